@@ -1,0 +1,96 @@
+/*
+ * softhca.h - libsofthca: the libibverbs API in user space, on any Linux machine.
+ *
+ * The library *is* its API: infiniband/verbs.h.  This header adds only what
+ * verbs has no word for: which devices exist, the arena of memory that every
+ * process of a fabric can map, and the description of the timing model.
+ *
+ * Words:  a *fabric* is one switch and everything attached to it, named, per
+ * user, on one machine.  A *node* is a virtual host: it owns one set of
+ * adapters soft0, soft1, ...; processes with the same node number share them.
+ * A *spec* says what adapters a node has and how they are timed:
+ *
+ *	[PROFILE][,key=value...]	e.g. "ports=2,rate=1GB/s,latency=2us"
+ *
+ * All processes of a fabric have the same spec; one with another is refused.
+ *
+ * Environment, where a function takes no configuration: SOFTHCA_SPEC,
+ * SOFTHCA_FABRIC, SOFTHCA_NODE.  ibv_get_device_list shows software devices
+ * only with SOFTHCA_EXPOSE=1 (the softhca command sets it).
+ */
+#ifndef SOFTHCA_H
+#define SOFTHCA_H
+
+#include <infiniband/verbs.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct softhca_config {
+	const char *spec;	/* NULL: SOFTHCA_SPEC, else "ideal" */
+	const char *fabric;	/* NULL: SOFTHCA_FABRIC, else one per user */
+	int node;		/* -1: SOFTHCA_NODE, else 0 */
+};
+
+/*
+ * The software devices of one node, attaching this process to the fabric.
+ * A NULL-terminated array for ibv_free_device_list; *count may be NULL.
+ * cfg may be NULL.  Calling again with the same fabric returns the same
+ * devices; a process may be on several fabrics at once.
+ *
+ * NULL with errno on error, with the reason in softhca_last_error():
+ *   EINVAL   the spec or the name makes no sense
+ *   EEXIST   the fabric exists with another spec
+ *   ENOSPC, EACCES, EROFS...   the rendezvous file in /dev/shm cannot be made
+ *   EUSERS   more processes or nodes than a fabric holds
+ */
+struct ibv_device **softhca_get_device_list(const struct softhca_config *cfg, int *count);
+
+/* One line about the last failure in this thread: "spec: rate=0: ... (accepted: ...)". */
+const char *softhca_last_error(void);
+
+/*
+ * No further process will join: the rendezvous file goes away now, so that
+ * nothing stays behind however the members end.  0 or -errno.
+ */
+int softhca_fabric_close(const struct softhca_config *cfg);
+
+/* Check a spec without using it.  0, or -EINVAL with the reason in why. */
+int softhca_spec_check(const char *spec, char *why, size_t why_size);
+
+/* The spec with every key and its effective value, in canonical order. */
+int softhca_spec_canonical(const char *spec, char *buf, size_t size);
+
+bool softhca_is_device(const struct ibv_device *device);
+
+/* What a device models; rates in bytes per second and direction, 0 = untimed. */
+struct softhca_model {
+	bool timed;
+	unsigned ports;			/* per adapter */
+	uint64_t port_rate;
+	uint64_t latency_ns;		/* one way, of the wire and both adapters */
+	char text[160];			/* for people: "2 ports, 1 GB/s per port and direction, 2 us" */
+	char spec[256];			/* canonical spec */
+};
+int softhca_query_model(const struct ibv_device *device, struct softhca_model *model);
+
+/*
+ * The arena: memory of this process that every peer can map, so that data
+ * moves by one copy and registration costs nothing.  Page-aligned, zeroed,
+ * MAP_SHARED (a child of fork shares it), never moved.  Independent of any
+ * fabric.  NULL with errno ENOMEM.  softhca_arena_free gives the pages back;
+ * registrations over them must be gone.
+ */
+void *softhca_arena_alloc(size_t bytes);
+void softhca_arena_free(void *addr);
+bool softhca_arena_contains(const void *addr, size_t bytes);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

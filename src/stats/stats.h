@@ -1,0 +1,41 @@
+/*
+ * stats.h - statistics of samples in nanoseconds.  Pure functions.
+ *
+ * Nothing is deleted and nothing passes through an int: the deviation of
+ * sub-microsecond samples stays what it is.
+ */
+#ifndef RG_STATS_H
+#define RG_STATS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct stats_summary {
+	uint64_t n;
+	double mean;		/* arithmetic; for costs (times) */
+	double harmonic;	/* harmonic mean; what a rate computed from times needs */
+	double sd;		/* sample standard deviation, n - 1 */
+	uint64_t min, max;
+	double median;
+	double p99;		/* NaN unless n * 0.01 >= 10, see stats_percentile */
+};
+
+/*
+ * Summarise n samples.  `sorted` must be in ascending order (stats_sort).
+ * 0, or -EINVAL when n is 0.
+ */
+int stats_summarise(const uint64_t *sorted, size_t n, struct stats_summary *out);
+
+void stats_sort(uint64_t *samples, size_t n);
+
+/*
+ * The q-quantile (0 < q < 1) by nearest rank: the smallest sample that at
+ * least q * n samples do not exceed.  NaN when fewer than 10 samples lie
+ * beyond it (n * (1 - q) < 10, or n * q < 10 below the median): such a
+ * number would be one straggler's.
+ */
+double stats_percentile(const uint64_t *sorted, size_t n, double q);
+
+double stats_median(const uint64_t *sorted, size_t n);
+
+#endif
