@@ -3,6 +3,10 @@
  *
  * Nothing is deleted and nothing passes through an int: the deviation of
  * sub-microsecond samples stays what it is.
+ *
+ * Rates: summarise the times, then convert.  quantity / mean time is the
+ * harmonic mean of the rates, which is the one that is right for rates;
+ * quantity / maximal time is the smallest rate, and so on.
  */
 #ifndef RG_STATS_H
 #define RG_STATS_H
@@ -12,9 +16,8 @@
 
 struct stats_summary {
 	uint64_t n;
-	double mean;		/* arithmetic; for costs (times) */
-	double harmonic;	/* harmonic mean; what a rate computed from times needs */
-	double sd;		/* sample standard deviation, n - 1 */
+	double mean;		/* arithmetic */
+	double sd;		/* sample standard deviation, n - 1; NaN when n is 1 */
 	uint64_t min, max;
 	double median;
 	double p99;		/* NaN unless n * 0.01 >= 10, see stats_percentile */
@@ -36,6 +39,7 @@ void stats_sort(uint64_t *samples, size_t n);
  */
 double stats_percentile(const uint64_t *sorted, size_t n, double q);
 
+/* Mean of the two in the middle when n is even; NaN when n is 0. */
 double stats_median(const uint64_t *sorted, size_t n);
 
 #endif

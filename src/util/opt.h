@@ -14,18 +14,27 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 /* The C type at `offset` of the values struct stands behind each. */
 enum opt_type {
 	OPT_FLAG,	/* bool: present or not; environment: 1, 0, yes, no */
 	OPT_COUNT,	/* uint64_t: whole number in [min, max] */
 	OPT_SIZE,	/* uint64_t: bytes in [min, max] */
-	OPT_SIZES,	/* struct opt_range: MIN:MAX, MIN:, :MAX or one size, each in [min, max] */
+	/*
+	 * struct opt_range: MIN:MAX or one size, each in [min, max].  "MIN:" and
+	 * ":MAX" take the other end from the row's standard.
+	 */
+	OPT_SIZES,
 	OPT_TIME,	/* uint64_t: nanoseconds in [min, max] */
 	OPT_RATE,	/* uint64_t: bytes per second in [min, max] */
 	OPT_CHOICE,	/* int: one of choices */
 	OPT_CHOICES,	/* struct opt_list: comma-separated choices, none twice, in the order given */
-	OPT_TEXT,	/* const char *: anything that `check` accepts; NULL when unset */
+	/*
+	 * const char *: anything that `check` accepts; NULL when unset.  The
+	 * pointer given is kept, not the text: whoever calls opt_set keeps it alive.
+	 */
+	OPT_TEXT,
 };
 
 struct opt_range { uint64_t min, max; };
@@ -56,7 +65,7 @@ struct opt {
 	size_t offset;			/* of the value in the values struct */
 	const char *arg;		/* name of the argument in the help: "BYTES" */
 	const char *standard;		/* default, as a user would write it; NULL: unset/zero */
-	uint64_t min, max;		/* inclusive; both 0: unlimited */
+	uint64_t min, max;		/* inclusive; max 0: unlimited */
 	const char *special;		/* a word accepted instead of a number: "auto" */
 	const struct opt_choice *choices;	/* ends with a NULL name */
 	/*
@@ -72,46 +81,63 @@ struct opt_table {
 	const char *title;		/* heading in --help: "Transport" */
 	const struct opt *rows;		/* ends with a NULL name */
 	void *values;
-	unsigned char *origin;		/* enum opt_origin per row, same order; owned by the caller */
+	unsigned char *origin;		/* enum opt_origin per row, same order, the caller's; or NULL */
 };
 
 enum opt_origin { OPT_FROM_DEFAULT, OPT_FROM_ENVIRONMENT, OPT_FROM_COMMAND_LINE, OPT_FROM_CALL };
 enum { OPT_ROWS_MAX = 64 };		/* rows per table */
 
-struct opt_program {
-	const char *name;		/* rg_bw */
-	const char *summary;		/* one line for --help and the man page */
-	const char *operands;		/* "FILE..." or NULL when there are none */
-	struct opt_table *tables;
-	int table_count;
-};
+/* The value of a flag, count, ... of `t` as the type it has: OPT_VALUE(t, row, uint64_t). */
+#define OPT_VALUE(t, row, type) (*(type *)((char *)(t)->values + (row)->offset))
 
 /* Every value from its default.  0 or -EINVAL with an error line (a broken row). */
 int opt_defaults(const struct opt_table *t);
 
-/* Defaults overridden by RAILGAUGE_<NAME>.  0, or -EINVAL after one error line. */
+/* Defaults, then what RAILGAUGE_<NAME> says.  0, or -EINVAL after one error line. */
 int opt_from_environment(const struct opt_table *t);
 
 /*
  * Set one value by its long name, as the command line would.
- * 0; -ENOENT: no such row (silent); -EINVAL: bad value, the reason
- * ("--threshold: 0 ... (accepted: 1 to 1T, or auto)") in why.
+ * 0; -ENOENT: no such row (silent); -EINVAL: bad value, with a reason in why
+ * that begins with the option's name: "threshold 0: out of range (accepted: 1
+ * to 1T, or auto)".  Nothing is set then.
  */
 int opt_set(const struct opt_table *t, const char *name, const char *text,
 	    enum opt_origin origin, char *why, size_t why_size);
+enum { OPT_WHY_BYTES = 512 };	/* enough for any reason */
+
+/* The effective value as a user would write it; "" when unset; "yes" or "no" of a flag. */
+char *opt_text(const struct opt_table *t, const struct opt *row, char *buf, size_t size);
+
+/* "1 to 1T, or auto"; "native, single, bind or stripe"; ... "" if anything goes. */
+char *opt_accepted(const struct opt *row, char *buf, size_t size);
+
+/* "RAILGAUGE_GID_INDEX" of "gid-index". */
+char *opt_variable(const struct opt *row, char *buf, size_t size);
+
+/* ---- A program's command line (cmdline.c; needs popt) -------------------- */
+
+struct opt_program {
+	const char *name;		/* rg_bw */
+	const char *summary;		/* one line for --help and the man page */
+	const char *operands;		/* "FILE..." or NULL when there are none */
+	bool first_operand_ends;	/* what follows the first operand is not ours */
+	const char *notes;		/* paragraphs at the end of --help, or NULL */
+	struct opt_table *tables;
+	int table_count;
+};
 
 /*
  * Defaults, environment, then argv, for all tables of a program.  Handles
  * --help and --version itself (prints to stdout).
  * Returns 0, 1 (help or version was printed: exit 0), or -EINVAL after one
- * error line.  *first_operand is the index in argv of the first operand.
+ * error line.  argv is reordered so that its operands come last, in their
+ * order; *first_operand is the index of the first (argc: there is none).
+ * Values of OPT_TEXT point into argv or the environment.
  */
 int opt_parse(const struct opt_program *p, int argc, char **argv, int *first_operand);
 
-/* The effective value as a user would write it; "" when unset. */
-char *opt_text(const struct opt_table *t, const struct opt *row, char *buf, size_t size);
-
-/* "1 to 1T, or auto"; the list of choices; ... */
-char *opt_accepted(const struct opt *row, char *buf, size_t size);
+/* Everything that --help prints. */
+void opt_help(const struct opt_program *p, FILE *out);
 
 #endif

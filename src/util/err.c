@@ -1,0 +1,101 @@
+/* err.c - the one line on stderr. */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "err.h"
+
+enum { LINE_MAX_BYTES = 2048 };	/* below PIPE_BUF: a pipe does not split it */
+
+static const char *program = "railgauge";
+static bool quiet;
+
+void rg_set_program(const char *name)
+{
+	const char *slash = strrchr(name, '/');
+
+	program = slash ? slash + 1 : name;
+}
+
+const char *rg_program(void)
+{
+	return program;
+}
+
+void rg_set_quiet(bool on)
+{
+	quiet = on;
+}
+
+int rg_launch_rank(void)
+{
+	/* SLURM last: a batch script has SLURM_PROCID=0, and mpirun inherits it. */
+	static const char *const names[] = {
+		"OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "SLURM_PROCID",
+	};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		const char *text = getenv(names[i]);
+		char *end;
+		long rank;
+
+		if (!text || !*text)
+			continue;
+		rank = strtol(text, &end, 10);
+		if (!*end && rank >= 0 && rank <= 0x7fffffff)
+			return (int)rank;
+	}
+	return -1;
+}
+
+/* What the user typed comes back in the line, but never breaks it. */
+static void line_clean(char *line, size_t length)
+{
+	for (size_t i = 0; i < length; i++)
+		if ((unsigned char)line[i] < ' ' || line[i] == 0x7f)
+			line[i] = '?';
+}
+
+__attribute__((format(printf, 2, 0)))
+static void line_write(const char *mark, const char *fmt, va_list args)
+{
+	char line[LINE_MAX_BYTES];
+	size_t room = sizeof(line) - 1, length;
+	int saved = errno, n;
+	ssize_t sent;
+
+	if (quiet)
+		return;
+	n = snprintf(line, room, "%s: %s", program, mark);
+	length = n < 0 ? 0 : (size_t)n < room ? (size_t)n : room - 1;
+	n = vsnprintf(line + length, room - length, fmt, args);
+	if (n > 0)
+		length += (size_t)n < room - length ? (size_t)n : room - length - 1;
+	line_clean(line, length);
+	line[length++] = '\n';
+	do
+		sent = write(STDERR_FILENO, line, length);
+	while (sent < 0 && errno == EINTR);
+	errno = saved;
+}
+
+void rg_error(const char *fmt, ...)
+{
+	va_list args;
+
+	va_start(args, fmt);
+	line_write("", fmt, args);
+	va_end(args);
+}
+
+void rg_warn(const char *fmt, ...)
+{
+	va_list args;
+
+	va_start(args, fmt);
+	line_write("warning: ", fmt, args);
+	va_end(args);
+}

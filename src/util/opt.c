@@ -1,0 +1,390 @@
+/* opt.c - values of option rows: from text, to text, within their ranges. */
+#include <ctype.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "err.h"
+#include "opt.h"
+#include "units.h"
+
+/* ---- Text growing in a caller's buffer ------------------------------------ */
+
+__attribute__((format(printf, 3, 4)))
+static void text_add(char *buf, size_t size, const char *fmt, ...)
+{
+	size_t used = strlen(buf);
+	va_list args;
+
+	va_start(args, fmt);
+	vsnprintf(buf + used, size - used, fmt, args);
+	va_end(args);
+}
+
+/* ---- Numbers of any unit ---------------------------------------------------- */
+
+static int number_parse(enum opt_type type, const char *text, uint64_t *value)
+{
+	switch (type) {
+	case OPT_COUNT:
+		return rg_parse_count(text, value);
+	case OPT_TIME:
+		return rg_parse_time(text, value);
+	case OPT_RATE:
+		return rg_parse_rate(text, value);
+	default:
+		return rg_parse_size(text, value);
+	}
+}
+
+static char *number_format(enum opt_type type, uint64_t value, char *buf, size_t size)
+{
+	switch (type) {
+	case OPT_COUNT:
+		snprintf(buf, size, "%" PRIu64, value);
+		return buf;
+	case OPT_TIME:
+		return rg_format_time(value, buf, size);
+	case OPT_RATE:
+		return rg_format_rate(value, buf, size);
+	default:
+		return rg_format_size(value, buf, size);
+	}
+}
+
+static const char *number_noun(enum opt_type type)
+{
+	switch (type) {
+	case OPT_COUNT:
+		return "a whole number";
+	case OPT_TIME:
+		return "a time such as 2us";
+	case OPT_RATE:
+		return "a rate such as 1GB/s or 8Gb/s";
+	default:
+		return "a size such as 8K";
+	}
+}
+
+/* ---- One setter per type: NULL, or what is wrong ----------------------------- */
+
+static const char *number_check(const struct opt *row, const char *text, uint64_t *value)
+{
+	uint64_t v;
+	int rc = number_parse(row->type, text, &v);
+
+	if (rc == -EINVAL)
+		return *text ? "makes no sense" : "is empty";
+	/* The largest number of all is OPT_SPECIAL. */
+	if (rc || v == OPT_SPECIAL || v < row->min || (row->max && v > row->max))
+		return "out of range";
+	*value = v;
+	return NULL;
+}
+
+static const char *set_number(const struct opt *row, const char *text, void *value)
+{
+	if (row->special && strcmp(text, row->special) == 0) {
+		*(uint64_t *)value = OPT_SPECIAL;
+		return NULL;
+	}
+	return number_check(row, text, value);
+}
+
+static const char *set_flag(const struct opt *row, const char *text, void *value)
+{
+	if (strcmp(text, "1") == 0 || strcmp(text, "yes") == 0)
+		*(bool *)value = true;
+	else if (strcmp(text, "0") == 0 || strcmp(text, "no") == 0)
+		*(bool *)value = false;
+	else
+		return "makes no sense";
+	return NULL;
+}
+
+static const char *set_sizes(const struct opt *row, const char *text, void *value)
+{
+	struct opt_range range = { 0, 0 }, standard = { row->min, row->max };
+	const char *colon = strchr(text, ':'), *wrong = NULL;
+	char first[RG_UNIT_TEXT * 2];
+
+	if (!colon) {
+		wrong = number_check(row, text, &range.min);
+		range.max = range.min;
+	} else if ((size_t)(colon - text) >= sizeof(first) || strcmp(text, ":") == 0) {
+		wrong = "makes no sense";
+	} else {
+		/* A standard has both ends: this ends after one level. */
+		if ((colon == text || !colon[1]) && row->standard && row->standard != text)
+			set_sizes(row, row->standard, &standard);
+		memcpy(first, text, (size_t)(colon - text));
+		first[colon - text] = '\0';
+		range = standard;
+		if (*first)
+			wrong = number_check(row, first, &range.min);
+		if (!wrong && colon[1])
+			wrong = number_check(row, colon + 1, &range.max);
+	}
+	if (!wrong && range.min > range.max)
+		wrong = "the first size is larger than the last";
+	if (!wrong)
+		*(struct opt_range *)value = range;
+	return wrong;
+}
+
+static const struct opt_choice *choice_find(const struct opt *row, const char *text, size_t length)
+{
+	for (const struct opt_choice *c = row->choices; c->name; c++)
+		if (strlen(c->name) == length && strncmp(c->name, text, length) == 0)
+			return c;
+	return NULL;
+}
+
+static const char *set_choice(const struct opt *row, const char *text, void *value)
+{
+	const struct opt_choice *c = choice_find(row, text, strlen(text));
+
+	if (!c)
+		return *text ? "unknown" : "is empty";
+	*(int *)value = c->value;
+	return NULL;
+}
+
+static const char *set_choices(const struct opt *row, const char *text, void *value)
+{
+	struct opt_list list = { .count = 0 };
+
+	for (;;) {
+		size_t length = strcspn(text, ",");
+		const struct opt_choice *c = choice_find(row, text, length);
+
+		if (!c)
+			return length ? "unknown item" : "empty item";
+		for (int i = 0; i < list.count; i++)
+			if (list.item[i] == c->value)
+				return "the same item twice";
+		if (list.count == OPT_LIST_MAX)
+			return "too many items";
+		list.item[list.count++] = c->value;
+		if (!text[length])
+			break;
+		text += length + 1;
+	}
+	*(struct opt_list *)value = list;
+	return NULL;
+}
+
+static const char *set_value(const struct opt *row, const char *text, void *value)
+{
+	switch (row->type) {
+	case OPT_FLAG:
+		return set_flag(row, text, value);
+	case OPT_SIZES:
+		return set_sizes(row, text, value);
+	case OPT_CHOICE:
+		return set_choice(row, text, value);
+	case OPT_CHOICES:
+		return set_choices(row, text, value);
+	case OPT_TEXT:
+		*(const char **)value = text;
+		return NULL;
+	default:
+		return set_number(row, text, value);
+	}
+}
+
+/* ---- Rows ---------------------------------------------------------------------- */
+
+/* `label` is how the user named it: "--threshold 0", "RAILGAUGE_THRESHOLD=0". */
+static int row_set(const struct opt_table *t, const struct opt *row, const char *text,
+		   enum opt_origin origin, const char *label, char *why, size_t why_size)
+{
+	char accepted[OPT_WHY_BYTES / 2] = "", reason[OPT_WHY_BYTES / 2] = "";
+	const char *wrong = NULL;
+
+	if (row->type == OPT_TEXT && row->check &&
+	    row->check(text, reason, sizeof(reason)) != 0) {
+		snprintf(why, why_size, "%s: %s", label, reason);
+		return -EINVAL;
+	}
+	wrong = set_value(row, text, (char *)t->values + row->offset);
+	if (wrong) {
+		opt_accepted(row, accepted, sizeof(accepted));
+		snprintf(why, why_size, "%s: %s (accepted: %s)", label, wrong, accepted);
+		return -EINVAL;
+	}
+	if (t->origin)
+		t->origin[row - t->rows] = (unsigned char)origin;
+	return 0;
+}
+
+int opt_defaults(const struct opt_table *t)
+{
+	static const size_t bytes[] = {
+		[OPT_FLAG] = sizeof(bool), [OPT_COUNT] = sizeof(uint64_t),
+		[OPT_SIZE] = sizeof(uint64_t), [OPT_SIZES] = sizeof(struct opt_range),
+		[OPT_TIME] = sizeof(uint64_t), [OPT_RATE] = sizeof(uint64_t),
+		[OPT_CHOICE] = sizeof(int), [OPT_CHOICES] = sizeof(struct opt_list),
+		[OPT_TEXT] = sizeof(const char *),
+	};
+
+	for (const struct opt *row = t->rows; row->name; row++) {
+		char why[OPT_WHY_BYTES], label[64];
+
+		memset((char *)t->values + row->offset, 0, bytes[row->type]);
+		if (t->origin)
+			t->origin[row - t->rows] = OPT_FROM_DEFAULT;
+		if (!row->standard)
+			continue;
+		snprintf(label, sizeof(label), "default of --%s", row->name);
+		if (row_set(t, row, row->standard, OPT_FROM_DEFAULT, label, why, sizeof(why))) {
+			rg_error("%s", why);
+			return -EINVAL;
+		}
+	}
+	return 0;
+}
+
+char *opt_variable(const struct opt *row, char *buf, size_t size)
+{
+	snprintf(buf, size, "RAILGAUGE_%s", row->name);
+	for (char *c = buf; *c; c++)
+		*c = *c == '-' ? '_' : (char)toupper((unsigned char)*c);
+	return buf;
+}
+
+int opt_from_environment(const struct opt_table *t)
+{
+	int rc = opt_defaults(t);
+
+	if (rc)
+		return rc;
+	for (const struct opt *row = t->rows; row->name; row++) {
+		char why[OPT_WHY_BYTES], name[64], label[192];
+		const char *text = getenv(opt_variable(row, name, sizeof(name)));
+
+		if (!text)
+			continue;
+		snprintf(label, sizeof(label), "%s=%s", name, text);
+		if (row_set(t, row, text, OPT_FROM_ENVIRONMENT, label, why, sizeof(why))) {
+			rg_error("%s", why);
+			return -EINVAL;
+		}
+	}
+	return 0;
+}
+
+int opt_set(const struct opt_table *t, const char *name, const char *text,
+	    enum opt_origin origin, char *why, size_t why_size)
+{
+	for (const struct opt *row = t->rows; row->name; row++) {
+		char label[192];
+
+		if (strcmp(row->name, name))
+			continue;
+		snprintf(label, sizeof(label), "%s %s", name, text);
+		return row_set(t, row, text, origin, label, why, why_size);
+	}
+	return -ENOENT;
+}
+
+/* ---- To text ------------------------------------------------------------------------ */
+
+static const char *choice_name(const struct opt *row, int value)
+{
+	for (const struct opt_choice *c = row->choices; c->name; c++)
+		if (c->value == value)
+			return c->name;
+	return "";
+}
+
+static void range_text(const struct opt *row, const struct opt_range *range, char *buf, size_t size)
+{
+	char min[RG_UNIT_TEXT], max[RG_UNIT_TEXT];
+
+	snprintf(buf, size, "%s:%s", number_format(row->type, range->min, min, sizeof(min)),
+		 number_format(row->type, range->max, max, sizeof(max)));
+}
+
+char *opt_text(const struct opt_table *t, const struct opt *row, char *buf, size_t size)
+{
+	const void *value = (const char *)t->values + row->offset;
+	const struct opt_list *list = value;
+
+	*buf = '\0';
+	switch (row->type) {
+	case OPT_FLAG:
+		text_add(buf, size, "%s", *(const bool *)value ? "yes" : "no");
+		break;
+	case OPT_SIZES:
+		range_text(row, value, buf, size);
+		break;
+	case OPT_CHOICE:
+		text_add(buf, size, "%s", choice_name(row, *(const int *)value));
+		break;
+	case OPT_CHOICES:
+		for (int i = 0; i < list->count; i++)
+			text_add(buf, size, "%s%s", i ? "," : "", choice_name(row, list->item[i]));
+		break;
+	case OPT_TEXT:
+		if (*(const char *const *)value)
+			text_add(buf, size, "%s", *(const char *const *)value);
+		break;
+	default:
+		if (row->special && *(const uint64_t *)value == OPT_SPECIAL)
+			text_add(buf, size, "%s", row->special);
+		else
+			number_format(row->type, *(const uint64_t *)value, buf, size);
+	}
+	return buf;
+}
+
+static void accepted_number(const struct opt *row, char *buf, size_t size)
+{
+	char min[RG_UNIT_TEXT], max[RG_UNIT_TEXT];
+
+	number_format(row->type, row->min, min, sizeof(min));
+	number_format(row->type, row->max, max, sizeof(max));
+	if (row->type == OPT_SIZES)
+		text_add(buf, size, "MIN:MAX or one size");
+	if (row->type == OPT_SIZES && row->max)
+		text_add(buf, size, ", ");
+	if (row->max)
+		text_add(buf, size, "%s to %s", min, max);
+	else if (row->type != OPT_SIZES)
+		text_add(buf, size, "%s", number_noun(row->type));
+	if (!row->max && row->min)
+		text_add(buf, size, ", %s or more", min);
+	if (row->special)
+		text_add(buf, size, ", or %s", row->special);
+}
+
+char *opt_accepted(const struct opt *row, char *buf, size_t size)
+{
+	const struct opt_choice *c;
+
+	*buf = '\0';
+	switch (row->type) {
+	case OPT_FLAG:
+		text_add(buf, size, "1, 0, yes or no");
+		break;
+	case OPT_CHOICE:
+		for (c = row->choices; c->name; c++)
+			text_add(buf, size, "%s%s", c->name,
+				 !c[1].name ? "" : c[2].name ? ", " : " or ");
+		break;
+	case OPT_CHOICES:
+		text_add(buf, size, "a list of ");
+		for (c = row->choices; c->name; c++)
+			text_add(buf, size, "%s%s", c->name, c[1].name ? ", " : "");
+		break;
+	case OPT_TEXT:
+		break;
+	default:
+		accepted_number(row, buf, size);
+	}
+	return buf;
+}

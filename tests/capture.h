@@ -1,0 +1,12 @@
+/* capture.h - what a piece of code writes to a file descriptor. */
+#ifndef RG_TESTS_CAPTURE_H
+#define RG_TESTS_CAPTURE_H
+
+#include <stddef.h>
+
+/* Divert fd (1 or 2) into a temporary file until capture_end. */
+void capture_begin(int fd);
+/* The text so far, NUL-terminated, in a static buffer of 64 KiB; fd is restored. */
+const char *capture_end(void);
+
+#endif

@@ -1,0 +1,65 @@
+/* test_err.c - the one line, and the launcher's rank. */
+#include "cmocka_all.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "capture.h"
+#include "err.h"
+
+static void test_line(void **state)
+{
+	static char longest[5000];
+	const char *text;
+
+	rg_set_program("/a/b/rg_x");
+	capture_begin(2);
+	errno = ENOSPC;
+	rg_error("%s is %d", "it", 5);
+	assert_int_equal(errno, ENOSPC);
+	assert_string_equal(capture_end(), "rg_x: it is 5\n");
+	capture_begin(2);
+	rg_warn("two\nlines\x1b[0m");
+	assert_string_equal(capture_end(), "rg_x: warning: two?lines?[0m\n");
+	memset(longest, 'z', sizeof(longest) - 1);
+	capture_begin(2);
+	rg_error("%s", longest);
+	text = capture_end();
+	assert_true(strlen(text) < 4096);
+	assert_ptr_equal(strchr(text, '\n'), text + strlen(text) - 1);
+	rg_set_quiet(true);
+	capture_begin(2);
+	rg_error("silence");
+	assert_string_equal(capture_end(), "");
+	rg_set_quiet(false);
+}
+
+static void test_rank(void **state)
+{
+	static const char *const names[] = {
+		"SLURM_PROCID", "PMIX_RANK", "PMI_RANK", "OMPI_COMM_WORLD_RANK",
+	};
+
+	for (int i = 0; i < 4; i++)
+		unsetenv(names[i]);
+	assert_int_equal(rg_launch_rank(), -1);
+	for (int i = 0; i < 4; i++) {	/* each wins over those before it */
+		char text[2] = { (char)('1' + i), '\0' };
+
+		setenv(names[i], text, 1);
+		assert_int_equal(rg_launch_rank(), 1 + i);
+	}
+	setenv("OMPI_COMM_WORLD_RANK", "x", 1);
+	assert_int_equal(rg_launch_rank(), 3);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_line),
+		cmocka_unit_test(test_rank),
+	};
+
+	return cmocka_run_group_tests_name("err", tests, NULL, NULL);
+}
