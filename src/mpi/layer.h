@@ -146,7 +146,7 @@ struct req {
 	bool active;			/* persistent: started and not yet waited for */
 	struct persistent *persistent;	/* how to start it again, or NULL */
 	struct arrival *arrival;	/* REQ_MESSAGE: what MPI_Mprobe took out */
-	struct req *next_free;
+	struct req *next_free;		/* free, or deferred */
 };
 _Static_assert(sizeof(struct req) <= SLAB_SLOT_BYTES, "a request must fit its slot");
 
@@ -209,6 +209,8 @@ void match_replay_early(struct comm *c);
 void match_comm_init(struct comm *c);
 void match_comm_drop(struct comm *c);
 void match_stop(void);
+/* Complete what was put off while no MPI call was allowed. */
+void match_finish_deferred(void);
 
 /* ---- Progress (progress.c) --------------------------------------------------------------- */
 
@@ -218,9 +220,11 @@ extern struct layer {
 	_Atomic unsigned busy;		/* a thread is inside; see layer_enter */
 	_Atomic unsigned ticker_wants;
 	_Atomic unsigned ticker_sleeps;
-	unsigned polls;			/* grows whenever the program lets us progress */
-	unsigned pending;		/* operations in flight or receives posted, beyond the call */
+	_Atomic unsigned polls;		/* grows whenever the program lets us progress */
+	_Atomic unsigned pending;	/* operations in flight and receives posted */
 	bool oversubscribed;
+	bool transport_only;		/* in the ticker or inside the library: no MPI calls */
+	struct req *deferred;		/* receives whose bytes wait for an MPI call */
 	pthread_mutex_t mutex;
 	int world_rank, world_size;
 	int tag_ub;
@@ -232,6 +236,20 @@ extern struct layer {
 void layer_enter_slow(void);
 void layer_leave_slow(void);
 void layer_wake_ticker(void);
+
+/* Written by one thread at a time, read by the ticker: no locked instruction needed. */
+static inline unsigned layer_pending(void)
+{
+	return atomic_load_explicit(&layer.pending, memory_order_relaxed);
+}
+static inline void layer_pending_add(int n)
+{
+	atomic_store_explicit(&layer.pending, layer_pending() + (unsigned)n, memory_order_relaxed);
+}
+static inline unsigned layer_polls(void)
+{
+	return atomic_load_explicit(&layer.polls, memory_order_relaxed);
+}
 
 /*
  * Keep the ticker thread and, under MPI_THREAD_MULTIPLE, other threads out.
@@ -252,12 +270,12 @@ static inline void layer_enter(void)
 
 static inline void layer_leave(void)
 {
-	layer.polls++;
+	atomic_store_explicit(&layer.polls, layer_polls() + 1, memory_order_relaxed);
 	if (unlikely(layer.multiple)) {
 		layer_leave_slow();
 		return;
 	}
-	if (unlikely(layer.pending &&
+	if (unlikely(layer_pending() &&
 		     atomic_load_explicit(&layer.ticker_sleeps, memory_order_relaxed)))
 		layer_wake_ticker();
 	atomic_store_explicit(&layer.busy, 0, memory_order_release);

@@ -58,14 +58,54 @@ static void recv_status(struct req *r, int source, int tag, size_t bytes)
 		r->bytes = bytes;
 }
 
+/* Scatter the bytes of a datatype that is not contiguous. */
+static void recv_unpack(struct req *r, const void *bytes)
+{
+	if (r->bytes && dtype_unpack(r->type, bytes, r->bytes, r->buf, r->count))
+		r->error = MPI_ERR_OTHER;
+}
+
+/*
+ * Unpacking calls the MPI library, which is forbidden to the ticker and inside
+ * the library's own progress: then the bytes are kept for the next poll.
+ */
+static void recv_defer(struct req *r, const void *payload)
+{
+	if (payload) {
+		r->packed = malloc(r->bytes);
+		if (!r->packed) {
+			r->error = MPI_ERR_NO_MEM;
+			r->bytes = 0;
+		} else {
+			memcpy(r->packed, payload, r->bytes);
+		}
+	}
+	r->next_free = layer.deferred;
+	layer.deferred = r;
+}
+
+void match_finish_deferred(void)
+{
+	struct req *r;
+
+	while ((r = layer.deferred)) {
+		layer.deferred = r->next_free;
+		if (r->packed)
+			recv_unpack(r, r->packed);
+		req_complete(r, r->error);
+	}
+}
+
 static void recv_eager(struct req *r, const void *payload)
 {
-	struct dtype *t = r->type;
-
-	if (!t)
+	if (likely(!r->type)) {
 		memcpy(r->buf, payload, r->bytes);
-	else if (r->bytes && dtype_unpack(t, payload, r->bytes, r->buf, r->count))
-		r->error = MPI_ERR_OTHER;
+	} else if (layer.transport_only) {
+		recv_defer(r, payload);
+		return;
+	} else {
+		recv_unpack(r, payload);
+	}
 	req_complete(r, r->error);
 }
 
@@ -75,8 +115,12 @@ static void recv_rendezvous_done(struct rail_op *op, int status)
 
 	if (status)
 		r->error = MPI_ERR_OTHER;
-	if (r->packed && !status && dtype_unpack(r->type, r->packed, r->bytes, r->buf, r->count))
-		r->error = MPI_ERR_OTHER;
+	if (r->packed && layer.transport_only) {
+		recv_defer(r, NULL);
+		return;
+	}
+	if (r->packed)
+		recv_unpack(r, r->packed);
 	req_complete(r, r->error);
 }
 
@@ -211,7 +255,7 @@ static void recv_init(struct comm *c, struct req *r, const struct message_args *
 	r->error = MPI_SUCCESS;
 	r->count = m->count;
 	c->refs++;
-	layer.pending++;
+	layer_pending_add(1);
 	if (likely(m->type->contiguous)) {
 		r->buf = (char *)m->buf + m->type->true_lb;
 		r->type = NULL;

@@ -135,7 +135,7 @@ void req_complete(struct req *r, int mpi_error)
 {
 	r->error = mpi_error;
 	r->done = true;
-	layer.pending--;
+	layer_pending_add(-1);
 	if (unlikely(r->packed)) {
 		free(r->packed);
 		r->packed = NULL;
@@ -157,4 +157,12 @@ void req_discard(struct req *r)
 	if (r->persistent)
 		persistent_drop(r->persistent);
 	req_free(r);
+}
+
+void req_stop(void)
+{
+	munmap(slab_base, (size_t)SLAB_SLOTS_MAX * SLAB_SLOT_BYTES);
+	slab_base = NULL;
+	free_list = NULL;
+	slots_ready = 0;
 }

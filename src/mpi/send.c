@@ -51,7 +51,7 @@ int send_start(struct comm *c, struct req *r, const struct message_args *m, enum
 		r->type = NULL;
 		r->done = r->detached = r->cancelled = r->posted = false;
 		c->refs++;
-		layer.pending++;
+		layer_pending_add(1);
 		return 0;
 	}
 out:
