@@ -57,7 +57,7 @@ static void rows_build(void)
 
 	if (public_rows)
 		return;
-	for (o = rail_options; o->name; o++)
+	for (o = rail_options(); o->name; o++)
 		rows[n++] = *o;
 	rows[n++] = nodes_row;
 	public_rows = n;
