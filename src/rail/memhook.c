@@ -11,6 +11,8 @@
  * to keep what it has instead of giving it back (mallopt), as MPI libraries
  * that cache registrations have always done.
  */
+#include "config.h"		/* _GNU_SOURCE */
+
 #include <dlfcn.h>
 #include <errno.h>
 #include <malloc.h>

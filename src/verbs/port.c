@@ -1,4 +1,6 @@
 /* port.c - the table of ports: what they are called, whom they reach, how fast. */
+#include "config.h"		/* _GNU_SOURCE */
+
 #include <arpa/inet.h>
 #include <errno.h>
 #include <ifaddrs.h>

@@ -2,6 +2,7 @@
  * test_mr.c - the registration cache with a device that only keeps books: what it
  * finds, what it forgets, what it never forgets; and the hooks around munmap.
  */
+#include "config.h"		/* _GNU_SOURCE */
 #include "cmocka_all.h"
 
 #include <errno.h>
