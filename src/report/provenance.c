@@ -72,6 +72,14 @@ static json_t *software(void)
 	return s;
 }
 
+static bool begins_with(const char *text, const char *const prefixes[], size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (strncmp(text, prefixes[i], strlen(prefixes[i])) == 0)
+			return true;
+	return false;
+}
+
 /* What steers a measurement; never the whole environment, which may hold secrets. */
 static json_t *environment(void)
 {
@@ -80,20 +88,25 @@ static json_t *environment(void)
 		"SLURM_JOB_ID=", "SLURM_JOB_NODELIST=", "SLURM_NNODES=", "SLURM_NTASKS=",
 		"OMP_NUM_THREADS=", "LD_PRELOAD=",
 	};
+	/* What Open MPI's launcher tells its own ranks. */
+	static const char *const internals[] = {
+		"OMPI_MCA_orte_", "OMPI_MCA_ess", "OMPI_MCA_pmix", "OMPI_MCA_initial_wdir",
+		"OMPI_MCA_shmem_RUNTIME",
+	};
 	json_t *e = json_object();
 
-	for (char **at = environ; *at; at++)
-		for (size_t i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]); i++) {
-			char name[128];
-			size_t length = strcspn(*at, "=");
+	for (char **at = environ; *at; at++) {
+		size_t length = strcspn(*at, "=");
+		char name[128];
 
-			if (strncmp(*at, prefixes[i], strlen(prefixes[i])) ||
-			    length >= sizeof(name) || !(*at)[length])
-				continue;
-			memcpy(name, *at, length);
-			name[length] = '\0';
-			put(e, name, report_string(*at + length + 1));
-		}
+		if (length >= sizeof(name) || !(*at)[length] ||
+		    !begins_with(*at, prefixes, sizeof(prefixes) / sizeof(prefixes[0])) ||
+		    begins_with(*at, internals, sizeof(internals) / sizeof(internals[0])))
+			continue;
+		memcpy(name, *at, length);
+		name[length] = '\0';
+		put(e, name, report_string(*at + length + 1));
+	}
 	return e;
 }
 

@@ -12,6 +12,7 @@
 struct report {
 	struct record_file json;
 	struct text_table text;
+	struct report_table table;
 	uint64_t opened_ns;
 	int row_count, error;
 };
@@ -88,6 +89,7 @@ int report_open(const struct report_table *table, json_t *run, struct report **o
 	if (rc)
 		goto out;
 	text_open(&r->text, table);
+	r->table = *table;
 	r->opened_ns = rg_now_ns();
 	if (table->text) {
 		fprintf(table->text, "# Railgauge %s: %s\n", table->program, table->title);
@@ -107,7 +109,20 @@ static json_t *number(double value)
 	return isfinite(value) ? json_real(value) : json_null();
 }
 
-static json_t *row_record(const struct report_row *row)
+static json_t *percentiles(const struct report_table *table, const struct report_row *row)
+{
+	json_t *all = json_object();
+
+	for (int i = 0; i < table->percentile_count; i++) {
+		char name[32];
+
+		snprintf(name, sizeof(name), "%g", table->percentiles[i]);
+		json_object_set_new(all, name, number(row->percentile[i]));
+	}
+	return all;
+}
+
+static json_t *row_record(const struct report_table *table, const struct report_row *row)
 {
 	json_t *record = record_new("row");
 
@@ -119,6 +134,8 @@ static json_t *row_record(const struct report_row *row)
 	json_object_set_new(record, "max", number(row->max));
 	json_object_set_new(record, "p99", number(row->p99));
 	json_object_set_new(record, "sd", number(row->sd));
+	if (table->percentile_count)
+		json_object_set_new(record, "percentiles", percentiles(table, row));
 	json_object_set_new(record, "n", json_integer((json_int_t)row->n));
 	json_object_set_new(record, "valid", row->valid < 0 ? json_null() :
 			    json_boolean(row->valid));
@@ -130,7 +147,7 @@ static json_t *row_record(const struct report_row *row)
 
 int report_row(struct report *r, const struct report_row *row)
 {
-	json_t *record = row_record(row);
+	json_t *record = row_record(&r->table, row);
 	int rc = record_write(&r->json, record);
 
 	json_decref(record);

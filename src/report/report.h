@@ -30,7 +30,7 @@ int report_metric_find(const char *name);
 
 /* ---- Writing ------------------------------------------------------------- */
 
-enum { REPORT_WAYS_MAX = 16 };
+enum { REPORT_WAYS_MAX = 16, REPORT_PERCENTILES_MAX = 8 };
 
 struct report_table {
 	FILE *text;			/* gets the table; NULL: none */
@@ -42,16 +42,19 @@ struct report_table {
 	int way_count;			/* 1 to REPORT_WAYS_MAX */
 	bool validate;			/* with a Pass/Fail column */
 	bool full;			/* with median, min, max, p99, sd and n */
+	const double *percentiles;	/* more of them, each in (0, 100) */
+	int percentile_count;		/* 0 to REPORT_PERCENTILES_MAX */
 };
 
 struct report_row {
 	const char *way;	/* "stripe" */
 	uint64_t bytes;		/* message size */
 	/*
-	 * In the metric's unit; NaN where not defined.  p99 is always the bad
-	 * end: what 99 % of the samples were at least as good as.
+	 * In the metric's unit; NaN where not defined.  Percentiles are counted
+	 * from the good end: p99 is what 99 % of the samples were as good as.
 	 */
 	double mean, median, min, max, p99, sd;
+	double percentile[REPORT_PERCENTILES_MAX];	/* those of the table */
 	uint64_t n;
 	int valid;		/* -1 not checked, 0 Fail, 1 Pass */
 	bool cut;		/* ended early by the time cap */

@@ -6,7 +6,7 @@
  *					8                          12.34
  *	several				# Size            native          stripe
  *					8                12.3400         11.2800
- *	several, full: a line per way, which is named at its end
+ *	several, with more columns: a line per way, which is named at its end
  */
 #include <inttypes.h>
 #include <math.h>
@@ -33,26 +33,38 @@ static void text_number(FILE *out, int width, int places, double value)
 		fprintf(out, "%*.*f", width, places, value);
 }
 
+/* More than one value per way: each way gets a line of its own. */
+static bool text_by_line(const struct report_table *table)
+{
+	return table->full || table->percentile_count;
+}
+
 static void text_head(struct text_table *t)
 {
 	static const char *const more[] = { "Median", "Min", "Max", "P99", "SD", "N" };
 	const struct report_table *table = &t->table;
-	bool one = table->way_count == 1;
+	bool one = table->way_count == 1, by_line = text_by_line(table);
 
 	if (!one)
 		fprintf(t->out, "# %s, one column per way\n", value_names[table->metric]);
 	fprintf(t->out, "%-10s", "# Size");
 	if (one)
 		fprintf(t->out, "%20s", value_names[table->metric]);
-	else if (table->full)
+	else if (by_line)
 		fprintf(t->out, "%16s", "Mean");
-	for (int i = 0; i < table->way_count && !one && !table->full; i++)
+	for (int i = 0; i < table->way_count && !one && !by_line; i++)
 		fprintf(t->out, "%16s", table->ways[i]);
 	for (size_t i = 0; i < sizeof(more) / sizeof(more[0]) && table->full; i++)
 		fprintf(t->out, "%16s", more[i]);
+	for (int i = 0; i < table->percentile_count; i++) {
+		char name[16];
+
+		snprintf(name, sizeof(name), "P%g", table->percentiles[i]);
+		fprintf(t->out, "%16s", name);
+	}
 	if (table->validate)
 		fprintf(t->out, "%12s", "Validation");
-	if (!one && table->full)
+	if (!one && by_line)
 		fprintf(t->out, "  %s", "Way");
 	fputc('\n', t->out);
 	t->head_printed = true;
@@ -88,9 +100,11 @@ static void text_line(struct text_table *t, const struct report_row *rows, int c
 			text_number(t->out, 16, one ? 2 : 4, more[i]);
 		fprintf(t->out, "%16" PRIu64, rows->n);
 	}
+	for (int i = 0; i < table->percentile_count; i++)
+		text_number(t->out, 16, one ? 2 : 4, rows->percentile[i]);
 	if (table->validate)
 		fprintf(t->out, "%12s", text_verdict(rows, count));
-	if (!one && table->full)
+	if (!one && text_by_line(table))
 		fprintf(t->out, "  %s", rows->way);
 	if (cut)
 		fprintf(t->out, "  cut");
@@ -107,7 +121,7 @@ void text_row(struct text_table *t, const struct report_row *row)
 	t->row[t->filled++] = *row;
 	if (t->filled < t->table.way_count)
 		return;
-	if (t->table.full)
+	if (text_by_line(&t->table))
 		for (int i = 0; i < t->filled; i++)
 			text_line(t, &t->row[i], 1);
 	else
