@@ -72,7 +72,7 @@ static void line_send(const char *line, size_t bytes)
 	while (sent < 0 && errno == EINTR);
 }
 
-__attribute__((format(printf, 2, 0)))
+__attribute__((format(printf, 3, 0)))
 static void line_write(const char *mark, bool error, const char *fmt, va_list args)
 {
 	char line[LINE_MAX_BYTES];

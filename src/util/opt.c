@@ -73,9 +73,16 @@ static const char *number_noun(enum opt_type type)
 
 static const char *number_check(const struct opt *row, const char *text, uint64_t *value)
 {
+	char with_unit[RG_UNIT_TEXT * 2];
 	uint64_t v;
-	int rc = number_parse(row->type, text, &v);
+	int rc;
 
+	if (row->bare && *text && !text[strspn(text, "0123456789.")] &&
+	    strlen(text) + strlen(row->bare) < sizeof(with_unit)) {
+		strcat(strcpy(with_unit, text), row->bare);
+		text = with_unit;
+	}
+	rc = number_parse(row->type, text, &v);
 	if (rc == -EINVAL)
 		return *text ? "makes no sense" : "is empty";
 	/* The largest number of all is OPT_SPECIAL. */

@@ -67,6 +67,7 @@ struct opt {
 	const char *standard;		/* default, as a user would write it; NULL: unset/zero */
 	uint64_t min, max;		/* inclusive; max 0: unlimited */
 	const char *special;		/* a word accepted instead of a number: "auto" */
+	const char *bare;		/* unit of a number without one: "s"; NULL: none assumed */
 	const struct opt_choice *choices;	/* ends with a NULL name */
 	/*
 	 * Further check of the text of an OPT_TEXT; 0, or -errno after writing

@@ -1,0 +1,41 @@
+#!/bin/sh
+# Rows of known samples: 4 ms (pair 0) and 12 ms (pair 1), every tenth three
+# times as long.  Sleeping overshoots a little, so each number has a range.
+. "$srcdir/tests/run-lib.sh"
+
+between() {
+	holds "$2 >= $1 && $2 <= $3"
+}
+
+# -x 9: the first timed sample is the tenth of its ten... whatever the phase, of
+# 100 consecutive timed runs (batches of 10 behind one untimed) some are long.
+launch 2 tests/bench/rg_clockwork --over native -m 8 -W 4 -i 100 -x 0 -f
+set -- $(row 8)
+expect "mean latency: between all short and all long" between 1000 "$1" 3300
+expect "median: 4 ms over 4 messages" between 1000 "$2" 1300
+expect "min" between 1000 "$3" 1200
+expect "max: 12 ms over 4 messages" between 3000 "$4" 4500
+expect "100 samples have no P99" [ "$5" = - ]
+expect "n" [ "$7" -eq 100 ]
+
+# Two pairs: samples pooled.  Half are near 1 ms, half near 3 ms.
+launch 4 tests/bench/rg_clockwork --over native -m 8 -W 4 -i 40 -x 0 -f
+set -- $(row 8)
+expect "pooled n" [ "$7" -eq 80 ]
+expect "pooled min" between 1000 "$3" 1300
+expect "pooled mean" between 2000 "$1" 2900
+
+# Aggregate: two pairs, 2 windows in (4 + 12) / 2 ms.
+launch 4 tests/bench/rg_clockwork_rate --over native -m 1M -W 4 -i 40 -x 0 -f \
+	--samples "$work/s.csv"
+set -- $(row 1048576)
+expect "max bandwidth: 2 x 4 MiB in 8 ms" between 850 "$4" 1049
+expect "mean below max" holds "$1 < $4"
+expect "min: 2 x 4 MiB in 24 ms" between 250 "$3" 350
+expect "aggregate n" [ "$7" -eq 40 ]
+expect "all 80 samples are kept" [ "$(wc -l <"$work/s.csv")" -eq 81 ]
+# The row's mean follows from the samples that were kept.
+mean=$(awk -F, 'NR > 1 { t += $5; n++ } END { printf "%.2f", 2 * 4 * 1048576e3 / (t / n) }' \
+	"$work/s.csv")
+expect "mean = what the samples say ($mean)" between "$mean - 0.02" "$1" "$mean + 0.02"
+finish
