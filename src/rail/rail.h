@@ -61,14 +61,15 @@ enum rail_mem_kind rail_mem_kind_of(const struct rail_ctx *ctx, const void *addr
 
 /* ---- Options ------------------------------------------------------------ */
 
-/* Values behind rail_options[]; process-wide (OPT_JOB) and per-way (OPT_COMM) ones. */
+/* Values behind rail_options(); process-wide (OPT_JOB) and per-way (OPT_COMM) ones. */
 struct rail_settings {
 	const char *rails;	/* "all" or "soft0:1,soft0:2" */
 	const char *soft;	/* spec of the software HCA; NULL: only if no device exists */
 	uint64_t threshold;	/* bytes; a message above it is striped */
 	uint64_t eager;		/* bytes; a message above it goes by rendezvous */
 };
-extern const struct opt rail_options[];
+/* The rows, offsets into struct rail_settings; ends with a NULL name. */
+const struct opt *rail_options(void);
 
 /* ---- Opening ------------------------------------------------------------- */
 
