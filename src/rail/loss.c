@@ -29,12 +29,14 @@ static void lanes_stop(struct rail_peer *peer)
 void rail_peer_fail(struct rail_peer *peer, int error, const char *fmt, ...)
 {
 	char why[256];
+	bool expected;
 	va_list args;
 
 	if (peer->error)
 		return;
-	/* One that has said goodbye and is owed nothing just took its queue pairs away. */
-	if (!peer->gone || peer->ops) {
+	/* One of us has said goodbye, and nothing is owed: its queue pairs just went away. */
+	expected = (peer->gone || peer->ctx->closing) && !peer->ops;
+	if (!expected) {
 		va_start(args, fmt);
 		vsnprintf(why, sizeof(why), fmt, args);
 		va_end(args);
@@ -42,7 +44,7 @@ void rail_peer_fail(struct rail_peer *peer, int error, const char *fmt, ...)
 	}
 	peer->error = -ECONNRESET;
 	peer->cause = error;
-	peer->reported = peer->gone && !peer->ops;
+	peer->reported = expected;
 	lanes_stop(peer);
 	peer_work(peer);
 }
@@ -89,41 +91,50 @@ void rail_peers_probe(struct rail_ctx *ctx)
 
 /* ---- Leaving ------------------------------------------------------------------------------- */
 
-static bool peer_quiet(const struct rail_peer *peer)
+/* Nothing of ours is on its way to the peer, or nobody there cares any more. */
+static bool peer_flushed(const struct rail_peer *peer)
 {
+	if (!peer || !peer->connected || peer->error || peer->gone)
+		return true;
 	for (int i = 0; i < peer->tx_count; i++)
 		if (peer->tx[i].lane->sq_posted != peer->tx[i].lane->sq_done)
 			return false;
 	return true;
 }
 
-/* What was sent has also left: rail_send returned before it did. */
-static void flush(struct rail_ctx *ctx, uint64_t until_ns)
+static bool all_flushed(const struct rail_ctx *ctx)
+{
+	for (unsigned i = 0; i < ctx->cfg.peer_count; i++)
+		if (!peer_flushed(ctx->peer[i]))
+			return false;
+	return true;
+}
+
+static void say_goodbye(struct rail_peer *peer)
 {
 	static const struct rail_header none;
 	static const unsigned char nothing[RAIL_SLOT_PAYLOAD];
+	struct rail_tx *tx = peer->route[RAIL_BIND];
 
+	tx->control(tx, RECORD_BYE, &none, 0, nothing);
+	for (int k = 0; k < peer->tx_count && !peer->error; k++)
+		rail_lane_probe(peer->tx[k].lane);
+}
+
+/* What was sent has also left: rail_send returns before it does. */
+static void flush(struct rail_ctx *ctx, uint64_t until_ns)
+{
 	for (unsigned i = 0; i < ctx->cfg.peer_count; i++) {
 		struct rail_peer *peer = ctx->peer[i];
 
-		if (!peer || !peer->connected || peer->error)
-			continue;
-		/* From now on it does not matter when the peer goes. */
-		peer->gone = true;
-		peer->route[RAIL_BIND]->control(peer->route[RAIL_BIND], RECORD_BYE, &none, 0,
-						nothing);
-		for (int k = 0; k < peer->tx_count && !peer->error; k++)
-			rail_lane_probe(peer->tx[k].lane);
+		if (peer && peer->connected && !peer->error)
+			say_goodbye(peer);
 	}
-	for (unsigned i = 0; i < ctx->cfg.peer_count; i++) {
-		struct rail_peer *peer = ctx->peer[i];
-
-		if (!peer || !peer->connected)
-			continue;
-		while (!peer->error && !peer_quiet(peer) && rg_now_ns() < until_ns) {
-			rail_cq_poll(ctx);
-			sched_yield();
-		}
+	while (!all_flushed(ctx) && rg_now_ns() < until_ns) {
+		for (int i = 0; i < ctx->poll_count; i++)
+			rail_ring_poll(ctx, i);
+		rail_cq_poll(ctx);
+		sched_yield();
 	}
 }
 
@@ -132,7 +143,7 @@ void rail_drain(struct rail_ctx *ctx)
 {
 	uint64_t until_ns = rg_now_ns() + DRAIN_NS;
 
-	ctx->progressing = true;
+	ctx->closing = true;
 	flush(ctx, until_ns);
 	for (uint32_t i = 0; i < ctx->lane_count; i++) {
 		struct rail_lane *lane = ctx->lane[i];

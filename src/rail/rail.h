@@ -34,6 +34,11 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+#pragma GCC visibility push(default)
+
 struct opt;
 struct rail_ctx;
 struct rail_peer;
@@ -250,5 +255,10 @@ int rail_progress(struct rail_ctx *ctx);
 
 /* True while operations are in flight or records wait for credit. */
 bool rail_busy(const struct rail_ctx *ctx);
+
+#pragma GCC visibility pop
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -250,7 +250,7 @@ struct rail_ctx {
 	struct rail_poll *poll;
 	int poll_count;
 	bool polled;			/* eager lanes: memory polled */
-	bool progressing;
+	bool progressing, closing;
 	uint32_t cq_wanted;		/* completions that will come from work of ours */
 	uint32_t tick;
 	uint32_t events;		/* counted for ever: records, completions, requests posted late */
