@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 struct world_settings world_settings;
@@ -76,14 +77,19 @@ const struct opt *railmpi_options(void)
 
 int railmpi_option(const char *name, const char *text, char *why, size_t why_size)
 {
+	char *kept = strdup(text);	/* a text value points to it from here on */
 	int rc;
 
+	if (!kept)
+		return -ENOMEM;
 	if (!ready) {
 		rows_build();
 		opt_defaults(&world_table);
 		ready = true;
 	}
-	rc = opt_set(&world_table, name, text, OPT_FROM_CALL, why, why_size);
+	rc = opt_set(&world_table, name, kept, OPT_FROM_CALL, why, why_size);
+	if (rc)
+		free(kept);
 	if (rc == -ENOENT) {
 		snprintf(why, why_size, "%s: no such option", name);
 		rc = -EINVAL;

@@ -124,6 +124,7 @@ int req_finish(struct req *r, MPI_Request *handle, MPI_Status *status)
 		r->active = false;
 		if (r->comm)
 			req_retire(r);
+		r->comm = NULL;
 		return error;
 	}
 	*handle = MPI_REQUEST_NULL;

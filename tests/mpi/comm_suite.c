@@ -43,7 +43,7 @@ static void constructors(MPI_Comm comm)
 	MPI_Comm_create_group(comm, group, 5, &c[5]);
 	MPI_Cart_create(comm, 1, dims, periods, 0, &c[6]);
 	MPI_Cart_sub(c[6], one, &c[7]);
-	MPI_Dist_graph_create_adjacent(comm, 1, &from, MPI_UNWEIGHTED, 1, &peer, MPI_UNWEIGHTED, info, 0,
+	MPI_Dist_graph_create_adjacent(comm, 1, &from, one, 1, &peer, one, info, 0,
 				       &c[8]);
 	for (i = 0; i < 9; i++)
 		rings(c[i], (unsigned)(i * 10));
