@@ -13,10 +13,11 @@
 
 #include "config.h"
 
-#include <mpi.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include "native.h"
 
 enum {
 	SLAB_SLOT_BYTES = 320,

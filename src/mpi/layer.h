@@ -16,7 +16,6 @@
 
 #include "config.h"
 
-#include <mpi.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>

@@ -10,7 +10,10 @@
 
 #include "config.h"
 
+/* What mpi.h declares and we define must be seen outside; not every mpi.h says so. */
+#pragma GCC visibility push(default)
 #include <mpi.h>
+#pragma GCC visibility pop
 
 #define NATIVE_FUNCTIONS(X) \
 	X(Abort) X(Allgather) X(Allreduce) X(Alloc_mem) X(Alltoall) X(Barrier) X(Bcast) \
