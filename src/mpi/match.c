@@ -99,7 +99,8 @@ void match_finish_deferred(void)
 static void recv_eager(struct req *r, const void *payload)
 {
 	if (likely(!r->type)) {
-		memcpy(r->buf, payload, r->bytes);
+		if (r->bytes)
+			memcpy(r->buf, payload, r->bytes);
 	} else if (layer.transport_only) {
 		recv_defer(r, payload);
 		return;
@@ -257,7 +258,7 @@ static void recv_init(struct comm *c, struct req *r, const struct message_args *
 	c->refs++;
 	layer_pending_add(1);
 	if (likely(m->type->contiguous)) {
-		r->buf = (char *)m->buf + m->type->true_lb;
+		r->buf = r->bytes ? (char *)m->buf + m->type->true_lb : NULL;
 		r->type = NULL;
 	} else {
 		r->buf = m->buf;

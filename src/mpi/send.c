@@ -28,11 +28,11 @@ static int send_pack(struct req *r, const struct message_args *m, struct rail_bu
 int send_start(struct comm *c, struct req *r, const struct message_args *m, enum req_mode mode)
 {
 	struct rail_header header = {{c->context, (uint64_t)(uint32_t)c->rank << 32 | (uint32_t)m->tag}};
-	struct rail_buf b = {
-		.addr = (char *)m->buf + m->type->true_lb,
-		.bytes = m->count * m->type->size,
-	};
+	struct rail_buf b = {.bytes = m->count * m->type->size};
 	int rc;
+
+	/* A message of no bytes may come from no buffer. */
+	b.addr = b.bytes ? (char *)m->buf + m->type->true_lb : (char *)&header;
 
 	r->packed = NULL;
 	if (unlikely(!m->type->contiguous || mode == MODE_BUFFERED)) {
