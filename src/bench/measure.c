@@ -15,17 +15,17 @@ enum { BATCHES = 10, BATCHES_FEW = 4, FEW = 50, WARMUP_SHARE = 10 };
 
 uint64_t measure_max(const struct bench_job *job, uint64_t mine)
 {
-	const struct timespec nap = { .tv_nsec = 200000 };
+	const struct timespec nap = { .tv_nsec = 50000 };
 	uint64_t all;
 	MPI_Request request;
 	int done = 0;
 
 	MPI_Iallreduce(&mine, &all, 1, MPI_UINT64_T, MPI_MAX, job->comm, &request);
-	if (place_runs(job)) {
+	if (place_runs(job) && !job->oversubscribed) {
 		MPI_Wait(&request, MPI_STATUS_IGNORE);
 		return all;
 	}
-	/* A rank without work must not take a core from one that has some. */
+	/* A rank that has nothing to do must not take a core from one that has. */
 	while (MPI_Test(&request, &done, MPI_STATUS_IGNORE) == MPI_SUCCESS && !done)
 		nanosleep(&nap, NULL);
 	return all;

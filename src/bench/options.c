@@ -163,21 +163,10 @@ static void rows_complete(const struct bench_def *def)
 	row_named("warmup")->help = help[1];
 }
 
-/* The transport's rows have offsets into a struct that only it knows: as large as they reach. */
-static void *transport_values(const struct opt *row)
-{
-	size_t bytes = 0;
-
-	for (; row->name; row++)
-		if (row->offset > bytes)
-			bytes = row->offset;
-	return calloc(1, bytes + sizeof(struct opt_list));
-}
-
 static int tables_build(struct bench_job *job)
 {
 	const struct bench_def *def = job->def;
-	void *values = transport_values(railmpi_options());
+	void *values = opt_values_alloc(railmpi_options());
 
 	if (!values) {
 		rg_error("no memory for options");

@@ -29,12 +29,15 @@ struct plot {
 	uint64_t size_min, size_max;
 };
 
-/* Okabe and Ito's colours: told apart by everybody, and in grey by the symbols. */
-static const char *const colours[] = {
-	"#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000",
+/*
+ * Okabe and Ito's colours: told apart by everybody, and in grey by the symbols.
+ * Small filled symbols lie on large open ones, so that equal curves are both seen.
+ */
+static const struct { const char *colour; int symbol; double size; } styles[] = {
+	{ "#000000", 3, 0.9 }, { "#d55e00", 5, 0.8 }, { "#0072b2", 6, 1.5 }, { "#009e73", 9, 0.8 },
+	{ "#cc79a7", 4, 1.4 }, { "#e69f00", 11, 0.8 }, { "#56b4e9", 12, 1.4 },
 };
-static const int symbols[] = { 7, 5, 9, 11, 13, 15, 3 };
-enum { STYLE_COUNT = 7 };
+enum { STYLE_COUNT = sizeof(styles) / sizeof(styles[0]), CAPTION_COLUMNS = 108 };
 #define SCALE_ROOM 1.12	/* the axis ends this far above the largest value */
 
 static const char *way_name(const struct plot *p, int way)
@@ -199,37 +202,62 @@ static void script_values(const struct plot *p, FILE *out)
 		fprintf(out, "set yrange [0:%.6g]\n", p->top * SCALE_ROOM);
 }
 
+/* Where a line of at most CAPTION_COLUMNS ends, at a blank if there is one. */
+static size_t caption_break(const char *text)
+{
+	size_t length = strlen(text), at = CAPTION_COLUMNS;
+
+	if (length <= CAPTION_COLUMNS)
+		return length;
+	while (at > CAPTION_COLUMNS / 2 && text[at] != ' ')
+		at--;
+	return at;
+}
+
+/* The caption stands between title and graph; its height is not known before its end. */
 static void script_title(const struct plot *p, FILE *out)
 {
-	const json_t *caption = json_object_get(p->file->run, "caption"), *line;
+	const json_t *caption = json_object_get(p->file->run, "caption"), *text;
+	int lines = 0;
 	size_t i;
 
+	json_array_foreach(caption, i, text) {
+		const char *at = json_is_string(text) ? json_string_value(text) : "";
+
+		while (*at) {
+			char line[CAPTION_COLUMNS + 1];
+			size_t length = caption_break(at);
+
+			snprintf(line, sizeof(line), "%.*s", (int)length, at);
+			fprintf(out, "caption%d = ", ++lines);
+			plot_quote(out, line);
+			fputc('\n', out);
+			at += length + strspn(at + length, " ");
+		}
+	}
+	for (int n = 1; n <= lines; n++)
+		fprintf(out, "set label %d caption%d at graph 0.5, graph 1 center offset 0, %.1f "
+			"font ',10' noenhanced\n", n, n, 0.9 * (lines - n) + 0.8);
 	fprintf(out, "set title ");
 	plot_quote(out, json_string_value(json_object_get(p->file->run, "title")));
-	json_array_foreach(caption, i, line)
-		if (json_is_string(line)) {
-			fprintf(out, " . \"\\n\" . ");
-			plot_quote(out, json_string_value(line));
-		}
-	fprintf(out, " noenhanced\n");
+	fprintf(out, " font ',16' offset 0, %.1f noenhanced\nset tmargin %.1f\n",
+		0.9 * lines - 0.3, 0.9 * lines + 2.2);
 }
 
 static void script_curve(const struct plot *p, FILE *out, int way)
 {
+	const __typeof__(styles[0]) *style = &styles[way % STYLE_COUNT];
 	bool foreign = way_foreign(p, way);
-	bool beyond = foreign && p->file->metric != REPORT_LATENCY &&
-		p->largest > p->top * SCALE_ROOM;
 	char label[256];
 
-	snprintf(label, sizeof(label), "%s%s", way_name(p, way), !foreign ? "" : beyond ?
-		 " (shared memory, not this fabric; leaves the scale)" :
-		 " (shared memory, not this fabric)");
+	snprintf(label, sizeof(label), "%s%s", way_name(p, way),
+		 foreign ? " (shared memory, not this fabric)" : "");
 	fprintf(out, "%s'%s.dat' using 1:%d ", way ? ", \\\n\t" : "plot ", p->name, way + 2);
 	if (foreign)
 		fprintf(out, "with lines lw 2 dt 2 lc rgb '#888888' title ");
 	else
-		fprintf(out, "with linespoints lw 2 ps 0.8 pt %d lc rgb '%s' title ",
-			symbols[way % STYLE_COUNT], colours[way % STYLE_COUNT]);
+		fprintf(out, "with linespoints lw 1.6 ps %.1f pt %d lc rgb '%s' title ",
+			style->size, style->symbol, style->colour);
 	plot_quote(out, label);
 	fprintf(out, " noenhanced");
 }
@@ -246,9 +274,10 @@ static int plot_script(const struct plot *p)
 	script_sizes(p, out);
 	script_values(p, out);
 	fprintf(out, "set datafile missing '?'\nset grid lc rgb '#dddddd' lt 1\nset border 3\n"
-		"set key %s Left reverse samplen 3\n"
+		"set key %s Left reverse samplen 3 width -4 font ',11'\n"
 		"set terminal svg size 800,520 font 'DejaVu Sans,13' background '#ffffff'\n"
-		"set output '%s.svg'\n", p->file->metric == REPORT_RATE ? "top right" : "top left",
+		"set output '%s.svg'\n", p->file->metric == REPORT_BANDWIDTH ? "bottom right" :
+		p->file->metric == REPORT_RATE ? "top right" : "top left",
 		p->name);
 	for (int w = 0; w < p->way_count; w++)
 		script_curve(p, out, w);

@@ -228,20 +228,31 @@ static int row_set(const struct opt_table *t, const struct opt *row, const char 
 	return 0;
 }
 
+static const size_t value_bytes[] = {
+	[OPT_FLAG] = sizeof(bool), [OPT_COUNT] = sizeof(uint64_t),
+	[OPT_SIZE] = sizeof(uint64_t), [OPT_SIZES] = sizeof(struct opt_range),
+	[OPT_TIME] = sizeof(uint64_t), [OPT_RATE] = sizeof(uint64_t),
+	[OPT_CHOICE] = sizeof(int), [OPT_CHOICES] = sizeof(struct opt_list),
+	[OPT_TEXT] = sizeof(const char *),
+};
+
+void *opt_values_alloc(const struct opt *rows)
+{
+	size_t bytes = 1;
+
+	for (const struct opt *row = rows; row->name; row++)
+		if (row->offset + value_bytes[row->type] > bytes)
+			bytes = row->offset + value_bytes[row->type];
+	return calloc(1, bytes);
+}
+
 int opt_defaults(const struct opt_table *t)
 {
-	static const size_t bytes[] = {
-		[OPT_FLAG] = sizeof(bool), [OPT_COUNT] = sizeof(uint64_t),
-		[OPT_SIZE] = sizeof(uint64_t), [OPT_SIZES] = sizeof(struct opt_range),
-		[OPT_TIME] = sizeof(uint64_t), [OPT_RATE] = sizeof(uint64_t),
-		[OPT_CHOICE] = sizeof(int), [OPT_CHOICES] = sizeof(struct opt_list),
-		[OPT_TEXT] = sizeof(const char *),
-	};
-
 	for (const struct opt *row = t->rows; row->name; row++) {
 		char why[OPT_WHY_BYTES], label[64];
 
-		memset((char *)t->values + row->offset, 0, bytes[row->type]);
+		memset((char *)t->values + row->offset, 0,
+		       value_bytes[row->type]);
 		if (t->origin)
 			t->origin[row - t->rows] = OPT_FROM_DEFAULT;
 		if (!row->standard)

@@ -113,6 +113,12 @@ char *opt_text(const struct opt_table *t, const struct opt *row, char *buf, size
 /* "1 to 1T, or auto"; "native, single, bind or stripe"; ... "" if anything goes. */
 char *opt_accepted(const struct opt *row, char *buf, size_t size);
 
+/*
+ * Zeroed values for rows whose struct the caller does not know, because another
+ * library owns them: as large as the rows reach.  NULL: no memory; free() it.
+ */
+void *opt_values_alloc(const struct opt *rows);
+
 /* "RAILGAUGE_GID_INDEX" of "gid-index". */
 char *opt_variable(const struct opt *row, char *buf, size_t size);
 

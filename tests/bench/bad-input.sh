@@ -45,21 +45,8 @@ bad 2 'RAILGAUGE_THRESHOLD=0: out of range' -m 8
 unset RAILGAUGE_THRESHOLD
 
 # A rank that is killed in the middle: the job ends in seconds.
-cat >"$work/kill.sh" <<'END'
-#!/bin/sh
-# Rank 1 dies two seconds after it began.
-if [ "${OMPI_COMM_WORLD_RANK:-$PMI_RANK}" = 1 ]; then
-	"$@" & pid=$!
-	sleep 2
-	kill -9 $pid
-	wait $pid
-	exit 137
-fi
-exec "$@"
-END
-chmod +x "$work/kill.sh"
 begin=$(date +%s)
-launch 2 "$work/kill.sh" pt2pt/rg_latency --over native -m 8 -i 10000000 --time-cap 60 \
+launch 2 "$srcdir/tests/bench/die.sh" pt2pt/rg_latency --over native -m 8 -i 10000000 --time-cap 60 \
 	--json "$work/k.jsonl"
 expect "a killed rank ends the job with an error" [ $rc -ne 0 ]
 expect "and within seconds" [ $(($(date +%s) - begin)) -lt 20 ]
