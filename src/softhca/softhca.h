@@ -30,10 +30,27 @@
 extern "C" {
 #endif
 
+/*
+ * What to do with registered memory that is not from the arena.  To *remap* it
+ * is to move its pages, in place, onto memory that peers can map: data then
+ * moves by one copy.  Otherwise peers reach it by process_vm_readv/writev, at
+ * 1 us and more per message.
+ *
+ * Remapped memory becomes shared between parent and child of a fork as seen by
+ * the kernel; libsofthca gives the child a private view, but not a snapshot.
+ */
+enum softhca_remap {
+	SOFTHCA_REMAP_DEFAULT,	/* SOFTHCA_REMAP, else: never */
+	SOFTHCA_REMAP_NEVER,
+	SOFTHCA_REMAP_AUTO,	/* where nobody else can be writing to the pages */
+	SOFTHCA_REMAP_ALWAYS,	/* all private anonymous memory except stacks */
+};
+
 struct softhca_config {
 	const char *spec;	/* NULL: SOFTHCA_SPEC, else "ideal" */
 	const char *fabric;	/* NULL: SOFTHCA_FABRIC, else one per user */
 	int node;		/* -1: SOFTHCA_NODE, else 0 */
+	enum softhca_remap remap;	/* of the first call on a fabric; SOFTHCA_REMAP wins */
 };
 
 /*
