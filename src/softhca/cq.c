@@ -338,7 +338,9 @@ struct ibv_cq *hca_cq_create(struct ibv_context *c, int entries, void *cq_contex
 	cq->ibv.cqe = (int)cq->size;
 	pthread_mutex_init(&cq->ibv.mutex, NULL);
 	pthread_cond_init(&cq->ibv.cond, NULL);
-	atomic_fetch_add(&context->objects, 1);
+	pthread_mutex_lock(&cq->fabric->slow);
+	hca_link_add(&context->cqs, &cq->link);
+	pthread_mutex_unlock(&cq->fabric->slow);
 	return (struct ibv_cq *)&cq->ibv;
 }
 
@@ -352,8 +354,8 @@ int hca_cq_destroy(struct ibv_cq *ibv)
 		return EBUSY;
 	pthread_mutex_lock(&f->slow);
 	hca_heap_free(&f->heap, cq->line, hca_mailbox_bytes(cq->size));
+	hca_link_remove(&cq->link);
 	pthread_mutex_unlock(&f->slow);
-	atomic_fetch_sub(&hca_context_of(ibv->context)->objects, 1);
 	pthread_mutex_destroy(&cq->ibv.mutex);
 	pthread_cond_destroy(&cq->ibv.cond);
 	free(cq->list);

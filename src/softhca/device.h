@@ -17,13 +17,14 @@ struct hca_device {
 struct hca_context {
 	struct hca_device *device;
 	struct hca_fabric *fabric;
-	_Atomic int objects;		/* PDs and CQs: a context in use is not closed */
+	struct hca_link *pds, *cqs;	/* under fabric.slow */
 	struct verbs_context verbs;	/* last: ends with struct ibv_context */
 };
 
 struct hca_pd {
 	struct ibv_pd ibv;
 	struct hca_fabric *fabric;
+	struct hca_link link;
 	uint32_t id;			/* unique in this process, not 0 */
 	_Atomic int objects;
 };
@@ -88,6 +89,7 @@ bool hca_device_is_ours(const struct ibv_device *d);
 bool hca_context_is_ours(const struct ibv_context *c);
 
 struct ibv_context *hca_device_open(struct ibv_device *d);
+/* What the user has not destroyed goes with it, as when the kernel closes a device. */
 int hca_device_close(struct ibv_context *c);
 
 /* Lists for ibv_free_device_list: our devices first, then those of the real library. */

@@ -21,9 +21,9 @@ struct ibv_pd *hca_pd_alloc(struct ibv_context *c)
 	pd->fabric = f;
 	pthread_mutex_lock(&f->slow);
 	pd->id = ++f->pd_last;
+	hca_link_add(&context->pds, &pd->link);
 	pthread_mutex_unlock(&f->slow);
 	pd->ibv.handle = pd->id;
-	atomic_fetch_add(&context->objects, 1);
 	return &pd->ibv;
 }
 
@@ -33,7 +33,9 @@ int hca_pd_dealloc(struct ibv_pd *ibv)
 
 	if (atomic_load(&pd->objects))
 		return EBUSY;
-	atomic_fetch_sub(&hca_context_of(ibv->context)->objects, 1);
+	pthread_mutex_lock(&pd->fabric->slow);
+	hca_link_remove(&pd->link);
+	pthread_mutex_unlock(&pd->fabric->slow);
 	free(pd);
 	return 0;
 }

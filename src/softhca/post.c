@@ -131,17 +131,17 @@ static void enqueue(struct hca_qp *qp, const struct ibv_send_wr *wr, uint32_t by
 
 /* ---- The verb ----------------------------------------------------------------------- */
 
-static int post_one(struct hca_qp *qp, const struct ibv_send_wr *wr)
+static uint32_t slots_free(const struct hca_sq *sq)
+{
+	return sq->depth - (sq->posted - atomic_load_explicit(&sq->done, memory_order_acquire));
+}
+
+/* Carry out at once what can be; the rest waits. */
+static void post_checked(struct hca_qp *qp, const struct ibv_send_wr *wr, uint32_t bytes)
 {
 	struct hca_sq *sq = &qp->sq;
-	uint32_t bytes;
-	int rc = check(qp, wr, &bytes);
+	int rc;
 
-	if (hca_unlikely(rc))
-		return rc;
-	if (hca_unlikely(sq->posted - atomic_load_explicit(&sq->done, memory_order_acquire) >=
-			 sq->depth))
-		return ENOMEM;
 	if (hca_likely(qp->fast)) {
 		rc = hca_transfer(qp, wr, bytes);
 		if (hca_likely(rc >= 0)) {
@@ -149,11 +149,42 @@ static int post_one(struct hca_qp *qp, const struct ibv_send_wr *wr)
 			sq->next++;
 			if (hca_unlikely(rc))
 				hca_qp_fail(qp);
-			return 0;
+			return;
 		}
 	}
 	enqueue(qp, wr, bytes);
 	hca_sq_progress(qp);
+}
+
+static int post_one(struct hca_qp *qp, const struct ibv_send_wr *wr)
+{
+	uint32_t bytes;
+	int rc = check(qp, wr, &bytes);
+
+	if (hca_unlikely(rc))
+		return rc;
+	if (hca_unlikely(!slots_free(&qp->sq)))
+		return ENOMEM;
+	post_checked(qp, wr, bytes);
+	return 0;
+}
+
+int hca_post_batch(struct hca_qp *qp, const struct ibv_send_wr *wr, uint32_t count)
+{
+	uint32_t bytes, i;
+	int rc;
+
+	for (i = 0; i < count; i++) {
+		rc = check(qp, &wr[i], &bytes);
+		if (rc)
+			return rc;
+	}
+	if (slots_free(&qp->sq) < count)
+		return ENOMEM;
+	for (i = 0; i < count; i++) {
+		check(qp, &wr[i], &bytes);
+		post_checked(qp, &wr[i], bytes);
+	}
 	return 0;
 }
 

@@ -127,6 +127,7 @@ static void free_queues(struct hca_qp *qp)
 		hca_heap_free(&f->heap, qp->rq.line, (size_t)qp->rq.depth * qp->rq.stride);
 		pthread_mutex_unlock(&f->slow);
 	}
+	hca_batch_free(qp);
 	if (qp->sq.bytes)
 		munmap(qp->sq.bytes, qp->sq.bytes_size);
 	free(qp->sq.wqe);
@@ -151,7 +152,7 @@ static void fill_base(struct hca_qp *qp, struct ibv_pd *pd, const struct ibv_qp_
 	pthread_cond_init(&base->cond, NULL);
 }
 
-struct ibv_qp *hca_qp_create(struct ibv_pd *pd, struct ibv_qp_init_attr *init)
+static struct ibv_qp *create(struct ibv_pd *pd, struct ibv_qp_init_attr *init, bool batches)
 {
 	int rc = check_init(init);
 	struct hca_qp *qp;
@@ -168,6 +169,8 @@ struct ibv_qp *hca_qp_create(struct ibv_pd *pd, struct ibv_qp_init_attr *init)
 	grant(qp, &init->cap);
 	fill_base(qp, pd, init);
 	rc = make_queues(qp);
+	if (!rc && batches)
+		rc = hca_batch_make(qp);
 	if (!rc)
 		rc = take_index(qp);
 	if (rc) {
@@ -182,6 +185,30 @@ struct ibv_qp *hca_qp_create(struct ibv_pd *pd, struct ibv_qp_init_attr *init)
 	atomic_fetch_add(&hca_send_cq(qp)->objects, 1);
 	atomic_fetch_add(&hca_recv_cq(qp)->objects, 1);
 	return &qp->ibv.qp_base;
+}
+
+struct ibv_qp *hca_qp_create(struct ibv_pd *pd, struct ibv_qp_init_attr *init)
+{
+	return create(pd, init, false);
+}
+
+struct ibv_qp *hca_qp_create_ex(struct ibv_context *c, struct ibv_qp_init_attr_ex *init)
+{
+	const uint32_t known = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_CREATE_FLAGS |
+			       IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
+	bool batches = init->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
+
+	if (!(init->comp_mask & IBV_QP_INIT_ATTR_PD)) {
+		errno = EINVAL;
+		return NULL;
+	}
+	if ((init->comp_mask & ~known) || (batches && (init->send_ops_flags & ~hca_batch_ops)) ||
+	    ((init->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS) && init->create_flags)) {
+		errno = EOPNOTSUPP;
+		return NULL;
+	}
+	/* The extended structure begins with the plain one. */
+	return create(init->pd, (struct ibv_qp_init_attr *)(void *)init, batches);
 }
 
 /* ---- State changes ------------------------------------------------------------------ */
