@@ -9,6 +9,9 @@
 /* A claim on a mailbox entry that has not been published for so long is taken back. */
 enum { CLAIM_NS = 1000000 };
 
+/* After so many polls in vain (some 20 us) there is time for other things. */
+enum { IDLE_POLLS = 2048 };
+
 /* ---- The list of a timed queue: a binary heap ---------------------------------- */
 
 static bool before(const struct hca_completion *a, const struct hca_completion *b)
@@ -255,8 +258,11 @@ int hca_cq_poll(struct ibv_cq *ibv, int max, struct ibv_wc *wc)
 			mailbox_unstick(cq);
 	}
 	hca_unlock(&cq->lock);
-	if (hca_unlikely(idle && idle % 1024 == 0))
+	if (hca_unlikely(idle && idle % IDLE_POLLS == 0)) {
 		hca_engine_idle(cq->fabric);
+		/* What we wait for may need this very core to come about. */
+		sched_yield();
+	}
 	return n;
 }
 

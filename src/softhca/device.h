@@ -33,8 +33,9 @@ struct hca_pd {
 struct hca_mr {
 	struct ibv_mr ibv;
 	struct hca_fabric *fabric;
-	uint32_t pd, access, kind;
+	uint32_t pd, access;
 	uint64_t iova;
+	uint64_t mapped, mapped_end;	/* layout.h */
 };
 
 static inline struct hca_context *hca_context_of(struct ibv_context *c)

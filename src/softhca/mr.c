@@ -6,6 +6,7 @@
 #include "maps.h"
 #include "memory.h"
 #include "peer.h"
+#include "remap.h"
 
 /* ---- Protection domains --------------------------------------------------------- */
 
@@ -86,11 +87,30 @@ static void publish(struct hca_mr *mr)
 	atomic_store(&mr->fabric->mr[index], mr);
 	shm->access = mr->access;
 	shm->pd = mr->pd;
-	shm->kind = mr->kind;
+	shm->mapped = mr->mapped;
+	shm->mapped_end = mr->mapped_end;
 	shm->iova = mr->iova;
 	shm->addr = (uintptr_t)mr->ibv.addr;
 	shm->length = mr->ibv.length;
 	atomic_store_explicit(&shm->key, mr->ibv.lkey, memory_order_release);
+}
+
+/* Is there memory, and which part of it can peers map? */
+static int find_memory(struct hca_mr *mr, void *addr, size_t bytes)
+{
+	enum softhca_remap remap = mr->fabric->remap;
+	int rc;
+
+	if (hca_memory_in_arena(addr, bytes)) {
+		mr->mapped = (uintptr_t)addr;
+		mr->mapped_end = (uintptr_t)addr + bytes;
+		return 0;
+	}
+	rc = hca_maps_check(addr, bytes, mr->access & IBV_ACCESS_LOCAL_WRITE);
+	if (!rc && (remap == SOFTHCA_REMAP_AUTO || remap == SOFTHCA_REMAP_ALWAYS))
+		hca_remap(addr, bytes, remap == SOFTHCA_REMAP_ALWAYS, &mr->mapped,
+			  &mr->mapped_end);
+	return rc;
 }
 
 struct ibv_mr *hca_mr_reg(struct ibv_pd *pd, void *addr, size_t bytes, uint64_t iova,
@@ -111,11 +131,7 @@ struct ibv_mr *hca_mr_reg(struct ibv_pd *pd, void *addr, size_t bytes, uint64_t 
 	mr->pd = hca_pd_of(pd)->id;
 	mr->access = access;
 	mr->iova = access & IBV_ACCESS_ZERO_BASED ? 0 : iova;
-	mr->kind = HCA_MR_MAPPED;
-	if (!hca_memory_in_arena(addr, bytes)) {
-		rc = hca_maps_check(addr, bytes, access & IBV_ACCESS_LOCAL_WRITE);
-		mr->kind = HCA_MR_COPIED;
-	}
+	rc = find_memory(mr, addr, bytes);
 	mr->ibv = (struct ibv_mr){ .context = pd->context, .pd = pd, .addr = addr,
 				   .length = bytes };
 	if (!rc) {

@@ -29,7 +29,9 @@ struct hca_remote_mr {
 	const _Atomic uint32_t *live;	/* equals key as long as the registration stands */
 	uint64_t iova, length;
 	uint64_t addr;			/* the peer's address of iova */
-	unsigned char *base;		/* ours; NULL: copied through the kernel */
+	/* Offsets of the part that is mapped here, and our address of its begin. */
+	uint64_t mapped, mapped_end;
+	unsigned char *base;
 };
 
 /*
@@ -57,7 +59,8 @@ struct hca_span {
 
 /* The message being carried out: its two ends. */
 struct hca_message {
-	struct hca_span local[HCA_SGE_MAX], remote[HCA_SGE_MAX];
+	struct hca_span local[HCA_SGE_MAX];
+	struct hca_span remote[3 * HCA_SGE_MAX];	/* before, in and behind what is mapped */
 	unsigned local_count, remote_count;
 	uint32_t bytes, done;
 	bool claimed;			/* a receive, at position */
