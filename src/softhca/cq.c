@@ -104,6 +104,9 @@ static bool decode(struct hca_cq *cq, const volatile struct hca_shm_cqe *e,
 		return false;
 	atomic_store_explicit(&qp->rq.next, position + 1, memory_order_relaxed);
 	c->visible_ns = e->visible_ns;
+	if (c->visible_ns < qp->rq.visible_ns)
+		c->visible_ns = qp->rq.visible_ns;
+	qp->rq.visible_ns = c->visible_ns;
 	c->wr_id = qp->rq.wr_id[position & qp->rq.mask];
 	c->qp = qp;
 	c->position = position;

@@ -3,6 +3,7 @@
 
 #include "clock.h"
 #include "engine.h"
+#include "pace.h"
 
 static const unsigned supported = 1u << IBV_WR_RDMA_WRITE | 1u << IBV_WR_RDMA_WRITE_WITH_IMM |
 				  1u << IBV_WR_SEND | 1u << IBV_WR_SEND_WITH_IMM |
@@ -50,7 +51,7 @@ static enum ibv_wc_opcode completion_opcode(enum ibv_wr_opcode op)
 void hca_sq_complete(struct hca_qp *qp, const struct ibv_send_wr *wr, uint32_t position,
 		     uint32_t bytes, int status, uint64_t visible_ns)
 {
-	const struct hca_completion c = {
+	struct hca_completion c = {
 		.visible_ns = visible_ns,
 		.wr_id = wr->wr_id,
 		.qp = qp,
@@ -62,6 +63,9 @@ void hca_sq_complete(struct hca_qp *qp, const struct ibv_send_wr *wr, uint32_t p
 
 	if (status == IBV_WC_SUCCESS && !qp->signal_all && !(wr->send_flags & IBV_SEND_SIGNALED))
 		return;
+	/* Completions of a queue come in order, whatever they say. */
+	if (qp->pace && c.visible_ns < qp->pace->visible_ns)
+		c.visible_ns = qp->pace->visible_ns;
 	if (hca_cq_add(hca_send_cq(qp), &c))
 		hca_engine_fault(qp->fabric);
 }
@@ -114,7 +118,7 @@ static void enqueue(struct hca_qp *qp, const struct ibv_send_wr *wr, uint32_t by
 	w->wr.sg_list = sge;
 	w->bytes = bytes;
 	w->inline_bytes = 0;
-	w->posted_ns = qp->timed ? rg_now_ns() : 0;
+	w->posted_ns = qp->pace ? rg_now_ns() : 0;
 	if ((wr->send_flags & IBV_SEND_INLINE) && bytes) {
 		unsigned char *to = take_inline(sq, bytes, &w->inline_bytes);
 

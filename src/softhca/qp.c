@@ -5,6 +5,7 @@
 
 #include "device.h"
 #include "engine.h"
+#include "pace.h"
 
 static const unsigned access_all = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
 				   IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC |
@@ -128,6 +129,7 @@ static void free_queues(struct hca_qp *qp)
 		pthread_mutex_unlock(&f->slow);
 	}
 	hca_batch_free(qp);
+	hca_pace_free(qp);
 	if (qp->sq.bytes)
 		munmap(qp->sq.bytes, qp->sq.bytes_size);
 	free(qp->sq.wqe);
@@ -164,11 +166,12 @@ static struct ibv_qp *create(struct ibv_pd *pd, struct ibv_qp_init_attr *init, b
 	}
 	qp->fabric = hca_pd_of(pd)->fabric;
 	qp->pd = hca_pd_of(pd)->id;
-	qp->timed = qp->fabric->spec.timed;
 	qp->signal_all = init->sq_sig_all;
 	grant(qp, &init->cap);
 	fill_base(qp, pd, init);
 	rc = make_queues(qp);
+	if (!rc && qp->fabric->spec.timed)
+		rc = hca_pace_make(qp);
 	if (!rc && batches)
 		rc = hca_batch_make(qp);
 	if (!rc)
@@ -232,6 +235,7 @@ static void reset(struct hca_qp *qp)
 	qp->sq.next = qp->sq.posted;
 	qp->sq.wait = HCA_NOT_WAITING;
 	qp->sq.bytes_head = qp->sq.bytes_used = 0;
+	hca_pace_reset(qp);
 	hca_lock(&qp->rq_lock);
 	hca_cq_purge(hca_recv_cq(qp), qp);
 	hca_cq_purge(hca_send_cq(qp), qp);
@@ -343,6 +347,8 @@ static int change(struct hca_qp *qp, const struct ibv_qp_attr *a, int mask, int 
 		qp->dest_address = address;
 	}
 	apply(qp, a, mask);
+	if (qp->pace && (mask & (IBV_QP_AV | IBV_QP_PATH_MTU)))
+		hca_pace_connect(qp);
 	if (from == IBV_QPS_INIT && to == IBV_QPS_RTR)
 		open_gate(qp);
 	atomic_store(&qp->state, to);
@@ -425,7 +431,7 @@ int hca_qp_query(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int mask,
  */
 int hca_qp_data_in_order(struct ibv_qp *ibv, enum ibv_wr_opcode op, uint32_t flags)
 {
-	return !flags && !hca_qp_of(ibv)->timed &&
+	return !flags && !hca_qp_of(ibv)->pace &&
 	       (op == IBV_WR_RDMA_WRITE || op == IBV_WR_RDMA_WRITE_WITH_IMM || op == IBV_WR_SEND ||
 		op == IBV_WR_SEND_WITH_IMM);
 }

@@ -100,10 +100,12 @@ struct hca_rq {
 	uint64_t *wr_id;
 	unsigned char *ring;		/* in the segment */
 	uint32_t line;
+	uint64_t visible_ns;		/* of the last completion; under recv_cq's lock */
 	uint64_t flush_deadline_ns;	/* how long to respect a claim in the error state */
 };
 
 struct hca_batch;
+struct hca_pace;
 
 struct hca_qp {
 	struct ibv_qp_ex ibv;		/* first */
@@ -111,7 +113,7 @@ struct hca_qp {
 	struct hca_shm_qp *shm;		/* ours */
 	struct hca_lock lock;
 	bool fast;			/* RTS, untimed, nothing waiting */
-	bool signal_all, timed;
+	bool signal_all;
 	_Atomic int state;		/* enum ibv_qp_state; changes under lock */
 	uint32_t index, pd, dest_qpn, dest_address;
 	struct hca_sq sq;
@@ -123,6 +125,7 @@ struct hca_qp {
 	struct hca_qp *next;		/* engine's list */
 	bool queued;
 
+	struct hca_pace *pace;		/* NULL: untimed */
 	struct hca_batch *batch;	/* NULL: created without send_ops_flags */
 	uint32_t epoch;
 	struct ibv_qp_attr attr;
