@@ -47,6 +47,27 @@ static inline unsigned hca_log2(uint32_t pow2)
 	return (unsigned)__builtin_ctz(pow2);
 }
 
+/* An object on its context's list. */
+struct hca_link {
+	struct hca_link *next, **at;
+};
+
+static inline void hca_link_add(struct hca_link **list, struct hca_link *l)
+{
+	l->next = *list;
+	l->at = list;
+	if (l->next)
+		l->next->at = &l->next;
+	*list = l;
+}
+
+static inline void hca_link_remove(struct hca_link *l)
+{
+	*l->at = l->next;
+	if (l->next)
+		l->next->at = l->at;
+}
+
 /*
  * A lock between the threads of this process (never shared with another one):
  * one exchange when free.

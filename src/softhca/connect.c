@@ -99,10 +99,26 @@ void hca_conn_drop(struct hca_conn *c)
 
 /* ---- The peer's registrations --------------------------------------------- */
 
+static void map_mr(struct hca_conn *c, struct hca_remote_mr *m, uint64_t start, uint64_t end)
+{
+	if (c->peer->here) {
+		start = m->addr;
+		end = m->addr + m->length;
+	}
+	if (start < m->addr || end <= start || end - m->addr > m->length)
+		return;
+	m->base = hca_peer_map(c->peer, start, end - start);
+	if (!m->base)
+		return;
+	m->mapped = start - m->addr;
+	m->mapped_end = end - m->addr;
+}
+
 static bool read_mr(struct hca_conn *c, uint32_t key, struct hca_remote_mr *out)
 {
 	const volatile struct hca_shm_mr *mr = &c->peer->shm->mr[key >> HCA_KEY_GEN_BITS];
-	uint32_t pd, kind;
+	uint64_t mapped, mapped_end;
+	uint32_t pd;
 
 	if (!key || atomic_load_explicit(&mr->key, memory_order_acquire) != key)
 		return false;
@@ -110,12 +126,12 @@ static bool read_mr(struct hca_conn *c, uint32_t key, struct hca_remote_mr *out)
 				       .length = mr->length, .addr = mr->addr };
 	out->live = &c->peer->shm->mr[key >> HCA_KEY_GEN_BITS].key;
 	pd = mr->pd;
-	kind = mr->kind;
+	mapped = mr->mapped;
+	mapped_end = mr->mapped_end;
 	atomic_thread_fence(memory_order_acquire);
 	if (atomic_load_explicit(&mr->key, memory_order_relaxed) != key || pd != c->pd)
 		return false;
-	if (c->peer->here || kind == HCA_MR_MAPPED)
-		out->base = hca_peer_map(c->peer, out->addr, out->length);
+	map_mr(c, out, mapped, mapped_end);
 	out->key = key;
 	return true;
 }

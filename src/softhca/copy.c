@@ -3,7 +3,7 @@
 
 #include "copy.h"
 
-enum { BATCH = 2 * HCA_SGE_MAX + 2 };	/* pieces per system call */
+enum { BATCH = 4 * HCA_SGE_MAX };	/* pieces per system call */
 
 /* A place in a list of spans. */
 struct cursor {

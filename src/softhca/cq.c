@@ -9,6 +9,9 @@
 /* A claim on a mailbox entry that has not been published for so long is taken back. */
 enum { CLAIM_NS = 1000000 };
 
+/* After so many polls in vain (some 20 us) there is time for other things. */
+enum { IDLE_POLLS = 2048 };
+
 /* ---- The list of a timed queue: a binary heap ---------------------------------- */
 
 static bool before(const struct hca_completion *a, const struct hca_completion *b)
@@ -101,6 +104,9 @@ static bool decode(struct hca_cq *cq, const volatile struct hca_shm_cqe *e,
 		return false;
 	atomic_store_explicit(&qp->rq.next, position + 1, memory_order_relaxed);
 	c->visible_ns = e->visible_ns;
+	if (c->visible_ns < qp->rq.visible_ns)
+		c->visible_ns = qp->rq.visible_ns;
+	qp->rq.visible_ns = c->visible_ns;
 	c->wr_id = qp->rq.wr_id[position & qp->rq.mask];
 	c->qp = qp;
 	c->position = position;
@@ -255,8 +261,11 @@ int hca_cq_poll(struct ibv_cq *ibv, int max, struct ibv_wc *wc)
 			mailbox_unstick(cq);
 	}
 	hca_unlock(&cq->lock);
-	if (hca_unlikely(idle && idle % 1024 == 0))
+	if (hca_unlikely(idle && idle % IDLE_POLLS == 0)) {
 		hca_engine_idle(cq->fabric);
+		/* What we wait for may need this very core to come about. */
+		sched_yield();
+	}
 	return n;
 }
 
@@ -338,7 +347,9 @@ struct ibv_cq *hca_cq_create(struct ibv_context *c, int entries, void *cq_contex
 	cq->ibv.cqe = (int)cq->size;
 	pthread_mutex_init(&cq->ibv.mutex, NULL);
 	pthread_cond_init(&cq->ibv.cond, NULL);
-	atomic_fetch_add(&context->objects, 1);
+	pthread_mutex_lock(&cq->fabric->slow);
+	hca_link_add(&context->cqs, &cq->link);
+	pthread_mutex_unlock(&cq->fabric->slow);
 	return (struct ibv_cq *)&cq->ibv;
 }
 
@@ -352,8 +363,8 @@ int hca_cq_destroy(struct ibv_cq *ibv)
 		return EBUSY;
 	pthread_mutex_lock(&f->slow);
 	hca_heap_free(&f->heap, cq->line, hca_mailbox_bytes(cq->size));
+	hca_link_remove(&cq->link);
 	pthread_mutex_unlock(&f->slow);
-	atomic_fetch_sub(&hca_context_of(ibv->context)->objects, 1);
 	pthread_mutex_destroy(&cq->ibv.mutex);
 	pthread_cond_destroy(&cq->ibv.cond);
 	free(cq->list);

@@ -40,6 +40,7 @@ struct hca_mailbox {
 struct hca_cq {
 	struct ibv_cq_ex ibv;		/* first */
 	struct hca_fabric *fabric;
+	struct hca_link link;
 	struct hca_lock lock;
 	bool timed;
 	_Atomic bool overflowed;

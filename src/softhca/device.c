@@ -223,16 +223,39 @@ struct ibv_context *hca_device_open(struct ibv_device *ibv)
 	v->sz = sizeof(*v);
 	v->query_port = hca_query_port;
 	v->query_device_ex = hca_query_device_ex;
+	v->create_qp_ex = hca_qp_create_ex;
 	hca_fabric_ref(d->fabric);
 	return &v->context;
+}
+
+static void destroy_leftovers(struct hca_context *c)
+{
+	struct hca_fabric *f = c->fabric;
+	uint32_t i;
+
+	for (i = 0; i < atomic_load(&f->qp_top); i++) {
+		struct hca_qp *qp = atomic_load(&f->qp[i]);
+
+		if (qp && qp->ibv.qp_base.context == &c->verbs.context)
+			hca_qp_destroy(&qp->ibv.qp_base);
+	}
+	for (i = 0; i < atomic_load(&f->mr_top); i++) {
+		struct hca_mr *mr = atomic_load(&f->mr[i]);
+
+		if (mr && mr->ibv.context == &c->verbs.context)
+			hca_mr_dereg(&mr->ibv);
+	}
+	while (c->cqs)
+		hca_cq_destroy((struct ibv_cq *)&hca_container(c->cqs, struct hca_cq, link)->ibv);
+	while (c->pds)
+		hca_pd_dealloc(&hca_container(c->pds, struct hca_pd, link)->ibv);
 }
 
 int hca_device_close(struct ibv_context *ibv)
 {
 	struct hca_context *c = hca_context_of(ibv);
 
-	if (atomic_load(&c->objects))
-		return EBUSY;
+	destroy_leftovers(c);
 	close(ibv->async_fd);
 	pthread_mutex_destroy(&ibv->mutex);
 	hca_fabric_put(c->fabric);

@@ -17,13 +17,14 @@ struct hca_device {
 struct hca_context {
 	struct hca_device *device;
 	struct hca_fabric *fabric;
-	_Atomic int objects;		/* PDs and CQs: a context in use is not closed */
+	struct hca_link *pds, *cqs;	/* under fabric.slow */
 	struct verbs_context verbs;	/* last: ends with struct ibv_context */
 };
 
 struct hca_pd {
 	struct ibv_pd ibv;
 	struct hca_fabric *fabric;
+	struct hca_link link;
 	uint32_t id;			/* unique in this process, not 0 */
 	_Atomic int objects;
 };
@@ -32,8 +33,9 @@ struct hca_pd {
 struct hca_mr {
 	struct ibv_mr ibv;
 	struct hca_fabric *fabric;
-	uint32_t pd, access, kind;
+	uint32_t pd, access;
 	uint64_t iova;
+	uint64_t mapped, mapped_end;	/* layout.h */
 };
 
 static inline struct hca_context *hca_context_of(struct ibv_context *c)
@@ -88,6 +90,7 @@ bool hca_device_is_ours(const struct ibv_device *d);
 bool hca_context_is_ours(const struct ibv_context *c);
 
 struct ibv_context *hca_device_open(struct ibv_device *d);
+/* What the user has not destroyed goes with it, as when the kernel closes a device. */
 int hca_device_close(struct ibv_context *c);
 
 /* Lists for ibv_free_device_list: our devices first, then those of the real library. */

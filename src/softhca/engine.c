@@ -1,6 +1,7 @@
 /* engine.c - work that could not be done when it was posted. */
 #include "clock.h"
 #include "engine.h"
+#include "pace.h"
 
 /* How often peers are looked at when there is nothing to do. */
 enum { LOOK_NS = 10000000 };
@@ -83,11 +84,7 @@ static uint64_t period_ns(const struct hca_qp *qp, enum hca_wait wait)
 	return qp->attr.timeout ? 4096ull << qp->attr.timeout : 0;
 }
 
-/*
- * The oldest request cannot be carried out.  0: it waits; or the status with
- * which it fails, its tries being used up.
- */
-static int wait_or_fail(struct hca_qp *qp, int why)
+int hca_engine_wait_or_fail(struct hca_qp *qp, int why)
 {
 	enum hca_wait wait = why == HCA_NO_RECEIVE ? HCA_WAITS_RECEIVE : HCA_WAITS_PEER;
 	const int failed = wait == HCA_WAITS_RECEIVE ? IBV_WC_RNR_RETRY_EXC_ERR
@@ -120,8 +117,7 @@ static int wait_or_fail(struct hca_qp *qp, int why)
 
 /* ---- A queue pair's turn -------------------------------------------------------------- */
 
-/* The oldest request is over: its completion, and the error state if it failed. */
-static void finish(struct hca_qp *qp, int status)
+void hca_engine_finish(struct hca_qp *qp, int status)
 {
 	struct hca_sq *sq = &qp->sq;
 	struct hca_wqe *w = &sq->wqe[sq->next & sq->mask];
@@ -142,13 +138,13 @@ static void progress_untimed(struct hca_qp *qp)
 		int rc = hca_transfer(qp, &w->wr, w->bytes);
 
 		if (rc < 0) {
-			rc = wait_or_fail(qp, rc);
+			rc = hca_engine_wait_or_fail(qp, rc);
 			if (!rc) {
 				hca_engine_add(qp);
 				return;
 			}
 		}
-		finish(qp, rc);
+		hca_engine_finish(qp, rc);
 	}
 	qp->fast = hca_qp_state(qp) == IBV_QPS_RTS;
 }
@@ -159,7 +155,10 @@ void hca_sq_progress(struct hca_qp *qp)
 
 	switch (hca_qp_state(qp)) {
 	case IBV_QPS_RTS:
-		progress_untimed(qp);
+		if (qp->pace)
+			hca_pace_progress(qp);
+		else
+			progress_untimed(qp);
 		return;
 	case IBV_QPS_ERR:
 		hca_sq_flush(qp);

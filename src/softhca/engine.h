@@ -22,6 +22,15 @@ void hca_engine_run(struct hca_fabric *f);
 /* Go on with the oldest work requests of a queue pair.  qp->lock held. */
 void hca_sq_progress(struct hca_qp *qp);
 
+/*
+ * The oldest request cannot be carried out, for a negative reason of
+ * hca_transfer.  0: it waits; or the status with which it fails, its tries
+ * being used up.
+ */
+int hca_engine_wait_or_fail(struct hca_qp *qp, int why);
+/* The oldest request is over: its completion, and the error state if it failed. */
+void hca_engine_finish(struct hca_qp *qp, int status);
+
 static inline bool hca_engine_due(struct hca_fabric *f)
 {
 	struct hca_engine *e = &f->engine;

@@ -1,6 +1,7 @@
 /* flush.c - the error state of a queue pair. */
 #include "clock.h"
 #include "engine.h"
+#include "pace.h"
 
 /* A claim by a process that lives is respected for so long. */
 enum { CLAIM_NS = 100000000 };
@@ -9,6 +10,7 @@ void hca_sq_flush(struct hca_qp *qp)
 {
 	struct hca_sq *sq = &qp->sq;
 
+	hca_pace_reset(qp);
 	while (sq->next != sq->posted) {
 		struct hca_wqe *w = &sq->wqe[sq->next & sq->mask];
 		uint32_t position = sq->next;
@@ -62,6 +64,7 @@ bool hca_rq_flush(struct hca_qp *qp)
 		if (!withdraw(qp, c.position))
 			return true;
 		c.wr_id = rq->wr_id[c.position & rq->mask];
+		c.visible_ns = rq->visible_ns;
 		atomic_store_explicit(&rq->next, c.position + 1, memory_order_relaxed);
 		if (hca_cq_add(cq, &c))
 			hca_engine_fault(qp->fabric);

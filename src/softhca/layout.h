@@ -116,24 +116,22 @@ static inline uint64_t hca_shm_qp_entry(uint32_t index, uint32_t slot, uint32_t 
 
 /* ---- The process segment ------------------------------------------------ */
 
-enum hca_mr_kind {
-	HCA_MR_COPIED,		/* reach it by process_vm_readv/writev */
-	HCA_MR_MAPPED,		/* it lies in the owner's memory segment */
-};
-
 /*
  * A registration.  key is 0 while the rest changes, and never the same again
- * for another registration until the generations have wrapped.
+ * for another registration until the generations have wrapped.  The part that
+ * lies in the owner's memory segment can be mapped; the rest is reached by
+ * process_vm_readv/writev.
  */
 struct hca_shm_mr {
 	_Atomic uint32_t key;
 	uint32_t access;	/* enum ibv_access_flags */
 	uint32_t pd;
-	uint32_t kind;		/* enum hca_mr_kind */
+	uint32_t pad0;
 	uint64_t iova;		/* what a remote address is relative to */
 	uint64_t addr;		/* the owner's address of iova */
 	uint64_t length;
-	char pad[HCA_LINE - 40];
+	uint64_t mapped, mapped_end;	/* the owner's addresses; equal: nothing */
+	char pad[HCA_LINE - 56];
 };
 
 /*

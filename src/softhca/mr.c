@@ -6,6 +6,7 @@
 #include "maps.h"
 #include "memory.h"
 #include "peer.h"
+#include "remap.h"
 
 /* ---- Protection domains --------------------------------------------------------- */
 
@@ -21,9 +22,9 @@ struct ibv_pd *hca_pd_alloc(struct ibv_context *c)
 	pd->fabric = f;
 	pthread_mutex_lock(&f->slow);
 	pd->id = ++f->pd_last;
+	hca_link_add(&context->pds, &pd->link);
 	pthread_mutex_unlock(&f->slow);
 	pd->ibv.handle = pd->id;
-	atomic_fetch_add(&context->objects, 1);
 	return &pd->ibv;
 }
 
@@ -33,7 +34,9 @@ int hca_pd_dealloc(struct ibv_pd *ibv)
 
 	if (atomic_load(&pd->objects))
 		return EBUSY;
-	atomic_fetch_sub(&hca_context_of(ibv->context)->objects, 1);
+	pthread_mutex_lock(&pd->fabric->slow);
+	hca_link_remove(&pd->link);
+	pthread_mutex_unlock(&pd->fabric->slow);
 	free(pd);
 	return 0;
 }
@@ -84,11 +87,30 @@ static void publish(struct hca_mr *mr)
 	atomic_store(&mr->fabric->mr[index], mr);
 	shm->access = mr->access;
 	shm->pd = mr->pd;
-	shm->kind = mr->kind;
+	shm->mapped = mr->mapped;
+	shm->mapped_end = mr->mapped_end;
 	shm->iova = mr->iova;
 	shm->addr = (uintptr_t)mr->ibv.addr;
 	shm->length = mr->ibv.length;
 	atomic_store_explicit(&shm->key, mr->ibv.lkey, memory_order_release);
+}
+
+/* Is there memory, and which part of it can peers map? */
+static int find_memory(struct hca_mr *mr, void *addr, size_t bytes)
+{
+	enum softhca_remap remap = mr->fabric->remap;
+	int rc;
+
+	if (hca_memory_in_arena(addr, bytes)) {
+		mr->mapped = (uintptr_t)addr;
+		mr->mapped_end = (uintptr_t)addr + bytes;
+		return 0;
+	}
+	rc = hca_maps_check(addr, bytes, mr->access & IBV_ACCESS_LOCAL_WRITE);
+	if (!rc && (remap == SOFTHCA_REMAP_AUTO || remap == SOFTHCA_REMAP_ALWAYS))
+		hca_remap(addr, bytes, remap == SOFTHCA_REMAP_ALWAYS, &mr->mapped,
+			  &mr->mapped_end);
+	return rc;
 }
 
 struct ibv_mr *hca_mr_reg(struct ibv_pd *pd, void *addr, size_t bytes, uint64_t iova,
@@ -109,11 +131,7 @@ struct ibv_mr *hca_mr_reg(struct ibv_pd *pd, void *addr, size_t bytes, uint64_t 
 	mr->pd = hca_pd_of(pd)->id;
 	mr->access = access;
 	mr->iova = access & IBV_ACCESS_ZERO_BASED ? 0 : iova;
-	mr->kind = HCA_MR_MAPPED;
-	if (!hca_memory_in_arena(addr, bytes)) {
-		rc = hca_maps_check(addr, bytes, access & IBV_ACCESS_LOCAL_WRITE);
-		mr->kind = HCA_MR_COPIED;
-	}
+	rc = find_memory(mr, addr, bytes);
 	mr->ibv = (struct ibv_mr){ .context = pd->context, .pd = pd, .addr = addr,
 				   .length = bytes };
 	if (!rc) {

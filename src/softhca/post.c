@@ -3,6 +3,7 @@
 
 #include "clock.h"
 #include "engine.h"
+#include "pace.h"
 
 static const unsigned supported = 1u << IBV_WR_RDMA_WRITE | 1u << IBV_WR_RDMA_WRITE_WITH_IMM |
 				  1u << IBV_WR_SEND | 1u << IBV_WR_SEND_WITH_IMM |
@@ -50,7 +51,7 @@ static enum ibv_wc_opcode completion_opcode(enum ibv_wr_opcode op)
 void hca_sq_complete(struct hca_qp *qp, const struct ibv_send_wr *wr, uint32_t position,
 		     uint32_t bytes, int status, uint64_t visible_ns)
 {
-	const struct hca_completion c = {
+	struct hca_completion c = {
 		.visible_ns = visible_ns,
 		.wr_id = wr->wr_id,
 		.qp = qp,
@@ -62,6 +63,9 @@ void hca_sq_complete(struct hca_qp *qp, const struct ibv_send_wr *wr, uint32_t p
 
 	if (status == IBV_WC_SUCCESS && !qp->signal_all && !(wr->send_flags & IBV_SEND_SIGNALED))
 		return;
+	/* Completions of a queue come in order, whatever they say. */
+	if (qp->pace && c.visible_ns < qp->pace->visible_ns)
+		c.visible_ns = qp->pace->visible_ns;
 	if (hca_cq_add(hca_send_cq(qp), &c))
 		hca_engine_fault(qp->fabric);
 }
@@ -114,7 +118,7 @@ static void enqueue(struct hca_qp *qp, const struct ibv_send_wr *wr, uint32_t by
 	w->wr.sg_list = sge;
 	w->bytes = bytes;
 	w->inline_bytes = 0;
-	w->posted_ns = qp->timed ? rg_now_ns() : 0;
+	w->posted_ns = qp->pace ? rg_now_ns() : 0;
 	if ((wr->send_flags & IBV_SEND_INLINE) && bytes) {
 		unsigned char *to = take_inline(sq, bytes, &w->inline_bytes);
 
@@ -131,17 +135,17 @@ static void enqueue(struct hca_qp *qp, const struct ibv_send_wr *wr, uint32_t by
 
 /* ---- The verb ----------------------------------------------------------------------- */
 
-static int post_one(struct hca_qp *qp, const struct ibv_send_wr *wr)
+static uint32_t slots_free(const struct hca_sq *sq)
+{
+	return sq->depth - (sq->posted - atomic_load_explicit(&sq->done, memory_order_acquire));
+}
+
+/* Carry out at once what can be; the rest waits. */
+static void post_checked(struct hca_qp *qp, const struct ibv_send_wr *wr, uint32_t bytes)
 {
 	struct hca_sq *sq = &qp->sq;
-	uint32_t bytes;
-	int rc = check(qp, wr, &bytes);
+	int rc;
 
-	if (hca_unlikely(rc))
-		return rc;
-	if (hca_unlikely(sq->posted - atomic_load_explicit(&sq->done, memory_order_acquire) >=
-			 sq->depth))
-		return ENOMEM;
 	if (hca_likely(qp->fast)) {
 		rc = hca_transfer(qp, wr, bytes);
 		if (hca_likely(rc >= 0)) {
@@ -149,11 +153,42 @@ static int post_one(struct hca_qp *qp, const struct ibv_send_wr *wr)
 			sq->next++;
 			if (hca_unlikely(rc))
 				hca_qp_fail(qp);
-			return 0;
+			return;
 		}
 	}
 	enqueue(qp, wr, bytes);
 	hca_sq_progress(qp);
+}
+
+static int post_one(struct hca_qp *qp, const struct ibv_send_wr *wr)
+{
+	uint32_t bytes;
+	int rc = check(qp, wr, &bytes);
+
+	if (hca_unlikely(rc))
+		return rc;
+	if (hca_unlikely(!slots_free(&qp->sq)))
+		return ENOMEM;
+	post_checked(qp, wr, bytes);
+	return 0;
+}
+
+int hca_post_batch(struct hca_qp *qp, const struct ibv_send_wr *wr, uint32_t count)
+{
+	uint32_t bytes, i;
+	int rc;
+
+	for (i = 0; i < count; i++) {
+		rc = check(qp, &wr[i], &bytes);
+		if (rc)
+			return rc;
+	}
+	if (slots_free(&qp->sq) < count)
+		return ENOMEM;
+	for (i = 0; i < count; i++) {
+		check(qp, &wr[i], &bytes);
+		post_checked(qp, &wr[i], bytes);
+	}
 	return 0;
 }
 

@@ -5,6 +5,7 @@
 
 #include "device.h"
 #include "engine.h"
+#include "pace.h"
 
 static const unsigned access_all = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
 				   IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC |
@@ -127,6 +128,8 @@ static void free_queues(struct hca_qp *qp)
 		hca_heap_free(&f->heap, qp->rq.line, (size_t)qp->rq.depth * qp->rq.stride);
 		pthread_mutex_unlock(&f->slow);
 	}
+	hca_batch_free(qp);
+	hca_pace_free(qp);
 	if (qp->sq.bytes)
 		munmap(qp->sq.bytes, qp->sq.bytes_size);
 	free(qp->sq.wqe);
@@ -151,7 +154,7 @@ static void fill_base(struct hca_qp *qp, struct ibv_pd *pd, const struct ibv_qp_
 	pthread_cond_init(&base->cond, NULL);
 }
 
-struct ibv_qp *hca_qp_create(struct ibv_pd *pd, struct ibv_qp_init_attr *init)
+static struct ibv_qp *create(struct ibv_pd *pd, struct ibv_qp_init_attr *init, bool batches)
 {
 	int rc = check_init(init);
 	struct hca_qp *qp;
@@ -163,11 +166,14 @@ struct ibv_qp *hca_qp_create(struct ibv_pd *pd, struct ibv_qp_init_attr *init)
 	}
 	qp->fabric = hca_pd_of(pd)->fabric;
 	qp->pd = hca_pd_of(pd)->id;
-	qp->timed = qp->fabric->spec.timed;
 	qp->signal_all = init->sq_sig_all;
 	grant(qp, &init->cap);
 	fill_base(qp, pd, init);
 	rc = make_queues(qp);
+	if (!rc && qp->fabric->spec.timed)
+		rc = hca_pace_make(qp);
+	if (!rc && batches)
+		rc = hca_batch_make(qp);
 	if (!rc)
 		rc = take_index(qp);
 	if (rc) {
@@ -182,6 +188,30 @@ struct ibv_qp *hca_qp_create(struct ibv_pd *pd, struct ibv_qp_init_attr *init)
 	atomic_fetch_add(&hca_send_cq(qp)->objects, 1);
 	atomic_fetch_add(&hca_recv_cq(qp)->objects, 1);
 	return &qp->ibv.qp_base;
+}
+
+struct ibv_qp *hca_qp_create(struct ibv_pd *pd, struct ibv_qp_init_attr *init)
+{
+	return create(pd, init, false);
+}
+
+struct ibv_qp *hca_qp_create_ex(struct ibv_context *c, struct ibv_qp_init_attr_ex *init)
+{
+	const uint32_t known = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_CREATE_FLAGS |
+			       IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
+	bool batches = init->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
+
+	if (!(init->comp_mask & IBV_QP_INIT_ATTR_PD)) {
+		errno = EINVAL;
+		return NULL;
+	}
+	if ((init->comp_mask & ~known) || (batches && (init->send_ops_flags & ~hca_batch_ops)) ||
+	    ((init->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS) && init->create_flags)) {
+		errno = EOPNOTSUPP;
+		return NULL;
+	}
+	/* The extended structure begins with the plain one. */
+	return create(init->pd, (struct ibv_qp_init_attr *)(void *)init, batches);
 }
 
 /* ---- State changes ------------------------------------------------------------------ */
@@ -205,6 +235,7 @@ static void reset(struct hca_qp *qp)
 	qp->sq.next = qp->sq.posted;
 	qp->sq.wait = HCA_NOT_WAITING;
 	qp->sq.bytes_head = qp->sq.bytes_used = 0;
+	hca_pace_reset(qp);
 	hca_lock(&qp->rq_lock);
 	hca_cq_purge(hca_recv_cq(qp), qp);
 	hca_cq_purge(hca_send_cq(qp), qp);
@@ -316,6 +347,8 @@ static int change(struct hca_qp *qp, const struct ibv_qp_attr *a, int mask, int 
 		qp->dest_address = address;
 	}
 	apply(qp, a, mask);
+	if (qp->pace && (mask & (IBV_QP_AV | IBV_QP_PATH_MTU)))
+		hca_pace_connect(qp);
 	if (from == IBV_QPS_INIT && to == IBV_QPS_RTR)
 		open_gate(qp);
 	atomic_store(&qp->state, to);
@@ -398,7 +431,7 @@ int hca_qp_query(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int mask,
  */
 int hca_qp_data_in_order(struct ibv_qp *ibv, enum ibv_wr_opcode op, uint32_t flags)
 {
-	return !flags && !hca_qp_of(ibv)->timed &&
+	return !flags && !hca_qp_of(ibv)->pace &&
 	       (op == IBV_WR_RDMA_WRITE || op == IBV_WR_RDMA_WRITE_WITH_IMM || op == IBV_WR_SEND ||
 		op == IBV_WR_SEND_WITH_IMM);
 }

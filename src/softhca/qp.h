@@ -29,7 +29,9 @@ struct hca_remote_mr {
 	const _Atomic uint32_t *live;	/* equals key as long as the registration stands */
 	uint64_t iova, length;
 	uint64_t addr;			/* the peer's address of iova */
-	unsigned char *base;		/* ours; NULL: copied through the kernel */
+	/* Offsets of the part that is mapped here, and our address of its begin. */
+	uint64_t mapped, mapped_end;
+	unsigned char *base;
 };
 
 /*
@@ -57,7 +59,8 @@ struct hca_span {
 
 /* The message being carried out: its two ends. */
 struct hca_message {
-	struct hca_span local[HCA_SGE_MAX], remote[HCA_SGE_MAX];
+	struct hca_span local[HCA_SGE_MAX];
+	struct hca_span remote[3 * HCA_SGE_MAX];	/* before, in and behind what is mapped */
 	unsigned local_count, remote_count;
 	uint32_t bytes, done;
 	bool claimed;			/* a receive, at position */
@@ -97,8 +100,12 @@ struct hca_rq {
 	uint64_t *wr_id;
 	unsigned char *ring;		/* in the segment */
 	uint32_t line;
+	uint64_t visible_ns;		/* of the last completion; under recv_cq's lock */
 	uint64_t flush_deadline_ns;	/* how long to respect a claim in the error state */
 };
+
+struct hca_batch;
+struct hca_pace;
 
 struct hca_qp {
 	struct ibv_qp_ex ibv;		/* first */
@@ -106,7 +113,7 @@ struct hca_qp {
 	struct hca_shm_qp *shm;		/* ours */
 	struct hca_lock lock;
 	bool fast;			/* RTS, untimed, nothing waiting */
-	bool signal_all, timed;
+	bool signal_all;
 	_Atomic int state;		/* enum ibv_qp_state; changes under lock */
 	uint32_t index, pd, dest_qpn, dest_address;
 	struct hca_sq sq;
@@ -118,6 +125,8 @@ struct hca_qp {
 	struct hca_qp *next;		/* engine's list */
 	bool queued;
 
+	struct hca_pace *pace;		/* NULL: untimed */
+	struct hca_batch *batch;	/* NULL: created without send_ops_flags */
 	uint32_t epoch;
 	struct ibv_qp_attr attr;
 	struct ibv_qp_cap cap;
@@ -158,6 +167,7 @@ static inline struct hca_shm_recv *hca_rq_entry(unsigned char *ring, uint32_t po
 /* ---- qp.c --------------------------------------------------------------- */
 
 struct ibv_qp *hca_qp_create(struct ibv_pd *pd, struct ibv_qp_init_attr *init);
+struct ibv_qp *hca_qp_create_ex(struct ibv_context *c, struct ibv_qp_init_attr_ex *init);
 int hca_qp_destroy(struct ibv_qp *qp);
 int hca_qp_modify(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask);
 int hca_qp_query(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask,
@@ -200,6 +210,19 @@ const struct hca_remote_mr *hca_conn_mr(struct hca_conn *c, uint32_t key);
 
 int hca_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad);
 int hca_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad);
+
+/*
+ * Post requests that were built one by one (wr.c): all, or none and an errno.
+ * qp->lock held.
+ */
+int hca_post_batch(struct hca_qp *qp, const struct ibv_send_wr *wr, uint32_t count);
+
+/* ---- wr.c: ibv_wr_* --------------------------------------------------------- */
+
+extern const uint64_t hca_batch_ops;	/* enum ibv_qp_create_send_ops_flags */
+int hca_batch_make(struct hca_qp *qp);	/* 0 or ENOMEM */
+void hca_batch_free(struct hca_qp *qp);
+struct ibv_qp_ex *hca_qp_to_ex(struct ibv_qp *qp);
 
 /* ---- transfer.c ------------------------------------------------------------- */
 

@@ -210,8 +210,8 @@ VOID_VERB(ibv_ack_cq_events, cq->context, (void)0, (struct ibv_cq *cq, unsigned 
 
 VERB(struct ibv_qp *, ibv_create_qp, pd->context, absent(), hca_qp_create(pd, init),
      (struct ibv_pd *pd, struct ibv_qp_init_attr *init), (pd, init))
-VERB(struct ibv_qp_ex *, ibv_qp_to_qp_ex, qp->context, absent(), without(), (struct ibv_qp *qp),
-     (qp))
+VERB(struct ibv_qp_ex *, ibv_qp_to_qp_ex, qp->context, absent(), hca_qp_to_ex(qp),
+     (struct ibv_qp *qp), (qp))
 VERB(int, ibv_modify_qp, qp->context, ENOSYS, hca_qp_modify(qp, attr, mask),
      (struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask), (qp, attr, mask))
 VERB(int, ibv_query_qp, qp->context, ENOSYS, hca_qp_query(qp, attr, mask, init),

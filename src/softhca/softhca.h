@@ -36,14 +36,16 @@ extern "C" {
  * moves by one copy.  Otherwise peers reach it by process_vm_readv/writev, at
  * 1 us and more per message.
  *
- * Remapped memory becomes shared between parent and child of a fork as seen by
- * the kernel; libsofthca gives the child a private view, but not a snapshot.
+ * What another thread writes to a buffer while it is being registered for the
+ * first time can be lost.  A child of fork gets a private view of remapped
+ * memory, but not a snapshot: pages that it has not written to itself show what
+ * the parent does to them.
  */
 enum softhca_remap {
 	SOFTHCA_REMAP_DEFAULT,	/* SOFTHCA_REMAP, else: never */
 	SOFTHCA_REMAP_NEVER,
-	SOFTHCA_REMAP_AUTO,	/* where nobody else can be writing to the pages */
-	SOFTHCA_REMAP_ALWAYS,	/* all private anonymous memory except stacks */
+	SOFTHCA_REMAP_AUTO,	/* whole pages of private anonymous memory, except stacks */
+	SOFTHCA_REMAP_ALWAYS,	/* also the pages at its edges, with what else they hold */
 };
 
 struct softhca_config {

@@ -64,7 +64,7 @@ static const struct key keys[] = {
 	  "a port's time per packet", NULL },
 	{ "mtu", SIZE, FIELD(mtu), 4096, 256, 4096, false, "256, 512, 1024, 2048 or 4096",
 	  "largest packet", NULL },
-	{ "window", COUNT, FIELD(window), 0, 1, 1 << 24, true, "1 to 16777216 packets, or none",
+	{ "window", COUNT, FIELD(window), 0, 1, 1 << 20, true, "1 to 1048576 packets, or none",
 	  "unacknowledged packets per queue pair", NULL },
 	{ "outstanding", COUNT, FIELD(outstanding), 0, 1, 1 << 20, true,
 	  "1 to 1048576 messages, or none", "unacknowledged messages per queue pair", NULL },

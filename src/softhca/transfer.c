@@ -72,19 +72,54 @@ static int gather_local(struct hca_qp *qp, const struct ibv_send_wr *wr)
 
 /* ---- Their end ------------------------------------------------------------------ */
 
-static bool remote_span(struct hca_conn *c, uint32_t key, uint64_t addr, uint32_t bytes,
-			unsigned need, struct hca_span *span)
+/* A range of the peer's memory, if its registration allows it; where it begins. */
+static const struct hca_remote_mr *remote_range(struct hca_conn *c, uint32_t key, uint64_t addr,
+						uint32_t bytes, unsigned need, uint64_t *offset)
 {
 	const struct hca_remote_mr *mr = hca_conn_mr(c, key);
-	uint64_t offset;
 
 	if (!mr || (mr->access & need) != need)
+		return NULL;
+	*offset = addr - mr->iova;
+	if (*offset > mr->length || bytes > mr->length - *offset)
+		return NULL;
+	return mr;
+}
+
+static bool is_mapped(const struct hca_remote_mr *mr, uint64_t offset, uint32_t bytes)
+{
+	return offset >= mr->mapped && offset + bytes <= mr->mapped_end;
+}
+
+/* The piece up to `to`; what is done and where the range goes on. */
+static uint64_t add_piece(struct hca_message *m, const struct hca_remote_mr *mr, uint64_t from,
+			  uint64_t to, bool mapped)
+{
+	if (from >= to)
+		return from;
+	m->remote[m->remote_count++] = (struct hca_span){
+		.here = mapped ? mr->base + (from - mr->mapped) : NULL,
+		.there = mr->addr + from,
+		.bytes = to - from,
+	};
+	return to;
+}
+
+static bool add_range(struct hca_message *m, struct hca_conn *c, uint32_t key, uint64_t addr,
+		      uint32_t bytes, unsigned need)
+{
+	const struct hca_remote_mr *mr;
+	uint64_t at, end;
+
+	mr = remote_range(c, key, addr, bytes, need, &at);
+	if (!mr)
 		return false;
-	offset = addr - mr->iova;
-	if (offset > mr->length || bytes > mr->length - offset)
-		return false;
-	*span = (struct hca_span){ .here = mr->base ? mr->base + offset : NULL,
-				   .there = mr->addr + offset, .bytes = bytes };
+	end = at + bytes;
+	if (mr->mapped_end > at && mr->mapped < end) {
+		at = add_piece(m, mr, at, mr->mapped, false);
+		at = add_piece(m, mr, at, mr->mapped_end < end ? mr->mapped_end : end, true);
+	}
+	add_piece(m, mr, at, end, false);
 	return true;
 }
 
@@ -96,14 +131,12 @@ static int find_range(struct hca_qp *qp, const struct ibv_send_wr *wr)
 	struct hca_message *m = &qp->message;
 	struct hca_conn *c = &qp->conn;
 
-	m->remote_count = 1;
-	m->remote[0] = (struct hca_span){ .bytes = 0 };
+	m->remote_count = 0;
 	if (reading && !c->reads)
 		return IBV_WC_REM_INV_REQ_ERR;
 	if (!(atomic_load_explicit(&c->shm->access, memory_order_relaxed) & need))
 		return IBV_WC_REM_ACCESS_ERR;
-	if (m->bytes && !remote_span(c, wr->wr.rdma.rkey, wr->wr.rdma.remote_addr, m->bytes, need,
-				     &m->remote[0]))
+	if (m->bytes && !add_range(m, c, wr->wr.rdma.rkey, wr->wr.rdma.remote_addr, m->bytes, need))
 		return IBV_WC_REM_ACCESS_ERR;
 	return IBV_WC_SUCCESS;
 }
@@ -149,12 +182,11 @@ static int find_buffers(struct hca_qp *qp, int *their_status)
 			bytes = left;
 		if (!bytes)
 			continue;
-		if (!remote_span(c, r->sge[i].lkey, r->sge[i].addr, bytes, IBV_ACCESS_LOCAL_WRITE,
-				 &m->remote[m->remote_count])) {
+		if (!add_range(m, c, r->sge[i].lkey, r->sge[i].addr, bytes,
+			       IBV_ACCESS_LOCAL_WRITE)) {
 			*their_status = IBV_WC_LOC_PROT_ERR;
 			return IBV_WC_REM_OP_ERR;
 		}
-		m->remote_count++;
 		left -= bytes;
 	}
 	if (left) {
@@ -322,19 +354,25 @@ int hca_transfer_end(struct hca_qp *qp, const struct ibv_send_wr *wr, uint64_t v
 static int write_short(struct hca_qp *qp, const struct ibv_send_wr *wr, uint32_t bytes)
 {
 	struct hca_conn *c = &qp->conn;
-	const unsigned char *from = (const unsigned char *)(uintptr_t)wr->sg_list[0].addr;
-	struct hca_span to;
+	const struct ibv_sge *sge = wr->sg_list;
+	const struct hca_remote_mr *mr;
+	const unsigned char *from = (const unsigned char *)(uintptr_t)sge->addr;
+	uint64_t at;
 
 	if (!c->shm || atomic_load_explicit(&c->shm->gate, memory_order_acquire) != c->gate ||
 	    !(atomic_load_explicit(&c->shm->access, memory_order_relaxed) &
-	      IBV_ACCESS_REMOTE_WRITE) ||
-	    !remote_span(c, wr->wr.rdma.rkey, wr->wr.rdma.remote_addr, bytes,
-			 IBV_ACCESS_REMOTE_WRITE, &to) || !to.here)
+	      IBV_ACCESS_REMOTE_WRITE))
 		return HCA_NO_PEER;
-	if (!(wr->send_flags & IBV_SEND_INLINE) &&
-	    !hca_mr_local(qp->fabric, wr->sg_list[0].lkey, qp->pd, 0, wr->sg_list[0].addr, bytes))
+	mr = remote_range(c, wr->wr.rdma.rkey, wr->wr.rdma.remote_addr, bytes,
+			  IBV_ACCESS_REMOTE_WRITE, &at);
+	if (!mr || !is_mapped(mr, at, bytes))
 		return HCA_NO_PEER;
-	hca_copy_last_last(to.here, from, bytes);
+	if (!(wr->send_flags & IBV_SEND_INLINE)) {
+		from = hca_mr_local(qp->fabric, sge->lkey, qp->pd, 0, sge->addr, bytes);
+		if (!from)
+			return HCA_NO_PEER;
+	}
+	hca_copy_last_last(mr->base + (at - mr->mapped), from, bytes);
 	return IBV_WC_SUCCESS;
 }
 

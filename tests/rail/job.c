@@ -24,6 +24,7 @@ struct job_shared {
 };
 
 static int my_rank = -1;
+static int console = 2;			/* also while a test captures stderr */
 static struct job_shared *my_shared;
 
 uint64_t job_now_ns(void)
@@ -42,7 +43,7 @@ void job_fail(const char *file, int line, const char *fmt, ...)
 	va_start(args, fmt);
 	vsnprintf(text, sizeof(text), fmt, args);
 	va_end(args);
-	fprintf(stderr, "%s:%d: process %d: %s\n", file, line, my_rank, text);
+	dprintf(console, "%s:%d: process %d: %s\n", file, line, my_rank, text);
 	if (my_shared)
 		atomic_store(&my_shared->failed, 1);
 	_exit(1);
@@ -64,7 +65,7 @@ static void defaults(struct job *job)
 	};
 	job->rail = (struct rail_config){
 		.settings = &job->settings,
-		.use_softhca = true,
+		.use_softhca = !getenv("RAIL_TEST_REAL"),
 		.node = (unsigned)(job->rank / per_node),
 		.index = (unsigned)job->rank,
 		.local_rank = (unsigned)(job->rank % per_node),
@@ -81,6 +82,7 @@ static void child(const struct job_config *config, struct job_shared *shared, in
 	};
 
 	my_rank = rank;
+	console = dup(2);
 	my_shared = shared;
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	alarm(config->seconds ? (unsigned)config->seconds : 60);

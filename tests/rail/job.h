@@ -1,6 +1,7 @@
 /*
  * job.h - a few processes on one software fabric, without MPI: forked, with a page
- * in common for offers and barriers, connected all to all.
+ * in common for offers and barriers, connected all to all.  With RAIL_TEST_REAL in
+ * the environment they use this machine's real ports instead.
  */
 #ifndef TESTS_RAIL_JOB_H
 #define TESTS_RAIL_JOB_H

@@ -215,22 +215,23 @@ static void test_mismatch(void **state)
 static void garbage_body(struct job *job)
 {
 	unsigned char offer[RAIL_OFFER_BYTES];
+	const char *text;
 
 	job->rail.on_message = no_message;
 	job_open(job);
 	CHECK_EQUAL(rail_peer_offer(job->ctx, 0, &job->peer[0], offer), 0);
-	for (size_t at = 0; at < 128; at++) {
+	/* Who, for whom, how many rails, limits; not the local rank, which may be anything. */
+	for (size_t at = 0; at < 40; at = at == 15 ? 20 : at + 1) {
 		unsigned char wrong[RAIL_OFFER_BYTES];
+		int rc;
 
 		memcpy(wrong, offer, sizeof(wrong));
 		wrong[at] ^= 0x15;
-		/* Addresses and keys cannot be checked; whatever can be is refused with a line. */
-		if (at >= 40 && at < 112)
-			continue;
 		capture_begin(2);
-		if (rail_peer_connect(job->peer[0], wrong) == 0)
-			job_fail(__FILE__, __LINE__, "byte %zu of the offer does not matter", at);
-		CHECK(*capture_end());
+		rc = rail_peer_connect(job->peer[0], wrong);
+		text = capture_end();
+		if (!rc || !*text || strchr(text, '\n') != strrchr(text, '\n'))
+			job_fail(__FILE__, __LINE__, "byte %zu of the offer: %d, %s", at, rc, text);
 	}
 	memset(offer, 0, sizeof(offer));
 	capture_begin(2);
@@ -474,7 +475,7 @@ static void rules_body(struct job *job)
 		while (!waiting.handle)
 			job_progress(job);
 		/* Accepted, without letting the CTS out: the chunks come from this test. */
-		job->peer[0]->tx[0].granted -= RING_SLOTS;
+		job->peer[0]->route[RAIL_STRIPE]->lane->sq_depth = 0;
 		CHECK_EQUAL(rail_accept(job->peer[0], waiting.handle,
 					&(struct rail_buf){ data, 65536, RAIL_MEM_HOST }, &op), 0);
 		CHECK_EQUAL(waiting.done, 0);
@@ -670,7 +671,7 @@ static void test_leave(void **state)
 				 NULL, 0), 0);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_options),
@@ -686,5 +687,7 @@ int main(void)
 		cmocka_unit_test(test_leave),
 	};
 
+	if (argc > 1)
+		cmocka_set_test_filter(argv[1]);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

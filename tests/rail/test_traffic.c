@@ -287,7 +287,7 @@ static void test_other_limits(void **state)
 	}
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_edges_1_rail),
@@ -309,5 +309,7 @@ int main(void)
 		cmocka_unit_test(test_other_limits),
 	};
 
+	if (argc > 1)
+		cmocka_set_test_filter(argv[1]);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -38,6 +38,7 @@ static struct {
 	struct job *job;
 	const struct traffic *t;
 	struct side side[JOB_MAX];
+	uint64_t dice;
 } run;
 
 /* ---- Content ------------------------------------------------------------------------------- */
@@ -84,6 +85,8 @@ static void verify(const struct item *item, int from, int to, int i)
 
 /* ---- What is sent: the same at both ends ---------------------------------------------------- */
 
+static size_t largest;			/* slow devices; 0: no limit */
+
 static void describe(struct item *item, int from, int to, int i, size_t *offset)
 {
 	const struct traffic *t = run.t;
@@ -92,6 +95,8 @@ static void describe(struct item *item, int from, int to, int i, size_t *offset)
 	item->way = &t->ways[i % t->way_count];
 	item->bytes = t->sizes ? t->sizes[i / t->way_count % t->size_count] :
 				 (size_t)(mix(random) >> (mix(random + 1) % 60)) % (t->max_bytes + 1);
+	if (largest && item->bytes > largest)
+		item->bytes = largest;
 	item->room = item->bytes;
 	if (t->truncate_every && (size_t)i % t->truncate_every == 0)
 		item->room /= 2;
@@ -242,7 +247,7 @@ static void accept_waiting(int p)
 		return;
 	for (int i = run.t->count - 1; i >= 0 && s->later; i--)
 		if (s->in[i].rendezvous &&
-		    (run.t->accept == ACCEPT_LATER || mix((uint64_t)i + (uint64_t)s->later) % 3)) {
+		    (run.t->accept == ACCEPT_LATER || mix(++run.dice) % 3)) {
 			s->later--;
 			accept_item(p, i);
 		}
@@ -299,6 +304,8 @@ void traffic_run(struct job *job, const struct traffic *t)
 {
 	run.job = job;
 	run.t = t;
+	if (getenv("RAIL_TEST_BYTES"))
+		largest = strtoul(getenv("RAIL_TEST_BYTES"), NULL, 0);
 	for (int p = 0; p < job->count; p++)
 		side_make(p);
 	job_barrier(job);

@@ -29,7 +29,10 @@ struct traffic {
 	size_t truncate_every;		/* every so many is received into half its length */
 };
 
-/* In every process of the job, between connect and close; fails the process on any difference. */
+/*
+ * In every process of the job, between connect and close; fails the process on any
+ * difference.  RAIL_TEST_BYTES in the environment bounds the messages.
+ */
 void traffic_run(struct job *job, const struct traffic *t);
 
 /* rail_config.on_message of a job that runs traffic. */
