@@ -43,7 +43,7 @@ struct bench_way {
 	enum railmpi_way id;
 	bool foreign;			/* does not run on the fabric of the others */
 	MPI_Comm comm;
-	struct railmpi_ledger ledger[RAILMPI_RAILS_MAX];	/* this rank's, of one size */
+	struct railmpi_ledger ledger[RAILMPI_RAILS_MAX];	/* this rank's, one size */
 	struct railmpi_ledger total[RAILMPI_RAILS_MAX];		/* rank 0: of the whole job */
 };
 

@@ -18,7 +18,7 @@ static const struct opt_choice ways[] = {
 	{ "native", RAILMPI_NATIVE, "the MPI library itself" },
 	{ "single", RAILMPI_SINGLE, "one rail" },
 	{ "bind", RAILMPI_BIND, "whole messages, on the rail bound to the pair of ranks" },
-	{ "stripe", RAILMPI_STRIPE, "even pieces over all rails above the threshold, else as bind" },
+	{ "stripe", RAILMPI_STRIPE, "even pieces over all rails, above the threshold" },
 	{ NULL },
 };
 
@@ -28,7 +28,7 @@ static const struct opt rows[] = {
 	  .help = "virtual nodes that the ranks of one host stand for" },
 	{ .name = "threshold", .type = OPT_SIZE, .carry = OPT_COMM, .standard = "8K", .min = 1,
 	  .max = UINT64_C(1) << 40, .special = "auto", .arg = "BYTES",
-	  .offset = offsetof(struct stub_values, threshold), .help = "larger messages are striped" },
+	  .offset = offsetof(struct stub_values, threshold), .help = "larger ones are striped" },
 	{ .name = "soft", .type = OPT_TEXT, .carry = OPT_JOB, .arg = "SPEC",
 	  .offset = offsetof(struct stub_values, soft), .help = "software HCA" },
 	{ .name = "rails", .type = OPT_TEXT, .carry = OPT_JOB, .arg = "LIST",

@@ -90,8 +90,8 @@ static void samples_file_add(const struct bench_job *job, const char *way, uint6
 {
 	for (int s = 0; job->samples_file && s < series; s++)
 		for (uint64_t i = 0; i < n; i++)
-			fprintf(job->samples_file, "%s,%" PRIu64 ",%d,%" PRIu64 ",%" PRIu64 "\n", way,
-				bytes, s, i, ns[(uint64_t)s * n + i]);
+			fprintf(job->samples_file, "%s,%" PRIu64 ",%d,%" PRIu64 ",%" PRIu64 "\n",
+				way, bytes, s, i, ns[(uint64_t)s * n + i]);
 }
 
 /* ---- Statistics ------------------------------------------------------------------------ */
@@ -112,13 +112,13 @@ static void aggregate(struct pool *p, int pairs, const struct bench_batches *bat
 
 	for (size_t b = 0; b < batches->count && pairs > 1; b++) {
 		size_t end = at + batches->list[b].samples;
-		double mean = 0;
+		double sum = 0, stretch;
 
 		for (size_t i = at; i < end; i++)
-			mean += mean_of_pairs(p, n, pairs, i) / (double)batches->list[b].samples;
+			sum += mean_of_pairs(p, n, pairs, i);
+		stretch = (double)batches->list[b].run_ns * (double)(end - at) / fmax(sum, 1);
 		for (; at < end; at++)
-			p->ns[at] = (uint64_t)llround(mean_of_pairs(p, n, pairs, at) *
-						      (double)batches->list[b].run_ns / fmax(mean, 1));
+			p->ns[at] = (uint64_t)llround(mean_of_pairs(p, n, pairs, at) * stretch);
 	}
 	p->count = n;
 }
@@ -216,9 +216,9 @@ void rows_ledger(const struct bench_job *job)
 		for (int r = 0; r < job->fabric.rail_count; r++) {
 			const struct railmpi_ledger *l = &way->total[r];
 
-			report_note(job->report, "ledger %s %s: %" PRIu64 " bytes (%.1f %%), %" PRIu64
-				    " messages, %" PRIu64 " chunks, %" PRIu64 " stalls", way->name,
-				    job->fabric.rail[r].name, l->tx_bytes,
+			report_note(job->report, "ledger %s %s: %" PRIu64 " bytes (%.1f %%), "
+				    "%" PRIu64 " messages, %" PRIu64 " chunks, %" PRIu64 " stalls",
+				    way->name, job->fabric.rail[r].name, l->tx_bytes,
 				    all ? 100.0 * (double)l->tx_bytes / (double)all : 0.0,
 				    l->tx_messages, l->tx_chunks, l->stalls);
 		}
