@@ -8,8 +8,8 @@ between() {
 	holds "$2 >= $1 && $2 <= $3"
 }
 
-# -x 9: the first timed sample is the tenth of its ten... whatever the phase, of
-# 100 consecutive timed runs (batches of 10 behind one untimed) some are long.
+# Of 100 runs in a row, batches of 10 and an untimed one before each, about ten are
+# long, wherever they fall.
 launch 2 tests/bench/rg_clockwork --over native -m 8 -W 4 -i 100 -x 0 -f
 set -- $(row 8)
 expect "mean latency: between all short and all long" between 1000 "$1" 4000
