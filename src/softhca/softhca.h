@@ -30,10 +30,29 @@
 extern "C" {
 #endif
 
+/*
+ * What to do with registered memory that is not from the arena.  To *remap* it
+ * is to move its pages, in place, onto memory that peers can map: data then
+ * moves by one copy.  Otherwise peers reach it by process_vm_readv/writev, at
+ * 1 us and more per message.
+ *
+ * What another thread writes to a buffer while it is being registered for the
+ * first time can be lost.  A child of fork gets a private view of remapped
+ * memory, but not a snapshot: pages that it has not written to itself show what
+ * the parent does to them.
+ */
+enum softhca_remap {
+	SOFTHCA_REMAP_DEFAULT,	/* SOFTHCA_REMAP, else: never */
+	SOFTHCA_REMAP_NEVER,
+	SOFTHCA_REMAP_AUTO,	/* whole pages of private anonymous memory, except stacks */
+	SOFTHCA_REMAP_ALWAYS,	/* also the pages at its edges, with what else they hold */
+};
+
 struct softhca_config {
 	const char *spec;	/* NULL: SOFTHCA_SPEC, else "ideal" */
 	const char *fabric;	/* NULL: SOFTHCA_FABRIC, else one per user */
 	int node;		/* -1: SOFTHCA_NODE, else 0 */
+	enum softhca_remap remap;	/* of the first call on a fabric; SOFTHCA_REMAP wins */
 };
 
 /*

@@ -1,0 +1,110 @@
+/* base.h - what every file of libsofthca needs: errors, locks, small arithmetic. */
+#ifndef HCA_BASE_H
+#define HCA_BASE_H
+
+#include <errno.h>
+#include <sched.h>
+#include <stdalign.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define hca_likely(x)	__builtin_expect(!!(x), 1)
+#define hca_unlikely(x)	__builtin_expect(!!(x), 0)
+
+#define hca_container(ptr, type, member) \
+	((type *)(void *)((char *)(ptr) - offsetof(type, member)))
+
+/* What libsofthca.so exports; everything else is hidden. */
+#define HCA_EXPORT __attribute__((visibility("default")))
+
+/*
+ * Note one line about a failure for softhca_last_error (per thread) and return
+ * -err.  The line is ready to be shown: no newline, no program name.
+ */
+int hca_fail(int err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* "softhca: ...\n" on stderr in one write. */
+void hca_say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+static inline uint64_t hca_align_down(uint64_t x, uint64_t to)
+{
+	return x & ~(to - 1);
+}
+
+static inline uint64_t hca_align_up(uint64_t x, uint64_t to)
+{
+	return (x + to - 1) & ~(to - 1);
+}
+
+static inline uint32_t hca_pow2(uint32_t x)
+{
+	return x <= 1 ? 1 : 1u << (32 - __builtin_clz(x - 1));
+}
+
+static inline unsigned hca_log2(uint32_t pow2)
+{
+	return (unsigned)__builtin_ctz(pow2);
+}
+
+/* An object on its context's list. */
+struct hca_link {
+	struct hca_link *next, **at;
+};
+
+static inline void hca_link_add(struct hca_link **list, struct hca_link *l)
+{
+	l->next = *list;
+	l->at = list;
+	if (l->next)
+		l->next->at = &l->next;
+	*list = l;
+}
+
+static inline void hca_link_remove(struct hca_link *l)
+{
+	*l->at = l->next;
+	if (l->next)
+		l->next->at = l->at;
+}
+
+/*
+ * A lock between the threads of this process (never shared with another one):
+ * one exchange when free.
+ */
+struct hca_lock {
+	_Atomic int held;
+};
+
+static inline void hca_relax(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+	__builtin_ia32_pause();
+#elif defined(__aarch64__)
+	__asm__ __volatile__("yield");
+#endif
+}
+
+static inline bool hca_trylock(struct hca_lock *l)
+{
+	return !atomic_exchange_explicit(&l->held, 1, memory_order_acquire);
+}
+
+static inline void hca_lock(struct hca_lock *l)
+{
+	unsigned spins = 0;
+
+	while (hca_unlikely(atomic_exchange_explicit(&l->held, 1, memory_order_acquire)))
+		while (atomic_load_explicit(&l->held, memory_order_relaxed)) {
+			hca_relax();
+			if (++spins % 256 == 0)
+				sched_yield();	/* the holder may need this very core */
+		}
+}
+
+static inline void hca_unlock(struct hca_lock *l)
+{
+	atomic_store_explicit(&l->held, 0, memory_order_release);
+}
+
+#endif

@@ -1,0 +1,57 @@
+/*
+ * copy.h - moving bytes between two lists of spans.
+ *
+ * One side is always in this process (here); the other may have spans that
+ * only the kernel reaches (process_vm_readv/writev).
+ */
+#ifndef HCA_COPY_H
+#define HCA_COPY_H
+
+#include <string.h>
+
+#include "qp.h"
+
+/*
+ * Copy n bytes so that whoever polls the last 8 (or the last byte of fewer)
+ * and finds them new finds all others in place.
+ */
+static inline void hca_copy_last_last(unsigned char *to, const unsigned char *from, size_t n)
+{
+	uint64_t tail;
+
+	if (hca_likely(n >= sizeof(tail))) {
+		unsigned char *last = to + n - sizeof(tail);
+
+		memcpy(&tail, from + n - sizeof(tail), sizeof(tail));
+		if (n > sizeof(tail))
+			memcpy(to, from, n - sizeof(tail));
+		if (hca_likely((uintptr_t)last % sizeof(tail) == 0)) {
+			atomic_store_explicit((_Atomic uint64_t *)(void *)last, tail,
+					      memory_order_release);
+			return;
+		}
+		atomic_thread_fence(memory_order_release);
+		memcpy(last, &tail, sizeof(tail));
+	} else if (n == 4 && (uintptr_t)to % 4 == 0) {
+		uint32_t word;
+
+		memcpy(&word, from, sizeof(word));
+		atomic_store_explicit((_Atomic uint32_t *)(void *)to, word, memory_order_release);
+	} else if (n) {
+		memcpy(to, from, n - 1);
+		atomic_store_explicit((_Atomic unsigned char *)(to + n - 1), from[n - 1],
+				      memory_order_release);
+	}
+}
+
+enum hca_direction { HCA_TO_REMOTE, HCA_FROM_REMOTE };
+
+/*
+ * Bytes [skip, skip + n) of a message between its local and its remote spans.
+ * Towards the remote end the last 8 bytes become visible last.
+ * 0; -ESRCH: the peer is gone; other -errno: memory that is not there.
+ */
+int hca_copy(const struct hca_peer *peer, const struct hca_message *m, enum hca_direction way,
+	     size_t skip, size_t n);
+
+#endif

@@ -1,0 +1,373 @@
+/* cq.c - completion queues: the owner's side. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "clock.h"
+#include "device.h"
+#include "engine.h"
+
+/* A claim on a mailbox entry that has not been published for so long is taken back. */
+enum { CLAIM_NS = 1000000 };
+
+/* After so many polls in vain (some 20 us) there is time for other things. */
+enum { IDLE_POLLS = 2048 };
+
+/* ---- The list of a timed queue: a binary heap ---------------------------------- */
+
+static bool before(const struct hca_completion *a, const struct hca_completion *b)
+{
+	return a->visible_ns != b->visible_ns ? a->visible_ns < b->visible_ns
+					      : a->order < b->order;
+}
+
+static void heap_push(struct hca_cq *cq, const struct hca_completion *c)
+{
+	uint32_t at = cq->count++;
+
+	while (at && before(c, &cq->list[(at - 1) / 2])) {
+		cq->list[at] = cq->list[(at - 1) / 2];
+		at = (at - 1) / 2;
+	}
+	cq->list[at] = *c;
+}
+
+static void heap_sift(struct hca_cq *cq, uint32_t at, const struct hca_completion *c)
+{
+	for (;;) {
+		uint32_t child = 2 * at + 1;
+
+		if (child >= cq->count)
+			break;
+		if (child + 1 < cq->count && before(&cq->list[child + 1], &cq->list[child]))
+			child++;
+		if (!before(&cq->list[child], c))
+			break;
+		cq->list[at] = cq->list[child];
+		at = child;
+	}
+	cq->list[at] = *c;
+}
+
+static void heap_pop(struct hca_cq *cq, struct hca_completion *out)
+{
+	struct hca_completion last;
+
+	*out = cq->list[0];
+	last = cq->list[--cq->count];
+	if (cq->count)
+		heap_sift(cq, 0, &last);
+}
+
+/* ---- The list ---------------------------------------------------------------------- */
+
+static int list_add(struct hca_cq *cq, const struct hca_completion *c)
+{
+	if (hca_unlikely(cq->count == cq->size)) {
+		atomic_store(&cq->overflowed, true);
+		return -ENOSPC;
+	}
+	if (cq->timed) {
+		struct hca_completion copy = *c;
+
+		copy.order = cq->order++;
+		heap_push(cq, &copy);
+	} else {
+		cq->list[(cq->first + cq->count++) & (cq->size - 1)] = *c;
+	}
+	return 0;
+}
+
+int hca_cq_add(struct hca_cq *cq, const struct hca_completion *c)
+{
+	int rc;
+
+	hca_lock(&cq->lock);
+	rc = list_add(cq, c);
+	hca_unlock(&cq->lock);
+	return rc;
+}
+
+/* ---- The mailbox --------------------------------------------------------------------- */
+
+/* What a peer wrote, checked; false: it concerns nothing that exists. */
+static bool decode(struct hca_cq *cq, const volatile struct hca_shm_cqe *e,
+		   struct hca_completion *c)
+{
+	uint32_t index = e->qp_index, position = e->position;
+	struct hca_qp *qp;
+
+	qp = index < HCA_QPS_MAX ? atomic_load_explicit(&cq->fabric->qp[index],
+							memory_order_acquire) : NULL;
+	if (!qp || hca_qpn(qp) != e->qpn || hca_recv_cq(qp) != cq ||
+	    position != atomic_load_explicit(&qp->rq.next, memory_order_relaxed) ||
+	    position == atomic_load_explicit(&qp->rq.posted, memory_order_relaxed))
+		return false;
+	atomic_store_explicit(&qp->rq.next, position + 1, memory_order_relaxed);
+	c->visible_ns = e->visible_ns;
+	if (c->visible_ns < qp->rq.visible_ns)
+		c->visible_ns = qp->rq.visible_ns;
+	qp->rq.visible_ns = c->visible_ns;
+	c->wr_id = qp->rq.wr_id[position & qp->rq.mask];
+	c->qp = qp;
+	c->position = position;
+	c->bytes = e->bytes;
+	c->imm = e->imm;
+	c->src_qp = e->src_qp;
+	c->status = e->status;
+	c->opcode = e->opcode;
+	c->flags = e->flags;
+	c->receive = true;
+	return true;
+}
+
+static uint64_t state_of(const struct hca_cq *cq, uint32_t position, uint32_t state)
+{
+	return hca_shm_state(position >> cq->mailbox.shift, state);
+}
+
+static bool mailbox_take(struct hca_cq *cq, struct hca_completion *c)
+{
+	for (;;) {
+		struct hca_shm_cqe *e = &cq->mailbox.shm->slot[cq->head & cq->mailbox.mask];
+		bool valid;
+
+		if (atomic_load_explicit(&e->state, memory_order_acquire) !=
+		    state_of(cq, cq->head, HCA_FULL))
+			return false;
+		valid = decode(cq, e, c);
+		atomic_store_explicit(&e->state,
+				      state_of(cq, cq->head + cq->mailbox.mask + 1, HCA_FREE),
+				      memory_order_release);
+		cq->head++;
+		if (hca_likely(valid))
+			return true;
+	}
+}
+
+/*
+ * Nothing came for a while.  If somebody holds the entry at the head and does
+ * not publish it, others behind it must not wait for ever: take it back.  A
+ * producer that was merely slow notices, and tries again further on.
+ */
+static void mailbox_unstick(struct hca_cq *cq)
+{
+	struct hca_shm_cqe *e = &cq->mailbox.shm->slot[cq->head & cq->mailbox.mask];
+	uint64_t state = atomic_load_explicit(&e->state, memory_order_relaxed);
+	uint64_t now;
+
+	if (state >> 32 != state_of(cq, cq->head, 0) >> 32 || (state & 0xff) != HCA_CLAIMED) {
+		cq->stuck_ns = 0;
+		return;
+	}
+	now = rg_now_ns();
+	if (!cq->stuck_ns || cq->stuck_head != cq->head) {
+		cq->stuck_ns = now;
+		cq->stuck_head = cq->head;
+	} else if (now - cq->stuck_ns > CLAIM_NS &&
+		   atomic_compare_exchange_strong(&e->state, &state,
+				state_of(cq, cq->head + cq->mailbox.mask + 1, HCA_FREE))) {
+		cq->head++;
+		cq->stuck_ns = 0;
+	}
+}
+
+static void drain_locked(struct hca_cq *cq)
+{
+	struct hca_completion c = { 0 };
+
+	while (cq->count < cq->size && mailbox_take(cq, &c))
+		list_add(cq, &c);
+}
+
+void hca_cq_drain(struct hca_cq *cq)
+{
+	hca_lock(&cq->lock);
+	drain_locked(cq);
+	hca_unlock(&cq->lock);
+}
+
+/* ---- Polling -------------------------------------------------------------------------- */
+
+static void deliver(const struct hca_completion *c, struct ibv_wc *wc)
+{
+	struct hca_qp *qp = c->qp;
+
+	*wc = (struct ibv_wc){
+		.wr_id = c->wr_id,
+		.status = (enum ibv_wc_status)c->status,
+		.opcode = (enum ibv_wc_opcode)c->opcode,
+		.byte_len = c->bytes,
+		.imm_data = c->imm,
+		.qp_num = hca_qpn(qp),
+		.src_qp = c->src_qp,
+		.wc_flags = c->flags,
+	};
+	/* Its slot and those before it are free from now on. */
+	atomic_store_explicit(c->receive ? &qp->rq.done : &qp->sq.done, c->position + 1,
+			      memory_order_release);
+}
+
+static int poll_untimed(struct hca_cq *cq, int max, struct ibv_wc *wc)
+{
+	struct hca_completion c;
+	int n;
+
+	for (n = 0; n < max; n++) {
+		if (cq->count) {
+			deliver(&cq->list[cq->first], &wc[n]);
+			cq->first = (cq->first + 1) & (cq->size - 1);
+			cq->count--;
+		} else if (mailbox_take(cq, &c)) {
+			deliver(&c, &wc[n]);
+		} else {
+			break;
+		}
+	}
+	return n;
+}
+
+static int poll_timed(struct hca_cq *cq, int max, struct ibv_wc *wc)
+{
+	struct hca_completion c;
+	uint64_t now;
+	int n;
+
+	drain_locked(cq);
+	if (!cq->count)
+		return 0;
+	now = rg_now_ns();
+	for (n = 0; n < max && cq->count && cq->list[0].visible_ns <= now; n++) {
+		heap_pop(cq, &c);
+		deliver(&c, &wc[n]);
+	}
+	return n;
+}
+
+int hca_cq_poll(struct ibv_cq *ibv, int max, struct ibv_wc *wc)
+{
+	struct hca_cq *cq = hca_cq_of(ibv);
+	uint32_t idle = 0;
+	int n;
+
+	if (hca_engine_due(cq->fabric))
+		hca_engine_run(cq->fabric);
+	hca_lock(&cq->lock);
+	n = cq->timed ? poll_timed(cq, max, wc) : poll_untimed(cq, max, wc);
+	if (n) {
+		cq->idle = 0;
+	} else {
+		idle = ++cq->idle;
+		if (idle % 64 == 0)
+			mailbox_unstick(cq);
+	}
+	hca_unlock(&cq->lock);
+	if (hca_unlikely(idle && idle % IDLE_POLLS == 0)) {
+		hca_engine_idle(cq->fabric);
+		/* What we wait for may need this very core to come about. */
+		sched_yield();
+	}
+	return n;
+}
+
+/* ---- Coming and going ------------------------------------------------------------------ */
+
+void hca_cq_purge(struct hca_cq *cq, const struct hca_qp *qp)
+{
+	uint32_t i, kept = 0;
+
+	hca_lock(&cq->lock);
+	drain_locked(cq);
+	for (i = 0; i < cq->count; i++) {
+		uint32_t from = cq->timed ? i : (cq->first + i) & (cq->size - 1);
+		uint32_t to = cq->timed ? kept : (cq->first + kept) & (cq->size - 1);
+
+		if (cq->list[from].qp == qp)
+			continue;
+		cq->list[to] = cq->list[from];
+		kept++;
+	}
+	cq->count = kept;
+	for (i = kept / 2; cq->timed && i-- > 0;) {
+		struct hca_completion c = cq->list[i];
+
+		heap_sift(cq, i, &c);
+	}
+	hca_unlock(&cq->lock);
+}
+
+static int make_queues(struct hca_cq *cq, uint32_t count)
+{
+	struct hca_fabric *f = cq->fabric;
+	int rc;
+
+	cq->size = count;
+	cq->list = calloc(count, sizeof(*cq->list));
+	if (!cq->list)
+		return -ENOMEM;
+	pthread_mutex_lock(&f->slow);
+	rc = hca_heap_alloc(&f->heap, hca_mailbox_bytes(count), &cq->line);
+	pthread_mutex_unlock(&f->slow);
+	if (rc)
+		return rc;
+	cq->mailbox.shm = (struct hca_shm_mailbox *)(void *)
+			  (f->self->heap + (uint64_t)cq->line * HCA_LINE);
+	cq->mailbox.mask = count - 1;
+	cq->mailbox.shift = hca_log2(count);
+	return 0;
+}
+
+struct ibv_cq *hca_cq_create(struct ibv_context *c, int entries, void *cq_context,
+			     struct ibv_comp_channel *channel, int vector)
+{
+	struct hca_context *context = hca_context_of(c);
+	struct hca_cq *cq;
+
+	if (entries < 1 || entries > HCA_CQE_MAX || vector < 0 ||
+	    vector >= c->num_comp_vectors) {
+		errno = EINVAL;
+		return NULL;
+	}
+	if (channel) {
+		errno = EOPNOTSUPP;
+		return NULL;
+	}
+	cq = calloc(1, sizeof(*cq));
+	if (!cq)
+		return NULL;
+	cq->fabric = context->fabric;
+	cq->timed = context->fabric->spec.timed;
+	if (make_queues(cq, hca_pow2((uint32_t)entries))) {
+		free(cq->list);
+		free(cq);
+		errno = ENOMEM;
+		return NULL;
+	}
+	cq->ibv.context = c;
+	cq->ibv.cq_context = cq_context;
+	cq->ibv.cqe = (int)cq->size;
+	pthread_mutex_init(&cq->ibv.mutex, NULL);
+	pthread_cond_init(&cq->ibv.cond, NULL);
+	pthread_mutex_lock(&cq->fabric->slow);
+	hca_link_add(&context->cqs, &cq->link);
+	pthread_mutex_unlock(&cq->fabric->slow);
+	return (struct ibv_cq *)&cq->ibv;
+}
+
+int hca_cq_destroy(struct ibv_cq *ibv)
+{
+	struct hca_cq *cq = hca_cq_of(ibv);
+	struct hca_fabric *f = cq->fabric;
+
+	/* Its queue pairs are gone, and with them everybody who could write here. */
+	if (atomic_load(&cq->objects))
+		return EBUSY;
+	pthread_mutex_lock(&f->slow);
+	hca_heap_free(&f->heap, cq->line, hca_mailbox_bytes(cq->size));
+	hca_link_remove(&cq->link);
+	pthread_mutex_unlock(&f->slow);
+	pthread_mutex_destroy(&cq->ibv.mutex);
+	pthread_cond_destroy(&cq->ibv.cond);
+	free(cq->list);
+	free(cq);
+	return 0;
+}

@@ -1,0 +1,260 @@
+/* engine.c - work that could not be done when it was posted. */
+#include "clock.h"
+#include "engine.h"
+#include "pace.h"
+
+/* How often peers are looked at when there is nothing to do. */
+enum { LOOK_NS = 10000000 };
+
+/* ---- The list ------------------------------------------------------------------- */
+
+void hca_engine_add(struct hca_qp *qp)
+{
+	struct hca_engine *e = &qp->fabric->engine;
+
+	hca_lock(&e->list_lock);
+	if (!qp->queued) {
+		qp->queued = true;
+		qp->next = NULL;
+		if (e->last)
+			e->last->next = qp;
+		else
+			e->first = qp;
+		e->last = qp;
+		atomic_fetch_add_explicit(&e->pending, 1, memory_order_relaxed);
+	}
+	hca_unlock(&e->list_lock);
+}
+
+static struct hca_qp *take_first(struct hca_engine *e)
+{
+	struct hca_qp *qp;
+
+	hca_lock(&e->list_lock);
+	qp = e->first;
+	if (qp) {
+		e->first = qp->next;
+		if (!e->first)
+			e->last = NULL;
+		qp->queued = false;
+		atomic_fetch_sub_explicit(&e->pending, 1, memory_order_relaxed);
+	}
+	hca_unlock(&e->list_lock);
+	return qp;
+}
+
+void hca_engine_remove(struct hca_qp *qp)
+{
+	struct hca_engine *e = &qp->fabric->engine;
+	struct hca_qp **at, *last = NULL;
+
+	hca_lock(&e->list_lock);
+	if (qp->queued) {
+		for (at = &e->first; *at != qp; at = &(*at)->next)
+			last = *at;
+		*at = qp->next;
+		if (e->last == qp)
+			e->last = last;
+		qp->queued = false;
+		atomic_fetch_sub_explicit(&e->pending, 1, memory_order_relaxed);
+	}
+	hca_unlock(&e->list_lock);
+}
+
+/* ---- Waiting, as RC does ------------------------------------------------------------ */
+
+/* IBTA: RNR NAK timer field to time; 0 is the longest. */
+static uint64_t rnr_ns(unsigned code)
+{
+	static const uint32_t us10[32] = {
+		65536, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192,
+		256, 384, 512, 768, 1024, 1536, 2048, 3072, 4096, 6144, 8192, 12288,
+		16384, 24576, 32768, 49152,
+	};
+
+	return us10[code & 31] * 10000ull;
+}
+
+/* How long until the next try is due; 0: no limit. */
+static uint64_t period_ns(const struct hca_qp *qp, enum hca_wait wait)
+{
+	if (wait == HCA_WAITS_RECEIVE)
+		return rnr_ns(atomic_load_explicit(&qp->conn.shm->rnr_timer,
+						   memory_order_relaxed));
+	return qp->attr.timeout ? 4096ull << qp->attr.timeout : 0;
+}
+
+int hca_engine_wait_or_fail(struct hca_qp *qp, int why)
+{
+	enum hca_wait wait = why == HCA_NO_RECEIVE ? HCA_WAITS_RECEIVE : HCA_WAITS_PEER;
+	const int failed = wait == HCA_WAITS_RECEIVE ? IBV_WC_RNR_RETRY_EXC_ERR
+						     : IBV_WC_RETRY_EXC_ERR;
+	const bool forever = wait == HCA_WAITS_RECEIVE ? qp->attr.rnr_retry == 7
+						       : !qp->attr.timeout;
+	struct hca_sq *sq = &qp->sq;
+	uint64_t now;
+
+	if (why == HCA_PEER_DIED)
+		return IBV_WC_RETRY_EXC_ERR;
+	if (sq->wait == wait && forever)
+		return 0;
+	now = rg_now_ns();
+	if (sq->wait != wait) {
+		/* A receiver's NAK ends a try, silence ends one only with the timeout. */
+		sq->wait = wait;
+		sq->tries = wait == HCA_WAITS_RECEIVE ? qp->attr.rnr_retry
+						      : qp->attr.retry_cnt + 1;
+		sq->deadline_ns = now + period_ns(qp, wait);
+		return sq->tries ? 0 : failed;
+	}
+	while (now >= sq->deadline_ns) {
+		if (--sq->tries == 0)
+			return failed;
+		sq->deadline_ns += period_ns(qp, wait);
+	}
+	return 0;
+}
+
+/* ---- A queue pair's turn -------------------------------------------------------------- */
+
+void hca_engine_finish(struct hca_qp *qp, int status)
+{
+	struct hca_sq *sq = &qp->sq;
+	struct hca_wqe *w = &sq->wqe[sq->next & sq->mask];
+	uint32_t position = sq->next;
+
+	hca_sq_pop(qp);
+	hca_sq_complete(qp, &w->wr, position, w->bytes, status, 0);
+	if (status)
+		hca_qp_fail(qp);
+}
+
+static void progress_untimed(struct hca_qp *qp)
+{
+	struct hca_sq *sq = &qp->sq;
+
+	while (sq->next != sq->posted) {
+		struct hca_wqe *w = &sq->wqe[sq->next & sq->mask];
+		int rc = hca_transfer(qp, &w->wr, w->bytes);
+
+		if (rc < 0) {
+			rc = hca_engine_wait_or_fail(qp, rc);
+			if (!rc) {
+				hca_engine_add(qp);
+				return;
+			}
+		}
+		hca_engine_finish(qp, rc);
+	}
+	qp->fast = hca_qp_state(qp) == IBV_QPS_RTS;
+}
+
+void hca_sq_progress(struct hca_qp *qp)
+{
+	bool remains;
+
+	switch (hca_qp_state(qp)) {
+	case IBV_QPS_RTS:
+		if (qp->pace)
+			hca_pace_progress(qp);
+		else
+			progress_untimed(qp);
+		return;
+	case IBV_QPS_ERR:
+		hca_sq_flush(qp);
+		hca_lock(&qp->rq_lock);
+		remains = hca_rq_flush(qp);
+		hca_unlock(&qp->rq_lock);
+		if (remains)
+			hca_engine_add(qp);
+		return;
+	default:
+		return;		/* SQD: posted work stays where it is */
+	}
+}
+
+/* ---- Errors that others found ------------------------------------------------------------ */
+
+static bool overflowed(struct hca_cq *cq)
+{
+	return atomic_load(&cq->overflowed) ||
+	       atomic_load_explicit(&cq->mailbox.shm->overflow, memory_order_acquire);
+}
+
+static void look_for_faults(struct hca_fabric *f)
+{
+	uint32_t i, top = atomic_load(&f->qp_top);
+
+	for (i = 0; i < top; i++) {
+		struct hca_qp *qp = atomic_load(&f->qp[i]);
+
+		if (!qp)
+			continue;
+		if (atomic_exchange(&qp->shm->fault, 0) || overflowed(hca_send_cq(qp)) ||
+		    overflowed(hca_recv_cq(qp))) {
+			hca_lock(&qp->lock);
+			hca_qp_fail(qp);
+			hca_unlock(&qp->lock);
+		}
+	}
+}
+
+/* A queue pair whose peer has ended without a word is of no use any more. */
+static void look_for_deaths(struct hca_fabric *f)
+{
+	uint32_t i, top = atomic_load(&f->qp_top);
+
+	for (i = 0; i < top; i++) {
+		struct hca_qp *qp = atomic_load(&f->qp[i]);
+
+		if (!qp || (hca_qp_state(qp) != IBV_QPS_RTS && hca_qp_state(qp) != IBV_QPS_RTR))
+			continue;
+		hca_lock(&qp->lock);
+		if (!qp->conn.peer)
+			hca_conn_resolve(qp);
+		if (qp->conn.peer && hca_peer_fate(qp->conn.peer) == HCA_FATE_DEAD) {
+			hca_sq_died(qp);
+			hca_qp_fail(qp);
+		}
+		hca_unlock(&qp->lock);
+	}
+}
+
+/* ---- Running -------------------------------------------------------------------------------- */
+
+void hca_engine_run(struct hca_fabric *f)
+{
+	struct hca_engine *e = &f->engine;
+	uint32_t seen, turns;
+
+	if (!hca_trylock(&e->lock))
+		return;		/* somebody is at it */
+	seen = atomic_load_explicit(&f->self->attention, memory_order_acquire);
+	if (atomic_exchange(&e->faults, 0) || seen != atomic_load(&e->attention)) {
+		atomic_store(&e->attention, seen);
+		look_for_faults(f);
+	}
+	for (turns = atomic_load(&e->pending); turns; turns--) {
+		struct hca_qp *qp = take_first(e);
+
+		if (!qp)
+			break;
+		hca_lock(&qp->lock);
+		hca_sq_progress(qp);
+		hca_unlock(&qp->lock);
+	}
+	hca_unlock(&e->lock);
+}
+
+void hca_engine_idle(struct hca_fabric *f)
+{
+	struct hca_engine *e = &f->engine;
+	uint64_t now = rg_now_ns();
+
+	if (now - atomic_load_explicit(&e->looked_ns, memory_order_relaxed) < LOOK_NS ||
+	    !hca_trylock(&e->lock))
+		return;
+	atomic_store_explicit(&e->looked_ns, now, memory_order_relaxed);
+	look_for_deaths(f);
+	hca_unlock(&e->lock);
+}

@@ -1,0 +1,53 @@
+/*
+ * engine.h - work that could not be done when it was posted.
+ *
+ * A queue pair whose oldest work request has to wait (no receive at the peer,
+ * no peer, not yet its time) is on its fabric's list.  Every verb that moves
+ * data looks at one word and, if anything waits, lets one thread go through
+ * the list.  So a program makes progress whenever it polls or posts, whatever
+ * it polls.
+ */
+#ifndef HCA_ENGINE_H
+#define HCA_ENGINE_H
+
+#include "qp.h"
+
+/* Put a queue pair on the list, unless it is there. */
+void hca_engine_add(struct hca_qp *qp);
+/* Take it off for good, before it is destroyed.  engine.lock held. */
+void hca_engine_remove(struct hca_qp *qp);
+
+void hca_engine_run(struct hca_fabric *f);
+
+/* Go on with the oldest work requests of a queue pair.  qp->lock held. */
+void hca_sq_progress(struct hca_qp *qp);
+
+/*
+ * The oldest request cannot be carried out, for a negative reason of
+ * hca_transfer.  0: it waits; or the status with which it fails, its tries
+ * being used up.
+ */
+int hca_engine_wait_or_fail(struct hca_qp *qp, int why);
+/* The oldest request is over: its completion, and the error state if it failed. */
+void hca_engine_finish(struct hca_qp *qp, int status);
+
+static inline bool hca_engine_due(struct hca_fabric *f)
+{
+	struct hca_engine *e = &f->engine;
+
+	return hca_unlikely(atomic_load_explicit(&e->pending, memory_order_relaxed) ||
+			    atomic_load_explicit(&e->faults, memory_order_relaxed) ||
+			    atomic_load_explicit(&f->self->attention, memory_order_relaxed) !=
+				atomic_load_explicit(&e->attention, memory_order_relaxed));
+}
+
+/* Something of ours went wrong while a lock was held: see to it at the next verb. */
+static inline void hca_engine_fault(struct hca_fabric *f)
+{
+	atomic_store_explicit(&f->engine.faults, 1, memory_order_relaxed);
+}
+
+/* Now and then, when there is nothing to do: has a peer died? */
+void hca_engine_idle(struct hca_fabric *f);
+
+#endif

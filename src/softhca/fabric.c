@@ -1,0 +1,561 @@
+/* fabric.c - joining a fabric, leaving it, and the numbers of queue pairs. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/random.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "device.h"
+#include "fabric.h"
+#include "memory.h"
+#include "peer.h"
+#include "segment.h"
+
+static pthread_mutex_t registry_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct hca_fabric *registry;
+
+/* ---- Who is there ------------------------------------------------------- */
+
+static bool slot_alive(const struct hca_shm_slot *s)
+{
+	return atomic_load(&s->phase) == HCA_PRESENT &&
+	       hca_process_alive(s->pid, s->start_time, -1);
+}
+
+/* Numbers that a member which is gone has left behind. */
+static void free_numbers_of(struct hca_fabric *f, uint32_t slot)
+{
+	uint32_t i;
+
+	for (i = 0; i < HCA_FABRIC_QPS; i++) {
+		uint64_t e = atomic_load_explicit(&f->shm->qp[i], memory_order_relaxed);
+
+		if ((e >> 16 & 0xffff) == slot + 1)
+			atomic_compare_exchange_strong(&f->shm->qp[i], &e, e & 0xffff);
+	}
+}
+
+static void reap_dead(struct hca_fabric *f)
+{
+	uint32_t i;
+
+	for (i = 0; i < HCA_PROCS_MAX; i++) {
+		struct hca_shm_slot *s = &f->shm->slot[i];
+
+		if (atomic_load(&s->phase) == HCA_PRESENT && !slot_alive(s))
+			free_numbers_of(f, i);
+	}
+}
+
+/* A slot that nobody uses; under the rendezvous lock, so that no two take it. */
+static int find_slot(struct hca_fabric *f, uint32_t *slot)
+{
+	uint32_t i;
+
+	for (i = 0; i < HCA_PROCS_MAX; i++)
+		if (atomic_load(&f->shm->slot[i].phase) != HCA_PRESENT)
+			break;
+	if (i == HCA_PROCS_MAX)
+		for (i = 0; i < HCA_PROCS_MAX; i++)
+			if (!slot_alive(&f->shm->slot[i])) {
+				free_numbers_of(f, i);
+				break;
+			}
+	if (i == HCA_PROCS_MAX)
+		return hca_fail(EUSERS, "fabric %s: %d processes are on it, which is the most",
+				f->name, HCA_PROCS_MAX);
+	*slot = i;
+	return 0;
+}
+
+/* ---- Joining ------------------------------------------------------------ */
+
+static int new_nonce(uint64_t *nonce)
+{
+	struct timespec t;
+
+	*nonce = 0;
+	if (getrandom(nonce, sizeof(*nonce), GRND_NONBLOCK) != sizeof(*nonce)) {
+		clock_gettime(CLOCK_MONOTONIC, &t);
+		*nonce = (uint64_t)t.tv_nsec << 32 ^ (uint64_t)t.tv_sec << 20 ^ (uint64_t)getpid();
+	}
+	*nonce |= 1;
+	return 0;
+}
+
+static int map_fabric(struct hca_fabric *f)
+{
+	f->shm = hca_segment_map(f->shm_fd, 0, sizeof(*f->shm));
+	return f->shm ? 0 : hca_fail(errno, "mapping the fabric segment: %s", strerror(errno));
+}
+
+static int found_fabric(struct hca_fabric *f)
+{
+	int rc;
+
+	f->shm_fd = hca_segment_create("softhca-fabric", sizeof(*f->shm));
+	if (f->shm_fd < 0)
+		return f->shm_fd;
+	rc = map_fabric(f);
+	if (rc)
+		return rc;
+	f->shm->abi = HCA_ABI;
+	f->shm->nonce = f->nonce;
+	memcpy(f->shm->spec, f->spec.text, sizeof(f->shm->spec));
+	f->shm->magic = HCA_FABRIC_MAGIC;
+	return 0;
+}
+
+/* The fabric segment, from the first member that still has it; -ENOENT: from none. */
+static int join_fabric(struct hca_fabric *f, const struct hca_rendezvous_image *image)
+{
+	uint32_t i;
+
+	for (i = 0; i < HCA_PROCS_MAX; i++) {
+		const struct hca_member *m = &image->member[i];
+
+		if (hca_member_foreign(m))
+			return hca_fail(EBUSY, "fabric %s: in use from another pid namespace; "
+					"choose another SOFTHCA_FABRIC", f->name);
+		if (!hca_member_alive(m))
+			continue;
+		f->shm_fd = hca_segment_open(m->pid, m->fabric_fd, sizeof(*f->shm));
+		if (f->shm_fd < 0)
+			continue;
+		if (map_fabric(f) == 0) {
+			if (f->shm->magic == HCA_FABRIC_MAGIC && f->shm->abi == HCA_ABI &&
+			    f->shm->nonce == image->nonce)
+				return 0;
+			munmap(f->shm, sizeof(*f->shm));
+			f->shm = NULL;
+		}
+		close(f->shm_fd);
+		f->shm_fd = -1;
+	}
+	return -ENOENT;
+}
+
+static int make_process_segment(struct hca_fabric *f)
+{
+	f->self_fd = hca_segment_create("softhca-process", HCA_PROCESS_BYTES);
+	if (f->self_fd < 0)
+		return f->self_fd;
+	f->self = hca_segment_map(f->self_fd, 0, HCA_PROCESS_BYTES);
+	if (!f->self)
+		return hca_fail(errno, "mapping the process segment: %s", strerror(errno));
+	f->self->abi = HCA_ABI;
+	f->self->nonce = f->nonce;
+	f->self->magic = HCA_PROCESS_MAGIC;
+	hca_heap_init(&f->heap, f->self->heap, HCA_HEAP_BYTES);
+	return 0;
+}
+
+static int enter(struct hca_fabric *f, struct hca_rendezvous *r, uint32_t node)
+{
+	struct hca_member me = { .pid = getpid(), .fabric_fd = f->shm_fd,
+				 .pid_ns = hca_pid_namespace(), .node = node };
+	struct hca_shm_slot *s;
+	int memory_fd = hca_memory_fd();
+	int rc;
+
+	me.start_time = hca_process_start_time(me.pid);
+	if (memory_fd < 0)
+		return memory_fd;
+	if (!me.start_time)
+		return hca_fail(ENOENT, "/proc/self/stat: cannot be read; /proc must be mounted");
+	rc = find_slot(f, &f->slot);
+	if (rc)
+		return rc;
+	s = &f->shm->slot[f->slot];
+	atomic_store(&s->phase, HCA_ABSENT);
+	f->generation = atomic_fetch_add(&s->generation, 1) + 1;
+	f->self->slot = f->slot;
+	f->self->generation = f->generation;
+	s->pid = me.pid;
+	s->start_time = me.start_time;
+	s->process_fd = f->self_fd;
+	s->memory_fd = memory_fd;
+	s->node = node;
+	atomic_store(&s->phase, HCA_PRESENT);
+	rc = hca_rendezvous_put(r, f->slot, &me);
+	if (rc)
+		atomic_store(&s->phase, HCA_LEFT);
+	return rc;
+}
+
+static int attach(struct hca_fabric *f, uint32_t node)
+{
+	struct hca_rendezvous_image *image = calloc(1, sizeof(*image));
+	struct hca_rendezvous r = { .fd = -1 };
+	bool fresh = false;
+	int rc;
+
+	if (!image)
+		return hca_fail(ENOMEM, "no memory");
+	rc = hca_rendezvous_open(f->name, true, &r);
+	if (rc)
+		goto out;
+	rc = hca_rendezvous_read(&r, image);
+	if (rc)
+		goto out;
+	f->nonce = image->nonce;
+	rc = f->nonce ? join_fabric(f, image) : -ENOENT;
+	if (rc == 0 && strcmp(image->spec, f->spec.text) != 0) {
+		rc = hca_fail(EEXIST, "fabric %s exists with spec %s; this process has spec %s",
+			      f->name, image->spec, f->spec.text);
+		goto out;
+	}
+	if (rc == -ENOENT) {
+		fresh = true;
+		new_nonce(&f->nonce);
+		rc = found_fabric(f);
+		if (!rc)
+			rc = hca_rendezvous_begin(&r, f->nonce, f->spec.text);
+	}
+	if (!rc)
+		rc = make_process_segment(f);
+	if (!rc)
+		rc = enter(f, &r, node);
+	if (rc && fresh)
+		hca_rendezvous_remove(&r);	/* nothing half-written stays */
+out:
+	hca_rendezvous_close(&r);
+	free(image);
+	return rc;
+}
+
+/* ---- Leaving ------------------------------------------------------------ */
+
+static bool anyone_else(const struct hca_rendezvous_image *image, uint32_t but)
+{
+	uint32_t i;
+
+	for (i = 0; i < HCA_PROCS_MAX; i++)
+		if (i != but && image->member[i].pid &&
+		    (hca_member_foreign(&image->member[i]) || hca_member_alive(&image->member[i])))
+			return true;
+	return false;
+}
+
+/* With `everyone`, the name goes although members stay. */
+static void sign_off(struct hca_fabric *f, bool everyone)
+{
+	struct hca_rendezvous_image *image = calloc(1, sizeof(*image));
+	const struct hca_member nobody = { 0 };
+	struct hca_rendezvous r = { .fd = -1 };
+
+	if (!image || hca_rendezvous_open(f->name, false, &r) || hca_rendezvous_read(&r, image) ||
+	    image->nonce != f->nonce)
+		goto out;		/* the name is gone or somebody else's by now */
+	if (everyone || !anyone_else(image, f->slot))
+		hca_rendezvous_remove(&r);
+	else
+		hca_rendezvous_put(&r, f->slot, &nobody);
+out:
+	hca_rendezvous_close(&r);
+	free(image);
+}
+
+static void release(struct hca_fabric *f)
+{
+	if (f->self)
+		munmap(f->self, HCA_PROCESS_BYTES);
+	if (f->self_fd >= 0)
+		close(f->self_fd);
+	if (f->shm)
+		munmap(f->shm, sizeof(*f->shm));
+	if (f->shm_fd >= 0)
+		close(f->shm_fd);
+	hca_heap_destroy(&f->heap);
+	free(f->qp);
+	free(f->mr);
+	free(f->mr_generation);
+	free(f->mr_freed);
+	pthread_mutex_destroy(&f->slow);
+	free(f);
+}
+
+/* In good order: peers see a departure, not a death. */
+static void say_goodbye(struct hca_fabric *f)
+{
+	uint32_t i, top = atomic_load(&f->qp_top);
+
+	for (i = 0; i < top; i++) {
+		struct hca_qp *qp = atomic_load(&f->qp[i]);
+
+		if (qp)
+			hca_fabric_give_qpn(f, f->self->qp[i].qpn);
+	}
+	atomic_store(&f->shm->slot[f->slot].phase, HCA_LEFT);
+	sign_off(f, false);
+}
+
+static void leave(struct hca_fabric *f)
+{
+	say_goodbye(f);
+	hca_peers_forget(f);
+	hca_devices_free(f);
+	release(f);
+}
+
+/* ---- The registry ------------------------------------------------------- */
+
+/* The parent is the member, not its child: which may join on its own. */
+static void forget_in_child(void)
+{
+	pthread_mutex_init(&registry_lock, NULL);
+	registry = NULL;
+}
+
+static void leave_all_at_exit(void) __attribute__((destructor));
+static void leave_all_at_exit(void)
+{
+	struct hca_fabric *f;
+
+	/* Objects may still be in use by other threads: only say goodbye. */
+	for (f = registry; f; f = f->next)
+		say_goodbye(f);
+}
+
+static void prepare_process(void)
+{
+	pthread_atfork(NULL, NULL, forget_in_child);
+#ifdef PR_SET_PTRACER
+	/* Peers of this user may copy to and from our memory under Yama's scope 1. */
+	prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
+#endif
+	hca_quiesce_prepare();
+}
+
+static struct hca_fabric *fabric_new(const char *name, const struct hca_spec *spec,
+				     enum softhca_remap remap)
+{
+	struct hca_fabric *f = calloc(1, sizeof(*f));
+
+	if (!f)
+		return NULL;
+	f->shm_fd = f->self_fd = -1;
+	f->spec = *spec;
+	f->remap = remap;
+	strcpy(f->name, name);
+	pthread_mutex_init(&f->slow, NULL);
+	/* Large and mostly untouched: the kernel gives pages as they are used. */
+	f->qp = calloc(HCA_QPS_MAX, sizeof(*f->qp));
+	f->mr = calloc(HCA_MRS_MAX, sizeof(*f->mr));
+	f->mr_generation = calloc(HCA_MRS_MAX, sizeof(*f->mr_generation));
+	f->mr_freed = calloc(HCA_MRS_MAX, sizeof(*f->mr_freed));
+	if (f->qp && f->mr && f->mr_generation && f->mr_freed)
+		return f;
+	release(f);
+	return NULL;
+}
+
+static int get_spec(const struct softhca_config *cfg, struct hca_spec *spec)
+{
+	const char *text = cfg ? cfg->spec : NULL;
+	char why[320];
+
+	if (!text)
+		text = getenv("SOFTHCA_SPEC");
+	if (hca_spec_parse(text ? text : "", spec, why, sizeof(why)))
+		return hca_fail(EINVAL, "%s", why);
+	return 0;
+}
+
+static int get_remap(const struct softhca_config *cfg, enum softhca_remap *remap)
+{
+	static const char *const names[] = { "default", "never", "auto", "always" };
+	const char *text = getenv("SOFTHCA_REMAP");
+	int i;
+
+	*remap = cfg ? cfg->remap : SOFTHCA_REMAP_DEFAULT;
+	if (!text || !*text)
+		return 0;
+	for (i = SOFTHCA_REMAP_NEVER; i <= SOFTHCA_REMAP_ALWAYS; i++)
+		if (strcmp(text, names[i]) == 0) {
+			*remap = (enum softhca_remap)i;
+			return 0;
+		}
+	return hca_fail(EINVAL, "SOFTHCA_REMAP: '%.40s' (accepted: never, auto, always)", text);
+}
+
+static int get_locked(const struct softhca_config *cfg, struct hca_fabric **out)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	char name[HCA_NAME_MAX + 1];
+	enum softhca_remap remap;
+	struct hca_spec spec;
+	struct hca_fabric *f;
+	uint32_t node;
+	int rc;
+
+	rc = hca_rendezvous_name(cfg ? cfg->fabric : NULL, name);
+	if (!rc)
+		rc = get_spec(cfg, &spec);
+	if (!rc)
+		rc = hca_fabric_node(cfg, &spec, &node);
+	if (!rc)
+		rc = get_remap(cfg, &remap);
+	if (rc)
+		return rc;
+	for (f = registry; f && strcmp(f->name, name) != 0; f = f->next)
+		;
+	if (f && strcmp(f->spec.text, spec.text) != 0)
+		return hca_fail(EEXIST, "fabric %s exists with spec %s; asked for spec %s", name,
+				f->spec.text, spec.text);
+	if (!f) {
+		pthread_once(&once, prepare_process);
+		f = fabric_new(name, &spec, remap);
+		if (!f)
+			return hca_fail(ENOMEM, "no memory");
+		rc = attach(f, node);
+		if (rc) {
+			release(f);
+			return rc;
+		}
+		f->next = registry;
+		registry = f;
+	}
+	f->references++;
+	*out = f;
+	return 0;
+}
+
+int hca_fabric_get(const struct softhca_config *cfg, struct hca_fabric **out)
+{
+	int rc;
+
+	pthread_mutex_lock(&registry_lock);
+	rc = get_locked(cfg, out);
+	pthread_mutex_unlock(&registry_lock);
+	return rc;
+}
+
+void hca_fabric_ref(struct hca_fabric *f)
+{
+	pthread_mutex_lock(&registry_lock);
+	f->references++;
+	pthread_mutex_unlock(&registry_lock);
+}
+
+void hca_fabric_put(struct hca_fabric *f)
+{
+	struct hca_fabric **at;
+
+	pthread_mutex_lock(&registry_lock);
+	if (--f->references == 0) {
+		for (at = &registry; *at && *at != f; at = &(*at)->next)
+			;
+		if (*at) {		/* not one inherited through fork */
+			*at = f->next;
+			leave(f);
+		}
+	}
+	pthread_mutex_unlock(&registry_lock);
+}
+
+int hca_fabric_node(const struct softhca_config *cfg, const struct hca_spec *spec, uint32_t *node)
+{
+	/* LIDs end at 0xBFFF. */
+	uint32_t most = 0xbfff / (uint32_t)(spec->hcas * spec->ports);
+	const char *text = getenv("SOFTHCA_NODE");
+	char *end = NULL;
+	long n = 0;
+
+	if (most > HCA_NODES_MAX)
+		most = HCA_NODES_MAX;
+	if (cfg && cfg->node >= 0) {
+		n = cfg->node;
+	} else if (text) {
+		errno = 0;
+		n = strtol(text, &end, 10);
+		if (errno || end == text || *end)
+			n = -1;
+	}
+	if (n < 0 || n >= (long)most)
+		return hca_fail(EINVAL, "node: %s%ld is not a node (accepted: 0 to %u)",
+				end ? "SOFTHCA_NODE " : "", n, most - 1);
+	*node = (uint32_t)n;
+	return 0;
+}
+
+HCA_EXPORT int softhca_fabric_close(const struct softhca_config *cfg)
+{
+	char name[HCA_NAME_MAX + 1];
+	struct hca_fabric *f;
+	int rc = hca_rendezvous_name(cfg ? cfg->fabric : NULL, name);
+
+	if (rc)
+		return rc;
+	pthread_mutex_lock(&registry_lock);
+	for (f = registry; f && strcmp(f->name, name) != 0; f = f->next)
+		;
+	if (f)
+		sign_off(f, true);
+	else
+		rc = hca_fail(ENOENT, "fabric %s: this process is not on it", name);
+	pthread_mutex_unlock(&registry_lock);
+	return rc;
+}
+
+/* ---- Queue pair numbers ------------------------------------------------- */
+
+static uint32_t take_qpn_once(struct hca_fabric *f, uint32_t index)
+{
+	uint32_t tries, at;
+
+	for (tries = 0; tries < HCA_FABRIC_QPS; tries++) {
+		uint64_t e;
+
+		at = atomic_fetch_add_explicit(&f->shm->qp_cursor, 1, memory_order_relaxed) %
+		     HCA_FABRIC_QPS;
+		if (at == 0 || at == HCA_FABRIC_QPS - 1)
+			continue;	/* 0 and 1 are reserved, 0xffffff is multicast */
+		e = atomic_load_explicit(&f->shm->qp[at], memory_order_relaxed);
+		if (e >> 16 & 0xffff)
+			continue;
+		if (atomic_compare_exchange_strong(&f->shm->qp[at], &e,
+						   hca_shm_qp_entry(index, f->slot,
+								    (uint32_t)e + 1)))
+			return at << HCA_QPN_GEN_BITS |
+			       (((uint32_t)e + 1) & ((1 << HCA_QPN_GEN_BITS) - 1));
+	}
+	return 0;
+}
+
+uint32_t hca_fabric_take_qpn(struct hca_fabric *f, uint32_t index)
+{
+	uint32_t qpn = take_qpn_once(f, index);
+
+	if (qpn)
+		return qpn;
+	reap_dead(f);
+	return take_qpn_once(f, index);
+}
+
+void hca_fabric_give_qpn(struct hca_fabric *f, uint32_t qpn)
+{
+	_Atomic uint64_t *entry = &f->shm->qp[qpn >> HCA_QPN_GEN_BITS];
+	uint64_t e = atomic_load(entry);
+
+	if ((e >> 16 & 0xffff) == f->slot + 1)
+		atomic_compare_exchange_strong(entry, &e, e & 0xffff);
+}
+
+int hca_fabric_find_qpn(const struct hca_fabric *f, uint32_t qpn, uint32_t *slot, uint32_t *index)
+{
+	uint32_t mask = (1 << HCA_QPN_GEN_BITS) - 1;
+	uint64_t e;
+
+	if (qpn >> HCA_QPN_GEN_BITS >= HCA_FABRIC_QPS)
+		return -ENOENT;
+	e = atomic_load(&f->shm->qp[qpn >> HCA_QPN_GEN_BITS]);
+	*slot = (uint32_t)(e >> 16 & 0xffff) - 1;
+	*index = (uint32_t)(e >> 32);
+	if (*slot >= HCA_PROCS_MAX || *index >= HCA_QPS_MAX || ((uint32_t)e & mask) != (qpn & mask))
+		return -ENOENT;
+	return 0;
+}

@@ -1,0 +1,118 @@
+/*
+ * fabric.h - this process on one fabric.
+ *
+ * A fabric is held while somebody holds a reference: each device list that
+ * was handed out and each open context.  The last one to go leaves the fabric.
+ *
+ * Locks, from the outside in; nobody takes an earlier one while holding a later:
+ *	engine.lock	one thread at a time moves stalled work (engine.h)
+ *	hca_qp.lock	send side and state of a queue pair
+ *	hca_qp.rq_lock	receive side
+ *	hca_cq.lock
+ *	fabric.slow	objects, peers, heap: never on the path of a message
+ */
+#ifndef HCA_FABRIC_H
+#define HCA_FABRIC_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "base.h"
+#include "heap.h"
+#include "layout.h"
+#include "rendezvous.h"
+#include "softhca.h"
+#include "spec.h"
+
+struct hca_device;
+struct hca_mr;
+struct hca_peer;
+struct hca_qp;
+
+/* Queue pairs with work that could not be done when it was posted. */
+struct hca_engine {
+	struct hca_lock lock;		/* held while running */
+	struct hca_lock list_lock;
+	struct hca_qp *first, *last;
+	_Atomic uint32_t pending;	/* length of the list; one look per verb */
+	_Atomic uint32_t attention;	/* last seen in self->attention */
+	_Atomic uint32_t faults;	/* errors found while polling, to be acted upon */
+	_Atomic uint64_t looked_ns;	/* when the peers were last looked at */
+};
+
+struct hca_fabric {
+	struct hca_fabric *next;
+	char name[HCA_NAME_MAX + 1];
+	struct hca_spec spec;
+	enum softhca_remap remap;
+	int references;			/* under the registry's lock */
+	uint64_t nonce;
+	uint32_t slot, generation;	/* this process on the fabric */
+
+	struct hca_shm_fabric *shm;
+	int shm_fd;
+	struct hca_shm_process *self;
+	int self_fd;
+
+	struct hca_engine engine;
+
+	/* By index; entries come and go under `slow`, are read without. */
+	struct hca_qp *_Atomic *qp;
+	struct hca_mr *_Atomic *mr;
+	_Atomic uint32_t qp_top, mr_top;	/* no index in use at or above */
+
+	pthread_mutex_t slow;
+	uint32_t pd_last;
+	uint16_t *mr_generation;
+	uint32_t *mr_freed;		/* stack of indices */
+	uint32_t mr_freed_count;
+	struct hca_heap heap;		/* of self->heap */
+	struct hca_peer *peer[HCA_PROCS_MAX];
+	struct hca_device *devices;	/* of every node asked for */
+};
+
+/*
+ * Find or join the fabric that cfg (NULL: the environment) names; one more
+ * reference.  0, or -errno with the line set.
+ */
+int hca_fabric_get(const struct softhca_config *cfg, struct hca_fabric **out);
+void hca_fabric_ref(struct hca_fabric *f);
+void hca_fabric_put(struct hca_fabric *f);
+
+/* Node number of cfg or of the environment: 0, or -errno with the line set. */
+int hca_fabric_node(const struct softhca_config *cfg, const struct hca_spec *spec,
+		    uint32_t *node);
+
+/*
+ * A number for queue pair `index` of this process, unique on the fabric.
+ * 0 when the fabric is full.
+ */
+uint32_t hca_fabric_take_qpn(struct hca_fabric *f, uint32_t index);
+void hca_fabric_give_qpn(struct hca_fabric *f, uint32_t qpn);
+
+/* Who owns a number: 0, or -ENOENT. */
+int hca_fabric_find_qpn(const struct hca_fabric *f, uint32_t qpn, uint32_t *slot,
+			uint32_t *index);
+
+/*
+ * Address of a port on the fabric: 0, 1, 2, ... over nodes, adapters, ports.
+ * Its LID is the address + 1.
+ */
+static inline uint32_t hca_address(const struct hca_spec *s, uint32_t node, uint32_t hca,
+				   uint32_t port)
+{
+	return (node * (uint32_t)s->hcas + hca) * (uint32_t)s->ports + port - 1;
+}
+
+/* The adapter of an address and its port (1...). */
+static inline struct hca_shm_adapter *hca_adapter(const struct hca_fabric *f, uint32_t address,
+						  uint32_t *port)
+{
+	uint32_t ports = (uint32_t)f->spec.ports, hcas = (uint32_t)f->spec.hcas;
+	uint32_t hca = address / ports % hcas, node = address / ports / hcas;
+
+	*port = address % ports + 1;
+	return &f->shm->adapter[node * HCA_HCAS_MAX + hca];
+}
+
+#endif

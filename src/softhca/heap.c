@@ -1,0 +1,75 @@
+/* heap.c - pieces of this process's segment. */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "base.h"
+#include "heap.h"
+#include "layout.h"
+
+static unsigned class_of(size_t bytes)
+{
+	uint64_t lines = (bytes + HCA_LINE - 1) / HCA_LINE;
+	unsigned class = 0;
+
+	while ((1ull << class) < lines)
+		class++;
+	return class;
+}
+
+void hca_heap_init(struct hca_heap *h, void *base, uint64_t bytes)
+{
+	memset(h, 0, sizeof(*h));
+	h->base = base;
+	h->lines = bytes / HCA_LINE;
+}
+
+void hca_heap_destroy(struct hca_heap *h)
+{
+	unsigned i;
+
+	for (i = 0; i < HCA_HEAP_CLASSES; i++)
+		free(h->free[i].line);
+	memset(h, 0, sizeof(*h));
+}
+
+int hca_heap_alloc(struct hca_heap *h, size_t bytes, uint32_t *line)
+{
+	unsigned class = class_of(bytes);
+	uint64_t lines, at;
+
+	if (class >= HCA_HEAP_CLASSES)
+		return -ENOMEM;
+	lines = 1ull << class;
+	if (h->free[class].count) {
+		*line = h->free[class].line[--h->free[class].count];
+		memset(h->base + (uint64_t)*line * HCA_LINE, 0, lines * HCA_LINE);
+		return 0;
+	}
+	/* A piece of a page or more begins on one. */
+	at = hca_align_up(h->top, lines < HCA_PAGE / HCA_LINE ? lines : HCA_PAGE / HCA_LINE);
+	if (at > h->lines || lines > h->lines - at)
+		return -ENOMEM;
+	h->top = at + lines;
+	*line = (uint32_t)at;
+	return 0;
+}
+
+void hca_heap_free(struct hca_heap *h, uint32_t line, size_t bytes)
+{
+	unsigned class = class_of(bytes);
+	size_t size = (size_t)HCA_LINE << class;
+
+	if (h->free[class].count == h->free[class].room) {
+		size_t room = h->free[class].room ? 2 * h->free[class].room : 16;
+		uint32_t *grown = realloc(h->free[class].line, room * sizeof(*grown));
+
+		if (!grown)
+			return;		/* lost: the segment is large and sparse */
+		h->free[class].line = grown;
+		h->free[class].room = room;
+	}
+	if (size >= HCA_PAGE)		/* the pages go back to the system */
+		madvise(h->base + (uint64_t)line * HCA_LINE, size, MADV_REMOVE);
+	h->free[class].line[h->free[class].count++] = line;
+}

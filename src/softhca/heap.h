@@ -1,0 +1,32 @@
+/*
+ * heap.h - pieces of this process's segment.
+ *
+ * Sizes are rounded to powers of two of lines; what is given back is kept for
+ * the same size.  All bookkeeping is private, so that a peer cannot disturb it.
+ * The caller excludes (fabric.slow).
+ */
+#ifndef HCA_HEAP_H
+#define HCA_HEAP_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum { HCA_HEAP_CLASSES = 28 };		/* 1 line ... 2^27 lines */
+
+struct hca_heap {
+	unsigned char *base;
+	uint64_t lines, top;
+	struct {
+		uint32_t *line;
+		size_t count, room;
+	} free[HCA_HEAP_CLASSES];
+};
+
+void hca_heap_init(struct hca_heap *h, void *base, uint64_t bytes);
+void hca_heap_destroy(struct hca_heap *h);
+
+/* Zeroed.  0 and *line (offset in lines), or -ENOMEM. */
+int hca_heap_alloc(struct hca_heap *h, size_t bytes, uint32_t *line);
+void hca_heap_free(struct hca_heap *h, uint32_t line, size_t bytes);
+
+#endif

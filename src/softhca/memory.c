@@ -1,0 +1,222 @@
+/* memory.c - the memory segment and the arena on it. */
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base.h"
+#include "layout.h"
+#include "memory.h"
+#include "remap.h"
+#include "segment.h"
+#include "softhca.h"
+
+struct block {
+	uintptr_t start;
+	size_t bytes;
+};
+
+struct hca_memory hca_memory = { .lock = PTHREAD_MUTEX_INITIALIZER, .fd = -1 };
+
+static struct {
+	struct block *block;		/* allocations, ascending */
+	size_t count, room;
+} arena;
+
+uint64_t hca_page_bytes(void)
+{
+	static uint64_t bytes;
+
+	if (!bytes)
+		bytes = (uint64_t)sysconf(_SC_PAGESIZE);
+	return bytes;
+}
+
+/*
+ * The child must not write to the parent's segment: both use the same offsets
+ * for different memory.
+ */
+static void forget_in_child(void)
+{
+	pthread_mutex_init(&hca_memory.lock, NULL);
+	if (hca_memory.fd >= 0) {
+		hca_remap_make_private();	/* before the heap is touched */
+		close(hca_memory.fd);
+	}
+	hca_memory.fd = -1;
+	hca_memory.start = hca_memory.end = 0;
+	free(arena.block);
+	memset(&arena, 0, sizeof(arena));
+}
+
+static void watch_forks(void)
+{
+	pthread_atfork(NULL, NULL, forget_in_child);
+}
+
+int hca_memory_fd_locked(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	struct stat st;
+
+	pthread_once(&once, watch_forks);
+	if (hca_memory.fd < 0) {
+		int fd = hca_segment_create("softhca-memory", HCA_MEMORY_BYTES);
+
+		if (fd < 0)
+			return fd;
+		if (fstat(fd, &st) == 0)
+			hca_memory.inode = st.st_ino;
+		hca_memory.fd = fd;
+	}
+	return hca_memory.fd;
+}
+
+int hca_memory_fd(void)
+{
+	int fd;
+
+	pthread_mutex_lock(&hca_memory.lock);
+	fd = hca_memory_fd_locked();
+	pthread_mutex_unlock(&hca_memory.lock);
+	return fd;
+}
+
+/* ---- The arena ---------------------------------------------------------- */
+
+/* As much address space as the process may have. */
+static int reserve_locked(size_t least)
+{
+	size_t bytes;
+	void *at;
+
+	for (bytes = (size_t)1 << 40; bytes >= least && bytes >= (size_t)1 << 26; bytes >>= 2) {
+		at = mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+			  -1, 0);
+		if (at == MAP_FAILED)
+			continue;
+		madvise(at, bytes, MADV_DONTDUMP);
+		atomic_store(&hca_memory.end, (uintptr_t)at + bytes);
+		atomic_store(&hca_memory.start, (uintptr_t)at);
+		return 0;
+	}
+	return -ENOMEM;
+}
+
+/* The lowest gap that is large enough: where in the list, and its address. */
+static uintptr_t find_gap(size_t bytes, size_t *index)
+{
+	uintptr_t at = hca_memory.start;
+	size_t i;
+
+	for (i = 0; i < arena.count; i++) {
+		if (arena.block[i].start - at >= bytes)
+			break;
+		at = arena.block[i].start + arena.block[i].bytes;
+	}
+	*index = i;
+	return hca_memory.end - at >= bytes ? at : 0;
+}
+
+static void *alloc_locked(size_t bytes)
+{
+	int fd = hca_memory_fd_locked();
+	uintptr_t at;
+	size_t index;
+
+	if (fd < 0 || (!hca_memory.start && reserve_locked(bytes)))
+		return NULL;
+	if (arena.count == arena.room) {
+		size_t room = arena.room ? 2 * arena.room : 64;
+		struct block *grown = realloc(arena.block, room * sizeof(*grown));
+
+		if (!grown)
+			return NULL;
+		arena.block = grown;
+		arena.room = room;
+	}
+	at = find_gap(bytes, &index);
+	if (!at || mmap((void *)at, bytes, PROT_READ | PROT_WRITE,
+			MAP_SHARED | MAP_FIXED | MAP_NORESERVE, fd, (off_t)at) == MAP_FAILED)
+		return NULL;
+	memmove(&arena.block[index + 1], &arena.block[index],
+		(arena.count - index) * sizeof(*arena.block));
+	arena.block[index] = (struct block){ at, bytes };
+	arena.count++;
+	return (void *)at;
+}
+
+HCA_EXPORT void *softhca_arena_alloc(size_t bytes)
+{
+	void *addr = NULL;
+
+	if (bytes <= SIZE_MAX - hca_page_bytes()) {
+		bytes = hca_align_up(bytes ? bytes : 1, hca_page_bytes());
+		pthread_mutex_lock(&hca_memory.lock);
+		addr = alloc_locked(bytes);
+		pthread_mutex_unlock(&hca_memory.lock);
+	}
+	if (!addr)
+		errno = ENOMEM;
+	return addr;
+}
+
+static struct block *find_block(uintptr_t addr)
+{
+	size_t low = 0, high = arena.count;
+
+	while (low < high) {
+		size_t middle = (low + high) / 2;
+		struct block *b = &arena.block[middle];
+
+		if (addr < b->start)
+			high = middle;
+		else if (addr - b->start >= b->bytes)
+			low = middle + 1;
+		else
+			return b;
+	}
+	return NULL;
+}
+
+HCA_EXPORT void softhca_arena_free(void *addr)
+{
+	struct block *b;
+
+	pthread_mutex_lock(&hca_memory.lock);
+	b = find_block((uintptr_t)addr);
+	if (b && b->start == (uintptr_t)addr) {
+		/* The pages first: a new allocation here starts from zeros. */
+		fallocate(hca_memory.fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+			  (off_t)b->start, (off_t)b->bytes);
+		mmap(addr, b->bytes, PROT_NONE,
+		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0);
+		arena.count--;
+		memmove(b, b + 1, (size_t)(&arena.block[arena.count] - b) * sizeof(*b));
+	}
+	pthread_mutex_unlock(&hca_memory.lock);
+}
+
+HCA_EXPORT bool softhca_arena_contains(const void *addr, size_t bytes)
+{
+	uintptr_t at = (uintptr_t)addr, start = hca_memory.start, end = hca_memory.end;
+
+	return at >= start && at < end && bytes <= end - at;
+}
+
+bool hca_memory_in_arena(const void *addr, size_t bytes)
+{
+	struct block *b;
+	bool inside;
+
+	if (!softhca_arena_contains(addr, bytes))
+		return false;
+	pthread_mutex_lock(&hca_memory.lock);
+	b = find_block((uintptr_t)addr);
+	inside = b && bytes <= b->bytes - ((uintptr_t)addr - b->start);
+	pthread_mutex_unlock(&hca_memory.lock);
+	return inside;
+}

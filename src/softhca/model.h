@@ -1,0 +1,144 @@
+/*
+ * model.h - when a message leaves and when it arrives.
+ *
+ * A message is cut into *quanta* of whole packets: at most 64 KiB and at most
+ * about 8 us of the slowest server on its way, but at least one packet.  A
+ * quantum of n bytes in p packets passes a tandem of servers:
+ *
+ *	source adapter:	bus_read -> cap_tx -> port tx
+ *	...latency...
+ *	destination:	port rx -> cap_rx -> bus_write
+ *
+ * A server i has a rate r_i and one word, busy_i: the time until which it is
+ * taken.  It serves for
+ *
+ *	s_i = n / r_i			(+ msg once per message and pkt * p at port tx)
+ *
+ * begins at b_i = max(busy_i, b_{i-1}), is busy until b_i + s_i, and hands the
+ * last byte on at e_i = max(b_i + s_i, e_{i-1}): cut-through, and a slow server
+ * upstream does not keep a fast one from serving others in between.  Servers of
+ * the destination count in their own time, one latency later.  A server without
+ * a rate takes no time and none of anybody else's.  With bus=...:half, both
+ * directions of an adapter's bus share one word, each at its own rate.
+ *
+ *	arrival = e_last		the receiver's completion is visible
+ *	ack     = arrival + latency	the sender's completion is visible
+ *
+ * The first b is max(time of posting, limits), never "now": a process that was
+ * off its core catches up without losing wire time.  Limits, per queue pair:
+ *
+ *	window		a packet waits for the ack of the packet `window` before it
+ *	outstanding	a message waits for the ack of the message `outstanding` before it
+ *	reads		an RDMA read waits for the completion of the read `reads` before it
+ *
+ * RDMA read: a request of one packet passes the requester's port tx and the
+ * latency; the quanta of the answer begin when it has arrived and go the other
+ * way; the last arrival completes it.
+ *
+ * Reservations are lazy: a queue pair takes its next quantum only when every
+ * server on the way is free within the *horizon*, two quanta: a small message
+ * of another queue pair, or of another process, waits behind that much and not
+ * behind all that is queued; and what is held up at the destination holds up
+ * its sender, as credits would.
+ *
+ * Everything here is arithmetic on words: no clock, no lock.  Each word moves
+ * by compare-and-swap, so whoever dies in between wastes a little time of a
+ * server and nothing else.
+ */
+#ifndef HCA_MODEL_H
+#define HCA_MODEL_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "fabric.h"
+
+struct hca_server {
+	_Atomic uint64_t *busy;
+	uint64_t rate;			/* bytes per second; 0: takes no time */
+};
+
+/* The way from one port to another. */
+struct hca_path {
+	struct hca_server tx[3], rx[3];	/* in the order that data passes them */
+	uint64_t latency_ns;
+	uint64_t msg_ns, pkt_ns;
+	uint32_t mtu;
+	uint32_t quantum_bytes;		/* of whole packets */
+	uint64_t horizon_ns;
+};
+
+/* Ports by their address on the fabric; `mtu` of the connection. */
+void hca_path_make(const struct hca_fabric *f, uint32_t from, uint32_t to, uint32_t mtu,
+		   struct hca_path *path);
+
+/* When the whole way is free, in the source's time. */
+uint64_t hca_path_free(const struct hca_path *path);
+
+/*
+ * Reserve one quantum that may begin at `earliest`.  `first`: it begins a
+ * message.  Returns when its last byte arrives; *first_ns (may be NULL): when
+ * its first byte does.
+ */
+uint64_t hca_path_reserve(const struct hca_path *path, uint64_t earliest, uint32_t bytes,
+			  bool first, uint64_t *first_ns);
+
+/* The request of an RDMA read: when it arrives at the responder. */
+uint64_t hca_path_request(const struct hca_path *path, uint64_t earliest);
+
+static inline uint32_t hca_packets(uint32_t bytes, uint32_t mtu)
+{
+	return bytes ? (bytes + mtu - 1) / mtu : 1;
+}
+
+/* ---- Limits on what is unacknowledged -------------------------------------------- */
+
+/*
+ * When were the acks?  A record per quantum, kept as long as packets in it may
+ * still hold others up.  `packet` counts from 0.
+ */
+struct hca_window_record {
+	uint64_t end;			/* first packet after it */
+	uint64_t ack_ns;		/* of its last packet */
+	uint64_t gap_ns;		/* between two of its packets */
+};
+
+struct hca_window {
+	uint64_t limit;			/* packets; 0: none */
+	uint64_t next;			/* packet to be sent next */
+	struct hca_window_record *record;	/* ring of limit + 1 */
+	uint64_t oldest, count;
+};
+
+int hca_window_init(struct hca_window *w, uint64_t limit);	/* 0 or -ENOMEM */
+void hca_window_destroy(struct hca_window *w);
+/* When the next packet may leave: 0 for at once. */
+uint64_t hca_window_open(struct hca_window *w);
+void hca_window_add(struct hca_window *w, uint32_t packets, uint64_t first_ack_ns,
+		    uint64_t last_ack_ns);
+
+/* The last `limit` times of something; the next may begin when the oldest is over. */
+struct hca_times {
+	uint32_t limit;			/* 0: none */
+	uint32_t next;
+	uint64_t *at;
+};
+
+int hca_times_init(struct hca_times *t, uint32_t limit);	/* 0 or -ENOMEM */
+void hca_times_destroy(struct hca_times *t);
+
+static inline uint64_t hca_times_open(const struct hca_times *t)
+{
+	return t->limit ? t->at[t->next] : 0;
+}
+
+static inline void hca_times_add(struct hca_times *t, uint64_t ns)
+{
+	if (!t->limit)
+		return;
+	t->at[t->next] = ns;
+	t->next = t->next + 1 == t->limit ? 0 : t->next + 1;
+}
+
+#endif

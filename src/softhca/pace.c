@@ -1,0 +1,192 @@
+/* pace.c - work requests on a timed fabric: each quantum when it is due. */
+#include <stdlib.h>
+
+#include "clock.h"
+#include "engine.h"
+#include "pace.h"
+
+/* One call does not go on for ever, however far behind it is. */
+enum { QUANTA_PER_TURN = 64 };
+
+/* ---- Coming and going --------------------------------------------------------------- */
+
+int hca_pace_make(struct hca_qp *qp)
+{
+	const struct hca_spec *s = &qp->fabric->spec;
+	struct hca_pace *p = calloc(1, sizeof(*p));
+
+	if (!p)
+		return ENOMEM;
+	qp->pace = p;
+	/* More messages than the queue holds cannot be outstanding anyway. */
+	if (hca_window_init(&p->window, s->window) ||
+	    hca_times_init(&p->outstanding,
+			   s->outstanding < qp->sq.depth ? (uint32_t)s->outstanding : 0) ||
+	    hca_times_init(&p->reads, (uint32_t)s->reads))
+		return ENOMEM;
+	return 0;
+}
+
+void hca_pace_free(struct hca_qp *qp)
+{
+	struct hca_pace *p = qp->pace;
+
+	if (!p)
+		return;
+	hca_window_destroy(&p->window);
+	hca_times_destroy(&p->outstanding);
+	hca_times_destroy(&p->reads);
+	free(p);
+	qp->pace = NULL;
+}
+
+void hca_pace_connect(struct hca_qp *qp)
+{
+	uint32_t mtu = 128u << qp->attr.path_mtu;
+
+	hca_path_make(qp->fabric, qp->shm->address, qp->dest_address, mtu, &qp->pace->out);
+	hca_path_make(qp->fabric, qp->dest_address, qp->shm->address, mtu, &qp->pace->in);
+}
+
+void hca_pace_reset(struct hca_qp *qp)
+{
+	if (qp->pace)
+		qp->pace->begun = false;
+}
+
+/* ---- A message --------------------------------------------------------------------------- */
+
+/* When the limits on messages let the request begin. */
+static uint64_t may_begin(const struct hca_pace *p, const struct hca_wqe *w)
+{
+	uint64_t at = w->posted_ns, open = hca_times_open(&p->outstanding);
+
+	if (open > at)
+		at = open;
+	open = w->wr.opcode == IBV_WR_RDMA_READ ? hca_times_open(&p->reads) : 0;
+	if (open > at)
+		at = open;
+	if ((w->wr.send_flags & IBV_SEND_FENCE) && p->read_ns > at)
+		at = p->read_ns;
+	return at;
+}
+
+enum step { WAIT = -100, ON = 0 };	/* else a status that ends the request */
+
+static int begin(struct hca_qp *qp, struct hca_wqe *w, uint64_t now)
+{
+	struct hca_pace *p = qp->pace;
+	struct hca_sq *sq = &qp->sq;
+	int rc;
+
+	p->earliest_ns = may_begin(p, w);
+	if (p->earliest_ns > now)
+		return WAIT;
+	/* After a receiver-not-ready the next try is when the timer ends, not before. */
+	if (sq->wait == HCA_WAITS_RECEIVE && now < sq->deadline_ns)
+		return WAIT;
+	rc = hca_transfer_begin(qp, &w->wr, w->bytes);
+	if (rc < 0) {
+		rc = hca_engine_wait_or_fail(qp, rc);
+		return rc ? rc : WAIT;
+	}
+	if (rc)
+		return rc;
+	if (sq->wait != HCA_NOT_WAITING)
+		p->earliest_ns = now;
+	sq->wait = HCA_NOT_WAITING;
+	if (w->wr.opcode == IBV_WR_RDMA_READ)
+		p->earliest_ns = hca_path_request(&p->out, p->earliest_ns);
+	p->begun = true;
+	return ON;
+}
+
+static int quantum(struct hca_qp *qp, struct hca_wqe *w, uint64_t now)
+{
+	const bool reading = w->wr.opcode == IBV_WR_RDMA_READ;
+	struct hca_pace *p = qp->pace;
+	const struct hca_path *path = reading ? &p->in : &p->out;
+	const uint32_t done = qp->message.done;
+	uint64_t earliest = p->earliest_ns, open, arrival, first_ns;
+	uint32_t bytes = w->bytes - done;
+	int rc;
+
+	if (bytes > path->quantum_bytes)
+		bytes = path->quantum_bytes;
+	if (hca_path_free(path) > (earliest > now ? earliest : now) + path->horizon_ns)
+		return WAIT;
+	open = reading ? 0 : hca_window_open(&p->window);
+	if (open > now)
+		return WAIT;
+	rc = hca_transfer_copy(qp, &w->wr, bytes);
+	if (rc < 0)
+		return IBV_WC_RETRY_EXC_ERR;	/* the peer went away in mid-message */
+	if (rc)
+		return rc;
+	arrival = hca_path_reserve(path, open > earliest ? open : earliest, bytes,
+				   !done && !reading, &first_ns);
+	if (arrival > p->arrival_ns)
+		p->arrival_ns = arrival;
+	if (!reading)
+		hca_window_add(&p->window, hca_packets(bytes, path->mtu),
+			       first_ns + path->latency_ns, arrival + path->latency_ns);
+	return ON;
+}
+
+/* All of it is on its way: tell both ends when. */
+static int end(struct hca_qp *qp, struct hca_wqe *w)
+{
+	const bool reading = w->wr.opcode == IBV_WR_RDMA_READ;
+	struct hca_pace *p = qp->pace;
+	uint64_t visible = p->arrival_ns + (reading ? 0 : p->out.latency_ns);
+	int rc = hca_transfer_end(qp, &w->wr, p->arrival_ns);
+
+	if (rc)
+		return rc;
+	if (visible > p->visible_ns)
+		p->visible_ns = visible;
+	if (reading) {
+		p->read_ns = visible;
+		hca_times_add(&p->reads, visible);
+	}
+	hca_times_add(&p->outstanding, visible);
+	return IBV_WC_SUCCESS;
+}
+
+/* The next step of the oldest request. */
+static int step(struct hca_qp *qp, struct hca_wqe *w)
+{
+	uint64_t now = rg_now_ns();
+	int rc = qp->pace->begun ? ON : begin(qp, w, now);
+
+	if (!rc)
+		rc = quantum(qp, w, now);
+	return rc;
+}
+
+void hca_pace_progress(struct hca_qp *qp)
+{
+	struct hca_sq *sq = &qp->sq;
+	int turn;
+
+	for (turn = 0; sq->next != sq->posted; turn++) {
+		struct hca_wqe *w = &sq->wqe[sq->next & sq->mask];
+		int rc = WAIT;
+
+		/* Others of this process have their turn after each quantum. */
+		if (turn == 0 || (turn < QUANTA_PER_TURN &&
+				  !atomic_load_explicit(&qp->fabric->engine.pending,
+							memory_order_relaxed)))
+			rc = step(qp, w);
+		if (rc == WAIT) {
+			hca_engine_add(qp);
+			return;
+		}
+		if (!rc && qp->message.done < w->bytes)
+			continue;
+		if (!rc)
+			rc = end(qp, w);
+		qp->pace->begun = false;
+		hca_engine_finish(qp, rc);
+	}
+}

@@ -1,0 +1,214 @@
+/* post.c - the send queue: what ibv_post_send does before a message moves. */
+#include <string.h>
+
+#include "clock.h"
+#include "engine.h"
+#include "pace.h"
+
+static const unsigned supported = 1u << IBV_WR_RDMA_WRITE | 1u << IBV_WR_RDMA_WRITE_WITH_IMM |
+				  1u << IBV_WR_SEND | 1u << IBV_WR_SEND_WITH_IMM |
+				  1u << IBV_WR_RDMA_READ;
+
+/* ---- Is this a work request? --------------------------------------------------- */
+
+/* 0 and its length, or an errno as ibv_post_send returns it. */
+static int check(const struct hca_qp *qp, const struct ibv_send_wr *wr, uint32_t *bytes)
+{
+	uint64_t sum = 0;
+	int i;
+
+	if ((unsigned)wr->opcode >= 32 || !(supported & 1u << wr->opcode))
+		return EOPNOTSUPP;
+	if (wr->num_sge < 0 || (uint32_t)wr->num_sge > qp->sq.sge_max)
+		return EINVAL;
+	for (i = 0; i < wr->num_sge; i++)
+		sum += wr->sg_list[i].length;
+	if (wr->send_flags & IBV_SEND_INLINE) {
+		if (sum > qp->sq.inline_max || wr->opcode == IBV_WR_RDMA_READ)
+			return EINVAL;
+	} else if (sum > UINT32_MAX) {
+		return EINVAL;
+	}
+	*bytes = (uint32_t)sum;
+	return 0;
+}
+
+/* ---- Completions and slots -------------------------------------------------------- */
+
+static enum ibv_wc_opcode completion_opcode(enum ibv_wr_opcode op)
+{
+	switch (op) {
+	case IBV_WR_RDMA_WRITE:
+	case IBV_WR_RDMA_WRITE_WITH_IMM:
+		return IBV_WC_RDMA_WRITE;
+	case IBV_WR_RDMA_READ:
+		return IBV_WC_RDMA_READ;
+	default:
+		return IBV_WC_SEND;
+	}
+}
+
+void hca_sq_complete(struct hca_qp *qp, const struct ibv_send_wr *wr, uint32_t position,
+		     uint32_t bytes, int status, uint64_t visible_ns)
+{
+	struct hca_completion c = {
+		.visible_ns = visible_ns,
+		.wr_id = wr->wr_id,
+		.qp = qp,
+		.position = position,
+		.bytes = bytes,
+		.status = (uint8_t)status,
+		.opcode = (uint8_t)completion_opcode(wr->opcode),
+	};
+
+	if (status == IBV_WC_SUCCESS && !qp->signal_all && !(wr->send_flags & IBV_SEND_SIGNALED))
+		return;
+	/* Completions of a queue come in order, whatever they say. */
+	if (qp->pace && c.visible_ns < qp->pace->visible_ns)
+		c.visible_ns = qp->pace->visible_ns;
+	if (hca_cq_add(hca_send_cq(qp), &c))
+		hca_engine_fault(qp->fabric);
+}
+
+void hca_sq_pop(struct hca_qp *qp)
+{
+	struct hca_sq *sq = &qp->sq;
+	struct hca_wqe *w = &sq->wqe[sq->next & sq->mask];
+
+	sq->bytes_used -= w->inline_bytes;
+	if (!sq->bytes_used)
+		sq->bytes_head = 0;
+	sq->next++;
+	sq->wait = HCA_NOT_WAITING;
+}
+
+/* ---- Waiting in the queue ----------------------------------------------------------- */
+
+/*
+ * Room for inline data, which must outlive the call.  The ring holds the
+ * largest inline message in every slot, so there always is some; what is
+ * skipped at its end is freed with the message before the jump.
+ */
+static unsigned char *take_inline(struct hca_sq *sq, uint32_t bytes, uint32_t *taken)
+{
+	uint32_t need = (uint32_t)hca_align_up(bytes, 8);
+	size_t skip = 0;
+	unsigned char *at;
+
+	if (sq->bytes_head + need > sq->bytes_size)
+		skip = sq->bytes_size - sq->bytes_head;
+	at = sq->bytes + (skip ? 0 : sq->bytes_head);
+	sq->bytes_head = (skip ? 0 : sq->bytes_head) + need;
+	sq->bytes_used += skip + need;
+	*taken = (uint32_t)skip + need;
+	return at;
+}
+
+static void enqueue(struct hca_qp *qp, const struct ibv_send_wr *wr, uint32_t bytes)
+{
+	struct hca_sq *sq = &qp->sq;
+	uint32_t at = sq->posted++ & sq->mask;
+	struct hca_wqe *w = &sq->wqe[at];
+	struct ibv_sge *sge = &sq->sge[(size_t)at * sq->sge_max];
+	int i;
+
+	qp->fast = false;
+	w->wr = *wr;
+	w->wr.next = NULL;
+	w->wr.sg_list = sge;
+	w->bytes = bytes;
+	w->inline_bytes = 0;
+	w->posted_ns = qp->pace ? rg_now_ns() : 0;
+	if ((wr->send_flags & IBV_SEND_INLINE) && bytes) {
+		unsigned char *to = take_inline(sq, bytes, &w->inline_bytes);
+
+		*sge = (struct ibv_sge){ .addr = (uintptr_t)to, .length = bytes };
+		w->wr.num_sge = 1;
+		for (i = 0; i < wr->num_sge; i++) {
+			memcpy(to, (void *)(uintptr_t)wr->sg_list[i].addr, wr->sg_list[i].length);
+			to += wr->sg_list[i].length;
+		}
+	} else if (wr->num_sge) {
+		memcpy(sge, wr->sg_list, (size_t)wr->num_sge * sizeof(*sge));
+	}
+}
+
+/* ---- The verb ----------------------------------------------------------------------- */
+
+static uint32_t slots_free(const struct hca_sq *sq)
+{
+	return sq->depth - (sq->posted - atomic_load_explicit(&sq->done, memory_order_acquire));
+}
+
+/* Carry out at once what can be; the rest waits. */
+static void post_checked(struct hca_qp *qp, const struct ibv_send_wr *wr, uint32_t bytes)
+{
+	struct hca_sq *sq = &qp->sq;
+	int rc;
+
+	if (hca_likely(qp->fast)) {
+		rc = hca_transfer(qp, wr, bytes);
+		if (hca_likely(rc >= 0)) {
+			hca_sq_complete(qp, wr, sq->posted++, bytes, rc, 0);
+			sq->next++;
+			if (hca_unlikely(rc))
+				hca_qp_fail(qp);
+			return;
+		}
+	}
+	enqueue(qp, wr, bytes);
+	hca_sq_progress(qp);
+}
+
+static int post_one(struct hca_qp *qp, const struct ibv_send_wr *wr)
+{
+	uint32_t bytes;
+	int rc = check(qp, wr, &bytes);
+
+	if (hca_unlikely(rc))
+		return rc;
+	if (hca_unlikely(!slots_free(&qp->sq)))
+		return ENOMEM;
+	post_checked(qp, wr, bytes);
+	return 0;
+}
+
+int hca_post_batch(struct hca_qp *qp, const struct ibv_send_wr *wr, uint32_t count)
+{
+	uint32_t bytes, i;
+	int rc;
+
+	for (i = 0; i < count; i++) {
+		rc = check(qp, &wr[i], &bytes);
+		if (rc)
+			return rc;
+	}
+	if (slots_free(&qp->sq) < count)
+		return ENOMEM;
+	for (i = 0; i < count; i++) {
+		check(qp, &wr[i], &bytes);
+		post_checked(qp, &wr[i], bytes);
+	}
+	return 0;
+}
+
+int hca_post_send(struct ibv_qp *ibv, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
+{
+	struct hca_qp *qp = hca_qp_of(ibv);
+	int rc = 0;
+
+	if (hca_engine_due(qp->fabric))
+		hca_engine_run(qp->fabric);
+	hca_lock(&qp->lock);
+	if (hca_unlikely(hca_qp_state(qp) < IBV_QPS_RTS)) {
+		rc = EINVAL;
+		*bad = wr;
+	}
+	for (; wr && !rc; wr = wr->next) {
+		rc = post_one(qp, wr);
+		if (hca_unlikely(rc))
+			*bad = wr;
+	}
+	hca_unlock(&qp->lock);
+	return rc;
+}

@@ -1,0 +1,459 @@
+/* qp.c - queue pairs: creation, state changes, queries, destruction. */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "device.h"
+#include "engine.h"
+#include "pace.h"
+
+static const unsigned access_all = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
+				   IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC |
+				   IBV_ACCESS_MW_BIND;
+
+/* ---- Creation ------------------------------------------------------------------- */
+
+static int check_init(const struct ibv_qp_init_attr *a)
+{
+	if (a->qp_type != IBV_QPT_RC || a->srq)
+		return EOPNOTSUPP;
+	if (!a->send_cq || !a->recv_cq || a->cap.max_send_wr > HCA_WR_MAX ||
+	    a->cap.max_recv_wr > HCA_WR_MAX || a->cap.max_send_sge > HCA_SGE_MAX ||
+	    a->cap.max_recv_sge > HCA_SGE_MAX || a->cap.max_inline_data > HCA_INLINE_MAX)
+		return EINVAL;
+	return 0;
+}
+
+/* What is granted: never less than asked for. */
+static void grant(struct hca_qp *qp, const struct ibv_qp_cap *asked)
+{
+	struct hca_sq *sq = &qp->sq;
+	struct hca_rq *rq = &qp->rq;
+
+	sq->depth = hca_pow2(asked->max_send_wr);
+	sq->mask = sq->depth - 1;
+	sq->sge_max = asked->max_send_sge < 4 ? 4 : asked->max_send_sge;
+	sq->inline_max = asked->max_inline_data < HCA_INLINE_GRANT ? HCA_INLINE_GRANT
+								   : asked->max_inline_data;
+	rq->depth = hca_pow2(asked->max_recv_wr);
+	rq->mask = rq->depth - 1;
+	rq->stride = (uint32_t)hca_align_up(sizeof(struct hca_shm_recv) + asked->max_recv_sge *
+					    sizeof(struct hca_shm_sge), HCA_LINE);
+	rq->sge_max = (rq->stride - (uint32_t)sizeof(struct hca_shm_recv)) /
+		      (uint32_t)sizeof(struct hca_shm_sge);
+	if (rq->sge_max > HCA_SGE_MAX)
+		rq->sge_max = HCA_SGE_MAX;
+	qp->cap = (struct ibv_qp_cap){
+		.max_send_wr = sq->depth, .max_recv_wr = rq->depth,
+		.max_send_sge = sq->sge_max, .max_recv_sge = rq->sge_max,
+		.max_inline_data = sq->inline_max,
+	};
+}
+
+/* The queues' memory; what is not touched costs address space only. */
+static int make_queues(struct hca_qp *qp)
+{
+	struct hca_fabric *f = qp->fabric;
+	struct hca_sq *sq = &qp->sq;
+	struct hca_rq *rq = &qp->rq;
+	void *ring;
+	int rc;
+
+	sq->bytes_size = (size_t)(sq->depth + 1) * hca_align_up(sq->inline_max, 8);
+	ring = mmap(NULL, sq->bytes_size, PROT_READ | PROT_WRITE,
+		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (ring == MAP_FAILED)
+		return ENOMEM;
+	sq->bytes = ring;
+	sq->wqe = calloc(sq->depth, sizeof(*sq->wqe));
+	sq->sge = calloc((size_t)sq->depth * sq->sge_max, sizeof(*sq->sge));
+	rq->wr_id = calloc(rq->depth, sizeof(*rq->wr_id));
+	if (!sq->wqe || !sq->sge || !rq->wr_id)
+		return ENOMEM;
+	pthread_mutex_lock(&f->slow);
+	rc = hca_heap_alloc(&f->heap, (size_t)rq->depth * rq->stride, &rq->line);
+	pthread_mutex_unlock(&f->slow);
+	if (rc)
+		return ENOMEM;
+	rq->ring = f->self->heap + (uint64_t)rq->line * HCA_LINE;
+	return 0;
+}
+
+static int take_index(struct hca_qp *qp)
+{
+	struct hca_fabric *f = qp->fabric;
+	uint32_t i;
+
+	pthread_mutex_lock(&f->slow);
+	for (i = 0; i < HCA_QPS_MAX && atomic_load(&f->qp[i]); i++)
+		;
+	if (i < HCA_QPS_MAX) {
+		uint32_t qpn = hca_fabric_take_qpn(f, i);
+
+		if (qpn) {
+			qp->index = i;
+			qp->shm = &f->self->qp[i];
+			memset(qp->shm, 0, sizeof(*qp->shm));
+			qp->ibv.qp_base.qp_num = qpn;
+			atomic_store(&f->qp[i], qp);
+			if (i >= atomic_load(&f->qp_top))
+				atomic_store(&f->qp_top, i + 1);
+		} else {
+			i = HCA_QPS_MAX;
+		}
+	}
+	pthread_mutex_unlock(&f->slow);
+	return i < HCA_QPS_MAX ? 0 : ENOMEM;
+}
+
+static void publish_shape(struct hca_qp *qp)
+{
+	struct hca_cq *cq = hca_recv_cq(qp);
+
+	qp->shm->qpn = hca_qpn(qp);
+	qp->shm->pd = qp->pd;
+	qp->shm->rq_line = qp->rq.line;
+	qp->shm->rq_count = qp->rq.depth;
+	qp->shm->rq_stride = qp->rq.stride;
+	qp->shm->cq_line = cq->line;
+	qp->shm->cq_count = cq->size;
+}
+
+static void free_queues(struct hca_qp *qp)
+{
+	struct hca_fabric *f = qp->fabric;
+
+	if (qp->rq.ring) {
+		pthread_mutex_lock(&f->slow);
+		hca_heap_free(&f->heap, qp->rq.line, (size_t)qp->rq.depth * qp->rq.stride);
+		pthread_mutex_unlock(&f->slow);
+	}
+	hca_batch_free(qp);
+	hca_pace_free(qp);
+	if (qp->sq.bytes)
+		munmap(qp->sq.bytes, qp->sq.bytes_size);
+	free(qp->sq.wqe);
+	free(qp->sq.sge);
+	free(qp->rq.wr_id);
+	free(qp);
+}
+
+static void fill_base(struct hca_qp *qp, struct ibv_pd *pd, const struct ibv_qp_init_attr *init)
+{
+	struct ibv_qp *base = &qp->ibv.qp_base;
+
+	base->context = pd->context;
+	base->qp_context = init->qp_context;
+	base->pd = pd;
+	base->send_cq = init->send_cq;
+	base->recv_cq = init->recv_cq;
+	base->handle = qp->index;
+	base->state = IBV_QPS_RESET;
+	base->qp_type = init->qp_type;
+	pthread_mutex_init(&base->mutex, NULL);
+	pthread_cond_init(&base->cond, NULL);
+}
+
+static struct ibv_qp *create(struct ibv_pd *pd, struct ibv_qp_init_attr *init, bool batches)
+{
+	int rc = check_init(init);
+	struct hca_qp *qp;
+
+	qp = rc ? NULL : calloc(1, sizeof(*qp));
+	if (!qp) {
+		errno = rc ? rc : ENOMEM;
+		return NULL;
+	}
+	qp->fabric = hca_pd_of(pd)->fabric;
+	qp->pd = hca_pd_of(pd)->id;
+	qp->signal_all = init->sq_sig_all;
+	grant(qp, &init->cap);
+	fill_base(qp, pd, init);
+	rc = make_queues(qp);
+	if (!rc && qp->fabric->spec.timed)
+		rc = hca_pace_make(qp);
+	if (!rc && batches)
+		rc = hca_batch_make(qp);
+	if (!rc)
+		rc = take_index(qp);
+	if (rc) {
+		free_queues(qp);
+		errno = rc;
+		return NULL;
+	}
+	qp->ibv.qp_base.handle = qp->index;
+	publish_shape(qp);
+	init->cap = qp->cap;
+	atomic_fetch_add(&hca_pd_of(pd)->objects, 1);
+	atomic_fetch_add(&hca_send_cq(qp)->objects, 1);
+	atomic_fetch_add(&hca_recv_cq(qp)->objects, 1);
+	return &qp->ibv.qp_base;
+}
+
+struct ibv_qp *hca_qp_create(struct ibv_pd *pd, struct ibv_qp_init_attr *init)
+{
+	return create(pd, init, false);
+}
+
+struct ibv_qp *hca_qp_create_ex(struct ibv_context *c, struct ibv_qp_init_attr_ex *init)
+{
+	const uint32_t known = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_CREATE_FLAGS |
+			       IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
+	bool batches = init->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
+
+	if (!(init->comp_mask & IBV_QP_INIT_ATTR_PD)) {
+		errno = EINVAL;
+		return NULL;
+	}
+	if ((init->comp_mask & ~known) || (batches && (init->send_ops_flags & ~hca_batch_ops)) ||
+	    ((init->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS) && init->create_flags)) {
+		errno = EOPNOTSUPP;
+		return NULL;
+	}
+	/* The extended structure begins with the plain one. */
+	return create(init->pd, (struct ibv_qp_init_attr *)(void *)init, batches);
+}
+
+/* ---- State changes ------------------------------------------------------------------ */
+
+/* Everything that was outstanding is forgotten.  engine.lock held, qp->lock not. */
+static void reset(struct hca_qp *qp)
+{
+	struct hca_rq *rq = &qp->rq;
+	uint32_t at;
+
+	atomic_store_explicit(&qp->shm->gate, 0, memory_order_release);
+	hca_lock(&qp->lock);
+	qp->fast = false;
+	atomic_store(&qp->state, IBV_QPS_RESET);
+	hca_unlock(&qp->lock);
+	hca_engine_remove(qp);
+	hca_quiesce(qp->fabric, qp);
+
+	hca_lock(&qp->lock);
+	hca_conn_drop(&qp->conn);
+	qp->sq.next = qp->sq.posted;
+	qp->sq.wait = HCA_NOT_WAITING;
+	qp->sq.bytes_head = qp->sq.bytes_used = 0;
+	hca_pace_reset(qp);
+	hca_lock(&qp->rq_lock);
+	hca_cq_purge(hca_recv_cq(qp), qp);
+	hca_cq_purge(hca_send_cq(qp), qp);
+	atomic_store(&qp->sq.done, qp->sq.posted);
+	for (at = rq->next; at != rq->posted; at++)
+		atomic_store(&hca_rq_entry(rq->ring, at, rq->mask, rq->stride)->state,
+			     hca_shm_state(at, HCA_FREE));
+	rq->next = rq->done = rq->posted;
+	atomic_store(&qp->shm->rq_head, rq->posted);
+	atomic_store(&qp->shm->fault, 0);
+	hca_unlock(&qp->rq_lock);
+	memset(&qp->attr, 0, sizeof(qp->attr));
+	hca_unlock(&qp->lock);
+}
+
+static int check_values(const struct hca_qp *qp, const struct ibv_qp_attr *a, int mask)
+{
+	const struct hca_spec *s = &qp->fabric->spec;
+
+	if (((mask & IBV_QP_PORT) && (a->port_num < 1 || a->port_num > s->ports)) ||
+	    ((mask & IBV_QP_PKEY_INDEX) && a->pkey_index != 0) ||
+	    ((mask & IBV_QP_ACCESS_FLAGS) && (a->qp_access_flags & ~access_all)) ||
+	    ((mask & IBV_QP_PATH_MTU) &&
+	     (a->path_mtu < IBV_MTU_256 || 128ull << a->path_mtu > s->mtu)) ||
+	    ((mask & IBV_QP_MAX_QP_RD_ATOMIC) && a->max_rd_atomic > s->reads) ||
+	    ((mask & IBV_QP_MAX_DEST_RD_ATOMIC) && a->max_dest_rd_atomic > s->reads) ||
+	    ((mask & IBV_QP_MIN_RNR_TIMER) && a->min_rnr_timer > 31) ||
+	    ((mask & IBV_QP_RNR_RETRY) && a->rnr_retry > 7) ||
+	    ((mask & IBV_QP_RETRY_CNT) && a->retry_cnt > 7) ||
+	    ((mask & IBV_QP_TIMEOUT) && a->timeout > 31) ||
+	    ((mask & IBV_QP_DEST_QPN) && a->dest_qp_num > 0xffffff))
+		return EINVAL;
+	return 0;
+}
+
+static void apply(struct hca_qp *qp, const struct ibv_qp_attr *a, int mask)
+{
+	struct ibv_qp_attr *to = &qp->attr;
+
+	if (mask & IBV_QP_PORT) {
+		struct hca_device *d = hca_context_of(qp->ibv.qp_base.context)->device;
+
+		to->port_num = a->port_num;
+		qp->shm->address = hca_address(&qp->fabric->spec, d->node, d->hca, a->port_num);
+	}
+	if (mask & IBV_QP_PKEY_INDEX)
+		to->pkey_index = a->pkey_index;
+	if (mask & IBV_QP_ACCESS_FLAGS) {
+		to->qp_access_flags = a->qp_access_flags;
+		atomic_store(&qp->shm->access, a->qp_access_flags);
+	}
+	if (mask & IBV_QP_AV)
+		to->ah_attr = a->ah_attr;
+	if (mask & IBV_QP_PATH_MTU)
+		to->path_mtu = a->path_mtu;
+	if (mask & IBV_QP_DEST_QPN) {
+		to->dest_qp_num = a->dest_qp_num;
+		qp->dest_qpn = a->dest_qp_num;
+	}
+	if (mask & IBV_QP_RQ_PSN)
+		to->rq_psn = a->rq_psn & 0xffffff;
+	if (mask & IBV_QP_SQ_PSN)
+		to->sq_psn = a->sq_psn & 0xffffff;
+	if (mask & IBV_QP_MAX_QP_RD_ATOMIC)
+		to->max_rd_atomic = a->max_rd_atomic;
+	if (mask & IBV_QP_MAX_DEST_RD_ATOMIC) {
+		to->max_dest_rd_atomic = a->max_dest_rd_atomic;
+		qp->shm->reads = a->max_dest_rd_atomic;
+	}
+	if (mask & IBV_QP_MIN_RNR_TIMER) {
+		to->min_rnr_timer = a->min_rnr_timer;
+		atomic_store(&qp->shm->rnr_timer, a->min_rnr_timer);
+	}
+	if (mask & IBV_QP_TIMEOUT)
+		to->timeout = a->timeout;
+	if (mask & IBV_QP_RETRY_CNT)
+		to->retry_cnt = a->retry_cnt;
+	if (mask & IBV_QP_RNR_RETRY)
+		to->rnr_retry = a->rnr_retry;
+	if (mask & IBV_QP_ALT_PATH) {
+		to->alt_ah_attr = a->alt_ah_attr;
+		to->alt_port_num = a->alt_port_num;
+		to->alt_pkey_index = a->alt_pkey_index;
+		to->alt_timeout = a->alt_timeout;
+	}
+	if (mask & IBV_QP_PATH_MIG_STATE)
+		to->path_mig_state = a->path_mig_state;
+}
+
+/* From here on the peer may send. */
+static void open_gate(struct hca_qp *qp)
+{
+	qp->epoch++;
+	atomic_store_explicit(&qp->shm->gate, (uint64_t)qp->epoch << 32 | qp->dest_qpn,
+			      memory_order_release);
+}
+
+static int change(struct hca_qp *qp, const struct ibv_qp_attr *a, int mask, int from, int to)
+{
+	uint32_t address = 0;
+
+	if (check_values(qp, a, mask))
+		return EINVAL;
+	if (mask & IBV_QP_AV) {
+		if (a->ah_attr.port_num && a->ah_attr.port_num > qp->fabric->spec.ports)
+			return EINVAL;
+		if (hca_route(qp->fabric, &a->ah_attr, &address))
+			return EHOSTUNREACH;
+		qp->dest_address = address;
+	}
+	apply(qp, a, mask);
+	if (qp->pace && (mask & (IBV_QP_AV | IBV_QP_PATH_MTU)))
+		hca_pace_connect(qp);
+	if (from == IBV_QPS_INIT && to == IBV_QPS_RTR)
+		open_gate(qp);
+	atomic_store(&qp->state, to);
+	if (to == IBV_QPS_RTS)
+		hca_sq_progress(qp);
+	else
+		qp->fast = false;
+	return 0;
+}
+
+static int modify_locked(struct hca_qp *qp, struct ibv_qp_attr *a, int mask)
+{
+	int from = hca_qp_state(qp), to, rc;
+
+	if ((mask & IBV_QP_CUR_STATE) && (int)a->cur_qp_state != from)
+		return EINVAL;
+	to = mask & IBV_QP_STATE ? (int)a->qp_state : from;
+	rc = hca_qp_state_check(qp->ibv.qp_base.qp_type, (enum ibv_qp_state)from,
+				(enum ibv_qp_state)to, mask);
+	if (rc)
+		return rc;
+	if (to == IBV_QPS_RESET) {
+		reset(qp);
+		return 0;
+	}
+	hca_lock(&qp->lock);
+	if (hca_qp_state(qp) != from)
+		rc = EINVAL;		/* an error came between */
+	else if (to == IBV_QPS_ERR)
+		hca_qp_fail(qp);
+	else
+		rc = change(qp, a, mask, from, to);
+	hca_unlock(&qp->lock);
+	return rc;
+}
+
+int hca_qp_modify(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int mask)
+{
+	struct hca_qp *qp = hca_qp_of(ibv);
+	int rc;
+
+	hca_lock(&qp->fabric->engine.lock);
+	rc = modify_locked(qp, attr, mask);
+	hca_unlock(&qp->fabric->engine.lock);
+	if (!rc && (mask & IBV_QP_STATE))
+		ibv->state = attr->qp_state;
+	return rc;
+}
+
+/* ---- Queries, destruction --------------------------------------------------------------- */
+
+int hca_qp_query(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int mask,
+		 struct ibv_qp_init_attr *init)
+{
+	struct hca_qp *qp = hca_qp_of(ibv);
+
+	hca_lock(&qp->lock);
+	*attr = qp->attr;
+	attr->qp_state = attr->cur_qp_state = (enum ibv_qp_state)hca_qp_state(qp);
+	attr->cap = qp->cap;
+	attr->sq_draining = 0;
+	hca_unlock(&qp->lock);
+	ibv->state = attr->qp_state;
+	*init = (struct ibv_qp_init_attr){
+		.qp_context = ibv->qp_context,
+		.send_cq = ibv->send_cq,
+		.recv_cq = ibv->recv_cq,
+		.srq = ibv->srq,
+		.cap = qp->cap,
+		.qp_type = ibv->qp_type,
+		.sq_sig_all = qp->signal_all,
+	};
+	return 0;
+}
+
+/*
+ * Bytes land in ascending order only within hca_copy's promise: the last eight
+ * come last.  That is what memory polling needs, and what "in order" is asked
+ * for.  With a timing model data lands before its time: poll the CQ.
+ */
+int hca_qp_data_in_order(struct ibv_qp *ibv, enum ibv_wr_opcode op, uint32_t flags)
+{
+	return !flags && !hca_qp_of(ibv)->pace &&
+	       (op == IBV_WR_RDMA_WRITE || op == IBV_WR_RDMA_WRITE_WITH_IMM || op == IBV_WR_SEND ||
+		op == IBV_WR_SEND_WITH_IMM);
+}
+
+int hca_qp_destroy(struct ibv_qp *ibv)
+{
+	struct hca_qp *qp = hca_qp_of(ibv);
+	struct hca_fabric *f = qp->fabric;
+
+	hca_lock(&f->engine.lock);
+	reset(qp);
+	hca_fabric_give_qpn(f, hca_qpn(qp));
+	atomic_store(&f->qp[qp->index], NULL);
+	/* A poller may still hold the pointer: it does so under the queue's lock. */
+	hca_cq_purge(hca_recv_cq(qp), qp);
+	hca_cq_purge(hca_send_cq(qp), qp);
+	hca_unlock(&f->engine.lock);
+	atomic_fetch_sub(&hca_recv_cq(qp)->objects, 1);
+	atomic_fetch_sub(&hca_send_cq(qp)->objects, 1);
+	atomic_fetch_sub(&hca_pd_of(ibv->pd)->objects, 1);
+	pthread_mutex_destroy(&ibv->mutex);
+	pthread_cond_destroy(&ibv->cond);
+	free_queues(qp);
+	return 0;
+}

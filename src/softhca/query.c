@@ -1,0 +1,242 @@
+/* query.c - what a device says of itself: the truth. */
+#include <arpa/inet.h>
+#include <endian.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "config.h"
+#include "device.h"
+#include "qp.h"
+
+static const struct hca_spec *spec_of(const struct ibv_context *c)
+{
+	return &hca_context_of((struct ibv_context *)(uintptr_t)c)->fabric->spec;
+}
+
+/* ---- The device ------------------------------------------------------------------- */
+
+/* A locally administered EUI-64: 02-53-48 node hca. */
+uint64_t hca_device_guid(const struct hca_device *d)
+{
+	return 0x025348fffe000000ull | (uint64_t)d->node << 8 | d->hca << 4;
+}
+
+int hca_query_device(struct ibv_context *c, struct ibv_device_attr *attr)
+{
+	const struct hca_spec *s = spec_of(c);
+
+	memset(attr, 0, sizeof(*attr));
+	snprintf(attr->fw_ver, sizeof(attr->fw_ver), "softhca-%s", PACKAGE_VERSION);
+	attr->node_guid = htobe64(hca_device_guid(hca_context_of(c)->device));
+	attr->sys_image_guid = attr->node_guid;
+	attr->max_mr_size = HCA_MEMORY_BYTES;
+	attr->page_size_cap = HCA_PAGE;
+	attr->max_qp = HCA_QPS_MAX;
+	attr->max_qp_wr = HCA_WR_MAX;
+	attr->device_cap_flags = IBV_DEVICE_RC_RNR_NAK_GEN | IBV_DEVICE_CURR_QP_STATE_MOD |
+				 IBV_DEVICE_SYS_IMAGE_GUID;
+	attr->max_sge = HCA_SGE_MAX;
+	attr->max_sge_rd = HCA_SGE_MAX;
+	attr->max_cq = HCA_QPS_MAX;
+	attr->max_cqe = HCA_CQE_MAX;
+	attr->max_mr = HCA_MRS_MAX - 1;
+	attr->max_pd = INT32_MAX;
+	attr->max_qp_rd_atom = (int)s->reads;
+	attr->max_res_rd_atom = (int)s->reads * HCA_QPS_MAX;
+	attr->max_qp_init_rd_atom = (int)s->reads;
+	attr->atomic_cap = IBV_ATOMIC_NONE;
+	attr->max_pkeys = 1;
+	attr->phys_port_cnt = (uint8_t)s->ports;
+	return 0;
+}
+
+int hca_query_device_ex(struct ibv_context *c, const struct ibv_query_device_ex_input *in,
+			struct ibv_device_attr_ex *attr, size_t size)
+{
+	struct ibv_device_attr_ex full = { .comp_mask = 0 };
+
+	if (in && in->comp_mask)
+		return EINVAL;
+	hca_query_device(c, &full.orig_attr);
+	full.device_cap_flags_ex = full.orig_attr.device_cap_flags;
+	full.phys_port_cnt_ex = (uint32_t)spec_of(c)->ports;
+	memset(attr, 0, size);
+	memcpy(attr, &full, size < sizeof(full) ? size : sizeof(full));
+	return 0;
+}
+
+/* ---- Ports --------------------------------------------------------------------------- */
+
+static uint32_t address_of(const struct ibv_context *c, uint32_t port)
+{
+	const struct hca_device *d = hca_context_of((struct ibv_context *)(uintptr_t)c)->device;
+
+	return hca_address(spec_of(c), d->node, d->hca, port);
+}
+
+/* The encoding of width x speed that is nearest to a rate; untimed: 4X HDR. */
+static void speed_of(uint64_t rate, struct ibv_port_attr *attr)
+{
+	static const struct {
+		uint16_t gbit10;	/* per lane, data rate, in 100 Mb/s */
+		uint8_t speed;
+	} speeds[] = {
+		{ 20, 1 }, { 40, 2 }, { 80, 4 }, { 136, 16 }, { 250, 32 }, { 500, 64 },
+		{ 1000, 128 },
+	};
+	static const struct {
+		uint8_t lanes, width;
+	} widths[] = { { 1, 1 }, { 4, 2 }, { 8, 4 }, { 12, 8 } };
+	uint64_t best = UINT64_MAX, want = rate * 8;
+	unsigned w, s;
+
+	attr->active_width = 2;
+	attr->active_speed = 64;
+	for (w = 0; rate && w < sizeof(widths) / sizeof(*widths); w++)
+		for (s = 0; s < sizeof(speeds) / sizeof(*speeds); s++) {
+			uint64_t have = widths[w].lanes * speeds[s].gbit10 * 100000000ull;
+			uint64_t off = have > want ? have - want : want - have;
+
+			if (off < best) {
+				best = off;
+				attr->active_width = widths[w].width;
+				attr->active_speed = speeds[s].speed;
+			}
+		}
+}
+
+int hca_query_port(struct ibv_context *c, uint8_t port, struct ibv_port_attr *attr, size_t size)
+{
+	const struct hca_spec *s = spec_of(c);
+	struct ibv_port_attr full = {
+		.state = IBV_PORT_ACTIVE,
+		.max_mtu = IBV_MTU_4096,
+		.gid_tbl_len = HCA_GIDS,
+		.port_cap_flags = IBV_PORT_CM_SUP | IBV_PORT_IP_BASED_GIDS,
+		.max_msg_sz = HCA_MESSAGE_MAX,
+		.pkey_tbl_len = 1,
+		.max_vl_num = 1,
+		.phys_state = 5,	/* LinkUp */
+		.link_layer = IBV_LINK_LAYER_ETHERNET,
+	};
+
+	if (port < 1 || port > s->ports)
+		return EINVAL;
+	full.active_mtu = (enum ibv_mtu)(hca_log2((uint32_t)s->mtu) - 7);
+	full.lid = (uint16_t)(address_of(c, port) + 1);
+	speed_of(s->rate, &full);
+	memset(attr, 0, size);
+	memcpy(attr, &full, size < sizeof(full) ? size : sizeof(full));
+	return 0;
+}
+
+int hca_query_pkey(struct ibv_context *c, uint8_t port, int index, __be16 *pkey)
+{
+	if (port < 1 || port > spec_of(c)->ports || index != 0) {
+		errno = EINVAL;
+		return -1;
+	}
+	*pkey = htobe16(0xffff);
+	return 0;
+}
+
+/* ---- Addresses --------------------------------------------------------------------------- */
+
+/*
+ * 0: link-local, from the port's EUI-64.
+ * 1: IPv4-mapped, 10.<rail>.<host>, one network per rail (hca, port), so that
+ *    whoever pairs ports by subnet pairs equal rails.
+ */
+static void gid_of(const struct hca_spec *s, uint32_t address, uint32_t index, union ibv_gid *gid)
+{
+	uint32_t rails = (uint32_t)(s->hcas * s->ports);
+	uint32_t rail = address % rails, host = address / rails + 1;
+
+	memset(gid, 0, sizeof(*gid));
+	if (index == 0) {
+		/* EUI-64 of the MAC 02:53:48:xx:xx:xx, its local bit inverted. */
+		gid->global.subnet_prefix = htobe64(0xfe80000000000000ull);
+		gid->global.interface_id = htobe64(0x005348fffe000000ull | address);
+		return;
+	}
+	gid->raw[10] = gid->raw[11] = 0xff;
+	gid->raw[12] = 10;
+	gid->raw[13] = (uint8_t)rail;
+	gid->raw[14] = (uint8_t)(host >> 8);
+	gid->raw[15] = (uint8_t)host;
+}
+
+int hca_query_gid_ex(struct ibv_context *c, uint32_t port, uint32_t index,
+		     struct ibv_gid_entry *entry, uint32_t flags, size_t size)
+{
+	struct ibv_gid_entry full = { .gid_index = index, .port_num = port,
+				      .gid_type = IBV_GID_TYPE_ROCE_V2 };
+
+	if (flags)
+		return EOPNOTSUPP;
+	if (port < 1 || port > spec_of(c)->ports || index >= HCA_GIDS)
+		return EINVAL;
+	gid_of(spec_of(c), address_of(c, port), index, &full.gid);
+	memset(entry, 0, size);
+	memcpy(entry, &full, size < sizeof(full) ? size : sizeof(full));
+	return 0;
+}
+
+int hca_query_gid(struct ibv_context *c, uint8_t port, int index, union ibv_gid *gid)
+{
+	struct ibv_gid_entry entry;
+	int rc = index < 0 ? EINVAL : hca_query_gid_ex(c, port, (uint32_t)index, &entry, 0,
+						       sizeof(entry));
+
+	if (rc) {
+		errno = rc;
+		return -1;
+	}
+	*gid = entry.gid;
+	return 0;
+}
+
+ssize_t hca_query_gid_table(struct ibv_context *c, struct ibv_gid_entry *entries, size_t max,
+			    uint32_t flags, size_t size)
+{
+	uint32_t ports = (uint32_t)spec_of(c)->ports, port, index;
+	size_t n = 0;
+
+	if (flags)
+		return -EOPNOTSUPP;
+	if (max < (size_t)ports * HCA_GIDS)
+		return -EINVAL;
+	for (port = 1; port <= ports; port++)
+		for (index = 0; index < HCA_GIDS; index++) {
+			void *entry = (char *)entries + n++ * size;
+
+			hca_query_gid_ex(c, port, index, entry, 0, size);
+		}
+	return (ssize_t)n;
+}
+
+/* ---- Routes --------------------------------------------------------------------------------- */
+
+int hca_route(const struct hca_fabric *f, const struct ibv_ah_attr *ah, uint32_t *address)
+{
+	const struct hca_spec *s = &f->spec;
+	const uint8_t *raw = ah->grh.dgid.raw;
+	uint32_t rails = (uint32_t)(s->hcas * s->ports), at;
+	union ibv_gid same;
+
+	if (!ah->is_global)
+		at = (uint32_t)ah->dlid - 1;	/* LID 0 is no port's */
+	else if (raw[0] == 0xfe)
+		at = (uint32_t)raw[13] << 16 | (uint32_t)raw[14] << 8 | raw[15];
+	else
+		at = (((uint32_t)raw[14] << 8 | raw[15]) - 1) * rails + raw[13];
+	if (at >= HCA_NODES_MAX * rails)
+		return -EHOSTUNREACH;
+	if (ah->is_global) {
+		gid_of(s, at, raw[0] == 0xfe ? 0 : 1, &same);
+		if (memcmp(&same, &ah->grh.dgid, sizeof(same)) != 0)
+			return -EHOSTUNREACH;
+	}
+	*address = at;
+	return 0;
+}

@@ -1,0 +1,19 @@
+/*
+ * real.h - the libibverbs of the system, for devices that are not ours.
+ *
+ * Opened with dlopen on first use, never linked; without it there simply are
+ * no real devices.
+ */
+#ifndef HCA_REAL_H
+#define HCA_REAL_H
+
+#include <infiniband/verbs.h>
+
+/* A function of the real library, or NULL. */
+void *hca_real(const char *name);
+
+/* NULL: there is no library or it has no list. */
+struct ibv_device **hca_real_get_device_list(void);
+void hca_real_free_device_list(struct ibv_device **list);
+
+#endif

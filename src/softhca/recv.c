@@ -1,0 +1,45 @@
+/* recv.c - the receive queue: posting. */
+#include "engine.h"
+
+static int post_one(struct hca_qp *qp, const struct ibv_recv_wr *wr)
+{
+	struct hca_rq *rq = &qp->rq;
+	uint32_t at = atomic_load_explicit(&rq->posted, memory_order_relaxed);
+	struct hca_shm_recv *r = hca_rq_entry(rq->ring, at, rq->mask, rq->stride);
+	int i;
+
+	if (hca_unlikely(wr->num_sge < 0 || (uint32_t)wr->num_sge > rq->sge_max))
+		return EINVAL;
+	if (hca_unlikely(at - atomic_load_explicit(&rq->done, memory_order_acquire) >= rq->depth))
+		return ENOMEM;
+	rq->wr_id[at & rq->mask] = wr->wr_id;
+	r->sge_count = (uint32_t)wr->num_sge;
+	for (i = 0; i < wr->num_sge; i++)
+		r->sge[i] = (struct hca_shm_sge){ wr->sg_list[i].addr, wr->sg_list[i].length,
+						  wr->sg_list[i].lkey };
+	atomic_store_explicit(&rq->posted, at + 1, memory_order_relaxed);
+	/* From here on the peer may take it. */
+	atomic_store_explicit(&r->state, hca_shm_state(at, HCA_POSTED), memory_order_release);
+	return 0;
+}
+
+int hca_post_recv(struct ibv_qp *ibv, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
+{
+	struct hca_qp *qp = hca_qp_of(ibv);
+	int rc = 0;
+
+	hca_lock(&qp->rq_lock);
+	if (hca_unlikely(hca_qp_state(qp) == IBV_QPS_RESET)) {
+		rc = EINVAL;
+		*bad = wr;
+	}
+	for (; wr && !rc; wr = wr->next) {
+		rc = post_one(qp, wr);
+		if (hca_unlikely(rc))
+			*bad = wr;
+	}
+	if (hca_unlikely(hca_qp_state(qp) == IBV_QPS_ERR) && hca_rq_flush(qp))
+		hca_engine_add(qp);
+	hca_unlock(&qp->rq_lock);
+	return rc;
+}

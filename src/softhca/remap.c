@@ -1,0 +1,209 @@
+/* remap.c - moving memory onto the segment, in place. */
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base.h"
+#include "layout.h"
+#include "maps.h"
+#include "memory.h"
+#include "remap.h"
+
+/* Bytes moved, all in all and since the last sweep; under hca_memory.lock. */
+static uint64_t moved, moved_since_sweep;
+
+enum { SWEEP_BYTES = 256 << 20 };
+
+/* Is this a piece of the segment at its own address, and not the arena's? */
+static bool is_moved(const struct hca_map *map)
+{
+	return map->shared && map->inode == hca_memory.inode && map->offset == map->start &&
+	       (map->end <= hca_memory.start || map->start >= hca_memory.end);
+}
+
+/*
+ * In a child of fork: what was moved must not be shared with the parent.  Not
+ * a byte of the heap may be touched before this is done.
+ */
+void hca_remap_make_private(void)
+{
+	struct hca_maps m;
+	struct hca_map map;
+
+	if (!moved || hca_maps_open(0, HCA_MEMORY_BYTES, &m))
+		return;
+	moved = moved_since_sweep = 0;
+	while (hca_maps_next(&m, &map))
+		if (is_moved(&map))
+			mmap((void *)(uintptr_t)map.start, map.end - map.start,
+			     PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE,
+			     hca_memory.fd, (off_t)map.start);
+	hca_maps_close(&m);
+}
+
+static bool punch(uint64_t start, uint64_t end)
+{
+	return fallocate(hca_memory.fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)start,
+			 (off_t)(end - start)) == 0;
+}
+
+static bool is_movable(const struct hca_map *map)
+{
+	return !map->shared && !map->inode && map->readable && map->writable &&
+	       !map->executable && !map->stack;
+}
+
+static bool is_moved_or_movable(const struct hca_map *map)
+{
+	return is_moved(map) || is_movable(map);
+}
+
+/* Is every page of [start, end) in a mapping that fits? */
+static bool all_pages(uint64_t start, uint64_t end, bool (*fits)(const struct hca_map *map))
+{
+	struct hca_maps m;
+	struct hca_map map;
+	uint64_t at = start;
+
+	if (hca_maps_open(start, end - start, &m))
+		return false;
+	while (at < end && hca_maps_next(&m, &map) && map.start <= at && fits(&map))
+		at = map.end;
+	hca_maps_close(&m);
+	return at >= end;
+}
+
+/* Which pages hold anything?  Those that were never touched need no copy. */
+static size_t count_alike(int pagemap, uint64_t start, size_t pages, bool *touched)
+{
+	enum { CHUNK = 512 };
+	const uint64_t present_or_swapped = 3ull << 62;
+	uint64_t entry[CHUNK];
+	size_t i, n = pages < CHUNK ? pages : CHUNK;
+
+	if (pread(pagemap, entry, n * sizeof(*entry),
+		  (off_t)(start / hca_page_bytes() * sizeof(*entry))) != (ssize_t)(n * sizeof(*entry))) {
+		*touched = true;
+		return pages;
+	}
+	*touched = entry[0] & present_or_swapped;
+	for (i = 1; i < n && !(entry[i] & present_or_swapped) == !*touched; i++)
+		;
+	return i;
+}
+
+static bool copy_out(uint64_t start, uint64_t end)
+{
+	while (start < end) {
+		ssize_t n = pwrite(hca_memory.fd, (void *)(uintptr_t)start, end - start,
+				   (off_t)start);
+
+		if (n <= 0)
+			return false;
+		start += (uint64_t)n;
+	}
+	return true;
+}
+
+static bool copy_touched(uint64_t start, uint64_t end)
+{
+	int pagemap = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+	bool ok = true, touched;
+
+	while (ok && start < end) {
+		size_t pages = count_alike(pagemap, start, (end - start) / hca_page_bytes(), &touched);
+		uint64_t next = start + pages * hca_page_bytes();
+
+		if (touched)
+			ok = copy_out(start, next);
+		start = next;
+	}
+	if (pagemap >= 0)
+		close(pagemap);
+	return ok;
+}
+
+/* Pages of one private anonymous mapping; false: nothing has changed. */
+static bool move(uint64_t start, uint64_t end)
+{
+	void *at = (void *)(uintptr_t)start;
+
+	/* Somebody's memory may have been here before. */
+	if (!punch(start, end) || !copy_touched(start, end) ||
+	    mmap(at, end - start, PROT_READ | PROT_WRITE,
+		 MAP_SHARED | MAP_FIXED | MAP_NORESERVE, hca_memory.fd, (off_t)start) == MAP_FAILED) {
+		punch(start, end);
+		return false;
+	}
+	moved += end - start;
+	moved_since_sweep += end - start;
+	return true;
+}
+
+/* What was moved once and has been unmapped since still takes memory: give it back. */
+static void sweep(void)
+{
+	off_t data = 0, hole;
+	struct hca_maps m;
+	struct hca_map map;
+	uint64_t at;
+
+	for (; (data = lseek(hca_memory.fd, data, SEEK_DATA)) >= 0; data = hole) {
+		hole = lseek(hca_memory.fd, data, SEEK_HOLE);
+		if (hole < 0 || hca_maps_open((uint64_t)data, (uint64_t)(hole - data), &m))
+			return;
+		at = (uint64_t)data;
+		while (hca_maps_next(&m, &map)) {
+			if (!map.shared || map.inode != hca_memory.inode)
+				continue;
+			if (map.start > at)
+				punch(at, map.start);
+			at = map.end;
+		}
+		if (at < (uint64_t)hole)
+			punch(at, (uint64_t)hole);
+		hca_maps_close(&m);
+	}
+	moved_since_sweep = 0;
+}
+
+/* False: some of it could not be moved; what was, stays. */
+static bool remap_locked(uint64_t start, uint64_t end)
+{
+	struct hca_maps m;
+	struct hca_map map;
+	bool ok = true;
+
+	if (hca_memory_fd_locked() < 0 || hca_maps_open(start, end - start, &m))
+		return false;
+	while (ok && hca_maps_next(&m, &map))
+		if (!is_moved(&map))
+			ok = move(map.start > start ? map.start : start,
+				  map.end < end ? map.end : end);
+	hca_maps_close(&m);
+	if (moved_since_sweep > SWEEP_BYTES)
+		sweep();
+	return ok;
+}
+
+void hca_remap(void *addr, size_t bytes, bool edges, uint64_t *start, uint64_t *end)
+{
+	uint64_t first = (uintptr_t)addr, last = first + bytes;
+
+	*start = *end = first;
+	if (edges) {
+		first = hca_align_down(first, hca_page_bytes());
+		last = hca_align_up(last, hca_page_bytes());
+	} else {
+		first = hca_align_up(first, hca_page_bytes());
+		last = hca_align_down(last, hca_page_bytes());
+	}
+	if (!bytes || first >= last)
+		return;
+	pthread_mutex_lock(&hca_memory.lock);
+	if (all_pages(first, last, is_moved_or_movable) && remap_locked(first, last)) {
+		*start = first > (uintptr_t)addr ? first : (uintptr_t)addr;
+		*end = last < (uintptr_t)addr + bytes ? last : (uintptr_t)addr + bytes;
+	}
+	pthread_mutex_unlock(&hca_memory.lock);
+}

@@ -1,0 +1,200 @@
+/* rendezvous.c - the one file of a fabric. */
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base.h"
+#include "rendezvous.h"
+#include "segment.h"
+
+#define MAGIC 0x3130766472616368ull	/* "hcardv01" */
+
+static_assert(offsetof(struct hca_rendezvous_image, member) == 1024, "room in the header");
+
+const char *hca_rendezvous_dir(void)
+{
+	const char *dir = getenv("SOFTHCA_DIR");
+
+	return dir && *dir ? dir : "/dev/shm";
+}
+
+void hca_rendezvous_prefix(char *buf, size_t size)
+{
+	snprintf(buf, size, "softhca.%u.", (unsigned)geteuid());
+}
+
+int hca_rendezvous_name(const char *name, char out[HCA_NAME_MAX + 1])
+{
+	static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				      "0123456789_-.";
+
+	if (!name)
+		name = getenv("SOFTHCA_FABRIC");
+	if (!name)
+		name = "default";
+	if (!*name || strlen(name) > HCA_NAME_MAX || strspn(name, letters) != strlen(name))
+		return hca_fail(EINVAL, "fabric: '%.80s' is not a name (accepted: 1 to %d letters, "
+				"digits, '_', '-', '.')", name, HCA_NAME_MAX);
+	strcpy(out, name);
+	return 0;
+}
+
+/* The lock is held for microseconds, unless its holder was stopped. */
+static int lock_bounded(int fd, const char *path)
+{
+	const struct timespec pause = { 0, 1000000 };
+	int tries;
+
+	for (tries = 0; tries < 5000; tries++) {
+		if (flock(fd, LOCK_EX | LOCK_NB) == 0)
+			return 0;
+		if (errno != EWOULDBLOCK && errno != EINTR)
+			return hca_fail(errno, "%s: flock: %s", path, strerror(errno));
+		nanosleep(&pause, NULL);
+	}
+	return hca_fail(ETIMEDOUT, "%s: locked by another process for 5 s (stopped?)", path);
+}
+
+static int open_once(struct hca_rendezvous *r, bool create)
+{
+	struct stat st;
+	int rc;
+
+	r->fd = open(r->path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | (create ? O_CREAT : 0), 0600);
+	if (r->fd < 0)
+		return hca_fail(errno, "%s: %s", r->path, strerror(errno));
+	if (fstat(r->fd, &st)) {
+		rc = hca_fail(errno, "%s: %s", r->path, strerror(errno));
+	} else if (!S_ISREG(st.st_mode) || st.st_uid != geteuid()) {
+		rc = hca_fail(EACCES, "%s: belongs to somebody else; choose another SOFTHCA_FABRIC",
+			      r->path);
+	} else {
+		rc = lock_bounded(r->fd, r->path);
+	}
+	if (rc) {
+		close(r->fd);
+		r->fd = -1;
+	}
+	return rc;
+}
+
+/* Somebody may have removed the file between our open and our lock. */
+static bool still_there(const struct hca_rendezvous *r)
+{
+	struct stat mine, named;
+
+	return fstat(r->fd, &mine) == 0 && lstat(r->path, &named) == 0 &&
+	       mine.st_ino == named.st_ino && mine.st_dev == named.st_dev;
+}
+
+int hca_rendezvous_open(const char *name, bool create, struct hca_rendezvous *r)
+{
+	char prefix[32];
+	int rc, n;
+
+	hca_rendezvous_prefix(prefix, sizeof(prefix));
+	n = snprintf(r->path, sizeof(r->path), "%s/%s%s", hca_rendezvous_dir(), prefix, name);
+	if (n < 0 || (size_t)n >= sizeof(r->path))
+		return hca_fail(ENAMETOOLONG, "SOFTHCA_DIR: too long");
+	for (;;) {
+		rc = open_once(r, create);
+		if (rc || still_there(r))
+			return rc;
+		hca_rendezvous_close(r);
+	}
+}
+
+void hca_rendezvous_close(struct hca_rendezvous *r)
+{
+	if (r->fd < 0)
+		return;
+	flock(r->fd, LOCK_UN);		/* a forked child may still hold the descriptor */
+	close(r->fd);
+	r->fd = -1;
+}
+
+int hca_rendezvous_check(const struct hca_rendezvous_image *image, size_t bytes)
+{
+	if (bytes != sizeof(*image) || image->magic != MAGIC || image->slots != HCA_PROCS_MAX ||
+	    image->nonce == 0 || !memchr(image->spec, '\0', sizeof(image->spec)))
+		return -EPROTO;
+	return image->abi == HCA_ABI ? 0 : -EPROTO;
+}
+
+int hca_rendezvous_read(struct hca_rendezvous *r, struct hca_rendezvous_image *image)
+{
+	ssize_t n = pread(r->fd, image, sizeof(*image), 0);
+	struct stat st;
+
+	if (n < 0 || fstat(r->fd, &st))
+		return hca_fail(errno, "%s: %s", r->path, strerror(errno));
+	if (st.st_size == 0 || (n >= 24 && image->magic == 0 && image->nonce == 0)) {
+		memset(image, 0, sizeof(*image));	/* its maker got no further */
+		return 0;
+	}
+	if (hca_rendezvous_check(image, (size_t)n) || (size_t)st.st_size != sizeof(*image))
+		return hca_fail(EPROTO, "%s: not a rendezvous file of this version; `softhca reap` "
+				"removes it", r->path);
+	return 0;
+}
+
+static int put(struct hca_rendezvous *r, const void *bytes, size_t n, size_t at)
+{
+	ssize_t done = pwrite(r->fd, bytes, n, (off_t)at);
+
+	if (done == (ssize_t)n)
+		return 0;
+	return hca_fail(done < 0 ? errno : ENOSPC, "%s: %s", r->path,
+			strerror(done < 0 ? errno : ENOSPC));
+}
+
+int hca_rendezvous_begin(struct hca_rendezvous *r, uint64_t nonce, const char *spec)
+{
+	struct hca_rendezvous_image head = { .magic = MAGIC, .abi = HCA_ABI,
+					     .slots = HCA_PROCS_MAX, .nonce = nonce };
+	int rc;
+
+	if (ftruncate(r->fd, 0))
+		return hca_fail(errno, "%s: %s", r->path, strerror(errno));
+	rc = hca_file_size(r->fd, sizeof(head), true);
+	if (rc)
+		return hca_fail(-rc, "%s: cannot reserve %zu bytes: %s", r->path, sizeof(head),
+				strerror(-rc));
+	strncpy(head.spec, spec, sizeof(head.spec) - 1);
+	return put(r, &head, offsetof(struct hca_rendezvous_image, member), 0);
+}
+
+int hca_rendezvous_put(struct hca_rendezvous *r, uint32_t slot, const struct hca_member *m)
+{
+	return put(r, m, sizeof(*m),
+		   offsetof(struct hca_rendezvous_image, member) + slot * sizeof(*m));
+}
+
+void hca_rendezvous_remove(struct hca_rendezvous *r)
+{
+	if (still_there(r))
+		unlink(r->path);
+}
+
+uint64_t hca_pid_namespace(void)
+{
+	struct stat st;
+
+	return stat("/proc/self/ns/pid", &st) ? 0 : st.st_ino;
+}
+
+bool hca_member_foreign(const struct hca_member *m)
+{
+	return m->pid > 0 && m->pid_ns != hca_pid_namespace();
+}
+
+bool hca_member_alive(const struct hca_member *m)
+{
+	return m->pid > 0 && !hca_member_foreign(m) &&
+	       hca_process_alive(m->pid, m->start_time, -1);
+}

@@ -1,0 +1,82 @@
+/*
+ * rendezvous.h - the one file of a fabric: /dev/shm/softhca.<uid>.<name>.
+ *
+ * It says who is on the fabric, so that a newcomer finds the fabric segment in
+ * a living member.  It is read and written under flock, never mapped, and holds
+ * nothing that a message needs.  The last member to leave removes it; what dead
+ * members left behind, the next newcomer, `softhca reap` or the softhca command
+ * removes.  SOFTHCA_DIR names another directory.
+ */
+#ifndef HCA_RENDEZVOUS_H
+#define HCA_RENDEZVOUS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "layout.h"
+
+enum { HCA_NAME_MAX = 64 };		/* characters of a fabric's name */
+
+struct hca_member {
+	int32_t pid;			/* 0: no member */
+	int32_t fabric_fd;		/* its descriptor of the fabric segment */
+	uint64_t start_time;
+	uint64_t pid_ns;		/* inode of its pid namespace */
+	uint32_t node;
+	uint32_t pad;
+};
+
+/* The file, byte for byte. */
+struct hca_rendezvous_image {
+	uint64_t magic;
+	uint32_t abi;
+	uint32_t slots;			/* HCA_PROCS_MAX */
+	uint64_t nonce;			/* of the fabric; 0: the file is new */
+	char spec[HCA_SPEC_MAX];
+	char pad[1024 - 24 - HCA_SPEC_MAX];
+	struct hca_member member[HCA_PROCS_MAX];	/* index = slot in the fabric */
+};
+
+struct hca_rendezvous {
+	int fd;
+	char path[256];
+};
+
+/* 0, or -EINVAL with the line set.  NULL: SOFTHCA_FABRIC, else "default". */
+int hca_rendezvous_name(const char *name, char out[HCA_NAME_MAX + 1]);
+
+/*
+ * Open and lock (waiting a few seconds at most).  0 or -errno with the line
+ * set; -ENOENT when !create and there is none (also the line).
+ */
+int hca_rendezvous_open(const char *name, bool create, struct hca_rendezvous *r);
+void hca_rendezvous_close(struct hca_rendezvous *r);
+
+/*
+ * Read the file into *image (which is large: allocate it).  An empty file
+ * gives nonce 0.  0, or -EPROTO with the line set: not ours or of another version.
+ */
+int hca_rendezvous_read(struct hca_rendezvous *r, struct hca_rendezvous_image *image);
+
+/* The same on bytes in memory: pure. */
+int hca_rendezvous_check(const struct hca_rendezvous_image *image, size_t bytes);
+
+/* Begin a fabric: reserve the space, write the header, no members. */
+int hca_rendezvous_begin(struct hca_rendezvous *r, uint64_t nonce, const char *spec);
+
+int hca_rendezvous_put(struct hca_rendezvous *r, uint32_t slot, const struct hca_member *m);
+
+/* Remove the file, if it is still the one that is open. */
+void hca_rendezvous_remove(struct hca_rendezvous *r);
+
+/* Is that member's process there, in this pid namespace? */
+bool hca_member_alive(const struct hca_member *m);
+bool hca_member_foreign(const struct hca_member *m);
+uint64_t hca_pid_namespace(void);
+
+/* Where the files are, and how they begin. */
+const char *hca_rendezvous_dir(void);
+void hca_rendezvous_prefix(char *buf, size_t size);	/* "softhca.1000." */
+
+#endif

@@ -1,0 +1,316 @@
+/*
+ * shim.c - the libibverbs API: every function that takes an object of a
+ * software device does it here, of any other device is forwarded.
+ *
+ * One line per function.  Whose an object is, its context tells.
+ */
+#include <endian.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cq.h"
+#include "device.h"
+#include "qp.h"
+#include "real.h"
+#include "softhca.h"
+
+/* Exported by libibverbs, but in no header. */
+struct _compat_ibv_port_attr;
+int ibv_dontfork_range(void *base, size_t size);
+int ibv_dofork_range(void *base, size_t size);
+const char *ibv_get_sysfs_path(void);
+int ibv_read_sysfs_file(const char *dir, const char *file, char *buf, size_t size);
+
+/* Call the real one; `none` where there is none. */
+#define FORWARD(name, none, args) __extension__ ({			\
+	static __typeof__(&name) real;					\
+	if (!real)							\
+		real = (__typeof__(&name))hca_real(#name);		\
+	real ? real args : none;					\
+})
+
+#define VERB(type, name, context_of, none, mine, params, args)		\
+	HCA_EXPORT type name params					\
+	{								\
+		if (hca_context_is_ours(context_of))			\
+			return mine;					\
+		return FORWARD(name, none, args);			\
+	}
+
+#define VOID_VERB(name, context_of, mine, params, args)			\
+	HCA_EXPORT void name params					\
+	{								\
+		if (hca_context_is_ours(context_of))			\
+			mine;						\
+		else							\
+			FORWARD(name, (void)0, args);			\
+	}
+
+/* Software devices do not have it (yet); their capabilities say so. */
+static void *without(void)
+{
+	errno = EOPNOTSUPP;
+	return NULL;
+}
+
+/* No object of ours can come: there is nothing to tell apart. */
+static void *absent(void)
+{
+	errno = ENOSYS;
+	return NULL;
+}
+
+/* ---- Devices ------------------------------------------------------------------- */
+
+static bool exposed(void)
+{
+	const char *text = getenv("SOFTHCA_EXPOSE");
+
+	return text && strcmp(text, "1") == 0;
+}
+
+HCA_EXPORT struct ibv_device **ibv_get_device_list(int *count)
+{
+	const struct softhca_config cfg = { .node = -1, .remap = SOFTHCA_REMAP_AUTO };
+	struct ibv_device **real, **list;
+	struct hca_fabric *f = NULL;
+	uint32_t node = 0;
+	int rc = 0;
+
+	if (exposed())
+		rc = hca_fabric_get(&cfg, &f);
+	if (!rc && f)
+		rc = hca_fabric_node(&cfg, &f->spec, &node);
+	if (rc) {
+		hca_say("%s", softhca_last_error());
+		errno = -rc;
+		return NULL;
+	}
+	real = hca_real_get_device_list();
+	list = hca_list_make(f, node, real, count);
+	if (!list) {
+		if (real)
+			hca_real_free_device_list(real);
+		if (f)
+			hca_fabric_put(f);
+	}
+	return list;
+}
+
+HCA_EXPORT void ibv_free_device_list(struct ibv_device **list)
+{
+	hca_list_free(list);
+}
+
+HCA_EXPORT const char *ibv_get_device_name(struct ibv_device *device)
+{
+	return device->name;
+}
+
+HCA_EXPORT int ibv_get_device_index(struct ibv_device *device)
+{
+	if (hca_device_is_ours(device))
+		return -1;	/* the kernel does not know it */
+	return FORWARD(ibv_get_device_index, -1, (device));
+}
+
+HCA_EXPORT __be64 ibv_get_device_guid(struct ibv_device *device)
+{
+	if (hca_device_is_ours(device))
+		return htobe64(hca_device_guid((struct hca_device *)(void *)device));
+	return FORWARD(ibv_get_device_guid, 0, (device));
+}
+
+HCA_EXPORT struct ibv_context *ibv_open_device(struct ibv_device *device)
+{
+	if (hca_device_is_ours(device))
+		return hca_device_open(device);
+	return FORWARD(ibv_open_device, absent(), (device));
+}
+
+VERB(int, ibv_close_device, c, ENOSYS, hca_device_close(c), (struct ibv_context *c), (c))
+
+/* ---- Queries ------------------------------------------------------------------------ */
+
+/* The exported function has the structure of long ago; the inline one calls ours. */
+static int query_port_compat(struct ibv_context *c, uint8_t port, struct _compat_ibv_port_attr *a)
+{
+	return hca_query_port(c, port, (struct ibv_port_attr *)(void *)a,
+			      offsetof(struct ibv_port_attr, port_cap_flags2));
+}
+
+static int pkey_index(struct ibv_context *c, uint8_t port, __be16 pkey)
+{
+	__be16 have;
+
+	return hca_query_pkey(c, port, 0, &have) == 0 && have == pkey ? 0 : -1;
+}
+
+VERB(int, ibv_query_device, c, ENOSYS, hca_query_device(c, attr),
+     (struct ibv_context *c, struct ibv_device_attr *attr), (c, attr))
+VERB(int, ibv_query_port, c, ENOSYS, query_port_compat(c, port, attr),
+     (struct ibv_context *c, uint8_t port, struct _compat_ibv_port_attr *attr), (c, port, attr))
+VERB(int, ibv_query_gid, c, -1, hca_query_gid(c, port, index, gid),
+     (struct ibv_context *c, uint8_t port, int index, union ibv_gid *gid), (c, port, index, gid))
+VERB(int, _ibv_query_gid_ex, c, ENOSYS, hca_query_gid_ex(c, port, index, entry, flags, size),
+     (struct ibv_context *c, uint32_t port, uint32_t index, struct ibv_gid_entry *entry,
+      uint32_t flags, size_t size), (c, port, index, entry, flags, size))
+VERB(ssize_t, _ibv_query_gid_table, c, -ENOSYS, hca_query_gid_table(c, entries, max, flags, size),
+     (struct ibv_context *c, struct ibv_gid_entry *entries, size_t max, uint32_t flags,
+      size_t size), (c, entries, max, flags, size))
+VERB(int, ibv_query_pkey, c, -1, hca_query_pkey(c, port, index, pkey),
+     (struct ibv_context *c, uint8_t port, int index, __be16 *pkey), (c, port, index, pkey))
+VERB(int, ibv_get_pkey_index, c, -1, pkey_index(c, port, pkey),
+     (struct ibv_context *c, uint8_t port, __be16 pkey), (c, port, pkey))
+
+/* ---- Protection domains, memory -------------------------------------------------------- */
+
+VERB(struct ibv_pd *, ibv_alloc_pd, c, absent(), hca_pd_alloc(c), (struct ibv_context *c), (c))
+VERB(int, ibv_dealloc_pd, pd->context, ENOSYS, hca_pd_dealloc(pd), (struct ibv_pd *pd), (pd))
+VERB(struct ibv_mr *, ibv_reg_mr, pd->context, absent(),
+     hca_mr_reg(pd, addr, bytes, (uintptr_t)addr, (unsigned)access),
+     (struct ibv_pd *pd, void *addr, size_t bytes, int access), (pd, addr, bytes, access))
+VERB(struct ibv_mr *, ibv_reg_mr_iova, pd->context, absent(),
+     hca_mr_reg(pd, addr, bytes, iova, (unsigned)access),
+     (struct ibv_pd *pd, void *addr, size_t bytes, uint64_t iova, int access),
+     (pd, addr, bytes, iova, access))
+VERB(struct ibv_mr *, ibv_reg_mr_iova2, pd->context, absent(),
+     hca_mr_reg(pd, addr, bytes, iova, access),
+     (struct ibv_pd *pd, void *addr, size_t bytes, uint64_t iova, unsigned access),
+     (pd, addr, bytes, iova, access))
+VERB(struct ibv_mr *, ibv_reg_dmabuf_mr, pd->context, absent(), without(),
+     (struct ibv_pd *pd, uint64_t offset, size_t bytes, uint64_t iova, int fd, int access),
+     (pd, offset, bytes, iova, fd, access))
+VERB(int, ibv_rereg_mr, mr->context, IBV_REREG_MR_ERR_INPUT, (errno = EOPNOTSUPP,
+     (int)IBV_REREG_MR_ERR_INPUT),
+     (struct ibv_mr *mr, int flags, struct ibv_pd *pd, void *addr, size_t bytes, int access),
+     (mr, flags, pd, addr, bytes, access))
+VERB(int, ibv_dereg_mr, mr->context, ENOSYS, hca_mr_dereg(mr), (struct ibv_mr *mr), (mr))
+
+/* ---- Completion queues --------------------------------------------------------------------- */
+
+VERB(struct ibv_cq *, ibv_create_cq, c, absent(),
+     hca_cq_create(c, entries, cq_context, channel, vector),
+     (struct ibv_context *c, int entries, void *cq_context, struct ibv_comp_channel *channel,
+      int vector), (c, entries, cq_context, channel, vector))
+VERB(int, ibv_resize_cq, cq->context, ENOSYS, EOPNOTSUPP, (struct ibv_cq *cq, int entries),
+     (cq, entries))
+VERB(int, ibv_destroy_cq, cq->context, ENOSYS, hca_cq_destroy(cq), (struct ibv_cq *cq), (cq))
+VERB(struct ibv_comp_channel *, ibv_create_comp_channel, c, absent(), without(),
+     (struct ibv_context *c), (c))
+VERB(int, ibv_destroy_comp_channel, channel->context, ENOSYS, EOPNOTSUPP,
+     (struct ibv_comp_channel *channel), (channel))
+VERB(int, ibv_get_cq_event, channel->context, -1, (errno = EOPNOTSUPP, -1),
+     (struct ibv_comp_channel *channel, struct ibv_cq **cq, void **cq_context),
+     (channel, cq, cq_context))
+VOID_VERB(ibv_ack_cq_events, cq->context, (void)0, (struct ibv_cq *cq, unsigned n), (cq, n))
+
+/* ---- Queue pairs ----------------------------------------------------------------------------- */
+
+VERB(struct ibv_qp *, ibv_create_qp, pd->context, absent(), hca_qp_create(pd, init),
+     (struct ibv_pd *pd, struct ibv_qp_init_attr *init), (pd, init))
+VERB(struct ibv_qp_ex *, ibv_qp_to_qp_ex, qp->context, absent(), hca_qp_to_ex(qp),
+     (struct ibv_qp *qp), (qp))
+VERB(int, ibv_modify_qp, qp->context, ENOSYS, hca_qp_modify(qp, attr, mask),
+     (struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask), (qp, attr, mask))
+VERB(int, ibv_query_qp, qp->context, ENOSYS, hca_qp_query(qp, attr, mask, init),
+     (struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask, struct ibv_qp_init_attr *init),
+     (qp, attr, mask, init))
+VERB(int, ibv_query_qp_data_in_order, qp->context, 0, hca_qp_data_in_order(qp, op, flags),
+     (struct ibv_qp *qp, enum ibv_wr_opcode op, uint32_t flags), (qp, op, flags))
+VERB(int, ibv_destroy_qp, qp->context, ENOSYS, hca_qp_destroy(qp), (struct ibv_qp *qp), (qp))
+VERB(int, ibv_set_ece, qp->context, ENOSYS, EOPNOTSUPP, (struct ibv_qp *qp, struct ibv_ece *ece),
+     (qp, ece))
+VERB(int, ibv_query_ece, qp->context, ENOSYS, EOPNOTSUPP,
+     (struct ibv_qp *qp, struct ibv_ece *ece), (qp, ece))
+
+/* ---- What software devices do not have yet ------------------------------------------------------ */
+
+VERB(struct ibv_srq *, ibv_create_srq, pd->context, absent(), without(),
+     (struct ibv_pd *pd, struct ibv_srq_init_attr *init), (pd, init))
+VERB(int, ibv_modify_srq, srq->context, ENOSYS, EOPNOTSUPP,
+     (struct ibv_srq *srq, struct ibv_srq_attr *attr, int mask), (srq, attr, mask))
+VERB(int, ibv_query_srq, srq->context, ENOSYS, EOPNOTSUPP,
+     (struct ibv_srq *srq, struct ibv_srq_attr *attr), (srq, attr))
+VERB(int, ibv_destroy_srq, srq->context, ENOSYS, EOPNOTSUPP, (struct ibv_srq *srq), (srq))
+VERB(struct ibv_ah *, ibv_create_ah, pd->context, absent(), without(),
+     (struct ibv_pd *pd, struct ibv_ah_attr *attr), (pd, attr))
+VERB(struct ibv_ah *, ibv_create_ah_from_wc, pd->context, absent(), without(),
+     (struct ibv_pd *pd, struct ibv_wc *wc, struct ibv_grh *grh, uint8_t port),
+     (pd, wc, grh, port))
+VERB(int, ibv_init_ah_from_wc, c, -1, (errno = EOPNOTSUPP, -1),
+     (struct ibv_context *c, uint8_t port, struct ibv_wc *wc, struct ibv_grh *grh,
+      struct ibv_ah_attr *attr), (c, port, wc, grh, attr))
+VERB(int, ibv_destroy_ah, ah->context, ENOSYS, EOPNOTSUPP, (struct ibv_ah *ah), (ah))
+VERB(int, ibv_attach_mcast, qp->context, ENOSYS, EOPNOTSUPP,
+     (struct ibv_qp *qp, const union ibv_gid *gid, uint16_t lid), (qp, gid, lid))
+VERB(int, ibv_detach_mcast, qp->context, ENOSYS, EOPNOTSUPP,
+     (struct ibv_qp *qp, const union ibv_gid *gid, uint16_t lid), (qp, gid, lid))
+VERB(struct ibv_pd *, ibv_import_pd, c, absent(), without(),
+     (struct ibv_context *c, uint32_t handle), (c, handle))
+VOID_VERB(ibv_unimport_pd, pd->context, (void)0, (struct ibv_pd *pd), (pd))
+VERB(struct ibv_mr *, ibv_import_mr, pd->context, absent(), without(),
+     (struct ibv_pd *pd, uint32_t handle), (pd, handle))
+VOID_VERB(ibv_unimport_mr, mr->context, (void)0, (struct ibv_mr *mr), (mr))
+VERB(struct ibv_dm *, ibv_import_dm, c, absent(), without(),
+     (struct ibv_context *c, uint32_t handle), (c, handle))
+VOID_VERB(ibv_unimport_dm, dm->context, (void)0, (struct ibv_dm *dm), (dm))
+VERB(int, ibv_resolve_eth_l2_from_gid, c, ENOSYS, EOPNOTSUPP,
+     (struct ibv_context *c, struct ibv_ah_attr *attr, uint8_t mac[ETHERNET_LL_SIZE],
+      uint16_t *vid), (c, attr, mac, vid))
+
+/* ---- Asynchronous events ----------------------------------------------------------------------------- */
+
+/* None come from software devices yet: whoever waits, waits, as without events. */
+static int wait_for_event(struct ibv_context *c)
+{
+	uint64_t count;
+
+	return read(c->async_fd, &count, sizeof(count)) < 0 ? -1 : (errno = EAGAIN, -1);
+}
+
+VERB(int, ibv_get_async_event, c, -1, wait_for_event(c),
+     (struct ibv_context *c, struct ibv_async_event *event), (c, event))
+
+HCA_EXPORT void ibv_ack_async_event(struct ibv_async_event *event)
+{
+	FORWARD(ibv_ack_async_event, (void)0, (event));
+}
+
+/* ---- No object: the real library's, where there is one -------------------------------------------------- */
+
+HCA_EXPORT struct ibv_context *ibv_import_device(int fd)
+{
+	return FORWARD(ibv_import_device, absent(), (fd));
+}
+
+HCA_EXPORT int ibv_fork_init(void)
+{
+	return FORWARD(ibv_fork_init, 0, ());	/* software devices need none */
+}
+
+HCA_EXPORT enum ibv_fork_status ibv_is_fork_initialized(void)
+{
+	return FORWARD(ibv_is_fork_initialized, IBV_FORK_UNNEEDED, ());
+}
+
+HCA_EXPORT int ibv_dontfork_range(void *base, size_t size)
+{
+	return FORWARD(ibv_dontfork_range, 0, (base, size));
+}
+
+HCA_EXPORT int ibv_dofork_range(void *base, size_t size)
+{
+	return FORWARD(ibv_dofork_range, 0, (base, size));
+}
+
+HCA_EXPORT const char *ibv_get_sysfs_path(void)
+{
+	return FORWARD(ibv_get_sysfs_path, "/sys", ());
+}
+
+HCA_EXPORT int ibv_read_sysfs_file(const char *dir, const char *file, char *buf, size_t size)
+{
+	return FORWARD(ibv_read_sysfs_file, -1, (dir, file, buf, size));
+}

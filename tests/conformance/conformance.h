@@ -1,0 +1,160 @@
+/*
+ * conformance.h - what a verbs device must do, as a list of cases.
+ *
+ * Plain libibverbs: the same list runs on a software HCA, on Soft-RoCE and on
+ * hardware.  Each case runs as two processes, *sides* 0 and 1, that share a
+ * socket for addresses and barriers.  What the device says that it cannot do
+ * is skipped, visibly.
+ */
+#ifndef CONFORMANCE_H
+#define CONFORMANCE_H
+
+#include <infiniband/verbs.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+struct options {
+	const char *device;	/* NULL: the first */
+	int port;		/* 1... */
+	int peer_port;		/* of side 1 */
+	int gid_index;		/* -1: the best; -2: none, address by LID */
+	bool arena;		/* buffers from the software HCA's arena */
+};
+
+struct side {
+	int me;			/* 0 or 1 */
+	int sock;
+	const struct options *options;
+	struct ibv_context *ctx;
+	struct ibv_device_attr dev;
+	struct ibv_port_attr port;
+	int port_num, gid_index;
+	union ibv_gid gid;
+	struct ibv_pd *pd;
+};
+
+/* The case is over for this process: why, and exit. */
+void fail_at(const char *file, int line, const char *fmt, ...)
+	__attribute__((noreturn, format(printf, 3, 4)));
+void skip(const char *fmt, ...) __attribute__((noreturn, format(printf, 1, 2)));
+
+#define fail(...) fail_at(__FILE__, __LINE__, __VA_ARGS__)
+#define require(condition)						\
+	do {								\
+		if (!(condition))					\
+			fail("%s", #condition);				\
+	} while (0)
+#define require_equal(a, b)						\
+	do {								\
+		long long a_ = (long long)(a), b_ = (long long)(b);	\
+		if (a_ != b_)						\
+			fail("%s is %lld, not %lld (%s)", #a, a_, b_, #b); \
+	} while (0)
+
+/* ---- Between the sides ------------------------------------------------------- */
+
+void swap(struct side *s, const void *mine, void *theirs, size_t bytes);
+void barrier(struct side *s);
+
+/* ---- Memory -------------------------------------------------------------------- */
+
+struct buffer {
+	unsigned char *at;
+	size_t bytes;
+	struct ibv_mr *mr;
+	/* of the other side, after buffer_swap */
+	uint64_t addr;
+	uint32_t rkey;
+};
+
+struct buffer buffer_new(struct side *s, size_t bytes, int access);
+void buffer_free(struct side *s, struct buffer *b);
+void buffer_swap(struct side *s, struct buffer *b);
+
+enum { ACCESS_ALL = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ };
+
+/* The byte at offset i of message `seed`: what must arrive, computed by whoever checks. */
+static inline unsigned char pattern(uint64_t seed, size_t i)
+{
+	uint64_t x = (seed + 1) * 0x9e3779b97f4a7c15ull + i * 0xbf58476d1ce4e5b9ull;
+
+	x ^= x >> 29;
+	return (unsigned char)(x * 0x94d049bb133111ebull >> 56);
+}
+
+void fill(unsigned char *at, uint64_t seed, size_t bytes);
+/* Fails the case at the first wrong byte. */
+void check(const unsigned char *at, uint64_t seed, size_t bytes, const char *what);
+/* All bytes still are `value`. */
+void check_untouched(const unsigned char *at, unsigned char value, size_t bytes, const char *what);
+
+/* ---- Queue pairs ---------------------------------------------------------------- */
+
+struct end_config {
+	uint32_t send_wr, recv_wr, send_sge, recv_sge, inline_bytes;	/* 0: 64, 64, 1, 1, 0 */
+	int cqe;			/* 0: 256 */
+	bool signal_all;
+	int rnr_retry, retry_cnt, timeout, min_rnr_timer;
+	unsigned access;		/* of the queue pair */
+	struct ibv_cq *cq;		/* shared; NULL: its own */
+};
+
+extern const struct end_config end_defaults;
+
+struct end {
+	struct ibv_cq *cq;
+	bool own_cq;
+	struct ibv_qp *qp;
+	struct ibv_qp_cap cap;
+	struct end_config config;
+	uint32_t remote_qpn;
+};
+
+/* Made, not connected; NULL config: end_defaults. */
+struct end end_new(struct side *s, const struct end_config *config);
+/* To RTS, connected with the other side's end of the same call. */
+void end_connect(struct side *s, struct end *e);
+void end_free(struct end *e);
+
+struct peer_address {
+	uint32_t qpn;
+	uint16_t lid;
+	union ibv_gid gid;
+	uint8_t port;
+};
+struct peer_address end_address(const struct side *s, const struct end *e);
+int end_to_init(struct side *s, struct end *e);
+int end_to_rtr(struct side *s, struct end *e, const struct peer_address *to);
+int end_to_rts(struct end *e);
+int end_to(struct end *e, enum ibv_qp_state state);
+enum ibv_qp_state end_state(struct end *e);
+
+/* ---- Work ------------------------------------------------------------------------- */
+
+struct ibv_sge sge_of(const struct buffer *b, size_t offset, size_t bytes);
+
+/* ibv_post_send of one request; the case fails if it is refused. */
+void post(struct end *e, struct ibv_send_wr wr);
+void post_receive(struct end *e, uint64_t wr_id, struct ibv_sge *sge, int count);
+
+/* One completion, within ten seconds. */
+struct ibv_wc wait_wc(struct ibv_cq *cq);
+/* One completion that is a success. */
+struct ibv_wc wait_ok(struct ibv_cq *cq);
+/* None for so many milliseconds. */
+void expect_nothing(struct ibv_cq *cq, int ms);
+uint64_t now_ns(void);
+
+/* ---- Cases -------------------------------------------------------------------------- */
+
+struct test {
+	const char *name;
+	void (*run)(struct side *s);
+};
+
+/* Each ends with a NULL name. */
+extern const struct test data_tests[], error_tests[], state_tests[];
+
+#endif

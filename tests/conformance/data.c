@@ -1,0 +1,637 @@
+/* data.c - every operation moves the right bytes and nothing else. */
+#include <stdlib.h>
+
+#include "conformance.h"
+
+/* Sizes that have edges: none, one, odd, around a packet, large. */
+static size_t edge_sizes(const struct side *s, size_t sizes[16])
+{
+	size_t mtu = (size_t)128 << s->port.active_mtu;
+	const size_t all[] = { 0, 1, 2, 3, 4, 7, 8, 9, 63, 64, 65, mtu - 1, mtu, mtu + 1,
+			       3 * mtu + 5, 1 << 20 };
+
+	memcpy(sizes, all, sizeof(all));
+	return sizeof(all) / sizeof(*all);
+}
+
+enum { LARGEST = 1 << 20 };
+
+static void send_sizes(struct side *s, enum ibv_wr_opcode op)
+{
+	struct buffer b = buffer_new(s, LARGEST + 64, ACCESS_ALL);
+	struct end e = end_new(s, NULL);
+	size_t sizes[16], count = edge_sizes(s, sizes), i;
+
+	end_connect(s, &e);
+	for (i = 0; i < count; i++) {
+		struct ibv_sge sge = sge_of(&b, 0, sizes[i]);
+		struct ibv_wc wc;
+
+		if (s->me == 1) {
+			memset(b.at, 0xee, b.bytes);
+			sge = sge_of(&b, 0, sizes[i] + 32);	/* more room than needed */
+			post_receive(&e, 100 + i, &sge, 1);
+			barrier(s);
+			wc = wait_ok(e.cq);
+			require_equal(wc.wr_id, 100 + i);
+			require_equal(wc.opcode, IBV_WC_RECV);
+			require_equal(wc.byte_len, sizes[i]);
+			require_equal(wc.qp_num, e.qp->qp_num);
+			if (op == IBV_WR_SEND_WITH_IMM) {
+				require(wc.wc_flags & IBV_WC_WITH_IMM);
+				require_equal(wc.imm_data, 0x12340000 + i);
+			} else {
+				require(!(wc.wc_flags & IBV_WC_WITH_IMM));
+			}
+			check(b.at, i, sizes[i], "received");
+			check_untouched(b.at + sizes[i], 0xee, 64, "behind the message");
+		} else {
+			fill(b.at, i, sizes[i]);
+			barrier(s);
+			post(&e, (struct ibv_send_wr){ .wr_id = i, .sg_list = &sge, .num_sge = 1,
+				.opcode = op, .send_flags = IBV_SEND_SIGNALED,
+				.imm_data = (uint32_t)(0x12340000 + i) });
+			wc = wait_ok(e.cq);
+			require_equal(wc.wr_id, i);
+			require_equal(wc.opcode, IBV_WC_SEND);
+			check(b.at, i, sizes[i], "sent");
+		}
+		barrier(s);
+	}
+	end_free(&e);
+	buffer_free(s, &b);
+}
+
+static void test_send(struct side *s)
+{
+	send_sizes(s, IBV_WR_SEND);
+}
+
+static void test_send_imm(struct side *s)
+{
+	send_sizes(s, IBV_WR_SEND_WITH_IMM);
+}
+
+static void write_sizes(struct side *s, enum ibv_wr_opcode op)
+{
+	const bool imm = op == IBV_WR_RDMA_WRITE_WITH_IMM;
+	struct buffer b = buffer_new(s, LARGEST + 64, ACCESS_ALL);
+	struct end e = end_new(s, NULL);
+	size_t sizes[16], count = edge_sizes(s, sizes), i;
+
+	end_connect(s, &e);
+	buffer_swap(s, &b);
+	for (i = 0; i < count; i++) {
+		struct ibv_sge sge = sge_of(&b, 0, sizes[i]);
+		struct ibv_wc wc;
+
+		if (s->me == 1) {
+			memset(b.at, 0xee, b.bytes);
+			if (imm)
+				post_receive(&e, 100 + i, NULL, 0);
+			barrier(s);
+			if (imm) {
+				wc = wait_ok(e.cq);
+				require_equal(wc.wr_id, 100 + i);
+				require_equal(wc.opcode, IBV_WC_RECV_RDMA_WITH_IMM);
+				require_equal(wc.byte_len, sizes[i]);
+				require(wc.wc_flags & IBV_WC_WITH_IMM);
+				require_equal(wc.imm_data, 0x77000000 + i);
+			} else {
+				barrier(s);
+			}
+			check_untouched(b.at, 0xee, 16, "before the message");
+			check(b.at + 16, i, sizes[i], "written");
+			check_untouched(b.at + 16 + sizes[i], 0xee, 32, "behind the message");
+		} else {
+			fill(b.at, i, sizes[i]);
+			barrier(s);
+			post(&e, (struct ibv_send_wr){ .wr_id = i, .sg_list = &sge, .num_sge = 1,
+				.opcode = op, .send_flags = IBV_SEND_SIGNALED,
+				.imm_data = (uint32_t)(0x77000000 + i),
+				.wr.rdma = { .remote_addr = b.addr + 16, .rkey = b.rkey } });
+			wc = wait_ok(e.cq);
+			require_equal(wc.wr_id, i);
+			require_equal(wc.opcode, IBV_WC_RDMA_WRITE);
+			if (!imm)
+				barrier(s);
+		}
+		barrier(s);
+	}
+	end_free(&e);
+	buffer_free(s, &b);
+}
+
+static void test_write(struct side *s)
+{
+	write_sizes(s, IBV_WR_RDMA_WRITE);
+}
+
+static void test_write_imm(struct side *s)
+{
+	write_sizes(s, IBV_WR_RDMA_WRITE_WITH_IMM);
+}
+
+static void test_read(struct side *s)
+{
+	struct buffer b = buffer_new(s, LARGEST + 64, ACCESS_ALL);
+	struct end e = end_new(s, NULL);
+	size_t sizes[16], count = edge_sizes(s, sizes), i;
+
+	end_connect(s, &e);
+	buffer_swap(s, &b);
+	for (i = 0; i < count; i++) {
+		struct ibv_sge sge = sge_of(&b, 16, sizes[i]);
+
+		if (s->me == 1) {
+			fill(b.at, i, sizes[i]);
+			barrier(s);
+		} else {
+			struct ibv_wc wc;
+
+			memset(b.at, 0xee, b.bytes);
+			barrier(s);
+			post(&e, (struct ibv_send_wr){ .wr_id = i, .sg_list = &sge, .num_sge = 1,
+				.opcode = IBV_WR_RDMA_READ, .send_flags = IBV_SEND_SIGNALED,
+				.wr.rdma = { .remote_addr = b.addr, .rkey = b.rkey } });
+			wc = wait_ok(e.cq);
+			require_equal(wc.wr_id, i);
+			require_equal(wc.opcode, IBV_WC_RDMA_READ);
+			require_equal(wc.byte_len, sizes[i]);
+			check_untouched(b.at, 0xee, 16, "before the message");
+			check(b.at + 16, i, sizes[i], "read");
+			check_untouched(b.at + 16 + sizes[i], 0xee, 32, "behind the message");
+		}
+		barrier(s);
+	}
+	end_free(&e);
+	buffer_free(s, &b);
+}
+
+/* Each operation from and into lists of pieces of unequal lengths, some empty. */
+static void test_sge_lists(struct side *s)
+{
+	static const size_t out[] = { 1, 0, 4093, 64, 7 }, in[] = { 3, 4000, 0, 500 };
+	const struct end_config c = { .send_sge = 5, .recv_sge = 4, .rnr_retry = 7, .retry_cnt = 6,
+				      .timeout = 14, .min_rnr_timer = 1, .access = ACCESS_ALL };
+	struct buffer b = buffer_new(s, 32768, ACCESS_ALL);
+	struct buffer whole = buffer_new(s, 8192, ACCESS_ALL);
+	size_t total = 0, used, at, i;
+	struct ibv_sge pieces[5];
+	struct end e = end_new(s, &c);
+
+	for (i = 0; i < 5; i++)
+		total += out[i];
+	end_connect(s, &e);
+	buffer_swap(s, &whole);
+	if (s->me == 0) {
+		fill(whole.at, 5, total);
+		for (i = 0, at = 100, used = 0; i < 5; i++) {
+			memcpy(b.at + at, whole.at + used, out[i]);
+			pieces[i] = sge_of(&b, at, out[i]);
+			at += out[i] + 333;
+			used += out[i];
+		}
+		barrier(s);
+		post(&e, (struct ibv_send_wr){ .wr_id = 1, .sg_list = pieces, .num_sge = 5,
+			.opcode = IBV_WR_SEND, .send_flags = IBV_SEND_SIGNALED });
+		wait_ok(e.cq);
+		post(&e, (struct ibv_send_wr){ .wr_id = 2, .sg_list = pieces, .num_sge = 5,
+			.opcode = IBV_WR_RDMA_WRITE, .send_flags = IBV_SEND_SIGNALED,
+			.wr.rdma = { .remote_addr = whole.addr, .rkey = whole.rkey } });
+		wait_ok(e.cq);
+		barrier(s);
+		barrier(s);
+		/* Read what the other side put there, into the pieces. */
+		memset(b.at, 0xee, b.bytes);
+		post(&e, (struct ibv_send_wr){ .wr_id = 3, .sg_list = pieces, .num_sge = 5,
+			.opcode = IBV_WR_RDMA_READ, .send_flags = IBV_SEND_SIGNALED,
+			.wr.rdma = { .remote_addr = whole.addr, .rkey = whole.rkey } });
+		wait_ok(e.cq);
+		for (i = 0, at = 100, used = 0; i < 5; i++) {
+			size_t k;
+
+			for (k = 0; k < out[i]; k++)
+				require_equal(b.at[at + k], pattern(9, used + k));
+			check_untouched(b.at + at + out[i], 0xee, 100, "between the pieces");
+			at += out[i] + 333;
+			used += out[i];
+		}
+	} else {
+		for (i = 0, at = 50; i < 4; i++) {
+			pieces[i] = sge_of(&b, at, in[i]);
+			at += in[i] + 77;
+		}
+		post_receive(&e, 11, pieces, 4);
+		barrier(s);
+		require_equal(wait_ok(e.cq).byte_len, total);
+		for (i = 0, at = 50, used = 0; i < 4; i++) {
+			size_t k;
+
+			for (k = 0; k < in[i] && used + k < total; k++)
+				require_equal(b.at[at + k], pattern(5, used + k));
+			used += in[i];
+			at += in[i] + 77;
+		}
+		barrier(s);
+		check(whole.at, 5, total, "written from pieces");
+		fill(whole.at, 9, total);
+		barrier(s);
+	}
+	barrier(s);
+	end_free(&e);
+	buffer_free(s, &whole);
+	buffer_free(s, &b);
+}
+
+/* Inline data may be overwritten as soon as the post returns, wherever it waits. */
+static void test_inline(struct side *s)
+{
+	struct end_config c = end_defaults;
+	struct buffer b;
+	struct end e;
+	uint32_t i;
+
+	c.inline_bytes = 64;
+	c.send_sge = 2;
+	e = end_new(s, &c);
+	require(e.cap.max_inline_data >= 64);
+	b = buffer_new(s, (size_t)e.cap.max_inline_data * 64, ACCESS_ALL);
+	end_connect(s, &e);
+	if (s->me == 0) {
+		unsigned char *data = malloc(e.cap.max_inline_data + 1);
+		struct ibv_sge sge[2];
+
+		/* The receiver has posted nothing yet: all of these must wait. */
+		for (i = 0; i < 32; i++) {
+			uint32_t bytes = i == 31 ? e.cap.max_inline_data : 1 + i * 2;
+
+			fill(data, i, bytes);
+			sge[0] = (struct ibv_sge){ .addr = (uintptr_t)data, .length = 1 };
+			sge[1] = (struct ibv_sge){ .addr = (uintptr_t)data + 1,
+						   .length = bytes - 1 };
+			post(&e, (struct ibv_send_wr){ .wr_id = i, .sg_list = sge, .num_sge = 2,
+				.opcode = IBV_WR_SEND,
+				.send_flags = IBV_SEND_INLINE | IBV_SEND_SIGNALED });
+			memset(data, 0x5a, bytes);
+		}
+		barrier(s);
+		for (i = 0; i < 32; i++)
+			require_equal(wait_ok(e.cq).wr_id, i);
+		free(data);
+	} else {
+		barrier(s);
+		for (i = 0; i < 32; i++) {
+			struct ibv_sge sge = sge_of(&b, (size_t)i * e.cap.max_inline_data,
+						    e.cap.max_inline_data);
+
+			post_receive(&e, i, &sge, 1);
+		}
+		for (i = 0; i < 32; i++) {
+			struct ibv_wc wc = wait_ok(e.cq);
+
+			require_equal(wc.wr_id, i);
+			check(b.at + (size_t)i * e.cap.max_inline_data, i, wc.byte_len, "inline");
+		}
+	}
+	barrier(s);
+	end_free(&e);
+	buffer_free(s, &b);
+}
+
+/* Unsignaled requests make no completion, keep their order and free their slots. */
+static void test_unsignaled(struct side *s)
+{
+	enum { ROUNDS = 50, BATCH = 16 };
+	struct buffer b = buffer_new(s, BATCH * 64, ACCESS_ALL);
+	struct end e = end_new(s, NULL);
+	int round, i;
+
+	end_connect(s, &e);
+	buffer_swap(s, &b);
+	for (round = 0; round < ROUNDS; round++) {
+		if (s->me == 0) {
+			fill(b.at, (uint64_t)round, b.bytes);
+			for (i = 0; i < BATCH; i++) {
+				struct ibv_sge sge = sge_of(&b, (size_t)i * 64, 64);
+
+				post(&e, (struct ibv_send_wr){ .wr_id = (uint64_t)i,
+					.sg_list = &sge, .num_sge = 1,
+					.opcode = IBV_WR_RDMA_WRITE,
+					.send_flags = i == BATCH - 1 ? IBV_SEND_SIGNALED : 0,
+					.wr.rdma = { b.addr + (uint64_t)i * 64, b.rkey } });
+			}
+			require_equal(wait_ok(e.cq).wr_id, BATCH - 1);
+			expect_nothing(e.cq, 0);
+		}
+		barrier(s);
+		if (s->me == 1)
+			check(b.at, (uint64_t)round, b.bytes, "batch");
+		barrier(s);
+	}
+	end_free(&e);
+	buffer_free(s, &b);
+}
+
+/* A list of requests in one call. */
+static void test_post_list(struct side *s)
+{
+	enum { COUNT = 20 };
+	struct buffer b = buffer_new(s, COUNT * 128, ACCESS_ALL);
+	struct end e = end_new(s, NULL);
+	int i;
+
+	end_connect(s, &e);
+	if (s->me == 1) {
+		struct ibv_recv_wr wr[COUNT], *bad;
+		struct ibv_sge sge[COUNT];
+
+		for (i = 0; i < COUNT; i++) {
+			sge[i] = sge_of(&b, (size_t)i * 128, 128);
+			wr[i] = (struct ibv_recv_wr){ .wr_id = (uint64_t)i, .sg_list = &sge[i],
+						      .num_sge = 1,
+						      .next = i < COUNT - 1 ? &wr[i + 1] : NULL };
+		}
+		require_equal(ibv_post_recv(e.qp, wr, &bad), 0);
+		barrier(s);
+		for (i = 0; i < COUNT; i++) {
+			struct ibv_wc wc = wait_ok(e.cq);
+
+			require_equal(wc.wr_id, i);
+			check(b.at + i * 128, (uint64_t)i, wc.byte_len, "from the list");
+		}
+	} else {
+		struct ibv_send_wr wr[COUNT], *bad;
+		struct ibv_sge sge[COUNT];
+
+		for (i = 0; i < COUNT; i++) {
+			fill(b.at + i * 128, (uint64_t)i, 128);
+			sge[i] = sge_of(&b, (size_t)i * 128, (size_t)(128 - i));
+			wr[i] = (struct ibv_send_wr){ .wr_id = (uint64_t)i, .sg_list = &sge[i],
+						      .num_sge = 1, .opcode = IBV_WR_SEND,
+						      .send_flags = IBV_SEND_SIGNALED,
+						      .next = i < COUNT - 1 ? &wr[i + 1] : NULL };
+		}
+		barrier(s);
+		require_equal(ibv_post_send(e.qp, wr, &bad), 0);
+		for (i = 0; i < COUNT; i++)
+			require_equal(wait_ok(e.cq).wr_id, i);
+	}
+	barrier(s);
+	end_free(&e);
+	buffer_free(s, &b);
+}
+
+/* Messages of one queue pair, of mixed kinds, take effect in the order posted. */
+static void test_order(struct side *s)
+{
+	enum { ROUNDS = 200 };
+	struct buffer b = buffer_new(s, 65536, ACCESS_ALL);
+	struct end e = end_new(s, NULL);
+	int i;
+
+	end_connect(s, &e);
+	buffer_swap(s, &b);
+	for (i = 0; i < ROUNDS; i++) {
+		size_t bytes = (size_t)(i * 37 % 30000 + 1);
+
+		if (s->me == 0) {
+			struct ibv_sge sge = sge_of(&b, 0, bytes), none = sge_of(&b, 0, 1);
+
+			fill(b.at, (uint64_t)i, bytes);
+			barrier(s);
+			post(&e, (struct ibv_send_wr){ .wr_id = 1, .sg_list = &sge, .num_sge = 1,
+				.opcode = IBV_WR_RDMA_WRITE,
+				.wr.rdma = { b.addr, b.rkey } });
+			post(&e, (struct ibv_send_wr){ .wr_id = 2, .sg_list = &none, .num_sge = 1,
+				.opcode = IBV_WR_SEND, .send_flags = IBV_SEND_SIGNALED });
+			require_equal(wait_ok(e.cq).wr_id, 2);
+		} else {
+			struct ibv_sge sge = sge_of(&b, 65000, 16);
+
+			post_receive(&e, 3, &sge, 1);
+			barrier(s);
+			wait_ok(e.cq);
+			/* The send tells that the write before it is there. */
+			check(b.at, (uint64_t)i, bytes, "written before the send");
+		}
+		barrier(s);
+	}
+	end_free(&e);
+	buffer_free(s, &b);
+}
+
+/* The receiver polls memory: when the last byte is there, all are. */
+static void test_poll_memory(struct side *s)
+{
+	enum { ROUNDS = 2000 };
+	struct buffer b = buffer_new(s, 16384, ACCESS_ALL);
+	struct end e = end_new(s, NULL);
+	int i;
+
+	if (!ibv_query_qp_data_in_order(e.qp, IBV_WR_RDMA_WRITE, 0))
+		skip("the device does not promise that data arrives in order");
+	end_connect(s, &e);
+	buffer_swap(s, &b);
+	for (i = 0; i < ROUNDS; i++) {
+		size_t bytes = (size_t)(1 + i * 97 % 8192);
+		volatile unsigned char *last = b.at + bytes;
+		unsigned char mark = (unsigned char)(i % 255 + 1);
+
+		if (s->me == 0) {
+			struct ibv_sge sge = sge_of(&b, 0, bytes + 1);
+
+			fill(b.at, (uint64_t)i, bytes);
+			b.at[bytes] = mark;
+			barrier(s);
+			post(&e, (struct ibv_send_wr){ .wr_id = 1, .sg_list = &sge, .num_sge = 1,
+				.opcode = IBV_WR_RDMA_WRITE, .send_flags = IBV_SEND_SIGNALED,
+				.wr.rdma = { b.addr, b.rkey } });
+			wait_ok(e.cq);
+		} else {
+			uint64_t end = now_ns() + 10000000000u;
+
+			memset(b.at, 0, bytes + 1);
+			barrier(s);
+			while (*last != mark && now_ns() < end)
+				;
+			require_equal(*last, mark);
+			check(b.at, (uint64_t)i, bytes, "before the last byte");
+		}
+		barrier(s);
+	}
+	end_free(&e);
+	buffer_free(s, &b);
+}
+
+/* Both sides send and receive at once, more than any queue holds. */
+static void test_bidirectional(struct side *s)
+{
+	enum { COUNT = 2000, WINDOW = 32, BYTES = 3000 };
+	struct buffer out = buffer_new(s, WINDOW * BYTES, ACCESS_ALL);
+	struct buffer in = buffer_new(s, WINDOW * BYTES, ACCESS_ALL);
+	struct end e = end_new(s, NULL);
+	int sent = 0, acked = 0, received = 0, i;
+
+	end_connect(s, &e);
+	for (i = 0; i < WINDOW; i++) {
+		struct ibv_sge sge = sge_of(&in, (size_t)i * BYTES, BYTES);
+
+		post_receive(&e, 1000 + (uint64_t)i, &sge, 1);
+	}
+	barrier(s);
+	while (acked < COUNT || received < COUNT) {
+		struct ibv_wc wc;
+
+		/* Within the receiver's credits: what it has received, it has posted again. */
+		if (sent < COUNT && sent < received + WINDOW && sent < acked + WINDOW) {
+			size_t slot = (size_t)(sent % WINDOW), bytes = (size_t)(sent % BYTES + 1);
+			struct ibv_sge sge = sge_of(&out, slot * BYTES, bytes);
+
+			fill(out.at + slot * BYTES, (uint64_t)sent, bytes);
+			post(&e, (struct ibv_send_wr){ .wr_id = (uint64_t)sent % WINDOW,
+				.sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_SEND,
+				.send_flags = IBV_SEND_SIGNALED });
+			sent++;
+		}
+		if (!ibv_poll_cq(e.cq, 1, &wc))
+			continue;
+		require_equal(wc.status, IBV_WC_SUCCESS);
+		if (wc.opcode & IBV_WC_RECV) {
+			size_t slot = (size_t)(received % WINDOW);
+			struct ibv_sge sge = sge_of(&in, slot * BYTES, BYTES);
+
+			require_equal(wc.wr_id, 1000 + slot);
+			require_equal(wc.byte_len, received % BYTES + 1);
+			check(in.at + slot * BYTES, (uint64_t)received, wc.byte_len, "received");
+			received++;
+			post_receive(&e, wc.wr_id, &sge, 1);
+		} else {
+			require_equal(wc.wr_id, acked % WINDOW);
+			acked++;
+		}
+	}
+	barrier(s);
+	end_free(&e);
+	buffer_free(s, &in);
+	buffer_free(s, &out);
+}
+
+/* Several queue pairs share one completion queue; each keeps its own order. */
+static void test_shared_cq(struct side *s)
+{
+	enum { QPS = 4, EACH = 30 };
+	struct buffer b = buffer_new(s, QPS * EACH * 16, ACCESS_ALL);
+	struct end_config c = end_defaults;
+	struct end e[QPS];
+	int next[QPS] = { 0 }, i, q;
+
+	c.cq = ibv_create_cq(s->ctx, 2 * QPS * EACH, NULL, NULL, 0);
+	require(c.cq != NULL);
+	for (q = 0; q < QPS; q++) {
+		e[q] = end_new(s, &c);
+		end_connect(s, &e[q]);
+	}
+	for (i = 0; s->me == 1 && i < QPS * EACH; i++) {
+		struct ibv_sge sge = sge_of(&b, (size_t)i * 16, 16);
+
+		post_receive(&e[i % QPS], (uint64_t)i, &sge, 1);
+	}
+	barrier(s);
+	for (i = 0; s->me == 0 && i < QPS * EACH; i++) {
+		struct ibv_sge sge = sge_of(&b, (size_t)i * 16, 16);
+
+		fill(b.at + i * 16, (uint64_t)i, 16);
+		post(&e[i % QPS], (struct ibv_send_wr){ .wr_id = (uint64_t)i, .sg_list = &sge,
+			.num_sge = 1, .opcode = IBV_WR_SEND, .send_flags = IBV_SEND_SIGNALED });
+	}
+	for (i = 0; i < QPS * EACH; i++) {
+		struct ibv_wc wc = wait_ok(c.cq);
+
+		for (q = 0; q < QPS && e[q].qp->qp_num != wc.qp_num; q++)
+			;
+		require(q < QPS);
+		require_equal(wc.wr_id, next[q] * QPS + q);
+		next[q]++;
+		if (s->me == 1)
+			check(b.at + wc.wr_id * 16, wc.wr_id, 16, "through its queue pair");
+	}
+	barrier(s);
+	for (q = 0; q < QPS; q++)
+		end_free(&e[q]);
+	require_equal(ibv_destroy_cq(c.cq), 0);
+	buffer_free(s, &b);
+}
+
+/* A queue pair connected with itself. */
+static void test_loopback(struct side *s)
+{
+	struct buffer b = buffer_new(s, 8192, ACCESS_ALL);
+	struct end e = end_new(s, NULL);
+	struct peer_address self = end_address(s, &e);
+	struct ibv_sge in = sge_of(&b, 4096, 4096), out = sge_of(&b, 0, 4000);
+	int i, kinds = 0;
+
+	require_equal(end_to_init(s, &e), 0);
+	require_equal(end_to_rtr(s, &e, &self), 0);
+	require_equal(end_to_rts(&e), 0);
+	fill(b.at, 3, 4000);
+	post_receive(&e, 1, &in, 1);
+	post(&e, (struct ibv_send_wr){ .wr_id = 2, .sg_list = &out, .num_sge = 1,
+		.opcode = IBV_WR_SEND, .send_flags = IBV_SEND_SIGNALED });
+	for (i = 0; i < 2; i++)
+		kinds |= wait_ok(e.cq).opcode == IBV_WC_RECV ? 1 : 2;
+	require_equal(kinds, 3);
+	check(b.at + 4096, 3, 4000, "from myself");
+	end_free(&e);
+	buffer_free(s, &b);
+}
+
+/* Registrations at another base than their address. */
+static void test_iova(struct side *s)
+{
+	struct buffer b = buffer_new(s, 8192, ACCESS_ALL);
+	struct end e = end_new(s, NULL);
+	struct ibv_mr *mr = ibv_reg_mr_iova(s->pd, b.at, b.bytes, 0x10000, ACCESS_ALL);
+	uint32_t rkey;
+
+	if (!mr)
+		skip("ibv_reg_mr_iova is not supported");
+	end_connect(s, &e);
+	swap(s, &mr->rkey, &rkey, sizeof(rkey));
+	if (s->me == 0) {
+		struct ibv_sge sge = { .addr = 0x10000 + 100, .length = 1000, .lkey = mr->lkey };
+
+		fill(b.at + 100, 8, 1000);
+		post(&e, (struct ibv_send_wr){ .wr_id = 1, .sg_list = &sge, .num_sge = 1,
+			.opcode = IBV_WR_RDMA_WRITE, .send_flags = IBV_SEND_SIGNALED,
+			.wr.rdma = { 0x10000 + 3000, rkey } });
+		wait_ok(e.cq);
+	}
+	barrier(s);
+	if (s->me == 1)
+		check(b.at + 3000, 8, 1000, "at its iova");
+	barrier(s);
+	end_free(&e);
+	require_equal(ibv_dereg_mr(mr), 0);
+	buffer_free(s, &b);
+}
+
+const struct test data_tests[] = {
+	{ "send", test_send },
+	{ "send_imm", test_send_imm },
+	{ "write", test_write },
+	{ "write_imm", test_write_imm },
+	{ "read", test_read },
+	{ "sge_lists", test_sge_lists },
+	{ "inline", test_inline },
+	{ "unsignaled", test_unsignaled },
+	{ "post_list", test_post_list },
+	{ "order", test_order },
+	{ "poll_memory", test_poll_memory },
+	{ "bidirectional", test_bidirectional },
+	{ "shared_cq", test_shared_cq },
+	{ "loopback", test_loopback },
+	{ "iova", test_iova },
+	{ NULL, NULL },
+};

@@ -1,0 +1,194 @@
+/* main.c - runs the cases, each as two processes. */
+#include <errno.h>
+#include <fnmatch.h>
+#include <poll.h>
+#include <popt.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "conformance.h"
+
+enum { SECONDS_PER_CASE = 60 };
+
+static struct options options = { .port = 1, .gid_index = -1 };
+
+/* ---- One side ------------------------------------------------------------------- */
+
+/* RoCE v2 and not link-local, if there is one. */
+static int best_gid(struct side *s)
+{
+	int i, best = -1, score = -1;
+
+	for (i = 0; i < s->port.gid_tbl_len; i++) {
+		struct ibv_gid_entry entry;
+		int points;
+
+		if (ibv_query_gid_ex(s->ctx, (uint32_t)s->port_num, (uint32_t)i, &entry, 0))
+			continue;
+		points = 2 * (entry.gid_type == IBV_GID_TYPE_ROCE_V2) +
+			 (entry.gid.raw[0] != 0xfe);
+		if (points > score) {
+			score = points;
+			best = i;
+		}
+	}
+	return best;
+}
+
+static void open_device(struct side *s)
+{
+	struct ibv_device **list;
+	int i, count;
+
+	list = ibv_get_device_list(&count);
+	if (!list)
+		fail("ibv_get_device_list: %s", strerror(errno));
+	for (i = 0; i < count; i++)
+		if (!s->options->device ||
+		    strcmp(ibv_get_device_name(list[i]), s->options->device) == 0)
+			break;
+	if (i == count)
+		fail("no device %s", s->options->device ? s->options->device : "at all");
+	s->ctx = ibv_open_device(list[i]);
+	require(s->ctx != NULL);
+	ibv_free_device_list(list);
+	require_equal(ibv_query_device(s->ctx, &s->dev), 0);
+	require_equal(ibv_query_port(s->ctx, (uint8_t)s->port_num, &s->port), 0);
+	require_equal(s->port.state, IBV_PORT_ACTIVE);
+	if (s->options->gid_index >= 0)
+		s->gid_index = s->options->gid_index;
+	else if (s->options->gid_index == -2 || s->port.link_layer != IBV_LINK_LAYER_ETHERNET)
+		s->gid_index = -1;
+	else
+		s->gid_index = best_gid(s);
+	if (s->gid_index >= 0)
+		require_equal(ibv_query_gid(s->ctx, (uint8_t)s->port_num, s->gid_index, &s->gid),
+			      0);
+	s->pd = ibv_alloc_pd(s->ctx);
+	require(s->pd != NULL);
+}
+
+static void run_side(const struct test *t, int me, int sock)
+{
+	struct side s = { .me = me, .sock = sock, .options = &options };
+	char node[16];
+
+	/* Two hosts, if the device knows virtual ones. */
+	snprintf(node, sizeof(node), "%d", me);
+	setenv("SOFTHCA_NODE", node, 0);
+	s.port_num = me && options.peer_port ? options.peer_port : options.port;
+	open_device(&s);
+	t->run(&s);
+	barrier(&s);
+	require_equal(ibv_dealloc_pd(s.pd), 0);
+	require_equal(ibv_close_device(s.ctx), 0);
+	exit(0);
+}
+
+/* ---- A case ----------------------------------------------------------------------- */
+
+static pid_t start(const struct test *t, int me, int pair[2])
+{
+	pid_t pid;
+
+	fflush(NULL);
+	pid = fork();
+	if (pid == 0) {
+		alarm(SECONDS_PER_CASE);
+		close(pair[!me]);
+		run_side(t, me, pair[me]);
+	}
+	return pid;
+}
+
+/* 0 passed, 77 skipped, else failed. */
+static int run_case(const struct test *t)
+{
+	int pair[2], me, status, result = 0;
+	pid_t pid[2];
+
+	if (socketpair(AF_UNIX, SOCK_STREAM, 0, pair))
+		return 1;
+	for (me = 0; me < 2; me++)
+		pid[me] = start(t, me, pair);
+	close(pair[0]);
+	close(pair[1]);
+	for (me = 0; me < 2; me++) {
+		if (waitpid(pid[me], &status, 0) != pid[me])
+			return 1;
+		if (WIFSIGNALED(status)) {
+			fprintf(stderr, "  side %d: %s\n", me, strsignal(WTERMSIG(status)));
+			result = 1;
+		} else if (WEXITSTATUS(status) == 77 && result == 0) {
+			result = 77;
+		} else if (WEXITSTATUS(status) && WEXITSTATUS(status) != 77 && result != 77) {
+			result = 1;
+		}
+	}
+	return result;
+}
+
+static int run_all(const char *only, bool list)
+{
+	const struct test *const lists[] = { data_tests, error_tests, state_tests };
+	int passed = 0, failed = 0, skipped = 0;
+	const struct test *t;
+	unsigned i;
+
+	for (i = 0; i < sizeof(lists) / sizeof(*lists); i++)
+		for (t = lists[i]; t->name; t++) {
+			int rc;
+
+			if (only && fnmatch(only, t->name, 0))
+				continue;
+			if (list) {
+				puts(t->name);
+				continue;
+			}
+			rc = run_case(t);
+			passed += rc == 0;
+			skipped += rc == 77;
+			failed += rc != 0 && rc != 77;
+			printf("%s %s\n", rc == 0 ? "ok  " : rc == 77 ? "skip" : "FAIL", t->name);
+		}
+	if (!list)
+		printf("%d passed, %d failed, %d skipped\n", passed, failed, skipped);
+	return failed || (!list && !passed);
+}
+
+int main(int argc, char **argv)
+{
+	char *only = NULL, *device = NULL;
+	int list = 0, lid = 0, arena = 0, rc;
+	const struct poptOption rows[] = {
+		{ "device", 'd', POPT_ARG_STRING, &device, 0, "device (default: the first)", "NAME" },
+		{ "port", 'i', POPT_ARG_INT, &options.port, 0, "port of side 0 (and 1)", "N" },
+		{ "peer-port", 0, POPT_ARG_INT, &options.peer_port, 0, "port of side 1", "N" },
+		{ "gid-index", 'g', POPT_ARG_INT, &options.gid_index, 0, "GID (default: best)", "N" },
+		{ "lid", 0, POPT_ARG_NONE, &lid, 0, "address by LID, without GRH", NULL },
+		{ "arena", 0, POPT_ARG_NONE, &arena, 0, "buffers from libsofthca's arena", NULL },
+		{ "only", 0, POPT_ARG_STRING, &only, 0, "cases that match", "PATTERN" },
+		{ "list", 0, POPT_ARG_NONE, &list, 0, "names of the cases", NULL },
+		POPT_AUTOHELP
+		POPT_TABLEEND
+	};
+	poptContext p = poptGetContext(NULL, argc, (const char **)argv, rows, 0);
+
+	rc = poptGetNextOpt(p);
+	if (rc != -1 || poptPeekArg(p)) {
+		fprintf(stderr, "conformance: %s: %s\n", poptBadOption(p, 0),
+			rc == -1 ? "no operands" : poptStrerror(rc));
+		return 3;
+	}
+	options.device = device;
+	options.arena = arena;
+	if (lid)
+		options.gid_index = -2;
+	rc = run_all(only, list);
+	poptFreeContext(p);
+	return rc;
+}

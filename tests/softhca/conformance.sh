@@ -1,0 +1,26 @@
+#!/bin/sh
+# The conformance list on software devices: each line is one set-up.
+set -u
+program=./tests/conformance/conformance
+SOFTHCA_EXPOSE=1
+SOFTHCA_FABRIC=conformance.$$
+export SOFTHCA_EXPOSE SOFTHCA_FABRIC
+failed=0
+
+run() {
+	spec=$1
+	shift
+	echo "== spec '$spec' $*"
+	SOFTHCA_SPEC=$spec $program "$@" || failed=1
+	if [ -e "/dev/shm/softhca.$(id -u).$SOFTHCA_FABRIC" ]; then
+		echo "FAIL: the fabric's file is still there"
+		failed=1
+	fi
+}
+
+run ideal
+run ideal --arena
+run ideal --lid
+run ports=2 --port 1 --peer-port 2
+run hcas=2,ports=8 --device soft1 --port 8
+exit $failed
