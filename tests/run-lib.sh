@@ -64,13 +64,6 @@ holds() {
 	awk "BEGIN { exit !($1) }"
 }
 
-# Skip the whole test where the transport is not built.
-need_rails() {
-	ls .libs/librailmpi-*.so* >/dev/null 2>&1 && return
-	echo "skipped: this build has no transport"
-	exit 77
-}
-
 shm_before=$(ls -A /dev/shm 2>/dev/null)
 shm_is_clean() {
 	[ "$(ls -A /dev/shm 2>/dev/null | grep '^softhca\|^railgauge')" = \

@@ -60,7 +60,7 @@ struct bench_counts { uint64_t iterations, warmup; };
 
 struct bench_def {
 	const char *name;		/* "bw" in rg_bw.c */
-	const char *summary;		/* "Uni-directional bandwidth": heading, figure title, --help */
+	const char *summary;		/* "Uni-directional bandwidth": heading, title, --help */
 	enum bench_metric metric;
 	enum bench_layout layout;
 	int min_ranks;

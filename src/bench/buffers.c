@@ -90,6 +90,8 @@ void buffers_close(struct bench_job *job)
 {
 	for (int w = 0; w < REPORT_WAYS_MAX; w++)
 		free(job->samples[w]);
+	for (int w = 0; w < REPORT_WAYS_MAX; w++)
+		free(job->batches[w].list);
 	free(job->b.request);
 	if (job->b.sbuf)
 		MPI_Free_mem(job->b.sbuf);

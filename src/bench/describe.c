@@ -58,7 +58,8 @@ static void fabric_line(const struct bench_job *job, char *text, size_t size)
 	if (job->fabric.rail_count)
 		snprintf(text, size, "%s%s", job->fabric.text, fabric_label(job));
 	else if (job->host_count == 1)
-		snprintf(text, size, "no rails: native messages through the shared memory of one host");
+		snprintf(text, size, "no rails: native messages through the shared memory of "
+			 "one host");
 	else
 		snprintf(text, size, "no rails: native messages between %d hosts", job->host_count);
 }
@@ -123,8 +124,8 @@ static json_t *notes(const struct bench_job *job)
 		add_line(lines, "window: %llu messages%s", (unsigned long long)job->opt.window,
 			 job->pair_count > 1 ? "; values are sums over all pairs" : "");
 	if (job->oversubscribed)
-		add_line(lines, "oversubscribed: more ranks than cores, which take turns; latency and "
-			 "CPU-bound values say little");
+		add_line(lines, "oversubscribed: more ranks than cores, which take turns; latency "
+			 "and CPU-bound values say little");
 	return lines;
 }
 

@@ -43,7 +43,7 @@ struct bench_way {
 	enum railmpi_way id;
 	bool foreign;			/* does not run on the fabric of the others */
 	MPI_Comm comm;
-	struct railmpi_ledger ledger[RAILMPI_RAILS_MAX];	/* this rank's, of one size */
+	struct railmpi_ledger ledger[RAILMPI_RAILS_MAX];	/* this rank's, one size */
 	struct railmpi_ledger total[RAILMPI_RAILS_MAX];		/* rank 0: of the whole job */
 };
 
@@ -55,6 +55,16 @@ struct bench_place {
 };
 
 struct bench_pair { int rank[2]; };
+
+/* Consecutive samples of one way. */
+struct bench_batch {
+	uint64_t samples;
+	uint64_t run_ns;	/* wall time of the whole batch, all ranks, by run (timed or not) */
+};
+struct bench_batches {
+	struct bench_batch *list;
+	size_t count, room;
+};
 
 struct bench_job {
 	struct bench b;			/* what the program sees */
@@ -81,6 +91,7 @@ struct bench_job {
 
 	uint64_t generation;		/* of the pattern; the same on all ranks */
 	uint64_t *samples[REPORT_WAYS_MAX];	/* in ns, of one size; timing ranks */
+	struct bench_batches batches[REPORT_WAYS_MAX];	/* of one size */
 
 	/* Rank 0 only. */
 	struct report *report;

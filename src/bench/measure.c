@@ -7,11 +7,17 @@
  */
 #include "impl.h"
 
+#include <stdlib.h>
 #include <time.h>
 
 #include "clock.h"
 
-enum { BATCHES = 10, BATCHES_FEW = 4, FEW = 50, WARMUP_SHARE = 10 };
+enum {
+	BATCHES = 10, BATCHES_FEW = 4, FEW = 50,
+	/* Shorter, and the ranks' uneven start would be felt. */
+	BATCH_NS_MIN = 1000000,
+	WARMUP_SHARE = 10,
+};
 
 uint64_t measure_max(const struct bench_job *job, uint64_t mine)
 {
@@ -152,11 +158,38 @@ static uint64_t next_batch(const struct bench_job *job, struct measure *m)
 		m->cut = true;
 		return 0;
 	}
-	count = min_u64((m->wanted + batches - 1) / batches, m->wanted - m->done);
 	if (!run_ns)
 		return 1;
+	count = (m->wanted + batches - 1) / batches;
+	if (count * run_ns < BATCH_NS_MIN)
+		count = BATCH_NS_MIN / run_ns + 1;
+	count = min_u64(count, m->wanted - m->done);
 	return fitting(count, spent < job->opt.time_cap_ns ? job->opt.time_cap_ns - spent : 0,
 		       run_ns);
+}
+
+static void batch_note(struct bench_batches *b, uint64_t samples, uint64_t run_ns)
+{
+	if (b->count == b->room) {
+		b->room = b->room ? 2 * b->room : 64;
+		b->list = realloc(b->list, b->room * sizeof(b->list[0]));
+		if (!b->list)
+			MPI_Abort(MPI_COMM_WORLD, RG_EXIT_FAULT);
+	}
+	b->list[b->count++] = (struct bench_batch){ samples, run_ns };
+}
+
+/* A timed batch of the way; how long it took where it took longest. */
+static uint64_t sample(struct bench_job *job, int w, uint64_t bytes, struct measure *m,
+		       uint64_t count)
+{
+	uint64_t *samples = job->samples[w] ? job->samples[w] + m->done : NULL;
+	/* The untimed run absorbs how unevenly ranks leave the last agreement. */
+	uint64_t spent_ns = batch(job, &job->way[w], bytes, 1, count, samples);
+
+	batch_note(&job->batches[w], count, spent_ns / (count + 1));
+	m->done += count;
+	return spent_ns;
 }
 
 void measure_size(struct bench_job *job, uint64_t bytes, struct measure m[])
@@ -167,6 +200,7 @@ void measure_size(struct bench_job *job, uint64_t bytes, struct measure m[])
 	for (int w = 0; w < job->way_count; w++) {
 		m[w] = (struct measure){ .wanted = counts.iterations,
 					 .warm_wanted = counts.warmup };
+		job->batches[w].count = 0;
 		warm_up(job, &job->way[w], bytes, &m[w]);
 	}
 	for (int round = 0; busy; round++) {
@@ -177,10 +211,7 @@ void measure_size(struct bench_job *job, uint64_t bytes, struct measure m[])
 
 			if (!count)
 				continue;
-			/* The untimed run absorbs how unevenly ranks leave the last agreement. */
-			m[w].spent_ns += batch(job, &job->way[w], bytes, 1, count,
-					       job->samples[w] ? job->samples[w] + m[w].done : NULL);
-			m[w].done += count;
+			m[w].spent_ns += sample(job, w, bytes, &m[w], count);
 			busy = true;
 		}
 	}

@@ -251,5 +251,6 @@ void options_of_communicator(const struct bench_job *job, char *text, size_t siz
 	*text = '\0';
 	for (const struct opt *row = t->rows; row->name; row++)
 		if (row->carry == OPT_COMM && *opt_text(t, row, value, sizeof(value)))
-			snprintf(text + strlen(text), size - strlen(text), ",%s=%s", row->name, value);
+			snprintf(text + strlen(text), size - strlen(text), ",%s=%s", row->name,
+				 value);
 }

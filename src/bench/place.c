@@ -73,7 +73,8 @@ static int count_check(const struct bench_job *job)
 		return RG_EXIT_USAGE;
 	}
 	if (def->layout == BENCH_PAIRS && n % 2) {
-		rg_error("%d ranks: pairs need an even number (accepted: %d or %d)", n, n - 1, n + 1);
+		rg_error("%d ranks: pairs need an even number (accepted: %d or %d)", n, n - 1,
+			 n + 1);
 		return RG_EXIT_USAGE;
 	}
 	if (job->host_count == 1 && nodes_wanted(job) > (uint64_t)n) {
@@ -159,8 +160,9 @@ static void pairs_across_halves(struct bench_job *job)
 			sharing = i;
 	}
 	if (sharing >= 0 && job->host_count > 1)
-		rg_warn("ranks %d and %d are a pair but share host %s: place ranks in blocks, half of "
-			"them on either side", sharing, sharing + half, job->place[sharing].host);
+		rg_warn("ranks %d and %d are a pair but share host %s: place ranks in blocks, half "
+			"of them on either side", sharing, sharing + half,
+			job->place[sharing].host);
 }
 
 static int pairs_limit(struct bench_job *job)

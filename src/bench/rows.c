@@ -3,13 +3,17 @@
  *
  * Latency: the samples of all pairs, pooled; a sample divided by its messages.
  *
- * Bandwidth and rate, aggregate: pairs run their windows at the same time, but
- * not in step, so the i-th windows of k pairs become one sample by their mean
- * time t_i, in which k windows were moved.  Were it the sum of the pairs' rates,
- * pairs that take turns on a core would look as if each had it alone.  Statistics
- * are taken of these times, then turned into rates: quantity / mean time is the
- * harmonic mean of the rates, the largest time is the smallest rate, and P99 is
- * the rate that 99 % of the windows reached.
+ * Bandwidth and rate: a sample is the time of a window; statistics are taken of
+ * times, then turned into rates: quantity / mean time is the harmonic mean of
+ * the rates, the largest time is the smallest rate, and P99 is the rate that
+ * 99 % of the windows reached.
+ *
+ * Several pairs, aggregate: a sample is the mean time of the i-th windows of all
+ * k pairs, in which k windows were moved.  That alone would lie where pairs take
+ * turns on a core or a port, since each measures only its own turn.  So the
+ * samples of a batch are stretched by one factor, such that their mean is the
+ * wall time of the batch, over all ranks, by run: what is reported never
+ * exceeds what was moved in the time that has passed.
  *
  * Collectives: a sample is the largest of all ranks' times.
  */
@@ -86,22 +90,35 @@ static void samples_file_add(const struct bench_job *job, const char *way, uint6
 {
 	for (int s = 0; job->samples_file && s < series; s++)
 		for (uint64_t i = 0; i < n; i++)
-			fprintf(job->samples_file, "%s,%" PRIu64 ",%d,%" PRIu64 ",%" PRIu64 "\n", way,
-				bytes, s, i, ns[(uint64_t)s * n + i]);
+			fprintf(job->samples_file, "%s,%" PRIu64 ",%d,%" PRIu64 ",%" PRIu64 "\n",
+				way, bytes, s, i, ns[(uint64_t)s * n + i]);
 }
 
 /* ---- Statistics ------------------------------------------------------------------------ */
 
-static void aggregate(struct pool *p, int pairs)
+/* The mean time of the i-th samples of all pairs. */
+static double mean_of_pairs(const struct pool *p, size_t n, int pairs, size_t i)
 {
-	size_t n = p->count / (size_t)pairs;
+	double sum = 0;
 
-	for (size_t i = 0; i < n; i++) {
-		double sum = 0;
+	for (int k = 0; k < pairs; k++)
+		sum += (double)p->ns[(size_t)k * n + i];
+	return sum / pairs;
+}
 
-		for (int k = 0; k < pairs; k++)
-			sum += (double)p->ns[(size_t)k * n + i];
-		p->ns[i] = (uint64_t)llround(sum / pairs);
+static void aggregate(struct pool *p, int pairs, const struct bench_batches *batches)
+{
+	size_t n = p->count / (size_t)pairs, at = 0;
+
+	for (size_t b = 0; b < batches->count && pairs > 1; b++) {
+		size_t end = at + batches->list[b].samples;
+		double sum = 0, stretch;
+
+		for (size_t i = at; i < end; i++)
+			sum += mean_of_pairs(p, n, pairs, i);
+		stretch = (double)batches->list[b].run_ns * (double)(end - at) / fmax(sum, 1);
+		for (; at < end; at++)
+			p->ns[at] = (uint64_t)llround(mean_of_pairs(p, n, pairs, at) * stretch);
 	}
 	p->count = n;
 }
@@ -199,9 +216,9 @@ void rows_ledger(const struct bench_job *job)
 		for (int r = 0; r < job->fabric.rail_count; r++) {
 			const struct railmpi_ledger *l = &way->total[r];
 
-			report_note(job->report, "ledger %s %s: %" PRIu64 " bytes (%.1f %%), %" PRIu64
-				    " messages, %" PRIu64 " chunks, %" PRIu64 " stalls", way->name,
-				    job->fabric.rail[r].name, l->tx_bytes,
+			report_note(job->report, "ledger %s %s: %" PRIu64 " bytes (%.1f %%), "
+				    "%" PRIu64 " messages, %" PRIu64 " chunks, %" PRIu64 " stalls",
+				    way->name, job->fabric.rail[r].name, l->tx_bytes,
 				    all ? 100.0 * (double)l->tx_bytes / (double)all : 0.0,
 				    l->tx_messages, l->tx_chunks, l->stalls);
 		}
@@ -223,7 +240,7 @@ static int row_write(struct bench_job *job, int w, uint64_t bytes, struct pool *
 
 	samples_file_add(job, job->way[w].name, bytes, pool->ns, m->done, series);
 	if (job->def->metric != BENCH_LATENCY)
-		aggregate(pool, series);
+		aggregate(pool, series, &job->batches[w]);
 	stats_sort(pool->ns, pool->count);
 	row = row_of(job, pool);
 	row.way = job->way[w].name;

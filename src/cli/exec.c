@@ -88,8 +88,9 @@ static int program_check(const char *name, const char *path, bool force, const c
 	case CLI_PROGRAM_NO_MPI:
 		if (force)
 			return 0;
-		rg_error("%s: links no MPI library (accepted: an MPI program behind the launcher, as in "
-			 "mpirun -np 4 railgauge exec PROGRAM; an interpreter with --force)", name);
+		rg_error("%s: links no MPI library (accepted: an MPI program behind the launcher, "
+			 "as in mpirun -np 4 railgauge exec PROGRAM; an interpreter with --force)",
+			 name);
 		return -EINVAL;
 	default:
 		return 0;

@@ -32,8 +32,8 @@ static void unknown(const char *name)
 	char list[256] = "";
 
 	for (const struct cli_command *c = commands; c->name; c++)
-		snprintf(list + strlen(list), sizeof(list) - strlen(list), "%s%s", *list ? ", " : "",
-			 c->name);
+		snprintf(list + strlen(list), sizeof(list) - strlen(list), "%s%s",
+			 *list ? ", " : "", c->name);
 	rg_error("%s: unknown command (accepted: %s)", name, list);
 }
 

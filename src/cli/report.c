@@ -67,11 +67,11 @@ int cli_report(int argc, char **argv)
 	struct opt_table table = { "Report", rows, &values, origin };
 	struct opt_program program = {
 		.name = "railgauge report", .operands = "FILE...",
-		.summary = "Print the tables of result files (--json) and draw them, as PNG and SVG, "
-			   "with gnuplot.",
+		.summary = "Print the tables of result files (--json) and draw them, as PNG and "
+			   "SVG, with gnuplot.",
 		.tables = &table, .table_count = 1,
-		.notes = "Of each FILE.jsonl: FILE.png, FILE.svg, the data as FILE.dat and the script as "
-			 "FILE.gp.",
+		.notes = "Of each FILE.jsonl: FILE.png, FILE.svg, the data as FILE.dat and the "
+			 "script as FILE.gp.",
 	};
 	int first, rc = opt_parse(&program, argc, argv, &first), status = RG_EXIT_OK;
 

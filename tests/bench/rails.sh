@@ -2,7 +2,6 @@
 # The programs over rails of the software HCA: every way, every byte, the labels
 # that keep a reader from taking a model for hardware, and bad input.
 . "$srcdir/tests/run-lib.sh"
-need_rails
 limit=120
 
 # Ways side by side, sizes around the threshold and the eager limit.
