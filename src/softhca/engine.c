@@ -188,7 +188,7 @@ static void look_for_faults(struct hca_fabric *f)
 	for (i = 0; i < top; i++) {
 		struct hca_qp *qp = atomic_load(&f->qp[i]);
 
-		if (!qp)
+		if (!qp || hca_qp_state(qp) < IBV_QPS_RTR)
 			continue;
 		if (atomic_exchange(&qp->shm->fault, 0) || overflowed(hca_send_cq(qp)) ||
 		    overflowed(hca_recv_cq(qp))) {

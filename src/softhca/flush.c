@@ -75,7 +75,7 @@ void hca_qp_fail(struct hca_qp *qp)
 {
 	bool remains;
 
-	if (hca_qp_state(qp) == IBV_QPS_RESET || hca_qp_state(qp) == IBV_QPS_ERR)
+	if (hca_qp_state(qp) == IBV_QPS_ERR)
 		return;
 	atomic_store(&qp->state, IBV_QPS_ERR);
 	qp->fast = false;
