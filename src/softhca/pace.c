@@ -44,8 +44,8 @@ void hca_pace_connect(struct hca_qp *qp)
 {
 	uint32_t mtu = 128u << qp->attr.path_mtu;
 
-	hca_path_make(qp->fabric, qp->shm->address, qp->dest_address, mtu, &qp->pace->out);
-	hca_path_make(qp->fabric, qp->dest_address, qp->shm->address, mtu, &qp->pace->in);
+	hca_path_make(qp->fabric, qp->address, qp->dest_address, mtu, &qp->pace->out);
+	hca_path_make(qp->fabric, qp->dest_address, qp->address, mtu, &qp->pace->in);
 }
 
 void hca_pace_reset(struct hca_qp *qp)
@@ -123,8 +123,11 @@ static int quantum(struct hca_qp *qp, struct hca_wqe *w, uint64_t now)
 		return WAIT;
 	hold = bytes == w->bytes - done && w->wr.opcode == IBV_WR_RDMA_WRITE;
 	rc = hca_transfer_copy(qp, &w->wr, bytes, hold ? &held : NULL);
-	if (rc < 0)
-		return IBV_WC_RETRY_EXC_ERR;	/* the peer went away in mid-message */
+	if (rc < 0) {
+		/* The peer went away in mid-message: no answer any more. */
+		rc = hca_engine_wait_or_fail(qp, rc);
+		return rc ? rc : WAIT;
+	}
 	if (rc)
 		return rc;
 	arrival = hca_path_reserve(path, open > earliest ? open : earliest, bytes,

@@ -115,7 +115,7 @@ struct hca_qp {
 	bool fast;			/* RTS, untimed, nothing waiting */
 	bool signal_all;
 	_Atomic int state;		/* enum ibv_qp_state; changes under lock */
-	uint32_t index, pd, dest_qpn, dest_address;
+	uint32_t index, pd, address, dest_qpn, dest_address;
 	struct hca_sq sq;
 	struct hca_conn conn;
 
