@@ -4,7 +4,8 @@
 
 enum {
 	TICKS_SLOW = 256,		/* calls between looks at a CQ that nothing is expected from */
-	TICKS_CLOCK = 16 * TICKS_SLOW,	/* ... at the clock */
+	TICKS_CLOCK = 4 * TICKS_SLOW,	/* ... at the clock */
+	TICKS_IDLE = 1024,		/* calls without any event: then latency is no concern */
 };
 
 #define PROBE_NS 1000000000u
@@ -67,7 +68,7 @@ int rail_progress(struct rail_ctx *ctx)
 		if (unlikely(atomic_load_explicit(ctx->poll[i].mark, memory_order_relaxed) >> 8 ==
 			     ctx->poll[i].seq))
 			ctx->events += (uint32_t)rail_ring_poll(ctx, i);
-	if (!ctx->polled || ctx->cq_wanted)
+	if (!ctx->polled || ctx->cq_wanted || ctx->idle > TICKS_IDLE)
 		rail_cq_poll(ctx);
 	if (unlikely(++ctx->tick % TICKS_SLOW == 0))
 		slow(ctx);
@@ -76,6 +77,7 @@ int rail_progress(struct rail_ctx *ctx)
 	while (unlikely((op = queue_pop(&ctx->completed)) != NULL))
 		op_end(op, op->status);
 	ctx->progressing = false;
+	ctx->idle = ctx->events == before ? ctx->idle + 1 : 0;
 	return (int)(ctx->events - before);
 }
 

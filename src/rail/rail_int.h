@@ -252,7 +252,7 @@ struct rail_ctx {
 	bool polled;			/* eager lanes: memory polled */
 	bool progressing, closing;
 	uint32_t cq_wanted;		/* completions that will come from work of ours */
-	uint32_t tick;
+	uint32_t tick, idle;		/* calls of rail_progress; without an event */
 	uint32_t events;		/* counted for ever: records, completions, requests posted late */
 	struct rail_peer *working;
 	struct rail_op_queue completed;

@@ -531,6 +531,7 @@ static void accept_all(void *user, const struct rail_message *msg)
 {
 	struct rail_op *op = &death.op[death.used];
 	struct rail_buf buf = { death.data, DEATH_BYTES, RAIL_MEM_HOST };
+	int rc;
 
 	(void)user;
 	death.messages++;
@@ -538,8 +539,10 @@ static void accept_all(void *user, const struct rail_message *msg)
 		return;
 	CHECK(death.used < 2 * DEATH_OPS);
 	op->done = count_done;
-	CHECK_EQUAL(rail_accept(msg->peer, msg->rendezvous, &buf, op), 0);
-	death.used++;
+	/* It may be lost already when what it has sent is found. */
+	rc = rail_accept(msg->peer, msg->rendezvous, &buf, op);
+	CHECK(rc == 0 || rc == -ECONNRESET);
+	death.used += rc == 0;
 }
 
 static void offer_one(struct job *job, int to)
@@ -587,7 +590,10 @@ static void outlive(struct job *job, enum when when)
 	}
 	while (!lost.errors && job_now_ns() - begin < limit)
 		job_progress(job);
-	CHECK_EQUAL(lost.errors, 1);
+	if (lost.errors != 1)
+		job_fail(__FILE__, __LINE__, "case %d: %d losses told, peer 1 in error %d, %u "
+			 "operations with it, %u ticks", when, lost.errors, job->peer[1]->error,
+			 job->peer[1]->ops, job->ctx->tick);
 	CHECK_EQUAL(lost.index, 1);
 	CHECK_EQUAL(waiting.done, death.used);
 	CHECK(!rail_busy(job->ctx));
