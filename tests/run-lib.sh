@@ -17,7 +17,8 @@ trap 'exit 99' HUP INT TERM
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 # MPI libraries leak, from plugins that are unloaded when leaks are looked for, so
 # that no suppression matches; leaks of ours are found by the unit tests.
-export ASAN_OPTIONS=detect_leaks=0
+# What is preloaded comes before the sanitizer's runtime, which complains otherwise.
+export ASAN_OPTIONS=detect_leaks=0:verify_asan_link_order=0
 unset $(env | sed -n 's/^\(RAILGAUGE_[A-Z_]*\|SOFTHCA_[A-Z_]*\)=.*/\1/p')
 
 case $RG_MPI_FLAVOR in
@@ -64,10 +65,10 @@ holds() {
 	awk "BEGIN { exit !($1) }"
 }
 
-# Names of ours in /dev/shm live for a moment while a job starts, also those of other
-# jobs on this machine: left behind is what stays.
+# The fabric of an MPI job is called job-..., and its name lives for a moment while the
+# job starts; so do those of other jobs on this machine.  Left behind is what stays.
 shm_names() {
-	find /dev/shm -maxdepth 1 \( -name 'softhca*' -o -name 'railgauge*' \) 2>/dev/null | sort
+	find /dev/shm -maxdepth 1 -name 'softhca.*job-*' 2>/dev/null | sort
 }
 shm_before=$(shm_names)
 shm_is_clean() {
