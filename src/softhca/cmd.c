@@ -217,8 +217,8 @@ static int set_environment(void)
 		rg_error("libsofthca.so.0 is neither in the build tree nor in %s", RG_LIBDIR);
 		return -ENOENT;
 	}
-	if (asprintf(&preload, "%s%s%s", library, before && *before ? ":" : "",
-		     before ? before : "") < 0)
+	if (asprintf(&preload, "%s%s%s", before ? before : "", before && *before ? ":" : "",
+		     library) < 0)
 		return -ENOMEM;
 	snprintf(node, sizeof(node), "%llu", (unsigned long long)settings.node);
 	setenv("LD_PRELOAD", preload, 1);

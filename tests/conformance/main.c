@@ -212,5 +212,7 @@ int main(int argc, char **argv)
 	if (!rc)
 		rc = run_all(only, list);
 	poptFreeContext(p);
+	free(only);
+	free(device);
 	return rc;
 }

@@ -3,6 +3,9 @@
 # ibverbs-utils and perftest.
 set -u
 softhca=./softhca
+# A sanitized library can be preloaded only behind the sanitizer's own.
+runtime=$(ldd .libs/libsofthca.so.0 2>/dev/null | sed -n 's/.*lib[at]san[^ ]* => \([^ ]*\).*/\1/p')
+[ -z "$runtime" ] || softhca="env LD_PRELOAD=$runtime ASAN_OPTIONS=detect_leaks=0 ./softhca"
 for program in ibv_devices ibv_devinfo ibv_rc_pingpong ib_write_bw ib_send_lat; do
 	command -v $program >/dev/null || {
 		echo "skipped: $program is not installed (ibverbs-utils, perftest)"

@@ -14,8 +14,9 @@ static struct hca_fabric *fabric(const char *spec)
 	assert_non_null(f);
 	if (hca_spec_parse(spec, &f->spec, why, sizeof(why)))
 		fail_msg("%s", why);
-	f->shm = calloc(1, sizeof(*f->shm));
+	f->shm = aligned_alloc(HCA_PAGE, sizeof(*f->shm));
 	assert_non_null(f->shm);
+	memset(f->shm, 0, sizeof(*f->shm));
 	return f;
 }
 
