@@ -211,11 +211,25 @@ static void look_for_faults(struct hca_fabric *f)
 	}
 }
 
+/*
+ * A process that leaves in good order closes its gates.  So a gate that is
+ * still open on a process that is gone means death, even if somebody else has
+ * its slot by now.
+ */
+static bool peer_died(const struct hca_conn *c)
+{
+	if (!c->peer || c->peer->fate == HCA_FATE_ALIVE)
+		return false;
+	return c->peer->fate == HCA_FATE_DEAD ||
+	       (c->shm && atomic_load_explicit(&c->shm->gate, memory_order_relaxed) == c->gate);
+}
+
 /* A queue pair whose peer has ended without a word is of no use any more. */
 static void look_for_deaths(struct hca_fabric *f)
 {
 	uint32_t i, top = atomic_load(&f->qp_top);
 
+	hca_peers_look(f);
 	for (i = 0; i < top; i++) {
 		struct hca_qp *qp = atomic_load(&f->qp[i]);
 
@@ -224,7 +238,7 @@ static void look_for_deaths(struct hca_fabric *f)
 		hca_lock(&qp->lock);
 		if (!qp->conn.peer)
 			hca_conn_resolve(qp);
-		if (qp->conn.peer && hca_peer_fate(qp->conn.peer) == HCA_FATE_DEAD) {
+		if (peer_died(&qp->conn)) {
 			hca_sq_died(qp);
 			hca_qp_fail(qp);
 		}

@@ -12,6 +12,7 @@
 #include "fabric.h"
 #include "memory.h"
 #include "peer.h"
+#include "qp.h"
 #include "segment.h"
 
 static pthread_mutex_t registry_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -286,8 +287,10 @@ static void say_goodbye(struct hca_fabric *f)
 	for (i = 0; i < top; i++) {
 		struct hca_qp *qp = atomic_load(&f->qp[i]);
 
-		if (qp)
-			hca_fabric_give_qpn(f, f->self->qp[i].qpn);
+		if (!qp)
+			continue;
+		atomic_store(&f->self->qp[i].gate, 0);
+		hca_fabric_give_qpn(f, hca_qpn(qp));
 	}
 	atomic_store(&f->shm->slot[f->slot].phase, HCA_LEFT);
 	sign_off(f, false);

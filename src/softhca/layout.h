@@ -155,9 +155,13 @@ struct hca_shm_recv {
 /*
  * A completion mailbox entry.  A producer claims the slot at the tail
  * (FREE -> CLAIMED), fills it, publishes (CLAIMED -> FULL); the owner of the
- * queue makes it FREE for the next lap.  An owner that finds a claim by
- * somebody who has died or stopped takes it back, hence the compare-and-swap
- * to publish.  All-zero memory is an empty mailbox.
+ * queue makes it FREE for the next lap.  All-zero memory is an empty mailbox.
+ *
+ * An owner that finds a claim by somebody who has died makes it FREE; one by
+ * somebody who seems to have stopped it makes REVOKED, and everybody passes the
+ * slot by, since its claimer may still write to it.  The claimer learns of it
+ * when it cannot publish, makes the slot RETURNED, and tries further on; the
+ * owner makes it FREE again when it comes by.
  */
 struct hca_shm_cqe {
 	_Atomic uint64_t state;		/* hca_shm_state(lap, ...) */
@@ -186,6 +190,8 @@ enum hca_state {
 	HCA_POSTED,		/* receive */
 	HCA_FULL,		/* completion */
 	HCA_CLAIMED,		/* | claimer's slot << 8 */
+	HCA_REVOKED,		/* | claimer's slot << 8; completion */
+	HCA_RETURNED,		/* completion */
 };
 
 static inline uint64_t hca_shm_state(uint32_t count, uint32_t state)
@@ -196,6 +202,21 @@ static inline uint64_t hca_shm_state(uint32_t count, uint32_t state)
 static inline uint32_t hca_shm_claimed(uint32_t slot)
 {
 	return HCA_CLAIMED | slot << 8;
+}
+
+static inline uint32_t hca_shm_revoked(uint32_t slot)
+{
+	return HCA_REVOKED | slot << 8;
+}
+
+static inline enum hca_state hca_shm_kind(uint64_t state)
+{
+	return (enum hca_state)(state & 0xff);
+}
+
+static inline uint32_t hca_shm_claimer(uint64_t state)
+{
+	return (uint32_t)state >> 8;
 }
 
 /* What a peer must know of a queue pair. */
