@@ -33,8 +33,8 @@ static int check_spec(const char *text, char *why, size_t why_size)
 }
 
 static const struct opt rows[] = {
-	{ .name = "soft", .letter = 's', .type = OPT_TEXT, .offset = offsetof(struct settings, soft),
-	  .arg = "SPEC", .check = check_spec,
+	{ .name = "soft", .letter = 's', .type = OPT_TEXT,
+	  .offset = offsetof(struct settings, soft), .arg = "SPEC", .check = check_spec,
 	  .help = "adapters and their timing: [PROFILE][,key=value...]; see softhca profiles" },
 	{ .name = "fabric", .type = OPT_TEXT, .offset = offsetof(struct settings, fabric),
 	  .arg = "NAME", .help = "fabric to join: programs of one name reach each other" },
@@ -44,7 +44,7 @@ static const struct opt rows[] = {
 	{ .name = NULL },
 };
 
-/* ---- Fabrics, as files ------------------------------------------------------------ */
+/* ---- Fabrics, as files --------------------------------------------------- */
 
 /* Call visit for the fabrics of this user; the sum of what it returns. */
 static int each_fabric(int (*visit)(const char *name, struct hca_rendezvous *r,
@@ -177,7 +177,7 @@ static int cmd_profiles(int argc, char **argv)
 	return RG_EXIT_OK;
 }
 
-/* ---- Running a program -------------------------------------------------------------- */
+/* ---- Running a program --------------------------------------------------- */
 
 static pid_t child;
 
@@ -288,7 +288,7 @@ static int run(char **argv)
 	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
-/* ---- The command ------------------------------------------------------------------------ */
+/* ---- The command --------------------------------------------------------- */
 
 static const struct {
 	const char *name;

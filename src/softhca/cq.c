@@ -15,7 +15,7 @@ enum { CLAIM_NS = 1000000 };
  */
 enum { IDLE_POLLS = 2048, SOME_POLLS = 65536 };
 
-/* ---- The list of a timed queue: a binary heap ---------------------------------- */
+/* ---- The list of a timed queue: a binary heap ---------------------------- */
 
 static bool before(const struct hca_completion *a, const struct hca_completion *b)
 {
@@ -61,7 +61,7 @@ static void heap_pop(struct hca_cq *cq, struct hca_completion *out)
 		heap_sift(cq, 0, &last);
 }
 
-/* ---- The list ---------------------------------------------------------------------- */
+/* ---- The list ------------------------------------------------------------ */
 
 static int list_add(struct hca_cq *cq, const struct hca_completion *c)
 {
@@ -90,7 +90,7 @@ int hca_cq_add(struct hca_cq *cq, const struct hca_completion *c)
 	return rc;
 }
 
-/* ---- The mailbox --------------------------------------------------------------------- */
+/* ---- The mailbox --------------------------------------------------------- */
 
 /* What a peer wrote, checked; false: it concerns nothing that exists. */
 static bool decode(struct hca_cq *cq, const volatile struct hca_shm_cqe *e,
@@ -212,7 +212,7 @@ void hca_cq_drain(struct hca_cq *cq)
 	hca_unlock(&cq->lock);
 }
 
-/* ---- Polling -------------------------------------------------------------------------- */
+/* ---- Polling ------------------------------------------------------------- */
 
 static void deliver(const struct hca_completion *c, struct ibv_wc *wc)
 {
@@ -301,7 +301,7 @@ int hca_cq_poll(struct ibv_cq *ibv, int max, struct ibv_wc *wc)
 	return n;
 }
 
-/* ---- Coming and going ------------------------------------------------------------------ */
+/* ---- Coming and going ---------------------------------------------------- */
 
 void hca_cq_purge(struct hca_cq *cq, const struct hca_qp *qp)
 {

@@ -6,7 +6,7 @@
 /* How often peers are looked at when there is nothing to do. */
 enum { LOOK_NS = 10000000 };
 
-/* ---- The list ------------------------------------------------------------------- */
+/* ---- The list ------------------------------------------------------------ */
 
 void hca_engine_add(struct hca_qp *qp)
 {
@@ -61,7 +61,7 @@ void hca_engine_remove(struct hca_qp *qp)
 	hca_unlock(&e->list_lock);
 }
 
-/* ---- Waiting, as RC does ------------------------------------------------------------ */
+/* ---- Waiting, as RC does ------------------------------------------------- */
 
 /* IBTA: RNR NAK timer field to time; 0 is the longest. */
 static uint64_t rnr_ns(unsigned code)
@@ -115,7 +115,7 @@ int hca_engine_wait_or_fail(struct hca_qp *qp, int why)
 	return 0;
 }
 
-/* ---- A queue pair's turn -------------------------------------------------------------- */
+/* ---- A queue pair's turn ------------------------------------------------- */
 
 void hca_engine_finish(struct hca_qp *qp, int status)
 {
@@ -185,7 +185,7 @@ void hca_sq_progress(struct hca_qp *qp)
 		hca_engine_add(qp);
 }
 
-/* ---- Errors that others found ------------------------------------------------------------ */
+/* ---- Errors that others found -------------------------------------------- */
 
 static bool overflowed(struct hca_cq *cq)
 {
@@ -246,7 +246,7 @@ static void look_for_deaths(struct hca_fabric *f)
 	}
 }
 
-/* ---- Running -------------------------------------------------------------------------------- */
+/* ---- Running ------------------------------------------------------------- */
 
 /*
  * Each that waits has a turn.  Who was served goes behind who was not, so that

@@ -18,7 +18,7 @@
 static pthread_mutex_t registry_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct hca_fabric *registry;
 
-/* ---- Who is there ------------------------------------------------------- */
+/* ---- Who is there -------------------------------------------------------- */
 
 static bool slot_alive(const struct hca_shm_slot *s)
 {
@@ -72,7 +72,7 @@ static int find_slot(struct hca_fabric *f, uint32_t *slot)
 	return 0;
 }
 
-/* ---- Joining ------------------------------------------------------------ */
+/* ---- Joining ------------------------------------------------------------- */
 
 static int new_nonce(uint64_t *nonce)
 {
@@ -228,7 +228,7 @@ out:
 	return rc;
 }
 
-/* ---- Leaving ------------------------------------------------------------ */
+/* ---- Leaving ------------------------------------------------------------- */
 
 static bool anyone_else(const struct hca_rendezvous_image *image, uint32_t but)
 {
@@ -304,7 +304,7 @@ static void leave(struct hca_fabric *f)
 	release(f);
 }
 
-/* ---- The registry ------------------------------------------------------- */
+/* ---- The registry -------------------------------------------------------- */
 
 /* The parent is the member, not its child: which may join on its own. */
 static void forget_in_child(void)
@@ -511,7 +511,7 @@ HCA_EXPORT int softhca_fabric_close(const struct softhca_config *cfg)
 	return rc;
 }
 
-/* ---- Queue pair numbers ------------------------------------------------- */
+/* ---- Queue pair numbers -------------------------------------------------- */
 
 static uint32_t take_qpn_once(struct hca_fabric *f, uint32_t index)
 {

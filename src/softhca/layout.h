@@ -54,7 +54,7 @@ enum {
 #define HCA_FABRIC_MAGIC	0x6361666863613031ull
 #define HCA_PROCESS_MAGIC	0x6f72706863613031ull
 
-/* ---- The fabric segment ------------------------------------------------- */
+/* ---- The fabric segment -------------------------------------------------- */
 
 enum hca_phase {
 	HCA_ABSENT,		/* free, or being filled */
@@ -79,7 +79,7 @@ struct hca_shm_server {
 };
 
 struct hca_shm_adapter {
-	struct hca_shm_server bus_read, bus_write;	/* half duplex: bus_read stands for both */
+	struct hca_shm_server bus_read, bus_write;	/* half duplex: only bus_read */
 	struct hca_shm_server cap_tx, cap_rx;
 	struct {
 		struct hca_shm_server tx, rx;
@@ -114,7 +114,7 @@ static inline uint64_t hca_shm_qp_entry(uint32_t index, uint32_t slot, uint32_t 
 	return (uint64_t)index << 32 | (uint64_t)(slot + 1) << 16 | (generation & 0xffff);
 }
 
-/* ---- The process segment ------------------------------------------------ */
+/* ---- The process segment ------------------------------------------------- */
 
 /*
  * A registration.  key is 0 while the rest changes, and never the same again

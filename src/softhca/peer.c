@@ -18,7 +18,7 @@ struct hca_window {
 	unsigned char *base;
 };
 
-/* ---- Coming and going --------------------------------------------------- */
+/* ---- Coming and going ---------------------------------------------------- */
 
 static void peer_free(struct hca_peer *p)
 {
@@ -173,7 +173,7 @@ enum hca_fate hca_slot_fate(struct hca_fabric *f, uint32_t slot)
 	return hca_process_alive(s->pid, s->start_time, -1) ? HCA_FATE_ALIVE : HCA_FATE_DEAD;
 }
 
-/* ---- Its memory --------------------------------------------------------- */
+/* ---- Its memory ---------------------------------------------------------- */
 
 /* Large and aligned, so that few cover all buffers: address space is cheap. */
 #define WINDOW_BYTES (1ull << 30)

@@ -231,7 +231,7 @@ static void test_crowd(void **state)
 	assert_false(file_of(name_a));
 }
 
-/* ---- A completion queue and a claimer that does not come back -------------------------- */
+/* ---- A completion queue and a claimer that does not come back ------------ */
 
 struct loop {
 	struct ibv_device **list;
