@@ -34,6 +34,11 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+#pragma GCC visibility push(default)
+
 struct opt;
 struct rail_ctx;
 struct rail_peer;
@@ -59,6 +64,14 @@ void *rail_alloc(struct rail_ctx *ctx, size_t bytes);
 void rail_free(struct rail_ctx *ctx, void *addr);
 enum rail_mem_kind rail_mem_kind_of(const struct rail_ctx *ctx, const void *addr);
 
+/*
+ * Memory [addr, addr + bytes) is about to be unmapped or replaced: forget its
+ * registrations, in every context of the process.  From any thread, at any
+ * time.  librail sees munmap, mremap, madvise and the like by itself where a
+ * real device needs it; for allocators that hide them.
+ */
+void rail_mr_invalidate(const void *addr, size_t bytes);
+
 /* ---- Options ------------------------------------------------------------ */
 
 /* Values behind rail_options(); process-wide (OPT_JOB) and per-way (OPT_COMM) ones. */
@@ -66,7 +79,11 @@ struct rail_settings {
 	const char *rails;	/* "all" or "soft0:1,soft0:2" */
 	const char *soft;	/* spec of the software HCA; NULL: only if no device exists */
 	uint64_t threshold;	/* bytes; a message above it is striped */
-	uint64_t eager;		/* bytes; a message above it goes by rendezvous */
+	/*
+	 * Bytes; a message above it goes by rendezvous.  The receive buffers of
+	 * the process are made for it: a way with a larger value is held to this one.
+	 */
+	uint64_t eager;
 };
 /* The rows, offsets into struct rail_settings; ends with a NULL name. */
 const struct opt *rail_options(void);
@@ -87,6 +104,7 @@ enum rail_fabric {
 int rail_probe(const struct rail_settings *set, int *active_ports);
 
 struct rail_message;
+struct rail_mr;
 struct rail_op;
 
 struct rail_config {
@@ -180,7 +198,8 @@ enum {
 
 /*
  * An operation in flight, embedded in the caller's request.  `done` is called
- * once, from rail_progress, with 0 or -errno; the object is free then.
+ * once, from rail_progress, with 0 or -errno; the object is free then.  The
+ * caller sets `done` and nothing else; the rest need not be initialised.
  */
 struct rail_op {
 	void (*done)(struct rail_op *op, int status);
@@ -189,12 +208,18 @@ struct rail_op {
 	struct rail_peer *peer;
 	struct rail_buf buf;
 	struct rail_header header;
-	const struct rail_way *way;
-	uint64_t state[6];
+	struct rail_mr *mr;			/* registration of buf */
+	uint64_t handle;			/* rendezvous: in our table; at the receiver: in the peer's */
+	uint64_t threshold, bytes, remote;	/* of the way; to transfer; where to */
+	uint32_t rkey[RAIL_MAX];		/* by adapter of the receiver */
+	uint8_t cursor[RAIL_MAX];		/* next chunk of each rail's piece */
+	uint8_t stage, policy, bound, slot, generation;
+	uint8_t chunks_left, chunks_out;
+	int status;
 };
 
 /*
- * Send buf to peer.  `way` must live as long as the operation.
+ * Send buf to peer.  header and way are read before the return.
  *   1    done: buf may be reused, op is not touched any more, done is not called
  *   0    in flight: op->done will be called; op and buf belong to librail until then
  *  <0    -errno: nothing was sent (-ECONNRESET: the peer is lost)
@@ -230,5 +255,10 @@ int rail_progress(struct rail_ctx *ctx);
 
 /* True while operations are in flight or records wait for credit. */
 bool rail_busy(const struct rail_ctx *ctx);
+
+#pragma GCC visibility pop
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -1,0 +1,121 @@
+/* eager.c - the two ends of a message's first step: rail_send, and a record that arrives. */
+#include <errno.h>
+
+#include "err.h"
+#include "rail_int.h"
+
+/* The largest message that goes whole at once on this way. */
+static inline uint64_t eager_limit(const struct rail_ctx *ctx, const struct rail_way *way)
+{
+	uint64_t limit = way->eager < ctx->eager_max ? way->eager : ctx->eager_max;
+
+	return way->policy == RAIL_STRIPE && way->threshold < limit ? way->threshold : limit;
+}
+
+static int cuda_refused(void)
+{
+	rg_error("GPU memory (RAIL_MEM_CUDA) is not carried yet");
+	return -EOPNOTSUPP;
+}
+
+int rail_send(struct rail_peer *peer, const struct rail_way *way,
+	      const struct rail_header *header, const struct rail_buf *buf,
+	      unsigned flags, struct rail_op *op)
+{
+	struct rail_tx *tx = peer->route[way->policy];
+	int rc;
+
+	if (unlikely(peer->error))
+		return peer->error;
+	if (unlikely(buf->kind == RAIL_MEM_CUDA))
+		return cuda_refused();
+	if (buf->bytes > eager_limit(peer->ctx, way) || flags & RAIL_SEND_SYNC)
+		return rail_rndv_send(peer, way, header, buf, op);
+	if (likely(!tx->waiting.head)) {
+		rc = tx->eager(tx, header, buf->addr, buf->bytes);
+		if (likely(rc))
+			return rc;
+	}
+	op->peer = peer;
+	op->buf = *buf;
+	op->header = *header;
+	op->stage = STAGE_EAGER;
+	rail_tx_wait(tx, op);
+	op_begin(op);
+	return 0;
+}
+
+void rail_tx_wait(struct rail_tx *tx, struct rail_op *op)
+{
+	queue_push(&tx->waiting, op);
+	lane_ledger(tx->lane)->stalls++;
+	peer_work(tx->lane->peer);
+}
+
+bool rail_tx_advance(struct rail_tx *tx)
+{
+	struct rail_op *op;
+	int rc;
+
+	while ((op = tx->waiting.head)) {
+		if (op->stage == STAGE_EAGER)
+			rc = tx->eager(tx, &op->header, op->buf.addr, op->buf.bytes);
+		else if (op->stage == STAGE_RTS)
+			rc = rail_rndv_post_rts(tx, op);
+		else
+			rc = rail_rndv_post_cts(tx, op);
+		if (rc <= 0)
+			return true;
+		queue_pop(&tx->waiting);
+		if (op->stage == STAGE_EAGER)
+			op_end(op, 0);
+		else
+			rail_rndv_control_sent(op);
+	}
+	return false;
+}
+
+static void message_arrived(struct rail_rx *rx, const struct rail_record *record,
+			    const void *payload, size_t bytes)
+{
+	struct rail_peer *peer = rx->lane->peer;
+	struct rail_ledger *ledger = lane_ledger(rx->lane);
+	const struct rail_message msg = {
+		.peer = peer,
+		.index = peer->index,
+		.header = &record->header,
+		.bytes = bytes,
+		.payload = payload,
+	};
+
+	ledger->rx_messages++;
+	ledger->rx_bytes += bytes;
+	peer->ctx->cfg.on_message(peer->ctx->cfg.user, &msg);
+}
+
+void rail_record_arrived(struct rail_rx *rx, unsigned kind, const struct rail_record *record,
+			 const void *payload, size_t bytes)
+{
+	struct rail_peer *peer = rx->lane->peer;
+
+	/* Whatever still comes has no taker. */
+	if (unlikely(peer->ctx->closing) && kind != RECORD_BYE)
+		return;
+	switch (kind) {
+	case RECORD_EAGER:
+		message_arrived(rx, record, payload, bytes);
+		break;
+	case RECORD_RTS:
+		rail_rts_arrived(peer, record, payload);
+		break;
+	case RECORD_CTS:
+		rail_cts_arrived(peer, record, payload);
+		break;
+	case RECORD_BYE:
+		peer->gone = true;
+		break;
+	default:
+		rail_peer_fail(peer, -EPROTO, "record %llu makes no sense",
+			       (unsigned long long)(rx->seq - 1));
+	}
+}

@@ -1,0 +1,87 @@
+/* progress.c - everything that moves, in a fixed order: rings, completions, what waits. */
+#include "clock.h"
+#include "rail_int.h"
+
+enum {
+	TICKS_SLOW = 256,		/* calls between looks at a CQ that nothing is expected from */
+	TICKS_CLOCK = 4 * TICKS_SLOW,	/* ... at the clock */
+	TICKS_IDLE = 1024,		/* calls without any event: then latency is no concern */
+};
+
+#define PROBE_NS 1000000000u
+
+/* True while the peer has more to do than could be done now. */
+static bool peer_advance(struct rail_peer *peer)
+{
+	bool more = false;
+
+	if (unlikely(peer->error))
+		return rail_peer_bury(peer);
+	for (int i = 0; i < peer->tx_count; i++)
+		more |= rail_tx_advance(&peer->tx[i]);
+	more |= rail_rndv_advance(peer);
+	for (int i = 0; i < peer->rx_count; i++) {
+		if (peer->rx[i].grant_owed)
+			rail_rx_grant(&peer->rx[i]);
+		more |= peer->rx[i].grant_owed;
+	}
+	return more || peer->error;
+}
+
+static void work(struct rail_ctx *ctx)
+{
+	struct rail_peer *peer = ctx->working, *next;
+
+	ctx->working = NULL;
+	for (; peer; peer = next) {
+		next = peer->next_working;
+		peer->working = false;
+		if (peer_advance(peer))
+			peer_work(peer);
+	}
+}
+
+static void slow(struct rail_ctx *ctx)
+{
+	uint64_t now;
+
+	rail_cq_poll(ctx);
+	if (ctx->tick % TICKS_CLOCK)
+		return;
+	now = rg_now_ns();
+	if (now - ctx->probed_ns < PROBE_NS)
+		return;
+	ctx->probed_ns = now;
+	rail_peers_probe(ctx);
+}
+
+int rail_progress(struct rail_ctx *ctx)
+{
+	uint32_t before = ctx->events;
+	struct rail_op *op;
+
+	/* An upcall may not call back: its caller is in the middle of a list. */
+	if (unlikely(ctx->progressing))
+		return 0;
+	ctx->progressing = true;
+	for (int i = 0; i < ctx->poll_count; i++)
+		if (unlikely(atomic_load_explicit(ctx->poll[i].mark, memory_order_relaxed) >> 8 ==
+			     ctx->poll[i].seq))
+			ctx->events += (uint32_t)rail_ring_poll(ctx, i);
+	if (!ctx->polled || ctx->cq_wanted || ctx->idle > TICKS_IDLE)
+		rail_cq_poll(ctx);
+	if (unlikely(++ctx->tick % TICKS_SLOW == 0))
+		slow(ctx);
+	if (ctx->working)
+		work(ctx);
+	while (unlikely((op = queue_pop(&ctx->completed)) != NULL))
+		op_end(op, op->status);
+	ctx->progressing = false;
+	ctx->idle = ctx->events == before ? ctx->idle + 1 : 0;
+	return (int)(ctx->events - before);
+}
+
+bool rail_busy(const struct rail_ctx *ctx)
+{
+	return ctx->ops || ctx->working;
+}

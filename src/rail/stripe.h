@@ -1,0 +1,65 @@
+/*
+ * stripe.h - how a message is cut into chunks: arithmetic only.
+ *
+ * Both ends compute the same table from what the RTS and the CTS say, so no
+ * table travels.  Guaranteed for every input, and property-tested: the chunks
+ * cover every byte exactly once; none is empty; all but the last begin and end
+ * on multiples of RAIL_STRIPE_ALIGN; there are at most RAIL_CHUNKS_MAX.
+ */
+#ifndef RAIL_STRIPE_H
+#define RAIL_STRIPE_H
+
+#include <stdint.h>
+
+#include "rail.h"
+
+enum {
+	RAIL_CHUNKS_MAX = 64,			/* per message: one word of bitmap */
+	RAIL_STRIPE_ALIGN = 128,		/* bytes; two cache lines, a prefetch pair */
+	RAIL_WEIGHT_MAX = 1 << 16,
+};
+
+/* A chunk is one RDMA write, and verbs allow at most 2 GiB. */
+#define RAIL_CHUNK_MAX_BYTES ((uint64_t)1 << 30)
+/* The longest message whose chunks are not larger than that. */
+#define RAIL_STRIPE_MAX_BYTES ((RAIL_CHUNKS_MAX - RAIL_MAX) * RAIL_CHUNK_MAX_BYTES)
+
+/* How to cut. */
+struct rail_cut {
+	int rail_count;
+	uint32_t weight[RAIL_MAX];	/* share of each rail, 0: none; at least one is not 0 */
+	uint64_t chunk_bytes;		/* larger pieces are cut; a multiple of the alignment, >= 2 of it */
+};
+
+/* The share of one rail: contiguous, cut into count chunks numbered from first. */
+struct rail_piece {
+	uint64_t offset, bytes;
+	uint32_t first, count;		/* count 0: this rail carries nothing */
+};
+
+struct rail_stripe {
+	uint32_t chunk_count;
+	int rail_count;
+	struct rail_piece piece[RAIL_MAX];	/* by rail, rail_count of them */
+};
+
+struct rail_chunk {
+	uint64_t offset, bytes;
+	int rail;
+};
+
+/*
+ * The weights of a message of that many bytes under a policy: `stripe` above the
+ * threshold is even over all rails, everything else goes on one.  rail_count and
+ * chunk_bytes are the caller's.
+ */
+void rail_stripe_weights(struct rail_cut *cut, enum rail_policy policy, uint64_t threshold,
+			 uint64_t bytes, int bound_rail);
+
+/* The table.  0, or -EMSGSIZE beyond RAIL_STRIPE_MAX_BYTES.  0 bytes: no chunks. */
+int rail_stripe_plan(struct rail_stripe *s, uint64_t bytes, const struct rail_cut *cut);
+
+/* Chunk n of the table, n < chunk_count. */
+struct rail_chunk rail_stripe_chunk(const struct rail_stripe *s, uint32_t n);
+
+#endif

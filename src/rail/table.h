@@ -1,0 +1,45 @@
+/*
+ * table.h - handles: numbers that cross the wire in place of pointers.
+ *
+ * A handle names what waits for a peer's answer: an operation whose RTS is out,
+ * or an RTS that nobody has accepted yet.  It is a place in the table and the
+ * generation of that place, so a stale or invented handle is found out.  The
+ * table grows with the number of messages in flight and never shrinks.
+ */
+#ifndef RAIL_TABLE_H
+#define RAIL_TABLE_H
+
+#include <stdint.h>
+
+struct rail_op;
+struct rail_peer;
+
+/* An RTS that has come. */
+struct rail_rts {
+	uint64_t handle;		/* at the sender */
+	uint64_t bytes, threshold;
+	uint8_t policy, bound;
+};
+
+struct rail_entry {
+	struct rail_peer *peer;		/* NULL: free */
+	struct rail_op *op;		/* sender; NULL at the receiver */
+	struct rail_rts rts;		/* receiver */
+	uint32_t generation, next_free;
+};
+
+struct rail_table {
+	struct rail_entry *entry;
+	uint32_t count, first_free;
+};
+
+int rail_table_init(struct rail_table *t);
+void rail_table_fini(struct rail_table *t);
+/* A new entry of that peer; its handle is never 0.  0 or -ENOMEM. */
+int rail_table_add(struct rail_table *t, struct rail_peer *peer, uint64_t *handle);
+/* NULL: there is no such entry of that peer.  Valid until the next rail_table_add. */
+struct rail_entry *rail_table_find(struct rail_table *t, const struct rail_peer *peer,
+				   uint64_t handle);
+void rail_table_remove(struct rail_table *t, uint64_t handle);
+
+#endif

@@ -1,0 +1,107 @@
+/* adapter.c - a device opened: one PD, one CQ, registrations. */
+#include <errno.h>
+#include <string.h>
+
+#include "err.h"
+#include "softhca.h"
+#include "vrb.h"
+
+/* What polling memory may rely on; a question to a queue pair, so one is made for it. */
+static int adapter_ask_order(struct vrb_adapter *a, const struct vrb_port *port)
+{
+	const struct vrb_qp_limits want = {
+		.send_wr = 1, .recv_wr = 1, .send_sge = 1, .recv_sge = 1, .inline_bytes = 256,
+	};
+	struct softhca_model model;
+	struct vrb_qp qp;
+	int rc = vrb_qp_create(a, port, &want, &qp);
+
+	if (rc)
+		return rc;
+	if (a->kind == VRB_SOFTHCA) {
+		/* Memory is written by the sender's CPU, in program order; a model withholds data. */
+		a->in_order = softhca_query_model(port->device, &model) == 0 && !model.timed;
+		a->in_order_writes = a->in_order;
+	} else {
+		/* The manual: one write in order, but nothing is said of separate ones. */
+		a->in_order = ibv_query_qp_data_in_order(qp.qp, IBV_WR_RDMA_WRITE, 0) > 0;
+		a->in_order_writes = false;
+	}
+	a->inline_bytes = qp.granted.inline_bytes;
+	vrb_qp_destroy(&qp);
+	return 0;
+}
+
+int vrb_adapter_open(struct vrb_adapter *adapter, const struct vrb_port *port, int cq_entries)
+{
+	const char *name = ibv_get_device_name(port->device);
+	struct vrb_adapter a = { .kind = port->kind };
+	const char *what = "open";
+	int rc;
+
+	a.context = ibv_open_device(port->device);
+	if (!a.context)
+		goto fail;
+	what = "query";
+	if (ibv_query_device(a.context, &a.attr))
+		goto fail;
+	what = "make a protection domain on";
+	a.pd = ibv_alloc_pd(a.context);
+	if (!a.pd)
+		goto fail;
+	if (cq_entries > a.attr.max_cqe) {
+		rg_error("%s: %d completion queue entries needed, the device has %d", name,
+			 cq_entries, a.attr.max_cqe);
+		rc = -ENOSPC;
+		goto undo;
+	}
+	what = "make a completion queue on";
+	a.cq = ibv_create_cq(a.context, cq_entries, NULL, NULL, 0);
+	if (!a.cq)
+		goto fail;
+	rc = adapter_ask_order(&a, port);
+	if (rc)
+		goto undo;
+	*adapter = a;
+	return 0;
+fail:
+	rc = errno ? -errno : -EIO;
+	rg_error("%s: cannot %s it: %s", name, what, strerror(-rc));
+undo:
+	vrb_adapter_close(&a);
+	return rc;
+}
+
+void vrb_adapter_close(struct vrb_adapter *adapter)
+{
+	if (adapter->cq)
+		ibv_destroy_cq(adapter->cq);
+	if (adapter->pd)
+		ibv_dealloc_pd(adapter->pd);
+	if (adapter->context)
+		ibv_close_device(adapter->context);
+	memset(adapter, 0, sizeof(*adapter));
+}
+
+int vrb_mr_register(struct vrb_adapter *adapter, void *addr, size_t bytes, enum vrb_mr_use use,
+		    struct ibv_mr **out)
+{
+	unsigned access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE;
+	struct ibv_mr *mr;
+
+	/* Relaxed ordering lets a root complex reorder: worth much on hardware, nothing elsewhere. */
+	if (use == VRB_MR_BULK && adapter->kind == VRB_HARDWARE)
+		access |= IBV_ACCESS_RELAXED_ORDERING;
+	errno = 0;
+	mr = ibv_reg_mr(adapter->pd, addr, bytes, access);
+	if (!mr)
+		return errno ? -errno : -ENOMEM;
+	*out = mr;
+	return 0;
+}
+
+void vrb_mr_deregister(struct ibv_mr *mr)
+{
+	if (mr)
+		ibv_dereg_mr(mr);
+}

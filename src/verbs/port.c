@@ -1,0 +1,301 @@
+/* port.c - the table of ports: what they are called, whom they reach, how fast. */
+#include "config.h"		/* _GNU_SOURCE */
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <ifaddrs.h>
+#include <limits.h>
+#include <net/if.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "err.h"
+#include "softhca.h"
+#include "vrb.h"
+
+/* Vendor ids of the kernel's software devices (drivers rxe and siw). */
+enum { VENDOR_RXE = 0xffffff, VENDOR_SIW = 0x626d74 };
+
+const char *vrb_port_state_text(enum ibv_port_state state)
+{
+	switch (state) {
+	case IBV_PORT_ACTIVE:
+		return "ACTIVE";
+	case IBV_PORT_ARMED:
+		return "ARMED";
+	case IBV_PORT_INIT:
+		return "INIT";
+	case IBV_PORT_ACTIVE_DEFER:
+		return "ACTIVE_DEFER";
+	case IBV_PORT_DOWN:
+		return "DOWN";
+	default:
+		return "in no known state";
+	}
+}
+
+uint32_t vrb_mtu_bytes(enum ibv_mtu mtu)
+{
+	return mtu >= IBV_MTU_256 && mtu <= IBV_MTU_4096 ? 128u << mtu : 0;
+}
+
+/*
+ * Data rate of a link from its encoded speed and width.  SDR to QDR carry 8 data
+ * bits in 10 line bits on InfiniBand; for Ethernet drivers report the same codes
+ * for what is already the data rate.
+ */
+static uint64_t link_rate(const struct ibv_port_attr *attr)
+{
+	static const struct { uint8_t code; uint32_t line_mb, data_mb; } speeds[] = {
+		{ 1, 2500, 2000 },	{ 2, 5000, 4000 },	{ 4, 10000, 8000 },
+		{ 8, 10000, 10000 },	{ 16, 14000, 13640 },	{ 32, 25000, 25000 },
+		{ 64, 50000, 50000 },	{ 128, 100000, 100000 },
+	};
+	static const struct { uint8_t code; uint32_t lanes; } widths[] = {
+		{ 1, 1 }, { 2, 4 }, { 4, 8 }, { 8, 12 }, { 16, 2 },
+	};
+	uint64_t mb = 0, lanes = 0;
+
+	for (size_t i = 0; i < sizeof(speeds) / sizeof(speeds[0]); i++)
+		if (speeds[i].code == attr->active_speed)
+			mb = attr->link_layer == IBV_LINK_LAYER_ETHERNET ? speeds[i].line_mb :
+									   speeds[i].data_mb;
+	for (size_t i = 0; i < sizeof(widths) / sizeof(widths[0]); i++)
+		if (widths[i].code == attr->active_width)
+			lanes = widths[i].lanes;
+	return mb * lanes * 1000000 / 8;
+}
+
+static bool gid_is_zero(const union ibv_gid *gid)
+{
+	static const union ibv_gid zero;
+
+	return memcmp(gid, &zero, sizeof(zero)) == 0;
+}
+
+static bool gid_is_link_local(const union ibv_gid *gid)
+{
+	return gid->raw[0] == 0xfe && (gid->raw[1] & 0xc0) == 0x80;
+}
+
+static bool gid_is_ipv4(const union ibv_gid *gid)
+{
+	static const unsigned char mapped[12] = { [10] = 0xff, [11] = 0xff };
+
+	return memcmp(gid->raw, mapped, sizeof(mapped)) == 0;
+}
+
+/* The netdev's own network: its address under its mask, as IPv4-mapped bytes. */
+static bool ipv4_network(uint32_t ifindex, const union ibv_gid *gid, unsigned char *subnet)
+{
+	struct ifaddrs *all, *i;
+	char name[IF_NAMESIZE] = "";
+	bool found = false;
+
+	if (ifindex && !if_indextoname(ifindex, name))
+		return false;
+	if (getifaddrs(&all))
+		return false;
+	for (i = all; i && !found; i = i->ifa_next) {
+		struct sockaddr_in addr, mask;
+
+		if (!i->ifa_addr || !i->ifa_netmask || i->ifa_addr->sa_family != AF_INET)
+			continue;
+		if (*name && strcmp(name, i->ifa_name))
+			continue;
+		memcpy(&addr, i->ifa_addr, sizeof(addr));
+		memcpy(&mask, i->ifa_netmask, sizeof(mask));
+		if (memcmp(&addr.sin_addr, gid->raw + 12, 4))
+			continue;
+		addr.sin_addr.s_addr &= mask.sin_addr.s_addr;
+		memcpy(subnet, gid->raw, 12);
+		memcpy(subnet + 12, &addr.sin_addr, 4);
+		found = true;
+	}
+	freeifaddrs(all);
+	return found;
+}
+
+static void port_subnet(struct vrb_port *port, uint32_t ifindex)
+{
+	memset(port->subnet, 0, sizeof(port->subnet));
+	if (port->gid_index < 0)
+		return;
+	if (gid_is_ipv4(&port->gid) && ipv4_network(ifindex, &port->gid, port->subnet))
+		return;
+	memcpy(port->subnet, port->gid.raw, 8);
+}
+
+/*
+ * Which GID speaks for an Ethernet port: RoCE v2 before v1, IPv4 before routable
+ * IPv6 before link-local.  Never by index: index 0 usually is a v1 link-local one.
+ */
+static int gid_rank(const struct ibv_gid_entry *e)
+{
+	int rank = e->gid_type == IBV_GID_TYPE_ROCE_V2 ? 4 : 0;
+
+	if (gid_is_zero(&e->gid))
+		return -1;
+	if (gid_is_ipv4(&e->gid))
+		return rank + 2;
+	return gid_is_link_local(&e->gid) ? rank / 4 : rank + 1;
+}
+
+static void port_gid(struct ibv_context *context, struct vrb_port *port, int table_length)
+{
+	uint32_t ifindex = 0;
+	int best = -1;
+
+	port->gid_index = -1;
+	for (int i = 0; i < table_length; i++) {
+		struct ibv_gid_entry e;
+		int rank;
+
+		if (ibv_query_gid_ex(context, port->number, (uint32_t)i, &e, 0))
+			continue;
+		/* InfiniBand: entry 0 is the port's own, whatever follows are aliases. */
+		rank = port->link_layer == IBV_LINK_LAYER_ETHERNET ? gid_rank(&e) : 8;
+		if (rank <= best)
+			continue;
+		best = rank;
+		port->gid = e.gid;
+		port->gid_index = i;
+		port->gid_type = (uint8_t)e.gid_type;
+		ifindex = e.ndev_ifindex;
+	}
+	port->gid_link_local = port->link_layer == IBV_LINK_LAYER_ETHERNET &&
+			       port->gid_index >= 0 && gid_is_link_local(&port->gid);
+	port_subnet(port, ifindex);
+}
+
+static void device_pci(const char *device, char *pci, size_t size)
+{
+	char path[PATH_MAX], target[PATH_MAX];
+	const char *base;
+	ssize_t n;
+
+	*pci = 0;
+	snprintf(path, sizeof(path), "/sys/class/infiniband/%s/device", device);
+	n = readlink(path, target, sizeof(target) - 1);
+	if (n <= 0)
+		return;
+	target[n] = 0;
+	base = strrchr(target, '/');
+	base = base ? base + 1 : target;
+	if (strlen(base) < size)
+		strcpy(pci, base);
+}
+
+static enum vrb_kind device_kind(struct ibv_device *device, const struct ibv_device_attr *attr)
+{
+	char path[PATH_MAX];
+
+	if (softhca_is_device(device))
+		return VRB_SOFTHCA;
+	if (attr->vendor_id == VENDOR_RXE || attr->vendor_id == VENDOR_SIW)
+		return VRB_KERNEL_SOFTWARE;
+	/* Only devices made by `rdma link add` on a netdev have a parent of that kind. */
+	snprintf(path, sizeof(path), "/sys/class/infiniband/%s/parent", ibv_get_device_name(device));
+	return access(path, R_OK) == 0 ? VRB_KERNEL_SOFTWARE : VRB_HARDWARE;
+}
+
+static int port_query(struct ibv_context *context, const struct ibv_device_attr *dev, int number,
+		      struct vrb_port *port)
+{
+	struct softhca_model model;
+	struct ibv_port_attr attr;
+	int rc;
+
+	memset(port, 0, sizeof(*port));
+	memset(&attr, 0, sizeof(attr));
+	rc = ibv_query_port(context, (uint8_t)number, &attr);
+	if (rc)
+		return rc > 0 ? -rc : -EIO;
+	port->device = context->device;
+	snprintf(port->name, sizeof(port->name), "%s:%d", ibv_get_device_name(context->device),
+		 number);
+	port->number = (uint8_t)number;
+	port->kind = device_kind(context->device, dev);
+	port->usable = context->device->transport_type == IBV_TRANSPORT_IB;
+	port->link_layer = attr.link_layer ? attr.link_layer : IBV_LINK_LAYER_INFINIBAND;
+	port->state = attr.state;
+	port->mtu = attr.active_mtu;
+	port->lid = attr.lid;
+	port->rate_bytes_per_s = link_rate(&attr);
+	if (port->kind == VRB_SOFTHCA && softhca_query_model(context->device, &model) == 0)
+		port->rate_bytes_per_s = model.timed ? model.port_rate : 0;
+	if (port->kind != VRB_SOFTHCA)
+		device_pci(ibv_get_device_name(context->device), port->pci, sizeof(port->pci));
+	port_gid(context, port, attr.gid_tbl_len);
+	return 0;
+}
+
+static int device_scan(struct ibv_device *device, struct vrb_ports *out)
+{
+	struct ibv_context *context = ibv_open_device(device);
+	struct ibv_device_attr attr;
+	struct vrb_port *grown;
+	int rc = 0;
+
+	if (!context) {
+		rg_warn("%s: cannot be opened (%s), left out", ibv_get_device_name(device),
+			strerror(errno));
+		return 0;
+	}
+	rc = ibv_query_device(context, &attr);
+	if (rc) {
+		rg_warn("%s: cannot be queried (%s), left out", ibv_get_device_name(device),
+			strerror(rc > 0 ? rc : EIO));
+		rc = 0;
+		goto out;
+	}
+	grown = realloc(out->port, (size_t)(out->count + attr.phys_port_cnt) * sizeof(*grown));
+	if (!grown) {
+		rc = attr.phys_port_cnt ? -ENOMEM : 0;
+		goto out;
+	}
+	out->port = grown;
+	for (int n = 1; n <= attr.phys_port_cnt; n++)
+		if (port_query(context, &attr, n, &out->port[out->count]) == 0)
+			out->count++;
+out:
+	ibv_close_device(context);
+	return rc;
+}
+
+static int port_compare(const void *left, const void *right)
+{
+	const struct vrb_port *a = left, *b = right;
+	int rc = strcmp(a->pci, b->pci);
+
+	/* strverscmp: mlx5_2 before mlx5_10, and soft0:2 before soft0:10. */
+	return rc ? rc : strverscmp(a->name, b->name);
+}
+
+int vrb_ports_scan(struct ibv_device **list, struct vrb_ports *out)
+{
+	struct vrb_ports ports = { .list = list };
+	int rc = 0;
+
+	for (int i = 0; list && list[i] && rc == 0; i++)
+		rc = device_scan(list[i], &ports);
+	if (rc) {
+		rg_error("no memory for the table of ports");
+		vrb_ports_free(&ports);
+		return rc;
+	}
+	if (ports.count)
+		qsort(ports.port, (size_t)ports.count, sizeof(*ports.port), port_compare);
+	*out = ports;
+	return 0;
+}
+
+void vrb_ports_free(struct vrb_ports *ports)
+{
+	free(ports->port);
+	if (ports->list)
+		ibv_free_device_list(ports->list);
+	memset(ports, 0, sizeof(*ports));
+}

@@ -1,0 +1,200 @@
+/* qp.c - a reliable queue pair: made, connected, drained, destroyed. */
+#include <errno.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "err.h"
+#include "vrb.h"
+
+enum {
+	/* 4.096 us x 2^18 = 1.07 s for each of 1 + 6 tries: congestion is not a dead peer. */
+	QP_TIMEOUT = 18,
+	QP_RETRIES = 6,			/* 7 means for ever on rxe */
+	QP_RNR_RETRIES = 6,		/* 7 means for ever everywhere */
+	QP_RNR_TIMER = 12,		/* 0.64 ms */
+	QP_READS = 1,			/* outstanding RDMA reads; nobody here reads yet */
+	QP_HOPS = 64,
+};
+
+static uint32_t random_psn(void)
+{
+	uint32_t psn = 0;
+
+	if (getrandom(&psn, sizeof(psn), GRND_NONBLOCK) != sizeof(psn))
+		psn = (uint32_t)(uintptr_t)&psn * 2654435761u;
+	return psn & 0xffffff;
+}
+
+/* Inline space is asked for in halves, since a device refuses more than it has. */
+static struct ibv_qp *qp_make(struct vrb_adapter *a, const struct vrb_qp_limits *want,
+			      struct ibv_qp_init_attr *init)
+{
+	struct ibv_qp *qp;
+	uint32_t bytes = want->inline_bytes;
+
+	do {
+		*init = (struct ibv_qp_init_attr){
+			.send_cq = a->cq,
+			.recv_cq = a->cq,
+			.qp_type = IBV_QPT_RC,
+			.cap = {
+				.max_send_wr = want->send_wr,
+				.max_recv_wr = want->recv_wr,
+				.max_send_sge = want->send_sge,
+				.max_recv_sge = want->recv_sge,
+				.max_inline_data = bytes,
+			},
+		};
+		errno = 0;
+		qp = ibv_create_qp(a->pd, init);
+		bytes = bytes > 32 ? bytes / 2 : 0;
+	} while (!qp && init->cap.max_inline_data);
+	return qp;
+}
+
+int vrb_qp_create(struct vrb_adapter *adapter, const struct vrb_port *port,
+		  const struct vrb_qp_limits *want, struct vrb_qp *out)
+{
+	struct ibv_qp_attr attr = {
+		.qp_state = IBV_QPS_INIT,
+		.port_num = port->number,
+		.pkey_index = 0,
+		.qp_access_flags = IBV_ACCESS_REMOTE_WRITE,
+	};
+	struct ibv_qp_init_attr init;
+	struct ibv_qp *qp = qp_make(adapter, want, &init);
+	int rc;
+
+	if (!qp) {
+		rc = errno ? -errno : -EIO;
+		rg_error("%s: cannot make a queue pair (%u send, %u receive requests): %s",
+			 port->name, want->send_wr, want->recv_wr, strerror(-rc));
+		return rc;
+	}
+	rc = ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT |
+			   IBV_QP_ACCESS_FLAGS);
+	if (rc) {
+		rc = rc > 0 ? -rc : -EIO;
+		rg_error("%s: cannot set up a queue pair: %s", port->name, strerror(-rc));
+		ibv_destroy_qp(qp);
+		return rc;
+	}
+	*out = (struct vrb_qp){
+		.qp = qp,
+		.psn = random_psn(),
+		.granted = {
+			.send_wr = init.cap.max_send_wr,
+			.recv_wr = init.cap.max_recv_wr,
+			.send_sge = init.cap.max_send_sge,
+			.recv_sge = init.cap.max_recv_sge,
+			.inline_bytes = init.cap.max_inline_data,
+		},
+	};
+	return 0;
+}
+
+void vrb_qp_address(const struct vrb_qp *qp, const struct vrb_port *port, struct vrb_address *out)
+{
+	memset(out, 0, sizeof(*out));
+	out->qpn = qp->qp->qp_num;
+	out->psn = qp->psn;
+	out->lid = port->lid;
+	out->mtu = (uint8_t)port->mtu;
+	out->link_layer = port->link_layer;
+	memcpy(out->gid, port->gid.raw, sizeof(out->gid));
+}
+
+static int qp_to_rtr(struct vrb_qp *qp, const struct vrb_port *port,
+		     const struct vrb_address *theirs)
+{
+	struct ibv_qp_attr attr = {
+		.qp_state = IBV_QPS_RTR,
+		.path_mtu = theirs->mtu < port->mtu ? theirs->mtu : port->mtu,
+		.dest_qp_num = theirs->qpn,
+		.rq_psn = theirs->psn,
+		.max_dest_rd_atomic = QP_READS,
+		.min_rnr_timer = QP_RNR_TIMER,
+		.ah_attr = { .dlid = theirs->lid, .port_num = port->number },
+	};
+
+	/* Ethernet has no other address; InfiniBand needs a GRH only between subnets. */
+	if (port->link_layer == IBV_LINK_LAYER_ETHERNET) {
+		attr.ah_attr.is_global = 1;
+		memcpy(attr.ah_attr.grh.dgid.raw, theirs->gid, sizeof(theirs->gid));
+		attr.ah_attr.grh.sgid_index = (uint8_t)port->gid_index;
+		attr.ah_attr.grh.hop_limit = QP_HOPS;
+	}
+	return ibv_modify_qp(qp->qp, &attr, IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU |
+			     IBV_QP_DEST_QPN | IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |
+			     IBV_QP_MIN_RNR_TIMER);
+}
+
+static int qp_to_rts(struct vrb_adapter *a, struct vrb_qp *qp)
+{
+	struct ibv_qp_attr attr = {
+		.qp_state = IBV_QPS_RTS,
+		.timeout = QP_TIMEOUT,
+		.retry_cnt = QP_RETRIES,
+		.rnr_retry = a->kind == VRB_SOFTHCA ? 0 : QP_RNR_RETRIES,
+		.sq_psn = qp->psn,
+		.max_rd_atomic = QP_READS,
+	};
+
+	return ibv_modify_qp(qp->qp, &attr, IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
+			     IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC);
+}
+
+int vrb_qp_connect(struct vrb_adapter *adapter, struct vrb_qp *qp, const struct vrb_port *port,
+		   const struct vrb_address *theirs)
+{
+	const char *state = "RTR";
+	int rc;
+
+	if (port->link_layer == IBV_LINK_LAYER_ETHERNET && port->gid_index < 0) {
+		rg_error("%s: this port has no GID: give its network interface an address",
+			 port->name);
+		return -EADDRNOTAVAIL;
+	}
+	rc = qp_to_rtr(qp, port, theirs);
+	if (!rc) {
+		state = "RTS";
+		rc = qp_to_rts(adapter, qp);
+	}
+	if (!rc)
+		return 0;
+	rc = rc > 0 ? -rc : -EIO;
+	rg_error("%s: queue pair 0x%x cannot go to %s: %s", port->name, qp->qp->qp_num, state,
+		 strerror(-rc));
+	return rc;
+}
+
+void vrb_qp_stop(struct vrb_qp *qp)
+{
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
+
+	if (qp->qp)
+		ibv_modify_qp(qp->qp, &attr, IBV_QP_STATE);
+}
+
+int vrb_qp_mark(struct vrb_qp *qp, uint64_t wr_id)
+{
+	struct ibv_send_wr send = {
+		.wr_id = wr_id, .opcode = IBV_WR_SEND, .send_flags = IBV_SEND_SIGNALED,
+	}, *bad_send;
+	struct ibv_recv_wr recv = { .wr_id = wr_id }, *bad_recv;
+	int markers = 0;
+
+	if (!qp->qp)
+		return 0;
+	/* A full queue takes no marker: its last entries tell as much, the caller has a time limit. */
+	markers += ibv_post_send(qp->qp, &send, &bad_send) == 0;
+	markers += ibv_post_recv(qp->qp, &recv, &bad_recv) == 0;
+	return markers;
+}
+
+void vrb_qp_destroy(struct vrb_qp *qp)
+{
+	if (qp->qp)
+		ibv_destroy_qp(qp->qp);
+	qp->qp = NULL;
+}

@@ -1,0 +1,220 @@
+/* job.c - processes, their common page, their rails. */
+#include "config.h"		/* _GNU_SOURCE */
+
+#include <errno.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "err.h"
+#include "job.h"
+
+struct job_shared {
+	_Atomic unsigned arrived, generation, failed;
+	_Atomic unsigned expected;
+	unsigned char offer[JOB_MAX][JOB_MAX][RAIL_OFFER_BYTES];	/* [of][for] */
+};
+
+static int my_rank = -1;
+static int console = 2;			/* also while a test captures stderr */
+static struct job_shared *my_shared;
+
+uint64_t job_now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+void job_fail(const char *file, int line, const char *fmt, ...)
+{
+	char text[512];
+	va_list args;
+
+	va_start(args, fmt);
+	vsnprintf(text, sizeof(text), fmt, args);
+	va_end(args);
+	dprintf(console, "%s:%d: process %d: %s\n", file, line, my_rank, text);
+	if (my_shared)
+		atomic_store(&my_shared->failed, 1);
+	_exit(1);
+}
+
+/* ---- Processes ---------------------------------------------------------------------------- */
+
+static void defaults(struct job *job)
+{
+	const struct job_config *c = job->config;
+	int nodes = c->nodes ? c->nodes : job->count;
+	int per_node = (job->count + nodes - 1) / nodes;
+
+	job->settings = (struct rail_settings){
+		.rails = c->rails ? c->rails : "all",
+		.soft = c->soft ? c->soft : "ideal",
+		.threshold = c->threshold ? c->threshold : 8192,
+		.eager = c->eager ? c->eager : 8192,
+	};
+	job->rail = (struct rail_config){
+		.settings = &job->settings,
+		.use_softhca = !getenv("RAIL_TEST_REAL"),
+		.node = (unsigned)(job->rank / per_node),
+		.index = (unsigned)job->rank,
+		.local_rank = (unsigned)(job->rank % per_node),
+		.peer_count = (unsigned)job->count,
+		.user = job,
+	};
+}
+
+static void child(const struct job_config *config, struct job_shared *shared, int rank, int count,
+		  const char *fabric, void (*body)(struct job *), const void *arg)
+{
+	struct job job = {
+		.rank = rank, .count = count, .config = config, .shared = shared, .arg = arg,
+	};
+
+	my_rank = rank;
+	console = dup(2);
+	my_shared = shared;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	alarm(config->seconds ? (unsigned)config->seconds : 60);
+	defaults(&job);
+	job.rail.fabric = fabric;
+	body(&job);
+	fflush(NULL);
+	/* Sanitizers look for leaks at a normal exit. */
+	exit(0);
+}
+
+static int reap(pid_t *pid, int count, unsigned killed)
+{
+	int bad = 0;
+
+	for (int r = 0; r < count; r++) {
+		int status = 0;
+
+		while (waitpid(pid[r], &status, 0) < 0 && errno == EINTR)
+			;
+		if (WIFEXITED(status) && !WEXITSTATUS(status) && !(killed >> r & 1))
+			continue;
+		if (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL && killed >> r & 1)
+			continue;
+		fprintf(stderr, "process %d %s %d\n", r,
+			WIFSIGNALED(status) ? "ended by signal" : "exited with",
+			WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
+		bad = 1;
+	}
+	return bad;
+}
+
+int job_run(const struct job_config *config, void (*body)(struct job *), const void *arg,
+	    unsigned killed)
+{
+	static int number;
+	int count = config->count ? config->count : 2;
+	struct job_shared *shared;
+	char fabric[64];
+	pid_t pid[JOB_MAX];
+	int bad;
+
+	snprintf(fabric, sizeof(fabric), "rail-test-%d-%d", (int)getpid(), number++);
+	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
+		      -1, 0);
+	if (shared == MAP_FAILED)
+		return 1;
+	atomic_store(&shared->expected, (unsigned)count);
+	fflush(NULL);
+	for (int r = 0; r < count; r++) {
+		pid[r] = fork();
+		if (pid[r] < 0)
+			abort();
+		if (pid[r] == 0)
+			child(config, shared, r, count, fabric, body, arg);
+	}
+	bad = reap(pid, count, killed);
+	munmap(shared, sizeof(*shared));
+	return bad;
+}
+
+/* ---- Moving and waiting ----------------------------------------------------------------------- */
+
+void job_progress(struct job *job)
+{
+	/* More processes than cores: the others must run, too. */
+	if (!job->ctx || rail_progress(job->ctx) == 0)
+		sched_yield();
+	if (atomic_load_explicit(&job->shared->failed, memory_order_relaxed))
+		_exit(2);
+}
+
+void job_barrier(struct job *job)
+{
+	struct job_shared *s = job->shared;
+	unsigned generation = atomic_load(&s->generation);
+
+	if (atomic_fetch_add(&s->arrived, 1) + 1 == atomic_load(&s->expected)) {
+		atomic_store(&s->arrived, 0);
+		atomic_fetch_add(&s->generation, 1);
+		return;
+	}
+	while (atomic_load(&s->generation) == generation)
+		job_progress(job);
+}
+
+void job_lost(struct job *job, int processes)
+{
+	atomic_store(&job->shared->expected, (unsigned)(job->count - processes));
+}
+
+/* ---- Rails ---------------------------------------------------------------------------------------- */
+
+void job_open(struct job *job)
+{
+	int rc = rail_open(&job->rail, &job->ctx);
+
+	if (rc)
+		job_fail(__FILE__, __LINE__, "rail_open: %s", strerror(-rc));
+}
+
+void job_offer(struct job *job)
+{
+	for (int p = 0; p < job->count; p++)
+		CHECK_EQUAL(rail_peer_offer(job->ctx, (unsigned)p, &job->peer[p],
+					    job->shared->offer[job->rank][p]), 0);
+	job_barrier(job);
+}
+
+int job_accept_offers(struct job *job)
+{
+	int rc = 0;
+
+	for (int p = 0; p < job->count && !rc; p++)
+		rc = rail_peer_connect(job->peer[p], job->shared->offer[p][job->rank]);
+	return rc;
+}
+
+void job_connect(struct job *job)
+{
+	if (!job->ctx)
+		job_open(job);
+	job_offer(job);
+	CHECK_EQUAL(job_accept_offers(job), 0);
+	job_barrier(job);
+	if (job->rank == 0)
+		rail_all_attached(job->ctx);
+}
+
+void job_close(struct job *job)
+{
+	job_barrier(job);
+	rail_close(job->ctx);
+	job->ctx = NULL;
+}

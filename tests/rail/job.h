@@ -1,0 +1,81 @@
+/*
+ * job.h - a few processes on one software fabric, without MPI: forked, with a page
+ * in common for offers and barriers, connected all to all.  With RAIL_TEST_REAL in
+ * the environment they use this machine's real ports instead.
+ */
+#ifndef TESTS_RAIL_JOB_H
+#define TESTS_RAIL_JOB_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "rail.h"
+
+enum { JOB_MAX = 8 };
+
+struct job_config {
+	int count;			/* processes; 2 when 0 */
+	int nodes;			/* virtual nodes, block mapping; one each when 0 */
+	const char *soft;		/* spec; "ideal" when NULL */
+	const char *rails;		/* "all" when NULL */
+	uint64_t eager, threshold;	/* 8192 when 0 */
+	int seconds;			/* until a process is taken to hang; 60 when 0 */
+};
+
+struct job_shared;
+
+struct job {
+	int rank, count;
+	const struct job_config *config;
+	struct job_shared *shared;
+	struct rail_ctx *ctx;
+	struct rail_peer *peer[JOB_MAX];
+	struct rail_settings settings;
+	struct rail_config rail;	/* filled in before body runs; body may change it */
+	const void *arg;
+};
+
+/*
+ * Run body in config->count processes.  0 when all return (or exit 0), else 1
+ * after a line for each that does not.  A child whose rank is in *killed (bits)
+ * is expected to be killed.
+ */
+int job_run(const struct job_config *config, void (*body)(struct job *), const void *arg,
+	    unsigned killed);
+
+/* rail_open with job->rail; exits on failure. */
+void job_open(struct job *job);
+/* Offers to all, connections with all, barrier. */
+void job_connect(struct job *job);
+/* The two halves of it; prepare may change the offer's conditions. 0 or what connect said. */
+void job_offer(struct job *job);
+int job_accept_offers(struct job *job);
+void job_close(struct job *job);
+
+/* Wait for everybody (of mask, when not 0), moving messages meanwhile. */
+void job_barrier(struct job *job);
+void job_progress(struct job *job);
+/* The barrier of fewer: after some have been killed. */
+void job_lost(struct job *job, int processes);
+
+uint64_t job_now_ns(void);
+
+__attribute__((format(printf, 3, 4), noreturn))
+void job_fail(const char *file, int line, const char *fmt, ...);
+
+#define CHECK(condition) \
+	do { \
+		if (!(condition)) \
+			job_fail(__FILE__, __LINE__, "%s", #condition); \
+	} while (0)
+
+#define CHECK_EQUAL(a, b) \
+	do { \
+		long long a_ = (long long)(a), b_ = (long long)(b); \
+		if (a_ != b_) \
+			job_fail(__FILE__, __LINE__, "%s is %lld, should be %lld (%s)", #a, a_, \
+				 b_, #b); \
+	} while (0)
+
+#endif

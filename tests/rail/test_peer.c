@@ -1,0 +1,699 @@
+/*
+ * test_peer.c - what is not a message: selection, agreement, the ledger, what a
+ * synchronous send waits for, memory kinds, and peers that break rules or die.
+ */
+#include "config.h"		/* _GNU_SOURCE */
+#include "cmocka_all.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "capture.h"
+#include "opt.h"
+#include "rail_int.h"
+#include "traffic.h"
+
+#define MODELLED "rate=20GB/s,latency=1us"
+
+static void no_message(void *user, const struct rail_message *msg)
+{
+	(void)user;
+	(void)msg;
+	job_fail(__FILE__, __LINE__, "a message came");
+}
+
+/* ---- Ledger ----------------------------------------------------------------------------------- */
+
+static void ledger_body(struct job *job)
+{
+	static const struct rail_way stripe[] = { { RAIL_STRIPE, 8192, 8192 } };
+	static const size_t size[] = { 1 << 20 };
+	const struct traffic t = { .seed = 3, .count = 64, .sizes = size, .size_count = 1,
+				   .ways = stripe, .way_count = 1, .window = 8, .one_way = true };
+	struct rail_ledger l[2];
+
+	job->rail.on_message = traffic_on_message;
+	job_connect(job);
+	traffic_run(job, &t);
+	for (int r = 0; r < 2; r++) {
+		uint64_t bytes, chunks;
+
+		rail_ledger(job->ctx, r, &l[r]);
+		bytes = job->rank == 0 ? l[r].tx_bytes : l[r].rx_bytes;
+		chunks = job->rank == 0 ? l[r].tx_chunks : l[r].rx_chunks;
+		/* 50 % +- 2 of all bytes on either rail, and not one more or less in all. */
+		CHECK(bytes > 64u * (1 << 20) * 48 / 100 && bytes < 64u * (1 << 20) * 52 / 100);
+		CHECK_EQUAL(chunks, 64);
+		CHECK_EQUAL(job->rank == 0 ? l[r].rx_bytes : l[r].tx_bytes, 0);
+		CHECK_EQUAL(l[r].tx_messages + l[r].rx_messages, 0);
+	}
+	CHECK_EQUAL(l[0].tx_bytes + l[0].rx_bytes + l[1].tx_bytes + l[1].rx_bytes, 64u << 20);
+	job_close(job);
+}
+
+static void test_ledger_stripe(void **state)
+{
+	(void)state;
+	assert_int_equal(job_run(&(struct job_config){ .soft = "ideal" }, ledger_body, NULL, 0), 0);
+	assert_int_equal(job_run(&(struct job_config){ .soft = "ports=2," MODELLED }, ledger_body,
+				 NULL, 0), 0);
+}
+
+/* P1's binding: one process per node, each sends on one rail and receives on the other. */
+static void bind_body(struct job *job)
+{
+	static const struct rail_way bind[] = { { RAIL_BIND, 8192, 8192 } };
+	static const size_t sizes[] = { 8, 100, 100000 };
+	const struct traffic t = { .seed = 3, .count = 30, .sizes = sizes, .size_count = 3,
+				   .ways = bind, .way_count = 1, .window = 4 };
+
+	job->rail.on_message = traffic_on_message;
+	job_connect(job);
+	traffic_run(job, &t);
+	for (int r = 0; r < 2; r++) {
+		struct rail_ledger l;
+		bool out = (r == 0) == (job->rank == 0);
+
+		rail_ledger(job->ctx, r, &l);
+		CHECK_EQUAL(l.tx_messages, out ? 20 : 0);
+		CHECK_EQUAL(l.tx_chunks, out ? 10 : 0);
+		CHECK_EQUAL(l.tx_bytes, out ? 10 * (8 + 100 + 100000) : 0);
+		CHECK_EQUAL(l.rx_messages, out ? 0 : 20);
+		CHECK_EQUAL(l.rx_bytes, out ? 0 : 10 * (8 + 100 + 100000));
+	}
+	job_close(job);
+}
+
+static void test_ledger_bind(void **state)
+{
+	(void)state;
+	assert_int_equal(job_run(&(struct job_config){ .soft = "ideal" }, bind_body, NULL, 0), 0);
+}
+
+/* ---- Synchronous sends ---------------------------------------------------------------------------- */
+
+static struct {
+	uint64_t handle;
+	int done, status;
+} waiting;
+
+static void keep_handle(void *user, const struct rail_message *msg)
+{
+	(void)user;
+	CHECK(!msg->payload && msg->rendezvous);
+	waiting.handle = msg->rendezvous;
+}
+
+static void count_done(struct rail_op *op, int status)
+{
+	(void)op;
+	waiting.done++;
+	waiting.status = status;
+}
+
+static void sync_body(struct job *job)
+{
+	const size_t bytes = *(const size_t *)job->arg;
+	const struct rail_way way = traffic_ways[RAIL_STRIPE];
+	static unsigned char data[64];
+	struct rail_buf buf = { data, bytes, RAIL_MEM_HOST };
+	struct rail_op op = { .done = count_done };
+	uint64_t until;
+
+	job->rail.on_message = keep_handle;
+	job_connect(job);
+	if (job->rank == 0) {
+		struct rail_header header = { { 1, 2 } };
+
+		CHECK_EQUAL(rail_send(job->peer[1], &way, &header, &buf, RAIL_SEND_SYNC, &op), 0);
+		CHECK(rail_busy(job->ctx));
+		/* Time enough for everything that could complete it too early. */
+		for (until = job_now_ns() + 50000000; job_now_ns() < until; )
+			job_progress(job);
+		CHECK_EQUAL(waiting.done, 0);
+		job_barrier(job);
+	} else {
+		while (!waiting.handle)
+			job_progress(job);
+		job_barrier(job);
+		CHECK_EQUAL(rail_accept(job->peer[0], waiting.handle, &buf, &op), 0);
+	}
+	while (!waiting.done)
+		job_progress(job);
+	CHECK_EQUAL(waiting.status, 0);
+	while (rail_busy(job->ctx))
+		job_progress(job);
+	CHECK_EQUAL(waiting.done, 1);
+	if (job->rank == 1) {
+		/* A handle is good for once. */
+		capture_begin(2);
+		CHECK_EQUAL(rail_accept(job->peer[0], waiting.handle, &buf, &op), -EINVAL);
+		CHECK(strstr(capture_end(), "no message waits") != NULL);
+	}
+	job_close(job);
+}
+
+static void test_sync(void **state)
+{
+	(void)state;
+	for (size_t bytes = 0; bytes <= 64; bytes += 32)
+		for (int modelled = 0; modelled < 2; modelled++)
+			assert_int_equal(job_run(&(struct job_config){
+					.soft = modelled ? "ports=2," MODELLED : "ideal" },
+					sync_body, &bytes, 0), 0);
+}
+
+/* ---- Agreement ------------------------------------------------------------------------------------- */
+
+struct mismatch {
+	const char *rails[2];
+	uint64_t eager[2], threshold[2];
+	const char *says;
+};
+
+static void mismatch_body(struct job *job)
+{
+	const struct mismatch *m = job->arg;
+	const char *text;
+	int rc;
+
+	job->rail.on_message = no_message;
+	if (m->rails[0])
+		job->settings.rails = m->rails[job->rank];
+	if (m->eager[0])
+		job->settings.eager = m->eager[job->rank];
+	if (m->threshold[0])
+		job->settings.threshold = m->threshold[job->rank];
+	job_open(job);
+	job_offer(job);
+	capture_begin(2);
+	rc = job_accept_offers(job);
+	text = capture_end();
+	CHECK(rc < 0);
+	if (!strstr(text, m->says) || strchr(text, '\n') != strrchr(text, '\n'))
+		job_fail(__FILE__, __LINE__, "not one line with '%s': %s", m->says, text);
+	job_close(job);
+}
+
+static void test_mismatch(void **state)
+{
+	static const struct mismatch cases[] = {
+		{ .rails = { "all", "soft0:1" }, .says = "--rails" },
+		{ .eager = { 8192, 4096 }, .says = "--eager" },
+		{ .threshold = { 8192, 8193 }, .says = "--threshold" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		assert_int_equal(job_run(&(struct job_config){ 0 }, mismatch_body, &cases[i], 0), 0);
+}
+
+/* Offers that nobody of ours would make. */
+static void garbage_body(struct job *job)
+{
+	unsigned char offer[RAIL_OFFER_BYTES];
+	const char *text;
+
+	job->rail.on_message = no_message;
+	job_open(job);
+	CHECK_EQUAL(rail_peer_offer(job->ctx, 0, &job->peer[0], offer), 0);
+	/* Who, for whom, how many rails, limits; not the local rank, which may be anything. */
+	for (size_t at = 0; at < 40; at = at == 15 ? 20 : at + 1) {
+		unsigned char wrong[RAIL_OFFER_BYTES];
+		int rc;
+
+		memcpy(wrong, offer, sizeof(wrong));
+		wrong[at] ^= 0x15;
+		capture_begin(2);
+		rc = rail_peer_connect(job->peer[0], wrong);
+		text = capture_end();
+		if (!rc || !*text || strchr(text, '\n') != strrchr(text, '\n'))
+			job_fail(__FILE__, __LINE__, "byte %zu of the offer: %d, %s", at, rc, text);
+	}
+	memset(offer, 0, sizeof(offer));
+	capture_begin(2);
+	CHECK(rail_peer_connect(job->peer[0], offer) < 0);
+	CHECK(strstr(capture_end(), "another version") != NULL);
+	job_close(job);
+}
+
+static void test_garbage(void **state)
+{
+	(void)state;
+	assert_int_equal(job_run(&(struct job_config){ .count = 1 }, garbage_body, NULL, 0), 0);
+}
+
+/* ---- Selection ---------------------------------------------------------------------------------------- */
+
+struct selection {
+	const char *rails, *soft;
+	int rc;
+	const char *first, *says;
+	int count;
+};
+
+static void selection_body(struct job *job)
+{
+	const struct selection *s = job->arg;
+	const char *text;
+	int rc;
+
+	job->rail.on_message = no_message;
+	job->settings.rails = s->rails;
+	capture_begin(2);
+	rc = rail_open(&job->rail, &job->ctx);
+	text = capture_end();
+	if (s->rc) {
+		CHECK_EQUAL(rc, s->rc);
+		if (!strstr(text, s->says) || !strstr(text, "--rails") ||
+		    strchr(text, '\n') != strrchr(text, '\n'))
+			job_fail(__FILE__, __LINE__, "not one line with '%s': %s", s->says, text);
+	} else {
+		struct rail_info info;
+
+		CHECK_EQUAL(rc, 0);
+		CHECK_EQUAL(rail_count(job->ctx), s->count);
+		rail_info(job->ctx, 0, &info);
+		CHECK(!strcmp(info.name, s->first));
+		CHECK(info.fabric == RAIL_FABRIC_SOFTHCA);
+		rail_close(job->ctx);
+	}
+}
+
+static void test_selection(void **state)
+{
+	static const struct selection cases[] = {
+		{ "all", "ideal", 0, "soft0:1", NULL, 2 },
+		{ NULL, "ideal,hcas=2,ports=4", 0, "soft0:1", NULL, 8 },
+		{ "soft0:2", "ideal", 0, "soft0:2", NULL, 1 },
+		{ "soft0:2,soft0:1", "ideal", 0, "soft0:2", NULL, 2 },
+		{ "soft1:1,soft0:2", "ideal,hcas=2", 0, "soft1:1", NULL, 2 },
+		{ "soft0:3", "ideal", -ENODEV, NULL, "accepted: all, soft0:1, soft0:2", 0 },
+		{ "mlx5_0:1", "ideal", -ENODEV, NULL, "mlx5_0:1: there is no such port", 0 },
+		{ "soft0:1,soft0:1", "ideal", -EINVAL, NULL, "soft0:1 is listed twice", 0 },
+		{ "soft0", "ideal", -EINVAL, NULL, "'soft0' is not DEVICE:PORT", 0 },
+		{ "", "ideal", -EINVAL, NULL, "'' is not DEVICE:PORT", 0 },
+		{ "soft0:1,", "ideal", -EINVAL, NULL, "'' is not DEVICE:PORT", 0 },
+		{ ":1", "ideal", -EINVAL, NULL, "':1' is not DEVICE:PORT", 0 },
+		{ "soft0:x", "ideal", -EINVAL, NULL, "'soft0:x' is not DEVICE:PORT", 0 },
+		{ "a:1,b:1,c:1,d:1,e:1,f:1,g:1,h:1,i:1", "ideal", -EINVAL, NULL, "up to 8", 0 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		assert_int_equal(job_run(&(struct job_config){ .count = 1, .soft = cases[i].soft },
+					 selection_body, &cases[i], 0), 0);
+}
+
+/* The same checks behind the option row, before anything is opened. */
+static void test_options(void **state)
+{
+	struct rail_settings set = { 0 };
+	struct opt_table table = { .rows = rail_options(), .values = &set };
+	static const struct { const char *name, *text, *says; } bad[] = {
+		{ "rails", "soft0:1,soft0:1", "listed twice" },
+		{ "rails", "soft0", "DEVICE:PORT" },
+		{ "soft", "ports=0", "ports" },
+		{ "soft", "nonsense", "nonsense" },
+		{ "threshold", "0", "accepted" },
+		{ "threshold", "2T", "accepted" },
+		{ "eager", "1M", "accepted" },
+	};
+	char why[512];
+
+	(void)state;
+	assert_int_equal(opt_defaults(&table), 0);
+	assert_string_equal(set.rails, "all");
+	assert_null(set.soft);
+	assert_int_equal(set.threshold, 8192);
+	assert_int_equal(set.eager, 8192);
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		*why = 0;
+		assert_int_equal(opt_set(&table, bad[i].name, bad[i].text, OPT_FROM_COMMAND_LINE,
+					 why, sizeof(why)), -EINVAL);
+		if (!strstr(why, bad[i].says) || !strstr(why, bad[i].name))
+			fail_msg("--%s %s: %s", bad[i].name, bad[i].text, why);
+	}
+}
+
+/* ---- Memory ---------------------------------------------------------------------------------------------- */
+
+static void memory_body(struct job *job)
+{
+	static unsigned char host[16];
+	struct rail_header header = { { 0 } };
+	struct rail_buf gpu = { host, sizeof(host), RAIL_MEM_CUDA };
+	struct rail_op op = { .done = count_done };
+	unsigned char *a, *b;
+	const char *text;
+
+	job->rail.on_message = keep_handle;
+	job_connect(job);
+	a = rail_alloc(job->ctx, 3 << 20);
+	b = rail_alloc(job->ctx, 1);
+	CHECK(a && b);
+	for (size_t i = 0; i < 3 << 20; i++)
+		CHECK(a[i] == 0);
+	CHECK(rail_mem_kind_of(job->ctx, a + (3 << 20) - 1) == RAIL_MEM_ARENA);
+	CHECK(rail_mem_kind_of(job->ctx, b) == RAIL_MEM_ARENA);
+	CHECK(rail_mem_kind_of(job->ctx, host) == RAIL_MEM_HOST);
+	capture_begin(2);
+	rail_free(job->ctx, a + 4096);
+	text = capture_end();
+	CHECK(strstr(text, "not from rail_alloc") != NULL);
+	rail_free(job->ctx, NULL);
+	rail_free(job->ctx, a);
+	CHECK(rail_mem_kind_of(job->ctx, a) == RAIL_MEM_HOST);
+	rail_free(job->ctx, b);
+
+	capture_begin(2);
+	CHECK_EQUAL(rail_send(job->peer[0], &traffic_ways[0], &header, &gpu, 0, &op), -EOPNOTSUPP);
+	CHECK_EQUAL(rail_send(job->peer[0], &traffic_ways[0], &header, &gpu, RAIL_SEND_SYNC, &op),
+		    -EOPNOTSUPP);
+	text = capture_end();
+	CHECK(strstr(text, "RAIL_MEM_CUDA") != NULL);
+	CHECK(!rail_busy(job->ctx));
+	job_close(job);
+}
+
+static void test_memory(void **state)
+{
+	(void)state;
+	assert_int_equal(job_run(&(struct job_config){ .count = 1 }, memory_body, NULL, 0), 0);
+}
+
+/* ---- Peers that break the rules --------------------------------------------------------------------------- */
+
+static struct {
+	int errors;
+	unsigned index;
+	int error;
+} lost;
+
+static void on_lost(void *user, unsigned index, int error)
+{
+	(void)user;
+	lost.errors++;
+	lost.index = index;
+	lost.error = error;
+}
+
+static void inject(struct job *job, int what)
+{
+	struct rail_peer *peer = job->peer[0];
+	struct rail_record record = { .header = { { 12345, 0 } }, .word = 100 };
+	struct rail_rts_wire rts = { .policy = 9 };
+	uint32_t rkeys[RAIL_MAX] = { 0 };
+	struct rail_landing *landing = &peer->landing[0];
+	uint8_t generation = landing->generation;
+
+	switch (what) {
+	case 0:		/* a landing that nobody prepared */
+		rail_chunk_landed(&peer->bulk[0], 7u << 24, 8);
+		break;
+	case 1:		/* beyond all landings */
+		rail_chunk_landed(&peer->bulk[0], 0xffu << 24, 8);
+		break;
+	case 2:		/* of an earlier generation */
+		rail_chunk_landed(&peer->bulk[0], (uint32_t)(uint8_t)(generation - 1) << 16, 32768);
+		break;
+	case 3:		/* a number that the table does not have */
+		rail_chunk_landed(&peer->bulk[0], (uint32_t)generation << 16 | 2, 32768);
+		break;
+	case 4:		/* the wrong length */
+		rail_chunk_landed(&peer->bulk[0], (uint32_t)generation << 16, 32767);
+		break;
+	case 5:		/* the wrong rail */
+		rail_chunk_landed(&peer->bulk[1], (uint32_t)generation << 16, 32768);
+		break;
+	case 6:		/* twice */
+		rail_chunk_landed(&peer->bulk[0], (uint32_t)generation << 16, 32768);
+		CHECK_EQUAL(peer->error, 0);
+		rail_chunk_landed(&peer->bulk[0], (uint32_t)generation << 16, 32768);
+		break;
+	case 7:
+		rail_cts_arrived(peer, &record, rkeys);
+		break;
+	case 8:
+		rail_rts_arrived(peer, &record, &rts);
+		break;
+	case 9:
+		rail_record_arrived(&peer->rx[0], 77, &record, &rts, 8);
+		break;
+	default:
+		job_fail(__FILE__, __LINE__, "no such case");
+	}
+}
+
+static void rules_body(struct job *job)
+{
+	const int what = *(const int *)job->arg;
+	struct rail_header header = { { 1, 2 } };
+	struct rail_op op = { .done = count_done };
+	unsigned char *data;
+	const char *text;
+
+	job->rail.on_message = keep_handle;
+	job->rail.on_peer_error = on_lost;
+	job_connect(job);
+	data = calloc(1, 65536);
+	if (job->rank == 0) {
+		/* One message of two chunks is offered, and stays so. */
+		CHECK_EQUAL(rail_send(job->peer[1], &traffic_ways[RAIL_STRIPE], &header,
+				      &(struct rail_buf){ data, 65536, RAIL_MEM_HOST }, 0, &op), 0);
+		job_barrier(job);
+		capture_begin(2);
+		for (uint64_t until = job_now_ns() + 20000000000u;
+		     !lost.errors && job_now_ns() < until; )
+			job_progress(job);
+		text = capture_end();
+		CHECK(strstr(text, "peer 1 is lost") != NULL);
+	} else {
+		while (!waiting.handle)
+			job_progress(job);
+		/* Accepted, without letting the CTS out: the chunks come from this test. */
+		job->peer[0]->route[RAIL_STRIPE]->lane->sq_depth = 0;
+		CHECK_EQUAL(rail_accept(job->peer[0], waiting.handle,
+					&(struct rail_buf){ data, 65536, RAIL_MEM_HOST }, &op), 0);
+		CHECK_EQUAL(waiting.done, 0);
+		capture_begin(2);
+		inject(job, what);
+		for (int i = 0; i < 100; i++)
+			rail_progress(job->ctx);
+		text = capture_end();
+		if (!strstr(text, "peer 0 is lost") || strchr(text, '\n') != strrchr(text, '\n'))
+			job_fail(__FILE__, __LINE__, "not one line: %s", text);
+		job_barrier(job);
+	}
+	CHECK_EQUAL(lost.errors, 1);
+	CHECK_EQUAL(waiting.done, 1);
+	CHECK_EQUAL(waiting.status, -ECONNRESET);
+	CHECK(!rail_busy(job->ctx));
+	CHECK_EQUAL(rail_send(job->peer[!job->rank], &traffic_ways[0], &header,
+			      &(struct rail_buf){ data, 8, RAIL_MEM_HOST }, 0, &op), -ECONNRESET);
+	free(data);
+	job_close(job);
+}
+
+static void test_rules(void **state)
+{
+	(void)state;
+	for (int what = 0; what <= 9; what++)
+		assert_int_equal(job_run(&(struct job_config){ .soft = "ideal" }, rules_body,
+					 &what, 0), 0);
+}
+
+/* ---- Peers that die ----------------------------------------------------------------------------------------- */
+
+enum when {
+	BEFORE_ACCEPTING,	/* process 0 has offered messages that nobody will take */
+	BEFORE_CHUNKS,		/* process 0 has accepted messages that nobody will send */
+	IN_THE_MIDDLE,		/* of traffic in both directions */
+};
+
+struct death {
+	const char *soft;
+	enum when when;
+};
+
+enum { DEATH_OPS = 200, DEATH_BYTES = 100000 };
+
+static struct {
+	struct rail_op op[2 * DEATH_OPS];
+	int used, messages;
+	unsigned char *data;
+} death;
+
+static void accept_all(void *user, const struct rail_message *msg)
+{
+	struct rail_op *op = &death.op[death.used];
+	struct rail_buf buf = { death.data, DEATH_BYTES, RAIL_MEM_HOST };
+	int rc;
+
+	(void)user;
+	death.messages++;
+	if (msg->payload)
+		return;
+	CHECK(death.used < 2 * DEATH_OPS);
+	op->done = count_done;
+	/* It may be lost already when what it has sent is found. */
+	rc = rail_accept(msg->peer, msg->rendezvous, &buf, op);
+	CHECK(rc == 0 || rc == -ECONNRESET);
+	death.used += rc == 0;
+}
+
+static void offer_one(struct job *job, int to)
+{
+	struct rail_op *op = &death.op[death.used];
+	struct rail_header header = { { 0 } };
+	struct rail_buf buf = { death.data, DEATH_BYTES, RAIL_MEM_HOST };
+	int rc;
+
+	CHECK(death.used < 2 * DEATH_OPS);
+	op->done = count_done;
+	rc = rail_send(job->peer[to], &traffic_ways[RAIL_STRIPE], &header, &buf, 0, op);
+	CHECK(rc == 0 || rc == -ECONNRESET);
+	death.used += rc == 0;
+}
+
+/* Process 1: as far as it gets. */
+static void die(struct job *job, enum when when)
+{
+	if (when == BEFORE_ACCEPTING) {
+		/* No progress: the offers stay unread. */
+		usleep(20000);
+	} else if (when == BEFORE_CHUNKS) {
+		for (int i = 0; i < DEATH_OPS; i++)
+			offer_one(job, 0);
+		usleep(20000);
+	} else {
+		for (int i = 0; i < DEATH_OPS / 4; i++) {
+			offer_one(job, 0);
+			rail_progress(job->ctx);
+		}
+	}
+	raise(SIGKILL);
+}
+
+static void outlive(struct job *job, enum when when)
+{
+	uint64_t begin = job_now_ns(), limit = 10000000000u;
+	int messages;
+
+	for (int i = 0; i < DEATH_OPS && job->rank == 0 && when != BEFORE_CHUNKS; i++) {
+		offer_one(job, 1);
+		if (when == IN_THE_MIDDLE)
+			rail_progress(job->ctx);
+	}
+	while (!lost.errors && job_now_ns() - begin < limit)
+		job_progress(job);
+	if (lost.errors != 1)
+		job_fail(__FILE__, __LINE__, "case %d: %d losses told, peer 1 in error %d, %u "
+			 "operations with it, %u ticks", when, lost.errors, job->peer[1]->error,
+			 job->peer[1]->ops, job->ctx->tick);
+	CHECK_EQUAL(lost.index, 1);
+	CHECK_EQUAL(waiting.done, death.used);
+	CHECK(!rail_busy(job->ctx));
+	if (job->rank == 0 && when != IN_THE_MIDDLE)
+		CHECK_EQUAL(waiting.status, -ECONNRESET);
+	/* The others have not noticed. */
+	job_barrier(job);
+	death.used = waiting.done = 0;
+	messages = death.messages;
+	job_barrier(job);
+	for (int i = 0; i < 10; i++)
+		offer_one(job, 2 - job->rank);
+	while (waiting.done < 20)
+		job_progress(job);
+	CHECK_EQUAL(waiting.status, 0);
+	CHECK_EQUAL(death.messages - messages, 10);
+}
+
+static void death_body(struct job *job)
+{
+	const struct death *d = job->arg;
+
+	death.data = calloc(1, DEATH_BYTES);
+	job->rail.on_message = accept_all;
+	job->rail.on_peer_error = on_lost;
+	job_connect(job);
+	if (job->rank == 1) {
+		job_lost(job, 1);
+		die(job, d->when);
+	}
+	capture_begin(2);
+	outlive(job, d->when);
+	CHECK(strstr(capture_end(), "peer 1 is lost") != NULL);
+	free(death.data);
+	job_close(job);
+}
+
+static void test_death(void **state)
+{
+	static const char *const soft[] = { "ideal", "ports=2," MODELLED };
+
+	(void)state;
+	for (int s = 0; s < 2; s++)
+		for (int when = BEFORE_ACCEPTING; when <= IN_THE_MIDDLE; when++) {
+			const struct death d = { soft[s], when };
+
+			assert_int_equal(job_run(&(struct job_config){
+					.soft = d.soft, .count = 3, .nodes = 3 },
+					death_body, &d, 1 << 1), 0);
+		}
+}
+
+/* A peer that closes while the other has nothing in flight is no loss. */
+static void leave_body(struct job *job)
+{
+	const char *text;
+
+	job->rail.on_message = no_message;
+	job->rail.on_peer_error = on_lost;
+	job_connect(job);
+	if (job->rank == 1) {
+		job_lost(job, 1);
+		rail_close(job->ctx);
+		return;
+	}
+	capture_begin(2);
+	for (uint64_t until = job_now_ns() + 2500000000u; job_now_ns() < until; )
+		job_progress(job);
+	rail_close(job->ctx);
+	text = capture_end();
+	CHECK_EQUAL(lost.errors, 0);
+	if (*text)
+		job_fail(__FILE__, __LINE__, "said something: %s", text);
+}
+
+static void test_leave(void **state)
+{
+	(void)state;
+	assert_int_equal(job_run(&(struct job_config){ .soft = "ideal" }, leave_body, NULL, 0), 0);
+	assert_int_equal(job_run(&(struct job_config){ .soft = "ports=2," MODELLED }, leave_body,
+				 NULL, 0), 0);
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_options),
+		cmocka_unit_test(test_selection),
+		cmocka_unit_test(test_memory),
+		cmocka_unit_test(test_ledger_stripe),
+		cmocka_unit_test(test_ledger_bind),
+		cmocka_unit_test(test_sync),
+		cmocka_unit_test(test_mismatch),
+		cmocka_unit_test(test_garbage),
+		cmocka_unit_test(test_rules),
+		cmocka_unit_test(test_death),
+		cmocka_unit_test(test_leave),
+	};
+
+	if (argc > 1)
+		cmocka_set_test_filter(argv[1]);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

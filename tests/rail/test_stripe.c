@@ -1,0 +1,173 @@
+/*
+ * test_stripe.c - what stripe.h guarantees, on random input: the chunks cover
+ * every byte exactly once, none is empty, cuts are aligned, their number is
+ * bounded.  The seed is printed with a failure and can be given as argument.
+ */
+#include "cmocka_all.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "stripe.h"
+
+static uint64_t seed = 20041106;
+
+static uint64_t next_random(uint64_t *state)
+{
+	uint64_t z = *state += 0x9e3779b97f4a7c15u;	/* splitmix64 */
+
+	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
+	z = (z ^ z >> 27) * 0x94d049bb133111ebu;
+	return z ^ z >> 31;
+}
+
+/* Numbers of every magnitude, not only large ones. */
+static uint64_t magnitude(uint64_t *state, uint64_t max)
+{
+	uint64_t value = next_random(state) >> (next_random(state) % 64);
+
+	return value % (max + 1);
+}
+
+static void check_table(const struct rail_cut *cut, uint64_t bytes)
+{
+	struct rail_stripe s;
+	uint64_t expected = 0, per_rail[RAIL_MAX] = { 0 };
+	int last_rail = -1;
+
+	assert_int_equal(rail_stripe_plan(&s, bytes, cut), 0);
+	assert_true(s.chunk_count <= RAIL_CHUNKS_MAX);
+	assert_true((s.chunk_count == 0) == (bytes == 0));
+	for (uint32_t n = 0; n < s.chunk_count; n++) {
+		struct rail_chunk c = rail_stripe_chunk(&s, n);
+
+		/* Each begins where the one before it ended: every byte once. */
+		assert_int_equal(c.offset, expected);
+		assert_true(c.bytes > 0);
+		assert_true(c.bytes < (uint64_t)1 << 31);
+		assert_int_equal(c.offset % RAIL_STRIPE_ALIGN, 0);
+		assert_in_range(c.rail, 0, cut->rail_count - 1);
+		assert_true(cut->weight[c.rail] > 0);
+		assert_true(c.rail >= last_rail);
+		last_rail = c.rail;
+		per_rail[c.rail] += c.bytes;
+		expected += c.bytes;
+	}
+	assert_int_equal(expected, bytes);
+	for (int r = 0; r < cut->rail_count; r++)
+		assert_int_equal(per_rail[r], s.piece[r].bytes);
+}
+
+/* Every share within one alignment of its due, in exact arithmetic. */
+static void check_shares(const struct rail_cut *cut, uint64_t bytes)
+{
+	struct rail_stripe s;
+	long double total = 0;
+
+	assert_int_equal(rail_stripe_plan(&s, bytes, cut), 0);
+	for (int r = 0; r < cut->rail_count; r++)
+		total += cut->weight[r];
+	for (int r = 0; r < cut->rail_count; r++) {
+		long double due = (long double)bytes * cut->weight[r] / total;
+		long double off = (long double)s.piece[r].bytes - due;
+
+		assert_true(off < RAIL_STRIPE_ALIGN && off > -(long double)RAIL_STRIPE_ALIGN);
+	}
+}
+
+static void random_cut(uint64_t *state, struct rail_cut *cut)
+{
+	*cut = (struct rail_cut){ .rail_count = 1 + (int)(next_random(state) % RAIL_MAX) };
+	for (int r = 0; r < cut->rail_count; r++)
+		if (next_random(state) % 4)
+			cut->weight[r] = (uint32_t)(1 + magnitude(state, RAIL_WEIGHT_MAX - 1));
+	if (next_random(state) % 2)		/* even */
+		for (int r = 0; r < cut->rail_count; r++)
+			cut->weight[r] = cut->weight[r] != 0;
+	cut->weight[next_random(state) % (uint64_t)cut->rail_count] = 1;
+	cut->chunk_bytes = RAIL_STRIPE_ALIGN * (2 + magnitude(state, 1 << 16));
+}
+
+static void test_random(void **unused)
+{
+	uint64_t state = seed;
+
+	(void)unused;
+	for (int i = 0; i < 200000; i++) {
+		struct rail_cut cut;
+		uint64_t bytes, before = state;
+
+		random_cut(&state, &cut);
+		bytes = magnitude(&state, RAIL_STRIPE_MAX_BYTES);
+		if (getenv("VERBOSE"))
+			printf("state %" PRIu64 "\n", before);
+		check_table(&cut, bytes);
+		check_shares(&cut, bytes);
+	}
+}
+
+/* All small lengths on all rail counts: where pieces would be empty. */
+static void test_small(void **unused)
+{
+	(void)unused;
+	for (int rails = 1; rails <= RAIL_MAX; rails++)
+		for (uint64_t bytes = 0; bytes <= 5000; bytes++) {
+			struct rail_cut cut = { .rail_count = rails, .chunk_bytes = 256 };
+
+			rail_stripe_weights(&cut, RAIL_STRIPE, 1, bytes, rails - 1);
+			check_table(&cut, bytes);
+		}
+}
+
+static void test_policies(void **unused)
+{
+	struct rail_cut cut = { .rail_count = 3, .chunk_bytes = 1 << 20 };
+	struct rail_stripe s;
+
+	(void)unused;
+	/* Equal is not striped. */
+	rail_stripe_weights(&cut, RAIL_STRIPE, 8192, 8192, 1);
+	assert_int_equal(rail_stripe_plan(&s, 8192, &cut), 0);
+	assert_int_equal(s.chunk_count, 1);
+	assert_int_equal(rail_stripe_chunk(&s, 0).rail, 1);
+	rail_stripe_weights(&cut, RAIL_STRIPE, 8192, 8193, 1);
+	assert_int_equal(rail_stripe_plan(&s, 8193, &cut), 0);
+	assert_int_equal(s.chunk_count, 3);
+	/* Never cut over rails, however long. */
+	rail_stripe_weights(&cut, RAIL_BIND, 8192, 1 << 20, 2);
+	assert_int_equal(rail_stripe_plan(&s, 1 << 20, &cut), 0);
+	assert_int_equal(s.chunk_count, 1);
+	assert_int_equal(rail_stripe_chunk(&s, 0).rail, 2);
+	rail_stripe_weights(&cut, RAIL_SINGLE, 8192, 3 << 20, 2);
+	assert_int_equal(rail_stripe_plan(&s, 3 << 20, &cut), 0);
+	assert_int_equal(s.chunk_count, 3);
+	assert_int_equal(rail_stripe_chunk(&s, 2).rail, 0);
+}
+
+static void test_limits(void **unused)
+{
+	struct rail_cut cut = { .rail_count = 2, .weight = { 1, 1 }, .chunk_bytes = 1 << 20 };
+	struct rail_stripe s;
+
+	(void)unused;
+	check_table(&cut, RAIL_STRIPE_MAX_BYTES);
+	assert_int_equal(rail_stripe_plan(&s, RAIL_STRIPE_MAX_BYTES + 1, &cut), -EMSGSIZE);
+	assert_int_equal(rail_stripe_plan(&s, UINT64_MAX, &cut), -EMSGSIZE);
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_random),
+		cmocka_unit_test(test_small),
+		cmocka_unit_test(test_policies),
+		cmocka_unit_test(test_limits),
+	};
+
+	if (argc > 1)
+		seed = strtoull(argv[1], NULL, 0);
+	printf("# seed %" PRIu64 "\n", seed);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,315 @@
+/*
+ * test_traffic.c - messages of all sizes, policies and kinds of buffer between
+ * processes on the software HCA, untimed (memory polled) and modelled (SEND), on
+ * one to eight rails: every byte is compared with what it should be.
+ */
+#include "cmocka_all.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "rail_int.h"
+#include "traffic.h"
+
+#define MODELLED "rate=20GB/s,latency=1us"
+
+/* Around every limit: slot, inline, eager, threshold, chunk. */
+static const size_t edges[] = {
+	0, 1, 2, 7, 8, 31, 32, 33, 63, 64, 65, 127, 128, 1023, 4096, 8127, 8128, 8160, 8161, 8191,
+	8192, 8193, 8320, 10000, 12289, 16384, 16385, 65535, 65536, 100001, 262144, 1048575,
+	1048576, 1048577, 2097152, 2097153, 3000001, 4194304, 5 << 20, 20000003,
+};
+
+struct how {
+	enum { PLAIN, TRAILING, STAGED } lanes;
+	struct traffic traffic;
+};
+
+/* As a real device would have it: marks behind long payloads, or no inline to speak of. */
+static void bend(struct job *job, const struct how *how)
+{
+	struct rail_ctx *ctx = job->ctx;
+
+	if (how->lanes == TRAILING)
+		for (int a = 0; a < ctx->adapter_count; a++)
+			ctx->adapter[a].in_order_writes = false;
+}
+
+static void bend_lanes(struct job *job, const struct how *how)
+{
+	if (how->lanes != STAGED)
+		return;
+	CHECK_EQUAL(rail_staging_make(job->ctx), 0);
+	for (uint32_t i = 0; i < job->ctx->lane_count; i++)
+		job->ctx->lane[i]->qp.granted.inline_bytes = 64;
+}
+
+/* Nobody was ever late with a receive, and what left arrived: the sums agree by construction. */
+static void check_ledger(struct job *job)
+{
+	for (int r = 0; r < rail_count(job->ctx); r++) {
+		struct rail_ledger l;
+
+		rail_ledger(job->ctx, r, &l);
+		CHECK(l.tx_bytes == 0 || l.tx_messages + l.tx_chunks > 0);
+	}
+	for (int p = 0; p < job->count; p++) {
+		CHECK_EQUAL(job->peer[p]->error, 0);
+		CHECK_EQUAL(job->peer[p]->ops, 0);
+		CHECK(job->peer[p]->landing_free == ~(uint64_t)0);
+		for (int r = 0; r < rail_count(job->ctx); r++)
+			CHECK_EQUAL(job->peer[p]->bulk[r].rq_free, BULK_RQ);
+	}
+}
+
+static void body(struct job *job)
+{
+	const struct how *how = job->arg;
+
+	job->rail.on_message = traffic_on_message;
+	job_open(job);
+	bend(job, how);
+	job_offer(job);
+	bend_lanes(job, how);
+	CHECK_EQUAL(job_accept_offers(job), 0);
+	job_barrier(job);
+	rail_all_attached(job->ctx);
+	traffic_run(job, &how->traffic);
+	check_ledger(job);
+	job_close(job);
+}
+
+static void run(struct job_config config, struct how how)
+{
+	how.traffic.ways = how.traffic.ways ? how.traffic.ways : traffic_ways;
+	how.traffic.way_count = how.traffic.way_count ? how.traffic.way_count : 3;
+	how.traffic.window = how.traffic.window ? how.traffic.window : 1;
+	how.traffic.seed = 1;
+	assert_int_equal(job_run(&config, body, &how, 0), 0);
+}
+
+static struct how all_edges(void)
+{
+	struct how how = {
+		.traffic = { .sizes = edges, .size_count = sizeof(edges) / sizeof(edges[0]) },
+	};
+
+	how.traffic.count = how.traffic.size_count * 3;
+	return how;
+}
+
+static void edges_on(const char *soft, int lanes)
+{
+	for (int arena = 0; arena < 2; arena++) {
+		struct how how = all_edges();
+
+		how.lanes = lanes;
+		how.traffic.arena = arena;
+		run((struct job_config){ .soft = soft }, how);
+		how.traffic.sync_every = 1;
+		run((struct job_config){ .soft = soft }, how);
+		how.traffic.sync_every = 5;
+		how.traffic.window = 16;
+		how.traffic.accept = ACCEPT_RANDOM;
+		run((struct job_config){ .soft = soft }, how);
+	}
+}
+
+static void test_edges_1_rail(void **state)
+{
+	(void)state;
+	edges_on("ideal,ports=1", PLAIN);
+}
+
+static void test_edges_2_rails(void **state)
+{
+	(void)state;
+	edges_on("ideal,ports=2", PLAIN);
+}
+
+static void test_edges_3_rails(void **state)
+{
+	(void)state;
+	edges_on("ideal,ports=3", PLAIN);
+}
+
+static void test_edges_8_rails(void **state)
+{
+	(void)state;
+	edges_on("ideal,ports=4,hcas=2", PLAIN);
+}
+
+static void test_edges_modelled(void **state)
+{
+	(void)state;
+	edges_on("ports=1," MODELLED, PLAIN);
+	edges_on("ports=2," MODELLED, PLAIN);
+}
+
+static void test_edges_modelled_8_rails(void **state)
+{
+	(void)state;
+	edges_on("hcas=4,ports=2," MODELLED, PLAIN);
+}
+
+/* Eight adapters: a CTS with eight keys. */
+static void test_edges_8_adapters(void **state)
+{
+	struct how how = all_edges();
+
+	(void)state;
+	run((struct job_config){ .soft = "ideal,hcas=8,ports=1" }, how);
+}
+
+static void test_trailing_marks(void **state)
+{
+	(void)state;
+	edges_on("ideal", TRAILING);
+}
+
+static void test_staged(void **state)
+{
+	(void)state;
+	edges_on("ideal", STAGED);
+	edges_on(MODELLED, STAGED);
+}
+
+/* Way beyond every credit, both directions, nobody waits for anything. */
+static void flood_on(const char *soft, int lanes, size_t max_bytes, int count)
+{
+	for (int arena = 0; arena < 2; arena++)
+		run((struct job_config){ .soft = soft }, (struct how){
+			.lanes = lanes,
+			.traffic = { .count = count, .max_bytes = max_bytes, .window = count,
+				     .arena = arena, .accept = ACCEPT_RANDOM },
+		});
+}
+
+static void test_flood_small(void **state)
+{
+	(void)state;
+	flood_on("ideal", PLAIN, 40, 30000);
+	flood_on("ports=2," MODELLED, PLAIN, 40, 30000);
+}
+
+static void test_flood_eager(void **state)
+{
+	(void)state;
+	flood_on("ideal", PLAIN, 8192, 6000);
+	flood_on("ideal,ports=3", TRAILING, 8192, 6000);
+	flood_on("ideal", STAGED, 8192, 6000);
+	flood_on("ports=2," MODELLED, PLAIN, 8192, 6000);
+	flood_on("ports=2," MODELLED, STAGED, 8192, 6000);
+}
+
+static void test_flood_mixed(void **state)
+{
+	(void)state;
+	flood_on("ideal", PLAIN, 1 << 20, 600);
+	flood_on("ideal,ports=3", PLAIN, 100000, 2000);
+	flood_on("ports=2," MODELLED, PLAIN, 100000, 2000);
+}
+
+/* More rendezvous messages wait than a peer has landings, and are taken last first. */
+static void test_accept_last_first(void **state)
+{
+	static const struct rail_way large[] = { { RAIL_STRIPE, 8192, 8192 } };
+	static const char *const soft[] = { "ideal", "ports=3," MODELLED };
+
+	(void)state;
+	for (int i = 0; i < 2; i++)
+		run((struct job_config){ .soft = soft[i] }, (struct how){
+			.traffic = { .count = 500, .max_bytes = 200000, .window = 400,
+				     .ways = large, .way_count = 1, .sync_every = 2,
+				     .accept = ACCEPT_LATER },
+		});
+}
+
+static void test_truncated(void **state)
+{
+	static const char *const soft[] = { "ideal", "ports=2," MODELLED };
+	struct how how = all_edges();
+
+	(void)state;
+	how.traffic.truncate_every = 2;
+	how.traffic.window = 8;
+	for (int i = 0; i < 2; i++)
+		run((struct job_config){ .soft = soft[i] }, how);
+}
+
+/* Three and four processes, on nodes of their own and sharing, each with itself, too. */
+static void test_many(void **state)
+{
+	(void)state;
+	for (int modelled = 0; modelled < 2; modelled++)
+		for (int count = 3; count <= 4; count++)
+			for (int nodes = 1; nodes <= count; nodes += count - 2)
+				run((struct job_config){ .soft = modelled ? "ports=2," MODELLED : "ideal",
+							 .count = count, .nodes = nodes },
+				    (struct how){ .traffic = { .count = 400, .max_bytes = 50000,
+							       .window = 32, .with_self = true,
+							       .sync_every = 7,
+							       .accept = ACCEPT_RANDOM } });
+}
+
+static void test_self(void **state)
+{
+	struct how how = all_edges();
+
+	(void)state;
+	how.traffic.with_self = true;
+	how.traffic.window = 4;
+	run((struct job_config){ .soft = "ideal", .count = 1 }, how);
+	run((struct job_config){ .soft = "ports=3," MODELLED, .count = 1 }, how);
+}
+
+/* Other limits than the defaults, and none of a kind. */
+static void test_other_limits(void **state)
+{
+	static const uint64_t eager[] = { 1, 32, 64, 4096, 65536 };
+	static const uint64_t threshold[] = { 1, 100, 8192, 1 << 20 };
+
+	(void)state;
+	for (size_t e = 0; e < sizeof(eager) / sizeof(eager[0]); e++) {
+		struct rail_way ways[4];
+		struct how how = all_edges();
+
+		for (int w = 0; w < 4; w++)
+			ways[w] = (struct rail_way){ RAIL_STRIPE, threshold[w], eager[e] };
+		ways[3].policy = RAIL_BIND;
+		ways[3].eager = 1 << 20;	/* beyond the process's own: held to that */
+		how.traffic.ways = ways;
+		how.traffic.way_count = 4;
+		how.traffic.count = how.traffic.size_count * 4;
+		how.traffic.window = 4;
+		run((struct job_config){ .eager = eager[e] }, how);
+		run((struct job_config){ .eager = eager[e], .soft = "ports=2," MODELLED }, how);
+	}
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_edges_1_rail),
+		cmocka_unit_test(test_edges_2_rails),
+		cmocka_unit_test(test_edges_3_rails),
+		cmocka_unit_test(test_edges_8_rails),
+		cmocka_unit_test(test_edges_modelled),
+		cmocka_unit_test(test_edges_modelled_8_rails),
+		cmocka_unit_test(test_edges_8_adapters),
+		cmocka_unit_test(test_trailing_marks),
+		cmocka_unit_test(test_staged),
+		cmocka_unit_test(test_flood_small),
+		cmocka_unit_test(test_flood_eager),
+		cmocka_unit_test(test_flood_mixed),
+		cmocka_unit_test(test_accept_last_first),
+		cmocka_unit_test(test_truncated),
+		cmocka_unit_test(test_many),
+		cmocka_unit_test(test_self),
+		cmocka_unit_test(test_other_limits),
+	};
+
+	if (argc > 1)
+		cmocka_set_test_filter(argv[1]);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
