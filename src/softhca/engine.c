@@ -6,7 +6,7 @@
 /* How often peers are looked at when there is nothing to do. */
 enum { LOOK_NS = 10000000 };
 
-/* ---- The list ------------------------------------------------------------------- */
+/* ---- The list ------------------------------------------------------------ */
 
 void hca_engine_add(struct hca_qp *qp)
 {
@@ -61,7 +61,7 @@ void hca_engine_remove(struct hca_qp *qp)
 	hca_unlock(&e->list_lock);
 }
 
-/* ---- Waiting, as RC does ------------------------------------------------------------ */
+/* ---- Waiting, as RC does ------------------------------------------------- */
 
 /* IBTA: RNR NAK timer field to time; 0 is the longest. */
 static uint64_t rnr_ns(unsigned code)
@@ -115,7 +115,7 @@ int hca_engine_wait_or_fail(struct hca_qp *qp, int why)
 	return 0;
 }
 
-/* ---- A queue pair's turn -------------------------------------------------------------- */
+/* ---- A queue pair's turn ------------------------------------------------- */
 
 void hca_engine_finish(struct hca_qp *qp, int status)
 {
@@ -129,7 +129,8 @@ void hca_engine_finish(struct hca_qp *qp, int status)
 		hca_qp_fail(qp);
 }
 
-static void progress_untimed(struct hca_qp *qp)
+/* True while something waits. */
+static bool progress_untimed(struct hca_qp *qp)
 {
 	struct hca_sq *sq = &qp->sq;
 
@@ -139,41 +140,52 @@ static void progress_untimed(struct hca_qp *qp)
 
 		if (rc < 0) {
 			rc = hca_engine_wait_or_fail(qp, rc);
-			if (!rc) {
-				hca_engine_add(qp);
-				return;
-			}
+			if (!rc)
+				return true;
 		}
 		hca_engine_finish(qp, rc);
 	}
 	qp->fast = hca_qp_state(qp) == IBV_QPS_RTS;
+	return false;
+}
+
+static bool progress_flush(struct hca_qp *qp)
+{
+	bool remains;
+
+	hca_sq_flush(qp);
+	hca_lock(&qp->rq_lock);
+	remains = hca_rq_flush(qp);
+	hca_unlock(&qp->rq_lock);
+	return remains;
+}
+
+enum turn { OVER, WAITS, SERVED };
+
+static enum turn take_turn(struct hca_qp *qp)
+{
+	bool served;
+
+	switch (hca_qp_state(qp)) {
+	case IBV_QPS_RTS:
+		if (!qp->pace)
+			return progress_untimed(qp) ? WAITS : OVER;
+		served = hca_pace_progress(qp);
+		return !hca_pace_due(qp) ? OVER : served ? SERVED : WAITS;
+	case IBV_QPS_ERR:
+		return progress_flush(qp) ? WAITS : OVER;
+	default:
+		return OVER;	/* SQD: posted work stays where it is */
+	}
 }
 
 void hca_sq_progress(struct hca_qp *qp)
 {
-	bool remains;
-
-	switch (hca_qp_state(qp)) {
-	case IBV_QPS_RTS:
-		if (qp->pace)
-			hca_pace_progress(qp);
-		else
-			progress_untimed(qp);
-		return;
-	case IBV_QPS_ERR:
-		hca_sq_flush(qp);
-		hca_lock(&qp->rq_lock);
-		remains = hca_rq_flush(qp);
-		hca_unlock(&qp->rq_lock);
-		if (remains)
-			hca_engine_add(qp);
-		return;
-	default:
-		return;		/* SQD: posted work stays where it is */
-	}
+	if (take_turn(qp) != OVER)
+		hca_engine_add(qp);
 }
 
-/* ---- Errors that others found ------------------------------------------------------------ */
+/* ---- Errors that others found -------------------------------------------- */
 
 static bool overflowed(struct hca_cq *cq)
 {
@@ -199,11 +211,25 @@ static void look_for_faults(struct hca_fabric *f)
 	}
 }
 
+/*
+ * A process that leaves in good order closes its gates.  So a gate that is
+ * still open on a process that is gone means death, even if somebody else has
+ * its slot by now.
+ */
+static bool peer_died(const struct hca_conn *c)
+{
+	if (!c->peer || c->peer->fate == HCA_FATE_ALIVE)
+		return false;
+	return c->peer->fate == HCA_FATE_DEAD ||
+	       (c->shm && atomic_load_explicit(&c->shm->gate, memory_order_relaxed) == c->gate);
+}
+
 /* A queue pair whose peer has ended without a word is of no use any more. */
 static void look_for_deaths(struct hca_fabric *f)
 {
 	uint32_t i, top = atomic_load(&f->qp_top);
 
+	hca_peers_look(f);
 	for (i = 0; i < top; i++) {
 		struct hca_qp *qp = atomic_load(&f->qp[i]);
 
@@ -212,7 +238,7 @@ static void look_for_deaths(struct hca_fabric *f)
 		hca_lock(&qp->lock);
 		if (!qp->conn.peer)
 			hca_conn_resolve(qp);
-		if (qp->conn.peer && hca_peer_fate(qp->conn.peer) == HCA_FATE_DEAD) {
+		if (peer_died(&qp->conn)) {
 			hca_sq_died(qp);
 			hca_qp_fail(qp);
 		}
@@ -220,12 +246,41 @@ static void look_for_deaths(struct hca_fabric *f)
 	}
 }
 
-/* ---- Running -------------------------------------------------------------------------------- */
+/* ---- Running ------------------------------------------------------------- */
+
+/*
+ * Each that waits has a turn.  Who was served goes behind who was not, so that
+ * no one takes every place that comes free.
+ */
+static void take_turns(struct hca_engine *e)
+{
+	struct hca_qp *qp, *served = NULL, **last = &served;
+	uint32_t turns = atomic_load(&e->pending);
+
+	atomic_store_explicit(&e->sharing, turns > 1, memory_order_relaxed);
+	for (; turns && (qp = take_first(e)); turns--) {
+		enum turn t;
+
+		hca_lock(&qp->lock);
+		t = take_turn(qp);
+		hca_unlock(&qp->lock);
+		if (t == WAITS)
+			hca_engine_add(qp);
+		if (t != SERVED)
+			continue;
+		qp->served = NULL;
+		*last = qp;
+		last = &qp->served;
+	}
+	for (; served; served = served->served)
+		hca_engine_add(served);
+	atomic_store_explicit(&e->sharing, false, memory_order_relaxed);
+}
 
 void hca_engine_run(struct hca_fabric *f)
 {
 	struct hca_engine *e = &f->engine;
-	uint32_t seen, turns;
+	uint32_t seen;
 
 	if (f->spec.timed)
 		hca_lock(&e->lock);	/* what is due now must be done now */
@@ -236,15 +291,7 @@ void hca_engine_run(struct hca_fabric *f)
 		atomic_store(&e->attention, seen);
 		look_for_faults(f);
 	}
-	for (turns = atomic_load(&e->pending); turns; turns--) {
-		struct hca_qp *qp = take_first(e);
-
-		if (!qp)
-			break;
-		hca_lock(&qp->lock);
-		hca_sq_progress(qp);
-		hca_unlock(&qp->lock);
-	}
+	take_turns(e);
 	hca_unlock(&e->lock);
 }
 

@@ -12,12 +12,13 @@
 #include "fabric.h"
 #include "memory.h"
 #include "peer.h"
+#include "qp.h"
 #include "segment.h"
 
 static pthread_mutex_t registry_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct hca_fabric *registry;
 
-/* ---- Who is there ------------------------------------------------------- */
+/* ---- Who is there -------------------------------------------------------- */
 
 static bool slot_alive(const struct hca_shm_slot *s)
 {
@@ -71,7 +72,7 @@ static int find_slot(struct hca_fabric *f, uint32_t *slot)
 	return 0;
 }
 
-/* ---- Joining ------------------------------------------------------------ */
+/* ---- Joining ------------------------------------------------------------- */
 
 static int new_nonce(uint64_t *nonce)
 {
@@ -227,7 +228,7 @@ out:
 	return rc;
 }
 
-/* ---- Leaving ------------------------------------------------------------ */
+/* ---- Leaving ------------------------------------------------------------- */
 
 static bool anyone_else(const struct hca_rendezvous_image *image, uint32_t but)
 {
@@ -286,8 +287,10 @@ static void say_goodbye(struct hca_fabric *f)
 	for (i = 0; i < top; i++) {
 		struct hca_qp *qp = atomic_load(&f->qp[i]);
 
-		if (qp)
-			hca_fabric_give_qpn(f, f->self->qp[i].qpn);
+		if (!qp)
+			continue;
+		atomic_store(&f->self->qp[i].gate, 0);
+		hca_fabric_give_qpn(f, hca_qpn(qp));
 	}
 	atomic_store(&f->shm->slot[f->slot].phase, HCA_LEFT);
 	sign_off(f, false);
@@ -301,7 +304,7 @@ static void leave(struct hca_fabric *f)
 	release(f);
 }
 
-/* ---- The registry ------------------------------------------------------- */
+/* ---- The registry -------------------------------------------------------- */
 
 /* The parent is the member, not its child: which may join on its own. */
 static void forget_in_child(void)
@@ -320,9 +323,17 @@ static void leave_all_at_exit(void)
 		say_goodbye(f);
 }
 
-static void prepare_process(void)
+static void watch_forks(void)
 {
 	pthread_atfork(NULL, NULL, forget_in_child);
+}
+
+/* At every attachment: a child of fork has to do it for itself. */
+static void prepare_process(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, watch_forks);
 #ifdef PR_SET_PTRACER
 	/* Peers of this user may copy to and from our memory under Yama's scope 1. */
 	prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
@@ -384,7 +395,6 @@ static int get_remap(const struct softhca_config *cfg, enum softhca_remap *remap
 
 static int get_locked(const struct softhca_config *cfg, struct hca_fabric **out)
 {
-	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	char name[HCA_NAME_MAX + 1];
 	enum softhca_remap remap;
 	struct hca_spec spec;
@@ -407,7 +417,7 @@ static int get_locked(const struct softhca_config *cfg, struct hca_fabric **out)
 		return hca_fail(EEXIST, "fabric %s exists with spec %s; asked for spec %s", name,
 				f->spec.text, spec.text);
 	if (!f) {
-		pthread_once(&once, prepare_process);
+		prepare_process();
 		f = fabric_new(name, &spec, remap);
 		if (!f)
 			return hca_fail(ENOMEM, "no memory");
@@ -501,7 +511,7 @@ HCA_EXPORT int softhca_fabric_close(const struct softhca_config *cfg)
 	return rc;
 }
 
-/* ---- Queue pair numbers ------------------------------------------------- */
+/* ---- Queue pair numbers -------------------------------------------------- */
 
 static uint32_t take_qpn_once(struct hca_fabric *f, uint32_t index)
 {
