@@ -183,7 +183,7 @@ int rail_probe(const struct rail_settings *set, int *active_ports)
 static int cq_entries(const struct rail_ctx *ctx, int rails)
 {
 	int eager = rails < 3 ? rails : 3;
-	uint64_t per_peer = (uint64_t)rails * (BULK_SQ + BULK_RQ + 2) +
+	uint64_t per_peer = (uint64_t)rails * (2 * ctx->bulk_depth + 2) +
 			    (uint64_t)eager * (2 * EAGER_SQ + 2);
 	uint64_t all = per_peer * ctx->cfg.peer_count;
 
@@ -306,6 +306,9 @@ static struct rail_ctx *ctx_make(const struct rail_config *cfg)
 	ctx->settings = *cfg->settings;
 	ctx->cfg.settings = &ctx->settings;
 	ctx->eager_max = ctx->settings.eager;
+	ctx->bulk_depth = BULK_DEPTH_MAX;
+	while (ctx->bulk_depth > BULK_DEPTH_MIN && ctx->bulk_depth * cfg->peer_count > 4096)
+		ctx->bulk_depth /= 2;
 	ctx->probed_ns = rg_now_ns();
 	queue_init(&ctx->completed);
 	/* All of them, whatever fails: what is in ctx is freed with it. */

@@ -121,18 +121,19 @@ static int lane_number(struct rail_ctx *ctx, struct rail_lane *lane)
 	}
 	lane->id = ctx->lane_count;
 	ctx->lane[ctx->lane_count++] = lane;
+	lane->numbered = true;
 	return 0;
 }
 
-/* One request and one receive more than are used: for the markers of vrb_qp_mark. */
+/* One request and one receive more than are used: for the markers of vrb_qp_stop_marked. */
 static int lane_make(struct rail_peer *peer, struct rail_lane *lane, int r, bool bulk)
 {
 	struct rail_ctx *ctx = peer->ctx;
 	struct vrb_adapter *adapter = &ctx->adapter[ctx->rail[r].adapter];
 	uint32_t eager_bytes = (uint32_t)ctx->eager_max + sizeof(struct rail_slot);
 	struct vrb_qp_limits want = {
-		.send_wr = (bulk ? BULK_SQ : EAGER_SQ) + 1,
-		.recv_wr = (bulk ? BULK_RQ : ctx->polled ? 0 : peer->geometry.slots) + 1,
+		.send_wr = (bulk ? ctx->bulk_depth : EAGER_SQ) + 1,
+		.recv_wr = (bulk ? ctx->bulk_depth : ctx->polled ? 0 : peer->geometry.slots) + 1,
 		.send_sge = 2,
 		.recv_sge = 1,
 		/* A software HCA copies anyway; hardware pays for inline in every request's size. */
@@ -143,8 +144,13 @@ static int lane_make(struct rail_peer *peer, struct rail_lane *lane, int r, bool
 	lane->ctx = ctx;
 	lane->peer = peer;
 	lane->rail = r;
-	lane->sq_depth = bulk ? BULK_SQ : EAGER_SQ;
-	lane->rq_free = bulk ? BULK_RQ : 0;
+	lane->sq_depth = bulk ? ctx->bulk_depth : EAGER_SQ;
+	lane->rq_free = bulk ? ctx->bulk_depth : 0;
+	if (bulk) {
+		lane->sq_op = calloc(ctx->bulk_depth, sizeof(*lane->sq_op));
+		if (!lane->sq_op)
+			return -ENOMEM;
+	}
 	rc = lane_number(ctx, lane);
 	if (!rc)
 		rc = vrb_qp_create(adapter, ctx->rail[r].port, &want, &lane->qp);
@@ -156,9 +162,11 @@ static int lane_make(struct rail_peer *peer, struct rail_lane *lane, int r, bool
 static void lane_drop(struct rail_lane *lane)
 {
 	vrb_qp_destroy(&lane->qp);
-	if (lane->ctx)
+	free(lane->sq_op);
+	lane->sq_op = NULL;
+	if (lane->numbered)
 		lane->ctx->lane[lane->id] = NULL;
-	lane->ctx = NULL;
+	lane->numbered = false;
 }
 
 /* ---- Offering --------------------------------------------------------------------------------- */
@@ -221,7 +229,8 @@ int rail_peer_offer(struct rail_ctx *ctx, unsigned index, struct rail_peer **out
 	memset(peer, 0, sizeof(*peer));
 	peer->ctx = ctx;
 	peer->index = index;
-	peer->landing_free = ~(uint64_t)0;
+	for (int i = 0; i < LANDINGS; i++)
+		peer->landing[i].next_free = (uint8_t)(i + 1);
 	queue_init(&peer->accepting);
 	queue_init(&peer->cutting);
 	rc = block_make(peer);

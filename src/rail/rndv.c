@@ -191,7 +191,7 @@ static void cts_send(struct rail_op *op)
 
 static int landing_receives_post(struct rail_lane *lane, uint32_t count)
 {
-	struct ibv_recv_wr *bad, wr[BULK_RQ];
+	struct ibv_recv_wr *bad, wr[RAIL_CHUNKS_MAX];
 	int rc;
 
 	for (uint32_t i = 0; i < count; i++) {
@@ -213,7 +213,7 @@ static bool landing_possible(const struct rail_op *op, struct rail_stripe *s)
 {
 	const struct rail_peer *peer = op->peer;
 
-	if (!peer->landing_free)
+	if (peer->landings_used == LANDINGS)
 		return false;
 	op_plan(op, s);
 	for (int r = 0; r < s->rail_count; r++)
@@ -227,9 +227,10 @@ static void landing_start(struct rail_op *op, const struct rail_stripe *s)
 	struct rail_peer *peer = op->peer;
 	struct rail_landing *landing;
 
-	op->slot = (uint8_t)__builtin_ctzll(peer->landing_free);
-	peer->landing_free &= peer->landing_free - 1;
+	op->slot = peer->landing_free;
 	landing = &peer->landing[op->slot];
+	peer->landing_free = landing->next_free;
+	peer->landings_used++;
 	landing->op = op;
 	landing->missing = ~(uint64_t)0 >> (RAIL_CHUNKS_MAX - s->chunk_count);
 	op->generation = landing->generation;
@@ -242,9 +243,13 @@ static void landing_start(struct rail_op *op, const struct rail_stripe *s)
 
 static void landing_end(struct rail_peer *peer, uint32_t slot)
 {
-	peer->landing[slot].op = NULL;
-	peer->landing[slot].generation++;
-	peer->landing_free |= (uint64_t)1 << slot;
+	struct rail_landing *landing = &peer->landing[slot];
+
+	landing->op = NULL;
+	landing->generation++;
+	landing->next_free = peer->landing_free;
+	peer->landing_free = (uint8_t)slot;
+	peer->landings_used--;
 }
 
 int rail_accept(struct rail_peer *peer, uint64_t rendezvous, const struct rail_buf *buf,
@@ -325,7 +330,7 @@ static int chunk_post(struct rail_op *op, const struct rail_stripe *s, int r)
 
 	if (rc)
 		return rail_lane_refused(lane, rc);
-	lane->sq_op[lane->sq_posted++ % BULK_SQ] = op;
+	lane->sq_op[lane->sq_posted++ % lane->sq_depth] = op;
 	lane->ctx->cq_wanted++;
 	op->cursor[r]++;
 	op->chunks_out++;
@@ -401,7 +406,7 @@ void rail_cts_arrived(struct rail_peer *peer, const struct rail_record *record,
 /* The oldest chunk of a lane has left, or its lane has failed. */
 void rail_chunk_sent(struct rail_lane *lane)
 {
-	struct rail_op *op = lane->sq_op[lane->sq_done++ % BULK_SQ];
+	struct rail_op *op = lane->sq_op[lane->sq_done++ % lane->sq_depth];
 
 	op->chunks_out--;
 	op->chunks_left--;
@@ -420,8 +425,8 @@ void rail_chunk_landed(struct rail_lane *lane, uint32_t imm, uint32_t bytes)
 {
 	struct rail_peer *peer = lane->peer;
 	uint32_t slot = imm >> 24, number = imm & 0xffff;
-	struct rail_landing *landing = slot < LANDINGS ? &peer->landing[slot] : NULL;
-	struct rail_op *op = landing ? landing->op : NULL;
+	struct rail_landing *landing = &peer->landing[slot];	/* 8 bits: all exist */
+	struct rail_op *op = landing->op;
 	struct rail_stripe s;
 	struct rail_chunk chunk;
 

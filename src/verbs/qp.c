@@ -172,11 +172,12 @@ void vrb_qp_stop(struct vrb_qp *qp)
 {
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
 
-	if (qp->qp)
+	if (qp->qp && !qp->stopped)
 		ibv_modify_qp(qp->qp, &attr, IBV_QP_STATE);
+	qp->stopped = true;
 }
 
-int vrb_qp_mark(struct vrb_qp *qp, uint64_t wr_id)
+int vrb_qp_stop_marked(struct vrb_qp *qp, uint64_t wr_id)
 {
 	struct ibv_send_wr send = {
 		.wr_id = wr_id, .opcode = IBV_WR_SEND, .send_flags = IBV_SEND_SIGNALED,
@@ -186,9 +187,10 @@ int vrb_qp_mark(struct vrb_qp *qp, uint64_t wr_id)
 
 	if (!qp->qp)
 		return 0;
-	/* A full queue takes no marker: its last entries tell as much, the caller has a time limit. */
+	if (!qp->stopped)
+		markers += ibv_post_recv(qp->qp, &recv, &bad_recv) == 0;
+	vrb_qp_stop(qp);
 	markers += ibv_post_send(qp->qp, &send, &bad_send) == 0;
-	markers += ibv_post_recv(qp->qp, &recv, &bad_recv) == 0;
 	return markers;
 }
 

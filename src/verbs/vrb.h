@@ -113,6 +113,7 @@ struct vrb_qp_limits {
 struct vrb_qp {
 	struct ibv_qp *qp;
 	uint32_t psn;			/* first packet number that this side sends */
+	bool stopped;
 	struct vrb_qp_limits granted;
 };
 
@@ -143,11 +144,13 @@ int vrb_qp_connect(struct vrb_adapter *adapter, struct vrb_qp *qp, const struct 
 void vrb_qp_stop(struct vrb_qp *qp);
 
 /*
- * After vrb_qp_stop: append a marker to both queues.  When both have come out
- * of the CQ (wr_id; they are flushed like the rest), nothing is in flight and
- * the queue pair may be destroyed.  Returns the number of markers posted, 0-2.
+ * Stop, with a marker at the end of each queue that is still running.  When all
+ * markers have come out of the CQ (wr_id; flushed like the rest), nothing is in
+ * flight and the queue pair may be destroyed.  Returns the number of markers:
+ * 2, or 1 when it had been stopped before (nobody looks at what is posted to a
+ * stopped receive queue on some devices), or fewer when a queue is full.
  */
-int vrb_qp_mark(struct vrb_qp *qp, uint64_t wr_id);
+int vrb_qp_stop_marked(struct vrb_qp *qp, uint64_t wr_id);
 void vrb_qp_destroy(struct vrb_qp *qp);
 
 #endif

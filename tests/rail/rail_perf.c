@@ -2,7 +2,8 @@
  * rail_perf.c - what librail costs and brings, without MPI: two processes on the
  * software HCA, one table.
  *
- *	rail_perf [SPEC [RAILS]]	e.g. rail_perf ideal; rail_perf ports=2,rate=1GB/s,latency=2us
+ *	rail_perf [SPEC [RAILS [BYTES]]]	messages up to BYTES, e.g.
+ *	rail_perf ideal all 64; rail_perf ports=2,rate=1GB/s,latency=2us
  *
  * latency: half a round trip, median of rounds; post: rail_send of 8 bytes that
  * does not wait, beside ibv_post_send of the same line; bandwidth: a window of 64
@@ -35,6 +36,7 @@ static struct {
 	uint64_t got, expected;		/* messages */
 	int done;
 	bool copy;
+	size_t largest;
 	struct rail_op out[WINDOW], in[WINDOW];
 	int in_used;
 } perf;
@@ -267,6 +269,8 @@ static void table(const char *title, const char *unit, const size_t *sizes, int 
 	for (int s = 0; s < count; s++) {
 		double value[3];
 
+		if (sizes[s] > perf.largest)
+			continue;
 		for (int w = 0; w < 3; w++) {
 			job_barrier(perf.job);
 			value[w] = measure(&ways[w], sizes[s], mode);
@@ -336,5 +340,6 @@ int main(int argc, char **argv)
 		.seconds = 600,
 	};
 
+	perf.largest = argc > 3 ? strtoul(argv[3], NULL, 0) : SIZE_MAX_BYTES;
 	return job_run(&config, body, NULL, 0);
 }

@@ -46,7 +46,7 @@ static void ledger_body(struct job *job)
 		chunks = job->rank == 0 ? l[r].tx_chunks : l[r].rx_chunks;
 		/* 50 % +- 2 of all bytes on either rail, and not one more or less in all. */
 		CHECK(bytes > 64u * (1 << 20) * 48 / 100 && bytes < 64u * (1 << 20) * 52 / 100);
-		CHECK_EQUAL(chunks, 64);
+		CHECK_EQUAL(chunks, 64 * 2);
 		CHECK_EQUAL(job->rank == 0 ? l[r].rx_bytes : l[r].tx_bytes, 0);
 		CHECK_EQUAL(l[r].tx_messages + l[r].rx_messages, 0);
 	}

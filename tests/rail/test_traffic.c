@@ -56,9 +56,9 @@ static void check_ledger(struct job *job)
 	for (int p = 0; p < job->count; p++) {
 		CHECK_EQUAL(job->peer[p]->error, 0);
 		CHECK_EQUAL(job->peer[p]->ops, 0);
-		CHECK(job->peer[p]->landing_free == ~(uint64_t)0);
+		CHECK_EQUAL(job->peer[p]->landings_used, 0);
 		for (int r = 0; r < rail_count(job->ctx); r++)
-			CHECK_EQUAL(job->peer[p]->bulk[r].rq_free, BULK_RQ);
+			CHECK_EQUAL(job->peer[p]->bulk[r].rq_free, job->ctx->bulk_depth);
 	}
 }
 
