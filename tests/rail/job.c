@@ -61,7 +61,7 @@ static void defaults(struct job *job)
 		.rails = c->rails ? c->rails : "all",
 		.soft = c->soft ? c->soft : "ideal",
 		.threshold = c->threshold ? c->threshold : 8192,
-		.eager = c->eager ? c->eager : 8192,
+		.eager = c->eager == JOB_ZERO ? 0 : c->eager ? c->eager : 8192,
 	};
 	job->rail = (struct rail_config){
 		.settings = &job->settings,

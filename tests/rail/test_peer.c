@@ -171,6 +171,7 @@ static void test_sync(void **state)
 struct mismatch {
 	const char *rails[2];
 	uint64_t eager[2], threshold[2];
+	bool subnet;
 	const char *says;
 };
 
@@ -188,6 +189,8 @@ static void mismatch_body(struct job *job)
 	if (m->threshold[0])
 		job->settings.threshold = m->threshold[job->rank];
 	job_open(job);
+	if (m->subnet && job->rank == 1)
+		job->ctx->rail[1].port->subnet[3] ^= 1;
 	job_offer(job);
 	capture_begin(2);
 	rc = job_accept_offers(job);
@@ -204,6 +207,7 @@ static void test_mismatch(void **state)
 		{ .rails = { "all", "soft0:1" }, .says = "--rails" },
 		{ .eager = { 8192, 4096 }, .says = "--eager" },
 		{ .threshold = { 8192, 8193 }, .says = "--threshold" },
+		{ .subnet = true, .says = "rail 1 (soft0:2) is on another subnet" },
 	};
 
 	(void)state;

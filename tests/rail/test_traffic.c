@@ -266,7 +266,7 @@ static void test_self(void **state)
 /* Other limits than the defaults, and none of a kind. */
 static void test_other_limits(void **state)
 {
-	static const uint64_t eager[] = { 1, 32, 64, 4096, 65536 };
+	static const uint64_t eager[] = { JOB_ZERO, 1, 32, 64, 4096, 65536 };
 	static const uint64_t threshold[] = { 1, 100, 8192, 1 << 20 };
 
 	(void)state;
@@ -275,7 +275,8 @@ static void test_other_limits(void **state)
 		struct how how = all_edges();
 
 		for (int w = 0; w < 4; w++)
-			ways[w] = (struct rail_way){ RAIL_STRIPE, threshold[w], eager[e] };
+			ways[w] = (struct rail_way){ RAIL_STRIPE, threshold[w],
+						     eager[e] == JOB_ZERO ? 0 : eager[e] };
 		ways[3].policy = RAIL_BIND;
 		ways[3].eager = 1 << 20;	/* beyond the process's own: held to that */
 		how.traffic.ways = ways;
