@@ -18,15 +18,18 @@
 #define RAILMPI_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #ifdef __cplusplus
 extern "C" {
 #endif
+#pragma GCC visibility push(default)
 
 #define RAILMPI_INFO_KEY "railgauge"
 
 struct opt;
+struct opt_choice;
 
 /*
  * The rows of the transport's options (util/opt.h), for a program that offers
@@ -82,6 +85,7 @@ struct railmpi_ledger {
 };
 int railmpi_ledger(int rail, struct railmpi_ledger *out);
 
+#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif

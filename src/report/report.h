@@ -3,7 +3,7 @@
  *
  * Records: a `run` record first (provenance, options, fabric), one `row` per
  * size and way, an `end` record last.  Each is one line, written by one
- * write(2) and flushed, so that a killed job keeps every finished row.
+ * write(2), so that a killed job keeps every finished row.
  */
 #ifndef RG_REPORT_H
 #define RG_REPORT_H
@@ -14,8 +14,6 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "stats.h"
-
 #define REPORT_SCHEMA 1
 
 enum report_metric {
@@ -23,11 +21,40 @@ enum report_metric {
 	REPORT_BANDWIDTH,	/* MB/s, MB = 10^6 */
 	REPORT_RATE,		/* messages per second */
 };
+enum { REPORT_METRIC_COUNT = 3 };
+
+const char *report_metric_name(enum report_metric metric);	/* "latency" */
+const char *report_metric_unit(enum report_metric metric);	/* "us" */
+/* -1: no such name. */
+int report_metric_find(const char *name);
+
+/* ---- Writing ------------------------------------------------------------- */
+
+enum { REPORT_WAYS_MAX = 16, REPORT_PERCENTILES_MAX = 8 };
+
+struct report_table {
+	FILE *text;			/* gets the table; NULL: none */
+	const char *json_path;		/* gets the records; NULL: none */
+	const char *program;		/* "rg_bw" */
+	const char *title;		/* "uni-directional bandwidth" */
+	enum report_metric metric;
+	const char *const *ways;	/* in column order; they outlive the report */
+	int way_count;			/* 1 to REPORT_WAYS_MAX */
+	bool validate;			/* with a Pass/Fail column */
+	bool full;			/* with median, min, max, p99, sd and n */
+	const double *percentiles;	/* more of them, each in (0, 100) */
+	int percentile_count;		/* 0 to REPORT_PERCENTILES_MAX */
+};
 
 struct report_row {
 	const char *way;	/* "stripe" */
 	uint64_t bytes;		/* message size */
-	double mean, median, min, max, p99, sd;	/* in the metric's unit; NaN where not defined */
+	/*
+	 * In the metric's unit; NaN where not defined.  Percentiles are counted
+	 * from the good end: p99 is what 99 % of the samples were as good as.
+	 */
+	double mean, median, min, max, p99, sd;
+	double percentile[REPORT_PERCENTILES_MAX];	/* those of the table */
 	uint64_t n;
 	int valid;		/* -1 not checked, 0 Fail, 1 Pass */
 	bool cut;		/* ended early by the time cap */
@@ -37,25 +64,68 @@ struct report_row {
 struct report;
 
 /*
- * Open a report.  `text` gets the table (NULL: none), `json_path` the records
- * (NULL: none; the file is replaced only when the run record can be written).
- * ways: names in column order.  run: the provenance object, stolen.
- * 0 or -errno after one error line; *out only on success.
+ * Open a report and write the run record: schema, type, program, title,
+ * metric, unit, ways, then the members of `run` (stolen, also on error).
+ * Views know these of them, all optional:
+ *	notes		array of strings: '#' lines above the table
+ *	caption		array of strings: lines below the title of a figure
+ *	foreign_ways	array of ways that do not run on the fabric of the others
+ * An existing file is replaced, in one step, only once the run record is
+ * written.  0 or -errno after one error line; *out only on success.
  */
-int report_open(FILE *text, const char *json_path, const char *title,
-		enum report_metric metric, const char *const *ways, int way_count,
-		bool validate, bool full, json_t *run, struct report **out);
+int report_open(const struct report_table *table, json_t *run, struct report **out);
 
-/* Rows of one size come in way order; the text line is printed with the last. */
+/*
+ * Rows of one size come in way order; the text line is printed with the last.
+ * 0 or -errno after one error line (of the first failure only).
+ */
 int report_row(struct report *r, const struct report_row *row);
 
-/* A '#' line in the text view only. */
+/* A '#' line in the text view only; for what is known only later than `run`. */
 void report_note(struct report *r, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-/* The `end` record.  status: what the program will exit with.  Frees r. */
+/*
+ * The `end` record, with `status`, what the program will exit with, and the
+ * members of extra (stolen; may be NULL).  Frees r.  0, or the first -errno of
+ * all calls.
+ */
 int report_close(struct report *r, int status, json_t *extra);
 
+/* A string of JSON whatever the bytes: what is not UTF-8 becomes '?'. */
+json_t *report_string(const char *text);
+
 /* Machine, software and launch: what every result file says of where it was made. */
-json_t *report_provenance(int argc, char **argv);
+json_t *report_provenance(int argc, char *const *argv);
+
+/* ---- Reading --------------------------------------------------------------- */
+
+struct report_file {
+	char *path;
+	json_t *run;			/* checked: program, title, metric, ways are there */
+	enum report_metric metric;
+	json_t *rows;			/* array of checked row records */
+	json_t *end;			/* NULL: the job did not come to its end */
+};
+
+/*
+ * 0, or -EINVAL (damaged: no run record, a torn one, another schema, a line in
+ * the middle that is no record) or another -errno, after one error line that
+ * names file and line.  A torn last line is dropped with a warning; so is a
+ * missing end record.
+ */
+int report_read(const char *path, struct report_file *out);
+void report_file_free(struct report_file *f);
+
+/* The row of a way and size, or NULL. */
+json_t *report_file_row(const struct report_file *f, const char *way, uint64_t bytes);
+
+/* Print the table that the program printed, from the records. */
+int report_print(const struct report_file *f, FILE *text, bool full);
+
+/*
+ * Draw f into DIR/NAME.{dat,gp,svg,png}, NAME from the file's own name.  0 or
+ * -errno after one error line.  Needs gnuplot.
+ */
+int report_plot(const struct report_file *f, const char *dir);
 
 #endif

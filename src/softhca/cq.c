@@ -9,8 +9,11 @@
 /* A claim on a mailbox entry that has not been published for so long is taken back. */
 enum { CLAIM_NS = 1000000 };
 
-/* After so many polls in vain (some 20 us) there is time for other things. */
-enum { IDLE_POLLS = 2048 };
+/*
+ * After so many polls in vain (some 20 us) there is time for other things; and
+ * after so many of any kind it is time to see who still lives.
+ */
+enum { IDLE_POLLS = 2048, SOME_POLLS = 65536 };
 
 /* ---- The list of a timed queue: a binary heap ---------------------------------- */
 
@@ -226,16 +229,12 @@ static int poll_untimed(struct hca_cq *cq, int max, struct ibv_wc *wc)
 	return n;
 }
 
-static int poll_timed(struct hca_cq *cq, int max, struct ibv_wc *wc)
+static int poll_timed(struct hca_cq *cq, uint64_t now, int max, struct ibv_wc *wc)
 {
 	struct hca_completion c;
-	uint64_t now;
 	int n;
 
 	drain_locked(cq);
-	if (!cq->count)
-		return 0;
-	now = rg_now_ns();
 	for (n = 0; n < max && cq->count && cq->list[0].visible_ns <= now; n++) {
 		heap_pop(cq, &c);
 		deliver(&c, &wc[n]);
@@ -246,13 +245,21 @@ static int poll_timed(struct hca_cq *cq, int max, struct ibv_wc *wc)
 int hca_cq_poll(struct ibv_cq *ibv, int max, struct ibv_wc *wc)
 {
 	struct hca_cq *cq = hca_cq_of(ibv);
-	uint32_t idle = 0;
+	uint32_t idle = 0, polls;
+	uint64_t now = 0;
 	int n;
 
+	/*
+	 * The clock before the engine: what is completed by then, the engine has
+	 * written out, to the last byte.
+	 */
+	if (cq->timed)
+		now = rg_now_ns();
 	if (hca_engine_due(cq->fabric))
 		hca_engine_run(cq->fabric);
 	hca_lock(&cq->lock);
-	n = cq->timed ? poll_timed(cq, max, wc) : poll_untimed(cq, max, wc);
+	n = cq->timed ? poll_timed(cq, now, max, wc) : poll_untimed(cq, max, wc);
+	polls = ++cq->polls;
 	if (n) {
 		cq->idle = 0;
 	} else {
@@ -266,6 +273,8 @@ int hca_cq_poll(struct ibv_cq *ibv, int max, struct ibv_wc *wc)
 		/* What we wait for may need this very core to come about. */
 		sched_yield();
 	}
+	if (hca_unlikely(polls % SOME_POLLS == 0))
+		hca_engine_idle(cq->fabric);
 	return n;
 }
 

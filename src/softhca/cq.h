@@ -44,7 +44,7 @@ struct hca_cq {
 	struct hca_lock lock;
 	bool timed;
 	_Atomic bool overflowed;
-	uint32_t idle;			/* polls without success, in a row */
+	uint32_t polls, idle;		/* all; without success, in a row */
 	_Atomic int objects;		/* queue pairs */
 
 	struct hca_mailbox mailbox;

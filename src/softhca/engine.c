@@ -188,7 +188,7 @@ static void look_for_faults(struct hca_fabric *f)
 	for (i = 0; i < top; i++) {
 		struct hca_qp *qp = atomic_load(&f->qp[i]);
 
-		if (!qp)
+		if (!qp || hca_qp_state(qp) < IBV_QPS_RTR)
 			continue;
 		if (atomic_exchange(&qp->shm->fault, 0) || overflowed(hca_send_cq(qp)) ||
 		    overflowed(hca_recv_cq(qp))) {
@@ -227,8 +227,10 @@ void hca_engine_run(struct hca_fabric *f)
 	struct hca_engine *e = &f->engine;
 	uint32_t seen, turns;
 
-	if (!hca_trylock(&e->lock))
-		return;		/* somebody is at it */
+	if (f->spec.timed)
+		hca_lock(&e->lock);	/* what is due now must be done now */
+	else if (!hca_trylock(&e->lock))
+		return;			/* somebody is at it */
 	seen = atomic_load_explicit(&f->self->attention, memory_order_acquire);
 	if (atomic_exchange(&e->faults, 0) || seen != atomic_load(&e->attention)) {
 		atomic_store(&e->attention, seen);

@@ -47,7 +47,7 @@ static inline void hca_engine_fault(struct hca_fabric *f)
 	atomic_store_explicit(&f->engine.faults, 1, memory_order_relaxed);
 }
 
-/* Now and then, when there is nothing to do: has a peer died? */
+/* Now and then: has a peer died?  Looks every 10 ms at most. */
 void hca_engine_idle(struct hca_fabric *f);
 
 #endif

@@ -75,10 +75,12 @@ void hca_qp_fail(struct hca_qp *qp)
 {
 	bool remains;
 
-	if (hca_qp_state(qp) == IBV_QPS_RESET || hca_qp_state(qp) == IBV_QPS_ERR)
+	if (hca_qp_state(qp) == IBV_QPS_ERR)
 		return;
 	atomic_store(&qp->state, IBV_QPS_ERR);
 	qp->fast = false;
+	if (qp->pace)
+		hca_held_release(qp, UINT64_MAX);	/* what was written, was written */
 	atomic_store_explicit(&qp->shm->gate, 0, memory_order_release);
 	hca_sq_flush(qp);
 	hca_lock(&qp->rq_lock);

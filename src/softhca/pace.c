@@ -44,14 +44,16 @@ void hca_pace_connect(struct hca_qp *qp)
 {
 	uint32_t mtu = 128u << qp->attr.path_mtu;
 
-	hca_path_make(qp->fabric, qp->shm->address, qp->dest_address, mtu, &qp->pace->out);
-	hca_path_make(qp->fabric, qp->dest_address, qp->shm->address, mtu, &qp->pace->in);
+	hca_path_make(qp->fabric, qp->address, qp->dest_address, mtu, &qp->pace->out);
+	hca_path_make(qp->fabric, qp->dest_address, qp->address, mtu, &qp->pace->in);
 }
 
 void hca_pace_reset(struct hca_qp *qp)
 {
-	if (qp->pace)
-		qp->pace->begun = false;
+	if (!qp->pace)
+		return;
+	qp->pace->begun = false;
+	qp->pace->held.count = 0;
 }
 
 /* ---- A message --------------------------------------------------------------------------- */
@@ -108,7 +110,8 @@ static int quantum(struct hca_qp *qp, struct hca_wqe *w, uint64_t now)
 	const struct hca_path *path = reading ? &p->in : &p->out;
 	const uint32_t done = qp->message.done;
 	uint64_t earliest = p->earliest_ns, open, arrival, first_ns;
-	uint32_t bytes = w->bytes - done;
+	uint32_t bytes = w->bytes - done, held = 0;
+	bool hold;
 	int rc;
 
 	if (bytes > path->quantum_bytes)
@@ -118,15 +121,21 @@ static int quantum(struct hca_qp *qp, struct hca_wqe *w, uint64_t now)
 	open = reading ? 0 : hca_window_open(&p->window);
 	if (open > now)
 		return WAIT;
-	rc = hca_transfer_copy(qp, &w->wr, bytes);
-	if (rc < 0)
-		return IBV_WC_RETRY_EXC_ERR;	/* the peer went away in mid-message */
+	hold = bytes == w->bytes - done && w->wr.opcode == IBV_WR_RDMA_WRITE;
+	rc = hca_transfer_copy(qp, &w->wr, bytes, hold ? &held : NULL);
+	if (rc < 0) {
+		/* The peer went away in mid-message: no answer any more. */
+		rc = hca_engine_wait_or_fail(qp, rc);
+		return rc ? rc : WAIT;
+	}
 	if (rc)
 		return rc;
 	arrival = hca_path_reserve(path, open > earliest ? open : earliest, bytes,
 				   !done && !reading, &first_ns);
 	if (arrival > p->arrival_ns)
 		p->arrival_ns = arrival;
+	if (hold)
+		hca_transfer_hold(qp, &w->wr, held, p->arrival_ns);
 	if (!reading)
 		hca_window_add(&p->window, hca_packets(bytes, path->mtu),
 			       first_ns + path->latency_ns, arrival + path->latency_ns);
@@ -164,7 +173,8 @@ static int step(struct hca_qp *qp, struct hca_wqe *w)
 	return rc;
 }
 
-void hca_pace_progress(struct hca_qp *qp)
+/* Step by step as far as their time has come. */
+static void progress(struct hca_qp *qp)
 {
 	struct hca_sq *sq = &qp->sq;
 	int turn;
@@ -178,10 +188,8 @@ void hca_pace_progress(struct hca_qp *qp)
 				  !atomic_load_explicit(&qp->fabric->engine.pending,
 							memory_order_relaxed)))
 			rc = step(qp, w);
-		if (rc == WAIT) {
-			hca_engine_add(qp);
+		if (rc == WAIT)
 			return;
-		}
 		if (!rc && qp->message.done < w->bytes)
 			continue;
 		if (!rc)
@@ -189,4 +197,16 @@ void hca_pace_progress(struct hca_qp *qp)
 		qp->pace->begun = false;
 		hca_engine_finish(qp, rc);
 	}
+}
+
+void hca_pace_progress(struct hca_qp *qp)
+{
+	struct hca_held_list *held = &qp->pace->held;
+
+	progress(qp);
+	/* After, since what has just been found late may be due already. */
+	if (held->count)
+		hca_held_release(qp, rg_now_ns());
+	if (held->count || qp->sq.next != qp->sq.posted)
+		hca_engine_add(qp);
 }

@@ -4,6 +4,7 @@
 #ifndef HCA_PACE_H
 #define HCA_PACE_H
 
+#include "held.h"
 #include "model.h"
 
 struct hca_qp;
@@ -18,6 +19,8 @@ struct hca_pace {
 
 	bool begun;			/* the oldest request: some of it is on its way */
 	uint64_t earliest_ns;
+
+	struct hca_held_list held;
 };
 
 int hca_pace_make(struct hca_qp *qp);		/* 0 or ENOMEM */

@@ -152,9 +152,12 @@ enum hca_fate hca_peer_fate(const struct hca_peer *p)
 
 enum hca_fate hca_slot_fate(struct hca_fabric *f, uint32_t slot)
 {
-	const struct hca_shm_slot *s = &f->shm->slot[slot];
+	const struct hca_shm_slot *s;
 
-	if (slot >= HCA_PROCS_MAX || atomic_load(&s->phase) != HCA_PRESENT)
+	if (slot >= HCA_PROCS_MAX)
+		return HCA_FATE_LEFT;
+	s = &f->shm->slot[slot];
+	if (atomic_load(&s->phase) != HCA_PRESENT)
 		return HCA_FATE_LEFT;
 	return hca_process_alive(s->pid, s->start_time, -1) ? HCA_FATE_ALIVE : HCA_FATE_DEAD;
 }

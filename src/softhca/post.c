@@ -189,6 +189,8 @@ int hca_post_batch(struct hca_qp *qp, const struct ibv_send_wr *wr, uint32_t cou
 		check(qp, &wr[i], &bytes);
 		post_checked(qp, &wr[i], bytes);
 	}
+	if (qp->pace)
+		hca_held_linger(qp);
 	return 0;
 }
 
@@ -209,6 +211,8 @@ int hca_post_send(struct ibv_qp *ibv, struct ibv_send_wr *wr, struct ibv_send_wr
 		if (hca_unlikely(rc))
 			*bad = wr;
 	}
+	if (qp->pace)
+		hca_held_linger(qp);
 	hca_unlock(&qp->lock);
 	return rc;
 }

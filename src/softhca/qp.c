@@ -279,7 +279,8 @@ static void apply(struct hca_qp *qp, const struct ibv_qp_attr *a, int mask)
 		struct hca_device *d = hca_context_of(qp->ibv.qp_base.context)->device;
 
 		to->port_num = a->port_num;
-		qp->shm->address = hca_address(&qp->fabric->spec, d->node, d->hca, a->port_num);
+		qp->address = hca_address(&qp->fabric->spec, d->node, d->hca, a->port_num);
+		qp->shm->address = qp->address;
 	}
 	if (mask & IBV_QP_PKEY_INDEX)
 		to->pkey_index = a->pkey_index;

@@ -115,7 +115,7 @@ struct hca_qp {
 	bool fast;			/* RTS, untimed, nothing waiting */
 	bool signal_all;
 	_Atomic int state;		/* enum ibv_qp_state; changes under lock */
-	uint32_t index, pd, dest_qpn, dest_address;
+	uint32_t index, pd, address, dest_qpn, dest_address;
 	struct hca_sq sq;
 	struct hca_conn conn;
 
@@ -241,7 +241,11 @@ int hca_transfer(struct hca_qp *qp, const struct ibv_send_wr *wr, uint32_t bytes
 
 /* The same in steps, for messages that take their time (engine.c). */
 int hca_transfer_begin(struct hca_qp *qp, const struct ibv_send_wr *wr, uint32_t bytes);
-int hca_transfer_copy(struct hca_qp *qp, const struct ibv_send_wr *wr, uint32_t bytes);
+/* `held` (may be NULL): the end is held back (held.h); how many of the bytes. */
+int hca_transfer_copy(struct hca_qp *qp, const struct ibv_send_wr *wr, uint32_t bytes,
+		      uint32_t *held);
+void hca_transfer_hold(struct hca_qp *qp, const struct ibv_send_wr *wr, uint32_t held,
+		       uint64_t due_ns);
 int hca_transfer_end(struct hca_qp *qp, const struct ibv_send_wr *wr, uint64_t visible_ns);
 
 /* ---- post.c: the send queue's bookkeeping, for the engine and error.c ------- */

@@ -4,6 +4,7 @@
  */
 #include "copy.h"
 #include "device.h"
+#include "pace.h"
 
 static bool takes_receive(enum ibv_wr_opcode op)
 {
@@ -31,6 +32,8 @@ static int reach(struct hca_qp *qp)
 	if (hca_likely(c->shm && atomic_load_explicit(&c->shm->gate, memory_order_acquire) ==
 				     c->gate))
 		return 0;
+	if (qp->pace)
+		qp->pace->held.count = 0;	/* it was for a connection that is gone */
 	rc = hca_conn_resolve(qp);
 	if (rc)
 		return rc == -ECONNRESET ? HCA_PEER_DIED : HCA_NO_PEER;
@@ -219,6 +222,9 @@ static int tell_peer(struct hca_qp *qp, const struct ibv_send_wr *wr, int status
 		cqe.imm = wr->imm_data;
 	}
 	qp->message.claimed = false;
+	/* Whoever sees this completion relies on the writes before it. */
+	if (qp->pace)
+		hca_held_settle(qp);
 	return hca_mailbox_put(&c->mailbox, qp->fabric->slot, &cqe);
 }
 
@@ -325,16 +331,36 @@ static int look_again(struct hca_qp *qp, const struct ibv_send_wr *wr)
 	return rc;
 }
 
-int hca_transfer_copy(struct hca_qp *qp, const struct ibv_send_wr *wr, uint32_t bytes)
+int hca_transfer_copy(struct hca_qp *qp, const struct ibv_send_wr *wr, uint32_t bytes,
+		      uint32_t *held)
 {
 	int rc;
 
 	hca_section_enter(qp->shm);
 	rc = look_again(qp, wr);
-	if (!rc)
+	if (!rc && held) {
+		*held = hca_held_bytes(qp);
+		if (*held > bytes)
+			*held = bytes;
+		bytes -= *held;
+	}
+	if (!rc) {
+		hca_held_avoid(qp);
 		rc = copy(qp, wr, bytes);
+	}
 	hca_section_leave(qp->shm);
 	return rc;
+}
+
+void hca_transfer_hold(struct hca_qp *qp, const struct ibv_send_wr *wr, uint32_t held,
+		       uint64_t due_ns)
+{
+	if (!held)
+		return;
+	hca_section_enter(qp->shm);
+	hca_held_add(qp, wr->wr.rdma.rkey, held, due_ns);
+	hca_section_leave(qp->shm);
+	qp->message.done += held;
 }
 
 int hca_transfer_end(struct hca_qp *qp, const struct ibv_send_wr *wr, uint64_t visible_ns)

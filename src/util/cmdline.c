@@ -8,7 +8,8 @@
 #include "err.h"
 #include "opt.h"
 
-enum { CMDLINE_HELP = 1, CMDLINE_VERSION, CMDLINE_ROW };	/* popt's `val`; rows from here on */
+/* popt's `val`; rows from CMDLINE_ROW on. */
+enum { CMDLINE_HELP = 1, CMDLINE_VERSION, CMDLINE_ROW };
 
 struct cmdline {
 	const struct opt_program *program;

@@ -13,6 +13,10 @@ enum { LINE_MAX_BYTES = 2048 };	/* below PIPE_BUF: a pipe does not split it */
 static const char *program = "railgauge";
 static bool quiet;
 
+static bool holding;
+static char held[LINE_MAX_BYTES];
+static size_t held_bytes;
+
 void rg_set_program(const char *name)
 {
 	const char *slash = strrchr(name, '/');
@@ -59,13 +63,21 @@ static void line_clean(char *line, size_t length)
 			line[i] = '?';
 }
 
-__attribute__((format(printf, 2, 0)))
-static void line_write(const char *mark, const char *fmt, va_list args)
+static void line_send(const char *line, size_t bytes)
+{
+	ssize_t sent;
+
+	do
+		sent = write(STDERR_FILENO, line, bytes);
+	while (sent < 0 && errno == EINTR);
+}
+
+__attribute__((format(printf, 3, 0)))
+static void line_write(const char *mark, bool error, const char *fmt, va_list args)
 {
 	char line[LINE_MAX_BYTES];
 	size_t room = sizeof(line) - 1, length;
 	int saved = errno, n;
-	ssize_t sent;
 
 	if (quiet)
 		return;
@@ -76,10 +88,30 @@ static void line_write(const char *mark, const char *fmt, va_list args)
 		length += (size_t)n < room - length ? (size_t)n : room - length - 1;
 	line_clean(line, length);
 	line[length++] = '\n';
-	do
-		sent = write(STDERR_FILENO, line, length);
-	while (sent < 0 && errno == EINTR);
+	if (!holding || !error) {
+		line_send(line, length);
+	} else if (!held_bytes) {
+		memcpy(held, line, length);
+		held_bytes = length;
+	}
 	errno = saved;
+}
+
+void rg_errors_hold(void)
+{
+	holding = true;
+	held_bytes = 0;
+}
+
+bool rg_errors_release(bool print)
+{
+	bool any = held_bytes > 0;
+
+	holding = false;
+	if (any && print)
+		line_send(held, held_bytes);
+	held_bytes = 0;
+	return any;
 }
 
 void rg_error(const char *fmt, ...)
@@ -87,7 +119,7 @@ void rg_error(const char *fmt, ...)
 	va_list args;
 
 	va_start(args, fmt);
-	line_write("", fmt, args);
+	line_write("", true, fmt, args);
 	va_end(args);
 }
 
@@ -96,6 +128,6 @@ void rg_warn(const char *fmt, ...)
 	va_list args;
 
 	va_start(args, fmt);
-	line_write("warning: ", fmt, args);
+	line_write("warning: ", false, fmt, args);
 	va_end(args);
 }

@@ -29,4 +29,12 @@ void rg_set_quiet(bool quiet);
 void rg_error(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void rg_warn(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
+/*
+ * While ranks find out together whether something works, each keeps its first
+ * error instead of printing it; then one of them prints and the others drop
+ * theirs.  A single level: hold, then release.
+ */
+void rg_errors_hold(void);
+bool rg_errors_release(bool print);	/* true: there was an error */
+
 #endif

@@ -73,9 +73,16 @@ static const char *number_noun(enum opt_type type)
 
 static const char *number_check(const struct opt *row, const char *text, uint64_t *value)
 {
+	char with_unit[RG_UNIT_TEXT * 2];
 	uint64_t v;
-	int rc = number_parse(row->type, text, &v);
+	int rc;
 
+	if (row->bare && *text && !text[strspn(text, "0123456789.")] &&
+	    strlen(text) + strlen(row->bare) < sizeof(with_unit)) {
+		strcat(strcpy(with_unit, text), row->bare);
+		text = with_unit;
+	}
+	rc = number_parse(row->type, text, &v);
 	if (rc == -EINVAL)
 		return *text ? "makes no sense" : "is empty";
 	/* The largest number of all is OPT_SPECIAL. */
@@ -221,20 +228,31 @@ static int row_set(const struct opt_table *t, const struct opt *row, const char 
 	return 0;
 }
 
+static const size_t value_bytes[] = {
+	[OPT_FLAG] = sizeof(bool), [OPT_COUNT] = sizeof(uint64_t),
+	[OPT_SIZE] = sizeof(uint64_t), [OPT_SIZES] = sizeof(struct opt_range),
+	[OPT_TIME] = sizeof(uint64_t), [OPT_RATE] = sizeof(uint64_t),
+	[OPT_CHOICE] = sizeof(int), [OPT_CHOICES] = sizeof(struct opt_list),
+	[OPT_TEXT] = sizeof(const char *),
+};
+
+void *opt_values_alloc(const struct opt *rows)
+{
+	size_t bytes = 1;
+
+	for (const struct opt *row = rows; row->name; row++)
+		if (row->offset + value_bytes[row->type] > bytes)
+			bytes = row->offset + value_bytes[row->type];
+	return calloc(1, bytes);
+}
+
 int opt_defaults(const struct opt_table *t)
 {
-	static const size_t bytes[] = {
-		[OPT_FLAG] = sizeof(bool), [OPT_COUNT] = sizeof(uint64_t),
-		[OPT_SIZE] = sizeof(uint64_t), [OPT_SIZES] = sizeof(struct opt_range),
-		[OPT_TIME] = sizeof(uint64_t), [OPT_RATE] = sizeof(uint64_t),
-		[OPT_CHOICE] = sizeof(int), [OPT_CHOICES] = sizeof(struct opt_list),
-		[OPT_TEXT] = sizeof(const char *),
-	};
-
 	for (const struct opt *row = t->rows; row->name; row++) {
 		char why[OPT_WHY_BYTES], label[64];
 
-		memset((char *)t->values + row->offset, 0, bytes[row->type]);
+		memset((char *)t->values + row->offset, 0,
+		       value_bytes[row->type]);
 		if (t->origin)
 			t->origin[row - t->rows] = OPT_FROM_DEFAULT;
 		if (!row->standard)

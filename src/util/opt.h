@@ -29,7 +29,7 @@ enum opt_type {
 	OPT_TIME,	/* uint64_t: nanoseconds in [min, max] */
 	OPT_RATE,	/* uint64_t: bytes per second in [min, max] */
 	OPT_CHOICE,	/* int: one of choices */
-	OPT_CHOICES,	/* struct opt_list: comma-separated choices, none twice, in the order given */
+	OPT_CHOICES,	/* struct opt_list: choices with commas between, none twice, in order */
 	/*
 	 * const char *: anything that `check` accepts; NULL when unset.  The
 	 * pointer given is kept, not the text: whoever calls opt_set keeps it alive.
@@ -64,9 +64,10 @@ struct opt {
 	enum opt_carry carry;
 	size_t offset;			/* of the value in the values struct */
 	const char *arg;		/* name of the argument in the help: "BYTES" */
-	const char *standard;		/* default, as a user would write it; NULL: unset/zero */
+	const char *standard;		/* default, as a user writes it; NULL: unset */
 	uint64_t min, max;		/* inclusive; max 0: unlimited */
 	const char *special;		/* a word accepted instead of a number: "auto" */
+	const char *bare;		/* unit of a number without one: "s"; NULL: none assumed */
 	const struct opt_choice *choices;	/* ends with a NULL name */
 	/*
 	 * Further check of the text of an OPT_TEXT; 0, or -errno after writing
@@ -81,7 +82,7 @@ struct opt_table {
 	const char *title;		/* heading in --help: "Transport" */
 	const struct opt *rows;		/* ends with a NULL name */
 	void *values;
-	unsigned char *origin;		/* enum opt_origin per row, same order, the caller's; or NULL */
+	unsigned char *origin;		/* enum opt_origin of each row; the caller's, or NULL */
 };
 
 enum opt_origin { OPT_FROM_DEFAULT, OPT_FROM_ENVIRONMENT, OPT_FROM_COMMAND_LINE, OPT_FROM_CALL };
@@ -111,6 +112,12 @@ char *opt_text(const struct opt_table *t, const struct opt *row, char *buf, size
 
 /* "1 to 1T, or auto"; "native, single, bind or stripe"; ... "" if anything goes. */
 char *opt_accepted(const struct opt *row, char *buf, size_t size);
+
+/*
+ * Zeroed values for rows whose struct the caller does not know, because another
+ * library owns them: as large as the rows reach.  NULL: no memory; free() it.
+ */
+void *opt_values_alloc(const struct opt *rows);
 
 /* "RAILGAUGE_GID_INDEX" of "gid-index". */
 char *opt_variable(const struct opt *row, char *buf, size_t size);

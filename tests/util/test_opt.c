@@ -10,7 +10,7 @@
 
 struct values {
 	bool full;
-	uint64_t count, threshold, cap, rate;
+	uint64_t count, threshold, cap, rate, pause;
 	struct opt_range sizes;
 	int bind;
 	struct opt_list over;
@@ -39,6 +39,7 @@ static const struct opt rows[] = {
 	{ .name = "threshold", .type = OPT_SIZE, AT(threshold), .standard = "8K",
 	  .min = 1, .max = UINT64_C(1) << 40, .special = "auto", .help = "h" },
 	{ .name = "time-cap", .type = OPT_TIME, AT(cap), .standard = "10s", .help = "h" },
+	{ .name = "pause", .type = OPT_TIME, AT(pause), .bare = "s", .help = "h" },
 	{ .name = "rate", .type = OPT_RATE, AT(rate), .help = "h" },
 	{ .name = "sizes", .letter = 'm', .type = OPT_SIZES, AT(sizes), .standard = "1:4M",
 	  .max = UINT64_C(1) << 40, .help = "h" },
@@ -101,6 +102,9 @@ static const struct set_case set_cases[] = {
 	{ "time-cap", "18446744073709551615ns",	/* would read as the special word */
 	  "time-cap 18446744073709551615ns: out of range (accepted: a time such as 2us)", NULL },
 	{ "rate", "8Gb/s", NULL, "1GB/s" },
+	{ "pause", "0.5", NULL, "500ms" },
+	{ "pause", "2us", NULL, "2us" },
+	{ "pause", "2.", "pause 2.: makes no sense (accepted: a time such as 2us)", NULL },
 	{ "sizes", "8", NULL, "8:8" },
 	{ "sizes", "0:1K", NULL, "0:1K" },
 	{ "sizes", ":8K", NULL, "1:8K" },

@@ -1,0 +1,58 @@
+/*
+ * bare.c - railmpi.h without the layer behind it: a program linked with this
+ * talks to the MPI library and to nothing else.  What the native way costs
+ * with the layer is measured against it.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "err.h"
+#include "opt.h"
+#include "railmpi.h"
+
+struct values { uint64_t nodes; };
+
+static const struct opt rows[] = {
+	{ .name = "nodes", .type = OPT_COUNT, .carry = OPT_JOB, .standard = "2", .min = 1,
+	  .max = 1024, .offset = offsetof(struct values, nodes), .arg = "N",
+	  .help = "virtual nodes that the ranks of one host stand for" },
+	{ .name = NULL },
+};
+
+static const struct opt_choice ways[] = {
+	{ "native", RAILMPI_NATIVE, "the MPI library itself" },
+	{ NULL, 0, NULL },
+};
+
+const struct opt *railmpi_options(void)
+{
+	return rows;
+}
+
+const struct opt_choice *railmpi_ways(void)
+{
+	return ways;
+}
+
+int railmpi_option(const char *name, const char *text, char *why, size_t why_size)
+{
+	return 0;
+}
+
+int railmpi_open(void)
+{
+	rg_error("this program was built without rails (accepted: --over native)");
+	return -ENODEV;
+}
+
+void railmpi_fabric(struct railmpi_fabric *out)
+{
+	memset(out, 0, sizeof(*out));
+	out->kind = "none";
+	out->text = out->spec = "";
+}
+
+int railmpi_ledger(int rail, struct railmpi_ledger *out)
+{
+	return -ENOENT;
+}

@@ -1,0 +1,164 @@
+#!/bin/sh
+# run.sh - `make bench`: what Railgauge promises, measured, as a table.
+#
+# Every value is a ratio of two things measured side by side in one launch, or in
+# launches that take turns; shown is its median over launches with its extremes.
+# Nothing here is a test: a missed measure is printed as such and the exit code
+# stays 0, because machines are noisy.  Run it on an idle machine.
+#
+#	MEASURE_LAUNCHES=N	launches per measure (default 5)
+#	MEASURE_ONLY=WORD	only the groups whose name contains WORD
+#
+# A group is a function below: launch, take ratios, say what is wanted.
+. "$srcdir/tests/run-lib.sh"
+launches=${MEASURE_LAUNCHES:-5}
+only=${MEASURE_ONLY-}
+limit=300
+
+stop() {
+	echo "measures: $*" >&2
+	cat "$err" >&2
+	exit 4
+}
+
+# once FILE N PROGRAM ARG...: one launch, its output kept
+once() {
+	kept=$1
+	shift
+	launch "$@"
+	[ "$rc" -eq 0 ] || stop "exit code $rc of: $*"
+	cp "$out" "$work/$kept"
+}
+
+# run NAME N PROGRAM ARG...: all launches, in $work/NAME.1, NAME.2, ...
+run() {
+	name=$1
+	shift
+	for k in $(seq "$launches"); do
+		once "$name.$k" "$@"
+	done
+}
+
+# take_turns NAME "N PROGRAM ARG..." NAME "N PROGRAM ARG...": A B A B ...
+take_turns() {
+	for k in $(seq "$launches"); do
+		once "$1.$k" $2
+		once "$3.$k" $4
+	done
+}
+
+# ratios NAME SIZE COLUMN NAME SIZE COLUMN: one per launch; columns count behind the size
+ratios() {
+	for k in $(seq "$launches"); do
+		cat "$work/$1.$k" "$work/$4.$k" | awk -v as="$2" -v ac="$3" -v bs="$5" -v bc="$6" \
+			-v alines="$(wc -l <"$work/$1.$k")" '
+			NR <= alines && $1 == as { a = $(ac + 1) }
+			NR > alines && $1 == bs { b = $(bc + 1) }
+			END { if (a == "" || !b) exit 1; print a / b }' || stop "no row of $2 or $5 bytes"
+	done
+}
+
+# median of the numbers on stdin, then the lowest and the highest
+summary() {
+	sort -g | awk '{ v[NR] = $1 } END {
+		print (NR % 2 ? v[(NR + 1) / 2] : (v[NR / 2] + v[NR / 2 + 1]) / 2), v[1], v[NR] }'
+}
+
+# measure TEXT CONDITION: of the ratios on stdin; the condition is on x
+measure() {
+	read -r median low high <<-END
+		$(summary)
+	END
+	verdict=missed
+	holds "($(echo "$2" | sed "s/x/$median/g"))" && verdict=met
+	printf '  %-64s %7.3f  %.3f..%-7.3f %-24s %s\n' "$1" "$median" "$low" "$high" "$2" "$verdict"
+}
+
+# The ratio that is farthest from 1 (or the lowest), over sizes, of medians over launches:
+# worst_of far|low NAME COLUMN NAME COLUMN SIZE...
+worst_of() {
+	how=$1 an=$2 ac=$3 bn=$4 bc=$5
+	shift 5
+	for size do
+		ratios "$an" "$size" "$ac" "$bn" "$size" "$bc" | summary
+	done | awk -v how="$how" '
+		{ bad = how == "far" ? ($1 > 1 ? $1 : 1 / $1) : 1 / $1 }
+		NR == 1 || bad > worst { worst = bad; value = $1 }
+		END { print value }'
+}
+
+# group NAME TEXT
+group() {
+	case $1 in
+	*"$only"*) echo "$2" ;;
+	*) return 1 ;;
+	esac
+}
+
+model=rate=1GB/s,latency=2us
+small="1 2 4 8 16 32 64 128 256 512 1024 2048 4096 8192"
+pt2pt=pt2pt
+
+one_pair() {
+	for p in bw bibw; do
+		run one_$p 2 $pt2pt/rg_$p --over single,stripe --soft $model -m 1:1M
+		ratios one_$p 1048576 2 one_$p 1048576 1 |
+			measure "rg_$p: striped / single, 1 MiB" "x >= 1.9"
+		worst_of far one_$p 2 one_$p 1 $small |
+			measure "rg_$p: striped / single, worst size up to 8192" "x >= 0.95 && x <= 1.05"
+	done
+	run one_latency 2 $pt2pt/rg_latency --over single,stripe --soft $model -m 1:8K
+	worst_of far one_latency 2 one_latency 1 $small |
+		measure "rg_latency: striped / single, worst size up to 8192" "x >= 0.95 && x <= 1.05"
+}
+
+no_dip() {
+	take_turns below "2 $pt2pt/rg_bw --over stripe --soft $model -m 8K:8K" \
+		above "2 $pt2pt/rg_bw --over stripe --soft $model -m 8193:2M"
+	for size in 8193 16386 32772 65544 131088 262176 524352 1048704; do
+		ratios above $size 1 below 8192 1 | summary
+	done | awk 'NR == 1 || $1 < low { low = $1 } END { print low }' |
+		measure "rg_bw: striped, slowest size above the threshold / 8192" "x >= 1.0"
+}
+
+two_pairs() {
+	run two 4 $pt2pt/rg_bw --over single,bind,stripe --soft $model -m 1:1M
+	ratios two 1048576 2 two 1048576 1 | measure "rg_bw, 4 ranks: bound / single, 1 MiB" "x >= 1.9"
+	ratios two 1048576 3 two 1048576 1 | measure "rg_bw, 4 ranks: striped / single, 1 MiB" "x >= 1.9"
+	worst_of far two 3 two 2 $small |
+		measure "rg_bw, 4 ranks: striped / bound, worst size up to 8192" "x >= 0.95 && x <= 1.05"
+	for size in 1024 4096 8192; do
+		ratios two $size 2 two $size 1 | measure "rg_bw, 4 ranks: bound / single, $size" "x > 1"
+		ratios two $size 3 two $size 1 | measure "rg_bw, 4 ranks: striped / single, $size" "x > 1"
+	done
+}
+
+untimed() {
+	run latency 2 $pt2pt/rg_latency --over native,single,stripe --soft ideal -m 8:8
+	ratios latency 8 2 latency 8 1 | measure "rg_latency: one rail / native, 8 bytes" "x <= 1.5"
+	ratios latency 8 3 latency 8 1 | measure "rg_latency: two rails / native, 8 bytes" "x <= 1.5"
+	run ideal 2 $pt2pt/rg_bw --over native,single,stripe --soft ideal -m 1M:1M
+	ratios ideal 1048576 2 ideal 1048576 1 | measure "rg_bw: one rail / native, 1 MiB" "x >= 1.0"
+	ratios ideal 1048576 3 ideal 1048576 1 | measure "rg_bw: two rails / native, 1 MiB" "x >= 1.0"
+}
+
+native_is_free() {
+	for p in latency:8 bw:8 bw:1048576; do
+		name=${p%:*} size=${p#*:}
+		take_turns with "2 $pt2pt/rg_$name --over native -m $size" \
+			without "2 measures/rg_${name}_bare --over native -m $size"
+		ratios with $size 1 without $size 1 |
+			measure "rg_$name: native with the layer / without it, $size bytes" \
+				"x >= 0.98 && x <= 1.02"
+	done
+}
+
+echo "Railgauge measures: $launches launches each; $(date -u +%Y-%m-%dT%H:%MZ), $(uname -m)," \
+	"$(nproc) CPUs, load $(cut -d' ' -f1 /proc/loadavg), $RG_MPI_FLAVOR"
+echo "  ratio                                                             median  lowest..highest wanted"
+group one_pair "One pair, two modelled ports ($model):" && one_pair
+group no_dip "The same, around the threshold:" && no_dip
+group two_pairs "Two pairs on the same model (ranks: 4):" && two_pairs
+group untimed "Software HCA without a model, beside the MPI library's shared memory:" && untimed
+group native_is_free "The native way, beside launches without the layer:" && native_is_free
+exit 0

@@ -1,0 +1,113 @@
+/*
+ * buffers.c - memory for messages, allocated once, by MPI_Alloc_mem: the
+ * transport hands out memory that its devices know.
+ */
+#include "impl.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* More than this for the blocks of a window is not worth validating at once. */
+#define VALIDATE_BYTES ((size_t)64 << 20)
+
+static int window_validated(const struct bench_job *job, uint64_t bytes)
+{
+	uint64_t fit = bytes ? VALIDATE_BYTES / bytes : job->opt.window;
+
+	return (int)(fit < 2 ? 2 : fit < job->opt.window ? fit : job->opt.window);
+}
+
+int buffers_blocks(const struct bench_job *job, int (*blocks)(const struct bench *b))
+{
+	return blocks ? blocks(&job->b) : 0;
+}
+
+static size_t bytes_needed(const struct bench_job *job, int (*blocks)(const struct bench *b))
+{
+	size_t count = (size_t)buffers_blocks(job, blocks) * (size_t)job->b.count;
+
+	if (job->def->layout == BENCH_PAIRS && job->b.step == 0 && count)
+		count = (size_t)job->b.count;
+	return count;
+}
+
+/* Whole pages, touched. */
+static unsigned char *buffer_alloc(size_t bytes)
+{
+	unsigned char *buffer = NULL;
+
+	if (MPI_Alloc_mem((MPI_Aint)bytes, MPI_INFO_NULL, &buffer) == MPI_SUCCESS && buffer)
+		memset(buffer, 0, bytes);
+	return buffer;
+}
+
+static void samples_alloc(struct bench_job *job, bool *failed)
+{
+	uint64_t most = 0;
+
+	for (uint64_t s = job->opt.sizes.min; s <= job->opt.sizes.max; s = options_next_size(s))
+		if (options_counts(job, s).iterations > most)
+			most = options_counts(job, s).iterations;
+	for (int w = 0; w < job->way_count && place_times(job); w++) {
+		job->samples[w] = malloc(most * sizeof(uint64_t));
+		*failed = *failed || !job->samples[w];
+	}
+}
+
+int buffers_open(struct bench_job *job)
+{
+	size_t send = 0, receive = 0;
+	bool failed = false;
+
+	for (uint64_t s = job->opt.sizes.min; s <= job->opt.sizes.max; s = options_next_size(s))
+		for (int validating = 0; validating <= job->opt.validate; validating++) {
+			size_t needed;
+
+			buffers_set(job, &job->way[0], s, validating);
+			needed = bytes_needed(job, job->def->sblocks);
+			send = needed > send ? needed : send;
+			needed = bytes_needed(job, job->def->rblocks);
+			receive = needed > receive ? needed : receive;
+		}
+	/* Running out of memory aborts inside some MPI libraries, unless told to return. */
+	MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+	job->b.sbuf = buffer_alloc(send + BUFFERS_GUARD_BYTES);
+	job->b.rbuf = buffer_alloc(receive + BUFFERS_GUARD_BYTES);
+	ways_guard(MPI_COMM_WORLD);
+	job->b.request = malloc(2 * (size_t)job->opt.window * sizeof(job->b.request[0]));
+	samples_alloc(job, &failed);
+	failed = failed || !job->b.sbuf || !job->b.rbuf || !job->b.request;
+	if (measure_max(job, failed)) {
+		rg_error("no memory: messages up to %llu bytes need %zu bytes of buffers per rank "
+			 "(use smaller --sizes or --iterations)",
+			 (unsigned long long)job->opt.sizes.max, send + receive);
+		return RG_EXIT_FAULT;
+	}
+	return 0;
+}
+
+void buffers_close(struct bench_job *job)
+{
+	for (int w = 0; w < REPORT_WAYS_MAX; w++)
+		free(job->samples[w]);
+	for (int w = 0; w < REPORT_WAYS_MAX; w++)
+		free(job->batches[w].list);
+	free(job->b.request);
+	if (job->b.sbuf)
+		MPI_Free_mem(job->b.sbuf);
+	if (job->b.rbuf)
+		MPI_Free_mem(job->b.rbuf);
+}
+
+void buffers_set(struct bench_job *job, const struct bench_way *way, uint64_t bytes,
+		 bool validating)
+{
+	struct bench *b = &job->b;
+
+	b->comm = way->comm;
+	b->count = (int)bytes;
+	b->window = validating ? window_validated(job, bytes) : (int)job->opt.window;
+	b->step = validating ? bytes : 0;
+	if (job->def->prepare && b->sbuf)
+		job->def->prepare(b);
+}

@@ -1,0 +1,241 @@
+/* describe.c - what was measured, on what, and how honest a number it is. */
+#include "impl.h"
+
+#include <ctype.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "units.h"
+
+__attribute__((format(printf, 2, 3)))
+static void add_line(json_t *lines, const char *fmt, ...)
+{
+	char text[1024];
+	va_list args;
+
+	va_start(args, fmt);
+	vsnprintf(text, sizeof(text), fmt, args);
+	va_end(args);
+	json_array_append_new(lines, report_string(text));
+}
+
+/* "Open MPI v4.1.4", "MPICH Version: 4.0.2": the first few words of a long text. */
+static const char *library(char *text, size_t size)
+{
+	char whole[MPI_MAX_LIBRARY_VERSION_STRING];
+	size_t used = 0;
+	int length;
+
+	MPI_Get_library_version(whole, &length);
+	whole[strcspn(whole, ",\n")] = '\0';
+	for (const char *c = whole; *c && used + 1 < size; c++)
+		if (!isspace((unsigned char)*c) || (used && text[used - 1] != ' '))
+			text[used++] = isspace((unsigned char)*c) ? ' ' : *c;
+	text[used] = '\0';
+	return text;
+}
+
+static const char *plural(int n)
+{
+	return n == 1 ? "" : "s";
+}
+
+/* ---- '#' lines ------------------------------------------------------------------------ */
+
+static const char *fabric_label(const struct bench_job *job)
+{
+	if (job->fabric.rail_count == 0)
+		return "";
+	if (job->fabric.hardware)
+		return "";
+	return job->fabric.modelled ? " - a model in software, not hardware" :
+		" - software, not hardware";
+}
+
+static void fabric_line(const struct bench_job *job, char *text, size_t size)
+{
+	if (job->fabric.rail_count)
+		snprintf(text, size, "%s%s", job->fabric.text, fabric_label(job));
+	else if (job->host_count == 1)
+		snprintf(text, size, "no rails: native messages through the shared memory of "
+			 "one host");
+	else
+		snprintf(text, size, "no rails: native messages between %d hosts", job->host_count);
+}
+
+static void ranks_line(const struct bench_job *job, char *text, size_t size)
+{
+	int n = job->b.size;
+
+	if (job->host_count == 1 && job->node_count > 1)
+		snprintf(text, size, "%d rank%s on one host, standing for %d virtual nodes", n,
+			 plural(n), job->node_count);
+	else
+		snprintf(text, size, "%d rank%s on %d host%s", n, plural(n), job->host_count,
+			 plural(job->host_count));
+}
+
+static void pairs_line(const struct bench_job *job, char *text, size_t size)
+{
+	snprintf(text, size, "%d pair%s at once:", job->pair_count, plural(job->pair_count));
+	for (int p = 0; p < job->pair_count; p++) {
+		if (p == 8) {
+			snprintf(text + strlen(text), size - strlen(text), " ...");
+			break;
+		}
+		snprintf(text + strlen(text), size - strlen(text), " %d-%d",
+			 job->pair[p].rank[0], job->pair[p].rank[1]);
+	}
+}
+
+static void way_line(const struct bench_job *job, const struct bench_way *way, json_t *lines)
+{
+	char version[128], extra[256];
+	const struct opt_choice *c = railmpi_ways();
+
+	while (c->value != (int)way->id)
+		c++;
+	if (way->id == RAILMPI_NATIVE)
+		add_line(lines, "native: %s by itself%s", library(version, sizeof(version)),
+			 way->foreign ? ", through shared memory: not this fabric" :
+			 job->host_count == 1 ? ", through shared memory" : "");
+	else {
+		options_of_communicator(job, extra, sizeof(extra));
+		add_line(lines, "%s: %s%s%s%s", way->name, c->help ? c->help : "",
+			 *extra ? " (" : "", *extra ? extra + 1 : "", *extra ? ")" : "");
+	}
+}
+
+static json_t *notes(const struct bench_job *job)
+{
+	json_t *lines = json_array();
+	char text[512], pairs[256] = "";
+
+	fabric_line(job, text, sizeof(text));
+	add_line(lines, "fabric: %s", text);
+	ranks_line(job, text, sizeof(text));
+	if (job->def->layout == BENCH_PAIRS)
+		pairs_line(job, pairs, sizeof(pairs));
+	add_line(lines, "ranks: %s%s%s", text, *pairs ? "; " : "", pairs);
+	for (int w = 0; w < job->way_count; w++)
+		way_line(job, &job->way[w], lines);
+	if (job->def->metric != BENCH_LATENCY && job->def->layout == BENCH_PAIRS)
+		add_line(lines, "window: %llu messages%s", (unsigned long long)job->opt.window,
+			 job->pair_count > 1 ? "; values are sums over all pairs" : "");
+	if (job->oversubscribed)
+		add_line(lines, "oversubscribed: more ranks than cores, which take turns; latency "
+			 "and CPU-bound values say little");
+	return lines;
+}
+
+static json_t *caption(const struct bench_job *job)
+{
+	json_t *lines = json_array();
+	char text[512], version[128];
+
+	ranks_line(job, text, sizeof(text));
+	add_line(lines, "%s, %s, %d pair%s, window %llu%s", library(version, sizeof(version)), text,
+		 job->pair_count, plural(job->pair_count), (unsigned long long)job->opt.window,
+		 job->oversubscribed ? ", oversubscribed" : "");
+	fabric_line(job, text, sizeof(text));
+	add_line(lines, "%s", text);
+	return lines;
+}
+
+/* ---- Records -------------------------------------------------------------------------------- */
+
+static json_t *options(const struct bench_job *job)
+{
+	static const char *const from[] = {
+		[OPT_FROM_DEFAULT] = "default", [OPT_FROM_ENVIRONMENT] = "environment",
+		[OPT_FROM_COMMAND_LINE] = "command line", [OPT_FROM_CALL] = "call",
+	};
+	json_t *all = json_object();
+
+	for (int t = 0; t < job->table_count; t++)
+		for (const struct opt *row = job->table[t].rows; row->name; row++) {
+			const struct opt_table *table = &job->table[t];
+			char text[1024];
+			json_t *value = report_string(opt_text(table, row, text, sizeof(text)));
+
+			json_object_set_new(all, row->name, json_pack("{s:o, s:s}", "value", value,
+				"from", from[table->origin[row - table->rows]]));
+		}
+	return all;
+}
+
+static json_t *fabric(const struct bench_job *job)
+{
+	const struct railmpi_fabric *f = &job->fabric;
+	json_t *rails = json_array();
+
+	for (int i = 0; i < f->rail_count; i++)
+		json_array_append_new(rails, json_pack("{s:s, s:I, s:i, s:b}",
+			"name", f->rail[i].name,
+			"rate_bytes_per_s", (json_int_t)f->rail[i].rate_bytes_per_s,
+			"mtu_bytes", (int)f->rail[i].mtu_bytes,
+			"polls_memory", (int)f->rail[i].polls_memory));
+	return json_pack("{s:s, s:b, s:b, s:s, s:s, s:i, s:o}", "kind", f->kind,
+			 "hardware", (int)f->hardware, "modelled", (int)f->modelled,
+			 "text", f->text, "spec", f->spec, "nodes", (int)f->nodes, "rails", rails);
+}
+
+static json_t *cpu_list(const cpu_set_t *set)
+{
+	json_t *list = json_array();
+
+	for (int cpu = 0; cpu < CPU_SETSIZE; cpu++)
+		if (CPU_ISSET(cpu, set))
+			json_array_append_new(list, json_integer(cpu));
+	return list;
+}
+
+static json_t *ranks(const struct bench_job *job)
+{
+	json_t *list = json_array();
+
+	for (int i = 0; i < job->b.size; i++)
+		json_array_append_new(list, json_pack("{s:i, s:o, s:i, s:o}", "rank", i,
+			"host", report_string(job->place[i].host), "node", job->place[i].node,
+			"cpus", cpu_list(&job->place[i].cpus)));
+	return list;
+}
+
+static json_t *pairs(const struct bench_job *job)
+{
+	json_t *list = json_array();
+
+	for (int p = 0; p < job->pair_count; p++)
+		json_array_append_new(list, json_pack("[i, i]", job->pair[p].rank[0],
+						      job->pair[p].rank[1]));
+	return list;
+}
+
+static json_t *foreign_ways(const struct bench_job *job)
+{
+	json_t *list = json_array();
+
+	for (int w = 0; w < job->way_count; w++)
+		if (job->way[w].foreign)
+			json_array_append_new(list, json_string(job->way[w].name));
+	return list;
+}
+
+json_t *describe_run(const struct bench_job *job)
+{
+	json_t *run = json_object();
+	char version[128];
+
+	json_object_set_new(run, "notes", notes(job));
+	json_object_set_new(run, "caption", caption(job));
+	json_object_set_new(run, "foreign_ways", foreign_ways(job));
+	json_object_set_new(run, "mpi", report_string(library(version, sizeof(version))));
+	json_object_set_new(run, "options", options(job));
+	json_object_set_new(run, "fabric", fabric(job));
+	json_object_set_new(run, "oversubscribed", json_boolean(job->oversubscribed));
+	json_object_set_new(run, "pairs", pairs(job));
+	json_object_set_new(run, "ranks", ranks(job));
+	json_object_set_new(run, "provenance", report_provenance(job->argc, job->argv));
+	return run;
+}

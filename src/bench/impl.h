@@ -1,0 +1,163 @@
+/*
+ * impl.h - what the files of src/bench share: the job, and one step per file.
+ *
+ *	main.c		the order of events
+ *	options.c	the tables
+ *	place.c		where ranks are, who pairs with whom
+ *	ways.c		a communicator per way
+ *	buffers.c	memory for messages
+ *	describe.c	the run record and the '#' lines
+ *	validate.c	is every byte right?
+ *	measure.c	the samples of one size
+ *	rows.c		from samples to rows
+ *
+ * A step that can fail returns 0 or an exit code (RG_EXIT_...), the same on
+ * all ranks, after one error line on one of them.
+ */
+#ifndef BENCH_IMPL_H
+#define BENCH_IMPL_H
+
+#include "config.h"	/* first: it asks for all of the C library */
+
+#include <sched.h>
+#include <stdio.h>
+
+#include "bench.h"
+#include "err.h"
+#include "railmpi.h"
+#include "report.h"
+
+enum { BENCH_SMALL_BYTES = 8192 };	/* the counts for small messages hold up to here */
+
+struct bench_options {
+	struct opt_range sizes;
+	uint64_t iterations, warmup;	/* OPT_SPECIAL: by size */
+	uint64_t window, pairs, time_cap_ns;
+	bool validate, full, ledger;
+	struct opt_list over;
+	const char *percentiles, *json, *samples;
+};
+
+struct bench_way {
+	const char *name;
+	enum railmpi_way id;
+	bool foreign;			/* does not run on the fabric of the others */
+	MPI_Comm comm;
+	struct railmpi_ledger ledger[RAILMPI_RAILS_MAX];	/* this rank's, one size */
+	struct railmpi_ledger total[RAILMPI_RAILS_MAX];		/* rank 0: of the whole job */
+};
+
+/* Of each rank, known to all. */
+struct bench_place {
+	char host[64];
+	cpu_set_t cpus;
+	int node;			/* virtual or real, counted from 0 */
+};
+
+struct bench_pair { int rank[2]; };
+
+/* Consecutive samples of one way. */
+struct bench_batch {
+	uint64_t samples;
+	uint64_t run_ns;	/* wall time of the whole batch, all ranks, by run (timed or not) */
+};
+struct bench_batches {
+	struct bench_batch *list;
+	size_t count, room;
+};
+
+struct bench_job {
+	struct bench b;			/* what the program sees */
+	const struct bench_def *def;
+	int argc;
+	char **argv;
+
+	struct bench_options opt;
+	struct opt_table table[3];	/* measurement, transport, the program's own */
+	int table_count;
+	double percentile[REPORT_PERCENTILES_MAX];	/* 99 for P99 */
+	int percentile_count;
+
+	MPI_Comm comm;			/* native; for the harness itself */
+	struct railmpi_fabric fabric;
+	struct bench_way way[REPORT_WAYS_MAX];
+	int way_count;
+
+	struct bench_place *place;
+	int node_count, host_count;
+	bool oversubscribed;
+	struct bench_pair *pair;
+	int pair_count;
+
+	uint64_t generation;		/* of the pattern; the same on all ranks */
+	uint64_t *samples[REPORT_WAYS_MAX];	/* in ns, of one size; timing ranks */
+	struct bench_batches batches[REPORT_WAYS_MAX];	/* of one size */
+
+	/* Rank 0 only. */
+	struct report *report;
+	FILE *samples_file;
+	bool validation_failed;
+};
+
+/* ---- options.c: no MPI call in here ---- */
+
+/* 0; 1: help or version was printed; -EINVAL after one error line. */
+int options_parse(struct bench_job *job);
+/* Hand the transport its job-wide options, before MPI_Init.  0 or -EINVAL after a line. */
+int options_to_transport(const struct bench_job *job);
+/* ",name=value" for every option that belongs to a communicator. */
+void options_of_communicator(const struct bench_job *job, char *text, size_t size);
+/* The row of an option and its table, or NULL. */
+const struct opt *options_find(const struct bench_job *job, const char *name,
+			       const struct opt_table **table);
+void options_free(struct bench_job *job);
+struct bench_counts options_counts(const struct bench_job *job, uint64_t bytes);
+uint64_t options_next_size(uint64_t bytes);
+
+/* ---- place.c ---- */
+int place_find(struct bench_job *job);		/* hosts and CPUs; before rails are opened */
+int place_join(struct bench_job *job);		/* nodes and pairs; after */
+bool place_runs(const struct bench_job *job);	/* does this rank call run? */
+bool place_times(const struct bench_job *job);	/* are its samples the row's? */
+
+/* ---- ways.c ---- */
+int ways_open(struct bench_job *job);		/* rails, fabric, communicators */
+void ways_close(struct bench_job *job);
+/* Errors of MPI on comm: one line, then the end of the job with RG_EXIT_FAULT. */
+void ways_guard(MPI_Comm comm);
+
+/* ---- buffers.c ---- */
+enum { BUFFERS_GUARD_BYTES = 64 };		/* behind the last block of rbuf */
+int buffers_open(struct bench_job *job);
+void buffers_close(struct bench_job *job);
+/* Set what belongs to a size and way; validating: with room for each message. */
+void buffers_set(struct bench_job *job, const struct bench_way *way, uint64_t bytes,
+		 bool validating);
+int buffers_blocks(const struct bench_job *job, int (*blocks)(const struct bench *b));
+
+/* ---- describe.c ---- */
+json_t *describe_run(const struct bench_job *job);
+
+/* ---- validate.c ---- */
+/* -1: not asked for, 0: Fail after one error line on rank 0, 1: Pass; the same on all ranks. */
+int validate_way(struct bench_job *job, const struct bench_way *way, uint64_t bytes);
+
+/* ---- measure.c ---- */
+struct measure {			/* of one size and way */
+	uint64_t wanted, done;		/* samples */
+	uint64_t warm_wanted, warm_done;
+	uint64_t spent_ns, warm_spent_ns;
+	bool cut;
+};
+/* Fills m[way] and job->samples[way]. */
+void measure_size(struct bench_job *job, uint64_t bytes, struct measure m[]);
+/* The largest of all ranks' values, on all ranks; ranks that do not run wait for it asleep. */
+uint64_t measure_max(const struct bench_job *job, uint64_t mine);
+
+/* ---- rows.c ---- */
+/* Rows of one size, in way order.  valid: as validate_way said. */
+int rows_write(struct bench_job *job, uint64_t bytes, const struct measure m[],
+	       const int valid[]);
+void rows_ledger(const struct bench_job *job);	/* the '#' lines at the end */
+
+#endif

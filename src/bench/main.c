@@ -1,0 +1,134 @@
+/* main.c - the order of events, the same in every program. */
+#include "impl.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+_Static_assert((int)BENCH_LATENCY == (int)REPORT_LATENCY &&
+	       (int)BENCH_BANDWIDTH == (int)REPORT_BANDWIDTH &&
+	       (int)BENCH_RATE == (int)REPORT_RATE, "a metric of bench.h is one of report.h");
+
+/* Rank 0 opens the outputs; what it met, all know. */
+static int outputs_open(struct bench_job *job)
+{
+	const char *names[REPORT_WAYS_MAX];
+	struct report_table table = {
+		.text = stdout, .json_path = job->opt.json, .program = rg_program(),
+		.title = job->def->summary, .metric = (enum report_metric)job->def->metric,
+		.ways = names, .way_count = job->way_count,
+		.validate = job->opt.validate && job->def->expect, .full = job->opt.full,
+		.percentiles = job->percentile, .percentile_count = job->percentile_count,
+	};
+	int rc = 0;
+
+	for (int w = 0; w < job->way_count; w++)
+		names[w] = job->way[w].name;
+	if (job->b.rank == 0 && job->opt.samples) {
+		job->samples_file = fopen(job->opt.samples, "we");
+		if (!job->samples_file) {
+			rg_error("%s: cannot be written: %s", job->opt.samples, strerror(errno));
+			rc = -errno;
+		} else {
+			fprintf(job->samples_file, "way,bytes,series,iteration,ns\n");
+		}
+	}
+	if (job->b.rank == 0 && !rc)
+		rc = report_open(&table, describe_run(job), &job->report);
+	return measure_max(job, rc != 0) ? RG_EXIT_USAGE : 0;
+}
+
+static int outputs_close(struct bench_job *job, int status)
+{
+	int failed = 0;
+
+	if (job->report)
+		failed = report_close(job->report, status, NULL);
+	if (job->samples_file && fclose(job->samples_file)) {
+		rg_error("%s: cannot be written: %s", job->opt.samples, strerror(errno));
+		failed = 1;
+	}
+	return measure_max(job, failed != 0) && !status ? RG_EXIT_FAULT : status;
+}
+
+static int size_run(struct bench_job *job, uint64_t bytes)
+{
+	struct measure m[REPORT_WAYS_MAX];
+	int valid[REPORT_WAYS_MAX];
+
+	for (int w = 0; w < job->way_count; w++) {
+		valid[w] = validate_way(job, &job->way[w], bytes);
+		job->validation_failed = job->validation_failed || valid[w] == 0;
+	}
+	measure_size(job, bytes, m);
+	return rows_write(job, bytes, m, valid);
+}
+
+static int job_measure(struct bench_job *job)
+{
+	int rc = outputs_open(job);
+
+	if (rc)
+		return rc;
+	for (uint64_t s = job->opt.sizes.min; s <= job->opt.sizes.max && !rc;
+	     s = options_next_size(s))
+		rc = size_run(job, s);
+	rows_ledger(job);
+	if (!rc && job->validation_failed)
+		rc = RG_EXIT_FAILED;
+	return outputs_close(job, rc);
+}
+
+/* Between MPI_Init and MPI_Finalize. */
+static int job_run(struct bench_job *job)
+{
+	int rc;
+
+	ways_guard(MPI_COMM_WORLD);
+	MPI_Comm_rank(MPI_COMM_WORLD, &job->b.rank);
+	MPI_Comm_size(MPI_COMM_WORLD, &job->b.size);
+	rg_set_quiet(job->b.rank != 0);
+	MPI_Comm_dup(MPI_COMM_WORLD, &job->comm);
+	rc = place_find(job);
+	if (!rc)
+		rc = ways_open(job);
+	if (!rc)
+		rc = place_join(job);
+	if (!rc)
+		rc = buffers_open(job);
+	if (!rc)
+		rc = job_measure(job);
+	buffers_close(job);
+	ways_close(job);
+	MPI_Comm_free(&job->comm);
+	free(job->place);
+	free(job->pair);
+	return rc;
+}
+
+int main(int argc, char **argv)
+{
+	static struct bench_job job;
+	int rc;
+
+	job.def = &bench_def;
+	job.argc = argc;
+	job.argv = argv;
+	rg_set_program(argv[0]);
+	/* Until MPI_Init the launcher tells who speaks for all. */
+	rg_set_quiet(rg_launch_rank() > 0);
+	if (rg_launch_rank() > 0 && !freopen("/dev/null", "w", stdout))
+		return RG_EXIT_FAULT;
+	rc = options_parse(&job);
+	if (!rc)
+		rc = options_to_transport(&job);
+	if (rc) {
+		options_free(&job);
+		return rc > 0 ? RG_EXIT_OK : RG_EXIT_USAGE;
+	}
+	MPI_Init(&argc, &argv);
+	rc = job_run(&job);
+	MPI_Finalize();
+	options_free(&job);
+	return rc;
+}

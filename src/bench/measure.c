@@ -1,0 +1,218 @@
+/*
+ * measure.c - the samples of one size.
+ *
+ * Ways take turns: a batch of one, a batch of the next, so that whatever
+ * drifts in the machine hits all alike.  How long a batch is, all ranks
+ * conclude from the same numbers, agreed outside the timed part.
+ */
+#include "impl.h"
+
+#include <stdlib.h>
+#include <time.h>
+
+#include "clock.h"
+
+enum {
+	BATCHES = 10, BATCHES_FEW = 4, FEW = 50,
+	/* Shorter, and the ranks' uneven start would be felt. */
+	BATCH_NS_MIN = 1000000,
+	WARMUP_SHARE = 10,
+};
+
+uint64_t measure_max(const struct bench_job *job, uint64_t mine)
+{
+	const struct timespec nap = { .tv_nsec = 50000 };
+	uint64_t all;
+	MPI_Request request;
+	int done = 0;
+
+	MPI_Iallreduce(&mine, &all, 1, MPI_UINT64_T, MPI_MAX, job->comm, &request);
+	if (place_runs(job) && !job->oversubscribed) {
+		MPI_Wait(&request, MPI_STATUS_IGNORE);
+		return all;
+	}
+	/* A rank that has nothing to do must not take a core from one that has. */
+	while (MPI_Test(&request, &done, MPI_STATUS_IGNORE) == MPI_SUCCESS && !done)
+		nanosleep(&nap, NULL);
+	return all;
+}
+
+/* ---- Batches ------------------------------------------------------------------------ */
+
+static void batch_untimed(struct bench_job *job, uint64_t count)
+{
+	for (uint64_t i = 0; i < count; i++)
+		job->def->run(&job->b);
+}
+
+static void batch_timed(struct bench_job *job, uint64_t count, uint64_t *samples)
+{
+	void (*run)(struct bench *b) = job->def->run;
+	struct bench *b = &job->b;
+
+	for (uint64_t i = 0; i < count; i++) {
+		uint64_t begin = rg_now_ns();
+
+		run(b);
+		samples[i] = rg_now_ns() - begin;
+	}
+}
+
+/* Collectives begin together, or one sample would hide in the next. */
+static void batch_timed_together(struct bench_job *job, uint64_t count, uint64_t *samples)
+{
+	for (uint64_t i = 0; i < count; i++) {
+		uint64_t begin;
+
+		MPI_Barrier(job->comm);
+		begin = rg_now_ns();
+		job->def->run(&job->b);
+		samples[i] = rg_now_ns() - begin;
+	}
+}
+
+static void ledger_add(const struct bench_job *job, struct bench_way *way, int sign)
+{
+	for (int rail = 0; job->opt.ledger && rail < job->fabric.rail_count; rail++) {
+		uint64_t factor = (uint64_t)(int64_t)sign;
+		struct railmpi_ledger now, *sum = &way->ledger[rail];
+
+		if (railmpi_ledger(rail, &now))
+			continue;
+		sum->tx_messages += factor * now.tx_messages;
+		sum->tx_chunks += factor * now.tx_chunks;
+		sum->tx_bytes += factor * now.tx_bytes;
+		sum->rx_messages += factor * now.rx_messages;
+		sum->rx_chunks += factor * now.rx_chunks;
+		sum->rx_bytes += factor * now.rx_bytes;
+		sum->stalls += factor * now.stalls;
+	}
+}
+
+/* One batch; how long it took where it took longest. */
+static uint64_t batch(struct bench_job *job, struct bench_way *way, uint64_t bytes,
+		      uint64_t untimed, uint64_t timed, uint64_t *samples)
+{
+	uint64_t begin = rg_now_ns();
+
+	if (place_runs(job)) {
+		buffers_set(job, way, bytes, false);
+		ledger_add(job, way, -1);
+		batch_untimed(job, untimed);
+		if (timed && job->def->layout == BENCH_ALL)
+			batch_timed_together(job, timed, samples);
+		else if (timed && samples)
+			batch_timed(job, timed, samples);
+		else
+			batch_untimed(job, timed);
+		ledger_add(job, way, 1);
+	}
+	return measure_max(job, rg_now_ns() - begin);
+}
+
+/* ---- How many ---------------------------------------------------------------------------- */
+
+static uint64_t min_u64(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+/* How many of `count` runs fit into the time that is left, at least one. */
+static uint64_t fitting(uint64_t count, uint64_t left_ns, uint64_t run_ns)
+{
+	uint64_t fit = run_ns ? left_ns / run_ns : count;
+
+	return fit < 1 ? 1 : min_u64(fit, count);
+}
+
+static void warm_up(struct bench_job *job, struct bench_way *way, uint64_t bytes,
+		    struct measure *m)
+{
+	uint64_t budget_ns = job->opt.time_cap_ns / WARMUP_SHARE;
+
+	while (m->warm_done < m->warm_wanted && m->warm_spent_ns < budget_ns) {
+		uint64_t count = 1;
+
+		if (m->warm_done)
+			count = fitting(m->warm_wanted - m->warm_done,
+					budget_ns - m->warm_spent_ns,
+					m->warm_spent_ns / m->warm_done);
+		m->warm_spent_ns += batch(job, way, bytes, count, 0, NULL);
+		m->warm_done += count;
+	}
+}
+
+/* Length of the next batch; 0: the row is finished, or cut. */
+static uint64_t next_batch(const struct bench_job *job, struct measure *m)
+{
+	uint64_t batches = m->wanted < FEW ? BATCHES_FEW : BATCHES, run_ns = 0, spent, count;
+
+	if (m->cut || m->done == m->wanted)
+		return 0;
+	spent = m->spent_ns;
+	if (m->done)
+		run_ns = m->spent_ns / m->done;
+	else if (m->warm_done)
+		run_ns = m->warm_spent_ns / m->warm_done;
+	if (m->done && spent + run_ns > job->opt.time_cap_ns) {
+		m->cut = true;
+		return 0;
+	}
+	if (!run_ns)
+		return 1;
+	count = (m->wanted + batches - 1) / batches;
+	if (count * run_ns < BATCH_NS_MIN)
+		count = BATCH_NS_MIN / run_ns + 1;
+	count = min_u64(count, m->wanted - m->done);
+	return fitting(count, spent < job->opt.time_cap_ns ? job->opt.time_cap_ns - spent : 0,
+		       run_ns);
+}
+
+static void batch_note(struct bench_batches *b, uint64_t samples, uint64_t run_ns)
+{
+	if (b->count == b->room) {
+		b->room = b->room ? 2 * b->room : 64;
+		b->list = realloc(b->list, b->room * sizeof(b->list[0]));
+		if (!b->list)
+			MPI_Abort(MPI_COMM_WORLD, RG_EXIT_FAULT);
+	}
+	b->list[b->count++] = (struct bench_batch){ samples, run_ns };
+}
+
+/* A timed batch of the way; how long it took where it took longest. */
+static uint64_t sample(struct bench_job *job, int w, uint64_t bytes, struct measure *m,
+		       uint64_t count)
+{
+	uint64_t *samples = job->samples[w] ? job->samples[w] + m->done : NULL;
+	/* The untimed run absorbs how unevenly ranks leave the last agreement. */
+	uint64_t spent_ns = batch(job, &job->way[w], bytes, 1, count, samples);
+
+	batch_note(&job->batches[w], count, spent_ns / (count + 1));
+	m->done += count;
+	return spent_ns;
+}
+
+void measure_size(struct bench_job *job, uint64_t bytes, struct measure m[])
+{
+	struct bench_counts counts = options_counts(job, bytes);
+	bool busy = true;
+
+	for (int w = 0; w < job->way_count; w++) {
+		m[w] = (struct measure){ .wanted = counts.iterations,
+					 .warm_wanted = counts.warmup };
+		job->batches[w].count = 0;
+		warm_up(job, &job->way[w], bytes, &m[w]);
+	}
+	for (int round = 0; busy; round++) {
+		busy = false;
+		for (int i = 0; i < job->way_count; i++) {
+			int w = (round + i) % job->way_count;
+			uint64_t count = next_batch(job, &m[w]);
+
+			if (!count)
+				continue;
+			m[w].spent_ns += sample(job, w, bytes, &m[w], count);
+			busy = true;
+		}
+	}
+}

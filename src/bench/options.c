@@ -1,0 +1,256 @@
+/* options.c - the options of every program, each in one row. */
+#include "impl.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "units.h"
+
+enum { WINDOW_MAX = 65536, ITERATIONS_MAX = 10000000 };
+
+static const char *const sizes_pairs = "1:4M", *const sizes_all = "1:1M";
+
+static int check_percentiles(const char *text, char *why, size_t why_size);
+
+static int check_path(const char *text, char *why, size_t why_size)
+{
+	if (*text)
+		return 0;
+	snprintf(why, why_size, "is empty (accepted: name of a file)");
+	return -EINVAL;
+}
+
+#define AT(member) .offset = offsetof(struct bench_options, member)
+
+/* Rows that options_parse completes from bench_def are marked. */
+static struct opt rows[] = {
+	{ .name = "over", .type = OPT_CHOICES, AT(over), .arg = "LIST",		/* choices */
+	  .help = "ways to measure side by side; default: stripe with two or more rails, else "
+		  "single" },
+	{ .name = "sizes", .letter = 'm', .type = OPT_SIZES, AT(sizes), .arg = "MIN:MAX", /* all */
+	  .max = UINT64_C(1) << 30,
+	  .help = "message sizes, each twice the one before" },
+	{ .name = "iterations", .letter = 'i', .type = OPT_COUNT, AT(iterations), .arg = "N",
+	  .standard = "auto", .special = "auto", .min = 1, .max = ITERATIONS_MAX,	/* help */
+	},
+	{ .name = "warmup", .letter = 'x', .type = OPT_COUNT, AT(warmup), .arg = "N",
+	  .standard = "auto", .special = "auto", .max = ITERATIONS_MAX,		/* help */
+	},
+	{ .name = "window", .letter = 'W', .type = OPT_COUNT, AT(window), .arg = "N",
+	  .standard = "64", .min = 1, .max = WINDOW_MAX,
+	  .help = "messages in flight at once, where a program has a window" },
+	{ .name = "pairs", .letter = 'p', .type = OPT_COUNT, AT(pairs), .arg = "N",
+	  .standard = "auto", .special = "auto", .min = 1, .max = 1 << 20,
+	  .help = "pairs of ranks at work at once; auto: all" },
+	{ .name = "time-cap", .type = OPT_TIME, AT(time_cap_ns), .arg = "SECONDS",
+	  .standard = "10s", .min = 1000000, .max = UINT64_C(86400000000000), .bare = "s",
+	  .help = "end a row that would take longer, and mark it" },
+	{ .name = "validate", .letter = 'c', .type = OPT_FLAG, AT(validate),
+	  .help = "check every byte received, in runs of their own before the timed ones" },
+	{ .name = "full", .letter = 'f', .type = OPT_FLAG, AT(full),
+	  .help = "print median, min, max, P99, deviation and number of samples too" },
+	{ .name = "percentiles", .letter = 'z', .type = OPT_TEXT, AT(percentiles), .arg = "LIST",
+	  .check = check_percentiles,
+	  .help = "print these percentiles too, such as 50,90,99.9" },
+	{ .name = "json", .type = OPT_TEXT, AT(json), .arg = "FILE", .check = check_path,
+	  .help = "write the result as JSON Lines, one record per size and way" },
+	{ .name = "samples", .type = OPT_TEXT, AT(samples), .arg = "FILE", .check = check_path,
+	  .help = "write every single sample as CSV" },
+	{ .name = "ledger", .type = OPT_FLAG, AT(ledger),
+	  .help = "tell what each rail carried" },
+	{ .name = NULL },
+};
+
+static unsigned char origin[3][OPT_ROWS_MAX];
+
+/* ---- Percentiles ---------------------------------------------------------------- */
+
+static const char percentiles_accepted[] =
+	"(accepted: up to 8 numbers above 0 and below 100, such as 50,90,99.9)";
+
+/* Into out, if it is not NULL; the number of them, or -1. */
+static int percentiles_parse(const char *text, double *out)
+{
+	int count = 0;
+
+	for (;; text++) {
+		char *end;
+		double p = strtod(text, &end);
+
+		if (strspn(text, "0123456789.") != (size_t)(end - text) || end == text ||
+		    !(p > 0 && p < 100) || count == REPORT_PERCENTILES_MAX)
+			return -1;
+		if (out)
+			out[count] = p;
+		count++;
+		text = end;
+		if (!*text)
+			return count;
+		if (*text != ',')
+			return -1;
+	}
+}
+
+static int check_percentiles(const char *text, char *why, size_t why_size)
+{
+	if (percentiles_parse(text, NULL) > 0)
+		return 0;
+	snprintf(why, why_size, "makes no sense %s", percentiles_accepted);
+	return -EINVAL;
+}
+
+/* ---- Counts and sizes ---------------------------------------------------------------- */
+
+/* What well-known suites use, so that results stand side by side. */
+static struct bench_counts counts_default(const struct bench_def *def, bool small)
+{
+	const struct bench_counts *given = small ? &def->small : &def->large;
+
+	if (given->iterations)
+		return *given;
+	if (def->metric == BENCH_LATENCY)
+		return small ? (struct bench_counts){ 10000, 200 } :
+			       (struct bench_counts){ 1000, 10 };
+	return small ? (struct bench_counts){ 100, 10 } : (struct bench_counts){ 20, 2 };
+}
+
+struct bench_counts options_counts(const struct bench_job *job, uint64_t bytes)
+{
+	struct bench_counts c = counts_default(job->def, bytes <= BENCH_SMALL_BYTES);
+
+	if (job->opt.iterations != OPT_SPECIAL)
+		c.iterations = job->opt.iterations;
+	if (job->opt.warmup != OPT_SPECIAL)
+		c.warmup = job->opt.warmup;
+	return c;
+}
+
+uint64_t options_next_size(uint64_t bytes)
+{
+	return bytes ? bytes * 2 : 1;
+}
+
+/* ---- Tables ------------------------------------------------------------------------------ */
+
+static struct opt *row_named(const char *name)
+{
+	struct opt *row = rows;
+
+	while (strcmp(row->name, name))
+		row++;
+	return row;
+}
+
+static void rows_complete(const struct bench_def *def)
+{
+	static char help[2][96];
+	struct bench_counts small = counts_default(def, true), large = counts_default(def, false);
+	bool latency = def->metric == BENCH_LATENCY;
+
+	row_named("over")->choices = railmpi_ways();
+	row_named("sizes")->standard = def->sizes ? def->sizes :
+		def->layout == BENCH_PAIRS ? sizes_pairs : sizes_all;
+	/* An empty message has a latency, but no bandwidth. */
+	row_named("sizes")->min = latency ? 0 : 1;
+	snprintf(help[0], sizeof(help[0]), "timed samples per size; auto: %" PRIu64 ", above 8K %"
+		 PRIu64, small.iterations, large.iterations);
+	snprintf(help[1], sizeof(help[1]), "untimed ones before them; auto: %" PRIu64 ", above 8K %"
+		 PRIu64, small.warmup, large.warmup);
+	row_named("iterations")->help = help[0];
+	row_named("warmup")->help = help[1];
+}
+
+static int tables_build(struct bench_job *job)
+{
+	const struct bench_def *def = job->def;
+	void *values = opt_values_alloc(railmpi_options());
+
+	if (!values) {
+		rg_error("no memory for options");
+		return -EINVAL;
+	}
+	rows_complete(def);
+	job->table[0] = (struct opt_table){ "Measurement", rows, &job->opt, origin[0] };
+	job->table[1] = (struct opt_table){ "Transport", railmpi_options(), values, origin[1] };
+	job->table[2] = (struct opt_table){ "Program", def->options, def->values, origin[2] };
+	job->table_count = def->options ? 3 : 2;
+	return 0;
+}
+
+int options_parse(struct bench_job *job)
+{
+	static char name[64];
+	struct opt_program program = {
+		.name = name, .summary = job->def->summary, .tables = job->table,
+		.notes = "Sizes take K, M, G (powers of 1024), rates kB/s, MB/s, GB/s (powers of "
+			 "1000)\nand Gb/s, times ns, us, ms, s.\n\n"
+			 "Exit status: 0 well, 1 validation failed, 3 wrong use, 4 a fault.",
+	};
+	int rc = tables_build(job), first;
+
+	snprintf(name, sizeof(name), "rg_%s", job->def->name);
+	if (rc)
+		return rc;
+	program.table_count = job->table_count;
+	rc = opt_parse(&program, job->argc, job->argv, &first);
+	if (!rc && job->opt.percentiles)
+		job->percentile_count = percentiles_parse(job->opt.percentiles, job->percentile);
+	return rc;
+}
+
+void options_free(struct bench_job *job)
+{
+	free(job->table[1].values);
+	job->table[1].values = NULL;
+}
+
+const struct opt *options_find(const struct bench_job *job, const char *name,
+			       const struct opt_table **table)
+{
+	for (int i = 0; i < job->table_count; i++)
+		for (const struct opt *row = job->table[i].rows; row->name; row++)
+			if (strcmp(row->name, name) == 0) {
+				*table = &job->table[i];
+				return row;
+			}
+	return NULL;
+}
+
+/* ---- To the transport ------------------------------------------------------------------------ */
+
+int options_to_transport(const struct bench_job *job)
+{
+	const struct opt_table *t = &job->table[1];
+	char why[OPT_WHY_BYTES], text[1024];
+
+	/* Each way has a communicator of its own: MPI_COMM_WORLD stays native. */
+	if (railmpi_option("over", "native", why, sizeof(why))) {
+		rg_error("%s", why);
+		return -EINVAL;
+	}
+	for (const struct opt *row = t->rows; row->name; row++) {
+		opt_text(t, row, text, sizeof(text));
+		if (row->carry != OPT_JOB || !*text)
+			continue;
+		if (railmpi_option(row->name, text, why, sizeof(why))) {
+			rg_error("--%s", why);
+			return -EINVAL;
+		}
+	}
+	return 0;
+}
+
+void options_of_communicator(const struct bench_job *job, char *text, size_t size)
+{
+	const struct opt_table *t = &job->table[1];
+	char value[256];
+
+	*text = '\0';
+	for (const struct opt *row = t->rows; row->name; row++)
+		if (row->carry == OPT_COMM && *opt_text(t, row, value, sizeof(value)))
+			snprintf(text + strlen(text), size - strlen(text), ",%s=%s", row->name,
+				 value);
+}

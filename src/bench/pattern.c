@@ -1,0 +1,75 @@
+/* pattern.c - data that tells where it came from. */
+#include <string.h>
+
+#include "pattern.h"
+
+#define GOLDEN UINT64_C(0x9e3779b97f4a7c15)
+
+/* The finaliser of splitmix64 (Steele, Lea, Flood 2014): every bit depends on every bit. */
+static uint64_t mix(uint64_t x)
+{
+	x = (x ^ (x >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+	x = (x ^ (x >> 27)) * UINT64_C(0x94d049bb133111eb);
+	return x ^ (x >> 31);
+}
+
+struct pattern pattern_of(int rank, int block, uint64_t generation)
+{
+	uint64_t place = (uint64_t)(uint32_t)rank << 32 | (uint32_t)block;
+
+	return (struct pattern){ mix(mix(place + GOLDEN) ^ (generation + 1) * GOLDEN) };
+}
+
+static uint64_t word(struct pattern p, size_t index)
+{
+	return mix(p.seed + index * GOLDEN);
+}
+
+/* As memory has it, so that byte k is the same however it is computed. */
+unsigned char pattern_byte(struct pattern p, size_t offset)
+{
+	uint64_t w = word(p, offset / 8);
+	unsigned char bytes[8];
+
+	memcpy(bytes, &w, 8);
+	return bytes[offset % 8];
+}
+
+static void fill(struct pattern p, unsigned char *to, size_t bytes, uint64_t flip)
+{
+	uint64_t w;
+	size_t i;
+
+	for (i = 0; i < bytes / 8; i++) {
+		w = word(p, i) ^ flip;
+		memcpy(to + i * 8, &w, 8);
+	}
+	w = word(p, i) ^ flip;
+	memcpy(to + i * 8, &w, bytes % 8);
+}
+
+void pattern_fill(struct pattern p, unsigned char *to, size_t bytes)
+{
+	fill(p, to, bytes, 0);
+}
+
+void pattern_fill_wrong(struct pattern p, unsigned char *to, size_t bytes)
+{
+	fill(p, to, bytes, ~UINT64_C(0));
+}
+
+size_t pattern_check(struct pattern p, const unsigned char *at, size_t bytes)
+{
+	size_t i, k;
+
+	for (i = 0; i < bytes / 8; i++) {
+		uint64_t w = word(p, i);
+
+		if (memcmp(at + i * 8, &w, 8))
+			break;
+	}
+	for (k = i * 8; k < bytes; k++)
+		if (at[k] != pattern_byte(p, k))
+			return k;
+	return bytes;
+}

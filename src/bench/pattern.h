@@ -1,0 +1,25 @@
+/*
+ * pattern.h - data that tells where it came from.
+ *
+ * Byte k of a block is a pure function of the rank that sent it, the block's
+ * number, the generation (a counter of runs) and k, so that stale data, data
+ * of another block or of another place in the block are all seen.  The checker
+ * computes it anew: it never looks at a send buffer.
+ */
+#ifndef BENCH_PATTERN_H
+#define BENCH_PATTERN_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct pattern { uint64_t seed; };
+
+struct pattern pattern_of(int rank, int block, uint64_t generation);
+void pattern_fill(struct pattern p, unsigned char *to, size_t bytes);
+/* Every byte different from what pattern_fill would write. */
+void pattern_fill_wrong(struct pattern p, unsigned char *to, size_t bytes);
+/* The first byte that differs, or `bytes` if none does. */
+size_t pattern_check(struct pattern p, const unsigned char *at, size_t bytes);
+unsigned char pattern_byte(struct pattern p, size_t offset);
+
+#endif

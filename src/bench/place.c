@@ -1,0 +1,219 @@
+/*
+ * place.c - where ranks are, and who pairs with whom.
+ *
+ * On a software fabric, and natively on one host, ranks stand for --nodes
+ * virtual nodes: rank r of n is on node r * nodes / n.  The k-th rank of node
+ * 2j is joined with the k-th of node 2j + 1.  On a real fabric rank i is joined
+ * with i + n/2, which is on another node if ranks are placed in blocks.
+ */
+#include "impl.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* ---- Hosts and CPUs ------------------------------------------------------------- */
+
+static bool same_host(const struct bench_job *job, int a, int b)
+{
+	return strcmp(job->place[a].host, job->place[b].host) == 0;
+}
+
+/* Any host with more ranks than CPUs on which these may run? */
+static bool is_oversubscribed(const struct bench_job *job)
+{
+	for (int first = 0; first < job->b.size; first++) {
+		cpu_set_t all;
+		int ranks = 0;
+
+		CPU_ZERO(&all);
+		for (int i = 0; i < job->b.size; i++)
+			if (same_host(job, first, i)) {
+				if (i < first)
+					break;		/* this host has been counted */
+				CPU_OR(&all, &all, &job->place[i].cpus);
+				ranks++;
+			}
+		if (ranks > CPU_COUNT(&all))
+			return true;
+	}
+	return false;
+}
+
+static int hosts_count(const struct bench_job *job)
+{
+	int count = 0;
+
+	for (int i = 0; i < job->b.size; i++) {
+		int first = 0;
+
+		while (!same_host(job, first, i))
+			first++;
+		count += first == i;
+	}
+	return count;
+}
+
+static uint64_t nodes_wanted(const struct bench_job *job)
+{
+	const struct opt_table *table;
+	const struct opt *row = options_find(job, "nodes", &table);
+
+	return row ? OPT_VALUE(table, row, uint64_t) : 2;
+}
+
+static int count_check(const struct bench_job *job)
+{
+	const struct bench_def *def = job->def;
+	int n = job->b.size;
+
+	if (n < def->min_ranks) {
+		rg_error("%d rank%s: too few (accepted: %d or more, such as mpirun -np %d %s)", n,
+			 n == 1 ? "" : "s", def->min_ranks, def->min_ranks, rg_program());
+		return RG_EXIT_USAGE;
+	}
+	if (def->layout == BENCH_PAIRS && n % 2) {
+		rg_error("%d ranks: pairs need an even number (accepted: %d or %d)", n, n - 1,
+			 n + 1);
+		return RG_EXIT_USAGE;
+	}
+	if (job->host_count == 1 && nodes_wanted(job) > (uint64_t)n) {
+		rg_error("--nodes %llu: more virtual nodes than ranks (accepted: 1 to %d)",
+			 (unsigned long long)nodes_wanted(job), n);
+		return RG_EXIT_USAGE;
+	}
+	return 0;
+}
+
+int place_find(struct bench_job *job)
+{
+	struct bench_place mine;
+	int rc = 0;
+
+	memset(&mine, 0, sizeof(mine));
+	gethostname(mine.host, sizeof(mine.host) - 1);
+	sched_getaffinity(0, sizeof(mine.cpus), &mine.cpus);
+	job->place = calloc((size_t)job->b.size, sizeof(job->place[0]));
+	if (!job->place)
+		MPI_Abort(MPI_COMM_WORLD, RG_EXIT_FAULT);
+	MPI_Allgather(&mine, sizeof(mine), MPI_BYTE, job->place, sizeof(mine), MPI_BYTE, job->comm);
+	job->oversubscribed = is_oversubscribed(job);
+	job->host_count = hosts_count(job);
+	rc = count_check(job);
+	return rc;
+}
+
+/* ---- Nodes and pairs ---------------------------------------------------------------- */
+
+static void nodes_set(struct bench_job *job)
+{
+	uint64_t nodes = job->fabric.nodes;
+	int n = job->b.size;
+
+	if (nodes == 0 && job->fabric.rail_count == 0 && job->host_count == 1)
+		nodes = nodes_wanted(job);
+	for (int i = 0; i < n; i++) {
+		int first = 0;
+
+		if (nodes) {
+			job->place[i].node = (int)((uint64_t)i * nodes / (uint64_t)n);
+			continue;
+		}
+		while (!same_host(job, first, i))
+			first++;
+		job->place[i].node = first == i ? job->node_count++ : job->place[first].node;
+	}
+	if (nodes)
+		job->node_count = (int)nodes;
+	else
+		job->fabric.nodes = 0;
+}
+
+/* The k-th rank of a node, or -1. */
+static int rank_on_node(const struct bench_job *job, int node, int k)
+{
+	for (int i = 0; i < job->b.size; i++)
+		if (job->place[i].node == node && k-- == 0)
+			return i;
+	return -1;
+}
+
+static void pairs_across_virtual_nodes(struct bench_job *job)
+{
+	for (int node = 0; node + 1 < job->node_count; node += 2)
+		for (int k = 0; ; k++) {
+			int a = rank_on_node(job, node, k), b = rank_on_node(job, node + 1, k);
+
+			if (a < 0 || b < 0)
+				break;
+			job->pair[job->pair_count++] = (struct bench_pair){ { a, b } };
+		}
+}
+
+static void pairs_across_halves(struct bench_job *job)
+{
+	int half = job->b.size / 2, sharing = -1;
+
+	for (int i = 0; i < half; i++) {
+		job->pair[job->pair_count++] = (struct bench_pair){ { i, i + half } };
+		if (sharing < 0 && same_host(job, i, i + half))
+			sharing = i;
+	}
+	if (sharing >= 0 && job->host_count > 1)
+		rg_warn("ranks %d and %d are a pair but share host %s: place ranks in blocks, half "
+			"of them on either side", sharing, sharing + half,
+			job->place[sharing].host);
+}
+
+static int pairs_limit(struct bench_job *job)
+{
+	if (job->opt.pairs == OPT_SPECIAL)
+		return 0;
+	if (job->opt.pairs > (uint64_t)job->pair_count) {
+		rg_error("--pairs %llu: %d ranks make %d pair%s (accepted: 1 to %d)",
+			 (unsigned long long)job->opt.pairs, job->b.size, job->pair_count,
+			 job->pair_count == 1 ? "" : "s", job->pair_count);
+		return RG_EXIT_USAGE;
+	}
+	job->pair_count = (int)job->opt.pairs;
+	return 0;
+}
+
+int place_join(struct bench_job *job)
+{
+	struct bench *b = &job->b;
+	int rc;
+
+	nodes_set(job);
+	b->pair = b->peer = -1;
+	if (job->def->layout != BENCH_PAIRS)
+		return 0;
+	job->pair = calloc((size_t)b->size, sizeof(job->pair[0]));
+	if (!job->pair)
+		MPI_Abort(MPI_COMM_WORLD, RG_EXIT_FAULT);
+	if (job->host_count == 1 && job->node_count > 1)
+		pairs_across_virtual_nodes(job);
+	else
+		pairs_across_halves(job);
+	rc = pairs_limit(job);
+	if (rc)
+		return rc;
+	for (int p = 0; p < job->pair_count; p++)
+		for (int side = 0; side < 2; side++)
+			if (job->pair[p].rank[side] == b->rank) {
+				b->pair = p;
+				b->side = side;
+				b->peer = job->pair[p].rank[!side];
+			}
+	return 0;
+}
+
+bool place_runs(const struct bench_job *job)
+{
+	return job->def->layout == BENCH_ALL || job->b.pair >= 0;
+}
+
+bool place_times(const struct bench_job *job)
+{
+	return job->def->layout == BENCH_ALL || (job->b.pair >= 0 && job->b.side == 0);
+}

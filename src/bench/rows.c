@@ -1,0 +1,282 @@
+/*
+ * rows.c - from samples to rows.
+ *
+ * Latency: the samples of all pairs, pooled; a sample divided by its messages.
+ *
+ * Bandwidth and rate: a sample is the time of a window; statistics are taken of
+ * times, then turned into rates: quantity / mean time is the harmonic mean of
+ * the rates, the largest time is the smallest rate, and P99 is the rate that
+ * 99 % of the windows reached.
+ *
+ * Several pairs, aggregate: a sample is the mean time of the i-th windows of all
+ * k pairs, in which k windows were moved.  That alone would lie where pairs take
+ * turns on a core or a port, since each measures only its own turn.  So the
+ * samples of a batch are stretched by one factor, such that their mean is the
+ * wall time of the batch, over all ranks, by run: what is reported never
+ * exceeds what was moved in the time that has passed.
+ *
+ * Collectives: a sample is the largest of all ranks' times.
+ */
+#include "impl.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "stats.h"
+
+/* Samples of one row at rank 0, in nanoseconds. */
+struct pool {
+	uint64_t *ns;
+	size_t count;
+};
+
+static void *must(void *memory)
+{
+	if (!memory) {
+		rg_error("no memory for samples (use fewer --iterations)");
+		MPI_Abort(MPI_COMM_WORLD, RG_EXIT_FAULT);
+	}
+	return memory;
+}
+
+/* ---- Gathering --------------------------------------------------------------------- */
+
+enum { SAMPLES_TAG = 3 };
+
+/* At rank 0: pair after pair, n samples each. */
+static uint64_t *gather_pairs(const struct bench_job *job, uint64_t *mine, uint64_t n)
+{
+	uint64_t *all;
+
+	if (job->b.rank && place_times(job))
+		MPI_Send(mine, (int)n, MPI_UINT64_T, 0, SAMPLES_TAG, job->comm);
+	if (job->b.rank)
+		return NULL;
+	all = must(malloc((size_t)job->pair_count * n * sizeof(all[0])));
+	for (int p = 0; p < job->pair_count; p++) {
+		int from = job->pair[p].rank[0];
+
+		if (from == 0)
+			memcpy(all + (size_t)p * n, mine, n * sizeof(all[0]));
+		else
+			MPI_Recv(all + (size_t)p * n, (int)n, MPI_UINT64_T, from, SAMPLES_TAG,
+				 job->comm, MPI_STATUS_IGNORE);
+	}
+	return all;
+}
+
+static uint64_t *gather_all(const struct bench_job *job, uint64_t *mine, uint64_t n)
+{
+	uint64_t *all = NULL;
+
+	if (job->b.rank == 0)
+		all = must(malloc(n * sizeof(all[0])));
+	MPI_Reduce(mine, all, (int)n, MPI_UINT64_T, MPI_MAX, 0, job->comm);
+	return all;
+}
+
+/* The samples of one way at rank 0: `series` of them, n each. */
+static uint64_t *gather(const struct bench_job *job, int way, uint64_t n, int *series)
+{
+	*series = job->def->layout == BENCH_PAIRS ? job->pair_count : 1;
+	return job->def->layout == BENCH_PAIRS ? gather_pairs(job, job->samples[way], n) :
+		gather_all(job, job->samples[way], n);
+}
+
+static void samples_file_add(const struct bench_job *job, const char *way, uint64_t bytes,
+			     const uint64_t *ns, uint64_t n, int series)
+{
+	for (int s = 0; job->samples_file && s < series; s++)
+		for (uint64_t i = 0; i < n; i++)
+			fprintf(job->samples_file, "%s,%" PRIu64 ",%d,%" PRIu64 ",%" PRIu64 "\n",
+				way, bytes, s, i, ns[(uint64_t)s * n + i]);
+}
+
+/* ---- Statistics ------------------------------------------------------------------------ */
+
+/* The mean time of the i-th samples of all pairs. */
+static double mean_of_pairs(const struct pool *p, size_t n, int pairs, size_t i)
+{
+	double sum = 0;
+
+	for (int k = 0; k < pairs; k++)
+		sum += (double)p->ns[(size_t)k * n + i];
+	return sum / pairs;
+}
+
+static void aggregate(struct pool *p, int pairs, const struct bench_batches *batches)
+{
+	size_t n = p->count / (size_t)pairs, at = 0;
+
+	for (size_t b = 0; b < batches->count && pairs > 1; b++) {
+		size_t end = at + batches->list[b].samples;
+		double sum = 0, stretch;
+
+		for (size_t i = at; i < end; i++)
+			sum += mean_of_pairs(p, n, pairs, i);
+		stretch = (double)batches->list[b].run_ns * (double)(end - at) / fmax(sum, 1);
+		for (; at < end; at++)
+			p->ns[at] = (uint64_t)llround(mean_of_pairs(p, n, pairs, at) * stretch);
+	}
+	p->count = n;
+}
+
+/* What divides a time (latency), or is divided by it (else), to get the metric's unit. */
+static double worth(const struct bench_job *job)
+{
+	int messages = job->def->messages ? job->def->messages(&job->b) : 1;
+	int pairs = job->def->layout == BENCH_PAIRS ? job->pair_count : 1;
+
+	switch (job->def->metric) {
+	case BENCH_LATENCY:
+		return messages * 1e3;
+	case BENCH_BANDWIDTH:
+		return (double)messages * pairs * job->b.count * 1e9 / 1e6;
+	default:
+		return (double)messages * pairs * 1e9;
+	}
+}
+
+static double value(const struct bench_job *job, double ns)
+{
+	if (job->def->metric == BENCH_LATENCY)
+		return ns / worth(job);
+	return worth(job) / (ns < 1 ? 1 : ns);	/* NaN stays NaN */
+}
+
+static struct report_row row_of(const struct bench_job *job, const struct pool *p)
+{
+	struct stats_summary s;
+	struct report_row row;
+	bool latency = job->def->metric == BENCH_LATENCY;
+
+	stats_summarise(p->ns, p->count, &s);
+	row = (struct report_row){
+		.mean = value(job, s.mean),
+		.median = value(job, s.median),
+		.min = value(job, (double)(latency ? s.min : s.max)),
+		.max = value(job, (double)(latency ? s.max : s.min)),
+		.p99 = value(job, s.p99),
+		.n = s.n,
+	};
+	/* Of a rate: the relative deviation of its times. */
+	row.sd = latency ? value(job, s.sd) : s.sd / fmax(s.mean, 1) * row.mean;
+	for (int i = 0; i < job->percentile_count; i++)
+		row.percentile[i] = value(job, stats_percentile(p->ns, p->count,
+								job->percentile[i] / 100));
+	return row;
+}
+
+/* ---- Ledger ------------------------------------------------------------------------------- */
+
+/* Sums over ranks of this size, at rank 0; added to the totals, cleared. */
+static json_t *ledger_collect(struct bench_job *job, struct bench_way *way)
+{
+	enum { FIELDS = sizeof(struct railmpi_ledger) / sizeof(uint64_t) };
+	struct railmpi_ledger sum[RAILMPI_RAILS_MAX];
+	json_t *list;
+
+	if (!job->opt.ledger || !job->fabric.rail_count)
+		return NULL;
+	MPI_Reduce(way->ledger, sum, RAILMPI_RAILS_MAX * FIELDS, MPI_UINT64_T, MPI_SUM, 0,
+		   job->comm);
+	memset(way->ledger, 0, sizeof(way->ledger));
+	if (job->b.rank)
+		return NULL;
+	list = json_array();
+	for (int r = 0; r < job->fabric.rail_count; r++) {
+		const uint64_t *add = (const uint64_t *)&sum[r];
+		uint64_t *total = (uint64_t *)&way->total[r];
+
+		for (int i = 0; i < FIELDS; i++)
+			total[i] += add[i];
+		json_array_append_new(list, json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I}",
+			"rail", job->fabric.rail[r].name,
+			"tx_messages", (json_int_t)sum[r].tx_messages,
+			"tx_chunks", (json_int_t)sum[r].tx_chunks,
+			"tx_bytes", (json_int_t)sum[r].tx_bytes,
+			"rx_messages", (json_int_t)sum[r].rx_messages,
+			"rx_chunks", (json_int_t)sum[r].rx_chunks,
+			"rx_bytes", (json_int_t)sum[r].rx_bytes,
+			"stalls", (json_int_t)sum[r].stalls));
+	}
+	return list;
+}
+
+void rows_ledger(const struct bench_job *job)
+{
+	for (int w = 0; job->report && job->opt.ledger && w < job->way_count; w++) {
+		const struct bench_way *way = &job->way[w];
+		uint64_t all = 0;
+
+		for (int r = 0; r < job->fabric.rail_count; r++)
+			all += way->total[r].tx_bytes;
+		for (int r = 0; r < job->fabric.rail_count; r++) {
+			const struct railmpi_ledger *l = &way->total[r];
+
+			report_note(job->report, "ledger %s %s: %" PRIu64 " bytes (%.1f %%), "
+				    "%" PRIu64 " messages, %" PRIu64 " chunks, %" PRIu64 " stalls",
+				    way->name, job->fabric.rail[r].name, l->tx_bytes,
+				    all ? 100.0 * (double)l->tx_bytes / (double)all : 0.0,
+				    l->tx_messages, l->tx_chunks, l->stalls);
+		}
+	}
+	if (job->report && job->opt.ledger && !job->fabric.rail_count)
+		report_note(job->report, "ledger: no rails in use");
+}
+
+/* ---- Rows ------------------------------------------------------------------------------------ */
+
+/* At rank 0.  0 or -errno. */
+static int row_write(struct bench_job *job, int w, uint64_t bytes, struct pool *pool, int series,
+		     const struct measure *m, int valid, json_t *ledger)
+{
+	struct report_row row;
+	json_t *extra = json_pack("{s:i, s:I}", "pairs", job->pair_count, "iterations",
+				  (json_int_t)m->done);
+	int rc;
+
+	samples_file_add(job, job->way[w].name, bytes, pool->ns, m->done, series);
+	if (job->def->metric != BENCH_LATENCY)
+		aggregate(pool, series, &job->batches[w]);
+	stats_sort(pool->ns, pool->count);
+	row = row_of(job, pool);
+	row.way = job->way[w].name;
+	row.bytes = bytes;
+	row.valid = valid;
+	row.cut = m->cut;
+	row.extra = extra;
+	if (ledger)
+		json_object_set(extra, "ledger", ledger);
+	rc = report_row(job->report, &row);
+	json_decref(extra);
+	return rc;
+}
+
+int rows_write(struct bench_job *job, uint64_t bytes, const struct measure m[],
+	       const int valid[])
+{
+	uint64_t failed = 0;
+
+	for (int w = 0; w < job->way_count; w++) {
+		json_t *ledger = ledger_collect(job, &job->way[w]);
+		struct pool pool;
+		int series;
+
+		buffers_set(job, &job->way[w], bytes, false);
+		pool.ns = gather(job, w, m[w].done, &series);
+		pool.count = (size_t)series * m[w].done;
+		if (job->b.rank == 0)
+			failed = failed || row_write(job, w, bytes, &pool, series, &m[w], valid[w],
+						     ledger);
+		free(pool.ns);
+		json_decref(ledger);
+	}
+	if (job->samples_file && fflush(job->samples_file)) {
+		rg_error("%s: cannot be written", job->opt.samples);
+		failed = 1;
+	}
+	return measure_max(job, failed) ? RG_EXIT_FAULT : 0;
+}

@@ -1,0 +1,96 @@
+/*
+ * validate.c - is every byte that was received right?
+ *
+ * In runs of their own: the send blocks of each run carry a pattern of this
+ * rank, block and run; the receive blocks are first filled with bytes that are
+ * all wrong.  What arrived is compared with a pattern computed anew.
+ */
+#include "impl.h"
+
+#include <string.h>
+
+#include "pattern.h"
+
+enum { RUNS_SMALL = 10, RUNS_LARGE = 3, GUARD_BYTE = 0xe7 };
+
+/* The first wrong byte that a rank found. */
+struct finding {
+	int found, block;
+	unsigned long long offset;	/* count: one behind the last block */
+	int got, expected;
+};
+
+static void fill_blocks(struct bench_job *job)
+{
+	struct bench *b = &job->b;
+	size_t bytes = (size_t)b->count;
+	int sblocks = buffers_blocks(job, job->def->sblocks);
+	int rblocks = buffers_blocks(job, job->def->rblocks);
+
+	for (int i = 0; i < sblocks; i++)
+		pattern_fill(pattern_of(b->rank, i, job->generation), b->sbuf + (size_t)i * bytes,
+			     bytes);
+	for (int i = 0; i < rblocks; i++) {
+		struct bench_origin o = job->def->expect(b, i);
+
+		pattern_fill_wrong(pattern_of(o.rank, o.block, job->generation),
+				   b->rbuf + (size_t)i * bytes, bytes);
+	}
+	memset(b->rbuf + (size_t)rblocks * bytes, GUARD_BYTE, BUFFERS_GUARD_BYTES);
+}
+
+static void check_blocks(const struct bench_job *job, struct finding *f)
+{
+	const struct bench *b = &job->b;
+	size_t bytes = (size_t)b->count;
+	int rblocks = buffers_blocks(job, job->def->rblocks);
+	const unsigned char *guard = b->rbuf + (size_t)rblocks * bytes;
+
+	for (int i = 0; i < rblocks && !f->found; i++) {
+		struct bench_origin o = job->def->expect(b, i);
+		struct pattern p = pattern_of(o.rank, o.block, job->generation);
+		size_t at = pattern_check(p, b->rbuf + (size_t)i * bytes, bytes);
+
+		if (at < bytes)
+			*f = (struct finding){ 1, i, at, b->rbuf[(size_t)i * bytes + at],
+					       pattern_byte(p, at) };
+	}
+	for (int i = 0; i < BUFFERS_GUARD_BYTES && !f->found; i++)
+		if (guard[i] != GUARD_BYTE)
+			*f = (struct finding){ 1, rblocks, (unsigned long long)i, guard[i],
+					       GUARD_BYTE };
+}
+
+/* Of the ranks that found something, one tells rank 0, which tells the user. */
+static bool all_pass(const struct bench_job *job, const struct bench_way *way, uint64_t bytes,
+		     struct finding *f)
+{
+	int who = (int)measure_max(job, f->found ? (uint64_t)job->b.rank + 1 : 0);
+
+	if (who == 0)
+		return true;
+	MPI_Bcast(f, sizeof(*f), MPI_BYTE, who - 1, job->comm);
+	rg_error("validation failed: %s, %llu bytes: rank %d, block %d, byte %llu: got 0x%02x, "
+		 "expected 0x%02x", way->name, (unsigned long long)bytes, who - 1, f->block,
+		 f->offset, (unsigned)f->got, (unsigned)f->expected);
+	return false;
+}
+
+int validate_way(struct bench_job *job, const struct bench_way *way, uint64_t bytes)
+{
+	struct finding f = { .found = 0 };
+	int runs = bytes <= BENCH_SMALL_BYTES ? RUNS_SMALL : RUNS_LARGE;
+
+	if (!job->opt.validate || !job->def->expect)
+		return -1;
+	buffers_set(job, way, bytes, true);
+	for (int i = 0; i < runs; i++) {
+		job->generation++;
+		if (!place_runs(job))
+			continue;
+		fill_blocks(job);
+		job->def->run(&job->b);
+		check_blocks(job, &f);
+	}
+	return all_pass(job, way, bytes, &f);
+}

@@ -1,0 +1,101 @@
+/* ways.c - a communicator for each way that messages can go. */
+#include "impl.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+/* ---- Errors of MPI ---------------------------------------------------------------- */
+
+static void on_mpi_error(MPI_Comm *comm, int *code, ...)
+{
+	char text[MPI_MAX_ERROR_STRING] = "";
+	int length, rank = -1;
+
+	MPI_Error_string(*code, text, &length);
+	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+	rg_set_quiet(false);
+	rg_error("rank %d: MPI: %s", rank, text);
+	MPI_Abort(MPI_COMM_WORLD, RG_EXIT_FAULT);
+}
+
+void ways_guard(MPI_Comm comm)
+{
+	MPI_Errhandler handler;
+
+	MPI_Comm_create_errhandler(on_mpi_error, &handler);
+	MPI_Comm_set_errhandler(comm, handler);
+	MPI_Errhandler_free(&handler);
+}
+
+/* ---- Ways -------------------------------------------------------------------------------- */
+
+static bool wants_rails(const struct bench_job *job)
+{
+	for (int i = 0; i < job->opt.over.count; i++)
+		if (job->opt.over.item[i] != RAILMPI_NATIVE)
+			return true;
+	return job->opt.over.count == 0;
+}
+
+static const char *way_name(int id)
+{
+	const struct opt_choice *c = railmpi_ways();
+
+	while (c->value != id)
+		c++;
+	return c->name;
+}
+
+/*
+ * Native messages between ranks of one host go through its memory.  Beside an
+ * untimed software HCA, which is memory too, that is a fair comparison; beside
+ * anything else it is another fabric.
+ */
+static bool is_foreign(const struct bench_job *job, int id)
+{
+	bool memory = strcmp(job->fabric.kind, "software HCA") == 0 && !job->fabric.modelled;
+
+	return id == RAILMPI_NATIVE && job->host_count == 1 && job->fabric.rail_count && !memory;
+}
+
+static void way_open(struct bench_job *job, struct bench_way *way, int id)
+{
+	char value[MPI_MAX_INFO_VAL], extra[MPI_MAX_INFO_VAL - 32] = "";
+	MPI_Info info;
+
+	way->id = (enum railmpi_way)id;
+	way->name = way_name(id);
+	way->foreign = is_foreign(job, id);
+	if (id != RAILMPI_NATIVE)
+		options_of_communicator(job, extra, sizeof(extra));
+	snprintf(value, sizeof(value), "%s%s", way->name, extra);
+	MPI_Info_create(&info);
+	MPI_Info_set(info, RAILMPI_INFO_KEY, value);
+	MPI_Comm_dup_with_info(MPI_COMM_WORLD, info, &way->comm);
+	MPI_Info_free(&info);
+	ways_guard(way->comm);
+}
+
+int ways_open(struct bench_job *job)
+{
+	struct opt_list over = job->opt.over;
+	int rc = wants_rails(job) ? railmpi_open() : 0;
+
+	if (rc)
+		return rc == -EINVAL || rc == -ENODEV ? RG_EXIT_USAGE : RG_EXIT_FAULT;
+	railmpi_fabric(&job->fabric);
+	if (over.count == 0) {
+		over.count = 1;
+		over.item[0] = job->fabric.rail_count > 1 ? RAILMPI_STRIPE : RAILMPI_SINGLE;
+	}
+	for (int i = 0; i < over.count; i++)
+		way_open(job, &job->way[job->way_count++], over.item[i]);
+	return 0;
+}
+
+void ways_close(struct bench_job *job)
+{
+	while (job->way_count)
+		MPI_Comm_free(&job->way[--job->way_count].comm);
+}

@@ -1,0 +1,174 @@
+/*
+ * exec.c - railgauge exec: an MPI program, unmodified, over rails.
+ *
+ *	mpirun -np 4 railgauge exec --over stripe -- ./program
+ *
+ * Options become RAILGAUGE_ variables, the two libraries go into LD_PRELOAD
+ * behind what is there already (a profiling tool wants to be first), and the
+ * program takes this process's place.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli.h"
+#include "err.h"
+#include "opt.h"
+#include "railmpi.h"
+
+struct exec_values { int over; bool force; };
+
+enum { OVER_AUTO = -1 };
+
+static struct opt_choice over_choices[OPT_LIST_MAX] = {
+	{ "auto", OVER_AUTO, "stripe with two or more rails, else single" },
+};
+
+#define AT(member) .offset = offsetof(struct exec_values, member)
+static const struct opt rows[] = {
+	{ .name = "over", .type = OPT_CHOICE, AT(over), .arg = "WAY", .standard = "auto",
+	  .choices = over_choices, .help = "how the program's point-to-point messages travel" },
+	{ .name = "force", .type = OPT_FLAG, AT(force),
+	  .help = "do not ask whether the program is an MPI program (for interpreters)" },
+	{ .name = NULL },
+};
+
+/* What the command line said; the environment and defaults reach the program anyway. */
+static int table_export(const struct opt_table *t)
+{
+	for (const struct opt *row = t->rows; row->name; row++) {
+		char name[64], text[1024];
+
+		if (t->origin[row - t->rows] != OPT_FROM_COMMAND_LINE ||
+		    strcmp(row->name, "force") == 0)
+			continue;
+		if (setenv(opt_variable(row, name, sizeof(name)),
+			   opt_text(t, row, text, sizeof(text)), 1))
+			return -errno;
+	}
+	return 0;
+}
+
+/* ---- Is it a program for us? ---------------------------------------------------------- */
+
+static const char *flavor_name(const char *flavor)
+{
+	return strcmp(flavor, "openmpi") == 0 ? "Open MPI" : "MPICH";
+}
+
+static int program_check(const char *name, const char *path, bool force, const char **flavor)
+{
+	enum cli_program_kind kind;
+	int rc = cli_program_kind(path, &kind);
+
+	*flavor = RG_MPI_FLAVOR;
+	if (rc) {
+		rg_error("%s: %s", name, strerror(-rc));
+		return rc;
+	}
+	switch (kind) {
+	case CLI_PROGRAM_OPENMPI:
+		*flavor = "openmpi";
+		return 0;
+	case CLI_PROGRAM_MPICH:
+		*flavor = "mpich";
+		return 0;
+	case CLI_PROGRAM_STATIC:
+		rg_error("%s: statically linked: nothing can be put before its MPI library "
+			 "(accepted: a dynamically linked program)", name);
+		return -EINVAL;
+	case CLI_PROGRAM_FOREIGN:
+		rg_error("%s: not a program of this machine", name);
+		return -EINVAL;
+	case CLI_PROGRAM_NO_MPI:
+		if (force)
+			return 0;
+		rg_error("%s: links no MPI library (accepted: an MPI program behind the launcher, "
+			 "as in mpirun -np 4 railgauge exec PROGRAM; an interpreter with --force)",
+			 name);
+		return -EINVAL;
+	default:
+		return 0;
+	}
+}
+
+static int preload_set(const char *flavor)
+{
+	char layer_name[64], layer[PATH_MAX], softhca[PATH_MAX], *list;
+	const char *before = getenv("LD_PRELOAD");
+	int rc;
+
+	snprintf(layer_name, sizeof(layer_name), "librailmpi-%s", flavor);
+	if (cli_library_find(layer_name, layer, sizeof(layer))) {
+		rg_error("the program's MPI library is %s, and there is no %s (configure "
+			 "--with-mpi=%s builds it; this railgauge was built for %s)",
+			 flavor_name(flavor), layer_name, flavor, flavor_name(RG_MPI_FLAVOR));
+		return -ENOENT;
+	}
+	if (cli_library_find("libsofthca", softhca, sizeof(softhca))) {
+		rg_error("libsofthca is not beside this command: the installation is not complete");
+		return -ENOENT;
+	}
+	if (asprintf(&list, "%s%s%s:%s", before && *before ? before : "",
+		     before && *before ? ":" : "", layer, softhca) < 0)
+		return -ENOMEM;
+	rc = setenv("LD_PRELOAD", list, 1) ? -errno : 0;
+	free(list);
+	return rc;
+}
+
+int cli_exec(int argc, char **argv)
+{
+	static unsigned char origins[2][OPT_ROWS_MAX];
+	static struct exec_values values;
+	struct opt_table tables[] = {
+		{ "Program", rows, &values, origins[0] },
+		{ "Transport", railmpi_options(), NULL, origins[1] },
+	};
+	struct opt_program program = {
+		.name = "railgauge exec", .summary = "Run an MPI program, unmodified, over rails.",
+		.operands = "[--] PROGRAM [ARGUMENT]...", .first_operand_ends = true,
+		.tables = tables, .table_count = 2,
+		.notes = "Example: mpirun -np 4 railgauge exec --over stripe -- ./program",
+	};
+	const char *flavor;
+	char path[PATH_MAX];
+	int rc, first, n = 1;
+
+	rg_set_quiet(rg_launch_rank() > 0);
+	for (const struct opt_choice *c = railmpi_ways(); c->name; c++)
+		over_choices[n++] = (struct opt_choice){ c->name, c->value, c->help };
+	tables[1].values = opt_values_alloc(railmpi_options());
+	if (!tables[1].values)
+		return RG_EXIT_FAULT;
+	rc = opt_parse(&program, argc, argv, &first);
+	if (rc)
+		goto out;
+	rc = -EINVAL;
+	if (first == argc) {
+		rg_error("exec: no program (accepted: railgauge exec [OPTION]... PROGRAM)");
+		goto out;
+	}
+	if (cli_program_find(argv[first], path, sizeof(path))) {
+		rg_error("%s: no such program", argv[first]);
+		goto out;
+	}
+	rc = program_check(argv[first], path, values.force, &flavor);
+	for (int t = 0; t < 2 && !rc; t++)
+		rc = table_export(&tables[t]);
+	if (!rc)
+		rc = preload_set(flavor);
+	if (rc)
+		goto out;
+	execv(path, argv + first);
+	rg_error("%s: %s", argv[first], strerror(errno));
+	rc = -errno;
+out:
+	free(tables[1].values);
+	return rc == 1 ? RG_EXIT_OK : RG_EXIT_USAGE;
+}

@@ -1,0 +1,79 @@
+/*
+ * library.c - our own shared libraries.  Where this command lies tells where
+ * they are: beside it in the build tree, or as far from bindir as libdir was
+ * when it was configured, wherever the whole has been moved to.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli.h"
+
+static bool library_at(const char *dir, const char *name, char *path, size_t size)
+{
+	static const char *const suffixes[] = { ".so.0", ".so" };
+
+	for (size_t i = 0; i < sizeof(suffixes) / sizeof(suffixes[0]); i++) {
+		char there[PATH_MAX], *real;
+
+		if (snprintf(there, sizeof(there), "%s/%s%s", dir, name, suffixes[i]) >=
+		    (int)sizeof(there))
+			continue;
+		real = realpath(there, NULL);
+		if (!real)
+			continue;
+		snprintf(path, size, "%s", real);
+		free(real);
+		return true;
+	}
+	return false;
+}
+
+/* "/usr/local/lib/x" as seen from "/usr/local/bin": "../lib/x". */
+static void libdir_from(const char *bindir, char *path, size_t size)
+{
+	const char *lib = RG_LIBDIR, *bin = RG_BINDIR;
+	size_t same = 0, length = 0;
+
+	for (size_t i = 0; ; i++) {
+		if ((lib[i] == '/' || !lib[i]) && (bin[i] == '/' || !bin[i]))
+			same = i;
+		if (!lib[i] || lib[i] != bin[i])
+			break;
+	}
+	length = (size_t)snprintf(path, size, "%s", bindir);
+	for (const char *c = bin + same; *c; c++)
+		if (*c == '/' && length < size)
+			length += (size_t)snprintf(path + length, size - length, "/..");
+	if (length < size)
+		snprintf(path + length, size - length, "%s", lib + same);
+}
+
+int cli_library_find(const char *name, char *path, size_t size)
+{
+	char self[PATH_MAX], dir[PATH_MAX * 2];
+	ssize_t length = readlink("/proc/self/exe", self, sizeof(self) - 1);
+	char *slash;
+
+	if (length > 0) {
+		self[length] = '\0';
+		slash = strrchr(self, '/');
+		*slash = '\0';
+		/* The build tree: <build>/src/cli/.libs/railgauge, or without the .libs. */
+		snprintf(dir, sizeof(dir), "%s/../../../.libs", self);
+		if (library_at(dir, name, path, size))
+			return 0;
+		snprintf(dir, sizeof(dir), "%s/../../.libs", self);
+		if (library_at(dir, name, path, size))
+			return 0;
+		libdir_from(self, dir, sizeof(dir));
+		if (library_at(dir, name, path, size))
+			return 0;
+	}
+	return library_at(RG_LIBDIR, name, path, size) ? 0 : -ENOENT;
+}

@@ -1,0 +1,60 @@
+/* main.c - railgauge: pick the subcommand. */
+#include "config.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "cli.h"
+#include "err.h"
+
+static const struct cli_command commands[] = {
+	{ "exec", "run an MPI program, unmodified, over rails", cli_exec },
+	{ "report", "print results again and draw them", cli_report },
+	{ NULL },
+};
+
+static void help(void)
+{
+	printf("Usage: railgauge COMMAND [OPTION]...\n"
+	       "What several network rails bring to MPI programs.\n\nCommands:\n");
+	for (const struct cli_command *c = commands; c->name; c++)
+		printf("  %-12s %s\n", c->name, c->summary);
+	printf("\nOther options:\n"
+	       "  --help       print this and exit (railgauge COMMAND --help: the command's)\n"
+	       "  --version    print the version and exit\n\n"
+	       "The benchmarks are programs of their own: rg_latency, rg_bw, rg_bibw, rg_mr.\n\n"
+	       "Exit status: 0 well, 1 a check failed, 2 undecided, 3 wrong use or damaged input,\n"
+	       "4 a fault.\n");
+}
+
+static void unknown(const char *name)
+{
+	char list[256] = "";
+
+	for (const struct cli_command *c = commands; c->name; c++)
+		snprintf(list + strlen(list), sizeof(list) - strlen(list), "%s%s",
+			 *list ? ", " : "", c->name);
+	rg_error("%s: unknown command (accepted: %s)", name, list);
+}
+
+int main(int argc, char **argv)
+{
+	rg_set_program("railgauge");
+	if (argc < 2) {
+		rg_error("no command (accepted: see railgauge --help)");
+		return RG_EXIT_USAGE;
+	}
+	if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "help") == 0) {
+		help();
+		return RG_EXIT_OK;
+	}
+	if (strcmp(argv[1], "--version") == 0) {
+		printf("railgauge (railgauge) %s\n", PACKAGE_VERSION);
+		return RG_EXIT_OK;
+	}
+	for (const struct cli_command *c = commands; c->name; c++)
+		if (strcmp(argv[1], c->name) == 0)
+			return c->run(argc - 1, argv + 1);
+	unknown(argv[1]);
+	return RG_EXIT_USAGE;
+}

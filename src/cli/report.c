@@ -1,0 +1,97 @@
+/* report.c - railgauge report: results as tables and figures. */
+#include "config.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "cli.h"
+#include "err.h"
+#include "opt.h"
+#include "report.h"
+
+struct report_values { const char *out; bool full, no_plot; };
+
+#define AT(member) .offset = offsetof(struct report_values, member)
+static const struct opt rows[] = {
+	{ .name = "out", .letter = 'o', .type = OPT_TEXT, AT(out), .arg = "DIR",
+	  .help = "where figures go; default: beside each file" },
+	{ .name = "full", .letter = 'f', .type = OPT_FLAG, AT(full),
+	  .help = "print median, min, max, P99, deviation and number of samples too" },
+	{ .name = "no-plot", .type = OPT_FLAG, AT(no_plot), .help = "print tables only" },
+	{ .name = NULL },
+};
+
+static const char *directory_of(const char *path, char *buf, size_t size)
+{
+	const char *slash = strrchr(path, '/');
+
+	if (!slash)
+		return ".";
+	snprintf(buf, size, "%.*s", slash == path ? 1 : (int)(slash - path), path);
+	return buf;
+}
+
+static int draw(const struct report_file *f, const char *out)
+{
+	char dir[4096];
+	int rc;
+
+	rc = report_plot(f, out ? out : directory_of(f->path, dir, sizeof(dir)));
+	return rc;
+}
+
+static int report_one(const char *path, const struct report_values *v)
+{
+	struct report_file f;
+	int rc = report_read(path, &f);
+
+	if (rc)
+		return rc;
+	rc = report_print(&f, stdout, v->full);
+	if (json_integer_value(json_object_get(f.end, "status")))
+		printf("# the job ended with exit code %d\n",
+		       (int)json_integer_value(json_object_get(f.end, "status")));
+	if (!rc && !v->no_plot)
+		rc = draw(&f, v->out);
+	report_file_free(&f);
+	return rc;
+}
+
+int cli_report(int argc, char **argv)
+{
+	static unsigned char origin[OPT_ROWS_MAX];
+	static struct report_values values;
+	struct opt_table table = { "Report", rows, &values, origin };
+	struct opt_program program = {
+		.name = "railgauge report", .operands = "FILE...",
+		.summary = "Print the tables of result files (--json) and draw them, as PNG and "
+			   "SVG, with gnuplot.",
+		.tables = &table, .table_count = 1,
+		.notes = "Of each FILE.jsonl: FILE.png, FILE.svg, the data as FILE.dat and the "
+			 "script as FILE.gp.",
+	};
+	int first, rc = opt_parse(&program, argc, argv, &first), status = RG_EXIT_OK;
+
+	if (rc)
+		return rc == 1 ? RG_EXIT_OK : RG_EXIT_USAGE;
+	if (first == argc) {
+		rg_error("report: no file (accepted: railgauge report FILE...)");
+		return RG_EXIT_USAGE;
+	}
+	if (values.out && mkdir(values.out, 0777) && errno != EEXIST) {
+		rg_error("--out %s: %s", values.out, strerror(errno));
+		return RG_EXIT_USAGE;
+	}
+	/* A damaged file does not keep the others from being shown. */
+	for (int i = first; i < argc; i++) {
+		if (i > first)
+			putchar('\n');
+		rc = report_one(argv[i], &values);
+		if (rc)
+			status = rc == -EIO ? RG_EXIT_FAULT : RG_EXIT_USAGE;
+	}
+	return fflush(stdout) ? RG_EXIT_FAULT : status;
+}

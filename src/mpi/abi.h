@@ -1,0 +1,80 @@
+/*
+ * abi.h - what differs between the two families of MPI libraries: handles and
+ * the hidden half of MPI_Status.  The only file that knows either.
+ *
+ * Our requests and messages are slots of one slab.  A handle of ours must be
+ * told from a native one by its value alone:
+ *   Open MPI  a handle is a pointer; ours points into the slab's address range
+ *   MPICH     a handle is an int whose upper bits are a kind, never zero for a
+ *             native one; ours is the slot's number + 1
+ */
+#ifndef RAILMPI_ABI_H
+#define RAILMPI_ABI_H
+
+#include "config.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "native.h"
+
+enum {
+	SLAB_SLOT_BYTES = 320,
+	SLAB_SLOTS_MAX = 1 << 20,	/* requests in flight per process */
+};
+
+extern unsigned char *slab_base;	/* reserved once, never moves */
+
+#if RG_OPENMPI
+
+static inline bool abi_request_ours(MPI_Request r)
+{
+	return (uintptr_t)r - (uintptr_t)slab_base < (size_t)SLAB_SLOTS_MAX * SLAB_SLOT_BYTES;
+}
+static inline void *abi_request_slot(MPI_Request r)
+{
+	return (void *)r;
+}
+static inline MPI_Request abi_request_handle(void *slot)
+{
+	return (MPI_Request)slot;
+}
+#define abi_message_ours(m) abi_request_ours((MPI_Request)(m))
+#define abi_message_slot(m) ((void *)(m))
+#define abi_message_handle(slot) ((MPI_Message)(slot))
+
+static inline void abi_status_set_count(MPI_Status *s, size_t bytes, bool cancelled)
+{
+	s->_ucount = bytes;
+	s->_cancelled = cancelled;
+}
+
+#else /* MPICH family */
+
+static inline bool abi_request_ours(MPI_Request r)
+{
+	return (unsigned)r - 1u < (unsigned)SLAB_SLOTS_MAX;
+}
+static inline void *abi_request_slot(MPI_Request r)
+{
+	return slab_base + (size_t)((unsigned)r - 1u) * SLAB_SLOT_BYTES;
+}
+static inline MPI_Request abi_request_handle(void *slot)
+{
+	return (MPI_Request)((size_t)((unsigned char *)slot - slab_base) / SLAB_SLOT_BYTES + 1);
+}
+#define abi_message_ours(m) abi_request_ours((MPI_Request)(m))
+#define abi_message_slot(m) abi_request_slot((MPI_Request)(m))
+#define abi_message_handle(slot) ((MPI_Message)abi_request_handle(slot))
+
+/* The count is 63 bits: 32 in count_lo, 31 above the cancelled bit of the other word. */
+static inline void abi_status_set_count(MPI_Status *s, size_t bytes, bool cancelled)
+{
+	s->count_lo = (int)(uint32_t)bytes;
+	s->count_hi_and_cancelled = (int)((uint32_t)(bytes >> 32) << 1 | (cancelled ? 1u : 0u));
+}
+
+#endif
+
+#endif

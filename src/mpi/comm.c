@@ -1,0 +1,235 @@
+/*
+ * comm.c - which communicators are routed, and how a message finds one.
+ *
+ * A routed communicator carries a cached attribute that points to its record;
+ * no attribute means native.  Its context id is picked by its rank 0 (world
+ * rank and a counter: unique in the job without coordination) and agreed by
+ * one native MPI_Allreduce on the new communicator, which also checks that all
+ * ranks chose the same way.
+ */
+#include "layer.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "err.h"
+#include "opt.h"
+#include "queue.h"
+#include "world.h"
+
+enum { BUCKETS = 1024 };
+
+static struct comm *buckets[BUCKETS];
+static int comm_keyval = MPI_KEYVAL_INVALID;
+static uint32_t context_counter;
+
+struct comm_cache comm_cache;
+
+static struct comm **bucket(uint64_t context)
+{
+	return &buckets[(context * 0x9e3779b97f4a7c15u) >> 54];
+}
+
+struct comm *comm_by_context(uint64_t context)
+{
+	struct comm *c = comm_cache.routed;
+
+	if (likely(c && c->context == context))
+		return c;
+	for (c = *bucket(context); c; c = c->next)
+		if (c->context == context)
+			return c;
+	return NULL;
+}
+
+struct comm *comm_lookup_slow(MPI_Comm handle)
+{
+	struct comm *c = NULL;
+	int found = 0;
+
+	if (!layer.rails || handle == MPI_COMM_NULL)
+		return NULL;
+	if (native.Comm_get_attr(handle, comm_keyval, &c, &found) != MPI_SUCCESS)
+		return NULL;
+	if (!found) {
+		comm_cache.native_handle = handle;
+		return NULL;
+	}
+	comm_cache.routed_handle = handle;
+	comm_cache.routed = c;
+	return c;
+}
+
+static void comm_forget(MPI_Comm handle)
+{
+	if (comm_cache.routed_handle == handle) {
+		comm_cache.routed_handle = MPI_COMM_NULL;
+		comm_cache.routed = NULL;
+	}
+	if (comm_cache.native_handle == handle)
+		comm_cache.native_handle = MPI_COMM_NULL;
+}
+
+void comm_unref_last(struct comm *c)
+{
+	struct comm **at;
+
+	for (at = bucket(c->context); *at != c; at = &(*at)->next)
+		;
+	*at = c->next;
+	match_comm_drop(c);
+	free(c->peer);
+	free(c->source);
+	free(c);
+}
+
+/* MPI_Comm_free was called, or the library is finalizing: operations may still run. */
+static int comm_deleted(MPI_Comm handle, int keyval, void *value, void *extra)
+{
+	struct comm *c = value;
+
+	layer_enter();
+	comm_forget(handle);
+	c->handle = MPI_COMM_NULL;
+	if (--c->refs == 0)
+		comm_unref_last(c);
+	layer_leave();
+	return MPI_SUCCESS;
+}
+
+static struct comm *comm_alloc(MPI_Comm handle, const struct rail_way *way)
+{
+	struct comm *c = calloc(1, sizeof(*c));
+
+	if (!c)
+		return NULL;
+	c->handle = handle;
+	c->way = *way;
+	c->refs = 1;
+	native.Comm_rank(handle, &c->rank);
+	native.Comm_size(handle, &c->size);
+	c->peer = calloc((size_t)c->size, sizeof(*c->peer));
+	c->source = calloc((size_t)c->size, sizeof(*c->source));
+	if (!c->peer || !c->source || world_peers(handle, c->size, c->peer)) {
+		free(c->peer);
+		free(c->source);
+		free(c);
+		return NULL;
+	}
+	match_comm_init(c);
+	return c;
+}
+
+static uint64_t way_digest(const struct rail_way *w)
+{
+	uint64_t d = 0x9e3779b97f4a7c15u + (uint64_t)w->policy;
+
+	d = d * 0xff51afd7ed558ccdu + w->threshold;
+	d = d * 0xff51afd7ed558ccdu + w->eager;
+	return d >> 1;	/* room for the complement below, as MPI_UINT64_T has no sign to mind */
+}
+
+int comm_adopt(MPI_Comm handle, const struct rail_way *way)
+{
+	enum { CONTEXT, FAILED, WAY, NOT_WAY, FIELDS };
+	struct comm *c = comm_alloc(handle, way);
+	uint64_t mine[FIELDS] = {0}, all[FIELDS];
+
+	mine[FAILED] = !c;
+	mine[WAY] = way_digest(way);
+	mine[NOT_WAY] = ~mine[WAY];
+	if (c && c->rank == 0)
+		mine[CONTEXT] = (uint64_t)(layer.world_rank + 1) << 32 | ++context_counter;
+	native.Allreduce(mine, all, FIELDS, MPI_UINT64_T, MPI_MAX, handle);
+
+	if (all[FAILED] || all[WAY] != ~all[NOT_WAY]) {
+		if (c) {
+			if (!all[FAILED] && c->rank == 0)
+				rg_error("info key " RAILMPI_INFO_KEY ": ranks of one communicator asked for "
+					 "different ways; all must give the same");
+			free(c->peer);
+			free(c->source);
+			free(c);
+		}
+		return all[FAILED] ? -ENOMEM : -EINVAL;
+	}
+	c->context = all[CONTEXT];
+	comm_forget(handle);
+	native.Comm_set_attr(handle, comm_keyval, c);
+	layer_enter();
+	c->next = *bucket(c->context);
+	*bucket(c->context) = c;
+	match_replay_early(c);
+	layer_leave();
+	return 0;
+}
+
+int comm_parse_way(const char *text, bool *native_way, struct rail_way *way, char *why,
+		   size_t why_size)
+{
+	struct world_settings s = world_settings;
+	struct opt_table t = world_table;
+	unsigned char origin[OPT_ROWS_MAX];
+	char copy[256], *save = NULL, *word, *value;
+	const struct opt_choice *choice;
+	const struct opt *row;
+
+	if (snprintf(copy, sizeof(copy), "%s", text) >= (int)sizeof(copy)) {
+		snprintf(why, why_size, "info key " RAILMPI_INFO_KEY ": longer than 255 characters");
+		return -EINVAL;
+	}
+	t.values = &s;
+	t.origin = origin;
+	word = strtok_r(copy, ",", &save);
+	for (choice = railmpi_ways(); choice->name; choice++)
+		if (word && !strcmp(word, choice->name))
+			break;
+	if (!choice->name) {
+		snprintf(why, why_size, "info key " RAILMPI_INFO_KEY ": '%s' (accepted: native, single, "
+			 "bind, stripe, then ,name=value)", text);
+		return -EINVAL;
+	}
+	while ((word = strtok_r(NULL, ",", &save))) {
+		value = strchr(word, '=');
+		if (value)
+			*value++ = '\0';
+		for (row = t.rows; row->name && strcmp(row->name, word); row++)
+			;
+		if (!row->name || row->carry != OPT_COMM || !value) {
+			snprintf(why, why_size, "info key " RAILMPI_INFO_KEY ": '%s' (accepted after the way: "
+				 "threshold=BYTES, eager=BYTES)", word);
+			return -EINVAL;
+		}
+		if (opt_set(&t, word, value, OPT_FROM_CALL, why, why_size))
+			return -EINVAL;
+	}
+	*native_way = choice->value == RAILMPI_NATIVE;
+	*way = world_way(&s, choice->value);
+	return 0;
+}
+
+int comm_start(void)
+{
+	comm_cache.routed_handle = comm_cache.native_handle = MPI_COMM_NULL;
+	if (native.Comm_create_keyval(MPI_COMM_NULL_COPY_FN, comm_deleted, &comm_keyval, NULL))
+		return -ENOMEM;
+	return 0;
+}
+
+void comm_stop(void)
+{
+	struct comm *c;
+	int b;
+
+	for (b = 0; b < BUCKETS; b++)
+		while ((c = buckets[b])) {
+			/* Not freed by the program: detach it while its handle lives. */
+			if (c->handle != MPI_COMM_NULL)
+				native.Comm_delete_attr(c->handle, comm_keyval);
+			if (buckets[b] == c)	/* operations left over: an erroneous program */
+				comm_unref_last(c);
+		}
+	native.Comm_free_keyval(&comm_keyval);
+}

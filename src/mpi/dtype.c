@@ -1,0 +1,218 @@
+/*
+ * dtype.c - is a datatype plain bytes, and if not, how are its bytes gathered?
+ *
+ * size == extent does not say so (indexed blocks {1, 0} are 8 bytes in 8, but
+ * swapped): a type is packed once over a buffer whose every byte tells its own
+ * position, and the answer is kept as an attribute of the type.
+ */
+#include "layer.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { PROBE_MAX_BYTES = 64 << 20 };	/* a larger type is packed, whatever it is */
+
+struct dtype *dtype_last;
+
+static int dtype_keyval = MPI_KEYVAL_INVALID;
+
+static void dtype_free(struct dtype *t)
+{
+	if (t->shadow != MPI_DATATYPE_NULL)
+		native.Type_free(&t->shadow);
+	free(t);
+}
+
+void dtype_release(struct dtype *t)
+{
+	if (--t->refs == 0)
+		dtype_free(t);
+}
+
+/* The type goes: receives of it may still be pending, so the record may outlive it. */
+static int dtype_deleted(MPI_Datatype handle, int keyval, void *value, void *extra)
+{
+	layer_enter();
+	if (dtype_last == value)
+		dtype_last = NULL;
+	((struct dtype *)value)->handle = MPI_DATATYPE_NULL;
+	dtype_release(value);
+	layer_leave();
+	return MPI_SUCCESS;
+}
+
+/* Byte `plane` of the position, for every position. */
+static void fill_positions(unsigned char *p, size_t bytes, int plane)
+{
+	size_t i;
+
+	for (i = 0; i < bytes; i++)
+		p[i] = (unsigned char)(i >> (8 * plane));
+}
+
+/* Packing must give back bytes 0, 1, 2 ... of an element, in each plane of their positions. */
+static bool packs_in_place(MPI_Datatype handle, size_t size, MPI_Aint true_lb)
+{
+	unsigned char *element = malloc(size), *packed = malloc(size);
+	bool same = element && packed;
+	int plane, at;
+
+	for (plane = 0; same && plane < 4; plane++) {
+		fill_positions(element, size, plane);
+		at = 0;
+		same = native.Pack(element - true_lb, 1, handle, packed, (int)size, &at, layer.self) ==
+			       MPI_SUCCESS &&
+		       (size_t)at == size && !memcmp(element, packed, size);
+	}
+	free(element);
+	free(packed);
+	return same;
+}
+
+static bool is_named(MPI_Datatype handle)
+{
+	int integers, addresses, types, combiner;
+
+	return native.Type_get_envelope(handle, &integers, &addresses, &types, &combiner) ==
+		       MPI_SUCCESS &&
+	       combiner == MPI_COMBINER_NAMED;
+}
+
+static struct dtype *dtype_make(MPI_Datatype handle)
+{
+	MPI_Aint lb, extent, true_lb, true_extent;
+	struct dtype *t;
+	MPI_Count size;
+
+	if (native.Type_size_x(handle, &size) || size < 0 ||
+	    native.Type_get_extent(handle, &lb, &extent) ||
+	    native.Type_get_true_extent(handle, &true_lb, &true_extent))
+		return NULL;
+	t = calloc(1, sizeof(*t));
+	if (!t)
+		return NULL;
+	t->handle = handle;
+	t->shadow = MPI_DATATYPE_NULL;
+	t->size = (size_t)size;
+	t->extent = extent;
+	t->true_lb = true_lb;
+	t->refs = 1;
+	t->contiguous = size == 0 ||
+			(size == extent && size == true_extent && size <= PROBE_MAX_BYTES &&
+			 packs_in_place(handle, (size_t)size, true_lb));
+	/* A predefined type lives for ever and may not be duplicated on every library. */
+	if (!t->contiguous) {
+		if (is_named(handle))
+			t->shadow = handle;
+		else if (native.Type_dup(handle, &t->shadow)) {
+			free(t);
+			return NULL;
+		}
+	}
+	return t;
+}
+
+struct dtype *dtype_lookup_slow(MPI_Datatype handle)
+{
+	struct dtype *t = NULL;
+	int found = 0;
+
+	if (handle == MPI_DATATYPE_NULL || native.Type_get_attr(handle, dtype_keyval, &t, &found))
+		return NULL;
+	if (!found) {
+		t = dtype_make(handle);
+		if (!t)
+			return NULL;
+		native.Type_set_attr(handle, dtype_keyval, t);
+	}
+	dtype_last = t;
+	return t;
+}
+
+/* MPI_Pack counts bytes in an int: go in slices of elements. */
+static size_t slice_elements(const struct dtype *t)
+{
+	size_t n = (size_t)(1u << 30) / (t->size ? t->size : 1);
+
+	return n ? n : 1;
+}
+
+int dtype_pack(const struct dtype *t, const void *buf, size_t count, void *packed, size_t bytes)
+{
+	const char *from = buf;
+	char *to = packed;
+	size_t n;
+	int at;
+
+	for (; count; count -= n) {
+		n = count < slice_elements(t) ? count : slice_elements(t);
+		at = 0;
+		if (n * t->size > INT_MAX ||
+		    native.Pack(from, (int)n, t->shadow, to, (int)(n * t->size), &at, layer.self))
+			return -EINVAL;
+		from += (MPI_Aint)n * t->extent;
+		to += n * t->size;
+	}
+	return 0;
+}
+
+int dtype_unpack(const struct dtype *t, const void *packed, size_t bytes, void *buf, size_t count)
+{
+	const char *from = packed;
+	char *to = buf;
+	size_t whole = t->size ? bytes / t->size : 0, n;
+	int at;
+
+	if (whole > count)
+		whole = count;
+	bytes -= whole * t->size;
+	for (; whole; whole -= n) {
+		n = whole < slice_elements(t) ? whole : slice_elements(t);
+		at = 0;
+		if (n * t->size > INT_MAX ||
+		    native.Unpack(from, (int)(n * t->size), &at, to, (int)n, t->shadow, layer.self))
+			return -EINVAL;
+		from += n * t->size;
+		to += (MPI_Aint)n * t->extent;
+	}
+	/*
+	 * A message may end inside an element, where MPI_Unpack is an error; a
+	 * receive is not, so let the library receive those bytes from ourselves.
+	 */
+	if (bytes && native.Sendrecv(from, (int)bytes, MPI_PACKED, 0, 0, to, 1, t->shadow, 0, 0,
+				     layer.self, MPI_STATUS_IGNORE))
+		return -EINVAL;
+	return 0;
+}
+
+/*
+ * MPICH deletes a type's attributes only when no other type is made of it, and
+ * our shadow is: so ours goes first.
+ */
+int MPI_Type_free(MPI_Datatype *type)
+{
+	struct dtype *t;
+	int found = 0;
+
+	if (layer.rails && *type != MPI_DATATYPE_NULL) {
+		native.Type_get_attr(*type, dtype_keyval, &t, &found);
+		if (found)
+			native.Type_delete_attr(*type, dtype_keyval);
+	}
+	return native.Type_free(type);
+}
+BOTH(Type_free);
+
+int dtype_start(void)
+{
+	return native.Type_create_keyval(MPI_TYPE_NULL_COPY_FN, dtype_deleted, &dtype_keyval, NULL) ?
+		       -ENOMEM : 0;
+}
+
+void dtype_stop(void)
+{
+	native.Type_free_keyval(&dtype_keyval);
+	dtype_last = NULL;
+}

@@ -1,0 +1,297 @@
+/*
+ * init.c - the beginning and the end of MPI, communicators that are made in
+ * between, and MPI_Alloc_mem, which hands out memory that every rail knows.
+ */
+#include "layer.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "err.h"
+#include "opt.h"
+#include "world.h"
+
+/* ---- Init and Finalize ---------------------------------------------------------------------- */
+
+/* Rails that were asked for and cannot be had end the program: on every rank, with one line. */
+static void start_or_exit(void)
+{
+	if (rg_launch_rank() >= 0 && !strcmp(rg_program(), "railgauge"))
+		rg_set_program(program_invocation_short_name);
+	if (!world_start())
+		return;
+	native.Finalize();
+	exit(RG_EXIT_USAGE);
+}
+
+int MPI_Init(int *argc, char ***argv)
+{
+	int rc = native.Init(argc, argv);
+
+	if (rc == MPI_SUCCESS)
+		start_or_exit();
+	return rc;
+}
+BOTH(Init);
+
+int MPI_Init_thread(int *argc, char ***argv, int required, int *provided)
+{
+	int rc = native.Init_thread(argc, argv, required, provided);
+
+	if (rc == MPI_SUCCESS)
+		start_or_exit();
+	return rc;
+}
+BOTH(Init_thread);
+
+int MPI_Finalize(void)
+{
+	world_stop();
+	return native.Finalize();
+}
+BOTH(Finalize);
+
+/* ---- Communicators ---------------------------------------------------------------------------- */
+
+/* The new communicator goes the way of its parent.  Collective over it. */
+static int inherit(int rc, const struct comm *parent, MPI_Comm *made)
+{
+	int inter = 0;
+
+	if (rc != MPI_SUCCESS || !parent || *made == MPI_COMM_NULL)
+		return rc;
+	native.Comm_test_inter(*made, &inter);
+	if (inter)
+		return rc;
+	return comm_adopt(*made, &parent->way) ? req_raise(*made, MPI_ERR_OTHER) : MPI_SUCCESS;
+}
+
+int MPI_Comm_dup(MPI_Comm comm, MPI_Comm *made)
+{
+	struct comm *c = comm_lookup(comm);
+
+	return inherit(native.Comm_dup(comm, made), c, made);
+}
+BOTH(Comm_dup);
+
+int MPI_Comm_create(MPI_Comm comm, MPI_Group group, MPI_Comm *made)
+{
+	struct comm *c = comm_lookup(comm);
+
+	return inherit(native.Comm_create(comm, group, made), c, made);
+}
+BOTH(Comm_create);
+
+int MPI_Comm_create_group(MPI_Comm comm, MPI_Group group, int tag, MPI_Comm *made)
+{
+	struct comm *c = comm_lookup(comm);
+
+	return inherit(native.Comm_create_group(comm, group, tag, made), c, made);
+}
+BOTH(Comm_create_group);
+
+int MPI_Comm_split(MPI_Comm comm, int color, int key, MPI_Comm *made)
+{
+	struct comm *c = comm_lookup(comm);
+
+	return inherit(native.Comm_split(comm, color, key, made), c, made);
+}
+BOTH(Comm_split);
+
+int MPI_Comm_split_type(MPI_Comm comm, int type, int key, MPI_Info info, MPI_Comm *made)
+{
+	struct comm *c = comm_lookup(comm);
+
+	return inherit(native.Comm_split_type(comm, type, key, info, made), c, made);
+}
+BOTH(Comm_split_type);
+
+int MPI_Cart_create(MPI_Comm comm, int ndims, const int dims[], const int periods[], int reorder,
+		    MPI_Comm *made)
+{
+	struct comm *c = comm_lookup(comm);
+
+	return inherit(native.Cart_create(comm, ndims, dims, periods, reorder, made), c, made);
+}
+BOTH(Cart_create);
+
+int MPI_Cart_sub(MPI_Comm comm, const int remain[], MPI_Comm *made)
+{
+	struct comm *c = comm_lookup(comm);
+
+	return inherit(native.Cart_sub(comm, remain, made), c, made);
+}
+BOTH(Cart_sub);
+
+int MPI_Graph_create(MPI_Comm comm, int nnodes, const int index[], const int edges[], int reorder,
+		     MPI_Comm *made)
+{
+	struct comm *c = comm_lookup(comm);
+
+	return inherit(native.Graph_create(comm, nnodes, index, edges, reorder, made), c, made);
+}
+BOTH(Graph_create);
+
+int MPI_Dist_graph_create(MPI_Comm comm, int n, const int sources[], const int degrees[],
+			  const int destinations[], const int weights[], MPI_Info info, int reorder,
+			  MPI_Comm *made)
+{
+	struct comm *c = comm_lookup(comm);
+
+	return inherit(native.Dist_graph_create(comm, n, sources, degrees, destinations, weights, info,
+						reorder, made), c, made);
+}
+BOTH(Dist_graph_create);
+
+int MPI_Dist_graph_create_adjacent(MPI_Comm comm, int indegree, const int sources[],
+				   const int source_weights[], int outdegree,
+				   const int destinations[], const int dest_weights[], MPI_Info info,
+				   int reorder, MPI_Comm *made)
+{
+	struct comm *c = comm_lookup(comm);
+
+	return inherit(native.Dist_graph_create_adjacent(comm, indegree, sources, source_weights,
+							 outdegree, destinations, dest_weights, info,
+							 reorder, made), c, made);
+}
+BOTH(Dist_graph_create_adjacent);
+
+/* The info key decides; without it the parent does. */
+static int dup_with_way(MPI_Comm comm, MPI_Info info, MPI_Comm *made, const char *text)
+{
+	int size = 0, world = 0, rc;
+	bool native_way = true;
+	char why[OPT_WHY_BYTES];
+	struct rail_way way;
+
+	if (world_options())
+		return req_raise(comm, MPI_ERR_INFO_VALUE);
+	if (comm_parse_way(text, &native_way, &way, why, sizeof(why))) {
+		native.Comm_rank(comm, &size);
+		if (size == 0)
+			rg_error("%s", why);
+		return req_raise(comm, MPI_ERR_INFO_VALUE);
+	}
+	rc = native.Comm_dup_with_info(comm, info, made);
+	if (rc != MPI_SUCCESS || native_way)
+		return rc;
+	if (!layer.rails) {
+		native.Comm_size(comm, &size);
+		native.Comm_size(MPI_COMM_WORLD, &world);
+		if (size != world) {
+			rg_error("info key " RAILMPI_INFO_KEY ": the first routed communicator must span "
+				 "MPI_COMM_WORLD (or call railmpi_open first)");
+			return req_raise(comm, MPI_ERR_COMM);
+		}
+		if (railmpi_open())
+			return req_raise(comm, MPI_ERR_OTHER);
+	}
+	return comm_adopt(*made, &way) ? req_raise(comm, MPI_ERR_OTHER) : MPI_SUCCESS;
+}
+
+int MPI_Comm_dup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm *made)
+{
+	struct comm *c = comm_lookup(comm);
+	char text[256];
+	int found = 0;
+
+	if (info != MPI_INFO_NULL)
+		native.Info_get(info, RAILMPI_INFO_KEY, sizeof(text) - 1, text, &found);
+	if (found)
+		return dup_with_way(comm, info, made, text);
+	return inherit(native.Comm_dup_with_info(comm, info, made), c, made);
+}
+BOTH(Comm_dup_with_info);
+
+/* Returns when all communication on it has completed, ours too. */
+int MPI_Comm_disconnect(MPI_Comm *comm)
+{
+	struct comm *c = comm_lookup(*comm);
+	unsigned idle = 0;
+
+	if (c) {
+		layer_enter();
+		while (c->refs > 1)
+			layer_poll(&idle);
+		layer_leave();
+	}
+	return native.Comm_disconnect(comm);
+}
+BOTH(Comm_disconnect);
+
+/* ---- Memory -------------------------------------------------------------------------------------- */
+
+int MPI_Alloc_mem(MPI_Aint size, MPI_Info info, void *baseptr)
+{
+	void *p = NULL;
+
+	if (layer.rails && size > 0) {
+		layer_enter();
+		p = rail_alloc(layer.rails, (size_t)size);
+		layer_leave();
+	}
+	if (!p)
+		return native.Alloc_mem(size, info, baseptr);
+	*(void **)baseptr = p;
+	return MPI_SUCCESS;
+}
+BOTH(Alloc_mem);
+
+int MPI_Free_mem(void *base)
+{
+	if (layer.rails && rail_mem_kind_of(layer.rails, base) == RAIL_MEM_ARENA) {
+		layer_enter();
+		rail_free(layer.rails, base);
+		layer_leave();
+		return MPI_SUCCESS;
+	}
+	return native.Free_mem(base);
+}
+BOTH(Free_mem);
+
+/* ---- Fortran handles (Open MPI) -------------------------------------------------------------------- */
+
+#if RG_OPENMPI
+/* The library's handles are indices from 0 on, MPI's constants among them; ours are negative. */
+enum { FORTRAN_FIRST = -1000 };
+
+static MPI_Fint fortran_of(const void *slot)
+{
+	return FORTRAN_FIRST - (MPI_Fint)(((const unsigned char *)slot - slab_base) / SLAB_SLOT_BYTES);
+}
+
+static void *slot_of(MPI_Fint f)
+{
+	return slab_base + (size_t)(FORTRAN_FIRST - f) * SLAB_SLOT_BYTES;
+}
+
+MPI_Fint MPI_Request_c2f(MPI_Request request)
+{
+	return layer.rails && abi_request_ours(request) ? fortran_of(abi_request_slot(request))
+							: native.Request_c2f(request);
+}
+BOTH(Request_c2f);
+
+MPI_Request MPI_Request_f2c(MPI_Fint request)
+{
+	return layer.rails && request <= FORTRAN_FIRST ? abi_request_handle(slot_of(request))
+						       : native.Request_f2c(request);
+}
+BOTH(Request_f2c);
+
+MPI_Fint MPI_Message_c2f(MPI_Message message)
+{
+	return layer.rails && abi_message_ours(message) ? fortran_of(abi_message_slot(message))
+							: native.Message_c2f(message);
+}
+BOTH(Message_c2f);
+
+MPI_Message MPI_Message_f2c(MPI_Fint message)
+{
+	return layer.rails && message <= FORTRAN_FIRST ? abi_message_handle(slot_of(message))
+						       : native.Message_f2c(message);
+}
+BOTH(Message_f2c);
+#endif

@@ -1,0 +1,295 @@
+/*
+ * layer.h - librailmpi from the inside.
+ *
+ * The path of a message:  p2p.c (the MPI call) -> comm.c (is this communicator
+ * routed?) -> send.c / match.c -> rail.h;  back: rail.h -> match.c (on_message)
+ * -> request.c (complete) -> wait.c (the MPI call that waits).
+ *
+ * Rules that hold everywhere in this room:
+ *  - whether a message goes over rails depends on its communicator only, never
+ *    on anything that two ranks could see differently;
+ *  - the MPI library is called through `native`, never by name;
+ *  - inside layer_enter/layer_leave, one thread at a time.
+ */
+#ifndef RAILMPI_LAYER_H
+#define RAILMPI_LAYER_H
+
+#include "config.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "abi.h"
+#include "native.h"
+#include "rail.h"
+#include "railmpi.h"
+
+#define likely(x) __builtin_expect(!!(x), 1)
+#define unlikely(x) __builtin_expect(!!(x), 0)
+
+/* ---- Communicators (comm.c) ------------------------------------------------- */
+
+struct req;
+struct arrival;
+struct persistent;
+
+/* Doubly linked, embedded in the member as `links[which]`; see queue.h. */
+struct link { struct link *next, *prev; };
+
+/* What is known of one source rank of a communicator. */
+struct source {
+	struct link posted;		/* receives that name this source, in post order */
+	struct link arrived;		/* messages not yet matched, in order of arrival */
+};
+
+struct comm {
+	MPI_Comm handle;
+	uint64_t context;		/* the same at all ranks; see comm.c */
+	struct rail_way way;
+	int rank, size;
+	int refs;			/* the communicator itself, and each operation on it */
+	struct rail_peer **peer;	/* by rank */
+	struct source *source;		/* by rank */
+	struct link posted_any;		/* receives from MPI_ANY_SOURCE, in post order */
+	struct link arrived_any;	/* every unmatched message, in order of arrival */
+	uint64_t stamp;			/* next post-order stamp */
+	struct comm *next;		/* same hash bucket */
+};
+
+/* Two handles remembered: the last routed communicator and the last native one. */
+extern struct comm_cache {
+	MPI_Comm routed_handle;
+	struct comm *routed;
+	MPI_Comm native_handle;
+} comm_cache;
+
+struct comm *comm_lookup_slow(MPI_Comm handle);
+
+/* The record of a routed communicator, NULL for any other handle, valid or not. */
+static inline struct comm *comm_lookup(MPI_Comm handle)
+{
+	if (likely(handle == comm_cache.routed_handle))
+		return comm_cache.routed;
+	if (likely(handle == comm_cache.native_handle))
+		return NULL;
+	return comm_lookup_slow(handle);
+}
+
+struct comm *comm_by_context(uint64_t context);	/* NULL: not known (yet) */
+
+/* Collective over `handle`: route it this way.  0 or -errno, the same on all its ranks. */
+int comm_adopt(MPI_Comm handle, const struct rail_way *way);
+void comm_unref_last(struct comm *c);		/* the last reference is gone */
+int comm_start(void);
+void comm_stop(void);
+/* "stripe,threshold=16K" -> way; *native when it says native.  0 or -EINVAL with why. */
+int comm_parse_way(const char *text, bool *native_way, struct rail_way *way, char *why,
+		   size_t why_size);
+
+/* ---- Datatypes (dtype.c) ------------------------------------------------------ */
+
+struct dtype {
+	MPI_Datatype handle;	/* as the program knows it; only compared */
+	MPI_Datatype shadow;	/* ours to keep, for packing; NULL handle if contiguous */
+	size_t size;		/* bytes of data per element */
+	MPI_Aint extent;
+	MPI_Aint true_lb;	/* where the data of a contiguous element begins */
+	bool contiguous;	/* element i's data is at lb + i * size, in order */
+	int refs;
+};
+
+extern struct dtype *dtype_last;	/* most programs use one type at a time */
+
+struct dtype *dtype_lookup_slow(MPI_Datatype handle);
+
+/* NULL: the library would refuse this type; let it say so. */
+static inline struct dtype *dtype_lookup(MPI_Datatype handle)
+{
+	if (likely(dtype_last && dtype_last->handle == handle))
+		return dtype_last;
+	return dtype_lookup_slow(handle);
+}
+
+int dtype_start(void);
+void dtype_stop(void);
+void dtype_release(struct dtype *t);
+int dtype_pack(const struct dtype *t, const void *buf, size_t count, void *packed, size_t bytes);
+/* bytes may end anywhere, inside an element too. */
+int dtype_unpack(const struct dtype *t, const void *packed, size_t bytes, void *buf, size_t count);
+
+/* ---- Requests (request.c) -------------------------------------------------------- */
+
+enum req_kind { REQ_FREE, REQ_SEND, REQ_RECV, REQ_MESSAGE };
+enum req_mode { MODE_STANDARD, MODE_SYNC, MODE_BUFFERED };	/* ready sends are standard ones */
+
+struct req {
+	struct rail_op op;		/* first: op's address is the request's */
+	struct link link;		/* in a posted queue */
+	struct comm *comm;		/* holds a reference while set */
+	struct dtype *type;		/* holds a reference while set and not contiguous */
+	void *buf;
+	size_t count;			/* elements */
+	void *packed;			/* malloc'ed stand-in for a buffer that is not contiguous */
+	size_t bytes;			/* capacity as posted; the message's length when done */
+	uint64_t stamp;
+	int source, tag;		/* as posted; of the message when done */
+	int error;			/* MPI error code when done */
+	unsigned char kind;		/* enum req_kind */
+	bool done;
+	bool posted;			/* waits in a posted queue */
+	bool cancelled;
+	bool detached;			/* freed by itself when done */
+	bool active;			/* persistent: started and not yet waited for */
+	struct persistent *persistent;	/* how to start it again, or NULL */
+	struct arrival *arrival;	/* REQ_MESSAGE: what MPI_Mprobe took out */
+	struct req *next_free;		/* free, or deferred */
+};
+_Static_assert(sizeof(struct req) <= SLAB_SLOT_BYTES, "a request must fit its slot");
+
+/* The send that was complete before MPI_Isend returned: one for all of them. */
+extern struct req *req_done_send;
+
+int req_start(void);
+void req_stop(void);
+struct req *req_alloc(enum req_kind kind);	/* NULL: out of memory */
+void req_free(struct req *r);			/* its slot; what it holds has been retired */
+void req_discard(struct req *r);		/* everything it holds and its slot */
+void persistent_drop(struct persistent *p);
+/* Fill status and, unless persistent, free the request and null the handle.  Returns its error. */
+int req_finish(struct req *r, MPI_Request *handle, MPI_Status *status);
+void req_status(const struct req *r, MPI_Status *status);
+void req_status_empty(MPI_Status *status);
+void req_status_proc_null(MPI_Status *status);
+/* Done: wakes nobody, the waiters poll.  Frees a detached one. */
+void req_complete(struct req *r, int mpi_error);
+/* After completion: drop what the operation held.  For requests on the stack, too. */
+static inline void req_retire(struct req *r)
+{
+	if (unlikely(--r->comm->refs == 0))
+		comm_unref_last(r->comm);
+}
+/* Report an error of a completed operation where MPI says; returns the code. */
+int req_raise(MPI_Comm handle, int error);
+
+/* ---- Sending and matching (send.c, match.c) ------------------------------------------ */
+
+struct message_args {
+	void *buf;
+	size_t count;
+	struct dtype *type;
+	int rank;	/* destination or source; MPI_ANY_SOURCE allowed for receives */
+	int tag;
+};
+
+/* What MPI_Send_init and its like were given. */
+struct persistent {
+	struct comm *comm;		/* holds a reference */
+	struct message_args args;	/* args.type holds a reference */
+	enum req_kind kind;
+	enum req_mode mode;
+};
+
+/* r is initialised by the call.  Return: 1 complete (r not in use), 0 in flight, or -errno. */
+int send_start(struct comm *c, struct req *r, const struct message_args *m, enum req_mode mode);
+/* r is initialised by the call; complete or posted on return. */
+int recv_start(struct comm *c, struct req *r, const struct message_args *m);
+/* Receive the message that mprobe took. */
+int recv_arrival(struct comm *c, struct req *r, const struct message_args *m, struct arrival *a);
+struct arrival *match_probe(struct comm *c, int source, int tag);	/* still queued */
+struct arrival *match_take(struct comm *c, struct arrival *a);		/* out of the queues */
+void match_arrival_status(const struct arrival *a, MPI_Status *status);
+void match_unpost(struct req *r);
+void match_on_message(void *user, const struct rail_message *msg);
+/* Messages that came before their communicator's constructor returned. */
+void match_replay_early(struct comm *c);
+void match_comm_init(struct comm *c);
+void match_comm_drop(struct comm *c);
+void match_stop(void);
+/* Complete what was put off while no MPI call was allowed. */
+void match_finish_deferred(void);
+
+/* ---- Progress (progress.c) --------------------------------------------------------------- */
+
+extern struct layer {
+	struct rail_ctx *rails;		/* NULL: nothing is routed */
+	bool multiple;			/* MPI_THREAD_MULTIPLE: the mutex, not the bias */
+	_Atomic unsigned busy;		/* a thread is inside; see layer_enter */
+	_Atomic unsigned ticker_wants;
+	_Atomic unsigned ticker_sleeps;
+	_Atomic unsigned polls;		/* grows whenever the program lets us progress */
+	_Atomic unsigned pending;	/* operations in flight and receives posted */
+	bool oversubscribed;
+	bool transport_only;		/* in the ticker or inside the library: no MPI calls */
+	struct req *deferred;		/* receives whose bytes wait for an MPI call */
+	pthread_mutex_t mutex;
+	int world_rank, world_size;
+	int tag_ub;
+	unsigned nodes;
+	MPI_Request sentinel;		/* never matched: PMPI_Test on it drives the library */
+	MPI_Comm self;			/* dup of MPI_COMM_SELF */
+} layer;
+
+void layer_enter_slow(void);
+void layer_leave_slow(void);
+void layer_wake_ticker(void);
+
+/* Written by one thread at a time, read by the ticker: no locked instruction needed. */
+static inline unsigned layer_pending(void)
+{
+	return atomic_load_explicit(&layer.pending, memory_order_relaxed);
+}
+static inline void layer_pending_add(int n)
+{
+	atomic_store_explicit(&layer.pending, layer_pending() + (unsigned)n, memory_order_relaxed);
+}
+static inline unsigned layer_polls(void)
+{
+	return atomic_load_explicit(&layer.polls, memory_order_relaxed);
+}
+
+/*
+ * Keep the ticker thread and, under MPI_THREAD_MULTIPLE, other threads out.
+ * Usually there is one thread, and the ticker pays for the exclusion
+ * (membarrier) so that two plain stores are enough here.
+ */
+static inline void layer_enter(void)
+{
+	if (unlikely(layer.multiple)) {
+		layer_enter_slow();
+		return;
+	}
+	atomic_store_explicit(&layer.busy, 1, memory_order_relaxed);
+	atomic_signal_fence(memory_order_seq_cst);
+	if (unlikely(atomic_load_explicit(&layer.ticker_wants, memory_order_acquire)))
+		layer_enter_slow();
+}
+
+static inline void layer_leave(void)
+{
+	atomic_store_explicit(&layer.polls, layer_polls() + 1, memory_order_relaxed);
+	if (unlikely(layer.multiple)) {
+		layer_leave_slow();
+		return;
+	}
+	if (unlikely(layer_pending() &&
+		     atomic_load_explicit(&layer.ticker_sleeps, memory_order_relaxed)))
+		layer_wake_ticker();
+	atomic_store_explicit(&layer.busy, 0, memory_order_release);
+}
+
+/* One round of a waiting loop: progress, or give way.  *idle counts rounds without an event. */
+void layer_poll(unsigned *idle);
+/* Poll until r is done. */
+void layer_wait(struct req *r);
+int layer_start_progress(void);
+void layer_stop_progress(void);
+
+/* ---- Life (world.c) -------------------------------------------------------------------- */
+
+int world_start(void);		/* after the native MPI_Init: options, world's way */
+void world_stop(void);		/* before the native MPI_Finalize */
+
+#endif

@@ -1,0 +1,381 @@
+/*
+ * match.c - which message belongs to which receive.
+ *
+ * Per communicator and source: receives in post order, unmatched messages in
+ * order of arrival.  Receives from MPI_ANY_SOURCE have a queue of their own;
+ * stamps tell which of two candidates was posted first.  Unmatched messages
+ * stand in two queues, their source's and the communicator's.
+ */
+#include "layer.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "err.h"
+#include "pool.h"
+#include "queue.h"
+
+struct arrival {
+	struct link by_source, by_comm;
+	struct comm *comm;		/* NULL while the communicator is not known yet */
+	uint64_t context;
+	struct rail_peer *peer;
+	uint64_t rendezvous;
+	size_t bytes;
+	int source, tag;
+	unsigned char payload[];	/* eager: the message */
+};
+
+/* Messages of communicators whose constructor has not returned here. */
+static struct link early = {&early, &early};
+
+void match_comm_init(struct comm *c)
+{
+	int i;
+
+	queue_init(&c->posted_any);
+	queue_init(&c->arrived_any);
+	for (i = 0; i < c->size; i++) {
+		queue_init(&c->source[i].posted);
+		queue_init(&c->source[i].arrived);
+	}
+}
+
+static inline bool tag_matches(int wanted, int tag)
+{
+	return wanted == tag || wanted == MPI_ANY_TAG;
+}
+
+/* ---- A message in hand, a receive in hand ---------------------------------------- */
+
+static void recv_status(struct req *r, int source, int tag, size_t bytes)
+{
+	r->source = source;
+	r->tag = tag;
+	r->error = bytes > r->bytes ? MPI_ERR_TRUNCATE : MPI_SUCCESS;
+	if (bytes < r->bytes)
+		r->bytes = bytes;
+}
+
+/* Scatter the bytes of a datatype that is not contiguous. */
+static void recv_unpack(struct req *r, const void *bytes)
+{
+	if (r->bytes && dtype_unpack(r->type, bytes, r->bytes, r->buf, r->count))
+		r->error = MPI_ERR_OTHER;
+}
+
+/*
+ * Unpacking calls the MPI library, which is forbidden to the ticker and inside
+ * the library's own progress: then the bytes are kept for the next poll.
+ */
+static void recv_defer(struct req *r, const void *payload)
+{
+	if (payload) {
+		r->packed = malloc(r->bytes);
+		if (!r->packed) {
+			r->error = MPI_ERR_NO_MEM;
+			r->bytes = 0;
+		} else {
+			memcpy(r->packed, payload, r->bytes);
+		}
+	}
+	r->next_free = layer.deferred;
+	layer.deferred = r;
+}
+
+void match_finish_deferred(void)
+{
+	struct req *r;
+
+	while ((r = layer.deferred)) {
+		layer.deferred = r->next_free;
+		if (r->packed)
+			recv_unpack(r, r->packed);
+		req_complete(r, r->error);
+	}
+}
+
+static void recv_eager(struct req *r, const void *payload)
+{
+	if (likely(!r->type)) {
+		if (r->bytes)
+			memcpy(r->buf, payload, r->bytes);
+	} else if (layer.transport_only) {
+		recv_defer(r, payload);
+		return;
+	} else {
+		recv_unpack(r, payload);
+	}
+	req_complete(r, r->error);
+}
+
+static void recv_rendezvous_done(struct rail_op *op, int status)
+{
+	struct req *r = (struct req *)op;
+
+	if (status)
+		r->error = MPI_ERR_OTHER;
+	if (r->packed && layer.transport_only) {
+		recv_defer(r, NULL);
+		return;
+	}
+	if (r->packed)
+		recv_unpack(r, r->packed);
+	req_complete(r, r->error);
+}
+
+static void recv_rendezvous(struct req *r, struct rail_peer *peer, uint64_t handle)
+{
+	struct rail_buf b = {.addr = r->buf, .bytes = r->bytes};
+
+	if (r->type && r->bytes) {
+		b.addr = r->packed = malloc(r->bytes);
+		if (!b.addr)
+			b.bytes = 0;	/* accept nothing, so that the sender is not left waiting */
+	}
+	b.kind = rail_mem_kind_of(layer.rails, b.addr);
+	if (r->type && r->bytes && !r->packed)
+		r->error = MPI_ERR_NO_MEM;
+	r->op.done = recv_rendezvous_done;
+	if (rail_accept(peer, handle, &b, &r->op))
+		recv_rendezvous_done(&r->op, -ECONNRESET);
+}
+
+/* ---- A message has come ------------------------------------------------------------- */
+
+static struct req *first_posted(const struct link *head, int tag)
+{
+	struct link *l;
+
+	queue_each(l, head) {
+		struct req *r = queue_entry(l, struct req, link);
+
+		if (tag_matches(r->tag, tag))
+			return r;
+	}
+	return NULL;
+}
+
+static struct req *match_posted(struct comm *c, int source, int tag)
+{
+	struct req *named = first_posted(&c->source[source].posted, tag);
+	struct req *any;
+
+	if (likely(queue_empty(&c->posted_any)))
+		return named;
+	any = first_posted(&c->posted_any, tag);
+	return !any || (named && named->stamp < any->stamp) ? named : any;
+}
+
+static struct arrival *arrival_make(const struct rail_message *msg)
+{
+	size_t payload = msg->payload ? msg->bytes : 0;
+	struct arrival *a = pool_get(sizeof(*a) + payload);
+
+	if (!a) {
+		rg_error("out of memory for an unexpected message of %zu bytes", msg->bytes);
+		native.Abort(MPI_COMM_WORLD, RG_EXIT_FAULT);
+		abort();
+	}
+	a->context = msg->header->word[0];
+	a->source = (int)(msg->header->word[1] >> 32);
+	a->tag = (int)(uint32_t)msg->header->word[1];
+	a->bytes = msg->bytes;
+	a->peer = msg->peer;
+	a->rendezvous = msg->rendezvous;
+	if (payload)
+		memcpy(a->payload, msg->payload, payload);
+	return a;
+}
+
+static void arrival_queue(struct comm *c, struct arrival *a)
+{
+	a->comm = c;
+	queue_push(&c->source[a->source].arrived, &a->by_source);
+	queue_push(&c->arrived_any, &a->by_comm);
+}
+
+void match_on_message(void *user, const struct rail_message *msg)
+{
+	struct comm *c = comm_by_context(msg->header->word[0]);
+	int source = (int)(msg->header->word[1] >> 32);
+	int tag = (int)(uint32_t)msg->header->word[1];
+	struct req *r;
+
+	if (unlikely(!c)) {
+		queue_push(&early, &arrival_make(msg)->by_comm);
+		return;
+	}
+	r = match_posted(c, source, tag);
+	if (unlikely(!r)) {
+		arrival_queue(c, arrival_make(msg));
+		return;
+	}
+	queue_remove(&r->link);
+	r->posted = false;
+	recv_status(r, source, tag, msg->bytes);
+	if (msg->payload)
+		recv_eager(r, msg->payload);
+	else
+		recv_rendezvous(r, msg->peer, msg->rendezvous);
+}
+
+/* ---- A receive is posted ---------------------------------------------------------------- */
+
+static struct arrival *first_arrived(struct comm *c, int source, int tag)
+{
+	struct link *l;
+
+	if (source != MPI_ANY_SOURCE) {
+		queue_each(l, &c->source[source].arrived) {
+			struct arrival *a = queue_entry(l, struct arrival, by_source);
+
+			if (tag_matches(tag, a->tag))
+				return a;
+		}
+		return NULL;
+	}
+	queue_each(l, &c->arrived_any) {
+		struct arrival *a = queue_entry(l, struct arrival, by_comm);
+
+		if (tag_matches(tag, a->tag))
+			return a;
+	}
+	return NULL;
+}
+
+static void recv_init(struct comm *c, struct req *r, const struct message_args *m)
+{
+	r->kind = REQ_RECV;
+	r->comm = c;
+	r->bytes = m->count * m->type->size;
+	r->source = m->rank;
+	r->tag = m->tag;
+	r->done = r->detached = r->cancelled = false;
+	r->error = MPI_SUCCESS;
+	r->count = m->count;
+	c->refs++;
+	layer_pending_add(1);
+	if (likely(m->type->contiguous)) {
+		r->buf = r->bytes ? (char *)m->buf + m->type->true_lb : NULL;
+		r->type = NULL;
+	} else {
+		r->buf = m->buf;
+		r->type = m->type;
+		r->type->refs++;
+	}
+	r->packed = NULL;
+}
+
+static void recv_take(struct req *r, struct arrival *a)
+{
+	recv_status(r, a->source, a->tag, a->bytes);
+	if (a->rendezvous)
+		recv_rendezvous(r, a->peer, a->rendezvous);
+	else
+		recv_eager(r, a->payload);
+	pool_put(a);
+}
+
+int recv_start(struct comm *c, struct req *r, const struct message_args *m)
+{
+	struct arrival *a = first_arrived(c, m->rank, m->tag);
+
+	recv_init(c, r, m);
+	r->posted = !a;
+	if (a) {
+		recv_take(r, match_take(c, a));
+	} else {
+		r->stamp = c->stamp++;
+		queue_push(m->rank == MPI_ANY_SOURCE ? &c->posted_any : &c->source[m->rank].posted,
+			   &r->link);
+	}
+	return 0;
+}
+
+int recv_arrival(struct comm *c, struct req *r, const struct message_args *m, struct arrival *a)
+{
+	recv_init(c, r, m);
+	r->posted = false;
+	recv_take(r, a);
+	return 0;
+}
+
+void match_unpost(struct req *r)
+{
+	queue_remove(&r->link);
+	r->posted = false;
+}
+
+/* ---- Probes -------------------------------------------------------------------------------- */
+
+struct arrival *match_probe(struct comm *c, int source, int tag)
+{
+	return first_arrived(c, source, tag);
+}
+
+struct arrival *match_take(struct comm *c, struct arrival *a)
+{
+	queue_remove(&a->by_source);
+	queue_remove(&a->by_comm);
+	return a;
+}
+
+void match_arrival_status(const struct arrival *a, MPI_Status *status)
+{
+	if (status == MPI_STATUS_IGNORE)
+		return;
+	status->MPI_SOURCE = a->source;
+	status->MPI_TAG = a->tag;
+	abi_status_set_count(status, a->bytes, false);
+}
+
+/* ---- Beginnings and ends ------------------------------------------------------------------- */
+
+/* One message of the early queue meets its communicator, as if it came now. */
+static void replay(struct comm *c, struct arrival *a)
+{
+	struct req *r = match_posted(c, a->source, a->tag);
+
+	if (!r) {
+		arrival_queue(c, a);
+		return;
+	}
+	match_unpost(r);
+	recv_take(r, a);
+}
+
+void match_replay_early(struct comm *c)
+{
+	struct link *l, *next;
+
+	for (l = early.next; l != &early; l = next) {
+		struct arrival *a = queue_entry(l, struct arrival, by_comm);
+
+		next = l->next;
+		if (a->context != c->context)
+			continue;
+		queue_remove(l);
+		replay(c, a);
+	}
+}
+
+/* Unmatched messages of a communicator that is gone: the program never received them. */
+void match_comm_drop(struct comm *c)
+{
+	while (!queue_empty(&c->arrived_any))
+		pool_put(match_take(c, queue_entry(c->arrived_any.next, struct arrival, by_comm)));
+}
+
+void match_stop(void)
+{
+	struct link *l, *next;
+
+	for (l = early.next; l != &early; l = next) {
+		next = l->next;
+		pool_put(queue_entry(l, struct arrival, by_comm));
+	}
+	queue_init(&early);
+	pool_stop();
+}

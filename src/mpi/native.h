@@ -1,0 +1,81 @@
+/*
+ * native.h - the MPI library below us, through saved pointers.
+ *
+ * The layer defines both MPI_X and PMPI_X (Fortran bindings and tools call
+ * either), so the library's own PMPI_X is reached through the pointer that
+ * dlsym(RTLD_NEXT) found when this library was loaded.
+ */
+#ifndef RAILMPI_NATIVE_H
+#define RAILMPI_NATIVE_H
+
+#include "config.h"
+
+/* What mpi.h declares and we define must be seen outside; not every mpi.h says so. */
+#pragma GCC visibility push(default)
+#include <mpi.h>
+#pragma GCC visibility pop
+
+#define NATIVE_FUNCTIONS(X) \
+	X(Abort) X(Allgather) X(Allreduce) X(Alloc_mem) X(Alltoall) X(Barrier) X(Bcast) \
+	X(Bsend) X(Bsend_init) X(Buffer_attach) X(Buffer_detach) \
+	X(Cancel) X(Comm_call_errhandler) X(Comm_compare) X(Comm_create) X(Comm_create_group) \
+	X(Comm_create_keyval) X(Comm_delete_attr) X(Comm_disconnect) X(Comm_dup) \
+	X(Comm_dup_with_info) X(Comm_free) X(Comm_free_keyval) X(Comm_get_attr) X(Comm_group) \
+	X(Comm_rank) X(Comm_set_attr) X(Comm_set_errhandler) X(Comm_size) X(Comm_split) \
+	X(Comm_split_type) X(Comm_test_inter) \
+	X(Cart_create) X(Cart_sub) X(Dist_graph_create) X(Dist_graph_create_adjacent) \
+	X(Graph_create) \
+	X(Error_class) X(Finalize) X(Finalized) X(Free_mem) X(Get_address) X(Get_count) \
+	X(Group_free) X(Group_translate_ranks) X(Ibarrier) X(Ibsend) X(Improbe) X(Imrecv) \
+	X(Info_get) X(Init) X(Init_thread) X(Initialized) X(Iprobe) X(Irecv) X(Irsend) X(Isend) \
+	X(Issend) X(Mprobe) X(Mrecv) X(Pack) X(Probe) X(Query_thread) X(Recv) X(Recv_init) \
+	X(Request_free) X(Request_get_status) X(Rsend) X(Rsend_init) X(Send) X(Send_init) \
+	X(Sendrecv) X(Sendrecv_replace) X(Ssend) X(Ssend_init) X(Start) X(Startall) \
+	X(Status_set_cancelled) X(Test) X(Testall) X(Testany) X(Testsome) \
+	X(Type_create_keyval) X(Type_delete_attr) X(Type_dup) X(Type_free) X(Type_free_keyval) \
+	X(Type_get_attr) X(Type_get_envelope) X(Type_get_extent) X(Type_get_true_extent) \
+	X(Type_set_attr) X(Type_size_x) X(Unpack) \
+	X(Wait) X(Waitall) X(Waitany) X(Waitsome)
+
+/* MPI 4: the same with counts of type MPI_Count. */
+#ifdef HAVE_MPI_SEND_C
+#define NATIVE_LARGE_COUNT(X) \
+	X(Bsend_c) X(Bsend_init_c) X(Ibsend_c) X(Imrecv_c) X(Irecv_c) X(Irsend_c) X(Isend_c) \
+	X(Issend_c) X(Mrecv_c) X(Recv_c) X(Recv_init_c) X(Rsend_c) X(Rsend_init_c) X(Send_c) \
+	X(Send_init_c) X(Sendrecv_c) X(Sendrecv_replace_c) X(Ssend_c) X(Ssend_init_c)
+#else
+#define NATIVE_LARGE_COUNT(X)
+#endif
+
+/* Open MPI's Fortran handles are indices that the library hands out; MPICH's are the handles. */
+#if RG_OPENMPI
+#define NATIVE_FORTRAN(X) X(Request_c2f) X(Request_f2c) X(Message_c2f) X(Message_f2c)
+#else
+#define NATIVE_FORTRAN(X)
+#endif
+
+struct native {
+#define X(name) __typeof__(&PMPI_##name) name;
+	NATIVE_FUNCTIONS(X)
+	NATIVE_LARGE_COUNT(X)
+	NATIVE_FORTRAN(X)
+#undef X
+};
+
+extern struct native native;
+
+/*
+ * Define MPI_name and, as the same function, PMPI_name.
+ * Usage: BOTH(Send) at file scope behind the definition of MPI_Send.
+ */
+#define BOTH(name) BOTH_(MPI_##name, PMPI_##name)
+#define BOTH_(mpi, pmpi) __typeof__(pmpi) pmpi __attribute__((alias(#mpi)))
+
+/* Generate a function for each count type of the library: gen(suffix, type). */
+#ifdef HAVE_MPI_SEND_C
+#define EACH_COUNT_TYPE(gen) gen(, int) gen(_c, MPI_Count)
+#else
+#define EACH_COUNT_TYPE(gen) gen(, int)
+#endif
+
+#endif

@@ -1,0 +1,126 @@
+/* options.c - the layer's options: librail's rows and a few of its own. */
+#include "world.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct world_settings world_settings;
+
+static const struct opt_choice ways[] = {
+	{"native", RAILMPI_NATIVE, "the MPI library itself"},
+	{"single", RAILMPI_SINGLE, "one rail"},
+	{"bind", RAILMPI_BIND, "whole messages, on the rail bound to the pair of ranks"},
+	{"stripe", RAILMPI_STRIPE, "even pieces over all rails above the threshold, else as bind"},
+	{NULL, 0, NULL},
+};
+
+const struct opt_choice *railmpi_ways(void)
+{
+	return ways;
+}
+
+static const struct opt_choice over_choices[] = {
+	{"auto", WORLD_OVER_AUTO, "stripe with two or more rails, else single"},
+	{"native", RAILMPI_NATIVE, NULL},
+	{"single", RAILMPI_SINGLE, NULL},
+	{"bind", RAILMPI_BIND, NULL},
+	{"stripe", RAILMPI_STRIPE, NULL},
+	{NULL, 0, NULL},
+};
+
+static const struct opt nodes_row = {
+	.name = "nodes", .type = OPT_COUNT, .carry = OPT_JOB,
+	.offset = offsetof(struct world_settings, nodes), .arg = "N", .standard = "2",
+	.min = 1, .max = 1024,
+	.help = "virtual nodes that the ranks of one host stand for, in blocks (software HCA)",
+};
+
+/* Of MPI_COMM_WORLD; a benchmark has a list of its own under this name, so not for others. */
+static const struct opt over_row = {
+	.name = "over", .type = OPT_CHOICE, .carry = OPT_LOCAL,
+	.offset = offsetof(struct world_settings, over), .arg = "WAY", .standard = "auto",
+	.choices = over_choices, .help = "how point-to-point messages travel",
+};
+
+static struct opt rows[OPT_ROWS_MAX];
+static unsigned char origin[OPT_ROWS_MAX];
+static int public_rows;
+static bool ready;
+
+struct opt_table world_table = {"Transport", rows, &world_settings, origin};
+
+static void rows_build(void)
+{
+	const struct opt *o;
+	int n = 0;
+
+	if (public_rows)
+		return;
+	for (o = rail_options(); o->name; o++)
+		rows[n++] = *o;
+	rows[n++] = nodes_row;
+	public_rows = n;
+	rows[n] = over_row;
+}
+
+/* A program offers the rows in its own tables: without `over`. */
+const struct opt *railmpi_options(void)
+{
+	static struct opt without_over[OPT_ROWS_MAX];
+
+	rows_build();
+	memcpy(without_over, rows, (size_t)public_rows * sizeof(rows[0]));
+	return without_over;
+}
+
+int railmpi_option(const char *name, const char *text, char *why, size_t why_size)
+{
+	char *kept = strdup(text);	/* a text value points to it from here on */
+	int rc;
+
+	if (!kept)
+		return -ENOMEM;
+	if (!ready) {
+		rows_build();
+		opt_defaults(&world_table);
+		ready = true;
+	}
+	rc = opt_set(&world_table, name, kept, OPT_FROM_CALL, why, why_size);
+	if (rc)
+		free(kept);
+	if (rc == -ENOENT) {
+		snprintf(why, why_size, "%s: no such option", name);
+		rc = -EINVAL;
+	}
+	return rc;
+}
+
+int world_options(void)
+{
+	int rc;
+
+	if (ready)
+		return 0;
+	rows_build();
+	rc = opt_from_environment(&world_table);
+	if (!rc)
+		ready = true;
+	return rc;
+}
+
+struct rail_way world_way(const struct world_settings *s, int way)
+{
+	static const enum rail_policy policy[] = {
+		[RAILMPI_SINGLE] = RAIL_SINGLE,
+		[RAILMPI_BIND] = RAIL_BIND,
+		[RAILMPI_STRIPE] = RAIL_STRIPE,
+	};
+
+	return (struct rail_way){
+		.policy = way == RAILMPI_NATIVE ? RAIL_SINGLE : policy[way],
+		.threshold = s->rail.threshold,
+		.eager = s->rail.eager,
+	};
+}

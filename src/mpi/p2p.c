@@ -1,0 +1,302 @@
+/*
+ * p2p.c - blocking and nonblocking sends and receives.
+ *
+ * Each function: is the communicator routed?  If not, or if the library would
+ * refuse the arguments, the library's own function does the work.
+ */
+#include "layer.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "args.h"
+
+/* ---- Sends ------------------------------------------------------------------------------ */
+
+static int send_blocking(struct comm *c, const struct message_args *m, enum req_mode mode)
+{
+	struct req r;
+	int rc;
+
+	layer_enter();
+	rc = send_start(c, &r, m, mode);
+	if (unlikely(rc <= 0)) {
+		if (rc == 0) {
+			layer_wait(&r);
+			rc = r.error;
+			req_retire(&r);
+		} else {
+			rc = MPI_ERR_OTHER;
+		}
+		layer_leave();
+		return req_raise(c->handle, rc);
+	}
+	layer_leave();
+	return MPI_SUCCESS;
+}
+
+static int send_nonblocking(struct comm *c, const struct message_args *m, enum req_mode mode,
+			    MPI_Request *request)
+{
+	struct req *r;
+	int rc = -ENOMEM;
+
+	layer_enter();
+	r = req_alloc(REQ_SEND);
+	if (likely(r))
+		rc = send_start(c, r, m, mode);
+	if (rc == 0)
+		*request = abi_request_handle(r);
+	else if (r)
+		req_free(r);
+	if (rc > 0)
+		*request = abi_request_handle(req_done_send);
+	layer_leave();
+	return likely(rc >= 0) ? MPI_SUCCESS : req_raise(c->handle, MPI_ERR_OTHER);
+}
+
+#define GEN_SEND(S, COUNT, NAME, MODE)                                                             \
+	int MPI_##NAME##S(const void *buf, COUNT count, MPI_Datatype type, int dest, int tag,     \
+			  MPI_Comm comm)                                                          \
+	{                                                                                         \
+		struct comm *c = comm_lookup(comm);                                               \
+		struct message_args m;                                                            \
+                                                                                                  \
+		if (c)                                                                            \
+			switch (args_send(c, buf, count, type, dest, tag, &m)) {                  \
+			case ARGS_OK:                                                             \
+				return send_blocking(c, &m, MODE);                                \
+			case ARGS_PROC_NULL:                                                      \
+				return MPI_SUCCESS;                                               \
+			case ARGS_NATIVE:                                                         \
+				break;                                                            \
+			}                                                                         \
+		return native.NAME##S(buf, count, type, dest, tag, comm);                         \
+	}                                                                                         \
+	BOTH(NAME##S);
+
+#define GEN_ISEND(S, COUNT, NAME, MODE)                                                            \
+	int MPI_##NAME##S(const void *buf, COUNT count, MPI_Datatype type, int dest, int tag,     \
+			  MPI_Comm comm, MPI_Request *request)                                    \
+	{                                                                                         \
+		struct comm *c = comm_lookup(comm);                                               \
+		struct message_args m;                                                            \
+                                                                                                  \
+		if (c)                                                                            \
+			switch (args_send(c, buf, count, type, dest, tag, &m)) {                  \
+			case ARGS_OK:                                                             \
+				return send_nonblocking(c, &m, MODE, request);                    \
+			case ARGS_PROC_NULL:                                                      \
+				*request = abi_request_handle(req_done_send);                     \
+				return MPI_SUCCESS;                                               \
+			case ARGS_NATIVE:                                                         \
+				break;                                                            \
+			}                                                                         \
+		return native.NAME##S(buf, count, type, dest, tag, comm, request);                \
+	}                                                                                         \
+	BOTH(NAME##S);
+
+/* A ready send is a standard send whose program promises more. */
+#define GEN_SENDS(S, COUNT)                                                                        \
+	GEN_SEND(S, COUNT, Send, MODE_STANDARD)                                                   \
+	GEN_SEND(S, COUNT, Rsend, MODE_STANDARD)                                                  \
+	GEN_SEND(S, COUNT, Ssend, MODE_SYNC)                                                      \
+	GEN_ISEND(S, COUNT, Isend, MODE_STANDARD)                                                 \
+	GEN_ISEND(S, COUNT, Irsend, MODE_STANDARD)                                                \
+	GEN_ISEND(S, COUNT, Issend, MODE_SYNC)
+
+EACH_COUNT_TYPE(GEN_SENDS)
+
+/* ---- Receives ------------------------------------------------------------------------------ */
+
+static int recv_blocking(struct comm *c, const struct message_args *m, MPI_Status *status)
+{
+	struct req r;
+	int error;
+
+	layer_enter();
+	recv_start(c, &r, m);
+	layer_wait(&r);
+	req_status(&r, status);
+	error = r.error;
+	req_retire(&r);
+	layer_leave();
+	return likely(error == MPI_SUCCESS) ? MPI_SUCCESS : req_raise(c->handle, error);
+}
+
+static int recv_nonblocking(struct comm *c, const struct message_args *m, MPI_Request *request)
+{
+	struct req *r;
+
+	layer_enter();
+	r = req_alloc(REQ_RECV);
+	if (likely(r)) {
+		recv_start(c, r, m);
+		*request = abi_request_handle(r);
+	}
+	layer_leave();
+	return likely(r) ? MPI_SUCCESS : req_raise(c->handle, MPI_ERR_NO_MEM);
+}
+
+/* A receive that is complete without a message: from MPI_PROC_NULL. */
+static int recv_proc_null(MPI_Comm comm, MPI_Request *request)
+{
+	struct req *r;
+
+	layer_enter();
+	r = req_alloc(REQ_RECV);
+	if (r) {
+		r->done = true;
+		r->source = MPI_PROC_NULL;
+		r->tag = MPI_ANY_TAG;
+		*request = abi_request_handle(r);
+	}
+	layer_leave();
+	return r ? MPI_SUCCESS : req_raise(comm, MPI_ERR_NO_MEM);
+}
+
+#define GEN_RECVS(S, COUNT)                                                                        \
+	int MPI_Recv##S(void *buf, COUNT count, MPI_Datatype type, int source, int tag,           \
+			MPI_Comm comm, MPI_Status *status)                                        \
+	{                                                                                         \
+		struct comm *c = comm_lookup(comm);                                               \
+		struct message_args m;                                                            \
+                                                                                                  \
+		if (c)                                                                            \
+			switch (args_recv(c, buf, count, type, source, tag, &m)) {                \
+			case ARGS_OK:                                                             \
+				return recv_blocking(c, &m, status);                              \
+			case ARGS_PROC_NULL:                                                      \
+				req_status_proc_null(status);                                     \
+				return MPI_SUCCESS;                                               \
+			case ARGS_NATIVE:                                                         \
+				break;                                                            \
+			}                                                                         \
+		return native.Recv##S(buf, count, type, source, tag, comm, status);               \
+	}                                                                                         \
+	BOTH(Recv##S);                                                                            \
+                                                                                                  \
+	int MPI_Irecv##S(void *buf, COUNT count, MPI_Datatype type, int source, int tag,          \
+			 MPI_Comm comm, MPI_Request *request)                                     \
+	{                                                                                         \
+		struct comm *c = comm_lookup(comm);                                               \
+		struct message_args m;                                                            \
+                                                                                                  \
+		if (c)                                                                            \
+			switch (args_recv(c, buf, count, type, source, tag, &m)) {                \
+			case ARGS_OK:                                                             \
+				return recv_nonblocking(c, &m, request);                          \
+			case ARGS_PROC_NULL:                                                      \
+				return recv_proc_null(comm, request);                             \
+			case ARGS_NATIVE:                                                         \
+				break;                                                            \
+			}                                                                         \
+		return native.Irecv##S(buf, count, type, source, tag, comm, request);             \
+	}                                                                                         \
+	BOTH(Irecv##S);
+
+EACH_COUNT_TYPE(GEN_RECVS)
+
+/* ---- Both at once -------------------------------------------------------------------------- */
+
+/* s or r is NULL where the partner is MPI_PROC_NULL. */
+static int sendrecv(struct comm *c, const struct message_args *s, const struct message_args *r,
+		    MPI_Status *status)
+{
+	struct req sending, receiving;
+	int sent = 1, error = MPI_SUCCESS;
+
+	layer_enter();
+	if (r)
+		recv_start(c, &receiving, r);
+	if (s)
+		sent = send_start(c, &sending, s, MODE_STANDARD);
+	if (sent == 0) {
+		layer_wait(&sending);
+		error = sending.error;
+		req_retire(&sending);
+	} else if (sent < 0) {
+		error = MPI_ERR_OTHER;
+	}
+	if (r) {
+		layer_wait(&receiving);
+		req_status(&receiving, status);
+		error = error ? error : receiving.error;
+		req_retire(&receiving);
+	} else {
+		req_status_proc_null(status);
+	}
+	layer_leave();
+	return req_raise(c->handle, error);
+}
+
+/* Receive into the buffer that is being sent: send a copy. */
+static int sendrecv_replace(struct comm *c, const struct message_args *s,
+			    const struct message_args *r, MPI_Status *status)
+{
+	struct message_args copy = *s;
+	size_t bytes = s->count * s->type->size;
+	void *packed = malloc(bytes ? bytes : 1);
+	int error;
+
+	if (!packed)
+		return req_raise(c->handle, MPI_ERR_NO_MEM);
+	if (s->type->contiguous)
+		memcpy(packed, (const char *)s->buf + s->type->true_lb, bytes);
+	else if (dtype_pack(s->type, s->buf, s->count, packed, bytes)) {
+		free(packed);
+		return req_raise(c->handle, MPI_ERR_OTHER);
+	}
+	copy.buf = packed;
+	copy.count = bytes;
+	copy.type = dtype_lookup(MPI_BYTE);
+	error = sendrecv(c, &copy, r, status);
+	free(packed);
+	return error;
+}
+
+#define GEN_SENDRECV(S, COUNT)                                                                     \
+	int MPI_Sendrecv##S(const void *sbuf, COUNT scount, MPI_Datatype stype, int dest,         \
+			    int stag, void *rbuf, COUNT rcount, MPI_Datatype rtype, int source,   \
+			    int rtag, MPI_Comm comm, MPI_Status *status)                          \
+	{                                                                                         \
+		struct comm *c = comm_lookup(comm);                                               \
+		enum args sa, ra;                                                                 \
+		struct message_args s, r;                                                         \
+                                                                                                  \
+		if (c) {                                                                          \
+			sa = args_send(c, sbuf, scount, stype, dest, stag, &s);                   \
+			ra = args_recv(c, rbuf, rcount, rtype, source, rtag, &r);                 \
+			if (sa != ARGS_NATIVE && ra != ARGS_NATIVE)                               \
+				return sendrecv(c, sa == ARGS_OK ? &s : NULL,                     \
+						ra == ARGS_OK ? &r : NULL, status);               \
+		}                                                                                 \
+		return native.Sendrecv##S(sbuf, scount, stype, dest, stag, rbuf, rcount, rtype,   \
+					  source, rtag, comm, status);                            \
+	}                                                                                         \
+	BOTH(Sendrecv##S);                                                                        \
+                                                                                                  \
+	int MPI_Sendrecv_replace##S(void *buf, COUNT count, MPI_Datatype type, int dest,          \
+				    int stag, int source, int rtag, MPI_Comm comm,                \
+				    MPI_Status *status)                                           \
+	{                                                                                         \
+		struct comm *c = comm_lookup(comm);                                               \
+		enum args sa, ra;                                                                 \
+		struct message_args s, r;                                                         \
+                                                                                                  \
+		if (c) {                                                                          \
+			sa = args_send(c, buf, count, type, dest, stag, &s);                      \
+			ra = args_recv(c, buf, count, type, source, rtag, &r);                    \
+			if (sa == ARGS_OK && ra == ARGS_OK)                                       \
+				return sendrecv_replace(c, &s, &r, status);                       \
+			if (sa != ARGS_NATIVE && ra != ARGS_NATIVE)                               \
+				return sendrecv(c, sa == ARGS_OK ? &s : NULL,                     \
+						ra == ARGS_OK ? &r : NULL, status);               \
+		}                                                                                 \
+		return native.Sendrecv_replace##S(buf, count, type, dest, stag, source, rtag,     \
+						  comm, status);                                  \
+	}                                                                                         \
+	BOTH(Sendrecv_replace##S);
+
+EACH_COUNT_TYPE(GEN_SENDRECV)

@@ -1,0 +1,278 @@
+/* persist.c - persistent requests and buffered sends. */
+#include "layer.h"
+
+#include <stdlib.h>
+
+#include "args.h"
+
+/* ---- Buffered sends ---------------------------------------------------------------------- */
+
+/*
+ * The attached buffer is where the library would copy to.  Ours copies to
+ * memory of its own but keeps to the size that was attached, because a program
+ * may count on MPI_ERR_BUFFER, and MPI_Buffer_detach waits for our sends, too.
+ */
+static size_t buffered_capacity, buffered_used;
+static unsigned buffered_count;
+
+struct buffered {
+	struct req *req;
+	struct buffered *next;
+	size_t bytes;
+};
+static struct buffered *buffered_list;
+
+static void buffered_reap(void)
+{
+	struct buffered **at = &buffered_list, *b;
+
+	while ((b = *at)) {
+		if (!b->req->done) {
+			at = &b->next;
+			continue;
+		}
+		*at = b->next;
+		buffered_used -= b->bytes;
+		buffered_count--;
+		req_retire(b->req);
+		req_free(b->req);
+		free(b);
+	}
+}
+
+/* Copies the message: the send is complete for the program.  Returns an MPI error class. */
+static int buffered_start(struct comm *c, const struct message_args *m)
+{
+	size_t bytes = m->count * m->type->size + MPI_BSEND_OVERHEAD;
+	struct buffered *b;
+	struct req *r;
+	int rc;
+
+	buffered_reap();
+	if (bytes > buffered_capacity - buffered_used)
+		return MPI_ERR_BUFFER;
+	b = malloc(sizeof(*b));
+	r = b ? req_alloc(REQ_SEND) : NULL;
+	if (!r) {
+		free(b);
+		return MPI_ERR_NO_MEM;
+	}
+	rc = send_start(c, r, m, MODE_BUFFERED);
+	if (rc) {
+		req_free(r);
+		free(b);
+		return rc < 0 ? MPI_ERR_OTHER : MPI_SUCCESS;
+	}
+	*b = (struct buffered){.req = r, .next = buffered_list, .bytes = bytes};
+	buffered_list = b;
+	buffered_used += bytes;
+	buffered_count++;
+	return MPI_SUCCESS;
+}
+
+static int buffered_send(struct comm *c, const struct message_args *m)
+{
+	int rc;
+
+	layer_enter();
+	rc = buffered_start(c, m);
+	layer_leave();
+	return req_raise(c->handle, rc);
+}
+
+#define GEN_BSEND(S, COUNT)                                                                        \
+	int MPI_Bsend##S(const void *buf, COUNT count, MPI_Datatype type, int dest, int tag,      \
+			 MPI_Comm comm)                                                           \
+	{                                                                                         \
+		struct comm *c = comm_lookup(comm);                                               \
+		struct message_args m;                                                            \
+                                                                                                  \
+		if (c)                                                                            \
+			switch (args_send(c, buf, count, type, dest, tag, &m)) {                  \
+			case ARGS_OK:                                                             \
+				return buffered_send(c, &m);                                      \
+			case ARGS_PROC_NULL:                                                      \
+				return MPI_SUCCESS;                                               \
+			case ARGS_NATIVE:                                                         \
+				break;                                                            \
+			}                                                                         \
+		return native.Bsend##S(buf, count, type, dest, tag, comm);                        \
+	}                                                                                         \
+	BOTH(Bsend##S);                                                                           \
+                                                                                                  \
+	int MPI_Ibsend##S(const void *buf, COUNT count, MPI_Datatype type, int dest, int tag,     \
+			  MPI_Comm comm, MPI_Request *request)                                    \
+	{                                                                                         \
+		struct comm *c = comm_lookup(comm);                                               \
+		struct message_args m;                                                            \
+		int rc = MPI_SUCCESS;                                                             \
+                                                                                                  \
+		if (c)                                                                            \
+			switch (args_send(c, buf, count, type, dest, tag, &m)) {                  \
+			case ARGS_OK:                                                             \
+				rc = buffered_send(c, &m);                                        \
+				/* fall through */                                                \
+			case ARGS_PROC_NULL:                                                      \
+				*request = rc ? MPI_REQUEST_NULL                                  \
+					      : abi_request_handle(req_done_send);                \
+				return rc;                                                        \
+			case ARGS_NATIVE:                                                         \
+				break;                                                            \
+			}                                                                         \
+		return native.Ibsend##S(buf, count, type, dest, tag, comm, request);              \
+	}                                                                                         \
+	BOTH(Ibsend##S);
+
+EACH_COUNT_TYPE(GEN_BSEND)
+
+int MPI_Buffer_attach(void *buffer, int size)
+{
+	int rc = native.Buffer_attach(buffer, size);
+
+	if (rc == MPI_SUCCESS)
+		buffered_capacity = (size_t)size;
+	return rc;
+}
+BOTH(Buffer_attach);
+
+int MPI_Buffer_detach(void *buffer, int *size)
+{
+	unsigned idle = 0;
+
+	if (layer.rails) {
+		layer_enter();
+		for (buffered_reap(); buffered_count; buffered_reap())
+			layer_poll(&idle);
+		layer_leave();
+	}
+	buffered_capacity = 0;
+	return native.Buffer_detach(buffer, size);
+}
+BOTH(Buffer_detach);
+
+/* ---- Persistent requests --------------------------------------------------------------------- */
+
+static int persistent_make(struct comm *c, enum req_kind kind, enum req_mode mode,
+			   const struct message_args *m, int rank, MPI_Request *request)
+{
+	struct persistent *p = malloc(sizeof(*p));
+	struct req *r = NULL;
+
+	layer_enter();
+	if (p)
+		r = req_alloc(kind);
+	if (r) {
+		*p = (struct persistent){.comm = c, .args = *m, .kind = kind, .mode = mode};
+		p->args.rank = rank;
+		c->refs++;
+		if (rank != MPI_PROC_NULL)
+			p->args.type->refs++;
+		r->persistent = p;
+		r->done = true;
+		*request = abi_request_handle(r);
+	} else {
+		free(p);
+	}
+	layer_leave();
+	return r ? MPI_SUCCESS : req_raise(c->handle, MPI_ERR_NO_MEM);
+}
+
+void persistent_drop(struct persistent *p)
+{
+	if (p->args.rank != MPI_PROC_NULL)
+		dtype_release(p->args.type);
+	if (--p->comm->refs == 0)
+		comm_unref_last(p->comm);
+	free(p);
+}
+
+/* The slot is re-initialised by the start of its operation; only `persistent` survives. */
+static int persistent_start(struct req *r)
+{
+	struct persistent *p = r->persistent;
+	int rc;
+
+	r->active = true;
+	r->comm = NULL;
+	r->error = MPI_SUCCESS;
+	if (p->args.rank == MPI_PROC_NULL) {
+		r->done = true;
+		r->source = MPI_PROC_NULL;
+		r->tag = MPI_ANY_TAG;
+		r->bytes = 0;
+		return MPI_SUCCESS;
+	}
+	if (p->kind == REQ_RECV) {
+		recv_start(p->comm, r, &p->args);
+		return MPI_SUCCESS;
+	}
+	if (p->mode == MODE_BUFFERED) {
+		r->error = buffered_start(p->comm, &p->args);
+		r->done = true;
+		return r->error;
+	}
+	rc = send_start(p->comm, r, &p->args, p->mode);
+	if (rc) {
+		r->done = true;
+		r->error = rc < 0 ? MPI_ERR_OTHER : MPI_SUCCESS;
+	}
+	return r->error;
+}
+
+#define GEN_INIT(S, COUNT, NAME, KIND, MODE, CONST, ARGS)                                          \
+	int MPI_##NAME##S(CONST void *buf, COUNT count, MPI_Datatype type, int rank, int tag,     \
+			  MPI_Comm comm, MPI_Request *request)                                    \
+	{                                                                                         \
+		struct comm *c = comm_lookup(comm);                                               \
+		struct message_args m = {0};                                                      \
+                                                                                                  \
+		if (c && ARGS(c, buf, count, type, rank, tag, &m) != ARGS_NATIVE)                 \
+			return persistent_make(c, KIND, MODE, &m, rank, request);                 \
+		return native.NAME##S(buf, count, type, rank, tag, comm, request);                \
+	}                                                                                         \
+	BOTH(NAME##S);
+
+#define GEN_INITS(S, COUNT)                                                                        \
+	GEN_INIT(S, COUNT, Send_init, REQ_SEND, MODE_STANDARD, const, args_send)                  \
+	GEN_INIT(S, COUNT, Rsend_init, REQ_SEND, MODE_STANDARD, const, args_send)                 \
+	GEN_INIT(S, COUNT, Ssend_init, REQ_SEND, MODE_SYNC, const, args_send)                     \
+	GEN_INIT(S, COUNT, Bsend_init, REQ_SEND, MODE_BUFFERED, const, args_send)                 \
+	GEN_INIT(S, COUNT, Recv_init, REQ_RECV, MODE_STANDARD, , args_recv)
+
+EACH_COUNT_TYPE(GEN_INITS)
+
+static int start(MPI_Request *request)
+{
+	struct req *r;
+	MPI_Comm comm;
+	int rc;
+
+	if (!layer.rails || !abi_request_ours(*request))
+		return native.Start(request);
+	r = abi_request_slot(*request);
+	if (!r->persistent || r->active)
+		return req_raise(MPI_COMM_WORLD, MPI_ERR_REQUEST);
+	layer_enter();
+	comm = r->persistent->comm->handle;
+	rc = persistent_start(r);
+	layer_leave();
+	return req_raise(comm, rc);
+}
+
+int MPI_Start(MPI_Request *request)
+{
+	return start(request);
+}
+BOTH(Start);
+
+int MPI_Startall(int count, MPI_Request requests[])
+{
+	int i, rc = MPI_SUCCESS;
+
+	if (!layer.rails)
+		return native.Startall(count, requests);
+	for (i = 0; i < count && rc == MPI_SUCCESS; i++)
+		rc = start(&requests[i]);
+	return rc;
+}
+BOTH(Startall);

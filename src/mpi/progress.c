@@ -1,0 +1,251 @@
+/*
+ * progress.c - who moves messages, and when.
+ *
+ *  - the thread that waits in one of our calls: layer_poll, which now and then
+ *    also drives the MPI library, because a peer may wait for that;
+ *  - the MPI library's own progress loop, while the program waits natively
+ *    (Open MPI lets us register; MPICH does not);
+ *  - a ticker thread, while the program computes or waits natively: transport
+ *    only, never MPI, and only while something of ours is in flight.
+ */
+#include "layer.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <linux/membarrier.h>
+#include <sched.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+enum {
+	TICK_NS = 500000,
+	TICK_MAX_NS = 4000000,		/* while the program polls by itself */
+	QUIET_TICKS = 16,		/* without anything in flight, before the ticker sleeps */
+	DRIVE_NATIVE_ROUNDS = 1024,	/* empty rounds between looks at the MPI library */
+	YIELD_ROUNDS = 8,		/* empty rounds before giving way on a crowded node */
+};
+
+struct layer layer = {.mutex = PTHREAD_MUTEX_INITIALIZER};
+
+static pthread_t ticker_thread;
+static bool ticker_runs, biased;
+static _Atomic bool ticker_stop;
+
+/* ---- Exclusion ---------------------------------------------------------------------- */
+
+static long membarrier(int command)
+{
+	return syscall(__NR_membarrier, command, 0, 0);
+}
+
+static long futex(_Atomic unsigned *word, int op, unsigned value)
+{
+	return syscall(__NR_futex, word, op | FUTEX_PRIVATE_FLAG, value, NULL, NULL, 0);
+}
+
+void layer_enter_slow(void)
+{
+	if (layer.multiple) {
+		pthread_mutex_lock(&layer.mutex);
+		return;
+	}
+	while (atomic_load_explicit(&layer.ticker_wants, memory_order_acquire))
+		sched_yield();
+}
+
+void layer_leave_slow(void)
+{
+	if (layer_pending() && atomic_load_explicit(&layer.ticker_sleeps, memory_order_relaxed))
+		layer_wake_ticker();
+	pthread_mutex_unlock(&layer.mutex);
+}
+
+/*
+ * The ticker's half of the bias: announce, make every thread of the process
+ * pass a barrier, look.  After that either the program saw the announcement or
+ * we see that it is inside.
+ */
+static bool ticker_enter(void)
+{
+	if (layer.multiple)
+		return pthread_mutex_trylock(&layer.mutex) == 0;
+	if (atomic_load_explicit(&layer.busy, memory_order_relaxed))
+		return false;
+	atomic_store(&layer.ticker_wants, 1);
+	membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED);
+	if (!atomic_load_explicit(&layer.busy, memory_order_acquire))
+		return true;
+	atomic_store_explicit(&layer.ticker_wants, 0, memory_order_release);
+	return false;
+}
+
+static void ticker_leave(void)
+{
+	if (layer.multiple)
+		pthread_mutex_unlock(&layer.mutex);
+	else
+		atomic_store_explicit(&layer.ticker_wants, 0, memory_order_release);
+}
+
+/* ---- The ticker ------------------------------------------------------------------------ */
+
+void layer_wake_ticker(void)
+{
+	atomic_store(&layer.ticker_sleeps, 0);
+	futex(&layer.ticker_sleeps, FUTEX_WAKE, INT_MAX);
+}
+
+static void ticker_sleep(void)
+{
+	atomic_store(&layer.ticker_sleeps, 1);
+	if (biased)
+		membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED);
+	if (!layer_pending() && !atomic_load(&ticker_stop))
+		futex(&layer.ticker_sleeps, FUTEX_WAIT, 1);
+	atomic_store(&layer.ticker_sleeps, 0);
+}
+
+/* Where calling the MPI library is forbidden. */
+static int transport_progress(void)
+{
+	int events;
+
+	layer.transport_only = true;
+	events = rail_progress(layer.rails);
+	layer.transport_only = false;
+	return events;
+}
+
+static void *ticker(void *unused)
+{
+	unsigned seen = layer_polls(), now, quiet = 0;
+	long tick_ns = TICK_NS;
+
+	while (!atomic_load(&ticker_stop)) {
+		nanosleep(&(struct timespec){.tv_nsec = tick_ns}, NULL);
+		quiet = layer_pending() ? 0 : quiet + 1;
+		if (quiet > QUIET_TICKS) {
+			ticker_sleep();
+			quiet = 0;
+		}
+		now = layer_polls();
+		if (now != seen) {
+			/* It polls by itself: keep out of its way. */
+			tick_ns = tick_ns * 2 < TICK_MAX_NS ? tick_ns * 2 : TICK_MAX_NS;
+			seen = now;
+			continue;
+		}
+		tick_ns = TICK_NS;
+		if (layer_pending() && ticker_enter()) {
+			transport_progress();
+			ticker_leave();
+		}
+	}
+	return NULL;
+}
+
+/* ---- Inside the MPI library's progress (Open MPI) --------------------------------------- */
+
+static int (*opal_unregister)(int (*callback)(void));
+
+static int native_progress_callback(void)
+{
+	int events;
+
+	if (!layer_pending())
+		return 0;
+	if (layer.multiple) {
+		if (pthread_mutex_trylock(&layer.mutex))
+			return 0;
+		events = transport_progress();
+		pthread_mutex_unlock(&layer.mutex);
+		return events;
+	}
+	if (atomic_load_explicit(&layer.busy, memory_order_relaxed))
+		return 0;	/* we called the library ourselves */
+	layer_enter();
+	events = transport_progress();
+	layer_leave();
+	return events;
+}
+
+static void native_progress_register(void)
+{
+	int (*reg)(int (*callback)(void));
+
+	*(void **)&reg = dlsym(RTLD_DEFAULT, "opal_progress_register_lp");
+	*(void **)&opal_unregister = dlsym(RTLD_DEFAULT, "opal_progress_unregister");
+	if (!reg || !opal_unregister || reg(native_progress_callback))
+		opal_unregister = NULL;
+}
+
+/* ---- Waiting ---------------------------------------------------------------------------- */
+
+static void poll_idle(unsigned *idle)
+{
+	unsigned n = ++*idle;
+	int flag;
+
+	if (n % DRIVE_NATIVE_ROUNDS == 0)
+		native.Test(&layer.sentinel, &flag, MPI_STATUS_IGNORE);
+	if (n < YIELD_ROUNDS)
+		return;
+	if (layer.multiple && n % YIELD_ROUNDS == 0) {
+		/* Another thread may hold what we wait for. */
+		layer_leave_slow();
+		sched_yield();
+		layer_enter_slow();
+	} else if (layer.oversubscribed) {
+		sched_yield();
+	}
+}
+
+void layer_poll(unsigned *idle)
+{
+	if (unlikely(layer.deferred))
+		match_finish_deferred();
+	if (likely(rail_progress(layer.rails) > 0))
+		*idle = 0;
+	else
+		poll_idle(idle);
+}
+
+void layer_wait(struct req *r)
+{
+	unsigned idle = 0;
+
+	do
+		layer_poll(&idle);
+	while (!r->done);
+}
+
+/* ---- Start and stop ------------------------------------------------------------------------ */
+
+int layer_start_progress(void)
+{
+	int level = MPI_THREAD_SINGLE;
+
+	native.Query_thread(&level);
+	biased = membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) == 0;
+	layer.multiple = level == MPI_THREAD_MULTIPLE || !biased;
+	native_progress_register();
+	atomic_store(&ticker_stop, false);
+	ticker_runs = pthread_create(&ticker_thread, NULL, ticker, NULL) == 0;
+	return ticker_runs ? 0 : -EAGAIN;
+}
+
+void layer_stop_progress(void)
+{
+	if (opal_unregister)
+		opal_unregister(native_progress_callback);
+	opal_unregister = NULL;
+	if (!ticker_runs)
+		return;
+	atomic_store(&ticker_stop, true);
+	layer_wake_ticker();
+	pthread_join(ticker_thread, NULL);
+	ticker_runs = false;
+}

@@ -1,0 +1,169 @@
+/* request.c - requests of our own: a slab that never moves, and what a handle stands for. */
+#include "layer.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+enum { GROW_SLOTS = 1024 };
+
+unsigned char *slab_base;
+struct req *req_done_send;
+
+static struct req *free_list;
+static size_t slots_ready;
+
+/* Address space is reserved once for all requests; memory is added as it is needed. */
+static int slab_grow(void)
+{
+	size_t from = slots_ready * SLAB_SLOT_BYTES, i;
+
+	if (slots_ready == SLAB_SLOTS_MAX ||
+	    mprotect(slab_base + from, (size_t)GROW_SLOTS * SLAB_SLOT_BYTES, PROT_READ | PROT_WRITE))
+		return -ENOMEM;
+	for (i = GROW_SLOTS; i-- > 0;) {
+		struct req *r = (struct req *)(slab_base + from + i * SLAB_SLOT_BYTES);
+
+		r->next_free = free_list;
+		free_list = r;
+	}
+	slots_ready += GROW_SLOTS;
+	return 0;
+}
+
+int req_start(void)
+{
+	void *p = mmap(NULL, (size_t)SLAB_SLOTS_MAX * SLAB_SLOT_BYTES, PROT_NONE,
+		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	if (p == MAP_FAILED)
+		return -ENOMEM;
+	slab_base = p;
+	req_done_send = req_alloc(REQ_SEND);
+	if (!req_done_send)
+		return -ENOMEM;
+	req_done_send->done = true;
+	req_done_send->source = MPI_ANY_SOURCE;
+	req_done_send->tag = MPI_ANY_TAG;
+	return 0;
+}
+
+struct req *req_alloc(enum req_kind kind)
+{
+	struct req *r;
+
+	if (unlikely(!free_list) && slab_grow())
+		return NULL;
+	r = free_list;
+	free_list = r->next_free;
+	memset(&r->link, 0, sizeof(*r) - offsetof(struct req, link));
+	r->kind = (unsigned char)kind;
+	return r;
+}
+
+void req_free(struct req *r)
+{
+	r->kind = REQ_FREE;
+	r->next_free = free_list;
+	free_list = r;
+}
+
+void req_status_empty(MPI_Status *status)
+{
+	if (status == MPI_STATUS_IGNORE)
+		return;
+	status->MPI_SOURCE = MPI_ANY_SOURCE;
+	status->MPI_TAG = MPI_ANY_TAG;
+	status->MPI_ERROR = MPI_SUCCESS;
+	abi_status_set_count(status, 0, false);
+}
+
+void req_status_proc_null(MPI_Status *status)
+{
+	if (status == MPI_STATUS_IGNORE)
+		return;
+	status->MPI_SOURCE = MPI_PROC_NULL;
+	status->MPI_TAG = MPI_ANY_TAG;
+	abi_status_set_count(status, 0, false);
+}
+
+/* MPI_ERROR is the caller's to set: only the calls with many statuses may touch it. */
+void req_status(const struct req *r, MPI_Status *status)
+{
+	if (status == MPI_STATUS_IGNORE)
+		return;
+	if (r->kind == REQ_SEND) {
+		status->MPI_SOURCE = MPI_ANY_SOURCE;
+		status->MPI_TAG = MPI_ANY_TAG;
+		abi_status_set_count(status, 0, r->cancelled);
+		return;
+	}
+	status->MPI_SOURCE = r->source;
+	status->MPI_TAG = r->tag;
+	abi_status_set_count(status, r->bytes, r->cancelled);
+}
+
+int req_raise(MPI_Comm handle, int error)
+{
+	if (unlikely(error != MPI_SUCCESS))
+		native.Comm_call_errhandler(handle == MPI_COMM_NULL ? MPI_COMM_WORLD : handle, error);
+	return error;
+}
+
+int req_finish(struct req *r, MPI_Request *handle, MPI_Status *status)
+{
+	int error = r->error;
+
+	if (r->persistent && !r->active) {
+		req_status_empty(status);
+		return MPI_SUCCESS;
+	}
+	req_status(r, status);
+	if (r->persistent) {
+		r->active = false;
+		if (r->comm)
+			req_retire(r);
+		r->comm = NULL;
+		return error;
+	}
+	*handle = MPI_REQUEST_NULL;
+	req_discard(r);
+	return error;
+}
+
+void req_complete(struct req *r, int mpi_error)
+{
+	r->error = mpi_error;
+	r->done = true;
+	layer_pending_add(-1);
+	if (unlikely(r->packed)) {
+		free(r->packed);
+		r->packed = NULL;
+	}
+	if (unlikely(r->type)) {
+		dtype_release(r->type);
+		r->type = NULL;
+	}
+	if (unlikely(r->detached))
+		req_discard(r);
+}
+
+void req_discard(struct req *r)
+{
+	if (r == req_done_send)
+		return;
+	if (r->comm)
+		req_retire(r);
+	if (r->persistent)
+		persistent_drop(r->persistent);
+	req_free(r);
+}
+
+void req_stop(void)
+{
+	munmap(slab_base, (size_t)SLAB_SLOTS_MAX * SLAB_SLOT_BYTES);
+	slab_base = NULL;
+	free_list = NULL;
+	slots_ready = 0;
+}

@@ -1,0 +1,63 @@
+/* send.c - a message from the program's buffer to librail. */
+#include "layer.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void send_done(struct rail_op *op, int status)
+{
+	struct req *r = (struct req *)op;
+
+	req_complete(r, status ? MPI_ERR_OTHER : MPI_SUCCESS);
+}
+
+/* A buffer that is not plain bytes, or that the program wants back at once, is copied. */
+static int send_pack(struct req *r, const struct message_args *m, struct rail_buf *b)
+{
+	b->addr = r->packed = malloc(b->bytes ? b->bytes : 1);
+	if (!b->addr)
+		return -ENOMEM;
+	if (m->type->contiguous)
+		memcpy(b->addr, (const char *)m->buf + m->type->true_lb, b->bytes);
+	else if (dtype_pack(m->type, m->buf, m->count, b->addr, b->bytes))
+		return -EINVAL;
+	return 0;
+}
+
+int send_start(struct comm *c, struct req *r, const struct message_args *m, enum req_mode mode)
+{
+	struct rail_header header = {{c->context, (uint64_t)(uint32_t)c->rank << 32 | (uint32_t)m->tag}};
+	struct rail_buf b = {.bytes = m->count * m->type->size};
+	int rc;
+
+	/* A message of no bytes may come from no buffer. */
+	b.addr = b.bytes ? (char *)m->buf + m->type->true_lb : (char *)&header;
+
+	r->packed = NULL;
+	if (unlikely(!m->type->contiguous || mode == MODE_BUFFERED)) {
+		rc = send_pack(r, m, &b);
+		if (rc)
+			goto out;
+	}
+	/* Where the memory is matters only to a message that is not copied. */
+	b.kind = b.bytes <= c->way.eager ? RAIL_MEM_HOST : rail_mem_kind_of(layer.rails, b.addr);
+	r->op.done = send_done;
+	rc = rail_send(c->peer[m->rank], &c->way, &header, &b,
+		       mode == MODE_SYNC ? RAIL_SEND_SYNC : 0, &r->op);
+	if (!rc) {
+		r->kind = REQ_SEND;
+		r->comm = c;
+		r->type = NULL;
+		r->done = r->detached = r->cancelled = r->posted = false;
+		c->refs++;
+		layer_pending_add(1);
+		return 0;
+	}
+out:
+	if (unlikely(r->packed)) {
+		free(r->packed);
+		r->packed = NULL;
+	}
+	return rc;
+}

@@ -1,0 +1,27 @@
+/* world.h - what the job is: options, virtual nodes, rails, peers by world rank. */
+#ifndef RAILMPI_WORLD_H
+#define RAILMPI_WORLD_H
+
+#include "layer.h"
+#include "opt.h"
+
+/* Values of the layer's option table.  `rail` first: librail's rows have offsets into it. */
+struct world_settings {
+	struct rail_settings rail;
+	uint64_t nodes;
+	int over;		/* enum railmpi_way of MPI_COMM_WORLD, or WORLD_OVER_AUTO */
+};
+enum { WORLD_OVER_AUTO = -1 };
+
+extern struct world_settings world_settings;
+extern struct opt_table world_table;
+
+/* Read the environment once, unless a program has set the options itself.  0 or -EINVAL. */
+int world_options(void);
+
+struct rail_way world_way(const struct world_settings *s, int way);
+
+/* peer[r] of the communicator's rank r.  0 or -errno. */
+int world_peers(MPI_Comm comm, int size, struct rail_peer **peer);
+
+#endif

@@ -1,0 +1,345 @@
+/*
+ * plot.c - a figure of one result file, drawn by gnuplot.
+ *
+ * DIR/NAME.dat and DIR/NAME.gp are kept beside the pictures, so that whoever
+ * wants another look edits the script.  Text from the file goes into the
+ * script in single quotes only, where gnuplot expands nothing.
+ */
+#include "config.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "err.h"
+#include "report_impl.h"
+#include "units.h"
+
+struct plot {
+	const struct report_file *file;
+	const char *dir;
+	char name[128];
+	int way_count;
+	double top;		/* largest value of the ways that share the fabric */
+	double largest;		/* largest value of all */
+	uint64_t size_min, size_max;
+};
+
+/*
+ * Okabe and Ito's colours: told apart by everybody, and in grey by the symbols.
+ * Small filled symbols lie on large open ones, so that equal curves are both seen.
+ */
+static const struct { const char *colour; int symbol; double size; } styles[] = {
+	{ "#000000", 3, 0.9 }, { "#d55e00", 5, 0.8 }, { "#0072b2", 6, 1.5 }, { "#009e73", 9, 0.8 },
+	{ "#cc79a7", 4, 1.4 }, { "#e69f00", 11, 0.8 }, { "#56b4e9", 12, 1.4 },
+};
+enum { STYLE_COUNT = sizeof(styles) / sizeof(styles[0]), CAPTION_COLUMNS = 108 };
+#define SCALE_ROOM 1.12	/* the axis ends this far above the largest value */
+
+static const char *way_name(const struct plot *p, int way)
+{
+	return json_string_value(json_array_get(json_object_get(p->file->run, "ways"),
+						(size_t)way));
+}
+
+/* A way that does not run on the fabric of the others: drawn behind them, in grey. */
+static bool way_foreign(const struct plot *p, int way)
+{
+	const json_t *foreign = json_object_get(p->file->run, "foreign_ways"), *name;
+	size_t i;
+
+	json_array_foreach(foreign, i, name)
+		if (json_is_string(name) && !strcmp(json_string_value(name), way_name(p, way)))
+			return true;
+	return false;
+}
+
+static int plot_open(const struct plot *p, const char *suffix, FILE **out)
+{
+	char *path;
+	int rc = 0;
+
+	if (asprintf(&path, "%s/%s%s", p->dir, p->name, suffix) < 0)
+		return -ENOMEM;
+	*out = fopen(path, "we");
+	if (!*out) {
+		rc = -errno;
+		rg_error("%s: cannot be written: %s", path, strerror(errno));
+	}
+	free(path);
+	return rc;
+}
+
+static int plot_finish(const struct plot *p, FILE *out)
+{
+	bool failed = ferror(out);
+
+	if (fclose(out) == 0 && !failed)
+		return 0;
+	rg_error("%s/%s: cannot be written: %s", p->dir, p->name, strerror(errno));
+	return -EIO;
+}
+
+/* "dir/bw.jsonl" -> "bw", with nothing that a shell or gnuplot could read anything into. */
+static void plot_name(struct plot *p)
+{
+	const char *slash = strrchr(p->file->path, '/');
+	const char *base = slash ? slash + 1 : p->file->path, *dot = strrchr(base, '.');
+	size_t length = dot && dot > base ? (size_t)(dot - base) : strlen(base), i;
+
+	for (i = 0; i < length && i + 1 < sizeof(p->name); i++)
+		p->name[i] = isalnum((unsigned char)base[i]) || strchr("-_.", base[i]) ?
+			base[i] : '_';
+	p->name[i] = '\0';
+}
+
+static void plot_quote(FILE *out, const char *text)
+{
+	fputc('\'', out);
+	for (; *text; text++)
+		if (*text == '\'')
+			fputs("''", out);
+		else
+			fputc((unsigned char)*text < ' ' ? ' ' : *text, out);
+	fputc('\'', out);
+}
+
+/* ---- Data --------------------------------------------------------------------- */
+
+static double plot_value(const struct plot *p, int way, uint64_t bytes)
+{
+	const json_t *row = report_file_row(p->file, way_name(p, way), bytes);
+	const json_t *mean = json_object_get(row, "mean");
+
+	return json_is_number(mean) ? json_number_value(mean) : NAN;
+}
+
+static void plot_data_line(struct plot *p, FILE *out, uint64_t bytes)
+{
+	fprintf(out, "%llu", (unsigned long long)bytes);
+	for (int w = 0; w < p->way_count; w++) {
+		double value = plot_value(p, w, bytes);
+
+		if (isnan(value)) {
+			fprintf(out, " ?");
+			continue;
+		}
+		fprintf(out, " %.9g", value);
+		p->largest = fmax(p->largest, value);
+		if (!way_foreign(p, w))
+			p->top = fmax(p->top, value);
+	}
+	fputc('\n', out);
+	if (bytes && (!p->size_min || bytes < p->size_min))
+		p->size_min = bytes;
+	if (bytes > p->size_max)
+		p->size_max = bytes;
+}
+
+static int plot_data(struct plot *p)
+{
+	uint64_t last = UINT64_MAX;
+	json_t *row;
+	FILE *out;
+	size_t i;
+	int rc = plot_open(p, ".dat", &out);
+
+	if (rc)
+		return rc;
+	fprintf(out, "# message size in bytes, then %s of", report_metric_unit(p->file->metric));
+	for (int w = 0; w < p->way_count; w++)
+		fprintf(out, " %s", way_name(p, w));
+	fputc('\n', out);
+	json_array_foreach(p->file->rows, i, row) {
+		uint64_t bytes = (uint64_t)json_integer_value(json_object_get(row, "bytes"));
+
+		if (bytes != last)
+			plot_data_line(p, out, bytes);
+		last = bytes;
+	}
+	if (p->top == 0)
+		p->top = p->largest;
+	return plot_finish(p, out);
+}
+
+/* ---- Script --------------------------------------------------------------------- */
+
+static void script_sizes(const struct plot *p, FILE *out)
+{
+	int doublings = 0, i = 0, step;
+
+	for (uint64_t s = p->size_min; s && s < p->size_max; s *= 2)
+		doublings++;
+	step = doublings > 14 ? 2 : 1;
+	fprintf(out, "set logscale x 2\nset xrange [%.6g:%.6g]\nset xtics (",
+		(double)p->size_min / 1.3, (double)p->size_max * 1.3);
+	for (uint64_t s = p->size_min; s && s <= p->size_max && i <= doublings; s *= 2, i++) {
+		char text[RG_UNIT_TEXT];
+
+		if (i % step == 0)
+			fprintf(out, "%s'%s' %llu", i ? ", " : "",
+				rg_format_size(s, text, sizeof(text)), (unsigned long long)s);
+	}
+	fprintf(out, ") nomirror\nset xlabel 'Message size (bytes; K = 1024)'\n");
+}
+
+static void script_values(const struct plot *p, FILE *out)
+{
+	static const char *const labels[REPORT_METRIC_COUNT] = {
+		[REPORT_LATENCY] = "One-way latency (us)",
+		[REPORT_BANDWIDTH] = "Bandwidth (MB/s, MB = 10^6 bytes)",
+		[REPORT_RATE] = "Messages per second",
+	};
+
+	fprintf(out, "set ylabel '%s' noenhanced\nset ytics nomirror\n", labels[p->file->metric]);
+	if (p->file->metric == REPORT_LATENCY)
+		fprintf(out, "set logscale y 10\n");
+	else
+		fprintf(out, "set yrange [0:%.6g]\n", p->top * SCALE_ROOM);
+}
+
+/* Where a line of at most CAPTION_COLUMNS ends, at a blank if there is one. */
+static size_t caption_break(const char *text)
+{
+	size_t length = strlen(text), at = CAPTION_COLUMNS;
+
+	if (length <= CAPTION_COLUMNS)
+		return length;
+	while (at > CAPTION_COLUMNS / 2 && text[at] != ' ')
+		at--;
+	return at;
+}
+
+/* The caption stands between title and graph; its height is not known before its end. */
+static void script_title(const struct plot *p, FILE *out)
+{
+	const json_t *caption = json_object_get(p->file->run, "caption"), *text;
+	int lines = 0;
+	size_t i;
+
+	json_array_foreach(caption, i, text) {
+		const char *at = json_is_string(text) ? json_string_value(text) : "";
+
+		while (*at) {
+			char line[CAPTION_COLUMNS + 1];
+			size_t length = caption_break(at);
+
+			snprintf(line, sizeof(line), "%.*s", (int)length, at);
+			fprintf(out, "caption%d = ", ++lines);
+			plot_quote(out, line);
+			fputc('\n', out);
+			at += length + strspn(at + length, " ");
+		}
+	}
+	for (int n = 1; n <= lines; n++)
+		fprintf(out, "set label %d caption%d at graph 0.5, graph 1 center offset 0, %.1f "
+			"font ',10' noenhanced\n", n, n, 0.9 * (lines - n) + 0.8);
+	fprintf(out, "set title ");
+	plot_quote(out, json_string_value(json_object_get(p->file->run, "title")));
+	fprintf(out, " font ',16' offset 0, %.1f noenhanced\nset tmargin %.1f\n",
+		0.9 * lines - 0.3, 0.9 * lines + 2.2);
+}
+
+static void script_curve(const struct plot *p, FILE *out, int way)
+{
+	const __typeof__(styles[0]) *style = &styles[way % STYLE_COUNT];
+	bool foreign = way_foreign(p, way);
+	char label[256];
+
+	snprintf(label, sizeof(label), "%s%s", way_name(p, way),
+		 foreign ? " (shared memory, not this fabric)" : "");
+	fprintf(out, "%s'%s.dat' using 1:%d ", way ? ", \\\n\t" : "plot ", p->name, way + 2);
+	if (foreign)
+		fprintf(out, "with lines lw 2 dt 2 lc rgb '#888888' title ");
+	else
+		fprintf(out, "with linespoints lw 1.6 ps %.1f pt %d lc rgb '%s' title ",
+			style->size, style->symbol, style->colour);
+	plot_quote(out, label);
+	fprintf(out, " noenhanced");
+}
+
+static int plot_script(const struct plot *p)
+{
+	FILE *out;
+	int rc = plot_open(p, ".gp", &out);
+
+	if (rc)
+		return rc;
+	fprintf(out, "# Draws %s.svg and %s.png: gnuplot %s.gp\n", p->name, p->name, p->name);
+	script_title(p, out);
+	script_sizes(p, out);
+	script_values(p, out);
+	fprintf(out, "set datafile missing '?'\nset grid lc rgb '#dddddd' lt 1\nset border 3\n"
+		"set key %s Left reverse samplen 3 width -4 font ',11'\n"
+		"set terminal svg size 800,520 font 'DejaVu Sans,13' background '#ffffff'\n"
+		"set output '%s.svg'\n", p->file->metric == REPORT_BANDWIDTH ? "bottom right" :
+		p->file->metric == REPORT_RATE ? "top right" : "top left",
+		p->name);
+	for (int w = 0; w < p->way_count; w++)
+		script_curve(p, out, w);
+	fprintf(out, "\nif (strstrt(GPVAL_TERMINALS, 'pngcairo') > 0) {\n"
+		"\tset terminal pngcairo size 1600,1040 font 'DejaVu Sans,13' "
+		"fontscale 2 linewidth 2 pointscale 2\n} else {\n"
+		"\tset terminal png size 1600,1040\n}\n"
+		"set output '%s.png'\nreplot\n", p->name);
+	return plot_finish(p, out);
+}
+
+/* ---- Drawing ----------------------------------------------------------------------- */
+
+static int plot_draw(const struct plot *p)
+{
+	char script[sizeof(p->name) + 8];
+	pid_t child;
+	int status;
+
+	snprintf(script, sizeof(script), "%s.gp", p->name);
+	fflush(NULL);
+	child = fork();
+	if (child < 0) {
+		status = errno;
+		rg_error("gnuplot cannot be started: %s", strerror(status));
+		return -status;
+	}
+	if (child == 0) {
+		if (chdir(p->dir) == 0)
+			execlp(RG_GNUPLOT, RG_GNUPLOT, script, (char *)NULL);
+		_exit(127);
+	}
+	while (waitpid(child, &status, 0) < 0)
+		if (errno != EINTR)
+			return -errno;
+	if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
+		return 0;
+	if (WIFEXITED(status) && WEXITSTATUS(status) == 127)
+		rg_error("%s not found: %s/%s is written but not drawn (Debian: apt-get install "
+			 "gnuplot-nox)", RG_GNUPLOT, p->dir, script);
+	else
+		rg_error("gnuplot failed on %s/%s", p->dir, script);
+	return -EIO;
+}
+
+int report_plot(const struct report_file *f, const char *dir)
+{
+	struct plot p = { .file = f, .dir = dir };
+	int rc;
+
+	p.way_count = (int)json_array_size(json_object_get(f->run, "ways"));
+	plot_name(&p);
+	if (json_array_size(f->rows) == 0) {
+		rg_error("%s: no rows, nothing to draw", f->path);
+		return -ENODATA;
+	}
+	rc = plot_data(&p);
+	if (!rc && p.size_max == 0) {
+		rg_error("%s: only messages of size 0, nothing to draw", f->path);
+		rc = -ENODATA;
+	}
+	if (!rc)
+		rc = plot_script(&p);
+	return rc ? rc : plot_draw(&p);
+}

@@ -1,0 +1,84 @@
+/* print.c - the program's table again, from its records. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "report_impl.h"
+
+static double member(const json_t *row, const char *name)
+{
+	const json_t *value = json_object_get(row, name);
+
+	return json_is_number(value) ? json_number_value(value) : NAN;
+}
+
+static struct report_row row_from(const json_t *row)
+{
+	const json_t *valid = json_object_get(row, "valid");
+
+	return (struct report_row){
+		.way = json_string_value(json_object_get(row, "way")),
+		.bytes = (uint64_t)json_integer_value(json_object_get(row, "bytes")),
+		.mean = member(row, "mean"), .median = member(row, "median"),
+		.min = member(row, "min"), .max = member(row, "max"),
+		.p99 = member(row, "p99"), .sd = member(row, "sd"),
+		.n = (uint64_t)json_integer_value(json_object_get(row, "n")),
+		.valid = json_is_boolean(valid) ? json_is_true(valid) : -1,
+		.cut = json_is_true(json_object_get(row, "cut")),
+	};
+}
+
+/* A job that was killed may have left the last size without some of its ways. */
+static struct report_row row_of(const struct report_file *f, const char *way, uint64_t bytes)
+{
+	const json_t *row = report_file_row(f, way, bytes);
+
+	return row ? row_from(row) : (struct report_row){
+		.way = way, .bytes = bytes, .mean = NAN, .median = NAN, .min = NAN, .max = NAN,
+		.p99 = NAN, .sd = NAN, .valid = -1,
+	};
+}
+
+void report_print_notes(FILE *text, const json_t *run)
+{
+	const json_t *notes = json_object_get(run, "notes"), *note;
+	size_t i;
+
+	json_array_foreach(notes, i, note)
+		if (json_is_string(note))
+			fprintf(text, "# %s\n", json_string_value(note));
+}
+
+int report_print(const struct report_file *f, FILE *text, bool full)
+{
+	const char *ways[REPORT_WAYS_MAX], *first;
+	struct report_table table = { .text = text, .metric = f->metric, .full = full };
+	struct text_table t;
+	json_t *row;
+	size_t i;
+
+	table.ways = ways;
+	json_array_foreach(json_object_get(f->run, "ways"), i, row)
+		ways[table.way_count++] = json_string_value(row);
+	json_array_foreach(f->rows, i, row)
+		table.validate = table.validate || json_is_boolean(json_object_get(row, "valid"));
+	fprintf(text, "# Railgauge %s: %s\n", json_string_value(json_object_get(f->run, "program")),
+		json_string_value(json_object_get(f->run, "title")));
+	report_print_notes(text, f->run);
+	text_open(&t, &table);
+	first = ways[0];
+	/* Sizes in the order of the first way, which comes first in each size. */
+	json_array_foreach(f->rows, i, row) {
+		uint64_t bytes = (uint64_t)json_integer_value(json_object_get(row, "bytes"));
+
+		if (strcmp(json_string_value(json_object_get(row, "way")), first))
+			continue;
+		for (int w = 0; w < table.way_count; w++) {
+			struct report_row r = row_of(f, ways[w], bytes);
+
+			text_row(&t, &r);
+		}
+	}
+	text_close(&t);
+	return ferror(text) ? -1 : 0;
+}

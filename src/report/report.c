@@ -1,0 +1,198 @@
+/* report.c - rows on their way to every view. */
+#include <errno.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "clock.h"
+#include "err.h"
+#include "report_impl.h"
+
+struct report {
+	struct record_file json;
+	struct text_table text;
+	struct report_table table;
+	uint64_t opened_ns;
+	int row_count, error;
+};
+
+static const struct { const char *name, *unit; } metrics[REPORT_METRIC_COUNT] = {
+	[REPORT_LATENCY] = { "latency", "us" },
+	[REPORT_BANDWIDTH] = { "bandwidth", "MB/s" },
+	[REPORT_RATE] = { "rate", "messages/s" },
+};
+
+const char *report_metric_name(enum report_metric metric)
+{
+	return metrics[metric].name;
+}
+
+const char *report_metric_unit(enum report_metric metric)
+{
+	return metrics[metric].unit;
+}
+
+int report_metric_find(const char *name)
+{
+	for (int i = 0; i < REPORT_METRIC_COUNT; i++)
+		if (strcmp(metrics[i].name, name) == 0)
+			return i;
+	return -1;
+}
+
+json_t *report_string(const char *text)
+{
+	json_t *string = json_string(text);
+	char *copy;
+
+	if (string)
+		return string;
+	copy = strdup(text);
+	if (!copy)
+		return NULL;
+	for (char *c = copy; *c; c++)
+		if ((unsigned char)*c >= 0x80)
+			*c = '?';
+	string = json_string(copy);
+	free(copy);
+	return string;
+}
+
+static json_t *run_record(const struct report_table *t, json_t *run)
+{
+	json_t *record = record_new("run"), *ways = json_array();
+
+	for (int i = 0; i < t->way_count; i++)
+		json_array_append_new(ways, json_string(t->ways[i]));
+	json_object_set_new(record, "program", json_string(t->program));
+	json_object_set_new(record, "title", json_string(t->title));
+	json_object_set_new(record, "metric", json_string(report_metric_name(t->metric)));
+	json_object_set_new(record, "unit", json_string(report_metric_unit(t->metric)));
+	json_object_set_new(record, "ways", ways);
+	if (run)
+		json_object_update(record, run);
+	return record;
+}
+
+int report_open(const struct report_table *table, json_t *run, struct report **out)
+{
+	struct report *r = calloc(1, sizeof(*r));
+	json_t *record = run_record(table, run);
+	int rc = -ENOMEM;
+
+	if (!r || !record) {
+		rg_error("no memory for a report");
+		goto out;
+	}
+	rc = record_open(&r->json, table->json_path, record);
+	if (rc)
+		goto out;
+	text_open(&r->text, table);
+	r->table = *table;
+	r->opened_ns = rg_now_ns();
+	if (table->text) {
+		fprintf(table->text, "# Railgauge %s: %s\n", table->program, table->title);
+		report_print_notes(table->text, record);
+	}
+	*out = r;
+	r = NULL;
+out:
+	free(r);
+	json_decref(record);
+	json_decref(run);
+	return rc;
+}
+
+static json_t *number(double value)
+{
+	return isfinite(value) ? json_real(value) : json_null();
+}
+
+static json_t *percentiles(const struct report_table *table, const struct report_row *row)
+{
+	json_t *all = json_object();
+
+	for (int i = 0; i < table->percentile_count; i++) {
+		char name[32];
+
+		snprintf(name, sizeof(name), "%g", table->percentiles[i]);
+		json_object_set_new(all, name, number(row->percentile[i]));
+	}
+	return all;
+}
+
+static json_t *row_record(const struct report_table *table, const struct report_row *row)
+{
+	json_t *record = record_new("row");
+
+	json_object_set_new(record, "way", json_string(row->way));
+	json_object_set_new(record, "bytes", json_integer((json_int_t)row->bytes));
+	json_object_set_new(record, "mean", number(row->mean));
+	json_object_set_new(record, "median", number(row->median));
+	json_object_set_new(record, "min", number(row->min));
+	json_object_set_new(record, "max", number(row->max));
+	json_object_set_new(record, "p99", number(row->p99));
+	json_object_set_new(record, "sd", number(row->sd));
+	if (table->percentile_count)
+		json_object_set_new(record, "percentiles", percentiles(table, row));
+	json_object_set_new(record, "n", json_integer((json_int_t)row->n));
+	json_object_set_new(record, "valid", row->valid < 0 ? json_null() :
+			    json_boolean(row->valid));
+	json_object_set_new(record, "cut", json_boolean(row->cut));
+	if (row->extra)
+		json_object_update(record, row->extra);
+	return record;
+}
+
+int report_row(struct report *r, const struct report_row *row)
+{
+	json_t *record = row_record(&r->table, row);
+	int rc = record_write(&r->json, record);
+
+	json_decref(record);
+	text_row(&r->text, row);
+	r->row_count++;
+	if (rc && !r->error)
+		r->error = rc;
+	return rc;
+}
+
+void report_note(struct report *r, const char *fmt, ...)
+{
+	va_list args;
+
+	if (!r->text.out)
+		return;
+	fprintf(r->text.out, "# ");
+	va_start(args, fmt);
+	vfprintf(r->text.out, fmt, args);
+	va_end(args);
+	fputc('\n', r->text.out);
+}
+
+int report_close(struct report *r, int status, json_t *extra)
+{
+	json_t *record = record_new("end");
+	int rc;
+
+	json_object_set_new(record, "status", json_integer(status));
+	json_object_set_new(record, "rows", json_integer(r->row_count));
+	json_object_set_new(record, "seconds", number((double)(rg_now_ns() - r->opened_ns) / 1e9));
+	if (extra)
+		json_object_update(record, extra);
+	record_write(&r->json, record);
+	json_decref(record);
+	json_decref(extra);
+	text_close(&r->text);
+	rc = record_close(&r->json);
+	/* A table on a full disk or a closed pipe is a failure too. */
+	if (r->text.out && (fflush(r->text.out) || ferror(r->text.out)) && !rc) {
+		rc = -EIO;
+		rg_error("the table could not be written: %s", strerror(errno));
+	}
+	if (!rc)
+		rc = r->error;
+	free(r);
+	return rc;
+}

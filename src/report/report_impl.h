@@ -1,0 +1,44 @@
+/* report_impl.h - what the files of src/report share. */
+#ifndef RG_REPORT_IMPL_H
+#define RG_REPORT_IMPL_H
+
+#include "report.h"
+
+/* ---- record.c: one record, one line, one write ---- */
+
+struct record_file {
+	int fd;			/* -1: none */
+	const char *path;	/* for error lines */
+	int error;		/* the first -errno; nothing is written after it */
+};
+
+/*
+ * Write `first` to a new file beside path and rename it to path; what is not a
+ * regular file (a pipe, /dev/stdout) is opened as it is.  0 or -errno after an
+ * error line.
+ */
+int record_open(struct record_file *f, const char *path, const json_t *first);
+int record_write(struct record_file *f, const json_t *record);
+int record_close(struct record_file *f);
+
+/* {"schema": 1, "type": type} */
+json_t *record_new(const char *type);
+
+/* ---- text.c: the table for people ---- */
+
+struct text_table {
+	FILE *out;			/* NULL: none */
+	struct report_table table;
+	bool head_printed, cut_seen;
+	int filled;			/* columns of `row` that have come */
+	struct report_row row[REPORT_WAYS_MAX];
+};
+
+void text_open(struct text_table *t, const struct report_table *table);
+void text_row(struct text_table *t, const struct report_row *row);
+void text_close(struct text_table *t);
+
+/* ---- print.c ---- */
+void report_print_notes(FILE *text, const json_t *run);
+
+#endif

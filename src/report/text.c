@@ -1,0 +1,139 @@
+/*
+ * text.c - the table for people and their parsers: the size in column 0, the
+ * mean in column 1, everything that is neither begins with '#'.
+ *
+ *	one way				# Size          Bandwidth (MB/s)
+ *					8                          12.34
+ *	several				# Size            native          stripe
+ *					8                12.3400         11.2800
+ *	several, with more columns: a line per way, which is named at its end
+ */
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "report_impl.h"
+
+static const char *const value_names[REPORT_METRIC_COUNT] = {
+	[REPORT_LATENCY] = "Avg Latency(us)",
+	[REPORT_BANDWIDTH] = "Bandwidth (MB/s)",
+	[REPORT_RATE] = "Messages/s",
+};
+
+void text_open(struct text_table *t, const struct report_table *table)
+{
+	*t = (struct text_table){ .out = table->text, .table = *table };
+}
+
+static void text_number(FILE *out, int width, int places, double value)
+{
+	if (isnan(value))
+		fprintf(out, "%*s", width, "-");
+	else
+		fprintf(out, "%*.*f", width, places, value);
+}
+
+/* More than one value per way: each way gets a line of its own. */
+static bool text_by_line(const struct report_table *table)
+{
+	return table->full || table->percentile_count;
+}
+
+static void text_head(struct text_table *t)
+{
+	static const char *const more[] = { "Median", "Min", "Max", "P99", "SD", "N" };
+	const struct report_table *table = &t->table;
+	bool one = table->way_count == 1, by_line = text_by_line(table);
+
+	if (!one)
+		fprintf(t->out, "# %s, one column per way\n", value_names[table->metric]);
+	fprintf(t->out, "%-10s", "# Size");
+	if (one)
+		fprintf(t->out, "%20s", value_names[table->metric]);
+	else if (by_line)
+		fprintf(t->out, "%16s", "Mean");
+	for (int i = 0; i < table->way_count && !one && !by_line; i++)
+		fprintf(t->out, "%16s", table->ways[i]);
+	for (size_t i = 0; i < sizeof(more) / sizeof(more[0]) && table->full; i++)
+		fprintf(t->out, "%16s", more[i]);
+	for (int i = 0; i < table->percentile_count; i++) {
+		char name[16];
+
+		snprintf(name, sizeof(name), "P%g", table->percentiles[i]);
+		fprintf(t->out, "%16s", name);
+	}
+	if (table->validate)
+		fprintf(t->out, "%12s", "Validation");
+	if (!one && by_line)
+		fprintf(t->out, "  %s", "Way");
+	fputc('\n', t->out);
+	t->head_printed = true;
+}
+
+/* Pass only if everything was checked and passed. */
+static const char *text_verdict(const struct report_row *rows, int count)
+{
+	int verdict = 1;
+
+	for (int i = 0; i < count; i++)
+		if (rows[i].valid < verdict)
+			verdict = rows[i].valid;
+	return verdict > 0 ? "Pass" : verdict == 0 ? "Fail" : "-";
+}
+
+static void text_line(struct text_table *t, const struct report_row *rows, int count)
+{
+	const struct report_table *table = &t->table;
+	bool one = table->way_count == 1, cut = false;
+
+	fprintf(t->out, "%-10" PRIu64, rows[0].bytes);
+	for (int i = 0; i < count; i++) {
+		text_number(t->out, one ? 20 : 16, one ? 2 : 4, rows[i].mean);
+		cut = cut || rows[i].cut;
+	}
+	if (table->full) {
+		const double more[] = {
+			rows->median, rows->min, rows->max, rows->p99, rows->sd,
+		};
+
+		for (size_t i = 0; i < sizeof(more) / sizeof(more[0]); i++)
+			text_number(t->out, 16, one ? 2 : 4, more[i]);
+		fprintf(t->out, "%16" PRIu64, rows->n);
+	}
+	for (int i = 0; i < table->percentile_count; i++)
+		text_number(t->out, 16, one ? 2 : 4, rows->percentile[i]);
+	if (table->validate)
+		fprintf(t->out, "%12s", text_verdict(rows, count));
+	if (!one && text_by_line(table))
+		fprintf(t->out, "  %s", rows->way);
+	if (cut)
+		fprintf(t->out, "  cut");
+	fputc('\n', t->out);
+	t->cut_seen = t->cut_seen || cut;
+}
+
+void text_row(struct text_table *t, const struct report_row *row)
+{
+	if (!t->out)
+		return;
+	if (!t->head_printed)
+		text_head(t);
+	t->row[t->filled++] = *row;
+	if (t->filled < t->table.way_count)
+		return;
+	if (text_by_line(&t->table))
+		for (int i = 0; i < t->filled; i++)
+			text_line(t, &t->row[i], 1);
+	else
+		text_line(t, t->row, t->filled);
+	t->filled = 0;
+	fflush(t->out);
+}
+
+void text_close(struct text_table *t)
+{
+	if (t->out && t->cut_seen)
+		fprintf(t->out, "# cut: fewer iterations than asked for, because of --time-cap\n");
+	if (t->out)
+		fflush(t->out);
+}

@@ -1,0 +1,155 @@
+/* held.c - the end of an RDMA write is held back until its time. */
+#include <sys/uio.h>
+
+#include "clock.h"
+#include "copy.h"
+#include "held.h"
+#include "pace.h"
+
+enum {
+	LINGER_NS = 5000,	/* waits shorter than this are waited for */
+	STREAM_NS = 1000,	/* posts closer than this are a stream */
+};
+
+static struct hca_held_list *list_of(const struct hca_qp *qp)
+{
+	return &qp->pace->held;
+}
+
+uint32_t hca_held_bytes(const struct hca_qp *qp)
+{
+	const struct hca_message *m = &qp->message;
+	const struct hca_span *last;
+	uint32_t in_line;
+
+	if (!m->bytes)
+		return 0;
+	last = &m->remote[m->remote_count - 1];
+	in_line = (uint32_t)((last->there + last->bytes - 1) % HCA_LINE + 1);
+	return in_line < last->bytes ? in_line : (uint32_t)last->bytes;
+}
+
+/* The last bytes of our end of the message. */
+static void gather_end(const struct hca_message *m, unsigned char *to, uint32_t bytes)
+{
+	unsigned i = m->local_count;
+
+	while (bytes) {
+		const struct hca_span *s = &m->local[--i];
+		uint32_t n = s->bytes < bytes ? (uint32_t)s->bytes : bytes;
+
+		bytes -= n;
+		memcpy(to + bytes, s->here + s->bytes - n, n);
+	}
+}
+
+static void write_out(struct hca_qp *qp, struct hca_held *h)
+{
+	struct hca_conn *c = &qp->conn;
+	struct iovec local = { h->data, h->bytes };
+	struct iovec remote = { (void *)(uintptr_t)h->there, h->bytes };
+
+	/* What was withdrawn meanwhile is not written to any more. */
+	if (!c->shm || atomic_load_explicit(&c->shm->gate, memory_order_acquire) != c->gate ||
+	    atomic_load_explicit(h->live, memory_order_acquire) != h->key)
+		return;
+	if (h->here)
+		hca_copy_last_last(h->here, h->data, h->bytes);
+	else if (process_vm_writev(c->peer->pid, &local, 1, &remote, 1, 0) < 0)
+		return;		/* the peer is gone: the next message will tell */
+}
+
+void hca_held_add(struct hca_qp *qp, uint32_t key, uint32_t bytes, uint64_t due_ns)
+{
+	const struct hca_message *m = &qp->message;
+	const struct hca_span *last = &m->remote[m->remote_count - 1];
+	struct hca_held_list *l = list_of(qp);
+	struct hca_held *h = &l->entry[(l->first + l->count) % HCA_HELD_MAX];
+
+	if (l->count == HCA_HELD_MAX) {
+		l->first = (l->first + 1) % HCA_HELD_MAX;
+		l->count--;
+		write_out(qp, h);	/* the oldest, in this very place */
+	}
+	l->count++;
+	h->due_ns = due_ns;
+	h->there = last->there + last->bytes - bytes;
+	h->here = last->here ? last->here + last->bytes - bytes : NULL;
+	h->key = key;
+	h->live = &qp->conn.peer->shm->mr[key >> HCA_KEY_GEN_BITS].key;
+	h->bytes = bytes;
+	gather_end(m, h->data, bytes);
+}
+
+static void release(struct hca_qp *qp, uint64_t now_ns)
+{
+	struct hca_held_list *l = list_of(qp);
+
+	while (l->count && l->entry[l->first].due_ns <= now_ns) {
+		write_out(qp, &l->entry[l->first]);
+		l->first = (l->first + 1) % HCA_HELD_MAX;
+		l->count--;
+	}
+}
+
+void hca_held_release(struct hca_qp *qp, uint64_t now_ns)
+{
+	struct hca_held_list *l = list_of(qp);
+
+	if (!l->count || l->entry[l->first].due_ns > now_ns)
+		return;
+	hca_section_enter(qp->shm);
+	release(qp, now_ns);
+	hca_section_leave(qp->shm);
+}
+
+void hca_held_settle(struct hca_qp *qp)
+{
+	release(qp, UINT64_MAX);
+}
+
+static bool touches(const struct hca_message *m, const struct hca_held *h)
+{
+	unsigned i;
+
+	for (i = 0; i < m->remote_count; i++)
+		if (m->remote[i].there < h->there + h->bytes &&
+		    h->there < m->remote[i].there + m->remote[i].bytes)
+			return true;
+	return false;
+}
+
+void hca_held_avoid(struct hca_qp *qp)
+{
+	struct hca_held_list *l = list_of(qp);
+	unsigned i;
+
+	for (i = 0; i < l->count; i++)
+		if (touches(&qp->message, &l->entry[(l->first + i) % HCA_HELD_MAX])) {
+			hca_held_settle(qp);
+			return;
+		}
+}
+
+void hca_held_linger(struct hca_qp *qp)
+{
+	uint64_t stream_ns = qp->pace->out.latency_ns / 2;
+	struct hca_held_list *l = list_of(qp);
+	uint64_t now, due;
+	bool streaming;
+
+	if (!l->count)
+		return;
+	if (stream_ns > STREAM_NS)
+		stream_ns = STREAM_NS;
+	now = rg_now_ns();
+	streaming = now - l->posted_ns < stream_ns;
+	due = l->entry[(l->first + l->count - 1) % HCA_HELD_MAX].due_ns;
+	if (qp->sq.next == qp->sq.posted && due < now + LINGER_NS && !streaming)
+		while (now < due) {
+			hca_relax();
+			now = rg_now_ns();
+		}
+	hca_held_release(qp, now);
+	l->posted_ns = now;
+}

@@ -1,0 +1,55 @@
+#!/bin/sh
+# Bad input: one line of ours that names the option, the right exit code, no
+# hang, nothing left in /dev/shm.
+. "$srcdir/tests/run-lib.sh"
+limit=30
+
+# bad RANKS WORDS-OF-THE-LINE ARG...
+bad() {
+	np=$1 words=$2
+	shift 2
+	launch "$np" pt2pt/rg_bw "$@"
+	expect "$*: exit code 3" [ $rc -eq 3 ]
+	expect "$*: one line of ours" [ "$(ours rg_bw)" -eq 1 ]
+	expect "$*: says '$words'" grep -q "^rg_bw: .*$words" "$err"
+	expect "$*: no table" [ "$(grep -c '^[0-9]' "$out")" -eq 0 ]
+}
+
+bad 2 'bogus: unknown option' --bogus
+bad 2 'nearest: --iterations' --iteration 5
+bad 2 '--window 0: out of range (accepted: 1 to 65536)' -W 0
+bad 2 '--window many: makes no sense' -W many
+bad 2 '--sizes 1K:8: the first size is larger' -m 1K:8
+bad 2 '--sizes 0:8: out of range' -m 0:8
+bad 2 '--sizes 2G: out of range' -m 2G
+bad 2 '--over nativ: unknown item (accepted: a list of native' --over nativ
+bad 2 'the same item twice' --over native,native
+bad 2 '--threshold 0: out of range (accepted: 1 to 1T' --threshold 0
+bad 2 '--threshold 1025G: out of range' --threshold 1025G
+bad 2 '--percentiles 0,101: makes no sense' -z 0,101
+bad 2 '--time-cap 0: out of range' --time-cap 0
+bad 2 'stray: unexpected' stray
+bad 2 'needs N' --pairs
+bad 1 '1 rank: too few (accepted: 2 or more' --over native
+bad 3 '3 ranks: pairs need an even number (accepted: 2 or 4)' --over native
+bad 2 'nodes 3: more virtual nodes than ranks (accepted: 1 to 2)' --over native --nodes 3
+bad 4 'pairs 3: 4 ranks make 2 pairs (accepted: 1 to 2)' --over native --pairs 3
+bad 2 '/nonexistent/x.jsonl: cannot be written' --over native -m 8 --json /nonexistent/x.jsonl
+bad 2 '/nonexistent/s.csv: cannot be written' --over native -m 8 --samples /nonexistent/s.csv
+bad 2 '/dev/full: cannot be written' --over native -m 8 --json /dev/full
+expect "a refused --json leaves nothing behind" [ ! -e "$work/x.jsonl" ]
+
+RAILGAUGE_THRESHOLD=0
+export RAILGAUGE_THRESHOLD
+bad 2 'RAILGAUGE_THRESHOLD=0: out of range' -m 8
+unset RAILGAUGE_THRESHOLD
+
+# A rank that is killed in the middle: the job ends in seconds.
+begin=$(date +%s)
+launch 2 "$srcdir/tests/bench/die.sh" pt2pt/rg_latency --over native -m 8 -i 10000000 --time-cap 60 \
+	--json "$work/k.jsonl"
+expect "a killed rank ends the job with an error" [ $rc -ne 0 ]
+expect "and within seconds" [ $(($(date +%s) - begin)) -lt 20 ]
+expect "the run record survives" grep -q '"type":"run"' "$work/k.jsonl"
+expect "nothing of ours in /dev/shm" shm_is_clean
+finish

@@ -1,0 +1,80 @@
+#!/bin/sh
+# The programs over rails of the software HCA: every way, every byte, the labels
+# that keep a reader from taking a model for hardware, and bad input.
+. "$srcdir/tests/run-lib.sh"
+limit=120
+
+# Ways side by side, sizes around the threshold and the eager limit.
+for program in rg_latency rg_bw rg_bibw rg_mr; do
+	for np in 2 4; do
+		launch $np pt2pt/$program --over native,single,bind,stripe --soft ports=2 -c \
+			-m 1:64K -W 16 -i 8 -x 1 --time-cap 0.1 --json "$work/r.jsonl"
+		expect "$program on $np ranks ends well" [ $rc -eq 0 ]
+		expect "$program on $np ranks: 17 rows pass" \
+			[ "$(grep -c '^[0-9].*Pass' "$out")" -eq 17 ]
+		expect "$program on $np ranks: 68 row records" \
+			[ "$(grep -c '"type":"row"' "$work/r.jsonl")" -eq 68 ]
+	done
+done
+expect "columns are named" grep -q '^# Size  *native  *single  *bind  *stripe' "$out"
+expect "several ways: four places" grep -Eq '^8 .*[0-9]\.[0-9]{4} ' "$out"
+launch 2 pt2pt/rg_bw --over single,stripe --soft ports=2 -c -m 3:200K -W 8 -i 4 --time-cap 0.1
+expect "odd sizes" [ $rc -eq 0 ]
+launch 2 pt2pt/rg_bibw --over stripe --soft ports=3 -c -m 1M:4M -W 4 -i 4 --time-cap 0.2
+expect "three rails, large messages" [ $rc -eq 0 ]
+launch 2 pt2pt/rg_bibw --over stripe --soft ports=8 --threshold 1K -c -m 512:64K -W 4 -i 4
+expect "eight rails, low threshold" [ $rc -eq 0 ]
+
+# Honesty.
+launch 2 pt2pt/rg_latency --over native,single --soft rate=1GB/s,latency=2us -m 8 -i 20 \
+	--json "$work/m.jsonl"
+expect "a model is called one" grep -q '^# fabric: .*a model in software, not hardware' "$out"
+expect "native is called another fabric" grep -q '^# native: .*shared memory: not this fabric' "$out"
+expect "the record says so too" grep -q '"foreign_ways":\["native"\]' "$work/m.jsonl"
+expect "the model is in the record" grep -q '"modelled":true,.*"spec":".*rate=1GB/s' "$work/m.jsonl"
+launch 2 pt2pt/rg_latency --over native,single --soft ports=2 -m 8 -i 20 --json "$work/m.jsonl"
+expect "an untimed software HCA is software" grep -q '^# fabric: .*software, not hardware' "$out"
+expect "native beside it is as good as it" grep -q '"foreign_ways":\[\]' "$work/m.jsonl"
+expect "no rail is hardware" grep -q '"hardware":false' "$work/m.jsonl"
+
+# Without --over: stripe with two rails, else single.
+launch 2 pt2pt/rg_latency --soft ports=2 -m 8 -i 5 --json "$work/o.jsonl"
+expect "two rails: stripe" grep -q '"ways":\["stripe"\]' "$work/o.jsonl"
+expect "one way: OSU layout" grep -Eq '^8 {9} *[0-9]+\.[0-9]{2}$' "$out"
+launch 2 pt2pt/rg_latency --soft ports=1 -m 8 -i 5 --json "$work/o.jsonl"
+expect "one rail: single" grep -q '"ways":\["single"\]' "$work/o.jsonl"
+
+# The ledger: two equal rails carry the same when large messages are striped.
+launch 2 pt2pt/rg_bw --over single,stripe --soft ports=2 -m 1M -W 8 -i 10 --ledger \
+	--json "$work/l.jsonl"
+expect "ledger: single uses one rail" grep -q '^# ledger single soft0:1: .* (100.0 %)' "$out"
+share=$(sed -n 's/^# ledger stripe soft0:1: .*(\([0-9.]*\) %).*/\1/p' "$out")
+expect "ledger: stripe uses both alike ($share %)" holds "${share:-0} >= 48 && ${share:-0} <= 52"
+expect "ledger in the records" grep -q '"ledger":\[{"rail":"soft0:1"' "$work/l.jsonl"
+
+# bad WORDS ARG...
+bad() {
+	words=$1
+	shift
+	launch 2 pt2pt/rg_bw -m 8 "$@"
+	expect "$*: exit code 3 or 4" [ $rc -ge 3 -a $rc -le 4 ]
+	expect "$*: one line of ours" [ "$(ours rg_bw)" -eq 1 ]
+	expect "$*: says '$words'" grep -q "^rg_bw: .*$words" "$err"
+	expect "$*: no table" [ "$(grep -c '^[0-9]' "$out")" -eq 0 ]
+}
+bad 'soft0:9' --rails soft0:9
+bad 'mlx5_77:1' --rails mlx5_77:1
+bad 'soft0:1' --soft ports=2 --rails soft0:1,soft0:1
+bad 'ports' --soft ports=0
+bad 'rate' --soft rate=fast
+bad 'colour' --soft colour=red
+expect "nothing of ours in /dev/shm" shm_is_clean
+
+# A rank killed while messages are on their way over rails.
+begin=$(date +%s)
+launch 2 "$srcdir/tests/bench/die.sh" pt2pt/rg_bw --over stripe --soft ports=2 -m 1M -i 10000000 \
+	--time-cap 60
+expect "a killed rank ends the job with an error" [ $rc -ne 0 ]
+expect "and within seconds" [ $(($(date +%s) - begin)) -lt 20 ]
+expect "nothing of ours stays in /dev/shm" shm_is_clean
+finish

@@ -1,0 +1,24 @@
+/* alltoall - every rank exchanges one block with every rank. */
+#include "bench.h"
+
+static void alltoall_run(struct bench *b)
+{
+	MPI_Alltoall(b->sbuf, b->count, MPI_BYTE, b->rbuf, b->count, MPI_BYTE, b->comm);
+}
+
+/* Block i of rbuf is the block that rank i addressed to me. */
+static struct bench_origin alltoall_expect(const struct bench *b, int block)
+{
+	return (struct bench_origin){ .rank = block, .block = b->rank };
+}
+
+const struct bench_def bench_def = {
+	.name = "example",
+	.summary = "MPI_Alltoall latency",
+	.metric = BENCH_LATENCY,
+	.min_ranks = 2,
+	.sblocks = bench_per_rank,
+	.rblocks = bench_per_rank,
+	.run = alltoall_run,
+	.expect = alltoall_expect,
+};

@@ -1,0 +1,42 @@
+#!/bin/sh
+# railgauge exec: what it refuses, and an unmodified program over rails.
+. "$srcdir/tests/run-lib.sh"
+
+# refused WORDS ARG...
+refused() {
+	words=$1
+	shift
+	src/cli/railgauge exec "$@" >"$out" 2>"$err"
+	rc=$?
+	expect "exec $*: exit code 3" [ $rc -eq 3 ]
+	expect "exec $*: one line" [ "$(wc -l <"$err")" -eq 1 ]
+	expect "exec $*: says '$words'" grep -q "^railgauge: .*$words" "$err"
+}
+
+refused 'no program' --over stripe
+refused 'no such program' ./nothing-of-that-name
+refused 'no such program' nothing-of-that-name
+refused 'unknown (accepted: auto, native' --over fast true
+refused 'unknown option' --overr stripe true
+refused 'links no MPI library' true
+refused 'out of range' --threshold 0 true
+echo 'int main(void) { return 0; }' >"$work/s.c"
+if ${CC:-gcc} -static -o "$work/static" "$work/s.c" 2>/dev/null; then
+	refused 'statically linked' "$work/static"
+fi
+printf '\177ELF\001\001\001nonsense' >"$work/foreign"
+chmod +x "$work/foreign"
+refused 'not a program of this machine' "$work/foreign"
+: >"$work/noexec"
+refused 'no such program' "$work/noexec"
+
+launch 2 tests/cli/mpi_plain
+expect "the program by itself" grep -q '^layer: no' "$out"
+for over in native single bind stripe; do
+	launch 4 src/cli/railgauge exec --over $over --soft ports=2 -- tests/cli/mpi_plain
+	expect "$over: the program ends well" [ $rc -eq 0 ]
+	expect "$over: the layer is there" grep -q '^layer: yes' "$out"
+done
+expect "stripe: rails carried the message" grep -q '^layer: yes, 300000 bytes' "$out"
+expect "nothing of ours in /dev/shm" shm_is_clean
+finish

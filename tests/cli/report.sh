@@ -1,0 +1,60 @@
+#!/bin/sh
+# railgauge report: the table again, figures, damaged files.
+. "$srcdir/tests/run-lib.sh"
+
+launch 2 pt2pt/rg_bw --over native -m 1:4K -i 10 -c --json "$work/bw.jsonl"
+expect "a result" [ $rc -eq 0 ]
+cp "$out" "$work/first"
+
+report() {
+	src/cli/railgauge report "$@" >"$out" 2>"$err"
+	rc=$?
+}
+
+report --no-plot "$work/bw.jsonl"
+expect "exit code 0" [ $rc -eq 0 ]
+expect "the same table" cmp -s "$work/first" "$out"
+expect "no figure was asked for" [ ! -e "$work/bw.gp" ]
+
+if gnuplot --version >/dev/null 2>&1; then
+	report "$work/bw.jsonl" --out "$work/figures"
+	expect "figures" [ $rc -eq 0 ]
+	for suffix in dat gp svg png; do
+		expect "bw.$suffix" [ -s "$work/figures/bw.$suffix" ]
+	done
+	expect "axis with K" grep -q "'1K' 1024" "$work/figures/bw.gp"
+	expect "log scale" grep -q 'set logscale x 2' "$work/figures/bw.gp"
+	expect "SVG is SVG" grep -q '</svg>' "$work/figures/bw.svg"
+	expect "PNG is PNG" [ "$(head -c 4 "$work/figures/bw.png" | tail -c 3)" = PNG ]
+fi
+
+report
+expect "no file: exit code 3" [ $rc -eq 3 ]
+report "$work/none.jsonl"
+expect "a missing file: exit code 3" [ $rc -eq 3 ]
+expect "a missing file: one line" [ "$(wc -l <"$err")" -eq 1 ]
+report "$work"
+expect "a directory: exit code 3" [ $rc -eq 3 ]
+head -c 300 "$work/bw.jsonl" >"$work/torn-run.jsonl"
+report --no-plot "$work/torn-run.jsonl" "$work/bw.jsonl"
+expect "a torn run record: exit code 3" [ $rc -eq 3 ]
+expect "a torn run record is named" grep -q 'torn-run.jsonl:1: damaged: the run record is torn' "$err"
+expect "the other file is still shown" grep -q '^4096 ' "$out"
+head -n 5 "$work/bw.jsonl" | head -c -9 >"$work/torn-row.jsonl"
+report --no-plot "$work/torn-row.jsonl"
+expect "a torn last row: exit code 0" [ $rc -eq 0 ]
+expect "a torn last row: a warning" grep -q 'warning: .*torn last record dropped' "$err"
+expect "a torn last row: the rows before" [ "$(grep -c '^[0-9]' "$out")" -eq 3 ]
+report --out "$work/bw.jsonl/x" "$work/bw.jsonl"
+expect "--out below a file: exit code 3" [ $rc -eq 3 ]
+
+src/cli/railgauge >"$out" 2>"$err"
+rc=$?
+expect "no command: exit code 3" [ $rc -eq 3 ]
+src/cli/railgauge dance >"$out" 2>"$err"
+rc=$?
+expect "an unknown command names the known" grep -q 'accepted: exec, report' "$err"
+src/cli/railgauge --help >"$out"
+rc=$?
+expect "help" grep -q '^  report ' "$out"
+finish

@@ -1,0 +1,99 @@
+/*
+ * driver.c - runs a libFuzzer target without libFuzzer, so that `make check`
+ * needs no clang: files named on the command line, or else the target's own
+ * seeds and many mutations of them from a fixed seed of the generator.
+ */
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fuzz.h"
+
+enum { LARGEST = 1 << 16 };
+
+static uint64_t state = 0x9e3779b97f4a7c15ull;
+
+static uint64_t dice(uint64_t sides)
+{
+	state ^= state << 13;
+	state ^= state >> 7;
+	state ^= state << 17;
+	return state % sides;
+}
+
+static size_t mutate(unsigned char *data, size_t size)
+{
+	uint64_t times = 1 + dice(6);
+
+	while (times--) {
+		size_t at = (size_t)dice(size + 1), n;
+
+		switch (dice(5)) {
+		case 0:				/* another byte */
+			if (at < size)
+				data[at] = (unsigned char)dice(256);
+			break;
+		case 1:				/* a bit */
+			if (at < size)
+				data[at] ^= (unsigned char)(1u << dice(8));
+			break;
+		case 2:				/* cut */
+			size = dice(4) ? size : at;
+			break;
+		case 3:				/* one more */
+			if (size < LARGEST) {
+				memmove(data + at + 1, data + at, size - at);
+				data[at] = (unsigned char)dice(256);
+				size++;
+			}
+			break;
+		default:			/* repeat a piece */
+			n = (size_t)dice(16);
+			if (at + n <= size && size + n <= LARGEST) {
+				memmove(data + at + n, data + at, size - at);
+				size += n;
+			}
+		}
+	}
+	return size;
+}
+
+static int run_file(const char *path)
+{
+	static unsigned char data[LARGEST];
+	FILE *f = fopen(path, "rb");
+	size_t size;
+
+	if (!f) {
+		perror(path);
+		return 1;
+	}
+	size = fread(data, 1, sizeof(data), f);
+	fclose(f);
+	LLVMFuzzerTestOneInput(data, size);
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	static unsigned char data[LARGEST + 16];
+	unsigned i, seeds = 0;
+	size_t size;
+	int rc = 0;
+
+	for (i = 1; i < (unsigned)argc; i++)
+		rc |= run_file(argv[i]);
+	if (argc > 1)
+		return rc;
+	while (fuzz_seed(seeds, data, LARGEST))
+		seeds++;
+	for (i = 0; i < fuzz_rounds; i++) {
+		size = fuzz_seed(i % seeds, data, LARGEST);
+		if (i >= seeds)
+			size = mutate(data, size);
+		LLVMFuzzerTestOneInput(data, size);
+	}
+	printf("%u inputs from %u seeds\n", i, seeds);
+	return 0;
+}

@@ -1,0 +1,93 @@
+/* fuzz_rendezvous.c - joining a fabric whose rendezvous file is any bytes. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "fabric.h"
+#include "fuzz.h"
+#include "segment.h"
+
+const unsigned fuzz_rounds = 2000;
+
+static char directory[] = "/tmp/softhca-fuzz.XXXXXX";
+
+static void clean_up(void)
+{
+	rmdir(directory);
+}
+
+static void prepare(void)
+{
+	static bool done;
+
+	if (done)
+		return;
+	done = true;
+	if (!mkdtemp(directory))
+		abort();
+	setenv("SOFTHCA_DIR", directory, 1);
+	setenv("SOFTHCA_FABRIC", "fuzz", 1);
+	unsetenv("SOFTHCA_SPEC");
+	atexit(clean_up);
+}
+
+static void path_of(char *path, size_t size)
+{
+	snprintf(path, size, "%s/softhca.%u.fuzz", directory, (unsigned)geteuid());
+}
+
+/* A real file of a fabric with one member, as a seed: cut to what matters. */
+size_t fuzz_seed(unsigned index, unsigned char *to, size_t most)
+{
+	struct hca_fabric *f;
+	char path[128];
+	size_t size;
+	FILE *file;
+
+	prepare();
+	if (index == 1) {
+		memset(to, 0, sizeof(struct hca_rendezvous_image));
+		return sizeof(struct hca_rendezvous_image);
+	}
+	path_of(path, sizeof(path));
+	unlink(path);
+	if (index > 1 || hca_fabric_get(NULL, &f))
+		return 0;
+	file = fopen(path, "rb");
+	size = file ? fread(to, 1, most, file) : 0;
+	if (file)
+		fclose(file);
+	hca_fabric_put(f);
+	return size;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct hca_fabric *f;
+	char path[128];
+	FILE *file;
+
+	prepare();
+	path_of(path, sizeof(path));
+	umask(077);
+	file = fopen(path, "wb");
+	if (!file)
+		abort();
+	fwrite(data, 1, size, file);
+	fclose(file);
+	/* Either it is refused, and left alone; or joined or begun anew, and left clean. */
+	if (hca_fabric_get(NULL, &f) == 0) {
+		if (f->shm->magic != HCA_FABRIC_MAGIC || f->slot >= HCA_PROCS_MAX)
+			abort();
+		hca_fabric_put(f);
+		if (access(path, F_OK) == 0)
+			abort();
+	} else if (!softhca_last_error()[0]) {
+		abort();
+	}
+	unlink(path);
+	return 0;
+}

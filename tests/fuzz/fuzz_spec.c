@@ -1,0 +1,53 @@
+/* fuzz_spec.c - the spec parser on any bytes. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fuzz.h"
+#include "spec.h"
+
+static const char *const seeds[] = {
+	"ideal", "rate=1GB/s,latency=2us", "ports=2,hcas=8,mtu=256,window=7,outstanding=9,reads=1",
+	"bus=781MB/s/1199MB/s:half,cap=1486MB/s", "msg=100ns,pkt=1.5us,rate=8Gb/s",
+	"loss=0.01,jitter=1us,seed=3,down=0/soft0:1@1ms,up=0/soft0:1@2ms", "rate=none,bus=none",
+};
+
+const unsigned fuzz_rounds = 20000;
+
+size_t fuzz_seed(unsigned index, unsigned char *to, size_t most)
+{
+	if (index >= sizeof(seeds) / sizeof(*seeds))
+		return 0;
+	memcpy(to, seeds[index], strlen(seeds[index]));
+	return strlen(seeds[index]);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	char *text = malloc(size + 1), why[320], described[160];
+	struct hca_spec spec, again;
+	int rc;
+
+	if (!text)
+		return 0;
+	memcpy(text, data, size);
+	text[size] = '\0';
+	memset(why, 'x', sizeof(why));
+	rc = hca_spec_parse(text, &spec, why, sizeof(why));
+	if (rc) {
+		if (!memchr(why, '\0', sizeof(why)) || strncmp(why, "spec: ", 6) != 0)
+			abort();
+	} else {
+		/* What was accepted makes sense, and its canonical form says the same. */
+		if (spec.ports < 1 || spec.ports > HCA_PORTS_MAX || spec.hcas < 1 ||
+		    spec.hcas > HCA_HCAS_MAX || spec.mtu < 256 || spec.mtu > 4096 ||
+		    !spec.reads)
+			abort();
+		if (hca_spec_parse(spec.text, &again, why, sizeof(why)) ||
+		    strcmp(spec.text, again.text) != 0)
+			abort();
+		hca_spec_describe(&spec, described, sizeof(described));
+	}
+	free(text);
+	return 0;
+}

@@ -1,0 +1,37 @@
+#!/bin/sh
+# Who may include what (HACKING.md): rooms know only the rooms below them.
+cd "$srcdir" || exit 99
+failures=0
+
+# only HEADER-PATTERN "PLACES that may include it"
+only() {
+	found=$(grep -rlE "^[ 	]*#[ 	]*include[ 	]*[<\"]$1[>\"]" --include='*.[ch]' src pt2pt collective \
+		apps 2>/dev/null | grep -vE "^($2)")
+	[ -z "$found" ] && return
+	failures=$((failures + 1))
+	echo "$1 may be included only by $2, but is by:"
+	echo "$found" | sed 's/^/  /'
+}
+
+programs='pt2pt/|collective/|apps/'
+only 'mpi\.h' "src/mpi/|src/bench/|src/cli/|$programs"
+only 'infiniband/verbs\.h' 'src/verbs/|src/rail/|src/softhca/|pt2pt/rg_verbs_'
+only 'railmpi\.h' 'src/mpi/|src/bench/|src/cli/'
+only 'rail\.h' 'src/rail/|src/mpi/'
+only 'softhca\.h' 'src/softhca/|src/verbs/|src/rail/'
+only 'bench\.h' "src/bench/|$programs"
+only 'report\.h' "src/report/|src/bench/|src/cli/"
+only 'stats\.h' 'src/stats/|src/report/|src/bench/|src/cli/'
+only 'jansson\.h' 'src/report/|src/bench/|src/cli/'
+only 'popt\.h' 'src/util/cmdline\.c|src/softhca/'
+only 'hwloc\.h' 'src/verbs/|src/rail/|src/cli/'
+
+# softhca stands alone: of src/util its library may use units only; its command is a program.
+found=$(grep -lE '#include "(err|opt|stats|report|rail|railmpi|bench)\.h"' src/softhca/*.[ch] \
+	2>/dev/null | grep -v '^src/softhca/cmd\.c$')
+[ -z "$found" ] || { failures=$((failures + 1)); echo "src/softhca reaches out: $found"; }
+found=$(grep -rlE '#include "[a-z_]*\.h"' src/util | xargs grep -hE '#include "' |
+	grep -vE '"(config|err|opt|units|clock)\.h"')
+[ -z "$found" ] || { failures=$((failures + 1)); echo "src/util reaches up: $found"; }
+
+[ $failures -eq 0 ]

@@ -1,0 +1,35 @@
+#!/bin/sh
+# suites.sh - the point-to-point suites over every way, natively first, on the
+# untimed and on a modelled software fabric; with one, two and more ranks.
+. "$srcdir/tests/run-lib.sh"
+limit=120
+suites="p2p_suite type_suite comm_suite thread_suite random_suite"
+# MPICH pays dearly for more ranks than cores.
+case $RG_MPI_FLAVOR in
+openmpi) counts="1 2 3 4" ;;
+*) counts="1 2 3" ;;
+esac
+
+passes() {
+	[ "$rc" -eq 0 ] && grep -q 'cases passed$' "$out"
+}
+
+for suite in $suites; do
+	for n in $counts; do
+		launch "$n" tests/mpi/$suite native single bind stripe
+		expect "$suite with $n ranks" passes
+	done
+done
+
+# The other eager lane (SEND, completion by CQ), pacing, three rails, other limits.
+export RAILGAUGE_SOFT=ports=3,rate=1GB/s,latency=2us
+for suite in p2p_suite type_suite random_suite; do
+	launch 2 tests/mpi/$suite stripe bind,eager=1000 stripe,threshold=2K
+	expect "$suite on a modelled fabric" passes
+done
+export RAILGAUGE_SOFT=ports=1
+launch 2 tests/mpi/p2p_suite stripe,threshold=1,eager=0 single,eager=64
+expect "p2p_suite with everything by rendezvous" passes
+unset RAILGAUGE_SOFT
+expect "nothing in /dev/shm" shm_is_clean
+finish

@@ -1,0 +1,85 @@
+/* thread_suite.c - MPI_THREAD_MULTIPLE: several threads in the same calls. */
+#include "suite.h"
+
+#include <pthread.h>
+
+enum { THREADS = 4, ROUNDS = 150 };
+
+static MPI_Comm shared;
+
+/* Each thread has its tag; its partner is the same thread of the next rank. */
+static void *worker(void *arg)
+{
+	int tag = (int)(intptr_t)arg, i, n, right = (suite_rank + 1) % suite_size;
+	int left = (suite_rank + suite_size - 1) % suite_size;
+	unsigned char *out = malloc(70000), *in = malloc(70000);
+	MPI_Request q[2];
+	MPI_Status st[2];
+
+	CHECK(out && in);
+	for (i = 0; i < ROUNDS; i++) {
+		n = (int)suite_sizes[i % 20];
+		suite_fill(out, (size_t)n, suite_rank * THREADS + tag, (unsigned)i);
+		suite_blank(in, (size_t)n + 16);
+		if (i % 2) {
+			MPI_Irecv(in, n + 16, MPI_BYTE, left, tag, shared, &q[0]);
+			MPI_Isend(out, n, MPI_BYTE, right, tag, shared, &q[1]);
+			MPI_Waitall(2, q, st);
+		} else {
+			MPI_Sendrecv(out, n, MPI_BYTE, right, tag, in, n + 16, MPI_BYTE, left, tag, shared,
+				     &st[0]);
+		}
+		suite_status(&st[0], left, tag, (size_t)n);
+		suite_verify(in, (size_t)n, (size_t)n + 16, left * THREADS + tag, (unsigned)i);
+	}
+	free(out);
+	free(in);
+	return NULL;
+}
+
+static void threads(MPI_Comm comm)
+{
+	pthread_t t[THREADS];
+	int i;
+
+	shared = comm;
+	for (i = 0; i < THREADS; i++)
+		CHECK(pthread_create(&t[i], NULL, worker, (void *)(intptr_t)i) == 0);
+	for (i = 0; i < THREADS; i++)
+		pthread_join(t[i], NULL);
+}
+
+/* One thread waits for what another one sends later. */
+static void *late_sender(void *arg)
+{
+	int v = 42;
+
+	MPI_Send(&v, 1, MPI_INT, suite_rank, 3, shared);
+	return NULL;
+}
+
+static void wait_for_other_thread(MPI_Comm comm)
+{
+	pthread_t t;
+	int v = 0, i;
+
+	shared = comm;
+	for (i = 0; i < 20; i++) {
+		CHECK(pthread_create(&t, NULL, late_sender, NULL) == 0);
+		MPI_Recv(&v, 1, MPI_INT, suite_rank, 3, comm, MPI_STATUS_IGNORE);
+		CHECK(v == 42);
+		pthread_join(t, NULL);
+	}
+}
+
+static const struct suite_case cases[] = {
+	{.name = "threads", .run = threads, .min_ranks = 1},
+	{.name = "wait_for_other_thread", .run = wait_for_other_thread, .min_ranks = 1,
+	 .native_defect = "MPICH 4.0 hangs: its receiver keeps the sending thread out"},
+	{0},
+};
+
+int main(int argc, char **argv)
+{
+	return suite_main(argc, argv, MPI_THREAD_MULTIPLE, cases);
+}

@@ -1,0 +1,323 @@
+/* type_suite.c - datatypes: what looks contiguous and is not, what ends in the middle. */
+#include "suite.h"
+
+static int right(void)
+{
+	return (suite_rank + 1) % suite_size;
+}
+
+static int left(void)
+{
+	return (suite_rank + suite_size - 1) % suite_size;
+}
+
+/* ---- Types, and independently of MPI_Pack, where their bytes are ----------------------------- */
+
+enum { ELEMENT_MAX = 4096 };
+
+/* Byte k of an element's data lies at map[k] from its beginning; extent to the next element. */
+struct shape {
+	const char *name;
+	MPI_Datatype type;
+	int size, map[ELEMENT_MAX];
+	MPI_Aint extent;
+};
+
+static void put(struct shape *s, int at, int bytes)
+{
+	int i;
+
+	for (i = 0; i < bytes; i++)
+		s->map[s->size++] = at + i;
+}
+
+static void contiguous(struct shape *s)
+{
+	s->name = "contiguous";
+	MPI_Type_contiguous(25, MPI_INT, &s->type);
+	put(s, 0, 100);
+	s->extent = 100;
+}
+
+static void vector(struct shape *s)
+{
+	int i;
+
+	s->name = "vector";
+	MPI_Type_vector(7, 3, 5, MPI_INT, &s->type);
+	for (i = 0; i < 7; i++)
+		put(s, i * 20, 12);
+	s->extent = 6 * 20 + 12;
+}
+
+/* Size equals extent, and yet the two halves are swapped. */
+static void swapped(struct shape *s)
+{
+	int lengths[] = {1, 1}, at[] = {1, 0};
+
+	s->name = "swapped";
+	MPI_Type_indexed(2, lengths, at, MPI_INT, &s->type);
+	put(s, 4, 4);
+	put(s, 0, 4);
+	s->extent = 8;
+}
+
+/* The same over blocks longer than one byte counts: positions 0 and 256 must not look alike. */
+static void swapped_far(struct shape *s)
+{
+	int lengths[] = {1, 1}, at[] = {1, 0};
+	MPI_Datatype block;
+
+	s->name = "swapped_far";
+	MPI_Type_contiguous(256, MPI_BYTE, &block);
+	MPI_Type_indexed(2, lengths, at, block, &s->type);
+	MPI_Type_free(&block);
+	put(s, 256, 256);
+	put(s, 0, 256);
+	s->extent = 512;
+}
+
+static void structure(struct shape *s)
+{
+	int lengths[] = {1, 3, 2};
+	MPI_Aint at[] = {0, 8, 40};
+	MPI_Datatype types[] = {MPI_INT, MPI_DOUBLE, MPI_SHORT};
+
+	s->name = "structure";
+	MPI_Type_create_struct(3, lengths, at, types, &s->type);
+	put(s, 0, 4);
+	put(s, 8, 24);
+	put(s, 40, 4);
+	s->extent = 48;
+}
+
+static void resized(struct shape *s)
+{
+	s->name = "resized";
+	MPI_Type_create_resized(MPI_INT, 0, 12, &s->type);
+	put(s, 0, 4);
+	s->extent = 12;
+}
+
+/* Data does not begin where the buffer does. */
+static void shifted(struct shape *s)
+{
+	int length = 10;
+	MPI_Aint at = 16;
+
+	s->name = "shifted";
+	MPI_Type_create_hindexed(1, &length, &at, MPI_BYTE, &s->type);
+	put(s, 16, 10);
+	s->extent = 10;
+}
+
+static void pair(struct shape *s)
+{
+	s->name = "MPI_DOUBLE_INT";
+	MPI_Type_dup(MPI_DOUBLE_INT, &s->type);
+	put(s, 0, 12);
+	s->extent = 16;
+}
+
+static void (*const makers[])(struct shape *) = {
+	contiguous, vector, swapped, swapped_far, structure, resized, shifted, pair,
+};
+enum { SHAPES = sizeof(makers) / sizeof(makers[0]) };
+
+static void make(int k, struct shape *s)
+{
+	memset(s, 0, sizeof(*s));
+	makers[k](s);
+	MPI_Type_commit(&s->type);
+}
+
+enum { ROOM = 2 << 20 };
+static unsigned char from[ROOM], to[ROOM];
+
+static void scatter_fill(const struct shape *s, int count, unsigned message)
+{
+	int e, i;
+
+	memset(from, 0xaa, ROOM);
+	for (e = 0; e < count; e++)
+		for (i = 0; i < s->size; i++)
+			from[e * s->extent + s->map[i]] =
+				suite_byte(suite_rank, message, (size_t)(e * s->size + i));
+}
+
+/* `bytes` of data have come; everything else in `to` is untouched. */
+static void scatter_verify(const struct shape *s, size_t bytes, size_t room, int source, unsigned message)
+{
+	static unsigned char want[ROOM];
+	size_t i;
+
+	memset(want, 0xee, room);
+	for (i = 0; i < bytes; i++)
+		want[(MPI_Aint)(i / (size_t)s->size) * s->extent + s->map[i % (size_t)s->size]] =
+			suite_byte(source, message, i);
+	for (i = 0; i < room; i++)
+		CHECK(to[i] == want[i], "%s: byte %zu is %02x, not %02x", s->name, i, to[i], want[i]);
+}
+
+/* Typed to typed, typed to bytes, bytes to typed; short, eager, long. */
+static void shapes(MPI_Comm comm)
+{
+	static const int counts[] = {1, 3, 40, 1500};
+	int k, c, how;
+	struct shape s;
+	MPI_Status st;
+
+	for (k = 0; k < SHAPES; k++) {
+		make(k, &s);
+		for (c = 0; c < 4; c++)
+			for (how = 0; how < 4; how++) {
+				int count = counts[c], bytes = count * s.size;
+				unsigned message = (unsigned)(k * 100 + c * 10 + how);
+				size_t room = (size_t)(count * s.extent + ELEMENT_MAX);
+				MPI_Request q;
+
+				if (room > ROOM)
+					continue;
+				memset(to, 0xee, ROOM);
+				if (how < 2) {
+					scatter_fill(&s, count, message);
+					MPI_Isend(from, count, s.type, right(), 1, comm, &q);
+				} else {
+					suite_fill(from, (size_t)bytes, suite_rank, message);
+					MPI_Isend(from, bytes, MPI_BYTE, right(), 1, comm, &q);
+				}
+				if (how % 2) {
+					MPI_Recv(to, count, s.type, left(), 1, comm, &st);
+					scatter_verify(&s, (size_t)bytes, room, left(), message);
+				} else {
+					MPI_Recv(to, bytes, MPI_BYTE, left(), 1, comm, &st);
+					suite_verify(to, (size_t)bytes, room, left(), message);
+				}
+				suite_status(&st, left(), 1, (size_t)bytes);
+				MPI_Wait(&q, MPI_STATUS_IGNORE);
+			}
+		MPI_Type_free(&s.type);
+	}
+}
+
+/* A message that ends inside an element, and inside a member of it. */
+static void partial(MPI_Comm comm)
+{
+	static const int lengths[] = {4, 12, 28, 30, 32, 36, 44};
+	struct shape s;
+	MPI_Request q;
+	MPI_Status st;
+	int i, count;
+
+	make(4, &s);	/* structure: 32 bytes of data: int, 3 doubles, 2 shorts */
+	for (i = 0; i < 7; i++) {
+		memset(to, 0xee, ROOM);
+		suite_fill(from, (size_t)lengths[i], suite_rank, (unsigned)i);
+		MPI_Isend(from, lengths[i], MPI_BYTE, right(), 1, comm, &q);
+		MPI_Recv(to, 10, s.type, left(), 1, comm, &st);
+		MPI_Wait(&q, MPI_STATUS_IGNORE);
+		scatter_verify(&s, (size_t)lengths[i], 2048, left(), (unsigned)i);
+		MPI_Get_count(&st, s.type, &count);
+		CHECK(count == (lengths[i] % 32 ? MPI_UNDEFINED : lengths[i] / 32), "count %d", count);
+		MPI_Get_elements(&st, s.type, &count);
+		CHECK(lengths[i] != 12 || count == 2, "elements %d", count);
+	}
+	MPI_Type_free(&s.type);
+}
+
+/* The type is gone before the operation is complete. */
+static void freed_early(MPI_Comm comm)
+{
+	MPI_Request q[2];
+	struct shape s;
+	int k, n;
+
+	for (k = 0; k < SHAPES; k++)
+		for (n = 1; n <= 400; n *= 400) {
+			make(k, &s);
+			memset(to, 0xee, ROOM);
+			scatter_fill(&s, n, (unsigned)(k + n));
+			MPI_Irecv(to, n, s.type, left(), 1, comm, &q[0]);
+			MPI_Barrier(comm);
+			MPI_Isend(from, n, s.type, right(), 1, comm, &q[1]);
+			MPI_Type_free(&s.type);
+			MPI_Waitall(2, q, MPI_STATUSES_IGNORE);
+			scatter_verify(&s, (size_t)(n * s.size), (size_t)(n * s.extent + ELEMENT_MAX), left(),
+				       (unsigned)(k + n));
+		}
+}
+
+/* Receives complete while the program waits in the library: unpacking must still happen. */
+static void typed_behind_collective(MPI_Comm comm)
+{
+	MPI_Request q[2];
+	struct shape s;
+	int n;
+
+	make(1, &s);
+	for (n = 1; n <= 4000; n *= 20) {
+		memset(to, 0xee, ROOM);
+		scatter_fill(&s, n, (unsigned)n);
+		MPI_Irecv(to, n, s.type, left(), 1, comm, &q[0]);
+		MPI_Isend(from, n, s.type, right(), 1, comm, &q[1]);
+		MPI_Barrier(comm);
+		MPI_Barrier(comm);
+		MPI_Waitall(2, q, MPI_STATUSES_IGNORE);
+		scatter_verify(&s, (size_t)(n * s.size), (size_t)(n * s.extent + ELEMENT_MAX), left(), (unsigned)n);
+	}
+	MPI_Type_free(&s.type);
+}
+
+static void bottom(MPI_Comm comm)
+{
+	static char out[64], in[64];
+	int length = 64;
+	MPI_Datatype there, here;
+	MPI_Aint at;
+
+	suite_fill(out, 64, suite_rank, 3);
+	MPI_Get_address(out, &at);
+	MPI_Type_create_hindexed(1, &length, &at, MPI_BYTE, &there);
+	MPI_Get_address(in, &at);
+	MPI_Type_create_hindexed(1, &length, &at, MPI_BYTE, &here);
+	MPI_Type_commit(&there);
+	MPI_Type_commit(&here);
+	MPI_Sendrecv(MPI_BOTTOM, 1, there, right(), 1, MPI_BOTTOM, 1, here, left(), 1, comm,
+		     MPI_STATUS_IGNORE);
+	suite_verify(in, 64, 64, left(), 3);
+	MPI_Type_free(&there);
+	MPI_Type_free(&here);
+}
+
+/* A type of no bytes, and zero elements of others. */
+static void empty(MPI_Comm comm)
+{
+	MPI_Datatype none;
+	MPI_Status st;
+	char c = 5;
+
+	MPI_Type_contiguous(0, MPI_INT, &none);
+	MPI_Type_commit(&none);
+	MPI_Sendrecv(&c, 4, none, right(), 1, &c, 4, none, left(), 1, comm, &st);
+	suite_status(&st, left(), 1, 0);
+	MPI_Sendrecv(NULL, 0, MPI_INT, right(), 1, NULL, 0, MPI_DOUBLE, left(), 1, comm, &st);
+	suite_status(&st, left(), 1, 0);
+	CHECK(c == 5);
+	MPI_Type_free(&none);
+}
+
+static const struct suite_case cases[] = {
+	{.name = "shapes", .run = shapes, .min_ranks = 1,
+	 .native_defect = "MPICH 4.0 reports truncation where bytes fill 1500 structures exactly"},
+	{.name = "partial", .run = partial, .min_ranks = 1},
+	{.name = "freed_early", .run = freed_early, .min_ranks = 1},
+	{.name = "typed_behind_collective", .run = typed_behind_collective, .min_ranks = 1},
+	{.name = "bottom", .run = bottom, .min_ranks = 1},
+	{.name = "empty", .run = empty, .min_ranks = 1},
+	{0},
+};
+
+int main(int argc, char **argv)
+{
+	return suite_main(argc, argv, MPI_THREAD_SINGLE, cases);
+}

@@ -1,0 +1,447 @@
+/* test_report.c - what is written can be read again, however the writer ended. */
+#include "cmocka_all.h"
+
+#include <errno.h>
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "capture.h"
+#include "err.h"
+#include "report.h"
+
+static char dir[64], path[128];
+static const char *const ways[] = { "native", "stripe" };
+
+static int setup(void **state)
+{
+	strcpy(dir, "/tmp/rg-test-report-XXXXXX");
+	rg_set_program("test_report");
+	if (!mkdtemp(dir))
+		return -1;
+	snprintf(path, sizeof(path), "%s/r.jsonl", dir);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	char command[160];
+
+	snprintf(command, sizeof(command), "rm -rf %s", dir);
+	return system(command);
+}
+
+static struct report_table table_for(FILE *text, int way_count, bool full)
+{
+	return (struct report_table){
+		.text = text, .json_path = path, .program = "rg_test", .title = "a test",
+		.metric = REPORT_BANDWIDTH, .ways = ways, .way_count = way_count,
+		.validate = true, .full = full,
+	};
+}
+
+static struct report_row row_for(const char *way, uint64_t bytes, double mean)
+{
+	return (struct report_row){
+		.way = way, .bytes = bytes, .mean = mean, .median = mean + 1, .min = mean - 1,
+		.max = mean + 2, .p99 = NAN, .sd = 0.000123456, .n = 100, .valid = 1,
+	};
+}
+
+static json_t *run_with_notes(void)
+{
+	return json_pack("{s:[s], s:[s], s:[s]}", "notes", "a note: of 'this' \"kind\"",
+			 "caption", "it's \"quoted\"\\ `touch /tmp/rg-pwned` \x01",
+			 "foreign_ways", "native");
+}
+
+/* count sizes of two ways each, the last of them cut and failed. */
+static void write_rows(struct report *r, int count)
+{
+	for (int i = 0; i < count; i++)
+		for (int w = 0; w < 2; w++) {
+			struct report_row row = row_for(ways[w], UINT64_C(8) << i, 100.5 + i + w);
+
+			row.valid = !(w && i == count - 1);
+			row.cut = w && i == count - 1;
+			assert_int_equal(report_row(r, &row), 0);
+		}
+}
+
+static void write_file(int count)
+{
+	struct report_table t = table_for(NULL, 2, false);
+	struct report *r;
+
+	assert_int_equal(report_open(&t, run_with_notes(), &r), 0);
+	write_rows(r, count);
+	assert_int_equal(report_close(r, 1, NULL), 0);
+}
+
+static char *slurp(size_t *length)
+{
+	FILE *in = fopen(path, "r");
+	char *text = calloc(1, 1 << 20);
+
+	assert_non_null(in);
+	*length = fread(text, 1, (1 << 20) - 1, in);
+	fclose(in);
+	return text;
+}
+
+static void spill(const char *text, size_t length)
+{
+	FILE *out = fopen(path, "w");
+
+	assert_int_equal(fwrite(text, 1, length, out), length);
+	fclose(out);
+}
+
+/* Read, with stderr captured into *said. */
+static int read_file(struct report_file *f, const char **said)
+{
+	int rc;
+
+	capture_begin(2);
+	rc = report_read(path, f);
+	*said = capture_end();
+	return rc;
+}
+
+static void test_round_trip(void **state)
+{
+	struct report_file f;
+	const char *said;
+	json_t *row;
+
+	write_file(20);
+	assert_int_equal(read_file(&f, &said), 0);
+	assert_string_equal(said, "");
+	assert_int_equal(json_array_size(f.rows), 40);
+	assert_int_equal(f.metric, REPORT_BANDWIDTH);
+	assert_int_equal(json_integer_value(json_object_get(f.end, "status")), 1);
+	assert_int_equal(json_integer_value(json_object_get(f.end, "rows")), 40);
+	row = report_file_row(&f, "stripe", 16);
+	assert_true(json_real_value(json_object_get(row, "mean")) == 102.5);
+	assert_true(json_is_null(json_object_get(row, "p99")));
+	assert_true(fabs(json_real_value(json_object_get(row, "sd")) - 0.000123456) < 1e-12);
+	assert_int_equal(json_integer_value(json_object_get(row, "schema")), 1);
+	assert_true(json_is_true(json_object_get(row, "valid")));
+	assert_null(report_file_row(&f, "stripe", 17));
+	report_file_free(&f);
+}
+
+static void test_text(void **state)
+{
+	struct report_table t = table_for(stdout, 1, false);
+	struct report_row row = row_for("native", 8, 12.345);
+	struct report_file f;
+	const char *said;
+	struct report *r;
+
+	/* One way: other people's parsers know this layout. */
+	t.metric = REPORT_LATENCY;
+	capture_begin(1);
+	assert_int_equal(report_open(&t, NULL, &r), 0);
+	report_row(r, &row);
+	report_note(r, "ledger %d", 5);
+	report_close(r, 0, NULL);
+	assert_string_equal(capture_end(),
+		"# Railgauge rg_test: a test\n"
+		"# Size         Avg Latency(us)  Validation\n"
+		"8                        12.35        Pass\n"
+		"# ledger 5\n");
+	/* Several: what the program prints, the records print again. */
+	t = table_for(stdout, 2, false);
+	capture_begin(1);
+	assert_int_equal(report_open(&t, run_with_notes(), &r), 0);
+	write_rows(r, 2);
+	report_close(r, 1, NULL);
+	said = strdup(capture_end());
+	assert_string_equal(said,
+		"# Railgauge rg_test: a test\n"
+		"# a note: of 'this' \"kind\"\n"
+		"# Bandwidth (MB/s), one column per way\n"
+		"# Size              native          stripe  Validation\n"
+		"8                 100.5000        101.5000        Pass\n"
+		"16                101.5000        102.5000        Fail  cut\n"
+		"# cut: fewer iterations than asked for, because of --time-cap\n");
+	assert_int_equal(report_read(path, &f), 0);
+	capture_begin(1);
+	report_print(&f, stdout, false);
+	assert_string_equal(capture_end(), said);
+	capture_begin(1);
+	report_print(&f, stdout, true);
+	assert_non_null(strstr(capture_end(),
+		"8                 100.5000        101.5000         99.5000        102.5000"
+		"               -          0.0001             100        Pass  native\n"));
+	free((char *)said);
+	report_file_free(&f);
+}
+
+/* A killed writer: every finished row survives. */
+static void test_killed(void **state)
+{
+	struct report_file f;
+	const char *said;
+	int status, to_parent[2];
+	pid_t child;
+	char byte;
+
+	assert_int_equal(pipe(to_parent), 0);
+	child = fork();
+	if (child == 0) {
+		struct report_table t = table_for(NULL, 2, false);
+		struct report *r;
+
+		report_open(&t, NULL, &r);
+		write_rows(r, 6);
+		if (write(to_parent[1], "x", 1) == 1)
+			pause();
+		_exit(0);
+	}
+	assert_int_equal(read(to_parent[0], &byte, 1), 1);
+	kill(child, SIGKILL);
+	waitpid(child, &status, 0);
+	close(to_parent[0]);
+	close(to_parent[1]);
+	assert_int_equal(read_file(&f, &said), 0);
+	assert_non_null(strstr(said, "no end record"));
+	assert_int_equal(json_array_size(f.rows), 12);
+	assert_null(f.end);
+	report_file_free(&f);
+}
+
+/* Cut the file after every byte: rows before the cut are there, or the file is refused. */
+static void test_torn(void **state)
+{
+	size_t length, run_end;
+	char *text;
+
+	write_file(2);
+	text = slurp(&length);
+	run_end = (size_t)(strchr(text, '\n') - text);
+	for (size_t cut = 0; cut <= length; cut++) {
+		struct report_file f;
+		const char *said;
+		size_t whole = 0;
+		int rc;
+
+		spill(text, cut);
+		rc = read_file(&f, &said);
+		if (cut < run_end) {
+			assert_int_equal(rc, -EINVAL);
+			assert_non_null(strstr(said, "damaged"));
+			continue;
+		}
+		assert_int_equal(rc, 0);
+		for (size_t i = run_end + 1; i < cut; i++)
+			whole += text[i] == '\n' || (i + 1 == cut && i + 1 < length &&
+						     text[i + 1] == '\n');
+		assert_int_equal(json_array_size(f.rows) + (f.end != NULL), whole);
+		report_file_free(&f);
+	}
+	free(text);
+}
+
+static void test_damaged(void **state)
+{
+	static const char run[] = "{\"schema\":1,\"type\":\"run\",\"program\":\"p\",\"title\":\"t\","
+		"\"metric\":\"bandwidth\",\"ways\":[\"a\"]}\n";
+	static const char row[] = "{\"schema\":1,\"type\":\"row\",\"way\":\"a\",\"bytes\":8,"
+		"\"mean\":1,\"median\":1,\"min\":1,\"max\":1,\"p99\":null,\"sd\":1,\"n\":5}\n";
+	static const char *const files[][3] = {
+		{ "", "", "empty" },
+		{ "hello\n", "", ":1: damaged: not a Railgauge result file" },
+		{ row, "", ":1: damaged: does not begin with a run record" },
+		{ run, "garbage\n", ":2: damaged: not a record" },
+		{ run, run, ":2: damaged: a second run record" },
+		{ run, "{\"type\":\"dance\"}\n", ":2: damaged: a record of unknown type" },
+		{ run, "{\"type\":\"row\",\"way\":\"a\"}\n", ":2: damaged: a row without" },
+		{ run, "{\"type\":\"row\",\"way\":\"b\",\"bytes\":8,\"mean\":1,\"median\":1,\"min\":1,"
+		  "\"max\":1,\"p99\":null,\"sd\":1,\"n\":5}\n", "does not name" },
+		{ run, "{\"type\":\"row\",\"way\":\"a\",\"bytes\":8,\"n\":5,\"mean\":\"x\"}\n",
+		  "statistics" },
+		{ run, "{\"type\":\"end\",\"status\":0}\n{\"type\":\"end\",\"status\":0}\n",
+		  ":3: damaged: a record after the end" },
+		{ "{\"schema\":2,\"type\":\"run\"}\n", "", "schema is not 1" },
+		{ "{\"schema\":1,\"type\":\"run\",\"program\":\"p\",\"title\":\"t\","
+		  "\"metric\":\"speed\",\"ways\":[\"a\"]}\n", "", "metric" },
+		{ "{\"schema\":1,\"type\":\"run\",\"program\":\"p\",\"title\":\"t\","
+		  "\"metric\":\"rate\",\"ways\":[1]}\n", "", "ways" },
+	};
+
+	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
+		struct report_file f;
+		const char *said;
+		char text[1024];
+
+		snprintf(text, sizeof(text), "%s%s", files[i][0], files[i][1]);
+		spill(text, strlen(text));
+		assert_int_equal(read_file(&f, &said), -EINVAL);
+		if (!strstr(said, files[i][2]))
+			fail_msg("case %zu says: %s", i, said);
+	}
+}
+
+/* Random bytes changed in a good file: read or refused, never a crash. */
+static void test_mutated(void **state)
+{
+	uint64_t seed = 77;
+	size_t length;
+	char *text;
+
+	write_file(2);
+	text = slurp(&length);
+	for (int i = 0; i < 3000; i++) {
+		struct report_file f;
+		const char *said;
+		char saved[4];
+		size_t at[4];
+
+		for (int k = 0; k < 4; k++) {
+			seed = seed * UINT64_C(6364136223846793005) + 1442695040888963407u;
+			at[k] = (size_t)(seed >> 33) % length;
+			saved[k] = text[at[k]];
+			text[at[k]] = "{}[]\",:0\n\\x\xff-"[(seed >> 20) % 13];
+		}
+		spill(text, length);
+		if (read_file(&f, &said) == 0) {
+			capture_begin(1);
+			report_print(&f, stdout, i % 2);
+			capture_end();
+			report_file_free(&f);
+		}
+		for (int k = 3; k >= 0; k--)
+			text[at[k]] = saved[k];
+	}
+	free(text);
+}
+
+static void test_unwritable(void **state)
+{
+	struct report_table t = table_for(NULL, 1, false);
+	struct report *r = NULL;
+	struct stat st;
+
+	t.json_path = "/nonexistent/dir/x.jsonl";
+	capture_begin(2);
+	assert_int_equal(report_open(&t, NULL, &r), -ENOENT);
+	assert_string_equal(capture_end(), "test_report: /nonexistent/dir/x.jsonl: "
+			    "cannot be written: No such file or directory\n");
+	assert_null(r);
+	/* A full device: the row fails, once, and so does close. */
+	t.json_path = "/dev/full";
+	capture_begin(2);
+	assert_int_equal(report_open(&t, NULL, &r), -ENOSPC);
+	capture_end();
+	/* An earlier result survives a run that cannot begin. */
+	write_file(3);
+	chmod(dir, 0500);
+	if (geteuid() != 0) {
+		t.json_path = path;
+		assert_int_not_equal(report_open(&t, NULL, &r), 0);
+	}
+	chmod(dir, 0700);
+	assert_int_equal(stat(path, &st), 0);
+	assert_true(st.st_size > 500);
+}
+
+/* A limit on file size plays the disk that fills up in the middle. */
+static void test_disk_full(void **state)
+{
+	int status;
+	pid_t child = fork();
+	struct report_file f;
+	const char *said;
+
+	if (child == 0) {
+		struct report_table t = table_for(NULL, 2, false);
+		struct rlimit limit = { 2050, 2050 };
+		struct report *r;
+		int failed = 0;
+
+		signal(SIGXFSZ, SIG_IGN);
+		setrlimit(RLIMIT_FSIZE, &limit);
+		if (report_open(&t, NULL, &r))
+			_exit(1);
+		for (int i = 0; i < 20; i++) {
+			struct report_row row = row_for(ways[i % 2], UINT64_C(1) << (i / 2), 5);
+
+			failed += report_row(r, &row) != 0;
+		}
+		_exit(failed > 0 && report_close(r, 0, NULL) < 0 ? 0 : 2);
+	}
+	waitpid(child, &status, 0);
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), 0);
+	assert_int_equal(read_file(&f, &said), 0);
+	assert_non_null(strstr(said, "torn last record dropped"));
+	assert_true(json_array_size(f.rows) >= 5);
+	report_file_free(&f);
+}
+
+static bool exists(const char *suffix)
+{
+	char name[200];
+	struct stat st;
+
+	snprintf(name, sizeof(name), "%s/r%s", dir, suffix);
+	return stat(name, &st) == 0 && st.st_size > 0;
+}
+
+static void test_plot(void **state)
+{
+	struct report_file f;
+
+	if (system("gnuplot --version >/dev/null 2>&1"))
+		skip();
+	unlink("/tmp/rg-pwned");
+	write_file(12);
+	assert_int_equal(report_read(path, &f), 0);
+	assert_int_equal(report_plot(&f, dir), 0);
+	report_file_free(&f);
+	assert_true(exists(".dat") && exists(".gp") && exists(".svg") && exists(".png"));
+	/* Text of a result file is text, not a command. */
+	assert_int_not_equal(access("/tmp/rg-pwned", F_OK), 0);
+}
+
+static void test_provenance(void **state)
+{
+	char *argv[] = { "rg_bw", "-m", "\xff\xfe" };
+	json_t *p, *e;
+
+	setenv("RAILGAUGE_THRESHOLD", "8K", 1);
+	setenv("AWS_SECRET", "no", 1);
+	p = report_provenance(3, argv);
+	e = json_object_get(p, "environment");
+	assert_string_equal(json_string_value(json_object_get(e, "RAILGAUGE_THRESHOLD")), "8K");
+	assert_null(json_object_get(e, "AWS_SECRET"));
+	assert_int_equal(json_array_size(json_object_get(p, "argv")), 3);
+	assert_string_equal(json_string_value(json_array_get(json_object_get(p, "argv"), 2)), "??");
+	json_decref(p);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_round_trip, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_text, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_killed, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_torn, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_damaged, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_mutated, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_unwritable, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_disk_full, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_plot, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_provenance, setup, teardown),
+	};
+
+	return cmocka_run_group_tests_name("report", tests, NULL, NULL);
+}

@@ -1,0 +1,77 @@
+# run-lib.sh - for tests that launch MPI programs.  Sourced by sh scripts, which
+# automake starts with MPIRUN, RG_MPI_FLAVOR, RG_SANITIZE and srcdir set, in the
+# build directory.
+#
+#	launch N PROGRAM ARG...		mpirun -np N, at most $limit seconds, one
+#					launch at a time; output in $out and $err,
+#					exit code in $rc
+#	expect WHAT COMMAND...		the test fails unless COMMAND succeeds
+#	finish				ends the test
+limit=${limit:-60}
+work=$(mktemp -d "${TMPDIR:-/tmp}/rg-test-XXXXXX") || exit 99
+out=$work/out err=$work/err rc=
+failures=0 checks=0
+trap 'rm -rf "$work"' EXIT
+trap 'exit 99' HUP INT TERM
+
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+# MPI libraries leak, from plugins that are unloaded when leaks are looked for, so
+# that no suppression matches; leaks of ours are found by the unit tests.
+export ASAN_OPTIONS=detect_leaks=0
+unset $(env | sed -n 's/^\(RAILGAUGE_[A-Z_]*\|SOFTHCA_[A-Z_]*\)=.*/\1/p')
+
+case $RG_MPI_FLAVOR in
+openmpi) launcher="$MPIRUN --oversubscribe -np" ;;
+*) launcher="$MPIRUN -n" ;;
+esac
+
+# `make -j check` starts tests at the same time; ranks of two jobs would take
+# each other's cores.  The lock is not inherited by what the launcher leaves.
+launch() {
+	np=$1
+	shift
+	(
+		flock 9
+		exec timeout -k 10 "$limit" $launcher "$np" "$@" 9>&-
+	) 9>tests/.mpi-lock >"$out" 2>"$err"
+	rc=$?
+	[ "$rc" -ne 124 ] && [ "$rc" -ne 137 ] || echo "launch: no end within $limit s: $*" >>"$err"
+}
+
+expect() {
+	what=$1
+	shift
+	checks=$((checks + 1))
+	"$@" && return
+	failures=$((failures + 1))
+	echo "FAILED: $what (exit code of the launch: $rc)"
+	sed 's/^/  out: /' "$out" | head -40
+	sed 's/^/  err: /' "$err" | head -40
+}
+
+# The table's row of a size: its columns behind the size.
+row() {
+	sed -n "s/^$1  *//p" "$out"
+}
+
+# Lines of our programs on stderr, not of the launcher.
+ours() {
+	grep -c "^$1: " "$err"
+}
+
+# awk decides about numbers: holds '3 < 4.5'
+holds() {
+	awk "BEGIN { exit !($1) }"
+}
+
+shm_before=$(ls -A /dev/shm 2>/dev/null)
+shm_is_clean() {
+	[ "$(ls -A /dev/shm 2>/dev/null | grep '^softhca\|^railgauge')" = \
+	  "$(echo "$shm_before" | grep '^softhca\|^railgauge')" ]
+}
+
+finish() {
+	echo "$checks checks, $failures failed"
+	[ "$failures" -eq 0 ] && [ "$checks" -gt 0 ]
+	exit
+}
