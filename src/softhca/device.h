@@ -5,7 +5,6 @@
 #include <infiniband/verbs.h>
 
 #include "fabric.h"
-#include "verbs_names.h"
 
 struct hca_device {
 	struct ibv_device ibv;		/* first */

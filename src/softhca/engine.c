@@ -129,7 +129,8 @@ void hca_engine_finish(struct hca_qp *qp, int status)
 		hca_qp_fail(qp);
 }
 
-static void progress_untimed(struct hca_qp *qp)
+/* True while something waits. */
+static bool progress_untimed(struct hca_qp *qp)
 {
 	struct hca_sq *sq = &qp->sq;
 
@@ -139,38 +140,49 @@ static void progress_untimed(struct hca_qp *qp)
 
 		if (rc < 0) {
 			rc = hca_engine_wait_or_fail(qp, rc);
-			if (!rc) {
-				hca_engine_add(qp);
-				return;
-			}
+			if (!rc)
+				return true;
 		}
 		hca_engine_finish(qp, rc);
 	}
 	qp->fast = hca_qp_state(qp) == IBV_QPS_RTS;
+	return false;
+}
+
+static bool progress_flush(struct hca_qp *qp)
+{
+	bool remains;
+
+	hca_sq_flush(qp);
+	hca_lock(&qp->rq_lock);
+	remains = hca_rq_flush(qp);
+	hca_unlock(&qp->rq_lock);
+	return remains;
+}
+
+enum turn { OVER, WAITS, SERVED };
+
+static enum turn take_turn(struct hca_qp *qp)
+{
+	bool served;
+
+	switch (hca_qp_state(qp)) {
+	case IBV_QPS_RTS:
+		if (!qp->pace)
+			return progress_untimed(qp) ? WAITS : OVER;
+		served = hca_pace_progress(qp);
+		return !hca_pace_due(qp) ? OVER : served ? SERVED : WAITS;
+	case IBV_QPS_ERR:
+		return progress_flush(qp) ? WAITS : OVER;
+	default:
+		return OVER;	/* SQD: posted work stays where it is */
+	}
 }
 
 void hca_sq_progress(struct hca_qp *qp)
 {
-	bool remains;
-
-	switch (hca_qp_state(qp)) {
-	case IBV_QPS_RTS:
-		if (qp->pace)
-			hca_pace_progress(qp);
-		else
-			progress_untimed(qp);
-		return;
-	case IBV_QPS_ERR:
-		hca_sq_flush(qp);
-		hca_lock(&qp->rq_lock);
-		remains = hca_rq_flush(qp);
-		hca_unlock(&qp->rq_lock);
-		if (remains)
-			hca_engine_add(qp);
-		return;
-	default:
-		return;		/* SQD: posted work stays where it is */
-	}
+	if (take_turn(qp) != OVER)
+		hca_engine_add(qp);
 }
 
 /* ---- Errors that others found ------------------------------------------------------------ */
@@ -222,10 +234,39 @@ static void look_for_deaths(struct hca_fabric *f)
 
 /* ---- Running -------------------------------------------------------------------------------- */
 
+/*
+ * Each that waits has a turn.  Who was served goes behind who was not, so that
+ * no one takes every place that comes free.
+ */
+static void take_turns(struct hca_engine *e)
+{
+	struct hca_qp *qp, *served = NULL, **last = &served;
+	uint32_t turns = atomic_load(&e->pending);
+
+	atomic_store_explicit(&e->sharing, turns > 1, memory_order_relaxed);
+	for (; turns && (qp = take_first(e)); turns--) {
+		enum turn t;
+
+		hca_lock(&qp->lock);
+		t = take_turn(qp);
+		hca_unlock(&qp->lock);
+		if (t == WAITS)
+			hca_engine_add(qp);
+		if (t != SERVED)
+			continue;
+		qp->served = NULL;
+		*last = qp;
+		last = &qp->served;
+	}
+	for (; served; served = served->served)
+		hca_engine_add(served);
+	atomic_store_explicit(&e->sharing, false, memory_order_relaxed);
+}
+
 void hca_engine_run(struct hca_fabric *f)
 {
 	struct hca_engine *e = &f->engine;
-	uint32_t seen, turns;
+	uint32_t seen;
 
 	if (f->spec.timed)
 		hca_lock(&e->lock);	/* what is due now must be done now */
@@ -236,15 +277,7 @@ void hca_engine_run(struct hca_fabric *f)
 		atomic_store(&e->attention, seen);
 		look_for_faults(f);
 	}
-	for (turns = atomic_load(&e->pending); turns; turns--) {
-		struct hca_qp *qp = take_first(e);
-
-		if (!qp)
-			break;
-		hca_lock(&qp->lock);
-		hca_sq_progress(qp);
-		hca_unlock(&qp->lock);
-	}
+	take_turns(e);
 	hca_unlock(&e->lock);
 }
 

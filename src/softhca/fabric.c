@@ -320,9 +320,17 @@ static void leave_all_at_exit(void)
 		say_goodbye(f);
 }
 
-static void prepare_process(void)
+static void watch_forks(void)
 {
 	pthread_atfork(NULL, NULL, forget_in_child);
+}
+
+/* At every attachment: a child of fork has to do it for itself. */
+static void prepare_process(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, watch_forks);
 #ifdef PR_SET_PTRACER
 	/* Peers of this user may copy to and from our memory under Yama's scope 1. */
 	prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
@@ -384,7 +392,6 @@ static int get_remap(const struct softhca_config *cfg, enum softhca_remap *remap
 
 static int get_locked(const struct softhca_config *cfg, struct hca_fabric **out)
 {
-	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	char name[HCA_NAME_MAX + 1];
 	enum softhca_remap remap;
 	struct hca_spec spec;
@@ -407,7 +414,7 @@ static int get_locked(const struct softhca_config *cfg, struct hca_fabric **out)
 		return hca_fail(EEXIST, "fabric %s exists with spec %s; asked for spec %s", name,
 				f->spec.text, spec.text);
 	if (!f) {
-		pthread_once(&once, prepare_process);
+		prepare_process();
 		f = fabric_new(name, &spec, remap);
 		if (!f)
 			return hca_fail(ENOMEM, "no memory");

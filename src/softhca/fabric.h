@@ -35,6 +35,7 @@ struct hca_engine {
 	struct hca_lock list_lock;
 	struct hca_qp *first, *last;
 	_Atomic uint32_t pending;	/* length of the list; one look per verb */
+	_Atomic bool sharing;		/* several have their turns just now */
 	_Atomic uint32_t attention;	/* last seen in self->attention */
 	_Atomic uint32_t faults;	/* errors found while polling, to be acted upon */
 	_Atomic uint64_t looked_ns;	/* when the peers were last looked at */

@@ -13,20 +13,19 @@ static uint64_t service_ns(uint64_t bytes, uint64_t rate)
 	return rate ? (uint64_t)(((unsigned __int128)bytes * 1000000000u + rate / 2) / rate) : 0;
 }
 
-/* Take `need` of a server's time from `from` on; when the service begins. */
-static uint64_t take(const struct hca_server *s, uint64_t from, uint64_t need)
+/* Give a server work that may begin at `from`; when it will be done with it. */
+static uint64_t give(const struct hca_server *s, uint64_t from, uint64_t need)
 {
-	uint64_t busy, begin;
+	uint64_t busy, until;
 
 	if (!need)
 		return from;
 	busy = atomic_load_explicit(s->busy, memory_order_relaxed);
 	do
-		begin = busy > from ? busy : from;
-	while (!atomic_compare_exchange_weak_explicit(s->busy, &busy, begin + need,
-						      memory_order_relaxed,
+		until = (busy > from ? busy : from) + need;
+	while (!atomic_compare_exchange_weak_explicit(s->busy, &busy, until, memory_order_relaxed,
 						      memory_order_relaxed));
-	return begin;
+	return until;
 }
 
 /* ---- Paths ------------------------------------------------------------------------- */
@@ -92,40 +91,36 @@ uint64_t hca_path_free(const struct hca_path *p)
 	return free;
 }
 
-static void pass(const struct hca_server *s, uint64_t need, uint64_t *begin, uint64_t *end)
+static uint64_t later(uint64_t a, uint64_t b)
 {
-	*begin = take(s, *begin, need);
-	if (*begin + need > *end)
-		*end = *begin + need;
+	return a > b ? a : b;
 }
 
-uint64_t hca_path_reserve(const struct hca_path *p, uint64_t earliest, uint32_t bytes, bool first,
-			  uint64_t *first_ns)
+uint64_t hca_path_reserve(const struct hca_path *p, uint64_t t, uint32_t bytes, bool first,
+			  uint64_t *span_ns)
 {
-	uint64_t begin = earliest, end = earliest, need;
+	const uint64_t there = t + p->latency_ns;
+	uint64_t end = t, span = 0, need;
 	int i;
 
 	for (i = 0; i < 3; i++) {
 		need = service_ns(bytes, p->tx[i].rate);
 		if (i == 2)
 			need += (first ? p->msg_ns : 0) + p->pkt_ns * hca_packets(bytes, p->mtu);
-		pass(&p->tx[i], need, &begin, &end);
+		end = later(end, give(&p->tx[i], t, need));
+		span = later(span, need);
+		need = service_ns(bytes, p->rx[i].rate);
+		end = later(end, give(&p->rx[i], there, need) - p->latency_ns);
+		span = later(span, need);
 	}
-	begin += p->latency_ns;
-	end += p->latency_ns;
-	for (i = 0; i < 3; i++)
-		pass(&p->rx[i], service_ns(bytes, p->rx[i].rate), &begin, &end);
-	if (first_ns)
-		*first_ns = begin;
+	if (span_ns)
+		*span_ns = span;
 	return end;
 }
 
-uint64_t hca_path_request(const struct hca_path *p, uint64_t earliest)
+uint64_t hca_path_request(const struct hca_path *p, uint64_t t)
 {
-	uint64_t begin = earliest, end = earliest;
-
-	pass(&p->tx[2], p->msg_ns + p->pkt_ns, &begin, &end);
-	return end + p->latency_ns;
+	return give(&p->tx[2], t, p->msg_ns + p->pkt_ns) + p->latency_ns;
 }
 
 /* ---- Limits -------------------------------------------------------------------------- */
@@ -164,8 +159,7 @@ uint64_t hca_window_open(struct hca_window *w)
 	return r->ack_ns - (r->end - 1 - blocking) * r->gap_ns;
 }
 
-void hca_window_add(struct hca_window *w, uint32_t packets, uint64_t first_ack_ns,
-		    uint64_t last_ack_ns)
+void hca_window_add(struct hca_window *w, uint32_t packets, uint64_t ack_ns, uint64_t span_ns)
 {
 	uint64_t at;
 
@@ -177,8 +171,8 @@ void hca_window_add(struct hca_window *w, uint32_t packets, uint64_t first_ack_n
 		at -= w->limit + 1;
 	w->record[at] = (struct hca_window_record){
 		.end = w->next,
-		.ack_ns = last_ack_ns,
-		.gap_ns = (last_ack_ns - first_ack_ns) / packets,
+		.ack_ns = ack_ns,
+		.gap_ns = span_ns / packets,
 	};
 	w->count++;
 }

@@ -3,29 +3,34 @@
  *
  * A message is cut into *quanta* of whole packets: at most 64 KiB and at most
  * about 8 us of the slowest server on its way, but at least one packet.  A
- * quantum of n bytes in p packets passes a tandem of servers:
+ * quantum of n bytes in p packets needs a share of every server on its way:
  *
- *	source adapter:	bus_read -> cap_tx -> port tx
+ *	source adapter:	bus_read, cap_tx, port tx
  *	...latency...
- *	destination:	port rx -> cap_rx -> bus_write
+ *	destination:	port rx, cap_rx, bus_write
  *
- * A server i has a rate r_i and one word, busy_i: the time until which it is
- * taken.  It serves for
+ * Server i has a rate r_i and one word, busy_i: until when all that it has been
+ * given keeps it busy.  A quantum that may begin at t takes of it
  *
  *	s_i = n / r_i			(+ msg once per message and pkt * p at port tx)
+ *	busy_i := max(busy_i, t + f_i) + s_i
  *
- * begins at b_i = max(busy_i, b_{i-1}), is busy until b_i + s_i, and hands the
- * last byte on at e_i = max(b_i + s_i, e_{i-1}): cut-through, and a slow server
- * upstream does not keep a fast one from serving others in between.  Servers of
- * the destination count in their own time, one latency later.  A server without
- * a rate takes no time and none of anybody else's.  With bus=...:half, both
- * directions of an adapter's bus share one word, each at its own rate.
+ * where f_i is 0 at the source and the latency at the destination, which counts
+ * in its own time.  The quantum has left when the last of them is done with it:
  *
- *	arrival = e_last		the receiver's completion is visible
+ *	end     = max over i of (busy_i - f_i)
+ *	arrival = end + latency		the receiver's completion is visible
  *	ack     = arrival + latency	the sender's completion is visible
  *
- * The first b is max(time of posting, limits), never "now": a process that was
- * off its core catches up without losing wire time.  Limits, per queue pair:
+ * So alone a message takes the latency and the time of the slowest server
+ * (cut-through), a stream gets the rate of the slowest, streams that meet in a
+ * server share it, and no server idles while there is work for it.  A server
+ * without a rate takes no time.  With bus=...:half, both directions of an
+ * adapter's bus share one word, each at its own rate.
+ *
+ * t is max(time of posting, limits, end of the queue pair's previous quantum -
+ * horizon), never "now": a process that was off its core catches up without
+ * losing wire time.  Limits, per queue pair:
  *
  *	window		a packet waits for the ack of the packet `window` before it
  *	outstanding	a message waits for the ack of the message `outstanding` before it
@@ -39,7 +44,7 @@
  * server on the way is free within the *horizon*, two quanta: a small message
  * of another queue pair, or of another process, waits behind that much and not
  * behind all that is queued; and what is held up at the destination holds up
- * its sender, as credits would.
+ * its sender, as credits would.  Queue pairs of a process take turns.
  *
  * Everything here is arithmetic on words: no clock, no lock.  Each word moves
  * by compare-and-swap, so whoever dies in between wastes a little time of a
@@ -61,7 +66,7 @@ struct hca_server {
 
 /* The way from one port to another. */
 struct hca_path {
-	struct hca_server tx[3], rx[3];	/* in the order that data passes them */
+	struct hca_server tx[3], rx[3];	/* bus, cap, port; port, cap, bus */
 	uint64_t latency_ns;
 	uint64_t msg_ns, pkt_ns;
 	uint32_t mtu;
@@ -77,15 +82,15 @@ void hca_path_make(const struct hca_fabric *f, uint32_t from, uint32_t to, uint3
 uint64_t hca_path_free(const struct hca_path *path);
 
 /*
- * Reserve one quantum that may begin at `earliest`.  `first`: it begins a
- * message.  Returns when its last byte arrives; *first_ns (may be NULL): when
- * its first byte does.
+ * Reserve one quantum that may begin at t.  `first`: it begins a message.
+ * Returns its end; it arrives one latency later.  *span_ns (may be NULL): how
+ * long the slowest server took.
  */
-uint64_t hca_path_reserve(const struct hca_path *path, uint64_t earliest, uint32_t bytes,
-			  bool first, uint64_t *first_ns);
+uint64_t hca_path_reserve(const struct hca_path *path, uint64_t t, uint32_t bytes, bool first,
+			  uint64_t *span_ns);
 
 /* The request of an RDMA read: when it arrives at the responder. */
-uint64_t hca_path_request(const struct hca_path *path, uint64_t earliest);
+uint64_t hca_path_request(const struct hca_path *path, uint64_t t);
 
 static inline uint32_t hca_packets(uint32_t bytes, uint32_t mtu)
 {
@@ -115,8 +120,8 @@ int hca_window_init(struct hca_window *w, uint64_t limit);	/* 0 or -ENOMEM */
 void hca_window_destroy(struct hca_window *w);
 /* When the next packet may leave: 0 for at once. */
 uint64_t hca_window_open(struct hca_window *w);
-void hca_window_add(struct hca_window *w, uint32_t packets, uint64_t first_ack_ns,
-		    uint64_t last_ack_ns);
+/* `packets` left in a quantum: when the last is acknowledged, how long all took. */
+void hca_window_add(struct hca_window *w, uint32_t packets, uint64_t ack_ns, uint64_t span_ns);
 
 /* The last `limit` times of something; the next may begin when the oldest is over. */
 struct hca_times {

@@ -103,23 +103,36 @@ static int begin(struct hca_qp *qp, struct hca_wqe *w, uint64_t now)
 	return ON;
 }
 
+/* When the next quantum may begin; in the future: not yet. */
+static uint64_t quantum_begin(struct hca_pace *p, const struct hca_path *path, bool reading)
+{
+	uint64_t t = p->earliest_ns, open = reading ? 0 : hca_window_open(&p->window);
+
+	if (open > t)
+		t = open;
+	/* What comes after does not fill time that was idle before. */
+	if (p->end_ns > t + path->horizon_ns)
+		t = p->end_ns - path->horizon_ns;
+	return t;
+}
+
 static int quantum(struct hca_qp *qp, struct hca_wqe *w, uint64_t now)
 {
 	const bool reading = w->wr.opcode == IBV_WR_RDMA_READ;
 	struct hca_pace *p = qp->pace;
 	const struct hca_path *path = reading ? &p->in : &p->out;
 	const uint32_t done = qp->message.done;
-	uint64_t earliest = p->earliest_ns, open, arrival, first_ns;
+	uint64_t t = quantum_begin(p, path, reading), span;
 	uint32_t bytes = w->bytes - done, held = 0;
 	bool hold;
 	int rc;
 
 	if (bytes > path->quantum_bytes)
 		bytes = path->quantum_bytes;
-	if (hca_path_free(path) > (earliest > now ? earliest : now) + path->horizon_ns)
+	/* The answer to a read begins at the responder, when the request is there. */
+	if (t > now && !reading)
 		return WAIT;
-	open = reading ? 0 : hca_window_open(&p->window);
-	if (open > now)
+	if (hca_path_free(path) > (t > now ? t : now) + path->horizon_ns)
 		return WAIT;
 	hold = bytes == w->bytes - done && w->wr.opcode == IBV_WR_RDMA_WRITE;
 	rc = hca_transfer_copy(qp, &w->wr, bytes, hold ? &held : NULL);
@@ -130,15 +143,14 @@ static int quantum(struct hca_qp *qp, struct hca_wqe *w, uint64_t now)
 	}
 	if (rc)
 		return rc;
-	arrival = hca_path_reserve(path, open > earliest ? open : earliest, bytes,
-				   !done && !reading, &first_ns);
-	if (arrival > p->arrival_ns)
-		p->arrival_ns = arrival;
+	p->end_ns = hca_path_reserve(path, t, bytes, !done && !reading, &span);
+	if (p->end_ns + path->latency_ns > p->arrival_ns)
+		p->arrival_ns = p->end_ns + path->latency_ns;
 	if (hold)
 		hca_transfer_hold(qp, &w->wr, held, p->arrival_ns);
 	if (!reading)
 		hca_window_add(&p->window, hca_packets(bytes, path->mtu),
-			       first_ns + path->latency_ns, arrival + path->latency_ns);
+			       p->arrival_ns + path->latency_ns, span);
 	return ON;
 }
 
@@ -173,9 +185,18 @@ static int step(struct hca_qp *qp, struct hca_wqe *w)
 	return rc;
 }
 
-/* Step by step as far as their time has come. */
-static void progress(struct hca_qp *qp)
+/* Others of this process have their turn after each quantum. */
+static bool alone(const struct hca_qp *qp)
 {
+	const struct hca_engine *e = &qp->fabric->engine;
+
+	return !atomic_load_explicit(&e->pending, memory_order_relaxed) &&
+	       !atomic_load_explicit(&e->sharing, memory_order_relaxed);
+}
+
+bool hca_pace_progress(struct hca_qp *qp)
+{
+	struct hca_held_list *held = &qp->pace->held;
 	struct hca_sq *sq = &qp->sq;
 	int turn;
 
@@ -183,13 +204,10 @@ static void progress(struct hca_qp *qp)
 		struct hca_wqe *w = &sq->wqe[sq->next & sq->mask];
 		int rc = WAIT;
 
-		/* Others of this process have their turn after each quantum. */
-		if (turn == 0 || (turn < QUANTA_PER_TURN &&
-				  !atomic_load_explicit(&qp->fabric->engine.pending,
-							memory_order_relaxed)))
+		if (turn == 0 || (turn < QUANTA_PER_TURN && alone(qp)))
 			rc = step(qp, w);
 		if (rc == WAIT)
-			return;
+			break;
 		if (!rc && qp->message.done < w->bytes)
 			continue;
 		if (!rc)
@@ -197,16 +215,13 @@ static void progress(struct hca_qp *qp)
 		qp->pace->begun = false;
 		hca_engine_finish(qp, rc);
 	}
-}
-
-void hca_pace_progress(struct hca_qp *qp)
-{
-	struct hca_held_list *held = &qp->pace->held;
-
-	progress(qp);
-	/* After, since what has just been found late may be due already. */
+	/* After the loop, since what it has found late may be due already. */
 	if (held->count)
 		hca_held_release(qp, rg_now_ns());
-	if (held->count || qp->sq.next != qp->sq.posted)
-		hca_engine_add(qp);
+	return turn > 0;
+}
+
+bool hca_pace_due(const struct hca_qp *qp)
+{
+	return qp->sq.next != qp->sq.posted || qp->pace->held.count;
 }

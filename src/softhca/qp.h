@@ -123,6 +123,7 @@ struct hca_qp {
 	struct hca_rq rq;
 
 	struct hca_qp *next;		/* engine's list */
+	struct hca_qp *served;		/* while the engine runs: the next that had its turn */
 	bool queued;
 
 	struct hca_pace *pace;		/* NULL: untimed */

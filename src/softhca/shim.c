@@ -14,6 +14,7 @@
 #include "qp.h"
 #include "real.h"
 #include "softhca.h"
+#include "verbs_names.h"
 
 /* Exported by libibverbs, but in no header. */
 struct _compat_ibv_port_attr;

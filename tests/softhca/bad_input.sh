@@ -1,0 +1,139 @@
+#!/bin/sh
+# Bad input and bad surroundings: one line that says what is wrong, a nonzero
+# exit, no hang, nothing left behind.
+set -u
+softhca=./softhca
+member="./tests/conformance/conformance --only loopback"	# joins a fabric, if it can
+work=$(mktemp -d) || exit 1
+trap 'rm -rf "$work"' EXIT
+SOFTHCA_FABRIC=bad.$$
+export SOFTHCA_FABRIC
+file=/dev/shm/softhca.$(id -u).$SOFTHCA_FABRIC
+failed=0
+
+fail() {
+	echo "FAIL: $*"
+	failed=1
+}
+
+# refused EXIT PATTERN COMMAND...: that exit code (or - for any but 0), and one
+# line "softhca: ..." with the pattern.
+refused() {
+	code=$1
+	pattern=$2
+	shift 2
+	timeout 30 "$@" >"$work/out" 2>"$work/err"
+	rc=$?
+	grep '^softhca: ' "$work/err" | sort -u >"$work/lines"
+	if [ "$code" = - ]; then
+		[ $rc -ne 0 ] && [ $rc -ne 124 ] || fail "$*: exit $rc"
+	else
+		[ $rc -eq "$code" ] || fail "$*: exit $rc, not $code"
+	fi
+	[ "$(wc -l <"$work/lines")" -eq 1 ] || fail "$*: not one line: $(cat "$work/err")"
+	grep -q -e "$pattern" "$work/lines" || fail "$*: '$pattern' is not in: $(cat "$work/lines")"
+	[ ! -e "$file" ] || fail "$*: left $file behind"
+}
+
+echo "== the command line"
+refused 3 'ports=0.*accepted: 1 to 8' $softhca --soft ports=0 -- true
+refused 3 'latency=5.*unit' $softhca --soft latency=5 -- true
+refused 3 "unknown key.*accepted" $softhca --soft speed=1 -- true
+refused 3 'ports: given twice' $softhca --soft ports=1,ports=2 -- true
+refused 3 'loss=0.1.*not yet' $softhca --soft loss=0.1 -- true
+refused 3 'node' $softhca --node -1 -- true
+refused 3 'node' $softhca --node 1024 -- true
+refused 3 'fabric' $softhca --fabric a/b -- true
+refused 3 'speed' $softhca --speed 1 -- true
+refused 3 'no program' $softhca
+refused 127 'no-such-program' $softhca -- ./no-such-program
+
+echo "== the environment"
+expose="env SOFTHCA_EXPOSE=1"
+refused - 'ports=9.*accepted: 1 to 8' $expose SOFTHCA_SPEC=ports=9 $member
+refused - 'SOFTHCA_NODE.*accepted: 0 to 1023' $expose SOFTHCA_NODE=1024 $member
+refused - 'SOFTHCA_NODE.*accepted' $expose SOFTHCA_NODE=one $member
+refused - 'SOFTHCA_NODE.*accepted: 0 to 766' $expose SOFTHCA_SPEC=hcas=8,ports=8 SOFTHCA_NODE=767 $member
+refused - 'fabric.*accepted' $expose SOFTHCA_FABRIC='a b' $member
+refused - 'SOFTHCA_REMAP.*accepted: never, auto, always' $expose SOFTHCA_REMAP=maybe $member
+
+echo "== the directory of the rendezvous file"
+refused - 'No such file' $expose SOFTHCA_DIR=/no/such $member
+refused - 'Not a directory' $expose SOFTHCA_DIR=/dev/null $member
+mkdir "$work/shm"
+if unshare -m true 2>/dev/null; then
+	refused - 'No space left' unshare -m sh -c "mount -t tmpfs -o size=4k none $work/shm &&
+		SOFTHCA_EXPOSE=1 SOFTHCA_DIR=$work/shm $member; rc=\$?;
+		[ -z \"\$(ls $work/shm)\" ] || echo 'softhca: something left behind' >&2; exit \$rc"
+	refused - 'Read-only' unshare -m sh -c "mount -t tmpfs -o ro none $work/shm &&
+		SOFTHCA_EXPOSE=1 SOFTHCA_DIR=$work/shm $member"
+else
+	echo "skipped: a full and a read-only directory (may not mount)"
+fi
+refused - 'RLIMIT_FSIZE' sh -c "ulimit -f 4; $expose $member"
+
+echo "== what is already there"
+name=softhca.$(id -u).$SOFTHCA_FABRIC
+echo garbage >"$work/shm/$name"
+refused - 'not a rendezvous file.*softhca reap' $expose SOFTHCA_DIR="$work/shm" $member
+SOFTHCA_DIR=$work/shm $softhca reap >/dev/null || fail "reap"
+[ ! -e "$work/shm/$name" ] || fail "reap left a damaged file"
+ln -s "$work/elsewhere" "$work/shm/$name"
+refused - 'symbolic links' $expose SOFTHCA_DIR="$work/shm" $member
+rm "$work/shm/$name"
+if [ "$(id -u)" -eq 0 ]; then
+	: >"$work/shm/$name"
+	chown 65534 "$work/shm/$name"
+	refused - 'belongs to somebody else' $expose SOFTHCA_DIR="$work/shm" $member
+	rm -f "$work/shm/$name"
+fi
+: >"$work/shm/$name"		# as a maker leaves it who was killed at once
+env SOFTHCA_EXPOSE=1 SOFTHCA_DIR="$work/shm" $member >/dev/null 2>&1 || fail "an empty file is in the way"
+[ ! -e "$work/shm/$name" ] || fail "a file was left behind"
+
+echo "== another spec on a living fabric"
+SOFTHCA_EXPOSE=1 SOFTHCA_SPEC=ports=3 ./tests/softhca/hold >"$work/ready" &
+holder=$!
+for i in 1 2 3 4 5 6 7 8 9 10; do
+	[ -s "$work/ready" ] && break
+	sleep 0.1
+done
+timeout 30 env SOFTHCA_EXPOSE=1 SOFTHCA_SPEC=ports=4 $member >"$work/out" 2>"$work/err" &&
+	fail "two specs on one fabric"
+grep -q '^softhca: .*ports=3.*ports=4' "$work/err" || fail "does not name both: $(cat "$work/err")"
+$softhca list >"$work/out" || fail "softhca list"
+grep -q "^fabric $SOFTHCA_FABRIC: 3 ports" "$work/out" || fail "list: $(cat "$work/out")"
+grep -q "process $holder " "$work/out" || fail "list: $(cat "$work/out")"
+$softhca reap >/dev/null
+[ -e "$file" ] || fail "reap took a living fabric"
+
+echo "== a member is killed"
+kill -KILL $holder
+wait $holder 2>/dev/null
+[ -e "$file" ] || fail "who removed the file of a killed member?"
+$softhca list >"$work/out"
+grep -q "process $holder .*dead" "$work/out" || fail "list: $(cat "$work/out")"
+# The next one starts afresh, whatever its spec, and leaves nothing.
+env SOFTHCA_EXPOSE=1 SOFTHCA_SPEC=ports=4 $member >/dev/null 2>&1 || fail "cannot start afresh"
+[ ! -e "$file" ] || fail "left $file behind"
+
+echo "== the command passes on exit codes and signals, and cleans up"
+$softhca -- sh -c 'exit 42'
+[ $? -eq 42 ] || fail "exit code"
+$softhca -- sh -c 'kill -SEGV $$' 2>/dev/null
+[ $? -eq 139 ] || fail "signal"
+SOFTHCA_EXPOSE=1 $softhca -- ./tests/softhca/hold >"$work/ready" &
+command=$!
+for i in 1 2 3 4 5 6 7 8 9 10; do
+	[ -s "$work/ready" ] && break
+	sleep 0.1
+done
+[ -e "$file" ] || fail "no fabric under the command"
+kill -TERM $command
+wait $command
+[ $? -eq 143 ] || fail "SIGTERM was not passed on"
+[ ! -e "$file" ] || fail "the command left $file behind"
+$softhca -- sh -c "$member >/dev/null 2>&1; exit 7" || [ $? -eq 7 ] || fail "exit code"
+[ ! -e "$file" ] || fail "the command left $file behind"
+
+exit $failed

@@ -1,0 +1,372 @@
+/* test_memory.c - the arena, remapping in place, and what fork makes of them. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cmocka_all.h"
+#include "maps.h"
+#include "memory.h"
+#include "remap.h"
+#include "softhca.h"
+
+enum { PAGE = 4096 };
+
+/* What a peer would read at an address of this process. */
+static void read_as_peer(const void *addr, void *to, size_t bytes)
+{
+	assert_int_equal(pread(hca_memory_fd(), to, bytes, (off_t)(uintptr_t)addr), bytes);
+}
+
+static unsigned char *fresh(size_t pages)
+{
+	void *at = mmap(NULL, pages * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+			-1, 0);
+
+	assert_true(at != MAP_FAILED);
+	return at;
+}
+
+static bool all(const unsigned char *at, unsigned char value, size_t bytes)
+{
+	size_t i;
+
+	for (i = 0; i < bytes; i++)
+		if (at[i] != value)
+			return false;
+	return true;
+}
+
+/* ---- The arena ----------------------------------------------------------------------- */
+
+static void test_arena(void **state)
+{
+	unsigned char *a = softhca_arena_alloc(10000), *b = softhca_arena_alloc(1), *c;
+	unsigned char byte;
+
+	assert_non_null(a);
+	assert_non_null(b);
+	assert_int_equal((uintptr_t)a % PAGE, 0);
+	assert_true(all(a, 0, 10000));
+	memset(a, 7, 10000);
+	read_as_peer(a + 9999, &byte, 1);
+	assert_int_equal(byte, 7);
+	assert_true(softhca_arena_contains(a, 10000));
+	assert_true(hca_memory_in_arena(a + 100, 9000));
+	assert_false(hca_memory_in_arena(a, (size_t)1 << 40));
+	assert_false(softhca_arena_contains(&byte, 1));
+	softhca_arena_free(a);
+	assert_false(hca_memory_in_arena(a, 1));
+	/* The same place again, and nothing of before in it. */
+	c = softhca_arena_alloc(10000);
+	assert_ptr_equal(c, a);
+	assert_true(all(c, 0, 10000));
+	softhca_arena_free(c);
+	softhca_arena_free(b);
+	softhca_arena_free(&byte);	/* not ours: nothing happens */
+	assert_null(softhca_arena_alloc(SIZE_MAX));
+	assert_null(softhca_arena_alloc(SIZE_MAX - PAGE));
+}
+
+static void test_arena_many(void **state)
+{
+	unsigned char *p[200];
+	unsigned round, i;
+
+	srand(1);
+	memset(p, 0, sizeof(p));
+	for (round = 0; round < 5000; round++) {
+		i = (unsigned)rand() % 200;
+		if (p[i]) {
+			assert_true(all(p[i], (unsigned char)i, 1 + i * 40));
+			softhca_arena_free(p[i]);
+			p[i] = NULL;
+		} else {
+			p[i] = softhca_arena_alloc(1 + i * 40);
+			assert_non_null(p[i]);
+			assert_true(all(p[i], 0, 1 + i * 40));
+			memset(p[i], (int)i, 1 + i * 40);
+		}
+	}
+	for (i = 0; i < 200; i++)
+		softhca_arena_free(p[i]);
+}
+
+/* ---- Remapping --------------------------------------------------------------------------- */
+
+static void test_interior(void **state)
+{
+	unsigned char *at = fresh(6), copy[6 * PAGE];
+	uint64_t start, end;
+	unsigned i;
+
+	for (i = 0; i < 6 * PAGE; i++)
+		at[i] = (unsigned char)(i * 7 + i / PAGE);
+	memcpy(copy, at, sizeof(copy));
+	hca_remap(at + 100, 4 * PAGE, false, &start, &end);
+	assert_int_equal(start, (uintptr_t)at + PAGE);
+	assert_int_equal(end, (uintptr_t)at + 4 * PAGE);
+	assert_memory_equal(at, copy, sizeof(copy));
+	at[2 * PAGE] = 99;
+	read_as_peer(at + 2 * PAGE, copy, 1);
+	assert_int_equal(copy[0], 99);
+	/* What peers write, the process sees. */
+	copy[0] = 42;
+	assert_int_equal(pwrite(hca_memory_fd(), copy, 1, (off_t)(uintptr_t)(at + 3 * PAGE)), 1);
+	assert_int_equal(at[3 * PAGE], 42);
+	munmap(at, 6 * PAGE);
+}
+
+static void test_edges(void **state)
+{
+	unsigned char *at = fresh(3), byte;
+	uint64_t start, end;
+
+	memset(at, 5, 3 * PAGE);
+	/* Not a whole page: nothing without edges, the page with. */
+	hca_remap(at + PAGE + 10, 100, false, &start, &end);
+	assert_int_equal(start, end);
+	hca_remap(at + PAGE + 10, 100, true, &start, &end);
+	assert_int_equal(start, (uintptr_t)at + PAGE + 10);
+	assert_int_equal(end, (uintptr_t)at + PAGE + 110);
+	read_as_peer(at + PAGE + 10, &byte, 1);
+	assert_int_equal(byte, 5);
+	assert_true(all(at, 5, 3 * PAGE));
+	munmap(at, 3 * PAGE);
+}
+
+/* Again, overlapping, and over what is partly moved already. */
+static void test_overlapping(void **state)
+{
+	unsigned char *at = fresh(64);
+	uint64_t start, end;
+	unsigned i;
+
+	for (i = 0; i < 64 * PAGE; i += 100)
+		at[i] = (unsigned char)(i / 100);
+	hca_remap(at + 10 * PAGE, 10 * PAGE, false, &start, &end);
+	hca_remap(at + 30 * PAGE, 5 * PAGE, false, &start, &end);
+	hca_remap(at, 64 * PAGE, false, &start, &end);
+	assert_int_equal(end - start, 64 * PAGE);
+	hca_remap(at, 64 * PAGE, false, &start, &end);
+	assert_int_equal(end - start, 64 * PAGE);
+	for (i = 0; i < 64 * PAGE; i += 100)
+		assert_int_equal(at[i], (unsigned char)(i / 100));
+	munmap(at, 64 * PAGE);
+}
+
+/* Another mapping at the address of a former one starts with its own contents. */
+static void test_address_reused(void **state)
+{
+	unsigned char *at = fresh(8), *again;
+	uint64_t start, end;
+
+	memset(at, 1, 8 * PAGE);
+	hca_remap(at, 8 * PAGE, false, &start, &end);
+	assert_int_equal(end - start, 8 * PAGE);
+	munmap(at, 8 * PAGE);
+	again = mmap(at, 8 * PAGE, PROT_READ | PROT_WRITE,
+		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+	assert_ptr_equal(again, at);
+	again[3 * PAGE] = 9;		/* the others were never touched: zeros */
+	hca_remap(again, 8 * PAGE, false, &start, &end);
+	assert_int_equal(end - start, 8 * PAGE);
+	assert_int_equal(again[3 * PAGE], 9);
+	again[3 * PAGE] = 0;
+	assert_true(all(again, 0, 8 * PAGE));
+	munmap(again, 8 * PAGE);
+}
+
+/* Memory of other kinds stays where it is. */
+static void test_not_movable(void **state)
+{
+	unsigned char stack[3 * PAGE], *file, *hole, *only;
+	uint64_t start, end;
+	FILE *f = tmpfile();
+
+	hca_remap(stack, sizeof(stack), true, &start, &end);
+	assert_int_equal(start, end);
+	assert_non_null(f);
+	assert_int_equal(ftruncate(fileno(f), 4 * PAGE), 0);
+	file = mmap(NULL, 4 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE, fileno(f), 0);
+	hca_remap(file, 4 * PAGE, true, &start, &end);
+	assert_int_equal(start, end);
+	munmap(file, 4 * PAGE);
+	fclose(f);
+	hole = fresh(4);
+	munmap(hole + PAGE, PAGE);
+	hca_remap(hole, 4 * PAGE, true, &start, &end);
+	assert_int_equal(start, end);
+	munmap(hole, 4 * PAGE);
+	only = fresh(4);
+	mprotect(only + PAGE, PAGE, PROT_READ);
+	hca_remap(only, 4 * PAGE, true, &start, &end);
+	assert_int_equal(start, end);
+	munmap(only, 4 * PAGE);
+	hca_remap(NULL, 0, true, &start, &end);
+	assert_int_equal(start, end);
+}
+
+/* What has been moved and unmapped does not take memory for ever. */
+static void test_sweep(void **state)
+{
+	enum { PAGES = 4096, ROUNDS = 40 };	/* 16 MiB, 40 times */
+	struct { unsigned long blocks; } most = { 0 };
+	unsigned round;
+
+	for (round = 0; round < ROUNDS; round++) {
+		unsigned char *at = fresh(PAGES);
+		uint64_t start, end;
+		off_t data = 0, hole;
+		unsigned long used = 0;
+
+		memset(at, 1, PAGES * PAGE);
+		/* Other addresses each time: keep one page of each. */
+		hca_remap(at, PAGES * PAGE, false, &start, &end);
+		assert_int_equal(end - start, PAGES * PAGE);
+		munmap(at + PAGE, (PAGES - 1) * PAGE);
+		for (; (data = lseek(hca_memory_fd(), data, SEEK_DATA)) >= 0; data = hole) {
+			hole = lseek(hca_memory_fd(), data, SEEK_HOLE);
+			used += (unsigned long)(hole - data) / PAGE;
+		}
+		if (used > most.blocks)
+			most.blocks = used;
+		assert_int_equal(at[0], 1);
+	}
+	/* 640 MiB went through; what stays is what is swept between times. */
+	assert_true(most.blocks < 350ul << 20 >> 12);
+}
+
+/* ---- Fork -------------------------------------------------------------------------------------- */
+
+static int in_child(int (*run)(unsigned char *at), unsigned char *at)
+{
+	pid_t pid = fork();
+	int status;
+
+	if (pid == 0)
+		_exit(run(at));
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFEXITED(status));
+	return WEXITSTATUS(status);
+}
+
+static int scribble(unsigned char *at)
+{
+	if (at[0] != 3 || at[PAGE] != 3)
+		return 1;
+	memset(at, 8, 4 * PAGE);
+	return at[PAGE] == 8 ? 0 : 2;
+}
+
+static int own_segment(unsigned char *at)
+{
+	uint64_t start, end;
+	unsigned char *mine = softhca_arena_alloc(PAGE), byte;
+
+	/* A segment and an arena of its own; the inherited one is just memory. */
+	if (!mine || hca_memory_in_arena(at, 1))
+		return 1;
+	mine[0] = 1;
+	memset(at, 8, 4 * PAGE);
+	hca_remap(at, 4 * PAGE, false, &start, &end);
+	if (pread(hca_memory_fd(), &byte, 1, (off_t)(uintptr_t)mine) != 1 || byte != 1)
+		return 2;
+	return 0;
+}
+
+static void test_fork_private(void **state)
+{
+	unsigned char *at = fresh(4);
+	uint64_t start, end;
+
+	memset(at, 3, 4 * PAGE);
+	hca_remap(at, 4 * PAGE, false, &start, &end);
+	assert_int_equal(end - start, 4 * PAGE);
+	assert_int_equal(in_child(scribble, at), 0);
+	assert_true(all(at, 3, 4 * PAGE));
+	assert_int_equal(in_child(own_segment, at), 0);
+	assert_true(all(at, 3, 4 * PAGE));
+	munmap(at, 4 * PAGE);
+}
+
+static int write_arena(unsigned char *at)
+{
+	at[0] = 77;
+	return 0;
+}
+
+static void test_fork_arena(void **state)
+{
+	unsigned char *at = softhca_arena_alloc(PAGE);
+
+	assert_int_equal(in_child(write_arena, at), 0);
+	assert_int_equal(at[0], 77);	/* as documented: shared */
+	softhca_arena_free(at);
+}
+
+/* ---- Maps -------------------------------------------------------------------------------------- */
+
+static void test_maps_check(void **state)
+{
+	unsigned char *at = fresh(4);
+
+	assert_int_equal(hca_maps_check(at, 4 * PAGE, true), 0);
+	assert_int_equal(hca_maps_check(at + 1, 4 * PAGE - 1, true), 0);
+	mprotect(at + 2 * PAGE, PAGE, PROT_READ);
+	assert_int_equal(hca_maps_check(at, 4 * PAGE, false), 0);
+	assert_int_equal(hca_maps_check(at, 4 * PAGE, true), EFAULT);
+	mprotect(at + 2 * PAGE, PAGE, PROT_NONE);
+	assert_int_equal(hca_maps_check(at, 4 * PAGE, false), EFAULT);
+	munmap(at + 2 * PAGE, PAGE);
+	assert_int_equal(hca_maps_check(at, 4 * PAGE, false), EFAULT);
+	assert_int_equal(hca_maps_check(at, 2 * PAGE, true), 0);
+	assert_int_equal(hca_maps_check(NULL, 1, false), EFAULT);
+	assert_int_equal(hca_maps_check(NULL, 0, true), 0);
+	munmap(at, 4 * PAGE);
+}
+
+/* The kernel's request and its printed list say the same. */
+static void test_maps_both_ways(void **state)
+{
+	struct hca_maps by_query, by_text;
+	struct hca_map a, b;
+	bool more;
+
+	assert_int_equal(hca_maps_open(0, 1ull << 47, &by_query), 0);
+	assert_int_equal(hca_maps_open(0, 1ull << 47, &by_text), 0);
+	by_text.text = true;
+	do {
+		more = hca_maps_next(&by_query, &a);
+		assert_int_equal(hca_maps_next(&by_text, &b), more);
+		if (!more)
+			break;
+		assert_int_equal(a.start, b.start);
+		assert_int_equal(a.end, b.end);
+		assert_int_equal(a.offset, b.offset);
+		assert_int_equal(a.inode, b.inode);
+		assert_int_equal(a.readable, b.readable);
+		assert_int_equal(a.writable, b.writable);
+		assert_int_equal(a.executable, b.executable);
+		assert_int_equal(a.shared, b.shared);
+		assert_int_equal(a.stack, b.stack);
+	} while (more);
+	hca_maps_close(&by_query);
+	hca_maps_close(&by_text);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_arena), cmocka_unit_test(test_arena_many),
+		cmocka_unit_test(test_interior), cmocka_unit_test(test_edges),
+		cmocka_unit_test(test_overlapping), cmocka_unit_test(test_address_reused),
+		cmocka_unit_test(test_not_movable), cmocka_unit_test(test_sweep),
+		cmocka_unit_test(test_fork_private), cmocka_unit_test(test_fork_arena),
+		cmocka_unit_test(test_maps_check), cmocka_unit_test(test_maps_both_ways),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
