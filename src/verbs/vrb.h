@@ -133,8 +133,8 @@ void vrb_qp_address(const struct vrb_qp *qp, const struct vrb_port *port, struct
 
 /*
  * To RTS, towards theirs, with the smaller MTU of both.  A peer that is gone is
- * noticed after about 8 s on real fabrics; a receiver that is not ready is an
- * error at once on the software HCA and after six tries elsewhere: a correct
+ * noticed after about 8 s, on the software HCA 2 s.  A receiver that is not ready
+ * is an error at once on the software HCA and after six tries elsewhere: a correct
  * user of credits never sees it, and retrying for ever would hide a wrong one.
  */
 int vrb_qp_connect(struct vrb_adapter *adapter, struct vrb_qp *qp, const struct vrb_port *port,

@@ -470,6 +470,9 @@ static void rules_body(struct job *job)
 				      &(struct rail_buf){ data, 65536, RAIL_MEM_HOST }, 0, &op), 0);
 		job_barrier(job);
 		capture_begin(2);
+		/* The peer has stopped: once, wait until that shows. */
+		if (what)
+			rail_peer_fail(job->peer[1], -EPROTO, "to save time");
 		for (uint64_t until = job_now_ns() + 20000000000u;
 		     !lost.errors && job_now_ns() < until; )
 			job_progress(job);
