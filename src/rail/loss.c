@@ -89,7 +89,7 @@ void rail_peers_probe(struct rail_ctx *ctx)
 	}
 }
 
-/* ---- Leaving ------------------------------------------------------------------------------- */
+/* ---- Leaving ------------------------------------------------------------ */
 
 /* Nothing of ours is on its way to the peer, or nobody there cares any more. */
 static bool peer_flushed(const struct rail_peer *peer)

@@ -14,7 +14,7 @@
 
 enum { MR_ENTRIES = 1024 };
 
-/* ---- Memory -------------------------------------------------------------------------------- */
+/* ---- Memory ------------------------------------------------------------- */
 
 static bool on_softhca(const struct rail_ctx *ctx)
 {
@@ -119,7 +119,7 @@ static int mr_open(struct rail_ctx *ctx)
 	return rail_mr_cache_init(&ctx->mr);
 }
 
-/* ---- Ports and adapters ----------------------------------------------------------------------- */
+/* ---- Ports and adapters ------------------------------------------------- */
 
 static struct softhca_config softhca_of(const struct rail_ctx *ctx)
 {
@@ -221,7 +221,7 @@ static int adapters_open(struct rail_ctx *ctx)
 	return 0;
 }
 
-/* ---- Words for people ----------------------------------------------------------------------------- */
+/* ---- Words for people --------------------------------------------------- */
 
 enum rail_fabric rail_fabric_kind(const struct rail_ctx *ctx)
 {
@@ -263,7 +263,7 @@ static void describe(struct rail_ctx *ctx)
 		 *rate ? " per port and direction" : "");
 }
 
-/* ---- Opening and closing ------------------------------------------------------------------------------ */
+/* ---- Opening and closing ------------------------------------------------ */
 
 static void ctx_free(struct rail_ctx *ctx)
 {

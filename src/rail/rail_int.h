@@ -41,10 +41,10 @@ enum {
 	RING_BYTES_MIN = 128 * 1024,
 	EAGER_SQ = 128,			/* send requests of an eager lane */
 	EAGER_SIGNAL = 32,		/* every so many are signalled, to reclaim them */
-	BULK_DEPTH_MAX = 256,		/* chunks under way on a bulk lane, each way; fewer with many peers */
+	BULK_DEPTH_MAX = 256,		/* chunks under way on a lane; fewer with many peers */
 	BULK_DEPTH_MIN = RAIL_CHUNKS_MAX,	/* one message always fits */
 	LANDINGS = 256,			/* rendezvous messages under way from one peer */
-	STAGING = 128,			/* buffers for eager payloads that are too long for inline */
+	STAGING = 128,			/* buffers for payloads that are too long for inline */
 
 	RING_BATCH = 16,		/* records taken from one ring in one rail_progress */
 	CQ_BATCH = 32,
@@ -59,7 +59,7 @@ enum {
  */
 #define RAIL_CHUNK_BYTES ((uint64_t)256 << 10)
 
-/* ---- On the wire ------------------------------------------------------------------ */
+/* ---- On the wire -------------------------------------------------------- */
 
 enum rail_record_kind {
 	RECORD_EAGER = 1,	/* payload beside the record; word: bytes */
@@ -90,7 +90,7 @@ struct rail_rts_wire {
 
 _Static_assert(sizeof(struct rail_rts_wire) == RAIL_SLOT_PAYLOAD, "an RTS fits a slot");
 
-/* ---- Work request identities -------------------------------------------------------- */
+/* ---- Work request identities -------------------------------------------- */
 
 /*
  * lane:24 | kind:4 | count:16 | value:20.  No pointers: of a failed completion only
@@ -107,7 +107,8 @@ enum rail_wr_kind {
 
 static inline uint64_t wr_id(uint32_t lane, unsigned kind, uint32_t count, uint32_t value)
 {
-	return (uint64_t)lane << 40 | (uint64_t)kind << 36 | (uint64_t)(count & 0xffff) << 20 | value;
+	return (uint64_t)lane << 40 | (uint64_t)kind << 36 | (uint64_t)(count & 0xffff) << 20 |
+	       value;
 }
 
 static inline uint32_t wr_lane(uint64_t id)
@@ -130,7 +131,7 @@ static inline uint32_t wr_value(uint64_t id)
 	return id & 0xfffff;
 }
 
-/* ---- Objects --------------------------------------------------------------------------- */
+/* ---- Objects ------------------------------------------------------------ */
 
 /* One port used. */
 struct rail {
@@ -174,7 +175,7 @@ struct rail_tx {
 		       uint64_t word, const void *payload);
 	struct rail_lane *lane;
 	uint64_t seq;			/* records sent */
-	uint32_t slots, granted;	/* ring size; what the reader has given back, when last seen */
+	uint32_t slots, granted;	/* ring size; given back by the reader, when last seen */
 	uint32_t position, units, units_granted;	/* byte ring */
 	const _Atomic uint64_t *grant;	/* where the reader writes it */
 	uint64_t slots_addr, bytes_addr;
@@ -183,7 +184,7 @@ struct rail_tx {
 	uint64_t key;			/* of that mark */
 	struct rail_op_queue waiting;
 	struct ibv_send_wr wr[2];	/* payload, record */
-	struct ibv_sge sge[4];
+	struct ibv_sge sge[3];
 	struct rail_slot slot;
 };
 
@@ -231,9 +232,8 @@ struct rail_peer {
 	int tx_count, rx_count;
 	struct rail_geometry geometry;	/* ours */
 	struct rail_lane eager[RAIL_MAX], bulk[RAIL_MAX];
-	int bound;			/* rail on which we send to it */
 	uint8_t adapter_of[RAIL_MAX];	/* the peer's adapter behind each rail */
-	struct rail_op_queue accepting;	/* accepted, but no receive requests or landing free yet */
+	struct rail_op_queue accepting;	/* accepted, but receives or a landing are missing */
 	struct rail_op_queue cutting;	/* CTS here, chunks not all posted */
 	struct rail_landing landing[LANDINGS];
 	int landings_used;
@@ -260,7 +260,7 @@ struct rail_ctx {
 	bool progressing, closing;
 	uint32_t cq_wanted;		/* completions that will come from work of ours */
 	uint32_t tick, idle;		/* calls of rail_progress; without an event */
-	uint32_t events;		/* counted for ever: records, completions, requests posted late */
+	uint32_t events;		/* counted for ever: records, completions, ends */
 	struct rail_peer *working;
 	struct rail_op_queue completed;
 	uint64_t ops;			/* in flight */
@@ -296,7 +296,7 @@ enum rail_stage {
 	STAGE_LANDING,
 };
 
-/* ---- queues of operations ----------------------------------------------------------------- */
+/* ---- queues of operations ----------------------------------------------- */
 
 static inline void queue_init(struct rail_op_queue *q)
 {
@@ -323,7 +323,7 @@ static inline struct rail_op *queue_pop(struct rail_op_queue *q)
 	return op;
 }
 
-/* ---- lanes ---------------------------------------------------------------------------------- */
+/* ---- lanes -------------------------------------------------------------- */
 
 static inline struct rail_ledger *lane_ledger(const struct rail_lane *lane)
 {
@@ -369,7 +369,7 @@ int rail_lane_post_staged(struct rail_lane *lane, struct ibv_send_wr *first,
 /* A write of nothing, signalled: asks whether the other side lives, or everything before is out. */
 int rail_lane_probe(struct rail_lane *lane);
 
-/* ---- between files -------------------------------------------------------------------------- */
+/* ---- between files ------------------------------------------------------ */
 
 static inline void peer_work(struct rail_peer *peer)
 {

@@ -21,12 +21,13 @@
 #include "err.h"
 #include "rail_int.h"
 
-/* CTS word: bytes:48 | landing:8 | generation:8.  Immediate: landing:8 | generation:8 | chunk:16. */
+/* From the top bit down, CTS word: generation:8 landing:8 bytes:48. */
 static uint64_t cts_word(uint64_t bytes, uint8_t landing, uint8_t generation)
 {
 	return (uint64_t)generation << 56 | (uint64_t)landing << 48 | bytes;
 }
 
+/* Immediate: landing:8 generation:8 chunk:16. */
 static uint32_t chunk_imm(uint8_t landing, uint8_t generation, uint32_t chunk)
 {
 	return (uint32_t)landing << 24 | (uint32_t)generation << 16 | chunk;
@@ -57,7 +58,7 @@ static void op_finish(struct rail_op *op, int status)
 	op_end(op, status);
 }
 
-/* ---- Sender: RTS --------------------------------------------------------------------------- */
+/* ---- Sender: RTS -------------------------------------------------------- */
 
 int rail_rndv_post_rts(struct rail_tx *tx, struct rail_op *op)
 {
@@ -117,7 +118,7 @@ int rail_rndv_send(struct rail_peer *peer, const struct rail_way *way,
 	return 0;
 }
 
-/* ---- Receiver: landing, CTS ------------------------------------------------------------------ */
+/* ---- Receiver: landing, CTS --------------------------------------------- */
 
 void rail_rts_arrived(struct rail_peer *peer, const struct rail_record *record,
 		      const void *payload)
@@ -300,7 +301,7 @@ int rail_accept(struct rail_peer *peer, uint64_t rendezvous, const struct rail_b
 	return 0;
 }
 
-/* ---- Sender: chunks ------------------------------------------------------------------------- */
+/* ---- Sender: chunks ----------------------------------------------------- */
 
 static int chunk_post(struct rail_op *op, const struct rail_stripe *s, int r)
 {
@@ -419,7 +420,7 @@ void rail_chunk_sent(struct rail_lane *lane)
 	}
 }
 
-/* ---- Receiver: chunks ------------------------------------------------------------------------- */
+/* ---- Receiver: chunks --------------------------------------------------- */
 
 void rail_chunk_landed(struct rail_lane *lane, uint32_t imm, uint32_t bytes)
 {
@@ -439,9 +440,9 @@ void rail_chunk_landed(struct rail_lane *lane, uint32_t imm, uint32_t bytes)
 	op_plan(op, &s);
 	chunk = rail_stripe_chunk(&s, number);
 	if (chunk.rail != lane->rail || chunk.bytes != bytes) {
-		rail_peer_fail(peer, -EPROTO, "chunk %u has %u bytes on rail %d, should be %llu on %d",
-			       number, bytes, lane->rail, (unsigned long long)chunk.bytes,
-			       chunk.rail);
+		rail_peer_fail(peer, -EPROTO,
+			       "chunk %u has %u bytes on rail %d, should be %llu on %d", number,
+			       bytes, lane->rail, (unsigned long long)chunk.bytes, chunk.rail);
 		return;
 	}
 	lane_ledger(lane)->rx_chunks++;
@@ -453,7 +454,7 @@ void rail_chunk_landed(struct rail_lane *lane, uint32_t imm, uint32_t bytes)
 	op_finish(op, 0);
 }
 
-/* ---- What waits ---------------------------------------------------------------------------------- */
+/* ---- What waits --------------------------------------------------------- */
 
 bool rail_rndv_advance(struct rail_peer *peer)
 {

@@ -16,7 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* ---- Ports ---------------------------------------------------------------- */
+/* ---- Ports -------------------------------------------------------------- */
 
 enum vrb_kind {
 	VRB_HARDWARE,
@@ -66,7 +66,7 @@ void vrb_ports_free(struct vrb_ports *ports);
 const char *vrb_port_state_text(enum ibv_port_state state);
 uint32_t vrb_mtu_bytes(enum ibv_mtu mtu);
 
-/* ---- Adapters --------------------------------------------------------------- */
+/* ---- Adapters ----------------------------------------------------------- */
 
 struct vrb_adapter {
 	struct ibv_context *context;
@@ -81,7 +81,7 @@ struct vrb_adapter {
 	bool in_order;
 	/* ... and writes on one queue pair appear one after the other. */
 	bool in_order_writes;
-	uint32_t inline_bytes;		/* at least so much a queue pair may send inline, if 256 are asked for */
+	uint32_t inline_bytes;		/* what a queue pair is granted that asks for 256 */
 };
 
 /*
@@ -101,7 +101,7 @@ int vrb_mr_register(struct vrb_adapter *adapter, void *addr, size_t bytes, enum 
 		    struct ibv_mr **out);
 void vrb_mr_deregister(struct ibv_mr *mr);
 
-/* ---- Queue pairs -------------------------------------------------------------- */
+/* ---- Queue pairs -------------------------------------------------------- */
 
 /* Wanted at creation; granted afterwards, each at least what was wanted except inline_bytes. */
 struct vrb_qp_limits {

@@ -25,7 +25,7 @@ static void no_message(void *user, const struct rail_message *msg)
 	job_fail(__FILE__, __LINE__, "a message came");
 }
 
-/* ---- Ledger ----------------------------------------------------------------------------------- */
+/* ---- Ledger ------------------------------------------------------------- */
 
 static void ledger_body(struct job *job)
 {
@@ -93,7 +93,7 @@ static void test_ledger_bind(void **state)
 	assert_int_equal(job_run(&(struct job_config){ .soft = "ideal" }, bind_body, NULL, 0), 0);
 }
 
-/* ---- Synchronous sends ---------------------------------------------------------------------------- */
+/* ---- Synchronous sends -------------------------------------------------- */
 
 static struct {
 	uint64_t handle;
@@ -166,7 +166,7 @@ static void test_sync(void **state)
 					sync_body, &bytes, 0), 0);
 }
 
-/* ---- Agreement ------------------------------------------------------------------------------------- */
+/* ---- Agreement ---------------------------------------------------------- */
 
 struct mismatch {
 	const char *rails[2];
@@ -212,7 +212,8 @@ static void test_mismatch(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
-		assert_int_equal(job_run(&(struct job_config){ 0 }, mismatch_body, &cases[i], 0), 0);
+		assert_int_equal(job_run(&(struct job_config){ 0 }, mismatch_body, &cases[i], 0),
+				 0);
 }
 
 /* Offers that nobody of ours would make. */
@@ -250,7 +251,7 @@ static void test_garbage(void **state)
 	assert_int_equal(job_run(&(struct job_config){ .count = 1 }, garbage_body, NULL, 0), 0);
 }
 
-/* ---- Selection ---------------------------------------------------------------------------------------- */
+/* ---- Selection ---------------------------------------------------------- */
 
 struct selection {
 	const char *rails, *soft;
@@ -343,7 +344,7 @@ static void test_options(void **state)
 	}
 }
 
-/* ---- Memory ---------------------------------------------------------------------------------------------- */
+/* ---- Memory ------------------------------------------------------------- */
 
 static void memory_body(struct job *job)
 {
@@ -389,7 +390,7 @@ static void test_memory(void **state)
 	assert_int_equal(job_run(&(struct job_config){ .count = 1 }, memory_body, NULL, 0), 0);
 }
 
-/* ---- Peers that break the rules --------------------------------------------------------------------------- */
+/* ---- Peers that break the rules ----------------------------------------- */
 
 static struct {
 	int errors;
@@ -513,7 +514,7 @@ static void test_rules(void **state)
 					 &what, 0), 0);
 }
 
-/* ---- Peers that die ----------------------------------------------------------------------------------------- */
+/* ---- Peers that die ----------------------------------------------------- */
 
 enum when {
 	BEFORE_ACCEPTING,	/* process 0 has offered messages that nobody will take */

@@ -244,8 +244,9 @@ static void test_many(void **state)
 	for (int modelled = 0; modelled < 2; modelled++)
 		for (int count = 3; count <= 4; count++)
 			for (int nodes = 1; nodes <= count; nodes += count - 2)
-				run((struct job_config){ .soft = modelled ? "ports=2," MODELLED : "ideal",
-							 .count = count, .nodes = nodes },
+				run((struct job_config){
+					    .soft = modelled ? "ports=2," MODELLED : "ideal",
+					    .count = count, .nodes = nodes },
 				    (struct how){ .traffic = { .count = 400, .max_bytes = 50000,
 							       .window = 32, .with_self = true,
 							       .sync_every = 7,

@@ -41,7 +41,7 @@ static struct {
 	uint64_t dice;
 } run;
 
-/* ---- Content ------------------------------------------------------------------------------- */
+/* ---- Content ------------------------------------------------------------ */
 
 static uint64_t mix(uint64_t z)
 {
@@ -94,7 +94,7 @@ static void verify(const struct item *item, int from, int to, int i)
 				 "outside its buffer", i, from, item->bytes);
 }
 
-/* ---- What is sent: the same at both ends ---------------------------------------------------- */
+/* ---- What is sent: the same at both ends -------------------------------- */
 
 static size_t largest;			/* slow devices; 0: no limit */
 
@@ -105,7 +105,7 @@ static void describe(struct item *item, int from, int to, int i, size_t *offset)
 
 	item->way = &t->ways[i % t->way_count];
 	item->bytes = t->sizes ? t->sizes[i / t->way_count % t->size_count] :
-				 (size_t)(mix(random) >> (mix(random + 1) % 60)) % (t->max_bytes + 1);
+				 (size_t)(mix(random) >> mix(random + 1) % 60) % (t->max_bytes + 1);
 	if (largest && item->bytes > largest)
 		item->bytes = largest;
 	item->room = item->bytes;
@@ -177,7 +177,7 @@ static void side_free(int p)
 	free(s->in);
 }
 
-/* ---- Sending and receiving ---------------------------------------------------------------------- */
+/* ---- Sending and receiving ---------------------------------------------- */
 
 static void sent(struct rail_op *op, int status)
 {
