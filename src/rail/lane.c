@@ -13,7 +13,7 @@ int rail_lane_refused(struct rail_lane *lane, int error)
 	return -ECONNRESET;
 }
 
-/* ---- Reclaiming requests and staging buffers ------------------------------------------- */
+/* ---- Reclaiming requests and staging buffers ---------------------------- */
 
 int rail_lane_post_staged(struct rail_lane *lane, struct ibv_send_wr *first,
 			  struct ibv_send_wr *last, uint32_t count, uint32_t buffer)
@@ -92,7 +92,7 @@ void rail_staging_free(struct rail_ctx *ctx)
 	s->memory = NULL;
 }
 
-/* ---- Credit ------------------------------------------------------------------------------ */
+/* ---- Credit ------------------------------------------------------------- */
 
 bool rail_tx_refresh(struct rail_tx *tx)
 {

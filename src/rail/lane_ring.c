@@ -66,8 +66,10 @@ static int payload_prepare(struct rail_tx *tx, const void *payload, size_t bytes
 	int which;
 
 	if (likely(bytes + trailing <= tx->lane->qp.granted.inline_bytes)) {
-		tx->sge[0] = (struct ibv_sge){ .addr = (uintptr_t)payload, .length = (uint32_t)bytes };
-		tx->sge[1] = (struct ibv_sge){ .addr = (uintptr_t)mark, .length = sizeof(*mark) };
+		tx->sge[0] = (struct ibv_sge){ .addr = (uintptr_t)payload,
+					       .length = (uint32_t)bytes };
+		tx->sge[1] = (struct ibv_sge){ .addr = (uintptr_t)mark,
+					       .length = sizeof(*mark) };
 		wr->num_sge = tx->trailing ? 2 : 1;
 		wr->send_flags = IBV_SEND_INLINE;
 		return STAGING;
@@ -151,7 +153,7 @@ void rail_ring_tx_init(struct rail_tx *tx)
 	tx->wr[1].send_flags = IBV_SEND_INLINE;
 }
 
-/* ---- Receiving ------------------------------------------------------------------------- */
+/* ---- Receiving ---------------------------------------------------------- */
 
 static const struct rail_slot *slot_at(const struct rail_rx *rx)
 {

@@ -21,8 +21,10 @@ static int send_prepare(struct rail_tx *tx, const void *payload, size_t bytes)
 	int which;
 
 	if (likely(sizeof(*record) + bytes <= tx->lane->qp.granted.inline_bytes)) {
-		tx->sge[0] = (struct ibv_sge){ .addr = (uintptr_t)record, .length = sizeof(*record) };
-		tx->sge[1] = (struct ibv_sge){ .addr = (uintptr_t)payload, .length = (uint32_t)bytes };
+		tx->sge[0] = (struct ibv_sge){ .addr = (uintptr_t)record,
+					       .length = sizeof(*record) };
+		tx->sge[1] = (struct ibv_sge){ .addr = (uintptr_t)payload,
+					       .length = (uint32_t)bytes };
 		wr->num_sge = bytes ? 2 : 1;
 		wr->send_flags = IBV_SEND_INLINE;
 		return STAGING;
@@ -94,7 +96,7 @@ void rail_send_tx_init(struct rail_tx *tx)
 	};
 }
 
-/* ---- Receiving ------------------------------------------------------------------------- */
+/* ---- Receiving ---------------------------------------------------------- */
 
 static int buffer_post(struct rail_rx *rx, uint32_t buffer)
 {

@@ -89,7 +89,7 @@ void rail_peers_probe(struct rail_ctx *ctx)
 	}
 }
 
-/* ---- Leaving ------------------------------------------------------------------------------- */
+/* ---- Leaving ------------------------------------------------------------ */
 
 /* Nothing of ours is on its way to the peer, or nobody there cares any more. */
 static bool peer_flushed(const struct rail_peer *peer)
@@ -152,8 +152,7 @@ void rail_drain(struct rail_ctx *ctx)
 			continue;
 		lane->peer->error = -ECONNRESET;
 		lane->peer->reported = true;
-		vrb_qp_stop(&lane->qp);
-		ctx->marks_out += vrb_qp_mark(&lane->qp, wr_id(i, WR_MARK, 0, 0));
+		ctx->marks_out += vrb_qp_stop_marked(&lane->qp, wr_id(i, WR_MARK, 0, 0));
 	}
 	while (ctx->marks_out > 0 && rg_now_ns() < until_ns) {
 		rail_cq_poll(ctx);

@@ -8,7 +8,7 @@
 #include "err.h"
 #include "mr.h"
 
-/* ---- The log of memory that goes away ------------------------------------------ */
+/* ---- The log of memory that goes away ----------------------------------- */
 
 enum { LOG_ENTRIES = 256 };		/* a power of two */
 
@@ -43,7 +43,7 @@ static bool log_read(uint64_t n, uintptr_t *start, size_t *bytes)
 	return atomic_load(&log_entry[i].turn) == n + 1;
 }
 
-/* ---- Entries ----------------------------------------------------------------------- */
+/* ---- Entries ------------------------------------------------------------ */
 
 static void entry_destroy(struct rail_mr_cache *c, struct rail_mr *mr)
 {
@@ -185,7 +185,7 @@ static void catch_up(struct rail_mr_cache *c)
 	}
 }
 
-/* ---- The cache ------------------------------------------------------------------------ */
+/* ---- The cache ---------------------------------------------------------- */
 
 int rail_mr_cache_init(struct rail_mr_cache *c)
 {

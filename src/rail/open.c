@@ -14,7 +14,7 @@
 
 enum { MR_ENTRIES = 1024 };
 
-/* ---- Memory -------------------------------------------------------------------------------- */
+/* ---- Memory ------------------------------------------------------------- */
 
 static bool on_softhca(const struct rail_ctx *ctx)
 {
@@ -119,7 +119,7 @@ static int mr_open(struct rail_ctx *ctx)
 	return rail_mr_cache_init(&ctx->mr);
 }
 
-/* ---- Ports and adapters ----------------------------------------------------------------------- */
+/* ---- Ports and adapters ------------------------------------------------- */
 
 static struct softhca_config softhca_of(const struct rail_ctx *ctx)
 {
@@ -183,7 +183,7 @@ int rail_probe(const struct rail_settings *set, int *active_ports)
 static int cq_entries(const struct rail_ctx *ctx, int rails)
 {
 	int eager = rails < 3 ? rails : 3;
-	uint64_t per_peer = (uint64_t)rails * (BULK_SQ + BULK_RQ + 2) +
+	uint64_t per_peer = (uint64_t)rails * (2 * ctx->bulk_depth + 2) +
 			    (uint64_t)eager * (2 * EAGER_SQ + 2);
 	uint64_t all = per_peer * ctx->cfg.peer_count;
 
@@ -221,7 +221,7 @@ static int adapters_open(struct rail_ctx *ctx)
 	return 0;
 }
 
-/* ---- Words for people ----------------------------------------------------------------------------- */
+/* ---- Words for people --------------------------------------------------- */
 
 enum rail_fabric rail_fabric_kind(const struct rail_ctx *ctx)
 {
@@ -263,7 +263,7 @@ static void describe(struct rail_ctx *ctx)
 		 *rate ? " per port and direction" : "");
 }
 
-/* ---- Opening and closing ------------------------------------------------------------------------------ */
+/* ---- Opening and closing ------------------------------------------------ */
 
 static void ctx_free(struct rail_ctx *ctx)
 {
@@ -306,6 +306,9 @@ static struct rail_ctx *ctx_make(const struct rail_config *cfg)
 	ctx->settings = *cfg->settings;
 	ctx->cfg.settings = &ctx->settings;
 	ctx->eager_max = ctx->settings.eager;
+	ctx->bulk_depth = BULK_DEPTH_MAX;
+	while (ctx->bulk_depth > BULK_DEPTH_MIN && ctx->bulk_depth * cfg->peer_count > 4096)
+		ctx->bulk_depth /= 2;
 	ctx->probed_ns = rg_now_ns();
 	queue_init(&ctx->completed);
 	/* All of them, whatever fails: what is in ctx is freed with it. */

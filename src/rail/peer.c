@@ -7,7 +7,7 @@
 #include "err.h"
 #include "rail_int.h"
 
-/* ---- The offer -------------------------------------------------------------------------- */
+/* ---- The offer ---------------------------------------------------------- */
 
 #define OFFER_MAGIC 0x31306c6961726772ull	/* "rgrail01": another byte order reads another */
 
@@ -31,7 +31,7 @@ struct offer {
 
 _Static_assert(sizeof(struct offer) <= RAIL_OFFER_BYTES, "an offer fits");
 
-/* ---- The block: grants and rings, one registration per adapter ---------------------------- */
+/* ---- The block: grants and rings, one registration per adapter ---------- */
 
 enum { GRANT_STRIDE = 64 };	/* no two words in one cache line */
 
@@ -50,7 +50,7 @@ static void geometry_choose(const struct rail_ctx *ctx, struct rail_geometry *g)
 		for (int a = 0; a < ctx->adapter_count; a++)
 			g->trailing |= !ctx->adapter[a].in_order_writes;
 	} else {
-		/* Fewer buffers each where there are many peers: 8192 in all, 16 to 128 per lane. */
+		/* Fewer buffers each for many peers: 8192 in all, 16 to 128 per lane. */
 		g->slots = 128;
 		while (g->slots > 16 && g->slots * ctx->cfg.peer_count > 8192)
 			g->slots /= 2;
@@ -105,7 +105,7 @@ static int block_make(struct rail_peer *peer)
 	return rc;
 }
 
-/* ---- Lanes --------------------------------------------------------------------------------- */
+/* ---- Lanes -------------------------------------------------------------- */
 
 static int lane_number(struct rail_ctx *ctx, struct rail_lane *lane)
 {
@@ -121,21 +121,22 @@ static int lane_number(struct rail_ctx *ctx, struct rail_lane *lane)
 	}
 	lane->id = ctx->lane_count;
 	ctx->lane[ctx->lane_count++] = lane;
+	lane->numbered = true;
 	return 0;
 }
 
-/* One request and one receive more than are used: for the markers of vrb_qp_mark. */
+/* One request and one receive more than are used: for vrb_qp_stop_marked. */
 static int lane_make(struct rail_peer *peer, struct rail_lane *lane, int r, bool bulk)
 {
 	struct rail_ctx *ctx = peer->ctx;
 	struct vrb_adapter *adapter = &ctx->adapter[ctx->rail[r].adapter];
 	uint32_t eager_bytes = (uint32_t)ctx->eager_max + sizeof(struct rail_slot);
 	struct vrb_qp_limits want = {
-		.send_wr = (bulk ? BULK_SQ : EAGER_SQ) + 1,
-		.recv_wr = (bulk ? BULK_RQ : ctx->polled ? 0 : peer->geometry.slots) + 1,
+		.send_wr = (bulk ? ctx->bulk_depth : EAGER_SQ) + 1,
+		.recv_wr = (bulk ? ctx->bulk_depth : ctx->polled ? 0 : peer->geometry.slots) + 1,
 		.send_sge = 2,
 		.recv_sge = 1,
-		/* A software HCA copies anyway; hardware pays for inline in every request's size. */
+		/* A software HCA copies anyway; hardware pays for it in every request's size. */
 		.inline_bytes = bulk ? 0 : adapter->kind == VRB_SOFTHCA ? eager_bytes : 256,
 	};
 	int rc;
@@ -143,8 +144,13 @@ static int lane_make(struct rail_peer *peer, struct rail_lane *lane, int r, bool
 	lane->ctx = ctx;
 	lane->peer = peer;
 	lane->rail = r;
-	lane->sq_depth = bulk ? BULK_SQ : EAGER_SQ;
-	lane->rq_free = bulk ? BULK_RQ : 0;
+	lane->sq_depth = bulk ? ctx->bulk_depth : EAGER_SQ;
+	lane->rq_free = bulk ? ctx->bulk_depth : 0;
+	if (bulk) {
+		lane->sq_op = calloc(ctx->bulk_depth, sizeof(*lane->sq_op));
+		if (!lane->sq_op)
+			return -ENOMEM;
+	}
 	rc = lane_number(ctx, lane);
 	if (!rc)
 		rc = vrb_qp_create(adapter, ctx->rail[r].port, &want, &lane->qp);
@@ -156,12 +162,14 @@ static int lane_make(struct rail_peer *peer, struct rail_lane *lane, int r, bool
 static void lane_drop(struct rail_lane *lane)
 {
 	vrb_qp_destroy(&lane->qp);
-	if (lane->ctx)
+	free(lane->sq_op);
+	lane->sq_op = NULL;
+	if (lane->numbered)
 		lane->ctx->lane[lane->id] = NULL;
-	lane->ctx = NULL;
+	lane->numbered = false;
 }
 
-/* ---- Offering --------------------------------------------------------------------------------- */
+/* ---- Offering ----------------------------------------------------------- */
 
 static void offer_write(const struct rail_peer *peer, unsigned char *bytes)
 {
@@ -221,7 +229,8 @@ int rail_peer_offer(struct rail_ctx *ctx, unsigned index, struct rail_peer **out
 	memset(peer, 0, sizeof(*peer));
 	peer->ctx = ctx;
 	peer->index = index;
-	peer->landing_free = ~(uint64_t)0;
+	for (int i = 0; i < LANDINGS; i++)
+		peer->landing[i].next_free = (uint8_t)(i + 1);
 	queue_init(&peer->accepting);
 	queue_init(&peer->cutting);
 	rc = block_make(peer);
@@ -252,7 +261,7 @@ void rail_peer_free(struct rail_peer *peer)
 	free(peer);
 }
 
-/* ---- Agreeing ---------------------------------------------------------------------------------- */
+/* ---- Agreeing ----------------------------------------------------------- */
 
 static int disagree(const struct rail_peer *peer, const char *what, uint64_t theirs, uint64_t ours)
 {
@@ -304,7 +313,7 @@ static int offer_check(const struct rail_peer *peer, const struct offer *o)
 	return 0;
 }
 
-/* ---- Connecting ----------------------------------------------------------------------------------- */
+/* ---- Connecting --------------------------------------------------------- */
 
 /*
  * The rail on which `from` sends small messages to `to`: by local rank, and one

@@ -1,9 +1,9 @@
-/* progress.c - everything that moves, in a fixed order: rings, completions, what waits. */
+/* progress.c - all that moves, in a fixed order: rings, completions, what waits. */
 #include "clock.h"
 #include "rail_int.h"
 
 enum {
-	TICKS_SLOW = 256,		/* calls between looks at a CQ that nothing is expected from */
+	TICKS_SLOW = 256,		/* calls between looks at a CQ that owes us nothing */
 	TICKS_CLOCK = 4 * TICKS_SLOW,	/* ... at the clock */
 	TICKS_IDLE = 1024,		/* calls without any event: then latency is no concern */
 };

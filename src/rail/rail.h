@@ -45,7 +45,7 @@ struct rail_peer;
 
 enum { RAIL_MAX = 8 };			/* rails per process */
 
-/* ---- Memory ------------------------------------------------------------ */
+/* ---- Memory ------------------------------------------------------------- */
 
 enum rail_mem_kind {
 	RAIL_MEM_HOST,		/* any memory of this process */
@@ -88,7 +88,7 @@ struct rail_settings {
 /* The rows, offsets into struct rail_settings; ends with a NULL name. */
 const struct opt *rail_options(void);
 
-/* ---- Opening ------------------------------------------------------------- */
+/* ---- Opening ------------------------------------------------------------ */
 
 enum rail_fabric {
 	RAIL_FABRIC_HARDWARE,
@@ -113,7 +113,7 @@ struct rail_config {
 	const char *fabric;		/* name of the software fabric, the same at all peers */
 	unsigned node;			/* virtual node (software HCA) */
 	unsigned index;			/* this process among its peers: world rank */
-	unsigned local_rank;		/* among the processes of its node: the rail it is bound to */
+	unsigned local_rank;		/* among the processes of its node: says its rail */
 	unsigned peer_count;		/* peers at most, this one included */
 	/*
 	 * A message has come.  Called from rail_progress only, in order per way
@@ -146,7 +146,7 @@ struct rail_info {
 
 /* What of one rail has been used; counted where a chunk is posted and where it lands. */
 struct rail_ledger {
-	uint64_t tx_messages, tx_chunks, tx_bytes;	/* eager messages; rendezvous chunks; payload of both */
+	uint64_t tx_messages, tx_chunks, tx_bytes;	/* eager; of rendezvous; payload of both */
 	uint64_t rx_messages, rx_chunks, rx_bytes;
 	uint64_t stalls;		/* times a message waited for credit or queue space */
 };
@@ -160,7 +160,7 @@ const char *rail_fabric_text(const struct rail_ctx *ctx);
 const char *rail_fabric_spec(const struct rail_ctx *ctx);
 enum rail_fabric rail_fabric_kind(const struct rail_ctx *ctx);
 
-/* ---- Peers ---------------------------------------------------------------- */
+/* ---- Peers -------------------------------------------------------------- */
 
 enum { RAIL_OFFER_BYTES = 1024 };	/* size of every offer; unused bytes are zero */
 
@@ -173,7 +173,7 @@ int rail_peer_offer(struct rail_ctx *ctx, unsigned index, struct rail_peer **pee
 		    unsigned char offer[RAIL_OFFER_BYTES]);
 int rail_peer_connect(struct rail_peer *peer, const unsigned char theirs[RAIL_OFFER_BYTES]);
 
-/* ---- Messages --------------------------------------------------------------- */
+/* ---- Messages ----------------------------------------------------------- */
 
 enum rail_policy {
 	RAIL_SINGLE,		/* everything on rail 0 */
@@ -209,7 +209,7 @@ struct rail_op {
 	struct rail_buf buf;
 	struct rail_header header;
 	struct rail_mr *mr;			/* registration of buf */
-	uint64_t handle;			/* rendezvous: in our table; at the receiver: in the peer's */
+	uint64_t handle;			/* in the sender's table of offers */
 	uint64_t threshold, bytes, remote;	/* of the way; to transfer; where to */
 	uint32_t rkey[RAIL_MAX];		/* by adapter of the receiver */
 	uint8_t cursor[RAIL_MAX];		/* next chunk of each rail's piece */

@@ -21,12 +21,13 @@
 #include "err.h"
 #include "rail_int.h"
 
-/* CTS word: bytes:48 | landing:8 | generation:8.  Immediate: landing:8 | generation:8 | chunk:16. */
+/* From the top bit down, CTS word: generation:8 landing:8 bytes:48. */
 static uint64_t cts_word(uint64_t bytes, uint8_t landing, uint8_t generation)
 {
 	return (uint64_t)generation << 56 | (uint64_t)landing << 48 | bytes;
 }
 
+/* Immediate: landing:8 generation:8 chunk:16. */
 static uint32_t chunk_imm(uint8_t landing, uint8_t generation, uint32_t chunk)
 {
 	return (uint32_t)landing << 24 | (uint32_t)generation << 16 | chunk;
@@ -57,7 +58,7 @@ static void op_finish(struct rail_op *op, int status)
 	op_end(op, status);
 }
 
-/* ---- Sender: RTS --------------------------------------------------------------------------- */
+/* ---- Sender: RTS -------------------------------------------------------- */
 
 int rail_rndv_post_rts(struct rail_tx *tx, struct rail_op *op)
 {
@@ -117,7 +118,7 @@ int rail_rndv_send(struct rail_peer *peer, const struct rail_way *way,
 	return 0;
 }
 
-/* ---- Receiver: landing, CTS ------------------------------------------------------------------ */
+/* ---- Receiver: landing, CTS --------------------------------------------- */
 
 void rail_rts_arrived(struct rail_peer *peer, const struct rail_record *record,
 		      const void *payload)
@@ -191,7 +192,7 @@ static void cts_send(struct rail_op *op)
 
 static int landing_receives_post(struct rail_lane *lane, uint32_t count)
 {
-	struct ibv_recv_wr *bad, wr[BULK_RQ];
+	struct ibv_recv_wr *bad, wr[RAIL_CHUNKS_MAX];
 	int rc;
 
 	for (uint32_t i = 0; i < count; i++) {
@@ -213,7 +214,7 @@ static bool landing_possible(const struct rail_op *op, struct rail_stripe *s)
 {
 	const struct rail_peer *peer = op->peer;
 
-	if (!peer->landing_free)
+	if (peer->landings_used == LANDINGS)
 		return false;
 	op_plan(op, s);
 	for (int r = 0; r < s->rail_count; r++)
@@ -227,9 +228,10 @@ static void landing_start(struct rail_op *op, const struct rail_stripe *s)
 	struct rail_peer *peer = op->peer;
 	struct rail_landing *landing;
 
-	op->slot = (uint8_t)__builtin_ctzll(peer->landing_free);
-	peer->landing_free &= peer->landing_free - 1;
+	op->slot = peer->landing_free;
 	landing = &peer->landing[op->slot];
+	peer->landing_free = landing->next_free;
+	peer->landings_used++;
 	landing->op = op;
 	landing->missing = ~(uint64_t)0 >> (RAIL_CHUNKS_MAX - s->chunk_count);
 	op->generation = landing->generation;
@@ -242,9 +244,13 @@ static void landing_start(struct rail_op *op, const struct rail_stripe *s)
 
 static void landing_end(struct rail_peer *peer, uint32_t slot)
 {
-	peer->landing[slot].op = NULL;
-	peer->landing[slot].generation++;
-	peer->landing_free |= (uint64_t)1 << slot;
+	struct rail_landing *landing = &peer->landing[slot];
+
+	landing->op = NULL;
+	landing->generation++;
+	landing->next_free = peer->landing_free;
+	peer->landing_free = (uint8_t)slot;
+	peer->landings_used--;
 }
 
 int rail_accept(struct rail_peer *peer, uint64_t rendezvous, const struct rail_buf *buf,
@@ -295,7 +301,7 @@ int rail_accept(struct rail_peer *peer, uint64_t rendezvous, const struct rail_b
 	return 0;
 }
 
-/* ---- Sender: chunks ------------------------------------------------------------------------- */
+/* ---- Sender: chunks ----------------------------------------------------- */
 
 static int chunk_post(struct rail_op *op, const struct rail_stripe *s, int r)
 {
@@ -325,7 +331,7 @@ static int chunk_post(struct rail_op *op, const struct rail_stripe *s, int r)
 
 	if (rc)
 		return rail_lane_refused(lane, rc);
-	lane->sq_op[lane->sq_posted++ % BULK_SQ] = op;
+	lane->sq_op[lane->sq_posted++ % lane->sq_depth] = op;
 	lane->ctx->cq_wanted++;
 	op->cursor[r]++;
 	op->chunks_out++;
@@ -401,7 +407,7 @@ void rail_cts_arrived(struct rail_peer *peer, const struct rail_record *record,
 /* The oldest chunk of a lane has left, or its lane has failed. */
 void rail_chunk_sent(struct rail_lane *lane)
 {
-	struct rail_op *op = lane->sq_op[lane->sq_done++ % BULK_SQ];
+	struct rail_op *op = lane->sq_op[lane->sq_done++ % lane->sq_depth];
 
 	op->chunks_out--;
 	op->chunks_left--;
@@ -414,14 +420,14 @@ void rail_chunk_sent(struct rail_lane *lane)
 	}
 }
 
-/* ---- Receiver: chunks ------------------------------------------------------------------------- */
+/* ---- Receiver: chunks --------------------------------------------------- */
 
 void rail_chunk_landed(struct rail_lane *lane, uint32_t imm, uint32_t bytes)
 {
 	struct rail_peer *peer = lane->peer;
 	uint32_t slot = imm >> 24, number = imm & 0xffff;
-	struct rail_landing *landing = slot < LANDINGS ? &peer->landing[slot] : NULL;
-	struct rail_op *op = landing ? landing->op : NULL;
+	struct rail_landing *landing = &peer->landing[slot];	/* 8 bits: all exist */
+	struct rail_op *op = landing->op;
 	struct rail_stripe s;
 	struct rail_chunk chunk;
 
@@ -434,9 +440,9 @@ void rail_chunk_landed(struct rail_lane *lane, uint32_t imm, uint32_t bytes)
 	op_plan(op, &s);
 	chunk = rail_stripe_chunk(&s, number);
 	if (chunk.rail != lane->rail || chunk.bytes != bytes) {
-		rail_peer_fail(peer, -EPROTO, "chunk %u has %u bytes on rail %d, should be %llu on %d",
-			       number, bytes, lane->rail, (unsigned long long)chunk.bytes,
-			       chunk.rail);
+		rail_peer_fail(peer, -EPROTO,
+			       "chunk %u has %u bytes on rail %d, should be %llu on %d", number,
+			       bytes, lane->rail, (unsigned long long)chunk.bytes, chunk.rail);
 		return;
 	}
 	lane_ledger(lane)->rx_chunks++;
@@ -448,7 +454,7 @@ void rail_chunk_landed(struct rail_lane *lane, uint32_t imm, uint32_t bytes)
 	op_finish(op, 0);
 }
 
-/* ---- What waits ---------------------------------------------------------------------------------- */
+/* ---- What waits --------------------------------------------------------- */
 
 bool rail_rndv_advance(struct rail_peer *peer)
 {

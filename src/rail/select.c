@@ -56,13 +56,13 @@ static int check_rails(const char *text, char *why, size_t why_size)
 		return 0;
 	while ((name = next_name(&rest, &length))) {
 		if (!name_is_sound(name, length)) {
-			snprintf(why, why_size, "'%.*s' is not DEVICE:PORT, accepted: all, or names "
-				 "such as mlx5_0:1,mlx5_1:1", (int)length, name);
+			snprintf(why, why_size, "'%.*s' is not DEVICE:PORT, accepted: all, or "
+				 "names such as mlx5_0:1,mlx5_1:1", (int)length, name);
 			return -EINVAL;
 		}
 		if (listed_before(text, name, length)) {
-			snprintf(why, why_size, "%.*s is listed twice, accepted: all, or each port once",
-				 (int)length, name);
+			snprintf(why, why_size, "%.*s is listed twice, accepted: all, or each "
+				 "port once", (int)length, name);
 			return -EINVAL;
 		}
 		if (++count > RAIL_MAX) {
@@ -82,7 +82,8 @@ static const struct opt options[] = {
 	{ .name = "rails", .type = OPT_TEXT, .carry = OPT_JOB,
 	  .offset = offsetof(struct rail_settings, rails), .arg = "LIST", .standard = "all",
 	  .check = check_rails,
-	  .help = "ports to use, all or names such as mlx5_0:1,mlx5_1:1; rail i meets the peer's i" },
+	  .help = "ports to use: all, or names such as mlx5_0:1,mlx5_1:1 in the order in which "
+		  "they meet the peers' ports" },
 	{ .name = "soft", .type = OPT_TEXT, .carry = OPT_JOB,
 	  .offset = offsetof(struct rail_settings, soft), .arg = "SPEC",
 	  .check = check_soft,
@@ -103,7 +104,7 @@ const struct opt *rail_options(void)
 	return options;
 }
 
-/* ---- Selection -------------------------------------------------------------------------- */
+/* ---- Selection ---------------------------------------------------------- */
 
 /* "soft0:1, soft0:2": what could have been named. */
 static const char *accepted_names(const struct vrb_ports *ports, char *text, size_t size)
@@ -154,7 +155,8 @@ static int select_all(struct rail_ctx *ctx)
 			RAIL_MAX);
 	if (ctx->rail_count)
 		return 0;
-	rg_error("--rails all: this host has no ACTIVE RDMA port (%d ports seen)", ctx->ports.count);
+	rg_error("--rails all: this host has no ACTIVE RDMA port (%d ports seen)",
+		 ctx->ports.count);
 	return -ENODEV;
 }
 

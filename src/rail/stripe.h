@@ -28,7 +28,7 @@ enum {
 struct rail_cut {
 	int rail_count;
 	uint32_t weight[RAIL_MAX];	/* share of each rail, 0: none; at least one is not 0 */
-	uint64_t chunk_bytes;		/* larger pieces are cut; a multiple of the alignment, >= 2 of it */
+	uint64_t chunk_bytes;		/* larger pieces are cut; two alignments or more of them */
 };
 
 /* The share of one rail: contiguous, cut into count chunks numbered from first. */

@@ -19,7 +19,7 @@ static int adapter_ask_order(struct vrb_adapter *a, const struct vrb_port *port)
 	if (rc)
 		return rc;
 	if (a->kind == VRB_SOFTHCA) {
-		/* Memory is written by the sender's CPU, in program order; a model withholds data. */
+		/* The sender's CPU writes it, in program order; a model withholds data. */
 		a->in_order = softhca_query_model(port->device, &model) == 0 && !model.timed;
 		a->in_order_writes = a->in_order;
 	} else {
@@ -89,7 +89,7 @@ int vrb_mr_register(struct vrb_adapter *adapter, void *addr, size_t bytes, enum 
 	unsigned access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE;
 	struct ibv_mr *mr;
 
-	/* Relaxed ordering lets a root complex reorder: worth much on hardware, nothing elsewhere. */
+	/* Lets a root complex reorder: worth much on hardware, nothing elsewhere. */
 	if (use == VRB_MR_BULK && adapter->kind == VRB_HARDWARE)
 		access |= IBV_ACCESS_RELAXED_ORDERING;
 	errno = 0;

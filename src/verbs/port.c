@@ -197,7 +197,8 @@ static enum vrb_kind device_kind(struct ibv_device *device, const struct ibv_dev
 	if (attr->vendor_id == VENDOR_RXE || attr->vendor_id == VENDOR_SIW)
 		return VRB_KERNEL_SOFTWARE;
 	/* Only devices made by `rdma link add` on a netdev have a parent of that kind. */
-	snprintf(path, sizeof(path), "/sys/class/infiniband/%s/parent", ibv_get_device_name(device));
+	snprintf(path, sizeof(path), "/sys/class/infiniband/%s/parent",
+		 ibv_get_device_name(device));
 	return access(path, R_OK) == 0 ? VRB_KERNEL_SOFTWARE : VRB_HARDWARE;
 }
 

@@ -9,6 +9,8 @@
 enum {
 	/* 4.096 us x 2^18 = 1.07 s for each of 1 + 6 tries: congestion is not a dead peer. */
 	QP_TIMEOUT = 18,
+	/* 0.27 s: nothing is lost by congestion, and the longest modelled wire is 0.16 s. */
+	QP_TIMEOUT_SOFTHCA = 16,
 	QP_RETRIES = 6,			/* 7 means for ever on rxe */
 	QP_RNR_RETRIES = 6,		/* 7 means for ever everywhere */
 	QP_RNR_TIMER = 12,		/* 0.64 ms */
@@ -133,7 +135,7 @@ static int qp_to_rts(struct vrb_adapter *a, struct vrb_qp *qp)
 {
 	struct ibv_qp_attr attr = {
 		.qp_state = IBV_QPS_RTS,
-		.timeout = QP_TIMEOUT,
+		.timeout = a->kind == VRB_SOFTHCA ? QP_TIMEOUT_SOFTHCA : QP_TIMEOUT,
 		.retry_cnt = QP_RETRIES,
 		.rnr_retry = a->kind == VRB_SOFTHCA ? 0 : QP_RNR_RETRIES,
 		.sq_psn = qp->psn,
@@ -172,11 +174,12 @@ void vrb_qp_stop(struct vrb_qp *qp)
 {
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
 
-	if (qp->qp)
+	if (qp->qp && !qp->stopped)
 		ibv_modify_qp(qp->qp, &attr, IBV_QP_STATE);
+	qp->stopped = true;
 }
 
-int vrb_qp_mark(struct vrb_qp *qp, uint64_t wr_id)
+int vrb_qp_stop_marked(struct vrb_qp *qp, uint64_t wr_id)
 {
 	struct ibv_send_wr send = {
 		.wr_id = wr_id, .opcode = IBV_WR_SEND, .send_flags = IBV_SEND_SIGNALED,
@@ -186,9 +189,10 @@ int vrb_qp_mark(struct vrb_qp *qp, uint64_t wr_id)
 
 	if (!qp->qp)
 		return 0;
-	/* A full queue takes no marker: its last entries tell as much, the caller has a time limit. */
+	if (!qp->stopped)
+		markers += ibv_post_recv(qp->qp, &recv, &bad_recv) == 0;
+	vrb_qp_stop(qp);
 	markers += ibv_post_send(qp->qp, &send, &bad_send) == 0;
-	markers += ibv_post_recv(qp->qp, &recv, &bad_recv) == 0;
 	return markers;
 }
 

@@ -16,7 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* ---- Ports ---------------------------------------------------------------- */
+/* ---- Ports -------------------------------------------------------------- */
 
 enum vrb_kind {
 	VRB_HARDWARE,
@@ -66,7 +66,7 @@ void vrb_ports_free(struct vrb_ports *ports);
 const char *vrb_port_state_text(enum ibv_port_state state);
 uint32_t vrb_mtu_bytes(enum ibv_mtu mtu);
 
-/* ---- Adapters --------------------------------------------------------------- */
+/* ---- Adapters ----------------------------------------------------------- */
 
 struct vrb_adapter {
 	struct ibv_context *context;
@@ -81,7 +81,7 @@ struct vrb_adapter {
 	bool in_order;
 	/* ... and writes on one queue pair appear one after the other. */
 	bool in_order_writes;
-	uint32_t inline_bytes;		/* at least so much a queue pair may send inline, if 256 are asked for */
+	uint32_t inline_bytes;		/* what a queue pair is granted that asks for 256 */
 };
 
 /*
@@ -101,7 +101,7 @@ int vrb_mr_register(struct vrb_adapter *adapter, void *addr, size_t bytes, enum 
 		    struct ibv_mr **out);
 void vrb_mr_deregister(struct ibv_mr *mr);
 
-/* ---- Queue pairs -------------------------------------------------------------- */
+/* ---- Queue pairs -------------------------------------------------------- */
 
 /* Wanted at creation; granted afterwards, each at least what was wanted except inline_bytes. */
 struct vrb_qp_limits {
@@ -113,6 +113,7 @@ struct vrb_qp_limits {
 struct vrb_qp {
 	struct ibv_qp *qp;
 	uint32_t psn;			/* first packet number that this side sends */
+	bool stopped;
 	struct vrb_qp_limits granted;
 };
 
@@ -132,8 +133,8 @@ void vrb_qp_address(const struct vrb_qp *qp, const struct vrb_port *port, struct
 
 /*
  * To RTS, towards theirs, with the smaller MTU of both.  A peer that is gone is
- * noticed after about 8 s on real fabrics; a receiver that is not ready is an
- * error at once on the software HCA and after six tries elsewhere: a correct
+ * noticed after about 8 s, on the software HCA 2 s.  A receiver that is not ready
+ * is an error at once on the software HCA and after six tries elsewhere: a correct
  * user of credits never sees it, and retrying for ever would hide a wrong one.
  */
 int vrb_qp_connect(struct vrb_adapter *adapter, struct vrb_qp *qp, const struct vrb_port *port,
@@ -143,11 +144,13 @@ int vrb_qp_connect(struct vrb_adapter *adapter, struct vrb_qp *qp, const struct 
 void vrb_qp_stop(struct vrb_qp *qp);
 
 /*
- * After vrb_qp_stop: append a marker to both queues.  When both have come out
- * of the CQ (wr_id; they are flushed like the rest), nothing is in flight and
- * the queue pair may be destroyed.  Returns the number of markers posted, 0-2.
+ * Stop, with a marker at the end of each queue that is still running.  When all
+ * markers have come out of the CQ (wr_id; flushed like the rest), nothing is in
+ * flight and the queue pair may be destroyed.  Returns the number of markers:
+ * 2, or 1 when it had been stopped before (nobody looks at what is posted to a
+ * stopped receive queue on some devices), or fewer when a queue is full.
  */
-int vrb_qp_mark(struct vrb_qp *qp, uint64_t wr_id);
+int vrb_qp_stop_marked(struct vrb_qp *qp, uint64_t wr_id);
 void vrb_qp_destroy(struct vrb_qp *qp);
 
 #endif

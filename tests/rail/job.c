@@ -49,7 +49,7 @@ void job_fail(const char *file, int line, const char *fmt, ...)
 	_exit(1);
 }
 
-/* ---- Processes ---------------------------------------------------------------------------- */
+/* ---- Processes ---------------------------------------------------------- */
 
 static void defaults(struct job *job)
 {
@@ -61,7 +61,7 @@ static void defaults(struct job *job)
 		.rails = c->rails ? c->rails : "all",
 		.soft = c->soft ? c->soft : "ideal",
 		.threshold = c->threshold ? c->threshold : 8192,
-		.eager = c->eager ? c->eager : 8192,
+		.eager = c->eager == JOB_ZERO ? 0 : c->eager ? c->eager : 8192,
 	};
 	job->rail = (struct rail_config){
 		.settings = &job->settings,
@@ -144,7 +144,7 @@ int job_run(const struct job_config *config, void (*body)(struct job *), const v
 	return bad;
 }
 
-/* ---- Moving and waiting ----------------------------------------------------------------------- */
+/* ---- Moving and waiting ------------------------------------------------- */
 
 void job_progress(struct job *job)
 {
@@ -174,7 +174,7 @@ void job_lost(struct job *job, int processes)
 	atomic_store(&job->shared->expected, (unsigned)(job->count - processes));
 }
 
-/* ---- Rails ---------------------------------------------------------------------------------------- */
+/* ---- Rails -------------------------------------------------------------- */
 
 void job_open(struct job *job)
 {

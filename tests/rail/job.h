@@ -13,13 +13,14 @@
 #include "rail.h"
 
 enum { JOB_MAX = 8 };
+#define JOB_ZERO UINT64_MAX
 
 struct job_config {
 	int count;			/* processes; 2 when 0 */
 	int nodes;			/* virtual nodes, block mapping; one each when 0 */
 	const char *soft;		/* spec; "ideal" when NULL */
 	const char *rails;		/* "all" when NULL */
-	uint64_t eager, threshold;	/* 8192 when 0 */
+	uint64_t eager, threshold;	/* 8192 when 0; 0 when JOB_ZERO */
 	int seconds;			/* until a process is taken to hang; 60 when 0 */
 };
 

@@ -2,7 +2,8 @@
  * rail_perf.c - what librail costs and brings, without MPI: two processes on the
  * software HCA, one table.
  *
- *	rail_perf [SPEC [RAILS]]	e.g. rail_perf ideal; rail_perf ports=2,rate=1GB/s,latency=2us
+ *	rail_perf [SPEC [RAILS [BYTES]]]	messages up to BYTES, e.g.
+ *	rail_perf ideal all 64; rail_perf ports=2,rate=1GB/s,latency=2us
  *
  * latency: half a round trip, median of rounds; post: rail_send of 8 bytes that
  * does not wait, beside ibv_post_send of the same line; bandwidth: a window of 64
@@ -35,6 +36,7 @@ static struct {
 	uint64_t got, expected;		/* messages */
 	int done;
 	bool copy;
+	size_t largest;
 	struct rail_op out[WINDOW], in[WINDOW];
 	int in_used;
 } perf;
@@ -136,6 +138,12 @@ static double latency_ns(const struct rail_way *way, size_t bytes)
 	return median(sample, ROUNDS, false);
 }
 
+static void wait_mark(const _Atomic uint64_t *mark, uint64_t n)
+{
+	while (atomic_load_explicit(mark, memory_order_acquire) != n)
+		;
+}
+
 /* The same with one RDMA write of a line and a poll of memory, nothing of librail's. */
 static double raw_latency_ns(void)
 {
@@ -157,15 +165,15 @@ static double raw_latency_ns(void)
 			bool waits_first = perf.job->rank == 1;
 
 			n++;
-			while (waits_first && atomic_load_explicit(mark, memory_order_acquire) != n)
-				;
+			if (waits_first)
+				wait_mark(mark, n);
 			line.record.mark = n;
 			wr.sg_list = &sge;
 			wr.wr.rdma.remote_addr = tx->bytes_addr;
 			CHECK(lane_has_room(tx->lane, 1));
 			CHECK_EQUAL(lane_post(tx->lane, &wr, &wr, 1), 1);
-			while (!waits_first && atomic_load_explicit(mark, memory_order_acquire) != n)
-				;
+			if (!waits_first)
+				wait_mark(mark, n);
 			if (i % 16 == 0)
 				rail_cq_poll(perf.job->ctx);
 		}
@@ -267,6 +275,8 @@ static void table(const char *title, const char *unit, const size_t *sizes, int 
 	for (int s = 0; s < count; s++) {
 		double value[3];
 
+		if (sizes[s] > perf.largest)
+			continue;
 		for (int w = 0; w < 3; w++) {
 			job_barrier(perf.job);
 			value[w] = measure(&ways[w], sizes[s], mode);
@@ -314,8 +324,8 @@ static void body(struct job *job)
 		job_barrier(job);
 		raw_ns = raw_latency_ns();
 		if (job->rank == 0)
-			printf("# 8 bytes: rail_send %.1f ns, of which ibv_post_send %.1f ns; one-way "
-			       "by ibv_post_send and polling alone %.1f ns\n", send_ns, post_ns, raw_ns);
+			printf("# 8 bytes: rail_send %.1f ns, of which ibv_post_send %.1f ns; "
+			       "one-way without librail %.1f ns\n", send_ns, post_ns, raw_ns);
 	}
 	table("one-way latency", "ns", small, sizeof(small) / sizeof(small[0]), measure_latency, 0);
 	table("bandwidth, window 64", "MB/s", large, sizeof(large) / sizeof(large[0]),
@@ -336,5 +346,6 @@ int main(int argc, char **argv)
 		.seconds = 600,
 	};
 
+	perf.largest = argc > 3 ? strtoul(argv[3], NULL, 0) : SIZE_MAX_BYTES;
 	return job_run(&config, body, NULL, 0);
 }

@@ -25,7 +25,7 @@ static void no_message(void *user, const struct rail_message *msg)
 	job_fail(__FILE__, __LINE__, "a message came");
 }
 
-/* ---- Ledger ----------------------------------------------------------------------------------- */
+/* ---- Ledger ------------------------------------------------------------- */
 
 static void ledger_body(struct job *job)
 {
@@ -46,7 +46,7 @@ static void ledger_body(struct job *job)
 		chunks = job->rank == 0 ? l[r].tx_chunks : l[r].rx_chunks;
 		/* 50 % +- 2 of all bytes on either rail, and not one more or less in all. */
 		CHECK(bytes > 64u * (1 << 20) * 48 / 100 && bytes < 64u * (1 << 20) * 52 / 100);
-		CHECK_EQUAL(chunks, 64);
+		CHECK_EQUAL(chunks, 64 * 2);
 		CHECK_EQUAL(job->rank == 0 ? l[r].rx_bytes : l[r].tx_bytes, 0);
 		CHECK_EQUAL(l[r].tx_messages + l[r].rx_messages, 0);
 	}
@@ -93,7 +93,7 @@ static void test_ledger_bind(void **state)
 	assert_int_equal(job_run(&(struct job_config){ .soft = "ideal" }, bind_body, NULL, 0), 0);
 }
 
-/* ---- Synchronous sends ---------------------------------------------------------------------------- */
+/* ---- Synchronous sends -------------------------------------------------- */
 
 static struct {
 	uint64_t handle;
@@ -166,11 +166,12 @@ static void test_sync(void **state)
 					sync_body, &bytes, 0), 0);
 }
 
-/* ---- Agreement ------------------------------------------------------------------------------------- */
+/* ---- Agreement ---------------------------------------------------------- */
 
 struct mismatch {
 	const char *rails[2];
 	uint64_t eager[2], threshold[2];
+	bool subnet;
 	const char *says;
 };
 
@@ -188,6 +189,8 @@ static void mismatch_body(struct job *job)
 	if (m->threshold[0])
 		job->settings.threshold = m->threshold[job->rank];
 	job_open(job);
+	if (m->subnet && job->rank == 1)
+		job->ctx->rail[1].port->subnet[3] ^= 1;
 	job_offer(job);
 	capture_begin(2);
 	rc = job_accept_offers(job);
@@ -204,11 +207,13 @@ static void test_mismatch(void **state)
 		{ .rails = { "all", "soft0:1" }, .says = "--rails" },
 		{ .eager = { 8192, 4096 }, .says = "--eager" },
 		{ .threshold = { 8192, 8193 }, .says = "--threshold" },
+		{ .subnet = true, .says = "rail 1 (soft0:2) is on another subnet" },
 	};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
-		assert_int_equal(job_run(&(struct job_config){ 0 }, mismatch_body, &cases[i], 0), 0);
+		assert_int_equal(job_run(&(struct job_config){ 0 }, mismatch_body, &cases[i], 0),
+				 0);
 }
 
 /* Offers that nobody of ours would make. */
@@ -246,7 +251,7 @@ static void test_garbage(void **state)
 	assert_int_equal(job_run(&(struct job_config){ .count = 1 }, garbage_body, NULL, 0), 0);
 }
 
-/* ---- Selection ---------------------------------------------------------------------------------------- */
+/* ---- Selection ---------------------------------------------------------- */
 
 struct selection {
 	const char *rails, *soft;
@@ -339,7 +344,7 @@ static void test_options(void **state)
 	}
 }
 
-/* ---- Memory ---------------------------------------------------------------------------------------------- */
+/* ---- Memory ------------------------------------------------------------- */
 
 static void memory_body(struct job *job)
 {
@@ -385,7 +390,7 @@ static void test_memory(void **state)
 	assert_int_equal(job_run(&(struct job_config){ .count = 1 }, memory_body, NULL, 0), 0);
 }
 
-/* ---- Peers that break the rules --------------------------------------------------------------------------- */
+/* ---- Peers that break the rules ----------------------------------------- */
 
 static struct {
 	int errors;
@@ -466,6 +471,9 @@ static void rules_body(struct job *job)
 				      &(struct rail_buf){ data, 65536, RAIL_MEM_HOST }, 0, &op), 0);
 		job_barrier(job);
 		capture_begin(2);
+		/* The peer has stopped: once, wait until that shows. */
+		if (what)
+			rail_peer_fail(job->peer[1], -EPROTO, "to save time");
 		for (uint64_t until = job_now_ns() + 20000000000u;
 		     !lost.errors && job_now_ns() < until; )
 			job_progress(job);
@@ -506,7 +514,7 @@ static void test_rules(void **state)
 					 &what, 0), 0);
 }
 
-/* ---- Peers that die ----------------------------------------------------------------------------------------- */
+/* ---- Peers that die ----------------------------------------------------- */
 
 enum when {
 	BEFORE_ACCEPTING,	/* process 0 has offered messages that nobody will take */

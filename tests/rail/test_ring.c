@@ -134,7 +134,7 @@ static void test_units(void **unused)
 	assert_int_equal(rail_grant_units(rail_grant_word(0xfffffffe, 7)), 7);
 }
 
-/* ---- Handles ------------------------------------------------------------------------ */
+/* ---- Handles ------------------------------------------------------------ */
 
 static void test_table(void **unused)
 {

@@ -56,9 +56,9 @@ static void check_ledger(struct job *job)
 	for (int p = 0; p < job->count; p++) {
 		CHECK_EQUAL(job->peer[p]->error, 0);
 		CHECK_EQUAL(job->peer[p]->ops, 0);
-		CHECK(job->peer[p]->landing_free == ~(uint64_t)0);
+		CHECK_EQUAL(job->peer[p]->landings_used, 0);
 		for (int r = 0; r < rail_count(job->ctx); r++)
-			CHECK_EQUAL(job->peer[p]->bulk[r].rq_free, BULK_RQ);
+			CHECK_EQUAL(job->peer[p]->bulk[r].rq_free, job->ctx->bulk_depth);
 	}
 }
 
@@ -244,8 +244,9 @@ static void test_many(void **state)
 	for (int modelled = 0; modelled < 2; modelled++)
 		for (int count = 3; count <= 4; count++)
 			for (int nodes = 1; nodes <= count; nodes += count - 2)
-				run((struct job_config){ .soft = modelled ? "ports=2," MODELLED : "ideal",
-							 .count = count, .nodes = nodes },
+				run((struct job_config){
+					    .soft = modelled ? "ports=2," MODELLED : "ideal",
+					    .count = count, .nodes = nodes },
 				    (struct how){ .traffic = { .count = 400, .max_bytes = 50000,
 							       .window = 32, .with_self = true,
 							       .sync_every = 7,
@@ -266,7 +267,7 @@ static void test_self(void **state)
 /* Other limits than the defaults, and none of a kind. */
 static void test_other_limits(void **state)
 {
-	static const uint64_t eager[] = { 1, 32, 64, 4096, 65536 };
+	static const uint64_t eager[] = { JOB_ZERO, 1, 32, 64, 4096, 65536 };
 	static const uint64_t threshold[] = { 1, 100, 8192, 1 << 20 };
 
 	(void)state;
@@ -275,7 +276,8 @@ static void test_other_limits(void **state)
 		struct how how = all_edges();
 
 		for (int w = 0; w < 4; w++)
-			ways[w] = (struct rail_way){ RAIL_STRIPE, threshold[w], eager[e] };
+			ways[w] = (struct rail_way){ RAIL_STRIPE, threshold[w],
+						     eager[e] == JOB_ZERO ? 0 : eager[e] };
 		ways[3].policy = RAIL_BIND;
 		ways[3].eager = 1 << 20;	/* beyond the process's own: held to that */
 		how.traffic.ways = ways;

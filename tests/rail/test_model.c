@@ -1,0 +1,201 @@
+/*
+ * test_model.c - librail on a modelled fabric takes the time that the model says:
+ * never less, and hardly more in the best of many rounds.  Two equal rails carry a
+ * large message in half the time of one.
+ *
+ * On a machine so busy that no round is undisturbed it is skipped: exit code 77.
+ */
+#include "cmocka_all.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "traffic.h"
+
+#define LATENCY_NS 2000.0
+#define BYTES_PER_NS 1.0
+#define SPEC "ports=2,rate=1GB/s,latency=2us"
+
+enum { LARGE = 4 << 20, SECONDS = 15 };
+
+struct target {
+	const struct rail_way *way;
+	size_t bytes;
+	double least_ns, most_ns;
+	int rounds;			/* between looks at what has been reached */
+	_Atomic int *verdict;		/* common to all: 0 go on, 1 reached, 2 too busy to tell */
+};
+
+static struct {
+	unsigned char *data;
+	int got, done;
+	struct rail_op in;
+} ping;
+
+static void landed(struct rail_op *op, int status)
+{
+	(void)op;
+	CHECK_EQUAL(status, 0);
+	ping.got++;
+}
+
+static void sent(struct rail_op *op, int status)
+{
+	(void)op;
+	CHECK_EQUAL(status, 0);
+	ping.done++;
+}
+
+static void on_message(void *user, const struct rail_message *msg)
+{
+	struct rail_buf buf = { ping.data, msg->bytes, RAIL_MEM_ARENA };
+
+	(void)user;
+	if (msg->payload) {
+		memcpy(ping.data, msg->payload, msg->bytes);
+		ping.got++;
+		return;
+	}
+	ping.in.done = landed;
+	CHECK_EQUAL(rail_accept(msg->peer, msg->rendezvous, &buf, &ping.in), 0);
+}
+
+static void send_and_wait(struct job *job, const struct target *t)
+{
+	const struct rail_header header = { { 0 } };
+	struct rail_buf buf = { ping.data + LARGE, t->bytes, RAIL_MEM_ARENA };
+	struct rail_op op = { .done = sent };
+
+	ping.done = rail_send(job->peer[!job->rank], t->way, &header, &buf, 0, &op);
+	CHECK(ping.done >= 0);
+	while (!ping.done)
+		rail_progress(job->ctx);
+}
+
+static double round_trip(struct job *job, const struct target *t)
+{
+	uint64_t begin = job_now_ns();
+	int base = ping.got;
+
+	if (job->rank == 0)
+		send_and_wait(job, t);
+	while (ping.got == base)
+		rail_progress(job->ctx);
+	if (job->rank == 1)
+		send_and_wait(job, t);
+	return (double)(job_now_ns() - begin) / 2;
+}
+
+/* More wants to run than there are cores: nothing can be said about time. */
+static bool busy(void)
+{
+	double load = 0;
+
+	return getloadavg(&load, 1) == 1 && load > (double)sysconf(_SC_NPROCESSORS_ONLN);
+}
+
+static int judge(const struct target *t, double best, uint64_t until_ns)
+{
+	if (best <= t->most_ns)
+		return 1;
+	if (job_now_ns() < until_ns)
+		return 0;
+	if (!busy())
+		job_fail(__FILE__, __LINE__, "%zu bytes take %.0f ns, should be %.0f to %.0f",
+			 t->bytes, best, t->least_ns, t->most_ns);
+	return 2;
+}
+
+static void body(struct job *job)
+{
+	const struct target *t = job->arg;
+	uint64_t until_ns = job_now_ns() + SECONDS * 1000000000ull;
+	double best = 1e18;
+
+	job->rail.on_message = on_message;
+	job_connect(job);
+	ping.data = rail_alloc(job->ctx, 2 * LARGE);
+	CHECK(ping.data != NULL);
+	memset(ping.data, 1, 2 * LARGE);
+	while (!atomic_load(t->verdict)) {
+		for (int i = 0; i < t->rounds; i++) {
+			double ns = round_trip(job, t);
+
+			/* Half of what lies between two instants at one end: never early. */
+			if (job->rank == 0 && ns < t->least_ns)
+				job_fail(__FILE__, __LINE__, "%zu bytes in %.0f ns, the model says "
+					 "%.0f", t->bytes, ns, t->least_ns);
+			best = ns < best ? ns : best;
+		}
+		job_barrier(job);
+		if (job->rank == 0)
+			atomic_store(t->verdict, judge(t, best, until_ns));
+		job_barrier(job);
+	}
+	if (job->rank == 0)
+		printf("# %zu bytes, policy %d: best %.0f ns, model %.0f\n", t->bytes,
+		       t->way->policy, best, t->least_ns);
+	while (rail_busy(job->ctx))
+		job_progress(job);
+	rail_free(job->ctx, ping.data);
+	job_close(job);
+}
+
+static int skipped;
+
+static void check(struct target t)
+{
+	t.verdict = mmap(NULL, sizeof(*t.verdict), PROT_READ | PROT_WRITE,
+			 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	assert_true((void *)t.verdict != MAP_FAILED);
+	assert_int_equal(job_run(&(struct job_config){ .soft = SPEC }, body, &t, 0), 0);
+	skipped += atomic_load(t.verdict) == 2;
+	munmap((void *)t.verdict, sizeof(*t.verdict));
+}
+
+/* Small messages: latency and the bytes on the wire, at most 0.5 us more. */
+static void test_small(void **state)
+{
+	(void)state;
+	for (size_t bytes = 8; bytes <= 1024; bytes *= 128)
+		for (int w = 0; w < 3; w++)
+			check((struct target){
+				.way = &traffic_ways[w], .bytes = bytes, .rounds = 200,
+				.least_ns = LATENCY_NS + (double)bytes / BYTES_PER_NS,
+				.most_ns = LATENCY_NS + (double)bytes / BYTES_PER_NS + 500,
+			});
+}
+
+/* RTS, CTS, and the bytes on one rail or on two: 1 % and 1 us more. */
+static void test_large(void **state)
+{
+	(void)state;
+	for (int w = 0; w < 3; w++) {
+		double rails = traffic_ways[w].policy == RAIL_STRIPE ? 2 : 1;
+		double ns = 3 * LATENCY_NS + LARGE / BYTES_PER_NS / rails;
+
+		check((struct target){
+			.way = &traffic_ways[w], .bytes = LARGE, .rounds = 5,
+			.least_ns = ns, .most_ns = ns * 1.01 + 1000,
+		});
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_small),
+		cmocka_unit_test(test_large),
+	};
+	int rc = cmocka_run_group_tests(tests, NULL, NULL);
+
+	if (!rc && skipped) {
+		printf("skipped: %d measurements were never undisturbed, this machine is busy\n",
+		       skipped);
+		return 77;
+	}
+	return rc;
+}
