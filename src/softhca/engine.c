@@ -11,6 +11,7 @@ enum { LOOK_NS = 10000000 };
 void hca_engine_add(struct hca_qp *qp)
 {
 	struct hca_engine *e = &qp->fabric->engine;
+	bool first = false;
 
 	hca_lock(&e->list_lock);
 	if (!qp->queued) {
@@ -21,9 +22,11 @@ void hca_engine_add(struct hca_qp *qp)
 		else
 			e->first = qp;
 		e->last = qp;
-		atomic_fetch_add_explicit(&e->pending, 1, memory_order_relaxed);
+		first = !atomic_fetch_add(&e->pending, 1);
 	}
 	hca_unlock(&e->list_lock);
+	if (first)
+		hca_attend(qp->fabric);
 }
 
 static struct hca_qp *take_first(struct hca_engine *e)
@@ -286,6 +289,7 @@ void hca_engine_run(struct hca_fabric *f)
 		hca_lock(&e->lock);	/* what is due now must be done now */
 	else if (!hca_trylock(&e->lock))
 		return;			/* somebody is at it */
+	atomic_fetch_add_explicit(&e->runs, 1, memory_order_relaxed);
 	seen = atomic_load_explicit(&f->self->attention, memory_order_acquire);
 	if (atomic_exchange(&e->faults, 0) || seen != atomic_load(&e->attention)) {
 		atomic_store(&e->attention, seen);

@@ -298,6 +298,7 @@ static void say_goodbye(struct hca_fabric *f)
 
 static void leave(struct hca_fabric *f)
 {
+	hca_attend_stop(f);
 	say_goodbye(f);
 	hca_peers_forget(f);
 	hca_devices_free(f);
