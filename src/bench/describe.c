@@ -132,11 +132,16 @@ static json_t *notes(const struct bench_job *job)
 static json_t *caption(const struct bench_job *job)
 {
 	json_t *lines = json_array();
-	char text[512], version[128];
+	char text[512], version[128], pairs[64] = "", window[64] = "";
 
 	ranks_line(job, text, sizeof(text));
-	add_line(lines, "%s, %s, %d pair%s, window %llu%s", library(version, sizeof(version)), text,
-		 job->pair_count, plural(job->pair_count), (unsigned long long)job->opt.window,
+	if (job->def->layout == BENCH_PAIRS)
+		snprintf(pairs, sizeof(pairs), ", %d pair%s", job->pair_count,
+			 plural(job->pair_count));
+	if (job->def->metric != BENCH_LATENCY)
+		snprintf(window, sizeof(window), ", window %llu",
+			 (unsigned long long)job->opt.window);
+	add_line(lines, "%s, %s%s%s%s", library(version, sizeof(version)), text, pairs, window,
 		 job->oversubscribed ? ", oversubscribed" : "");
 	fabric_line(job, text, sizeof(text));
 	add_line(lines, "%s", text);

@@ -145,6 +145,7 @@ int validate_way(struct bench_job *job, const struct bench_way *way, uint64_t by
 /* ---- measure.c ---- */
 struct measure {			/* of one size and way */
 	uint64_t wanted, done;		/* samples */
+	uint64_t runs;			/* done, and the untimed one of each batch */
 	uint64_t warm_wanted, warm_done;
 	uint64_t spent_ns, warm_spent_ns;
 	bool cut;

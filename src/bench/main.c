@@ -12,7 +12,7 @@ _Static_assert((int)BENCH_LATENCY == (int)REPORT_LATENCY &&
 /* Rank 0 opens the outputs; what it met, all know. */
 static int outputs_open(struct bench_job *job)
 {
-	const char *names[REPORT_WAYS_MAX];
+	static const char *names[REPORT_WAYS_MAX];	/* the report keeps it */
 	struct report_table table = {
 		.text = stdout, .json_path = job->opt.json, .program = rg_program(),
 		.title = job->def->summary, .metric = (enum report_metric)job->def->metric,

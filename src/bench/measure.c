@@ -150,11 +150,11 @@ static uint64_t next_batch(const struct bench_job *job, struct measure *m)
 	if (m->cut || m->done == m->wanted)
 		return 0;
 	spent = m->spent_ns;
-	if (m->done)
-		run_ns = m->spent_ns / m->done;
+	if (m->runs)
+		run_ns = m->spent_ns / m->runs;
 	else if (m->warm_done)
 		run_ns = m->warm_spent_ns / m->warm_done;
-	if (m->done && spent + run_ns > job->opt.time_cap_ns) {
+	if (m->done && spent + 2 * run_ns > job->opt.time_cap_ns) {
 		m->cut = true;
 		return 0;
 	}
@@ -164,6 +164,8 @@ static uint64_t next_batch(const struct bench_job *job, struct measure *m)
 	if (count * run_ns < BATCH_NS_MIN)
 		count = BATCH_NS_MIN / run_ns + 1;
 	count = min_u64(count, m->wanted - m->done);
+	/* Of the time that is left, one run is untimed. */
+	spent += run_ns;
 	return fitting(count, spent < job->opt.time_cap_ns ? job->opt.time_cap_ns - spent : 0,
 		       run_ns);
 }
@@ -189,6 +191,7 @@ static uint64_t sample(struct bench_job *job, int w, uint64_t bytes, struct meas
 
 	batch_note(&job->batches[w], count, spent_ns / (count + 1));
 	m->done += count;
+	m->runs += count + 1;
 	return spent_ns;
 }
 

@@ -33,8 +33,8 @@ static int check_spec(const char *text, char *why, size_t why_size)
 }
 
 static const struct opt rows[] = {
-	{ .name = "soft", .letter = 's', .type = OPT_TEXT, .offset = offsetof(struct settings, soft),
-	  .arg = "SPEC", .check = check_spec,
+	{ .name = "soft", .letter = 's', .type = OPT_TEXT,
+	  .offset = offsetof(struct settings, soft), .arg = "SPEC", .check = check_spec,
 	  .help = "adapters and their timing: [PROFILE][,key=value...]; see softhca profiles" },
 	{ .name = "fabric", .type = OPT_TEXT, .offset = offsetof(struct settings, fabric),
 	  .arg = "NAME", .help = "fabric to join: programs of one name reach each other" },
@@ -44,7 +44,7 @@ static const struct opt rows[] = {
 	{ .name = NULL },
 };
 
-/* ---- Fabrics, as files ------------------------------------------------------------ */
+/* ---- Fabrics, as files --------------------------------------------------- */
 
 /* Call visit for the fabrics of this user; the sum of what it returns. */
 static int each_fabric(int (*visit)(const char *name, struct hca_rendezvous *r,
@@ -177,7 +177,7 @@ static int cmd_profiles(int argc, char **argv)
 	return RG_EXIT_OK;
 }
 
-/* ---- Running a program -------------------------------------------------------------- */
+/* ---- Running a program --------------------------------------------------- */
 
 static pid_t child;
 
@@ -217,8 +217,8 @@ static int set_environment(void)
 		rg_error("libsofthca.so.0 is neither in the build tree nor in %s", RG_LIBDIR);
 		return -ENOENT;
 	}
-	if (asprintf(&preload, "%s%s%s", library, before && *before ? ":" : "",
-		     before ? before : "") < 0)
+	if (asprintf(&preload, "%s%s%s", before ? before : "", before && *before ? ":" : "",
+		     library) < 0)
 		return -ENOMEM;
 	snprintf(node, sizeof(node), "%llu", (unsigned long long)settings.node);
 	setenv("LD_PRELOAD", preload, 1);
@@ -288,7 +288,7 @@ static int run(char **argv)
 	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
-/* ---- The command ------------------------------------------------------------------------ */
+/* ---- The command --------------------------------------------------------- */
 
 static const struct {
 	const char *name;

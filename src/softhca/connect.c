@@ -3,7 +3,7 @@
 
 #include "qp.h"
 
-/* ---- The peer's queue pair ------------------------------------------------ */
+/* ---- The peer's queue pair ----------------------------------------------- */
 
 static bool piece_fits(uint32_t line, uint64_t bytes)
 {
@@ -97,7 +97,7 @@ void hca_conn_drop(struct hca_conn *c)
 		hca_peer_put(peer);
 }
 
-/* ---- The peer's registrations --------------------------------------------- */
+/* ---- The peer's registrations -------------------------------------------- */
 
 static void map_mr(struct hca_conn *c, struct hca_remote_mr *m, uint64_t start, uint64_t end)
 {

@@ -15,7 +15,7 @@ enum { CLAIM_NS = 1000000 };
  */
 enum { IDLE_POLLS = 2048, SOME_POLLS = 65536 };
 
-/* ---- The list of a timed queue: a binary heap ---------------------------------- */
+/* ---- The list of a timed queue: a binary heap ---------------------------- */
 
 static bool before(const struct hca_completion *a, const struct hca_completion *b)
 {
@@ -61,7 +61,7 @@ static void heap_pop(struct hca_cq *cq, struct hca_completion *out)
 		heap_sift(cq, 0, &last);
 }
 
-/* ---- The list ---------------------------------------------------------------------- */
+/* ---- The list ------------------------------------------------------------ */
 
 static int list_add(struct hca_cq *cq, const struct hca_completion *c)
 {
@@ -90,7 +90,7 @@ int hca_cq_add(struct hca_cq *cq, const struct hca_completion *c)
 	return rc;
 }
 
-/* ---- The mailbox --------------------------------------------------------------------- */
+/* ---- The mailbox --------------------------------------------------------- */
 
 /* What a peer wrote, checked; false: it concerns nothing that exists. */
 static bool decode(struct hca_cq *cq, const volatile struct hca_shm_cqe *e,
@@ -128,19 +128,44 @@ static uint64_t state_of(const struct hca_cq *cq, uint32_t position, uint32_t st
 	return hca_shm_state(position >> cq->mailbox.shift, state);
 }
 
+static void free_slot(struct hca_cq *cq, uint32_t position)
+{
+	struct hca_shm_cqe *e = &cq->mailbox.shm->slot[position & cq->mailbox.mask];
+
+	atomic_store_explicit(&e->state, state_of(cq, position + cq->mailbox.mask + 1, HCA_FREE),
+			      memory_order_release);
+}
+
+/* Past slots whose claims were revoked; those that have been given back are free again. */
+static bool pass_by(struct hca_cq *cq, uint64_t state)
+{
+	if (hca_shm_kind(state) == HCA_RETURNED ||
+	    (hca_shm_kind(state) == HCA_REVOKED &&
+	     hca_slot_fate(cq->fabric, hca_shm_claimer(state)) != HCA_FATE_ALIVE))
+		free_slot(cq, cq->head);
+	else if (hca_shm_kind(state) != HCA_REVOKED)
+		return false;
+	cq->head++;
+	return true;
+}
+
 static bool mailbox_take(struct hca_cq *cq, struct hca_completion *c)
 {
+	uint32_t passed = 0;
+
 	for (;;) {
 		struct hca_shm_cqe *e = &cq->mailbox.shm->slot[cq->head & cq->mailbox.mask];
+		uint64_t state = atomic_load_explicit(&e->state, memory_order_acquire);
 		bool valid;
 
-		if (atomic_load_explicit(&e->state, memory_order_acquire) !=
-		    state_of(cq, cq->head, HCA_FULL))
+		if (state != state_of(cq, cq->head, HCA_FULL)) {
+			if (hca_unlikely(hca_shm_kind(state) >= HCA_REVOKED) &&
+			    passed++ <= cq->mailbox.mask && pass_by(cq, state))
+				continue;
 			return false;
+		}
 		valid = decode(cq, e, c);
-		atomic_store_explicit(&e->state,
-				      state_of(cq, cq->head + cq->mailbox.mask + 1, HCA_FREE),
-				      memory_order_release);
+		free_slot(cq, cq->head);
 		cq->head++;
 		if (hca_likely(valid))
 			return true;
@@ -149,16 +174,14 @@ static bool mailbox_take(struct hca_cq *cq, struct hca_completion *c)
 
 /*
  * Nothing came for a while.  If somebody holds the entry at the head and does
- * not publish it, others behind it must not wait for ever: take it back.  A
- * producer that was merely slow notices, and tries again further on.
+ * not publish it, others behind it must not wait for ever: take it back.
  */
 static void mailbox_unstick(struct hca_cq *cq)
 {
 	struct hca_shm_cqe *e = &cq->mailbox.shm->slot[cq->head & cq->mailbox.mask];
-	uint64_t state = atomic_load_explicit(&e->state, memory_order_relaxed);
-	uint64_t now;
+	uint64_t state = atomic_load_explicit(&e->state, memory_order_relaxed), now;
 
-	if (state >> 32 != state_of(cq, cq->head, 0) >> 32 || (state & 0xff) != HCA_CLAIMED) {
+	if (state >> 32 != state_of(cq, cq->head, 0) >> 32 || hca_shm_kind(state) != HCA_CLAIMED) {
 		cq->stuck_ns = 0;
 		return;
 	}
@@ -166,12 +189,12 @@ static void mailbox_unstick(struct hca_cq *cq)
 	if (!cq->stuck_ns || cq->stuck_head != cq->head) {
 		cq->stuck_ns = now;
 		cq->stuck_head = cq->head;
-	} else if (now - cq->stuck_ns > CLAIM_NS &&
-		   atomic_compare_exchange_strong(&e->state, &state,
-				state_of(cq, cq->head + cq->mailbox.mask + 1, HCA_FREE))) {
-		cq->head++;
-		cq->stuck_ns = 0;
+		return;
 	}
+	/* Revoked, it is passed by; whether its claimer lives is seen then. */
+	if (now - cq->stuck_ns > CLAIM_NS)
+		atomic_compare_exchange_strong(&e->state, &state,
+			state_of(cq, cq->head, hca_shm_revoked(hca_shm_claimer(state))));
 }
 
 static void drain_locked(struct hca_cq *cq)
@@ -189,7 +212,7 @@ void hca_cq_drain(struct hca_cq *cq)
 	hca_unlock(&cq->lock);
 }
 
-/* ---- Polling -------------------------------------------------------------------------- */
+/* ---- Polling ------------------------------------------------------------- */
 
 static void deliver(const struct hca_completion *c, struct ibv_wc *wc)
 {
@@ -278,7 +301,7 @@ int hca_cq_poll(struct ibv_cq *ibv, int max, struct ibv_wc *wc)
 	return n;
 }
 
-/* ---- Coming and going ------------------------------------------------------------------ */
+/* ---- Coming and going ---------------------------------------------------- */
 
 void hca_cq_purge(struct hca_cq *cq, const struct hca_qp *qp)
 {

@@ -83,7 +83,7 @@ void hca_cq_drain(struct hca_cq *cq);
 /* Forget the entries of a queue pair (destroyed or reset). */
 void hca_cq_purge(struct hca_cq *cq, const struct hca_qp *qp);
 
-/* ---- The producer's side (mailbox.c) -------------------------------------- */
+/* ---- The producer's side (mailbox.c) ------------------------------------- */
 
 /*
  * Put an entry (its state is ignored) into a mailbox as the process in `slot`.

@@ -10,7 +10,7 @@
 #include "qp.h"
 #include "real.h"
 
-/* ---- Devices -------------------------------------------------------------------- */
+/* ---- Devices ------------------------------------------------------------- */
 
 /* Its address in a field that nobody uses marks a device as ours. */
 static struct ibv_context *mark(struct ibv_device *d, int fd)
@@ -88,7 +88,7 @@ void hca_devices_free(struct hca_fabric *f)
 	}
 }
 
-/* ---- Lists of devices ----------------------------------------------------------------- */
+/* ---- Lists of devices ---------------------------------------------------- */
 
 struct list {
 	struct hca_fabric *fabric;	/* referenced; or NULL */
@@ -181,7 +181,7 @@ HCA_EXPORT int softhca_query_model(const struct ibv_device *device, struct softh
 
 static_assert(sizeof(((struct softhca_model *)NULL)->spec) == HCA_SPEC_MAX, "canonical spec");
 
-/* ---- Opened devices --------------------------------------------------------------------- */
+/* ---- Opened devices ------------------------------------------------------ */
 
 static int no_notify(struct ibv_cq *cq, int solicited_only)
 {

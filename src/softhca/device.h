@@ -79,7 +79,7 @@ static inline unsigned char *hca_mr_local(const struct hca_fabric *f, uint32_t k
 	return (unsigned char *)mr->ibv.addr + offset;
 }
 
-/* ---- Devices (device.c) ------------------------------------------------- */
+/* ---- Devices (device.c) -------------------------------------------------- */
 
 /* The devices of a node of a fabric, made on first use; 0 or -ENOMEM. */
 int hca_devices_of_node(struct hca_fabric *f, uint32_t node, struct hca_device **list);
@@ -116,7 +116,7 @@ enum { HCA_GIDS = 2 };		/* per port: link-local, IPv4-mapped; both RoCE v2 */
 /* Address of the port that an address handle leads to: 0, or -EHOSTUNREACH. */
 int hca_route(const struct hca_fabric *f, const struct ibv_ah_attr *ah, uint32_t *address);
 
-/* ---- Protection domains, registrations (mr.c) ----------------------------- */
+/* ---- Protection domains, registrations (mr.c) ---------------------------- */
 
 struct ibv_pd *hca_pd_alloc(struct ibv_context *c);
 int hca_pd_dealloc(struct ibv_pd *pd);

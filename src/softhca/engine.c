@@ -6,11 +6,12 @@
 /* How often peers are looked at when there is nothing to do. */
 enum { LOOK_NS = 10000000 };
 
-/* ---- The list ------------------------------------------------------------------- */
+/* ---- The list ------------------------------------------------------------ */
 
 void hca_engine_add(struct hca_qp *qp)
 {
 	struct hca_engine *e = &qp->fabric->engine;
+	bool first = false;
 
 	hca_lock(&e->list_lock);
 	if (!qp->queued) {
@@ -21,9 +22,11 @@ void hca_engine_add(struct hca_qp *qp)
 		else
 			e->first = qp;
 		e->last = qp;
-		atomic_fetch_add_explicit(&e->pending, 1, memory_order_relaxed);
+		first = !atomic_fetch_add(&e->pending, 1);
 	}
 	hca_unlock(&e->list_lock);
+	if (first)
+		hca_attend(qp->fabric);
 }
 
 static struct hca_qp *take_first(struct hca_engine *e)
@@ -61,7 +64,7 @@ void hca_engine_remove(struct hca_qp *qp)
 	hca_unlock(&e->list_lock);
 }
 
-/* ---- Waiting, as RC does ------------------------------------------------------------ */
+/* ---- Waiting, as RC does ------------------------------------------------- */
 
 /* IBTA: RNR NAK timer field to time; 0 is the longest. */
 static uint64_t rnr_ns(unsigned code)
@@ -115,7 +118,7 @@ int hca_engine_wait_or_fail(struct hca_qp *qp, int why)
 	return 0;
 }
 
-/* ---- A queue pair's turn -------------------------------------------------------------- */
+/* ---- A queue pair's turn ------------------------------------------------- */
 
 void hca_engine_finish(struct hca_qp *qp, int status)
 {
@@ -185,7 +188,7 @@ void hca_sq_progress(struct hca_qp *qp)
 		hca_engine_add(qp);
 }
 
-/* ---- Errors that others found ------------------------------------------------------------ */
+/* ---- Errors that others found -------------------------------------------- */
 
 static bool overflowed(struct hca_cq *cq)
 {
@@ -211,11 +214,25 @@ static void look_for_faults(struct hca_fabric *f)
 	}
 }
 
+/*
+ * A process that leaves in good order closes its gates.  So a gate that is
+ * still open on a process that is gone means death, even if somebody else has
+ * its slot by now.
+ */
+static bool peer_died(const struct hca_conn *c)
+{
+	if (!c->peer || c->peer->fate == HCA_FATE_ALIVE)
+		return false;
+	return c->peer->fate == HCA_FATE_DEAD ||
+	       (c->shm && atomic_load_explicit(&c->shm->gate, memory_order_relaxed) == c->gate);
+}
+
 /* A queue pair whose peer has ended without a word is of no use any more. */
 static void look_for_deaths(struct hca_fabric *f)
 {
 	uint32_t i, top = atomic_load(&f->qp_top);
 
+	hca_peers_look(f);
 	for (i = 0; i < top; i++) {
 		struct hca_qp *qp = atomic_load(&f->qp[i]);
 
@@ -224,7 +241,7 @@ static void look_for_deaths(struct hca_fabric *f)
 		hca_lock(&qp->lock);
 		if (!qp->conn.peer)
 			hca_conn_resolve(qp);
-		if (qp->conn.peer && hca_peer_fate(qp->conn.peer) == HCA_FATE_DEAD) {
+		if (peer_died(&qp->conn)) {
 			hca_sq_died(qp);
 			hca_qp_fail(qp);
 		}
@@ -232,7 +249,7 @@ static void look_for_deaths(struct hca_fabric *f)
 	}
 }
 
-/* ---- Running -------------------------------------------------------------------------------- */
+/* ---- Running ------------------------------------------------------------- */
 
 /*
  * Each that waits has a turn.  Who was served goes behind who was not, so that
@@ -272,6 +289,7 @@ void hca_engine_run(struct hca_fabric *f)
 		hca_lock(&e->lock);	/* what is due now must be done now */
 	else if (!hca_trylock(&e->lock))
 		return;			/* somebody is at it */
+	atomic_fetch_add_explicit(&e->runs, 1, memory_order_relaxed);
 	seen = atomic_load_explicit(&f->self->attention, memory_order_acquire);
 	if (atomic_exchange(&e->faults, 0) || seen != atomic_load(&e->attention)) {
 		atomic_store(&e->attention, seen);

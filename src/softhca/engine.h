@@ -5,7 +5,7 @@
  * no peer, not yet its time) is on its fabric's list.  Every verb that moves
  * data looks at one word and, if anything waits, lets one thread go through
  * the list.  So a program makes progress whenever it polls or posts, whatever
- * it polls.
+ * it polls; while it does neither, the attendant sees to it (attend.h).
  */
 #ifndef HCA_ENGINE_H
 #define HCA_ENGINE_H

@@ -12,12 +12,13 @@
 #include "fabric.h"
 #include "memory.h"
 #include "peer.h"
+#include "qp.h"
 #include "segment.h"
 
 static pthread_mutex_t registry_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct hca_fabric *registry;
 
-/* ---- Who is there ------------------------------------------------------- */
+/* ---- Who is there -------------------------------------------------------- */
 
 static bool slot_alive(const struct hca_shm_slot *s)
 {
@@ -71,7 +72,7 @@ static int find_slot(struct hca_fabric *f, uint32_t *slot)
 	return 0;
 }
 
-/* ---- Joining ------------------------------------------------------------ */
+/* ---- Joining ------------------------------------------------------------- */
 
 static int new_nonce(uint64_t *nonce)
 {
@@ -227,7 +228,7 @@ out:
 	return rc;
 }
 
-/* ---- Leaving ------------------------------------------------------------ */
+/* ---- Leaving ------------------------------------------------------------- */
 
 static bool anyone_else(const struct hca_rendezvous_image *image, uint32_t but)
 {
@@ -286,8 +287,10 @@ static void say_goodbye(struct hca_fabric *f)
 	for (i = 0; i < top; i++) {
 		struct hca_qp *qp = atomic_load(&f->qp[i]);
 
-		if (qp)
-			hca_fabric_give_qpn(f, f->self->qp[i].qpn);
+		if (!qp)
+			continue;
+		atomic_store(&f->self->qp[i].gate, 0);
+		hca_fabric_give_qpn(f, hca_qpn(qp));
 	}
 	atomic_store(&f->shm->slot[f->slot].phase, HCA_LEFT);
 	sign_off(f, false);
@@ -295,13 +298,14 @@ static void say_goodbye(struct hca_fabric *f)
 
 static void leave(struct hca_fabric *f)
 {
+	hca_attend_stop(f);
 	say_goodbye(f);
 	hca_peers_forget(f);
 	hca_devices_free(f);
 	release(f);
 }
 
-/* ---- The registry ------------------------------------------------------- */
+/* ---- The registry -------------------------------------------------------- */
 
 /* The parent is the member, not its child: which may join on its own. */
 static void forget_in_child(void)
@@ -508,7 +512,7 @@ HCA_EXPORT int softhca_fabric_close(const struct softhca_config *cfg)
 	return rc;
 }
 
-/* ---- Queue pair numbers ------------------------------------------------- */
+/* ---- Queue pair numbers -------------------------------------------------- */
 
 static uint32_t take_qpn_once(struct hca_fabric *f, uint32_t index)
 {

@@ -17,6 +17,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "attend.h"
 #include "base.h"
 #include "heap.h"
 #include "layout.h"
@@ -35,6 +36,7 @@ struct hca_engine {
 	struct hca_lock list_lock;
 	struct hca_qp *first, *last;
 	_Atomic uint32_t pending;	/* length of the list; one look per verb */
+	_Atomic uint32_t runs;		/* how often somebody went through it */
 	_Atomic bool sharing;		/* several have their turns just now */
 	_Atomic uint32_t attention;	/* last seen in self->attention */
 	_Atomic uint32_t faults;	/* errors found while polling, to be acted upon */
@@ -56,6 +58,7 @@ struct hca_fabric {
 	int self_fd;
 
 	struct hca_engine engine;
+	struct hca_attendant attendant;
 
 	/* By index; entries come and go under `slow`, are read without. */
 	struct hca_qp *_Atomic *qp;

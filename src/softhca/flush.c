@@ -4,7 +4,7 @@
 #include "pace.h"
 
 /* A claim by a process that lives is respected for so long. */
-enum { CLAIM_NS = 100000000 };
+enum { CLAIM_NS = 1000000000 };
 
 void hca_sq_flush(struct hca_qp *qp)
 {
@@ -41,7 +41,7 @@ static bool withdraw(struct hca_qp *qp, uint32_t position)
 
 	if (atomic_compare_exchange_strong(&r->state, &state, hca_shm_state(position, HCA_FREE)))
 		return true;
-	if (hca_slot_fate(qp->fabric, (uint32_t)state >> 8) == HCA_FATE_ALIVE &&
+	if (hca_slot_fate(qp->fabric, hca_shm_claimer(state)) == HCA_FATE_ALIVE &&
 	    rg_now_ns() < rq->flush_deadline_ns)
 		return false;
 	atomic_store(&r->state, hca_shm_state(position, HCA_FREE));

@@ -39,7 +39,7 @@ struct hca_held_list {
 /* How much of the end of the message that is being carried out to hold back; 0: nothing. */
 uint32_t hca_held_bytes(const struct hca_qp *qp);
 
-/* Hold back the last `bytes` of it, an RDMA write under `key`, until `due_ns`.  Inside a section. */
+/* Hold back its last `bytes`, an RDMA write's under `key`, until `due_ns`.  Inside a section. */
 void hca_held_add(struct hca_qp *qp, uint32_t key, uint32_t bytes, uint64_t due_ns);
 
 /* Write what is due.  qp->lock held. */

@@ -54,7 +54,7 @@ enum {
 #define HCA_FABRIC_MAGIC	0x6361666863613031ull
 #define HCA_PROCESS_MAGIC	0x6f72706863613031ull
 
-/* ---- The fabric segment ------------------------------------------------- */
+/* ---- The fabric segment -------------------------------------------------- */
 
 enum hca_phase {
 	HCA_ABSENT,		/* free, or being filled */
@@ -79,7 +79,7 @@ struct hca_shm_server {
 };
 
 struct hca_shm_adapter {
-	struct hca_shm_server bus_read, bus_write;	/* half duplex: bus_read stands for both */
+	struct hca_shm_server bus_read, bus_write;	/* half duplex: only bus_read */
 	struct hca_shm_server cap_tx, cap_rx;
 	struct {
 		struct hca_shm_server tx, rx;
@@ -114,7 +114,7 @@ static inline uint64_t hca_shm_qp_entry(uint32_t index, uint32_t slot, uint32_t 
 	return (uint64_t)index << 32 | (uint64_t)(slot + 1) << 16 | (generation & 0xffff);
 }
 
-/* ---- The process segment ------------------------------------------------ */
+/* ---- The process segment ------------------------------------------------- */
 
 /*
  * A registration.  key is 0 while the rest changes, and never the same again
@@ -155,9 +155,13 @@ struct hca_shm_recv {
 /*
  * A completion mailbox entry.  A producer claims the slot at the tail
  * (FREE -> CLAIMED), fills it, publishes (CLAIMED -> FULL); the owner of the
- * queue makes it FREE for the next lap.  An owner that finds a claim by
- * somebody who has died or stopped takes it back, hence the compare-and-swap
- * to publish.  All-zero memory is an empty mailbox.
+ * queue makes it FREE for the next lap.  All-zero memory is an empty mailbox.
+ *
+ * An owner that finds a claim by somebody who has died makes it FREE; one by
+ * somebody who seems to have stopped it makes REVOKED, and everybody passes the
+ * slot by, since its claimer may still write to it.  The claimer learns of it
+ * when it cannot publish, makes the slot RETURNED, and tries further on; the
+ * owner makes it FREE again when it comes by.
  */
 struct hca_shm_cqe {
 	_Atomic uint64_t state;		/* hca_shm_state(lap, ...) */
@@ -186,6 +190,8 @@ enum hca_state {
 	HCA_POSTED,		/* receive */
 	HCA_FULL,		/* completion */
 	HCA_CLAIMED,		/* | claimer's slot << 8 */
+	HCA_REVOKED,		/* | claimer's slot << 8; completion */
+	HCA_RETURNED,		/* completion */
 };
 
 static inline uint64_t hca_shm_state(uint32_t count, uint32_t state)
@@ -196,6 +202,21 @@ static inline uint64_t hca_shm_state(uint32_t count, uint32_t state)
 static inline uint32_t hca_shm_claimed(uint32_t slot)
 {
 	return HCA_CLAIMED | slot << 8;
+}
+
+static inline uint32_t hca_shm_revoked(uint32_t slot)
+{
+	return HCA_REVOKED | slot << 8;
+}
+
+static inline enum hca_state hca_shm_kind(uint64_t state)
+{
+	return (enum hca_state)(state & 0xff);
+}
+
+static inline uint32_t hca_shm_claimer(uint64_t state)
+{
+	return (uint32_t)state >> 8;
 }
 
 /* What a peer must know of a queue pair. */

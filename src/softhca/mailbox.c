@@ -16,6 +16,8 @@ static enum claim try_claim(struct hca_mailbox *m, uint32_t position, uint32_t s
 						    hca_shm_state(lap, hca_shm_claimed(slot)),
 						    memory_order_acquire, memory_order_acquire))
 		return CLAIMED;
+	if (hca_shm_kind(state) >= HCA_REVOKED)
+		return TAKEN;
 	/* Laps have 32 - shift significant bits: compare in those. */
 	ahead = (uint32_t)(state >> 32) - lap;
 	return ahead << m->shift >> 31 ? FULL : TAKEN;
@@ -52,11 +54,14 @@ int hca_mailbox_put(struct hca_mailbox *m, uint32_t slot, const struct hca_shm_c
 		e->opcode = cqe->opcode;
 		e->flags = cqe->flags;
 		e->solicited = cqe->solicited;
-		/* The owner takes the claim back from one that has been stopped here. */
-		if (atomic_compare_exchange_strong_explicit(&e->state, &mine,
-							    hca_shm_state(lap, HCA_FULL),
-							    memory_order_release,
-							    memory_order_relaxed))
+		if (hca_likely(atomic_compare_exchange_strong_explicit(
+			    &e->state, &mine, hca_shm_state(lap, HCA_FULL),
+			    memory_order_release, memory_order_relaxed)))
 			return 0;
+		/* We were too slow: the owner has revoked the claim.  Nobody else used it. */
+		if (mine == hca_shm_state(lap, hca_shm_revoked(slot)))
+			atomic_compare_exchange_strong_explicit(
+				&e->state, &mine, hca_shm_state(lap, HCA_RETURNED),
+				memory_order_release, memory_order_relaxed);
 	}
 }

@@ -85,7 +85,7 @@ int hca_memory_fd(void)
 	return fd;
 }
 
-/* ---- The arena ---------------------------------------------------------- */
+/* ---- The arena ----------------------------------------------------------- */
 
 /* As much address space as the process may have. */
 static int reserve_locked(size_t least)

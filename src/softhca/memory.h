@@ -2,7 +2,8 @@
  * memory.h - this process's memory segment: what every peer can map.
  *
  * One sparse memfd per process, file offset = virtual address.  The arena
- * lives on it from the start; other memory can be moved onto it in place.  Peers map windows of it, so that moving data is one copy.
+ * lives on it from the start; other memory can be moved onto it in place
+ * (remap.h).  Peers map windows of it, so that moving data is one copy.
  *
  * A child of fork starts without one.  The arena that it inherited stays shared
  * with its parent; of memory that was moved it gets a private view.

@@ -6,7 +6,7 @@
 
 enum { QUANTUM_BYTES = 65536, QUANTUM_NS = 8000 };
 
-/* ---- Servers ---------------------------------------------------------------------- */
+/* ---- Servers ------------------------------------------------------------- */
 
 static uint64_t service_ns(uint64_t bytes, uint64_t rate)
 {
@@ -28,7 +28,7 @@ static uint64_t give(const struct hca_server *s, uint64_t from, uint64_t need)
 	return until;
 }
 
-/* ---- Paths ------------------------------------------------------------------------- */
+/* ---- Paths --------------------------------------------------------------- */
 
 static uint64_t slowest(const struct hca_path *p)
 {
@@ -123,7 +123,7 @@ uint64_t hca_path_request(const struct hca_path *p, uint64_t t)
 	return give(&p->tx[2], t, p->msg_ns + p->pkt_ns) + p->latency_ns;
 }
 
-/* ---- Limits -------------------------------------------------------------------------- */
+/* ---- Limits -------------------------------------------------------------- */
 
 int hca_window_init(struct hca_window *w, uint64_t limit)
 {

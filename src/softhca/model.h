@@ -97,7 +97,7 @@ static inline uint32_t hca_packets(uint32_t bytes, uint32_t mtu)
 	return bytes ? (bytes + mtu - 1) / mtu : 1;
 }
 
-/* ---- Limits on what is unacknowledged -------------------------------------------- */
+/* ---- Limits on what is unacknowledged ------------------------------------ */
 
 /*
  * When were the acks?  A record per quantum, kept as long as packets in it may

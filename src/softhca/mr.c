@@ -8,7 +8,7 @@
 #include "peer.h"
 #include "remap.h"
 
-/* ---- Protection domains --------------------------------------------------------- */
+/* ---- Protection domains -------------------------------------------------- */
 
 struct ibv_pd *hca_pd_alloc(struct ibv_context *c)
 {
@@ -41,7 +41,7 @@ int hca_pd_dealloc(struct ibv_pd *ibv)
 	return 0;
 }
 
-/* ---- Registrations ------------------------------------------------------------------ */
+/* ---- Registrations ------------------------------------------------------- */
 
 /* Optional flags are hints that may be ignored. */
 static int check_access(unsigned access)

@@ -8,7 +8,7 @@
 /* One call does not go on for ever, however far behind it is. */
 enum { QUANTA_PER_TURN = 64 };
 
-/* ---- Coming and going --------------------------------------------------------------- */
+/* ---- Coming and going ---------------------------------------------------- */
 
 int hca_pace_make(struct hca_qp *qp)
 {
@@ -56,7 +56,7 @@ void hca_pace_reset(struct hca_qp *qp)
 	qp->pace->held.count = 0;
 }
 
-/* ---- A message --------------------------------------------------------------------------- */
+/* ---- A message ----------------------------------------------------------- */
 
 /* When the limits on messages let the request begin. */
 static uint64_t may_begin(const struct hca_pace *p, const struct hca_wqe *w)

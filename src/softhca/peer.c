@@ -18,7 +18,7 @@ struct hca_window {
 	unsigned char *base;
 };
 
-/* ---- Coming and going --------------------------------------------------- */
+/* ---- Coming and going ---------------------------------------------------- */
 
 static void peer_free(struct hca_peer *p)
 {
@@ -150,6 +150,17 @@ enum hca_fate hca_peer_fate(const struct hca_peer *p)
 	return atomic_load(&s->phase) == HCA_PRESENT ? HCA_FATE_DEAD : HCA_FATE_LEFT;
 }
 
+void hca_peers_look(struct hca_fabric *f)
+{
+	uint32_t i;
+
+	pthread_mutex_lock(&f->slow);
+	for (i = 0; i < HCA_PROCS_MAX; i++)
+		if (f->peer[i])
+			f->peer[i]->fate = hca_peer_fate(f->peer[i]);
+	pthread_mutex_unlock(&f->slow);
+}
+
 enum hca_fate hca_slot_fate(struct hca_fabric *f, uint32_t slot)
 {
 	const struct hca_shm_slot *s;
@@ -162,7 +173,7 @@ enum hca_fate hca_slot_fate(struct hca_fabric *f, uint32_t slot)
 	return hca_process_alive(s->pid, s->start_time, -1) ? HCA_FATE_ALIVE : HCA_FATE_DEAD;
 }
 
-/* ---- Its memory --------------------------------------------------------- */
+/* ---- Its memory ---------------------------------------------------------- */
 
 /* Large and aligned, so that few cover all buffers: address space is cheap. */
 #define WINDOW_BYTES (1ull << 30)
@@ -245,7 +256,7 @@ static void wait_for_peer_of(struct hca_qp *qp, uint64_t deadline)
 void hca_quiesce(struct hca_fabric *f, struct hca_qp *only)
 {
 	const struct timespec pause = { 0, 1000000 };
-	uint64_t deadline = rg_now_ns() + 100000000u;
+	uint64_t deadline = rg_now_ns() + 1000000000u;
 	uint32_t i, top = atomic_load(&f->qp_top);
 
 	/* Without membarrier: far longer than any store stays in a buffer. */

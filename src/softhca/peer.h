@@ -12,6 +12,12 @@
 
 struct hca_window;
 
+enum hca_fate {
+	HCA_FATE_ALIVE,
+	HCA_FATE_LEFT,		/* went in good order, or its slot is another's by now */
+	HCA_FATE_DEAD,		/* ended without a word */
+};
+
 struct hca_peer {
 	struct hca_fabric *fabric;
 	struct hca_shm_process *shm;
@@ -22,6 +28,7 @@ struct hca_peer {
 	int watch;		/* pidfd or -1 */
 	int memory_fd;
 	int references;		/* queue pairs; under fabric.slow */
+	enum hca_fate fate;	/* at the last look */
 	struct hca_window *windows;
 };
 
@@ -32,12 +39,10 @@ void hca_peer_put(struct hca_peer *p);
 /* All of them, whatever the references: the fabric goes. */
 void hca_peers_forget(struct hca_fabric *f);
 
-enum hca_fate {
-	HCA_FATE_ALIVE,
-	HCA_FATE_LEFT,		/* went in good order, or its slot is another's by now */
-	HCA_FATE_DEAD,		/* ended without a word */
-};
 enum hca_fate hca_peer_fate(const struct hca_peer *p);
+
+/* Look at all of them once. */
+void hca_peers_look(struct hca_fabric *f);
 
 /* The same of a slot that need not be anybody's we know. */
 enum hca_fate hca_slot_fate(struct hca_fabric *f, uint32_t slot);
@@ -85,7 +90,7 @@ void hca_quiesce_prepare(void);
 /*
  * Wait until no peer of `only` (NULL: of any queue pair of this process) is in
  * a section that it entered before this call.  A peer that is stopped is waited
- * for 100 ms at most, a dead one not at all.  The caller holds engine.lock, so
+ * for a second at most, a dead one not at all.  The caller holds engine.lock, so
  * that no queue pair goes away meanwhile.
  */
 void hca_quiesce(struct hca_fabric *f, struct hca_qp *only);

@@ -9,7 +9,7 @@ static const unsigned supported = 1u << IBV_WR_RDMA_WRITE | 1u << IBV_WR_RDMA_WR
 				  1u << IBV_WR_SEND | 1u << IBV_WR_SEND_WITH_IMM |
 				  1u << IBV_WR_RDMA_READ;
 
-/* ---- Is this a work request? --------------------------------------------------- */
+/* ---- Is this a work request? --------------------------------------------- */
 
 /* 0 and its length, or an errno as ibv_post_send returns it. */
 static int check(const struct hca_qp *qp, const struct ibv_send_wr *wr, uint32_t *bytes)
@@ -33,7 +33,7 @@ static int check(const struct hca_qp *qp, const struct ibv_send_wr *wr, uint32_t
 	return 0;
 }
 
-/* ---- Completions and slots -------------------------------------------------------- */
+/* ---- Completions and slots ----------------------------------------------- */
 
 static enum ibv_wc_opcode completion_opcode(enum ibv_wr_opcode op)
 {
@@ -82,7 +82,7 @@ void hca_sq_pop(struct hca_qp *qp)
 	sq->wait = HCA_NOT_WAITING;
 }
 
-/* ---- Waiting in the queue ----------------------------------------------------------- */
+/* ---- Waiting in the queue ------------------------------------------------ */
 
 /*
  * Room for inline data, which must outlive the call.  The ring holds the
@@ -133,7 +133,7 @@ static void enqueue(struct hca_qp *qp, const struct ibv_send_wr *wr, uint32_t by
 	}
 }
 
-/* ---- The verb ----------------------------------------------------------------------- */
+/* ---- The verb ------------------------------------------------------------ */
 
 static uint32_t slots_free(const struct hca_sq *sq)
 {

@@ -11,7 +11,7 @@ static const unsigned access_all = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WR
 				   IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC |
 				   IBV_ACCESS_MW_BIND;
 
-/* ---- Creation ------------------------------------------------------------------- */
+/* ---- Creation ------------------------------------------------------------ */
 
 static int check_init(const struct ibv_qp_init_attr *a)
 {
@@ -214,7 +214,7 @@ struct ibv_qp *hca_qp_create_ex(struct ibv_context *c, struct ibv_qp_init_attr_e
 	return create(init->pd, (struct ibv_qp_init_attr *)(void *)init, batches);
 }
 
-/* ---- State changes ------------------------------------------------------------------ */
+/* ---- State changes ------------------------------------------------------- */
 
 /* Everything that was outstanding is forgotten.  engine.lock held, qp->lock not. */
 static void reset(struct hca_qp *qp)
@@ -400,7 +400,7 @@ int hca_qp_modify(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int mask)
 	return rc;
 }
 
-/* ---- Queries, destruction --------------------------------------------------------------- */
+/* ---- Queries, destruction ------------------------------------------------ */
 
 int hca_qp_query(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int mask,
 		 struct ibv_qp_init_attr *init)

@@ -19,7 +19,7 @@ enum {
 	HCA_INLINE_GRANT = 8192 + 256,	/* at least, whatever was asked for */
 	HCA_INLINE_MAX = 65536,
 	HCA_MESSAGE_MAX = 1 << 30,
-	HCA_KEYS = 16,			/* registrations of the peer remembered per queue pair */
+	HCA_KEYS = 16,			/* registrations of the peer that are remembered */
 };
 
 /* The peer's registration behind a key, checked and mapped. */
@@ -123,7 +123,7 @@ struct hca_qp {
 	struct hca_rq rq;
 
 	struct hca_qp *next;		/* engine's list */
-	struct hca_qp *served;		/* while the engine runs: the next that had its turn */
+	struct hca_qp *served;		/* while the engine runs: the next it served */
 	bool queued;
 
 	struct hca_pace *pace;		/* NULL: untimed */
@@ -165,7 +165,7 @@ static inline struct hca_shm_recv *hca_rq_entry(unsigned char *ring, uint32_t po
 	return (struct hca_shm_recv *)(void *)(ring + (size_t)(position & mask) * stride);
 }
 
-/* ---- qp.c --------------------------------------------------------------- */
+/* ---- qp.c ---------------------------------------------------------------- */
 
 struct ibv_qp *hca_qp_create(struct ibv_pd *pd, struct ibv_qp_init_attr *init);
 struct ibv_qp *hca_qp_create_ex(struct ibv_context *c, struct ibv_qp_init_attr_ex *init);
@@ -181,7 +181,7 @@ int hca_qp_data_in_order(struct ibv_qp *qp, enum ibv_wr_opcode op, uint32_t flag
 int hca_qp_state_check(enum ibv_qp_type type, enum ibv_qp_state from, enum ibv_qp_state to,
 		       int mask);
 
-/* ---- flush.c: the error state ---------------------------------------------- */
+/* ---- flush.c: the error state -------------------------------------------- */
 
 /* Enter it: nothing comes in any more, everything outstanding is flushed.  qp->lock held. */
 void hca_qp_fail(struct hca_qp *qp);
@@ -195,7 +195,7 @@ void hca_sq_flush(struct hca_qp *qp);
  */
 bool hca_rq_flush(struct hca_qp *qp);
 
-/* ---- connect.c ------------------------------------------------------------ */
+/* ---- connect.c ----------------------------------------------------------- */
 
 /*
  * Find the peer and open a way to it.  0; -ENOTCONN: not there or not ready
@@ -207,7 +207,7 @@ void hca_conn_drop(struct hca_conn *c);
 /* The peer's registration behind a key, from its table; NULL: there is none, or another PD's. */
 const struct hca_remote_mr *hca_conn_mr(struct hca_conn *c, uint32_t key);
 
-/* ---- post.c, recv.c --------------------------------------------------------- */
+/* ---- post.c, recv.c ------------------------------------------------------ */
 
 int hca_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad);
 int hca_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad);
@@ -218,14 +218,14 @@ int hca_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr 
  */
 int hca_post_batch(struct hca_qp *qp, const struct ibv_send_wr *wr, uint32_t count);
 
-/* ---- wr.c: ibv_wr_* --------------------------------------------------------- */
+/* ---- wr.c: ibv_wr_* ------------------------------------------------------ */
 
 extern const uint64_t hca_batch_ops;	/* enum ibv_qp_create_send_ops_flags */
 int hca_batch_make(struct hca_qp *qp);	/* 0 or ENOMEM */
 void hca_batch_free(struct hca_qp *qp);
 struct ibv_qp_ex *hca_qp_to_ex(struct ibv_qp *qp);
 
-/* ---- transfer.c ------------------------------------------------------------- */
+/* ---- transfer.c ---------------------------------------------------------- */
 
 /*
  * Carry out a work request as far as it goes now.  IBV_WC_SUCCESS; another
@@ -249,7 +249,7 @@ void hca_transfer_hold(struct hca_qp *qp, const struct ibv_send_wr *wr, uint32_t
 		       uint64_t due_ns);
 int hca_transfer_end(struct hca_qp *qp, const struct ibv_send_wr *wr, uint64_t visible_ns);
 
-/* ---- post.c: the send queue's bookkeeping, for the engine and error.c ------- */
+/* ---- post.c: the send queue's bookkeeping, for the engine and error.c ---- */
 
 /* Our own completion of a work request at `position`. */
 void hca_sq_complete(struct hca_qp *qp, const struct ibv_send_wr *wr, uint32_t position,

@@ -13,7 +13,7 @@ static const struct hca_spec *spec_of(const struct ibv_context *c)
 	return &hca_context_of((struct ibv_context *)(uintptr_t)c)->fabric->spec;
 }
 
-/* ---- The device ------------------------------------------------------------------- */
+/* ---- The device ---------------------------------------------------------- */
 
 /* A locally administered EUI-64: 02-53-48 node hca. */
 uint64_t hca_device_guid(const struct hca_device *d)
@@ -65,7 +65,7 @@ int hca_query_device_ex(struct ibv_context *c, const struct ibv_query_device_ex_
 	return 0;
 }
 
-/* ---- Ports --------------------------------------------------------------------------- */
+/* ---- Ports --------------------------------------------------------------- */
 
 static uint32_t address_of(const struct ibv_context *c, uint32_t port)
 {
@@ -140,7 +140,7 @@ int hca_query_pkey(struct ibv_context *c, uint8_t port, int index, __be16 *pkey)
 	return 0;
 }
 
-/* ---- Addresses --------------------------------------------------------------------------- */
+/* ---- Addresses ----------------------------------------------------------- */
 
 /*
  * 0: link-local, from the port's EUI-64.
@@ -215,7 +215,7 @@ ssize_t hca_query_gid_table(struct ibv_context *c, struct ibv_gid_entry *entries
 	return (ssize_t)n;
 }
 
-/* ---- Routes --------------------------------------------------------------------------------- */
+/* ---- Routes -------------------------------------------------------------- */
 
 int hca_route(const struct hca_fabric *f, const struct ibv_ah_attr *ah, uint32_t *address)
 {

@@ -80,10 +80,10 @@ static size_t count_alike(int pagemap, uint64_t start, size_t pages, bool *touch
 	enum { CHUNK = 512 };
 	const uint64_t present_or_swapped = 3ull << 62;
 	uint64_t entry[CHUNK];
-	size_t i, n = pages < CHUNK ? pages : CHUNK;
+	size_t i, n = pages < CHUNK ? pages : CHUNK, bytes = n * sizeof(*entry);
+	off_t at = (off_t)(start / hca_page_bytes() * sizeof(*entry));
 
-	if (pread(pagemap, entry, n * sizeof(*entry),
-		  (off_t)(start / hca_page_bytes() * sizeof(*entry))) != (ssize_t)(n * sizeof(*entry))) {
+	if (pread(pagemap, entry, bytes, at) != (ssize_t)bytes) {
 		*touched = true;
 		return pages;
 	}
@@ -110,11 +110,12 @@ static bool copy_out(uint64_t start, uint64_t end)
 static bool copy_touched(uint64_t start, uint64_t end)
 {
 	int pagemap = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+	const uint64_t page = hca_page_bytes();
 	bool ok = true, touched;
 
 	while (ok && start < end) {
-		size_t pages = count_alike(pagemap, start, (end - start) / hca_page_bytes(), &touched);
-		uint64_t next = start + pages * hca_page_bytes();
+		size_t pages = count_alike(pagemap, start, (end - start) / page, &touched);
+		uint64_t next = start + pages * page;
 
 		if (touched)
 			ok = copy_out(start, next);
@@ -125,18 +126,37 @@ static bool copy_touched(uint64_t start, uint64_t end)
 	return ok;
 }
 
+/* Page tables for what holds data, at once instead of by a fault per page. */
+static void populate(uint64_t start, uint64_t end)
+{
+#ifdef MADV_POPULATE_WRITE
+	off_t data = (off_t)start, hole;
+
+	for (; (data = lseek(hca_memory.fd, data, SEEK_DATA)) >= 0 && data < (off_t)end;
+	     data = hole) {
+		hole = lseek(hca_memory.fd, data, SEEK_HOLE);
+		if (hole < 0 || hole > (off_t)end)
+			hole = (off_t)end;
+		madvise((void *)(uintptr_t)data, (size_t)(hole - data), MADV_POPULATE_WRITE);
+	}
+#endif
+}
+
 /* Pages of one private anonymous mapping; false: nothing has changed. */
 static bool move(uint64_t start, uint64_t end)
 {
-	void *at = (void *)(uintptr_t)start;
+	const int flags = MAP_SHARED | MAP_FIXED | MAP_NORESERVE;
+	void *at = MAP_FAILED;
 
 	/* Somebody's memory may have been here before. */
-	if (!punch(start, end) || !copy_touched(start, end) ||
-	    mmap(at, end - start, PROT_READ | PROT_WRITE,
-		 MAP_SHARED | MAP_FIXED | MAP_NORESERVE, hca_memory.fd, (off_t)start) == MAP_FAILED) {
+	if (punch(start, end) && copy_touched(start, end))
+		at = mmap((void *)(uintptr_t)start, end - start, PROT_READ | PROT_WRITE, flags,
+			  hca_memory.fd, (off_t)start);
+	if (at == MAP_FAILED) {
 		punch(start, end);
 		return false;
 	}
+	populate(start, end);
 	moved += end - start;
 	moved_since_sweep += end - start;
 	return true;

@@ -62,7 +62,7 @@ static void *absent(void)
 	return NULL;
 }
 
-/* ---- Devices ------------------------------------------------------------------- */
+/* ---- Devices ------------------------------------------------------------- */
 
 static bool exposed(void)
 {
@@ -132,7 +132,7 @@ HCA_EXPORT struct ibv_context *ibv_open_device(struct ibv_device *device)
 
 VERB(int, ibv_close_device, c, ENOSYS, hca_device_close(c), (struct ibv_context *c), (c))
 
-/* ---- Queries ------------------------------------------------------------------------ */
+/* ---- Queries ------------------------------------------------------------- */
 
 /* The exported function has the structure of long ago; the inline one calls ours. */
 static int query_port_compat(struct ibv_context *c, uint8_t port, struct _compat_ibv_port_attr *a)
@@ -165,7 +165,7 @@ VERB(int, ibv_query_pkey, c, -1, hca_query_pkey(c, port, index, pkey),
 VERB(int, ibv_get_pkey_index, c, -1, pkey_index(c, port, pkey),
      (struct ibv_context *c, uint8_t port, __be16 pkey), (c, port, pkey))
 
-/* ---- Protection domains, memory -------------------------------------------------------- */
+/* ---- Protection domains, memory ------------------------------------------ */
 
 VERB(struct ibv_pd *, ibv_alloc_pd, c, absent(), hca_pd_alloc(c), (struct ibv_context *c), (c))
 VERB(int, ibv_dealloc_pd, pd->context, ENOSYS, hca_pd_dealloc(pd), (struct ibv_pd *pd), (pd))
@@ -189,7 +189,7 @@ VERB(int, ibv_rereg_mr, mr->context, IBV_REREG_MR_ERR_INPUT, (errno = EOPNOTSUPP
      (mr, flags, pd, addr, bytes, access))
 VERB(int, ibv_dereg_mr, mr->context, ENOSYS, hca_mr_dereg(mr), (struct ibv_mr *mr), (mr))
 
-/* ---- Completion queues --------------------------------------------------------------------- */
+/* ---- Completion queues --------------------------------------------------- */
 
 VERB(struct ibv_cq *, ibv_create_cq, c, absent(),
      hca_cq_create(c, entries, cq_context, channel, vector),
@@ -207,7 +207,7 @@ VERB(int, ibv_get_cq_event, channel->context, -1, (errno = EOPNOTSUPP, -1),
      (channel, cq, cq_context))
 VOID_VERB(ibv_ack_cq_events, cq->context, (void)0, (struct ibv_cq *cq, unsigned n), (cq, n))
 
-/* ---- Queue pairs ----------------------------------------------------------------------------- */
+/* ---- Queue pairs --------------------------------------------------------- */
 
 VERB(struct ibv_qp *, ibv_create_qp, pd->context, absent(), hca_qp_create(pd, init),
      (struct ibv_pd *pd, struct ibv_qp_init_attr *init), (pd, init))
@@ -226,7 +226,7 @@ VERB(int, ibv_set_ece, qp->context, ENOSYS, EOPNOTSUPP, (struct ibv_qp *qp, stru
 VERB(int, ibv_query_ece, qp->context, ENOSYS, EOPNOTSUPP,
      (struct ibv_qp *qp, struct ibv_ece *ece), (qp, ece))
 
-/* ---- What software devices do not have yet ------------------------------------------------------ */
+/* ---- What software devices do not have yet ------------------------------- */
 
 VERB(struct ibv_srq *, ibv_create_srq, pd->context, absent(), without(),
      (struct ibv_pd *pd, struct ibv_srq_init_attr *init), (pd, init))
@@ -261,7 +261,7 @@ VERB(int, ibv_resolve_eth_l2_from_gid, c, ENOSYS, EOPNOTSUPP,
      (struct ibv_context *c, struct ibv_ah_attr *attr, uint8_t mac[ETHERNET_LL_SIZE],
       uint16_t *vid), (c, attr, mac, vid))
 
-/* ---- Asynchronous events ----------------------------------------------------------------------------- */
+/* ---- Asynchronous events ------------------------------------------------- */
 
 /* None come from software devices yet: whoever waits, waits, as without events. */
 static int wait_for_event(struct ibv_context *c)
@@ -279,7 +279,7 @@ HCA_EXPORT void ibv_ack_async_event(struct ibv_async_event *event)
 	FORWARD(ibv_ack_async_event, (void)0, (event));
 }
 
-/* ---- No object: the real library's, where there is one -------------------------------------------------- */
+/* ---- No object: the real library's, where there is one ------------------- */
 
 HCA_EXPORT struct ibv_context *ibv_import_device(int fd)
 {

@@ -92,7 +92,7 @@ struct softhca_model {
 	unsigned ports;			/* per adapter */
 	uint64_t port_rate;
 	uint64_t latency_ns;		/* one way, of the wire and both adapters */
-	char text[160];			/* for people: "2 ports, 1 GB/s per port and direction, 2 us" */
+	char text[160];		/* for people: "2 ports, 1 GB/s per port and direction, 2 us" */
 	char spec[256];			/* canonical spec */
 };
 int softhca_query_model(const struct ibv_device *device, struct softhca_model *model);

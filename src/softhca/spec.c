@@ -146,7 +146,7 @@ __attribute__((format(printf, 2, 3))) static bool append(struct text *t, const c
 	return true;
 }
 
-/* ---- One value ---------------------------------------------------------- */
+/* ---- One value ----------------------------------------------------------- */
 
 static int parse_number(enum kind kind, const char *text, uint64_t *value)
 {
@@ -212,7 +212,7 @@ static int parse_value(const struct key *k, char *text, struct hca_spec *spec)
 	return 0;
 }
 
-/* ---- The string --------------------------------------------------------- */
+/* ---- The string ---------------------------------------------------------- */
 
 static const struct hca_profile *profile_find(const char *name)
 {
@@ -400,7 +400,7 @@ void hca_spec_describe(const struct hca_spec *s, char *buf, size_t size)
 	}
 }
 
-/* ---- Public ------------------------------------------------------------- */
+/* ---- Public -------------------------------------------------------------- */
 
 HCA_EXPORT int softhca_spec_check(const char *text, char *why, size_t why_size)
 {

@@ -95,7 +95,7 @@ HCA_EXPORT const char *ibv_event_type_str(enum ibv_event_type event)
 	return NAMED(names, event, "unknown");
 }
 
-/* ---- Rates ----------------------------------------------------------------------- */
+/* ---- Rates --------------------------------------------------------------- */
 
 static const struct {
 	enum ibv_rate rate;

@@ -21,7 +21,7 @@ static bool has_immediate(enum ibv_wr_opcode op)
 	return op == IBV_WR_SEND_WITH_IMM || op == IBV_WR_RDMA_WRITE_WITH_IMM;
 }
 
-/* ---- Who is at the other end ------------------------------------------------ */
+/* ---- Who is at the other end --------------------------------------------- */
 
 /* 0 with the connection valid inside the section, or a negative transfer result. */
 static int reach(struct hca_qp *qp)
@@ -49,7 +49,7 @@ static void fault(struct hca_conn *c, enum ibv_event_type why)
 	hca_peer_alert(c->peer);
 }
 
-/* ---- Our end ------------------------------------------------------------------ */
+/* ---- Our end ------------------------------------------------------------- */
 
 static int gather_local(struct hca_qp *qp, const struct ibv_send_wr *wr)
 {
@@ -73,7 +73,7 @@ static int gather_local(struct hca_qp *qp, const struct ibv_send_wr *wr)
 	return IBV_WC_SUCCESS;
 }
 
-/* ---- Their end ------------------------------------------------------------------ */
+/* ---- Their end ----------------------------------------------------------- */
 
 /* A range of the peer's memory, if its registration allows it; where it begins. */
 static const struct hca_remote_mr *remote_range(struct hca_conn *c, uint32_t key, uint64_t addr,
@@ -199,7 +199,7 @@ static int find_buffers(struct hca_qp *qp, int *their_status)
 	return IBV_WC_SUCCESS;
 }
 
-/* ---- Telling the peer ------------------------------------------------------------ */
+/* ---- Telling the peer ---------------------------------------------------- */
 
 static int tell_peer(struct hca_qp *qp, const struct ibv_send_wr *wr, int status,
 		     uint64_t visible_ns)
@@ -239,7 +239,7 @@ static void fail_at_peer(struct hca_qp *qp, const struct ibv_send_wr *wr, int st
 	      status == IBV_WC_REM_INV_REQ_ERR ? IBV_EVENT_QP_REQ_ERR : IBV_EVENT_QP_FATAL);
 }
 
-/* ---- The steps -------------------------------------------------------------------- */
+/* ---- The steps ----------------------------------------------------------- */
 
 /* Both ends' memory; what the message is for. */
 static int locate(struct hca_qp *qp, const struct ibv_send_wr *wr, int *their_status)

@@ -23,7 +23,7 @@ static struct hca_qp *qp_of(struct ibv_qp_ex *qp)
 	return (struct hca_qp *)(void *)qp;
 }
 
-/* ---- One request after the other ------------------------------------------------- */
+/* ---- One request after the other ----------------------------------------- */
 
 static struct ibv_send_wr *next(struct ibv_qp_ex *ibv, enum ibv_wr_opcode op)
 {
@@ -87,7 +87,7 @@ static void wr_send_imm(struct ibv_qp_ex *ibv, __be32 imm)
 	next(ibv, IBV_WR_SEND_WITH_IMM)->imm_data = imm;
 }
 
-/* ---- Its data ----------------------------------------------------------------------- */
+/* ---- Its data ------------------------------------------------------------ */
 
 static void wr_set_sge_list(struct ibv_qp_ex *ibv, size_t count, const struct ibv_sge *list)
 {
@@ -143,7 +143,7 @@ static void wr_set_inline_data(struct ibv_qp_ex *ibv, void *addr, size_t bytes)
 	wr_set_inline_data_list(ibv, 1, &one);
 }
 
-/* ---- The batch: the queue pair is locked from start to complete or abort ----------------- */
+/* ---- The batch: the queue pair is locked from start to complete or abort --- */
 
 static void wr_start(struct ibv_qp_ex *ibv)
 {
@@ -173,7 +173,7 @@ static void wr_abort(struct ibv_qp_ex *ibv)
 	hca_unlock(&qp_of(ibv)->lock);
 }
 
-/* ---- Creation -------------------------------------------------------------------------- */
+/* ---- Creation ------------------------------------------------------------ */
 
 const uint64_t hca_batch_ops = IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM |
 			       IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM |

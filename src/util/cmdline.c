@@ -362,9 +362,13 @@ void opt_help(const struct opt_program *p, FILE *out)
 	fprintf(out, "\nOther options:\n");
 	for (size_t i = 0; i < sizeof(last) / sizeof(last[0]); i++)
 		help_row(out, &last[i]);
-	if (p->table_count)
-		fprintf(out, "\nEvery option can also be set in the environment, --time-cap as\n"
-			"RAILGAUGE_TIME_CAP; the command line wins.\n");
+	if (p->table_count) {
+		const struct opt *row = p->tables[p->table_count - 1].rows;
+		char name[64];
+
+		fprintf(out, "\nEvery option can also be set in the environment, --%s as\n%s; the "
+			"command line wins.\n", row->name, opt_variable(row, name, sizeof(name)));
+	}
 	if (p->notes)
 		fprintf(out, "\n%s\n", p->notes);
 }

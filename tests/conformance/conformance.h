@@ -53,12 +53,12 @@ void skip(const char *fmt, ...) __attribute__((noreturn, format(printf, 1, 2)));
 			fail("%s is %lld, not %lld (%s)", #a, a_, b_, #b); \
 	} while (0)
 
-/* ---- Between the sides ------------------------------------------------------- */
+/* ---- Between the sides --------------------------------------------------- */
 
 void swap(struct side *s, const void *mine, void *theirs, size_t bytes);
 void barrier(struct side *s);
 
-/* ---- Memory -------------------------------------------------------------------- */
+/* ---- Memory -------------------------------------------------------------- */
 
 struct buffer {
 	unsigned char *at;
@@ -90,7 +90,7 @@ void check(const unsigned char *at, uint64_t seed, size_t bytes, const char *wha
 /* All bytes still are `value`. */
 void check_untouched(const unsigned char *at, unsigned char value, size_t bytes, const char *what);
 
-/* ---- Queue pairs ---------------------------------------------------------------- */
+/* ---- Queue pairs --------------------------------------------------------- */
 
 struct end_config {
 	uint32_t send_wr, recv_wr, send_sge, recv_sge, inline_bytes;	/* 0: 64, 64, 1, 1, 0 */
@@ -131,7 +131,7 @@ int end_to_rts(struct end *e);
 int end_to(struct end *e, enum ibv_qp_state state);
 enum ibv_qp_state end_state(struct end *e);
 
-/* ---- Work ------------------------------------------------------------------------- */
+/* ---- Work ---------------------------------------------------------------- */
 
 struct ibv_sge sge_of(const struct buffer *b, size_t offset, size_t bytes);
 
@@ -147,7 +147,7 @@ struct ibv_wc wait_ok(struct ibv_cq *cq);
 void expect_nothing(struct ibv_cq *cq, int ms);
 uint64_t now_ns(void);
 
-/* ---- Cases -------------------------------------------------------------------------- */
+/* ---- Cases --------------------------------------------------------------- */
 
 struct test {
 	const char *name;

@@ -39,7 +39,7 @@ static void expect(struct ibv_cq *cq, uint64_t wr_id, enum ibv_wc_status status)
 		     ibv_wc_status_str(status));
 }
 
-/* ---- Receiver not ready ----------------------------------------------------------- */
+/* ---- Receiver not ready -------------------------------------------------- */
 
 static void rnr_exhausted(struct side *s, int retries)
 {
@@ -113,7 +113,7 @@ static void test_rnr_for_ever(struct side *s)
 	buffer_free(s, &b);
 }
 
-/* ---- Nobody answers ---------------------------------------------------------------- */
+/* ---- Nobody answers ------------------------------------------------------ */
 
 /* The other side's queue pair is in `state` and stays there. */
 static void no_answer(struct side *s, enum ibv_qp_state state)
@@ -201,7 +201,7 @@ static void test_peer_destroyed(struct side *s)
 	buffer_free(s, &b);
 }
 
-/* ---- Access -------------------------------------------------------------------------- */
+/* ---- Access -------------------------------------------------------------- */
 
 struct access_case {
 	enum ibv_wr_opcode op;
@@ -380,7 +380,7 @@ static void test_empty_write(struct side *s)
 	end_free(&e);
 }
 
-/* ---- Our own memory -------------------------------------------------------------------- */
+/* ---- Our own memory ------------------------------------------------------ */
 
 static void local_refused(struct side *s, enum ibv_wr_opcode op, struct ibv_sge sge)
 {
@@ -436,7 +436,7 @@ static void test_read_into_read_only(struct side *s)
 	buffer_free(s, &b);
 }
 
-/* ---- Receives ------------------------------------------------------------------------------ */
+/* ---- Receives ------------------------------------------------------------ */
 
 static void receive_fails(struct side *s, size_t room, uint32_t key_change,
 			  enum ibv_wc_status receiver, enum ibv_wc_status sender)
@@ -476,7 +476,7 @@ static void test_receive_bad_key(struct side *s)
 	receive_fails(s, 64, 0x00ff00ff, IBV_WC_LOC_PROT_ERR, IBV_WC_REM_OP_ERR);
 }
 
-/* ---- Flushing --------------------------------------------------------------------------------- */
+/* ---- Flushing ------------------------------------------------------------ */
 
 static void test_flush(struct side *s)
 {

@@ -16,7 +16,7 @@ enum { SECONDS_PER_CASE = 60 };
 
 static struct options options = { .port = 1, .gid_index = -1 };
 
-/* ---- One side ------------------------------------------------------------------- */
+/* ---- One side ------------------------------------------------------------ */
 
 /* RoCE v2 and not link-local, if there is one. */
 static int best_gid(struct side *s)
@@ -91,7 +91,7 @@ static void run_side(const struct test *t, int me, int sock)
 	exit(0);
 }
 
-/* ---- A case ----------------------------------------------------------------------- */
+/* ---- A case -------------------------------------------------------------- */
 
 static pid_t start(const struct test *t, int me, int pair[2])
 {
@@ -185,10 +185,10 @@ int main(int argc, char **argv)
 	char *only = NULL, *device = NULL;
 	int list = 0, lid = 0, arena = 0, rc;
 	const struct poptOption rows[] = {
-		{ "device", 'd', POPT_ARG_STRING, &device, 0, "device (default: the first)", "NAME" },
+		{ "device", 'd', POPT_ARG_STRING, &device, 0, "default: the first", "NAME" },
 		{ "port", 'i', POPT_ARG_INT, &options.port, 0, "port of side 0 (and 1)", "N" },
 		{ "peer-port", 0, POPT_ARG_INT, &options.peer_port, 0, "port of side 1", "N" },
-		{ "gid-index", 'g', POPT_ARG_INT, &options.gid_index, 0, "GID (default: best)", "N" },
+		{ "gid-index", 'g', POPT_ARG_INT, &options.gid_index, 0, "default: the best", "N" },
 		{ "lid", 0, POPT_ARG_NONE, &lid, 0, "address by LID, without GRH", NULL },
 		{ "arena", 0, POPT_ARG_NONE, &arena, 0, "buffers from libsofthca's arena", NULL },
 		{ "only", 0, POPT_ARG_STRING, &only, 0, "cases that match", "PATTERN" },
@@ -212,5 +212,7 @@ int main(int argc, char **argv)
 	if (!rc)
 		rc = run_all(only, list);
 	poptFreeContext(p);
+	free(only);
+	free(device);
 	return rc;
 }

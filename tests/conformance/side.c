@@ -57,7 +57,7 @@ uint64_t now_ns(void)
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-/* ---- Between the sides ------------------------------------------------------- */
+/* ---- Between the sides --------------------------------------------------- */
 
 void swap(struct side *s, const void *mine, void *theirs, size_t bytes)
 {
@@ -73,7 +73,7 @@ void barrier(struct side *s)
 	swap(s, &mine, &theirs, 1);
 }
 
-/* ---- Memory -------------------------------------------------------------------- */
+/* ---- Memory -------------------------------------------------------------- */
 
 struct buffer buffer_new(struct side *s, size_t bytes, int access)
 {
@@ -140,7 +140,7 @@ void check_untouched(const unsigned char *at, unsigned char value, size_t bytes,
 			fail("%s: byte %zu was touched (0x%02x)", what, i, at[i]);
 }
 
-/* ---- Queue pairs ---------------------------------------------------------------- */
+/* ---- Queue pairs --------------------------------------------------------- */
 
 const struct end_config end_defaults = {
 	.rnr_retry = 7, .retry_cnt = 6, .timeout = 14, .min_rnr_timer = 1, .access = ACCESS_ALL,
@@ -256,7 +256,7 @@ void end_free(struct end *e)
 		require_equal(ibv_destroy_cq(e->cq), 0);
 }
 
-/* ---- Work ------------------------------------------------------------------------- */
+/* ---- Work ---------------------------------------------------------------- */
 
 struct ibv_sge sge_of(const struct buffer *b, size_t offset, size_t bytes)
 {

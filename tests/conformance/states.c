@@ -6,7 +6,7 @@
 
 #include "conformance.h"
 
-/* ---- States --------------------------------------------------------------------------- */
+/* ---- States -------------------------------------------------------------- */
 
 static int to_self(struct side *s, struct end *e, enum ibv_qp_state state)
 {
@@ -202,7 +202,7 @@ static void test_sqd(struct side *s)
 	buffer_free(s, &b);
 }
 
-/* ---- Limits ------------------------------------------------------------------------------- */
+/* ---- Limits -------------------------------------------------------------- */
 
 /* A slot is free again when a later signaled completion has been polled, not before. */
 static void test_send_queue_full(struct side *s)
@@ -386,7 +386,7 @@ static void test_many_objects(struct side *s)
 	}
 }
 
-/* ---- The other way to post -------------------------------------------------------------------- */
+/* ---- The other way to post ----------------------------------------------- */
 
 static void test_wr_api(struct side *s)
 {
@@ -464,7 +464,7 @@ static void test_wr_api(struct side *s)
 	buffer_free(s, &b);
 }
 
-/* ---- Threads --------------------------------------------------------------------------------------- */
+/* ---- Threads ------------------------------------------------------------- */
 
 enum { THREADS = 4, PER_THREAD = 3000 };
 

@@ -3,6 +3,9 @@
 # exit, no hang, nothing left behind.
 set -u
 softhca=./softhca
+# A sanitized library can be preloaded only behind the sanitizer's own.
+runtime=$(ldd .libs/libsofthca.so.0 2>/dev/null | sed -n 's/.*lib[at]san[^ ]* => \([^ ]*\).*/\1/p')
+[ -z "$runtime" ] || softhca="env LD_PRELOAD=$runtime ASAN_OPTIONS=detect_leaks=0:handle_segv=0 ./softhca"
 member="./tests/conformance/conformance --only loopback"	# joins a fabric, if it can
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
@@ -33,6 +36,15 @@ refused() {
 	[ "$(wc -l <"$work/lines")" -eq 1 ] || fail "$*: not one line: $(cat "$work/err")"
 	grep -q -e "$pattern" "$work/lines" || fail "$*: '$pattern' is not in: $(cat "$work/lines")"
 	[ ! -e "$file" ] || fail "$*: left $file behind"
+}
+
+# Until the program in the background has said that it is ready.
+wait_ready() {
+	i=0
+	until [ -s "$work/ready" ] || [ $i -ge 100 ]; do
+		i=$((i + 1))
+		sleep 0.1
+	done
 }
 
 echo "== the command line"
@@ -94,10 +106,7 @@ env SOFTHCA_EXPOSE=1 SOFTHCA_DIR="$work/shm" $member >/dev/null 2>&1 || fail "an
 echo "== another spec on a living fabric"
 SOFTHCA_EXPOSE=1 SOFTHCA_SPEC=ports=3 ./tests/softhca/hold >"$work/ready" &
 holder=$!
-for i in 1 2 3 4 5 6 7 8 9 10; do
-	[ -s "$work/ready" ] && break
-	sleep 0.1
-done
+wait_ready
 timeout 30 env SOFTHCA_EXPOSE=1 SOFTHCA_SPEC=ports=4 $member >"$work/out" 2>"$work/err" &&
 	fail "two specs on one fabric"
 grep -q '^softhca: .*ports=3.*ports=4' "$work/err" || fail "does not name both: $(cat "$work/err")"
@@ -122,12 +131,10 @@ $softhca -- sh -c 'exit 42'
 [ $? -eq 42 ] || fail "exit code"
 $softhca -- sh -c 'kill -SEGV $$' 2>/dev/null
 [ $? -eq 139 ] || fail "signal"
-SOFTHCA_EXPOSE=1 $softhca -- ./tests/softhca/hold >"$work/ready" &
+rm "$work/ready"
+$softhca -- ./tests/softhca/hold >"$work/ready" &
 command=$!
-for i in 1 2 3 4 5 6 7 8 9 10; do
-	[ -s "$work/ready" ] && break
-	sleep 0.1
-done
+wait_ready
 [ -e "$file" ] || fail "no fabric under the command"
 kill -TERM $command
 wait $command

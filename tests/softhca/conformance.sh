@@ -21,6 +21,15 @@ run() {
 run ideal
 run ideal --arena
 run ideal --lid
+for SOFTHCA_REMAP in never always; do
+	export SOFTHCA_REMAP
+	echo "== remap $SOFTHCA_REMAP"
+	run ideal
+done
+unset SOFTHCA_REMAP
+run rate=1GB/s,latency=2us
+run rate=1GB/s,latency=2us --arena
+run rate=10Gb/s,latency=3us,bus=2GB/s/1GB/s:half,cap=1.2GB/s,msg=200ns,pkt=20ns,mtu=1024,window=16,outstanding=4,reads=1
 run ports=2 --port 1 --peer-port 2
 run hcas=2,ports=8 --device soft1 --port 8
 exit $failed

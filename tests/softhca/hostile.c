@@ -30,7 +30,7 @@ static uint64_t dice(uint64_t sides)
 	return state % sides;
 }
 
-/* ---- The attacker ------------------------------------------------------------------ */
+/* ---- The attacker -------------------------------------------------------- */
 
 static void flip(void *base, size_t bytes)
 {
@@ -109,7 +109,7 @@ static void attack(struct side *s, struct end *e)
 	_exit(0);
 }
 
-/* ---- The victim ---------------------------------------------------------------------- */
+/* ---- The victim ---------------------------------------------------------- */
 
 static void use(struct end *e, struct buffer *b)
 {
@@ -156,7 +156,7 @@ static void suffer(struct side *s, struct end *e, struct buffer *b, const struct
 	exit(0);
 }
 
-/* ---- Both -------------------------------------------------------------------------------- */
+/* ---- Both ---------------------------------------------------------------- */
 
 static void run(int me, int sock, unsigned seed)
 {

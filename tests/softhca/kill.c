@@ -54,7 +54,7 @@ struct node {
 
 static struct options options = { .port = 1, .gid_index = -2 };
 
-/* ---- Setting up: every process sends its addresses to all, through the parent -------- */
+/* ---- Setting up: every process sends its addresses to all, through the parent --- */
 
 struct address {
 	struct peer_address qp[PROCESSES];
@@ -128,7 +128,7 @@ static void connect_all(struct node *n, int sock)
 	require_equal(read(sock, all, 1), 1);
 }
 
-/* ---- Traffic ---------------------------------------------------------------------------- */
+/* ---- Traffic ------------------------------------------------------------- */
 
 static unsigned dice(struct node *n, unsigned sides)
 {
@@ -209,7 +209,7 @@ static void traffic(struct node *n, int dead)
 	}
 }
 
-/* ---- A process ------------------------------------------------------------------------------ */
+/* ---- A process ----------------------------------------------------------- */
 
 /*
  * From the socket come: 'k', index: that one has been killed; 'q': stop, answer
@@ -246,8 +246,8 @@ static void live(struct node *n, int sock)
 			for (i = 0; i < PROCESSES; i++) {
 				mark[i] = n->link[i].received;
 				if (i != dead && i != n->me && !n->link[i].alive)
-					fail("process %d: the queue pair to %d, which lives, failed",
-					     n->me, i);
+					fail("process %d: the queue pair to %d, which lives, "
+					     "failed", n->me, i);
 			}
 		}
 		if (dead < 0 || told)
@@ -290,7 +290,7 @@ static void run_process(int me, int sock, unsigned seed)
 	exit(0);
 }
 
-/* ---- The parent -------------------------------------------------------------------------------- */
+/* ---- The parent ---------------------------------------------------------- */
 
 static void read_all(int fd, void *to, size_t bytes)
 {

@@ -28,7 +28,7 @@ struct paced {
 	bool high_is_best;
 };
 
-/* ---- Tools ---------------------------------------------------------------------------- */
+/* ---- Tools --------------------------------------------------------------- */
 
 static void on_port(struct side *s, int port)
 {
@@ -105,7 +105,7 @@ static void settle(void)
 		;
 }
 
-/* ---- Cases ------------------------------------------------------------------------------ */
+/* ---- Cases --------------------------------------------------------------- */
 
 static double one_port(struct side *s)
 {
@@ -270,7 +270,8 @@ static double overtaking(struct side *s)
 		post(&small, request(&b, &eight, IBV_WR_RDMA_WRITE));
 		wait_ok(small.cq);
 		took = now_ns() - start;
-		require_equal(end_to(&bulk, IBV_QPS_ERR), 0);	/* no need to wait for the rest */
+		/* no need to wait for the rest */
+		require_equal(end_to(&bulk, IBV_QPS_ERR), 0);
 	}
 	barrier(s);
 	end_free(&bulk);
@@ -334,14 +335,15 @@ static const struct paced cases[] = {
 	{ "latency of a read", "rate=1GB/s,latency=50us", read_latency, 100, 130, false },
 	{ "polled memory, 8 bytes", "rate=100MB/s,latency=50us", polled_8, 50, 80, false },
 	/* waits that long are not waited for: the next verb writes it */
-	{ "polled memory, 10000 bytes", "rate=100MB/s,latency=50us", polled_10000, 150, 190, false },
+	{ "polled memory, 10000 bytes", "rate=100MB/s,latency=50us", polled_10000, 150, 190,
+	  false },
 	{ "polled memory, short wait", "rate=1GB/s,latency=4us", polled_8, 4, 12, false },
 	/* behind two quanta of 41 us, not behind 0.6 s */
 	{ "overtaking", "rate=100MB/s,latency=10us", overtaking, 10, 1000, false },
 	{ "catching up", "rate=100MB/s,latency=10us", catching_up, 99, 125, false },
 };
 
-/* ---- Running ------------------------------------------------------------------------------- */
+/* ---- Running ------------------------------------------------------------- */
 
 static void run_side(const struct paced *p, int me, int sock, int result)
 {
@@ -403,6 +405,7 @@ static double attempt(const struct paced *p)
 static bool judge(const struct paced *p)
 {
 	double best = 0;
+	bool good;
 	int i;
 
 	for (i = 0; i < ATTEMPTS; i++) {
@@ -413,10 +416,11 @@ static bool judge(const struct paced *p)
 		if (p->high_is_best ? best >= p->low : best <= p->high)
 			break;
 	}
-	printf("%s %-28s %10.2f (%g to %g)  %s\n", best >= p->low && best <= p->high ? "ok  " : "FAIL",
-	       p->name, best, p->low, p->high, p->spec);
+	good = best >= p->low && best <= p->high;
+	printf("%s %-28s %10.2f (%g to %g)  %s\n", good ? "ok  " : "FAIL", p->name, best, p->low,
+	       p->high, p->spec);
 	fflush(stdout);
-	return best >= p->low && best <= p->high;
+	return good;
 }
 
 int main(void)

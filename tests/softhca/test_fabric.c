@@ -4,11 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "cmocka_all.h"
 #include "device.h"
 #include "fabric.h"
+#include "qp.h"
 #include "softhca.h"
 
 static char name_a[32], name_b[32];
@@ -229,6 +231,116 @@ static void test_crowd(void **state)
 	assert_false(file_of(name_a));
 }
 
+/* ---- A completion queue and a claimer that does not come back ------------ */
+
+struct loop {
+	struct ibv_device **list;
+	struct ibv_context *c;
+	struct ibv_pd *pd;
+	struct ibv_cq *cq;
+	struct ibv_qp *qp;
+};
+
+static struct loop loop_new(int cqe)
+{
+	struct softhca_config a = config(name_a, "ports=2", 0);
+	struct ibv_qp_init_attr init = { .qp_type = IBV_QPT_RC,
+		.cap = { .max_send_wr = 64, .max_recv_wr = 64 } };
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_INIT, .port_num = 1 };
+	struct loop l;
+
+	l.list = softhca_get_device_list(&a, NULL);
+	l.c = ibv_open_device(l.list[0]);
+	l.pd = ibv_alloc_pd(l.c);
+	l.cq = ibv_create_cq(l.c, cqe, NULL, NULL, 0);
+	init.send_cq = init.recv_cq = l.cq;
+	l.qp = ibv_create_qp(l.pd, &init);
+	assert_non_null(l.qp);
+	assert_int_equal(ibv_modify_qp(l.qp, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX |
+				       IBV_QP_PORT | IBV_QP_ACCESS_FLAGS), 0);
+	attr = (struct ibv_qp_attr){ .qp_state = IBV_QPS_RTR, .path_mtu = IBV_MTU_4096,
+		.dest_qp_num = l.qp->qp_num, .ah_attr = { .dlid = 1, .port_num = 1 } };
+	assert_int_equal(ibv_modify_qp(l.qp, &attr, IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU |
+				       IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
+				       IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER), 0);
+	attr = (struct ibv_qp_attr){ .qp_state = IBV_QPS_RTS, .timeout = 14, .retry_cnt = 7,
+				     .rnr_retry = 7 };
+	assert_int_equal(ibv_modify_qp(l.qp, &attr, IBV_QP_STATE | IBV_QP_TIMEOUT |
+				       IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
+				       IBV_QP_MAX_QP_RD_ATOMIC), 0);
+	return l;
+}
+
+static void loop_free(struct loop *l)
+{
+	assert_int_equal(ibv_destroy_qp(l->qp), 0);
+	assert_int_equal(ibv_destroy_cq(l->cq), 0);
+	assert_int_equal(ibv_dealloc_pd(l->pd), 0);
+	assert_int_equal(ibv_close_device(l->c), 0);
+	ibv_free_device_list(l->list);
+}
+
+/* An empty message to ourselves arrives, in time. */
+static void loop_send(struct loop *l, uint64_t id)
+{
+	struct ibv_recv_wr rwr = { .wr_id = id }, *rbad;
+	struct ibv_send_wr wr = { .opcode = IBV_WR_SEND }, *bad;
+	time_t end = time(NULL) + 10;
+	struct ibv_wc wc;
+
+	wr.send_flags = id % 16 == 0 ? IBV_SEND_SIGNALED : 0;
+	assert_int_equal(ibv_post_recv(l->qp, &rwr, &rbad), 0);
+	assert_int_equal(ibv_post_send(l->qp, &wr, &bad), 0);
+	for (;;) {
+		int n = ibv_poll_cq(l->cq, 1, &wc);
+
+		assert_true(n >= 0 && time(NULL) < end);
+		if (!n)
+			continue;
+		assert_int_equal(wc.status, IBV_WC_SUCCESS);
+		if (wc.opcode & IBV_WC_RECV)
+			break;
+	}
+	assert_int_equal(wc.wr_id, id);
+}
+
+/*
+ * Somebody claimed the next entry and stands still: messages of others come
+ * through all the same.  Its slot is not used until it wakes up and gives it
+ * back, or dies.
+ */
+static void test_stopped_claimer(void **state)
+{
+	struct loop l = loop_new(16);
+	struct hca_cq *cq = hca_cq_of(l.cq);
+	struct hca_fabric *f = cq->fabric;
+	struct hca_shm_cqe *e = &cq->mailbox.shm->slot[0];
+	uint64_t claimed = hca_shm_state(0, hca_shm_claimed(f->slot)), revoked;
+	uint64_t id = 0;
+
+	atomic_store(&e->state, claimed);
+	e->position = 1000;		/* what it writes there harms nobody */
+	for (id = 1; id < 100; id++)
+		loop_send(&l, id);
+	revoked = atomic_load(&e->state);
+	assert_int_equal(hca_shm_kind(revoked), HCA_REVOKED);
+	/* It wakes up, and cannot publish. */
+	assert_false(atomic_compare_exchange_strong(&e->state, &claimed,
+						    hca_shm_state(0, HCA_FULL)));
+	atomic_store(&e->state, hca_shm_state(0, HCA_RETURNED));
+	for (; id < 200; id++)
+		loop_send(&l, id);
+	assert_true(hca_shm_kind(atomic_load(&e->state)) != HCA_RETURNED);
+	/* The same with a claimer that has died: nobody has slot 500. */
+	e = &cq->mailbox.shm->slot[cq->head & cq->mailbox.mask];
+	atomic_store(&e->state, hca_shm_state(cq->head >> cq->mailbox.shift,
+					      hca_shm_claimed(500)));
+	for (; id < 300; id++)
+		loop_send(&l, id);
+	assert_true(hca_shm_kind(atomic_load(&e->state)) < HCA_REVOKED);
+	loop_free(&l);
+}
+
 static void route(struct ibv_context *c, const struct hca_fabric *f, uint32_t node, uint8_t port)
 {
 	struct ibv_ah_attr ah = { .is_global = 0 };
@@ -277,7 +389,7 @@ int main(void)
 		cmocka_unit_test(test_two_fabrics), cmocka_unit_test(test_close),
 		cmocka_unit_test(test_leftovers), cmocka_unit_test(test_numbers),
 		cmocka_unit_test(test_fork), cmocka_unit_test(test_crowd),
-		cmocka_unit_test(test_addresses),
+		cmocka_unit_test(test_addresses), cmocka_unit_test(test_stopped_claimer),
 	};
 
 	snprintf(name_a, sizeof(name_a), "unit-a.%d", (int)getpid());

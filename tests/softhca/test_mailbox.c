@@ -117,6 +117,34 @@ static void test_dead_producer(void **state)
 	free(m.shm);
 }
 
+/* Claims were revoked: the slots are passed by until their claimers give them back. */
+static void test_revoked(void **state)
+{
+	struct hca_mailbox m = box(SLOTS);
+	uint32_t head = 0, i;
+	struct hca_shm_cqe e;
+
+	atomic_store(&m.shm->slot[0].state, hca_shm_state(0, hca_shm_revoked(5)));
+	atomic_store(&m.shm->slot[1].state, hca_shm_state(0, HCA_RETURNED));
+	for (i = 0; i < SLOTS - 2; i++)
+		assert_int_equal(put(&m, 1, i), 0);
+	assert_int_equal(put(&m, 1, i), -ENOSPC);
+	/* Their contents are nobody's business. */
+	assert_int_equal(hca_shm_kind(atomic_load(&m.shm->slot[0].state)), HCA_REVOKED);
+	assert_int_equal(hca_shm_kind(atomic_load(&m.shm->slot[1].state)), HCA_RETURNED);
+	for (head = 2, i = 0; i < SLOTS - 2; i++) {
+		assert_true(take(&m, &head, &e));
+		assert_int_equal(e.position, i);
+	}
+	/* The owner came by and freed one of them. */
+	atomic_store(&m.shm->slot[1].state, hca_shm_state(1, HCA_FREE));
+	head = SLOTS + 1;
+	assert_int_equal(put(&m, 1, 50), 0);
+	assert_true(take(&m, &head, &e));
+	assert_int_equal(e.position, 50);
+	free(m.shm);
+}
+
 /* Whatever a hostile peer wrote into it, a producer comes back. */
 static void test_garbage(void **state)
 {
@@ -196,6 +224,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_order), cmocka_unit_test(test_wrap),
 		cmocka_unit_test(test_full), cmocka_unit_test(test_dead_producer),
+		cmocka_unit_test(test_revoked),
 		cmocka_unit_test(test_garbage), cmocka_unit_test(test_many_producers),
 	};
 

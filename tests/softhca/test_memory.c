@@ -39,7 +39,7 @@ static bool all(const unsigned char *at, unsigned char value, size_t bytes)
 	return true;
 }
 
-/* ---- The arena ----------------------------------------------------------------------- */
+/* ---- The arena ----------------------------------------------------------- */
 
 static void test_arena(void **state)
 {
@@ -94,7 +94,7 @@ static void test_arena_many(void **state)
 		softhca_arena_free(p[i]);
 }
 
-/* ---- Remapping --------------------------------------------------------------------------- */
+/* ---- Remapping ----------------------------------------------------------- */
 
 static void test_interior(void **state)
 {
@@ -239,7 +239,7 @@ static void test_sweep(void **state)
 	assert_true(most.blocks < 350ul << 20 >> 12);
 }
 
-/* ---- Fork -------------------------------------------------------------------------------------- */
+/* ---- Fork ---------------------------------------------------------------- */
 
 static int in_child(int (*run)(unsigned char *at), unsigned char *at)
 {
@@ -307,7 +307,7 @@ static void test_fork_arena(void **state)
 	softhca_arena_free(at);
 }
 
-/* ---- Maps -------------------------------------------------------------------------------------- */
+/* ---- Maps ---------------------------------------------------------------- */
 
 static void test_maps_check(void **state)
 {

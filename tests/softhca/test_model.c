@@ -14,8 +14,9 @@ static struct hca_fabric *fabric(const char *spec)
 	assert_non_null(f);
 	if (hca_spec_parse(spec, &f->spec, why, sizeof(why)))
 		fail_msg("%s", why);
-	f->shm = calloc(1, sizeof(*f->shm));
+	f->shm = aligned_alloc(HCA_PAGE, sizeof(*f->shm));
 	assert_non_null(f->shm);
+	memset(f->shm, 0, sizeof(*f->shm));
 	return f;
 }
 
@@ -80,7 +81,8 @@ static void test_one_quantum(void **state)
 static void test_ports_and_directions_are_apart(void **state)
 {
 	struct hca_fabric *f = fabric("rate=1GB/s");
-	struct hca_path a = path(f, 0, 1, 1, 1), b = path(f, 0, 2, 1, 2), back = path(f, 1, 1, 0, 1);
+	struct hca_path a = path(f, 0, 1, 1, 1), b = path(f, 0, 2, 1, 2);
+	struct hca_path back = path(f, 1, 1, 0, 1);
 
 	assert_int_equal(stream(&a, 10, 1000), 10000);
 	assert_int_equal(stream(&b, 10, 1000), 10000);

@@ -1,0 +1,31 @@
+/*
+ * attend.h - a thread that runs the engine while the program does not.
+ *
+ * An adapter goes on sending while its program computes; here somebody has to.
+ * While work is on the engine's list and no verb of the program has run the
+ * engine since the last look, the attendant does, five thousand times a second.
+ * It keeps out of the way of a program that polls, and sleeps when nothing has
+ * waited for a while.
+ */
+#ifndef HCA_ATTEND_H
+#define HCA_ATTEND_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct hca_fabric;
+
+struct hca_attendant {
+	pthread_t thread;
+	_Atomic bool started, stop;
+	_Atomic uint32_t asleep;	/* a futex */
+};
+
+/* Something has been put on the empty list: see that the attendant is awake. */
+void hca_attend(struct hca_fabric *f);
+/* No queue pair is left. */
+void hca_attend_stop(struct hca_fabric *f);
+
+#endif

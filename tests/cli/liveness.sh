@@ -1,0 +1,14 @@
+#!/bin/sh
+# Messages that an unmodified program has sent leave although it then waits in the
+# MPI library itself: over an untimed and over a paced software HCA.
+. "$srcdir/tests/run-lib.sh"
+limit=30
+
+for soft in ports=2 ports=2,rate=1GB/s,latency=2us; do
+	for over in single stripe; do
+		launch 2 src/cli/railgauge exec --over $over --soft $soft -- tests/cli/send_then_wait
+		expect "$over, $soft: ends" grep -q '^done$' "$out"
+	done
+done
+expect "nothing of ours in /dev/shm" shm_is_clean
+finish

@@ -1,0 +1,35 @@
+/*
+ * send_then_wait.c - rank 0 sends a burst of small messages and then waits in a
+ * collective, without another call that could push what has not left yet; the
+ * last rank receives first and joins later.  MPI promises that this ends: a send
+ * that has returned needs no further help from its program.
+ */
+#include <mpi.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { COUNT = 256, BYTES = 512, ROUNDS = 20 };
+
+int main(int argc, char **argv)
+{
+	static char buffer[BYTES];
+	int rank, size;
+
+	MPI_Init(&argc, &argv);
+	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+	MPI_Comm_size(MPI_COMM_WORLD, &size);
+	for (int round = 0; round < ROUNDS; round++) {
+		for (int i = 0; i < COUNT; i++) {
+			if (rank == 0)
+				MPI_Send(buffer, BYTES, MPI_BYTE, size - 1, i, MPI_COMM_WORLD);
+			if (rank == size - 1)
+				MPI_Recv(buffer, BYTES, MPI_BYTE, 0, i, MPI_COMM_WORLD,
+					 MPI_STATUS_IGNORE);
+		}
+		MPI_Barrier(MPI_COMM_WORLD);
+	}
+	if (rank == 0)
+		printf("done\n");
+	MPI_Finalize();
+	return 0;
+}
