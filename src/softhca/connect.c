@@ -1,6 +1,7 @@
 /* connect.c - from a queue pair number to another process's memory. */
 #include <string.h>
 
+#include "device.h"
 #include "qp.h"
 
 /* ---- The peer's queue pair ----------------------------------------------- */
@@ -99,12 +100,24 @@ void hca_conn_drop(struct hca_conn *c)
 
 /* ---- The peer's registrations -------------------------------------------- */
 
+/* Our own: not what is in shared memory decides, but what we know. */
+static bool read_own_mr(struct hca_conn *c, uint32_t key, struct hca_remote_mr *out)
+{
+	struct hca_fabric *f = c->peer->fabric;
+	const struct hca_mr *mr = hca_mr_find(f, key);
+
+	if (!mr || mr->pd != c->pd)
+		return false;
+	*out = (struct hca_remote_mr){
+		.key = key, .access = mr->access, .iova = mr->iova, .length = mr->ibv.length,
+		.addr = (uintptr_t)mr->ibv.addr, .mapped_end = mr->ibv.length,
+		.base = mr->ibv.addr, .live = &f->self->mr[key >> HCA_KEY_GEN_BITS].key,
+	};
+	return true;
+}
+
 static void map_mr(struct hca_conn *c, struct hca_remote_mr *m, uint64_t start, uint64_t end)
 {
-	if (c->peer->here) {
-		start = m->addr;
-		end = m->addr + m->length;
-	}
 	if (start < m->addr || end <= start || end - m->addr > m->length)
 		return;
 	m->base = hca_peer_map(c->peer, start, end - start);
@@ -144,5 +157,5 @@ const struct hca_remote_mr *hca_conn_mr(struct hca_conn *c, uint32_t key)
 		       atomic_load_explicit(m->live, memory_order_acquire) == key))
 		return m;
 	m->key = 0;
-	return read_mr(c, key, m) ? m : NULL;
+	return (c->peer->here ? read_own_mr : read_mr)(c, key, m) ? m : NULL;
 }

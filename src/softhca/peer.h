@@ -3,7 +3,8 @@
  *
  * Its process segment is mapped whole; of its memory segment windows are
  * mapped as messages need them and kept.  This process is a peer of its own
- * (loopback): its addresses are used as they are.
+ * (loopback): its addresses are used as they are, under its private records.
+ * Another copy of this library in this process is a peer like any other.
  */
 #ifndef HCA_PEER_H
 #define HCA_PEER_H
@@ -22,7 +23,7 @@ struct hca_peer {
 	struct hca_fabric *fabric;
 	struct hca_shm_process *shm;
 	pid_t pid;
-	bool here;		/* in this very process: its addresses are ours */
+	bool here;		/* ourselves: its addresses are ours */
 	uint32_t slot, generation;
 	uint64_t start_time;
 	int watch;		/* pidfd or -1 */

@@ -427,12 +427,15 @@ int hca_qp_query(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int mask,
 }
 
 /*
- * Bytes land in ascending order only within hca_copy's promise: the last eight
- * come last.  That is what memory polling needs, and what "in order" is asked
- * for.  With a timing model data lands before its time: poll the CQ.
+ * The last eight bytes of a message come last: what memory polling needs, and
+ * what "in order" is asked for.  With a timing model other bytes land before
+ * their time: poll the CQ.  What the kernel copies is in order on x86 only.
  */
 int hca_qp_data_in_order(struct ibv_qp *ibv, enum ibv_wr_opcode op, uint32_t flags)
 {
+#if !defined(__x86_64__) && !defined(__i386__)
+	return 0;
+#endif
 	return !flags && !hca_qp_of(ibv)->pace &&
 	       (op == IBV_WR_RDMA_WRITE || op == IBV_WR_RDMA_WRITE_WITH_IMM || op == IBV_WR_SEND ||
 		op == IBV_WR_SEND_WITH_IMM);

@@ -23,14 +23,18 @@ static bool has_immediate(enum ibv_wr_opcode op)
 
 /* ---- Who is at the other end --------------------------------------------- */
 
+static bool still_there(const struct hca_conn *c)
+{
+	return hca_likely(c->shm && atomic_load_explicit(&c->shm->gate, memory_order_acquire) ==
+					    c->gate);
+}
+
 /* 0 with the connection valid inside the section, or a negative transfer result. */
 static int reach(struct hca_qp *qp)
 {
-	struct hca_conn *c = &qp->conn;
 	int rc;
 
-	if (hca_likely(c->shm && atomic_load_explicit(&c->shm->gate, memory_order_acquire) ==
-				     c->gate))
+	if (still_there(&qp->conn))
 		return 0;
 	if (qp->pace)
 		qp->pace->held.count = 0;	/* it was for a connection that is gone */
@@ -232,7 +236,7 @@ static int tell_peer(struct hca_qp *qp, const struct ibv_send_wr *wr, int status
 static void fail_at_peer(struct hca_qp *qp, const struct ibv_send_wr *wr, int status, int theirs)
 {
 	if (status == IBV_WC_SUCCESS || status == IBV_WC_LOC_PROT_ERR)
-		return;
+		return;			/* ours alone */
 	if (qp->message.claimed)
 		tell_peer(qp, wr, theirs, 0);
 	fault(&qp->conn, status == IBV_WC_REM_ACCESS_ERR ? IBV_EVENT_QP_ACCESS_ERR :
@@ -258,6 +262,8 @@ static int begin(struct hca_qp *qp, const struct ibv_send_wr *wr, uint32_t bytes
 	qp->message.claimed = false;
 	if (bytes > HCA_MESSAGE_MAX)
 		return IBV_WC_LOC_LEN_ERR;
+	if (wr->opcode == IBV_WR_RDMA_READ && !qp->attr.max_rd_atomic)
+		return IBV_WC_LOC_QP_OP_ERR;
 	rc = gather_local(qp, wr);
 	if (!rc)
 		rc = reach(qp);
@@ -318,10 +324,9 @@ int hca_transfer_begin(struct hca_qp *qp, const struct ibv_send_wr *wr, uint32_t
 /* Time has passed since the message began: is everything still as it was? */
 static int look_again(struct hca_qp *qp, const struct ibv_send_wr *wr)
 {
-	struct hca_conn *c = &qp->conn;
 	int rc, theirs = IBV_WC_WR_FLUSH_ERR;
 
-	if (!c->shm || atomic_load_explicit(&c->shm->gate, memory_order_acquire) != c->gate)
+	if (!still_there(&qp->conn))
 		return HCA_NO_PEER;
 	rc = gather_local(qp, wr);
 	if (!rc)
@@ -368,7 +373,7 @@ int hca_transfer_end(struct hca_qp *qp, const struct ibv_send_wr *wr, uint64_t v
 	int rc;
 
 	hca_section_enter(qp->shm);
-	rc = end(qp, wr, visible_ns);
+	rc = still_there(&qp->conn) ? end(qp, wr, visible_ns) : IBV_WC_RETRY_EXC_ERR;
 	hca_section_leave(qp->shm);
 	return rc;
 }
@@ -385,7 +390,7 @@ static int write_short(struct hca_qp *qp, const struct ibv_send_wr *wr, uint32_t
 	const unsigned char *from = (const unsigned char *)(uintptr_t)sge->addr;
 	uint64_t at;
 
-	if (!c->shm || atomic_load_explicit(&c->shm->gate, memory_order_acquire) != c->gate ||
+	if (!still_there(c) ||
 	    !(atomic_load_explicit(&c->shm->access, memory_order_relaxed) &
 	      IBV_ACCESS_REMOTE_WRITE))
 		return HCA_NO_PEER;
