@@ -69,7 +69,8 @@ int rail_staging_make(struct rail_ctx *ctx)
 		rc = vrb_mr_register(&ctx->adapter[a], s->memory, (size_t)bytes * STAGING,
 				     VRB_MR_POLLED, &s->mr[a]);
 	if (rc) {
-		rg_error("cannot register the staging buffers: %s", strerror(-rc));
+		rg_error("cannot register the staging buffers: %s%s", strerror(-rc),
+			 rail_mr_hint(rc));
 		rail_staging_free(ctx);
 		return rc;
 	}

@@ -34,7 +34,30 @@ void rail_memhook_start(void)
 
 #define HOOK __attribute__((visibility("default")))
 
+/*
+ * Whoever comes next, not the kernel: UCX and Open MPI patch the C library's
+ * functions for caches of their own, and must go on seeing what happens.
+ */
+static struct {
+	int (*munmap)(void *, size_t);
+	int (*madvise)(void *, size_t, int);
+	void *(*mremap)(void *, size_t, size_t, int, ...);
+	void *(*mmap)(void *, size_t, int, int, int, off_t);
+	int (*brk)(void *);
+	void *(*sbrk)(intptr_t);
+} next;
+
 static atomic_bool active;
+
+__attribute__((constructor)) static void find_next(void)
+{
+	*(void **)&next.munmap = dlsym(RTLD_NEXT, "munmap");
+	*(void **)&next.madvise = dlsym(RTLD_NEXT, "madvise");
+	*(void **)&next.mremap = dlsym(RTLD_NEXT, "mremap");
+	*(void **)&next.mmap = dlsym(RTLD_NEXT, "mmap");
+	*(void **)&next.brk = dlsym(RTLD_NEXT, "brk");
+	*(void **)&next.sbrk = dlsym(RTLD_NEXT, "sbrk");
+}
 
 void rail_memhook_start(void)
 {
@@ -52,17 +75,20 @@ static void report(const void *addr, size_t bytes)
 		rail_mr_invalidate(addr, bytes);
 }
 
+/* Below: the system call stands in until find_next has run. */
+
 HOOK int munmap(void *addr, size_t bytes)
 {
 	report(addr, bytes);
-	return (int)syscall(SYS_munmap, addr, bytes);
+	return next.munmap ? next.munmap(addr, bytes) : (int)syscall(SYS_munmap, addr, bytes);
 }
 
 HOOK int madvise(void *addr, size_t bytes, int advice)
 {
 	if (advice == MADV_DONTNEED || advice == MADV_FREE || advice == MADV_REMOVE)
 		report(addr, bytes);
-	return (int)syscall(SYS_madvise, addr, bytes, advice);
+	return next.madvise ? next.madvise(addr, bytes, advice) :
+			      (int)syscall(SYS_madvise, addr, bytes, advice);
 }
 
 HOOK void *mremap(void *addr, size_t old_bytes, size_t new_bytes, int flags, ...)
@@ -77,7 +103,8 @@ HOOK void *mremap(void *addr, size_t old_bytes, size_t new_bytes, int flags, ...
 		report(to, new_bytes);
 	}
 	report(addr, old_bytes);
-	return (void *)syscall(SYS_mremap, addr, old_bytes, new_bytes, flags, to);
+	return next.mremap ? next.mremap(addr, old_bytes, new_bytes, flags, to) :
+			     (void *)syscall(SYS_mremap, addr, old_bytes, new_bytes, flags, to);
 }
 
 #if defined(SYS_mmap) && __SIZEOF_POINTER__ == 8
@@ -85,41 +112,30 @@ HOOK void *mmap(void *addr, size_t bytes, int prot, int flags, int fd, off_t off
 {
 	if (flags & MAP_FIXED)
 		report(addr, bytes);
-	return (void *)syscall(SYS_mmap, addr, bytes, prot, flags, fd, offset);
+	return next.mmap ? next.mmap(addr, bytes, prot, flags, fd, offset) :
+			   (void *)syscall(SYS_mmap, addr, bytes, prot, flags, fd, offset);
 }
 
 HOOK void *mmap64(void *addr, size_t bytes, int prot, int flags, int fd, off64_t offset)
 	__attribute__((alias("mmap")));
 #endif
 
+HOOK void *sbrk(intptr_t change)
+{
+	if (!next.sbrk)
+		find_next();
+	if (change < 0)
+		report((char *)next.sbrk(0) + change, (size_t)-change);
+	return next.sbrk(change);
+}
+
 HOOK int brk(void *end)
 {
-	static int (*next)(void *);
 	char *now = sbrk(0);
 
 	if ((char *)end < now)
 		report(end, (size_t)(now - (char *)end));
-	if (!next)
-		*(void **)&next = dlsym(RTLD_NEXT, "brk");
-	if (next)
-		return next(end);
-	errno = ENOMEM;
-	return -1;
-}
-
-HOOK void *sbrk(intptr_t change)
-{
-	static void *(*next)(intptr_t);
-
-	if (!next)
-		*(void **)&next = dlsym(RTLD_NEXT, "sbrk");
-	if (!next) {
-		errno = ENOMEM;
-		return (void *)-1;
-	}
-	if (change < 0)
-		report((char *)next(0) + change, (size_t)-change);
-	return next(change);
+	return next.brk(end);
 }
 
 #endif

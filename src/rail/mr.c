@@ -185,6 +185,11 @@ static void catch_up(struct rail_mr_cache *c)
 	}
 }
 
+const char *rail_mr_hint(int rc)
+{
+	return rc == -ENOMEM || rc == -EAGAIN ? " (locked memory? see ulimit -l)" : "";
+}
+
 /* ---- The cache ---------------------------------------------------------- */
 
 int rail_mr_cache_init(struct rail_mr_cache *c)
@@ -293,8 +298,7 @@ int rail_mr_get(struct rail_mr_cache *c, const void *addr, size_t bytes, struct 
 			rc = miss(c, start, bytes, out);
 			if (rc)
 				rg_error("cannot register %zu bytes of memory for the rails: %s%s",
-					 bytes, strerror(-rc), rc == -ENOMEM || rc == -EAGAIN ?
-					 " (locked memory: ulimit -l)" : "");
+					 bytes, strerror(-rc), rail_mr_hint(rc));
 			return rc;
 		}
 		c->last = mr;

@@ -69,6 +69,9 @@ int rail_mr_get(struct rail_mr_cache *cache, const void *addr, size_t bytes,
 		struct rail_mr **out);
 void rail_mr_put(struct rail_mr_cache *cache, struct rail_mr *mr);
 
+/* What to say behind the reason of a failed registration: often the limit of locked memory. */
+const char *rail_mr_hint(int rc);
+
 /* A registration for good, until rail_mr_unpin with the same address. */
 int rail_mr_pin(struct rail_mr_cache *cache, void *addr, size_t bytes);
 /* 0; -ENOENT: nothing pinned there; -EBUSY: an operation uses it. *bytes: what was pinned. */

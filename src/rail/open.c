@@ -52,7 +52,8 @@ void *rail_alloc(struct rail_ctx *ctx, size_t bytes)
 	}
 	rc = rail_mr_pin(&ctx->mr, addr, bytes);
 	if (rc) {
-		rg_error("cannot register a buffer of %zu bytes: %s", bytes, strerror(-rc));
+		rg_error("cannot register a buffer of %zu bytes: %s%s", bytes, strerror(-rc),
+			 rail_mr_hint(rc));
 		rail_memory_unmap(ctx, addr, bytes);
 		errno = -rc;
 		return NULL;
@@ -157,7 +158,8 @@ static int ports_find(struct rail_ctx *ctx)
 	if (!list) {
 		int rc = errno ? -errno : -ENODEV;
 
-		rg_error("software HCA: %s", softhca_last_error());
+		rg_error("%s: %s", rc == -EINVAL || rc == -EEXIST ? "--soft" : "software HCA",
+			 softhca_last_error());
 		return rc;
 	}
 	return vrb_ports_scan(list, &ctx->ports);

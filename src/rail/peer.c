@@ -100,8 +100,8 @@ static int block_make(struct rail_peer *peer)
 		rc = vrb_mr_register(&ctx->adapter[a], peer->block, peer->block_bytes,
 				     VRB_MR_POLLED, &peer->block_mr[a]);
 	if (rc)
-		rg_error("cannot register %zu bytes for peer %u: %s", peer->block_bytes,
-			 peer->index, strerror(-rc));
+		rg_error("cannot register %zu bytes for peer %u: %s%s", peer->block_bytes,
+			 peer->index, strerror(-rc), rail_mr_hint(rc));
 	return rc;
 }
 

@@ -301,7 +301,7 @@ static void body(struct job *job)
 {
 	static const size_t small[] = { 0, 8, 32, 33, 64, 256, 1024, 4096, 8192, 8193, 16384,
 					65536, 262144, 1048576 };
-	static const size_t large[] = { 8, 1024, 4096, 8192, 8193, 16384, 32768, 65536, 262144,
+	static const size_t large[] = { 8, 1024, 4096, 8192, 8193, 16384, 32768, 65536, 131072, 262144,
 					1048576, 4194304 };
 	struct rail_info info;
 	double send_ns, post_ns, raw_ns;
