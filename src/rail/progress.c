@@ -3,8 +3,11 @@
 #include "rail_int.h"
 
 enum {
-	TICKS_SLOW = 256,		/* calls between looks at a CQ that owes us nothing */
-	TICKS_CLOCK = 4 * TICKS_SLOW,	/* ... at the clock */
+	/*
+	 * Calls between looks at a CQ that owes us nothing, and at the clock.  Not many:
+	 * where processes outnumber cores and yield, a call takes a time slice.
+	 */
+	TICKS_SLOW = 64,
 	TICKS_IDLE = 1024,		/* calls without any event: then latency is no concern */
 };
 
@@ -46,8 +49,6 @@ static void slow(struct rail_ctx *ctx)
 	uint64_t now;
 
 	rail_cq_poll(ctx);
-	if (ctx->tick % TICKS_CLOCK)
-		return;
 	now = rg_now_ns();
 	if (now - ctx->probed_ns < PROBE_NS)
 		return;

@@ -10,10 +10,12 @@
 enum { CLAIM_NS = 1000000 };
 
 /*
- * After so many polls in vain (some 20 us) there is time for other things; and
- * after so many of any kind it is time to see who still lives.
+ * After so many polls in vain it is time to see who still lives, which looks at
+ * the clock first; not many, because a caller who yields between its polls may
+ * wait a time slice for each.  After so many (some 20 us) we yield ourselves.
+ * Who never polls in vain looks, too, once in a while.
  */
-enum { IDLE_POLLS = 2048, SOME_POLLS = 65536 };
+enum { LOOK_POLLS = 64, IDLE_POLLS = 2048, SOME_POLLS = 65536 };
 
 /* ---- The list of a timed queue: a binary heap ---------------------------- */
 
@@ -287,17 +289,15 @@ int hca_cq_poll(struct ibv_cq *ibv, int max, struct ibv_wc *wc)
 		cq->idle = 0;
 	} else {
 		idle = ++cq->idle;
-		if (idle % 64 == 0)
+		if (idle % LOOK_POLLS == 0)
 			mailbox_unstick(cq);
 	}
 	hca_unlock(&cq->lock);
-	if (hca_unlikely(idle && idle % IDLE_POLLS == 0)) {
+	if (hca_unlikely((idle && idle % LOOK_POLLS == 0) || polls % SOME_POLLS == 0))
 		hca_engine_idle(cq->fabric);
-		/* What we wait for may need this very core to come about. */
+	/* What we wait for may need this very core to come about. */
+	if (hca_unlikely(idle && idle % IDLE_POLLS == 0))
 		sched_yield();
-	}
-	if (hca_unlikely(polls % SOME_POLLS == 0))
-		hca_engine_idle(cq->fabric);
 	return n;
 }
 

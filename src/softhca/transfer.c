@@ -253,6 +253,17 @@ static int locate(struct hca_qp *qp, const struct ibv_send_wr *wr, int *their_st
 	return find_range(qp, wr);
 }
 
+/*
+ * A write of nothing asks only whether the peer still answers, so it is worth a
+ * system call.  Other messages to the memory of the dead succeed until
+ * look_for_deaths finds them.
+ */
+static bool asks_in_vain(const struct hca_qp *qp, const struct ibv_send_wr *wr, uint32_t bytes)
+{
+	return !bytes && wr->opcode == IBV_WR_RDMA_WRITE &&
+	       hca_peer_fate(qp->conn.peer) == HCA_FATE_DEAD;
+}
+
 static int begin(struct hca_qp *qp, const struct ibv_send_wr *wr, uint32_t bytes)
 {
 	int rc, theirs = IBV_WC_WR_FLUSH_ERR;
@@ -269,6 +280,8 @@ static int begin(struct hca_qp *qp, const struct ibv_send_wr *wr, uint32_t bytes
 		rc = reach(qp);
 	if (rc)
 		return rc;
+	if (hca_unlikely(asks_in_vain(qp, wr, bytes)))
+		return HCA_PEER_DIED;
 	/* A write that may not be done takes no receive. */
 	if (!is_send(wr->opcode))
 		rc = locate(qp, wr, &theirs);

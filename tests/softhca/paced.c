@@ -2,9 +2,13 @@
  * paced.c - the timing model against the clock: what is measured through the
  * verbs is what the spec says.
  *
- * Rates are low and latencies long, so that a busy machine can keep up; bounds
- * are one-sided where the machine can only make things slower, and the best of
- * a few attempts counts.  The exact arithmetic is test_model.c's business.
+ * A machine can only make things slower.  So whatever is better than the model
+ * allows, even once, is an error; what is not as good is tried a few times and
+ * then told, but is an error only with --strict, for a machine that is idle:
+ *
+ *	make check TESTS= && tests/softhca/paced --strict
+ *
+ * The exact arithmetic is test_model.c's business.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -320,9 +324,9 @@ static const struct paced cases[] = {
 	{ "full duplex", "rate=200MB/s", both_ways, 170, 201, true },
 	/*
 	 * 1 / (1/150 + 1/300) = 100 each way while both are at it; who is off its
-	 * core leaves the bus to the other
+	 * core leaves the bus to the other, who may then reach 150
 	 */
-	{ "half-duplex bus", "rate=200MB/s,bus=150MB/s/300MB/s:half", both_ways, 75, 125, true },
+	{ "half-duplex bus", "rate=200MB/s,bus=150MB/s/300MB/s:half", both_ways, 75, 151, true },
 	/* 8 packets of 4096 bytes per round trip of 2 ms and a packet's time */
 	{ "window", "rate=100MB/s,latency=1ms,window=8", many_small, 14.5, 17.5, true },
 	/* 2 messages of 65536 bytes per round trip of 2 ms and a message's time */
@@ -401,42 +405,56 @@ static double attempt(const struct paced *p)
 	return value;
 }
 
-/* Never better than the model allows, not once; and as good as it says, at best. */
-static bool judge(const struct paced *p)
+enum verdict { GOOD, SLOW, TOO_GOOD };
+
+static enum verdict compare(const struct paced *p, double value)
 {
+	if (p->high_is_best)
+		return value > p->high ? TOO_GOOD : value < p->low ? SLOW : GOOD;
+	return value < p->low ? TOO_GOOD : value > p->high ? SLOW : GOOD;
+}
+
+static enum verdict judge(const struct paced *p)
+{
+	static const char *const words[] = { "ok", "slow", "FAIL" };
+	enum verdict verdict = SLOW;
 	double best = 0;
-	bool good;
 	int i;
 
-	for (i = 0; i < ATTEMPTS; i++) {
+	for (i = 0; i < ATTEMPTS && verdict == SLOW; i++) {
 		double value = attempt(p);
 
 		if (i == 0 || (p->high_is_best ? value > best : value < best))
 			best = value;
-		if (p->high_is_best ? best >= p->low : best <= p->high)
-			break;
+		verdict = compare(p, best);
 	}
-	good = best >= p->low && best <= p->high;
-	printf("%s %-28s %10.2f (%g to %g)  %s\n", good ? "ok  " : "FAIL", p->name, best, p->low,
+	printf("%-4s %-28s %10.2f (%g to %g)  %s\n", words[verdict], p->name, best, p->low,
 	       p->high, p->spec);
 	fflush(stdout);
-	return good;
+	return verdict;
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+	bool strict = argc > 1 && strcmp(argv[1], "--strict") == 0;
 	char name[32], path[64];
-	int failed = 0;
+	int count[TOO_GOOD + 1] = { 0 };
 	unsigned i;
 
+	if (argc > 1 && !strict) {
+		fprintf(stderr, "%s: %s: accepted: --strict\n", argv[0], argv[1]);
+		return 3;
+	}
 	signal(SIGPIPE, SIG_IGN);
 	snprintf(name, sizeof(name), "paced.%d", (int)getpid());
 	snprintf(path, sizeof(path), "/dev/shm/softhca.%u.%s", (unsigned)geteuid(), name);
 	setenv("SOFTHCA_EXPOSE", "1", 1);
 	setenv("SOFTHCA_FABRIC", name, 1);
 	for (i = 0; i < sizeof(cases) / sizeof(*cases); i++)
-		failed += !judge(&cases[i]);
+		count[judge(&cases[i])]++;
 	if (access(path, F_OK) == 0)
 		fail("%s is still there", path);
-	return failed != 0;
+	if (count[SLOW])
+		printf("%d cases slower than the model on this machine, now\n", count[SLOW]);
+	return count[TOO_GOOD] > 0 || (strict && count[SLOW] > 0);
 }
