@@ -10,6 +10,10 @@
  *	MPI_Info_set(info, RAILMPI_INFO_KEY, "stripe,threshold=16K");
  *	MPI_Comm_dup_with_info(comm, info, &striped);
  *
+ * The harness sets over=native (railmpi_option) before MPI_Init, so that
+ * MPI_COMM_WORLD stays the MPI library's own and only such duplicates go over
+ * rails; a program that compares does well to do the same.
+ *
  * Value: native | single | bind | stripe, then ",name=value" for options that
  * belong to a communicator.  All ranks must give the same.  Communicators made
  * from a routed one by dup and split inherit its way.
