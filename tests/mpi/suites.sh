@@ -2,22 +2,25 @@
 # suites.sh - the point-to-point suites over every way, natively first, on the
 # untimed and on a modelled software fabric; with one, two and more ranks.
 . "$srcdir/tests/run-lib.sh"
-limit=120
+limit=240
 suites="p2p_suite type_suite comm_suite thread_suite random_suite"
-# MPICH pays dearly for more ranks than cores.
-case $RG_MPI_FLAVOR in
-openmpi) counts="1 2 3 4" ;;
-*) counts="1 2 3" ;;
-esac
+ways="native single bind stripe" counts="1 2 3 4"
 
 passes() {
 	[ "$rc" -eq 0 ] && grep -q 'cases passed$' "$out"
 }
 
+# MPICH never yields: with more ranks than cores, each of its collectives, of which the
+# making of communicators is full, takes time slices.
+[ "$RG_MPI_FLAVOR" = openmpi ] || [ "$(nproc)" -ge 4 ] || counts="1 2 3few"
+
 for suite in $suites; do
 	for n in $counts; do
-		launch "$n" tests/mpi/$suite native single bind stripe
-		expect "$suite with $n ranks" passes
+		case $n in
+		*few) launch "${n%few}" tests/mpi/$suite native stripe ;;
+		*) launch "$n" tests/mpi/$suite $ways ;;
+		esac
+		expect "$suite with ${n%few} ranks" passes
 	done
 done
 
