@@ -66,20 +66,24 @@ holds() {
 }
 
 # The fabric of an MPI job is called job-..., and its name lives for a moment while the
-# job starts; so do those of other jobs on this machine.  Left behind is what stays.
+# job starts.  Jobs of other tests wait meanwhile; of jobs that are not ours, and of
+# processes that are just ending, left behind is what stays.
 shm_names() {
 	find /dev/shm -maxdepth 1 -name 'softhca.*job-*' 2>/dev/null | sort
 }
 shm_before=$(shm_names)
 shm_is_clean() {
-	left=$(shm_names)
-	for second in 1 2 3 4 5 6 7 8 9 10; do
-		left=$(shm_names | grep -Fx "$left" | grep -vFx "${shm_before:-none}")
-		[ -n "$left" ] || return 0
-		sleep 1
-	done
-	echo "left in /dev/shm for $second s: $left" >>"$err"
-	return 1
+	(
+		flock 9
+		left=$(shm_names)
+		for second in 1 2 3 4 5 6 7 8 9 10; do
+			left=$(shm_names | grep -Fx "$left" | grep -vFx "${shm_before:-none}")
+			[ -n "$left" ] || exit 0
+			sleep 1
+		done
+		echo "left in /dev/shm for $second s: $left" >>"$err"
+		exit 1
+	) 9>tests/.mpi-lock
 }
 
 finish() {

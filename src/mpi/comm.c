@@ -23,9 +23,11 @@ enum { BUCKETS = 1024 };
 
 static struct comm *buckets[BUCKETS];
 static int comm_keyval = MPI_KEYVAL_INVALID;
-static uint32_t context_counter;
+static _Atomic uint32_t context_counter;
+static struct comm *last_found;		/* by its context; inside layer_enter */
 
-struct comm_cache comm_cache;
+_Atomic unsigned comm_epoch = 1;
+FAST_THREAD_LOCAL struct comm_cache comm_cache;
 
 static struct comm **bucket(uint64_t context)
 {
@@ -34,42 +36,39 @@ static struct comm **bucket(uint64_t context)
 
 struct comm *comm_by_context(uint64_t context)
 {
-	struct comm *c = comm_cache.routed;
+	struct comm *c = last_found;
 
 	if (likely(c && c->context == context))
 		return c;
 	for (c = *bucket(context); c; c = c->next)
-		if (c->context == context)
+		if (c->context == context) {
+			last_found = c;
 			return c;
+		}
 	return NULL;
 }
 
 struct comm *comm_lookup_slow(MPI_Comm handle)
 {
+	struct comm_cache *k = &comm_cache;
+	/* Before the look: what is freed after it makes the answer stale. */
+	unsigned epoch = atomic_load(&comm_epoch);
 	struct comm *c = NULL;
 	int found = 0;
 
-	if (!layer.rails || handle == MPI_COMM_NULL)
+	if (handle == MPI_COMM_NULL)
 		return NULL;
-	if (native.Comm_get_attr(handle, comm_keyval, &c, &found) != MPI_SUCCESS)
+	if (layer.rails && native.Comm_get_attr(handle, comm_keyval, &c, &found) != MPI_SUCCESS)
 		return NULL;
+	if (k->epoch != epoch)
+		*k = (struct comm_cache){MPI_COMM_NULL, NULL, MPI_COMM_NULL, epoch};
 	if (!found) {
-		comm_cache.native_handle = handle;
+		k->native_handle = handle;
 		return NULL;
 	}
-	comm_cache.routed_handle = handle;
-	comm_cache.routed = c;
+	k->routed_handle = handle;
+	k->routed = c;
 	return c;
-}
-
-static void comm_forget(MPI_Comm handle)
-{
-	if (comm_cache.routed_handle == handle) {
-		comm_cache.routed_handle = MPI_COMM_NULL;
-		comm_cache.routed = NULL;
-	}
-	if (comm_cache.native_handle == handle)
-		comm_cache.native_handle = MPI_COMM_NULL;
 }
 
 void comm_unref_last(struct comm *c)
@@ -79,6 +78,8 @@ void comm_unref_last(struct comm *c)
 	for (at = bucket(c->context); *at != c; at = &(*at)->next)
 		;
 	*at = c->next;
+	if (last_found == c)
+		last_found = NULL;
 	match_comm_drop(c);
 	free(c->peer);
 	free(c->source);
@@ -90,8 +91,8 @@ static int comm_deleted(MPI_Comm handle, int keyval, void *value, void *extra)
 {
 	struct comm *c = value;
 
+	atomic_fetch_add(&comm_epoch, 1);
 	layer_enter();
-	comm_forget(handle);
 	c->handle = MPI_COMM_NULL;
 	if (--c->refs == 0)
 		comm_unref_last(c);
@@ -141,7 +142,8 @@ int comm_adopt(MPI_Comm handle, const struct rail_way *way)
 	mine[WAY] = way_digest(way);
 	mine[NOT_WAY] = ~mine[WAY];
 	if (c && c->rank == 0)
-		mine[CONTEXT] = (uint64_t)(layer.world_rank + 1) << 32 | ++context_counter;
+		mine[CONTEXT] = (uint64_t)(layer.world_rank + 1) << 32 |
+				atomic_fetch_add(&context_counter, 1);
 	native.Allreduce(mine, all, FIELDS, MPI_UINT64_T, MPI_MAX, handle);
 
 	if (all[FAILED] || all[WAY] != ~all[NOT_WAY]) {
@@ -156,8 +158,8 @@ int comm_adopt(MPI_Comm handle, const struct rail_way *way)
 		return all[FAILED] ? -ENOMEM : -EINVAL;
 	}
 	c->context = all[CONTEXT];
-	comm_forget(handle);
 	native.Comm_set_attr(handle, comm_keyval, c);
+	atomic_fetch_add(&comm_epoch, 1);	/* it may be remembered as native */
 	layer_enter();
 	c->next = *bucket(c->context);
 	*bucket(c->context) = c;
@@ -212,9 +214,9 @@ int comm_parse_way(const char *text, bool *native_way, struct rail_way *way, cha
 
 int comm_start(void)
 {
-	comm_cache.routed_handle = comm_cache.native_handle = MPI_COMM_NULL;
 	if (native.Comm_create_keyval(MPI_COMM_NULL_COPY_FN, comm_deleted, &comm_keyval, NULL))
 		return -ENOMEM;
+	atomic_fetch_add(&comm_epoch, 1);	/* what was looked up without rails */
 	return 0;
 }
 
@@ -232,4 +234,5 @@ void comm_stop(void)
 				comm_unref_last(c);
 		}
 	native.Comm_free_keyval(&comm_keyval);
+	atomic_fetch_add(&comm_epoch, 1);
 }

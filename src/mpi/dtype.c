@@ -14,34 +14,51 @@
 
 enum { PROBE_MAX_BYTES = 64 << 20 };	/* a larger type is packed, whatever it is */
 
-struct dtype *dtype_last;
+_Atomic unsigned dtype_epoch = 1;
+FAST_THREAD_LOCAL struct dtype_cache dtype_cache;
 
 static int dtype_keyval = MPI_KEYVAL_INVALID;
 
-static void dtype_free(struct dtype *t)
-{
-	if (t->shadow != MPI_DATATYPE_NULL)
-		native.Type_free(&t->shadow);
-	free(t);
-}
+/*
+ * One thread at a time asks for a type's record and makes it.  The order of locks:
+ * this, the library's own around attributes, then layer_enter (in comm.c's callback).
+ */
+static pthread_mutex_t making = PTHREAD_MUTEX_INITIALIZER;
+
+/* ---- The end of a type --------------------------------------------------------- */
+
+static struct dtype *_Atomic dead;
 
 void dtype_release(struct dtype *t)
 {
-	if (--t->refs == 0)
-		dtype_free(t);
+	if (atomic_fetch_sub(&t->refs, 1) != 1)
+		return;
+	t->next_dead = atomic_load(&dead);
+	while (!atomic_compare_exchange_weak(&dead, &t->next_dead, t))
+		;
 }
 
-/* The type goes: receives of it may still be pending, so the record may outlive it. */
+static void bury(void)
+{
+	struct dtype *t = atomic_exchange(&dead, NULL), *next;
+
+	for (; t; t = next) {
+		next = t->next_dead;
+		if (t->shadow_is_ours)
+			native.Type_free(&t->shadow);
+		free(t);
+	}
+}
+
+/* Receives of it may still be pending, so the record may outlive the type. */
 static int dtype_deleted(MPI_Datatype handle, int keyval, void *value, void *extra)
 {
-	layer_enter();
-	if (dtype_last == value)
-		dtype_last = NULL;
-	((struct dtype *)value)->handle = MPI_DATATYPE_NULL;
+	atomic_fetch_add(&dtype_epoch, 1);
 	dtype_release(value);
-	layer_leave();
 	return MPI_SUCCESS;
 }
+
+/* ---- The making of a record ---------------------------------------------------- */
 
 /* Byte `plane` of the position, for every position. */
 static void fill_positions(unsigned char *p, size_t bytes, int plane)
@@ -93,7 +110,6 @@ static struct dtype *dtype_make(MPI_Datatype handle)
 	t = calloc(1, sizeof(*t));
 	if (!t)
 		return NULL;
-	t->handle = handle;
 	t->shadow = MPI_DATATYPE_NULL;
 	t->size = (size_t)size;
 	t->extent = extent;
@@ -104,9 +120,10 @@ static struct dtype *dtype_make(MPI_Datatype handle)
 			 packs_in_place(handle, (size_t)size, true_lb));
 	/* A predefined type lives for ever and may not be duplicated on every library. */
 	if (!t->contiguous) {
-		if (is_named(handle))
+		t->shadow_is_ours = !is_named(handle);
+		if (!t->shadow_is_ours) {
 			t->shadow = handle;
-		else if (native.Type_dup(handle, &t->shadow)) {
+		} else if (native.Type_dup(handle, &t->shadow)) {
 			free(t);
 			return NULL;
 		}
@@ -114,22 +131,39 @@ static struct dtype *dtype_make(MPI_Datatype handle)
 	return t;
 }
 
-struct dtype *dtype_lookup_slow(MPI_Datatype handle)
+static struct dtype *find_or_make(MPI_Datatype handle)
 {
 	struct dtype *t = NULL;
 	int found = 0;
 
-	if (handle == MPI_DATATYPE_NULL || native.Type_get_attr(handle, dtype_keyval, &t, &found))
+	if (native.Type_get_attr(handle, dtype_keyval, &t, &found))
 		return NULL;
-	if (!found) {
-		t = dtype_make(handle);
-		if (!t)
-			return NULL;
+	if (found)
+		return t;
+	t = dtype_make(handle);
+	if (t)
 		native.Type_set_attr(handle, dtype_keyval, t);
-	}
-	dtype_last = t;
 	return t;
 }
+
+struct dtype *dtype_lookup_slow(MPI_Datatype handle)
+{
+	/* Before the look: what is freed after it makes the answer stale. */
+	unsigned epoch = atomic_load(&dtype_epoch);
+	struct dtype *t;
+
+	if (handle == MPI_DATATYPE_NULL)
+		return NULL;
+	pthread_mutex_lock(&making);
+	bury();
+	t = find_or_make(handle);
+	pthread_mutex_unlock(&making);
+	if (t)
+		dtype_cache = (struct dtype_cache){handle, t, epoch};
+	return t;
+}
+
+/* ---- Packing ------------------------------------------------------------------- */
 
 /* MPI_Pack counts bytes in an int: go in slices of elements. */
 static size_t slice_elements(const struct dtype *t)
@@ -214,5 +248,6 @@ int dtype_start(void)
 void dtype_stop(void)
 {
 	native.Type_free_keyval(&dtype_keyval);
-	dtype_last = NULL;
+	atomic_fetch_add(&dtype_epoch, 1);
+	bury();
 }

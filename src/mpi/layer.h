@@ -30,6 +30,9 @@
 #define likely(x) __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
 
+/* No call to find it: we are linked or preloaded, not loaded later. */
+#define FAST_THREAD_LOCAL _Thread_local __attribute__((tls_model("initial-exec")))
+
 /* ---- Communicators (comm.c) ------------------------------------------------- */
 
 struct req;
@@ -59,22 +62,32 @@ struct comm {
 	struct comm *next;		/* same hash bucket */
 };
 
-/* Two handles remembered: the last routed communicator and the last native one. */
-extern struct comm_cache {
+/*
+ * A thread remembers two handles, the last routed communicator and the last native
+ * one, until any communicator is freed or routed: handles are used again.
+ */
+struct comm_cache {
 	MPI_Comm routed_handle;
 	struct comm *routed;
 	MPI_Comm native_handle;
-} comm_cache;
+	unsigned epoch;
+};
+extern _Atomic unsigned comm_epoch;
+extern FAST_THREAD_LOCAL struct comm_cache comm_cache;
 
 struct comm *comm_lookup_slow(MPI_Comm handle);
 
 /* The record of a routed communicator, NULL for any other handle, valid or not. */
 static inline struct comm *comm_lookup(MPI_Comm handle)
 {
-	if (likely(handle == comm_cache.routed_handle))
-		return comm_cache.routed;
-	if (likely(handle == comm_cache.native_handle))
-		return NULL;
+	const struct comm_cache *k = &comm_cache;
+
+	if (likely(k->epoch == atomic_load_explicit(&comm_epoch, memory_order_relaxed))) {
+		if (likely(handle == k->routed_handle))
+			return k->routed;
+		if (likely(handle == k->native_handle))
+			return NULL;
+	}
 	return comm_lookup_slow(handle);
 }
 
@@ -92,30 +105,42 @@ int comm_parse_way(const char *text, bool *native_way, struct rail_way *way, cha
 /* ---- Datatypes (dtype.c) ------------------------------------------------------ */
 
 struct dtype {
-	MPI_Datatype handle;	/* as the program knows it; only compared */
 	MPI_Datatype shadow;	/* ours to keep, for packing; NULL handle if contiguous */
 	size_t size;		/* bytes of data per element */
 	MPI_Aint extent;
 	MPI_Aint true_lb;	/* where the data of a contiguous element begins */
+	bool shadow_is_ours;	/* a duplicate, not a predefined type */
 	bool contiguous;	/* element i's data is at lb + i * size, in order */
-	int refs;
+	_Atomic int refs;	/* the type itself, and each operation that packs later */
+	struct dtype *next_dead;
 };
 
-extern struct dtype *dtype_last;	/* most programs use one type at a time */
+/* A thread remembers its last type, until any type is freed. */
+struct dtype_cache {
+	MPI_Datatype handle;
+	struct dtype *type;
+	unsigned epoch;
+};
+extern _Atomic unsigned dtype_epoch;
+extern FAST_THREAD_LOCAL struct dtype_cache dtype_cache;
 
+/* Not inside layer_enter: callbacks of the library's attributes may wait for that. */
 struct dtype *dtype_lookup_slow(MPI_Datatype handle);
 
 /* NULL: the library would refuse this type; let it say so. */
 static inline struct dtype *dtype_lookup(MPI_Datatype handle)
 {
-	if (likely(dtype_last && dtype_last->handle == handle))
-		return dtype_last;
+	const struct dtype_cache *k = &dtype_cache;
+
+	if (likely(k->handle == handle &&
+		   k->epoch == atomic_load_explicit(&dtype_epoch, memory_order_relaxed)))
+		return k->type;
 	return dtype_lookup_slow(handle);
 }
 
 int dtype_start(void);
 void dtype_stop(void);
-void dtype_release(struct dtype *t);
+void dtype_release(struct dtype *t);	/* calls no MPI: the shadow is freed some other time */
 int dtype_pack(const struct dtype *t, const void *buf, size_t count, void *packed, size_t bytes);
 /* bytes may end anywhere, inside an element too. */
 int dtype_unpack(const struct dtype *t, const void *packed, size_t bytes, void *buf, size_t count);

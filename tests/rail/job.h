@@ -60,6 +60,15 @@ void job_progress(struct job *job);
 /* The barrier of fewer: after some have been killed. */
 void job_lost(struct job *job, int processes);
 
+/* What has come and ended, for tests that count: as on_message and as op.done. */
+extern struct job_seen {
+	uint64_t handle;		/* of the last message, a rendezvous */
+	int done, status;		/* operations that have ended, and how the last one did */
+} job_seen;
+
+void job_keep_handle(void *user, const struct rail_message *msg);
+void job_count_done(struct rail_op *op, int status);
+
 uint64_t job_now_ns(void);
 
 __attribute__((format(printf, 3, 4), noreturn))

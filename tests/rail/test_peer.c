@@ -1,6 +1,6 @@
 /*
  * test_peer.c - what is not a message: selection, agreement, the ledger, what a
- * synchronous send waits for, memory kinds, and peers that break rules or die.
+ * synchronous send waits for, memory kinds.
  */
 #include "config.h"		/* _GNU_SOURCE */
 #include "cmocka_all.h"
@@ -95,35 +95,16 @@ static void test_ledger_bind(void **state)
 
 /* ---- Synchronous sends -------------------------------------------------- */
 
-static struct {
-	uint64_t handle;
-	int done, status;
-} waiting;
-
-static void keep_handle(void *user, const struct rail_message *msg)
-{
-	(void)user;
-	CHECK(!msg->payload && msg->rendezvous);
-	waiting.handle = msg->rendezvous;
-}
-
-static void count_done(struct rail_op *op, int status)
-{
-	(void)op;
-	waiting.done++;
-	waiting.status = status;
-}
-
 static void sync_body(struct job *job)
 {
 	const size_t bytes = *(const size_t *)job->arg;
 	const struct rail_way way = traffic_ways[RAIL_STRIPE];
 	static unsigned char data[64];
 	struct rail_buf buf = { data, bytes, RAIL_MEM_HOST };
-	struct rail_op op = { .done = count_done };
+	struct rail_op op = { .done = job_count_done };
 	uint64_t until;
 
-	job->rail.on_message = keep_handle;
+	job->rail.on_message = job_keep_handle;
 	job_connect(job);
 	if (job->rank == 0) {
 		struct rail_header header = { { 1, 2 } };
@@ -133,24 +114,24 @@ static void sync_body(struct job *job)
 		/* Time enough for everything that could complete it too early. */
 		for (until = job_now_ns() + 50000000; job_now_ns() < until; )
 			job_progress(job);
-		CHECK_EQUAL(waiting.done, 0);
+		CHECK_EQUAL(job_seen.done, 0);
 		job_barrier(job);
 	} else {
-		while (!waiting.handle)
+		while (!job_seen.handle)
 			job_progress(job);
 		job_barrier(job);
-		CHECK_EQUAL(rail_accept(job->peer[0], waiting.handle, &buf, &op), 0);
+		CHECK_EQUAL(rail_accept(job->peer[0], job_seen.handle, &buf, &op), 0);
 	}
-	while (!waiting.done)
+	while (!job_seen.done)
 		job_progress(job);
-	CHECK_EQUAL(waiting.status, 0);
+	CHECK_EQUAL(job_seen.status, 0);
 	while (rail_busy(job->ctx))
 		job_progress(job);
-	CHECK_EQUAL(waiting.done, 1);
+	CHECK_EQUAL(job_seen.done, 1);
 	if (job->rank == 1) {
 		/* A handle is good for once. */
 		capture_begin(2);
-		CHECK_EQUAL(rail_accept(job->peer[0], waiting.handle, &buf, &op), -EINVAL);
+		CHECK_EQUAL(rail_accept(job->peer[0], job_seen.handle, &buf, &op), -EINVAL);
 		CHECK(strstr(capture_end(), "no message waits") != NULL);
 	}
 	job_close(job);
@@ -351,11 +332,11 @@ static void memory_body(struct job *job)
 	static unsigned char host[16];
 	struct rail_header header = { { 0 } };
 	struct rail_buf gpu = { host, sizeof(host), RAIL_MEM_CUDA };
-	struct rail_op op = { .done = count_done };
+	struct rail_op op = { .done = job_count_done };
 	unsigned char *a, *b;
 	const char *text;
 
-	job->rail.on_message = keep_handle;
+	job->rail.on_message = job_keep_handle;
 	job_connect(job);
 	a = rail_alloc(job->ctx, 3 << 20);
 	b = rail_alloc(job->ctx, 1);
@@ -390,315 +371,6 @@ static void test_memory(void **state)
 	assert_int_equal(job_run(&(struct job_config){ .count = 1 }, memory_body, NULL, 0), 0);
 }
 
-/* ---- Peers that break the rules ----------------------------------------- */
-
-static struct {
-	int errors;
-	unsigned index;
-	int error;
-} lost;
-
-static void on_lost(void *user, unsigned index, int error)
-{
-	(void)user;
-	lost.errors++;
-	lost.index = index;
-	lost.error = error;
-}
-
-static void inject(struct job *job, int what)
-{
-	struct rail_peer *peer = job->peer[0];
-	struct rail_record record = { .header = { { 12345, 0 } }, .word = 100 };
-	struct rail_rts_wire rts = { .policy = 9 };
-	uint32_t rkeys[RAIL_MAX] = { 0 };
-	struct rail_landing *landing = &peer->landing[0];
-	uint8_t generation = landing->generation;
-
-	switch (what) {
-	case 0:		/* a landing that nobody prepared */
-		rail_chunk_landed(&peer->bulk[0], 7u << 24, 8);
-		break;
-	case 1:		/* beyond all landings */
-		rail_chunk_landed(&peer->bulk[0], 0xffu << 24, 8);
-		break;
-	case 2:		/* of an earlier generation */
-		rail_chunk_landed(&peer->bulk[0], (uint32_t)(uint8_t)(generation - 1) << 16, 32768);
-		break;
-	case 3:		/* a number that the table does not have */
-		rail_chunk_landed(&peer->bulk[0], (uint32_t)generation << 16 | 2, 32768);
-		break;
-	case 4:		/* the wrong length */
-		rail_chunk_landed(&peer->bulk[0], (uint32_t)generation << 16, 32767);
-		break;
-	case 5:		/* the wrong rail */
-		rail_chunk_landed(&peer->bulk[1], (uint32_t)generation << 16, 32768);
-		break;
-	case 6:		/* twice */
-		rail_chunk_landed(&peer->bulk[0], (uint32_t)generation << 16, 32768);
-		CHECK_EQUAL(peer->error, 0);
-		rail_chunk_landed(&peer->bulk[0], (uint32_t)generation << 16, 32768);
-		break;
-	case 7:
-		rail_cts_arrived(peer, &record, rkeys);
-		break;
-	case 8:
-		rail_rts_arrived(peer, &record, &rts);
-		break;
-	case 9:
-		rail_record_arrived(&peer->rx[0], 77, &record, &rts, 8);
-		break;
-	default:
-		job_fail(__FILE__, __LINE__, "no such case");
-	}
-}
-
-static void rules_body(struct job *job)
-{
-	const int what = *(const int *)job->arg;
-	struct rail_header header = { { 1, 2 } };
-	struct rail_op op = { .done = count_done };
-	unsigned char *data;
-	const char *text;
-
-	job->rail.on_message = keep_handle;
-	job->rail.on_peer_error = on_lost;
-	job_connect(job);
-	data = calloc(1, 65536);
-	if (job->rank == 0) {
-		/* One message of two chunks is offered, and stays so. */
-		CHECK_EQUAL(rail_send(job->peer[1], &traffic_ways[RAIL_STRIPE], &header,
-				      &(struct rail_buf){ data, 65536, RAIL_MEM_HOST }, 0, &op), 0);
-		job_barrier(job);
-		capture_begin(2);
-		/* The peer has stopped: once, wait until that shows. */
-		if (what)
-			rail_peer_fail(job->peer[1], -EPROTO, "to save time");
-		for (uint64_t until = job_now_ns() + 20000000000u;
-		     !lost.errors && job_now_ns() < until; )
-			job_progress(job);
-		text = capture_end();
-		CHECK(strstr(text, "peer 1 is lost") != NULL);
-	} else {
-		while (!waiting.handle)
-			job_progress(job);
-		/* Accepted, without letting the CTS out: the chunks come from this test. */
-		job->peer[0]->route[RAIL_STRIPE]->lane->sq_depth = 0;
-		CHECK_EQUAL(rail_accept(job->peer[0], waiting.handle,
-					&(struct rail_buf){ data, 65536, RAIL_MEM_HOST }, &op), 0);
-		CHECK_EQUAL(waiting.done, 0);
-		capture_begin(2);
-		inject(job, what);
-		for (int i = 0; i < 100; i++)
-			rail_progress(job->ctx);
-		text = capture_end();
-		if (!strstr(text, "peer 0 is lost") || strchr(text, '\n') != strrchr(text, '\n'))
-			job_fail(__FILE__, __LINE__, "not one line: %s", text);
-		job_barrier(job);
-	}
-	CHECK_EQUAL(lost.errors, 1);
-	CHECK_EQUAL(waiting.done, 1);
-	CHECK_EQUAL(waiting.status, -ECONNRESET);
-	CHECK(!rail_busy(job->ctx));
-	CHECK_EQUAL(rail_send(job->peer[!job->rank], &traffic_ways[0], &header,
-			      &(struct rail_buf){ data, 8, RAIL_MEM_HOST }, 0, &op), -ECONNRESET);
-	free(data);
-	job_close(job);
-}
-
-static void test_rules(void **state)
-{
-	(void)state;
-	for (int what = 0; what <= 9; what++)
-		assert_int_equal(job_run(&(struct job_config){ .soft = "ideal" }, rules_body,
-					 &what, 0), 0);
-}
-
-/* ---- Peers that die ----------------------------------------------------- */
-
-enum when {
-	BEFORE_ACCEPTING,	/* process 0 has offered messages that nobody will take */
-	BEFORE_CHUNKS,		/* process 0 has accepted messages that nobody will send */
-	IN_THE_MIDDLE,		/* of traffic in both directions */
-};
-
-struct death {
-	const char *soft;
-	enum when when;
-	useconds_t pause;	/* of the survivors, between two calls of rail_progress */
-};
-
-enum { DEATH_OPS = 200, DEATH_BYTES = 100000 };
-
-static struct {
-	struct rail_op op[2 * DEATH_OPS];
-	int used, messages;
-	unsigned char *data;
-} death;
-
-static void accept_all(void *user, const struct rail_message *msg)
-{
-	struct rail_op *op = &death.op[death.used];
-	struct rail_buf buf = { death.data, DEATH_BYTES, RAIL_MEM_HOST };
-	int rc;
-
-	(void)user;
-	death.messages++;
-	if (msg->payload)
-		return;
-	CHECK(death.used < 2 * DEATH_OPS);
-	op->done = count_done;
-	/* It may be lost already when what it has sent is found. */
-	rc = rail_accept(msg->peer, msg->rendezvous, &buf, op);
-	CHECK(rc == 0 || rc == -ECONNRESET);
-	death.used += rc == 0;
-}
-
-static void offer_one(struct job *job, int to)
-{
-	struct rail_op *op = &death.op[death.used];
-	struct rail_header header = { { 0 } };
-	struct rail_buf buf = { death.data, DEATH_BYTES, RAIL_MEM_HOST };
-	int rc;
-
-	CHECK(death.used < 2 * DEATH_OPS);
-	op->done = count_done;
-	rc = rail_send(job->peer[to], &traffic_ways[RAIL_STRIPE], &header, &buf, 0, op);
-	CHECK(rc == 0 || rc == -ECONNRESET);
-	death.used += rc == 0;
-}
-
-/* Process 1: as far as it gets. */
-static void die(struct job *job, enum when when)
-{
-	if (when == BEFORE_ACCEPTING) {
-		/* No progress: the offers stay unread. */
-		usleep(20000);
-	} else if (when == BEFORE_CHUNKS) {
-		for (int i = 0; i < DEATH_OPS; i++)
-			offer_one(job, 0);
-		usleep(20000);
-	} else {
-		for (int i = 0; i < DEATH_OPS / 4; i++) {
-			offer_one(job, 0);
-			rail_progress(job->ctx);
-		}
-	}
-	raise(SIGKILL);
-}
-
-static void outlive(struct job *job, enum when when, useconds_t pause)
-{
-	uint64_t begin = job_now_ns(), limit = 40000000000u;
-	int messages;
-
-	for (int i = 0; i < DEATH_OPS && job->rank == 0 && when != BEFORE_CHUNKS; i++) {
-		offer_one(job, 1);
-		if (when == IN_THE_MIDDLE)
-			rail_progress(job->ctx);
-	}
-	while (!lost.errors && job_now_ns() - begin < limit) {
-		job_progress(job);
-		if (pause)
-			usleep(pause);
-	}
-	if (lost.errors != 1)
-		job_fail(__FILE__, __LINE__, "case %d: %d losses told, peer 1 in error %d, %u "
-			 "operations with it, %u ticks", when, lost.errors, job->peer[1]->error,
-			 job->peer[1]->ops, job->ctx->tick);
-	CHECK_EQUAL(lost.index, 1);
-	CHECK_EQUAL(waiting.done, death.used);
-	CHECK(!rail_busy(job->ctx));
-	if (job->rank == 0 && when != IN_THE_MIDDLE)
-		CHECK_EQUAL(waiting.status, -ECONNRESET);
-	/* The others have not noticed. */
-	job_barrier(job);
-	death.used = waiting.done = 0;
-	messages = death.messages;
-	job_barrier(job);
-	for (int i = 0; i < 10; i++)
-		offer_one(job, 2 - job->rank);
-	while (waiting.done < 20)
-		job_progress(job);
-	CHECK_EQUAL(waiting.status, 0);
-	CHECK_EQUAL(death.messages - messages, 10);
-}
-
-static void death_body(struct job *job)
-{
-	const struct death *d = job->arg;
-
-	death.data = calloc(1, DEATH_BYTES);
-	job->rail.on_message = accept_all;
-	job->rail.on_peer_error = on_lost;
-	job_connect(job);
-	if (job->rank == 1) {
-		job_lost(job, 1);
-		die(job, d->when);
-	}
-	capture_begin(2);
-	outlive(job, d->when, d->pause);
-	CHECK(strstr(capture_end(), "peer 1 is lost") != NULL);
-	free(death.data);
-	job_close(job);
-}
-
-static void test_death(void **state)
-{
-	static const char *const soft[] = { "ideal", "ports=2," MODELLED };
-
-	(void)state;
-	for (int s = 0; s < 2; s++)
-		for (int when = BEFORE_ACCEPTING; when <= IN_THE_MIDDLE; when++) {
-			const struct death d = { soft[s], when, 0 };
-
-			assert_int_equal(job_run(&(struct job_config){
-					.soft = d.soft, .count = 3, .nodes = 3 },
-					death_body, &d, 1 << 1), 0);
-		}
-}
-
-/* Where every call takes a time slice, because other processes want the core. */
-static void test_slow_death(void **state)
-{
-	const struct death d = { "ideal", BEFORE_ACCEPTING, 4000 };
-
-	(void)state;
-	assert_int_equal(job_run(&(struct job_config){
-			.soft = d.soft, .count = 3, .nodes = 3 }, death_body, &d, 1 << 1), 0);
-}
-
-/* A peer that closes while the other has nothing in flight is no loss. */
-static void leave_body(struct job *job)
-{
-	const char *text;
-
-	job->rail.on_message = no_message;
-	job->rail.on_peer_error = on_lost;
-	job_connect(job);
-	if (job->rank == 1) {
-		job_lost(job, 1);
-		rail_close(job->ctx);
-		return;
-	}
-	capture_begin(2);
-	for (uint64_t until = job_now_ns() + 2500000000u; job_now_ns() < until; )
-		job_progress(job);
-	rail_close(job->ctx);
-	text = capture_end();
-	CHECK_EQUAL(lost.errors, 0);
-	if (*text)
-		job_fail(__FILE__, __LINE__, "said something: %s", text);
-}
-
-static void test_leave(void **state)
-{
-	(void)state;
-	assert_int_equal(job_run(&(struct job_config){ .soft = "ideal" }, leave_body, NULL, 0), 0);
-	assert_int_equal(job_run(&(struct job_config){ .soft = "ports=2," MODELLED }, leave_body,
-				 NULL, 0), 0);
-}
-
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -710,10 +382,6 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_sync),
 		cmocka_unit_test(test_mismatch),
 		cmocka_unit_test(test_garbage),
-		cmocka_unit_test(test_rules),
-		cmocka_unit_test(test_death),
-		cmocka_unit_test(test_slow_death),
-		cmocka_unit_test(test_leave),
 	};
 
 	if (argc > 1)
