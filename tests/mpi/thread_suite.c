@@ -72,8 +72,76 @@ static void wait_for_other_thread(MPI_Comm comm)
 	}
 }
 
+enum { TYPE_ROUNDS = 100, TYPE_INTS = 6 };
+
+static struct {
+	MPI_Datatype type;
+	pthread_barrier_t start;
+} fresh;
+
+/* Every other int of 2 * TYPE_INTS goes round the ring. */
+static void exchange(MPI_Datatype type, int tag, int round)
+{
+	int right = (suite_rank + 1) % suite_size, left = (suite_rank + suite_size - 1) % suite_size;
+	int out[2 * TYPE_INTS], in[2 * TYPE_INTS], i;
+
+	for (i = 0; i < 2 * TYPE_INTS; i++) {
+		out[i] = suite_rank * 1000000 + tag * 100000 + round * 100 + i;
+		in[i] = -1;
+	}
+	MPI_Sendrecv(out, 1, type, right, tag, in, 1, type, left, tag, shared, MPI_STATUS_IGNORE);
+	for (i = 0; i < 2 * TYPE_INTS; i++)
+		CHECK(in[i] == (i % 2 ? -1 : left * 1000000 + tag * 100000 + round * 100 + i));
+}
+
+static MPI_Datatype every_other_int(void)
+{
+	MPI_Datatype type;
+
+	MPI_Type_vector(TYPE_INTS, 1, 2, MPI_INT, &type);
+	MPI_Type_commit(&type);
+	return type;
+}
+
+/* All meet a type that none has used; then each makes and frees its own, while others send. */
+static void *type_worker(void *arg)
+{
+	int tag = (int)(intptr_t)arg, i;
+	MPI_Datatype own;
+
+	for (i = 0; i < TYPE_ROUNDS; i++) {
+		pthread_barrier_wait(&fresh.start);
+		if (tag == 0)
+			fresh.type = every_other_int();
+		pthread_barrier_wait(&fresh.start);
+		exchange(fresh.type, tag, i);
+		own = every_other_int();
+		exchange(own, tag, i);
+		MPI_Type_free(&own);
+		pthread_barrier_wait(&fresh.start);
+		if (tag == 0)
+			MPI_Type_free(&fresh.type);
+	}
+	return NULL;
+}
+
+static void fresh_types(MPI_Comm comm)
+{
+	pthread_t t[THREADS];
+	int i;
+
+	shared = comm;
+	pthread_barrier_init(&fresh.start, NULL, THREADS);
+	for (i = 0; i < THREADS; i++)
+		CHECK(pthread_create(&t[i], NULL, type_worker, (void *)(intptr_t)i) == 0);
+	for (i = 0; i < THREADS; i++)
+		pthread_join(t[i], NULL);
+	pthread_barrier_destroy(&fresh.start);
+}
+
 static const struct suite_case cases[] = {
 	{.name = "threads", .run = threads, .min_ranks = 1},
+	{.name = "fresh_types", .run = fresh_types, .min_ranks = 1},
 	{.name = "wait_for_other_thread", .run = wait_for_other_thread, .min_ranks = 1,
 	 .native_defect = "MPICH 4.0 hangs: its receiver keeps the sending thread out"},
 	{0},
