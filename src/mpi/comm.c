@@ -26,6 +26,9 @@ static int comm_keyval = MPI_KEYVAL_INVALID;
 static _Atomic uint32_t context_counter;
 static struct comm *last_found;		/* by its context; inside layer_enter */
 
+/* No program passes it, not even by mistake. */
+#define NO_HANDLE ((MPI_Comm)(intptr_t)-1)
+
 _Atomic unsigned comm_epoch = 1;
 FAST_THREAD_LOCAL struct comm_cache comm_cache;
 
@@ -61,7 +64,7 @@ struct comm *comm_lookup_slow(MPI_Comm handle)
 	if (layer.rails && native.Comm_get_attr(handle, comm_keyval, &c, &found) != MPI_SUCCESS)
 		return NULL;
 	if (k->epoch != epoch)
-		*k = (struct comm_cache){MPI_COMM_NULL, NULL, MPI_COMM_NULL, epoch};
+		*k = (struct comm_cache){NO_HANDLE, NULL, NO_HANDLE, epoch};
 	if (!found) {
 		k->native_handle = handle;
 		return NULL;

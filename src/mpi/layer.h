@@ -77,16 +77,21 @@ extern FAST_THREAD_LOCAL struct comm_cache comm_cache;
 
 struct comm *comm_lookup_slow(MPI_Comm handle);
 
+static inline bool comm_cache_holds(const struct comm_cache *k)
+{
+	return k->epoch == atomic_load_explicit(&comm_epoch, memory_order_relaxed);
+}
+
 /* The record of a routed communicator, NULL for any other handle, valid or not. */
 static inline struct comm *comm_lookup(MPI_Comm handle)
 {
 	const struct comm_cache *k = &comm_cache;
 
-	if (likely(k->epoch == atomic_load_explicit(&comm_epoch, memory_order_relaxed))) {
-		if (likely(handle == k->routed_handle))
-			return k->routed;
-		if (likely(handle == k->native_handle))
+	if (likely(comm_cache_holds(k))) {
+		if (handle == k->native_handle)
 			return NULL;
+		if (handle == k->routed_handle)
+			return k->routed;
 	}
 	return comm_lookup_slow(handle);
 }

@@ -12,6 +12,37 @@
 
 #include "args.h"
 
+/* ---- Where a call goes ------------------------------------------------------------------------ */
+
+/*
+ * A native communicator must cost nothing: the exported function has no frame and ends
+ * in a jump, to the library's function or to the routed one, which takes the record in
+ * place of the handle, so that no argument moves.
+ */
+#define DISPATCH(NAME, PARAMS, ARGS)                                                               \
+	static __attribute__((noinline)) int NAME##_unknown PARAMS                                 \
+	{                                                                                          \
+		struct comm *c = comm_lookup_slow(comm);                                           \
+                                                                                                   \
+		return c ? NAME##_routed ARGS(c) : native.NAME ARGS(comm);                         \
+	}                                                                                          \
+                                                                                                   \
+	int MPI_##NAME PARAMS                                                                      \
+	{                                                                                          \
+		const struct comm_cache *k = &comm_cache;                                          \
+                                                                                                   \
+		if (likely(comm_cache_holds(k))) {                                                 \
+			if (comm == k->native_handle)                                              \
+				return native.NAME ARGS(comm);                                     \
+			if (comm == k->routed_handle)                                              \
+				return NAME##_routed ARGS(k->routed);                              \
+		}                                                                                  \
+		return NAME##_unknown ARGS(comm);                                                  \
+	}                                                                                          \
+	BOTH(NAME);
+
+#define ROUTED __attribute__((noinline)) int
+
 /* ---- Sends ------------------------------------------------------------------------------ */
 
 static int send_blocking(struct comm *c, const struct message_args *m, enum req_mode mode)
@@ -56,46 +87,46 @@ static int send_nonblocking(struct comm *c, const struct message_args *m, enum r
 	return likely(rc >= 0) ? MPI_SUCCESS : req_raise(c->handle, MPI_ERR_OTHER);
 }
 
+#define SEND_ARGS(COMM) (buf, count, type, dest, tag, COMM)
 #define GEN_SEND(S, COUNT, NAME, MODE)                                                             \
-	int MPI_##NAME##S(const void *buf, COUNT count, MPI_Datatype type, int dest, int tag,     \
-			  MPI_Comm comm)                                                          \
-	{                                                                                         \
-		struct comm *c = comm_lookup(comm);                                               \
-		struct message_args m;                                                            \
-                                                                                                  \
-		if (c)                                                                            \
-			switch (args_send(c, buf, count, type, dest, tag, &m)) {                  \
-			case ARGS_OK:                                                             \
-				return send_blocking(c, &m, MODE);                                \
-			case ARGS_PROC_NULL:                                                      \
-				return MPI_SUCCESS;                                               \
-			case ARGS_NATIVE:                                                         \
-				break;                                                            \
-			}                                                                         \
-		return native.NAME##S(buf, count, type, dest, tag, comm);                         \
-	}                                                                                         \
-	BOTH(NAME##S);
+	static ROUTED NAME##S##_routed(const void *buf, COUNT count, MPI_Datatype type, int dest,  \
+				       int tag, struct comm *c)                                    \
+	{                                                                                          \
+		struct message_args m;                                                             \
+                                                                                                   \
+		switch (args_send(c, buf, count, type, dest, tag, &m)) {                           \
+		case ARGS_OK:                                                                      \
+			return send_blocking(c, &m, MODE);                                         \
+		case ARGS_PROC_NULL:                                                               \
+			return MPI_SUCCESS;                                                        \
+		case ARGS_NATIVE:                                                                  \
+			break;                                                                     \
+		}                                                                                  \
+		return native.NAME##S SEND_ARGS(c->handle);                                        \
+	}                                                                                          \
+	DISPATCH(NAME##S, (const void *buf, COUNT count, MPI_Datatype type, int dest, int tag,     \
+			   MPI_Comm comm), SEND_ARGS)
 
+#define ISEND_ARGS(COMM) (buf, count, type, dest, tag, COMM, request)
 #define GEN_ISEND(S, COUNT, NAME, MODE)                                                            \
-	int MPI_##NAME##S(const void *buf, COUNT count, MPI_Datatype type, int dest, int tag,     \
-			  MPI_Comm comm, MPI_Request *request)                                    \
-	{                                                                                         \
-		struct comm *c = comm_lookup(comm);                                               \
-		struct message_args m;                                                            \
-                                                                                                  \
-		if (c)                                                                            \
-			switch (args_send(c, buf, count, type, dest, tag, &m)) {                  \
-			case ARGS_OK:                                                             \
-				return send_nonblocking(c, &m, MODE, request);                    \
-			case ARGS_PROC_NULL:                                                      \
-				*request = abi_request_handle(req_done_send);                     \
-				return MPI_SUCCESS;                                               \
-			case ARGS_NATIVE:                                                         \
-				break;                                                            \
-			}                                                                         \
-		return native.NAME##S(buf, count, type, dest, tag, comm, request);                \
-	}                                                                                         \
-	BOTH(NAME##S);
+	static ROUTED NAME##S##_routed(const void *buf, COUNT count, MPI_Datatype type, int dest,  \
+				       int tag, struct comm *c, MPI_Request *request)              \
+	{                                                                                          \
+		struct message_args m;                                                             \
+                                                                                                   \
+		switch (args_send(c, buf, count, type, dest, tag, &m)) {                           \
+		case ARGS_OK:                                                                      \
+			return send_nonblocking(c, &m, MODE, request);                             \
+		case ARGS_PROC_NULL:                                                               \
+			*request = abi_request_handle(req_done_send);                              \
+			return MPI_SUCCESS;                                                        \
+		case ARGS_NATIVE:                                                                  \
+			break;                                                                     \
+		}                                                                                  \
+		return native.NAME##S ISEND_ARGS(c->handle);                                       \
+	}                                                                                          \
+	DISPATCH(NAME##S, (const void *buf, COUNT count, MPI_Datatype type, int dest, int tag,     \
+			   MPI_Comm comm, MPI_Request *request), ISEND_ARGS)
 
 /* A ready send is a standard send whose program promises more. */
 #define GEN_SENDS(S, COUNT)                                                                        \
@@ -156,45 +187,45 @@ static int recv_proc_null(MPI_Comm comm, MPI_Request *request)
 	return r ? MPI_SUCCESS : req_raise(comm, MPI_ERR_NO_MEM);
 }
 
+#define RECV_ARGS(COMM) (buf, count, type, source, tag, COMM, status)
+#define IRECV_ARGS(COMM) (buf, count, type, source, tag, COMM, request)
 #define GEN_RECVS(S, COUNT)                                                                        \
-	int MPI_Recv##S(void *buf, COUNT count, MPI_Datatype type, int source, int tag,           \
-			MPI_Comm comm, MPI_Status *status)                                        \
-	{                                                                                         \
-		struct comm *c = comm_lookup(comm);                                               \
-		struct message_args m;                                                            \
-                                                                                                  \
-		if (c)                                                                            \
-			switch (args_recv(c, buf, count, type, source, tag, &m)) {                \
-			case ARGS_OK:                                                             \
-				return recv_blocking(c, &m, status);                              \
-			case ARGS_PROC_NULL:                                                      \
-				req_status_proc_null(status);                                     \
-				return MPI_SUCCESS;                                               \
-			case ARGS_NATIVE:                                                         \
-				break;                                                            \
-			}                                                                         \
-		return native.Recv##S(buf, count, type, source, tag, comm, status);               \
-	}                                                                                         \
-	BOTH(Recv##S);                                                                            \
-                                                                                                  \
-	int MPI_Irecv##S(void *buf, COUNT count, MPI_Datatype type, int source, int tag,          \
-			 MPI_Comm comm, MPI_Request *request)                                     \
-	{                                                                                         \
-		struct comm *c = comm_lookup(comm);                                               \
-		struct message_args m;                                                            \
-                                                                                                  \
-		if (c)                                                                            \
-			switch (args_recv(c, buf, count, type, source, tag, &m)) {                \
-			case ARGS_OK:                                                             \
-				return recv_nonblocking(c, &m, request);                          \
-			case ARGS_PROC_NULL:                                                      \
-				return recv_proc_null(comm, request);                             \
-			case ARGS_NATIVE:                                                         \
-				break;                                                            \
-			}                                                                         \
-		return native.Irecv##S(buf, count, type, source, tag, comm, request);             \
-	}                                                                                         \
-	BOTH(Irecv##S);
+	static ROUTED Recv##S##_routed(void *buf, COUNT count, MPI_Datatype type, int source,      \
+				       int tag, struct comm *c, MPI_Status *status)                \
+	{                                                                                          \
+		struct message_args m;                                                             \
+                                                                                                   \
+		switch (args_recv(c, buf, count, type, source, tag, &m)) {                         \
+		case ARGS_OK:                                                                      \
+			return recv_blocking(c, &m, status);                                       \
+		case ARGS_PROC_NULL:                                                               \
+			req_status_proc_null(status);                                              \
+			return MPI_SUCCESS;                                                        \
+		case ARGS_NATIVE:                                                                  \
+			break;                                                                     \
+		}                                                                                  \
+		return native.Recv##S RECV_ARGS(c->handle);                                        \
+	}                                                                                          \
+	DISPATCH(Recv##S, (void *buf, COUNT count, MPI_Datatype type, int source, int tag,         \
+			   MPI_Comm comm, MPI_Status *status), RECV_ARGS)                          \
+                                                                                                   \
+	static ROUTED Irecv##S##_routed(void *buf, COUNT count, MPI_Datatype type, int source,     \
+					int tag, struct comm *c, MPI_Request *request)             \
+	{                                                                                          \
+		struct message_args m;                                                             \
+                                                                                                   \
+		switch (args_recv(c, buf, count, type, source, tag, &m)) {                         \
+		case ARGS_OK:                                                                      \
+			return recv_nonblocking(c, &m, request);                                   \
+		case ARGS_PROC_NULL:                                                               \
+			return recv_proc_null(c->handle, request);                                 \
+		case ARGS_NATIVE:                                                                  \
+			break;                                                                     \
+		}                                                                                  \
+		return native.Irecv##S IRECV_ARGS(c->handle);                                      \
+	}                                                                                          \
+	DISPATCH(Irecv##S, (void *buf, COUNT count, MPI_Datatype type, int source, int tag,        \
+			    MPI_Comm comm, MPI_Request *request), IRECV_ARGS)
 
 EACH_COUNT_TYPE(GEN_RECVS)
 
@@ -256,47 +287,43 @@ static int sendrecv_replace(struct comm *c, const struct message_args *s,
 	return error;
 }
 
+#define SENDRECV_ARGS(COMM) \
+	(sbuf, scount, stype, dest, stag, rbuf, rcount, rtype, source, rtag, COMM, status)
+#define REPLACE_ARGS(COMM) (buf, count, type, dest, stag, source, rtag, COMM, status)
 #define GEN_SENDRECV(S, COUNT)                                                                     \
-	int MPI_Sendrecv##S(const void *sbuf, COUNT scount, MPI_Datatype stype, int dest,         \
-			    int stag, void *rbuf, COUNT rcount, MPI_Datatype rtype, int source,   \
-			    int rtag, MPI_Comm comm, MPI_Status *status)                          \
-	{                                                                                         \
-		struct comm *c = comm_lookup(comm);                                               \
-		enum args sa, ra;                                                                 \
-		struct message_args s, r;                                                         \
-                                                                                                  \
-		if (c) {                                                                          \
-			sa = args_send(c, sbuf, scount, stype, dest, stag, &s);                   \
-			ra = args_recv(c, rbuf, rcount, rtype, source, rtag, &r);                 \
-			if (sa != ARGS_NATIVE && ra != ARGS_NATIVE)                               \
-				return sendrecv(c, sa == ARGS_OK ? &s : NULL,                     \
-						ra == ARGS_OK ? &r : NULL, status);               \
-		}                                                                                 \
-		return native.Sendrecv##S(sbuf, scount, stype, dest, stag, rbuf, rcount, rtype,   \
-					  source, rtag, comm, status);                            \
-	}                                                                                         \
-	BOTH(Sendrecv##S);                                                                        \
-                                                                                                  \
-	int MPI_Sendrecv_replace##S(void *buf, COUNT count, MPI_Datatype type, int dest,          \
-				    int stag, int source, int rtag, MPI_Comm comm,                \
-				    MPI_Status *status)                                           \
-	{                                                                                         \
-		struct comm *c = comm_lookup(comm);                                               \
-		enum args sa, ra;                                                                 \
-		struct message_args s, r;                                                         \
-                                                                                                  \
-		if (c) {                                                                          \
-			sa = args_send(c, buf, count, type, dest, stag, &s);                      \
-			ra = args_recv(c, buf, count, type, source, rtag, &r);                    \
-			if (sa == ARGS_OK && ra == ARGS_OK)                                       \
-				return sendrecv_replace(c, &s, &r, status);                       \
-			if (sa != ARGS_NATIVE && ra != ARGS_NATIVE)                               \
-				return sendrecv(c, sa == ARGS_OK ? &s : NULL,                     \
-						ra == ARGS_OK ? &r : NULL, status);               \
-		}                                                                                 \
-		return native.Sendrecv_replace##S(buf, count, type, dest, stag, source, rtag,     \
-						  comm, status);                                  \
-	}                                                                                         \
-	BOTH(Sendrecv_replace##S);
+	static ROUTED Sendrecv##S##_routed(const void *sbuf, COUNT scount, MPI_Datatype stype,     \
+					   int dest, int stag, void *rbuf, COUNT rcount,           \
+					   MPI_Datatype rtype, int source, int rtag,               \
+					   struct comm *c, MPI_Status *status)                     \
+	{                                                                                          \
+		struct message_args s, r;                                                          \
+		enum args sa = args_send(c, sbuf, scount, stype, dest, stag, &s);                  \
+		enum args ra = args_recv(c, rbuf, rcount, rtype, source, rtag, &r);                \
+                                                                                                   \
+		if (unlikely(sa == ARGS_NATIVE || ra == ARGS_NATIVE))                              \
+			return native.Sendrecv##S SENDRECV_ARGS(c->handle);                        \
+		return sendrecv(c, sa == ARGS_OK ? &s : NULL, ra == ARGS_OK ? &r : NULL, status);  \
+	}                                                                                          \
+	DISPATCH(Sendrecv##S, (const void *sbuf, COUNT scount, MPI_Datatype stype, int dest,       \
+			       int stag, void *rbuf, COUNT rcount, MPI_Datatype rtype, int source, \
+			       int rtag, MPI_Comm comm, MPI_Status *status), SENDRECV_ARGS)        \
+                                                                                                   \
+	static ROUTED Sendrecv_replace##S##_routed(void *buf, COUNT count, MPI_Datatype type,      \
+						   int dest, int stag, int source, int rtag,       \
+						   struct comm *c, MPI_Status *status)             \
+	{                                                                                          \
+		struct message_args s, r;                                                          \
+		enum args sa = args_send(c, buf, count, type, dest, stag, &s);                     \
+		enum args ra = args_recv(c, buf, count, type, source, rtag, &r);                   \
+                                                                                                   \
+		if (unlikely(sa == ARGS_NATIVE || ra == ARGS_NATIVE))                              \
+			return native.Sendrecv_replace##S REPLACE_ARGS(c->handle);                 \
+		if (sa == ARGS_OK && ra == ARGS_OK)                                                \
+			return sendrecv_replace(c, &s, &r, status);                                \
+		return sendrecv(c, sa == ARGS_OK ? &s : NULL, ra == ARGS_OK ? &r : NULL, status);  \
+	}                                                                                          \
+	DISPATCH(Sendrecv_replace##S, (void *buf, COUNT count, MPI_Datatype type, int dest,        \
+				       int stag, int source, int rtag, MPI_Comm comm,              \
+				       MPI_Status *status), REPLACE_ARGS)
 
 EACH_COUNT_TYPE(GEN_SENDRECV)
