@@ -1,27 +1,6 @@
 /* mr - how many small messages per second: windows of them, then a small reply. */
 #include "bench.h"
 
-static void mr_run(struct bench *b)
-{
-	char ack[4] = { 0 };
-	int i;
-
-	if (b->side == 0) {
-		for (i = 0; i < b->window; i++)
-			MPI_Isend(b->sbuf + i * b->step, b->count, MPI_BYTE, b->peer, BENCH_TAG,
-				  b->comm, &b->request[i]);
-		MPI_Waitall(b->window, b->request, MPI_STATUSES_IGNORE);
-		MPI_Recv(ack, sizeof(ack), MPI_BYTE, b->peer, BENCH_ACK_TAG, b->comm,
-			 MPI_STATUS_IGNORE);
-	} else {
-		for (i = 0; i < b->window; i++)
-			MPI_Irecv(b->rbuf + i * b->step, b->count, MPI_BYTE, b->peer, BENCH_TAG,
-				  b->comm, &b->request[i]);
-		MPI_Waitall(b->window, b->request, MPI_STATUSES_IGNORE);
-		MPI_Send(ack, sizeof(ack), MPI_BYTE, b->peer, BENCH_ACK_TAG, b->comm);
-	}
-}
-
 const struct bench_def bench_def = {
 	.name = "mr",
 	.summary = "Message rate",
@@ -31,7 +10,7 @@ const struct bench_def bench_def = {
 	.messages = bench_window,
 	.sblocks = bench_window_side0,
 	.rblocks = bench_window_side1,
-	.run = mr_run,
+	.run = bench_run_window,
 	.expect = bench_from_peer,
 	.sizes = "1:8K",
 };

@@ -99,5 +99,7 @@ int bench_window_side0(const struct bench *b);
 int bench_window_side1(const struct bench *b);
 /* Block i came from block i of the peer. */
 struct bench_origin bench_from_peer(const struct bench *b, int block);
+/* A window of messages back to back, then a small reply. */
+void bench_run_window(struct bench *b);
 
 #endif

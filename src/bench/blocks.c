@@ -40,3 +40,24 @@ struct bench_origin bench_from_peer(const struct bench *b, int block)
 {
 	return (struct bench_origin){ .rank = b->peer, .block = block };
 }
+
+void bench_run_window(struct bench *b)
+{
+	char ack[4] = { 0 };
+	int i;
+
+	if (b->side == 0) {
+		for (i = 0; i < b->window; i++)
+			MPI_Isend(b->sbuf + i * b->step, b->count, MPI_BYTE, b->peer, BENCH_TAG,
+				  b->comm, &b->request[i]);
+		MPI_Waitall(b->window, b->request, MPI_STATUSES_IGNORE);
+		MPI_Recv(ack, sizeof(ack), MPI_BYTE, b->peer, BENCH_ACK_TAG, b->comm,
+			 MPI_STATUS_IGNORE);
+	} else {
+		for (i = 0; i < b->window; i++)
+			MPI_Irecv(b->rbuf + i * b->step, b->count, MPI_BYTE, b->peer, BENCH_TAG,
+				  b->comm, &b->request[i]);
+		MPI_Waitall(b->window, b->request, MPI_STATUSES_IGNORE);
+		MPI_Send(ack, sizeof(ack), MPI_BYTE, b->peer, BENCH_ACK_TAG, b->comm);
+	}
+}
