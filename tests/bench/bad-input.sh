@@ -49,7 +49,7 @@ begin=$(date +%s)
 launch 2 "$srcdir/tests/bench/die.sh" pt2pt/rg_latency --over native -m 8 -i 10000000 --time-cap 60 \
 	--json "$work/k.jsonl"
 expect "a killed rank ends the job with an error" [ $rc -ne 0 ]
-expect "and within seconds" [ $(($(date +%s) - begin)) -lt 40 ]
+expect "and within seconds" [ $(($(date +%s) - begin)) -lt 20 ]
 expect "the run record survives" grep -q '"type":"run"' "$work/k.jsonl"
 expect "nothing of ours in /dev/shm" shm_is_clean
 finish

@@ -75,6 +75,6 @@ begin=$(date +%s)
 launch 2 "$srcdir/tests/bench/die.sh" pt2pt/rg_bw --over stripe --soft ports=2 -m 1M -i 10000000 \
 	--time-cap 60
 expect "a killed rank ends the job with an error" [ $rc -ne 0 ]
-expect "and within seconds" [ $(($(date +%s) - begin)) -lt 40 ]
+expect "and within seconds" [ $(($(date +%s) - begin)) -lt 20 ]
 expect "nothing of ours stays in /dev/shm" shm_is_clean
 finish

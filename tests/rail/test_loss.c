@@ -220,7 +220,7 @@ static void die(struct job *job, enum when when)
 
 static void outlive(struct job *job, enum when when, useconds_t pause)
 {
-	uint64_t begin = job_now_ns(), limit = 40000000000u;
+	uint64_t begin = job_now_ns(), limit = 10000000000u;
 	int messages;
 
 	for (int i = 0; i < DEATH_OPS && job->rank == 0 && when != BEFORE_CHUNKS; i++) {
