@@ -94,6 +94,10 @@ measure() {
 	read -r median low high <<-END
 		$(summary)
 	END
+	if [ -z "$median" ]; then
+		echo "  $1: not measured"
+		return
+	fi
 	verdict=missed
 	holds "($(echo "$2" | sed "s/x/$median/g"))" && verdict=met
 	printf '  %-64s %7.3f  %.3f..%-7.3f %-24s %s\n' "$1" "$median" "$low" "$high" "$2" "$verdict"
