@@ -45,11 +45,41 @@ int railmpi_open(void)
 	return -ENODEV;
 }
 
+int railmpi_way_check(const char *value, char *why, size_t why_size)
+{
+	return 0;
+}
+
 void railmpi_fabric(struct railmpi_fabric *out)
 {
 	memset(out, 0, sizeof(*out));
 	out->kind = "none";
-	out->text = out->spec = "";
+	out->text = out->spec = out->doubt = "";
+}
+
+int railmpi_port_state(int rail)
+{
+	return 0;
+}
+
+const char *railmpi_port_state_text(int state)
+{
+	return "";
+}
+
+int railmpi_port_counters(int rail, railmpi_counter_fn *each, void *user)
+{
+	return 0;
+}
+
+bool railmpi_counter_is_retry(const char *name)
+{
+	return false;
+}
+
+int railmpi_shares(struct railmpi_share out[RAILMPI_SHARES_MAX])
+{
+	return 0;
 }
 
 int railmpi_ledger(int rail, struct railmpi_ledger *out)

@@ -11,6 +11,7 @@
 #
 # A group is a function below: launch, take ratios, say what is wanted.
 . "$srcdir/tests/run-lib.sh"
+. "$srcdir/tests/listens.sh"
 launches=${MEASURE_LAUNCHES:-5}
 only=${MEASURE_ONLY-}
 limit=300
@@ -153,6 +154,34 @@ no_dip() {
 		measure "rg_bw: striped, slowest size above the threshold / 8192" "x >= 1.0"
 }
 
+# lowest NAME COLUMN SIZE...: over column 1, medians of the launches; the lowest of the sizes
+lowest() {
+	name=$1 column=$2
+	shift 2
+	for size do
+		ratios "$name" "$size" "$column" "$name" "$size" 1 | summary
+	done | sort -g | awk 'NR == 1 { print $1 }'
+}
+
+# Ports slow enough that memory is not the limit with eight of them.
+many_rails() {
+	for n in 2 3 4 8; do
+		run many 2 $pt2pt/rg_bw --over single,stripe,weighted,pull -m 256K:4M -i 20 \
+			--soft "ports=$n,rate=250MB/s,latency=2us"
+		column=2
+		for way in striped weighted pulled; do
+			lowest many $column 262144 524288 1048576 2097152 4194304 |
+				awk -v n="$n" '{ print $1 / n }' |
+				measure "rg_bw, $n rails, $way / sum of single, slowest from 256K on" \
+					"x >= 0.98"
+			column=$((column + 1))
+		done
+		take_turns lat1 "2 $pt2pt/rg_latency --soft ports=1,$model -m 8:8" \
+			latn "2 $pt2pt/rg_latency --soft ports=$n,$model -m 8:8"
+		ratios latn 8 1 lat1 8 1 | measure "rg_latency, 8 bytes: $n rails / one" "x <= 1.02"
+	done
+}
+
 two_pairs() {
 	run two 4 $pt2pt/rg_bw --over single,bind,stripe --soft $model -m 1M:1M
 	ratios two 1048576 2 two 1048576 1 | measure "rg_bw, 4 ranks: bound / single, 1 MiB" "x >= 1.9"
@@ -187,9 +216,66 @@ native_is_free() {
 	done
 }
 
+# perftest PROGRAM ARG...: one run on the untimed software HCA, server and client on a core
+# each, as mpirun binds two ranks; the row of its table on stdout
+perftest() {
+	port=$((${port:-$((20000 + $$ % 20000))} + 1))
+	taskset -c 0 ./softhca --fabric "measures.$$" --node 0 -- "$@" -p $port >"$work/server" 2>&1 &
+	server=$!
+	listens $port $server
+	taskset -c 1 ./softhca --fabric "measures.$$" --node 1 -- "$@" -p $port localhost \
+		>"$work/client" 2>"$err" || stop "exit code $? of: $*"
+	wait $server || stop "the server of: $*"
+	grep -E '^ *[0-9]+ +[0-9]+ ' "$work/client" | tail -1
+}
+
+# against NAME SIZE COLUMN SCALE PROGRAM...: perftest's figure x SCALE over Open MPI's own, in turns
+against() {
+	name=$1 size=$2 column=$3 scale=$4
+	shift 4
+	for k in $(seq "$launches"); do
+		once "$name.$k" 2 $pt2pt/rg_$name --over native -m "$size:$size"
+		theirs=$(awk -v s="$size" '$1 == s { print $2 }' "$work/$name.$k")
+		perftest "$@" | awk -v c="$column" -v f="$scale" -v t="$theirs" '{ print $c * f / t }'
+	done
+}
+
+# Verbs programs that nobody here wrote, beside the MPI library's shared memory.
+verbs() {
+	for program in ib_write_lat ib_send_lat ib_write_bw; do
+		command -v $program >/dev/null || { echo "  not measured: no $program (perftest)"; return; }
+	done
+	against latency 8 6 1 ib_write_lat -s 8 -n 200000 |
+		measure "ib_write_lat / rg_latency native, 8 bytes" "x <= 1.0"
+	against latency 8 6 1 ib_send_lat -s 8 -n 200000 |
+		measure "ib_send_lat / rg_latency native, 8 bytes" "x <= 2.0"
+	against bw 4194304 4 1.048576 ib_write_bw -s 4194304 -n 2000 |
+		measure "ib_write_bw / rg_bw native, 4 MiB" "x >= 2.0"
+	for k in $(seq "$launches"); do
+		perftest ib_write_bw -s 8 -n 2000000 | awk '{ print $5 }'
+	done | measure "ib_write_bw, 8 bytes: million messages per second" "x >= 20"
+}
+
+# What a registration costs; reg_speed.c says against what.
+registration() {
+	for k in $(seq "$launches"); do
+		SOFTHCA_FABRIC="measures.$$" measures/reg_speed 2>"$err" >"$work/reg.$k" ||
+			stop "reg_speed"
+	done
+	sed -n 's/^reg first //p' "$work"/reg.* |
+		measure "first registration of 64 MiB / copy into a memfd" "x <= 1.5"
+	sed -n 's/^reg arena //p' "$work"/reg.* | measure "64 MiB of the arena, ms" "x < 1"
+	sed -n 's/^reg again //p' "$work"/reg.* | measure "64 MiB once more, ms" "x < 1"
+}
+
 # The model against the clock; make check judges only what is better than it allows.
 paced() {
 	tests/softhca/paced --strict | sed 's/^/  /'
+}
+
+# The named profiles against the papers' figures; what was not calibrated is the test.
+figures() {
+	measures/figures | sed 's/^/  /'
 }
 
 echo "Railgauge measures: $launches launches each; $(date -u +%Y-%m-%dT%H:%MZ), $(uname -m)," \
@@ -197,8 +283,12 @@ echo "Railgauge measures: $launches launches each; $(date -u +%Y-%m-%dT%H:%MZ), 
 echo "  ratio                                                             median  lowest..highest wanted"
 group one_pair "One pair, two modelled ports ($model):" && one_pair
 group no_dip "The same, around the threshold:" && no_dip
+group many_rails "More rails (ports of 250 MB/s; latency: of 1 GB/s, 2 us):" && many_rails
 group two_pairs "Two pairs on the same model (ranks: 4):" && two_pairs
 group untimed "Software HCA without a model, beside the MPI library's shared memory:" && untimed
+group verbs "Verbs programs on the software HCA, untimed:" && verbs
+group registration "Registering memory on the software HCA:" && registration
 group native_is_free "The native way, beside launches without the layer:" && native_is_free
 group paced "The timing model, each case against its spec (best of a few attempts):" && paced
+group figures "The profiles of old adapters, beside what their papers report:" && figures
 exit 0

@@ -24,14 +24,18 @@ only 'report\.h' "src/report/|src/bench/|src/cli/"
 only 'stats\.h' 'src/stats/|src/report/|src/bench/|src/cli/'
 only 'jansson\.h' 'src/report/|src/bench/|src/cli/'
 only 'popt\.h' 'src/util/cmdline\.c|src/softhca/'
-only 'hwloc\.h' 'src/verbs/|src/rail/|src/cli/'
+only 'hwloc\.h|hwloc/[a-z-]*\.h' 'src/topo/'
+only 'topo\.h' 'src/topo/|src/rail/|src/cli/'
+only 'vrb\.h' 'src/verbs/|src/rail/|src/cli/topo\.c'
 
 # softhca stands alone: of src/util its library may use units only; its command is a program.
 found=$(grep -lE '#include "(err|opt|stats|report|rail|railmpi|bench)\.h"' src/softhca/*.[ch] \
-	2>/dev/null | grep -v '^src/softhca/cmd\.c$')
+	2>/dev/null | grep -v '^src/softhca/cmd.*\.c$')
 [ -z "$found" ] || { failures=$((failures + 1)); echo "src/softhca reaches out: $found"; }
 found=$(grep -rlE '#include "[a-z_]*\.h"' src/util | xargs grep -hE '#include "' |
 	grep -vE '"(config|err|opt|units|clock)\.h"')
 [ -z "$found" ] || { failures=$((failures + 1)); echo "src/util reaches up: $found"; }
+found=$(grep -hE '^#include "' src/topo/*.[ch] | grep -vE '"(config|err|units|topo|topo_impl)\.h"')
+[ -z "$found" ] || { failures=$((failures + 1)); echo "src/topo reaches out: $found"; }
 
 [ $failures -eq 0 ]

@@ -6,13 +6,15 @@
  * must have arrived (expect).  The harness owns main(): options, MPI, ways,
  * buffers, warm-up, timing, validation, statistics, output.
  *
- * Two layouts.  BENCH_ALL: every rank calls run together, for collectives.
+ * Three layouts.  BENCH_ALL: every rank calls run together, for collectives.
  * BENCH_PAIRS: ranks of different nodes are joined in pairs, which call run at
- * the same time; a rank has a side (0 or 1) and a peer.
+ * the same time; a rank has a side (0 or 1) and a peer.  BENCH_TOURNAMENT: pairs
+ * that change: the first ranks of all nodes meet each other, in rounds in which all
+ * are busy, over each rail alone and in both directions; a matrix comes out.
  *
  * Buffers consist of blocks of b->count bytes:
  *	BENCH_ALL	sblocks(b) and rblocks(b) of them, one behind the other
- *	BENCH_PAIRS	the messages of a window; message i is at sbuf + i * b->step.
+ *	the others	the messages of a window; message i is at sbuf + i * b->step.
  *			When timed, all are at the same place (step 0), so that a
  *			window does not measure the caches; when validated, each
  *			has a place of its own (step = count)
@@ -33,20 +35,21 @@ enum bench_metric {
 	BENCH_RATE,		/* messages / second, all pairs together */
 };
 
-enum bench_layout { BENCH_ALL, BENCH_PAIRS };
+enum bench_layout { BENCH_ALL, BENCH_PAIRS, BENCH_TOURNAMENT };
 
 struct bench {
 	/* For the whole job. */
 	int rank, size;		/* in comm */
-	int pair;		/* BENCH_PAIRS: which pair I belong to, counted from 0 */
-	int side;		/* BENCH_PAIRS: 0 or 1; side 0 takes the time */
-	int peer;		/* BENCH_PAIRS: rank of the other side */
+	/* Not BENCH_ALL; in a tournament they change from round to round. */
+	int pair;		/* which pair I belong to, counted from 0; -1: none */
+	int side;		/* 0 or 1; side 0 takes the time */
+	int peer;		/* rank of the other side */
 	MPI_Request *request;	/* 2 * --window of them, for run's use */
 	/* For one size and way. */
 	MPI_Comm comm;		/* whose messages go that way */
 	int count;		/* bytes of a block: the message size */
-	int window;		/* BENCH_PAIRS: messages per window */
-	size_t step;		/* BENCH_PAIRS: see above */
+	int window;		/* not BENCH_ALL: messages per window */
+	size_t step;		/* not BENCH_ALL: see above */
 	unsigned char *sbuf, *rbuf;
 };
 

@@ -26,7 +26,7 @@ static size_t bytes_needed(const struct bench_job *job, int (*blocks)(const stru
 {
 	size_t count = (size_t)buffers_blocks(job, blocks) * (size_t)job->b.count;
 
-	if (job->def->layout == BENCH_PAIRS && job->b.step == 0 && count)
+	if (job->def->layout != BENCH_ALL && job->b.step == 0 && count)
 		count = (size_t)job->b.count;
 	return count;
 }
@@ -41,6 +41,12 @@ static unsigned char *buffer_alloc(size_t bytes)
 	return buffer;
 }
 
+/* In this round or another. */
+static bool times(const struct bench_job *job)
+{
+	return job->def->layout == BENCH_TOURNAMENT ? tournament_plays(job) : place_times(job);
+}
+
 static void samples_alloc(struct bench_job *job, bool *failed)
 {
 	uint64_t most = 0;
@@ -48,10 +54,25 @@ static void samples_alloc(struct bench_job *job, bool *failed)
 	for (uint64_t s = job->opt.sizes.min; s <= job->opt.sizes.max; s = options_next_size(s))
 		if (options_counts(job, s).iterations > most)
 			most = options_counts(job, s).iterations;
-	for (int w = 0; w < job->way_count && place_times(job); w++) {
+	for (int w = 0; w < job->way_count && times(job); w++) {
 		job->samples[w] = malloc(most * sizeof(uint64_t));
 		*failed = *failed || !job->samples[w];
 	}
+}
+
+/* What the largest size of all needs, validated or timed. */
+static void bytes_find(struct bench_job *job, size_t *send, size_t *receive)
+{
+	for (uint64_t s = job->opt.sizes.min; s <= job->opt.sizes.max; s = options_next_size(s))
+		for (int validating = 0; validating <= job->opt.validate; validating++) {
+			size_t needed;
+
+			buffers_set(job, &job->way[0], s, validating);
+			needed = bytes_needed(job, job->def->sblocks);
+			*send = needed > *send ? needed : *send;
+			needed = bytes_needed(job, job->def->rblocks);
+			*receive = needed > *receive ? needed : *receive;
+		}
 }
 
 int buffers_open(struct bench_job *job)
@@ -59,16 +80,13 @@ int buffers_open(struct bench_job *job)
 	size_t send = 0, receive = 0;
 	bool failed = false;
 
-	for (uint64_t s = job->opt.sizes.min; s <= job->opt.sizes.max; s = options_next_size(s))
-		for (int validating = 0; validating <= job->opt.validate; validating++) {
-			size_t needed;
-
-			buffers_set(job, &job->way[0], s, validating);
-			needed = bytes_needed(job, job->def->sblocks);
-			send = needed > send ? needed : send;
-			needed = bytes_needed(job, job->def->rblocks);
-			receive = needed > receive ? needed : receive;
-		}
+	/* In a tournament each rank is on either side in turn. */
+	for (int side = 0; job->def->layout == BENCH_TOURNAMENT && side < 2; side++) {
+		job->b.side = side;
+		bytes_find(job, &send, &receive);
+	}
+	if (job->def->layout != BENCH_TOURNAMENT)
+		bytes_find(job, &send, &receive);
 	/* Running out of memory aborts inside some MPI libraries, unless told to return. */
 	MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
 	job->b.sbuf = buffer_alloc(send + BUFFERS_GUARD_BYTES);

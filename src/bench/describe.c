@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "rounds.h"
 #include "units.h"
 
 __attribute__((format(printf, 2, 3)))
@@ -114,13 +115,21 @@ static json_t *notes(const struct bench_job *job)
 
 	fabric_line(job, text, sizeof(text));
 	add_line(lines, "fabric: %s", text);
+	if (*job->fabric.doubt)
+		add_line(lines, "model: %s", job->fabric.doubt);
+	if (*job->fabric.threshold)
+		add_line(lines, "threshold %s", job->fabric.threshold);
 	ranks_line(job, text, sizeof(text));
 	if (job->def->layout == BENCH_PAIRS)
 		pairs_line(job, pairs, sizeof(pairs));
+	if (job->def->layout == BENCH_TOURNAMENT)
+		snprintf(pairs, sizeof(pairs), "every pair of %d nodes once, both ways, in %d "
+			 "round%s, %d at once", job->node_count, rounds_count(job->node_count),
+			 plural(rounds_count(job->node_count)), job->node_count / 2);
 	add_line(lines, "ranks: %s%s%s", text, *pairs ? "; " : "", pairs);
 	for (int w = 0; w < job->way_count; w++)
 		way_line(job, &job->way[w], lines);
-	if (job->def->metric != BENCH_LATENCY && job->def->layout == BENCH_PAIRS)
+	if (job->def->metric != BENCH_LATENCY && job->def->layout != BENCH_ALL)
 		add_line(lines, "window: %llu messages%s", (unsigned long long)job->opt.window,
 			 job->pair_count > 1 ? "; values are sums over all pairs" : "");
 	if (job->oversubscribed)
@@ -181,9 +190,11 @@ static json_t *fabric(const struct bench_job *job)
 			"rate_bytes_per_s", (json_int_t)f->rail[i].rate_bytes_per_s,
 			"mtu_bytes", (int)f->rail[i].mtu_bytes,
 			"polls_memory", (int)f->rail[i].polls_memory));
-	return json_pack("{s:s, s:b, s:b, s:s, s:s, s:i, s:o}", "kind", f->kind,
+	return json_pack("{s:s, s:b, s:b, s:s, s:s, s:s, s:s, s:i, s:o}", "kind", f->kind,
 			 "hardware", (int)f->hardware, "modelled", (int)f->modelled,
-			 "text", f->text, "spec", f->spec, "nodes", (int)f->nodes, "rails", rails);
+			 "text", f->text, "spec", f->spec, "doubt", f->doubt,
+			 "threshold", f->threshold, "nodes", (int)f->nodes,
+			 "rails", rails);
 }
 
 static json_t *cpu_list(const cpu_set_t *set)

@@ -9,7 +9,12 @@
  *	describe.c	the run record and the '#' lines
  *	validate.c	is every byte right?
  *	measure.c	the samples of one size
+ *	tournament.c	the same for every pair of nodes
+ *	rounds.c	who meets whom (pure)
  *	rows.c		from samples to rows
+ *	ledger.c	what each rail carried
+ *	alone.c		each rail alone, beside the ways that use all
+ *	bound.c		what lets them bring no more (pure)
  *
  * A step that can fail returns 0 or an exit code (RG_EXIT_...), the same on
  * all ranks, after one error line on one of them.
@@ -43,8 +48,8 @@ struct bench_way {
 	enum railmpi_way id;
 	bool foreign;			/* does not run on the fabric of the others */
 	MPI_Comm comm;
-	struct railmpi_ledger ledger[RAILMPI_RAILS_MAX];	/* this rank's, one size */
-	struct railmpi_ledger total[RAILMPI_RAILS_MAX];		/* rank 0: of the whole job */
+	struct railmpi_ledger ledger[RAILMPI_LEDGERS];	/* this rank's, one size */
+	struct railmpi_ledger total[RAILMPI_LEDGERS];	/* rank 0: of the whole job */
 };
 
 /* Of each rank, known to all. */
@@ -79,15 +84,21 @@ struct bench_job {
 	int percentile_count;
 
 	MPI_Comm comm;			/* native; for the harness itself */
-	struct railmpi_fabric fabric;
+	struct railmpi_fabric fabric;	/* as this rank sees it */
+	int common_rails;		/* that every rank has: the same on all */
 	struct bench_way way[REPORT_WAYS_MAX];
 	int way_count;
 
 	struct bench_place *place;
 	int node_count, host_count;
 	bool oversubscribed;
-	struct bench_pair *pair;
+	struct bench_pair *pair;	/* of a tournament: of the round */
 	int pair_count;
+	int *player;			/* tournament: the rank that plays, by node */
+
+	struct railmpi_ledger ledger_seen[RAILMPI_LEDGERS];	/* at the last ledger_take */
+	bool some_local;		/* some rank has a rail to others on its node */
+	json_t *counters;		/* of this node's ports, when measuring began; or NULL */
 
 	uint64_t generation;		/* of the pattern; the same on all ranks */
 	uint64_t *samples[REPORT_WAYS_MAX];	/* in ns, of one size; timing ranks */
@@ -97,12 +108,18 @@ struct bench_job {
 	struct report *report;
 	FILE *samples_file;
 	bool validation_failed;
+	bool wrong;			/* this rank found wrong bytes in the last validate_way */
 };
 
 /* ---- options.c: no MPI call in here ---- */
 
 /* 0; 1: help or version was printed; -EINVAL after one error line. */
 int options_parse(struct bench_job *job);
+/*
+ * Have all ranks the same?  0 or an exit code, on all ranks, after a line that names the
+ * option.  Collective over job->comm, natively.
+ */
+int options_agree(const struct bench_job *job);
 /* Hand the transport its job-wide options, before MPI_Init.  0 or -EINVAL after a line. */
 int options_to_transport(const struct bench_job *job);
 /* ",name=value" for every option that belongs to a communicator. */
@@ -113,6 +130,8 @@ const struct opt *options_find(const struct bench_job *job, const char *name,
 void options_free(struct bench_job *job);
 struct bench_counts options_counts(const struct bench_job *job, uint64_t bytes);
 uint64_t options_next_size(uint64_t bytes);
+/* The largest that is measured. */
+uint64_t options_last_size(const struct bench_job *job);
 
 /* ---- place.c ---- */
 int place_find(struct bench_job *job);		/* hosts and CPUs; before rails are opened */
@@ -122,7 +141,11 @@ bool place_times(const struct bench_job *job);	/* are its samples the row's? */
 
 /* ---- ways.c ---- */
 int ways_open(struct bench_job *job);		/* rails, fabric, communicators */
+/* One more: enum railmpi_way, or RAILMPI_SINGLE_RAIL + N.  way is the job's next. */
+int way_open(struct bench_job *job, struct bench_way *way, int id);
 void ways_close(struct bench_job *job);
+/* The largest message that may go whole, whatever the way: --eager. */
+uint64_t ways_eager_limit(const struct bench_job *job);
 /* Errors of MPI on comm: one line, then the end of the job with RG_EXIT_FAULT. */
 void ways_guard(MPI_Comm comm);
 
@@ -145,7 +168,7 @@ int validate_way(struct bench_job *job, const struct bench_way *way, uint64_t by
 /* ---- measure.c ---- */
 struct measure {			/* of one size and way */
 	uint64_t wanted, done;		/* samples */
-	uint64_t runs;			/* done, and the untimed one of each batch */
+	uint64_t runs;			/* done, and the untimed one of each batch; warm-up apart */
 	uint64_t warm_wanted, warm_done;
 	uint64_t spent_ns, warm_spent_ns;
 	bool cut;
@@ -159,6 +182,35 @@ uint64_t measure_max(const struct bench_job *job, uint64_t mine);
 /* Rows of one size, in way order.  valid: as validate_way said. */
 int rows_write(struct bench_job *job, uint64_t bytes, const struct measure m[],
 	       const int valid[]);
-void rows_ledger(const struct bench_job *job);	/* the '#' lines at the end */
+/* Of one way, at rank 0, in the metric's unit; no row comes of it. */
+double rows_median(struct bench_job *job, int w, uint64_t bytes, const struct measure *m);
+/* The same of a tournament's round; valid[way * pair_count + pair], at rank 0. */
+int rows_write_pairs(struct bench_job *job, uint64_t bytes, const struct measure m[],
+		     const int valid[]);
+
+/* ---- tournament.c ---- */
+int tournament_join(struct bench_job *job);	/* the part of place_join */
+bool tournament_plays(const struct bench_job *job);	/* this rank, in some round */
+/* Names of nodes and ways, which live as long as the process. */
+void tournament_matrix(const struct bench_job *job, struct report_matrix *out);
+/* The rail of a way over one rail alone, or NULL. */
+const char *tournament_rail(const struct bench_job *job, const struct bench_way *way);
+int tournament_run(struct bench_job *job, uint64_t bytes);
+
+/* ---- ledger.c: nothing is done without --ledger ---- */
+void ledger_open(struct bench_job *job);	/* before anything is validated or measured */
+/*
+ * What this rank has moved since the last call is this way's (NULL: nobody's).
+ * Before a collective that all enter before anybody sends more over rails.
+ */
+void ledger_take(struct bench_job *job, struct bench_way *way);
+/* Of one size, all ranks together; at rank 0, or NULL. */
+json_t *ledger_row(struct bench_job *job, struct bench_way *way);
+/* The '#' lines, and the member of the end record; at rank 0, or NULL. */
+json_t *ledger_close(struct bench_job *job);
+
+/* ---- alone.c: nothing is done without --ledger ---- */
+/* Measures; '#' lines and a member of the end record, at rank 0; or NULL. */
+json_t *alone_compare(struct bench_job *job);
 
 #endif

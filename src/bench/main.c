@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 _Static_assert((int)BENCH_LATENCY == (int)REPORT_LATENCY &&
 	       (int)BENCH_BANDWIDTH == (int)REPORT_BANDWIDTH &&
@@ -20,10 +21,15 @@ static int outputs_open(struct bench_job *job)
 		.validate = job->opt.validate && job->def->expect, .full = job->opt.full,
 		.percentiles = job->percentile, .percentile_count = job->percentile_count,
 	};
+	static struct report_matrix matrix;	/* as well */
 	int rc = 0;
 
 	for (int w = 0; w < job->way_count; w++)
 		names[w] = job->way[w].name;
+	if (job->def->layout == BENCH_TOURNAMENT) {
+		tournament_matrix(job, &matrix);
+		table.matrix = &matrix;
+	}
 	if (job->b.rank == 0 && job->opt.samples) {
 		job->samples_file = fopen(job->opt.samples, "we");
 		if (!job->samples_file) {
@@ -38,12 +44,12 @@ static int outputs_open(struct bench_job *job)
 	return measure_max(job, rc != 0) ? RG_EXIT_USAGE : 0;
 }
 
-static int outputs_close(struct bench_job *job, int status)
+static int outputs_close(struct bench_job *job, int status, json_t *end)
 {
 	int failed = 0;
 
 	if (job->report)
-		failed = report_close(job->report, status, NULL);
+		failed = report_close(job->report, status, end);
 	if (job->samples_file && fclose(job->samples_file)) {
 		rg_error("%s: cannot be written: %s", job->opt.samples, strerror(errno));
 		failed = 1;
@@ -56,6 +62,8 @@ static int size_run(struct bench_job *job, uint64_t bytes)
 	struct measure m[REPORT_WAYS_MAX];
 	int valid[REPORT_WAYS_MAX];
 
+	if (job->def->layout == BENCH_TOURNAMENT)
+		return tournament_run(job, bytes);
 	for (int w = 0; w < job->way_count; w++) {
 		valid[w] = validate_way(job, &job->way[w], bytes);
 		job->validation_failed = job->validation_failed || valid[w] == 0;
@@ -66,17 +74,26 @@ static int size_run(struct bench_job *job, uint64_t bytes)
 
 static int job_measure(struct bench_job *job)
 {
-	int rc = outputs_open(job);
+	json_t *end, *alone;
+	int rc;
 
+	ledger_open(job);
+	rc = outputs_open(job);
 	if (rc)
 		return rc;
 	for (uint64_t s = job->opt.sizes.min; s <= job->opt.sizes.max && !rc;
 	     s = options_next_size(s))
 		rc = size_run(job, s);
-	rows_ledger(job);
+	end = ledger_close(job);
+	if (!rc) {
+		alone = alone_compare(job);
+		if (end && alone)
+			json_object_set(end, "aggregate", alone);
+		json_decref(alone);
+	}
 	if (!rc && job->validation_failed)
 		rc = RG_EXIT_FAILED;
-	return outputs_close(job, rc);
+	return outputs_close(job, rc, end);
 }
 
 /* Between MPI_Init and MPI_Finalize. */
@@ -89,7 +106,9 @@ static int job_run(struct bench_job *job)
 	MPI_Comm_size(MPI_COMM_WORLD, &job->b.size);
 	rg_set_quiet(job->b.rank != 0);
 	MPI_Comm_dup(MPI_COMM_WORLD, &job->comm);
-	rc = place_find(job);
+	rc = options_agree(job);
+	if (!rc)
+		rc = place_find(job);
 	if (!rc)
 		rc = ways_open(job);
 	if (!rc)
@@ -103,7 +122,19 @@ static int job_run(struct bench_job *job)
 	MPI_Comm_free(&job->comm);
 	free(job->place);
 	free(job->pair);
+	free(job->player);
 	return rc;
+}
+
+/*
+ * When the first rank fails, the launcher ends the others: those who are silent
+ * must not be quicker than the one who speaks for all.
+ */
+static int fail_before_init(void)
+{
+	if (rg_launch_rank() > 0)
+		sleep(2);
+	return RG_EXIT_USAGE;
 }
 
 int main(int argc, char **argv)
@@ -124,7 +155,7 @@ int main(int argc, char **argv)
 		rc = options_to_transport(&job);
 	if (rc) {
 		options_free(&job);
-		return rc > 0 ? RG_EXIT_OK : RG_EXIT_USAGE;
+		return rc > 0 ? RG_EXIT_OK : fail_before_init();
 	}
 	MPI_Init(&argc, &argv);
 	rc = job_run(&job);

@@ -71,24 +71,6 @@ static void batch_timed_together(struct bench_job *job, uint64_t count, uint64_t
 	}
 }
 
-static void ledger_add(const struct bench_job *job, struct bench_way *way, int sign)
-{
-	for (int rail = 0; job->opt.ledger && rail < job->fabric.rail_count; rail++) {
-		uint64_t factor = (uint64_t)(int64_t)sign;
-		struct railmpi_ledger now, *sum = &way->ledger[rail];
-
-		if (railmpi_ledger(rail, &now))
-			continue;
-		sum->tx_messages += factor * now.tx_messages;
-		sum->tx_chunks += factor * now.tx_chunks;
-		sum->tx_bytes += factor * now.tx_bytes;
-		sum->rx_messages += factor * now.rx_messages;
-		sum->rx_chunks += factor * now.rx_chunks;
-		sum->rx_bytes += factor * now.rx_bytes;
-		sum->stalls += factor * now.stalls;
-	}
-}
-
 /* One batch; how long it took where it took longest. */
 static uint64_t batch(struct bench_job *job, struct bench_way *way, uint64_t bytes,
 		      uint64_t untimed, uint64_t timed, uint64_t *samples)
@@ -97,7 +79,6 @@ static uint64_t batch(struct bench_job *job, struct bench_way *way, uint64_t byt
 
 	if (place_runs(job)) {
 		buffers_set(job, way, bytes, false);
-		ledger_add(job, way, -1);
 		batch_untimed(job, untimed);
 		if (timed && job->def->layout == BENCH_ALL)
 			batch_timed_together(job, timed, samples);
@@ -105,9 +86,10 @@ static uint64_t batch(struct bench_job *job, struct bench_way *way, uint64_t byt
 			batch_timed(job, timed, samples);
 		else
 			batch_untimed(job, timed);
-		ledger_add(job, way, 1);
 	}
-	return measure_max(job, rg_now_ns() - begin);
+	begin = rg_now_ns() - begin;
+	ledger_take(job, way);
+	return measure_max(job, begin);
 }
 
 /* ---- How many ---------------------------------------------------------------------------- */

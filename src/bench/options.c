@@ -60,7 +60,8 @@ static struct opt rows[] = {
 	{ .name = "samples", .type = OPT_TEXT, AT(samples), .arg = "FILE", .check = check_path,
 	  .help = "write every single sample as CSV" },
 	{ .name = "ledger", .type = OPT_FLAG, AT(ledger),
-	  .help = "tell what each rail carried" },
+	  .help = "tell what each rail carried and its port counted, and, of bandwidths, what it "
+		  "brings alone" },
 	{ .name = NULL },
 };
 
@@ -131,6 +132,15 @@ struct bench_counts options_counts(const struct bench_job *job, uint64_t bytes)
 uint64_t options_next_size(uint64_t bytes)
 {
 	return bytes ? bytes * 2 : 1;
+}
+
+uint64_t options_last_size(const struct bench_job *job)
+{
+	uint64_t last = job->opt.sizes.min;
+
+	while (options_next_size(last) <= job->opt.sizes.max)
+		last = options_next_size(last);
+	return last;
 }
 
 /* ---- Tables ------------------------------------------------------------------------------ */
@@ -217,6 +227,65 @@ const struct opt *options_find(const struct bench_job *job, const char *name,
 				return row;
 			}
 	return NULL;
+}
+
+/* ---- Among ranks ------------------------------------------------------------------------ */
+
+/* A file's name is rank 0's business; variables may not even reach the others. */
+static bool is_for_all(const struct opt *row)
+{
+	return row->type != OPT_TEXT || row->carry != OPT_LOCAL;
+}
+
+/* The n-th row of all tables, or NULL behind the last one; with its value as text. */
+static const struct opt *row_at(const struct bench_job *job, int n, char *text, size_t size)
+{
+	for (int i = 0; i < job->table_count; i++)
+		for (const struct opt *row = job->table[i].rows; row->name; row++)
+			if (n-- == 0) {
+				opt_text(&job->table[i], row, text, size);
+				return row;
+			}
+	return NULL;
+}
+
+static uint64_t text_digest(const char *p)
+{
+	uint64_t d = 0xcbf29ce484222325u;
+
+	for (; *p; p++)
+		d = (d ^ (unsigned char)*p) * 0x100000001b3u;
+	return d;
+}
+
+int options_agree(const struct bench_job *job)
+{
+	enum { ROWS = 3 * OPT_ROWS_MAX };
+	struct { int row; char text[128]; } odd = { .row = -1 };
+	uint64_t digest[ROWS] = { 0 };
+	const struct opt *row;
+	char text[1024];
+	int who, first;
+
+	for (int n = 0; (row = row_at(job, n, text, sizeof(text))); n++)
+		digest[n] = job->b.rank == 0 && is_for_all(row) ? text_digest(text) : 0;
+	MPI_Bcast(digest, ROWS, MPI_UINT64_T, 0, job->comm);
+	for (int n = 0; odd.row < 0 && (row = row_at(job, n, text, sizeof(text))); n++)
+		if (is_for_all(row) && digest[n] != text_digest(text)) {
+			odd.row = n;
+			snprintf(odd.text, sizeof(odd.text), "%.*s", (int)sizeof(odd.text) - 1, text);
+		}
+	who = odd.row < 0 ? job->b.size : job->b.rank;
+	MPI_Allreduce(&who, &first, 1, MPI_INT, MPI_MIN, job->comm);
+	if (first == job->b.size)
+		return 0;
+	MPI_Bcast(&odd, sizeof(odd), MPI_BYTE, first, job->comm);
+	row = row_at(job, odd.row, text, sizeof(text));
+	if (row)
+		rg_error("--%s: rank %d has '%s', rank 0 '%s' (accepted: the same on all ranks; "
+			 "RAILGAUGE_ variables are exported by the launcher)", row->name, first,
+			 odd.text, text);
+	return RG_EXIT_USAGE;
 }
 
 /* ---- To the transport ------------------------------------------------------------------------ */

@@ -186,6 +186,8 @@ int place_join(struct bench_job *job)
 
 	nodes_set(job);
 	b->pair = b->peer = -1;
+	if (job->def->layout == BENCH_TOURNAMENT)
+		return tournament_join(job);
 	if (job->def->layout != BENCH_PAIRS)
 		return 0;
 	job->pair = calloc((size_t)b->size, sizeof(job->pair[0]));

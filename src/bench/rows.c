@@ -80,18 +80,18 @@ static uint64_t *gather_all(const struct bench_job *job, uint64_t *mine, uint64_
 /* The samples of one way at rank 0: `series` of them, n each. */
 static uint64_t *gather(const struct bench_job *job, int way, uint64_t n, int *series)
 {
-	*series = job->def->layout == BENCH_PAIRS ? job->pair_count : 1;
-	return job->def->layout == BENCH_PAIRS ? gather_pairs(job, job->samples[way], n) :
+	*series = job->def->layout == BENCH_ALL ? 1 : job->pair_count;
+	return job->def->layout != BENCH_ALL ? gather_pairs(job, job->samples[way], n) :
 		gather_all(job, job->samples[way], n);
 }
 
+/* One series: of a pair; of a cell of a matrix, from * nodes + to; of all. */
 static void samples_file_add(const struct bench_job *job, const char *way, uint64_t bytes,
 			     const uint64_t *ns, uint64_t n, int series)
 {
-	for (int s = 0; job->samples_file && s < series; s++)
-		for (uint64_t i = 0; i < n; i++)
-			fprintf(job->samples_file, "%s,%" PRIu64 ",%d,%" PRIu64 ",%" PRIu64 "\n",
-				way, bytes, s, i, ns[(uint64_t)s * n + i]);
+	for (uint64_t i = 0; job->samples_file && i < n; i++)
+		fprintf(job->samples_file, "%s,%" PRIu64 ",%d,%" PRIu64 ",%" PRIu64 "\n", way,
+			bytes, series, i, ns[i]);
 }
 
 /* ---- Statistics ------------------------------------------------------------------------ */
@@ -169,64 +169,6 @@ static struct report_row row_of(const struct bench_job *job, const struct pool *
 	return row;
 }
 
-/* ---- Ledger ------------------------------------------------------------------------------- */
-
-/* Sums over ranks of this size, at rank 0; added to the totals, cleared. */
-static json_t *ledger_collect(struct bench_job *job, struct bench_way *way)
-{
-	enum { FIELDS = sizeof(struct railmpi_ledger) / sizeof(uint64_t) };
-	struct railmpi_ledger sum[RAILMPI_RAILS_MAX];
-	json_t *list;
-
-	if (!job->opt.ledger || !job->fabric.rail_count)
-		return NULL;
-	MPI_Reduce(way->ledger, sum, RAILMPI_RAILS_MAX * FIELDS, MPI_UINT64_T, MPI_SUM, 0,
-		   job->comm);
-	memset(way->ledger, 0, sizeof(way->ledger));
-	if (job->b.rank)
-		return NULL;
-	list = json_array();
-	for (int r = 0; r < job->fabric.rail_count; r++) {
-		const uint64_t *add = (const uint64_t *)&sum[r];
-		uint64_t *total = (uint64_t *)&way->total[r];
-
-		for (int i = 0; i < FIELDS; i++)
-			total[i] += add[i];
-		json_array_append_new(list, json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I}",
-			"rail", job->fabric.rail[r].name,
-			"tx_messages", (json_int_t)sum[r].tx_messages,
-			"tx_chunks", (json_int_t)sum[r].tx_chunks,
-			"tx_bytes", (json_int_t)sum[r].tx_bytes,
-			"rx_messages", (json_int_t)sum[r].rx_messages,
-			"rx_chunks", (json_int_t)sum[r].rx_chunks,
-			"rx_bytes", (json_int_t)sum[r].rx_bytes,
-			"stalls", (json_int_t)sum[r].stalls));
-	}
-	return list;
-}
-
-void rows_ledger(const struct bench_job *job)
-{
-	for (int w = 0; job->report && job->opt.ledger && w < job->way_count; w++) {
-		const struct bench_way *way = &job->way[w];
-		uint64_t all = 0;
-
-		for (int r = 0; r < job->fabric.rail_count; r++)
-			all += way->total[r].tx_bytes;
-		for (int r = 0; r < job->fabric.rail_count; r++) {
-			const struct railmpi_ledger *l = &way->total[r];
-
-			report_note(job->report, "ledger %s %s: %" PRIu64 " bytes (%.1f %%), "
-				    "%" PRIu64 " messages, %" PRIu64 " chunks, %" PRIu64 " stalls",
-				    way->name, job->fabric.rail[r].name, l->tx_bytes,
-				    all ? 100.0 * (double)l->tx_bytes / (double)all : 0.0,
-				    l->tx_messages, l->tx_chunks, l->stalls);
-		}
-	}
-	if (job->report && job->opt.ledger && !job->fabric.rail_count)
-		report_note(job->report, "ledger: no rails in use");
-}
-
 /* ---- Rows ------------------------------------------------------------------------------------ */
 
 /* At rank 0.  0 or -errno. */
@@ -234,11 +176,14 @@ static int row_write(struct bench_job *job, int w, uint64_t bytes, struct pool *
 		     const struct measure *m, int valid, json_t *ledger)
 {
 	struct report_row row;
-	json_t *extra = json_pack("{s:i, s:I}", "pairs", job->pair_count, "iterations",
-				  (json_int_t)m->done);
+	json_t *extra = json_pack("{s:i, s:I, s:I}", "pairs", job->pair_count, "iterations",
+				  (json_int_t)m->done, "runs",
+				  (json_int_t)(m->warm_done + m->runs));
 	int rc;
 
-	samples_file_add(job, job->way[w].name, bytes, pool->ns, m->done, series);
+	for (int s = 0; s < series; s++)
+		samples_file_add(job, job->way[w].name, bytes, pool->ns + (size_t)s * m->done,
+				 m->done, s);
 	if (job->def->metric != BENCH_LATENCY)
 		aggregate(pool, series, &job->batches[w]);
 	stats_sort(pool->ns, pool->count);
@@ -255,13 +200,85 @@ static int row_write(struct bench_job *job, int w, uint64_t bytes, struct pool *
 	return rc;
 }
 
+/* One pair's samples of a tournament's round. */
+static int pair_row_write(struct bench_job *job, int w, uint64_t bytes, int p, uint64_t *ns,
+			  const struct measure *m, int valid)
+{
+	const struct bench_way *way = &job->way[w];
+	const int *rank = job->pair[p].rank;
+	int from = job->place[rank[0]].node, to = job->place[rank[1]].node;
+	const char *rail = tournament_rail(job, way);
+	struct pool pool = { .ns = ns, .count = m->done };
+	json_t *extra = json_pack("{s:[i, i], s:[o, o], s:s?, s:I, s:I}",
+				  "ranks", rank[0], rank[1],
+				  "hosts", report_string(job->place[rank[0]].host),
+				  report_string(job->place[rank[1]].host), "rail", rail,
+				  "iterations", (json_int_t)m->done,
+				  "runs", (json_int_t)(m->warm_done + m->runs));
+	struct report_row row;
+	int rc;
+
+	samples_file_add(job, way->name, bytes, ns, m->done, from * job->node_count + to);
+	stats_sort(pool.ns, pool.count);
+	row = row_of(job, &pool);
+	row.way = way->name;
+	row.bytes = bytes;
+	row.from = from;
+	row.to = to;
+	row.valid = valid;
+	row.cut = m->cut;
+	row.extra = extra;
+	rc = report_row(job->report, &row);
+	json_decref(extra);
+	return rc;
+}
+
+int rows_write_pairs(struct bench_job *job, uint64_t bytes, const struct measure m[],
+		     const int valid[])
+{
+	uint64_t failed = 0;
+
+	for (int w = 0; w < job->way_count; w++) {
+		uint64_t n = m[w].done, *ns;
+		int pairs;
+
+		/* Pairs are not told apart: it adds to the way's totals. */
+		json_decref(ledger_row(job, &job->way[w]));
+		buffers_set(job, &job->way[w], bytes, false);
+		ns = gather(job, w, n, &pairs);
+		for (int p = 0; job->b.rank == 0 && p < pairs; p++)
+			failed = pair_row_write(job, w, bytes, p, ns + (size_t)p * n, &m[w],
+						valid[w * pairs + p]) || failed;
+		free(ns);
+	}
+	return measure_max(job, failed) ? RG_EXIT_FAULT : 0;
+}
+
+double rows_median(struct bench_job *job, int w, uint64_t bytes, const struct measure *m)
+{
+	struct pool pool;
+	double median = NAN;
+	int series;
+
+	buffers_set(job, &job->way[w], bytes, false);
+	pool.ns = gather(job, w, m->done, &series);
+	pool.count = (size_t)series * m->done;
+	if (job->b.rank == 0) {
+		aggregate(&pool, series, &job->batches[w]);
+		stats_sort(pool.ns, pool.count);
+		median = row_of(job, &pool).median;
+	}
+	free(pool.ns);
+	return median;
+}
+
 int rows_write(struct bench_job *job, uint64_t bytes, const struct measure m[],
 	       const int valid[])
 {
 	uint64_t failed = 0;
 
 	for (int w = 0; w < job->way_count; w++) {
-		json_t *ledger = ledger_collect(job, &job->way[w]);
+		json_t *ledger = ledger_row(job, &job->way[w]);
 		struct pool pool;
 		int series;
 

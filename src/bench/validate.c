@@ -92,5 +92,7 @@ int validate_way(struct bench_job *job, const struct bench_way *way, uint64_t by
 		job->def->run(&job->b);
 		check_blocks(job, &f);
 	}
+	job->wrong = f.found;
+	ledger_take(job, NULL);
 	return all_pass(job, way, bytes, &f);
 }

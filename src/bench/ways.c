@@ -59,9 +59,9 @@ static bool is_foreign(const struct bench_job *job, int id)
 	return id == RAILMPI_NATIVE && job->host_count == 1 && job->fabric.rail_count && !memory;
 }
 
-static void way_open(struct bench_job *job, struct bench_way *way, int id)
+int way_open(struct bench_job *job, struct bench_way *way, int id)
 {
-	char value[MPI_MAX_INFO_VAL], extra[MPI_MAX_INFO_VAL - 32] = "";
+	char value[MPI_MAX_INFO_VAL], extra[MPI_MAX_INFO_VAL - 32] = "", why[OPT_WHY_BYTES];
 	MPI_Info info;
 
 	way->id = (enum railmpi_way)id;
@@ -70,11 +70,17 @@ static void way_open(struct bench_job *job, struct bench_way *way, int id)
 	if (id != RAILMPI_NATIVE)
 		options_of_communicator(job, extra, sizeof(extra));
 	snprintf(value, sizeof(value), "%s%s", way->name, extra);
+	if (railmpi_way_check(value, why, sizeof(why))) {
+		rg_error("--over %s", why);
+		return RG_EXIT_USAGE;
+	}
 	MPI_Info_create(&info);
 	MPI_Info_set(info, RAILMPI_INFO_KEY, value);
 	MPI_Comm_dup_with_info(MPI_COMM_WORLD, info, &way->comm);
 	MPI_Info_free(&info);
 	ways_guard(way->comm);
+	job->way_count++;
+	return 0;
 }
 
 int ways_open(struct bench_job *job)
@@ -85,13 +91,27 @@ int ways_open(struct bench_job *job)
 	if (rc)
 		return rc == -EINVAL || rc == -ENODEV ? RG_EXIT_USAGE : RG_EXIT_FAULT;
 	railmpi_fabric(&job->fabric);
+	MPI_Allreduce(&job->fabric.rail_count, &job->common_rails, 1, MPI_INT, MPI_MIN, job->comm);
+	if (over.count == 0 && job->def->layout == BENCH_TOURNAMENT) {
+		over.count = job->common_rails;
+		for (int r = 0; r < over.count; r++)
+			over.item[r] = RAILMPI_SINGLE_RAIL + r;
+	}
 	if (over.count == 0) {
 		over.count = 1;
-		over.item[0] = job->fabric.rail_count > 1 ? RAILMPI_STRIPE : RAILMPI_SINGLE;
+		over.item[0] = job->common_rails > 1 ? RAILMPI_STRIPE : RAILMPI_SINGLE;
 	}
-	for (int i = 0; i < over.count; i++)
-		way_open(job, &job->way[job->way_count++], over.item[i]);
-	return 0;
+	for (int i = 0; i < over.count && !rc; i++)
+		rc = way_open(job, &job->way[job->way_count], over.item[i]);
+	return rc;
+}
+
+uint64_t ways_eager_limit(const struct bench_job *job)
+{
+	const struct opt_table *table;
+	const struct opt *row = options_find(job, "eager", &table);
+
+	return row ? OPT_VALUE(table, row, uint64_t) : 0;
 }
 
 void ways_close(struct bench_job *job)

@@ -25,7 +25,7 @@ struct exec_values { int over; bool force; };
 
 enum { OVER_AUTO = -1 };
 
-static struct opt_choice over_choices[OPT_LIST_MAX] = {
+static struct opt_choice over_choices[2 + RAILMPI_WAYS_MAX] = {
 	{ "auto", OVER_AUTO, "stripe with two or more rails, else single" },
 };
 
@@ -142,7 +142,7 @@ int cli_exec(int argc, char **argv)
 
 	rg_set_quiet(rg_launch_rank() > 0);
 	for (const struct opt_choice *c = railmpi_ways(); c->name; c++)
-		over_choices[n++] = (struct opt_choice){ c->name, c->value, c->help };
+		over_choices[n++] = *c;
 	tables[1].values = opt_values_alloc(railmpi_options());
 	if (!tables[1].values)
 		return RG_EXIT_FAULT;

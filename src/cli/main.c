@@ -10,6 +10,7 @@
 static const struct cli_command commands[] = {
 	{ "exec", "run an MPI program, unmodified, over rails", cli_exec },
 	{ "report", "print results again and draw them", cli_report },
+	{ "topo", "show this machine's rails, what is near them and what limits them", cli_topo },
 	{ NULL },
 };
 

@@ -132,13 +132,20 @@ static uint64_t way_digest(const struct rail_way *w)
 
 	d = d * 0xff51afd7ed558ccdu + w->threshold;
 	d = d * 0xff51afd7ed558ccdu + w->eager;
+	d = d * 0xff51afd7ed558ccdu + (w->rail | (uint64_t)w->rendezvous << 8 |
+				       (uint64_t)w->completion << 16);
 	return d >> 1;	/* room for the complement below, as MPI_UINT64_T has no sign to mind */
 }
 
-int comm_adopt(MPI_Comm handle, const struct rail_way *way)
+int comm_adopt(MPI_Comm handle, const struct rail_way *wanted)
 {
 	enum { CONTEXT, FAILED, WAY, NOT_WAY, FIELDS };
-	struct comm *c = comm_alloc(handle, way);
+	char why[OPT_WHY_BYTES];
+	struct rail_way found = *wanted, *way = &found;
+	int rank, wrong = rail_way_check(layer.rails, way, why, sizeof(why));
+	int rc = !wrong && way->threshold == OPT_SPECIAL ?
+		 calibrate(handle, wanted, &found.threshold) : 0;
+	struct comm *c = wrong || rc ? NULL : comm_alloc(handle, way);
 	uint64_t mine[FIELDS] = {0}, all[FIELDS];
 
 	mine[FAILED] = !c;
@@ -150,6 +157,9 @@ int comm_adopt(MPI_Comm handle, const struct rail_way *way)
 	native.Allreduce(mine, all, FIELDS, MPI_UINT64_T, MPI_MAX, handle);
 
 	if (all[FAILED] || all[WAY] != ~all[NOT_WAY]) {
+		native.Comm_rank(handle, &rank);
+		if (wrong && rank == 0)
+			rg_error("%s", why);
 		if (c) {
 			if (!all[FAILED] && c->rank == 0)
 				rg_error("info key " RAILMPI_INFO_KEY ": ranks of one communicator asked for "
@@ -169,6 +179,24 @@ int comm_adopt(MPI_Comm handle, const struct rail_way *way)
 	match_replay_early(c);
 	layer_leave();
 	return 0;
+}
+
+static void say_options(const char *word, char *why, size_t why_size)
+{
+	const char *between = "";
+	const struct opt *row;
+	size_t used;
+
+	snprintf(why, why_size, "info key " RAILMPI_INFO_KEY ": '%s' (accepted after the way: ", word);
+	for (row = world_table.rows; row->name; row++)
+		if (row->carry == OPT_COMM) {
+			used = strlen(why);
+			snprintf(why + used, why_size - used, "%s%s=%s", between, row->name,
+				 row->arg);
+			between = ", ";
+		}
+	used = strlen(why);
+	snprintf(why + used, why_size - used, ")");
 }
 
 int comm_parse_way(const char *text, bool *native_way, struct rail_way *way, char *why,
@@ -193,7 +221,7 @@ int comm_parse_way(const char *text, bool *native_way, struct rail_way *way, cha
 			break;
 	if (!choice->name) {
 		snprintf(why, why_size, "info key " RAILMPI_INFO_KEY ": '%s' (accepted: native, single, "
-			 "bind, stripe, then ,name=value)", text);
+			 "single:N, bind, stripe, weighted, pull, then ,name=value)", text);
 		return -EINVAL;
 	}
 	while ((word = strtok_r(NULL, ",", &save))) {
@@ -203,8 +231,7 @@ int comm_parse_way(const char *text, bool *native_way, struct rail_way *way, cha
 		for (row = t.rows; row->name && strcmp(row->name, word); row++)
 			;
 		if (!row->name || row->carry != OPT_COMM || !value) {
-			snprintf(why, why_size, "info key " RAILMPI_INFO_KEY ": '%s' (accepted after the way: "
-				 "threshold=BYTES, eager=BYTES)", word);
+			say_options(word, why, why_size);
 			return -EINVAL;
 		}
 		if (opt_set(&t, word, value, OPT_FROM_CALL, why, why_size))
@@ -213,6 +240,17 @@ int comm_parse_way(const char *text, bool *native_way, struct rail_way *way, cha
 	*native_way = choice->value == RAILMPI_NATIVE;
 	*way = world_way(&s, choice->value);
 	return 0;
+}
+
+int railmpi_way_check(const char *value, char *why, size_t why_size)
+{
+	bool native_way;
+	struct rail_way way;
+	int rc = comm_parse_way(value, &native_way, &way, why, why_size);
+
+	if (rc || native_way || !layer.rails)
+		return rc;
+	return rail_way_check(layer.rails, &way, why, why_size);
 }
 
 int comm_start(void)

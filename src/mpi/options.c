@@ -8,11 +8,19 @@
 
 struct world_settings world_settings;
 
+#define ONE_RAIL(n, text) \
+	{"single:" text, RAILMPI_SINGLE_RAIL + n, "large messages over rail " text " alone", ""}
+
 static const struct opt_choice ways[] = {
 	{"native", RAILMPI_NATIVE, "the MPI library itself"},
-	{"single", RAILMPI_SINGLE, "one rail"},
+	{"single", RAILMPI_SINGLE, "one rail: the first, or for large messages rail N",
+	 "single[:N]"},
+	ONE_RAIL(0, "0"), ONE_RAIL(1, "1"), ONE_RAIL(2, "2"), ONE_RAIL(3, "3"),
+	ONE_RAIL(4, "4"), ONE_RAIL(5, "5"), ONE_RAIL(6, "6"), ONE_RAIL(7, "7"),
 	{"bind", RAILMPI_BIND, "whole messages, on the rail bound to the pair of ranks"},
 	{"stripe", RAILMPI_STRIPE, "even pieces over all rails above the threshold, else as bind"},
+	{"weighted", RAILMPI_WEIGHTED, "as stripe, pieces in proportion to each rail's measured rate"},
+	{"pull", RAILMPI_PULL, "as stripe, small chunks, each for the next rail that is free"},
 	{NULL, 0, NULL},
 };
 
@@ -21,14 +29,10 @@ const struct opt_choice *railmpi_ways(void)
 	return ways;
 }
 
-static const struct opt_choice over_choices[] = {
+static struct opt_choice over_choices[2 + RAILMPI_WAYS_MAX] = {
 	{"auto", WORLD_OVER_AUTO, "stripe with two or more rails, else single"},
-	{"native", RAILMPI_NATIVE, NULL},
-	{"single", RAILMPI_SINGLE, NULL},
-	{"bind", RAILMPI_BIND, NULL},
-	{"stripe", RAILMPI_STRIPE, NULL},
-	{NULL, 0, NULL},
 };
+_Static_assert(sizeof(ways) / sizeof(ways[0]) <= RAILMPI_WAYS_MAX + 1, "all ways are choices");
 
 static const struct opt nodes_row = {
 	.name = "nodes", .type = OPT_COUNT, .carry = OPT_JOB,
@@ -62,6 +66,7 @@ static void rows_build(void)
 		rows[n++] = *o;
 	rows[n++] = nodes_row;
 	public_rows = n;
+	memcpy(over_choices + 1, ways, sizeof(ways));
 	rows[n] = over_row;
 }
 
@@ -112,15 +117,21 @@ int world_options(void)
 
 struct rail_way world_way(const struct world_settings *s, int way)
 {
-	static const enum rail_policy policy[] = {
+	static const enum rail_policy policy[RAILMPI_SINGLE_RAIL] = {
 		[RAILMPI_SINGLE] = RAIL_SINGLE,
 		[RAILMPI_BIND] = RAIL_BIND,
 		[RAILMPI_STRIPE] = RAIL_STRIPE,
+		[RAILMPI_WEIGHTED] = RAIL_WEIGHTED,
+		[RAILMPI_PULL] = RAIL_PULL,
 	};
+	bool named = way >= RAILMPI_SINGLE_RAIL;
 
 	return (struct rail_way){
-		.policy = way == RAILMPI_NATIVE ? RAIL_SINGLE : policy[way],
+		.policy = named ? RAIL_SINGLE : policy[way],	/* native: not used */
+		.rail = (uint8_t)(named ? way - RAILMPI_SINGLE_RAIL : 0),
 		.threshold = s->rail.threshold,
 		.eager = s->rail.eager,
+		.rendezvous = (uint8_t)s->rail.rendezvous,
+		.completion = (uint8_t)s->rail.completion,
 	};
 }

@@ -14,8 +14,10 @@
  * MPI_COMM_WORLD stays the MPI library's own and only such duplicates go over
  * rails; a program that compares does well to do the same.
  *
- * Value: native | single | bind | stripe, then ",name=value" for options that
- * belong to a communicator.  All ranks must give the same.  Communicators made
+ * Value: native | single | single:N | bind | stripe | weighted | pull, then
+ * ",name=value" for options that belong to a communicator.  All ranks must give the same.
+ * single:N: large messages go over rail N alone (rails count from 0, in the order
+ * of railmpi_fabric); small ones take the way of `single`.  Communicators made
  * from a routed one by dup and split inherit its way.
  */
 #ifndef RAILMPI_H
@@ -42,8 +44,17 @@ struct opt_choice;
  */
 const struct opt *railmpi_options(void);
 
-/* The choices of --over: name -> enum railmpi_way. */
-enum railmpi_way { RAILMPI_NATIVE, RAILMPI_SINGLE, RAILMPI_BIND, RAILMPI_STRIPE };
+/*
+ * The choices of --over: name -> enum railmpi_way.  "single:N", one rail that is
+ * named, is RAILMPI_SINGLE_RAIL + N; whether there is a rail N is known when a
+ * communicator is made.
+ */
+enum railmpi_way {
+	RAILMPI_NATIVE, RAILMPI_SINGLE, RAILMPI_BIND, RAILMPI_STRIPE, RAILMPI_WEIGHTED,
+	RAILMPI_PULL,
+	RAILMPI_SINGLE_RAIL = 16,
+};
+enum { RAILMPI_WAYS_MAX = 24 };		/* choices at most */
 const struct opt_choice *railmpi_ways(void);
 
 /*
@@ -52,13 +63,18 @@ const struct opt_choice *railmpi_ways(void);
  */
 int railmpi_option(const char *name, const char *text, char *why, size_t why_size);
 
-enum { RAILMPI_RAILS_MAX = 8 };
+enum {
+	RAILMPI_RAILS_MAX = 8,		/* rails to other nodes */
+	RAILMPI_LOCAL = 8,		/* the number of the rail to ranks on one's own node */
+	RAILMPI_LEDGERS = 9,		/* all of them */
+};
 
 struct railmpi_rail {
 	char name[72];
 	uint64_t rate_bytes_per_s;	/* nominal, per direction; 0 = unlimited */
 	uint32_t mtu_bytes;
 	bool polls_memory;
+	bool counts_retries;		/* railmpi_ledger.retries means something */
 };
 
 struct railmpi_fabric {
@@ -67,9 +83,16 @@ struct railmpi_fabric {
 	bool modelled;			/* timed by a model, not by the machine */
 	const char *text;		/* for people */
 	const char *spec;		/* of the software HCA or "" */
+	const char *doubt;		/* why the model cannot be kept here, or "" */
+	const char *threshold;		/* what --threshold auto found, or "" */
 	unsigned nodes;			/* virtual nodes, 0 on a real fabric */
 	int rail_count;
 	struct railmpi_rail rail[RAILMPI_RAILS_MAX];
+	/*
+	 * This process reaches ranks on its node by a rail of its own, an untimed
+	 * software HCA: RAILMPI_LOCAL.  Not counted in rail_count.
+	 */
+	bool has_local;
 };
 
 /*
@@ -79,15 +102,53 @@ struct railmpi_fabric {
  */
 int railmpi_open(void);
 
+/*
+ * Does this info value make sense on the rails that are open?  0, or -EINVAL with a
+ * reason in why; MPI_Comm_dup_with_info raises MPI_ERR_OTHER after the same line.
+ */
+int railmpi_way_check(const char *value, char *why, size_t why_size);
+
 /* What the rails run on; kind "none" when no communicator is routed. */
 void railmpi_fabric(struct railmpi_fabric *out);
 
-struct railmpi_ledger {
-	uint64_t tx_messages, tx_chunks, tx_bytes;
-	uint64_t rx_messages, rx_chunks, rx_bytes;
-	uint64_t stalls;
+/*
+ * What several rails of this node share, and how fast that is, nominally: a PCIe
+ * link, what the software HCA models.  Sets are nested or disjoint, smaller first.
+ */
+enum { RAILMPI_SHARES_MAX = 16 };
+struct railmpi_share {
+	char name[64];			/* "PCIe 0000:17:00", "bus of soft0" */
+	uint32_t rails;			/* bit i: rail i */
+	uint64_t out, in;		/* bytes per second, sending and receiving */
+	bool half;			/* both directions share it, each at its own rate */
 };
+/* Those that are known; how many. */
+int railmpi_shares(struct railmpi_share out[RAILMPI_SHARES_MAX]);
+
+/* What this process has moved over a rail since it was opened. */
+struct railmpi_ledger {
+	uint64_t tx_messages, tx_chunks, tx_bytes;	/* eager; of rendezvous; payload of both */
+	uint64_t rx_messages, rx_chunks, rx_bytes;
+	uint64_t stalls;		/* times a message waited for credit or queue space */
+	uint64_t retries;		/* of the adapter; 0 unless railmpi_rail.counts_retries */
+};
+/* -ENOENT: this process has no such rail. */
 int railmpi_ledger(int rail, struct railmpi_ledger *out);
+
+/*
+ * What the rail's port says of itself now: system calls.  The state is an enum
+ * ibv_port_state (4: ACTIVE), 0 if it cannot be asked.
+ */
+int railmpi_port_state(int rail);
+const char *railmpi_port_state_text(int state);
+/*
+ * The port's own counters, of all its users, as the kernel names them; value NULL:
+ * at its end, what came after is not known.  Returns how many there are.
+ */
+typedef void railmpi_counter_fn(void *user, const char *name, const uint64_t *value);
+int railmpi_port_counters(int rail, railmpi_counter_fn *each, void *user);
+/* Does it count how often something had to be sent again? */
+bool railmpi_counter_is_retry(const char *name);
 
 #pragma GCC visibility pop
 #ifdef __cplusplus

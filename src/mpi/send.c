@@ -25,6 +25,11 @@ static int send_pack(struct req *r, const struct message_args *m, struct rail_bu
 	return 0;
 }
 
+static const unsigned flags_of[] = {
+	[MODE_SYNC] = RAIL_SEND_SYNC,
+	[MODE_BLOCKING] = RAIL_SEND_NOW,
+};
+
 int send_start(struct comm *c, struct req *r, const struct message_args *m, enum req_mode mode)
 {
 	struct rail_header header = {{c->context, (uint64_t)(uint32_t)c->rank << 32 | (uint32_t)m->tag}};
@@ -43,8 +48,7 @@ int send_start(struct comm *c, struct req *r, const struct message_args *m, enum
 	/* Where the memory is matters only to a message that is not copied. */
 	b.kind = b.bytes <= c->way.eager ? RAIL_MEM_HOST : rail_mem_kind_of(layer.rails, b.addr);
 	r->op.done = send_done;
-	rc = rail_send(c->peer[m->rank], &c->way, &header, &b,
-		       mode == MODE_SYNC ? RAIL_SEND_SYNC : 0, &r->op);
+	rc = rail_send(c->peer[m->rank], &c->way, &header, &b, flags_of[mode], &r->op);
 	if (!rc) {
 		r->kind = REQ_SEND;
 		r->comm = c;

@@ -1,9 +1,9 @@
 /*
- * world.c - the job: agree on a fabric, open rails, connect everybody.
+ * world.c - the job: agree on a fabric, open rails, know everybody.
  *
  * Collective over MPI_COMM_WORLD, by a handful of native collectives: one
  * Allgather (who is where, with which options), an Allreduce behind each step
- * that can fail, one Alltoall of connection offers.  Whatever goes wrong, all
+ * that can fail, one Allgather of addresses.  Whatever goes wrong, all
  * ranks learn it and one of them says why.
  */
 #include "world.h"
@@ -21,7 +21,7 @@
 /* What every rank tells all others. */
 struct hello {
 	char host[64];
-	uint64_t options;	/* digest */
+	uint32_t option[OPT_ROWS_MAX];	/* digest of each value, by row */
 	uint64_t cpus[16];	/* affinity */
 	uint64_t nonce;
 	int32_t ports;		/* ACTIVE ports, or -errno */
@@ -29,7 +29,8 @@ struct hello {
 
 static struct rail_peer **peers;	/* by world rank */
 static unsigned nodes;
-static char fabric_name[64];
+static unsigned *node_of;		/* by world rank */
+static char fabric_name[64], local_name[80];
 
 /* ---- Agreement ------------------------------------------------------------------------ */
 
@@ -46,20 +47,32 @@ static int agree(int rc)
 	return mine[1];
 }
 
-static uint64_t options_digest(void)
+static void options_digest(uint32_t option[OPT_ROWS_MAX])
 {
-	uint64_t d = 0xcbf29ce484222325u;
-	const struct opt *row;
-	char text[512];
+	char text[1024];
 	const char *p;
+	int i;
 
-	for (row = world_table.rows; row->name; row++)
-		for (p = opt_text(&world_table, row, text, sizeof(text)); ; p++) {
-			d = (d ^ (unsigned char)*p) * 0x100000001b3u;
-			if (!*p)
-				break;
-		}
-	return d;
+	for (i = 0; world_table.rows[i].name; i++) {
+		option[i] = 0x811c9dc5u;
+		for (p = opt_text(&world_table, &world_table.rows[i], text, sizeof(text)); *p; p++)
+			option[i] = (option[i] ^ (unsigned char)*p) * 0x01000193u;
+	}
+}
+
+static int options_compare(const struct hello *all)
+{
+	int i, row;
+
+	for (i = 0; i < layer.world_size; i++)
+		for (row = 0; world_table.rows[row].name; row++)
+			if (all[i].option[row] != all[0].option[row]) {
+				rg_error("--%s (RAILGAUGE_ variables): rank %d has another value than "
+					 "rank 0 (accepted: the same on all ranks)",
+					 world_table.rows[row].name, i);
+				return -EINVAL;
+			}
+	return 0;
 }
 
 static void hello_fill(struct hello *h)
@@ -70,7 +83,7 @@ static void hello_fill(struct hello *h)
 
 	memset(h, 0, sizeof(*h));
 	gethostname(h->host, sizeof(h->host) - 1);
-	h->options = options_digest();
+	options_digest(h->option);
 	CPU_ZERO(&set);
 	sched_getaffinity(0, sizeof(set), &set);
 	for (cpu = 0; cpu < 1024; cpu++)
@@ -118,12 +131,9 @@ static int choose_fabric(const struct hello *all, bool *soft)
 	bool asked = world_settings.rail.soft || names_software(world_settings.rail.rails);
 	int i, with = 0, without = -1, other_host = -1;
 
+	if (options_compare(all))
+		return -EINVAL;
 	for (i = 0; i < layer.world_size; i++) {
-		if (all[i].options != all[0].options) {
-			rg_error("rank %d has other transport options (RAILGAUGE_ variables) than rank 0; "
-				 "all ranks must have the same", i);
-			return -EINVAL;
-		}
 		if (all[i].ports > 0)
 			with++;
 		else if (without < 0)
@@ -137,6 +147,12 @@ static int choose_fabric(const struct hello *all, bool *soft)
 			 "--over native", all[without].host, without);
 		return -ENODEV;
 	}
+	if (asked && other_host >= 0) {
+		rg_error("--soft: the software HCA joins ranks of one host only, rank 0 is on %s and rank %d "
+			 "on %s (accepted: --rails all, or --over native)", all[0].host, other_host,
+			 all[other_host].host);
+		return -EINVAL;
+	}
 	if (*soft && other_host >= 0) {
 		rg_error("no ACTIVE RDMA port on host %s, and the software HCA joins ranks of one host only "
 			 "(rank %d is on %s); use --over native", all[0].host, other_host,
@@ -146,9 +162,22 @@ static int choose_fabric(const struct hello *all, bool *soft)
 	return 0;
 }
 
+/* Its rank among those of its node, and a name for what only they share. */
+static void place_among_neighbours(struct rail_config *cfg)
+{
+	int i;
+
+	for (i = 0; i < layer.world_rank; i++)
+		cfg->local_rank += node_of[i] == node_of[layer.world_rank];
+	cfg->node_of = node_of;
+	snprintf(local_name, sizeof(local_name), "%s-node%u", fabric_name,
+		 node_of[layer.world_rank]);
+	cfg->local_fabric = local_name;
+}
+
 static int place_on_virtual_nodes(struct rail_config *cfg)
 {
-	int n = layer.world_size, rank = layer.world_rank, first;
+	int n = layer.world_size, i;
 
 	nodes = (unsigned)world_settings.nodes;
 	if (nodes > (unsigned)n) {
@@ -159,22 +188,22 @@ static int place_on_virtual_nodes(struct rail_config *cfg)
 		nodes = 1;
 	}
 	/* Blocks: rank r is on node r * nodes / n. */
-	cfg->node = (unsigned)((uint64_t)rank * nodes / (unsigned)n);
-	for (first = rank; first > 0; first--)
-		if ((uint64_t)(first - 1) * nodes / (unsigned)n != cfg->node)
-			break;
-	cfg->local_rank = (unsigned)(rank - first);
+	for (i = 0; i < n; i++)
+		node_of[i] = (unsigned)((uint64_t)i * nodes / (unsigned)n);
+	cfg->node = node_of[layer.world_rank];
 	return 0;
 }
 
-static void place_on_hosts(struct rail_config *cfg, const struct hello *all)
+static void place_on_hosts(const struct hello *all)
 {
-	int i;
+	int i, first;
 
 	nodes = 0;
-	for (i = 0; i < layer.world_rank; i++)
-		if (!strcmp(all[i].host, all[layer.world_rank].host))
-			cfg->local_rank++;
+	for (i = 0; i < layer.world_size; i++) {
+		for (first = 0; strcmp(all[first].host, all[i].host); first++)
+			;
+		node_of[i] = (unsigned)first;
+	}
 }
 
 /* ---- Opening --------------------------------------------------------------------------------- */
@@ -199,54 +228,49 @@ static int open_rails(const struct hello *all)
 	if (rc)
 		return rc;
 	snprintf(fabric_name, sizeof(fabric_name), "job-%016llx", (unsigned long long)all[0].nonce);
+	node_of = malloc((size_t)layer.world_size * sizeof(*node_of));
+	if (!node_of)
+		return -ENOMEM;
 	if (!cfg.use_softhca)
-		place_on_hosts(&cfg, all);
+		place_on_hosts(all);
 	else if ((rc = place_on_virtual_nodes(&cfg)))
 		return rc;
+	place_among_neighbours(&cfg);
 	return rail_open(&cfg, &layer.rails);
 }
 
-static int offer_all(unsigned char *offers)
+static int add_all(const unsigned char *addresses)
 {
 	int i, rc = 0;
 
 	for (i = 0; i < layer.world_size && !rc; i++)
-		rc = rail_peer_offer(layer.rails, (unsigned)i, &peers[i],
-				     offers + (size_t)i * RAIL_OFFER_BYTES);
+		rc = rail_peer_add(layer.rails, (unsigned)i,
+				   addresses + (size_t)i * RAIL_ADDRESS_BYTES, &peers[i]);
 	return rc;
 }
 
-static int connect_all(const unsigned char *offers)
-{
-	int i, rc = 0;
-
-	for (i = 0; i < layer.world_size && !rc; i++)
-		rc = rail_peer_connect(peers[i], offers + (size_t)i * RAIL_OFFER_BYTES);
-	return rc;
-}
-
-static int connect_peers(void)
+/* Everybody learns where everybody is; connections are made when messages want them. */
+static int know_peers(void)
 {
 	size_t n = (size_t)layer.world_size;
-	unsigned char *mine = calloc(n, RAIL_OFFER_BYTES), *theirs = calloc(n, RAIL_OFFER_BYTES);
+	unsigned char mine[RAIL_ADDRESS_BYTES], *all = calloc(n, RAIL_ADDRESS_BYTES);
 	int rc = -ENOMEM;
 
 	peers = calloc(n, sizeof(*peers));
 	rg_errors_hold();
-	if (peers && mine && theirs)
-		rc = offer_all(mine);
+	if (peers && all)
+		rc = rail_address(layer.rails, mine);
 	rc = agree(rc);
 	if (rc)
 		goto out;
-	native.Alltoall(mine, RAIL_OFFER_BYTES, MPI_BYTE, theirs, RAIL_OFFER_BYTES, MPI_BYTE,
-			MPI_COMM_WORLD);
+	native.Allgather(mine, RAIL_ADDRESS_BYTES, MPI_BYTE, all, RAIL_ADDRESS_BYTES, MPI_BYTE,
+			 MPI_COMM_WORLD);
 	rg_errors_hold();
-	rc = agree(connect_all(theirs));
+	rc = agree(add_all(all));
 	if (!rc)
 		rail_all_attached(layer.rails);
 out:
-	free(mine);
-	free(theirs);
+	free(all);
 	return rc;
 }
 
@@ -276,7 +300,7 @@ static int open_world(void)
 	rg_errors_hold();
 	rc = agree(open_rails(all));
 	if (!rc)
-		rc = connect_peers();
+		rc = know_peers();
 out:
 	free(all);
 	return rc;
@@ -289,6 +313,8 @@ static void close_rails(void)
 	layer.rails = NULL;
 	free(peers);
 	peers = NULL;
+	free(node_of);
+	node_of = NULL;
 }
 
 int railmpi_open(void)
@@ -336,16 +362,20 @@ int world_start(void)
 	if (way == WORLD_OVER_AUTO)
 		way = rail_count(layer.rails) > 1 ? RAILMPI_STRIPE : RAILMPI_SINGLE;
 	w = world_way(&world_settings, way);
-	return comm_adopt(MPI_COMM_WORLD, &w);
+	rc = comm_adopt(MPI_COMM_WORLD, &w);
+	if (!rc && layer.world_rank == 0 && *calibrate_text())
+		rg_warn("threshold %s", calibrate_text());
+	return rc;
 }
 
-int world_peers(MPI_Comm comm, int size, struct rail_peer **peer)
+/* World ranks of a communicator's, behind as many of its own; free() them.  NULL: no memory. */
+static int *ranks_of(MPI_Comm comm, int size)
 {
 	int *ranks = malloc((size_t)size * 2 * sizeof(*ranks)), i;
 	MPI_Group world, group;
 
 	if (!ranks)
-		return -ENOMEM;
+		return NULL;
 	for (i = 0; i < size; i++)
 		ranks[i] = i;
 	native.Comm_group(MPI_COMM_WORLD, &world);
@@ -353,6 +383,27 @@ int world_peers(MPI_Comm comm, int size, struct rail_peer **peer)
 	native.Group_translate_ranks(group, size, ranks, world, ranks + size);
 	native.Group_free(&group);
 	native.Group_free(&world);
+	return ranks;
+}
+
+int world_far_rank(MPI_Comm comm, int size)
+{
+	int *ranks = ranks_of(comm, size), i, far = -1;
+
+	for (i = 1; ranks && i < size && far < 0; i++)
+		if (ranks[size] != MPI_UNDEFINED && ranks[size + i] != MPI_UNDEFINED &&
+		    node_of[ranks[size + i]] != node_of[ranks[size]])
+			far = i;
+	free(ranks);
+	return far;
+}
+
+int world_peers(MPI_Comm comm, int size, struct rail_peer **peer)
+{
+	int *ranks = ranks_of(comm, size), i;
+
+	if (!ranks)
+		return -ENOMEM;
 	for (i = 0; i < size; i++)
 		peer[i] = ranks[size + i] == MPI_UNDEFINED ? NULL : peers[ranks[size + i]];
 	for (i = 0; i < size && peer[i]; i++)
@@ -401,41 +452,32 @@ void railmpi_fabric(struct railmpi_fabric *out)
 		[RAIL_FABRIC_KERNEL_SOFTWARE] = "kernel software",
 		[RAIL_FABRIC_SOFTHCA] = "software HCA",
 	};
+	struct rail_ledger ledger;
 	struct rail_info info;
 	int i;
 
 	memset(out, 0, sizeof(*out));
 	out->kind = "none";
-	out->text = out->spec = "";
+	out->text = out->spec = out->doubt = out->threshold = "";
 	if (!layer.rails)
 		return;
 	out->kind = kinds[rail_fabric_kind(layer.rails)];
 	out->hardware = rail_fabric_kind(layer.rails) == RAIL_FABRIC_HARDWARE;
 	out->text = rail_fabric_text(layer.rails);
 	out->spec = rail_fabric_spec(layer.rails);
+	out->doubt = rail_fabric_doubt(layer.rails);
+	out->threshold = calibrate_text();
 	out->nodes = nodes;
 	out->rail_count = rail_count(layer.rails);
+	out->has_local = rail_local(layer.rails) >= 0;
 	for (i = 0; i < out->rail_count; i++) {
 		rail_info(layer.rails, i, &info);
 		memcpy(out->rail[i].name, info.name, sizeof(info.name));
 		out->rail[i].rate_bytes_per_s = info.rate;
 		out->rail[i].mtu_bytes = info.mtu_bytes;
 		out->rail[i].polls_memory = info.polls_memory;
+		rail_ledger(layer.rails, i, &ledger);
+		out->rail[i].counts_retries = ledger.retries_counted;
 		out->modelled |= info.fabric == RAIL_FABRIC_SOFTHCA && info.rate;
 	}
-}
-
-int railmpi_ledger(int rail, struct railmpi_ledger *out)
-{
-	struct rail_ledger l;
-
-	if (!layer.rails || rail < 0 || rail >= rail_count(layer.rails))
-		return -ENOENT;
-	rail_ledger(layer.rails, rail, &l);
-	*out = (struct railmpi_ledger){
-		.tx_messages = l.tx_messages, .tx_chunks = l.tx_chunks, .tx_bytes = l.tx_bytes,
-		.rx_messages = l.rx_messages, .rx_chunks = l.rx_chunks, .rx_bytes = l.rx_bytes,
-		.stalls = l.stalls,
-	};
-	return 0;
 }

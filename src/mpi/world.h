@@ -21,6 +21,17 @@ int world_options(void);
 
 struct rail_way world_way(const struct world_settings *s, int way);
 
+/*
+ * --threshold auto (calibrate.c): measure, collectively over a communicator that is to
+ * go that way.  0 or -errno on all its ranks.
+ */
+int calibrate(MPI_Comm handle, const struct rail_way *way, uint64_t *threshold);
+/* What was found, for people; "": nobody asked. */
+const char *calibrate_text(void);
+
+/* The first rank of the communicator that is not on the node of its rank 0; -1: none. */
+int world_far_rank(MPI_Comm comm, int size);
+
 /* peer[r] of the communicator's rank r.  0 or -errno. */
 int world_peers(MPI_Comm comm, int size, struct rail_peer **peer);
 

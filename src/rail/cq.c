@@ -1,7 +1,11 @@
 /* cq.c - completions: whose they are, and what they mean. */
 #include <arpa/inet.h>
 #include <errno.h>
+#include <stdlib.h>
+#include <string.h>
 
+#include "clock.h"
+#include "err.h"
 #include "rail_int.h"
 
 static void wanted_came(struct rail_ctx *ctx)
@@ -13,7 +17,7 @@ static void wanted_came(struct rail_ctx *ctx)
 static void failed(struct rail_lane *lane, const struct ibv_wc *wc)
 {
 	struct rail_peer *peer = lane->peer;
-	bool receive = wr_kind(wc->wr_id) == WR_RECEIVE || wr_kind(wc->wr_id) == WR_LANDING;
+	bool receive = wr_kind(wc->wr_id) == WR_LANDING;
 
 	if (!peer->error)
 		rail_peer_fail(peer, -ECONNRESET, "%s: %s request: %s (vendor 0x%x)",
@@ -37,6 +41,10 @@ static void complete(struct rail_ctx *ctx, const struct ibv_wc *wc)
 		ctx->marks_out--;
 		return;
 	}
+	if (wr_kind(wc->wr_id) == WR_RECEIVE) {
+		rail_pool_arrived(ctx, wc);
+		return;
+	}
 	if (!lane)
 		return;
 	if (unlikely(!ok))
@@ -51,33 +59,104 @@ static void complete(struct rail_ctx *ctx, const struct ibv_wc *wc)
 			reclaim(lane, wc);
 		}
 		break;
-	case WR_RECEIVE:
-		if (ok)
-			rail_send_arrived(lane->rx, wr_value(wc->wr_id), wc->byte_len);
-		break;
 	case WR_CHUNK:
 		wanted_came(ctx);
 		rail_chunk_sent(lane);
 		break;
 	case WR_LANDING:
-		wanted_came(ctx);
-		lane->rq_free++;
 		if (ok)
-			rail_chunk_landed(lane, ntohl(wc->imm_data), wc->byte_len);
+			rail_chunk_landed(lane, ntohl(wc->imm_data), wc->byte_len,
+					  wc->opcode == IBV_WC_RECV_RDMA_WITH_IMM);
 		break;
 	}
 }
 
 void rail_cq_poll(struct rail_ctx *ctx)
 {
+	uint64_t look_ns = unlikely(ctx->measured) ? rg_now_ns() : 0;
 	struct ibv_wc wc[CQ_BATCH];
 
-	for (int a = 0; a < ctx->adapter_count; a++) {
-		int n = ibv_poll_cq(ctx->adapter[a].cq, CQ_BATCH, wc);
+	for (int c = 0; c < ctx->cq_count; c++) {
+		int n = ibv_poll_cq(ctx->cq[c]->cq, CQ_BATCH, wc);
 
+		ctx->completed_ns = 0;
 		for (int i = 0; i < n; i++)
 			complete(ctx, &wc[i]);
 		if (n > 0)
 			ctx->events += (uint32_t)n;
+	}
+	/* Chunks that were posted meanwhile set it themselves. */
+	if (look_ns > ctx->looked_ns)
+		ctx->looked_ns = look_ns;
+}
+
+/* ---- Room --------------------------------------------------------------- */
+
+/*
+ * Large enough for some peers like the one that needs it, not for all that there
+ * could be: a device has a limit, and each entry may be locked memory.
+ */
+static int cq_make(struct rail_ctx *ctx, int adapter, uint32_t entries, struct rail_cq **out)
+{
+	const struct vrb_adapter *a = &ctx->adapter[adapter];
+	uint64_t lanes = 2 * RAIL_MAX, peers = ctx->cfg.peer_count;
+	uint64_t size = entries * lanes * (peers < CQ_PEERS ? peers : CQ_PEERS);
+	uint32_t most = (uint32_t)a->attr.max_cqe;
+	struct rail_cq *cq;
+	int rc;
+
+	if (ctx->cq_count == RAIL_CQ_MAX || entries > most) {
+		rg_error("%s: %u completion queue entries needed, the device has %u",
+			 ibv_get_device_name(a->context->device), entries, most);
+		return -ENOSPC;
+	}
+	cq = malloc(sizeof(*cq));
+	if (!cq)
+		return -ENOMEM;
+	cq->room = size < most ? (uint32_t)size : most;
+	cq->adapter = adapter;
+	errno = 0;
+	cq->cq = ibv_create_cq(a->context, (int)cq->room, NULL, NULL, 0);
+	if (!cq->cq) {
+		rc = errno ? -errno : -EIO;
+		rg_error("%s: cannot make a completion queue of %u entries: %s",
+			 ibv_get_device_name(a->context->device), cq->room, strerror(-rc));
+		free(cq);
+		return rc;
+	}
+	ctx->cq[ctx->cq_count++] = cq;
+	*out = cq;
+	return 0;
+}
+
+int rail_cq_take(struct rail_ctx *ctx, int adapter, uint32_t entries, struct rail_cq **out)
+{
+	struct rail_cq *cq = NULL;
+	int rc = 0;
+
+	for (int c = 0; c < ctx->cq_count && !cq; c++)
+		if (ctx->cq[c]->adapter == adapter && ctx->cq[c]->room >= entries)
+			cq = ctx->cq[c];
+	if (!cq)
+		rc = cq_make(ctx, adapter, entries, &cq);
+	if (rc)
+		return rc;
+	cq->room -= entries;
+	*out = cq;
+	return 0;
+}
+
+void rail_cq_give(struct rail_cq *cq, uint32_t entries)
+{
+	cq->room += entries;
+}
+
+void rail_cq_free(struct rail_ctx *ctx)
+{
+	while (ctx->cq_count) {
+		struct rail_cq *cq = ctx->cq[--ctx->cq_count];
+
+		ibv_destroy_cq(cq->cq);
+		free(cq);
 	}
 }

@@ -9,7 +9,7 @@ static inline uint64_t eager_limit(const struct rail_ctx *ctx, const struct rail
 {
 	uint64_t limit = way->eager < ctx->eager_max ? way->eager : ctx->eager_max;
 
-	return way->policy == RAIL_STRIPE && way->threshold < limit ? way->threshold : limit;
+	return way->policy >= RAIL_STRIPE && way->threshold < limit ? way->threshold : limit;
 }
 
 static int cuda_refused(void)
@@ -36,9 +36,12 @@ int rail_send(struct rail_peer *peer, const struct rail_way *way,
 		if (likely(rc))
 			return rc;
 	}
+	if (unlikely(!peer->connected && flags & RAIL_SEND_NOW && peer->ops < WAIT_MAX))
+		return -EAGAIN;
 	op->peer = peer;
 	op->buf = *buf;
 	op->header = *header;
+	op->policy = (uint8_t)way->policy;	/* it may have to wait for a connection, too */
 	op->stage = STAGE_EAGER;
 	rail_tx_wait(tx, op);
 	op_begin(op);
@@ -48,8 +51,9 @@ int rail_send(struct rail_peer *peer, const struct rail_way *way,
 void rail_tx_wait(struct rail_tx *tx, struct rail_op *op)
 {
 	queue_push(&tx->waiting, op);
-	lane_ledger(tx->lane)->stalls++;
-	peer_work(tx->lane->peer);
+	if (likely(tx->lane))
+		lane_ledger(tx->lane)->stalls++;
+	peer_work(op->peer);
 }
 
 bool rail_tx_advance(struct rail_tx *tx)
@@ -60,10 +64,8 @@ bool rail_tx_advance(struct rail_tx *tx)
 	while ((op = tx->waiting.head)) {
 		if (op->stage == STAGE_EAGER)
 			rc = tx->eager(tx, &op->header, op->buf.addr, op->buf.bytes);
-		else if (op->stage == STAGE_RTS)
-			rc = rail_rndv_post_rts(tx, op);
 		else
-			rc = rail_rndv_post_cts(tx, op);
+			rc = rail_rndv_post(tx, op);
 		if (rc <= 0)
 			return true;
 		queue_pop(&tx->waiting);
@@ -105,11 +107,17 @@ void rail_record_arrived(struct rail_rx *rx, unsigned kind, const struct rail_re
 	case RECORD_EAGER:
 		message_arrived(rx, record, payload, bytes);
 		break;
+	case RECORD_KEYS:
+		rail_keys_arrived(rx, record, payload);
+		break;
 	case RECORD_RTS:
-		rail_rts_arrived(peer, record, payload);
+		rail_rts_arrived(rx, record, payload);
 		break;
 	case RECORD_CTS:
 		rail_cts_arrived(peer, record, payload);
+		break;
+	case RECORD_FIN:
+		rail_fin_arrived(peer, record, payload);
 		break;
 	case RECORD_BYE:
 		peer->gone = true;

@@ -84,7 +84,7 @@ void rail_staging_free(struct rail_ctx *ctx)
 {
 	struct rail_staging *s = &ctx->staging;
 
-	for (int a = 0; a < RAIL_MAX; a++) {
+	for (int a = 0; a < RAIL_ALL; a++) {
 		vrb_mr_deregister(s->mr[a]);
 		s->mr[a] = NULL;
 	}

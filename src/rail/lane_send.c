@@ -1,11 +1,12 @@
 /*
- * lane_send.c - eager messages by SEND into posted receives: where memory may not
+ * lane_send.c - eager messages by SEND into shared receive buffers (pool.c): where memory may not
  * be polled, and where a model or a real wire times the arrival.
  *
  * One SEND carries the record and the payload behind it.  The receiver posts a
  * buffer again before it grants it back, so a sender with credit always finds
  * one: a receiver that is not ready would be an error of ours.
  */
+#include <arpa/inet.h>
 #include <errno.h>
 #include <string.h>
 
@@ -91,45 +92,24 @@ void rail_send_tx_init(struct rail_tx *tx)
 	tx->control = send_control;
 	tx->wr[0] = (struct ibv_send_wr){
 		.wr_id = wr_id(tx->lane->id, WR_EAGER, 0, 0),
-		.opcode = IBV_WR_SEND,
+		.opcode = IBV_WR_SEND_WITH_IMM,
+		.imm_data = htonl(tx->their_lane),
 		.sg_list = tx->sge,
 	};
 }
 
 /* ---- Receiving ---------------------------------------------------------- */
 
-static int buffer_post(struct rail_rx *rx, uint32_t buffer)
-{
-	struct rail_lane *lane = rx->lane;
-	uint32_t bytes = rx->geometry.slot_bytes;
-	struct ibv_sge sge = {
-		.addr = (uintptr_t)(rx->slots + (size_t)buffer * bytes),
-		.length = bytes,
-		.lkey = lane->peer->block_mr[lane->ctx->rail[lane->rail].adapter]->lkey,
-	};
-	struct ibv_recv_wr *bad, wr = {
-		.wr_id = wr_id(lane->id, WR_RECEIVE, 0, buffer),
-		.sg_list = &sge,
-		.num_sge = 1,
-	};
-	int rc = ibv_post_recv(lane->qp.qp, &wr, &bad);
-
-	return likely(!rc) ? 0 : rail_lane_refused(lane, rc);
-}
-
 int rail_send_rx_start(struct rail_rx *rx)
 {
-	int rc = 0;
+	struct rail_lane *lane = rx->lane;
 
-	rx->lane->rx = rx;
-	for (uint32_t i = 0; i < rx->geometry.slots && !rc; i++)
-		rc = buffer_post(rx, i);
-	return rc;
+	lane->rx = rx;
+	return rail_pool_add(lane->ctx, lane->ctx->rail[lane->rail].adapter);
 }
 
-void rail_send_arrived(struct rail_rx *rx, uint32_t buffer, uint32_t bytes)
+void rail_send_arrived(struct rail_rx *rx, const unsigned char *at, uint32_t bytes)
 {
-	const unsigned char *at = rx->slots + (size_t)buffer * rx->geometry.slot_bytes;
 	const struct rail_record *record = (const struct rail_record *)(const void *)at;
 	uint64_t mark = atomic_load_explicit(&record->mark, memory_order_relaxed);
 	unsigned kind = mark & 0xff;
@@ -140,8 +120,11 @@ void rail_send_arrived(struct rail_rx *rx, uint32_t buffer, uint32_t bytes)
 		kind = 0;
 	rx->seq++;
 	rail_record_arrived(rx, kind, record, at + sizeof(*record), bytes - sizeof(*record));
-	if (unlikely(rx->lane->peer->error) || buffer_post(rx, buffer))
-		return;
-	if (rail_ring_grant_due((uint32_t)(rx->seq - 1), rx->granted, rx->geometry.slots))
+}
+
+void rail_send_taken(struct rail_rx *rx)
+{
+	if (likely(!rx->lane->peer->error) &&
+	    rail_ring_grant_due((uint32_t)(rx->seq - 1), rx->granted, rx->geometry.slots))
 		rail_rx_grant(rx);
 }

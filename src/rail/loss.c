@@ -20,9 +20,10 @@
 
 static void lanes_stop(struct rail_peer *peer)
 {
-	for (int r = 0; r < peer->ctx->rail_count; r++) {
-		vrb_qp_stop(&peer->eager[r].qp);
-		vrb_qp_stop(&peer->bulk[r].qp);
+	for (int k = 0; k < peer->rail_count && peer->bulk; k++) {
+		vrb_qp_stop(&peer->eager[k].qp);
+		for (int q = 0; q < peer->qps; q++)
+			vrb_qp_stop(&peer_bulk(peer, k, q)->qp);
 	}
 }
 
@@ -61,7 +62,7 @@ bool rail_peer_bury(struct rail_peer *peer)
 		for (; op; op = next) {
 			next = op->next;
 			/* The others are found by rail_rndv_bury, in the table and the landings. */
-			if (op->stage == STAGE_EAGER || (op->stage == STAGE_CTS && !op->bytes))
+			if (op->stage == STAGE_EAGER || op->stage == STAGE_FIN)
 				op_end(op, -ECONNRESET);
 		}
 	}

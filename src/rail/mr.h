@@ -38,7 +38,7 @@ struct ibv_mr;
 struct rail_mr {
 	uintptr_t start;
 	size_t bytes;
-	struct ibv_mr *on[RAIL_MAX];	/* by adapter */
+	struct ibv_mr *on[RAIL_ALL];	/* by adapter */
 	uint32_t refs;			/* operations that use it */
 	bool pinned;			/* by rail_mr_pin: never evicted, joined or invalidated */
 	bool detached;			/* not found any more; goes with the last reference */

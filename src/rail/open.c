@@ -21,11 +21,17 @@ static bool on_softhca(const struct rail_ctx *ctx)
 	return ctx->cfg.use_softhca;
 }
 
+/* Rails of both kinds. */
+static int all_rails(const struct rail_ctx *ctx)
+{
+	return ctx->rail_count + (ctx->local >= 0);
+}
+
 void *rail_memory_map(struct rail_ctx *ctx, size_t bytes)
 {
 	void *addr;
 
-	if (on_softhca(ctx))
+	if (on_softhca(ctx) || ctx->local >= 0)
 		return softhca_arena_alloc(bytes);
 	addr = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	return addr == MAP_FAILED ? NULL : addr;
@@ -33,7 +39,7 @@ void *rail_memory_map(struct rail_ctx *ctx, size_t bytes)
 
 void rail_memory_unmap(struct rail_ctx *ctx, void *addr, size_t bytes)
 {
-	if (on_softhca(ctx))
+	if (on_softhca(ctx) || ctx->local >= 0)
 		softhca_arena_free(addr);
 	else
 		munmap(addr, bytes);
@@ -84,7 +90,7 @@ enum rail_mem_kind rail_mem_kind_of(const struct rail_ctx *ctx, const void *addr
 static void mr_detach(void *user, struct rail_mr *mr)
 {
 	(void)user;
-	for (int a = 0; a < RAIL_MAX; a++) {
+	for (int a = 0; a < RAIL_ALL; a++) {
 		vrb_mr_deregister(mr->on[a]);
 		mr->on[a] = NULL;
 	}
@@ -147,14 +153,10 @@ static struct ibv_device **real_devices(void)
 	return list;
 }
 
-static int ports_find(struct rail_ctx *ctx)
+static int soft_ports_find(const struct softhca_config *soft, struct vrb_ports *out)
 {
-	struct softhca_config soft = softhca_of(ctx);
-	struct ibv_device **list;
+	struct ibv_device **list = softhca_get_device_list(soft, NULL);
 
-	if (!on_softhca(ctx))
-		return vrb_ports_scan(real_devices(), &ctx->ports);
-	list = softhca_get_device_list(&soft, NULL);
 	if (!list) {
 		int rc = errno ? -errno : -ENODEV;
 
@@ -162,7 +164,63 @@ static int ports_find(struct rail_ctx *ctx)
 			 softhca_last_error());
 		return rc;
 	}
-	return vrb_ports_scan(list, &ctx->ports);
+	return vrb_ports_scan(list, out);
+}
+
+static int ports_find(struct rail_ctx *ctx)
+{
+	struct softhca_config soft = softhca_of(ctx);
+
+	return on_softhca(ctx) ? soft_ports_find(&soft, &ctx->ports) :
+				 vrb_ports_scan(real_devices(), &ctx->ports);
+}
+
+/* ---- Peers on this node ------------------------------------------------- */
+
+static struct softhca_config local_of(const struct rail_ctx *ctx)
+{
+	return (struct softhca_config){
+		.spec = "ideal,ports=1",
+		.fabric = ctx->cfg.local_fabric,
+	};
+}
+
+static bool has_neighbour(const struct rail_config *cfg)
+{
+	for (unsigned i = 0; i < cfg->peer_count; i++)
+		if (i != cfg->index && cfg->node_of[i] == cfg->node_of[cfg->index])
+			return true;
+	return false;
+}
+
+/* An untimed software HCA is memory already. */
+static bool wants_local(const struct rail_ctx *ctx)
+{
+	struct softhca_model model;
+
+	if (ctx->settings.intranode != RAIL_INTRANODE_SOFT || !ctx->cfg.local_fabric ||
+	    !ctx->cfg.node_of || !has_neighbour(&ctx->cfg))
+		return false;
+	return !on_softhca(ctx) ||
+	       (softhca_query_model(ctx->rail[0].port->device, &model) == 0 && model.timed);
+}
+
+static int local_open(struct rail_ctx *ctx)
+{
+	struct softhca_config soft = local_of(ctx);
+	struct vrb_port *port;
+	int rc;
+
+	if (!wants_local(ctx))
+		return 0;
+	rc = soft_ports_find(&soft, &ctx->local_ports);
+	if (rc)
+		return rc;
+	port = &ctx->local_ports.port[0];
+	snprintf(port->name, sizeof(port->name), "local");
+	ctx->local = ctx->rail_count;
+	ctx->rail[ctx->local] = (struct rail){ .port = port };
+	return 0;
 }
 
 int rail_probe(const struct rail_settings *set, int *active_ports)
@@ -181,17 +239,6 @@ int rail_probe(const struct rail_settings *set, int *active_ports)
 	return 0;
 }
 
-/* Everything that all queue pairs of all peers may have in the CQ at once. */
-static int cq_entries(const struct rail_ctx *ctx, int rails)
-{
-	int eager = rails < 3 ? rails : 3;
-	uint64_t per_peer = (uint64_t)rails * (2 * ctx->bulk_depth + 2) +
-			    (uint64_t)eager * (2 * EAGER_SQ + 2);
-	uint64_t all = per_peer * ctx->cfg.peer_count;
-
-	return all < INT32_MAX ? (int)all : INT32_MAX;
-}
-
 static bool same_device(const struct rail *a, const struct rail *b)
 {
 	return a->port->device == b->port->device;
@@ -199,27 +246,28 @@ static bool same_device(const struct rail *a, const struct rail *b)
 
 static int adapters_open(struct rail_ctx *ctx)
 {
-	for (int r = 0; r < ctx->rail_count; r++) {
+	for (int r = 0; r < all_rails(ctx); r++) {
 		struct rail *rail = &ctx->rail[r];
-		int rails = 0, rc, first = 0;
+		int rc, first = 0;
 
 		while (!same_device(&ctx->rail[first], rail))
 			first++;
 		rail->adapter = first < r ? ctx->rail[first].adapter : ctx->adapter_count;
 		if (first < r)
 			continue;
-		for (int i = 0; i < ctx->rail_count; i++)
-			rails += same_device(&ctx->rail[i], rail);
-		rc = vrb_adapter_open(&ctx->adapter[ctx->adapter_count], rail->port,
-				      cq_entries(ctx, rails));
+		rc = vrb_adapter_open(&ctx->adapter[ctx->adapter_count], rail->port);
 		if (rc)
 			return rc;
 		ctx->adapter_count++;
 	}
+	/* Queues no deeper than the devices have them; one request more is kept for the end. */
+	for (int a = 0; a < ctx->adapter_count; a++)
+		while (ctx->bulk_depth > BULK_DEPTH_MIN &&
+		       ctx->bulk_depth >= (uint32_t)ctx->adapter[a].attr.max_qp_wr)
+			ctx->bulk_depth /= 2;
 	ctx->polled = true;
 	for (int a = 0; a < ctx->adapter_count; a++)
-		ctx->polled &= ctx->adapter[a].in_order &&
-			       ctx->adapter[a].inline_bytes >= sizeof(struct rail_slot);
+		ctx->polled &= rail_adapter_polls(&ctx->adapter[a]);
 	return 0;
 }
 
@@ -241,7 +289,7 @@ enum rail_fabric rail_fabric_kind(const struct rail_ctx *ctx)
 	return kind;
 }
 
-static void describe(struct rail_ctx *ctx)
+static void describe_rails(struct rail_ctx *ctx)
 {
 	static const char *const kinds[] = { "hardware", "kernel software" };
 	const struct vrb_port *port = ctx->rail[0].port;
@@ -265,6 +313,17 @@ static void describe(struct rail_ctx *ctx)
 		 *rate ? " per port and direction" : "");
 }
 
+static void describe(struct rail_ctx *ctx)
+{
+	size_t used;
+
+	describe_rails(ctx);
+	used = strlen(ctx->text);
+	if (ctx->local >= 0)
+		snprintf(ctx->text + used, sizeof(ctx->text) - used,
+			 "; ranks of one node by memory (untimed software HCA)");
+}
+
 /* ---- Opening and closing ------------------------------------------------ */
 
 static void ctx_free(struct rail_ctx *ctx)
@@ -272,18 +331,26 @@ static void ctx_free(struct rail_ctx *ctx)
 	for (unsigned i = 0; ctx->peer && i < ctx->cfg.peer_count; i++)
 		if (ctx->peer[i])
 			rail_peer_free(ctx->peer[i]);
+	rail_wires_close(ctx);
+	rail_pools_free(ctx);
 	rail_staging_free(ctx);
 	rail_mr_cache_fini(&ctx->mr);
+	rail_cq_free(ctx);
 	for (int a = 0; a < ctx->adapter_count; a++)
 		vrb_adapter_close(&ctx->adapter[a]);
 	vrb_ports_free(&ctx->ports);
+	vrb_ports_free(&ctx->local_ports);
 	rail_table_fini(&ctx->table);
 	free(ctx->peer);
 	free(ctx->lane);
 	free(ctx->poll);
+	free(ctx->near_of);
 	free((char *)ctx->settings.rails);
 	free((char *)ctx->settings.soft);
+	free((char *)ctx->settings.pkey);
 	free((char *)ctx->cfg.fabric);
+	free((char *)ctx->cfg.local_fabric);
+	free((void *)ctx->cfg.node_of);
 	free(ctx);
 }
 
@@ -297,6 +364,20 @@ static bool copy_text(const char **text)
 	return ok;
 }
 
+static bool copy_nodes(struct rail_config *cfg)
+{
+	size_t bytes = cfg->peer_count * sizeof(*cfg->node_of);
+	unsigned *copy;
+
+	if (!cfg->node_of)
+		return true;
+	copy = malloc(bytes ? bytes : 1);
+	if (copy)
+		memcpy(copy, cfg->node_of, bytes);
+	cfg->node_of = copy;
+	return copy;
+}
+
 static struct rail_ctx *ctx_make(const struct rail_config *cfg)
 {
 	struct rail_ctx *ctx = calloc(1, sizeof(*ctx));
@@ -307,7 +388,9 @@ static struct rail_ctx *ctx_make(const struct rail_config *cfg)
 	ctx->cfg = *cfg;
 	ctx->settings = *cfg->settings;
 	ctx->cfg.settings = &ctx->settings;
+	ctx->local = -1;
 	ctx->eager_max = ctx->settings.eager;
+	ctx->settings.qps = ctx->settings.qps ? ctx->settings.qps : 1;
 	ctx->bulk_depth = BULK_DEPTH_MAX;
 	while (ctx->bulk_depth > BULK_DEPTH_MIN && ctx->bulk_depth * cfg->peer_count > 4096)
 		ctx->bulk_depth /= 2;
@@ -316,7 +399,10 @@ static struct rail_ctx *ctx_make(const struct rail_config *cfg)
 	/* All of them, whatever fails: what is in ctx is freed with it. */
 	ok = copy_text(&ctx->settings.rails);
 	ok &= copy_text(&ctx->settings.soft);
+	ok &= copy_text(&ctx->settings.pkey);
 	ok &= copy_text(&ctx->cfg.fabric);
+	ok &= copy_text(&ctx->cfg.local_fabric);
+	ok &= copy_nodes(&ctx->cfg);
 	ctx->peer = calloc(cfg->peer_count ? cfg->peer_count : 1, sizeof(*ctx->peer));
 	if (!ok || !ctx->peer || rail_table_init(&ctx->table)) {
 		ctx_free(ctx);
@@ -346,9 +432,13 @@ int rail_open(const struct rail_config *cfg, struct rail_ctx **out)
 	if (!rc)
 		rc = rail_select(ctx);
 	if (!rc)
+		rc = local_open(ctx);
+	if (!rc)
 		rc = adapters_open(ctx);
 	if (!rc)
 		rc = mr_open(ctx);
+	if (!rc)
+		rc = rail_home_find(ctx);
 	if (rc) {
 		ctx_free(ctx);
 		return rc;
@@ -366,9 +456,10 @@ void rail_close(struct rail_ctx *ctx)
 
 void rail_all_attached(struct rail_ctx *ctx)
 {
-	struct softhca_config soft = softhca_of(ctx);
+	struct softhca_config soft = softhca_of(ctx), local = local_of(ctx);
 
-	if (on_softhca(ctx) && softhca_fabric_close(&soft))
+	if ((on_softhca(ctx) && softhca_fabric_close(&soft)) ||
+	    (ctx->local >= 0 && softhca_fabric_close(&local)))
 		rg_warn("software HCA: %s", softhca_last_error());
 }
 
@@ -377,28 +468,37 @@ int rail_count(const struct rail_ctx *ctx)
 	return ctx->rail_count;
 }
 
+int rail_local(const struct rail_ctx *ctx)
+{
+	return ctx->local;
+}
+
 void rail_info(const struct rail_ctx *ctx, int rail, struct rail_info *out)
 {
 	const struct vrb_port *port = ctx->rail[rail].port;
 
 	memset(out, 0, sizeof(*out));
 	snprintf(out->name, sizeof(out->name), "%s", port->name);
+	out->local = rail == ctx->local;
 	out->fabric = port->kind == VRB_HARDWARE ? RAIL_FABRIC_HARDWARE :
 		      port->kind == VRB_SOFTHCA ? RAIL_FABRIC_SOFTHCA :
 						  RAIL_FABRIC_KERNEL_SOFTWARE;
 	out->rate = port->rate_bytes_per_s;
 	out->mtu_bytes = vrb_mtu_bytes(port->mtu);
-	out->polls_memory = ctx->polled;
-}
-
-void rail_ledger(const struct rail_ctx *ctx, int rail, struct rail_ledger *out)
-{
-	*out = ctx->rail[rail].ledger;
+	out->polls_memory = rail_adapter_polls(&ctx->adapter[ctx->rail[rail].adapter]);
 }
 
 const char *rail_fabric_text(const struct rail_ctx *ctx)
 {
 	return ctx->text;
+}
+
+const char *rail_fabric_doubt(struct rail_ctx *ctx)
+{
+	if (on_softhca(ctx) && softhca_model_doubt(ctx->rail[0].port->device, ctx->doubt,
+						   sizeof(ctx->doubt)) > 0)
+		return ctx->doubt;
+	return "";
 }
 
 const char *rail_fabric_spec(const struct rail_ctx *ctx)

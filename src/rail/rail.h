@@ -9,7 +9,12 @@
  *	message <= eager limit   one eager record on the rail bound to the peer
  *	message >  eager limit   rendezvous: RTS, CTS (addresses, rkeys), chunks
  *	                         by RDMA_WRITE_WITH_IMM over the rails that the
- *	                         policy names, a bitmap at the receiver, one upcall
+ *	                         policy names, a bitmap at the receiver, one upcall;
+ *	                         or the receiver reads and says when it is done
+ *
+ * Which rail carries a chunk, the sender decides (by read: the receiver); receives
+ * for immediates stand on all bulk lanes and are only counted out before a CTS, so
+ * that no queue pair ever finds its receiver not ready.
  *
  * No MPI in here.  The caller exchanges addresses (rail_peer_offer /
  * rail_peer_connect), gives every message a 16-byte header that means nothing
@@ -43,7 +48,11 @@ struct opt;
 struct rail_ctx;
 struct rail_peer;
 
-enum { RAIL_MAX = 8 };			/* rails per process */
+enum {
+	RAIL_MAX = 8,			/* rails to a peer */
+	RAIL_ALL = RAIL_MAX + 1,	/* rails of a process, the local one included */
+	RAIL_QPS_MAX = 8,		/* bulk queue pairs per rail and peer */
+};
 
 /* ---- Memory ------------------------------------------------------------- */
 
@@ -74,6 +83,18 @@ void rail_mr_invalidate(const void *addr, size_t bytes);
 
 /* ---- Options ------------------------------------------------------------ */
 
+/* Whose rail carries a process's small messages, and all that is not cut. */
+enum rail_bind {
+	RAIL_BIND_RANK,		/* local rank, modulo rails; P1: one further towards lower ranks */
+	RAIL_BIND_NEAR,		/* one that is nearest to the cores it may run on */
+};
+
+/* How peers on one node are reached. */
+enum rail_intranode {
+	RAIL_INTRANODE_SOFT,	/* through an untimed software HCA of their own: memory */
+	RAIL_INTRANODE_HCA,	/* over the rails, as if they were apart */
+};
+
 /* Values behind rail_options(); process-wide (OPT_JOB) and per-way (OPT_COMM) ones. */
 struct rail_settings {
 	const char *rails;	/* "all" or "soft0:1,soft0:2" */
@@ -84,6 +105,15 @@ struct rail_settings {
 	 * the process are made for it: a way with a larger value is held to this one.
 	 */
 	uint64_t eager;
+	int rendezvous, completion;	/* enum rail_rendezvous, rail_completion */
+	uint64_t qps;		/* bulk queue pairs per rail and peer, to RAIL_QPS_MAX; 0: 1 */
+	int bind;		/* enum rail_bind */
+	int intranode;		/* enum rail_intranode */
+	/* What every port is asked for; see vrb_port_wish. */
+	uint64_t gid_index;	/* OPT_SPECIAL: chosen by type */
+	uint64_t mtu;		/* bytes at most; 0 or OPT_SPECIAL: the active one */
+	uint64_t sl, tclass;
+	const char *pkey;	/* "0x8001"; NULL: the port's first */
 };
 /* The rows, offsets into struct rail_settings; ends with a NULL name. */
 const struct opt *rail_options(void);
@@ -116,6 +146,13 @@ struct rail_config {
 	unsigned local_rank;		/* among the processes of its node: says its rail */
 	unsigned peer_count;		/* peers at most, this one included */
 	/*
+	 * Where each peer is, by index; peers with equal numbers share memory.  With
+	 * local_fabric, a name that only they use: see enum rail_intranode.  NULL: nobody
+	 * is on the node of another.
+	 */
+	const unsigned *node_of;
+	const char *local_fabric;
+	/*
 	 * A message has come.  Called from rail_progress only, in order per way
 	 * and peer.  An eager message's payload must be copied now: msg and
 	 * msg->payload die with the return.
@@ -137,11 +174,24 @@ void rail_close(struct rail_ctx *ctx);
 void rail_all_attached(struct rail_ctx *ctx);
 
 struct rail_info {
-	char name[72];			/* "soft0:1" */
+	char name[72];			/* "soft0:1"; "local" */
+	bool local;			/* leads to peers on this node only */
 	enum rail_fabric fabric;
 	uint64_t rate;			/* nominal, bytes per second and direction; 0 = unlimited */
 	uint32_t mtu_bytes;
 	bool polls_memory;		/* eager lane: RDMA-write ring, else SEND */
+};
+
+/*
+ * What several rails of this node share, and how fast that is, nominally: the PCIe
+ * link of their adapters, what the software HCA models.
+ */
+enum { RAIL_SHARES_MAX = 2 * RAIL_MAX };
+struct rail_share {
+	char name[64];			/* "PCIe 0000:17:00", "bus of soft0" */
+	uint32_t rails;			/* bit i: rail i */
+	uint64_t out, in;		/* bytes per second, sending and receiving */
+	bool half;			/* both directions share it, each at its own rate */
 };
 
 /* What of one rail has been used; counted where a chunk is posted and where it lands. */
@@ -149,15 +199,49 @@ struct rail_ledger {
 	uint64_t tx_messages, tx_chunks, tx_bytes;	/* eager; of rendezvous; payload of both */
 	uint64_t rx_messages, rx_chunks, rx_bytes;
 	uint64_t stalls;		/* times a message waited for credit or queue space */
+	/*
+	 * Times that the adapter sent something again for this process.  Only the
+	 * software HCA counts that by process: elsewhere retries_counted is false
+	 * and the port's counters, of all its users, tell (rail_counter_is_retry).
+	 */
+	uint64_t retries;
+	bool retries_counted;
 };
 
+/*
+ * Those that are known, sets nested or disjoint, smaller ones first.  Asks the system: not
+ * between two messages.  Returns how many there are.
+ */
+int rail_shares(const struct rail_ctx *ctx, struct rail_share out[RAIL_SHARES_MAX]);
+
+/* Rails to other nodes: 0 to count - 1. */
 int rail_count(const struct rail_ctx *ctx);
+/* The rail to peers on this node, also for rail_info and rail_ledger; -1: there is none. */
+int rail_local(const struct rail_ctx *ctx);
 void rail_info(const struct rail_ctx *ctx, int rail, struct rail_info *out);
 void rail_ledger(const struct rail_ctx *ctx, int rail, struct rail_ledger *out);
+
+/*
+ * What the port says of itself now.  System calls: never between two messages.
+ * State: enum ibv_port_state, IBV_PORT_ACTIVE is 4; 0: it cannot be asked.
+ */
+int rail_port_state(const struct rail_ctx *ctx, int rail);
+const char *rail_port_state_text(int state);
+/*
+ * Its counters, of all its users, under the kernel's names; *value NULL: at its
+ * end, what came after is not known.  port_xmit_data and port_rcv_data count units
+ * of four bytes.  Returns how many there are (software HCA: none).
+ */
+typedef void rail_counter_fn(void *user, const char *name, const uint64_t *value);
+int rail_port_counters(const struct rail_ctx *ctx, int rail, rail_counter_fn *each, void *user);
+/* Does it count how often something had to be sent again? */
+bool rail_counter_is_retry(const char *name);
 /* "software HCA (libsofthca), 2 ports, 1 GB/s per port and direction, 2 us": names what it is. */
 const char *rail_fabric_text(const struct rail_ctx *ctx);
 /* Canonical spec of the software HCA, "" elsewhere. */
 const char *rail_fabric_spec(const struct rail_ctx *ctx);
+/* Why the software HCA's model cannot be kept on this machine now, or "". */
+const char *rail_fabric_doubt(struct rail_ctx *ctx);
 enum rail_fabric rail_fabric_kind(const struct rail_ctx *ctx);
 
 /* ---- Peers -------------------------------------------------------------- */
@@ -173,12 +257,61 @@ int rail_peer_offer(struct rail_ctx *ctx, unsigned index, struct rail_peer **pee
 		    unsigned char offer[RAIL_OFFER_BYTES]);
 int rail_peer_connect(struct rail_peer *peer, const unsigned char theirs[RAIL_OFFER_BYTES]);
 
+/*
+ * The other way: connections on demand.  Each process gives all others its address,
+ * adds every peer (itself too) with the address that it gave, then a barrier.  That
+ * costs some KiB per peer; lanes are made when the first message goes one way or the
+ * other, which then waits for it.  rail_peer_add finds what the two disagree in.
+ */
+/*
+ * What a connected peer costs, with R rails, Q queue pairs on each and the standard
+ * --eager of 8 KiB, in KiB; where a number depends on how many peers there could be,
+ * for 1,024.  What is registered is locked memory on a real device.
+ *
+ *	rings of two polled eager lanes: 2 x (128 slots of 64 bytes + 128 KiB)	272
+ *	or receive buffers of two SEND lanes: 2 x 16 x (8 KiB + 64 bytes)	258
+ *	eager queue pairs, 3 at most: 129 requests with 256 bytes inline	129
+ *	bulk queue pairs: 65 requests and 65 receives, about 256 bytes in all	16.3 R Q
+ *	completion queue entries of 64 bytes: 3 x 145 and 130 R Q		27 + 8.1 R Q
+ *	this library's own: landings, lanes, requests under way			14 + 1.5 R Q
+ *
+ * In all 442 + 26 R Q: 494 for two rails, 650 for eight, so that 1,024 peers take
+ * 0.64 GiB at most with Q = 1.  A peer that no message goes to or comes from: 14.
+ * With fewer peers possible, lanes are deeper: SEND lanes of up to 128 buffers, but
+ * 16,384 in all; bulk queue pairs of up to 256 requests, but 4,096 per rail in all.
+ * tests/mpi/everybody.sh measures it with 64 ranks.
+ */
+enum { RAIL_ADDRESS_BYTES = 320 };
+int rail_address(struct rail_ctx *ctx, unsigned char address[RAIL_ADDRESS_BYTES]);
+int rail_peer_add(struct rail_ctx *ctx, unsigned index,
+		  const unsigned char theirs[RAIL_ADDRESS_BYTES], struct rail_peer **peer);
+
 /* ---- Messages ----------------------------------------------------------- */
 
 enum rail_policy {
-	RAIL_SINGLE,		/* everything on rail 0 */
+	/*
+	 * Small messages and control on rail 0, as without cutting; the payload of
+	 * those that go by rendezvous on rail_way.rail alone, so that each rail can
+	 * be measured by itself.
+	 */
+	RAIL_SINGLE,
 	RAIL_BIND,		/* never cut; on the rail bound to the pair */
 	RAIL_STRIPE,		/* bound at and below the threshold, even pieces above */
+	RAIL_WEIGHTED,		/* the same, pieces in proportion to each rail's measured rate */
+	RAIL_PULL,		/* the same, small chunks, each for the next rail that is free */
+	RAIL_POLICIES,
+};
+
+/* Who moves the data of a message above the eager limit. */
+enum rail_rendezvous {
+	RAIL_BY_WRITE,		/* the sender, when the receiver has said where to */
+	RAIL_BY_READ,		/* the receiver: the sender need not be there */
+};
+
+/* How the receiver of writes learns that they are there. */
+enum rail_completion {
+	RAIL_BY_IMMEDIATE,	/* each chunk says so itself */
+	RAIL_BY_CONTROL,	/* a message of no bytes behind them, on each rail used */
 };
 
 /* How a communicator's messages travel; fixed for its life, the same at both ends. */
@@ -186,7 +319,17 @@ struct rail_way {
 	enum rail_policy policy;
 	uint64_t threshold;
 	uint64_t eager;
+	uint8_t rail;		/* RAIL_SINGLE: which; below rail_count */
+	uint8_t rendezvous;	/* enum rail_rendezvous */
+	uint8_t completion;	/* enum rail_completion; not with RAIL_PULL, RAIL_BY_READ */
 };
+
+/*
+ * Does this way make sense on these rails?  0, or -EINVAL with "what: why
+ * (accepted: ...)" in why.  A way that does not must not be sent on.
+ */
+int rail_way_check(const struct rail_ctx *ctx, const struct rail_way *way, char *why,
+		   size_t why_size);
 
 /* Opaque to librail, carried with every message. */
 struct rail_header { uint64_t word[2]; };
@@ -194,6 +337,12 @@ struct rail_header { uint64_t word[2]; };
 enum {
 	/* Complete only when the receiver has matched: rendezvous whatever the size. */
 	RAIL_SEND_SYNC = 1,
+	/*
+	 * -EAGAIN, and nothing is sent, when an eager message would have to wait for its
+	 * peer to be connected: that may take as long as the peer does not call
+	 * rail_progress.  For callers that can copy it.  Not when many wait already.
+	 */
+	RAIL_SEND_NOW = 2,
 };
 
 /*
@@ -211,10 +360,12 @@ struct rail_op {
 	struct rail_mr *mr;			/* registration of buf */
 	uint64_t handle;			/* in the sender's table of offers */
 	uint64_t threshold, bytes, remote;	/* of the way; to transfer; where to */
-	uint32_t rkey[RAIL_MAX];		/* by adapter of the receiver */
-	uint8_t cursor[RAIL_MAX];		/* next chunk of each rail's piece */
-	uint8_t stage, policy, bound, slot, generation;
-	uint8_t chunks_left, chunks_out;
+	uint32_t rkey[RAIL_MAX];		/* of the other side, by rail */
+	uint32_t carried[RAIL_MAX];		/* read: by rail, in units (RAIL_STRIPE_ALIGN) */
+	uint8_t cursor[RAIL_MAX];		/* requests posted on each rail */
+	uint8_t weight[RAIL_MAX];		/* shares of the rails */
+	uint8_t stage, policy, how, rail, bound, lane, slot, generation;
+	uint8_t taken, odd_rail, chunks_left, chunks_out;
 	int status;
 };
 

@@ -1,75 +1,171 @@
 /*
- * rndv.c - rendezvous: RTS, CTS, chunks.
+ * rndv.c - rendezvous: who sends what when.
  *
- * sender                                  receiver
+ * by write:
  *   rail_send: registers, RTS  -------->  on_message with a handle
- *                                         rail_accept: registers, takes a landing,
- *   chunks as the table says   <--------  posts a receive per chunk, CTS
+ *                                         rail_accept: registers, takes a landing
+ *   chunks as the table says   <--------  with its receives promised, CTS
  *   RDMA_WRITE_WITH_IMM on each rail -->  each completion clears its bit
  *   all completions here: done            no bit left: done
  *
- * The RTS carries what decides the cut (policy, threshold, bound rail), the CTS
- * how much is wanted; both ends compute the same table (stripe.h).  Every chunk
- * has an immediate of its own, since rails are not ordered among each other.  An
- * immediate takes a posted receive: the receiver posts them before its CTS, so
- * none is ever missing.
+ * by read:
+ *   registers, KEYS and RTS    -------->  on_message with a handle
+ *                              <~~~~~~~~  rail_accept: registers, RDMA_READs as the
+ *   done                       <--------  table says; all here: FIN, done
+ *
+ * The RTS carries what decides the cut (policy, threshold, bound rail, weights), the
+ * CTS how much is wanted; both ends compute the same table (stripe.h).  Every chunk
+ * has an immediate of its own, since rails are not ordered among each other; with
+ * `completion control` plain writes are followed by one control message on each rail
+ * used, behind them on the same queue pair.  The address and the keys of a message
+ * that is to be read do not fit into the RTS: they are the record before it.
  */
-#include <arpa/inet.h>
 #include <errno.h>
 #include <string.h>
 
 #include "err.h"
-#include "rail_int.h"
+#include "rndv.h"
 
-/* From the top bit down, CTS word: generation:8 landing:8 bytes:48. */
-static uint64_t cts_word(uint64_t bytes, uint8_t landing, uint8_t generation)
+#define BYTES_MASK (((uint64_t)1 << 48) - 1)
+
+/* From the top bit down, word of a CTS: generation:8 landing:8 bytes:48. */
+static uint64_t cts_word(const struct rail_op *op)
 {
-	return (uint64_t)generation << 56 | (uint64_t)landing << 48 | bytes;
+	return (uint64_t)op->generation << 56 | (uint64_t)op->slot << 48 | op->bytes;
 }
 
-/* Immediate: landing:8 generation:8 chunk:16. */
-static uint32_t chunk_imm(uint8_t landing, uint8_t generation, uint32_t chunk)
+/* Several queue pairs per rail get a chunk each, unless it would be small. */
+static uint64_t chunk_bytes(const struct rail_peer *peer, uint64_t bytes)
 {
-	return (uint32_t)landing << 24 | (uint32_t)generation << 16 | chunk;
+	uint64_t share = bytes / (uint64_t)(peer->rail_count * peer->qps) + RAIL_STRIPE_ALIGN;
+
+	if (peer->qps == 1 || share > RAIL_CHUNK_BYTES)
+		return RAIL_CHUNK_BYTES;
+	share &= ~(uint64_t)(RAIL_STRIPE_ALIGN - 1);
+	return share < RAIL_CHUNK_BYTES_MIN ? RAIL_CHUNK_BYTES_MIN : share;
 }
 
-static void op_plan(const struct rail_op *op, struct rail_stripe *s)
+void rndv_plan(const struct rail_op *op, struct rail_stripe *s)
 {
 	struct rail_cut cut = {
-		.rail_count = op->peer->ctx->rail_count,
-		.chunk_bytes = RAIL_CHUNK_BYTES,
+		.rail_count = op->peer->rail_count,
+		.chunk_bytes = chunk_bytes(op->peer, op->bytes),
 	};
 
-	rail_stripe_weights(&cut, op->policy, op->threshold, op->bytes, op->bound);
+	rail_stripe_weights(&cut, op->policy, op->threshold, op->bytes, op->bound, op->weight);
 	rail_stripe_plan(s, op->bytes, &cut);
 }
 
-static void op_release(struct rail_op *op)
+void rndv_release(struct rail_op *op)
 {
 	if (op->mr)
 		rail_mr_put(&op->peer->ctx->mr, op->mr);
 	op->mr = NULL;
 }
 
-/* Upcall from within rail_progress, buffer given back first. */
-static void op_finish(struct rail_op *op, int status)
+void rndv_finish(struct rail_op *op, int status)
 {
-	op_release(op);
+	rndv_release(op);
 	op_end(op, status);
+}
+
+/* The keys of op's buffer, by rail. */
+static void keys_of(const struct rail_op *op, uint32_t rkey[RAIL_MAX])
+{
+	_Static_assert(RAIL_MAX * sizeof(*rkey) == RAIL_SLOT_PAYLOAD, "keys fit a slot");
+	memset(rkey, 0, RAIL_SLOT_PAYLOAD);
+	for (int k = 0; op->mr && k < op->peer->rail_count; k++)
+		rkey[k] = op->mr->on[peer_adapter(op->peer, k)]->rkey;
+}
+
+/* ---- Records ------------------------------------------------------------ */
+
+static int keys_post(struct rail_tx *tx, const struct rail_op *op)
+{
+	const struct rail_header header = { { op->handle, (uintptr_t)op->buf.addr } };
+	uint32_t rkey[RAIL_MAX];
+
+	keys_of(op, rkey);
+	return tx->control(tx, RECORD_KEYS, &header, 0, rkey);
+}
+
+static int rts_post(struct rail_tx *tx, struct rail_op *op)
+{
+	struct rail_rts_wire rts = {
+		.handle = op->handle,
+		.threshold = op->threshold,
+		.policy = op->policy,
+		.lane = op->lane,
+		.how = op->how,
+	};
+
+	if (unlikely(!tx->lane))
+		return 0;		/* not connected yet */
+	rts.bound = (uint8_t)(op->policy == RAIL_SINGLE ? peer_rail(op->peer, op->rail) :
+							  tx->lane->k);
+	op->bound = rts.bound;
+	if (op->policy == RAIL_WEIGHTED) {
+		rail_gauge_weights(&op->peer->writing, op->weight);
+		memcpy(rts.weight, op->weight, sizeof(rts.weight));
+	}
+	return tx->control(tx, RECORD_RTS, &op->header, op->buf.bytes, &rts);
+}
+
+static int cts_post(struct rail_tx *tx, const struct rail_op *op)
+{
+	const struct rail_header header = { { op->handle, (uintptr_t)op->buf.addr } };
+	uint32_t rkey[RAIL_MAX];
+
+	keys_of(op, rkey);
+	return tx->control(tx, RECORD_CTS, &header, cts_word(op), rkey);
+}
+
+/*
+ * What was read, so that the sender's ledger knows: chunks by rail, bytes in units of
+ * RAIL_STRIPE_ALIGN by rail, and the rail of those that are less than a unit.
+ */
+static int fin_post(struct rail_tx *tx, const struct rail_op *op)
+{
+	struct rail_header header = { { op->handle, 0 } };
+	uint32_t nothing[RAIL_MAX] = { 0 };
+
+	if (!op->bytes)
+		return tx->control(tx, RECORD_FIN, &header, 0, nothing);
+	memcpy(&header.word[1], op->cursor, sizeof(header.word[1]));
+	return tx->control(tx, RECORD_FIN, &header, (uint64_t)op->odd_rail << 56 | op->bytes,
+			   op->carried);
+}
+
+/* KEYS and RTS are one to the receiver: nothing comes between them, since op stays first. */
+int rail_rndv_post(struct rail_tx *tx, struct rail_op *op)
+{
+	int rc;
+
+	switch (op->stage) {
+	case STAGE_KEYS:
+		rc = keys_post(tx, op);
+		if (rc <= 0)
+			return rc;
+		op->stage = STAGE_RTS;
+		/* fall through */
+	case STAGE_RTS:
+		return rts_post(tx, op);
+	case STAGE_CTS:
+		return cts_post(tx, op);
+	default:
+		return fin_post(tx, op);
+	}
 }
 
 /* ---- Sender: RTS -------------------------------------------------------- */
 
-int rail_rndv_post_rts(struct rail_tx *tx, struct rail_op *op)
+static void op_take_way(struct rail_op *op, const struct rail_way *way)
 {
-	const struct rail_rts_wire rts = {
-		.handle = op->handle,
-		.threshold = op->threshold,
-		.policy = op->policy,
-		.bound = op->bound,
-	};
-
-	return tx->control(tx, RECORD_RTS, &op->header, op->buf.bytes, &rts);
+	op->policy = (uint8_t)way->policy;
+	op->rail = way->rail;
+	op->threshold = way->threshold;
+	op->how = (way->rendezvous == RAIL_BY_READ ? RNDV_READ : 0) |
+		  (way->completion == RAIL_BY_CONTROL ? RNDV_CONTROL : 0);
 }
 
 int rail_rndv_send(struct rail_peer *peer, const struct rail_way *way,
@@ -88,9 +184,8 @@ int rail_rndv_send(struct rail_peer *peer, const struct rail_way *way,
 	op->peer = peer;
 	op->buf = *buf;
 	op->header = *header;
-	op->policy = (uint8_t)way->policy;
-	op->threshold = way->threshold;
-	op->bound = (uint8_t)tx->lane->rail;
+	op_take_way(op, way);
+	op->lane = peer->next_lane++;
 	op->mr = NULL;
 	if (buf->bytes) {
 		rc = rail_mr_get(&ctx->mr, buf->addr, buf->bytes, &op->mr);
@@ -99,15 +194,15 @@ int rail_rndv_send(struct rail_peer *peer, const struct rail_way *way,
 	}
 	rc = rail_table_add(&ctx->table, peer, &op->handle);
 	if (rc) {
-		op_release(op);
+		rndv_release(op);
 		return rc;
 	}
 	rail_table_find(&ctx->table, peer, op->handle)->op = op;
-	op->stage = STAGE_RTS;
-	rc = tx->waiting.head ? 0 : rail_rndv_post_rts(tx, op);
+	op->stage = op->how & RNDV_READ ? STAGE_KEYS : STAGE_RTS;
+	rc = tx->waiting.head ? 0 : rail_rndv_post(tx, op);
 	if (rc < 0) {
 		rail_table_remove(&ctx->table, op->handle);
-		op_release(op);
+		rndv_release(op);
 		return rc;
 	}
 	op_begin(op);
@@ -118,11 +213,95 @@ int rail_rndv_send(struct rail_peer *peer, const struct rail_way *way,
 	return 0;
 }
 
-/* ---- Receiver: landing, CTS --------------------------------------------- */
+/*
+ * Our operation that this record answers, one to be read (how: RNDV_READ) or written
+ * (0) if there are bytes; NULL: none, and the peer is lost.
+ */
+static struct rail_op *answered(struct rail_peer *peer, const struct rail_record *record,
+				uint64_t bytes, bool fits, unsigned how, const char *what)
+{
+	struct rail_entry *entry = rail_table_find(&peer->ctx->table, peer,
+						   record->header.word[0]);
+	struct rail_op *op = entry ? entry->op : NULL;
 
-void rail_rts_arrived(struct rail_peer *peer, const struct rail_record *record,
+	if (!op || op->stage != STAGE_OFFERED || bytes > op->buf.bytes || !fits ||
+	    (bytes && (op->how & RNDV_READ) != how)) {
+		rail_peer_fail(peer, -EPROTO, "a %s for no message of ours", what);
+		return NULL;
+	}
+	rail_table_remove(&peer->ctx->table, op->handle);
+	return op;
+}
+
+void rail_cts_arrived(struct rail_peer *peer, const struct rail_record *record,
 		      const void *payload)
 {
+	uint64_t bytes = record->word & BYTES_MASK;
+	struct rail_op *op = answered(peer, record, bytes, bytes > 0, 0, "CTS");
+
+	if (!op)
+		return;
+	op->bytes = bytes;
+	op->remote = record->header.word[1];
+	op->slot = (uint8_t)(record->word >> 48);
+	op->generation = (uint8_t)(record->word >> 56);
+	memcpy(op->rkey, payload, sizeof(op->rkey));
+	rndv_chunks_start(op);
+}
+
+void rail_fin_arrived(struct rail_peer *peer, const struct rail_record *record,
+		      const void *payload)
+{
+	uint64_t bytes = record->word & BYTES_MASK, whole = 0;
+	uint8_t chunks[RAIL_MAX];
+	uint32_t units[RAIL_MAX];
+	int odd = (int)(record->word >> 56);
+	struct rail_op *op;
+
+	memcpy(chunks, &record->header.word[1], sizeof(chunks));
+	memcpy(units, payload, sizeof(units));
+	for (int k = 0; k < RAIL_MAX; k++)
+		whole += (uint64_t)units[k] * RAIL_STRIPE_ALIGN;
+	op = answered(peer, record, bytes, odd < peer->rail_count && whole <= bytes &&
+		      bytes - whole < RAIL_STRIPE_ALIGN, RNDV_READ, "FIN");
+	if (!op)
+		return;
+	for (int k = 0; k < peer->rail_count; k++) {
+		struct rail_ledger *ledger = &peer->ctx->rail[peer->rail[k]].ledger;
+
+		ledger->tx_chunks += chunks[k];
+		ledger->tx_bytes += (uint64_t)units[k] * RAIL_STRIPE_ALIGN +
+				    (k == odd ? bytes - whole : 0);
+	}
+	rndv_finish(op, 0);
+}
+
+/* ---- Receiver: RTS ------------------------------------------------------ */
+
+void rail_keys_arrived(struct rail_rx *rx, const struct rail_record *record, const void *payload)
+{
+	rx->keys.handle = record->header.word[0];
+	rx->keys.address = record->header.word[1];
+	memcpy(rx->keys.rkey, payload, sizeof(rx->keys.rkey));
+}
+
+static bool rts_is_sound(const struct rail_rx *rx, const struct rail_rts_wire *rts, uint64_t bytes)
+{
+	const struct rail_peer *peer = rx->lane->peer;
+	bool read = rts->how & RNDV_READ, control = rts->how & RNDV_CONTROL;
+	unsigned share = rts->policy != RAIL_WEIGHTED;
+
+	for (int k = 0; k < peer->rail_count; k++)
+		share |= rts->weight[k];
+	return bytes <= RAIL_STRIPE_MAX_BYTES && rts->policy < RAIL_POLICIES && share &&
+	       rts->bound < peer->rail_count && !(rts->how & ~(RNDV_READ | RNDV_CONTROL)) &&
+	       !(control && (read || rts->policy == RAIL_PULL)) &&
+	       (!read || rx->keys.handle == rts->handle);
+}
+
+void rail_rts_arrived(struct rail_rx *rx, const struct rail_record *record, const void *payload)
+{
+	struct rail_peer *peer = rx->lane->peer;
 	struct rail_ctx *ctx = peer->ctx;
 	const struct rail_rts_wire *rts = payload;
 	struct rail_message msg = {
@@ -131,10 +310,10 @@ void rail_rts_arrived(struct rail_peer *peer, const struct rail_record *record,
 		.header = &record->header,
 		.bytes = record->word,
 	};
+	struct rail_rts *kept;
 	int rc;
 
-	if (record->word > RAIL_STRIPE_MAX_BYTES || rts->policy > RAIL_STRIPE ||
-	    rts->bound >= ctx->rail_count) {
+	if (!rts_is_sound(rx, rts, record->word)) {
 		rail_peer_fail(peer, -EPROTO, "an RTS makes no sense");
 		return;
 	}
@@ -143,114 +322,95 @@ void rail_rts_arrived(struct rail_peer *peer, const struct rail_record *record,
 		rail_peer_fail(peer, rc, "no memory for one more incoming message");
 		return;
 	}
-	rail_table_find(&ctx->table, peer, msg.rendezvous)->rts = (struct rail_rts){
+	kept = &rail_table_find(&ctx->table, peer, msg.rendezvous)->rts;
+	*kept = (struct rail_rts){
 		.handle = rts->handle,
 		.bytes = record->word,
 		.threshold = rts->threshold,
 		.policy = rts->policy,
 		.bound = rts->bound,
+		.lane = rts->lane,
+		.how = rts->how,
+		.keys = rx->keys,
 	};
+	memcpy(kept->weight, rts->weight, sizeof(kept->weight));
+	rx->keys.handle = 0;
 	ctx->cfg.on_message(ctx->cfg.user, &msg);
 }
 
-int rail_rndv_post_cts(struct rail_tx *tx, struct rail_op *op)
-{
-	const struct rail_header header = { { op->handle, (uintptr_t)op->buf.addr } };
-	uint32_t rkey[RAIL_MAX] = { 0 };
+/* ---- Receiver: answers -------------------------------------------------- */
 
-	_Static_assert(sizeof(rkey) == RAIL_SLOT_PAYLOAD, "a CTS fits a slot");
-	for (int a = 0; op->mr && a < op->peer->ctx->adapter_count; a++)
-		rkey[a] = op->mr->on[a]->rkey;
-	return tx->control(tx, RECORD_CTS, &header,
-			   cts_word(op->bytes, op->slot, op->generation), rkey);
+/* True when the answer is out; else it waits in its lane. */
+static bool answer(struct rail_op *op, unsigned stage)
+{
+	struct rail_tx *tx = op->peer->route[op->policy];
+
+	op->stage = (uint8_t)stage;
+	if (!tx->waiting.head && rail_rndv_post(tx, op) > 0)
+		return true;
+	rail_tx_wait(tx, op);
+	return false;
 }
 
-/* A queued RTS or CTS is out. */
+/* A queued record is out. */
 void rail_rndv_control_sent(struct rail_op *op)
 {
 	if (op->stage == STAGE_RTS)
 		op->stage = STAGE_OFFERED;
-	else if (op->bytes)
+	else if (op->stage == STAGE_CTS)
 		op->stage = STAGE_LANDING;
 	else
-		op_finish(op, 0);
+		op_end(op, 0);
 }
 
-/* No upcall from here: rail_accept may be the caller. */
-static void cts_send(struct rail_op *op)
+void rndv_read_done(struct rail_op *op)
 {
-	struct rail_tx *tx = op->peer->route[op->policy];
+	rndv_release(op);
+	if (answer(op, STAGE_FIN))
+		op_end(op, 0);
+}
 
-	op->stage = STAGE_CTS;
-	if (tx->waiting.head || rail_rndv_post_cts(tx, op) <= 0)
-		rail_tx_wait(tx, op);
-	else if (op->bytes)
+/* It has a landing: the sender may write. */
+static void clear_to_send(struct rail_op *op)
+{
+	if (answer(op, STAGE_CTS))
 		op->stage = STAGE_LANDING;
-	else
-		op_end_later(op, 0);
 }
 
-static int landing_receives_post(struct rail_lane *lane, uint32_t count)
+static void op_take_rts(struct rail_op *op, const struct rail_rts *rts)
 {
-	struct ibv_recv_wr *bad, wr[RAIL_CHUNKS_MAX];
-	int rc;
-
-	for (uint32_t i = 0; i < count; i++) {
-		wr[i].wr_id = wr_id(lane->id, WR_LANDING, 0, 0);
-		wr[i].next = i + 1 < count ? &wr[i + 1] : NULL;
-		wr[i].sg_list = NULL;
-		wr[i].num_sge = 0;
-	}
-	rc = ibv_post_recv(lane->qp.qp, wr, &bad);
-	if (rc)
-		return rail_lane_refused(lane, rc);
-	lane->rq_free -= count;
-	lane->ctx->cq_wanted += count;
-	return 0;
+	op->handle = rts->handle;
+	op->policy = rts->policy;
+	op->threshold = rts->threshold;
+	op->bound = rts->bound;
+	op->lane = rts->lane;
+	op->how = rts->how;
+	op->remote = rts->keys.address;
+	memcpy(op->rkey, rts->keys.rkey, sizeof(op->rkey));
+	memcpy(op->weight, rts->weight, sizeof(op->weight));
+	op->slot = op->generation = 0;
+	/* Who reads knows best how fast the rails are in this direction. */
+	if (op->policy == RAIL_WEIGHTED && op->how & RNDV_READ)
+		rail_gauge_weights(&op->peer->reading, op->weight);
 }
 
-/* Is there everything that the chunks of op need at once?  Then its table is in *s. */
-static bool landing_possible(const struct rail_op *op, struct rail_stripe *s)
-{
-	const struct rail_peer *peer = op->peer;
-
-	if (peer->landings_used == LANDINGS)
-		return false;
-	op_plan(op, s);
-	for (int r = 0; r < s->rail_count; r++)
-		if (peer->bulk[r].rq_free < s->piece[r].count)
-			return false;
-	return true;
-}
-
-static void landing_start(struct rail_op *op, const struct rail_stripe *s)
+/* No upcall from here: rail_accept may be called in one. */
+static void receive(struct rail_op *op)
 {
 	struct rail_peer *peer = op->peer;
-	struct rail_landing *landing;
 
-	op->slot = peer->landing_free;
-	landing = &peer->landing[op->slot];
-	peer->landing_free = landing->next_free;
-	peer->landings_used++;
-	landing->op = op;
-	landing->missing = ~(uint64_t)0 >> (RAIL_CHUNKS_MAX - s->chunk_count);
-	op->generation = landing->generation;
-	op->stage = STAGE_LANDING;
-	for (int r = 0; r < s->rail_count; r++)
-		if (s->piece[r].count && landing_receives_post(&peer->bulk[r], s->piece[r].count))
-			return;		/* the peer is lost; the landing is buried with it */
-	cts_send(op);
-}
-
-static void landing_end(struct rail_peer *peer, uint32_t slot)
-{
-	struct rail_landing *landing = &peer->landing[slot];
-
-	landing->op = NULL;
-	landing->generation++;
-	landing->next_free = peer->landing_free;
-	peer->landing_free = (uint8_t)slot;
-	peer->landings_used--;
+	if (!op->bytes) {
+		if (answer(op, STAGE_FIN))
+			op_end_later(op, 0);
+	} else if (op->how & RNDV_READ) {
+		rndv_chunks_start(op);
+	} else if (!peer->accepting.head && rndv_landing_take(op)) {
+		clear_to_send(op);
+	} else {
+		op->stage = STAGE_ACCEPTED;
+		queue_push(&peer->accepting, op);
+		peer_work(peer);
+	}
 }
 
 int rail_accept(struct rail_peer *peer, uint64_t rendezvous, const struct rail_buf *buf,
@@ -258,7 +418,6 @@ int rail_accept(struct rail_peer *peer, uint64_t rendezvous, const struct rail_b
 {
 	struct rail_ctx *ctx = peer->ctx;
 	struct rail_entry *entry = rail_table_find(&ctx->table, peer, rendezvous);
-	struct rail_stripe s;
 	int rc;
 
 	if (!entry || entry->op) {
@@ -275,209 +434,33 @@ int rail_accept(struct rail_peer *peer, uint64_t rendezvous, const struct rail_b
 	}
 	op->peer = peer;
 	op->buf = *buf;
-	op->handle = entry->rts.handle;
-	op->policy = entry->rts.policy;
-	op->threshold = entry->rts.threshold;
-	op->bound = entry->rts.bound;
 	op->bytes = buf->bytes < entry->rts.bytes ? buf->bytes : entry->rts.bytes;
-	op->slot = op->generation = 0;
 	op->mr = NULL;
 	if (op->bytes) {
 		rc = rail_mr_get(&ctx->mr, buf->addr, op->bytes, &op->mr);
 		if (rc)
 			return rc;
 	}
+	op_take_rts(op, &entry->rts);
 	rail_table_remove(&ctx->table, rendezvous);
 	op_begin(op);
-	if (!op->bytes) {
-		cts_send(op);
-	} else if (!peer->accepting.head && landing_possible(op, &s)) {
-		landing_start(op, &s);
-	} else {
-		op->stage = STAGE_ACCEPTED;
-		queue_push(&peer->accepting, op);
-		peer_work(peer);
-	}
+	receive(op);
 	return 0;
-}
-
-/* ---- Sender: chunks ----------------------------------------------------- */
-
-static int chunk_post(struct rail_op *op, const struct rail_stripe *s, int r)
-{
-	struct rail_peer *peer = op->peer;
-	struct rail_lane *lane = &peer->bulk[r];
-	uint32_t number = s->piece[r].first + op->cursor[r];
-	struct rail_chunk chunk = rail_stripe_chunk(s, number);
-	int mine = lane->ctx->rail[r].adapter;
-	struct ibv_sge sge = {
-		.addr = (uintptr_t)op->buf.addr + chunk.offset,
-		.length = (uint32_t)chunk.bytes,
-		.lkey = op->mr->on[mine]->lkey,
-	};
-	struct ibv_send_wr *bad, wr = {
-		.wr_id = wr_id(lane->id, WR_CHUNK, 0, 0),
-		.sg_list = &sge,
-		.num_sge = 1,
-		.opcode = IBV_WR_RDMA_WRITE_WITH_IMM,
-		.send_flags = IBV_SEND_SIGNALED,
-		.imm_data = htonl(chunk_imm(op->slot, op->generation, number)),
-		.wr.rdma = {
-			.remote_addr = op->remote + chunk.offset,
-			.rkey = op->rkey[peer->adapter_of[r]],
-		},
-	};
-	int rc = ibv_post_send(lane->qp.qp, &wr, &bad);
-
-	if (rc)
-		return rail_lane_refused(lane, rc);
-	lane->sq_op[lane->sq_posted++ % lane->sq_depth] = op;
-	lane->ctx->cq_wanted++;
-	op->cursor[r]++;
-	op->chunks_out++;
-	lane_ledger(lane)->tx_chunks++;
-	lane_ledger(lane)->tx_bytes += chunk.bytes;
-	return 0;
-}
-
-/*
- * Post what the lanes take, rails in turn, at most *budget chunks.  True when
- * every chunk of op is out.
- */
-static bool chunks_post(struct rail_op *op, int *budget)
-{
-	struct rail_stripe s;
-	bool more, moved;
-
-	op_plan(op, &s);
-	do {
-		more = moved = false;
-		for (int r = 0; r < s.rail_count; r++) {
-			if (op->cursor[r] == s.piece[r].count)
-				continue;
-			more = true;
-			if (*budget == 0 || !lane_has_room(&op->peer->bulk[r], 1))
-				continue;
-			if (chunk_post(op, &s, r))
-				return false;
-			--*budget;
-			moved = true;
-		}
-	} while (moved);
-	return !more;
-}
-
-void rail_cts_arrived(struct rail_peer *peer, const struct rail_record *record,
-		      const void *payload)
-{
-	struct rail_ctx *ctx = peer->ctx;
-	struct rail_entry *entry = rail_table_find(&ctx->table, peer, record->header.word[0]);
-	struct rail_op *op = entry ? entry->op : NULL;
-	uint64_t bytes = record->word & (((uint64_t)1 << 48) - 1);
-	struct rail_stripe s;
-	int budget = BULK_BATCH;
-
-	if (!op || op->stage != STAGE_OFFERED || bytes > op->buf.bytes) {
-		rail_peer_fail(peer, -EPROTO, "a CTS for no message of ours");
-		return;
-	}
-	rail_table_remove(&ctx->table, op->handle);
-	op->bytes = bytes;
-	if (!bytes) {
-		op_finish(op, 0);
-		return;
-	}
-	op->remote = record->header.word[1];
-	op->slot = (uint8_t)(record->word >> 48);
-	op->generation = (uint8_t)(record->word >> 56);
-	memcpy(op->rkey, payload, sizeof(op->rkey));
-	memset(op->cursor, 0, sizeof(op->cursor));
-	op_plan(op, &s);
-	op->chunks_left = (uint8_t)s.chunk_count;
-	op->chunks_out = 0;
-	op->stage = STAGE_CUTTING;
-	if (!peer->cutting.head && chunks_post(op, &budget)) {
-		op->stage = STAGE_POSTED;
-		return;
-	}
-	queue_push(&peer->cutting, op);
-	peer_work(peer);
-}
-
-/* The oldest chunk of a lane has left, or its lane has failed. */
-void rail_chunk_sent(struct rail_lane *lane)
-{
-	struct rail_op *op = lane->sq_op[lane->sq_done++ % lane->sq_depth];
-
-	op->chunks_out--;
-	op->chunks_left--;
-	if (unlikely(lane->peer->error)) {
-		/* One that is still being cut is buried with the peer. */
-		if (!op->chunks_out && op->stage != STAGE_CUTTING)
-			op_finish(op, -ECONNRESET);
-	} else if (!op->chunks_left) {
-		op_finish(op, 0);
-	}
-}
-
-/* ---- Receiver: chunks --------------------------------------------------- */
-
-void rail_chunk_landed(struct rail_lane *lane, uint32_t imm, uint32_t bytes)
-{
-	struct rail_peer *peer = lane->peer;
-	uint32_t slot = imm >> 24, number = imm & 0xffff;
-	struct rail_landing *landing = &peer->landing[slot];	/* 8 bits: all exist */
-	struct rail_op *op = landing->op;
-	struct rail_stripe s;
-	struct rail_chunk chunk;
-
-	if (!op || landing->generation != (imm >> 16 & 0xff) || number >= RAIL_CHUNKS_MAX ||
-	    !(landing->missing >> number & 1)) {
-		rail_peer_fail(peer, -EPROTO, "chunk %u of landing %u is a stranger or came twice",
-			       number, slot);
-		return;
-	}
-	op_plan(op, &s);
-	chunk = rail_stripe_chunk(&s, number);
-	if (chunk.rail != lane->rail || chunk.bytes != bytes) {
-		rail_peer_fail(peer, -EPROTO,
-			       "chunk %u has %u bytes on rail %d, should be %llu on %d", number,
-			       bytes, lane->rail, (unsigned long long)chunk.bytes, chunk.rail);
-		return;
-	}
-	lane_ledger(lane)->rx_chunks++;
-	lane_ledger(lane)->rx_bytes += bytes;
-	landing->missing &= ~((uint64_t)1 << number);
-	if (landing->missing)
-		return;
-	landing_end(peer, slot);
-	op_finish(op, 0);
 }
 
 /* ---- What waits --------------------------------------------------------- */
 
 bool rail_rndv_advance(struct rail_peer *peer)
 {
-	struct rail_op **link = &peer->cutting.head, *op;
-	struct rail_stripe s;
-	int budget = BULK_BATCH;
+	struct rail_op *op;
+	bool more;
 
-	while ((op = peer->accepting.head) && !peer->error && landing_possible(op, &s)) {
+	while ((op = peer->accepting.head) && !peer->error && rndv_landing_take(op)) {
 		queue_pop(&peer->accepting);
-		landing_start(op, &s);
+		clear_to_send(op);
 	}
-	/* Not only the first: its rail may be full while those of the next are idle. */
-	while ((op = *link) && budget && !peer->error) {
-		if (!chunks_post(op, &budget)) {
-			link = &op->next;
-			continue;
-		}
-		*link = op->next;
-		if (peer->cutting.tail == &op->next)
-			peer->cutting.tail = link;
-		op->stage = STAGE_POSTED;
-	}
-	return peer->accepting.head || peer->cutting.head;
+	more = rndv_chunks_advance(peer);
+	return more || peer->accepting.head;
 }
 
 /* A peer is lost: end all that will not be ended by flushed completions. */
@@ -487,25 +470,15 @@ void rail_rndv_bury(struct rail_peer *peer)
 	struct rail_op *op;
 
 	while ((op = queue_pop(&peer->accepting)))
-		op_finish(op, -ECONNRESET);
-	for (uint32_t i = 0; i < LANDINGS; i++) {
-		op = peer->landing[i].op;
-		if (!op)
-			continue;
-		landing_end(peer, i);
-		op_finish(op, -ECONNRESET);
-	}
-	while ((op = queue_pop(&peer->cutting))) {
-		op->stage = STAGE_POSTED;
-		if (!op->chunks_out)
-			op_finish(op, -ECONNRESET);
-	}
+		rndv_finish(op, -ECONNRESET);
+	rndv_landings_bury(peer);
+	rndv_chunks_bury(peer);
 	/* RTSs that have not been accepted stay: rail_accept answers for them. */
 	for (uint32_t i = 0; i < table->count; i++) {
 		op = table->entry[i].peer == peer ? table->entry[i].op : NULL;
 		if (!op)
 			continue;
 		rail_table_remove(table, op->handle);
-		op_finish(op, -ECONNRESET);
+		rndv_finish(op, -ECONNRESET);
 	}
 }

@@ -1,110 +1,15 @@
-/* select.c - the transport's options, and which ports are rails. */
+/* select.c - which ports are rails. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "err.h"
 #include "opt.h"
 #include "rail_int.h"
-#include "softhca.h"
 
 enum { NAMES_TEXT = 512 };
-
-/* The next name of a comma-separated list; NULL at its end. */
-static const char *next_name(const char **list, size_t *length)
-{
-	const char *name = *list;
-
-	if (!name)
-		return NULL;
-	*length = strcspn(name, ",");
-	*list = name[*length] ? name + *length + 1 : NULL;
-	return name;
-}
-
-/* device:port */
-static bool name_is_sound(const char *name, size_t length)
-{
-	const char *colon = memchr(name, ':', length);
-	size_t digits;
-
-	if (!colon || colon == name)
-		return false;
-	digits = length - (size_t)(colon + 1 - name);
-	return digits >= 1 && digits <= 3 && strspn(colon + 1, "0123456789") >= digits;
-}
-
-static bool listed_before(const char *list, const char *name, size_t length)
-{
-	const char *other;
-	size_t n;
-
-	while ((other = next_name(&list, &n)) && other != name)
-		if (n == length && !memcmp(other, name, n))
-			return true;
-	return false;
-}
-
-static int check_rails(const char *text, char *why, size_t why_size)
-{
-	const char *rest = text, *name;
-	size_t length;
-	int count = 0;
-
-	if (!strcmp(text, "all"))
-		return 0;
-	while ((name = next_name(&rest, &length))) {
-		if (!name_is_sound(name, length)) {
-			snprintf(why, why_size, "'%.*s' is not DEVICE:PORT, accepted: all, or "
-				 "names such as mlx5_0:1,mlx5_1:1", (int)length, name);
-			return -EINVAL;
-		}
-		if (listed_before(text, name, length)) {
-			snprintf(why, why_size, "%.*s is listed twice, accepted: all, or each "
-				 "port once", (int)length, name);
-			return -EINVAL;
-		}
-		if (++count > RAIL_MAX) {
-			snprintf(why, why_size, "too many ports, accepted: up to %d", RAIL_MAX);
-			return -EINVAL;
-		}
-	}
-	return 0;
-}
-
-static int check_soft(const char *text, char *why, size_t why_size)
-{
-	return softhca_spec_check(text, why, why_size);
-}
-
-static const struct opt options[] = {
-	{ .name = "rails", .type = OPT_TEXT, .carry = OPT_JOB,
-	  .offset = offsetof(struct rail_settings, rails), .arg = "LIST", .standard = "all",
-	  .check = check_rails,
-	  .help = "ports to use: all, or names such as mlx5_0:1,mlx5_1:1 in the order in which "
-		  "they meet the peers' ports" },
-	{ .name = "soft", .type = OPT_TEXT, .carry = OPT_JOB,
-	  .offset = offsetof(struct rail_settings, soft), .arg = "SPEC",
-	  .check = check_soft,
-	  .help = "use the software HCA, as [PROFILE][,key=value...], even where devices exist" },
-	{ .name = "threshold", .type = OPT_SIZE, .carry = OPT_COMM,
-	  .offset = offsetof(struct rail_settings, threshold), .arg = "BYTES", .standard = "8K",
-	  .min = 1, .max = (uint64_t)1 << 40,
-	  .help = "messages above this size are striped over all rails" },
-	{ .name = "eager", .type = OPT_SIZE, .carry = OPT_COMM,
-	  .offset = offsetof(struct rail_settings, eager), .arg = "BYTES", .standard = "8K",
-	  .min = 0, .max = RAIL_EAGER_MAX,
-	  .help = "messages up to this size are sent at once, larger ones by rendezvous" },
-	{ 0 },
-};
-
-const struct opt *rail_options(void)
-{
-	return options;
-}
-
-/* ---- Selection ---------------------------------------------------------- */
 
 /* "soft0:1, soft0:2": what could have been named. */
 static const char *accepted_names(const struct vrb_ports *ports, char *text, size_t size)
@@ -128,31 +33,50 @@ static struct vrb_port *port_by_name(const struct vrb_ports *ports, const char *
 	return NULL;
 }
 
-static void add(struct rail_ctx *ctx, struct vrb_port *port)
+static int add(struct rail_ctx *ctx, struct vrb_port *port)
 {
+	const struct rail_settings *set = &ctx->settings;
+	struct vrb_port_wish wish = {
+		.gid_index = set->gid_index == OPT_SPECIAL ? -1 : (int)set->gid_index,
+		.mtu_bytes = set->mtu == OPT_SPECIAL ? 0 : (uint32_t)set->mtu,
+		.sl = (uint8_t)set->sl,
+		.tclass = (uint8_t)set->tclass,
+	};
+	int rc;
+
+	if (set->pkey && rail_pkey_parse(set->pkey, &wish.pkey))
+		return -EINVAL;
+	rc = vrb_port_configure(port, &wish);
+	if (rc)
+		return rc;
 	ctx->rail[ctx->rail_count++] = (struct rail){ .port = port };
 	if (port->gid_link_local)
 		rg_warn("%s: has only a link-local GID; give its network interface an address",
 			port->name);
+	return 0;
+}
+
+static int by_order(const void *left, const void *right)
+{
+	const struct rail *a = left, *b = right;
+
+	return vrb_port_order(a->port, b->port);
 }
 
 static int select_all(struct rail_ctx *ctx)
 {
-	int left_out = 0;
+	int chosen[RAIL_MAX], active, rc = 0;
+	int count = vrb_ports_choose(&ctx->ports, RAIL_MAX, chosen, &active);
 
-	for (int i = 0; i < ctx->ports.count; i++) {
-		struct vrb_port *port = &ctx->ports.port[i];
-
-		if (!port->usable || port->state != IBV_PORT_ACTIVE)
-			continue;
-		if (ctx->rail_count < RAIL_MAX)
-			add(ctx, port);
-		else
-			left_out++;
-	}
-	if (left_out)
-		rg_warn("--rails all: %d ACTIVE ports beyond the first %d are left out", left_out,
-			RAIL_MAX);
+	for (int i = 0; i < count && !rc; i++)
+		rc = add(ctx, &ctx->ports.port[chosen[i]]);
+	if (rc)
+		return rc;
+	if (active > RAIL_MAX)
+		rg_warn("--rails all: of %d ACTIVE ports %d are left out", active,
+			active - RAIL_MAX);
+	/* Another GID (--gid-index) may be of another subnet: sorted when that is known. */
+	qsort(ctx->rail, (size_t)ctx->rail_count, sizeof(ctx->rail[0]), by_order);
 	if (ctx->rail_count)
 		return 0;
 	rg_error("--rails all: this host has no ACTIVE RDMA port (%d ports seen)",
@@ -160,13 +84,14 @@ static int select_all(struct rail_ctx *ctx)
 	return -ENODEV;
 }
 
-static int select_named(struct rail_ctx *ctx, const char *list)
+static int select_named(struct rail_ctx *ctx, const char *list, const char *host)
 {
 	char names[NAMES_TEXT];
 	const char *name;
 	size_t length;
+	int rc;
 
-	while ((name = next_name(&list, &length))) {
+	while ((name = rail_name_next(&list, &length))) {
 		struct vrb_port *port = port_by_name(&ctx->ports, name, length);
 		const char *why = !port ? "there is no such port" :
 				  !port->usable ? "its transport carries no RDMA immediates" : NULL;
@@ -174,11 +99,13 @@ static int select_named(struct rail_ctx *ctx, const char *list)
 		if (!why && port->state != IBV_PORT_ACTIVE)
 			why = vrb_port_state_text(port->state);
 		if (why) {
-			rg_error("--rails: %.*s: %s (accepted: all, %s)", (int)length, name, why,
-				 accepted_names(&ctx->ports, names, sizeof(names)));
+			rg_error("--rails: %.*s: %s on %s (accepted: all, %s)", (int)length, name, why,
+				 host, accepted_names(&ctx->ports, names, sizeof(names)));
 			return -ENODEV;
 		}
-		add(ctx, port);
+		rc = add(ctx, port);
+		if (rc)
+			return rc;
 	}
 	return 0;
 }
@@ -186,11 +113,14 @@ static int select_named(struct rail_ctx *ctx, const char *list)
 int rail_select(struct rail_ctx *ctx)
 {
 	const char *rails = ctx->settings.rails ? ctx->settings.rails : "all";
-	char why[256];
+	char why[256], host[256] = "";
 
-	if (check_rails(rails, why, sizeof(why))) {
+	if (rail_lists_check(rails, why, sizeof(why))) {
 		rg_error("--rails: %s", why);
 		return -EINVAL;
 	}
-	return strcmp(rails, "all") ? select_named(ctx, rails) : select_all(ctx);
+	gethostname(host, sizeof(host) - 1);
+	rails = rail_list_of_host(rails, host);
+	return !strncmp(rails, "all", 3) && (!rails[3] || rails[3] == ';') ?
+		select_all(ctx) : select_named(ctx, rails, host);
 }

@@ -15,15 +15,75 @@ static uint64_t align_up(uint64_t x)
 }
 
 void rail_stripe_weights(struct rail_cut *cut, enum rail_policy policy, uint64_t threshold,
-			 uint64_t bytes, int bound_rail)
+			 uint64_t bytes, int bound_rail, const uint8_t weight[RAIL_MAX])
 {
+	bool spread = policy >= RAIL_STRIPE && bytes > threshold;
+
+	cut->pull = spread && policy == RAIL_PULL;
 	memset(cut->weight, 0, sizeof(cut->weight));
-	if (policy == RAIL_STRIPE && bytes > threshold)
+	if (spread)
 		for (int r = 0; r < cut->rail_count; r++)
-			cut->weight[r] = 1;
+			cut->weight[r] = policy == RAIL_WEIGHTED ? weight[r] : 1;
 	else
-		cut->weight[policy == RAIL_SINGLE ? 0 : bound_rail] = 1;
+		cut->weight[bound_rail] = 1;
 }
+
+/* ---- Pulled ------------------------------------------------------------- */
+
+enum {
+	PULL_SHARE = 4,			/* chunks for each rail, if they are large enough: */
+	PULL_LEAST = 8192,		/* bytes */
+	PULL_TAIL_LEAST = 16384,	/* of smaller chunks there are no halves */
+};
+
+/*
+ * The last rail_count chunks are cut: the first half of what they hold into halves,
+ * the second into quarters, so 2 x rail_count more.  Below, each rail has the same
+ * number of chunks: equal rails share a small message evenly.
+ */
+static void pull_plan(struct rail_stripe *s, uint64_t bytes, uint32_t rails)
+{
+	uint64_t share = (bytes + rails * PULL_LEAST - 1) / (rails * PULL_LEAST);
+	uint64_t n = share ? rails * (share < PULL_SHARE ? share : PULL_SHARE) : 1;
+	uint32_t most = RAIL_CHUNKS_MAX - 2 * rails;
+	bool tail;
+
+	if (n * RAIL_PULL_BYTES < bytes)
+		n = (bytes + RAIL_PULL_BYTES - 1) / RAIL_PULL_BYTES;
+	n = n < most ? n : most;
+	tail = bytes / n >= PULL_TAIL_LEAST;
+	if (bytes / n > RAIL_CHUNK_MAX_BYTES) {
+		n = RAIL_CHUNKS_MAX;
+		tail = false;
+	}
+	if (bytes < n * RAIL_STRIPE_ALIGN)
+		n = bytes < RAIL_STRIPE_ALIGN ? 1 : bytes / RAIL_STRIPE_ALIGN;
+	s->pull = true;
+	s->bytes = bytes;
+	s->units = (uint32_t)n * 4;
+	s->wholes = (uint32_t)n - (tail ? rails : 0);
+	s->halves = tail ? rails : 0;
+	s->chunk_count = bytes ? s->wholes + s->halves + (tail ? 2 * rails : 0) : 0;
+}
+
+/* The first byte of chunk n; of chunk_count: the end. */
+static uint64_t pull_begin(const struct rail_stripe *s, uint32_t n)
+{
+	uint64_t unit;
+
+	if (n == s->chunk_count)
+		return s->bytes;
+	if (n <= s->wholes)
+		unit = (uint64_t)n * 4;
+	else if (n <= s->wholes + s->halves)
+		unit = s->wholes * 4 + (n - s->wholes) * 2;
+	else
+		unit = s->wholes * 4 + s->halves * 2 + (n - s->wholes - s->halves);
+	/* No overflow: 2^36 bytes times 2^8 units. */
+	return align_down(s->bytes * unit / s->units);
+}
+
+/* ---- Pieces of their own for all rails ---------------------------------- */
 
 /*
  * Pieces of at most limit bytes are at most sum(piece / limit + 1) in number, so
@@ -42,11 +102,16 @@ int rail_stripe_plan(struct rail_stripe *s, uint64_t bytes, const struct rail_cu
 
 	if (bytes > RAIL_STRIPE_MAX_BYTES)
 		return -EMSGSIZE;
+	s->rail_count = cut->rail_count;
+	s->pull = false;
+	if (cut->pull) {
+		pull_plan(s, bytes, (uint32_t)cut->rail_count);
+		return 0;
+	}
 	limit = chunk_limit(bytes, cut->chunk_bytes);
 	for (int r = 0; r < cut->rail_count; r++)
 		total += cut->weight[r];
 	s->chunk_count = 0;
-	s->rail_count = cut->rail_count;
 	for (int r = 0; r < cut->rail_count; r++) {
 		struct rail_piece *p = &s->piece[r];
 		uint64_t end;
@@ -74,6 +139,14 @@ struct rail_chunk rail_stripe_chunk(const struct rail_stripe *s, uint32_t n)
 	const struct rail_piece *p = s->piece;
 	uint64_t begin;
 
+	if (s->pull) {
+		begin = pull_begin(s, n);
+		return (struct rail_chunk){
+			.offset = begin,
+			.bytes = pull_begin(s, n + 1) - begin,
+			.rail = RAIL_ANY,
+		};
+	}
 	while (n - p->first >= p->count)
 		p++;
 	begin = part_begin(p, n - p->first);

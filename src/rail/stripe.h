@@ -9,6 +9,7 @@
 #ifndef RAIL_STRIPE_H
 #define RAIL_STRIPE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "rail.h"
@@ -24,9 +25,18 @@ enum {
 /* The longest message whose chunks are not larger than that. */
 #define RAIL_STRIPE_MAX_BYTES ((RAIL_CHUNKS_MAX - RAIL_MAX) * RAIL_CHUNK_MAX_BYTES)
 
+/*
+ * The chunks of a message that rails pull (policy `pull`) are not larger than this,
+ * unless there would be too many of them.
+ */
+#define RAIL_PULL_BYTES ((uint64_t)128 << 10)
+
+enum { RAIL_ANY = -1 };		/* a chunk that any rail may carry */
+
 /* How to cut. */
 struct rail_cut {
 	int rail_count;
+	bool pull;			/* chunks for any rail; the rest does not matter then */
 	uint32_t weight[RAIL_MAX];	/* share of each rail, 0: none; at least one is not 0 */
 	uint64_t chunk_bytes;		/* larger pieces are cut; two alignments or more of them */
 };
@@ -40,23 +50,37 @@ struct rail_piece {
 struct rail_stripe {
 	uint32_t chunk_count;
 	int rail_count;
-	struct rail_piece piece[RAIL_MAX];	/* by rail, rail_count of them */
+	bool pull;
+	union {
+		struct rail_piece piece[RAIL_MAX];	/* by rail, rail_count of them */
+		/* Pull: whole chunks of four units, then halves, then quarters. */
+		struct {
+			uint64_t bytes;
+			uint32_t wholes, halves, units;	/* units: of the whole message */
+		};
+	};
 };
 
 struct rail_chunk {
 	uint64_t offset, bytes;
-	int rail;
+	int rail;			/* or RAIL_ANY */
 };
 
 /*
- * The weights of a message of that many bytes under a policy: `stripe` above the
- * threshold is even over all rails, everything else goes on one.  rail_count and
- * chunk_bytes are the caller's.
+ * What a policy makes of a message of that many bytes: above the threshold
+ * `stripe` is even over all rails, `weighted` as the weights say, `pull` for whoever
+ * is free; everything else goes on one rail.  rail_count and chunk_bytes are the
+ * caller's.
  */
 void rail_stripe_weights(struct rail_cut *cut, enum rail_policy policy, uint64_t threshold,
-			 uint64_t bytes, int bound_rail);
+			 uint64_t bytes, int bound_rail, const uint8_t weight[RAIL_MAX]);
 
-/* The table.  0, or -EMSGSIZE beyond RAIL_STRIPE_MAX_BYTES.  0 bytes: no chunks. */
+/*
+ * The table.  Pull: as many chunks for each rail at least as it takes to share out
+ * the message, smaller ones at the end, so that rails of any speed end together.
+ * 0, or -EMSGSIZE beyond RAIL_STRIPE_MAX_BYTES.   0 bytes: no
+ * chunks.
+ */
 int rail_stripe_plan(struct rail_stripe *s, uint64_t bytes, const struct rail_cut *cut);
 
 /* Chunk n of the table, n < chunk_count. */

@@ -11,14 +11,24 @@
 
 #include <stdint.h>
 
+#include "rail.h"
+
 struct rail_op;
 struct rail_peer;
+
+/* Where a message is that is to be read: from the record before its RTS. */
+struct rail_keys {
+	uint64_t handle, address;
+	uint32_t rkey[RAIL_MAX];	/* by rail */
+};
 
 /* An RTS that has come. */
 struct rail_rts {
 	uint64_t handle;		/* at the sender */
 	uint64_t bytes, threshold;
-	uint8_t policy, bound;
+	struct rail_keys keys;		/* if it is to be read */
+	uint8_t policy, bound, lane, how;
+	uint8_t weight[RAIL_MAX];
 };
 
 struct rail_entry {

@@ -329,6 +329,9 @@ int report_plot(const struct report_file *f, const char *dir)
 	int rc;
 
 	p.way_count = (int)json_array_size(json_object_get(f->run, "ways"));
+	/* One size, no curve: the matrix as text says all. */
+	if (json_object_get(f->run, "matrix"))
+		return 0;
 	plot_name(&p);
 	if (json_array_size(f->rows) == 0) {
 		rg_error("%s: no rows, nothing to draw", f->path);

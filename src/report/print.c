@@ -23,6 +23,8 @@ static struct report_row row_from(const json_t *row)
 		.min = member(row, "min"), .max = member(row, "max"),
 		.p99 = member(row, "p99"), .sd = member(row, "sd"),
 		.n = (uint64_t)json_integer_value(json_object_get(row, "n")),
+		.from = (int)json_integer_value(json_object_get(row, "from")),
+		.to = (int)json_integer_value(json_object_get(row, "to")),
 		.valid = json_is_boolean(valid) ? json_is_true(valid) : -1,
 		.cut = json_is_true(json_object_get(row, "cut")),
 	};
@@ -49,6 +51,30 @@ void report_print_notes(FILE *text, const json_t *run)
 			fprintf(text, "# %s\n", json_string_value(note));
 }
 
+static int print_matrix(const struct report_file *f, struct report_table *table)
+{
+	struct report_matrix shape;
+	struct matrix m;
+	json_t *row;
+	size_t i;
+	int rc = matrix_load(&shape, f->run);
+
+	if (rc)
+		return rc;
+	table->matrix = &shape;
+	rc = matrix_open(&m, table);
+	if (!rc) {
+		json_array_foreach(f->rows, i, row) {
+			struct report_row r = row_from(row);
+
+			matrix_row(&m, &r);
+		}
+		matrix_close(&m);
+	}
+	matrix_unload(&shape);
+	return rc;
+}
+
 int report_print(const struct report_file *f, FILE *text, bool full)
 {
 	const char *ways[REPORT_WAYS_MAX], *first;
@@ -65,6 +91,11 @@ int report_print(const struct report_file *f, FILE *text, bool full)
 	fprintf(text, "# Railgauge %s: %s\n", json_string_value(json_object_get(f->run, "program")),
 		json_string_value(json_object_get(f->run, "title")));
 	report_print_notes(text, f->run);
+	if (json_object_get(f->run, "matrix")) {
+		if (print_matrix(f, &table))
+			return -1;
+		return ferror(text) ? -1 : 0;
+	}
 	text_open(&t, &table);
 	first = ways[0];
 	/* Sizes in the order of the first way, which comes first in each size. */

@@ -75,7 +75,7 @@ static const char *run_check(const json_t *run, enum report_metric *metric)
 		if (!json_is_string(way))
 			return "the run record lacks its ways";
 	*metric = (enum report_metric)found;
-	return NULL;
+	return matrix_check(run);
 }
 
 static const char *row_check(const json_t *run, const json_t *row)
@@ -97,7 +97,8 @@ static const char *row_check(const json_t *run, const json_t *row)
 	json_array_foreach(ways, i, way)
 		known = known || strcmp(json_string_value(way),
 					json_string_value(json_object_get(row, "way"))) == 0;
-	return known ? NULL : "a row of a way that the run record does not name";
+	return known ? matrix_row_check(run, row) :
+		"a row of a way that the run record does not name";
 }
 
 /* Take one record in; NULL, or what is wrong.  `record` is stolen. */

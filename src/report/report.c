@@ -12,6 +12,7 @@
 struct report {
 	struct record_file json;
 	struct text_table text;
+	struct matrix matrix;	/* where the table has one, instead */
 	struct report_table table;
 	uint64_t opened_ns;
 	int row_count, error;
@@ -59,6 +60,18 @@ json_t *report_string(const char *text)
 	return string;
 }
 
+static json_t *matrix_record(const struct report_table *t)
+{
+	json_t *names = json_array(), *labels = json_array();
+
+	for (int i = 0; i < t->matrix->count; i++)
+		json_array_append_new(names, report_string(t->matrix->names[i]));
+	for (int i = 0; i < t->way_count; i++)
+		json_array_append_new(labels, report_string(t->matrix->labels[i]));
+	return json_pack("{s:o, s:o, s:f, s:b}", "names", names, "labels", labels, "slow",
+			 t->matrix->slow, "alike", (int)t->matrix->alike);
+}
+
 static json_t *run_record(const struct report_table *t, json_t *run)
 {
 	json_t *record = record_new("run"), *ways = json_array();
@@ -70,6 +83,8 @@ static json_t *run_record(const struct report_table *t, json_t *run)
 	json_object_set_new(record, "metric", json_string(report_metric_name(t->metric)));
 	json_object_set_new(record, "unit", json_string(report_metric_unit(t->metric)));
 	json_object_set_new(record, "ways", ways);
+	if (t->matrix)
+		json_object_set_new(record, "matrix", matrix_record(t));
 	if (run)
 		json_object_update(record, run);
 	return record;
@@ -85,11 +100,16 @@ int report_open(const struct report_table *table, json_t *run, struct report **o
 		rg_error("no memory for a report");
 		goto out;
 	}
-	rc = record_open(&r->json, table->json_path, record);
+	r->table = *table;
+	rc = table->matrix ? matrix_open(&r->matrix, &r->table) : 0;
 	if (rc)
 		goto out;
+	rc = record_open(&r->json, table->json_path, record);
+	if (rc) {
+		matrix_free(&r->matrix);
+		goto out;
+	}
 	text_open(&r->text, table);
-	r->table = *table;
 	r->opened_ns = rg_now_ns();
 	if (table->text) {
 		fprintf(table->text, "# Railgauge %s: %s\n", table->program, table->title);
@@ -134,6 +154,10 @@ static json_t *row_record(const struct report_table *table, const struct report_
 	json_object_set_new(record, "max", number(row->max));
 	json_object_set_new(record, "p99", number(row->p99));
 	json_object_set_new(record, "sd", number(row->sd));
+	if (table->matrix) {
+		json_object_set_new(record, "from", json_integer(row->from));
+		json_object_set_new(record, "to", json_integer(row->to));
+	}
 	if (table->percentile_count)
 		json_object_set_new(record, "percentiles", percentiles(table, row));
 	json_object_set_new(record, "n", json_integer((json_int_t)row->n));
@@ -151,7 +175,10 @@ int report_row(struct report *r, const struct report_row *row)
 	int rc = record_write(&r->json, record);
 
 	json_decref(record);
-	text_row(&r->text, row);
+	if (r->table.matrix)
+		matrix_row(&r->matrix, row);
+	else
+		text_row(&r->text, row);
 	r->row_count++;
 	if (rc && !r->error)
 		r->error = rc;
@@ -164,6 +191,9 @@ void report_note(struct report *r, const char *fmt, ...)
 
 	if (!r->text.out)
 		return;
+	/* What is said behind the rows stands behind them. */
+	if (r->row_count)
+		matrix_close(&r->matrix);
 	fprintf(r->text.out, "# ");
 	va_start(args, fmt);
 	vfprintf(r->text.out, fmt, args);
@@ -184,6 +214,7 @@ int report_close(struct report *r, int status, json_t *extra)
 	record_write(&r->json, record);
 	json_decref(record);
 	json_decref(extra);
+	matrix_close(&r->matrix);
 	text_close(&r->text);
 	rc = record_close(&r->json);
 	/* A table on a full disk or a closed pipe is a failure too. */

@@ -32,6 +32,16 @@ int report_metric_find(const char *name);
 
 enum { REPORT_WAYS_MAX = 16, REPORT_PERCENTILES_MAX = 8 };
 
+/* A table whose rows belong to two nodes each: one sends, one receives. */
+enum { REPORT_MATRIX_MAX = 1024 };
+struct report_matrix {
+	const char *const *names;	/* of the nodes, for people */
+	const char *const *labels;	/* of the ways, for people: "single:1 (mlx5_1:1)" */
+	int count;			/* nodes, to REPORT_MATRIX_MAX */
+	double slow;			/* cells below this share of their way's median are named */
+	bool alike;			/* the ways should be equal: a slow one is named, too */
+};
+
 struct report_table {
 	FILE *text;			/* gets the table; NULL: none */
 	const char *json_path;		/* gets the records; NULL: none */
@@ -44,6 +54,8 @@ struct report_table {
 	bool full;			/* with median, min, max, p99, sd and n */
 	const double *percentiles;	/* more of them, each in (0, 100) */
 	int percentile_count;		/* 0 to REPORT_PERCENTILES_MAX */
+	/* NULL, or: rows come in any order, the matrix of their medians is printed at the end. */
+	const struct report_matrix *matrix;	/* it outlives the report */
 };
 
 struct report_row {
@@ -56,6 +68,7 @@ struct report_row {
 	double mean, median, min, max, p99, sd;
 	double percentile[REPORT_PERCENTILES_MAX];	/* those of the table */
 	uint64_t n;
+	int from, to;		/* nodes, where the table is a matrix */
 	int valid;		/* -1 not checked, 0 Fail, 1 Pass */
 	bool cut;		/* ended early by the time cap */
 	json_t *extra;		/* further members of the row or NULL; borrowed */
@@ -70,6 +83,7 @@ struct report;
  *	notes		array of strings: '#' lines above the table
  *	caption		array of strings: lines below the title of a figure
  *	foreign_ways	array of ways that do not run on the fabric of the others
+ * A matrix is recorded as `matrix` (names, labels, slow), its rows have `from` and `to`.
  * An existing file is replaced, in one step, only once the run record is
  * written.  0 or -errno after one error line; *out only on success.
  */
@@ -123,8 +137,8 @@ json_t *report_file_row(const struct report_file *f, const char *way, uint64_t b
 int report_print(const struct report_file *f, FILE *text, bool full);
 
 /*
- * Draw f into DIR/NAME.{dat,gp,svg,png}, NAME from the file's own name.  0 or
- * -errno after one error line.  Needs gnuplot.
+ * Draw f into DIR/NAME.{dat,gp,svg,png}, NAME from the file's own name; nothing
+ * if it is a matrix.  0 or -errno after one error line.  Needs gnuplot.
  */
 int report_plot(const struct report_file *f, const char *dir);
 

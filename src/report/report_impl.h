@@ -38,6 +38,30 @@ void text_open(struct text_table *t, const struct report_table *table);
 void text_row(struct text_table *t, const struct report_row *row);
 void text_close(struct text_table *t);
 
+/* ---- matrix.c: the same for rows that belong to two nodes ---- */
+
+struct matrix {
+	const struct report_table *table;
+	const struct report_matrix *matrix;
+	double *cell;		/* by way, from, to; NaN: none */
+	unsigned char *slow;	/* by node, of the way at hand */
+	uint64_t bytes;
+	int checked, failed, cut;
+};
+
+/* The table stays where it is until matrix_close, which prints, once, and frees. */
+int matrix_open(struct matrix *m, const struct report_table *table);
+void matrix_row(struct matrix *m, const struct report_row *row);
+void matrix_close(struct matrix *m);
+void matrix_free(struct matrix *m);
+
+/* Of records: NULL, or what is wrong; all is well if the run has no matrix. */
+const char *matrix_check(const json_t *run);
+const char *matrix_row_check(const json_t *run, const json_t *row);
+/* Strings stay the record's.  0 or -ENOMEM after an error line. */
+int matrix_load(struct report_matrix *out, const json_t *run);
+void matrix_unload(struct report_matrix *m);
+
 /* ---- print.c ---- */
 void report_print_notes(FILE *text, const json_t *run);
 

@@ -4,21 +4,26 @@
 #include <limits.h>
 #include <linux/futex.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "channel.h"
+#include "clock.h"
 #include "engine.h"
+#include "fault.h"
 
 enum {
 	TICK_NS = 200000,
 	TICK_MAX_NS = 4000000,	/* while the program runs the engine itself */
 	QUIET_TICKS = 32,	/* with nothing on the list, before it sleeps */
+	SECOND_NS = 1000000000,
 };
 
-static long futex(_Atomic uint32_t *word, int op, uint32_t value)
+static long futex(_Atomic uint32_t *word, int op, uint32_t value, const struct timespec *timeout)
 {
-	return syscall(SYS_futex, word, op | FUTEX_PRIVATE_FLAG, value, NULL, NULL, 0);
+	return syscall(SYS_futex, word, op | FUTEX_PRIVATE_FLAG, value, timeout, NULL, 0);
 }
 
 static bool work_waits(const struct hca_fabric *f)
@@ -26,15 +31,55 @@ static bool work_waits(const struct hca_fabric *f)
 	return atomic_load(&f->engine.pending) != 0;
 }
 
-static void rest(struct hca_fabric *f)
+static bool needed(const struct hca_fabric *f)
 {
+	return work_waits(f) || atomic_load(&f->attendant.alarm_ns);
+}
+
+/* A tick, or less if the alarm is nearer; then, perhaps, sound it. */
+static void nap(struct hca_fabric *f, uint64_t tick_ns)
+{
+	struct hca_attendant *a = &f->attendant;
+	uint32_t seen = atomic_load(&a->alarm);
+	uint64_t at = atomic_load(&a->alarm_ns), now = at ? rg_now_ns() : 0;
+	struct timespec t = { 0, (long)tick_ns };
+
+	if (at && at < now + tick_ns)
+		t.tv_nsec = at > now ? (long)(at - now) : 0;
+	if (t.tv_nsec)
+		futex(&a->alarm, FUTEX_WAIT, seen, &t);
+	at = atomic_load(&a->alarm_ns);
+	if (!at || at > rg_now_ns() || !atomic_compare_exchange_strong(&a->alarm_ns, &at, 0))
+		return;
+	hca_channels_ring(f);
+	if (work_waits(f))
+		hca_engine_run(f);
+}
+
+/* Until there is work, but not longer than that. */
+static void rest(struct hca_fabric *f, uint64_t most_ns)
+{
+	const struct timespec timeout = { .tv_sec = (time_t)(most_ns / SECOND_NS),
+					  .tv_nsec = (long)(most_ns % SECOND_NS) };
 	struct hca_attendant *a = &f->attendant;
 
 	atomic_store(&a->asleep, 1);
 	/* Whoever adds work looks at `asleep` after that: one of us sees the other. */
-	if (!work_waits(f) && !atomic_load(&a->stop))
-		futex(&a->asleep, FUTEX_WAIT, 1);
+	if (!needed(f) && !atomic_load(&a->stop))
+		futex(&a->asleep, FUTEX_WAIT, 1, most_ns == UINT64_MAX ? NULL : &timeout);
 	atomic_store(&a->asleep, 0);
+}
+
+/* Ports change on schedule also while nobody calls a verb.  How long until the next one. */
+static uint64_t keep_schedule(struct hca_fabric *f)
+{
+	uint64_t left_ns;
+
+	if (!f->spec.schedule.count)
+		return UINT64_MAX;
+	left_ns = hca_fault_advance(f, rg_now_ns());
+	hca_engine_look(f);
+	return left_ns;
 }
 
 static void *attend(void *arg)
@@ -43,13 +88,15 @@ static void *attend(void *arg)
 	struct hca_attendant *a = &f->attendant;
 	uint32_t seen = atomic_load(&f->engine.runs), now;
 	unsigned quiet = 0;
-	long tick_ns = TICK_NS;
+	uint64_t tick_ns = TICK_NS, left_ns;
 
+	prctl(PR_SET_TIMERSLACK, 1);		/* 50 us would be late */
 	while (!atomic_load(&a->stop)) {
-		nanosleep(&(struct timespec){ .tv_nsec = tick_ns }, NULL);
-		quiet = work_waits(f) ? 0 : quiet + 1;
+		left_ns = keep_schedule(f);
+		nap(f, left_ns < tick_ns ? left_ns : tick_ns);
+		quiet = needed(f) ? 0 : quiet + 1;
 		if (quiet > QUIET_TICKS) {
-			rest(f);
+			rest(f, keep_schedule(f));
 			quiet = 0;
 		}
 		now = atomic_load(&f->engine.runs);
@@ -57,8 +104,10 @@ static void *attend(void *arg)
 			tick_ns = tick_ns * 2 < TICK_MAX_NS ? tick_ns * 2 : TICK_MAX_NS;
 		} else {
 			tick_ns = TICK_NS;
-			if (work_waits(f))
+			if (work_waits(f)) {
 				hca_engine_run(f);
+				hca_engine_idle(f);	/* what waits may wait for the dead */
+			}
 		}
 		seen = atomic_load(&f->engine.runs);
 	}
@@ -87,8 +136,22 @@ void hca_attend(struct hca_fabric *f)
 		atomic_store(&a->started, false);	/* no thread now: perhaps next time */
 	if (hca_unlikely(atomic_load(&a->asleep))) {
 		atomic_store(&a->asleep, 0);
-		futex(&a->asleep, FUTEX_WAKE, INT_MAX);
+		futex(&a->asleep, FUTEX_WAKE, INT_MAX, NULL);
 	}
+}
+
+void hca_attend_alarm(struct hca_fabric *f, uint64_t at_ns)
+{
+	struct hca_attendant *a = &f->attendant;
+	uint64_t at = atomic_load(&a->alarm_ns);
+
+	do {
+		if (at && at <= at_ns)
+			return;
+	} while (!atomic_compare_exchange_weak(&a->alarm_ns, &at, at_ns));
+	atomic_fetch_add(&a->alarm, 1);
+	futex(&a->alarm, FUTEX_WAKE, INT_MAX, NULL);
+	hca_attend(f);
 }
 
 void hca_attend_stop(struct hca_fabric *f)
@@ -99,7 +162,9 @@ void hca_attend_stop(struct hca_fabric *f)
 		return;
 	atomic_store(&a->stop, true);
 	atomic_store(&a->asleep, 0);
-	futex(&a->asleep, FUTEX_WAKE, INT_MAX);
+	futex(&a->asleep, FUTEX_WAKE, INT_MAX, NULL);
+	atomic_fetch_add(&a->alarm, 1);
+	futex(&a->alarm, FUTEX_WAKE, INT_MAX, NULL);
 	pthread_join(a->thread, NULL);
 	atomic_store(&a->started, false);
 	atomic_store(&a->stop, false);

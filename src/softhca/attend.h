@@ -5,7 +5,7 @@
  * While work is on the engine's list and no verb of the program has run the
  * engine since the last look, the attendant does, five thousand times a second.
  * It keeps out of the way of a program that polls, and sleeps when nothing has
- * waited for a while.
+ * waited for a while.  On a fabric with scheduled faults it also sees to those.
  */
 #ifndef HCA_ATTEND_H
 #define HCA_ATTEND_H
@@ -21,10 +21,17 @@ struct hca_attendant {
 	pthread_t thread;
 	_Atomic bool started, stop;
 	_Atomic uint32_t asleep;	/* a futex */
+	_Atomic uint32_t alarm;		/* another: changes when alarm_ns does */
+	_Atomic uint64_t alarm_ns;	/* 0: none */
 };
 
 /* Something has been put on the empty list: see that the attendant is awake. */
 void hca_attend(struct hca_fabric *f);
+/*
+ * At this time, at the latest, ring the channels that are put off (channel.h)
+ * and run the engine.
+ */
+void hca_attend_alarm(struct hca_fabric *f, uint64_t at_ns);
 /* No queue pair is left. */
 void hca_attend_stop(struct hca_fabric *f);
 

@@ -1,6 +1,6 @@
 /*
- * cmd.c - the softhca command: run a program on software devices; look at
- * fabrics; clean up after what was killed.
+ * cmd.c - the softhca command: run a program on software devices; clean up
+ * after what was killed.  Fabrics in use are cmd_fabric.c's.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -14,6 +14,8 @@
 #include <unistd.h>
 
 #include "base.h"
+#include "cmd.h"
+#include "doubt.h"
 #include "err.h"
 #include "opt.h"
 #include "rendezvous.h"
@@ -23,6 +25,7 @@
 struct settings {
 	const char *soft, *fabric;
 	uint64_t node;
+	bool drop_in;
 };
 
 static struct settings settings;
@@ -37,10 +40,13 @@ static const struct opt rows[] = {
 	  .offset = offsetof(struct settings, soft), .arg = "SPEC", .check = check_spec,
 	  .help = "adapters and their timing: [PROFILE][,key=value...]; see softhca profiles" },
 	{ .name = "fabric", .type = OPT_TEXT, .offset = offsetof(struct settings, fabric),
-	  .arg = "NAME", .help = "fabric to join: programs of one name reach each other" },
+	  .arg = "NAME", .help = "fabric to join, or to look at: programs of one name reach each other" },
 	{ .name = "node", .letter = 'n', .type = OPT_COUNT,
 	  .offset = offsetof(struct settings, node), .arg = "N", .standard = "0", .max = 1023,
 	  .help = "virtual host that the program runs on" },
+	{ .name = "drop-in", .type = OPT_FLAG, .offset = offsetof(struct settings, drop_in),
+	  .help = "stand in for libibverbs.so.1: for programs that load it themselves; "
+		  "they see no other devices" },
 	{ .name = NULL },
 };
 
@@ -54,7 +60,7 @@ static int each_fabric(int (*visit)(const char *name, struct hca_rendezvous *r,
 	DIR *dir = opendir(hca_rendezvous_dir());
 	char prefix[32];
 	struct dirent *e;
-	int sum = 0;
+	int sum = 0, rc;
 
 	hca_rendezvous_prefix(prefix, sizeof(prefix));
 	while (image && dir && (e = readdir(dir))) {
@@ -65,7 +71,10 @@ static int each_fabric(int (*visit)(const char *name, struct hca_rendezvous *r,
 		if (strncmp(e->d_name, prefix, strlen(prefix)) != 0 ||
 		    hca_rendezvous_name(name, valid))
 			continue;
-		if (hca_rendezvous_open(name, false, &r)) {
+		rc = hca_rendezvous_open(name, false, &r);
+		if (rc == -ENOENT)
+			continue;	/* its last member has just left */
+		if (rc) {
 			rg_error("%s", softhca_last_error());
 			continue;
 		}
@@ -99,78 +108,32 @@ static int reap_one(const char *name, struct hca_rendezvous *r,
 	return 1;
 }
 
-static int cmd_reap(int argc, char **argv)
+static int cmd_reap(const char *fabric, int argc, char **argv)
 {
 	if (each_fabric(reap_one) == 0)
 		puts("nothing to remove");
 	return RG_EXIT_OK;
 }
 
-static void name_of(pid_t pid, char *buf, size_t size)
-{
-	char path[32];
-	FILE *f;
-
-	snprintf(path, sizeof(path), "/proc/%d/comm", (int)pid);
-	f = fopen(path, "r");
-	if (!f || !fgets(buf, (int)size, f))
-		snprintf(buf, size, "?");
-	buf[strcspn(buf, "\n")] = '\0';
-	if (f)
-		fclose(f);
-}
-
-static int list_one(const char *name, struct hca_rendezvous *r,
-		    const struct hca_rendezvous_image *image)
-{
-	char why[320], text[200], comm[32];
-	struct hca_spec spec;
-	uint32_t i, ports;
-
-	if (!image) {
-		printf("fabric %s: %s\n", name, softhca_last_error());
-		return 1;
-	}
-	if (!image->nonce || hca_spec_parse(image->spec, &spec, why, sizeof(why)))
-		return 0;
-	hca_spec_describe(&spec, text, sizeof(text));
-	printf("fabric %s: %s\n  spec %s\n", name, text, image->spec);
-	for (i = 0; i < HCA_PROCS_MAX; i++) {
-		const struct hca_member *m = &image->member[i];
-
-		if (!m->pid)
-			continue;
-		name_of(m->pid, comm, sizeof(comm));
-		printf("  process %d (%s) on node %u%s\n", (int)m->pid, comm, (unsigned)m->node,
-		       hca_member_foreign(m) ? ", another pid namespace" :
-		       hca_member_alive(m) ? "" : ", dead");
-	}
-	ports = (uint32_t)(spec.hcas * spec.ports);
-	for (i = 0; i < ports; i++)
-		printf("  port soft%u:%u of each node: active\n", i / (unsigned)spec.ports,
-		       i % (unsigned)spec.ports + 1);
-	return 1;
-}
-
-static int cmd_list(int argc, char **argv)
-{
-	if (each_fabric(list_one) == 0)
-		puts("no fabric");
-	return RG_EXIT_OK;
-}
-
-static int cmd_profiles(int argc, char **argv)
+static int cmd_profiles(const char *fabric, int argc, char **argv)
 {
 	const char *name, *accepted, *meaning;
-	const struct hca_profile *p;
-	char text[HCA_SPEC_MAX];
+	struct hca_profiles profiles;
+	char why[640];
 	unsigned i;
 
-	puts("A spec is [PROFILE][,key=value...].  Profiles:");
-	for (p = hca_profiles; p->name; p++) {
-		softhca_spec_canonical(p->name, text, sizeof(text));
-		printf("  %-12s %s\n%15s%s\n", p->name, p->summary, "", text);
+	if (hca_profiles_load(&profiles, why, sizeof(why))) {
+		rg_error("%s", why);
+		return RG_EXIT_USAGE;
 	}
+	puts("A spec is [PROFILE][,key=value...].  Profiles:");
+	for (i = 0; i < profiles.count; i++) {
+		const struct hca_profile *p = &profiles.item[i];
+
+		printf("  %-13s %s\n%16s%s\n", p->name, p->summary, "", *p->spec ? p->spec :
+		       "every key as it is when not given");
+	}
+	hca_profiles_free(&profiles);
 	puts("Keys:");
 	for (i = 0; hca_spec_key(i, &name, &accepted, &meaning); i++)
 		printf("  %-12s %s (%s)\n", name, meaning, accepted);
@@ -208,27 +171,45 @@ static int find_library(char *path, size_t size)
 	return access(path, R_OK) == 0 ? 0 : -ENOENT;
 }
 
+/* Put `item` behind (or before) what a list with colons in the environment holds. */
+static int extend(const char *variable, const char *item, bool before)
+{
+	const char *list = getenv(variable);
+	char *longer;
+
+	if (!list || !*list)
+		return setenv(variable, item, 1);
+	if (asprintf(&longer, "%s:%s", before ? item : list, before ? list : item) < 0)
+		return -1;
+	setenv(variable, longer, 1);
+	free(longer);
+	return 0;
+}
+
 static int set_environment(void)
 {
-	const char *before = getenv("LD_PRELOAD");
-	char library[PATH_MAX + 64], node[16], *preload;
+	char library[PATH_MAX + 64], beside[PATH_MAX + 128], node[16];
 
 	if (find_library(library, sizeof(library))) {
 		rg_error("libsofthca.so.0 is neither in the build tree nor in %s", RG_LIBDIR);
 		return -ENOENT;
 	}
-	if (asprintf(&preload, "%s%s%s", before ? before : "", before && *before ? ":" : "",
-		     library) < 0)
+	if (extend("LD_PRELOAD", library, false))
+		return -ENOMEM;
+	*strrchr(library, '/') = '\0';
+	snprintf(beside, sizeof(beside), "%s/softhca/softhca-files.so", library);
+	if (access(beside, R_OK) == 0 && extend("LD_PRELOAD", beside, false))
+		return -ENOMEM;
+	snprintf(beside, sizeof(beside), "%s/softhca", library);
+	if (settings.drop_in && extend("LD_LIBRARY_PATH", beside, true))
 		return -ENOMEM;
 	snprintf(node, sizeof(node), "%llu", (unsigned long long)settings.node);
-	setenv("LD_PRELOAD", preload, 1);
 	setenv("SOFTHCA_EXPOSE", "1", 1);
 	setenv("SOFTHCA_NODE", node, 1);
 	if (settings.soft)
 		setenv("SOFTHCA_SPEC", settings.soft, 1);
 	if (settings.fabric)
 		setenv("SOFTHCA_FABRIC", settings.fabric, 1);
-	free(preload);
 	return 0;
 }
 
@@ -263,6 +244,19 @@ static int clean_up(const char *name, struct hca_rendezvous *r,
 	return 1;
 }
 
+/* What is measured will not be what was asked for: one line, and on. */
+static void warn_of_model(void)
+{
+	const char *text = settings.soft ? settings.soft : getenv("SOFTHCA_SPEC");
+	char why[640], line[256];
+	struct hca_spec spec;
+
+	/* What is wrong with the environment, whoever opens a device is told. */
+	if (text && hca_spec_parse(text, &spec, why, sizeof(why)) == 0 &&
+	    hca_doubt(&spec, 0, line, sizeof(line)) > 0)
+		rg_warn("%s", line);
+}
+
 /* The program's exit code; as a shell says it: 128 + the signal that ended it. */
 static int run(char **argv)
 {
@@ -273,6 +267,7 @@ static int run(char **argv)
 	unsigned i;
 	int status;
 
+	warn_of_model();
 	sigfillset(&all);
 	sigprocmask(SIG_BLOCK, &all, &before);
 	if (start_child(argv, &before))
@@ -292,11 +287,14 @@ static int run(char **argv)
 
 static const struct {
 	const char *name;
-	int (*run)(int argc, char **argv);
+	int operands;			/* more than these: a program of that name */
+	int (*run)(const char *fabric, int argc, char **argv);
 } commands[] = {
-	{ "profiles", cmd_profiles },
-	{ "list", cmd_list },
-	{ "reap", cmd_reap },
+	{ "profiles", 0, cmd_profiles },
+	{ "list", 0, hca_cmd_list },
+	{ "port", 2, hca_cmd_port },
+	{ "loss", 2, hca_cmd_loss },
+	{ "reap", 0, cmd_reap },
 };
 
 int main(int argc, char **argv)
@@ -306,7 +304,7 @@ int main(int argc, char **argv)
 	const struct opt_program program = {
 		.name = "softhca",
 		.summary = "run a verbs program on software RDMA devices",
-		.operands = "PROGRAM [ARGUMENT...] | profiles | list | reap",
+		.operands = "PROGRAM [ARGUMENT...] | profiles | list | port | loss | reap",
 		.first_operand_ends = true,
 		.tables = &table,
 		.table_count = 1,
@@ -330,8 +328,8 @@ int main(int argc, char **argv)
 	}
 	/* `softhca -- list` runs a program of that name. */
 	for (i = 0; i < sizeof(commands) / sizeof(*commands); i++)
-		if (strcmp(argv[first], commands[i].name) == 0 && first + 1 == argc &&
-		    strcmp(argv[first - 1], "--") != 0)
-			return commands[i].run(argc - first, argv + first);
+		if (strcmp(argv[first], commands[i].name) == 0 &&
+		    argc - first <= commands[i].operands + 1 && strcmp(argv[first - 1], "--") != 0)
+			return commands[i].run(settings.fabric, argc - first, argv + first);
 	return run(argv + first);
 }

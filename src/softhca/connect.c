@@ -1,8 +1,11 @@
 /* connect.c - from a queue pair number to another process's memory. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "device.h"
+#include "fault.h"
 #include "qp.h"
+#include "ud.h"
 
 /* ---- The peer's queue pair ----------------------------------------------- */
 
@@ -18,6 +21,53 @@ static bool is_count(uint32_t n, uint32_t most)
 	return n && n <= most && (n & (n - 1)) == 0;
 }
 
+/* A receive queue that many take from: the rest of it. */
+static int read_shared(struct hca_conn *c, uint32_t line)
+{
+	c->shared.shm = NULL;
+	if (!line)
+		return 0;
+	if (!piece_fits(line, hca_shared_bytes(c->rq_mask + 1)))
+		return -ENOTCONN;
+	c->shared.shm = (struct hca_shm_shared *)(void *)(c->peer->shm->heap +
+							  (uint64_t)line * HCA_LINE);
+	c->shared.ring = c->rq;
+	c->shared.mask = c->rq_mask;
+	c->shared.stride = c->rq_stride;
+	return 0;
+}
+
+static void forget_keys(struct hca_conn *c)
+{
+	memset(c->mr, 0, sizeof(c->mr));
+	if (c->rq_mr != c->mr)
+		free(c->rq_mr);
+	c->rq_mr = NULL;
+}
+
+/* Registrations behind the buffers of receives; those of an SRQ may have another PD. */
+static int make_rq_keys(struct hca_conn *c)
+{
+	c->rq_mr = c->rq_pd == c->pd ? c->mr : calloc(HCA_KEYS, sizeof(*c->rq_mr));
+	return c->rq_mr ? 0 : -ENOTCONN;
+}
+
+int hca_conn_mailbox(struct hca_conn *c, const volatile struct hca_shm_qp *theirs)
+{
+	uint64_t word = atomic_load_explicit(&theirs->cq, memory_order_acquire);
+	uint32_t line = (uint32_t)(word >> 32), count = (uint32_t)word;
+
+	if (!is_count(count, HCA_CQE_MAX) || !piece_fits(line, hca_mailbox_bytes(count)))
+		return -ENOTCONN;
+	c->mailbox.shm = (struct hca_shm_mailbox *)(void *)(c->peer->shm->heap +
+							    (uint64_t)line * HCA_LINE);
+	c->mailbox.mask = count - 1;
+	c->mailbox.shift = hca_log2(count);
+	c->mailbox.peer = c->peer;
+	c->cq = word;
+	return 0;
+}
+
 /*
  * Copy and check what the peer says about its queues.  volatile: what was
  * checked must not be read again.
@@ -27,31 +77,25 @@ static int read_shape(struct hca_conn *c, const volatile struct hca_shm_qp *thei
 	unsigned char *heap = c->peer->shm->heap;
 	uint32_t rq_line = theirs->rq_line, rq_count = theirs->rq_count;
 	uint32_t stride = theirs->rq_stride;
-	uint32_t cq_line = theirs->cq_line, cq_count = theirs->cq_count;
 
 	if (!is_count(rq_count, HCA_WR_MAX) || stride % HCA_LINE || stride < HCA_LINE ||
 	    stride > hca_align_up(sizeof(struct hca_shm_recv) +
 				  HCA_SGE_MAX * sizeof(struct hca_shm_sge), HCA_LINE) ||
-	    !piece_fits(rq_line, (uint64_t)rq_count * stride) ||
-	    !is_count(cq_count, HCA_CQE_MAX) || !piece_fits(cq_line, hca_mailbox_bytes(cq_count)))
+	    !piece_fits(rq_line, (uint64_t)rq_count * stride) || hca_conn_mailbox(c, theirs))
 		return -ENOTCONN;
 	c->rq = heap + (uint64_t)rq_line * HCA_LINE;
 	c->rq_mask = rq_count - 1;
 	c->rq_stride = stride;
 	c->rq_head = atomic_load_explicit(&theirs->rq_head, memory_order_relaxed);
-	c->mailbox.shm = (struct hca_shm_mailbox *)(void *)(heap + (uint64_t)cq_line * HCA_LINE);
-	c->mailbox.mask = cq_count - 1;
-	c->mailbox.shift = hca_log2(cq_count);
+	forget_keys(c);
 	c->pd = theirs->pd;
-	c->reads = theirs->reads;
-	memset(c->mr, 0, sizeof(c->mr));
-	return 0;
+	c->rq_pd = theirs->rq_pd;
+	return read_shared(c, theirs->shared_line) || make_rq_keys(c) ? -ENOTCONN : 0;
 }
 
 /* Hold the process in that slot; what is held already is kept. */
-static int hold_peer(struct hca_qp *qp, uint32_t slot)
+static int hold_peer(struct hca_qp *qp, struct hca_conn *c, uint32_t slot)
 {
-	struct hca_conn *c = &qp->conn;
 	const struct hca_shm_slot *s = &qp->fabric->shm->slot[slot];
 
 	if (c->peer && c->peer->slot == slot && c->peer->generation == atomic_load(&s->generation))
@@ -60,22 +104,24 @@ static int hold_peer(struct hca_qp *qp, uint32_t slot)
 	return hca_peer_get(qp->fabric, slot, &c->peer);
 }
 
-int hca_conn_resolve(struct hca_qp *qp)
+int hca_conn_resolve(struct hca_qp *qp, struct hca_conn *c)
 {
-	struct hca_conn *c = &qp->conn;
 	struct hca_shm_qp *theirs;
+	const uint32_t opened = qp->datagram ? HCA_ANYBODY : hca_qpn(qp);
 	uint32_t slot, index;
 	uint64_t gate;
 
 	if (c->peer && hca_peer_fate(c->peer) == HCA_FATE_DEAD)
 		return -ECONNRESET;
 	c->shm = NULL;
-	if (hca_fabric_find_qpn(qp->fabric, qp->dest_qpn, &slot, &index) || hold_peer(qp, slot))
+	if (!hca_way_up(qp->fabric, qp->address, c->address))
+		return -ENOTCONN;
+	if (hca_fabric_find_qpn(qp->fabric, c->qpn, &slot, &index) || hold_peer(qp, c, slot))
 		return -ENOTCONN;
 	theirs = &c->peer->shm->qp[index];
 	gate = atomic_load_explicit(&theirs->gate, memory_order_acquire);
-	if ((uint32_t)gate != hca_qpn(qp) || theirs->qpn != qp->dest_qpn ||
-	    theirs->address != qp->dest_address)
+	if ((uint32_t)gate != opened || theirs->qpn != c->qpn ||
+	    theirs->address != c->address)
 		return -ENOTCONN;
 	if (read_shape(c, theirs))
 		return -ENOTCONN;
@@ -94,6 +140,8 @@ void hca_conn_drop(struct hca_conn *c)
 
 	c->shm = NULL;
 	c->peer = NULL;
+	c->shared.shm = NULL;
+	forget_keys(c);
 	if (peer)
 		hca_peer_put(peer);
 }
@@ -101,19 +149,21 @@ void hca_conn_drop(struct hca_conn *c)
 /* ---- The peer's registrations -------------------------------------------- */
 
 /* Our own: not what is in shared memory decides, but what we know. */
-static bool read_own_mr(struct hca_conn *c, uint32_t key, struct hca_remote_mr *out)
+static bool read_own_mr(struct hca_conn *c, uint32_t pd, uint32_t key, struct hca_remote_mr *out)
 {
-	struct hca_fabric *f = c->peer->fabric;
+	const struct hca_fabric *f = c->peer->fabric;
+	const uint32_t index = key >> HCA_KEY_GEN_BITS;
 	const struct hca_mr *mr = hca_mr_find(f, key);
 
-	if (!mr || mr->pd != c->pd)
+	if (!mr || mr->remote_pd != pd || (mr->qpn && mr->qpn != c->qpn))
 		return false;
 	*out = (struct hca_remote_mr){
-		.key = key, .access = mr->access, .iova = mr->iova, .length = mr->ibv.length,
-		.addr = (uintptr_t)mr->ibv.addr, .mapped_end = mr->ibv.length,
-		.base = mr->ibv.addr, .live = &f->self->mr[key >> HCA_KEY_GEN_BITS].key,
+		.access = mr->access, .iova = mr->iova, .length = mr->length,
+		.addr = (uintptr_t)mr->base, .mapped_end = mr->length, .base = mr->base,
+		.stamp = mr->stamp, .live = &f->table->mr[index].stamp,
+		.taken = mr->qpn ? &f->self->taken[index] : NULL,
 	};
-	return true;
+	return (uint32_t)out->stamp == key;	/* or it is being bound anew */
 }
 
 static void map_mr(struct hca_conn *c, struct hca_remote_mr *m, uint64_t start, uint64_t end)
@@ -127,35 +177,70 @@ static void map_mr(struct hca_conn *c, struct hca_remote_mr *m, uint64_t start, 
 	m->mapped_end = end - m->addr;
 }
 
-static bool read_mr(struct hca_conn *c, uint32_t key, struct hca_remote_mr *out)
+static bool read_mr(struct hca_conn *c, uint32_t pd, uint32_t key, struct hca_remote_mr *out)
 {
-	const volatile struct hca_shm_mr *mr = &c->peer->shm->mr[key >> HCA_KEY_GEN_BITS];
-	uint64_t mapped, mapped_end;
-	uint32_t pd;
+	const uint32_t index = key >> HCA_KEY_GEN_BITS;
+	const volatile struct hca_shm_mr *mr = &c->peer->table->mr[index];
+	uint64_t mapped, mapped_end, stamp;
+	uint32_t their_pd, qpn;
 
-	if (!key || atomic_load_explicit(&mr->key, memory_order_acquire) != key)
+	stamp = atomic_load_explicit(&mr->stamp, memory_order_acquire);
+	if (!key || (uint32_t)stamp != key)
 		return false;
 	*out = (struct hca_remote_mr){ .access = mr->access, .iova = mr->iova,
-				       .length = mr->length, .addr = mr->addr };
-	out->live = &c->peer->shm->mr[key >> HCA_KEY_GEN_BITS].key;
-	pd = mr->pd;
+				       .length = mr->length, .addr = mr->addr, .stamp = stamp };
+	out->live = &c->peer->table->mr[index].stamp;
+	their_pd = mr->pd;
+	qpn = mr->qpn;
 	mapped = mr->mapped;
 	mapped_end = mr->mapped_end;
 	atomic_thread_fence(memory_order_acquire);
-	if (atomic_load_explicit(&mr->key, memory_order_relaxed) != key || pd != c->pd)
+	if (atomic_load_explicit(&mr->stamp, memory_order_relaxed) != stamp || their_pd != pd ||
+	    (qpn && qpn != c->qpn))
 		return false;
+	out->taken = qpn ? &c->peer->shm->taken[index] : NULL;
 	map_mr(c, out, mapped, mapped_end);
-	out->key = key;
 	return true;
+}
+
+static bool is_known_window(const struct hca_remote_mr *m, uint32_t key)
+{
+	return m->taken && (uint32_t)m->stamp == key &&
+	       atomic_load_explicit(m->live, memory_order_acquire) == m->stamp;
+}
+
+/* What is not simply known already. */
+static const struct hca_remote_mr *look_up(struct hca_conn *c, struct hca_remote_mr *m,
+					   uint32_t pd, uint32_t key)
+{
+	m->key = 0;
+	if (!is_known_window(m, key) &&
+	    !(c->peer->here ? read_own_mr : read_mr)(c, pd, key, m)) {
+		m->taken = NULL;
+		return NULL;
+	}
+	/* A window may have been taken away: it never gets its key in here. */
+	m->key = m->taken ? 0 : key;
+	return hca_remote_stands(m->live, m->taken, m->stamp) ? m : NULL;
+}
+
+static inline const struct hca_remote_mr *find_mr(struct hca_conn *c, struct hca_remote_mr *known,
+						  uint32_t pd, uint32_t key)
+{
+	struct hca_remote_mr *m = &known[(key >> HCA_KEY_GEN_BITS) % HCA_KEYS];
+
+	if (hca_likely(m->key == key && key &&
+		       atomic_load_explicit(m->live, memory_order_acquire) == m->stamp))
+		return m;
+	return look_up(c, m, pd, key);
 }
 
 const struct hca_remote_mr *hca_conn_mr(struct hca_conn *c, uint32_t key)
 {
-	struct hca_remote_mr *m = &c->mr[(key >> HCA_KEY_GEN_BITS) % HCA_KEYS];
+	return find_mr(c, c->mr, c->pd, key);
+}
 
-	if (hca_likely(m->key == key && key &&
-		       atomic_load_explicit(m->live, memory_order_acquire) == key))
-		return m;
-	m->key = 0;
-	return (c->peer->here ? read_own_mr : read_mr)(c, key, m) ? m : NULL;
+const struct hca_remote_mr *hca_conn_rq_mr(struct hca_conn *c, uint32_t key)
+{
+	return find_mr(c, c->rq_mr, c->rq_pd, key);
 }

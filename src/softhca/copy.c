@@ -1,7 +1,9 @@
 /* copy.c - moving bytes between two lists of spans. */
 #include <sys/uio.h>
 
+#include "bounce.h"
 #include "copy.h"
+#include "segment.h"
 
 enum { BATCH = 4 * HCA_SGE_MAX };	/* pieces per system call */
 
@@ -30,66 +32,116 @@ static size_t cursor_left(struct cursor *c)
 /* What could not be copied here, gathered for one system call. */
 struct batch {
 	struct iovec local[BATCH], remote[BATCH];
+	uint32_t key[BATCH];
 	unsigned count;
 	size_t bytes;
 };
 
-static int batch_flush(struct batch *b, const struct hca_peer *peer, enum hca_direction way)
+/* -EPERM: the kernel does not do it. */
+static int by_kernel(const struct batch *b, const struct hca_peer *peer, enum hca_direction way)
 {
 	ssize_t done;
 
-	if (!b->count)
-		return 0;
+	/* Its pid may be somebody else's by now. */
+	if (!hca_process_alive(peer->pid, peer->start_time, peer->watch))
+		return -ESRCH;
 	if (way == HCA_TO_REMOTE)
 		done = process_vm_writev(peer->pid, b->local, b->count, b->remote, b->count, 0);
 	else
 		done = process_vm_readv(peer->pid, b->local, b->count, b->remote, b->count, 0);
 	if (done < 0)
-		return -errno;
-	if ((size_t)done != b->bytes)
-		return -EFAULT;
-	b->count = 0;
-	b->bytes = 0;
-	return 0;
+		return errno == ENOSYS ? -EPERM : -errno;
+	return (size_t)done == b->bytes ? 0 : -EFAULT;
 }
 
-static int batch_add(struct batch *b, const struct hca_peer *peer, enum hca_direction way,
-		     unsigned char *local, uint64_t remote, size_t n)
+static int by_peer(const struct batch *b, struct hca_peer *peer, enum hca_direction way)
+{
+	unsigned i;
+	int rc = 0;
+
+	for (i = 0; i < b->count && !rc; i++)
+		rc = hca_bounce(peer, way == HCA_TO_REMOTE, b->local[i].iov_base,
+				(uintptr_t)b->remote[i].iov_base, b->key[i], b->local[i].iov_len);
+	return rc;
+}
+
+static bool bounces(const struct hca_peer *peer)
+{
+	return peer->fabric->copy == HCA_COPY_BOUNCE ||
+	       atomic_load_explicit(&peer->bounces, memory_order_relaxed);
+}
+
+static int batch_flush(struct batch *b, struct hca_peer *peer, enum hca_direction way)
+{
+	int rc = -EPERM;
+
+	if (!b->count)
+		return 0;
+	if (!bounces(peer))
+		rc = by_kernel(b, peer, way);
+	/* EFAULT: not all that a process can touch can others, whatever their rights. */
+	if ((rc == -EPERM || rc == -EFAULT) && peer->fabric->copy != HCA_COPY_KERNEL) {
+		int again = by_peer(b, peer, way);
+
+		if (rc == -EPERM && again != -EPERM)
+			atomic_store(&peer->bounces, true);
+		if (rc == -EPERM || again != -EPERM)
+			rc = again;
+	}
+	if (!rc)
+		b->count = b->bytes = 0;
+	return rc;
+}
+
+static int batch_add(struct batch *b, struct hca_peer *peer, enum hca_direction way,
+		     unsigned char *local, uint64_t remote, uint32_t key, size_t n)
 {
 	b->local[b->count] = (struct iovec){ local, n };
 	b->remote[b->count] = (struct iovec){ (void *)(uintptr_t)remote, n };
+	b->key[b->count] = key;
 	b->bytes += n;
 	return ++b->count == BATCH ? batch_flush(b, peer, way) : 0;
 }
 
 /* One run that is contiguous at both ends; `last`: it ends the message. */
-static int copy_run(struct batch *b, const struct hca_peer *peer, enum hca_direction way,
+static int copy_run(struct batch *b, struct hca_peer *peer, enum hca_direction way,
 		    unsigned char *local, const struct hca_span *remote, size_t offset, size_t n,
 		    bool last)
 {
-	const size_t tail = last && n > 8 ? 8 : 0;
+	/* The kernel copies the pieces of a call in order; the peer knows what comes last. */
+	const size_t tail = last && n > 8 && !bounces(peer) ? 8 : 0;
 	int rc;
 
 	if (remote->here) {
 		unsigned char *at = remote->here + offset;
 
 		if (way == HCA_FROM_REMOTE)
-			memcpy(local, at, n);
+			memmove(local, at, n);
 		else if (last)
 			hca_copy_last_last(at, local, n);
 		else
-			memcpy(at, local, n);
+			memmove(at, local, n);
 		return 0;
 	}
-	/* The kernel copies the pieces of a call in order. */
-	rc = batch_add(b, peer, way, local, remote->there + offset, n - tail);
+	rc = batch_add(b, peer, way, local, remote->there + offset, remote->key, n - tail);
 	if (!rc && tail)
 		rc = batch_add(b, peer, way, local + n - tail, remote->there + offset + n - tail,
-			       tail);
+			       remote->key, tail);
 	return rc;
 }
 
-int hca_copy(const struct hca_peer *peer, const struct hca_message *m, enum hca_direction way,
+int hca_copy_there(struct hca_peer *peer, enum hca_direction way, void *here, uint64_t there,
+		   uint32_t key, size_t n)
+{
+	struct batch b;
+
+	b.count = 0;
+	b.bytes = 0;
+	batch_add(&b, peer, way, here, there, key, n);
+	return batch_flush(&b, peer, way);
+}
+
+int hca_copy(struct hca_peer *peer, const struct hca_message *m, enum hca_direction way,
 	     size_t skip, size_t n)
 {
 	struct cursor local = cursor_at(m->local, skip), remote = cursor_at(m->remote, skip);

@@ -9,13 +9,17 @@
 /* A claim on a mailbox entry that has not been published for so long is taken back. */
 enum { CLAIM_NS = 1000000 };
 
+/* No peer's completion becomes visible later than that, whatever the peer says. */
+#define FAR_NS 60000000000ull
+
 /*
  * After so many polls in vain it is time to see who still lives, which looks at
  * the clock first; not many, because a caller who yields between its polls may
  * wait a time slice for each.  After so many (some 20 us) we yield ourselves.
- * Who never polls in vain looks, too, once in a while.
+ * Who always finds completions looks, too, once in a while: they may be his own,
+ * or of others than those that have died.
  */
-enum { LOOK_POLLS = 64, IDLE_POLLS = 2048, SOME_POLLS = 65536 };
+enum { LOOK_POLLS = 64, BUSY_POLLS = 1024, IDLE_POLLS = 2048 };
 
 /* ---- The list of a timed queue: a binary heap ---------------------------- */
 
@@ -65,63 +69,129 @@ static void heap_pop(struct hca_cq *cq, struct hca_completion *out)
 
 /* ---- The list ------------------------------------------------------------ */
 
-static int list_add(struct hca_cq *cq, const struct hca_completion *c)
+static void list_push(struct hca_cq *cq, const struct hca_completion *c)
 {
-	if (hca_unlikely(cq->count == cq->size)) {
-		atomic_store(&cq->overflowed, true);
-		return -ENOSPC;
-	}
 	if (cq->timed) {
 		struct hca_completion copy = *c;
 
 		copy.order = cq->order++;
+		if (c->receive && c->visible_ns > FAR_NS && c->visible_ns - FAR_NS > rg_now_ns())
+			copy.visible_ns = rg_now_ns() + FAR_NS;
 		heap_push(cq, &copy);
 	} else {
-		cq->list[(cq->first + cq->count++) & (cq->size - 1)] = *c;
+		cq->list[(cq->first + cq->count++) & (cq->room - 1)] = *c;
 	}
-	return 0;
+}
+
+static void add_stamped(struct hca_cq *cq, const struct hca_completion *c)
+{
+	struct hca_completion copy = *c;
+	uint64_t now = rg_now_ns();
+
+	if (copy.visible_ns < now)
+		copy.visible_ns = now;
+	list_push(cq, &copy);
+}
+
+void hca_cq_tell_error(struct hca_cq *cq)
+{
+	if (!atomic_exchange(&cq->error_told, true))
+		hca_event_cq(cq, IBV_EVENT_CQ_ERR);
 }
 
 int hca_cq_add(struct hca_cq *cq, const struct hca_completion *c)
 {
-	int rc;
+	int rc = 0;
 
 	hca_lock(&cq->lock);
-	rc = list_add(cq, c);
+	if (hca_unlikely(cq->count >= cq->size)) {
+		atomic_store(&cq->overflowed, true);
+		hca_cq_tell_error(cq);
+		rc = -ENOSPC;
+	} else {
+		if (hca_unlikely(cq->stamped))
+			add_stamped(cq, c);
+		else
+			list_push(cq, c);
+		if (hca_unlikely(cq->armed))
+			hca_cq_fire(cq, c);
+	}
 	hca_unlock(&cq->lock);
 	return rc;
 }
 
 /* ---- The mailbox --------------------------------------------------------- */
 
+/* The receive that a peer says is complete, in a queue of its own or in one that is shared. */
+static bool accept_own(struct hca_qp *qp, uint32_t position, struct hca_completion *c,
+		       uint32_t *room)
+{
+	struct hca_rq *rq = &qp->rq;
+
+	if (position != atomic_load_explicit(&rq->next, memory_order_relaxed) ||
+	    position == atomic_load_explicit(&rq->posted, memory_order_acquire))
+		return false;
+	atomic_store_explicit(&rq->next, position + 1, memory_order_relaxed);
+	c->wr_id = rq->wr_id[position & rq->mask];
+	*room = rq->room[position & rq->mask];
+	c->position = position;
+	return true;
+}
+
+static bool accept_shared(struct hca_qp *qp, uint32_t position, uint32_t entry,
+			  struct hca_completion *c, uint32_t *room)
+{
+	c->position = entry;
+	return hca_shared_accept(qp->shared, position, entry, &c->wr_id, room);
+}
+
+/*
+ * A program acts upon what a completion says: it must not hear of an operation
+ * or a length that its receive could not have had.
+ */
+static void check_words(struct hca_completion *c, uint32_t room)
+{
+	if (c->opcode != IBV_WC_RECV_RDMA_WITH_IMM) {
+		c->opcode = IBV_WC_RECV;
+		if (c->bytes > room && c->status == IBV_WC_SUCCESS)
+			c->status = IBV_WC_LOC_LEN_ERR;
+	}
+	if (c->status > IBV_WC_GENERAL_ERR)
+		c->status = IBV_WC_GENERAL_ERR;
+	c->flags &= IBV_WC_GRH | IBV_WC_WITH_IMM | IBV_WC_WITH_INV;
+}
+
 /* What a peer wrote, checked; false: it concerns nothing that exists. */
 static bool decode(struct hca_cq *cq, const volatile struct hca_shm_cqe *e,
 		   struct hca_completion *c)
 {
-	uint32_t index = e->qp_index, position = e->position;
+	uint32_t index = e->qp_index, room;
 	struct hca_qp *qp;
 
 	qp = index < HCA_QPS_MAX ? atomic_load_explicit(&cq->fabric->qp[index],
 							memory_order_acquire) : NULL;
-	if (!qp || hca_qpn(qp) != e->qpn || hca_recv_cq(qp) != cq ||
-	    position != atomic_load_explicit(&qp->rq.next, memory_order_relaxed) ||
-	    position == atomic_load_explicit(&qp->rq.posted, memory_order_relaxed))
+	if (!qp || hca_qpn(qp) != e->qpn || hca_recv_cq(qp) != cq)
 		return false;
-	atomic_store_explicit(&qp->rq.next, position + 1, memory_order_relaxed);
 	c->visible_ns = e->visible_ns;
-	if (c->visible_ns < qp->rq.visible_ns)
+	if (!(qp->shared ? accept_shared(qp, e->position, e->entry, c, &room)
+			 : accept_own(qp, e->position, c, &room)))
+		return false;
+	/* From one sender in order, whatever it says of the time. */
+	if (!qp->datagram && c->visible_ns < qp->rq.visible_ns)
 		c->visible_ns = qp->rq.visible_ns;
 	qp->rq.visible_ns = c->visible_ns;
-	c->wr_id = qp->rq.wr_id[position & qp->rq.mask];
 	c->qp = qp;
-	c->position = position;
 	c->bytes = e->bytes;
 	c->imm = e->imm;
 	c->src_qp = e->src_qp;
+	c->slid = e->slid;
+	c->sl = e->sl;
 	c->status = e->status;
 	c->opcode = e->opcode;
 	c->flags = e->flags;
+	c->solicited = e->solicited;
 	c->receive = true;
+	check_words(c, room);
 	return true;
 }
 
@@ -171,6 +241,9 @@ static bool mailbox_take(struct hca_cq *cq, struct hca_completion *c)
 		cq->head++;
 		if (hca_likely(valid))
 			return true;
+		/* Somebody may be writing nonsense as fast as we read it. */
+		if (passed++ > cq->mailbox.mask)
+			return false;
 	}
 }
 
@@ -199,19 +272,80 @@ static void mailbox_unstick(struct hca_cq *cq)
 			state_of(cq, cq->head, hca_shm_revoked(hca_shm_claimer(state))));
 }
 
-static void drain_locked(struct hca_cq *cq)
+static void move_entries(struct hca_cq *cq, uint32_t most)
 {
 	struct hca_completion c = { 0 };
 
-	while (cq->count < cq->size && mailbox_take(cq, &c))
-		list_add(cq, &c);
+	while (cq->count < most && mailbox_take(cq, &c))
+		list_push(cq, &c);
 }
 
-void hca_cq_drain(struct hca_cq *cq)
+void hca_cq_drain_locked(struct hca_cq *cq)
 {
+	move_entries(cq, cq->size);
+}
+
+void hca_cq_empty_mailbox(struct hca_cq *cq)
+{
+	const struct hca_mailbox *m = &cq->mailbox;
+	uint32_t n;
+
+	for (n = 0; n <= m->mask; n++) {
+		move_entries(cq, cq->room);
+		if (atomic_load(&m->shm->slot[cq->head & m->mask].state) ==
+		    state_of(cq, cq->head, HCA_FREE))
+			return;
+		/* Claimed by somebody who died or was stopped: others are behind it. */
+		cq->head++;
+	}
+}
+
+bool hca_cq_drain(struct hca_cq *cq)
+{
+	bool empty;
+
 	hca_lock(&cq->lock);
-	drain_locked(cq);
+	hca_cq_drain_locked(cq);
+	empty = atomic_load_explicit(&cq->mailbox.shm->slot[cq->head & cq->mailbox.mask].state,
+				     memory_order_relaxed) == state_of(cq, cq->head, HCA_FREE);
 	hca_unlock(&cq->lock);
+	return empty;
+}
+
+uint64_t hca_cq_next_ns(const struct hca_cq *cq, bool solicited, uint64_t after)
+{
+	uint64_t next = UINT64_MAX;
+	uint32_t i;
+
+	for (i = 0; i < cq->count; i++) {
+		const struct hca_completion *c = &cq->list[i];
+
+		if ((!solicited || c->solicited || c->status) && c->visible_ns >= after &&
+		    c->visible_ns < next)
+			next = c->visible_ns;
+		if (!solicited && !after)
+			break;		/* the first of all */
+	}
+	return next;
+}
+
+uint64_t hca_cq_stuck_ns(struct hca_cq *cq)
+{
+	uint32_t ahead;
+	uint64_t state;
+
+	for (ahead = 0; ahead <= cq->mailbox.mask; ahead++) {
+		state = atomic_load(&cq->mailbox.shm->slot[(cq->head + ahead) &
+							   cq->mailbox.mask].state);
+		if (state >> 32 != state_of(cq, cq->head + ahead, 0) >> 32 ||
+		    hca_shm_kind(state) != HCA_CLAIMED)
+			break;
+	}
+	if (!ahead || ahead > cq->mailbox.mask ||
+	    state != state_of(cq, cq->head + ahead, HCA_FULL))
+		return 0;
+	mailbox_unstick(cq);
+	return cq->stuck_ns + CLAIM_NS;
 }
 
 /* ---- Polling ------------------------------------------------------------- */
@@ -229,7 +363,13 @@ static void deliver(const struct hca_completion *c, struct ibv_wc *wc)
 		.qp_num = hca_qpn(qp),
 		.src_qp = c->src_qp,
 		.wc_flags = c->flags,
+		.slid = c->slid,
+		.sl = c->sl,
 	};
+	if (hca_unlikely(c->receive && qp->shared)) {
+		hca_shared_release(qp->shared, c->position);
+		return;
+	}
 	/* Its slot and those before it are free from now on. */
 	atomic_store_explicit(c->receive ? &qp->rq.done : &qp->sq.done, c->position + 1,
 			      memory_order_release);
@@ -243,7 +383,7 @@ static int poll_untimed(struct hca_cq *cq, int max, struct ibv_wc *wc)
 	for (n = 0; n < max; n++) {
 		if (cq->count) {
 			deliver(&cq->list[cq->first], &wc[n]);
-			cq->first = (cq->first + 1) & (cq->size - 1);
+			cq->first = (cq->first + 1) & (cq->room - 1);
 			cq->count--;
 		} else if (mailbox_take(cq, &c)) {
 			deliver(&c, &wc[n]);
@@ -254,23 +394,28 @@ static int poll_untimed(struct hca_cq *cq, int max, struct ibv_wc *wc)
 	return n;
 }
 
-static int poll_timed(struct hca_cq *cq, uint64_t now, int max, struct ibv_wc *wc)
+static int poll_timed(struct hca_cq *cq, uint64_t now, int max, struct ibv_wc *wc,
+		      uint64_t *stamp_ns)
 {
 	struct hca_completion c;
 	int n;
 
-	drain_locked(cq);
+	hca_cq_drain_locked(cq);
 	for (n = 0; n < max && cq->count && cq->list[0].visible_ns <= now; n++) {
 		heap_pop(cq, &c);
 		deliver(&c, &wc[n]);
+		if (!stamp_ns)
+			continue;
+		if (cq->stamp_ns < c.visible_ns)
+			cq->stamp_ns = c.visible_ns;
+		*stamp_ns = cq->stamp_ns;
 	}
 	return n;
 }
 
-int hca_cq_poll(struct ibv_cq *ibv, int max, struct ibv_wc *wc)
+static inline int poll_cq(struct hca_cq *cq, int max, struct ibv_wc *wc, uint64_t *stamp_ns)
 {
-	struct hca_cq *cq = hca_cq_of(ibv);
-	uint32_t idle = 0, polls;
+	uint32_t idle, polls;
 	uint64_t now = 0;
 	int n;
 
@@ -278,27 +423,36 @@ int hca_cq_poll(struct ibv_cq *ibv, int max, struct ibv_wc *wc)
 	 * The clock before the engine: what is completed by then, the engine has
 	 * written out, to the last byte.
 	 */
-	if (cq->timed)
+	if (cq->timed) {
 		now = rg_now_ns();
+		atomic_store_explicit(&cq->fabric->engine.polled_ns, now, memory_order_relaxed);
+	}
 	if (hca_engine_due(cq->fabric))
 		hca_engine_run(cq->fabric);
 	hca_lock(&cq->lock);
-	n = cq->timed ? poll_timed(cq, now, max, wc) : poll_untimed(cq, max, wc);
+	n = cq->timed ? poll_timed(cq, now, max, wc, stamp_ns) : poll_untimed(cq, max, wc);
 	polls = ++cq->polls;
-	if (n) {
-		cq->idle = 0;
-	} else {
-		idle = ++cq->idle;
-		if (idle % LOOK_POLLS == 0)
-			mailbox_unstick(cq);
-	}
+	idle = n ? 0 : cq->idle + 1;
+	cq->idle = idle;
+	if (hca_unlikely((idle && idle % LOOK_POLLS == 0) || polls % BUSY_POLLS == 0))
+		mailbox_unstick(cq);
 	hca_unlock(&cq->lock);
-	if (hca_unlikely((idle && idle % LOOK_POLLS == 0) || polls % SOME_POLLS == 0))
+	if (hca_unlikely((idle && idle % LOOK_POLLS == 0) || polls % BUSY_POLLS == 0))
 		hca_engine_idle(cq->fabric);
 	/* What we wait for may need this very core to come about. */
 	if (hca_unlikely(idle && idle % IDLE_POLLS == 0))
 		sched_yield();
 	return n;
+}
+
+int hca_cq_poll(struct ibv_cq *ibv, int max, struct ibv_wc *wc)
+{
+	return poll_cq(hca_cq_of(ibv), max, wc, NULL);
+}
+
+int hca_cq_poll_stamped(struct hca_cq *cq, struct ibv_wc *wc, uint64_t *stamp_ns)
+{
+	return poll_cq(cq, 1, wc, stamp_ns);
 }
 
 /* ---- Coming and going ---------------------------------------------------- */
@@ -308,13 +462,16 @@ void hca_cq_purge(struct hca_cq *cq, const struct hca_qp *qp)
 	uint32_t i, kept = 0;
 
 	hca_lock(&cq->lock);
-	drain_locked(cq);
+	hca_cq_drain_locked(cq);
 	for (i = 0; i < cq->count; i++) {
-		uint32_t from = cq->timed ? i : (cq->first + i) & (cq->size - 1);
-		uint32_t to = cq->timed ? kept : (cq->first + kept) & (cq->size - 1);
+		uint32_t from = cq->timed ? i : (cq->first + i) & (cq->room - 1);
+		uint32_t to = cq->timed ? kept : (cq->first + kept) & (cq->room - 1);
 
-		if (cq->list[from].qp == qp)
+		if (cq->list[from].qp == qp) {
+			if (cq->list[from].receive && qp->shared)
+				hca_shared_release(qp->shared, cq->list[from].position);
 			continue;
+		}
 		cq->list[to] = cq->list[from];
 		kept++;
 	}
@@ -332,7 +489,7 @@ static int make_queues(struct hca_cq *cq, uint32_t count)
 	struct hca_fabric *f = cq->fabric;
 	int rc;
 
-	cq->size = count;
+	cq->size = cq->room = count;
 	cq->list = calloc(count, sizeof(*cq->list));
 	if (!cq->list)
 		return -ENOMEM;
@@ -348,41 +505,48 @@ static int make_queues(struct hca_cq *cq, uint32_t count)
 	return 0;
 }
 
-struct ibv_cq *hca_cq_create(struct ibv_context *c, int entries, void *cq_context,
-			     struct ibv_comp_channel *channel, int vector)
+struct ibv_cq *hca_cq_make(struct ibv_context *c, const struct hca_cq_config *config)
 {
 	struct hca_context *context = hca_context_of(c);
 	struct hca_cq *cq;
 
-	if (entries < 1 || entries > HCA_CQE_MAX || vector < 0 ||
-	    vector >= c->num_comp_vectors) {
+	if (config->entries < 1 || config->entries > HCA_CQE_MAX || config->vector < 0 ||
+	    config->vector >= c->num_comp_vectors) {
 		errno = EINVAL;
-		return NULL;
-	}
-	if (channel) {
-		errno = EOPNOTSUPP;
 		return NULL;
 	}
 	cq = calloc(1, sizeof(*cq));
 	if (!cq)
 		return NULL;
 	cq->fabric = context->fabric;
-	cq->timed = context->fabric->spec.timed;
-	if (make_queues(cq, hca_pow2((uint32_t)entries))) {
+	cq->stamped = config->stamped;
+	cq->timed = config->stamped || context->fabric->spec.timed;
+	if (make_queues(cq, hca_pow2((uint32_t)config->entries))) {
 		free(cq->list);
 		free(cq);
 		errno = ENOMEM;
 		return NULL;
 	}
+	cq->mailbox.shm->stamped = config->stamped;
 	cq->ibv.context = c;
-	cq->ibv.cq_context = cq_context;
+	cq->ibv.cq_context = config->cq_context;
 	cq->ibv.cqe = (int)cq->size;
 	pthread_mutex_init(&cq->ibv.mutex, NULL);
 	pthread_cond_init(&cq->ibv.cond, NULL);
+	if (config->channel)
+		hca_channel_add(hca_channel_of(config->channel), cq);
 	pthread_mutex_lock(&cq->fabric->slow);
 	hca_link_add(&context->cqs, &cq->link);
 	pthread_mutex_unlock(&cq->fabric->slow);
 	return (struct ibv_cq *)&cq->ibv;
+}
+
+struct ibv_cq *hca_cq_create(struct ibv_context *c, int entries, void *cq_context,
+			     struct ibv_comp_channel *channel, int vector)
+{
+	return hca_cq_make(c, &(struct hca_cq_config){
+		.entries = entries, .vector = vector, .cq_context = cq_context,
+		.channel = channel });
 }
 
 int hca_cq_destroy(struct ibv_cq *ibv)
@@ -393,6 +557,8 @@ int hca_cq_destroy(struct ibv_cq *ibv)
 	/* Its queue pairs are gone, and with them everybody who could write here. */
 	if (atomic_load(&cq->objects))
 		return EBUSY;
+	hca_event_forget_cq(cq);
+	hca_channel_remove(cq);
 	pthread_mutex_lock(&f->slow);
 	hca_heap_free(&f->heap, cq->line, hca_mailbox_bytes(cq->size));
 	hca_link_remove(&cq->link);

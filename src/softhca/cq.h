@@ -12,6 +12,7 @@
 
 #include <infiniband/verbs.h>
 
+#include "channel.h"
 #include "fabric.h"
 
 struct hca_qp;
@@ -22,19 +23,28 @@ struct hca_completion {
 	uint64_t order;			/* among entries of one time */
 	uint64_t wr_id;
 	struct hca_qp *qp;
-	uint32_t position;		/* in its send or receive queue */
+	uint32_t position;		/* in its send or receive queue; shared: the entry */
 	uint32_t bytes;
 	uint32_t imm;
 	uint32_t src_qp;
+	uint16_t slid;
+	uint8_t sl;
 	uint8_t status, opcode, flags;
 	bool receive;
+	bool solicited;
 };
 
-/* A mailbox as a producer sees it, with private copies of its shape. */
+/*
+ * A mailbox as a producer sees it, with private copies of its shape, and how
+ * its owner is woken: a peer (its channel's bell is in the mailbox), or this
+ * process's own channel.  Neither: it is not.
+ */
 struct hca_mailbox {
 	struct hca_shm_mailbox *shm;
 	uint32_t mask;
 	unsigned shift;
+	struct hca_peer *peer;
+	const struct hca_bell *bell;
 };
 
 struct hca_cq {
@@ -42,10 +52,20 @@ struct hca_cq {
 	struct hca_fabric *fabric;
 	struct hca_link link;
 	struct hca_lock lock;
-	bool timed;
+	bool timed;			/* entries are ordered by time */
 	_Atomic bool overflowed;
+	_Atomic bool error_told;	/* its IBV_EVENT_CQ_ERR */
 	uint32_t polls, idle;		/* all; without success, in a row */
 	_Atomic int objects;		/* queue pairs */
+
+	/* channel.h */
+	bool armed;			/* perhaps: look at the mailbox */
+	bool armed_solicited;		/* as it was armed last */
+	uint32_t generation;		/* of arming */
+	_Atomic uint32_t fired;		/* events not handed out when it was armed again */
+	struct hca_link channel_link;
+	uint32_t comp_events;		/* handed out */
+	uint32_t woken_polls;		/* polls when the last was */
 
 	struct hca_mailbox mailbox;
 	uint32_t head;			/* next mailbox position to look at */
@@ -53,10 +73,22 @@ struct hca_cq {
 	uint32_t stuck_head;
 	uint32_t line;			/* of the mailbox in the heap */
 
-	/* Untimed: a ring, count from first.  Timed: a heap of count. */
+	/*
+	 * Unordered: a ring, count from first.  Timed: a heap of count.  It has
+	 * room for more than the size, which is what the program asked for.
+	 */
 	struct hca_completion *list;
-	uint32_t first, count, size;
+	uint32_t first, count, size, room;
 	uint64_t order;
+
+	/* Extended ones: cq_ex.c */
+	struct hca_lock poll_lock;	/* from start_poll to end_poll; before all others */
+	bool single_threaded, stamped;
+	uint64_t stamp_ns;		/* of the last entry: time does not go back */
+	struct {
+		struct ibv_wc wc;
+		uint64_t stamp_ns;
+	} current;
 };
 
 static inline struct hca_cq *hca_cq_of(struct ibv_cq *cq)
@@ -64,12 +96,33 @@ static inline struct hca_cq *hca_cq_of(struct ibv_cq *cq)
 	return (struct hca_cq *)(void *)cq;
 }
 
+/* Of its channel, as peers are told (bell.h). */
+static inline uint32_t hca_cq_bell(const struct hca_cq *cq)
+{
+	return cq->mailbox.bell ? cq->mailbox.bell->number : 0;
+}
+
 enum { HCA_CQE_MAX = 1 << 22 };
 
+struct hca_cq_config {
+	int entries, vector;
+	void *cq_context;
+	struct ibv_comp_channel *channel;
+	bool stamped;			/* entries bear the time at which they became visible */
+};
+
+struct ibv_cq *hca_cq_make(struct ibv_context *c, const struct hca_cq_config *config);
 struct ibv_cq *hca_cq_create(struct ibv_context *c, int entries, void *cq_context,
 			     struct ibv_comp_channel *channel, int vector);
 int hca_cq_destroy(struct ibv_cq *cq);
+int hca_cq_resize(struct ibv_cq *cq, int entries);		/* cq_resize.c */
 int hca_cq_poll(struct ibv_cq *cq, int max, struct ibv_wc *wc);
+/* One entry, if there is one, of a queue that is stamped or not. */
+int hca_cq_poll_stamped(struct hca_cq *cq, struct ibv_wc *wc, uint64_t *stamp_ns);
+
+/* cq_ex.c */
+struct ibv_cq_ex *hca_cq_create_ex(struct ibv_context *c, struct ibv_cq_init_attr_ex *init);
+int hca_query_rt_values(struct ibv_context *c, struct ibv_values_ex *values);
 
 /*
  * Add an entry made by this process.  0, or -ENOSPC: the queue is full and in
@@ -77,19 +130,52 @@ int hca_cq_poll(struct ibv_cq *cq, int max, struct ibv_wc *wc);
  */
 int hca_cq_add(struct hca_cq *cq, const struct hca_completion *c);
 
-/* Move what the mailbox holds into the list, so that what is added next comes after it. */
-void hca_cq_drain(struct hca_cq *cq);
+/* It has overflowed: its event, once. */
+void hca_cq_tell_error(struct hca_cq *cq);
+
+/*
+ * Move what the mailbox holds into the list, so that what is added next comes after it.
+ * False when something is left there: no room, or somebody is just writing.
+ */
+bool hca_cq_drain(struct hca_cq *cq);
 
 /* Forget the entries of a queue pair (destroyed or reset). */
 void hca_cq_purge(struct hca_cq *cq, const struct hca_qp *qp);
 
+/* ---- For the other files of completion queues; cq->lock held ------------- */
+
+/* As hca_cq_drain. */
+void hca_cq_drain_locked(struct hca_cq *cq);
+/* The same, for room instead of size. */
+void hca_cq_empty_mailbox(struct hca_cq *cq);
+/*
+ * A timed queue: the first time, not before `after`, at which an entry of the
+ * list that fires becomes visible; UINT64_MAX: there is none.
+ */
+uint64_t hca_cq_next_ns(const struct hca_cq *cq, bool solicited, uint64_t after);
+/*
+ * Entries wait behind one that somebody has claimed and does not publish: when
+ * to look again (the claim is taken back then); 0: there are none.
+ */
+uint64_t hca_cq_stuck_ns(struct hca_cq *cq);
+
 /* ---- The producer's side (mailbox.c) ------------------------------------- */
 
 /*
- * Put an entry (its state is ignored) into a mailbox as the process in `slot`.
- * 0, or -ENOSPC: full.
+ * Put an entry (its state is ignored) into a mailbox as the process in `slot`,
+ * and wake the owner if it wants that.  0, or -ENOSPC: full.
  */
 int hca_mailbox_put(struct hca_mailbox *m, uint32_t slot, const struct hca_shm_cqe *cqe);
+
+/* The second half of waking; `special`: an entry that is solicited or an error. */
+void hca_mailbox_fire(struct hca_mailbox *m, bool special);
+
+/* An entry has been published, by something that is ordered as seq_cst. */
+static inline void hca_mailbox_wake(struct hca_mailbox *m, bool special)
+{
+	if (hca_unlikely(hca_shm_wakes(atomic_load(&m->shm->armed))))
+		hca_mailbox_fire(m, special);
+}
 
 static inline size_t hca_mailbox_bytes(uint32_t count)
 {

@@ -4,6 +4,7 @@
 
 #include <infiniband/verbs.h>
 
+#include "event.h"
 #include "fabric.h"
 
 struct hca_device {
@@ -11,30 +12,61 @@ struct hca_device {
 	struct hca_device *next;
 	struct hca_fabric *fabric;
 	uint32_t node, hca;
+	uint64_t port_seen[HCA_PORTS_MAX];	/* state at the last look; under engine.lock */
 };
 
 struct hca_context {
 	struct hca_device *device;
 	struct hca_fabric *fabric;
-	struct hca_link *pds, *cqs;	/* under fabric.slow */
+	struct hca_link link;		/* under fabric.slow, as are */
+	struct hca_link *pds, *cqs, *srqs, *ahs, *mws, *dms, *channels;
+	struct hca_events events;
+	_Atomic uint64_t retries[HCA_PORTS_MAX];	/* by queue pairs on the port: hca_qp_retried */
+	struct hca_link opened;		/* all of this process (device.c) */
+	uint64_t file;			/* which file cmd_fd is: shared by imported contexts */
 	struct verbs_context verbs;	/* last: ends with struct ibv_context */
 };
 
+/* A protection domain; or another name of `parent`: a parent domain, an imported one. */
 struct hca_pd {
 	struct ibv_pd ibv;
 	struct hca_fabric *fabric;
 	struct hca_link link;
+	struct hca_pd *parent;		/* counts us among its objects; NULL */
+	struct hca_td *td;		/* NULL */
 	uint32_t id;			/* unique in this process, not 0 */
+	_Atomic int objects;
+	bool unimported;		/* only its objects keep it */
+};
+
+struct hca_td {
+	struct ibv_td ibv;
 	_Atomic int objects;
 };
 
-/* A registration of this process; what peers need of it is in the segment. */
+enum hca_mr_kind {
+	HCA_MR_MEMORY,
+	HCA_MR_DMABUF,		/* base is our mapping of it */
+	HCA_MR_DM,		/* device memory: dm.h */
+	HCA_MR_IMPORTED,	/* another name of a registration: no row of its own */
+	HCA_MR_WINDOW,		/* part of a struct hca_mw: no ibv_mr */
+};
+
+/* A registration of this process; what peers need of it is in the table. */
 struct hca_mr {
 	struct ibv_mr ibv;
 	struct hca_fabric *fabric;
-	uint32_t pd, access;
-	uint64_t iova;
+	enum hca_mr_kind kind;
+	uint32_t key;
+	uint32_t pd;			/* who may use it as a local key; 0: nobody */
+	uint32_t remote_pd, qpn;	/* who may use it as a remote key (layout.h) */
+	uint32_t access;
+	uint64_t iova, length;
+	unsigned char *base;		/* our address of iova */
 	uint64_t mapped, mapped_end;	/* layout.h */
+	uint64_t stamp;
+	_Atomic int windows;		/* bound to it */
+	struct hca_dm *dm;		/* NULL */
 };
 
 static inline struct hca_context *hca_context_of(struct ibv_context *c)
@@ -58,7 +90,17 @@ static inline const struct hca_mr *hca_mr_find(const struct hca_fabric *f, uint3
 	uint32_t index = key >> HCA_KEY_GEN_BITS;
 	const struct hca_mr *mr = atomic_load_explicit(&f->mr[index], memory_order_acquire);
 
-	return mr && mr->ibv.lkey == key ? mr : NULL;
+	return mr && mr->key == key ? mr : NULL;
+}
+
+/* Do peers still have its row?  A window may have been taken away. */
+static inline bool hca_mr_stands(const struct hca_mr *mr)
+{
+	const struct hca_fabric *f = mr->fabric;
+	uint32_t index = mr->key >> HCA_KEY_GEN_BITS;
+
+	return atomic_load(&f->table->mr[index].stamp) == mr->stamp &&
+	       (!mr->qpn || atomic_load(&f->self->taken[index]) != mr->stamp);
 }
 
 /*
@@ -74,19 +116,19 @@ static inline unsigned char *hca_mr_local(const struct hca_fabric *f, uint32_t k
 	if (!mr || mr->pd != pd || (mr->access & need) != need)
 		return NULL;
 	offset = addr - mr->iova;
-	if (offset > mr->ibv.length || bytes > mr->ibv.length - offset)
+	if (offset > mr->length || bytes > mr->length - offset)
 		return NULL;
-	return (unsigned char *)mr->ibv.addr + offset;
+	return mr->base + offset;
 }
 
 /* ---- Devices (device.c) -------------------------------------------------- */
 
-/* The devices of a node of a fabric, made on first use; 0 or -ENOMEM. */
-int hca_devices_of_node(struct hca_fabric *f, uint32_t node, struct hca_device **list);
 void hca_devices_free(struct hca_fabric *f);
 
 bool hca_device_is_ours(const struct ibv_device *d);
 bool hca_context_is_ours(const struct ibv_context *c);
+/* By a child of fork: not to be touched (inherit.h). */
+bool hca_context_is_inherited(struct ibv_context *c);
 
 struct ibv_context *hca_device_open(struct ibv_device *d);
 /* What the user has not destroyed goes with it, as when the kernel closes a device. */
@@ -111,17 +153,58 @@ ssize_t hca_query_gid_table(struct ibv_context *c, struct ibv_gid_entry *entries
 			    uint32_t flags, size_t size);
 int hca_query_pkey(struct ibv_context *c, uint8_t port, int index, __be16 *pkey);
 
-enum { HCA_GIDS = 2 };		/* per port: link-local, IPv4-mapped; both RoCE v2 */
+enum {
+	HCA_GIDS = 2,		/* per port: link-local, IPv4-mapped; both RoCE v2 */
+	HCA_GID_TABLE = 16,	/* length of the table; the rest is empty */
+};
 
 /* Address of the port that an address handle leads to: 0, or -EHOSTUNREACH. */
 int hca_route(const struct hca_fabric *f, const struct ibv_ah_attr *ah, uint32_t *address);
 
-/* ---- Protection domains, registrations (mr.c) ---------------------------- */
+/*
+ * ibv_import_device: another context of a device that this process has opened,
+ * by (a duplicate of) its cmd_fd, which then belongs to the new one.  *ours
+ * tells whether it is the cmd_fd of a software device at all.
+ */
+struct ibv_context *hca_device_import(int cmd_fd, bool *ours);
+
+/* The contexts of this process with that file, one after the other; locked meanwhile. */
+void hca_contexts_lock(void);
+void hca_contexts_unlock(void);
+void hca_contexts_forget(void);
+struct hca_context *hca_context_next(uint64_t file, struct hca_context *after);
+
+/* ---- Protection domains (pd.c) ------------------------------------------- */
 
 struct ibv_pd *hca_pd_alloc(struct ibv_context *c);
 int hca_pd_dealloc(struct ibv_pd *pd);
+/* Whatever is left of a context that closes. */
+void hca_pds_drop(struct hca_context *c);
+struct ibv_td *hca_td_alloc(struct ibv_context *c, struct ibv_td_init_attr *attr);
+int hca_td_dealloc(struct ibv_td *td);
+struct ibv_pd *hca_pd_alloc_parent(struct ibv_context *c,
+				   struct ibv_parent_domain_init_attr *attr);
+/* A domain of another context of the same file, by its ibv_pd.handle. */
+struct ibv_pd *hca_pd_import(struct ibv_context *c, uint32_t handle);
+void hca_pd_unimport(struct ibv_pd *pd);
+
+/* ---- Registrations (mr.c) ------------------------------------------------ */
+
 struct ibv_mr *hca_mr_reg(struct ibv_pd *pd, void *addr, size_t bytes, uint64_t iova,
 			  unsigned access);
+struct ibv_mr *hca_mr_reg_dmabuf(struct ibv_pd *pd, uint64_t offset, size_t bytes, uint64_t iova,
+				 int fd, unsigned access);
+/* 0 or enum ibv_rereg_mr_err_code; keys stay.  What fails changes nothing. */
+int hca_mr_rereg(struct ibv_mr *mr, int flags, struct ibv_pd *pd, void *addr, size_t bytes,
+		 int access);
 int hca_mr_dereg(struct ibv_mr *mr);
+struct ibv_mr *hca_mr_import(struct ibv_pd *pd, uint32_t handle);
+void hca_mr_unimport(struct ibv_mr *mr);
+
+/* Rows of the table, also for windows.  0, or ENOMEM. */
+int hca_mr_take_key(struct hca_fabric *f, uint32_t *key);
+void hca_mr_give_key(struct hca_fabric *f, uint32_t key);
+/* From here on the row, with mr's values, is there. */
+void hca_mr_publish(struct hca_mr *mr);
 
 #endif

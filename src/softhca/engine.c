@@ -1,7 +1,13 @@
 /* engine.c - work that could not be done when it was posted. */
 #include "clock.h"
 #include "engine.h"
+#include "fault.h"
+#include "mw.h"
+#include "event.h"
 #include "pace.h"
+#include "srq.h"
+#include "steps.h"
+#include "ud.h"
 
 /* How often peers are looked at when there is nothing to do. */
 enum { LOOK_NS = 10000000 };
@@ -99,6 +105,8 @@ int hca_engine_wait_or_fail(struct hca_qp *qp, int why)
 
 	if (why == HCA_PEER_DIED)
 		return IBV_WC_RETRY_EXC_ERR;
+	if (why == HCA_BUSY)
+		return 0;
 	if (sq->wait == wait && forever)
 		return 0;
 	now = rg_now_ns();
@@ -108,11 +116,14 @@ int hca_engine_wait_or_fail(struct hca_qp *qp, int why)
 		sq->tries = wait == HCA_WAITS_RECEIVE ? qp->attr.rnr_retry
 						      : qp->attr.retry_cnt + 1;
 		sq->deadline_ns = now + period_ns(qp, wait);
+		if (sq->tries && wait == HCA_WAITS_RECEIVE)
+			hca_qp_retried(qp, 1);
 		return sq->tries ? 0 : failed;
 	}
 	while (now >= sq->deadline_ns) {
 		if (--sq->tries == 0)
 			return failed;
+		hca_qp_retried(qp, 1);
 		sq->deadline_ns += period_ns(qp, wait);
 	}
 	return 0;
@@ -129,7 +140,16 @@ void hca_engine_finish(struct hca_qp *qp, int status)
 	hca_sq_pop(qp);
 	hca_sq_complete(qp, &w->wr, position, w->bytes, status, 0);
 	if (status)
-		hca_qp_fail(qp);
+		hca_sq_fail(qp);
+}
+
+/* Where packets get lost, each request is drawn for once: when it is tried first. */
+static int transfer(struct hca_qp *qp, const struct hca_wqe *w)
+{
+	if (qp->reliable && qp->sq.wait == HCA_NOT_WAITING && !hca_mw_is_local(w->wr.opcode) &&
+	    hca_fault_exhausts(qp, w->bytes))
+		return IBV_WC_RETRY_EXC_ERR;
+	return hca_transfer_whole(qp, &w->wr, w->bytes);
 }
 
 /* True while something waits. */
@@ -137,10 +157,15 @@ static bool progress_untimed(struct hca_qp *qp)
 {
 	struct hca_sq *sq = &qp->sq;
 
-	while (sq->next != sq->posted) {
+	while (sq->next != sq->posted && (sq->wait || hca_qp_state(qp) == IBV_QPS_RTS)) {
 		struct hca_wqe *w = &sq->wqe[sq->next & sq->mask];
-		int rc = hca_transfer(qp, &w->wr, w->bytes);
+		int rc = transfer(qp, w);
 
+		if (rc < 0 && !qp->reliable) {
+			if (hca_lag_waits(qp))
+				return true;
+			continue;
+		}
 		if (rc < 0) {
 			rc = hca_engine_wait_or_fail(qp, rc);
 			if (!rc)
@@ -148,7 +173,7 @@ static bool progress_untimed(struct hca_qp *qp)
 		}
 		hca_engine_finish(qp, rc);
 	}
-	qp->fast = hca_qp_state(qp) == IBV_QPS_RTS;
+	qp->fast = hca_qp_state(qp) == IBV_QPS_RTS && hca_way_clear(qp);
 	return false;
 }
 
@@ -165,6 +190,33 @@ static bool progress_flush(struct hca_qp *qp)
 
 enum turn { OVER, WAITS, SERVED };
 
+/*
+ * SQD: what was begun when the state was entered ends, its acknowledgement
+ * included; nothing new begins.
+ */
+static enum turn drain(struct hca_qp *qp)
+{
+	bool remains;
+
+	if (!qp->draining)
+		return OVER;
+	if (qp->pace) {
+		hca_pace_progress(qp);
+		remains = qp->pace->begun || qp->sq.wait || qp->pace->losses ||
+			  qp->pace->held.count || qp->pace->visible_ns > rg_now_ns();
+	} else {
+		remains = progress_untimed(qp);
+	}
+	if (hca_qp_state(qp) != IBV_QPS_SQD)
+		return OVER;		/* it failed */
+	if (remains)
+		return WAITS;
+	qp->draining = false;
+	if (qp->drain_told)
+		hca_event_qp(qp, IBV_EVENT_SQ_DRAINED);
+	return OVER;
+}
+
 static enum turn take_turn(struct hca_qp *qp)
 {
 	bool served;
@@ -175,10 +227,15 @@ static enum turn take_turn(struct hca_qp *qp)
 			return progress_untimed(qp) ? WAITS : OVER;
 		served = hca_pace_progress(qp);
 		return !hca_pace_due(qp) ? OVER : served ? SERVED : WAITS;
+	case IBV_QPS_SQE:
+		hca_sq_flush(qp);
+		return OVER;
 	case IBV_QPS_ERR:
 		return progress_flush(qp) ? WAITS : OVER;
+	case IBV_QPS_SQD:
+		return drain(qp);
 	default:
-		return OVER;	/* SQD: posted work stays where it is */
+		return OVER;
 	}
 }
 
@@ -196,6 +253,75 @@ static bool overflowed(struct hca_cq *cq)
 	       atomic_load_explicit(&cq->mailbox.shm->overflow, memory_order_acquire);
 }
 
+/* The queue says it once; its queue pairs, each that is in use, for themselves. */
+static bool look_at_cq(struct hca_cq *cq)
+{
+	if (hca_likely(!overflowed(cq)))
+		return false;
+	hca_cq_tell_error(cq);
+	return true;
+}
+
+/* What a peer says went wrong, as an event of the queue pair. */
+static void raise_fault(struct hca_qp *qp, uint32_t fault)
+{
+	switch (fault) {
+	case HCA_FAULT_TOLD:
+		break;
+	case IBV_EVENT_QP_REQ_ERR + 1:
+	case IBV_EVENT_QP_ACCESS_ERR + 1:
+		hca_event_qp(qp, (enum ibv_event_type)(fault - 1));
+		break;
+	default:
+		hca_event_qp(qp, IBV_EVENT_QP_FATAL);
+	}
+}
+
+void hca_qp_look_for_first(struct hca_qp *qp, bool last)
+{
+	uint32_t first;
+
+	/* Once, whatever peers write. */
+	if (!qp->listening)
+		return;
+	first = last ? atomic_exchange(&qp->shm->first, HCA_FIRST_IGNORED)
+		     : atomic_load(&qp->shm->first);
+	qp->listening = !last && first != HCA_FIRST_ARRIVED;
+	if (first == HCA_FIRST_ARRIVED)
+		hca_event_qp(qp, IBV_EVENT_COMM_EST);
+}
+
+/* What those who take from a shared receive queue have left to its owner. */
+static void look_at_shared(struct hca_qp *qp)
+{
+	struct hca_shared *s = qp->shared;
+	struct ibv_srq *srq = qp->ibv.qp_base.srq;
+
+	if (atomic_load(&s->view.shm->returned))
+		hca_shared_recover(s, false);
+	if (srq && atomic_exchange(&s->view.shm->limit_reached, 0))
+		hca_event_srq(hca_srq_of(srq), IBV_EVENT_SRQ_LIMIT_REACHED);
+}
+
+static void look_at_qp(struct hca_qp *qp)
+{
+	uint32_t fault = atomic_exchange(&qp->shm->fault, 0);
+	bool send_cq = look_at_cq(hca_send_cq(qp)), recv_cq = look_at_cq(hca_recv_cq(qp));
+
+	if (qp->shared)
+		look_at_shared(qp);
+	hca_qp_look_for_first(qp, false);
+	if (!fault && !send_cq && !recv_cq)
+		return;
+	hca_lock(&qp->lock);
+	if (hca_qp_state(qp) != IBV_QPS_ERR) {
+		hca_qp_fail(qp);
+		raise_fault(qp, fault);
+	}
+	hca_unlock(&qp->lock);
+}
+
+/* engine.lock held. */
 static void look_for_faults(struct hca_fabric *f)
 {
 	uint32_t i, top = atomic_load(&f->qp_top);
@@ -203,15 +329,22 @@ static void look_for_faults(struct hca_fabric *f)
 	for (i = 0; i < top; i++) {
 		struct hca_qp *qp = atomic_load(&f->qp[i]);
 
-		if (!qp || hca_qp_state(qp) < IBV_QPS_RTR)
-			continue;
-		if (atomic_exchange(&qp->shm->fault, 0) || overflowed(hca_send_cq(qp)) ||
-		    overflowed(hca_recv_cq(qp))) {
-			hca_lock(&qp->lock);
-			hca_qp_fail(qp);
-			hca_unlock(&qp->lock);
-		}
+		if (qp && hca_qp_state(qp) >= IBV_QPS_RTR)
+			look_at_qp(qp);
 	}
+}
+
+/* engine.lock held. */
+static void look(struct hca_fabric *f)
+{
+	struct hca_engine *e = &f->engine;
+	uint32_t seen = atomic_load(&f->self->attention);
+
+	if (!atomic_exchange(&e->faults, 0) && seen == atomic_load(&e->attention))
+		return;
+	atomic_store(&e->attention, seen);
+	look_for_faults(f);
+	hca_fault_look(f);
 }
 
 /*
@@ -227,7 +360,45 @@ static bool peer_died(const struct hca_conn *c)
 	       (c->shm && atomic_load_explicit(&c->shm->gate, memory_order_relaxed) == c->gate);
 }
 
-/* A queue pair whose peer has ended without a word is of no use any more. */
+/* Take in all completions of a receive queue; false: there is no room for them. */
+static bool drain_all(struct hca_fabric *f, const struct hca_shared *s)
+{
+	uint32_t i, top = atomic_load(&f->qp_top);
+	bool all = true;
+
+	for (i = 0; i < top; i++) {
+		struct hca_qp *qp = atomic_load(&f->qp[i]);
+
+		if (qp && qp->shared == s)
+			all &= hca_cq_drain(hca_recv_cq(qp));
+	}
+	return all;
+}
+
+/* Receives that the dead have claimed are posted again. */
+static void look_for_claims(struct hca_fabric *f)
+{
+	uint32_t i, top = atomic_load(&f->qp_top);
+
+	for (i = 0; i < top; i++) {
+		struct hca_qp *qp = atomic_load(&f->qp[i]);
+
+		/* What they had completed before comes first. */
+		if (qp && qp->shared && hca_shared_suspect(qp->shared) && drain_all(f, qp->shared))
+			hca_shared_recover(qp->shared, true);
+	}
+}
+
+/* Nor has it been seen alive: then its number tells whose it was. */
+static bool died_unseen(const struct hca_qp *qp)
+{
+	uint32_t slot, index;
+
+	return !hca_fabric_find_qpn(qp->fabric, qp->conn.qpn, &slot, &index) &&
+	       hca_slot_fate(qp->fabric, slot) == HCA_FATE_DEAD;
+}
+
+/* A connection whose peer has ended without a word is of no use any more. */
 static void look_for_deaths(struct hca_fabric *f)
 {
 	uint32_t i, top = atomic_load(&f->qp_top);
@@ -236,12 +407,21 @@ static void look_for_deaths(struct hca_fabric *f)
 	for (i = 0; i < top; i++) {
 		struct hca_qp *qp = atomic_load(&f->qp[i]);
 
-		if (!qp || (hca_qp_state(qp) != IBV_QPS_RTS && hca_qp_state(qp) != IBV_QPS_RTR))
+		if (qp && qp->datagram) {
+			hca_lock(&qp->lock);
+			hca_ud_look(qp);
+			hca_unlock(&qp->lock);
+		}
+		if (!qp || !qp->reliable ||
+		    (hca_qp_state(qp) != IBV_QPS_RTS && hca_qp_state(qp) != IBV_QPS_RTR))
 			continue;
 		hca_lock(&qp->lock);
 		if (!qp->conn.peer)
-			hca_conn_resolve(qp);
-		if (peer_died(&qp->conn)) {
+			hca_conn_resolve(qp, &qp->conn);
+		if (qp->conn.peer ? peer_died(&qp->conn) : died_unseen(qp)) {
+			/* The request that got no answer tells; if there is none, an event. */
+			if (qp->sq.next == qp->sq.posted)
+				hca_event_qp(qp, IBV_EVENT_QP_FATAL);
 			hca_sq_died(qp);
 			hca_qp_fail(qp);
 		}
@@ -283,19 +463,25 @@ static void take_turns(struct hca_engine *e)
 void hca_engine_run(struct hca_fabric *f)
 {
 	struct hca_engine *e = &f->engine;
-	uint32_t seen;
 
 	if (f->spec.timed)
 		hca_lock(&e->lock);	/* what is due now must be done now */
 	else if (!hca_trylock(&e->lock))
 		return;			/* somebody is at it */
 	atomic_fetch_add_explicit(&e->runs, 1, memory_order_relaxed);
-	seen = atomic_load_explicit(&f->self->attention, memory_order_acquire);
-	if (atomic_exchange(&e->faults, 0) || seen != atomic_load(&e->attention)) {
-		atomic_store(&e->attention, seen);
-		look_for_faults(f);
-	}
+	look(f);
 	take_turns(e);
+	hca_unlock(&e->lock);
+}
+
+void hca_engine_look(struct hca_fabric *f)
+{
+	struct hca_engine *e = &f->engine;
+
+	if (!hca_engine_told(f))
+		return;
+	hca_lock(&e->lock);
+	look(f);
 	hca_unlock(&e->lock);
 }
 
@@ -309,5 +495,6 @@ void hca_engine_idle(struct hca_fabric *f)
 		return;
 	atomic_store_explicit(&e->looked_ns, now, memory_order_relaxed);
 	look_for_deaths(f);
+	look_for_claims(f);
 	hca_unlock(&e->lock);
 }

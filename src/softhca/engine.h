@@ -19,6 +19,9 @@ void hca_engine_remove(struct hca_qp *qp);
 
 void hca_engine_run(struct hca_fabric *f);
 
+/* Act upon what peers have told, now, if there is anything; waits for who is at it. */
+void hca_engine_look(struct hca_fabric *f);
+
 /* Go on with the oldest work requests of a queue pair.  qp->lock held. */
 void hca_sq_progress(struct hca_qp *qp);
 
@@ -31,6 +34,12 @@ int hca_engine_wait_or_fail(struct hca_qp *qp, int why);
 /* The oldest request is over: its completion, and the error state if it failed. */
 void hca_engine_finish(struct hca_qp *qp, int status);
 
+/*
+ * Raise COMM_EST if a first message has arrived; `last`: one that comes later is
+ * none any more.  engine.lock held.
+ */
+void hca_qp_look_for_first(struct hca_qp *qp, bool last);
+
 static inline bool hca_engine_due(struct hca_fabric *f)
 {
 	struct hca_engine *e = &f->engine;
@@ -39,6 +48,13 @@ static inline bool hca_engine_due(struct hca_fabric *f)
 			    atomic_load_explicit(&e->faults, memory_order_relaxed) ||
 			    atomic_load_explicit(&f->self->attention, memory_order_relaxed) !=
 				atomic_load_explicit(&e->attention, memory_order_relaxed));
+}
+
+/* Has a peer, or another thread, told of something that was not looked at? */
+static inline bool hca_engine_told(struct hca_fabric *f)
+{
+	return atomic_load(&f->engine.faults) ||
+	       atomic_load(&f->self->attention) != atomic_load(&f->engine.attention);
 }
 
 /* Something of ours went wrong while a lock was held: see to it at the next verb. */

@@ -5,12 +5,15 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/random.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "device.h"
 #include "fabric.h"
+#include "inherit.h"
 #include "memory.h"
+#include "mr_table.h"
 #include "peer.h"
 #include "qp.h"
 #include "segment.h"
@@ -87,10 +90,23 @@ static int new_nonce(uint64_t *nonce)
 	return 0;
 }
 
+static int cannot_map(const char *what)
+{
+	struct rlimit limit = { .rlim_cur = RLIM_INFINITY };
+	int err = errno;
+
+	getrlimit(RLIMIT_AS, &limit);
+	if (err == ENOMEM && limit.rlim_cur != RLIM_INFINITY)
+		return hca_fail(ENOMEM, "no address space for the %s segment: RLIMIT_AS (ulimit -v) "
+				"is %llu bytes; it must be unlimited", what,
+				(unsigned long long)limit.rlim_cur);
+	return hca_fail(err, "mapping the %s segment: %s", what, strerror(err));
+}
+
 static int map_fabric(struct hca_fabric *f)
 {
 	f->shm = hca_segment_map(f->shm_fd, 0, sizeof(*f->shm));
-	return f->shm ? 0 : hca_fail(errno, "mapping the fabric segment: %s", strerror(errno));
+	return f->shm ? 0 : cannot_map("fabric");
 }
 
 static int found_fabric(struct hca_fabric *f)
@@ -101,19 +117,42 @@ static int found_fabric(struct hca_fabric *f)
 	if (f->shm_fd < 0)
 		return f->shm_fd;
 	rc = map_fabric(f);
+	if (!rc && hca_segment_reserve(f->shm_fd, 0, offsetof(struct hca_shm_fabric, adapter)))
+		rc = hca_fail(ENOMEM, "no memory for the fabric segment");
 	if (rc)
 		return rc;
 	f->shm->abi = HCA_ABI;
 	f->shm->nonce = f->nonce;
 	memcpy(f->shm->spec, f->spec.text, sizeof(f->shm->spec));
+	strcpy(f->shm->name, f->name);
+	atomic_store(&f->shm->faulty, f->spec.loss_ppb > 0);
 	f->shm->magic = HCA_FABRIC_MAGIC;
 	return 0;
+}
+
+/*
+ * A member lives and its segment was not opened.  0: because it has none any
+ * more; else the reason is ours, and the fabric must not be begun anew.
+ */
+static int cannot_open(const struct hca_fabric *f, const struct hca_member *m, int err)
+{
+	if (!hca_member_alive(m))
+		return 0;		/* it has ended meanwhile */
+	if (err == -EACCES)
+		return hca_fail(EACCES, "fabric %s: its member %d does not let this process see its "
+				"descriptors (another user namespace, hidepid, setuid or not "
+				"dumpable); choose another SOFTHCA_FABRIC", f->name, (int)m->pid);
+	if (err == -ENOENT || err == -EPERM || err == -EBADF)
+		return 0;
+	return hca_fail(-err, "fabric %s: opening the segment of its member %d: %s", f->name,
+			(int)m->pid, strerror(-err));
 }
 
 /* The fabric segment, from the first member that still has it; -ENOENT: from none. */
 static int join_fabric(struct hca_fabric *f, const struct hca_rendezvous_image *image)
 {
 	uint32_t i;
+	int rc;
 
 	for (i = 0; i < HCA_PROCS_MAX; i++) {
 		const struct hca_member *m = &image->member[i];
@@ -124,15 +163,16 @@ static int join_fabric(struct hca_fabric *f, const struct hca_rendezvous_image *
 		if (!hca_member_alive(m))
 			continue;
 		f->shm_fd = hca_segment_open(m->pid, m->fabric_fd, sizeof(*f->shm));
+		rc = f->shm_fd < 0 ? cannot_open(f, m, f->shm_fd) : map_fabric(f);
+		if (rc)
+			return rc;
 		if (f->shm_fd < 0)
 			continue;
-		if (map_fabric(f) == 0) {
-			if (f->shm->magic == HCA_FABRIC_MAGIC && f->shm->abi == HCA_ABI &&
-			    f->shm->nonce == image->nonce)
-				return 0;
-			munmap(f->shm, sizeof(*f->shm));
-			f->shm = NULL;
-		}
+		if (f->shm->magic == HCA_FABRIC_MAGIC && f->shm->abi == HCA_ABI &&
+		    f->shm->nonce == image->nonce)
+			return 0;
+		munmap(f->shm, sizeof(*f->shm));
+		f->shm = NULL;
 		close(f->shm_fd);
 		f->shm_fd = -1;
 	}
@@ -146,11 +186,14 @@ static int make_process_segment(struct hca_fabric *f)
 		return f->self_fd;
 	f->self = hca_segment_map(f->self_fd, 0, HCA_PROCESS_BYTES);
 	if (!f->self)
-		return hca_fail(errno, "mapping the process segment: %s", strerror(errno));
+		return cannot_map("process");
+	if (hca_segment_reserve(f->self_fd, 0, offsetof(struct hca_shm_process, taken)))
+		return hca_fail(ENOMEM, "no memory for the process segment");
 	f->self->abi = HCA_ABI;
 	f->self->nonce = f->nonce;
 	f->self->magic = HCA_PROCESS_MAGIC;
-	hca_heap_init(&f->heap, f->self->heap, HCA_HEAP_BYTES);
+	hca_heap_init(&f->heap, f->self->heap, HCA_HEAP_BYTES, f->self_fd,
+		      offsetof(struct hca_shm_process, heap));
 	return 0;
 }
 
@@ -173,11 +216,14 @@ static int enter(struct hca_fabric *f, struct hca_rendezvous *r, uint32_t node)
 	s = &f->shm->slot[f->slot];
 	atomic_store(&s->phase, HCA_ABSENT);
 	f->generation = atomic_fetch_add(&s->generation, 1) + 1;
+	f->claim = hca_shm_claim(f->slot, f->generation);
 	f->self->slot = f->slot;
 	f->self->generation = f->generation;
+	hca_table_name(f, me.pid, me.start_time);
 	s->pid = me.pid;
 	s->start_time = me.start_time;
 	s->process_fd = f->self_fd;
+	s->table_fd = f->table_fd;
 	s->memory_fd = memory_fd;
 	s->node = node;
 	atomic_store(&s->phase, HCA_PRESENT);
@@ -218,6 +264,8 @@ static int attach(struct hca_fabric *f, uint32_t node)
 	}
 	if (!rc)
 		rc = make_process_segment(f);
+	if (!rc)
+		rc = hca_table_create(f);
 	if (!rc)
 		rc = enter(f, &r, node);
 	if (rc && fresh)
@@ -266,6 +314,7 @@ static void release(struct hca_fabric *f)
 		munmap(f->self, HCA_PROCESS_BYTES);
 	if (f->self_fd >= 0)
 		close(f->self_fd);
+	hca_table_free(f);
 	if (f->shm)
 		munmap(f->shm, sizeof(*f->shm));
 	if (f->shm_fd >= 0)
@@ -276,6 +325,7 @@ static void release(struct hca_fabric *f)
 	free(f->mr_generation);
 	free(f->mr_freed);
 	pthread_mutex_destroy(&f->slow);
+	pthread_mutex_destroy(&f->porter.lock);
 	free(f);
 }
 
@@ -299,6 +349,7 @@ static void say_goodbye(struct hca_fabric *f)
 static void leave(struct hca_fabric *f)
 {
 	hca_attend_stop(f);
+	hca_porter_stop(f);
 	say_goodbye(f);
 	hca_peers_forget(f);
 	hca_devices_free(f);
@@ -310,8 +361,18 @@ static void leave(struct hca_fabric *f)
 /* The parent is the member, not its child: which may join on its own. */
 static void forget_in_child(void)
 {
+	struct hca_fabric *f;
+
+	hca_memory_after_fork();	/* before the heap is touched */
 	pthread_mutex_init(&registry_lock, NULL);
+	for (f = registry; f; f = f->next) {
+		hca_inherit(f);
+		close(f->self_fd);
+		close(f->table_fd);
+		close(f->shm_fd);
+	}
 	registry = NULL;
+	hca_contexts_forget();
 }
 
 static void leave_all_at_exit(void) __attribute__((destructor));
@@ -330,28 +391,34 @@ static void watch_forks(void)
 }
 
 /* At every attachment: a child of fork has to do it for itself. */
-static void prepare_process(void)
+static void prepare_process(enum hca_copy_way copy)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 	pthread_once(&once, watch_forks);
 #ifdef PR_SET_PTRACER
-	/* Peers of this user may copy to and from our memory under Yama's scope 1. */
-	prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
+	/*
+	 * Under Yama's scope 1 peers may copy only from and to who says so.  That
+	 * lets every process of the user trace this one: only if asked for.
+	 */
+	if (copy == HCA_COPY_KERNEL)
+		prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
 #endif
 	hca_quiesce_prepare();
 }
 
 static struct hca_fabric *fabric_new(const char *name, const struct hca_spec *spec,
-				     enum softhca_remap remap)
+				     enum softhca_remap remap, enum hca_copy_way copy)
 {
 	struct hca_fabric *f = calloc(1, sizeof(*f));
 
 	if (!f)
 		return NULL;
-	f->shm_fd = f->self_fd = -1;
+	f->shm_fd = f->self_fd = f->table_fd = -1;
 	f->spec = *spec;
 	f->remap = remap;
+	f->copy = copy;
+	pthread_mutex_init(&f->porter.lock, NULL);
 	strcpy(f->name, name);
 	pthread_mutex_init(&f->slow, NULL);
 	/* Large and mostly untouched: the kernel gives pages as they are used. */
@@ -398,6 +465,7 @@ static int get_locked(const struct softhca_config *cfg, struct hca_fabric **out)
 {
 	char name[HCA_NAME_MAX + 1];
 	enum softhca_remap remap;
+	enum hca_copy_way copy;
 	struct hca_spec spec;
 	struct hca_fabric *f;
 	uint32_t node;
@@ -410,6 +478,8 @@ static int get_locked(const struct softhca_config *cfg, struct hca_fabric **out)
 		rc = hca_fabric_node(cfg, &spec, &node);
 	if (!rc)
 		rc = get_remap(cfg, &remap);
+	if (!rc)
+		rc = hca_copy_way(&copy);
 	if (rc)
 		return rc;
 	for (f = registry; f && strcmp(f->name, name) != 0; f = f->next)
@@ -418,8 +488,8 @@ static int get_locked(const struct softhca_config *cfg, struct hca_fabric **out)
 		return hca_fail(EEXIST, "fabric %s exists with spec %s; asked for spec %s", name,
 				f->spec.text, spec.text);
 	if (!f) {
-		prepare_process();
-		f = fabric_new(name, &spec, remap);
+		prepare_process(copy);
+		f = fabric_new(name, &spec, remap, copy);
 		if (!f)
 			return hca_fail(ENOMEM, "no memory");
 		rc = attach(f, node);
@@ -429,6 +499,8 @@ static int get_locked(const struct softhca_config *cfg, struct hca_fabric **out)
 		}
 		f->next = registry;
 		registry = f;
+		if (spec.schedule.count)
+			hca_attend(f);		/* ports change whatever the program does */
 	}
 	f->references++;
 	*out = f;
@@ -470,14 +542,11 @@ void hca_fabric_put(struct hca_fabric *f)
 
 int hca_fabric_node(const struct softhca_config *cfg, const struct hca_spec *spec, uint32_t *node)
 {
-	/* LIDs end at 0xBFFF. */
-	uint32_t most = 0xbfff / (uint32_t)(spec->hcas * spec->ports);
+	uint32_t most = hca_spec_nodes(spec);
 	const char *text = getenv("SOFTHCA_NODE");
 	char *end = NULL;
 	long n = 0;
 
-	if (most > HCA_NODES_MAX)
-		most = HCA_NODES_MAX;
 	if (cfg && cfg->node >= 0) {
 		n = cfg->node;
 	} else if (text) {

@@ -19,6 +19,7 @@
 
 #include "attend.h"
 #include "base.h"
+#include "bounce.h"
 #include "heap.h"
 #include "layout.h"
 #include "rendezvous.h"
@@ -41,6 +42,7 @@ struct hca_engine {
 	_Atomic uint32_t attention;	/* last seen in self->attention */
 	_Atomic uint32_t faults;	/* errors found while polling, to be acted upon */
 	_Atomic uint64_t looked_ns;	/* when the peers were last looked at */
+	_Atomic uint64_t polled_ns;	/* timed: when a queue was last polled */
 };
 
 struct hca_fabric {
@@ -48,17 +50,26 @@ struct hca_fabric {
 	char name[HCA_NAME_MAX + 1];
 	struct hca_spec spec;
 	enum softhca_remap remap;
+	enum hca_copy_way copy;
+	_Atomic bool kernel_asked, kernel_copies;	/* bounce.c */
 	int references;			/* under the registry's lock */
+	bool inherited;			/* by a child of fork: inherit.h */
 	uint64_t nonce;
 	uint32_t slot, generation;	/* this process on the fabric */
+	uint32_t claim;			/* hca_shm_claim of both */
 
 	struct hca_shm_fabric *shm;
 	int shm_fd;
 	struct hca_shm_process *self;
 	int self_fd;
+	struct hca_shm_table *table;
+	int table_fd;
+	unsigned table_guards;		/* what this kernel has of enum hca_guards */
 
 	struct hca_engine engine;
+	_Atomic uint32_t changes_seen;	/* of the spec's schedule */
 	struct hca_attendant attendant;
+	struct hca_porter porter;
 
 	/* By index; entries come and go under `slow`, are read without. */
 	struct hca_qp *_Atomic *qp;
@@ -66,13 +77,17 @@ struct hca_fabric {
 	_Atomic uint32_t qp_top, mr_top;	/* no index in use at or above */
 
 	pthread_mutex_t slow;
-	uint32_t pd_last;
+	uint32_t dm_last, pd_last, srq_last, ah_last, shared_last;
 	uint16_t *mr_generation;
+	_Atomic uint32_t mr_written;	/* rows published so far */
 	uint32_t *mr_freed;		/* stack of indices */
 	uint32_t mr_freed_count;
 	struct hca_heap heap;		/* of self->heap */
 	struct hca_peer *peer[HCA_PROCS_MAX];
 	struct hca_device *devices;	/* of every node asked for */
+	struct hca_link *contexts;	/* hca_context.link */
+	struct hca_link *channels;	/* hca_channel.fabric_link */
+	uint64_t bells[HCA_BELLS_MAX / 64];	/* indices of self->bell in use */
 };
 
 /*
@@ -106,6 +121,11 @@ static inline uint32_t hca_address(const struct hca_spec *s, uint32_t node, uint
 				   uint32_t port)
 {
 	return (node * (uint32_t)s->hcas + hca) * (uint32_t)s->ports + port - 1;
+}
+
+static inline bool hca_address_exists(const struct hca_spec *s, uint32_t address)
+{
+	return address < (uint32_t)(HCA_NODES_MAX * s->hcas * s->ports);
 }
 
 /* The adapter of an address and its port (1...). */

@@ -6,6 +6,7 @@
 #include "base.h"
 #include "heap.h"
 #include "layout.h"
+#include "segment.h"
 
 static unsigned class_of(size_t bytes)
 {
@@ -17,11 +18,14 @@ static unsigned class_of(size_t bytes)
 	return class;
 }
 
-void hca_heap_init(struct hca_heap *h, void *base, uint64_t bytes)
+void hca_heap_init(struct hca_heap *h, void *base, uint64_t bytes, int fd, uint64_t offset)
 {
 	memset(h, 0, sizeof(*h));
 	h->base = base;
+	h->fd = fd;
+	h->offset = offset;
 	h->lines = bytes / HCA_LINE;
+	h->top = 1;			/* line 0 is nobody's: offset 0 means none */
 }
 
 void hca_heap_destroy(struct hca_heap *h)
@@ -33,6 +37,12 @@ void hca_heap_destroy(struct hca_heap *h)
 	memset(h, 0, sizeof(*h));
 }
 
+static int reserve(const struct hca_heap *h, uint64_t line, uint64_t lines)
+{
+	return hca_segment_reserve(h->fd, h->offset + line * HCA_LINE, lines * HCA_LINE)
+		? -ENOMEM : 0;
+}
+
 int hca_heap_alloc(struct hca_heap *h, size_t bytes, uint32_t *line)
 {
 	unsigned class = class_of(bytes);
@@ -42,13 +52,16 @@ int hca_heap_alloc(struct hca_heap *h, size_t bytes, uint32_t *line)
 		return -ENOMEM;
 	lines = 1ull << class;
 	if (h->free[class].count) {
-		*line = h->free[class].line[--h->free[class].count];
+		*line = h->free[class].line[h->free[class].count - 1];
+		if (reserve(h, *line, lines))
+			return -ENOMEM;
+		h->free[class].count--;
 		memset(h->base + (uint64_t)*line * HCA_LINE, 0, lines * HCA_LINE);
 		return 0;
 	}
 	/* A piece of a page or more begins on one. */
 	at = hca_align_up(h->top, lines < HCA_PAGE / HCA_LINE ? lines : HCA_PAGE / HCA_LINE);
-	if (at > h->lines || lines > h->lines - at)
+	if (at > h->lines || lines > h->lines - at || reserve(h, at, lines))
 		return -ENOMEM;
 	h->top = at + lines;
 	*line = (uint32_t)at;

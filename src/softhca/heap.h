@@ -15,6 +15,8 @@ enum { HCA_HEAP_CLASSES = 28 };		/* 1 line ... 2^27 lines */
 
 struct hca_heap {
 	unsigned char *base;
+	int fd;				/* the segment, and where in it base is */
+	uint64_t offset;
 	uint64_t lines, top;
 	struct {
 		uint32_t *line;
@@ -22,7 +24,7 @@ struct hca_heap {
 	} free[HCA_HEAP_CLASSES];
 };
 
-void hca_heap_init(struct hca_heap *h, void *base, uint64_t bytes);
+void hca_heap_init(struct hca_heap *h, void *base, uint64_t bytes, int fd, uint64_t offset);
 void hca_heap_destroy(struct hca_heap *h);
 
 /* Zeroed.  0 and *line (offset in lines), or -ENOMEM. */

@@ -5,9 +5,9 @@
  * Data is copied when it leaves, which is earlier than it arrives; whoever
  * waits for a completion does not notice.  Whoever polls the last bytes would:
  * so the last line of a write (without immediate) is kept by the sender and
- * written at the arrival time, by whatever verb the sender calls next, or at
- * once by waiting in ibv_post_send if that is short and the sender is not
- * streaming.  Never early, except where later work of the same queue pair
+ * written at the arrival time, by whatever verb the sender calls next, by the
+ * attendant if it calls none, or at once by waiting in ibv_post_send if that is
+ * short and the sender is not streaming.  Never early, except where later work of the same queue pair
  * depends on it: a message that completes at the receiver, or one that touches
  * the same bytes.
  */
@@ -24,8 +24,8 @@ struct hca_held {
 	uint64_t due_ns;
 	uint64_t there;			/* the peer's address */
 	unsigned char *here;		/* ours; NULL: not mapped */
-	const _Atomic uint32_t *live;	/* the registration stands while it equals key */
-	uint32_t key;
+	const _Atomic uint64_t *live, *taken;	/* of the registration: hca_remote_stands */
+	uint64_t stamp;
 	uint32_t bytes;
 	unsigned char data[HCA_LINE];
 };

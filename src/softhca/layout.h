@@ -1,13 +1,15 @@
 /*
  * layout.h - the memory that processes of a fabric share.
  *
- * Three kinds of segment, all sealed memfds (nobody can shrink them under
+ * Four kinds of segment, all sealed memfds (nobody can shrink them under
  * another's feet), opened by peers through /proc/<pid>/fd:
  *
  *	fabric	one per fabric: who is there, which queue pair is whose, when
  *		each port and bus is free.  Lives as long as one member.
  *	process	one per member: what peers need to reach its queue pairs:
- *		registrations, receive queues, completion mailboxes.
+ *		receive queues, completion mailboxes.
+ *	table	one per member: its registrations.  Peers read it; no mapping but
+ *		the member's own is writable (mr_table.h).
  *	memory	one per process: its data.  File offset = virtual address.
  *
  * Rules.  No pointers, only offsets.  No lock: every word has one writer at a
@@ -27,10 +29,12 @@
 #include <stdint.h>
 
 enum {
-	HCA_ABI = 1,			/* of everything in this file and of rendezvous.h */
+	HCA_ABI = 2,			/* of everything in this file and of rendezvous.h */
 	HCA_LINE = 64,
 	HCA_PAGE = 4096,
-	HCA_SPEC_MAX = 256,		/* canonical spec with its NUL */
+	HCA_SPEC_MAX = 896,		/* canonical spec with its NUL */
+
+	HCA_NAME_MAX = 64,		/* characters of a fabric's name */
 
 	HCA_PROCS_MAX = 1024,
 	HCA_NODES_MAX = 1024,
@@ -47,12 +51,17 @@ enum {
 	HCA_MRS_MAX = 1 << HCA_KEY_INDEX_BITS,
 
 	HCA_SGE_MAX = 32,
+	HCA_MEMBERS_MAX = 4096,		/* of all multicast groups of a fabric */
+
+	HCA_BELLS_MAX = 4096,		/* per process: open adapters and completion channels */
 };
 
+#define HCA_BELL_CHANNEL	UINT32_MAX
 #define HCA_MEMORY_BYTES	(1ull << 48)	/* sparse; covers every user address */
 #define HCA_HEAP_BYTES		(8ull << 30)	/* sparse */
 #define HCA_FABRIC_MAGIC	0x6361666863613031ull
 #define HCA_PROCESS_MAGIC	0x6f72706863613031ull
+#define HCA_TABLE_MAGIC		0x6261746863613031ull
 
 /* ---- The fabric segment -------------------------------------------------- */
 
@@ -70,7 +79,18 @@ struct hca_shm_slot {
 	int32_t memory_fd;
 	uint32_t node;
 	uint64_t start_time;		/* of the pid, field 22 of /proc/<pid>/stat */
-	char pad[HCA_LINE - 32];
+	int32_t table_fd;
+	char pad[HCA_LINE - 36];
+};
+
+/*
+ * A port's state is one word, so that it changes at once and nobody misses a
+ * change back: since when (CLOCK_MONOTONIC, ns) << 1 | down.  fault.h.
+ */
+struct hca_shm_port {
+	_Atomic uint64_t state;
+	_Atomic uint32_t loss_ppb;	/* of the packets that it sends or receives */
+	uint32_t pad;
 };
 
 /* Busy until (CLOCK_MONOTONIC, ns); advanced by compare-and-swap.  model.h. */
@@ -84,7 +104,17 @@ struct hca_shm_adapter {
 	struct {
 		struct hca_shm_server tx, rx;
 	} port[HCA_PORTS_MAX];
-	char room[2048 - 20 * HCA_LINE];	/* counters, states, faults */
+	alignas(HCA_LINE) _Atomic uint64_t atomics;	/* who holds the lock: atomic.h */
+	alignas(HCA_LINE) struct hca_shm_port fault[HCA_PORTS_MAX];
+	char room[2048 - 23 * HCA_LINE];	/* counters */
+};
+
+/* A queue pair that is attached to a multicast GID (mcast.c). */
+struct hca_shm_member {
+	_Atomic uint64_t owner;		/* generation << 32 | claimer << 8 | state; 0: free */
+	_Atomic uint32_t address;	/* of its port */
+	uint32_t qpn;
+	uint8_t gid[16];
 };
 
 struct hca_shm_fabric {
@@ -94,8 +124,18 @@ struct hca_shm_fabric {
 	uint32_t pad;
 	uint64_t nonce;
 	char spec[HCA_SPEC_MAX];
+	char name[HCA_NAME_MAX + 1];
+
+	/* Hardly ever written. */
+	alignas(HCA_LINE) _Atomic uint64_t started_ns;	/* first queue pair ready; 0: none yet */
+	_Atomic uint32_t changes_done;	/* of the spec's schedule */
+	_Atomic uint32_t faulty;	/* a port was down or has lost packets at some time */
 
 	alignas(HCA_LINE) _Atomic uint32_t qp_cursor;	/* where to look for a free number */
+
+	/* Multicast: changes with each attachment; entries in use are below the top. */
+	alignas(HCA_LINE) _Atomic uint32_t member_epoch;
+	_Atomic uint32_t member_top;
 
 	alignas(HCA_PAGE) struct hca_shm_slot slot[HCA_PROCS_MAX];
 
@@ -104,6 +144,8 @@ struct hca_shm_fabric {
 	 * 0, or hca_shm_qp_entry(); the generation stays when the owner goes.
 	 */
 	alignas(HCA_PAGE) _Atomic uint64_t qp[HCA_FABRIC_QPS];
+
+	alignas(HCA_PAGE) struct hca_shm_member member[HCA_MEMBERS_MAX];
 
 	alignas(HCA_PAGE) struct hca_shm_adapter adapter[HCA_NODES_MAX * HCA_HCAS_MAX];
 };
@@ -114,25 +156,41 @@ static inline uint64_t hca_shm_qp_entry(uint32_t index, uint32_t slot, uint32_t 
 	return (uint64_t)index << 32 | (uint64_t)(slot + 1) << 16 | (generation & 0xffff);
 }
 
-/* ---- The process segment ------------------------------------------------- */
+/* ---- The table of registrations ------------------------------------------ */
 
 /*
- * A registration.  key is 0 while the rest changes, and never the same again
- * for another registration until the generations have wrapped.  The part that
- * lies in the owner's memory segment can be mapped; the rest is reached by
- * process_vm_readv/writev.
+ * A registration or a memory window.  stamp is 0 while the rest changes; else
+ * its key (31..0) and how often a row was written (63..32), so that it is
+ * never the same again, although a key may be.  The part that lies in the
+ * owner's memory segment can be mapped; the rest is reached by copy.h's ways.
  */
 struct hca_shm_mr {
-	_Atomic uint32_t key;
+	_Atomic uint64_t stamp;
 	uint32_t access;	/* enum ibv_access_flags */
 	uint32_t pd;
+	uint32_t qpn;		/* not 0: only for who is connected to this queue pair, */
+				/* who may take it away: hca_shm_process.taken */
 	uint32_t pad0;
 	uint64_t iova;		/* what a remote address is relative to */
 	uint64_t addr;		/* the owner's address of iova */
 	uint64_t length;
 	uint64_t mapped, mapped_end;	/* the owner's addresses; equal: nothing */
-	char pad[HCA_LINE - 56];
 };
+
+struct hca_shm_table {
+	/* Whose it is: written before anybody else can look. */
+	uint64_t magic;
+	uint32_t abi;
+	uint32_t slot;
+	uint64_t nonce;			/* of the fabric */
+	uint32_t generation;		/* of the slot */
+	int32_t pid;
+	uint64_t start_time;
+
+	alignas(HCA_PAGE) struct hca_shm_mr mr[HCA_MRS_MAX];
+};
+
+/* ---- The process segment ------------------------------------------------- */
 
 /*
  * A receive queue entry: one line for up to 3 SGEs.  state is
@@ -153,6 +211,26 @@ struct hca_shm_recv {
 };
 
 /*
+ * A receive queue that many may take from (an SRQ, or that of a UD queue pair):
+ * its entries are completed in any order, so positions and entries are apart.
+ * order[position & mask] says which entry was posted at a position; it is
+ * written after the entry is POSTED.  Who takes looks from `head` on for an
+ * entry that is POSTED at its position and claims it, by one compare-and-swap.
+ * When it is done, with its completion in the mailbox, the entry becomes DONE,
+ * or POSTED again if nothing came of it, and the head is taken back.  What others
+ * pass by nevertheless the owner posts anew, and what was claimed by the dead.
+ */
+struct hca_shm_shared {
+	_Atomic uint32_t head;		/* hint: nothing is left before */
+	_Atomic uint32_t first;		/* where it began */
+	alignas(HCA_LINE) _Atomic uint32_t limit;	/* fewer left: tell, once; 0: do not */
+	_Atomic uint32_t limit_reached;
+	_Atomic uint32_t returned;	/* some entry was posted again behind the head */
+	alignas(HCA_LINE) _Atomic uint32_t posted;	/* position of the next */
+	alignas(HCA_LINE) _Atomic uint64_t order[];	/* position << 32 | entry */
+};
+
+/*
  * A completion mailbox entry.  A producer claims the slot at the tail
  * (FREE -> CLAIMED), fills it, publishes (CLAIMED -> FULL); the owner of the
  * queue makes it FREE for the next lap.  All-zero memory is an empty mailbox.
@@ -169,6 +247,7 @@ struct hca_shm_cqe {
 	uint32_t qp_index;		/* in the owner's table */
 	uint32_t qpn;
 	uint32_t position;		/* of the receive that is complete */
+	uint32_t entry;			/* shared receive queues: which it is */
 	uint32_t bytes;
 	uint32_t imm;
 	uint32_t src_qp;
@@ -176,37 +255,75 @@ struct hca_shm_cqe {
 	uint8_t opcode;			/* enum ibv_wc_opcode */
 	uint8_t flags;			/* enum ibv_wc_flags */
 	uint8_t solicited;
-	char pad[HCA_LINE - 44];
+	uint16_t slid;
+	uint8_t sl;
+	char pad[HCA_LINE - 51];
 };
 
 struct hca_shm_mailbox {
 	_Atomic uint32_t overflow;	/* somebody found it full */
 	alignas(HCA_LINE) _Atomic uint32_t tail;	/* hint: nobody need look before */
+	uint32_t bell;			/* of its completion channel: index + 1; 0: none */
+	_Atomic uint64_t armed;		/* generation << 3 | enum hca_armed */
+	uint32_t stamped;		/* entries are wanted with the time they were made */
 	alignas(HCA_LINE) struct hca_shm_cqe slot[];
 };
+
+/*
+ * Does the owner want to be woken?  Whoever publishes an entry looks, fires
+ * (ARMED_* -> FIRED), rings the bell, and says so (FIRED -> RUNG).  A producer
+ * that finds FIRED rings, too: who fired may have died before it rang.  Only
+ * the owner goes back to IDLE, when it hands out the event, and arms again,
+ * each time in a new generation.
+ */
+enum hca_armed {
+	HCA_IDLE,
+	HCA_ARMED_ANY,
+	HCA_ARMED_SOLICITED,	/* only for entries that are solicited or errors */
+	HCA_FIRED,
+	HCA_RUNG,
+};
+
+/* Is there anything to do for a producer?  One look per entry. */
+static inline int hca_shm_wakes(uint64_t armed)
+{
+	return (armed & 3) != 0;
+}
+
+static inline enum hca_armed hca_shm_armed(uint64_t armed)
+{
+	return (enum hca_armed)(armed & 7);
+}
 
 enum hca_state {
 	HCA_FREE,
 	HCA_POSTED,		/* receive */
 	HCA_FULL,		/* completion */
-	HCA_CLAIMED,		/* | claimer's slot << 8 */
-	HCA_REVOKED,		/* | claimer's slot << 8; completion */
+	HCA_CLAIMED,		/* | claimer << 8 */
+	HCA_REVOKED,		/* | claimer << 8; completion */
 	HCA_RETURNED,		/* completion */
+	HCA_DONE,		/* shared receive queue: its completion is on its way */
 };
+
+/* A claimer: its slot and as much of the slot's generation as there is room for. */
+static inline uint32_t hca_shm_claim(uint32_t slot, uint32_t generation)
+{
+	return (slot & (HCA_PROCS_MAX - 1)) | (generation * HCA_PROCS_MAX & 0xffffff);
+}
 
 static inline uint64_t hca_shm_state(uint32_t count, uint32_t state)
 {
 	return (uint64_t)count << 32 | state;
 }
 
-static inline uint32_t hca_shm_claimed(uint32_t slot)
+static inline uint32_t hca_shm_claimed(uint32_t claim)
 {
-	return HCA_CLAIMED | slot << 8;
+	return HCA_CLAIMED | claim << 8;
 }
 
-static inline uint32_t hca_shm_revoked(uint32_t slot)
+static inline uint32_t hca_shm_revoked(uint32_t claim)
 {
-	return HCA_REVOKED | slot << 8;
+	return HCA_REVOKED | claim << 8;
 }
 
 static inline enum hca_state hca_shm_kind(uint64_t state)
@@ -219,32 +336,73 @@ static inline uint32_t hca_shm_claimer(uint64_t state)
 	return (uint32_t)state >> 8;
 }
 
+/*
+ * A pipe by which the owner is woken (bell.h): the number of its descriptor,
+ * and its inode, by which to make sure of it.  0: there is none.
+ */
+struct hca_shm_bell {
+	_Atomic uint64_t ino;
+	_Atomic int32_t fd;
+	_Atomic uint32_t adapter;	/* whose events it announces; or HCA_BELL_CHANNEL */
+};
+
+/* A fault that a completion of the queue pair tells already: no event. */
+#define HCA_FAULT_TOLD	UINT32_MAX
+
+/* The first message to a queue pair in RTR is an event (COMM_EST). */
+enum hca_first {
+	HCA_FIRST_IGNORED,
+	HCA_FIRST_EXPECTED,
+	HCA_FIRST_ARRIVED,
+};
+
 /* What a peer must know of a queue pair. */
 struct hca_shm_qp {
 	/* Written by the owner at state changes, read by the peer per message. */
 	_Atomic uint64_t gate;		/* epoch << 32 | the qpn that may send; 0: nobody */
 	_Atomic uint32_t access;	/* enum ibv_access_flags */
 	_Atomic uint32_t rnr_timer;
+	_Atomic uint32_t qkey;
+	alignas(8) _Atomic uint64_t cq;	/* mailbox of its receive completions: line << 32 | count */
+	char pad0[HCA_LINE - 32];
+
+	/* The same, read once per connection. */
 	uint32_t qpn;
 	uint32_t pd;
 	uint32_t address;		/* of its port: fabric.h */
 	uint32_t rq_line;		/* receive ring, in lines of the heap */
 	uint32_t rq_count;		/* a power of two */
 	uint32_t rq_stride;		/* bytes */
-	uint32_t cq_line;		/* mailbox of its receive completions */
-	uint32_t cq_count;		/* a power of two */
+	uint32_t rq_pd;
+	uint32_t shared_line;		/* struct hca_shm_shared of the ring; 0: not shared */
 	uint32_t reads;			/* RDMA reads that it answers at a time */
-	char pad0[HCA_LINE - 52];
+	uint32_t bell[3];		/* where errors are announced: of its context, of */
+					/* its queues' channels; index + 1; 0: none */
+	char pad1[HCA_LINE - 48];
 
 	/* Written by the peer. */
 	_Atomic uint32_t rq_head;	/* position of the next receive to claim */
 	_Atomic uint32_t fault;		/* enum ibv_event_type + 1: go to the error state */
-	char pad1[HCA_LINE - 8];
+	_Atomic uint32_t first;		/* enum hca_first; made EXPECTED by the owner */
+	char pad2[HCA_LINE - 12];
 
 	/* Written by the owner while it works on others' memory; see peer.h. */
 	_Atomic uint32_t section;	/* odd: inside */
-	char pad2[2 * HCA_LINE - 4];
+	char pad3[HCA_LINE - 4];
 };
+
+/* A request to the owner's porter; bounce.h. */
+enum { HCA_BOUNCES = 16, HCA_BOUNCE_BYTES = 1 << 16 };
+
+struct hca_shm_bounce {
+	alignas(HCA_LINE) _Atomic uint32_t state;
+	uint32_t key, bytes, to_owner;
+	uint64_t addr;
+	int32_t result;
+	alignas(HCA_LINE) unsigned char data[HCA_BOUNCE_BYTES];
+};
+
+enum hca_porter_state { HCA_PORTER_NONE, HCA_PORTER_AWAKE, HCA_PORTER_ASLEEP };
 
 struct hca_shm_process {
 	uint64_t magic;
@@ -256,8 +414,15 @@ struct hca_shm_process {
 	/* Raised by peers that have changed something the owner should look at. */
 	alignas(HCA_LINE) _Atomic uint32_t attention;
 
-	alignas(HCA_PAGE) struct hca_shm_mr mr[HCA_MRS_MAX];
+	alignas(HCA_PAGE) struct hca_shm_bell bell[HCA_BELLS_MAX];
+	alignas(HCA_LINE) _Atomic uint32_t porter;	/* enum hca_porter_state */
+	_Atomic uint32_t porter_served;			/* how many requests, so far */
+	_Atomic uint32_t porter_bell;			/* a futex: counts requests */
+
+	/* Stamps of windows that peers took away (SEND with invalidate), by row of the table. */
+	alignas(HCA_PAGE) _Atomic uint64_t taken[HCA_MRS_MAX];
 	alignas(HCA_PAGE) struct hca_shm_qp qp[HCA_QPS_MAX];
+	alignas(HCA_PAGE) struct hca_shm_bounce bounce[HCA_BOUNCES];
 	alignas(HCA_PAGE) unsigned char heap[];	/* HCA_HEAP_BYTES */
 };
 
@@ -266,6 +431,7 @@ struct hca_shm_process {
 static_assert(sizeof(struct hca_shm_slot) == HCA_LINE, "one line each");
 static_assert(sizeof(struct hca_shm_mr) == HCA_LINE, "one line each");
 static_assert(sizeof(struct hca_shm_cqe) == HCA_LINE, "one line each");
+static_assert(sizeof(struct hca_shm_bell) == 16, "several in a line");
 static_assert(sizeof(struct hca_shm_qp) == 4 * HCA_LINE, "readers and writers apart");
 static_assert(sizeof(struct hca_shm_recv) == 16, "room for 3 SGEs in a line");
 static_assert(sizeof(struct hca_shm_adapter) == 2048, "servers keep their lines");

@@ -39,13 +39,13 @@ uint64_t hca_page_bytes(void)
  * The child must not write to the parent's segment: both use the same offsets
  * for different memory.
  */
-static void forget_in_child(void)
+void hca_memory_after_fork(void)
 {
 	pthread_mutex_init(&hca_memory.lock, NULL);
-	if (hca_memory.fd >= 0) {
-		hca_remap_make_private();	/* before the heap is touched */
-		close(hca_memory.fd);
-	}
+	if (hca_memory.fd < 0)
+		return;
+	hca_remap_make_private();	/* before the heap is touched */
+	close(hca_memory.fd);
 	hca_memory.fd = -1;
 	hca_memory.start = hca_memory.end = 0;
 	free(arena.block);
@@ -54,7 +54,7 @@ static void forget_in_child(void)
 
 static void watch_forks(void)
 {
-	pthread_atfork(NULL, NULL, forget_in_child);
+	pthread_atfork(NULL, NULL, hca_memory_after_fork);
 }
 
 int hca_memory_fd_locked(void)
@@ -139,7 +139,7 @@ static void *alloc_locked(size_t bytes)
 		arena.room = room;
 	}
 	at = find_gap(bytes, &index);
-	if (!at || mmap((void *)at, bytes, PROT_READ | PROT_WRITE,
+	if (!at || hca_segment_reserve(fd, at, bytes) || mmap((void *)at, bytes, PROT_READ | PROT_WRITE,
 			MAP_SHARED | MAP_FIXED | MAP_NORESERVE, fd, (off_t)at) == MAP_FAILED)
 		return NULL;
 	memmove(&arena.block[index + 1], &arena.block[index],

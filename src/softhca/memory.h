@@ -20,6 +20,9 @@
 /* Its descriptor, made on first use; or -errno with the line set. */
 int hca_memory_fd(void);
 
+/* In a child of fork, first of all; again does no harm. */
+void hca_memory_after_fork(void);
+
 /* Does the whole range lie in one allocation of the arena? */
 bool hca_memory_in_arena(const void *addr, size_t bytes);
 

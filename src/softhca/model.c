@@ -22,7 +22,7 @@ static uint64_t give(const struct hca_server *s, uint64_t from, uint64_t need)
 		return from;
 	busy = atomic_load_explicit(s->busy, memory_order_relaxed);
 	do
-		until = (busy > from ? busy : from) + need;
+		until = (busy > from && !hca_unbelievable(busy, from) ? busy : from) + need;
 	while (!atomic_compare_exchange_weak_explicit(s->busy, &busy, until, memory_order_relaxed,
 						      memory_order_relaxed));
 	return until;
@@ -54,10 +54,12 @@ void hca_path_make(const struct hca_fabric *f, uint32_t from, uint32_t to, uint3
 	uint64_t rate, bytes;
 
 	*p = (struct hca_path){
-		.tx = { { &a->bus_read.busy, s->bus_read }, { &a->cap_tx.busy, s->cap },
-			{ &a->port[from_port - 1].tx.busy, s->rate } },
-		.rx = { { &b->port[to_port - 1].rx.busy, s->rate }, { &b->cap_rx.busy, s->cap },
-			{ s->bus_half ? &b->bus_read.busy : &b->bus_write.busy, s->bus_write } },
+		.tx = { { &a->bus_read.busy, s->bus_read, 0 }, { &a->cap_tx.busy, s->cap, 0 },
+			{ &a->port[from_port - 1].tx.busy, s->rate[from_port - 1], 0 } },
+		.rx = { { &b->port[to_port - 1].rx.busy, s->rate[to_port - 1], s->latency_ns },
+			{ &b->cap_rx.busy, s->cap, s->latency_ns },
+			{ s->bus_half ? &b->bus_read.busy : &b->bus_write.busy, s->bus_write,
+			  s->bus_half ? 0 : s->latency_ns } },
 		.latency_ns = s->latency_ns, .msg_ns = s->msg_ns, .pkt_ns = s->pkt_ns,
 		.mtu = mtu,
 	};
@@ -85,8 +87,8 @@ uint64_t hca_path_free(const struct hca_path *p)
 		if (busy > free)
 			free = busy;
 		busy = atomic_load_explicit(p->rx[i].busy, memory_order_relaxed);
-		if (busy > free + p->latency_ns)
-			free = busy - p->latency_ns;
+		if (busy > free + p->rx[i].lag_ns)
+			free = busy - p->rx[i].lag_ns;
 	}
 	return free;
 }
@@ -99,7 +101,6 @@ static uint64_t later(uint64_t a, uint64_t b)
 uint64_t hca_path_reserve(const struct hca_path *p, uint64_t t, uint32_t bytes, bool first,
 			  uint64_t *span_ns)
 {
-	const uint64_t there = t + p->latency_ns;
 	uint64_t end = t, span = 0, need;
 	int i;
 
@@ -110,7 +111,7 @@ uint64_t hca_path_reserve(const struct hca_path *p, uint64_t t, uint32_t bytes, 
 		end = later(end, give(&p->tx[i], t, need));
 		span = later(span, need);
 		need = service_ns(bytes, p->rx[i].rate);
-		end = later(end, give(&p->rx[i], there, need) - p->latency_ns);
+		end = later(end, give(&p->rx[i], t + p->rx[i].lag_ns, need) - p->rx[i].lag_ns);
 		span = later(span, need);
 	}
 	if (span_ns)

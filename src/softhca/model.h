@@ -16,11 +16,16 @@
  *	busy_i := max(busy_i, t + f_i) + s_i
  *
  * where f_i is 0 at the source and the latency at the destination, which counts
- * in its own time.  The quantum has left when the last of them is done with it:
+ * in its own time; but 0 for a bus that both directions share, or who comes from
+ * afar would always be ahead of who starts there.  The quantum has left when the last of them is done with it:
  *
  *	end     = max over i of (busy_i - f_i)
- *	arrival = end + latency		the receiver's completion is visible
- *	ack     = arrival + latency	the sender's completion is visible
+ *	arrival = end + latency		+ cqe: the receiver's completion is visible
+ *	ack     = arrival + latency	+ cqe: the sender's completion is visible
+ *
+ * each latency up to `jitter` longer, drawn per message, without overtaking in
+ * its queue pair.  Who polls memory sees the message at its arrival, without cqe.
+ * What is not acknowledged (UC, UD) is complete at its sender at end + cqe.
  *
  * So alone a message takes the latency and the time of the slowest server
  * (cut-through), a stream gets the rate of the slowest, streams that meet in a
@@ -38,7 +43,7 @@
  *
  * RDMA read: a request of one packet passes the requester's port tx and the
  * latency; the quanta of the answer begin when it has arrived and go the other
- * way; the last arrival completes it.
+ * way; the last arrival completes it, + cqe.  Atomics likewise.
  *
  * Reservations are lazy: a queue pair takes its next quantum only when every
  * server on the way is free within the *horizon*, two quanta: a small message
@@ -62,6 +67,7 @@
 struct hca_server {
 	_Atomic uint64_t *busy;
 	uint64_t rate;			/* bytes per second; 0: takes no time */
+	uint64_t lag_ns;		/* f_i */
 };
 
 /* The way from one port to another. */
@@ -80,6 +86,12 @@ void hca_path_make(const struct hca_fabric *f, uint32_t from, uint32_t to, uint3
 
 /* When the whole way is free, in the source's time. */
 uint64_t hca_path_free(const struct hca_path *path);
+
+/* Nobody is given so much in advance: some process has written nonsense. */
+static inline bool hca_unbelievable(uint64_t busy_ns, uint64_t now_ns)
+{
+	return busy_ns > now_ns && busy_ns - now_ns > 60000000000u;
+}
 
 /*
  * Reserve one quantum that may begin at t.  `first`: it begins a message.

@@ -1,45 +1,19 @@
-/* mr.c - protection domains and registrations. */
+/* mr.c - registrations. */
+#include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "device.h"
+#include "dm.h"
 #include "maps.h"
 #include "memory.h"
+#include "mw.h"
 #include "peer.h"
 #include "remap.h"
-
-/* ---- Protection domains -------------------------------------------------- */
-
-struct ibv_pd *hca_pd_alloc(struct ibv_context *c)
-{
-	struct hca_context *context = hca_context_of(c);
-	struct hca_fabric *f = context->fabric;
-	struct hca_pd *pd = calloc(1, sizeof(*pd));
-
-	if (!pd)
-		return NULL;
-	pd->ibv.context = c;
-	pd->fabric = f;
-	pthread_mutex_lock(&f->slow);
-	pd->id = ++f->pd_last;
-	hca_link_add(&context->pds, &pd->link);
-	pthread_mutex_unlock(&f->slow);
-	pd->ibv.handle = pd->id;
-	return &pd->ibv;
-}
-
-int hca_pd_dealloc(struct ibv_pd *ibv)
-{
-	struct hca_pd *pd = hca_pd_of(ibv);
-
-	if (atomic_load(&pd->objects))
-		return EBUSY;
-	pthread_mutex_lock(&pd->fabric->slow);
-	hca_link_remove(&pd->link);
-	pthread_mutex_unlock(&pd->fabric->slow);
-	free(pd);
-	return 0;
-}
+#include "segment.h"
 
 /* ---- Registrations ------------------------------------------------------- */
 
@@ -61,111 +35,323 @@ static int check_access(unsigned access)
 	return 0;
 }
 
-static int take_key(struct hca_fabric *f, uint32_t *key)
+/* ---- Rows of the table --------------------------------------------------- */
+
+static int reserve_row(struct hca_fabric *f, uint32_t index)
+{
+	const uint64_t row = (uintptr_t)&f->table->mr[index] - (uintptr_t)f->table;
+	const uint64_t taken = (uintptr_t)&f->self->taken[index] - (uintptr_t)f->self;
+	int rc = hca_segment_reserve(f->table_fd, row, sizeof(f->table->mr[index]));
+
+	return rc ? rc : hca_segment_reserve(f->self_fd, taken, sizeof(f->self->taken[index]));
+}
+
+int hca_mr_take_key(struct hca_fabric *f, uint32_t *key)
 {
 	const uint32_t mask = (1u << HCA_KEY_GEN_BITS) - 1;
 	uint32_t index;
+	int rc = 0;
 
+	pthread_mutex_lock(&f->slow);
 	if (f->mr_freed_count)
 		index = f->mr_freed[--f->mr_freed_count];
-	else if (f->mr_top < HCA_MRS_MAX)
+	else if (f->mr_top < HCA_MRS_MAX && !reserve_row(f, f->mr_top))
 		index = f->mr_top++;
 	else
-		return ENOMEM;
-	do {
-		f->mr_generation[index]++;
-		*key = index << HCA_KEY_GEN_BITS | (f->mr_generation[index] & mask);
-	} while (!*key);
-	return 0;
+		rc = ENOMEM;
+	if (!rc)
+		do {
+			f->mr_generation[index]++;
+			*key = index << HCA_KEY_GEN_BITS | (f->mr_generation[index] & mask);
+		} while (!*key);
+	pthread_mutex_unlock(&f->slow);
+	return rc;
 }
 
-static void publish(struct hca_mr *mr)
+void hca_mr_give_key(struct hca_fabric *f, uint32_t key)
 {
-	uint32_t index = mr->ibv.lkey >> HCA_KEY_GEN_BITS;
-	struct hca_shm_mr *shm = &mr->fabric->self->mr[index];
+	const uint32_t index = key >> HCA_KEY_GEN_BITS;
 
-	atomic_store(&mr->fabric->mr[index], mr);
+	pthread_mutex_lock(&f->slow);
+	f->mr_generation[index] = (uint16_t)(key & ((1u << HCA_KEY_GEN_BITS) - 1));
+	f->mr_freed[f->mr_freed_count++] = index;
+	pthread_mutex_unlock(&f->slow);
+}
+
+void hca_mr_publish(struct hca_mr *mr)
+{
+	struct hca_fabric *f = mr->fabric;
+	uint32_t index = mr->key >> HCA_KEY_GEN_BITS;
+	struct hca_shm_mr *shm = &f->table->mr[index];
+
+	mr->stamp = (uint64_t)(atomic_fetch_add(&f->mr_written, 1) + 1) << 32 | mr->key;
+	atomic_store(&f->mr[index], mr);
 	shm->access = mr->access;
-	shm->pd = mr->pd;
+	shm->pd = mr->remote_pd;
+	shm->qpn = mr->qpn;
 	shm->mapped = mr->mapped;
 	shm->mapped_end = mr->mapped_end;
 	shm->iova = mr->iova;
-	shm->addr = (uintptr_t)mr->ibv.addr;
-	shm->length = mr->ibv.length;
-	atomic_store_explicit(&shm->key, mr->ibv.lkey, memory_order_release);
+	shm->addr = (uintptr_t)mr->base;
+	shm->length = mr->length;
+	atomic_store_explicit(&shm->stamp, mr->stamp, memory_order_release);
+	hca_porter_need(f, mr);
 }
+
+/* Nobody can use the row any more when this returns. */
+static void withdraw(struct hca_mr *mr)
+{
+	struct hca_fabric *f = mr->fabric;
+	uint32_t index = mr->key >> HCA_KEY_GEN_BITS;
+
+	atomic_store_explicit(&f->table->mr[index].stamp, 0, memory_order_release);
+	atomic_store(&f->mr[index], NULL);
+	hca_porter_pass(f);
+	hca_quiesce(f, NULL);
+}
+
+/* ---- Memory -------------------------------------------------------------- */
 
 /* Is there memory, and which part of it can peers map? */
 static int find_memory(struct hca_mr *mr, void *addr, size_t bytes)
 {
-	enum softhca_remap remap = mr->fabric->remap;
+	const enum softhca_remap remap = mr->fabric->remap;
+	const bool may = remap == SOFTHCA_REMAP_AUTO || remap == SOFTHCA_REMAP_ALWAYS;
 	int rc;
 
-	if (hca_memory_in_arena(addr, bytes)) {
+	mr->mapped = mr->mapped_end = 0;
+	if ((uintptr_t)addr > UINTPTR_MAX - bytes)
+		return EINVAL;
+	if (hca_memory_in_arena(addr, bytes) || (may && hca_remap_is_done(addr, bytes))) {
 		mr->mapped = (uintptr_t)addr;
 		mr->mapped_end = (uintptr_t)addr + bytes;
 		return 0;
 	}
 	rc = hca_maps_check(addr, bytes, mr->access & IBV_ACCESS_LOCAL_WRITE);
-	if (!rc && (remap == SOFTHCA_REMAP_AUTO || remap == SOFTHCA_REMAP_ALWAYS))
+	if (!rc && may)
 		hca_remap(addr, bytes, remap == SOFTHCA_REMAP_ALWAYS, &mr->mapped,
 			  &mr->mapped_end);
 	return rc;
 }
 
+static void set_pd(struct hca_mr *mr, struct ibv_pd *pd)
+{
+	mr->ibv.pd = pd;
+	mr->pd = mr->remote_pd = hca_pd_of(pd)->id;
+	atomic_fetch_add(&hca_pd_of(pd)->objects, 1);
+}
+
+static struct ibv_mr *fail_with(struct hca_mr *mr, int err)
+{
+	free(mr);
+	errno = err;
+	return NULL;
+}
+
+static struct hca_mr *mr_new(struct ibv_pd *pd, enum hca_mr_kind kind, unsigned access)
+{
+	struct hca_mr *mr = calloc(1, sizeof(*mr));
+
+	if (!mr)
+		return NULL;
+	mr->fabric = hca_pd_of(pd)->fabric;
+	mr->kind = kind;
+	mr->access = access;
+	mr->ibv.context = pd->context;
+	return mr;
+}
+
+/* Its memory is known: give it a key, and show it. */
+static int enter(struct hca_mr *mr, struct ibv_pd *pd)
+{
+	int rc = hca_mr_take_key(mr->fabric, &mr->key);
+
+	if (rc)
+		return rc;
+	mr->ibv.lkey = mr->ibv.rkey = mr->key;
+	mr->ibv.handle = mr->key >> HCA_KEY_GEN_BITS;
+	set_pd(mr, pd);
+	hca_mr_publish(mr);
+	return 0;
+}
+
+/* ---- The verbs ----------------------------------------------------------- */
+
 struct ibv_mr *hca_mr_reg(struct ibv_pd *pd, void *addr, size_t bytes, uint64_t iova,
 			  unsigned access)
 {
-	struct hca_fabric *f = hca_pd_of(pd)->fabric;
+	int rc = check_access(access);
+	struct hca_mr *mr = rc ? NULL : mr_new(pd, HCA_MR_MEMORY, access);
+
+	if (!mr)
+		return fail_with(NULL, rc ? rc : ENOMEM);
+	mr->iova = access & IBV_ACCESS_ZERO_BASED ? 0 : iova;
+	mr->base = mr->ibv.addr = addr;
+	mr->length = mr->ibv.length = bytes;
+	rc = find_memory(mr, addr, bytes);
+	if (!rc)
+		rc = enter(mr, pd);
+	return rc ? fail_with(mr, rc) : &mr->ibv;
+}
+
+/* Memory that a device driver exported; what it is, its name in /proc tells. */
+static bool is_dmabuf(int fd)
+{
+	static const char begins[] = "/dmabuf:";
+	char path[40], name[sizeof(begins)] = "";
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	return readlink(path, name, sizeof(name)) >= (ssize_t)sizeof(begins) - 1 &&
+	       memcmp(name, begins, sizeof(begins) - 1) == 0;
+}
+
+struct ibv_mr *hca_mr_reg_dmabuf(struct ibv_pd *pd, uint64_t offset, size_t bytes, uint64_t iova,
+				 int fd, unsigned access)
+{
+	const int prot = PROT_READ | (access & IBV_ACCESS_LOCAL_WRITE ? PROT_WRITE : 0);
+	const uint64_t lead = offset % hca_page_bytes();
 	int rc = check_access(access);
 	struct hca_mr *mr;
+	void *at;
 
-	if (!rc && (uintptr_t)addr > UINTPTR_MAX - bytes)
+	if (!rc && (!bytes || offset > INT64_MAX || bytes > SIZE_MAX - lead))
 		rc = EINVAL;
-	mr = rc ? NULL : calloc(1, sizeof(*mr));
-	if (!mr) {
-		errno = rc ? rc : ENOMEM;
-		return NULL;
-	}
-	mr->fabric = f;
-	mr->pd = hca_pd_of(pd)->id;
-	mr->access = access;
+	if (!rc && !is_dmabuf(fd))
+		rc = fcntl(fd, F_GETFD) < 0 ? EBADF : EINVAL;
+	mr = rc ? NULL : mr_new(pd, HCA_MR_DMABUF, access);
+	if (!mr)
+		return fail_with(NULL, rc ? rc : ENOMEM);
+	/* What its exporter does not let a processor see (EINVAL, ENODEV), cannot be. */
+	at = mmap(NULL, bytes + lead, prot, MAP_SHARED, fd, (off_t)(offset - lead));
+	if (at == MAP_FAILED)
+		return fail_with(mr, errno);
 	mr->iova = access & IBV_ACCESS_ZERO_BASED ? 0 : iova;
-	rc = find_memory(mr, addr, bytes);
-	mr->ibv = (struct ibv_mr){ .context = pd->context, .pd = pd, .addr = addr,
-				   .length = bytes };
-	if (!rc) {
-		pthread_mutex_lock(&f->slow);
-		rc = take_key(f, &mr->ibv.lkey);
-		pthread_mutex_unlock(&f->slow);
-	}
+	mr->base = (unsigned char *)at + lead;
+	mr->length = mr->ibv.length = bytes;
+	mr->ibv.addr = (void *)(uintptr_t)offset;	/* as libibverbs has it */
+	rc = enter(mr, pd);
 	if (rc) {
-		free(mr);
-		errno = rc;
-		return NULL;
+		munmap(at, bytes + lead);
+		return fail_with(mr, rc);
 	}
-	mr->ibv.rkey = mr->ibv.lkey;
-	mr->ibv.handle = mr->ibv.lkey >> HCA_KEY_GEN_BITS;
-	publish(mr);
-	atomic_fetch_add(&hca_pd_of(pd)->objects, 1);
 	return &mr->ibv;
+}
+
+static void unmap_dmabuf(const struct hca_mr *mr)
+{
+	const uint64_t lead = (uintptr_t)mr->base % hca_page_bytes();
+
+	munmap(mr->base - lead, mr->length + lead);
 }
 
 int hca_mr_dereg(struct ibv_mr *ibv)
 {
 	struct hca_mr *mr = hca_mr_of(ibv);
-	struct hca_fabric *f = mr->fabric;
-	uint32_t index = ibv->lkey >> HCA_KEY_GEN_BITS;
 
-	atomic_store_explicit(&f->self->mr[index].key, 0, memory_order_release);
-	atomic_store(&f->mr[index], NULL);
-	hca_lock(&f->engine.lock);
-	hca_quiesce(f, NULL);
-	hca_unlock(&f->engine.lock);
-	pthread_mutex_lock(&f->slow);
-	f->mr_freed[f->mr_freed_count++] = index;
-	pthread_mutex_unlock(&f->slow);
+	if (mr->kind == HCA_MR_IMPORTED)
+		return EINVAL;
+	if (atomic_load(&mr->windows) && hca_mw_count(mr))
+		return EBUSY;
+	withdraw(mr);
+	hca_mr_give_key(mr->fabric, mr->key);
+	if (mr->kind == HCA_MR_DMABUF)
+		unmap_dmabuf(mr);
+	if (mr->dm)
+		atomic_fetch_sub(&mr->dm->objects, 1);
 	atomic_fetch_sub(&hca_pd_of(ibv->pd)->objects, 1);
 	free(mr);
 	return 0;
+}
+
+/* ---- Changing one -------------------------------------------------------- */
+
+/* What the request makes of it; 0 or errno. */
+static int rereg_plan(const struct hca_mr *mr, struct hca_mr *to, int flags, struct ibv_pd *pd,
+		      void *addr, size_t bytes, unsigned access)
+{
+	*to = (struct hca_mr){ .fabric = mr->fabric, .access = mr->access, .iova = mr->iova,
+			       .base = mr->base, .length = mr->length, .mapped = mr->mapped,
+			       .mapped_end = mr->mapped_end };
+	if (flags & IBV_REREG_MR_CHANGE_ACCESS) {
+		int rc = check_access(access);
+
+		if (rc)
+			return rc;
+		to->access = access;
+	}
+	if ((flags & IBV_REREG_MR_CHANGE_PD) && pd->context != mr->ibv.context)
+		return EINVAL;
+	if (flags & IBV_REREG_MR_CHANGE_TRANSLATION) {
+		to->base = addr;
+		to->length = bytes;
+		to->iova = to->access & IBV_ACCESS_ZERO_BASED ? 0 : (uintptr_t)addr;
+		return find_memory(to, addr, bytes);
+	}
+	return hca_maps_check(to->base, to->length, to->access & IBV_ACCESS_LOCAL_WRITE);
+}
+
+int hca_mr_rereg(struct ibv_mr *ibv, int flags, struct ibv_pd *pd, void *addr, size_t bytes,
+		 int access)
+{
+	struct hca_mr *mr = hca_mr_of(ibv), to;
+	struct ibv_pd *old = ibv->pd;
+
+	if (mr->kind != HCA_MR_MEMORY || (flags & ~IBV_REREG_MR_FLAGS_SUPPORTED) ||
+	    ((flags & IBV_REREG_MR_CHANGE_TRANSLATION) && (!bytes || !addr)) ||
+	    ((flags & IBV_REREG_MR_CHANGE_PD) && !pd) ||
+	    (access && !(flags & IBV_REREG_MR_CHANGE_ACCESS))) {
+		errno = EINVAL;
+		return IBV_REREG_MR_ERR_INPUT;
+	}
+	errno = atomic_load(&mr->windows) && hca_mw_count(mr) ? EBUSY :
+		rereg_plan(mr, &to, flags, pd, addr, bytes, (unsigned)access);
+	if (errno)
+		return IBV_REREG_MR_ERR_CMD;
+	withdraw(mr);
+	mr->access = to.access;
+	mr->iova = to.iova;
+	mr->base = to.base;
+	mr->length = to.length;
+	mr->mapped = to.mapped;
+	mr->mapped_end = to.mapped_end;
+	if (flags & IBV_REREG_MR_CHANGE_TRANSLATION) {
+		ibv->addr = addr;
+		ibv->length = bytes;
+	}
+	if (flags & IBV_REREG_MR_CHANGE_PD) {
+		set_pd(mr, pd);
+		atomic_fetch_sub(&hca_pd_of(old)->objects, 1);
+	}
+	hca_mr_publish(mr);
+	return 0;
+}
+
+/* ---- Importing ----------------------------------------------------------- */
+
+/* As libibverbs has it: its address is not known. */
+struct ibv_mr *hca_mr_import(struct ibv_pd *pd, uint32_t handle)
+{
+	struct hca_fabric *f = hca_pd_of(pd)->fabric;
+	struct hca_mr *mr = mr_new(pd, HCA_MR_IMPORTED, 0), *found;
+	int err = 0;
+
+	if (!mr)
+		return fail_with(NULL, ENOMEM);
+	hca_contexts_lock();
+	found = handle < HCA_MRS_MAX ? atomic_load(&f->mr[handle]) : NULL;
+	if (!found || found->kind == HCA_MR_WINDOW || found->pd != hca_pd_of(pd)->id ||
+	    hca_context_of(found->ibv.context)->file != hca_context_of(pd->context)->file)
+		err = ENOENT;
+	else
+		mr->ibv = (struct ibv_mr){ .context = pd->context, .pd = pd,
+					   .length = found->ibv.length, .lkey = found->key,
+					   .rkey = found->key, .handle = handle };
+	hca_contexts_unlock();
+	return err ? fail_with(mr, err) : &mr->ibv;
+}
+
+void hca_mr_unimport(struct ibv_mr *ibv)
+{
+	if (hca_mr_of(ibv)->kind == HCA_MR_IMPORTED)
+		free(hca_mr_of(ibv));
 }

@@ -3,10 +3,13 @@
 
 #include "clock.h"
 #include "engine.h"
+#include "fault.h"
+#include "mw.h"
 #include "pace.h"
+#include "steps.h"
 
 /* One call does not go on for ever, however far behind it is. */
-enum { QUANTA_PER_TURN = 64 };
+enum { QUANTA_PER_TURN = 64, LOOK_NS = 1000000 };
 
 /* ---- Coming and going ---------------------------------------------------- */
 
@@ -18,6 +21,8 @@ int hca_pace_make(struct hca_qp *qp)
 	if (!p)
 		return ENOMEM;
 	qp->pace = p;
+	if (!qp->reliable)
+		return 0;		/* nothing is acknowledged: no limits */
 	/* More messages than the queue holds cannot be outstanding anyway. */
 	if (hca_window_init(&p->window, s->window) ||
 	    hca_times_init(&p->outstanding,
@@ -43,16 +48,20 @@ void hca_pace_free(struct hca_qp *qp)
 void hca_pace_connect(struct hca_qp *qp)
 {
 	uint32_t mtu = 128u << qp->attr.path_mtu;
+	struct hca_conn *c = &qp->conn;
 
-	hca_path_make(qp->fabric, qp->address, qp->dest_address, mtu, &qp->pace->out);
-	hca_path_make(qp->fabric, qp->dest_address, qp->address, mtu, &qp->pace->in);
+	hca_path_make(qp->fabric, qp->address, c->address, mtu, &c->out);
+	hca_path_make(qp->fabric, c->address, qp->address, mtu, &c->in);
 }
 
 void hca_pace_reset(struct hca_qp *qp)
 {
 	if (!qp->pace)
 		return;
-	qp->pace->begun = false;
+	hca_transfer_drop(qp);
+	qp->pace->begun = qp->pace->sent = false;
+	qp->pace->losses = 0;
+	qp->pace->resume_ns = 0;
 	qp->pace->held.count = 0;
 }
 
@@ -65,7 +74,7 @@ static uint64_t may_begin(const struct hca_pace *p, const struct hca_wqe *w)
 
 	if (open > at)
 		at = open;
-	open = w->wr.opcode == IBV_WR_RDMA_READ ? hca_times_open(&p->reads) : 0;
+	open = hca_is_answered(w->wr.opcode) ? hca_times_open(&p->reads) : 0;
 	if (open > at)
 		at = open;
 	if ((w->wr.send_flags & IBV_SEND_FENCE) && p->read_ns > at)
@@ -75,102 +84,247 @@ static uint64_t may_begin(const struct hca_pace *p, const struct hca_wqe *w)
 
 enum step { WAIT = -100, ON = 0 };	/* else a status that ends the request */
 
+static uint64_t later(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
+static uint64_t jitter(struct hca_qp *qp)
+{
+	return (uint64_t)((unsigned __int128)qp->fabric->spec.jitter_ns * hca_random(qp) >> 32);
+}
+
+/* ---- Loss (RC; what is not reliable is lost as a whole, transfer.c) ------- */
+
+/* Tried in vain; again at `resume_ns`. */
+static int miss(struct hca_pace *p, uint64_t resume_ns)
+{
+	p->losses++;
+	p->resume_ns = resume_ns;
+	return WAIT;
+}
+
+static uint64_t timeout_after(const struct hca_qp *qp, uint64_t at)
+{
+	return qp->attr.timeout ? at + (4096ull << qp->attr.timeout) : UINT64_MAX;
+}
+
+/* Nobody answers over a way that is down. */
+static int ask_way(struct hca_qp *qp, uint64_t now)
+{
+	struct hca_pace *p = qp->pace;
+
+	if (!qp->reliable || hca_way_up(qp->fabric, qp->address, qp->conn.address))
+		return ON;
+	p->silent = false;
+	if (qp->attr.timeout)
+		return miss(p, timeout_after(qp, now));
+	p->resume_ns = now + LOOK_NS;		/* no timeout: as long as it takes */
+	return WAIT;
+}
+
+/* May what was lost be sent again? */
+static int recover(struct hca_qp *qp, uint64_t now)
+{
+	const uint64_t answer_ns = 2 * qp->conn.out.latency_ns;
+	struct hca_pace *p = qp->pace;
+
+	if (!p->resume_ns)
+		return ON;
+	/* What was posted meanwhile tells the receiver what it has missed. */
+	if (p->silent && qp->sq.posted - qp->sq.next > 1) {
+		p->silent = false;
+		if (now + answer_ns < p->resume_ns)
+			p->resume_ns = now + answer_ns;
+	}
+	if (now < p->resume_ns)
+		return WAIT;
+	p->after_ns = p->resume_ns;
+	p->resume_ns = 0;
+	if (p->losses > qp->attr.retry_cnt)
+		return IBV_WC_RETRY_EXC_ERR;
+	if (p->losses)
+		hca_qp_retried(qp, 1);
+	return ON;
+}
+
+/* The packet that left at `end_ns` was lost: when will that be known? */
+static int lose_packet(struct hca_qp *qp, bool last, uint64_t end_ns, uint64_t gap_ns)
+{
+	struct hca_pace *p = qp->pace;
+
+	p->silent = last;
+	return miss(p, last ? timeout_after(qp, end_ns)
+			    : end_ns + gap_ns + 2 * qp->conn.out.latency_ns);
+}
+
+/* Does what asks for an answer, or the first packet of anything else, have a way? */
+static int ask(struct hca_qp *qp, const struct hca_wqe *w, uint64_t now)
+{
+	int rc = ask_way(qp, now);
+
+	if (rc || !hca_is_answered(w->wr.opcode) ||
+	    hca_fault_first_lost(qp, qp->conn.address, 1))
+		return rc;
+	return lose_packet(qp, true, now, 0);
+}
+
+/* The peer cannot take it now. */
+static int hold_up(struct hca_qp *qp, int why)
+{
+	int rc = 0;
+
+	if (qp->reliable)
+		rc = hca_engine_wait_or_fail(qp, why);
+	else
+		hca_lag_waits(qp);	/* if it does not any more, the message is lost next time */
+	return rc ? rc : WAIT;
+}
+
 static int begin(struct hca_qp *qp, struct hca_wqe *w, uint64_t now)
 {
 	struct hca_pace *p = qp->pace;
 	struct hca_sq *sq = &qp->sq;
 	int rc;
 
-	p->earliest_ns = may_begin(p, w);
+	if (hca_qp_state(qp) == IBV_QPS_SQD && sq->wait == HCA_NOT_WAITING && !p->losses)
+		return WAIT;		/* draining: nothing new begins */
+	p->earliest_ns = later(p->after_ns, may_begin(p, w));
 	if (p->earliest_ns > now)
 		return WAIT;
 	/* After a receiver-not-ready the next try is when the timer ends, not before. */
-	if (sq->wait == HCA_WAITS_RECEIVE && now < sq->deadline_ns)
+	if (qp->reliable && sq->wait == HCA_WAITS_RECEIVE && now < sq->deadline_ns)
 		return WAIT;
+	rc = ask(qp, w, now);
+	if (rc)
+		return rc;
 	rc = hca_transfer_begin(qp, &w->wr, w->bytes);
-	if (rc < 0) {
-		rc = hca_engine_wait_or_fail(qp, rc);
-		return rc ? rc : WAIT;
-	}
+	if (rc < 0)
+		return hold_up(qp, rc);
 	if (rc)
 		return rc;
 	if (sq->wait != HCA_NOT_WAITING)
 		p->earliest_ns = now;
 	sq->wait = HCA_NOT_WAITING;
-	if (w->wr.opcode == IBV_WR_RDMA_READ)
-		p->earliest_ns = hca_path_request(&p->out, p->earliest_ns);
+	if (qp->fabric->spec.jitter_ns) {
+		p->late_ns = jitter(qp);
+		p->ack_late_ns = jitter(qp);
+	}
+	if (hca_is_answered(w->wr.opcode))
+		p->earliest_ns = hca_path_request(&qp->message.to->out, p->earliest_ns) +
+				 p->ack_late_ns;
 	p->begun = true;
 	return ON;
 }
 
-/* When the next quantum may begin; in the future: not yet. */
-static uint64_t quantum_begin(struct hca_pace *p, const struct hca_path *path, bool reading)
+/* When the limits let the next quantum begin. */
+static uint64_t quantum_open(struct hca_pace *p, bool reading)
 {
-	uint64_t t = p->earliest_ns, open = reading ? 0 : hca_window_open(&p->window);
+	uint64_t open = reading ? 0 : hca_window_open(&p->window);
 
-	if (open > t)
-		t = open;
-	/* What comes after does not fill time that was idle before. */
-	if (p->end_ns > t + path->horizon_ns)
-		t = p->end_ns - path->horizon_ns;
-	return t;
+	return later(later(p->earliest_ns, p->after_ns), open);
+}
+
+/* What comes after does not fill time that was idle before. */
+static uint64_t in_order(const struct hca_pace *p, const struct hca_path *path, uint64_t t)
+{
+	return p->end_ns > t + path->horizon_ns ? p->end_ns - path->horizon_ns : t;
+}
+
+/* `bytes` of the message leave, from t on; `hold`: they end a write that may be polled for. */
+static int send(struct hca_qp *qp, struct hca_wqe *w, const struct hca_path *path, uint64_t t,
+		uint32_t bytes, bool hold, uint64_t *span)
+{
+	const bool reading = hca_is_answered(w->wr.opcode), first = !qp->message.done;
+	struct hca_pace *p = qp->pace;
+	uint32_t held = 0;
+	int rc = hca_transfer_copy(qp, &w->wr, bytes, hold ? &held : NULL);
+
+	if (rc < 0)
+		return hold_up(qp, rc);	/* the peer may have gone in mid-message */
+	if (rc)
+		return rc;
+	p->end_ns = hca_path_reserve(path, t, bytes, first && !reading, span);
+	p->arrival_ns = later(p->arrival_ns, p->end_ns + path->latency_ns + p->late_ns);
+	p->ack_ns = later(p->ack_ns, p->arrival_ns + path->latency_ns + p->ack_late_ns);
+	if (hold)
+		hca_transfer_hold(qp, &w->wr, held, p->arrival_ns);
+	if (!reading)
+		hca_window_add(&p->window, hca_packets(bytes, path->mtu), p->ack_ns, *span);
+	p->losses = 0;
+	return ON;
+}
+
+/* Of `bytes` that may leave at t, the packets before `good` arrive and it does not. */
+static int lose(struct hca_qp *qp, struct hca_wqe *w, const struct hca_path *path, uint64_t t,
+		uint32_t bytes, uint32_t good)
+{
+	const uint32_t arriving = good * path->mtu;
+	const uint32_t lost = bytes - arriving < path->mtu ? bytes - arriving : path->mtu;
+	const bool reading = hca_is_answered(w->wr.opcode);
+	struct hca_pace *p = qp->pace;
+	uint64_t span;
+	bool last;
+	int rc = good ? send(qp, w, path, t, arriving, false, &span) : ON;
+
+	if (rc)
+		return rc;
+	last = qp->message.done + lost == w->bytes &&
+	       (reading || qp->sq.posted - qp->sq.next == 1);
+	p->end_ns = hca_path_reserve(path, t, lost, !qp->message.done && !reading, &span);
+	return lose_packet(qp, last, p->end_ns, span);
 }
 
 static int quantum(struct hca_qp *qp, struct hca_wqe *w, uint64_t now)
 {
-	const bool reading = w->wr.opcode == IBV_WR_RDMA_READ;
-	struct hca_pace *p = qp->pace;
-	const struct hca_path *path = reading ? &p->in : &p->out;
-	const uint32_t done = qp->message.done;
-	uint64_t t = quantum_begin(p, path, reading), span;
-	uint32_t bytes = w->bytes - done, held = 0;
+	const bool reading = hca_is_answered(w->wr.opcode);
+	const struct hca_path *path = reading ? &qp->message.to->in : &qp->message.to->out;
+	uint64_t open = quantum_open(qp->pace, reading), t = in_order(qp->pace, path, open);
+	uint64_t busy, span;
+	uint32_t bytes = w->bytes - qp->message.done, packets, good;
 	bool hold;
 	int rc;
 
-	if (bytes > path->quantum_bytes)
-		bytes = path->quantum_bytes;
 	/* The answer to a read begins at the responder, when the request is there. */
 	if (t > now && !reading)
 		return WAIT;
-	if (hca_path_free(path) > (t > now ? t : now) + path->horizon_ns)
+	/* Not `t`: who was served last would be let in always, and the others never. */
+	busy = hca_path_free(path);
+	if (busy > later(open, now) + path->horizon_ns && !hca_unbelievable(busy, now))
 		return WAIT;
-	hold = bytes == w->bytes - done && w->wr.opcode == IBV_WR_RDMA_WRITE;
-	rc = hca_transfer_copy(qp, &w->wr, bytes, hold ? &held : NULL);
-	if (rc < 0) {
-		/* The peer went away in mid-message: no answer any more. */
-		rc = hca_engine_wait_or_fail(qp, rc);
-		return rc ? rc : WAIT;
-	}
+	if (bytes > path->quantum_bytes)
+		bytes = path->quantum_bytes;
+	rc = ask_way(qp, now);
 	if (rc)
 		return rc;
-	p->end_ns = hca_path_reserve(path, t, bytes, !done && !reading, &span);
-	if (p->end_ns + path->latency_ns > p->arrival_ns)
-		p->arrival_ns = p->end_ns + path->latency_ns;
-	if (hold)
-		hca_transfer_hold(qp, &w->wr, held, p->arrival_ns);
-	if (!reading)
-		hca_window_add(&p->window, hca_packets(bytes, path->mtu),
-			       p->arrival_ns + path->latency_ns, span);
-	return ON;
+	packets = hca_packets(bytes, path->mtu);
+	good = qp->reliable ? hca_fault_first_lost(qp, qp->conn.address, packets) : packets;
+	if (good < packets)
+		return lose(qp, w, path, t, bytes, good);
+	hold = bytes == w->bytes - qp->message.done && w->wr.opcode == IBV_WR_RDMA_WRITE;
+	return send(qp, w, path, t, bytes, hold, &span);
 }
 
 /* All of it is on its way: tell both ends when. */
 static int end(struct hca_qp *qp, struct hca_wqe *w)
 {
-	const bool reading = w->wr.opcode == IBV_WR_RDMA_READ;
+	const bool reading = hca_is_answered(w->wr.opcode);
+	const uint64_t cqe_ns = qp->fabric->spec.cqe_ns;
 	struct hca_pace *p = qp->pace;
-	uint64_t visible = p->arrival_ns + (reading ? 0 : p->out.latency_ns);
-	int rc = hca_transfer_end(qp, &w->wr, p->arrival_ns);
+	/* What nobody acknowledges is over when it has left. */
+	uint64_t over = reading ? p->arrival_ns : qp->reliable ? p->ack_ns : p->end_ns;
+	int rc = hca_transfer_end(qp, &w->wr, p->arrival_ns + cqe_ns);
 
+	if (rc < 0)
+		return hold_up(qp, rc);
 	if (rc)
 		return rc;
-	if (visible > p->visible_ns)
-		p->visible_ns = visible;
+	p->visible_ns = later(p->visible_ns, over + cqe_ns);
 	if (reading) {
-		p->read_ns = visible;
-		hca_times_add(&p->reads, visible);
+		p->read_ns = over;
+		hca_times_add(&p->reads, over);
 	}
-	hca_times_add(&p->outstanding, visible);
+	hca_times_add(&p->outstanding, over);
 	return IBV_WC_SUCCESS;
 }
 
@@ -178,8 +332,15 @@ static int end(struct hca_qp *qp, struct hca_wqe *w)
 static int step(struct hca_qp *qp, struct hca_wqe *w)
 {
 	uint64_t now = rg_now_ns();
-	int rc = qp->pace->begun ? ON : begin(qp, w, now);
+	int rc;
 
+	if (qp->pace->sent)
+		return ON;
+	if (qp->fabric->spec.schedule.count)
+		hca_fault_advance(qp->fabric, now);
+	rc = recover(qp, now);
+	if (!rc && !qp->pace->begun)
+		rc = begin(qp, w, now);
 	if (!rc)
 		rc = quantum(qp, w, now);
 	return rc;
@@ -204,15 +365,23 @@ bool hca_pace_progress(struct hca_qp *qp)
 		struct hca_wqe *w = &sq->wqe[sq->next & sq->mask];
 		int rc = WAIT;
 
+		if (hca_unlikely(hca_mw_is_local(w->wr.opcode))) {
+			hca_engine_finish(qp, hca_mw_carry_out(qp, &w->wr));
+			continue;
+		}
 		if (turn == 0 || (turn < QUANTA_PER_TURN && alone(qp)))
 			rc = step(qp, w);
 		if (rc == WAIT)
 			break;
 		if (!rc && qp->message.done < w->bytes)
 			continue;
-		if (!rc)
+		if (!rc) {
+			qp->pace->sent = true;
 			rc = end(qp, w);
-		qp->pace->begun = false;
+		}
+		if (rc == WAIT)
+			break;
+		qp->pace->begun = qp->pace->sent = false;
 		hca_engine_finish(qp, rc);
 	}
 	/* After the loop, since what it has found late may be due already. */

@@ -2,18 +2,20 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 #include <linux/membarrier.h>
 
 #include "clock.h"
+#include "mr_table.h"
 #include "peer.h"
 #include "qp.h"
 #include "segment.h"
 
-struct hca_window {
-	struct hca_window *next;
+struct hca_view {
+	struct hca_view *next;
 	uint64_t start, bytes;
 	unsigned char *base;
 };
@@ -22,7 +24,7 @@ struct hca_window {
 
 static void peer_free(struct hca_peer *p)
 {
-	struct hca_window *w;
+	struct hca_view *w;
 
 	while ((w = p->windows)) {
 		p->windows = w->next;
@@ -31,6 +33,9 @@ static void peer_free(struct hca_peer *p)
 	}
 	if (p->shm && p->shm != p->fabric->self)
 		munmap(p->shm, HCA_PROCESS_BYTES);
+	if (p->table != p->fabric->table)
+		hca_table_close(p->table);
+	hca_bell_cache_drop(&p->bells);
 	if (p->memory_fd >= 0)
 		close(p->memory_fd);
 	if (p->watch >= 0)
@@ -38,17 +43,27 @@ static void peer_free(struct hca_peer *p)
 	free(p);
 }
 
+/* Somebody may say that we are him: then he would have us write to our own memory. */
+static bool is_own(const struct hca_fabric *f, int fd)
+{
+	struct stat own, other;
+
+	return fstat(f->self_fd, &own) || fstat(fd, &other) ||
+	       (own.st_ino == other.st_ino && own.st_dev == other.st_dev);
+}
+
+/* Its process segment. */
 static int map_process(struct hca_peer *p, int their_fd)
 {
 	int fd;
 
-	if (p->slot == p->fabric->slot) {
-		p->shm = p->fabric->self;
-		return 0;
-	}
 	fd = hca_segment_open(p->pid, their_fd, HCA_PROCESS_BYTES);
 	if (fd < 0)
 		return fd;
+	if (is_own(p->fabric, fd)) {
+		close(fd);
+		return -EPROTO;
+	}
 	p->shm = hca_segment_map(fd, 0, HCA_PROCESS_BYTES);
 	close(fd);
 	if (!p->shm)
@@ -59,11 +74,25 @@ static int map_process(struct hca_peer *p, int their_fd)
 	return 0;
 }
 
+static int map_segments(struct hca_peer *p, int process_fd, int table_fd)
+{
+	struct hca_fabric *f = p->fabric;
+
+	if (p->here) {
+		p->shm = f->self;
+		p->table = f->table;
+		return 0;
+	}
+	/* First: it alone shows that it is that process. */
+	p->table = hca_table_open(f, p->slot, p->generation, p->pid, p->start_time, table_fd);
+	return p->table ? map_process(p, process_fd) : -EPROTO;
+}
+
 static struct hca_peer *peer_new(struct hca_fabric *f, uint32_t slot)
 {
 	struct hca_shm_slot *s = &f->shm->slot[slot];
 	struct hca_peer *p = calloc(1, sizeof(*p));
-	int their_fd;
+	int process_fd, table_fd;
 
 	if (!p)
 		return NULL;
@@ -75,14 +104,15 @@ static struct hca_peer *peer_new(struct hca_fabric *f, uint32_t slot)
 		goto fail;
 	p->pid = s->pid;
 	p->start_time = s->start_time;
-	their_fd = s->process_fd;
+	process_fd = s->process_fd;
+	table_fd = s->table_fd;
 	atomic_thread_fence(memory_order_acquire);
 	if (p->pid <= 0 || atomic_load(&s->generation) != p->generation)
 		goto fail;
 	p->here = slot == f->slot;
 	if (!p->here)
 		p->watch = hca_process_watch(p->pid, p->start_time);
-	if (map_process(p, their_fd))
+	if (map_segments(p, process_fd, table_fd))
 		goto fail;
 	return p;
 fail:
@@ -172,14 +202,26 @@ enum hca_fate hca_slot_fate(struct hca_fabric *f, uint32_t slot)
 	return hca_process_alive(s->pid, s->start_time, -1) ? HCA_FATE_ALIVE : HCA_FATE_DEAD;
 }
 
+enum hca_fate hca_claim_fate(struct hca_fabric *f, uint32_t claim)
+{
+	uint32_t slot = claim % HCA_PROCS_MAX;
+
+	if (claim != hca_shm_claim(slot, atomic_load(&f->shm->slot[slot].generation)))
+		return HCA_FATE_LEFT;
+	return hca_slot_fate(f, slot);
+}
+
 /* ---- Its memory ---------------------------------------------------------- */
 
 /* Large and aligned, so that few cover all buffers: address space is cheap. */
 #define WINDOW_BYTES (1ull << 30)
+/* Of one peer, at most; the rest goes through the kernel. */
+#define WINDOWS_MAX 1024
+#define WINDOWS_BYTES (1ull << 43)
 
 static unsigned char *map_locked(struct hca_peer *p, uint64_t addr, uint64_t bytes)
 {
-	struct hca_window *w;
+	struct hca_view *w;
 	uint64_t end;
 
 	for (w = p->windows; w; w = w->next)
@@ -195,11 +237,15 @@ static unsigned char *map_locked(struct hca_peer *p, uint64_t addr, uint64_t byt
 	end = hca_align_up(addr + bytes, WINDOW_BYTES);
 	w->start = hca_align_down(addr, WINDOW_BYTES);
 	w->bytes = end - w->start;
-	w->base = hca_segment_map(p->memory_fd, w->start, w->bytes);
+	/* One that says it had memory everywhere gets no more of our address space. */
+	w->base = p->window_count < WINDOWS_MAX && w->bytes <= WINDOWS_BYTES - p->window_bytes ?
+		  hca_segment_map(p->memory_fd, w->start, w->bytes) : NULL;
 	if (!w->base) {
 		free(w);
 		return NULL;
 	}
+	p->window_count++;
+	p->window_bytes += w->bytes;
 	w->next = p->windows;
 	p->windows = w;
 	return w->base + (addr - w->start);
@@ -230,39 +276,125 @@ void hca_quiesce_prepare(void)
 	membarrier(MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED);
 }
 
-/* Until the queue pair that `qp` is connected to is out of its section. */
-static void wait_for_peer_of(struct hca_qp *qp, uint64_t deadline)
-{
-	const struct timespec pause = { 0, 50000 };
-	struct hca_fabric *f = qp->fabric;
-	struct hca_shm_qp *theirs;
-	uint32_t slot, index, seen;
-	struct hca_peer *peer;
-
-	if (!qp->dest_qpn || hca_fabric_find_qpn(f, qp->dest_qpn, &slot, &index) ||
-	    hca_peer_get(f, slot, &peer))
-		return;
-	theirs = &peer->shm->qp[index];
-	seen = atomic_load_explicit(&theirs->section, memory_order_acquire);
-	while ((seen & 1) && rg_now_ns() < deadline && hca_peer_fate(peer) == HCA_FATE_ALIVE &&
-	       atomic_load_explicit(&theirs->section, memory_order_acquire) == seen)
-		nanosleep(&pause, NULL);
-	hca_peer_put(peer);
-}
-
-void hca_quiesce(struct hca_fabric *f, struct hca_qp *only)
+/* Every store that came before ours on another core is seen. */
+static void fence_all(void)
 {
 	const struct timespec pause = { 0, 1000000 };
-	uint64_t deadline = rg_now_ns() + 1000000000u;
-	uint32_t i, top = atomic_load(&f->qp_top);
 
 	/* Without membarrier: far longer than any store stays in a buffer. */
 	if (membarrier(MEMBARRIER_CMD_GLOBAL_EXPEDITED))
 		nanosleep(&pause, NULL);
-	for (i = 0; i < top; i++) {
-		struct hca_qp *qp = atomic_load(&f->qp[i]);
+}
 
-		if (qp && (!only || qp == only))
-			wait_for_peer_of(qp, deadline);
+/* Until a queue pair is out of its section; false: it is still in the one that it was in. */
+static bool wait_outside(const struct hca_shm_qp *qp, const struct hca_peer *peer,
+			 uint32_t seen, uint64_t deadline)
+{
+	const struct timespec pause = { 0, 50000 };
+
+	while ((seen & 1) && (!peer || hca_peer_fate(peer) == HCA_FATE_ALIVE) &&
+	       atomic_load_explicit(&qp->section, memory_order_acquire) == seen) {
+		if (rg_now_ns() >= deadline)
+			return false;
+		nanosleep(&pause, NULL);
 	}
+	return true;
+}
+
+/* The same of a peer's; for one that has been waited for in vain we do not wait again. */
+static bool wait_for_peers(struct hca_peer *peer, uint32_t index, uint64_t deadline)
+{
+	const struct hca_shm_qp *qp = &peer->shm->qp[index];
+	uint32_t seen = atomic_load_explicit(&qp->section, memory_order_acquire);
+	_Atomic uint64_t *given_up = &peer->given_up[index % HCA_GIVEN_UP];
+	const uint64_t this = (uint64_t)index << 32 | seen;
+
+	if (!(seen & 1))
+		return true;
+	if (atomic_load(given_up) == this)
+		return false;
+	if (wait_outside(qp, peer, seen, deadline))
+		return true;
+	atomic_store(given_up, this);
+	return false;
+}
+
+static bool wait_for_number(struct hca_fabric *f, uint32_t qpn, uint64_t deadline)
+{
+	uint32_t slot, index;
+	struct hca_peer *peer;
+	bool outside;
+
+	if (!qpn || hca_fabric_find_qpn(f, qpn, &slot, &index) || hca_peer_get(f, slot, &peer))
+		return true;
+	outside = wait_for_peers(peer, index, deadline);
+	hca_peer_put(peer);
+	return outside;
+}
+
+/* A queue pair is not freed while somebody who found it here holds `slow`. */
+static uint32_t peer_of(struct hca_fabric *f, uint32_t index)
+{
+	struct hca_qp *qp;
+	uint32_t qpn;
+
+	pthread_mutex_lock(&f->slow);
+	qp = atomic_load(&f->qp[index]);
+	qpn = qp ? qp->conn.qpn : 0;
+	pthread_mutex_unlock(&f->slow);
+	return qpn;
+}
+
+/*
+ * Anybody may send to a UD queue pair: there a claim on a receive is what a
+ * section is between the connected.
+ */
+static void wait_for_takers(struct hca_fabric *f, uint32_t index, uint64_t deadline)
+{
+	struct hca_shared_view view = { NULL };
+	struct hca_qp *qp;
+
+	pthread_mutex_lock(&f->slow);
+	qp = atomic_load(&f->qp[index]);
+	if (qp && qp->datagram)
+		view = qp->shared->view;
+	pthread_mutex_unlock(&f->slow);
+	if (view.shm)
+		hca_shared_quiesce(f, &view, deadline);
+}
+
+bool hca_peer_inside(struct hca_qp *qp)
+{
+	uint32_t slot, index;
+	struct hca_peer *peer;
+	bool inside;
+
+	if (!qp->conn.qpn || hca_fabric_find_qpn(qp->fabric, qp->conn.qpn, &slot, &index) ||
+	    hca_peer_get(qp->fabric, slot, &peer))
+		return false;
+	fence_all();
+	inside = (atomic_load_explicit(&peer->shm->qp[index].section, memory_order_acquire) & 1) &&
+		 hca_peer_fate(peer) == HCA_FATE_ALIVE;
+	hca_peer_put(peer);
+	return inside;
+}
+
+bool hca_quiesce(struct hca_fabric *f, struct hca_qp *only)
+{
+	uint64_t deadline = rg_now_ns() + 1000000000u;
+	uint32_t i, top = atomic_load(&f->qp_top);
+	bool outside = true;
+
+	fence_all();
+	if (only) {
+		outside = wait_for_number(f, only->conn.qpn, deadline);
+		wait_for_takers(f, only->index, deadline);
+		return outside && rg_now_ns() < deadline;
+	}
+	for (i = 0; i < top; i++) {
+		outside &= wait_for_number(f, peer_of(f, i), deadline);
+		wait_for_takers(f, i, deadline);
+		wait_outside(&f->self->qp[i], NULL, atomic_load(&f->self->qp[i].section), deadline);
+	}
+	return outside && rg_now_ns() < deadline;
 }

@@ -1,17 +1,18 @@
 /*
  * peer.h - another process of the fabric, as this one sees it.
  *
- * Its process segment is mapped whole; of its memory segment windows are
- * mapped as messages need them and kept.  This process is a peer of its own
+ * Its process segment and its table are mapped whole; of its memory segment
+ * windows are mapped as messages need them and kept.  This process is a peer of its own
  * (loopback): its addresses are used as they are, under its private records.
  * Another copy of this library in this process is a peer like any other.
  */
 #ifndef HCA_PEER_H
 #define HCA_PEER_H
 
+#include "bell.h"
 #include "fabric.h"
 
-struct hca_window;
+struct hca_view;
 
 enum hca_fate {
 	HCA_FATE_ALIVE,
@@ -19,18 +20,30 @@ enum hca_fate {
 	HCA_FATE_DEAD,		/* ended without a word */
 };
 
+enum { HCA_GIVEN_UP = 8 };
+
 struct hca_peer {
 	struct hca_fabric *fabric;
 	struct hca_shm_process *shm;
+	const struct hca_shm_table *table;
 	pid_t pid;
 	bool here;		/* ourselves: its addresses are ours */
 	uint32_t slot, generation;
 	uint64_t start_time;
 	int watch;		/* pidfd or -1 */
 	int memory_fd;
+	_Atomic bool bounces;	/* the kernel does not copy from or to it: bounce.h */
+	_Atomic bool porter_silent;
+	_Atomic uint32_t porter_served;	/* when it fell silent */
 	int references;		/* queue pairs; under fabric.slow */
 	enum hca_fate fate;	/* at the last look */
-	struct hca_window *windows;
+	/* Who did not leave a section while it was waited for: index << 32 | section. */
+	_Atomic uint64_t given_up[HCA_GIVEN_UP];
+	struct hca_view *windows;
+	uint32_t window_count;
+	uint64_t window_bytes;
+	struct hca_lock bell_lock;
+	struct hca_bell_cache bells;
 };
 
 /* The process in a slot; one more reference.  0, or -ENOTCONN: nobody (silent). */
@@ -47,6 +60,8 @@ void hca_peers_look(struct hca_fabric *f);
 
 /* The same of a slot that need not be anybody's we know. */
 enum hca_fate hca_slot_fate(struct hca_fabric *f, uint32_t slot);
+/* The same of a claimer (hca_shm_claim): LEFT when another has its slot by now. */
+enum hca_fate hca_claim_fate(struct hca_fabric *f, uint32_t claim);
 
 /*
  * This process's address of [addr, addr + bytes) of the peer's memory segment,
@@ -54,10 +69,24 @@ enum hca_fate hca_slot_fate(struct hca_fabric *f, uint32_t slot);
  */
 unsigned char *hca_peer_map(struct hca_peer *p, uint64_t addr, uint64_t bytes);
 
-/* Tell the peer to look at its queue pairs (fault, overflow). */
-static inline void hca_peer_alert(struct hca_peer *p)
+/*
+ * Tell the peer to look at its queue pairs (fault, overflow), above all at this
+ * one: who sleeps until its context or its queues have an event, wakes.
+ */
+static inline void hca_peer_alert(struct hca_peer *p, const volatile struct hca_shm_qp *theirs)
 {
-	atomic_fetch_add_explicit(&p->shm->attention, 1, memory_order_release);
+	unsigned i;
+
+	atomic_fetch_add(&p->shm->attention, 1);
+	for (i = 0; i < sizeof(theirs->bell) / sizeof(*theirs->bell); i++)
+		if (theirs->bell[i])
+			hca_bell_ring_peer(p, theirs->bell[i]);
+}
+
+/* The same for what its program learns anyway: it is acted upon when it looks, nobody wakes. */
+static inline void hca_peer_note(struct hca_peer *p)
+{
+	atomic_fetch_add(&p->shm->attention, 1);
 }
 
 /*
@@ -89,11 +118,14 @@ static inline void hca_section_leave(struct hca_shm_qp *mine)
 void hca_quiesce_prepare(void);
 
 /*
- * Wait until no peer of `only` (NULL: of any queue pair of this process) is in
- * a section that it entered before this call.  A peer that is stopped is waited
- * for a second at most, a dead one not at all.  The caller holds engine.lock, so
- * that no queue pair goes away meanwhile.
+ * Wait until no peer of `only` (NULL: of any queue pair of this process, nor any
+ * of our own threads) is in a section that it entered before this call.  A peer
+ * that is stopped is waited for a second at most, a dead one not at all; false:
+ * somebody may still be inside.  Not from inside a section.
  */
-void hca_quiesce(struct hca_fabric *f, struct hca_qp *only);
+bool hca_quiesce(struct hca_fabric *f, struct hca_qp *only);
+
+/* Is the peer of this queue pair, whose gate is closed, still in a section? */
+bool hca_peer_inside(struct hca_qp *qp);
 
 #endif

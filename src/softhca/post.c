@@ -1,15 +1,36 @@
 /* post.c - the send queue: what ibv_post_send does before a message moves. */
 #include <string.h>
 
+#include "atomic.h"
+#include "ah.h"
 #include "clock.h"
 #include "engine.h"
+#include "mw.h"
 #include "pace.h"
 
-static const unsigned supported = 1u << IBV_WR_RDMA_WRITE | 1u << IBV_WR_RDMA_WRITE_WITH_IMM |
-				  1u << IBV_WR_SEND | 1u << IBV_WR_SEND_WITH_IMM |
-				  1u << IBV_WR_RDMA_READ;
+/*
+ * An operation that the device knows and this type of queue pair does not: it
+ * is accepted and fails.
+ */
+enum { NOT_OF_TYPE = -1 };
+#define NO_OPERATION ((enum ibv_wr_opcode)31)
 
 /* ---- Is this a work request? --------------------------------------------- */
+
+static int wrong_operation(const struct ibv_send_wr *wr)
+{
+	return (unsigned)wr->opcode < 32 && hca_operations(IBV_QPT_RC) & 1u << wr->opcode
+		? NOT_OF_TYPE : EOPNOTSUPP;
+}
+
+static int check_rare(const struct ibv_send_wr *wr, uint32_t *bytes)
+{
+	if (hca_mw_is_local(wr->opcode))
+		return hca_mw_check(wr) ? EINVAL : 0;
+	if (hca_is_atomic(wr->opcode) && *bytes > 8)
+		*bytes = 8;		/* the rest of the buffer is left alone */
+	return 0;
+}
 
 /* 0 and its length, or an errno as ibv_post_send returns it. */
 static int check(const struct hca_qp *qp, const struct ibv_send_wr *wr, uint32_t *bytes)
@@ -17,20 +38,20 @@ static int check(const struct hca_qp *qp, const struct ibv_send_wr *wr, uint32_t
 	uint64_t sum = 0;
 	int i;
 
-	if ((unsigned)wr->opcode >= 32 || !(supported & 1u << wr->opcode))
-		return EOPNOTSUPP;
+	if (hca_unlikely((unsigned)wr->opcode >= 32 || !(qp->operations & 1u << wr->opcode)))
+		return wrong_operation(wr);
 	if (wr->num_sge < 0 || (uint32_t)wr->num_sge > qp->sq.sge_max)
 		return EINVAL;
 	for (i = 0; i < wr->num_sge; i++)
 		sum += wr->sg_list[i].length;
 	if (wr->send_flags & IBV_SEND_INLINE) {
-		if (sum > qp->sq.inline_max || wr->opcode == IBV_WR_RDMA_READ)
+		if (sum > qp->sq.inline_max || hca_is_answered(wr->opcode))
 			return EINVAL;
 	} else if (sum > UINT32_MAX) {
-		return EINVAL;
+		sum = UINT32_MAX;	/* too long as well */
 	}
 	*bytes = (uint32_t)sum;
-	return 0;
+	return hca_likely(wr->opcode <= IBV_WR_RDMA_READ) ? 0 : check_rare(wr, bytes);
 }
 
 /* ---- Completions and slots ----------------------------------------------- */
@@ -43,6 +64,14 @@ static enum ibv_wc_opcode completion_opcode(enum ibv_wr_opcode op)
 		return IBV_WC_RDMA_WRITE;
 	case IBV_WR_RDMA_READ:
 		return IBV_WC_RDMA_READ;
+	case IBV_WR_ATOMIC_CMP_AND_SWP:
+		return IBV_WC_COMP_SWAP;
+	case IBV_WR_ATOMIC_FETCH_AND_ADD:
+		return IBV_WC_FETCH_ADD;
+	case IBV_WR_BIND_MW:
+		return IBV_WC_BIND_MW;
+	case IBV_WR_LOCAL_INV:
+		return IBV_WC_LOCAL_INV;
 	default:
 		return IBV_WC_SEND;
 	}
@@ -75,6 +104,8 @@ void hca_sq_pop(struct hca_qp *qp)
 	struct hca_sq *sq = &qp->sq;
 	struct hca_wqe *w = &sq->wqe[sq->next & sq->mask];
 
+	if (qp->datagram && w->wr.wr.ud.ah)
+		hca_ah_let_go(w->wr.wr.ud.ah);
 	sq->bytes_used -= w->inline_bytes;
 	if (!sq->bytes_used)
 		sq->bytes_head = 0;
@@ -116,6 +147,8 @@ static void enqueue(struct hca_qp *qp, const struct ibv_send_wr *wr, uint32_t by
 	w->wr = *wr;
 	w->wr.next = NULL;
 	w->wr.sg_list = sge;
+	if (qp->datagram && w->wr.wr.ud.ah)
+		hca_ah_hold(w->wr.wr.ud.ah);
 	w->bytes = bytes;
 	w->inline_bytes = 0;
 	w->posted_ns = qp->pace ? rg_now_ns() : 0;
@@ -152,11 +185,19 @@ static void post_checked(struct hca_qp *qp, const struct ibv_send_wr *wr, uint32
 			hca_sq_complete(qp, wr, sq->posted++, bytes, rc, 0);
 			sq->next++;
 			if (hca_unlikely(rc))
-				hca_qp_fail(qp);
+				hca_sq_fail(qp);
 			return;
 		}
 	}
 	enqueue(qp, wr, bytes);
+	hca_sq_progress(qp);
+}
+
+static void post_wrong(struct hca_qp *qp, const struct ibv_send_wr *wr)
+{
+	struct ibv_send_wr none = { .wr_id = wr->wr_id, .opcode = NO_OPERATION };
+
+	enqueue(qp, &none, 0);
 	hca_sq_progress(qp);
 }
 
@@ -165,12 +206,30 @@ static int post_one(struct hca_qp *qp, const struct ibv_send_wr *wr)
 	uint32_t bytes;
 	int rc = check(qp, wr, &bytes);
 
-	if (hca_unlikely(rc))
+	if (hca_unlikely(rc > 0))
 		return rc;
 	if (hca_unlikely(!slots_free(&qp->sq)))
 		return ENOMEM;
-	post_checked(qp, wr, bytes);
+	if (hca_unlikely(rc))
+		post_wrong(qp, wr);
+	else
+		post_checked(qp, wr, bytes);
 	return 0;
+}
+
+int hca_post_local(struct hca_qp *qp, const struct ibv_send_wr *wr)
+{
+	int rc = 0;
+
+	hca_lock(&qp->lock);
+	if (hca_qp_state(qp) < IBV_QPS_RTS)
+		rc = EINVAL;
+	else if (!slots_free(&qp->sq))
+		rc = ENOMEM;
+	else
+		post_checked(qp, wr, 0);
+	hca_unlock(&qp->lock);
+	return rc;
 }
 
 int hca_post_batch(struct hca_qp *qp, const struct ibv_send_wr *wr, uint32_t count)
@@ -180,15 +239,13 @@ int hca_post_batch(struct hca_qp *qp, const struct ibv_send_wr *wr, uint32_t cou
 
 	for (i = 0; i < count; i++) {
 		rc = check(qp, &wr[i], &bytes);
-		if (rc)
+		if (rc > 0)
 			return rc;
 	}
 	if (slots_free(&qp->sq) < count)
 		return ENOMEM;
-	for (i = 0; i < count; i++) {
-		check(qp, &wr[i], &bytes);
-		post_checked(qp, &wr[i], bytes);
-	}
+	for (i = 0; i < count; i++)
+		post_one(qp, &wr[i]);
 	if (qp->pace)
 		hca_held_linger(qp);
 	return 0;

@@ -12,7 +12,9 @@
 #include <infiniband/verbs.h>
 
 #include "cq.h"
+#include "model.h"
 #include "peer.h"
+#include "shared.h"
 
 enum {
 	HCA_WR_MAX = 1 << 15,		/* per queue */
@@ -24,30 +26,46 @@ enum {
 
 /* The peer's registration behind a key, checked and mapped. */
 struct hca_remote_mr {
-	uint32_t key;			/* 0: none */
+	uint32_t key;			/* 0: none, or a window that its peer may take away */
 	uint32_t access;
-	const _Atomic uint32_t *live;	/* equals key as long as the registration stands */
+	const _Atomic uint64_t *live;	/* equals stamp as long as the registration stands */
+	uint64_t stamp;			/* the lower half is the key */
 	uint64_t iova, length;
 	uint64_t addr;			/* the peer's address of iova */
 	/* Offsets of the part that is mapped here, and our address of its begin. */
 	uint64_t mapped, mapped_end;
 	unsigned char *base;
+	const _Atomic uint64_t *taken;	/* a window: equals stamp when it was taken away; NULL */
 };
 
+static inline bool hca_remote_stands(const _Atomic uint64_t *live, const _Atomic uint64_t *taken,
+				     uint64_t stamp)
+{
+	return atomic_load_explicit(live, memory_order_acquire) == stamp &&
+	       (!taken || atomic_load_explicit(taken, memory_order_acquire) != stamp);
+}
+
 /*
- * What a queue pair is connected to, with private copies of all shapes.
- * Resolved on first use; again whenever the gate has changed.
+ * The way to one queue pair, with private copies of all shapes.  Resolved on
+ * first use; again whenever the gate has changed.
  */
 struct hca_conn {
 	struct hca_shm_qp *shm;		/* the peer's queue pair; NULL: not resolved */
 	uint64_t gate;
+	uint32_t address, qpn;		/* of its port, on the fabric; its number */
 	struct hca_peer *peer;
 	uint32_t pd;
-	uint32_t reads;
 	unsigned char *rq;
 	uint32_t rq_mask, rq_stride, rq_head;
+	bool gave_up;			/* it lagged behind for too long, having taken so many: */
+	uint32_t gave_up_at;
+	struct hca_shared_view shared;	/* the same ring, if many take from it */
+	uint32_t rq_pd;
+	struct hca_remote_mr *rq_mr;	/* of rq_pd: mr, if that is pd */
 	struct hca_mailbox mailbox;
+	uint64_t cq;			/* where the peer said that it is */
 	struct hca_remote_mr mr[HCA_KEYS];
+	struct hca_path out, in;	/* timed fabrics: to the peer; from it, for RDMA reads */
 };
 
 /* Where some bytes are: in this process (here), or only in the peer (there). */
@@ -55,16 +73,24 @@ struct hca_span {
 	unsigned char *here;
 	uint64_t there;
 	size_t bytes;
+	uint32_t key;			/* there: of the peer's registration */
 };
 
 /* The message being carried out: its two ends. */
 struct hca_message {
-	struct hca_span local[HCA_SGE_MAX];
+	struct hca_conn *to;		/* of a connected queue pair always &qp->conn */
+	struct hca_span local[1 + HCA_SGE_MAX];
 	struct hca_span remote[3 * HCA_SGE_MAX];	/* before, in and behind what is mapped */
 	unsigned local_count, remote_count;
 	uint32_t bytes, done;
-	bool claimed;			/* a receive, at position */
+	bool lost;			/* it goes on its way and arrives nowhere */
+	bool claimed;			/* a receive */
 	uint32_t position;
+	struct hca_shm_recv *recv;
+	struct hca_shared_claim claim;	/* if it is of a shared queue */
+	uint16_t slid;			/* UD: what else the receiver is told */
+	uint8_t sl, flags;
+	uint64_t lock_holder, lock_since_ns;	/* of an atomic operation: whom it waits for */
 };
 
 struct hca_wqe {
@@ -98,6 +124,7 @@ struct hca_rq {
 	_Atomic uint32_t done;		/* of the oldest that has not been polled */
 	_Atomic uint32_t next;		/* of the oldest not complete; under recv_cq's lock */
 	uint64_t *wr_id;
+	uint32_t *room;			/* bytes that each receive takes */
 	unsigned char *ring;		/* in the segment */
 	uint32_t line;
 	uint64_t visible_ns;		/* of the last completion; under recv_cq's lock */
@@ -105,6 +132,7 @@ struct hca_rq {
 };
 
 struct hca_batch;
+struct hca_ud;
 struct hca_pace;
 
 struct hca_qp {
@@ -112,27 +140,44 @@ struct hca_qp {
 	struct hca_fabric *fabric;
 	struct hca_shm_qp *shm;		/* ours */
 	struct hca_lock lock;
-	bool fast;			/* RTS, untimed, nothing waiting */
+	bool fast;			/* RTS, untimed, nothing waiting, no fault in the way */
 	bool signal_all;
+	bool datagram;			/* UD */
+	bool last_told;			/* in error, and IBV_EVENT_QP_LAST_WQE_REACHED said */
+	bool reliable;			/* RC: acknowledged, tried again, or an error */
+	bool listening;			/* RTR: a first message is an event; under engine.lock */
+	bool draining;			/* SQD: something is on its way still */
+	bool drain_told;		/* its end is an event */
+	uint32_t operations;		/* 1 << enum ibv_wr_opcode, of its type */
 	_Atomic int state;		/* enum ibv_qp_state; changes under lock */
-	uint32_t index, pd, address, dest_qpn, dest_address;
+	uint32_t index, pd, address;
 	struct hca_sq sq;
-	struct hca_conn conn;
+	struct hca_conn conn;		/* whom a connected queue pair is connected to */
 
 	struct hca_lock rq_lock;
 	struct hca_rq rq;
+	struct hca_shared *shared;	/* receives come from there: an SRQ's, or its own (UD) */
 
 	struct hca_qp *next;		/* engine's list */
 	struct hca_qp *served;		/* while the engine runs: the next it served */
 	bool queued;
 
 	struct hca_pace *pace;		/* NULL: untimed */
+	struct hca_ud *ud;		/* NULL: not UD */
 	struct hca_batch *batch;	/* NULL: created without send_ops_flags */
 	uint32_t epoch;
+	uint64_t dice;			/* state of its random numbers; 0: none drawn yet */
 	struct ibv_qp_attr attr;
 	struct ibv_qp_cap cap;
 	struct hca_message message;
 };
+
+/* The peer sends something back: counted by max_rd_atomic, waited for by fences. */
+static inline bool hca_is_answered(enum ibv_wr_opcode op)
+{
+	return op == IBV_WR_RDMA_READ || op == IBV_WR_ATOMIC_CMP_AND_SWP ||
+	       op == IBV_WR_ATOMIC_FETCH_AND_ADD;
+}
 
 static inline struct hca_qp *hca_qp_of(struct ibv_qp *qp)
 {
@@ -159,11 +204,26 @@ static inline uint32_t hca_qpn(const struct hca_qp *qp)
 	return qp->ibv.qp_base.qp_num;
 }
 
+/* Bytes of a receive queue entry, and how many SGEs it then has room for. */
+static inline uint32_t hca_rq_stride(uint32_t sge, uint32_t *sge_max)
+{
+	const uint32_t one = sizeof(struct hca_shm_sge), head = sizeof(struct hca_shm_recv);
+	uint32_t stride = (uint32_t)hca_align_up(head + sge * one, HCA_LINE);
+
+	*sge_max = (stride - head) / one;
+	if (*sge_max > HCA_SGE_MAX)
+		*sge_max = HCA_SGE_MAX;
+	return stride;
+}
+
 static inline struct hca_shm_recv *hca_rq_entry(unsigned char *ring, uint32_t position,
 						uint32_t mask, uint32_t stride)
 {
 	return (struct hca_shm_recv *)(void *)(ring + (size_t)(position & mask) * stride);
 }
+
+/* Something is sent again, or was refused and will be; qp->lock held. */
+void hca_qp_retried(struct hca_qp *qp, uint32_t times);
 
 /* ---- qp.c ---------------------------------------------------------------- */
 
@@ -175,6 +235,9 @@ int hca_qp_query(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask,
 		 struct ibv_qp_init_attr *init);
 int hca_qp_data_in_order(struct ibv_qp *qp, enum ibv_wr_opcode op, uint32_t flags);
 
+/* The receive queue's completion queue has moved: tell peers. */
+void hca_qp_tell_cq(struct hca_qp *qp);
+
 /* ---- qp_state.c ---------------------------------------------------------- */
 
 /* Is this transition, with these attributes, allowed for this type?  0 or EINVAL. */
@@ -185,6 +248,11 @@ int hca_qp_state_check(enum ibv_qp_type type, enum ibv_qp_state from, enum ibv_q
 
 /* Enter it: nothing comes in any more, everything outstanding is flushed.  qp->lock held. */
 void hca_qp_fail(struct hca_qp *qp);
+/*
+ * A request has failed on our side or been refused: the error state, or for
+ * what is not acknowledged SQE, in which the receive side goes on.  qp->lock held.
+ */
+void hca_sq_fail(struct hca_qp *qp);
 /* The peer has died: its oldest waiting request fails, if there is one.  qp->lock held. */
 void hca_sq_died(struct hca_qp *qp);
 /* Flush the send queue.  qp->lock held. */
@@ -198,14 +266,18 @@ bool hca_rq_flush(struct hca_qp *qp);
 /* ---- connect.c ----------------------------------------------------------- */
 
 /*
- * Find the peer and open a way to it.  0; -ENOTCONN: not there or not ready
- * for us; -ECONNRESET: its process has died.  qp->lock held.
+ * Find the queue pair c->qpn at c->address and open a way to it.  0; -ENOTCONN:
+ * not there or not ready for us; -ECONNRESET: its process has died.  qp->lock held.
  */
-int hca_conn_resolve(struct hca_qp *qp);
+int hca_conn_resolve(struct hca_qp *qp, struct hca_conn *c);
+/* Where the peer's mailbox is now: 0, or -ENOTCONN. */
+int hca_conn_mailbox(struct hca_conn *c, const volatile struct hca_shm_qp *theirs);
 void hca_conn_drop(struct hca_conn *c);
 
 /* The peer's registration behind a key, from its table; NULL: there is none, or another PD's. */
 const struct hca_remote_mr *hca_conn_mr(struct hca_conn *c, uint32_t key);
+/* The same for the buffers of its receives. */
+const struct hca_remote_mr *hca_conn_rq_mr(struct hca_conn *c, uint32_t key);
 
 /* ---- post.c, recv.c ------------------------------------------------------ */
 
@@ -218,9 +290,13 @@ int hca_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr 
  */
 int hca_post_batch(struct hca_qp *qp, const struct ibv_send_wr *wr, uint32_t count);
 
+/* A request that is carried out here (mw.h), however it came; qp->lock not held. */
+int hca_post_local(struct hca_qp *qp, const struct ibv_send_wr *wr);
+
 /* ---- wr.c: ibv_wr_* ------------------------------------------------------ */
 
-extern const uint64_t hca_batch_ops;	/* enum ibv_qp_create_send_ops_flags */
+/* What a queue pair of this type may be created with: enum ibv_qp_create_send_ops_flags. */
+uint64_t hca_batch_ops(enum ibv_qp_type type);
 int hca_batch_make(struct hca_qp *qp);	/* 0 or ENOMEM */
 void hca_batch_free(struct hca_qp *qp);
 struct ibv_qp_ex *hca_qp_to_ex(struct ibv_qp *qp);
@@ -237,8 +313,17 @@ enum {
 	HCA_NO_RECEIVE = -1,		/* the peer has posted none */
 	HCA_NO_PEER = -2,		/* nobody answers */
 	HCA_PEER_DIED = -3,
+	HCA_BUSY = -4,			/* somebody else is at it: no reason to give up */
 };
+
+/*
+ * Of a queue pair that is not reliable, what meets an obstacle on its way is
+ * lost, and the request a success: none of the negative results, and no remote
+ * status.
+ */
 int hca_transfer(struct hca_qp *qp, const struct ibv_send_wr *wr, uint32_t bytes);
+/* The same without the short cut for short writes, which knows no loss. */
+int hca_transfer_whole(struct hca_qp *qp, const struct ibv_send_wr *wr, uint32_t bytes);
 
 /* The same in steps, for messages that take their time (engine.c). */
 int hca_transfer_begin(struct hca_qp *qp, const struct ibv_send_wr *wr, uint32_t bytes);
@@ -248,6 +333,11 @@ int hca_transfer_copy(struct hca_qp *qp, const struct ibv_send_wr *wr, uint32_t 
 void hca_transfer_hold(struct hca_qp *qp, const struct ibv_send_wr *wr, uint32_t held,
 		       uint64_t due_ns);
 int hca_transfer_end(struct hca_qp *qp, const struct ibv_send_wr *wr, uint64_t visible_ns);
+/* The message that was begun, if any, is not going to end: what it has claimed goes back. */
+void hca_transfer_drop(struct hca_qp *qp);
+
+/* What a queue pair of this type can be asked for: 1 << enum ibv_wr_opcode; 0: no such type. */
+uint32_t hca_operations(enum ibv_qp_type type);
 
 /* ---- post.c: the send queue's bookkeeping, for the engine and error.c ---- */
 

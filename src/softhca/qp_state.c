@@ -4,34 +4,80 @@
  */
 #include "qp.h"
 
-struct transition {
-	enum ibv_qp_state from, to;
+enum { NEVER = 1 << 30 };	/* nobody has this attribute: there is no such transition */
+
+struct attributes {
 	int need, take;
 };
 
-#define ANY_CHANGE (IBV_QP_ACCESS_FLAGS | IBV_QP_MIN_RNR_TIMER | IBV_QP_ALT_PATH | \
-		    IBV_QP_PATH_MIG_STATE | IBV_QP_CUR_STATE)
-
-static const struct transition rc[] = {
-	{ IBV_QPS_RESET, IBV_QPS_INIT,
-	  IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS, 0 },
-	{ IBV_QPS_INIT, IBV_QPS_INIT,
-	  0, IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS },
-	{ IBV_QPS_INIT, IBV_QPS_RTR,
-	  IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
-		  IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER,
-	  IBV_QP_ALT_PATH | IBV_QP_ACCESS_FLAGS | IBV_QP_PKEY_INDEX },
-	{ IBV_QPS_RTR, IBV_QPS_RTS,
-	  IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
-		  IBV_QP_MAX_QP_RD_ATOMIC,
-	  ANY_CHANGE },
-	{ IBV_QPS_RTS, IBV_QPS_RTS, 0, ANY_CHANGE },
-	{ IBV_QPS_RTS, IBV_QPS_SQD, 0, IBV_QP_EN_SQD_ASYNC_NOTIFY },
-	{ IBV_QPS_SQD, IBV_QPS_RTS, 0, ANY_CHANGE },
-	{ IBV_QPS_SQD, IBV_QPS_SQD, 0,
-	  ANY_CHANGE | IBV_QP_PKEY_INDEX | IBV_QP_AV | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
-		  IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC | IBV_QP_MAX_DEST_RD_ATOMIC },
+struct transition {
+	enum ibv_qp_state from, to;
+	struct attributes rc, uc, ud;
 };
+
+#define ADDRESSED	(IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS)
+#define ADDRESSED_UD	(IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY)
+#define CONNECTED	(IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN)
+#define LATER_UC	(IBV_QP_ACCESS_FLAGS | IBV_QP_ALT_PATH | IBV_QP_PATH_MIG_STATE)
+#define LATER		(LATER_UC | IBV_QP_MIN_RNR_TIMER)
+
+static const struct transition table[] = {
+	{ IBV_QPS_RESET, IBV_QPS_INIT,
+	  .rc = { ADDRESSED, 0 },
+	  .uc = { ADDRESSED, 0 },
+	  .ud = { ADDRESSED_UD, 0 } },
+	{ IBV_QPS_INIT, IBV_QPS_INIT,
+	  .rc = { 0, ADDRESSED },
+	  .uc = { 0, ADDRESSED },
+	  .ud = { 0, ADDRESSED_UD } },
+	{ IBV_QPS_INIT, IBV_QPS_RTR,
+	  .rc = { CONNECTED | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER,
+		  IBV_QP_ALT_PATH | IBV_QP_ACCESS_FLAGS | IBV_QP_PKEY_INDEX },
+	  .uc = { CONNECTED, IBV_QP_ALT_PATH | IBV_QP_ACCESS_FLAGS | IBV_QP_PKEY_INDEX },
+	  .ud = { 0, IBV_QP_PKEY_INDEX | IBV_QP_QKEY } },
+	{ IBV_QPS_RTR, IBV_QPS_RTS,
+	  .rc = { IBV_QP_SQ_PSN | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
+		  IBV_QP_MAX_QP_RD_ATOMIC, LATER | IBV_QP_CUR_STATE },
+	  .uc = { IBV_QP_SQ_PSN, LATER_UC | IBV_QP_CUR_STATE },
+	  .ud = { IBV_QP_SQ_PSN, IBV_QP_QKEY | IBV_QP_CUR_STATE } },
+	{ IBV_QPS_RTS, IBV_QPS_RTS,
+	  .rc = { 0, LATER | IBV_QP_CUR_STATE },
+	  .uc = { 0, LATER_UC | IBV_QP_CUR_STATE },
+	  .ud = { 0, IBV_QP_QKEY | IBV_QP_CUR_STATE } },
+	{ IBV_QPS_RTS, IBV_QPS_SQD,
+	  .rc = { 0, IBV_QP_EN_SQD_ASYNC_NOTIFY },
+	  .uc = { 0, IBV_QP_EN_SQD_ASYNC_NOTIFY },
+	  .ud = { 0, IBV_QP_EN_SQD_ASYNC_NOTIFY } },
+	{ IBV_QPS_SQD, IBV_QPS_RTS,
+	  .rc = { 0, LATER | IBV_QP_CUR_STATE },
+	  .uc = { 0, LATER_UC | IBV_QP_CUR_STATE },
+	  .ud = { 0, IBV_QP_QKEY | IBV_QP_CUR_STATE } },
+	{ IBV_QPS_SQD, IBV_QPS_SQD,
+	  .rc = { 0, LATER | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_AV | IBV_QP_TIMEOUT |
+		     IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC |
+		     IBV_QP_MAX_DEST_RD_ATOMIC },
+	  .uc = { 0, LATER_UC | IBV_QP_PKEY_INDEX | IBV_QP_AV },
+	  .ud = { 0, IBV_QP_PKEY_INDEX | IBV_QP_QKEY } },
+	/* Only what need not be acknowledged can go on after an error. */
+	{ IBV_QPS_SQE, IBV_QPS_RTS,
+	  .rc = { NEVER, 0 },
+	  .uc = { 0, IBV_QP_ACCESS_FLAGS | IBV_QP_CUR_STATE },
+	  .ud = { 0, IBV_QP_QKEY | IBV_QP_CUR_STATE } },
+};
+
+static const struct attributes *attributes_of(const struct transition *t, enum ibv_qp_type type)
+{
+	switch (type) {
+	case IBV_QPT_RC:
+		return &t->rc;
+	case IBV_QPT_UC:
+		return &t->uc;
+	case IBV_QPT_UD:
+		return &t->ud;
+	default:
+		return NULL;
+	}
+}
 
 int hca_qp_state_check(enum ibv_qp_type type, enum ibv_qp_state from, enum ibv_qp_state to,
 		       int mask)
@@ -39,16 +85,14 @@ int hca_qp_state_check(enum ibv_qp_type type, enum ibv_qp_state from, enum ibv_q
 	unsigned i;
 
 	mask &= ~IBV_QP_STATE;
-	if (type != IBV_QPT_RC)
-		return EINVAL;
 	if (to == IBV_QPS_RESET || to == IBV_QPS_ERR)
-		return mask & ~IBV_QP_CUR_STATE ? EINVAL : 0;
-	for (i = 0; i < sizeof(rc) / sizeof(*rc); i++) {
-		const struct transition *t = &rc[i];
+		return mask ? EINVAL : 0;
+	for (i = 0; i < sizeof(table) / sizeof(*table); i++) {
+		const struct attributes *a = attributes_of(&table[i], type);
 
-		if (t->from == from && t->to == to)
-			return (mask & t->need) != t->need || (mask & ~(t->need | t->take)) ? EINVAL
-											    : 0;
+		if (a && table[i].from == from && table[i].to == to)
+			return (mask & a->need) != a->need || (mask & ~(a->need | a->take))
+				? EINVAL : 0;
 	}
 	return EINVAL;
 }

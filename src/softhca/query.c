@@ -6,7 +6,10 @@
 
 #include "config.h"
 #include "device.h"
+#include "dm.h"
+#include "fault.h"
 #include "qp.h"
+#include "srq.h"
 
 static const struct hca_spec *spec_of(const struct ibv_context *c)
 {
@@ -29,22 +32,33 @@ int hca_query_device(struct ibv_context *c, struct ibv_device_attr *attr)
 	snprintf(attr->fw_ver, sizeof(attr->fw_ver), "softhca-%s", PACKAGE_VERSION);
 	attr->node_guid = htobe64(hca_device_guid(hca_context_of(c)->device));
 	attr->sys_image_guid = attr->node_guid;
+	/* No vendor's: the locally administered prefix of our GUIDs.  No part of a vendor's. */
+	attr->vendor_id = 0x025348;
 	attr->max_mr_size = HCA_MEMORY_BYTES;
 	attr->page_size_cap = HCA_PAGE;
 	attr->max_qp = HCA_QPS_MAX;
 	attr->max_qp_wr = HCA_WR_MAX;
 	attr->device_cap_flags = IBV_DEVICE_RC_RNR_NAK_GEN | IBV_DEVICE_CURR_QP_STATE_MOD |
-				 IBV_DEVICE_SYS_IMAGE_GUID;
+				 IBV_DEVICE_SYS_IMAGE_GUID | IBV_DEVICE_UD_AV_PORT_ENFORCE |
+				 IBV_DEVICE_MEM_WINDOW | IBV_DEVICE_MEM_WINDOW_TYPE_2B;
 	attr->max_sge = HCA_SGE_MAX;
 	attr->max_sge_rd = HCA_SGE_MAX;
 	attr->max_cq = HCA_QPS_MAX;
 	attr->max_cqe = HCA_CQE_MAX;
 	attr->max_mr = HCA_MRS_MAX - 1;
+	attr->max_mw = HCA_MRS_MAX - 1;
 	attr->max_pd = INT32_MAX;
 	attr->max_qp_rd_atom = (int)s->reads;
 	attr->max_res_rd_atom = (int)s->reads * HCA_QPS_MAX;
 	attr->max_qp_init_rd_atom = (int)s->reads;
-	attr->atomic_cap = IBV_ATOMIC_NONE;
+	attr->atomic_cap = IBV_ATOMIC_HCA;
+	attr->max_srq = HCA_SRQS_MAX;
+	attr->max_srq_wr = HCA_WR_MAX;
+	attr->max_srq_sge = HCA_SGE_MAX;
+	attr->max_ah = INT32_MAX;
+	attr->max_mcast_grp = HCA_MEMBERS_MAX;
+	attr->max_mcast_qp_attach = HCA_MEMBERS_MAX;
+	attr->max_total_mcast_qp_attach = HCA_MEMBERS_MAX;
 	attr->max_pkeys = 1;
 	attr->phys_port_cnt = (uint8_t)s->ports;
 	return 0;
@@ -59,6 +73,9 @@ int hca_query_device_ex(struct ibv_context *c, const struct ibv_query_device_ex_
 		return EINVAL;
 	hca_query_device(c, &full.orig_attr);
 	full.device_cap_flags_ex = full.orig_attr.device_cap_flags;
+	full.completion_timestamp_mask = UINT64_MAX;
+	full.hca_core_clock = 1000000;		/* kHz */
+	full.max_dm_size = HCA_DM_MAX;
 	full.phys_port_cnt_ex = (uint32_t)spec_of(c)->ports;
 	memset(attr, 0, size);
 	memcpy(attr, &full, size < sizeof(full) ? size : sizeof(full));
@@ -105,26 +122,28 @@ static void speed_of(uint64_t rate, struct ibv_port_attr *attr)
 		}
 }
 
+enum { PHYS_DISABLED = 3, PHYS_LINK_UP = 5 };	/* IBTA, PortInfo:PortPhysicalState */
+
 int hca_query_port(struct ibv_context *c, uint8_t port, struct ibv_port_attr *attr, size_t size)
 {
 	const struct hca_spec *s = spec_of(c);
 	struct ibv_port_attr full = {
-		.state = IBV_PORT_ACTIVE,
 		.max_mtu = IBV_MTU_4096,
-		.gid_tbl_len = HCA_GIDS,
+		.gid_tbl_len = HCA_GID_TABLE,
 		.port_cap_flags = IBV_PORT_CM_SUP | IBV_PORT_IP_BASED_GIDS,
 		.max_msg_sz = HCA_MESSAGE_MAX,
 		.pkey_tbl_len = 1,
 		.max_vl_num = 1,
-		.phys_state = 5,	/* LinkUp */
 		.link_layer = IBV_LINK_LAYER_ETHERNET,
 	};
 
 	if (port < 1 || port > s->ports)
 		return EINVAL;
+	full.state = hca_port_state(hca_context_of(c)->fabric, address_of(c, port));
+	full.phys_state = full.state == IBV_PORT_ACTIVE ? PHYS_LINK_UP : PHYS_DISABLED;
 	full.active_mtu = (enum ibv_mtu)(hca_log2((uint32_t)s->mtu) - 7);
 	full.lid = (uint16_t)(address_of(c, port) + 1);
-	speed_of(s->rate, &full);
+	speed_of(s->rate[port - 1], &full);
 	memset(attr, 0, size);
 	memcpy(attr, &full, size < sizeof(full) ? size : sizeof(full));
 	return 0;
@@ -174,8 +193,10 @@ int hca_query_gid_ex(struct ibv_context *c, uint32_t port, uint32_t index,
 
 	if (flags)
 		return EOPNOTSUPP;
-	if (port < 1 || port > spec_of(c)->ports || index >= HCA_GIDS)
+	if (port < 1 || port > spec_of(c)->ports || index >= HCA_GID_TABLE)
 		return EINVAL;
+	if (index >= HCA_GIDS)
+		return ENODATA;
 	gid_of(spec_of(c), address_of(c, port), index, &full.gid);
 	memset(entry, 0, size);
 	memcpy(entry, &full, size < sizeof(full) ? size : sizeof(full));
@@ -188,6 +209,10 @@ int hca_query_gid(struct ibv_context *c, uint8_t port, int index, union ibv_gid 
 	int rc = index < 0 ? EINVAL : hca_query_gid_ex(c, port, (uint32_t)index, &entry, 0,
 						       sizeof(entry));
 
+	if (rc == ENODATA) {
+		memset(gid, 0, sizeof(*gid));	/* an empty entry, as libibverbs says it */
+		return 0;
+	}
 	if (rc) {
 		errno = rc;
 		return -1;

@@ -1,17 +1,71 @@
-/* real.c - the libibverbs of the system. */
+/*
+ * real.c - the libibverbs of the system.
+ *
+ * Where libsofthca stands in for libibverbs.so.1 (the drop-in directory), that
+ * name leads back to ourselves: then we look for the next one on the search
+ * path.  Drivers of real devices want that one to be the only one, so a
+ * drop-in shows software devices alone (drivers cannot be loaded then).
+ */
 #include <dlfcn.h>
+#include <limits.h>
+#include <link.h>
 #include <pthread.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
 
 #include "real.h"
 #include "verbs_names.h"
 
 static void *library;
 
+/* What that library has under a name that we export, too: ours or another's? */
+static bool is_ours(void *handle)
+{
+	Dl_info theirs, ours;
+	void *f = dlsym(handle, "ibv_get_device_list");
+
+	return f && dladdr(f, &theirs) && dladdr((void *)(uintptr_t)&hca_real, &ours) &&
+	       theirs.dli_fbase == ours.dli_fbase;
+}
+
+/* Along the directories in which dlopen looks. */
+static void *open_another(void)
+{
+	void *self = dlopen(NULL, RTLD_NOW), *found = NULL;
+	Dl_serinfo size, *path = NULL;
+	char file[PATH_MAX];
+	unsigned i;
+
+	if (self && !dlinfo(self, RTLD_DI_SERINFOSIZE, &size))
+		path = malloc(size.dls_size);
+	if (path && (dlinfo(self, RTLD_DI_SERINFOSIZE, path) ||
+		     dlinfo(self, RTLD_DI_SERINFO, path))) {
+		free(path);
+		path = NULL;
+	}
+	for (i = 0; path && !found && i < path->dls_cnt; i++) {
+		snprintf(file, sizeof(file), "%s/libibverbs.so.1", path->dls_serpath[i].dls_name);
+		found = dlopen(file, RTLD_NOW | RTLD_LOCAL);
+		if (found && is_ours(found)) {
+			dlclose(found);
+			found = NULL;
+		}
+	}
+	free(path);
+	if (self)
+		dlclose(self);
+	return found;
+}
+
 static void open_library(void)
 {
 	library = dlopen("libibverbs.so.1", RTLD_NOW | RTLD_LOCAL);
+	if (library && is_ours(library)) {
+		dlclose(library);
+		library = open_another();
+	}
 }
-
 void *hca_real(const char *name)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;

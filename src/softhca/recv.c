@@ -6,6 +6,7 @@ static int post_one(struct hca_qp *qp, const struct ibv_recv_wr *wr)
 	struct hca_rq *rq = &qp->rq;
 	uint32_t at = atomic_load_explicit(&rq->posted, memory_order_relaxed);
 	struct hca_shm_recv *r = hca_rq_entry(rq->ring, at, rq->mask, rq->stride);
+	uint64_t room = 0;
 	int i;
 
 	if (hca_unlikely(wr->num_sge < 0 || (uint32_t)wr->num_sge > rq->sge_max))
@@ -14,13 +15,35 @@ static int post_one(struct hca_qp *qp, const struct ibv_recv_wr *wr)
 		return ENOMEM;
 	rq->wr_id[at & rq->mask] = wr->wr_id;
 	r->sge_count = (uint32_t)wr->num_sge;
-	for (i = 0; i < wr->num_sge; i++)
+	for (i = 0; i < wr->num_sge; i++) {
 		r->sge[i] = (struct hca_shm_sge){ wr->sg_list[i].addr, wr->sg_list[i].length,
 						  wr->sg_list[i].lkey };
-	atomic_store_explicit(&rq->posted, at + 1, memory_order_relaxed);
+		room += wr->sg_list[i].length;
+	}
+	rq->room[at & rq->mask] = room < UINT32_MAX ? (uint32_t)room : UINT32_MAX;
+	atomic_store_explicit(&rq->posted, at + 1, memory_order_release);
 	/* From here on the peer may take it. */
 	atomic_store_explicit(&r->state, hca_shm_state(at, HCA_POSTED), memory_order_release);
 	return 0;
+}
+
+/* A queue pair to which anybody may send. */
+static int post_shared(struct hca_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
+{
+	int rc;
+
+	if (hca_unlikely(qp->ibv.qp_base.srq || hca_qp_state(qp) == IBV_QPS_RESET)) {
+		*bad = wr;
+		return EINVAL;
+	}
+	rc = hca_shared_post(qp->shared, wr, bad);
+	if (hca_unlikely(hca_qp_state(qp) == IBV_QPS_ERR)) {
+		hca_lock(&qp->rq_lock);
+		if (hca_rq_flush(qp))
+			hca_engine_add(qp);
+		hca_unlock(&qp->rq_lock);
+	}
+	return rc;
 }
 
 int hca_post_recv(struct ibv_qp *ibv, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
@@ -28,6 +51,8 @@ int hca_post_recv(struct ibv_qp *ibv, struct ibv_recv_wr *wr, struct ibv_recv_wr
 	struct hca_qp *qp = hca_qp_of(ibv);
 	int rc = 0;
 
+	if (qp->shared)
+		return post_shared(qp, wr, bad);
 	hca_lock(&qp->rq_lock);
 	if (hca_unlikely(hca_qp_state(qp) == IBV_QPS_RESET)) {
 		rc = EINVAL;

@@ -1,5 +1,6 @@
 /* remap.c - moving memory onto the segment, in place. */
 #include <fcntl.h>
+#include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -9,17 +10,27 @@
 #include "maps.h"
 #include "memory.h"
 #include "remap.h"
+#include "segment.h"
 
 /* Bytes moved, all in all and since the last sweep; under hca_memory.lock. */
 static uint64_t moved, moved_since_sweep;
 
 enum { SWEEP_BYTES = 256 << 20 };
 
-/* Is this a piece of the segment at its own address, and not the arena's? */
+/*
+ * Is this a piece of the segment at its own address?  The arena's, too, since
+ * the kernel makes one mapping of the two where they touch.
+ */
 static bool is_moved(const struct hca_map *map)
 {
-	return map->shared && map->inode == hca_memory.inode && map->offset == map->start &&
-	       (map->end <= hca_memory.start || map->start >= hca_memory.end);
+	return map->shared && map->inode == hca_memory.inode && map->offset == map->start;
+}
+
+static void make_private(uint64_t start, uint64_t end)
+{
+	if (start < end)
+		mmap((void *)(uintptr_t)start, end - start, PROT_READ | PROT_WRITE,
+		     MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE, hca_memory.fd, (off_t)start);
 }
 
 /*
@@ -34,11 +45,15 @@ void hca_remap_make_private(void)
 	if (!moved || hca_maps_open(0, HCA_MEMORY_BYTES, &m))
 		return;
 	moved = moved_since_sweep = 0;
-	while (hca_maps_next(&m, &map))
-		if (is_moved(&map))
-			mmap((void *)(uintptr_t)map.start, map.end - map.start,
-			     PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE,
-			     hca_memory.fd, (off_t)map.start);
+	while (hca_maps_next(&m, &map)) {
+		uint64_t below = hca_memory.start, above = hca_memory.end;
+
+		if (!is_moved(&map))
+			continue;
+		/* The arena stays shared. */
+		make_private(map.start, map.end < below ? map.end : below);
+		make_private(map.start > above ? map.start : above, map.end);
+	}
 	hca_maps_close(&m);
 }
 
@@ -52,6 +67,11 @@ static bool is_movable(const struct hca_map *map)
 {
 	return !map->shared && !map->inode && map->readable && map->writable &&
 	       !map->executable && !map->stack;
+}
+
+static bool is_moved_and_open(const struct hca_map *map)
+{
+	return is_moved(map) && map->readable && map->writable;
 }
 
 static bool is_moved_or_movable(const struct hca_map *map)
@@ -111,25 +131,36 @@ static bool copy_touched(uint64_t start, uint64_t end)
 {
 	int pagemap = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
 	const uint64_t page = hca_page_bytes();
+	uint64_t from = end;		/* what is to be copied begins there; end: nothing */
 	bool ok = true, touched;
 
 	while (ok && start < end) {
 		size_t pages = count_alike(pagemap, start, (end - start) / page, &touched);
 		uint64_t next = start + pages * page;
 
-		if (touched)
-			ok = copy_out(start, next);
+		if (touched && from == end)
+			from = start;
+		if (!touched && from != end) {
+			ok = copy_out(from, start);
+			from = end;
+		}
 		start = next;
 	}
+	if (ok)
+		ok = copy_out(from, end);
 	if (pagemap >= 0)
 		close(pagemap);
 	return ok;
 }
 
-/* Page tables for what holds data, at once instead of by a fault per page. */
+/*
+ * Page tables for what holds data, at once instead of by a fault per page.  By
+ * reading: the kernel maps many pages around each, and writably, since nobody
+ * keeps account of what is dirty in a memfd.
+ */
 static void populate(uint64_t start, uint64_t end)
 {
-#ifdef MADV_POPULATE_WRITE
+#ifdef MADV_POPULATE_READ
 	off_t data = (off_t)start, hole;
 
 	for (; (data = lseek(hca_memory.fd, data, SEEK_DATA)) >= 0 && data < (off_t)end;
@@ -137,10 +168,80 @@ static void populate(uint64_t start, uint64_t end)
 		hole = lseek(hca_memory.fd, data, SEEK_HOLE);
 		if (hole < 0 || hole > (off_t)end)
 			hole = (off_t)end;
-		madvise((void *)(uintptr_t)data, (size_t)(hole - data), MADV_POPULATE_WRITE);
+		madvise((void *)(uintptr_t)data, (size_t)(hole - data), MADV_POPULATE_READ);
 	}
 #endif
 }
+
+/* ---- What real devices have registered ----------------------------------- */
+
+struct hca_pinned {
+	struct hca_pinned *next, **at;
+	uint64_t start, end;		/* whole pages */
+	const void *owner;
+};
+
+static struct hca_pinned *pinned;	/* under hca_memory.lock */
+
+struct hca_pinned *hca_pin(const void *addr, size_t bytes)
+{
+	struct hca_pinned *p = calloc(1, sizeof(*p));
+
+	if (!p)
+		return NULL;
+	p->start = hca_align_down((uintptr_t)addr, hca_page_bytes());
+	p->end = hca_align_up((uintptr_t)addr + bytes, hca_page_bytes());
+	pthread_mutex_lock(&hca_memory.lock);
+	p->next = pinned;
+	p->at = &pinned;
+	if (p->next)
+		p->next->at = &p->next;
+	pinned = p;
+	pthread_mutex_unlock(&hca_memory.lock);
+	return p;
+}
+
+void hca_pin_set_owner(struct hca_pinned *p, const void *owner)
+{
+	pthread_mutex_lock(&hca_memory.lock);
+	p->owner = owner;
+	pthread_mutex_unlock(&hca_memory.lock);
+}
+
+struct hca_pinned *hca_pin_of(const void *owner)
+{
+	struct hca_pinned *p;
+
+	pthread_mutex_lock(&hca_memory.lock);
+	for (p = pinned; p && p->owner != owner; p = p->next)
+		;
+	pthread_mutex_unlock(&hca_memory.lock);
+	return p;
+}
+
+void hca_unpin(struct hca_pinned *p)
+{
+	if (!p)
+		return;
+	pthread_mutex_lock(&hca_memory.lock);
+	*p->at = p->next;
+	if (p->next)
+		p->next->at = p->at;
+	pthread_mutex_unlock(&hca_memory.lock);
+	free(p);
+}
+
+static bool is_pinned(uint64_t start, uint64_t end)
+{
+	const struct hca_pinned *p;
+
+	for (p = pinned; p; p = p->next)
+		if (p->start < end && start < p->end)
+			return true;
+	return false;
+}
+
+/* ---- Moving -------------------------------------------------------------- */
 
 /* Pages of one private anonymous mapping; false: nothing has changed. */
 static bool move(uint64_t start, uint64_t end)
@@ -149,7 +250,8 @@ static bool move(uint64_t start, uint64_t end)
 	void *at = MAP_FAILED;
 
 	/* Somebody's memory may have been here before. */
-	if (punch(start, end) && copy_touched(start, end))
+	if (punch(start, end) && !hca_segment_reserve(hca_memory.fd, start, end - start) &&
+	    copy_touched(start, end))
 		at = mmap((void *)(uintptr_t)start, end - start, PROT_READ | PROT_WRITE, flags,
 			  hca_memory.fd, (off_t)start);
 	if (at == MAP_FAILED) {
@@ -196,6 +298,9 @@ static bool remap_locked(uint64_t start, uint64_t end)
 	struct hca_map map;
 	bool ok = true;
 
+	/* Where the pages are the segment's already, a real device has these. */
+	if (is_pinned(start, end) && !all_pages(start, end, is_moved))
+		return false;
 	if (hca_memory_fd_locked() < 0 || hca_maps_open(start, end - start, &m))
 		return false;
 	while (ok && hca_maps_next(&m, &map))
@@ -206,6 +311,17 @@ static bool remap_locked(uint64_t start, uint64_t end)
 	if (moved_since_sweep > SWEEP_BYTES)
 		sweep();
 	return ok;
+}
+
+bool hca_remap_is_done(const void *addr, size_t bytes)
+{
+	uint64_t first = hca_align_down((uintptr_t)addr, hca_page_bytes());
+	bool done;
+
+	pthread_mutex_lock(&hca_memory.lock);
+	done = moved && all_pages(first, (uintptr_t)addr + bytes, is_moved_and_open);
+	pthread_mutex_unlock(&hca_memory.lock);
+	return done;
 }
 
 void hca_remap(void *addr, size_t bytes, bool edges, uint64_t *start, uint64_t *end)

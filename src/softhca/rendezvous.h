@@ -16,8 +16,6 @@
 
 #include "layout.h"
 
-enum { HCA_NAME_MAX = 64 };		/* characters of a fabric's name */
-
 struct hca_member {
 	int32_t pid;			/* 0: no member */
 	int32_t fabric_fd;		/* its descriptor of the fabric segment */

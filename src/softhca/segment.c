@@ -5,10 +5,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "base.h"
@@ -18,29 +20,55 @@
 #define MFD_NOEXEC_SEAL 0x0008u
 #endif
 
+#ifndef F_SEAL_FUTURE_WRITE
+#define F_SEAL_FUTURE_WRITE 0x0010
+#endif
+
+enum { CREATIONS = 1000 };	/* of a segment that somebody is after */
+
 static const int seals = F_SEAL_SHRINK | F_SEAL_GROW;
+
+/* ---- Making one ------------------------------------------------------------ */
+
+/* SIGXFSZ, which our own call may raise in this thread, is not for the program to see. */
+struct muted {
+	sigset_t it, before, pending;
+};
+
+static void mute(struct muted *m)
+{
+	sigemptyset(&m->it);
+	sigaddset(&m->it, SIGXFSZ);
+	pthread_sigmask(SIG_BLOCK, &m->it, &m->before);
+	sigpending(&m->pending);
+}
+
+static void unmute(const struct muted *m)
+{
+	const struct timespec now = { 0, 0 };
+	int err = errno;
+
+	if (!sigismember(&m->pending, SIGXFSZ))
+		sigtimedwait(&m->it, NULL, &now);
+	pthread_sigmask(SIG_SETMASK, &m->before, NULL);
+	errno = err;
+}
 
 int hca_file_size(int fd, uint64_t bytes, bool reserve)
 {
-	const struct timespec now = { 0, 0 };
-	sigset_t xfsz, before, pending;
+	struct muted m;
 	int err;
 
-	sigemptyset(&xfsz);
-	sigaddset(&xfsz, SIGXFSZ);
-	pthread_sigmask(SIG_BLOCK, &xfsz, &before);
-	sigpending(&pending);
+	mute(&m);
 	if (reserve)
 		err = posix_fallocate(fd, 0, (off_t)bytes);
 	else
 		err = ftruncate(fd, (off_t)bytes) ? errno : 0;
-	if (err == EFBIG && !sigismember(&pending, SIGXFSZ))
-		sigtimedwait(&xfsz, NULL, &now);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	unmute(&m);
 	return -err;
 }
 
-int hca_segment_create(const char *name, uint64_t bytes)
+static int create(const char *name, uint64_t bytes)
 {
 	const unsigned flags = MFD_CLOEXEC | MFD_ALLOW_SEALING;
 	int fd = memfd_create(name, flags | MFD_NOEXEC_SEAL);
@@ -60,8 +88,6 @@ int hca_segment_create(const char *name, uint64_t bytes)
 			 (unsigned long long)bytes, (unsigned long long)limit.rlim_cur);
 	} else if (rc) {
 		hca_fail(-rc, "sizing a memfd: %s", strerror(-rc));
-	} else if (fcntl(fd, F_ADD_SEALS, seals) < 0) {
-		rc = hca_fail(errno, "sealing a memfd: %s", strerror(errno));
 	}
 	if (rc) {
 		close(fd);
@@ -70,21 +96,234 @@ int hca_segment_create(const char *name, uint64_t bytes)
 	return fd;
 }
 
-int hca_segment_open(pid_t pid, int fd, uint64_t bytes)
+/* The last seals: whoever could add one later would keep us from writing. */
+static int seal(int fd)
+{
+	if (!fcntl(fd, F_ADD_SEALS, seals | F_SEAL_SEAL))
+		return 0;
+	return hca_fail(errno, "sealing a memfd: %s", strerror(errno));
+}
+
+int hca_segment_create(const char *name, uint64_t bytes)
+{
+	int fd = create(name, bytes), rc;
+
+	if (fd < 0)
+		return fd;
+	rc = seal(fd);
+	if (rc) {
+		close(fd);
+		return rc;
+	}
+	return fd;
+}
+
+/* ---- For all to read, for one to write ----------------------------------- */
+
+/*
+ * Another opening of it, which counts as a writer: the one that memfd_create
+ * returns does not.
+ */
+static int reopen(int fd)
 {
 	char path[64];
+	int again;
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	again = open(path, O_RDWR | O_CLOEXEC);
+	close(fd);
+	return again < 0 ? hca_fail(errno, "%s: %s; /proc must be mounted", path, strerror(errno))
+			 : again;
+}
+
+/*
+ * Who opened it before it was sealed may have a writable mapping; the kernel
+ * grants a lease only if there is no such opening.  Who had one has left pages.
+ * Who opens it in the very moment that the lease is granted raises a signal: one
+ * that no program waits for, in this thread, which does not take it.
+ */
+static bool is_ours_alone(int fd)
+{
+	struct f_owner_ex here = { F_OWNER_TID, (pid_t)syscall(SYS_gettid) };
+	bool alone = true;
+	struct muted m;
 	struct stat st;
-	int got, held;
+
+	mute(&m);
+	if (!fcntl(fd, F_SETOWN_EX, &here) && !fcntl(fd, F_SETSIG, SIGXFSZ)) {
+		alone = !fcntl(fd, F_SETLEASE, F_WRLCK) || errno != EAGAIN;
+		fcntl(fd, F_SETLEASE, F_UNLCK);
+	}
+	unmute(&m);
+	return alone && fstat(fd, &st) == 0 && !st.st_blocks;
+}
+
+/*
+ * A lock bears the pid of the process that took it, and only who created a
+ * segment of ours locks it.  It belongs to that opening of the file, which shows
+ * it in /proc/<pid>/fdinfo; other openings that are closed do not release it.
+ */
+static bool is_signed(int fd, pid_t pid, int theirs)
+{
+	char path[64], text[2048], want[96];
+	struct stat st;
+	ssize_t n;
+	int info;
+
+	snprintf(path, sizeof(path), "/proc/%d/fdinfo/%d", (int)pid, theirs);
+	info = open(path, O_RDONLY | O_CLOEXEC);
+	if (info < 0)
+		return false;
+	n = read(info, text, sizeof(text) - 1);
+	close(info);
+	if (n <= 0 || fstat(fd, &st))
+		return false;
+	text[n] = '\0';
+	snprintf(want, sizeof(want), " FLOCK  ADVISORY  WRITE %d %02x:%02x:%llu 0 EOF\n", (int)pid,
+		 major(st.st_dev), minor(st.st_dev), (unsigned long long)st.st_ino);
+	return strstr(text, want);
+}
+
+/* -EBUSY: somebody else was at it. */
+static int create_own(const char *name, uint64_t bytes, void **at, unsigned *guards)
+{
+	int fd = create(name, bytes), rc = 0;
+
+	if (fd >= 0)
+		fd = reopen(fd);
+	if (fd < 0)
+		return fd;
+	*guards = 0;
+	*at = hca_segment_map(fd, 0, bytes);
+	if (!*at) {
+		rc = errno == EPERM ? -EBUSY :
+		     hca_fail(errno, "mapping %s: %s", name, strerror(errno));
+		close(fd);
+		return rc;
+	}
+	if (!fcntl(fd, F_ADD_SEALS, seals | F_SEAL_SEAL | F_SEAL_FUTURE_WRITE))
+		*guards |= HCA_SEALED;
+	else if (errno == EINVAL)		/* before Linux 5.1 */
+		rc = seal(fd);
+	else
+		rc = -EBUSY;
+	if (!rc && (!is_ours_alone(fd) ||
+		    (flock(fd, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK)))
+		rc = -EBUSY;
+	if (rc) {
+		munmap(*at, bytes);
+		close(fd);
+		return rc;
+	}
+	if (is_signed(fd, getpid(), fd))
+		*guards |= HCA_SIGNED;
+	return fd;
+}
+
+int hca_segment_create_own(const char *name, uint64_t bytes, void **at, unsigned *guards)
+{
+	int tries, fd = -EBUSY;
+
+	for (tries = 0; fd == -EBUSY && tries < CREATIONS; tries++)
+		fd = create_own(name, bytes, at, guards);
+	if (fd == -EBUSY)
+		hca_fail(EBUSY, "%s: another process of this user opens or locks it before it can "
+			 "be sealed, each time", name);
+	return fd;
+}
+
+/* ---- Memory behind it ------------------------------------------------------ */
+
+/* Does the system count what it promises?  Or does the user want it to? */
+static bool counts(void)
+{
+	static _Atomic int known;	/* 1 no, 2 yes */
+	const char *text = getenv("SOFTHCA_RESERVE");
+	char mode = '0';
+	int fd;
+
+	if (known)
+		return known == 2;
+	fd = open("/proc/sys/vm/overcommit_memory", O_RDONLY | O_CLOEXEC);
+	if (fd >= 0) {
+		if (read(fd, &mode, 1) != 1)
+			mode = '0';
+		close(fd);
+	}
+	known = mode == '2' || (text && strcmp(text, "1") == 0) ? 2 : 1;
+	return known == 2;
+}
+
+int hca_segment_reserve(int fd, uint64_t offset, uint64_t bytes)
+{
+	if (!counts() || !bytes)
+		return 0;
+	return fallocate(fd, FALLOC_FL_KEEP_SIZE, (off_t)offset, (off_t)bytes) ? -errno : 0;
+}
+
+/* ---- Others' --------------------------------------------------------------- */
+
+/* Where memfds of ordinary pages are; 0: cannot be told. */
+static dev_t memfd_device(void)
+{
+	static _Atomic uint64_t known;
+	uint64_t device = atomic_load(&known);
+	struct stat st;
+	int fd;
+
+	if (device)
+		return (dev_t)device;
+	fd = memfd_create("softhca-probe", MFD_CLOEXEC);
+	if (fd >= 0 && fstat(fd, &st) == 0)
+		atomic_store(&known, (uint64_t)st.st_dev);
+	if (fd >= 0)
+		close(fd);
+	return (dev_t)atomic_load(&known);
+}
+
+/*
+ * There may be anything behind a number that a peer gave us: a file whose file
+ * system lets hang whoever touches it, or huge pages of which there are none
+ * when they are touched.  So it is held first by a descriptor that does not
+ * open it, and asked for what the kernel knows without asking others.
+ */
+static int pin_memfd(pid_t pid, int fd)
+{
+	char path[64];
+	struct statx st;
+	int pin;
 
 	if (fd < 0)
 		return -EBADF;
 	snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)pid, fd);
-	got = open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK);
-	if (got < 0)
+	pin = open(path, O_PATH | O_CLOEXEC);
+	if (pin < 0)
 		return -errno;
-	/* F_GET_SEALS works on memfds only, so this is one. */
+	if (statx(pin, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_TYPE, &st) ||
+	    !S_ISREG(st.stx_mode) ||
+	    makedev(st.stx_dev_major, st.stx_dev_minor) != memfd_device()) {
+		close(pin);
+		return -EPERM;
+	}
+	return pin;
+}
+
+static int open_sealed(pid_t pid, int fd, uint64_t bytes, int mode, int sealed)
+{
+	int pin = pin_memfd(pid, fd), got, held;
+	char path[64];
+	struct stat st;
+
+	if (pin < 0)
+		return pin;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", pin);
+	got = open(path, mode | O_CLOEXEC | O_NONBLOCK);
+	held = errno;
+	close(pin);
+	if (got < 0)
+		return -held;
 	held = fcntl(got, F_GET_SEALS);
-	if (held < 0 || (held & seals) != seals || fstat(got, &st) || st.st_uid != geteuid() ||
+	if (held < 0 || (held & sealed) != sealed || fstat(got, &st) || st.st_uid != geteuid() ||
 	    (uint64_t)st.st_size != bytes) {
 		close(got);
 		return -EPERM;
@@ -92,16 +331,47 @@ int hca_segment_open(pid_t pid, int fd, uint64_t bytes)
 	return got;
 }
 
-void *hca_segment_map(int fd, uint64_t offset, uint64_t bytes)
+int hca_segment_open(pid_t pid, int fd, uint64_t bytes)
 {
-	void *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd,
-			(off_t)offset);
+	return open_sealed(pid, fd, bytes, O_RDWR, seals);
+}
+
+int hca_segment_open_own(pid_t pid, int fd, uint64_t bytes, unsigned guards)
+{
+	int sealed = seals | (guards & HCA_SEALED ? F_SEAL_FUTURE_WRITE : 0);
+	int got = open_sealed(pid, fd, bytes, O_RDONLY, sealed);
+
+	if (got >= 0 && (guards & HCA_SIGNED) && !is_signed(got, pid, fd)) {
+		close(got);
+		return -EPERM;
+	}
+	return got;
+}
+
+/* ---- Mapping ----------------------------------------------------------------- */
+
+static void *map(int fd, uint64_t offset, uint64_t bytes, int prot)
+{
+	void *at = mmap(NULL, bytes, prot, MAP_SHARED | MAP_NORESERVE, fd, (off_t)offset);
 
 	if (at == MAP_FAILED)
 		return NULL;
 	madvise(at, bytes, MADV_DONTDUMP);
+	madvise(at, bytes, MADV_DONTFORK);
 	return at;
 }
+
+void *hca_segment_map(int fd, uint64_t offset, uint64_t bytes)
+{
+	return map(fd, offset, bytes, PROT_READ | PROT_WRITE);
+}
+
+const void *hca_segment_view(int fd, uint64_t bytes)
+{
+	return map(fd, 0, bytes, PROT_READ);
+}
+
+/* ---- Processes ------------------------------------------------------------- */
 
 uint64_t hca_process_start_time(pid_t pid)
 {
@@ -116,6 +386,7 @@ uint64_t hca_process_start_time(pid_t pid)
 		return 0;
 	n = read(fd, text, sizeof(text) - 1);
 	close(fd);
+	errno = ESRCH;
 	if (n <= 0)
 		return 0;
 	text[n] = '\0';
@@ -152,8 +423,13 @@ int hca_process_watch(pid_t pid, uint64_t start_time)
 bool hca_process_alive(pid_t pid, uint64_t start_time, int watch)
 {
 	struct pollfd p = { .fd = watch, .events = POLLIN };
+	uint64_t now;
 
 	if (watch >= 0)
 		return poll(&p, 1, 0) != 1;
-	return start_time && hca_process_start_time(pid) == start_time;
+	if (!start_time)
+		return false;
+	now = hca_process_start_time(pid);
+	/* Who cannot look (no descriptor is free, say) must not bury anybody. */
+	return now == start_time || (!now && errno != ENOENT && errno != ESRCH);
 }

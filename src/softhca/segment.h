@@ -14,21 +14,49 @@
 int hca_file_size(int fd, uint64_t bytes, bool reserve);
 
 /*
- * A sparse memfd of this size that can neither shrink nor grow.  The file
- * descriptor, or -errno with the line set (RLIMIT_FSIZE, no memory...).
+ * A sparse memfd of this size that can neither shrink nor grow, nor be sealed
+ * otherwise by anybody.  The file descriptor, or -errno with the line set
+ * (RLIMIT_FSIZE, no memory...).
  */
 int hca_segment_create(const char *name, uint64_t bytes);
+
+/* What protects a segment that its owner alone may write to. */
+enum hca_guards {
+	HCA_SEALED = 1,		/* no mapping but its creator's is writable */
+	HCA_SIGNED = 2,		/* the kernel tells which process created it */
+};
+
+/*
+ * The same, mapped, for everybody else to read, and empty: nobody was quick
+ * enough to map or write it before it was sealed.  *guards: enum hca_guards, as
+ * far as this kernel has them (all since Linux 5.1); the same can be demanded of
+ * those of others.
+ */
+int hca_segment_create_own(const char *name, uint64_t bytes, void **at, unsigned *guards);
+
+/*
+ * Have memory behind a piece of a segment now, where the system would not
+ * promise it (vm.overcommit_memory=2) and touching it later could be a SIGBUS.
+ * Elsewhere nothing is done.  0 or -errno (silent).
+ */
+int hca_segment_reserve(int fd, uint64_t offset, uint64_t bytes);
 
 /*
  * Descriptor `fd` of process `pid`, if it is a sealed memfd of this size that
  * belongs to this user.  A new descriptor or -errno (silent).
  */
 int hca_segment_open(pid_t pid, int fd, uint64_t bytes);
+/* The same of one that only `pid` itself writes to, with these guards: to be read. */
+int hca_segment_open_own(pid_t pid, int fd, uint64_t bytes, unsigned guards);
 
-/* Shared mapping, kept out of core dumps; NULL with errno. */
+/* Shared mapping, kept out of core dumps and of children of fork; NULL with errno. */
 void *hca_segment_map(int fd, uint64_t offset, uint64_t bytes);
+const void *hca_segment_view(int fd, uint64_t bytes);
 
-/* Field 22 of /proc/<pid>/stat, or 0 when there is no such process or only its zombie. */
+/*
+ * Field 22 of /proc/<pid>/stat; or 0 with errno: ENOENT or ESRCH when there is no
+ * such process or only its zombie, else it could not be read.
+ */
 uint64_t hca_process_start_time(pid_t pid);
 
 /* A descriptor that polls readable when the process ends, or -1. */

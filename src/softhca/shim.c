@@ -9,11 +9,17 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "ah.h"
 #include "cq.h"
 #include "device.h"
+#include "dm.h"
+#include "inherit.h"
+#include "mcast.h"
 #include "qp.h"
 #include "real.h"
+#include "remap.h"
 #include "softhca.h"
+#include "srq.h"
 #include "verbs_names.h"
 
 /* Exported by libibverbs, but in no header. */
@@ -31,29 +37,29 @@ int ibv_read_sysfs_file(const char *dir, const char *file, char *buf, size_t siz
 	real ? real args : none;					\
 })
 
+/* In a child of fork: an errno (which is not 0, as -1 would not be), or NULL. */
+#define INHERITED(type, name)						\
+	((type)(intptr_t)(__builtin_types_compatible_p(type, int)	\
+			  ? hca_inherited_result(name)			\
+			  : (hca_inherited_result(name), 0)))
+
 #define VERB(type, name, context_of, none, mine, params, args)		\
 	HCA_EXPORT type name params					\
 	{								\
 		if (hca_context_is_ours(context_of))			\
-			return mine;					\
+			return hca_context_is_inherited(context_of)	\
+				? INHERITED(type, #name) : mine;	\
 		return FORWARD(name, none, args);			\
 	}
 
 #define VOID_VERB(name, context_of, mine, params, args)			\
 	HCA_EXPORT void name params					\
 	{								\
-		if (hca_context_is_ours(context_of))			\
-			mine;						\
-		else							\
+		if (!hca_context_is_ours(context_of))			\
 			FORWARD(name, (void)0, args);			\
+		else if (!hca_context_is_inherited(context_of))		\
+			mine;						\
 	}
-
-/* Software devices do not have it (yet); their capabilities say so. */
-static void *without(void)
-{
-	errno = EOPNOTSUPP;
-	return NULL;
-}
 
 /* No object of ours can come: there is nothing to tell apart. */
 static void *absent(void)
@@ -169,25 +175,99 @@ VERB(int, ibv_get_pkey_index, c, -1, pkey_index(c, port, pkey),
 
 VERB(struct ibv_pd *, ibv_alloc_pd, c, absent(), hca_pd_alloc(c), (struct ibv_context *c), (c))
 VERB(int, ibv_dealloc_pd, pd->context, ENOSYS, hca_pd_dealloc(pd), (struct ibv_pd *pd), (pd))
-VERB(struct ibv_mr *, ibv_reg_mr, pd->context, absent(),
-     hca_mr_reg(pd, addr, bytes, (uintptr_t)addr, (unsigned)access),
-     (struct ibv_pd *pd, void *addr, size_t bytes, int access), (pd, addr, bytes, access))
-VERB(struct ibv_mr *, ibv_reg_mr_iova, pd->context, absent(),
-     hca_mr_reg(pd, addr, bytes, iova, (unsigned)access),
-     (struct ibv_pd *pd, void *addr, size_t bytes, uint64_t iova, int access),
-     (pd, addr, bytes, iova, access))
-VERB(struct ibv_mr *, ibv_reg_mr_iova2, pd->context, absent(),
-     hca_mr_reg(pd, addr, bytes, iova, access),
-     (struct ibv_pd *pd, void *addr, size_t bytes, uint64_t iova, unsigned access),
-     (pd, addr, bytes, iova, access))
-VERB(struct ibv_mr *, ibv_reg_dmabuf_mr, pd->context, absent(), without(),
+
+/* A real device registers memory: its pages stay where they are from now on. */
+#define MR_VERB(name, mine, params, args)					\
+	static struct ibv_mr *real_##name params				\
+	{									\
+		struct hca_pinned *p = hca_pin(addr, bytes);			\
+		struct ibv_mr *mr;						\
+										\
+		if (!p)								\
+			return NULL;						\
+		mr = FORWARD(name, absent(), args);				\
+		if (mr)								\
+			hca_pin_set_owner(p, mr);				\
+		else								\
+			hca_unpin(p);						\
+		return mr;							\
+	}									\
+	HCA_EXPORT struct ibv_mr *name params					\
+	{									\
+		if (!hca_context_is_ours(pd->context))				\
+			return real_##name args;				\
+		return hca_context_is_inherited(pd->context)			\
+			? INHERITED(struct ibv_mr *, #name) : mine;		\
+	}
+
+static int real_dereg_mr(struct ibv_mr *mr)
+{
+	struct hca_pinned *p = hca_pin_of(mr);
+	int rc = FORWARD(ibv_dereg_mr, ENOSYS, (mr));
+
+	if (!rc)
+		hca_unpin(p);
+	return rc;
+}
+
+/* Whatever comes of it, both ranges may be the device's. */
+static int real_rereg_mr(struct ibv_mr *mr, int flags, struct ibv_pd *pd, void *addr, size_t bytes,
+			 int access)
+{
+	const bool moves = flags & IBV_REREG_MR_CHANGE_TRANSLATION;
+	struct hca_pinned *before = hca_pin_of(mr), *p = moves ? hca_pin(addr, bytes) : NULL;
+	int rc = FORWARD(ibv_rereg_mr, IBV_REREG_MR_ERR_INPUT,
+			 (mr, flags, pd, addr, bytes, access));
+
+	if (p && !rc) {
+		hca_unpin(before);
+		hca_pin_set_owner(p, mr);
+	} else {
+		hca_unpin(p);
+	}
+	return rc;
+}
+
+MR_VERB(ibv_reg_mr, hca_mr_reg(pd, addr, bytes, (uintptr_t)addr, (unsigned)access),
+	(struct ibv_pd *pd, void *addr, size_t bytes, int access), (pd, addr, bytes, access))
+MR_VERB(ibv_reg_mr_iova, hca_mr_reg(pd, addr, bytes, iova, (unsigned)access),
+	(struct ibv_pd *pd, void *addr, size_t bytes, uint64_t iova, int access),
+	(pd, addr, bytes, iova, access))
+MR_VERB(ibv_reg_mr_iova2, hca_mr_reg(pd, addr, bytes, iova, access),
+	(struct ibv_pd *pd, void *addr, size_t bytes, uint64_t iova, unsigned access),
+	(pd, addr, bytes, iova, access))
+VERB(struct ibv_mr *, ibv_reg_dmabuf_mr, pd->context, absent(),
+     hca_mr_reg_dmabuf(pd, offset, bytes, iova, fd, (unsigned)access),
      (struct ibv_pd *pd, uint64_t offset, size_t bytes, uint64_t iova, int fd, int access),
      (pd, offset, bytes, iova, fd, access))
-VERB(int, ibv_rereg_mr, mr->context, IBV_REREG_MR_ERR_INPUT, (errno = EOPNOTSUPP,
-     (int)IBV_REREG_MR_ERR_INPUT),
-     (struct ibv_mr *mr, int flags, struct ibv_pd *pd, void *addr, size_t bytes, int access),
-     (mr, flags, pd, addr, bytes, access))
-VERB(int, ibv_dereg_mr, mr->context, ENOSYS, hca_mr_dereg(mr), (struct ibv_mr *mr), (mr))
+
+HCA_EXPORT int ibv_rereg_mr(struct ibv_mr *mr, int flags, struct ibv_pd *pd, void *addr,
+			    size_t bytes, int access)
+{
+	if (!hca_context_is_ours(mr->context))
+		return real_rereg_mr(mr, flags, pd, addr, bytes, access);
+	if (hca_context_is_inherited(mr->context))
+		return hca_inherited_result(__func__), IBV_REREG_MR_ERR_CMD;
+	return hca_mr_rereg(mr, flags, pd, addr, bytes, access);
+}
+
+HCA_EXPORT int ibv_dereg_mr(struct ibv_mr *mr)
+{
+	if (!hca_context_is_ours(mr->context))
+		return real_dereg_mr(mr);
+	return hca_context_is_inherited(mr->context) ? 0 : hca_mr_dereg(mr);
+}
+
+VERB(struct ibv_pd *, ibv_import_pd, c, absent(), hca_pd_import(c, handle),
+     (struct ibv_context *c, uint32_t handle), (c, handle))
+VOID_VERB(ibv_unimport_pd, pd->context, hca_pd_unimport(pd), (struct ibv_pd *pd), (pd))
+VERB(struct ibv_mr *, ibv_import_mr, pd->context, absent(), hca_mr_import(pd, handle),
+     (struct ibv_pd *pd, uint32_t handle), (pd, handle))
+VOID_VERB(ibv_unimport_mr, mr->context, hca_mr_unimport(mr), (struct ibv_mr *mr), (mr))
+
+VERB(struct ibv_dm *, ibv_import_dm, c, absent(), hca_dm_import(c, handle),
+     (struct ibv_context *c, uint32_t handle), (c, handle))
+VOID_VERB(ibv_unimport_dm, dm->context, hca_dm_unimport(dm), (struct ibv_dm *dm), (dm))
 
 /* ---- Completion queues --------------------------------------------------- */
 
@@ -195,17 +275,17 @@ VERB(struct ibv_cq *, ibv_create_cq, c, absent(),
      hca_cq_create(c, entries, cq_context, channel, vector),
      (struct ibv_context *c, int entries, void *cq_context, struct ibv_comp_channel *channel,
       int vector), (c, entries, cq_context, channel, vector))
-VERB(int, ibv_resize_cq, cq->context, ENOSYS, EOPNOTSUPP, (struct ibv_cq *cq, int entries),
+VERB(int, ibv_resize_cq, cq->context, ENOSYS, hca_cq_resize(cq, entries), (struct ibv_cq *cq, int entries),
      (cq, entries))
 VERB(int, ibv_destroy_cq, cq->context, ENOSYS, hca_cq_destroy(cq), (struct ibv_cq *cq), (cq))
-VERB(struct ibv_comp_channel *, ibv_create_comp_channel, c, absent(), without(),
+VERB(struct ibv_comp_channel *, ibv_create_comp_channel, c, absent(), hca_channel_create(c),
      (struct ibv_context *c), (c))
-VERB(int, ibv_destroy_comp_channel, channel->context, ENOSYS, EOPNOTSUPP,
+VERB(int, ibv_destroy_comp_channel, channel->context, ENOSYS, hca_channel_destroy(channel),
      (struct ibv_comp_channel *channel), (channel))
-VERB(int, ibv_get_cq_event, channel->context, -1, (errno = EOPNOTSUPP, -1),
+VERB(int, ibv_get_cq_event, channel->context, -1, hca_cq_event_get(channel, cq, cq_context),
      (struct ibv_comp_channel *channel, struct ibv_cq **cq, void **cq_context),
      (channel, cq, cq_context))
-VOID_VERB(ibv_ack_cq_events, cq->context, (void)0, (struct ibv_cq *cq, unsigned n), (cq, n))
+VOID_VERB(ibv_ack_cq_events, cq->context, hca_cq_events_ack(cq, n), (struct ibv_cq *cq, unsigned n), (cq, n))
 
 /* ---- Queue pairs --------------------------------------------------------- */
 
@@ -228,62 +308,55 @@ VERB(int, ibv_query_ece, qp->context, ENOSYS, EOPNOTSUPP,
 
 /* ---- What software devices do not have yet ------------------------------- */
 
-VERB(struct ibv_srq *, ibv_create_srq, pd->context, absent(), without(),
+VERB(struct ibv_srq *, ibv_create_srq, pd->context, absent(), hca_srq_create(pd, init),
      (struct ibv_pd *pd, struct ibv_srq_init_attr *init), (pd, init))
-VERB(int, ibv_modify_srq, srq->context, ENOSYS, EOPNOTSUPP,
+VERB(int, ibv_modify_srq, srq->context, ENOSYS, hca_srq_modify(srq, attr, mask),
      (struct ibv_srq *srq, struct ibv_srq_attr *attr, int mask), (srq, attr, mask))
-VERB(int, ibv_query_srq, srq->context, ENOSYS, EOPNOTSUPP,
+VERB(int, ibv_query_srq, srq->context, ENOSYS, hca_srq_query(srq, attr),
      (struct ibv_srq *srq, struct ibv_srq_attr *attr), (srq, attr))
-VERB(int, ibv_destroy_srq, srq->context, ENOSYS, EOPNOTSUPP, (struct ibv_srq *srq), (srq))
-VERB(struct ibv_ah *, ibv_create_ah, pd->context, absent(), without(),
+VERB(int, ibv_destroy_srq, srq->context, ENOSYS, hca_srq_destroy(srq), (struct ibv_srq *srq),
+     (srq))
+VERB(struct ibv_ah *, ibv_create_ah, pd->context, absent(), hca_ah_create(pd, attr),
      (struct ibv_pd *pd, struct ibv_ah_attr *attr), (pd, attr))
-VERB(struct ibv_ah *, ibv_create_ah_from_wc, pd->context, absent(), without(),
+VERB(struct ibv_ah *, ibv_create_ah_from_wc, pd->context, absent(),
+     hca_ah_create_from_wc(pd, wc, grh, port),
      (struct ibv_pd *pd, struct ibv_wc *wc, struct ibv_grh *grh, uint8_t port),
      (pd, wc, grh, port))
-VERB(int, ibv_init_ah_from_wc, c, -1, (errno = EOPNOTSUPP, -1),
+VERB(int, ibv_init_ah_from_wc, c, -1, hca_ah_init_from_wc(c, port, wc, grh, attr),
      (struct ibv_context *c, uint8_t port, struct ibv_wc *wc, struct ibv_grh *grh,
       struct ibv_ah_attr *attr), (c, port, wc, grh, attr))
-VERB(int, ibv_destroy_ah, ah->context, ENOSYS, EOPNOTSUPP, (struct ibv_ah *ah), (ah))
-VERB(int, ibv_attach_mcast, qp->context, ENOSYS, EOPNOTSUPP,
+VERB(int, ibv_destroy_ah, ah->context, ENOSYS, hca_ah_destroy(ah), (struct ibv_ah *ah), (ah))
+VERB(int, ibv_attach_mcast, qp->context, ENOSYS, hca_mcast_attach(qp, gid),
      (struct ibv_qp *qp, const union ibv_gid *gid, uint16_t lid), (qp, gid, lid))
-VERB(int, ibv_detach_mcast, qp->context, ENOSYS, EOPNOTSUPP,
+VERB(int, ibv_detach_mcast, qp->context, ENOSYS, hca_mcast_detach(qp, gid),
      (struct ibv_qp *qp, const union ibv_gid *gid, uint16_t lid), (qp, gid, lid))
-VERB(struct ibv_pd *, ibv_import_pd, c, absent(), without(),
-     (struct ibv_context *c, uint32_t handle), (c, handle))
-VOID_VERB(ibv_unimport_pd, pd->context, (void)0, (struct ibv_pd *pd), (pd))
-VERB(struct ibv_mr *, ibv_import_mr, pd->context, absent(), without(),
-     (struct ibv_pd *pd, uint32_t handle), (pd, handle))
-VOID_VERB(ibv_unimport_mr, mr->context, (void)0, (struct ibv_mr *mr), (mr))
-VERB(struct ibv_dm *, ibv_import_dm, c, absent(), without(),
-     (struct ibv_context *c, uint32_t handle), (c, handle))
-VOID_VERB(ibv_unimport_dm, dm->context, (void)0, (struct ibv_dm *dm), (dm))
-VERB(int, ibv_resolve_eth_l2_from_gid, c, ENOSYS, EOPNOTSUPP,
+VERB(int, ibv_resolve_eth_l2_from_gid, c, ENOSYS, hca_ah_resolve_l2(c, attr, mac, vid),
      (struct ibv_context *c, struct ibv_ah_attr *attr, uint8_t mac[ETHERNET_LL_SIZE],
       uint16_t *vid), (c, attr, mac, vid))
 
 /* ---- Asynchronous events ------------------------------------------------- */
 
-/* None come from software devices yet: whoever waits, waits, as without events. */
-static int wait_for_event(struct ibv_context *c)
-{
-	uint64_t count;
-
-	return read(c->async_fd, &count, sizeof(count)) < 0 ? -1 : (errno = EAGAIN, -1);
-}
-
-VERB(int, ibv_get_async_event, c, -1, wait_for_event(c),
+VERB(int, ibv_get_async_event, c, -1, hca_event_get(c, event),
      (struct ibv_context *c, struct ibv_async_event *event), (c, event))
 
 HCA_EXPORT void ibv_ack_async_event(struct ibv_async_event *event)
 {
-	FORWARD(ibv_ack_async_event, (void)0, (event));
+	const struct ibv_context *c = hca_event_context(event);
+
+	if (c && hca_context_is_ours(c))
+		hca_event_ack(event);
+	else if (c)
+		FORWARD(ibv_ack_async_event, (void)0, (event));
 }
 
 /* ---- No object: the real library's, where there is one ------------------- */
 
 HCA_EXPORT struct ibv_context *ibv_import_device(int fd)
 {
-	return FORWARD(ibv_import_device, absent(), (fd));
+	bool ours;
+	struct ibv_context *c = hca_device_import(fd, &ours);
+
+	return ours ? c : FORWARD(ibv_import_device, absent(), (fd));
 }
 
 HCA_EXPORT int ibv_fork_init(void)

@@ -15,8 +15,9 @@
  * All processes of a fabric have the same spec; one with another is refused.
  *
  * Environment, where a function takes no configuration: SOFTHCA_SPEC,
- * SOFTHCA_FABRIC, SOFTHCA_NODE.  ibv_get_device_list shows software devices
- * only with SOFTHCA_EXPOSE=1 (the softhca command sets it).
+ * SOFTHCA_FABRIC, SOFTHCA_NODE; SOFTHCA_REMAP and SOFTHCA_COPY (below).
+ * ibv_get_device_list shows software devices only with SOFTHCA_EXPOSE=1 (the
+ * softhca command sets it).
  */
 #ifndef SOFTHCA_H
 #define SOFTHCA_H
@@ -34,7 +35,12 @@ extern "C" {
  * What to do with registered memory that is not from the arena.  To *remap* it
  * is to move its pages, in place, onto memory that peers can map: data then
  * moves by one copy.  Otherwise peers reach it by process_vm_readv/writev, at
- * 1 us and more per message.
+ * 1 us and more per message.  Where the kernel denies them that (Yama from
+ * ptrace_scope 1 on, seccomp filters), a thread of the process that owns the
+ * memory copies for them, at about a fifth of that bandwidth.  SOFTHCA_COPY
+ * chooses: "auto" is this; "bounce" always lets the owner copy; "kernel" never,
+ * and declares under ptrace_scope 1 that any process of the same user may trace
+ * this one (PR_SET_PTRACER_ANY), which nothing does unasked.
  *
  * What another thread writes to a buffer while it is being registered for the
  * first time can be lost.  A child of fork gets a private view of remapped
@@ -84,18 +90,49 @@ int softhca_spec_check(const char *spec, char *why, size_t why_size);
 /* The spec with every key and its effective value, in canonical order. */
 int softhca_spec_canonical(const char *spec, char *buf, size_t size);
 
+/*
+ * What objects cost, in bytes of memory that is really used: a queue pair 7 KiB
+ * and, per request it has room for, 144 + 16 per SGE (send) or 72 and more from
+ * 4 SGEs on (receive), in all about 25 KiB with 64 and 64 and its share of what
+ * it touches at its peer; a completion queue 120 per entry once used; a process
+ * 2.5 MiB.  It is taken when it is touched, but with vm.overcommit_memory=2 or
+ * SOFTHCA_RESERVE=1 when it is asked for, so that what then is missing is an
+ * error (ENOMEM) and no SIGBUS.  Address space is used freely: 8 GiB for each process that a process
+ * talks to, so that RLIMIT_AS (ulimit -v) must be unlimited.  File descriptors:
+ * two per process talked to, three per open device, two per completion channel.
+ */
+
 bool softhca_is_device(const struct ibv_device *device);
 
-/* What a device models; rates in bytes per second and direction, 0 = untimed. */
+/* What a device models; rates in bytes per second and direction, 0 = unlimited. */
 struct softhca_model {
 	bool timed;
 	unsigned ports;			/* per adapter */
-	uint64_t port_rate;
+	uint64_t port_rate[8];		/* of port 1, 2, ... */
 	uint64_t latency_ns;		/* one way, of the wire and both adapters */
-	char text[160];		/* for people: "2 ports, 1 GB/s per port and direction, 2 us" */
-	char spec[256];			/* canonical spec */
+	/* Of an adapter, all its ports together: of itself; of its host bus. */
+	uint64_t cap;
+	uint64_t bus_read, bus_write;	/* data sent; received */
+	bool bus_half;			/* both directions share it, each at its own rate */
+	char text[256];		/* for people: "2 ports, 1 GB/s per port and direction, 2 us" */
+	char spec[896];			/* canonical spec */
 };
 int softhca_query_model(const struct ibv_device *device, struct softhca_model *model);
+
+/*
+ * How often queue pairs that were created in this context, on this port, have
+ * tried something again: packets that were lost, requests that nobody answered in
+ * time, receivers that were not ready.  (Under rnr_retry 7 and timeout 0, "for
+ * ever", only the first try of each request counts.)  0, -EINVAL or -ENODEV.
+ */
+int softhca_query_retries(const struct ibv_context *context, unsigned port, uint64_t *retries);
+
+/*
+ * Can this machine keep to the model now?  0: as far as can be seen; 1: no, and
+ * a line in buf says why: rates near the speed at which memory is copied, more
+ * processes than cores.  Takes some milliseconds the first time.
+ */
+int softhca_model_doubt(const struct ibv_device *device, char *buf, size_t size);
 
 /*
  * The arena: memory of this process that every peer can map, so that data

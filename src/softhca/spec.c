@@ -9,18 +9,15 @@
 #include "spec.h"
 #include "units.h"
 
-const struct hca_profile hca_profiles[] = {
-	{ "ideal", "", "one adapter with two ports, untimed: as fast as this machine's memory" },
-	{ NULL, NULL, NULL },
-};
-
 enum kind {
 	COUNT,		/* 0 spelled `none` where the row allows it */
 	RATE,
+	RATES,		/* RATE+RATE...: of port 1, 2, ...; the last one also of those behind it */
 	TIME,
 	SIZE,
 	BUS,		/* READ/WRITE[:half|full] */
-	LATER,		/* understood, refused: not yet */
+	FRACTION,	/* parts per billion */
+	DOWN, UP,	/* PORT@WHEN+... */
 };
 
 struct key {
@@ -31,97 +28,63 @@ struct key {
 	bool none;			/* `none`: no limit */
 	const char *accepted;
 	const char *meaning;
-	int (*check)(const char *value);	/* LATER: is it well formed? */
 };
-
-static int check_fraction(const char *value);
-static int check_duration(const char *value);
-static int check_count(const char *value);
-static int check_fault(const char *value);
 
 #define FIELD(f) offsetof(struct hca_spec, f)
 #define SECOND 1000000000ull
 
 /* In canonical order. */
 static const struct key keys[] = {
-	{ "hcas", COUNT, FIELD(hcas), 1, 1, HCA_HCAS_MAX, false, "1 to 8",
-	  "adapters per node", NULL },
-	{ "ports", COUNT, FIELD(ports), 2, 1, HCA_PORTS_MAX, false, "1 to 8",
-	  "ports per adapter", NULL },
-	{ "rate", RATE, FIELD(rate), 0, 1000, 1000000000000ull, true,
-	  "1kB/s to 1000GB/s, or none", "of each port, per direction", NULL },
+	{ "hcas", COUNT, FIELD(hcas), 1, 1, HCA_HCAS_MAX, false, "1 to 8", "adapters per node" },
+	{ "ports", COUNT, FIELD(ports), 2, 1, HCA_PORTS_MAX, false, "1 to 8", "ports per adapter" },
+	{ "rate", RATES, FIELD(rate), 0, 1000, 1000000000000ull, true,
+	  "1kB/s to 1000GB/s, or several such as 750MB/s+250MB/s, or none",
+	  "of each port, per direction; several: of port 1, port 2, ..., the last one also of "
+	  "the ports behind it" },
 	{ "latency", TIME, FIELD(latency_ns), 0, 0, 10 * SECOND, false, "0 to 10s with a unit",
-	  "one way: the wire and both adapters", NULL },
+	  "one way: the wire and both adapters" },
 	{ "bus", BUS, FIELD(bus_read), 0, 1000, 1000000000000ull, true,
 	  "READ/WRITE[:half|full] with rates such as 2GB/s/2GB/s:full, or none",
-	  "host bus of an adapter; half: both directions share it", NULL },
+	  "host bus of an adapter; half: both directions share it" },
 	{ "cap", RATE, FIELD(cap), 0, 1000, 1000000000000ull, true,
-	  "1kB/s to 1000GB/s, or none", "of an adapter, per direction, all its ports together",
-	  NULL },
+	  "1kB/s to 1000GB/s, or none", "of an adapter, per direction, all its ports together" },
 	{ "msg", TIME, FIELD(msg_ns), 0, 0, SECOND, false, "0 to 1s with a unit",
-	  "a port's time per message", NULL },
+	  "a port's time per message" },
 	{ "pkt", TIME, FIELD(pkt_ns), 0, 0, SECOND, false, "0 to 1s with a unit",
-	  "a port's time per packet", NULL },
+	  "a port's time per packet" },
+	{ "cqe", TIME, FIELD(cqe_ns), 0, 0, SECOND, false, "0 to 1s with a unit",
+	  "until a completion is written, behind the data" },
 	{ "mtu", SIZE, FIELD(mtu), 4096, 256, 4096, false, "256, 512, 1024, 2048 or 4096",
-	  "largest packet", NULL },
+	  "largest packet" },
 	{ "window", COUNT, FIELD(window), 0, 1, 1 << 20, true, "1 to 1048576 packets, or none",
-	  "unacknowledged packets per queue pair", NULL },
+	  "unacknowledged packets per queue pair" },
 	{ "outstanding", COUNT, FIELD(outstanding), 0, 1, 1 << 20, true,
-	  "1 to 1048576 messages, or none", "unacknowledged messages per queue pair", NULL },
+	  "1 to 1048576 messages, or none", "unacknowledged messages per queue pair" },
 	{ "reads", COUNT, FIELD(reads), 16, 1, 128, false, "1 to 128",
-	  "RDMA reads in flight per queue pair", NULL },
-	{ "loss", LATER, 0, 0, 0, 0, false, "0 to 1", "share of packets lost", check_fraction },
-	{ "jitter", LATER, 0, 0, 0, 0, false, "a time with a unit", "spread of the latency",
-	  check_duration },
-	{ "seed", LATER, 0, 0, 0, 0, false, "a whole number", "of loss and jitter", check_count },
-	{ "down", LATER, 0, 0, 0, 0, false, "PORT@WHEN such as 1/soft0:2@10ms",
-	  "a port goes down", check_fault },
-	{ "up", LATER, 0, 0, 0, 0, false, "PORT@WHEN such as 1/soft0:2@20ms",
-	  "a port comes back", check_fault },
+	  "RDMA reads in flight per queue pair" },
+	{ "loss", FRACTION, FIELD(loss_ppb), 0, 0, HCA_ALL_PPB, false,
+	  "0 to 1, at most 9 decimals", "share of packets lost on every way" },
+	{ "jitter", TIME, FIELD(jitter_ns), 0, 0, 10 * SECOND, false, "0 to 10s with a unit",
+	  "the latency of a message is up to so much longer" },
+	{ "seed", COUNT, FIELD(seed), 1, 0, UINT32_MAX, false, "0 to 4294967295",
+	  "of the random numbers behind loss and jitter" },
+	{ "down", DOWN, FIELD(schedule), 0, 0, 0, true,
+	  "PORT@WHEN+PORT@WHEN... such as 1/soft0:2@10ms, or none",
+	  "ports go down; time counts from when the first queue pair can send" },
+	{ "up", UP, FIELD(schedule), 0, 0, 0, true,
+	  "PORT@WHEN+PORT@WHEN... such as 1/soft0:2@20ms, or none", "ports come back" },
 };
 
-enum { KEYS = sizeof(keys) / sizeof(*keys) };
+enum { KEYS = sizeof(keys) / sizeof(*keys), TEXT_MAX = 1024 };
 
 bool hca_spec_key(unsigned i, const char **name, const char **accepted, const char **meaning)
 {
-	if (i >= KEYS || keys[i].kind == LATER)
+	if (i >= KEYS)
 		return false;
 	*name = keys[i].name;
 	*accepted = keys[i].accepted;
 	*meaning = keys[i].meaning;
 	return true;
-}
-
-static int check_fraction(const char *value)
-{
-	size_t digits = strspn(value, "0123456789");
-
-	if (strcmp(value, "1") == 0 || strcmp(value, "0") == 0)
-		return 0;
-	return digits == 1 && value[0] == '0' && value[1] == '.' && value[2] &&
-	       strspn(value + 2, "0123456789") == strlen(value + 2) ? 0 : -EINVAL;
-}
-
-static int check_duration(const char *value)
-{
-	uint64_t ns;
-
-	return rg_parse_time(value, &ns);
-}
-
-static int check_count(const char *value)
-{
-	uint64_t n;
-
-	return rg_parse_count(value, &n);
-}
-
-static int check_fault(const char *value)
-{
-	const char *at = strchr(value, '@');
-	uint64_t ns;
-
-	return at && at > value ? rg_parse_time(at + 1, &ns) : -EINVAL;
 }
 
 /* Append, never beyond the buffer; false once something did not fit. */
@@ -162,6 +125,43 @@ static int parse_number(enum kind kind, const char *text, uint64_t *value)
 	}
 }
 
+int hca_fraction_parse(const char *text, uint32_t *ppb)
+{
+	size_t whole = strspn(text, "0123456789");
+	uint64_t value = 0;
+	int places = -1;
+
+	if (whole != 1 || (text[1] && (text[1] != '.' || !text[2])))
+		return -EINVAL;
+	for (; *text; text++) {
+		if (*text == '.' && places < 0) {
+			places = 0;
+			continue;
+		}
+		if (*text < '0' || *text > '9' || places == 9)
+			return -EINVAL;
+		value = value * 10 + (uint64_t)(*text - '0');
+		places += places >= 0;
+	}
+	for (places = places < 0 ? 0 : places; places < 9; places++)
+		value *= 10;
+	if (value > HCA_ALL_PPB)
+		return -EINVAL;
+	*ppb = (uint32_t)value;
+	return 0;
+}
+
+char *hca_fraction_format(uint32_t ppb, char *buf, size_t size)
+{
+	char *end;
+
+	snprintf(buf, size, "%u.%09u", ppb / HCA_ALL_PPB, ppb % HCA_ALL_PPB);
+	for (end = buf + strlen(buf); end[-1] == '0'; end--)
+		;
+	end[end[-1] == '.' ? -1 : 0] = '\0';
+	return buf;
+}
+
 /* "2GB/s/1GB/s:half": the slash between the rates is the second one. */
 static int parse_bus(const struct key *k, char *text, struct hca_spec *spec)
 {
@@ -188,23 +188,75 @@ static int parse_bus(const struct key *k, char *text, struct hca_spec *spec)
 	return 0;
 }
 
+static int parse_fraction(const char *text, uint64_t *field)
+{
+	uint32_t ppb;
+
+	if (hca_fraction_parse(text, &ppb))
+		return -EINVAL;
+	*field = ppb;
+	return 0;
+}
+
+/* "750MB/s+250MB/s" */
+static int parse_rates(const struct key *k, char *text, struct hca_spec *spec)
+{
+	uint64_t rate[HCA_PORTS_MAX];
+	char *next;
+	int count = 0;
+
+	for (; text; text = next) {
+		next = strchr(text, '+');
+		if (next)
+			*next++ = '\0';
+		if (count == HCA_PORTS_MAX || rg_parse_rate(text, &rate[count]) ||
+		    rate[count] < k->min || rate[count] > k->max)
+			return -EINVAL;
+		count++;
+	}
+	for (int i = 0; i < HCA_PORTS_MAX; i++)
+		spec->rate[i] = rate[i < count ? i : count - 1];
+	spec->rate_count = (uint64_t)count;
+	return 0;
+}
+
+/* What a profile says of it is forgotten. */
+static int parse_changes(const char *text, bool up, struct hca_schedule *s)
+{
+	struct hca_schedule others = { 0 };
+	uint32_t i;
+
+	for (i = 0; i < s->count; i++)
+		if (s->change[i].up != up)
+			others.change[others.count++] = s->change[i];
+	*s = others;
+	return strcmp(text, "none") == 0 ? 0 : hca_schedule_parse(text, up, s);
+}
+
 static int parse_value(const struct key *k, char *text, struct hca_spec *spec)
 {
 	uint64_t *field = (uint64_t *)(void *)((char *)spec + k->offset);
 	uint64_t value;
 
-	if (k->kind == LATER)
-		return k->check(text) ? -EINVAL : -EOPNOTSUPP;
+	if (k->kind == DOWN || k->kind == UP)
+		return parse_changes(text, k->kind == UP, &spec->schedule);
+	if (k->kind == FRACTION)
+		return parse_fraction(text, field);
 	if (k->none && strcmp(text, "none") == 0) {
 		*field = 0;
 		if (k->kind == BUS) {
 			spec->bus_write = 0;
 			spec->bus_half = false;
+		} else if (k->kind == RATES) {
+			memset(spec->rate, 0, sizeof(spec->rate));
+			spec->rate_count = 0;
 		}
 		return 0;
 	}
 	if (k->kind == BUS)
 		return parse_bus(k, text, spec);
+	if (k->kind == RATES)
+		return parse_rates(k, text, spec);
 	if (parse_number(k->kind, text, &value) || value < k->min || value > k->max ||
 	    (k->kind == SIZE && (value & (value - 1))))
 		return -EINVAL;
@@ -213,16 +265,6 @@ static int parse_value(const struct key *k, char *text, struct hca_spec *spec)
 }
 
 /* ---- The string ---------------------------------------------------------- */
-
-static const struct hca_profile *profile_find(const char *name)
-{
-	const struct hca_profile *p;
-
-	for (p = hca_profiles; p->name; p++)
-		if (strcmp(p->name, name) == 0)
-			return p;
-	return NULL;
-}
 
 static void say_keys(char *why, size_t size, const char *what)
 {
@@ -234,20 +276,22 @@ static void say_keys(char *why, size_t size, const char *what)
 		append(&t, " %s%s", keys[i].name, i + 1 < KEYS ? "," : ")");
 }
 
-static void say_profiles(char *why, size_t size, const char *what)
+static void say_profiles(char *why, size_t size, const char *what,
+			 const struct hca_profiles *profiles)
 {
 	struct text t = { why, size, 0 };
-	const struct hca_profile *p;
+	unsigned i;
 
 	append(&t, "spec: '%.40s': unknown profile (accepted:", what);
-	for (p = hca_profiles; p->name; p++)
-		append(&t, " %s%s", p->name, p[1].name ? "," : ", then key=value...)");
+	for (i = 0; i < profiles->count; i++)
+		append(&t, " %s%s", profiles->item[i].name,
+		       i + 1 < profiles->count ? "," : ", then key=value...)");
 }
 
 static int parse_item(char *item, struct hca_spec *spec, uint32_t *given, char *why, size_t size)
 {
 	char *value = strchr(item, '=');
-	char shown[48];
+	char shown[64];
 	unsigned i;
 	int rc;
 
@@ -266,19 +310,36 @@ static int parse_item(char *item, struct hca_spec *spec, uint32_t *given, char *
 	*given |= 1u << i;
 	snprintf(shown, sizeof(shown), "%s", value ? value : "");
 	rc = value ? parse_value(&keys[i], value, spec) : -EINVAL;
-	if (rc == -EOPNOTSUPP)
-		snprintf(why, size, "spec: %s=%s: understood, but not yet in this version", item,
-			 shown);
+	if (rc == -E2BIG)
+		snprintf(why, size, "spec: %s: too many (accepted: %d of down and up together)",
+			 item, HCA_CHANGES_MAX);
 	else if (rc)
 		snprintf(why, size, "spec: %s=%s: not accepted (accepted: %s)", item, shown,
 			 keys[i].accepted);
 	return rc ? -EINVAL : 0;
 }
 
-/* Items of a profile or of the user's string; `given` guards against a key twice. */
-static int parse_items(const char *text, bool user, struct hca_spec *spec, char *why, size_t size)
+static int parse_text(const char *text, const struct hca_profiles *profiles, unsigned known,
+		      struct hca_spec *spec, char *why, size_t size);
+
+/* A profile is one of the `known` first ones, so that no name leads in circles. */
+static int parse_profile(const char *name, const struct hca_profiles *profiles, unsigned known,
+			 struct hca_spec *spec, char *why, size_t size)
 {
-	char copy[1024], *item, *next;
+	const struct hca_profile *p = hca_profile_find(profiles, name);
+
+	if (!p || p >= &profiles->item[known]) {
+		say_profiles(why, size, name, profiles);
+		return -EINVAL;
+	}
+	return parse_text(p->spec, profiles, (unsigned)(p - profiles->item), spec, why, size);
+}
+
+/* An empty text, or an empty first item, says nothing; `given` guards against a key twice. */
+static int parse_text(const char *text, const struct hca_profiles *profiles, unsigned known,
+		      struct hca_spec *spec, char *why, size_t size)
+{
+	char copy[TEXT_MAX], *item, *next;
 	uint32_t given = 0;
 	int rc = 0;
 
@@ -288,31 +349,45 @@ static int parse_items(const char *text, bool user, struct hca_spec *spec, char 
 	}
 	strcpy(copy, text);
 	for (item = copy; item && !rc; item = next) {
-		const struct hca_profile *p;
-
 		next = strchr(item, ',');
 		if (next)
 			*next++ = '\0';
-		if (user && item == copy && !strchr(item, '=')) {
-			p = *item ? profile_find(item) : hca_profiles;
-			if (!p) {
-				say_profiles(why, size, item);
-				return -EINVAL;
-			}
-			rc = parse_items(p->spec, false, spec, why, size);
-		} else if (*item || user) {
+		if (item != copy || strchr(item, '='))
 			rc = parse_item(item, spec, &given, why, size);
-		}
+		else if (*item)
+			rc = parse_profile(item, profiles, known, spec, why, size);
 	}
 	return rc;
+}
+
+/* How many rates say all: those at the end that are equal are said once. */
+static uint64_t rates_to_say(const struct hca_spec *s)
+{
+	uint64_t n = s->ports;
+
+	while (n > 1 && s->rate[n - 2] == s->rate[n - 1])
+		n--;
+	return n;
+}
+
+static bool write_rates(const struct hca_spec *s, struct text *t)
+{
+	char number[32];
+	bool fits = true;
+
+	for (uint64_t i = 0; i < rates_to_say(s); i++)
+		fits &= append(t, "%s%s", i ? "+" : "",
+			       rg_format_rate(s->rate[i], number, sizeof(number)));
+	return fits;
 }
 
 static bool write_value(const struct key *k, const struct hca_spec *spec, struct text *t)
 {
 	uint64_t value = *(const uint64_t *)(const void *)((const char *)spec + k->offset);
+	const bool changes = k->kind == DOWN || k->kind == UP;
 	char number[32], other[32];
 
-	if (k->none && value == 0)
+	if (k->none && !changes && value == 0)
 		return append(t, "none");
 	switch (k->kind) {
 	case COUNT:
@@ -320,6 +395,18 @@ static bool write_value(const struct key *k, const struct hca_spec *spec, struct
 		return append(t, "%" PRIu64, value);
 	case TIME:
 		return append(t, "%s", rg_format_time(value, number, sizeof(number)));
+	case RATES:
+		return write_rates(spec, t);
+	case FRACTION:
+		return append(t, "%s", hca_fraction_format((uint32_t)value, number,
+							   sizeof(number)));
+	case DOWN:
+	case UP:
+		if (!hca_schedule_format(&spec->schedule, k->kind == UP, t->buf + t->used,
+					 t->size - t->used))
+			return false;
+		t->used += strlen(t->buf + t->used);
+		return true;
 	case BUS:
 		return append(t, "%s/%s:%s", rg_format_rate(value, number, sizeof(number)),
 			      rg_format_rate(spec->bus_write, other, sizeof(other)),
@@ -335,33 +422,94 @@ static bool write_canonical(struct hca_spec *spec)
 	unsigned i;
 
 	for (i = 0; i < KEYS; i++)
-		if (keys[i].kind != LATER &&
-		    (!append(&t, "%s%s=", i ? "," : "", keys[i].name) ||
-		     !write_value(&keys[i], spec, &t)))
+		if (!append(&t, "%s%s=", i ? "," : "", keys[i].name) ||
+		    !write_value(&keys[i], spec, &t))
 			return false;
 	return true;
 }
 
-int hca_spec_parse(const char *text, struct hca_spec *spec, char *why, size_t why_size)
+/* Ports can be checked only when all is known. */
+static int check_schedule(const struct hca_spec *s, char *why, size_t size)
+{
+	char name[HCA_PORT_NAME];
+	uint32_t i;
+
+	for (i = 0; i < s->schedule.count; i++) {
+		const struct hca_change *c = &s->schedule.change[i];
+
+		if (hca_spec_has_port(s, &c->at))
+			continue;
+		snprintf(why, size, "spec: %s=%s: no such port (accepted: 0/soft0:1 to "
+			 "%u/soft%u:%u)", c->up ? "up" : "down",
+			 hca_port_name_format(&c->at, name, sizeof(name)), hca_spec_nodes(s) - 1,
+			 (unsigned)s->hcas - 1, (unsigned)s->ports);
+		return -EINVAL;
+	}
+	return 0;
+}
+
+uint32_t hca_spec_nodes(const struct hca_spec *s)
+{
+	/* LIDs end at 0xBFFF. */
+	uint32_t most = 0xbfff / (uint32_t)(s->hcas * s->ports);
+
+	return most < HCA_NODES_MAX ? most : HCA_NODES_MAX;
+}
+
+bool hca_spec_has_port(const struct hca_spec *s, const struct hca_port_name *name)
+{
+	return name->node < hca_spec_nodes(s) && name->hca < s->hcas && name->port >= 1 &&
+	       name->port <= s->ports;
+}
+
+int hca_spec_parse_with(const struct hca_profiles *profiles, const char *text,
+			struct hca_spec *spec, char *why, size_t why_size)
 {
 	struct hca_spec s = { 0 };
 	unsigned i;
 	int rc;
 
 	for (i = 0; i < KEYS; i++)
-		if (keys[i].kind != LATER && keys[i].kind != BUS)
+		if (keys[i].kind != BUS && keys[i].kind != DOWN && keys[i].kind != UP)
 			*(uint64_t *)(void *)((char *)&s + keys[i].offset) = keys[i].standard;
-	rc = parse_items(text, true, &s, why, why_size);
+	rc = parse_text(text, profiles, profiles->count, &s, why, why_size);
+	if (!rc && s.rate_count > s.ports) {
+		snprintf(why, why_size, "spec: rate: %u values for %u port%s (accepted: one for "
+			 "all, or at most one for each)", (unsigned)s.rate_count,
+			 (unsigned)s.ports, s.ports > 1 ? "s" : "");
+		rc = -EINVAL;
+	}
+	if (!rc)
+		rc = check_schedule(&s, why, why_size);
 	if (rc)
 		return rc;
-	s.timed = s.rate || s.latency_ns || s.bus_read || s.cap || s.msg_ns || s.pkt_ns;
+	s.timed = s.rate[0] || s.latency_ns || s.bus_read || s.cap || s.msg_ns || s.pkt_ns ||
+		  s.cqe_ns || s.jitter_ns;
 	if (!write_canonical(&s)) {
-		snprintf(why, why_size, "spec: more digits than %d characters can hold",
-			 HCA_SPEC_MAX - 1);
+		snprintf(why, why_size, "spec: longer than %d characters when every key is written "
+			 "out (accepted: fewer changes, fewer digits)", HCA_SPEC_MAX - 1);
 		return -EINVAL;
 	}
 	*spec = s;
 	return 0;
+}
+
+/* Files are read only for what does not come with the library. */
+int hca_spec_parse(const char *text, struct hca_spec *spec, char *why, size_t why_size)
+{
+	const size_t first = strcspn(text, ",");
+	struct hca_profiles profiles;
+	char name[64];
+	int rc = 0;
+
+	hca_profiles_own(&profiles);
+	snprintf(name, sizeof(name), "%.*s", first < sizeof(name) ? (int)first : 0, text);
+	if (*name && !strchr(name, '=') && !hca_profile_find(&profiles, name))
+		rc = hca_profiles_load(&profiles, why, why_size);
+	if (!rc)
+		rc = hca_spec_parse_with(&profiles, text, spec, why, why_size);
+	hca_profiles_free(&profiles);
+	return rc;
 }
 
 /* "1GB/s" -> "1 GB/s" */
@@ -383,9 +531,12 @@ void hca_spec_describe(const struct hca_spec *s, char *buf, size_t size)
 	append(&t, "%" PRIu64 " port%s", s->ports, s->ports > 1 ? "s" : "");
 	if (!s->timed)
 		append(&t, ", untimed");
-	if (s->rate)
-		append(&t, ", %s per port and direction",
-		       spaced(rg_format_rate(s->rate, number, sizeof(number)), one, sizeof(one)));
+	for (uint64_t i = 0; s->rate[0] && i < rates_to_say(s); i++)
+		append(&t, "%s%s", i ? " + " : ", ",
+		       spaced(rg_format_rate(s->rate[i], number, sizeof(number)), one,
+			      sizeof(one)));
+	if (s->rate[0])
+		append(&t, " per port and direction");
 	if (s->latency_ns)
 		append(&t, ", %s", spaced(rg_format_time(s->latency_ns, number, sizeof(number)),
 					  one, sizeof(one)));
@@ -398,6 +549,11 @@ void hca_spec_describe(const struct hca_spec *s, char *buf, size_t size)
 		append(&t, ", bus %s read, %s write%s", one, two,
 		       s->bus_half ? ", half duplex" : "");
 	}
+	if (s->loss_ppb)
+		append(&t, ", loss %s", hca_fraction_format((uint32_t)s->loss_ppb, number,
+							     sizeof(number)));
+	if (s->schedule.count)
+		append(&t, ", %u port changes", s->schedule.count);
 }
 
 /* ---- Public -------------------------------------------------------------- */

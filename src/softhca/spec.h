@@ -14,35 +14,51 @@
 #include <stdint.h>
 
 #include "layout.h"
+#include "profile.h"
+#include "schedule.h"
+
+enum { HCA_ALL_PPB = 1000000000 };
 
 /* Rates in bytes per second; times in nanoseconds; 0 = no limit, no cost. */
 struct hca_spec {
 	uint64_t hcas;			/* adapters per node */
 	uint64_t ports;			/* per adapter */
-	uint64_t rate;			/* of a port, per direction */
+	uint64_t rate[HCA_PORTS_MAX];	/* of port 1, 2, ..., per direction */
+	uint64_t rate_count;		/* so many were given; the rest are like the last */
 	uint64_t latency_ns;		/* one way */
 	uint64_t bus_read, bus_write;	/* the adapter's host bus */
 	bool bus_half;			/* both directions share it */
 	uint64_t cap;			/* of an adapter, per direction */
 	uint64_t msg_ns, pkt_ns;	/* cost per message, per packet */
+	uint64_t cqe_ns;		/* until a completion is written */
 	uint64_t mtu;			/* bytes */
 	uint64_t window;		/* unacknowledged packets per queue pair */
 	uint64_t outstanding;		/* unacknowledged messages per queue pair */
 	uint64_t reads;			/* RDMA reads in flight per queue pair */
+	uint64_t loss_ppb;		/* packets lost, of HCA_ALL_PPB */
+	uint64_t jitter_ns;
+	uint64_t seed;
+	struct hca_schedule schedule;	/* ports go down and up */
 	bool timed;			/* any of the above costs time */
 	char text[HCA_SPEC_MAX];	/* canonical: every key, its effective value */
 };
 
 /* 0, or -EINVAL with "spec: key=value: what is wrong (accepted: ...)" in why. */
 int hca_spec_parse(const char *text, struct hca_spec *spec, char *why, size_t why_size);
+/* The same with these profiles, instead of all that there are (profile.h). */
+int hca_spec_parse_with(const struct hca_profiles *profiles, const char *text,
+			struct hca_spec *spec, char *why, size_t why_size);
+
+/* Virtual nodes of a fabric, and whether there is such a port. */
+uint32_t hca_spec_nodes(const struct hca_spec *spec);
+bool hca_spec_has_port(const struct hca_spec *spec, const struct hca_port_name *name);
+
+/* "0.01" <-> parts per billion; 0 or -EINVAL.  12 bytes suffice. */
+int hca_fraction_parse(const char *text, uint32_t *ppb);
+char *hca_fraction_format(uint32_t ppb, char *buf, size_t size);
 
 /* For people: "2 ports, 1 GB/s per port and direction, 2 us". */
 void hca_spec_describe(const struct hca_spec *spec, char *buf, size_t size);
-
-struct hca_profile {
-	const char *name, *spec, *summary;
-};
-extern const struct hca_profile hca_profiles[];	/* ends with a NULL name */
 
 /* The keys, for `softhca profiles`: name, what is accepted, meaning.  NULL at the end. */
 bool hca_spec_key(unsigned i, const char **name, const char **accepted, const char **meaning);

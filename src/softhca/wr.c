@@ -87,6 +87,50 @@ static void wr_send_imm(struct ibv_qp_ex *ibv, __be32 imm)
 	next(ibv, IBV_WR_SEND_WITH_IMM)->imm_data = imm;
 }
 
+static void atomic(struct ibv_qp_ex *ibv, enum ibv_wr_opcode op, uint32_t rkey, uint64_t addr,
+		   uint64_t compare_add, uint64_t swap)
+{
+	struct ibv_send_wr *wr = next(ibv, op);
+
+	wr->wr.atomic.rkey = rkey;
+	wr->wr.atomic.remote_addr = addr;
+	wr->wr.atomic.compare_add = compare_add;
+	wr->wr.atomic.swap = swap;
+}
+
+static void wr_atomic_cmp_swp(struct ibv_qp_ex *ibv, uint32_t rkey, uint64_t addr,
+			      uint64_t compare, uint64_t swap)
+{
+	atomic(ibv, IBV_WR_ATOMIC_CMP_AND_SWP, rkey, addr, compare, swap);
+}
+
+static void wr_atomic_fetch_add(struct ibv_qp_ex *ibv, uint32_t rkey, uint64_t addr, uint64_t add)
+{
+	atomic(ibv, IBV_WR_ATOMIC_FETCH_AND_ADD, rkey, addr, add, 0);
+}
+
+/* ---- Memory windows and keys --------------------------------------------- */
+
+static void wr_send_inv(struct ibv_qp_ex *ibv, uint32_t rkey)
+{
+	next(ibv, IBV_WR_SEND_WITH_INV)->invalidate_rkey = rkey;
+}
+
+static void wr_local_inv(struct ibv_qp_ex *ibv, uint32_t rkey)
+{
+	next(ibv, IBV_WR_LOCAL_INV)->invalidate_rkey = rkey;
+}
+
+static void wr_bind_mw(struct ibv_qp_ex *ibv, struct ibv_mw *mw, uint32_t rkey,
+		       const struct ibv_mw_bind_info *info)
+{
+	struct ibv_send_wr *wr = next(ibv, IBV_WR_BIND_MW);
+
+	wr->bind_mw.mw = mw;
+	wr->bind_mw.rkey = rkey;
+	wr->bind_mw.bind_info = *info;
+}
+
 /* ---- Its data ------------------------------------------------------------ */
 
 static void wr_set_sge_list(struct ibv_qp_ex *ibv, size_t count, const struct ibv_sge *list)
@@ -110,6 +154,17 @@ static void wr_set_sge(struct ibv_qp_ex *ibv, uint32_t lkey, uint64_t addr, uint
 
 	*sge = (struct ibv_sge){ .addr = addr, .length = bytes, .lkey = lkey };
 	wr->num_sge = 1;
+}
+
+/* Whom a datagram is for. */
+static void wr_set_ud_addr(struct ibv_qp_ex *ibv, struct ibv_ah *ah, uint32_t qpn, uint32_t qkey)
+{
+	struct ibv_sge *sge;
+	struct ibv_send_wr *wr = current(qp_of(ibv), &sge);
+
+	wr->wr.ud.ah = ah;
+	wr->wr.ud.remote_qpn = qpn;
+	wr->wr.ud.remote_qkey = qkey;
 }
 
 /* The buffers are free again when this returns. */
@@ -175,9 +230,33 @@ static void wr_abort(struct ibv_qp_ex *ibv)
 
 /* ---- Creation ------------------------------------------------------------ */
 
-const uint64_t hca_batch_ops = IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM |
-			       IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM |
-			       IBV_QP_EX_WITH_RDMA_READ;
+/* What can be posted in the usual way can be posted in this. */
+uint64_t hca_batch_ops(enum ibv_qp_type type)
+{
+	static const struct {
+		uint64_t flag;
+		enum ibv_wr_opcode op;
+	} all[] = {
+		{ IBV_QP_EX_WITH_RDMA_WRITE, IBV_WR_RDMA_WRITE },
+		{ IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM, IBV_WR_RDMA_WRITE_WITH_IMM },
+		{ IBV_QP_EX_WITH_SEND, IBV_WR_SEND },
+		{ IBV_QP_EX_WITH_SEND_WITH_IMM, IBV_WR_SEND_WITH_IMM },
+		{ IBV_QP_EX_WITH_RDMA_READ, IBV_WR_RDMA_READ },
+		{ IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP, IBV_WR_ATOMIC_CMP_AND_SWP },
+		{ IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD, IBV_WR_ATOMIC_FETCH_AND_ADD },
+		{ IBV_QP_EX_WITH_LOCAL_INV, IBV_WR_LOCAL_INV },
+		{ IBV_QP_EX_WITH_BIND_MW, IBV_WR_BIND_MW },
+		{ IBV_QP_EX_WITH_SEND_WITH_INV, IBV_WR_SEND_WITH_INV },
+	};
+	const uint32_t operations = hca_operations(type);
+	uint64_t flags = 0;
+	unsigned i;
+
+	for (i = 0; i < sizeof(all) / sizeof(*all); i++)
+		if (operations & 1u << all[i].op)
+			flags |= all[i].flag;
+	return flags;
+}
 
 void hca_batch_free(struct hca_qp *qp)
 {
@@ -218,6 +297,12 @@ int hca_batch_make(struct hca_qp *qp)
 	ex->wr_rdma_write = wr_rdma_write;
 	ex->wr_rdma_write_imm = wr_rdma_write_imm;
 	ex->wr_rdma_read = wr_rdma_read;
+	ex->wr_atomic_cmp_swp = wr_atomic_cmp_swp;
+	ex->wr_atomic_fetch_add = wr_atomic_fetch_add;
+	ex->wr_bind_mw = wr_bind_mw;
+	ex->wr_local_inv = wr_local_inv;
+	ex->wr_send_inv = wr_send_inv;
+	ex->wr_set_ud_addr = wr_set_ud_addr;
 	ex->wr_send = wr_send;
 	ex->wr_send_imm = wr_send_imm;
 	ex->wr_set_sge = wr_set_sge;

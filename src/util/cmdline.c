@@ -339,8 +339,9 @@ static void help_row(FILE *out, const struct opt *row)
 		snprintf(text + strlen(text), sizeof(text) - strlen(text), ")");
 	help_wrap(out, column, text);
 	for (const struct opt_choice *c = row->choices; c && c->name; c++)
-		if (c->help) {
-			column = fprintf(out, "%*s%s", HELP_COLUMN - 10, "", c->name);
+		if (c->help && !(c->shown && !*c->shown)) {
+			column = fprintf(out, "%*s%s", HELP_COLUMN - 10, "",
+					 c->shown ? c->shown : c->name);
 			help_wrap(out, column, c->help);
 		}
 }

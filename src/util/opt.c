@@ -380,24 +380,39 @@ static void accepted_number(const struct opt *row, char *buf, size_t size)
 		text_add(buf, size, ", or %s", row->special);
 }
 
+static const char *choice_shown(const struct opt_choice *c)
+{
+	return c->shown ? c->shown : c->name;
+}
+
+/* "a, b or c"; "a, b, c". */
+static void accepted_choices(const struct opt *row, const char *last, char *buf, size_t size)
+{
+	int left = 0;
+
+	for (const struct opt_choice *c = row->choices; c->name; c++)
+		left += *choice_shown(c) != '\0';
+	for (const struct opt_choice *c = row->choices; c->name; c++)
+		if (*choice_shown(c)) {
+			left--;
+			text_add(buf, size, "%s%s", choice_shown(c),
+				 left == 0 ? "" : left == 1 ? last : ", ");
+		}
+}
+
 char *opt_accepted(const struct opt *row, char *buf, size_t size)
 {
-	const struct opt_choice *c;
-
 	*buf = '\0';
 	switch (row->type) {
 	case OPT_FLAG:
 		text_add(buf, size, "1, 0, yes or no");
 		break;
 	case OPT_CHOICE:
-		for (c = row->choices; c->name; c++)
-			text_add(buf, size, "%s%s", c->name,
-				 !c[1].name ? "" : c[2].name ? ", " : " or ");
+		accepted_choices(row, " or ", buf, size);
 		break;
 	case OPT_CHOICES:
 		text_add(buf, size, "a list of ");
-		for (c = row->choices; c->name; c++)
-			text_add(buf, size, "%s%s", c->name, c[1].name ? ", " : "");
+		accepted_choices(row, ", ", buf, size);
 		break;
 	case OPT_TEXT:
 		break;

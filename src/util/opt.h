@@ -46,6 +46,8 @@ struct opt_choice {
 	const char *name;
 	int value;
 	const char *help;	/* may be NULL */
+	/* In lists of what is accepted; NULL: the name, "": left out, another row stands for it. */
+	const char *shown;
 };
 
 enum opt_carry {

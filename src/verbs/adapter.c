@@ -12,12 +12,19 @@ static int adapter_ask_order(struct vrb_adapter *a, const struct vrb_port *port)
 	const struct vrb_qp_limits want = {
 		.send_wr = 1, .recv_wr = 1, .send_sge = 1, .recv_sge = 1, .inline_bytes = 256,
 	};
+	struct ibv_cq *cq = ibv_create_cq(a->context, 2, NULL, NULL, 0);
 	struct softhca_model model;
 	struct vrb_qp qp;
-	int rc = vrb_qp_create(a, port, &want, &qp);
+	int rc;
 
-	if (rc)
+	if (!cq) {
+		rc = errno ? -errno : -EIO;
+		rg_error("%s: cannot make a completion queue: %s", port->name, strerror(-rc));
 		return rc;
+	}
+	rc = vrb_qp_create(a, port, cq, NULL, &want, &qp);
+	if (rc)
+		goto out;
 	if (a->kind == VRB_SOFTHCA) {
 		/* The sender's CPU writes it, in program order; a model withholds data. */
 		a->in_order = softhca_query_model(port->device, &model) == 0 && !model.timed;
@@ -29,10 +36,12 @@ static int adapter_ask_order(struct vrb_adapter *a, const struct vrb_port *port)
 	}
 	a->inline_bytes = qp.granted.inline_bytes;
 	vrb_qp_destroy(&qp);
-	return 0;
+out:
+	ibv_destroy_cq(cq);
+	return rc;
 }
 
-int vrb_adapter_open(struct vrb_adapter *adapter, const struct vrb_port *port, int cq_entries)
+int vrb_adapter_open(struct vrb_adapter *adapter, const struct vrb_port *port)
 {
 	const char *name = ibv_get_device_name(port->device);
 	struct vrb_adapter a = { .kind = port->kind };
@@ -49,16 +58,6 @@ int vrb_adapter_open(struct vrb_adapter *adapter, const struct vrb_port *port, i
 	a.pd = ibv_alloc_pd(a.context);
 	if (!a.pd)
 		goto fail;
-	if (cq_entries > a.attr.max_cqe) {
-		rg_error("%s: %d completion queue entries needed, the device has %d", name,
-			 cq_entries, a.attr.max_cqe);
-		rc = -ENOSPC;
-		goto undo;
-	}
-	what = "make a completion queue on";
-	a.cq = ibv_create_cq(a.context, cq_entries, NULL, NULL, 0);
-	if (!a.cq)
-		goto fail;
 	rc = adapter_ask_order(&a, port);
 	if (rc)
 		goto undo;
@@ -74,8 +73,6 @@ undo:
 
 void vrb_adapter_close(struct vrb_adapter *adapter)
 {
-	if (adapter->cq)
-		ibv_destroy_cq(adapter->cq);
 	if (adapter->pd)
 		ibv_dealloc_pd(adapter->pd);
 	if (adapter->context)
@@ -86,7 +83,8 @@ void vrb_adapter_close(struct vrb_adapter *adapter)
 int vrb_mr_register(struct vrb_adapter *adapter, void *addr, size_t bytes, enum vrb_mr_use use,
 		    struct ibv_mr **out)
 {
-	unsigned access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE;
+	unsigned access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
+			  IBV_ACCESS_REMOTE_READ;
 	struct ibv_mr *mr;
 
 	/* Lets a root complex reorder: worth much on hardware, nothing elsewhere. */

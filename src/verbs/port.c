@@ -218,19 +218,27 @@ static int port_query(struct ibv_context *context, const struct ibv_device_attr 
 	snprintf(port->name, sizeof(port->name), "%s:%d", ibv_get_device_name(context->device),
 		 number);
 	port->number = (uint8_t)number;
+	snprintf(port->firmware, sizeof(port->firmware), "%.63s", dev->fw_ver);
 	port->kind = device_kind(context->device, dev);
 	port->usable = context->device->transport_type == IBV_TRANSPORT_IB;
 	port->link_layer = attr.link_layer ? attr.link_layer : IBV_LINK_LAYER_INFINIBAND;
 	port->state = attr.state;
-	port->mtu = attr.active_mtu;
+	port->mtu = port->active_mtu = attr.active_mtu;
 	port->lid = attr.lid;
 	port->rate_bytes_per_s = link_rate(&attr);
 	if (port->kind == VRB_SOFTHCA && softhca_query_model(context->device, &model) == 0)
-		port->rate_bytes_per_s = model.timed ? model.port_rate : 0;
+		port->rate_bytes_per_s = model.port_rate[number - 1];
 	if (port->kind != VRB_SOFTHCA)
 		device_pci(ibv_get_device_name(context->device), port->pci, sizeof(port->pci));
 	port_gid(context, port, attr.gid_tbl_len);
 	return 0;
+}
+
+enum ibv_port_state vrb_port_state_now(struct ibv_context *context, const struct vrb_port *port)
+{
+	struct ibv_port_attr attr = { .state = IBV_PORT_NOP };
+
+	return ibv_query_port(context, port->number, &attr) ? IBV_PORT_NOP : attr.state;
 }
 
 static int device_scan(struct ibv_device *device, struct vrb_ports *out)
@@ -263,6 +271,82 @@ static int device_scan(struct ibv_device *device, struct vrb_ports *out)
 			out->count++;
 out:
 	ibv_close_device(context);
+	return rc;
+}
+
+/* ---- Wishes ------------------------------------------------------------- */
+
+static int gid_wish(struct ibv_context *context, struct vrb_port *port, int index, int length)
+{
+	char accepted[128] = "";
+	struct ibv_gid_entry e;
+
+	if (index < length && !ibv_query_gid_ex(context, port->number, (uint32_t)index, &e, 0) &&
+	    !gid_is_zero(&e.gid)) {
+		port->gid = e.gid;
+		port->gid_index = index;
+		port->gid_type = (uint8_t)e.gid_type;
+		port->gid_link_local = gid_is_link_local(&e.gid);
+		port_subnet(port, e.ndev_ifindex);
+		return 0;
+	}
+	for (int i = 0; i < length; i++)
+		if (!ibv_query_gid_ex(context, port->number, (uint32_t)i, &e, 0) &&
+		    !gid_is_zero(&e.gid) && strlen(accepted) < sizeof(accepted) - 16)
+			snprintf(accepted + strlen(accepted), 16, "%s%d", *accepted ? ", " : "", i);
+	rg_error("--gid-index %d: %s has no such GID (accepted: %s)", index, port->name,
+		 *accepted ? accepted : "none");
+	return -EINVAL;
+}
+
+/* Full or limited membership: the top bit does not say which partition. */
+static int pkey_wish(struct ibv_context *context, struct vrb_port *port, uint16_t key, int length)
+{
+	char accepted[128] = "";
+
+	for (int i = 0; i < length; i++) {
+		uint16_t have;
+
+		if (ibv_query_pkey(context, port->number, i, (__be16 *)&have))
+			continue;
+		have = ntohs(have);
+		if ((have & 0x7fff) == (key & 0x7fff)) {
+			port->pkey_index = (uint16_t)i;
+			return 0;
+		}
+		if (have & 0x7fff && strlen(accepted) < sizeof(accepted) - 12)
+			snprintf(accepted + strlen(accepted), 12, "%s0x%04x",
+				 *accepted ? ", " : "", have);
+	}
+	rg_error("--pkey 0x%04x: %s is in no such partition (accepted: %s)", key, port->name,
+		 *accepted ? accepted : "none");
+	return -EINVAL;
+}
+
+int vrb_port_configure(struct vrb_port *port, const struct vrb_port_wish *wish)
+{
+	struct ibv_context *context;
+	struct ibv_port_attr attr;
+	int rc = 0;
+
+	port->sl = wish->sl;
+	port->tclass = wish->tclass;
+	while (wish->mtu_bytes && port->mtu > IBV_MTU_256 &&
+	       vrb_mtu_bytes(port->mtu) > wish->mtu_bytes)
+		port->mtu--;
+	if (wish->gid_index < 0 && !wish->pkey)
+		return 0;
+	context = ibv_open_device(port->device);
+	if (!context || ibv_query_port(context, port->number, &attr)) {
+		rg_error("%s: cannot be asked for its tables: %s", port->name, strerror(errno));
+		rc = -EIO;
+	}
+	if (!rc && wish->gid_index >= 0)
+		rc = gid_wish(context, port, wish->gid_index, attr.gid_tbl_len);
+	if (!rc && wish->pkey)
+		rc = pkey_wish(context, port, wish->pkey, attr.pkey_tbl_len);
+	if (context)
+		ibv_close_device(context);
 	return rc;
 }
 

@@ -14,7 +14,7 @@ enum {
 	QP_RETRIES = 6,			/* 7 means for ever on rxe */
 	QP_RNR_RETRIES = 6,		/* 7 means for ever everywhere */
 	QP_RNR_TIMER = 12,		/* 0.64 ms */
-	QP_READS = 1,			/* outstanding RDMA reads; nobody here reads yet */
+	QP_READS = 16,			/* outstanding RDMA reads at most; a byte of the address */
 	QP_HOPS = 64,
 };
 
@@ -28,16 +28,17 @@ static uint32_t random_psn(void)
 }
 
 /* Inline space is asked for in halves, since a device refuses more than it has. */
-static struct ibv_qp *qp_make(struct vrb_adapter *a, const struct vrb_qp_limits *want,
-			      struct ibv_qp_init_attr *init)
+static struct ibv_qp *qp_make(struct vrb_adapter *a, struct ibv_cq *cq, struct ibv_srq *srq,
+			      const struct vrb_qp_limits *want, struct ibv_qp_init_attr *init)
 {
 	struct ibv_qp *qp;
 	uint32_t bytes = want->inline_bytes;
 
 	do {
 		*init = (struct ibv_qp_init_attr){
-			.send_cq = a->cq,
-			.recv_cq = a->cq,
+			.send_cq = cq,
+			.recv_cq = cq,
+			.srq = srq,
 			.qp_type = IBV_QPT_RC,
 			.cap = {
 				.max_send_wr = want->send_wr,
@@ -54,17 +55,17 @@ static struct ibv_qp *qp_make(struct vrb_adapter *a, const struct vrb_qp_limits 
 	return qp;
 }
 
-int vrb_qp_create(struct vrb_adapter *adapter, const struct vrb_port *port,
-		  const struct vrb_qp_limits *want, struct vrb_qp *out)
+int vrb_qp_create(struct vrb_adapter *adapter, const struct vrb_port *port, struct ibv_cq *cq,
+		  struct ibv_srq *srq, const struct vrb_qp_limits *want, struct vrb_qp *out)
 {
 	struct ibv_qp_attr attr = {
 		.qp_state = IBV_QPS_INIT,
 		.port_num = port->number,
-		.pkey_index = 0,
-		.qp_access_flags = IBV_ACCESS_REMOTE_WRITE,
+		.pkey_index = port->pkey_index,
+		.qp_access_flags = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ,
 	};
 	struct ibv_qp_init_attr init;
-	struct ibv_qp *qp = qp_make(adapter, want, &init);
+	struct ibv_qp *qp = qp_make(adapter, cq, srq, want, &init);
 	int rc;
 
 	if (!qp) {
@@ -95,7 +96,13 @@ int vrb_qp_create(struct vrb_adapter *adapter, const struct vrb_port *port,
 	return 0;
 }
 
-void vrb_qp_address(const struct vrb_qp *qp, const struct vrb_port *port, struct vrb_address *out)
+static uint8_t reads(int device)
+{
+	return (uint8_t)(device < QP_READS ? device : QP_READS);
+}
+
+void vrb_qp_address(const struct vrb_adapter *adapter, const struct vrb_qp *qp,
+		    const struct vrb_port *port, struct vrb_address *out)
 {
 	memset(out, 0, sizeof(*out));
 	out->qpn = qp->qp->qp_num;
@@ -103,10 +110,17 @@ void vrb_qp_address(const struct vrb_qp *qp, const struct vrb_port *port, struct
 	out->lid = port->lid;
 	out->mtu = (uint8_t)port->mtu;
 	out->link_layer = port->link_layer;
+	out->reads_in = reads(adapter->attr.max_qp_rd_atom);
+	out->reads_out = reads(adapter->attr.max_qp_init_rd_atom);
 	memcpy(out->gid, port->gid.raw, sizeof(out->gid));
 }
 
-static int qp_to_rtr(struct vrb_qp *qp, const struct vrb_port *port,
+static uint8_t fewer(uint8_t a, uint8_t b)
+{
+	return a < b ? a : b;
+}
+
+static int qp_to_rtr(struct vrb_adapter *a, struct vrb_qp *qp, const struct vrb_port *port,
 		     const struct vrb_address *theirs)
 {
 	struct ibv_qp_attr attr = {
@@ -114,9 +128,9 @@ static int qp_to_rtr(struct vrb_qp *qp, const struct vrb_port *port,
 		.path_mtu = theirs->mtu < port->mtu ? theirs->mtu : port->mtu,
 		.dest_qp_num = theirs->qpn,
 		.rq_psn = theirs->psn,
-		.max_dest_rd_atomic = QP_READS,
+		.max_dest_rd_atomic = fewer(reads(a->attr.max_qp_rd_atom), theirs->reads_out),
 		.min_rnr_timer = QP_RNR_TIMER,
-		.ah_attr = { .dlid = theirs->lid, .port_num = port->number },
+		.ah_attr = { .dlid = theirs->lid, .port_num = port->number, .sl = port->sl },
 	};
 
 	/* Ethernet has no other address; InfiniBand needs a GRH only between subnets. */
@@ -125,13 +139,14 @@ static int qp_to_rtr(struct vrb_qp *qp, const struct vrb_port *port,
 		memcpy(attr.ah_attr.grh.dgid.raw, theirs->gid, sizeof(theirs->gid));
 		attr.ah_attr.grh.sgid_index = (uint8_t)port->gid_index;
 		attr.ah_attr.grh.hop_limit = QP_HOPS;
+		attr.ah_attr.grh.traffic_class = port->tclass;
 	}
 	return ibv_modify_qp(qp->qp, &attr, IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU |
 			     IBV_QP_DEST_QPN | IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |
 			     IBV_QP_MIN_RNR_TIMER);
 }
 
-static int qp_to_rts(struct vrb_adapter *a, struct vrb_qp *qp)
+static int qp_to_rts(struct vrb_adapter *a, struct vrb_qp *qp, const struct vrb_address *theirs)
 {
 	struct ibv_qp_attr attr = {
 		.qp_state = IBV_QPS_RTS,
@@ -139,7 +154,7 @@ static int qp_to_rts(struct vrb_adapter *a, struct vrb_qp *qp)
 		.retry_cnt = QP_RETRIES,
 		.rnr_retry = a->kind == VRB_SOFTHCA ? 0 : QP_RNR_RETRIES,
 		.sq_psn = qp->psn,
-		.max_rd_atomic = QP_READS,
+		.max_rd_atomic = fewer(reads(a->attr.max_qp_init_rd_atom), theirs->reads_in),
 	};
 
 	return ibv_modify_qp(qp->qp, &attr, IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
@@ -157,10 +172,10 @@ int vrb_qp_connect(struct vrb_adapter *adapter, struct vrb_qp *qp, const struct 
 			 port->name);
 		return -EADDRNOTAVAIL;
 	}
-	rc = qp_to_rtr(qp, port, theirs);
+	rc = qp_to_rtr(adapter, qp, port, theirs);
 	if (!rc) {
 		state = "RTS";
-		rc = qp_to_rts(adapter, qp);
+		rc = qp_to_rts(adapter, qp, theirs);
 	}
 	if (!rc)
 		return 0;
@@ -189,7 +204,7 @@ int vrb_qp_stop_marked(struct vrb_qp *qp, uint64_t wr_id)
 
 	if (!qp->qp)
 		return 0;
-	if (!qp->stopped)
+	if (!qp->stopped && !qp->qp->srq)
 		markers += ibv_post_recv(qp->qp, &recv, &bad_recv) == 0;
 	vrb_qp_stop(qp);
 	markers += ibv_post_send(qp->qp, &send, &bad_send) == 0;

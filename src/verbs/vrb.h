@@ -35,7 +35,8 @@ struct vrb_port {
 	uint8_t link_layer;		/* IBV_LINK_LAYER_... */
 	enum ibv_port_state state;
 	uint64_t rate_bytes_per_s;	/* one direction, data; 0 = unlimited */
-	enum ibv_mtu mtu;		/* active */
+	enum ibv_mtu active_mtu;	/* datagrams have this one */
+	enum ibv_mtu mtu;		/* of connections: the active one, or less if wished */
 	uint16_t lid;
 	int gid_index;			/* -1: this port has no GID that can be used */
 	uint8_t gid_type;		/* enum ibv_gid_type; both ends must use the same */
@@ -47,6 +48,10 @@ struct vrb_port {
 	 */
 	unsigned char subnet[VRB_GID_BYTES];
 	char pci[32];			/* address on the bus for sorting; "" for virtual devices */
+	char firmware[64];		/* as the device says; may be empty */
+	/* As chosen by vrb_port_configure; 0 after a scan. */
+	uint8_t sl, tclass;
+	uint16_t pkey_index;
 };
 
 struct vrb_ports {
@@ -63,15 +68,65 @@ struct vrb_ports {
 int vrb_ports_scan(struct ibv_device **list, struct vrb_ports *out);
 void vrb_ports_free(struct vrb_ports *ports);
 
+/*
+ * Which of them are rails when nobody chooses: usable and ACTIVE, at most max, first
+ * ports of adapters before second ones.  Their indices, in the order of the table; returns
+ * their number.  *active, all that could be, may be NULL.
+ */
+int vrb_ports_choose(const struct vrb_ports *ports, int max, int *index, int *active);
+/*
+ * The order of rails, as strcmp: rail i meets rail i, so hosts on the same subnets must
+ * sort them alike, whatever their names.  Both ports are of one table.
+ */
+int vrb_port_order(const struct vrb_port *a, const struct vrb_port *b);
+
+/*
+ * For who only looks: the ports of all devices that programs see, or with soft (a spec)
+ * those that a software HCA would have, on a fabric of its own that is gone at once.
+ */
+int vrb_ports_look(const char *soft, struct vrb_ports *out);
+
+/* What a user may want of every port used; 0 or negative: as the port has it. */
+struct vrb_port_wish {
+	int gid_index;			/* -1: chosen by type */
+	uint32_t mtu_bytes;		/* 0: the active one; else at most this */
+	uint8_t sl, tclass;
+	uint16_t pkey;			/* 0: the port's first; else the key, full or limited */
+};
+
+/*
+ * Asks the device, briefly opened, for what is wished.  -EINVAL, after a line that
+ * names the option and what is accepted.
+ */
+int vrb_port_configure(struct vrb_port *port, const struct vrb_port_wish *wish);
+
 const char *vrb_port_state_text(enum ibv_port_state state);
 uint32_t vrb_mtu_bytes(enum ibv_mtu mtu);
+
+/* The state of a port now; 0 (IBV_PORT_NOP) if it cannot be asked. */
+enum ibv_port_state vrb_port_state_now(struct ibv_context *context, const struct vrb_port *port);
+
+/* ---- Counters ------------------------------------------------------------ */
+
+/* value NULL: the counter is at its end, nobody knows how much came after. */
+typedef void vrb_counter_fn(void *user, const char *name, const uint64_t *value);
+
+/*
+ * Every counter of a port: the files of `counters` and `hw_counters` in its
+ * directory ("/sys/class/infiniband/mlx5_0/ports/1").  What is missing, cannot be
+ * read or is no number is left out.  Returns how many there are.  The kernel may
+ * show values that are some 10 ms old.
+ */
+int vrb_counters_read(const char *port, vrb_counter_fn *each, void *user);
+
+/* Does it count how often a requester had to send something again? */
+bool vrb_counter_is_retry(const char *name);
 
 /* ---- Adapters ----------------------------------------------------------- */
 
 struct vrb_adapter {
 	struct ibv_context *context;
 	struct ibv_pd *pd;
-	struct ibv_cq *cq;		/* of all queue pairs of this adapter */
 	struct ibv_device_attr attr;
 	enum vrb_kind kind;
 	/*
@@ -85,10 +140,10 @@ struct vrb_adapter {
 };
 
 /*
- * Open a device and make its one PD and one CQ of at least cq_entries.  Asks a
- * queue pair, made for the purpose, what the device promises about order.
+ * Open a device and make its one PD.  Asks a queue pair, made for the purpose, what
+ * the device promises about order.
  */
-int vrb_adapter_open(struct vrb_adapter *adapter, const struct vrb_port *port, int cq_entries);
+int vrb_adapter_open(struct vrb_adapter *adapter, const struct vrb_port *port);
 void vrb_adapter_close(struct vrb_adapter *adapter);
 
 enum vrb_mr_use {
@@ -96,7 +151,7 @@ enum vrb_mr_use {
 	VRB_MR_BULK,		/* found complete through the CQ: may be written in any order */
 };
 
-/* Local and remote write.  Silent on failure: the caller may make room and retry. */
+/* Local and remote write, remote read.  Silent on failure: the caller may make room and retry. */
 int vrb_mr_register(struct vrb_adapter *adapter, void *addr, size_t bytes, enum vrb_mr_use use,
 		    struct ibv_mr **out);
 void vrb_mr_deregister(struct ibv_mr *mr);
@@ -123,16 +178,22 @@ struct vrb_address {
 	uint16_t lid;
 	uint8_t mtu;			/* enum ibv_mtu */
 	uint8_t link_layer;
+	uint8_t reads_in, reads_out;	/* RDMA reads at once that it answers; that it asks */
+	uint8_t pad[2];
 	unsigned char gid[VRB_GID_BYTES];
 };
 
-/* An RC queue pair on that port, in state INIT: receives may be posted. */
-int vrb_qp_create(struct vrb_adapter *adapter, const struct vrb_port *port,
-		  const struct vrb_qp_limits *want, struct vrb_qp *out);
-void vrb_qp_address(const struct vrb_qp *qp, const struct vrb_port *port, struct vrb_address *out);
+/*
+ * An RC queue pair on that port, in state INIT: receives may be posted; to srq where
+ * one is given, and want->recv_wr is 0 then.
+ */
+int vrb_qp_create(struct vrb_adapter *adapter, const struct vrb_port *port, struct ibv_cq *cq,
+		  struct ibv_srq *srq, const struct vrb_qp_limits *want, struct vrb_qp *out);
+void vrb_qp_address(const struct vrb_adapter *adapter, const struct vrb_qp *qp,
+		    const struct vrb_port *port, struct vrb_address *out);
 
 /*
- * To RTS, towards theirs, with the smaller MTU of both.  A peer that is gone is
+ * To RTS, towards theirs, with the smaller MTU and the fewer RDMA reads of both.  A peer that is gone is
  * noticed after about 8 s, on the software HCA 2 s.  A receiver that is not ready
  * is an error at once on the software HCA and after six tries elsewhere: a correct
  * user of credits never sees it, and retrying for ever would hide a wrong one.
@@ -148,9 +209,41 @@ void vrb_qp_stop(struct vrb_qp *qp);
  * markers have come out of the CQ (wr_id; flushed like the rest), nothing is in
  * flight and the queue pair may be destroyed.  Returns the number of markers:
  * 2, or 1 when it had been stopped before (nobody looks at what is posted to a
- * stopped receive queue on some devices), or fewer when a queue is full.
+ * stopped receive queue on some devices) or receives from an SRQ, or fewer when a
+ * queue is full.
  */
 int vrb_qp_stop_marked(struct vrb_qp *qp, uint64_t wr_id);
 void vrb_qp_destroy(struct vrb_qp *qp);
+
+/* ---- Datagrams ---------------------------------------------------------- */
+
+enum { VRB_GRH_BYTES = 40 };	/* before the data of every datagram received */
+
+struct vrb_ud {
+	struct ibv_qp *qp;
+	struct ibv_cq *cq;		/* of its own */
+};
+
+/* Where such a queue pair is; byte order is the wire's business. */
+struct vrb_ud_address {
+	uint32_t qpn;
+	uint16_t lid;
+	uint8_t pad[2];
+	unsigned char gid[VRB_GID_BYTES];
+};
+
+/* Ready to send and to receive; each request is completed in ud->cq. */
+int vrb_ud_create(struct vrb_adapter *adapter, const struct vrb_port *port, uint32_t send_wr,
+		  uint32_t recv_wr, struct vrb_ud *out);
+void vrb_ud_destroy(struct vrb_ud *ud);
+void vrb_ud_address(const struct vrb_ud *ud, const struct vrb_port *port,
+		    struct vrb_ud_address *out);
+/* An address handle to a peer: ibv_destroy_ah ends it. */
+int vrb_ud_way(struct vrb_adapter *adapter, const struct vrb_port *port,
+	       const struct vrb_ud_address *theirs, struct ibv_ah **out);
+/* 0 or -errno, silent: a datagram may get lost anyway.  Buffers are registered, and kept. */
+int vrb_ud_send(struct vrb_ud *ud, struct ibv_ah *ah, uint32_t qpn, uint64_t wr_id,
+		const void *at, uint32_t bytes, uint32_t lkey);
+int vrb_ud_receive(struct vrb_ud *ud, uint64_t wr_id, void *at, uint32_t bytes, uint32_t lkey);
 
 #endif

@@ -44,6 +44,22 @@ export RAILGAUGE_THRESHOLD
 bad 2 'RAILGAUGE_THRESHOLD=0: out of range' -m 8
 unset RAILGAUGE_THRESHOLD
 
+# Ranks that were told different things: one line, before anything is measured.
+rank1="sh $srcdir/tests/hw/rank1.sh"
+for pair in "THRESHOLD=64K --threshold: rank 1 has '64K', rank 0 '8K'" \
+	"ITERATIONS=7 --iterations: rank 1 has '7', rank 0 'auto'" \
+	"QPS=2 --qps: rank 1 has '2', rank 0 '1'"; do
+	launch 2 $rank1 "RAILGAUGE_${pair%% *}" pt2pt/rg_bw -m 8 --soft ideal
+	expect "${pair%% *} on rank 1: exit code 3" [ $rc -eq 3 ]
+	expect "${pair%% *} on rank 1: one line of ours" [ "$(ours rg_bw)" -eq 1 ]
+	expect "${pair%% *} on rank 1: named" grep -q -e "^rg_bw: ${pair#* } (accepted: the same" "$err"
+done
+launch 2 $rank1 RAILGAUGE_EAGER=4K tests/mpi/p2p_suite stripe
+expect "a program that is linked: one line" [ "$(ours p2p_suite)" -eq 1 ]
+expect "... that names the option" grep -q '^p2p_suite: --eager .*rank 1 has another value' "$err"
+launch 2 $rank1 RAILGAUGE_JSON=/nonexistent/x.jsonl pt2pt/rg_bw -m 8 -i 5 --soft ideal
+expect "files are rank 0's business" [ $rc -eq 0 ]
+
 # A rank that is killed in the middle: the job ends in seconds.
 begin=$(date +%s)
 launch 2 "$srcdir/tests/bench/die.sh" pt2pt/rg_latency --over native -m 8 -i 10000000 --time-cap 60 \

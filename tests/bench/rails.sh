@@ -52,6 +52,25 @@ share=$(sed -n 's/^# ledger stripe soft0:1: .*(\([0-9.]*\) %).*/\1/p' "$out")
 expect "ledger: stripe uses both alike ($share %)" holds "${share:-0} >= 48 && ${share:-0} <= 52"
 expect "ledger in the records" grep -q '"ledger":\[{"rail":"soft0:1"' "$work/l.jsonl"
 
+# Each rail alone: what is large goes over the rail that is named.
+launch 2 pt2pt/rg_bw --over single:0,single:1 --soft ports=2 -c -m 1M -W 8 -i 10 --ledger
+expect "single:N ends well" [ $rc -eq 0 ]
+expect "single:0 uses the first" grep -q '^# ledger single:0 soft0:1: .* (100.0 %)' "$out"
+expect "single:1 uses the second" grep -q '^# ledger single:1 soft0:2: .* (100.0 %)' "$out"
+
+# --threshold auto says what it found and uses it: what is above is striped.
+launch 2 pt2pt/rg_bw --threshold auto --over stripe --soft ports=2,rate=100MB/s,latency=20us -m 1M \
+	-W 2 -i 3 --ledger --json "$work/t.jsonl"
+expect "threshold auto" grep -Eq \
+	'^# threshold auto found [0-9]+ bytes: striped|^# threshold auto: nothing is striped' "$out"
+expect "threshold auto in the records" grep -q '"threshold":"auto' "$work/t.jsonl"
+share=$(sed -n 's/^# ledger stripe soft0:1: .*(\([0-9.]*\) %).*/\1/p' "$out")
+if grep -q '^# threshold auto found' "$out"; then
+	expect "it is used ($share %)" holds "${share:-0} >= 48 && ${share:-0} <= 52"
+fi
+launch 2 pt2pt/rg_bw --threshold auto --over stripe --soft ports=1 -m 1M -W 2 -i 3
+expect "threshold auto with one rail" grep -q '^# threshold auto: 8192 bytes, not measured' "$out"
+
 # bad WORDS ARG...
 bad() {
 	words=$1
@@ -66,6 +85,9 @@ bad 'soft0:9' --rails soft0:9
 bad 'mlx5_77:1' --rails mlx5_77:1
 bad 'soft0:1' --soft ports=2 --rails soft0:1,soft0:1
 bad 'ports' --soft ports=0
+bad '--over single:2: .*accepted: single:0, which is soft0:1, to single:1' --soft ports=2 \
+	--over stripe,single:2
+bad '--over single:8: .*single\[:N\], bind' --over single:8
 bad 'rate' --soft rate=fast
 bad 'colour' --soft colour=red
 expect "nothing of ours in /dev/shm" shm_is_clean

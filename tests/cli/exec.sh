@@ -32,11 +32,24 @@ refused 'no such program' "$work/noexec"
 
 launch 2 tests/cli/mpi_plain
 expect "the program by itself" grep -q '^layer: no' "$out"
-for over in native single bind stripe; do
+for over in native single bind stripe weighted pull; do
 	launch 4 src/cli/railgauge exec --over $over --soft ports=2 -- tests/cli/mpi_plain
 	expect "$over: the program ends well" [ $rc -eq 0 ]
 	expect "$over: the layer is there" grep -q '^layer: yes' "$out"
 done
+# Rank 1 has another idea: one line says of what.
+for option in threshold=16K eager=4K qps=2 rails=soft0:1 bind=near; do
+	name=${option%%=*}
+	variable=RAILGAUGE_$(echo "$name" | tr a-z A-Z)
+	launch 2 sh -c 'case ${OMPI_COMM_WORLD_RANK:-$PMI_RANK} in 1) export "$0" ;; esac; exec "$@"' \
+		"$variable=${option#*=}" src/cli/railgauge exec --soft ports=2 -- tests/cli/mpi_plain
+	expect "$option on one rank: exit code" [ $rc -ne 0 ]
+	expect "$option on one rank: one line" [ "$(ours mpi_plain)" -eq 1 ]
+	expect "$option on one rank: named" \
+		grep -q "^mpi_plain: --$name .*rank 1 has another value than rank 0" "$err"
+done
+
+launch 4 src/cli/railgauge exec --over stripe --soft ports=2 -- tests/cli/mpi_plain
 expect "stripe: rails carried the message" grep -q '^layer: yes, 300000 bytes' "$out"
 expect "nothing of ours in /dev/shm" shm_is_clean
 finish

@@ -3,12 +3,32 @@
  * collective, without another call that could push what has not left yet; the
  * last rank receives first and joins later.  MPI promises that this ends: a send
  * that has returned needs no further help from its program.
+ *
+ * Before that, what MPI does not promise, but programs trust in: the very first
+ * messages to a rank are small, and it joins a collective before it receives them.
  */
 #include <mpi.h>
 #include <stdio.h>
 #include <string.h>
 
 enum { COUNT = 256, BYTES = 512, ROUNDS = 20 };
+
+static void first_words(int rank, int size)
+{
+	char buffer[8] = { 0 };
+
+	for (int i = 0; i < 8 && rank == 0; i++) {
+		buffer[0] = (char)i;
+		MPI_Send(buffer, (int)sizeof(buffer), MPI_BYTE, size - 1, i, MPI_COMM_WORLD);
+	}
+	MPI_Barrier(MPI_COMM_WORLD);
+	for (int i = 0; i < 8 && rank == size - 1; i++) {
+		MPI_Recv(buffer, (int)sizeof(buffer), MPI_BYTE, 0, i, MPI_COMM_WORLD,
+			 MPI_STATUS_IGNORE);
+		if (buffer[0] != i)
+			MPI_Abort(MPI_COMM_WORLD, 1);
+	}
+}
 
 int main(int argc, char **argv)
 {
@@ -18,6 +38,7 @@ int main(int argc, char **argv)
 	MPI_Init(&argc, &argv);
 	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
 	MPI_Comm_size(MPI_COMM_WORLD, &size);
+	first_words(rank, size);
 	for (int round = 0; round < ROUNDS; round++) {
 		for (int i = 0; i < COUNT; i++) {
 			if (rank == 0)

@@ -55,8 +55,24 @@ void skip(const char *fmt, ...) __attribute__((noreturn, format(printf, 1, 2)));
 
 /* ---- Between the sides --------------------------------------------------- */
 
+/* How a side exits that the other one has left: why is the other's to tell. */
+enum { EXIT_ALONE = 78 };
+
+/*
+ * Two processes, each with an end of a socket, call `run`, which may exit.  Both
+ * must end with 0: false if one did not.
+ */
+bool two_sides(void (*run)(int me, int sock, const void *arg), const void *arg);
+
 void swap(struct side *s, const void *mine, void *theirs, size_t bytes);
 void barrier(struct side *s);
+
+/*
+ * Side `who` ends here as if it had been killed; the other returns when it has.
+ * That one ends its case with side_is_alone() after it has freed what it made.
+ */
+void side_dies(struct side *s, int who);
+void side_is_alone(struct side *s) __attribute__((noreturn));
 
 /* ---- Memory -------------------------------------------------------------- */
 
@@ -98,7 +114,10 @@ struct end_config {
 	bool signal_all;
 	int rnr_retry, retry_cnt, timeout, min_rnr_timer;
 	unsigned access;		/* of the queue pair */
+	int answers, asks;		/* max_dest_rd_atomic, max_rd_atomic; 0: 1, -1: none */
 	struct ibv_cq *cq;		/* shared; NULL: its own */
+	enum ibv_qp_type type;		/* 0: RC */
+	struct ibv_srq *srq;		/* receives come from there */
 };
 
 extern const struct end_config end_defaults;
@@ -130,6 +149,8 @@ int end_to_rtr(struct side *s, struct end *e, const struct peer_address *to);
 int end_to_rts(struct end *e);
 int end_to(struct end *e, enum ibv_qp_state state);
 enum ibv_qp_state end_state(struct end *e);
+/* What its queues hold: creating one may round up and not say so. */
+struct ibv_qp_cap end_granted(struct end *e);
 
 /* ---- Work ---------------------------------------------------------------- */
 
@@ -137,10 +158,19 @@ struct ibv_sge sge_of(const struct buffer *b, size_t offset, size_t bytes);
 
 /* ibv_post_send of one request; the case fails if it is refused. */
 void post(struct end *e, struct ibv_send_wr wr);
+struct ibv_send_wr send_wr(struct ibv_sge *sge, uint64_t wr_id);	/* signaled, one piece */
+struct ibv_send_wr write_wr(const struct buffer *b, struct ibv_sge *sge, uint64_t wr_id);
 void post_receive(struct end *e, uint64_t wr_id, struct ibv_sge *sge, int count);
 
-/* One completion, within ten seconds. */
+/* One completion, within patience_s seconds (--patience). */
+extern unsigned patience_s;
 struct ibv_wc wait_wc(struct ibv_cq *cq);
+/* An asynchronous event can be read, within patience_s seconds. */
+void wait_async(struct side *s, enum ibv_event_type expected);
+/* One completion, of this request and with this status. */
+void expect(struct ibv_cq *cq, uint64_t wr_id, enum ibv_wc_status status);
+/* The queue pair gets into a state, polled as a program would. */
+void wait_state(struct end *e, enum ibv_qp_state state);
 /* One completion that is a success. */
 struct ibv_wc wait_ok(struct ibv_cq *cq);
 /* None for so many milliseconds. */
@@ -155,6 +185,15 @@ struct test {
 };
 
 /* Each ends with a NULL name. */
-extern const struct test data_tests[], error_tests[], state_tests[];
+/* Descriptors of channels and events. */
+void set_nonblocking(int fd);
+bool readable(int fd, int timeout_ms);
+
+extern const struct test data_tests[], retry_tests[], error_tests[], state_tests[];
+extern const struct test uc_tests[], srq_tests[], ud_tests[], group_tests[];
+extern const struct test atomic_tests[], wr_tests[];
+extern const struct test attribute_tests[], flush_tests[], limit_tests[], cause_tests[];
+extern const struct test event_tests[], channel_tests[], cq_tests[];
+extern const struct test memory_tests[];
 
 #endif

@@ -1,9 +1,13 @@
 /* side.c - what every case needs: a device, memory, connected queue pairs. */
+#include <poll.h>
+#include <sched.h>
+#include <fcntl.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -59,11 +63,39 @@ uint64_t now_ns(void)
 
 /* ---- Between the sides --------------------------------------------------- */
 
+bool two_sides(void (*run)(int me, int sock, const void *arg), const void *arg)
+{
+	int pair[2], me, status;
+	bool good = true;
+	pid_t pid[2];
+
+	require_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
+	for (me = 0; me < 2; me++) {
+		fflush(NULL);
+		pid[me] = fork();
+		require(pid[me] >= 0);
+		if (pid[me] == 0) {
+			close(pair[!me]);
+			run(me, pair[me], arg);
+			exit(0);
+		}
+	}
+	close(pair[0]);
+	close(pair[1]);
+	for (me = 0; me < 2; me++) {
+		require_equal(waitpid(pid[me], &status, 0), pid[me]);
+		good = good && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+	}
+	return good;
+}
+
 void swap(struct side *s, const void *mine, void *theirs, size_t bytes)
 {
 	if (send(s->sock, mine, bytes, MSG_NOSIGNAL) != (ssize_t)bytes ||
-	    recv(s->sock, theirs, bytes, MSG_WAITALL) != (ssize_t)bytes)
-		fail("the other side has ended");
+	    recv(s->sock, theirs, bytes, MSG_WAITALL) != (ssize_t)bytes) {
+		fprintf(stderr, "  side %d: the other side has ended\n", s->me);
+		exit(EXIT_ALONE);
+	}
 }
 
 void barrier(struct side *s)
@@ -71,6 +103,25 @@ void barrier(struct side *s)
 	char mine = 'b', theirs;
 
 	swap(s, &mine, &theirs, 1);
+}
+
+void side_dies(struct side *s, int who)
+{
+	char none;
+
+	barrier(s);
+	if (s->me == who)
+		_exit(0);
+	/* Its end of the socket closes with it. */
+	while (recv(s->sock, &none, 1, 0) > 0)
+		;
+}
+
+void side_is_alone(struct side *s)
+{
+	require_equal(ibv_dealloc_pd(s->pd), 0);
+	require_equal(ibv_close_device(s->ctx), 0);
+	exit(0);
 }
 
 /* ---- Memory -------------------------------------------------------------- */
@@ -146,6 +197,11 @@ const struct end_config end_defaults = {
 	.rnr_retry = 7, .retry_cnt = 6, .timeout = 14, .min_rnr_timer = 1, .access = ACCESS_ALL,
 };
 
+static enum ibv_qp_type end_type(const struct end *e)
+{
+	return e->config.type ? e->config.type : IBV_QPT_RC;
+}
+
 struct end end_new(struct side *s, const struct end_config *config)
 {
 	struct end e = { .config = config ? *config : end_defaults };
@@ -159,7 +215,7 @@ struct end end_new(struct side *s, const struct end_config *config)
 	}
 	require(e.cq != NULL);
 	init = (struct ibv_qp_init_attr){
-		.send_cq = e.cq, .recv_cq = e.cq, .qp_type = IBV_QPT_RC,
+		.send_cq = e.cq, .recv_cq = e.cq, .srq = c->srq, .qp_type = end_type(&e),
 		.sq_sig_all = c->signal_all,
 		.cap = { .max_send_wr = c->send_wr ? c->send_wr : 64,
 			 .max_recv_wr = c->recv_wr ? c->recv_wr : 64,
@@ -168,6 +224,8 @@ struct end end_new(struct side *s, const struct end_config *config)
 			 .max_inline_data = c->inline_bytes },
 	};
 	e.qp = ibv_create_qp(s->pd, &init);
+	if (!e.qp && c->type && (errno == EOPNOTSUPP || errno == ENOSYS))
+		skip("queue pairs of type %d", (int)c->type);
 	if (!e.qp)
 		fail("ibv_create_qp: %s", strerror(errno));
 	e.cap = init.cap;
@@ -189,12 +247,18 @@ int end_to_init(struct side *s, struct end *e)
 			     IBV_QP_ACCESS_FLAGS);
 }
 
+static uint8_t count_of(int configured)
+{
+	return (uint8_t)(configured < 0 ? 0 : configured ? configured : 1);
+}
+
 int end_to_rtr(struct side *s, struct end *e, const struct peer_address *to)
 {
 	struct ibv_qp_attr a = {
 		.qp_state = IBV_QPS_RTR, .path_mtu = s->port.active_mtu,
 		.dest_qp_num = to->qpn, .rq_psn = 7,
-		.max_dest_rd_atomic = 1, .min_rnr_timer = (uint8_t)e->config.min_rnr_timer,
+		.max_dest_rd_atomic = count_of(e->config.answers),
+		.min_rnr_timer = (uint8_t)e->config.min_rnr_timer,
 		.ah_attr = { .dlid = to->lid, .port_num = (uint8_t)s->port_num },
 	};
 
@@ -206,8 +270,9 @@ int end_to_rtr(struct side *s, struct end *e, const struct peer_address *to)
 	}
 	e->remote_qpn = to->qpn;
 	return ibv_modify_qp(e->qp, &a, IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU |
-			     IBV_QP_DEST_QPN | IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |
-			     IBV_QP_MIN_RNR_TIMER);
+			     IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
+			     (end_type(e) == IBV_QPT_RC ? IBV_QP_MAX_DEST_RD_ATOMIC |
+							  IBV_QP_MIN_RNR_TIMER : 0));
 }
 
 int end_to_rts(struct end *e)
@@ -215,11 +280,14 @@ int end_to_rts(struct end *e)
 	struct ibv_qp_attr a = {
 		.qp_state = IBV_QPS_RTS, .timeout = (uint8_t)e->config.timeout,
 		.retry_cnt = (uint8_t)e->config.retry_cnt,
-		.rnr_retry = (uint8_t)e->config.rnr_retry, .sq_psn = 7, .max_rd_atomic = 1,
+		.rnr_retry = (uint8_t)e->config.rnr_retry, .sq_psn = 7,
+		.max_rd_atomic = count_of(e->config.asks),
 	};
 
-	return ibv_modify_qp(e->qp, &a, IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
-			     IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC);
+	return ibv_modify_qp(e->qp, &a, IBV_QP_STATE | IBV_QP_SQ_PSN |
+			     (end_type(e) == IBV_QPT_RC ? IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
+							  IBV_QP_RNR_RETRY |
+							  IBV_QP_MAX_QP_RD_ATOMIC : 0));
 }
 
 int end_to(struct end *e, enum ibv_qp_state state)
@@ -256,12 +324,36 @@ void end_free(struct end *e)
 		require_equal(ibv_destroy_cq(e->cq), 0);
 }
 
+struct ibv_qp_cap end_granted(struct end *e)
+{
+	struct ibv_qp_init_attr init;
+	struct ibv_qp_attr a;
+
+	require_equal(ibv_query_qp(e->qp, &a, IBV_QP_CAP, &init), 0);
+	require(init.cap.max_send_wr >= e->cap.max_send_wr);
+	require(init.cap.max_recv_wr >= e->cap.max_recv_wr);
+	return init.cap;
+}
+
 /* ---- Work ---------------------------------------------------------------- */
 
 struct ibv_sge sge_of(const struct buffer *b, size_t offset, size_t bytes)
 {
 	return (struct ibv_sge){ .addr = (uintptr_t)b->at + offset, .length = (uint32_t)bytes,
 				 .lkey = b->mr->lkey };
+}
+
+struct ibv_send_wr send_wr(struct ibv_sge *sge, uint64_t wr_id)
+{
+	return (struct ibv_send_wr){ .wr_id = wr_id, .sg_list = sge, .num_sge = 1,
+				     .opcode = IBV_WR_SEND, .send_flags = IBV_SEND_SIGNALED };
+}
+
+struct ibv_send_wr write_wr(const struct buffer *b, struct ibv_sge *sge, uint64_t wr_id)
+{
+	return (struct ibv_send_wr){ .wr_id = wr_id, .sg_list = sge, .num_sge = 1,
+				     .opcode = IBV_WR_RDMA_WRITE, .send_flags = IBV_SEND_SIGNALED,
+				     .wr.rdma = { b->addr, b->rkey } };
 }
 
 void post(struct end *e, struct ibv_send_wr wr)
@@ -282,9 +374,12 @@ void post_receive(struct end *e, uint64_t wr_id, struct ibv_sge *sge, int count)
 		fail("ibv_post_recv: %s", strerror(rc));
 }
 
+unsigned patience_s = 10;
+
 struct ibv_wc wait_wc(struct ibv_cq *cq)
 {
-	uint64_t end = now_ns() + 10000000000u;
+	uint64_t end = now_ns() + patience_s * 1000000000ull;
+	unsigned polls = 0;
 	struct ibv_wc wc;
 	int n;
 
@@ -294,8 +389,31 @@ struct ibv_wc wait_wc(struct ibv_cq *cq)
 			fail("ibv_poll_cq: %d", n);
 		if (n)
 			return wc;
+		/* The other side may need this very processor. */
+		if (++polls % 64 == 0)
+			sched_yield();
 	} while (now_ns() < end);
-	fail("no completion for 10 s");
+	fail("no completion for %u s", patience_s);
+}
+
+void expect(struct ibv_cq *cq, uint64_t wr_id, enum ibv_wc_status status)
+{
+	struct ibv_wc wc = wait_wc(cq);
+
+	if (wc.status != status || wc.wr_id != wr_id)
+		fail("wr_id %llu: %s; expected wr_id %llu: %s", (unsigned long long)wc.wr_id,
+		     ibv_wc_status_str(wc.status), (unsigned long long)wr_id,
+		     ibv_wc_status_str(status));
+}
+
+void wait_state(struct end *e, enum ibv_qp_state state)
+{
+	uint64_t end = now_ns() + 5000000000u;
+	struct ibv_wc wc;
+
+	while (end_state(e) != state && now_ns() < end)
+		require_equal(ibv_poll_cq(e->cq, 1, &wc), 0);
+	require_equal(end_state(e), state);
 }
 
 struct ibv_wc wait_ok(struct ibv_cq *cq)
@@ -318,4 +436,24 @@ void expect_nothing(struct ibv_cq *cq, int ms)
 			fail("unexpected completion of wr_id %llu: %s",
 			     (unsigned long long)wc.wr_id, ibv_wc_status_str(wc.status));
 	} while (now_ns() < end);
+}
+
+/* ---- Descriptors --------------------------------------------------------- */
+
+void set_nonblocking(int fd)
+{
+	require(fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK) == 0);
+}
+
+bool readable(int fd, int timeout_ms)
+{
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+
+	return poll(&p, 1, timeout_ms) == 1;
+}
+
+void wait_async(struct side *s, enum ibv_event_type expected)
+{
+	if (!readable(s->ctx->async_fd, (int)patience_s * 1000))
+		fail("no %s for %u s", ibv_event_type_str(expected), patience_s);
 }

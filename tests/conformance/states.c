@@ -24,7 +24,10 @@ static int to_self(struct side *s, struct end *e, enum ibv_qp_state state)
 	}
 }
 
-/* Every pair of states: allowed exactly where the specification has an arrow. */
+/*
+ * Every pair of states: allowed exactly where the specification has an arrow.  From RESET
+ * to ERR it has one, which Linux refuses for all adapters: either will do.
+ */
 static void test_transitions(struct side *s)
 {
 	static const bool allowed[7][7] = {
@@ -48,6 +51,8 @@ static void test_transitions(struct side *s)
 			for (i = 0; i < from; i++)
 				require_equal(to_self(s, &e, way[i]), 0);
 			rc = to_self(s, &e, all[to]);
+			if (from == 0 && all[to] == IBV_QPS_ERR)
+				expected = rc == 0;
 			if ((rc == 0) != expected)
 				fail("from state %u to %u: %d", from, all[to], rc);
 			require_equal(end_state(&e), expected ? (unsigned)all[to] : from);
@@ -91,7 +96,7 @@ static void test_query_qp(struct side *s)
 	c.access = IBV_ACCESS_REMOTE_READ;
 	e = end_new(s, &c);
 	end_connect(s, &e);
-	require_equal(ibv_query_qp(e.qp, &a, -1, &init), 0);
+	require_equal(ibv_query_qp(e.qp, &a, (IBV_QP_DEST_QPN << 1) - 1, &init), 0);
 	require_equal(a.qp_state, IBV_QPS_RTS);
 	require_equal(a.dest_qp_num, e.remote_qpn);
 	require_equal(a.timeout, 11);
@@ -102,7 +107,7 @@ static void test_query_qp(struct side *s)
 	require_equal(a.port_num, s->port_num);
 	require_equal(a.qp_access_flags & ACCESS_ALL, IBV_ACCESS_REMOTE_READ);
 	require_equal(a.cap.max_inline_data, e.cap.max_inline_data);
-	require_equal(init.cap.max_send_wr, e.cap.max_send_wr);
+	require(init.cap.max_send_wr >= e.cap.max_send_wr);
 	require_equal(init.qp_type, IBV_QPT_RC);
 	require(init.send_cq == e.cq && init.recv_cq == e.cq);
 	end_free(&e);
@@ -160,8 +165,12 @@ static void test_reconnect(struct side *s)
 				wait_ok(e.cq);
 		}
 		barrier(s);
-		if (round % 2)
+		/* On the way through the error state the third one is flushed, else it is gone. */
+		if (round % 2) {
 			require_equal(end_to(&e, IBV_QPS_ERR), 0);
+			if (s->me == 1)
+				require_equal(wait_wc(e.cq).wr_id, 10 * round + 2);
+		}
 		require_equal(end_to(&e, IBV_QPS_RESET), 0);
 		expect_nothing(e.cq, 1);
 		barrier(s);
@@ -204,15 +213,54 @@ static void test_sqd(struct side *s)
 
 /* ---- Limits -------------------------------------------------------------- */
 
-/* A slot is free again when a later signaled completion has been polled, not before. */
+/* Sends that nobody receives fill the queue; all of them arrive in the end. */
 static void test_send_queue_full(struct side *s)
+{
+	struct end_config c = end_defaults;
+	struct buffer b = buffer_new(s, 4096, ACCESS_ALL);
+	struct ibv_sge sge = sge_of(&b, 0, 8);
+	struct ibv_send_wr wr = { .sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_SEND,
+				  .send_flags = IBV_SEND_SIGNALED }, *bad;
+	uint32_t mine, theirs, i;
+	struct end e;
+
+	c.send_wr = 8;
+	e = end_new(s, &c);
+	require(e.cap.max_send_wr >= 8);
+	mine = end_granted(&e).max_send_wr;
+	end_connect(s, &e);
+	swap(s, &mine, &theirs, sizeof(mine));
+	if (s->me == 0) {
+		for (wr.wr_id = 0; wr.wr_id < mine; wr.wr_id++)
+			require_equal(ibv_post_send(e.qp, &wr, &bad), 0);
+		require_equal(ibv_post_send(e.qp, &wr, &bad), ENOMEM);
+		require(bad == &wr);
+		barrier(s);
+		for (i = 0; i < mine; i++)
+			require_equal(wait_ok(e.cq).wr_id, i);
+		require_equal(ibv_post_send(e.qp, &wr, &bad), 0);
+		require_equal(wait_ok(e.cq).wr_id, mine);
+	} else {
+		barrier(s);
+		for (i = 0; i < theirs + 1; i++) {
+			post_receive(&e, i, &sge, 1);
+			require_equal(wait_ok(e.cq).wr_id, i);
+		}
+	}
+	barrier(s);
+	end_free(&e);
+	buffer_free(s, &b);
+}
+
+/* A slot is free again when a later signaled completion has been polled, not before. */
+static void test_send_slots(struct side *s)
 {
 	struct end_config c = end_defaults;
 	struct buffer b = buffer_new(s, 4096, ACCESS_ALL);
 	struct ibv_sge sge = sge_of(&b, 0, 8);
 	struct ibv_send_wr wr, *bad;
 	struct end e;
-	uint32_t i, posted;
+	uint32_t count, i, posted;
 
 	c.send_wr = 8;
 	e = end_new(s, &c);
@@ -221,8 +269,8 @@ static void test_send_queue_full(struct side *s)
 	wr = (struct ibv_send_wr){ .sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_RDMA_WRITE,
 				   .wr.rdma = { b.addr, b.rkey } };
 	if (s->me == 0) {
-		require(e.cap.max_send_wr >= 8);
-		for (i = 0; i < e.cap.max_send_wr; i++) {
+		count = end_granted(&e).max_send_wr;
+		for (i = 0; i < count; i++) {
 			wr.send_flags = i == 3 ? IBV_SEND_SIGNALED : 0;
 			require_equal(ibv_post_send(e.qp, &wr, &bad), 0);
 		}
@@ -250,7 +298,7 @@ static void test_receive_queue_full(struct side *s)
 	e = end_new(s, &c);
 	require_equal(end_to_init(s, &e), 0);
 	require(e.cap.max_recv_wr >= 8);
-	for (i = 0; i < e.cap.max_recv_wr; i++)
+	for (i = 0; i < end_granted(&e).max_recv_wr; i++)
 		require_equal(ibv_post_recv(e.qp, &wr, &bad), 0);
 	require_equal(ibv_post_recv(e.qp, &wr, &bad), ENOMEM);
 	require(bad == &wr);
@@ -386,84 +434,6 @@ static void test_many_objects(struct side *s)
 	}
 }
 
-/* ---- The other way to post ----------------------------------------------- */
-
-static void test_wr_api(struct side *s)
-{
-	struct ibv_cq *cq = ibv_create_cq(s->ctx, 64, NULL, NULL, 0);
-	struct ibv_qp_init_attr_ex init = {
-		.send_cq = cq, .recv_cq = cq, .qp_type = IBV_QPT_RC, .pd = s->pd,
-		.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS,
-		.send_ops_flags = IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_SEND_WITH_IMM |
-				  IBV_QP_EX_WITH_RDMA_READ,
-		.cap = { .max_send_wr = 16, .max_recv_wr = 16, .max_send_sge = 2,
-			 .max_recv_sge = 1, .max_inline_data = 64 },
-	};
-	struct end e = { .cq = cq, .own_cq = true, .config = end_defaults };
-	struct buffer b = buffer_new(s, 8192, ACCESS_ALL);
-	struct ibv_sge in = sge_of(&b, 4096, 100), out[2];
-	struct ibv_qp_ex *ex;
-	unsigned char small[64];
-	int i;
-
-	e.qp = ibv_create_qp_ex(s->ctx, &init);
-	if (!e.qp && (errno == EOPNOTSUPP || errno == ENOSYS)) {
-		require_equal(ibv_destroy_cq(cq), 0);
-		skip("ibv_create_qp_ex with send operations");
-	}
-	require(e.qp != NULL);
-	ex = ibv_qp_to_qp_ex(e.qp);
-	require(ex != NULL);
-	end_connect(s, &e);
-	buffer_swap(s, &b);
-	if (s->me == 1) {
-		post_receive(&e, 7, &in, 1);
-		barrier(s);
-		require_equal(wait_ok(cq).imm_data, 0x1234);
-		check(b.at + 4096, 6, 60, "sent inline");
-		check(b.at, 5, 200, "written from two pieces");
-		barrier(s);
-	} else {
-		memset(small, 0, sizeof(small));
-		fill(b.at + 1000, 5, 200);
-		out[0] = sge_of(&b, 1000, 50);
-		out[1] = sge_of(&b, 1050, 150);
-		barrier(s);
-		/* Aborted: nothing happens. */
-		ibv_wr_start(ex);
-		ex->wr_id = 99;
-		ex->wr_flags = IBV_SEND_SIGNALED;
-		ibv_wr_rdma_write(ex, b.rkey, b.addr);
-		ibv_wr_set_sge(ex, out[0].lkey, out[0].addr, out[0].length);
-		ibv_wr_abort(ex);
-		expect_nothing(cq, 1);
-
-		ibv_wr_start(ex);
-		ex->wr_id = 1;
-		ex->wr_flags = 0;
-		ibv_wr_rdma_write(ex, b.rkey, b.addr);
-		ibv_wr_set_sge_list(ex, 2, out);
-		ex->wr_id = 2;
-		ex->wr_flags = IBV_SEND_SIGNALED;
-		ibv_wr_send_imm(ex, 0x1234);
-		for (i = 0; i < 60; i++)
-			small[i] = pattern(6, (size_t)i);
-		ibv_wr_set_inline_data(ex, small, 60);
-		memset(small, 0, sizeof(small));
-		ex->wr_id = 3;
-		ibv_wr_rdma_read(ex, b.rkey, b.addr);
-		ibv_wr_set_sge(ex, out[0].lkey, (uintptr_t)b.at + 3000, 200);
-		require_equal(ibv_wr_complete(ex), 0);
-		require_equal(wait_ok(cq).wr_id, 2);
-		require_equal(wait_ok(cq).wr_id, 3);
-		check(b.at + 3000, 5, 200, "read back");
-		barrier(s);
-	}
-	barrier(s);
-	end_free(&e);
-	buffer_free(s, &b);
-}
-
 /* ---- Threads ------------------------------------------------------------- */
 
 enum { THREADS = 4, PER_THREAD = 3000 };
@@ -593,13 +563,13 @@ const struct test state_tests[] = {
 	{ "reconnect", test_reconnect },
 	{ "sqd", test_sqd },
 	{ "send_queue_full", test_send_queue_full },
+	{ "send_slots", test_send_slots },
 	{ "receive_queue_full", test_receive_queue_full },
 	{ "bad_requests", test_bad_requests },
 	{ "device_limits", test_device_limits },
 	{ "registrations", test_registrations },
 	{ "queries", test_queries },
 	{ "many_objects", test_many_objects },
-	{ "wr_api", test_wr_api },
 	{ "threads", test_threads },
 	{ "shared_by_threads", test_shared_by_threads },
 	{ NULL, NULL },

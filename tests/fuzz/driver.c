@@ -1,7 +1,8 @@
 /*
  * driver.c - runs a libFuzzer target without libFuzzer, so that `make check`
  * needs no clang: files named on the command line, or else the target's own
- * seeds and many mutations of them from a fixed seed of the generator.
+ * seeds and many mutations of them from a fixed seed of the generator;
+ * --seeds DIRECTORY writes the seeds there.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -75,6 +76,27 @@ static int run_file(const char *path)
 	return 0;
 }
 
+/* What libFuzzer may begin with. */
+static int write_seeds(const char *directory)
+{
+	static unsigned char data[LARGEST];
+	char path[512];
+	unsigned i;
+	size_t size;
+	FILE *f;
+
+	for (i = 0; (size = fuzz_seed(i, data, LARGEST)) != 0; i++) {
+		snprintf(path, sizeof(path), "%s/seed%u", directory, i);
+		f = fopen(path, "wb");
+		if (!f || fwrite(data, 1, size, f) != size) {
+			perror(path);
+			return 1;
+		}
+		fclose(f);
+	}
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	static unsigned char data[LARGEST + 16];
@@ -82,6 +104,8 @@ int main(int argc, char **argv)
 	size_t size;
 	int rc = 0;
 
+	if (argc == 3 && strcmp(argv[1], "--seeds") == 0)
+		return write_seeds(argv[2]);
 	for (i = 1; i < (unsigned)argc; i++)
 		rc |= run_file(argv[i]);
 	if (argc > 1)

@@ -10,6 +10,8 @@ static const char *const seeds[] = {
 	"ideal", "rate=1GB/s,latency=2us", "ports=2,hcas=8,mtu=256,window=7,outstanding=9,reads=1",
 	"bus=781MB/s/1199MB/s:half,cap=1486MB/s", "msg=100ns,pkt=1.5us,rate=8Gb/s",
 	"loss=0.01,jitter=1us,seed=3,down=0/soft0:1@1ms,up=0/soft0:1@2ms", "rate=none,bus=none",
+	"down=1023/soft0:2@1us+0/soft0:1@0.5s+0/soft0:1@0,up=none,cqe=1us", "mt25208-pcie,ports=4",
+	"wan-8600mi,loss=0.999999999,seed=4294967295", "hcas=8,ports=8,up=700/soft7:8@1s",
 };
 
 const unsigned fuzz_rounds = 20000;
@@ -26,6 +28,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	char *text = malloc(size + 1), why[320], described[160];
 	struct hca_spec spec, again;
+	uint32_t i;
 	int rc;
 
 	if (!text)
@@ -41,8 +44,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		/* What was accepted makes sense, and its canonical form says the same. */
 		if (spec.ports < 1 || spec.ports > HCA_PORTS_MAX || spec.hcas < 1 ||
 		    spec.hcas > HCA_HCAS_MAX || spec.mtu < 256 || spec.mtu > 4096 ||
-		    !spec.reads)
+		    !spec.reads || spec.loss_ppb > HCA_ALL_PPB)
 			abort();
+		for (i = 0; i < spec.schedule.count; i++)
+			if (!hca_spec_has_port(&spec, &spec.schedule.change[i].at) ||
+			    (i && spec.schedule.change[i].when_ns <
+				  spec.schedule.change[i - 1].when_ns))
+				abort();
 		if (hca_spec_parse(spec.text, &again, why, sizeof(why)) ||
 		    strcmp(spec.text, again.text) != 0)
 			abort();

@@ -27,6 +27,13 @@ for suite in p2p_suite type_suite random_suite; do
 	launch 2 tests/mpi/$suite stripe bind,eager=1000 stripe,threshold=2K
 	expect "$suite on a modelled fabric" passes
 done
+for suite in p2p_suite random_suite; do
+	launch 2 tests/mpi/$suite weighted pull stripe,rendezvous=read pull,rendezvous=read
+	expect "$suite by measured rate, by who is free, by reading" passes
+	launch 2 tests/mpi/$suite stripe,completion=control weighted,completion=control \
+		single:2,threshold=1K,eager=1K
+	expect "$suite with control messages, on a rail that is named" passes
+done
 export RAILGAUGE_SOFT=ports=1
 launch 2 tests/mpi/p2p_suite stripe,threshold=1,eager=0 single,eager=64
 expect "p2p_suite with everything by rendezvous" passes

@@ -16,11 +16,13 @@
 
 #include "err.h"
 #include "job.h"
+#include "opt.h"
 
 struct job_shared {
 	_Atomic unsigned arrived, generation, failed;
 	_Atomic unsigned expected;
 	unsigned char offer[JOB_MAX][JOB_MAX][RAIL_OFFER_BYTES];	/* [of][for] */
+	unsigned char address[JOB_MAX][RAIL_ADDRESS_BYTES];
 };
 
 static int my_rank = -1;
@@ -77,6 +79,9 @@ static void defaults(struct job *job)
 		.rails = c->rails ? c->rails : "all",
 		.soft = c->soft ? c->soft : "ideal",
 		.threshold = c->threshold ? c->threshold : 8192,
+		.qps = (uint64_t)c->qps,
+		.gid_index = OPT_SPECIAL,
+		.intranode = c->over_hca ? RAIL_INTRANODE_HCA : RAIL_INTRANODE_SOFT,
 		.eager = c->eager == JOB_ZERO ? 0 : c->eager ? c->eager : 8192,
 	};
 	job->rail = (struct rail_config){
@@ -217,10 +222,31 @@ int job_accept_offers(struct job *job)
 	return rc;
 }
 
+unsigned char *job_address(const struct job *job, int rank)
+{
+	return job->shared->address[rank];
+}
+
+static void exchange_addresses(struct job *job)
+{
+	CHECK_EQUAL(rail_address(job->ctx, job->shared->address[job->rank]), 0);
+	job_barrier(job);
+	for (int p = 0; p < job->count; p++)
+		CHECK_EQUAL(rail_peer_add(job->ctx, (unsigned)p, job->shared->address[p],
+					  &job->peer[p]), 0);
+	job_barrier(job);
+	if (job->rank == 0)
+		rail_all_attached(job->ctx);
+}
+
 void job_connect(struct job *job)
 {
 	if (!job->ctx)
 		job_open(job);
+	if (job->config->on_demand) {
+		exchange_addresses(job);
+		return;
+	}
 	job_offer(job);
 	CHECK_EQUAL(job_accept_offers(job), 0);
 	job_barrier(job);

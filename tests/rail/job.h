@@ -21,6 +21,9 @@ struct job_config {
 	const char *soft;		/* spec; "ideal" when NULL */
 	const char *rails;		/* "all" when NULL */
 	uint64_t eager, threshold;	/* 8192 when 0; 0 when JOB_ZERO */
+	int qps;			/* per rail; 1 when 0 */
+	bool over_hca;			/* peers on one node, too */
+	bool on_demand;			/* connections when messages want them */
 	int seconds;			/* until a process is taken to hang; 60 when 0 */
 };
 
@@ -47,11 +50,13 @@ int job_run(const struct job_config *config, void (*body)(struct job *), const v
 
 /* rail_open with job->rail; exits on failure. */
 void job_open(struct job *job);
-/* Offers to all, connections with all, barrier. */
+/* Offers to all, connections with all, barrier; or addresses, when on demand. */
 void job_connect(struct job *job);
 /* The two halves of it; prepare may change the offer's conditions. 0 or what connect said. */
 void job_offer(struct job *job);
 int job_accept_offers(struct job *job);
+/* Where a process leaves its address for the others. */
+unsigned char *job_address(const struct job *job, int rank);
 void job_close(struct job *job);
 
 /* Wait for everybody (of mask, when not 0), moving messages meanwhile. */

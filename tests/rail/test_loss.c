@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "capture.h"
-#include "rail_int.h"
+#include "rndv.h"
 #include "traffic.h"
 
 #define MODELLED "rate=20GB/s,latency=1us"
@@ -37,6 +37,8 @@ static void on_lost(void *user, unsigned index, int error)
 	lost.error = error;
 }
 
+enum { FIRST_CONTROL = 16, LAST_RULE = 20 };
+
 static void inject(struct job *job, int what)
 {
 	struct rail_peer *peer = job->peer[0];
@@ -45,39 +47,79 @@ static void inject(struct job *job, int what)
 	uint32_t rkeys[RAIL_MAX] = { 0 };
 	struct rail_landing *landing = &peer->landing[0];
 	uint8_t generation = landing->generation;
+	uint32_t landed = (uint32_t)generation << 16;
 
 	switch (what) {
 	case 0:		/* a landing that nobody prepared */
-		rail_chunk_landed(&peer->bulk[0], 7u << 24, 8);
+		rail_chunk_landed(&peer->bulk[0], 7u << 24, 8, true);
 		break;
 	case 1:		/* beyond all landings */
-		rail_chunk_landed(&peer->bulk[0], 0xffu << 24, 8);
+		rail_chunk_landed(&peer->bulk[0], 0xffu << 24, 8, true);
 		break;
 	case 2:		/* of an earlier generation */
-		rail_chunk_landed(&peer->bulk[0], (uint32_t)(uint8_t)(generation - 1) << 16, 32768);
+		rail_chunk_landed(&peer->bulk[0], (uint32_t)(uint8_t)(generation - 1) << 16, 32768, true);
 		break;
 	case 3:		/* a number that the table does not have */
-		rail_chunk_landed(&peer->bulk[0], (uint32_t)generation << 16 | 2, 32768);
+		rail_chunk_landed(&peer->bulk[0], (uint32_t)generation << 16 | 2, 32768, true);
 		break;
 	case 4:		/* the wrong length */
-		rail_chunk_landed(&peer->bulk[0], (uint32_t)generation << 16, 32767);
+		rail_chunk_landed(&peer->bulk[0], (uint32_t)generation << 16, 32767, true);
 		break;
 	case 5:		/* the wrong rail */
-		rail_chunk_landed(&peer->bulk[1], (uint32_t)generation << 16, 32768);
+		rail_chunk_landed(&peer->bulk[1], (uint32_t)generation << 16, 32768, true);
 		break;
 	case 6:		/* twice */
-		rail_chunk_landed(&peer->bulk[0], (uint32_t)generation << 16, 32768);
+		rail_chunk_landed(&peer->bulk[0], (uint32_t)generation << 16, 32768, true);
 		CHECK_EQUAL(peer->error, 0);
-		rail_chunk_landed(&peer->bulk[0], (uint32_t)generation << 16, 32768);
+		rail_chunk_landed(&peer->bulk[0], (uint32_t)generation << 16, 32768, true);
 		break;
 	case 7:
 		rail_cts_arrived(peer, &record, rkeys);
 		break;
 	case 8:
-		rail_rts_arrived(peer, &record, &rts);
+		rail_rts_arrived(&peer->rx[0], &record, &rts);
 		break;
 	case 9:
 		rail_record_arrived(&peer->rx[0], 77, &record, &rts, 8);
+		break;
+	case 10:	/* to be read, but nobody has said where */
+		rts = (struct rail_rts_wire){ .handle = 5, .how = RNDV_READ };
+		rail_rts_arrived(&peer->rx[0], &record, &rts);
+		break;
+	case 11:	/* by weights, and all are 0 */
+		rts = (struct rail_rts_wire){ .policy = RAIL_WEIGHTED };
+		rail_rts_arrived(&peer->rx[0], &record, &rts);
+		break;
+	case 12:	/* what does not go together */
+		rts = (struct rail_rts_wire){ .policy = RAIL_PULL, .how = RNDV_CONTROL };
+		rail_rts_arrived(&peer->rx[0], &record, &rts);
+		break;
+	case 13:	/* a way of moving data that does not exist */
+		rts = (struct rail_rts_wire){ .how = 0x80 };
+		rail_rts_arrived(&peer->rx[0], &record, &rts);
+		break;
+	case 14:	/* a control message, where every chunk speaks for itself */
+		rail_chunk_landed(&peer->bulk[0], landed | IMM_CONTROL, 0, false);
+		break;
+	case 15:	/* an immediate without a write */
+		rail_chunk_landed(&peer->bulk[0], landed, 32768, false);
+		break;
+	case FIRST_CONTROL:	/* an immediate of a write, where control messages are due */
+		rail_chunk_landed(&peer->bulk[0], landed, 32768, true);
+		break;
+	case 17:	/* the control message of another rail */
+		rail_chunk_landed(&peer->bulk[0], landed | IMM_CONTROL | 1, 0, false);
+		break;
+	case 18:	/* with data */
+		rail_chunk_landed(&peer->bulk[0], landed | IMM_CONTROL, 8, false);
+		break;
+	case 19:	/* twice */
+		rail_chunk_landed(&peer->bulk[0], landed | IMM_CONTROL, 0, false);
+		CHECK_EQUAL(peer->error, 0);
+		rail_chunk_landed(&peer->bulk[0], landed | IMM_CONTROL, 0, false);
+		break;
+	case LAST_RULE:	/* of a rail that does not exist */
+		rail_chunk_landed(&peer->bulk[0], landed | IMM_CONTROL | 7, 0, false);
 		break;
 	default:
 		job_fail(__FILE__, __LINE__, "no such case");
@@ -89,16 +131,18 @@ static void rules_body(struct job *job)
 	const int what = *(const int *)job->arg;
 	struct rail_header header = { { 1, 2 } };
 	struct rail_op op = { .done = job_count_done };
+	struct rail_way way = traffic_ways[RAIL_STRIPE];
 	unsigned char *data;
 	const char *text;
 
+	way.completion = what >= FIRST_CONTROL ? RAIL_BY_CONTROL : RAIL_BY_IMMEDIATE;
 	job->rail.on_message = job_keep_handle;
 	job->rail.on_peer_error = on_lost;
 	job_connect(job);
 	data = calloc(1, 65536);
 	if (job->rank == 0) {
 		/* One message of two chunks is offered, and stays so. */
-		CHECK_EQUAL(rail_send(job->peer[1], &traffic_ways[RAIL_STRIPE], &header,
+		CHECK_EQUAL(rail_send(job->peer[1], &way, &header,
 				      &(struct rail_buf){ data, 65536, RAIL_MEM_HOST }, 0, &op), 0);
 		job_barrier(job);
 		capture_begin(2);
@@ -140,9 +184,67 @@ static void rules_body(struct job *job)
 static void test_rules(void **state)
 {
 	(void)state;
-	for (int what = 0; what <= 9; what++)
+	for (int what = 0; what <= LAST_RULE; what++)
 		assert_int_equal(job_run(&(struct job_config){ .soft = "ideal" }, rules_body,
 					 &what, 0), 0);
+}
+
+/* Answers to a message of 65536 bytes that make no sense; process 1 stays silent. */
+static const struct answer {
+	bool read, fin;			/* the message; the answer, else a CTS */
+	uint64_t word;
+	uint32_t units[RAIL_MAX];
+} answers[] = {
+	{ true, false, 65536, { 0 } },			/* a CTS for what is to be read */
+	{ false, false, 0, { 0 } },			/* of nothing */
+	{ false, false, 65537, { 0 } },			/* of more than there is */
+	{ false, true, 65536, { 256, 256 } },		/* a FIN for what is to be written */
+	{ true, true, 65536, { 256, 255 } },		/* of less than it says */
+	{ true, true, 65536, { 256, 257 } },		/* of more */
+	{ true, true, 65664, { 256, 257 } },		/* of more than there is */
+	{ true, true, 2ull << 56 | 100, { 0 } },	/* on a rail that does not exist */
+};
+
+static void answers_body(struct job *job)
+{
+	const struct answer *a = job->arg;
+	const struct rail_way way = { .policy = RAIL_STRIPE, .threshold = 8192, .eager = 8192,
+				      .rendezvous = a->read ? RAIL_BY_READ : RAIL_BY_WRITE };
+	struct rail_header header = { { 1, 2 } };
+	struct rail_op op = { .done = job_count_done };
+	struct rail_record record = { .word = a->word };
+	unsigned char *data = calloc(1, 65536);
+
+	job->rail.on_message = job_keep_handle;
+	job->rail.on_peer_error = on_lost;
+	job_connect(job);
+	capture_begin(2);
+	if (job->rank == 0) {
+		CHECK_EQUAL(rail_send(job->peer[1], &way, &header,
+				      &(struct rail_buf){ data, 65536, RAIL_MEM_HOST }, 0, &op), 0);
+		record.header.word[0] = op.handle;
+		rail_record_arrived(&job->peer[1]->rx[0], a->fin ? RECORD_FIN : RECORD_CTS, &record,
+				    a->units, 0);
+		for (int i = 0; i < 100; i++)
+			rail_progress(job->ctx);
+		CHECK_EQUAL(lost.errors, 1);
+		CHECK_EQUAL(lost.error, -EPROTO);
+		CHECK_EQUAL(job_seen.done, 1);
+		CHECK_EQUAL(job_seen.status, -ECONNRESET);
+		CHECK(!rail_busy(job->ctx));
+	}
+	job_barrier(job);
+	CHECK(job->rank == 1 || strstr(capture_end(), "for no message of ours"));
+	free(data);
+	job_close(job);
+}
+
+static void test_answers(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(answers) / sizeof(answers[0]); i++)
+		assert_int_equal(job_run(&(struct job_config){ .soft = "ideal" }, answers_body,
+					 &answers[i], 0), 0);
 }
 
 /* ---- Peers that die ----------------------------------------------------- */
@@ -154,6 +256,7 @@ enum when {
 };
 
 struct death {
+	struct rail_way way;
 	const char *soft;
 	enum when when;
 	useconds_t pause;	/* of the survivors, between two calls of rail_progress */
@@ -165,6 +268,7 @@ static struct {
 	struct rail_op op[2 * DEATH_OPS];
 	int used, messages;
 	unsigned char *data;
+	const struct rail_way *way;
 } death;
 
 static void accept_all(void *user, const struct rail_message *msg)
@@ -194,7 +298,7 @@ static void offer_one(struct job *job, int to)
 
 	CHECK(death.used < 2 * DEATH_OPS);
 	op->done = job_count_done;
-	rc = rail_send(job->peer[to], &traffic_ways[RAIL_STRIPE], &header, &buf, 0, op);
+	rc = rail_send(job->peer[to], death.way, &header, &buf, 0, op);
 	CHECK(rc == 0 || rc == -ECONNRESET);
 	death.used += rc == 0;
 }
@@ -240,7 +344,9 @@ static void outlive(struct job *job, enum when when, useconds_t pause)
 	CHECK_EQUAL(lost.index, 1);
 	CHECK_EQUAL(job_seen.done, death.used);
 	CHECK(!rail_busy(job->ctx));
-	if (job->rank == 0 && when != IN_THE_MIDDLE)
+	/* Who reads may have read it all before. */
+	if (job->rank == 0 && when != IN_THE_MIDDLE &&
+	    (when != BEFORE_CHUNKS || death.way->rendezvous == RAIL_BY_WRITE))
 		CHECK_EQUAL(job_seen.status, -ECONNRESET);
 	/* The others have not noticed. */
 	job_barrier(job);
@@ -260,6 +366,7 @@ static void death_body(struct job *job)
 	const struct death *d = job->arg;
 
 	death.data = calloc(1, DEATH_BYTES);
+	death.way = &d->way;
 	job->rail.on_message = accept_all;
 	job->rail.on_peer_error = on_lost;
 	job_connect(job);
@@ -274,14 +381,13 @@ static void death_body(struct job *job)
 	job_close(job);
 }
 
-static void test_death(void **state)
+static void deaths(struct rail_way way)
 {
 	static const char *const soft[] = { "ideal", "ports=2," MODELLED };
 
-	(void)state;
 	for (int s = 0; s < 2; s++)
 		for (int when = BEFORE_ACCEPTING; when <= IN_THE_MIDDLE; when++) {
-			const struct death d = { soft[s], when, 0 };
+			const struct death d = { way, soft[s], when, 0 };
 
 			assert_int_equal(job_run(&(struct job_config){
 					.soft = d.soft, .count = 3, .nodes = 3 },
@@ -289,10 +395,31 @@ static void test_death(void **state)
 		}
 }
 
+static void test_death(void **state)
+{
+	(void)state;
+	deaths(traffic_ways[RAIL_STRIPE]);
+}
+
+static void test_death_of_other_ways(void **state)
+{
+	struct rail_way way = { RAIL_PULL, 8192, 8192 };
+
+	(void)state;
+	deaths(way);
+	way.rendezvous = RAIL_BY_READ;
+	deaths(way);
+	way.policy = RAIL_WEIGHTED;
+	deaths(way);
+	way.rendezvous = RAIL_BY_WRITE;
+	way.completion = RAIL_BY_CONTROL;
+	deaths(way);
+}
+
 /* Where every call takes a time slice, because other processes want the core. */
 static void test_slow_death(void **state)
 {
-	const struct death d = { "ideal", BEFORE_ACCEPTING, 4000 };
+	const struct death d = { traffic_ways[RAIL_STRIPE], "ideal", BEFORE_ACCEPTING, 4000 };
 
 	(void)state;
 	assert_int_equal(job_run(&(struct job_config){
@@ -334,7 +461,9 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_rules),
+		cmocka_unit_test(test_answers),
 		cmocka_unit_test(test_death),
+		cmocka_unit_test(test_death_of_other_ways),
 		cmocka_unit_test(test_slow_death),
 		cmocka_unit_test(test_leave),
 	};

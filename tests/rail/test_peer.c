@@ -93,6 +93,60 @@ static void test_ledger_bind(void **state)
 	assert_int_equal(job_run(&(struct job_config){ .soft = "ideal" }, bind_body, NULL, 0), 0);
 }
 
+/* ---- Peers on one node -------------------------------------------------- */
+
+/* Four processes on two nodes, beside modelled rails: neighbours talk through memory. */
+static void local_body(struct job *job)
+{
+	static const unsigned node_of[] = { 0, 0, 1, 1 };
+	static const size_t sizes[] = { 8, 5000, 100000 };
+	const struct traffic t = { .seed = 5, .count = 36, .sizes = sizes, .size_count = 3,
+				   .ways = traffic_ways, .way_count = 3, .window = 4,
+				   .with_self = true };
+	const uint64_t all = 12 * (8 + 5000 + 100000);
+	bool soft = job->settings.intranode == RAIL_INTRANODE_SOFT;
+	struct rail_ledger l, sum = { 0 };
+	struct rail_info info;
+	char name[64];
+
+	snprintf(name, sizeof(name), "%s-%u", job->rail.fabric, node_of[job->rank]);
+	job->rail.local_fabric = name;
+	job->rail.node_of = node_of;
+	job->rail.on_message = traffic_on_message;
+	job_connect(job);
+	traffic_run(job, &t);
+	CHECK_EQUAL(rail_count(job->ctx), 2);
+	CHECK_EQUAL(rail_local(job->ctx), soft ? 2 : -1);
+	for (int r = 0; r < 2; r++) {
+		rail_info(job->ctx, r, &info);
+		CHECK(!info.local && !info.polls_memory);
+		rail_ledger(job->ctx, r, &l);
+		sum.tx_bytes += l.tx_bytes;
+		sum.rx_bytes += l.rx_bytes;
+	}
+	/* Two peers elsewhere; here one more and oneself. */
+	CHECK_EQUAL(sum.tx_bytes, (soft ? 2 : 4) * all);
+	CHECK_EQUAL(sum.rx_bytes, (soft ? 2 : 4) * all);
+	if (soft) {
+		rail_info(job->ctx, 2, &info);
+		CHECK(info.local && info.polls_memory && !strcmp(info.name, "local"));
+		rail_ledger(job->ctx, 2, &l);
+		CHECK_EQUAL(l.tx_bytes, 2 * all);
+		CHECK_EQUAL(l.rx_bytes, 2 * all);
+		CHECK(strstr(rail_fabric_text(job->ctx), "by memory") != NULL);
+	}
+	job_close(job);
+}
+
+static void test_local(void **state)
+{
+	(void)state;
+	assert_int_equal(job_run(&(struct job_config){ .count = 4, .nodes = 2,
+				 .soft = "ports=2," MODELLED }, local_body, NULL, 0), 0);
+	assert_int_equal(job_run(&(struct job_config){ .count = 4, .nodes = 2, .over_hca = true,
+				 .soft = "ports=2," MODELLED }, local_body, NULL, 0), 0);
+}
+
 /* ---- Synchronous sends -------------------------------------------------- */
 
 static void sync_body(struct job *job)
@@ -277,6 +331,12 @@ static void test_selection(void **state)
 		{ "soft0:2", "ideal", 0, "soft0:2", NULL, 1 },
 		{ "soft0:2,soft0:1", "ideal", 0, "soft0:2", NULL, 2 },
 		{ "soft1:1,soft0:2", "ideal,hcas=2", 0, "soft1:1", NULL, 2 },
+		{ "soft0:2;nowhere=x:1", "ideal", 0, "soft0:2", NULL, 1 },
+		{ "all;nowhere=x:1,y:1", "ideal", 0, "soft0:1", NULL, 2 },
+		{ "nowhere=x:1", "ideal", 0, "soft0:1", NULL, 2 },
+		{ "all;x:1", "ideal", -EINVAL, NULL, "'x:1' names no host", 0 },
+		{ "all;nowhere=x", "ideal", -EINVAL, NULL, "'x' is not DEVICE:PORT", 0 },
+		{ "all;", "ideal", -EINVAL, NULL, "'' names no host", 0 },
 		{ "soft0:3", "ideal", -ENODEV, NULL, "accepted: all, soft0:1, soft0:2", 0 },
 		{ "mlx5_0:1", "ideal", -ENODEV, NULL, "mlx5_0:1: there is no such port", 0 },
 		{ "soft0:1,soft0:1", "ideal", -EINVAL, NULL, "soft0:1 is listed twice", 0 },
@@ -294,6 +354,64 @@ static void test_selection(void **state)
 					 selection_body, &cases[i], 0), 0);
 }
 
+static void test_host_list(void **state)
+{
+	static const char text[] = "a:1,b:1;n1=c:1;n2.domain=d:1,e:1";
+
+	(void)state;
+	assert_string_equal(rail_list_of_host(text, "other"), text);
+	assert_string_equal(rail_list_of_host(text, "n1"), strstr(text, "c:1"));
+	assert_string_equal(rail_list_of_host(text, "n1.cluster"), strstr(text, "c:1"));
+	assert_string_equal(rail_list_of_host(text, "n11"), text);
+	assert_string_equal(rail_list_of_host(text, "n2.domain"), "d:1,e:1");
+	assert_string_equal(rail_list_of_host(text, "n2"), text);
+	assert_string_equal(rail_list_of_host("n1=c:1", "n2"), "all");
+}
+
+/* What every port is asked for: it is, or one line says what could be. */
+static void wish_body(struct job *job)
+{
+	const struct rail_settings *wish = job->arg;
+	const char *text;
+	int rc;
+
+	job->rail.on_message = no_message;
+	job->settings.gid_index = wish->gid_index;
+	job->settings.mtu = wish->mtu;
+	job->settings.pkey = wish->pkey;
+	capture_begin(2);
+	rc = rail_open(&job->rail, &job->ctx);
+	text = capture_end();
+	if (wish->rails) {
+		CHECK_EQUAL(rc, -EINVAL);
+		if (!strstr(text, wish->rails) || !strstr(text, "accepted") ||
+		    strchr(text, '\n') != strrchr(text, '\n'))
+			job_fail(__FILE__, __LINE__, "not one line with '%s': %s", wish->rails, text);
+		return;
+	}
+	CHECK_EQUAL(rc, 0);
+	if (wish->mtu < 4096)
+		CHECK_EQUAL(vrb_mtu_bytes(job->ctx->rail[1].port->mtu), wish->mtu);
+	CHECK_EQUAL(job->ctx->rail[0].port->pkey_index, 0);
+	rail_close(job->ctx);
+}
+
+static void test_wishes(void **state)
+{
+	static const struct rail_settings cases[] = {
+		{ .gid_index = OPT_SPECIAL, .mtu = 1024 },
+		{ .gid_index = 0, .mtu = OPT_SPECIAL, .pkey = "0xffff" },
+		{ .gid_index = OPT_SPECIAL, .mtu = 256, .pkey = "0x7fff" },
+		{ .gid_index = 200, .rails = "--gid-index 200" },
+		{ .gid_index = OPT_SPECIAL, .pkey = "0x1234", .rails = "--pkey 0x1234" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		assert_int_equal(job_run(&(struct job_config){ .count = 1 }, wish_body, &cases[i],
+					 0), 0);
+}
+
 /* The same checks behind the option row, before anything is opened. */
 static void test_options(void **state)
 {
@@ -307,6 +425,16 @@ static void test_options(void **state)
 		{ "threshold", "0", "accepted" },
 		{ "threshold", "2T", "accepted" },
 		{ "eager", "1M", "accepted" },
+		{ "qps", "9", "accepted: 1 to 8" },
+		{ "bind", "far", "rank or near" },
+		{ "intranode", "shm", "soft or hca" },
+		{ "gid-index", "256", "auto" },
+		{ "mtu", "64", "active" },
+		{ "sl", "16", "accepted: 0 to 15" },
+		{ "tclass", "256", "accepted: 0 to 255" },
+		{ "pkey", "0", "0x8001" },
+		{ "pkey", "0x10000", "0x8001" },
+		{ "pkey", "key", "0x8001" },
 	};
 	char why[512];
 
@@ -379,6 +507,9 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_memory),
 		cmocka_unit_test(test_ledger_stripe),
 		cmocka_unit_test(test_ledger_bind),
+		cmocka_unit_test(test_local),
+		cmocka_unit_test(test_host_list),
+		cmocka_unit_test(test_wishes),
 		cmocka_unit_test(test_sync),
 		cmocka_unit_test(test_mismatch),
 		cmocka_unit_test(test_garbage),

@@ -60,6 +60,66 @@ static void check_table(const struct rail_cut *cut, uint64_t bytes)
 		assert_int_equal(per_rail[r], s.piece[r].bytes);
 }
 
+/* Chunks that any rail takes: every byte once, aligned, none empty, few enough. */
+static void check_pull(int rails, uint64_t bytes)
+{
+	struct rail_cut cut = { .rail_count = rails, .pull = true };
+	struct rail_stripe s;
+	uint64_t expected = 0, first = 0;
+
+	assert_int_equal(rail_stripe_plan(&s, bytes, &cut), 0);
+	assert_true(s.chunk_count <= RAIL_CHUNKS_MAX);
+	assert_true((s.chunk_count == 0) == (bytes == 0));
+	for (uint32_t n = 0; n < s.chunk_count; n++) {
+		struct rail_chunk c = rail_stripe_chunk(&s, n);
+
+		assert_int_equal(c.offset, expected);
+		assert_true(c.bytes > 0);
+		assert_true(c.bytes < (uint64_t)1 << 31);
+		assert_int_equal(c.offset % RAIL_STRIPE_ALIGN, 0);
+		assert_int_equal(c.rail, RAIL_ANY);
+		first = n ? first : c.bytes;
+		assert_true(c.bytes < first + 2 * RAIL_STRIPE_ALIGN);
+		expected += c.bytes;
+	}
+	assert_int_equal(expected, bytes);
+	/* Something for everybody, where there is enough for it. */
+	if (bytes >= (uint64_t)rails * RAIL_STRIPE_ALIGN)
+		assert_true(s.chunk_count >= (uint32_t)rails);
+	/* What the last one to end can be late by is small beside the message. */
+	if (bytes >= (uint64_t)rails << 20 && bytes <= (uint64_t)1 << 35)
+		assert_true(rail_stripe_chunk(&s, s.chunk_count - 1).bytes <=
+			    bytes / (uint64_t)rails / 15 + RAIL_STRIPE_ALIGN);
+}
+
+static void test_pull(void **unused)
+{
+	uint64_t state = seed;
+	struct rail_cut cut = { .rail_count = 2, .pull = true };
+	struct rail_stripe s;
+
+	(void)unused;
+	for (int i = 0; i < 200000; i++) {
+		int rails = 1 + (int)(next_random(&state) % RAIL_MAX);
+
+		check_pull(rails, magnitude(&state, RAIL_STRIPE_MAX_BYTES));
+	}
+	for (int rails = 1; rails <= RAIL_MAX; rails++)
+		for (uint64_t bytes = 0; bytes <= 5000; bytes++)
+			check_pull(rails, bytes);
+	for (int rails = 1; rails <= RAIL_MAX; rails++)
+		check_pull(rails, RAIL_STRIPE_MAX_BYTES);
+	/* 4 MiB for two: 30 chunks of 128 KiB, two of 64, four of 32. */
+	assert_int_equal(rail_stripe_plan(&s, 4 << 20, &cut), 0);
+	assert_int_equal(s.chunk_count, 36);
+	assert_int_equal(rail_stripe_chunk(&s, 29).bytes, 128 << 10);
+	assert_int_equal(rail_stripe_chunk(&s, 30).bytes, 64 << 10);
+	assert_int_equal(rail_stripe_chunk(&s, 31).bytes, 64 << 10);
+	assert_int_equal(rail_stripe_chunk(&s, 32).bytes, 32 << 10);
+	assert_int_equal(rail_stripe_chunk(&s, 35).bytes, 32 << 10);
+	assert_int_equal(rail_stripe_plan(&s, RAIL_STRIPE_MAX_BYTES + 1, &cut), -EMSGSIZE);
+}
+
 /* Every share within one alignment of its due, in exact arithmetic. */
 static void check_shares(const struct rail_cut *cut, uint64_t bytes)
 {
@@ -116,34 +176,52 @@ static void test_small(void **unused)
 		for (uint64_t bytes = 0; bytes <= 5000; bytes++) {
 			struct rail_cut cut = { .rail_count = rails, .chunk_bytes = 256 };
 
-			rail_stripe_weights(&cut, RAIL_STRIPE, 1, bytes, rails - 1);
+			rail_stripe_weights(&cut, RAIL_STRIPE, 1, bytes, rails - 1, NULL);
 			check_table(&cut, bytes);
 		}
 }
 
 static void test_policies(void **unused)
 {
+	static const uint8_t weight[RAIL_MAX] = { 240, 0, 80 };
 	struct rail_cut cut = { .rail_count = 3, .chunk_bytes = 1 << 20 };
 	struct rail_stripe s;
 
 	(void)unused;
 	/* Equal is not striped. */
-	rail_stripe_weights(&cut, RAIL_STRIPE, 8192, 8192, 1);
+	rail_stripe_weights(&cut, RAIL_STRIPE, 8192, 8192, 1, NULL);
 	assert_int_equal(rail_stripe_plan(&s, 8192, &cut), 0);
 	assert_int_equal(s.chunk_count, 1);
 	assert_int_equal(rail_stripe_chunk(&s, 0).rail, 1);
-	rail_stripe_weights(&cut, RAIL_STRIPE, 8192, 8193, 1);
+	rail_stripe_weights(&cut, RAIL_STRIPE, 8192, 8193, 1, NULL);
 	assert_int_equal(rail_stripe_plan(&s, 8193, &cut), 0);
 	assert_int_equal(s.chunk_count, 3);
 	/* Never cut over rails, however long. */
-	rail_stripe_weights(&cut, RAIL_BIND, 8192, 1 << 20, 2);
+	rail_stripe_weights(&cut, RAIL_BIND, 8192, 1 << 20, 2, NULL);
 	assert_int_equal(rail_stripe_plan(&s, 1 << 20, &cut), 0);
 	assert_int_equal(s.chunk_count, 1);
 	assert_int_equal(rail_stripe_chunk(&s, 0).rail, 2);
-	rail_stripe_weights(&cut, RAIL_SINGLE, 8192, 3 << 20, 2);
+	rail_stripe_weights(&cut, RAIL_SINGLE, 8192, 3 << 20, 2, NULL);
 	assert_int_equal(rail_stripe_plan(&s, 3 << 20, &cut), 0);
 	assert_int_equal(s.chunk_count, 3);
-	assert_int_equal(rail_stripe_chunk(&s, 2).rail, 0);
+	assert_int_equal(rail_stripe_chunk(&s, 2).rail, 2);
+	/* By weight above the threshold; a rail may have none. */
+	rail_stripe_weights(&cut, RAIL_WEIGHTED, 8192, 8192, 1, weight);
+	assert_int_equal(rail_stripe_plan(&s, 8192, &cut), 0);
+	assert_int_equal(s.chunk_count, 1);
+	assert_int_equal(rail_stripe_chunk(&s, 0).rail, 1);
+	rail_stripe_weights(&cut, RAIL_WEIGHTED, 8192, 1 << 20, 1, weight);
+	assert_int_equal(rail_stripe_plan(&s, 1 << 20, &cut), 0);
+	assert_int_equal(s.piece[0].bytes, 768 << 10);
+	assert_int_equal(s.piece[1].bytes, 0);
+	assert_int_equal(s.piece[2].bytes, 256 << 10);
+	rail_stripe_weights(&cut, RAIL_PULL, 8192, 8192, 2, NULL);
+	assert_int_equal(rail_stripe_plan(&s, 8192, &cut), 0);
+	assert_int_equal(rail_stripe_chunk(&s, 0).rail, 2);
+	rail_stripe_weights(&cut, RAIL_PULL, 8192, 8193, 2, NULL);
+	assert_int_equal(rail_stripe_plan(&s, 8193, &cut), 0);
+	assert_int_equal(s.chunk_count, 3);
+	assert_int_equal(rail_stripe_chunk(&s, 0).rail, RAIL_ANY);
 }
 
 static void test_limits(void **unused)
@@ -162,6 +240,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_random),
 		cmocka_unit_test(test_small),
+		cmocka_unit_test(test_pull),
 		cmocka_unit_test(test_policies),
 		cmocka_unit_test(test_limits),
 	};

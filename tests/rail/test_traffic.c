@@ -7,6 +7,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "rail_int.h"
 #include "traffic.h"
@@ -44,21 +45,49 @@ static void bend_lanes(struct job *job, const struct how *how)
 		job->ctx->lane[i]->qp.granted.inline_bytes = 64;
 }
 
-/* Nobody was ever late with a receive, and what left arrived: the sums agree by construction. */
+/* What each process says of each rail, for all to see. */
+static struct rail_ledger (*ledgers)[RAIL_MAX];
+
+/* What left on a rail arrived on it, whoever moved it. */
+static void check_sums(struct job *job, int r)
+{
+	struct rail_ledger sum = { 0 };
+
+	for (int p = 0; p < job->count; p++) {
+		const struct rail_ledger *l = &ledgers[p][r];
+
+		CHECK(l->tx_bytes == 0 || l->tx_messages + l->tx_chunks > 0);
+		sum.tx_messages += l->tx_messages - l->rx_messages;
+		sum.tx_chunks += l->tx_chunks - l->rx_chunks;
+		sum.tx_bytes += l->tx_bytes - l->rx_bytes;
+	}
+	CHECK_EQUAL(sum.tx_messages, 0);
+	CHECK_EQUAL(sum.tx_chunks, 0);
+	CHECK_EQUAL(sum.tx_bytes, 0);
+}
+
+/* Nobody was ever late with a receive, nothing is left over. */
 static void check_ledger(struct job *job)
 {
-	for (int r = 0; r < rail_count(job->ctx); r++) {
-		struct rail_ledger l;
-
-		rail_ledger(job->ctx, r, &l);
-		CHECK(l.tx_bytes == 0 || l.tx_messages + l.tx_chunks > 0);
-	}
+	for (int r = 0; r < rail_count(job->ctx); r++)
+		rail_ledger(job->ctx, r, &ledgers[job->rank][r]);
+	job_barrier(job);
+	for (int r = 0; r < rail_count(job->ctx); r++)
+		check_sums(job, r);
 	for (int p = 0; p < job->count; p++) {
 		CHECK_EQUAL(job->peer[p]->error, 0);
 		CHECK_EQUAL(job->peer[p]->ops, 0);
 		CHECK_EQUAL(job->peer[p]->landings_used, 0);
-		for (int r = 0; r < rail_count(job->ctx); r++)
-			CHECK_EQUAL(job->peer[p]->bulk[r].rq_free, job->ctx->bulk_depth);
+		/* Who does not poll memory shares receives. */
+		CHECK_EQUAL(job->peer[p]->eager[0].qp.qp->srq == NULL, job->peer[p]->polled);
+		for (int i = 0; i < job->peer[p]->rail_count * job->peer[p]->qps; i++)
+			{
+			const struct rail_lane *lane = &job->peer[p]->bulk[i];
+
+			/* Every receive stands or will, no promise is forgotten. */
+			CHECK_EQUAL(lane->rq_free + lane->rq_owed, job->ctx->bulk_depth);
+			CHECK_EQUAL(lane->pulled, 0);
+		}
 	}
 }
 
@@ -85,6 +114,10 @@ static void run(struct job_config config, struct how how)
 	how.traffic.way_count = how.traffic.way_count ? how.traffic.way_count : 3;
 	how.traffic.window = how.traffic.window ? how.traffic.window : 1;
 	how.traffic.seed = 1;
+	if (!ledgers)
+		ledgers = mmap(NULL, JOB_MAX * sizeof(*ledgers), PROT_READ | PROT_WRITE,
+			       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	assert_true((void *)ledgers != MAP_FAILED);
 	assert_int_equal(job_run(&config, body, &how, 0), 0);
 }
 
@@ -159,6 +192,80 @@ static void test_edges_8_adapters(void **state)
 
 	(void)state;
 	run((struct job_config){ .soft = "ideal,hcas=8,ports=1" }, how);
+}
+
+/* Every policy, rendezvous and completion that go together. */
+static int all_ways(struct rail_way ways[TRAFFIC_WAYS_MAX], int rails)
+{
+	int n = 0;
+
+	for (int policy = 0; policy < RAIL_POLICIES; policy++)
+		for (int how = 0; how < 3; how++) {
+			if (policy == RAIL_PULL && how == 1)
+				continue;
+			ways[n++] = (struct rail_way){
+				.policy = policy, .threshold = 8192, .eager = 8192,
+				.rail = (uint8_t)(how % rails),
+				.completion = how == 1 ? RAIL_BY_CONTROL : RAIL_BY_IMMEDIATE,
+				.rendezvous = how == 2 ? RAIL_BY_READ : RAIL_BY_WRITE,
+			};
+		}
+	return n;
+}
+
+/* All ways, all sizes, between processes that accept now, later, and in part. */
+static void ways_on(const char *soft, int rails, int lanes, int qps)
+{
+	static const size_t sizes[] = {
+		0, 1, 127, 128, 129, 8191, 8192, 8193, 8320, 12289, 16385, 65535, 100001, 262144,
+		262145, 1048577, (1 << 20) + 3, 3000001, 9 << 20,
+	};
+	struct rail_way ways[TRAFFIC_WAYS_MAX];
+	struct how how = {
+		.lanes = lanes,
+		.traffic = { .sizes = sizes, .size_count = sizeof(sizes) / sizeof(sizes[0]),
+			     .ways = ways, .way_count = all_ways(ways, rails) },
+	};
+
+	how.traffic.count = how.traffic.size_count * how.traffic.way_count;
+	for (int i = 0; i < 3; i++) {
+		how.traffic.window = i ? 24 : 1;
+		how.traffic.sync_every = i == 0 ? 1 : i == 1 ? 0 : 5;
+		how.traffic.truncate_every = i == 2 ? 3 : 0;
+		how.traffic.accept = i == 2 ? ACCEPT_RANDOM : ACCEPT_NOW;
+		how.traffic.arena = i != 1;
+		run((struct job_config){ .soft = soft, .qps = qps }, how);
+	}
+}
+
+static void test_ways_polled(void **state)
+{
+	(void)state;
+	ways_on("ideal,ports=1", 1, PLAIN, 1);
+	ways_on("ideal,ports=2", 2, PLAIN, 1);
+	ways_on("ideal,ports=3", 3, TRAILING, 2);
+	ways_on("ideal,hcas=2,ports=2", 4, STAGED, 1);
+}
+
+static void test_ways_sent(void **state)
+{
+	(void)state;
+	ways_on("ports=2," MODELLED, 2, PLAIN, 1);
+	ways_on("ports=3,rate=20GB/s+5GB/s+10GB/s,latency=1us", 3, STAGED, 3);
+	ways_on("ports=8," MODELLED, 8, PLAIN, 1);
+}
+
+static void test_queue_pairs(void **state)
+{
+	static const char *const soft[] = { "ideal,ports=1", "ports=3," MODELLED };
+	struct how how = all_edges();
+
+	(void)state;
+	how.traffic.window = 16;
+	how.traffic.accept = ACCEPT_RANDOM;
+	for (int qps = 2; qps <= RAIL_QPS_MAX; qps += 3)
+		for (int i = 0; i < 2; i++)
+			run((struct job_config){ .soft = soft[i], .qps = qps }, how);
 }
 
 static void test_trailing_marks(void **state)
@@ -299,6 +406,9 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_edges_modelled),
 		cmocka_unit_test(test_edges_modelled_8_rails),
 		cmocka_unit_test(test_edges_8_adapters),
+		cmocka_unit_test(test_ways_polled),
+		cmocka_unit_test(test_ways_sent),
+		cmocka_unit_test(test_queue_pairs),
 		cmocka_unit_test(test_trailing_marks),
 		cmocka_unit_test(test_staged),
 		cmocka_unit_test(test_flood_small),

@@ -31,7 +31,7 @@ struct side {
 	unsigned char *out_memory, *in_memory;
 	size_t out_bytes, in_bytes;
 	int sent, sending, arrived, finished, later;
-	int last_of_way[8];
+	int last_of_way[TRAFFIC_WAYS_MAX];
 };
 
 static struct {
@@ -151,7 +151,7 @@ static void side_make(int p)
 	int me = run.job->rank;
 
 	memset(s, 0, sizeof(*s));
-	for (int w = 0; w < 8; w++)
+	for (int w = 0; w < TRAFFIC_WAYS_MAX; w++)
 		s->last_of_way[w] = -1;
 	if (partner(me, p)) {
 		s->out = items_make(me, p, &s->out_memory, &s->out_bytes);

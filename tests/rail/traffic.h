@@ -7,6 +7,8 @@
 
 #include "job.h"
 
+enum { TRAFFIC_WAYS_MAX = 24 };
+
 enum traffic_accept {
 	ACCEPT_NOW,		/* from on_message */
 	ACCEPT_LATER,		/* when all RTSs of a peer are here, last first */

@@ -51,5 +51,11 @@ LD_LIBRARY_PATH=$work/none ./tests/softhca/forward 0 0 || fail "without libibver
 LD_LIBRARY_PATH=$work/none SOFTHCA_EXPOSE=1 ./tests/softhca/forward 1 0 || fail "software only"
 LD_LIBRARY_PATH=$work ./tests/softhca/forward 0 1 || fail "real only"
 LD_LIBRARY_PATH=$work SOFTHCA_EXPOSE=1 SOFTHCA_SPEC=hcas=3 ./tests/softhca/forward 3 1 || fail "both"
+echo "== programs that load libibverbs themselves"
+runtime=$(ldd $library | sed -n 's/.*lib[at]san[^ ]* => \([^ ]*\).*/\1/p')
+run="env ASAN_OPTIONS=detect_leaks=0 LD_PRELOAD=$runtime ./softhca --soft hcas=3"
+$run --drop-in -- ./tests/softhca/dropin 3 1 || fail "drop-in"
+[ -z "$real" ] || $run -- ./tests/softhca/dropin 0 1 || fail "preloaded only"
+LD_LIBRARY_PATH=$PWD/.libs/softhca ./tests/softhca/dropin 0 0 || fail "drop-in, not exposed"
 [ ! -e "/dev/shm/softhca.$(id -u).$SOFTHCA_FABRIC" ] || fail "left its file behind"
 exit $failed

@@ -52,7 +52,12 @@ refused 3 'ports=0.*accepted: 1 to 8' $softhca --soft ports=0 -- true
 refused 3 'latency=5.*unit' $softhca --soft latency=5 -- true
 refused 3 "unknown key.*accepted" $softhca --soft speed=1 -- true
 refused 3 'ports: given twice' $softhca --soft ports=1,ports=2 -- true
-refused 3 'loss=0.1.*not yet' $softhca --soft loss=0.1 -- true
+refused 3 'loss=2.*accepted: 0 to 1' $softhca --soft loss=2 -- true
+refused 3 'down=0/soft0:3: no such port.*accepted' $softhca --soft down=0/soft0:3@1ms -- true
+refused 3 'accepted: port NODE/DEVICE:PORT up|down' $softhca port 0/soft0:1
+refused 3 'sideways.*accepted: up, down' $softhca port 0/soft0:1 sideways
+refused 3 '2.5.*accepted: 0 to 1' $softhca loss 0/soft0:1 2.5
+refused 3 'no process is on fabric' $softhca port 0/soft0:1 down
 refused 3 'node' $softhca --node -1 -- true
 refused 3 'node' $softhca --node 1024 -- true
 refused 3 'fabric' $softhca --fabric a/b -- true
@@ -69,6 +74,8 @@ refused - 'SOFTHCA_NODE.*accepted: 0 to 766' $expose SOFTHCA_SPEC=hcas=8,ports=8
 refused - 'fabric.*accepted' $expose SOFTHCA_FABRIC='a b' $member
 refused - 'SOFTHCA_REMAP.*accepted: never, auto, always' $expose SOFTHCA_REMAP=maybe $member
 
+refused - 'SOFTHCA_COPY.*accepted: auto, kernel, bounce' $expose SOFTHCA_COPY=maybe $member
+
 echo "== the directory of the rendezvous file"
 refused - 'No such file' $expose SOFTHCA_DIR=/no/such $member
 refused - 'Not a directory' $expose SOFTHCA_DIR=/dev/null $member
@@ -83,6 +90,16 @@ else
 	echo "skipped: a full and a read-only directory (may not mount)"
 fi
 refused - 'RLIMIT_FSIZE' sh -c "ulimit -f 4; $expose $member"
+refused - 'Too many open files' sh -c "ulimit -n 6; $expose $member"
+# Where the sanitizers' own mappings fit into nothing, this is not for them.
+[ -n "$runtime" ] || refused - 'RLIMIT_AS.*ulimit -v' sh -c "ulimit -v 6000000; $expose $member"
+if [ "$(id -u)" -eq 0 ] && command -v setpriv >/dev/null; then
+	mkdir -m 0555 "$work/readonly"
+	cp ./tests/conformance/conformance "$work/member"
+	chmod 0755 "$work" "$work/member"
+	refused - 'Permission denied' setpriv --reuid 65534 --regid 65534 --clear-groups \
+		$expose SOFTHCA_DIR="$work/readonly" "$work/member" --only loopback
+fi
 
 echo "== what is already there"
 name=softhca.$(id -u).$SOFTHCA_FABRIC
@@ -115,6 +132,54 @@ grep -q "^fabric $SOFTHCA_FABRIC: 3 ports" "$work/out" || fail "list: $(cat "$wo
 grep -q "process $holder " "$work/out" || fail "list: $(cat "$work/out")"
 $softhca reap >/dev/null
 [ -e "$file" ] || fail "reap took a living fabric"
+
+echo "== ports of a living fabric"
+mv "$file" "$work/kept"		# refused() wants none, and a fabric needs none
+refused 3 'x.*is not a port (accepted' $softhca port x down
+refused 3 'no such port (accepted: 0/soft0:1 to 1023/soft0:3)' $softhca port 0/soft0:4 down
+refused 3 'no such port' $softhca loss 0/soft1:1 0.5
+$softhca port 2/soft0:3 down && $softhca loss 0/soft0:2 0.125 || fail "port, loss"
+$softhca list >"$work/out"
+grep -q "port 2/soft0:3: down for" "$work/out" || fail "list: $(cat "$work/out")"
+grep -q "port 0/soft0:2: active, loses 0.125 of" "$work/out" || fail "list: $(cat "$work/out")"
+grep -q "process $holder " "$work/out" || fail "list: $(cat "$work/out")"
+$softhca port 2/soft0:3 up && $softhca loss 0/soft0:2 off || fail "port, loss"
+$softhca list >"$work/out"
+! grep -q ': down\|loses' "$work/out" || fail "list: $(cat "$work/out")"
+mv "$work/kept" "$file"
+
+echo "== what keeps others from joining leaves a living fabric alone"
+# lives_on PATTERN COMMAND...: refused with that line, and the file is still there
+lives_on() {
+	pattern=$1
+	shift
+	timeout 30 "$@" >"$work/out" 2>"$work/err" && fail "$*: joined"
+	grep -q "^softhca: .*$pattern" "$work/err" || fail "$*: no '$pattern': $(cat "$work/err")"
+	[ -e "$file" ] || fail "$*: took the file of a living fabric"
+}
+lives_on 'Too many open files' env SOFTHCA_SPEC=ports=3 sh -c "ulimit -n 4; $expose $member"
+[ -n "$runtime" ] ||
+	lives_on 'RLIMIT_AS.*ulimit -v' env SOFTHCA_SPEC=ports=3 sh -c "ulimit -v 6000000; $expose $member"
+if [ "$(id -u)" -eq 0 ] && command -v setpriv >/dev/null; then
+	ordinary="setpriv --reuid 65534 --regid 65534 --clear-groups"
+	mkdir -m 1777 "$work/open"
+	cp ./tests/softhca/hold "$work/hold"
+	chmod 0755 "$work/hold"
+	$ordinary env HOLD_HIDDEN=1 SOFTHCA_EXPOSE=1 SOFTHCA_DIR="$work/open" "$work/hold" \
+		>"$work/hidden" &
+	hidden=$!
+	i=0
+	until [ -s "$work/hidden" ] || [ $i -ge 100 ]; do
+		i=$((i + 1))
+		sleep 0.1
+	done
+	root_file=$file
+	file=$work/open/softhca.65534.$SOFTHCA_FABRIC
+	lives_on 'not dumpable' $ordinary $expose SOFTHCA_DIR="$work/open" "$work/member" --only loopback
+	file=$root_file
+	kill $hidden
+	wait $hidden 2>/dev/null
+fi
 
 echo "== a member is killed"
 kill -KILL $holder

@@ -26,7 +26,17 @@ for SOFTHCA_REMAP in never always; do
 	echo "== remap $SOFTHCA_REMAP"
 	run ideal
 done
-unset SOFTHCA_REMAP
+# What cannot be mapped goes by its owner's hands.
+SOFTHCA_COPY=bounce
+export SOFTHCA_COPY
+for SOFTHCA_REMAP in never auto; do
+	echo "== remap $SOFTHCA_REMAP, copy bounce"
+	run ideal
+done
+run rate=1GB/s,latency=2us
+unset SOFTHCA_REMAP SOFTHCA_COPY
+echo "== memory reserved"
+SOFTHCA_RESERVE=1 SOFTHCA_SPEC=ideal $program >/dev/null || failed=1
 run rate=1GB/s,latency=2us
 run rate=1GB/s,latency=2us --arena
 run rate=10Gb/s,latency=3us,bus=2GB/s/1GB/s:half,cap=1.2GB/s,msg=200ns,pkt=20ns,mtu=1024,window=16,outstanding=4,reads=1

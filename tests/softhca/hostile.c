@@ -1,23 +1,38 @@
 /*
  * hostile.c - a peer that writes garbage into everything it shares.
  *
- * Two processes are connected.  One keeps using its queue pairs in the usual
- * way; the other flips bits in its own segment, in the victim's, and in the
- * fabric's.  Data and connections may suffer; the victim may neither crash nor
- * hang.  Usage: hostile [ROUNDS [SEED]]
+ * Two processes are connected, by every kind of queue pair.  One keeps using
+ * them in the usual way; the other scribbles over its own segment, the victim's
+ * and the fabric's, or tells well-made lies: numbers of descriptors behind which
+ * is something else, somebody else's pid, completions that nobody asked for,
+ * claims that are never published.  Data and connections may suffer; the victim
+ * may neither crash nor hang, write where it should not, nor tell its program of
+ * receives that cannot be.  Meanwhile others join, and the command looks.
+ *
+ * Usage: hostile [ROUNDS [SEED]]
  */
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "../conformance/conformance.h"
 #include "qp.h"
+#include "softhca.h"
 
-enum { BYTES = 16384, VERBS = 20000 };
+enum {
+	BYTES = 16384,
+	VERBS = 8000,
+	CANARY = 65536,
+	SLOWEST_MS = 5000,	/* a verb, on a busy machine; several waits of a second within */
+};
 
 static struct options options = { .port = 1, .gid_index = -2 };
 static uint64_t state;
@@ -31,6 +46,15 @@ static uint64_t dice(uint64_t sides)
 }
 
 /* ---- The attacker -------------------------------------------------------- */
+
+struct attacker {
+	struct hca_fabric *fabric;
+	struct hca_peer *peer;
+	struct hca_shm_process *victim;
+	struct hca_shm_slot was[2];	/* ours, the victim's: as they should be */
+	int strange[12];		/* descriptors */
+	int strange_count;
+};
 
 static void flip(void *base, size_t bytes)
 {
@@ -51,40 +75,252 @@ static void flip(void *base, size_t bytes)
 	}
 }
 
-static void scribble(struct hca_fabric *f, struct hca_shm_process *victim, int times)
+static void scribble(struct attacker *a)
 {
-	while (times--) {
-		struct hca_shm_process *p = dice(2) ? victim : f->self;
+	struct hca_shm_process *p = dice(2) ? a->victim : a->fabric->self;
+	struct hca_shm_fabric *shm = a->fabric->shm;
 
-		switch (dice(6)) {
-		case 0:
-			flip(p->qp, 4 * sizeof(p->qp[0]));
-			break;
-		case 1:
-			flip(p->mr, 8 * sizeof(p->mr[0]));
-			break;
-		case 2:
-		case 3:
-			flip(p->heap, 65536);		/* rings and mailboxes */
-			break;
-		case 4:
-			flip(f->shm->qp, 64 * sizeof(f->shm->qp[0]));
-			break;
-		default:
-			flip(f->shm->adapter, 8 * sizeof(f->shm->adapter[0]));
-		}
+	switch (dice(11)) {
+	case 9:
+		flip(shm->member, 8 * sizeof(shm->member[0]));
+		flip((void *)&shm->member_epoch, 8);
+		break;
+	case 0:
+		flip(p->qp, 8 * sizeof(p->qp[0]));
+		break;
+	case 1:
+		flip(p->taken, 8 * sizeof(p->taken[0]));
+		flip(a->fabric->table->mr, 8 * sizeof(a->fabric->table->mr[0]));
+		break;
+	case 2:
+	case 3:
+	case 4:
+		flip(p->heap, 64ull << dice(14));		/* rings and mailboxes */
+		break;
+	case 5:
+		flip(p->bounce, dice(2) ? 64 : sizeof(p->bounce));
+		flip((void *)&p->porter, 16);
+		break;
+	case 6:
+		flip(p->bell, 8 * sizeof(p->bell[0]));
+		break;
+	case 7:
+		flip(shm->qp, 64 * sizeof(shm->qp[0]));
+		break;
+	case 8:
+		flip(shm, dice(2) ? sizeof(*shm) - sizeof(shm->adapter) - sizeof(shm->qp) :
+			  offsetof(struct hca_shm_fabric, slot));
+		break;
+	default:
+		flip(shm->adapter, 8 * sizeof(shm->adapter[0]));
+	}
+}
+
+/* ---- Well-made lies ------------------------------------------------------- */
+
+/* A memfd that looks right but for one thing. */
+static int false_memfd(unsigned flags, uint64_t bytes, int seals)
+{
+	int fd = memfd_create("false", MFD_CLOEXEC | MFD_ALLOW_SEALING | flags);
+
+	if (fd >= 0 && ftruncate(fd, (off_t)bytes) == 0 && seals)
+		fcntl(fd, F_ADD_SEALS, seals);
+	return fd;
+}
+
+static void gather_descriptors(struct attacker *a)
+{
+	const int cut = F_SEAL_SHRINK | F_SEAL_GROW;
+	char path[64];
+	int n = 0, pair[2];
+
+	snprintf(path, sizeof(path), "/tmp/hostile.%d", (int)getpid());
+	if (mkfifo(path, 0600) == 0) {
+		a->strange[n++] = open(path, O_RDWR | O_NONBLOCK);
+		unlink(path);
+	}
+	a->strange[n++] = open("/dev/zero", O_RDWR);
+	a->strange[n++] = open("/tmp", O_RDONLY | O_DIRECTORY);
+	a->strange[n++] = open("/proc/self/mem", O_RDONLY);
+	if (pipe(pair) == 0)
+		a->strange[n++] = pair[1];
+	if (socketpair(AF_UNIX, SOCK_STREAM, 0, pair) == 0)
+		a->strange[n++] = pair[0];
+	a->strange[n++] = false_memfd(0, HCA_PROCESS_BYTES, 0);
+	a->strange[n++] = false_memfd(0, HCA_PROCESS_BYTES - 4096, cut);
+	a->strange[n++] = false_memfd(0, HCA_PROCESS_BYTES, cut | F_SEAL_WRITE);
+	a->strange[n++] = false_memfd(0, HCA_PROCESS_BYTES, cut);	/* right, but empty */
+	a->strange[n++] = false_memfd(MFD_HUGETLB, HCA_PROCESS_BYTES, cut);
+	a->strange[n++] = -1;
+	a->strange_count = n;
+}
+
+/* Who and what we are, or the victim is, according to the table of all. */
+static void lie_about_slot(struct attacker *a)
+{
+	static const int32_t pids[] = { 0, 1, -1, INT32_MAX, INT32_MIN };
+	struct hca_fabric *f = a->fabric;
+	struct hca_shm_slot *mine = &f->shm->slot[f->slot];
+	struct hca_shm_slot *theirs = &f->shm->slot[a->peer->slot];
+	struct hca_shm_slot *s = dice(4) ? mine : theirs;
+
+	switch (dice(9)) {
+	case 0:
+		s->pid = pids[dice(5)];
+		break;
+	case 1:			/* the victim itself, under our number */
+		mine->pid = a->was[1].pid;
+		mine->start_time = a->was[1].start_time;
+		mine->process_fd = a->was[1].process_fd;
+		mine->memory_fd = a->was[1].memory_fd;
+		mine->table_fd = a->was[1].table_fd;
+		atomic_store(&mine->generation, a->was[1].generation);
+		break;
+	case 2:
+		*(dice(2) ? &s->process_fd : &s->table_fd) =
+			a->strange[dice((uint64_t)a->strange_count)];
+		break;
+	case 3:
+		s->memory_fd = a->strange[dice((uint64_t)a->strange_count)];
+		break;
+	case 4:
+		atomic_fetch_add(&s->generation, 1);
+		break;
+	case 5:
+		atomic_store(&s->phase, (uint32_t)dice(5));
+		break;
+	case 6:
+		s->node = (uint32_t)dice(2000);
+		s->start_time = dice(2) ? 0 : dice(UINT64_MAX);
+		break;
+	default:		/* the truth again, so that there is something to lie about */
+		*mine = a->was[0];
+		*theirs = a->was[1];
+	}
+}
+
+static void lie_about_bells(struct attacker *a)
+{
+	struct hca_shm_process *p = dice(2) ? a->victim : a->fabric->self;
+	struct hca_shm_bell *b = &p->bell[dice(8)];
+	int fd = a->strange[dice((uint64_t)a->strange_count)];
+	struct stat st = { 0 };
+
+	if (fd >= 0)
+		fstat(fd, &st);
+	atomic_store(&b->fd, fd);
+	atomic_store(&b->ino, st.st_ino);
+	atomic_store(&b->adapter, dice(2) ? 0 : UINT32_MAX);
+	atomic_fetch_add(&p->attention, 1);
+}
+
+/* Completions that look right, for receives that are not. */
+static void lie_about_completions(struct attacker *a)
+{
+	struct hca_shm_qp *q = &a->victim->qp[dice(8)];
+	uint64_t cq = atomic_load(&q->cq);
+	uint32_t count = (uint32_t)cq, i;
+	struct hca_shm_mailbox *m = (void *)(a->victim->heap + (size_t)(cq >> 32) * HCA_LINE);
+	uint32_t kinds[] = { HCA_FULL, HCA_FULL, HCA_FULL, hca_shm_claimed(a->fabric->slot),
+			     hca_shm_claimed(a->peer->slot), hca_shm_revoked(a->fabric->slot),
+			     HCA_RETURNED, HCA_FREE, hca_shm_claimed(1023) };
+
+	if (!count || count > 4096 || (cq >> 32) * HCA_LINE > 1 << 26)
+		return;
+	for (i = 0; i < 16; i++) {
+		struct hca_shm_cqe *e = &m->slot[dice(count)];
+
+		e->qp_index = (uint32_t)dice(8);
+		e->qpn = dice(4) ? q->qpn : (uint32_t)dice(1 << 24);
+		e->position = dice(2) ? atomic_load(&q->rq_head) : (uint32_t)dice(64);
+		e->bytes = dice(2) ? UINT32_MAX : (uint32_t)dice(10000);
+		e->status = (uint8_t)(dice(2) ? 0 : dice(256));
+		e->opcode = (uint8_t)(dice(2) ? 128 + dice(3) : dice(256));
+		e->flags = (uint8_t)dice(256);
+		e->visible_ns = dice(2) ? 0 : dice(UINT64_MAX);
+		/* In this lap or the next; sometimes anywhere. */
+		atomic_store(&e->state, (dice(8) ? atomic_load(&e->state) & ~0xffffffffull
+						 : dice(UINT64_MAX) << 32) | kinds[dice(9)]);
+	}
+	atomic_store(&m->tail, dice(2) ? (uint32_t)dice(UINT32_MAX) : (uint32_t)dice(count));
+	atomic_fetch_add(&a->victim->attention, 1);
+}
+
+/* Receives that lead anywhere; registrations that lie in the victim's memory. */
+static void lie_about_memory(struct attacker *a)
+{
+	struct hca_shm_process *p = a->fabric->self;
+	struct hca_shm_mr *mr = &a->fabric->table->mr[dice(8)];
+	struct hca_shm_qp *q = &p->qp[dice(8)];
+
+	switch (dice(4)) {
+	case 0:
+		mr->addr = dice(2) ? dice(UINT64_MAX) : (uintptr_t)&dice & ~0xfffull;
+		mr->length = dice(UINT64_MAX);
+		break;
+	case 1:
+		mr->mapped = dice(HCA_MEMORY_BYTES);
+		mr->mapped_end = mr->mapped + dice(1ull << 40);
+		mr->addr = mr->mapped - dice(4096);
+		mr->length = dice(UINT64_MAX);
+		break;
+	case 2:
+		q->rq_line = (uint32_t)dice(UINT32_MAX);
+		q->rq_count = 1u << dice(32);
+		atomic_store(&q->cq, dice(UINT64_MAX) << 32 | 1u << dice(32));
+		break;
+	default:
+		q->rq_stride = (uint32_t)(64 * dice(20));
+		atomic_store(&q->rnr_timer, (uint32_t)dice(UINT32_MAX));
+		atomic_store(&q->section, (uint32_t)dice(UINT32_MAX));
+	}
+}
+
+static void lie_about_time(struct attacker *a)
+{
+	struct hca_shm_adapter *ad = &a->fabric->shm->adapter[dice(8)];
+	uint64_t when = dice(2) ? UINT64_MAX - dice(100) : now_ns() + dice(1ull << 40);
+
+	atomic_store(&ad->bus_read.busy, when);
+	atomic_store(&ad->port[dice(2)].tx.busy, when);
+	atomic_store(&ad->atomics, dice(2) ? dice(UINT64_MAX) :
+		     (uint64_t)a->was[1].generation << 32 | (a->peer->slot + 1));
+	atomic_store(&ad->fault[dice(2)].state, dice(3) ? 0 : dice(UINT64_MAX));
+	atomic_store(&ad->fault[dice(2)].loss_ppb, (uint32_t)dice(UINT32_MAX));
+}
+
+static void tell_lies(struct attacker *a)
+{
+	switch (dice(6)) {
+	case 0:
+		lie_about_slot(a);
+		break;
+	case 1:
+		lie_about_bells(a);
+		break;
+	case 2:
+		lie_about_memory(a);
+		break;
+	case 3:
+		lie_about_time(a);
+		break;
+	default:
+		lie_about_completions(a);
 	}
 }
 
 /* What no process may do to another, however hard it tries. */
-static void try_to_cut(struct hca_fabric *f)
+static void try_to_cut(struct hca_fabric *f, struct hca_peer *p)
 {
-	struct hca_peer *p = NULL;
-	int i;
+	char path[64];
+	int fd;
 
-	for (i = 0; i < 8 && !p; i++)
-		p = (uint32_t)i != f->slot ? f->peer[i] : NULL;
-	require(p != NULL);
+	snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)p->pid, f->shm->slot[p->slot].process_fd);
+	fd = open(path, O_RDWR);
+	require(fd >= 0);
+	require(ftruncate(fd, 0) != 0);
+	require(fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE) != 0);
+	close(fd);
 	require(ftruncate(f->shm_fd, 0) != 0);
 	require(ftruncate(f->self_fd, 0) != 0);
 	if (p->memory_fd >= 0)
@@ -95,100 +331,406 @@ static void attack(struct side *s, struct end *e)
 {
 	struct hca_qp *qp = hca_qp_of(e->qp);
 	struct pollfd done = { .fd = s->sock, .events = POLLIN };
-	struct hca_shm_process *victim;
-	struct hca_peer *peer;
+	struct attacker a = { .fabric = qp->fabric };
+	bool lies = dice(2);
+	int times;
 
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	/* Held for good: what happens to our queue pair does not matter. */
-	require_equal(hca_conn_resolve(qp), 0);
-	require_equal(hca_peer_get(qp->fabric, qp->conn.peer->slot, &peer), 0);
-	victim = peer->shm;
-	try_to_cut(qp->fabric);
+	require_equal(hca_conn_resolve(qp, &qp->conn), 0);
+	require_equal(hca_peer_get(qp->fabric, qp->conn.peer->slot, &a.peer), 0);
+	a.victim = a.peer->shm;
+	a.was[0] = a.fabric->shm->slot[a.fabric->slot];
+	a.was[1] = a.fabric->shm->slot[a.peer->slot];
+	try_to_cut(a.fabric, a.peer);
+	gather_descriptors(&a);
 	barrier(s);
 	while (poll(&done, 1, 0) == 0)
-		scribble(qp->fabric, victim, 1 + (int)dice(20));
+		for (times = 1 + (int)dice(20); times; times--)
+			(lies ? tell_lies : scribble)(&a);
 	_exit(0);
 }
 
 /* ---- The victim ---------------------------------------------------------- */
 
-static void use(struct end *e, struct buffer *b)
+struct victim {
+	struct side *s;
+	struct end e[3];		/* RC, UC, RC on a shared receive queue */
+	struct peer_address to[3];
+	struct buffer b;
+	struct ibv_srq *srq;
+	struct end ud;
+	uint32_t qpn[3];		/* of datagrams: the attacker, ourselves, a group */
+	struct ibv_ah *ah[3];
+	struct ibv_comp_channel *channel;
+	struct ibv_cq *cq;
+	unsigned char *canary[2];	/* before and behind the buffer; registered for nobody */
+	uint64_t slowest_ns;
+};
+
+enum { RECEIVE = 7000, QKEY = 5 };		/* wr_id + bytes it takes */
+
+static const union ibv_gid group = { .raw = { 0xff, 0x0e, [15] = 9 } };
+
+static void look_at(const struct ibv_wc *wc)
+{
+	if (wc->status != IBV_WC_SUCCESS || !(wc->opcode & IBV_WC_RECV)) {
+		require(wc->status >= IBV_WC_SUCCESS && wc->status <= IBV_WC_GENERAL_ERR);
+		return;
+	}
+	require(wc->opcode == IBV_WC_RECV || wc->opcode == IBV_WC_RECV_RDMA_WITH_IMM);
+	require(wc->wr_id >= RECEIVE);
+	if (wc->opcode == IBV_WC_RECV)
+		require(wc->byte_len <= wc->wr_id - RECEIVE);
+}
+
+static void use(struct victim *v, struct end *e)
 {
 	static const enum ibv_wr_opcode ops[] = { IBV_WR_SEND, IBV_WR_RDMA_WRITE, IBV_WR_RDMA_READ,
-						  IBV_WR_RDMA_WRITE_WITH_IMM };
-	size_t bytes = (size_t)dice(3) * dice(2000), at = (size_t)dice(BYTES - bytes);
-	struct ibv_sge sge = sge_of(b, at, bytes);
+						  IBV_WR_RDMA_WRITE_WITH_IMM,
+						  IBV_WR_ATOMIC_FETCH_AND_ADD };
+	size_t bytes = (size_t)dice(3) * dice(2000), at = (size_t)dice(BYTES - bytes - 8) & ~7ull;
+	struct ibv_sge sge = sge_of(&v->b, at, bytes);
 	struct ibv_send_wr wr = { .wr_id = 1, .sg_list = &sge, .num_sge = 1,
-		.opcode = ops[dice(4)], .send_flags = IBV_SEND_SIGNALED,
-		.wr.rdma = { b->addr + at, b->rkey } }, *bad;
-	struct ibv_recv_wr rwr = { .wr_id = 2, .sg_list = &sge, .num_sge = 1 }, *rbad;
+		.opcode = ops[dice(5)], .send_flags = IBV_SEND_SIGNALED,
+		.wr.rdma = { v->b.addr + at, v->b.rkey } }, *bad;
+	struct ibv_recv_wr rwr = { .wr_id = RECEIVE + bytes, .sg_list = &sge, .num_sge = 1 }, *rbad;
 	struct ibv_wc wc[8];
+	int i, n;
 
+	if (e == &v->e[2] && v->srq)
+		ibv_post_srq_recv(v->srq, &rwr, &rbad);
+	else
+		ibv_post_recv(e->qp, &rwr, &rbad);
+	if (wr.opcode == IBV_WR_ATOMIC_FETCH_AND_ADD) {
+		sge.length = 8;
+		wr.wr.atomic.remote_addr = v->b.addr + at;
+		wr.wr.atomic.compare_add = 1;
+		wr.wr.atomic.rkey = v->b.rkey;
+	}
 	ibv_post_send(e->qp, &wr, &bad);
-	ibv_post_recv(e->qp, &rwr, &rbad);
-	ibv_poll_cq(e->cq, 8, wc);
+	n = ibv_poll_cq(v->cq, 8, wc);
+	for (i = 0; i < n; i++)
+		look_at(&wc[i]);
+}
+
+/* Datagrams to the attacker, to ourselves, to a group of both. */
+static void use_datagrams(struct victim *v)
+{
+	unsigned to = (unsigned)dice(3);
+	size_t bytes = (size_t)dice(2000);
+	struct ibv_sge sge = sge_of(&v->b, 0, bytes), in = sge_of(&v->b, 4096, 2048);
+	struct ibv_send_wr wr = send_wr(&sge, 1), *bad;
+	struct ibv_recv_wr rwr = { .wr_id = RECEIVE + 2048, .sg_list = &in, .num_sge = 1 }, *rbad;
+	struct ibv_wc wc[8];
+	int i, n;
+
+	wr.wr.ud.ah = v->ah[to];
+	wr.wr.ud.remote_qpn = v->qpn[to];
+	wr.wr.ud.remote_qkey = QKEY;
+	ibv_post_recv(v->ud.qp, &rwr, &rbad);
+	ibv_post_send(v->ud.qp, &wr, &bad);
+	n = ibv_poll_cq(v->cq, 8, wc);
+	for (i = 0; i < n; i++)
+		look_at(&wc[i]);
+}
+
+static void start_datagrams(struct end *e)
+{
+	struct ibv_qp_attr a = { .port_num = 1, .qkey = QKEY };
+	int rc;
+
+	do {
+		require_equal(end_to(e, IBV_QPS_RESET), 0);
+		a.qp_state = IBV_QPS_INIT;
+		require_equal(ibv_modify_qp(e->qp, &a, IBV_QP_STATE | IBV_QP_PKEY_INDEX |
+					    IBV_QP_PORT | IBV_QP_QKEY), 0);
+		a.qp_state = IBV_QPS_RTR;
+		rc = ibv_modify_qp(e->qp, &a, IBV_QP_STATE);
+		a.qp_state = IBV_QPS_RTS;
+		if (!rc)
+			rc = ibv_modify_qp(e->qp, &a, IBV_QP_STATE | IBV_QP_SQ_PSN);
+	} while (rc);
+}
+
+static void make_datagrams(struct victim *v, const struct end_config *config)
+{
+	struct ibv_ah_attr a = { .port_num = 1 };
+	struct end_config c = *config;
+	struct peer_address mine, theirs;
+	int i;
+
+	c.type = IBV_QPT_UD;
+	v->ud = end_new(v->s, &c);
+	mine = end_address(v->s, &v->ud);
+	swap(v->s, &mine, &theirs, sizeof(mine));
+	start_datagrams(&v->ud);
+	require_equal(ibv_attach_mcast(v->ud.qp, &group, 0), 0);
+	v->qpn[0] = theirs.qpn;
+	v->qpn[1] = mine.qpn;
+	v->qpn[2] = 0xffffff;
+	for (i = 0; i < 3; i++) {
+		a.dlid = i ? mine.lid : theirs.lid;
+		a.is_global = i == 2;
+		a.grh.dgid = group;
+		v->ah[i] = ibv_create_ah(v->s->pd, &a);
+		require(v->ah[i] != NULL);
+	}
+}
+
+static void end_datagrams(struct victim *v)
+{
+	/* The attacker may have taken it out of the group, or seem to be it. */
+	int i, rc = ibv_detach_mcast(v->ud.qp, &group, 0);
+
+	require(rc == 0 || rc == EINVAL);
+	for (i = 0; i < 3; i++)
+		require_equal(ibv_destroy_ah(v->ah[i]), 0);
+	rc = ibv_destroy_qp(v->ud.qp);
+	require(rc == 0 || rc == EBUSY);
+}
+
+static void take_events(struct victim *v)
+{
+	struct ibv_async_event event;
+	struct ibv_cq *cq;
+	void *context;
+
+	while (ibv_get_async_event(v->s->ctx, &event) == 0)
+		ibv_ack_async_event(&event);
+	if (v->channel && ibv_get_cq_event(v->channel, &cq, &context) == 0) {
+		require(cq == v->cq);
+		ibv_ack_cq_events(cq, 1);
+	}
+	if (v->channel)
+		require_equal(ibv_req_notify_cq(v->cq, (int)dice(2)), 0);
 }
 
 /* Queue pairs that have failed are made anew, as a program would. */
-static void suffer(struct side *s, struct end *e, struct buffer *b, const struct peer_address *to)
+static void repair(struct victim *v, int i)
 {
+	struct end *e = &v->e[i];
+
+	if (end_state(e) != IBV_QPS_ERR && end_state(e) != IBV_QPS_SQE)
+		return;
+	/* Faults that it does not have may be told of it at any moment. */
+	do {
+		require_equal(end_to(e, IBV_QPS_RESET), 0);
+		require_equal(end_to_init(v->s, e), 0);
+	} while (end_to_rtr(v->s, e, &v->to[i]) || end_to_rts(e));
+}
+
+static void churn(struct victim *v)
+{
+	struct ibv_mr *mr = ibv_reg_mr(v->s->pd, v->b.at, v->b.bytes, ACCESS_ALL);
+	struct end e;
+
+	require(mr != NULL);
+	require_equal(ibv_dereg_mr(mr), 0);
+	e = end_new(v->s, &v->e[0].config);
+	require_equal(end_to_init(v->s, &e), 0);
+	end_free(&e);
+	ibv_resize_cq(v->cq, dice(2) ? 256 : 512);
+}
+
+static void timed(struct victim *v, void (*what)(struct victim *v))
+{
+	uint64_t began = now_ns();
+
+	what(v);
+	if (now_ns() - began > v->slowest_ns)
+		v->slowest_ns = now_ns() - began;
+}
+
+static void a_turn(struct victim *v)
+{
+	int i = (int)dice(4);
+
+	if (i == 3) {
+		use_datagrams(v);
+		if (end_state(&v->ud) == IBV_QPS_ERR || end_state(&v->ud) == IBV_QPS_SQE)
+			start_datagrams(&v->ud);
+		return;
+	}
+	if (!v->e[i].qp)
+		i = 0;
+	use(v, &v->e[i]);
+	repair(v, i);
+}
+
+/* Others, while this goes on: they may be refused, but not crash or hang. */
+static pid_t start_bystander(unsigned which)
+{
+	pid_t pid;
+
+	fflush(NULL);
+	pid = fork();
+	if (pid)
+		return pid;
+	alarm(30);
+	if (which % 2) {
+		int null = open("/dev/null", O_WRONLY);
+
+		dup2(null, 1);
+		dup2(null, 2);
+		execl("./softhca", "softhca", "list", (char *)NULL);
+	} else {
+		struct ibv_device **list = ibv_get_device_list(NULL);
+		struct ibv_context *c = list && list[0] ? ibv_open_device(list[0]) : NULL;
+		struct ibv_pd *pd = c ? ibv_alloc_pd(c) : NULL;
+		struct side s = { .ctx = c, .pd = pd, .options = &options };
+
+		if (pd) {
+			struct end e = end_new(&s, NULL);
+
+			end_free(&e);
+		}
+		if (c)
+			ibv_close_device(c);
+	}
+	_exit(0);
+}
+
+static void reap_bystander(pid_t pid)
+{
+	int status;
+
+	require_equal(waitpid(pid, &status, 0), pid);
+	if (WIFSIGNALED(status))
+		fail("a bystander was ended by signal %d", WTERMSIG(status));
+}
+
+static void suffer(struct victim *v)
+{
+	pid_t bystander = 0;
 	int i;
 
 	for (i = 0; i < VERBS; i++) {
-		use(e, b);
-		if (i % 500 == 499) {
-			struct ibv_mr *mr = ibv_reg_mr(s->pd, b->at, b->bytes, ACCESS_ALL);
-
-			require(mr != NULL);
-			require_equal(ibv_dereg_mr(mr), 0);
-		}
-		if (end_state(e) == IBV_QPS_ERR) {
-			require_equal(end_to(e, IBV_QPS_RESET), 0);
-			require_equal(end_to_init(s, e), 0);
-			require_equal(end_to_rtr(s, e, to), 0);
-			require_equal(end_to_rts(e), 0);
-		}
+		timed(v, a_turn);
+		if (i % 64 == 63)
+			timed(v, take_events);
+		if (i % 500 == 499)
+			timed(v, churn);
+		if (i % 2000 == 1000)
+			bystander = start_bystander((unsigned)(i / 2000));
+		if (i % 2000 == 1999)
+			reap_bystander(bystander);
+		if (v->slowest_ns > SLOWEST_MS * 1000000ull)
+			fail("turn %d took %.1f s", i, (double)v->slowest_ns / 1e9);
 	}
-	require_equal(write(s->sock, "d", 1), 1);
-	end_free(e);
-	buffer_free(s, b);
-	require_equal(ibv_dealloc_pd(s->pd), 0);
-	require_equal(ibv_close_device(s->ctx), 0);
+	check_untouched(v->canary[0], 0x5a, CANARY, "memory before the buffer");
+	check_untouched(v->canary[1], 0x5a, CANARY, "memory behind the buffer");
+}
+
+static void leave(struct victim *v)
+{
+	int i;
+
+	(void)!write(v->s->sock, "d", 1);	/* it may have hurt itself */
+	end_datagrams(v);
+	for (i = 0; i < 3; i++)
+		if (v->e[i].qp)
+			require_equal(ibv_destroy_qp(v->e[i].qp), 0);
+	if (v->srq)
+		require_equal(ibv_destroy_srq(v->srq), 0);
+	require_equal(ibv_destroy_cq(v->cq), 0);
+	if (v->channel)
+		require_equal(ibv_destroy_comp_channel(v->channel), 0);
+	require_equal(ibv_dereg_mr(v->b.mr), 0);
+	require_equal(ibv_dealloc_pd(v->s->pd), 0);
+	require_equal(ibv_close_device(v->s->ctx), 0);
 	exit(0);
 }
 
 /* ---- Both ---------------------------------------------------------------- */
+
+static void make_buffer(struct victim *v)
+{
+	bool arena = dice(2);
+	unsigned char *at = arena ? softhca_arena_alloc(BYTES + 2 * CANARY)
+				  : aligned_alloc(4096, BYTES + 2 * CANARY);
+
+	require(at != NULL);
+	memset(at, 0x5a, BYTES + 2 * CANARY);
+	v->canary[0] = at;
+	v->canary[1] = at + CANARY + BYTES;
+	v->b = (struct buffer){ .at = at + CANARY, .bytes = BYTES };
+	v->b.mr = ibv_reg_mr(v->s->pd, v->b.at, BYTES, ACCESS_ALL | IBV_ACCESS_REMOTE_ATOMIC);
+	require(v->b.mr != NULL);
+	buffer_swap(v->s, &v->b);
+}
+
+static void make_queues(struct victim *v)
+{
+	struct ibv_srq_init_attr a = { .attr = { .max_wr = 32, .max_sge = 1 } };
+	struct ibv_qp_init_attr init = { .qp_type = IBV_QPT_RC,
+		.cap = { .max_send_wr = 32, .max_send_sge = 1 } };
+	struct end_config c = end_defaults;
+
+	v->channel = ibv_create_comp_channel(v->s->ctx);
+	if (v->channel)
+		fcntl(v->channel->fd, F_SETFL, O_NONBLOCK);
+	fcntl(v->s->ctx->async_fd, F_SETFL, O_NONBLOCK);
+	v->cq = ibv_create_cq(v->s->ctx, 256, NULL, v->channel, 0);
+	require(v->cq != NULL);
+	c.cq = v->cq;
+	c.timeout = 1;
+	c.rnr_retry = 1;
+	c.access = ACCESS_ALL | IBV_ACCESS_REMOTE_ATOMIC;
+	v->e[0] = end_new(v->s, &c);
+	v->srq = ibv_create_srq(v->s->pd, &a);
+	if (v->srq) {
+		init.send_cq = init.recv_cq = v->cq;
+		init.srq = v->srq;
+		v->e[2] = (struct end){ .config = c, .cq = v->cq };
+		v->e[2].qp = ibv_create_qp(v->s->pd, &init);
+		require(v->e[2].qp != NULL);
+	}
+	make_datagrams(v, &c);
+	c.type = IBV_QPT_UC;
+	v->e[1] = end_new(v->s, &c);
+}
+
+static void connect_queues(struct victim *v)
+{
+	int i;
+
+	for (i = 0; i < 3; i++) {
+		struct peer_address mine;
+
+		if (!v->e[i].qp)
+			continue;
+		mine = end_address(v->s, &v->e[i]);
+		swap(v->s, &mine, &v->to[i], sizeof(mine));
+		require_equal(end_to_init(v->s, &v->e[i]), 0);
+		require_equal(end_to_rtr(v->s, &v->e[i], &v->to[i]), 0);
+		require_equal(end_to_rts(&v->e[i]), 0);
+	}
+	barrier(v->s);
+}
 
 static void run(int me, int sock, unsigned seed)
 {
 	struct side s = { .me = me, .sock = sock, .options = &options, .port_num = 1,
 			  .gid_index = -1 };
 	struct ibv_device **list = ibv_get_device_list(NULL);
-	struct end_config c = end_defaults;
-	struct peer_address mine, theirs;
-	struct buffer b;
-	struct end e;
+	struct victim v = { .s = &s };
 
-	alarm(60);
+	alarm(100);
 	state = seed * 2654435761u + (unsigned)me + 1;
 	require(list != NULL && list[0] != NULL);
 	s.ctx = ibv_open_device(list[0]);
 	ibv_free_device_list(list);
 	require_equal(ibv_query_port(s.ctx, 1, &s.port), 0);
 	s.pd = ibv_alloc_pd(s.ctx);
-	b = buffer_new(&s, BYTES, ACCESS_ALL);
-	c.timeout = 1;
-	c.rnr_retry = 1;
-	e = end_new(&s, &c);
-	mine = end_address(&s, &e);
-	swap(&s, &mine, &theirs, sizeof(mine));
-	require_equal(end_to_init(&s, &e), 0);
-	require_equal(end_to_rtr(&s, &e, &theirs), 0);
-	require_equal(end_to_rts(&e), 0);
-	buffer_swap(&s, &b);
+	make_buffer(&v);
+	make_queues(&v);
+	connect_queues(&v);
 	if (me)
-		attack(&s, &e);
+		attack(&s, &v.e[0]);
 	barrier(&s);
-	suffer(&s, &e, &b, &theirs);
+	suffer(&v);
+	leave(&v);
 }
 
 static void round_trip(unsigned seed)
@@ -218,6 +760,8 @@ static void round_trip(unsigned seed)
 
 int main(int argc, char **argv)
 {
+	static const char *const remaps[] = { "never", "auto", "always", "" };
+	static const char *const copies[] = { "kernel", "bounce", "" };
 	unsigned rounds = argc > 1 ? (unsigned)atoi(argv[1]) : 20, i;
 	unsigned seed = argc > 2 ? (unsigned)strtoul(argv[2], NULL, 10) : (unsigned)getpid();
 	char name[32], path[80];
@@ -230,6 +774,9 @@ int main(int argc, char **argv)
 		snprintf(path, sizeof(path), "/dev/shm/softhca.%u.%s", (unsigned)geteuid(), name);
 		setenv("SOFTHCA_EXPOSE", "1", 1);
 		setenv("SOFTHCA_FABRIC", name, 1);
+		setenv("SOFTHCA_REMAP", remaps[(seed + i) % 4], 1);
+		setenv("SOFTHCA_COPY", copies[(seed + i) % 3], 1);
+		setenv("SOFTHCA_SPEC", (seed + i) % 5 ? "" : "ports=2,rate=1GB/s,latency=5us", 1);
 		round_trip(seed + i);
 		unlink(path);		/* the attacker does not leave in good order */
 	}

@@ -44,7 +44,7 @@ static void test_list(void **state)
 	assert_int_equal(softhca_query_model(list[0], &model), 0);
 	assert_true(model.timed);
 	assert_int_equal(model.ports, 2);
-	assert_int_equal(model.port_rate, 1000000000);
+	assert_int_equal(model.port_rate[0], 1000000000);
 	assert_int_equal(model.latency_ns, 2000);
 	/* The same devices again; other nodes have others. */
 	again = softhca_get_device_list(&c, NULL);
@@ -58,6 +58,33 @@ static void test_list(void **state)
 	assert_true(file_of(name_a));
 	ibv_free_device_list(list);
 	assert_false(file_of(name_a));
+}
+
+static void test_asked(void **state)
+{
+	struct softhca_config c = config(name_a, "ports=2,cap=3GB/s,bus=2GB/s/1GB/s:half", 0);
+	struct ibv_device **list = softhca_get_device_list(&c, NULL);
+	struct ibv_context *context;
+	struct softhca_model model;
+	uint64_t retries = 77;
+
+	assert_non_null(list);
+	assert_int_equal(softhca_query_model(list[0], &model), 0);
+	assert_int_equal(model.cap, 3000000000u);
+	assert_int_equal(model.bus_read, 2000000000u);
+	assert_int_equal(model.bus_write, 1000000000u);
+	assert_true(model.bus_half);
+	context = ibv_open_device(list[0]);
+	assert_non_null(context);
+	assert_int_equal(softhca_query_retries(context, 2, &retries), 0);
+	assert_int_equal(retries, 0);
+	retries = 77;
+	assert_int_equal(softhca_query_retries(context, 0, &retries), -EINVAL);
+	assert_int_equal(softhca_query_retries(context, 3, &retries), -EINVAL);
+	assert_non_null(strstr(softhca_last_error(), "port 3: soft0 has ports 1 to 2"));
+	assert_int_equal(retries, 77);
+	assert_int_equal(ibv_close_device(context), 0);
+	ibv_free_device_list(list);
 }
 
 static void test_refused(void **state)
@@ -353,7 +380,8 @@ static void route(struct ibv_context *c, const struct hca_fabric *f, uint32_t no
 	assert_int_equal(hca_route(f, &ah, &address), 0);
 	assert_int_equal(address, want);
 	ah.is_global = 1;
-	for (i = 0; i < attr.gid_tbl_len; i++) {
+	assert_true(attr.gid_tbl_len >= HCA_GIDS);
+	for (i = 0; i < HCA_GIDS; i++) {
 		assert_int_equal(ibv_query_gid(c, port, i, &ah.grh.dgid), 0);
 		assert_int_equal(hca_route(f, &ah, &address), 0);
 		assert_int_equal(address, want);
@@ -385,7 +413,8 @@ static void test_addresses(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_list), cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_list), cmocka_unit_test(test_asked),
+		cmocka_unit_test(test_refused),
 		cmocka_unit_test(test_two_fabrics), cmocka_unit_test(test_close),
 		cmocka_unit_test(test_leftovers), cmocka_unit_test(test_numbers),
 		cmocka_unit_test(test_fork), cmocka_unit_test(test_crowd),

@@ -79,6 +79,26 @@ static void test_wrap(void **state)
 	free(m.shm);
 }
 
+/* Who was away for many laps, or left a hint from then, finds the place all the same. */
+static void test_away(void **state)
+{
+	struct hca_mailbox m = box(SLOTS);
+	struct hca_shm_cqe e;
+	uint32_t head = 0, i, hint;
+
+	for (i = 0; i < 1000; i++) {
+		assert_int_equal(put(&m, 1, i), 0);
+		assert_true(take(&m, &head, &e));
+	}
+	for (hint = 0; hint < 1000; hint++, i++) {
+		atomic_store(&m.shm->tail, hint);
+		assert_int_equal(put(&m, 1, i), 0);
+		assert_true(take(&m, &head, &e));
+		assert_int_equal(e.position, i);
+	}
+	free(m.shm);
+}
+
 static void test_full(void **state)
 {
 	struct hca_mailbox m = box(SLOTS);
@@ -219,13 +239,84 @@ static void test_many_producers(void **state)
 	free(m.shm);
 }
 
+/* ---- Waking -------------------------------------------------------------- */
+
+static uint64_t armed_as(uint32_t generation, enum hca_armed state)
+{
+	return (uint64_t)generation << 3 | state;
+}
+
+/* What a put leaves of the word. */
+static uint64_t after_put(uint64_t armed, bool solicited, uint8_t status)
+{
+	const struct hca_shm_cqe cqe = { .solicited = solicited, .status = status };
+	struct hca_mailbox m = box(SLOTS);
+	uint64_t left;
+
+	atomic_store(&m.shm->armed, armed);
+	assert_int_equal(hca_mailbox_put(&m, 1, &cqe), 0);
+	left = atomic_load(&m.shm->armed);
+	free(m.shm);
+	return left;
+}
+
+static void test_armed(void **state)
+{
+	/* Once, and then no more until it is armed again. */
+	assert_int_equal(after_put(armed_as(5, HCA_IDLE), true, 1), armed_as(5, HCA_IDLE));
+	assert_int_equal(after_put(armed_as(5, HCA_ARMED_ANY), false, 0), armed_as(5, HCA_RUNG));
+	assert_int_equal(after_put(armed_as(5, HCA_RUNG), true, 1), armed_as(5, HCA_RUNG));
+	/* Who fired may have died before it rang: the next one rings. */
+	assert_int_equal(after_put(armed_as(5, HCA_FIRED), false, 0), armed_as(5, HCA_RUNG));
+	/* What is solicited, and errors. */
+	assert_int_equal(after_put(armed_as(5, HCA_ARMED_SOLICITED), false, 0),
+			 armed_as(5, HCA_ARMED_SOLICITED));
+	assert_int_equal(after_put(armed_as(5, HCA_ARMED_SOLICITED), true, 0),
+			 armed_as(5, HCA_RUNG));
+	assert_int_equal(after_put(armed_as(5, HCA_ARMED_SOLICITED), false, 5),
+			 armed_as(5, HCA_RUNG));
+	/* The generation wraps. */
+	assert_int_equal(after_put(armed_as(UINT32_MAX, HCA_ARMED_ANY), false, 0),
+			 armed_as(UINT32_MAX, HCA_RUNG));
+}
+
+/* Garbage in the word: each value is left behind, none keeps a producer. */
+static void test_armed_garbage(void **state)
+{
+	uint64_t value;
+
+	for (value = 0; value < 16; value++)
+		assert_false(hca_shm_wakes(after_put(value, true, 0)));
+	assert_false(hca_shm_wakes(after_put(UINT64_MAX, true, 0)));
+}
+
+/* Entries bear a time if the owner wants that, and theirs if they have one. */
+static void test_stamped(void **state)
+{
+	struct hca_shm_cqe cqe = { .visible_ns = 0 };
+	struct hca_mailbox m = box(SLOTS);
+
+	m.shm->stamped = 0;
+	assert_int_equal(hca_mailbox_put(&m, 1, &cqe), 0);
+	assert_int_equal(m.shm->slot[0].visible_ns, 0);
+	m.shm->stamped = 1;
+	assert_int_equal(hca_mailbox_put(&m, 1, &cqe), 0);
+	assert_int_not_equal(m.shm->slot[1].visible_ns, 0);
+	cqe.visible_ns = 77;
+	assert_int_equal(hca_mailbox_put(&m, 1, &cqe), 0);
+	assert_int_equal(m.shm->slot[2].visible_ns, 77);
+	free(m.shm);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_order), cmocka_unit_test(test_wrap),
-		cmocka_unit_test(test_full), cmocka_unit_test(test_dead_producer),
+		cmocka_unit_test(test_away), cmocka_unit_test(test_full), cmocka_unit_test(test_dead_producer),
 		cmocka_unit_test(test_revoked),
 		cmocka_unit_test(test_garbage), cmocka_unit_test(test_many_producers),
+		cmocka_unit_test(test_armed), cmocka_unit_test(test_armed_garbage),
+		cmocka_unit_test(test_stamped),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

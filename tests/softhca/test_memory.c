@@ -209,6 +209,37 @@ static void test_not_movable(void **state)
 	assert_int_equal(start, end);
 }
 
+/* A real device goes on with the pages that it found: they stay. */
+static void test_pinned(void **state)
+{
+	unsigned char *at = fresh(8), *moved = fresh(4);
+	struct hca_pinned *p = hca_pin(at + 3 * PAGE + 10, 100), *q;
+	uint64_t start, end;
+	int owner;
+
+	assert_non_null(p);
+	hca_pin_set_owner(p, &owner);
+	assert_ptr_equal(hca_pin_of(&owner), p);
+	hca_remap(at, 8 * PAGE, false, &start, &end);
+	assert_int_equal(start, end);
+	hca_remap(at + 3 * PAGE, PAGE, true, &start, &end);
+	assert_int_equal(start, end);
+	hca_remap(at + 4 * PAGE, 4 * PAGE, false, &start, &end);
+	assert_int_equal(end - start, 4 * PAGE);
+	hca_unpin(p);
+	assert_null(hca_pin_of(&owner));
+	hca_remap(at, 8 * PAGE, false, &start, &end);
+	assert_int_equal(end - start, 8 * PAGE);
+	/* What the device found on the segment already may be registered again. */
+	hca_remap(moved, 4 * PAGE, false, &start, &end);
+	q = hca_pin(moved, 4 * PAGE);
+	hca_remap(moved, 4 * PAGE, false, &start, &end);
+	assert_int_equal(end - start, 4 * PAGE);
+	hca_unpin(q);
+	munmap(moved, 4 * PAGE);
+	munmap(at, 8 * PAGE);
+}
+
 /* What has been moved and unmapped does not take memory for ever. */
 static void test_sweep(void **state)
 {
@@ -292,6 +323,29 @@ static void test_fork_private(void **state)
 	munmap(at, 4 * PAGE);
 }
 
+/* What lies side by side with the arena is one mapping with it, and still not its. */
+static void test_beside_arena(void **state)
+{
+	unsigned char *arena = softhca_arena_alloc(PAGE), *start = (void *)hca_memory.start, *at;
+	uint64_t from, to;
+
+	assert_non_null(arena);
+	at = mmap(start - 4 * PAGE, 4 * PAGE, PROT_READ | PROT_WRITE,
+		  MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+	if (at == MAP_FAILED || arena != start)
+		skip();
+	memset(at, 3, 4 * PAGE);
+	hca_remap(at, 4 * PAGE, false, &from, &to);
+	assert_int_equal(to - from, 4 * PAGE);
+	assert_true(hca_remap_is_done(at, 4 * PAGE));
+	hca_remap(at, 4 * PAGE, false, &from, &to);
+	assert_int_equal(to - from, 4 * PAGE);
+	assert_int_equal(in_child(scribble, at), 0);
+	assert_true(all(at, 3, 4 * PAGE));
+	munmap(at, 4 * PAGE);
+	softhca_arena_free(arena);
+}
+
 static int write_arena(unsigned char *at)
 {
 	at[0] = 77;
@@ -363,8 +417,10 @@ int main(void)
 		cmocka_unit_test(test_arena), cmocka_unit_test(test_arena_many),
 		cmocka_unit_test(test_interior), cmocka_unit_test(test_edges),
 		cmocka_unit_test(test_overlapping), cmocka_unit_test(test_address_reused),
-		cmocka_unit_test(test_not_movable), cmocka_unit_test(test_sweep),
-		cmocka_unit_test(test_fork_private), cmocka_unit_test(test_fork_arena),
+		cmocka_unit_test(test_not_movable), cmocka_unit_test(test_pinned),
+		cmocka_unit_test(test_sweep),
+		cmocka_unit_test(test_fork_private), cmocka_unit_test(test_beside_arena),
+		 cmocka_unit_test(test_fork_arena),
 		cmocka_unit_test(test_maps_check), cmocka_unit_test(test_maps_both_ways),
 	};
 

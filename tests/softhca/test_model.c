@@ -90,6 +90,20 @@ static void test_ports_and_directions_are_apart(void **state)
 	drop(f);
 }
 
+/* Each port has a rate of its own; between two the slower one counts. */
+static void test_ports_of_their_own(void **state)
+{
+	struct hca_fabric *f = fabric("rate=1GB/s+250MB/s");
+	struct hca_path a = path(f, 0, 1, 1, 1), b = path(f, 0, 2, 1, 2);
+	struct hca_path back = path(f, 1, 2, 0, 2), across = path(f, 2, 1, 3, 2);
+
+	assert_int_equal(stream(&a, 10, 1000), 10000);
+	assert_int_equal(stream(&b, 10, 1000), 40000);
+	assert_int_equal(stream(&back, 10, 1000), 40000);
+	assert_int_equal(stream(&across, 10, 1000), 40000);
+	drop(f);
+}
+
 /* Two senders into one port share it. */
 static void test_destination_port(void **state)
 {
@@ -343,6 +357,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_one_quantum),
 		cmocka_unit_test(test_ports_and_directions_are_apart),
+		cmocka_unit_test(test_ports_of_their_own),
 		cmocka_unit_test(test_destination_port),
 		cmocka_unit_test(test_cap), cmocka_unit_test(test_cap_one_port),
 		cmocka_unit_test(test_half_duplex_bus), cmocka_unit_test(test_full_duplex_bus),

@@ -18,7 +18,8 @@ struct values {
 };
 
 static const struct opt_choice ways[] = {
-	{ "native", 10 }, { "single", 11 }, { "bind", 12 }, { "stripe", 13 }, { NULL },
+	{ "native", 10 }, { "single", 11, NULL, "single[:N]" }, { "single:1", 21, NULL, "" },
+	{ "bind", 12 }, { "stripe", 13 }, { NULL },
 };
 static const struct opt_choice binds[] = { { "rank", 0 }, { "near", 1 }, { NULL } };
 
@@ -120,12 +121,13 @@ static const struct set_case set_cases[] = {
 	{ "bind", "rank", NULL, "rank" },
 	{ "bind", "far", "bind far: unknown (accepted: rank or near)", NULL },
 	{ "over", "stripe,native", NULL, "stripe,native" },
+	{ "over", "single:1,single", NULL, "single:1,single" },
 	{ "over", "native,native", "over native,native: the same item twice "
-	  "(accepted: a list of native, single, bind, stripe)", NULL },
+	  "(accepted: a list of native, single[:N], bind, stripe)", NULL },
 	{ "over", "native,", "over native,: empty item "
-	  "(accepted: a list of native, single, bind, stripe)", NULL },
+	  "(accepted: a list of native, single[:N], bind, stripe)", NULL },
 	{ "over", "nativ", "over nativ: unknown item "
-	  "(accepted: a list of native, single, bind, stripe)", NULL },
+	  "(accepted: a list of native, single[:N], bind, stripe)", NULL },
 	{ "soft", "rate=1GB/s", NULL, "rate=1GB/s" },
 	{ "soft", "bad", "soft bad: ports=0, accepted: 1 to 8", NULL },
 };

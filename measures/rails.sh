@@ -1,0 +1,236 @@
+#!/bin/sh
+# rails.sh - rails of the kernel's Soft-RoCE on shaped links, measured on node 0 of a virtual
+# cluster (measures/cluster.sh boots it): Railgauge beside perftest on both rails at once, Open
+# MPI over UCX and MPICH over UCX with two rails each.  No test: the exit code is 0 unless a
+# launch fails.
+#
+#	RAILS_REPEAT=N		repetitions, each of everything in turn (default 3)
+#	RAILS_MBIT=N		rate of each of two equal links (50): what emulation carries easily
+#	RAILS_ONLY=WORDS	of: equal unequal delay
+#	RG_MPICH_BUILD=DIR	a build with MPICH, for its rows
+#
+# A value is the median of the samples of one launch; a ratio is one of two values of the same
+# repetition, shown is its median over repetitions with its extremes.  perftest's sum is of one
+# ib_write_bw per rail, both at the same time, which send what they can for some seconds.
+# "of what the links carry" is perftest's sum over the links' nominal rates: packets' headers
+# cost it 2 %; if it is far below, emulation is the limit and the ratios say nothing
+# (another machine, or a smaller RAILS_MBIT).
+# The links are shaped where a node receives, by tbf with a queue of 32 MB (netem: 20,000
+# packets); what they dropped is printed, and should be 0.
+. "$srcdir/tests/run-lib.sh"
+. "$srcdir/tests/cluster/env.sh"
+repeat=${RAILS_REPEAT:-3} mbit=${RAILS_MBIT:-50} only=${RAILS_ONLY-"equal unequal delay"}
+seconds=${RAILS_SECONDS:-4}
+values=$work/values
+limit=400
+plain=$RG_HW_MPIRUN_ARGS
+
+on_all() {
+	for node in 0 1; do
+		ssh node$node "$@"
+	done
+}
+
+# ---- One value each: lines "SECTION REPETITION WAY BYTES VALUE" in $values
+
+# program NAME COMMAND...: the medians of a launch; NAME stands for "native"
+program() {
+	prefix=$1
+	shift
+	launch 2 "$@" --json "$work/r.jsonl"
+	if [ "$rc" -eq 0 ]; then
+		sed -n 's/.*"type":"row","way":"\([^"]*\)","bytes":\([0-9]*\),.*"median":\([0-9.]*\),.*/\1 \2 \3/p' \
+			"$work/r.jsonl" | sed "s/^native /$prefix /; s/^/$section $k /" | tee -a "$values"
+	else
+		echo "# exit code $rc of: $*"
+		head -n 5 "$err" | sed 's/^/#   /'
+	fi
+	rm -f "$work/r.jsonl"
+}
+
+settings="UCX_TLS=rc_verbs,ud_verbs,self UCX_IB_GID_INDEX=1 UCX_UD_VERBS_ETH_DGID_CHECK=n
+	UCX_IB_ROCE_LOCAL_SUBNET=y UCX_NET_DEVICES=rxe0:1,rxe1:1 UCX_MAX_RNDV_RAILS=2
+	UCX_RC_VERBS_RETRY_COUNT=6 UCX_RC_VERBS_TIMEOUT=4s UCX_WARN_UNUSED_ENV_VARS=n"
+
+ours() {
+	RG_HW_MPIRUN_ARGS=$plain
+	program ours pt2pt/$1 --over "$2" -m "$3" -W "$4" -i 3 -x 1 --time-cap 30
+}
+
+openmpi_ucx() {
+	[ "$RG_MPI_FLAVOR" = openmpi ] || return
+	RG_HW_MPIRUN_ARGS="--mca plm_rsh_agent /usr/local/bin/ssh --mca oob_tcp_if_include eth0
+		--mca pml ucx --mca pml_ucx_tls any --mca pml_ucx_devices any --mca btl ^openib
+		$(for s in $settings; do echo "-x $s"; done)"
+	program openmpi-ucx pt2pt/$1 --over native -m "$2" -W "$3" -i 3 -x 1 --time-cap 30
+	RG_HW_MPIRUN_ARGS=$plain
+}
+
+mpich_ucx() {
+	[ -x "${RG_MPICH_BUILD-}/pt2pt/$1" ] || return
+	theirs=$launcher
+	launcher="env RG_MPI_FLAVOR=mpich RG_HW_MPIRUN=$VC_MPICH_MPIRUN $MPIRUN -n"
+	RG_HW_MPIRUN_ARGS="-launcher-exec /usr/local/bin/ssh -iface eth0
+		$(for s in $settings; do echo "-genv ${s%%=*} ${s#*=}"; done)"
+	program mpich-ucx "$RG_MPICH_BUILD/pt2pt/$1" --over native -m "$2" -W "$3" -i 3 -x 1 --time-cap 30
+	RG_HW_MPIRUN_ARGS=$plain launcher=$theirs
+}
+
+# perftest [-b]: both rails at once; MB/s
+perftest() {
+	options="-x 1 -s 1048576 -t 16 -D $seconds -f 1 -u 18 -F $*"
+	for rail in 0 1; do
+		ssh node1 "timeout 60 ib_write_bw -d rxe$rail -p 1900$rail $options" >/dev/null 2>&1 </dev/null &
+	done
+	for try in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
+		[ "$(ssh node1 "ss -ltn" </dev/null | grep -c ':1900[01] ')" -lt 2 ] || break
+		sleep 0.5
+	done
+	for rail in 0 1; do
+		timeout 60 ib_write_bw -d rxe$rail -p 1900$rail $options node1 >"$work/p.$rail" 2>&1 </dev/null &
+		clients="${clients-} $!"
+	done
+	# shellcheck disable=SC2086 # words are meant
+	wait $clients
+	clients=
+	for rail in 0 1; do
+		awk -v rail=$rail -v s="$section" -v k="$k" '/^ *1048576 / {
+			printf "%s %d perftest:%d 1048576 %.4f\n", s, k, rail, $4 * 1.048576 }' "$work/p.$rail"
+	done >"$work/p"
+	nominal=$(awk -v m="$mbit" -v b="$*" 'BEGIN { print 2 * m / 8 * (b == "" ? 1 : 2) }')
+	echo "$section $k nominal 1048576 $nominal" >>"$values"
+	[ "$(wc -l <"$work/p")" -eq 2 ] || { echo "# perftest failed:"; tail -n 3 "$work"/p.[01]; }
+	awk 'NF == 5 { s += $5 } END { if (NR == 2) { $3 = "perftest"; $5 = sprintf("%.4f", s); print } }' \
+		"$work/p" | cat "$work/p" - | tee -a "$values"
+}
+
+# ---- What has been measured
+
+# per WAY BYTES: by repetition
+per() {
+	awk -v s="$section" -v w="$1" -v b="$2" '$1 == s && $3 == w && $4 == b { print $2, $5 }' "$values"
+}
+
+# ratio TEXT BAR WAY BYTES WAY BYTES: BAR - shows only
+ratio() {
+	per "$3" "$4" >"$work/a"
+	per "$5" "$6" >"$work/b"
+	awk -v text="$1" -v bar="$2" 'NR == FNR { a[$1] = $2; next }
+		$1 in a && $2 > 0 { v[++n] = a[$1] / $2 }
+		END {
+			for (i = 2; i <= n; i++)
+				for (j = i; j > 1 && v[j] < v[j - 1]; j--) { t = v[j]; v[j] = v[j - 1]; v[j - 1] = t }
+			if (!n) { printf "  %-58s not measured\n", text; exit }
+			m = n % 2 ? v[(n + 1) / 2] : (v[n / 2] + v[n / 2 + 1]) / 2
+			printf "  %-58s %6.3f  %.3f..%.3f  n=%d  %s\n", text, m, v[1], v[n], n,
+				bar == "-" ? "" : ">= " bar (m >= bar ? "  met" : "  missed")
+		}' "$work/a" "$work/b"
+}
+
+dropped() {
+	on_all 'tc -s qdisc show' 2>/dev/null | awk -v text="$1" '
+		/^qdisc (tbf|netem) / { mine = 1; next }
+		/^qdisc/ { mine = 0 }
+		mine && /dropped/ { sub(/,/, "", $7); n += $7; seen++ }
+		END { printf "  %s: %d links, %d packets dropped\n", text, seen, n }'
+}
+
+# everything SIZE WINDOW: all that compares, once
+everything() {
+	for p in rg_bw rg_bibw; do
+		section=$name-$p
+		ours $p "$ways" "$1" "$2"
+		openmpi_ucx $p "$1" "$2"
+		mpich_ucx $p "$1" "$2"
+	done
+}
+
+equal() {
+	on_all vc-shape tbf rate ${mbit}mbit burst 64kb limit 32mb
+	name=equal ways=single,stripe,weighted,pull
+	for k in $(seq "$repeat"); do
+		section=equal-rg_bw
+		perftest
+		section=equal-rg_bibw
+		perftest -b
+		everything 1M 16
+		everything 256K 32
+		everything 64K 64
+	done
+	echo "Two equal rails of $mbit Mbit/s:"
+	dropped "links"
+	for section in equal-rg_bw equal-rg_bibw; do
+		text=${section#equal-}
+		ratio "perftest on both at once, of what the links carry" - perftest 1048576 nominal 1048576
+		for way in stripe weighted pull; do
+			ratio "$text $way / perftest on both at once, 1 MiB" 0.97 $way 1048576 perftest 1048576
+		done
+		ratio "$text stripe / single, 1 MiB" - stripe 1048576 single 1048576
+		for size in 65536 262144 1048576; do
+			for way in stripe weighted pull; do
+				for other in openmpi-ucx mpich-ucx; do
+					ratio "$text $way / $other, $size" 1 $way $size $other $size
+				done
+			done
+		done
+	done
+	on_all vc-shape off
+}
+
+unequal() {
+	on_all vc-shape -r 0 tbf rate $((mbit * 3 / 2))mbit burst 64kb limit 32mb
+	on_all vc-shape -r 1 tbf rate $((mbit / 2))mbit burst 64kb limit 32mb
+	name=unequal ways=stripe,weighted,pull
+	for k in $(seq "$repeat"); do
+		section=unequal-rg_bw
+		perftest
+		section=unequal-rg_bibw
+		perftest -b
+		everything 1M 16
+	done
+	echo "Rails of $((mbit * 3 / 2)) and $((mbit / 2)) Mbit/s:"
+	dropped "links"
+	for section in unequal-rg_bw unequal-rg_bibw; do
+		text=${section#unequal-}
+		ratio "perftest on both at once, of what the links carry" - perftest 1048576 nominal 1048576
+		ratio "$text: perftest's first rail / second" - perftest:0 1048576 perftest:1 1048576
+		for way in weighted pull; do
+			ratio "$text $way / perftest on both at once, 1 MiB" 0.95 $way 1048576 perftest 1048576
+		done
+		for way in stripe openmpi-ucx mpich-ucx; do
+			ratio "$text $way / perftest on both at once, 1 MiB" - $way 1048576 perftest 1048576
+		done
+	done
+	on_all vc-shape off
+}
+
+# Over long distances: what --eager, --qps and -W bring.
+delay() {
+	k=1
+	for ms in 10 40; do
+		on_all vc-shape netem delay ${ms}ms rate ${mbit}mbit limit 20000
+		for eager in 8K 64K; do
+			for qps in 1 2 4; do
+				for window in 16 64 256; do
+					section=delay-$ms-$eager-$qps-$window
+					program - pt2pt/rg_bw --over stripe -m 8K:64K -W $window --eager $eager \
+						--qps $qps -i 3 -x 1 --time-cap 20
+				done
+			done
+		done
+		dropped "netem $ms ms one way"
+	done
+	echo "netem, $mbit Mbit/s per rail; two rails, MB/s (median of 3 windows):"
+	echo "    ms  --eager  --qps    -W       8 KiB      16 KiB      32 KiB      64 KiB"
+	awk '$1 ~ /^delay-/ {
+		split($1, d, "-"); key = sprintf("  %4s  %7s  %5s  %4s", d[2], d[3], d[4], d[5])
+		if (!(key in row)) order[++n] = key
+		row[key] = row[key] sprintf("  %10.2f", $5)
+	} END { for (i = 1; i <= n; i++) print order[i] row[order[i]] }' "$values"
+	on_all vc-shape off
+}
+
+: >"$values"
+for part in $only; do
+	$part
+done

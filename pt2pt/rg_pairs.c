@@ -1,0 +1,16 @@
+/* pairs - bandwidth of every pair of nodes, each rail alone: shows the slow cable. */
+#include "bench.h"
+
+const struct bench_def bench_def = {
+	.name = "pairs",
+	.summary = "Bandwidth of every pair of nodes, each rail alone",
+	.metric = BENCH_BANDWIDTH,
+	.layout = BENCH_TOURNAMENT,
+	.min_ranks = 2,
+	.messages = bench_window,
+	.sblocks = bench_window_side0,
+	.rblocks = bench_window_side1,
+	.run = bench_run_window,
+	.expect = bench_from_peer,
+	.sizes = "1M",
+};

@@ -1,0 +1,295 @@
+/*
+ * alone.c - each rail alone, beside the ways that use all: what the aggregate is
+ * of the sum, and which bound applies.
+ *
+ * At the largest size, after the rows: rails and ways take turns as ways do in a
+ * row, so the ratio is of one and the same moment of the machine.  All values are
+ * medians.
+ */
+#include "impl.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bound.h"
+#include "clock.h"
+
+/* ---- What is compared ------------------------------------------------------------ */
+
+static bool uses_all(const struct bench_way *way)
+{
+	return way->id != RAILMPI_NATIVE && way->id != RAILMPI_SINGLE &&
+	       (int)way->id < RAILMPI_SINGLE_RAIL;
+}
+
+/* Does side `side` of a pair send data? */
+static bool sends(const struct bench_job *job, int side)
+{
+	struct bench b = job->b;
+
+	b.side = side;
+	b.window = 1;
+	return job->def->sblocks && job->def->sblocks(&b) > 0;
+}
+
+static bool both_ways(const struct bench_job *job)
+{
+	return sends(job, 0) && sends(job, 1);
+}
+
+static bool shares_node(const struct bench_job *job)
+{
+	for (int p = 0; p < job->pair_count; p++)
+		if (job->place[job->pair[p].rank[0]].node == job->place[job->pair[p].rank[1]].node)
+			return true;
+	return false;
+}
+
+/* Nodes at which data are sent off; as many receive. */
+static int nodes_sending(const struct bench_job *job)
+{
+	int count = 0;
+
+	for (int n = 0; n < job->node_count; n++) {
+		bool found = false;
+
+		for (int p = 0; p < job->pair_count; p++)
+			found = found || job->place[job->pair[p].rank[0]].node == n;
+		count += found;
+	}
+	return count;
+}
+
+/* NULL: it makes sense; or why not ("": nothing to say). */
+static const char *why_not(const struct bench_job *job)
+{
+	bool all = false;
+
+	if (!job->opt.ledger || job->def->layout != BENCH_PAIRS ||
+	    job->def->metric != BENCH_BANDWIDTH || job->common_rails < 2)
+		return "";
+	for (int w = 0; w < job->way_count; w++)
+		all = all || uses_all(&job->way[w]);
+	if (!all)
+		return "";
+	if (options_last_size(job) <= ways_eager_limit(job))
+		return "the largest size goes whole on one rail (--eager)";
+	if (shares_node(job))
+		return "pairs share a node";
+	return NULL;
+}
+
+/* ---- Measuring -------------------------------------------------------------------- */
+
+/* A job of its own: the ways that use all rails, then each rail alone. */
+static int side_open(const struct bench_job *job, struct bench_job *side)
+{
+	uint64_t iterations = options_counts(job, options_last_size(job)).iterations;
+	int rc = 0;
+
+	*side = *job;
+	side->opt.ledger = false;
+	side->report = NULL;
+	side->samples_file = NULL;
+	side->way_count = 0;
+	memset(side->samples, 0, sizeof(side->samples));
+	memset(side->batches, 0, sizeof(side->batches));
+	for (int w = 0; w < job->way_count; w++)
+		if (uses_all(&job->way[w]))
+			side->way[side->way_count++] = job->way[w];
+	for (int r = 0; r < job->common_rails && !rc; r++)
+		rc = way_open(side, &side->way[side->way_count], RAILMPI_SINGLE_RAIL + r);
+	for (int w = 0; w < side->way_count && place_times(job); w++) {
+		side->samples[w] = malloc(iterations * sizeof(uint64_t));
+		if (!side->samples[w])
+			MPI_Abort(MPI_COMM_WORLD, RG_EXIT_FAULT);
+	}
+	return rc;
+}
+
+static void side_close(struct bench_job *side)
+{
+	for (int w = 0; w < side->way_count; w++) {
+		if (!uses_all(&side->way[w]))
+			MPI_Comm_free(&side->way[w].comm);
+		free(side->samples[w]);
+		free(side->batches[w].list);
+	}
+}
+
+/* ---- Memory ------------------------------------------------------------------------ */
+
+/*
+ * Bytes per second that the ranks that send copy, all at once, at best: on a software
+ * fabric each byte is copied once at least, by its sender.  0: not known.
+ */
+static double memory_measure(const struct bench_job *job, size_t bytes)
+{
+	enum { ROUNDS = 9, ROUND_BYTES = 64 << 20 };
+	bool copies = job->b.pair >= 0 && sends(job, job->b.side);
+	unsigned char *from = copies ? malloc(bytes) : NULL, *to = copies ? malloc(bytes) : NULL;
+	uint64_t best_ns = UINT64_MAX, senders = 0, mine = copies;
+	size_t times = bytes < ROUND_BYTES ? ROUND_BYTES / bytes : 1;
+
+	if (measure_max(job, copies && (!from || !to)))
+		goto out;
+	if (copies)
+		memset(from, 1, bytes);
+	MPI_Allreduce(&mine, &senders, 1, MPI_UINT64_T, MPI_SUM, job->comm);
+	for (int round = 0; round < ROUNDS; round++) {
+		uint64_t begin = rg_now_ns(), ns;
+
+		for (size_t i = 0; copies && i < times; i++) {
+			memcpy(to, from, bytes);
+			/* The compiler must not see that nobody looks. */
+			__asm__ volatile("" : : "r"(to), "r"(from) : "memory");
+		}
+		ns = measure_max(job, rg_now_ns() - begin);
+		best_ns = ns < best_ns ? ns : best_ns;
+	}
+out:
+	free(from);
+	free(to);
+	return senders ? (double)(senders * times * bytes) * 1e9 / (double)best_ns : 0;
+}
+
+/* ---- Bounds ------------------------------------------------------------------------ */
+
+enum { LINK, SHARED, MEMORY, BOUNDS };
+
+/* In MB/s, for all pairs together; NaN: not known. */
+struct bounds {
+	double value[BOUNDS];
+	char name[BOUNDS][96];
+	int least;			/* index, or -1 */
+};
+
+static const char *const bound_kinds[BOUNDS] = { "link", "shared", "memory" };
+
+static void bounds_nominal(const struct bench_job *job, struct bounds *b)
+{
+	struct railmpi_share share[RAILMPI_SHARES_MAX];
+	struct bound_share limit[RAILMPI_SHARES_MAX];
+	double rate[RAILMPI_RAILS_MAX], nodes = nodes_sending(job);
+	int shares = railmpi_shares(share);
+	struct bound found;
+
+	for (int r = 0; r < job->fabric.rail_count; r++)
+		rate[r] = (double)job->fabric.rail[r].rate_bytes_per_s;
+	for (int s = 0; s < shares; s++)
+		limit[s] = (struct bound_share){ share[s].rails, (double)share[s].out,
+						 (double)share[s].in, share[s].half };
+	bound_find(rate, job->fabric.rail_count, limit, shares, both_ways(job), &found);
+	if (isfinite(found.link)) {
+		b->value[LINK] = nodes * found.link / 1e6;
+		snprintf(b->name[LINK], sizeof(b->name[0]), "links, the sum of all ports");
+	}
+	if (found.share >= 0 && isfinite(found.shared)) {
+		b->value[SHARED] = nodes * found.shared / 1e6;
+		snprintf(b->name[SHARED], sizeof(b->name[0]), "%s%s, nominal",
+			 share[found.share].name, found.sets > 1 ? " and the like" : "");
+	}
+}
+
+static void bounds_find(const struct bench_job *job, uint64_t bytes, struct bounds *b)
+{
+	double memory = 0;
+
+	*b = (struct bounds){ .value = { NAN, NAN, NAN }, .least = -1 };
+	bounds_nominal(job, b);
+	/* Where memory is the wire. */
+	if (strcmp(job->fabric.kind, "software HCA") == 0)
+		memory = memory_measure(job, (size_t)bytes);
+	if (memory > 0) {
+		b->value[MEMORY] = memory / 1e6;
+		snprintf(b->name[MEMORY], sizeof(b->name[0]), "memory, as copied at best by %s",
+			 job->pair_count > 1 || both_ways(job) ? "all senders at once" :
+			 "the sender alone");
+	}
+	for (int i = 0; i < BOUNDS; i++)
+		if (isfinite(b->value[i]) && (b->least < 0 || b->value[i] < b->value[b->least]))
+			b->least = i;
+}
+
+static json_t *bounds_json(const struct bounds *b)
+{
+	json_t *list = json_array();
+
+	for (int i = 0; i < BOUNDS; i++)
+		if (isfinite(b->value[i]))
+			json_array_append_new(list, json_pack("{s:s, s:s, s:f, s:b, s:b}", "kind",
+				bound_kinds[i], "name", b->name[i], "mb_per_s", b->value[i],
+				"measured", i == MEMORY, "applies", i == b->least));
+	return list;
+}
+
+/* ---- Words ------------------------------------------------------------------------- */
+
+/* At rank 0: one line of the rails, one for each way. */
+static json_t *tell(const struct bench_job *job, const struct bench_job *side, uint64_t bytes,
+		    const double median[], const struct bounds *b)
+{
+	json_t *alone = json_array(), *ways = json_array();
+	char text[512] = "", bound[160] = "not known";
+	double sum = 0;
+
+	for (int w = 0; w < side->way_count; w++) {
+		const char *rail = tournament_rail(side, &side->way[w]);
+		size_t used = strlen(text);
+
+		if (!rail)
+			continue;
+		sum += median[w];
+		snprintf(text + used, sizeof(text) - used, "%s%s %.2f", used ? ", " : "", rail,
+			 median[w]);
+		json_array_append_new(alone, json_pack("{s:s, s:f}", "rail", rail, "median",
+						       median[w]));
+	}
+	report_note(job->report, "each rail alone, %" PRIu64 " bytes, measured after the rows, in "
+		    "turns with the ways; medians: %s MB/s", bytes, text);
+	if (b->least >= 0)
+		snprintf(bound, sizeof(bound), "%.2f MB/s (%s)", b->value[b->least],
+			 b->name[b->least]);
+	for (int w = 0; w < side->way_count; w++) {
+		if (!uses_all(&side->way[w]))
+			continue;
+		report_note(job->report, "%s: aggregate %.2f MB/s = %.2f of the sum of single "
+			    "rails (%.2f MB/s); bound: %s", side->way[w].name, median[w],
+			    median[w] / sum, sum, bound);
+		json_array_append_new(ways, json_pack("{s:s, s:f, s:f}", "way", side->way[w].name,
+			"median", median[w], "of_sum", median[w] / sum));
+	}
+	return json_pack("{s:I, s:o, s:f, s:o, s:o}", "bytes", (json_int_t)bytes, "alone", alone,
+			 "sum", sum, "ways", ways, "bounds", bounds_json(b));
+}
+
+json_t *alone_compare(struct bench_job *job)
+{
+	static struct bench_job side;	/* too large for a stack */
+	struct measure m[REPORT_WAYS_MAX];
+	double median[REPORT_WAYS_MAX];
+	uint64_t bytes = options_last_size(job);
+	const char *why = why_not(job);
+	struct bounds bounds;
+	json_t *said = NULL;
+
+	if (why) {
+		if (*why && job->report)
+			report_note(job->report, "no comparison with each rail alone: %s", why);
+		return NULL;
+	}
+	if (side_open(job, &side)) {
+		side_close(&side);
+		return NULL;
+	}
+	measure_size(&side, bytes, m);
+	for (int w = 0; w < side.way_count; w++)
+		median[w] = rows_median(&side, w, bytes, &m[w]);
+	bounds_find(job, bytes, &bounds);
+	if (job->report)
+		said = tell(job, &side, bytes, median, &bounds);
+	side_close(&side);
+	return said;
+}

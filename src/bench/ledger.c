@@ -1,0 +1,360 @@
+/*
+ * ledger.c - what each rail carried, by way and size, and what its port says.
+ *
+ * A rank's numbers are cut at moments when it has nothing under way and nobody
+ * can have sent anything new: just before a collective that all must enter before
+ * the next messages.  So every message belongs to one way, wherever it is counted.
+ *
+ * Port counters are of all users of a port, and kernels show them some 10 ms
+ * late: only their difference over all that was measured is told.
+ */
+#include "impl.h"
+
+#include <inttypes.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { FIELDS = sizeof(struct railmpi_ledger) / sizeof(uint64_t) };
+
+static bool is_kept(const struct bench_job *job)
+{
+	return job->opt.ledger && job->fabric.rail_count;
+}
+
+/* Rails that are told of: those to other nodes, then that within nodes, if any rank has one. */
+static int next_rail(const struct bench_job *job, int r)
+{
+	if (++r < job->fabric.rail_count)
+		return r;
+	return r <= RAILMPI_LOCAL && job->some_local ? RAILMPI_LOCAL : RAILMPI_LEDGERS;
+}
+
+#define for_each_rail(job, r) \
+	for (int r = next_rail(job, -1); r < RAILMPI_LEDGERS; r = next_rail(job, r))
+
+static const char *rail_name(const struct bench_job *job, int r)
+{
+	return r == RAILMPI_LOCAL ? "local" : job->fabric.rail[r].name;
+}
+
+/* The rail within nodes is a software HCA, which does. */
+static bool counts_retries(const struct bench_job *job, int r)
+{
+	return r == RAILMPI_LOCAL || job->fabric.rail[r].counts_retries;
+}
+
+/* ---- Rails ---------------------------------------------------------------------- */
+
+void ledger_take(struct bench_job *job, struct bench_way *way)
+{
+	for (int r = 0; is_kept(job) && r < RAILMPI_LEDGERS; r++) {
+		struct railmpi_ledger now;
+		const uint64_t *at = (const uint64_t *)&now;
+		uint64_t *seen = (uint64_t *)&job->ledger_seen[r];
+
+		if (railmpi_ledger(r, &now))
+			continue;
+		for (int i = 0; way && i < FIELDS; i++)
+			((uint64_t *)&way->ledger[r])[i] += at[i] - seen[i];
+		job->ledger_seen[r] = now;
+	}
+}
+
+static json_t *rail_json(const struct bench_job *job, int r, const struct railmpi_ledger *l)
+{
+	return json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o}",
+			 "rail", rail_name(job, r),
+			 "tx_messages", (json_int_t)l->tx_messages,
+			 "tx_chunks", (json_int_t)l->tx_chunks,
+			 "tx_bytes", (json_int_t)l->tx_bytes,
+			 "rx_messages", (json_int_t)l->rx_messages,
+			 "rx_chunks", (json_int_t)l->rx_chunks,
+			 "rx_bytes", (json_int_t)l->rx_bytes,
+			 "stalls", (json_int_t)l->stalls,
+			 "retries", counts_retries(job, r) ?
+			 json_integer((json_int_t)l->retries) : json_null());
+}
+
+/* The worst of all ranks' ports, at rank 0. */
+static void states_collect(const struct bench_job *job, int state[])
+{
+	int mine[RAILMPI_LEDGERS];
+
+	for (int r = 0; r < RAILMPI_LEDGERS; r++) {
+		struct railmpi_ledger any;
+
+		/* Who has no such rail has no word in it. */
+		mine[r] = railmpi_ledger(r, &any) ? INT_MAX : railmpi_port_state(r);
+	}
+	MPI_Reduce(mine, state, RAILMPI_LEDGERS, MPI_INT, MPI_MIN, 0, job->comm);
+}
+
+json_t *ledger_row(struct bench_job *job, struct bench_way *way)
+{
+	struct railmpi_ledger sum[RAILMPI_LEDGERS];
+	int state[RAILMPI_LEDGERS];
+	json_t *list;
+
+	if (!is_kept(job))
+		return NULL;
+	MPI_Reduce(way->ledger, sum, RAILMPI_LEDGERS * FIELDS, MPI_UINT64_T, MPI_SUM, 0, job->comm);
+	memset(way->ledger, 0, sizeof(way->ledger));
+	states_collect(job, state);
+	if (job->b.rank)
+		return NULL;
+	list = json_array();
+	for_each_rail(job, r) {
+		json_t *rail = rail_json(job, r, &sum[r]);
+
+		for (int i = 0; i < FIELDS; i++)
+			((uint64_t *)&way->total[r])[i] += ((const uint64_t *)&sum[r])[i];
+		json_object_set_new(rail, "state",
+				    json_string(railmpi_port_state_text(state[r])));
+		json_array_append_new(list, rail);
+	}
+	return list;
+}
+
+/* ---- Ports ------------------------------------------------------------------------ */
+
+/* The first rank of a node speaks for its ports. */
+static bool speaks(const struct bench_job *job)
+{
+	const struct bench_place *me = &job->place[job->b.rank];
+
+	for (int i = 0; i < job->b.rank; i++)
+		if (job->place[i].node == me->node)
+			return false;
+	return true;
+}
+
+static void counter_keep(void *user, const char *name, const uint64_t *value)
+{
+	json_object_set_new(user, name, value && *value <= INT64_MAX ?
+			    json_integer((json_int_t)*value) : json_null());
+}
+
+/* By rail: name -> value, null where it is not known. */
+static json_t *counters_read(const struct bench_job *job)
+{
+	json_t *list = json_array();
+
+	for (int r = 0; r < job->fabric.rail_count; r++) {
+		json_t *counters = json_object();
+
+		railmpi_port_counters(r, counter_keep, counters);
+		json_array_append_new(list, counters);
+	}
+	return list;
+}
+
+/* null unless both are known and nobody has set the counter back in between. */
+static json_t *counters_since(const json_t *begin, json_t *end)
+{
+	json_t *all = json_object(), *value;
+	const char *name;
+
+	json_object_foreach(end, name, value) {
+		const json_t *before = json_object_get(begin, name);
+		json_int_t moved = json_integer_value(value) - json_integer_value(before);
+
+		json_object_set_new(all, name, json_is_integer(value) &&
+				    json_is_integer(before) && moved >= 0 ?
+				    json_integer(moved) : json_null());
+	}
+	return all;
+}
+
+/* null: nothing counts them, or one of those that do is not known. */
+static json_t *retries_of(json_t *counters)
+{
+	json_int_t sum = 0;
+	bool counted = false;
+	const char *name;
+	json_t *value;
+
+	json_object_foreach(counters, name, value) {
+		if (!railmpi_counter_is_retry(name))
+			continue;
+		if (json_is_null(value))
+			return json_null();
+		counted = true;
+		sum += json_integer_value(value);
+	}
+	return counted ? json_integer(sum) : json_null();
+}
+
+/* Of a counter in units of four bytes. */
+static json_t *bytes_of(const json_t *counters, const char *name)
+{
+	const json_t *value = json_object_get(counters, name);
+
+	return json_is_integer(value) ? json_integer(4 * json_integer_value(value)) : json_null();
+}
+
+static json_t *port_json(const struct bench_job *job, int r, json_t *counters)
+{
+	const struct bench_place *me = &job->place[job->b.rank];
+
+	return json_pack("{s:i, s:o, s:s, s:s, s:o, s:o, s:o, s:o}", "node", me->node,
+			 "host", report_string(me->host), "rail", job->fabric.rail[r].name,
+			 "state", railmpi_port_state_text(railmpi_port_state(r)),
+			 "tx_bytes", bytes_of(counters, "port_xmit_data"),
+			 "rx_bytes", bytes_of(counters, "port_rcv_data"),
+			 "retries", retries_of(counters), "counters", counters);
+}
+
+static json_t *ports_mine(const struct bench_job *job)
+{
+	json_t *now = counters_read(job), *list = json_array();
+
+	for (int r = 0; r < job->fabric.rail_count; r++)
+		json_array_append_new(list, port_json(job, r,
+			counters_since(json_array_get(job->counters, (size_t)r),
+				       json_array_get(now, (size_t)r))));
+	json_decref(now);
+	return list;
+}
+
+static void *must(void *memory)
+{
+	if (!memory) {
+		rg_error("no memory for the ledger");
+		MPI_Abort(MPI_COMM_WORLD, RG_EXIT_FAULT);
+	}
+	return memory;
+}
+
+/* Texts of all ranks, NUL-terminated, one behind the other, at rank 0; else NULL. */
+static char *texts_gather(const struct bench_job *job, const char *mine)
+{
+	int length = (int)strlen(mine) + 1, *lengths = NULL, *at = NULL, total = 0;
+	char *all = NULL;
+
+	if (job->b.rank == 0) {
+		lengths = must(calloc((size_t)job->b.size, 2 * sizeof(lengths[0])));
+		at = lengths + job->b.size;
+	}
+	MPI_Gather(&length, 1, MPI_INT, lengths, 1, MPI_INT, 0, job->comm);
+	for (int i = 0; lengths && i < job->b.size; i++) {
+		at[i] = total;
+		total += lengths[i];
+	}
+	if (lengths)
+		all = must(malloc((size_t)total));
+	MPI_Gatherv(mine, length, MPI_CHAR, all, lengths, at, MPI_CHAR, 0, job->comm);
+	free(lengths);
+	return all;
+}
+
+/* Of all nodes, at rank 0. */
+static json_t *ports_collect(const struct bench_job *job)
+{
+	json_t *mine = speaks(job) ? ports_mine(job) : json_array(), *list = json_array();
+	char *text = must(json_dumps(mine, JSON_COMPACT)), *all = texts_gather(job, text);
+	const char *at = all;
+
+	for (int i = 0; all && i < job->b.size; i++, at += strlen(at) + 1) {
+		json_t *theirs = json_loads(at, 0, NULL);
+
+		json_array_extend(list, theirs);
+		json_decref(theirs);
+	}
+	free(all);
+	free(text);
+	json_decref(mine);
+	return list;
+}
+
+/* ---- For people ---------------------------------------------------------------------- */
+
+static void way_note(const struct bench_job *job, const struct bench_way *way)
+{
+	uint64_t all = 0;
+
+	for_each_rail(job, r)
+		all += way->total[r].tx_bytes;
+	for_each_rail(job, r) {
+		const struct railmpi_ledger *l = &way->total[r];
+		char retries[48] = "";
+
+		if (counts_retries(job, r))
+			snprintf(retries, sizeof(retries), ", %" PRIu64 " retries", l->retries);
+		report_note(job->report, "ledger %s %s: %" PRIu64 " bytes (%.1f %%), "
+			    "%" PRIu64 " eager messages, %" PRIu64 " chunks, %" PRIu64 " stalls%s",
+			    way->name, rail_name(job, r), l->tx_bytes,
+			    all ? 100.0 * (double)l->tx_bytes / (double)all : 0.0,
+			    l->tx_messages, l->tx_chunks, l->stalls, retries);
+	}
+}
+
+/* What its counters have moved by; those that stood still are not named. */
+static void port_note(const struct bench_job *job, json_t *port)
+{
+	json_t *counters = json_object_get(port, "counters"), *value;
+	const char *state = json_string_value(json_object_get(port, "state")), *name;
+	char text[768] = "", where[96];
+
+	if (job->host_count > 1)
+		snprintf(where, sizeof(where), "%s",
+			 json_string_value(json_object_get(port, "host")));
+	else
+		snprintf(where, sizeof(where), "node %d",
+			 (int)json_integer_value(json_object_get(port, "node")));
+	json_object_foreach(counters, name, value) {
+		size_t used = strlen(text);
+
+		if (json_integer_value(value))
+			snprintf(text + used, sizeof(text) - used, "%s %s %" JSON_INTEGER_FORMAT,
+				 used ? "," : "; counters of all its users:", name,
+				 json_integer_value(value));
+	}
+	/* Most ports of the software HCA have nothing to say. */
+	if (*text || strcmp(state, railmpi_port_state_text(4)) != 0)
+		report_note(job->report, "port %s of %s: %s%s",
+			    json_string_value(json_object_get(port, "rail")), where, state, text);
+}
+
+/* ---- Begin and end --------------------------------------------------------------------- */
+
+void ledger_open(struct bench_job *job)
+{
+	if (!is_kept(job))
+		return;
+	job->some_local = measure_max(job, job->fabric.has_local);
+	if (speaks(job))
+		job->counters = counters_read(job);
+	ledger_take(job, NULL);
+}
+
+json_t *ledger_close(struct bench_job *job)
+{
+	json_t *ports, *port, *ways;
+	size_t i;
+
+	if (!is_kept(job)) {
+		if (job->report && job->opt.ledger)
+			report_note(job->report, "ledger: no rails in use");
+		return NULL;
+	}
+	ports = ports_collect(job);
+	json_decref(job->counters);
+	job->counters = NULL;
+	if (!job->report) {
+		json_decref(ports);
+		return NULL;
+	}
+	ways = json_object();
+	for (int w = 0; w < job->way_count; w++) {
+		json_t *rails = json_array();
+
+		way_note(job, &job->way[w]);
+		for_each_rail(job, r)
+			json_array_append_new(rails, rail_json(job, r, &job->way[w].total[r]));
+		json_object_set_new(ways, job->way[w].name, rails);
+	}
+	json_array_foreach(ports, i, port)
+		port_note(job, port);
+	return json_pack("{s:{s:o, s:o}}", "ledger", "ways", ways, "ports", ports);
+}

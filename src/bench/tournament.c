@@ -1,0 +1,188 @@
+/*
+ * tournament.c - every pair of nodes, one way alone at a time, in rounds in which
+ * all nodes are busy.
+ *
+ * The first rank of each node plays.  In a round each way is measured in turns, as
+ * everywhere, first from the lower node to the higher, then back.  A cell is one
+ * pair's own samples: what others move at the same time is part of what it meets.
+ */
+#include "impl.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "rounds.h"
+
+/* Below this share of the median of its rail a cell is worth a look at the cable. */
+#define SLOW 0.9
+
+static void *must(void *memory)
+{
+	if (!memory) {
+		rg_error("no memory for a tournament");
+		MPI_Abort(MPI_COMM_WORLD, RG_EXIT_FAULT);
+	}
+	return memory;
+}
+
+/* "mlx5_1:1" of a way over that rail alone, or NULL. */
+const char *tournament_rail(const struct bench_job *job, const struct bench_way *way)
+{
+	int rail = (int)way->id - RAILMPI_SINGLE_RAIL;
+
+	return rail >= 0 && rail < job->fabric.rail_count ? job->fabric.rail[rail].name : NULL;
+}
+
+/* The first rank of each node, by node. */
+static void players_find(struct bench_job *job)
+{
+	job->player = must(calloc((size_t)job->node_count, sizeof(job->player[0])));
+	for (int rank = job->b.size; rank-- > 0; )
+		job->player[job->place[rank].node] = rank;
+}
+
+bool tournament_plays(const struct bench_job *job)
+{
+	return job->player[job->place[job->b.rank].node] == job->b.rank;
+}
+
+/* Small messages take the same lane whatever rail is named: nothing would be measured. */
+static bool takes_small(const struct bench_job *job)
+{
+	uint64_t eager = ways_eager_limit(job);
+
+	for (int w = 0; w < job->way_count; w++)
+		if (tournament_rail(job, &job->way[w]) && job->opt.sizes.max <= eager) {
+			rg_error("--sizes %llu: rails carry only messages above --eager alone "
+				 "(accepted: from %llu on)",
+				 (unsigned long long)job->opt.sizes.max,
+				 (unsigned long long)eager + 1);
+			return true;
+		}
+	return false;
+}
+
+int tournament_join(struct bench_job *job)
+{
+	if (job->opt.pairs != OPT_SPECIAL) {
+		rg_error("--pairs %llu: each round joins all nodes (accepted: auto)",
+			 (unsigned long long)job->opt.pairs);
+		return RG_EXIT_USAGE;
+	}
+	if (job->opt.sizes.min != job->opt.sizes.max) {
+		rg_error("--sizes: a matrix is of one message size (accepted: one, such as 1M)");
+		return RG_EXIT_USAGE;
+	}
+	if (job->node_count < 2 || job->node_count > REPORT_MATRIX_MAX) {
+		rg_error("%d node%s: a matrix needs 2 to %d (on one host: --nodes)",
+			 job->node_count, job->node_count == 1 ? "" : "s", REPORT_MATRIX_MAX);
+		return RG_EXIT_USAGE;
+	}
+	if (takes_small(job))
+		return RG_EXIT_USAGE;
+	players_find(job);
+	job->pair = must(calloc((size_t)job->node_count, sizeof(job->pair[0])));
+	return 0;
+}
+
+/* ---- Words --------------------------------------------------------------------- */
+
+void tournament_matrix(const struct bench_job *job, struct report_matrix *out)
+{
+	const char **names = must(calloc((size_t)job->node_count, sizeof(names[0])));
+	const char **labels = must(calloc((size_t)job->way_count, sizeof(labels[0])));
+
+	for (int n = 0; n < job->node_count; n++) {
+		const char *host = job->place[job->player[n]].host;
+		char *text;
+
+		if (job->host_count > 1)
+			text = strdup(host);
+		else if (asprintf(&text, "virtual node %d of %s", n, host) < 0)
+			text = NULL;
+		names[n] = must(text);
+	}
+	for (int w = 0; w < job->way_count; w++) {
+		const char *rail = tournament_rail(job, &job->way[w]);
+		char *text;
+
+		if (asprintf(&text, "%s%s%s%s", job->way[w].name, rail ? " (" : "",
+			     rail ? rail : "", rail ? ")" : "") < 0)
+			text = NULL;
+		labels[w] = must(text);
+	}
+	*out = (struct report_matrix){ .names = names, .labels = labels, .slow = SLOW,
+				       .count = job->node_count, .alike = true };
+	for (int w = 0; w < job->way_count; w++)
+		out->alike = out->alike && tournament_rail(job, &job->way[w]);
+}
+
+/* ---- Rounds ------------------------------------------------------------------------ */
+
+/* Pairs of a round; side 0 is the lower node, or, `back`, the higher one. */
+static void round_set(struct bench_job *job, int round, bool back)
+{
+	struct bench *b = &job->b;
+
+	job->pair_count = 0;
+	b->pair = b->peer = -1;
+	for (int n = 0; n < job->node_count; n++) {
+		int other = rounds_opponent(job->node_count, round, n);
+		int rank[2];
+
+		if (other < n)
+			continue;
+		rank[back] = job->player[n];
+		rank[!back] = job->player[other];
+		for (int side = 0; side < 2; side++)
+			if (rank[side] == b->rank) {
+				b->pair = job->pair_count;
+				b->side = side;
+				b->peer = rank[!side];
+			}
+		job->pair[job->pair_count++] = (struct bench_pair){ { rank[0], rank[1] } };
+	}
+}
+
+/* Who of all ranks found something wrong: valid[way * pairs + pair], at rank 0. */
+static void round_validate(struct bench_job *job, uint64_t bytes, int *valid)
+{
+	int *wrong = must(calloc((size_t)job->b.size, sizeof(wrong[0])));
+
+	for (int w = 0; w < job->way_count; w++) {
+		int all = validate_way(job, &job->way[w], bytes), mine = job->wrong;
+
+		job->validation_failed = job->validation_failed || all == 0;
+		if (all >= 0)
+			MPI_Gather(&mine, 1, MPI_INT, wrong, 1, MPI_INT, 0, job->comm);
+		for (int p = 0; p < job->pair_count; p++)
+			valid[w * job->pair_count + p] = all < 0 ? -1 :
+				!wrong[job->pair[p].rank[0]] && !wrong[job->pair[p].rank[1]];
+	}
+	free(wrong);
+}
+
+static int round_run(struct bench_job *job, uint64_t bytes)
+{
+	size_t cells = (size_t)job->way_count * (size_t)job->pair_count;
+	int *valid = must(calloc(cells + 1, sizeof(valid[0]))), rc;
+	struct measure m[REPORT_WAYS_MAX];
+
+	round_validate(job, bytes, valid);
+	measure_size(job, bytes, m);
+	rc = rows_write_pairs(job, bytes, m, valid);
+	free(valid);
+	return rc;
+}
+
+int tournament_run(struct bench_job *job, uint64_t bytes)
+{
+	int rc = 0;
+
+	for (int turn = 0; turn < 2 * rounds_count(job->node_count) && !rc; turn++) {
+		round_set(job, turn / 2, turn % 2);
+		rc = round_run(job, bytes);
+	}
+	return rc;
+}

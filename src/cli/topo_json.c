@@ -1,0 +1,223 @@
+/*
+ * topo_json.c - railgauge topo --json: one object.  What is not known is null.
+ *
+ *	{"type": "topo", "file": name or null (live), "order_assumed", "host", "packages",
+ *	 "numa_nodes", "core_count", "usable_core_count",
+ *	 "rails": [{"rail", "name", "device", "port", "kind", "link_layer", "state",
+ *		    "rate_bytes_per_s" (0: unlimited), "mtu_bytes", "gid", "gid_type",
+ *		    "gid_index", "lid", "firmware", "numa_node", "package", "pci",
+ *		    "pcie": {"bytes_per_s", "gt_per_s", "lanes", "max_bytes_per_s",
+ *			     "max_gt_per_s", "max_lanes"}}],
+ *	 "gpus": [{"name", "pci", "numa_node", "package"}],
+ *	 "cores": [{"name", "cores", "cpus", "numa_node", "package"}],
+ *	 "paths": {RAIL: {RAIL or GPU or CORES: "PIX"}},
+ *	 "links": [{"at", "bytes_per_s", "rails": [name]}], those that a rail passes; several
+ *		    share it
+ *	 "ranks": [{"rank", "cores", "cpus", "numa_node", "package",
+ *		    "bind": {"rank" or "near": {"rail": name, "path"}}}],
+ *	 "warnings": [{"kind", "text"}]}
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "err.h"
+#include "report.h"
+#include "topo_report.h"
+
+static json_t *text_or_null(const char *text)
+{
+	return text && *text ? report_string(text) : json_null();
+}
+
+static json_t *number_if(bool known, uint64_t value)
+{
+	return known ? json_integer((json_int_t)value) : json_null();
+}
+
+static json_t *signed_or_null(int value)
+{
+	return value >= 0 ? json_integer(value) : json_null();
+}
+
+static json_t *gt_or_null(unsigned mt_per_s)
+{
+	return mt_per_s ? json_real(mt_per_s / 1000.0) : json_null();
+}
+
+static json_t *path_or_null(enum topo_path path)
+{
+	return path == TOPO_UNKNOWN ? json_null() : json_string(topo_path_text(path));
+}
+
+static json_t *pcie(const struct topo_rail *rail)
+{
+	const struct topo_link *l = &rail->link[0];
+
+	if (!rail->link_count)
+		return json_null();
+	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}",
+			 "bytes_per_s", number_if(l->bytes_per_s, l->bytes_per_s),
+			 "gt_per_s", gt_or_null(l->mt_per_s), "lanes", number_if(l->lanes, l->lanes),
+			 "max_bytes_per_s", number_if(l->max_bytes_per_s, l->max_bytes_per_s),
+			 "max_gt_per_s", gt_or_null(l->max_mt_per_s),
+			 "max_lanes", number_if(l->max_lanes, l->max_lanes));
+}
+
+static json_t *spot(const struct topo_spot *s)
+{
+	return json_pack("{s:s, s:o, s:o, s:o}", "name", s->name, "pci", text_or_null(s->pci),
+			 "numa_node", signed_or_null(s->numa),
+			 "package", signed_or_null(s->package));
+}
+
+static json_t *rail(const struct topo_rail *r)
+{
+	const struct topo_port *p = &r->port;
+	json_t *object = spot(&r->spot);
+
+	json_object_set_new(object, "rail", signed_or_null(r->rail));
+	json_object_set_new(object, "name", json_string(r->name));
+	json_object_set_new(object, "device", json_string(r->spot.name));
+	json_object_set_new(object, "port", number_if(p->number, p->number));
+	json_object_set_new(object, "kind", text_or_null(p->kind));
+	json_object_set_new(object, "link_layer", text_or_null(p->link_layer));
+	json_object_set_new(object, "state", text_or_null(p->state));
+	json_object_set_new(object, "rate_bytes_per_s",
+			    number_if(p->rate_known, p->rate_bytes_per_s));
+	json_object_set_new(object, "mtu_bytes", number_if(p->mtu_bytes, p->mtu_bytes));
+	json_object_set_new(object, "gid", text_or_null(p->gid));
+	json_object_set_new(object, "gid_type", text_or_null(p->gid_type));
+	json_object_set_new(object, "gid_index", signed_or_null(p->gid_index));
+	json_object_set_new(object, "lid", signed_or_null(p->lid));
+	json_object_set_new(object, "firmware", text_or_null(p->firmware));
+	json_object_set_new(object, "pcie", pcie(r));
+	return object;
+}
+
+static json_t *cores(const struct topo_cores *c)
+{
+	json_t *object = spot(&c->spot);
+
+	json_object_del(object, "pci");
+	json_object_set_new(object, "cores", json_string(c->cores));
+	json_object_set_new(object, "cpus", json_string(c->cpus));
+	return object;
+}
+
+static json_t *paths_of(const struct topo_report *r, int from)
+{
+	const struct topo *t = r->topo;
+	const struct topo_spot *s = &r->rail[from].spot;
+	json_t *object = json_object();
+
+	for (int i = 0; i < r->rail_count; i++)
+		json_object_set_new(object, r->rail[i].name,
+				    path_or_null(topo_rail_path(r, from, i)));
+	for (int i = 0; i < t->gpu_count; i++)
+		json_object_set_new(object, t->gpu[i].name,
+				    path_or_null(topo_path(t, s, &t->gpu[i])));
+	for (int i = 0; i < t->cores_count; i++)
+		json_object_set_new(object, t->cores[i].spot.name,
+				    path_or_null(topo_path(t, s, &t->cores[i].spot)));
+	return object;
+}
+
+static json_t *bound(const struct topo_report *r, const struct topo_rank *rank, enum topo_bind b)
+{
+	if (rank->uses[b] < 0)
+		return json_null();
+	return json_pack("{s:s, s:o}", "rail", r->rail[rank->uses[b]].name,
+			 "path", path_or_null(rank->path[b]));
+}
+
+static json_t *rank(const struct topo_report *r, unsigned index)
+{
+	const struct topo_rank *k = &r->rank[index];
+
+	return json_pack("{s:i, s:s, s:s, s:o, s:o, s:{s:o, s:o}}", "rank", (int)index,
+			 "cores", k->block.cores, "cpus", k->block.cpus,
+			 "numa_node", signed_or_null(k->block.numa),
+			 "package", signed_or_null(k->block.package),
+			 "bind", "rank", bound(r, k, TOPO_BIND_RANK),
+			 "near", bound(r, k, TOPO_BIND_NEAR));
+}
+
+/* What warnings about shared links are drawn from. */
+static json_t *links(const struct topo_report *r)
+{
+	const struct topo_spot *spot[TOPO_RAILS_MAX];
+	struct topo_share share[TOPO_SHARES_MAX];
+	const char *name[TOPO_RAILS_MAX];
+	json_t *list = json_array();
+	int rails = 0, count;
+
+	for (int i = 0; i < r->rail_count && rails < TOPO_RAILS_MAX; i++)
+		if (r->rail[i].rail >= 0) {
+			name[rails] = r->rail[i].name;
+			spot[rails++] = &r->rail[i].spot;
+		}
+	count = topo_shares(r->topo, spot, rails, share);
+	for (int i = 0; i < count; i++) {
+		json_t *below = json_array();
+
+		for (int b = 0; b < rails; b++)
+			if (share[i].rails & UINT32_C(1) << b)
+				json_array_append_new(below, json_string(name[b]));
+		json_array_append_new(list, json_pack("{s:s, s:o, s:o}", "at", share[i].link.at,
+			"bytes_per_s", number_if(share[i].link.bytes_per_s,
+						 share[i].link.bytes_per_s),
+			"rails", below));
+	}
+	return list;
+}
+
+static json_t *report_object(const struct topo_report *r)
+{
+	const struct topo *t = r->topo;
+	json_t *rails = json_array(), *gpus = json_array(), *groups = json_array();
+	json_t *paths = json_object(), *ranks = json_array(), *warnings = json_array();
+
+	for (int i = 0; i < r->rail_count; i++) {
+		json_array_append_new(rails, rail(&r->rail[i]));
+		json_object_set_new(paths, r->rail[i].name, paths_of(r, i));
+	}
+	for (int i = 0; i < t->gpu_count; i++)
+		json_array_append_new(gpus, spot(&t->gpu[i]));
+	for (int i = 0; i < t->cores_count; i++)
+		json_array_append_new(groups, cores(&t->cores[i]));
+	for (unsigned i = 0; i < r->rank_count; i++)
+		json_array_append_new(ranks, rank(r, i));
+	for (int i = 0; i < r->warning_count; i++)
+		json_array_append_new(warnings, json_pack("{s:s, s:s}",
+			"kind", r->warning[i].kind, "text", r->warning[i].text));
+	return json_pack("{s:s, s:o, s:b, s:o, s:i, s:i, s:i, s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
+			 "type", "topo", "file", text_or_null(r->file),
+			 "order_assumed", (int)r->assumed,
+			 "host", text_or_null(t->host), "packages", t->package_count,
+			 "numa_nodes", t->numa_count, "core_count", t->core_count,
+			 "usable_core_count", t->usable_count,
+			 "rails", rails, "gpus", gpus, "cores", groups, "paths", paths,
+			 "links", links(r), "ranks", ranks, "warnings", warnings);
+}
+
+int topo_print_json(const struct topo_report *r, FILE *out)
+{
+	json_t *object = report_object(r);
+	int rc;
+
+	if (!object) {
+		rg_error("topo: no memory");
+		return -ENOMEM;
+	}
+	rc = json_dumpf(object, out, JSON_INDENT(1)) || putc('\n', out) == EOF || fflush(out);
+	json_decref(object);
+	if (rc) {
+		rg_error("standard output: %s", strerror(errno));
+		return -EIO;
+	}
+	return 0;
+}

@@ -1,0 +1,63 @@
+/*
+ * topo_report.h - what railgauge topo says, before it is text or JSON.
+ *
+ * topo.c gathers it, topo_warn.c draws conclusions, topo_text.c and topo_json.c
+ * print it; they see nothing else.
+ */
+#ifndef RG_CLI_TOPO_REPORT_H
+#define RG_CLI_TOPO_REPORT_H
+
+#include <stdio.h>
+
+#include "topo.h"
+
+enum { RAILS_PER_PROCESS = 8 };		/* librail's RAIL_MAX */
+
+/* A port of an adapter; the rails among them are numbered. */
+struct topo_rail {
+	int rail;			/* -1: none, since it cannot carry messages now */
+	char name[TOPO_NAME_BYTES + 8];	/* "mlx5_0:1"; "mlx5_0" if no port is known */
+	struct topo_spot spot;		/* of the adapter */
+	struct topo_port port;		/* number 0: not known */
+	bool unusable;			/* its transport carries no RDMA immediates */
+	int link_count;
+	struct topo_link link[TOPO_LINKS_MAX];	/* [0]: its slot */
+};
+
+/* Of each way to bind: index into rails, -1: there is no rail. */
+enum topo_bind { TOPO_BIND_RANK, TOPO_BIND_NEAR, TOPO_BINDS };
+
+struct topo_rank {
+	struct topo_block block;
+	int uses[TOPO_BINDS];
+	enum topo_path path[TOPO_BINDS];
+};
+
+struct topo_warning {
+	const char *kind;		/* a word for machines: "shared_link" */
+	char *text;
+};
+
+struct topo_report {
+	struct topo *topo;
+	const char *file;		/* NULL: this machine, now */
+	bool assumed;			/* the file does not say which rail is which */
+	int rail_count;
+	struct topo_rail *rail;
+	unsigned rank_count;
+	struct topo_rank *rank;
+	int warning_count;
+	struct topo_warning *warning;
+};
+
+/* PIX and farther also between ports of one adapter; X only on the diagonal. */
+enum topo_path topo_rail_path(const struct topo_report *r, int a, int b);
+
+/* topo_warn.c: fills warning.  0 or -ENOMEM. */
+int topo_warn(struct topo_report *r);
+
+/* Both return 0 or -EIO after one line. */
+int topo_print_text(const struct topo_report *r, FILE *out);
+int topo_print_json(const struct topo_report *r, FILE *out);
+
+#endif

@@ -1,0 +1,270 @@
+/* topo_text.c - railgauge topo for people: tables, "-" for what is not known. */
+#include "config.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "err.h"
+#include "topo_report.h"
+#include "units.h"
+
+/* ---- Tables ------------------------------------------------------------- */
+
+enum { CELL_BYTES = 96 };
+
+/* Columns as wide as they must be; [row * columns + column]. */
+struct grid {
+	int rows, columns;
+	char (*cell)[CELL_BYTES];
+};
+
+static int grid_make(struct grid *g, int rows, int columns)
+{
+	*g = (struct grid){ .rows = rows, .columns = columns };
+	g->cell = calloc((size_t)rows * (size_t)columns, sizeof(*g->cell));
+	return g->cell ? 0 : -ENOMEM;
+}
+
+__attribute__((format(printf, 4, 5)))
+static void grid_set(struct grid *g, int row, int column, const char *fmt, ...)
+{
+	char *cell = g->cell[row * g->columns + column];
+	va_list args;
+
+	va_start(args, fmt);
+	vsnprintf(cell, CELL_BYTES, fmt, args);
+	va_end(args);
+}
+
+static int grid_width(const struct grid *g, int column)
+{
+	int width = 0;
+
+	for (int row = 0; row < g->rows; row++) {
+		int length = (int)strlen(g->cell[row * g->columns + column]);
+
+		width = length > width ? length : width;
+	}
+	return width;
+}
+
+static void grid_print(struct grid *g, FILE *out)
+{
+	for (int row = 0; row < g->rows; row++) {
+		int gap = 0;
+
+		for (int column = 0; column < g->columns; column++) {
+			const char *cell = g->cell[row * g->columns + column];
+
+			if (*cell)
+				fprintf(out, "%*s%s", gap, "", cell);
+			gap = *cell ? 0 : gap;
+			gap += grid_width(g, column) - (int)strlen(cell) + 2;
+		}
+		putc('\n', out);
+	}
+	free(g->cell);
+}
+
+static const char *or_dash(const char *text)
+{
+	return *text ? text : "-";
+}
+
+static const char *index_text(int index, char text[16])
+{
+	if (index < 0)
+		return "-";
+	snprintf(text, 16, "%d", index);
+	return text;
+}
+
+/* ---- Rails -------------------------------------------------------------- */
+
+static const char *rate_text(const struct topo_port *p, char *text, size_t size)
+{
+	if (!p->rate_known)
+		return "-";
+	return p->rate_bytes_per_s ? rg_format_rate(p->rate_bytes_per_s, text, size) : "unlimited";
+}
+
+static const char *link_text(const struct topo_rail *rail, char *text, size_t size)
+{
+	const struct topo_link *l = &rail->link[0];
+	size_t used = 0;
+
+	if (!rail->link_count || !l->bytes_per_s)
+		return "-";
+	if (l->mt_per_s)
+		used = (size_t)snprintf(text, size, "%g GT/s x%u, ", l->mt_per_s / 1000.0, l->lanes);
+	used += (size_t)snprintf(text + used, size - used, "%.1fGB/s",
+				 (double)l->bytes_per_s / 1e9);
+	if (l->max_bytes_per_s > l->bytes_per_s)
+		snprintf(text + used, size - used, " of %.1f", (double)l->max_bytes_per_s / 1e9);
+	return text;
+}
+
+static int rails_print(const struct topo_report *r, FILE *out)
+{
+	static const char *const head[] = {
+		"rail", "port", "link", "state", "rate", "MTU", "NUMA", "PCI", "PCIe link", "firmware",
+		"GID",
+	};
+	enum { COLUMNS = sizeof(head) / sizeof(head[0]) };
+	struct grid g;
+
+	if (grid_make(&g, r->rail_count + 1, COLUMNS))
+		return -ENOMEM;
+	for (int c = 0; c < COLUMNS; c++)
+		grid_set(&g, 0, c, "%s", head[c]);
+	for (int i = 0; i < r->rail_count; i++) {
+		const struct topo_rail *rail = &r->rail[i];
+		const struct topo_port *p = &rail->port;
+		char number[16], text[64];
+		int c = 0;
+
+		grid_set(&g, i + 1, c++, "%s", index_text(rail->rail, number));
+		grid_set(&g, i + 1, c++, "%s", rail->name);
+		grid_set(&g, i + 1, c++, "%s", or_dash(p->link_layer));
+		grid_set(&g, i + 1, c++, "%s", or_dash(p->state));
+		grid_set(&g, i + 1, c++, "%s", rate_text(p, text, sizeof(text)));
+		grid_set(&g, i + 1, c++, "%s", index_text(p->mtu_bytes ? (int)p->mtu_bytes : -1,
+							  number));
+		grid_set(&g, i + 1, c++, "%s", index_text(rail->spot.numa, number));
+		grid_set(&g, i + 1, c++, "%s", or_dash(rail->spot.pci));
+		grid_set(&g, i + 1, c++, "%s", link_text(rail, text, sizeof(text)));
+		grid_set(&g, i + 1, c++, "%s", or_dash(p->firmware));
+		grid_set(&g, i + 1, c++, "%s%s%s", *p->gid ? p->gid_type : "",
+			 *p->gid && *p->gid_type ? " " : "", or_dash(p->gid));
+	}
+	fprintf(out, "\nRails\n");
+	grid_print(&g, out);
+	return 0;
+}
+
+/* ---- Paths -------------------------------------------------------------- */
+
+static int paths_print(const struct topo_report *r, FILE *out)
+{
+	const struct topo *t = r->topo;
+	int rails = r->rail_count, gpus = t->gpu_count;
+	struct grid g;
+
+	if (grid_make(&g, rails + 1, 1 + rails + gpus + t->cores_count))
+		return -ENOMEM;
+	for (int i = 0; i < rails; i++)
+		grid_set(&g, 0, 1 + i, "%s", r->rail[i].name);
+	for (int i = 0; i < gpus; i++)
+		grid_set(&g, 0, 1 + rails + i, "%s", t->gpu[i].name);
+	for (int i = 0; i < t->cores_count; i++)
+		grid_set(&g, 0, 1 + rails + gpus + i, "%s", t->cores[i].spot.name);
+	for (int row = 0; row < rails; row++) {
+		const struct topo_spot *s = &r->rail[row].spot;
+
+		grid_set(&g, row + 1, 0, "%s", r->rail[row].name);
+		for (int i = 0; i < rails; i++)
+			grid_set(&g, row + 1, 1 + i, "%s",
+				 topo_path_text(topo_rail_path(r, row, i)));
+		for (int i = 0; i < gpus; i++)
+			grid_set(&g, row + 1, 1 + rails + i, "%s",
+				 topo_path_text(topo_path(t, s, &t->gpu[i])));
+		for (int i = 0; i < t->cores_count; i++)
+			grid_set(&g, row + 1, 1 + rails + gpus + i, "%s",
+				 topo_path_text(topo_path(t, s, &t->cores[i].spot)));
+	}
+	fprintf(out, "\nPaths\n");
+	grid_print(&g, out);
+	for (int i = 0; i < t->cores_count; i++)
+		fprintf(out, "%s: cores %s (CPUs %s)\n", t->cores[i].spot.name, t->cores[i].cores,
+			t->cores[i].cpus);
+	for (int i = 0; i < gpus; i++)
+		fprintf(out, "%s: %s\n", t->gpu[i].name, or_dash(t->gpu[i].pci));
+	fprintf(out, "X itself, PIX at most one PCIe bridge or switch, PXB several, PHB the host "
+		"bridge,\nNODE within a package, SYS between packages, - not known\n");
+	return 0;
+}
+
+/* ---- Ranks -------------------------------------------------------------- */
+
+static int ranks_print(const struct topo_report *r, FILE *out)
+{
+	static const char *const head[] = { "rank", "cores", "NUMA", "--bind rank", "--bind near" };
+	enum { COLUMNS = sizeof(head) / sizeof(head[0]) };
+	struct grid g;
+
+	if (grid_make(&g, (int)r->rank_count + 1, COLUMNS))
+		return -ENOMEM;
+	for (int c = 0; c < COLUMNS; c++)
+		grid_set(&g, 0, c, "%s", head[c]);
+	for (unsigned i = 0; i < r->rank_count; i++) {
+		const struct topo_rank *rank = &r->rank[i];
+		int row = (int)i + 1;
+		char number[16];
+
+		grid_set(&g, row, 0, "%u", i);
+		grid_set(&g, row, 1, "%s", rank->block.cores);
+		grid_set(&g, row, 2, "%s", index_text(rank->block.numa, number));
+		for (int b = 0; b < TOPO_BINDS; b++)
+			grid_set(&g, row, 3 + b, "%s %s", r->rail[rank->uses[b]].name,
+				 topo_path_text(rank->path[b]));
+	}
+	fprintf(out, "\nRanks, each bound to its share of the cores\n");
+	if (r->assumed)
+		fprintf(out, "(rails in the order of their addresses: %s does not say their "
+			"subnets)\n", r->file);
+	grid_print(&g, out);
+	return 0;
+}
+
+/* ---- All of it ---------------------------------------------------------- */
+
+static void head_print(const struct topo_report *r, FILE *out)
+{
+	const struct topo *t = r->topo;
+	char usable[32] = "";
+
+	fprintf(out, "%s%s", *t->host ? t->host : "a machine", r->file ? " as saved in " : "");
+	if (t->usable_count < t->core_count)
+		snprintf(usable, sizeof(usable), " (%d to be used)", t->usable_count);
+	fprintf(out, "%s: %d package%s, %d NUMA node%s, %d core%s%s, %d GPU%s\n",
+		r->file ? r->file : "", t->package_count, t->package_count == 1 ? "" : "s",
+		t->numa_count, t->numa_count == 1 ? "" : "s", t->core_count,
+		t->core_count == 1 ? "" : "s", usable, t->gpu_count, t->gpu_count == 1 ? "" : "s");
+}
+
+static bool has_rails(const struct topo_report *r)
+{
+	for (int i = 0; i < r->rail_count; i++)
+		if (r->rail[i].rail >= 0)
+			return true;
+	return false;
+}
+
+int topo_print_text(const struct topo_report *r, FILE *out)
+{
+	int rc = 0;
+
+	head_print(r, out);
+	if (r->rail_count) {
+		rc = rails_print(r, out);
+		if (!rc)
+			rc = paths_print(r, out);
+	}
+	if (!rc && has_rails(r))
+		rc = ranks_print(r, out);
+	if (r->warning_count)
+		fprintf(out, "\nWarnings\n");
+	for (int i = 0; i < r->warning_count; i++)
+		fprintf(out, "%s\n", r->warning[i].text);
+	if (rc) {
+		rg_error("topo: no memory");
+		return rc;
+	}
+	if (fflush(out) || ferror(out)) {
+		rg_error("standard output: %s", strerror(errno));
+		return -EIO;
+	}
+	return 0;
+}

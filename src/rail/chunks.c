@@ -1,0 +1,295 @@
+/*
+ * chunks.c - chunks on their way, at the end that moves them: the sender of a
+ * message writes, or its receiver reads.
+ *
+ * Chunks with a rail of their own are posted as the lanes have room, rails in turn.
+ * Pulled ones wait in one queue, and each lane that has less than two under way
+ * takes the next: a rail that is twice as fast comes for twice as many.
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+
+#include "clock.h"
+#include "rndv.h"
+
+enum { PULL_OUT = 2 };			/* chunks under way on a lane */
+
+/* NULL: the rates do not matter, or there are none. */
+static struct rail_gauge *gauge_of(const struct rail_op *op)
+{
+	struct rail_gauge *g = op->how & RNDV_READ ? &op->peer->reading : &op->peer->writing;
+
+	return op_is_weighted(op) && !g->unlimited ? g : NULL;
+}
+
+/* ---- Posting ------------------------------------------------------------ */
+
+static int request_post(struct rail_op *op, struct rail_lane *lane, struct ibv_send_wr *wr,
+			uint32_t bytes)
+{
+	struct ibv_send_wr *bad;
+	int rc;
+
+	wr->wr_id = wr_id(lane->id, WR_CHUNK, 0, 0);
+	wr->send_flags = IBV_SEND_SIGNALED;
+	rc = ibv_post_send(lane->qp.qp, wr, &bad);
+	if (rc)
+		return rail_lane_refused(lane, rc);
+	lane->sent[lane->sq_posted++ % lane->sq_depth] = (struct rail_sent){ op, bytes };
+	lane->ctx->cq_wanted++;
+	op->chunks_out++;
+	return 0;
+}
+
+static int chunk_post(struct rail_op *op, struct rail_lane *lane, const struct rail_stripe *s,
+		      uint32_t number, uint64_t now_ns)
+{
+	struct rail_chunk chunk = rail_stripe_chunk(s, number);
+	struct rail_gauge *gauge = gauge_of(op);
+	bool read = op->how & RNDV_READ;
+	struct ibv_sge sge = {
+		.addr = (uintptr_t)op->buf.addr + chunk.offset,
+		.length = (uint32_t)chunk.bytes,
+		.lkey = op->mr->on[peer_adapter(op->peer, lane->k)]->lkey,
+	};
+	struct ibv_send_wr wr = {
+		.sg_list = &sge,
+		.num_sge = 1,
+		.opcode = read ? IBV_WR_RDMA_READ : op->how & RNDV_CONTROL ? IBV_WR_RDMA_WRITE :
+			  IBV_WR_RDMA_WRITE_WITH_IMM,
+		.imm_data = htonl(rndv_imm(op, number)),
+		.wr.rdma = { .remote_addr = op->remote + chunk.offset, .rkey = op->rkey[lane->k] },
+	};
+	int rc = request_post(op, lane, &wr, sge.length);
+
+	if (rc)
+		return rc;
+	if (gauge) {
+		if (lane->ctx->measured++ == 0)
+			lane->ctx->looked_ns = now_ns;	/* nothing was missed before */
+		rail_gauge_posted(gauge, lane->k, now_ns);
+	}
+	op->cursor[lane->k]++;
+	if (read)
+		return 0;
+	lane_ledger(lane)->tx_chunks++;
+	lane_ledger(lane)->tx_bytes += chunk.bytes;
+	return 0;
+}
+
+/* Behind all chunks of rail k: they are there when this is. */
+static int control_post(struct rail_op *op, struct rail_lane *lane)
+{
+	struct ibv_send_wr wr = {
+		.opcode = IBV_WR_SEND_WITH_IMM,
+		.imm_data = htonl(rndv_imm(op, IMM_CONTROL | (uint32_t)lane->k)),
+	};
+	int rc = request_post(op, lane, &wr, 0);
+
+	if (!rc)
+		op->cursor[lane->k]++;
+	return rc;
+}
+
+/* Requests of a rail's piece. */
+static uint32_t piece_requests(const struct rail_op *op, const struct rail_piece *p)
+{
+	return p->count + (p->count && op->how & RNDV_CONTROL);
+}
+
+static int next_post(struct rail_op *op, struct rail_lane *lane, const struct rail_stripe *s,
+		     uint64_t now_ns)
+{
+	const struct rail_piece *p = &s->piece[lane->k];
+	uint32_t n = op->cursor[lane->k];
+
+	if (n == p->count)
+		return control_post(op, lane);
+	return chunk_post(op, lane, s, p->first + n, now_ns);
+}
+
+/*
+ * Post what the lanes take, rails in turn, at most *budget requests.  True when all
+ * of op are out.
+ */
+static bool chunks_post(struct rail_op *op, int *budget)
+{
+	uint64_t now_ns = gauge_of(op) ? rg_now_ns() : 0;
+	struct rail_stripe s;
+	bool more, moved;
+
+	rndv_plan(op, &s);
+	do {
+		more = moved = false;
+		for (int k = 0; k < s.rail_count; k++) {
+			struct rail_lane *lane = op_lane(op, k, s.piece[k].first + op->cursor[k]);
+
+			if (op->cursor[k] == piece_requests(op, &s.piece[k]))
+				continue;
+			more = true;
+			if (*budget == 0 || !lane_has_room(lane, 1))
+				continue;
+			if (next_post(op, lane, &s, now_ns))
+				return false;
+			--*budget;
+			moved = true;
+		}
+	} while (moved);
+	return !more;
+}
+
+/* ---- Pulling ------------------------------------------------------------ */
+
+/* The next chunk of the first message that waits, on this lane. */
+static bool pull_next(struct rail_peer *peer, struct rail_lane *lane)
+{
+	struct rail_op *op = peer->pulling.head;
+	struct rail_stripe s;
+
+	if (!op || lane->pulled == PULL_OUT || !lane_has_room(lane, 1))
+		return false;
+	rndv_plan(op, &s);
+	if (chunk_post(op, lane, &s, op->taken, 0))
+		return false;
+	lane->pulled++;
+	if (++op->taken == s.chunk_count) {
+		queue_pop(&peer->pulling);
+		op->stage = STAGE_POSTED;
+	}
+	return true;
+}
+
+/* One for each lane in turn, so that all rails are at work before one gets a second. */
+static void pull(struct rail_peer *peer, int *budget)
+{
+	bool moved;
+
+	do {
+		moved = false;
+		for (int q = 0; q < peer->qps; q++)
+			for (int k = 0; k < peer->rail_count && *budget && !peer->error; k++)
+				if (pull_next(peer, peer_bulk(peer, k, q))) {
+					--*budget;
+					moved = true;
+				}
+	} while (moved);
+}
+
+/* ---- Beginning, going on, ending ---------------------------------------- */
+
+void rndv_chunks_start(struct rail_op *op)
+{
+	struct rail_peer *peer = op->peer;
+	struct rail_stripe s;
+	int budget = BULK_BATCH;
+
+	rndv_plan(op, &s);
+	op->chunks_left = (uint8_t)s.chunk_count;
+	for (int k = 0; k < RAIL_MAX; k++) {
+		op->cursor[k] = 0;
+		op->carried[k] = 0;
+		if (k < s.rail_count && !s.pull)
+			op->chunks_left += (uint8_t)(piece_requests(op, &s.piece[k]) -
+						     s.piece[k].count);
+	}
+	op->taken = op->chunks_out = op->odd_rail = 0;
+	op->stage = STAGE_CUTTING;
+	if (s.pull) {
+		queue_push(&peer->pulling, op);
+		pull(peer, &budget);
+	} else if (!peer->cutting.head && chunks_post(op, &budget)) {
+		op->stage = STAGE_POSTED;
+	} else {
+		queue_push(&peer->cutting, op);
+	}
+	if (peer->pulling.head || peer->cutting.head)
+		peer_work(peer);
+}
+
+bool rndv_chunks_advance(struct rail_peer *peer)
+{
+	struct rail_op **link = &peer->cutting.head, *op;
+	int budget = BULK_BATCH;
+
+	/* Not only the first: its rail may be full while those of the next are idle. */
+	while ((op = *link) && budget && !peer->error) {
+		if (!chunks_post(op, &budget)) {
+			link = &op->next;
+			continue;
+		}
+		*link = op->next;
+		if (peer->cutting.tail == &op->next)
+			peer->cutting.tail = link;
+		op->stage = STAGE_POSTED;
+	}
+	if (peer->pulling.head)
+		pull(peer, &budget);
+	return peer->cutting.head || peer->pulling.head;
+}
+
+static void queue_bury(struct rail_op_queue *queue)
+{
+	struct rail_op *op;
+
+	while ((op = queue_pop(queue))) {
+		op->stage = STAGE_POSTED;
+		if (!op->chunks_out)
+			rndv_finish(op, -ECONNRESET);
+	}
+}
+
+void rndv_chunks_bury(struct rail_peer *peer)
+{
+	queue_bury(&peer->cutting);
+	queue_bury(&peer->pulling);
+}
+
+/* What a read has brought; the sender learns it from the FIN. */
+static void read_landed(struct rail_op *op, const struct rail_lane *lane, uint32_t bytes)
+{
+	lane_ledger(lane)->rx_chunks++;
+	lane_ledger(lane)->rx_bytes += bytes;
+	op->carried[lane->k] += bytes / RAIL_STRIPE_ALIGN;
+	if (bytes % RAIL_STRIPE_ALIGN)
+		op->odd_rail = (uint8_t)lane->k;
+}
+
+static void measure(struct rail_gauge *gauge, const struct rail_lane *lane, uint32_t bytes)
+{
+	struct rail_ctx *ctx = lane->ctx;
+
+	if (!ctx->completed_ns)
+		ctx->completed_ns = rg_now_ns();
+	ctx->measured--;
+	rail_gauge_done(gauge, lane->k, ctx->completed_ns, ctx->completed_ns - ctx->looked_ns,
+			bytes);
+}
+
+/* The oldest request of a lane is done, or its lane has failed. */
+void rail_chunk_sent(struct rail_lane *lane)
+{
+	const struct rail_sent *sent = &lane->sent[lane->sq_done++ % lane->sq_depth];
+	struct rail_op *op = sent->op;
+	struct rail_gauge *gauge = gauge_of(op);
+
+	if (gauge && sent->bytes)
+		measure(gauge, lane, sent->bytes);
+	if (op_is_pulled(op))
+		lane->pulled--;
+	op->chunks_out--;
+	op->chunks_left--;
+	if (unlikely(lane->peer->error)) {
+		/* One that is still being cut is buried with the peer. */
+		if (!op->chunks_out && op->stage != STAGE_CUTTING)
+			rndv_finish(op, -ECONNRESET);
+		return;
+	}
+	if (op->how & RNDV_READ)
+		read_landed(op, lane, sent->bytes);
+	if (op->chunks_left)
+		return;
+	if (op->how & RNDV_READ)
+		rndv_read_done(op);
+	else
+		rndv_finish(op, 0);
+}

@@ -1,0 +1,61 @@
+/*
+ * home.c - which rail carries what a process does not cut.
+ *
+ * By local rank, or the nearest one: each process knows which rails are nearest to its
+ * cores, tells all others with its address, and all spread the ranks of a node over
+ * these alike (topo_spread).
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "err.h"
+#include "rail_int.h"
+#include "topo.h"
+
+int rail_home_find(struct rail_ctx *ctx)
+{
+	const char *device[RAIL_MAX];
+	struct topo *topo;
+	int rc;
+
+	ctx->home = ctx->cfg.local_rank;
+	ctx->near = (1u << ctx->rail_count) - 1;
+	if (ctx->settings.bind != RAIL_BIND_NEAR)
+		return 0;
+	ctx->near_of = calloc(ctx->cfg.peer_count, sizeof(*ctx->near_of));
+	if (!ctx->near_of)
+		return -ENOMEM;
+	rc = topo_open(TOPO_RAILS, &topo);
+	if (rc)
+		return rc;
+	for (int r = 0; r < ctx->rail_count; r++)
+		device[r] = ibv_get_device_name(ctx->rail[r].port->device);
+	rc = topo_near(topo, device, ctx->rail_count, NULL, &ctx->near);
+	if (rc)
+		rg_error("--bind near: the CPUs of this process are not known");
+	topo_close(topo);
+	return rc;
+}
+
+void rail_home_settle(struct rail_ctx *ctx)
+{
+	unsigned count = ctx->cfg.peer_count, neighbours = 0, mine = 0;
+	uint32_t *mask = ctx->near_of ? malloc(count * sizeof(*mask)) : NULL;
+	int *rail = mask ? malloc(count * sizeof(*rail)) : NULL;
+
+	for (unsigned i = 0; rail && i < count; i++) {
+		if (i != ctx->cfg.index &&
+		    !(ctx->cfg.node_of && ctx->cfg.node_of[i] == ctx->cfg.node_of[ctx->cfg.index]))
+			continue;
+		if (i == ctx->cfg.index)
+			mine = neighbours;
+		mask[neighbours++] = ctx->near_of[i];
+	}
+	if (rail) {
+		topo_spread(mask, (int)neighbours, rail);
+		if (rail[mine] >= 0)
+			ctx->home = (unsigned)rail[mine];
+	}
+	free(mask);
+	free(rail);
+}

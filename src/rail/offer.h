@@ -1,0 +1,39 @@
+/*
+ * offer.h - what two processes must know of each other before a message can flow.
+ *
+ * Fixed sizes, native byte order: another order is recognised by the magic.  Every
+ * field is checked (connect.c) before it is used.
+ */
+#ifndef RAIL_OFFER_H
+#define RAIL_OFFER_H
+
+#include "rail_int.h"
+
+#define OFFER_MAGIC 0x32306c6961726772ull	/* "rgrail02": another byte order reads another */
+
+/* The queue pairs of one rail share what is true of the port, and one first packet number. */
+struct offer_rail {
+	struct vrb_address port;	/* qpn: of the eager lane */
+	unsigned char subnet[VRB_GID_BYTES];
+	uint32_t bulk[RAIL_QPS_MAX];	/* queue pair numbers */
+	uint32_t rkey;			/* of the block */
+	uint32_t lane;			/* number of the eager lane, for SENDs there */
+	uint8_t gid_type, pad[3];
+};
+
+struct offer {
+	uint64_t magic;
+	uint32_t index, wanted_peer;
+	uint32_t tx_k;			/* the rail of the offering process's small messages */
+	uint32_t rail_count;
+	uint64_t eager, threshold;
+	uint64_t ring[LANE_ROLES], grant[LANE_ROLES];	/* addresses in the offering process */
+	uint64_t key;
+	uint32_t slots, units, slot_bytes, qps;
+	uint8_t polled, trailing, pad[6];
+	struct offer_rail rail[RAIL_MAX];
+};
+
+_Static_assert(sizeof(struct offer) == RAIL_OFFER_USED, "an offer fits");
+
+#endif

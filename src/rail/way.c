@@ -1,0 +1,29 @@
+/* way.c - ways of messages: what makes sense on the rails that there are. */
+#include <errno.h>
+#include <stdio.h>
+
+#include "rail_int.h"
+
+int rail_way_check(const struct rail_ctx *ctx, const struct rail_way *way, char *why,
+		   size_t why_size)
+{
+	const struct rail *last = &ctx->rail[ctx->rail_count - 1];
+
+	if (way->policy == RAIL_SINGLE && way->rail >= ctx->rail_count) {
+		snprintf(why, why_size, "single:%d: there is no such rail (accepted: single:0, "
+			 "which is %s, to single:%d, which is %s)", way->rail,
+			 ctx->rail[0].port->name, ctx->rail_count - 1, last->port->name);
+		return -EINVAL;
+	}
+	if (way->completion == RAIL_BY_CONTROL && way->policy == RAIL_PULL) {
+		snprintf(why, why_size, "pull: completion=control makes no sense, since no rail "
+			 "knows which of its chunks is the last (accepted: completion=imm)");
+		return -EINVAL;
+	}
+	if (way->completion == RAIL_BY_CONTROL && way->rendezvous == RAIL_BY_READ) {
+		snprintf(why, why_size, "rendezvous=read: completion=control makes no sense, since "
+			 "who reads knows when it is done (accepted: completion=imm)");
+		return -EINVAL;
+	}
+	return 0;
+}

@@ -1,0 +1,67 @@
+/*
+ * weigh.h - how fast the rails to a peer are, learned from chunks that were carried.
+ *
+ * For each rail: bytes over the time in which it had something to carry, so that a
+ * rail that idles is not slow.  A message of b bytes on a rail of latency L and rate
+ * R shows the rate b / (L + b / R): shares in proportion to such rates change until
+ * all rails end at the same time, which is what is wanted, and stay there.
+ *
+ * A completion is found when somebody looks.  What lies between two completions says
+ * something only if it is well known when they came: if the time since the look
+ * before is an eighth of it at most.  All else is left out (a process that lost its
+ * core, or that computes): it would tell of the process and not of the rail.
+ *
+ * Looked at in *periods*: all rails together, so that they are compared over the same
+ * time; a period ends when every rail has carried something and all together enough
+ * to say something.  The estimate moves by a quarter of what a period says.  A rail
+ * whose share would be small is given some bytes now and then, so that it is noticed
+ * when it becomes faster.
+ *
+ * Arithmetic only: the caller says what time it is.
+ */
+#ifndef RAIL_WEIGH_H
+#define RAIL_WEIGH_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "rail.h"
+
+enum {
+	RAIL_SHARE_MAX = 255,			/* of the fastest rail */
+	RAIL_SHARE_PROBE = 4,			/* given to a slower one ... */
+	RAIL_SHARE_PROBE_EVERY = 16,		/* ... in one message of so many */
+	RAIL_SURE = 8,				/* times the uncertainty of its ends */
+	RAIL_PERIOD_BYTES = 1 << 20,
+	RAIL_PERIOD_BYTES_MAX = 16 << 20,	/* without waiting for a rail that carries nothing */
+};
+
+struct rail_gauge {
+	int rail_count;
+	bool unlimited;			/* nothing to be measured: even */
+	uint32_t messages;
+	uint64_t period_bytes;
+	struct rail_gauge_rail {
+		double rate;			/* bytes per nanosecond; only their proportions matter */
+		uint32_t periods;		/* that said something, up to 4 */
+		uint32_t in_flight;		/* chunks */
+		uint64_t since_ns;		/* busy, not yet counted */
+		uint64_t unsure_ns;		/* ... that may have begun so much earlier */
+		uint64_t busy_ns, bytes;	/* of this period */
+	} rail[RAIL_MAX];
+};
+
+/*
+ * nominal: bytes per second of each rail, 0: not known, or without limit.  If that is
+ * so of all, the poster copies the bytes and there is nothing to measure.
+ */
+void rail_gauge_init(struct rail_gauge *g, int rail_count, const uint64_t nominal[]);
+/* A chunk begins its way. */
+void rail_gauge_posted(struct rail_gauge *g, int rail, uint64_t now_ns);
+/* One is there; it may have been for unsure_ns: so long ago nobody saw it. */
+void rail_gauge_done(struct rail_gauge *g, int rail, uint64_t now_ns, uint64_t unsure_ns,
+		     uint64_t bytes);
+/* Shares of the next message: at least one is not 0. */
+void rail_gauge_weights(struct rail_gauge *g, uint8_t weight[RAIL_MAX]);
+
+#endif

@@ -1,0 +1,269 @@
+/* ah.c - address handles, and the headers in front of a datagram. */
+#include <arpa/inet.h>
+#include <endian.h>
+#include <netinet/in.h>
+#include <netinet/ip.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ah.h"
+
+enum {
+	IPV4_AT = HCA_GRH_BYTES - (int)sizeof(struct iphdr),	/* the rest before is reserved */
+	UDP_BYTES = 8,
+	BTH_DETH_BYTES = 12 + 8,
+	ICRC_BYTES = 4,
+};
+
+/* ---- GIDs ---------------------------------------------------------------- */
+
+static bool is_ipv4(const union ibv_gid *gid)
+{
+	static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
+
+	return memcmp(gid->raw, mapped, sizeof(mapped)) == 0;
+}
+
+bool hca_gid_is_multicast(const union ibv_gid *gid)
+{
+	return gid->raw[0] == 0xff || (is_ipv4(gid) && (gid->raw[12] & 0xf0) == 0xe0);
+}
+
+static void map_ipv4(uint32_t addr, union ibv_gid *gid)
+{
+	memset(gid, 0, sizeof(*gid));
+	gid->raw[10] = gid->raw[11] = 0xff;
+	memcpy(gid->raw + 12, &addr, sizeof(addr));
+}
+
+/* ---- Headers ------------------------------------------------------------- */
+
+static uint16_t checksum(const struct iphdr *ip)
+{
+	uint16_t words[sizeof(*ip) / 2];
+	uint32_t sum = 0;
+	unsigned i;
+
+	memcpy(words, ip, sizeof(*ip));
+	for (i = 0; i < sizeof(words) / sizeof(*words); i++)
+		sum += words[i];
+	sum = (sum & 0xffff) + (sum >> 16);
+	return (uint16_t)~(sum + (sum >> 16));
+}
+
+static void make_header(struct hca_ah *ah, const struct ibv_ah_attr *a, const union ibv_gid *sgid)
+{
+	ah->ipv4 = is_ipv4(sgid) && is_ipv4(&a->grh.dgid);
+	if (ah->ipv4) {
+		struct iphdr ip = { .version = 4, .ihl = 5, .tos = a->grh.traffic_class,
+				    .frag_off = htons(IP_DF), .ttl = a->grh.hop_limit,
+				    .protocol = IPPROTO_UDP };
+
+		memcpy(&ip.saddr, sgid->raw + 12, 4);
+		memcpy(&ip.daddr, a->grh.dgid.raw + 12, 4);
+		memcpy(ah->header + IPV4_AT, &ip, sizeof(ip));
+	} else {
+		struct ibv_grh grh = {
+			.version_tclass_flow = htobe32(6u << 28 |
+						       (uint32_t)a->grh.traffic_class << 20 |
+						       (a->grh.flow_label & 0xfffff)),
+			.next_hdr = IPPROTO_UDP, .hop_limit = a->grh.hop_limit,
+			.sgid = *sgid, .dgid = a->grh.dgid,
+		};
+
+		static_assert(sizeof(grh) == HCA_GRH_BYTES, "a GRH");
+		memcpy(ah->header, &grh, sizeof(grh));
+	}
+}
+
+void hca_ah_header(const struct hca_ah *ah, uint32_t bytes, unsigned char header[HCA_GRH_BYTES])
+{
+	/* Of the packet behind the IP header, padded as on the wire. */
+	uint32_t packet = UDP_BYTES + BTH_DETH_BYTES + ((bytes + 3) & ~3u) + ICRC_BYTES;
+	uint16_t length;
+
+	memcpy(header, ah->header, HCA_GRH_BYTES);
+	if (!ah->global)
+		return;
+	if (ah->ipv4) {
+		struct iphdr ip;
+
+		memcpy(&ip, header + IPV4_AT, sizeof(ip));
+		ip.tot_len = htons((uint16_t)(sizeof(ip) + packet));
+		ip.check = checksum(&ip);
+		memcpy(header + IPV4_AT, &ip, sizeof(ip));
+	} else {
+		length = htons((uint16_t)packet);
+		memcpy(header + offsetof(struct ibv_grh, paylen), &length, sizeof(length));
+	}
+}
+
+/* ---- Creation ------------------------------------------------------------ */
+
+static int check(const struct ibv_context *c, const struct ibv_ah_attr *a)
+{
+	const struct hca_context *context = hca_context_of((struct ibv_context *)(uintptr_t)c);
+
+	if (a->port_num < 1 || a->port_num > context->fabric->spec.ports || a->sl > 15 ||
+	    (a->is_global && a->grh.sgid_index >= HCA_GIDS))
+		return EINVAL;
+	return 0;
+}
+
+struct ibv_ah *hca_ah_create(struct ibv_pd *pd, struct ibv_ah_attr *attr)
+{
+	struct hca_context *context = hca_context_of(pd->context);
+	const struct hca_device *d = context->device;
+	struct hca_fabric *f = context->fabric;
+	int rc = check(pd->context, attr);
+	struct hca_ah *ah;
+	union ibv_gid sgid;
+
+	ah = rc ? NULL : calloc(1, sizeof(*ah));
+	if (!ah) {
+		errno = rc ? rc : ENOMEM;
+		return NULL;
+	}
+	ah->global = attr->is_global;
+	ah->multicast = ah->global && hca_gid_is_multicast(&attr->grh.dgid);
+	if (!ah->multicast && hca_route(f, attr, &ah->to)) {
+		free(ah);
+		errno = EHOSTUNREACH;
+		return NULL;
+	}
+	ah->pd = hca_pd_of(pd)->id;
+	ah->from = hca_address(&f->spec, d->node, d->hca, attr->port_num);
+	ah->slid = (uint16_t)(ah->from + 1);
+	ah->sl = attr->sl;
+	if (ah->global) {
+		ah->dgid = attr->grh.dgid;
+		hca_query_gid(pd->context, attr->port_num, attr->grh.sgid_index, &sgid);
+		make_header(ah, attr, &sgid);
+	}
+	atomic_store(&ah->references, 1);
+	ah->ibv.context = pd->context;
+	ah->ibv.pd = pd;
+	pthread_mutex_lock(&f->slow);
+	ah->ibv.handle = ++f->ah_last;
+	hca_link_add(&context->ahs, &ah->link);
+	pthread_mutex_unlock(&f->slow);
+	atomic_fetch_add(&hca_pd_of(pd)->objects, 1);
+	return &ah->ibv;
+}
+
+void hca_ah_hold(struct ibv_ah *ibv)
+{
+	atomic_fetch_add(&hca_ah_of(ibv)->references, 1);
+}
+
+void hca_ah_let_go(struct ibv_ah *ibv)
+{
+	if (atomic_fetch_sub(&hca_ah_of(ibv)->references, 1) == 1)
+		free(hca_ah_of(ibv));
+}
+
+int hca_ah_destroy(struct ibv_ah *ibv)
+{
+	struct hca_fabric *f = hca_context_of(ibv->context)->fabric;
+	struct hca_ah *ah = hca_ah_of(ibv);
+
+	pthread_mutex_lock(&f->slow);
+	hca_link_remove(&ah->link);
+	pthread_mutex_unlock(&f->slow);
+	atomic_fetch_sub(&hca_pd_of(ibv->pd)->objects, 1);
+	hca_ah_let_go(ibv);
+	return 0;
+}
+
+/* ---- The way back -------------------------------------------------------- */
+
+/* Both ends of a datagram that has come, from the 40 bytes in front of it. */
+static void read_header(const struct ibv_grh *grh, union ibv_gid *sgid, union ibv_gid *dgid,
+			uint8_t *traffic_class)
+{
+	struct iphdr ip;
+
+	memcpy(&ip, (const char *)grh + IPV4_AT, sizeof(ip));
+	if (be32toh(grh->version_tclass_flow) >> 28 != 6 && ip.version == 4 && ip.ihl == 5) {
+		map_ipv4(ip.saddr, sgid);
+		map_ipv4(ip.daddr, dgid);
+		*traffic_class = ip.tos;
+		return;
+	}
+	*sgid = grh->sgid;
+	*dgid = grh->dgid;
+	*traffic_class = (uint8_t)(be32toh(grh->version_tclass_flow) >> 20);
+}
+
+/* Which of our GIDs the datagram came to; of a multicast one, ours of the same form. */
+static int own_index(struct ibv_context *c, uint8_t port, const union ibv_gid *dgid)
+{
+	union ibv_gid mine;
+	int i;
+
+	if (hca_gid_is_multicast(dgid))
+		return is_ipv4(dgid);
+	for (i = 0; i < HCA_GIDS; i++)
+		if (hca_query_gid(c, port, i, &mine) == 0 &&
+		    memcmp(&mine, dgid, sizeof(mine)) == 0)
+			return i;
+	return -1;
+}
+
+int hca_ah_init_from_wc(struct ibv_context *c, uint8_t port, struct ibv_wc *wc,
+			struct ibv_grh *grh, struct ibv_ah_attr *attr)
+{
+	union ibv_gid sgid, dgid;
+	int index;
+
+	*attr = (struct ibv_ah_attr){ .dlid = wc->slid, .sl = wc->sl, .port_num = port,
+				      .src_path_bits = wc->dlid_path_bits };
+	if (!(wc->wc_flags & IBV_WC_GRH))
+		return 0;
+	attr->sl = 0;			/* hca_ah_sl() */
+	read_header(grh, &sgid, &dgid, &attr->grh.traffic_class);
+	index = own_index(c, port, &dgid);
+	if (index < 0) {
+		errno = EINVAL;
+		return -1;
+	}
+	attr->is_global = 1;
+	attr->grh.dgid = sgid;
+	attr->grh.sgid_index = (uint8_t)index;
+	attr->grh.flow_label = be32toh(grh->version_tclass_flow) & 0xfffff;
+	attr->grh.hop_limit = 0xff;
+	return 0;
+}
+
+struct ibv_ah *hca_ah_create_from_wc(struct ibv_pd *pd, struct ibv_wc *wc, struct ibv_grh *grh,
+				     uint8_t port)
+{
+	struct ibv_ah_attr attr;
+
+	return hca_ah_init_from_wc(pd->context, port, wc, grh, &attr) ? NULL
+								      : hca_ah_create(pd, &attr);
+}
+
+int hca_ah_resolve_l2(struct ibv_context *c, struct ibv_ah_attr *attr, uint8_t mac[6],
+		      uint16_t *vid)
+{
+	const uint8_t *raw = attr->grh.dgid.raw;
+	uint32_t to = 0;
+
+	if (check(c, attr) || !attr->is_global)
+		return EINVAL;
+	*vid = 0xffff;			/* none */
+	if (!hca_gid_is_multicast(&attr->grh.dgid)) {
+		if (hca_route(hca_context_of(c)->fabric, attr, &to))
+			return EHOSTUNREACH;
+		/* The one that the link-local GID is made from. */
+		memcpy(mac, (const uint8_t[]){ 0x02, 0x53, 0x48, (uint8_t)(to >> 16),
+					       (uint8_t)(to >> 8), (uint8_t)to }, 6);
+	} else if (is_ipv4(&attr->grh.dgid)) {
+		memcpy(mac, (const uint8_t[]){ 0x01, 0x00, 0x5e, raw[13] & 0x7f, raw[14],
+					       raw[15] }, 6);
+	} else {
+		memcpy(mac, (const uint8_t[]){ 0x33, 0x33, raw[12], raw[13], raw[14], raw[15] }, 6);
+	}
+	return 0;
+}

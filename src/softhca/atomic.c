@@ -1,0 +1,192 @@
+/* atomic.c - atomic operations on the peer's memory. */
+#include "atomic.h"
+#include "clock.h"
+#include "copy.h"
+#include "device.h"
+
+enum {
+	WORD = 8,
+	LOOK_NS = 20000,	/* a lock that is held for so long: does its holder live? */
+	WAIT_NS = 200000,	/* then others of this process have their turn */
+	STOPPED_NS = 1000000000, /* a turn takes microseconds */
+};
+
+static uint64_t changed(const struct ibv_send_wr *wr, uint64_t old)
+{
+	if (wr->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD)
+		return old + wr->wr.atomic.compare_add;
+	return old == wr->wr.atomic.compare_add ? wr->wr.atomic.swap : old;
+}
+
+/* ---- Mapped memory ------------------------------------------------------- */
+
+/*
+ * Our own memory is always at hand; but if peers cannot map it, they come
+ * through the kernel, and we have to keep out of their way.
+ */
+static bool everybody_maps(const struct hca_conn *c, uint32_t key, uint64_t there)
+{
+	const struct hca_mr *mr;
+
+	if (!c->peer->here)
+		return true;
+	mr = hca_mr_find(c->peer->fabric, key);
+	return mr && there >= mr->mapped && there + WORD <= mr->mapped_end;
+}
+
+static uint64_t on_processor(const struct ibv_send_wr *wr, void *at)
+{
+	_Atomic uint64_t *word = at;
+	uint64_t old = wr->wr.atomic.compare_add;
+
+	if (wr->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD)
+		return atomic_fetch_add(word, wr->wr.atomic.compare_add);
+	atomic_compare_exchange_strong(word, &old, wr->wr.atomic.swap);
+	return old;
+}
+
+/* ---- The lock ------------------------------------------------------------ */
+
+/* Who: generation << 32 | turn << 12 | slot + 1; no two turns look the same for long. */
+static uint64_t my_turn(const struct hca_fabric *f)
+{
+	static _Atomic uint32_t turns;
+	uint32_t turn = atomic_fetch_add_explicit(&turns, 1, memory_order_relaxed);
+
+	static_assert(HCA_PROCS_MAX < 1 << 12, "a slot fits");
+	return (uint64_t)f->generation << 32 | (turn & 0xfffff) << 12 | (f->slot + 1);
+}
+
+static bool holder_is_gone(struct hca_fabric *f, uint64_t holder)
+{
+	uint32_t slot = ((uint32_t)holder & 0xfff) - 1;
+
+	return hca_slot_fate(f, slot) != HCA_FATE_ALIVE ||
+	       atomic_load(&f->shm->slot[slot].generation) != (uint32_t)(holder >> 32);
+}
+
+/* Has this one had its turn for so long, over all our tries, that it must have stopped? */
+static bool holder_has_stopped(struct hca_message *m, uint64_t holder, uint64_t now)
+{
+	if (m->lock_holder != holder) {
+		m->lock_holder = holder;
+		m->lock_since_ns = now;
+	}
+	return now - m->lock_since_ns > STOPPED_NS;
+}
+
+static bool lock(struct hca_fabric *f, struct hca_message *m, _Atomic uint64_t *word, uint64_t me)
+{
+	uint64_t start = 0, holder = 0;
+	bool looked = false;
+
+	while (!atomic_compare_exchange_weak_explicit(word, &holder, me, memory_order_acquire,
+						      memory_order_relaxed)) {
+		uint64_t now = rg_now_ns();
+
+		if (!start)
+			start = now;
+		/* The next try takes it from them, unless somebody was faster. */
+		if (holder && holder_has_stopped(m, holder, now))
+			continue;
+		if (holder && !looked && now - start > LOOK_NS) {
+			if (holder_is_gone(f, holder))
+				continue;
+			looked = true;
+		}
+		if (now - start > WAIT_NS)
+			return false;
+		holder = 0;
+		hca_relax();
+		if (looked)
+			sched_yield();	/* the holder may need this very core */
+	}
+	m->lock_holder = 0;
+	return true;
+}
+
+static void unlock(_Atomic uint64_t *word, uint64_t me)
+{
+	/* Not if it was taken from us. */
+	atomic_compare_exchange_strong_explicit(word, &me, 0, memory_order_release,
+						memory_order_relaxed);
+}
+
+/* ---- Other memory -------------------------------------------------------- */
+
+static int read_word(struct hca_conn *c, const struct hca_span *s, uint64_t *value)
+{
+	if (!s->here)
+		return hca_copy_there(c->peer, HCA_FROM_REMOTE, value, s->there, s->key, WORD);
+	memcpy(value, s->here, WORD);
+	return 0;
+}
+
+static int write_word(struct hca_conn *c, const struct hca_span *s, uint64_t value)
+{
+	if (!s->here)
+		return hca_copy_there(c->peer, HCA_TO_REMOTE, &value, s->there, s->key, WORD);
+	memcpy(s->here, &value, WORD);
+	return 0;
+}
+
+static int under_lock(struct hca_qp *qp, const struct ibv_send_wr *wr,
+		      const struct hca_span *s, uint64_t *old)
+{
+	struct hca_fabric *f = qp->fabric;
+	struct hca_conn *c = qp->message.to;
+	const uint64_t me = my_turn(f);
+	_Atomic uint64_t *word;
+	uint32_t port;
+	int rc;
+
+	word = &hca_adapter(f, c->address, &port)->atomics;
+	if (!lock(f, &qp->message, word, me))
+		return -EBUSY;
+	rc = read_word(c, s, old);
+	/* We may have been stopped for long: then it is not ours any more. */
+	if (!rc && atomic_load_explicit(word, memory_order_relaxed) != me)
+		return -EBUSY;
+	if (!rc && changed(wr, *old) != *old)
+		rc = write_word(c, s, changed(wr, *old));
+	unlock(word, me);
+	return rc;
+}
+
+/* ---- The operation ------------------------------------------------------- */
+
+/* Its result may go to several pieces. */
+static void scatter(const struct hca_message *m, uint64_t value)
+{
+	const unsigned char *from = (const unsigned char *)&value;
+	size_t left = WORD;
+	unsigned i;
+
+	for (i = 0; i < m->local_count && left; i++) {
+		size_t n = m->local[i].bytes < left ? m->local[i].bytes : left;
+
+		memcpy(m->local[i].here, from, n);
+		from += n;
+		left -= n;
+	}
+}
+
+int hca_atomic(struct hca_qp *qp, const struct ibv_send_wr *wr)
+{
+	struct hca_message *m = &qp->message;
+	/* A word that is mapped in part only has pieces, all of which the kernel reaches. */
+	struct hca_span word = { .here = m->remote_count == 1 ? m->remote[0].here : NULL,
+				 .there = m->remote[0].there, .bytes = WORD,
+				 .key = m->remote[0].key };
+	uint64_t old;
+	int rc = 0;
+
+	if (word.here && word.there % WORD == 0 &&
+	    everybody_maps(m->to, wr->wr.atomic.rkey, word.there))
+		old = on_processor(wr, word.here);
+	else
+		rc = under_lock(qp, wr, &word, &old);
+	if (!rc)
+		scatter(m, old);
+	return rc;
+}

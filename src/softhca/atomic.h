@@ -1,0 +1,35 @@
+/*
+ * atomic.h - atomic operations on the peer's memory.
+ *
+ * Memory that is mapped here is changed by the processor's own atomic
+ * operation: atomic with respect to everybody who maps it, the owner's
+ * programs included.  What only the kernel reaches (copy.h), or lies askew, is
+ * read, changed and written back under a lock word in the fabric segment, one
+ * per adapter: atomic with respect to all others that come through that
+ * adapter, which is what IBV_ATOMIC_HCA promises.  Which of the two it is
+ * depends on the memory alone, so all requesters do the same.
+ *
+ * The word names its holder: who dies with it loses it to the next who asks.
+ * Who is stopped with it makes others wait in their send queues, a second at
+ * most; then they take it.  It looks again before it writes, so that only one
+ * stopped between that look and its write does so late: into the word that it
+ * was about to change.
+ */
+#ifndef HCA_ATOMIC_H
+#define HCA_ATOMIC_H
+
+#include "qp.h"
+
+static inline bool hca_is_atomic(enum ibv_wr_opcode op)
+{
+	return op == IBV_WR_ATOMIC_CMP_AND_SWP || op == IBV_WR_ATOMIC_FETCH_AND_ADD;
+}
+
+/*
+ * Carry out the request on the 8 bytes at the message's remote end; what was
+ * there goes to the local end, in this machine's byte order.  0; -EBUSY: the
+ * lock is held by somebody who lives; -ESRCH, other -errno as hca_copy.
+ */
+int hca_atomic(struct hca_qp *qp, const struct ibv_send_wr *wr);
+
+#endif

@@ -1,0 +1,286 @@
+/* bell.c - see bell.h. */
+#include "bell.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "fabric.h"
+#include "peer.h"
+#include "segment.h"
+
+enum { CACHE_LINES = 64 };
+
+/* ---- Our own ------------------------------------------------------------- */
+
+static int take_number(struct hca_fabric *f, uint32_t *number)
+{
+	uint32_t i;
+
+	pthread_mutex_lock(&f->slow);
+	for (i = 0; i < HCA_BELLS_MAX && (f->bells[i / 64] >> i % 64 & 1); i++)
+		;
+	if (i < HCA_BELLS_MAX)
+		f->bells[i / 64] |= 1ull << i % 64;
+	pthread_mutex_unlock(&f->slow);
+	*number = i + 1;
+	return i < HCA_BELLS_MAX ? 0 : -ENOMEM;
+}
+
+/*
+ * The program may set O_NONBLOCK on its end, or leave it: so this library has
+ * an opening of its own to empty the pipe by, which is the one that peers find.
+ */
+static int make_pipe(struct hca_bell *b, struct stat *st)
+{
+	char path[64];
+	int end[2], err;
+
+	if (pipe2(end, O_CLOEXEC))
+		return -errno;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", end[0]);
+	b->fd = end[0];
+	b->own = open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC);
+	err = errno;
+	close(end[1]);
+	if (b->own >= 0 && fstat(b->own, st) == 0)
+		return 0;
+	close(b->fd);
+	if (b->own >= 0)
+		close(b->own);
+	return -err;
+}
+
+int hca_bell_make(struct hca_fabric *f, uint32_t adapter, struct hca_bell *b)
+{
+	struct hca_shm_bell *shm;
+	struct stat st;
+	int rc = make_pipe(b, &st);
+
+	if (rc)
+		return rc;
+	rc = take_number(f, &b->number);
+	if (rc) {
+		close(b->fd);
+		close(b->own);
+		return rc;
+	}
+	shm = &f->self->bell[b->number - 1];
+	atomic_store(&shm->fd, b->own);
+	atomic_store(&shm->adapter, adapter);
+	atomic_store(&shm->ino, st.st_ino);
+	return 0;
+}
+
+void hca_bell_free(struct hca_fabric *f, struct hca_bell *b)
+{
+	uint32_t i = b->number - 1;
+
+	atomic_store(&f->self->bell[i].ino, 0);
+	pthread_mutex_lock(&f->slow);
+	f->bells[i / 64] &= ~(1ull << i % 64);
+	pthread_mutex_unlock(&f->slow);
+	close(b->fd);
+	close(b->own);
+}
+
+/* A full pipe is as good as one byte more. */
+static int ring(int fd)
+{
+	const char byte = 1;
+	int err = errno, rc = 0;
+
+	if (write(fd, &byte, 1) < 0 && errno != EAGAIN)
+		rc = -errno;
+	errno = err;
+	return rc;
+}
+
+void hca_bell_ring(const struct hca_bell *b)
+{
+	ring(b->own);
+}
+
+bool hca_bell_drain(const struct hca_bell *b)
+{
+	char bytes[4096];
+	int err = errno, i = 0;
+	ssize_t n;
+
+	/* Bounded: somebody may go on writing. */
+	do
+		n = read(b->own, bytes, sizeof(bytes));
+	while (n == sizeof(bytes) && ++i < 16);
+	errno = err;
+	return n > 0 || i;
+}
+
+bool hca_bell_blocks(const struct hca_bell *b)
+{
+	return !(fcntl(b->fd, F_GETFL) & O_NONBLOCK);
+}
+
+int hca_bell_wait(const struct hca_bell *b, uint64_t timeout_ns)
+{
+	struct timespec t = { (time_t)(timeout_ns / 1000000000u),
+			      (long)(timeout_ns % 1000000000u) };
+	struct pollfd p = { .fd = b->own, .events = POLLIN };
+
+	return ppoll(&p, 1, &t, NULL) < 0 ? -1 : 0;
+}
+
+/* ---- Others' ------------------------------------------------------------- */
+
+/*
+ * There may be anything behind a number that a peer gave us, even a file whose
+ * file system lets whoever touches it hang.  A link's text touches nothing.
+ */
+static bool is_pipe(const char *path, uint64_t ino)
+{
+	char want[40], text[40];
+	ssize_t n = readlink(path, text, sizeof(text));
+
+	return n == snprintf(want, sizeof(want), "pipe:[%llu]", (unsigned long long)ino) &&
+	       memcmp(text, want, (size_t)n) == 0;
+}
+
+/*
+ * The first descriptor only pins what is there, so that it still is what was
+ * looked at when it is opened.  O_RDWR: no SIGPIPE, and no waiting for a reader.
+ */
+static int open_pipe(pid_t pid, int fd, uint64_t ino)
+{
+	char path[64];
+	struct stat st;
+	int pin, got;
+
+	if (fd < 0 || !ino)
+		return -ENOENT;
+	snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)pid, fd);
+	if (!is_pipe(path, ino))
+		return -EPERM;
+	pin = open(path, O_PATH | O_CLOEXEC);
+	if (pin < 0)
+		return -errno;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", pin);
+	got = -EPERM;
+	if (is_pipe(path, ino) && fstat(pin, &st) == 0 && st.st_uid == geteuid()) {
+		got = open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC);
+		if (got < 0)
+			got = -errno;
+	}
+	close(pin);
+	return got;
+}
+
+void hca_bell_cache_drop(struct hca_bell_cache *c)
+{
+	uint32_t i;
+
+	for (i = 0; i < c->count; i++)
+		close(c->line[i].fd);
+	free(c->line);
+	memset(c, 0, sizeof(*c));
+}
+
+/* Its descriptor, kept for the next time if there is room to remember it. */
+static int find(struct hca_peer *p, uint64_t ino, int their_fd)
+{
+	struct hca_bell_cache *c = &p->bells;
+	uint32_t i;
+	int fd;
+
+	for (i = 0; i < c->count; i++)
+		if (c->line[i].ino == ino)
+			return c->line[i].fd;
+	if (!c->line)
+		c->line = calloc(CACHE_LINES, sizeof(*c->line));
+	if (!c->line)
+		return -ENOMEM;
+	fd = open_pipe(p->pid, their_fd, ino);
+	if (fd == -EMFILE && c->count) {
+		/* One more is not to be had: those that are here serve as well. */
+		close(c->line[--c->count].fd);
+		c->next = 0;
+		fd = open_pipe(p->pid, their_fd, ino);
+	}
+	if (fd < 0)
+		return fd;
+	if (c->count < CACHE_LINES) {
+		i = c->count++;
+	} else {
+		i = c->next++ % CACHE_LINES;
+		close(c->line[i].fd);
+	}
+	c->line[i].ino = ino;
+	c->line[i].fd = fd;
+	return fd;
+}
+
+int hca_bell_ring_peer(struct hca_peer *p, uint32_t bell)
+{
+	const struct hca_shm_bell *b;
+	int err = errno, fd;
+	uint64_t ino;
+
+	if (bell - 1 >= HCA_BELLS_MAX)
+		return -EINVAL;
+	b = &p->shm->bell[bell - 1];
+	ino = atomic_load(&b->ino);
+	hca_lock(&p->bell_lock);
+	fd = find(p, ino, atomic_load(&b->fd));
+	if (fd >= 0)
+		fd = ring(fd);
+	hca_unlock(&p->bell_lock);
+	errno = err;
+	return fd;
+}
+
+/* ---- Everybody's --------------------------------------------------------- */
+
+#define HEAD_BYTES offsetof(struct hca_shm_process, taken)
+
+static void ring_slot(struct hca_shm_fabric *shm, const struct hca_shm_slot *s, uint32_t adapter)
+{
+	int segment = hca_segment_open(s->pid, s->process_fd, HCA_PROCESS_BYTES), fd;
+	struct hca_shm_process *p;
+	uint32_t i;
+
+	if (segment < 0)
+		return;
+	p = hca_segment_map(segment, 0, HEAD_BYTES);
+	close(segment);
+	if (!p)
+		return;
+	if (p->magic != HCA_PROCESS_MAGIC || p->abi != HCA_ABI || p->nonce != shm->nonce)
+		goto out;
+	atomic_fetch_add(&p->attention, 1);
+	for (i = 0; i < HCA_BELLS_MAX; i++) {
+		uint64_t ino = atomic_load(&p->bell[i].ino);
+
+		if (!ino || atomic_load(&p->bell[i].adapter) != adapter)
+			continue;
+		fd = open_pipe(s->pid, atomic_load(&p->bell[i].fd), ino);
+		if (fd < 0)
+			continue;
+		ring(fd);
+		close(fd);
+	}
+out:
+	munmap(p, HEAD_BYTES);
+}
+
+void hca_bells_ring_adapter(struct hca_shm_fabric *shm, uint32_t node, uint32_t hca)
+{
+	uint32_t i;
+
+	for (i = 0; i < HCA_PROCS_MAX; i++)
+		if (atomic_load(&shm->slot[i].phase) == HCA_PRESENT)
+			ring_slot(shm, &shm->slot[i], hca_bell_adapter(node, hca));
+}

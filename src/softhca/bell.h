@@ -1,0 +1,78 @@
+/*
+ * bell.h - waking a process that sleeps, from another one.
+ *
+ * A bell is a pipe of its owner.  Whoever must wake the owner opens the pipe
+ * through /proc/<pid>/fd, which asks for no more than the right to look at the
+ * process (PTRACE_MODE_READ: granted under Yama, too), and writes a byte.  So a
+ * sleeper needs no thread, and what it sleeps on is a descriptor for poll.
+ *
+ * A ring says nothing but "look": the owner empties the pipe, then looks at its
+ * own state, and rings itself again if it leaves something pending.  Too many
+ * rings, or false ones, do no harm; a full pipe is readable anyhow.
+ */
+#ifndef HCA_BELL_H
+#define HCA_BELL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "layout.h"
+
+struct hca_fabric;
+struct hca_peer;
+
+struct hca_bell {
+	int fd;			/* the read end: what the program polls */
+	int own;		/* another opening of the pipe: ours, never blocks */
+	uint32_t number;	/* index in self->bell + 1 */
+};
+
+/* Descriptors to a peer's bells, kept while it is known. */
+struct hca_bell_cache {
+	struct hca_bell_line {
+		uint64_t ino;
+		int fd;
+	} *line;
+	uint32_t count, next;
+};
+
+/*
+ * Make one and publish it.  `adapter` (hca_bell_adapter, or HCA_BELL_CHANNEL)
+ * says what it is for.  0 or -errno.
+ */
+int hca_bell_make(struct hca_fabric *f, uint32_t adapter, struct hca_bell *b);
+/* Withdraw and close it, both descriptors. */
+void hca_bell_free(struct hca_fabric *f, struct hca_bell *b);
+
+/* Make our own readable. */
+void hca_bell_ring(const struct hca_bell *b);
+/*
+ * Empty it: what is looked at after that is what was rung for.  True if it had
+ * rung.
+ */
+bool hca_bell_drain(const struct hca_bell *b);
+/* Does the program want to wait (no O_NONBLOCK on its end)? */
+bool hca_bell_blocks(const struct hca_bell *b);
+/* Until it rings or the time is over: 0, or -1 and errno (EINTR). */
+int hca_bell_wait(const struct hca_bell *b, uint64_t timeout_ns);
+
+/*
+ * Ring a peer's, which it told by index + 1 (0: none).  0, or -errno: it could
+ * not be reached.
+ */
+int hca_bell_ring_peer(struct hca_peer *p, uint32_t bell);
+void hca_bell_cache_drop(struct hca_bell_cache *c);
+
+/*
+ * Something about an adapter has changed in the fabric segment (its ports):
+ * every process that has it open has `attention` raised and is woken.  For
+ * whoever has the segment mapped, member or not.
+ */
+void hca_bells_ring_adapter(struct hca_shm_fabric *shm, uint32_t node, uint32_t hca);
+
+static inline uint32_t hca_bell_adapter(uint32_t node, uint32_t hca)
+{
+	return node * HCA_HCAS_MAX + hca;
+}
+
+#endif

@@ -1,0 +1,406 @@
+/* bounce.c - see bounce.h. */
+#include "bounce.h"
+
+#include <limits.h>
+#include <linux/futex.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "clock.h"
+#include "copy.h"
+#include "device.h"
+#include "peer.h"
+#include "segment.h"
+
+enum {
+	PATIENCE_NS = 100000000,	/* without a sign of the porter */
+	LOOKS = 200,			/* of a claimer, before it sleeps */
+	PORTER_LOOKS = 50,		/* of a porter that has just served somebody */
+};
+
+enum state { FREE, CLAIMED, ASKED, SERVED, DONE, LEFT, PROBE };
+
+/* 31..18 count of claims, 17..8 claimer's slot, 7..0 enum state */
+static uint32_t word(uint32_t count, uint32_t slot, enum state state)
+{
+	return count << 18 | slot << 8 | (uint32_t)state;
+}
+
+static enum state state_of(uint32_t w)
+{
+	return (enum state)(w & 0xff);
+}
+
+static uint32_t with_state(uint32_t w, enum state state)
+{
+	return (w & ~0xffu) | (uint32_t)state;
+}
+
+static_assert(HCA_PROCS_MAX <= 1024, "a slot has 10 bits");
+
+/* Shared between processes: not FUTEX_PRIVATE. */
+static long futex_wait(_Atomic uint32_t *at, uint32_t value, const struct timespec *timeout)
+{
+	return syscall(SYS_futex, at, FUTEX_WAIT, value, timeout, NULL, 0);
+}
+
+static void futex_wake(_Atomic uint32_t *at)
+{
+	syscall(SYS_futex, at, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+}
+
+/* ---- Is it needed? ------------------------------------------------------- */
+
+int hca_copy_way(enum hca_copy_way *way)
+{
+	static const char *const names[] = { "auto", "kernel", "bounce" };
+	const char *text = getenv("SOFTHCA_COPY");
+	int i;
+
+	*way = HCA_COPY_AUTO;
+	if (!text || !*text)
+		return 0;
+	for (i = HCA_COPY_AUTO; i <= HCA_COPY_BOUNCE; i++)
+		if (strcmp(text, names[i]) == 0) {
+			*way = (enum hca_copy_way)i;
+			return 0;
+		}
+	return hca_fail(EINVAL, "SOFTHCA_COPY: '%.40s' (accepted: auto, kernel, bounce)", text);
+}
+
+static bool ask_kernel(void)
+{
+	FILE *scope = fopen("/proc/sys/kernel/yama/ptrace_scope", "re");
+	char from = 1, to;
+	struct iovec local = { &to, 1 }, remote = { &from, 1 };
+	int value = 0;
+
+	if (scope) {
+		if (fscanf(scope, "%d", &value) != 1)
+			value = 1;
+		fclose(scope);
+	}
+	return value == 0 && process_vm_readv(getpid(), &local, 1, &remote, 1, 0) == 1;
+}
+
+/* Does the kernel let processes of a user copy from each other?  It is asked once. */
+static bool kernel_copies(struct hca_fabric *f)
+{
+	if (!f->kernel_asked)
+		f->kernel_copies = ask_kernel();
+	f->kernel_asked = true;
+	return f->kernel_copies;
+}
+
+static bool wanted(struct hca_fabric *f, const struct hca_mr *mr)
+{
+	if (f->copy == HCA_COPY_KERNEL || mr->mapped_end - mr->mapped >= mr->length)
+		return false;
+	return f->copy == HCA_COPY_BOUNCE || mr->kind == HCA_MR_DMABUF || !kernel_copies(f);
+}
+
+/* ---- The porter ---------------------------------------------------------- */
+
+/* What a request asks for, if it may; NULL: it may not. */
+static unsigned char *allowed(struct hca_fabric *f, uint32_t key, uint64_t addr, uint32_t bytes,
+			      bool to_us)
+{
+	const unsigned any = IBV_ACCESS_REMOTE_ATOMIC |
+			     (to_us ? IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE
+				    : IBV_ACCESS_REMOTE_READ);
+	const struct hca_mr *mr = hca_mr_find(f, key);
+	uint64_t at;
+
+	if (!mr || !(mr->access & any) || !hca_mr_stands(mr))
+		return NULL;
+	at = addr - (uintptr_t)mr->base;
+	return at <= mr->length && bytes <= mr->length - at ? mr->base + at : NULL;
+}
+
+/*
+ * Between our memory and a slot, through the segment's descriptor: memory that
+ * is not there any more is an error, not the end of the program.  Past a
+ * sanitizer's pread: whole pages, whoever owns their bytes.
+ */
+static int move(struct hca_fabric *f, bool to_us, unsigned char *at, uint64_t slot, uint32_t bytes)
+{
+	uint32_t tail = bytes > 8 ? 8 : 0, first = bytes - tail;
+	long request = to_us ? SYS_pread64 : SYS_pwrite64;
+
+	if (syscall(request, f->self_fd, at, (size_t)first, (off_t)slot) != (long)first)
+		return EFAULT;
+	/* The end of it last. */
+	if (tail && syscall(request, f->self_fd, at + first, (size_t)tail,
+			    (off_t)(slot + first)) != (long)tail)
+		return EFAULT;
+	return 0;
+}
+
+/* volatile: the claimer may change it under our eyes, so each word is read once. */
+static int serve(struct hca_fabric *f, volatile struct hca_shm_bounce *b)
+{
+	const uint32_t bytes = b->bytes, key = b->key;
+	const bool to_us = b->to_owner;
+	const uint64_t slot = (uint64_t)((uintptr_t)b->data - (uintptr_t)f->self);
+	unsigned char *at;
+	int rc = EFAULT;
+
+	if (bytes > HCA_BOUNCE_BYTES)
+		return EFAULT;
+	pthread_mutex_lock(&f->porter.lock);
+	at = allowed(f, key, b->addr, bytes, to_us);
+	if (at)
+		rc = move(f, to_us, at, slot, bytes);
+	pthread_mutex_unlock(&f->porter.lock);
+	return rc;
+}
+
+/* How many it has served. */
+static unsigned serve_all(struct hca_fabric *f)
+{
+	unsigned i, served = 0;
+	int result;
+
+	for (i = 0; i < HCA_BOUNCES; i++) {
+		struct hca_shm_bounce *b = &f->self->bounce[i];
+		uint32_t w = atomic_load_explicit(&b->state, memory_order_acquire);
+
+		if (state_of(w) == PROBE) {
+			if (atomic_compare_exchange_strong(&b->state, &w, with_state(w, FREE)))
+				served++;
+			continue;
+		}
+		if (state_of(w) != ASKED ||
+		    !atomic_compare_exchange_strong(&b->state, &w, with_state(w, SERVED)))
+			continue;
+		w = with_state(w, SERVED);
+		result = serve(f, b);
+		b->result = result;
+		if (!atomic_compare_exchange_strong(&b->state, &w, with_state(w, DONE)))
+			atomic_store(&b->state, with_state(w, FREE));
+		futex_wake(&b->state);
+		served++;
+	}
+	atomic_fetch_add(&f->self->porter_served, served);
+	return served;
+}
+
+static void *porter(void *arg)
+{
+	struct hca_fabric *f = arg;
+	struct hca_shm_process *self = f->self;
+	unsigned idle = 0;
+
+	while (!atomic_load(&f->porter.stop)) {
+		uint32_t seen = atomic_load(&self->porter_bell);
+
+		if (serve_all(f)) {
+			idle = 0;
+		} else if (++idle < PORTER_LOOKS) {
+			sched_yield();
+		} else {
+			/* Whoever asks looks at `asleep` after that: one of us sees the other. */
+			atomic_store(&self->porter, HCA_PORTER_ASLEEP);
+			if (!atomic_load(&f->porter.stop))
+				futex_wait(&self->porter_bell, seen, NULL);
+			atomic_store(&self->porter, HCA_PORTER_AWAKE);
+			idle = 0;
+		}
+	}
+	return NULL;
+}
+
+static void wake_porter(struct hca_shm_process *of)
+{
+	atomic_fetch_add(&of->porter_bell, 1);
+	if (atomic_load(&of->porter) == HCA_PORTER_ASLEEP)
+		futex_wake(&of->porter_bell);
+}
+
+void hca_porter_need(struct hca_fabric *f, const struct hca_mr *mr)
+{
+	sigset_t all, before;
+
+	if (atomic_load(&f->porter.started) || !wanted(f, mr) ||
+	    atomic_exchange(&f->porter.started, true))
+		return;
+	/* The program's signals are the program's. */
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	/* Before it is there: from then on it says itself when it sleeps. */
+	atomic_store(&f->self->porter, HCA_PORTER_AWAKE);
+	if (hca_segment_reserve(f->self_fd, offsetof(struct hca_shm_process, bounce),
+				sizeof(f->self->bounce)) ||
+	    pthread_create(&f->porter.thread, NULL, porter, f)) {
+		atomic_store(&f->self->porter, HCA_PORTER_NONE);
+		atomic_store(&f->porter.started, false);	/* perhaps next time */
+	}
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+void hca_porter_pass(struct hca_fabric *f)
+{
+	if (!atomic_load(&f->porter.started))
+		return;
+	pthread_mutex_lock(&f->porter.lock);
+	pthread_mutex_unlock(&f->porter.lock);
+}
+
+void hca_porter_stop(struct hca_fabric *f)
+{
+	if (!atomic_load(&f->porter.started))
+		return;
+	atomic_store(&f->porter.stop, true);
+	atomic_store(&f->self->porter, HCA_PORTER_ASLEEP);
+	wake_porter(f->self);
+	pthread_join(f->porter.thread, NULL);
+	atomic_store(&f->self->porter, HCA_PORTER_NONE);
+	atomic_store(&f->porter.stop, false);
+	atomic_store(&f->porter.started, false);
+}
+
+/* ---- The claimer --------------------------------------------------------- */
+
+static bool take(struct hca_shm_bounce *b, uint32_t seen, uint32_t me, uint32_t *mine)
+{
+	*mine = word((seen >> 18) + 1, me, CLAIMED);
+	return atomic_compare_exchange_strong(&b->state, &seen, *mine);
+}
+
+static struct hca_shm_bounce *claim(struct hca_peer *p, uint32_t *mine)
+{
+	struct hca_fabric *f = p->fabric;
+	uint32_t i, w;
+
+	for (i = 0; i < HCA_BOUNCES; i++) {
+		struct hca_shm_bounce *b = &p->shm->bounce[(f->slot + i) % HCA_BOUNCES];
+
+		w = atomic_load(&b->state);
+		if (state_of(w) == FREE && take(b, w, f->slot, mine))
+			return b;
+	}
+	/* What the porter is at or has yet to free is not ours to take. */
+	for (i = 0; i < HCA_BOUNCES; i++) {
+		struct hca_shm_bounce *b = &p->shm->bounce[i];
+
+		w = atomic_load(&b->state);
+		if (state_of(w) != SERVED && state_of(w) != LEFT &&
+		    hca_slot_fate(f, w >> 8 & 0x3ff) != HCA_FATE_ALIVE &&
+		    take(b, w, f->slot, mine))
+			return b;
+	}
+	return NULL;
+}
+
+/* Until our request is done.  0 or -errno as hca_bounce. */
+static int wait_done(struct hca_peer *p, struct hca_shm_bounce *b, uint32_t w)
+{
+	const struct timespec nap = { 0, 10000000 };
+	uint64_t deadline = 0;
+	unsigned looks = 0;
+	uint32_t now;
+
+	for (;;) {
+		now = atomic_load_explicit(&b->state, memory_order_acquire);
+		if (now == with_state(w, DONE))
+			return 0;
+		if (now != with_state(w, ASKED) && now != with_state(w, SERVED))
+			return -EBUSY;		/* somebody has meddled */
+		if (++looks < LOOKS) {
+			sched_yield();
+			continue;
+		}
+		if (!deadline)
+			deadline = rg_now_ns() + PATIENCE_NS;
+		else if (hca_peer_fate(p) != HCA_FATE_ALIVE)
+			return -ESRCH;
+		else if (rg_now_ns() > deadline)
+			return -EBUSY;
+		futex_wait(&b->state, now, &nap);
+	}
+}
+
+/* We do not wait any longer. */
+static void give_up(struct hca_shm_bounce *b, uint32_t w)
+{
+	uint32_t asked = with_state(w, ASKED), served = with_state(w, SERVED);
+
+	if (atomic_compare_exchange_strong(&b->state, &asked, with_state(w, PROBE)) ||
+	    atomic_compare_exchange_strong(&b->state, &served, with_state(w, LEFT)))
+		return;
+	served = with_state(w, DONE);
+	atomic_compare_exchange_strong(&b->state, &served, with_state(w, FREE));
+}
+
+static int bounce_piece(struct hca_peer *p, bool to_peer, void *here, uint64_t there,
+			uint32_t key, uint32_t bytes)
+{
+	const uint64_t deadline = rg_now_ns() + PATIENCE_NS;
+	struct hca_shm_bounce *b;
+	uint32_t w;
+	int rc;
+
+	while (!(b = claim(p, &w))) {
+		if (hca_peer_fate(p) != HCA_FATE_ALIVE)
+			return -ESRCH;
+		if (rg_now_ns() > deadline)
+			return -EBUSY;
+		sched_yield();
+	}
+	b->addr = there;
+	b->bytes = bytes;
+	b->key = key;
+	b->to_owner = to_peer;
+	if (to_peer)
+		memcpy(b->data, here, bytes);
+	atomic_store_explicit(&b->state, with_state(w, ASKED), memory_order_release);
+	wake_porter(p->shm);
+	rc = wait_done(p, b, w);
+	if (rc) {
+		give_up(b, w);
+		return rc;
+	}
+	rc = b->result ? -EFAULT : 0;
+	if (!rc && !to_peer)
+		memcpy(here, b->data, bytes);
+	atomic_store_explicit(&b->state, with_state(w, FREE), memory_order_release);
+	return rc;
+}
+
+/* While a porter that has let us down has not served anybody since, it is not asked again. */
+static bool is_silent(struct hca_peer *p)
+{
+	return atomic_load(&p->porter_silent) && hca_peer_fate(p) == HCA_FATE_ALIVE &&
+	       atomic_load(&p->shm->porter_served) == atomic_load(&p->porter_served);
+}
+
+int hca_bounce(struct hca_peer *p, bool to_peer, void *here, uint64_t there, uint32_t key,
+	       size_t bytes)
+{
+	uint32_t served = atomic_load(&p->shm->porter_served);
+	unsigned char *at = here;
+	int rc = 0;
+
+	if (atomic_load(&p->shm->porter) == HCA_PORTER_NONE)
+		return -EPERM;
+	if (is_silent(p))
+		return -EBUSY;
+	while (bytes && !rc) {
+		uint32_t n = bytes < HCA_BOUNCE_BYTES ? (uint32_t)bytes : HCA_BOUNCE_BYTES;
+
+		rc = bounce_piece(p, to_peer, at, there, key, n);
+		at += n;
+		there += n;
+		bytes -= n;
+	}
+	if (rc == -EBUSY)
+		atomic_store(&p->porter_served, served);
+	atomic_store(&p->porter_silent, rc == -EBUSY);
+	return rc;
+}

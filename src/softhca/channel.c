@@ -1,0 +1,456 @@
+/* channel.c - see channel.h. */
+#include "channel.h"
+
+#include <sched.h>
+#include <stdlib.h>
+
+#include "clock.h"
+#include "cq.h"
+#include "device.h"
+#include "engine.h"
+
+enum {
+	LOOK_NS = 100000000,	/* who waits looks at what happens elsewhere so often */
+	WORK_NS = 50000,	/* while work waits in this process */
+	SPIN_NS = 60000,	/* shorter waits than a timer of the kernel can do */
+	RING_NS = 20000,	/* ringing takes less, unless one is interrupted */
+};
+
+/* ---- Coming and going ---------------------------------------------------- */
+
+struct ibv_comp_channel *hca_channel_create(struct ibv_context *ibv)
+{
+	struct hca_context *c = hca_context_of(ibv);
+	struct hca_fabric *f = c->fabric;
+	struct hca_channel *ch = calloc(1, sizeof(*ch));
+	int rc;
+
+	if (!ch)
+		return NULL;
+	rc = hca_bell_make(f, HCA_BELL_CHANNEL, &ch->bell);
+	if (rc) {
+		free(ch);
+		errno = -rc;
+		return NULL;
+	}
+	ch->fabric = f;
+	ch->ibv.context = ibv;
+	ch->ibv.fd = ch->bell.fd;
+	pthread_mutex_lock(&f->slow);
+	hca_link_add(&c->channels, &ch->link);
+	hca_link_add(&f->channels, &ch->fabric_link);
+	pthread_mutex_unlock(&f->slow);
+	return &ch->ibv;
+}
+
+int hca_channel_destroy(struct ibv_comp_channel *ibv)
+{
+	struct hca_channel *ch = hca_channel_of(ibv);
+	struct hca_fabric *f = ch->fabric;
+	bool used;
+
+	hca_lock(&ch->lock);
+	used = ch->cqs != NULL;
+	hca_unlock(&ch->lock);
+	if (used)
+		return EBUSY;
+	pthread_mutex_lock(&f->slow);
+	hca_link_remove(&ch->link);
+	hca_link_remove(&ch->fabric_link);
+	pthread_mutex_unlock(&f->slow);
+	hca_bell_free(f, &ch->bell);
+	free(ch);
+	return 0;
+}
+
+void hca_channel_add(struct hca_channel *ch, struct hca_cq *cq)
+{
+	cq->ibv.channel = &ch->ibv;
+	cq->mailbox.bell = &ch->bell;
+	cq->mailbox.shm->bell = ch->bell.number;
+	hca_lock(&ch->lock);
+	hca_link_add(&ch->cqs, &cq->channel_link);
+	ch->ibv.refcnt++;
+	hca_unlock(&ch->lock);
+}
+
+/* All that were handed out must have been acknowledged. */
+static void wait_for_acks(struct hca_cq *cq, uint32_t reported)
+{
+	pthread_mutex_lock(&cq->ibv.mutex);
+	while (cq->ibv.comp_events_completed != reported)
+		pthread_cond_wait(&cq->ibv.cond, &cq->ibv.mutex);
+	pthread_mutex_unlock(&cq->ibv.mutex);
+}
+
+void hca_channel_remove(struct hca_cq *cq)
+{
+	struct hca_channel *ch;
+
+	if (!cq->ibv.channel)
+		return;
+	ch = hca_channel_of(cq->ibv.channel);
+	hca_lock(&ch->lock);
+	if (ch->last == &cq->channel_link)
+		ch->last = NULL;
+	hca_link_remove(&cq->channel_link);
+	ch->ibv.refcnt--;
+	hca_unlock(&ch->lock);
+	if (!hca_context_of(cq->ibv.context)->events.closing)
+		wait_for_acks(cq, cq->comp_events);
+}
+
+/* ---- Arming -------------------------------------------------------------- */
+
+static bool has_fired(uint64_t armed)
+{
+	return hca_shm_armed(armed) == HCA_FIRED || hca_shm_armed(armed) == HCA_RUNG;
+}
+
+/*
+ * A new generation, unless a request stands that asks for as much.  True if the
+ * last one has fired and its event has not been handed out: it stays to come.
+ */
+static bool arm(struct hca_cq *cq, bool solicited_only)
+{
+	_Atomic uint64_t *word = &cq->mailbox.shm->armed;
+	uint64_t armed = atomic_load(word), mode;
+
+	mode = solicited_only ? HCA_ARMED_SOLICITED : HCA_ARMED_ANY;
+	do {
+		if (hca_shm_armed(armed) == HCA_ARMED_ANY || hca_shm_armed(armed) == mode)
+			return false;
+	} while (!atomic_compare_exchange_weak(word, &armed,
+					       (uint64_t)(cq->generation + 1) << 3 | mode));
+	cq->generation++;
+	cq->armed = true;
+	cq->armed_solicited = solicited_only;
+	return has_fired(armed);
+}
+
+int hca_cq_req_notify(struct ibv_cq *ibv, int solicited_only)
+{
+	struct hca_cq *cq = hca_cq_of(ibv);
+	bool news;
+
+	if (!cq->ibv.channel)
+		return 0;		/* nobody to tell, which is allowed */
+	hca_lock(&cq->lock);
+	if (arm(cq, solicited_only)) {
+		atomic_fetch_add(&cq->fired, 1);
+		hca_bell_ring(cq->mailbox.bell);
+	}
+	/* What is here already, but cannot be polled yet, will be news then. */
+	news = hca_cq_stuck_ns(cq) != 0;
+	if (cq->timed) {
+		hca_cq_drain_locked(cq);
+		news |= hca_cq_next_ns(cq, solicited_only, rg_now_ns() + 1) != UINT64_MAX;
+	}
+	if (news)
+		hca_mailbox_wake(&cq->mailbox, true);
+	hca_unlock(&cq->lock);
+	return 0;
+}
+
+void hca_cq_fire(struct hca_cq *cq, const struct hca_completion *c)
+{
+	hca_mailbox_wake(&cq->mailbox, c->solicited || c->status);
+	cq->armed = hca_shm_wakes(atomic_load(&cq->mailbox.shm->armed));
+}
+
+/* ---- Handing out --------------------------------------------------------- */
+
+/*
+ * Has it an event to hand out?  Who has fired is just about to ring, and says
+ * so right after: its event is left to that ring, lest the program be woken for
+ * nothing later.  If the bell `rung`, that may have been it.
+ */
+static bool pending(struct hca_cq *cq, bool rung)
+{
+	_Atomic uint64_t *word = &cq->mailbox.shm->armed;
+	uint64_t armed = atomic_load(word), begin;
+
+	if (atomic_load(&cq->fired))
+		return true;
+	if (hca_shm_armed(armed) == HCA_FIRED && rung) {
+		begin = rg_now_ns();
+		do {
+			hca_relax();
+			armed = atomic_load(word);
+		} while (hca_shm_armed(armed) == HCA_FIRED && rg_now_ns() - begin < RING_NS);
+		if (hca_shm_armed(armed) == HCA_FIRED)
+			atomic_compare_exchange_strong(word, &armed, (armed & ~7ull) | HCA_RUNG);
+		return true;
+	}
+	return hca_shm_armed(armed) == HCA_RUNG;
+}
+
+/* When the program would find what its event is about; 0: now. */
+static uint64_t ready_ns(struct hca_cq *cq)
+{
+	uint64_t ready = 0;
+
+	hca_lock(&cq->lock);
+	if (cq->timed) {
+		hca_cq_drain_locked(cq);
+		ready = hca_cq_next_ns(cq, cq->armed_solicited, 0);
+	}
+	if (!cq->count || ready == UINT64_MAX)
+		ready = hca_cq_stuck_ns(cq);
+	hca_unlock(&cq->lock);
+	return ready;
+}
+
+static void take(struct hca_cq *cq)
+{
+	_Atomic uint64_t *word = &cq->mailbox.shm->armed;
+	uint64_t armed = atomic_load(word);
+
+	hca_lock(&cq->lock);
+	cq->comp_events++;
+	cq->woken_polls = cq->polls;
+	if (atomic_load(&cq->fired))
+		atomic_fetch_sub(&cq->fired, 1);
+	else
+		while (has_fired(armed) &&
+		       !atomic_compare_exchange_weak(word, &armed, (armed & ~7ull) | HCA_IDLE))
+			;
+	hca_unlock(&cq->lock);
+}
+
+/*
+ * A queue that has fired and is ready, if there is one; else, in *due, when the
+ * first will be (UINT64_MAX: none has fired).  ch->lock held.
+ */
+static struct hca_cq *find_event(struct hca_channel *ch, bool rung, uint64_t *due)
+{
+	struct hca_link *begin = ch->last && ch->last->next ? ch->last->next : ch->cqs, *l = begin;
+	uint64_t now = rg_now_ns();
+
+	*due = UINT64_MAX;
+	if (!l)
+		return NULL;
+	do {
+		struct hca_cq *cq = hca_container(l, struct hca_cq, channel_link);
+		uint64_t ready = pending(cq, rung) ? ready_ns(cq) : UINT64_MAX;
+
+		if (ready <= now)
+			return cq;
+		if (ready < *due)
+			*due = ready;
+		l = l->next ? l->next : ch->cqs;
+	} while (l != begin);
+	return NULL;
+}
+
+static bool any_pending(const struct hca_channel *ch)
+{
+	struct hca_link *l;
+
+	for (l = ch->cqs; l; l = l->next)
+		if (pending(hca_container(l, struct hca_cq, channel_link), true))
+			return true;
+	return false;
+}
+
+static struct hca_cq *take_event(struct hca_channel *ch, bool rung, uint64_t *due)
+{
+	struct hca_cq *cq;
+
+	hca_lock(&ch->lock);
+	cq = find_event(ch, rung, due);
+	if (cq) {
+		take(cq);
+		ch->last = &cq->channel_link;
+		if (any_pending(ch))
+			hca_bell_ring(&ch->bell);
+	}
+	hca_unlock(&ch->lock);
+	return cq;
+}
+
+/* Has it been polled since it woke somebody, and something is left? */
+static bool left_in(struct hca_cq *cq)
+{
+	const struct hca_mailbox *m = &cq->mailbox;
+	bool yes;
+
+	hca_lock(&cq->lock);
+	if (cq->polls == cq->woken_polls) {
+		yes = false;
+	} else if (cq->timed) {
+		hca_cq_drain_locked(cq);
+		yes = hca_cq_next_ns(cq, false, 0) <= rg_now_ns();
+	} else {
+		yes = cq->count || atomic_load(&m->shm->slot[cq->head & m->mask].state) ==
+					   hca_shm_state(cq->head >> m->shift, HCA_FULL);
+	}
+	hca_unlock(&cq->lock);
+	return yes;
+}
+
+/*
+ * The program goes to sleep.  If it has left entries in a queue that it armed
+ * before it polled, no more may come: adapters that complete one after the
+ * other, as messages travel, would wake it with the next; here all of them are
+ * there at once.  So it is woken.
+ */
+static bool left_something(struct hca_channel *ch)
+{
+	bool left = false;
+	struct hca_link *l;
+
+	hca_lock(&ch->lock);
+	for (l = ch->cqs; l; l = l->next) {
+		struct hca_cq *cq = hca_container(l, struct hca_cq, channel_link);
+
+		if (hca_shm_armed(atomic_load(&cq->mailbox.shm->armed)) != HCA_ARMED_ANY ||
+		    !left_in(cq))
+			continue;
+		hca_mailbox_fire(&cq->mailbox, true);
+		left = true;
+	}
+	hca_unlock(&ch->lock);
+	return left;
+}
+
+static void spin_until(struct hca_fabric *f, uint64_t due)
+{
+	while (rg_now_ns() < due) {
+		if (hca_engine_due(f))
+			hca_engine_run(f);
+		hca_relax();
+	}
+}
+
+/* Until the bell rings, something is due, or it is time to look.  0, or -1 and errno. */
+static int wait_for_event(struct hca_channel *ch, uint64_t due)
+{
+	struct hca_fabric *f = ch->fabric;
+	bool work = atomic_load(&f->engine.pending) != 0;
+	uint64_t now = rg_now_ns(), timeout = LOOK_NS;
+
+	if (left_something(ch))
+		return 0;
+	if (due <= now + SPIN_NS) {
+		spin_until(f, due);
+		return 0;
+	}
+	if (timeout > due - now - SPIN_NS)
+		timeout = due - now - SPIN_NS;
+	if (work) {
+		/* On a timed fabric what is due must be done when it is due. */
+		timeout = f->spec.timed ? 0 : WORK_NS;
+		sched_yield();
+	}
+	if (hca_bell_wait(&ch->bell, timeout)) {
+		if (due != UINT64_MAX)
+			hca_bell_ring(&ch->bell);
+		return -1;
+	}
+	hca_engine_idle(f);
+	return 0;
+}
+
+/* The same for who does not block: it will be rung again. */
+static int postpone(struct hca_channel *ch, uint64_t due)
+{
+	if (due != UINT64_MAX) {
+		if (due <= rg_now_ns() + SPIN_NS) {
+			spin_until(ch->fabric, due);
+			return 0;
+		}
+		atomic_store(&ch->postponed, true);
+		hca_attend_alarm(ch->fabric, due);
+	}
+	errno = EAGAIN;
+	return -1;
+}
+
+int hca_cq_event_get(struct ibv_comp_channel *ibv, struct ibv_cq **out, void **cq_context)
+{
+	struct hca_channel *ch = hca_channel_of(ibv);
+	struct hca_cq *cq;
+	uint64_t due;
+	bool rung;
+
+	for (;;) {
+		/* In this order: what fires after our look rings again. */
+		rung = hca_bell_drain(&ch->bell);
+		hca_engine_look(ch->fabric);
+		if (hca_engine_due(ch->fabric))
+			hca_engine_run(ch->fabric);
+		cq = take_event(ch, rung, &due);
+		if (cq)
+			break;
+		if (hca_bell_blocks(&ch->bell) ? wait_for_event(ch, due) : postpone(ch, due))
+			return -1;
+	}
+	*out = (struct ibv_cq *)&cq->ibv;
+	*cq_context = cq->ibv.cq_context;
+	return 0;
+}
+
+void hca_cq_events_ack(struct ibv_cq *cq, unsigned n)
+{
+	pthread_mutex_lock(&cq->mutex);
+	cq->comp_events_completed += n;
+	pthread_cond_broadcast(&cq->cond);
+	pthread_mutex_unlock(&cq->mutex);
+}
+
+/* ---- When the mailbox moves ---------------------------------------------- */
+
+void hca_channel_lock(struct hca_cq *cq)
+{
+	if (cq->ibv.channel)
+		hca_lock(&hca_channel_of(cq->ibv.channel)->lock);
+}
+
+void hca_channel_unlock(struct hca_cq *cq)
+{
+	if (cq->ibv.channel)
+		hca_unlock(&hca_channel_of(cq->ibv.channel)->lock);
+}
+
+void hca_channel_copy_armed(struct hca_cq *cq, struct hca_shm_mailbox *to)
+{
+	uint64_t armed = atomic_load(&cq->mailbox.shm->armed);
+
+	if (!has_fired(armed))
+		atomic_store(&to->armed, armed);
+}
+
+void hca_channel_move_armed(struct hca_cq *cq, struct hca_shm_mailbox *from)
+{
+	struct hca_shm_mailbox *to = cq->mailbox.shm;
+	uint64_t old = atomic_exchange(&from->armed, 0);
+	uint64_t new = atomic_exchange(&to->armed, HCA_IDLE);
+
+	if (!cq->mailbox.bell)
+		return;
+	if (has_fired(old) || has_fired(new)) {
+		atomic_fetch_add(&cq->fired, 1);
+		hca_bell_ring(cq->mailbox.bell);
+	}
+	/* Armed as the old one was left, unless that very request has fired. */
+	if (hca_shm_wakes(old) && !has_fired(old) && !(has_fired(new) && new >> 3 == old >> 3))
+		atomic_store(&to->armed, old);
+	/* Who came while it was not: perhaps nobody, but false events do no harm. */
+	if (atomic_load(&to->tail))
+		hca_mailbox_wake(&cq->mailbox, true);
+}
+
+void hca_channels_ring(struct hca_fabric *f)
+{
+	struct hca_link *l;
+
+	pthread_mutex_lock(&f->slow);
+	for (l = f->channels; l; l = l->next) {
+		struct hca_channel *ch = hca_container(l, struct hca_channel, fabric_link);
+
+		if (atomic_exchange(&ch->postponed, false))
+			hca_bell_ring(&ch->bell);
+	}
+	pthread_mutex_unlock(&f->slow);
+}

@@ -1,0 +1,164 @@
+/*
+ * cq_resize.c - another size for a completion queue that is in use.
+ *
+ * Its mailbox moves.  Where it is, a word in each queue pair says, at which
+ * peers look for each entry.  So the new one is published there, and when
+ * nobody can be filling the old one any more (hca_quiesce), its entries move to
+ * the list, before those of the new.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "cq.h"
+#include "engine.h"
+
+struct move {
+	struct hca_completion *list;
+	uint32_t room;
+	uint32_t line, old_line;
+	uint32_t count, old_count;	/* entries of the mailbox */
+	struct hca_shm_mailbox *shm;	/* the new one */
+};
+
+/* Entries that wait in the mailbox when the list is full. */
+static uint32_t behind(const struct hca_cq *cq)
+{
+	const struct hca_mailbox *m = &cq->mailbox;
+	uint32_t n;
+
+	for (n = 0; n <= m->mask; n++) {
+		uint32_t at = cq->head + n;
+
+		if (atomic_load(&m->shm->slot[at & m->mask].state) !=
+		    hca_shm_state(at >> m->shift, HCA_FULL))
+			break;
+	}
+	return n;
+}
+
+static int check_size(struct hca_cq *cq, uint32_t count)
+{
+	uint32_t held;
+
+	hca_lock(&cq->lock);
+	hca_cq_drain_locked(cq);
+	held = cq->count + behind(cq);
+	hca_unlock(&cq->lock);
+	return held > count ? EINVAL : 0;
+}
+
+/* Room for what the list may hold by then and all that the old mailbox can. */
+static int prepare(struct hca_cq *cq, uint32_t count, struct move *m)
+{
+	struct hca_fabric *f = cq->fabric;
+	int rc;
+
+	m->count = count;
+	m->old_count = cq->mailbox.mask + 1;
+	m->old_line = cq->line;
+	m->room = hca_pow2((count > cq->size ? count : cq->size) + m->old_count);
+	m->list = calloc(m->room, sizeof(*m->list));
+	if (!m->list)
+		return ENOMEM;
+	pthread_mutex_lock(&f->slow);
+	rc = hca_heap_alloc(&f->heap, hca_mailbox_bytes(count), &m->line);
+	pthread_mutex_unlock(&f->slow);
+	if (rc) {
+		free(m->list);
+		return ENOMEM;
+	}
+	m->shm = (struct hca_shm_mailbox *)(void *)(f->self->heap + (uint64_t)m->line * HCA_LINE);
+	return 0;
+}
+
+/* The new list is in use from now on, the new mailbox is what will be published. */
+static void begin(struct hca_cq *cq, const struct move *m)
+{
+	struct hca_completion *old = cq->list;
+	uint32_t i;
+
+	hca_lock(&cq->lock);
+	for (i = 0; i < cq->count; i++)		/* a heap begins at 0, and stays one */
+		m->list[i] = old[cq->timed ? i : (cq->first + i) & (cq->room - 1)];
+	cq->list = m->list;
+	cq->first = 0;
+	cq->room = m->room;
+	cq->size = m->count;
+	cq->line = m->line;
+	m->shm->bell = hca_cq_bell(cq);
+	m->shm->stamped = cq->stamped;
+	hca_channel_copy_armed(cq, m->shm);
+	hca_unlock(&cq->lock);
+	free(old);
+}
+
+static bool publish(struct hca_cq *cq)
+{
+	struct hca_fabric *f = cq->fabric;
+	uint32_t i, top = atomic_load(&f->qp_top);
+
+	for (i = 0; i < top; i++) {
+		struct hca_qp *qp = atomic_load(&f->qp[i]);
+
+		if (qp && hca_recv_cq(qp) == cq)
+			hca_qp_tell_cq(qp);
+	}
+	return hca_quiesce(f, NULL);
+}
+
+static void finish(struct hca_cq *cq, const struct move *m)
+{
+	struct hca_shm_mailbox *old = cq->mailbox.shm;
+
+	hca_channel_lock(cq);
+	hca_lock(&cq->lock);
+	hca_cq_empty_mailbox(cq);
+	if (atomic_load(&old->overflow))
+		atomic_store(&m->shm->overflow, 1);
+	cq->mailbox.shm = m->shm;
+	cq->mailbox.mask = m->count - 1;
+	cq->mailbox.shift = hca_log2(m->count);
+	cq->head = 0;
+	cq->stuck_ns = 0;
+	hca_channel_move_armed(cq, old);
+	cq->ibv.cqe = (int)m->count;
+	hca_unlock(&cq->lock);
+	hca_channel_unlock(cq);
+}
+
+static int resize(struct hca_cq *cq, uint32_t count)
+{
+	struct hca_fabric *f = cq->fabric;
+	struct move m;
+	bool left;
+	int rc = check_size(cq, count);
+
+	if (rc || count == cq->size)
+		return rc;
+	rc = prepare(cq, count, &m);
+	if (rc)
+		return rc;
+	begin(cq, &m);
+	left = publish(cq);
+	finish(cq, &m);
+	/* Who is stopped inside may yet write there: nobody else gets that memory. */
+	if (!left)
+		return 0;
+	pthread_mutex_lock(&f->slow);
+	hca_heap_free(&f->heap, m.old_line, hca_mailbox_bytes(m.old_count));
+	pthread_mutex_unlock(&f->slow);
+	return 0;
+}
+
+int hca_cq_resize(struct ibv_cq *ibv, int entries)
+{
+	struct hca_cq *cq = hca_cq_of(ibv);
+	int rc;
+
+	if (entries < 1 || entries > HCA_CQE_MAX)
+		return EINVAL;
+	hca_lock(&cq->fabric->engine.lock);
+	rc = resize(cq, hca_pow2((uint32_t)entries));
+	hca_unlock(&cq->fabric->engine.lock);
+	return rc;
+}

@@ -1,0 +1,135 @@
+/* inherit.c - see inherit.h. */
+#include "inherit.h"
+
+#include <string.h>
+
+#include "cq.h"
+#include "device.h"
+#include "dm.h"
+#include "qp.h"
+
+/* ---- The verbs that libibverbs calls without us -------------------------- */
+
+static int poll_cq(struct ibv_cq *cq, int max, struct ibv_wc *wc)
+{
+	return 0;
+}
+
+static int start_poll(struct ibv_cq_ex *cq, struct ibv_poll_cq_attr *attr)
+{
+	return ENOENT;
+}
+
+static int req_notify_cq(struct ibv_cq *cq, int solicited_only)
+{
+	return EIO;
+}
+
+static int post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
+{
+	*bad = wr;
+	return EIO;
+}
+
+static int post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
+{
+	*bad = wr;
+	return EIO;
+}
+
+static int post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
+{
+	*bad = wr;
+	return EIO;
+}
+
+static struct ibv_mw *alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type)
+{
+	errno = EIO;
+	return NULL;
+}
+
+static int bind_mw(struct ibv_qp *qp, struct ibv_mw *mw, struct ibv_mw_bind *bind)
+{
+	return EIO;
+}
+
+static int dealloc_mw(struct ibv_mw *mw)
+{
+	return 0;
+}
+
+static void make_inert(struct hca_context *c)
+{
+	struct verbs_context *v = &c->verbs;
+	struct hca_link *l;
+
+	v->context.ops.poll_cq = poll_cq;
+	v->context.ops.req_notify_cq = req_notify_cq;
+	v->context.ops.post_send = post_send;
+	v->context.ops.post_recv = post_recv;
+	v->context.ops.post_srq_recv = post_srq_recv;
+	v->context.ops.alloc_mw = alloc_mw;
+	v->context.ops.bind_mw = bind_mw;
+	v->context.ops.dealloc_mw = dealloc_mw;
+	/* Without an extended verb libibverbs says EOPNOTSUPP. */
+	memset(v, 0, offsetof(struct verbs_context, sz));
+	/* What a device can do has not changed; its memory is of this process. */
+	v->query_device_ex = hca_query_device_ex;
+	v->alloc_dm = hca_dm_alloc;
+	v->free_dm = hca_dm_free;
+	for (l = c->dms; l; l = l->next)
+		hca_container(l, struct hca_dm, link)->inherited = true;
+	for (l = c->cqs; l; l = l->next)
+		hca_container(l, struct hca_cq, link)->ibv.start_poll = start_poll;
+}
+
+/* ---- ibv_wr_* ------------------------------------------------------------ */
+
+static void wr_start(struct ibv_qp_ex *qp)
+{
+}
+
+static int wr_complete(struct ibv_qp_ex *qp)
+{
+	return EIO;
+}
+
+/* What stands between start and complete goes to private memory. */
+static void stop_batches(struct hca_qp *qp)
+{
+	qp->ibv.wr_start = wr_start;
+	qp->ibv.wr_abort = wr_start;
+	qp->ibv.wr_complete = wr_complete;
+}
+
+void hca_inherit(struct hca_fabric *f)
+{
+	uint32_t i, top = atomic_load(&f->qp_top);
+	struct hca_link *l;
+
+	f->inherited = true;
+	pthread_mutex_init(&f->slow, NULL);	/* another thread may have held it */
+	for (l = f->contexts; l; l = l->next)
+		make_inert(hca_container(l, struct hca_context, link));
+	for (i = 0; i < top; i++) {
+		struct hca_qp *qp = atomic_load(&f->qp[i]);
+
+		if (qp)
+			stop_batches(qp);
+	}
+}
+
+/* ---- The exported verbs -------------------------------------------------- */
+
+int hca_inherited_result(const char *verb)
+{
+	static const char *const ends[] = { "ibv_de", "ibv_close", "ibv_unimport" };
+	unsigned i;
+
+	for (i = 0; i < sizeof(ends) / sizeof(*ends); i++)
+		if (strncmp(verb, ends[i], strlen(ends[i])) == 0)
+			return 0;
+	errno = EIO;
+	return EIO;
+}

@@ -1,0 +1,204 @@
+/* inspect.c - the fabrics of this user, seen from outside. */
+#include <ctype.h>
+#include <dirent.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base.h"
+#include "inspect.h"
+#include "segment.h"
+
+static struct hca_seen *add(struct hca_sight *s)
+{
+	struct hca_seen *more = realloc(s->fabric, (s->count + 1) * sizeof(*more));
+
+	if (!more)
+		return NULL;
+	s->fabric = more;
+	memset(&more[s->count], 0, sizeof(*more));
+	return &more[s->count++];
+}
+
+/* ---- A segment ----------------------------------------------------------- */
+
+/* What another process wrote is read once and checked. */
+static bool take(struct hca_seen *seen, struct hca_shm_fabric *shm)
+{
+	char text[HCA_SPEC_MAX], why[320];
+
+	memcpy(text, shm->spec, sizeof(text));
+	memcpy(seen->name, shm->name, sizeof(seen->name));
+	seen->nonce = shm->nonce;
+	if (shm->magic != HCA_FABRIC_MAGIC || shm->abi != HCA_ABI ||
+	    !memchr(text, '\0', sizeof(text)) || !memchr(seen->name, '\0', sizeof(seen->name)) ||
+	    hca_spec_parse(text, &seen->spec, why, sizeof(why)))
+		return false;
+	seen->shm = shm;
+	return true;
+}
+
+static bool map(struct hca_seen *seen, pid_t pid, int their_fd)
+{
+	int fd = hca_segment_open(pid, their_fd, sizeof(struct hca_shm_fabric));
+	struct hca_shm_fabric *shm;
+
+	if (fd < 0)
+		return false;
+	shm = hca_segment_map(fd, 0, sizeof(*shm));
+	close(fd);
+	if (shm && !take(seen, shm)) {
+		munmap(shm, sizeof(*shm));
+		return false;
+	}
+	return shm != NULL;
+}
+
+/* ---- By their files ------------------------------------------------------ */
+
+static int read_file(struct hca_seen *seen, const char *name)
+{
+	struct hca_rendezvous r = { .fd = -1 };
+	uint32_t i;
+
+	seen->image = calloc(1, sizeof(*seen->image));
+	if (!seen->image)
+		return hca_fail(ENOMEM, "no memory");
+	if (hca_rendezvous_open(name, false, &r)) {
+		seen->damaged = true;
+		return 0;
+	}
+	seen->damaged = hca_rendezvous_read(&r, seen->image) != 0;
+	hca_rendezvous_close(&r);
+	if (seen->damaged)
+		memset(seen->image, 0, sizeof(*seen->image));
+	for (i = 0; i < HCA_PROCS_MAX && !seen->shm; i++) {
+		const struct hca_member *m = &seen->image->member[i];
+
+		if (hca_member_alive(m))
+			map(seen, m->pid, m->fabric_fd);
+	}
+	strcpy(seen->name, name);
+	seen->nonce = seen->image->nonce;
+	return 0;
+}
+
+static int read_files(struct hca_sight *sight)
+{
+	DIR *dir = opendir(hca_rendezvous_dir());
+	char prefix[32], valid[HCA_NAME_MAX + 1];
+	struct dirent *e;
+	int rc = 0;
+
+	hca_rendezvous_prefix(prefix, sizeof(prefix));
+	while (!rc && dir && (e = readdir(dir))) {
+		const char *name = e->d_name + strlen(prefix);
+		struct hca_seen *seen;
+
+		if (strncmp(e->d_name, prefix, strlen(prefix)) != 0 ||
+		    hca_rendezvous_name(name, valid))
+			continue;
+		seen = add(sight);
+		rc = seen ? read_file(seen, valid) : hca_fail(ENOMEM, "no memory");
+	}
+	if (dir)
+		closedir(dir);
+	return rc;
+}
+
+/* ---- By their members ---------------------------------------------------- */
+
+static bool is_known(const struct hca_sight *sight, uint64_t nonce)
+{
+	unsigned i;
+
+	for (i = 0; i < sight->count; i++)
+		if (sight->fabric[i].shm && sight->fabric[i].nonce == nonce)
+			return true;
+	return false;
+}
+
+static int look_at_descriptor(struct hca_sight *sight, pid_t pid, int fd)
+{
+	struct hca_seen seen = { 0 }, *more;
+
+	if (!map(&seen, pid, fd))
+		return 0;
+	if (is_known(sight, seen.nonce)) {
+		munmap(seen.shm, sizeof(*seen.shm));
+		return 0;
+	}
+	more = add(sight);
+	if (!more) {
+		munmap(seen.shm, sizeof(*seen.shm));
+		return hca_fail(ENOMEM, "no memory");
+	}
+	*more = seen;
+	return 0;
+}
+
+static int look_at_process(struct hca_sight *sight, pid_t pid)
+{
+	char path[64], link[64];
+	struct dirent *e;
+	DIR *dir;
+	int rc = 0;
+
+	snprintf(path, sizeof(path), "/proc/%d/fd", (int)pid);
+	dir = opendir(path);
+	while (!rc && dir && (e = readdir(dir))) {
+		ssize_t n = readlinkat(dirfd(dir), e->d_name, link, sizeof(link) - 1);
+
+		link[n > 0 ? n : 0] = '\0';
+		if (strncmp(link, "/memfd:softhca-fabric", 21) == 0)
+			rc = look_at_descriptor(sight, pid, atoi(e->d_name));
+	}
+	if (dir)
+		closedir(dir);
+	return rc;
+}
+
+static int look_at_processes(struct hca_sight *sight)
+{
+	DIR *dir = opendir("/proc");
+	struct dirent *e;
+	int rc = 0;
+
+	while (!rc && dir && (e = readdir(dir)))
+		if (isdigit((unsigned char)e->d_name[0]))
+			rc = look_at_process(sight, atoi(e->d_name));
+	if (dir)
+		closedir(dir);
+	return rc;
+}
+
+/* ---- Public -------------------------------------------------------------- */
+
+int hca_inspect(struct hca_sight *sight)
+{
+	int rc;
+
+	memset(sight, 0, sizeof(*sight));
+	rc = read_files(sight);
+	if (!rc)
+		rc = look_at_processes(sight);
+	if (rc)
+		hca_inspect_end(sight);
+	return rc;
+}
+
+void hca_inspect_end(struct hca_sight *sight)
+{
+	unsigned i;
+
+	for (i = 0; i < sight->count; i++) {
+		if (sight->fabric[i].shm)
+			munmap(sight->fabric[i].shm, sizeof(*sight->fabric[i].shm));
+		free(sight->fabric[i].image);
+	}
+	free(sight->fabric);
+	memset(sight, 0, sizeof(*sight));
+}

@@ -1,0 +1,32 @@
+/*
+ * inspect.h - the fabrics of this user, seen from outside, for the softhca command.
+ *
+ * A fabric is found through its rendezvous file, or, when that is gone because
+ * nobody else shall join (as after the start of an MPI job), through a process
+ * that holds its segment.
+ */
+#ifndef HCA_INSPECT_H
+#define HCA_INSPECT_H
+
+#include "rendezvous.h"
+#include "spec.h"
+
+struct hca_seen {
+	char name[HCA_NAME_MAX + 1];
+	struct hca_shm_fabric *shm;	/* mapped; NULL: nobody alive has it */
+	struct hca_spec spec;		/* all zero if shm is NULL */
+	struct hca_rendezvous_image *image;	/* NULL: the file is gone */
+	bool damaged;			/* the file is; the rest says nothing */
+	uint64_t nonce;
+};
+
+struct hca_sight {
+	struct hca_seen *fabric;
+	unsigned count;
+};
+
+/* 0 or -ENOMEM with the line set. */
+int hca_inspect(struct hca_sight *sight);
+void hca_inspect_end(struct hca_sight *sight);
+
+#endif

@@ -1,0 +1,216 @@
+/* mcast.c - multicast groups. */
+#include <string.h>
+
+#include "ah.h"
+#include "mcast.h"
+#include "peer.h"
+#include "qp.h"
+
+enum { FREE, FILLING, MEMBER };
+
+/* An entry's owner word: how often it changed hands, the claimer, the state. */
+static uint64_t owner_word(uint64_t before, uint32_t claim, uint32_t state)
+{
+	return ((before >> 32) + 1) << 32 | claim << 8 | state;
+}
+
+static uint32_t state_of(uint64_t owner)
+{
+	return (uint32_t)owner & 0xff;
+}
+
+static uint32_t claim_of(uint64_t owner)
+{
+	return (uint32_t)owner >> 8;
+}
+
+static void changed(struct hca_fabric *f)
+{
+	atomic_fetch_add_explicit(&f->shm->member_epoch, 1, memory_order_release);
+}
+
+static uint32_t top_of(const struct hca_fabric *f)
+{
+	uint32_t top = atomic_load_explicit(&f->shm->member_top, memory_order_acquire);
+
+	return top < HCA_MEMBERS_MAX ? top : HCA_MEMBERS_MAX;
+}
+
+/* ---- Our own entries: nobody else writes to them -------------------------- */
+
+static bool is_of(const struct hca_shm_member *m, const struct hca_qp *qp)
+{
+	uint64_t owner = atomic_load_explicit(&m->owner, memory_order_relaxed);
+
+	return state_of(owner) == MEMBER && claim_of(owner) == qp->fabric->claim &&
+	       m->qpn == hca_qpn(qp);
+}
+
+/* The next entry of a queue pair behind `after` (NULL: the first), in a group (NULL: any). */
+static struct hca_shm_member *next_of(const struct hca_qp *qp, const union ibv_gid *gid,
+				      const struct hca_shm_member *after)
+{
+	struct hca_shm_member *m = qp->fabric->shm->member;
+	uint32_t i = after ? (uint32_t)(after - m) + 1 : 0, top = top_of(qp->fabric);
+
+	for (; i < top; i++)
+		if (is_of(&m[i], qp) && (!gid || memcmp(m[i].gid, gid, sizeof(*gid)) == 0))
+			return &m[i];
+	return NULL;
+}
+
+static void take_out(struct hca_fabric *f, struct hca_shm_member *m)
+{
+	uint64_t owner = atomic_load_explicit(&m->owner, memory_order_relaxed);
+
+	atomic_store_explicit(&m->owner, owner_word(owner, 0, FREE), memory_order_release);
+	changed(f);
+}
+
+bool hca_mcast_attached(const struct hca_qp *qp)
+{
+	return qp->datagram && next_of(qp, NULL, NULL);
+}
+
+void hca_mcast_leave(struct hca_qp *qp)
+{
+	struct hca_shm_member *m;
+
+	while (qp->datagram && (m = next_of(qp, NULL, NULL)))
+		take_out(qp->fabric, m);
+}
+
+void hca_mcast_moved(struct hca_qp *qp)
+{
+	struct hca_shm_member *m = NULL;
+
+	while ((m = next_of(qp, NULL, m))) {
+		atomic_store_explicit(&m->address, qp->address, memory_order_release);
+		changed(qp->fabric);
+	}
+}
+
+int hca_mcast_detach(struct ibv_qp *ibv, const union ibv_gid *gid)
+{
+	struct hca_qp *qp = hca_qp_of(ibv);
+	struct hca_shm_member *m;
+	int rc = 0;
+
+	if (!qp->datagram)
+		return EINVAL;
+	hca_lock(&qp->lock);
+	m = next_of(qp, gid, NULL);
+	if (m)
+		take_out(qp->fabric, m);
+	else
+		rc = EINVAL;
+	hca_unlock(&qp->lock);
+	return rc;
+}
+
+/* ---- Those of others ------------------------------------------------------ */
+
+/* An entry whose owner has gone without taking it out. */
+static bool reap(struct hca_fabric *f, struct hca_shm_member *m)
+{
+	uint64_t owner = atomic_load_explicit(&m->owner, memory_order_acquire);
+
+	if (state_of(owner) == FREE ||
+	    (claim_of(owner) == f->claim || hca_claim_fate(f, claim_of(owner)) == HCA_FATE_ALIVE))
+		return false;
+	return atomic_compare_exchange_strong(&m->owner, &owner, owner_word(owner, 0, FREE));
+}
+
+static struct hca_shm_member *take_entry(struct hca_fabric *f, bool reaping)
+{
+	struct hca_shm_member *m = f->shm->member;
+	uint32_t i;
+
+	for (i = 0; i < HCA_MEMBERS_MAX; i++) {
+		uint64_t owner;
+
+		if (reaping)
+			reap(f, &m[i]);
+		owner = atomic_load_explicit(&m[i].owner, memory_order_relaxed);
+		if (state_of(owner) == FREE &&
+		    atomic_compare_exchange_strong(&m[i].owner, &owner,
+						   owner_word(owner, f->claim, FILLING)))
+			return &m[i];
+	}
+	return NULL;
+}
+
+/* Readers look at no entry at or above the top. */
+static void raise_top(struct hca_fabric *f, uint32_t top)
+{
+	uint32_t now = atomic_load(&f->shm->member_top);
+
+	while (now < top && !atomic_compare_exchange_weak(&f->shm->member_top, &now, top))
+		;
+}
+
+int hca_mcast_attach(struct ibv_qp *ibv, const union ibv_gid *gid)
+{
+	struct hca_qp *qp = hca_qp_of(ibv);
+	struct hca_fabric *f = qp->fabric;
+	struct hca_shm_member *m;
+	uint64_t owner;
+	int rc = 0;
+
+	if (!qp->datagram || !hca_gid_is_multicast(gid))
+		return EINVAL;
+	hca_lock(&qp->lock);
+	if (next_of(qp, gid, NULL))
+		goto out;
+	m = take_entry(f, false);
+	if (!m)
+		m = take_entry(f, true);
+	if (!m) {
+		rc = ENOMEM;
+		goto out;
+	}
+	memcpy(m->gid, gid, sizeof(m->gid));
+	m->qpn = hca_qpn(qp);
+	atomic_store_explicit(&m->address, qp->address, memory_order_relaxed);
+	raise_top(f, (uint32_t)(m - f->shm->member) + 1);
+	owner = atomic_load_explicit(&m->owner, memory_order_relaxed);
+	atomic_store_explicit(&m->owner, owner_word(owner, f->claim, MEMBER),
+			      memory_order_release);
+	changed(f);
+out:
+	hca_unlock(&qp->lock);
+	return rc;
+}
+
+static bool read_member(struct hca_fabric *f, struct hca_shm_member *m, const union ibv_gid *gid,
+			struct hca_member_address *out)
+{
+	uint64_t owner = atomic_load_explicit(&m->owner, memory_order_acquire);
+	const volatile struct hca_shm_member *v = m;
+	uint8_t its[16];
+	unsigned i;
+
+	if (state_of(owner) != MEMBER)
+		return false;
+	for (i = 0; i < sizeof(its); i++)
+		its[i] = v->gid[i];
+	out->qpn = v->qpn;
+	out->address = atomic_load_explicit(&m->address, memory_order_relaxed);
+	atomic_thread_fence(memory_order_acquire);
+	return atomic_load_explicit(&m->owner, memory_order_relaxed) == owner &&
+	       memcmp(its, gid, sizeof(its)) == 0 && hca_address_exists(&f->spec, out->address);
+}
+
+uint32_t hca_mcast_members(struct hca_fabric *f, const union ibv_gid *gid,
+			   struct hca_member_address *list)
+{
+	uint32_t count = 0, i, top = top_of(f);
+
+	for (i = 0; i < top; i++) {
+		struct hca_shm_member *m = &f->shm->member[i];
+
+		if (read_member(f, m, gid, &list[count]) && !reap(f, m))
+			count++;
+	}
+	return count;
+}

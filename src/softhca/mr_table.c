@@ -1,0 +1,71 @@
+/* mr_table.c - see mr_table.h. */
+#include "mr_table.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "segment.h"
+
+int hca_table_create(struct hca_fabric *f)
+{
+	void *at;
+	int fd = hca_segment_create_own("softhca-table", sizeof(*f->table), &at,
+					&f->table_guards);
+
+	if (fd < 0)
+		return fd;
+	f->table_fd = fd;
+	f->table = at;
+	if (hca_segment_reserve(fd, 0, offsetof(struct hca_shm_table, mr)))
+		return hca_fail(ENOMEM, "no memory for the table of registrations");
+	return 0;
+}
+
+void hca_table_name(struct hca_fabric *f, pid_t pid, uint64_t start_time)
+{
+	f->table->magic = HCA_TABLE_MAGIC;
+	f->table->abi = HCA_ABI;
+	f->table->slot = f->slot;
+	f->table->generation = f->generation;
+	f->table->nonce = f->nonce;
+	f->table->pid = pid;
+	f->table->start_time = start_time;
+}
+
+void hca_table_free(struct hca_fabric *f)
+{
+	if (f->table)
+		munmap(f->table, sizeof(*f->table));
+	if (f->table_fd >= 0)
+		close(f->table_fd);
+}
+
+const struct hca_shm_table *hca_table_open(const struct hca_fabric *f, uint32_t slot,
+					   uint32_t generation, pid_t pid, uint64_t start_time,
+					   int fd)
+{
+	unsigned guards = f->table_guards;
+	const struct hca_shm_table *t;
+	int got;
+
+	/* Who has nothing copied by the kernel, goes by no pid. */
+	if (f->copy == HCA_COPY_BOUNCE)
+		guards &= ~(unsigned)HCA_SIGNED;
+	got = hca_segment_open_own(pid, fd, sizeof(*t), guards);
+	if (got < 0)
+		return NULL;
+	t = hca_segment_view(got, sizeof(*t));
+	close(got);
+	if (t && t->magic == HCA_TABLE_MAGIC && t->abi == HCA_ABI && t->nonce == f->nonce &&
+	    t->slot == slot && t->generation == generation && t->pid == pid &&
+	    t->start_time == start_time)
+		return t;
+	hca_table_close(t);
+	return NULL;
+}
+
+void hca_table_close(const struct hca_shm_table *t)
+{
+	if (t)
+		munmap((void *)(uintptr_t)t, sizeof(*t));
+}

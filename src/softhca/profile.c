@@ -1,0 +1,246 @@
+/* profile.c - names for specs: those that come with the library, and those of files. */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "profile.h"
+#include "spec.h"
+
+#ifndef RG_SYSCONFDIR
+#define RG_SYSCONFDIR "/etc"
+#endif
+
+/*
+ * Where the numbers come from.  P1, P4 and P5 are the papers that README.md
+ * names; measures/figures.c says how near each profile comes to their figures.
+ * What is calibrated is said here; everything else follows from the model.
+ *
+ * mt25208-pcie, mt23108-pcix (P1, verbs, two ports, 4X SDR):
+ *	rate	1 GB/s: 4 lanes of 2.5 Gb/s, 8b/10b
+ *	mtu	1024, which that generation's subnet managers chose for Tavor
+ *	pkt	calibrated: 972 MB/s on one port.  1024 bytes then take 29 ns more, which
+ *		is 26 bytes of LRH, BTH, ICRC and VCRC and 3 of framing at 1 GB/s
+ *	latency	calibrated: an RDMA write of a few bytes, 3.8 and 4.8 us, less the 37 ns
+ *		of its packet
+ *	cqe	calibrated: a SEND that is found in the CQ, 4.8 and 6.9 us, less the write
+ *	reads	4: the driver's default (mthca, rdb_per_qp)
+ *    PCI Express x8, 2 GB/s per direction:
+ *	bus	read calibrated: 1486 MB/s on two ports, one way (64-byte completions with
+ *		20 bytes around each and flow control make 1.49); write from the same
+ *		arithmetic, 128 bytes and 20 around them, and flow control: 1.7 GB/s.
+ *		Requests to read, and what acknowledges data the other way, take none.
+ *    PCI-X 64 bits 133 MHz, 1067 MB/s both directions together:
+ *	bus	bursts of 512 bytes, 64 clocks, with some 8 of address, attributes, turn-
+ *		around and arbitration between them: 948 MB/s (7 to 9: 961 to 935)
+ *	cap	calibrated: 781 MB/s on one port, one way: the adapter's own reads
+ *
+ * mt23108-p5 (P5, MB = 2^20): the same adapter in another host:
+ *	latency, cqe	calibrated: RDMA 6.0 us, SEND 7.8 us
+ *	cap		calibrated: 831 MB/s one way
+ * mt23108-pci66: the same in a 64-bit 66 MHz slot: the bus's arithmetic again, 533 MB/s
+ *	and 64 of 72 clocks.  Not calibrated.
+ *
+ * wan-1400mi, wan-8600mi (P4, one port, 8 Gb/s, MTU 2048):
+ *	latency	the distance: 13 and 81.5 ms
+ *	pkt	calibrated: UC, 941 MB/s (2048 bytes in 2176 ns)
+ *	outstanding	calibrated: RC, 906 MB/s with messages of 1 MB over 8600 miles
+ *	reads	4, as above
+ *
+ * hdr-2port, hdr-1slot: ConnectX-6 as its data sheet has it: 2 x 200 Gb/s, less than 600
+ *	ns, 215 million messages per second; 30 bytes of headers per packet.  One Gen4 x16
+ *	slot is 16 GT/s x 16 x 128/130 = 31.5 GB/s per direction, 256 bytes with 24 around
+ *	them and some 2.5 % of flow control leave 28.1.
+ */
+#define SDR2 "ports=2,rate=1GB/s,mtu=1024,pkt=29ns,reads=4,"
+#define PCIX133 "bus=948MB/s/948MB/s:half"
+#define PCI66 "bus=474MB/s/474MB/s:half"
+#define WAN "ports=1,rate=1GB/s,mtu=2048,pkt=128ns,outstanding=142,reads=4,"
+#define HDR2 "ports=2,rate=25GB/s,latency=600ns,mtu=4096,pkt=1ns,msg=5ns"
+
+static const struct hca_profile own[] = {
+	{ "ideal", "", "one adapter with two ports, untimed: as fast as this machine's memory" },
+	{ "mt25208-pcie", SDR2 "latency=3763ns,cqe=1us,bus=1486MB/s/1700MB/s:full",
+	  "InfiniHost III Ex, two 4X SDR ports, PCI Express x8, 2004" },
+	{ "mt23108-pcix", SDR2 "latency=4763ns,cqe=2.1us,cap=781MB/s," PCIX133,
+	  "InfiniHost, two 4X SDR ports, PCI-X 133 MHz, 2004" },
+	{ "mt23108-p5", SDR2 "latency=5963ns,cqe=1.8us,cap=871MB/s," PCIX133,
+	  "InfiniHost, PCI-X 133 MHz, in another host, 2003" },
+	{ "mt23108-pci66", SDR2 "latency=5963ns,cqe=1.8us," PCI66,
+	  "InfiniHost, PCI 64 bits 66 MHz; from the bus's clock, not from measurements" },
+	{ "wan-1400mi", WAN "latency=13ms", "8 Gb/s over 1400 miles, 2008" },
+	{ "wan-8600mi", WAN "latency=81.5ms", "8 Gb/s over 8600 miles, 2008" },
+	{ "hdr-2port", HDR2, "two 200 Gb/s ports, the host no limit" },
+	{ "hdr-1slot", HDR2 ",bus=28.1GB/s/28.1GB/s:full",
+	  "two 200 Gb/s ports behind one PCI Express Gen4 x16 slot" },
+};
+
+enum { OWN = sizeof(own) / sizeof(*own), FILE_MAX = 1 << 20 };
+
+void hca_profiles_own(struct hca_profiles *all)
+{
+	memset(all, 0, sizeof(*all));
+	memcpy(all->item, own, sizeof(own));
+	all->count = OWN;
+}
+
+const struct hca_profile *hca_profile_find(const struct hca_profiles *all, const char *name)
+{
+	unsigned i;
+
+	for (i = 0; i < all->count; i++)
+		if (strcmp(all->item[i].name, name) == 0)
+			return &all->item[i];
+	return NULL;
+}
+
+/* ---- A line -------------------------------------------------------------- */
+
+static const char space[] = " \t\r";
+
+/* The next word, ended in place; NULL: none. */
+static char *word(char **at)
+{
+	char *begin = *at + strspn(*at, space);
+
+	*at = begin + strcspn(begin, space);
+	if (**at)
+		*(*at)++ = '\0';
+	return *begin ? begin : NULL;
+}
+
+static bool is_name(const char *text)
+{
+	static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				      "0123456789_-.";
+
+	return strlen(text) <= 40 && strspn(text, letters) == strlen(text);
+}
+
+/* What is wrong with the line, in `what`; "" if nothing is. */
+static void add_line(struct hca_profiles *all, char *line, char *what, size_t size)
+{
+	static const char prefix[] = "spec: ";
+	struct hca_profile *p = &all->item[all->count];
+	char *end, why[320];
+	struct hca_spec spec;
+
+	what[0] = '\0';
+	line[strcspn(line, "#")] = '\0';
+	p->name = word(&line);
+	if (!p->name)
+		return;
+	p->spec = word(&line);
+	line += strspn(line, space);
+	for (end = line + strlen(line); end > line && strchr(space, end[-1]); end--)
+		end[-1] = '\0';
+	p->summary = line;
+	if (!is_name(p->name))
+		snprintf(what, size, "'%.40s' is not a name (accepted: at most 40 letters, digits, "
+			 "'_', '-', '.')", p->name);
+	else if (!p->spec)
+		snprintf(what, size, "%s: no spec (accepted: NAME SPEC [SUMMARY])", p->name);
+	else if (hca_profile_find(all, p->name))
+		snprintf(what, size, "%s: there is a profile of that name (accepted: a new one)",
+			 p->name);
+	else if (all->count + 1 == HCA_PROFILES_MAX)
+		snprintf(what, size, "%s: too many (accepted: %d profiles)", p->name,
+			 HCA_PROFILES_MAX - 1);
+	else if (hca_spec_parse_with(all, p->spec, &spec, why, sizeof(why)))
+		snprintf(what, size, "%s: %s", p->name, why + strlen(prefix));
+	else
+		all->count++;
+}
+
+/* ---- A file -------------------------------------------------------------- */
+
+/* The whole file with a NUL behind it; NULL with errno. */
+static char *read_whole(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	char *text = NULL;
+	size_t used = 0;
+	struct stat st;
+	ssize_t n = 1;
+
+	if (fd < 0)
+		return NULL;
+	if (fstat(fd, &st) == 0) {
+		errno = S_ISREG(st.st_mode) ? EFBIG : EINVAL;
+		if (S_ISREG(st.st_mode) && st.st_size < FILE_MAX)
+			text = calloc(1, (size_t)st.st_size + 1);
+	}
+	while (text && used < (size_t)st.st_size && n > 0) {
+		n = read(fd, text + used, (size_t)st.st_size - used);
+		used += n > 0 ? (size_t)n : 0;
+	}
+	close(fd);
+	return text;
+}
+
+static int read_file(struct hca_profiles *all, const char *path, bool must, unsigned which,
+		     char *why, size_t size)
+{
+	char *text = read_whole(path), *line, *next, what[480];
+	unsigned number = 0;
+
+	if (!text && !must && (errno == ENOENT || errno == ENOTDIR))
+		return 0;
+	if (!text) {
+		snprintf(why, size, "spec: profiles %.200s: %s", path, strerror(errno));
+		return -EINVAL;
+	}
+	all->text[which] = text;
+	for (line = text; line; line = next) {
+		next = strchr(line, '\n');
+		if (next)
+			*next++ = '\0';
+		number++;
+		add_line(all, line, what, sizeof(what));
+		if (!*what)
+			continue;
+		snprintf(why, size, "spec: %.100s:%u: %s", path, number, what);
+		return -EINVAL;
+	}
+	return 0;
+}
+
+int hca_profiles_load(struct hca_profiles *all, char *why, size_t why_size)
+{
+	const char *named = getenv("SOFTHCA_PROFILES"), *config = getenv("XDG_CONFIG_HOME");
+	const char *home = getenv("HOME");
+	char path[PATH_MAX];
+	int rc = 0;
+
+	hca_profiles_own(all);
+	if (named) {
+		if (*named)
+			rc = read_file(all, named, true, 0, why, why_size);
+	} else {
+		if (config && *config)
+			snprintf(path, sizeof(path), "%s/softhca/profiles", config);
+		else
+			snprintf(path, sizeof(path), "%s/.config/softhca/profiles", home ? home : "");
+		rc = read_file(all, path, false, 1, why, why_size);
+		if (!rc)
+			rc = read_file(all, RG_SYSCONFDIR "/softhca/profiles", false, 2, why,
+				       why_size);
+	}
+	if (rc)
+		hca_profiles_free(all);
+	return rc;
+}
+
+void hca_profiles_free(struct hca_profiles *all)
+{
+	unsigned i;
+
+	for (i = 0; i < sizeof(all->text) / sizeof(*all->text); i++)
+		free(all->text[i]);
+	memset(all->text, 0, sizeof(all->text));
+	all->count = 0;
+}

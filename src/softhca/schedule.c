@@ -1,0 +1,118 @@
+/* schedule.c - ports by name, and when they go down and come back. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "schedule.h"
+#include "units.h"
+
+enum { ITEM_MAX = 64 };
+
+/* ---- Names --------------------------------------------------------------- */
+
+/* Up to four digits, behind `before`; what follows them, or NULL. */
+static const char *number_after(const char *text, const char *before, uint32_t *value)
+{
+	size_t skip = strlen(before), digits;
+
+	if (strncmp(text, before, skip) != 0)
+		return NULL;
+	digits = strspn(text + skip, "0123456789");
+	if (digits < 1 || digits > 4)
+		return NULL;
+	*value = (uint32_t)strtoul(text + skip, NULL, 10);
+	return text + skip + digits;
+}
+
+bool hca_port_name_parse(const char *text, struct hca_port_name *name)
+{
+	const char *at = number_after(text, "", &name->node);
+
+	at = at ? number_after(at, "/soft", &name->hca) : NULL;
+	at = at ? number_after(at, ":", &name->port) : NULL;
+	return at && !*at;
+}
+
+char *hca_port_name_format(const struct hca_port_name *name, char *buf, size_t size)
+{
+	snprintf(buf, size, "%u/soft%u:%u", name->node % 10000, name->hca % 10000,
+		 name->port % 10000);
+	return buf;
+}
+
+/* ---- Schedules ----------------------------------------------------------- */
+
+static bool before(const struct hca_change *a, const struct hca_change *b)
+{
+	return a->when_ns != b->when_ns ? a->when_ns < b->when_ns : !a->up && b->up;
+}
+
+static int add(struct hca_schedule *s, const struct hca_change *c)
+{
+	uint32_t at;
+
+	if (s->count == HCA_CHANGES_MAX)
+		return -E2BIG;
+	for (at = s->count++; at && before(c, &s->change[at - 1]); at--)
+		s->change[at] = s->change[at - 1];
+	s->change[at] = *c;
+	return 0;
+}
+
+static int parse_one(char *item, bool up, struct hca_schedule *s)
+{
+	char *at = strchr(item, '@');
+	struct hca_change c = { .up = up };
+
+	if (!at)
+		return -EINVAL;
+	*at++ = '\0';
+	/* A year is for ever; beyond it sums would overflow. */
+	if (!hca_port_name_parse(item, &c.at) || rg_parse_time(at, &c.when_ns) ||
+	    c.when_ns > 31536000000000000ull)
+		return -EINVAL;
+	return add(s, &c);
+}
+
+int hca_schedule_parse(const char *text, bool up, struct hca_schedule *s)
+{
+	char item[ITEM_MAX];
+	size_t n;
+	int rc;
+
+	for (;; text += n + 1) {
+		n = strcspn(text, "+");
+		if (n >= sizeof(item))
+			return -EINVAL;
+		memcpy(item, text, n);
+		item[n] = '\0';
+		rc = parse_one(item, up, s);
+		if (rc || !text[n])
+			return rc;
+	}
+}
+
+bool hca_schedule_format(const struct hca_schedule *s, bool up, char *buf, size_t size)
+{
+	char port[HCA_PORT_NAME], when[RG_UNIT_TEXT];
+	size_t used = 0;
+	uint32_t i;
+	int n;
+
+	for (i = 0; i < s->count; i++) {
+		const struct hca_change *c = &s->change[i];
+
+		if (c->up != up)
+			continue;
+		n = snprintf(buf + used, size - used, "%s%s@%s", used ? "+" : "",
+			     hca_port_name_format(&c->at, port, sizeof(port)),
+			     rg_format_time(c->when_ns, when, sizeof(when)));
+		if (n < 0 || (size_t)n >= size - used)
+			return false;
+		used += (size_t)n;
+	}
+	if (!used)
+		n = snprintf(buf, size, "none");
+	return used || n < (int)size;
+}

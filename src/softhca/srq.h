@@ -1,0 +1,40 @@
+/*
+ * srq.h - shared receive queues: receives for many queue pairs, of RC, UC and
+ * UD.  A message takes the oldest, whichever queue pair it is for; its
+ * completion comes to that queue pair's completion queue.  Buffers belong to
+ * the protection domain of the SRQ.
+ *
+ * What a message had claimed that comes to nothing (its sender dies, its queue
+ * pair is reset) goes back to the end of the queue: no receive is lost.
+ */
+#ifndef HCA_SRQ_H
+#define HCA_SRQ_H
+
+#include <infiniband/verbs.h>
+
+#include "shared.h"
+
+struct hca_srq {
+	struct ibv_srq ibv;		/* first */
+	struct hca_link link;		/* of the context */
+	struct hca_shared shared;
+	uint32_t number, max_sge;
+	_Atomic int objects;		/* queue pairs */
+};
+
+static inline struct hca_srq *hca_srq_of(struct ibv_srq *srq)
+{
+	return (struct hca_srq *)(void *)srq;
+}
+
+enum { HCA_SRQS_MAX = 1 << 16 };
+
+struct ibv_srq *hca_srq_create(struct ibv_pd *pd, struct ibv_srq_init_attr *init);
+struct ibv_srq *hca_srq_create_ex(struct ibv_context *c, struct ibv_srq_init_attr_ex *init);
+int hca_srq_modify(struct ibv_srq *srq, struct ibv_srq_attr *attr, int mask);
+int hca_srq_query(struct ibv_srq *srq, struct ibv_srq_attr *attr);
+int hca_srq_number(struct ibv_srq *srq, uint32_t *number);
+int hca_srq_destroy(struct ibv_srq *srq);
+int hca_srq_post(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad);
+
+#endif

@@ -1,0 +1,329 @@
+/* steps.c - the steps of a message: both ends' memory, a receive, the peer's completion. */
+#include "atomic.h"
+#include "clock.h"
+#include "device.h"
+#include "pace.h"
+#include "steps.h"
+
+/* ---- Our end ------------------------------------------------------------- */
+
+int hca_gather_local(struct hca_qp *qp, const struct ibv_send_wr *wr, unsigned first)
+{
+	const unsigned need = hca_is_answered(wr->opcode) ? IBV_ACCESS_LOCAL_WRITE : 0;
+	struct hca_message *m = &qp->message;
+	struct hca_span *to = &m->local[first];
+	int i;
+
+	for (i = 0; i < wr->num_sge; i++, to++) {
+		const struct ibv_sge *s = &wr->sg_list[i];
+
+		*to = (struct hca_span){ .here = (unsigned char *)(uintptr_t)s->addr,
+					 .bytes = s->length };
+		if ((wr->send_flags & IBV_SEND_INLINE) || !s->length)
+			continue;
+		to->here = hca_mr_local(qp->fabric, s->lkey, qp->pd, need, s->addr, s->length);
+		if (!to->here)
+			return IBV_WC_LOC_PROT_ERR;
+	}
+	m->local_count = first + (unsigned)wr->num_sge;
+	return IBV_WC_SUCCESS;
+}
+
+/* ---- Their end ----------------------------------------------------------- */
+
+/* The piece up to `to`; what is done and where the range goes on. */
+static uint64_t add_piece(struct hca_message *m, const struct hca_remote_mr *mr, uint64_t from,
+			  uint64_t to, bool mapped)
+{
+	if (from >= to)
+		return from;
+	m->remote[m->remote_count++] = (struct hca_span){
+		.here = mapped ? mr->base + (from - mr->mapped) : NULL,
+		.there = mr->addr + from,
+		.bytes = to - from,
+		.key = (uint32_t)mr->stamp,
+	};
+	return to;
+}
+
+static bool add_range(struct hca_message *m, const struct hca_remote_mr *mr, uint64_t addr,
+		      uint32_t bytes, unsigned need)
+{
+	uint64_t at, end;
+
+	mr = hca_remote_range(mr, addr, bytes, need, &at);
+	if (!mr)
+		return false;
+	end = at + bytes;
+	if (mr->mapped_end > at && mr->mapped < end) {
+		at = add_piece(m, mr, at, mr->mapped, false);
+		at = add_piece(m, mr, at, mr->mapped_end < end ? mr->mapped_end : end, true);
+	}
+	add_piece(m, mr, at, end, false);
+	return true;
+}
+
+/* What the responder's queue pair and registration must allow. */
+static unsigned access_needed(enum ibv_wr_opcode op)
+{
+	if (hca_is_atomic(op))
+		return IBV_ACCESS_REMOTE_ATOMIC;
+	return op == IBV_WR_RDMA_READ ? IBV_ACCESS_REMOTE_READ : IBV_ACCESS_REMOTE_WRITE;
+}
+
+/* RDMA: one range, named by the request.  A range of no bytes is not checked. */
+int hca_find_range(struct hca_qp *qp, const struct ibv_send_wr *wr)
+{
+	const unsigned need = access_needed(wr->opcode);
+	const bool atomic = hca_is_atomic(wr->opcode);
+	uint64_t addr = atomic ? wr->wr.atomic.remote_addr : wr->wr.rdma.remote_addr;
+	uint32_t rkey = atomic ? wr->wr.atomic.rkey : wr->wr.rdma.rkey;
+	struct hca_message *m = &qp->message;
+	struct hca_conn *c = qp->message.to;
+
+	m->remote_count = 0;
+	/* What its queue pair does not answer at all is an invalid request. */
+	if (hca_is_answered(wr->opcode) && !*(const volatile uint32_t *)&c->shm->reads)
+		return IBV_WC_REM_INV_REQ_ERR;
+	if (!(atomic_load_explicit(&c->shm->access, memory_order_relaxed) & need))
+		return IBV_WC_REM_INV_REQ_ERR;
+	if (atomic && addr % 8)
+		return IBV_WC_REM_INV_REQ_ERR;
+	if (m->bytes && !add_range(m, hca_conn_mr(c, rkey), addr, m->bytes, need))
+		return IBV_WC_REM_ACCESS_ERR;
+	return IBV_WC_SUCCESS;
+}
+
+/*
+ * Take the peer's next receive.  The claim stands until our completion for it
+ * is in the peer's mailbox, or the peer gives up on us.
+ */
+static int claim_own(struct hca_qp *qp)
+{
+	struct hca_conn *c = qp->message.to;
+	struct hca_shm_recv *r = hca_rq_entry(c->rq, c->rq_head, c->rq_mask, c->rq_stride);
+	uint64_t posted = hca_shm_state(c->rq_head, HCA_POSTED);
+
+	if (atomic_load_explicit(&r->state, memory_order_acquire) != posted ||
+	    !atomic_compare_exchange_strong_explicit(&r->state, &posted,
+		    hca_shm_state(c->rq_head, hca_shm_claimed(qp->fabric->slot)),
+		    memory_order_acquire, memory_order_relaxed))
+		return HCA_NO_RECEIVE;
+	qp->message.claimed = true;
+	qp->message.recv = r;
+	qp->message.position = c->rq_head++;
+	atomic_store_explicit(&c->shm->rq_head, c->rq_head, memory_order_relaxed);
+	__builtin_prefetch(hca_rq_entry(c->rq, c->rq_head, c->rq_mask, c->rq_stride), 1);
+	return IBV_WC_SUCCESS;
+}
+
+static int claim_shared(struct hca_qp *qp)
+{
+	struct hca_message *m = &qp->message;
+	struct hca_conn *c = m->to;
+
+	if (!hca_shared_take(&c->shared, qp->fabric->claim, &m->claim))
+		return HCA_NO_RECEIVE;
+	m->claimed = true;
+	m->position = m->claim.position;
+	m->recv = m->claim.recv;
+	if (hca_unlikely(m->claim.alert))
+		hca_peer_alert(c->peer, c->shm);
+	return IBV_WC_SUCCESS;
+}
+
+int hca_claim_receive(struct hca_qp *qp)
+{
+	struct hca_conn *c = qp->message.to;
+
+	return c->shared.shm ? claim_shared(qp) : claim_own(qp);
+}
+
+/* ---- Receivers that lag behind --------------------------------------------- */
+
+enum { LAG_NS = 1000000000 };
+
+/* How many of its receives have been taken, as far as is known. */
+static uint32_t taken(const struct hca_conn *c)
+{
+	const struct hca_shm_shared *s = c->shared.shm;
+
+	return s ? atomic_load_explicit(&s->head, memory_order_relaxed) -
+		   atomic_load_explicit(&s->first, memory_order_relaxed)
+		 : c->rq_head;
+}
+
+/* It may have polled all that came and be about to post anew: that counts, too. */
+bool hca_lags(const struct hca_qp *qp, int why)
+{
+	const struct hca_conn *c = qp->message.to;
+
+	if (why == HCA_BUSY)
+		return qp->sq.wait == HCA_NOT_WAITING || rg_now_ns() < qp->sq.deadline_ns;
+	return why == HCA_NO_RECEIVE && c->shm && taken(c) &&
+	       !(c->gave_up && c->gave_up_at == taken(c));
+}
+
+/* The wire of a model would not have waited. */
+static void say_that_it_lags(void)
+{
+	static _Atomic bool said;
+
+	if (!atomic_exchange(&said, true))
+		hca_say("warning: a receiver had no receive posted when a message arrived; the sender "
+			"waits (1 s at most) rather than lose it, so rates are not the model's");
+}
+
+bool hca_lag_waits(struct hca_qp *qp)
+{
+	struct hca_conn *c = qp->message.to;
+	struct hca_sq *sq = &qp->sq;
+	uint64_t now = rg_now_ns();
+
+	if (sq->wait == HCA_NOT_WAITING) {
+		sq->wait = HCA_WAITS_RECEIVE;
+		sq->deadline_ns = now + LAG_NS;
+		if (qp->pace)
+			say_that_it_lags();
+	}
+	if (now < sq->deadline_ns)
+		return true;
+	c->gave_up = true;
+	c->gave_up_at = taken(c);
+	return false;
+}
+
+/* A message that is dropped leaves the receive to the next one. */
+void hca_give_back(struct hca_qp *qp)
+{
+	struct hca_message *m = &qp->message;
+	struct hca_conn *c = m->to;
+	struct hca_shm_recv *r = hca_rq_entry(c->rq, m->position, c->rq_mask, c->rq_stride);
+	uint64_t mine = hca_shm_state(m->position, hca_shm_claimed(qp->fabric->slot));
+
+	m->claimed = false;
+	if (c->shared.shm) {
+		hca_shared_return(&c->shared, &m->claim, qp->fabric->claim);
+		hca_peer_alert(c->peer, c->shm);
+		return;
+	}
+	c->rq_head = m->position;
+	atomic_store_explicit(&c->shm->rq_head, c->rq_head, memory_order_relaxed);
+	/* Unless the peer has given up on us meanwhile. */
+	atomic_compare_exchange_strong_explicit(&r->state, &mine,
+						hca_shm_state(m->position, HCA_POSTED),
+						memory_order_release, memory_order_relaxed);
+}
+
+/* SEND: the buffers of the receive that was claimed, as far as they are needed. */
+int hca_find_buffers(struct hca_qp *qp, int *their_status)
+{
+	struct hca_message *m = &qp->message;
+	struct hca_conn *c = qp->message.to;
+	/* volatile: the peer may change it under our eyes, so each word is read once */
+	const volatile struct hca_shm_recv *r = m->recv;
+	uint32_t most = (c->rq_stride - (uint32_t)sizeof(*r)) / (uint32_t)sizeof(r->sge[0]);
+	uint32_t count = r->sge_count, left = m->bytes, i;
+
+	m->remote_count = 0;
+	for (i = 0; i < count && i < most && i < HCA_SGE_MAX && left; i++) {
+		uint32_t bytes = r->sge[i].length;
+
+		if (bytes > left)
+			bytes = left;
+		if (!bytes)
+			continue;
+		if (!add_range(m, hca_conn_rq_mr(c, r->sge[i].lkey), r->sge[i].addr, bytes,
+			       IBV_ACCESS_LOCAL_WRITE)) {
+			*their_status = IBV_WC_LOC_PROT_ERR;
+			return IBV_WC_REM_OP_ERR;
+		}
+		left -= bytes;
+	}
+	if (left) {
+		*their_status = IBV_WC_LOC_LEN_ERR;
+		return IBV_WC_REM_INV_REQ_ERR;
+	}
+	return IBV_WC_SUCCESS;
+}
+
+/* ---- Telling the peer ---------------------------------------------------- */
+
+static bool has_immediate(enum ibv_wr_opcode op)
+{
+	return op == IBV_WR_SEND_WITH_IMM || op == IBV_WR_RDMA_WRITE_WITH_IMM;
+}
+
+/*
+ * Into the queue where it is now.  It may move while we are at it, should we have
+ * been stopped for so long that its owner did not wait: then what we have put may
+ * never be read.  An entry that is read twice counts once.
+ */
+static int put(struct hca_qp *qp, struct hca_conn *c, const struct hca_shm_cqe *cqe)
+{
+	int rc = -ENOTCONN, tries;
+
+	for (tries = 0; tries < 4; tries++) {
+		if (hca_unlikely(atomic_load(&c->shm->cq) != c->cq) &&
+		    hca_conn_mailbox(c, c->shm))
+			return -ENOTCONN;
+		rc = hca_mailbox_put(&c->mailbox, qp->fabric->slot, cqe);
+		if (hca_likely(atomic_load(&c->shm->cq) == c->cq))
+			break;
+	}
+	return rc;
+}
+
+int hca_tell_peer(struct hca_qp *qp, const struct ibv_send_wr *wr, int status,
+		  uint64_t visible_ns)
+{
+	struct hca_message *m = &qp->message;
+	struct hca_conn *c = m->to;
+	struct hca_shm_cqe cqe = {
+		.visible_ns = visible_ns,
+		.qp_index = (uint32_t)(c->shm - c->peer->shm->qp),
+		.qpn = c->qpn,
+		.position = m->position,
+		.entry = m->claim.entry,
+		.bytes = m->bytes,
+		.src_qp = hca_qpn(qp),
+		.status = (uint8_t)status,
+		.opcode = hca_is_send(wr->opcode) ? IBV_WC_RECV : IBV_WC_RECV_RDMA_WITH_IMM,
+		.flags = m->flags,
+		.slid = m->slid,
+		.sl = m->sl,
+		.solicited = !!(wr->send_flags & IBV_SEND_SOLICITED),
+	};
+	int rc;
+
+	if (has_immediate(wr->opcode)) {
+		cqe.flags |= IBV_WC_WITH_IMM;
+		cqe.imm = wr->imm_data;
+	} else if (wr->opcode == IBV_WR_SEND_WITH_INV && status == IBV_WC_SUCCESS) {
+		cqe.flags = IBV_WC_WITH_INV;
+		cqe.imm = wr->invalidate_rkey;
+	}
+	m->claimed = false;
+	/* Whoever sees this completion relies on the writes before it. */
+	if (qp->pace)
+		hca_held_settle(qp);
+	rc = put(qp, c, &cqe);
+	if (!c->shared.shm)
+		return rc;
+	if (rc)
+		hca_give_back(qp);
+	else
+		hca_shared_done(&m->claim, qp->fabric->claim);
+	return rc;
+}
+
+void hca_fault(struct hca_conn *c, uint32_t why)
+{
+	uint32_t none = 0;
+
+	atomic_compare_exchange_strong(&c->shm->fault, &none, why);
+	if (why == HCA_FAULT_TOLD)
+		hca_peer_note(c->peer);
+	else
+		hca_peer_alert(c->peer, c->shm);
+}

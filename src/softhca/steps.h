@@ -1,0 +1,87 @@
+/*
+ * steps.h - the steps of a message, for those who carry out work requests
+ * (transfer.c, ud.c).  They work on qp->message, whose `to` is set; qp->lock
+ * held, inside a section.
+ */
+#ifndef HCA_STEPS_H
+#define HCA_STEPS_H
+
+#include "qp.h"
+
+/* Does the way still lead where it led? */
+static inline bool hca_conn_stands(const struct hca_conn *c)
+{
+	return hca_likely(c->shm && atomic_load_explicit(&c->shm->gate, memory_order_acquire) ==
+					    c->gate);
+}
+
+static inline bool hca_takes_receive(enum ibv_wr_opcode op)
+{
+	return op == IBV_WR_SEND || op == IBV_WR_SEND_WITH_IMM ||
+	       op == IBV_WR_RDMA_WRITE_WITH_IMM || op == IBV_WR_SEND_WITH_INV;
+}
+
+static inline bool hca_is_send(enum ibv_wr_opcode op)
+{
+	return op == IBV_WR_SEND || op == IBV_WR_SEND_WITH_IMM || op == IBV_WR_SEND_WITH_INV;
+}
+
+/* A range of the peer's memory, if its registration allows it; where it begins. */
+static inline const struct hca_remote_mr *hca_remote_range(const struct hca_remote_mr *mr,
+							   uint64_t addr, uint32_t bytes,
+							   unsigned need, uint64_t *offset)
+{
+	if (!mr || (mr->access & need) != need)
+		return NULL;
+	*offset = addr - mr->iova;
+	if (*offset > mr->length || bytes > mr->length - *offset)
+		return NULL;
+	return mr;
+}
+
+static inline bool hca_remote_mapped(const struct hca_remote_mr *mr, uint64_t offset,
+				     uint32_t bytes)
+{
+	return offset >= mr->mapped && offset + bytes <= mr->mapped_end;
+}
+
+/* Our end, from local[first] on: success or IBV_WC_LOC_PROT_ERR. */
+int hca_gather_local(struct hca_qp *qp, const struct ibv_send_wr *wr, unsigned first);
+
+/*
+ * RDMA: the one range that the request names, if it is allowed: success, or our
+ * status.  A range of no bytes is not checked.
+ */
+int hca_find_range(struct hca_qp *qp, const struct ibv_send_wr *wr);
+
+/* Take the peer's next receive: success or HCA_NO_RECEIVE. */
+int hca_claim_receive(struct hca_qp *qp);
+/*
+ * What is not reliable and finds no receive is lost.  But a receiver here is a
+ * process that may be off its core: a sender waits a second at most for one
+ * that has been receiving and lags behind, or that has yet to copy by itself.
+ * hca_lags: is it worth waiting, although it failed for this reason?
+ * hca_lag_waits: it did; false: this message has waited long enough.
+ */
+bool hca_lags(const struct hca_qp *qp, int why);
+bool hca_lag_waits(struct hca_qp *qp);
+/* The message is dropped: leave the receive that it has claimed to another one. */
+void hca_give_back(struct hca_qp *qp);
+
+/*
+ * The buffers of the receive that was claimed, as far as message.bytes needs
+ * them: success, or our status, and the one with which the receive completes.
+ */
+int hca_find_buffers(struct hca_qp *qp, int *their_status);
+
+/* Complete the receive: 0, or -ENOSPC, the peer's queue is full. */
+int hca_tell_peer(struct hca_qp *qp, const struct ibv_send_wr *wr, int status,
+		  uint64_t visible_ns);
+
+/*
+ * The peer's queue pair has done or met something for which it must stop:
+ * enum ibv_event_type + 1, or HCA_FAULT_TOLD.
+ */
+void hca_fault(struct hca_conn *c, uint32_t why);
+
+#endif

@@ -1,0 +1,313 @@
+/* ud.c - datagrams. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "ah.h"
+#include "clock.h"
+#include "copy.h"
+#include "engine.h"
+#include "fault.h"
+#include "mcast.h"
+#include "steps.h"
+#include "ud.h"
+
+enum { BUCKETS = 256 };
+
+struct way {
+	struct hca_conn conn;
+	struct way *next;		/* of its bucket */
+};
+
+struct hca_ud {
+	struct way *bucket[BUCKETS];
+	struct way *way[HCA_WAYS_MAX];	/* in the order they were made; then the oldest goes */
+	uint32_t count, oldest;
+	unsigned char header[HCA_GRH_BYTES];
+
+	/* Multicast: the group that was sent to last. */
+	struct hca_conn cast;		/* for its path alone */
+	union ibv_gid group;
+	uint32_t epoch;
+	bool known;			/* members are group's, as of epoch */
+	uint32_t member_count;
+	struct hca_member_address *member;	/* HCA_MEMBERS_MAX, once it is needed */
+};
+
+/* ---- Ways ---------------------------------------------------------------- */
+
+static struct way **bucket_of(struct hca_ud *ud, uint32_t address, uint32_t qpn)
+{
+	uint32_t hash = (qpn ^ address * 0x9e3779b1u) * 0x85ebca6bu;
+
+	return &ud->bucket[hash >> 24];
+}
+
+static void unlink_way(struct hca_ud *ud, struct way *w)
+{
+	struct way **at = bucket_of(ud, w->conn.address, w->conn.qpn);
+
+	while (*at != w)
+		at = &(*at)->next;
+	*at = w->next;
+}
+
+/* A new one, or the oldest. */
+static struct way *take_way(struct hca_ud *ud)
+{
+	struct way *w;
+
+	if (ud->count < HCA_WAYS_MAX) {
+		w = calloc(1, sizeof(*w));
+		if (w)
+			ud->way[ud->count++] = w;
+		return w;
+	}
+	w = ud->way[ud->oldest];
+	ud->oldest = (ud->oldest + 1) % HCA_WAYS_MAX;
+	unlink_way(ud, w);
+	hca_conn_drop(&w->conn);
+	return w;
+}
+
+static struct hca_conn *way_new(struct hca_qp *qp, uint32_t address, uint32_t qpn)
+{
+	struct way *w = take_way(qp->ud), **bucket = bucket_of(qp->ud, address, qpn);
+
+	if (!w)
+		return NULL;
+	w->conn.address = address;
+	w->conn.qpn = qpn;
+	w->next = *bucket;
+	*bucket = w;
+	if (qp->pace)
+		hca_path_make(qp->fabric, qp->address, address, (uint32_t)qp->fabric->spec.mtu,
+			      &w->conn.out);
+	return &w->conn;
+}
+
+static inline struct hca_conn *way_to(struct hca_qp *qp, uint32_t address, uint32_t qpn)
+{
+	struct way *w = *bucket_of(qp->ud, address, qpn);
+
+	while (w && (w->conn.qpn != qpn || w->conn.address != address))
+		w = w->next;
+	return hca_likely(w) ? &w->conn : way_new(qp, address, qpn);
+}
+
+int hca_ud_make(struct hca_qp *qp)
+{
+	qp->ud = calloc(1, sizeof(*qp->ud));
+	return qp->ud ? 0 : ENOMEM;
+}
+
+void hca_ud_reset(struct hca_qp *qp)
+{
+	struct hca_ud *ud = qp->ud;
+	uint32_t i;
+
+	if (!ud)
+		return;
+	for (i = 0; i < ud->count; i++) {
+		hca_conn_drop(&ud->way[i]->conn);
+		free(ud->way[i]);
+	}
+	memset(ud->bucket, 0, sizeof(ud->bucket));
+	ud->count = ud->oldest = 0;
+	ud->known = false;
+	qp->message.to = &qp->conn;
+}
+
+void hca_ud_free(struct hca_qp *qp)
+{
+	if (!qp->ud)
+		return;
+	hca_ud_reset(qp);
+	free(qp->ud->member);
+	free(qp->ud);
+	qp->ud = NULL;
+}
+
+void hca_ud_look(struct hca_qp *qp)
+{
+	struct hca_ud *ud = qp->ud;
+	uint32_t i;
+
+	for (i = 0; i < ud->count; i++) {
+		struct hca_conn *c = &ud->way[i]->conn;
+
+		if (!c->peer || c->peer->fate == HCA_FATE_ALIVE)
+			continue;
+		hca_conn_drop(c);
+		ud->known = false;
+	}
+}
+
+/* ---- Our end ------------------------------------------------------------- */
+
+/* All members of a group: only the way out of here takes time. */
+static struct hca_conn *way_to_group(struct hca_qp *qp)
+{
+	struct hca_conn *c = &qp->ud->cast;
+	int i;
+
+	if (qp->pace) {
+		hca_path_make(qp->fabric, qp->address, qp->address,
+			      (uint32_t)qp->fabric->spec.mtu, &c->out);
+		for (i = 0; i < 3; i++)
+			c->out.rx[i].rate = 0;
+	}
+	return c;
+}
+
+int hca_ud_begin(struct hca_qp *qp, const struct ibv_send_wr *wr, uint32_t bytes)
+{
+	const struct hca_ah *ah = wr->opcode == IBV_WR_SEND || wr->opcode == IBV_WR_SEND_WITH_IMM
+		? hca_ah_of(wr->wr.ud.ah) : NULL;
+	struct hca_message *m = &qp->message;
+	struct hca_conn *to;
+	int rc;
+
+	m->done = 0;
+	m->lost = m->claimed = false;
+	if (!ah || ah->pd != qp->pd || ah->from != qp->address)
+		return IBV_WC_LOC_QP_OP_ERR;
+	/* IBTA C10-93.1.1: no packet and no error. */
+	m->lost = bytes > qp->fabric->spec.mtu;
+	rc = hca_gather_local(qp, wr, 1);
+	if (rc)
+		return rc;
+	to = ah->multicast ? way_to_group(qp) : way_to(qp, ah->to, wr->wr.ud.remote_qpn);
+	if (hca_unlikely(!to))
+		return IBV_WC_GENERAL_ERR;	/* no memory */
+	m->to = to;
+	m->bytes = HCA_GRH_BYTES + bytes;
+	m->flags = ah->global ? IBV_WC_GRH : 0;
+	m->slid = ah->slid;
+	m->sl = hca_ah_sl(ah);
+	hca_ah_header(ah, bytes, qp->ud->header);
+	m->local[0] = (struct hca_span){ .here = qp->ud->header, .bytes = HCA_GRH_BYTES };
+	return IBV_WC_SUCCESS;
+}
+
+/* ---- Their end ----------------------------------------------------------- */
+
+static bool reach(struct hca_qp *qp, struct hca_conn *c)
+{
+	int rc;
+
+	if (hca_conn_stands(c))
+		return true;
+	rc = hca_conn_resolve(qp, c);
+	/* Of a process that has died nothing is kept: the number may be another's soon. */
+	if (rc == -ECONNRESET)
+		hca_conn_drop(c);
+	return !rc;
+}
+
+/* The receive is claimed: the message into its buffers. */
+static int fill(struct hca_qp *qp, const struct ibv_send_wr *wr, uint64_t visible_ns)
+{
+	struct hca_message *m = &qp->message;
+	int theirs = IBV_WC_SUCCESS, rc = hca_find_buffers(qp, &theirs);
+
+	if (rc == IBV_WC_SUCCESS) {
+		rc = hca_copy(m->to->peer, m, HCA_TO_REMOTE, 0, m->bytes);
+		if (rc) {
+			hca_give_back(qp);
+			return rc == -EBUSY ? HCA_BUSY : IBV_WC_SUCCESS;
+		}
+	} else if (theirs != IBV_WC_LOC_PROT_ERR) {
+		hca_give_back(qp);	/* too short: dropped */
+		return IBV_WC_SUCCESS;
+	}
+	if (hca_tell_peer(qp, wr, theirs, visible_ns))
+		hca_fault(m->to, IBV_EVENT_CQ_ERR + 1);
+	else if (theirs)
+		hca_fault(m->to, HCA_FAULT_TOLD);
+	return IBV_WC_SUCCESS;
+}
+
+/* To one queue pair, if it can be reached and wants it; HCA_NO_RECEIVE, HCA_BUSY: not now. */
+static int deliver(struct hca_qp *qp, struct hca_conn *c, const struct ibv_send_wr *wr,
+		   uint64_t visible_ns)
+{
+	const uint32_t asked = wr->wr.ud.remote_qkey;
+	const uint32_t qkey = asked & (uint32_t)HCA_QKEY_PRIVILEGED ? qp->attr.qkey : asked;
+
+	qp->message.to = c;
+	if (!reach(qp, c) || atomic_load_explicit(&c->shm->qkey, memory_order_relaxed) != qkey ||
+	    (qp->sq.wait == HCA_NOT_WAITING &&	/* drawn for once */
+	     hca_fault_lost(qp, c->address, qp->message.bytes - HCA_GRH_BYTES)))
+		return IBV_WC_SUCCESS;
+	if (hca_claim_receive(qp))
+		return HCA_NO_RECEIVE;
+	/*
+	 * Who closes the gate waits for the claims that he finds then: either he
+	 * has found ours, or we see it closed.
+	 */
+	atomic_thread_fence(memory_order_seq_cst);
+	if (hca_conn_stands(c))
+		return fill(qp, wr, visible_ns);
+	hca_give_back(qp);
+	return IBV_WC_SUCCESS;
+}
+
+/* What finds no receive is lost, unless it is worth waiting. */
+static int deliver_alone(struct hca_qp *qp, const struct ibv_send_wr *wr, uint64_t visible_ns)
+{
+	int rc = deliver(qp, qp->message.to, wr, visible_ns);
+
+	return hca_likely(!rc) || !hca_lags(qp, rc) ? IBV_WC_SUCCESS : rc;
+}
+
+static bool know_members(struct hca_qp *qp, const union ibv_gid *group)
+{
+	struct hca_ud *ud = qp->ud;
+	uint32_t epoch = hca_mcast_epoch(qp->fabric);
+
+	if (ud->known && ud->epoch == epoch && memcmp(&ud->group, group, sizeof(*group)) == 0)
+		return true;
+	if (!ud->member)
+		ud->member = calloc(HCA_MEMBERS_MAX, sizeof(*ud->member));
+	if (!ud->member)
+		return false;
+	ud->group = *group;
+	ud->epoch = epoch;
+	ud->member_count = hca_mcast_members(qp->fabric, group, ud->member);
+	ud->known = true;
+	return true;
+}
+
+static void deliver_to_group(struct hca_qp *qp, const struct hca_ah *ah,
+			     const struct ibv_send_wr *wr, uint64_t visible_ns)
+{
+	struct hca_ud *ud = qp->ud;
+	uint32_t i;
+
+	if (wr->wr.ud.remote_qpn != HCA_QPN_MULTICAST || !know_members(qp, &ah->dgid))
+		return;
+	for (i = 0; i < ud->member_count; i++) {
+		struct hca_conn *c = way_to(qp, ud->member[i].address, ud->member[i].qpn);
+
+		if (c)
+			deliver(qp, c, wr, visible_ns);
+	}
+	qp->message.to = &ud->cast;
+}
+
+int hca_ud_end(struct hca_qp *qp, const struct ibv_send_wr *wr, uint64_t visible_ns)
+{
+	const struct hca_ah *ah = hca_ah_of(wr->wr.ud.ah);
+
+	if (hca_likely(!ah->multicast))
+		return deliver_alone(qp, wr, visible_ns);
+	deliver_to_group(qp, ah, wr, visible_ns);
+	return IBV_WC_SUCCESS;
+}
+
+int hca_ud_send(struct hca_qp *qp, const struct ibv_send_wr *wr, uint32_t bytes)
+{
+	int rc = hca_ud_begin(qp, wr, bytes);
+
+	return rc || qp->message.lost ? rc : hca_ud_end(qp, wr, 0);
+}

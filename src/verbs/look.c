@@ -1,0 +1,32 @@
+/* look.c - ports for who only looks at them. */
+#include <errno.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "err.h"
+#include "softhca.h"
+#include "vrb.h"
+
+static int soft_look(const char *soft, struct vrb_ports *out)
+{
+	char fabric[32];
+	const struct softhca_config config = { .spec = soft, .fabric = fabric, .node = 0 };
+	struct ibv_device **list;
+
+	snprintf(fabric, sizeof(fabric), "look-%ld", (long)getpid());
+	list = softhca_get_device_list(&config, NULL);
+	if (!list) {
+		int rc = errno ? -errno : -ENODEV;
+
+		rg_error("%s: %s", rc == -EINVAL ? "--soft" : "software HCA", softhca_last_error());
+		return rc;
+	}
+	/* Nobody else joins. */
+	softhca_fabric_close(&config);
+	return vrb_ports_scan(list, out);
+}
+
+int vrb_ports_look(const char *soft, struct vrb_ports *out)
+{
+	return soft ? soft_look(soft, out) : vrb_ports_scan(ibv_get_device_list(NULL), out);
+}

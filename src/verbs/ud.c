@@ -1,0 +1,138 @@
+/* ud.c - datagrams: a queue pair that reaches everybody, for the first word to a peer. */
+#include <errno.h>
+#include <string.h>
+
+#include "err.h"
+#include "vrb.h"
+
+enum {
+	UD_QKEY = 0x1f2a11,	/* not a privileged one (top bit) */
+	UD_HOPS = 64,
+};
+
+static int ud_failed(const struct vrb_port *port, const char *what, int rc)
+{
+	rc = rc > 0 ? -rc : rc < 0 ? rc : -EIO;
+	rg_error("%s: cannot %s for datagrams: %s", port->name, what, strerror(-rc));
+	return rc;
+}
+
+static int ud_up(struct ibv_qp *qp, const struct vrb_port *port)
+{
+	struct ibv_qp_attr attr = {
+		.qp_state = IBV_QPS_INIT,
+		.port_num = port->number,
+		.pkey_index = port->pkey_index,
+		.qkey = UD_QKEY,
+	};
+	int rc = ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_PORT | IBV_QP_PKEY_INDEX |
+			       IBV_QP_QKEY);
+
+	attr.qp_state = IBV_QPS_RTR;
+	if (!rc)
+		rc = ibv_modify_qp(qp, &attr, IBV_QP_STATE);
+	attr.qp_state = IBV_QPS_RTS;
+	if (!rc)
+		rc = ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_SQ_PSN);
+	return rc;
+}
+
+int vrb_ud_create(struct vrb_adapter *adapter, const struct vrb_port *port, uint32_t send_wr,
+		  uint32_t recv_wr, struct vrb_ud *out)
+{
+	struct ibv_qp_init_attr init = {
+		.qp_type = IBV_QPT_UD,
+		.cap = { .max_send_wr = send_wr, .max_recv_wr = recv_wr,
+			 .max_send_sge = 1, .max_recv_sge = 1 },
+	};
+	struct vrb_ud ud = { 0 };
+	int rc;
+
+	errno = 0;
+	ud.cq = ibv_create_cq(adapter->context, (int)(send_wr + recv_wr), NULL, NULL, 0);
+	if (!ud.cq)
+		return ud_failed(port, "make a completion queue", errno);
+	init.send_cq = init.recv_cq = ud.cq;
+	ud.qp = ibv_create_qp(adapter->pd, &init);
+	if (!ud.qp) {
+		rc = ud_failed(port, "make a queue pair", errno);
+		goto undo;
+	}
+	rc = ud_up(ud.qp, port);
+	if (rc) {
+		rc = ud_failed(port, "set up a queue pair", rc);
+		goto undo;
+	}
+	*out = ud;
+	return 0;
+undo:
+	vrb_ud_destroy(&ud);
+	return rc;
+}
+
+void vrb_ud_destroy(struct vrb_ud *ud)
+{
+	if (ud->qp)
+		ibv_destroy_qp(ud->qp);
+	if (ud->cq)
+		ibv_destroy_cq(ud->cq);
+	memset(ud, 0, sizeof(*ud));
+}
+
+void vrb_ud_address(const struct vrb_ud *ud, const struct vrb_port *port,
+		    struct vrb_ud_address *out)
+{
+	memset(out, 0, sizeof(*out));
+	out->qpn = ud->qp->qp_num;
+	out->lid = port->lid;
+	memcpy(out->gid, port->gid.raw, sizeof(out->gid));
+}
+
+int vrb_ud_way(struct vrb_adapter *adapter, const struct vrb_port *port,
+	       const struct vrb_ud_address *theirs, struct ibv_ah **out)
+{
+	struct ibv_ah_attr attr = {
+		.dlid = theirs->lid,
+		.port_num = port->number,
+		.sl = port->sl,
+	};
+	struct ibv_ah *ah;
+
+	if (port->link_layer == IBV_LINK_LAYER_ETHERNET) {
+		attr.is_global = 1;
+		memcpy(attr.grh.dgid.raw, theirs->gid, sizeof(theirs->gid));
+		attr.grh.sgid_index = (uint8_t)port->gid_index;
+		attr.grh.hop_limit = UD_HOPS;
+		attr.grh.traffic_class = port->tclass;
+	}
+	errno = 0;
+	ah = ibv_create_ah(adapter->pd, &attr);
+	if (!ah)
+		return ud_failed(port, "make an address handle", errno);
+	*out = ah;
+	return 0;
+}
+
+int vrb_ud_send(struct vrb_ud *ud, struct ibv_ah *ah, uint32_t qpn, uint64_t wr_id,
+		const void *at, uint32_t bytes, uint32_t lkey)
+{
+	struct ibv_sge sge = { .addr = (uintptr_t)at, .length = bytes, .lkey = lkey };
+	struct ibv_send_wr *bad, wr = {
+		.wr_id = wr_id,
+		.sg_list = &sge,
+		.num_sge = 1,
+		.opcode = IBV_WR_SEND,
+		.send_flags = IBV_SEND_SIGNALED,
+		.wr.ud = { .ah = ah, .remote_qpn = qpn, .remote_qkey = UD_QKEY },
+	};
+
+	return -ibv_post_send(ud->qp, &wr, &bad);
+}
+
+int vrb_ud_receive(struct vrb_ud *ud, uint64_t wr_id, void *at, uint32_t bytes, uint32_t lkey)
+{
+	struct ibv_sge sge = { .addr = (uintptr_t)at, .length = bytes, .lkey = lkey };
+	struct ibv_recv_wr *bad, wr = { .wr_id = wr_id, .sg_list = &sge, .num_sge = 1 };
+
+	return -ibv_post_recv(ud->qp, &wr, &bad);
+}

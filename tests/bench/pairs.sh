@@ -1,0 +1,78 @@
+#!/bin/sh
+# rg_pairs: every pair of nodes once on each rail and in both directions, every byte
+# right, and what is slow is named.
+. "$srcdir/tests/run-lib.sh"
+limit=120
+
+# cells FILE: "way from to" of every row
+cells() {
+	sed -n 's/.*"type":"row","way":"\([^"]*\)".*"from":\([0-9]*\),"to":\([0-9]*\),.*/\1 \2 \3/p' "$1"
+}
+
+# complete FILE NODES WAYS: each cell of the matrix once, none twice, none to itself
+complete() {
+	cells "$1" | sort | uniq -c | awk -v n="$2" -v ways="$3" '
+		{ if ($1 != 1 || $3 == $4 || $3 >= n || $4 >= n) bad = 1 }
+		END { exit bad || NR != ways * n * (n - 1) }'
+}
+
+for nodes in 2 4 5; do
+	launch $nodes pt2pt/rg_pairs --soft ports=2 --nodes $nodes -m 256K -W 8 -i 4 -x 1 -c --ledger \
+		--json "$work/p.jsonl"
+	expect "$nodes nodes: ends well" [ $rc -eq 0 ]
+	expect "$nodes nodes: each pair once, over each rail, both ways" complete "$work/p.jsonl" $nodes 2
+	cells=$((2 * nodes * (nodes - 1)))
+	expect "$nodes nodes: validated" grep -q "^# validation: Pass, $cells cells" "$out"
+	expect "$nodes nodes: a line of the matrix for each, twice" \
+		[ "$(grep -c "^ *[0-9]* .*[0-9]\.[0-9][0-9]" "$out")" -eq $((2 * nodes)) ]
+	expect "$nodes nodes: alone is alone" \
+		grep -q '^# ledger single:1 soft0:2: [0-9]* bytes (100.0 %), 0 eager messages' "$out"
+done
+launch 5 pt2pt/rg_pairs --soft ports=1 --nodes 2 -m 64K -W 4 -i 3 -c --json "$work/q.jsonl" \
+	--samples "$work/q.csv"
+expect "two nodes of several ranks: the first ones play" grep -q '"ranks":\[0,3\]' "$work/q.jsonl"
+expect "samples are those of cells" [ "$(sed 1d "$work/q.csv" | cut -d, -f1-3 | sort | uniq -c |
+	tr -s " " | tr "\n" ";")" = " 3 single:0,65536,1; 3 single:0,65536,2;" ]
+expect "two nodes: two cells" complete "$work/q.jsonl" 2 1
+expect "the table again, from the file" sh -c \
+	"src/cli/railgauge report --no-plot '$work/q.jsonl' | grep -v '^# slow' >'$work/again' &&
+	grep -v '^# slow' '$out' | cmp - '$work/again'"
+
+# Other ways, in the same matrix.
+launch 4 pt2pt/rg_pairs --over native,stripe --soft ports=2 --nodes 4 -m 64K -W 4 -i 3 -c \
+	--json "$work/n.jsonl"
+expect "native and stripe, if asked for" complete "$work/n.jsonl" 4 2
+expect "ways that are not alike are not compared" [ "$(grep -c 'as a whole' "$out")" -eq 0 ]
+
+# A rail of a third of the rate; the model keeps it that slow on any machine.
+launch 4 pt2pt/rg_pairs --soft ports=2,rate=90MB/s+30MB/s,latency=2us --nodes 4 -m 64K -W 4 -i 3 -x 0
+expect "a slow rail is named" \
+	grep -q '^# slow: single:1 (soft0:2) as a whole: median [0-9.]*, 0\.[0-9]* of single:0 (soft0:1)' "$out"
+
+# Cells that are known: one direction of one pair, one node, nothing.
+launch 4 tests/bench/rg_limp --over native --nodes 4 -i 3 -x 0 --from 1 --to 3
+expect "one slow cell is named" \
+	grep -q '^# slow: 1 to 3 (virtual node 1 of .* to virtual node 3 of .*) over native: .*, 0.0[0-9] of' "$out"
+# (A busy machine makes others slow as well, but not that slow.)
+expect "and no other" [ "$(grep -c '^# slow: .*, 0.0[0-9] of the median' "$out")" -eq 1 ]
+launch 6 tests/bench/rg_limp --over native --nodes 6 -i 3 -x 0 --from 4
+expect "a slow node is named once, not by its ten cells" \
+	grep -q '^# slow: all to and from 4 (virtual node 4 of .*) over native' "$out"
+expect "and no cell of it" [ "$(grep -c '^# slow: .*, 0.0[0-9] of the median' "$out")" -eq 0 ]
+expect "and no other node" [ "$(grep -c '^# slow: all to and from' "$out")" -eq 1 ]
+
+# bad RANKS WORDS ARG...
+bad() {
+	np=$1 words=$2
+	shift 2
+	launch "$np" pt2pt/rg_pairs "$@"
+	expect "$*: exit code 3" [ $rc -eq 3 ]
+	expect "$*: one line of ours" [ "$(ours rg_pairs)" -eq 1 ]
+	expect "$*: says '$words'" grep -q "^rg_pairs: .*$words" "$err"
+}
+bad 2 '--sizes: a matrix is of one message size' --soft ports=2 -m 64K:1M
+bad 2 '--sizes 4096: rails carry only messages above --eager alone' --soft ports=2 -m 4K
+bad 4 '--pairs 2: each round joins all nodes' --soft ports=2 --pairs 2
+bad 2 '1 node: a matrix needs 2 to' --soft ports=2 --nodes 1
+bad 1 '1 rank: too few' --soft ports=2
+finish

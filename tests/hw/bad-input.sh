@@ -1,0 +1,39 @@
+#!/bin/sh
+# bad-input.sh - bad input on real ports: one line of ours that says what is accepted, an exit
+# code of 3 or 4, no hang.
+. "$srcdir/tests/run-lib.sh"
+. "$srcdir/tests/hw/rails.sh"
+limit=${RG_HW_SECONDS:-60}
+bw="pt2pt/rg_bw -m 64K -i 2 -x 1 -W 4"
+
+# bad WORDS COMMAND...: on two nodes
+bad() {
+	words=$1
+	shift
+	launch 2 "$@"
+	expect "$*: exit code 3 or 4, not $rc" [ "$rc" -ge 3 -a "$rc" -le 4 ]
+	expect "$*: one line of ours" [ "$(grep -v ': warning: ' "$err" | grep -c "^rg_bw: ")" -eq 1 ]
+	expect "$*: says '$words'" grep -q "^rg_bw: .*$words" "$err"
+	expect "$*: no table" [ "$(grep -c '^[0-9]' "$out")" -eq 0 ]
+}
+
+a=$first_rail
+b=$(sed -n 's/^found [^ ]* //p' tests/hw/found | sort -u | grep -vx "$a" | head -n 1)
+other=$(sed -n 's/^found \([^ ]*\) .*/\1/p' tests/hw/found | sort -u | sed -n 2p)
+rank1="sh $srcdir/tests/hw/rank1.sh"
+
+bad "--rails $a,$a: $a is listed twice, accepted:" $bw --rails "$a,$a"
+bad "--rails: none_9:1: there is no such port on .* (accepted: all, .*$a" $bw --rails none_9:1
+bad "--gid-index 255: .* has no such GID (accepted: [0-9]" $bw --gid-index 255
+bad "--pkey 0x8123: .* is in no such partition (accepted: 0x" $bw --pkey 0x8123
+bad "--threshold: rank 1 has '64K', rank 0 '8K' (accepted: the same" $rank1 RAILGAUGE_THRESHOLD=64K $bw
+bad "cannot .*: .*(locked memory? see ulimit -l)" "$srcdir/tests/hw/starved.sh" $bw
+if [ -n "$b" ] && [ -n "$other" ]; then
+	bad "peer [01] has a number of rails (--rails) of [12], this process [12]" $bw \
+		--rails "$a,$b;$other=$a"
+	bad "is on another subnet than rail 0 of peer 1: order the ports by --rails" $bw \
+		--rails "$a,$b;$other=$b,$a"
+else
+	echo "one rail or one node: nothing to be in disorder"
+fi
+finish

@@ -1,0 +1,32 @@
+#!/bin/sh
+# programs.sh - every program over real ports with validation: over one rail and all, by every
+# policy, rendezvous and completion, with what the ports can be asked for.
+. "$srcdir/tests/run-lib.sh"
+. "$srcdir/tests/hw/rails.sh"
+few="-i 5 -x 1 -c"
+ways="--over single,bind,stripe,weighted,pull"
+
+for program in "rg_latency -m 1:64K" "rg_bw -m 1K:256K -W 8" "rg_bibw -m 1K:256K -W 8" \
+	"rg_mr -m 8:1K"; do
+	launch 2 pt2pt/$program $ways $few
+	expect "$program" well
+done
+launch "$nodes" pt2pt/rg_pairs -m 64K -W 4 $few
+expect "rg_pairs" well
+
+launch 2 pt2pt/rg_bibw --rails "$first_rail" -m 8:64K -W 8 $few
+expect "one rail by name" well
+for options in "--rendezvous read --qps 4 --bind near" \
+	"--rendezvous read --eager 0 --threshold 1K --mtu 1024" \
+	"--completion control --gid-index auto --sl 1 --tclass 8" "--completion control --qps 2 --mtu 256"; do
+	case $options in
+	*control*) ways="--over single,stripe,weighted" ;;
+	*) ways="--over single,stripe,weighted,pull" ;;
+	esac
+	launch 2 pt2pt/rg_bibw $ways $options -m 4K:64K -W 8 $few
+	expect "rg_bibw $options" well
+done
+# Four ranks, two on each node: each pair across, and by --intranode hca as well within.
+launch 4 pt2pt/rg_bw --over bind,stripe --intranode hca -m 1K:64K -W 8 $few
+expect "rg_bw, two ranks per node" well
+finish

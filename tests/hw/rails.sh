@@ -1,0 +1,16 @@
+# rails.sh - sourced by the jobs of check-hw, behind run-lib.sh: over which rails.
+#
+#	$nodes			how many there are
+#	$first_rail		the first port found on the first node
+#	well			the launch ended well, over real ports, and every byte was right
+#
+# RG_HW_SOFTWARE=1: the kernel's software devices count as real (virtual cluster).
+limit=${RG_HW_SECONDS:-240}
+nodes=$(sed -n 's/^found \([^ ]*\) .*/\1/p' tests/hw/found | sort -u | wc -l)
+first_rail=$(sed -n 's/^found [^ ]* //p' tests/hw/found | sort | head -n 1)
+fabric='^# fabric: hardware, '
+[ "${RG_HW_SOFTWARE-}" != 1 ] || fabric='^# fabric: \(hardware\|kernel software\), '
+
+well() {
+	[ "$rc" -eq 0 ] && grep -q "$fabric" "$out" && ! grep -q Fail "$out" && grep -q Pass "$out"
+}

@@ -1,0 +1,59 @@
+#!/bin/sh
+# run.sh - `make check-hw`: what tests/cluster does with Soft-RoCE, over real adapters.
+#
+#	HOSTS=node1,node2	two nodes or more; or inside a Slurm allocation
+#	RG_HW_MPIRUN_ARGS	more arguments for the launcher (configure's, or RG_HW_MPIRUN)
+#	RG_HW_SOFTWARE=1	the kernel's Soft-RoCE and Soft-iWARP count as well
+#	RG_HW_PORTS="a:1 b:1"	for the conformance list; all that are found
+#	RG_HW_SECONDS=N		limit of one launch
+#	HW_ONLY=WORDS		only the jobs whose name contains one of the words
+#
+# The build directory must be seen by all nodes.  Results are tests/hw/JOB.trs and JOB.log.
+# Exit code 77, with the reason, where there is nothing to run on.
+. "$srcdir/tests/results.sh"
+here=tests/hw
+mkdir -p $here
+jobs=
+for job in conformance loopback programs suites bad-input; do
+	jobs="$jobs $here/$job"
+done
+# shellcheck disable=SC2086 # words are meant
+choose "${HW_ONLY-}" $jobs
+
+absent() {
+	echo "check-hw: skipped: $*"
+	for job in $chosen; do
+		echo "skipped: $*" >"$job.log"
+		result "$job" 77
+	done
+	exit 77
+}
+
+RG_HW_MPIRUN=${RG_HW_MPIRUN:-$MPIRUN}
+MPIRUN=$srcdir/tests/hw/mpirun.sh
+export RG_HW_MPIRUN MPIRUN
+nodes=$(echo "${HOSTS-}" | tr , '\n' | grep -c .)
+[ "$nodes" -gt 0 ] || nodes=${SLURM_JOB_NUM_NODES:-${SLURM_NNODES:-0}}
+[ "$nodes" -ge 2 ] || absent "two nodes are wanted: HOSTS=node1,node2, or a Slurm allocation"
+
+# ---- What is there
+sh "$MPIRUN" -np "$nodes" sh "$srcdir/tests/hw/found.sh" "${RG_HW_SOFTWARE-}" \
+	>$here/found 2>$here/found.err </dev/null ||
+	{
+		cat $here/found.err
+		absent "$RG_HW_MPIRUN does not start programs on $nodes nodes"
+	}
+grep -v '^found ' $here/found
+with=$(sed -n 's/^found \([^ ]*\) .*/\1/p' $here/found | sort -u | wc -l)
+[ "$with" -eq "$nodes" ] ||
+	absent "$with of $nodes nodes have an ACTIVE port of a real adapter${RG_HW_SOFTWARE:+ or of Soft-RoCE}"
+echo "Runs over: $(sed -n 's/^found //p' $here/found | sort | paste -sd , - | sed 's/,/, /g')"
+[ "${RG_HW_SOFTWARE-}" != 1 ] ||
+	echo "RG_HW_SOFTWARE: the kernel's software devices are accepted; that is no run on hardware."
+
+for job in $chosen; do
+	sh "$srcdir/$job.sh" >"$job.log" 2>&1 </dev/null
+	result "$job" $?
+	[ -z "${RG_HW_VERBOSE-}" ] || cat "$job.log"
+done
+exit $failed

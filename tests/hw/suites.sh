@@ -1,0 +1,29 @@
+#!/bin/sh
+# suites.sh - the MPI layer's suites over real ports: all rails, then one;
+# several ranks on a node, who reach each other through memory or over the rails.
+. "$srcdir/tests/run-lib.sh"
+. "$srcdir/tests/hw/rails.sh"
+
+# passes RANKS SUITE WAY...
+passes() {
+	n=$1 suite=$2
+	shift 2
+	launch "$n" tests/mpi/$suite "$@"
+	expect "$suite, $n ranks, $*" eval '[ "$rc" -eq 0 ] && grep -q "cases passed\$" "$out"'
+}
+
+all="stripe weighted pull stripe,rendezvous=read weighted,completion=control"
+passes 2 p2p_suite $all
+passes 2 random_suite single pull,rendezvous=read weighted,completion=control
+for suite in type_suite comm_suite thread_suite; do
+	passes 2 $suite single stripe
+done
+export RAILGAUGE_RAILS="$first_rail"
+passes 2 p2p_suite single
+passes 2 random_suite bind
+unset RAILGAUGE_RAILS
+export RAILGAUGE_QPS=4 RAILGAUGE_BIND=near RAILGAUGE_MTU=1024
+passes 4 random_suite stripe
+export RAILGAUGE_INTRANODE=hca
+passes 4 random_suite pull,rendezvous=read
+finish

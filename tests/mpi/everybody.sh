@@ -1,0 +1,28 @@
+#!/bin/sh
+# everybody.sh - many ranks, each connected with every other: it works, and memory per
+# peer keeps below what lets 1,024 peers fit into 1 GiB (rail.h has the arithmetic).
+. "$srcdir/tests/run-lib.sh"
+limit=240
+# MPICH never yields and pays dearly for more ranks than cores.
+case $RG_MPI_FLAVOR in
+openmpi) count=64 ;;
+*) count=12 ;;
+esac
+# A sanitizer's shadow of memory is not ours.
+most=1024
+[ "$RG_SANITIZE" = no ] || { most=100000 count=12; }
+
+passes() {
+	[ "$rc" -eq 0 ] && grep -q " KiB per peer$" "$out"
+}
+
+launch $count tests/mpi/everybody $most
+expect "$count ranks, rings" passes
+cat "$out"
+export RAILGAUGE_SOFT=ports=2,rate=2GB/s,latency=2us
+launch $count tests/mpi/everybody $most
+expect "$count ranks, shared receive buffers, and memory within a node" passes
+cat "$out"
+unset RAILGAUGE_SOFT
+expect "nothing in /dev/shm" shm_is_clean
+finish

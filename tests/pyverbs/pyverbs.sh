@@ -1,0 +1,29 @@
+#!/bin/sh
+# pyverbs.sh - rdma-core's own Python tests, unmodified, on software devices.
+#
+# They are what Debian's python3-pyverbs carries under its doc directory.  None may fail,
+# and those that the kernel's Soft-RoCE passes (rxe.txt) must pass here too.
+#
+# Measured with rdma-core 44, 273 tests:
+#	Soft-RoCE, Linux 6.1.192	86 passed, 186 skipped, 1 error
+#	libsofthca			107 passed, 166 skipped
+# What is skipped is in the log with its reason: other vendors' verbs (62 mlx5, 16 EFA), and
+# what a device says that it has not (on-demand paging, XRC, raw packets, ...).
+set -u
+softhca=./softhca
+runtime=$(ldd .libs/libsofthca.so.0 2>/dev/null | sed -n 's/.*lib[at]san[^ ]* => \([^ ]*\).*/\1/p')
+[ -z "$runtime" ] || softhca="env LD_PRELOAD=$runtime \
+	ASAN_OPTIONS=detect_leaks=0:verify_asan_link_order=0 ./softhca"
+work=$(mktemp -d) || exit 99
+trap 'rm -rf "$work"' EXIT
+. "$srcdir/tests/pyverbs/unpack.sh"
+fabric=pyverbs.$$
+timeout -k 10 400 $softhca --fabric $fabric -- $python "$srcdir/tests/pyverbs/run.py" --limit 40 \
+	--required "$srcdir/tests/pyverbs/rxe.txt" "$work/tests" -- --dev soft0
+rc=$?
+[ $rc -ne 124 ] || echo "FAIL: no end within 400 s"
+if [ -e "/dev/shm/softhca.$(id -u).$fabric" ]; then
+	echo "FAIL: the fabric's file is still there"
+	rc=1
+fi
+exit $rc

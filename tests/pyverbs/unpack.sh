@@ -1,0 +1,28 @@
+# unpack.sh - sourced: rdma-core's Python tests to $work/tests, and $python to run them
+# with; exits 77 with the reason where there are none.
+carrier=/usr/share/doc/rdma-core/tests python=
+for candidate in python3 /usr/bin/python3; do
+	$candidate -c 'import pyverbs.device' 2>/dev/null || continue
+	python=$(command -v $candidate)
+	break
+done
+[ -n "$python" ] || {
+	echo "skipped: no pyverbs for Python (Debian: python3-pyverbs)"
+	exit 77
+}
+# Small images leave documentation out, and with it these tests: from the package, then.
+if [ ! -f $carrier/run_tests.py ]; then
+	(
+		cd "$work" || exit
+		apt-get download -qq python3-pyverbs ||
+			{ apt-get update -qq && apt-get download -qq python3-pyverbs; }
+		dpkg -x python3-pyverbs_*.deb package
+	) >/dev/null 2>&1
+	carrier=$work/package$carrier
+fi
+[ -f $carrier/run_tests.py ] || {
+	echo "skipped: no $carrier, and python3-pyverbs cannot be fetched"
+	exit 77
+}
+cp -r $carrier "$work/tests" && chmod -R u+w "$work/tests" || exit 99
+find "$work/tests" -name '*.gz' -exec gunzip {} +

@@ -1,0 +1,238 @@
+/*
+ * test_demand.c - connections that are made when a message wants one: nothing is lost
+ * or out of order on the way, whoever begins and whatever datagram is lost; who is not
+ * talked to costs nothing; what processes disagree in is said before.
+ */
+#include "cmocka_all.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "capture.h"
+#include "rail_int.h"
+#include "traffic.h"
+
+#define MODELLED "rate=20GB/s,latency=1us"
+
+static const size_t sizes[] = { 0, 8, 5000, 8193, 300001 };
+
+static void everybody(struct job *job)
+{
+	const struct traffic t = { .seed = 7, .count = 60, .sizes = sizes, .size_count = 5,
+				   .ways = traffic_ways, .way_count = 3, .window = 8,
+				   .sync_every = 4, .accept = ACCEPT_RANDOM, .with_self = true };
+
+	job->rail.on_message = traffic_on_message;
+	job_connect(job);
+	for (int p = 0; p < job->count; p++)
+		CHECK(!job->peer[p]->connected && !job->peer[p]->bulk);
+	CHECK_EQUAL(job->ctx->lane_count, 0);
+	traffic_run(job, &t);
+	for (int p = 0; p < job->count; p++) {
+		CHECK(job->peer[p]->connected);
+		CHECK_EQUAL(job->peer[p]->error, 0);
+	}
+	job_barrier(job);
+	CHECK_EQUAL(job->ctx->unlinked, 0);
+	CHECK(!rail_busy(job->ctx));
+	job_close(job);
+}
+
+static void on(struct job_config config, void (*run)(struct job *))
+{
+	config.on_demand = true;
+	assert_int_equal(job_run(&config, run, NULL, 0), 0);
+}
+
+static void test_everybody(void **state)
+{
+	(void)state;
+	on((struct job_config){ .soft = "ideal" }, everybody);
+	on((struct job_config){ .soft = "ideal,ports=1", .count = 4 }, everybody);
+	on((struct job_config){ .soft = "ports=2," MODELLED, .count = 4 }, everybody);
+	on((struct job_config){ .soft = "ideal,ports=4,hcas=2", .count = 3, .qps = 8 }, everybody);
+}
+
+/* One in five datagrams, and as many packets of everything else. */
+static void test_loss(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 3; i++)
+		on((struct job_config){ .soft = "ports=2,loss=0.2,mtu=4096," MODELLED, .count = 3 },
+		   everybody);
+}
+
+/* Only the lower rank sends, and nobody else is talked to. */
+static void one_pair(struct job *job)
+{
+	static const struct rail_way stripe = { RAIL_STRIPE, 8192, 8192 };
+	static unsigned char data[64];
+	const struct rail_header header = { { 1, 2 } };
+	struct rail_buf buf = { data, sizeof(data), RAIL_MEM_HOST };
+	struct rail_op op = { .done = job_count_done };
+	int rc;
+
+	job->rail.on_message = job_keep_handle;
+	job_connect(job);
+	if (job->rank == 0) {
+		memset(data, 0x5a, sizeof(data));
+		/* Not sent when rail_send returns, but its payload is taken by then or later. */
+		rc = rail_send(job->peer[1], &stripe, &header, &buf, RAIL_SEND_SYNC, &op);
+		CHECK_EQUAL(rc, 0);
+		CHECK(rail_busy(job->ctx));
+		while (!job_seen.done)
+			job_progress(job);
+	} else if (job->rank == 1) {
+		while (!job_seen.handle)
+			job_progress(job);
+		CHECK_EQUAL(rail_accept(job->peer[0], job_seen.handle, &buf, &op), 0);
+		while (!job_seen.done)
+			job_progress(job);
+		for (size_t i = 0; i < sizeof(data); i++)
+			CHECK_EQUAL(data[i], 0x5a);
+	}
+	job_barrier(job);
+	for (int p = 0; p < job->count; p++) {
+		bool pair = job->rank < 2 && p == 1 - job->rank;
+
+		CHECK_EQUAL(job->peer[p]->connected, pair);
+		CHECK_EQUAL(job->peer[p]->bulk != NULL, pair);
+		CHECK_EQUAL(job->peer[p]->block != NULL, pair);
+	}
+	job_close(job);
+}
+
+static void test_one_pair(void **state)
+{
+	(void)state;
+	on((struct job_config){ .soft = "ideal", .count = 4 }, one_pair);
+	on((struct job_config){ .soft = "ports=3," MODELLED, .count = 4 }, one_pair);
+}
+
+/* ---- Agreement ---------------------------------------------------------- */
+
+struct mismatch {
+	const char *rails[2];
+	uint64_t eager[2], threshold[2];
+	int qps[2];
+	bool subnet;
+	const char *says;
+};
+
+static void no_message(void *user, const struct rail_message *msg)
+{
+	(void)user;
+	(void)msg;
+	job_fail(__FILE__, __LINE__, "a message came");
+}
+
+static void disagree(struct job *job)
+{
+	const struct mismatch *m = job->arg;
+	unsigned char mine[RAIL_ADDRESS_BYTES];
+	const char *text;
+	int rc;
+
+	job->rail.on_message = no_message;
+	if (m->rails[0])
+		job->settings.rails = m->rails[job->rank];
+	if (m->eager[0])
+		job->settings.eager = m->eager[job->rank];
+	if (m->threshold[0])
+		job->settings.threshold = m->threshold[job->rank];
+	if (m->qps[0])
+		job->settings.qps = (uint64_t)m->qps[job->rank];
+	job_open(job);
+	if (m->subnet && job->rank == 1)
+		job->ctx->rail[1].port->subnet[3] ^= 1;
+	CHECK_EQUAL(rail_address(job->ctx, mine), 0);
+	memcpy(job_address(job, job->rank), mine, sizeof(mine));
+	job_barrier(job);
+	capture_begin(2);
+	rc = rail_peer_add(job->ctx, (unsigned)(1 - job->rank), job_address(job, 1 - job->rank),
+			   &job->peer[1 - job->rank]);
+	text = capture_end();
+	CHECK(rc < 0);
+	if (!strstr(text, m->says) || strchr(text, '\n') != strrchr(text, '\n'))
+		job_fail(__FILE__, __LINE__, "not one line with '%s': %s", m->says, text);
+	/* Any byte of what identifies an address, turned. */
+	for (size_t at = 0; at < 8; at++) {
+		unsigned char wrong[RAIL_ADDRESS_BYTES];
+
+		memcpy(wrong, mine, sizeof(wrong));
+		wrong[at] ^= 0x15;
+		capture_begin(2);
+		rc = rail_peer_add(job->ctx, (unsigned)job->rank, wrong, &job->peer[job->rank]);
+		text = capture_end();
+		CHECK(rc < 0 && strstr(text, "another version"));
+	}
+	job_close(job);
+}
+
+static void test_disagreement(void **state)
+{
+	static const struct mismatch cases[] = {
+		{ .rails = { "all", "soft0:1" }, .says = "--rails" },
+		{ .eager = { 8192, 4096 }, .says = "--eager" },
+		{ .threshold = { 8192, 8193 }, .says = "--threshold" },
+		{ .qps = { 1, 2 }, .says = "--qps" },
+		{ .subnet = true, .says = "rail 1 (soft0:2) is on another subnet" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		assert_int_equal(job_run(&(struct job_config){ 0 }, disagree, &cases[i], 0), 0);
+}
+
+/* ---- Whose rail --------------------------------------------------------- */
+
+/* Two nodes with three processes each; what is near them is as if hwloc had said so. */
+static void near_body(struct job *job)
+{
+	static const unsigned node_of[] = { 0, 0, 0, 1, 1, 1 };
+	static const uint32_t near[] = { 7, 4, 7, 1, 1, 6 };
+	static const unsigned home[] = { 0, 2, 1, 0, 0, 1 };
+	const struct traffic t = { .seed = 9, .count = 20, .sizes = sizes, .size_count = 2,
+				   .ways = &traffic_ways[RAIL_BIND], .way_count = 1, .window = 4 };
+	struct rail_ledger l;
+	char name[64];
+
+	snprintf(name, sizeof(name), "%s-%u", job->rail.fabric, node_of[job->rank]);
+	job->rail.local_fabric = name;
+	job->rail.node_of = node_of;
+	job->rail.on_message = traffic_on_message;
+	job->settings.bind = RAIL_BIND_NEAR;
+	job_open(job);
+	CHECK_EQUAL(job->ctx->near, 7);		/* nowhere in the machine: none is nearer */
+	job->ctx->near = near[job->rank];
+	job_connect(job);
+	CHECK_EQUAL(job->ctx->home, home[job->rank]);
+	traffic_run(job, &t);
+	/* What it sends is on its own rail, whoever the peer is. */
+	for (unsigned r = 0; r < 3; r++) {
+		rail_ledger(job->ctx, (int)r, &l);
+		CHECK_EQUAL(l.tx_messages, r == home[job->rank] ? 3 * 20 : 0);
+	}
+	job_close(job);
+}
+
+static void test_near(void **state)
+{
+	(void)state;
+	on((struct job_config){ .soft = "ports=3," MODELLED, .count = 6, .nodes = 2 }, near_body);
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_one_pair),
+		cmocka_unit_test(test_everybody),
+		cmocka_unit_test(test_loss),
+		cmocka_unit_test(test_disagreement),
+		cmocka_unit_test(test_near),
+	};
+
+	if (argc > 1)
+		cmocka_set_test_filter(argv[1]);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

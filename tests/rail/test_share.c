@@ -1,0 +1,101 @@
+/* test_share.c - what rails share: PCIe links of a saved machine, the model of a software HCA. */
+#include "config.h"		/* _GNU_SOURCE */
+#include "cmocka_all.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "rail_int.h"
+#include "topo.h"
+#include "traffic.h"
+
+static void expect(const struct rail_share *s, const char *name, uint32_t rails, uint64_t out,
+		   uint64_t in, bool half)
+{
+	assert_string_equal(s->name, name);
+	assert_int_equal(s->rails, rails);
+	assert_int_equal(s->out, out);
+	assert_int_equal(s->in, in);
+	assert_int_equal(s->half, half);
+}
+
+/* Two ports of one card behind a Gen4 x16 slot; two cards in a switch with a Gen3 x16 one. */
+static void test_slots(void **state)
+{
+	static const char *const device[] = { "mlx5_2", "mlx5_0", "mlx5_1", "mlx5_3" };
+	static const char *const none[] = { "rxe0", "nothing" };
+	struct rail_share share[RAIL_SHARES_MAX];
+	char path[512];
+	struct topo *t;
+
+	(void)state;
+	snprintf(path, sizeof(path), "%s/tests/topo/slot.xml", getenv("srcdir"));
+	assert_int_equal(topo_open_xml(path, &t), 0);
+	assert_int_equal(rail_shares_on(t, device, 4, share), 4);
+	/* 16 GT/s x 8 and x 16, 8 GT/s x 16; 128 of 130 bits are data. */
+	expect(&share[0], "PCIe link 0000:43:00", 0x1, 15753846153, 15753846153, false);
+	expect(&share[1], "PCIe link 0000:44:00", 0x8, 15753846153, 15753846153, false);
+	expect(&share[2], "PCIe link 0000:41:00.0", 0x9, 15753846153, 15753846153, false);
+	expect(&share[3], "PCIe link 0000:01:00", 0x6, 31507692307, 31507692307, false);
+	assert_int_equal(rail_shares_on(t, none, 2, share), 0);
+	topo_close(t);
+}
+
+static void check(const struct rail_share *s, const char *name, uint32_t rails, uint64_t out,
+		  uint64_t in, bool half)
+{
+	CHECK(!strcmp(s->name, name));
+	CHECK_EQUAL(s->rails, rails);
+	CHECK_EQUAL(s->out, out);
+	CHECK_EQUAL(s->in, in);
+	CHECK_EQUAL(s->half, half);
+}
+
+static void model_body(struct job *job)
+{
+	struct rail_share share[RAIL_SHARES_MAX];
+
+	job->rail.on_message = traffic_on_message;
+	job_connect(job);
+	CHECK_EQUAL(rail_shares(job->ctx, share), 4);
+	/* Rails are sorted by network: adapters and ports take turns, or not. */
+	for (int i = 0; i < 4; i += 2) {
+		CHECK(!(share[0].rails & share[2].rails));
+		check(&share[i], i ? "cap of soft1" : "cap of soft0", share[i].rails, 1500000000,
+		      1500000000, false);
+		check(&share[i + 1], i ? "bus of soft1" : "bus of soft0", share[i].rails,
+		      1000000000, 1200000000, true);
+		CHECK_EQUAL(__builtin_popcount(share[i].rails), 2);
+	}
+	job_close(job);
+}
+
+static void plain_body(struct job *job)
+{
+	struct rail_share share[RAIL_SHARES_MAX];
+
+	job->rail.on_message = traffic_on_message;
+	job_connect(job);
+	CHECK_EQUAL(rail_shares(job->ctx, share), 0);
+	job_close(job);
+}
+
+static void test_model(void **state)
+{
+	(void)state;
+	assert_int_equal(job_run(&(struct job_config){
+		.soft = "hcas=2,ports=2,rate=1GB/s,cap=1.5GB/s,bus=1GB/s/1.2GB/s:half" },
+		model_body, NULL, 0), 0);
+	assert_int_equal(job_run(&(struct job_config){ .soft = "ideal" }, plain_body, NULL, 0), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_slots),
+		cmocka_unit_test(test_model),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

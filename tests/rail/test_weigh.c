@@ -1,0 +1,248 @@
+/*
+ * test_weigh.c - rates of rails, learned: on rails that a few lines of arithmetic
+ * stand for, shares come to what they should be from wherever they start, follow a
+ * rail that changes, and stay.
+ */
+#include "cmocka_all.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "weigh.h"
+
+/* Rails of a latency and a rate each, and a clock. */
+struct world {
+	int rails;
+	double latency_ns, bytes_per_ns[RAIL_MAX];
+	uint64_t now_ns;
+	double next_ns[RAIL_MAX];	/* streaming: when the chunk under way is there */
+	struct rail_gauge gauge;
+};
+
+static struct world world_make(int rails, double latency_ns, const double *rate)
+{
+	struct world w = { .rails = rails, .latency_ns = latency_ns, .now_ns = 1000000 };
+
+	memcpy(w.bytes_per_ns, rate, (size_t)rails * sizeof(*rate));
+	return w;
+}
+
+static void start(struct world *w, const uint64_t *nominal)
+{
+	rail_gauge_init(&w->gauge, w->rails, nominal);
+}
+
+static double share(const struct world *w, int r)
+{
+	double sum = 0;
+
+	for (int k = 0; k < w->rails; k++)
+		sum += w->gauge.rail[k].rate;
+	return w->gauge.rail[r].rate / sum;
+}
+
+/* One message after another, each waited for: every rail carries its piece and waits. */
+static void ping(struct world *w, uint64_t bytes, int messages)
+{
+	while (messages--) {
+		uint8_t weight[RAIL_MAX];
+		uint64_t sum = 0, end = w->now_ns;
+		double at[RAIL_MAX];
+		bool done[RAIL_MAX] = { false };
+
+		rail_gauge_weights(&w->gauge, weight);
+		for (int r = 0; r < w->rails; r++)
+			sum += weight[r];
+		assert_true(sum > 0);
+		for (int r = 0; r < w->rails; r++) {
+			done[r] = weight[r] == 0;
+			at[r] = (double)w->now_ns + w->latency_ns +
+				(double)(bytes * weight[r] / sum) / w->bytes_per_ns[r];
+			if (!done[r])
+				rail_gauge_posted(&w->gauge, r, w->now_ns);
+		}
+		/* Completions in the order of time. */
+		for (;;) {
+			int next = -1;
+
+			for (int r = 0; r < w->rails; r++)
+				if (!done[r] && (next < 0 || at[r] < at[next]))
+					next = r;
+			if (next < 0)
+				break;
+			done[next] = true;
+			end = (uint64_t)at[next];
+			rail_gauge_done(&w->gauge, next, end, 100, bytes * weight[next] / sum);
+		}
+		w->now_ns = end;
+	}
+}
+
+/* Many messages in flight: every rail has always something to carry, chunk after chunk. */
+static void stream(struct world *w, uint64_t chunk, double ns)
+{
+	double end = (double)w->now_ns + ns;
+
+	for (int r = 0; r < w->rails; r++) {
+		if (w->gauge.rail[r].in_flight)
+			continue;
+		rail_gauge_posted(&w->gauge, r, w->now_ns);
+		rail_gauge_posted(&w->gauge, r, w->now_ns);
+		w->next_ns[r] = (double)w->now_ns + (double)chunk / w->bytes_per_ns[r];
+	}
+	for (;;) {
+		int next = 0;
+
+		for (int r = 1; r < w->rails; r++)
+			next = w->next_ns[r] < w->next_ns[next] ? r : next;
+		if (w->next_ns[next] > end)
+			break;
+		w->now_ns = (uint64_t)w->next_ns[next];
+		rail_gauge_done(&w->gauge, next, w->now_ns, 100, chunk);
+		rail_gauge_posted(&w->gauge, next, w->now_ns);
+		w->next_ns[next] += (double)chunk / w->bytes_per_ns[next];
+	}
+	w->now_ns = (uint64_t)end;
+}
+
+#define assert_share(w, r, want, off) \
+	do { \
+		double s_ = share(w, r); \
+		if (fabs(s_ - (want)) > (off)) \
+			fail_msg("rail %d has %.4f, should be %.4f", r, s_, (double)(want)); \
+	} while (0)
+
+static const double three_to_one[] = { 0.75, 0.25 };
+static const uint64_t right[] = { 750000000, 250000000 }, even[] = { 1000000000, 1000000000 };
+static const uint64_t wrong[] = { 1000000, 1000000000 };
+
+static void test_starts(void **state)
+{
+	static const uint64_t none[] = { 0, 0 }, some[] = { 5, 0 };
+	struct world w = world_make(2, 0, three_to_one);
+	uint8_t weight[RAIL_MAX];
+
+	(void)state;
+	start(&w, right);
+	rail_gauge_weights(&w.gauge, weight);
+	assert_int_equal(weight[0], 255);
+	assert_int_equal(weight[1], 85);
+	/* One that is not known: even.  None has a limit: even for ever. */
+	start(&w, some);
+	rail_gauge_weights(&w.gauge, weight);
+	assert_int_equal(weight[0], weight[1]);
+	assert_true(!w.gauge.unlimited);
+	start(&w, none);
+	assert_true(w.gauge.unlimited);
+	ping(&w, 1 << 20, 100);
+	rail_gauge_weights(&w.gauge, weight);
+	assert_int_equal(weight[0], weight[1]);
+}
+
+static void test_converges(void **state)
+{
+	static const uint64_t *const starts[] = { right, even, wrong };
+
+	(void)state;
+	for (int i = 0; i < 3; i++) {
+		struct world w = world_make(2, 2000, three_to_one);
+
+		start(&w, starts[i]);
+		ping(&w, 1 << 20, 300);
+		assert_share(&w, 0, 0.75, 0.01);
+		start(&w, starts[i]);
+		stream(&w, 65536, 100e6);
+		assert_share(&w, 0, 0.75, 0.01);
+	}
+}
+
+/* Once there, it stays: no message is cut far from what is right. */
+static void test_stays(void **state)
+{
+	struct world w = world_make(2, 2000, three_to_one);
+
+	(void)state;
+	start(&w, even);
+	ping(&w, 1 << 20, 300);
+	for (int i = 0; i < 1000; i++) {
+		ping(&w, 1 << 20, 1);
+		assert_share(&w, 0, 0.75, 0.01);
+	}
+	for (int i = 0; i < 1000; i++) {
+		stream(&w, 65536, 1e6);
+		assert_share(&w, 0, 0.75, 0.02);
+	}
+}
+
+/* A rail that becomes slow, nearly nothing, and fast again is followed both ways. */
+static void test_follows(void **state)
+{
+	static const double speeds[] = { 0.25, 0.001, 2.0, 0.25 };
+	struct world w = world_make(2, 2000, three_to_one);
+
+	(void)state;
+	start(&w, right);
+	for (int i = 0; i < 4; i++) {
+		w.bytes_per_ns[1] = speeds[i];
+		ping(&w, 4 << 20, 600);
+		assert_share(&w, 1, speeds[i] / (0.75 + speeds[i]), 0.01);
+	}
+}
+
+/* Who has no core finds completions late, and all at one time: that says nothing of rails. */
+static void test_lateness_says_nothing(void **state)
+{
+	struct world w = world_make(2, 2000, three_to_one);
+	uint64_t dice = 1, late;
+
+	(void)state;
+	start(&w, right);
+	ping(&w, 1 << 20, 300);
+	for (int i = 0; i < 10000; i++) {
+		dice = dice * 6364136223846793005u + 1442695040888963407u;
+		late = (dice >> 33) % 10000000;
+		for (int r = 0; r < 2; r++)
+			rail_gauge_posted(&w.gauge, r, w.now_ns);
+		w.now_ns += 50000;
+		rail_gauge_done(&w.gauge, 1, w.now_ns, 100, 1000);
+		w.now_ns += late;
+		rail_gauge_done(&w.gauge, 0, w.now_ns, late, 37500);
+		/* The next completion begins where nobody knows. */
+		if (i % 2)
+			continue;
+		rail_gauge_posted(&w.gauge, 0, w.now_ns);
+		rail_gauge_posted(&w.gauge, 0, w.now_ns);
+		w.now_ns += late;
+		rail_gauge_done(&w.gauge, 0, w.now_ns, late, 37500);
+		w.now_ns += 10;
+		rail_gauge_done(&w.gauge, 0, w.now_ns, 1, 37500);
+	}
+	assert_true(w.gauge.rail[0].rate < 0.76 && w.gauge.rail[0].rate > 0.7);
+}
+
+static void test_eight(void **state)
+{
+	static const double rate[] = { 1, 2, 3, 4, 5, 6, 7, 8 };
+	static const uint64_t nominal[] = { 1, 1, 1, 1, 1, 1, 1, 1 };
+	struct world w = world_make(8, 1000, rate);
+
+	(void)state;
+	start(&w, nominal);
+	ping(&w, 8 << 20, 300);
+	for (int r = 0; r < 8; r++)
+		assert_share(&w, r, rate[r] / 36, 0.01);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_starts),
+		cmocka_unit_test(test_converges),
+		cmocka_unit_test(test_stays),
+		cmocka_unit_test(test_follows),
+		cmocka_unit_test(test_lateness_says_nothing),
+		cmocka_unit_test(test_eight),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

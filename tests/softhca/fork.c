@@ -1,0 +1,296 @@
+/*
+ * fork.c - children of a process that uses a fabric, while it goes on.
+ *
+ * Whatever a child does with what it inherited (use it, destroy it, leave by
+ * exit), the parent and its peer feel nothing of it.  A child that opens a
+ * device is a member of its own.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "../conformance/conformance.h"
+#include "softhca.h"
+
+enum { BYTES = 65536, CHILDREN = 20 };
+
+static struct options options = { .port = 1, .gid_index = -2 };
+
+/*
+ * A leak sanitizer locks what another thread may have held at the fork, which
+ * is for ever in the child: so it looks where we ask it to, in the parents.
+ */
+const char *__asan_default_options(void);
+const char *__asan_default_options(void)
+{
+	return "leak_check_at_exit=0";
+}
+
+int __lsan_do_recoverable_leak_check(void) __attribute__((weak));
+
+static int leaks(void)
+{
+	return __lsan_do_recoverable_leak_check ? __lsan_do_recoverable_leak_check() : 0;
+}
+
+static void open_side(struct side *s, struct ibv_device *device)
+{
+	s->ctx = ibv_open_device(device);
+	require(s->ctx != NULL);
+	require_equal(ibv_query_device(s->ctx, &s->dev), 0);
+	require_equal(ibv_query_port(s->ctx, 1, &s->port), 0);
+	s->pd = ibv_alloc_pd(s->ctx);
+	require(s->pd != NULL);
+}
+
+/* ---- Connected ends ------------------------------------------------------ */
+
+static struct ibv_wc write_some(struct end *e, struct buffer *b, uint64_t seed, size_t at)
+{
+	struct ibv_sge sge = sge_of(b, at, 1000);
+
+	fill(b->at + at, seed, 1000);
+	post(e, (struct ibv_send_wr){ .wr_id = 1, .sg_list = &sge, .num_sge = 1,
+				      .opcode = IBV_WR_RDMA_WRITE,
+				      .send_flags = IBV_SEND_SIGNALED,
+				      .wr.rdma = { b->addr + at, b->rkey } });
+	return wait_wc(e->cq);
+}
+
+/* One process connected with itself, on a device that it has just opened. */
+static void loopback(struct ibv_device *device)
+{
+	struct side s = { .options = &options, .port_num = 1, .gid_index = -1 };
+	struct peer_address to[2];
+	struct buffer a, b;
+	struct end e[2];
+	unsigned i;
+
+	open_side(&s, device);
+	a = buffer_new(&s, BYTES, ACCESS_ALL);
+	b = buffer_new(&s, BYTES, ACCESS_ALL);
+	for (i = 0; i < 2; i++) {
+		e[i] = end_new(&s, NULL);
+		to[i] = end_address(&s, &e[i]);
+	}
+	for (i = 0; i < 2; i++) {
+		require_equal(end_to_init(&s, &e[i]), 0);
+		require_equal(end_to_rtr(&s, &e[i], &to[!i]), 0);
+		require_equal(end_to_rts(&e[i]), 0);
+	}
+	a.addr = (uintptr_t)b.at;
+	a.rkey = b.mr->rkey;
+	require_equal(write_some(&e[0], &a, 77, 100).status, IBV_WC_SUCCESS);
+	check(b.at + 100, 77, 1000, "in the child");
+	end_free(&e[0]);
+	end_free(&e[1]);
+	buffer_free(&s, &a);
+	buffer_free(&s, &b);
+	require_equal(ibv_dealloc_pd(s.pd), 0);
+	require_equal(ibv_close_device(s.ctx), 0);
+}
+
+/* ---- What children do ---------------------------------------------------- */
+
+struct inherited {
+	struct side *side;
+	struct end *end;
+	struct buffer *buffer;
+	struct ibv_device **list;
+};
+
+static void use(const struct inherited *i)
+{
+	struct ibv_sge sge = sge_of(i->buffer, 0, 1000);
+	struct ibv_send_wr wr = { .sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_RDMA_WRITE,
+				  .wr.rdma = { i->buffer->addr, i->buffer->rkey } }, *bad;
+	struct ibv_recv_wr rwr = { .sg_list = &sge, .num_sge = 1 }, *rbad;
+	struct ibv_port_attr port;
+	struct ibv_device_attr attr;
+	union ibv_gid gid;
+	struct ibv_wc wc;
+
+	require_equal(ibv_post_send(i->end->qp, &wr, &bad), EIO);
+	require(bad == &wr);
+	require_equal(ibv_post_recv(i->end->qp, &rwr, &rbad), EIO);
+	require_equal(ibv_poll_cq(i->end->cq, 1, &wc), 0);
+	require_equal(ibv_req_notify_cq(i->end->cq, 0), EIO);
+	require_equal(end_to(i->end, IBV_QPS_ERR), EIO);
+	require(ibv_query_port(i->side->ctx, 1, &port) != 0);
+	require(ibv_query_device(i->side->ctx, &attr) != 0);
+	require(ibv_query_gid(i->side->ctx, 1, 0, &gid) != 0);
+	require(ibv_alloc_pd(i->side->ctx) == NULL && errno == EIO);
+	require(ibv_reg_mr(i->side->pd, i->buffer->at, 100, 0) == NULL && errno == EIO);
+	require(ibv_alloc_mw(i->side->pd, IBV_MW_TYPE_1) == NULL && errno == EIO);
+}
+
+static void destroy(const struct inherited *i)
+{
+	require_equal(ibv_destroy_qp(i->end->qp), 0);
+	require_equal(ibv_destroy_cq(i->end->cq), 0);
+	require_equal(ibv_dereg_mr(i->buffer->mr), 0);
+	require_equal(ibv_dealloc_pd(i->side->pd), 0);
+	require_equal(ibv_close_device(i->side->ctx), 0);
+	ibv_free_device_list(i->list);
+}
+
+static void join_anew(const struct inherited *i)
+{
+	struct ibv_device **list;
+
+	loopback(i->list[0]);		/* the device that the parent found */
+	list = ibv_get_device_list(NULL);
+	require(list && list[0]);
+	loopback(list[0]);
+	ibv_free_device_list(list);
+}
+
+static void scribble(const struct inherited *i)
+{
+	if (!options.arena)		/* which is shared, as documented */
+		memset(i->buffer->at, 0x55, BYTES);
+}
+
+static void (*const deeds[])(const struct inherited *i) = { use, destroy, join_anew, scribble };
+
+static void have_child(const struct inherited *i, unsigned n)
+{
+	const unsigned count = sizeof(deeds) / sizeof(*deeds);
+	pid_t pid = fork();
+	int status;
+
+	require(pid >= 0);
+	if (pid == 0) {
+		alarm(20);
+		deeds[n % count](i);
+		if (n % count == 0)
+			destroy(i);
+		exit(0);		/* with all that libraries do at exit */
+	}
+	require_equal(waitpid(pid, &status, 0), pid);
+	require_equal(status, 0);
+}
+
+/* ---- The parent ---------------------------------------------------------- */
+
+struct worker {
+	struct side *side;
+	struct end end;
+	struct buffer buffer;
+	_Atomic bool going, stop;
+};
+
+/* Keeps locks busy, so that children inherit them held. */
+static void *work(void *arg)
+{
+	struct worker *w = arg;
+	uint64_t seed;
+
+	for (seed = 0; !atomic_load(&w->stop); seed++) {
+		require_equal(write_some(&w->end, &w->buffer, seed, 2000).status, IBV_WC_SUCCESS);
+		atomic_store(&w->going, true);
+	}
+	return NULL;
+}
+
+static void run_side(int me, int sock, const void *arg)
+{
+	struct side s = { .me = me, .sock = sock, .options = &options, .port_num = 1,
+			  .gid_index = -1 };
+	struct ibv_device **list;
+	struct worker w = { .side = &s };
+	struct buffer b;
+	pthread_t thread;
+	struct end e;
+	unsigned n;
+
+	alarm(100);
+	setenv("SOFTHCA_NODE", me ? "1" : "0", 1);
+	list = ibv_get_device_list(NULL);
+	require(list && list[0]);
+	open_side(&s, list[0]);
+	e = end_new(&s, NULL);
+	end_connect(&s, &e);
+	w.end = end_new(&s, NULL);
+	end_connect(&s, &w.end);
+	b = buffer_new(&s, BYTES, ACCESS_ALL);
+	buffer_swap(&s, &b);
+	w.buffer = buffer_new(&s, BYTES, ACCESS_ALL);
+	buffer_swap(&s, &w.buffer);
+	if (me == 0) {
+		require_equal(pthread_create(&thread, NULL, work, &w), 0);
+		while (!atomic_load(&w.going))	/* its allocations are behind it */
+			usleep(1000);
+		for (n = 0; n < CHILDREN; n++) {
+			have_child(&(struct inherited){ &s, &e, &b, list }, n);
+			require_equal(write_some(&e, &b, n, 100 * n).status, IBV_WC_SUCCESS);
+			barrier(&s);
+			barrier(&s);
+			check(b.at + 100 * n, n + 1000, 1000, "from the peer, after a child");
+		}
+		atomic_store(&w.stop, true);
+		pthread_join(thread, NULL);
+	} else {
+		for (n = 0; n < CHILDREN; n++) {
+			barrier(&s);
+			check(b.at + 100 * n, n, 1000, "from the parent, after a child");
+			require_equal(write_some(&e, &b, n + 1000, 100 * n).status,
+				      IBV_WC_SUCCESS);
+			barrier(&s);
+		}
+	}
+	barrier(&s);
+	end_free(&w.end);
+	end_free(&e);
+	buffer_free(&s, &w.buffer);
+	buffer_free(&s, &b);
+	require_equal(ibv_dealloc_pd(s.pd), 0);
+	require_equal(ibv_close_device(s.ctx), 0);
+	ibv_free_device_list(list);
+	exit(leaks());
+}
+
+static int run_case(const char *name)
+{
+	char fabric[64], path[128];
+	int failed;
+
+	snprintf(fabric, sizeof(fabric), "fork.%d", (int)getpid());
+	snprintf(path, sizeof(path), "/dev/shm/softhca.%u.%s", (unsigned)geteuid(), fabric);
+	setenv("SOFTHCA_FABRIC", fabric, 1);
+	failed = !two_sides(run_side, NULL);
+	if (access(path, F_OK) == 0) {
+		puts("  the fabric's file is still there");
+		unlink(path);
+		failed = 1;
+	}
+	printf("%s %s\n", failed ? "FAIL" : "ok  ", name);
+	return failed;
+}
+
+int main(void)
+{
+	int failed = 0;
+
+	signal(SIGPIPE, SIG_IGN);
+	setenv("SOFTHCA_EXPOSE", "1", 1);
+	unsetenv("SOFTHCA_SPEC");
+	setenv("SOFTHCA_REMAP", "auto", 1);
+	failed |= run_case("memory remapped");
+	setenv("SOFTHCA_REMAP", "never", 1);
+	setenv("SOFTHCA_COPY", "bounce", 1);
+	failed |= run_case("memory of its own");
+	unsetenv("SOFTHCA_COPY");
+	options.arena = true;
+	failed |= run_case("memory of the arena");
+	setenv("RDMAV_FORK_SAFE", "1", 1);
+	failed |= run_case("RDMAV_FORK_SAFE");
+	setenv("SOFTHCA_SPEC", "rate=1GB/s,latency=2us", 1);
+	failed |= run_case("timed");
+	return failed;
+}

@@ -1,0 +1,295 @@
+/* timed.c - measuring the timing model through the verbs. */
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "timed.h"
+
+enum { DEPTH = 256, ENDS_MAX = 16, ROUNDS = 50 };
+
+static struct options options = { .port = 1, .gid_index = -2, .arena = true };
+
+/* ---- Tools --------------------------------------------------------------- */
+
+struct end timed_end(struct side *s, int port, enum ibv_qp_type type)
+{
+	struct end_config c = end_defaults;
+	struct end e;
+
+	c.type = type;
+	c.send_wr = DEPTH;
+	c.cqe = 2 * DEPTH;
+	c.access |= IBV_ACCESS_REMOTE_ATOMIC;
+	s->port_num = port;
+	require_equal(ibv_query_port(s->ctx, (uint8_t)port, &s->port), 0);
+	e = end_new(s, &c);
+	end_connect(s, &e);
+	return e;
+}
+
+struct ibv_send_wr timed_wr(struct buffer *b, struct ibv_sge *sge, enum ibv_wr_opcode op)
+{
+	return (struct ibv_send_wr){ .wr_id = 1, .sg_list = sge, .num_sge = 1, .opcode = op,
+				     .send_flags = IBV_SEND_SIGNALED,
+				     .wr.rdma = { b->addr, b->rkey } };
+}
+
+void settle(void)
+{
+	uint64_t end = now_ns() + MS;
+
+	while (now_ns() < end)
+		;
+}
+
+/* ---- Rates --------------------------------------------------------------- */
+
+static void reap(struct ibv_cq *cq, int *done)
+{
+	struct ibv_wc wc[16];
+	int n = ibv_poll_cq(cq, 16, wc), i;
+
+	require(n >= 0);
+	for (i = 0; i < n; i++)
+		require_equal(wc[i].status, IBV_WC_SUCCESS);
+	*done += n;
+}
+
+/* All queue pairs have as much posted as they hold, until all is over: ns. */
+static uint64_t stream(struct side *s, struct end *e, int ends, struct buffer *b,
+		       const struct flow *f)
+{
+	struct ibv_sge sge = sge_of(b, 0, f->bytes);
+	int posted[ENDS_MAX] = { 0 }, done[ENDS_MAX] = { 0 }, over = 0, k;
+	uint64_t start;
+
+	barrier(s);
+	start = now_ns();
+	while (over < ends)
+		for (k = 0, over = 0; k < ends; k++) {
+			for (; posted[k] < f->messages && posted[k] - done[k] < DEPTH; posted[k]++)
+				post(&e[k], timed_wr(b, &sge, f->opcode));
+			reap(e[k].cq, &done[k]);
+			over += done[k] == f->messages;
+		}
+	return now_ns() - start;
+}
+
+double flow_rate(struct side *s, const struct flow *f)
+{
+	const int ports = f->ports ? f->ports : 1, ends = ports * (f->per_port ? f->per_port : 1);
+	struct buffer b = buffer_new(s, f->bytes, ACCESS_ALL);
+	struct end e[ENDS_MAX];
+	double rate = 0;
+	int i;
+
+	for (i = 0; i < ends; i++)
+		e[i] = timed_end(s, 1 + i % ports, f->type);
+	buffer_swap(s, &b);
+	if (s->me == 0 || f->both)
+		rate = (double)f->bytes * f->messages * ends * 1000 /
+		       (double)(stream(s, e, ends, &b, f) - f->round_trip_ns);
+	else
+		barrier(s);
+	barrier(s);
+	for (i = 0; i < ends; i++)
+		end_free(&e[i]);
+	buffer_free(s, &b);
+	return rate;
+}
+
+/* ---- Latencies ----------------------------------------------------------- */
+
+static double half(uint64_t best)
+{
+	return (double)best / 2 / US;
+}
+
+double send_latency(struct side *s)
+{
+	struct buffer b = buffer_new(s, 64, ACCESS_ALL);
+	struct end e = timed_end(s, 1, IBV_QPT_RC);
+	struct ibv_sge sge = sge_of(&b, 0, 8);
+	uint64_t start, best = UINT64_MAX;
+	int i;
+
+	for (i = 0; i < ROUNDS; i++) {
+		struct ibv_send_wr wr = timed_wr(&b, &sge, IBV_WR_SEND);
+
+		wr.send_flags = i % 32 == 31 ? IBV_SEND_SIGNALED : 0;
+		post_receive(&e, 1, &sge, 1);
+		barrier(s);
+		if (s->me == 0)
+			settle();
+		start = now_ns();
+		if (s->me == 0)
+			post(&e, wr);
+		while (wait_ok(e.cq).opcode != IBV_WC_RECV)
+			;
+		if (now_ns() - start < best)
+			best = now_ns() - start;
+		if (s->me == 1)
+			post(&e, wr);
+		/* All of it is over before the next round begins. */
+		barrier(s);
+	}
+	end_free(&e);
+	buffer_free(s, &b);
+	return s->me == 0 ? half(best) : 0;
+}
+
+/* The engine moves when a verb is called, so who waits calls one. */
+static void wait_for(struct end *e, volatile unsigned char *at, unsigned char value, int *done)
+{
+	while (*at != value)
+		reap(e->cq, done);
+}
+
+double write_latency(struct side *s)
+{
+	struct buffer b = buffer_new(s, 128, ACCESS_ALL);
+	struct end e = timed_end(s, 1, IBV_QPT_RC);
+	struct ibv_sge sge = sge_of(&b, 64, 8);
+	uint64_t start, best = UINT64_MAX;
+	int i, done = 0;
+
+	buffer_swap(s, &b);
+	for (i = 1; i <= ROUNDS; i++) {
+		struct ibv_send_wr wr = timed_wr(&b, &sge, IBV_WR_RDMA_WRITE);
+
+		memset(b.at + 64, i, 8);
+		barrier(s);
+		if (s->me == 0)
+			settle();
+		start = now_ns();
+		if (s->me == 0)
+			post(&e, wr);
+		wait_for(&e, b.at + 7, (unsigned char)i, &done);
+		if (now_ns() - start < best)
+			best = now_ns() - start;
+		if (s->me == 1)
+			post(&e, wr);
+		/* As in a ping-pong: who stops to poll leaves its write to the attendant. */
+		while (done < i)
+			reap(e.cq, &done);
+		barrier(s);
+	}
+	end_free(&e);
+	buffer_free(s, &b);
+	return s->me == 0 ? half(best) : 0;
+}
+
+static double asking_latency(struct side *s, enum ibv_wr_opcode op)
+{
+	struct buffer b = buffer_new(s, 64, ACCESS_ALL | IBV_ACCESS_REMOTE_ATOMIC);
+	struct end e = timed_end(s, 1, IBV_QPT_RC);
+	struct ibv_sge sge = sge_of(&b, 0, 8);
+	uint64_t start, best = UINT64_MAX;
+	int i;
+
+	buffer_swap(s, &b);
+	for (i = 0; s->me == 0 && i < ROUNDS; i++) {
+		struct ibv_send_wr wr = timed_wr(&b, &sge, op);
+
+		if (op == IBV_WR_ATOMIC_FETCH_AND_ADD) {
+			wr.wr.atomic.remote_addr = b.addr;
+			wr.wr.atomic.compare_add = 1;
+			wr.wr.atomic.rkey = b.rkey;
+		}
+		start = now_ns();
+		post(&e, wr);
+		wait_ok(e.cq);
+		if (now_ns() - start < best)
+			best = now_ns() - start;
+	}
+	barrier(s);
+	end_free(&e);
+	buffer_free(s, &b);
+	return s->me == 0 ? (double)best / US : 0;
+}
+
+double read_latency(struct side *s)
+{
+	return asking_latency(s, IBV_WR_RDMA_READ);
+}
+
+double atomic_latency(struct side *s)
+{
+	return asking_latency(s, IBV_WR_ATOMIC_FETCH_AND_ADD);
+}
+
+/* ---- Running ------------------------------------------------------------- */
+
+static void run_side(const char *spec, double (*measure)(struct side *s, const void *arg),
+		     const void *arg, int me, int sock, int result)
+{
+	struct side s = { .me = me, .sock = sock, .options = &options, .gid_index = -1 };
+	struct ibv_device **list;
+	char node[16];
+	double value;
+
+	alarm(60);
+	snprintf(node, sizeof(node), "%d", me);
+	setenv("SOFTHCA_NODE", node, 1);
+	setenv("SOFTHCA_SPEC", spec, 1);
+	list = ibv_get_device_list(NULL);
+	require(list != NULL && list[0] != NULL);
+	s.ctx = ibv_open_device(list[0]);
+	ibv_free_device_list(list);
+	s.pd = ibv_alloc_pd(s.ctx);
+	require(s.pd != NULL);
+	value = measure(&s, arg);
+	require_equal(write(result, &value, sizeof(value)), sizeof(value));
+	barrier(&s);
+	require_equal(ibv_dealloc_pd(s.pd), 0);
+	require_equal(ibv_close_device(s.ctx), 0);
+	exit(0);
+}
+
+double timed_run(const char *name, const char *spec,
+		 double (*measure)(struct side *s, const void *arg), const void *arg)
+{
+	int pair[2], result[2], me, status;
+	double value, sum = 0;
+	pid_t pid[2];
+
+	require_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
+	require_equal(pipe2(result, O_CLOEXEC), 0);
+	for (me = 0; me < 2; me++) {
+		fflush(NULL);
+		pid[me] = fork();
+		require(pid[me] >= 0);
+		if (pid[me] == 0) {
+			close(pair[!me]);
+			run_side(spec, measure, arg, me, pair[me], result[1]);
+		}
+	}
+	close(pair[0]);
+	close(pair[1]);
+	close(result[1]);
+	for (me = 0; me < 2; me++) {
+		require_equal(waitpid(pid[me], &status, 0), pid[me]);
+		if (!WIFEXITED(status) || WEXITSTATUS(status))
+			fail("%s: side %d ended with status 0x%x", name, me, (unsigned)status);
+		require_equal(read(result[0], &value, sizeof(value)), sizeof(value));
+		sum += value;
+	}
+	close(result[0]);
+	return sum;
+}
+
+const char *timed_fabric(const char *prefix)
+{
+	static char name[32], path[96];
+
+	signal(SIGPIPE, SIG_IGN);
+	snprintf(name, sizeof(name), "%s.%d", prefix, (int)getpid());
+	snprintf(path, sizeof(path), "/dev/shm/softhca.%u.%s", (unsigned)geteuid(), name);
+	setenv("SOFTHCA_EXPOSE", "1", 1);
+	setenv("SOFTHCA_FABRIC", name, 1);
+	return path;
+}
