@@ -126,10 +126,12 @@ static unsigned char *take_inline(struct hca_sq *sq, uint32_t bytes, uint32_t *t
 	size_t skip = 0;
 	unsigned char *at;
 
-	if (sq->bytes_head + need > sq->bytes_size)
+	if (sq->bytes_head + need > sq->bytes_size) {
 		skip = sq->bytes_size - sq->bytes_head;
-	at = sq->bytes + (skip ? 0 : sq->bytes_head);
-	sq->bytes_head = (skip ? 0 : sq->bytes_head) + need;
+		sq->bytes_head = 0;
+	}
+	at = sq->bytes + sq->bytes_head;
+	sq->bytes_head += need;
 	sq->bytes_used += skip + need;
 	*taken = (uint32_t)skip + need;
 	return at;

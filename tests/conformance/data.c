@@ -323,6 +323,51 @@ static void test_inline(struct side *s)
 	buffer_free(s, &b);
 }
 
+/*
+ * The memory for inline data fills to its last byte and goes on at its first, while something
+ * always waits: with room for the longest in d + 1 slots, d + 2 of this length fill it exactly.
+ */
+static void test_inline_wraps(struct side *s)
+{
+	struct end_config c = end_defaults;
+	uint32_t i, slots, count, bytes;
+	struct ibv_sge sge;
+	struct buffer b;
+	struct end e;
+
+	c.inline_bytes = 64;
+	c.min_rnr_timer = 1;
+	e = end_new(s, &c);
+	slots = end_granted(&e).max_send_wr;
+	bytes = (uint32_t)((uint64_t)e.cap.max_inline_data * (slots + 1) / (slots + 2));
+	count = 2 * slots;
+	b = buffer_new(s, bytes, ACCESS_ALL);
+	end_connect(s, &e);
+	sge = sge_of(&b, 0, bytes);
+	for (i = 0; i < count + 2; i++) {
+		if (s->me == 0 && i < count) {
+			struct ibv_send_wr wr = send_wr(&sge, i);
+
+			fill(b.at, i, bytes);
+			wr.send_flags |= IBV_SEND_INLINE;
+			post(&e, wr);
+			memset(b.at, 0x5a, bytes);
+		}
+		if (i < 2)
+			continue;
+		/* Two wait; one of them may go. */
+		barrier(s);
+		if (s->me == 1)
+			post_receive(&e, i - 2, &sge, 1);
+		require_equal(wait_ok(e.cq).wr_id, i - 2);
+		if (s->me == 1)
+			check(b.at, i - 2, bytes, "inline");
+	}
+	barrier(s);
+	end_free(&e);
+	buffer_free(s, &b);
+}
+
 /* Unsignaled requests make no completion, keep their order and free their slots. */
 static void test_unsignaled(struct side *s)
 {
@@ -655,6 +700,7 @@ const struct test data_tests[] = {
 	{ "uc_write_imm", test_uc_write_imm },
 	{ "sge_lists", test_sge_lists },
 	{ "inline", test_inline },
+	{ "inline_wraps", test_inline_wraps },
 	{ "unsignaled", test_unsignaled },
 	{ "post_list", test_post_list },
 	{ "order", test_order },
