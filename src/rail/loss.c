@@ -73,6 +73,7 @@ bool rail_peer_bury(struct rail_peer *peer)
 		return true;
 	if (!peer->reported) {
 		peer->reported = true;
+		peer->told = true;
 		if (ctx->cfg.on_peer_error)
 			ctx->cfg.on_peer_error(ctx->cfg.user, peer->index, peer->cause);
 	}

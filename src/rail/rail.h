@@ -158,7 +158,7 @@ struct rail_config {
 	 * msg->payload die with the return.
 	 */
 	void (*on_message)(void *user, const struct rail_message *msg);
-	/* A peer is lost; its operations have been completed with -ECONNRESET. */
+	/* A peer is lost; its operations have ended with -ECONNRESET, no message comes any more. */
 	void (*on_peer_error)(void *user, unsigned index, int error);
 	void *user;
 };

@@ -261,7 +261,9 @@ struct rail_peer {
 	struct rail_ctx *ctx;
 	unsigned index;
 	int error, cause;		/* lost: -ECONNRESET, and why */
-	bool connected, gone, reported;
+	bool connected, gone;
+	bool reported;			/* nobody needs to be told of its loss any more */
+	bool told;			/* on_peer_error has been called */
 	struct rail_link *link;		/* connected on demand: how (wire.c) */
 	bool working;			/* in the context's list of peers with something to do */
 	struct rail_peer *next_working;
