@@ -340,7 +340,7 @@ static void test_inline_wraps(struct side *s)
 	e = end_new(s, &c);
 	slots = end_granted(&e).max_send_wr;
 	bytes = (uint32_t)((uint64_t)e.cap.max_inline_data * (slots + 1) / (slots + 2));
-	count = 2 * slots;
+	count = slots + 4;
 	b = buffer_new(s, bytes, ACCESS_ALL);
 	end_connect(s, &e);
 	sge = sge_of(&b, 0, bytes);

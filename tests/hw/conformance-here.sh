@@ -9,7 +9,7 @@ failed=0
 for port do
 	set -- -d "${port%:*}" -i "${port##*:}" --patience 30
 	case $(cat "/sys/class/infiniband/${port%:*}/parent" 2>/dev/null) in
-	?*) set -- "$@" --known "$srcdir/tests/conformance/rxe.txt" ;;
+	?*) set -- "$@" --again --known "$srcdir/tests/conformance/rxe.txt" ;;
 	esac
 	{
 		./tests/conformance/conformance "$@" 2>&1
