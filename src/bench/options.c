@@ -249,15 +249,6 @@ static const struct opt *row_at(const struct bench_job *job, int n, char *text, 
 	return NULL;
 }
 
-static uint64_t text_digest(const char *p)
-{
-	uint64_t d = 0xcbf29ce484222325u;
-
-	for (; *p; p++)
-		d = (d ^ (unsigned char)*p) * 0x100000001b3u;
-	return d;
-}
-
 int options_agree(const struct bench_job *job)
 {
 	enum { ROWS = 3 * OPT_ROWS_MAX };
@@ -268,10 +259,10 @@ int options_agree(const struct bench_job *job)
 	int who, first;
 
 	for (int n = 0; (row = row_at(job, n, text, sizeof(text))); n++)
-		digest[n] = job->b.rank == 0 && is_for_all(row) ? text_digest(text) : 0;
+		digest[n] = job->b.rank == 0 && is_for_all(row) ? opt_digest(text) : 0;
 	MPI_Bcast(digest, ROWS, MPI_UINT64_T, 0, job->comm);
 	for (int n = 0; odd.row < 0 && (row = row_at(job, n, text, sizeof(text))); n++)
-		if (is_for_all(row) && digest[n] != text_digest(text)) {
+		if (is_for_all(row) && digest[n] != opt_digest(text)) {
 			odd.row = n;
 			snprintf(odd.text, sizeof(odd.text), "%.*s", (int)sizeof(odd.text) - 1, text);
 		}

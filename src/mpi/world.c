@@ -21,7 +21,7 @@
 /* What every rank tells all others. */
 struct hello {
 	char host[64];
-	uint32_t option[OPT_ROWS_MAX];	/* digest of each value, by row */
+	uint64_t option[OPT_ROWS_MAX];	/* opt_digest of each value, by row */
 	uint64_t cpus[16];	/* affinity */
 	uint64_t nonce;
 	int32_t ports;		/* ACTIVE ports, or -errno */
@@ -47,17 +47,13 @@ static int agree(int rc)
 	return mine[1];
 }
 
-static void options_digest(uint32_t option[OPT_ROWS_MAX])
+static void options_digest(uint64_t option[OPT_ROWS_MAX])
 {
+	const struct opt *rows = world_table.rows;
 	char text[1024];
-	const char *p;
-	int i;
 
-	for (i = 0; world_table.rows[i].name; i++) {
-		option[i] = 0x811c9dc5u;
-		for (p = opt_text(&world_table, &world_table.rows[i], text, sizeof(text)); *p; p++)
-			option[i] = (option[i] ^ (unsigned char)*p) * 0x01000193u;
-	}
+	for (int i = 0; rows[i].name; i++)
+		option[i] = opt_digest(opt_text(&world_table, &rows[i], text, sizeof(text)));
 }
 
 static int options_compare(const struct hello *all)

@@ -360,6 +360,15 @@ char *opt_text(const struct opt_table *t, const struct opt *row, char *buf, size
 	return buf;
 }
 
+uint64_t opt_digest(const char *text)
+{
+	uint64_t digest = 0xcbf29ce484222325u;
+
+	for (; *text; text++)
+		digest = (digest ^ (unsigned char)*text) * 0x100000001b3u;
+	return digest;
+}
+
 static void accepted_number(const struct opt *row, char *buf, size_t size)
 {
 	char min[RG_UNIT_TEXT], max[RG_UNIT_TEXT];

@@ -112,6 +112,12 @@ enum { OPT_WHY_BYTES = 512 };	/* enough for any reason */
 /* The effective value as a user would write it; "" when unset; "yes" or "no" of a flag. */
 char *opt_text(const struct opt_table *t, const struct opt *row, char *buf, size_t size);
 
+/*
+ * What stands for a value, as opt_text gave it, where processes compare theirs:
+ * FNV-1a of 64 bits, the same in every build and on every machine.
+ */
+uint64_t opt_digest(const char *text);
+
 /* "1 to 1T, or auto"; "native, single, bind or stripe"; ... "" if anything goes. */
 char *opt_accepted(const struct opt *row, char *buf, size_t size);
 

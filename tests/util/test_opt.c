@@ -186,6 +186,14 @@ static void test_broken_row(void **state)
 	assert_int_equal(opt_defaults(&t), -EINVAL);
 }
 
+/* Published values of FNV-1a, 64 bits. */
+static void test_digest(void **state)
+{
+	assert_int_equal(opt_digest(""), 0xcbf29ce484222325u);
+	assert_int_equal(opt_digest("a"), 0xaf63dc4c8601ec8cu);
+	assert_int_equal(opt_digest("foobar"), 0x85944171f73967e8u);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -193,6 +201,7 @@ int main(void)
 		cmocka_unit_test_setup(test_set, setup),
 		cmocka_unit_test_setup(test_environment, setup),
 		cmocka_unit_test_setup(test_broken_row, setup),
+		cmocka_unit_test(test_digest),
 	};
 
 	return cmocka_run_group_tests_name("opt", tests, NULL, NULL);
