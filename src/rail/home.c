@@ -44,8 +44,7 @@ void rail_home_settle(struct rail_ctx *ctx)
 	int *rail = mask ? malloc(count * sizeof(*rail)) : NULL;
 
 	for (unsigned i = 0; rail && i < count; i++) {
-		if (i != ctx->cfg.index &&
-		    !(ctx->cfg.node_of && ctx->cfg.node_of[i] == ctx->cfg.node_of[ctx->cfg.index]))
+		if (i != ctx->cfg.index && !config_shares_node(&ctx->cfg, i))
 			continue;
 		if (i == ctx->cfg.index)
 			mine = neighbours;

@@ -188,7 +188,7 @@ static struct softhca_config local_of(const struct rail_ctx *ctx)
 static bool has_neighbour(const struct rail_config *cfg)
 {
 	for (unsigned i = 0; i < cfg->peer_count; i++)
-		if (i != cfg->index && cfg->node_of[i] == cfg->node_of[cfg->index])
+		if (i != cfg->index && config_shares_node(cfg, i))
 			return true;
 	return false;
 }
@@ -199,7 +199,7 @@ static bool wants_local(const struct rail_ctx *ctx)
 	struct softhca_model model;
 
 	if (ctx->settings.intranode != RAIL_INTRANODE_SOFT || !ctx->cfg.local_fabric ||
-	    !ctx->cfg.node_of || !has_neighbour(&ctx->cfg))
+	    !has_neighbour(&ctx->cfg))
 		return false;
 	return !on_softhca(ctx) ||
 	       (softhca_query_model(ctx->rail[0].port->device, &model) == 0 && model.timed);

@@ -259,11 +259,6 @@ static int rail_lanes_make(struct rail_peer *peer, int k)
 	return rc;
 }
 
-static bool is_neighbour(const struct rail_ctx *ctx, unsigned index)
-{
-	return ctx->local >= 0 && ctx->cfg.node_of[index] == ctx->cfg.node_of[ctx->cfg.index];
-}
-
 static void gauges_start(struct rail_peer *peer)
 {
 	uint64_t nominal[RAIL_MAX];
@@ -278,7 +273,7 @@ static void rails_choose(struct rail_peer *peer)
 {
 	struct rail_ctx *ctx = peer->ctx;
 
-	if (is_neighbour(ctx, peer->index)) {
+	if (ctx->local >= 0 && config_shares_node(&ctx->cfg, peer->index)) {
 		peer->rail_count = 1;
 		peer->rail[0] = (uint8_t)ctx->local;
 	} else {

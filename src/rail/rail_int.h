@@ -441,6 +441,12 @@ static inline bool peer_is_local(const struct rail_peer *peer)
 	return peer->rail[0] == peer->ctx->local;
 }
 
+/* Is this peer on the node of this process?  It is on its own, where nodes are told apart. */
+static inline bool config_shares_node(const struct rail_config *cfg, unsigned index)
+{
+	return cfg->node_of && cfg->node_of[index] == cfg->node_of[cfg->index];
+}
+
 static inline int peer_adapter(const struct rail_peer *peer, int k)
 {
 	return peer->ctx->rail[peer->rail[k]].adapter;
