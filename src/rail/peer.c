@@ -2,11 +2,11 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 
 #include "err.h"
 #include "offer.h"
 #include "rail_int.h"
+#include "random.h"
 
 /* ---- The block: grants and rings, one registration per adapter ---------- */
 
@@ -15,7 +15,6 @@ enum { GRANT_STRIDE = 64 };	/* no two words in one cache line */
 static void geometry_choose(const struct rail_peer *peer, struct rail_geometry *g)
 {
 	const struct rail_ctx *ctx = peer->ctx;
-	uint64_t key = 0;
 
 	memset(g, 0, sizeof(*g));
 	g->polled = peer->polled;
@@ -23,7 +22,7 @@ static void geometry_choose(const struct rail_peer *peer, struct rail_geometry *
 		g->slots = RING_SLOTS;
 		g->slot_bytes = sizeof(struct rail_slot);
 		g->units = RING_BYTES_MIN / RAIL_UNIT_BYTES;
-		while ((uint64_t)g->units * RAIL_UNIT_BYTES < 4 * (ctx->eager_max + sizeof(key)))
+		while ((uint64_t)g->units * RAIL_UNIT_BYTES < 4 * (ctx->eager_max + sizeof(g->key)))
 			g->units *= 2;
 		for (int k = 0; k < peer->rail_count; k++)
 			g->trailing |= !ctx->adapter[peer_adapter(peer, k)].in_order_writes;
@@ -34,9 +33,7 @@ static void geometry_choose(const struct rail_peer *peer, struct rail_geometry *
 			g->slots /= 2;
 		g->slot_bytes = (uint32_t)(sizeof(struct rail_slot) + ctx->eager_max + 63) & ~63u;
 	}
-	if (g->trailing && getrandom(&key, sizeof(key), GRND_NONBLOCK) != sizeof(key))
-		key = (uint64_t)(uintptr_t)&key * 0x9e3779b97f4a7c15u;
-	g->key = key;
+	g->key = g->trailing ? rg_random() : 0;
 }
 
 static size_t ring_bytes(const struct rail_geometry *g)

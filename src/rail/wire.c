@@ -15,11 +15,11 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 
 #include "clock.h"
 #include "err.h"
 #include "rail_int.h"
+#include "random.h"
 
 enum {
 	WIRE_RECEIVES = 128,
@@ -171,9 +171,7 @@ int rail_address(struct rail_ctx *ctx, unsigned char bytes[RAIL_ADDRESS_BYTES])
 		rc = wire_open(ctx, WIRE_LOCAL, ctx->local);
 	if (rc)
 		return rc;
-	if (getrandom(&ctx->cookie, sizeof(ctx->cookie), GRND_NONBLOCK) != sizeof(ctx->cookie))
-		ctx->cookie = rg_now_ns() * 0x9e3779b97f4a7c15u ^ (uintptr_t)ctx;
-	a.cookie = ctx->cookie;
+	a.cookie = ctx->cookie = rg_random();
 	for (int i = 0; i < RAIL_WIRES; i++)
 		if (ctx->wire[i])
 			vrb_ud_address(&ctx->wire[i]->ud, ctx->wire[i]->port, &a.wire[i]);

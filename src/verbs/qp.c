@@ -1,9 +1,9 @@
 /* qp.c - a reliable queue pair: made, connected, drained, destroyed. */
 #include <errno.h>
 #include <string.h>
-#include <sys/random.h>
 
 #include "err.h"
+#include "random.h"
 #include "vrb.h"
 
 enum {
@@ -17,15 +17,6 @@ enum {
 	QP_READS = 16,			/* outstanding RDMA reads at most; a byte of the address */
 	QP_HOPS = 64,
 };
-
-static uint32_t random_psn(void)
-{
-	uint32_t psn = 0;
-
-	if (getrandom(&psn, sizeof(psn), GRND_NONBLOCK) != sizeof(psn))
-		psn = (uint32_t)(uintptr_t)&psn * 2654435761u;
-	return psn & 0xffffff;
-}
 
 /* Inline space is asked for in halves, since a device refuses more than it has. */
 static struct ibv_qp *qp_make(struct vrb_adapter *a, struct ibv_cq *cq, struct ibv_srq *srq,
@@ -84,7 +75,7 @@ int vrb_qp_create(struct vrb_adapter *adapter, const struct vrb_port *port, stru
 	}
 	*out = (struct vrb_qp){
 		.qp = qp,
-		.psn = random_psn(),
+		.psn = rg_random() & 0xffffff,		/* has 24 bits */
 		.granted = {
 			.send_wr = init.cap.max_send_wr,
 			.recv_wr = init.cap.max_recv_wr,
