@@ -84,7 +84,11 @@ struct railmpi_fabric {
 	const char *text;		/* for people */
 	const char *spec;		/* of the software HCA or "" */
 	const char *doubt;		/* why the model cannot be kept here, or "" */
-	const char *threshold;		/* what --threshold auto found, or "" */
+	/*
+	 * What --threshold auto found: a text of librailmpi's own, "" until it is filled in, so
+	 * that a struct that was taken before, with the rails open, shows it, too.
+	 */
+	const char *threshold;
 	unsigned nodes;			/* virtual nodes, 0 on a real fabric */
 	int rail_count;
 	struct railmpi_rail rail[RAILMPI_RAILS_MAX];
