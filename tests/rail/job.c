@@ -17,6 +17,7 @@
 #include "err.h"
 #include "job.h"
 #include "opt.h"
+#include "rail_int.h"
 
 struct job_shared {
 	_Atomic unsigned arrived, generation, failed;
@@ -43,6 +44,13 @@ void job_count_done(struct rail_op *op, int status)
 	(void)op;
 	job_seen.done++;
 	job_seen.status = status;
+}
+
+void job_no_message(void *user, const struct rail_message *msg)
+{
+	(void)user;
+	(void)msg;
+	job_fail(__FILE__, __LINE__, "a message came");
 }
 
 uint64_t job_now_ns(void)
@@ -259,4 +267,49 @@ void job_close(struct job *job)
 	job_barrier(job);
 	rail_close(job->ctx);
 	job->ctx = NULL;
+}
+
+/* ---- Options that differ ------------------------------------------------ */
+
+int job_run_mismatches(void (*body)(struct job *))
+{
+	static const struct job_mismatch cases[] = {
+		{ .rails = { "all", "soft0:1" }, .says = "--rails" },
+		{ .eager = { 8192, 4096 }, .says = "--eager" },
+		{ .threshold = { 8192, 8193 }, .says = "--threshold" },
+		{ .qps = { 1, 2 }, .says = "--qps" },
+		{ .subnet = true, .says = "rail 1 (soft0:2) is on another subnet" },
+	};
+	int bad = 0;
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		bad |= job_run(&(struct job_config){ 0 }, body, &cases[i], 0);
+	return bad;
+}
+
+void job_open_mismatch(struct job *job)
+{
+	const struct job_mismatch *m = job->arg;
+
+	job->rail.on_message = job_no_message;
+	if (m->rails[0])
+		job->settings.rails = m->rails[job->rank];
+	if (m->eager[0])
+		job->settings.eager = m->eager[job->rank];
+	if (m->threshold[0])
+		job->settings.threshold = m->threshold[job->rank];
+	if (m->qps[0])
+		job->settings.qps = m->qps[job->rank];
+	job_open(job);
+	if (m->subnet && job->rank == 1)
+		job->ctx->rail[1].port->subnet[3] ^= 1;
+}
+
+void job_check_mismatch(const struct job *job, int rc, const char *text)
+{
+	const struct job_mismatch *m = job->arg;
+
+	CHECK(rc < 0);
+	if (!strstr(text, m->says) || strchr(text, '\n') != strrchr(text, '\n'))
+		job_fail(__FILE__, __LINE__, "not one line with '%s': %s", m->says, text);
 }

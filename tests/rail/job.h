@@ -74,6 +74,23 @@ extern struct job_seen {
 void job_keep_handle(void *user, const struct rail_message *msg);
 void job_count_done(struct rail_op *op, int status);
 
+/* As on_message, where none may come. */
+void job_no_message(void *user, const struct rail_message *msg);
+
+/* What two processes may have differently, [rank], so that they must not connect. */
+struct job_mismatch {
+	const char *rails[2];
+	uint64_t eager[2], threshold[2], qps[2];
+	bool subnet;
+	const char *says;		/* the error line, among other words */
+};
+
+/* Run body in two processes for each mismatch there is: its job->arg.  As job_run. */
+int job_run_mismatches(void (*body)(struct job *));
+/* In body: job_open with what differs, then what the try to connect must have come to. */
+void job_open_mismatch(struct job *job);
+void job_check_mismatch(const struct job *job, int rc, const char *text);
+
 uint64_t job_now_ns(void);
 
 __attribute__((format(printf, 3, 4), noreturn))

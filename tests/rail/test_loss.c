@@ -14,13 +14,6 @@
 
 #define MODELLED "rate=20GB/s,latency=1us"
 
-static void no_message(void *user, const struct rail_message *msg)
-{
-	(void)user;
-	(void)msg;
-	job_fail(__FILE__, __LINE__, "a message came");
-}
-
 /* ---- Peers that break the rules ----------------------------------------- */
 
 static struct {
@@ -434,7 +427,7 @@ static void leave_body(struct job *job)
 {
 	const char *text;
 
-	job->rail.on_message = no_message;
+	job->rail.on_message = job_no_message;
 	job->rail.on_peer_error = on_lost;
 	job_connect(job);
 	if (job->rank == 1) {
