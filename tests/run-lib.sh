@@ -6,6 +6,8 @@
 #					launch at a time; output in $out and $err,
 #					exit code in $rc
 #	expect WHAT COMMAND...		the test fails unless COMMAND succeeds
+#	refused PROGRAM N WORDS ARG...	launches it; fails unless it ends with exit code 3,
+#					one line of its own, with WORDS, and no table
 #	finish				ends the test
 limit=${limit:-60}
 work=$(mktemp -d "${TMPDIR:-/tmp}/rg-test-XXXXXX") || exit 99
@@ -58,6 +60,16 @@ row() {
 # Lines of our programs on stderr, not of the launcher.
 ours() {
 	grep -c "^$1: " "$err"
+}
+
+refused() {
+	program=$1 np=$2 words=$3
+	shift 3
+	launch "$np" "$program" "$@"
+	expect "$*: exit code 3" [ $rc -eq 3 ]
+	expect "$*: one line of ours" [ "$(ours "${program##*/}")" -eq 1 ]
+	expect "$*: says '$words'" grep -q "^${program##*/}: .*$words" "$err"
+	expect "$*: no table" [ "$(grep -c '^[0-9]' "$out")" -eq 0 ]
 }
 
 # awk decides about numbers: holds '3 < 4.5'
