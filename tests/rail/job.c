@@ -22,6 +22,7 @@
 struct job_shared {
 	_Atomic unsigned arrived, generation, failed;
 	_Atomic unsigned expected;
+	_Atomic int verdict;
 	unsigned char offer[JOB_MAX][JOB_MAX][RAIL_OFFER_BYTES];	/* [of][for] */
 	unsigned char address[JOB_MAX][RAIL_ADDRESS_BYTES];
 };
@@ -59,6 +60,13 @@ uint64_t job_now_ns(void)
 
 	clock_gettime(CLOCK_MONOTONIC, &t);
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+bool job_machine_busy(void)
+{
+	double load = 0;
+
+	return getloadavg(&load, 1) == 1 && load > (double)sysconf(_SC_NPROCESSORS_ONLN);
 }
 
 void job_fail(const char *file, int line, const char *fmt, ...)
@@ -108,6 +116,7 @@ static void child(const struct job_config *config, struct job_shared *shared, in
 {
 	struct job job = {
 		.rank = rank, .count = count, .config = config, .shared = shared, .arg = arg,
+		.verdict = &shared->verdict,
 	};
 
 	my_rank = rank;
@@ -144,8 +153,8 @@ static int reap(pid_t *pid, int count, unsigned killed)
 	return bad;
 }
 
-int job_run(const struct job_config *config, void (*body)(struct job *), const void *arg,
-	    unsigned killed)
+static int run(const struct job_config *config, void (*body)(struct job *), const void *arg,
+	       unsigned killed, int *verdict)
 {
 	static int number;
 	int count = config->count ? config->count : 2;
@@ -169,8 +178,24 @@ int job_run(const struct job_config *config, void (*body)(struct job *), const v
 			child(config, shared, r, count, fabric, body, arg);
 	}
 	bad = reap(pid, count, killed);
+	*verdict = atomic_load(&shared->verdict);
 	munmap(shared, sizeof(*shared));
 	return bad;
+}
+
+int job_run(const struct job_config *config, void (*body)(struct job *), const void *arg,
+	    unsigned killed)
+{
+	int verdict;
+
+	return run(config, body, arg, killed, &verdict);
+}
+
+int job_run_judged(const struct job_config *config, void (*body)(struct job *), const void *arg)
+{
+	int verdict;
+
+	return run(config, body, arg, 0, &verdict) ? -1 : verdict;
 }
 
 /* ---- Moving and waiting ------------------------------------------------- */

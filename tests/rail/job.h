@@ -38,7 +38,11 @@ struct job {
 	struct rail_settings settings;
 	struct rail_config rail;	/* filled in before body runs; body may change it */
 	const void *arg;
+	_Atomic int *verdict;		/* enum job_verdict, common to all */
 };
+
+/* Of a test that measures until it sees what should be. */
+enum job_verdict { JOB_GO_ON, JOB_REACHED, JOB_TOO_BUSY };
 
 /*
  * Run body in config->count processes.  0 when all return (or exit 0), else 1
@@ -47,6 +51,8 @@ struct job {
  */
 int job_run(const struct job_config *config, void (*body)(struct job *), const void *arg,
 	    unsigned killed);
+/* The same where none is killed: the verdict that they left, or -1 where job_run is not 0. */
+int job_run_judged(const struct job_config *config, void (*body)(struct job *), const void *arg);
 
 /* rail_open with job->rail; exits on failure. */
 void job_open(struct job *job);
@@ -92,6 +98,8 @@ void job_open_mismatch(struct job *job);
 void job_check_mismatch(const struct job *job, int rc, const char *text);
 
 uint64_t job_now_ns(void);
+/* More wants to run than there are cores: nothing can be said about time. */
+bool job_machine_busy(void);
 
 __attribute__((format(printf, 3, 4), noreturn))
 void job_fail(const char *file, int line, const char *fmt, ...);

@@ -8,10 +8,7 @@
 #include "cmocka_all.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include "traffic.h"
 
@@ -26,7 +23,6 @@ struct target {
 	size_t bytes;
 	double least_ns, most_ns;
 	int rounds;			/* between looks at what has been reached */
-	_Atomic int *verdict;		/* common to all: 0 go on, 1 reached, 2 too busy to tell */
 };
 
 static struct {
@@ -89,24 +85,16 @@ static double round_trip(struct job *job, const struct target *t)
 	return (double)(job_now_ns() - begin) / 2;
 }
 
-/* More wants to run than there are cores: nothing can be said about time. */
-static bool busy(void)
-{
-	double load = 0;
-
-	return getloadavg(&load, 1) == 1 && load > (double)sysconf(_SC_NPROCESSORS_ONLN);
-}
-
-static int judge(const struct target *t, double best, uint64_t until_ns)
+static enum job_verdict judge(const struct target *t, double best, uint64_t until_ns)
 {
 	if (best <= t->most_ns)
-		return 1;
+		return JOB_REACHED;
 	if (job_now_ns() < until_ns)
-		return 0;
-	if (!busy())
+		return JOB_GO_ON;
+	if (!job_machine_busy())
 		job_fail(__FILE__, __LINE__, "%zu bytes take %.0f ns, should be %.0f to %.0f",
 			 t->bytes, best, t->least_ns, t->most_ns);
-	return 2;
+	return JOB_TOO_BUSY;
 }
 
 static void body(struct job *job)
@@ -120,7 +108,7 @@ static void body(struct job *job)
 	ping.data = rail_alloc(job->ctx, 2 * LARGE);
 	CHECK(ping.data != NULL);
 	memset(ping.data, 1, 2 * LARGE);
-	while (!atomic_load(t->verdict)) {
+	while (!atomic_load(job->verdict)) {
 		for (int i = 0; i < t->rounds; i++) {
 			double ns = round_trip(job, t);
 
@@ -132,7 +120,7 @@ static void body(struct job *job)
 		}
 		job_barrier(job);
 		if (job->rank == 0)
-			atomic_store(t->verdict, judge(t, best, until_ns));
+			atomic_store(job->verdict, judge(t, best, until_ns));
 		job_barrier(job);
 	}
 	if (job->rank == 0)
@@ -148,12 +136,10 @@ static int skipped;
 
 static void check(struct target t)
 {
-	t.verdict = mmap(NULL, sizeof(*t.verdict), PROT_READ | PROT_WRITE,
-			 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	assert_true((void *)t.verdict != MAP_FAILED);
-	assert_int_equal(job_run(&(struct job_config){ .soft = SPEC }, body, &t, 0), 0);
-	skipped += atomic_load(t.verdict) == 2;
-	munmap((void *)t.verdict, sizeof(*t.verdict));
+	int verdict = job_run_judged(&(struct job_config){ .soft = SPEC }, body, &t);
+
+	assert_true(verdict > JOB_GO_ON);
+	skipped += verdict == JOB_TOO_BUSY;
 }
 
 /* Small messages: latency and the bytes on the wire, at most 0.5 us more. */

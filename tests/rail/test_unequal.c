@@ -10,10 +10,7 @@
 #include "cmocka_all.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include "rail_int.h"
 #include "traffic.h"
@@ -29,7 +26,6 @@ struct target {
 	struct rail_way way;
 	const uint64_t *start;
 	double share, off;		/* of the first rail */
-	_Atomic int *verdict;		/* 0 go on, 1 reached, 2 too busy to tell */
 };
 
 static struct {
@@ -105,25 +101,17 @@ static double share_now(struct job *job)
 	return (double)bytes[0] / (double)(bytes[0] + bytes[1]);
 }
 
-/* More wants to run than there are cores: nothing can be said about time. */
-static bool busy(void)
-{
-	double load = 0;
-
-	return getloadavg(&load, 1) == 1 && load > (double)sysconf(_SC_NPROCESSORS_ONLN);
-}
-
-static int judge(const struct target *t, int right, double share, uint64_t until_ns)
+static enum job_verdict judge(const struct target *t, int right, double share, uint64_t until_ns)
 {
 	if (right == ROUNDS_RIGHT)
-		return 1;
+		return JOB_REACHED;
 	if (job_now_ns() < until_ns)
-		return 0;
-	if (!busy())
+		return JOB_GO_ON;
+	if (!job_machine_busy())
 		job_fail(__FILE__, __LINE__, "policy %d, %s: %.3f of the bytes on the first rail, "
 			 "should be %.3f", t->way.policy, t->way.rendezvous ? "read" : "write",
 			 share, t->share);
-	return 2;
+	return JOB_TOO_BUSY;
 }
 
 static void body(struct job *job)
@@ -143,7 +131,7 @@ static void body(struct job *job)
 	CHECK(run.data != NULL);
 	memset(run.data, 1, (size_t)WINDOW * BYTES);
 	job_barrier(job);
-	while (!atomic_load(t->verdict)) {
+	while (!atomic_load(job->verdict)) {
 		run.landed = 0;
 		if (job->rank == 0)
 			send_all(job, &t->way);
@@ -154,7 +142,7 @@ static void body(struct job *job)
 		right = share >= t->share - t->off && share <= t->share + t->off ? right + 1 : 0;
 		rounds++;
 		if (job->rank == 0)
-			atomic_store(t->verdict, judge(t, right, share, until_ns));
+			atomic_store(job->verdict, judge(t, right, share, until_ns));
 		job_barrier(job);
 	}
 	if (job->rank == 0)
@@ -177,13 +165,11 @@ static void check(enum rail_policy policy, const uint64_t *start, double share, 
 				 .rendezvous = how ? RAIL_BY_READ : RAIL_BY_WRITE },
 			.start = start, .share = share, .off = off,
 		};
+		int verdict;
 
-		t.verdict = mmap(NULL, sizeof(*t.verdict), PROT_READ | PROT_WRITE,
-				 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-		assert_true((void *)t.verdict != MAP_FAILED);
-		assert_int_equal(job_run(&(struct job_config){ .soft = SPEC }, body, &t, 0), 0);
-		skipped += atomic_load(t.verdict) == 2;
-		munmap((void *)t.verdict, sizeof(*t.verdict));
+		verdict = job_run_judged(&(struct job_config){ .soft = SPEC }, body, &t);
+		assert_true(verdict > JOB_GO_ON);
+		skipped += verdict == JOB_TOO_BUSY;
 	}
 }
 
