@@ -285,7 +285,8 @@ struct rail_peer {
 	uint8_t next_lane;		/* where the next message's first chunk goes */
 	struct rail_op_queue accepting;	/* accepted, but receives or a landing are missing */
 	struct rail_op_queue cutting;	/* CTS here, chunks not all posted */
-	struct rail_op_queue pulling;	/* the same, chunks for whichever rail is free */
+	struct rail_op_queue pulling;	/* the same, chunks for whichever rail is free ... */
+	uint32_t unpulled;		/* ... so many */
 	struct rail_gauge writing, reading;	/* rates of its rails */
 	struct rail_landing landing[LANDINGS];
 	int landings_used;

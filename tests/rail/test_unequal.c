@@ -33,6 +33,7 @@ static struct {
 	struct rail_op out[WINDOW], in[WINDOW];
 	bool in_used[WINDOW];
 	int sending, landed;
+	uint32_t deepest;		/* chunks on a lane that any could have taken, at most */
 } run;
 
 static void sent(struct rail_op *op, int status)
@@ -81,6 +82,9 @@ static void send_all(struct job *job, const struct rail_way *way)
 			CHECK_EQUAL(rail_send(job->peer[1], way, &header, &buf, 0, &run.out[i]), 0);
 		}
 		rail_progress(job->ctx);
+		for (int k = 0; k < 2; k++)
+			if (peer_bulk(job->peer[1], k, 0)->pulled > run.deepest)
+				run.deepest = peer_bulk(job->peer[1], k, 0)->pulled;
 	}
 }
 
@@ -148,6 +152,9 @@ static void body(struct job *job)
 	if (job->rank == 0)
 		printf("# policy %d, %s: %.3f on the first rail in round %d\n", t->way.policy,
 		       t->way.rendezvous ? "read" : "write", share, rounds);
+	/* Many chunks wait: then two on a lane are not all, or a long wire would run dry. */
+	if (job->rank == 0 && t->way.policy == RAIL_PULL && !t->way.rendezvous)
+		CHECK(run.deepest > 2 && run.deepest < MESSAGES);
 	while (rail_busy(job->ctx))
 		job_progress(job);
 	job_barrier(job);
