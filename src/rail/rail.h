@@ -158,7 +158,11 @@ struct rail_config {
 	 * msg->payload die with the return.
 	 */
 	void (*on_message)(void *user, const struct rail_message *msg);
-	/* A peer is lost; its operations have ended with -ECONNRESET, no message comes any more. */
+	/*
+	 * A peer is lost; its operations have ended with -ECONNRESET, no message comes any more.
+	 * One that ends before a connection with it was made is not found out: what is meant for
+	 * it waits until the launcher, who knows, ends the job.
+	 */
 	void (*on_peer_error)(void *user, unsigned index, int error);
 	void *user;
 };

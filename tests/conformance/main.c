@@ -199,10 +199,10 @@ static int run_once(const struct test *t, const struct known *known, const char 
 
 	/* For what is known not to come, nobody waits long, nor for a side that fails. */
 	patience_s = (unsigned)patience;
-	if (known && patience_s > 10)
-		patience_s = 10;
+	if (known && patience_s > 5)
+		patience_s = 5;
 	if (known && known_not_to_come(known))
-		patience_s = 2;
+		patience_s = 1;
 	rc = run_case(t, log);
 	*said = show_log(log);
 	close(log);
