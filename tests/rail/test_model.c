@@ -149,7 +149,7 @@ static void test_small(void **state)
 	for (size_t bytes = 8; bytes <= 1024; bytes *= 128)
 		for (int w = 0; w < 3; w++)
 			check((struct target){
-				.way = &traffic_ways[w], .bytes = bytes, .rounds = 20,
+				.way = &traffic_ways[w], .bytes = bytes, .rounds = 5,
 				.least_ns = LATENCY_NS + (double)bytes / BYTES_PER_NS,
 				.most_ns = LATENCY_NS + (double)bytes / BYTES_PER_NS + 500,
 			});
