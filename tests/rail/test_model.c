@@ -27,7 +27,7 @@ struct target {
 
 static struct {
 	unsigned char *data;
-	int got, done;
+	int rounds, got, done;
 	struct rail_op in;
 } ping;
 
@@ -74,11 +74,12 @@ static void send_and_wait(struct job *job, const struct target *t)
 static double round_trip(struct job *job, const struct target *t)
 {
 	uint64_t begin = job_now_ns();
-	int base = ping.got;
 
+	/* The next round's message may come while process 1 still waits for its own to be done. */
+	ping.rounds++;
 	if (job->rank == 0)
 		send_and_wait(job, t);
-	while (ping.got == base)
+	while (ping.got < ping.rounds)
 		rail_progress(job->ctx);
 	if (job->rank == 1)
 		send_and_wait(job, t);
