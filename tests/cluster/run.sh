@@ -19,7 +19,7 @@ choose "${CLUSTER_ONLY-}" $jobs
 boot() {
 	nodes=$1 left=
 	shift
-	"$srcdir/tests/cluster/vcluster" --nodes "$nodes" --timeout 1500 -- \
+	"$srcdir/tests/cluster/vcluster" --nodes "$nodes" --timeout 2100 -- \
 		env VC_MPIRUN="$MPIRUN" MPIRUN="$srcdir/tests/cluster/mpirun.sh" \
 		RG_MPI_FLAVOR="$RG_MPI_FLAVOR" RG_SANITIZE="$RG_SANITIZE" srcdir="$srcdir" \
 		sh "$srcdir/tests/cluster/jobs.sh" 600 "$@" >$all 2>&1
