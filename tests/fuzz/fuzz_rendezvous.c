@@ -8,15 +8,16 @@
 
 #include "fabric.h"
 #include "fuzz.h"
+#include "../scratch.h"
 #include "segment.h"
 
 const unsigned fuzz_rounds = 2000;
 
-static char directory[] = "/tmp/softhca-fuzz.XXXXXX";
+static char directory[SCRATCH_PATH];
 
 static void clean_up(void)
 {
-	rmdir(directory);
+	scratch_remove(directory);
 }
 
 static void prepare(void)
@@ -26,7 +27,7 @@ static void prepare(void)
 	if (done)
 		return;
 	done = true;
-	if (!mkdtemp(directory))
+	if (scratch_make(directory))
 		abort();
 	setenv("SOFTHCA_DIR", directory, 1);
 	setenv("SOFTHCA_FABRIC", "fuzz", 1);
@@ -43,7 +44,7 @@ static void path_of(char *path, size_t size)
 size_t fuzz_seed(unsigned index, unsigned char *to, size_t most)
 {
 	struct hca_fabric *f;
-	char path[128];
+	char path[SCRATCH_PATH + 32];
 	size_t size;
 	FILE *file;
 
@@ -67,7 +68,7 @@ size_t fuzz_seed(unsigned index, unsigned char *to, size_t most)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct hca_fabric *f;
-	char path[128];
+	char path[SCRATCH_PATH + 32];
 	FILE *file;
 
 	prepare();

@@ -11,27 +11,27 @@
 #include "capture.h"
 #include "err.h"
 #include "report.h"
+#include "scratch.h"
 
-static char path[64];
+static char dir[SCRATCH_PATH], path[SCRATCH_PATH + 16];
 static const char *const ways[] = { "single:0", "single:1" };
 static const char *const names[] = { "ada", "bob", "cyd", "dan", "eva" };
 static const char *const labels[] = { "single:0 (x:1)", "single:1 (x:2)" };
 
 static int setup(void **state)
 {
-	int fd;
-
 	(void)state;
 	rg_set_program("test_matrix");
-	strcpy(path, "/tmp/rg-test-matrix-XXXXXX");
-	fd = mkstemp(path);
-	return fd < 0 ? -1 : close(fd);
+	if (scratch_make(dir))
+		return -1;
+	snprintf(path, sizeof(path), "%s/m.jsonl", dir);
+	return 0;
 }
 
 static int teardown(void **state)
 {
 	(void)state;
-	return unlink(path);
+	return scratch_remove(dir);
 }
 
 /*

@@ -15,15 +15,15 @@
 #include "capture.h"
 #include "err.h"
 #include "report.h"
+#include "scratch.h"
 
-static char dir[64], path[128];
+static char dir[SCRATCH_PATH], path[SCRATCH_PATH + 16];
 static const char *const ways[] = { "native", "stripe" };
 
 static int setup(void **state)
 {
-	strcpy(dir, "/tmp/rg-test-report-XXXXXX");
 	rg_set_program("test_report");
-	if (!mkdtemp(dir))
+	if (scratch_make(dir))
 		return -1;
 	snprintf(path, sizeof(path), "%s/r.jsonl", dir);
 	return 0;
@@ -31,10 +31,7 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-	char command[160];
-
-	snprintf(command, sizeof(command), "rm -rf %s", dir);
-	return system(command);
+	return scratch_remove(dir);
 }
 
 static struct report_table table_for(FILE *text, int way_count, bool full)

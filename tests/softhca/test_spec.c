@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "cmocka_all.h"
+#include "scratch.h"
 #include "softhca.h"
 #include "spec.h"
 
@@ -291,7 +292,7 @@ static void test_profiles(void **state)
 	assert_int_equal(parse("wan-8600mi,latency=1ms").outstanding, 142);
 }
 
-static char profiles_path[] = "/tmp/softhca-profiles.XXXXXX";
+static char scratch[SCRATCH_PATH], profiles_path[SCRATCH_PATH + 16];
 
 static void write_profiles(const char *text)
 {
@@ -368,16 +369,14 @@ static void test_bad_profile_files(void **state)
 
 static void test_config_home(void **state)
 {
-	static char dir[] = "/tmp/softhca-config.XXXXXX";
-	char sub[64], path[80], why[320];
+	char sub[SCRATCH_PATH + 16], path[SCRATCH_PATH + 32], why[320];
 	struct hca_spec s;
 	FILE *f;
 
-	assert_non_null(mkdtemp(dir));
-	snprintf(sub, sizeof(sub), "%s/softhca", dir);
+	snprintf(sub, sizeof(sub), "%s/softhca", scratch);
 	snprintf(path, sizeof(path), "%s/profiles", sub);
 	unsetenv("SOFTHCA_PROFILES");
-	setenv("XDG_CONFIG_HOME", dir, 1);
+	setenv("XDG_CONFIG_HOME", scratch, 1);
 	assert_int_equal(hca_spec_parse("home", &s, why, sizeof(why)), -EINVAL);
 	assert_non_null(strstr(why, "unknown profile"));
 	assert_int_equal(mkdir(sub, 0700), 0);
@@ -386,9 +385,6 @@ static void test_config_home(void **state)
 	fputs("home ports=7\n", f);
 	fclose(f);
 	assert_int_equal(parse("home").ports, 7);
-	unlink(path);
-	rmdir(sub);
-	rmdir(dir);
 	unsetenv("XDG_CONFIG_HOME");
 	setenv("SOFTHCA_PROFILES", profiles_path, 1);
 }
@@ -405,9 +401,18 @@ int main(void)
 		cmocka_unit_test(test_profile_file), cmocka_unit_test(test_bad_profile_files),
 		cmocka_unit_test(test_config_home),
 	};
+	FILE *f;
+	int rc;
 
 	/* Files of whoever runs this must not matter. */
-	close(mkstemp(profiles_path));
+	if (scratch_make(scratch))
+		return 1;
+	snprintf(profiles_path, sizeof(profiles_path), "%s/profiles", scratch);
+	f = fopen(profiles_path, "w");
+	if (!f || fclose(f))
+		return 1;
 	setenv("SOFTHCA_PROFILES", profiles_path, 1);
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	rc = cmocka_run_group_tests(tests, NULL, NULL);
+	scratch_remove(scratch);
+	return rc;
 }

@@ -36,25 +36,22 @@
 
 #include "capture.h"
 #include "err.h"
+#include "scratch.h"
 #include "topo.h"
 
-static char dir[64];
+static char dir[SCRATCH_PATH];
 
 static int setup(void **state)
 {
 	(void)state;
-	strcpy(dir, "/tmp/rg-test-topo-XXXXXX");
 	rg_set_program("test_topo");
-	return mkdtemp(dir) ? 0 : -1;
+	return scratch_make(dir);
 }
 
 static int teardown(void **state)
 {
-	char command[96];
-
 	(void)state;
-	snprintf(command, sizeof(command), "rm -rf %s", dir);
-	return system(command);
+	return scratch_remove(dir);
 }
 
 static const char *saved(const char *name)

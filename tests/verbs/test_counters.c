@@ -8,9 +8,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "scratch.h"
 #include "vrb.h"
 
-static char port[] = "/tmp/rg-counters-XXXXXX";
+static char port[SCRATCH_PATH];
 
 static void tree_file(const char *name, const char *text)
 {
@@ -35,17 +36,13 @@ static void tree_dir(const char *name)
 static int setup(void **state)
 {
 	(void)state;
-	strcpy(port, "/tmp/rg-counters-XXXXXX");
-	return mkdtemp(port) ? 0 : -1;
+	return scratch_make(port);
 }
 
 static int teardown(void **state)
 {
-	char command[128];
-
 	(void)state;
-	snprintf(command, sizeof(command), "rm -rf %s", port);
-	return system(command);
+	return scratch_remove(port);
 }
 
 struct seen {

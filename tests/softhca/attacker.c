@@ -1,0 +1,323 @@
+/*
+ * attacker.c - what a hostile peer does to all that it shares: scribbling over its
+ * own segment, the victim's and the fabric's, and well-made lies.
+ */
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "hostile.h"
+#include "qp.h"
+
+/* ---- The attacker -------------------------------------------------------- */
+
+struct attacker {
+	struct hca_fabric *fabric;
+	struct hca_peer *peer;
+	struct hca_shm_process *victim;
+	struct hca_shm_slot was[2];	/* ours, the victim's: as they should be */
+	int strange[12];		/* descriptors */
+	int strange_count;
+};
+
+static void flip(void *base, size_t bytes)
+{
+	uint64_t *word = (uint64_t *)base + dice(bytes / 8);
+
+	switch (dice(4)) {
+	case 0:
+		*(volatile uint64_t *)word = dice(UINT64_MAX);
+		break;
+	case 1:
+		*(volatile uint64_t *)word = 0;
+		break;
+	case 2:
+		*(volatile uint64_t *)word ^= 1ull << dice(64);
+		break;
+	default:
+		((volatile uint32_t *)word)[dice(2)] = (uint32_t)dice(70000);
+	}
+}
+
+static void scribble(struct attacker *a)
+{
+	struct hca_shm_process *p = dice(2) ? a->victim : a->fabric->self;
+	struct hca_shm_fabric *shm = a->fabric->shm;
+
+	switch (dice(11)) {
+	case 9:
+		flip(shm->member, 8 * sizeof(shm->member[0]));
+		flip((void *)&shm->member_epoch, 8);
+		break;
+	case 0:
+		flip(p->qp, 8 * sizeof(p->qp[0]));
+		break;
+	case 1:
+		flip(p->taken, 8 * sizeof(p->taken[0]));
+		flip(a->fabric->table->mr, 8 * sizeof(a->fabric->table->mr[0]));
+		break;
+	case 2:
+	case 3:
+	case 4:
+		flip(p->heap, 64ull << dice(14));		/* rings and mailboxes */
+		break;
+	case 5:
+		flip(p->bounce, dice(2) ? 64 : sizeof(p->bounce));
+		flip((void *)&p->porter, 16);
+		break;
+	case 6:
+		flip(p->bell, 8 * sizeof(p->bell[0]));
+		break;
+	case 7:
+		flip(shm->qp, 64 * sizeof(shm->qp[0]));
+		break;
+	case 8:
+		flip(shm, dice(2) ? sizeof(*shm) - sizeof(shm->adapter) - sizeof(shm->qp) :
+			  offsetof(struct hca_shm_fabric, slot));
+		break;
+	default:
+		flip(shm->adapter, 8 * sizeof(shm->adapter[0]));
+	}
+}
+
+/* ---- Well-made lies ------------------------------------------------------- */
+
+/* A memfd that looks right but for one thing. */
+static int false_memfd(unsigned flags, uint64_t bytes, int seals)
+{
+	int fd = memfd_create("false", MFD_CLOEXEC | MFD_ALLOW_SEALING | flags);
+
+	if (fd >= 0 && ftruncate(fd, (off_t)bytes) == 0 && seals)
+		fcntl(fd, F_ADD_SEALS, seals);
+	return fd;
+}
+
+static void gather_descriptors(struct attacker *a)
+{
+	const int cut = F_SEAL_SHRINK | F_SEAL_GROW;
+	char path[64];
+	int n = 0, pair[2];
+
+	snprintf(path, sizeof(path), "/tmp/hostile.%d", (int)getpid());
+	if (mkfifo(path, 0600) == 0) {
+		a->strange[n++] = open(path, O_RDWR | O_NONBLOCK);
+		unlink(path);
+	}
+	a->strange[n++] = open("/dev/zero", O_RDWR);
+	a->strange[n++] = open("/tmp", O_RDONLY | O_DIRECTORY);
+	a->strange[n++] = open("/proc/self/mem", O_RDONLY);
+	if (pipe(pair) == 0)
+		a->strange[n++] = pair[1];
+	if (socketpair(AF_UNIX, SOCK_STREAM, 0, pair) == 0)
+		a->strange[n++] = pair[0];
+	a->strange[n++] = false_memfd(0, HCA_PROCESS_BYTES, 0);
+	a->strange[n++] = false_memfd(0, HCA_PROCESS_BYTES - 4096, cut);
+	a->strange[n++] = false_memfd(0, HCA_PROCESS_BYTES, cut | F_SEAL_WRITE);
+	a->strange[n++] = false_memfd(0, HCA_PROCESS_BYTES, cut);	/* right, but empty */
+	a->strange[n++] = false_memfd(MFD_HUGETLB, HCA_PROCESS_BYTES, cut);
+	a->strange[n++] = -1;
+	a->strange_count = n;
+}
+
+/* Who and what we are, or the victim is, according to the table of all. */
+static void lie_about_slot(struct attacker *a)
+{
+	static const int32_t pids[] = { 0, 1, -1, INT32_MAX, INT32_MIN };
+	struct hca_fabric *f = a->fabric;
+	struct hca_shm_slot *mine = &f->shm->slot[f->slot];
+	struct hca_shm_slot *theirs = &f->shm->slot[a->peer->slot];
+	struct hca_shm_slot *s = dice(4) ? mine : theirs;
+
+	switch (dice(9)) {
+	case 0:
+		s->pid = pids[dice(5)];
+		break;
+	case 1:			/* the victim itself, under our number */
+		mine->pid = a->was[1].pid;
+		mine->start_time = a->was[1].start_time;
+		mine->process_fd = a->was[1].process_fd;
+		mine->memory_fd = a->was[1].memory_fd;
+		mine->table_fd = a->was[1].table_fd;
+		atomic_store(&mine->generation, a->was[1].generation);
+		break;
+	case 2:
+		*(dice(2) ? &s->process_fd : &s->table_fd) =
+			a->strange[dice((uint64_t)a->strange_count)];
+		break;
+	case 3:
+		s->memory_fd = a->strange[dice((uint64_t)a->strange_count)];
+		break;
+	case 4:
+		atomic_fetch_add(&s->generation, 1);
+		break;
+	case 5:
+		atomic_store(&s->phase, (uint32_t)dice(5));
+		break;
+	case 6:
+		s->node = (uint32_t)dice(2000);
+		s->start_time = dice(2) ? 0 : dice(UINT64_MAX);
+		break;
+	default:		/* the truth again, so that there is something to lie about */
+		*mine = a->was[0];
+		*theirs = a->was[1];
+	}
+}
+
+static void lie_about_bells(struct attacker *a)
+{
+	struct hca_shm_process *p = dice(2) ? a->victim : a->fabric->self;
+	struct hca_shm_bell *b = &p->bell[dice(8)];
+	int fd = a->strange[dice((uint64_t)a->strange_count)];
+	struct stat st = { 0 };
+
+	if (fd >= 0)
+		fstat(fd, &st);
+	atomic_store(&b->fd, fd);
+	atomic_store(&b->ino, st.st_ino);
+	atomic_store(&b->adapter, dice(2) ? 0 : UINT32_MAX);
+	atomic_fetch_add(&p->attention, 1);
+}
+
+/* Completions that look right, for receives that are not. */
+static void lie_about_completions(struct attacker *a)
+{
+	struct hca_shm_qp *q = &a->victim->qp[dice(8)];
+	uint64_t cq = atomic_load(&q->cq);
+	uint32_t count = (uint32_t)cq, i;
+	struct hca_shm_mailbox *m = (void *)(a->victim->heap + (size_t)(cq >> 32) * HCA_LINE);
+	uint32_t kinds[] = { HCA_FULL, HCA_FULL, HCA_FULL, hca_shm_claimed(a->fabric->slot),
+			     hca_shm_claimed(a->peer->slot), hca_shm_revoked(a->fabric->slot),
+			     HCA_RETURNED, HCA_FREE, hca_shm_claimed(1023) };
+
+	if (!count || count > 4096 || (cq >> 32) * HCA_LINE > 1 << 26)
+		return;
+	for (i = 0; i < 16; i++) {
+		struct hca_shm_cqe *e = &m->slot[dice(count)];
+
+		e->qp_index = (uint32_t)dice(8);
+		e->qpn = dice(4) ? q->qpn : (uint32_t)dice(1 << 24);
+		e->position = dice(2) ? atomic_load(&q->rq_head) : (uint32_t)dice(64);
+		e->bytes = dice(2) ? UINT32_MAX : (uint32_t)dice(10000);
+		e->status = (uint8_t)(dice(2) ? 0 : dice(256));
+		e->opcode = (uint8_t)(dice(2) ? 128 + dice(3) : dice(256));
+		e->flags = (uint8_t)dice(256);
+		e->visible_ns = dice(2) ? 0 : dice(UINT64_MAX);
+		/* In this lap or the next; sometimes anywhere. */
+		atomic_store(&e->state, (dice(8) ? atomic_load(&e->state) & ~0xffffffffull
+						 : dice(UINT64_MAX) << 32) | kinds[dice(9)]);
+	}
+	atomic_store(&m->tail, dice(2) ? (uint32_t)dice(UINT32_MAX) : (uint32_t)dice(count));
+	atomic_fetch_add(&a->victim->attention, 1);
+}
+
+/* Receives that lead anywhere; registrations that lie in the victim's memory. */
+static void lie_about_memory(struct attacker *a)
+{
+	struct hca_shm_process *p = a->fabric->self;
+	struct hca_shm_mr *mr = &a->fabric->table->mr[dice(8)];
+	struct hca_shm_qp *q = &p->qp[dice(8)];
+
+	switch (dice(4)) {
+	case 0:
+		mr->addr = dice(2) ? dice(UINT64_MAX) : (uintptr_t)&dice & ~0xfffull;
+		mr->length = dice(UINT64_MAX);
+		break;
+	case 1:
+		mr->mapped = dice(HCA_MEMORY_BYTES);
+		mr->mapped_end = mr->mapped + dice(1ull << 40);
+		mr->addr = mr->mapped - dice(4096);
+		mr->length = dice(UINT64_MAX);
+		break;
+	case 2:
+		q->rq_line = (uint32_t)dice(UINT32_MAX);
+		q->rq_count = 1u << dice(32);
+		atomic_store(&q->cq, dice(UINT64_MAX) << 32 | 1u << dice(32));
+		break;
+	default:
+		q->rq_stride = (uint32_t)(64 * dice(20));
+		atomic_store(&q->rnr_timer, (uint32_t)dice(UINT32_MAX));
+		atomic_store(&q->section, (uint32_t)dice(UINT32_MAX));
+	}
+}
+
+static void lie_about_time(struct attacker *a)
+{
+	struct hca_shm_adapter *ad = &a->fabric->shm->adapter[dice(8)];
+	uint64_t when = dice(2) ? UINT64_MAX - dice(100) : now_ns() + dice(1ull << 40);
+
+	atomic_store(&ad->bus_read.busy, when);
+	atomic_store(&ad->port[dice(2)].tx.busy, when);
+	atomic_store(&ad->atomics, dice(2) ? dice(UINT64_MAX) :
+		     (uint64_t)a->was[1].generation << 32 | (a->peer->slot + 1));
+	atomic_store(&ad->fault[dice(2)].state, dice(3) ? 0 : dice(UINT64_MAX));
+	atomic_store(&ad->fault[dice(2)].loss_ppb, (uint32_t)dice(UINT32_MAX));
+}
+
+static void tell_lies(struct attacker *a)
+{
+	switch (dice(6)) {
+	case 0:
+		lie_about_slot(a);
+		break;
+	case 1:
+		lie_about_bells(a);
+		break;
+	case 2:
+		lie_about_memory(a);
+		break;
+	case 3:
+		lie_about_time(a);
+		break;
+	default:
+		lie_about_completions(a);
+	}
+}
+
+/* What no process may do to another, however hard it tries. */
+static void try_to_cut(struct hca_fabric *f, struct hca_peer *p)
+{
+	char path[64];
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)p->pid, f->shm->slot[p->slot].process_fd);
+	fd = open(path, O_RDWR);
+	require(fd >= 0);
+	require(ftruncate(fd, 0) != 0);
+	require(fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE) != 0);
+	close(fd);
+	require(ftruncate(f->shm_fd, 0) != 0);
+	require(ftruncate(f->self_fd, 0) != 0);
+	if (p->memory_fd >= 0)
+		require(ftruncate(p->memory_fd, 0) != 0);
+}
+
+void attack(struct side *s, struct end *e)
+{
+	struct hca_qp *qp = hca_qp_of(e->qp);
+	struct pollfd done = { .fd = s->sock, .events = POLLIN };
+	struct attacker a = { .fabric = qp->fabric };
+	bool lies = dice(2);
+	int times;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	/* Held for good: what happens to our queue pair does not matter. */
+	require_equal(hca_conn_resolve(qp, &qp->conn), 0);
+	require_equal(hca_peer_get(qp->fabric, qp->conn.peer->slot, &a.peer), 0);
+	a.victim = a.peer->shm;
+	a.was[0] = a.fabric->shm->slot[a.fabric->slot];
+	a.was[1] = a.fabric->shm->slot[a.peer->slot];
+	try_to_cut(a.fabric, a.peer);
+	gather_descriptors(&a);
+	barrier(s);
+	while (poll(&done, 1, 0) == 0)
+		for (times = 1 + (int)dice(20); times; times--)
+			(lies ? tell_lies : scribble)(&a);
+	_exit(0);
+}

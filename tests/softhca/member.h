@@ -1,0 +1,69 @@
+/* member.h - a process in a seat, between its life (member.c) and its traffic (traffic.c). */
+#ifndef MEMBER_H
+#define MEMBER_H
+
+#include "kill.h"
+
+enum {
+	SLOT = 8192,		/* bytes of a main message at most */
+	WINDOW = 8,		/* main messages in flight per peer and direction */
+	SMALL = 256,		/* bytes of the others at most */
+	SHARED_DEPTH = 16,	/* receives of the shared queue: fewer than all could send */
+	CHANNEL_DEPTH = 4, LOOSE_DEPTH = 8, UD_DEPTH = 32,
+	CHURN = 4096,
+	QKEY = 0x11111111,
+};
+
+struct counts {
+	uint64_t sent, acked, received;
+};
+
+struct link {
+	struct end e[KINDS];
+	struct counts n[KINDS];
+	struct address to;
+	struct ibv_ah *ah;
+	bool made, connected, alive, expected;
+	uint64_t failed_ns;
+	enum kind failed_kind;
+	enum ibv_wc_status failed_status;
+	/* One at a time: adds to our own word at the peer, adds to one of all, reads. */
+	bool asked;
+	uint64_t asks, adds, others_adds;
+	uint64_t ud_seq;
+	uint32_t churn_rkey;
+	uint64_t churn_addr;
+};
+
+struct member {
+	struct side side;
+	struct options options;
+	int me, sock;
+	uint32_t incarnation;
+	unsigned access;
+	struct ibv_cq *cq, *channel_cq;
+	struct ibv_srq *srq;
+	struct ibv_comp_channel *channel;
+	struct ibv_qp *ud;
+	struct buffer out, in, small, words, answers, churn;
+	struct link link[SEATS];
+	uint64_t ud_sent, ud_acked;
+	unsigned random, rounds;
+	bool atomics;
+
+	/* What the parent waits for. */
+	enum word_type owed;
+	int owed_seat;
+	unsigned owed_mask;
+	uint64_t deadline_ns;
+	uint64_t mark[SEATS][KINDS];
+};
+
+/* Receives that belong to no link: datagrams', the shared queue's. */
+void member_receives(struct member *n);
+/* Those of a link whose queue pairs are in INIT. */
+void link_receives(struct member *n, int from);
+/* A round: something to each peer that lives, and whatever has come is judged. */
+void traffic(struct member *n);
+
+#endif
