@@ -365,7 +365,7 @@ static void test_cores_of_a_job(void **state)
 	static const char *const rails[] = { "mlx5_0", "mlx4_0" };
 	static char text[32768];
 	struct topo *t = NULL;
-	char path[96], *at;
+	char path[SCRATCH_PATH + 32], *at;
 	uint32_t mask;
 	FILE *f = fopen(saved("dual.xml"), "r");
 
@@ -411,7 +411,7 @@ static void test_link_bytes(void **state)
 
 static void sysfs_write(const char *name, const char *text)
 {
-	char path[128];
+	char path[SCRATCH_PATH + 96];
 	FILE *f;
 
 	snprintf(path, sizeof(path), "%s/%s", dir, name);
@@ -557,7 +557,7 @@ static void test_save(void **state)
 	};
 	struct topo *t = machine("far.xml"), *again = NULL;
 	struct topo_port p[TOPO_PORTS_MAX];
-	char path[96];
+	char path[SCRATCH_PATH + 32];
 
 	(void)state;
 	assert_true(topo_is_saved(t, "mlx5_9"));
@@ -610,7 +610,7 @@ static void open_fails(const char *path, int expected, const char *line)
 static void test_damaged_files(void **state)
 {
 	static char whole[32768];
-	char path[96];
+	char path[SCRATCH_PATH + 32];
 	size_t bytes;
 	FILE *f = fopen(saved("dual.xml"), "r");
 

@@ -100,7 +100,7 @@ static void test_saturated(void **state)
 	};
 	const int count = sizeof(c) / sizeof(c[0]);
 	struct seen s = { .count = 0 };
-	char path[64];
+	char path[SCRATCH_PATH + 16];
 
 	(void)state;
 	tree_dir("counters");
@@ -124,7 +124,7 @@ static void test_nonsense(void **state)
 		"18446744073709551616\n", "99999999999999999999999999999999999999\n",
 	};
 	struct seen s = { .count = 0 };
-	char path[64];
+	char path[SCRATCH_PATH + 32];
 
 	(void)state;
 	tree_dir("hw_counters");
