@@ -54,7 +54,7 @@ void railmpi_fabric(struct railmpi_fabric *out)
 {
 	memset(out, 0, sizeof(*out));
 	out->kind = "none";
-	out->text = out->spec = out->doubt = "";
+	out->text = out->spec = out->doubt = out->threshold = "";
 }
 
 int railmpi_port_state(int rail)

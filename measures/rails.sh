@@ -2,10 +2,11 @@
 # rails.sh - rails of the kernel's Soft-RoCE on shaped links, measured on node 0 of a virtual
 # cluster (measures/cluster.sh boots it): Railgauge beside perftest on both rails at once, Open
 # MPI over UCX and MPICH over UCX with two rails each.  No test: the exit code is 0 unless a
-# launch fails.
+# launch fails, which is said where it does.
 #
 #	RAILS_REPEAT=N		repetitions, each of everything in turn (default 3)
 #	RAILS_MBIT=N		rate of each of two equal links (50): what emulation carries easily
+#	RAILS_SECONDS=N		of each run of perftest (4); RAILS_TIMEOUT=N: of the whole boot (3600)
 #	RAILS_ONLY=WORDS	of: equal unequal delay
 #	RG_MPICH_BUILD=DIR	a build with MPICH, for its rows
 #
@@ -42,6 +43,7 @@ program() {
 		sed -n 's/.*"type":"row","way":"\([^"]*\)","bytes":\([0-9]*\),.*"median":\([0-9.]*\),.*/\1 \2 \3/p' \
 			"$work/r.jsonl" | sed "s/^native /$prefix /; s/^/$section $k /" | tee -a "$values"
 	else
+		failed=1
 		echo "# exit code $rc of: $*"
 		head -n 5 "$err" | sed 's/^/#   /'
 	fi
@@ -99,7 +101,7 @@ perftest() {
 	done >"$work/p"
 	nominal=$(awk -v m="$mbit" -v b="$*" 'BEGIN { print 2 * m / 8 * (b == "" ? 1 : 2) }')
 	echo "$section $k nominal 1048576 $nominal" >>"$values"
-	[ "$(wc -l <"$work/p")" -eq 2 ] || { echo "# perftest failed:"; tail -n 3 "$work"/p.[01]; }
+	[ "$(wc -l <"$work/p")" -eq 2 ] || { failed=1; echo "# perftest failed:"; tail -n 3 "$work"/p.[01]; }
 	awk 'NF == 5 { s += $5 } END { if (NR == 2) { $3 = "perftest"; $5 = sprintf("%.4f", s); print } }' \
 		"$work/p" | cat "$work/p" - | tee -a "$values"
 }
@@ -234,3 +236,4 @@ delay() {
 for part in $only; do
 	$part
 done
+exit ${failed:-0}
