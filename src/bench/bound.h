@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { BOUND_RAILS_MAX = 8, BOUND_SHARES_MAX = 32 };
+enum { BOUND_RAILS_MAX = 8 };
 
 struct bound_share {
 	uint32_t rails;		/* bit i: rail i */

@@ -104,11 +104,12 @@ struct bench_job {
 	uint64_t *samples[REPORT_WAYS_MAX];	/* in ns, of one size; timing ranks */
 	struct bench_batches batches[REPORT_WAYS_MAX];	/* of one size */
 
+	bool validation_failed;		/* of any rank, in any row: the same on all */
+	bool wrong;			/* this rank found wrong bytes in the last validate_way */
+
 	/* Rank 0 only. */
 	struct report *report;
 	FILE *samples_file;
-	bool validation_failed;
-	bool wrong;			/* this rank found wrong bytes in the last validate_way */
 };
 
 /* ---- options.c: no MPI call in here ---- */
@@ -166,6 +167,9 @@ json_t *describe_run(const struct bench_job *job);
 int validate_way(struct bench_job *job, const struct bench_way *way, uint64_t bytes);
 
 /* ---- measure.c ---- */
+
+/* What an allocation returned; without memory for results all ranks end, after one line. */
+void *bench_must(void *memory);
 struct measure {			/* of one size and way */
 	uint64_t wanted, done;		/* samples */
 	uint64_t runs;			/* done, and the untimed one of each batch; warm-up apart */

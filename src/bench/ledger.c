@@ -217,15 +217,6 @@ static json_t *ports_mine(const struct bench_job *job)
 	return list;
 }
 
-static void *must(void *memory)
-{
-	if (!memory) {
-		rg_error("no memory for the ledger");
-		MPI_Abort(MPI_COMM_WORLD, RG_EXIT_FAULT);
-	}
-	return memory;
-}
-
 /* Texts of all ranks, NUL-terminated, one behind the other, at rank 0; else NULL. */
 static char *texts_gather(const struct bench_job *job, const char *mine)
 {
@@ -233,7 +224,7 @@ static char *texts_gather(const struct bench_job *job, const char *mine)
 	char *all = NULL;
 
 	if (job->b.rank == 0) {
-		lengths = must(calloc((size_t)job->b.size, 2 * sizeof(lengths[0])));
+		lengths = bench_must(calloc((size_t)job->b.size, 2 * sizeof(lengths[0])));
 		at = lengths + job->b.size;
 	}
 	MPI_Gather(&length, 1, MPI_INT, lengths, 1, MPI_INT, 0, job->comm);
@@ -242,7 +233,7 @@ static char *texts_gather(const struct bench_job *job, const char *mine)
 		total += lengths[i];
 	}
 	if (lengths)
-		all = must(malloc((size_t)total));
+		all = bench_must(malloc((size_t)total));
 	MPI_Gatherv(mine, length, MPI_CHAR, all, lengths, at, MPI_CHAR, 0, job->comm);
 	free(lengths);
 	return all;
@@ -252,7 +243,7 @@ static char *texts_gather(const struct bench_job *job, const char *mine)
 static json_t *ports_collect(const struct bench_job *job)
 {
 	json_t *mine = speaks(job) ? ports_mine(job) : json_array(), *list = json_array();
-	char *text = must(json_dumps(mine, JSON_COMPACT)), *all = texts_gather(job, text);
+	char *text = bench_must(json_dumps(mine, JSON_COMPACT)), *all = texts_gather(job, text);
 	const char *at = all;
 
 	for (int i = 0; all && i < job->b.size; i++, at += strlen(at) + 1) {

@@ -19,6 +19,15 @@ enum {
 	WARMUP_SHARE = 10,
 };
 
+void *bench_must(void *memory)
+{
+	if (!memory) {
+		rg_error("no memory for results (use fewer --iterations or ranks)");
+		MPI_Abort(MPI_COMM_WORLD, RG_EXIT_FAULT);
+	}
+	return memory;
+}
+
 uint64_t measure_max(const struct bench_job *job, uint64_t mine)
 {
 	const struct timespec nap = { .tv_nsec = 50000 };

@@ -32,15 +32,6 @@ struct pool {
 	size_t count;
 };
 
-static void *must(void *memory)
-{
-	if (!memory) {
-		rg_error("no memory for samples (use fewer --iterations)");
-		MPI_Abort(MPI_COMM_WORLD, RG_EXIT_FAULT);
-	}
-	return memory;
-}
-
 /* ---- Gathering --------------------------------------------------------------------- */
 
 enum { SAMPLES_TAG = 3 };
@@ -54,7 +45,7 @@ static uint64_t *gather_pairs(const struct bench_job *job, uint64_t *mine, uint6
 		MPI_Send(mine, (int)n, MPI_UINT64_T, 0, SAMPLES_TAG, job->comm);
 	if (job->b.rank)
 		return NULL;
-	all = must(malloc((size_t)job->pair_count * n * sizeof(all[0])));
+	all = bench_must(malloc((size_t)job->pair_count * n * sizeof(all[0])));
 	for (int p = 0; p < job->pair_count; p++) {
 		int from = job->pair[p].rank[0];
 
@@ -72,7 +63,7 @@ static uint64_t *gather_all(const struct bench_job *job, uint64_t *mine, uint64_
 	uint64_t *all = NULL;
 
 	if (job->b.rank == 0)
-		all = must(malloc(n * sizeof(all[0])));
+		all = bench_must(malloc(n * sizeof(all[0])));
 	MPI_Reduce(mine, all, (int)n, MPI_UINT64_T, MPI_MAX, 0, job->comm);
 	return all;
 }

@@ -17,15 +17,6 @@
 /* Below this share of the median of its rail a cell is worth a look at the cable. */
 #define SLOW 0.9
 
-static void *must(void *memory)
-{
-	if (!memory) {
-		rg_error("no memory for a tournament");
-		MPI_Abort(MPI_COMM_WORLD, RG_EXIT_FAULT);
-	}
-	return memory;
-}
-
 /* "mlx5_1:1" of a way over that rail alone, or NULL. */
 const char *tournament_rail(const struct bench_job *job, const struct bench_way *way)
 {
@@ -37,7 +28,7 @@ const char *tournament_rail(const struct bench_job *job, const struct bench_way 
 /* The first rank of each node, by node. */
 static void players_find(struct bench_job *job)
 {
-	job->player = must(calloc((size_t)job->node_count, sizeof(job->player[0])));
+	job->player = bench_must(calloc((size_t)job->node_count, sizeof(job->player[0])));
 	for (int rank = job->b.size; rank-- > 0; )
 		job->player[job->place[rank].node] = rank;
 }
@@ -82,7 +73,7 @@ int tournament_join(struct bench_job *job)
 	if (takes_small(job))
 		return RG_EXIT_USAGE;
 	players_find(job);
-	job->pair = must(calloc((size_t)job->node_count, sizeof(job->pair[0])));
+	job->pair = bench_must(calloc((size_t)job->node_count, sizeof(job->pair[0])));
 	return 0;
 }
 
@@ -90,8 +81,8 @@ int tournament_join(struct bench_job *job)
 
 void tournament_matrix(const struct bench_job *job, struct report_matrix *out)
 {
-	const char **names = must(calloc((size_t)job->node_count, sizeof(names[0])));
-	const char **labels = must(calloc((size_t)job->way_count, sizeof(labels[0])));
+	const char **names = bench_must(calloc((size_t)job->node_count, sizeof(names[0])));
+	const char **labels = bench_must(calloc((size_t)job->way_count, sizeof(labels[0])));
 
 	for (int n = 0; n < job->node_count; n++) {
 		const char *host = job->place[job->player[n]].host;
@@ -101,7 +92,7 @@ void tournament_matrix(const struct bench_job *job, struct report_matrix *out)
 			text = strdup(host);
 		else if (asprintf(&text, "virtual node %d of %s", n, host) < 0)
 			text = NULL;
-		names[n] = must(text);
+		names[n] = bench_must(text);
 	}
 	for (int w = 0; w < job->way_count; w++) {
 		const char *rail = tournament_rail(job, &job->way[w]);
@@ -110,7 +101,7 @@ void tournament_matrix(const struct bench_job *job, struct report_matrix *out)
 		if (asprintf(&text, "%s%s%s%s", job->way[w].name, rail ? " (" : "",
 			     rail ? rail : "", rail ? ")" : "") < 0)
 			text = NULL;
-		labels[w] = must(text);
+		labels[w] = bench_must(text);
 	}
 	*out = (struct report_matrix){ .names = names, .labels = labels, .slow = SLOW,
 				       .count = job->node_count, .alike = true };
@@ -148,7 +139,7 @@ static void round_set(struct bench_job *job, int round, bool back)
 /* Who of all ranks found something wrong: valid[way * pairs + pair], at rank 0. */
 static void round_validate(struct bench_job *job, uint64_t bytes, int *valid)
 {
-	int *wrong = must(calloc((size_t)job->b.size, sizeof(wrong[0])));
+	int *wrong = bench_must(calloc((size_t)job->b.size, sizeof(wrong[0])));
 
 	for (int w = 0; w < job->way_count; w++) {
 		int all = validate_way(job, &job->way[w], bytes), mine = job->wrong;
@@ -166,7 +157,7 @@ static void round_validate(struct bench_job *job, uint64_t bytes, int *valid)
 static int round_run(struct bench_job *job, uint64_t bytes)
 {
 	size_t cells = (size_t)job->way_count * (size_t)job->pair_count;
-	int *valid = must(calloc(cells + 1, sizeof(valid[0]))), rc;
+	int *valid = bench_must(calloc(cells + 1, sizeof(valid[0]))), rc;
 	struct measure m[REPORT_WAYS_MAX];
 
 	round_validate(job, bytes, valid);

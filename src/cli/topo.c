@@ -100,8 +100,8 @@ static void port_from_verbs(const struct vrb_port *v, struct topo_port *p)
 /* As --rails all numbers them. */
 static void rails_choose(struct topo_report *r, const struct vrb_ports *ports)
 {
-	int chosen[RAILS_PER_PROCESS];
-	int count = vrb_ports_choose(ports, RAILS_PER_PROCESS, chosen, NULL);
+	int chosen[RAILMPI_RAILS_MAX];
+	int count = vrb_ports_choose(ports, RAILMPI_RAILS_MAX, chosen, NULL);
 
 	for (int i = 0; i < count; i++) {
 		int before = 0;
@@ -186,7 +186,7 @@ static bool rails_are_numbered(const struct topo_report *r)
 
 		if (rail->port.rail < 0)
 			continue;
-		if (!could_be_rail(rail) || rail->port.rail >= RAILS_PER_PROCESS ||
+		if (!could_be_rail(rail) || rail->port.rail >= RAILMPI_RAILS_MAX ||
 		    seen & 1u << rail->port.rail)
 			return false;
 		seen |= 1u << rail->port.rail;
@@ -210,7 +210,7 @@ static int ports_before(const struct topo_report *r, int which)
  */
 static void rails_assume(struct topo_report *r)
 {
-	int left = RAILS_PER_PROCESS, count = 0;
+	int left = RAILMPI_RAILS_MAX, count = 0;
 
 	for (int turn = 0; turn < TOPO_PORTS_MAX; turn++)
 		for (int i = 0; i < r->rail_count && left; i++)
@@ -277,8 +277,8 @@ static int rank_paths(const struct topo_report *r, struct topo_rank *rank)
 
 static int ranks_place(struct topo_report *r, unsigned ranks)
 {
-	const char *device[RAILS_PER_PROCESS];
-	int index[RAILS_PER_PROCESS], rails = rails_used(r, device, index), rc = 0;
+	const char *device[RAILMPI_RAILS_MAX];
+	int index[RAILMPI_RAILS_MAX], rails = rails_used(r, device, index), rc = 0;
 	uint32_t *mask = calloc(ranks, sizeof(*mask));
 	int *near = calloc(ranks, sizeof(*near));
 

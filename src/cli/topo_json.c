@@ -149,27 +149,19 @@ static json_t *rank(const struct topo_report *r, unsigned index)
 /* What warnings about shared links are drawn from. */
 static json_t *links(const struct topo_report *r)
 {
-	const struct topo_spot *spot[TOPO_RAILS_MAX];
-	struct topo_share share[TOPO_SHARES_MAX];
-	const char *name[TOPO_RAILS_MAX];
 	json_t *list = json_array();
-	int rails = 0, count;
+	struct topo_shared s;
 
-	for (int i = 0; i < r->rail_count && rails < TOPO_RAILS_MAX; i++)
-		if (r->rail[i].rail >= 0) {
-			name[rails] = r->rail[i].name;
-			spot[rails++] = &r->rail[i].spot;
-		}
-	count = topo_shares(r->topo, spot, rails, share);
-	for (int i = 0; i < count; i++) {
+	topo_shares_find(r, &s);
+	for (int i = 0; i < s.count; i++) {
+		const struct topo_link *link = &s.share[i].link;
 		json_t *below = json_array();
 
-		for (int b = 0; b < rails; b++)
-			if (share[i].rails & UINT32_C(1) << b)
-				json_array_append_new(below, json_string(name[b]));
-		json_array_append_new(list, json_pack("{s:s, s:o, s:o}", "at", share[i].link.at,
-			"bytes_per_s", number_if(share[i].link.bytes_per_s,
-						 share[i].link.bytes_per_s),
+		for (int b = 0; b < s.rails; b++)
+			if (s.share[i].rails & UINT32_C(1) << b)
+				json_array_append_new(below, json_string(s.rail[b]->name));
+		json_array_append_new(list, json_pack("{s:s, s:o, s:o}", "at", link->at,
+			"bytes_per_s", number_if(link->bytes_per_s, link->bytes_per_s),
 			"rails", below));
 	}
 	return list;

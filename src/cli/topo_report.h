@@ -11,8 +11,6 @@
 
 #include "topo.h"
 
-enum { RAILS_PER_PROCESS = 8 };		/* librail's RAIL_MAX */
-
 /* A port of an adapter; the rails among them are numbered. */
 struct topo_rail {
 	int rail;			/* -1: none, since it cannot carry messages now */
@@ -55,6 +53,14 @@ enum topo_path topo_rail_path(const struct topo_report *r, int a, int b);
 
 /* topo_warn.c: fills warning.  0 or -ENOMEM. */
 int topo_warn(struct topo_report *r);
+
+/* topo_warn.c: the rails, in order, and what links they share. */
+struct topo_shared {
+	const struct topo_rail *rail[TOPO_RAILS_MAX];
+	int rails, count;
+	struct topo_share share[TOPO_SHARES_MAX];
+};
+void topo_shares_find(const struct topo_report *r, struct topo_shared *s);
 
 /* Both return 0 or -EIO after one line. */
 int topo_print_text(const struct topo_report *r, FILE *out);

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "railmpi.h"
 #include "topo_report.h"
 #include "units.h"
 
@@ -46,13 +47,7 @@ static const char *speed(const struct topo_link *l, char *text, size_t size)
 
 /* ---- Links that are too narrow ------------------------------------------ */
 
-struct shares {
-	const struct topo_rail *rail[TOPO_RAILS_MAX];
-	int rails, count;
-	struct topo_share share[TOPO_SHARES_MAX];
-};
-
-static void shares_find(const struct topo_report *r, struct shares *s)
+void topo_shares_find(const struct topo_report *r, struct topo_shared *s)
 {
 	const struct topo_spot *spot[TOPO_RAILS_MAX];
 
@@ -66,7 +61,7 @@ static void shares_find(const struct topo_report *r, struct shares *s)
 }
 
 /* "mlx5_0:1, mlx5_1:1 and mlx5_2:1" */
-static const char *names(const struct shares *s, uint32_t mask, char *text, size_t size)
+static const char *names(const struct topo_shared *s, uint32_t mask, char *text, size_t size)
 {
 	int left = __builtin_popcount(mask);
 	size_t used = 0;
@@ -82,7 +77,7 @@ static const char *names(const struct shares *s, uint32_t mask, char *text, size
 	return text;
 }
 
-static bool rates_known(const struct shares *s, uint32_t mask)
+static bool rates_known(const struct topo_shared *s, uint32_t mask)
 {
 	for (int i = 0; i < s->rails; i++)
 		if (mask & UINT32_C(1) << i && (!s->rail[i]->port.rate_known ||
@@ -91,7 +86,7 @@ static bool rates_known(const struct shares *s, uint32_t mask)
 	return true;
 }
 
-static uint64_t rates_sum(const struct shares *s, uint32_t mask)
+static uint64_t rates_sum(const struct topo_shared *s, uint32_t mask)
 {
 	uint64_t sum = 0;
 
@@ -102,7 +97,7 @@ static uint64_t rates_sum(const struct shares *s, uint32_t mask)
 }
 
 /* What could come through share `at` from below: links there may already be narrower. */
-static uint64_t demand(const struct shares *s, int at)
+static uint64_t demand(const struct topo_shared *s, int at)
 {
 	uint32_t left = s->share[at].rails;
 	uint64_t sum = 0;
@@ -121,7 +116,7 @@ static uint64_t demand(const struct shares *s, int at)
 	return sum + rates_sum(s, left);
 }
 
-static int warn_share(struct topo_report *r, const struct shares *s, int at)
+static int warn_share(struct topo_report *r, const struct topo_shared *s, int at)
 {
 	const struct topo_share *share = &s->share[at];
 	char list[NAMES_TEXT], text[64], rate[RG_UNIT_TEXT];
@@ -150,10 +145,10 @@ static int warn_share(struct topo_report *r, const struct shares *s, int at)
 
 static int warn_shares(struct topo_report *r)
 {
-	struct shares s;
+	struct topo_shared s;
 	int rc = 0;
 
-	shares_find(r, &s);
+	topo_shares_find(r, &s);
 	for (int i = 0; i < s.count && !rc; i++)
 		rc = warn_share(r, &s, i);
 	return rc;
@@ -217,9 +212,9 @@ static int warn_port(struct topo_report *r, int at)
 	if (*p->state && strcmp(p->state, "ACTIVE"))
 		return warn(r, "port_down", "%s is %s: it is no rail until it is ACTIVE",
 			    rail->name, p->state);
-	if (rail->rail < 0 && rails_count(r) == RAILS_PER_PROCESS)
+	if (rail->rail < 0 && rails_count(r) == RAILMPI_RAILS_MAX)
 		return warn(r, "left_out", "%s is left out: a process uses %d ports (--rails "
-			    "chooses others)", rail->name, RAILS_PER_PROCESS);
+			    "chooses others)", rail->name, RAILMPI_RAILS_MAX);
 	if (rail->rail < 0)
 		return warn(r, "no_rail", "%s is no rail: the machine that was saved did not take it "
 			    "for one", rail->name);
