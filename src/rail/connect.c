@@ -93,10 +93,27 @@ static void tx_make(struct rail_peer *peer, int role, int k, const struct offer 
 	tx->slots_addr = o->ring[role];
 	tx->bytes_addr = o->ring[role] + (uint64_t)o->slots * o->slot_bytes;
 	tx->rkey = o->rail[k].rkey;
+	tx->polled = o->polled;
 	tx->trailing = o->trailing;
 	tx->key = o->key;
 	tx->their_lane = o->rail[k].lane;
 	peer->tx_count = role + 1;
+}
+
+/* What a receiver polls must be written in one piece, also by one who does not poll. */
+static int tx_check(const struct rail_peer *peer)
+{
+	for (int i = 0; i < peer->tx_count; i++) {
+		const struct rail_tx *tx = &peer->tx[i];
+
+		if (!tx->polled || tx->lane->qp.granted.inline_bytes >= sizeof(struct rail_slot))
+			continue;
+		rg_error("peer %u polls memory, and %s here sends %u bytes inline (needed: %zu)",
+			 peer->index, peer->ctx->rail[tx->lane->rail].port->name,
+			 tx->lane->qp.granted.inline_bytes, sizeof(struct rail_slot));
+		return -EPROTO;
+	}
+	return 0;
 }
 
 static int poll_add(struct rail_ctx *ctx, struct rail_rx *rx)
@@ -190,6 +207,9 @@ int rail_peer_link(struct rail_peer *peer, const unsigned char theirs[RAIL_OFFER
 	tx_make(peer, LANE_SINGLE, 0, &o);
 	if (tx_k)
 		tx_make(peer, LANE_BOUND, tx_k, &o);
+	rc = tx_check(peer);
+	if (rc)
+		return rc;
 	rc = rx_make(peer, LANE_SINGLE, 0, &o);
 	if (!rc && rx_k)
 		rc = rx_make(peer, LANE_BOUND, rx_k, &o);
@@ -205,7 +225,7 @@ void rail_peer_start(struct rail_peer *peer)
 
 	queue_init(&peer->tx[LANE_SINGLE].waiting);
 	for (int i = 0; i < peer->tx_count; i++)
-		if (peer->polled)
+		if (peer->tx[i].polled)
 			rail_ring_tx_init(&peer->tx[i]);
 		else
 			rail_send_tx_init(&peer->tx[i]);

@@ -45,13 +45,18 @@ static bool listed_before(const char *list, const char *name, size_t length)
 	return false;
 }
 
+bool rail_list_is_all(const char *list)
+{
+	return !strncmp(list, "all", 3) && (!list[3] || list[3] == ';');
+}
+
 static int check_list(const char *list, char *why, size_t why_size)
 {
 	const char *rest = list, *name;
 	size_t length;
 	int count = 0;
 
-	if (!strncmp(list, "all", 3) && (!list[3] || list[3] == ';'))
+	if (rail_list_is_all(list))
 		return 0;
 	while ((name = rail_name_next(&rest, &length))) {
 		if (!name_is_sound(name, length)) {

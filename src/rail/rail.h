@@ -2,9 +2,10 @@
  * rail.h - librail: messages to a peer over one or more rails.
  *
  * A *rail* is one port of an adapter, paired with the port of the same index
- * at each peer.  Each rail carries two *lanes* per peer: an eager lane (whole
- * small messages and control) and a bulk lane (chunks of large ones), separate
- * queue pairs, so that eight bytes never queue behind a megabyte.
+ * at each peer.  Per peer there are *lanes*, queue pairs of their own: eager ones
+ * (whole small messages and control) on the first rail and on the rails that the two
+ * ends are bound to, and `qps` bulk ones (chunks of large messages) on every rail, so
+ * that eight bytes never queue behind a megabyte.
  *
  *	message <= eager limit   one eager record on the rail bound to the peer
  *	message >  eager limit   rendezvous: RTS, CTS (addresses, rkeys), chunks
@@ -16,8 +17,8 @@
  * for immediates stand on all bulk lanes and are only counted out before a CTS, so
  * that no queue pair ever finds its receiver not ready.
  *
- * No MPI in here.  The caller exchanges addresses (rail_peer_offer /
- * rail_peer_connect), gives every message a 16-byte header that means nothing
+ * No MPI in here.  The caller exchanges addresses (rail_address /
+ * rail_peer_add), gives every message a 16-byte header that means nothing
  * to librail, and does the matching in on_message.
  *
  * Order: messages of one way to one peer arrive (on_message) in the order in
@@ -192,7 +193,7 @@ struct rail_info {
  */
 enum { RAIL_SHARES_MAX = 2 * RAIL_MAX };
 struct rail_share {
-	char name[64];			/* "PCIe 0000:17:00", "bus of soft0" */
+	char name[64];			/* "PCIe link 0000:17:00", "bus of soft0" */
 	uint32_t rails;			/* bit i: rail i */
 	uint64_t out, in;		/* bytes per second, sending and receiving */
 	bool half;			/* both directions share it, each at its own rate */
@@ -255,7 +256,8 @@ enum { RAIL_OFFER_BYTES = 1024 };	/* size of every offer; unused bytes are zero 
 /*
  * Prepare the connection to one peer (itself allowed) and write what that peer
  * must know.  The caller carries the offer of A for B to B and the other way
- * round, then both connect, then a barrier, then messages may flow.
+ * round, then both connect, then a barrier, then messages may flow.  Without the
+ * others' addresses --bind near is as --bind rank.
  */
 int rail_peer_offer(struct rail_ctx *ctx, unsigned index, struct rail_peer **peer,
 		    unsigned char offer[RAIL_OFFER_BYTES]);
@@ -281,8 +283,9 @@ int rail_peer_connect(struct rail_peer *peer, const unsigned char theirs[RAIL_OF
  *
  * In all 442 + 26 R Q: 494 for two rails, 650 for eight, so that 1,024 peers take
  * 0.64 GiB at most with Q = 1.  A peer that no message goes to or comes from: 14.
- * With fewer peers possible, lanes are deeper: SEND lanes of up to 128 buffers, but
- * 16,384 in all; bulk queue pairs of up to 256 requests, but 4,096 per rail in all.
+ * With fewer peers possible, lanes are deeper: SEND lanes of up to 128 buffers, those
+ * beyond 16 only while they are 16,384 in all; bulk queue pairs of up to 256 requests,
+ * but 4,096 per rail in all.
  * tests/mpi/everybody.sh measures it with 64 ranks.
  */
 enum { RAIL_ADDRESS_BYTES = 320 };

@@ -213,6 +213,7 @@ struct rail_tx {
 	const _Atomic uint64_t *grant;	/* where the reader writes it */
 	uint64_t slots_addr, bytes_addr;
 	uint32_t rkey;
+	bool polled;			/* the receiver polls memory; else by SEND */
 	bool trailing;			/* mark behind payloads in the byte ring too */
 	uint64_t key;			/* of that mark */
 	uint32_t their_lane;		/* by SEND: its number at the receiver */
@@ -538,6 +539,8 @@ static inline bool rail_adapter_polls(const struct vrb_adapter *adapter)
 
 /* options.c: lists of ports.  The next name of one; NULL at its end. */
 const char *rail_name_next(const char **list, size_t *length);
+/* Of one host: all ports, whichever there are. */
+bool rail_list_is_all(const char *list);
 /* What --rails may be: 0, or -EINVAL with why and what is accepted. */
 int rail_lists_check(const char *text, char *why, size_t why_size);
 /* The list for that host; it ends with the text or a ';'. */

@@ -121,6 +121,5 @@ int rail_select(struct rail_ctx *ctx)
 	}
 	gethostname(host, sizeof(host) - 1);
 	rails = rail_list_of_host(rails, host);
-	return !strncmp(rails, "all", 3) && (!rails[3] || rails[3] == ';') ?
-		select_all(ctx) : select_named(ctx, rails, host);
+	return rail_list_is_all(rails) ? select_all(ctx) : select_named(ctx, rails, host);
 }

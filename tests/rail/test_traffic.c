@@ -14,7 +14,8 @@
 
 #define MODELLED "rate=20GB/s,latency=1us"
 
-/* Around every limit: slot, inline, eager, threshold, chunk. */
+/* Around every limit: slot, inline, eager, threshold, chunk; the LARGE ones last. */
+enum { LARGE = 3 };
 static const size_t edges[] = {
 	0, 1, 2, 7, 8, 31, 32, 33, 63, 64, 65, 127, 128, 1023, 4096, 8127, 8128, 8160, 8161, 8191,
 	8192, 8193, 8320, 10000, 12289, 16384, 16385, 65535, 65536, 100001, 262144, 1048575,
@@ -22,11 +23,14 @@ static const size_t edges[] = {
 };
 
 struct how {
-	enum { PLAIN, TRAILING, STAGED } lanes;
+	enum { PLAIN, TRAILING, STAGED, UNEQUAL } lanes;
 	struct traffic traffic;
 };
 
-/* As a real device would have it: marks behind long payloads, or no inline to speak of. */
+/*
+ * As a real device would have it: marks behind long payloads, no inline to speak of, or
+ * an adapter at one end whose memory cannot be polled.
+ */
 static void bend(struct job *job, const struct how *how)
 {
 	struct rail_ctx *ctx = job->ctx;
@@ -34,6 +38,11 @@ static void bend(struct job *job, const struct how *how)
 	if (how->lanes == TRAILING)
 		for (int a = 0; a < ctx->adapter_count; a++)
 			ctx->adapter[a].in_order_writes = false;
+	if (how->lanes == UNEQUAL && job->rank % 2) {
+		ctx->polled = false;
+		for (int a = 0; a < ctx->adapter_count; a++)
+			ctx->adapter[a].in_order = false;
+	}
 }
 
 static void bend_lanes(struct job *job, const struct how *how)
@@ -131,6 +140,7 @@ static struct how all_edges(void)
 	return how;
 }
 
+/* The large ones are most of the time: once for each kind of memory. */
 static void edges_on(const char *soft, int lanes)
 {
 	for (int arena = 0; arena < 2; arena++) {
@@ -139,6 +149,8 @@ static void edges_on(const char *soft, int lanes)
 		how.lanes = lanes;
 		how.traffic.arena = arena;
 		run((struct job_config){ .soft = soft }, how);
+		how.traffic.size_count -= LARGE;
+		how.traffic.count = how.traffic.size_count * 3;
 		how.traffic.sync_every = 1;
 		run((struct job_config){ .soft = soft }, how);
 		how.traffic.sync_every = 5;
@@ -213,7 +225,7 @@ static int all_ways(struct rail_way ways[TRAFFIC_WAYS_MAX], int rails)
 	return n;
 }
 
-/* All ways, all sizes, between processes that accept now, later, and in part. */
+/* All ways, all sizes (the largest once), between processes that accept now, later, and in part. */
 static void ways_on(const char *soft, int rails, int lanes, int qps)
 {
 	static const size_t sizes[] = {
@@ -223,12 +235,12 @@ static void ways_on(const char *soft, int rails, int lanes, int qps)
 	struct rail_way ways[TRAFFIC_WAYS_MAX];
 	struct how how = {
 		.lanes = lanes,
-		.traffic = { .sizes = sizes, .size_count = sizeof(sizes) / sizeof(sizes[0]),
-			     .ways = ways, .way_count = all_ways(ways, rails) },
+		.traffic = { .sizes = sizes, .ways = ways, .way_count = all_ways(ways, rails) },
 	};
 
-	how.traffic.count = how.traffic.size_count * how.traffic.way_count;
 	for (int i = 0; i < 3; i++) {
+		how.traffic.size_count = sizeof(sizes) / sizeof(sizes[0]) - (i ? 1 : 0);
+		how.traffic.count = how.traffic.size_count * how.traffic.way_count;
 		how.traffic.window = i ? 24 : 1;
 		how.traffic.sync_every = i == 0 ? 1 : i == 1 ? 0 : 5;
 		how.traffic.truncate_every = i == 2 ? 3 : 0;
@@ -245,6 +257,7 @@ static void test_ways_polled(void **state)
 	ways_on("ideal,ports=2", 2, PLAIN, 1);
 	ways_on("ideal,ports=3", 3, TRAILING, 2);
 	ways_on("ideal,hcas=2,ports=2", 4, STAGED, 1);
+	ways_on("ideal,ports=3", 3, UNEQUAL, 3);
 }
 
 static void test_ways_sent(void **state)
@@ -272,6 +285,7 @@ static void test_trailing_marks(void **state)
 {
 	(void)state;
 	edges_on("ideal", TRAILING);
+	edges_on("ideal", UNEQUAL);
 }
 
 static void test_staged(void **state)
@@ -305,6 +319,7 @@ static void test_flood_eager(void **state)
 	flood_on("ideal", PLAIN, 8192, 6000);
 	flood_on("ideal,ports=3", TRAILING, 8192, 6000);
 	flood_on("ideal", STAGED, 8192, 6000);
+	flood_on("ideal", UNEQUAL, 8192, 6000);
 	flood_on("ports=2," MODELLED, PLAIN, 8192, 6000);
 	flood_on("ports=2," MODELLED, STAGED, 8192, 6000);
 }
