@@ -11,7 +11,8 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
+
+#include "clock.h"
 
 enum {
 	FIRST_BYTES = 2 << 10,
@@ -39,17 +40,9 @@ struct calibration {
 
 /* ---- Timing --------------------------------------------------------------------------------- */
 
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
 static uint64_t round_trip(const struct calibration *c, int which, int bytes)
 {
-	uint64_t start = now_ns();
+	uint64_t start = rg_now_ns();
 
 	if (c->rank == 0) {
 		MPI_Send(c->buffer, bytes, MPI_BYTE, c->partner, TAG, c->comm[which]);
@@ -59,7 +52,7 @@ static uint64_t round_trip(const struct calibration *c, int which, int bytes)
 		MPI_Recv(c->buffer, bytes, MPI_BYTE, 0, TAG, c->comm[which], MPI_STATUS_IGNORE);
 		MPI_Send(c->buffer, bytes, MPI_BYTE, 0, TAG, c->comm[which]);
 	}
-	return now_ns() - start;
+	return rg_now_ns() - start;
 }
 
 static int compare(const void *a, const void *b)

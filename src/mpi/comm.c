@@ -74,6 +74,13 @@ struct comm *comm_lookup_slow(MPI_Comm handle)
 	return c;
 }
 
+static void comm_drop(struct comm *c)
+{
+	free(c->peer);
+	free(c->source);
+	free(c);
+}
+
 void comm_unref_last(struct comm *c)
 {
 	struct comm **at;
@@ -84,9 +91,7 @@ void comm_unref_last(struct comm *c)
 	if (last_found == c)
 		last_found = NULL;
 	match_comm_drop(c);
-	free(c->peer);
-	free(c->source);
-	free(c);
+	comm_drop(c);
 }
 
 /* MPI_Comm_free was called, or the library is finalizing: operations may still run. */
@@ -117,9 +122,7 @@ static struct comm *comm_alloc(MPI_Comm handle, const struct rail_way *way)
 	c->peer = calloc((size_t)c->size, sizeof(*c->peer));
 	c->source = calloc((size_t)c->size, sizeof(*c->source));
 	if (!c->peer || !c->source || world_peers(handle, c->size, c->peer)) {
-		free(c->peer);
-		free(c->source);
-		free(c);
+		comm_drop(c);
 		return NULL;
 	}
 	match_comm_init(c);
@@ -141,15 +144,12 @@ int comm_adopt(MPI_Comm handle, const struct rail_way *wanted)
 {
 	enum { CONTEXT, FAILED, WAY, NOT_WAY, FIELDS };
 	char why[OPT_WHY_BYTES];
-	struct rail_way found = *wanted, *way = &found;
-	int rank, wrong = rail_way_check(layer.rails, way, why, sizeof(why));
-	int rc = !wrong && way->threshold == OPT_SPECIAL ?
-		 calibrate(handle, wanted, &found.threshold) : 0;
-	struct comm *c = wrong || rc ? NULL : comm_alloc(handle, way);
+	int rank, wrong = rail_way_check(layer.rails, wanted, why, sizeof(why)), rc = 0;
+	struct comm *c = wrong ? NULL : comm_alloc(handle, wanted);
 	uint64_t mine[FIELDS] = {0}, all[FIELDS];
 
 	mine[FAILED] = !c;
-	mine[WAY] = way_digest(way);
+	mine[WAY] = way_digest(wanted);
 	mine[NOT_WAY] = ~mine[WAY];
 	if (c && c->rank == 0)
 		mine[CONTEXT] = (uint64_t)(layer.world_rank + 1) << 32 |
@@ -164,11 +164,16 @@ int comm_adopt(MPI_Comm handle, const struct rail_way *wanted)
 			if (!all[FAILED] && c->rank == 0)
 				rg_error("info key " RAILMPI_INFO_KEY ": ranks of one communicator asked for "
 					 "different ways; all must give the same");
-			free(c->peer);
-			free(c->source);
-			free(c);
+			comm_drop(c);
 		}
 		return all[FAILED] ? -ENOMEM : -EINVAL;
+	}
+	/* All want to know: measured together, so not before that was agreed. */
+	if (wanted->threshold == OPT_SPECIAL)
+		rc = calibrate(handle, wanted, &c->way.threshold);
+	if (rc) {
+		comm_drop(c);
+		return rc;
 	}
 	c->context = all[CONTEXT];
 	native.Comm_set_attr(handle, comm_keyval, c);
@@ -205,7 +210,7 @@ int comm_parse_way(const char *text, bool *native_way, struct rail_way *way, cha
 	struct world_settings s = world_settings;
 	struct opt_table t = world_table;
 	unsigned char origin[OPT_ROWS_MAX];
-	char copy[256], *save = NULL, *word, *value;
+	char accepted[OPT_WHY_BYTES / 2], copy[256], *save = NULL, *word, *value;
 	const struct opt_choice *choice;
 	const struct opt *row;
 
@@ -220,8 +225,10 @@ int comm_parse_way(const char *text, bool *native_way, struct rail_way *way, cha
 		if (word && !strcmp(word, choice->name))
 			break;
 	if (!choice->name) {
-		snprintf(why, why_size, "info key " RAILMPI_INFO_KEY ": '%s' (accepted: native, single, "
-			 "single:N, bind, stripe, weighted, pull, then ,name=value)", text);
+		const struct opt ways = { .type = OPT_CHOICE, .choices = railmpi_ways() };
+
+		snprintf(why, why_size, "info key " RAILMPI_INFO_KEY ": '%s' (accepted: %s, then "
+			 ",name=value)", text, opt_accepted(&ways, accepted, sizeof(accepted)));
 		return -EINVAL;
 	}
 	while ((word = strtok_r(NULL, ",", &save))) {

@@ -121,7 +121,7 @@ void railmpi_fabric(struct railmpi_fabric *out);
  */
 enum { RAILMPI_SHARES_MAX = 16 };
 struct railmpi_share {
-	char name[64];			/* "PCIe 0000:17:00", "bus of soft0" */
+	char name[64];			/* "PCIe link 0000:17:00", "bus of soft0" */
 	uint32_t rails;			/* bit i: rail i */
 	uint64_t out, in;		/* bytes per second, sending and receiving */
 	bool half;			/* both directions share it, each at its own rate */

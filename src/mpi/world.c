@@ -13,10 +13,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "err.h"
+#include "random.h"
 
 /* What every rank tells all others. */
 struct hello {
@@ -73,7 +73,6 @@ static int options_compare(const struct hello *all)
 
 static void hello_fill(struct hello *h)
 {
-	struct timespec now;
 	cpu_set_t set;
 	int cpu;
 
@@ -85,8 +84,7 @@ static void hello_fill(struct hello *h)
 	for (cpu = 0; cpu < 1024; cpu++)
 		if (CPU_ISSET(cpu, &set))
 			h->cpus[cpu / 64] |= (uint64_t)1 << (cpu % 64);
-	clock_gettime(CLOCK_REALTIME, &now);
-	h->nonce = (uint64_t)getpid() << 32 ^ (uint64_t)now.tv_sec << 20 ^ (uint64_t)now.tv_nsec;
+	h->nonce = rg_random();
 	if (rail_probe(&world_settings.rail, &h->ports))
 		h->ports = 0;
 }

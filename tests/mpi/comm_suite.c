@@ -104,6 +104,27 @@ static void handles_reused(MPI_Comm comm)
 	MPI_Info_free(&info);
 }
 
+/* Ranks that ask for different ways all learn it, also where one asks for a measurement first. */
+static void ways_differ(MPI_Comm comm)
+{
+	static const char *const others[] = { "single", "stripe,threshold=16K", "stripe,threshold=auto" };
+	MPI_Info info;
+	MPI_Comm c;
+
+	MPI_Info_create(&info);
+	MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+	for (int i = 0; i < 3; i++) {
+		c = MPI_COMM_NULL;
+		MPI_Info_set(info, "railgauge", suite_rank ? "stripe" : others[i]);
+		CHECK(MPI_Comm_dup_with_info(comm, info, &c) != MPI_SUCCESS,
+		      "ranks that ask for %s and stripe have made a communicator", others[i]);
+		if (c != MPI_COMM_NULL)
+			MPI_Comm_free(&c);
+	}
+	MPI_Comm_set_errhandler(comm, MPI_ERRORS_ARE_FATAL);
+	MPI_Info_free(&info);
+}
+
 static void freed_with_operations(MPI_Comm comm)
 {
 	static unsigned char out[100000], in[100000];
@@ -190,6 +211,7 @@ static const struct suite_case cases[] = {
 	{.name = "constructors", .run = constructors, .min_ranks = 1},
 	{.name = "separate", .run = separate, .min_ranks = 1},
 	{.name = "handles_reused", .run = handles_reused, .min_ranks = 1},
+	{.name = "ways_differ", .run = ways_differ, .min_ranks = 2},
 	{.name = "freed_with_operations", .run = freed_with_operations, .min_ranks = 1},
 	{.name = "early_message", .run = early_message, .min_ranks = 1},
 	{.name = "left_native", .run = left_native, .min_ranks = 1},
