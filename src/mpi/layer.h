@@ -153,8 +153,8 @@ int dtype_unpack(const struct dtype *t, const void *packed, size_t bytes, void *
 /* ---- Requests (request.c) -------------------------------------------------------- */
 
 enum req_kind { REQ_FREE, REQ_SEND, REQ_RECV, REQ_MESSAGE };
-/* Ready sends are standard ones; MODE_BLOCKING is a standard send whose caller can copy (-EAGAIN). */
-enum req_mode { MODE_STANDARD, MODE_SYNC, MODE_BUFFERED, MODE_BLOCKING };
+/* Ready sends are standard ones. */
+enum req_mode { MODE_STANDARD, MODE_SYNC, MODE_BUFFERED };
 
 struct req {
 	struct rail_op op;		/* first: op's address is the request's */

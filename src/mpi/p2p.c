@@ -45,33 +45,14 @@
 
 /* ---- Sends ------------------------------------------------------------------------------ */
 
-/*
- * The peer is not connected yet, and cannot be before it calls us: where it waits for
- * something else first, a program that trusts that small messages are taken at once would
- * wait for ever.  So it is taken.
- */
-static int send_copied(struct comm *c, const struct message_args *m)
-{
-	struct req *r = req_alloc(REQ_SEND);
-	int rc = r ? send_start(c, r, m, MODE_BUFFERED) : -ENOMEM;
-
-	if (rc == 0)
-		r->detached = true;
-	else if (r)
-		req_free(r);
-	return rc < 0 ? rc : 1;
-}
-
 static int send_blocking(struct comm *c, const struct message_args *m, enum req_mode mode)
 {
 	struct req r;
 	int rc;
 
 	layer_enter();
-	rc = send_start(c, &r, m, mode == MODE_STANDARD ? MODE_BLOCKING : mode);
+	rc = send_start(c, &r, m, mode);
 	if (unlikely(rc <= 0)) {
-		if (rc == -EAGAIN)
-			rc = send_copied(c, m);
 		if (rc > 0) {
 			rc = MPI_SUCCESS;
 		} else if (rc == 0) {

@@ -26,9 +26,26 @@ static int send_pack(struct req *r, const struct message_args *m, struct rail_bu
 }
 
 static const unsigned flags_of[] = {
+	[MODE_STANDARD] = RAIL_SEND_NOW,
 	[MODE_SYNC] = RAIL_SEND_SYNC,
-	[MODE_BLOCKING] = RAIL_SEND_NOW,
 };
+
+/*
+ * The peer is not connected yet, and cannot be before it calls us: where it waits for
+ * something else first, a program that trusts that small messages are taken at once would
+ * wait for ever.  So it is taken.
+ */
+static int send_copied(struct comm *c, const struct message_args *m)
+{
+	struct req *r = req_alloc(REQ_SEND);
+	int rc = r ? send_start(c, r, m, MODE_BUFFERED) : -ENOMEM;
+
+	if (rc == 0)
+		r->detached = true;
+	else if (r)
+		req_free(r);
+	return rc < 0 ? rc : 1;
+}
 
 int send_start(struct comm *c, struct req *r, const struct message_args *m, enum req_mode mode)
 {
@@ -58,6 +75,8 @@ int send_start(struct comm *c, struct req *r, const struct message_args *m, enum
 		layer_pending_add(1);
 		return 0;
 	}
+	if (unlikely(rc == -EAGAIN))
+		rc = send_copied(c, m);
 out:
 	if (unlikely(r->packed)) {
 		free(r->packed);

@@ -10,5 +10,9 @@ for soft in ports=2 ports=2,rate=1GB/s,latency=2us; do
 		expect "$over, $soft: ends" grep -q '^done$' "$out"
 	done
 done
+for how in isend sendrecv start; do
+	launch 2 src/cli/railgauge exec --over stripe --soft ports=2 -- tests/cli/send_then_wait $how
+	expect "first words by $how: ends" grep -q '^done$' "$out"
+done
 expect "nothing of ours in /dev/shm" shm_is_clean
 finish
