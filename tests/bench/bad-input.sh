@@ -31,6 +31,7 @@ bad 4 'pairs 3: 4 ranks make 2 pairs (accepted: 1 to 2)' --over native --pairs 3
 bad 2 '/nonexistent/x.jsonl: cannot be written' --over native -m 8 --json /nonexistent/x.jsonl
 bad 2 '/nonexistent/s.csv: cannot be written' --over native -m 8 --samples /nonexistent/s.csv
 bad 2 '/dev/full: cannot be written' --over native -m 8 --json /dev/full
+bad 2 '--window' -W 0 --json "$work/x.jsonl"
 expect "a refused --json leaves nothing behind" [ ! -e "$work/x.jsonl" ]
 
 RAILGAUGE_THRESHOLD=0

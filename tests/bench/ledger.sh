@@ -63,13 +63,13 @@ expect "native messages are on no rail" sum "$work/d.jsonl" native 0 1 0
 attempt() {
 	launch 2 pt2pt/rg_bw --over stripe,weighted,pull --soft ports=2,rate=60MB/s+20MB/s -m 1M -W 8 \
 		-i 4 --ledger --json "$work/w.jsonl"
+	alone=$(sed -n 's/^# each rail alone,.*soft0:1 \([0-9.]*\), soft0:2 \([0-9.]*\) MB.*/\1 \2/p' "$out")
 	for way in weighted pull; do
 		holds "$(share "$work/w.jsonl" $way 1) >= 72 && $(share "$work/w.jsonl" $way 1) <= 78" ||
 			return 1
 	done
 }
 kept() {
-	alone=$(sed -n 's/^# each rail alone,.*soft0:1 \([0-9.]*\), soft0:2 \([0-9.]*\) MB.*/\1 \2/p' "$out")
 	set -- $alone
 	holds "${1:-0} > 59 && ${2:-0} > 19.6"
 }
@@ -81,6 +81,7 @@ for try in 1 2 3 4 5 6; do
 	fi
 	! kept || verdict=wrong
 done
+expect "3:1: each rail alone is told" [ -n "$alone" ]
 for way in stripe weighted pull; do
 	expect "3:1, $way: bytes add up" sum "$work/w.jsonl" $way 8 1 4
 done
@@ -131,12 +132,16 @@ expect "alone: untimed, memory is the bound" \
 launch 2 pt2pt/rg_bw --over stripe --soft ports=2 -m 4K -W 8 -i 8 --ledger
 expect "alone: small messages: says why not" grep -q '^# no comparison with each rail alone: ' "$out"
 launch 2 pt2pt/rg_latency --over stripe --soft ports=2 -m 64K -i 8 --ledger
+expect "alone: rg_latency ends well" [ $rc -eq 0 ]
+expect "alone: its rails are told" grep -q '^# ledger stripe' "$out"
 expect "alone: of bandwidth only" [ "$(grep -c 'rail.* alone' "$out")" -eq 0 ]
 
 # Nothing to tell.
 launch 2 pt2pt/rg_bw --over native -m 8 -i 4 --ledger --json "$work/f.jsonl"
 expect "no rails: said so" grep -q '^# ledger: no rails in use' "$out"
 launch 2 pt2pt/rg_bw --over stripe --soft ports=2 -m 8 -i 4 --json "$work/g.jsonl"
+expect "not asked for: ends well" [ $rc -eq 0 ]
+expect "not asked for: rows all the same" grep -q '"type":"row"' "$work/g.jsonl"
 expect "not asked for, not there" [ "$(cat "$out" "$work/g.jsonl" | grep -cE '^# ledger|"ledger":\[')" \
 	-eq 0 ]
 finish

@@ -2,8 +2,8 @@
 # railgauge exec: what it refuses, and an unmodified program over rails.
 . "$srcdir/tests/run-lib.sh"
 
-# refused WORDS ARG...
-refused() {
+# exec_refused WORDS ARG...
+exec_refused() {
 	words=$1
 	shift
 	src/cli/railgauge exec "$@" >"$out" 2>"$err"
@@ -13,22 +13,22 @@ refused() {
 	expect "exec $*: says '$words'" grep -q "^railgauge: .*$words" "$err"
 }
 
-refused 'no program' --over stripe
-refused 'no such program' ./nothing-of-that-name
-refused 'no such program' nothing-of-that-name
-refused 'unknown (accepted: auto, native' --over fast true
-refused 'unknown option' --overr stripe true
-refused 'links no MPI library' true
-refused 'out of range' --threshold 0 true
+exec_refused 'no program' --over stripe
+exec_refused 'no such program' ./nothing-of-that-name
+exec_refused 'no such program' nothing-of-that-name
+exec_refused 'unknown (accepted: auto, native' --over fast true
+exec_refused 'unknown option' --overr stripe true
+exec_refused 'links no MPI library' true
+exec_refused 'out of range' --threshold 0 true
 echo 'int main(void) { return 0; }' >"$work/s.c"
 if ${CC:-gcc} -static -o "$work/static" "$work/s.c" 2>/dev/null; then
-	refused 'statically linked' "$work/static"
+	exec_refused 'statically linked' "$work/static"
 fi
 printf '\177ELF\001\001\001nonsense' >"$work/foreign"
 chmod +x "$work/foreign"
-refused 'not a program of this machine' "$work/foreign"
+exec_refused 'not a program of this machine' "$work/foreign"
 : >"$work/noexec"
-refused 'no such program' "$work/noexec"
+exec_refused 'no such program' "$work/noexec"
 
 launch 2 tests/cli/mpi_plain
 expect "the program by itself" grep -q '^layer: no' "$out"
@@ -41,8 +41,8 @@ done
 for option in threshold=16K eager=4K qps=2 rails=soft0:1 bind=near; do
 	name=${option%%=*}
 	variable=RAILGAUGE_$(echo "$name" | tr a-z A-Z)
-	launch 2 sh -c 'case ${OMPI_COMM_WORLD_RANK:-$PMI_RANK} in 1) export "$0" ;; esac; exec "$@"' \
-		"$variable=${option#*=}" src/cli/railgauge exec --soft ports=2 -- tests/cli/mpi_plain
+	launch 2 sh "$srcdir/tests/hw/rank1.sh" "$variable=${option#*=}" \
+		src/cli/railgauge exec --soft ports=2 -- tests/cli/mpi_plain
 	expect "$option on one rank: exit code" [ $rc -ne 0 ]
 	expect "$option on one rank: one line" [ "$(ours mpi_plain)" -eq 1 ]
 	expect "$option on one rank: named" \

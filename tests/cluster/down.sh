@@ -17,9 +17,7 @@ bad() {
 	words=$1
 	shift
 	launch 2 $bw "$@"
-	expect "$*: exit code 3 or 4, not $rc" [ "$rc" -ge 3 -a "$rc" -le 4 ]
-	expect "$*: one line of ours" [ "$(ours rg_bw)" -eq 1 ]
-	expect "$*: says '$words'" grep -q "^rg_bw: .*$words" "$err"
+	judge_refusal rg_bw 3 4 "$words" "$*"
 }
 
 for node in 1 0; do

@@ -14,6 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "err.h"
 #include "job.h"
 #include "opt.h"
@@ -56,10 +57,7 @@ void job_no_message(void *user, const struct rail_message *msg)
 
 uint64_t job_now_ns(void)
 {
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+	return rg_now_ns();
 }
 
 bool job_machine_busy(void)

@@ -139,12 +139,12 @@ refused 3 'x.*is not a port (accepted' $softhca port x down
 refused 3 'no such port (accepted: 0/soft0:1 to 1023/soft0:3)' $softhca port 0/soft0:4 down
 refused 3 'no such port' $softhca loss 0/soft1:1 0.5
 $softhca port 2/soft0:3 down && $softhca loss 0/soft0:2 0.125 || fail "port, loss"
-$softhca list >"$work/out"
+$softhca list >"$work/out" || fail "softhca list"
 grep -q "port 2/soft0:3: down for" "$work/out" || fail "list: $(cat "$work/out")"
 grep -q "port 0/soft0:2: active, loses 0.125 of" "$work/out" || fail "list: $(cat "$work/out")"
 grep -q "process $holder " "$work/out" || fail "list: $(cat "$work/out")"
 $softhca port 2/soft0:3 up && $softhca loss 0/soft0:2 off || fail "port, loss"
-$softhca list >"$work/out"
+$softhca list >"$work/out" || fail "softhca list"
 ! grep -q ': down\|loses' "$work/out" || fail "list: $(cat "$work/out")"
 mv "$work/kept" "$file"
 
@@ -185,7 +185,7 @@ echo "== a member is killed"
 kill -KILL $holder
 wait $holder 2>/dev/null
 [ -e "$file" ] || fail "who removed the file of a killed member?"
-$softhca list >"$work/out"
+$softhca list >"$work/out" || fail "softhca list"
 grep -q "process $holder .*dead" "$work/out" || fail "list: $(cat "$work/out")"
 # The next one starts afresh, whatever its spec, and leaves nothing.
 env SOFTHCA_EXPOSE=1 SOFTHCA_SPEC=ports=4 $member >/dev/null 2>&1 || fail "cannot start afresh"

@@ -3,6 +3,7 @@
 # in the way with more than one line's notice; what was killed leaves a name that
 # `softhca reap` removes, and nothing else.
 set -u
+. "$srcdir/tests/listens.sh"
 work=$(mktemp -d) || exit 1
 failed=0
 holder=
@@ -81,11 +82,12 @@ other=65533
 echo "== an ordinary user"
 $(as $user) "$work/conformance" >"$work/out" 2>&1 || { tail -n 20 "$work/out"; fail "conformance"; }
 tail -n 1 "$work/out"
-if command -v ibv_rc_pingpong >/dev/null && [ -z "${RG_SANITIZE-}" ]; then
-	$(as $user) "$work/softhca" -n 0 ibv_rc_pingpong -g 0 -p 18666 >"$work/server" 2>&1 &
+if command -v ibv_rc_pingpong >/dev/null && [ "${RG_SANITIZE:-no}" = no ]; then
+	port=$((20000 + $$ % 10000))
+	$(as $user) "$work/softhca" -n 0 ibv_rc_pingpong -g 0 -p $port >"$work/server" 2>&1 &
 	server=$!
-	sleep 1
-	$(as $user) "$work/softhca" -n 1 ibv_rc_pingpong -g 0 -p 18666 localhost >"$work/client" 2>&1 ||
+	listens $port $server || fail "ibv_rc_pingpong does not listen"
+	$(as $user) "$work/softhca" -n 1 ibv_rc_pingpong -g 0 -p $port localhost >"$work/client" 2>&1 ||
 		{ cat "$work/server" "$work/client"; fail "ibv_rc_pingpong"; }
 	wait $server || fail "ibv_rc_pingpong's server"
 else
