@@ -28,6 +28,7 @@ static int send_pack(struct req *r, const struct message_args *m, struct rail_bu
 static const unsigned flags_of[] = {
 	[MODE_STANDARD] = RAIL_SEND_NOW,
 	[MODE_SYNC] = RAIL_SEND_SYNC,
+	[MODE_BUFFERED] = 0,
 };
 
 /*
