@@ -147,7 +147,9 @@ static int under_lock(struct hca_qp *qp, const struct ibv_send_wr *wr,
 	/* We may have been stopped for long: then it is not ours any more. */
 	if (!rc && atomic_load_explicit(word, memory_order_relaxed) != me)
 		return -EBUSY;
-	if (!rc && changed(wr, *old) != *old)
+	if (rc == -EINPROGRESS)
+		rc = -EBUSY;		/* nothing was changed: once more */
+	else if (!rc && changed(wr, *old) != *old)
 		rc = write_word(c, s, changed(wr, *old));
 	unlock(word, me);
 	return rc;

@@ -7,13 +7,16 @@
  * read, changed and written back under a lock word in the fabric segment, one
  * per adapter: atomic with respect to all others that come through that
  * adapter, which is what IBV_ATOMIC_HCA promises.  Which of the two it is
- * depends on the memory alone, so all requesters do the same.
+ * depends on the memory alone, so all requesters do the same: one who cannot map
+ * what others can (no descriptors, no address space) is refused.
  *
  * The word names its holder: who dies with it loses it to the next who asks.
  * Who is stopped with it makes others wait in their send queues, a second at
  * most; then they take it.  It looks again before it writes, so that only one
  * stopped between that look and its write does so late: into the word that it
- * was about to change.
+ * was about to change.  Where the owner copies (bounce.h) and is stopped within it,
+ * nobody knows whether the word was changed: the request fails, rather than be done
+ * twice.
  */
 #ifndef HCA_ATOMIC_H
 #define HCA_ATOMIC_H

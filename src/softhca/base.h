@@ -68,6 +68,11 @@ static inline void hca_link_remove(struct hca_link *l)
 		l->next->at = l->at;
 }
 
+static inline uint64_t hca_later(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
 /*
  * A lock between the threads of this process (never shared with another one):
  * one exchange when free.

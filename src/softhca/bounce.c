@@ -326,16 +326,16 @@ static int wait_done(struct hca_peer *p, struct hca_shm_bounce *b, uint32_t w)
 	}
 }
 
-/* We do not wait any longer. */
-static void give_up(struct hca_shm_bounce *b, uint32_t w)
+/* We do not wait any longer: -EBUSY, it will not be done; -EINPROGRESS, it may; 0, it just was. */
+static int give_up(struct hca_shm_bounce *b, uint32_t w)
 {
 	uint32_t asked = with_state(w, ASKED), served = with_state(w, SERVED);
 
-	if (atomic_compare_exchange_strong(&b->state, &asked, with_state(w, PROBE)) ||
-	    atomic_compare_exchange_strong(&b->state, &served, with_state(w, LEFT)))
-		return;
-	served = with_state(w, DONE);
-	atomic_compare_exchange_strong(&b->state, &served, with_state(w, FREE));
+	if (atomic_compare_exchange_strong(&b->state, &asked, with_state(w, PROBE)))
+		return -EBUSY;
+	if (atomic_compare_exchange_strong(&b->state, &served, with_state(w, LEFT)))
+		return -EINPROGRESS;
+	return served == with_state(w, DONE) ? 0 : -EBUSY;
 }
 
 static int bounce_piece(struct hca_peer *p, bool to_peer, void *here, uint64_t there,
@@ -363,8 +363,10 @@ static int bounce_piece(struct hca_peer *p, bool to_peer, void *here, uint64_t t
 	wake_porter(p->shm);
 	rc = wait_done(p, b, w);
 	if (rc) {
-		give_up(b, w);
-		return rc;
+		int left = give_up(b, w);
+
+		if (left)
+			return rc == -ESRCH ? rc : left;
 	}
 	rc = b->result ? -EFAULT : 0;
 	if (!rc && !to_peer)
@@ -399,8 +401,8 @@ int hca_bounce(struct hca_peer *p, bool to_peer, void *here, uint64_t there, uin
 		there += n;
 		bytes -= n;
 	}
-	if (rc == -EBUSY)
+	if (rc == -EBUSY || rc == -EINPROGRESS)
 		atomic_store(&p->porter_served, served);
-	atomic_store(&p->porter_silent, rc == -EBUSY);
+	atomic_store(&p->porter_silent, rc == -EBUSY || rc == -EINPROGRESS);
 	return rc;
 }

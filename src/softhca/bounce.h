@@ -54,7 +54,8 @@ void hca_porter_stop(struct hca_fabric *f);
  * Move bytes between `here` and the peer's memory at `there`, under a key of
  * the peer's.  The last 8 become visible last.  0; -EPERM: it has no porter;
  * -EFAULT: its registration does not allow it; -EBUSY: it does not answer just
- * now; -ESRCH: it is gone.
+ * now, and will not do it; -EINPROGRESS: nor that, but it may have done it or do it
+ * yet; -ESRCH: it is gone.
  */
 int hca_bounce(struct hca_peer *p, bool to_peer, void *here, uint64_t there, uint32_t key,
 	       size_t bytes);

@@ -171,8 +171,10 @@ static void map_mr(struct hca_conn *c, struct hca_remote_mr *m, uint64_t start, 
 	if (start < m->addr || end <= start || end - m->addr > m->length)
 		return;
 	m->base = hca_peer_map(c->peer, start, end - start);
-	if (!m->base)
+	if (!m->base) {
+		m->access &= ~(unsigned)IBV_ACCESS_REMOTE_ATOMIC;	/* atomic.h */
 		return;
+	}
 	m->mapped = start - m->addr;
 	m->mapped_end = end - m->addr;
 }

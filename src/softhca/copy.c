@@ -166,5 +166,8 @@ int hca_copy(struct hca_peer *peer, const struct hca_message *m, enum hca_direct
 		remote.offset += run;
 		n -= run;
 	}
-	return rc ? rc : batch_flush(&b, peer, way);
+	if (!rc)
+		rc = batch_flush(&b, peer, way);
+	/* The same once more does no harm. */
+	return rc == -EINPROGRESS ? -EBUSY : rc;
 }

@@ -59,7 +59,8 @@ int hca_copy(struct hca_peer *peer, const struct hca_message *m, enum hca_direct
 
 /*
  * The same of one run whose other end is only in the peer, under a key of the
- * peer's: by the kernel or by the peer itself (bounce.h; -EBUSY: not now).
+ * peer's: by the kernel or by the peer itself (bounce.h; -EBUSY: not now, and
+ * -EINPROGRESS).
  */
 int hca_copy_there(struct hca_peer *peer, enum hca_direction way, void *here, uint64_t there,
 		   uint32_t key, size_t n);

@@ -457,12 +457,11 @@ int hca_cq_poll_stamped(struct hca_cq *cq, struct ibv_wc *wc, uint64_t *stamp_ns
 
 /* ---- Coming and going ---------------------------------------------------- */
 
-void hca_cq_purge(struct hca_cq *cq, const struct hca_qp *qp)
+/* Of the list; how many. */
+static uint32_t purge(struct hca_cq *cq, const struct hca_qp *qp)
 {
-	uint32_t i, kept = 0;
+	uint32_t i, kept = 0, removed;
 
-	hca_lock(&cq->lock);
-	hca_cq_drain_locked(cq);
 	for (i = 0; i < cq->count; i++) {
 		uint32_t from = cq->timed ? i : (cq->first + i) & (cq->room - 1);
 		uint32_t to = cq->timed ? kept : (cq->first + kept) & (cq->room - 1);
@@ -475,12 +474,23 @@ void hca_cq_purge(struct hca_cq *cq, const struct hca_qp *qp)
 		cq->list[to] = cq->list[from];
 		kept++;
 	}
+	removed = cq->count - kept;
 	cq->count = kept;
 	for (i = kept / 2; cq->timed && i-- > 0;) {
 		struct hca_completion c = cq->list[i];
 
 		heap_sift(cq, i, &c);
 	}
+	return removed;
+}
+
+void hca_cq_purge(struct hca_cq *cq, const struct hca_qp *qp)
+{
+	hca_lock(&cq->lock);
+	/* Where the list was full, more waits in the mailbox. */
+	do
+		hca_cq_drain_locked(cq);
+	while (purge(cq, qp));
 	hca_unlock(&cq->lock);
 }
 
@@ -510,7 +520,7 @@ struct ibv_cq *hca_cq_make(struct ibv_context *c, const struct hca_cq_config *co
 	struct hca_context *context = hca_context_of(c);
 	struct hca_cq *cq;
 
-	if (config->entries < 1 || config->entries > HCA_CQE_MAX || config->vector < 0 ||
+	if ((config->channel && !hca_same_file(c, config->channel->context)) || config->entries < 1 || config->entries > HCA_CQE_MAX || config->vector < 0 ||
 	    config->vector >= c->num_comp_vectors) {
 		errno = EINVAL;
 		return NULL;
@@ -560,7 +570,8 @@ int hca_cq_destroy(struct ibv_cq *ibv)
 	hca_event_forget_cq(cq);
 	hca_channel_remove(cq);
 	pthread_mutex_lock(&f->slow);
-	hca_heap_free(&f->heap, cq->line, hca_mailbox_bytes(cq->size));
+	if (!cq->unquiet)
+		hca_heap_free(&f->heap, cq->line, hca_mailbox_bytes(cq->size));
 	hca_link_remove(&cq->link);
 	pthread_mutex_unlock(&f->slow);
 	pthread_mutex_destroy(&cq->ibv.mutex);

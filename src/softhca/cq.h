@@ -53,6 +53,7 @@ struct hca_cq {
 	struct hca_link link;
 	struct hca_lock lock;
 	bool timed;			/* entries are ordered by time */
+	bool unquiet;			/* a stopped peer may still write to the mailbox */
 	_Atomic bool overflowed;
 	_Atomic bool error_told;	/* its IBV_EVENT_CQ_ERR */
 	uint32_t polls, idle;		/* all; without success, in a row */

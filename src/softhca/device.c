@@ -417,6 +417,7 @@ struct ibv_context *hca_device_import(int cmd_fd, bool *ours)
 static void destroy_leftovers(struct hca_context *c)
 {
 	struct hca_fabric *f = c->fabric;
+	struct hca_link *l;
 	uint32_t i;
 
 	for (i = 0; i < atomic_load(&f->qp_top); i++) {
@@ -438,12 +439,16 @@ static void destroy_leftovers(struct hca_context *c)
 	hca_dms_drop(c);
 	while (c->ahs)
 		hca_ah_destroy(&hca_container(c->ahs, struct hca_ah, link)->ibv);
-	while (c->srqs)
-		hca_srq_destroy(&hca_container(c->srqs, struct hca_srq, link)->ibv);
-	while (c->cqs)
-		hca_cq_destroy((struct ibv_cq *)&hca_container(c->cqs, struct hca_cq, link)->ibv);
-	while (c->channels)
-		hca_channel_destroy(&hca_container(c->channels, struct hca_channel, link)->ibv);
+	/* What another context of the same file still uses stays, on no list. */
+	while ((l = c->srqs))
+		if (hca_srq_destroy(&hca_container(l, struct hca_srq, link)->ibv))
+			hca_link_remove(l);
+	while ((l = c->cqs))
+		if (hca_cq_destroy((struct ibv_cq *)&hca_container(l, struct hca_cq, link)->ibv))
+			hca_link_remove(l);
+	while ((l = c->channels))
+		if (hca_channel_destroy(&hca_container(l, struct hca_channel, link)->ibv))
+			hca_link_remove(l);
 	hca_pds_drop(c);
 }
 

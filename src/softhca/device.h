@@ -74,6 +74,12 @@ static inline struct hca_context *hca_context_of(struct ibv_context *c)
 	return hca_container(c, struct hca_context, verbs.context);
 }
 
+/* May objects of the one be used with objects of the other? */
+static inline bool hca_same_file(struct ibv_context *a, struct ibv_context *b)
+{
+	return hca_context_of(a)->file == hca_context_of(b)->file;
+}
+
 static inline struct hca_pd *hca_pd_of(struct ibv_pd *pd)
 {
 	return (struct hca_pd *)(void *)pd;

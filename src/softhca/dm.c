@@ -169,6 +169,15 @@ void hca_dm_unimport(struct ibv_dm *ibv)
 
 void hca_dms_drop(struct hca_context *c)
 {
-	while (c->dms)
-		dm_free(hca_container(c->dms, struct hca_dm, link));
+	struct hca_link *l;
+
+	/* As domains: what another context has imported stays, on no list. */
+	while ((l = c->dms)) {
+		struct hca_dm *dm = hca_container(l, struct hca_dm, link);
+
+		if (atomic_load(&dm->objects))
+			hca_link_remove(l);
+		else
+			dm_free(dm);
+	}
 }

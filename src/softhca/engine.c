@@ -416,9 +416,12 @@ static void look_for_deaths(struct hca_fabric *f)
 		    (hca_qp_state(qp) != IBV_QPS_RTS && hca_qp_state(qp) != IBV_QPS_RTR))
 			continue;
 		hca_lock(&qp->lock);
-		if (!qp->conn.peer)
+		if (!qp->conn.peer) {
 			hca_conn_resolve(qp, &qp->conn);
-		if (qp->conn.peer ? peer_died(&qp->conn) : died_unseen(qp)) {
+			/* Nothing was sent yet: what is sent first finds its way, and tells of it. */
+			qp->conn.shm = NULL;
+		}
+		if (peer_died(&qp->conn) || (!qp->conn.shm && died_unseen(qp))) {
 			/* The request that got no answer tells; if there is none, an event. */
 			if (qp->sq.next == qp->sq.posted)
 				hca_event_qp(qp, IBV_EVENT_QP_FATAL);

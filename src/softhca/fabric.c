@@ -77,7 +77,7 @@ static int find_slot(struct hca_fabric *f, uint32_t *slot)
 
 /* ---- Joining ------------------------------------------------------------- */
 
-static int new_nonce(uint64_t *nonce)
+static void new_nonce(uint64_t *nonce)
 {
 	struct timespec t;
 
@@ -87,7 +87,6 @@ static int new_nonce(uint64_t *nonce)
 		*nonce = (uint64_t)t.tv_nsec << 32 ^ (uint64_t)t.tv_sec << 20 ^ (uint64_t)getpid();
 	}
 	*nonce |= 1;
-	return 0;
 }
 
 static int cannot_map(const char *what)
@@ -334,6 +333,9 @@ static void say_goodbye(struct hca_fabric *f)
 {
 	uint32_t i, top = atomic_load(&f->qp_top);
 
+	/* Once: the slot may be another's afterwards. */
+	if (atomic_exchange(&f->left, true))
+		return;
 	for (i = 0; i < top; i++) {
 		struct hca_qp *qp = atomic_load(&f->qp[i]);
 

@@ -8,7 +8,8 @@
  *	engine.lock	one thread at a time moves stalled work (engine.h)
  *	hca_qp.lock	send side and state of a queue pair
  *	hca_qp.rq_lock	receive side
- *	hca_cq.lock
+ *	hca_shared.lock	posting receives that many take
+ *	hca_channel.lock, hca_cq.lock
  *	fabric.slow	objects, peers, heap: never on the path of a message
  */
 #ifndef HCA_FABRIC_H
@@ -54,6 +55,7 @@ struct hca_fabric {
 	_Atomic bool kernel_asked, kernel_copies;	/* bounce.c */
 	int references;			/* under the registry's lock */
 	bool inherited;			/* by a child of fork: inherit.h */
+	_Atomic bool left;		/* goodbye was said */
 	uint64_t nonce;
 	uint32_t slot, generation;	/* this process on the fabric */
 	uint32_t claim;			/* hca_shm_claim of both */
@@ -67,6 +69,7 @@ struct hca_fabric {
 	unsigned table_guards;		/* what this kernel has of enum hca_guards */
 
 	struct hca_engine engine;
+	_Atomic uint32_t gates;		/* opened so far */
 	_Atomic uint32_t changes_seen;	/* of the spec's schedule */
 	struct hca_attendant attendant;
 	struct hca_porter porter;

@@ -93,11 +93,6 @@ uint64_t hca_path_free(const struct hca_path *p)
 	return free;
 }
 
-static uint64_t later(uint64_t a, uint64_t b)
-{
-	return a > b ? a : b;
-}
-
 uint64_t hca_path_reserve(const struct hca_path *p, uint64_t t, uint32_t bytes, bool first,
 			  uint64_t *span_ns)
 {
@@ -108,11 +103,11 @@ uint64_t hca_path_reserve(const struct hca_path *p, uint64_t t, uint32_t bytes, 
 		need = service_ns(bytes, p->tx[i].rate);
 		if (i == 2)
 			need += (first ? p->msg_ns : 0) + p->pkt_ns * hca_packets(bytes, p->mtu);
-		end = later(end, give(&p->tx[i], t, need));
-		span = later(span, need);
+		end = hca_later(end, give(&p->tx[i], t, need));
+		span = hca_later(span, need);
 		need = service_ns(bytes, p->rx[i].rate);
-		end = later(end, give(&p->rx[i], t + p->rx[i].lag_ns, need) - p->rx[i].lag_ns);
-		span = later(span, need);
+		end = hca_later(end, give(&p->rx[i], t + p->rx[i].lag_ns, need) - p->rx[i].lag_ns);
+		span = hca_later(span, need);
 	}
 	if (span_ns)
 		*span_ns = span;

@@ -84,11 +84,6 @@ static uint64_t may_begin(const struct hca_pace *p, const struct hca_wqe *w)
 
 enum step { WAIT = -100, ON = 0 };	/* else a status that ends the request */
 
-static uint64_t later(uint64_t a, uint64_t b)
-{
-	return a > b ? a : b;
-}
-
 static uint64_t jitter(struct hca_qp *qp)
 {
 	return (uint64_t)((unsigned __int128)qp->fabric->spec.jitter_ns * hca_random(qp) >> 32);
@@ -189,7 +184,7 @@ static int begin(struct hca_qp *qp, struct hca_wqe *w, uint64_t now)
 
 	if (hca_qp_state(qp) == IBV_QPS_SQD && sq->wait == HCA_NOT_WAITING && !p->losses)
 		return WAIT;		/* draining: nothing new begins */
-	p->earliest_ns = later(p->after_ns, may_begin(p, w));
+	p->earliest_ns = hca_later(p->after_ns, may_begin(p, w));
 	if (p->earliest_ns > now)
 		return WAIT;
 	/* After a receiver-not-ready the next try is when the timer ends, not before. */
@@ -222,7 +217,7 @@ static uint64_t quantum_open(struct hca_pace *p, bool reading)
 {
 	uint64_t open = reading ? 0 : hca_window_open(&p->window);
 
-	return later(later(p->earliest_ns, p->after_ns), open);
+	return hca_later(hca_later(p->earliest_ns, p->after_ns), open);
 }
 
 /* What comes after does not fill time that was idle before. */
@@ -245,8 +240,8 @@ static int send(struct hca_qp *qp, struct hca_wqe *w, const struct hca_path *pat
 	if (rc)
 		return rc;
 	p->end_ns = hca_path_reserve(path, t, bytes, first && !reading, span);
-	p->arrival_ns = later(p->arrival_ns, p->end_ns + path->latency_ns + p->late_ns);
-	p->ack_ns = later(p->ack_ns, p->arrival_ns + path->latency_ns + p->ack_late_ns);
+	p->arrival_ns = hca_later(p->arrival_ns, p->end_ns + path->latency_ns + p->late_ns);
+	p->ack_ns = hca_later(p->ack_ns, p->arrival_ns + path->latency_ns + p->ack_late_ns);
 	if (hold)
 		hca_transfer_hold(qp, &w->wr, held, p->arrival_ns);
 	if (!reading)
@@ -290,7 +285,7 @@ static int quantum(struct hca_qp *qp, struct hca_wqe *w, uint64_t now)
 		return WAIT;
 	/* Not `t`: who was served last would be let in always, and the others never. */
 	busy = hca_path_free(path);
-	if (busy > later(open, now) + path->horizon_ns && !hca_unbelievable(busy, now))
+	if (busy > hca_later(open, now) + path->horizon_ns && !hca_unbelievable(busy, now))
 		return WAIT;
 	if (bytes > path->quantum_bytes)
 		bytes = path->quantum_bytes;
@@ -319,7 +314,7 @@ static int end(struct hca_qp *qp, struct hca_wqe *w)
 		return hold_up(qp, rc);
 	if (rc)
 		return rc;
-	p->visible_ns = later(p->visible_ns, over + cqe_ns);
+	p->visible_ns = hca_later(p->visible_ns, over + cqe_ns);
 	if (reading) {
 		p->read_ns = over;
 		hca_times_add(&p->reads, over);

@@ -18,12 +18,17 @@ static const unsigned access_all = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WR
 
 /* ---- Creation ------------------------------------------------------------ */
 
-static int check_init(const struct ibv_qp_init_attr *a)
+static int check_init(const struct ibv_pd *pd, const struct ibv_qp_init_attr *a)
 {
 	if (!hca_operations(a->qp_type))
 		return EOPNOTSUPP;
 	if (!a->send_cq || !a->recv_cq || a->cap.max_send_wr > HCA_WR_MAX ||
 	    a->cap.max_send_sge > HCA_SGE_MAX || a->cap.max_inline_data > HCA_INLINE_MAX)
+		return EINVAL;
+	/* As the kernel sees it: objects of one file only. */
+	if (!hca_same_file(pd->context, a->send_cq->context) ||
+	    !hca_same_file(pd->context, a->recv_cq->context) ||
+	    (a->srq && !hca_same_file(pd->context, a->srq->context)))
 		return EINVAL;
 	/* With an SRQ, what is asked of the receive queue is of no account. */
 	if (!a->srq && (a->cap.max_recv_wr > HCA_WR_MAX || a->cap.max_recv_sge > HCA_SGE_MAX))
@@ -181,7 +186,7 @@ static void free_queues(struct hca_qp *qp)
 {
 	struct hca_fabric *f = qp->fabric;
 
-	if (qp->rq.ring) {
+	if (qp->rq.ring && !qp->unquiet) {
 		pthread_mutex_lock(&f->slow);
 		hca_heap_free(&f->heap, qp->rq.line, (size_t)qp->rq.depth * qp->rq.stride);
 		pthread_mutex_unlock(&f->slow);
@@ -217,7 +222,7 @@ static void fill_base(struct hca_qp *qp, struct ibv_pd *pd, const struct ibv_qp_
 
 static struct ibv_qp *create(struct ibv_pd *pd, struct ibv_qp_init_attr *init, bool batches)
 {
-	int rc = check_init(init);
+	int rc = check_init(pd, init);
 	struct hca_qp *qp;
 
 	qp = rc ? NULL : calloc(1, sizeof(*qp));
@@ -300,7 +305,12 @@ static void reset(struct hca_qp *qp)
 	atomic_store(&qp->state, IBV_QPS_RESET);
 	hca_unlock(&qp->lock);
 	hca_engine_remove(qp);
-	hca_quiesce(qp->fabric, qp);
+	/* A peer that was stopped within it may go on one day: what it writes to is not used again. */
+	if (!hca_quiesce(qp->fabric, qp)) {
+		qp->unquiet = hca_recv_cq(qp)->unquiet = true;
+		if (qp->shared)
+			qp->shared->unquiet = true;
+	}
 
 	hca_lock(&qp->lock);
 	hca_transfer_drop(qp);
@@ -413,12 +423,15 @@ static void apply(struct hca_qp *qp, const struct ibv_qp_attr *a, int mask)
 /* From here on the peer may send. */
 static void open_gate(struct hca_qp *qp)
 {
+	uint32_t opened;
+
 	if (qp->ibv.qp_base.qp_type != IBV_QPT_UD) {
 		qp->listening = true;
 		atomic_store(&qp->shm->first, HCA_FIRST_EXPECTED);
 	}
-	qp->epoch++;
-	atomic_store_explicit(&qp->shm->gate, (uint64_t)qp->epoch << 32 |
+	/* No gate looks like another that was in this place, whoever's it was. */
+	opened = atomic_fetch_add(&qp->fabric->gates, 1) + 1;
+	atomic_store_explicit(&qp->shm->gate, (uint64_t)opened << 32 |
 			      (qp->datagram ? HCA_ANYBODY : qp->conn.qpn), memory_order_release);
 }
 

@@ -161,11 +161,11 @@ struct hca_qp {
 	struct hca_qp *next;		/* engine's list */
 	struct hca_qp *served;		/* while the engine runs: the next it served */
 	bool queued;
+	bool unquiet;			/* a stopped peer may still write to its queues */
 
 	struct hca_pace *pace;		/* NULL: untimed */
 	struct hca_ud *ud;		/* NULL: not UD */
 	struct hca_batch *batch;	/* NULL: created without send_ops_flags */
-	uint32_t epoch;
 	uint64_t dice;			/* state of its random numbers; 0: none drawn yet */
 	struct ibv_qp_attr attr;
 	struct ibv_qp_cap cap;
@@ -339,7 +339,7 @@ void hca_transfer_drop(struct hca_qp *qp);
 /* What a queue pair of this type can be asked for: 1 << enum ibv_wr_opcode; 0: no such type. */
 uint32_t hca_operations(enum ibv_qp_type type);
 
-/* ---- post.c: the send queue's bookkeeping, for the engine and error.c ---- */
+/* ---- post.c: the send queue's bookkeeping, for the engine and flush.c ---- */
 
 /* Our own completion of a work request at `position`. */
 void hca_sq_complete(struct hca_qp *qp, const struct ibv_send_wr *wr, uint32_t position,

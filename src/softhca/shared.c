@@ -112,7 +112,7 @@ void hca_shared_return(const struct hca_shared_view *v, const struct hca_shared_
 
 /* ---- Making and freeing -------------------------------------------------- */
 
-/* No position is behind the first, and none of another queue in the same place is used again. */
+/* No position is behind the first; those of another queue in the same place are far away. */
 static uint32_t first_position(struct hca_fabric *f)
 {
 	return ++f->shared_last << 16;
@@ -181,9 +181,9 @@ void hca_shared_free(struct hca_shared *s)
 	if (!f)
 		return;
 	pthread_mutex_lock(&f->slow);
-	if (s->view.ring)
+	if (s->view.ring && !s->unquiet)
 		hca_heap_free(&f->heap, s->line, (size_t)s->depth * s->view.stride);
-	if (s->view.shm)
+	if (s->view.shm && !s->unquiet)
 		hca_heap_free(&f->heap, s->shm_line, hca_shared_bytes(s->depth));
 	pthread_mutex_unlock(&f->slow);
 	free(s->freed);
@@ -207,6 +207,17 @@ static void publish(struct hca_shared *s, uint32_t entry)
 	atomic_store_explicit(&shm->posted, at + 1, memory_order_relaxed);
 }
 
+/* The next free entry is not there: has somebody who polls just its place, but not yet filled it? */
+static bool is_coming(const struct hca_shared *s)
+{
+	uint32_t freed = atomic_load_explicit(&s->freed_tail, memory_order_relaxed);
+
+	if (s->freed_head - freed >= s->depth)
+		return false;
+	sched_yield();
+	return true;
+}
+
 static int post_one(struct hca_shared *s, const struct ibv_recv_wr *wr)
 {
 	uint32_t slot = s->freed_head & s->view.mask, entry;
@@ -216,9 +227,9 @@ static int post_one(struct hca_shared *s, const struct ibv_recv_wr *wr)
 
 	if (hca_unlikely(wr->num_sge < 0 || (uint32_t)wr->num_sge > s->sge_max))
 		return EINVAL;
-	entry = atomic_load_explicit(&s->freed[slot], memory_order_acquire);
-	if (hca_unlikely(!entry))
-		return ENOMEM;
+	while (!(entry = atomic_load_explicit(&s->freed[slot], memory_order_acquire)))
+		if (!is_coming(s))
+			return ENOMEM;
 	atomic_store_explicit(&s->freed[slot], 0, memory_order_relaxed);
 	s->freed_head++;
 	entry--;

@@ -58,6 +58,7 @@ struct hca_shared {
 	struct hca_shared_view view;
 	uint32_t line, shm_line;	/* of the ring and of the rest, in the heap */
 	uint32_t depth, sge_max, pd;
+	bool unquiet;			/* a stopped peer may still write to it */
 	struct hca_shared_wr *wr;
 
 	struct hca_lock lock;		/* of those who post */

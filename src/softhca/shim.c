@@ -306,7 +306,7 @@ VERB(int, ibv_set_ece, qp->context, ENOSYS, EOPNOTSUPP, (struct ibv_qp *qp, stru
 VERB(int, ibv_query_ece, qp->context, ENOSYS, EOPNOTSUPP,
      (struct ibv_qp *qp, struct ibv_ece *ece), (qp, ece))
 
-/* ---- What software devices do not have yet ------------------------------- */
+/* ---- Shared receive queues, addresses, multicast -------------------------- */
 
 VERB(struct ibv_srq *, ibv_create_srq, pd->context, absent(), hca_srq_create(pd, init),
      (struct ibv_pd *pd, struct ibv_srq_init_attr *init), (pd, init))

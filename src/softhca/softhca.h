@@ -50,7 +50,7 @@ extern "C" {
 enum softhca_remap {
 	SOFTHCA_REMAP_DEFAULT,	/* SOFTHCA_REMAP, else: never */
 	SOFTHCA_REMAP_NEVER,
-	SOFTHCA_REMAP_AUTO,	/* whole pages of private anonymous memory, except stacks */
+	SOFTHCA_REMAP_AUTO,	/* whole pages of private anonymous memory, except the main stack */
 	SOFTHCA_REMAP_ALWAYS,	/* also the pages at its edges, with what else they hold */
 };
 
@@ -68,10 +68,10 @@ struct softhca_config {
  * devices; a process may be on several fabrics at once.
  *
  * NULL with errno on error, with the reason in softhca_last_error():
- *   EINVAL   the spec or the name makes no sense
+ *   EINVAL   the spec, the name or the node makes no sense
  *   EEXIST   the fabric exists with another spec
  *   ENOSPC, EACCES, EROFS...   the rendezvous file in /dev/shm cannot be made
- *   EUSERS   more processes or nodes than a fabric holds
+ *   EUSERS   more processes than a fabric holds
  */
 struct ibv_device **softhca_get_device_list(const struct softhca_config *cfg, int *count);
 
@@ -99,7 +99,8 @@ int softhca_spec_canonical(const char *spec, char *buf, size_t size);
  * SOFTHCA_RESERVE=1 when it is asked for, so that what then is missing is an
  * error (ENOMEM) and no SIGBUS.  Address space is used freely: 8 GiB for each process that a process
  * talks to, so that RLIMIT_AS (ulimit -v) must be unlimited.  File descriptors:
- * two per process talked to, three per open device, two per completion channel.
+ * two per process talked to and one for each of its channels that is rung (64 at
+ * most), three per open device, two per completion channel.
  */
 
 bool softhca_is_device(const struct ibv_device *device);

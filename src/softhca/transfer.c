@@ -178,8 +178,6 @@ static int copy(struct hca_qp *qp, const struct ibv_send_wr *wr, uint32_t bytes)
 	}
 	if (rc == -ESRCH)
 		return HCA_PEER_DIED;
-	if (rc == -EAGAIN)
-		return HCA_NO_PEER;
 	if (rc == -EBUSY)
 		return HCA_BUSY;
 	if (rc == -EPERM)
@@ -263,6 +261,16 @@ static int copy_some(struct hca_qp *qp, const struct ibv_send_wr *wr, uint32_t b
 	return copy(qp, wr, bytes);
 }
 
+/* To another message; a queue that only we take from is as it was when its gate opens again. */
+static void leave_claim(struct hca_qp *qp)
+{
+	if (qp->message.claimed && hca_conn_stands(qp->message.to)) {
+		hca_give_back(qp);
+		qp->message.claimed = false;
+	}
+	hca_transfer_drop(qp);
+}
+
 int hca_transfer_copy(struct hca_qp *qp, const struct ibv_send_wr *wr, uint32_t bytes,
 		      uint32_t *held)
 {
@@ -271,8 +279,8 @@ int hca_transfer_copy(struct hca_qp *qp, const struct ibv_send_wr *wr, uint32_t 
 	if (!qp->message.lost && !qp->datagram) {
 		hca_section_enter(qp->shm);
 		rc = outcome(qp, copy_some(qp, wr, bytes, held));
-		if (qp->message.lost && qp->message.claimed && hca_conn_stands(qp->message.to))
-			hca_give_back(qp);
+		if (qp->message.lost)
+			leave_claim(qp);
 		hca_section_leave(qp->shm);
 	}
 	if (qp->message.lost || qp->datagram) {

@@ -16,6 +16,11 @@ struct hca_batch {
 	size_t bytes_stride, bytes_size;
 	uint32_t count, room;
 	int error;
+	/*
+	 * From start to complete or abort; not the queue pair's, which the engine wants,
+	 * and that may run meanwhile, in a verb on another object.
+	 */
+	struct hca_lock lock;
 };
 
 static struct hca_qp *qp_of(struct ibv_qp_ex *qp)
@@ -198,7 +203,7 @@ static void wr_set_inline_data(struct ibv_qp_ex *ibv, void *addr, size_t bytes)
 	wr_set_inline_data_list(ibv, 1, &one);
 }
 
-/* ---- The batch: the queue pair is locked from start to complete or abort --- */
+/* ---- The batch: one thread's from start to complete or abort -------------- */
 
 static void wr_start(struct ibv_qp_ex *ibv)
 {
@@ -206,9 +211,9 @@ static void wr_start(struct ibv_qp_ex *ibv)
 
 	if (hca_engine_due(qp->fabric))
 		hca_engine_run(qp->fabric);
-	hca_lock(&qp->lock);
+	hca_lock(&qp->batch->lock);
 	qp->batch->count = 0;
-	qp->batch->error = hca_qp_state(qp) < IBV_QPS_RTS ? EINVAL : 0;
+	qp->batch->error = 0;
 }
 
 static int wr_complete(struct ibv_qp_ex *ibv)
@@ -217,15 +222,19 @@ static int wr_complete(struct ibv_qp_ex *ibv)
 	struct hca_batch *b = qp->batch;
 	int rc = b->error;
 
+	hca_lock(&qp->lock);
+	if (hca_qp_state(qp) < IBV_QPS_RTS)
+		rc = EINVAL;
 	if (!rc)
 		rc = hca_post_batch(qp, b->wr, b->count);
 	hca_unlock(&qp->lock);
+	hca_unlock(&b->lock);
 	return rc;
 }
 
 static void wr_abort(struct ibv_qp_ex *ibv)
 {
-	hca_unlock(&qp_of(ibv)->lock);
+	hca_unlock(&qp_of(ibv)->batch->lock);
 }
 
 /* ---- Creation ------------------------------------------------------------ */

@@ -398,12 +398,35 @@ static void test_resize_in_use(struct side *s)
 	buffer_free(s, &b);
 }
 
+/* Objects of a device that was opened twice are not mixed. */
+static void test_foreign(struct side *s)
+{
+	struct ibv_context *other = ibv_open_device(s->ctx->device);
+	struct ibv_qp_init_attr init = { .qp_type = IBV_QPT_RC,
+					 .cap = { .max_send_wr = 1, .max_recv_wr = 1,
+						  .max_send_sge = 1, .max_recv_sge = 1 } };
+	struct ibv_comp_channel *channel;
+
+	require(other != NULL);
+	init.send_cq = ibv_create_cq(other, 16, NULL, NULL, 0);
+	channel = ibv_create_comp_channel(other);
+	require(init.send_cq && channel);
+	init.recv_cq = init.send_cq;
+	require(ibv_create_qp(s->pd, &init) == NULL);
+	require(ibv_create_cq(s->ctx, 16, NULL, channel, 0) == NULL);
+	require_equal(ibv_destroy_cq(init.send_cq), 0);
+	require_equal(ibv_destroy_comp_channel(channel), 0);
+	require_equal(ibv_close_device(other), 0);
+	barrier(s);
+}
+
 const struct test cq_tests[] = {
 	{ "cq-ex/fields", test_ex_fields },
 	{ "cq-ex/post-while-polling", test_ex_post_while_polling },
 	{ "cq-ex/channel", test_ex_channel },
 	{ "cq-ex/refused", test_ex_refused },
 	{ "cq-ex/timestamps", test_timestamps },
+	{ "cq-foreign", test_foreign },
 	{ "resize/held", test_resize_held },
 	{ "resize/in-use", test_resize_in_use },
 	{ NULL, NULL },

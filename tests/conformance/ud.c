@@ -564,6 +564,52 @@ static void test_flush(struct side *s)
 	buffer_free(s, &b);
 }
 
+/* What is still sent to a queue pair that is gone does not reach the one after it. */
+static void test_old_number(struct side *s)
+{
+	enum { NEW = 4 };
+	struct buffer b = buffer_new(s, (NEW + 1) * 256, ACCESS_ALL);
+	struct end e = ud_new(s, QKEY);
+	struct peer_address old = ud_swap(s, &e), to;
+	struct ibv_ah *ah = ah_to(s, &old);
+	struct ibv_sge sge[NEW + 1];
+	uint64_t i;
+
+	for (i = 0; i <= NEW; i++)
+		sge[i] = sge_of(&b, i * 256, GRH + 64);
+	if (s->me == 1)
+		post_receive(&e, 0, &sge[0], 1);
+	barrier(s);
+	if (s->me == 0) {
+		sge[0].length = 64;
+		ud_send(&e, ah, old.qpn, &sge[0], 1);
+	} else {
+		expect(e.cq, 0, IBV_WC_SUCCESS);
+		end_free(&e);
+		e = ud_new(s, QKEY);
+		for (i = 1; i <= NEW; i++)
+			post_receive(&e, i, &sge[i], 1);
+	}
+	to = ud_swap(s, &e);
+	if (s->me == 0) {
+		for (i = 1; i <= 2 * NEW && to.qpn != old.qpn; i++)
+			ud_send(&e, ah, old.qpn, &sge[0], i);
+		for (i = 1; i <= NEW; i++) {
+			fill(b.at, i, 64);
+			ud_send(&e, ah, to.qpn, &sge[0], i);
+		}
+	}
+	barrier(s);
+	for (i = 1; s->me == 1 && i <= NEW; i++) {
+		expect(e.cq, i, IBV_WC_SUCCESS);
+		check(b.at + i * 256 + GRH, i, 64, "of the new one");
+	}
+	barrier(s);
+	require_equal(ibv_destroy_ah(ah), 0);
+	end_free(&e);
+	buffer_free(s, &b);
+}
+
 const struct test ud_tests[] = {
 	{ "ud_ah", test_ah },
 	{ "ud_send", test_send },
@@ -575,5 +621,6 @@ const struct test ud_tests[] = {
 	{ "ud_local_error", test_local_error },
 	{ "ud_bad_receive", test_bad_receive },
 	{ "ud_flush", test_flush },
+	{ "ud_old_number", test_old_number },
 	{ NULL, NULL },
 };

@@ -275,6 +275,40 @@ static void test_wr_refused(struct side *s)
 	buffer_free(s, &b);
 }
 
+/* While a batch is open, completions of another queue pair are waited for. */
+static void test_wr_two(struct side *s)
+{
+	enum { ROUNDS = 20, BYTES = 65536 };
+	struct end e[2] = { wr_new(s, IBV_QPT_RC, IBV_QP_EX_WITH_RDMA_WRITE),
+			    wr_new(s, IBV_QPT_RC, IBV_QP_EX_WITH_RDMA_WRITE) };
+	struct buffer b = buffer_new(s, BYTES, ACCESS_ALL);
+	struct ibv_sge sge = sge_of(&b, 0, BYTES);
+	int i, k;
+
+	for (i = 0; i < 2; i++)
+		end_connect(s, &e[i]);
+	buffer_swap(s, &b);
+	for (k = 0; s->me == 0 && k < ROUNDS; k++)
+		for (i = 0; i < 2; i++) {
+			struct ibv_qp_ex *ex = ibv_qp_to_qp_ex(e[i].qp);
+
+			ibv_wr_start(ex);
+			ex->wr_id = (uint64_t)k;
+			ex->wr_flags = IBV_SEND_SIGNALED;
+			ibv_wr_rdma_write(ex, b.rkey, b.addr);
+			ibv_wr_set_sge(ex, sge.lkey, sge.addr, sge.length);
+			if (k)
+				expect(e[!i].cq, (uint64_t)k - 1, IBV_WC_SUCCESS);
+			require_equal(ibv_wr_complete(ex), 0);
+		}
+	for (i = 0; s->me == 0 && i < 2; i++)
+		expect(e[i].cq, ROUNDS - 1, IBV_WC_SUCCESS);
+	barrier(s);
+	for (i = 0; i < 2; i++)
+		end_free(&e[i]);
+	buffer_free(s, &b);
+}
+
 const struct test wr_tests[] = {
 	{ "wr_api", test_wr_api },
 	{ "wr_pieces", test_wr_pieces },
@@ -283,5 +317,6 @@ const struct test wr_tests[] = {
 	{ "wr_uc", test_wr_uc },
 	{ "wr_operations", test_wr_operations },
 	{ "wr_refused", test_wr_refused },
+	{ "wr_two", test_wr_two },
 	{ NULL, NULL },
 };
