@@ -98,6 +98,7 @@ static int rts_post(struct rail_tx *tx, struct rail_op *op)
 		.lane = op->lane,
 		.how = op->how,
 	};
+	int rc;
 
 	if (unlikely(!tx->lane))
 		return 0;		/* not connected yet */
@@ -108,7 +109,10 @@ static int rts_post(struct rail_tx *tx, struct rail_op *op)
 		rail_gauge_weights(&op->peer->writing, op->weight);
 		memcpy(rts.weight, op->weight, sizeof(rts.weight));
 	}
-	return tx->control(tx, RECORD_RTS, &op->header, op->buf.bytes, &rts);
+	rc = tx->control(tx, RECORD_RTS, &op->header, op->buf.bytes, &rts);
+	if (rc > 0 && op->policy == RAIL_WEIGHTED)
+		rail_gauge_sent(&op->peer->writing);
+	return rc;
 }
 
 static int cts_post(struct rail_tx *tx, const struct rail_op *op)
@@ -390,8 +394,10 @@ static void op_take_rts(struct rail_op *op, const struct rail_rts *rts)
 	memcpy(op->weight, rts->weight, sizeof(op->weight));
 	op->slot = op->generation = 0;
 	/* Who reads knows best how fast the rails are in this direction. */
-	if (op->policy == RAIL_WEIGHTED && op->how & RNDV_READ)
+	if (op->policy == RAIL_WEIGHTED && op->how & RNDV_READ) {
 		rail_gauge_weights(&op->peer->reading, op->weight);
+		rail_gauge_sent(&op->peer->reading);
+	}
 }
 
 /* No upcall from here: rail_accept may be called in one. */

@@ -1,9 +1,44 @@
 /* weigh.c - rates of rails, learned. */
+#include <math.h>
 #include <string.h>
 
 #include "weigh.h"
 
 #define GAIN 0.25
+
+/* Before it is known; and how many times of it rails must differ. */
+#define SPREAD 0.25
+#define NOISE 2
+
+/* Do the rails differ from what was assumed of them by no more than noise? */
+static bool as_assumed(const struct rail_gauge *g)
+{
+	double least = INFINITY, most = 0, spread = 0;
+
+	for (int r = 0; r < g->rail_count; r++) {
+		double times = g->rail[r].rate / g->rail[r].assumed;
+
+		least = times < least ? times : least;
+		most = times > most ? times : most;
+		spread += g->rail[r].spread / g->rail_count;
+	}
+	return most - least <= NOISE * spread * most;
+}
+
+static void weights_settle(struct rail_gauge *g)
+{
+	bool assumed = as_assumed(g);
+	double rate[RAIL_MAX], most = 0;
+
+	for (int r = 0; r < g->rail_count; r++) {
+		rate[r] = assumed ? g->rail[r].assumed : g->rail[r].rate;
+		most = rate[r] > most ? rate[r] : most;
+	}
+	for (int r = 0; r < g->rail_count; r++)
+		/* Down: a slow rail that has too much makes all others wait. */
+		g->weight[r] = (uint8_t)(rate[r] == most ? RAIL_SHARE_MAX :
+							   rate[r] / most * RAIL_SHARE_MAX);
+}
 
 void rail_gauge_init(struct rail_gauge *g, int rail_count, const uint64_t nominal[])
 {
@@ -16,8 +51,11 @@ void rail_gauge_init(struct rail_gauge *g, int rail_count, const uint64_t nomina
 		known &= nominal[r] != 0;
 		g->unlimited &= nominal[r] == 0;
 	}
-	for (int r = 0; r < rail_count; r++)
-		g->rail[r].rate = known ? (double)nominal[r] * 1e-9 : 1;
+	for (int r = 0; r < rail_count; r++) {
+		g->rail[r].assumed = g->rail[r].rate = known ? (double)nominal[r] * 1e-9 : 1;
+		g->rail[r].spread = SPREAD;
+	}
+	weights_settle(g);
 }
 
 void rail_gauge_posted(struct rail_gauge *g, int rail, uint64_t now_ns)
@@ -36,7 +74,11 @@ static void learn(struct rail_gauge_rail *r)
 	double rate = (double)r->bytes / (double)r->busy_ns;
 	double gain = 1.0 / (r->periods + 1);
 
-	r->rate += (rate - r->rate) * (gain > GAIN ? gain : GAIN);
+	gain = gain > GAIN ? gain : GAIN;
+	/* The first says nothing of how much they vary. */
+	if (r->periods)
+		r->spread += (fabs(rate - r->rate) / r->rate - r->spread) * gain;
+	r->rate += (rate - r->rate) * gain;
 	r->periods += r->periods < 4;
 	r->bytes = r->busy_ns = 0;
 }
@@ -82,22 +124,15 @@ void rail_gauge_done(struct rail_gauge *g, int rail, uint64_t now_ns, uint64_t u
 	for (int k = 0; k < g->rail_count; k++)
 		if (g->rail[k].bytes)
 			learn(&g->rail[k]);
+	weights_settle(g);
 }
 
-void rail_gauge_weights(struct rail_gauge *g, uint8_t weight[RAIL_MAX])
+void rail_gauge_weights(const struct rail_gauge *g, uint8_t weight[RAIL_MAX])
 {
-	bool probe = g->messages++ % RAIL_SHARE_PROBE_EVERY == 0;
-	double most = 0;
-
+	memcpy(weight, g->weight, RAIL_MAX);
+	if (g->messages % RAIL_SHARE_PROBE_EVERY)
+		return;
 	for (int r = 0; r < g->rail_count; r++)
-		most = g->rail[r].rate > most ? g->rail[r].rate : most;
-	memset(weight, 0, RAIL_MAX);
-	for (int r = 0; r < g->rail_count; r++) {
-		/* Down: a slow rail that has too much makes all others wait. */
-		weight[r] = (uint8_t)(g->rail[r].rate / most * RAIL_SHARE_MAX);
-		if (g->rail[r].rate == most)
-			weight[r] = RAIL_SHARE_MAX;
-		if (probe && weight[r] < RAIL_SHARE_PROBE)
+		if (weight[r] < RAIL_SHARE_PROBE)
 			weight[r] = RAIL_SHARE_PROBE;
-	}
 }

@@ -17,6 +17,10 @@
  * whose share would be small is given some bytes now and then, so that it is noticed
  * when it becomes faster.
  *
+ * What was measured counts where it says something: if rails differ from what was
+ * assumed of them by less than their rates vary from period to period, shares are as
+ * assumed.  So equal rails are cut evenly however noisy they are.
+ *
  * Arithmetic only: the caller says what time it is.
  */
 #ifndef RAIL_WEIGH_H
@@ -39,10 +43,12 @@ enum {
 struct rail_gauge {
 	int rail_count;
 	bool unlimited;			/* nothing to be measured: even */
-	uint32_t messages;
+	uint32_t messages;		/* that were given shares */
+	uint8_t weight[RAIL_MAX];	/* shares as of the last period */
 	uint64_t period_bytes;
 	struct rail_gauge_rail {
-		double rate;			/* bytes per nanosecond; only their proportions matter */
+		double assumed, rate;		/* bytes per nanosecond; only their proportions matter */
+		double spread;			/* of the rates of periods, relative to rate */
 		uint32_t periods;		/* that said something, up to 4 */
 		uint32_t in_flight;		/* chunks */
 		uint64_t since_ns;		/* busy, not yet counted */
@@ -61,7 +67,12 @@ void rail_gauge_posted(struct rail_gauge *g, int rail, uint64_t now_ns);
 /* One is there; it may have been for unsure_ns: so long ago nobody saw it. */
 void rail_gauge_done(struct rail_gauge *g, int rail, uint64_t now_ns, uint64_t unsure_ns,
 		     uint64_t bytes);
-/* Shares of the next message: at least one is not 0. */
-void rail_gauge_weights(struct rail_gauge *g, uint8_t weight[RAIL_MAX]);
+/* Shares of the next message: at least one is not 0.  It may be asked for again until it is sent. */
+void rail_gauge_weights(const struct rail_gauge *g, uint8_t weight[RAIL_MAX]);
+
+static inline void rail_gauge_sent(struct rail_gauge *g)
+{
+	g->messages++;
+}
 
 #endif

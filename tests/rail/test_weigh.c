@@ -51,6 +51,7 @@ static void ping(struct world *w, uint64_t bytes, int messages)
 		bool done[RAIL_MAX] = { false };
 
 		rail_gauge_weights(&w->gauge, weight);
+		rail_gauge_sent(&w->gauge);
 		for (int r = 0; r < w->rails; r++)
 			sum += weight[r];
 		assert_true(sum > 0);
@@ -233,6 +234,42 @@ static void test_eight(void **state)
 		assert_share(&w, r, rate[r] / 36, 0.01);
 }
 
+static double random_of(uint64_t *dice)
+{
+	*dice = *dice * 6364136223846793005u + 1442695040888963407u;
+	return (double)(*dice >> 11) / (double)(UINT64_C(1) << 53);
+}
+
+/* Equal rails whose rates vary by a fifth are cut evenly; others by what they are. */
+static void test_noise(void **state)
+{
+	static const double one_to_one[] = { 0.5, 0.5 };
+	uint64_t dice = 1;
+
+	(void)state;
+	for (int unequal = 0; unequal < 2; unequal++) {
+		const double *rate = unequal ? three_to_one : one_to_one;
+		struct world w = world_make(2, 2000, rate);
+		int uneven = 0;
+
+		start(&w, even);
+		for (int i = 0; i < 1000; i++) {
+			uint8_t weight[RAIL_MAX];
+
+			for (int r = 0; r < 2; r++)
+				w.bytes_per_ns[r] = rate[r] * (0.8 + 0.4 * random_of(&dice));
+			ping(&w, 1 << 20, 1);
+			rail_gauge_weights(&w.gauge, weight);
+			if (unequal && i > 20)
+				assert_share(&w, 0, 0.75, 0.08);
+			uneven += weight[0] != weight[1];
+		}
+		if (unequal ? uneven < 980 : uneven > 20)
+			fail_msg("rails %s: %d of 1000 messages cut unevenly",
+				 unequal ? "3:1" : "1:1", uneven);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -242,6 +279,7 @@ int main(void)
 		cmocka_unit_test(test_follows),
 		cmocka_unit_test(test_lateness_says_nothing),
 		cmocka_unit_test(test_eight),
+		cmocka_unit_test(test_noise),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
