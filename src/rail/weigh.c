@@ -4,25 +4,41 @@
 
 #include "weigh.h"
 
+/* Of the recent rate: as if it were the mean of seven. */
 #define GAIN 0.25
+enum { RECENT = 7 };
 
-/* Before it is known; and how many times of it rails must differ. */
+/* Before it is known. */
 #define SPREAD 0.25
-#define NOISE 2
+
+/*
+ * Three standard errors of the difference of two means of n periods, times sqrt(n): a
+ * standard deviation is 1.25 mean deviations; sqrt(2) for the difference.
+ */
+#define ERRORS (3 * 1.25 * 1.4142)
+
+/* Is that difference, relative, no more than chance, with so much spread in n periods? */
+static bool is_chance(double difference, double spread, double n)
+{
+	return difference * difference * n <= ERRORS * ERRORS * spread * spread;
+}
 
 /* Do the rails differ from what was assumed of them by no more than noise? */
 static bool as_assumed(const struct rail_gauge *g)
 {
 	double least = INFINITY, most = 0, spread = 0;
+	uint32_t periods = RAIL_PERIODS;
 
 	for (int r = 0; r < g->rail_count; r++) {
-		double times = g->rail[r].rate / g->rail[r].assumed;
+		const struct rail_gauge_rail *rail = &g->rail[r];
+		double times = rail->rate / rail->assumed;
 
 		least = times < least ? times : least;
 		most = times > most ? times : most;
-		spread += g->rail[r].spread / g->rail_count;
+		spread += rail->spread / g->rail_count;
+		periods = rail->periods < periods ? rail->periods : periods;
 	}
-	return most - least <= NOISE * spread * most;
+	return is_chance(1 - least / most, spread, periods);
 }
 
 static void weights_settle(struct rail_gauge *g)
@@ -52,7 +68,8 @@ void rail_gauge_init(struct rail_gauge *g, int rail_count, const uint64_t nomina
 		g->unlimited &= nominal[r] == 0;
 	}
 	for (int r = 0; r < rail_count; r++) {
-		g->rail[r].assumed = g->rail[r].rate = known ? (double)nominal[r] * 1e-9 : 1;
+		g->rail[r].assumed = known ? (double)nominal[r] * 1e-9 : 1;
+		g->rail[r].rate = g->rail[r].recent = g->rail[r].assumed;
 		g->rail[r].spread = SPREAD;
 	}
 	weights_settle(g);
@@ -68,7 +85,7 @@ void rail_gauge_posted(struct rail_gauge *g, int rail, uint64_t now_ns)
 	r->unsure_ns = 0;
 }
 
-/* The first period replaces what was assumed, the next ones weigh 1/2, 1/3, and then 1/4. */
+/* The first period replaces what was assumed, the next ones weigh 1/2, 1/3 ... */
 static void learn(struct rail_gauge_rail *r)
 {
 	double rate = (double)r->bytes / (double)r->busy_ns;
@@ -77,9 +94,14 @@ static void learn(struct rail_gauge_rail *r)
 	gain = gain > GAIN ? gain : GAIN;
 	/* The first says nothing of how much they vary. */
 	if (r->periods)
-		r->spread += (fabs(rate - r->rate) / r->rate - r->spread) * gain;
-	r->rate += (rate - r->rate) * gain;
-	r->periods += r->periods < 4;
+		r->spread += (fabs(rate - r->recent) / r->recent - r->spread) * gain;
+	r->recent += (rate - r->recent) * gain;
+	r->periods += r->periods < RAIL_PERIODS;
+	r->rate += (rate - r->rate) / r->periods;
+	if (r->periods > RECENT && !is_chance(1 - r->recent / r->rate, r->spread, RECENT)) {
+		r->rate = r->recent;
+		r->periods = RECENT;
+	}
 	r->bytes = r->busy_ns = 0;
 }
 

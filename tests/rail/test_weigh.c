@@ -240,34 +240,40 @@ static double random_of(uint64_t *dice)
 	return (double)(*dice >> 11) / (double)(UINT64_C(1) << 53);
 }
 
-/* Equal rails whose rates vary by a fifth are cut evenly; others by what they are. */
+/* Equal rails whose rates vary are cut evenly; others by what they are. */
+static void noise_on(const double *rate, double noise, int uneven_least, int uneven_most)
+{
+	struct world w = world_make(2, 2000, rate);
+	double far = 0;
+	uint64_t dice = 1;
+	int uneven = 0;
+
+	start(&w, even);
+	for (int i = 0; i < 1000; i++) {
+		uint8_t weight[RAIL_MAX];
+
+		for (int r = 0; r < 2; r++)
+			w.bytes_per_ns[r] = rate[r] * (1 - noise + 2 * noise * random_of(&dice));
+		ping(&w, 1 << 20, 1);
+		rail_gauge_weights(&w.gauge, weight);
+		uneven += weight[0] != weight[1];
+		if (i >= 50)
+			far += fabs(share(&w, 0) - rate[0] / (rate[0] + rate[1])) / 950;
+	}
+	if (uneven < uneven_least || uneven > uneven_most || far > noise / 10)
+		fail_msg("rails %g:%g, noise %g: %d of 1000 messages cut unevenly, shares off by %g",
+			 rate[0], rate[1], noise, uneven, far);
+}
+
 static void test_noise(void **state)
 {
 	static const double one_to_one[] = { 0.5, 0.5 };
-	uint64_t dice = 1;
 
 	(void)state;
-	for (int unequal = 0; unequal < 2; unequal++) {
-		const double *rate = unequal ? three_to_one : one_to_one;
-		struct world w = world_make(2, 2000, rate);
-		int uneven = 0;
-
-		start(&w, even);
-		for (int i = 0; i < 1000; i++) {
-			uint8_t weight[RAIL_MAX];
-
-			for (int r = 0; r < 2; r++)
-				w.bytes_per_ns[r] = rate[r] * (0.8 + 0.4 * random_of(&dice));
-			ping(&w, 1 << 20, 1);
-			rail_gauge_weights(&w.gauge, weight);
-			if (unequal && i > 20)
-				assert_share(&w, 0, 0.75, 0.08);
-			uneven += weight[0] != weight[1];
-		}
-		if (unequal ? uneven < 980 : uneven > 20)
-			fail_msg("rails %s: %d of 1000 messages cut unevenly",
-				 unequal ? "3:1" : "1:1", uneven);
-	}
+	noise_on(one_to_one, 0.2, 0, 20);
+	noise_on(one_to_one, 0.6, 0, 20);
+	noise_on(three_to_one, 0.2, 980, 1000);
+	noise_on(three_to_one, 0.6, 950, 1000);
 }
 
 int main(void)
