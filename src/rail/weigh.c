@@ -4,23 +4,19 @@
 
 #include "weigh.h"
 
-/* Of the recent rate: as if it were the mean of seven. */
+/* Of the estimate: as if it were the mean of seven periods. */
 #define GAIN 0.25
-enum { RECENT = 7 };
 
 /* Before it is known. */
 #define SPREAD 0.25
 
 /*
- * Three standard errors of the difference of two means of n periods, times sqrt(n): a
- * standard deviation is 1.25 mean deviations; sqrt(2) for the difference.
+ * Is that relative difference of two means of n periods no more than a standard error?
+ * A standard deviation is 1.25 mean deviations; the difference has sqrt(2) of them.
  */
-#define ERRORS (3 * 1.25 * 1.4142)
-
-/* Is that difference, relative, no more than chance, with so much spread in n periods? */
 static bool is_chance(double difference, double spread, double n)
 {
-	return difference * difference * n <= ERRORS * ERRORS * spread * spread;
+	return difference * difference * n <= 1.25 * 1.25 * 2 * spread * spread;
 }
 
 /* Do the rails differ from what was assumed of them by no more than noise? */
@@ -68,8 +64,7 @@ void rail_gauge_init(struct rail_gauge *g, int rail_count, const uint64_t nomina
 		g->unlimited &= nominal[r] == 0;
 	}
 	for (int r = 0; r < rail_count; r++) {
-		g->rail[r].assumed = known ? (double)nominal[r] * 1e-9 : 1;
-		g->rail[r].rate = g->rail[r].recent = g->rail[r].assumed;
+		g->rail[r].assumed = g->rail[r].rate = known ? (double)nominal[r] * 1e-9 : 1;
 		g->rail[r].spread = SPREAD;
 	}
 	weights_settle(g);
@@ -85,7 +80,7 @@ void rail_gauge_posted(struct rail_gauge *g, int rail, uint64_t now_ns)
 	r->unsure_ns = 0;
 }
 
-/* The first period replaces what was assumed, the next ones weigh 1/2, 1/3 ... */
+/* The first period replaces what was assumed, the next ones weigh 1/2, 1/3, and then 1/4. */
 static void learn(struct rail_gauge_rail *r)
 {
 	double rate = (double)r->bytes / (double)r->busy_ns;
@@ -94,14 +89,9 @@ static void learn(struct rail_gauge_rail *r)
 	gain = gain > GAIN ? gain : GAIN;
 	/* The first says nothing of how much they vary. */
 	if (r->periods)
-		r->spread += (fabs(rate - r->recent) / r->recent - r->spread) * gain;
-	r->recent += (rate - r->recent) * gain;
+		r->spread += (fabs(rate - r->rate) / r->rate - r->spread) * gain;
+	r->rate += (rate - r->rate) * gain;
 	r->periods += r->periods < RAIL_PERIODS;
-	r->rate += (rate - r->rate) / r->periods;
-	if (r->periods > RECENT && !is_chance(1 - r->recent / r->rate, r->spread, RECENT)) {
-		r->rate = r->recent;
-		r->periods = RECENT;
-	}
 	r->bytes = r->busy_ns = 0;
 }
 

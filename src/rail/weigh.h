@@ -13,14 +13,13 @@
  *
  * Looked at in *periods*: all rails together, so that they are compared over the same
  * time; a period ends when every rail has carried something and all together enough
- * to say something.  A rail's rate is the mean of its last 32 periods or so; where its
- * last few say something else, by more than they vary among themselves, the rail has
- * changed, and these few are all that counts.  A rail whose share would be small is
- * given some bytes now and then, so that it is noticed when it becomes faster.
+ * to say something.  The estimate moves by a quarter of what a period says.  A rail
+ * whose share would be small is given some bytes now and then, so that it is noticed
+ * when it becomes faster.
  *
  * What was measured counts where it says something: if rails differ from what was
- * assumed of them by no more than chance would have it (three standard errors), shares
- * are as assumed.  So equal rails are cut evenly however noisy they are.
+ * assumed of them by no more than a standard error, shares are as assumed.  So equal
+ * rails are cut evenly or nearly so, however noisy they are.
  *
  * Arithmetic only: the caller says what time it is.
  */
@@ -38,7 +37,7 @@ enum {
 	RAIL_SHARE_PROBE_EVERY = 16,		/* ... in one message of so many */
 	RAIL_SURE = 8,				/* times the uncertainty of its ends */
 	RAIL_PERIOD_BYTES = 1 << 20,
-	RAIL_PERIODS = 32,
+	RAIL_PERIODS = 7,
 	RAIL_PERIOD_BYTES_MAX = 16 << 20,	/* without waiting for a rail that carries nothing */
 };
 
@@ -50,9 +49,8 @@ struct rail_gauge {
 	uint64_t period_bytes;
 	struct rail_gauge_rail {
 		double assumed, rate;		/* bytes per nanosecond; only their proportions matter */
-		double recent;			/* rate of the last few periods */
 		double spread;			/* mean deviation of a period from it, relative */
-		uint32_t periods;		/* that rate is the mean of, up to RAIL_PERIODS */
+		uint32_t periods;		/* that said something, up to RAIL_PERIODS */
 		uint32_t in_flight;		/* chunks */
 		uint64_t since_ns;		/* busy, not yet counted */
 		uint64_t unsure_ns;		/* ... that may have begun so much earlier */
