@@ -314,8 +314,8 @@ int hca_transfer_end(struct hca_qp *qp, const struct ibv_send_wr *wr, uint64_t v
 		if (!rc)
 			rc = hca_ud_end(qp, wr, visible_ns);
 	} else {
-		rc = hca_conn_stands(qp->message.to) ? end(qp, wr, visible_ns)
-						     : IBV_WC_RETRY_EXC_ERR;
+		/* Gone meanwhile: silence, which is an error after the retries only. */
+		rc = hca_conn_stands(qp->message.to) ? end(qp, wr, visible_ns) : HCA_NO_PEER;
 		rc = outcome(qp, rc);
 	}
 	hca_section_leave(qp->shm);
