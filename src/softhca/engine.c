@@ -352,9 +352,9 @@ static void look(struct hca_fabric *f)
  * still open on a process that is gone means death, even if somebody else has
  * its slot by now.
  */
-static bool peer_died(const struct hca_conn *c)
+static bool conn_died(const struct hca_conn *c)
 {
-	if (!c->peer || c->peer->fate == HCA_FATE_ALIVE)
+	if (c->peer->fate == HCA_FATE_ALIVE)
 		return false;
 	return c->peer->fate == HCA_FATE_DEAD ||
 	       (c->shm && atomic_load_explicit(&c->shm->gate, memory_order_relaxed) == c->gate);
@@ -421,7 +421,7 @@ static void look_for_deaths(struct hca_fabric *f)
 			/* Nothing was sent yet: what is sent first finds its way, and tells of it. */
 			qp->conn.shm = NULL;
 		}
-		if (peer_died(&qp->conn) || (!qp->conn.shm && died_unseen(qp))) {
+		if (qp->conn.peer ? conn_died(&qp->conn) : died_unseen(qp)) {
 			/* The request that got no answer tells; if there is none, an event. */
 			if (qp->sq.next == qp->sq.posted)
 				hca_event_qp(qp, IBV_EVENT_QP_FATAL);
