@@ -4,9 +4,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/random.h>
 #include <sys/resource.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "device.h"
@@ -16,6 +14,7 @@
 #include "mr_table.h"
 #include "peer.h"
 #include "qp.h"
+#include "random.h"
 #include "segment.h"
 
 static pthread_mutex_t registry_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -76,18 +75,6 @@ static int find_slot(struct hca_fabric *f, uint32_t *slot)
 }
 
 /* ---- Joining ------------------------------------------------------------- */
-
-static void new_nonce(uint64_t *nonce)
-{
-	struct timespec t;
-
-	*nonce = 0;
-	if (getrandom(nonce, sizeof(*nonce), GRND_NONBLOCK) != sizeof(*nonce)) {
-		clock_gettime(CLOCK_MONOTONIC, &t);
-		*nonce = (uint64_t)t.tv_nsec << 32 ^ (uint64_t)t.tv_sec << 20 ^ (uint64_t)getpid();
-	}
-	*nonce |= 1;
-}
 
 static int cannot_map(const char *what)
 {
@@ -256,7 +243,7 @@ static int attach(struct hca_fabric *f, uint32_t node)
 	}
 	if (rc == -ENOENT) {
 		fresh = true;
-		new_nonce(&f->nonce);
+		f->nonce = rg_random() | 1;	/* not 0 */
 		rc = found_fabric(f);
 		if (!rc)
 			rc = hca_rendezvous_begin(&r, f->nonce, f->spec.text);
