@@ -189,7 +189,7 @@ struct test {
 void set_nonblocking(int fd);
 bool readable(int fd, int timeout_ms);
 
-extern const struct test data_tests[], retry_tests[], error_tests[], state_tests[];
+extern const struct test data_tests[], queue_tests[], retry_tests[], error_tests[], state_tests[];
 extern const struct test uc_tests[], srq_tests[], ud_tests[], group_tests[];
 extern const struct test atomic_tests[], wr_tests[];
 extern const struct test attribute_tests[], flush_tests[], limit_tests[], cause_tests[];

@@ -158,6 +158,7 @@ static int probe(void)
 /* Each list a line: files of cases, in the order they run. */
 static const struct test *const lists[] = {
 	data_tests,
+	queue_tests,
 	retry_tests,
 	error_tests,
 	state_tests,
