@@ -14,7 +14,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "clock.h"
 #include "err.h"
 #include "job.h"
 #include "opt.h"
@@ -53,11 +52,6 @@ void job_no_message(void *user, const struct rail_message *msg)
 	(void)user;
 	(void)msg;
 	job_fail(__FILE__, __LINE__, "a message came");
-}
-
-uint64_t job_now_ns(void)
-{
-	return rg_now_ns();
 }
 
 bool job_machine_busy(void)

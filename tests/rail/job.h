@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "clock.h"
 #include "rail.h"
 
 enum { JOB_MAX = 8 };
@@ -97,7 +98,6 @@ int job_run_mismatches(void (*body)(struct job *));
 void job_open_mismatch(struct job *job);
 void job_check_mismatch(const struct job *job, int rc, const char *text);
 
-uint64_t job_now_ns(void);
 /* More wants to run than there are cores: nothing can be said about time. */
 bool job_machine_busy(void);
 

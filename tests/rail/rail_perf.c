@@ -119,7 +119,7 @@ static double latency_ns(const struct rail_way *way, size_t bytes)
 	double sample[ROUNDS];
 
 	for (int r = 0; r < ROUNDS; r++) {
-		uint64_t begin = job_now_ns();
+		uint64_t begin = rg_now_ns();
 
 		for (int i = 0; i < iterations; i++) {
 			int pending;
@@ -133,7 +133,7 @@ static double latency_ns(const struct rail_way *way, size_t bytes)
 			while (perf.done < pending)
 				move();
 		}
-		sample[r] = (double)(job_now_ns() - begin) / iterations / 2;
+		sample[r] = (double)(rg_now_ns() - begin) / iterations / 2;
 	}
 	return median(sample, ROUNDS, false);
 }
@@ -157,7 +157,7 @@ static double raw_latency_ns(void)
 	uint64_t n = 0;
 
 	for (int r = 0; r < ROUNDS; r++) {
-		uint64_t begin = job_now_ns();
+		uint64_t begin = rg_now_ns();
 
 		for (int i = 0; i < ITERATIONS; i++) {
 			struct ibv_send_wr wr = tx->wr[1];
@@ -177,7 +177,7 @@ static double raw_latency_ns(void)
 			if (i % 16 == 0)
 				rail_cq_poll(perf.job->ctx);
 		}
-		sample[r] = (double)(job_now_ns() - begin) / ITERATIONS / 2;
+		sample[r] = (double)(rg_now_ns() - begin) / ITERATIONS / 2;
 	}
 	return median(sample, ROUNDS, false);
 }
@@ -193,7 +193,7 @@ static double bandwidth(const struct rail_way *way, size_t bytes, bool both)
 		uint64_t begin;
 
 		job_barrier(perf.job);
-		begin = job_now_ns();
+		begin = rg_now_ns();
 		for (int k = 0; k < repeats; k++) {
 			int pending = 0;
 
@@ -216,7 +216,7 @@ static double bandwidth(const struct rail_way *way, size_t bytes, bool both)
 				move();
 		}
 		sample[r] = (double)bytes * WINDOW * repeats * (both ? 2 : 1) * 1e3 /
-			    (double)(job_now_ns() - begin);
+			    (double)(rg_now_ns() - begin);
 	}
 	return median(sample, ROUNDS, true);
 }
@@ -239,7 +239,7 @@ static void post_cost(double *send_ns, double *post_ns)
 			uint64_t spent = 0;
 
 			for (int k = 0; k < REPEATS; k++) {
-				uint64_t begin = job_now_ns();
+				uint64_t begin = rg_now_ns();
 				struct ibv_send_wr *bad;
 
 				for (int i = 0; i < BURST; i++) {
@@ -251,7 +251,7 @@ static void post_cost(double *send_ns, double *post_ns)
 					tx->wr[1].send_flags &= ~(unsigned)IBV_SEND_SIGNALED;
 					ibv_post_send(tx->lane->qp.qp, &tx->wr[1], &bad);
 				}
-				spent += job_now_ns() - begin;
+				spent += rg_now_ns() - begin;
 				if (!what)
 					wait_for(BURST);
 				/* Reclaims what was posted behind librail's back. */

@@ -142,8 +142,8 @@ static void rules_body(struct job *job)
 		/* The peer has stopped: once, wait until that shows. */
 		if (what)
 			rail_peer_fail(job->peer[1], -EPROTO, "to save time");
-		for (uint64_t until = job_now_ns() + 20000000000u;
-		     !lost.errors && job_now_ns() < until; )
+		for (uint64_t until = rg_now_ns() + 20000000000u;
+		     !lost.errors && rg_now_ns() < until; )
 			job_progress(job);
 		text = capture_end();
 		CHECK(strstr(text, "peer 1 is lost") != NULL);
@@ -320,7 +320,7 @@ static void die(struct job *job, enum when when)
 
 static void outlive(struct job *job, enum when when, useconds_t pause)
 {
-	uint64_t begin = job_now_ns(), limit = 10000000000u;
+	uint64_t begin = rg_now_ns(), limit = 10000000000u;
 	int messages;
 
 	for (int i = 0; i < DEATH_OPS && job->rank == 0 && when != BEFORE_CHUNKS; i++) {
@@ -328,7 +328,7 @@ static void outlive(struct job *job, enum when when, useconds_t pause)
 		if (when == IN_THE_MIDDLE)
 			rail_progress(job->ctx);
 	}
-	while (!lost.errors && job_now_ns() - begin < limit) {
+	while (!lost.errors && rg_now_ns() - begin < limit) {
 		job_progress(job);
 		if (pause)
 			usleep(pause);
@@ -436,7 +436,7 @@ static void leave_body(struct job *job)
 		return;
 	}
 	capture_begin(2);
-	for (uint64_t until = job_now_ns() + 2500000000u; job_now_ns() < until; )
+	for (uint64_t until = rg_now_ns() + 2500000000u; rg_now_ns() < until; )
 		job_progress(job);
 	rail_close(job->ctx);
 	text = capture_end();

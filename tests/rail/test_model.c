@@ -73,7 +73,7 @@ static void send_and_wait(struct job *job, const struct target *t)
 
 static double round_trip(struct job *job, const struct target *t)
 {
-	uint64_t begin = job_now_ns();
+	uint64_t begin = rg_now_ns();
 
 	/* The next round's message may come while process 1 still waits for its own to be done. */
 	ping.rounds++;
@@ -83,14 +83,14 @@ static double round_trip(struct job *job, const struct target *t)
 		rail_progress(job->ctx);
 	if (job->rank == 1)
 		send_and_wait(job, t);
-	return (double)(job_now_ns() - begin) / 2;
+	return (double)(rg_now_ns() - begin) / 2;
 }
 
 static enum job_verdict judge(const struct target *t, double best, uint64_t until_ns)
 {
 	if (best <= t->most_ns)
 		return JOB_REACHED;
-	if (job_now_ns() < until_ns)
+	if (rg_now_ns() < until_ns)
 		return JOB_GO_ON;
 	if (!job_machine_busy())
 		job_fail(__FILE__, __LINE__, "%zu bytes take %.0f ns, should be %.0f to %.0f",
@@ -101,7 +101,7 @@ static enum job_verdict judge(const struct target *t, double best, uint64_t unti
 static void body(struct job *job)
 {
 	const struct target *t = job->arg;
-	uint64_t until_ns = job_now_ns() + SECONDS * 1000000000ull;
+	uint64_t until_ns = rg_now_ns() + SECONDS * 1000000000ull;
 	double best = 1e18;
 
 	job->rail.on_message = on_message;

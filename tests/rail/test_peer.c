@@ -159,7 +159,7 @@ static void sync_body(struct job *job)
 		CHECK_EQUAL(rail_send(job->peer[1], &way, &header, &buf, RAIL_SEND_SYNC, &op), 0);
 		CHECK(rail_busy(job->ctx));
 		/* Time enough for everything that could complete it too early. */
-		for (until = job_now_ns() + 50000000; job_now_ns() < until; )
+		for (until = rg_now_ns() + 50000000; rg_now_ns() < until; )
 			job_progress(job);
 		CHECK_EQUAL(job_seen.done, 0);
 		job_barrier(job);

@@ -109,7 +109,7 @@ static enum job_verdict judge(const struct target *t, int right, double share, u
 {
 	if (right == ROUNDS_RIGHT)
 		return JOB_REACHED;
-	if (job_now_ns() < until_ns)
+	if (rg_now_ns() < until_ns)
 		return JOB_GO_ON;
 	if (!job_machine_busy())
 		job_fail(__FILE__, __LINE__, "policy %d, %s: %.3f of the bytes on the first rail, "
@@ -121,7 +121,7 @@ static enum job_verdict judge(const struct target *t, int right, double share, u
 static void body(struct job *job)
 {
 	const struct target *t = job->arg;
-	uint64_t until_ns = job_now_ns() + SECONDS * 1000000000ull;
+	uint64_t until_ns = rg_now_ns() + SECONDS * 1000000000ull;
 	int right = 0, rounds = 0;
 	double share = 0;
 

@@ -32,6 +32,13 @@ static void start(struct world *w, const uint64_t *nominal)
 	rail_gauge_init(&w->gauge, w->rails, nominal);
 }
 
+/* From 0 on, below 1. */
+static double random_of(uint64_t *dice)
+{
+	*dice = *dice * 6364136223846793005u + 1442695040888963407u;
+	return (double)(*dice >> 11) / (double)(UINT64_C(1) << 53);
+}
+
 static double share(const struct world *w, int r)
 {
 	double sum = 0;
@@ -200,8 +207,7 @@ static void test_lateness_says_nothing(void **state)
 	start(&w, right);
 	ping(&w, 1 << 20, 300);
 	for (int i = 0; i < 10000; i++) {
-		dice = dice * 6364136223846793005u + 1442695040888963407u;
-		late = (dice >> 33) % 10000000;
+		late = (uint64_t)(random_of(&dice) * 10000000);
 		for (int r = 0; r < 2; r++)
 			rail_gauge_posted(&w.gauge, r, w.now_ns);
 		w.now_ns += 50000;
@@ -232,12 +238,6 @@ static void test_eight(void **state)
 	ping(&w, 8 << 20, 300);
 	for (int r = 0; r < 8; r++)
 		assert_share(&w, r, rate[r] / 36, 0.01);
-}
-
-static double random_of(uint64_t *dice)
-{
-	*dice = *dice * 6364136223846793005u + 1442695040888963407u;
-	return (double)(*dice >> 11) / (double)(UINT64_C(1) << 53);
 }
 
 /* Rails whose rates vary from message to message: shares are what they are on average. */
