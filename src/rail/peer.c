@@ -27,7 +27,7 @@ static void geometry_choose(const struct rail_peer *peer, struct rail_geometry *
 		for (int k = 0; k < peer->rail_count; k++)
 			g->trailing |= !ctx->adapter[peer_adapter(peer, k)].in_order_writes;
 	} else {
-		/* Fewer buffers each for many peers, 16 to 128 per lane: 8192 per role while that leaves 16. */
+		/* 16 to 128 buffers per lane; beyond 16 only while all peers' are 8192 per role. */
 		g->slots = 128;
 		while (g->slots > 16 && g->slots * ctx->cfg.peer_count > 8192)
 			g->slots /= 2;

@@ -4,7 +4,6 @@
 
 #include "weigh.h"
 
-/* Of the estimate: as if it were the mean of seven periods. */
 #define GAIN 0.25
 
 /* Before it is known. */

@@ -37,8 +37,8 @@ enum {
 	RAIL_SHARE_PROBE_EVERY = 16,		/* ... in one message of so many */
 	RAIL_SURE = 8,				/* times the uncertainty of its ends */
 	RAIL_PERIOD_BYTES = 1 << 20,
-	RAIL_PERIODS = 7,
 	RAIL_PERIOD_BYTES_MAX = 16 << 20,	/* without waiting for a rail that carries nothing */
+	RAIL_PERIODS = 7,			/* that moving by a quarter is worth: (2 - 1/4) / (1/4) */
 };
 
 struct rail_gauge {
@@ -48,8 +48,8 @@ struct rail_gauge {
 	uint8_t weight[RAIL_MAX];	/* shares as of the last period */
 	uint64_t period_bytes;
 	struct rail_gauge_rail {
-		double assumed, rate;		/* bytes per nanosecond; only their proportions matter */
-		double spread;			/* mean deviation of a period from it, relative */
+		double assumed, rate;		/* bytes per nanosecond; their proportions matter */
+		double spread;			/* mean deviation of a period's, relative */
 		uint32_t periods;		/* that said something, up to RAIL_PERIODS */
 		uint32_t in_flight;		/* chunks */
 		uint64_t since_ns;		/* busy, not yet counted */
@@ -68,7 +68,7 @@ void rail_gauge_posted(struct rail_gauge *g, int rail, uint64_t now_ns);
 /* One is there; it may have been for unsure_ns: so long ago nobody saw it. */
 void rail_gauge_done(struct rail_gauge *g, int rail, uint64_t now_ns, uint64_t unsure_ns,
 		     uint64_t bytes);
-/* Shares of the next message: at least one is not 0.  It may be asked for again until it is sent. */
+/* Shares of the next message, the same until it is sent: at least one is not 0. */
 void rail_gauge_weights(const struct rail_gauge *g, uint8_t weight[RAIL_MAX]);
 
 static inline void rail_gauge_sent(struct rail_gauge *g)

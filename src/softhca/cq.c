@@ -520,8 +520,9 @@ struct ibv_cq *hca_cq_make(struct ibv_context *c, const struct hca_cq_config *co
 	struct hca_context *context = hca_context_of(c);
 	struct hca_cq *cq;
 
-	if ((config->channel && !hca_same_file(c, config->channel->context)) || config->entries < 1 || config->entries > HCA_CQE_MAX || config->vector < 0 ||
-	    config->vector >= c->num_comp_vectors) {
+	if (config->entries < 1 || config->entries > HCA_CQE_MAX || config->vector < 0 ||
+	    config->vector >= c->num_comp_vectors ||
+	    (config->channel && !hca_same_file(c, config->channel->context))) {
 		errno = EINVAL;
 		return NULL;
 	}

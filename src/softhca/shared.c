@@ -207,7 +207,7 @@ static void publish(struct hca_shared *s, uint32_t entry)
 	atomic_store_explicit(&shm->posted, at + 1, memory_order_relaxed);
 }
 
-/* The next free entry is not there: has somebody who polls just its place, but not yet filled it? */
+/* No free entry at its place: has somebody who polls taken the place, but not yet filled it? */
 static bool is_coming(const struct hca_shared *s)
 {
 	uint32_t freed = atomic_load_explicit(&s->freed_tail, memory_order_relaxed);
