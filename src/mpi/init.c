@@ -46,9 +46,32 @@ int MPI_Init_thread(int *argc, char ***argv, int required, int *provided)
 }
 BOTH(Init_thread);
 
+/*
+ * MPICH's ch4:ucx before 4.2 closes an endpoint with an answer of the peer's, who gives none
+ * any more once its own are closed and it waits for the process manager (pmodels/mpich pull
+ * request 6596): a rank hangs that comes later than one who has never sent to it.  Dissemination
+ * and rings send one way only.  When everybody has sent both ways at those distances, nobody has
+ * closed its endpoints before all have come.
+ */
+static void send_both_ways(void)
+{
+#if defined(MPICH_NUMVERSION) && MPICH_NUMVERSION < 40200000
+	int rank, size, step, dir;
+
+	native.Comm_rank(MPI_COMM_WORLD, &rank);
+	native.Comm_size(MPI_COMM_WORLD, &size);
+	for (step = 1; step < size; step *= 2)
+		for (dir = 0; dir < 2; dir++)
+			native.Sendrecv(NULL, 0, MPI_BYTE, (rank + (dir ? step : size - step)) % size, 0,
+					NULL, 0, MPI_BYTE, (rank + (dir ? size - step : step)) % size, 0,
+					MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+#endif
+}
+
 int MPI_Finalize(void)
 {
 	world_stop();
+	send_both_ways();
 	return native.Finalize();
 }
 BOTH(Finalize);

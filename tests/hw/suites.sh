@@ -26,4 +26,9 @@ export RAILGAUGE_QPS=4 RAILGAUGE_BIND=near RAILGAUGE_MTU=1024
 passes 4 random_suite stripe
 export RAILGAUGE_INTRANODE=hca
 passes 4 random_suite pull,rendezvous=read
+for over in native stripe; do
+	export RAILGAUGE_OVER=$over
+	launch 4 tests/mpi/late_end
+	expect "a rank that ends late, $over" eval '[ "$rc" -eq 0 ] && grep -q ended "$out"'
+done
 finish
