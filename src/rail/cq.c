@@ -75,10 +75,12 @@ void rail_cq_poll(struct rail_ctx *ctx)
 {
 	uint64_t look_ns = unlikely(ctx->measured) ? rg_now_ns() : 0;
 	struct ibv_wc wc[CQ_BATCH];
+	bool all = true;
 
 	for (int c = 0; c < ctx->cq_count; c++) {
 		int n = ibv_poll_cq(ctx->cq[c]->cq, CQ_BATCH, wc);
 
+		all &= n < CQ_BATCH;
 		ctx->completed_ns = 0;
 		for (int i = 0; i < n; i++)
 			complete(ctx, &wc[i]);
@@ -86,7 +88,7 @@ void rail_cq_poll(struct rail_ctx *ctx)
 			ctx->events += (uint32_t)n;
 	}
 	/* Chunks that were posted meanwhile set it themselves. */
-	if (look_ns > ctx->looked_ns)
+	if (all && look_ns > ctx->looked_ns)
 		ctx->looked_ns = look_ns;
 }
 

@@ -76,7 +76,8 @@ void rail_gauge_posted(struct rail_gauge *g, int rail, uint64_t now_ns)
 	if (r->in_flight++)
 		return;
 	r->since_ns = now_ns;
-	r->unsure_ns = 0;
+	r->unsure_ns = r->waiting = 0;
+	r->sure = false;
 }
 
 /* The first period replaces what was assumed, the next ones weigh 1/2, 1/3, and then 1/4. */
@@ -99,41 +100,46 @@ static bool period_ended(const struct rail_gauge *g)
 	if (g->period_bytes < RAIL_PERIOD_BYTES)
 		return false;
 	for (int r = 0; r < g->rail_count; r++)
-		if (!g->rail[r].bytes)
+		if (!g->rail[r].busy_ns)
 			return g->period_bytes >= RAIL_PERIOD_BYTES_MAX;
 	return true;
 }
 
-/* From the last completion, or from when the rail was idle, to this one: is it well known? */
-static bool slice_says(struct rail_gauge_rail *r, uint64_t now_ns, uint64_t unsure_ns,
-		       uint64_t *slice_ns)
+/*
+ * Bytes since the completion that was counted last, or since the rail was idle: counted once
+ * that span is well known.  What is found by the same look as that completion belongs to it.
+ */
+static bool counted(struct rail_gauge_rail *r, uint64_t now_ns, uint64_t unsure_ns, uint64_t bytes)
 {
-	uint64_t slice = now_ns - r->since_ns;
-	uint64_t unsure = r->unsure_ns + unsure_ns;
+	uint64_t span = now_ns - r->since_ns;
 
+	r->waiting += bytes;
+	if (span ? span < RAIL_SURE * (r->unsure_ns + unsure_ns) : !r->sure)
+		return false;
+	r->bytes += r->waiting;
+	r->busy_ns += span;
+	r->waiting = 0;
 	r->since_ns = now_ns;
 	r->unsure_ns = unsure_ns;
-	*slice_ns = slice;
-	return slice && slice >= RAIL_SURE * unsure;
+	r->sure = true;
+	return true;
 }
 
 void rail_gauge_done(struct rail_gauge *g, int rail, uint64_t now_ns, uint64_t unsure_ns,
 		     uint64_t bytes)
 {
 	struct rail_gauge_rail *r = &g->rail[rail];
-	uint64_t slice_ns;
+	uint64_t before = r->bytes;
 
 	r->in_flight--;
-	if (g->unlimited || !slice_says(r, now_ns, unsure_ns, &slice_ns))
+	if (g->unlimited || !counted(r, now_ns, unsure_ns, bytes))
 		return;
-	r->busy_ns += slice_ns;
-	r->bytes += bytes;
-	g->period_bytes += bytes;
+	g->period_bytes += r->bytes - before;
 	if (!period_ended(g))
 		return;
 	g->period_bytes = 0;
 	for (int k = 0; k < g->rail_count; k++)
-		if (g->rail[k].bytes)
+		if (g->rail[k].busy_ns)
 			learn(&g->rail[k]);
 	weights_settle(g);
 }

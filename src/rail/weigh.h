@@ -6,10 +6,11 @@
  * R shows the rate b / (L + b / R): shares in proportion to such rates change until
  * all rails end at the same time, which is what is wanted, and stay there.
  *
- * A completion is found when somebody looks.  What lies between two completions says
- * something only if it is well known when they came: if the time since the look
- * before is an eighth of it at most.  All else is left out (a process that lost its
- * core, or that computes): it would tell of the process and not of the rail.
+ * A completion is found when somebody looks.  A span between two completions says
+ * something only if it is well known when they came: if the times since the looks
+ * before them are an eighth of it at most.  While the rail stays busy a span grows until
+ * that is so; one that ends before, since the rail is idle, is left out (a process that
+ * lost its core, or that computes): it would tell of the process and not of the rail.
  *
  * Looked at in *periods*: all rails together, so that they are compared over the same
  * time; a period ends when every rail has carried something and all together enough
@@ -52,8 +53,10 @@ struct rail_gauge {
 		double spread;			/* mean deviation of a period's, relative */
 		uint32_t periods;		/* that said something, up to RAIL_PERIODS */
 		uint32_t in_flight;		/* chunks */
-		uint64_t since_ns;		/* busy, not yet counted */
+		uint64_t since_ns;		/* busy, not yet counted: a span */
 		uint64_t unsure_ns;		/* ... that may have begun so much earlier */
+		uint64_t waiting;		/* ... its bytes so far */
+		bool sure;			/* it began when the one before was counted */
 		uint64_t busy_ns, bytes;	/* of this period */
 	} rail[RAIL_MAX];
 };

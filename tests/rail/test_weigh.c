@@ -214,17 +214,40 @@ static void test_lateness_says_nothing(void **state)
 		rail_gauge_done(&w.gauge, 1, w.now_ns, 100, 1000);
 		w.now_ns += late;
 		rail_gauge_done(&w.gauge, 0, w.now_ns, late, 37500);
-		/* The next completion begins where nobody knows. */
+		/* Two, found by one look. */
 		if (i % 2)
 			continue;
 		rail_gauge_posted(&w.gauge, 0, w.now_ns);
 		rail_gauge_posted(&w.gauge, 0, w.now_ns);
-		w.now_ns += late;
+		w.now_ns += 10 + late;
 		rail_gauge_done(&w.gauge, 0, w.now_ns, late, 37500);
-		w.now_ns += 10;
-		rail_gauge_done(&w.gauge, 0, w.now_ns, 1, 37500);
+		rail_gauge_done(&w.gauge, 0, w.now_ns, late, 37500);
 	}
 	assert_true(w.gauge.rail[0].rate < 0.76 && w.gauge.rail[0].rate > 0.7);
+}
+
+/* Looks are rarer than completions, each finds all that came since the one before. */
+static void test_rare_looks(void **state)
+{
+	enum { LOOK_NS = 1000000, CHUNK = 65536 };
+	struct world w = world_make(2, 0, three_to_one);
+
+	(void)state;
+	start(&w, even);
+	for (int r = 0; r < 2; r++) {
+		w.next_ns[r] = (double)w.now_ns + CHUNK / w.bytes_per_ns[r];
+		for (int i = 0; i < 16; i++)
+			rail_gauge_posted(&w.gauge, r, w.now_ns);
+	}
+	for (int i = 0; i < 1000; i++) {
+		w.now_ns += LOOK_NS;
+		for (int r = 0; r < 2; r++)
+			for (; w.next_ns[r] <= (double)w.now_ns; w.next_ns[r] += CHUNK / w.bytes_per_ns[r]) {
+				rail_gauge_posted(&w.gauge, r, w.now_ns);
+				rail_gauge_done(&w.gauge, r, w.now_ns, LOOK_NS, CHUNK);
+			}
+	}
+	assert_share(&w, 0, 0.75, 0.03);
 }
 
 static void test_eight(void **state)
@@ -282,6 +305,7 @@ int main(void)
 		cmocka_unit_test(test_stays),
 		cmocka_unit_test(test_follows),
 		cmocka_unit_test(test_lateness_says_nothing),
+		cmocka_unit_test(test_rare_looks),
 		cmocka_unit_test(test_eight),
 		cmocka_unit_test(test_noise),
 	};
