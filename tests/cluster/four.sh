@@ -1,9 +1,6 @@
 #!/bin/sh
 # four.sh - on four nodes: every rank has three peers, over one rail and two.
-#
-# In CI with Open MPI.  MPICH 4.0.2 over UCX 1.13 and TCP, as Debian 12 has them, often does not
-# leave MPI_Finalize on four nodes, without Railgauge, too: one rank waits for a UCX endpoint to
-# close, the others for it, outside UCX.
+# In CI with Open MPI.
 . "$srcdir/tests/run-lib.sh"
 limit=240
 

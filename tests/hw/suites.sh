@@ -12,7 +12,7 @@ passes() {
 	expect "$suite, $n ranks, $*" eval '[ "$rc" -eq 0 ] && grep -q "cases passed\$" "$out"'
 }
 
-all="stripe weighted pull stripe,rendezvous=read weighted,completion=control"
+all="stripe pull stripe,rendezvous=read weighted,completion=control"
 passes 2 p2p_suite $all
 passes 2 random_suite single pull,rendezvous=read weighted,completion=control
 for suite in type_suite comm_suite thread_suite; do
