@@ -13,9 +13,8 @@
 # A value is the median of the samples of one launch; a ratio is one of two values of the same
 # repetition, shown is its median over repetitions with its extremes.  perftest's sum is of one
 # ib_write_bw per rail, both at the same time, which send what they can for some seconds, in
-# messages of 64 KiB, 8 MiB under way: it counts whole messages between its margins, and of 1 MiB
-# a rail of 25 Mbit/s carries six in 2 s (3.146 MB/s, more than the wire can; in 22 s 3.093, as
-# with 64 KiB).
+# messages of 64 KiB, 8 MiB under way: it counts whole messages between its margins, and six of
+# 1 MiB in 2 s would be 3.146 MB/s on a rail of 25 Mbit/s, which cannot carry more than 3.125.
 # "of what the links carry" is perftest's sum over the links' nominal rates: packets' headers
 # cost it 2 %; if it is far below, emulation is the limit and the ratios say nothing
 # (another machine, or a smaller RAILS_MBIT).

@@ -87,7 +87,7 @@ void rail_cq_poll(struct rail_ctx *ctx)
 		if (n > 0)
 			ctx->events += (uint32_t)n;
 	}
-	/* Chunks that were posted meanwhile set it themselves. */
+	/* A full batch may have left some.  Chunks that were posted meanwhile set it themselves. */
 	if (all && look_ns > ctx->looked_ns)
 		ctx->looked_ns = look_ns;
 }
