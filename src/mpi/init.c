@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "err.h"
 #include "opt.h"
@@ -50,21 +51,33 @@ BOTH(Init_thread);
  * MPICH's ch4:ucx before 4.2 closes an endpoint with an answer of the peer's, who gives none
  * any more once its own are closed and it waits for the process manager (pmodels/mpich pull
  * request 6596): a rank hangs that comes later than one who has never sent to it.  Dissemination
- * and rings send one way only.  When everybody has sent both ways at those distances, nobody has
- * closed its endpoints before all have come.
+ * and rings send one way only.  So everybody sends both ways at those distances, and then gives
+ * no answers until all have done so and close: there is no call for that, but time.
  */
+enum { ALL_ARE_THERE_US = 50000 };
+
 static void send_both_ways(void)
 {
 #if defined(MPICH_NUMVERSION) && MPICH_NUMVERSION < 40200000
-	int rank, size, step, dir;
+	MPI_Group all;
+	MPI_Comm comm;		/* where no receive of the program's waits; no attribute is copied */
+	int rank, size, step;
 
-	native.Comm_rank(MPI_COMM_WORLD, &rank);
-	native.Comm_size(MPI_COMM_WORLD, &size);
-	for (step = 1; step < size; step *= 2)
-		for (dir = 0; dir < 2; dir++)
-			native.Sendrecv(NULL, 0, MPI_BYTE, (rank + (dir ? step : size - step)) % size, 0,
-					NULL, 0, MPI_BYTE, (rank + (dir ? size - step : step)) % size, 0,
-					MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+	native.Comm_group(MPI_COMM_WORLD, &all);
+	native.Comm_create(MPI_COMM_WORLD, all, &comm);
+	native.Group_free(&all);
+	native.Comm_rank(comm, &rank);
+	native.Comm_size(comm, &size);
+	for (step = 1; step < size; step *= 2) {
+		int right = (rank + step) % size, left = (rank + size - step) % size;
+
+		native.Sendrecv(NULL, 0, MPI_BYTE, right, 0, NULL, 0, MPI_BYTE, left, 0, comm,
+				MPI_STATUS_IGNORE);
+		native.Sendrecv(NULL, 0, MPI_BYTE, left, 0, NULL, 0, MPI_BYTE, right, 0, comm,
+				MPI_STATUS_IGNORE);
+	}
+	native.Comm_free(&comm);
+	usleep(ALL_ARE_THERE_US);
 #endif
 }
 
