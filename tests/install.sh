@@ -15,15 +15,24 @@ run() {
 }
 
 run install
-for name in bin/rg_bw bin/railgauge bin/softhca lib/libsofthca.so.0 lib/librail.so.0 \
+for name in bin/rg_bw bin/rg_is bin/rg_ft bin/rg_tune bin/railgauge bin/softhca lib/libsofthca.so.0 lib/librail.so.0 \
 	lib/softhca/libibverbs.so.1 lib/softhca/softhca-files.so include/softhca.h \
-	man1/rg_bw.1 man1/softhca.1 man7/libsofthca.7 pkgconfig/libsofthca.pc; do
+	experiments/p1.json man1/railgauge-reproduce.1 man1/rg_bw.1 man1/softhca.1 man7/libsofthca.7 pkgconfig/libsofthca.pc; do
 	# Links are followed.
 	find "$root" -path "*/$name" -exec test -s '{}' ';' -print | grep -q . || {
 		echo "FAIL: no $name"
 		failed=1
 	}
 done
+# Below $root it lies where the installed command looks for it.
+railgauge=$(find "$root" -path '*/bin/railgauge')
+said=$(RAILGAUGE_DATA= "$railgauge" reproduce p1 --list 2>&1) ||
+	said=$(RAILGAUGE_DATA=$root$(expr "$said" : 'railgauge: \(/[^:]*\):') \
+		"$railgauge" reproduce p1 --list)
+[ "$(echo "$said" | grep -c '^p1-fig1[2-9]-pci[ex] ')" -eq 16 ] || {
+	echo "FAIL: railgauge reproduce p1 --list: $said"
+	failed=1
+}
 run uninstall
 left=$(find "$root" ! -type d)
 [ -z "$left" ] || {

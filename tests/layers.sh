@@ -21,21 +21,25 @@ only 'rail\.h' 'src/rail/|src/mpi/'
 only 'softhca\.h' 'src/softhca/|src/verbs/|src/rail/'
 only 'bench\.h' "src/bench/|$programs"
 only 'report\.h' "src/report/|src/bench/|src/cli/"
+only 'experiment\.h' "src/report/|src/bench/|src/cli/"
 only 'stats\.h' 'src/stats/|src/report/|src/bench/|src/cli/'
 only 'jansson\.h' 'src/report/|src/bench/|src/cli/'
 only 'popt\.h' 'src/util/cmdline\.c|src/softhca/'
 only 'hwloc\.h|hwloc/[a-z-]*\.h' 'src/topo/'
 only 'topo\.h' 'src/topo/|src/rail/|src/cli/'
+only 'nas\.h|lcg\.h|fft\.h|fft_impl\.h|ft\.h|is\.h' 'src/nas/|apps/'
 only 'vrb\.h' 'src/verbs/|src/rail/|src/cli/topo\.c'
 
-# softhca stands alone: of src/util its library may use units only; its command is a program.
+# softhca stands alone: of src/util its library may use units and text only; its command is a program.
 found=$(grep -lE '#include "(err|opt|stats|report|rail|railmpi|bench)\.h"' src/softhca/*.[ch] \
 	2>/dev/null | grep -v '^src/softhca/cmd.*\.c$')
 [ -z "$found" ] || { failures=$((failures + 1)); echo "src/softhca reaches out: $found"; }
 found=$(grep -rlE '#include "[a-z_]*\.h"' src/util | xargs grep -hE '#include "' |
-	grep -vE '"(config|err|opt|units|clock)\.h"')
+	grep -vE '"(config|err|opt|text|units|clock)\.h"')
 [ -z "$found" ] || { failures=$((failures + 1)); echo "src/util reaches up: $found"; }
 found=$(grep -hE '^#include "' src/topo/*.[ch] | grep -vE '"(config|err|units|topo|topo_impl)\.h"')
 [ -z "$found" ] || { failures=$((failures + 1)); echo "src/topo reaches out: $found"; }
+found=$(grep -hE '^#include "' src/nas/*.[ch] | grep -vE '"(opt|text|nas|lcg|fft|fft_impl|ft|is)\.h"')
+[ -z "$found" ] || { failures=$((failures + 1)); echo "src/nas reaches out: $found"; }
 
 [ $failures -eq 0 ]

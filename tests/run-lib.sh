@@ -4,10 +4,14 @@
 #
 #	launch N PROGRAM ARG...		mpirun -np N, at most $limit seconds, one
 #					launch at a time; output in $out and $err,
-#					exit code in $rc
+#					exit code in $rc; says how long it took, unless
+#					launch_silent is set
+#	launch_beside N ...		the same beside others: for what does not get to work
 #	expect WHAT COMMAND...		the test fails unless COMMAND succeeds
 #	refused PROGRAM N WORDS ARG...	launches it; fails unless it ends with exit code 3,
 #					one line of its own, with WORDS, and no table
+#	more WORD...			these as well, but not under sanitizers, to which
+#					the code matters and not how often it runs
 #	finish				ends the test
 limit=${limit:-60}
 work=$(mktemp -d "${TMPDIR:-/tmp}/rg-test-XXXXXX") || exit 99
@@ -17,11 +21,16 @@ trap 'rm -rf "$work"' EXIT
 trap 'exit 99' HUP INT TERM
 
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+# Between asking the ranks of a job that failed to end, and ending them: a second, else.
+export OMPI_MCA_odls_base_sigkill_timeout=0
 # MPI libraries leak, from plugins that are unloaded when leaks are looked for, so
 # that no suppression matches; leaks of ours are found by the unit tests.
 # What is preloaded comes before the sanitizer's runtime, which complains otherwise.
 export ASAN_OPTIONS=detect_leaks=0:verify_asan_link_order=0
 unset $(env | sed -n 's/^\(RAILGAUGE_[A-Z_]*\|SOFTHCA_[A-Z_]*\)=.*/\1/p')
+# What papers measured, which is not installed yet.
+RAILGAUGE_DATA=$(cd "$srcdir/data" && pwd)
+export RAILGAUGE_DATA
 
 case $RG_MPI_FLAVOR in
 openmpi) launcher="$MPIRUN --oversubscribe -np" ;;
@@ -29,16 +38,26 @@ openmpi) launcher="$MPIRUN --oversubscribe -np" ;;
 esac
 
 # `make -j check` starts tests at the same time; ranks of two jobs would take
-# each other's cores.  The lock is not inherited by what the launcher leaves.
+# each other's cores.  This shell holds the lock; what the launcher leaves behind does not.
+turns=yes
 launch() {
 	np=$1
 	shift
+	launch_began=$(date +%s)
 	(
-		flock 9
-		exec timeout -k 10 "$limit" $launcher "$np" "$@" 9>&-
+		[ $turns = no ] || flock 9
+		timeout -k 10 "$limit" $launcher "$np" "$@" 9>&-
+		exit $?		# not the shell's last command, which it would become
 	) 9>tests/.mpi-lock >"$out" 2>"$err"
 	rc=$?
+	[ -n "${launch_silent-}" ] || echo "$(($(date +%s) - launch_began)) s: $np ranks, $*"
 	[ "$rc" -ne 124 ] || echo "launch: no end within $limit s: $*" >>"$err"
+}
+
+launch_beside() {
+	turns=no
+	launch "$@"
+	turns=yes
 }
 
 expect() {
@@ -50,6 +69,10 @@ expect() {
 	echo "FAILED: $what (exit code of the launch: $rc)"
 	sed 's/^/  out: /' "$out" | head -40
 	sed 's/^/  err: /' "$err" | head -40
+}
+
+more() {
+	[ "$RG_SANITIZE" != no ] || echo "$@"
 }
 
 # The table's row of a size: its columns behind the size.
@@ -65,7 +88,7 @@ ours() {
 refused() {
 	program=$1 np=$2 words=$3
 	shift 3
-	launch "$np" "$program" "$@"
+	launch_beside "$np" "$program" "$@"
 	judge_refusal "${program##*/}" 3 3 "$words" "$*"
 }
 

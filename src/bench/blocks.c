@@ -16,6 +16,16 @@ int bench_per_rank(const struct bench *b)
 	return b->size;
 }
 
+int bench_one_at_root(const struct bench *b)
+{
+	return b->rank == 0;
+}
+
+int bench_per_rank_at_root(const struct bench *b)
+{
+	return b->rank == 0 ? b->size : 0;
+}
+
 int bench_window(const struct bench *b)
 {
 	return b->window;
@@ -39,6 +49,21 @@ int bench_window_side1(const struct bench *b)
 struct bench_origin bench_from_peer(const struct bench *b, int block)
 {
 	return (struct bench_origin){ .rank = b->peer, .block = block };
+}
+
+struct bench_origin bench_from_each(const struct bench *b, int block)
+{
+	return (struct bench_origin){ .rank = block, .block = 0 };
+}
+
+struct bench_origin bench_to_me(const struct bench *b, int block)
+{
+	return (struct bench_origin){ .rank = block, .block = b->rank };
+}
+
+struct bench_origin bench_sum(const struct bench *b, int block)
+{
+	return (struct bench_origin){ .rank = BENCH_SUM, .block = block };
 }
 
 void bench_run_window(struct bench *b)

@@ -4,6 +4,8 @@
  */
 #include "impl.h"
 
+#include <inttypes.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -49,12 +51,13 @@ static bool times(const struct bench_job *job)
 
 static void samples_alloc(struct bench_job *job, bool *failed)
 {
+	int series = job->def->tune ? BENCH_CANDIDATES : job->way_count;
 	uint64_t most = 0;
 
 	for (uint64_t s = job->opt.sizes.min; s <= job->opt.sizes.max; s = options_next_size(s))
 		if (options_counts(job, s).iterations > most)
 			most = options_counts(job, s).iterations;
-	for (int w = 0; w < job->way_count && times(job); w++) {
+	for (int w = 0; w < series && times(job); w++) {
 		job->samples[w] = malloc(most * sizeof(uint64_t));
 		*failed = *failed || !job->samples[w];
 	}
@@ -75,10 +78,38 @@ static void bytes_find(struct bench_job *job, size_t *send, size_t *receive)
 		}
 }
 
+static int unit_of(const struct bench_job *job)
+{
+	return job->def->unit ? job->def->unit : 1;
+}
+
+/* Their numbers are ints. */
+static int lists_open(struct bench_job *job, bool *failed)
+{
+	uint64_t most = (uint64_t)INT_MAX / (uint64_t)job->b.size * (uint64_t)unit_of(job);
+
+	if (!job->def->lists)
+		return 0;
+	if (options_last_size(job) > most) {
+		rg_error("--sizes: blocks of %" PRIu64 " bytes for %d ranks lie further apart than "
+			 "an int can say (accepted: up to %" PRIu64 ")", options_last_size(job),
+			 job->b.size, most);
+		return RG_EXIT_USAGE;
+	}
+	job->b.counts = malloc(2 * (size_t)job->b.size * sizeof(int));
+	job->b.displs = job->b.counts + job->b.size;
+	*failed = *failed || !job->b.counts;
+	return 0;
+}
+
 int buffers_open(struct bench_job *job)
 {
 	size_t send = 0, receive = 0;
 	bool failed = false;
+	int rc = lists_open(job, &failed);
+
+	if (rc)
+		return rc;
 
 	/* In a tournament each rank is on either side in turn. */
 	for (int side = 0; job->def->layout == BENCH_TOURNAMENT && side < 2; side++) {
@@ -92,7 +123,7 @@ int buffers_open(struct bench_job *job)
 	job->b.sbuf = buffer_alloc(send + BUFFERS_GUARD_BYTES);
 	job->b.rbuf = buffer_alloc(receive + BUFFERS_GUARD_BYTES);
 	ways_guard(MPI_COMM_WORLD);
-	job->b.request = malloc(2 * (size_t)job->opt.window * sizeof(job->b.request[0]));
+	job->b.request = malloc((2 * (size_t)job->opt.window + 1) * sizeof(job->b.request[0]));
 	samples_alloc(job, &failed);
 	failed = failed || !job->b.sbuf || !job->b.rbuf || !job->b.request;
 	if (measure_max(job, failed)) {
@@ -111,6 +142,7 @@ void buffers_close(struct bench_job *job)
 	for (int w = 0; w < REPORT_WAYS_MAX; w++)
 		free(job->batches[w].list);
 	free(job->b.request);
+	free(job->b.counts);
 	if (job->b.sbuf)
 		MPI_Free_mem(job->b.sbuf);
 	if (job->b.rbuf)
@@ -126,6 +158,10 @@ void buffers_set(struct bench_job *job, const struct bench_way *way, uint64_t by
 	b->count = (int)bytes;
 	b->window = validating ? window_validated(job, bytes) : (int)job->opt.window;
 	b->step = validating ? bytes : 0;
+	for (int i = 0; b->counts && i < b->size; i++) {
+		b->counts[i] = b->count / unit_of(job);
+		b->displs[i] = i * b->counts[i];
+	}
 	if (job->def->prepare && b->sbuf)
 		job->def->prepare(b);
 }

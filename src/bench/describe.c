@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "rounds.h"
+#include "text.h"
 #include "units.h"
 
 __attribute__((format(printf, 2, 3)))
@@ -54,13 +55,25 @@ static const char *fabric_label(const struct bench_job *job)
 		" - software, not hardware";
 }
 
-static void fabric_line(const struct bench_job *job, char *text, size_t size)
+/* What the library's messages on one host go through, as far as that can be known. */
+static const char *native_medium(void)
+{
+	static const char *const told[] = {"OMPI_MCA_pml", "OMPI_MCA_btl", "OMPI_MCA_mtl",
+					   "UCX_TLS", "UCX_NET_DEVICES", "FI_PROVIDER"};
+
+	for (size_t i = 0; i < sizeof(told) / sizeof(told[0]); i++)
+		if (getenv(told[i]))
+			return "what the environment told the library to use";
+	return "shared memory";
+}
+
+void describe_fabric(const struct bench_job *job, char *text, size_t size)
 {
 	if (job->fabric.rail_count)
 		snprintf(text, size, "%s%s", job->fabric.text, fabric_label(job));
 	else if (job->host_count == 1)
-		snprintf(text, size, "no rails: native messages through the shared memory of "
-			 "one host");
+		snprintf(text, size, "no rails: native messages on one host, through %s",
+			 native_medium());
 	else
 		snprintf(text, size, "no rails: native messages between %d hosts", job->host_count);
 }
@@ -82,10 +95,10 @@ static void pairs_line(const struct bench_job *job, char *text, size_t size)
 	snprintf(text, size, "%d pair%s at once:", job->pair_count, plural(job->pair_count));
 	for (int p = 0; p < job->pair_count; p++) {
 		if (p == 8) {
-			snprintf(text + strlen(text), size - strlen(text), " ...");
+			rg_text_add(text, size, " ...");
 			break;
 		}
-		snprintf(text + strlen(text), size - strlen(text), " %d-%d",
+		rg_text_add(text, size, " %d-%d",
 			 job->pair[p].rank[0], job->pair[p].rank[1]);
 	}
 }
@@ -98,9 +111,10 @@ static void way_line(const struct bench_job *job, const struct bench_way *way, j
 	while (c->value != (int)way->id)
 		c++;
 	if (way->id == RAILMPI_NATIVE)
-		add_line(lines, "native: %s by itself%s", library(version, sizeof(version)),
-			 way->foreign ? ", through shared memory: not this fabric" :
-			 job->host_count == 1 ? ", through shared memory" : "");
+		add_line(lines, "native: %s by itself%s%s%s", library(version, sizeof(version)),
+			 job->host_count == 1 ? ", through " : "",
+			 job->host_count == 1 ? native_medium() : "",
+			 way->foreign ? ": not this fabric" : "");
 	else {
 		options_of_communicator(job, extra, sizeof(extra));
 		add_line(lines, "%s: %s%s%s%s", way->name, c->help ? c->help : "",
@@ -108,12 +122,34 @@ static void way_line(const struct bench_job *job, const struct bench_way *way, j
 	}
 }
 
+static bool has_window(const struct bench_job *job)
+{
+	return job->def->metric != BENCH_LATENCY && job->def->layout != BENCH_ALL && !app_is(job);
+}
+
+/* What a paper measured stands above what is measured here, and nowhere else. */
+static void experiment_lines(const struct bench_job *job, json_t *lines)
+{
+	char text[EXPERIMENT_TEXT];
+
+	if (!job->experiment)
+		return;
+	add_line(lines, "experiment: %s, %s", job->experiment->id,
+		 experiment_text(job->experiment, text, sizeof(text)));
+	if (*preset_changes(job, text, sizeof(text)))
+		add_line(lines, "not as preset: %s", text);
+	add_line(lines, "quoted: %s", experiment_quoted(job->experiment, text, sizeof(text)));
+}
+
 static json_t *notes(const struct bench_job *job)
 {
 	json_t *lines = json_array();
 	char text[512], pairs[256] = "";
 
-	fabric_line(job, text, sizeof(text));
+	experiment_lines(job, lines);
+	if (app_is(job))
+		add_line(lines, "%s", job->def->app->remark);
+	describe_fabric(job, text, sizeof(text));
 	add_line(lines, "fabric: %s", text);
 	if (*job->fabric.doubt)
 		add_line(lines, "model: %s", job->fabric.doubt);
@@ -129,7 +165,7 @@ static json_t *notes(const struct bench_job *job)
 	add_line(lines, "ranks: %s%s%s", text, *pairs ? "; " : "", pairs);
 	for (int w = 0; w < job->way_count; w++)
 		way_line(job, &job->way[w], lines);
-	if (job->def->metric != BENCH_LATENCY && job->def->layout != BENCH_ALL)
+	if (has_window(job))
 		add_line(lines, "window: %llu messages%s", (unsigned long long)job->opt.window,
 			 job->pair_count > 1 ? "; values are sums over all pairs" : "");
 	if (job->oversubscribed)
@@ -147,12 +183,12 @@ static json_t *caption(const struct bench_job *job)
 	if (job->def->layout == BENCH_PAIRS)
 		snprintf(pairs, sizeof(pairs), ", %d pair%s", job->pair_count,
 			 plural(job->pair_count));
-	if (job->def->metric != BENCH_LATENCY)
+	if (has_window(job))
 		snprintf(window, sizeof(window), ", window %llu",
 			 (unsigned long long)job->opt.window);
 	add_line(lines, "%s, %s%s%s%s", library(version, sizeof(version)), text, pairs, window,
 		 job->oversubscribed ? ", oversubscribed" : "");
-	fabric_line(job, text, sizeof(text));
+	describe_fabric(job, text, sizeof(text));
 	add_line(lines, "%s", text);
 	return lines;
 }
@@ -162,7 +198,8 @@ static json_t *caption(const struct bench_job *job)
 static json_t *options(const struct bench_job *job)
 {
 	static const char *const from[] = {
-		[OPT_FROM_DEFAULT] = "default", [OPT_FROM_ENVIRONMENT] = "environment",
+		[OPT_FROM_DEFAULT] = "default", [OPT_FROM_PRESET] = "experiment",
+		[OPT_FROM_ENVIRONMENT] = "environment",
 		[OPT_FROM_COMMAND_LINE] = "command line", [OPT_FROM_CALL] = "call",
 	};
 	json_t *all = json_object();
@@ -252,6 +289,10 @@ json_t *describe_run(const struct bench_job *job)
 	json_object_set_new(run, "oversubscribed", json_boolean(job->oversubscribed));
 	json_object_set_new(run, "pairs", pairs(job));
 	json_object_set_new(run, "ranks", ranks(job));
+	if (job->experiment)
+		json_object_set_new(run, "experiment", experiment_record(job->experiment));
+	if (app_is(job))
+		json_object_set_new(run, "app", app_describe(job));
 	json_object_set_new(run, "provenance", report_provenance(job->argc, job->argv));
 	return run;
 }

@@ -3,6 +3,7 @@
  *
  *	main.c		the order of events
  *	options.c	the tables
+ *	preset.c	--experiment: values of a paper
  *	place.c		where ranks are, who pairs with whom
  *	ways.c		a communicator per way
  *	buffers.c	memory for messages
@@ -15,6 +16,9 @@
  *	ledger.c	what each rail carried
  *	alone.c		each rail alone, beside the ways that use all
  *	bound.c		what lets them bring no more (pure)
+ *	app.c		BENCH_APP: computations over each way, in turns
+ *	tune.c		algorithms of collectives: which is the quickest?
+ *	memory.c	how much there is, and some of it
  *
  * A step that can fail returns 0 or an exit code (RG_EXIT_...), the same on
  * all ranks, after one error line on one of them.
@@ -29,6 +33,7 @@
 
 #include "bench.h"
 #include "err.h"
+#include "experiment.h"
 #include "railmpi.h"
 #include "report.h"
 
@@ -39,8 +44,9 @@ struct bench_options {
 	uint64_t iterations, warmup;	/* OPT_SPECIAL: by size */
 	uint64_t window, pairs, time_cap_ns;
 	bool validate, full, ledger;
+	uint64_t runs;			/* BENCH_APP */
 	struct opt_list over;
-	const char *percentiles, *json, *samples;
+	const char *percentiles, *json, *samples, *experiment;
 };
 
 struct bench_way {
@@ -48,6 +54,7 @@ struct bench_way {
 	enum railmpi_way id;
 	bool foreign;			/* does not run on the fabric of the others */
 	MPI_Comm comm;
+	const char *coll;		/* of tune.c: what --coll says in its turn; or NULL */
 	struct railmpi_ledger ledger[RAILMPI_LEDGERS];	/* this rank's, one size */
 	struct railmpi_ledger total[RAILMPI_LEDGERS];	/* rank 0: of the whole job */
 };
@@ -71,6 +78,9 @@ struct bench_batches {
 	size_t count, room;
 };
 
+/* Of one rank in one turn of BENCH_APP. */
+struct bench_times { uint64_t total_ns, communication_ns, sent_bytes; };
+
 struct bench_job {
 	struct bench b;			/* what the program sees */
 	const struct bench_def *def;
@@ -80,6 +90,7 @@ struct bench_job {
 	struct bench_options opt;
 	struct opt_table table[3];	/* measurement, transport, the program's own */
 	int table_count;
+	const struct experiment *experiment;	/* or NULL */
 	double percentile[REPORT_PERCENTILES_MAX];	/* 99 for P99 */
 	int percentile_count;
 
@@ -103,6 +114,9 @@ struct bench_job {
 	uint64_t generation;		/* of the pattern; the same on all ranks */
 	uint64_t *samples[REPORT_WAYS_MAX];	/* in ns, of one size; timing ranks */
 	struct bench_batches batches[REPORT_WAYS_MAX];	/* of one size */
+
+	struct bench_times *times;	/* BENCH_APP, rank 0: by way, run and rank */
+	bool way_wrong[REPORT_WAYS_MAX];	/* BENCH_APP: in any run; the same on all ranks */
 
 	bool validation_failed;		/* of any rank, in any row: the same on all */
 	bool wrong;			/* this rank found wrong bytes in the last validate_way */
@@ -134,6 +148,16 @@ uint64_t options_next_size(uint64_t bytes);
 /* The largest that is measured. */
 uint64_t options_last_size(const struct bench_job *job);
 
+/* ---- preset.c ---- */
+/*
+ * What --experiment says, for options that nobody has set.  `program` is ours: "rg_bw".
+ * 0 or -EINVAL after one error line.
+ */
+int preset_apply(struct bench_job *job, const char *program);
+void preset_free(struct bench_job *job);
+/* Of a job with an experiment: "2 ranks (4), sizes 8:64 (1:1M)", the preset in brackets. */
+char *preset_changes(const struct bench_job *job, char *buf, size_t size);
+
 /* ---- place.c ---- */
 int place_find(struct bench_job *job);		/* hosts and CPUs; before rails are opened */
 int place_join(struct bench_job *job);		/* nodes and pairs; after */
@@ -161,6 +185,7 @@ int buffers_blocks(const struct bench_job *job, int (*blocks)(const struct bench
 
 /* ---- describe.c ---- */
 json_t *describe_run(const struct bench_job *job);
+void describe_fabric(const struct bench_job *job, char *text, size_t size);
 
 /* ---- validate.c ---- */
 /* -1: not asked for, 0: Fail after one error line on rank 0, 1: Pass; the same on all ranks. */
@@ -212,6 +237,27 @@ void ledger_take(struct bench_job *job, struct bench_way *way);
 json_t *ledger_row(struct bench_job *job, struct bench_way *way);
 /* The '#' lines, and the member of the end record; at rank 0, or NULL. */
 json_t *ledger_close(struct bench_job *job);
+
+/* ---- tune.c ---- */
+int tune_check(const struct bench_job *job);	/* can the table be written? */
+int tune_run(struct bench_job *job);
+/* Before a batch of the way: its algorithm, if it has one. */
+void tune_switch(const struct bench_way *way);
+
+/* ---- app.c: BENCH_APP; the others do nothing elsewhere ---- */
+bool app_is(const struct bench_job *job);
+/* Before rails are opened: can it be done at all?  0 or an exit code, on all ranks. */
+int app_check(struct bench_job *job);
+int app_open(struct bench_job *job);		/* instead of buffers_open */
+void app_close(struct bench_job *job);
+/* The "app" member of the run record. */
+json_t *app_describe(const struct bench_job *job);
+/* All turns, then a row per way.  0 or an exit code; a failed verification is in the job. */
+int app_run(struct bench_job *job);
+
+/* ---- memory.c ---- */
+/* What this process can still allocate, if so many processes of its host want as much. */
+uint64_t memory_available(int sharers);
 
 /* ---- alone.c: nothing is done without --ledger ---- */
 /* Measures; '#' lines and a member of the end record, at rank 0; or NULL. */

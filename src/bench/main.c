@@ -8,7 +8,8 @@
 
 _Static_assert((int)BENCH_LATENCY == (int)REPORT_LATENCY &&
 	       (int)BENCH_BANDWIDTH == (int)REPORT_BANDWIDTH &&
-	       (int)BENCH_RATE == (int)REPORT_RATE, "a metric of bench.h is one of report.h");
+	       (int)BENCH_RATE == (int)REPORT_RATE && (int)BENCH_MOPS == (int)REPORT_MOPS,
+	       "a metric of bench.h is one of report.h");
 
 /* Rank 0 opens the outputs; what it met, all know. */
 static int outputs_open(struct bench_job *job)
@@ -72,20 +73,30 @@ static int size_run(struct bench_job *job, uint64_t bytes)
 	return rows_write(job, bytes, m, valid);
 }
 
+static int sizes_run(struct bench_job *job)
+{
+	int rc = 0;
+
+	for (uint64_t s = job->opt.sizes.min; s <= job->opt.sizes.max && !rc;
+	     s = options_next_size(s))
+		rc = size_run(job, s);
+	return rc;
+}
+
 static int job_measure(struct bench_job *job)
 {
 	json_t *end, *alone;
 	int rc;
 
 	ledger_open(job);
-	rc = outputs_open(job);
+	rc = job->def->tune ? tune_check(job) : 0;
+	if (!rc)
+		rc = outputs_open(job);
 	if (rc)
 		return rc;
-	for (uint64_t s = job->opt.sizes.min; s <= job->opt.sizes.max && !rc;
-	     s = options_next_size(s))
-		rc = size_run(job, s);
+	rc = app_is(job) ? app_run(job) : job->def->tune ? tune_run(job) : sizes_run(job);
 	end = ledger_close(job);
-	if (!rc) {
+	if (!rc && !app_is(job)) {
 		alone = alone_compare(job);
 		if (end && alone)
 			json_object_set(end, "aggregate", alone);
@@ -110,13 +121,16 @@ static int job_run(struct bench_job *job)
 	if (!rc)
 		rc = place_find(job);
 	if (!rc)
+		rc = app_check(job);
+	if (!rc)
 		rc = ways_open(job);
 	if (!rc)
 		rc = place_join(job);
 	if (!rc)
-		rc = buffers_open(job);
+		rc = app_is(job) ? app_open(job) : buffers_open(job);
 	if (!rc)
 		rc = job_measure(job);
+	app_close(job);
 	buffers_close(job);
 	ways_close(job);
 	MPI_Comm_free(&job->comm);

@@ -67,7 +67,10 @@ static void batch_timed(struct bench_job *job, uint64_t count, uint64_t *samples
 	}
 }
 
-/* Collectives begin together, or one sample would hide in the next. */
+/*
+ * Collectives begin together, or one sample would hide in the next.  By the library's barrier
+ * whatever the way: who leaves it last, and how late, is the same for all of them then.
+ */
 static void batch_timed_together(struct bench_job *job, uint64_t count, uint64_t *samples)
 {
 	for (uint64_t i = 0; i < count; i++) {
@@ -86,6 +89,7 @@ static uint64_t batch(struct bench_job *job, struct bench_way *way, uint64_t byt
 {
 	uint64_t begin = rg_now_ns();
 
+	tune_switch(way);
 	if (place_runs(job)) {
 		buffers_set(job, way, bytes, false);
 		batch_untimed(job, untimed);

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "text.h"
 #include "units.h"
 
 enum { WINDOW_MAX = 65536, ITERATIONS_MAX = 10000000 };
@@ -15,7 +16,7 @@ static const char *const sizes_pairs = "1:4M", *const sizes_all = "1:1M";
 
 static int check_percentiles(const char *text, char *why, size_t why_size);
 
-static int check_path(const char *text, char *why, size_t why_size)
+int bench_check_path(const char *text, char *why, size_t why_size)
 {
 	if (*text)
 		return 0;
@@ -55,15 +56,34 @@ static struct opt rows[] = {
 	{ .name = "percentiles", .letter = 'z', .type = OPT_TEXT, AT(percentiles), .arg = "LIST",
 	  .check = check_percentiles,
 	  .help = "print these percentiles too, such as 50,90,99.9" },
-	{ .name = "json", .type = OPT_TEXT, AT(json), .arg = "FILE", .check = check_path,
+	{ .name = "json", .type = OPT_TEXT, AT(json), .arg = "FILE", .check = bench_check_path,
 	  .help = "write the result as JSON Lines, one record per size and way" },
-	{ .name = "samples", .type = OPT_TEXT, AT(samples), .arg = "FILE", .check = check_path,
+	{ .name = "samples", .type = OPT_TEXT, AT(samples), .arg = "FILE", .check = bench_check_path,
 	  .help = "write every single sample as CSV" },
 	{ .name = "ledger", .type = OPT_FLAG, AT(ledger),
 	  .help = "tell what each rail carried and its port counted, and, of bandwidths, what it "
 		  "brings alone" },
+	{ .name = "experiment", .type = OPT_TEXT, AT(experiment), .arg = "ID",
+	  .help = "do as a paper did where nothing else is said; railgauge reproduce PAPER --list "
+		  "names all" },
 	{ .name = NULL },
 };
+
+/* Programs of BENCH_APP have no sizes, windows and samples: these, and a row of their own. */
+static const char *const app_names[] = { "over", "json", "ledger", "experiment" };
+enum { APP_NAMES = sizeof(app_names) / sizeof(app_names[0]) };
+static struct opt app_rows[APP_NAMES + 2] = {
+	{ .name = "runs", .type = OPT_COUNT, AT(runs), .arg = "N", .standard = "1", .min = 1,
+	  .max = 1000,
+	  .help = "how often each way has its turn; that of median time is told in full" },
+};
+
+/* Calibration has neither other ways beside its own, nor rows of samples. */
+static const char *const tune_names[] = {
+	"over", "sizes", "iterations", "warmup", "time-cap",
+};
+enum { TUNE_NAMES = sizeof(tune_names) / sizeof(tune_names[0]) };
+static struct opt tune_rows[TUNE_NAMES + 1];
 
 static unsigned char origin[3][OPT_ROWS_MAX];
 
@@ -164,13 +184,21 @@ static void rows_complete(const struct bench_def *def)
 	row_named("sizes")->standard = def->sizes ? def->sizes :
 		def->layout == BENCH_PAIRS ? sizes_pairs : sizes_all;
 	/* An empty message has a latency, but no bandwidth. */
-	row_named("sizes")->min = latency ? 0 : 1;
+	row_named("sizes")->min = def->unit ? (uint64_t)def->unit : latency ? 0 : 1;
 	snprintf(help[0], sizeof(help[0]), "timed samples per size; auto: %" PRIu64 ", above 8K %"
 		 PRIu64, small.iterations, large.iterations);
 	snprintf(help[1], sizeof(help[1]), "untimed ones before them; auto: %" PRIu64 ", above 8K %"
 		 PRIu64, small.warmup, large.warmup);
 	row_named("iterations")->help = help[0];
 	row_named("warmup")->help = help[1];
+	if (def->time_cap)
+		row_named("time-cap")->standard = def->time_cap;
+	for (int i = 0; i < APP_NAMES; i++)
+		app_rows[i + 1] = *row_named(app_names[i]);
+	for (int i = 0; i < TUNE_NAMES; i++)
+		tune_rows[i] = *row_named(tune_names[i]);
+	tune_rows[0].arg = "WAY";
+	tune_rows[0].help = "the way to measure; default: stripe with two or more rails, else single";
 }
 
 static int tables_build(struct bench_job *job)
@@ -183,11 +211,38 @@ static int tables_build(struct bench_job *job)
 		return -EINVAL;
 	}
 	rows_complete(def);
-	job->table[0] = (struct opt_table){ "Measurement", rows, &job->opt, origin[0] };
+	job->table[0] = (struct opt_table){ "Measurement", app_is(job) ? app_rows :
+					    def->tune ? tune_rows : rows, &job->opt, origin[0] };
 	job->table[1] = (struct opt_table){ "Transport", railmpi_options(), values, origin[1] };
 	job->table[2] = (struct opt_table){ "Program", def->options, def->values, origin[2] };
 	job->table_count = def->options ? 3 : 2;
 	return 0;
+}
+
+/* All others are its doubles. */
+static int sizes_check(const struct bench_job *job)
+{
+	int unit = job->def->unit;
+
+	if (!unit || job->opt.sizes.min % (uint64_t)unit == 0)
+		return 0;
+	rg_error("--sizes %" PRIu64 ": not a whole number of elements (accepted: multiples of %d)",
+		 job->opt.sizes.min, unit);
+	return -EINVAL;
+}
+
+/* The MPI library's own algorithms are not ours to choose. */
+static int over_check(const struct bench_job *job)
+{
+	const struct opt_list *over = &job->opt.over;
+	char text[256];
+
+	if (!job->def->tune || over->count == 0 ||
+	    (over->count == 1 && over->item[0] != RAILMPI_NATIVE))
+		return 0;
+	rg_error("--over %s: makes no table (accepted: one way, not native)",
+		 opt_text(&job->table[0], &tune_rows[0], text, sizeof(text)));
+	return -EINVAL;
 }
 
 int options_parse(struct bench_job *job)
@@ -206,6 +261,12 @@ int options_parse(struct bench_job *job)
 		return rc;
 	program.table_count = job->table_count;
 	rc = opt_parse(&program, job->argc, job->argv, &first);
+	if (!rc)
+		rc = preset_apply(job, name);
+	if (!rc)
+		rc = sizes_check(job);
+	if (!rc)
+		rc = over_check(job);
 	if (!rc && job->opt.percentiles)
 		job->percentile_count = percentiles_parse(job->opt.percentiles, job->percentile);
 	return rc;
@@ -213,6 +274,7 @@ int options_parse(struct bench_job *job)
 
 void options_free(struct bench_job *job)
 {
+	preset_free(job);
 	free(job->table[1].values);
 	job->table[1].values = NULL;
 }
@@ -311,6 +373,6 @@ void options_of_communicator(const struct bench_job *job, char *text, size_t siz
 	*text = '\0';
 	for (const struct opt *row = t->rows; row->name; row++)
 		if (row->carry == OPT_COMM && *opt_text(t, row, value, sizeof(value)))
-			snprintf(text + strlen(text), size - strlen(text), ",%s=%s", row->name,
+			rg_text_add(text, size, ",%s=%s", row->name,
 				 value);
 }

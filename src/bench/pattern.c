@@ -17,12 +17,32 @@ struct pattern pattern_of(int rank, int block, uint64_t generation)
 {
 	uint64_t place = (uint64_t)(uint32_t)rank << 32 | (uint32_t)block;
 
-	return (struct pattern){ mix(mix(place + GOLDEN) ^ (generation + 1) * GOLDEN) };
+	return (struct pattern){ .seed = mix(mix(place + GOLDEN) ^ (generation + 1) * GOLDEN) };
+}
+
+struct pattern pattern_sum(int ranks, int block, uint64_t generation)
+{
+	return (struct pattern){ .ranks = ranks, .block = block, .generation = generation };
+}
+
+static uint64_t sum_word(struct pattern p, size_t index)
+{
+	uint32_t sum[2] = { 0, 0 }, half[2];
+	uint64_t w;
+
+	for (int rank = 0; rank < p.ranks; rank++) {
+		w = mix(pattern_of(rank, p.block, p.generation).seed + index * GOLDEN);
+		memcpy(half, &w, 8);
+		sum[0] += half[0];
+		sum[1] += half[1];
+	}
+	memcpy(&w, sum, 8);
+	return w;
 }
 
 static uint64_t word(struct pattern p, size_t index)
 {
-	return mix(p.seed + index * GOLDEN);
+	return p.ranks ? sum_word(p, index) : mix(p.seed + index * GOLDEN);
 }
 
 /* As memory has it, so that byte k is the same however it is computed. */

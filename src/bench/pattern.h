@@ -5,6 +5,9 @@
  * number, the generation (a counter of runs) and k, so that stale data, data
  * of another block or of another place in the block are all seen.  The checker
  * computes it anew: it never looks at a send buffer.
+ *
+ * The sum of a block over all ranks, in unsigned words of 4 bytes as memory has them,
+ * is a pattern as well.
  */
 #ifndef BENCH_PATTERN_H
 #define BENCH_PATTERN_H
@@ -12,9 +15,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct pattern { uint64_t seed; };
+struct pattern {
+	uint64_t seed;
+	int ranks;		/* of a sum; 0: none */
+	int block;
+	uint64_t generation;
+};
 
 struct pattern pattern_of(int rank, int block, uint64_t generation);
+struct pattern pattern_sum(int ranks, int block, uint64_t generation);
 void pattern_fill(struct pattern p, unsigned char *to, size_t bytes);
 /* Every byte different from what pattern_fill would write. */
 void pattern_fill_wrong(struct pattern p, unsigned char *to, size_t bytes);

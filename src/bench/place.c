@@ -59,6 +59,9 @@ static uint64_t nodes_wanted(const struct bench_job *job)
 	const struct opt_table *table;
 	const struct opt *row = options_find(job, "nodes", &table);
 
+	/* A rank by itself is one node, whatever the default for several. */
+	if (job->b.size == 1)
+		return 1;
 	return row ? OPT_VALUE(table, row, uint64_t) : 2;
 }
 
@@ -212,10 +215,10 @@ int place_join(struct bench_job *job)
 
 bool place_runs(const struct bench_job *job)
 {
-	return job->def->layout == BENCH_ALL || job->b.pair >= 0;
+	return job->def->layout == BENCH_ALL || app_is(job) || job->b.pair >= 0;
 }
 
 bool place_times(const struct bench_job *job)
 {
-	return job->def->layout == BENCH_ALL || (job->b.pair >= 0 && job->b.side == 0);
+	return job->def->layout == BENCH_ALL || app_is(job) || (job->b.pair >= 0 && job->b.side == 0);
 }

@@ -20,6 +20,14 @@ struct finding {
 	int got, expected;
 };
 
+static struct pattern expected(const struct bench_job *job, int block)
+{
+	struct bench_origin o = job->def->expect(&job->b, block);
+
+	return o.rank == BENCH_SUM ? pattern_sum(job->b.size, o.block, job->generation) :
+		pattern_of(o.rank, o.block, job->generation);
+}
+
 static void fill_blocks(struct bench_job *job)
 {
 	struct bench *b = &job->b;
@@ -30,12 +38,8 @@ static void fill_blocks(struct bench_job *job)
 	for (int i = 0; i < sblocks; i++)
 		pattern_fill(pattern_of(b->rank, i, job->generation), b->sbuf + (size_t)i * bytes,
 			     bytes);
-	for (int i = 0; i < rblocks; i++) {
-		struct bench_origin o = job->def->expect(b, i);
-
-		pattern_fill_wrong(pattern_of(o.rank, o.block, job->generation),
-				   b->rbuf + (size_t)i * bytes, bytes);
-	}
+	for (int i = 0; i < rblocks; i++)
+		pattern_fill_wrong(expected(job, i), b->rbuf + (size_t)i * bytes, bytes);
 	memset(b->rbuf + (size_t)rblocks * bytes, GUARD_BYTE, BUFFERS_GUARD_BYTES);
 }
 
@@ -47,8 +51,7 @@ static void check_blocks(const struct bench_job *job, struct finding *f)
 	const unsigned char *guard = b->rbuf + (size_t)rblocks * bytes;
 
 	for (int i = 0; i < rblocks && !f->found; i++) {
-		struct bench_origin o = job->def->expect(b, i);
-		struct pattern p = pattern_of(o.rank, o.block, job->generation);
+		struct pattern p = expected(job, i);
 		size_t at = pattern_check(p, b->rbuf + (size_t)i * bytes, bytes);
 
 		if (at < bytes)

@@ -18,6 +18,7 @@ struct cli_command {
 
 int cli_exec(int argc, char **argv);
 int cli_report(int argc, char **argv);
+int cli_reproduce(int argc, char **argv);
 int cli_topo(int argc, char **argv);
 
 /* ---- program.c: what kind of program is this? ---- */

@@ -6,10 +6,12 @@
 
 #include "cli.h"
 #include "err.h"
+#include "text.h"
 
 static const struct cli_command commands[] = {
 	{ "exec", "run an MPI program, unmodified, over rails", cli_exec },
 	{ "report", "print results again and draw them", cli_report },
+	{ "reproduce", "list what papers measured, and the commands that do so here", cli_reproduce },
 	{ "topo", "show this machine's rails, what is near them and what limits them", cli_topo },
 	{ NULL },
 };
@@ -23,7 +25,7 @@ static void help(void)
 	printf("\nOther options:\n"
 	       "  --help       print this and exit (railgauge COMMAND --help: the command's)\n"
 	       "  --version    print the version and exit\n\n"
-	       "The benchmarks are programs of their own: rg_latency, rg_bw, rg_bibw, rg_mr.\n\n"
+	       "The benchmarks are programs of their own: rg_latency, rg_bw, rg_bcast, rg_is, ...\n\n"
 	       "Exit status: 0 well, 1 a check failed, 2 undecided, 3 wrong use or damaged input,\n"
 	       "4 a fault.\n");
 }
@@ -33,7 +35,7 @@ static void unknown(const char *name)
 	char list[256] = "";
 
 	for (const struct cli_command *c = commands; c->name; c++)
-		snprintf(list + strlen(list), sizeof(list) - strlen(list), "%s%s",
+		rg_text_add(list, sizeof(list), "%s%s",
 			 *list ? ", " : "", c->name);
 	rg_error("%s: unknown command (accepted: %s)", name, list);
 }

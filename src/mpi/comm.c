@@ -6,6 +6,10 @@
  * rank and a counter: unique in the job without coordination) and agreed by
  * one native MPI_Allreduce on the new communicator, which also checks that all
  * ranks chose the same way.
+ *
+ * Each has a second record for the messages of its collectives, with the same
+ * context but for one bit.  Both are made and freed together, each lives on as long
+ * as operations hold it.
  */
 #include "layer.h"
 
@@ -25,6 +29,9 @@ static struct comm *buckets[BUCKETS];
 static int comm_keyval = MPI_KEYVAL_INVALID;
 static _Atomic uint32_t context_counter;
 static struct comm *last_found;		/* by its context; inside layer_enter */
+
+/* World ranks, in the upper half of a context, do not reach it. */
+#define COLLECTIVE_CONTEXT (UINT64_C(1) << 63)
 
 /* No program passes it, not even by mistake. */
 #define NO_HANDLE ((MPI_Comm)(intptr_t)-1)
@@ -94,6 +101,13 @@ void comm_unref_last(struct comm *c)
 	comm_drop(c);
 }
 
+static void comm_release(struct comm *c)
+{
+	c->handle = MPI_COMM_NULL;
+	if (--c->refs == 0)
+		comm_unref_last(c);
+}
+
 /* MPI_Comm_free was called, or the library is finalizing: operations may still run. */
 static int comm_deleted(MPI_Comm handle, int keyval, void *value, void *extra)
 {
@@ -101,14 +115,13 @@ static int comm_deleted(MPI_Comm handle, int keyval, void *value, void *extra)
 
 	atomic_fetch_add(&comm_epoch, 1);
 	layer_enter();
-	c->handle = MPI_COMM_NULL;
-	if (--c->refs == 0)
-		comm_unref_last(c);
+	comm_release(c->collective);
+	comm_release(c);
 	layer_leave();
 	return MPI_SUCCESS;
 }
 
-static struct comm *comm_alloc(MPI_Comm handle, const struct rail_way *way)
+static struct comm *record_alloc(MPI_Comm handle, const struct rail_way *way)
 {
 	struct comm *c = calloc(1, sizeof(*c));
 
@@ -127,6 +140,34 @@ static struct comm *comm_alloc(MPI_Comm handle, const struct rail_way *way)
 	}
 	match_comm_init(c);
 	return c;
+}
+
+static void comm_abandon(struct comm *c)
+{
+	comm_drop(c->collective);
+	comm_drop(c);
+}
+
+static struct comm *comm_alloc(MPI_Comm handle, const struct rail_way *way)
+{
+	struct comm *c = record_alloc(handle, way);
+
+	if (!c)
+		return NULL;
+	c->collective = record_alloc(handle, way);
+	if (!c->collective) {
+		comm_drop(c);
+		return NULL;
+	}
+	return c;
+}
+
+/* Inside layer_enter: from here on its messages find it. */
+static void record_insert(struct comm *c)
+{
+	c->next = *bucket(c->context);
+	*bucket(c->context) = c;
+	match_replay_early(c);
 }
 
 static uint64_t way_digest(const struct rail_way *w)
@@ -164,7 +205,7 @@ int comm_adopt(MPI_Comm handle, const struct rail_way *wanted)
 			if (!all[FAILED] && c->rank == 0)
 				rg_error("info key " RAILMPI_INFO_KEY ": ranks of one communicator asked for "
 					 "different ways; all must give the same");
-			comm_drop(c);
+			comm_abandon(c);
 		}
 		return all[FAILED] ? -ENOMEM : -EINVAL;
 	}
@@ -172,16 +213,17 @@ int comm_adopt(MPI_Comm handle, const struct rail_way *wanted)
 	if (wanted->threshold == OPT_SPECIAL)
 		rc = calibrate(handle, wanted, &c->way.threshold);
 	if (rc) {
-		comm_drop(c);
+		comm_abandon(c);
 		return rc;
 	}
+	c->collective->way = c->way;
 	c->context = all[CONTEXT];
+	c->collective->context = c->context | COLLECTIVE_CONTEXT;
 	native.Comm_set_attr(handle, comm_keyval, c);
 	atomic_fetch_add(&comm_epoch, 1);	/* it may be remembered as native */
 	layer_enter();
-	c->next = *bucket(c->context);
-	*bucket(c->context) = c;
-	match_replay_early(c);
+	record_insert(c);
+	record_insert(c->collective);
 	layer_leave();
 	return 0;
 }

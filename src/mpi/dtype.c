@@ -12,6 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "coll.h"
+
 enum { PROBE_MAX_BYTES = 64 << 20 };	/* a larger type is packed, whatever it is */
 
 _Atomic unsigned dtype_epoch = 1;
@@ -114,6 +116,8 @@ static struct dtype *dtype_make(MPI_Datatype handle)
 	t->size = (size_t)size;
 	t->extent = extent;
 	t->true_lb = true_lb;
+	t->true_extent = true_extent;
+	t->reduces = coll_operations_of(handle);
 	t->refs = 1;
 	t->contiguous = size == 0 ||
 			(size == extent && size == true_extent && size <= PROBE_MAX_BYTES &&

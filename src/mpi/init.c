@@ -197,7 +197,7 @@ BOTH(Dist_graph_create_adjacent);
 /* The info key decides; without it the parent does. */
 static int dup_with_way(MPI_Comm comm, MPI_Info info, MPI_Comm *made, const char *text)
 {
-	int size = 0, world = 0, rc;
+	int size = 0, world = 0, inter = 0, rc;
 	bool native_way = true;
 	char why[OPT_WHY_BYTES];
 	struct rail_way way;
@@ -212,6 +212,9 @@ static int dup_with_way(MPI_Comm comm, MPI_Info info, MPI_Comm *made, const char
 	}
 	rc = native.Comm_dup_with_info(comm, info, made);
 	if (rc != MPI_SUCCESS || native_way)
+		return rc;
+	native.Comm_test_inter(*made, &inter);
+	if (inter)
 		return rc;
 	if (!layer.rails) {
 		native.Comm_size(comm, &size);
@@ -249,7 +252,7 @@ int MPI_Comm_disconnect(MPI_Comm *comm)
 
 	if (c) {
 		layer_enter();
-		while (c->refs > 1)
+		while (c->refs > 1 || c->collective->refs > 1)
 			layer_poll(&idle);
 		layer_leave();
 	}

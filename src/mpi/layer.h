@@ -60,6 +60,12 @@ struct comm {
 	struct link arrived_any;	/* every unmatched message, in order of arrival */
 	uint64_t stamp;			/* next post-order stamp */
 	struct comm *next;		/* same hash bucket */
+	/*
+	 * Messages of its collectives have a record of their own, with a context of its own,
+	 * so that they never meet the program's (coll.h).  NULL in such a record.
+	 */
+	struct comm *collective;
+	unsigned collectives;		/* in such a record: how many have begun */
 };
 
 /*
@@ -113,7 +119,9 @@ struct dtype {
 	MPI_Datatype shadow;	/* ours to keep, for packing; NULL handle if contiguous */
 	size_t size;		/* bytes of data per element */
 	MPI_Aint extent;
-	MPI_Aint true_lb;	/* where the data of a contiguous element begins */
+	MPI_Aint true_lb;	/* where the data of an element begins */
+	MPI_Aint true_extent;	/* and how far it reaches from there */
+	unsigned char reduces;	/* predefined operations that take it, see coll_op.c */
 	bool shadow_is_ours;	/* a duplicate, not a predefined type */
 	bool contiguous;	/* element i's data is at lb + i * size, in order */
 	_Atomic int refs;	/* the type itself, and each operation that packs later */

@@ -128,6 +128,7 @@ static void recv_rendezvous_done(struct rail_op *op, int status)
 static void recv_rendezvous(struct req *r, struct rail_peer *peer, uint64_t handle)
 {
 	struct rail_buf b = {.addr = r->buf, .bytes = r->bytes};
+	int rc;
 
 	if (r->type && r->bytes) {
 		b.addr = r->packed = malloc(r->bytes);
@@ -138,7 +139,13 @@ static void recv_rendezvous(struct req *r, struct rail_peer *peer, uint64_t hand
 	if (r->type && r->bytes && !r->packed)
 		r->error = MPI_ERR_NO_MEM;
 	r->op.done = recv_rendezvous_done;
-	if (rail_accept(peer, handle, &b, &r->op))
+	rc = rail_accept(peer, handle, &b, &r->op);
+	if (unlikely(rc && rc != -ECONNRESET && b.bytes)) {
+		r->error = MPI_ERR_OTHER;
+		b.bytes = 0;			/* likewise */
+		rc = rail_accept(peer, handle, &b, &r->op);
+	}
+	if (unlikely(rc))
 		recv_rendezvous_done(&r->op, -ECONNRESET);
 }
 
@@ -168,10 +175,12 @@ static struct req *match_posted(struct comm *c, int source, int tag)
 	return !any || (named && named->stamp < any->stamp) ? named : any;
 }
 
+static struct pool arrivals = { .get = pool_heap_get, .put = free };
+
 static struct arrival *arrival_make(const struct rail_message *msg)
 {
 	size_t payload = msg->payload ? msg->bytes : 0;
-	struct arrival *a = pool_get(sizeof(*a) + payload);
+	struct arrival *a = pool_get(&arrivals, sizeof(*a) + payload);
 
 	if (!a) {
 		rg_error("out of memory for an unexpected message of %zu bytes", msg->bytes);
@@ -275,7 +284,7 @@ static void recv_take(struct req *r, struct arrival *a)
 		recv_rendezvous(r, a->peer, a->rendezvous);
 	else
 		recv_eager(r, a->payload);
-	pool_put(a);
+	pool_put(&arrivals, a);
 }
 
 int recv_start(struct comm *c, struct req *r, const struct message_args *m)
@@ -365,7 +374,7 @@ void match_replay_early(struct comm *c)
 void match_comm_drop(struct comm *c)
 {
 	while (!queue_empty(&c->arrived_any))
-		pool_put(match_take(c, queue_entry(c->arrived_any.next, struct arrival, by_comm)));
+		pool_put(&arrivals, match_take(c, queue_entry(c->arrived_any.next, struct arrival, by_comm)));
 }
 
 void match_stop(void)
@@ -374,8 +383,8 @@ void match_stop(void)
 
 	for (l = early.next; l != &early; l = next) {
 		next = l->next;
-		pool_put(queue_entry(l, struct arrival, by_comm));
+		pool_put(&arrivals, queue_entry(l, struct arrival, by_comm));
 	}
 	queue_init(&early);
-	pool_stop();
+	pool_stop(&arrivals);
 }

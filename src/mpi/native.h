@@ -16,7 +16,8 @@
 #pragma GCC visibility pop
 
 #define NATIVE_FUNCTIONS(X) \
-	X(Abort) X(Allgather) X(Allreduce) X(Alloc_mem) X(Alltoall) X(Barrier) X(Bcast) \
+	X(Abort) X(Allgather) X(Allgatherv) X(Allreduce) X(Alloc_mem) X(Alltoall) X(Alltoallv) \
+	X(Alltoallw) X(Barrier) X(Bcast) \
 	X(Bsend) X(Bsend_init) X(Buffer_attach) X(Buffer_detach) \
 	X(Cancel) X(Comm_call_errhandler) X(Comm_compare) X(Comm_create) X(Comm_create_group) \
 	X(Comm_create_keyval) X(Comm_delete_attr) X(Comm_disconnect) X(Comm_dup) \
@@ -25,11 +26,14 @@
 	X(Comm_split_type) X(Comm_test_inter) \
 	X(Cart_create) X(Cart_sub) X(Dist_graph_create) X(Dist_graph_create_adjacent) \
 	X(Graph_create) \
-	X(Error_class) X(Finalize) X(Finalized) X(Free_mem) X(Get_address) X(Get_count) \
+	X(Error_class) X(Exscan) X(Finalize) X(Finalized) X(Free_mem) X(Gather) X(Gatherv) \
+	X(Get_address) X(Get_count) \
 	X(Group_free) X(Group_translate_ranks) X(Ibarrier) X(Ibsend) X(Improbe) X(Imrecv) \
 	X(Info_get) X(Init) X(Init_thread) X(Initialized) X(Iprobe) X(Irecv) X(Irsend) X(Isend) \
-	X(Issend) X(Mprobe) X(Mrecv) X(Pack) X(Probe) X(Query_thread) X(Recv) X(Recv_init) \
-	X(Request_free) X(Request_get_status) X(Rsend) X(Rsend_init) X(Send) X(Send_init) \
+	X(Issend) X(Mprobe) X(Mrecv) X(Op_commutative) X(Pack) X(Probe) X(Query_thread) X(Recv) \
+	X(Recv_init) X(Reduce) X(Reduce_local) X(Reduce_scatter) X(Reduce_scatter_block) \
+	X(Request_free) X(Request_get_status) X(Rsend) X(Rsend_init) X(Scan) X(Scatter) \
+	X(Scatterv) X(Send) X(Send_init) \
 	X(Sendrecv) X(Sendrecv_replace) X(Ssend) X(Ssend_init) X(Start) X(Startall) \
 	X(Status_set_cancelled) X(Test) X(Testall) X(Testany) X(Testsome) \
 	X(Type_create_keyval) X(Type_delete_attr) X(Type_dup) X(Type_free) X(Type_free_keyval) \
@@ -40,9 +44,12 @@
 /* MPI 4: the same with counts of type MPI_Count. */
 #ifdef HAVE_MPI_SEND_C
 #define NATIVE_LARGE_COUNT(X) \
-	X(Bsend_c) X(Bsend_init_c) X(Ibsend_c) X(Imrecv_c) X(Irecv_c) X(Irsend_c) X(Isend_c) \
-	X(Issend_c) X(Mrecv_c) X(Recv_c) X(Recv_init_c) X(Rsend_c) X(Rsend_init_c) X(Send_c) \
-	X(Send_init_c) X(Sendrecv_c) X(Sendrecv_replace_c) X(Ssend_c) X(Ssend_init_c)
+	X(Allgather_c) X(Allgatherv_c) X(Allreduce_c) X(Alltoall_c) X(Alltoallv_c) X(Alltoallw_c) \
+	X(Bcast_c) X(Bsend_c) X(Bsend_init_c) X(Exscan_c) X(Gather_c) X(Gatherv_c) X(Ibsend_c) \
+	X(Imrecv_c) X(Irecv_c) X(Irsend_c) X(Isend_c) X(Issend_c) X(Mrecv_c) X(Recv_c) \
+	X(Recv_init_c) X(Reduce_c) X(Reduce_scatter_c) X(Reduce_scatter_block_c) X(Rsend_c) \
+	X(Rsend_init_c) X(Scan_c) X(Scatter_c) X(Scatterv_c) X(Send_c) X(Send_init_c) \
+	X(Sendrecv_c) X(Sendrecv_replace_c) X(Ssend_c) X(Ssend_init_c)
 #else
 #define NATIVE_LARGE_COUNT(X)
 #endif
@@ -71,11 +78,16 @@ extern struct native native;
 #define BOTH(name) BOTH_(MPI_##name, PMPI_##name)
 #define BOTH_(mpi, pmpi) __typeof__(pmpi) pmpi __attribute__((alias(#mpi)))
 
-/* Generate a function for each count type of the library: gen(suffix, type). */
+/*
+ * Generate a function for each count type of the library: gen(suffix, type), or with
+ * the type of displacements as well.
+ */
 #ifdef HAVE_MPI_SEND_C
 #define EACH_COUNT_TYPE(gen) gen(, int) gen(_c, MPI_Count)
+#define EACH_COUNT_AND_DISPL(gen) gen(, int, int) gen(_c, MPI_Count, MPI_Aint)
 #else
 #define EACH_COUNT_TYPE(gen) gen(, int)
+#define EACH_COUNT_AND_DISPL(gen) gen(, int, int)
 #endif
 
 #endif

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "coll.h"
+
 struct world_settings world_settings;
 
 #define ONE_RAIL(n, text) \
@@ -41,6 +43,13 @@ static const struct opt nodes_row = {
 	.help = "virtual nodes that the ranks of one host stand for, in blocks (software HCA)",
 };
 
+static const struct opt coll_row = {
+	.name = "coll", .type = OPT_TEXT, .carry = OPT_JOB,
+	.offset = offsetof(struct world_settings, coll), .arg = "LIST", .check = coll_check,
+	.help = "algorithms of collectives, such as alltoall=pairwise,bcast=chain; native: the MPI "
+		"library's; @FILE: by a table of rg_tune",
+};
+
 /* Of MPI_COMM_WORLD; a benchmark has a list of its own under this name, so not for others. */
 static const struct opt over_row = {
 	.name = "over", .type = OPT_CHOICE, .carry = OPT_LOCAL,
@@ -65,6 +74,7 @@ static void rows_build(void)
 	for (o = rail_options(); o->name; o++)
 		rows[n++] = *o;
 	rows[n++] = nodes_row;
+	rows[n++] = coll_row;
 	public_rows = n;
 	memcpy(over_choices + 1, ways, sizeof(ways));
 	rows[n] = over_row;

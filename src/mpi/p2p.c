@@ -11,37 +11,7 @@
 #include <string.h>
 
 #include "args.h"
-
-/* ---- Where a call goes ------------------------------------------------------------------------ */
-
-/*
- * A native communicator must cost nothing: the exported function has no frame and ends
- * in a jump, to the library's function or to the routed one, which takes the record in
- * place of the handle, so that no argument moves.
- */
-#define DISPATCH(NAME, PARAMS, ARGS)                                                               \
-	static __attribute__((noinline)) int NAME##_unknown PARAMS                                 \
-	{                                                                                          \
-		struct comm *c = comm_lookup_slow(comm);                                           \
-                                                                                                   \
-		return c ? NAME##_routed ARGS(c) : native.NAME ARGS(comm);                         \
-	}                                                                                          \
-                                                                                                   \
-	int MPI_##NAME PARAMS                                                                      \
-	{                                                                                          \
-		const struct comm_cache *k = &comm_cache;                                          \
-                                                                                                   \
-		if (likely(comm_cache_holds(k))) {                                                 \
-			if (comm == k->native_handle)                                              \
-				return native.NAME ARGS(comm);                                     \
-			if (comm == k->routed_handle)                                              \
-				return NAME##_routed ARGS(k->routed);                              \
-		}                                                                                  \
-		return NAME##_unknown ARGS(comm);                                                  \
-	}                                                                                          \
-	BOTH(NAME);
-
-#define ROUTED __attribute__((noinline)) int
+#include "dispatch.h"
 
 /* ---- Sends ------------------------------------------------------------------------------ */
 

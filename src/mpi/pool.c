@@ -4,18 +4,16 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-enum { CLASS_MIN_LOG2 = 7, CLASSES = 40 };
+enum { CLASS_MIN_LOG2 = 7 };
 
 /* In front of every block, one cache line, so that blocks stay aligned to lines. */
-union head {
+union pool_head {
 	struct {
-		union head *next;
+		union pool_head *next;
 		unsigned class;
 	};
 	_Alignas(64) char line[64];
 };
-
-static union head *free_blocks[CLASSES];
 
 static unsigned class_of(size_t bytes)
 {
@@ -24,38 +22,43 @@ static unsigned class_of(size_t bytes)
 	return log2 <= CLASS_MIN_LOG2 ? 0 : log2 - CLASS_MIN_LOG2;
 }
 
-void *pool_get(size_t bytes)
+void *pool_get(struct pool *pool, size_t bytes)
 {
 	unsigned class = class_of(bytes);
-	union head *h = free_blocks[class];
+	union pool_head *h = pool->free[class];
 
 	if (h) {
-		free_blocks[class] = h->next;
+		pool->free[class] = h->next;
 		return h + 1;
 	}
-	h = aligned_alloc(64, sizeof(*h) + ((size_t)1 << (class + CLASS_MIN_LOG2)));
+	h = pool->get(sizeof(*h) + ((size_t)1 << (class + CLASS_MIN_LOG2)));
 	if (!h)
 		return NULL;
 	h->class = class;
 	return h + 1;
 }
 
-void pool_put(void *block)
+void pool_put(struct pool *pool, void *block)
 {
-	union head *h = (union head *)block - 1;
+	union pool_head *h = (union pool_head *)block - 1;
 
-	h->next = free_blocks[h->class];
-	free_blocks[h->class] = h;
+	h->next = pool->free[h->class];
+	pool->free[h->class] = h;
 }
 
-void pool_stop(void)
+void pool_stop(struct pool *pool)
 {
-	union head *h;
+	union pool_head *h;
 	unsigned c;
 
-	for (c = 0; c < CLASSES; c++)
-		while ((h = free_blocks[c])) {
-			free_blocks[c] = h->next;
-			free(h);
+	for (c = 0; c < POOL_CLASSES; c++)
+		while ((h = pool->free[c])) {
+			pool->free[c] = h->next;
+			pool->put(h);
 		}
+}
+
+void *pool_heap_get(size_t bytes)
+{
+	return aligned_alloc(64, bytes);
 }

@@ -154,6 +154,23 @@ int railmpi_port_counters(int rail, railmpi_counter_fn *each, void *user);
 /* Does it count how often something had to be sent again? */
 bool railmpi_counter_is_retry(const char *name);
 
+/* ---- Algorithms of collectives, for programs that compare them ---- */
+
+/*
+ * From now on as --coll LIST would have it, without @FILE: what --coll forced is forgotten,
+ * the rules of its files stay; "auto": nothing is forced.  Collective in that all ranks say the
+ * same between the same collectives, none of which is under way in any thread; no message is
+ * sent.  0, or -EINVAL with a reason in why, and nothing has changed.
+ */
+int railmpi_coll(const char *list, char *why, size_t why_size);
+/* The algorithms of a collective, i = 0, 1, ...; NULL: no more, or no such collective. */
+const char *railmpi_coll_candidate(const char *collective, int i);
+/*
+ * What this process's last collective over rails used, where there was a choice; "auto": none
+ * was yet.  *bytes: what rules count, m in src/mpi/coll.h.  The same on all its ranks.
+ */
+const char *railmpi_coll_used(size_t *bytes);
+
 #pragma GCC visibility pop
 #ifdef __cplusplus
 }

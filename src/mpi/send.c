@@ -18,6 +18,8 @@ static int send_pack(struct req *r, const struct message_args *m, struct rail_bu
 	b->addr = r->packed = malloc(b->bytes ? b->bytes : 1);
 	if (!b->addr)
 		return -ENOMEM;
+	if (!b->bytes)
+		return 0;		/* the program's address may be NULL */
 	if (m->type->contiguous)
 		memcpy(b->addr, (const char *)m->buf + m->type->true_lb, b->bytes);
 	else if (dtype_pack(m->type, m->buf, m->count, b->addr, b->bytes))
@@ -67,6 +69,13 @@ int send_start(struct comm *c, struct req *r, const struct message_args *m, enum
 	b.kind = b.bytes <= c->way.eager ? RAIL_MEM_HOST : rail_mem_kind_of(layer.rails, b.addr);
 	r->op.done = send_done;
 	rc = rail_send(c->peer[m->rank], &c->way, &header, &b, flags_of[mode], &r->op);
+	/* Memory that may only be read is not registered; its copy is. */
+	if (unlikely(rc == -EFAULT && !r->packed)) {
+		rc = send_pack(r, m, &b);
+		if (!rc)
+			rc = rail_send(c->peer[m->rank], &c->way, &header, &b, flags_of[mode],
+				       &r->op);
+	}
 	if (!rc) {
 		r->kind = REQ_SEND;
 		r->comm = c;

@@ -15,6 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "coll.h"
 #include "err.h"
 #include "random.h"
 
@@ -53,7 +54,8 @@ static void options_digest(uint64_t option[OPT_ROWS_MAX])
 	char text[1024];
 
 	for (int i = 0; rows[i].name; i++)
-		option[i] = opt_digest(opt_text(&world_table, &rows[i], text, sizeof(text)));
+		option[i] = rows[i].check == coll_check ? coll_digest() :
+			    opt_digest(opt_text(&world_table, &rows[i], text, sizeof(text)));
 }
 
 static int options_compare(const struct hello *all)
@@ -63,12 +65,32 @@ static int options_compare(const struct hello *all)
 	for (i = 0; i < layer.world_size; i++)
 		for (row = 0; world_table.rows[row].name; row++)
 			if (all[i].option[row] != all[0].option[row]) {
-				rg_error("--%s (RAILGAUGE_ variables): rank %d has another value than "
+				rg_error("--%s (RAILGAUGE_ variables%s): rank %d has another value than "
 					 "rank 0 (accepted: the same on all ranks)",
-					 world_table.rows[row].name, i);
+					 world_table.rows[row].name,
+					 world_table.rows[row].check == coll_check ?
+					 ", contents of @FILE" : "", i);
 				return -EINVAL;
 			}
 	return 0;
+}
+
+/* Any rank may be without its file: all learn why, and rank 0, which is never silent, says so. */
+static int coll_agree(void)
+{
+	char why[OPT_WHY_BYTES], place[32] = "";
+	int rc = coll_set(world_settings.coll, why, sizeof(why));
+	int mine = rc ? layer.world_rank : layer.world_size, who;
+
+	native.Allreduce(&mine, &who, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+	if (who == layer.world_size)
+		return 0;
+	native.Bcast(why, sizeof(why), MPI_CHAR, who, MPI_COMM_WORLD);
+	if (who)
+		snprintf(place, sizeof(place), "rank %d: ", who);
+	if (layer.world_rank == 0)
+		rg_error("%s--coll %s", place, why);
+	return -EINVAL;
 }
 
 static void hello_fill(struct hello *h)
@@ -325,7 +347,8 @@ int railmpi_open(void)
 	rc = agree(world_options());
 	if (rc)
 		return rc;
-	rc = open_world();
+	rc = coll_agree();
+	rc = rc ? rc : open_world();
 	if (!rc) {
 		rg_errors_hold();
 		rc = req_start();
@@ -430,6 +453,7 @@ void world_stop(void)
 	comm_stop();
 	dtype_stop();
 	match_stop();
+	coll_stop();
 	close_rails();
 	native.Cancel(&layer.sentinel);
 	native.Wait(&layer.sentinel, MPI_STATUS_IGNORE);

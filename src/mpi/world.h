@@ -10,6 +10,7 @@ struct world_settings {
 	struct rail_settings rail;
 	uint64_t nodes;
 	int over;		/* enum railmpi_way of MPI_COMM_WORLD, or WORLD_OVER_AUTO */
+	const char *coll;	/* algorithms of collectives, see coll.h; NULL: by their table */
 };
 enum { WORLD_OVER_AUTO = -1 };
 

@@ -193,6 +193,7 @@ static void script_values(const struct plot *p, FILE *out)
 		[REPORT_LATENCY] = "One-way latency (us)",
 		[REPORT_BANDWIDTH] = "Bandwidth (MB/s, MB = 10^6 bytes)",
 		[REPORT_RATE] = "Messages per second",
+		[REPORT_MOPS] = "Mop/s",
 	};
 
 	fprintf(out, "set ylabel '%s' noenhanced\nset ytics nomirror\n", labels[p->file->metric]);
@@ -329,8 +330,8 @@ int report_plot(const struct report_file *f, const char *dir)
 	int rc;
 
 	p.way_count = (int)json_array_size(json_object_get(f->run, "ways"));
-	/* One size, no curve: the matrix as text says all. */
-	if (json_object_get(f->run, "matrix"))
+	/* One size, no curve: the text says all. */
+	if (json_object_get(f->run, "matrix") || json_object_get(f->run, "app"))
 		return 0;
 	plot_name(&p);
 	if (json_array_size(f->rows) == 0) {

@@ -75,6 +75,18 @@ static int print_matrix(const struct report_file *f, struct report_table *table)
 	return rc;
 }
 
+static void print_app(const struct report_file *f, FILE *text)
+{
+	struct app_table t;
+	json_t *row;
+	size_t i;
+
+	app_table_open(&t, text, f->run);
+	json_array_foreach(f->rows, i, row)
+		app_table_row(&t, row);
+	app_table_close(&t);
+}
+
 int report_print(const struct report_file *f, FILE *text, bool full)
 {
 	const char *ways[REPORT_WAYS_MAX], *first;
@@ -94,6 +106,10 @@ int report_print(const struct report_file *f, FILE *text, bool full)
 	if (json_object_get(f->run, "matrix")) {
 		if (print_matrix(f, &table))
 			return -1;
+		return ferror(text) ? -1 : 0;
+	}
+	if (json_object_get(f->run, "app")) {
+		print_app(f, text);
 		return ferror(text) ? -1 : 0;
 	}
 	text_open(&t, &table);

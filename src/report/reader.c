@@ -59,6 +59,7 @@ static bool has_string(const json_t *record, const char *member)
 static const char *run_check(const json_t *run, enum report_metric *metric)
 {
 	json_t *ways = json_object_get(run, "ways"), *way;
+	const char *wrong;
 	size_t i;
 	int found;
 
@@ -75,13 +76,15 @@ static const char *run_check(const json_t *run, enum report_metric *metric)
 		if (!json_is_string(way))
 			return "the run record lacks its ways";
 	*metric = (enum report_metric)found;
-	return matrix_check(run);
+	wrong = matrix_check(run);
+	return wrong ? wrong : app_run_check(run);
 }
 
 static const char *row_check(const json_t *run, const json_t *row)
 {
 	static const char *const numbers[] = { "mean", "median", "min", "max", "p99", "sd" };
 	json_t *ways = json_object_get(run, "ways"), *way, *bytes = json_object_get(row, "bytes");
+	const char *wrong;
 	bool known = false;
 	size_t i;
 
@@ -97,8 +100,10 @@ static const char *row_check(const json_t *run, const json_t *row)
 	json_array_foreach(ways, i, way)
 		known = known || strcmp(json_string_value(way),
 					json_string_value(json_object_get(row, "way"))) == 0;
-	return known ? matrix_row_check(run, row) :
-		"a row of a way that the run record does not name";
+	if (!known)
+		return "a row of a way that the run record does not name";
+	wrong = matrix_row_check(run, row);
+	return wrong ? wrong : app_row_check(run, row);
 }
 
 /* Take one record in; NULL, or what is wrong.  `record` is stolen. */

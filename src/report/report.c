@@ -13,6 +13,7 @@ struct report {
 	struct record_file json;
 	struct text_table text;
 	struct matrix matrix;	/* where the table has one, instead */
+	struct app_table app;	/* where the run record has one, instead */
 	struct report_table table;
 	uint64_t opened_ns;
 	int row_count, error;
@@ -22,6 +23,7 @@ static const struct { const char *name, *unit; } metrics[REPORT_METRIC_COUNT] = 
 	[REPORT_LATENCY] = { "latency", "us" },
 	[REPORT_BANDWIDTH] = { "bandwidth", "MB/s" },
 	[REPORT_RATE] = { "rate", "messages/s" },
+	[REPORT_MOPS] = { "operations", "Mop/s" },
 };
 
 const char *report_metric_name(enum report_metric metric)
@@ -110,6 +112,7 @@ int report_open(const struct report_table *table, json_t *run, struct report **o
 		goto out;
 	}
 	text_open(&r->text, table);
+	app_table_open(&r->app, table->text, record);
 	r->opened_ns = rg_now_ns();
 	if (table->text) {
 		fprintf(table->text, "# Railgauge %s: %s\n", table->program, table->title);
@@ -174,10 +177,11 @@ int report_row(struct report *r, const struct report_row *row)
 	json_t *record = row_record(&r->table, row);
 	int rc = record_write(&r->json, record);
 
+	app_table_row(&r->app, record);
 	json_decref(record);
 	if (r->table.matrix)
 		matrix_row(&r->matrix, row);
-	else
+	else if (!r->app.problem)
 		text_row(&r->text, row);
 	r->row_count++;
 	if (rc && !r->error)
@@ -192,8 +196,10 @@ void report_note(struct report *r, const char *fmt, ...)
 	if (!r->text.out)
 		return;
 	/* What is said behind the rows stands behind them. */
-	if (r->row_count)
+	if (r->row_count) {
 		matrix_close(&r->matrix);
+		app_table_close(&r->app);
+	}
 	fprintf(r->text.out, "# ");
 	va_start(args, fmt);
 	vfprintf(r->text.out, fmt, args);
@@ -215,6 +221,7 @@ int report_close(struct report *r, int status, json_t *extra)
 	json_decref(record);
 	json_decref(extra);
 	matrix_close(&r->matrix);
+	app_table_close(&r->app);
 	text_close(&r->text);
 	rc = record_close(&r->json);
 	/* A table on a full disk or a closed pipe is a failure too. */

@@ -20,8 +20,9 @@ enum report_metric {
 	REPORT_LATENCY,		/* us, lower is better */
 	REPORT_BANDWIDTH,	/* MB/s, MB = 10^6 */
 	REPORT_RATE,		/* messages per second */
+	REPORT_MOPS,		/* millions of operations per second, of a program as a whole */
 };
-enum { REPORT_METRIC_COUNT = 3 };
+enum { REPORT_METRIC_COUNT = 4 };
 
 const char *report_metric_name(enum report_metric metric);	/* "latency" */
 const char *report_metric_unit(enum report_metric metric);	/* "us" */
@@ -81,8 +82,14 @@ struct report;
  * metric, unit, ways, then the members of `run` (stolen, also on error).
  * Views know these of them, all optional:
  *	notes		array of strings: '#' lines above the table
+ *	experiment	what of a paper is done again, its quoted values included (`notes` shows it)
  *	caption		array of strings: lines below the title of a figure
  *	foreign_ways	array of ways that do not run on the fabric of the others
+ *	app		the program is timed as a whole: class, size, operation (strings),
+ *			iterations, ranks (integers), operations (of all iterations).  There is
+ *			one row per way, whose bytes are the size of the problem's data, with a
+ *			member `app` of three arrays by rank: total_s, communication_s and
+ *			sent_bytes, of the run whose time is the median
  * A matrix is recorded as `matrix` (names, labels, slow), its rows have `from` and `to`.
  * An existing file is replaced, in one step, only once the run record is
  * written.  0 or -errno after one error line; *out only on success.
@@ -138,7 +145,8 @@ int report_print(const struct report_file *f, FILE *text, bool full);
 
 /*
  * Draw f into DIR/NAME.{dat,gp,svg,png}, NAME from the file's own name; nothing
- * if it is a matrix.  0 or -errno after one error line.  Needs gnuplot.
+ * if it is a matrix or of a program that is timed as a whole.  0 or -errno after one
+ * error line.  Needs gnuplot.
  */
 int report_plot(const struct report_file *f, const char *dir);
 

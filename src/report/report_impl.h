@@ -62,6 +62,22 @@ const char *matrix_row_check(const json_t *run, const json_t *row);
 int matrix_load(struct report_matrix *out, const json_t *run);
 void matrix_unload(struct report_matrix *m);
 
+/* ---- app.c: the same for programs that are timed as a whole ---- */
+
+struct app_table {
+	FILE *out;
+	json_t *problem;	/* of the run record; NULL: not such a program, nothing is done */
+	json_t *rows;		/* that have come */
+};
+
+void app_table_open(struct app_table *t, FILE *out, const json_t *run);
+void app_table_row(struct app_table *t, json_t *row);		/* a record */
+void app_table_close(struct app_table *t);			/* once; further calls do nothing */
+
+/* Of records: NULL, or what is wrong; all is well if the run has no app. */
+const char *app_run_check(const json_t *run);
+const char *app_row_check(const json_t *run, const json_t *row);
+
 /* ---- print.c ---- */
 void report_print_notes(FILE *text, const json_t *run);
 

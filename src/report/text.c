@@ -18,6 +18,7 @@ static const char *const value_names[REPORT_METRIC_COUNT] = {
 	[REPORT_LATENCY] = "Avg Latency(us)",
 	[REPORT_BANDWIDTH] = "Bandwidth (MB/s)",
 	[REPORT_RATE] = "Messages/s",
+	[REPORT_MOPS] = "Mop/s",
 };
 
 void text_open(struct text_table *t, const struct report_table *table)

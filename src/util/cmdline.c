@@ -7,6 +7,7 @@
 #include "config.h"
 #include "err.h"
 #include "opt.h"
+#include "text.h"
 
 /* popt's `val`; rows from CMDLINE_ROW on. */
 enum { CMDLINE_HELP = 1, CMDLINE_VERSION, CMDLINE_ROW };
@@ -331,12 +332,12 @@ static void help_row(FILE *out, const struct opt *row)
 
 		if (!what || !*what)
 			continue;
-		snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s%s%s", mark,
+		rg_text_add(text, sizeof(text), "%s%s%s", mark,
 			 i ? "default " : "", what);
 		mark = "; ";
 	}
 	if (*mark == ';')
-		snprintf(text + strlen(text), sizeof(text) - strlen(text), ")");
+		rg_text_add(text, sizeof(text), ")");
 	help_wrap(out, column, text);
 	for (const struct opt_choice *c = row->choices; c && c->name; c++)
 		if (c->help && !(c->shown && !*c->shown)) {

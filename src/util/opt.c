@@ -2,27 +2,14 @@
 #include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "err.h"
 #include "opt.h"
+#include "text.h"
 #include "units.h"
-
-/* ---- Text growing in a caller's buffer ------------------------------------ */
-
-__attribute__((format(printf, 3, 4)))
-static void text_add(char *buf, size_t size, const char *fmt, ...)
-{
-	size_t used = strlen(buf);
-	va_list args;
-
-	va_start(args, fmt);
-	vsnprintf(buf + used, size - used, fmt, args);
-	va_end(args);
-}
 
 /* ---- Numbers of any unit ---------------------------------------------------- */
 
@@ -335,25 +322,25 @@ char *opt_text(const struct opt_table *t, const struct opt *row, char *buf, size
 	*buf = '\0';
 	switch (row->type) {
 	case OPT_FLAG:
-		text_add(buf, size, "%s", *(const bool *)value ? "yes" : "no");
+		rg_text_add(buf, size, "%s", *(const bool *)value ? "yes" : "no");
 		break;
 	case OPT_SIZES:
 		range_text(row, value, buf, size);
 		break;
 	case OPT_CHOICE:
-		text_add(buf, size, "%s", choice_name(row, *(const int *)value));
+		rg_text_add(buf, size, "%s", choice_name(row, *(const int *)value));
 		break;
 	case OPT_CHOICES:
 		for (int i = 0; i < list->count; i++)
-			text_add(buf, size, "%s%s", i ? "," : "", choice_name(row, list->item[i]));
+			rg_text_add(buf, size, "%s%s", i ? "," : "", choice_name(row, list->item[i]));
 		break;
 	case OPT_TEXT:
 		if (*(const char *const *)value)
-			text_add(buf, size, "%s", *(const char *const *)value);
+			rg_text_add(buf, size, "%s", *(const char *const *)value);
 		break;
 	default:
 		if (row->special && *(const uint64_t *)value == OPT_SPECIAL)
-			text_add(buf, size, "%s", row->special);
+			rg_text_add(buf, size, "%s", row->special);
 		else
 			number_format(row->type, *(const uint64_t *)value, buf, size);
 	}
@@ -376,17 +363,17 @@ static void accepted_number(const struct opt *row, char *buf, size_t size)
 	number_format(row->type, row->min, min, sizeof(min));
 	number_format(row->type, row->max, max, sizeof(max));
 	if (row->type == OPT_SIZES)
-		text_add(buf, size, "MIN:MAX or one size");
+		rg_text_add(buf, size, "MIN:MAX or one size");
 	if (row->type == OPT_SIZES && row->max)
-		text_add(buf, size, ", ");
+		rg_text_add(buf, size, ", ");
 	if (row->max)
-		text_add(buf, size, "%s to %s", min, max);
+		rg_text_add(buf, size, "%s to %s", min, max);
 	else if (row->type != OPT_SIZES)
-		text_add(buf, size, "%s", number_noun(row->type));
+		rg_text_add(buf, size, "%s", number_noun(row->type));
 	if (!row->max && row->min)
-		text_add(buf, size, ", %s or more", min);
+		rg_text_add(buf, size, ", %s or more", min);
 	if (row->special)
-		text_add(buf, size, ", or %s", row->special);
+		rg_text_add(buf, size, ", or %s", row->special);
 }
 
 static const char *choice_shown(const struct opt_choice *c)
@@ -404,7 +391,7 @@ static void accepted_choices(const struct opt *row, const char *last, char *buf,
 	for (const struct opt_choice *c = row->choices; c->name; c++)
 		if (*choice_shown(c)) {
 			left--;
-			text_add(buf, size, "%s%s", choice_shown(c),
+			rg_text_add(buf, size, "%s%s", choice_shown(c),
 				 left == 0 ? "" : left == 1 ? last : ", ");
 		}
 }
@@ -414,13 +401,13 @@ char *opt_accepted(const struct opt *row, char *buf, size_t size)
 	*buf = '\0';
 	switch (row->type) {
 	case OPT_FLAG:
-		text_add(buf, size, "1, 0, yes or no");
+		rg_text_add(buf, size, "1, 0, yes or no");
 		break;
 	case OPT_CHOICE:
 		accepted_choices(row, " or ", buf, size);
 		break;
 	case OPT_CHOICES:
-		text_add(buf, size, "a list of ");
+		rg_text_add(buf, size, "a list of ");
 		accepted_choices(row, ", ", buf, size);
 		break;
 	case OPT_TEXT:

@@ -6,7 +6,8 @@
  * as '_'), --help, the man page, the range checks, the error lines, the record
  * in the result file and what is carried to the transport.
  *
- * Precedence: command line, then environment, then the row's default.
+ * Precedence: command line, then environment, then a named preset, then the row's
+ * default.
  */
 #ifndef RG_UTIL_OPT_H
 #define RG_UTIL_OPT_H
@@ -87,7 +88,10 @@ struct opt_table {
 	unsigned char *origin;		/* enum opt_origin of each row; the caller's, or NULL */
 };
 
-enum opt_origin { OPT_FROM_DEFAULT, OPT_FROM_ENVIRONMENT, OPT_FROM_COMMAND_LINE, OPT_FROM_CALL };
+enum opt_origin {
+	OPT_FROM_DEFAULT, OPT_FROM_PRESET, OPT_FROM_ENVIRONMENT, OPT_FROM_COMMAND_LINE,
+	OPT_FROM_CALL,
+};
 enum { OPT_ROWS_MAX = 64 };		/* rows per table */
 
 /* The value of a flag, count, ... of `t` as the type it has: OPT_VALUE(t, row, uint64_t). */

@@ -51,5 +51,8 @@ mean=$(awk -F, 'NR > 1 { t += $5; n++ } END { printf "%.2f", 4 * 1048576e3 / (t 
 	"$work/t.csv")
 expect "mean = what the samples say ($mean)" between "$mean - 0.02" "$1" "$mean + 0.02"
 expect "max: 4 MiB in 4 ms" between 850 "$4" 1049
-expect "min: 4 MiB in 12 ms" between 250 "$3" 350
+# Exactly what the longest sample says; how long that is beyond 12 ms, the machine decides.
+min=$(awk -F, 'NR > 1 && $5 > t { t = $5 } END { printf "%.2f", 4 * 1048576e3 / t }' "$work/t.csv")
+expect "min = the longest sample ($min)" between "$min - 0.02" "$3" "$min + 0.02"
+expect "min: 4 MiB in 12 ms or more" holds "$3 <= 350"
 finish

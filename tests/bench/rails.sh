@@ -5,8 +5,8 @@
 limit=120
 
 # Ways side by side, sizes around the threshold and the eager limit.
-for program in rg_latency rg_bw rg_bibw rg_mr; do
-	for np in 2 4; do
+for program in rg_bibw $(more rg_latency rg_bw rg_mr); do
+	for np in $(more 2) 4; do
 		launch $np pt2pt/$program --over native,single,bind,stripe --soft ports=2 -c \
 			-m 1:64K -W 16 -i 8 -x 1 --time-cap 0.1 --json "$work/r.jsonl"
 		expect "$program on $np ranks ends well" [ $rc -eq 0 ]
@@ -75,7 +75,7 @@ expect "threshold auto with one rail" grep -q '^# threshold auto: 8192 bytes, no
 bad() {
 	words=$1
 	shift
-	launch 2 pt2pt/rg_bw -m 8 "$@"
+	launch_beside 2 pt2pt/rg_bw -m 8 "$@"
 	judge_refusal rg_bw 3 4 "$words" "$*"
 }
 bad 'soft0:9' --rails soft0:9

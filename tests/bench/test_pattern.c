@@ -37,6 +37,33 @@ static void test_wrong_everywhere(void **state)
 		assert_int_not_equal(data[k], pattern_byte(p, k));
 }
 
+/* Words of 4 bytes, each rank's once. */
+static void test_sum(void **state)
+{
+	unsigned char data[3][64], sum[64];
+	struct pattern p = pattern_sum(3, 7, 11);
+
+	for (int rank = 0; rank < 3; rank++)
+		pattern_fill(pattern_of(rank, 7, 11), data[rank], 64);
+	for (int i = 0; i < 64; i += 4) {
+		uint32_t total = 0, w;
+
+		for (int rank = 0; rank < 3; rank++) {
+			memcpy(&w, data[rank] + i, 4);
+			total += w;
+		}
+		memcpy(sum + i, &total, 4);
+	}
+	for (size_t bytes = 0; bytes <= 64; bytes += 4)
+		assert_int_equal(pattern_check(p, sum, bytes), bytes);
+	sum[61] ^= 1;
+	assert_int_equal(pattern_check(p, sum, 64), 61);
+	pattern_fill_wrong(p, data[0], 64);
+	sum[61] ^= 1;
+	for (int i = 0; i < 64; i++)
+		assert_int_not_equal(data[0][i], sum[i]);
+}
+
 /* Another rank, block, generation or place looks different at once: within 16 bytes. */
 static void test_distinct(void **state)
 {
@@ -63,6 +90,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_fill_and_check),
 		cmocka_unit_test(test_wrong_everywhere),
+		cmocka_unit_test(test_sum),
 		cmocka_unit_test(test_distinct),
 	};
 

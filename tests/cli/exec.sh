@@ -20,6 +20,7 @@ exec_refused 'unknown (accepted: auto, native' --over fast true
 exec_refused 'unknown option' --overr stripe true
 exec_refused 'links no MPI library' true
 exec_refused 'out of range' --threshold 0 true
+exec_refused "no alltoall 'chain' (accepted: auto, native, bruck" --coll alltoall=chain true
 echo 'int main(void) { return 0; }' >"$work/s.c"
 if ${CC:-gcc} -static -o "$work/static" "$work/s.c" 2>/dev/null; then
 	exec_refused 'statically linked' "$work/static"
@@ -38,7 +39,7 @@ for over in native single bind stripe weighted pull; do
 	expect "$over: the layer is there" grep -q '^layer: yes' "$out"
 done
 # Rank 1 has another idea: one line says of what.
-for option in threshold=16K eager=4K qps=2 rails=soft0:1 bind=near; do
+for option in threshold=16K eager=4K qps=2 rails=soft0:1 bind=near coll=native; do
 	name=${option%%=*}
 	variable=RAILGAUGE_$(echo "$name" | tr a-z A-Z)
 	launch 2 sh "$srcdir/tests/hw/rank1.sh" "$variable=${option#*=}" \

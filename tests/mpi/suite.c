@@ -56,6 +56,13 @@ static void set_errors(MPI_Comm comm, MPI_Errhandler handler)
 	MPI_Comm_set_errhandler(MPI_COMM_SELF, handler);
 }
 
+static bool is_native(const struct suite_case *k, const char *way)
+{
+	const char *coll = getenv("RAILGAUGE_COLL");
+
+	return !strcmp(way, "native") || (k->collective && coll && !strcmp(coll, "native"));
+}
+
 int suite_main(int argc, char **argv, int thread_level, const struct suite_case *cases)
 {
 	const char *only = getenv("SUITE_CASE");
@@ -76,7 +83,7 @@ int suite_main(int argc, char **argv, int thread_level, const struct suite_case 
 		for (k = cases; k->name; k++) {
 			if (suite_size < k->min_ranks || (only && strcmp(only, k->name)))
 				continue;
-			if (k->native_defect && !strcmp(argv[a], "native"))
+			if (k->native_defect && is_native(k, argv[a]))
 				continue;
 			snprintf(where, sizeof(where), "%s: %s", argv[a], k->name);
 			suite_where = where;

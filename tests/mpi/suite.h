@@ -22,6 +22,7 @@ struct suite_case {
 	int min_ranks;
 	bool changes_errors;	/* wants MPI_ERRORS_RETURN */
 	const char *native_defect;	/* why the libraries themselves fail it: not run natively */
+	bool collective;		/* --coll native makes it native, whatever the way */
 };
 
 int suite_main(int argc, char **argv, int thread_level, const struct suite_case *cases);

@@ -1,12 +1,13 @@
 #!/bin/sh
-# suites.sh - the point-to-point suites over every way, natively first, on the
-# untimed and on a modelled software fabric; with one, two and more ranks.
+# suites.sh - the suites of messages and of collectives over every way, natively
+# first, on the untimed and on a modelled software fabric; with one, two and more
+# ranks.
 . "$srcdir/tests/run-lib.sh"
 limit=240
-suites="p2p_suite type_suite comm_suite thread_suite random_suite"
+suites="p2p_suite type_suite comm_suite thread_suite random_suite coll_suite reduce_suite"
 # MPICH never yields and pays dearly for more ranks than cores.
 case $RG_MPI_FLAVOR in
-openmpi) counts="1 2 3 4" ;;
+openmpi) counts="$(more 1 2) 3 $(more 4)" ;;
 *) counts="1 2 3" ;;
 esac
 
@@ -21,9 +22,17 @@ for suite in $suites; do
 	done
 done
 
+# Messages go on while the program waits in the library's own collectives.
+export RAILGAUGE_COLL=native
+for suite in p2p_suite type_suite; do
+	launch 2 tests/mpi/$suite single stripe
+	expect "$suite beside the library's collectives" passes
+done
+unset RAILGAUGE_COLL
+
 # The other eager lane (SEND, completion by CQ), pacing, three rails, other limits.
 export RAILGAUGE_SOFT=ports=3,rate=1GB/s,latency=2us
-for suite in p2p_suite type_suite random_suite; do
+for suite in p2p_suite type_suite random_suite coll_suite; do
 	launch 2 tests/mpi/$suite stripe bind,eager=1000 stripe,threshold=2K
 	expect "$suite on a modelled fabric" passes
 done

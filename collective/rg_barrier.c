@@ -1,0 +1,16 @@
+/* barrier - nobody leaves before all have come: no data, hence one row, of size 0. */
+#include "bench.h"
+
+static void barrier_run(struct bench *b)
+{
+	MPI_Barrier(b->comm);
+}
+
+const struct bench_def bench_def = {
+	.name = "barrier",
+	.summary = "MPI_Barrier latency",
+	.metric = BENCH_LATENCY,
+	.min_ranks = 2,
+	.run = barrier_run,
+	.sizes = "0",
+};

@@ -1,0 +1,240 @@
+/*
+ * app.c - BENCH_APP: a computation as a whole, over each way in turn.
+ *
+ * One row per way: that of its turns whose time is the median.  The time of a turn is
+ * that of the slowest rank; each rank tells how much of its own was communication.
+ */
+#include "impl.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "clock.h"
+#include "stats.h"
+
+bool app_is(const struct bench_job *job)
+{
+	return job->def->layout == BENCH_APP;
+}
+
+/* ---- For programs -------------------------------------------------------------- */
+
+void bench_turn_begin(struct bench_turn *t)
+{
+	MPI_Barrier(t->comm);
+	t->communication_ns = t->sent_bytes = 0;
+	t->begin_ns = rg_now_ns();
+}
+
+void bench_turn_end(struct bench_turn *t)
+{
+	t->total_ns = rg_now_ns() - t->begin_ns;
+}
+
+uint64_t bench_talk_begin(void)
+{
+	return rg_now_ns();
+}
+
+void bench_talk_end(struct bench_turn *t, uint64_t begun, uint64_t bytes)
+{
+	t->communication_ns += rg_now_ns() - begun;
+	t->sent_bytes += bytes;
+}
+
+/* ---- Before ----------------------------------------------------------------------- */
+
+static int ranks_here(const struct bench_job *job)
+{
+	int count = 0;
+
+	for (int i = 0; i < job->b.size; i++)
+		count += strcmp(job->place[i].host, job->place[job->b.rank].host) == 0;
+	return count;
+}
+
+int app_check(struct bench_job *job)
+{
+	uint64_t mine, least;
+	char why[384];
+
+	if (!app_is(job))
+		return 0;
+	mine = memory_available(ranks_here(job));
+	MPI_Allreduce(&mine, &least, 1, MPI_UINT64_T, MPI_MIN, job->comm);
+	if (!job->def->app->check(job->b.size, least, why, sizeof(why)))
+		return 0;
+	rg_error("%s", why);
+	return RG_EXIT_USAGE;
+}
+
+static size_t times_at(const struct bench_job *job, int w, uint64_t run)
+{
+	return ((size_t)w * (size_t)job->opt.runs + (size_t)run) * (size_t)job->b.size;
+}
+
+int app_open(struct bench_job *job)
+{
+	int failed = job->def->app->open(job->b.rank, job->b.size);
+
+	if (job->b.rank == 0) {
+		job->times = malloc(times_at(job, job->way_count, 0) * sizeof(job->times[0]));
+		failed = failed || !job->times;
+	}
+	if (!measure_max(job, failed != 0))
+		return 0;
+	rg_error("no memory: it was there when asked, and is gone (use a smaller problem, fewer "
+		 "--runs or more hosts)");
+	return RG_EXIT_FAULT;
+}
+
+void app_close(struct bench_job *job)
+{
+	if (!app_is(job))
+		return;
+	job->def->app->close();
+	free(job->times);
+	job->times = NULL;
+}
+
+json_t *app_describe(const struct bench_job *job)
+{
+	struct bench_problem p;
+
+	job->def->app->problem(&p);
+	return json_pack("{s:s, s:s, s:I, s:i, s:f, s:s, s:i, s:I}", "class", p.class,
+			 "size", p.size, "bytes", (json_int_t)p.bytes, "iterations", p.iterations,
+			 "operations", p.operations, "operation", p.operation,
+			 "ranks", job->b.size, "runs", (json_int_t)job->opt.runs);
+}
+
+/* ---- Turns --------------------------------------------------------------------------- */
+
+/* Of the ranks that found something, one tells rank 0, which tells the user. */
+static bool anything_wrong(const struct bench_job *job, const struct bench_way *way,
+			   struct bench_turn *t)
+{
+	int who = (int)measure_max(job, *t->wrong ? (uint64_t)job->b.rank + 1 : 0);
+
+	if (who == 0)
+		return false;
+	MPI_Bcast(t->wrong, sizeof(t->wrong), MPI_CHAR, who - 1, job->comm);
+	rg_error("verification failed: %s, rank %d: %s", way->name, who - 1, t->wrong);
+	return true;
+}
+
+static void turn(struct bench_job *job, int w, uint64_t run)
+{
+	struct bench_turn t = { .comm = job->way[w].comm, .rank = job->b.rank,
+				.size = job->b.size };
+	struct bench_times mine;
+
+	job->def->app->run(&t);
+	ledger_take(job, &job->way[w]);
+	if (anything_wrong(job, &job->way[w], &t))
+		job->way_wrong[w] = job->validation_failed = true;
+	mine = (struct bench_times){ t.total_ns, t.communication_ns, t.sent_bytes };
+	MPI_Gather(&mine, sizeof(mine), MPI_BYTE,
+		   job->times ? job->times + times_at(job, w, run) : NULL, sizeof(mine), MPI_BYTE,
+		   0, job->comm);
+}
+
+/* ---- Rows, at rank 0 ------------------------------------------------------------------ */
+
+static uint64_t slowest(const struct bench_job *job, int w, uint64_t run)
+{
+	const struct bench_times *t = job->times + times_at(job, w, run);
+	uint64_t most = 0;
+
+	for (int i = 0; i < job->b.size; i++)
+		most = t[i].total_ns > most ? t[i].total_ns : most;
+	return most;
+}
+
+static double mops(double operations, double ns)
+{
+	return operations * 1e3 / (ns < 1 ? 1 : ns);	/* NaN stays NaN */
+}
+
+static struct report_row row_of(const struct bench_problem *p, const uint64_t *sorted, uint64_t n)
+{
+	struct stats_summary s;
+	struct report_row row;
+
+	stats_summarise(sorted, (size_t)n, &s);
+	row = (struct report_row){
+		.bytes = p->bytes, .n = n,
+		.mean = mops(p->operations, s.mean),
+		/* Of the run that is told in full: of an even number, the slower of two. */
+		.median = mops(p->operations, (double)sorted[n / 2]),
+		.min = mops(p->operations, (double)s.max),
+		.max = mops(p->operations, (double)s.min),
+		.p99 = mops(p->operations, s.p99),
+	};
+	/* The relative deviation of the times. */
+	row.sd = s.sd / (s.mean < 1 ? 1 : s.mean) * row.mean;
+	return row;
+}
+
+static json_t *times_json(const struct bench_job *job, int w, uint64_t run)
+{
+	const struct bench_times *t = job->times + times_at(job, w, run);
+	json_t *total = json_array(), *communication = json_array(), *bytes = json_array();
+
+	for (int i = 0; i < job->b.size; i++) {
+		json_array_append_new(total, json_real((double)t[i].total_ns / 1e9));
+		json_array_append_new(communication,
+				      json_real((double)t[i].communication_ns / 1e9));
+		json_array_append_new(bytes, json_integer((json_int_t)t[i].sent_bytes));
+	}
+	return json_pack("{s:o, s:o, s:o}", "total_s", total, "communication_s", communication,
+			 "sent_bytes", bytes);
+}
+
+static int row_write(struct bench_job *job, int w, json_t *ledger)
+{
+	uint64_t runs = job->opt.runs, middle = 0;
+	uint64_t *sorted = bench_must(malloc((size_t)runs * sizeof(sorted[0])));
+	struct bench_problem p;
+	struct report_row row;
+	int rc;
+
+	for (uint64_t r = 0; r < runs; r++)
+		sorted[r] = slowest(job, w, r);
+	stats_sort(sorted, (size_t)runs);
+	while (slowest(job, w, middle) != sorted[runs / 2])
+		middle++;
+	job->def->app->problem(&p);
+	row = row_of(&p, sorted, runs);
+	row.way = job->way[w].name;
+	row.valid = !job->way_wrong[w];
+	row.extra = json_pack("{s:o}", "app", times_json(job, w, middle));
+	if (ledger)
+		json_object_set(row.extra, "ledger", ledger);
+	rc = report_row(job->report, &row);
+	json_decref(row.extra);
+	free(sorted);
+	return rc;
+}
+
+/* Ways in order in the last run of all, so that rows come in order and as soon as they can. */
+int app_run(struct bench_job *job)
+{
+	int ways = job->way_count;
+	uint64_t failed = 0;
+
+	for (uint64_t left = job->opt.runs; left-- > 0; )
+		for (int i = 0; i < ways; i++) {
+			int w = (int)((left + (uint64_t)i) % (uint64_t)ways);
+			json_t *ledger;
+
+			turn(job, w, left);
+			if (left)
+				continue;
+			ledger = ledger_row(job, &job->way[w]);
+			if (job->b.rank == 0)
+				failed = row_write(job, w, ledger) || failed;
+			json_decref(ledger);
+		}
+	return measure_max(job, failed) ? RG_EXIT_FAULT : 0;
+}

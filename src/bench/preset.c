@@ -1,0 +1,118 @@
+/*
+ * preset.c - --experiment: what a paper did, for all options that the command line and
+ * the environment leave open.  Every rank reads the file; what comes of it is compared
+ * like all options.  No MPI call in here.
+ */
+#include "impl.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "text.h"
+
+static struct experiment_papers papers;	/* values of OPT_TEXT point into it */
+
+/* The file's own words, so that a mistake in it is found by whoever maintains it. */
+static int damaged(const struct experiment *e, const char *why)
+{
+	rg_error("%s: damaged: %s: %s", e->paper->path, e->id, why);
+	return -EINVAL;
+}
+
+static int option_apply(const struct bench_job *job, const struct experiment *e, const char *name,
+			const char *text)
+{
+	char why[OPT_WHY_BYTES];
+	const struct opt_table *t;
+	const struct opt *row = options_find(job, name, &t);
+
+	/* Files that a user writes, and --experiment itself, are no paper's business. */
+	if (!row || (row->type == OPT_TEXT && row->carry == OPT_LOCAL)) {
+		snprintf(why, sizeof(why), "option %s is none of %s that can be preset", name,
+			 e->program);
+		return damaged(e, why);
+	}
+	if (t->origin[row - t->rows] != OPT_FROM_DEFAULT)
+		return 0;
+	if (opt_set(t, name, text, OPT_FROM_PRESET, why, sizeof(why)))
+		return damaged(e, why);
+	return 0;
+}
+
+static int refuse(const struct bench_job *job, const struct experiment *e, const char *program)
+{
+	char ids[EXPERIMENT_TEXT], other[128] = "unknown";
+
+	if (e)
+		snprintf(other, sizeof(other), "one of %s", e->program);
+	experiment_ids(&papers, NULL, program, ids, sizeof(ids));
+	rg_error("--experiment %s: %s (accepted: %s)", job->opt.experiment, other,
+		 *ids ? ids : "none, no paper ran this");
+	return -EINVAL;
+}
+
+int preset_apply(struct bench_job *job, const char *program)
+{
+	const struct experiment *e;
+	const char *name;
+	json_t *text;
+	int rc = 0;
+
+	if (!job->opt.experiment)
+		return 0;
+	rc = experiment_load(&papers);
+	if (rc)
+		return rc;
+	e = experiment_find(&papers, job->opt.experiment);
+	if (!e || strcmp(e->program, program))
+		return refuse(job, e, program);
+	json_object_foreach(e->options, name, text) {
+		rc = option_apply(job, e, name, json_string_value(text));
+		if (rc)
+			return rc;
+	}
+	job->experiment = e;
+	return 0;
+}
+
+void preset_free(struct bench_job *job)
+{
+	job->experiment = NULL;
+	experiment_free(&papers);
+}
+
+/* ---- What differs from it ---------------------------------------------------------------- */
+
+static void ranks_differ(const struct bench_job *job, char *buf, size_t size)
+{
+	const struct experiment *e = job->experiment;
+
+	for (int i = 0; i < e->rank_counts; i++)
+		if (e->ranks[i] == job->b.size)
+			return;
+	snprintf(buf, size, "%d ranks (%d", job->b.size, e->ranks[0]);
+	for (int i = 1; i < e->rank_counts; i++)
+		rg_text_add(buf, size, " or %d", e->ranks[i]);
+	rg_text_add(buf, size, ")");
+}
+
+char *preset_changes(const struct bench_job *job, char *buf, size_t size)
+{
+	const char *name;
+	json_t *text;
+
+	*buf = '\0';
+	ranks_differ(job, buf, size);
+	json_object_foreach(job->experiment->options, name, text) {
+		const struct opt_table *t;
+		const struct opt *row = options_find(job, name, &t);
+		char value[128];
+
+		if (t->origin[row - t->rows] == OPT_FROM_PRESET)
+			continue;
+		rg_text_add(buf, size, "%s%s %s (%s)", *buf ? ", " : "",
+			 name, opt_text(t, row, value, sizeof(value)), json_string_value(text));
+	}
+	return buf;
+}

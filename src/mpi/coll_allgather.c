@@ -1,0 +1,193 @@
+/* coll_allgather.c - MPI_Allgather(v): each rank's own block is in its place first. */
+#include "coll.h"
+
+#include <stdlib.h>
+
+#include "dispatch.h"
+
+static struct coll_block block_at(const void *blocks, int i)
+{
+	return coll_block_at(blocks, i);
+}
+
+static void ring(struct coll *k, const struct coll_blocks *to)
+{
+	coll_ring(k, (k->rank + 1) % k->size, (k->rank + k->size - 1) % k->size, k->rank, block_at, to);
+}
+
+/* Over rail 0 to the right and over rail 1 to the left, at the same time. */
+static void both_ways(struct coll *k, struct coll_block right_out, struct coll_block left_in,
+		      struct coll_block left_out, struct coll_block right_in)
+{
+	int n = k->size, right = (k->rank + 1) % n, left = (k->rank + n - 1) % n;
+	struct coll_message m[4];
+
+	coll_irecv(k, &m[0], left_in, left);
+	coll_irecv(k, &m[1], right_in, right);
+	coll_isend_over(k, &m[2], right_out, right, 0);
+	coll_isend_over(k, &m[3], left_out, left, 1);
+	coll_wait_all(k, m, 4);
+}
+
+/* What begins at `from`, of `bytes` bytes of a block in plain bytes. */
+static struct coll_block piece(struct coll_block plain, size_t from, size_t bytes)
+{
+	return coll_bytes((char *)plain.buf + from, bytes);
+}
+
+/* A block as plain bytes: itself, or a copy. */
+static struct coll_block plain_of(struct coll *k, struct coll_block b, bool filled)
+{
+	struct coll_block copy;
+
+	if (b.type->contiguous)
+		return coll_bytes((char *)b.buf + b.type->true_lb, coll_size(b));
+	copy = coll_bytes(coll_temp(k, coll_size(b)), coll_size(b));
+	if (filled)
+		coll_copy(k, b, copy);
+	return copy;
+}
+
+/* The block of the rank so many to the right. */
+static struct coll_block block_of(const struct coll *k, const struct coll_blocks *to, int distance)
+{
+	return coll_block_at(to, (k->rank + distance + k->size) % k->size);
+}
+
+/* The block across comes from both sides, half and half. */
+static void halves(struct coll *k, const struct coll_blocks *to)
+{
+	int far = k->size / 2;
+	struct coll_block across = block_of(k, to, far);
+	struct coll_block in = plain_of(k, across, false);
+	struct coll_block right_out = plain_of(k, block_of(k, to, 1 - far), true);
+	struct coll_block left_out = plain_of(k, block_of(k, to, far - 1), true);
+	size_t half = in.count / 2, rest = in.count - half;
+
+	both_ways(k, piece(right_out, 0, half), piece(in, 0, half), piece(left_out, half, rest),
+		  piece(in, half, rest));
+	if (!across.type->contiguous)
+		coll_copy(k, in, across);
+}
+
+/* Blocks come from the left and from the right; of an even number of ranks one is left over. */
+static void ring_rails(struct coll *k, const struct coll_blocks *to)
+{
+	int i;
+
+	for (i = 1; i <= (k->size - 1) / 2; i++)
+		both_ways(k, block_of(k, to, 1 - i), block_of(k, to, -i), block_of(k, to, i - 1),
+			  block_of(k, to, i));
+	if (k->size % 2 == 0)
+		halves(k, to);
+}
+
+/* Neighbours swap their blocks, then neighbouring pairs what both have, then fours. */
+static void doubling(struct coll *k, const struct coll_blocks *to)
+{
+	int have, mine, theirs;
+
+	for (have = 1; have < k->size; have *= 2) {
+		mine = k->rank & ~(have - 1);
+		theirs = mine ^ have;
+		coll_exchange(k, coll_block_range(to, mine, have), k->rank ^ have,
+			      coll_block_range(to, theirs, have), k->rank ^ have);
+	}
+}
+
+/* Each collects the blocks of itself and the ranks above it, in this order, and turns them. */
+static void bruck(struct coll *k, const struct coll_blocks *to)
+{
+	struct coll_block own = coll_block_at(to, k->rank);
+	size_t bytes = coll_size(own);
+	int n = k->size, have, more, i;
+	char *turned = coll_temp(k, (size_t)n * bytes);
+
+	coll_copy(k, own, coll_bytes(turned, bytes));
+	for (have = 1; have < n; have *= 2) {
+		more = have < n - have ? have : n - have;
+		coll_exchange(k, coll_bytes(turned, (size_t)more * bytes), (k->rank - have + n) % n,
+			      coll_bytes(turned + (size_t)have * bytes, (size_t)more * bytes),
+			      (k->rank + have) % n);
+	}
+	for (i = 1; i < n; i++)
+		coll_copy(k, coll_bytes(turned + (size_t)i * bytes, bytes),
+			  coll_block_at(to, (k->rank + i) % n));
+}
+
+/* ---- The calls ------------------------------------------------------------------------------ */
+
+static void gather_all(struct coll *k, const struct coll_blocks *to, size_t bytes)
+{
+	switch (coll_choose(COLL_ALLGATHER, k->size, bytes, coll_rails_hold(k))) {
+	case COLL_BRUCK:
+		bruck(k, to);
+		break;
+	case COLL_DOUBLING:
+		doubling(k, to);
+		break;
+	case COLL_RING_RAILS:
+		ring_rails(k, to);
+		break;
+	default:
+		ring(k, to);
+	}
+}
+
+static int allgather(struct comm *c, const void *sbuf, MPI_Count scount, MPI_Datatype stype,
+		     void *rbuf, MPI_Count rcount, MPI_Datatype rtype)
+{
+	struct coll_blocks to = {.list = NULL};
+	struct coll_block own;
+	size_t bytes;
+	struct coll k;
+
+	if (!coll_is_ours(COLL_ALLGATHER) || rbuf == MPI_IN_PLACE ||
+	    !coll_block_set(&to.first, rbuf, rcount, rtype) ||
+	    (sbuf != MPI_IN_PLACE && !coll_block_set(&own, sbuf, scount, stype)))
+		return COLL_NATIVE;
+	bytes = coll_size(to.first) * (size_t)c->size;
+	coll_begin(&k, c);
+	if (sbuf != MPI_IN_PLACE)
+		coll_copy(&k, own, coll_block_at(&to, k.rank));
+	if (bytes)
+		gather_all(&k, &to, bytes);
+	return coll_end(&k);
+}
+
+static int allgatherv(struct comm *c, const void *sbuf, MPI_Count scount, MPI_Datatype stype,
+		      void *rbuf, struct coll_counts rcounts, MPI_Datatype rtype)
+{
+	struct coll_blocks to;
+	struct coll_block own;
+	struct coll k;
+
+	if (!coll_is_ours(COLL_ALLGATHERV) || rbuf == MPI_IN_PLACE ||
+	    (sbuf != MPI_IN_PLACE && !coll_block_set(&own, sbuf, scount, stype)) ||
+	    !coll_blocks_set(&to, c->size, rbuf, rcounts, rtype))
+		return COLL_NATIVE;
+	coll_begin(&k, c);
+	if (sbuf != MPI_IN_PLACE)
+		coll_copy(&k, own, coll_block_at(&to, k.rank));
+	ring(&k, &to);
+	free(to.list);
+	return coll_end(&k);
+}
+
+#define ALLGATHER_PARAMS(COUNT, DISPL, COMM)                                                       \
+	(const void *sbuf, COUNT scount, MPI_Datatype stype, void *rbuf, COUNT rcount,             \
+	 MPI_Datatype rtype, COMM)
+#define ALLGATHER_ARGS(COMM) (sbuf, scount, stype, rbuf, rcount, rtype, COMM)
+#define ALLGATHERV_PARAMS(COUNT, DISPL, COMM)                                                      \
+	(const void *sbuf, COUNT scount, MPI_Datatype stype, void *rbuf, const COUNT rcounts[],    \
+	 const DISPL displs[], MPI_Datatype rtype, COMM)
+#define ALLGATHERV_ARGS(COMM) (sbuf, scount, stype, rbuf, rcounts, displs, rtype, COMM)
+
+#define GEN_ALLGATHER(S, COUNT, DISPL)                                                             \
+	COLL_CALL(Allgather##S, COUNT, DISPL, ALLGATHER_PARAMS, ALLGATHER_ARGS,                    \
+		  allgather(c, sbuf, scount, stype, rbuf, rcount, rtype))                          \
+	COLL_CALL(Allgatherv##S, COUNT, DISPL, ALLGATHERV_PARAMS, ALLGATHERV_ARGS,                 \
+		  allgatherv(c, sbuf, scount, stype, rbuf, COLL_COUNTS(COUNT, rcounts, displs),    \
+			     rtype))
+
+EACH_COUNT_AND_DISPL(GEN_ALLGATHER)

@@ -1,0 +1,255 @@
+/*
+ * coll_alltoall.c - MPI_Alltoall, MPI_Alltoallv, MPI_Alltoallw.
+ *
+ * The three differ in their blocks only.  In place, what is sent is copied first.
+ */
+#include "coll.h"
+
+#include <stdlib.h>
+
+#include "dispatch.h"
+
+struct trade {
+	struct coll_blocks from, to;	/* block i: for rank i, of rank i */
+};
+
+static void copy_own(struct coll *k, const struct trade *t)
+{
+	coll_copy(k, coll_block_at(&t->from, k->rank), coll_block_at(&t->to, k->rank));
+}
+
+/* ---- pairwise ------------------------------------------------------------------------------- */
+
+/* One partner after the other; among a power of two of ranks it is the same both ways. */
+static void pairwise(struct coll *k, const struct trade *t)
+{
+	bool same = (k->size & (k->size - 1)) == 0;
+	int i, to, from;
+
+	copy_own(k, t);
+	for (i = 1; i < k->size; i++) {
+		to = same ? k->rank ^ i : (k->rank + i) % k->size;
+		from = same ? to : (k->rank - i + k->size) % k->size;
+		coll_exchange(k, coll_block_at(&t->from, to), to,
+			      coll_block_at(&t->to, from), from);
+	}
+}
+
+/* ---- pairwise-rails ------------------------------------------------------------------------- */
+
+static void pairwise_rails(struct coll *k, const struct trade *t)
+{
+	struct coll_message in[RAIL_MAX], out[RAIL_MAX];
+	int n = k->size, rails = coll_rails(k), i, j, partners, peer;
+
+	copy_own(k, t);
+	for (i = 1; i < n; i += partners) {
+		partners = n - i < rails ? 1 : rails;
+		for (j = 0; j < partners; j++) {
+			peer = (k->rank - i - j + n) % n;
+			coll_irecv(k, &in[j], coll_block_at(&t->to, peer), peer);
+		}
+		for (j = 0; j < partners; j++) {
+			peer = (k->rank + i + j) % n;
+			if (partners == 1)
+				coll_isend(k, &out[j], coll_block_at(&t->from, peer), peer);
+			else
+				coll_isend_over(k, &out[j], coll_block_at(&t->from, peer), peer, j);
+		}
+		coll_wait_all(k, in, partners);
+		coll_wait_all(k, out, partners);
+	}
+}
+
+/* ---- linear --------------------------------------------------------------------------------- */
+
+/* All at once; no two ranks begin with the same partner. */
+static void linear(struct coll *k, const struct trade *t)
+{
+	size_t n = (size_t)k->size - 1;
+	struct coll_message *in = coll_temp(k, 2 * n * sizeof(*in)), *out = in + n;
+	int i, peer;
+
+	for (i = 1; i < k->size; i++) {
+		peer = (k->rank - i + k->size) % k->size;
+		coll_irecv(k, &in[i - 1], coll_block_at(&t->to, peer), peer);
+	}
+	for (i = 1; i < k->size; i++) {
+		peer = (k->rank + i) % k->size;
+		coll_isend(k, &out[i - 1], coll_block_at(&t->from, peer), peer);
+	}
+	copy_own(k, t);
+	coll_wait_all(k, in, (int)(2 * n));
+}
+
+/* ---- bruck ---------------------------------------------------------------------------------- */
+
+/* Blocks whose number has this bit, from `at` to `packed` or back; how many bytes they are. */
+static size_t pack_bit(struct coll *k, char *at, char *packed, size_t bytes, int bit, bool back)
+{
+	size_t used = 0;
+	int i;
+
+	for (i = 0; i < k->size; i++) {
+		struct coll_block here = coll_bytes(at + (size_t)i * bytes, bytes);
+		struct coll_block there = coll_bytes(packed + used, bytes);
+
+		if (!(i & bit))
+			continue;
+		coll_copy(k, back ? there : here, back ? here : there);
+		used += bytes;
+	}
+	return used;
+}
+
+/* Block i has i ranks to go: by its highest bit, then the next, each round all that share one. */
+static void bruck(struct coll *k, const struct trade *t)
+{
+	size_t bytes = coll_size(t->to.first), half = (size_t)(k->size / 2 + 1) * bytes, used;
+	char *at = coll_temp(k, (size_t)k->size * bytes);
+	char *out = coll_temp(k, half), *in = coll_temp(k, half);
+	int n = k->size, i, bit;
+
+	for (i = 0; i < n; i++)
+		coll_copy(k, coll_block_at(&t->from, (k->rank + i) % n),
+			  coll_bytes(at + (size_t)i * bytes, bytes));
+	for (bit = 1; bit < n; bit *= 2) {
+		used = pack_bit(k, at, out, bytes, bit, false);
+		coll_exchange(k, coll_bytes(out, used), (k->rank + bit) % n, coll_bytes(in, used),
+			      (k->rank - bit + n) % n);
+		pack_bit(k, at, in, bytes, bit, true);
+	}
+	for (i = 0; i < n; i++)
+		coll_copy(k, coll_bytes(at + (size_t)i * bytes, bytes),
+			  coll_block_at(&t->to, (k->rank - i + n) % n));
+}
+
+/* ---- In place ------------------------------------------------------------------------------- */
+
+/* t->from becomes a copy, in plain bytes, of what t->to holds. */
+static void copy_out(struct coll *k, struct trade *t)
+{
+	size_t used = 0, bytes;
+	char *copy;
+	int i;
+
+	for (i = 0; i < k->size; i++)
+		used += coll_size(coll_block_at(&t->to, i));
+	copy = coll_temp(k, used);
+	t->from.list = coll_temp(k, (size_t)k->size * sizeof(*t->from.list));
+	for (i = 0; i < k->size; i++) {
+		bytes = coll_size(coll_block_at(&t->to, i));
+		t->from.list[i] = coll_bytes(copy, bytes);
+		coll_copy(k, coll_block_at(&t->to, i), t->from.list[i]);
+		copy += bytes;
+	}
+}
+
+/* ---- The calls ------------------------------------------------------------------------------ */
+
+static int trade(struct comm *c, struct trade *t, enum coll_id id, bool in_place)
+{
+	size_t bytes = id == COLL_ALLTOALL ? coll_size(t->to.first) : 0;
+	struct coll k;
+
+	coll_begin(&k, c);
+	if (in_place)
+		copy_out(&k, t);
+	switch (coll_choose(id, k.size, bytes, coll_rails_hold(&k))) {
+	case COLL_BRUCK:
+		bruck(&k, t);
+		break;
+	case COLL_LINEAR:
+		linear(&k, t);
+		break;
+	case COLL_PAIRWISE_RAILS:
+		pairwise_rails(&k, t);
+		break;
+	default:
+		pairwise(&k, t);
+	}
+	return coll_end(&k);
+}
+
+static int alltoall(struct comm *c, const void *sbuf, MPI_Count scount, MPI_Datatype stype,
+		    void *rbuf, MPI_Count rcount, MPI_Datatype rtype)
+{
+	struct trade t = {.from.list = NULL};
+
+	if (!coll_is_ours(COLL_ALLTOALL) || rbuf == MPI_IN_PLACE ||
+	    !coll_block_set(&t.to.first, rbuf, rcount, rtype) ||
+	    (sbuf != MPI_IN_PLACE && !coll_block_set(&t.from.first, sbuf, scount, stype)))
+		return COLL_NATIVE;
+	return trade(c, &t, COLL_ALLTOALL, sbuf == MPI_IN_PLACE);
+}
+
+/* Both lists are set, or none. */
+static int trade_lists(struct comm *c, struct trade *t, bool in_place)
+{
+	struct coll_block *from = t->from.list;
+	int rc = trade(c, t, COLL_ALLTOALLV, in_place);
+
+	free(from);
+	free(t->to.list);
+	return rc;
+}
+
+static int alltoallv(struct comm *c, const void *sbuf, struct coll_counts scounts,
+		     MPI_Datatype stype, void *rbuf, struct coll_counts rcounts,
+		     MPI_Datatype rtype)
+{
+	struct trade t = {.from.list = NULL};
+
+	if (!coll_is_ours(COLL_ALLTOALLV) || rbuf == MPI_IN_PLACE ||
+	    (sbuf != MPI_IN_PLACE &&
+	     !coll_blocks_set(&t.from, c->size, sbuf, scounts, stype)))
+		return COLL_NATIVE;
+	if (!coll_blocks_set(&t.to, c->size, rbuf, rcounts, rtype)) {
+		free(t.from.list);
+		return COLL_NATIVE;
+	}
+	return trade_lists(c, &t, sbuf == MPI_IN_PLACE);
+}
+
+static int alltoallw(struct comm *c, const void *sbuf, struct coll_counts scounts,
+		     const MPI_Datatype stypes[], void *rbuf, struct coll_counts rcounts,
+		     const MPI_Datatype rtypes[])
+{
+	struct trade t = {.from.list = NULL};
+
+	if (!coll_is_ours(COLL_ALLTOALLV) || rbuf == MPI_IN_PLACE ||
+	    (sbuf != MPI_IN_PLACE &&
+	     !coll_blocks_set_typed(&t.from, c->size, sbuf, scounts, stypes)))
+		return COLL_NATIVE;
+	if (!coll_blocks_set_typed(&t.to, c->size, rbuf, rcounts, rtypes)) {
+		free(t.from.list);
+		return COLL_NATIVE;
+	}
+	return trade_lists(c, &t, sbuf == MPI_IN_PLACE);
+}
+
+#define ALLTOALL_PARAMS(COUNT, DISPL, COMM)                                                        \
+	(const void *sbuf, COUNT scount, MPI_Datatype stype, void *rbuf, COUNT rcount,             \
+	 MPI_Datatype rtype, COMM)
+#define ALLTOALL_ARGS(COMM) (sbuf, scount, stype, rbuf, rcount, rtype, COMM)
+#define ALLTOALLV_PARAMS(COUNT, DISPL, COMM)                                                       \
+	(const void *sbuf, const COUNT scounts[], const DISPL sdispls[], MPI_Datatype stype,       \
+	 void *rbuf, const COUNT rcounts[], const DISPL rdispls[], MPI_Datatype rtype, COMM)
+#define ALLTOALLW_PARAMS(COUNT, DISPL, COMM)                                                       \
+	(const void *sbuf, const COUNT scounts[], const DISPL sdispls[],                           \
+	 const MPI_Datatype stype[], void *rbuf, const COUNT rcounts[], const DISPL rdispls[],     \
+	 const MPI_Datatype rtype[], COMM)
+#define ALLTOALLV_ARGS(COMM) \
+	(sbuf, scounts, sdispls, stype, rbuf, rcounts, rdispls, rtype, COMM)
+
+#define GEN_ALLTOALL(S, COUNT, DISPL)                                                              \
+	COLL_CALL(Alltoall##S, COUNT, DISPL, ALLTOALL_PARAMS, ALLTOALL_ARGS,                       \
+		  alltoall(c, sbuf, scount, stype, rbuf, rcount, rtype))                           \
+	COLL_CALL(Alltoallv##S, COUNT, DISPL, ALLTOALLV_PARAMS, ALLTOALLV_ARGS,                    \
+		  alltoallv(c, sbuf, COLL_COUNTS(COUNT, scounts, sdispls), stype, rbuf,            \
+			    COLL_COUNTS(COUNT, rcounts, rdispls), rtype))                          \
+	COLL_CALL(Alltoallw##S, COUNT, DISPL, ALLTOALLW_PARAMS, ALLTOALLV_ARGS,                    \
+		  alltoallw(c, sbuf, COLL_COUNTS(COUNT, scounts, sdispls), stype, rbuf,            \
+			    COLL_COUNTS(COUNT, rcounts, rdispls), rtype))
+
+EACH_COUNT_AND_DISPL(GEN_ALLTOALL)

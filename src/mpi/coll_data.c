@@ -1,0 +1,339 @@
+/* coll_data.c - what all collectives need: their messages, their memory, their arguments. */
+#include "coll.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "err.h"
+#include "pool.h"
+
+enum { LINE = 64 };
+
+/* What goes through a rendezvous is registered once and for all; larger ones are given back. */
+enum { REGISTERED_BYTES = 8 << 10, POOLED_BYTES = 16 << 20 };
+
+static void *registered_get(size_t bytes)
+{
+	return rail_alloc(layer.rails, bytes);
+}
+
+static void registered_put(void *memory)
+{
+	rail_free(layer.rails, memory);
+}
+
+static struct pool small = { .get = pool_heap_get, .put = free };
+static struct pool large = { .get = registered_get, .put = registered_put };
+
+struct dtype coll_byte_type = {
+	.size = 1,
+	.extent = 1,
+	.true_extent = 1,
+	.contiguous = true,
+	.refs = 1,
+};
+
+/* ---- One call ------------------------------------------------------------------------------- */
+
+void coll_begin(struct coll *k, struct comm *c)
+{
+	layer_enter();
+	k->comm = c->collective;
+	k->rank = c->rank;
+	k->size = c->size;
+	k->tag = (int)(k->comm->collectives++ & INT_MAX);
+	k->error = MPI_SUCCESS;
+	k->temps = 0;
+}
+
+void coll_skip(struct comm *c)
+{
+	layer_enter();
+	c->collective->collectives++;
+	layer_leave();
+}
+
+int coll_end(struct coll *k)
+{
+	while (k->temps--) {
+		if (k->temp[k->temps].pool)
+			pool_put(k->temp[k->temps].pool, k->temp[k->temps].block);
+		else
+			free(k->temp[k->temps].block);
+	}
+	layer_leave();
+	return req_raise(k->comm->handle, k->error);
+}
+
+void coll_fail(struct coll *k, int mpi_error)
+{
+	if (k->error == MPI_SUCCESS)
+		k->error = mpi_error;
+}
+
+void *coll_must(void *memory)
+{
+	if (!memory) {
+		rg_error("out of memory for a collective");
+		native.Abort(MPI_COMM_WORLD, RG_EXIT_FAULT);
+		abort();
+	}
+	return memory;
+}
+
+void *coll_temp(struct coll *k, size_t bytes)
+{
+	struct pool *pool = bytes > POOLED_BYTES ? NULL : bytes > REGISTERED_BYTES ? &large : &small;
+	size_t lines = (bytes + LINE - 1) / LINE * LINE;
+	void *block = pool ? pool_get(pool, bytes) : NULL;
+
+	if (!block) {
+		pool = NULL;
+		block = coll_must(aligned_alloc(LINE, lines));
+	}
+	k->temp[k->temps].block = block;
+	k->temp[k->temps++].pool = pool;
+	return block;
+}
+
+void coll_stop(void)
+{
+	pool_stop(&small);
+	pool_stop(&large);
+}
+
+/* ---- Arguments ------------------------------------------------------------------------------ */
+
+bool coll_block_set(struct coll_block *b, const void *buf, MPI_Count count, MPI_Datatype type)
+{
+	/* Of nothing, MPICH does not ask the type. */
+	b->type = count ? dtype_lookup(type) : &coll_byte_type;
+	b->buf = (void *)(uintptr_t)buf;
+	b->count = (size_t)count;
+	return b->type && count >= 0;
+}
+
+bool coll_blocks_set(struct coll_blocks *b, int n, const void *buf, struct coll_counts a,
+		     MPI_Datatype type)
+{
+	struct dtype *t = dtype_lookup(type);
+	int i;
+
+	b->list = NULL;
+	if (!t || !a.counts || !a.displs)
+		return false;
+	for (i = 0; i < n; i++)
+		if (coll_count_at(&a, i) < 0)
+			return false;
+	b->list = coll_must(malloc((size_t)n * sizeof(*b->list)));
+	for (i = 0; i < n; i++)
+		b->list[i] = (struct coll_block){
+			(char *)(uintptr_t)buf + coll_displ_at(&a, i) * t->extent,
+			(size_t)coll_count_at(&a, i), t};
+	return true;
+}
+
+bool coll_blocks_set_typed(struct coll_blocks *b, int n, const void *buf, struct coll_counts a,
+			   const MPI_Datatype types[])
+{
+	bool right = true;
+	int i;
+
+	b->list = NULL;
+	if (!a.counts || !a.displs || !types)
+		return false;
+	b->list = coll_must(malloc((size_t)n * sizeof(*b->list)));
+	for (i = 0; i < n && right; i++)
+		right = coll_block_set(&b->list[i], (const char *)buf + coll_displ_at(&a, i),
+				       coll_count_at(&a, i), types[i]);
+	if (!right) {
+		free(b->list);
+		b->list = NULL;
+	}
+	return right;
+}
+
+/* ---- Copies --------------------------------------------------------------------------------- */
+
+static char *begin_of(struct coll_block b)
+{
+	return (char *)b.buf + b.type->true_lb;
+}
+
+static int copy_packed(struct coll_block from, struct coll_block to, size_t bytes)
+{
+	void *packed = coll_must(malloc(bytes));
+	int rc = dtype_pack(from.type, from.buf, from.count, packed, bytes);
+
+	rc = rc ? rc : dtype_unpack(to.type, packed, bytes, to.buf, to.count);
+	free(packed);
+	return rc;
+}
+
+void coll_copy(struct coll *k, struct coll_block from, struct coll_block to)
+{
+	size_t bytes = coll_size(from);
+	int rc = 0;
+
+	if (bytes > coll_size(to)) {
+		coll_fail(k, MPI_ERR_TRUNCATE);
+		return;
+	}
+	if (!bytes)
+		return;
+	if (from.type->contiguous && to.type->contiguous)
+		memmove(begin_of(to), begin_of(from), bytes);
+	else if (to.type->contiguous)
+		rc = dtype_pack(from.type, from.buf, from.count, begin_of(to), bytes);
+	else if (from.type->contiguous)
+		rc = dtype_unpack(to.type, begin_of(from), bytes, to.buf, to.count);
+	else
+		rc = copy_packed(from, to, bytes);
+	if (rc)
+		coll_fail(k, MPI_ERR_OTHER);
+}
+
+/* ---- Rails ---------------------------------------------------------------------------------- */
+
+int coll_rails(const struct coll *k)
+{
+	return k->comm->way.policy < RAIL_STRIPE ? 1 : rail_count(layer.rails);
+}
+
+unsigned coll_rails_hold(const struct coll *k)
+{
+	return coll_rails(k) > 1 ? COLL_RAILS : 0;
+}
+
+/* ---- Messages ------------------------------------------------------------------------------- */
+
+static void send_begin(struct coll *k, struct coll_message *m, struct coll_block b, int to)
+{
+	struct message_args args = {b.buf, b.count, b.type, to, k->tag};
+	int rc = send_start(k->comm, &m->req, &args, MODE_STANDARD);
+
+	if (unlikely(rc < 0)) {
+		coll_fail(k, MPI_ERR_OTHER);
+		args = (struct message_args){NULL, 0, &coll_byte_type, to, k->tag};
+		if (rc != -ECONNRESET)
+			rc = send_start(k->comm, &m->req, &args, MODE_STANDARD);
+	}
+	m->active = rc == 0;
+	m->receives = false;
+}
+
+static void recv_begin(struct coll *k, struct coll_message *m, struct coll_block b, int from)
+{
+	struct message_args args = {b.buf, b.count, b.type, from, k->tag};
+
+	recv_start(k->comm, &m->req, &args);
+	m->active = true;
+	m->receives = coll_size(b) > 0;
+}
+
+void coll_isend(struct coll *k, struct coll_message *m, struct coll_block b, int to)
+{
+	m->active = false;
+	if (coll_size(b))
+		send_begin(k, m, b, to);
+}
+
+/* The record is this collective's alone as long as it lasts: see layer_enter. */
+void coll_isend_over(struct coll *k, struct coll_message *m, struct coll_block b, int to, int rail)
+{
+	struct rail_way *way = &k->comm->way, usual = *way;
+
+	way->policy = RAIL_SINGLE;
+	way->rail = (uint8_t)rail;
+	coll_isend(k, m, b, to);
+	*way = usual;
+}
+
+void coll_irecv(struct coll *k, struct coll_message *m, struct coll_block b, int from)
+{
+	m->active = false;
+	if (coll_size(b))
+		recv_begin(k, m, b, from);
+}
+
+void coll_wait(struct coll *k, struct coll_message *m)
+{
+	unsigned idle = 0;
+
+	if (!m->active)
+		return;
+	while (!m->req.done)
+		layer_poll(&idle);
+	if (unlikely(m->req.error))
+		coll_fail(k, m->req.error);
+	else if (unlikely(m->receives && !m->req.bytes))
+		coll_fail(k, MPI_ERR_OTHER);		/* its sender could not send it */
+	req_retire(&m->req);
+	m->active = false;
+}
+
+void coll_wait_all(struct coll *k, struct coll_message m[], int count)
+{
+	int i;
+
+	for (i = 0; i < count; i++)
+		coll_wait(k, &m[i]);
+}
+
+void coll_send(struct coll *k, struct coll_block b, int to)
+{
+	struct coll_message m;
+
+	coll_isend(k, &m, b, to);
+	coll_wait(k, &m);
+}
+
+void coll_recv(struct coll *k, struct coll_block b, int from)
+{
+	struct coll_message m;
+
+	coll_irecv(k, &m, b, from);
+	coll_wait(k, &m);
+}
+
+void coll_exchange(struct coll *k, struct coll_block out, int to, struct coll_block in, int from)
+{
+	struct coll_message sent, received;
+
+	coll_irecv(k, &received, in, from);
+	coll_isend(k, &sent, out, to);
+	coll_wait(k, &received);
+	coll_wait(k, &sent);
+}
+
+void coll_ring(struct coll *k, int right, int left, int own,
+	       struct coll_block (*at)(const void *blocks, int i), const void *blocks)
+{
+	struct coll_message in[2] = {{.active = false}, {.active = false}};
+	struct coll_message out[2] = {{.active = false}, {.active = false}};
+	int i, n = k->size;
+
+	if (left >= 0)
+		coll_irecv(k, &in[1], at(blocks, (own + n - 1) % n), left);
+	for (i = 1; i < n; i++) {
+		if (left >= 0 && i + 1 < n)
+			coll_irecv(k, &in[(i + 1) % 2], at(blocks, (own + 2 * n - i - 1) % n), left);
+		coll_wait(k, &out[i % 2]);
+		if (right >= 0)
+			coll_isend(k, &out[i % 2], at(blocks, (own + n - i + 1) % n), right);
+		coll_wait(k, &in[i % 2]);
+	}
+	coll_wait_all(k, out, 2);
+}
+
+void coll_signal(struct coll *k, int to, int from)
+{
+	struct coll_message sent, received;
+
+	recv_begin(k, &received, coll_bytes(NULL, 0), from);
+	send_begin(k, &sent, coll_bytes(NULL, 0), to);
+	coll_wait(k, &received);
+	coll_wait(k, &sent);
+}

@@ -1,0 +1,37 @@
+/*
+ * nas.h - what the NAS-style kernels share: classes, and what a class can run on.
+ *
+ * Problems are those of D. Bailey et al., The NAS Parallel Benchmarks, RNR-94-007,
+ * with the classes and the verification values of NPB 3.4.  The code is Railgauge's
+ * own.  No MPI in this room: the programs in apps/ bring the messages.
+ */
+#ifndef RG_NAS_H
+#define RG_NAS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "opt.h"
+
+enum nas_class { NAS_S, NAS_W, NAS_A, NAS_B, NAS_C, NAS_CLASSES };
+
+/* For the row of --class. */
+extern const struct opt_choice nas_classes[];
+const char *nas_class_name(enum nas_class c);	/* "S" */
+
+struct nas_kernel {
+	const char *name;				/* "IS" */
+	int (*ranks_max)(enum nas_class c);		/* a power of two */
+	uint64_t (*memory_bytes)(enum nas_class c, int ranks);	/* that each rank allocates */
+};
+
+/*
+ * Can this class run on so many ranks, each of which can still allocate `available`
+ * bytes?  0, or -EINVAL with one line in why that names what is accepted.  Pure: the
+ * same numbers give the same answer on all ranks.
+ */
+int nas_check(const struct nas_kernel *k, enum nas_class c, int ranks, uint64_t available,
+	      char *why, size_t why_size);
+
+#endif

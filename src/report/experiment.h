@@ -1,0 +1,68 @@
+/*
+ * experiment.h - what papers measured, as presets of our programs.
+ *
+ * A paper is one file, NAME.json, in the directory that RAILGAUGE_DATA names, else
+ * where it was installed.  Quoted values are the paper's, of its hardware: they are
+ * shown, never compared with or put among what is measured.
+ */
+#ifndef RG_EXPERIMENT_H
+#define RG_EXPERIMENT_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+enum {
+	EXPERIMENT_RANKS_MAX = 8,	/* numbers of ranks that one was run with */
+	EXPERIMENT_TEXT = 1024,		/* enough for any line that is made of one here */
+};
+
+struct experiment_paper {
+	char *path;
+	const char *name;		/* "p1" */
+	const char *title, *source;
+	json_t *root;			/* owns all strings */
+	struct experiment *list;	/* in the order of the file */
+	int count;
+};
+
+struct experiment {
+	const struct experiment_paper *paper;
+	const char *id;			/* "p1-fig13-pcie" */
+	const char *program;		/* "rg_bw" */
+	const char *adapter, *shows;
+	int figure;
+	int ranks[EXPERIMENT_RANKS_MAX], rank_counts;
+	json_t *options;		/* long option name -> text */
+	json_t *quoted;			/* array of {what, value, unit} and maybe shorter */
+};
+
+struct experiment_papers { struct experiment_paper *list; int count; };
+
+/*
+ * All papers, in order of their names; each is checked as a whole.  0, or -EINVAL or
+ * another -errno after one error line that names the file and what is wrong with it.
+ * Nothing is to be freed then.
+ */
+int experiment_load(struct experiment_papers *out);
+void experiment_free(struct experiment_papers *p);
+
+/* NULL: there is none. */
+const struct experiment_paper *experiment_paper_find(const struct experiment_papers *p,
+						     const char *name);
+const struct experiment *experiment_find(const struct experiment_papers *p, const char *id);
+
+/* "p1-fig12-pcie, p1-fig12-pcix"; a NULL program: of all; a NULL paper: of all. */
+char *experiment_ids(const struct experiment_papers *p, const struct experiment_paper *paper,
+		     const char *program, char *buf, size_t size);
+
+/* "P1 figure 13, MT25208 on PCI Express x8: ..." */
+char *experiment_text(const struct experiment *e, char *buf, size_t size);
+/* "one port 971 MB/s (shorter version 969); ... (on the paper's hardware)" */
+char *experiment_quoted(const struct experiment *e, char *buf, size_t size);
+/* "mpirun -np 2 rg_bw --experiment p1-fig13-pcie", with the i-th of its numbers of ranks. */
+char *experiment_command(const struct experiment *e, int i, char *buf, size_t size);
+/* A copy for a record. */
+json_t *experiment_record(const struct experiment *e);
+
+#endif

@@ -1,0 +1,251 @@
+/* test_experiment.c - papers' files are read as they are, or refused in one line. */
+#include "cmocka_all.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "capture.h"
+#include "err.h"
+#include "experiment.h"
+#include "scratch.h"
+
+static char dir[SCRATCH_PATH], path[SCRATCH_PATH + 16], data[4096];
+static char text[1 << 16];	/* data/p1.json */
+static size_t text_bytes;
+
+static int setup(void **state)
+{
+	const char *srcdir = getenv("srcdir");
+	char original[sizeof(data) + 16];
+	FILE *in;
+
+	rg_set_program("test_experiment");
+	snprintf(data, sizeof(data), "%s/data", srcdir ? srcdir : ".");
+	snprintf(original, sizeof(original), "%s/p1.json", data);
+	in = fopen(original, "r");
+	if (!in)
+		return -1;
+	text_bytes = fread(text, 1, sizeof(text) - 1, in);
+	fclose(in);
+	if (scratch_make(dir))
+		return -1;
+	snprintf(path, sizeof(path), "%s/p1.json", dir);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	return scratch_remove(dir);
+}
+
+static void write_file(const char *bytes, size_t count)
+{
+	FILE *out = fopen(path, "w");
+
+	assert_non_null(out);
+	assert_int_equal(fwrite(bytes, 1, count, out), count);
+	assert_int_equal(fclose(out), 0);
+	setenv("RAILGAUGE_DATA", dir, 1);
+}
+
+/* ---- The paper that comes with us --------------------------------------------------- */
+
+static void test_p1(void **state)
+{
+	const struct experiment_paper *p1;
+	struct experiment_papers papers;
+	const struct experiment *e;
+	char buf[EXPERIMENT_TEXT];
+	int figures[32] = { 0 };
+
+	setenv("RAILGAUGE_DATA", data, 1);
+	assert_int_equal(experiment_load(&papers), 0);
+	p1 = experiment_paper_find(&papers, "p1");
+	assert_non_null(p1);
+	assert_int_equal(p1->count, 16);
+	for (int i = 0; i < 16; i++)
+		figures[p1->list[i].figure]++;
+	for (int f = 12; f <= 19; f++)
+		assert_int_equal(figures[f], 2);
+	e = experiment_find(&papers, "p1-fig13-pcie");
+	assert_non_null(e);
+	assert_string_equal(experiment_quoted(e, buf, sizeof(buf)),
+			    "one port 971 MB/s (shorter version 969); two ports 1497 MB/s "
+			    "(shorter version 1497) (on the paper's hardware)");
+	assert_string_equal(experiment_command(e, 0, buf, sizeof(buf)),
+			    "mpirun -np 2 rg_bw --experiment p1-fig13-pcie");
+	assert_string_equal(experiment_ids(&papers, NULL, "rg_is", buf, sizeof(buf)),
+			    "p1-fig18-pcie, p1-fig18-pcix");
+	assert_null(experiment_find(&papers, "p1-fig13"));
+	assert_null(experiment_paper_find(&papers, "../p1"));
+	experiment_free(&papers);
+}
+
+/* What is given to it never overflows. */
+static void test_short_buffers(void **state)
+{
+	struct experiment_papers papers;
+	char buf[24];
+
+	setenv("RAILGAUGE_DATA", data, 1);
+	assert_int_equal(experiment_load(&papers), 0);
+	assert_int_equal(strlen(experiment_quoted(&papers.list[0].list[0], buf, sizeof(buf))), 23);
+	assert_int_equal(strlen(experiment_text(&papers.list[0].list[0], buf, sizeof(buf))), 23);
+	assert_int_equal(strlen(experiment_ids(&papers, NULL, NULL, buf, sizeof(buf))), 23);
+	experiment_free(&papers);
+}
+
+/* ---- Damaged ones ----------------------------------------------------------------------- */
+
+#define HEAD "{\"paper\":\"p1\",\"title\":\"t\",\"source\":\"s\",\"experiments\":["
+#define BODY(id, figure, program, ranks, options, quoted) "{\"id\":\"" id "\",\"figure\":" figure \
+	",\"program\":\"" program "\",\"ranks\":" ranks ",\"adapter\":\"a\",\"shows\":\"b\"," \
+	"\"options\":" options ",\"quoted\":" quoted "}"
+#define ONE(id, figure, program, ranks, options, quoted) \
+	HEAD BODY(id, figure, program, ranks, options, quoted) "]}"
+#define GOOD BODY("p1-a", "1", "rg_bw", "[2]", "{}", "[]")
+#define QUOTED(q) ONE("p1-a", "1", "rg_bw", "[2]", "{}", "[" q "]")
+
+static const struct { const char *text, *words; } damaged[] = {
+	{ "", "p1.json:1: damaged: " },
+	{ "{", "p1.json:1: damaged: " },
+	{ "[]", "damaged: " },
+	{ "{}", "damaged: Object item not found: paper" },
+	{ "{\"paper\":\"p1\",\"paper\":\"p1\"}", "duplicate" },
+	{ "{\"paper\":\"p2\",\"title\":\"t\",\"source\":\"s\",\"experiments\":[]}",
+	  "paper is not p1" },
+	{ HEAD "]}", "experiments is not a list" },
+	{ HEAD "7]}", "experiment 0: " },
+	{ HEAD GOOD "," GOOD "]}", "experiment 1: p1-a twice" },
+	{ HEAD GOOD "],\"more\":1}", "damaged: " },
+	{ ONE("p2-a", "1", "rg_bw", "[2]", "{}", "[]"), "id is not p1-..." },
+	{ ONE("p1-../a", "1", "rg_bw", "[2]", "{}", "[]"), "id is not p1-..." },
+	{ ONE("p1-a", "0", "rg_bw", "[2]", "{}", "[]"), "figure is not in 1 to 999" },
+	{ ONE("p1-a", "\"1\"", "rg_bw", "[2]", "{}", "[]"), "Expected integer" },
+	{ ONE("p1-a", "1", "sh -c", "[2]", "{}", "[]"), "program is not rg_..." },
+	{ ONE("p1-a", "1", "rg_bw", "[]", "{}", "[]"), "ranks is not a list" },
+	{ ONE("p1-a", "1", "rg_bw", "[2.5]", "{}", "[]"), "ranks: not a number" },
+	{ ONE("p1-a", "1", "rg_bw", "[1,2,3,4,5,6,7,8,9]", "{}", "[]"), "ranks is not a list" },
+	{ ONE("p1-a", "1", "rg_bw", "[2]", "[]", "[]"), "options is not an object" },
+	{ ONE("p1-a", "1", "rg_bw", "[2]", "{\"window\":64}", "[]"), "options are not names" },
+	{ ONE("p1-a", "1", "rg_bw", "[2]", "{\"x\":\"a\\nb\"}", "[]"), "options are not names" },
+	{ ONE("p1-a", "1", "rg_bw", "[2]", "{}", "{}"), "quoted is not a list" },
+	{ QUOTED("{\"what\":\"w\",\"unit\":\"u\"}"), "quoted 0: Object item not found: value" },
+	{ QUOTED("{\"what\":\"w\\n# \",\"unit\":\"u\",\"value\":1}"), "not a line of text" },
+	{ QUOTED("{\"what\":\"w\",\"unit\":\"u\",\"value\":\"1\"}"), "quoted 0: Expected" },
+	{ QUOTED("{\"what\":\"w\",\"unit\":\"u\",\"value\":1e999}"), "damaged: " },
+	{ QUOTED("{\"what\":\"w\",\"unit\":\"u\",\"value\":1,\"longer\":1}"), "quoted 0: " },
+};
+
+static void test_damaged(void **state)
+{
+	struct experiment_papers papers;
+
+	write_file(HEAD GOOD "]}", strlen(HEAD GOOD "]}"));
+	assert_int_equal(experiment_load(&papers), 0);
+	experiment_free(&papers);
+	for (size_t i = 0; i < sizeof(damaged) / sizeof(damaged[0]); i++) {
+		const char *said;
+		int rc;
+
+		write_file(damaged[i].text, strlen(damaged[i].text));
+		capture_begin(2);
+		rc = experiment_load(&papers);
+		said = capture_end();
+		if (rc >= 0 || !strstr(said, damaged[i].words) || !strstr(said, path) ||
+		    strchr(said, '\n') != said + strlen(said) - 1)
+			fail_msg("%s: %d, '%s'", damaged[i].text, rc, said);
+	}
+}
+
+/* 0, or an error: never a crash, never an error without a line. */
+static void load_mutant(const char *mutant, size_t bytes)
+{
+	struct experiment_papers papers;
+	bool error;
+	int rc;
+
+	write_file(mutant, bytes);
+	rg_errors_hold();
+	rc = experiment_load(&papers);
+	error = rg_errors_release(false);
+	assert_int_equal(rc != 0, error);
+	assert_int_equal(rc != 0, papers.count == 0);
+	if (!rc)
+		experiment_free(&papers);
+}
+
+static void test_mutants(void **state)
+{
+	static const char spice[] = "{}[]\",:0-9e.\\un \n\x80\xff";
+	static char mutant[sizeof(text)];
+
+	srandom(1);
+	for (int round = 0; round < 2000; round++) {
+		size_t bytes = text_bytes;
+
+		memcpy(mutant, text, bytes);
+		for (long n = random() % 3; n >= 0; n--)
+			mutant[(size_t)random() % bytes] =
+				spice[(size_t)random() % (sizeof(spice) - 1)];
+		if (random() % 4 == 0)
+			bytes = (size_t)random() % bytes;
+		load_mutant(mutant, bytes);
+	}
+}
+
+/* ---- Files ---------------------------------------------------------------------------------- */
+
+static void refused(const char *words)
+{
+	struct experiment_papers papers;
+	const char *said;
+	int rc;
+
+	setenv("RAILGAUGE_DATA", dir, 1);
+	capture_begin(2);
+	rc = experiment_load(&papers);
+	said = capture_end();
+	if (rc >= 0 || !strstr(said, words))
+		fail_msg("%d, '%s', not '%s'", rc, said, words);
+}
+
+static void test_files(void **state)
+{
+	char other[SCRATCH_PATH + 16];
+
+	unlink(path);
+	refused("no papers' experiments");
+	assert_int_equal(mkdir(path, 0777), 0);
+	refused("p1.json: cannot be read: Is a directory");
+	rmdir(path);
+	assert_int_equal(symlink("/dev/zero", path), 0);
+	refused("p1.json: cannot be read: ");
+	unlink(path);
+	assert_int_equal(symlink("nowhere", path), 0);
+	refused("p1.json: cannot be read: No such file");
+	unlink(path);
+	/* Other files are no papers. */
+	snprintf(other, sizeof(other), "%s/p1-x.json", dir);
+	assert_int_equal(symlink("nowhere", other), 0);
+	refused("no papers' experiments");
+	unlink(other);
+	setenv("RAILGAUGE_DATA", dir, 1);
+	strcat(dir, "x");
+	refused("experiments cannot be read: No such file");
+	dir[strlen(dir) - 1] = '\0';
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_p1), cmocka_unit_test(test_short_buffers),
+		cmocka_unit_test(test_damaged), cmocka_unit_test(test_mutants),
+		cmocka_unit_test(test_files),
+	};
+
+	return cmocka_run_group_tests(tests, setup, teardown);
+}
