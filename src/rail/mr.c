@@ -296,7 +296,8 @@ int rail_mr_get(struct rail_mr_cache *c, const void *addr, size_t bytes, struct 
 		mr = i < c->count ? c->sorted[i] : NULL;
 		if (!mr || !covers(mr, start, bytes)) {
 			rc = miss(c, start, bytes, out);
-			if (rc)
+			/* -EFAULT: it may only be read; the caller can copy it. */
+			if (rc && rc != -EFAULT)
 				rg_error("cannot register %zu bytes of memory for the rails: %s%s",
 					 bytes, strerror(-rc), rail_mr_hint(rc));
 			return rc;

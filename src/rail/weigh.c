@@ -10,12 +10,12 @@
 #define SPREAD 0.25
 
 /*
- * Is that relative difference of two means of n periods no more than a standard error?
+ * Is that relative difference of two means of n periods within two standard errors?
  * A standard deviation is 1.25 mean deviations; the difference has sqrt(2) of them.
  */
 static bool is_chance(double difference, double spread, double n)
 {
-	return difference * difference * n <= 1.25 * 1.25 * 2 * spread * spread;
+	return difference * difference * n <= 2 * 2 * 1.25 * 1.25 * 2 * spread * spread;
 }
 
 /* Do the rails differ from what was assumed of them by no more than noise? */

@@ -19,7 +19,7 @@
  * when it becomes faster.
  *
  * What was measured counts where it says something: if rails differ from what was
- * assumed of them by no more than a standard error, shares are as assumed.  So equal
+ * assumed of them by no more than two standard errors, shares are as assumed.  So equal
  * rails are cut evenly or nearly so, however noisy they are.
  *
  * Arithmetic only: the caller says what time it is.

@@ -51,7 +51,7 @@ void hca_path_make(const struct hca_fabric *f, uint32_t from, uint32_t to, uint3
 	uint32_t from_port, to_port;
 	struct hca_shm_adapter *a = hca_adapter(f, from, &from_port);
 	struct hca_shm_adapter *b = hca_adapter(f, to, &to_port);
-	uint64_t rate, bytes;
+	uint64_t rate, bytes, quantum_ns;
 
 	*p = (struct hca_path){
 		.tx = { { &a->bus_read.busy, s->bus_read, 0 }, { &a->cap_tx.busy, s->cap, 0 },
@@ -71,10 +71,11 @@ void hca_path_make(const struct hca_fabric *f, uint32_t from, uint32_t to, uint3
 	if (s->window && bytes > s->window * mtu / 4)
 		bytes = s->window * mtu / 4;	/* or the window would open in leaps */
 	p->quantum_bytes = bytes < mtu ? mtu : (uint32_t)(bytes / mtu * mtu);
-	p->horizon_ns = 2 * (service_ns(p->quantum_bytes, rate) + s->msg_ns +
-			     s->pkt_ns * hca_packets(p->quantum_bytes, mtu));
-	if (p->horizon_ns < QUANTUM_NS)
-		p->horizon_ns = QUANTUM_NS;
+	quantum_ns = service_ns(p->quantum_bytes, rate) + s->msg_ns +
+		     s->pkt_ns * hca_packets(p->quantum_bytes, mtu);
+	p->horizon_ns = hca_later(quantum_ns / 2, 2 * QUANTUM_NS);
+	if (p->horizon_ns > 2 * quantum_ns)
+		p->horizon_ns = hca_later(2 * quantum_ns, QUANTUM_NS);
 }
 
 uint64_t hca_path_free(const struct hca_path *p)

@@ -46,10 +46,11 @@
  * way; the last arrival completes it, + cqe.  Atomics likewise.
  *
  * Reservations are lazy: a queue pair takes its next quantum only when every
- * server on the way is free within the *horizon*, two quanta: a small message
- * of another queue pair, or of another process, waits behind that much and not
- * behind all that is queued; and what is held up at the destination holds up
- * its sender, as credits would.  Queue pairs of a process take turns.
+ * server on the way is free within the *horizon*, two quanta, but not more than
+ * 16 us or half a quantum, which may be a long packet (twice that if it has had none for
+ * as long: pace.c): a small message of another queue pair, or of another process, waits behind
+ * that much and not behind all that is queued; and what is held up at the destination
+ * holds up its sender, as credits would.  Queue pairs of a process take turns.
  *
  * Everything here is arithmetic on words: no clock, no lock.  Each word moves
  * by compare-and-swap, so whoever dies in between wastes a little time of a

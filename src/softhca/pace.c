@@ -270,6 +270,15 @@ static int lose(struct hca_qp *qp, struct hca_wqe *w, const struct hca_path *pat
 	return lose_packet(qp, last, p->end_ns, span);
 }
 
+/*
+ * How far ahead the way may be given away.  Other processes that look more often than this
+ * one would take every place that comes free: who had none for long gets one behind theirs.
+ */
+static uint64_t patience(const struct hca_pace *p, const struct hca_path *path, uint64_t now)
+{
+	return p->end_ns + 2 * path->horizon_ns < now ? 2 * path->horizon_ns : path->horizon_ns;
+}
+
 static int quantum(struct hca_qp *qp, struct hca_wqe *w, uint64_t now)
 {
 	const bool reading = hca_is_answered(w->wr.opcode);
@@ -285,7 +294,7 @@ static int quantum(struct hca_qp *qp, struct hca_wqe *w, uint64_t now)
 		return WAIT;
 	/* Not `t`: who was served last would be let in always, and the others never. */
 	busy = hca_path_free(path);
-	if (busy > hca_later(open, now) + path->horizon_ns && !hca_unbelievable(busy, now))
+	if (busy > hca_later(open, now) + patience(qp->pace, path, now) && !hca_unbelievable(busy, now))
 		return WAIT;
 	if (bytes > path->quantum_bytes)
 		bytes = path->quantum_bytes;

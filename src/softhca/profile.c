@@ -1,15 +1,13 @@
 /* profile.c - names for specs: those that come with the library, and those of files. */
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "profile.h"
 #include "spec.h"
+#include "text.h"
 
 #ifndef RG_SYSCONFDIR
 #define RG_SYSCONFDIR "/etc"
@@ -158,34 +156,10 @@ static void add_line(struct hca_profiles *all, char *line, char *what, size_t si
 
 /* ---- A file -------------------------------------------------------------- */
 
-/* The whole file with a NUL behind it; NULL with errno. */
-static char *read_whole(const char *path)
-{
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	char *text = NULL;
-	size_t used = 0;
-	struct stat st;
-	ssize_t n = 1;
-
-	if (fd < 0)
-		return NULL;
-	if (fstat(fd, &st) == 0) {
-		errno = S_ISREG(st.st_mode) ? EFBIG : EINVAL;
-		if (S_ISREG(st.st_mode) && st.st_size < FILE_MAX)
-			text = calloc(1, (size_t)st.st_size + 1);
-	}
-	while (text && used < (size_t)st.st_size && n > 0) {
-		n = read(fd, text + used, (size_t)st.st_size - used);
-		used += n > 0 ? (size_t)n : 0;
-	}
-	close(fd);
-	return text;
-}
-
 static int read_file(struct hca_profiles *all, const char *path, bool must, unsigned which,
 		     char *why, size_t size)
 {
-	char *text = read_whole(path), *line, *next, what[480];
+	char *text = rg_file_read(path, FILE_MAX, NULL), *line, *next, what[480];
 	unsigned number = 0;
 
 	if (!text && !must && (errno == ENOENT || errno == ENOTDIR))

@@ -3,7 +3,9 @@
  * never less, and hardly more in the best of many rounds.  Two equal rails carry a
  * large message in half the time of one.
  *
- * On a machine so busy that no round is undisturbed it is skipped: exit code 77.
+ * Less is a failure.  A little more may be the machine, slow or busy: told as skipped, exit
+ * code 77.  Half as much again is none of a machine with nothing else to do: rails that work
+ * in turns need twice the time.
  */
 #include "cmocka_all.h"
 
@@ -15,8 +17,9 @@
 #define LATENCY_NS 2000.0
 #define BYTES_PER_NS 1.0
 #define SPEC "ports=2,rate=1GB/s,latency=2us"
+#define LATE 1.5
 
-enum { LARGE = 4 << 20, SECONDS = 15 };
+enum { LARGE = 4 << 20, SECONDS = 6 };
 
 struct target {
 	const struct rail_way *way;
@@ -92,7 +95,7 @@ static enum job_verdict judge(const struct target *t, double best, uint64_t unti
 		return JOB_REACHED;
 	if (rg_now_ns() < until_ns)
 		return JOB_GO_ON;
-	if (!job_machine_busy())
+	if (best > LATE * t->most_ns && !job_machine_busy())
 		job_fail(__FILE__, __LINE__, "%zu bytes take %.0f ns, should be %.0f to %.0f",
 			 t->bytes, best, t->least_ns, t->most_ns);
 	return JOB_TOO_BUSY;
@@ -125,8 +128,8 @@ static void body(struct job *job)
 		job_barrier(job);
 	}
 	if (job->rank == 0)
-		printf("# %zu bytes, policy %d: best %.0f ns, model %.0f\n", t->bytes,
-		       t->way->policy, best, t->least_ns);
+		printf("# %zu bytes, policy %d: best %.0f ns, model %.0f, should be at most %.0f\n",
+		       t->bytes, t->way->policy, best, t->least_ns, t->most_ns);
 	while (rail_busy(job->ctx))
 		job_progress(job);
 	rail_free(job->ctx, ping.data);
@@ -177,11 +180,14 @@ int main(void)
 		cmocka_unit_test(test_small),
 		cmocka_unit_test(test_large),
 	};
-	int rc = cmocka_run_group_tests(tests, NULL, NULL);
+	int rc;
 
+	if (job_has_no_times())
+		return 77;
+	rc = cmocka_run_group_tests(tests, NULL, NULL);
 	if (!rc && skipped) {
-		printf("skipped: %d measurements were never undisturbed, this machine is busy\n",
-		       skipped);
+		printf("skipped: %d measurements took longer than they should, this machine is "
+		       "busy or slow\n", skipped);
 		return 77;
 	}
 	return rc;

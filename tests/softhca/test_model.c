@@ -246,11 +246,15 @@ static void test_quanta(void **state)
 	static const struct {
 		const char *spec;
 		uint32_t bytes;
+		uint64_t horizon_ns;
 	} cases[] = {
-		{ "rate=1GB/s", 4096 },		/* 8 us would be 8000 bytes: whole packets */
-		{ "rate=4GB/s", 28672 }, { "rate=100GB/s", 65536 }, { "rate=1MB/s", 4096 },
-		{ "rate=1GB/s,mtu=256", 7936 }, { "latency=1us", 65536 },
-		{ "rate=10GB/s,window=8", 8192 }, { "rate=10GB/s,window=1", 4096 },
+		{ "rate=1GB/s", 4096, 8192 },	/* 8 us would be 8000 bytes: whole packets */
+		{ "rate=4GB/s", 28672, 14336 }, { "rate=100GB/s", 65536, 8000 },
+		{ "rate=1GB/s,mtu=256", 7936, 15872 }, { "latency=1us", 65536, 8000 },
+		{ "rate=10GB/s,window=8", 8192, 8000 }, { "rate=10GB/s,window=1", 4096, 8000 },
+		/* A packet that takes long: what comes across waits for that one and a half. */
+		{ "rate=200MB/s", 4096, 16000 }, { "rate=100MB/s", 4096, 20480 },
+		{ "rate=10MB/s,mtu=1024", 1024, 51200 }, { "rate=1MB/s", 4096, 2048000 },
 	};
 	unsigned i;
 
@@ -259,7 +263,7 @@ static void test_quanta(void **state)
 		struct hca_path p = path(f, 0, 1, 1, 1);
 
 		assert_int_equal(p.quantum_bytes, cases[i].bytes);
-		assert_true(p.horizon_ns >= 8000);
+		assert_int_equal(p.horizon_ns, cases[i].horizon_ns);
 		drop(f);
 	}
 }

@@ -63,6 +63,69 @@ static double sharing(struct side *s, const void *arg)
 	return 0;
 }
 
+/* ---- Looking seldom ------------------------------------------------------ */
+
+enum { STREAM = 600, LOOKS = 150, LITTLE = 64 };
+
+/* One side always has something to send over the bus that both directions share. */
+static void stream(struct end *e, struct buffer *b, struct ibv_sge *sge)
+{
+	int i;
+
+	for (i = 0; i < STREAM; i++) {
+		if (i >= 4)
+			wait_ok(e->cq);
+		post(e, timed_wr(b, sge, IBV_WR_RDMA_WRITE));
+	}
+	for (i = 0; i < 4; i++)
+		wait_ok(e->cq);
+}
+
+/* How many of its messages are through that looks once in a while, one at a time. */
+static int look_seldom(struct end *e, struct buffer *b, struct ibv_sge *sge)
+{
+	const struct timespec away = { 0, MS };
+	struct ibv_wc wc;
+	int i, n, done = 0;
+	bool out = false;
+
+	for (i = 0; i < LOOKS; i++) {
+		nanosleep(&away, NULL);
+		if (!out)
+			post(e, timed_wr(b, sge, IBV_WR_RDMA_WRITE));
+		n = ibv_poll_cq(e->cq, 1, &wc);
+		require(n >= 0);
+		out = n == 0;
+		done += n;
+	}
+	if (out)
+		wait_ok(e->cq);
+	return done;
+}
+
+/* Who looks less often than another process does not wait until that has nothing left. */
+static double seldom(struct side *s, const void *arg)
+{
+	struct buffer b = buffer_new(s, PIECE, ACCESS_ALL);
+	struct ibv_sge sge = sge_of(&b, 0, s->me ? LITTLE : PIECE);
+	struct end e = timed_end(s, 1, IBV_QPT_RC);
+	int done = LOOKS;
+
+	(void)arg;
+	buffer_swap(s, &b);
+	barrier(s);
+	if (s->me == 0)
+		stream(&e, &b, &sge);
+	else
+		done = look_seldom(&e, &b, &sge);
+	if (done < LOOKS / 4)
+		fail("of %d looks, %d found a small message sent", LOOKS, done);
+	barrier(s);
+	end_free(&e);
+	buffer_free(s, &b);
+	return 0;
+}
+
 /* ---- Lagging ------------------------------------------------------------- */
 
 enum { GRH = 40, QKEY = 0x1234, ROOM = 32, SENT = 500, BYTES = 200, STRIDE = 256 };
@@ -189,6 +252,7 @@ static double lagging(struct side *s, const void *arg)
 static const struct turns cases[] = {
 	{ "writes share a port", TIMED, sharing, IBV_WR_RDMA_WRITE },
 	{ "reads share a port", TIMED, sharing, IBV_WR_RDMA_READ },
+	{ "one side looks seldom", "rate=400MB/s,latency=10us,bus=100MB/s/100MB/s:half", seldom, 0 },
 	{ "UC, a receiver lags", "ideal", lagging, IBV_QPT_UC },
 	{ "UD, a receiver lags", "ideal", lagging, IBV_QPT_UD },
 	{ "UC, a receiver lags, timed", TIMED, lagging, IBV_QPT_UC },
