@@ -57,6 +57,22 @@ void railmpi_fabric(struct railmpi_fabric *out)
 	out->text = out->spec = out->doubt = out->threshold = "";
 }
 
+int railmpi_coll(const char *list, char *why, size_t why_size)
+{
+	return 0;
+}
+
+const char *railmpi_coll_candidate(const char *collective, int i)
+{
+	return NULL;
+}
+
+const char *railmpi_coll_used(size_t *bytes)
+{
+	*bytes = 0;
+	return "auto";
+}
+
 int railmpi_port_state(int rail)
 {
 	return 0;

@@ -5,9 +5,10 @@
 # launch fails, which is said where it does.
 #
 #	RAILS_REPEAT=N		repetitions, each of everything in turn (default 3)
-#	RAILS_MBIT=N		rate of each of two equal links (50): what emulation carries easily
+#	RAILS_MBIT=N		rate of each of two equal links (50): what emulation carries easily;
+#				half of it where both directions are busy
 #	RAILS_SECONDS=N		of each run of perftest (6); RAILS_TIMEOUT=N: of the whole boot (3600)
-#	RAILS_ONLY=WORDS	of: equal unequal delay
+#	RAILS_ONLY=WORDS	of: equal unequal delay; RAILS_PROGRAMS=WORDS: of: rg_bw rg_bibw
 #	RG_MPICH_BUILD=DIR	a build with MPICH, for its rows
 #
 # A value is the median of the samples of one launch; a ratio is one of two values of the same
@@ -21,9 +22,10 @@
 # The links are shaped where a node receives, by tbf with a queue of 32 MB (netem: 20,000
 # packets); what they dropped is printed, and should be 0.
 . "$srcdir/tests/run-lib.sh"
+launch_silent=yes
 . "$srcdir/tests/cluster/env.sh"
 repeat=${RAILS_REPEAT:-3} mbit=${RAILS_MBIT:-50} only=${RAILS_ONLY-"equal unequal delay"}
-seconds=${RAILS_SECONDS:-6}
+seconds=${RAILS_SECONDS:-6} programs=${RAILS_PROGRAMS-"rg_bw rg_bibw"}
 values=$work/values
 limit=400
 plain=$RG_HW_MPIRUN_ARGS
@@ -101,7 +103,7 @@ perftest() {
 		awk -v rail=$rail -v s="$section" -v k="$k" '/^ *65536 / {
 			printf "%s %d perftest:%d 1048576 %.4f\n", s, k, rail, $4 * 1.048576 }' "$work/p.$rail"
 	done >"$work/p"
-	nominal=$(awk -v m="$mbit" -v b="$*" 'BEGIN { print 2 * m / 8 * (b == "" ? 1 : 2) }')
+	nominal=$(awk -v m="$rate" -v b="$*" 'BEGIN { print 2 * m / 8 * (b == "" ? 1 : 2) }')
 	echo "$section $k nominal 1048576 $nominal" >>"$values"
 	[ "$(wc -l <"$work/p")" -eq 2 ] || { failed=1; echo "# perftest failed:"; tail -n 3 "$work"/p.[01]; }
 	awk 'NF == 5 { s += $5 } END { if (NR == 2) { $3 = "perftest"; $5 = sprintf("%.4f", s); print } }' \
@@ -139,32 +141,35 @@ dropped() {
 		END { printf "  %s: %d links, %d packets dropped\n", text, seen, n }'
 }
 
-# everything SIZE WINDOW: all that compares, once
+# everything PROGRAM SIZE WINDOW: all that compares, once
 everything() {
-	for p in rg_bw rg_bibw; do
-		section=$name-$p
-		ours $p "$ways" "$1" "$2"
-		openmpi_ucx $p "$1" "$2"
-		mpich_ucx $p "$1" "$2"
-	done
+	ours $1 "$ways" "$2" "$3"
+	openmpi_ucx $1 "$2" "$3"
+	mpich_ucx $1 "$2" "$3"
+}
+
+# direction PROGRAM NAME: its section, its rate, perftest's option
+direction() {
+	section=$2-$1
+	case $1 in
+	rg_bw) rate=$mbit both= ;;
+	*) rate=$((mbit / 2)) both=-b ;;
+	esac
 }
 
 equal() {
-	on_all vc-shape tbf rate ${mbit}mbit burst 64kb limit 32mb
-	name=equal ways=single,stripe,weighted,pull
-	for k in $(seq "$repeat"); do
-		section=equal-rg_bw
-		perftest
-		section=equal-rg_bibw
-		perftest -b
-		everything 1M 16
-		everything 256K 32
-		everything 64K 64
-	done
-	echo "Two equal rails of $mbit Mbit/s:"
-	dropped "links"
-	for section in equal-rg_bw equal-rg_bibw; do
-		text=${section#equal-}
+	ways=single,stripe,weighted,pull
+	for text in $programs; do
+		direction $text equal
+		on_all vc-shape tbf rate ${rate}mbit burst 64kb limit 32mb
+		for k in $(seq "$repeat"); do
+			perftest $both
+			everything $text 1M 16
+			everything $text 256K 32
+			everything $text 64K 64
+		done
+		echo "Two equal rails of $rate Mbit/s, $text:"
+		dropped "links"
 		ratio "perftest on both at once, of what the links carry" - perftest 1048576 nominal 1048576
 		for way in stripe weighted pull; do
 			ratio "$text $way / perftest on both at once, 1 MiB" 0.97 $way 1048576 perftest 1048576
@@ -182,20 +187,17 @@ equal() {
 }
 
 unequal() {
-	on_all vc-shape -r 0 tbf rate $((mbit * 3 / 2))mbit burst 64kb limit 32mb
-	on_all vc-shape -r 1 tbf rate $((mbit / 2))mbit burst 64kb limit 32mb
-	name=unequal ways=stripe,weighted,pull
-	for k in $(seq "$repeat"); do
-		section=unequal-rg_bw
-		perftest
-		section=unequal-rg_bibw
-		perftest -b
-		everything 1M 16
-	done
-	echo "Rails of $((mbit * 3 / 2)) and $((mbit / 2)) Mbit/s:"
-	dropped "links"
-	for section in unequal-rg_bw unequal-rg_bibw; do
-		text=${section#unequal-}
+	ways=stripe,weighted,pull
+	for text in $programs; do
+		direction $text unequal
+		on_all vc-shape -r 0 tbf rate $((rate * 1500))kbit burst 64kb limit 32mb
+		on_all vc-shape -r 1 tbf rate $((rate * 500))kbit burst 64kb limit 32mb
+		for k in $(seq "$repeat"); do
+			perftest $both
+			everything $text 1M 16
+		done
+		echo "Rails of $((rate * 1500)) and $((rate * 500)) kbit/s, $text:"
+		dropped "links"
 		ratio "perftest on both at once, of what the links carry" - perftest 1048576 nominal 1048576
 		ratio "$text: perftest's first rail / second" - perftest:0 1048576 perftest:1 1048576
 		for way in weighted pull; do

@@ -11,6 +11,7 @@
 #
 # A group is a function below: launch, take ratios, say what is wanted.
 . "$srcdir/tests/run-lib.sh"
+launch_silent=yes
 . "$srcdir/tests/listens.sh"
 launches=${MEASURE_LAUNCHES:-5}
 only=${MEASURE_ONLY-}
@@ -278,6 +279,8 @@ figures() {
 	measures/figures | sed 's/^/  /'
 }
 
+. "$srcdir/measures/collectives.sh"
+
 echo "Railgauge measures: $launches launches each; $(date -u +%Y-%m-%dT%H:%MZ), $(uname -m)," \
 	"$(nproc) CPUs, load $(cut -d' ' -f1 /proc/loadavg), $RG_MPI_FLAVOR"
 echo "  ratio                                                             median  lowest..highest wanted"
@@ -291,4 +294,9 @@ group registration "Registering memory on the software HCA:" && registration
 group native_is_free "The native way, beside launches without the layer:" && native_is_free
 group paced "The timing model, each case against its spec (best of a few attempts):" && paced
 group figures "The profiles of old adapters, beside what their papers report:" && figures
+group collectives_ideal "Collectives, 2 ranks, software HCA without a model, beside the libraries':" &&
+	collectives_ideal
+group collectives_rails "Collectives, 4 nodes, two modelled ports of 10 MB/s:" && collectives_rails
+group nas_rails "IS and FT, 4 nodes, two modelled ports of 100 MB/s:" && nas_rails
+group nas_b "IS and FT, class B, verified:" && nas_b
 exit 0

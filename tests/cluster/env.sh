@@ -14,6 +14,6 @@ HOSTS=$(seq -f node%.0f 0 $((VC_NODES - 1)) | paste -sd , -)
 RG_HW_MPIRUN=$VC_MPIRUN
 # The kernel's software devices are taken for hardware.
 RG_HW_SOFTWARE=1
-# Both of a node are one driver: the conformance list on one of them.
+# The devices of all nodes are one driver: the conformance list on one of them.
 RG_HW_PORTS=rxe0:1
 export HOSTS RG_HW_MPIRUN RG_HW_MPIRUN_ARGS RG_HW_SOFTWARE RG_HW_PORTS

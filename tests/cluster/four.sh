@@ -17,12 +17,13 @@ both_rails_sent() {
 	done
 }
 
-for suite in comm_suite random_suite; do
-	launch 4 tests/mpi/$suite single stripe
+export SUITE_ROUNDS=30
+for suite in "comm_suite stripe" "random_suite single stripe"; do
+	launch 4 tests/mpi/$suite
 	expect "$suite" grep -q 'cases passed$' "$out"
 	expect "$suite: exit code" [ "$rc" -eq 0 ]
 done
-launch 4 pt2pt/rg_bibw --over single,stripe -m 1K:64K -i 5 -x 1 -W 8 -c
+launch 4 pt2pt/rg_bibw --over single,stripe -m 8K:64K -i 5 -x 1 -W 8 -c
 expect "rg_bibw between two pairs" [ "$rc" -eq 0 ]
 expect "rg_bibw: the kernel's devices" grep -q '^# fabric: kernel software, RoCE' "$out"
 expect "rg_bibw: data" eval 'grep -q Pass "$out" && ! grep -q Fail "$out"'

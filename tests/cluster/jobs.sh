@@ -20,19 +20,53 @@ look() {
 # Those of check-hw as their user starts them.
 job() {
 	case $1 in
-	tests/hw/*) RG_HW_VERBOSE=1 HW_ONLY=${1##*/} exec timeout -k 10 "$limit" sh "$srcdir/tests/hw/run.sh" ;;
+	tests/hw/*) RG_HW_FOUND=1 RG_HW_VERBOSE=1 HW_ONLY=${1##*/} exec timeout -k 10 "$limit" sh "$srcdir/tests/hw/run.sh" ;;
 	*) exec timeout -k 10 "$limit" sh "$srcdir/$1.sh" ;;
 	esac
 }
 
+# ended JOB CODE BEGAN
+ended() {
+	rc=$2
+	# Here there are ports: nothing found is no reason to skip.
+	case $rc:$1 in 77:tests/hw/*) rc=1 ;; esac
+	[ "$rc" -ne 124 ] || echo "$1: no end within $limit s"
+	[ "$rc" -eq 0 ] || [ "$rc" -eq 77 ] || look
+	echo "== end $1 $rc $(($(date +%s) - $3)) s"
+}
+
+# A long job of one node goes to node 1, beside what keeps node 0 busy.
+aside=
+begin_aside() {
+	aside=$1 aside_began=$(date +%s)
+	ssh node1 "cd '$PWD' && srcdir='$srcdir' exec timeout -k 10 $limit sh '$srcdir/$1.sh'" \
+		>/tmp/aside 2>&1 </dev/null &
+	aside_pid=$!
+}
+end_aside() {
+	[ -n "$aside" ] || return
+	echo "== begin $aside"
+	wait $aside_pid
+	code=$?
+	cat /tmp/aside
+	ended "$aside" $code "$aside_began"
+	aside=
+}
+
+# One look for what is there, in the first job.
+rm -f tests/hw/found
 for job do
+	case $job in
+	*/yama)
+		begin_aside "$job"
+		continue
+		;;
+	*/conformance | */pyverbs | */beside | */topo | */loopback) ;;
+	*) end_aside ;;
+	esac
 	echo "== begin $job"
 	began=$(date +%s)
 	(job "$job") </dev/null
-	rc=$?
-	# Here there are ports: nothing found is no reason to skip.
-	case $rc:$job in 77:tests/hw/*) rc=1 ;; esac
-	[ $rc -ne 124 ] || echo "$job: no end within $limit s"
-	[ $rc -eq 0 ] || [ $rc -eq 77 ] || look
-	echo "== end $job $rc $(($(date +%s) - began)) s"
+	ended "$job" $? "$began"
 done
+end_aside

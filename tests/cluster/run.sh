@@ -8,8 +8,9 @@
 here=tests/cluster all=$here/all.log
 mkdir -p $here tests/hw
 jobs=
-for job in hw/conformance cluster/pyverbs cluster/beside cluster/yama cluster/topo \
-	hw/loopback hw/programs cluster/shaped hw/suites hw/bad-input cluster/down cluster/four; do
+for job in cluster/yama hw/conformance cluster/pyverbs cluster/beside cluster/topo \
+	hw/loopback hw/programs cluster/shaped hw/suites hw/collectives \
+	hw/bad-input cluster/down cluster/four; do
 	jobs="$jobs tests/$job"
 done
 # shellcheck disable=SC2086 # words are meant

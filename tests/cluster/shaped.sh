@@ -36,8 +36,8 @@ expect "each rail alone, and the links" grep -q '^# stripe: aggregate .* of the 
 
 # 3:1, and no port that says so: what is measured, and what is taken.
 on_all_nodes vc-shape off
-on_all_nodes vc-shape -r 0 tbf rate 60mbit burst 64kb limit 8mb
-on_all_nodes vc-shape -r 1 tbf rate 20mbit burst 64kb limit 8mb
+on_all_nodes vc-shape -r 0 tbf rate 90mbit burst 64kb limit 8mb
+on_all_nodes vc-shape -r 1 tbf rate 30mbit burst 64kb limit 8mb
 launch 2 pt2pt/rg_bw --over stripe,weighted,pull -m 1M -i 5 -x 2 -W 4 --ledger --time-cap 30
 expect "1 MiB on links of 3:1" [ "$rc" -eq 0 ]
 row 1048576

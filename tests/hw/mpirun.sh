@@ -5,7 +5,7 @@
 #	RG_HW_MPIRUN_ARGS	more arguments for it
 #	HOSTS			node1,node2; else the nodes of the Slurm allocation
 #
-# RAILGAUGE_ variables reach all ranks.  The build directory must be the same everywhere.
+# RAILGAUGE_ and SUITE_ variables reach all ranks.  The build directory must be the same everywhere.
 [ "$1" != --oversubscribe ] || shift
 count=$2
 shift 2
@@ -19,7 +19,7 @@ hosts=$(echo "${HOSTS-}" | tr , '\n' | head -n $(((count + each - 1) / each)) | 
 case $RG_MPI_FLAVOR in
 openmpi)
 	set -- -np "$count" $RG_HW_MPIRUN_ARGS \
-		$(env | sed -n 's/^\(RAILGAUGE_[A-Z_]*\)=.*/-x \1/p') "$@"
+		$(env | sed -n 's/^\(\(RAILGAUGE\|SUITE\)_[A-Z_]*\)=.*/-x \1/p') "$@"
 	if [ -n "$hosts" ]; then
 		set -- --host "$(echo "$hosts" | sed "s/\([^,][^,]*\)/\1:$each/g")" --map-by slot "$@"
 	else

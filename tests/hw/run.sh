@@ -4,8 +4,10 @@
 #	HOSTS=node1,node2	two nodes or more; or inside a Slurm allocation
 #	RG_HW_MPIRUN_ARGS	more arguments for the launcher (configure's, or RG_HW_MPIRUN)
 #	RG_HW_SOFTWARE=1	the kernel's Soft-RoCE and Soft-iWARP count as well
-#	RG_HW_PORTS="a:1 b:1"	for the conformance list; all that are found
+#	RG_HW_PORTS="a:1 b:1"	for the conformance list, of the first node; all that are
+#				found, of all nodes
 #	RG_HW_SECONDS=N		limit of one launch
+#	RG_HW_FOUND=1		what an earlier run found holds still
 #	HW_ONLY=WORDS		only the jobs whose name contains one of the words
 #
 # The build directory must be seen by all nodes.  Results are tests/hw/JOB.trs and JOB.log.
@@ -14,7 +16,7 @@
 here=tests/hw
 mkdir -p $here
 jobs=
-for job in conformance loopback programs suites bad-input; do
+for job in conformance loopback programs suites collectives bad-input; do
 	jobs="$jobs $here/$job"
 done
 # shellcheck disable=SC2086 # words are meant
@@ -37,7 +39,8 @@ nodes=$(echo "${HOSTS-}" | tr , '\n' | grep -c .)
 [ "$nodes" -ge 2 ] || absent "two nodes are wanted: HOSTS=node1,node2, or a Slurm allocation"
 
 # ---- What is there
-sh "$MPIRUN" -np "$nodes" sh "$srcdir/tests/hw/found.sh" "${RG_HW_SOFTWARE-}" \
+[ -n "${RG_HW_FOUND-}" ] && [ -s $here/found ] ||
+	sh "$MPIRUN" -np "$nodes" sh "$srcdir/tests/hw/found.sh" "${RG_HW_SOFTWARE-}" \
 	>$here/found 2>$here/found.err </dev/null ||
 	{
 		cat $here/found.err

@@ -12,8 +12,7 @@ passes() {
 	expect "$suite, $n ranks, $*" eval '[ "$rc" -eq 0 ] && grep -q "cases passed\$" "$out"'
 }
 
-all="stripe pull stripe,rendezvous=read weighted,completion=control"
-passes 2 p2p_suite $all
+passes 2 p2p_suite stripe pull,rendezvous=read weighted,completion=control
 passes 2 random_suite single pull,rendezvous=read weighted,completion=control
 for suite in type_suite comm_suite thread_suite; do
 	passes 2 $suite single stripe
@@ -26,7 +25,8 @@ export RAILGAUGE_QPS=4 RAILGAUGE_BIND=near RAILGAUGE_MTU=1024
 passes 4 random_suite stripe
 export RAILGAUGE_INTRANODE=hca
 passes 4 random_suite pull,rendezvous=read
-for over in native stripe; do
+# What MPICH itself does not survive (src/mpi/init.c).
+for over in $([ "$RG_MPI_FLAVOR" != mpich ] || echo native stripe); do
 	export RAILGAUGE_OVER=$over
 	launch 4 tests/mpi/late_end
 	expect "a rank that ends late, $over" eval '[ "$rc" -eq 0 ] && grep -q ended "$out"'
