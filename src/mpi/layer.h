@@ -233,6 +233,8 @@ struct persistent {
 
 /* r is initialised by the call.  Return: 1 complete (r not in use), 0 in flight, or -errno. */
 int send_start(struct comm *c, struct req *r, const struct message_args *m, enum req_mode mode);
+/* The same for a program that goes on meanwhile: earlier messages get what they wait for. */
+int send_beside(struct comm *c, struct req *r, const struct message_args *m, enum req_mode mode);
 /* r is initialised by the call; complete or posted on return. */
 int recv_start(struct comm *c, struct req *r, const struct message_args *m);
 /* Receive the message that mprobe took. */

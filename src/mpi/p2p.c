@@ -48,7 +48,7 @@ static int send_nonblocking(struct comm *c, const struct message_args *m, enum r
 	layer_enter();
 	r = req_alloc(REQ_SEND);
 	if (likely(r))
-		rc = send_start(c, r, m, mode);
+		rc = send_beside(c, r, m, mode);
 	if (rc == 0)
 		*request = abi_request_handle(r);
 	else if (r)

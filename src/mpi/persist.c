@@ -211,7 +211,7 @@ static int persistent_start(struct req *r)
 		r->done = true;
 		return r->error;
 	}
-	rc = send_start(p->comm, r, &p->args, p->mode);
+	rc = send_beside(p->comm, r, &p->args, p->mode);
 	if (rc) {
 		r->done = true;
 		r->error = rc < 0 ? MPI_ERR_OTHER : MPI_SUCCESS;

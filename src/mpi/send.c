@@ -94,3 +94,17 @@ out:
 	}
 	return rc;
 }
+
+/*
+ * A rendezvous needs its sender once more, when it is answered.  Looked for only when the
+ * program waits, the answers to a window of messages, and with them the first byte, would wait
+ * until the last of them is begun.
+ */
+int send_beside(struct comm *c, struct req *r, const struct message_args *m, enum req_mode mode)
+{
+	int rc = send_start(c, r, m, mode);
+
+	if (!rc && m->count * m->type->size > c->way.eager)
+		rail_progress(layer.rails);
+	return rc;
+}
