@@ -14,11 +14,13 @@
 
 /*
  * Chunks under way on a lane: two keep it busy.  More where many wait, or a long wire
- * would run dry between small ones: an eighth of the lane's even part of these, so that
+ * would run dry between small ones: a third of the lane's even part of these, so that
  * what a slow rail has taken too many is soon made up for (guided self-scheduling:
- * Polychronopoulos and Kuck, IEEE Trans. Computers C-36, 1987).
+ * Polychronopoulos and Kuck, IEEE Trans. Computers C-36, 1987).  Of two rails the slow
+ * one has then a sixth of all, and is done before the other unless that is five times
+ * as fast.
  */
-enum { PULL_OUT = 2, PULL_PART = 8 };
+enum { PULL_OUT = 2, PULL_PART = 3 };
 
 /* NULL: the rates do not matter, or there are none. */
 static struct rail_gauge *gauge_of(const struct rail_op *op)

@@ -29,7 +29,7 @@ enum {
  * The chunks of a message that rails pull (policy `pull`) are not larger than this,
  * unless there would be too many of them.
  */
-#define RAIL_PULL_BYTES ((uint64_t)128 << 10)
+#define RAIL_PULL_BYTES ((uint64_t)64 << 10)
 
 enum { RAIL_ANY = -1 };		/* a chunk that any rail may carry */
 

@@ -27,6 +27,9 @@ struct job_shared {
 	unsigned char address[JOB_MAX][RAIL_ADDRESS_BYTES];
 };
 
+/* A machine is busy when its host took more than one tick in so many. */
+enum { STOLEN_MOST = 50 };
+
 static int my_rank = -1;
 static int console = 2;			/* also while a test captures stderr */
 static struct job_shared *my_shared;
@@ -54,10 +57,43 @@ void job_no_message(void *user, const struct rail_message *msg)
 	job_fail(__FILE__, __LINE__, "a message came");
 }
 
+/* Ticks of all processors since the machine's start, and those its host gave to others. */
+struct ticks {
+	unsigned long long all, stolen;
+};
+
+static struct ticks ticks_now(void)
+{
+	struct ticks t = { 0 };
+	unsigned long long v[8] = { 0 };	/* user nice system idle iowait irq softirq steal */
+	FILE *f = fopen("/proc/stat", "re");
+
+	if (!f)
+		return t;
+	if (fscanf(f, "cpu %llu %llu %llu %llu %llu %llu %llu %llu", &v[0], &v[1], &v[2], &v[3],
+		   &v[4], &v[5], &v[6], &v[7]) == 8)
+		t.stolen = v[7];
+	for (int i = 0; i < 8; i++)
+		t.all += v[i];
+	fclose(f);
+	return t;
+}
+
+static struct ticks at_start;
+
+__attribute__((constructor))
+static void begin_ticks(void)
+{
+	at_start = ticks_now();
+}
+
 bool job_machine_busy(void)
 {
+	struct ticks now = ticks_now();
 	double load = 0;
 
+	if (STOLEN_MOST * (now.stolen - at_start.stolen) > now.all - at_start.all)
+		return true;
 	return getloadavg(&load, 1) == 1 && load > (double)sysconf(_SC_NPROCESSORS_ONLN);
 }
 

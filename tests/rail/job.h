@@ -101,7 +101,10 @@ int job_run_mismatches(void (*body)(struct job *));
 void job_open_mismatch(struct job *job);
 void job_check_mismatch(const struct job *job, int rc, const char *text);
 
-/* More wants to run than there are cores: nothing can be said about time. */
+/*
+ * More wants to run than there are cores, or the host took them away since the test began:
+ * nothing can be said about time.
+ */
 bool job_machine_busy(void);
 
 __attribute__((format(printf, 3, 4), noreturn))

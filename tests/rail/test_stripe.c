@@ -109,14 +109,14 @@ static void test_pull(void **unused)
 			check_pull(rails, bytes);
 	for (int rails = 1; rails <= RAIL_MAX; rails++)
 		check_pull(rails, RAIL_STRIPE_MAX_BYTES);
-	/* 4 MiB for two: 30 chunks of 128 KiB, two of 64, four of 32. */
-	assert_int_equal(rail_stripe_plan(&s, 4 << 20, &cut), 0);
+	/* 2 MiB for two: 30 chunks of 64 KiB, two of 32, four of 16. */
+	assert_int_equal(rail_stripe_plan(&s, 2 << 20, &cut), 0);
 	assert_int_equal(s.chunk_count, 36);
-	assert_int_equal(rail_stripe_chunk(&s, 29).bytes, 128 << 10);
-	assert_int_equal(rail_stripe_chunk(&s, 30).bytes, 64 << 10);
-	assert_int_equal(rail_stripe_chunk(&s, 31).bytes, 64 << 10);
-	assert_int_equal(rail_stripe_chunk(&s, 32).bytes, 32 << 10);
-	assert_int_equal(rail_stripe_chunk(&s, 35).bytes, 32 << 10);
+	assert_int_equal(rail_stripe_chunk(&s, 29).bytes, 64 << 10);
+	assert_int_equal(rail_stripe_chunk(&s, 30).bytes, 32 << 10);
+	assert_int_equal(rail_stripe_chunk(&s, 31).bytes, 32 << 10);
+	assert_int_equal(rail_stripe_chunk(&s, 32).bytes, 16 << 10);
+	assert_int_equal(rail_stripe_chunk(&s, 35).bytes, 16 << 10);
 	assert_int_equal(rail_stripe_plan(&s, RAIL_STRIPE_MAX_BYTES + 1, &cut), -EMSGSIZE);
 }
 
