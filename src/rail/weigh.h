@@ -37,7 +37,7 @@ enum {
 	RAIL_SHARE_PROBE = 4,			/* given to a slower one ... */
 	RAIL_SHARE_PROBE_EVERY = 16,		/* ... in one message of so many */
 	RAIL_SURE = 8,				/* times the uncertainty of its ends */
-	RAIL_PERIOD_BYTES = 1 << 20,
+	RAIL_PERIOD_BYTES = 4 << 20,	/* shorter, bunched acknowledgements look like noise */
 	RAIL_PERIOD_BYTES_MAX = 16 << 20,	/* without waiting for a rail that carries nothing */
 	RAIL_PERIODS = 7,			/* that moving by a quarter is worth: (2 - 1/4) / (1/4) */
 };
