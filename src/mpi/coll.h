@@ -26,7 +26,8 @@
  *  - Wrong arguments go to the library, whose error its users know.  An error of a
  *    message is remembered, the algorithm goes on, so that others need not wait, and the
  *    call returns the first.  For a message that cannot be sent an empty one goes out, of
- *    which its receiver makes an error: there are no others.  Without memory the job ends: others would wait for ever.
+ *    which its receiver makes an error: there are no others.  Without memory the job ends:
+ *    others would wait for ever.
  *
  * What they cost.  n ranks; p the largest power of two that is not above n; lg = log2 n
  * rounded up; a: a message of no bytes; b: a byte; g: to reduce a byte; m as said, bytes.
@@ -381,5 +382,14 @@ void coll_halve(struct coll *k, const struct coll_reduction *r, const struct col
 		return native.NAME ARGS(c->handle);                                                \
 	}                                                                                          \
 	DISPATCH(NAME, PARAMS(COUNT, DISPL, MPI_Comm comm), ARGS)
+
+/* What several calls have in common: those that exchange blocks, those that combine values. */
+#define COLL_BLOCKS_PARAMS(COUNT, DISPL, COMM)                                                     \
+	(const void *sbuf, COUNT scount, MPI_Datatype stype, void *rbuf, COUNT rcount,             \
+	 MPI_Datatype rtype, COMM)
+#define COLL_BLOCKS_ARGS(COMM) (sbuf, scount, stype, rbuf, rcount, rtype, COMM)
+#define COLL_VALUES_PARAMS(COUNT, DISPL, COMM)                                                     \
+	(const void *sbuf, void *rbuf, COUNT count, MPI_Datatype type, MPI_Op op, COMM)
+#define COLL_VALUES_ARGS(COMM) (sbuf, rbuf, count, type, op, COMM)
 
 #endif

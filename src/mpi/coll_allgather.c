@@ -174,17 +174,13 @@ static int allgatherv(struct comm *c, const void *sbuf, MPI_Count scount, MPI_Da
 	return coll_end(&k);
 }
 
-#define ALLGATHER_PARAMS(COUNT, DISPL, COMM)                                                       \
-	(const void *sbuf, COUNT scount, MPI_Datatype stype, void *rbuf, COUNT rcount,             \
-	 MPI_Datatype rtype, COMM)
-#define ALLGATHER_ARGS(COMM) (sbuf, scount, stype, rbuf, rcount, rtype, COMM)
 #define ALLGATHERV_PARAMS(COUNT, DISPL, COMM)                                                      \
 	(const void *sbuf, COUNT scount, MPI_Datatype stype, void *rbuf, const COUNT rcounts[],    \
 	 const DISPL displs[], MPI_Datatype rtype, COMM)
 #define ALLGATHERV_ARGS(COMM) (sbuf, scount, stype, rbuf, rcounts, displs, rtype, COMM)
 
 #define GEN_ALLGATHER(S, COUNT, DISPL)                                                             \
-	COLL_CALL(Allgather##S, COUNT, DISPL, ALLGATHER_PARAMS, ALLGATHER_ARGS,                    \
+	COLL_CALL(Allgather##S, COUNT, DISPL, COLL_BLOCKS_PARAMS, COLL_BLOCKS_ARGS,                \
 		  allgather(c, sbuf, scount, stype, rbuf, rcount, rtype))                          \
 	COLL_CALL(Allgatherv##S, COUNT, DISPL, ALLGATHERV_PARAMS, ALLGATHERV_ARGS,                 \
 		  allgatherv(c, sbuf, scount, stype, rbuf, COLL_COUNTS(COUNT, rcounts, displs),    \

@@ -122,11 +122,8 @@ static int allreduce(struct comm *c, const void *sbuf, void *rbuf, MPI_Count cou
 	return coll_end(&k);
 }
 
-#define ALLREDUCE_PARAMS(COUNT, DISPL, COMM) \
-	(const void *sbuf, void *rbuf, COUNT count, MPI_Datatype type, MPI_Op op, COMM)
-#define ALLREDUCE_ARGS(COMM) (sbuf, rbuf, count, type, op, COMM)
 #define GEN_ALLREDUCE(S, COUNT, DISPL) \
-	COLL_CALL(Allreduce##S, COUNT, DISPL, ALLREDUCE_PARAMS, ALLREDUCE_ARGS, \
+	COLL_CALL(Allreduce##S, COUNT, DISPL, COLL_VALUES_PARAMS, COLL_VALUES_ARGS, \
 		  allreduce(c, sbuf, rbuf, count, type, op))
 
 EACH_COUNT_AND_DISPL(GEN_ALLREDUCE)

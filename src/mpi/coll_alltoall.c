@@ -228,10 +228,6 @@ static int alltoallw(struct comm *c, const void *sbuf, struct coll_counts scount
 	return trade_lists(c, &t, sbuf == MPI_IN_PLACE);
 }
 
-#define ALLTOALL_PARAMS(COUNT, DISPL, COMM)                                                        \
-	(const void *sbuf, COUNT scount, MPI_Datatype stype, void *rbuf, COUNT rcount,             \
-	 MPI_Datatype rtype, COMM)
-#define ALLTOALL_ARGS(COMM) (sbuf, scount, stype, rbuf, rcount, rtype, COMM)
 #define ALLTOALLV_PARAMS(COUNT, DISPL, COMM)                                                       \
 	(const void *sbuf, const COUNT scounts[], const DISPL sdispls[], MPI_Datatype stype,       \
 	 void *rbuf, const COUNT rcounts[], const DISPL rdispls[], MPI_Datatype rtype, COMM)
@@ -243,7 +239,7 @@ static int alltoallw(struct comm *c, const void *sbuf, struct coll_counts scount
 	(sbuf, scounts, sdispls, stype, rbuf, rcounts, rdispls, rtype, COMM)
 
 #define GEN_ALLTOALL(S, COUNT, DISPL)                                                              \
-	COLL_CALL(Alltoall##S, COUNT, DISPL, ALLTOALL_PARAMS, ALLTOALL_ARGS,                       \
+	COLL_CALL(Alltoall##S, COUNT, DISPL, COLL_BLOCKS_PARAMS, COLL_BLOCKS_ARGS,                 \
 		  alltoall(c, sbuf, scount, stype, rbuf, rcount, rtype))                           \
 	COLL_CALL(Alltoallv##S, COUNT, DISPL, ALLTOALLV_PARAMS, ALLTOALLV_ARGS,                    \
 		  alltoallv(c, sbuf, COLL_COUNTS(COUNT, scounts, sdispls), stype, rbuf,            \

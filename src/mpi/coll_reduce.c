@@ -212,9 +212,6 @@ static int reduce_scatter(struct comm *c, const void *sbuf, void *rbuf, struct c
 #define SCATTER_PARAMS(COUNT, DISPL, COMM) \
 	(const void *sbuf, void *rbuf, const COUNT counts[], MPI_Datatype type, MPI_Op op, COMM)
 #define SCATTER_ARGS(COMM) (sbuf, rbuf, counts, type, op, COMM)
-#define BLOCK_PARAMS(COUNT, DISPL, COMM) \
-	(const void *sbuf, void *rbuf, COUNT count, MPI_Datatype type, MPI_Op op, COMM)
-#define BLOCK_ARGS(COMM) (sbuf, rbuf, count, type, op, COMM)
 
 #define GEN_REDUCE(S, COUNT, DISPL)                                                                \
 	COLL_CALL(Reduce##S, COUNT, DISPL, REDUCE_PARAMS, REDUCE_ARGS,                             \
@@ -223,7 +220,7 @@ static int reduce_scatter(struct comm *c, const void *sbuf, void *rbuf, struct c
 		  !counts ? COLL_NATIVE :                                                          \
 			    reduce_scatter(c, sbuf, rbuf, COLL_COUNTS(COUNT, counts, NULL), 0,     \
 					   type, op))                                              \
-	COLL_CALL(Reduce_scatter_block##S, COUNT, DISPL, BLOCK_PARAMS, BLOCK_ARGS,                 \
+	COLL_CALL(Reduce_scatter_block##S, COUNT, DISPL, COLL_VALUES_PARAMS, COLL_VALUES_ARGS,     \
 		  reduce_scatter(c, sbuf, rbuf, COLL_COUNTS(COUNT, NULL, NULL), count, type, op))
 
 EACH_COUNT_AND_DISPL(GEN_REDUCE)

@@ -93,13 +93,10 @@ static int scan(struct comm *c, const void *sbuf, void *rbuf, MPI_Count count, M
 	return coll_end(&k);
 }
 
-#define SCAN_PARAMS(COUNT, DISPL, COMM) \
-	(const void *sbuf, void *rbuf, COUNT count, MPI_Datatype type, MPI_Op op, COMM)
-#define SCAN_ARGS(COMM) (sbuf, rbuf, count, type, op, COMM)
 #define GEN_SCAN(S, COUNT, DISPL) \
-	COLL_CALL(Scan##S, COUNT, DISPL, SCAN_PARAMS, SCAN_ARGS, \
+	COLL_CALL(Scan##S, COUNT, DISPL, COLL_VALUES_PARAMS, COLL_VALUES_ARGS, \
 		  scan(c, sbuf, rbuf, count, type, op, false)) \
-	COLL_CALL(Exscan##S, COUNT, DISPL, SCAN_PARAMS, SCAN_ARGS, \
+	COLL_CALL(Exscan##S, COUNT, DISPL, COLL_VALUES_PARAMS, COLL_VALUES_ARGS, \
 		  scan(c, sbuf, rbuf, count, type, op, true))
 
 EACH_COUNT_AND_DISPL(GEN_SCAN)
