@@ -4,7 +4,8 @@
 
 #include "weigh.h"
 
-#define GAIN 0.25
+#define GAIN_LATELY (1.0 / 4)
+#define GAIN_ALWAYS (1.0 / 32)
 
 /* Before it is known. */
 #define SPREAD 0.25
@@ -22,7 +23,7 @@ static bool is_chance(double difference, double spread, double n)
 static bool as_assumed(const struct rail_gauge *g)
 {
 	double least = INFINITY, most = 0, spread = 0;
-	uint32_t periods = RAIL_PERIODS;
+	uint32_t periods = RAIL_PERIODS_MAX;
 
 	for (int r = 0; r < g->rail_count; r++) {
 		const struct rail_gauge_rail *rail = &g->rail[r];
@@ -80,18 +81,35 @@ void rail_gauge_posted(struct rail_gauge *g, int rail, uint64_t now_ns)
 	r->sure = false;
 }
 
-/* The first period replaces what was assumed, the next ones weigh 1/2, 1/3, and then 1/4. */
+static void carried_add(struct rail_carried *c, double gain, double bytes, double busy_ns)
+{
+	c->bytes += bytes - c->bytes * gain;
+	c->busy_ns += busy_ns - c->busy_ns * gain;
+}
+
+static double carried_rate(const struct rail_carried *c)
+{
+	return c->bytes / c->busy_ns;
+}
+
 static void learn(struct rail_gauge_rail *r)
 {
-	double rate = (double)r->bytes / (double)r->busy_ns;
+	double bytes = (double)r->bytes, busy_ns = (double)r->busy_ns;
 	double gain = 1.0 / (r->periods + 1);
 
-	gain = gain > GAIN ? gain : GAIN;
+	gain = gain > GAIN_LATELY ? gain : GAIN_LATELY;
 	/* The first says nothing of how much they vary. */
 	if (r->periods)
-		r->spread += (fabs(rate - r->rate) / r->rate - r->spread) * gain;
-	r->rate += (rate - r->rate) * gain;
-	r->periods += r->periods < RAIL_PERIODS;
+		r->spread += (fabs(bytes / busy_ns / r->rate - 1) - r->spread) * gain;
+	carried_add(&r->lately, GAIN_LATELY, bytes, busy_ns);
+	carried_add(&r->always, GAIN_ALWAYS, bytes, busy_ns);
+	r->periods += r->periods < RAIL_PERIODS_MAX;
+	if (!is_chance(carried_rate(&r->lately) / carried_rate(&r->always) - 1, r->spread,
+		       RAIL_PERIODS_LATELY)) {
+		r->always = r->lately;
+		r->periods = r->periods < RAIL_PERIODS_LATELY ? r->periods : RAIL_PERIODS_LATELY;
+	}
+	r->rate = carried_rate(&r->always);
 	r->bytes = r->busy_ns = 0;
 }
 

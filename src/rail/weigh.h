@@ -14,9 +14,12 @@
  *
  * Looked at in *periods*: all rails together, so that they are compared over the same
  * time; a period ends when every rail has carried something and all together enough
- * to say something.  The estimate moves by a quarter of what a period says.  A rail
- * whose share would be small is given some bytes now and then, so that it is noticed
- * when it becomes faster.
+ * to say something.  The estimate is bytes over time of many periods, the newest weigh
+ * most: acknowledgements that come in bunches give one period what they take from the
+ * next, which cancels out of sums and not out of a mean of rates.  Where the newest few
+ * differ from that by more than chance, the rail has changed, and only they count.  A
+ * rail whose share would be small is given some bytes now and then, so that it is
+ * noticed when it becomes faster.
  *
  * What was measured counts where it says something: if rails differ from what was
  * assumed of them by no more than two standard errors, shares are as assumed.  So equal
@@ -39,7 +42,13 @@ enum {
 	RAIL_SURE = 8,				/* times the uncertainty of its ends */
 	RAIL_PERIOD_BYTES = 4 << 20,	/* shorter, bunched acknowledgements look like noise */
 	RAIL_PERIOD_BYTES_MAX = 16 << 20,	/* without waiting for a rail that carries nothing */
-	RAIL_PERIODS = 7,			/* that moving by a quarter is worth: (2 - 1/4) / (1/4) */
+	/* Periods that a decaying sum is worth, (2 - x) / x where each weighs 1 - x of the next: */
+	RAIL_PERIODS_LATELY = 7,		/* 1/4 */
+	RAIL_PERIODS_MAX = 63,			/* 1/32 */
+};
+
+struct rail_carried {
+	double bytes, busy_ns;
 };
 
 struct rail_gauge {
@@ -51,7 +60,8 @@ struct rail_gauge {
 	struct rail_gauge_rail {
 		double assumed, rate;		/* bytes per nanosecond; their proportions matter */
 		double spread;			/* mean deviation of a period's, relative */
-		uint32_t periods;		/* that said something, up to RAIL_PERIODS */
+		struct rail_carried lately, always;	/* decaying sums over periods */
+		uint32_t periods;		/* that `always` is worth, up to RAIL_PERIODS_MAX */
 		uint32_t in_flight;		/* chunks */
 		uint64_t since_ns;		/* busy, not yet counted: a span */
 		uint64_t unsure_ns;		/* ... that may have begun so much earlier */

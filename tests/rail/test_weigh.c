@@ -297,6 +297,42 @@ static void test_noise(void **state)
 	noise_on(three_to_one, 0.6, 0.04);
 }
 
+/*
+ * Acknowledgements that wait behind the other direction's data come in bunches, when no
+ * look is late: shares stay near what is right all the time, not on average only.
+ */
+static void test_bunches(void **state)
+{
+	enum { CHUNK = 65536, AHEAD = 64, MS = 1000000 };
+	static const double rate[] = { 0.0046, 0.0046 / 3 };	/* 37 and 12 Mbit/s */
+	struct world w = world_make(2, 0, rate);
+	double carried[2] = { 0 }, next_bunch[2] = { 0 }, most = 0;
+	uint64_t dice = 1;
+
+	(void)state;
+	start(&w, even);
+	for (int r = 0; r < 2; r++)
+		for (int i = 0; i < AHEAD; i++)
+			rail_gauge_posted(&w.gauge, r, w.now_ns);
+	for (int ms = 0; ms < 300000; ms++) {
+		w.now_ns += MS;
+		for (int r = 0; r < 2; r++) {
+			carried[r] += rate[r] * MS;
+			if (ms < next_bunch[r])
+				continue;
+			next_bunch[r] = ms + 50 + 300 * random_of(&dice);
+			for (; carried[r] >= CHUNK; carried[r] -= CHUNK) {
+				rail_gauge_posted(&w.gauge, r, w.now_ns);
+				rail_gauge_done(&w.gauge, r, w.now_ns, 100, CHUNK);
+			}
+		}
+		if (ms > 100000 && fabs(share(&w, 0) - 0.75) > most)
+			most = fabs(share(&w, 0) - 0.75);
+	}
+	if (most > 0.01)
+		fail_msg("shares are off by up to %g", most);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -308,6 +344,7 @@ int main(void)
 		cmocka_unit_test(test_rare_looks),
 		cmocka_unit_test(test_eight),
 		cmocka_unit_test(test_noise),
+		cmocka_unit_test(test_bunches),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
