@@ -70,10 +70,10 @@ enum {
 
 /*
  * One chunk is not larger, unless the message would have too many.  Each is acknowledged
- * by itself, and both ways at once acknowledgements wait behind data: Soft-RoCE sends
- * 512 KiB beyond the last one, and of chunks of 256 KiB that is two.  On its rails of
- * 37.5 and 12.5 Mbit/s, both ways, `weighted` carries 0.82 of what perftest does in such
- * chunks and 0.91 to 0.98 in these; on the software HCA they are equal within the noise.
+ * by itself, and both ways at once acknowledgements wait behind the other direction's data.
+ * Soft-RoCE sends 512 KiB beyond the last one; while that is all queued on the other side,
+ * a rail loses about a chunk of every 512 KiB.  Smaller ones lose less there; of 32 KiB
+ * they cost the software HCA a sixth at 1 MiB, where 64 and 256 KiB are equal.
  */
 #define RAIL_CHUNK_BYTES ((uint64_t)64 << 10)
 /* ... nor smaller for the sake of more queue pairs. */
