@@ -98,13 +98,17 @@ out:
 /*
  * A rendezvous needs its sender once more, when it is answered.  Looked for only when the
  * program waits, the answers to a window of messages, and with them the first byte, would wait
- * until the last of them is begun.
+ * until the last of them is begun.  Looked for at each, data of the first would queue on a slow
+ * link before the requests of the rest, and before our answers to the other side's: both ways on
+ * Soft-RoCE that cost a window of 64 KiB messages 0.1 s of 0.7.
  */
+enum { SENDS_BESIDE = 16 };
+
 int send_beside(struct comm *c, struct req *r, const struct message_args *m, enum req_mode mode)
 {
 	int rc = send_start(c, r, m, mode);
 
-	if (!rc && m->count * m->type->size > c->way.eager)
+	if (!rc && m->count * m->type->size > c->way.eager && ++layer.large % SENDS_BESIDE == 0)
 		rail_progress(layer.rails);
 	return rc;
 }
