@@ -197,7 +197,7 @@ static const struct opt options[] = {
 	{ .name = "threshold", .type = OPT_SIZE, .carry = OPT_COMM, AT(threshold), .arg = "BYTES",
 	  .standard = "8K", .special = "auto", .min = 1, .max = (uint64_t)1 << 40,
 	  .help = "messages above this size are striped over all rails; auto measures it" },
-	{ .name = "eager", .type = OPT_SIZE, .carry = OPT_COMM, AT(eager), .arg = "BYTES",
+	{ .name = "eager", .type = OPT_SIZE, .carry = OPT_BOTH, AT(eager), .arg = "BYTES",
 	  .standard = "8K", .min = 0, .max = RAIL_EAGER_MAX,
 	  .help = "messages up to this size are sent at once, larger ones by rendezvous" },
 	{ .name = "rendezvous", .type = OPT_CHOICE, .carry = OPT_COMM, AT(rendezvous),

@@ -55,6 +55,7 @@ enum opt_carry {
 	OPT_LOCAL = 0,		/* the program's own business */
 	OPT_JOB,		/* to the transport, once per job, before MPI_Init */
 	OPT_COMM,		/* to the transport, per communicator (info key) */
+	OPT_BOTH,		/* both: buffers are made for the job's, communicators have less */
 };
 
 /* The value of a count, size, time or rate whose row has `special` and was given that word. */

@@ -54,6 +54,9 @@ launch 4 pt2pt/rg_bibw --over stripe --soft ports=3 -m 64K:256K -W 4 -i 5 -x 0 -
 expect "rg_bibw, two pairs: bytes add up" sum "$work/b.jsonl" stripe 4 4 0
 launch 2 pt2pt/rg_latency --over stripe --soft ports=2 -m 8:64K -i 20 --ledger --json "$work/c.jsonl"
 expect "rg_latency: bytes add up" sum "$work/c.jsonl" stripe 2 1 0
+launch 2 pt2pt/rg_latency --over single --soft ports=1 -m 64K -i 20 --ledger --eager 64K
+expect "--eager above its default: nothing goes by rendezvous" \
+	grep -q '^# ledger single soft0:1: .* 0 chunks' "$out"
 launch 2 pt2pt/rg_latency --over native,stripe --soft ports=2 -m 8 -i 20 --ledger \
 	--json "$work/d.jsonl"
 expect "native messages are on no rail" sum "$work/d.jsonl" native 0 1 0
