@@ -355,7 +355,7 @@ int options_to_transport(const struct bench_job *job)
 	}
 	for (const struct opt *row = t->rows; row->name; row++) {
 		opt_text(t, row, text, sizeof(text));
-		if ((row->carry != OPT_JOB && row->carry != OPT_BOTH) || !*text)
+		if (!(row->carry & OPT_JOB) || !*text)
 			continue;
 		if (railmpi_option(row->name, text, why, sizeof(why))) {
 			rg_error("--%s", why);
@@ -372,8 +372,7 @@ void options_of_communicator(const struct bench_job *job, char *text, size_t siz
 
 	*text = '\0';
 	for (const struct opt *row = t->rows; row->name; row++)
-		if ((row->carry == OPT_COMM || row->carry == OPT_BOTH) &&
-		    *opt_text(t, row, value, sizeof(value)))
+		if (row->carry & OPT_COMM && *opt_text(t, row, value, sizeof(value)))
 			rg_text_add(text, size, ",%s=%s", row->name,
 				 value);
 }

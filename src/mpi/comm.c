@@ -236,7 +236,7 @@ static void say_options(const char *word, char *why, size_t why_size)
 
 	snprintf(why, why_size, "info key " RAILMPI_INFO_KEY ": '%s' (accepted after the way: ", word);
 	for (row = world_table.rows; row->name; row++)
-		if (row->carry == OPT_COMM || row->carry == OPT_BOTH) {
+		if (row->carry & OPT_COMM) {
 			used = strlen(why);
 			snprintf(why + used, why_size - used, "%s%s=%s", between, row->name,
 				 row->arg);
@@ -279,8 +279,7 @@ int comm_parse_way(const char *text, bool *native_way, struct rail_way *way, cha
 			*value++ = '\0';
 		for (row = t.rows; row->name && strcmp(row->name, word); row++)
 			;
-		if (!row->name || (row->carry != OPT_COMM && row->carry != OPT_BOTH) ||
-		    !value) {
+		if (!row->name || !(row->carry & OPT_COMM) || !value) {
 			say_options(word, why, why_size);
 			return -EINVAL;
 		}

@@ -39,8 +39,8 @@ struct opt_choice;
 
 /*
  * The rows of the transport's options (util/opt.h), for a program that offers
- * them as its own; their values are passed on by railmpi_option and, where a
- * row's carry is OPT_COMM, in the info value.
+ * them as its own; their values are passed on by railmpi_option where a row's
+ * carry has OPT_JOB, and in the info value where it has OPT_COMM.
  */
 const struct opt *railmpi_options(void);
 

@@ -99,8 +99,8 @@ out:
  * A rendezvous needs its sender once more, when it is answered.  Looked for only when the
  * program waits, the answers to a window of messages, and with them the first byte, would wait
  * until the last of them is begun.  Looked for at each, data of the first would queue on a slow
- * link before the requests of the rest, and before our answers to the other side's: both ways on
- * Soft-RoCE that cost a window of 64 KiB messages 0.1 s of 0.7.
+ * link before the requests of the rest, and before our answers to the other side's: up to 512 KiB
+ * per rail on Soft-RoCE, 0.17 s at 25 Mbit/s.
  */
 enum { SENDS_BESIDE = 16 };
 

@@ -325,7 +325,7 @@ enum rail_completion {
 struct rail_way {
 	enum rail_policy policy;
 	uint64_t threshold;
-	uint64_t eager;
+	uint64_t eager;		/* held to that of the settings; rail_way_check refuses more */
 	uint8_t rail;		/* RAIL_SINGLE: which; below rail_count */
 	uint8_t rendezvous;	/* enum rail_rendezvous */
 	uint8_t completion;	/* enum rail_completion; not with RAIL_PULL, RAIL_BY_READ */

@@ -15,6 +15,12 @@ int rail_way_check(const struct rail_ctx *ctx, const struct rail_way *way, char 
 			 ctx->rail[0].port->name, ctx->rail_count - 1, last->port->name);
 		return -EINVAL;
 	}
+	if (way->eager > ctx->eager_max) {
+		snprintf(why, why_size, "eager=%llu: the rails' buffers are not made for that "
+			 "(accepted: 0 to %llu, the job's --eager)",
+			 (unsigned long long)way->eager, (unsigned long long)ctx->eager_max);
+		return -EINVAL;
+	}
 	if (way->completion == RAIL_BY_CONTROL && way->policy == RAIL_PULL) {
 		snprintf(why, why_size, "pull: completion=control makes no sense, since no rail "
 			 "knows which of its chunks is the last (accepted: completion=imm)");

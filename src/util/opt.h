@@ -53,9 +53,9 @@ struct opt_choice {
 
 enum opt_carry {
 	OPT_LOCAL = 0,		/* the program's own business */
-	OPT_JOB,		/* to the transport, once per job, before MPI_Init */
-	OPT_COMM,		/* to the transport, per communicator (info key) */
-	OPT_BOTH,		/* both: buffers are made for the job's, communicators have less */
+	OPT_JOB = 1,		/* to the transport, once per job, before MPI_Init */
+	OPT_COMM = 2,		/* to the transport, per communicator (info key) */
+	OPT_BOTH = OPT_JOB | OPT_COMM,	/* the job's is the most that a communicator may have */
 };
 
 /* The value of a count, size, time or rate whose row has `special` and was given that word. */
