@@ -71,9 +71,9 @@ enum {
 /*
  * One chunk is not larger, unless the message would have too many.  Each is acknowledged
  * by itself, and both ways at once acknowledgements wait behind the other direction's data.
- * Soft-RoCE sends 512 KiB beyond the last one; while that is all queued on the other side,
- * a rail loses about a chunk of every 512 KiB.  Smaller ones lose less there; of 32 KiB
- * they cost the software HCA a sixth at 1 MiB, where 64 and 256 KiB are equal.
+ * Soft-RoCE sends 128 packets beyond the last one, 512 KiB; while these are all queued on
+ * the other side, a rail waits for about a chunk of them.  Smaller ones lose less there and
+ * cost more requests everywhere.
  */
 #define RAIL_CHUNK_BYTES ((uint64_t)64 << 10)
 /* ... nor smaller for the sake of more queue pairs. */

@@ -4,8 +4,8 @@
 
 #include "weigh.h"
 
-#define GAIN_LATELY (1.0 / 4)
-#define GAIN_ALWAYS (1.0 / 32)
+/* Of a decaying sum that is worth n periods: n = (2 - gain) / gain. */
+#define GAIN(n) (2.0 / ((n) + 1))
 
 /* Before it is known. */
 #define SPREAD 0.25
@@ -97,13 +97,14 @@ static void learn(struct rail_gauge_rail *r)
 	double bytes = (double)r->bytes, busy_ns = (double)r->busy_ns;
 	double gain = 1.0 / (r->periods + 1);
 
-	gain = gain > GAIN_LATELY ? gain : GAIN_LATELY;
+	gain = gain > GAIN(RAIL_PERIODS_LATELY) ? gain : GAIN(RAIL_PERIODS_LATELY);
 	/* The first says nothing of how much they vary. */
 	if (r->periods)
 		r->spread += (fabs(bytes / busy_ns / r->rate - 1) - r->spread) * gain;
-	carried_add(&r->lately, GAIN_LATELY, bytes, busy_ns);
-	carried_add(&r->always, GAIN_ALWAYS, bytes, busy_ns);
+	carried_add(&r->lately, GAIN(RAIL_PERIODS_LATELY), bytes, busy_ns);
+	carried_add(&r->always, GAIN(RAIL_PERIODS_MAX), bytes, busy_ns);
 	r->periods += r->periods < RAIL_PERIODS_MAX;
+	/* Another rail than it was. */
 	if (!is_chance(carried_rate(&r->lately) / carried_rate(&r->always) - 1, r->spread,
 		       RAIL_PERIODS_LATELY)) {
 		r->always = r->lately;

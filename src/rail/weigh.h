@@ -42,9 +42,9 @@ enum {
 	RAIL_SURE = 8,				/* times the uncertainty of its ends */
 	RAIL_PERIOD_BYTES = 4 << 20,	/* shorter, bunched acknowledgements look like noise */
 	RAIL_PERIOD_BYTES_MAX = 16 << 20,	/* without waiting for a rail that carries nothing */
-	/* Periods that a decaying sum is worth, (2 - x) / x where each weighs 1 - x of the next: */
-	RAIL_PERIODS_LATELY = 7,		/* 1/4 */
-	RAIL_PERIODS_MAX = 63,			/* 1/32 */
+	/* Periods that a decaying sum is worth: */
+	RAIL_PERIODS_LATELY = 7,		/* each counts 3/4 of the next */
+	RAIL_PERIODS_MAX = 63,			/* 31/32 */
 };
 
 struct rail_carried {
