@@ -262,7 +262,7 @@ extern struct layer {
 	_Atomic unsigned ticker_sleeps;
 	_Atomic unsigned polls;		/* grows whenever the program lets us progress */
 	_Atomic unsigned pending;	/* operations in flight and receives posted */
-	unsigned large;			/* nonblocking sends above eager size, ever */
+	unsigned large;			/* nonblocking sends above eager size since it last waited */
 	bool oversubscribed;
 	bool transport_only;		/* in the ticker or inside the library: no MPI calls */
 	struct req *deferred;		/* receives whose bytes wait for an MPI call */

@@ -205,6 +205,7 @@ static void poll_idle(unsigned *idle)
 
 void layer_poll(unsigned *idle)
 {
+	layer.large = 0;
 	if (unlikely(layer.deferred))
 		match_finish_deferred();
 	if (likely(rail_progress(layer.rails) > 0))

@@ -100,15 +100,22 @@ out:
  * program waits, the answers to a window of messages, and with them the first byte, would wait
  * until the last of them is begun.  Looked for at each, data of the first would queue on a slow
  * link before the requests of the rest, and before our answers to the other side's: up to 512 KiB
- * per rail on Soft-RoCE, 0.17 s at 25 Mbit/s.
+ * per rail on Soft-RoCE, 0.17 s at 25 Mbit/s.  So the first look is an early one, that rails have
+ * something to carry, and the rest are rare.
  */
-enum { SENDS_BESIDE = 16 };
+enum { SENDS_BEFORE_LOOK = 4, SENDS_BETWEEN_LOOKS = 16 };
+
+/* Of the large messages that the program sent since it last waited, this one. */
+static bool look_at(unsigned nth)
+{
+	return nth == SENDS_BEFORE_LOOK || nth % SENDS_BETWEEN_LOOKS == 0;
+}
 
 int send_beside(struct comm *c, struct req *r, const struct message_args *m, enum req_mode mode)
 {
 	int rc = send_start(c, r, m, mode);
 
-	if (!rc && m->count * m->type->size > c->way.eager && ++layer.large % SENDS_BESIDE == 0)
+	if (!rc && m->count * m->type->size > c->way.eager && look_at(++layer.large))
 		rail_progress(layer.rails);
 	return rc;
 }
