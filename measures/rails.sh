@@ -213,7 +213,8 @@ unequal() {
 	on_all vc-shape off
 }
 
-# Over long distances: what --eager, --qps and -W bring.
+# Over long distances: what --eager, --qps and -W bring.  What is sent at once goes over the bound
+# rail, what is larger is striped: so the threshold moves with --eager.
 delay() {
 	k=1
 	for ms in 10 40; do
@@ -222,8 +223,8 @@ delay() {
 			for qps in 1 2 4; do
 				for window in 16 64 256; do
 					section=delay-$ms-$eager-$qps-$window
-					program - pt2pt/rg_bw --over stripe -m 8K:64K -W $window --eager $eager \
-						--qps $qps -i 3 -x 1 --time-cap 20
+					program - pt2pt/rg_bw --over stripe -m 8K:64K -W $window \
+						--eager $eager --threshold $eager --qps $qps -i 3 -x 1 --time-cap 20
 				done
 			done
 		done

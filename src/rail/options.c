@@ -199,7 +199,8 @@ static const struct opt options[] = {
 	  .help = "messages above this size are striped over all rails; auto measures it" },
 	{ .name = "eager", .type = OPT_SIZE, .carry = OPT_BOTH, AT(eager), .arg = "BYTES",
 	  .standard = "8K", .min = 0, .max = RAIL_EAGER_MAX,
-	  .help = "messages up to this size are sent at once, larger ones by rendezvous" },
+	  .help = "messages up to this size are sent at once, larger ones, and what is striped, "
+		  "by rendezvous" },
 	{ .name = "rendezvous", .type = OPT_CHOICE, .carry = OPT_COMM, AT(rendezvous),
 	  .arg = "HOW", .standard = "write", .choices = rendezvous,
 	  .help = "who moves the data of messages above the eager limit" },
