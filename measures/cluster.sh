@@ -10,7 +10,7 @@ for name in RAILS_REPEAT RAILS_MBIT RAILS_ONLY RAILS_PROGRAMS RAILS_SECONDS RG_M
 	eval "value=\${$name-}"
 	[ -z "$value" ] || set -- "$@" "$name=$value"
 done
-exec "$srcdir/tests/cluster/vcluster" --nodes 2 --timeout "${RAILS_TIMEOUT:-7200}" -- \
+exec "$srcdir/tests/cluster/vcluster" --nodes 2 --timeout "${RAILS_TIMEOUT:-10800}" -- \
 	env VC_MPIRUN="$MPIRUN" VC_MPICH_MPIRUN="$(command -v mpirun.mpich || echo mpirun)" \
 	MPIRUN="$srcdir/tests/hw/mpirun.sh" RG_MPI_FLAVOR="$RG_MPI_FLAVOR" RG_SANITIZE=no \
 	srcdir="$srcdir" "$@" sh "$srcdir/measures/rails.sh"
