@@ -3,13 +3,17 @@
 #include "clock.h"
 #include "copy.h"
 #include "device.h"
+#include "segment.h"
 
 enum {
 	WORD = 8,
-	LOOK_NS = 20000,	/* a lock that is held for so long: does its holder live? */
+	LOOK_NS = 20000,	/* a lock that is held for so long: how is its holder? */
 	WAIT_NS = 200000,	/* then others of this process have their turn */
-	STOPPED_NS = 1000000000, /* a turn takes microseconds */
+	STOPPED_NS = 1000000000, /* so long one who is stopped is waited for */
 };
+
+/* One who is not: a turn takes microseconds, and a processor is free some time. */
+#define RUNNING_NS 5000000000ull
 
 static uint64_t changed(const struct ibv_send_wr *wr, uint64_t old)
 {
@@ -65,14 +69,22 @@ static bool holder_is_gone(struct hca_fabric *f, uint64_t holder)
 	       atomic_load(&f->shm->slot[slot].generation) != (uint32_t)(holder >> 32);
 }
 
-/* Has this one had its turn for so long, over all our tries, that it must have stopped? */
-static bool holder_has_stopped(struct hca_message *m, uint64_t holder, uint64_t now)
+/*
+ * Has this one, who is not gone, had its turn for so long, over all our tries, that it is
+ * not waited for any more?  One who only waits for a processor is about to write, and
+ * gets one sooner than that.
+ */
+static bool holder_has_stopped(struct hca_fabric *f, struct hca_message *m, uint64_t holder,
+			       uint64_t now)
 {
+	const struct hca_shm_slot *s = &f->shm->slot[((uint32_t)holder & 0xfff) - 1];
+
 	if (m->lock_holder != holder) {
 		m->lock_holder = holder;
 		m->lock_since_ns = now;
 	}
-	return now - m->lock_since_ns > STOPPED_NS;
+	return now - m->lock_since_ns > RUNNING_NS ||
+	       (now - m->lock_since_ns > STOPPED_NS && hca_process_stopped(s->pid, s->start_time));
 }
 
 static bool lock(struct hca_fabric *f, struct hca_message *m, _Atomic uint64_t *word, uint64_t me)
@@ -86,11 +98,9 @@ static bool lock(struct hca_fabric *f, struct hca_message *m, _Atomic uint64_t *
 
 		if (!start)
 			start = now;
-		/* The next try takes it from them, unless somebody was faster. */
-		if (holder && holder_has_stopped(m, holder, now))
-			continue;
 		if (holder && !looked && now - start > LOOK_NS) {
-			if (holder_is_gone(f, holder))
+			/* The next try takes it from them, unless somebody was faster. */
+			if (holder_is_gone(f, holder) || holder_has_stopped(f, m, holder, now))
 				continue;
 			looked = true;
 		}

@@ -11,10 +11,11 @@
  * what others can (no descriptors, no address space) is refused.
  *
  * The word names its holder: who dies with it loses it to the next who asks.
- * Who is stopped with it makes others wait in their send queues, a second at
- * most; then they take it.  It looks again before it writes, so that only one
- * stopped between that look and its write does so late: into the word that it
- * was about to change.  Where the owner copies (bounce.h) and is stopped within it,
+ * Who is stopped with it (by a signal, by a debugger) makes others wait in their send
+ * queues, a second at most; then they take it.  From one who merely waits for a
+ * processor they take it after five.  It looks again before it writes, so that only one
+ * held up between that look and its write for so long does so late: into the word that
+ * it was about to change.  Where the owner copies (bounce.h) and is stopped within it,
  * nobody knows whether the word was changed: the request fails, rather than be done
  * twice.
  */

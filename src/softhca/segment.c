@@ -373,36 +373,65 @@ const void *hca_segment_view(int fd, uint64_t bytes)
 
 /* ---- Processes ------------------------------------------------------------- */
 
-uint64_t hca_process_start_time(pid_t pid)
+/* Of /proc/<pid>/stat. */
+struct process {
+	char state;
+	long threads;		/* a zombie's: itself, and those that have not ended yet */
+	uint64_t start_time;
+};
+
+/* 0, or -1 with errno as hca_process_start_time. */
+static int look_at_process(pid_t pid, struct process *p)
 {
 	char path[32], text[1024], *at;
-	unsigned long long start;
 	ssize_t n;
 	int fd, field;
 
 	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
-		return 0;
+		return -1;
 	n = read(fd, text, sizeof(text) - 1);
 	close(fd);
 	errno = ESRCH;
 	if (n <= 0)
-		return 0;
+		return -1;
 	text[n] = '\0';
 	at = strrchr(text, ')');	/* the name may hold anything */
 	if (!at || at[1] != ' ')
-		return 0;
+		return -1;
 	at += 2;
-	if (*at == 'Z' || *at == 'X')
-		return 0;
+	*p = (struct process){ .state = *at };
 	for (field = 3; field < 22; field++) {
+		if (field == 20)
+			p->threads = strtol(at, NULL, 10);
 		at = strchr(at, ' ');
 		if (!at++)
-			return 0;
+			return -1;
 	}
-	start = strtoull(at, NULL, 10);
-	return start + 1;		/* the first process of a machine starts at 0 */
+	p->start_time = strtoull(at, NULL, 10) + 1;	/* the first of a machine starts at 0 */
+	return 0;
+}
+
+/*
+ * The state is the first thread's.  When that one has ended, others may still be on
+ * their way out of a system call, even if all were killed; or go on for long.
+ */
+uint64_t hca_process_start_time(pid_t pid)
+{
+	struct process p;
+
+	if (look_at_process(pid, &p) || ((p.state == 'Z' || p.state == 'X') && p.threads <= 1))
+		return 0;
+	return p.start_time;
+}
+
+bool hca_process_stopped(pid_t pid, uint64_t start_time)
+{
+	struct process p;
+
+	return !look_at_process(pid, &p) && p.start_time == start_time &&
+	       (p.state == 'T' || p.state == 't');
 }
 
 int hca_process_watch(pid_t pid, uint64_t start_time)

@@ -55,9 +55,13 @@ const void *hca_segment_view(int fd, uint64_t bytes);
 
 /*
  * Field 22 of /proc/<pid>/stat; or 0 with errno: ENOENT or ESRCH when there is no
- * such process or only its zombie, else it could not be read.
+ * such process or only the zombie of one whose threads have all ended, else it
+ * could not be read.
  */
 uint64_t hca_process_start_time(pid_t pid);
+
+/* Is that very process stopped, by a signal or a debugger?  False if that cannot be told. */
+bool hca_process_stopped(pid_t pid, uint64_t start_time);
 
 /* A descriptor that polls readable when the process ends, or -1. */
 int hca_process_watch(pid_t pid, uint64_t start_time);

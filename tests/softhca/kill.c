@@ -30,6 +30,7 @@
 
 enum {
 	CAMPAIGN_KILLS = 20,	/* on one fabric, before all leave it in good order */
+	PATIENCE_NS = 900000000,	/* less than the second after which a lock is taken */
 	ANSWER_MS = 30000,	/* this machine may be slow; what is measured has its own limits */
 };
 
@@ -293,19 +294,31 @@ static void kill_while_leaving(const struct mode *mode)
 	fill_seats(mask, mode);
 }
 
-/* Stopped: nobody waits for it, nothing fails.  Then it goes on, or is killed. */
+/* Atomics change memory that is not mapped under a lock (atomic.h). */
+static bool is_locked(const struct mode *mode)
+{
+	return mode->copy != NULL;
+}
+
+/*
+ * Stopped: nobody waits for it, nothing fails.  Then it goes on, or is killed: the
+ * latter when others may have taken a lock from it, for then it could still make
+ * one late write, as atomic.h says.
+ */
 static void stop(const struct mode *mode)
 {
 	unsigned mask = any_seat();
 	int who = __builtin_ctz(mask), times = 1 + (int)dice(3);
+	uint64_t began;
 
 	usleep(dice(4000));
+	began = now_ns();
 	kill(seat[who].pid, SIGSTOP);
 	while (times--) {
 		usleep(20000);
 		flow(seats_taken() & ~mask);
 	}
-	if (dice(2)) {
+	if (dice(2) && !(is_locked(mode) && now_ns() - began > PATIENCE_NS)) {
 		kill(seat[who].pid, SIGCONT);
 		flow(seats_taken());
 	} else {

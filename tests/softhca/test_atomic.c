@@ -1,7 +1,7 @@
 /*
  * test_atomic.c - the lock under which memory that cannot be mapped is changed:
- * who dies with it loses it at once, who is stopped with it after a second, and
- * counts are right whoever is killed.
+ * who dies with it loses it at once, who is stopped with it after a second, who runs
+ * after five, and counts are right whoever is killed.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "cmocka_all.h"
 #include "device.h"
 #include "qp.h"
@@ -151,23 +152,57 @@ static void test_taken_over(void **state)
 	self_free(&s);
 }
 
-/* Somebody who lives keeps it: stopped, as it seems, and after a second it goes on without. */
+/* How long an add takes while somebody who lives has the lock. */
+static uint64_t held_ns(struct self *s, uint64_t by)
+{
+	uint64_t began = rg_now_ns();
+
+	s->words[0] = 7;
+	atomic_store(lock_of(s), by);
+	assert_int_equal(add(s, 1), IBV_WC_SUCCESS);
+	assert_int_equal(s->words[0], 8);
+	assert_int_equal(atomic_load(lock_of(s)), 0);
+	return rg_now_ns() - began;
+}
+
+static void join_and_stop(int tell)
+{
+	struct self mine;
+	uint64_t word;
+
+	self_make(&mine);
+	word = holder(fabric_of(&mine)->slot, fabric_of(&mine)->generation);
+	if (write(tell, &word, sizeof(word)) != sizeof(word))
+		_exit(1);
+	for (;;)
+		raise(SIGSTOP);
+}
+
+/* From one who is stopped it is taken after a second, from one who runs after five. */
 static void test_kept(void **state)
 {
-	struct timespec a, b;
+	uint64_t stopped, running, word;
 	struct self s;
-	uint64_t ns;
+	int way[2];
+	pid_t pid;
 
+	assert_int_equal(pipe(way), 0);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0)
+		join_and_stop(way[1]);
+	assert_int_equal(read(way[0], &word, sizeof(word)), sizeof(word));
+	assert_int_equal(waitpid(pid, NULL, WUNTRACED), pid);
 	self_make(&s);
-	atomic_store(lock_of(&s), holder(fabric_of(&s)->slot, fabric_of(&s)->generation));
-	clock_gettime(CLOCK_MONOTONIC, &a);
-	assert_int_equal(add(&s, 1), IBV_WC_SUCCESS);
-	clock_gettime(CLOCK_MONOTONIC, &b);
-	ns = (uint64_t)(b.tv_sec - a.tv_sec) * 1000000000u + (uint64_t)b.tv_nsec -
-	     (uint64_t)a.tv_nsec;
-	assert_true(ns >= 1000000000);
-	assert_int_equal(s.words[0], 1);
-	assert_int_equal(atomic_load(lock_of(&s)), 0);
+	stopped = held_ns(&s, word);
+	assert_true(stopped >= 1000000000);
+	running = held_ns(&s, holder(fabric_of(&s)->slot, fabric_of(&s)->generation));
+	assert_true(running >= 5000000000u);
+	assert_true(stopped < running);
+	kill(pid, SIGKILL);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	close(way[0]);
+	close(way[1]);
 	self_free(&s);
 }
 

@@ -1,5 +1,7 @@
 /* test_fabric.c - joining, leaving, several fabrics and nodes, numbers, fork. */
 #include <errno.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +13,7 @@
 #include "device.h"
 #include "fabric.h"
 #include "qp.h"
+#include "segment.h"
 #include "softhca.h"
 
 static char name_a[32], name_b[32];
@@ -368,6 +371,44 @@ static void test_stopped_claimer(void **state)
 	loop_free(&l);
 }
 
+static void *wait_for_ever(void *arg)
+{
+	for (;;)
+		pause();
+	return arg;
+}
+
+/* Who has lost its first thread only, is not dead: others may still write to our memory. */
+static void test_first_thread(void **state)
+{
+	char path[32], text[256] = "";
+	uint64_t start_time;
+	pthread_t thread;
+	pid_t pid = fork();
+	FILE *f;
+
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		if (pthread_create(&thread, NULL, wait_for_ever, NULL))
+			_exit(1);
+		pthread_exit(NULL);
+	}
+	start_time = hca_process_start_time(pid);
+	assert_true(start_time != 0);
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	while (!strstr(text, ") Z ")) {
+		f = fopen(path, "re");
+		assert_non_null(f);
+		assert_non_null(fgets(text, sizeof(text), f));
+		fclose(f);
+	}
+	assert_true(hca_process_alive(pid, start_time, -1));
+	assert_int_equal(hca_process_start_time(pid), start_time);
+	kill(pid, SIGKILL);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	assert_false(hca_process_alive(pid, start_time, -1));
+}
+
 static void route(struct ibv_context *c, const struct hca_fabric *f, uint32_t node, uint8_t port)
 {
 	struct ibv_ah_attr ah = { .is_global = 0 };
@@ -419,6 +460,7 @@ int main(void)
 		cmocka_unit_test(test_leftovers), cmocka_unit_test(test_numbers),
 		cmocka_unit_test(test_fork), cmocka_unit_test(test_crowd),
 		cmocka_unit_test(test_addresses), cmocka_unit_test(test_stopped_claimer),
+		cmocka_unit_test(test_first_thread),
 	};
 
 	snprintf(name_a, sizeof(name_a), "unit-a.%d", (int)getpid());
