@@ -258,7 +258,11 @@ static void check_main(struct member *n, int from, const struct ibv_wc *wc)
 
 	require_equal(h.from, from);
 	require_equal(h.bytes, wc->byte_len);
-	require_equal(h.seq, l->n[MAIN].received);
+	if (h.seq != l->n[MAIN].received)
+		fail("seat %d: message %llu from %d, not %llu: opcode %d, receive %llx, slot %llu",
+		     n->me, (unsigned long long)h.seq, from,
+		     (unsigned long long)l->n[MAIN].received, (int)wc->opcode,
+		     (unsigned long long)wc->wr_id, (unsigned long long)slot);
 	l->n[MAIN].received++;
 	l->churn_addr = h.churn_addr;
 	l->churn_rkey = h.churn_rkey;
