@@ -61,9 +61,14 @@ static uint64_t my_turn(const struct hca_fabric *f)
 	return (uint64_t)f->generation << 32 | (turn & 0xfffff) << 12 | (f->slot + 1);
 }
 
+static uint32_t slot_of(uint64_t holder)
+{
+	return ((uint32_t)holder & 0xfff) - 1;
+}
+
 static bool holder_is_gone(struct hca_fabric *f, uint64_t holder)
 {
-	uint32_t slot = ((uint32_t)holder & 0xfff) - 1;
+	uint32_t slot = slot_of(holder);
 
 	return hca_slot_fate(f, slot) != HCA_FATE_ALIVE ||
 	       atomic_load(&f->shm->slot[slot].generation) != (uint32_t)(holder >> 32);
@@ -74,10 +79,10 @@ static bool holder_is_gone(struct hca_fabric *f, uint64_t holder)
  * not waited for any more?  One who only waits for a processor is about to write, and
  * gets one sooner than that.
  */
-static bool holder_has_stopped(struct hca_fabric *f, struct hca_message *m, uint64_t holder,
-			       uint64_t now)
+static bool waited_enough(struct hca_fabric *f, struct hca_message *m, uint64_t holder,
+			  uint64_t now)
 {
-	const struct hca_shm_slot *s = &f->shm->slot[((uint32_t)holder & 0xfff) - 1];
+	const struct hca_shm_slot *s = &f->shm->slot[slot_of(holder)];
 
 	if (m->lock_holder != holder) {
 		m->lock_holder = holder;
@@ -100,7 +105,7 @@ static bool lock(struct hca_fabric *f, struct hca_message *m, _Atomic uint64_t *
 			start = now;
 		if (holder && !looked && now - start > LOOK_NS) {
 			/* The next try takes it from them, unless somebody was faster. */
-			if (holder_is_gone(f, holder) || holder_has_stopped(f, m, holder, now))
+			if (holder_is_gone(f, holder) || waited_enough(f, m, holder, now))
 				continue;
 			looked = true;
 		}
