@@ -175,7 +175,7 @@ many_rails() {
 			for way in striped weighted pulled; do
 				lowest many $column 262144 524288 1048576 2097152 4194304 |
 					awk -v n="$n" '{ print $1 / n }' |
-					measure "rg_bw, $n rails, -W $window, $way / their sum, slowest from 256K on" \
+					measure "rg_bw, $n rails, -W $window, $way / their sum, lowest from 256K on" \
 						"x >= 0.98"
 				column=$((column + 1))
 			done
