@@ -26,6 +26,8 @@ only 'stats\.h' 'src/stats/|src/report/|src/bench/|src/cli/'
 only 'jansson\.h' 'src/report/|src/bench/|src/cli/'
 only 'popt\.h' 'src/util/cmdline\.c|src/softhca/'
 only 'hwloc\.h|hwloc/[a-z-]*\.h' 'src/topo/'
+only 'memwatch\.h' 'src/memwatch/|src/rail/|src/softhca/'
+only 'calls\.h|patch\.h' 'src/memwatch/'
 only 'topo\.h' 'src/topo/|src/rail/|src/cli/'
 only 'nas\.h|lcg\.h|fft\.h|fft_impl\.h|ft\.h|is\.h' 'src/nas/|apps/'
 only 'vrb\.h' 'src/verbs/|src/rail/|src/cli/topo\.c'
@@ -37,6 +39,8 @@ found=$(grep -lE '#include "(err|opt|stats|report|rail|railmpi|bench)\.h"' src/s
 found=$(grep -rlE '#include "[a-z_]*\.h"' src/util | xargs grep -hE '#include "' |
 	grep -vE '"(config|err|opt|text|units|clock)\.h"')
 [ -z "$found" ] || { failures=$((failures + 1)); echo "src/util reaches up: $found"; }
+found=$(grep -hE '^#include "' src/memwatch/*.[ch] | grep -vE '"(config|memwatch|calls|patch)\.h"')
+[ -z "$found" ] || { failures=$((failures + 1)); echo "src/memwatch reaches out: $found"; }
 found=$(grep -hE '^#include "' src/topo/*.[ch] | grep -vE '"(config|err|units|topo|topo_impl)\.h"')
 [ -z "$found" ] || { failures=$((failures + 1)); echo "src/topo reaches out: $found"; }
 found=$(grep -hE '^#include "' src/nas/*.[ch] | grep -vE '"(opt|text|nas|lcg|fft|fft_impl|ft|is)\.h"')

@@ -23,11 +23,15 @@
 #include <stdint.h>
 
 enum rg_mem_call {
-	RG_MEM_UNMAP,		/* munmap, shmdt, brk downwards */
+	RG_MEM_UNMAP,		/* munmap, brk downwards */
 	RG_MEM_REPLACE,		/* mmap and mremap onto a fixed address, SHM_REMAP */
 	RG_MEM_MOVE,		/* mremap: its old range */
 	RG_MEM_DISCARD,		/* madvise: MADV_DONTNEED, MADV_FREE, MADV_REMOVE and the like */
-	RG_MEM_TRUNCATE,	/* pages of a file that may be mapped anywhere: the range is everything */
+	/*
+	 * Of a file or of shared memory, wherever it is mapped: shmdt, truncation, holes
+	 * punched.  The range is everything; private anonymous memory stays as it is.
+	 */
+	RG_MEM_SHARED,
 };
 
 /*

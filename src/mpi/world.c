@@ -382,6 +382,9 @@ int world_start(void)
 	rc = comm_adopt(MPI_COMM_WORLD, &w);
 	if (!rc && layer.world_rank == 0 && *calibrate_text())
 		rg_warn("threshold %s", calibrate_text());
+	if (!rc && layer.world_rank == 0 && rail_unwatched(layer.rails))
+		rg_warn("memory that goes away cannot be seen (%s), so buffers are registered for each "
+			"message: --registration each", rail_unwatched(layer.rails));
 	return rc;
 }
 

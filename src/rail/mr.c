@@ -6,11 +6,12 @@
 #include <unistd.h>
 
 #include "err.h"
+#include "memwatch.h"
 #include "mr.h"
 
 /* ---- The log of memory that goes away ----------------------------------- */
 
-enum { LOG_ENTRIES = 256 };		/* a power of two */
+enum { LOG_ENTRIES = 1024 };		/* a power of two */
 
 /* An entry is valid for position n when turn is n + 1: written without a lock, by any thread. */
 static struct {
@@ -60,6 +61,8 @@ static int entry_make(struct rail_mr_cache *c, uintptr_t start, size_t bytes, st
 		return -ENOMEM;
 	mr->start = start;
 	mr->bytes = bytes;
+	if (c->watched)
+		mr->in_library = rg_memwatch_in_library(start, bytes, &mr->unloads);
 	rc = c->attach(c->user, mr);
 	if (rc) {
 		free(mr);
@@ -153,11 +156,12 @@ static bool evict_one(struct rail_mr_cache *c)
 static void invalidate(struct rail_mr_cache *c, uintptr_t start, size_t bytes)
 {
 	for (size_t i = find(c, start); i < c->count; ) {
-		const struct rail_mr *mr = c->sorted[i];
+		struct rail_mr *mr = c->sorted[i];
 
 		if (mr->start >= start && mr->start - start >= bytes)
 			break;
 		if (mr->pinned) {
+			mr->stale = true;
 			i++;
 			continue;
 		}
@@ -258,7 +262,7 @@ static int miss(struct rail_mr_cache *c, uintptr_t addr, size_t bytes, struct ra
 	rc = reserve(c);
 	if (rc)
 		return rc;
-	cached = widen(c, &start, &end);
+	cached = !c->each && widen(c, &start, &end);
 	if (!cached) {
 		start = addr;
 		end = addr + bytes;
@@ -281,20 +285,64 @@ static int miss(struct rail_mr_cache *c, uintptr_t addr, size_t bytes, struct ra
 	return 0;
 }
 
+/* Nothing says any more which pages have gone: all are registered for each operation. */
+static void stop_keeping(struct rail_mr_cache *c)
+{
+	if (c->each)
+		return;
+	c->each = true;
+	invalidate(c, 0, SIZE_MAX);
+	rg_warn("memory cannot be watched any more, since another library has changed the C "
+		"library's functions: buffers are registered for each message from now on");
+}
+
+/* Its pages may have gone without a report, or with one that pinned memory outlives. */
+static bool is_doubtful(const struct rail_mr *mr)
+{
+	return mr->stale || (mr->in_library && mr->unloads != rg_memwatch_unloads());
+}
+
+/* The same range, the pages that are there now.  False: an operation still uses the old ones. */
+static bool renew(struct rail_mr_cache *c, struct rail_mr *mr)
+{
+	if (mr->refs)
+		return false;
+	c->detach(c->user, mr);
+	mr->stale = c->attach(c->user, mr) != 0;
+	return !mr->stale;
+}
+
+/* The entry that covers the range, with pages that are what they were; NULL: none. */
+static struct rail_mr *lookup(struct rail_mr_cache *c, uintptr_t start, size_t bytes)
+{
+	size_t i = find(c, start);
+	struct rail_mr *mr = i < c->count ? c->sorted[i] : NULL;
+
+	if (!mr || !covers(mr, start, bytes))
+		return NULL;
+	if (!is_doubtful(mr))
+		return mr;
+	if (mr->pinned)
+		return renew(c, mr) ? mr : NULL;
+	drop(c, i);
+	c->invalidations++;
+	return NULL;
+}
+
 int rail_mr_get(struct rail_mr_cache *c, const void *addr, size_t bytes, struct rail_mr **out)
 {
 	uintptr_t start = (uintptr_t)addr;
 	struct rail_mr *mr;
 	int rc;
 
+	if (c->watched && !rg_memwatch_check())
+		stop_keeping(c);
 	if (c->log_seen != atomic_load_explicit(&log_head, memory_order_acquire))
 		catch_up(c);
 	mr = c->last;
-	if (!mr || !covers(mr, start, bytes)) {
-		size_t i = find(c, start);
-
-		mr = i < c->count ? c->sorted[i] : NULL;
-		if (!mr || !covers(mr, start, bytes)) {
+	if (!mr || !covers(mr, start, bytes) || is_doubtful(mr)) {
+		mr = lookup(c, start, bytes);
+		if (!mr) {
 			rc = miss(c, start, bytes, out);
 			/* -EFAULT: it may only be read; the caller can copy it. */
 			if (rc && rc != -EFAULT)

@@ -7,9 +7,11 @@
  * that overlap them, so entries in the cache never overlap.
  *
  * Stale entries: memory that is unmapped and mapped again has other pages under
- * the same address.  rail_mr_invalidate (rail.h; called by memhook.c, from any
- * thread, before the memory goes) writes the range into a log of the process;
- * every cache reads what is new in the log before each lookup.
+ * the same address.  rail_mr_invalidate (rail.h; a listener of memwatch.h, called
+ * by any thread before the memory goes) writes the range into a log of the process;
+ * every cache reads what is new in the log before each lookup.  Static data of a
+ * library goes without a report: its entries compare the count of unloaded ones at
+ * each use.  Where memory cannot be watched nothing is kept: `each`.
  *
  * Owned by one thread, but for the log.
  */
@@ -22,17 +24,6 @@
 
 #include "rail.h"
 
-#if defined(__SANITIZE_THREAD__)
-#define RAIL_MEMHOOK 0
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define RAIL_MEMHOOK 0
-#endif
-#endif
-#ifndef RAIL_MEMHOOK
-#define RAIL_MEMHOOK 1
-#endif
-
 struct ibv_mr;
 
 struct rail_mr {
@@ -40,8 +31,11 @@ struct rail_mr {
 	size_t bytes;
 	struct ibv_mr *on[RAIL_ALL];	/* by adapter */
 	uint32_t refs;			/* operations that use it */
-	bool pinned;			/* by rail_mr_pin: never evicted, joined or invalidated */
+	bool pinned;			/* by rail_mr_pin: never evicted or joined */
+	bool stale;			/* pinned: its pages have gone, others came */
 	bool detached;			/* not found any more; goes with the last reference */
+	bool in_library;		/* watched: of a shared object ... */
+	uint64_t unloads;		/* ... when so many had been unloaded */
 	uint64_t used;			/* time of last use, counted in lookups */
 };
 
@@ -51,6 +45,8 @@ struct rail_mr_cache {
 	void (*detach)(void *user, struct rail_mr *mr);
 	void *user;
 	size_t max_entries, max_bytes;	/* of what is neither pinned nor in use */
+	bool watched;			/* registrations name pages, and memwatch.h tells when they go */
+	bool each;			/* keep nothing but what is pinned */
 	/* The rest is the cache's. */
 	struct rail_mr *last;
 	uint64_t clock, log_seen;
@@ -77,8 +73,5 @@ int rail_mr_pin(struct rail_mr_cache *cache, void *addr, size_t bytes);
 /* 0; -ENOENT: nothing pinned there; -EBUSY: an operation uses it. *bytes: what was pinned. */
 int rail_mr_unpin(struct rail_mr_cache *cache, void *addr, size_t *bytes);
 bool rail_mr_is_pinned(const struct rail_mr_cache *cache, const void *addr);
-
-/* memhook.c: report memory that goes away from now on.  Nothing without RAIL_MEMHOOK. */
-void rail_memhook_start(void);
 
 #endif

@@ -8,6 +8,7 @@
 
 #include "clock.h"
 #include "err.h"
+#include "memwatch.h"
 #include "rail_int.h"
 #include "softhca.h"
 #include "units.h"
@@ -109,6 +110,23 @@ static int mr_attach(void *user, struct rail_mr *mr)
 	return rc;
 }
 
+static void memory_goes(enum rg_mem_call call, uintptr_t start, size_t bytes)
+{
+	rail_mr_invalidate((const void *)start, bytes);
+}
+
+/*
+ * The software HCA's registrations of memory that is not its arena's are a range of
+ * addresses: data is copied there when it comes, whatever pages are there then.  They
+ * cannot go stale, unless the user asks it to remap pages.
+ */
+static bool pages_are_named(const struct rail_ctx *ctx)
+{
+	const char *remap = getenv("SOFTHCA_REMAP");
+
+	return !on_softhca(ctx) || (remap && strcmp(remap, "never"));
+}
+
 static int mr_open(struct rail_ctx *ctx)
 {
 	ctx->mr.attach = mr_attach;
@@ -116,13 +134,11 @@ static int mr_open(struct rail_ctx *ctx)
 	ctx->mr.user = ctx;
 	ctx->mr.max_entries = MR_ENTRIES;
 	ctx->mr.max_bytes = (size_t)sysconf(_SC_PHYS_PAGES) / 2 * (size_t)sysconf(_SC_PAGESIZE);
-	/*
-	 * The software HCA's registrations of memory that is not its arena's are a range
-	 * of addresses: data is copied there when it comes, whatever pages are there then.
-	 * They cannot go stale, unless the user asks it to remap pages.
-	 */
-	if (!on_softhca(ctx) || getenv("SOFTHCA_REMAP"))
-		rail_memhook_start();
+	ctx->mr.each = ctx->settings.registration == RAIL_REGISTER_EACH;
+	if (!ctx->mr.each && pages_are_named(ctx)) {
+		ctx->mr.watched = !rg_memwatch_start(memory_goes, &ctx->unwatched);
+		ctx->mr.each = !ctx->mr.watched;
+	}
 	return rail_mr_cache_init(&ctx->mr);
 }
 
@@ -486,6 +502,11 @@ void rail_info(const struct rail_ctx *ctx, int rail, struct rail_info *out)
 	out->rate = port->rate_bytes_per_s;
 	out->mtu_bytes = vrb_mtu_bytes(port->mtu);
 	out->polls_memory = rail_adapter_polls(&ctx->adapter[ctx->rail[rail].adapter]);
+}
+
+const char *rail_unwatched(const struct rail_ctx *ctx)
+{
+	return ctx->unwatched;
 }
 
 const char *rail_fabric_text(const struct rail_ctx *ctx)

@@ -186,6 +186,12 @@ static const struct opt_choice completions[] = {
 	{ NULL },
 };
 
+static const struct opt_choice registrations[] = {
+	{ "kept", RAIL_REGISTER_KEPT, "until the memory goes away" },
+	{ "each", RAIL_REGISTER_EACH, "for each message, and no longer" },
+	{ NULL },
+};
+
 static const struct opt options[] = {
 	{ .name = "rails", .type = OPT_TEXT, .carry = OPT_JOB, AT(rails), .arg = "LIST",
 	  .standard = "all", .check = rail_lists_check,
@@ -217,6 +223,9 @@ static const struct opt options[] = {
 	{ .name = "intranode", .type = OPT_CHOICE, .carry = OPT_JOB, AT(intranode), .arg = "HOW",
 	  .standard = "soft", .choices = intranodes,
 	  .help = "how ranks on one node reach each other" },
+	{ .name = "registration", .type = OPT_CHOICE, .carry = OPT_JOB, AT(registration),
+	  .arg = "HOW", .standard = "kept", .choices = registrations,
+	  .help = "how long the adapters know a buffer that has gone by rendezvous" },
 	{ .name = "gid-index", .type = OPT_COUNT, .carry = OPT_JOB, AT(gid_index), .arg = "N",
 	  .standard = "auto", .special = "auto", .min = 0, .max = 255,
 	  .help = "entry of the ports' GID tables to use; auto finds a routable RoCE v2 one" },

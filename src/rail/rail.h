@@ -96,6 +96,16 @@ enum rail_intranode {
 	RAIL_INTRANODE_HCA,	/* over the rails, as if they were apart */
 };
 
+/*
+ * How long a registration of memory that is not from rail_alloc lives: until the memory
+ * goes away, which is watched (memwatch.h; rail_unwatched says where it cannot be), or
+ * as long as the message that it was made for.
+ */
+enum rail_registration {
+	RAIL_REGISTER_KEPT,
+	RAIL_REGISTER_EACH,
+};
+
 /* Values behind rail_options(); process-wide (OPT_JOB) and per-way (OPT_COMM) ones. */
 struct rail_settings {
 	const char *rails;	/* "all" or "soft0:1,soft0:2" */
@@ -110,6 +120,7 @@ struct rail_settings {
 	uint64_t qps;		/* bulk queue pairs per rail and peer, to RAIL_QPS_MAX; 0: 1 */
 	int bind;		/* enum rail_bind */
 	int intranode;		/* enum rail_intranode */
+	int registration;	/* enum rail_registration */
 	/* What every port is asked for; see vrb_port_wish. */
 	uint64_t gid_index;	/* OPT_SPECIAL: chosen by type */
 	uint64_t mtu;		/* bytes at most; 0 or OPT_SPECIAL: the active one */
@@ -242,6 +253,9 @@ int rail_port_counters(const struct rail_ctx *ctx, int rail, rail_counter_fn *ea
 /* Does it count how often something had to be sent again? */
 bool rail_counter_is_retry(const char *name);
 /* "software HCA (libsofthca), 2 ports, 1 GB/s per port and direction, 2 us": names what it is. */
+/* Why registrations are not kept although that was wanted: "beside a sanitizer"; else NULL. */
+const char *rail_unwatched(const struct rail_ctx *ctx);
+
 const char *rail_fabric_text(const struct rail_ctx *ctx);
 /* Canonical spec of the software HCA, "" elsewhere. */
 const char *rail_fabric_spec(const struct rail_ctx *ctx);

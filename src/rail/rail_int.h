@@ -27,7 +27,6 @@
  *	ring.h      positions in rings            (pure)
  *	mr.c        registration cache            (verbs through two callbacks)
  *	table.c     handles that cross the wire
- *	memhook.c   munmap and its like, where registrations can go stale
  */
 #ifndef RAIL_INT_H
 #define RAIL_INT_H
@@ -351,6 +350,7 @@ struct rail_ctx {
 	uint32_t lane_count, lane_capacity;
 	struct rail_table table;
 	struct rail_mr_cache mr;
+	const char *unwatched;		/* why registrations are not kept, though wanted; or NULL */
 	struct rail_staging staging;
 	struct rail_pool *pool[RAIL_ALL];	/* by adapter */
 	struct rail_wire *wire[RAIL_WIRES];

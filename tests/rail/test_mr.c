@@ -1,10 +1,11 @@
 /*
  * test_mr.c - the registration cache with a device that only keeps books: what it
- * finds, what it forgets, what it never forgets; and the hooks around munmap.
+ * finds, what it forgets, what it never forgets; and memory that goes away.
  */
 #include "config.h"		/* _GNU_SOURCE */
 #include "cmocka_all.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -13,6 +14,7 @@
 #include <sys/mman.h>
 
 #include "capture.h"
+#include "memwatch.h"
 #include "mr.h"
 
 enum { PAGE = 4096 };
@@ -192,11 +194,12 @@ static void test_pinned(void **state)
 	for (size_t i = 0; i < 40; i++)
 		touch(c, at(10 + 2 * i, 0), 1);
 	rail_mr_invalidate(at(0, 0), 100 * PAGE);
+	assert_true(rail_mr_is_pinned(c, at(3, PAGE - 1)));
 	touch(c, at(2, 0), PAGE);
-	assert_int_equal(device.made, 41);
+	assert_int_equal(device.made, 42);
 	/* A range that reaches beyond it is served, and not kept. */
 	touch(c, at(3, 0), 2 * PAGE);
-	assert_int_equal(device.made, 42);
+	assert_int_equal(device.made, 43);
 	assert_int_equal(device.live, c->count);
 	assert_int_equal(rail_mr_unpin(c, at(2, 0), &bytes), -ENOENT);
 	assert_int_equal(rail_mr_get(c, at(1, 0), 8, &mr), 0);
@@ -222,7 +225,7 @@ static void test_invalidate(void **state)
 	touch(c, at(4, 0), 1);
 	assert_int_equal(device.made, 9);
 	/* More than the log holds: everything is forgotten. */
-	for (size_t i = 0; i < 1000; i++)
+	for (size_t i = 0; i < 2000; i++)
 		rail_mr_invalidate(at(1000 + i, 0), 1);
 	touch(c, at(500, 0), 1);
 	assert_int_equal(device.live, 1);
@@ -271,9 +274,68 @@ static void test_random(void **state)
 	assert_true(c->hits > 1000 && c->misses > 1000 && c->invalidations > 1000);
 }
 
-#if RAIL_MEMHOOK
+/* Memory from rail_alloc is known for good; when its pages go, the new ones are registered. */
+static void test_pinned_goes(void **state)
+{
+	struct rail_mr_cache *c = *state;
+	struct rail_mr *mr, *other;
+	size_t bytes;
+
+	assert_int_equal(rail_mr_pin(c, at(1, 0), 2 * PAGE), 0);
+	assert_int_equal(device.made, 1);
+	rail_mr_invalidate(at(2, 0), PAGE);
+	assert_int_equal(rail_mr_get(c, at(1, 0), 8, &mr), 0);
+	assert_int_equal(device.made, 2);
+	assert_int_equal(device.live, 1);
+	assert_true(mr->pinned);
+	/* While an operation uses the old pages the next one has a registration of its own. */
+	rail_mr_invalidate(at(1, 0), PAGE);
+	assert_int_equal(rail_mr_get(c, at(1, 0), 8, &other), 0);
+	assert_ptr_not_equal(other, mr);
+	assert_int_equal(device.live, 2);
+	rail_mr_put(c, other);
+	rail_mr_put(c, mr);
+	assert_int_equal(device.live, 1);
+	assert_int_equal(rail_mr_get(c, at(1, 0), 8, &other), 0);
+	assert_ptr_equal(other, mr);
+	assert_int_equal(device.made, 4);
+	rail_mr_put(c, mr);
+	assert_int_equal(rail_mr_unpin(c, at(1, 0), &bytes), 0);
+}
+
+/* Where memory cannot be watched nothing is kept but what is pinned. */
+static void test_each(void **state)
+{
+	struct rail_mr_cache *c = *state;
+	struct rail_mr *mr, *other;
+
+	c->each = true;
+	for (int i = 1; i <= 3; i++) {
+		touch(c, at(4, 10), 3 * PAGE);
+		assert_int_equal(device.made, i);
+		assert_int_equal(device.live, 0);
+	}
+	assert_int_equal(rail_mr_get(c, at(4, 10), PAGE, &mr), 0);
+	assert_int_equal(rail_mr_get(c, at(4, 20), PAGE, &other), 0);
+	assert_ptr_not_equal(other, mr);
+	assert_int_equal(mr->bytes, PAGE);
+	rail_mr_put(c, mr);
+	rail_mr_put(c, other);
+	assert_int_equal(device.live, 0);
+	assert_int_equal(rail_mr_pin(c, at(1, 0), 2 * PAGE), 0);
+	touch(c, at(1, 8), PAGE);
+	touch(c, at(2, 0), PAGE);
+	assert_int_equal(device.made, 6);
+	assert_int_equal(device.live, 1);
+}
+
+static void goes(enum rg_mem_call call, uintptr_t start, size_t bytes)
+{
+	rail_mr_invalidate((const void *)start, bytes);
+}
+
 /* What a program does with its memory reaches the cache. */
-static void test_hooks(void **state)
+static void test_watched(void **state)
 {
 	struct rail_mr_cache *c = *state;
 	const int prot = PROT_READ | PROT_WRITE, flags = MAP_PRIVATE | MAP_ANONYMOUS;
@@ -281,7 +343,9 @@ static void test_hooks(void **state)
 	uint64_t gone = 0;
 
 	assert_true(a != MAP_FAILED);
-	rail_memhook_start();
+	if (rg_memwatch_start(goes, NULL))
+		skip();
+	c->watched = true;
 	touch(c, a, PAGE);
 	touch(c, a, PAGE);
 	assert_int_equal(c->invalidations, gone);
@@ -298,10 +362,31 @@ static void test_hooks(void **state)
 	assert_int_equal(munmap(b, 8 * PAGE), 0);
 	touch(c, at(0, 0), 1);
 	assert_int_equal(c->invalidations, ++gone);
-	assert_int_equal(munmap(b + 1, PAGE), -1);
-	assert_int_equal(errno, EINVAL);
 }
-#endif
+
+/* Static data of a library is registered anew when any library has been unloaded. */
+static void test_library(void **state)
+{
+	struct rail_mr_cache *c = *state;
+	void *lib, *data = dlsym(RTLD_DEFAULT, "stdout");
+
+	if (rg_memwatch_start(goes, NULL))
+		skip();
+	c->watched = true;
+	lib = dlopen("libBrokenLocale.so.1", RTLD_NOW);
+	assert_non_null(lib);
+	touch(c, data, 8);
+	touch(c, at(0, 0), 8);
+	touch(c, data, 8);
+	assert_int_equal(device.made, 2);
+	assert_int_equal(dlclose(lib), 0);
+	touch(c, at(0, 0), 8);
+	assert_int_equal(device.made, 2);
+	touch(c, data, 8);
+	touch(c, data, 8);
+	assert_int_equal(device.made, 3);
+	assert_int_equal(device.live, 2);
+}
 
 int main(void)
 {
@@ -316,9 +401,10 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_invalidate, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_invalidate_concurrently, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_random, setup, teardown),
-#if RAIL_MEMHOOK
-		cmocka_unit_test_setup_teardown(test_hooks, setup, teardown),
-#endif
+		cmocka_unit_test_setup_teardown(test_pinned_goes, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_each, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_watched, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_library, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

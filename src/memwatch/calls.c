@@ -1,0 +1,409 @@
+/*
+ * calls.c - hooks: each tells what its call takes away, and then makes the call.
+ *
+ * The functions are little more than their system calls, which the hooks make by
+ * themselves; what a hook found in its place before is called instead.  Nothing here
+ * may call a function of the C library that is hooked, or one that allocates.
+ */
+#include "config.h"		/* _GNU_SOURCE */
+
+#include "calls.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <sys/mman.h>
+#include <sys/shm.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+
+/* Newer than some headers. */
+enum { DONTNEED_LOCKED = 24, GUARD_INSTALL = 102 };
+
+static _Atomic(void *) next[CALLS];
+
+/* No call to find them, which might allocate. */
+#define THREAD _Thread_local __attribute__((tls_model("initial-exec")))
+static THREAD uint32_t inside;		/* bits: calls that are being handed to `next` */
+static THREAD enum call probed;		/* ... + 1; 0: none */
+static THREAD bool seen;
+
+/* ---- System calls --------------------------------------------------------- */
+
+#if defined(__x86_64__)
+static long raw(long n, long a, long b, long c, long d, long e, long f)
+{
+	register long r10 __asm__("r10") = d;
+	register long r8 __asm__("r8") = e;
+	register long r9 __asm__("r9") = f;
+	long result;
+
+	__asm__ volatile("syscall" : "=a"(result)
+			 : "a"(n), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
+			 : "rcx", "r11", "memory");
+	return result;
+}
+#elif defined(__aarch64__)
+static long raw(long n, long a, long b, long c, long d, long e, long f)
+{
+	register long x8 __asm__("x8") = n;
+	register long x0 __asm__("x0") = a;
+	register long x1 __asm__("x1") = b;
+	register long x2 __asm__("x2") = c;
+	register long x3 __asm__("x3") = d;
+	register long x4 __asm__("x4") = e;
+	register long x5 __asm__("x5") = f;
+
+	__asm__ volatile("svc 0" : "+r"(x0)
+			 : "r"(x8), "r"(x1), "r"(x2), "r"(x3), "r"(x4), "r"(x5) : "memory");
+	return x0;
+}
+#else
+static long raw(long n, long a, long b, long c, long d, long e, long f)
+{
+	return -ENOSYS;		/* nothing is patched on this processor */
+}
+#endif
+
+static long with_errno(long result)
+{
+	if (result < 0 && result >= -4095) {
+		errno = (int)-result;
+		return -1;
+	}
+	return result;
+}
+
+/* ---- What a call takes away ------------------------------------------------ */
+
+static void report(enum rg_mem_call call, long start, long bytes)
+{
+	int error = errno;
+
+	if (bytes)
+		call_report(call, (uintptr_t)start, (size_t)bytes);
+	errno = error;
+}
+
+static void report_shared(void)
+{
+	report(RG_MEM_SHARED, 0, -1);
+}
+
+static void before_mmap(long addr, long bytes, long flags)
+{
+	if (flags & MAP_FIXED)
+		report(RG_MEM_REPLACE, addr, bytes);
+}
+
+static void before_mremap(long from, long old_bytes, long new_bytes, long flags, long to)
+{
+	report(RG_MEM_MOVE, from, old_bytes);
+	if (flags & MREMAP_FIXED)
+		report(RG_MEM_REPLACE, to, new_bytes);
+}
+
+static void before_madvise(long addr, long bytes, long advice)
+{
+	switch (advice) {
+	case MADV_REMOVE:	/* wherever the same memory is mapped */
+		report_shared();
+		/* fall through */
+	case MADV_DONTNEED:
+	case MADV_FREE:
+	case DONTNEED_LOCKED:
+	case GUARD_INSTALL:
+		report(RG_MEM_DISCARD, addr, bytes);
+		break;
+	default:
+		break;
+	}
+}
+
+static void before_brk(long end)
+{
+	long now = raw(SYS_brk, 0, 0, 0, 0, 0, 0);
+
+	/* 0 only asks. */
+	if (end && (unsigned long)end < (unsigned long)now)
+		report(RG_MEM_UNMAP, end, now - end);
+}
+
+static void before_shmat(long id, long addr, long flags)
+{
+	struct shmid_ds segment;
+
+	if (flags & SHM_REMAP && !shmctl((int)id, IPC_STAT, &segment))
+		report(RG_MEM_REPLACE, addr, (long)segment.shm_segsz);
+}
+
+static void before_ftruncate(long fd, long bytes)
+{
+	struct stat file;
+
+	if (fstat((int)fd, &file) || bytes < file.st_size)
+		report_shared();
+}
+
+static void before_truncate(long path, long bytes)
+{
+	struct stat file;
+
+	if (stat((const char *)path, &file) || bytes < file.st_size)
+		report_shared();
+}
+
+static void before_fallocate(long mode)
+{
+	if (mode & ~(long)FALLOC_FL_KEEP_SIZE)
+		report_shared();
+}
+
+static void before_syscall(long n, long a, long b, long c, long d, long e)
+{
+	switch (n) {
+	case SYS_munmap:
+		report(RG_MEM_UNMAP, a, b);
+		break;
+	case SYS_mmap:
+		before_mmap(a, b, d);
+		break;
+	case SYS_mremap:
+		before_mremap(a, b, c, d, e);
+		break;
+	case SYS_madvise:
+		before_madvise(a, b, c);
+		break;
+	case SYS_brk:
+		before_brk(a);
+		break;
+	case SYS_shmat:
+		before_shmat(a, b, c);
+		break;
+	case SYS_shmdt:
+		report_shared();
+		break;
+	case SYS_ftruncate:
+		before_ftruncate(a, b);
+		break;
+	case SYS_truncate:
+		before_truncate(a, b);
+		break;
+	case SYS_fallocate:
+		before_fallocate(b);
+		break;
+	case SYS_remap_file_pages:
+		report(RG_MEM_REPLACE, a, b);
+		break;
+	default:
+		break;
+	}
+}
+
+/* ---- Hooks ------------------------------------------------------------------ */
+
+static bool is_probe(enum call call)
+{
+	if (probed != call + 1)
+		return false;
+	seen = true;
+	return true;
+}
+
+/*
+ * Hand the call to what was there before.  False: nothing was, or it has come back
+ * here, as a patcher does that takes this hook for the original.
+ */
+static bool hand_on(enum call call, long *result, long a, long b, long c, long d, long e, long f)
+{
+	call_fn *function = (call_fn *)atomic_load_explicit(&next[call], memory_order_acquire);
+	const uint32_t bit = UINT32_C(1) << call;
+
+	if (!function || inside & bit)
+		return false;
+	inside |= bit;
+	*result = function(a, b, c, d, e, f, 0);
+	inside &= ~bit;
+	return true;
+}
+
+static long go(enum call call, long n, long a, long b, long c, long d, long e, long f)
+{
+	long result;
+
+	return hand_on(call, &result, a, b, c, d, e, f) ? result :
+							   with_errno(raw(n, a, b, c, d, e, f));
+}
+
+static long hook_munmap(long addr, long bytes, long c, long d, long e, long f, long g)
+{
+	if (!is_probe(CALL_MUNMAP))
+		report(RG_MEM_UNMAP, addr, bytes);
+	return go(CALL_MUNMAP, SYS_munmap, addr, bytes, 0, 0, 0, 0);
+}
+
+static long hook_mmap(long addr, long bytes, long prot, long flags, long fd, long offset, long g)
+{
+	if (!is_probe(CALL_MMAP))
+		before_mmap(addr, bytes, (int)flags);
+	return go(CALL_MMAP, SYS_mmap, addr, bytes, (int)prot, (int)flags, (int)fd, offset);
+}
+
+/*
+ * Some who may come next (UCX before 1.15) drop the fifth argument.  They hear of
+ * both ranges by calls that the kernel refuses, of no new bytes, and not of the call.
+ */
+static long hook_mremap(long from, long old_bytes, long new_bytes, long flags, long to, long f,
+			long g)
+{
+	int error = errno;
+	long refused;
+
+	flags = (int)flags;
+	if (!is_probe(CALL_MREMAP))
+		before_mremap(from, old_bytes, new_bytes, flags, to);
+	if (!(flags & MREMAP_FIXED))
+		return go(CALL_MREMAP, SYS_mremap, from, old_bytes, new_bytes, flags, to, 0);
+	hand_on(CALL_MREMAP, &refused, from, old_bytes, 0, 0, 0, 0);
+	hand_on(CALL_MREMAP, &refused, to, new_bytes, 0, 0, 0, 0);
+	errno = error;
+	return with_errno(raw(SYS_mremap, from, old_bytes, new_bytes, flags, to, 0));
+}
+
+static long hook_madvise(long addr, long bytes, long advice, long d, long e, long f, long g)
+{
+	advice = (int)advice;
+	if (!is_probe(CALL_MADVISE))
+		before_madvise(addr, bytes, advice);
+	return go(CALL_MADVISE, SYS_madvise, addr, bytes, advice, 0, 0, 0);
+}
+
+/* The C library's own idea of where the heap ends, which sbrk starts from. */
+extern void *__curbrk __attribute__((weak));
+
+static long hook_brk(long end, long b, long c, long d, long e, long f, long g)
+{
+	long now;
+
+	if (!is_probe(CALL_BRK))
+		before_brk(end);
+	if (hand_on(CALL_BRK, &now, end, 0, 0, 0, 0, 0))
+		return (int)now;
+	now = raw(SYS_brk, end, 0, 0, 0, 0, 0);
+	if (&__curbrk)
+		__curbrk = (void *)now;
+	return (unsigned long)now < (unsigned long)end ? with_errno(-ENOMEM) : 0;
+}
+
+static long hook_shmat(long id, long addr, long flags, long d, long e, long f, long g)
+{
+	if (!is_probe(CALL_SHMAT))
+		before_shmat(id, addr, (int)flags);
+	return go(CALL_SHMAT, SYS_shmat, (int)id, addr, (int)flags, 0, 0, 0);
+}
+
+static long hook_shmdt(long addr, long b, long c, long d, long e, long f, long g)
+{
+	if (!is_probe(CALL_SHMDT))
+		report_shared();
+	return go(CALL_SHMDT, SYS_shmdt, addr, 0, 0, 0, 0, 0);
+}
+
+static long hook_ftruncate(long fd, long bytes, long c, long d, long e, long f, long g)
+{
+	if (!is_probe(CALL_FTRUNCATE))
+		before_ftruncate(fd, bytes);
+	return go(CALL_FTRUNCATE, SYS_ftruncate, (int)fd, bytes, 0, 0, 0, 0);
+}
+
+static long hook_truncate(long path, long bytes, long c, long d, long e, long f, long g)
+{
+	if (!is_probe(CALL_TRUNCATE))
+		before_truncate(path, bytes);
+	return go(CALL_TRUNCATE, SYS_truncate, path, bytes, 0, 0, 0, 0);
+}
+
+static long hook_fallocate(long fd, long mode, long offset, long bytes, long e, long f, long g)
+{
+	if (!is_probe(CALL_FALLOCATE))
+		before_fallocate((int)mode);
+	return go(CALL_FALLOCATE, SYS_fallocate, (int)fd, (int)mode, offset, bytes, 0, 0);
+}
+
+static long hook_remap_file_pages(long addr, long bytes, long prot, long page, long flags, long f,
+				  long g)
+{
+	if (!is_probe(CALL_REMAP_FILE_PAGES))
+		report(RG_MEM_REPLACE, addr, bytes);
+	return go(CALL_REMAP_FILE_PAGES, SYS_remap_file_pages, addr, bytes, (int)prot, page,
+		  (int)flags, 0);
+}
+
+static long hook_syscall(long n, long a, long b, long c, long d, long e, long f)
+{
+	call_fn *function = (call_fn *)atomic_load_explicit(&next[CALL_SYSCALL],
+							    memory_order_acquire);
+	const uint32_t bit = UINT32_C(1) << CALL_SYSCALL;
+	long result;
+
+	if (!is_probe(CALL_SYSCALL))
+		before_syscall(n, a, b, c, d, e);
+	if (!function || inside & bit)
+		return with_errno(raw(n, a, b, c, d, e, f));
+	inside |= bit;
+	result = function(n, a, b, c, d, e, f);
+	inside &= ~bit;
+	return result;
+}
+
+/* ---- Probes: nothing but a refusal comes of them ----------------------------- */
+
+static void probe_with_zeros(call_fn *function)
+{
+	function(0, 0, 0, 0, 0, 0, 0);
+}
+
+static void probe_with_no_file(call_fn *function)
+{
+	function(-1, 0, 0, 0, 0, 0, 0);
+}
+
+static void probe_syscall(call_fn *function)
+{
+	function(SYS_getppid, 0, 0, 0, 0, 0, 0);
+}
+
+const struct call_row call_row[CALLS] = {
+	[CALL_MUNMAP] = { "munmap", hook_munmap, probe_with_zeros },
+	[CALL_MMAP] = { "mmap", hook_mmap, probe_with_zeros },
+	[CALL_MREMAP] = { "mremap", hook_mremap, probe_with_zeros },
+	[CALL_MADVISE] = { "madvise", hook_madvise, probe_with_zeros },
+	[CALL_BRK] = { "brk", hook_brk, probe_with_zeros },
+	[CALL_SHMAT] = { "shmat", hook_shmat, probe_with_no_file },
+	[CALL_SHMDT] = { "shmdt", hook_shmdt, probe_with_zeros },
+	[CALL_FTRUNCATE] = { "ftruncate", hook_ftruncate, probe_with_no_file },
+	[CALL_TRUNCATE] = { "truncate", hook_truncate, probe_with_zeros },
+	[CALL_FALLOCATE] = { "fallocate", hook_fallocate, probe_with_no_file },
+	[CALL_REMAP_FILE_PAGES] = { "remap_file_pages", hook_remap_file_pages, probe_with_zeros },
+	[CALL_SYSCALL] = { "syscall", hook_syscall, probe_syscall },
+};
+
+void call_set_next(enum call call, void *function)
+{
+	atomic_store_explicit(&next[call], function, memory_order_release);
+}
+
+void *call_next(enum call call)
+{
+	return atomic_load_explicit(&next[call], memory_order_acquire);
+}
+
+bool call_is_seen(enum call call, void *function)
+{
+	seen = false;
+	probed = call + 1;
+	call_row[call].probe((call_fn *)function);
+	probed = 0;
+	return seen;
+}

@@ -1,0 +1,230 @@
+/* memwatch.c - see memwatch.h: patches set and kept, listeners called. */
+#include "config.h"		/* _GNU_SOURCE */
+
+#include "memwatch.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <link.h>
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "calls.h"
+#include "patch.h"
+
+enum { LISTENERS_MAX = 4 };
+
+enum state { UNTRIED, WATCHING, FAILED };
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;	/* of all that follows but reads */
+static _Atomic enum state state;
+static int failure;
+static const char *failure_text;
+static void *function[CALLS];
+static struct patch patch[CALLS];
+
+static _Atomic(rg_memwatch_fn *) listener[LISTENERS_MAX];
+static atomic_uint listeners;
+/* Which listener this thread is in, + 1: it is not told of its own calls. */
+static _Thread_local unsigned listening __attribute__((tls_model("initial-exec")));
+
+/* ---- Listeners -------------------------------------------------------------- */
+
+void call_report(enum rg_mem_call call, uintptr_t start, size_t bytes)
+{
+	unsigned count = atomic_load_explicit(&listeners, memory_order_acquire), outer = listening;
+
+	for (unsigned i = 0; i < count; i++) {
+		if (outer == i + 1)
+			continue;
+		listening = i + 1;
+		listener[i](call, start, bytes);
+	}
+	listening = outer;
+}
+
+static int listener_add(rg_memwatch_fn *fn)
+{
+	unsigned count = atomic_load(&listeners);
+
+	for (unsigned i = 0; i < count; i++)
+		if (atomic_load(&listener[i]) == fn)
+			return 0;
+	if (count == LISTENERS_MAX)
+		return -ENOSPC;
+	atomic_store(&listener[count], fn);
+	atomic_store_explicit(&listeners, count + 1, memory_order_release);
+	return 0;
+}
+
+/* ---- Patches ------------------------------------------------------------------ */
+
+static int fail(int rc, const char *text)
+{
+	failure = rc;
+	failure_text = text;
+	atomic_store(&state, FAILED);
+	return rc;
+}
+
+/* A hook must not disappear.  Nothing is found where it is part of the program. */
+static void stay_loaded(void)
+{
+	Dl_info self;
+
+	if (dladdr((void *)rg_memwatch_check, &self))
+		dlopen(self.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
+}
+
+/* The C library's own function, whatever else has that name in front of it. */
+static bool functions_find(void)
+{
+	void *libc = dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD);
+
+	if (!libc)
+		return false;
+	for (int i = 0; i < CALLS; i++) {
+		function[i] = dlsym(libc, call_row[i].name);
+		if (!function[i])
+			return false;
+	}
+	return true;
+}
+
+/* What stands there is called next, whether another hook or nothing. */
+static int patch_one(enum call call)
+{
+	call_set_next(call, patch_jump_target(function[call]));
+	return patch_set(&patch[call], function[call], (void *)call_row[call].hook);
+}
+
+static int install(void)
+{
+	int rc;
+
+	if (!PATCH_WORKS)
+		return fail(-ENOTSUP, "not on this processor");
+	/* Every sanitizer that brings an allocator has it; that one makes its system calls itself. */
+	if (dlsym(RTLD_DEFAULT, "__sanitizer_get_ownership"))
+		return fail(-ENOTSUP, "beside a sanitizer, whose allocator cannot be watched");
+	if (!functions_find())
+		return fail(-ENOTSUP, "not with this C library");
+	stay_loaded();
+	for (int i = 0; i < CALLS; i++) {
+		rc = patch_one(i);
+		if (rc)
+			return fail(rc, "the C library's functions cannot be patched");
+	}
+	for (int i = 0; i < CALLS; i++)
+		if (!call_is_seen(i, function[i]))
+			return fail(-ENOTSUP, "patches of the C library have no effect");
+	atomic_store(&state, WATCHING);
+	return 0;
+}
+
+int rg_memwatch_start(rg_memwatch_fn *fn, const char **why)
+{
+	int rc;
+
+	pthread_mutex_lock(&lock);
+	rc = state == UNTRIED ? install() : state == FAILED ? failure : 0;
+	if (!rc) {
+		rc = listener_add(fn);
+		if (rc && why)
+			*why = "too many listeners";
+	} else if (why) {
+		*why = failure_text;
+	}
+	pthread_mutex_unlock(&lock);
+	return rc;
+}
+
+static bool all_stand(void)
+{
+	bool stand = true;
+
+	for (int i = 0; i < CALLS; i++)
+		stand &= patch_stands(&patch[i]);
+	return stand;
+}
+
+/* Another patcher came: behind it, if it calls what was there before, else in front of it. */
+static bool repair_one(enum call call)
+{
+	if (call_is_seen(call, function[call])) {
+		patch[call].jump = atomic_load(patch[call].at);
+		return true;
+	}
+	return !patch_one(call) && call_is_seen(call, function[call]);
+}
+
+static bool repair(void)
+{
+	bool ok = true;
+
+	pthread_mutex_lock(&lock);
+	for (int i = 0; i < CALLS && ok; i++)
+		ok = patch_stands(&patch[i]) || repair_one(i);
+	if (!ok)
+		fail(-ENOTSUP, "another library has patched the C library's functions");
+	pthread_mutex_unlock(&lock);
+	/* What went unseen meanwhile was anything. */
+	call_report(RG_MEM_SHARED, 0, SIZE_MAX);
+	return ok;
+}
+
+bool rg_memwatch_check(void)
+{
+	if (atomic_load_explicit(&state, memory_order_relaxed) != WATCHING)
+		return false;
+	return __builtin_expect(all_stand(), 1) || repair();
+}
+
+/* ---- Shared objects -------------------------------------------------------------- */
+
+struct look {
+	uintptr_t start, end;
+	uint64_t unloads;
+	bool found, first;
+};
+
+static int count_unloads(struct dl_phdr_info *object, size_t bytes, void *out)
+{
+	*(uint64_t *)out = object->dlpi_subs;
+	return 1;
+}
+
+uint64_t rg_memwatch_unloads(void)
+{
+	uint64_t unloads = 0;
+
+	dl_iterate_phdr(count_unloads, &unloads);
+	return unloads;
+}
+
+static int look_at(struct dl_phdr_info *object, size_t bytes, void *user)
+{
+	struct look *look = user;
+	bool program = look->first;
+
+	look->first = false;
+	look->unloads = object->dlpi_subs;
+	/* The first one is the program, which stays. */
+	for (int i = 0; i < object->dlpi_phnum && !program; i++) {
+		const ElfW(Phdr) *p = &object->dlpi_phdr[i];
+		uintptr_t start = object->dlpi_addr + p->p_vaddr;
+
+		if (p->p_type == PT_LOAD && start < look->end && start + p->p_memsz > look->start)
+			look->found = true;
+	}
+	return look->found;
+}
+
+bool rg_memwatch_in_library(uintptr_t start, size_t bytes, uint64_t *unloads)
+{
+	struct look look = { .start = start, .end = start + bytes, .first = true };
+
+	dl_iterate_phdr(look_at, &look);
+	*unloads = look.unloads;
+	return look.found;
+}

@@ -1,0 +1,445 @@
+/*
+ * test_memwatch.c - what a process does with its memory is seen, whoever does it, and
+ * is done as before; other patchers, before and after, neither blind nor break it.
+ */
+#include "config.h"		/* _GNU_SOURCE */
+#include "cmocka_all.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <link.h>
+#include <malloc.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/shm.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "memwatch.h"
+#include "patch.h"
+
+enum { PAGE = 4096, HEARD_MAX = 4096 };
+
+static const int RW = PROT_READ | PROT_WRITE, ANON = MAP_PRIVATE | MAP_ANONYMOUS;
+
+/* ---- What was heard ----------------------------------------------------------- */
+
+static struct { enum rg_mem_call call; uintptr_t start, end; } heard[HEARD_MAX];
+static _Atomic unsigned heard_count;
+
+static void listen(enum rg_mem_call call, uintptr_t start, size_t bytes)
+{
+	unsigned i = atomic_fetch_add(&heard_count, 1);
+
+	if (i < HEARD_MAX) {
+		heard[i].call = call;
+		heard[i].start = start;
+		heard[i].end = start + bytes;
+	}
+	errno = EXDEV;		/* must not be seen by the caller */
+}
+
+/* Has the loss of this page been reported since the last question? */
+static bool was_heard(enum rg_mem_call call, const void *page)
+{
+	unsigned n = atomic_exchange(&heard_count, 0);
+	uintptr_t at = (uintptr_t)page;
+	bool found = false;
+
+	for (unsigned i = 0; i < n && i < HEARD_MAX; i++)
+		found |= heard[i].call == call && at >= heard[i].start && at < heard[i].end;
+	return found;
+}
+
+static char *map_pages(size_t pages)
+{
+	char *at = mmap(NULL, pages * PAGE, RW, ANON, -1, 0);
+
+	assert_true(at != MAP_FAILED);
+	memset(at, 'x', pages * PAGE);
+	heard_count = 0;
+	return at;
+}
+
+/* ---- Calls of the program ------------------------------------------------------- */
+
+static void test_program(void **state)
+{
+	char *a = map_pages(4), *b = map_pages(8), *c;
+
+	errno = 0;
+	assert_int_equal(madvise(a, PAGE, MADV_DONTNEED), 0);
+	assert_int_equal(errno, 0);
+	assert_true(was_heard(RG_MEM_DISCARD, a));
+	assert_int_equal(a[0], 0);
+	assert_int_equal(a[PAGE], 'x');
+	assert_int_equal(madvise(a, PAGE, MADV_FREE), 0);
+	assert_true(was_heard(RG_MEM_DISCARD, a));
+	assert_int_equal(madvise(a, PAGE, MADV_NORMAL), 0);
+	assert_false(was_heard(RG_MEM_DISCARD, a));
+
+	assert_ptr_equal(mmap(a, PAGE, RW, ANON | MAP_FIXED, -1, 0), a);
+	assert_true(was_heard(RG_MEM_REPLACE, a));
+	c = mmap(a, PAGE, RW, ANON, -1, 0);
+	assert_true(c != MAP_FAILED && c != a);
+	assert_false(was_heard(RG_MEM_REPLACE, a));
+	assert_int_equal(munmap(c, PAGE), 0);
+
+	memcpy(a, "moved", 6);
+	c = mremap(a, 4 * PAGE, 4 * PAGE, MREMAP_MAYMOVE | MREMAP_FIXED, b);
+	assert_ptr_equal(c, b);
+	assert_string_equal(b, "moved");
+	assert_int_equal(b[5 * PAGE], 'x');
+	assert_ptr_equal(mremap(b + 1, PAGE, PAGE, 0), MAP_FAILED);
+	assert_int_equal(errno, EINVAL);
+	heard_count = 0;
+	c = mremap(b, 4 * PAGE, 2 * PAGE, 0);
+	assert_ptr_equal(c, b);
+	assert_true(was_heard(RG_MEM_MOVE, b + 3 * PAGE));
+	c = mremap(b, 2 * PAGE, 64 * PAGE, MREMAP_MAYMOVE);
+	assert_true(c != MAP_FAILED);
+	assert_true(was_heard(RG_MEM_MOVE, b));
+	assert_string_equal(c, "moved");
+
+	assert_int_equal(munmap(c, 64 * PAGE), 0);
+	assert_true(was_heard(RG_MEM_UNMAP, c + 63 * PAGE));
+	assert_int_equal(munmap(c + 1, PAGE), -1);
+	assert_int_equal(errno, EINVAL);
+	munmap(b + 4 * PAGE, 4 * PAGE);
+}
+
+static void test_move_onto(void **state)
+{
+	char *a = map_pages(2), *b = map_pages(2);
+
+	assert_ptr_equal(mremap(a, 2 * PAGE, 2 * PAGE, MREMAP_MAYMOVE | MREMAP_FIXED, b), b);
+	assert_true(was_heard(RG_MEM_REPLACE, b));
+	munmap(b, 2 * PAGE);
+}
+
+static void test_brk(void **state)
+{
+	char *end = sbrk(0), *grown;
+
+	grown = sbrk(16 * PAGE);
+	assert_ptr_equal(grown, end);
+	heard_count = 0;
+	assert_ptr_equal(sbrk(-8 * PAGE), end + 16 * PAGE);
+	assert_true(was_heard(RG_MEM_UNMAP, end + 8 * PAGE));
+	assert_int_equal(brk(end), 0);
+	assert_true(was_heard(RG_MEM_UNMAP, end));
+	assert_ptr_equal(sbrk(0), end);
+	assert_int_equal(brk(end + ((intptr_t)1 << 46)), -1);
+	assert_int_equal(errno, ENOMEM);
+	assert_ptr_equal(sbrk(0), end);
+}
+
+static void test_shared(void **state)
+{
+	int id = shmget(IPC_PRIVATE, 4 * PAGE, 0600), fd = memfd_create("memwatch", 0);
+	char *a = shmat(id, NULL, 0), *b;
+
+	assert_true(id >= 0 && a != (void *)-1 && fd >= 0);
+	heard_count = 0;
+	b = shmat(id, a, SHM_REMAP);
+	assert_ptr_equal(b, a);
+	assert_true(was_heard(RG_MEM_REPLACE, a + 3 * PAGE));
+	assert_int_equal(shmdt(a), 0);
+	assert_true(was_heard(RG_MEM_SHARED, a));
+	shmctl(id, IPC_RMID, NULL);
+
+	assert_int_equal(ftruncate(fd, 4 * PAGE), 0);
+	assert_false(was_heard(RG_MEM_SHARED, a));
+	a = mmap(NULL, 4 * PAGE, RW, MAP_SHARED, fd, 0);
+	assert_true(a != MAP_FAILED);
+	assert_int_equal(ftruncate(fd, PAGE), 0);
+	assert_true(was_heard(RG_MEM_SHARED, a));
+	assert_int_equal(fallocate(fd, 0, 0, 4 * PAGE), 0);
+	assert_false(was_heard(RG_MEM_SHARED, a));
+	assert_int_equal(fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, PAGE), 0);
+	assert_true(was_heard(RG_MEM_SHARED, a));
+	assert_int_equal(madvise(a, PAGE, MADV_REMOVE), 0);
+	assert_true(was_heard(RG_MEM_SHARED, a));
+	assert_int_equal(truncate("/nowhere/at/all", 0), -1);
+	assert_int_equal(errno, ENOENT);
+	munmap(a, 4 * PAGE);
+	close(fd);
+}
+
+static void test_syscall(void **state)
+{
+	char *a = map_pages(4);
+
+	assert_int_equal(syscall(SYS_madvise, a, PAGE, MADV_DONTNEED), 0);
+	assert_true(was_heard(RG_MEM_DISCARD, a));
+	assert_int_equal(syscall(SYS_getpid), getpid());
+	/* All six arguments arrive. */
+	assert_int_equal(syscall(SYS_mmap, a, PAGE, RW, ANON | MAP_FIXED, -1, 0), (intptr_t)a);
+	assert_true(was_heard(RG_MEM_REPLACE, a));
+	assert_int_equal(syscall(SYS_munmap, a, 4 * PAGE), 0);
+	assert_true(was_heard(RG_MEM_UNMAP, a + 3 * PAGE));
+	assert_int_equal(syscall(SYS_close, -1), -1);
+	assert_int_equal(errno, EBADF);
+}
+
+/* ---- Calls inside the C library --------------------------------------------------- */
+
+static void *use_stack(void *out)
+{
+	volatile char local[3 * PAGE];
+
+	memset((void *)local, 1, sizeof(local));
+	*(uintptr_t *)out = (uintptr_t)&local[PAGE];
+	return NULL;
+}
+
+static void test_libc(void **state)
+{
+	enum { BIG = 64 << 20, SMALL = 100000, COUNT = 64 };
+	static char *small[COUNT];
+	pthread_attr_t attr;
+	uintptr_t stack;
+	pthread_t thread;
+	char *p = malloc(BIG);
+	volatile uintptr_t at = (uintptr_t)p;
+
+	assert_non_null(p);
+	heard_count = 0;
+	p = realloc(p, 3 * (size_t)BIG);
+	assert_non_null(p);
+	assert_true(was_heard(RG_MEM_MOVE, (void *)at));
+	at = (uintptr_t)p;
+	free(p);
+	assert_true(was_heard(RG_MEM_UNMAP, (void *)(at + PAGE)));
+
+	for (int i = 0; i < COUNT; i++)
+		small[i] = malloc(SMALL);
+	for (int i = 0; i < COUNT; i++)
+		free(small[i]);
+	heard_count = 0;
+	malloc_trim(0);
+	assert_true(atomic_load(&heard_count) > 0);
+
+	/* Larger than what the C library keeps of stacks. */
+	assert_int_equal(pthread_attr_init(&attr), 0);
+	assert_int_equal(pthread_attr_setstacksize(&attr, BIG), 0);
+	heard_count = 0;
+	assert_int_equal(pthread_create(&thread, &attr, use_stack, &stack), 0);
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	pthread_attr_destroy(&attr);
+	assert_true(was_heard(RG_MEM_UNMAP, (void *)stack));
+}
+
+/* ---- Static data of libraries ------------------------------------------------------- */
+
+static int first_segment(struct dl_phdr_info *object, size_t bytes, void *user)
+{
+	struct { const char *name; uintptr_t at; } *want = user;
+
+	if (!strstr(object->dlpi_name, want->name))
+		return 0;
+	want->at = object->dlpi_addr;
+	return 1;
+}
+
+static void test_libraries(void **state)
+{
+	struct { const char *name; uintptr_t at; } want = { "libBrokenLocale", 0 };
+	static char here[PAGE];
+	uint64_t unloads, after;
+	void *heap = malloc(100), *lib = dlopen("libBrokenLocale.so.1", RTLD_NOW);
+
+	assert_non_null(lib);
+	assert_int_equal(dl_iterate_phdr(first_segment, &want), 1);
+	assert_true(rg_memwatch_in_library(want.at, 1, &unloads));
+	assert_true(rg_memwatch_in_library(want.at - PAGE, PAGE + 1, &unloads));
+	assert_int_equal(unloads, rg_memwatch_unloads());
+	assert_int_equal(dlclose(lib), 0);
+	assert_int_equal(rg_memwatch_unloads(), unloads + 1);
+	assert_false(rg_memwatch_in_library(want.at, 1, &after));
+	assert_int_equal(after, unloads + 1);
+	assert_false(rg_memwatch_in_library((uintptr_t)here, sizeof(here), &after));
+	assert_false(rg_memwatch_in_library((uintptr_t)heap, 100, &after));
+	free(heap);
+}
+
+/* ---- Listeners that make such calls themselves ----------------------------------------- */
+
+static unsigned own_calls;
+static bool calls_too;
+
+static void unmap_too(enum rg_mem_call call, uintptr_t start, size_t bytes)
+{
+	own_calls++;
+	if (calls_too)
+		munmap(mmap(NULL, PAGE, RW, ANON, -1, 0), PAGE);
+}
+
+static void test_own_calls(void **state)
+{
+	char *a = map_pages(1);
+
+	assert_int_equal(rg_memwatch_start(unmap_too, NULL), 0);
+	heard_count = 0;
+	own_calls = 0;
+	calls_too = true;
+	assert_int_equal(munmap(a, PAGE), 0);
+	calls_too = false;
+	/* The hook in front of ours makes it by syscall(): twice, and no more. */
+	assert_in_range(own_calls, 1, 2);
+	assert_true(atomic_load(&heard_count) > own_calls);
+}
+
+/* ---- Threads, and children of fork --------------------------------------------------------- */
+
+static void *churn(void *arg)
+{
+	for (int i = 0; i < 2000; i++) {
+		char *a = mmap(NULL, 2 * PAGE, RW, ANON, -1, 0);
+
+		a[0] = 1;
+		if (madvise(a, PAGE, MADV_DONTNEED) || a[0] || munmap(a, 2 * PAGE))
+			return (void *)1;
+	}
+	return NULL;
+}
+
+static void test_threads(void **state)
+{
+	pthread_t thread[4];
+	void *bad;
+	int status;
+	pid_t child;
+
+	for (int i = 0; i < 4; i++)
+		assert_int_equal(pthread_create(&thread[i], NULL, churn, NULL), 0);
+	for (int i = 0; i < 20; i++) {
+		child = fork();
+		if (!child)
+			_exit(churn(NULL) != NULL);
+		assert_int_equal(waitpid(child, &status, 0), child);
+		assert_int_equal(status, 0);
+		assert_true(rg_memwatch_check());
+	}
+	for (int i = 0; i < 4; i++) {
+		assert_int_equal(pthread_join(thread[i], &bad), 0);
+		assert_null(bad);
+	}
+}
+
+/* ---- Other patchers -------------------------------------------------------------------------- */
+
+static unsigned theirs;
+static int (*original)(void *, size_t);
+
+/* As UCX does it: the system call, whatever stood there before. */
+static int their_munmap(void *addr, size_t bytes)
+{
+	theirs++;
+	return (int)syscall(SYS_munmap, addr, bytes);
+}
+
+/* As others do it. */
+static int their_kind_munmap(void *addr, size_t bytes)
+{
+	theirs++;
+	return original(addr, bytes);
+}
+
+static void *libc_munmap(void)
+{
+	return dlsym(dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD), "munmap");
+}
+
+/* One that was there before (main patched it) is still called. */
+static void test_patched_before(void **state)
+{
+	char *a = map_pages(1);
+
+	theirs = 0;
+	assert_int_equal(munmap(a, PAGE), 0);
+	assert_true(was_heard(RG_MEM_UNMAP, a));
+	assert_int_equal(theirs, 1);
+	assert_true(rg_memwatch_check());
+	assert_int_equal(atomic_load(&heard_count), 0);
+}
+
+static void test_patched_after(void **state)
+{
+	static struct patch mine;
+	char *a = map_pages(1), *b = map_pages(1);
+
+	assert_int_equal(patch_set(&mine, libc_munmap(), (void *)their_munmap), 0);
+	heard_count = 0;
+	assert_true(rg_memwatch_check());
+	assert_true(was_heard(RG_MEM_SHARED, a));	/* what went meanwhile */
+	theirs = 0;
+	assert_int_equal(munmap(a, PAGE), 0);
+	assert_true(was_heard(RG_MEM_UNMAP, a));
+	assert_int_equal(theirs, 1);
+	assert_true(rg_memwatch_check());
+
+	/* One that calls what was there before: it may stay in front. */
+	original = (int (*)(void *, size_t))patch_jump_target(libc_munmap());
+	assert_non_null(original);
+	memset(&mine, 0, sizeof(mine));
+	assert_int_equal(patch_set(&mine, libc_munmap(), (void *)their_kind_munmap), 0);
+	assert_true(rg_memwatch_check());
+	assert_true(patch_stands(&mine));
+	heard_count = theirs = 0;
+	assert_int_equal(munmap(b, PAGE), 0);
+	assert_true(was_heard(RG_MEM_UNMAP, b));
+	assert_int_equal(theirs, 2);
+}
+
+/* A hook in front that takes ours for the original, and ours it: no endless loop. */
+static void test_loop(void **state)
+{
+	static struct patch mine;
+	char *a = map_pages(1);
+
+	original = (int (*)(void *, size_t))libc_munmap();
+	assert_int_equal(patch_set(&mine, libc_munmap(), (void *)their_munmap), 0);
+	assert_true(rg_memwatch_check());
+	assert_int_equal(munmap(a, PAGE), 0);
+	assert_true(was_heard(RG_MEM_UNMAP, a));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_patched_before),
+		cmocka_unit_test(test_program),
+		cmocka_unit_test(test_move_onto),
+		cmocka_unit_test(test_brk),
+		cmocka_unit_test(test_shared),
+		cmocka_unit_test(test_syscall),
+		cmocka_unit_test(test_libc),
+		cmocka_unit_test(test_libraries),
+		cmocka_unit_test(test_threads),
+		cmocka_unit_test(test_own_calls),
+		cmocka_unit_test(test_patched_after),
+		cmocka_unit_test(test_loop),
+	};
+	static struct patch before;
+	const char *why = "";
+	int rc;
+
+	if (PATCH_WORKS)
+		patch_set(&before, libc_munmap(), (void *)their_munmap);
+	rc = rg_memwatch_start(listen, &why);
+	if (rc == -ENOTSUP) {
+		printf("memory cannot be watched %s\n", why);
+		return 77;
+	}
+	if (rc) {
+		printf("rg_memwatch_start: %s (%s)\n", why, strerror(-rc));
+		return 1;
+	}
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
