@@ -171,7 +171,7 @@ struct req {
 	struct dtype *type;		/* holds a reference while set and not contiguous */
 	void *buf;
 	size_t count;			/* elements */
-	void *packed;			/* malloc'ed stand-in for a buffer that is not contiguous */
+	void *packed;			/* malloc'ed stand-in: not contiguous, or not to be registered */
 	size_t bytes;			/* capacity as posted; the message's length when done */
 	uint64_t stamp;
 	int source, tag;		/* as posted; of the message when done */

@@ -58,10 +58,12 @@ static void recv_status(struct req *r, int source, int tag, size_t bytes)
 		r->bytes = bytes;
 }
 
-/* Scatter the bytes of a datatype that is not contiguous. */
+/* From a copy: scatter the bytes of a datatype that is not contiguous. */
 static void recv_unpack(struct req *r, const void *bytes)
 {
-	if (r->bytes && dtype_unpack(r->type, bytes, r->bytes, r->buf, r->count))
+	if (!r->type)
+		memcpy(r->buf, bytes, r->bytes);
+	else if (r->bytes && dtype_unpack(r->type, bytes, r->bytes, r->buf, r->count))
 		r->error = MPI_ERR_OTHER;
 }
 
@@ -140,6 +142,12 @@ static void recv_rendezvous(struct req *r, struct rail_peer *peer, uint64_t hand
 		r->error = MPI_ERR_NO_MEM;
 	r->op.done = recv_rendezvous_done;
 	rc = rail_accept(peer, handle, &b, &r->op);
+	/* Memory that adapters cannot have, such as a file's: a copy they can. */
+	if (unlikely(rc == -EFAULT && !r->packed)) {
+		b.addr = r->packed = malloc(r->bytes);
+		b.kind = RAIL_MEM_HOST;
+		rc = b.addr ? rail_accept(peer, handle, &b, &r->op) : -ENOMEM;
+	}
 	if (unlikely(rc && rc != -ECONNRESET && b.bytes)) {
 		r->error = MPI_ERR_OTHER;
 		b.bytes = 0;			/* likewise */

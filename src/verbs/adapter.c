@@ -92,8 +92,8 @@ int vrb_mr_register(struct vrb_adapter *adapter, void *addr, size_t bytes, enum 
 		access |= IBV_ACCESS_RELAXED_ORDERING;
 	errno = 0;
 	mr = ibv_reg_mr(adapter->pd, addr, bytes, access);
-	if (!mr)
-		return errno ? -errno : -ENOMEM;
+	if (!mr)	/* of files on persistent memory kernels say EOPNOTSUPP */
+		return errno == EOPNOTSUPP ? -EFAULT : errno ? -errno : -ENOMEM;
 	*out = mr;
 	return 0;
 }

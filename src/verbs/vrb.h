@@ -151,7 +151,10 @@ enum vrb_mr_use {
 	VRB_MR_BULK,		/* found complete through the CQ: may be written in any order */
 };
 
-/* Local and remote write, remote read.  Silent on failure: the caller may make room and retry. */
+/*
+ * Local and remote write, remote read.  Silent on failure: the caller may make room and
+ * retry; or, at -EFAULT, copy: memory that is read-only, or that the device cannot have.
+ */
 int vrb_mr_register(struct vrb_adapter *adapter, void *addr, size_t bytes, enum vrb_mr_use use,
 		    struct ibv_mr **out);
 void vrb_mr_deregister(struct ibv_mr *mr);
