@@ -6,7 +6,8 @@ cores=$(nproc)
 echo "Railgauge measures, rails: $(date -u +%Y-%m-%dT%H:%MZ), $cores CPUs," \
 	"load $(cut -d' ' -f1 /proc/loadavg), $RG_MPI_FLAVOR; emulated machines"
 set --
-for name in RAILS_REPEAT RAILS_MBIT RAILS_ONLY RAILS_PROGRAMS RAILS_SECONDS RG_MPICH_BUILD; do
+for name in RAILS_REPEAT RAILS_MBIT RAILS_ONLY RAILS_PROGRAMS RAILS_SECONDS RG_MPICH_BUILD \
+	RG_BEFORE_BUILD; do
 	eval "value=\${$name-}"
 	[ -z "$value" ] || set -- "$@" "$name=$value"
 done

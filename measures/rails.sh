@@ -8,8 +8,9 @@
 #	RAILS_MBIT=N		rate of each of two equal links (25): what emulation carries easily,
 #				so slow that the processor's pauses weigh little in a window of 64 KiB
 #	RAILS_SECONDS=N		of each run of perftest (20); RAILS_TIMEOUT=N: of the whole boot (10800)
-#	RAILS_ONLY=WORDS	of: equal unequal delay; RAILS_PROGRAMS=WORDS: of: rg_bw rg_bibw
+#	RAILS_ONLY=WORDS	of: equal unequal delay memory; RAILS_PROGRAMS=WORDS: of: rg_bw rg_bibw
 #	RG_MPICH_BUILD=DIR	a build with MPICH, for its rows
+#	RG_BEFORE_BUILD=DIR	another build of Railgauge, for rows of `memory`
 #
 # A value is the median of the samples of one launch; a ratio is one of two values of the same
 # repetition, shown is its median over repetitions with its extremes.  One way all are at the links'
@@ -27,7 +28,7 @@
 . "$srcdir/tests/run-lib.sh"
 launch_silent=yes
 . "$srcdir/tests/cluster/env.sh"
-repeat=${RAILS_REPEAT:-3} mbit=${RAILS_MBIT:-25} only=${RAILS_ONLY-"equal unequal delay"}
+repeat=${RAILS_REPEAT:-3} mbit=${RAILS_MBIT:-25} only=${RAILS_ONLY-"equal unequal delay memory"}
 seconds=${RAILS_SECONDS:-20} programs=${RAILS_PROGRAMS-"rg_bw rg_bibw"}
 values=$work/values
 limit=600
@@ -66,11 +67,13 @@ ours() {
 	program ours pt2pt/$1 --over "$2" -m "$3" -i "$4" -x 1 --time-cap 120
 }
 
+openmpi_ucx_args="--mca plm_rsh_agent /usr/local/bin/ssh --mca oob_tcp_if_include eth0
+	--mca pml ucx --mca pml_ucx_tls any --mca pml_ucx_devices any --mca btl ^openib
+	$(for s in $settings; do echo "-x $s"; done)"
+
 openmpi_ucx() {
 	[ "$RG_MPI_FLAVOR" = openmpi ] || return
-	RG_HW_MPIRUN_ARGS="--mca plm_rsh_agent /usr/local/bin/ssh --mca oob_tcp_if_include eth0
-		--mca pml ucx --mca pml_ucx_tls any --mca pml_ucx_devices any --mca btl ^openib
-		$(for s in $settings; do echo "-x $s"; done)"
+	RG_HW_MPIRUN_ARGS=$openmpi_ucx_args
 	program openmpi-ucx pt2pt/$1 --over native -m "$2" -i "$3" -x 1 --time-cap 120
 	RG_HW_MPIRUN_ARGS=$plain
 }
@@ -236,6 +239,37 @@ delay() {
 		row[key] = row[key] sprintf("  %10.2f", $5)
 	} END { for (i = 1; i <= n; i++) print order[i] row[order[i]] }' "$values"
 	on_all vc-shape off
+}
+
+# buffers NAME COMMAND...: messages of a program that knows nothing of the layer
+buffers() {
+	name=$1
+	shift
+	program - "$@" measures/buffers -b 262144 -n 32 -s 3 --name "$name" reused malloc mmap
+}
+
+# Registrations: of buffers that stay, and of those that do not; links as fast as they are
+# emulated.  `each` keeps none.
+memory() {
+	section=memory
+	for k in $(seq "$repeat"); do
+		buffers kept src/cli/railgauge exec --over single --
+		buffers each src/cli/railgauge exec --over single --registration each --
+		[ -z "${RG_BEFORE_BUILD-}" ] ||
+			buffers before "$RG_BEFORE_BUILD/src/cli/railgauge" exec --over single --
+		[ "$RG_MPI_FLAVOR" != openmpi ] || {
+			RG_HW_MPIRUN_ARGS=$openmpi_ucx_args
+			buffers ucx
+			RG_HW_MPIRUN_ARGS=$plain
+		}
+	done
+	echo "256 KiB from one rail to the other, MB/s of a program under railgauge exec:"
+	for mode in reused malloc mmap; do
+		for other in each before ucx; do
+			[ $other = before ] && [ -z "${RG_BEFORE_BUILD-}" ] ||
+				ratio "buffers $mode, kept / $other" - kept-$mode 262144 $other-$mode 262144
+		done
+	done
 }
 
 : >"$values"

@@ -8,6 +8,7 @@
 #
 #	MEASURE_LAUNCHES=N	launches per measure (default 5)
 #	MEASURE_ONLY=WORD	only the groups whose name contains WORD
+#	RG_BEFORE_BUILD=DIR	another build of Railgauge, for rows of the group memory
 #
 # A group is a function below: launch, take ratios, say what is wanted.
 . "$srcdir/tests/run-lib.sh"
@@ -275,6 +276,52 @@ registration() {
 	sed -n 's/^reg again //p' "$work"/reg.* | measure "64 MiB once more, ms" "x < 1"
 }
 
+# buffers NAME "COMMAND..." MODE...: the medians of a program that knows nothing of the layer
+buffers() {
+	kept=$1 by=$2
+	shift 2
+	# shellcheck disable=SC2086 # words are meant
+	launch 2 $by measures/buffers --json "$work/b.jsonl" "$@"
+	[ "$rc" -eq 0 ] || stop "exit code $rc of: $by measures/buffers $*"
+	sed -n 's/.*"way":"native-\([^"]*\)",.*"median":\([0-9.]*\),.*/\1 \2/p' "$work/b.jsonl" >"$work/$kept"
+	rm -f "$work/b.jsonl"
+}
+
+# buffers_ratio MODE NAME NAME: one per launch
+buffers_ratio() {
+	for k in $(seq "$launches"); do
+		awk -v m="$1" '$1 == m { v[FILENAME] = $2 } END { print v[ARGV[1]] / v[ARGV[2]] }' \
+			"$work/$2.$k" "$work/$3.$k"
+	done
+}
+
+# What watching memory costs who allocates; and what large messages do from memory that stays and
+# memory that does not.  SOFTHCA_REMAP=auto: registrations that must be dropped in time, as
+# those of adapters must.  RG_BEFORE_BUILD=DIR: another build to stand beside this one.
+memory() {
+	exec="src/cli/railgauge exec --over single --soft ideal --"
+	watched="env SOFTHCA_REMAP=auto $exec"
+	for k in $(seq "$launches"); do
+		buffers native.$k "" calls threads reused malloc mmap
+		buffers watched.$k "$watched" calls threads
+		buffers plain.$k "$exec" reused malloc mmap
+		[ -z "${RG_BEFORE_BUILD-}" ] ||
+			buffers before.$k "env SOFTHCA_REMAP=auto $RG_BEFORE_BUILD/$exec" calls threads
+	done
+	buffers_ratio calls watched native |
+		measure "mmap and munmap of 64 KiB, per second: watched / native" "x >= 0.9"
+	buffers_ratio threads watched native |
+		measure "malloc and free of 256 KiB, 4 threads: watched / native" "x >= 0.9"
+	[ -z "${RG_BEFORE_BUILD-}" ] || {
+		buffers_ratio calls watched before | measure "... the first: watched / before" "x >= 0.9"
+		buffers_ratio threads watched before | measure "... the second: watched / before" "x >= 0.9"
+	}
+	for mode in reused malloc mmap; do
+		buffers_ratio $mode plain native |
+			measure "1 MiB, buffer $mode: one rail / native" "x > 0"
+	done
+}
+
 # The model against the clock; make check judges only what is better than it allows.
 paced() {
 	tests/softhca/paced --strict | sed 's/^/  /'
@@ -297,6 +344,7 @@ group two_pairs "Two pairs on the same model (ranks: 4):" && two_pairs
 group untimed "Software HCA without a model, beside the MPI library's shared memory:" && untimed
 group verbs "Verbs programs on the software HCA, untimed:" && verbs
 group registration "Registering memory on the software HCA:" && registration
+group memory "Buffers that come and go, an MPI program under railgauge exec, beside itself without:" && memory
 group native_is_free "The native way, beside launches without the layer:" && native_is_free
 group paced "The timing model, each case against its spec (best of a few attempts):" && paced
 group figures "The profiles of old adapters, beside what their papers report:" && figures

@@ -1,0 +1,220 @@
+/*
+ * buffers.c - what a program's way with memory costs: an MPI program that knows nothing of
+ * Railgauge, started by itself or by `railgauge exec`.
+ *
+ *	buffers [-b BYTES] [-n COUNT] [-s SAMPLES] [--name NAME] [--json FILE] MODE...
+ *
+ * Messages from rank 0 to rank 1, a window of four and an answer; MB/s of a window of COUNT:
+ *	reused	one buffer of malloc for each of four messages, used again and again
+ *	malloc	malloc, fill, send, free; as in a program that allocates in its loop
+ *	mmap	mmap, fill, send, munmap
+ * No messages, both ranks at once; thousands of pairs of calls per second:
+ *	calls	mmap and munmap of 64 KiB
+ *	threads	malloc, touch and free of 256 KiB, in each of four threads
+ *
+ * The median of SAMPLES, a row each as in result files: "way" is NAME-MODE.
+ */
+#include <mpi.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+enum { WINDOW = 4, SAMPLES_MAX = 1000, PAGE = 4096, THREADS = 4 };
+
+static size_t bytes = 1 << 20;
+static int count = 64, samples = 9, rank;
+
+static void stop(const char *text)
+{
+	fprintf(stderr, "buffers: %s\n", text);
+	MPI_Abort(MPI_COMM_WORLD, 4);
+}
+
+/* ---- Messages ---------------------------------------------------------------- */
+
+struct memory {
+	const char *name;
+	char *(*get)(size_t bytes);
+	void (*put)(char *at, size_t bytes);
+	char *kept[WINDOW];
+};
+
+static char *get_malloc(size_t n)
+{
+	char *at = malloc(n);
+
+	if (!at)
+		stop("no memory");
+	return at;
+}
+
+static void put_malloc(char *at, size_t n)
+{
+	free(at);
+}
+
+static char *get_mmap(size_t n)
+{
+	char *at = mmap(NULL, n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (at == MAP_FAILED)
+		stop("no memory");
+	return at;
+}
+
+static void put_mmap(char *at, size_t n)
+{
+	munmap(at, n);
+}
+
+static struct memory memories[] = {
+	{ "reused", get_malloc, NULL, { NULL } },
+	{ "malloc", get_malloc, put_malloc, { NULL } },
+	{ "mmap", get_mmap, put_mmap, { NULL } },
+};
+
+static void window(struct memory *m, int number)
+{
+	MPI_Request request[WINDOW];
+	char *at[WINDOW], answer = 0;
+
+	for (int i = 0; i < WINDOW; i++) {
+		at[i] = m->kept[i] ? m->kept[i] : m->get(bytes);
+		if (!m->put)
+			m->kept[i] = at[i];
+		if (rank) {
+			MPI_Irecv(at[i], (int)bytes, MPI_BYTE, 0, i, MPI_COMM_WORLD, &request[i]);
+		} else {
+			memset(at[i], number + i, bytes);
+			MPI_Isend(at[i], (int)bytes, MPI_BYTE, 1, i, MPI_COMM_WORLD, &request[i]);
+		}
+	}
+	MPI_Waitall(WINDOW, request, MPI_STATUSES_IGNORE);
+	for (int i = 0; i < WINDOW; i++) {
+		if (at[i][0] != (char)(number + i) || at[i][bytes - 1] != (char)(number + i))
+			stop("wrong data");
+		if (m->put)
+			m->put(at[i], bytes);
+	}
+	MPI_Sendrecv(&answer, 1, MPI_BYTE, !rank, WINDOW, &answer, 1, MPI_BYTE, !rank, WINDOW,
+		     MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+}
+
+static double messages(struct memory *m)
+{
+	double start;
+
+	window(m, -1);
+	start = MPI_Wtime();
+	for (int i = 0; i < count; i += WINDOW)
+		window(m, i);
+	return (double)(count / WINDOW * WINDOW) * (double)bytes / (MPI_Wtime() - start) / 1e6;
+}
+
+/* ---- Calls ------------------------------------------------------------------------ */
+
+enum { CALLS = 20000 };
+
+static double calls(void)
+{
+	double start = MPI_Wtime();
+
+	for (int i = 0; i < CALLS; i++)
+		put_mmap(get_mmap(65536), 65536);
+	return CALLS / (MPI_Wtime() - start) / 1e3;
+}
+
+static void *allocate(void *arg)
+{
+	for (int i = 0; i < CALLS / THREADS; i++) {
+		volatile char *at = malloc(256 << 10);
+
+		if (!at)
+			abort();
+		for (size_t k = 0; k < 256 << 10; k += PAGE)
+			at[k] = 1;
+		free((void *)at);
+	}
+	return NULL;
+}
+
+static double threads(void)
+{
+	double start = MPI_Wtime();
+	pthread_t thread[THREADS];
+
+	for (int i = 0; i < THREADS; i++)
+		if (pthread_create(&thread[i], NULL, allocate, NULL))
+			stop("no thread");
+	for (int i = 0; i < THREADS; i++)
+		pthread_join(thread[i], NULL);
+	return CALLS / (MPI_Wtime() - start) / 1e3;
+}
+
+/* ---- All ----------------------------------------------------------------------------- */
+
+static double sample(const char *mode)
+{
+	if (!strcmp(mode, "calls"))
+		return calls();
+	if (!strcmp(mode, "threads"))
+		return threads();
+	for (size_t i = 0; i < sizeof(memories) / sizeof(*memories); i++)
+		if (!strcmp(mode, memories[i].name))
+			return messages(&memories[i]);
+	stop("accepted: reused, malloc, mmap, calls, threads");
+	return 0;
+}
+
+static int ascending(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+int main(int argc, char **argv)
+{
+	const char *name = "native", *json = NULL;
+	static double value[SAMPLES_MAX];
+	FILE *out = stdout;
+	int i;
+
+	MPI_Init(&argc, &argv);
+	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+	for (i = 1; i + 1 < argc && argv[i][0] == '-'; i += 2) {
+		if (!strcmp(argv[i], "-b"))
+			bytes = (size_t)atol(argv[i + 1]);
+		else if (!strcmp(argv[i], "-n"))
+			count = atoi(argv[i + 1]);
+		else if (!strcmp(argv[i], "-s"))
+			samples = atoi(argv[i + 1]);
+		else if (!strcmp(argv[i], "--name"))
+			name = argv[i + 1];
+		else if (!strcmp(argv[i], "--json"))
+			json = argv[i + 1];
+		else
+			stop("accepted: -b, -n, -s, --name, --json, then modes");
+	}
+	if (samples < 1 || samples > SAMPLES_MAX || count < WINDOW || !bytes || bytes > 1 << 30)
+		stop("accepted: -b 1 to 2^30, -n from 4 on, -s 1 to 1000");
+	if (json && !rank)
+		out = fopen(json, "w");
+	if (!out)
+		stop("the file cannot be written");
+	for (char **mode = argv + i; *mode; mode++) {
+		for (int k = 0; k < samples; k++)
+			value[k] = sample(*mode);
+		qsort(value, (size_t)samples, sizeof(*value), ascending);
+		if (!rank)
+			fprintf(out, "{\"type\":\"row\",\"way\":\"%s-%s\",\"bytes\":%zu,\"n\":%d,"
+				"\"median\":%.4f,\"min\":%.4f,\"max\":%.4f}\n", name, *mode, bytes,
+				samples, value[samples / 2], value[0], value[samples - 1]);
+	}
+	if (out != stdout)
+		fclose(out);
+	MPI_Finalize();
+	return 0;
+}
