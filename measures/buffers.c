@@ -14,6 +14,7 @@
  *
  * The median of SAMPLES, a row each as in result files: "way" is NAME-MODE.
  */
+#include <getopt.h>
 #include <mpi.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -175,36 +176,48 @@ static int ascending(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
+static const struct option options[] = {
+	{ "name", required_argument, NULL, 'w' },
+	{ "json", required_argument, NULL, 'j' },
+	{ 0 },
+};
+
 int main(int argc, char **argv)
 {
 	const char *name = "native", *json = NULL;
 	static double value[SAMPLES_MAX];
 	FILE *out = stdout;
-	int i;
+	int option;
 
 	MPI_Init(&argc, &argv);
 	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-	for (i = 1; i + 1 < argc && argv[i][0] == '-'; i += 2) {
-		if (!strcmp(argv[i], "-b"))
-			bytes = (size_t)atol(argv[i + 1]);
-		else if (!strcmp(argv[i], "-n"))
-			count = atoi(argv[i + 1]);
-		else if (!strcmp(argv[i], "-s"))
-			samples = atoi(argv[i + 1]);
-		else if (!strcmp(argv[i], "--name"))
-			name = argv[i + 1];
-		else if (!strcmp(argv[i], "--json"))
-			json = argv[i + 1];
-		else
-			stop("accepted: -b, -n, -s, --name, --json, then modes");
-	}
+	while ((option = getopt_long(argc, argv, "b:n:s:", options, NULL)) != -1)
+		switch (option) {
+		case 'b':
+			bytes = (size_t)atol(optarg);
+			break;
+		case 'n':
+			count = atoi(optarg);
+			break;
+		case 's':
+			samples = atoi(optarg);
+			break;
+		case 'w':
+			name = optarg;
+			break;
+		case 'j':
+			json = optarg;
+			break;
+		default:
+			stop("accepted: -b, -n, -s, --name, --json, and modes");
+		}
 	if (samples < 1 || samples > SAMPLES_MAX || count < WINDOW || !bytes || bytes > 1 << 30)
 		stop("accepted: -b 1 to 2^30, -n from 4 on, -s 1 to 1000");
 	if (json && !rank)
 		out = fopen(json, "w");
 	if (!out)
 		stop("the file cannot be written");
-	for (char **mode = argv + i; *mode; mode++) {
+	for (char **mode = argv + optind; *mode; mode++) {
 		for (int k = 0; k < samples; k++)
 			value[k] = sample(*mode);
 		qsort(value, (size_t)samples, sizeof(*value), ascending);
