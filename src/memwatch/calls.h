@@ -27,7 +27,6 @@ extern const struct call_row call_row[CALLS];
 
 /* What was there before the hook, another hook, is called by it; NULL: the system call is made. */
 void call_set_next(enum call call, void *function);
-void *call_next(enum call call);
 
 /* Does a call of this function reach its hook?  In this thread; nothing is reported meanwhile. */
 bool call_is_seen(enum call call, void *function);

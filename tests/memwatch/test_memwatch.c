@@ -11,6 +11,7 @@
 #include <link.h>
 #include <malloc.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -185,6 +186,29 @@ static void test_syscall(void **state)
 	assert_true(was_heard(RG_MEM_UNMAP, a + 3 * PAGE));
 	assert_int_equal(syscall(SYS_close, -1), -1);
 	assert_int_equal(errno, EBADF);
+	assert_int_equal(syscall(SYS_munmap, 1, PAGE), -1);
+	assert_int_equal(errno, EINVAL);
+}
+
+/* A child that returns from the system call on a stack of its own. */
+static void test_clone(void **state)
+{
+	int status;
+	long child = syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
+
+	if (!child)
+		_exit(7);
+	assert_int_equal(waitpid((pid_t)child, &status, 0), child);
+	assert_int_equal(WEXITSTATUS(status), 7);
+#if defined(__x86_64__)
+	/* Where it returns to is what lies there. */
+	static void *stack[512] = { [256] = (void *)abort };
+
+	child = syscall(SYS_clone, SIGCHLD, &stack[256], 0, 0, 0);
+	assert_true(child > 0);
+	assert_int_equal(waitpid((pid_t)child, &status, 0), child);
+	assert_int_equal(WTERMSIG(status), SIGABRT);
+#endif
 }
 
 /* ---- Calls inside the C library --------------------------------------------------- */
@@ -419,6 +443,7 @@ int main(void)
 		cmocka_unit_test(test_brk),
 		cmocka_unit_test(test_shared),
 		cmocka_unit_test(test_syscall),
+		cmocka_unit_test(test_clone),
 		cmocka_unit_test(test_libc),
 		cmocka_unit_test(test_libraries),
 		cmocka_unit_test(test_threads),
