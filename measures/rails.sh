@@ -241,32 +241,33 @@ delay() {
 	on_all vc-shape off
 }
 
-# buffers NAME COMMAND...: messages of a program that knows nothing of the layer
+# buffers NAME MODES COMMAND...: messages of a program that knows nothing of the layer
 buffers() {
-	name=$1
-	shift
-	program - "$@" measures/buffers -b 262144 -n 32 -s 3 --name "$name" reused malloc mmap
+	name=$1 modes=$2
+	shift 2
+	# shellcheck disable=SC2086 # words are meant
+	program - "$@" measures/buffers -b 262144 -n 32 -s 9 --name "$name" $modes
 }
 
 # Registrations: of buffers that stay, and of those that do not; links as fast as they are
-# emulated.  `each` keeps none.
+# emulated.  `each` keeps none.  Builds that go on using what is gone stop at a buffer of mmap.
 memory() {
 	section=memory
 	for k in $(seq "$repeat"); do
-		buffers kept src/cli/railgauge exec --over single --
-		buffers each src/cli/railgauge exec --over single --registration each --
+		buffers kept "reused malloc mmap" src/cli/railgauge exec --over stripe --
+		buffers each "reused malloc mmap" src/cli/railgauge exec --over stripe --registration each --
 		[ -z "${RG_BEFORE_BUILD-}" ] ||
-			buffers before "$RG_BEFORE_BUILD/src/cli/railgauge" exec --over single --
+			buffers before "reused malloc" "$RG_BEFORE_BUILD/src/cli/railgauge" exec --over stripe --
 		[ "$RG_MPI_FLAVOR" != openmpi ] || {
 			RG_HW_MPIRUN_ARGS=$openmpi_ucx_args
-			buffers ucx
+			buffers ucx "reused malloc mmap"
 			RG_HW_MPIRUN_ARGS=$plain
 		}
 	done
-	echo "256 KiB from one rail to the other, MB/s of a program under railgauge exec:"
+	echo "256 KiB over two rails, MB/s of a program under railgauge exec, or over UCX:"
 	for mode in reused malloc mmap; do
 		for other in each before ucx; do
-			[ $other = before ] && [ -z "${RG_BEFORE_BUILD-}" ] ||
+			[ -z "$(per $other-$mode 262144)" ] ||
 				ratio "buffers $mode, kept / $other" - kept-$mode 262144 $other-$mode 262144
 		done
 	done
