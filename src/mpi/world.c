@@ -367,9 +367,13 @@ int railmpi_open(void)
 
 int world_start(void)
 {
-	int way, rc = world_options();
 	struct rail_way w;
+	int way, rc;
 
+	/* What is wrong is said once, by railmpi_open. */
+	rg_errors_hold();
+	rc = world_options();
+	rg_errors_release(false);
 	if (!rc && world_settings.over == RAILMPI_NATIVE)
 		return 0;
 	rc = railmpi_open();

@@ -24,5 +24,10 @@ launch $count tests/mpi/everybody $most
 expect "$count ranks, shared receive buffers, and memory within a node" passes
 cat "$out"
 unset RAILGAUGE_SOFT
+# Nothing has looked at the environment of a linked program before its ranks do.
+export RAILGAUGE_OVER=sideways
+launch 2 tests/mpi/everybody $most
+judge_refusal everybody 1 255 "RAILGAUGE_OVER=sideways.*accepted: auto, native" "a linked program"
+unset RAILGAUGE_OVER
 expect "nothing in /dev/shm" shm_is_clean
 finish
