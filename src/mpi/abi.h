@@ -4,7 +4,8 @@
  *
  * Our requests and messages are slots of one slab.  A handle of ours must be
  * told from a native one by its value alone:
- *   Open MPI  a handle is a pointer; ours points into the slab's address range
+ *   Open MPI  a handle is a pointer; ours points into the slab's address range, so far
+ *             from its slot that the library's Fortran bindings find its index (fortran.c)
  *   MPICH     a handle is an int whose upper bits are a kind, never zero for a
  *             native one; ours is the slot's number + 1
  */
@@ -20,29 +21,33 @@
 #include "native.h"
 
 enum {
-	SLAB_SLOT_BYTES = 320,
+	SLAB_SLOT_BYTES = 384,
 	SLAB_SLOTS_MAX = 1 << 20,	/* requests in flight per process */
+	/* Open MPI: the request's index in Fortran, behind the request in its slot. */
+	SLAB_FORTRAN = SLAB_SLOT_BYTES - 8,
 };
 
 extern unsigned char *slab_base;	/* reserved once, never moves */
 
 #if RG_OPENMPI
 
+extern unsigned char *slab_handles;	/* what the first slot's handle is */
+
 static inline bool abi_request_ours(MPI_Request r)
 {
-	return (uintptr_t)r - (uintptr_t)slab_base < (size_t)SLAB_SLOTS_MAX * SLAB_SLOT_BYTES;
+	return (uintptr_t)r - (uintptr_t)slab_handles < (size_t)SLAB_SLOTS_MAX * SLAB_SLOT_BYTES;
 }
 static inline void *abi_request_slot(MPI_Request r)
 {
-	return (void *)r;
+	return slab_base + ((unsigned char *)r - slab_handles);
 }
 static inline MPI_Request abi_request_handle(void *slot)
 {
-	return (MPI_Request)slot;
+	return (MPI_Request)(slab_handles + ((unsigned char *)slot - slab_base));
 }
 #define abi_message_ours(m) abi_request_ours((MPI_Request)(m))
-#define abi_message_slot(m) ((void *)(m))
-#define abi_message_handle(slot) ((MPI_Message)(slot))
+#define abi_message_slot(m) abi_request_slot((MPI_Request)(m))
+#define abi_message_handle(slot) ((MPI_Message)abi_request_handle(slot))
 
 static inline void abi_status_set_count(MPI_Status *s, size_t bytes, bool cancelled)
 {

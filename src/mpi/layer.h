@@ -186,7 +186,7 @@ struct req {
 	struct arrival *arrival;	/* REQ_MESSAGE: what MPI_Mprobe took out */
 	struct req *next_free;		/* free, or deferred */
 };
-_Static_assert(sizeof(struct req) <= SLAB_SLOT_BYTES, "a request must fit its slot");
+_Static_assert(sizeof(struct req) <= SLAB_FORTRAN, "a request must fit its slot");
 
 /* The send that was complete before MPI_Isend returned: one for all of them. */
 extern struct req *req_done_send;
@@ -195,6 +195,9 @@ int req_start(void);
 void req_stop(void);
 struct req *req_alloc(enum req_kind kind);	/* NULL: out of memory */
 void req_free(struct req *r);			/* its slot; what it holds has been retired */
+/* fortran.c (Open MPI): the index of a slot; bytes from a native request to its own, or -1. */
+MPI_Fint fortran_of(const void *slot);
+int fortran_distance(void);
 void req_discard(struct req *r);		/* everything it holds and its slot */
 void persistent_drop(struct persistent *p);
 /* Fill status and, unless persistent, free the request and null the handle.  Returns its error. */

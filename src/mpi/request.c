@@ -6,13 +6,46 @@
 #include <string.h>
 #include <sys/mman.h>
 
-enum { GROW_SLOTS = 1024 };
+enum {
+	GROW_SLOTS = 1024,
+	/* In front of the slots, where the first one's handle may point. */
+	SLAB_LEAD = 65536,
+	SLAB_BYTES = SLAB_LEAD + SLAB_SLOTS_MAX * SLAB_SLOT_BYTES,
+};
 
 unsigned char *slab_base;
+#if RG_OPENMPI
+unsigned char *slab_handles;
+#endif
 struct req *req_done_send;
 
 static struct req *free_list;
 static size_t slots_ready;
+
+#if RG_OPENMPI
+static void slot_number(void *slot)
+{
+	MPI_Fint f = fortran_of(slot);
+
+	memcpy((unsigned char *)slot + SLAB_FORTRAN, &f, sizeof(f));
+}
+
+/* Without a distance programs in C go on as ever. */
+static void handles_place(void)
+{
+	int distance = fortran_distance();
+
+	slab_handles = slab_base + (distance < 0 ? 0 : SLAB_FORTRAN - distance);
+}
+#else
+static void slot_number(void *slot)
+{
+}
+
+static void handles_place(void)
+{
+}
+#endif
 
 /* Address space is reserved once for all requests; memory is added as it is needed. */
 static int slab_grow(void)
@@ -27,6 +60,7 @@ static int slab_grow(void)
 
 		r->next_free = free_list;
 		free_list = r;
+		slot_number(r);
 	}
 	slots_ready += GROW_SLOTS;
 	return 0;
@@ -34,12 +68,13 @@ static int slab_grow(void)
 
 int req_start(void)
 {
-	void *p = mmap(NULL, (size_t)SLAB_SLOTS_MAX * SLAB_SLOT_BYTES, PROT_NONE,
-		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	unsigned char *p = mmap(NULL, SLAB_BYTES, PROT_NONE,
+				MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
 	if (p == MAP_FAILED)
 		return -ENOMEM;
-	slab_base = p;
+	slab_base = p + SLAB_LEAD;
+	handles_place();
 	req_done_send = req_alloc(REQ_SEND);
 	if (!req_done_send)
 		return -ENOMEM;
@@ -162,8 +197,11 @@ void req_discard(struct req *r)
 
 void req_stop(void)
 {
-	munmap(slab_base, (size_t)SLAB_SLOTS_MAX * SLAB_SLOT_BYTES);
+	munmap(slab_base - SLAB_LEAD, SLAB_BYTES);
 	slab_base = NULL;
+#if RG_OPENMPI
+	slab_handles = NULL;
+#endif
 	free_list = NULL;
 	slots_ready = 0;
 }
