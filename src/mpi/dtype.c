@@ -177,18 +177,76 @@ static size_t slice_elements(const struct dtype *t)
 	return n ? n : 1;
 }
 
+/*
+ * A type of absolute addresses goes with MPI_BOTTOM, which MPICH's MPI_Pack and MPI_Unpack
+ * take for a missing buffer.  They get some other address, and n elements as far below it.
+ */
+struct elements {
+	void *buf;
+	int count;
+	MPI_Datatype type;
+	bool made;
+};
+
+static int elements_of(const struct dtype *t, const void *buf, size_t n, struct elements *e)
+{
+	const MPI_Aint somewhere = 4096, below = -somewhere;
+	int length = (int)n;
+
+	*e = (struct elements){ (void *)(uintptr_t)buf, length, t->shadow, false };
+	if (likely(buf != MPI_BOTTOM))
+		return 0;
+	if (native.Type_create_hindexed(1, &length, &below, t->shadow, &e->type))
+		return -EINVAL;
+	e->made = true;
+	e->buf = (char *)MPI_BOTTOM + somewhere;
+	e->count = 1;
+	return native.Type_commit(&e->type) ? -EINVAL : 0;
+}
+
+static void elements_drop(struct elements *e)
+{
+	if (unlikely(e->made))
+		native.Type_free(&e->type);
+}
+
+static int pack_slice(const struct dtype *t, const void *from, size_t n, void *to)
+{
+	struct elements e;
+	int at = 0, rc;
+
+	if (n * t->size > INT_MAX)
+		return -EINVAL;
+	rc = elements_of(t, from, n, &e);
+	if (!rc && native.Pack(e.buf, e.count, e.type, to, (int)(n * t->size), &at, layer.self))
+		rc = -EINVAL;
+	elements_drop(&e);
+	return rc;
+}
+
+static int unpack_slice(const struct dtype *t, const void *from, void *to, size_t n)
+{
+	struct elements e;
+	int at = 0, rc;
+
+	if (n * t->size > INT_MAX)
+		return -EINVAL;
+	rc = elements_of(t, to, n, &e);
+	if (!rc && native.Unpack(from, (int)(n * t->size), &at, e.buf, e.count, e.type, layer.self))
+		rc = -EINVAL;
+	elements_drop(&e);
+	return rc;
+}
+
 int dtype_pack(const struct dtype *t, const void *buf, size_t count, void *packed, size_t bytes)
 {
 	const char *from = buf;
 	char *to = packed;
 	size_t n;
-	int at;
 
 	for (; count; count -= n) {
 		n = count < slice_elements(t) ? count : slice_elements(t);
-		at = 0;
-		if (n * t->size > INT_MAX ||
-		    native.Pack(from, (int)n, t->shadow, to, (int)(n * t->size), &at, layer.self))
+		if (pack_slice(t, from, n, to))
 			return -EINVAL;
 		from += (MPI_Aint)n * t->extent;
 		to += n * t->size;
@@ -201,16 +259,13 @@ int dtype_unpack(const struct dtype *t, const void *packed, size_t bytes, void *
 	const char *from = packed;
 	char *to = buf;
 	size_t whole = t->size ? bytes / t->size : 0, n;
-	int at;
 
 	if (whole > count)
 		whole = count;
 	bytes -= whole * t->size;
 	for (; whole; whole -= n) {
 		n = whole < slice_elements(t) ? whole : slice_elements(t);
-		at = 0;
-		if (n * t->size > INT_MAX ||
-		    native.Unpack(from, (int)(n * t->size), &at, to, (int)n, t->shadow, layer.self))
+		if (unpack_slice(t, from, to, n))
 			return -EINVAL;
 		from += n * t->size;
 		to += (MPI_Aint)n * t->extent;

@@ -289,6 +289,96 @@ static void bottom(MPI_Comm comm)
 	MPI_Type_free(&here);
 }
 
+/* Two pieces, by their absolute addresses; a duplicate of that type. */
+static MPI_Datatype absolute_type(void *first, int first_bytes, void *second, int second_bytes)
+{
+	int lengths[2] = {first_bytes, second_bytes};
+	MPI_Datatype made, copy;
+	MPI_Aint at[2];
+
+	MPI_Get_address(first, &at[0]);
+	MPI_Get_address(second, &at[1]);
+	MPI_Type_create_hindexed(2, lengths, at, MPI_BYTE, &made);
+	MPI_Type_commit(&made);
+	MPI_Type_dup(made, &copy);
+	MPI_Type_free(&made);
+	return copy;
+}
+
+enum { PIECE = 100, APART = 5000 };
+
+static void absolute_verify(size_t rest, int source, unsigned message)
+{
+	unsigned char *all = malloc(PIECE + rest);
+
+	memcpy(all, to + APART, PIECE);
+	memcpy(all + PIECE, to + 2 * APART, rest);
+	suite_verify(all, PIECE + rest, PIECE + rest, source, message);
+	CHECK(to[APART - 1] == 0xee && to[APART + PIECE] == 0xee);
+	CHECK(to[2 * APART - 1] == 0xee && to[2 * APART + rest] == 0xee);
+	free(all);
+	memset(to, 0xee, ROOM);
+}
+
+/* MPI_BOTTOM and types of absolute addresses, in every kind of call; short and long. */
+static void absolute(MPI_Comm comm)
+{
+	static const size_t rests[] = {1, 300, 60000};
+	static char buffer[200000];
+	int bytes, root;
+	size_t i;
+
+	MPI_Buffer_attach(buffer, sizeof(buffer));
+	for (i = 0; i < 3; i++) {
+		const size_t rest = rests[i];
+		MPI_Datatype out = absolute_type(from, PIECE, from + APART, (int)rest), in;
+		MPI_Request q[2];
+		MPI_Message message;
+		MPI_Status st;
+
+		in = absolute_type(to + APART, PIECE, to + 2 * APART, (int)rest);
+		suite_fill(from, PIECE + rest, suite_rank, 8);
+		memmove(from + APART, from + PIECE, rest);
+		memset(to, 0xee, ROOM);
+		MPI_Sendrecv(MPI_BOTTOM, 1, out, right(), 1, MPI_BOTTOM, 1, in, left(), 1, comm, &st);
+		suite_status(&st, left(), 1, PIECE + rest);
+		absolute_verify(rest, left(), 8);
+
+		MPI_Bsend(MPI_BOTTOM, 1, out, right(), 2, comm);
+		MPI_Mprobe(left(), 2, comm, &message, &st);
+		MPI_Mrecv(MPI_BOTTOM, 1, in, &message, &st);
+		suite_status(&st, left(), 2, PIECE + rest);
+		absolute_verify(rest, left(), 8);
+
+		MPI_Recv_init(MPI_BOTTOM, 1, in, left(), 3, comm, &q[0]);
+		MPI_Ssend_init(MPI_BOTTOM, 1, out, right(), 3, comm, &q[1]);
+		MPI_Startall(2, q);
+		MPI_Waitall(2, q, MPI_STATUSES_IGNORE);
+		absolute_verify(rest, left(), 8);
+		MPI_Startall(2, q);
+		MPI_Waitall(2, q, MPI_STATUSES_IGNORE);
+		absolute_verify(rest, left(), 8);
+		MPI_Request_free(&q[0]);
+		MPI_Request_free(&q[1]);
+
+		/* A message that ends in the second piece. */
+		MPI_Isend(from, PIECE + 1, MPI_BYTE, right(), 4, comm, &q[0]);
+		MPI_Recv(MPI_BOTTOM, 1, in, left(), 4, comm, &st);
+		MPI_Wait(&q[0], MPI_STATUS_IGNORE);
+		suite_status(&st, left(), 4, PIECE + 1);
+		absolute_verify(1, left(), 8);
+
+		for (root = 0; root < suite_size; root++) {
+			MPI_Bcast(MPI_BOTTOM, 1, root == suite_rank ? out : in, root, comm);
+			if (root != suite_rank)
+				absolute_verify(rest, root, 8);
+		}
+		MPI_Type_free(&out);
+		MPI_Type_free(&in);
+	}
+	MPI_Buffer_detach(&buffer, &bytes);
+}
+
 /* A type of no bytes, and zero elements of others. */
 static void empty(MPI_Comm comm)
 {
@@ -313,6 +403,7 @@ static const struct suite_case cases[] = {
 	{.name = "freed_early", .run = freed_early, .min_ranks = 1},
 	{.name = "typed_behind_collective", .run = typed_behind_collective, .min_ranks = 1},
 	{.name = "bottom", .run = bottom, .min_ranks = 1},
+	{.name = "absolute", .run = absolute, .min_ranks = 1},
 	{.name = "empty", .run = empty, .min_ranks = 1},
 	{0},
 };
