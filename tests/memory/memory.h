@@ -1,0 +1,162 @@
+/*
+ * memory.h - memory and its life, as programs have it: what a registration cache must survive.
+ *
+ * A *life* is one buffer from its beginning to its end.  Its *kind* says how it begins, how it
+ * changes between messages (is unmapped and mapped again, grown, moved, emptied...), and how it
+ * ends.  Beside each buffer stands its *shadow*: what the program may expect to read there, every
+ * byte.  Whoever changes the one changes the other by another way (message.c by the pattern of
+ * the message, a kind by what the call that it makes is documented to do), so that one comparison
+ * finds a message that is wrong, a byte beside it that was written, and a promise of the
+ * operating system that no longer holds.
+ */
+#ifndef MEMORY_H
+#define MEMORY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct kind;
+
+struct life {
+	const struct kind *kind;
+	unsigned char *mem;	/* the buffer now */
+	size_t bytes;		/* how long it is now */
+	unsigned char *shadow;	/* what it holds; room for limit bytes */
+	size_t limit;		/* bytes is never more; whole pages */
+	uint64_t random;	/* the state of life_draw */
+	/* The kind's own. */
+	unsigned char *home;
+	void *own;
+	int fd;
+	unsigned turn;
+};
+
+enum {
+	KIND_SEND_ONLY = 1,	/* nothing can be received into it */
+	KIND_ALONE = 2,		/* one life at a time in a process */
+	KIND_SHOWN = 4,		/* a documented limit: counted, never an error */
+};
+
+/*
+ * begin and change return NULL, or one line that says what failed.  For begin that is a reason to
+ * skip the kind; begin leaves a buffer of limit bytes.  change leaves one of need bytes or more;
+ * after a failure of it only end is called.
+ */
+struct kind {
+	const char *name;
+	const char *(*begin)(struct life *l);
+	const char *(*change)(struct life *l, size_t need);
+	void (*end)(struct life *l);
+	/* Bring the shadow's bytes to the memory, where that takes more than memcpy. */
+	void (*store)(struct life *l, size_t at, size_t bytes);
+	unsigned flags;
+};
+
+/* Tables end with a kind without a name. */
+extern const struct kind map_kinds[], heap_kinds[], shared_kinds[], thread_kinds[], fork_kinds[];
+
+/* Before MPI_Init: what malloc gives then. */
+void heap_early(size_t bytes);
+
+enum { LIFE_PAGE = 4096 };
+
+/* A number below n; splitmix64. */
+static inline uint64_t life_next(uint64_t *state)
+{
+	uint64_t z = *state += 0x9e3779b97f4a7c15u;
+
+	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
+	z = (z ^ z >> 27) * 0x94d049bb133111ebu;
+	return z ^ z >> 31;
+}
+
+static inline size_t life_draw(struct life *l, size_t n)
+{
+	return (size_t)(life_next(&l->random) % n);
+}
+
+static inline size_t life_round(size_t bytes, size_t page)
+{
+	return (bytes + page - 1) / page * page;
+}
+
+/* Pages of the buffer: all, or some. */
+static inline void life_pages(struct life *l, size_t page, size_t *at, size_t *bytes)
+{
+	size_t pages = l->bytes / page;
+	bool all = pages < 2 || life_draw(l, 2);
+	size_t first = all ? 0 : life_draw(l, pages - 1);
+
+	*at = first * page;
+	*bytes = (all ? pages : 1 + life_draw(l, pages - first)) * page;
+}
+
+/* The buffer is here now, and holds zeros; or what it held, and zeros behind that. */
+static inline void life_is_zero(struct life *l, void *mem, size_t bytes)
+{
+	l->mem = (unsigned char *)mem;
+	l->bytes = bytes;
+	memset(l->shadow, 0, bytes);
+}
+
+static inline void life_is_kept(struct life *l, void *mem, size_t bytes)
+{
+	if (bytes > l->bytes)
+		memset(l->shadow + l->bytes, 0, bytes - l->bytes);
+	l->mem = (unsigned char *)mem;
+	l->bytes = bytes;
+}
+
+/* ... or what nobody knows, from here on: the shadow takes it as it is. */
+static inline void life_is_unknown(struct life *l, void *mem, size_t kept, size_t bytes)
+{
+	l->mem = (unsigned char *)mem;
+	l->bytes = bytes;
+	if (bytes > kept)
+		memcpy(l->shadow + kept, l->mem + kept, bytes - kept);
+}
+
+/* Bytes that no other seed gives. */
+static inline void life_pattern(unsigned char *to, size_t bytes, uint64_t seed)
+{
+	uint64_t word, state = seed * 0xd6e8feb86659fd93u;
+
+	while (bytes) {
+		size_t n = bytes < sizeof(word) ? bytes : sizeof(word);
+
+		word = life_next(&state);
+		memcpy(to, &word, n);
+		to += n;
+		bytes -= n;
+	}
+}
+
+/* The last error of a call, as one line. */
+const char *life_failed(const char *call);
+
+/*
+ * A frame: memory that lives only while a function runs.  That runs in a thread: body makes the
+ * memory, hands it to frame_wait, and returns after that.  NULL, or what failed.
+ */
+const char *frame_enter(struct life *l, void (*body)(struct life *l, size_t need), size_t need,
+			size_t stack_bytes);
+void frame_wait(struct life *l, void *mem, size_t bytes);
+void frame_leave(struct life *l);
+
+/* What module.so has; NULL: not that much.  of_file: 0x5a in each byte, else zeros. */
+__attribute__((visibility("default"))) unsigned char *module_data(size_t bytes, bool of_file);
+__attribute__((visibility("default"))) unsigned char *module_tls(size_t bytes);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
