@@ -441,9 +441,8 @@ int rail_open(const struct rail_config *cfg, struct rail_ctx **out)
 		rg_error("no memory for the rails");
 		return -ENOMEM;
 	}
-	/* Before any registration, so that a child of fork cannot pull pages away from a device. */
 	if (!on_softhca(ctx))
-		ibv_fork_init();
+		vrb_fork_init();
 	rc = ports_find(ctx);
 	if (!rc)
 		rc = rail_select(ctx);

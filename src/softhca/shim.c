@@ -366,7 +366,9 @@ HCA_EXPORT int ibv_fork_init(void)
 
 HCA_EXPORT enum ibv_fork_status ibv_is_fork_initialized(void)
 {
-	return FORWARD(ibv_is_fork_initialized, IBV_FORK_UNNEEDED, ());
+	/* One that cannot say so needs to be asked for it. */
+	return FORWARD(ibv_is_fork_initialized,
+		       hca_real("ibv_fork_init") ? IBV_FORK_DISABLED : IBV_FORK_UNNEEDED, ());
 }
 
 HCA_EXPORT int ibv_dontfork_range(void *base, size_t size)

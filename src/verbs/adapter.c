@@ -61,6 +61,7 @@ int vrb_adapter_open(struct vrb_adapter *adapter, const struct vrb_port *port)
 	rc = adapter_ask_order(&a, port);
 	if (rc)
 		goto undo;
+	a.undo_fork = a.kind != VRB_SOFTHCA && vrb_fork_must_undo(a.pd);
 	*adapter = a;
 	return 0;
 fail:
@@ -94,6 +95,8 @@ int vrb_mr_register(struct vrb_adapter *adapter, void *addr, size_t bytes, enum 
 	mr = ibv_reg_mr(adapter->pd, addr, bytes, access);
 	if (!mr)	/* of files on persistent memory kernels say EOPNOTSUPP */
 		return errno == EOPNOTSUPP ? -EFAULT : errno ? -errno : -ENOMEM;
+	if (adapter->undo_fork)
+		vrb_fork_undo(addr, bytes);
 	*out = mr;
 	return 0;
 }

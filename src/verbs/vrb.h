@@ -137,7 +137,14 @@ struct vrb_adapter {
 	/* ... and writes on one queue pair appear one after the other. */
 	bool in_order_writes;
 	uint32_t inline_bytes;		/* what a queue pair is granted that asks for 256 */
+	bool undo_fork;			/* registrations keep pages out of children, needlessly */
 };
+
+/* fork.c.  Once, before any registration of real devices: children cannot pull pages away. */
+void vrb_fork_init(void);
+/* Does libibverbs keep pages out of children that could be there?  Then undo it for each. */
+bool vrb_fork_must_undo(struct ibv_pd *pd);
+void vrb_fork_undo(void *addr, size_t bytes);
 
 /*
  * Open a device and make its one PD.  Asks a queue pair, made for the purpose, what

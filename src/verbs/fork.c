@@ -1,0 +1,58 @@
+/*
+ * fork.c - children of fork, beside registrations.
+ *
+ * Kernels from 5.13 on say that a child gets copies of what is registered (5.12 made them, and
+ * did not say so).  Before, ibv_fork_init keeps registered pages out of children.  Where that is
+ * not needed it only does harm: it splits mappings, so that mremap of the program's memory fails,
+ * and a child that touches its copy dies.  libibverbs before 51 does so whenever it is asked to,
+ * and an MPI library's UCX asks for the whole process: what it has done to a registration is
+ * taken back.
+ */
+#include "config.h"		/* _GNU_SOURCE */
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "vrb.h"
+
+void vrb_fork_init(void)
+{
+	if (ibv_is_fork_initialized() != IBV_FORK_UNNEEDED)
+		ibv_fork_init();
+}
+
+/* Three pages, the one in the middle registered: are they one mapping still? */
+static bool registering_splits(struct ibv_pd *pd)
+{
+	const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	char *at = mmap(NULL, 3 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct ibv_mr *mr;
+	bool splits = false;
+	void *moved;
+
+	if (at == MAP_FAILED)
+		return false;
+	mr = ibv_reg_mr(pd, at + page, page, IBV_ACCESS_LOCAL_WRITE);
+	if (mr) {
+		moved = mremap(at, 3 * page, 4 * page, MREMAP_MAYMOVE);
+		splits = moved == MAP_FAILED;
+		if (!splits)
+			at = moved;
+		ibv_dereg_mr(mr);
+	}
+	munmap(at, (splits || !mr ? 3 : 4) * page);
+	return splits;
+}
+
+bool vrb_fork_must_undo(struct ibv_pd *pd)
+{
+	return ibv_is_fork_initialized() == IBV_FORK_UNNEEDED && registering_splits(pd);
+}
+
+void vrb_fork_undo(void *addr, size_t bytes)
+{
+	const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+	uintptr_t start = (uintptr_t)addr & ~(page - 1), end = (uintptr_t)addr + bytes;
+
+	madvise((void *)start, ((end + page - 1) & ~(page - 1)) - start, MADV_DOFORK);
+}
