@@ -27,6 +27,12 @@ static void trim(void)
 	malloc_trim(0);
 }
 
+static void trim_now_and_then(struct life *l)
+{
+	if (life_draw(l, 2))
+		trim();
+}
+
 static const char *is_fresh(struct life *l, void *p, size_t bytes)
 {
 	l->own = p;
@@ -49,8 +55,7 @@ static void end_malloc(struct life *l)
 static const char *change_malloc(struct life *l, size_t need)
 {
 	free(l->own);
-	if (life_draw(l, 2))
-		trim();
+	trim_now_and_then(l);
 	return is_fresh(l, malloc(need), need);
 }
 
@@ -59,6 +64,7 @@ static const char *change_calloc(struct life *l, size_t need)
 	const char *failed;
 
 	free(l->own);
+	trim_now_and_then(l);
 	failed = is_fresh(l, calloc(1, need), need);
 	memset(l->shadow, 0, need);
 	return failed;
@@ -71,6 +77,7 @@ static const char *change_aligned(struct life *l, size_t need)
 	if (bytes > l->limit)
 		bytes = need, alignment = 64;
 	free(l->own);
+	trim_now_and_then(l);
 	return is_fresh(l, aligned_alloc(alignment, life_round(bytes, alignment)), bytes);
 }
 
@@ -82,6 +89,7 @@ static const char *change_realloc(struct life *l, size_t need)
 
 	if (!p)
 		return "no memory";
+	trim_now_and_then(l);
 	l->own = p;
 	life_is_unknown(l, p, kept, bytes);
 	return NULL;
@@ -137,8 +145,7 @@ static const char *change_arena(struct life *l, size_t need)
 	if (pthread_create(&thread, NULL, new_arena, l))
 		return "no thread";
 	pthread_join(thread, NULL);
-	if (life_draw(l, 2))
-		trim();
+	trim_now_and_then(l);
 	return is_fresh(l, l->own, need);
 }
 
@@ -174,8 +181,7 @@ static const char *change_churn(struct life *l, size_t need)
 			memset(heap->block[i], 0x77, bytes);
 		}
 	}
-	if (life_draw(l, 3) == 0)
-		trim();
+	trim_now_and_then(l);
 	heap->used = (int)life_draw(l, BLOCKS);
 	free(heap->block[heap->used]);
 	l->mem = heap->block[heap->used] = malloc(need);

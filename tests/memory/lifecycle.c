@@ -10,7 +10,7 @@
  *	  --random	not each kind by itself: both ranks draw kinds independently, round by round,
  *			and every buffer lives through many rounds
  *	  --multiple	MPI_THREAD_MULTIPLE: two threads do this at once
- *	  --more FILE	a shared object with a further table, "kinds"
+ *	  --more FILE	a shared object with a further table, "kinds"; more than one, if wanted
  *	  --list	the kinds
  *
  * One line per kind.  Exit code 1 if anything was wrong, 77 if nothing could be done, 3 for an
@@ -24,7 +24,7 @@
 
 #include "message.h"
 
-enum { KINDS_MAX = 96, THREADS = 2 };
+enum { KINDS_MAX = 96, TABLES = 9, THREADS = 2 };
 
 static const struct kind *kinds[KINDS_MAX];
 static int kind_count;
@@ -288,9 +288,9 @@ static void parse(int argc, char **argv)
 		{"random", 0, NULL, 'r'}, {"multiple", 0, NULL, 't'}, {"more", 1, NULL, 'k'},
 		{"list", 0, NULL, 'l'}, {NULL, 0, NULL, 0},
 	};
-	const struct kind *tables[6] = {map_kinds, heap_kinds, shared_kinds, thread_kinds, fork_kinds};
+	const struct kind *tables[TABLES] = {map_kinds, heap_kinds, shared_kinds, thread_kinds, fork_kinds};
+	int c, count = 5;
 	bool list = false;
-	int c;
 
 	while ((c = getopt_long(argc, argv, "", known, NULL)) != -1)
 		switch (c) {
@@ -299,13 +299,15 @@ static void parse(int argc, char **argv)
 		case 's': options.seed = strtoull(optarg, NULL, 0); break;
 		case 'r': options.random = true; break;
 		case 't': options.multiple = true; break;
-		case 'k': tables[5] = more_kinds(optarg); break;
+		case 'k':
+			if (count < TABLES)
+				tables[count++] = more_kinds(optarg);
+			break;
 		case 'l': list = true; break;
 		default: exit(3);
 		}
-	for (int i = 0; i < 6; i++)
-		if (tables[i])
-			add_table(tables[i], argv + optind);
+	for (int i = 0; i < count; i++)
+		add_table(tables[i], argv + optind);
 	if (kind_count < 2) {
 		fprintf(stderr, "lifecycle: no such kind (--list shows them)\n");
 		exit(3);
