@@ -9,7 +9,7 @@ here=tests/cluster all=$here/all.log
 mkdir -p $here tests/hw
 jobs=
 for job in cluster/yama hw/conformance cluster/pyverbs cluster/beside cluster/topo \
-	hw/loopback hw/programs cluster/shaped hw/suites hw/collectives \
+	hw/loopback hw/programs hw/memory cluster/shaped hw/suites hw/collectives \
 	hw/bad-input cluster/down cluster/four; do
 	jobs="$jobs tests/$job"
 done
@@ -20,7 +20,7 @@ choose "${CLUSTER_ONLY-}" $jobs
 boot() {
 	nodes=$1 left=
 	shift
-	"$srcdir/tests/cluster/vcluster" --nodes "$nodes" --timeout 2100 -- \
+	"$srcdir/tests/cluster/vcluster" --nodes "$nodes" --timeout 2100 --append hugepages=8 -- \
 		env VC_MPIRUN="$MPIRUN" MPIRUN="$srcdir/tests/cluster/mpirun.sh" \
 		RG_MPI_FLAVOR="$RG_MPI_FLAVOR" RG_SANITIZE="$RG_SANITIZE" srcdir="$srcdir" \
 		sh "$srcdir/tests/cluster/jobs.sh" 600 "$@" >$all 2>&1

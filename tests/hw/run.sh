@@ -16,7 +16,7 @@
 here=tests/hw
 mkdir -p $here
 jobs=
-for job in conformance loopback programs suites collectives bad-input; do
+for job in conformance loopback programs memory suites collectives bad-input; do
 	jobs="$jobs $here/$job"
 done
 # shellcheck disable=SC2086 # words are meant

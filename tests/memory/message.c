@@ -139,6 +139,7 @@ int message_pass(const struct message *m, struct life *l, uint64_t seed, MPI_Com
 {
 	size_t second = m->at + m->bytes + GAP;
 	int rank, other;
+	char when[80];
 
 	MPI_Comm_rank(comm, &rank);
 	other = 1 - rank;
@@ -155,5 +156,7 @@ int message_pass(const struct message *m, struct life *l, uint64_t seed, MPI_Com
 		if (rank != m->from)
 			life_pattern(l->shadow + m->at, m->bytes, seed_of(m, other, seed));
 	}
-	return life_check(l, rank == m->from ? "after sending" : "after receiving");
+	snprintf(when, sizeof(when), "%s %s", rank == m->from ? "after sending to" : "after receiving from",
+		 m->peer);
+	return life_check(l, when);
 }

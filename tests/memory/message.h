@@ -13,6 +13,7 @@ struct message {
 	int from;		/* rank 0 or 1 */
 	enum how how;		/* HOW_SENDRECV: both send */
 	size_t at, bytes;	/* where in either's buffer */
+	const char *peer;	/* the kind of the other rank's buffer */
 };
 
 /* What a message takes of a buffer, and what is to be had for messages up to max. */

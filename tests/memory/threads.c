@@ -15,7 +15,8 @@
 
 /* ---- Stacks and thread-local data (the frames are in frame.c) ------------------------ */
 
-static void *open_module(void)
+/* Two copies of one library, so that who closes one has closed it. */
+static void *open_module(const char *name)
 {
 	char path[4096];
 	ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - 32);
@@ -23,7 +24,7 @@ static void *open_module(void)
 	if (n < 0)
 		return NULL;
 	path[n] = '\0';
-	strcpy(strrchr(path, '/') + 1, "module.so");
+	strcpy(strrchr(path, '/') + 1, name);
 	return dlopen(path, RTLD_NOW | RTLD_LOCAL);
 }
 
@@ -36,7 +37,7 @@ static void stack_body(struct life *l, size_t need)
 
 static void tls_body(struct life *l, size_t need)
 {
-	void *module = open_module();
+	void *module = open_module("module_tls.so");
 	unsigned char *(*of)(size_t) = NULL;
 
 	if (module)
@@ -107,7 +108,7 @@ static const char *begin_library(struct life *l)
 {
 	unsigned char *(*of)(size_t, bool);
 
-	l->own = open_module();
+	l->own = open_module("module.so");
 	if (!l->own)
 		return dlerror();
 	*(void **)&of = dlsym(l->own, "module_data");
@@ -131,7 +132,7 @@ static const char *reopen_library(struct life *l, size_t need)
 	bool initialized = life_draw(l, 2);
 	unsigned char *p;
 
-	l->own = open_module();
+	l->own = open_module("module.so");
 	if (!l->own)
 		return dlerror();
 	*(void **)&of = dlsym(l->own, "module_data");
@@ -146,22 +147,18 @@ static const char *reopen_library(struct life *l, size_t need)
 	return NULL;
 }
 
+/* In its place something else is mapped meanwhile, now and then. */
 static const char *change_library(struct life *l, size_t need)
 {
-	dlclose(l->own);
-	return reopen_library(l, need);
-}
+	unsigned char *page = l->mem - (uintptr_t)l->mem % LIFE_PAGE;
+	void *p;
 
-/* In its place something else is mapped meanwhile, every second time. */
-static const char *change_between(struct life *l, size_t need)
-{
-	void *page = (void *)((uintptr_t)l->mem / LIFE_PAGE * LIFE_PAGE), *p;
-
-	if (!l->own) {
+	if (!l->own)
 		munmap(l->mem, l->bytes);
+	else
+		dlclose(l->own);
+	if (!l->own || life_draw(l, 2))
 		return reopen_library(l, need);
-	}
-	dlclose(l->own);
 	l->own = NULL;
 	p = mmap(page, l->limit, PROT_READ | PROT_WRITE,
 		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
@@ -248,7 +245,6 @@ const struct kind thread_kinds[] = {
 	{"tls", begin_tls, change_tls, frame_leave, NULL, 0},
 	{"static", begin_static, change_static, end_static, NULL, KIND_ALONE},
 	{"dlclose", begin_library, change_library, end_library, NULL, KIND_ALONE},
-	{"dlclose-mmap", begin_library, change_between, end_library, NULL, KIND_ALONE},
 	{"neighbour", begin_neighbour, change_neighbour, end_neighbour, NULL, 0},
 	{NULL, NULL, NULL, NULL, NULL, 0},
 };
