@@ -50,7 +50,7 @@ lifecycle() {
 }
 
 with_allocators() {
-	for name in libjemalloc.so.2 libtcmalloc_minimal.so.4 libtcmalloc.so.4 libmimalloc.so.2.0; do
+	for name in libjemalloc.so.2 libtcmalloc_minimal.so.4 libtcmalloc.so.4 libmimalloc.so.2; do
 		preload=$(PATH=$PATH:/usr/sbin:/sbin ldconfig -p |
 			sed -n "s,^[[:space:]]*$name (.*=> ,,p" | head -n 1)
 		if [ -n "$preload" ]; then
