@@ -328,7 +328,10 @@ static bool any_once(int count, MPI_Request requests[], struct share *s, int *in
 		return true;
 	}
 	if (s->copy) {
+		/* Not inside: a generalized request asks its program, who may call MPI. */
+		layer_leave();
 		*error = native.Testany(count, s->copy, index, &flag, status);
+		layer_enter();
 		if (*error != MPI_SUCCESS || (flag && *index != MPI_UNDEFINED))
 			return true;
 		active |= !flag;	/* flag without an index: the library has none active */
@@ -394,7 +397,9 @@ static int some_once(int count, MPI_Request requests[], struct share *s, int *ou
 	struct req *r;
 
 	if (s->copy) {
+		layer_leave();		/* as in any_once */
 		first = native.Testsome(count, s->copy, &n, indices, statuses);
+		layer_enter();
 		active = n != MPI_UNDEFINED;
 		if (n == MPI_UNDEFINED)
 			n = 0;
