@@ -90,13 +90,20 @@ static bool packs_in_place(MPI_Datatype handle, size_t size, MPI_Aint true_lb)
 	return same;
 }
 
+/* A type that was made with large counts must be asked with them. */
 static bool is_named(MPI_Datatype handle)
 {
-	int integers, addresses, types, combiner;
+	int combiner, rc;
+#ifdef HAVE_MPI_SEND_C
+	MPI_Count integers, addresses, counts, types;
 
-	return native.Type_get_envelope(handle, &integers, &addresses, &types, &combiner) ==
-		       MPI_SUCCESS &&
-	       combiner == MPI_COMBINER_NAMED;
+	rc = native.Type_get_envelope_c(handle, &integers, &addresses, &counts, &types, &combiner);
+#else
+	int integers, addresses, types;
+
+	rc = native.Type_get_envelope(handle, &integers, &addresses, &types, &combiner);
+#endif
+	return rc == MPI_SUCCESS && combiner == MPI_COMBINER_NAMED;
 }
 
 static struct dtype *dtype_make(MPI_Datatype handle)

@@ -180,11 +180,13 @@ struct req {
 	bool done;
 	bool posted;			/* waits in a posted queue */
 	bool cancelled;
-	bool detached;			/* freed by itself when done */
+	bool detached;			/* freed by itself when done; a part of `whole`, if set */
 	bool active;			/* persistent: started and not yet waited for */
 	struct persistent *persistent;	/* how to start it again, or NULL */
 	struct arrival *arrival;	/* REQ_MESSAGE: what MPI_Mprobe took out */
 	struct req *next_free;		/* free, or deferred */
+	struct req *whole;		/* this one is a part of; see isendrecv.c */
+	unsigned char parts;		/* of a whole: how many are not complete */
 };
 _Static_assert(sizeof(struct req) <= SLAB_FORTRAN, "a request must fit its slot");
 
@@ -199,6 +201,7 @@ void req_free(struct req *r);			/* its slot; what it holds has been retired */
 MPI_Fint fortran_of(const void *slot);
 int fortran_distance(void);
 void req_discard(struct req *r);		/* everything it holds and its slot */
+void req_part_done(struct req *part);		/* isendrecv.c */
 void persistent_drop(struct persistent *p);
 /* Fill status and, unless persistent, free the request and null the handle.  Returns its error. */
 int req_finish(struct req *r, MPI_Request *handle, MPI_Status *status);

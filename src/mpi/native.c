@@ -22,6 +22,7 @@ __attribute__((constructor)) static void native_resolve(void)
 		missing = "PMPI_" #name;
 	NATIVE_FUNCTIONS(X)
 	NATIVE_LARGE_COUNT(X)
+	NATIVE_ISENDRECV(X)
 	NATIVE_FORTRAN(X)
 #undef X
 	if (missing) {

@@ -45,13 +45,21 @@
 #ifdef HAVE_MPI_SEND_C
 #define NATIVE_LARGE_COUNT(X) \
 	X(Allgather_c) X(Allgatherv_c) X(Allreduce_c) X(Alltoall_c) X(Alltoallv_c) X(Alltoallw_c) \
-	X(Bcast_c) X(Bsend_c) X(Bsend_init_c) X(Exscan_c) X(Gather_c) X(Gatherv_c) X(Ibsend_c) \
-	X(Imrecv_c) X(Irecv_c) X(Irsend_c) X(Isend_c) X(Issend_c) X(Mrecv_c) X(Recv_c) \
+	X(Bcast_c) X(Bsend_c) X(Bsend_init_c) X(Buffer_attach_c) X(Buffer_detach_c) X(Exscan_c) \
+	X(Gather_c) X(Gatherv_c) X(Ibsend_c) X(Imrecv_c) X(Irecv_c) X(Irsend_c) X(Isend_c) \
+	X(Isendrecv_c) X(Isendrecv_replace_c) X(Issend_c) X(Mrecv_c) X(Recv_c) \
 	X(Recv_init_c) X(Reduce_c) X(Reduce_scatter_c) X(Reduce_scatter_block_c) X(Rsend_c) \
 	X(Rsend_init_c) X(Scan_c) X(Scatter_c) X(Scatterv_c) X(Send_c) X(Send_init_c) \
-	X(Sendrecv_c) X(Sendrecv_replace_c) X(Ssend_c) X(Ssend_init_c)
+	X(Sendrecv_c) X(Sendrecv_replace_c) X(Ssend_c) X(Ssend_init_c) X(Type_get_envelope_c)
 #else
 #define NATIVE_LARGE_COUNT(X)
+#endif
+
+/* MPI 4 as well, and before the large counts in Open MPI. */
+#ifdef HAVE_MPI_ISENDRECV
+#define NATIVE_ISENDRECV(X) X(Isendrecv) X(Isendrecv_replace)
+#else
+#define NATIVE_ISENDRECV(X)
 #endif
 
 /* Open MPI's Fortran handles are indices that the library hands out; MPICH's are the handles. */
@@ -65,6 +73,7 @@ struct native {
 #define X(name) __typeof__(&PMPI_##name) name;
 	NATIVE_FUNCTIONS(X)
 	NATIVE_LARGE_COUNT(X)
+	NATIVE_ISENDRECV(X)
 	NATIVE_FORTRAN(X)
 #undef X
 };

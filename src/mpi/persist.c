@@ -125,30 +125,39 @@ static int buffered_send(struct comm *c, const struct message_args *m)
 
 EACH_COUNT_TYPE(GEN_BSEND)
 
-int MPI_Buffer_attach(void *buffer, int size)
-{
-	int rc = native.Buffer_attach(buffer, size);
-
-	if (rc == MPI_SUCCESS)
-		buffered_capacity = (size_t)size;
-	return rc;
-}
-BOTH(Buffer_attach);
-
-int MPI_Buffer_detach(void *buffer, int *size)
+/* Sends of ours that the buffer holds are gone, as MPI_Buffer_detach promises. */
+static void buffered_drain(void)
 {
 	unsigned idle = 0;
 
-	if (layer.rails) {
-		layer_enter();
-		for (buffered_reap(); buffered_count; buffered_reap())
-			layer_poll(&idle);
-		layer_leave();
-	}
-	buffered_capacity = 0;
-	return native.Buffer_detach(buffer, size);
+	if (!layer.rails)
+		return;
+	layer_enter();
+	for (buffered_reap(); buffered_count; buffered_reap())
+		layer_poll(&idle);
+	layer_leave();
 }
-BOTH(Buffer_detach);
+
+#define GEN_BUFFER(S, COUNT)                                                                       \
+	int MPI_Buffer_attach##S(void *buffer, COUNT size)                                        \
+	{                                                                                         \
+		int rc = native.Buffer_attach##S(buffer, size);                                   \
+                                                                                                  \
+		if (rc == MPI_SUCCESS)                                                            \
+			buffered_capacity = (size_t)size;                                         \
+		return rc;                                                                        \
+	}                                                                                         \
+	BOTH(Buffer_attach##S);                                                                   \
+                                                                                                  \
+	int MPI_Buffer_detach##S(void *buffer, COUNT *size)                                       \
+	{                                                                                         \
+		buffered_drain();                                                                 \
+		buffered_capacity = 0;                                                            \
+		return native.Buffer_detach##S(buffer, size);                                     \
+	}                                                                                         \
+	BOTH(Buffer_detach##S);
+
+EACH_COUNT_TYPE(GEN_BUFFER)
 
 /* ---- Persistent requests --------------------------------------------------------------------- */
 

@@ -180,8 +180,12 @@ void req_complete(struct req *r, int mpi_error)
 		dtype_release(r->type);
 		r->type = NULL;
 	}
-	if (unlikely(r->detached))
-		req_discard(r);
+	if (unlikely(r->detached)) {
+		if (r->whole)
+			req_part_done(r);
+		else
+			req_discard(r);
+	}
 }
 
 void req_discard(struct req *r)

@@ -1,0 +1,366 @@
+/*
+ * calls_suite.c - calls that few programs make, of which each once went past the layer: over
+ * rails they do what they do natively.
+ */
+#include "config.h"
+
+#include "suite.h"
+
+static int right(void)
+{
+	return (suite_rank + 1) % suite_size;
+}
+
+static int left(void)
+{
+	return (suite_rank + suite_size - 1) % suite_size;
+}
+
+/* ---- MPI_Isendrecv ---------------------------------------------------------------------- */
+
+#ifdef HAVE_MPI_ISENDRECV
+
+enum { ROOM = 1 << 20, PAD = 64 };
+
+static unsigned char from[ROOM], to[ROOM + PAD];
+
+static void finish(int how, MPI_Request *q, MPI_Status *st)
+{
+	MPI_Request pair[3] = {MPI_REQUEST_NULL, *q, MPI_REQUEST_NULL};
+	MPI_Status three[3];
+	int flag = 0, index = -1, out = 0;
+
+	switch (how % 4) {
+	case 0:
+		MPI_Wait(q, st);
+		break;
+	case 1:
+		while (!flag)
+			MPI_Test(q, &flag, st);
+		break;
+	case 2:
+		MPI_Waitall(3, pair, three);
+		*st = three[1];
+		*q = pair[1];
+		break;
+	default:
+		MPI_Waitsome(3, pair, &out, &index, st);
+		CHECK(out == 1 && index == 1);
+		*q = pair[1];
+	}
+	CHECK(*q == MPI_REQUEST_NULL);
+}
+
+static void isendrecv(MPI_Comm comm)
+{
+	MPI_Request q;
+	MPI_Status st;
+	int i, n;
+
+	for (i = 0; i < suite_size_count && suite_sizes[i] <= ROOM; i++) {
+		n = (int)suite_sizes[i];
+		suite_fill(from, (size_t)n, suite_rank, (unsigned)i);
+		suite_blank(to, (size_t)n + PAD);
+		MPI_Isendrecv(from, n, MPI_BYTE, right(), i, to, n + PAD, MPI_BYTE, left(), i, comm, &q);
+		finish(i, &q, &st);
+		suite_status(&st, left(), i, (size_t)n);
+		suite_verify(to, (size_t)n, (size_t)n + PAD, left(), (unsigned)i);
+
+		suite_fill(to, (size_t)n, suite_rank, (unsigned)i + 1);
+		MPI_Isendrecv_replace(to, n, MPI_BYTE, right(), i, left(), i, comm, &q);
+		finish(i + 1, &q, &st);
+		suite_status(&st, left(), i, (size_t)n);
+		suite_verify(to, (size_t)n, (size_t)n + PAD, left(), (unsigned)i + 1);
+	}
+}
+
+/* Each half meets any other kind of call. */
+static void isendrecv_halves(MPI_Comm comm)
+{
+	static const int sizes[] = {8, 100000};
+	MPI_Request q;
+	MPI_Status st;
+	int i, n;
+
+	for (i = 0; i < 2; i++) {
+		n = sizes[i];
+		suite_fill(from, (size_t)n, suite_rank, 3);
+		suite_blank(to, (size_t)n + PAD);
+		if (suite_rank % 2 == 0) {
+			MPI_Isendrecv(from, n, MPI_BYTE, right(), 1, to, n, MPI_BYTE, left(),
+				      MPI_ANY_TAG, comm, &q);
+			MPI_Wait(&q, &st);
+		} else {
+			MPI_Request s;
+
+			MPI_Isend(from, n, MPI_BYTE, right(), 1, comm, &s);
+			MPI_Recv(to, n, MPI_BYTE, MPI_ANY_SOURCE, 1, comm, &st);
+			MPI_Wait(&s, MPI_STATUS_IGNORE);
+		}
+		suite_status(&st, left(), 1, (size_t)n);
+		suite_verify(to, (size_t)n, (size_t)n + PAD, left(), 3);
+	}
+}
+
+static void isendrecv_nobody(MPI_Comm comm)
+{
+	int one = suite_rank, two = -1, count;
+	MPI_Request q, r;
+	MPI_Status st;
+
+	MPI_Isendrecv(&one, 1, MPI_INT, MPI_PROC_NULL, 1, &two, 1, MPI_INT, MPI_PROC_NULL, 1, comm, &q);
+	MPI_Wait(&q, &st);
+	MPI_Get_count(&st, MPI_INT, &count);
+	CHECK(st.MPI_SOURCE == MPI_PROC_NULL && st.MPI_TAG == MPI_ANY_TAG && !count);
+
+	MPI_Irecv(&two, 1, MPI_INT, left(), 2, comm, &r);
+	MPI_Isendrecv(&one, 1, MPI_INT, right(), 2, NULL, 0, MPI_INT, MPI_PROC_NULL, 2, comm, &q);
+	MPI_Wait(&q, &st);
+	CHECK(st.MPI_SOURCE == MPI_PROC_NULL);
+	MPI_Wait(&r, MPI_STATUS_IGNORE);
+	CHECK(two == left());
+
+	MPI_Isend(&one, 1, MPI_INT, right(), 3, comm, &r);
+	MPI_Isendrecv_replace(&two, 1, MPI_INT, MPI_PROC_NULL, 3, left(), 3, comm, &q);
+	MPI_Wait(&q, &st);
+	suite_status(&st, left(), 3, sizeof(int));
+	MPI_Wait(&r, MPI_STATUS_IGNORE);
+	CHECK(two == left());
+}
+
+enum { COLUMN = 30000 };
+static int column[2 * COLUMN];
+
+static bool column_is_from(int rank)
+{
+	const volatile int *at = column;
+	int i;
+
+	for (i = 0; i < 2 * COLUMN; i++)
+		if (at[i] != (i % 2 ? suite_rank : rank) * 1000000 + i)
+			return false;
+	return true;
+}
+
+/* Data that is not contiguous; and the request is given back before it is complete. */
+static void isendrecv_typed(MPI_Comm comm)
+{
+	MPI_Datatype every_other;
+	MPI_Request q;
+	int i, freed, flag;
+
+	for (freed = 0; freed < 2; freed++) {
+		for (i = 0; i < 2 * COLUMN; i++)
+			column[i] = suite_rank * 1000000 + i;
+		MPI_Type_vector(COLUMN, 1, 2, MPI_INT, &every_other);
+		MPI_Type_commit(&every_other);
+		MPI_Isendrecv_replace(column, 1, every_other, right(), 1, left(), 1, comm, &q);
+		MPI_Type_free(&every_other);
+		if (freed)
+			MPI_Request_free(&q);
+		else
+			MPI_Wait(&q, MPI_STATUS_IGNORE);
+		CHECK(q == MPI_REQUEST_NULL);
+		while (freed && !column_is_from(left()))
+			MPI_Iprobe(MPI_ANY_SOURCE, 99, comm, &flag, MPI_STATUS_IGNORE);
+		CHECK(column_is_from(left()));
+		MPI_Barrier(comm);
+	}
+}
+
+static void isendrecv_truncates(MPI_Comm comm)
+{
+	static const int sizes[] = {100, 100000};
+	MPI_Request q;
+	int i, rc, class;
+
+	for (i = 0; i < 2; i++) {
+		MPI_Isendrecv(from, sizes[i], MPI_BYTE, right(), 1, to, sizes[i] / 2, MPI_BYTE, left(), 1,
+			      comm, &q);
+		rc = MPI_Wait(&q, MPI_STATUS_IGNORE);
+		MPI_Error_class(rc, &class);
+		CHECK(class == MPI_ERR_TRUNCATE, "class %d", class);
+	}
+	rc = MPI_Isendrecv(from, 1, MPI_BYTE, suite_size, 1, to, 1, MPI_BYTE, left(), 1, comm, &q);
+	MPI_Error_class(rc, &class);
+	CHECK(class == MPI_ERR_RANK, "class %d", class);
+}
+
+/* Counts of type MPI_Count, and a buffer that is attached with one. */
+#ifdef HAVE_MPI_SEND_C
+static void large_counts(MPI_Comm comm)
+{
+	static char buffer[300000];
+	MPI_Datatype every_other;
+	MPI_Count size;
+	MPI_Request q;
+	MPI_Status st;
+	void *base;
+	int i;
+
+	suite_fill(from, 200000, suite_rank, 5);
+	suite_blank(to, 200000 + PAD);
+	MPI_Buffer_attach_c(buffer, sizeof(buffer));
+	MPI_Irecv_c(to, 200000 + PAD, MPI_BYTE, left(), 1, comm, &q);
+	MPI_Bsend_c(from, 200000, MPI_BYTE, right(), 1, comm);
+	MPI_Wait(&q, &st);
+	suite_status(&st, left(), 1, 200000);
+	suite_verify(to, 200000, 200000 + PAD, left(), 5);
+	MPI_Buffer_detach_c(&base, &size);
+	CHECK(base == buffer && size == sizeof(buffer));
+
+	suite_blank(to, 1000);
+	MPI_Isendrecv_c(from, 1000, MPI_BYTE, right(), 2, to, 1000, MPI_BYTE, left(), 2, comm, &q);
+	MPI_Wait(&q, &st);
+	suite_verify(to, 1000, 1000, left(), 5);
+	suite_fill(to, 1000, suite_rank, 6);
+	MPI_Isendrecv_replace_c(to, 1000, MPI_BYTE, right(), 2, left(), 2, comm, &q);
+	MPI_Wait(&q, &st);
+	suite_verify(to, 1000, 1000, left(), 6);
+
+	/* A type that was made with large counts. */
+	MPI_Type_vector_c(COLUMN, 1, 2, MPI_INT, &every_other);
+	MPI_Type_commit(&every_other);
+	for (i = 0; i < 2 * COLUMN; i++)
+		column[i] = suite_rank * 1000000 + i;
+	MPI_Sendrecv_replace(column, 1, every_other, right(), 3, left(), 3, comm, &st);
+	CHECK(column_is_from(left()));
+	for (i = 0; i < 2 * COLUMN; i += 2)
+		column[i] = i;
+	MPI_Bcast_c(column, 1, every_other, 0, comm);
+	MPI_Type_free(&every_other);
+}
+#endif
+
+#endif
+
+/* ---- Requests of the program's own in the library's arrays ------------------------------- */
+
+static MPI_Comm asked;
+
+/* It may call MPI, and does. */
+static int query(void *extra, MPI_Status *status)
+{
+	int flag;
+
+	MPI_Iprobe(MPI_ANY_SOURCE, 98, asked, &flag, MPI_STATUS_IGNORE);
+	MPI_Status_set_elements(status, MPI_BYTE, *(int *)extra);
+	MPI_Status_set_cancelled(status, 0);
+	status->MPI_SOURCE = status->MPI_TAG = 7;
+	return MPI_SUCCESS;
+}
+
+static int query_end(void *extra)
+{
+	return MPI_SUCCESS;
+}
+
+static int query_cancel(void *extra, int complete)
+{
+	return MPI_SUCCESS;
+}
+
+/* A generalized request among ours, by every call that may ask it how it ended. */
+static void generalized(MPI_Comm comm)
+{
+	int how, v, w, bytes = 5, out, index[3], flag, done, count;
+	MPI_Request q[3];
+	MPI_Status st[3];
+
+	asked = comm;
+	for (how = 0; how < 6; how++) {
+		v = suite_rank;
+		w = -1;
+		MPI_Irecv(&w, 1, MPI_INT, left(), how, comm, &q[0]);
+		MPI_Grequest_start(query, query_end, query_cancel, &bytes, &q[1]);
+		MPI_Isend(&v, 1, MPI_INT, right(), how, comm, &q[2]);
+		MPI_Grequest_complete(q[1]);
+		for (done = 0; done < 3;) {
+			flag = out = 0;
+			switch (how) {
+			case 0:
+				MPI_Waitall(3, q, st);
+				out = 3;
+				break;
+			case 1:
+				MPI_Testall(3, q, &flag, st);
+				out = flag ? 3 : 0;
+				break;
+			case 2:
+				MPI_Waitany(3, q, &index[0], &st[0]);
+				out = 1;
+				break;
+			case 3:
+				MPI_Testany(3, q, &index[0], &out, &st[0]);
+				break;
+			case 4:
+				MPI_Waitsome(3, q, &out, index, st);
+				break;
+			default:
+				MPI_Testsome(3, q, &out, index, st);
+			}
+			done += out;
+			if (how < 2 && out) {
+				MPI_Get_count(&st[1], MPI_BYTE, &count);
+				CHECK(count == bytes && st[1].MPI_SOURCE == 7, "count %d", count);
+			}
+		}
+		CHECK(w == left() && q[1] == MPI_REQUEST_NULL);
+	}
+}
+
+/* ---- Beyond the standard ------------------------------------------------------------------ */
+
+#ifdef HAVE_MPIX_QUERY_CUDA_SUPPORT
+int MPIX_Query_cuda_support(void);
+
+/* Rails carry no memory of GPUs, whatever the library would do. */
+static void gpu_memory(MPI_Comm comm)
+{
+	CHECK(MPIX_Query_cuda_support() == 0);
+}
+#endif
+
+#ifdef HAVE_MPIX_COMM_REVOKE
+static void revoke(MPI_Comm comm)
+{
+	int class, rc = MPIX_Comm_revoke(comm);
+
+	MPI_Error_class(rc, &class);
+	CHECK(class == MPI_ERR_UNSUPPORTED_OPERATION, "class %d", class);
+}
+#endif
+
+static const struct suite_case cases[] = {
+#ifdef HAVE_MPI_ISENDRECV
+	{.name = "isendrecv", .run = isendrecv, .min_ranks = 1,
+	 .native_defect = "MPICH 4.0.2: the status is another one's"},
+	{.name = "isendrecv_halves", .run = isendrecv_halves, .min_ranks = 2,
+	 .native_defect = "MPICH 4.0.2: the status is another one's"},
+	{.name = "isendrecv_nobody", .run = isendrecv_nobody, .min_ranks = 1,
+	 .native_defect = "MPICH 4.0.2: SIGSEGV with MPI_PROC_NULL"},
+	{.name = "isendrecv_typed", .run = isendrecv_typed, .min_ranks = 1,
+	 .native_defect = "MPICH 4.0.2: SIGSEGV"},
+	{.name = "isendrecv_truncates", .run = isendrecv_truncates, .min_ranks = 1,
+	 .changes_errors = true, .native_defect = "MPICH 4.0.2: no error"},
+#ifdef HAVE_MPI_SEND_C
+	{.name = "large_counts", .run = large_counts, .min_ranks = 1},
+#endif
+#endif
+	{.name = "generalized", .run = generalized, .min_ranks = 1},
+#ifdef HAVE_MPIX_QUERY_CUDA_SUPPORT
+	{.name = "gpu_memory", .run = gpu_memory, .min_ranks = 1},
+#endif
+#ifdef HAVE_MPIX_COMM_REVOKE
+	{.name = "revoke", .run = revoke, .min_ranks = 1, .changes_errors = true,
+	 .native_defect = "it works there, and the suite wants to go on"},
+#endif
+	{0},
+};
+
+int main(int argc, char **argv)
+{
+	bool multiple = getenv("SUITE_MULTIPLE");
+
+	return suite_main(argc, argv, multiple ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE, cases);
+}
