@@ -106,13 +106,21 @@ static bool is_named(MPI_Datatype handle)
 	return rc == MPI_SUCCESS && combiner == MPI_COMBINER_NAMED;
 }
 
+/* There is no call that tells; a send to nobody refuses what has not been committed. */
+static bool is_committed(MPI_Datatype handle)
+{
+	char unread;
+
+	return native.Send(&unread, 1, handle, MPI_PROC_NULL, 0, layer.self) == MPI_SUCCESS;
+}
+
 static struct dtype *dtype_make(MPI_Datatype handle)
 {
 	MPI_Aint lb, extent, true_lb, true_extent;
 	struct dtype *t;
 	MPI_Count size;
 
-	if (native.Type_size_x(handle, &size) || size < 0 ||
+	if (!is_committed(handle) || native.Type_size_x(handle, &size) || size < 0 ||
 	    native.Type_get_extent(handle, &lb, &extent) ||
 	    native.Type_get_true_extent(handle, &true_lb, &true_extent))
 		return NULL;

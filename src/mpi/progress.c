@@ -16,6 +16,7 @@
 #include <linux/futex.h>
 #include <linux/membarrier.h>
 #include <sched.h>
+#include <signal.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -225,6 +226,19 @@ void layer_wait(struct req *r)
 
 /* ---- Start and stop ------------------------------------------------------------------------ */
 
+/* The program's signals are not the ticker's: its handlers, and what it keeps pending. */
+static bool ticker_start(void)
+{
+	sigset_t all, before;
+	bool runs;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	runs = pthread_create(&ticker_thread, NULL, ticker, NULL) == 0;
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return runs;
+}
+
 int layer_start_progress(void)
 {
 	int level = MPI_THREAD_SINGLE;
@@ -234,7 +248,7 @@ int layer_start_progress(void)
 	layer.multiple = level == MPI_THREAD_MULTIPLE || !biased;
 	native_progress_register();
 	atomic_store(&ticker_stop, false);
-	ticker_runs = pthread_create(&ticker_thread, NULL, ticker, NULL) == 0;
+	ticker_runs = ticker_start();
 	return ticker_runs ? 0 : -EAGAIN;
 }
 

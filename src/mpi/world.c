@@ -290,12 +290,16 @@ out:
 	return rc;
 }
 
-/* A dup of MPI_COMM_SELF for our own calls, with a receive that nothing ever matches. */
+/*
+ * A dup of MPI_COMM_SELF for our own calls, with a receive that nothing ever matches.  What
+ * fails there is for us to handle, not for the handler that it has from MPI_COMM_SELF.
+ */
 static int open_sentinel(void)
 {
 	static char never;
 
 	if (native.Comm_dup(MPI_COMM_SELF, &layer.self) ||
+	    native.Comm_set_errhandler(layer.self, MPI_ERRORS_RETURN) ||
 	    native.Irecv(&never, 1, MPI_BYTE, 0, 1, layer.self, &layer.sentinel))
 		return -ENOMEM;
 	return 0;

@@ -1,0 +1,71 @@
+#!/bin/sh
+# assumptions.sh - what programs do besides MPI, natively and over rails (src/mpi/README.md).
+. "$srcdir/tests/run-lib.sh"
+over="src/cli/railgauge exec --over stripe --soft ports=2 --"
+program=tests/mpi/assumptions
+
+# What the program takes for granted natively, over rails as well.
+alike() {
+	group=$1
+	launch 2 $program "$@"
+	expect "$*: natively" holds_all no
+	cp "$out" "$work/native"
+	launch 2 $over $program "$@"
+	expect "$*: over rails" holds_all yes
+}
+
+holds_all() {
+	[ "$rc" -eq 0 ] && grep -q "^$group: .* cases hold, layer: $1" "$out"
+}
+
+takers() {
+	sed -n 's/^threads that take signals: //p' "$1"
+}
+
+for group in process errors handler threads limits as-large; do
+	alike $group
+done
+alike signals
+expect "no thread of ours takes the program's signals" \
+	[ "$(takers "$work/native")" -eq "$(takers "$out")" ]
+
+# What the libraries themselves do not bear: Open MPI longjmp, MPICH calls from a handler under
+# MPI_THREAD_MULTIPLE.  Natively 20000 requests take Open MPI 10 s.
+for group in longjmp thread-handler calls; do
+	launch 2 $over $program $group
+	expect "$group: over rails" holds_all yes
+done
+
+# Its input is a pipe, and all else as odd as it gets.
+for how in "" "$over"; do
+	launch 2 $how $program odd <<-END
+		word
+	END
+	expect "odd${how:+ over rails}" grep -q '^odd: 5 cases hold' "$out"
+	launch 2 $how $program closed
+	expect "closed descriptors${how:+ over rails}" [ "$rc" -eq 0 ]
+done
+
+# What is a limit is said in one line.
+for group in as fsize; do
+	launch 2 $over $program $group
+	judge_refusal assumptions 3 3 "must be unlimited" "$group"
+done
+
+# A tool that stands before the layer, in the ranks alone.
+tool="env LD_PRELOAD=$PWD/tests/mpi/.libs/assumptions_front.so"
+for how in "" "$over"; do
+	launch 2 $tool $how $program errors
+	expect "profiling tool${how:+ over rails}" grep -q '^tool: has seen all' "$out"
+done
+expect "profiling tool: the layer is there" grep -q 'layer: yes' "$out"
+
+# Ends: as the launcher tells them natively, and nothing stays behind.
+for end in atexit abort killed leaves; do
+	launch 2 $program end $end
+	native=$rc
+	launch 2 $over $program end $end
+	expect "end by $end: exit code $native natively" [ "$rc" -eq "$native" ]
+done
+expect "nothing in /dev/shm" shm_is_clean
+finish
