@@ -119,6 +119,12 @@ void rail_record_arrived(struct rail_rx *rx, unsigned kind, const struct rail_re
 	case RECORD_FIN:
 		rail_fin_arrived(peer, record, payload);
 		break;
+	case RECORD_CANCEL:
+		rail_cancel_arrived(peer, record);
+		break;
+	case RECORD_CANCELLED:
+		rail_cancelled_arrived(peer, record);
+		break;
 	case RECORD_BYE:
 		peer->gone = true;
 		break;

@@ -62,7 +62,7 @@ bool rail_peer_bury(struct rail_peer *peer)
 		for (; op; op = next) {
 			next = op->next;
 			/* The others are found by rail_rndv_bury, in the table and the landings. */
-			if (op->stage == STAGE_EAGER || op->stage == STAGE_FIN)
+			if (op->stage == STAGE_EAGER || op->stage >= STAGE_FIN)
 				op_end(op, -ECONNRESET);
 		}
 	}

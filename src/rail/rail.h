@@ -176,6 +176,12 @@ struct rail_config {
 	 * it waits until the launcher, who knows, ends the job.
 	 */
 	void (*on_peer_error)(void *user, unsigned index, int error);
+	/*
+	 * The sender of a rendezvous message that has not been accepted takes it back.  True:
+	 * the caller forgets it, its handle is void.  False: it is bound to be accepted, and the
+	 * send goes on.  From rail_progress only.  NULL: never.
+	 */
+	bool (*on_cancel)(void *user, uint64_t rendezvous);
 	void *user;
 };
 
@@ -400,6 +406,15 @@ int rail_send(struct rail_peer *peer, const struct rail_way *way,
 	      const struct rail_header *header, const struct rail_buf *buf,
 	      unsigned flags, struct rail_op *op);
 
+/*
+ * Take back a send that is in flight.  op->done tells what has come of it: -ECANCELED, and
+ * the message was never told to the peer or its on_cancel has forgotten it; else the send
+ * was too far and has ended as ever.  What had not left ends with the next rail_progress;
+ * an offer that is out is the peer's to give back, by a rail_progress there.  More than
+ * once is as once.  Not for receives, not from an upcall.  0, or -ENOMEM: not tried.
+ */
+int rail_cancel(struct rail_op *op);
+
 /* An arrived message, as on_message sees it. */
 struct rail_message {
 	struct rail_peer *peer;
@@ -412,7 +427,7 @@ struct rail_message {
 
 /*
  * Take a rendezvous message into buf (now or at any later time; every handle
- * must be accepted once).  buf.bytes may be less than the message: the rest
+ * must be accepted once, unless on_cancel has taken it back).  buf.bytes may be less than the message: the rest
  * is not transferred, the caller reports the truncation.
  * 0: op->done will be called when all bytes are in place.  -errno.
  */

@@ -15,6 +15,7 @@
  *	lane_send.c eager lane by SEND into shared receives
  *	pool.c      these, an SRQ per adapter
  *	rndv.c      rendezvous: RTS, CTS and the like
+ *	cancel.c    ... taken back
  *	chunks.c    ... chunks posted, at the end that moves the data
  *	landing.c   ... chunks that land
  *	cq.c        completions: whose they are
@@ -88,6 +89,8 @@ enum rail_record_kind {
 	RECORD_BYE,		/* the peer closes */
 	RECORD_KEYS,		/* just before its RTS; header: handle, address; payload: rkeys */
 	RECORD_FIN,		/* all that was wanted is there; see rndv.c */
+	RECORD_CANCEL,		/* header: handle of an RTS before it that is to be taken back */
+	RECORD_CANCELLED,	/* it was; header: handle */
 };
 
 /* The last 8 bytes say that the rest is there: sequence number << 8 | kind, never 0. */
@@ -372,7 +375,11 @@ enum rail_stage {
 	STAGE_ACCEPTED,		/* receiver: waits for receive requests and a landing */
 	STAGE_CTS,		/* its CTS waits for room */
 	STAGE_LANDING,
-	STAGE_FIN,		/* its FIN waits for room; nothing else is left to do */
+	/* Nothing else is left to do than: */
+	STAGE_FIN,		/* its FIN waits for room */
+	STAGE_CANCEL,		/* a record by itself (cancel.c) does */
+	STAGE_CANCELLED,
+	STAGE_OVER,		/* in the context's list of what has completed */
 };
 
 /* ---- queues of operations ----------------------------------------------- */
@@ -611,6 +618,10 @@ void rail_cts_arrived(struct rail_peer *peer, const struct rail_record *record,
 		      const void *payload);
 void rail_fin_arrived(struct rail_peer *peer, const struct rail_record *record,
 		      const void *payload);
+/* cancel.c: the records, waiting and arrived. */
+int rail_cancel_post(struct rail_tx *tx, const struct rail_op *op);
+void rail_cancel_arrived(struct rail_peer *peer, const struct rail_record *record);
+void rail_cancelled_arrived(struct rail_peer *peer, const struct rail_record *record);
 /* landing.c: receives for immediates, as many as the lane will ever have.  0 or -errno. */
 int rail_receives_start(struct rail_lane *lane);
 void rail_chunk_sent(struct rail_lane *lane);

@@ -156,8 +156,10 @@ int rail_rndv_post(struct rail_tx *tx, struct rail_op *op)
 		return rts_post(tx, op);
 	case STAGE_CTS:
 		return cts_post(tx, op);
-	default:
+	case STAGE_FIN:
 		return fin_post(tx, op);
+	default:
+		return rail_cancel_post(tx, op);
 	}
 }
 

@@ -11,7 +11,8 @@
  *	     <--  CTS                           (the receiver reads over all rails)
  *	chunks  -->                             <--  FIN
  *
- * FIN also answers a message of which no byte is wanted.
+ * FIN also answers a message of which no byte is wanted.  An RTS that has not been
+ * answered may be taken back: CANCEL, CANCELLED (cancel.c).
  */
 #ifndef RAIL_RNDV_H
 #define RAIL_RNDV_H
@@ -22,6 +23,7 @@
 enum {
 	RNDV_READ = 1,			/* the receiver reads */
 	RNDV_CONTROL = 2,		/* plain writes, then a control message on each rail used */
+	RNDV_CANCEL = 4,		/* not in the RTS: its CANCEL is out, or waits */
 };
 
 /* Immediate: landing:8 generation:8 chunk:16; a control message has its rail for a chunk. */

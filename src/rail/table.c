@@ -45,6 +45,11 @@ void rail_table_fini(struct rail_table *t)
 	t->count = 0;
 }
 
+static uint64_t handle_of(const struct rail_table *t, uint32_t i)
+{
+	return (uint64_t)t->entry[i].generation << 32 | i;
+}
+
 int rail_table_add(struct rail_table *t, struct rail_peer *peer, uint64_t *handle)
 {
 	struct rail_entry *e;
@@ -52,7 +57,7 @@ int rail_table_add(struct rail_table *t, struct rail_peer *peer, uint64_t *handl
 	if (t->first_free == none && grow(t))
 		return -ENOMEM;
 	e = &t->entry[t->first_free];
-	*handle = (uint64_t)e->generation << 32 | t->first_free;
+	*handle = handle_of(t, t->first_free);
 	t->first_free = e->next_free;
 	e->peer = peer;
 	e->op = NULL;
@@ -66,6 +71,18 @@ struct rail_entry *rail_table_find(struct rail_table *t, const struct rail_peer 
 	struct rail_entry *e = i < t->count ? &t->entry[i] : NULL;
 
 	return e && e->peer == peer && e->generation == handle >> 32 ? e : NULL;
+}
+
+uint64_t rail_table_find_rts(const struct rail_table *t, const struct rail_peer *peer,
+			     uint64_t theirs)
+{
+	for (uint32_t i = 0; i < t->count; i++) {
+		const struct rail_entry *e = &t->entry[i];
+
+		if (e->peer == peer && !e->op && e->rts.handle == theirs)
+			return handle_of(t, i);
+	}
+	return 0;
 }
 
 void rail_table_remove(struct rail_table *t, uint64_t handle)

@@ -50,6 +50,9 @@ int rail_table_add(struct rail_table *t, struct rail_peer *peer, uint64_t *handl
 /* NULL: there is no such entry of that peer.  Valid until the next rail_table_add. */
 struct rail_entry *rail_table_find(struct rail_table *t, const struct rail_peer *peer,
 				   uint64_t handle);
+/* The handle of that peer's RTS that has this handle there; 0: none waits to be accepted. */
+uint64_t rail_table_find_rts(const struct rail_table *t, const struct rail_peer *peer,
+			     uint64_t theirs);
 void rail_table_remove(struct rail_table *t, uint64_t handle);
 
 #endif
