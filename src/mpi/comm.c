@@ -58,6 +58,18 @@ struct comm *comm_by_context(uint64_t context)
 	return NULL;
 }
 
+bool comm_some(bool (*test)(struct comm *c, uint64_t arg), uint64_t arg)
+{
+	struct comm *c;
+	int b;
+
+	for (b = 0; b < BUCKETS; b++)
+		for (c = buckets[b]; c; c = c->next)
+			if (test(c, arg))
+				return true;
+	return false;
+}
+
 struct comm *comm_lookup_slow(MPI_Comm handle)
 {
 	struct comm_cache *k = &comm_cache;

@@ -103,6 +103,8 @@ static inline struct comm *comm_lookup(MPI_Comm handle)
 }
 
 struct comm *comm_by_context(uint64_t context);	/* NULL: not known (yet) */
+/* Is the test true of any routed communicator?  Stops at the first, which it may change. */
+bool comm_some(bool (*test)(struct comm *c, uint64_t arg), uint64_t arg);
 
 /* Collective over `handle`: route it this way.  0 or -errno, the same on all its ranks. */
 int comm_adopt(MPI_Comm handle, const struct rail_way *way);
@@ -250,6 +252,7 @@ struct arrival *match_take(struct comm *c, struct arrival *a);		/* out of the qu
 void match_arrival_status(const struct arrival *a, MPI_Status *status);
 void match_unpost(struct req *r);
 void match_on_message(void *user, const struct rail_message *msg);
+bool match_on_cancel(void *user, uint64_t rendezvous);
 /* Messages that came before their communicator's constructor returned. */
 void match_replay_early(struct comm *c);
 void match_comm_init(struct comm *c);
@@ -267,7 +270,7 @@ extern struct layer {
 	_Atomic unsigned ticker_wants;
 	_Atomic unsigned ticker_sleeps;
 	_Atomic unsigned polls;		/* grows whenever the program lets us progress */
-	_Atomic unsigned pending;	/* operations in flight and receives posted */
+	_Atomic unsigned pending;	/* operations in flight, receives posted, offers untaken */
 	unsigned large;			/* nonblocking sends above eager size since it last waited */
 	bool oversubscribed;
 	bool transport_only;		/* in the ticker or inside the library: no MPI calls */

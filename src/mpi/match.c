@@ -29,6 +29,8 @@ struct arrival {
 
 /* Messages of communicators whose constructor has not returned here. */
 static struct link early = {&early, &early};
+/* Offers on communicators that were freed here: only their senders may still want them back. */
+static struct link dropped = {&dropped, &dropped};
 
 void match_comm_init(struct comm *c)
 {
@@ -203,7 +205,16 @@ static struct arrival *arrival_make(const struct rail_message *msg)
 	a->rendezvous = msg->rendezvous;
 	if (payload)
 		memcpy(a->payload, msg->payload, payload);
+	if (!msg->payload)
+		layer_pending_add(1);	/* its sender may cancel it, and waits for our answer */
 	return a;
+}
+
+static void arrival_free(struct arrival *a)
+{
+	if (a->rendezvous)
+		layer_pending_add(-1);
+	pool_put(&arrivals, a);
 }
 
 static void arrival_queue(struct comm *c, struct arrival *a)
@@ -292,7 +303,7 @@ static void recv_take(struct req *r, struct arrival *a)
 		recv_rendezvous(r, a->peer, a->rendezvous);
 	else
 		recv_eager(r, a->payload);
-	pool_put(&arrivals, a);
+	arrival_free(a);
 }
 
 int recv_start(struct comm *c, struct req *r, const struct message_args *m)
@@ -323,6 +334,49 @@ void match_unpost(struct req *r)
 {
 	queue_remove(&r->link);
 	r->posted = false;
+}
+
+/* ---- A send is cancelled ------------------------------------------------------------------- */
+
+static struct arrival *offer_among(const struct link *messages, uint64_t rendezvous)
+{
+	struct link *l;
+
+	queue_each(l, messages) {
+		struct arrival *a = queue_entry(l, struct arrival, by_comm);
+
+		if (a->rendezvous == rendezvous)
+			return a;
+	}
+	return NULL;
+}
+
+static bool offer_forget_early(struct link *messages, uint64_t rendezvous)
+{
+	struct arrival *a = offer_among(messages, rendezvous);
+
+	if (!a)
+		return false;
+	queue_remove(&a->by_comm);
+	arrival_free(a);
+	return true;
+}
+
+static bool offer_forget(struct comm *c, uint64_t rendezvous)
+{
+	struct arrival *a = offer_among(&c->arrived_any, rendezvous);
+
+	if (!a)
+		return false;
+	arrival_free(match_take(c, a));
+	return true;
+}
+
+/* In no queue is what MPI_Mprobe has taken out: it will be received. */
+bool match_on_cancel(void *user, uint64_t rendezvous)
+{
+	return comm_some(offer_forget, rendezvous) || offer_forget_early(&early, rendezvous) ||
+	       offer_forget_early(&dropped, rendezvous);
 }
 
 /* ---- Probes -------------------------------------------------------------------------------- */
@@ -381,18 +435,30 @@ void match_replay_early(struct comm *c)
 /* Unmatched messages of a communicator that is gone: the program never received them. */
 void match_comm_drop(struct comm *c)
 {
-	while (!queue_empty(&c->arrived_any))
-		pool_put(&arrivals, match_take(c, queue_entry(c->arrived_any.next, struct arrival, by_comm)));
+	while (!queue_empty(&c->arrived_any)) {
+		struct arrival *a = queue_entry(c->arrived_any.next, struct arrival, by_comm);
+
+		match_take(c, a);
+		if (a->rendezvous)
+			queue_push(&dropped, &a->by_comm);
+		else
+			arrival_free(a);
+	}
+}
+
+static void drop_all(struct link *messages)
+{
+	while (!queue_empty(messages)) {
+		struct arrival *a = queue_entry(messages->next, struct arrival, by_comm);
+
+		queue_remove(&a->by_comm);
+		arrival_free(a);
+	}
 }
 
 void match_stop(void)
 {
-	struct link *l, *next;
-
-	for (l = early.next; l != &early; l = next) {
-		next = l->next;
-		pool_put(&arrivals, queue_entry(l, struct arrival, by_comm));
-	}
-	queue_init(&early);
+	drop_all(&early);
+	drop_all(&dropped);
 	pool_stop(&arrivals);
 }

@@ -204,6 +204,7 @@ static int persistent_start(struct req *r)
 	r->active = true;
 	r->comm = NULL;
 	r->error = MPI_SUCCESS;
+	r->cancelled = false;
 	if (p->args.rank == MPI_PROC_NULL) {
 		r->done = true;
 		r->source = MPI_PROC_NULL;

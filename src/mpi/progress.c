@@ -6,7 +6,10 @@
  *  - the MPI library's own progress loop, while the program waits natively
  *    (Open MPI lets us register; MPICH does not);
  *  - a ticker thread, while the program computes or waits natively: transport
- *    only, never MPI, and only while something of ours is in flight.
+ *    only, never MPI, and only while something of ours is in flight or a message
+ *    was offered that nobody has received.  Otherwise it takes a look now and then:
+ *    MPI_Wait of a cancelled send returns whatever the receiver does, and what that
+ *    has not read yet may be such a message.
  */
 #include "layer.h"
 
@@ -25,6 +28,7 @@ enum {
 	TICK_NS = 500000,
 	TICK_MAX_NS = 4000000,		/* while the program polls by itself */
 	QUIET_TICKS = 16,		/* without anything in flight, before the ticker sleeps */
+	LOOK_NS = 100000000,		/* between looks of a ticker that sleeps */
 	DRIVE_NATIVE_ROUNDS = 1024,	/* empty rounds between looks at the MPI library */
 	YIELD_ROUNDS = 8,		/* empty rounds before giving way on a crowded node */
 };
@@ -44,7 +48,10 @@ static long membarrier(int command)
 
 static long futex(_Atomic unsigned *word, int op, unsigned value)
 {
-	return syscall(__NR_futex, word, op | FUTEX_PRIVATE_FLAG, value, NULL, NULL, 0);
+	/* Of a wait; ignored by a wake. */
+	static const struct timespec most = {.tv_nsec = LOOK_NS};
+
+	return syscall(__NR_futex, word, op | FUTEX_PRIVATE_FLAG, value, &most, NULL, 0);
 }
 
 void layer_enter_slow(void)
@@ -99,16 +106,6 @@ void layer_wake_ticker(void)
 	futex(&layer.ticker_sleeps, FUTEX_WAKE, INT_MAX);
 }
 
-static void ticker_sleep(void)
-{
-	atomic_store(&layer.ticker_sleeps, 1);
-	if (biased)
-		membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED);
-	if (!layer_pending() && !atomic_load(&ticker_stop))
-		futex(&layer.ticker_sleeps, FUTEX_WAIT, 1);
-	atomic_store(&layer.ticker_sleeps, 0);
-}
-
 /* Where calling the MPI library is forbidden. */
 static int transport_progress(void)
 {
@@ -118,6 +115,37 @@ static int transport_progress(void)
 	events = rail_progress(layer.rails);
 	layer.transport_only = false;
 	return events;
+}
+
+static void ticker_look(void)
+{
+	if (ticker_enter()) {
+		transport_progress();
+		ticker_leave();
+	}
+}
+
+static void ticker_nap(void)
+{
+	atomic_store(&layer.ticker_sleeps, 1);
+	if (biased)
+		membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED);
+	if (!layer_pending() && !atomic_load(&ticker_stop))
+		futex(&layer.ticker_sleeps, FUTEX_WAIT, 1);
+	atomic_store(&layer.ticker_sleeps, 0);
+}
+
+/* One round in each look: a flood of messages must not fill the memory of a busy receiver. */
+static void ticker_sleep(void)
+{
+	unsigned seen;
+
+	do {
+		seen = layer_polls();
+		ticker_nap();
+		if (layer_polls() == seen && !atomic_load(&ticker_stop))
+			ticker_look();
+	} while (!layer_pending() && !atomic_load(&ticker_stop));
 }
 
 static void *ticker(void *unused)
@@ -140,10 +168,9 @@ static void *ticker(void *unused)
 			continue;
 		}
 		tick_ns = TICK_NS;
-		if (layer_pending() && ticker_enter()) {
-			transport_progress();
-			ticker_leave();
-		}
+		/* A while longer than needed: who has cancelled one send may cancel the next. */
+		if (quiet <= QUIET_TICKS)
+			ticker_look();
 	}
 	return NULL;
 }

@@ -9,7 +9,8 @@ static void send_done(struct rail_op *op, int status)
 {
 	struct req *r = (struct req *)op;
 
-	req_complete(r, status ? MPI_ERR_OTHER : MPI_SUCCESS);
+	r->cancelled = status == -ECANCELED;
+	req_complete(r, status && !r->cancelled ? MPI_ERR_OTHER : MPI_SUCCESS);
 }
 
 /* A buffer that is not plain bytes, or that the program wants back at once, is copied. */

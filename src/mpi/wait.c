@@ -104,9 +104,15 @@ int MPI_Request_free(MPI_Request *request)
 }
 BOTH(Request_free);
 
-/* A receive that is still posted is cancelled; what has begun completes normally. */
+/*
+ * A receive that is still posted is cancelled.  Of a send its completion tells: its receiver
+ * may have to be asked, who answers also while it computes (progress.c).  What has begun
+ * completes normally.
+ */
 int MPI_Cancel(MPI_Request *request)
 {
+	MPI_Comm comm = MPI_COMM_WORLD;
+	int rc = MPI_SUCCESS;
 	struct req *r;
 
 	if (!layer.rails || !(r = ours(*request)))
@@ -119,9 +125,12 @@ int MPI_Cancel(MPI_Request *request)
 		r->source = MPI_ANY_SOURCE;
 		r->tag = MPI_ANY_TAG;
 		req_complete(r, MPI_SUCCESS);
+	} else if (r->kind == REQ_SEND && !r->done) {
+		comm = comm_of(r);
+		rc = rail_cancel(&r->op) ? MPI_ERR_NO_MEM : MPI_SUCCESS;
 	}
 	layer_leave();
-	return MPI_SUCCESS;
+	return req_raise(comm, rc);
 }
 BOTH(Cancel);
 

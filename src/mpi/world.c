@@ -237,6 +237,7 @@ static int open_rails(const struct hello *all)
 		.index = (unsigned)layer.world_rank,
 		.peer_count = (unsigned)layer.world_size,
 		.on_message = match_on_message,
+		.on_cancel = match_on_cancel,
 		.on_peer_error = on_peer_error,
 	};
 	int rc = choose_fabric(all, &cfg.use_softhca);
@@ -362,8 +363,10 @@ int railmpi_open(void)
 		rc = rc ? rc : layer_start_progress();
 		rc = agree(rc);
 	}
-	if (rc)
+	if (rc) {
+		layer_stop_progress();
 		close_rails();
+	}
 	return rc;
 }
 
