@@ -106,7 +106,8 @@ static void before_mmap(long addr, long bytes, long flags)
 
 static void before_mremap(long from, long old_bytes, long new_bytes, long flags, long to)
 {
-	report(RG_MEM_MOVE, from, old_bytes);
+	/* No bytes: a second mapping of what is shared there. */
+	report(RG_MEM_MOVE, from, old_bytes ? old_bytes : 1);
 	if (flags & MREMAP_FIXED)
 		report(RG_MEM_REPLACE, to, new_bytes);
 }
@@ -119,6 +120,7 @@ static void before_madvise(long addr, long bytes, long advice)
 		/* fall through */
 	case MADV_DONTNEED:
 	case MADV_FREE:
+	case MADV_WIPEONFORK:	/* in the child */
 	case DONTNEED_LOCKED:
 	case GUARD_INSTALL:
 		report(RG_MEM_DISCARD, addr, bytes);
