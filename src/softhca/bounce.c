@@ -100,7 +100,9 @@ static bool kernel_copies(struct hca_fabric *f)
 
 static bool wanted(struct hca_fabric *f, const struct hca_mr *mr)
 {
-	if (f->copy == HCA_COPY_KERNEL || mr->mapped_end - mr->mapped >= mr->length)
+	/* What was moved may have to be moved back. */
+	if (f->copy == HCA_COPY_KERNEL ||
+	    (!mr->moved.listed && mr->mapped_end - mr->mapped >= mr->length))
 		return false;
 	return f->copy == HCA_COPY_BOUNCE || mr->kind == HCA_MR_DMABUF || !kernel_copies(f);
 }

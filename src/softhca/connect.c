@@ -160,7 +160,8 @@ static bool read_own_mr(struct hca_conn *c, uint32_t pd, uint32_t key, struct hc
 	*out = (struct hca_remote_mr){
 		.access = mr->access, .iova = mr->iova, .length = mr->length,
 		.addr = (uintptr_t)mr->base, .mapped_end = mr->length, .base = mr->base,
-		.stamp = mr->stamp, .live = &f->table->mr[index].stamp,
+		.stamp = atomic_load(&f->table->mr[index].stamp),
+		.live = &f->table->mr[index].stamp,
 		.taken = mr->qpn ? &f->self->taken[index] : NULL,
 	};
 	return (uint32_t)out->stamp == key;	/* or it is being bound anew */
@@ -211,19 +212,32 @@ static bool is_known_window(const struct hca_remote_mr *m, uint32_t key)
 	       atomic_load_explicit(m->live, memory_order_acquire) == m->stamp;
 }
 
-/* What is not simply known already. */
+/*
+ * What is not simply known already.  A row whose stamp changes while we look has still
+ * the same key, perhaps: less of it is mapped now.
+ */
 static const struct hca_remote_mr *look_up(struct hca_conn *c, struct hca_remote_mr *m,
 					   uint32_t pd, uint32_t key)
 {
+	const _Atomic uint64_t *live = &c->peer->table->mr[key >> HCA_KEY_GEN_BITS].stamp;
+	int tries;
+
 	m->key = 0;
-	if (!is_known_window(m, key) &&
-	    !(c->peer->here ? read_own_mr : read_mr)(c, pd, key, m)) {
-		m->taken = NULL;
-		return NULL;
+	for (tries = 0; tries < HCA_CHANGES; tries++) {
+		uint64_t before = atomic_load(live);
+
+		if ((is_known_window(m, key) ||
+		     (c->peer->here ? read_own_mr : read_mr)(c, pd, key, m)) &&
+		    hca_remote_stands(m->live, m->taken, m->stamp)) {
+			/* A window may have been taken away: it never gets its key in here. */
+			m->key = m->taken ? 0 : key;
+			return m;
+		}
+		if (atomic_load(live) == before)
+			break;
 	}
-	/* A window may have been taken away: it never gets its key in here. */
-	m->key = m->taken ? 0 : key;
-	return hca_remote_stands(m->live, m->taken, m->stamp) ? m : NULL;
+	m->taken = NULL;
+	return NULL;
 }
 
 static inline const struct hca_remote_mr *find_mr(struct hca_conn *c, struct hca_remote_mr *known,

@@ -71,12 +71,25 @@ static bool bounces(const struct hca_peer *peer)
 	       atomic_load_explicit(&peer->bounces, memory_order_relaxed);
 }
 
+/* Its pages are being moved: what is copied to them just now would be lost. */
+static bool any_away(const struct batch *b, const struct hca_peer *peer)
+{
+	unsigned i;
+
+	for (i = 0; i < b->count; i++)
+		if (hca_peer_memory_away(peer, b->key[i]))
+			return true;
+	return false;
+}
+
 static int batch_flush(struct batch *b, struct hca_peer *peer, enum hca_direction way)
 {
 	int rc = -EPERM;
 
 	if (!b->count)
 		return 0;
+	if (any_away(b, peer))
+		return -EBUSY;
 	if (!bounces(peer))
 		rc = by_kernel(b, peer, way);
 	/* EFAULT: not all that a process can touch can others, whatever their rights. */

@@ -6,6 +6,7 @@
 
 #include "event.h"
 #include "fabric.h"
+#include "remap.h"
 
 struct hca_device {
 	struct ibv_device ibv;		/* first */
@@ -63,8 +64,9 @@ struct hca_mr {
 	uint32_t access;
 	uint64_t iova, length;
 	unsigned char *base;		/* our address of iova */
-	uint64_t mapped, mapped_end;	/* layout.h */
-	uint64_t stamp;
+	_Atomic uint64_t mapped, mapped_end;	/* layout.h */
+	struct hca_moved moved;		/* of memory that is not the arena's: the same */
+	bool shown;			/* peers have its row; locked (remap.h), if it is moved */
 	_Atomic int windows;		/* bound to it */
 	struct hca_dm *dm;		/* NULL */
 };
@@ -104,9 +106,10 @@ static inline bool hca_mr_stands(const struct hca_mr *mr)
 {
 	const struct hca_fabric *f = mr->fabric;
 	uint32_t index = mr->key >> HCA_KEY_GEN_BITS;
+	uint64_t stamp = atomic_load(&f->table->mr[index].stamp);
 
-	return atomic_load(&f->table->mr[index].stamp) == mr->stamp &&
-	       (!mr->qpn || atomic_load(&f->self->taken[index]) != mr->stamp);
+	return (uint32_t)stamp == mr->key &&
+	       (!mr->qpn || atomic_load(&f->self->taken[index]) != stamp);
 }
 
 /*
@@ -212,5 +215,9 @@ int hca_mr_take_key(struct hca_fabric *f, uint32_t *key);
 void hca_mr_give_key(struct hca_fabric *f, uint32_t key);
 /* From here on the row, with mr's values, is there. */
 void hca_mr_publish(struct hca_mr *mr);
+/* It is gone; who uses it may go on for a moment. */
+void hca_mr_hide(struct hca_mr *mr);
+/* For mr->moved.changed: peers learn which part of it is mapped now. */
+void hca_mr_moved(struct hca_moved *m);
 
 #endif

@@ -15,6 +15,7 @@
 #include "peer.h"
 #include "qp.h"
 #include "random.h"
+#include "remap.h"
 #include "segment.h"
 
 static pthread_mutex_t registry_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -379,12 +380,24 @@ static void watch_forks(void)
 	pthread_atfork(NULL, NULL, forget_in_child);
 }
 
+/* Before a fork: no peer uses a mapping of memory that its owner has taken back. */
+static void quiesce_all(void)
+{
+	struct hca_fabric *f;
+
+	pthread_mutex_lock(&registry_lock);
+	for (f = registry; f; f = f->next)
+		hca_quiesce(f, NULL);
+	pthread_mutex_unlock(&registry_lock);
+}
+
 /* At every attachment: a child of fork has to do it for itself. */
 static void prepare_process(enum hca_copy_way copy)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 	pthread_once(&once, watch_forks);
+	hca_remap_quiesce = quiesce_all;
 #ifdef PR_SET_PTRACER
 	/*
 	 * Under Yama's scope 1 peers may copy only from and to who says so.  That

@@ -3,6 +3,7 @@
 #include "copy.h"
 #include "held.h"
 #include "pace.h"
+#include "steps.h"
 
 enum {
 	POLLING_NS = 100000,	/* who has polled since then is at it, and on time */
@@ -43,19 +44,52 @@ static void gather_end(const struct hca_message *m, unsigned char *to, uint32_t 
 	}
 }
 
-static void write_out(struct hca_qp *qp, struct hca_held *h)
+/*
+ * Another stamp, and the same key: less of it is mapped than when it was held back, or it
+ * is another registration.  In vain: the next message will tell.
+ */
+static void write_elsewhere(struct hca_qp *qp, const struct hca_held *h)
+{
+	struct hca_conn *c = &qp->conn;
+	const struct hca_remote_mr *mr = hca_conn_mr(c, (uint32_t)h->stamp);
+	uint64_t at;
+
+	if (!mr || !(mr->access & IBV_ACCESS_REMOTE_WRITE))
+		return;
+	at = h->there - mr->addr;
+	if (at > mr->length || h->bytes > mr->length - at)
+		return;
+	if (hca_remote_mapped(mr, at, h->bytes))
+		hca_copy_last_last(mr->base + (at - mr->mapped), h->data, h->bytes);
+	else
+		hca_copy_there(c->peer, HCA_TO_REMOTE, (void *)(uintptr_t)h->data, h->there,
+			       (uint32_t)h->stamp, h->bytes);
+}
+
+static void write_out(struct hca_qp *qp, const struct hca_held *h)
 {
 	struct hca_conn *c = &qp->conn;
 
 	/* What was withdrawn meanwhile is not written to any more. */
-	if (!c->shm || atomic_load_explicit(&c->shm->gate, memory_order_acquire) != c->gate ||
-	    !hca_remote_stands(h->live, h->taken, h->stamp))
+	if (!c->shm || atomic_load_explicit(&c->shm->gate, memory_order_acquire) != c->gate)
 		return;
-	if (h->here)
+	if (h->here && hca_remote_stands(h->live, h->taken, h->stamp))
 		hca_copy_last_last(h->here, h->data, h->bytes);
-	else	/* in vain: the next message will tell */
-		hca_copy_there(c->peer, HCA_TO_REMOTE, h->data, h->there, (uint32_t)h->stamp,
-			       h->bytes);
+	else
+		write_elsewhere(qp, h);
+}
+
+bool hca_held_waits(const struct hca_qp *qp)
+{
+	const struct hca_held_list *l = list_of(qp);
+	const struct hca_conn *c = &qp->conn;
+	uint32_t i;
+
+	for (i = 0; i < l->count && c->shm; i++)
+		if (hca_peer_memory_away(c->peer, (uint32_t)l->entry[(l->first + i) %
+								     HCA_HELD_MAX].stamp))
+			return true;
+	return false;
 }
 
 void hca_held_add(struct hca_qp *qp, uint32_t key, uint32_t bytes, uint64_t due_ns)
@@ -119,7 +153,8 @@ void hca_held_release(struct hca_qp *qp, uint64_t now_ns)
 		return;
 	if (l->entry[l->first].due_ns <= now_ns) {
 		hca_section_enter(qp->shm);
-		release(qp, now_ns);
+		if (!hca_held_waits(qp))
+			release(qp, now_ns);
 		hca_section_leave(qp->shm);
 	}
 	if (l->count)

@@ -42,6 +42,12 @@ uint32_t hca_held_bytes(const struct hca_qp *qp);
 /* Hold back its last `bytes`, an RDMA write's under `key`, until `due_ns`.  Inside a section. */
 void hca_held_add(struct hca_qp *qp, uint32_t key, uint32_t bytes, uint64_t due_ns);
 
+/*
+ * Must any of it wait, whoever depends on it: has it to go to memory that can be reached
+ * in no way just now?  Inside a section.
+ */
+bool hca_held_waits(const struct hca_qp *qp);
+
 /* Write what is due.  qp->lock held. */
 void hca_held_release(struct hca_qp *qp, uint64_t now_ns);
 

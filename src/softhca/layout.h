@@ -29,7 +29,7 @@
 #include <stdint.h>
 
 enum {
-	HCA_ABI = 2,			/* of everything in this file and of rendezvous.h */
+	HCA_ABI = 3,			/* of everything in this file and of rendezvous.h */
 	HCA_LINE = 64,
 	HCA_PAGE = 4096,
 	HCA_SPEC_MAX = 896,		/* canonical spec with its NUL */
@@ -162,7 +162,9 @@ static inline uint64_t hca_shm_qp_entry(uint32_t index, uint32_t slot, uint32_t 
  * A registration or a memory window.  stamp is 0 while the rest changes; else
  * its key (31..0) and how often a row was written (63..32), so that it is
  * never the same again, although a key may be.  The part that lies in the
- * owner's memory segment can be mapped; the rest is reached by copy.h's ways.
+ * owner's memory segment can be mapped; the rest is reached by copy.h's ways.  That
+ * part may shrink: one of its ends changes, by one store, and then the stamp, to
+ * another with the same key.
  */
 struct hca_shm_mr {
 	_Atomic uint64_t stamp;
@@ -170,7 +172,7 @@ struct hca_shm_mr {
 	uint32_t pd;
 	uint32_t qpn;		/* not 0: only for who is connected to this queue pair, */
 				/* who may take it away: hca_shm_process.taken */
-	uint32_t pad0;
+	_Atomic uint32_t away;	/* for a moment nobody may copy to or from it by address */
 	uint64_t iova;		/* what a remote address is relative to */
 	uint64_t addr;		/* the owner's address of iova */
 	uint64_t length;

@@ -13,6 +13,7 @@
 #include "remap.h"
 #include "segment.h"
 #include "softhca.h"
+#include "sys.h"
 
 struct block {
 	uintptr_t start;
@@ -44,25 +45,25 @@ void hca_memory_after_fork(void)
 	pthread_mutex_init(&hca_memory.lock, NULL);
 	if (hca_memory.fd < 0)
 		return;
-	hca_remap_make_private();	/* before the heap is touched */
+	hca_remap_in_child();		/* before the heap is touched */
 	close(hca_memory.fd);
 	hca_memory.fd = -1;
+	hca_memory.inode = 0;
 	hca_memory.start = hca_memory.end = 0;
-	free(arena.block);
+	if (arena.block)
+		hca_sys_unmap((uintptr_t)arena.block, arena.room * sizeof(*arena.block));
 	memset(&arena, 0, sizeof(arena));
 }
 
 static void watch_forks(void)
 {
-	pthread_atfork(NULL, NULL, hca_memory_after_fork);
+	pthread_atfork(hca_remap_before_fork, hca_remap_after_fork, hca_memory_after_fork);
 }
 
-int hca_memory_fd_locked(void)
+static int fd_locked(void)
 {
-	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	struct stat st;
 
-	pthread_once(&once, watch_forks);
 	if (hca_memory.fd < 0) {
 		int fd = hca_segment_create("softhca-memory", HCA_MEMORY_BYTES);
 
@@ -77,10 +78,12 @@ int hca_memory_fd_locked(void)
 
 int hca_memory_fd(void)
 {
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	int fd;
 
+	pthread_once(&once, watch_forks);
 	pthread_mutex_lock(&hca_memory.lock);
-	fd = hca_memory_fd_locked();
+	fd = fd_locked();
 	pthread_mutex_unlock(&hca_memory.lock);
 	return fd;
 }
@@ -121,26 +124,41 @@ static uintptr_t find_gap(size_t bytes, size_t *index)
 	return hca_memory.end - at >= bytes ? at : 0;
 }
 
+/* Not from malloc: no lock of this library is held while that has one of its own. */
+static bool grow_locked(void)
+{
+	const size_t least = hca_page_bytes() / sizeof(struct block);
+	const size_t room = arena.room ? 2 * arena.room : least, bytes = room * sizeof(struct block);
+	long at;
+
+	if (arena.count < arena.room)
+		return true;
+	if (arena.room)
+		at = hca_sys(SYS_mremap, (long)arena.block,
+			     (long)(arena.room * sizeof(struct block)), (long)bytes,
+			     MREMAP_MAYMOVE, 0, 0);
+	else
+		at = hca_sys_map(0, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+				 0);
+	if (hca_sys_failed(at))
+		return false;
+	arena.block = (struct block *)at;
+	arena.room = room;
+	return true;
+}
+
 static void *alloc_locked(size_t bytes)
 {
-	int fd = hca_memory_fd_locked();
+	int fd = fd_locked();
 	uintptr_t at;
 	size_t index;
 
-	if (fd < 0 || (!hca_memory.start && reserve_locked(bytes)))
+	if (fd < 0 || !grow_locked() || (!hca_memory.start && reserve_locked(bytes)))
 		return NULL;
-	if (arena.count == arena.room) {
-		size_t room = arena.room ? 2 * arena.room : 64;
-		struct block *grown = realloc(arena.block, room * sizeof(*grown));
-
-		if (!grown)
-			return NULL;
-		arena.block = grown;
-		arena.room = room;
-	}
 	at = find_gap(bytes, &index);
-	if (!at || hca_segment_reserve(fd, at, bytes) || mmap((void *)at, bytes, PROT_READ | PROT_WRITE,
-			MAP_SHARED | MAP_FIXED | MAP_NORESERVE, fd, (off_t)at) == MAP_FAILED)
+	if (!at || hca_segment_reserve(fd, at, bytes) ||
+	    hca_sys_failed(hca_sys_map(at, bytes, PROT_READ | PROT_WRITE,
+				       MAP_SHARED | MAP_FIXED | MAP_NORESERVE, fd, at)))
 		return NULL;
 	memmove(&arena.block[index + 1], &arena.block[index],
 		(arena.count - index) * sizeof(*arena.block));
@@ -155,6 +173,7 @@ HCA_EXPORT void *softhca_arena_alloc(size_t bytes)
 
 	if (bytes <= SIZE_MAX - hca_page_bytes()) {
 		bytes = hca_align_up(bytes ? bytes : 1, hca_page_bytes());
+		hca_memory_fd();		/* says why not, and watches forks */
 		pthread_mutex_lock(&hca_memory.lock);
 		addr = alloc_locked(bytes);
 		pthread_mutex_unlock(&hca_memory.lock);
@@ -190,10 +209,9 @@ HCA_EXPORT void softhca_arena_free(void *addr)
 	b = find_block((uintptr_t)addr);
 	if (b && b->start == (uintptr_t)addr) {
 		/* The pages first: a new allocation here starts from zeros. */
-		fallocate(hca_memory.fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
-			  (off_t)b->start, (off_t)b->bytes);
-		mmap(addr, b->bytes, PROT_NONE,
-		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0);
+		hca_sys_punch(hca_memory.fd, b->start, b->start + b->bytes);
+		hca_sys_map(b->start, b->bytes, PROT_NONE,
+			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0);
 		arena.count--;
 		memmove(b, b + 1, (size_t)(&arena.block[arena.count] - b) * sizeof(*b));
 	}

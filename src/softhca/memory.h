@@ -6,7 +6,7 @@
  * (remap.h).  Peers map windows of it, so that moving data is one copy.
  *
  * A child of fork starts without one.  The arena that it inherited stays shared
- * with its parent; of memory that was moved it gets a private view.
+ * with its parent; memory that was moved is private to each (remap.h).
  */
 #ifndef HCA_MEMORY_H
 #define HCA_MEMORY_H
@@ -20,7 +20,7 @@
 /* Its descriptor, made on first use; or -errno with the line set. */
 int hca_memory_fd(void);
 
-/* In a child of fork, first of all; again does no harm. */
+/* In a child of fork, before its first use of any of this; again does no harm. */
 void hca_memory_after_fork(void);
 
 /* Does the whole range lie in one allocation of the arena? */
@@ -28,7 +28,11 @@ bool hca_memory_in_arena(const void *addr, size_t bytes);
 
 uint64_t hca_page_bytes(void);
 
-/* One per process by nature: it mirrors the address space.  For memory.c and remap.c. */
+/*
+ * One per process by nature: it mirrors the address space.  For memory.c, remap.c and
+ * restore.c.  The lock is of the descriptor and the arena; what is moved has its own
+ * (hca_remap_lock), which may be taken inside of it and not the other way round.
+ */
 struct hca_memory {
 	pthread_mutex_t lock;
 	int fd;
@@ -36,6 +40,5 @@ struct hca_memory {
 	_Atomic uintptr_t start, end;	/* addresses reserved for the arena */
 };
 extern struct hca_memory hca_memory;
-int hca_memory_fd_locked(void);
 
 #endif

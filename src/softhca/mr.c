@@ -78,36 +78,104 @@ void hca_mr_give_key(struct hca_fabric *f, uint32_t key)
 	pthread_mutex_unlock(&f->slow);
 }
 
-void hca_mr_publish(struct hca_mr *mr)
+static uint64_t next_stamp(const struct hca_mr *mr)
+{
+	return (uint64_t)(atomic_fetch_add(&mr->fabric->mr_written, 1) + 1) << 32 | mr->key;
+}
+
+static void write_row(struct hca_mr *mr)
 {
 	struct hca_fabric *f = mr->fabric;
 	uint32_t index = mr->key >> HCA_KEY_GEN_BITS;
 	struct hca_shm_mr *shm = &f->table->mr[index];
 
-	mr->stamp = (uint64_t)(atomic_fetch_add(&f->mr_written, 1) + 1) << 32 | mr->key;
 	atomic_store(&f->mr[index], mr);
 	shm->access = mr->access;
 	shm->pd = mr->remote_pd;
 	shm->qpn = mr->qpn;
+	atomic_store_explicit(&shm->away, mr->moved.away, memory_order_relaxed);
 	shm->mapped = mr->mapped;
 	shm->mapped_end = mr->mapped_end;
 	shm->iova = mr->iova;
 	shm->addr = (uintptr_t)mr->base;
 	shm->length = mr->length;
-	atomic_store_explicit(&shm->stamp, mr->stamp, memory_order_release);
-	hca_porter_need(f, mr);
+	atomic_store_explicit(&shm->stamp, next_stamp(mr), memory_order_release);
+}
+
+void hca_mr_publish(struct hca_mr *mr)
+{
+	sigset_t before;
+
+	if (mr->moved.listed) {
+		hca_remap_lock(&before);
+		mr->mapped = mr->moved.start;
+		mr->mapped_end = mr->moved.end;
+		write_row(mr);
+		mr->shown = true;
+		hca_remap_unlock(&before);
+	} else {
+		write_row(mr);
+	}
+	hca_porter_need(mr->fabric, mr);
+}
+
+static void clear_row(const struct hca_mr *mr)
+{
+	uint32_t index = mr->key >> HCA_KEY_GEN_BITS;
+
+	atomic_store_explicit(&mr->fabric->table->mr[index].stamp, 0, memory_order_release);
+	atomic_store(&mr->fabric->mr[index], NULL);
+}
+
+void hca_mr_hide(struct hca_mr *mr)
+{
+	sigset_t before;
+
+	if (mr->moved.listed) {
+		hca_remap_lock(&before);
+		clear_row(mr);
+		mr->shown = false;
+		hca_remap_unlock(&before);
+	} else {
+		clear_row(mr);
+	}
+	hca_porter_pass(mr->fabric);
+}
+
+/* A window that its peer took away stays away, under whatever stamp (hca_mw_take_theirs). */
+static void take_along(struct hca_mr *mr, uint64_t old, uint64_t stamp)
+{
+	_Atomic uint64_t *taken = &mr->fabric->self->taken[mr->key >> HCA_KEY_GEN_BITS];
+
+	if (mr->qpn && atomic_load(taken) == old)
+		atomic_store(taken, stamp);
+}
+
+/* The row is never without a stamp meanwhile: peers that look just now must find it. */
+void hca_mr_moved(struct hca_moved *m)
+{
+	struct hca_mr *mr = hca_container(m, struct hca_mr, moved);
+	struct hca_shm_mr *shm = &mr->fabric->table->mr[mr->key >> HCA_KEY_GEN_BITS];
+	uint64_t old, stamp;
+
+	if (!mr->shown)
+		return;			/* hca_mr_publish will see */
+	atomic_store(&shm->away, m->away);
+	if (mr->mapped == m->start && mr->mapped_end == m->end)
+		return;
+	shm->mapped = mr->mapped = m->start;
+	shm->mapped_end = mr->mapped_end = m->end;
+	old = atomic_load(&shm->stamp);
+	stamp = next_stamp(mr);
+	atomic_store(&shm->stamp, stamp);
+	take_along(mr, old, stamp);
 }
 
 /* Nobody can use the row any more when this returns. */
 static void withdraw(struct hca_mr *mr)
 {
-	struct hca_fabric *f = mr->fabric;
-	uint32_t index = mr->key >> HCA_KEY_GEN_BITS;
-
-	atomic_store_explicit(&f->table->mr[index].stamp, 0, memory_order_release);
-	atomic_store(&f->mr[index], NULL);
-	hca_porter_pass(f);
-	hca_quiesce(f, NULL);
+	hca_mr_hide(mr);
+	hca_quiesce(mr->fabric, NULL);
 }
 
 /* ---- Memory -------------------------------------------------------------- */
@@ -116,21 +184,24 @@ static void withdraw(struct hca_mr *mr)
 static int find_memory(struct hca_mr *mr, void *addr, size_t bytes)
 {
 	const enum softhca_remap remap = mr->fabric->remap;
-	const bool may = remap == SOFTHCA_REMAP_AUTO || remap == SOFTHCA_REMAP_ALWAYS;
+	const bool may = (remap == SOFTHCA_REMAP_AUTO || remap == SOFTHCA_REMAP_ALWAYS) &&
+			 hca_remap_watch();
 	int rc;
 
 	mr->mapped = mr->mapped_end = 0;
+	mr->moved.changed = hca_mr_moved;
 	if ((uintptr_t)addr > UINTPTR_MAX - bytes)
 		return EINVAL;
-	if (hca_memory_in_arena(addr, bytes) || (may && hca_remap_is_done(addr, bytes))) {
+	if (hca_memory_in_arena(addr, bytes)) {
 		mr->mapped = (uintptr_t)addr;
 		mr->mapped_end = (uintptr_t)addr + bytes;
 		return 0;
 	}
+	if (may && hca_remap_again(&mr->moved, addr, bytes))
+		return 0;
 	rc = hca_maps_check(addr, bytes, mr->access & IBV_ACCESS_LOCAL_WRITE);
 	if (!rc && may)
-		hca_remap(addr, bytes, remap == SOFTHCA_REMAP_ALWAYS, &mr->mapped,
-			  &mr->mapped_end);
+		hca_remap(&mr->moved, addr, bytes, remap == SOFTHCA_REMAP_ALWAYS);
 	return rc;
 }
 
@@ -143,6 +214,8 @@ static void set_pd(struct hca_mr *mr, struct ibv_pd *pd)
 
 static struct ibv_mr *fail_with(struct hca_mr *mr, int err)
 {
+	if (mr)
+		hca_moved_drop(&mr->moved);
 	free(mr);
 	errno = err;
 	return NULL;
@@ -253,6 +326,7 @@ int hca_mr_dereg(struct ibv_mr *ibv)
 	if (atomic_load(&mr->windows) && hca_mw_count(mr))
 		return EBUSY;
 	withdraw(mr);
+	hca_moved_drop(&mr->moved);
 	hca_mr_give_key(mr->fabric, mr->key);
 	if (mr->kind == HCA_MR_DMABUF)
 		unmap_dmabuf(mr);
@@ -270,8 +344,7 @@ static int rereg_plan(const struct hca_mr *mr, struct hca_mr *to, int flags, str
 		      void *addr, size_t bytes, unsigned access)
 {
 	*to = (struct hca_mr){ .fabric = mr->fabric, .access = mr->access, .iova = mr->iova,
-			       .base = mr->base, .length = mr->length, .mapped = mr->mapped,
-			       .mapped_end = mr->mapped_end };
+			       .base = mr->base, .length = mr->length };
 	if (flags & IBV_REREG_MR_CHANGE_ACCESS) {
 		int rc = check_access(access);
 
@@ -312,8 +385,11 @@ int hca_mr_rereg(struct ibv_mr *ibv, int flags, struct ibv_pd *pd, void *addr, s
 	mr->iova = to.iova;
 	mr->base = to.base;
 	mr->length = to.length;
-	mr->mapped = to.mapped;
-	mr->mapped_end = to.mapped_end;
+	if (flags & IBV_REREG_MR_CHANGE_TRANSLATION) {
+		mr->mapped = to.mapped;
+		mr->mapped_end = to.mapped_end;
+		hca_moved_replace(&mr->moved, &to.moved);
+	}
 	if (flags & IBV_REREG_MR_CHANGE_TRANSLATION) {
 		ibv->addr = addr;
 		ibv->length = bytes;

@@ -16,12 +16,8 @@ static struct hca_mw *mw_of(struct ibv_mw *mw)
 /* From now on it opens nothing, and the porter is not at it.  Bound; fabric.slow held. */
 static void unbind(struct hca_mw *mw)
 {
-	struct hca_fabric *f = mw->row.fabric;
-	uint32_t index = mw->row.key >> HCA_KEY_GEN_BITS;
-
-	atomic_store_explicit(&f->table->mr[index].stamp, 0, memory_order_release);
-	atomic_store(&f->mr[index], NULL);
-	hca_porter_pass(f);
+	hca_mr_hide(&mw->row);
+	hca_moved_drop(&mw->row.moved);
 	atomic_fetch_sub(&mw->under->windows, 1);
 	mw->under = NULL;
 }
@@ -148,6 +144,7 @@ static void fill_row(struct hca_qp *qp, struct hca_mw *mw, const struct ibv_mw_b
 	struct hca_mr *row = &mw->row;
 	uint64_t start, end;
 
+	row->moved.changed = hca_mr_moved;
 	row->key = (row->key & ~(uint32_t)TAG) | (tag & TAG);
 	row->qpn = mw->ibv.type == IBV_MW_TYPE_2 ? hca_qpn(qp) : 0;
 	row->access = info->mw_access_flags;
@@ -156,7 +153,11 @@ static void fill_row(struct hca_qp *qp, struct hca_mw *mw, const struct ibv_mw_b
 	row->base = mr->base + offset;
 	start = (uintptr_t)row->base;
 	end = start + row->length;
-	row->mapped = mr->mapped > start ? mr->mapped : start;
+	if (mr->moved.listed) {
+		hca_moved_part(&row->moved, &mr->moved, start, end);
+		return;
+	}
+	row->mapped = hca_later(mr->mapped, start);
 	row->mapped_end = mr->mapped_end < end ? mr->mapped_end : end;
 	if (row->mapped >= row->mapped_end)
 		row->mapped = row->mapped_end = start;
@@ -254,8 +255,16 @@ bool hca_mw_is_theirs(const struct hca_conn *c, uint32_t rkey)
 void hca_mw_take_theirs(const struct hca_conn *c, uint32_t rkey)
 {
 	const uint32_t index = rkey >> HCA_KEY_GEN_BITS;
-	uint64_t stamp = atomic_load(&c->peer->table->mr[index].stamp);
+	const _Atomic uint64_t *live = &c->peer->table->mr[index].stamp;
+	uint64_t stamp = atomic_load(live), seen;
+	int tries;
 
-	if ((uint32_t)stamp == rkey)
+	/* It may change under our hands; one of us two sees the other's store. */
+	for (tries = 0; tries < HCA_CHANGES && (uint32_t)stamp == rkey; tries++) {
 		atomic_store(&c->peer->shm->taken[index], stamp);
+		seen = stamp;
+		stamp = atomic_load(live);
+		if (stamp == seen)
+			return;
+	}
 }

@@ -115,6 +115,16 @@ static inline void hca_section_leave(struct hca_shm_qp *mine)
 	atomic_store_explicit(&mine->section, s + 1, memory_order_release);
 }
 
+/*
+ * Is the memory behind a key of the peer's just being moved, so that for a moment it
+ * can be reached in no way?  Inside a section.
+ */
+static inline bool hca_peer_memory_away(const struct hca_peer *p, uint32_t key)
+{
+	return atomic_load_explicit(&p->table->mr[key >> HCA_KEY_GEN_BITS].away,
+				    memory_order_acquire);
+}
+
 void hca_quiesce_prepare(void);
 
 /*

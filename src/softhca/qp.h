@@ -22,6 +22,7 @@ enum {
 	HCA_INLINE_MAX = 65536,
 	HCA_MESSAGE_MAX = 1 << 30,
 	HCA_KEYS = 16,			/* registrations of the peer that are remembered */
+	HCA_CHANGES = 100,		/* of one, that we let it have while we look */
 };
 
 /* The peer's registration behind a key, checked and mapped. */

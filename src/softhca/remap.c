@@ -1,98 +1,87 @@
 /* remap.c - moving memory onto the segment, in place. */
-#include <fcntl.h>
-#include <stdlib.h>
-#include <sys/mman.h>
-#include <sys/syscall.h>
-#include <unistd.h>
+#include <pthread.h>
 
 #include "base.h"
 #include "layout.h"
-#include "maps.h"
 #include "memory.h"
-#include "remap.h"
+#include "remap_int.h"
 #include "segment.h"
+#include "sys.h"
 
-/* Bytes moved, all in all and since the last sweep; under hca_memory.lock. */
-static uint64_t moved, moved_since_sweep;
+struct hca_remap_state hca_remap_state;
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* Bytes moved since the last sweep; locked. */
+static uint64_t moved_since_sweep;
 
 enum { SWEEP_BYTES = 256 << 20 };
 
-/*
- * Is this a piece of the segment at its own address?  The arena's, too, since
- * the kernel makes one mapping of the two where they touch.
- */
-static bool is_moved(const struct hca_map *map)
+void hca_remap_lock(sigset_t *before)
+{
+	sigset_t all;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, before);
+	pthread_mutex_lock(&lock);
+}
+
+void hca_remap_unlock(const sigset_t *before)
+{
+	pthread_mutex_unlock(&lock);
+	pthread_sigmask(SIG_SETMASK, before, NULL);
+}
+
+void hca_remap_reset_lock(void)
+{
+	pthread_mutex_init(&lock, NULL);
+}
+
+/* ---- What is there ------------------------------------------------------- */
+
+/* The arena's, too, since the kernel makes one mapping of the two where they touch. */
+bool hca_is_moved(const struct hca_map *map)
 {
 	return map->shared && map->inode == hca_memory.inode && map->offset == map->start;
 }
 
-static void make_private(uint64_t start, uint64_t end)
+bool hca_is_view(const struct hca_map *map)
 {
-	if (start < end)
-		mmap((void *)(uintptr_t)start, end - start, PROT_READ | PROT_WRITE,
-		     MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE, hca_memory.fd, (off_t)start);
-}
-
-/*
- * In a child of fork: what was moved must not be shared with the parent.  Not
- * a byte of the heap may be touched before this is done.
- */
-void hca_remap_make_private(void)
-{
-	struct hca_maps m;
-	struct hca_map map;
-
-	if (!moved || hca_maps_open(0, HCA_MEMORY_BYTES, &m))
-		return;
-	moved = moved_since_sweep = 0;
-	while (hca_maps_next(&m, &map)) {
-		uint64_t below = hca_memory.start, above = hca_memory.end;
-
-		if (!is_moved(&map))
-			continue;
-		/* The arena stays shared. */
-		make_private(map.start, map.end < below ? map.end : below);
-		make_private(map.start > above ? map.start : above, map.end);
-	}
-	hca_maps_close(&m);
-}
-
-static bool punch(uint64_t start, uint64_t end)
-{
-	return fallocate(hca_memory.fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)start,
-			 (off_t)(end - start)) == 0;
+	return !map->shared && map->inode && map->offset == map->start &&
+	       hca_ranges_touch(&hca_remap_state.ranges, map->start, map->end);
 }
 
 static bool is_movable(const struct hca_map *map)
 {
-	return !map->shared && !map->inode && map->readable && map->writable &&
-	       !map->executable && !map->stack;
+	return !map->shared && map->readable && map->writable && !map->executable &&
+	       !map->stack && (!map->inode || hca_is_view(map));
 }
 
 static bool is_moved_and_open(const struct hca_map *map)
 {
-	return is_moved(map) && map->readable && map->writable;
+	return hca_is_moved(map) && map->readable && map->writable;
 }
 
 static bool is_moved_or_movable(const struct hca_map *map)
 {
-	return is_moved(map) || is_movable(map);
+	return hca_is_moved(map) || is_movable(map);
 }
 
 /* Is every page of [start, end) in a mapping that fits? */
 static bool all_pages(uint64_t start, uint64_t end, bool (*fits)(const struct hca_map *map))
 {
-	struct hca_maps m;
-	struct hca_map map;
 	uint64_t at = start;
+	struct hca_map map;
 
-	if (hca_maps_open(start, end - start, &m))
+	if (!hca_remap_walk(start, end))
 		return false;
-	while (at < end && hca_maps_next(&m, &map) && map.start <= at && fits(&map))
+	while (at < end && hca_remap_next(start, end, &map) && map.start <= at && fits(&map))
 		at = map.end;
-	hca_maps_close(&m);
+	hca_remap_walked();
 	return at >= end;
 }
+
+/* ---- Copying ------------------------------------------------------------- */
 
 /* Which pages hold anything?  Those that were never touched need no copy. */
 static size_t count_alike(int pagemap, uint64_t start, size_t pages, bool *touched)
@@ -117,8 +106,8 @@ static bool copy_out(uint64_t start, uint64_t end)
 {
 	while (start < end) {
 		/* Whole pages, whoever owns their bytes: past a sanitizer's pwrite. */
-		ssize_t n = syscall(SYS_pwrite64, hca_memory.fd, (void *)(uintptr_t)start,
-				    end - start, (off_t)start);
+		long n = hca_sys(SYS_pwrite64, hca_memory.fd, (long)start, (long)(end - start),
+				 (long)start, 0, 0);
 
 		if (n <= 0)
 			return false;
@@ -168,180 +157,190 @@ static void populate(uint64_t start, uint64_t end)
 		hole = lseek(hca_memory.fd, data, SEEK_HOLE);
 		if (hole < 0 || hole > (off_t)end)
 			hole = (off_t)end;
-		madvise((void *)(uintptr_t)data, (size_t)(hole - data), MADV_POPULATE_READ);
+		hca_sys_advise((uint64_t)data, (uint64_t)(hole - data), MADV_POPULATE_READ);
 	}
 #endif
 }
 
-/* ---- What real devices have registered ----------------------------------- */
+/* ---- Who maps what ------------------------------------------------------- */
 
-struct hca_pinned {
-	struct hca_pinned *next, **at;
-	uint64_t start, end;		/* whole pages */
-	const void *owner;
-};
-
-static struct hca_pinned *pinned;	/* under hca_memory.lock */
-
-struct hca_pinned *hca_pin(const void *addr, size_t bytes)
+static void list_add(struct hca_moved *m)
 {
-	struct hca_pinned *p = calloc(1, sizeof(*p));
-
-	if (!p)
-		return NULL;
-	p->start = hca_align_down((uintptr_t)addr, hca_page_bytes());
-	p->end = hca_align_up((uintptr_t)addr + bytes, hca_page_bytes());
-	pthread_mutex_lock(&hca_memory.lock);
-	p->next = pinned;
-	p->at = &pinned;
-	if (p->next)
-		p->next->at = &p->next;
-	pinned = p;
-	pthread_mutex_unlock(&hca_memory.lock);
-	return p;
+	m->next = hca_remap_state.list;
+	m->at = &hca_remap_state.list;
+	if (m->next)
+		m->next->at = &m->next;
+	hca_remap_state.list = m;
+	m->listed = true;
 }
 
-void hca_pin_set_owner(struct hca_pinned *p, const void *owner)
+static void list_remove(struct hca_moved *m)
 {
-	pthread_mutex_lock(&hca_memory.lock);
-	p->owner = owner;
-	pthread_mutex_unlock(&hca_memory.lock);
+	*m->at = m->next;
+	if (m->next)
+		m->next->at = m->at;
+	m->listed = false;
 }
 
-struct hca_pinned *hca_pin_of(const void *owner)
+static void set(struct hca_moved *m, uint64_t start, uint64_t end)
 {
-	struct hca_pinned *p;
-
-	pthread_mutex_lock(&hca_memory.lock);
-	for (p = pinned; p && p->owner != owner; p = p->next)
-		;
-	pthread_mutex_unlock(&hca_memory.lock);
-	return p;
+	m->start = start;
+	m->end = end;
+	m->away = false;
+	if (start < end)
+		list_add(m);
 }
 
-void hca_unpin(struct hca_pinned *p)
+void hca_moved_part(struct hca_moved *m, const struct hca_moved *from, uint64_t start,
+		    uint64_t end)
 {
-	if (!p)
+	sigset_t before;
+
+	hca_remap_lock(&before);
+	start = hca_later(start, from->start);
+	if (from->end < end)
+		end = from->end;
+	set(m, start, start < end ? end : start);
+	hca_remap_unlock(&before);
+}
+
+void hca_moved_replace(struct hca_moved *m, struct hca_moved *from)
+{
+	sigset_t before;
+
+	hca_remap_lock(&before);
+	if (m->listed)
+		list_remove(m);
+	if (from->listed)
+		list_remove(from);
+	set(m, from->start, from->end);
+	hca_remap_unlock(&before);
+}
+
+void hca_moved_drop(struct hca_moved *m)
+{
+	sigset_t before;
+
+	if (!m->listed)
 		return;
-	pthread_mutex_lock(&hca_memory.lock);
-	*p->at = p->next;
-	if (p->next)
-		p->next->at = p->at;
-	pthread_mutex_unlock(&hca_memory.lock);
-	free(p);
-}
-
-static bool is_pinned(uint64_t start, uint64_t end)
-{
-	const struct hca_pinned *p;
-
-	for (p = pinned; p; p = p->next)
-		if (p->start < end && start < p->end)
-			return true;
-	return false;
+	hca_remap_lock(&before);
+	list_remove(m);
+	hca_remap_unlock(&before);
 }
 
 /* ---- Moving -------------------------------------------------------------- */
 
-/* Pages of one private anonymous mapping; false: nothing has changed. */
-static bool move(uint64_t start, uint64_t end)
+/* Pages of one private mapping; false: nothing has changed. */
+static bool move(const struct hca_map *map)
 {
-	const int flags = MAP_SHARED | MAP_FIXED | MAP_NORESERVE;
-	void *at = MAP_FAILED;
+	const uint64_t start = map->start, end = map->end;
+	long at = -ENOMEM;
 
+	if (!hca_ranges_add(&hca_remap_state.ranges, start, end) ||
+	    (map->inode && !hca_remap_copy_pages(start, end)))
+		return false;
 	/* Somebody's memory may have been here before. */
-	if (punch(start, end) && !hca_segment_reserve(hca_memory.fd, start, end - start) &&
-	    copy_touched(start, end))
-		at = mmap((void *)(uintptr_t)start, end - start, PROT_READ | PROT_WRITE, flags,
-			  hca_memory.fd, (off_t)start);
-	if (at == MAP_FAILED) {
-		punch(start, end);
+	if (hca_sys_punch(hca_memory.fd, start, end) &&
+	    !hca_segment_reserve(hca_memory.fd, start, end - start) && copy_touched(start, end))
+		at = hca_sys_map(start, end - start, PROT_READ | PROT_WRITE,
+				 MAP_SHARED | MAP_FIXED | MAP_NORESERVE, hca_memory.fd, start);
+	if (hca_sys_failed(at)) {
+		hca_sys_punch(hca_memory.fd, start, end);
 		return false;
 	}
 	populate(start, end);
-	moved += end - start;
 	moved_since_sweep += end - start;
 	return true;
 }
 
-/* What was moved once and has been unmapped since still takes memory: give it back. */
+/* What the segment holds in [at, end) and no mapping shows. */
+static void sweep_piece(uint64_t at, uint64_t end)
+{
+	struct hca_map map;
+
+	while (hca_remap_next(at, end, &map)) {
+		if (map.inode != hca_memory.inode)
+			continue;
+		if (map.start > at)
+			hca_sys_punch(hca_memory.fd, at, map.start);
+		at = map.end;
+	}
+	if (at < end)
+		hca_sys_punch(hca_memory.fd, at, end);
+}
+
+/*
+ * What went without our hearing of it still takes memory, and so does what peers wrote to
+ * pages that had been moved back: give it back.
+ */
 static void sweep(void)
 {
 	off_t data = 0, hole;
-	struct hca_maps m;
-	struct hca_map map;
-	uint64_t at;
 
 	for (; (data = lseek(hca_memory.fd, data, SEEK_DATA)) >= 0; data = hole) {
 		hole = lseek(hca_memory.fd, data, SEEK_HOLE);
-		if (hole < 0 || hca_maps_open((uint64_t)data, (uint64_t)(hole - data), &m))
+		if (hole < 0 || !hca_remap_walk((uint64_t)data, (uint64_t)hole))
 			return;
-		at = (uint64_t)data;
-		while (hca_maps_next(&m, &map)) {
-			if (!map.shared || map.inode != hca_memory.inode)
-				continue;
-			if (map.start > at)
-				punch(at, map.start);
-			at = map.end;
-		}
-		if (at < (uint64_t)hole)
-			punch(at, (uint64_t)hole);
-		hca_maps_close(&m);
+		sweep_piece((uint64_t)data, (uint64_t)hole);
+		hca_remap_walked();
 	}
 	moved_since_sweep = 0;
 }
 
 /* False: some of it could not be moved; what was, stays. */
-static bool remap_locked(uint64_t start, uint64_t end)
+static bool move_all(uint64_t start, uint64_t end)
 {
-	struct hca_maps m;
 	struct hca_map map;
 	bool ok = true;
 
 	/* Where the pages are the segment's already, a real device has these. */
-	if (is_pinned(start, end) && !all_pages(start, end, is_moved))
+	if (hca_is_pinned(start, end) && !all_pages(start, end, hca_is_moved))
 		return false;
-	if (hca_memory_fd_locked() < 0 || hca_maps_open(start, end - start, &m))
+	if (!hca_remap_walk(start, end))
 		return false;
-	while (ok && hca_maps_next(&m, &map))
-		if (!is_moved(&map))
-			ok = move(map.start > start ? map.start : start,
-				  map.end < end ? map.end : end);
-	hca_maps_close(&m);
+	while (ok && hca_remap_next(start, end, &map))
+		if (!hca_is_moved(&map))
+			ok = move(&map);
+	hca_remap_walked();
 	if (moved_since_sweep > SWEEP_BYTES)
 		sweep();
 	return ok;
 }
 
-bool hca_remap_is_done(const void *addr, size_t bytes)
+bool hca_remap_again(struct hca_moved *m, void *addr, size_t bytes)
 {
-	uint64_t first = hca_align_down((uintptr_t)addr, hca_page_bytes());
+	const uint64_t page = hca_page_bytes(), first = hca_align_down((uintptr_t)addr, page);
+	const uint64_t end = (uintptr_t)addr + bytes;
+	sigset_t before;
 	bool done;
 
-	pthread_mutex_lock(&hca_memory.lock);
-	done = moved && all_pages(first, (uintptr_t)addr + bytes, is_moved_and_open);
-	pthread_mutex_unlock(&hca_memory.lock);
+	if (!bytes || !hca_ranges_touch(&hca_remap_state.ranges, first, end))
+		return false;
+	hca_remap_lock(&before);
+	done = !hca_remap_state.forking &&
+	       all_pages(first, hca_align_up(end, page), is_moved_and_open);
+	if (done)
+		set(m, (uintptr_t)addr, end);
+	hca_remap_unlock(&before);
 	return done;
 }
 
-void hca_remap(void *addr, size_t bytes, bool edges, uint64_t *start, uint64_t *end)
+void hca_remap(struct hca_moved *m, void *addr, size_t bytes, bool edges)
 {
-	uint64_t first = (uintptr_t)addr, last = first + bytes;
+	const uint64_t page = hca_page_bytes(), start = (uintptr_t)addr, end = start + bytes;
+	const uint64_t first = edges ? hca_align_down(start, page) : hca_align_up(start, page);
+	const uint64_t last = edges ? hca_align_up(end, page) : hca_align_down(end, page);
+	uint64_t unloads;
+	sigset_t before;
 
-	*start = *end = first;
-	if (edges) {
-		first = hca_align_down(first, hca_page_bytes());
-		last = hca_align_up(last, hca_page_bytes());
-	} else {
-		first = hca_align_up(first, hca_page_bytes());
-		last = hca_align_down(last, hca_page_bytes());
-	}
-	if (!bytes || first >= last)
+	m->start = m->end = start;
+	/* Data of a library goes without our hearing of it. */
+	if (!bytes || first >= last || rg_memwatch_in_library(first, last - first, &unloads) ||
+	    hca_memory_fd() < 0)
 		return;
-	pthread_mutex_lock(&hca_memory.lock);
-	if (all_pages(first, last, is_moved_or_movable) && remap_locked(first, last)) {
-		*start = first > (uintptr_t)addr ? first : (uintptr_t)addr;
-		*end = last < (uintptr_t)addr + bytes ? last : (uintptr_t)addr + bytes;
-	}
-	pthread_mutex_unlock(&hca_memory.lock);
+	hca_remap_lock(&before);
+	if (!hca_remap_state.forking && all_pages(first, last, is_moved_or_movable) &&
+	    move_all(first, last))
+		set(m, hca_later(first, start), last < end ? last : end);
+	hca_remap_unlock(&before);
 }

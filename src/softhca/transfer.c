@@ -247,7 +247,7 @@ static int look_again(struct hca_qp *qp, const struct ibv_send_wr *wr)
 static int copy_some(struct hca_qp *qp, const struct ibv_send_wr *wr, uint32_t bytes,
 		     uint32_t *held)
 {
-	int rc = look_again(qp, wr);
+	int rc = hca_held_waits(qp) ? HCA_BUSY : look_again(qp, wr);
 
 	if (rc)
 		return rc;
@@ -313,6 +313,8 @@ int hca_transfer_end(struct hca_qp *qp, const struct ibv_send_wr *wr, uint64_t v
 		rc = hca_gather_local(qp, wr, 1);	/* time has passed */
 		if (!rc)
 			rc = hca_ud_end(qp, wr, visible_ns);
+	} else if (qp->pace && hca_held_waits(qp)) {
+		rc = HCA_BUSY;
 	} else {
 		/* Gone meanwhile: silence, which is an error after the retries only. */
 		rc = hca_conn_stands(qp->message.to) ? end(qp, wr, visible_ns) : HCA_NO_PEER;

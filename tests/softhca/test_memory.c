@@ -20,6 +20,25 @@ static void read_as_peer(const void *addr, void *to, size_t bytes)
 	assert_int_equal(pread(hca_memory_fd(), to, bytes, (off_t)(uintptr_t)addr), bytes);
 }
 
+static void remap(void *at, size_t bytes, bool edges, uint64_t *start, uint64_t *end)
+{
+	struct hca_moved m = { .start = 0 };
+
+	hca_remap(&m, at, bytes, edges);
+	*start = m.start;
+	*end = m.end;
+	hca_moved_drop(&m);
+}
+
+static bool is_done(void *at, size_t bytes)
+{
+	struct hca_moved m = { .start = 0 };
+	bool done = hca_remap_again(&m, at, bytes);
+
+	hca_moved_drop(&m);
+	return done;
+}
+
 static unsigned char *fresh(size_t pages)
 {
 	void *at = mmap(NULL, pages * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
@@ -105,7 +124,7 @@ static void test_interior(void **state)
 	for (i = 0; i < 6 * PAGE; i++)
 		at[i] = (unsigned char)(i * 7 + i / PAGE);
 	memcpy(copy, at, sizeof(copy));
-	hca_remap(at + 100, 4 * PAGE, false, &start, &end);
+	remap(at + 100, 4 * PAGE, false, &start, &end);
 	assert_int_equal(start, (uintptr_t)at + PAGE);
 	assert_int_equal(end, (uintptr_t)at + 4 * PAGE);
 	assert_memory_equal(at, copy, sizeof(copy));
@@ -126,9 +145,9 @@ static void test_edges(void **state)
 
 	memset(at, 5, 3 * PAGE);
 	/* Not a whole page: nothing without edges, the page with. */
-	hca_remap(at + PAGE + 10, 100, false, &start, &end);
+	remap(at + PAGE + 10, 100, false, &start, &end);
 	assert_int_equal(start, end);
-	hca_remap(at + PAGE + 10, 100, true, &start, &end);
+	remap(at + PAGE + 10, 100, true, &start, &end);
 	assert_int_equal(start, (uintptr_t)at + PAGE + 10);
 	assert_int_equal(end, (uintptr_t)at + PAGE + 110);
 	read_as_peer(at + PAGE + 10, &byte, 1);
@@ -146,11 +165,11 @@ static void test_overlapping(void **state)
 
 	for (i = 0; i < 64 * PAGE; i += 100)
 		at[i] = (unsigned char)(i / 100);
-	hca_remap(at + 10 * PAGE, 10 * PAGE, false, &start, &end);
-	hca_remap(at + 30 * PAGE, 5 * PAGE, false, &start, &end);
-	hca_remap(at, 64 * PAGE, false, &start, &end);
+	remap(at + 10 * PAGE, 10 * PAGE, false, &start, &end);
+	remap(at + 30 * PAGE, 5 * PAGE, false, &start, &end);
+	remap(at, 64 * PAGE, false, &start, &end);
 	assert_int_equal(end - start, 64 * PAGE);
-	hca_remap(at, 64 * PAGE, false, &start, &end);
+	remap(at, 64 * PAGE, false, &start, &end);
 	assert_int_equal(end - start, 64 * PAGE);
 	for (i = 0; i < 64 * PAGE; i += 100)
 		assert_int_equal(at[i], (unsigned char)(i / 100));
@@ -164,14 +183,14 @@ static void test_address_reused(void **state)
 	uint64_t start, end;
 
 	memset(at, 1, 8 * PAGE);
-	hca_remap(at, 8 * PAGE, false, &start, &end);
+	remap(at, 8 * PAGE, false, &start, &end);
 	assert_int_equal(end - start, 8 * PAGE);
 	munmap(at, 8 * PAGE);
 	again = mmap(at, 8 * PAGE, PROT_READ | PROT_WRITE,
 		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
 	assert_ptr_equal(again, at);
 	again[3 * PAGE] = 9;		/* the others were never touched: zeros */
-	hca_remap(again, 8 * PAGE, false, &start, &end);
+	remap(again, 8 * PAGE, false, &start, &end);
 	assert_int_equal(end - start, 8 * PAGE);
 	assert_int_equal(again[3 * PAGE], 9);
 	again[3 * PAGE] = 0;
@@ -186,26 +205,26 @@ static void test_not_movable(void **state)
 	uint64_t start, end;
 	FILE *f = tmpfile();
 
-	hca_remap(stack, sizeof(stack), true, &start, &end);
+	remap(stack, sizeof(stack), true, &start, &end);
 	assert_int_equal(start, end);
 	assert_non_null(f);
 	assert_int_equal(ftruncate(fileno(f), 4 * PAGE), 0);
 	file = mmap(NULL, 4 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE, fileno(f), 0);
-	hca_remap(file, 4 * PAGE, true, &start, &end);
+	remap(file, 4 * PAGE, true, &start, &end);
 	assert_int_equal(start, end);
 	munmap(file, 4 * PAGE);
 	fclose(f);
 	hole = fresh(4);
 	munmap(hole + PAGE, PAGE);
-	hca_remap(hole, 4 * PAGE, true, &start, &end);
+	remap(hole, 4 * PAGE, true, &start, &end);
 	assert_int_equal(start, end);
 	munmap(hole, 4 * PAGE);
 	only = fresh(4);
 	mprotect(only + PAGE, PAGE, PROT_READ);
-	hca_remap(only, 4 * PAGE, true, &start, &end);
+	remap(only, 4 * PAGE, true, &start, &end);
 	assert_int_equal(start, end);
 	munmap(only, 4 * PAGE);
-	hca_remap(NULL, 0, true, &start, &end);
+	remap(NULL, 0, true, &start, &end);
 	assert_int_equal(start, end);
 }
 
@@ -220,20 +239,20 @@ static void test_pinned(void **state)
 	assert_non_null(p);
 	hca_pin_set_owner(p, &owner);
 	assert_ptr_equal(hca_pin_of(&owner), p);
-	hca_remap(at, 8 * PAGE, false, &start, &end);
+	remap(at, 8 * PAGE, false, &start, &end);
 	assert_int_equal(start, end);
-	hca_remap(at + 3 * PAGE, PAGE, true, &start, &end);
+	remap(at + 3 * PAGE, PAGE, true, &start, &end);
 	assert_int_equal(start, end);
-	hca_remap(at + 4 * PAGE, 4 * PAGE, false, &start, &end);
+	remap(at + 4 * PAGE, 4 * PAGE, false, &start, &end);
 	assert_int_equal(end - start, 4 * PAGE);
 	hca_unpin(p);
 	assert_null(hca_pin_of(&owner));
-	hca_remap(at, 8 * PAGE, false, &start, &end);
+	remap(at, 8 * PAGE, false, &start, &end);
 	assert_int_equal(end - start, 8 * PAGE);
 	/* What the device found on the segment already may be registered again. */
-	hca_remap(moved, 4 * PAGE, false, &start, &end);
+	remap(moved, 4 * PAGE, false, &start, &end);
 	q = hca_pin(moved, 4 * PAGE);
-	hca_remap(moved, 4 * PAGE, false, &start, &end);
+	remap(moved, 4 * PAGE, false, &start, &end);
 	assert_int_equal(end - start, 4 * PAGE);
 	hca_unpin(q);
 	munmap(moved, 4 * PAGE);
@@ -255,7 +274,7 @@ static void test_sweep(void **state)
 
 		memset(at, 1, PAGES * PAGE);
 		/* Other addresses each time: keep one page of each. */
-		hca_remap(at, PAGES * PAGE, false, &start, &end);
+		remap(at, PAGES * PAGE, false, &start, &end);
 		assert_int_equal(end - start, PAGES * PAGE);
 		munmap(at + PAGE, (PAGES - 1) * PAGE);
 		for (; (data = lseek(hca_memory_fd(), data, SEEK_DATA)) >= 0; data = hole) {
@@ -302,7 +321,7 @@ static int own_segment(unsigned char *at)
 		return 1;
 	mine[0] = 1;
 	memset(at, 8, 4 * PAGE);
-	hca_remap(at, 4 * PAGE, false, &start, &end);
+	remap(at, 4 * PAGE, false, &start, &end);
 	if (pread(hca_memory_fd(), &byte, 1, (off_t)(uintptr_t)mine) != 1 || byte != 1)
 		return 2;
 	return 0;
@@ -314,7 +333,7 @@ static void test_fork_private(void **state)
 	uint64_t start, end;
 
 	memset(at, 3, 4 * PAGE);
-	hca_remap(at, 4 * PAGE, false, &start, &end);
+	remap(at, 4 * PAGE, false, &start, &end);
 	assert_int_equal(end - start, 4 * PAGE);
 	assert_int_equal(in_child(scribble, at), 0);
 	assert_true(all(at, 3, 4 * PAGE));
@@ -335,10 +354,10 @@ static void test_beside_arena(void **state)
 	if (at == MAP_FAILED || arena != start)
 		skip();
 	memset(at, 3, 4 * PAGE);
-	hca_remap(at, 4 * PAGE, false, &from, &to);
+	remap(at, 4 * PAGE, false, &from, &to);
 	assert_int_equal(to - from, 4 * PAGE);
-	assert_true(hca_remap_is_done(at, 4 * PAGE));
-	hca_remap(at, 4 * PAGE, false, &from, &to);
+	assert_true(is_done(at, 4 * PAGE));
+	remap(at, 4 * PAGE, false, &from, &to);
 	assert_int_equal(to - from, 4 * PAGE);
 	assert_int_equal(in_child(scribble, at), 0);
 	assert_true(all(at, 3, 4 * PAGE));

@@ -1,0 +1,41 @@
+/*
+ * ranges.h - a set of addresses, that a signal handler or malloc can ask at any time.
+ *
+ * One at a time changes it, under a lock of its user's; hca_ranges_touch alone takes
+ * none.  Nothing is allocated.
+ */
+#ifndef HCA_RANGES_H
+#define HCA_RANGES_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* More than a process has mappings, unless vm.max_map_count was raised; touched as used. */
+enum { HCA_RANGES_MAX = 1 << 18 };
+
+struct hca_range {
+	_Atomic uint64_t start, end;
+};
+
+struct hca_ranges {
+	_Atomic uint32_t turn;		/* odd: it is being changed */
+	_Atomic uint32_t count;
+	struct hca_range range[HCA_RANGES_MAX];	/* ascending, apart from each other */
+};
+
+/* Is any of [start, end) in it?  Without the lock: true may be what was a moment ago. */
+bool hca_ranges_touch(const struct hca_ranges *r, uint64_t start, uint64_t end);
+
+/* False: there is no room. */
+bool hca_ranges_add(struct hca_ranges *r, uint64_t start, uint64_t end);
+/* Where there is no room for one range to become two, some of it stays. */
+void hca_ranges_remove(struct hca_ranges *r, uint64_t start, uint64_t end);
+/* Empty, whatever it was in the middle of: in a child of fork. */
+void hca_ranges_reset(struct hca_ranges *r);
+
+/* The first part of it in [*start, end); false: none. */
+bool hca_ranges_next(const struct hca_ranges *r, uint64_t *start, uint64_t end, uint64_t *stop);
+
+#endif

@@ -1,0 +1,429 @@
+/*
+ * restore.c - moving memory back, before the program could notice that it was moved.
+ *
+ * Runs inside malloc, in signal handlers, in children of fork: nothing is allocated, and
+ * what is called in the C library makes system calls and no more.
+ */
+#include <pthread.h>
+
+#include "base.h"
+#include "layout.h"
+#include "memory.h"
+#include "remap_int.h"
+#include "sys.h"
+
+enum { CHUNK = 32 << 20 };		/* so much is there twice, at most, while it is copied */
+
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23
+#endif
+
+void (*hca_remap_quiesce)(void);
+
+static int prot_of(const struct hca_map *map)
+{
+	return (map->readable ? PROT_READ : 0) | (map->writable ? PROT_WRITE : 0) |
+	       (map->executable ? PROT_EXEC : 0);
+}
+
+/* ---- What peers map ------------------------------------------------------ */
+
+static void tell(struct hca_moved *m)
+{
+	if (m->changed)
+		m->changed(m);
+}
+
+/* These pages go: of each part that has some of them, the larger rest stays mapped. */
+static void shrink(uint64_t start, uint64_t end)
+{
+	struct hca_moved *m;
+
+	for (m = hca_remap_state.list; m; m = m->next) {
+		uint64_t before = start > m->start ? start - m->start : 0;
+		uint64_t behind = end < m->end ? m->end - end : 0;
+
+		if (m->start >= m->end || end <= m->start || start >= m->end)
+			continue;
+		if (before >= behind)
+			m->end = m->start + before;
+		else
+			m->start = end;
+		tell(m);
+	}
+}
+
+/* ---- Copies -------------------------------------------------------------- */
+
+/* What the segment has of it. */
+static bool fill_from_segment(uint64_t to, uint64_t start, uint64_t end)
+{
+	off_t data = (off_t)start, hole;
+	long n;
+
+	for (; (data = lseek(hca_memory.fd, data, SEEK_DATA)) >= 0 && data < (off_t)end;
+	     data += n) {
+		hole = lseek(hca_memory.fd, data, SEEK_HOLE);
+		if (hole < 0 || hole > (off_t)end)
+			hole = (off_t)end;
+		n = hca_sys(SYS_pread64, hca_memory.fd, (long)(to + (uint64_t)data - start),
+			    (long)(hole - data), (long)data, 0, 0);
+		if (n <= 0)
+			return false;
+	}
+	return data >= 0 || errno == ENXIO;
+}
+
+/* Whoever owns these bytes, to a sanitizer: volatile, so that no memcpy comes of it. */
+__attribute__((no_sanitize("address"))) __attribute__((no_sanitize("thread")))
+static void copy_page(volatile uint64_t *to, const volatile uint64_t *from)
+{
+	const size_t words = hca_page_bytes() / sizeof(*to);
+	size_t i;
+
+	for (i = 0; i < words && !from[i]; i++)
+		;
+	/* A page of zeros is one that was never touched, and need not be. */
+	for (; i < words; i++)
+		to[i] = from[i];
+}
+
+static bool fill_from_memory(uint64_t to, const struct hca_map *map)
+{
+	const uint64_t page = hca_page_bytes();
+	uint64_t at;
+
+	if (!map->readable && !hca_sys_protect(map->start, map->end - map->start, PROT_READ))
+		return false;
+	for (at = map->start; at < map->end; at += page)
+		copy_page((uint64_t *)(uintptr_t)(to + at - map->start),
+			  (const uint64_t *)(uintptr_t)at);
+	return true;
+}
+
+static bool fill(uint64_t to, const struct hca_map *map)
+{
+	return hca_is_moved(map) ? fill_from_segment(to, map->start, map->end)
+				 : fill_from_memory(to, map);
+}
+
+static uint64_t fresh(uint64_t bytes)
+{
+	long at = hca_sys_map(0, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	return hca_sys_failed(at) ? 0 : (uint64_t)at;
+}
+
+/* New pages, which have been filled, take the place of [start, end). */
+static bool take_place(uint64_t from, uint64_t start, uint64_t end, int prot)
+{
+	const uint64_t bytes = end - start;
+
+	if ((prot == (PROT_READ | PROT_WRITE) || hca_sys_protect(from, bytes, prot)) &&
+	    hca_sys_put(from, bytes, start)) {
+		hca_sys_punch(hca_memory.fd, start, end);	/* no descriptor in a child */
+		return true;
+	}
+	hca_sys_unmap(from, bytes);
+	return false;
+}
+
+/* One mapping, moved or a view, becomes anonymous memory with the same data. */
+static void put_back(const struct hca_map *map)
+{
+	struct hca_map part = *map;
+	uint64_t from;
+
+	for (part.start = map->start; part.start < map->end; part.start = part.end) {
+		part.offset = part.start;
+		part.end = map->end - part.start > CHUNK ? part.start + CHUNK : map->end;
+		from = fresh(part.end - part.start);
+		if (!from)
+			return;
+		if (!fill(from, &part)) {
+			hca_sys_unmap(from, part.end - part.start);
+			return;
+		}
+		if (!take_place(from, part.start, part.end, prot_of(map)))
+			return;
+	}
+}
+
+/* ---- Finding it ---------------------------------------------------------- */
+
+static bool is_ours(const struct hca_map *map)
+{
+	return hca_is_moved(map) || hca_is_view(map);
+}
+
+/* A search for what is moved or a view in [at, end), among what was moved. */
+struct search {
+	uint64_t at, end, stop;		/* at: of the walk, which goes up to stop */
+	bool walking;
+};
+
+static bool next_piece(struct search *s, struct hca_map *piece)
+{
+	for (;;) {
+		if (!s->walking) {
+			if (!hca_ranges_next(&hca_remap_state.ranges, &s->at, s->end, &s->stop) ||
+			    !hca_remap_walk(s->at, s->stop))
+				return false;
+			s->walking = true;
+		}
+		while (hca_remap_next(s->at, s->stop, piece))
+			if (is_ours(piece))
+				return true;
+		hca_remap_walked();
+		s->walking = false;
+		s->at = s->stop;
+	}
+}
+
+static void put_all_back(uint64_t start, uint64_t end)
+{
+	struct search s = { .at = start, .end = end };
+	struct hca_map piece;
+
+	while (next_piece(&s, &piece))
+		put_back(&piece);
+}
+
+/* ---- What is heard ------------------------------------------------------- */
+
+/*
+ * The pages go, and need not be copied: in their place, until the call is made, are empty
+ * ones.  (Not nothing: another thread could map something there in between.)
+ */
+static void drop(uint64_t start, uint64_t end)
+{
+	const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE;
+	struct search s = { .at = start, .end = end };
+	struct hca_map piece;
+
+	while (next_piece(&s, &piece)) {
+		if (!hca_is_moved(&piece) ||
+		    hca_sys_failed(hca_sys_map(piece.start, piece.end - piece.start,
+					       prot_of(&piece), flags, -1, 0)))
+			continue;
+		hca_sys_punch(hca_memory.fd, piece.start, piece.end);
+	}
+	hca_ranges_remove(&hca_remap_state.ranges, start, end);
+}
+
+/* Is it private memory throughout, to be used in one way; and of how many mappings? */
+static bool is_uniform(uint64_t start, uint64_t end, int *prot, unsigned *pieces, bool *ours)
+{
+	struct hca_map map;
+	uint64_t at = start;
+
+	*prot = PROT_NONE;
+	*pieces = 0;
+	*ours = false;
+	if (!hca_remap_walk(start, end))
+		return false;
+	while (at < end && hca_remap_next(start, end, &map) && map.start == at) {
+		if (!is_ours(&map) && (map.shared || map.inode || map.stack))
+			break;
+		if ((*pieces)++ && prot_of(&map) != *prot)
+			break;
+		*prot = prot_of(&map);
+		*ours |= is_ours(&map);
+		at = map.end;
+	}
+	hca_remap_walked();
+	return at >= end;
+}
+
+/*
+ * All of it, in one new mapping: mremap wants one, and what was moved in between has
+ * made several of it.
+ */
+static bool put_back_as_one(uint64_t start, uint64_t end)
+{
+	unsigned pieces;
+	struct hca_map map;
+	uint64_t from;
+	bool ours, ok;
+	int prot;
+
+	if (!is_uniform(start, end, &prot, &pieces, &ours))
+		return false;
+	if (pieces == 1 && !ours)
+		return true;
+	from = fresh(end - start);
+	ok = from && hca_remap_walk(start, end);
+	if (ok) {
+		while (ok && hca_remap_next(start, end, &map))
+			ok = fill(from + (map.start - start), &map);
+		hca_remap_walked();
+	}
+	if (ok)
+		return take_place(from, start, end, prot);
+	if (from)
+		hca_sys_unmap(from, end - start);
+	return false;
+}
+
+/* Whole pages, if the kernel can make the call at all: one that it refuses changes nothing. */
+static bool is_range(enum rg_mem_call call, uintptr_t start, size_t bytes, uint64_t *first,
+		     uint64_t *last)
+{
+	const uint64_t page = hca_page_bytes();
+
+	if (call == RG_MEM_MOVE && !bytes)
+		bytes = 1;		/* means something for shared memory, and is refused for ours */
+	if (!bytes || start > HCA_MEMORY_BYTES || bytes > HCA_MEMORY_BYTES - start)
+		return false;
+	*first = hca_align_up(start, page);
+	*last = hca_align_up(start + bytes, page);
+	/* Only the end of the heap may be anywhere. */
+	return *first < *last && (*first == start || call == RG_MEM_UNMAP);
+}
+
+void hca_remap_hear(enum rg_mem_call call, uintptr_t start, size_t bytes)
+{
+	uint64_t first, last;
+	sigset_t before;
+	int err = errno;
+
+	if (call > RG_MEM_DISCARD || !is_range(call, start, bytes, &first, &last) ||
+	    !hca_ranges_touch(&hca_remap_state.ranges, first, last))
+		return;
+	hca_remap_lock(&before);
+	shrink(first, last);
+	if (call == RG_MEM_UNMAP && first == start)
+		drop(first, last);
+	else if (call != RG_MEM_MOVE || !put_back_as_one(first, last))
+		put_all_back(first, last);
+	/* Discarded pages have become others', and their mapping one of several: still of interest. */
+	if (call == RG_MEM_REPLACE)
+		hca_ranges_remove(&hca_remap_state.ranges, first, last);
+	hca_remap_unlock(&before);
+	errno = err;
+}
+
+/* ---- Fork ---------------------------------------------------------------- */
+
+/* On an older kernel: a write that changes nothing, whatever other threads write. */
+static void touch_pages(uint64_t start, uint64_t end)
+{
+	for (; start < end; start += hca_page_bytes())
+		atomic_fetch_or_explicit((_Atomic unsigned char *)(uintptr_t)start, 0,
+					 memory_order_relaxed);
+}
+
+bool hca_remap_copy_pages(uint64_t start, uint64_t end)
+{
+	long rc;
+
+	do
+		rc = hca_sys(SYS_madvise, (long)start, (long)(end - start), MADV_POPULATE_WRITE,
+			     0, 0, 0);
+	while (rc == -EAGAIN || rc == -EINTR);
+	if (rc == -EINVAL)
+		touch_pages(start, end);
+	return !rc || rc == -EINVAL;
+}
+
+/*
+ * Other threads go on writing: at no time is there a page that is neither the shared one
+ * nor a private one made from it.
+ */
+static void make_private(const struct hca_map *map)
+{
+	uint64_t at, end;
+
+	if (!map->writable || !map->readable || map->executable) {
+		put_back(map);		/* nobody writes there */
+		return;
+	}
+	if (hca_sys_failed(hca_sys_map(map->start, map->end - map->start, PROT_READ | PROT_WRITE,
+				       MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE, hca_memory.fd,
+				       map->start)))
+		return;			/* the child will try */
+	for (at = map->start; at < map->end; at = end) {
+		end = map->end - at > CHUNK ? at + CHUNK : map->end;
+		if (hca_remap_copy_pages(at, end))
+			hca_sys_punch(hca_memory.fd, at, end);
+	}
+}
+
+/* True: somebody had it mapped. */
+static bool send_away(void)
+{
+	struct hca_moved *m;
+	bool any = false;
+
+	for (m = hca_remap_state.list; m; m = m->next) {
+		any |= m->start < m->end;
+		m->end = m->start;
+		m->away = true;
+		tell(m);
+	}
+	return any;
+}
+
+void hca_remap_before_fork(void)
+{
+	struct search s = { .end = HCA_MEMORY_BYTES };
+	struct hca_moved *m;
+	struct hca_map piece;
+	sigset_t before;
+	bool mapped;
+
+	hca_remap_lock(&before);
+	hca_remap_state.forking++;
+	mapped = send_away();
+	hca_remap_unlock(&before);
+	if (mapped && hca_remap_quiesce)
+		hca_remap_quiesce();
+	hca_remap_lock(&before);
+	while (next_piece(&s, &piece))
+		if (hca_is_moved(&piece))
+			make_private(&piece);
+	for (m = hca_remap_state.list; m; m = m->next) {
+		m->away = false;
+		tell(m);
+	}
+	hca_remap_unlock(&before);
+}
+
+void hca_remap_after_fork(void)
+{
+	sigset_t before;
+
+	hca_remap_lock(&before);
+	hca_remap_state.forking--;
+	hca_remap_unlock(&before);
+}
+
+/* Another thread of the parent's was just changing it: what is there tells. */
+static void find_views(void)
+{
+	struct hca_map map;
+
+	hca_ranges_reset(&hca_remap_state.ranges);
+	if (!hca_remap_walk(0, HCA_MEMORY_BYTES))
+		return;
+	while (hca_remap_next(0, HCA_MEMORY_BYTES, &map))
+		if (!map.shared && map.inode && map.offset == map.start)
+			hca_ranges_add(&hca_remap_state.ranges, map.start, map.end);
+	hca_remap_walked();
+}
+
+void hca_remap_in_child(void)
+{
+	struct search s = { .end = HCA_MEMORY_BYTES };
+	struct hca_map piece;
+
+	hca_remap_reset_lock();
+	hca_remap_state.list = NULL;
+	hca_remap_state.forking = 0;
+	if (hca_remap_state.ranges.turn & 1)
+		find_views();
+	/* What could not be made private before. */
+	while (next_piece(&s, &piece))
+		if (hca_is_moved(&piece))
+			put_back(&piece);
+}
