@@ -1,0 +1,449 @@
+/*
+ * lifecycle.c - messages to and from memory that is moved onto the segment, while the
+ * program does with it what programs do: every byte is checked against a plain copy.
+ *
+ * A registration stays across all that leaves its addresses mapped.
+ */
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "../conformance/conformance.h"
+
+enum { PAGE = 4096, SLOTS = 6, ROUNDS = 150, MOST = 96 };
+
+static struct options options = { .port = 1, .gid_index = -2 };
+
+static void open_side(struct side *s)
+{
+	struct ibv_device **list = ibv_get_device_list(NULL);
+
+	require(list && list[0]);
+	s->ctx = ibv_open_device(list[0]);
+	require(s->ctx != NULL);
+	ibv_free_device_list(list);
+	require_equal(ibv_query_device(s->ctx, &s->dev), 0);
+	require_equal(ibv_query_port(s->ctx, 1, &s->port), 0);
+	s->pd = ibv_alloc_pd(s->ctx);
+	require(s->pd != NULL);
+}
+
+static void close_side(struct side *s)
+{
+	require_equal(ibv_dealloc_pd(s->pd), 0);
+	require_equal(ibv_close_device(s->ctx), 0);
+}
+
+static unsigned char *fresh(void *where, size_t bytes)
+{
+	void *at = mmap(where, bytes, PROT_READ | PROT_WRITE,
+			MAP_PRIVATE | MAP_ANONYMOUS | (where ? MAP_FIXED_NOREPLACE : 0), -1, 0);
+
+	require(at != MAP_FAILED && (!where || at == where));
+	return at;
+}
+
+/* ---- Slots: memory, and what it must hold -------------------------------- */
+
+struct slot {
+	unsigned char *at, *copy;	/* the copy is registered nowhere */
+	size_t pages;
+	bool torn;			/* several mappings, as the program made them */
+	struct ibv_mr *mr;
+};
+
+static uint64_t dice;
+
+static size_t roll(size_t sides)
+{
+	dice = dice * 6364136223846793005ull + 1442695040888963407ull;
+	return (size_t)(dice >> 33) % sides;
+}
+
+static void slot_new(struct slot *s)
+{
+	*s = (struct slot){ .pages = 1 + roll(MOST) };
+	s->at = fresh(NULL, s->pages * PAGE);
+	s->copy = calloc(MOST + 1, PAGE);
+	require(s->copy != NULL);
+}
+
+static void slot_dereg(struct slot *s)
+{
+	if (s->mr)
+		require_equal(ibv_dereg_mr(s->mr), 0);
+	s->mr = NULL;
+}
+
+static void slot_free(struct slot *s)
+{
+	slot_dereg(s);
+	require_equal(munmap(s->at, s->pages * PAGE), 0);
+	free(s->copy);
+}
+
+static void slot_check(const struct slot *s, const char *what)
+{
+	size_t i;
+
+	if (memcmp(s->at, s->copy, s->pages * PAGE) == 0)
+		return;
+	for (i = 0; s->at[i] == s->copy[i]; i++)
+		;
+	fail("%s: byte %zu of %zu pages is %u, not %u", what, i, s->pages, s->at[i], s->copy[i]);
+}
+
+/* Some pages of it. */
+static size_t piece(const struct slot *s, size_t *pages)
+{
+	size_t first = roll(s->pages);
+
+	*pages = 1 + roll(s->pages - first);
+	return first;
+}
+
+static void do_write(struct slot *s)
+{
+	size_t pages, first = piece(s, &pages), i;
+
+	for (i = first * PAGE; i < (first + pages) * PAGE; i += 1 + roll(64))
+		s->at[i] = s->copy[i] = (unsigned char)roll(256);
+}
+
+static void do_discard(struct slot *s)
+{
+	size_t pages, first = piece(s, &pages);
+
+	require_equal(madvise(s->at + first * PAGE, pages * PAGE, MADV_DONTNEED), 0);
+	memset(s->copy + first * PAGE, 0, pages * PAGE);
+}
+
+static void do_free(struct slot *s)
+{
+	size_t pages, first = piece(s, &pages);
+
+	require_equal(madvise(s->at + first * PAGE, pages * PAGE, MADV_FREE), 0);
+	memset(s->copy + first * PAGE, 5, pages * PAGE);
+	memset(s->at + first * PAGE, 5, pages * PAGE);
+}
+
+static void do_remove(struct slot *s)
+{
+	size_t pages, first = piece(s, &pages);
+
+	require(madvise(s->at + first * PAGE, pages * PAGE, MADV_REMOVE) != 0);
+}
+
+/* Unmapped, and mapped again: one call or two. */
+static void do_replace(struct slot *s)
+{
+	size_t pages, first = piece(s, &pages);
+	unsigned char *at = s->at + first * PAGE;
+
+	if (roll(2)) {
+		require_equal(munmap(at, pages * PAGE), 0);
+		fresh(at, pages * PAGE);
+	} else {
+		require(mmap(at, pages * PAGE, PROT_READ | PROT_WRITE,
+			     MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == at);
+	}
+	memset(s->copy + first * PAGE, 0, pages * PAGE);
+	s->torn = true;
+}
+
+/* What is in several pieces by the program's own doing, mremap need not take. */
+static void do_resize(struct slot *s)
+{
+	size_t pages = 1 + roll(MOST);
+	unsigned char *at;
+
+	slot_dereg(s);
+	at = mremap(s->at, s->pages * PAGE, pages * PAGE, MREMAP_MAYMOVE);
+	if (at == MAP_FAILED && s->torn)
+		return;
+	require(at != MAP_FAILED);
+	s->torn &= pages > 1;
+	if (pages > s->pages)
+		memset(s->copy + s->pages * PAGE, 0, (pages - s->pages) * PAGE);
+	s->at = at;
+	s->pages = pages;
+}
+
+static void do_protect(struct slot *s)
+{
+	require_equal(mprotect(s->at, s->pages * PAGE, PROT_READ), 0);
+	slot_check(s, "read-only");
+	require_equal(mprotect(s->at, s->pages * PAGE, PROT_READ | PROT_WRITE), 0);
+}
+
+/* The child has what was there, whatever we do now; and does as it likes. */
+static void do_fork(struct slot *s)
+{
+	unsigned deed = (unsigned)roll(4);
+	int status, go[2];
+	char byte;
+	pid_t pid;
+
+	require_equal(pipe(go), 0);
+	pid = fork();
+	require(pid >= 0);
+	if (pid == 0) {
+		alarm(60);
+		require_equal(read(go[0], &byte, 1), 1);
+		slot_check(s, "in a child");
+		if (deed == 1)
+			memset(s->at, 1, s->pages * PAGE);
+		else if (deed == 2)
+			do_resize(&(struct slot){ .at = s->at, .copy = s->copy, .pages = s->pages,
+						  .torn = s->torn });
+		else if (deed == 3)
+			require_equal(munmap(s->at, s->pages * PAGE), 0);
+		_exit(0);
+	}
+	do_write(s);
+	require_equal(write(go[1], "", 1), 1);
+	require_equal(waitpid(pid, &status, 0), pid);
+	require_equal(status, 0);
+	close(go[0]);
+	close(go[1]);
+}
+
+static void (*const deeds[])(struct slot *s) = {
+	do_write, do_discard, do_free, do_remove, do_replace, do_resize, do_protect, do_fork,
+};
+
+/* ---- Random lives -------------------------------------------------------- */
+
+struct place {
+	uint64_t addr, bytes;
+	uint32_t rkey, pad;
+};
+
+/* Bytes [skip, skip + n) of a slot, registered if it is not any more. */
+static struct place place_of(struct side *s, struct slot *slot, size_t skip, size_t n)
+{
+	if (!slot->mr)
+		slot->mr = ibv_reg_mr(s->pd, slot->at, slot->pages * PAGE, ACCESS_ALL);
+	require(slot->mr != NULL);
+	return (struct place){ (uintptr_t)slot->at + skip, n, slot->mr->rkey, 0 };
+}
+
+static void transfer(struct side *s, struct end *e, struct slot *slot, unsigned round)
+{
+	const bool sends = (round & 1) == (unsigned)s->me;
+	size_t skip = roll(slot->pages * PAGE), n = slot->pages * PAGE - skip, i;
+	struct place mine = place_of(s, slot, skip, n), theirs;
+	struct ibv_send_wr wr = { .wr_id = round, .send_flags = IBV_SEND_SIGNALED, .num_sge = 1,
+				  .opcode = IBV_WR_RDMA_WRITE };
+	struct ibv_sge sge;
+
+	swap(s, &mine, &theirs, sizeof(mine));
+	if (theirs.bytes < n)
+		n = theirs.bytes;
+	if (sends) {
+		for (i = 0; i < n; i++)
+			slot->at[skip + i] = slot->copy[skip + i] = pattern(round, i);
+		sge = (struct ibv_sge){ mine.addr, (uint32_t)n, slot->mr->lkey };
+		wr.sg_list = &sge;
+		wr.wr.rdma.remote_addr = theirs.addr;
+		wr.wr.rdma.rkey = theirs.rkey;
+		post(e, wr);
+		expect(e->cq, round, IBV_WC_SUCCESS);
+	} else {
+		for (i = 0; i < n; i++)
+			slot->copy[skip + i] = pattern(round, i);
+	}
+	barrier(s);
+	slot_check(slot, sends ? "sent" : "received");
+}
+
+static void lives(struct side *s, struct end *e)
+{
+	struct slot slot[SLOTS];
+	unsigned round, i;
+
+	dice = 77 + (unsigned)s->me;
+	for (i = 0; i < SLOTS; i++)
+		slot_new(&slot[i]);
+	for (round = 0; round < ROUNDS; round++) {
+		transfer(s, e, &slot[roll(SLOTS)], round);
+		for (i = 0; i < 3; i++) {
+			struct slot *one = &slot[roll(SLOTS)];
+
+			deeds[roll(sizeof(deeds) / sizeof(*deeds))](one);
+			slot_check(one, "after a change");
+		}
+	}
+	for (i = 0; i < SLOTS; i++) {
+		slot_check(&slot[i], "at the end");
+		slot_free(&slot[i]);
+	}
+}
+
+/* ---- While messages arrive ----------------------------------------------- */
+
+enum { PARTS = 8, PART = 32 * PAGE, TURNS = 20 };
+
+static unsigned char *received;
+static _Atomic bool done;
+
+/* A snapshot does not change. */
+static void *fork_on(void *arg)
+{
+	while (!atomic_load(&done)) {
+		int status;
+		pid_t pid = fork();
+
+		if (pid == 0) {
+			unsigned char *copy = mmap(NULL, PARTS * PART, PROT_READ | PROT_WRITE,
+						   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+			alarm(60);
+			if (copy == MAP_FAILED)
+				_exit(2);
+			memcpy(copy, received, PARTS * PART);
+			usleep(2000);
+			_exit(memcmp(copy, received, PARTS * PART) != 0);
+		}
+		if (pid < 0 || waitpid(pid, &status, 0) != pid || status)
+			return arg;
+	}
+	return NULL;
+}
+
+/* Of the same registration, behind the parts that receive. */
+static void *change_neighbours(void *arg)
+{
+	unsigned char *at = received + PARTS * PART;
+	unsigned turn;
+
+	for (turn = 0; !atomic_load(&done); turn++) {
+		memset(at, 1, 4 * PAGE);
+		if (turn % 3 == 0) {
+			if (madvise(at, 4 * PAGE, MADV_DONTNEED) || at[PAGE])
+				return arg;
+		} else if (turn % 3 == 1) {
+			munmap(at, 4 * PAGE);
+			fresh(at, 4 * PAGE);
+		} else {
+			unsigned char *to = mremap(at, 4 * PAGE, 4 * PAGE,
+						   MREMAP_MAYMOVE | MREMAP_FIXED,
+						   at + 8 * PAGE);
+
+			if (to != at + 8 * PAGE || to[PAGE] != 1)
+				return arg;
+			fresh(at, 4 * PAGE);
+		}
+		usleep(200);
+	}
+	return NULL;
+}
+
+static void send_parts(struct side *s, struct end *e, struct buffer *b, unsigned turn)
+{
+	struct ibv_sge sge;
+	unsigned i;
+
+	for (i = 0; i < PARTS; i++) {
+		fill(b->at + i * PART, turn * PARTS + i, PART);
+		sge = sge_of(b, i * PART, PART);
+		struct ibv_send_wr wr = write_wr(b, &sge, i);
+
+		wr.wr.rdma.remote_addr += i * PART;
+		post(e, wr);
+	}
+	for (i = 0; i < PARTS; i++)
+		expect(e->cq, i, IBV_WC_SUCCESS);
+}
+
+static void under_way(struct side *s, struct end *e, void *(*run)(void *arg))
+{
+	const size_t bytes = PARTS * PART + 12 * PAGE;
+	struct buffer b = { .at = fresh(NULL, bytes), .bytes = bytes };
+	pthread_t thread;
+	unsigned turn, i;
+	void *failed;
+
+	/* A place to move to, which is not of the registration. */
+	b.mr = ibv_reg_mr(s->pd, b.at, bytes - 8 * PAGE, ACCESS_ALL);
+	require(b.mr != NULL);
+	buffer_swap(s, &b);
+	received = b.at;
+	atomic_store(&done, false);
+	if (s->me)
+		require_equal(pthread_create(&thread, NULL, run, s), 0);
+	for (turn = 0; turn < TURNS; turn++) {
+		if (!s->me)
+			send_parts(s, e, &b, turn);
+		barrier(s);
+		for (i = 0; s->me && i < PARTS; i++)
+			check(b.at + i * PART, turn * PARTS + i, PART, "while memory changes");
+		barrier(s);
+	}
+	atomic_store(&done, true);
+	if (s->me) {
+		pthread_join(thread, &failed);
+		require(!failed);
+	}
+	require_equal(ibv_dereg_mr(b.mr), 0);
+	munmap(b.at, bytes);
+}
+
+/* ---- Cases --------------------------------------------------------------- */
+
+static void run_side(int me, int sock, const void *arg)
+{
+	struct side s = { .me = me, .sock = sock, .options = &options, .port_num = 1,
+			  .gid_index = -1 };
+	struct end e;
+
+	alarm(240);
+	open_side(&s);
+	e = end_new(&s, NULL);
+	end_connect(&s, &e);
+	lives(&s, &e);
+	under_way(&s, &e, change_neighbours);
+	under_way(&s, &e, fork_on);
+	barrier(&s);
+	end_free(&e);
+	close_side(&s);
+	exit(0);
+}
+
+static int run_case(const char *remap, const char *copy, const char *spec)
+{
+	char fabric[64];
+	int failed;
+
+	snprintf(fabric, sizeof(fabric), "lifecycle.%d", (int)getpid());
+	setenv("SOFTHCA_FABRIC", fabric, 1);
+	setenv("SOFTHCA_REMAP", remap, 1);
+	setenv("SOFTHCA_COPY", copy, 1);
+	setenv("SOFTHCA_SPEC", spec, 1);
+	failed = !two_sides(run_side, NULL);
+	printf("%s remap %s, copy %s%s%s\n", failed ? "FAIL" : "ok  ", remap, copy,
+	       *spec ? ", " : "", spec);
+	fflush(stdout);
+	return failed;
+}
+
+int main(void)
+{
+	int failed = 0;
+
+	signal(SIGPIPE, SIG_IGN);
+	setenv("SOFTHCA_EXPOSE", "1", 1);
+	patience_s = 60;
+	failed |= run_case("auto", "auto", "");
+	failed |= run_case("always", "auto", "");
+	failed |= run_case("auto", "bounce", "");
+	failed |= run_case("auto", "auto", "rate=1GB/s,latency=2us");
+	failed |= run_case("never", "auto", "");
+	failed |= run_case("never", "bounce", "");
+	return failed;
+}
