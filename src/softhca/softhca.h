@@ -42,10 +42,12 @@ extern "C" {
  * and declares under ptrace_scope 1 that any process of the same user may trace
  * this one (PR_SET_PTRACER_ANY), which nothing does unasked.
  *
- * What another thread writes to a buffer while it is being registered for the
- * first time can be lost.  A child of fork gets a private view of remapped
- * memory, but not a snapshot: pages that it has not written to itself show what
- * the parent does to them.
+ * What another thread writes to a page while it is being registered for the
+ * first time can be lost.  Otherwise remapped memory is to the program what it
+ * was: before calls that would show a difference (mremap, madvise, fork...), which
+ * patches of the C library's functions see, pages are moved back, and their
+ * registrations are reached as if they had not been remapped.  Where the calls
+ * cannot be seen (beside a sanitizer) nothing is remapped.
  */
 enum softhca_remap {
 	SOFTHCA_REMAP_DEFAULT,	/* SOFTHCA_REMAP, else: never */
