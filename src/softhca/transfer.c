@@ -6,6 +6,7 @@
 #include "copy.h"
 #include "device.h"
 #include "fault.h"
+#include "maps.h"
 #include "mw.h"
 #include "pace.h"
 #include "steps.h"
@@ -160,6 +161,17 @@ static int begin(struct hca_qp *qp, const struct ibv_send_wr *wr, uint32_t bytes
 	return rc;
 }
 
+/* What could not be copied: was it our end that is not there any more? */
+static bool is_our_fault(const struct hca_message *m, enum hca_direction way)
+{
+	unsigned i;
+
+	for (i = 0; i < m->local_count; i++)
+		if (hca_maps_check(m->local[i].here, m->local[i].bytes, way == HCA_FROM_REMOTE))
+			return true;
+	return false;
+}
+
 static int copy(struct hca_qp *qp, const struct ibv_send_wr *wr, uint32_t bytes)
 {
 	enum hca_direction way =
@@ -180,6 +192,11 @@ static int copy(struct hca_qp *qp, const struct ibv_send_wr *wr, uint32_t bytes)
 		return HCA_PEER_DIED;
 	if (rc == -EBUSY)
 		return HCA_BUSY;
+	if (rc == -EFAULT && is_our_fault(&qp->message, way)) {
+		if (qp->message.claimed)
+			hca_give_back(qp);
+		return IBV_WC_LOC_PROT_ERR;
+	}
 	if (rc == -EPERM)
 		hca_say("process %d may not be copied to or from (ptrace restrictions) and does "
 			"not offer to copy itself (SOFTHCA_COPY=kernel?): use the arena or "

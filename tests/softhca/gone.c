@@ -1,0 +1,250 @@
+/*
+ * gone.c - registered memory that is not what it was: data arrives at its addresses, or
+ * the message fails; the process that owns it, and its other connections, go on.
+ */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "../conformance/conformance.h"
+
+enum { PAGE = 4096, BYTES = 8 * PAGE };
+
+static struct options options = { .port = 1, .gid_index = -2 };
+
+/* ---- Memory, and what becomes of it -------------------------------------- */
+
+static int file = -1;
+
+static unsigned char *of_file(int flags)
+{
+	FILE *f = tmpfile();
+	void *at;
+
+	require(f != NULL);
+	file = fileno(f);
+	require_equal(ftruncate(file, BYTES), 0);
+	at = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, flags, file, 0);
+	require(at != MAP_FAILED);
+	return at;
+}
+
+static unsigned char *shared_file(void)
+{
+	return of_file(MAP_SHARED);
+}
+
+static unsigned char *private_file(void)
+{
+	return of_file(MAP_PRIVATE);
+}
+
+static unsigned char *anonymous(void)
+{
+	void *at = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	require(at != MAP_FAILED);
+	return at;
+}
+
+static unsigned char *growing_down(void)
+{
+	void *at = mmap(NULL, BYTES, PROT_READ | PROT_WRITE,
+			MAP_PRIVATE | MAP_ANONYMOUS | MAP_GROWSDOWN, -1, 0);
+
+	require(at != MAP_FAILED);
+	return at;
+}
+
+static void stays(unsigned char *at)
+{
+}
+
+static void goes(unsigned char *at)
+{
+	munmap(at, BYTES);
+}
+
+static void half_goes(unsigned char *at)
+{
+	munmap(at + BYTES / 2, BYTES / 2);
+}
+
+static void comes_again(unsigned char *at)
+{
+	munmap(at, BYTES);
+	require(mmap(at, BYTES, PROT_READ | PROT_WRITE,
+		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0) == at);
+	memset(at, 7, BYTES);
+}
+
+static void is_truncated(unsigned char *at)
+{
+	require_equal(ftruncate(file, 0), 0);
+}
+
+static void is_read_only(unsigned char *at)
+{
+	mprotect(at, BYTES, PROT_READ);
+}
+
+static void is_closed(unsigned char *at)
+{
+	mprotect(at, BYTES, PROT_NONE);
+}
+
+static const struct life {
+	const char *name;		/* for who steps through it */
+	unsigned char *(*make)(void);
+	void (*change)(unsigned char *at);
+	bool reads, writes;		/* what peers can do then */
+} lives[] = {
+	{ "anonymous", anonymous, stays, true, true },
+	{ "unmapped", anonymous, goes, false, false },
+	{ "unmapped by half", anonymous, half_goes, false, false },
+	{ "mapped again", anonymous, comes_again, true, true },
+	{ "read-only", anonymous, is_read_only, true, false },
+	{ "closed", anonymous, is_closed, false, false },
+	{ "of a file", shared_file, stays, true, true },
+	{ "of a file that ends before", shared_file, is_truncated, false, false },
+	{ "private of a file", private_file, stays, true, true },
+	{ "private of a file that ends before", private_file, is_truncated, false, false },
+	{ "growing down", growing_down, stays, true, true },
+};
+
+/* ---- Messages ------------------------------------------------------------ */
+
+static bool all(const unsigned char *at, unsigned char value)
+{
+	size_t i;
+
+	for (i = 0; i < BYTES && at[i] == value; i++)
+		;
+	return i == BYTES;
+}
+
+static struct buffer buffer_of(struct side *s, unsigned char *at, unsigned char value)
+{
+	struct buffer b = { .at = at, .bytes = BYTES };
+
+	memset(at, value, BYTES);
+	b.mr = ibv_reg_mr(s->pd, at, BYTES, ACCESS_ALL);
+	require(b.mr != NULL);
+	return b;
+}
+
+/* Side 1's memory is changed; side 0 writes to it, reads from it or sends to it. */
+static void try(struct side *s, const struct life *l, enum ibv_wr_opcode op)
+{
+	struct buffer b = buffer_of(s, s->me ? l->make() : anonymous(), s->me ? 7 : 9);
+	const bool works = op == IBV_WR_RDMA_READ ? l->reads : l->writes;
+	struct end e = end_new(s, NULL);
+	struct ibv_send_wr wr;
+	struct ibv_sge sge;
+
+	end_connect(s, &e);
+	buffer_swap(s, &b);
+	sge = sge_of(&b, 0, BYTES);
+	if (s->me && op == IBV_WR_SEND)
+		post_receive(&e, 1, &sge, 1);
+	if (s->me)
+		l->change(b.at);
+	barrier(s);
+	if (!s->me) {
+		wr = write_wr(&b, &sge, 2);
+		wr.opcode = op;
+		post(&e, wr);
+		expect(e.cq, 2, works ? IBV_WC_SUCCESS : IBV_WC_REM_OP_ERR);
+		if (op == IBV_WR_RDMA_READ && works)
+			require(all(b.at, 7));
+	}
+	barrier(s);
+	if (s->me && op == IBV_WR_SEND)
+		expect(e.cq, 1, works ? IBV_WC_SUCCESS : IBV_WC_LOC_PROT_ERR);
+	if (s->me && op != IBV_WR_RDMA_READ && works)
+		require(all(b.at, 9));
+	barrier(s);
+	end_free(&e);
+	require_equal(ibv_dereg_mr(b.mr), 0);
+}
+
+/* Its own memory fails the one who sends or reads; the peer has done no wrong. */
+static void blame(struct side *s)
+{
+	struct buffer b = buffer_of(s, anonymous(), 9);
+	struct end e = end_new(s, NULL);
+	struct ibv_send_wr wr;
+	struct ibv_sge sge;
+
+	end_connect(s, &e);
+	buffer_swap(s, &b);
+	sge = sge_of(&b, 0, BYTES);
+	barrier(s);
+	if (!s->me) {
+		is_read_only(b.at);
+		wr = write_wr(&b, &sge, 2);
+		wr.opcode = IBV_WR_RDMA_READ;
+		post(&e, wr);
+		expect(e.cq, 2, IBV_WC_LOC_PROT_ERR);
+	}
+	barrier(s);
+	if (s->me)
+		require_equal(end_state(&e), IBV_QPS_RTS);
+	barrier(s);
+	end_free(&e);
+	require_equal(ibv_dereg_mr(b.mr), 0);
+}
+
+static void run_side(int me, int sock, const void *arg)
+{
+	static const enum ibv_wr_opcode ops[] = { IBV_WR_RDMA_WRITE, IBV_WR_RDMA_READ, IBV_WR_SEND };
+	struct side s = { .me = me, .sock = sock, .options = &options, .port_num = 1,
+			  .gid_index = -1 };
+	struct ibv_device **list = ibv_get_device_list(NULL);
+	unsigned i, k;
+
+	alarm(240);
+	require(list && list[0]);
+	s.ctx = ibv_open_device(list[0]);
+	require(s.ctx != NULL);
+	ibv_free_device_list(list);
+	require_equal(ibv_query_device(s.ctx, &s.dev), 0);
+	require_equal(ibv_query_port(s.ctx, 1, &s.port), 0);
+	s.pd = ibv_alloc_pd(s.ctx);
+	for (i = 0; i < sizeof(lives) / sizeof(*lives); i++)
+		for (k = 0; k < sizeof(ops) / sizeof(*ops); k++)
+			try(&s, &lives[i], ops[k]);
+	if (strcmp(arg, "kernel") == 0)
+		blame(&s);
+	exit(0);
+}
+
+static int run_case(const char *copy)
+{
+	char fabric[64];
+	int failed;
+
+	snprintf(fabric, sizeof(fabric), "gone.%d", (int)getpid());
+	setenv("SOFTHCA_FABRIC", fabric, 1);
+	setenv("SOFTHCA_COPY", copy, 1);
+	failed = !two_sides(run_side, copy);
+	printf("%s copy %s\n", failed ? "FAIL" : "ok  ", copy);
+	fflush(stdout);
+	return failed;
+}
+
+int main(void)
+{
+	int failed = 0;
+
+	signal(SIGPIPE, SIG_IGN);
+	setenv("SOFTHCA_EXPOSE", "1", 1);
+	setenv("SOFTHCA_REMAP", "never", 1);
+	unsetenv("SOFTHCA_SPEC");
+	patience_s = 60;
+	failed |= run_case("kernel");
+	failed |= run_case("bounce");
+	return failed;
+}
