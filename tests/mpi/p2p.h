@@ -1,6 +1,6 @@
 /*
- * p2p.h - the cases of p2p_suite, in two rooms: p2p_suite.c (send modes, matching, the table) and
- * p2p_requests.c (completion calls, liveness, errors).
+ * p2p.h - the cases of p2p_suite, in three rooms: p2p_suite.c (send modes, matching, the table),
+ * p2p_requests.c (completion calls, liveness, errors) and p2p_cancel.c (cancelled sends).
  */
 #ifndef P2P_H
 #define P2P_H
@@ -34,5 +34,13 @@ void p2p_flood(MPI_Comm comm);
 void p2p_truncation(MPI_Comm comm);
 void p2p_bad_arguments(MPI_Comm comm);
 void p2p_bsend_overflow(MPI_Comm comm);
+void p2p_cancel_sends(MPI_Comm comm);
+void p2p_cancel_beside_native(MPI_Comm comm);
+void p2p_cancel_matched(MPI_Comm comm);
+void p2p_cancel_persistent(MPI_Comm comm);
+void p2p_cancel_and_free(MPI_Comm comm);
+void p2p_cancel_some(MPI_Comm comm);
+void p2p_cancel_flood(MPI_Comm comm);
+void p2p_cancel_to_self(MPI_Comm comm);
 
 #endif

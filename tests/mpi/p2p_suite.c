@@ -317,6 +317,8 @@ static void sendrecv(MPI_Comm comm)
 	}
 }
 
+#define NO_CANCEL "Open MPI 4.1 cancels no send, MPI_Wait hangs"
+
 static const struct suite_case cases[] = {
 	{.name = "modes", .run = modes, .min_ranks = 1},
 	{.name = "unexpected", .run = unexpected, .min_ranks = 1},
@@ -330,6 +332,22 @@ static const struct suite_case cases[] = {
 	{.name = "completion", .run = p2p_completion, .min_ranks = 1},
 	{.name = "get_status_and_free", .run = p2p_get_status_and_free, .min_ranks = 1},
 	{.name = "cancel", .run = p2p_cancel, .min_ranks = 2},
+	{.name = "cancel_sends", .run = p2p_cancel_sends, .min_ranks = 1,
+	 .native_defect = NO_CANCEL},
+	{.name = "cancel_beside_native", .run = p2p_cancel_beside_native, .min_ranks = 1,
+	 .native_defect = NO_CANCEL},
+	{.name = "cancel_matched", .run = p2p_cancel_matched, .min_ranks = 1,
+	 .native_defect = NO_CANCEL},
+	{.name = "cancel_persistent", .run = p2p_cancel_persistent, .min_ranks = 1,
+	 .native_defect = NO_CANCEL},
+	{.name = "cancel_and_free", .run = p2p_cancel_and_free, .min_ranks = 1,
+	 .native_defect = NO_CANCEL},
+	{.name = "cancel_some", .run = p2p_cancel_some, .min_ranks = 1,
+	 .native_defect = NO_CANCEL},
+	{.name = "cancel_flood", .run = p2p_cancel_flood, .min_ranks = 1,
+	 .native_defect = NO_CANCEL},
+	{.name = "cancel_to_self", .run = p2p_cancel_to_self, .min_ranks = 1,
+	 .native_defect = NO_CANCEL},
 	{.name = "persistent", .run = p2p_persistent, .min_ranks = 1},
 	{.name = "isend_then_collective", .run = p2p_isend_then_collective, .min_ranks = 2},
 	{.name = "irecv_then_collective", .run = p2p_irecv_then_collective, .min_ranks = 2},
