@@ -8,10 +8,10 @@ rounds=24
 [ "${RG_HW_SOFTWARE-}" != 1 ] || rounds=8 max=300000
 . "$srcdir/tests/memory/lib.sh"
 
-lifecycle native
+lifecycle native --rounds 4
 lifecycle exec
-lifecycle linked --random --rounds 100
-lifecycle late --random --rounds 60
+lifecycle linked --random --rounds 60
+lifecycle late --random --rounds 40
 lifecycle linked --multiple --rounds 4
 # shellcheck disable=SC2086 # words are meant
 with_allocators $heap_kinds
