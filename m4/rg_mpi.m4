@@ -1,6 +1,6 @@
 # RG_MPI: one MPI library per build.
 #   --with-mpi=openmpi|mpich|DIR   default: the mpicc found in PATH
-# Sets MPICC, MPIRUN, MPI_CFLAGS, MPI_LIBS, RG_MPI_NAME and RG_MPI_FLAVOR
+# Sets MPICC, MPIRUN, MPIFC (may be empty), MPI_CFLAGS, MPI_LIBS, RG_MPI_NAME and RG_MPI_FLAVOR
 # (openmpi or mpich: the ABI, which every MPI library of today follows one of).
 AC_DEFUN([RG_MPI], [
 AC_ARG_WITH([mpi], [AS_HELP_STRING([--with-mpi=openmpi|mpich|DIR],
@@ -8,6 +8,7 @@ AC_ARG_WITH([mpi], [AS_HELP_STRING([--with-mpi=openmpi|mpich|DIR],
 	[], [with_mpi=default])
 AC_ARG_VAR([MPICC], [MPI compiler wrapper, overrides --with-mpi])
 AC_ARG_VAR([MPIRUN], [launcher of the same MPI library])
+AC_ARG_VAR([MPIFC], [Fortran compiler wrapper of the same MPI library, for tests])
 rg_mpi_package="libopenmpi-dev openmpi-bin"
 AS_CASE([$with_mpi],
 	[default|yes], [rg_mpicc=mpicc rg_mpirun=mpirun rg_mpi_path=$PATH],
@@ -19,6 +20,12 @@ AS_CASE([$with_mpi],
 	[AC_MSG_ERROR([--with-mpi=$with_mpi: accepted: openmpi, mpich or an absolute directory])])
 AC_PATH_PROGS([MPICC], [$rg_mpicc], [], [$rg_mpi_path])
 AC_PATH_PROGS([MPIRUN], [$rg_mpirun], [], [$rg_mpi_path])
+# Named as MPICC is and beside it: another one may belong to another library.
+rg_name=${MPICC##*/}
+AS_CASE([$rg_name], [*mpicc*], [
+	rg_before=${rg_name%%mpicc*} rg_after=${rg_name#*mpicc}
+	AC_PATH_PROGS([MPIFC], [${rg_before}mpifort$rg_after ${rg_before}mpif90$rg_after], [],
+		[`AS_DIRNAME(["$MPICC"])`])])
 
 RG_MPI_FLAVOR=none RG_MPI_NAME=none
 AS_IF([test -z "$MPICC" || test -z "$MPIRUN"],

@@ -193,64 +193,33 @@ static size_t slice_elements(const struct dtype *t)
 }
 
 /*
- * A type of absolute addresses goes with MPI_BOTTOM, which MPICH's MPI_Pack and MPI_Unpack
- * take for a missing buffer.  They get some other address, and n elements as far below it.
+ * MPICH takes MPI_BOTTOM, with a type of absolute addresses, for a missing buffer when it packs,
+ * but sends and receives it.
  */
-struct elements {
-	void *buf;
-	int count;
-	MPI_Datatype type;
-	bool made;
-};
-
-static int elements_of(const struct dtype *t, const void *buf, size_t n, struct elements *e)
+static int pack_slice(const struct dtype *t, const void *from, size_t count, void *to)
 {
-	const MPI_Aint somewhere = 4096, below = -somewhere;
-	int length = (int)n;
+	size_t bytes = count * t->size;
+	int at = 0;
 
-	*e = (struct elements){ (void *)(uintptr_t)buf, length, t->shadow, false };
-	if (likely(buf != MPI_BOTTOM))
-		return 0;
-	if (native.Type_create_hindexed(1, &length, &below, t->shadow, &e->type))
+	if (bytes > INT_MAX)
 		return -EINVAL;
-	e->made = true;
-	e->buf = (char *)MPI_BOTTOM + somewhere;
-	e->count = 1;
-	return native.Type_commit(&e->type) ? -EINVAL : 0;
+	if (RG_OPENMPI || from != MPI_BOTTOM)
+		return native.Pack(from, (int)count, t->shadow, to, (int)bytes, &at, layer.self);
+	return native.Sendrecv(from, (int)count, t->shadow, 0, 0, to, (int)bytes, MPI_PACKED, 0, 0,
+			       layer.self, MPI_STATUS_IGNORE);
 }
 
-static void elements_drop(struct elements *e)
+static int unpack_slice(const struct dtype *t, const void *from, void *to, size_t count)
 {
-	if (unlikely(e->made))
-		native.Type_free(&e->type);
-}
+	size_t bytes = count * t->size;
+	int at = 0;
 
-static int pack_slice(const struct dtype *t, const void *from, size_t n, void *to)
-{
-	struct elements e;
-	int at = 0, rc;
-
-	if (n * t->size > INT_MAX)
+	if (bytes > INT_MAX)
 		return -EINVAL;
-	rc = elements_of(t, from, n, &e);
-	if (!rc && native.Pack(e.buf, e.count, e.type, to, (int)(n * t->size), &at, layer.self))
-		rc = -EINVAL;
-	elements_drop(&e);
-	return rc;
-}
-
-static int unpack_slice(const struct dtype *t, const void *from, void *to, size_t n)
-{
-	struct elements e;
-	int at = 0, rc;
-
-	if (n * t->size > INT_MAX)
-		return -EINVAL;
-	rc = elements_of(t, to, n, &e);
-	if (!rc && native.Unpack(from, (int)(n * t->size), &at, e.buf, e.count, e.type, layer.self))
-		rc = -EINVAL;
-	elements_drop(&e);
-	return rc;
+	if (RG_OPENMPI || to != MPI_BOTTOM)
+		return native.Unpack(from, (int)bytes, &at, to, (int)count, t->shadow, layer.self);
+	return native.Sendrecv(from, (int)bytes, MPI_PACKED, 0, 0, to, (int)count, t->shadow, 0, 0,
+			       layer.self, MPI_STATUS_IGNORE);
 }
 
 int dtype_pack(const struct dtype *t, const void *buf, size_t count, void *packed, size_t bytes)
