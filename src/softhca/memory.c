@@ -128,7 +128,8 @@ static uintptr_t find_gap(size_t bytes, size_t *index)
 static bool grow_locked(void)
 {
 	const size_t least = hca_page_bytes() / sizeof(struct block);
-	const size_t room = arena.room ? 2 * arena.room : least, bytes = room * sizeof(struct block);
+	const size_t room = arena.room ? 2 * arena.room : least;
+	const size_t bytes = room * sizeof(struct block);
 	long at;
 
 	if (arena.count < arena.room)

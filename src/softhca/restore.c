@@ -272,7 +272,7 @@ static bool is_range(enum rg_mem_call call, uintptr_t start, size_t bytes, uint6
 	const uint64_t page = hca_page_bytes();
 
 	if (call == RG_MEM_MOVE && !bytes)
-		bytes = 1;		/* means something for shared memory, and is refused for ours */
+		bytes = 1;		/* a second mapping of shared memory; ours is none */
 	if (!bytes || start > HCA_MEMORY_BYTES || bytes > HCA_MEMORY_BYTES - start)
 		return false;
 	*first = hca_align_up(start, page);
@@ -296,7 +296,7 @@ void hca_remap_hear(enum rg_mem_call call, uintptr_t start, size_t bytes)
 		drop(first, last);
 	else if (call != RG_MEM_MOVE || !put_back_as_one(first, last))
 		put_all_back(first, last);
-	/* Discarded pages have become others', and their mapping one of several: still of interest. */
+	/* What is discarded or brought back stays of interest to mremap: in several pieces. */
 	if (call == RG_MEM_REPLACE)
 		hca_ranges_remove(&hca_remap_state.ranges, first, last);
 	hca_remap_unlock(&before);

@@ -199,7 +199,9 @@ static void blame(struct side *s)
 
 static void run_side(int me, int sock, const void *arg)
 {
-	static const enum ibv_wr_opcode ops[] = { IBV_WR_RDMA_WRITE, IBV_WR_RDMA_READ, IBV_WR_SEND };
+	static const enum ibv_wr_opcode ops[] = {
+		IBV_WR_RDMA_WRITE, IBV_WR_RDMA_READ, IBV_WR_SEND,
+	};
 	struct side s = { .me = me, .sock = sock, .options = &options, .port_num = 1,
 			  .gid_index = -1 };
 	struct ibv_device **list = ibv_get_device_list(NULL);
