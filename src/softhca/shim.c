@@ -361,7 +361,10 @@ HCA_EXPORT struct ibv_context *ibv_import_device(int fd)
 
 HCA_EXPORT int ibv_fork_init(void)
 {
-	return FORWARD(ibv_fork_init, 0, ());	/* software devices need none */
+	/* Software devices need none; libibverbs before 51 does harm where kernels need none. */
+	if (ibv_is_fork_initialized() == IBV_FORK_UNNEEDED)
+		return 0;
+	return FORWARD(ibv_fork_init, 0, ());
 }
 
 HCA_EXPORT enum ibv_fork_status ibv_is_fork_initialized(void)

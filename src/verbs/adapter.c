@@ -81,6 +81,17 @@ void vrb_adapter_close(struct vrb_adapter *adapter)
 	memset(adapter, 0, sizeof(*adapter));
 }
 
+/*
+ * Memory that the device cannot have: kernels say EOPNOTSUPP of files on persistent memory;
+ * libibverbs, where it keeps pages from children, EINVAL of a part of a huge page.
+ */
+static int register_error(const struct vrb_adapter *adapter)
+{
+	if (errno == EOPNOTSUPP || (errno == EINVAL && adapter->undo_fork))
+		return -EFAULT;
+	return errno ? -errno : -ENOMEM;
+}
+
 int vrb_mr_register(struct vrb_adapter *adapter, void *addr, size_t bytes, enum vrb_mr_use use,
 		    struct ibv_mr **out)
 {
@@ -93,8 +104,8 @@ int vrb_mr_register(struct vrb_adapter *adapter, void *addr, size_t bytes, enum 
 		access |= IBV_ACCESS_RELAXED_ORDERING;
 	errno = 0;
 	mr = ibv_reg_mr(adapter->pd, addr, bytes, access);
-	if (!mr)	/* of files on persistent memory kernels say EOPNOTSUPP */
-		return errno == EOPNOTSUPP ? -EFAULT : errno ? -errno : -ENOMEM;
+	if (!mr)
+		return register_error(adapter);
 	if (adapter->undo_fork)
 		vrb_fork_undo(addr, bytes);
 	*out = mr;
