@@ -305,6 +305,27 @@ static long hook_brk(long end, long b, long c, long d, long e, long f, long g)
 	return (unsigned long)now < (unsigned long)end ? with_errno(-ENOMEM) : 0;
 }
 
+/*
+ * The C library's sbrk calls its brk, but UCX's, which may stand in its place, makes the system
+ * call by an instruction of its own.
+ */
+static long hook_sbrk(long change, long b, long c, long d, long e, long f, long g)
+{
+	long end = raw(SYS_brk, 0, 0, 0, 0, 0, 0), result;
+
+	if (is_probe(CALL_SBRK))
+		change = 0;
+	if (change < 0)
+		report(RG_MEM_UNMAP, end + change, -change);
+	if (hand_on(CALL_SBRK, &result, change, 0, 0, 0, 0, 0))
+		return result;
+	if (&__curbrk && __curbrk)
+		end = (long)__curbrk;
+	if (change && hook_brk(end + change, 0, 0, 0, 0, 0, 0))
+		return -1;
+	return end;
+}
+
 static long hook_shmat(long id, long addr, long flags, long d, long e, long f, long g)
 {
 	if (!is_probe(CALL_SHMAT))
@@ -398,6 +419,7 @@ const struct call_row call_row[CALLS] = {
 	[CALL_MREMAP] = { "mremap", hook_mremap, probe_with_zeros },
 	[CALL_MADVISE] = { "madvise", hook_madvise, probe_with_zeros },
 	[CALL_BRK] = { "brk", hook_brk, probe_with_zeros },
+	[CALL_SBRK] = { "sbrk", hook_sbrk, probe_with_zeros },
 	[CALL_SHMAT] = { "shmat", hook_shmat, probe_with_no_file },
 	[CALL_SHMDT] = { "shmdt", hook_shmdt, probe_with_zeros },
 	[CALL_FTRUNCATE] = { "ftruncate", hook_ftruncate, probe_with_no_file },

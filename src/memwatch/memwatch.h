@@ -3,7 +3,7 @@
  *
  * A registration, and a mapping that a peer has made, name pages; when an address
  * gets other pages, both go on naming the old ones.  The C library's munmap, mmap
- * (MAP_FIXED), mremap, madvise, brk, shmat, shmdt, ftruncate, truncate, fallocate,
+ * (MAP_FIXED), mremap, madvise, brk, sbrk, shmat, shmdt, ftruncate, truncate, fallocate,
  * remap_file_pages and syscall are therefore patched at their first instruction, so
  * that every caller is seen: the program, its libraries whenever loaded, malloc, and
  * threads' stacks inside the C library itself.  Other patchers (UCX, Open MPI) that

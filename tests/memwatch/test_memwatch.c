@@ -375,9 +375,29 @@ static int their_kind_munmap(void *addr, size_t bytes)
 	return original(addr, bytes);
 }
 
+static void *libc(const char *name)
+{
+	return dlsym(dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD), name);
+}
+
 static void *libc_munmap(void)
 {
-	return dlsym(dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD), "munmap");
+	return libc("munmap");
+}
+
+/* UCX's sbrk: neither brk nor syscall() is called. */
+static void *their_sbrk(intptr_t change)
+{
+#if defined(__x86_64__)
+	char *now, *end = NULL;
+
+	__asm__ volatile("syscall" : "=a"(now) : "a"(SYS_brk), "D"(end) : "rcx", "r11", "memory");
+	end = now + change;
+	__asm__ volatile("syscall" : "=a"(end) : "a"(SYS_brk), "D"(end) : "rcx", "r11", "memory");
+	return now;
+#else
+	return (void *)-1;
+#endif
 }
 
 /* One that was there before (main patched it) is still called. */
@@ -421,6 +441,22 @@ static void test_patched_after(void **state)
 	assert_int_equal(theirs, 2);
 }
 
+static void test_sbrk_patched(void **state)
+{
+	static struct patch mine;
+	char *end;
+
+#if !defined(__x86_64__)
+	skip();
+#endif
+	assert_int_equal(patch_set(&mine, libc("sbrk"), (void *)their_sbrk), 0);
+	assert_true(rg_memwatch_check());
+	end = sbrk(4 * PAGE);
+	heard_count = 0;
+	assert_ptr_equal(sbrk(-4 * PAGE), end + 4 * PAGE);
+	assert_true(was_heard(RG_MEM_UNMAP, end + 3 * PAGE));
+}
+
 /* A hook in front that takes ours for the original, and ours it: no endless loop. */
 static void test_loop(void **state)
 {
@@ -449,6 +485,7 @@ int main(void)
 		cmocka_unit_test(test_threads),
 		cmocka_unit_test(test_own_calls),
 		cmocka_unit_test(test_patched_after),
+		cmocka_unit_test(test_sbrk_patched),
 		cmocka_unit_test(test_loop),
 	};
 	static struct patch before;
