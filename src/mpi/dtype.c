@@ -40,6 +40,7 @@ void dtype_release(struct dtype *t)
 		;
 }
 
+/* No lock: the end of a shadow may be that of its type, whose callbacks may call MPI. */
 static void bury(void)
 {
 	struct dtype *t = atomic_exchange(&dead, NULL), *next;
@@ -114,6 +115,22 @@ static bool is_committed(MPI_Datatype handle)
 	return native.Send(&unread, 1, handle, MPI_PROC_NULL, 0, layer.self) == MPI_SUCCESS;
 }
 
+/*
+ * A predefined type lives for ever.  Of another, one element: a duplicate would have the
+ * program's attributes, whose callbacks count what there is.
+ */
+static int shadow_make(struct dtype *t, MPI_Datatype handle)
+{
+	if (is_named(handle)) {
+		t->shadow = handle;
+		return 0;
+	}
+	if (native.Type_contiguous(1, handle, &t->shadow))
+		return -ENOMEM;
+	t->shadow_is_ours = true;
+	return native.Type_commit(&t->shadow) ? -ENOMEM : 0;
+}
+
 static struct dtype *dtype_make(MPI_Datatype handle)
 {
 	MPI_Aint lb, extent, true_lb, true_extent;
@@ -137,15 +154,9 @@ static struct dtype *dtype_make(MPI_Datatype handle)
 	t->contiguous = size == 0 ||
 			(size == extent && size == true_extent && size <= PROBE_MAX_BYTES &&
 			 packs_in_place(handle, (size_t)size, true_lb));
-	/* A predefined type lives for ever and may not be duplicated on every library. */
-	if (!t->contiguous) {
-		t->shadow_is_ours = !is_named(handle);
-		if (!t->shadow_is_ours) {
-			t->shadow = handle;
-		} else if (native.Type_dup(handle, &t->shadow)) {
-			free(t);
-			return NULL;
-		}
+	if (!t->contiguous && shadow_make(t, handle)) {
+		free(t);
+		return NULL;
 	}
 	return t;
 }
@@ -173,8 +184,8 @@ struct dtype *dtype_lookup_slow(MPI_Datatype handle)
 
 	if (handle == MPI_DATATYPE_NULL)
 		return NULL;
-	pthread_mutex_lock(&making);
 	bury();
+	pthread_mutex_lock(&making);
 	t = find_or_make(handle);
 	pthread_mutex_unlock(&making);
 	if (t)
@@ -265,8 +276,8 @@ int dtype_unpack(const struct dtype *t, const void *packed, size_t bytes, void *
 }
 
 /*
- * MPICH deletes a type's attributes only when no other type is made of it, and
- * our shadow is: so ours goes first.
+ * MPICH deletes a type's attributes only when no other type is made of it, and our shadow
+ * is: so it goes first, unless operations hold it.
  */
 int MPI_Type_free(MPI_Datatype *type)
 {
@@ -275,8 +286,10 @@ int MPI_Type_free(MPI_Datatype *type)
 
 	if (layer.rails && *type != MPI_DATATYPE_NULL) {
 		native.Type_get_attr(*type, dtype_keyval, &t, &found);
-		if (found)
+		if (found) {
 			native.Type_delete_attr(*type, dtype_keyval);
+			bury();
+		}
 	}
 	return native.Type_free(type);
 }

@@ -36,7 +36,8 @@
 	X(Scatterv) X(Send) X(Send_init) \
 	X(Sendrecv) X(Sendrecv_replace) X(Ssend) X(Ssend_init) X(Start) X(Startall) \
 	X(Status_set_cancelled) X(Test) X(Testall) X(Testany) X(Testsome) \
-	X(Type_create_keyval) X(Type_delete_attr) X(Type_dup) X(Type_free) X(Type_free_keyval) \
+	X(Type_commit) X(Type_contiguous) X(Type_create_keyval) X(Type_delete_attr) X(Type_free) \
+	X(Type_free_keyval) \
 	X(Type_get_attr) X(Type_get_envelope) X(Type_get_extent) X(Type_get_true_extent) \
 	X(Type_set_attr) X(Type_size_x) X(Unpack) \
 	X(Wait) X(Waitall) X(Waitany) X(Waitsome)

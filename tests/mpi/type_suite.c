@@ -379,6 +379,153 @@ static void absolute(MPI_Comm comm)
 	MPI_Buffer_detach(&buffer, &bytes);
 }
 
+/*
+ * MPI_BOTTOM in collectives.  A rank's part is every other int of a vector, and one more: a
+ * struct of both, by absolute addresses.
+ */
+enum { VECTOR_INTS = 50, PART_INTS = VECTOR_INTS + 1, PARTS_MAX = 8 };
+
+struct part {
+	int vector[2 * VECTOR_INTS];
+	int last;
+};
+
+static MPI_Datatype part_type(struct part *p)
+{
+	MPI_Datatype types[2] = {MPI_DATATYPE_NULL, MPI_INT}, made;
+	int lengths[2] = {1, 1};
+	MPI_Aint at[2];
+
+	MPI_Type_vector(VECTOR_INTS, 1, 2, MPI_INT, &types[0]);
+	MPI_Get_address(p->vector, &at[0]);
+	MPI_Get_address(&p->last, &at[1]);
+	MPI_Type_create_struct(2, lengths, at, types, &made);
+	MPI_Type_commit(&made);
+	MPI_Type_free(&types[0]);
+	return made;
+}
+
+static void part_fill(struct part *p, int value)
+{
+	int i;
+
+	for (i = 0; i < VECTOR_INTS; i++) {
+		p->vector[2 * i] = value * 1000 + i;
+		p->vector[2 * i + 1] = -7;
+	}
+	p->last = value * 1000 + VECTOR_INTS;
+}
+
+static void ints_check(const int *at, int value, const char *what)
+{
+	int i;
+
+	for (i = 0; i < PART_INTS; i++)
+		CHECK(at[i] == value * 1000 + i, "%s: int %d of rank %d's is %d", what, i, value, at[i]);
+}
+
+static void part_check(const struct part *p, int value, const char *what)
+{
+	int i;
+
+	for (i = 0; i < VECTOR_INTS; i++)
+		CHECK(p->vector[2 * i] == value * 1000 + i && p->vector[2 * i + 1] == -7,
+		      "%s: int %d is %d, the one between %d", what, i, p->vector[2 * i],
+		      p->vector[2 * i + 1]);
+	CHECK(p->last == value * 1000 + VECTOR_INTS, "%s: the last is %d", what, p->last);
+}
+
+static void absolute_collectives(MPI_Comm comm)
+{
+	static struct part out, in, own;
+	static int all[PARTS_MAX * PART_INTS];
+	int counts[PARTS_MAX], displs[PARTS_MAX], ones[PARTS_MAX], zeros[PARTS_MAX], i, root;
+	MPI_Datatype send = part_type(&out), recv = part_type(&in), same = part_type(&own);
+	MPI_Datatype sends[PARTS_MAX], ints[PARTS_MAX];
+
+	CHECK(suite_size <= PARTS_MAX);
+	for (i = 0; i < PARTS_MAX; i++) {
+		counts[i] = PART_INTS;
+		displs[i] = i * PART_INTS;
+		ones[i] = 1;
+		zeros[i] = 0;
+		sends[i] = send;
+		ints[i] = MPI_INT;
+	}
+	part_fill(&out, suite_rank);
+	part_fill(&in, 99);
+	memset(all, 0, sizeof(all));
+	MPI_Allgather(MPI_BOTTOM, 1, send, all, PART_INTS, MPI_INT, comm);
+	for (i = 0; i < suite_size; i++)
+		ints_check(all + displs[i], i, "allgather");
+	memset(all, 0, sizeof(all));
+	MPI_Allgatherv(MPI_BOTTOM, 1, send, all, counts, displs, MPI_INT, comm);
+	for (i = 0; i < suite_size; i++)
+		ints_check(all + displs[i], i, "allgatherv");
+	for (root = 0; root < suite_size; root++) {
+		memset(all, 0, sizeof(all));
+		MPI_Gather(MPI_BOTTOM, 1, send, all, PART_INTS, MPI_INT, root, comm);
+		for (i = 0; i < suite_size && root == suite_rank; i++)
+			ints_check(all + displs[i], i, "gather");
+		MPI_Bcast(all, suite_size * PART_INTS, MPI_INT, root, comm);
+		MPI_Scatter(all, PART_INTS, MPI_INT, MPI_BOTTOM, 1, recv, root, comm);
+		part_check(&in, suite_rank, "scatter");
+		part_fill(&in, 99);
+		MPI_Scatterv(all, counts, displs, MPI_INT, MPI_BOTTOM, 1, recv, root, comm);
+		part_check(&in, suite_rank, "scatterv");
+		part_fill(&in, 99);
+		part_fill(&own, suite_rank == root ? root : 99);
+		MPI_Bcast(MPI_BOTTOM, 1, same, root, comm);
+		part_check(&own, root, "bcast");
+	}
+	/* The same part to all, by displacements of nothing. */
+	memset(all, 0, sizeof(all));
+	MPI_Alltoallv(MPI_BOTTOM, ones, zeros, send, all, counts, displs, MPI_INT, comm);
+	for (i = 0; i < suite_size; i++) {
+		ints_check(all + displs[i], i, "alltoallv");
+		displs[i] *= (int)sizeof(int);
+	}
+	memset(all, 0, sizeof(all));
+	MPI_Alltoallw(MPI_BOTTOM, ones, zeros, sends, all, counts, displs, ints, comm);
+	for (i = 0; i < suite_size; i++)
+		ints_check(all + i * PART_INTS, i, "alltoallw");
+	MPI_Type_free(&send);
+	MPI_Type_free(&recv);
+	MPI_Type_free(&same);
+}
+
+/* Attributes of a type are the program's: nothing copies them, and they go with the type. */
+static int copies, deletes;
+
+static int count_copy(MPI_Datatype type, int keyval, void *extra, void *in, void *out, int *flag)
+{
+	copies++;
+	*flag = 0;
+	return MPI_SUCCESS;
+}
+
+static int count_delete(MPI_Datatype type, int keyval, void *value, void *extra)
+{
+	deletes++;
+	return MPI_SUCCESS;
+}
+
+static void attributes(MPI_Comm comm)
+{
+	MPI_Datatype type;
+	int keyval;
+
+	copies = deletes = 0;
+	MPI_Type_create_keyval(count_copy, count_delete, &keyval, NULL);
+	MPI_Type_vector(100, 1, 2, MPI_INT, &type);
+	MPI_Type_commit(&type);
+	MPI_Type_set_attr(type, keyval, &copies);
+	MPI_Sendrecv(from, 1, type, right(), 1, to, 1, type, left(), 1, comm, MPI_STATUS_IGNORE);
+	MPI_Type_free(&type);
+	CHECK(copies == 0 && deletes == 1, "copied %d times, deleted %d times", copies, deletes);
+	MPI_Type_free_keyval(&keyval);
+}
+
 /* A type of no bytes, and zero elements of others. */
 static void empty(MPI_Comm comm)
 {
@@ -404,6 +551,8 @@ static const struct suite_case cases[] = {
 	{.name = "typed_behind_collective", .run = typed_behind_collective, .min_ranks = 1},
 	{.name = "bottom", .run = bottom, .min_ranks = 1},
 	{.name = "absolute", .run = absolute, .min_ranks = 1},
+	{.name = "absolute_collectives", .run = absolute_collectives, .min_ranks = 1},
+	{.name = "attributes", .run = attributes, .min_ranks = 1},
 	{.name = "empty", .run = empty, .min_ranks = 1},
 	{0},
 };
