@@ -309,6 +309,61 @@ static void generalized(MPI_Comm comm)
 	}
 }
 
+/*
+ * An error of the library's own request in an array with ours: its handler may call MPI.
+ * MPICH 4.0.2 runs it with a lock of its own held, without rails too.
+ */
+#if RG_OPENMPI
+static int handled;
+
+static void handle(MPI_Comm *comm, int *error, ...)
+{
+	int flag;
+
+	handled++;
+	MPI_Iprobe(MPI_ANY_SOURCE, 98, asked, &flag, MPI_STATUS_IGNORE);
+}
+
+static MPI_Comm native_comm(MPI_Comm comm)
+{
+	MPI_Info info;
+	MPI_Comm made;
+
+	MPI_Info_create(&info);
+	MPI_Info_set(info, "railgauge", "native");
+	MPI_Comm_dup_with_info(comm, info, &made);
+	MPI_Info_free(&info);
+	return made;
+}
+
+static void handlers(MPI_Comm comm)
+{
+	int sent[2] = {1, 2}, word, late = 0, index, rc, class;
+	MPI_Comm beside = native_comm(comm);
+	MPI_Errhandler handler;
+	MPI_Request q[2], s;
+
+	asked = comm;
+	handled = 0;
+	MPI_Comm_create_errhandler(handle, &handler);
+	MPI_Comm_set_errhandler(beside, handler);
+	MPI_Irecv(&late, 1, MPI_INT, left(), 9, comm, &q[0]);
+	MPI_Irecv(&word, 1, MPI_INT, left(), 1, beside, &q[1]);
+	MPI_Isend(sent, 2, MPI_INT, right(), 1, beside, &s);
+	rc = MPI_Waitany(2, q, &index, MPI_STATUS_IGNORE);
+	MPI_Error_class(rc, &class);
+	CHECK(class == MPI_ERR_TRUNCATE && index == 1 && handled == 1,
+	      "class %d, index %d, handled %d times", class, index, handled);
+	MPI_Wait(&s, MPI_STATUS_IGNORE);
+	MPI_Barrier(comm);	/* nobody's other request is complete before that */
+	MPI_Send(sent, 1, MPI_INT, right(), 9, comm);
+	MPI_Wait(&q[0], MPI_STATUS_IGNORE);
+	CHECK(late == 1);
+	MPI_Errhandler_free(&handler);
+	MPI_Comm_free(&beside);
+}
+#endif
+
 /* ---- Beyond the standard ------------------------------------------------------------------ */
 
 #ifdef HAVE_MPIX_QUERY_CUDA_SUPPORT
@@ -348,6 +403,9 @@ static const struct suite_case cases[] = {
 #endif
 #endif
 	{.name = "generalized", .run = generalized, .min_ranks = 1},
+#if RG_OPENMPI
+	{.name = "handlers", .run = handlers, .min_ranks = 1},
+#endif
 #ifdef HAVE_MPIX_QUERY_CUDA_SUPPORT
 	{.name = "gpu_memory", .run = gpu_memory, .min_ranks = 1},
 #endif
