@@ -8,7 +8,6 @@ rounds=24
 [ "${RG_HW_SOFTWARE-}" != 1 ] || rounds=8 max=300000
 . "$srcdir/tests/memory/lib.sh"
 
-lifecycle native --rounds 4
 lifecycle exec
 lifecycle linked --random --rounds 60
 lifecycle late --random --rounds 40

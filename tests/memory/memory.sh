@@ -1,7 +1,7 @@
 #!/bin/sh
 # memory.sh - messages from and into memory that changes in between, over software devices that
 # leave memory alone, and over those that map it: every way into a program, every allocator.
-# Natively first: a kind that the MPI library itself gets wrong is a wrong kind.
+# long.sh has the control: a kind that the MPI library itself gets wrong is a wrong kind.
 #
 #	LIFECYCLE_SEED=N	other draws
 . "$srcdir/tests/run-lib.sh"
@@ -9,7 +9,6 @@ limit=120 rounds=8
 . "$srcdir/tests/memory/lib.sh"
 export RAILGAUGE_SOFT=ports=2
 
-lifecycle native
 for remap in never auto; do
 	export SOFTHCA_REMAP=$remap
 	lifecycle exec
