@@ -102,6 +102,8 @@ int vrb_mr_register(struct vrb_adapter *adapter, void *addr, size_t bytes, enum 
 	/* Lets a root complex reorder: worth much on hardware, nothing elsewhere. */
 	if (use == VRB_MR_BULK && adapter->kind == VRB_HARDWARE)
 		access |= IBV_ACCESS_RELAXED_ORDERING;
+	if (adapter->undo_fork)
+		vrb_fork_prepare(addr, bytes);
 	errno = 0;
 	mr = ibv_reg_mr(adapter->pd, addr, bytes, access);
 	if (!mr)

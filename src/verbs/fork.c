@@ -49,10 +49,26 @@ bool vrb_fork_must_undo(struct ibv_pd *pd)
 	return ibv_is_fork_initialized() == IBV_FORK_UNNEEDED && registering_splits(pd);
 }
 
-void vrb_fork_undo(void *addr, size_t bytes)
+static void advise(void *addr, size_t bytes, int advice)
 {
 	const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
 	uintptr_t start = (uintptr_t)addr & ~(page - 1), end = (uintptr_t)addr + bytes;
 
-	madvise((void *)start, ((end + page - 1) & ~(page - 1)) - start, MADV_DOFORK);
+	madvise((void *)start, ((end + page - 1) & ~(page - 1)) - start, advice);
+}
+
+/*
+ * Pages that are first touched in a part that was split off belong to that part alone, which
+ * never becomes one mapping with its neighbours again.  They would be touched now anyway.
+ */
+void vrb_fork_prepare(void *addr, size_t bytes)
+{
+#ifdef MADV_POPULATE_WRITE
+	advise(addr, bytes, MADV_POPULATE_WRITE);
+#endif
+}
+
+void vrb_fork_undo(void *addr, size_t bytes)
+{
+	advise(addr, bytes, MADV_DOFORK);
 }

@@ -142,8 +142,9 @@ struct vrb_adapter {
 
 /* fork.c.  Once, before any registration of real devices: children cannot pull pages away. */
 void vrb_fork_init(void);
-/* Does libibverbs keep pages out of children that could be there?  Then undo it for each. */
+/* Does libibverbs keep pages out of children that could be there?  Then undo it, around each. */
 bool vrb_fork_must_undo(struct ibv_pd *pd);
+void vrb_fork_prepare(void *addr, size_t bytes);
 void vrb_fork_undo(void *addr, size_t bytes);
 
 /*
