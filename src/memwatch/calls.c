@@ -8,6 +8,7 @@
 #include "config.h"		/* _GNU_SOURCE */
 
 #include "calls.h"
+#include "raw.h"
 #include "syscall.h"
 
 #include <errno.h>
@@ -33,49 +34,9 @@ static THREAD bool seen;
 
 /* ---- System calls --------------------------------------------------------- */
 
-#if defined(__x86_64__)
-static long raw(long n, long a, long b, long c, long d, long e, long f)
-{
-	register long r10 __asm__("r10") = d;
-	register long r8 __asm__("r8") = e;
-	register long r9 __asm__("r9") = f;
-	long result;
-
-	__asm__ volatile("syscall" : "=a"(result)
-			 : "a"(n), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
-			 : "rcx", "r11", "memory");
-	return result;
-}
-#elif defined(__aarch64__)
-static long raw(long n, long a, long b, long c, long d, long e, long f)
-{
-	register long x8 __asm__("x8") = n;
-	register long x0 __asm__("x0") = a;
-	register long x1 __asm__("x1") = b;
-	register long x2 __asm__("x2") = c;
-	register long x3 __asm__("x3") = d;
-	register long x4 __asm__("x4") = e;
-	register long x5 __asm__("x5") = f;
-
-	__asm__ volatile("svc 0" : "+r"(x0)
-			 : "r"(x8), "r"(x1), "r"(x2), "r"(x3), "r"(x4), "r"(x5) : "memory");
-	return x0;
-}
-#else
-static long raw(long n, long a, long b, long c, long d, long e, long f)
-{
-	return -ENOSYS;		/* nothing is patched on this processor */
-}
-
-long memwatch_hook_syscall(long n, long a, long b, long c, long d, long e, long f)
-{
-	return -ENOSYS;
-}
-#endif
-
 static long with_errno(long result)
 {
-	if (result < 0 && result >= -4095) {
+	if (rg_raw_failed(result)) {
 		errno = (int)-result;
 		return -1;
 	}
@@ -132,7 +93,7 @@ static void before_madvise(long addr, long bytes, long advice)
 
 static void before_brk(long end)
 {
-	long now = raw(SYS_brk, 0, 0, 0, 0, 0, 0);
+	long now = rg_raw_syscall(SYS_brk, 0, 0, 0, 0, 0, 0);
 
 	/* 0 only asks. */
 	if (end && (unsigned long)end < (unsigned long)now)
@@ -242,7 +203,7 @@ static long go(enum call call, long n, long a, long b, long c, long d, long e, l
 	long result;
 
 	return hand_on(call, &result, a, b, c, d, e, f) ? result :
-							   with_errno(raw(n, a, b, c, d, e, f));
+							   with_errno(rg_raw_syscall(n, a, b, c, d, e, f));
 }
 
 static long hook_munmap(long addr, long bytes, long c, long d, long e, long f, long g)
@@ -277,7 +238,7 @@ static long hook_mremap(long from, long old_bytes, long new_bytes, long flags, l
 	hand_on(CALL_MREMAP, &refused, from, old_bytes, 0, 0, 0, 0);
 	hand_on(CALL_MREMAP, &refused, to, new_bytes, 0, 0, 0, 0);
 	errno = error;
-	return with_errno(raw(SYS_mremap, from, old_bytes, new_bytes, flags, to, 0));
+	return with_errno(rg_raw_syscall(SYS_mremap, from, old_bytes, new_bytes, flags, to, 0));
 }
 
 static long hook_madvise(long addr, long bytes, long advice, long d, long e, long f, long g)
@@ -299,7 +260,7 @@ static long hook_brk(long end, long b, long c, long d, long e, long f, long g)
 		before_brk(end);
 	if (hand_on(CALL_BRK, &now, end, 0, 0, 0, 0, 0))
 		return (int)now;
-	now = raw(SYS_brk, end, 0, 0, 0, 0, 0);
+	now = rg_raw_syscall(SYS_brk, end, 0, 0, 0, 0, 0);
 	if (&__curbrk)
 		__curbrk = (void *)now;
 	return (unsigned long)now < (unsigned long)end ? with_errno(-ENOMEM) : 0;
@@ -311,7 +272,7 @@ static long hook_brk(long end, long b, long c, long d, long e, long f, long g)
  */
 static long hook_sbrk(long change, long b, long c, long d, long e, long f, long g)
 {
-	long end = raw(SYS_brk, 0, 0, 0, 0, 0, 0), result;
+	long end = rg_raw_syscall(SYS_brk, 0, 0, 0, 0, 0, 0), result;
 
 	if (is_probe(CALL_SBRK))
 		change = 0;
@@ -384,7 +345,7 @@ long memwatch_syscall(long n, long a, long b, long c, long d, long e, long f)
 	if (!is_probe(CALL_SYSCALL))
 		before_syscall(n, a, b, c, d, e);
 	if (!function || inside & bit)
-		return with_errno(raw(n, a, b, c, d, e, f));
+		return with_errno(rg_raw_syscall(n, a, b, c, d, e, f));
 	inside |= bit;
 	result = function(n, a, b, c, d, e, f);
 	inside &= ~bit;

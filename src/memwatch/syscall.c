@@ -71,4 +71,10 @@ __asm__(".text\n"
 	"3:	b memwatch_syscall\n"
 	"	.cfi_endproc\n"
 	".size memwatch_hook_syscall, . - memwatch_hook_syscall\n");
+#else
+/* Nothing is patched on this processor. */
+long memwatch_hook_syscall(long n, long a, long b, long c, long d, long e, long f)
+{
+	return memwatch_syscall(n, a, b, c, d, e, f);
+}
 #endif
