@@ -25,6 +25,7 @@ enum { DONTNEED_LOCKED = 24, GUARD_INSTALL = 102 };
 
 static _Atomic(void *) next[CALLS];
 _Atomic(void *) memwatch_next_syscall;
+uintptr_t call_heap_start = 1;
 
 /* No call to find them, which might allocate. */
 #define THREAD _Thread_local __attribute__((tls_model("initial-exec")))
@@ -95,8 +96,8 @@ static void before_brk(long end)
 {
 	long now = rg_raw_syscall(SYS_brk, 0, 0, 0, 0, 0, 0);
 
-	/* 0 only asks. */
-	if (end && (unsigned long)end < (unsigned long)now)
+	/* Below the heap's start the kernel only says where it ends. */
+	if ((unsigned long)end >= call_heap_start && (unsigned long)end < (unsigned long)now)
 		report(RG_MEM_UNMAP, end, now - end);
 }
 
@@ -277,7 +278,7 @@ static long hook_sbrk(long change, long b, long c, long d, long e, long f, long 
 	if (is_probe(CALL_SBRK))
 		change = 0;
 	if (change < 0)
-		report(RG_MEM_UNMAP, end + change, -change);
+		before_brk(end + change);
 	if (hand_on(CALL_SBRK, &result, change, 0, 0, 0, 0, 0))
 		return result;
 	if (&__curbrk && __curbrk)

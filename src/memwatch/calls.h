@@ -29,6 +29,9 @@ extern const struct call_row call_row[CALLS];
 /* What was there before the hook, another hook, is called by it; NULL: the system call is made. */
 void call_set_next(enum call call, void *function);
 
+/* The lowest end of the heap that brk takes; set before anything is patched. */
+extern uintptr_t call_heap_start;
+
 /* Does a call of this function reach its hook?  In this thread; nothing is reported meanwhile. */
 bool call_is_seen(enum call call, void *function);
 

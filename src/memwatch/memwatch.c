@@ -8,6 +8,9 @@
 #include <link.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "calls.h"
 #include "patch.h"
@@ -91,6 +94,23 @@ static bool functions_find(void)
 	return true;
 }
 
+/* start_brk, the 47th field of proc(5)'s stat; the second, the program's name, may hold spaces. */
+static void heap_find(void)
+{
+	char text[2048] = "", *at;
+	FILE *f = fopen("/proc/self/stat", "re");
+
+	if (!f)
+		return;
+	text[fread(text, 1, sizeof(text) - 1, f)] = '\0';
+	fclose(f);
+	at = strrchr(text, ')');
+	for (int field = 2; at && field < 47; field++)
+		at = strchr(at + 1, ' ');
+	if (at && strtoull(at, NULL, 10))
+		call_heap_start = strtoull(at, NULL, 10);
+}
+
 /* What stands there is called next, whether another hook or nothing. */
 static int patch_one(enum call call)
 {
@@ -110,6 +130,7 @@ static int install(void)
 	if (!functions_find())
 		return fail(-ENOTSUP, "not with this C library");
 	stay_loaded();
+	heap_find();
 	for (int i = 0; i < CALLS; i++) {
 		rc = patch_one(i);
 		if (rc)

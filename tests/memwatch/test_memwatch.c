@@ -125,7 +125,7 @@ static void test_move_onto(void **state)
 
 static void test_brk(void **state)
 {
-	char *end = sbrk(0), *grown;
+	char *end = sbrk(0), *grown, *heap;
 
 	grown = sbrk(16 * PAGE);
 	assert_ptr_equal(grown, end);
@@ -138,6 +138,13 @@ static void test_brk(void **state)
 	assert_int_equal(brk(end + ((intptr_t)1 << 46)), -1);
 	assert_int_equal(errno, ENOMEM);
 	assert_ptr_equal(sbrk(0), end);
+	/* Refused: nothing goes. */
+	heap = malloc(1);
+	heard_count = 0;
+	brk((void *)PAGE);
+	assert_ptr_equal(sbrk(0), end);
+	assert_false(was_heard(RG_MEM_UNMAP, heap));
+	free(heap);
 }
 
 static void test_shared(void **state)
