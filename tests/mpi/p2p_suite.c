@@ -1,6 +1,8 @@
 /* p2p_suite.c - point-to-point: every send mode, matching, probes; the table of cases. */
 #include "p2p.h"
 
+#include <sys/mman.h>
+
 unsigned char *sbuf, *rbuf;
 
 void buffers(void)
@@ -319,7 +321,28 @@ static void sendrecv(MPI_Comm comm)
 
 #define NO_CANCEL "Open MPI 4.1 cancels no send, MPI_Wait hangs"
 
+/* Memory that may only be written is not registered; a copy of what comes is. */
+static void write_only(MPI_Comm comm)
+{
+	enum { BYTES = 300000 };
+	unsigned char *from = malloc(BYTES), *to = mmap(NULL, BYTES, PROT_WRITE,
+							MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	int right = (suite_rank + 1) % suite_size, left = (suite_rank + suite_size - 1) % suite_size;
+	MPI_Request q;
+
+	CHECK(from && to != MAP_FAILED);
+	suite_fill(from, BYTES, suite_rank, 77);
+	MPI_Irecv(to, BYTES, MPI_BYTE, left, 5, comm, &q);
+	MPI_Send(from, BYTES, MPI_BYTE, right, 5, comm);
+	MPI_Wait(&q, MPI_STATUS_IGNORE);
+	CHECK(!mprotect(to, BYTES, PROT_READ | PROT_WRITE));
+	suite_verify(to, BYTES, BYTES, left, 77);
+	munmap(to, BYTES);
+	free(from);
+}
+
 static const struct suite_case cases[] = {
+	{.name = "write_only", .run = write_only, .min_ranks = 1},
 	{.name = "modes", .run = modes, .min_ranks = 1},
 	{.name = "unexpected", .run = unexpected, .min_ranks = 1},
 	{.name = "ordered", .run = ordered, .min_ranks = 1},
