@@ -222,7 +222,7 @@ static long hook_mmap(long addr, long bytes, long prot, long flags, long fd, lon
 }
 
 /*
- * Some who may come next (UCX before 1.15) drop the fifth argument.  They hear of
+ * Some hooks that may come next (UCX before 1.15) drop the fifth argument.  They hear of
  * both ranges by calls that the kernel refuses, of no new bytes, and not of the call.
  */
 static long hook_mremap(long from, long old_bytes, long new_bytes, long flags, long to, long f,

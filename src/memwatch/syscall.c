@@ -10,6 +10,11 @@
 
 #define STRING(x) #x
 #define NUMBER(x) STRING(x)
+/* Those that memwatch_syscall knows (calls.c); WATCH compares and jumps. */
+#define WATCH_ALL \
+	WATCH(SYS_munmap) WATCH(SYS_mmap) WATCH(SYS_mremap) WATCH(SYS_madvise) WATCH(SYS_brk) \
+	WATCH(SYS_shmat) WATCH(SYS_shmdt) WATCH(SYS_ftruncate) WATCH(SYS_truncate) \
+	WATCH(SYS_fallocate) WATCH(SYS_remap_file_pages)
 
 #if defined(__x86_64__)
 #define WATCH(call) "	cmp $" NUMBER(call) ", %rdi\n	je memwatch_syscall\n"
@@ -19,9 +24,7 @@ __asm__(".text\n"
 	".type memwatch_hook_syscall, @function\n"
 	"memwatch_hook_syscall:\n"
 	"	.cfi_startproc\n"
-	WATCH(SYS_munmap) WATCH(SYS_mmap) WATCH(SYS_mremap) WATCH(SYS_madvise) WATCH(SYS_brk)
-	WATCH(SYS_shmat) WATCH(SYS_shmdt) WATCH(SYS_ftruncate) WATCH(SYS_truncate)
-	WATCH(SYS_fallocate) WATCH(SYS_remap_file_pages)
+	WATCH_ALL
 	"	mov memwatch_next_syscall(%rip), %rax\n"
 	"	test %rax, %rax\n"
 	"	jne 1f\n"
@@ -49,9 +52,7 @@ __asm__(".text\n"
 	".type memwatch_hook_syscall, @function\n"
 	"memwatch_hook_syscall:\n"
 	"	.cfi_startproc\n"
-	WATCH(SYS_munmap) WATCH(SYS_mmap) WATCH(SYS_mremap) WATCH(SYS_madvise) WATCH(SYS_brk)
-	WATCH(SYS_shmat) WATCH(SYS_shmdt) WATCH(SYS_ftruncate) WATCH(SYS_truncate)
-	WATCH(SYS_fallocate) WATCH(SYS_remap_file_pages)
+	WATCH_ALL
 	"	adrp x16, memwatch_next_syscall\n"
 	"	ldr x16, [x16, #:lo12:memwatch_next_syscall]\n"
 	"	cbnz x16, 1f\n"

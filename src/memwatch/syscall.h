@@ -6,7 +6,7 @@
 
 long memwatch_hook_syscall(long n, long a, long b, long c, long d, long e, long f);
 
-/* calls.c: system calls that take pages away; what a failed one returns; who comes next. */
+/* calls.c: system calls that take pages away; what a failed one returns; the next hook. */
 long memwatch_syscall(long n, long a, long b, long c, long d, long e, long f);
 long memwatch_failed(long result);
 extern _Atomic(void *) memwatch_next_syscall;

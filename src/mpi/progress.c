@@ -168,7 +168,7 @@ static void *ticker(void *unused)
 			continue;
 		}
 		tick_ns = TICK_NS;
-		/* A while longer than needed: who has cancelled one send may cancel the next. */
+		/* A while longer than needed: a program that has cancelled one send may cancel the next. */
 		if (quiet <= QUIET_TICKS)
 			ticker_look();
 	}

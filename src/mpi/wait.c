@@ -337,7 +337,7 @@ static bool any_once(int count, MPI_Request requests[], struct share *s, int *in
 		return true;
 	}
 	if (s->copy) {
-		/* Not inside: a generalized request asks its program, who may call MPI. */
+		/* Not inside: a generalized request asks its program, which may call MPI. */
 		layer_leave();
 		*error = native.Testany(count, s->copy, index, &flag, status);
 		layer_enter();

@@ -1,5 +1,5 @@
 /*
- * test_memwatch.c - what a process does with its memory is seen, whoever does it, and
+ * test_memwatch.c - what a process does with its memory is seen from every caller, and
  * is done as before; other patchers, before and after, neither blind nor break it.
  */
 #include "config.h"		/* _GNU_SOURCE */

@@ -329,6 +329,26 @@ static void test_each(void **state)
 	assert_int_equal(device.live, 1);
 }
 
+/* Watching has failed (here: was never begun): said once, and nothing is kept from then on. */
+static void test_unwatched(void **state)
+{
+	struct rail_mr_cache *c = *state;
+
+	touch(c, at(4, 0), PAGE);
+	assert_int_equal(device.live, 1);
+	c->watched = true;
+	capture_begin(2);
+	touch(c, at(4, 0), PAGE);
+	assert_non_null(strstr(capture_end(), "registered for each message"));
+	assert_true(c->each);
+	assert_int_equal(device.made, 2);
+	assert_int_equal(device.live, 0);
+	capture_begin(2);
+	touch(c, at(4, 0), PAGE);
+	assert_string_equal(capture_end(), "");
+	assert_int_equal(device.made, 3);
+}
+
 static void goes(enum rg_mem_call call, uintptr_t start, size_t bytes)
 {
 	rail_mr_invalidate((const void *)start, bytes);
@@ -403,6 +423,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_random, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_pinned_goes, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_each, setup, teardown),
+		/* Before the first that begins to watch. */
+		cmocka_unit_test_setup_teardown(test_unwatched, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_watched, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_library, setup, teardown),
 	};
