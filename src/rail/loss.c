@@ -8,7 +8,6 @@
  * so every peer is asked for a sign of life, a write of nothing, once a second.
  */
 #include <errno.h>
-#include <sched.h>
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -132,11 +131,11 @@ static void flush(struct rail_ctx *ctx, uint64_t until_ns)
 		if (peer && peer->connected && !peer->error)
 			say_goodbye(peer);
 	}
-	while (!all_flushed(ctx) && rg_now_ns() < until_ns) {
+	while (!all_flushed(ctx) && !rg_reached(until_ns, rg_now_ns())) {
 		for (int i = 0; i < ctx->poll_count; i++)
 			rail_ring_poll(ctx, i);
 		rail_cq_poll(ctx);
-		sched_yield();
+		rg_yield();
 	}
 }
 
@@ -156,9 +155,9 @@ void rail_drain(struct rail_ctx *ctx)
 		lane->peer->reported = true;
 		ctx->marks_out += vrb_qp_stop_marked(&lane->qp, wr_id(i, WR_MARK, 0, 0));
 	}
-	while (ctx->marks_out > 0 && rg_now_ns() < until_ns) {
+	while (ctx->marks_out > 0 && !rg_reached(until_ns, rg_now_ns())) {
 		rail_cq_poll(ctx);
-		sched_yield();
+		rg_yield();
 	}
 	if (ctx->marks_out > 0)
 		rg_warn("%d queues were not empty when they were destroyed", ctx->marks_out);

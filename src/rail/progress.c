@@ -54,7 +54,7 @@ static void slow(struct rail_ctx *ctx)
 	rail_cq_poll(ctx);
 	rail_wires_poll(ctx);
 	now = rg_now_ns();
-	if (now - ctx->probed_ns < PROBE_NS)
+	if (!rg_reached(ctx->probed_ns + PROBE_NS, now))
 		return;
 	ctx->probed_ns = now;
 	rail_peers_probe(ctx);

@@ -403,7 +403,7 @@ void rail_wire_drive(struct rail_peer *peer)
 	uint64_t now = rg_now_ns();
 	int rc;
 
-	if (!link || !peer->tx[LANE_SINGLE].waiting.head || now < link->next_ns)
+	if (!link || !peer->tx[LANE_SINGLE].waiting.head || !rg_reached(link->next_ns, now))
 		return;
 	rc = peer->index == peer->ctx->cfg.index ? connect_self(peer) : offer_once(peer);
 	if (rc) {

@@ -112,9 +112,9 @@ static bool lock(struct hca_fabric *f, struct hca_message *m, _Atomic uint64_t *
 		if (now - start > WAIT_NS)
 			return false;
 		holder = 0;
-		hca_relax();
+		rg_relax(start + (looked ? WAIT_NS : LOOK_NS) + 1);
 		if (looked)
-			sched_yield();	/* the holder may need this very core */
+			rg_yield();	/* the holder may need this very core */
 	}
 	m->lock_holder = 0;
 	return true;

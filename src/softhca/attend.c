@@ -1,13 +1,7 @@
 /* attend.c - see attend.h. */
 #include "attend.h"
 
-#include <limits.h>
-#include <linux/futex.h>
-#include <signal.h>
 #include <sys/prctl.h>
-#include <sys/syscall.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "channel.h"
 #include "clock.h"
@@ -18,13 +12,7 @@ enum {
 	TICK_NS = 200000,
 	TICK_MAX_NS = 4000000,	/* while the program runs the engine itself */
 	QUIET_TICKS = 32,	/* with nothing on the list, before it sleeps */
-	SECOND_NS = 1000000000,
 };
-
-static long futex(_Atomic uint32_t *word, int op, uint32_t value, const struct timespec *timeout)
-{
-	return syscall(SYS_futex, word, op | FUTEX_PRIVATE_FLAG, value, timeout, NULL, 0);
-}
 
 static bool work_waits(const struct hca_fabric *f)
 {
@@ -42,14 +30,14 @@ static void nap(struct hca_fabric *f, uint64_t tick_ns)
 	struct hca_attendant *a = &f->attendant;
 	uint32_t seen = atomic_load(&a->alarm);
 	uint64_t at = atomic_load(&a->alarm_ns), now = at ? rg_now_ns() : 0;
-	struct timespec t = { 0, (long)tick_ns };
 
 	if (at && at < now + tick_ns)
-		t.tv_nsec = at > now ? (long)(at - now) : 0;
-	if (t.tv_nsec)
-		futex(&a->alarm, FUTEX_WAIT, seen, &t);
+		tick_ns = at > now ? at - now : 0;
+	if (tick_ns)
+		rg_wait_word(&a->alarm, seen, tick_ns, false);
 	at = atomic_load(&a->alarm_ns);
-	if (!at || at > rg_now_ns() || !atomic_compare_exchange_strong(&a->alarm_ns, &at, 0))
+	if (!at || !rg_reached(at, rg_now_ns()) ||
+	    !atomic_compare_exchange_strong(&a->alarm_ns, &at, 0))
 		return;
 	hca_channels_ring(f);
 	if (work_waits(f))
@@ -59,14 +47,12 @@ static void nap(struct hca_fabric *f, uint64_t tick_ns)
 /* Until there is work, but not longer than that. */
 static void rest(struct hca_fabric *f, uint64_t most_ns)
 {
-	const struct timespec timeout = { .tv_sec = (time_t)(most_ns / SECOND_NS),
-					  .tv_nsec = (long)(most_ns % SECOND_NS) };
 	struct hca_attendant *a = &f->attendant;
 
 	atomic_store(&a->asleep, 1);
 	/* Whoever adds work looks at `asleep` after that: one of us sees the other. */
 	if (!needed(f) && !atomic_load(&a->stop))
-		futex(&a->asleep, FUTEX_WAIT, 1, most_ns == UINT64_MAX ? NULL : &timeout);
+		rg_wait_word(&a->asleep, 1, most_ns, false);
 	atomic_store(&a->asleep, 0);
 }
 
@@ -114,29 +100,16 @@ static void *attend(void *arg)
 	return NULL;
 }
 
-/* The program's signals are the program's. */
-static int thread_start(struct hca_fabric *f)
-{
-	sigset_t all, before;
-	int rc;
-
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	rc = pthread_create(&f->attendant.thread, NULL, attend, f);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	return rc;
-}
-
 void hca_attend(struct hca_fabric *f)
 {
 	struct hca_attendant *a = &f->attendant;
 
 	if (hca_unlikely(!atomic_load_explicit(&a->started, memory_order_relaxed)) &&
-	    !atomic_exchange(&a->started, true) && thread_start(f))
+	    !atomic_exchange(&a->started, true) && rg_thread_start(&a->thread, attend, f))
 		atomic_store(&a->started, false);	/* no thread now: perhaps next time */
 	if (hca_unlikely(atomic_load(&a->asleep))) {
 		atomic_store(&a->asleep, 0);
-		futex(&a->asleep, FUTEX_WAKE, INT_MAX, NULL);
+		rg_wake_word(&a->asleep, false);
 	}
 }
 
@@ -150,7 +123,7 @@ void hca_attend_alarm(struct hca_fabric *f, uint64_t at_ns)
 			return;
 	} while (!atomic_compare_exchange_weak(&a->alarm_ns, &at, at_ns));
 	atomic_fetch_add(&a->alarm, 1);
-	futex(&a->alarm, FUTEX_WAKE, INT_MAX, NULL);
+	rg_wake_word(&a->alarm, false);
 	hca_attend(f);
 }
 
@@ -162,10 +135,10 @@ void hca_attend_stop(struct hca_fabric *f)
 		return;
 	atomic_store(&a->stop, true);
 	atomic_store(&a->asleep, 0);
-	futex(&a->asleep, FUTEX_WAKE, INT_MAX, NULL);
+	rg_wake_word(&a->asleep, false);
 	atomic_fetch_add(&a->alarm, 1);
-	futex(&a->alarm, FUTEX_WAKE, INT_MAX, NULL);
-	pthread_join(a->thread, NULL);
+	rg_wake_word(&a->alarm, false);
+	rg_thread_join(a->thread);
 	atomic_store(&a->started, false);
 	atomic_store(&a->stop, false);
 }

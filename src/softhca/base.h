@@ -3,12 +3,13 @@
 #define HCA_BASE_H
 
 #include <errno.h>
-#include <sched.h>
 #include <stdalign.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include "clock.h"
 
 #define hca_likely(x)	__builtin_expect(!!(x), 1)
 #define hca_unlikely(x)	__builtin_expect(!!(x), 0)
@@ -81,15 +82,6 @@ struct hca_lock {
 	_Atomic int held;
 };
 
-static inline void hca_relax(void)
-{
-#if defined(__x86_64__) || defined(__i386__)
-	__builtin_ia32_pause();
-#elif defined(__aarch64__)
-	__asm__ __volatile__("yield");
-#endif
-}
-
 static inline bool hca_trylock(struct hca_lock *l)
 {
 	return !atomic_exchange_explicit(&l->held, 1, memory_order_acquire);
@@ -101,9 +93,9 @@ static inline void hca_lock(struct hca_lock *l)
 
 	while (hca_unlikely(atomic_exchange_explicit(&l->held, 1, memory_order_acquire)))
 		while (atomic_load_explicit(&l->held, memory_order_relaxed)) {
-			hca_relax();
+			rg_relax(UINT64_MAX);
 			if (++spins % 256 == 0)
-				sched_yield();	/* the holder may need this very core */
+				rg_yield();	/* the holder may need this very core */
 		}
 }
 

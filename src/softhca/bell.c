@@ -2,13 +2,11 @@
 #include "bell.h"
 
 #include <fcntl.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "fabric.h"
@@ -128,11 +126,7 @@ bool hca_bell_blocks(const struct hca_bell *b)
 
 int hca_bell_wait(const struct hca_bell *b, uint64_t timeout_ns)
 {
-	struct timespec t = { (time_t)(timeout_ns / 1000000000u),
-			      (long)(timeout_ns % 1000000000u) };
-	struct pollfd p = { .fd = b->own, .events = POLLIN };
-
-	return ppoll(&p, 1, &t, NULL) < 0 ? -1 : 0;
+	return rg_wait_readable(b->own, timeout_ns);
 }
 
 /* ---- Others' ------------------------------------------------------------- */

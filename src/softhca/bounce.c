@@ -1,15 +1,10 @@
 /* bounce.c - see bounce.h. */
 #include "bounce.h"
 
-#include <limits.h>
-#include <linux/futex.h>
-#include <sched.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "clock.h"
@@ -21,6 +16,7 @@
 enum {
 	PATIENCE_NS = 100000000,	/* without a sign of the porter */
 	LOOKS = 200,			/* of a claimer, before it sleeps */
+	NAP_NS = 10000000,		/* ... and between its looks then */
 	PORTER_LOOKS = 50,		/* of a porter that has just served somebody */
 };
 
@@ -43,17 +39,6 @@ static uint32_t with_state(uint32_t w, enum state state)
 }
 
 static_assert(HCA_PROCS_MAX <= 1024, "a slot has 10 bits");
-
-/* Shared between processes: not FUTEX_PRIVATE. */
-static long futex_wait(_Atomic uint32_t *at, uint32_t value, const struct timespec *timeout)
-{
-	return syscall(SYS_futex, at, FUTEX_WAIT, value, timeout, NULL, 0);
-}
-
-static void futex_wake(_Atomic uint32_t *at)
-{
-	syscall(SYS_futex, at, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
-}
 
 /* ---- Is it needed? ------------------------------------------------------- */
 
@@ -186,7 +171,7 @@ static unsigned serve_all(struct hca_fabric *f)
 		b->result = result;
 		if (!atomic_compare_exchange_strong(&b->state, &w, with_state(w, DONE)))
 			atomic_store(&b->state, with_state(w, FREE));
-		futex_wake(&b->state);
+		rg_wake_word(&b->state, true);
 		served++;
 	}
 	atomic_fetch_add(&f->self->porter_served, served);
@@ -205,12 +190,12 @@ static void *porter(void *arg)
 		if (serve_all(f)) {
 			idle = 0;
 		} else if (++idle < PORTER_LOOKS) {
-			sched_yield();
+			rg_yield();
 		} else {
 			/* Whoever asks looks at `asleep` after that: one of us sees the other. */
 			atomic_store(&self->porter, HCA_PORTER_ASLEEP);
 			if (!atomic_load(&f->porter.stop))
-				futex_wait(&self->porter_bell, seen, NULL);
+				rg_wait_word(&self->porter_bell, seen, UINT64_MAX, true);
 			atomic_store(&self->porter, HCA_PORTER_AWAKE);
 			idle = 0;
 		}
@@ -222,28 +207,22 @@ static void wake_porter(struct hca_shm_process *of)
 {
 	atomic_fetch_add(&of->porter_bell, 1);
 	if (atomic_load(&of->porter) == HCA_PORTER_ASLEEP)
-		futex_wake(&of->porter_bell);
+		rg_wake_word(&of->porter_bell, true);
 }
 
 void hca_porter_need(struct hca_fabric *f, const struct hca_mr *mr)
 {
-	sigset_t all, before;
-
 	if (atomic_load(&f->porter.started) || !wanted(f, mr) ||
 	    atomic_exchange(&f->porter.started, true))
 		return;
-	/* The program's signals are the program's. */
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
 	/* Before it is there: from then on it says itself when it sleeps. */
 	atomic_store(&f->self->porter, HCA_PORTER_AWAKE);
 	if (hca_segment_reserve(f->self_fd, offsetof(struct hca_shm_process, bounce),
 				sizeof(f->self->bounce)) ||
-	    pthread_create(&f->porter.thread, NULL, porter, f)) {
+	    rg_thread_start(&f->porter.thread, porter, f)) {
 		atomic_store(&f->self->porter, HCA_PORTER_NONE);
 		atomic_store(&f->porter.started, false);	/* perhaps next time */
 	}
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
 void hca_porter_pass(struct hca_fabric *f)
@@ -261,7 +240,7 @@ void hca_porter_stop(struct hca_fabric *f)
 	atomic_store(&f->porter.stop, true);
 	atomic_store(&f->self->porter, HCA_PORTER_ASLEEP);
 	wake_porter(f->self);
-	pthread_join(f->porter.thread, NULL);
+	rg_thread_join(f->porter.thread);
 	atomic_store(&f->self->porter, HCA_PORTER_NONE);
 	atomic_store(&f->porter.stop, false);
 	atomic_store(&f->porter.started, false);
@@ -303,7 +282,6 @@ static struct hca_shm_bounce *claim(struct hca_peer *p, uint32_t *mine)
 /* Until our request is done.  0 or -errno as hca_bounce. */
 static int wait_done(struct hca_peer *p, struct hca_shm_bounce *b, uint32_t w)
 {
-	const struct timespec nap = { 0, 10000000 };
 	uint64_t deadline = 0;
 	unsigned looks = 0;
 	uint32_t now;
@@ -315,16 +293,16 @@ static int wait_done(struct hca_peer *p, struct hca_shm_bounce *b, uint32_t w)
 		if (now != with_state(w, ASKED) && now != with_state(w, SERVED))
 			return -EBUSY;		/* somebody has meddled */
 		if (++looks < LOOKS) {
-			sched_yield();
+			rg_yield();
 			continue;
 		}
 		if (!deadline)
 			deadline = rg_now_ns() + PATIENCE_NS;
 		else if (hca_peer_fate(p) != HCA_FATE_ALIVE)
 			return -ESRCH;
-		else if (rg_now_ns() > deadline)
+		else if (rg_reached(deadline, rg_now_ns()))
 			return -EBUSY;
-		futex_wait(&b->state, now, &nap);
+		rg_wait_word(&b->state, now, NAP_NS, true);
 	}
 }
 
@@ -351,9 +329,9 @@ static int bounce_piece(struct hca_peer *p, bool to_peer, void *here, uint64_t t
 	while (!(b = claim(p, &w))) {
 		if (hca_peer_fate(p) != HCA_FATE_ALIVE)
 			return -ESRCH;
-		if (rg_now_ns() > deadline)
+		if (rg_reached(deadline, rg_now_ns()))
 			return -EBUSY;
-		sched_yield();
+		rg_yield();
 	}
 	b->addr = there;
 	b->bytes = bytes;

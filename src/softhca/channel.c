@@ -175,7 +175,7 @@ static bool pending(struct hca_cq *cq, bool rung)
 	if (hca_shm_armed(armed) == HCA_FIRED && rung) {
 		begin = rg_now_ns();
 		do {
-			hca_relax();
+			rg_relax(begin + RING_NS);
 			armed = atomic_load(word);
 		} while (hca_shm_armed(armed) == HCA_FIRED && rg_now_ns() - begin < RING_NS);
 		if (hca_shm_armed(armed) == HCA_FIRED)
@@ -234,7 +234,7 @@ static struct hca_cq *find_event(struct hca_channel *ch, bool rung, uint64_t *du
 		struct hca_cq *cq = hca_container(l, struct hca_cq, channel_link);
 		uint64_t ready = pending(cq, rung) ? ready_ns(cq) : UINT64_MAX;
 
-		if (ready <= now)
+		if (rg_reached(ready, now))
 			return cq;
 		if (ready < *due)
 			*due = ready;
@@ -280,7 +280,7 @@ static bool left_in(struct hca_cq *cq)
 		yes = false;
 	} else if (cq->timed) {
 		hca_cq_drain_locked(cq);
-		yes = hca_cq_next_ns(cq, false, 0) <= rg_now_ns();
+		yes = rg_reached(hca_cq_next_ns(cq, false, 0), rg_now_ns());
 	} else {
 		yes = cq->count || atomic_load(&m->shm->slot[cq->head & m->mask].state) ==
 					   hca_shm_state(cq->head >> m->shift, HCA_FULL);
@@ -319,7 +319,7 @@ static void spin_until(struct hca_fabric *f, uint64_t due)
 	while (rg_now_ns() < due) {
 		if (hca_engine_due(f))
 			hca_engine_run(f);
-		hca_relax();
+		rg_relax(due);
 	}
 }
 
@@ -341,7 +341,7 @@ static int wait_for_event(struct hca_channel *ch, uint64_t due)
 	if (work) {
 		/* On a timed fabric what is due must be done when it is due. */
 		timeout = f->spec.timed ? 0 : WORK_NS;
-		sched_yield();
+		rg_yield();
 	}
 	if (hca_bell_wait(&ch->bell, timeout)) {
 		if (due != UINT64_MAX)

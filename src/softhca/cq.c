@@ -267,7 +267,7 @@ static void mailbox_unstick(struct hca_cq *cq)
 		return;
 	}
 	/* Revoked, it is passed by; whether its claimer lives is seen then. */
-	if (now - cq->stuck_ns > CLAIM_NS)
+	if (rg_reached(cq->stuck_ns + CLAIM_NS + 1, now))
 		atomic_compare_exchange_strong(&e->state, &state,
 			state_of(cq, cq->head, hca_shm_revoked(hca_shm_claimer(state))));
 }
@@ -401,7 +401,7 @@ static int poll_timed(struct hca_cq *cq, uint64_t now, int max, struct ibv_wc *w
 	int n;
 
 	hca_cq_drain_locked(cq);
-	for (n = 0; n < max && cq->count && cq->list[0].visible_ns <= now; n++) {
+	for (n = 0; n < max && cq->count && rg_reached(cq->list[0].visible_ns, now); n++) {
 		heap_pop(cq, &c);
 		deliver(&c, &wc[n]);
 		if (!stamp_ns)
@@ -441,7 +441,7 @@ static inline int poll_cq(struct hca_cq *cq, int max, struct ibv_wc *wc, uint64_
 		hca_engine_idle(cq->fabric);
 	/* What we wait for may need this very core to come about. */
 	if (hca_unlikely(idle && idle % IDLE_POLLS == 0))
-		sched_yield();
+		rg_yield();
 	return n;
 }
 

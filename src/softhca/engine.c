@@ -120,7 +120,7 @@ int hca_engine_wait_or_fail(struct hca_qp *qp, int why)
 			hca_qp_retried(qp, 1);
 		return sq->tries ? 0 : failed;
 	}
-	while (now >= sq->deadline_ns) {
+	while (rg_reached(sq->deadline_ns, now)) {
 		if (--sq->tries == 0)
 			return failed;
 		hca_qp_retried(qp, 1);
@@ -203,7 +203,7 @@ static enum turn drain(struct hca_qp *qp)
 	if (qp->pace) {
 		hca_pace_progress(qp);
 		remains = qp->pace->begun || qp->sq.wait || qp->pace->losses ||
-			  qp->pace->held.count || qp->pace->visible_ns > rg_now_ns();
+			  qp->pace->held.count || !rg_reached(qp->pace->visible_ns, rg_now_ns());
 	} else {
 		remains = progress_untimed(qp);
 	}

@@ -20,6 +20,7 @@
 
 static pthread_mutex_t registry_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct hca_fabric *registry;
+unsigned hca_fabric_member;
 
 /* ---- Who is there -------------------------------------------------------- */
 
@@ -463,6 +464,17 @@ static int get_remap(const struct softhca_config *cfg, enum softhca_remap *remap
 	return hca_fail(EINVAL, "SOFTHCA_REMAP: '%.40s' (accepted: never, auto, always)", text);
 }
 
+/* As the member that this process is just now; registry_lock held. */
+static struct hca_fabric *find(const char *name)
+{
+	struct hca_fabric *f;
+
+	for (f = registry; f; f = f->next)
+		if (f->member == hca_fabric_member && strcmp(f->name, name) == 0)
+			return f;
+	return NULL;
+}
+
 static int get_locked(const struct softhca_config *cfg, struct hca_fabric **out)
 {
 	char name[HCA_NAME_MAX + 1];
@@ -484,8 +496,7 @@ static int get_locked(const struct softhca_config *cfg, struct hca_fabric **out)
 		rc = hca_copy_way(&copy);
 	if (rc)
 		return rc;
-	for (f = registry; f && strcmp(f->name, name) != 0; f = f->next)
-		;
+	f = find(name);
 	if (f && strcmp(f->spec.text, spec.text) != 0)
 		return hca_fail(EEXIST, "fabric %s exists with spec %s; asked for spec %s", name,
 				f->spec.text, spec.text);
@@ -499,6 +510,7 @@ static int get_locked(const struct softhca_config *cfg, struct hca_fabric **out)
 			release(f);
 			return rc;
 		}
+		f->member = hca_fabric_member;
 		f->next = registry;
 		registry = f;
 		if (spec.schedule.count)
@@ -573,8 +585,7 @@ HCA_EXPORT int softhca_fabric_close(const struct softhca_config *cfg)
 	if (rc)
 		return rc;
 	pthread_mutex_lock(&registry_lock);
-	for (f = registry; f && strcmp(f->name, name) != 0; f = f->next)
-		;
+	f = find(name);
 	if (f)
 		sign_off(f, true);
 	else

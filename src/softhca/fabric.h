@@ -48,6 +48,7 @@ struct hca_engine {
 
 struct hca_fabric {
 	struct hca_fabric *next;
+	unsigned member;
 	char name[HCA_NAME_MAX + 1];
 	struct hca_spec spec;
 	enum softhca_remap remap;
@@ -92,6 +93,12 @@ struct hca_fabric {
 	struct hca_link *channels;	/* hca_channel.fabric_link */
 	uint64_t bells[HCA_BELLS_MAX / 64];	/* indices of self->bell in use */
 };
+
+/*
+ * A process is one member of a fabric, number 0, unless a test says which of several it is just
+ * now: each has its own slot, table and engine, as if it were a process of its own.
+ */
+extern unsigned hca_fabric_member;
 
 /*
  * Find or join the fabric that cfg (NULL: the environment) names; one more

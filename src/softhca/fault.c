@@ -90,7 +90,7 @@ uint64_t hca_fault_advance(struct hca_fabric *f, uint64_t now_ns)
 	for (looks = 0; start && done < s->count && looks < 2 * HCA_CHANGES_MAX; looks++) {
 		const struct hca_change *c = &s->change[done];
 
-		if (start + c->when_ns > now_ns)
+		if (!rg_reached(start + c->when_ns, now_ns))
 			break;
 		hca_port_change(f->shm, hca_shm_port_of(f->shm, &f->spec, &c->at), !c->up,
 				start + c->when_ns);

@@ -58,7 +58,7 @@ static bool withdraw(struct hca_qp *qp, uint32_t position)
 	if (atomic_compare_exchange_strong(&r->state, &state, hca_shm_state(position, HCA_FREE)))
 		return true;
 	if (hca_slot_fate(qp->fabric, hca_shm_claimer(state)) == HCA_FATE_ALIVE &&
-	    rg_now_ns() < rq->flush_deadline_ns)
+	    !rg_reached(rq->flush_deadline_ns, rg_now_ns()))
 		return false;
 	atomic_store(&r->state, hca_shm_state(position, HCA_FREE));
 	return true;
@@ -69,7 +69,7 @@ static bool flush_srq(struct hca_qp *qp)
 {
 	if (qp->last_told)
 		return false;
-	if (rg_now_ns() < qp->rq.flush_deadline_ns &&
+	if (!rg_reached(qp->rq.flush_deadline_ns, rg_now_ns()) &&
 	    (qp->datagram ? hca_shared_busy(qp->shared) : hca_peer_inside(qp)))
 		return true;
 	hca_cq_drain(hca_recv_cq(qp));
@@ -90,7 +90,8 @@ static bool flush_shared(struct hca_qp *qp)
 
 		hca_cq_drain(cq);
 		hca_lock(&qp->shared->lock);
-		rc = hca_shared_withdraw(qp->shared, rg_now_ns() >= qp->rq.flush_deadline_ns,
+		rc = hca_shared_withdraw(qp->shared,
+					 rg_reached(qp->rq.flush_deadline_ns, rg_now_ns()),
 					 &c.position, &c.wr_id);
 		hca_unlock(&qp->shared->lock);
 		if (rc <= 0)

@@ -122,7 +122,7 @@ static void release(struct hca_qp *qp, uint64_t now_ns)
 {
 	struct hca_held_list *l = list_of(qp);
 
-	while (l->count && l->entry[l->first].due_ns <= now_ns) {
+	while (l->count && rg_reached(l->entry[l->first].due_ns, now_ns)) {
 		write_out(qp, &l->entry[l->first]);
 		l->first = (l->first + 1) % HCA_HELD_MAX;
 		l->count--;
@@ -151,7 +151,7 @@ void hca_held_release(struct hca_qp *qp, uint64_t now_ns)
 
 	if (!l->count)
 		return;
-	if (l->entry[l->first].due_ns <= now_ns) {
+	if (rg_reached(l->entry[l->first].due_ns, now_ns)) {
 		hca_section_enter(qp->shm);
 		if (!hca_held_waits(qp))
 			release(qp, now_ns);
@@ -206,7 +206,7 @@ void hca_held_linger(struct hca_qp *qp)
 	most = polls(qp, now) ? LINGER_NS : LINGER_ALONE_NS;
 	if (qp->sq.next == qp->sq.posted && due < now + most && !streaming)
 		while (now < due) {
-			hca_relax();
+			rg_relax(due);
 			now = rg_now_ns();
 		}
 	hca_held_release(qp, now);

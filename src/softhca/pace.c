@@ -132,7 +132,7 @@ static int recover(struct hca_qp *qp, uint64_t now)
 		if (now + answer_ns < p->resume_ns)
 			p->resume_ns = now + answer_ns;
 	}
-	if (now < p->resume_ns)
+	if (!rg_reached(p->resume_ns, now))
 		return WAIT;
 	p->after_ns = p->resume_ns;
 	p->resume_ns = 0;
@@ -185,10 +185,11 @@ static int begin(struct hca_qp *qp, struct hca_wqe *w, uint64_t now)
 	if (hca_qp_state(qp) == IBV_QPS_SQD && sq->wait == HCA_NOT_WAITING && !p->losses)
 		return WAIT;		/* draining: nothing new begins */
 	p->earliest_ns = hca_later(p->after_ns, may_begin(p, w));
-	if (p->earliest_ns > now)
+	if (!rg_reached(p->earliest_ns, now))
 		return WAIT;
 	/* After a receiver-not-ready the next try is when the timer ends, not before. */
-	if (qp->reliable && sq->wait == HCA_WAITS_RECEIVE && now < sq->deadline_ns)
+	if (qp->reliable && sq->wait == HCA_WAITS_RECEIVE &&
+	    !rg_reached(sq->deadline_ns, now))
 		return WAIT;
 	rc = ask(qp, w, now);
 	if (rc)
@@ -284,18 +285,21 @@ static int quantum(struct hca_qp *qp, struct hca_wqe *w, uint64_t now)
 	const bool reading = hca_is_answered(w->wr.opcode);
 	const struct hca_path *path = reading ? &qp->message.to->in : &qp->message.to->out;
 	uint64_t open = quantum_open(qp->pace, reading), t = in_order(qp->pace, path, open);
-	uint64_t busy, span;
+	uint64_t busy, ahead, span;
 	uint32_t bytes = w->bytes - qp->message.done, packets, good;
 	bool hold;
 	int rc;
 
 	/* The answer to a read begins at the responder, when the request is there. */
-	if (t > now && !reading)
+	if (!reading && !rg_reached(t, now))
 		return WAIT;
 	/* Not `t`: who was served last would be let in always, and the others never. */
 	busy = hca_path_free(path);
-	if (busy > hca_later(open, now) + patience(qp->pace, path, now) && !hca_unbelievable(busy, now))
+	ahead = patience(qp->pace, path, now);
+	if (busy > hca_later(open, now) + ahead && !hca_unbelievable(busy, now)) {
+		rg_await(busy - ahead);
 		return WAIT;
+	}
 	if (bytes > path->quantum_bytes)
 		bytes = path->quantum_bytes;
 	rc = ask_way(qp, now);

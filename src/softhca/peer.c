@@ -4,7 +4,6 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 #include <linux/membarrier.h>
 
@@ -13,6 +12,8 @@
 #include "peer.h"
 #include "qp.h"
 #include "segment.h"
+
+enum { PAUSE_NS = 50000 };	/* between looks at who is still inside */
 
 struct hca_view {
 	struct hca_view *next;
@@ -279,24 +280,20 @@ void hca_quiesce_prepare(void)
 /* Every store that came before ours on another core is seen. */
 static void fence_all(void)
 {
-	const struct timespec pause = { 0, 1000000 };
-
 	/* Without membarrier: far longer than any store stays in a buffer. */
 	if (membarrier(MEMBARRIER_CMD_GLOBAL_EXPEDITED))
-		nanosleep(&pause, NULL);
+		rg_sleep_ns(1000000);
 }
 
 /* Until a queue pair is out of its section; false: it is still in the one that it was in. */
 static bool wait_outside(const struct hca_shm_qp *qp, const struct hca_peer *peer,
 			 uint32_t seen, uint64_t deadline)
 {
-	const struct timespec pause = { 0, 50000 };
-
 	while ((seen & 1) && (!peer || hca_peer_fate(peer) == HCA_FATE_ALIVE) &&
 	       atomic_load_explicit(&qp->section, memory_order_acquire) == seen) {
-		if (rg_now_ns() >= deadline)
+		if (rg_reached(deadline, rg_now_ns()))
 			return false;
-		nanosleep(&pause, NULL);
+		rg_sleep_ns(PAUSE_NS);
 	}
 	return true;
 }

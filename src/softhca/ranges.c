@@ -52,7 +52,7 @@ bool hca_ranges_touch(const struct hca_ranges *r, uint64_t start, uint64_t end)
 		atomic_thread_fence(memory_order_acquire);
 		if (!(turn & 1) && atomic_load_explicit(&r->turn, memory_order_relaxed) == turn)
 			return touch;
-		hca_relax();
+		rg_relax(UINT64_MAX);
 	}
 	return true;			/* who asks will see, under the lock */
 }

@@ -47,7 +47,6 @@ int hca_rendezvous_name(const char *name, char out[HCA_NAME_MAX + 1])
 /* The lock is held for microseconds, unless its holder was stopped. */
 static int lock_bounded(int fd, const char *path)
 {
-	const struct timespec pause = { 0, 1000000 };
 	int tries;
 
 	for (tries = 0; tries < 5000; tries++) {
@@ -55,7 +54,7 @@ static int lock_bounded(int fd, const char *path)
 			return 0;
 		if (errno != EWOULDBLOCK && errno != EINTR)
 			return hca_fail(errno, "%s: flock: %s", path, strerror(errno));
-		nanosleep(&pause, NULL);
+		rg_sleep_ns(1000000);
 	}
 	return hca_fail(ETIMEDOUT, "%s: locked by another process for 5 s (stopped?)", path);
 }

@@ -1,14 +1,16 @@
 /* shared.c - a receive queue that many may take from. */
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "clock.h"
 #include "peer.h"
 #include "qp.h"
 #include "shared.h"
 
-enum { ADVANCE_TRIES = 8 };
+enum {
+	ADVANCE_TRIES = 8,
+	PAUSE_NS = 50000,	/* between looks at who works on a receive */
+};
 
 static struct hca_shm_recv *entry_at(const struct hca_shared_view *v, uint32_t entry)
 {
@@ -214,7 +216,7 @@ static bool is_coming(const struct hca_shared *s)
 
 	if (s->freed_head - freed >= s->depth)
 		return false;
-	sched_yield();
+	rg_yield();
 	return true;
 }
 
@@ -316,15 +318,14 @@ bool hca_shared_busy(struct hca_shared *s)
 void hca_shared_quiesce(struct hca_fabric *f, const struct hca_shared_view *v,
 			uint64_t deadline_ns)
 {
-	const struct timespec pause = { 0, 50000 };
 	uint32_t i;
 
 	for (i = 0; i <= v->mask; i++) {
 		uint64_t seen = state_of(v, i);
 
-		while (is_worked_on(f, seen) && rg_now_ns() < deadline_ns &&
+		while (is_worked_on(f, seen) && !rg_reached(deadline_ns, rg_now_ns()) &&
 		       state_of(v, i) == seen)
-			nanosleep(&pause, NULL);
+			rg_sleep_ns(PAUSE_NS);
 	}
 }
 

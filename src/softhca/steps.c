@@ -159,7 +159,8 @@ bool hca_lags(const struct hca_qp *qp, int why)
 	const struct hca_conn *c = qp->message.to;
 
 	if (why == HCA_BUSY)
-		return qp->sq.wait == HCA_NOT_WAITING || rg_now_ns() < qp->sq.deadline_ns;
+		return qp->sq.wait == HCA_NOT_WAITING ||
+		       !rg_reached(qp->sq.deadline_ns, rg_now_ns());
 	return why == HCA_NO_RECEIVE && c->shm && taken(c) &&
 	       !(c->gave_up && c->gave_up_at == taken(c));
 }
@@ -186,7 +187,7 @@ bool hca_lag_waits(struct hca_qp *qp)
 		if (qp->pace)
 			say_that_it_lags();
 	}
-	if (now < sq->deadline_ns)
+	if (!rg_reached(sq->deadline_ns, now))
 		return true;
 	c->gave_up = true;
 	c->gave_up_at = taken(c);

@@ -1,0 +1,95 @@
+/* clock.c - see clock.h: the machine's own time. */
+#include "config.h"		/* _GNU_SOURCE */
+
+#include <limits.h>
+#include <linux/futex.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "clock.h"
+
+#define SECOND_NS 1000000000u
+
+uint64_t rg_now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * SECOND_NS + (uint64_t)t.tv_nsec;
+}
+
+void rg_await(uint64_t due_ns)
+{
+	(void)due_ns;
+}
+
+void rg_relax(uint64_t due_ns)
+{
+	(void)due_ns;
+#if defined(__x86_64__) || defined(__i386__)
+	__builtin_ia32_pause();
+#elif defined(__aarch64__)
+	__asm__ __volatile__("yield");
+#endif
+}
+
+void rg_yield(void)
+{
+	sched_yield();
+}
+
+static struct timespec span(uint64_t ns)
+{
+	return (struct timespec){ .tv_sec = (time_t)(ns / SECOND_NS),
+				  .tv_nsec = (long)(ns % SECOND_NS) };
+}
+
+void rg_sleep_ns(uint64_t ns)
+{
+	struct timespec t = span(ns);
+
+	nanosleep(&t, NULL);
+}
+
+void rg_wait_word(_Atomic uint32_t *word, uint32_t value, uint64_t most_ns, bool shared)
+{
+	struct timespec t = span(most_ns);
+
+	syscall(SYS_futex, word, FUTEX_WAIT | (shared ? 0 : FUTEX_PRIVATE_FLAG), value,
+		most_ns == UINT64_MAX ? NULL : &t, NULL, 0);
+}
+
+void rg_wake_word(_Atomic uint32_t *word, bool shared)
+{
+	syscall(SYS_futex, word, FUTEX_WAKE | (shared ? 0 : FUTEX_PRIVATE_FLAG), INT_MAX, NULL,
+		NULL, 0);
+}
+
+int rg_wait_readable(int fd, uint64_t most_ns)
+{
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+	struct timespec t = span(most_ns);
+
+	return ppoll(&p, 1, most_ns == UINT64_MAX ? NULL : &t, NULL) < 0 ? -1 : 0;
+}
+
+int rg_thread_start(pthread_t *thread, void *(*run)(void *), void *arg)
+{
+	sigset_t all, before;
+	int rc;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	rc = pthread_create(thread, NULL, run, arg);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return rc;
+}
+
+void rg_thread_join(pthread_t thread)
+{
+	pthread_join(thread, NULL);
+}
