@@ -59,10 +59,12 @@ void skip(const char *fmt, ...) __attribute__((noreturn, format(printf, 1, 2)));
 enum { EXIT_ALONE = 78 };
 
 /*
- * Two processes, each with an end of a socket, call `run`, which may exit.  Both
- * must end with 0: false if one did not.
+ * Two processes, each with an end of a socket, call `run`, which may end by
+ * side_over.  Both must end with 0: false if one did not.
  */
 bool two_sides(void (*run)(int me, int sock, const void *arg), const void *arg);
+
+void side_over(void) __attribute__((noreturn));
 
 void swap(struct side *s, const void *mine, void *theirs, size_t bytes);
 void barrier(struct side *s);
@@ -175,7 +177,14 @@ void wait_state(struct end *e, enum ibv_qp_state state);
 struct ibv_wc wait_ok(struct ibv_cq *cq);
 /* None for so many milliseconds. */
 void expect_nothing(struct ibv_cq *cq, int ms);
+/*
+ * Time, and what a loop that waits does when it has found nothing, and when it has: in
+ * tests/virtual both sides are in one process, on a clock that moves only then.
+ */
 uint64_t now_ns(void);
+void pause_ns(uint64_t ns);
+void turn(unsigned *turns, uint64_t end_ns);	/* UINT64_MAX: no end */
+void virtual_found(void);
 
 /* ---- Cases --------------------------------------------------------------- */
 

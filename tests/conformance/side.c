@@ -1,16 +1,15 @@
 /* side.c - what every case needs: a device, memory, connected queue pairs. */
-#include <poll.h>
-#include <sched.h>
 #include <fcntl.h>
 #include <errno.h>
+#include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "conformance.h"
 #include "softhca.h"
 
@@ -55,15 +54,27 @@ void skip(const char *fmt, ...)
 
 uint64_t now_ns(void)
 {
-	struct timespec t;
+	return rg_now_ns();
+}
 
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+void pause_ns(uint64_t ns)
+{
+	rg_sleep_ns(ns);
+}
+
+void turn(unsigned *turns, uint64_t end_ns)
+{
+	/* The other side may need this very processor. */
+	if (++*turns % 64 == 0)
+		rg_yield();
+	else
+		rg_relax(end_ns);
 }
 
 /* ---- Between the sides --------------------------------------------------- */
 
-bool two_sides(void (*run)(int me, int sock, const void *arg), const void *arg)
+/* Weak: tests/virtual/sides.c has both in one process. */
+__attribute__((weak)) bool two_sides(void (*run)(int me, int sock, const void *arg), const void *arg)
 {
 	int pair[2], me, status;
 	bool good = true;
@@ -89,9 +100,21 @@ bool two_sides(void (*run)(int me, int sock, const void *arg), const void *arg)
 	return good;
 }
 
+__attribute__((weak)) void side_over(void)
+{
+	exit(0);
+}
+
+__attribute__((weak)) void virtual_found(void)
+{
+}
+
 void swap(struct side *s, const void *mine, void *theirs, size_t bytes)
 {
-	if (send(s->sock, mine, bytes, MSG_NOSIGNAL) != (ssize_t)bytes ||
+	bool sent = send(s->sock, mine, bytes, MSG_NOSIGNAL) == (ssize_t)bytes;
+
+	rg_wait_readable(s->sock, UINT64_MAX);
+	if (!sent ||
 	    recv(s->sock, theirs, bytes, MSG_WAITALL) != (ssize_t)bytes) {
 		fprintf(stderr, "  side %d: the other side has ended\n", s->me);
 		exit(EXIT_ALONE);
@@ -121,7 +144,7 @@ void side_is_alone(struct side *s)
 {
 	require_equal(ibv_dealloc_pd(s->pd), 0);
 	require_equal(ibv_close_device(s->ctx), 0);
-	exit(0);
+	side_over();
 }
 
 /* ---- Memory -------------------------------------------------------------- */
@@ -379,21 +402,22 @@ unsigned patience_s = 10;
 struct ibv_wc wait_wc(struct ibv_cq *cq)
 {
 	uint64_t end = now_ns() + patience_s * 1000000000ull;
-	unsigned polls = 0;
+	unsigned turns = 0;
 	struct ibv_wc wc;
 	int n;
 
-	do {
+	for (;;) {
 		n = ibv_poll_cq(cq, 1, &wc);
 		if (n < 0)
 			fail("ibv_poll_cq: %d", n);
 		if (n)
-			return wc;
-		/* The other side may need this very processor. */
-		if (++polls % 64 == 0)
-			sched_yield();
-	} while (now_ns() < end);
-	fail("no completion for %u s", patience_s);
+			break;
+		if (rg_reached(end, now_ns()))
+			fail("no completion for %u s", patience_s);
+		turn(&turns, end);
+	}
+	virtual_found();
+	return wc;
 }
 
 void expect(struct ibv_cq *cq, uint64_t wr_id, enum ibv_wc_status status)
@@ -408,11 +432,14 @@ void expect(struct ibv_cq *cq, uint64_t wr_id, enum ibv_wc_status status)
 
 void wait_state(struct end *e, enum ibv_qp_state state)
 {
-	uint64_t end = now_ns() + 5000000000u;
+	uint64_t end = now_ns() + patience_s * 1000000000ull;
+	unsigned turns = 0;
 	struct ibv_wc wc;
 
-	while (end_state(e) != state && now_ns() < end)
+	while (end_state(e) != state && !rg_reached(end, now_ns())) {
 		require_equal(ibv_poll_cq(e->cq, 1, &wc), 0);
+		turn(&turns, end);
+	}
 	require_equal(end_state(e), state);
 }
 
@@ -429,13 +456,15 @@ struct ibv_wc wait_ok(struct ibv_cq *cq)
 void expect_nothing(struct ibv_cq *cq, int ms)
 {
 	uint64_t end = now_ns() + (uint64_t)ms * 1000000;
+	unsigned turns = 0;
 	struct ibv_wc wc;
 
 	do {
+		turn(&turns, end);
 		if (ibv_poll_cq(cq, 1, &wc))
 			fail("unexpected completion of wr_id %llu: %s",
 			     (unsigned long long)wc.wr_id, ibv_wc_status_str(wc.status));
-	} while (now_ns() < end);
+	} while (!rg_reached(end, now_ns()));
 }
 
 /* ---- Descriptors --------------------------------------------------------- */
@@ -449,7 +478,8 @@ bool readable(int fd, int timeout_ms)
 {
 	struct pollfd p = { .fd = fd, .events = POLLIN };
 
-	return poll(&p, 1, timeout_ms) == 1;
+	rg_wait_readable(fd, (uint64_t)timeout_ms * 1000000);
+	return poll(&p, 1, 0) == 1;
 }
 
 void wait_async(struct side *s, enum ibv_event_type expected)

@@ -2,7 +2,6 @@
 #include "config.h"		/* _GNU_SOURCE */
 
 #include <errno.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -22,13 +21,9 @@
 struct job_shared {
 	_Atomic unsigned arrived, generation, failed;
 	_Atomic unsigned expected;
-	_Atomic int verdict;
 	unsigned char offer[JOB_MAX][JOB_MAX][RAIL_OFFER_BYTES];	/* [of][for] */
 	unsigned char address[JOB_MAX][RAIL_ADDRESS_BYTES];
 };
-
-/* A machine is busy when its host took more than one tick in so many. */
-enum { STOLEN_MOST = 50 };
 
 static int my_rank = -1;
 static int console = 2;			/* also while a test captures stderr */
@@ -55,46 +50,6 @@ void job_no_message(void *user, const struct rail_message *msg)
 	(void)user;
 	(void)msg;
 	job_fail(__FILE__, __LINE__, "a message came");
-}
-
-/* Ticks of all processors since the machine's start, and those its host gave to others. */
-struct ticks {
-	unsigned long long all, stolen;
-};
-
-static struct ticks ticks_now(void)
-{
-	struct ticks t = { 0 };
-	unsigned long long v[8] = { 0 };	/* user nice system idle iowait irq softirq steal */
-	FILE *f = fopen("/proc/stat", "re");
-
-	if (!f)
-		return t;
-	if (fscanf(f, "cpu %llu %llu %llu %llu %llu %llu %llu %llu", &v[0], &v[1], &v[2], &v[3],
-		   &v[4], &v[5], &v[6], &v[7]) == 8)
-		t.stolen = v[7];
-	for (int i = 0; i < 8; i++)
-		t.all += v[i];
-	fclose(f);
-	return t;
-}
-
-static struct ticks at_start;
-
-__attribute__((constructor))
-static void begin_ticks(void)
-{
-	at_start = ticks_now();
-}
-
-bool job_machine_busy(void)
-{
-	struct ticks now = ticks_now();
-	double load = 0;
-
-	if (STOLEN_MOST * (now.stolen - at_start.stolen) > now.all - at_start.all)
-		return true;
-	return getloadavg(&load, 1) == 1 && load > (double)sysconf(_SC_NPROCESSORS_ONLN);
 }
 
 void job_fail(const char *file, int line, const char *fmt, ...)
@@ -139,22 +94,26 @@ static void defaults(struct job *job)
 	};
 }
 
-static void child(const struct job_config *config, struct job_shared *shared, int rank, int count,
-		  const char *fabric, void (*body)(struct job *), const void *arg)
+void job_sit(const struct job_seat *seat, int rank)
 {
 	struct job job = {
-		.rank = rank, .count = count, .config = config, .shared = shared, .arg = arg,
-		.verdict = &shared->verdict,
+		.rank = rank, .count = seat->count, .config = seat->config,
+		.shared = seat->shared, .arg = seat->arg,
 	};
 
+	my_shared = seat->shared;
+	defaults(&job);
+	job.rail.fabric = seat->fabric;
+	seat->body(&job);
+}
+
+static void child(const struct job_seat *seat, int rank)
+{
 	my_rank = rank;
 	console = dup(2);
-	my_shared = shared;
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	alarm(config->seconds ? (unsigned)config->seconds : 60);
-	defaults(&job);
-	job.rail.fabric = fabric;
-	body(&job);
+	alarm(seat->config->seconds ? (unsigned)seat->config->seconds : 300);
+	job_sit(seat, rank);
 	fflush(NULL);
 	/* Sanitizers look for leaks at a normal exit. */
 	exit(0);
@@ -181,14 +140,30 @@ static int reap(pid_t *pid, int count, unsigned killed)
 	return bad;
 }
 
-static int run(const struct job_config *config, void (*body)(struct job *), const void *arg,
-	       unsigned killed, int *verdict)
+/* Weak: tests/virtual/seats.c has all of them in one process. */
+__attribute__((weak)) int job_spawn(const struct job_seat *seat, unsigned killed)
+{
+	pid_t pid[JOB_MAX];
+
+	fflush(NULL);
+	for (int r = 0; r < seat->count; r++) {
+		pid[r] = fork();
+		if (pid[r] < 0)
+			abort();
+		if (pid[r] == 0)
+			child(seat, r);
+	}
+	return reap(pid, seat->count, killed);
+}
+
+int job_run(const struct job_config *config, void (*body)(struct job *), const void *arg,
+	    unsigned killed)
 {
 	static int number;
 	int count = config->count ? config->count : 2;
 	struct job_shared *shared;
+	struct job_seat seat;
 	char fabric[64];
-	pid_t pid[JOB_MAX];
 	int bad;
 
 	snprintf(fabric, sizeof(fabric), "rail-test-%d-%d", (int)getpid(), number++);
@@ -197,42 +172,25 @@ static int run(const struct job_config *config, void (*body)(struct job *), cons
 	if (shared == MAP_FAILED)
 		return 1;
 	atomic_store(&shared->expected, (unsigned)count);
-	fflush(NULL);
-	for (int r = 0; r < count; r++) {
-		pid[r] = fork();
-		if (pid[r] < 0)
-			abort();
-		if (pid[r] == 0)
-			child(config, shared, r, count, fabric, body, arg);
-	}
-	bad = reap(pid, count, killed);
-	*verdict = atomic_load(&shared->verdict);
+	seat = (struct job_seat){ config, shared, count, fabric, body, arg };
+	bad = job_spawn(&seat, killed);
 	munmap(shared, sizeof(*shared));
 	return bad;
 }
 
-int job_run(const struct job_config *config, void (*body)(struct job *), const void *arg,
-	    unsigned killed)
-{
-	int verdict;
-
-	return run(config, body, arg, killed, &verdict);
-}
-
-int job_run_judged(const struct job_config *config, void (*body)(struct job *), const void *arg)
-{
-	int verdict;
-
-	return run(config, body, arg, 0, &verdict) ? -1 : verdict;
-}
-
 /* ---- Moving and waiting ------------------------------------------------- */
+
+__attribute__((weak)) void virtual_found(void)
+{
+}
 
 void job_progress(struct job *job)
 {
 	/* More processes than cores: the others must run, too. */
 	if (!job->ctx || rail_progress(job->ctx) == 0)
-		sched_yield();
+		rg_yield();
+	else
+		virtual_found();
 	if (atomic_load_explicit(&job->shared->failed, memory_order_relaxed))
 		_exit(2);
 }
@@ -365,14 +323,4 @@ void job_check_mismatch(const struct job *job, int rc, const char *text)
 	CHECK(rc < 0);
 	if (!strstr(text, m->says) || strchr(text, '\n') != strrchr(text, '\n'))
 		job_fail(__FILE__, __LINE__, "not one line with '%s': %s", m->says, text);
-}
-
-bool job_has_no_times(void)
-{
-#ifdef __SANITIZE_ADDRESS__
-	puts("skipped: times under a sanitizer");
-	return true;
-#else
-	return false;
-#endif
 }

@@ -16,9 +16,6 @@
 enum { JOB_MAX = 8 };
 #define JOB_ZERO UINT64_MAX
 
-/* Under a sanitizer no time is what the model says, which is told: skip. */
-bool job_has_no_times(void);
-
 struct job_config {
 	int count;			/* processes; 2 when 0 */
 	int nodes;			/* virtual nodes, block mapping; one each when 0 */
@@ -28,7 +25,7 @@ struct job_config {
 	int qps;			/* per rail; 1 when 0 */
 	bool over_hca;			/* peers on one node, too */
 	bool on_demand;			/* connections when messages want them */
-	int seconds;			/* until a process is taken to hang; 60 when 0 */
+	int seconds;			/* until a process is taken to hang; 300 when 0 */
 };
 
 struct job_shared;
@@ -42,11 +39,7 @@ struct job {
 	struct rail_settings settings;
 	struct rail_config rail;	/* filled in before body runs; body may change it */
 	const void *arg;
-	_Atomic int *verdict;		/* enum job_verdict, common to all */
 };
-
-/* Of a test that measures until it sees what should be. */
-enum job_verdict { JOB_GO_ON, JOB_REACHED, JOB_TOO_BUSY };
 
 /*
  * Run body in config->count processes.  0 when all return (or exit 0), else 1
@@ -55,8 +48,19 @@ enum job_verdict { JOB_GO_ON, JOB_REACHED, JOB_TOO_BUSY };
  */
 int job_run(const struct job_config *config, void (*body)(struct job *), const void *arg,
 	    unsigned killed);
-/* The same where none is killed: the verdict that they left, or -1 where job_run is not 0. */
-int job_run_judged(const struct job_config *config, void (*body)(struct job *), const void *arg);
+
+/* What a process of a job is started with, and how: the forked run job_sit and exit. */
+struct job_seat {
+	const struct job_config *config;
+	struct job_shared *shared;
+	int count;
+	const char *fabric;
+	void (*body)(struct job *);
+	const void *arg;
+};
+
+void job_sit(const struct job_seat *seat, int rank);
+int job_spawn(const struct job_seat *seat, unsigned killed);
 
 /* rail_open with job->rail; exits on failure. */
 void job_open(struct job *job);
@@ -72,6 +76,8 @@ void job_close(struct job *job);
 /* Wait for everybody (of mask, when not 0), moving messages meanwhile. */
 void job_barrier(struct job *job);
 void job_progress(struct job *job);
+/* Something has come: tests/virtual/virtual.h. */
+void virtual_found(void);
 /* The barrier of fewer: after some have been killed. */
 void job_lost(struct job *job, int processes);
 
@@ -100,12 +106,6 @@ int job_run_mismatches(void (*body)(struct job *));
 /* In body: job_open with what differs, then what the try to connect must have come to. */
 void job_open_mismatch(struct job *job);
 void job_check_mismatch(const struct job *job, int rc, const char *text);
-
-/*
- * More wants to run than there are cores, or the host took them away since the test began:
- * nothing can be said about time.
- */
-bool job_machine_busy(void);
 
 __attribute__((format(printf, 3, 4), noreturn))
 void job_fail(const char *file, int line, const char *fmt, ...);

@@ -142,7 +142,7 @@ static void rules_body(struct job *job)
 		/* The peer has stopped: once, wait until that shows. */
 		if (what)
 			rail_peer_fail(job->peer[1], -EPROTO, "to save time");
-		for (uint64_t until = rg_now_ns() + 20000000000u;
+		for (uint64_t until = rg_now_ns() + 60000000000u;
 		     !lost.errors && rg_now_ns() < until; )
 			job_progress(job);
 		text = capture_end();
@@ -320,7 +320,7 @@ static void die(struct job *job, enum when when)
 
 static void outlive(struct job *job, enum when when, useconds_t pause)
 {
-	uint64_t begin = rg_now_ns(), limit = 10000000000u;
+	uint64_t begin = rg_now_ns(), limit = 60000000000u;
 	int messages;
 
 	for (int i = 0; i < DEATH_OPS && job->rank == 0 && when != BEFORE_CHUNKS; i++) {

@@ -8,11 +8,11 @@
  *
  *	MEASURE_ONLY=paced make bench
  *
- * The exact arithmetic is test_model.c's business.
+ * tests/virtual/paced is the same on a clock of its own: there nothing makes anything slower,
+ * and each case is what arithmetic says, to the nanosecond.
  */
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "timed.h"
@@ -37,6 +37,7 @@ struct paced {
 	enum tolerance tolerance;
 	double expected;
 	double alone;			/* reached when the other side is off its core; or 0 */
+	double exact;			/* of the whole run, its ends included, by arithmetic; 0: by chance */
 };
 
 /* ---- Cases --------------------------------------------------------------- */
@@ -104,6 +105,7 @@ static double polled(struct side *s, const void *arg)
 	struct end e = timed_end(s, 1, IBV_QPT_RC);
 	volatile unsigned char *last = b.at + bytes - 1;
 	double earliest = 1e9;
+	unsigned turns = 0;
 	int i;
 
 	buffer_swap(s, &b);
@@ -123,7 +125,7 @@ static double polled(struct side *s, const void *arg)
 			wait_ok(e.cq);
 		} else {
 			while (*last != i)
-				;
+				turn(&turns, UINT64_MAX);
 			seen = now_ns();
 			if (idle)
 				barrier(s);
@@ -169,7 +171,6 @@ static double overtaking(struct side *s, const void *arg)
 /* The sender is off its core for 60 of the 100 ms that its messages take: ms in all. */
 static double catching_up(struct side *s, const void *arg)
 {
-	const struct timespec away = { 0, 60 * MS };
 	struct buffer b = buffer_new(s, 1 << 20, ACCESS_ALL);
 	struct end e = timed_end(s, 1, IBV_QPT_RC);
 	struct ibv_sge sge = sge_of(&b, 0, 1000000);
@@ -182,7 +183,7 @@ static double catching_up(struct side *s, const void *arg)
 		start = now_ns();
 		for (i = 0; i < 10; i++)
 			post(&e, timed_wr(&b, &sge, IBV_WR_RDMA_WRITE));
-		nanosleep(&away, NULL);
+		pause_ns(60 * MS);
 		for (i = 0; i < 10; i++)
 			wait_ok(e.cq);
 		took = now_ns() - start;
@@ -225,6 +226,7 @@ static struct turn when_port_is(struct side *s, enum ibv_port_state state)
 	const uint64_t end = now_ns() + 200 * MS;
 	struct turn t = { 0, 0 };
 	struct ibv_port_attr a;
+	unsigned turns = 0;
 
 	for (;;) {
 		require_equal(ibv_query_port(s->ctx, 1, &a), 0);
@@ -232,6 +234,7 @@ static struct turn when_port_is(struct side *s, enum ibv_port_state state)
 		if (a.state == state || t.after > end)
 			return t;
 		t.before = t.after;
+		turn(&turns, end);
 	}
 }
 
@@ -273,27 +276,33 @@ static double outage(struct side *s, const void *arg)
 }
 
 #define MIB (1 << 20)
+#define MBS(bytes, ns) ((bytes) * 1000.0 / (ns))
 #define WRITES(...) { .opcode = IBV_WR_RDMA_WRITE, __VA_ARGS__ }
 
 static const struct paced cases[] = {
 	{ "one port", "rate=400MB/s,latency=10us", rate,
-	  WRITES(.bytes = MIB, .messages = 20), RATE, 400, 0 },
+	  WRITES(.bytes = MIB, .messages = 20), RATE, 400, 0,
+	  MBS(20 * MIB, 20 * MIB * 2.5 + 20000) },
 	{ "two ports", "rate=400MB/s,latency=10us", rate,
-	  WRITES(.bytes = MIB, .messages = 20, .ports = 2), RATE, 800, 0 },
+	  WRITES(.bytes = MIB, .messages = 20, .ports = 2), RATE, 800, 0,
+	  MBS(40 * MIB, 20 * MIB * 2.5 + 20000) },
 	{ "two queue pairs on one port", "rate=400MB/s,latency=10us", rate,
-	  WRITES(.bytes = MIB, .messages = 10, .per_port = 2), RATE, 400, 0 },
+	  WRITES(.bytes = MIB, .messages = 10, .per_port = 2), RATE, 400, 0,
+	  MBS(20 * MIB, 20 * MIB * 2.5 + 20000) },
 	{ "RDMA read", "rate=400MB/s,latency=10us", rate,
-	  { .opcode = IBV_WR_RDMA_READ, .bytes = MIB, .messages = 20 }, RATE, 400, 0 },
+	  { .opcode = IBV_WR_RDMA_READ, .bytes = MIB, .messages = 20 }, RATE, 400, 0,
+	  MBS(20 * MIB, 20 * MIB * 2.5 + 20000) },
 	{ "unreliable writes", "rate=400MB/s,latency=10us", rate,
-	  WRITES(.bytes = MIB, .messages = 20, .type = IBV_QPT_UC), RATE, 400, 0 },
+	  WRITES(.bytes = MIB, .messages = 20, .type = IBV_QPT_UC), RATE, 400, 0, 400 },
 	{ "adapter's cap", "rate=400MB/s,cap=600MB/s,latency=10us", rate,
-	  WRITES(.bytes = MIB, .messages = 20, .ports = 2), RATE, 600, 0 },
+	  WRITES(.bytes = MIB, .messages = 20, .ports = 2), RATE, 600, 0,
+	  MBS(40 * MIB, 40 * 256 * 6827 + 20000) },	/* ns of a quantum of 4096 bytes, rounded up */
 	{ "host bus reads", "rate=400MB/s,bus=200MB/s/300MB/s:full", rate,
-	  WRITES(.bytes = MIB, .messages = 10), RATE, 200, 0 },
+	  WRITES(.bytes = MIB, .messages = 10), RATE, 200, 0, 200 },
 	{ "host bus writes", "rate=400MB/s,bus=300MB/s/200MB/s:full", rate,
-	  WRITES(.bytes = MIB, .messages = 10), RATE, 200, 0 },
+	  WRITES(.bytes = MIB, .messages = 10), RATE, 200, 0, 200 },
 	{ "full duplex", "rate=200MB/s", rate,
-	  WRITES(.bytes = MIB, .messages = 10, .both = true), RATE, 400, 0 },
+	  WRITES(.bytes = MIB, .messages = 10, .both = true), RATE, 400, 0, 400 },
 	/*
 	 * 1 / (1/150 + 1/300) = 100 each way while both are at it; who is off its
 	 * core leaves the bus to the other
@@ -302,45 +311,50 @@ static const struct paced cases[] = {
 	  WRITES(.bytes = MIB, .messages = 20, .both = true), RATE, 200, 302 },
 	/* 8 packets of 4096 bytes per round trip of 2 ms and a packet's time */
 	{ "window", "rate=100MB/s,latency=1ms,window=8", rate,
-	  WRITES(.bytes = 4096, .messages = 400), WINDOW, 16.05, 0 },
+	  WRITES(.bytes = 4096, .messages = 400), WINDOW, 16.05, 0,
+	  MBS(400 * 4096, 49 * 2040960 + 8 * 40960 + 2000000) },
 	/* 2 messages of 65536 bytes per round trip of 2 ms and a message's time */
 	{ "outstanding messages", "rate=100MB/s,latency=1ms,outstanding=2", rate,
-	  WRITES(.bytes = 65536, .messages = 80), WINDOW, 49.36, 0 },
+	  WRITES(.bytes = 65536, .messages = 80), WINDOW, 49.36, 0,
+	  MBS(80 * 65536, 39 * 2655360 + 2 * 655360 + 2000000) },
 	/* 4 reads of 4096 bytes per round trip of 2 ms and one's time */
 	{ "reads", "rate=100MB/s,latency=1ms,reads=4", rate,
-	  { .opcode = IBV_WR_RDMA_READ, .bytes = 4096, .messages = 200 }, WINDOW, 8.03, 0 },
+	  { .opcode = IBV_WR_RDMA_READ, .bytes = 4096, .messages = 200 }, WINDOW, 8.03, 0,
+	  MBS(200 * 4096, 49 * 2040960 + 4 * 40960 + 2000000) },
 	{ "message cost", "rate=400MB/s,msg=100us", rate,
-	  WRITES(.bytes = 4096, .messages = 200), RATE, 37.16, 0 },
+	  WRITES(.bytes = 4096, .messages = 200), RATE, 37.16, 0,
+	  MBS(4096, 10240 + 100000) },
 	{ "packet cost", "rate=400MB/s,pkt=10us,mtu=1024", rate,
-	  WRITES(.bytes = 65536, .messages = 20), RATE, 81.53, 0 },
-	{ "latency", "rate=1GB/s,latency=50us", sending, { 0 }, LATENCY, 50.01, 0 },
-	{ "latency of a read", "rate=1GB/s,latency=50us", reading, { 0 }, LATENCY, 100.01, 0 },
+	  WRITES(.bytes = 65536, .messages = 20), RATE, 81.53, 0,
+	  MBS(65536, 64 * (10000 + 2560)) },
+	{ "latency", "rate=1GB/s,latency=50us", sending, { 0 }, LATENCY, 50.01, 0, 50.008 },
+	{ "latency of a read", "rate=1GB/s,latency=50us", reading, { 0 }, LATENCY, 100.01, 0, 100.008 },
 	{ "completion of a write", "rate=100MB/s,latency=1ms", completing,
-	  { .bytes = 50000, .opcode = IBV_WR_RDMA_WRITE }, LATENCY, 2500, 0 },
+	  { .bytes = 50000, .opcode = IBV_WR_RDMA_WRITE }, LATENCY, 2500, 0, 2500 },
 	/* Not acknowledged: over when it has left, whatever the limits on what is. */
 	{ "completion of an unreliable write", "rate=100MB/s,latency=1ms,window=2,outstanding=1",
 	  completing, { .bytes = 50000, .opcode = IBV_WR_RDMA_WRITE, .type = IBV_QPT_UC },
-	  LATENCY, 500, 0 },
-	{ "latency of an atomic", "rate=1GB/s,latency=50us", adding, { 0 }, LATENCY, 100.01, 0 },
-	{ "completion cost", "rate=1GB/s,latency=50us,cqe=20us", sending, { 0 }, LATENCY, 70.01, 0 },
+	  LATENCY, 500, 0, 500 },
+	{ "latency of an atomic", "rate=1GB/s,latency=50us", adding, { 0 }, LATENCY, 100.01, 0, 100.008 },
+	{ "completion cost", "rate=1GB/s,latency=50us,cqe=20us", sending, { 0 }, LATENCY, 70.01, 0, 70.008 },
 	{ "completion cost of a read", "rate=1GB/s,latency=50us,cqe=20us", reading, { 0 },
-	  LATENCY, 120.01, 0 },
+	  LATENCY, 120.01, 0, 120.008 },
 	{ "polled memory, 8 bytes", "rate=100MB/s,latency=4us,cqe=20us", polled, { .bytes = 8 },
-	  POLLED, 4.08, 0 },
+	  POLLED, 4.08, 0, 4.08 },
 	{ "polled memory, 4096 bytes", "rate=1GB/s,latency=4us", polled, { .bytes = 4096 },
-	  POLLED, 8.1, 0 },
+	  POLLED, 8.1, 0, 8.096 },
 	{ "polled memory, 10000 bytes", "rate=100MB/s,latency=50us", polled, { .bytes = 10000 },
-	  LATE, 150, 0 },
+	  LATE, 150, 0, 150 },
 	{ "the same, the sender asleep", "rate=100MB/s,latency=50us", polled,
 	  { .bytes = 10000, .messages = 1 }, LATE, 150, 0 },
-	{ "polled ping-pong", "rate=1GB/s,latency=4us", writing, { 0 }, LATENCY, 4.01, 0 },
+	{ "polled ping-pong", "rate=1GB/s,latency=4us", writing, { 0 }, LATENCY, 4.01, 0, 4.008 },
 	/* behind two quanta of 41 us, not behind 0.6 s */
 	{ "overtaking", "rate=100MB/s,latency=10us", overtaking, { 0 }, LATE, 92, 0 },
-	{ "catching up", "rate=100MB/s,latency=10us", catching_up, { 0 }, LOOSE, 100, 0 },
+	{ "catching up", "rate=100MB/s,latency=10us", catching_up, { 0 }, LOOSE, 100, 0, 100.02 },
 	{ "latency with jitter", "rate=1GB/s,latency=20us,jitter=100us", spread, { 0 }, LOOSE,
 	  140, 0 },
 	{ "port down and up", "latency=10us,down=1/soft0:1@10ms,up=1/soft0:1@60ms", outage, { 0 },
-	  LATE, 20, 0 },
+	  LATE, 20, 0, 20 },
 	/* Each packet that is lost costs its time, another's and a round trip: 60.5 us. */
 	{ "loss", "rate=100MB/s,latency=20us,mtu=1024,loss=0.01", rate,
 	  WRITES(.bytes = MIB, .messages = 20), CHANCE, 94.4, 0 },
@@ -352,6 +366,7 @@ static const struct paced cases[] = {
 };
 
 /* ---- Judging ------------------------------------------------------------- */
+
 
 static bool is_rate(enum tolerance t)
 {
@@ -396,6 +411,20 @@ static void limits(const struct paced *p, double *best, double *worst)
 
 enum verdict { GOOD, SLOW, EXCUSED, TOO_GOOD };
 
+#ifdef VIRTUAL_CLOCK
+/* To a ns in 100 us; what chance or the order of turns decides, in the limits, give or take 2 %. */
+static enum verdict compare(const struct paced *p, double value)
+{
+	double best, worst;
+
+	if (p->exact)
+		return value > p->exact * 1.00001 || value < p->exact * 0.99999 ? TOO_GOOD : GOOD;
+	limits(p, &best, &worst);
+	if (is_rate(p->tolerance))
+		return value > best * 1.02 || value < worst * 0.98 ? TOO_GOOD : GOOD;
+	return value < best || value > worst ? TOO_GOOD : GOOD;
+}
+#else
 static enum verdict compare(const struct paced *p, double value)
 {
 	double best, worst;
@@ -408,6 +437,7 @@ static enum verdict compare(const struct paced *p, double value)
 	}
 	return value < best ? TOO_GOOD : value > worst ? SLOW : GOOD;
 }
+#endif
 
 static enum verdict judge(const struct paced *p)
 {
@@ -427,7 +457,7 @@ static enum verdict judge(const struct paced *p)
 	if (verdict == EXCUSED)
 		verdict = SLOW;
 	limits(p, &best, &worst);
-	printf("%-4s %-28s %9.2f  model %-7g %+6.2f %% (%g to %g)  %s\n", words[verdict], p->name,
+	printf("%-4s %-28s %9.3f  model %-7g %+6.2f %% (%g to %g)  %s\n", words[verdict], p->name,
 	       nearest, p->expected, (nearest / p->expected - 1) * 100,
 	       is_rate(p->tolerance) ? worst : best, is_rate(p->tolerance) ? best : worst, p->spec);
 	fflush(stdout);

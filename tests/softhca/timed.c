@@ -3,8 +3,6 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/socket.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "timed.h"
@@ -41,14 +39,15 @@ struct ibv_send_wr timed_wr(struct buffer *b, struct ibv_sge *sge, enum ibv_wr_o
 void settle(void)
 {
 	uint64_t end = now_ns() + MS;
+	unsigned turns = 0;
 
 	while (now_ns() < end)
-		;
+		turn(&turns, end);
 }
 
 /* ---- Rates --------------------------------------------------------------- */
 
-static void reap(struct ibv_cq *cq, int *done)
+static int reap(struct ibv_cq *cq, int *done)
 {
 	struct ibv_wc wc[16];
 	int n = ibv_poll_cq(cq, 16, wc), i;
@@ -57,6 +56,9 @@ static void reap(struct ibv_cq *cq, int *done)
 	for (i = 0; i < n; i++)
 		require_equal(wc[i].status, IBV_WC_SUCCESS);
 	*done += n;
+	if (n)
+		virtual_found();
+	return n;
 }
 
 /* All queue pairs have as much posted as they hold, until all is over: ns. */
@@ -64,18 +66,22 @@ static uint64_t stream(struct side *s, struct end *e, int ends, struct buffer *b
 		       const struct flow *f)
 {
 	struct ibv_sge sge = sge_of(b, 0, f->bytes);
-	int posted[ENDS_MAX] = { 0 }, done[ENDS_MAX] = { 0 }, over = 0, k;
+	int posted[ENDS_MAX] = { 0 }, done[ENDS_MAX] = { 0 }, over = 0, k, found;
+	unsigned turns = 0;
 	uint64_t start;
 
 	barrier(s);
 	start = now_ns();
-	while (over < ends)
-		for (k = 0, over = 0; k < ends; k++) {
+	while (over < ends) {
+		for (k = 0, over = 0, found = 0; k < ends; k++) {
 			for (; posted[k] < f->messages && posted[k] - done[k] < DEPTH; posted[k]++)
 				post(&e[k], timed_wr(b, &sge, f->opcode));
-			reap(e[k].cq, &done[k]);
+			found += reap(e[k].cq, &done[k]);
 			over += done[k] == f->messages;
 		}
+		if (!found)
+			turn(&turns, UINT64_MAX);
+	}
 	return now_ns() - start;
 }
 
@@ -145,8 +151,12 @@ double send_latency(struct side *s)
 /* The engine moves when a verb is called, so who waits calls one. */
 static void wait_for(struct end *e, volatile unsigned char *at, unsigned char value, int *done)
 {
+	unsigned turns = 0;
+
 	while (*at != value)
-		reap(e->cq, done);
+		if (!reap(e->cq, done))
+			turn(&turns, UINT64_MAX);
+	virtual_found();
 }
 
 double write_latency(struct side *s)
@@ -155,6 +165,7 @@ double write_latency(struct side *s)
 	struct end e = timed_end(s, 1, IBV_QPT_RC);
 	struct ibv_sge sge = sge_of(&b, 64, 8);
 	uint64_t start, best = UINT64_MAX;
+	unsigned turns = 0;
 	int i, done = 0;
 
 	buffer_swap(s, &b);
@@ -175,7 +186,8 @@ double write_latency(struct side *s)
 			post(&e, wr);
 		/* As in a ping-pong: who stops to poll leaves its write to the attendant. */
 		while (done < i)
-			reap(e.cq, &done);
+			if (!reap(e.cq, &done))
+				turn(&turns, UINT64_MAX);
 		barrier(s);
 	}
 	end_free(&e);
@@ -224,57 +236,51 @@ double atomic_latency(struct side *s)
 
 /* ---- Running ------------------------------------------------------------- */
 
-static void run_side(const char *spec, double (*measure)(struct side *s, const void *arg),
-		     const void *arg, int me, int sock, int result)
+struct timed_run {
+	const char *spec;
+	double (*measure)(struct side *s, const void *arg);
+	const void *arg;
+	int result;			/* of each side, a double */
+};
+
+static void run_side(int me, int sock, const void *arg)
 {
+	const struct timed_run *run = arg;
 	struct side s = { .me = me, .sock = sock, .options = &options, .gid_index = -1 };
 	struct ibv_device **list;
 	char node[16];
 	double value;
 
-	alarm(60);
+	alarm(600);
 	snprintf(node, sizeof(node), "%d", me);
 	setenv("SOFTHCA_NODE", node, 1);
-	setenv("SOFTHCA_SPEC", spec, 1);
+	setenv("SOFTHCA_SPEC", run->spec, 1);
 	list = ibv_get_device_list(NULL);
 	require(list != NULL && list[0] != NULL);
 	s.ctx = ibv_open_device(list[0]);
 	ibv_free_device_list(list);
 	s.pd = ibv_alloc_pd(s.ctx);
 	require(s.pd != NULL);
-	value = measure(&s, arg);
-	require_equal(write(result, &value, sizeof(value)), sizeof(value));
+	value = run->measure(&s, run->arg);
+	require_equal(write(run->result, &value, sizeof(value)), sizeof(value));
 	barrier(&s);
 	require_equal(ibv_dealloc_pd(s.pd), 0);
 	require_equal(ibv_close_device(s.ctx), 0);
-	exit(0);
 }
 
 double timed_run(const char *name, const char *spec,
 		 double (*measure)(struct side *s, const void *arg), const void *arg)
 {
-	int pair[2], result[2], me, status;
+	struct timed_run run = { spec, measure, arg, -1 };
 	double value, sum = 0;
-	pid_t pid[2];
+	int result[2], me;
 
-	require_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
 	require_equal(pipe2(result, O_CLOEXEC), 0);
-	for (me = 0; me < 2; me++) {
-		fflush(NULL);
-		pid[me] = fork();
-		require(pid[me] >= 0);
-		if (pid[me] == 0) {
-			close(pair[!me]);
-			run_side(spec, measure, arg, me, pair[me], result[1]);
-		}
-	}
-	close(pair[0]);
-	close(pair[1]);
+	run.result = result[1];
+	if (!two_sides(run_side, &run))
+		fail("%s: a side has failed", name);
 	close(result[1]);
 	for (me = 0; me < 2; me++) {
-		require_equal(waitpid(pid[me], &status, 0), pid[me]);
-		if (!WIFEXITED(status) || WEXITSTATUS(status))
-			fail("%s: side %d ended with status 0x%x", name, me, (unsigned)status);
 		require_equal(read(result[0], &value, sizeof(value)), sizeof(value));
 		sum += value;
 	}

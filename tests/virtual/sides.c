@@ -1,0 +1,51 @@
+/* sides.c - both sides of a case as members of one process (conformance.h). */
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "../conformance/conformance.h"
+#include "virtual.h"
+
+struct seat {
+	void (*run)(int me, int sock, const void *arg);
+	const void *arg;
+	int me, sock;
+};
+
+static uint64_t seed(void)
+{
+	const char *text = getenv("RG_SEED");
+
+	return text ? strtoull(text, NULL, 0) : 1;
+}
+
+static void sit(void *arg)
+{
+	const struct seat *seat = arg;
+
+	seat->run(seat->me, seat->sock, seat->arg);
+}
+
+bool two_sides(void (*run)(int me, int sock, const void *arg), const void *arg)
+{
+	static const char *const names[] = { "side 0", "side 1" };
+	struct seat seat[2];
+	int pair[2], me;
+
+	require_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
+	virtual_begin(&(struct virtual_config){ .seed = seed() });
+	for (me = 0; me < 2; me++) {
+		seat[me] = (struct seat){ run, arg, me, pair[me] };
+		virtual_task(names[me], (unsigned)me, sit, &seat[me]);
+	}
+	virtual_run();
+	close(pair[0]);
+	close(pair[1]);
+	return true;
+}
+
+void side_over(void)
+{
+	virtual_leave();
+}

@@ -1,0 +1,318 @@
+/*
+ * test_rails.c - librail on a modelled fabric and a clock of its own: messages take the time
+ * that the model says, and rails carry the shares that their rates say, wherever the estimate
+ * starts from.
+ *
+ * Times are exact: the header of librail and its RTS and CTS are bytes on the wire like others.
+ */
+#include "cmocka_all.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "../rail/traffic.h"
+#include "rail_int.h"
+
+/* ---- One message there, one back ------------------------------------------ */
+
+#define SPEC "ports=2,rate=1GB/s,latency=2us"
+
+/* A byte takes 1 ns.  A message has a record beside it, an RTS or a CTS is a whole slot. */
+enum {
+	LATENCY_NS = 2000, LARGE = 4 << 20, ROUNDS = 5,
+	RECORD = sizeof(struct rail_record), SLOT = sizeof(struct rail_slot),
+};
+
+struct message {
+	struct rail_way way;
+	size_t bytes;
+	uint64_t ns;			/* one way */
+};
+
+struct player {
+	unsigned char *data;
+	int got, done;
+	struct rail_op in, out;
+};
+
+static struct player player[2];
+
+static void landed(struct rail_op *op, int status)
+{
+	CHECK_EQUAL(status, 0);
+	player[op == &player[1].in].got++;
+}
+
+static void sent(struct rail_op *op, int status)
+{
+	CHECK_EQUAL(status, 0);
+	player[op == &player[1].out].done++;
+}
+
+static void on_message(void *user, const struct rail_message *msg)
+{
+	struct player *p = &player[((struct job *)user)->rank];
+	struct rail_buf buf = { p->data, msg->bytes, RAIL_MEM_ARENA };
+
+	if (msg->payload) {
+		memcpy(p->data, msg->payload, msg->bytes);
+		p->got++;
+		return;
+	}
+	p->in.done = landed;
+	CHECK_EQUAL(rail_accept(msg->peer, msg->rendezvous, &buf, &p->in), 0);
+}
+
+static void send_and_wait(struct job *job, const struct message *m)
+{
+	const struct rail_header header = { { 0 } };
+	struct player *p = &player[job->rank];
+	struct rail_buf buf = { p->data + LARGE, m->bytes, RAIL_MEM_ARENA };
+
+	p->out = (struct rail_op){ .done = sent };
+	p->done = rail_send(job->peer[!job->rank], &m->way, &header, &buf, 0, &p->out);
+	CHECK(p->done >= 0);
+	while (!p->done)
+		job_progress(job);
+}
+
+static void ping_body(struct job *job)
+{
+	const struct message *m = job->arg;
+	struct player *p = &player[job->rank];
+
+	*p = (struct player){ 0 };
+	job->rail.on_message = on_message;
+	job_connect(job);
+	p->data = rail_alloc(job->ctx, 2 * LARGE);
+	CHECK(p->data != NULL);
+	job_barrier(job);
+	for (int round = 1; round <= ROUNDS; round++) {
+		uint64_t begin = rg_now_ns(), took;
+
+		if (job->rank == 0)
+			send_and_wait(job, m);
+		while (p->got < round)
+			job_progress(job);
+		took = rg_now_ns() - begin;
+		if (job->rank == 1)
+			send_and_wait(job, m);
+		else if (round > 1)
+			CHECK_EQUAL(took, 2 * m->ns);
+		job_barrier(job);
+	}
+	while (rail_busy(job->ctx))
+		job_progress(job);
+	rail_free(job->ctx, p->data);
+	job_close(job);
+}
+
+static void check_message(struct message m)
+{
+	assert_int_equal(job_run(&(struct job_config){ .soft = SPEC }, ping_body, &m, 0), 0);
+}
+
+static void test_small(void **state)
+{
+	(void)state;
+	for (size_t bytes = 8; bytes <= 1024; bytes *= 128)
+		for (int w = 0; w < 3; w++)
+			check_message((struct message){ traffic_ways[w], bytes,
+							LATENCY_NS + RECORD + bytes });
+}
+
+static void test_large(void **state)
+{
+	(void)state;
+	for (int w = 0; w < 3; w++) {
+		int rails = traffic_ways[w].policy == RAIL_STRIPE ? 2 : 1;
+
+		check_message((struct message){ traffic_ways[w], LARGE,
+						3 * LATENCY_NS + 2 * SLOT + LARGE / rails });
+	}
+}
+
+/* ---- Rails of 3:1 ---------------------------------------------------------- */
+
+#define UNEQUAL "ports=2,rate=7.5GB/s+2.5GB/s,latency=2us"
+
+enum { BYTES = 1 << 20, WINDOW = 8, MESSAGES = 32, WARM_UP = 128 };
+
+/* What the estimate says at first; the ports' own rates when NULL. */
+static const uint64_t even[] = { 1, 1 }, inverse[] = { 1, 1000 }, nothing[] = { 1, 100000 };
+
+struct target {
+	struct rail_way way;
+	const uint64_t *start;
+	double share, off;		/* of the first rail */
+};
+
+struct stream {
+	unsigned char *data;
+	struct rail_op out[WINDOW], in[WINDOW];
+	bool in_used[WINDOW];
+	int posted, done, landed;
+	uint32_t deepest;		/* chunks on a lane that any could have taken, at most */
+};
+
+static struct stream stream[2];
+
+static void stream_sent(struct rail_op *op, int status)
+{
+	CHECK_EQUAL(status, 0);
+	op->done = NULL;
+	stream[0].done++;
+}
+
+static void stream_landed(struct rail_op *op, int status)
+{
+	CHECK_EQUAL(status, 0);
+	stream[1].in_used[op - stream[1].in] = false;
+	stream[1].landed++;
+}
+
+static void stream_message(void *user, const struct rail_message *msg)
+{
+	struct rail_buf buf = { .bytes = BYTES, .kind = RAIL_MEM_ARENA };
+	struct stream *s = &stream[((struct job *)user)->rank];
+	int i = 0;
+
+	while (s->in_used[i])
+		i++;
+	CHECK(i < WINDOW && msg->rendezvous);
+	s->in_used[i] = true;
+	s->in[i].done = stream_landed;
+	buf.addr = s->data + (size_t)i * BYTES;
+	CHECK_EQUAL(rail_accept(msg->peer, msg->rendezvous, &buf, &s->in[i]), 0);
+}
+
+static void send_all(struct job *job, const struct rail_way *way, int messages)
+{
+	const struct rail_header header = { { 0 } };
+	struct stream *s = &stream[0];
+
+	for (s->posted = s->done = 0; s->done < messages; ) {
+		for (int i = 0; i < WINDOW && s->posted < messages; i++) {
+			struct rail_buf buf = { s->data + (size_t)i * BYTES, BYTES,
+						RAIL_MEM_ARENA };
+
+			if (s->out[i].done)
+				continue;
+			s->out[i].done = stream_sent;
+			s->posted++;
+			CHECK_EQUAL(rail_send(job->peer[1], way, &header, &buf, 0, &s->out[i]), 0);
+		}
+		job_progress(job);
+		for (int k = 0; k < 2; k++)
+			if (peer_bulk(job->peer[1], k, 0)->pulled > s->deepest)
+				s->deepest = peer_bulk(job->peer[1], k, 0)->pulled;
+	}
+}
+
+/* So many messages from 0 to 1; the share of the first rail in this process's bytes. */
+static double share_of(struct job *job, const struct rail_way *way, int messages)
+{
+	uint64_t bytes[2];
+	struct rail_ledger before[2], after;
+
+	for (int r = 0; r < 2; r++)
+		rail_ledger(job->ctx, r, &before[r]);
+	stream[job->rank].landed = 0;
+	job_barrier(job);
+	if (job->rank == 0)
+		send_all(job, way, messages);
+	while (job->rank == 1 && stream[1].landed < messages)
+		job_progress(job);
+	job_barrier(job);
+	for (int r = 0; r < 2; r++) {
+		rail_ledger(job->ctx, r, &after);
+		bytes[r] = after.tx_bytes + after.rx_bytes - before[r].tx_bytes - before[r].rx_bytes;
+	}
+	CHECK_EQUAL(bytes[0] + bytes[1], (uint64_t)messages * BYTES);
+	return (double)bytes[0] / (double)(bytes[0] + bytes[1]);
+}
+
+static void share_body(struct job *job)
+{
+	const struct target *t = job->arg;
+	struct stream *s = &stream[job->rank];
+	double share;
+
+	*s = (struct stream){ 0 };
+	job->rail.on_message = stream_message;
+	job_connect(job);
+	for (int p = 0; p < 2 && t->start; p++) {
+		rail_gauge_init(&job->peer[p]->writing, 2, t->start);
+		rail_gauge_init(&job->peer[p]->reading, 2, t->start);
+	}
+	s->data = rail_alloc(job->ctx, (size_t)WINDOW * BYTES);
+	CHECK(s->data != NULL);
+	memset(s->data, 1, (size_t)WINDOW * BYTES);
+	share_of(job, &t->way, WARM_UP);
+	share = share_of(job, &t->way, MESSAGES);
+	printf("# policy %d, %s, process %d: %.4f on the first rail\n", t->way.policy,
+	       t->way.rendezvous ? "read" : "write", job->rank, share);
+	if (share < t->share - t->off || share > t->share + t->off)
+		job_fail(__FILE__, __LINE__, "policy %d, %s: %.4f of the bytes on the first rail, "
+			 "should be %.4f", t->way.policy, t->way.rendezvous ? "read" : "write",
+			 share, t->share);
+	/* Many chunks wait: then two on a lane are not all, or a long wire would run dry. */
+	if (job->rank == 0 && t->way.policy == RAIL_PULL && !t->way.rendezvous)
+		CHECK(s->deepest > 2 && s->deepest < MESSAGES);
+	while (rail_busy(job->ctx))
+		job_progress(job);
+	job_barrier(job);
+	rail_free(job->ctx, s->data);
+	job_close(job);
+}
+
+static void check_share(enum rail_policy policy, const uint64_t *start, double share, double off)
+{
+	for (int how = 0; how < 2; how++) {
+		struct target t = {
+			.way = { .policy = policy, .threshold = 8192, .eager = 8192,
+				 .rendezvous = how ? RAIL_BY_READ : RAIL_BY_WRITE },
+			.start = start, .share = share, .off = off,
+		};
+
+		assert_int_equal(job_run(&(struct job_config){ .soft = UNEQUAL }, share_body, &t,
+					 0), 0);
+	}
+}
+
+static void test_stripe(void **state)
+{
+	(void)state;
+	check_share(RAIL_STRIPE, NULL, 0.5, 0);
+}
+
+/* A weight has 255 parts, and each rail is tried now and then. */
+static void test_weighted(void **state)
+{
+	(void)state;
+	check_share(RAIL_WEIGHTED, NULL, 0.75, 0.01);
+	check_share(RAIL_WEIGHTED, even, 0.75, 0.01);
+	check_share(RAIL_WEIGHTED, inverse, 0.75, 0.01);
+	check_share(RAIL_WEIGHTED, nothing, 0.75, 0.01);
+}
+
+static void test_pull(void **state)
+{
+	(void)state;
+	check_share(RAIL_PULL, NULL, 0.75, 0.01);
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_small),
+		cmocka_unit_test(test_large),
+		cmocka_unit_test(test_stripe),
+		cmocka_unit_test(test_weighted),
+		cmocka_unit_test(test_pull),
+	};
+
+	if (argc > 1)
+		cmocka_set_test_filter(argv[1]);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
