@@ -23,6 +23,8 @@ trap 'exit 99' HUP INT TERM
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 # Between asking the ranks of a job that failed to end, and ending them: a second, else.
 export OMPI_MCA_odls_base_sigkill_timeout=0
+# Not one directory for all jobs of a user: a job that ends takes it away under one that begins.
+[ -n "${HOSTS-}" ] || export OMPI_MCA_orte_tmpdir_base="$work"
 # MPI libraries leak, from plugins that are unloaded when leaks are looked for, so
 # that no suppression matches; leaks of ours are found by the unit tests.
 # What is preloaded comes before the sanitizer's runtime, which complains otherwise.
@@ -116,7 +118,7 @@ shm_is_clean() {
 	(
 		flock 9
 		left=$(shm_names)
-		for second in 1 2 3 4 5 6 7 8 9 10; do
+		for second in $(seq 60); do
 			left=$(shm_names | grep -Fx "$left" | grep -vFx "${shm_before:-none}")
 			[ -n "$left" ] || exit 0
 			sleep 1
