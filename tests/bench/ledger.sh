@@ -61,38 +61,18 @@ launch 2 pt2pt/rg_latency --over native,stripe --soft ports=2 -m 8 -i 20 --ledge
 	--json "$work/d.jsonl"
 expect "native messages are on no rail" sum "$work/d.jsonl" native 0 1 0
 
-# Rails of 3:1: by rate they get 75 and 25 %.  A machine that is so busy that it cannot keep
-# even these rates, as the rails alone show, says nothing; one good attempt says all.
-attempt() {
-	launch 2 pt2pt/rg_bw --over stripe,weighted,pull --soft ports=2,rate=60MB/s+20MB/s -m 1M -W 8 \
-		-i 4 --ledger --json "$work/w.jsonl"
-	alone=$(sed -n 's/^# each rail alone,.*soft0:1 \([0-9.]*\), soft0:2 \([0-9.]*\) MB.*/\1 \2/p' "$out")
-	for way in weighted pull; do
-		holds "$(share "$work/w.jsonl" $way 1) >= 72 && $(share "$work/w.jsonl" $way 1) <= 78" ||
-			return 1
-	done
-}
-kept() {
-	set -- $alone
-	holds "${1:-0} > 59 && ${2:-0} > 19.6"
-}
-verdict=undecided
-for try in 1 2 3 4 5 6; do
-	if attempt; then
-		verdict=well
-		break
-	fi
-	! kept || verdict=wrong
-done
-expect "3:1: each rail alone is told" [ -n "$alone" ]
+# Rails of 3:1.  Which shares weighted and pull come to is tests/rail/test_unequal.c's, and of
+# `make bench`; whatever they are, they add up.
+launch 2 pt2pt/rg_bw --over stripe,weighted,pull --soft ports=2,rate=60MB/s+20MB/s -m 1M -W 8 \
+	-i 4 --ledger --json "$work/w.jsonl"
+expect "3:1: ends well" [ $rc -eq 0 ]
+expect "3:1: each rail alone is told" \
+	grep -q '^# each rail alone,.*soft0:1 [0-9.]*, soft0:2 [0-9.]* MB' "$out"
 for way in stripe weighted pull; do
 	expect "3:1, $way: bytes add up" sum "$work/w.jsonl" $way 8 1 4
 done
 expect "3:1, stripe: half each all the same" \
 	holds "$(share "$work/w.jsonl" stripe 1) > 49.9 && $(share "$work/w.jsonl" stripe 1) < 50.1"
-echo "3:1, attempt $try: weighted $(share "$work/w.jsonl" weighted 1) %, pull $(share "$work/w.jsonl" pull 1) %"
-expect "3:1, weighted and pull: 75 % +- 3" [ $verdict != wrong ]
-[ $verdict != undecided ] || echo "3:1: not decided, the machine is too busy for the model"
 
 # A wire that loses packets.
 launch 2 pt2pt/rg_bw --over stripe --soft ports=2,loss=0.02 -m 1M -W 8 -i 4 --ledger \
@@ -114,21 +94,22 @@ launch 4 pt2pt/rg_bw --over stripe --soft ports=2,rate=2GB/s --nodes 1 -m 64K -W
 expect "--intranode hca: none" [ "$(grep -c '^# ledger stripe local' "$out")" -eq 0 ]
 expect "--intranode hca: bytes add up" sum "$work/i.jsonl" stripe 4 2 8
 
-# Each rail alone, beside the ways that use all, and the bound.  The model keeps rates that
-# low on any machine; the ratio is of medians measured in turns.
+# Each rail alone, beside the ways that use all, and the bounds: by the spec, and what memory does.
+# (Which of them is the least: tests/bench/test_bound.c; how near the ways come: `make bench`.)
 launch 2 pt2pt/rg_bw --over single,stripe --soft ports=2,rate=80MB/s,bus=120MB/s/120MB/s -m 64K:256K \
 	-W 8 -i 8 --ledger --json "$work/k.jsonl"
-expect "alone: the bus is named" grep -q \
-	'^# stripe: aggregate .* of the sum of single rails (.*); bound: 120.00 MB/s (bus of soft0, nominal)' \
-	"$out"
-ratio=$(sed -n 's/^# stripe: aggregate .* = \([0-9.]*\) of the sum.*/\1/p' "$out")
-expect "alone: 120 of 2 x 80 MB/s ($ratio)" holds "${ratio:-0} > 0.6 && ${ratio:-0} < 0.9"
-expect "alone: in the end record, too" grep -q \
-	'"type":"end".*"aggregate":{"bytes":262144,"alone":\[{"rail":"soft0:1",.*"kind":"shared",.*"applies":true' \
-	"$work/k.jsonl"
-launch 2 pt2pt/rg_bibw --over stripe --soft ports=2,rate=80MB/s+40MB/s -m 256K -W 8 -i 8 --ledger
-expect "alone: both ways, the ports are the bound" \
-	grep -q '^# stripe: aggregate .*; bound: 240.00 MB/s (links, the sum of all ports)' "$out"
+expect "alone: a line for the way that uses all" \
+	grep -q '^# stripe: aggregate .* of the sum of single rails (.*); bound: [0-9.]* MB/s (' "$out"
+bound() {
+	grep -q "\"type\":\"end\".*\"aggregate\":{\"bytes\":262144,\"alone\":\[{\"rail\":\"soft0:1\",.*$1" \
+		"$work/k.jsonl"
+}
+expect "alone: the bus is a bound" bound '"name":"bus of soft0, nominal","mb_per_s":120.0,'
+expect "alone: the links are" bound '"name":"links, the sum of all ports","mb_per_s":160.0,'
+expect "alone: memory is" bound '"name":"memory, as copied at best by the sender alone",'
+launch 2 pt2pt/rg_bibw --over stripe --soft ports=2,rate=80MB/s+40MB/s -m 256K -W 8 -i 8 --ledger \
+	--json "$work/k.jsonl"
+expect "alone: both ways, the ports" bound '"name":"links, the sum of all ports","mb_per_s":240.0,'
 launch 2 pt2pt/rg_bw --over stripe --soft ports=2 -m 256K -W 8 -i 8 --ledger
 expect "alone: untimed, memory is the bound" \
 	grep -q '^# stripe: aggregate .*; bound: [0-9.]* MB/s (memory, as copied at best by the sender' "$out"

@@ -1,58 +1,51 @@
 #!/bin/sh
-# Rows of known samples: 4 ms (pair 0) and 12 ms (pair 1), every tenth three
-# times as long.  Sleeping overshoots, the more the busier the machine, so each
-# number has a range.
+# Rows of known samples: 4 ms (pair 0) and 12 ms (pair 1), every tenth three times as long, by the
+# programs' own clock (known_clock.h), so that every number is known to the last digit.
 . "$srcdir/tests/run-lib.sh"
 
-between() {
-	holds "$2 >= $1 && $2 <= $3"
+# row_is SIZE WORDS: mean, median, min, max, P99, deviation, number of samples
+row_is() {
+	# shellcheck disable=SC2046 # words are meant
+	set -- "$2" $(row "$1")
+	expected=$1
+	shift
+	echo "$*"
+	[ "$*" = "$expected" ]
+}
+# samples FILE: how many of which time, "SERIES NS" each
+samples() {
+	sed 1d "$1" | cut -d, -f3,5 | sort | uniq -c | awk '{ printf "%s x %s; ", $1, $2 }'
 }
 
-# Of 100 runs in a row, batches of 10 and an untimed one before each, about ten are
-# long, wherever they fall.
-launch 2 tests/bench/rg_clockwork --over native -m 8 -W 4 -i 100 -x 0 -f
-set -- $(row 8)
-expect "mean latency: between all short and all long" between 1000 "$1" 4000
-expect "median: 4 ms over 4 messages" between 1000 "$2" 1300
-expect "min" between 1000 "$3" 1200
-expect "max: 12 ms over 4 messages, or a straggler" holds "$4 >= 3000"
-expect "100 samples have no P99" [ "$5" = - ]
-expect "n" [ "$7" -eq 100 ]
+# Of the runs, batches of 10 and an untimed one before each, those that end in 9 are long: ten of
+# the 100 timed ones.  (90 x 4 + 10 x 12) / 100 ms over 4 messages.
+launch 2 tests/bench/rg_clockwork --over native -m 8 -W 4 -i 100 -x 0 -f --samples "$work/l.csv"
+expect "latency: 100 samples have no P99" row_is 8 "1200.00 1000.00 1000.00 3000.00 - 603.02 100"
+expect "latency: samples" [ "$(samples "$work/l.csv")" = "10 x 0,12000000; 90 x 0,4000000; " ]
 
-# Two pairs: samples pooled.  Half are near 1 ms, half near 3 ms.
+# Two pairs: samples pooled, four long ones of each.
 launch 4 tests/bench/rg_clockwork --over native -m 8 -W 4 -i 40 -x 0 -f
-set -- $(row 8)
-expect "pooled n" [ "$7" -eq 80 ]
-expect "pooled min" between 1000 "$3" 1300
-expect "pooled mean" between 2000 "$1" 4000
+expect "two pairs: pooled" row_is 8 "2400.00 3000.00 1000.00 9000.00 - 1811.36 80"
 
-# Aggregate: two pairs of as many windows each; the slower one's 12 ms decide.
+# Aggregate: two pairs of as many windows each; the slower one's time by run decides.  Of the five
+# batches 12 ms (1 sample), three times (10 x 12 + 36) / 11 (10), (9 x 12 + 36) / 10 (9): 14.176 ms
+# for 2 x 4 MiB.
 launch 4 tests/bench/rg_clockwork_rate --over native -m 1M -W 4 -i 40 -x 0 -f \
 	--samples "$work/s.csv"
-set -- $(row 1048576)
-mean=$(awk "BEGIN { print 2 * 4 * 1048576 / 12e3 }")
-# (every tenth window takes three times as long)
-expect "mean bandwidth: 2 x 4 MiB in 12 to 16 ms" between 200 "$1" "$mean"
-expect "aggregate n" [ "$7" -eq 40 ]
-expect "min <= median <= max" holds "$3 <= $2 && $2 <= $4"
-expect "all 80 samples are kept" [ "$(wc -l <"$work/s.csv")" -eq 81 ]
+expect "aggregate" row_is 1048576 "591.73 709.81 236.60 712.00 - 299.45 40"
+expect "aggregate: all 80 samples are kept" [ "$(samples "$work/s.csv")" = \
+	"4 x 0,12000000; 36 x 0,4000000; 36 x 1,12000000; 4 x 1,36000000; " ]
 
-# Pairs that take turns, as on one port or one core: never more than one resource gives.
-launch 4 tests/bench/rg_clockwork_rate --over native -m 1M -W 4 -i 40 -x 0 -f \
-	--shared "$work/lock"
-set -- $(row 1048576)
-expect "a shared resource is not counted twice: 4 MiB in 4 ms" between 200 "$1" 1060
+# Pairs that take turns, as on one port or one core: two windows in 8 ms, no more than one resource
+# gives.
+launch 4 tests/bench/rg_clockwork_rate --over native -m 1M -W 4 -i 40 -x 0 -f --shared
+expect "a shared resource is not counted twice" \
+	row_is 1048576 "1048.58 1048.58 1048.58 1048.58 - 0.00 40"
 
-# One pair: the row's mean follows from the samples that were kept.
-launch 2 tests/bench/rg_clockwork_rate --over native -m 1M -W 4 -i 20 -x 0 -f \
-	--samples "$work/t.csv"
-set -- $(row 1048576)
-mean=$(awk -F, 'NR > 1 { t += $5; n++ } END { printf "%.2f", 4 * 1048576e3 / (t / n) }' \
-	"$work/t.csv")
-expect "mean = what the samples say ($mean)" between "$mean - 0.02" "$1" "$mean + 0.02"
-expect "max: 4 MiB in 4 ms" between 850 "$4" 1049
-# Exactly what the longest sample says; how long that is beyond 12 ms, the machine decides.
-min=$(awk -F, 'NR > 1 && $5 > t { t = $5 } END { printf "%.2f", 4 * 1048576e3 / t }' "$work/t.csv")
-expect "min = the longest sample ($min)" between "$min - 0.02" "$3" "$min + 0.02"
-expect "min: 4 MiB in 12 ms or more" holds "$3 <= 350"
+# One pair: 4 MiB in (18 x 4 + 2 x 12) / 20 ms.
+launch 2 tests/bench/rg_clockwork_rate --over native -m 1M -W 4 -i 20 -x 0 -f
+expect "one pair" row_is 1048576 "873.81 1048.58 349.53 1048.58 - 448.26 20"
+# A cap of 0.1 s: after the first two runs, 8 ms, 92 ms are left for an untimed one and 22.
+launch 2 tests/bench/rg_clockwork_rate --over native -m 1M -W 4 -i 1000 -x 0 -f --time-cap 0.1
+expect "a cap" row_is 1048576 "893.23 1048.58 349.53 1048.58 - 438.44 23 cut"
 finish

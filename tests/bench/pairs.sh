@@ -44,22 +44,22 @@ launch 4 pt2pt/rg_pairs --over native,stripe --soft ports=2 --nodes 4 -m 64K -W 
 expect "native and stripe, if asked for" complete "$work/n.jsonl" 4 2
 expect "ways that are not alike are not compared" [ "$(grep -c 'as a whole' "$out")" -eq 0 ]
 
-# A rail of a third of the rate; the model keeps it that slow on any machine.
-launch 4 pt2pt/rg_pairs --soft ports=2,rate=90MB/s+30MB/s,latency=2us --nodes 4 -m 64K -W 4 -i 3 -x 0
-expect "a slow rail is named" \
-	grep -q '^# slow: single:1 (soft0:2) as a whole: median [0-9.]*, 0\.[0-9]* of single:0 (soft0:1)' "$out"
-
-# Cells that are known: one direction of one pair, one node, nothing.
+# Cells that are known, by a clock of their own: one direction of one pair, one node.  (What makes a
+# rail slow as a whole: tests/report/test_matrix.c.)
+line() {
+	sed -n "s/^ *$1  *\([-0-9].*[0-9-]\)$/\1/p" "$out" | tail -n 1 | tr -s ' '
+}
 launch 4 tests/bench/rg_limp --over native --nodes 4 -i 3 -x 0 --from 1 --to 3
-expect "one slow cell is named" \
-	grep -q '^# slow: 1 to 3 (virtual node 1 of .* to virtual node 3 of .*) over native: .*, 0.0[0-9] of' "$out"
-# (A busy machine makes others slow as well, but not that slow.)
-expect "and no other" [ "$(grep -c '^# slow: .*, 0.0[0-9] of the median' "$out")" -eq 1 ]
+expect "1 MiB in 2 ms, and in 60 ms" [ "$(line 1)" = "524.29 - 524.29 17.48" ]
+expect "and not the other way" [ "$(line 3)" = "524.29 524.29 524.29 -" ]
+expect "one slow cell is named" grep -q \
+	'^# slow: 1 to 3 (virtual node 1 of .* to virtual node 3 of .*) over native: 17.48, 0.03 of the median 524.29$' \
+	"$out"
+expect "and no other" [ "$(grep -c '^# slow: ' "$out")" -eq 1 ]
 launch 6 tests/bench/rg_limp --over native --nodes 6 -i 3 -x 0 --from 4
 expect "a slow node is named once, not by its ten cells" \
 	grep -q '^# slow: all to and from 4 (virtual node 4 of .*) over native' "$out"
-expect "and no cell of it" [ "$(grep -c '^# slow: .*, 0.0[0-9] of the median' "$out")" -eq 0 ]
-expect "and no other node" [ "$(grep -c '^# slow: all to and from' "$out")" -eq 1 ]
+expect "and no cell of it, and no other" [ "$(grep -c '^# slow: ' "$out")" -eq 1 ]
 
 # bad RANKS WORDS ARG...
 bad() {

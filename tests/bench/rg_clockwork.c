@@ -1,46 +1,33 @@
 /*
- * clockwork - windows that take a known time: 4 ms in the first pair, 12 ms in
- * the second; every tenth takes three times as long.  So every number of a row
- * is known beforehand.  With --shared FILE all pairs share one resource: a
- * window takes 4 ms and a lock that only one pair can hold.
+ * clockwork - windows that take a known time, by a clock of their own (known_clock.h): 4 ms in
+ * the first pair, 12 ms in the second; every tenth takes three times as long.  So every number
+ * of a row is known beforehand.  With --shared all pairs need one resource, which has room for
+ * one window of 4 ms: of windows that begin at the same time, those of the k-th pair end k-th.
  */
-#include <fcntl.h>
-#include <sys/file.h>
-#include <time.h>
-#include <unistd.h>
-
 #include "bench.h"
+#include "known_clock.h"
 
-static struct clockwork_values { const char *shared; } values;
+static struct clockwork_values { bool shared; } values;
 
 static const struct opt rows[] = {
-	{ .name = "shared", .type = OPT_TEXT, .offset = offsetof(struct clockwork_values, shared),
-	  .arg = "FILE", .help = "a lock that each window needs" },
+	{ .name = "shared", .type = OPT_FLAG, .offset = offsetof(struct clockwork_values, shared),
+	  .help = "pairs take turns" },
 	{ .name = NULL },
 };
-
-static void window_shared(void)
-{
-	static int fd = -1;
-	struct timespec t = { .tv_nsec = 4000000 };
-
-	if (fd < 0)
-		fd = open(values.shared, O_RDWR | O_CREAT, 0600);
-	flock(fd, LOCK_EX);
-	nanosleep(&t, NULL);
-	flock(fd, LOCK_UN);
-}
 
 static void clockwork_run(struct bench *b)
 {
 	static int runs;
-	long ms = b->pair == 0 ? 4 : 12;
-	struct timespec t = { .tv_nsec = (runs++ % 10 == 9 ? 3 : 1) * ms * 1000000 };
+	uint64_t ms = b->pair == 0 ? 4 : 12;
 
-	if (b->side == 0 && values.shared)
-		window_shared();
-	else if (b->side == 0)
-		nanosleep(&t, NULL);
+	if (values.shared) {
+		known_clock_meet();
+		ms = 4 * ((uint64_t)b->pair + 1);
+	} else if (runs++ % 10 == 9) {
+		ms *= 3;
+	}
+	if (b->side == 0)
+		known_clock_pass(ms * 1000000);
 }
 
 const struct bench_def bench_def = {
