@@ -8,7 +8,7 @@
 #	RAILS_MBIT=N		rate of each of two equal links (25): what emulation carries easily,
 #				so slow that the processor's pauses weigh little in a window of 64 KiB
 #	RAILS_SECONDS=N		of each run of perftest (20); RAILS_TIMEOUT=N: of the whole boot (10800)
-#	RAILS_ONLY=WORDS	of: equal unequal delay memory; RAILS_PROGRAMS=WORDS: of: rg_bw rg_bibw
+#	RAILS_ONLY=WORDS	of: equal unequal pairs delay memory; RAILS_PROGRAMS=WORDS: of: rg_bw rg_bibw
 #	RG_MPICH_BUILD=DIR	a build with MPICH, for its rows
 #	RG_BEFORE_BUILD=DIR	another build of Railgauge, for rows of `memory`
 #
@@ -28,7 +28,8 @@
 . "$srcdir/tests/run-lib.sh"
 launch_silent=yes
 . "$srcdir/tests/cluster/env.sh"
-repeat=${RAILS_REPEAT:-3} mbit=${RAILS_MBIT:-25} only=${RAILS_ONLY-"equal unequal delay memory"}
+. "$srcdir/tests/bench/ledger-lib.sh"
+repeat=${RAILS_REPEAT:-3} mbit=${RAILS_MBIT:-25} only=${RAILS_ONLY-"equal unequal pairs delay memory"}
 seconds=${RAILS_SECONDS:-20} programs=${RAILS_PROGRAMS-"rg_bw rg_bibw"}
 values=$work/values
 limit=600
@@ -178,7 +179,7 @@ equal() {
 		for way in stripe weighted pull; do
 			ratio "$text $way / perftest on both at once, 1 MiB" 0.97 $way 1048576 perftest 1048576
 		done
-		[ -n "$both" ] || ratio "$text stripe / single, 1 MiB" - stripe 1048576 single 1048576
+		[ -n "$both" ] || ratio "$text stripe / single, 1 MiB" 1.9 stripe 1048576 single 1048576
 		for size in 65536 262144 1048576; do
 			for way in stripe weighted pull; do
 				for other in openmpi-ucx mpich-ucx; do
@@ -190,6 +191,18 @@ equal() {
 	on_all vc-shape off
 }
 
+# shares PROGRAM: of what weighted and pull send, the part of the first rail
+shares() {
+	launch 2 pt2pt/$1 --over weighted,pull -m 1M -i 5 -x 2 -W 4 --ledger --time-cap 120 \
+		--json "$work/s.jsonl"
+	[ "$rc" -eq 0 ] || failed=1
+	for way in weighted pull; do
+		echo "$section $k share-$way 1048576 $(share "$work/s.jsonl" $way 1)"
+	done | tee -a "$values"
+	echo "$section $k percent 1048576 100" >>"$values"
+	rm -f "$work/s.jsonl"
+}
+
 unequal() {
 	ways=stripe,weighted,pull
 	for text in $programs; do
@@ -199,6 +212,7 @@ unequal() {
 		for k in $(seq "$repeat"); do
 			perftest $both
 			everything $text 1M 2
+			shares $text
 		done
 		echo "Rails of $((mbit * 1500)) and $((mbit * 500)) kbit/s, $text:"
 		dropped "links"
@@ -207,10 +221,32 @@ unequal() {
 		for way in weighted pull; do
 			ratio "$text $way / perftest on both at once, 1 MiB" 0.95 $way 1048576 perftest 1048576
 		done
+		for way in weighted pull; do
+			ratio "$text $way: of all over the first rail (0.75)" - share-$way 1048576 percent 1048576
+		done
 		for way in stripe openmpi-ucx mpich-ucx; do
 			ratio "$text $way / perftest on both at once, 1 MiB" - $way 1048576 perftest 1048576
 		done
 	done
+	on_all vc-shape off
+}
+
+# A cable that is slow towards one port: rg_pairs names it, and nothing else.
+pairs() {
+	section=pairs
+	on_all vc-shape tbf rate ${mbit}mbit burst 64kb limit 32mb
+	ssh node1 vc-shape -r 1 tbf rate $((mbit * 200))kbit burst 64kb limit 32mb
+	for k in $(seq "$repeat"); do
+		launch 2 pt2pt/rg_pairs -m 64K -W 2 -i 3 -x 1 -c --json "$work/r.jsonl"
+		[ "$rc" -eq 0 ] || failed=1
+		sed -n 's/.*"type":"row","way":"\([^"]*\)","bytes":\([0-9]*\),.*"median":\([0-9.]*\),.*"from":\([01]\),.*/\1-from-\4 \2 \3/p' \
+			"$work/r.jsonl" | sed "s/^/$section $k /" | tee -a "$values"
+		rm -f "$work/r.jsonl"
+		grep '^# slow' "$out"
+	done
+	echo "rg_pairs, $mbit Mbit/s, the second rail to node1 a fifth of it:"
+	ratio "single:1, to node1 / from node1 (0.2)" - single:1-from-0 65536 single:1-from-1 65536
+	ratio "single:0, the same" - single:0-from-0 65536 single:0-from-1 65536
 	on_all vc-shape off
 }
 

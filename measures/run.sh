@@ -203,6 +203,31 @@ two_pairs() {
 	done
 }
 
+# Rails of 3:1 on the model, what weighted and pull send over the fast one; what the ledger and the
+# matrix say of ports that share a bus, and of a rail of a third of the rate.
+unequal() {
+	. "$srcdir/tests/bench/ledger-lib.sh"
+	for k in $(seq "$launches"); do
+		once shares.$k 2 $pt2pt/rg_bw --over weighted,pull --soft ports=2,rate=60MB/s+20MB/s \
+			-m 1M -W 8 -i 4 --ledger --json "$work/shares.$k.jsonl"
+		once bus.$k 2 $pt2pt/rg_bw --over stripe --soft ports=2,rate=80MB/s,bus=120MB/s/120MB/s \
+			-m 256K -W 8 -i 8 --ledger
+		once matrix.$k 4 $pt2pt/rg_pairs --soft ports=2,rate=90MB/s+30MB/s,latency=2us --nodes 4 \
+			-m 64K -W 4 -i 3 -x 0
+	done
+	for way in weighted pull; do
+		for k in $(seq "$launches"); do
+			share "$work/shares.$k.jsonl" $way 1 | awk '{ print $1 / 100 }'
+		done | measure "rg_bw, rails of 60 and 20 MB/s, $way: of all over the first" \
+			"x >= 0.72 && x <= 0.78"
+	done
+	sed -n 's/^# stripe: aggregate .* = \([0-9.]*\) of the sum.*/\1/p' "$work"/bus.* |
+		measure "rg_bw, 80 + 80 MB/s behind a bus of 120: striped / their sum" "x >= 0.72"
+	sed -n 's/^# slow: single:1 (soft0:2) as a whole: median [0-9.]*, \([0-9.]*\) of.*/\1/p' \
+		"$work"/matrix.* | measure "rg_pairs, rails of 90 and 30 MB/s: named, the second / first" \
+		"x >= 0.30 && x <= 0.36"
+}
+
 untimed() {
 	run latency 2 $pt2pt/rg_latency --over native,single,stripe --soft ideal -m 8:8
 	ratios latency 8 2 latency 8 1 | measure "rg_latency: one rail / native, 8 bytes" "x <= 1.5"
@@ -341,6 +366,7 @@ group one_pair "One pair, two modelled ports ($model):" && one_pair
 group no_dip "The same, around the threshold:" && no_dip
 group many_rails "More rails (ports of 250 MB/s; latency: of 1 GB/s, 2 us):" && many_rails
 group two_pairs "Two pairs on the same model (ranks: 4):" && two_pairs
+group unequal "Rails that are not alike:" && unequal
 group untimed "Software HCA without a model, beside the MPI library's shared memory:" && untimed
 group verbs "Verbs programs on the software HCA, untimed:" && verbs
 group registration "Registering memory on the software HCA:" && registration

@@ -1,8 +1,8 @@
 # listens.sh - sourced by scripts that start a server for clients which do not retry.
 
-# listens PORT PID: wait until that process does, 20 s at most
+# listens PORT PID: wait until that process does, 60 s at most
 listens() {
-	for i in $(seq 400); do
+	for i in $(seq 1200); do
 		kill -0 "$2" 2>/dev/null || return 1
 		! grep -q "$(printf ':%04X 0*:0000 0A' "$1")" /proc/net/tcp /proc/net/tcp6 \
 			2>/dev/null || return 0

@@ -111,7 +111,7 @@ static void qp_connect(struct device *d, struct ibv_qp *qp, const struct address
 		.ah_attr = { .is_global = 1, .port_num = 1,
 			     .grh = { .dgid = to->gid, .sgid_index = d->gid_index,
 				      .hop_limit = 64 } } };
-	struct ibv_qp_attr rts = { .qp_state = IBV_QPS_RTS, .timeout = 16, .retry_cnt = 6,
+	struct ibv_qp_attr rts = { .qp_state = IBV_QPS_RTS, .timeout = 20, .retry_cnt = 6,
 				   .rnr_retry = 7, .max_rd_atomic = 1 };
 
 	require(ibv_modify_qp(qp, &init, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT |

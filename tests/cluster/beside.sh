@@ -29,5 +29,5 @@ for first in soft real; do
 	cat "$work/node0" "$work/node1"
 done
 # What the kernel's devices do by themselves, they do under the command.
-./softhca -- ./tests/conformance/conformance -d rxe0 --patience 30 --only '*_imm' || failed=1
+./softhca -- ./tests/conformance/conformance -d rxe0 --only '*_imm' || failed=1
 exit $failed

@@ -6,7 +6,7 @@ bw="pt2pt/rg_bw -m 64K -i 2 -x 1 -W 4"
 # port NODE on|off: and until its device says so
 port() {
 	vc-link "$1" 1 "$2"
-	for second in 1 2 3 4 5 6 7 8 9 10; do
+	for second in $(seq 60); do
 		case $2:$(ssh "node$1" cat /sys/class/infiniband/rxe1/ports/1/state) in
 		on:*ACTIVE* | off:*DOWN*) return ;;
 		esac

@@ -75,7 +75,7 @@ cat >/usr/local/bin/vc-link <<'S'
 ticket=$$.$(date +%s%N)
 echo "$1 set_link n$2 $3" >/vc/t.$ticket
 mv /vc/t.$ticket /vc/ask.$ticket
-for i in $(seq 100); do
+for i in $(seq 1200); do
 	[ ! -e /vc/done.$ticket ] || break
 	sleep 0.05
 done

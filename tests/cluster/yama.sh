@@ -33,7 +33,7 @@ conformance() {
 	who=$1
 	shift
 	echo "-- scope $scope, $who, remap ${SOFTHCA_REMAP-default}: conformance $*"
-	as "$who" env SOFTHCA_EXPOSE=1 SOFTHCA_FABRIC=yama ./conformance --patience 30 "$@" \
+	as "$who" env SOFTHCA_EXPOSE=1 SOFTHCA_FABRIC=yama ./conformance "$@" \
 		>"$place.out" 2>&1 || {
 		failed=1
 		grep -v -e '^ok' -e 'passed,' "$place.out"

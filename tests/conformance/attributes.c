@@ -304,7 +304,7 @@ static void test_sqd_idle(struct side *s)
 
 	end_connect(s, &e);
 	require_equal(to_sqd(&e, true), 0);
-	require(take_drained(s, &e, 5000));
+	require(take_drained(s, &e, patience_ms()));
 	require_equal(query(&e).sq_draining, 0);
 	require_equal(end_to(&e, IBV_QPS_RTS), 0);
 	require_equal(to_sqd(&e, false), 0);
@@ -334,7 +334,7 @@ static void test_sqd_drains(struct side *s)
 		require(!take_drained(s, &e, 0));
 		barrier(s);
 		expect(e.cq, 1, IBV_WC_SUCCESS);
-		require(take_drained(s, &e, 5000));
+		require(take_drained(s, &e, patience_ms()));
 		require_equal(query(&e).sq_draining, 0);
 		expect_nothing(e.cq, 20);
 		barrier(s);

@@ -164,10 +164,21 @@ struct ibv_send_wr send_wr(struct ibv_sge *sge, uint64_t wr_id);	/* signaled, on
 struct ibv_send_wr write_wr(const struct buffer *b, struct ibv_sge *sge, uint64_t wr_id);
 void post_receive(struct end *e, uint64_t wr_id, struct ibv_sge *sge, int count);
 
-/* One completion, within patience_s seconds (--patience). */
+/*
+ * How long whatever should come is waited for (--patience): long enough that a machine which
+ * does something else meanwhile is no reason to fail.
+ */
 extern unsigned patience_s;
+static inline int patience_ms(void)
+{
+	return (int)patience_s * 1000;
+}
+/* When it is over, by now_ns(). */
+uint64_t patience_end(void);
+
+/* One completion. */
 struct ibv_wc wait_wc(struct ibv_cq *cq);
-/* An asynchronous event can be read, within patience_s seconds. */
+/* An asynchronous event can be read. */
 void wait_async(struct side *s, enum ibv_event_type expected);
 /* One completion, of this request and with this status. */
 void expect(struct ibv_cq *cq, uint64_t wr_id, enum ibv_wc_status status);

@@ -396,7 +396,7 @@ static void test_poll_memory(struct side *s)
 				.wr.rdma = { b.addr, b.rkey } });
 			wait_ok(e.cq);
 		} else {
-			uint64_t end = now_ns() + 10000000000u;
+			uint64_t end = patience_end();
 
 			memset(b.at, 0, bytes + 1);
 			barrier(s);

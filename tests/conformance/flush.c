@@ -111,7 +111,7 @@ static void test_cq_overflow(struct side *s)
 	struct end_config c = end_defaults;
 	struct buffer b = buffer_new(s, BYTES, ACCESS_ALL);
 	struct ibv_sge sge = sge_of(&b, 0, 8);
-	uint64_t end = now_ns() + 5000000000u;
+	uint64_t end = patience_end();
 	struct end e;
 	int i;
 

@@ -6,6 +6,8 @@
 
 #include "known.h"
 
+#define SOMETIMES "sometimes: "
+
 enum { KNOWN_MAX = 128 };
 
 static struct known known[KNOWN_MAX];
@@ -25,16 +27,18 @@ static int add_reason(struct known *k, const char *line)
 
 static int add_row(char *line)
 {
-	char *colon = strchr(line, ':');
+	char *colon = strchr(line, ':'), *text;
 	struct known *k = &known[known_count];
 
 	if (!colon || colon[1] != ' ' || !colon[2] || known_count == KNOWN_MAX)
 		return -EINVAL;
 	*colon = '\0';
+	text = colon + 2;
 	if (known_find(line))
 		return -EEXIST;
+	k->sometimes = strncmp(text, SOMETIMES, strlen(SOMETIMES)) == 0;
 	k->name = strdup(line);
-	k->text = strdup(colon + 2);
+	k->text = strdup(text + (k->sometimes ? strlen(SOMETIMES) : 0));
 	known_count++;
 	return k->name && k->text ? 0 : -ENOMEM;
 }

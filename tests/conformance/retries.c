@@ -260,7 +260,7 @@ static void test_peer_destroyed(struct side *s)
 	struct ibv_sge sge = sge_of(&b, 0, 100);
 	struct end e;
 
-	c.timeout = 8;			/* 1 ms */
+	c.timeout = 16;			/* 0.27 s: the first one must arrive */
 	c.retry_cnt = 1;
 	e = end_new(s, &c);
 	end_connect(s, &e);

@@ -397,11 +397,16 @@ void post_receive(struct end *e, uint64_t wr_id, struct ibv_sge *sge, int count)
 		fail("ibv_post_recv: %s", strerror(rc));
 }
 
-unsigned patience_s = 10;
+unsigned patience_s = 60;
+
+uint64_t patience_end(void)
+{
+	return now_ns() + patience_s * 1000000000ull;
+}
 
 struct ibv_wc wait_wc(struct ibv_cq *cq)
 {
-	uint64_t end = now_ns() + patience_s * 1000000000ull;
+	uint64_t end = patience_end();
 	unsigned turns = 0;
 	struct ibv_wc wc;
 	int n;
@@ -432,7 +437,7 @@ void expect(struct ibv_cq *cq, uint64_t wr_id, enum ibv_wc_status status)
 
 void wait_state(struct end *e, enum ibv_qp_state state)
 {
-	uint64_t end = now_ns() + patience_s * 1000000000ull;
+	uint64_t end = patience_end();
 	unsigned turns = 0;
 	struct ibv_wc wc;
 
@@ -484,6 +489,6 @@ bool readable(int fd, int timeout_ms)
 
 void wait_async(struct side *s, enum ibv_event_type expected)
 {
-	if (!readable(s->ctx->async_fd, (int)patience_s * 1000))
+	if (!readable(s->ctx->async_fd, patience_ms()))
 		fail("no %s for %u s", ibv_event_type_str(expected), patience_s);
 }

@@ -18,7 +18,7 @@ work=$(mktemp -d) || exit 99
 trap 'rm -rf "$work"' EXIT
 . "$srcdir/tests/pyverbs/unpack.sh"
 fabric=pyverbs.$$
-timeout -k 10 400 $softhca --fabric $fabric -- $python "$srcdir/tests/pyverbs/run.py" --limit 40 \
+timeout -k 10 400 $softhca --fabric $fabric -- $python "$srcdir/tests/pyverbs/run.py" --limit 60 \
 	--required "$srcdir/tests/pyverbs/rxe.txt" "$work/tests" -- --dev soft0
 rc=$?
 [ $rc -ne 124 ] || echo "FAIL: no end within 400 s"

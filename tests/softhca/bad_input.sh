@@ -25,7 +25,7 @@ refused() {
 	code=$1
 	pattern=$2
 	shift 2
-	timeout 30 "$@" >"$work/out" 2>"$work/err"
+	timeout 60 "$@" >"$work/out" 2>"$work/err"
 	rc=$?
 	grep '^softhca: ' "$work/err" | sort -u >"$work/lines"
 	if [ "$code" = - ]; then
@@ -41,7 +41,7 @@ refused() {
 # Until the program in the background has said that it is ready.
 wait_ready() {
 	i=0
-	until [ -s "$work/ready" ] || [ $i -ge 100 ]; do
+	until [ -s "$work/ready" ] || [ $i -ge 600 ]; do
 		i=$((i + 1))
 		sleep 0.1
 	done
@@ -124,7 +124,7 @@ echo "== another spec on a living fabric"
 SOFTHCA_EXPOSE=1 SOFTHCA_SPEC=ports=3 ./tests/softhca/hold >"$work/ready" &
 holder=$!
 wait_ready
-timeout 30 env SOFTHCA_EXPOSE=1 SOFTHCA_SPEC=ports=4 $member >"$work/out" 2>"$work/err" &&
+timeout 60 env SOFTHCA_EXPOSE=1 SOFTHCA_SPEC=ports=4 $member >"$work/out" 2>"$work/err" &&
 	fail "two specs on one fabric"
 grep -q '^softhca: .*ports=3.*ports=4' "$work/err" || fail "does not name both: $(cat "$work/err")"
 $softhca list >"$work/out" || fail "softhca list"
@@ -153,7 +153,7 @@ echo "== what keeps others from joining leaves a living fabric alone"
 lives_on() {
 	pattern=$1
 	shift
-	timeout 30 "$@" >"$work/out" 2>"$work/err" && fail "$*: joined"
+	timeout 60 "$@" >"$work/out" 2>"$work/err" && fail "$*: joined"
 	grep -q "^softhca: .*$pattern" "$work/err" || fail "$*: no '$pattern': $(cat "$work/err")"
 	[ -e "$file" ] || fail "$*: took the file of a living fabric"
 }
@@ -169,7 +169,7 @@ if [ "$(id -u)" -eq 0 ] && command -v setpriv >/dev/null; then
 		>"$work/hidden" &
 	hidden=$!
 	i=0
-	until [ -s "$work/hidden" ] || [ $i -ge 100 ]; do
+	until [ -s "$work/hidden" ] || [ $i -ge 600 ]; do
 		i=$((i + 1))
 		sleep 0.1
 	done

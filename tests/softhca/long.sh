@@ -66,28 +66,21 @@ random_spec() {
 	}'
 }
 
-# The whole list again and again, on two busy processors.  A case that fails under
-# load has another try without: timeouts are real.
+# The whole list again and again, on two busy processors.
 echo "== conformance under load"
 (while :; do :; done) & load=$!
 (while :; do :; done) & load="$load $!"
 until=$(($(date +%s) + $(some 1200 1)))
-seed=$$ runs=0 late=0
+seed=$$ runs=0
 while [ "$(date +%s)" -lt $until ] || [ $runs -eq 0 ]; do
 	seed=$((seed + 1)) runs=$((runs + 1))
 	SOFTHCA_SPEC=$(random_spec $seed)
 	export SOFTHCA_SPEC
 	tests/conformance/conformance >"$work/out" 2>&1 && continue
-	kill -STOP $load
-	for name in $(sed -n 's/^FAIL //p' "$work/out"); do
-		late=$((late + 1))
-		tests/conformance/conformance --only "$name" >"$work/again" 2>&1 && continue
-		echo "FAIL: $name with $SOFTHCA_SPEC"
-		cat "$work/again"
-		failed=1
-	done
-	kill -CONT $load
+	echo "FAIL: conformance with $SOFTHCA_SPEC"
+	grep -v '^ok' "$work/out"
+	failed=1
 done
-echo "$runs times the list, $late cases that needed an idle machine"
+echo "$runs times the list"
 [ ! -e "/dev/shm/softhca.$(id -u).$SOFTHCA_FABRIC" ] || { echo "FAIL: a name was left"; failed=1; }
 exit $failed

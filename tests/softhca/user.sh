@@ -36,7 +36,7 @@ hold() {
 		$(as "$1") "$work/hold" >"$work/ready" &
 	fi
 	holder=$!
-	for i in $(seq 200); do
+	for i in $(seq 1200); do
 		[ -s "$work/ready" ] && return
 		sleep 0.05
 	done
@@ -111,7 +111,7 @@ $(as $user) "$work/softhca" reap >/dev/null
 
 # refused WHAT: user joins what other has put there: one line, no more harm.
 refused() {
-	timeout 30 $(as $user) "$work/conformance" \
+	timeout 60 $(as $user) "$work/conformance" \
 		--only loopback >"$work/out" 2>&1 && fail "$1: joined"
 	sed -i '/^FAIL\|passed\|\.c:[0-9]/d' "$work/out"
 	grep -qE '^softhca: .*(belongs to somebody else|Permission denied|symbolic links)' \
@@ -129,7 +129,7 @@ refused "a link"
 $(as $other) mkfifo -m 0666 "$(file_of $user)"
 refused "a FIFO"
 $(as $other) mkdir "$(file_of $user)"
-timeout 30 $(as $user) "$work/conformance" \
+timeout 60 $(as $user) "$work/conformance" \
 	--only loopback >"$work/out" 2>&1 && fail "a directory: joined"
 grep -q '^softhca: ' "$work/out" || fail "a directory: no line that says why"
 rmdir "$(file_of $user)"
