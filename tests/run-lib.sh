@@ -13,7 +13,7 @@
 #	more WORD...			these as well, but not under sanitizers, to which
 #					the code matters and not how often it runs
 #	finish				ends the test
-limit=${limit:-60}
+limit=${limit:-180}
 work=$(mktemp -d "${TMPDIR:-/tmp}/rg-test-XXXXXX") || exit 99
 out=$work/out err=$work/err rc=
 failures=0 checks=0

@@ -2,7 +2,6 @@
 # Bad input: one line of ours that names the option, the right exit code, no
 # hang, nothing left in /dev/shm.
 . "$srcdir/tests/run-lib.sh"
-limit=90
 
 # bad RANKS WORDS-OF-THE-LINE ARG...
 bad() {

@@ -28,8 +28,8 @@ for nodes in 2 4 5; do
 	expect "$nodes nodes: alone is alone" \
 		grep -q '^# ledger single:1 soft0:2: [0-9]* bytes (100.0 %), 0 eager messages' "$out"
 done
-launch 5 pt2pt/rg_pairs --soft ports=1 --nodes 2 -m 64K -W 4 -i 3 -c --json "$work/q.jsonl" \
-	--samples "$work/q.csv"
+launch 5 pt2pt/rg_pairs --soft ports=1 --nodes 2 -m 64K -W 4 -i 3 -c --time-cap 60 \
+	--json "$work/q.jsonl" --samples "$work/q.csv"
 expect "two nodes of several ranks: the first ones play" grep -q '"ranks":\[0,3\]' "$work/q.jsonl"
 expect "samples are those of cells" [ "$(sed 1d "$work/q.csv" | cut -d, -f1-3 | sort | uniq -c |
 	tr -s " " | tr "\n" ";")" = " 3 single:0,65536,1; 3 single:0,65536,2;" ]

@@ -27,14 +27,14 @@ launch 2 pt2pt/rg_latency --over native -m 0:8 -i 10
 expect "an empty message has a latency" grep -q '^0 ' "$out"
 
 # Defaults, and the options that steer counts, reach the record.
-launch 2 pt2pt/rg_bw --over native -m 8K:16K -x 3 --json "$work/d.jsonl"
+launch 2 pt2pt/rg_bw --over native -m 8K:16K -x 3 --time-cap 60 --json "$work/d.jsonl"
 expect "100 samples up to 8K" grep -q '"bytes":8192,.*"n":100,' "$work/d.jsonl"
 expect "20 samples above" grep -q '"bytes":16384,.*"n":20,' "$work/d.jsonl"
 expect "origin of an option" grep -q '"warmup":{"value":"3","from":"command line"}' "$work/d.jsonl"
 expect "default of an option" grep -q '"window":{"value":"64","from":"default"}' "$work/d.jsonl"
 RAILGAUGE_WINDOW=7 RAILGAUGE_ITERATIONS=5
 export RAILGAUGE_WINDOW RAILGAUGE_ITERATIONS
-launch 2 pt2pt/rg_bw --over native -m 8 --json "$work/e.jsonl" --samples "$work/s.csv"
+launch 2 pt2pt/rg_bw --over native -m 8 --time-cap 60 --json "$work/e.jsonl" --samples "$work/s.csv"
 unset RAILGAUGE_WINDOW RAILGAUGE_ITERATIONS
 expect "environment" grep -q '"window":{"value":"7","from":"environment"}' "$work/e.jsonl"
 expect "5 samples" grep -q '"n":5,' "$work/e.jsonl"

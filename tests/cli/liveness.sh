@@ -2,7 +2,6 @@
 # Messages that an unmodified program has sent leave although it then waits in a
 # collective, ours or the MPI library's: over an untimed and over a paced software HCA.
 . "$srcdir/tests/run-lib.sh"
-limit=60
 
 for coll in auto native; do
 	for soft in ports=2 ports=2,rate=1GB/s,latency=2us; do
