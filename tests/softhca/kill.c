@@ -70,11 +70,32 @@ static void tell(int who, const struct word *w)
 		fail("send: %s", strerror(errno));
 }
 
+/* Something is wrong with one of them: what have the others to say? */
+static void ask_others(int who)
+{
+	const struct word w = { .type = WORD_TELL };
+	struct word answer;
+	int i;
+
+	for (i = 0; i < SEATS; i++) {
+		struct pollfd p = { .fd = seat[i].sock, .events = POLLIN };
+
+		if (i == who || !seat[i].pid)
+			continue;
+		tell(i, &w);
+		answer.type = 0;
+		while (answer.type != WORD_TELL && poll(&p, 1, 1000) == 1 &&
+		       recv(seat[i].sock, &answer, sizeof(answer), 0) > 0)
+			;
+	}
+}
+
 static void ended_badly(int who)
 {
 	int status = 0;
 
 	waitpid(seat[who].pid, &status, 0);
+	ask_others(who);
 	fail("the process in seat %d ended with status 0x%x", who, (unsigned)status);
 }
 

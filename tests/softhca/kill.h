@@ -19,11 +19,13 @@ struct mode {
  * Down: make an end for a seat (answered by its address, from member to member);
  * connect it (answered: ready); go.  That seat was killed (answered: dead, when
  * the queue pair to it shows it) or leaves (dead: at once).  Flow: answered when
- * messages of each kind were exchanged with all seats in the mask.  Quit.
+ * messages of each kind were exchanged with all seats in the mask.  Quit.  Tell (answered):
+ * something went wrong elsewhere, say all you know.
  */
 enum word_type {
 	WORD_MAKE = 'm', WORD_ADDRESS = 'a', WORD_CONNECT = 'c', WORD_READY = 'r', WORD_GO = 'g',
 	WORD_KILLED = 'k', WORD_GONE = 'l', WORD_DEAD = 'd', WORD_FLOW = 'f', WORD_QUIT = 'q',
+	WORD_TELL = 't',
 };
 
 /* The kinds of queue pair between two seats. */

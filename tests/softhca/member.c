@@ -204,22 +204,6 @@ static bool flowed(const struct member *n)
 	return true;
 }
 
-static void say_what_lacks(const struct member *n)
-{
-	int i, k;
-
-	for (i = 0; i < SEATS; i++)
-		for (k = 0; k < KINDS; k++)
-			if (n->link[i].e[k].qp)
-				fprintf(stderr, "seat %d to %d, kind %d: alive %d, %llu sent, %llu "
-					"acknowledged, %llu received, %llu before\n", n->me, i, k,
-					n->link[i].alive,
-					(unsigned long long)n->link[i].n[k].sent,
-					(unsigned long long)n->link[i].n[k].acked,
-					(unsigned long long)n->link[i].n[k].received,
-					(unsigned long long)n->mark[i][k]);
-}
-
 static void pay(struct member *n)
 {
 	struct word w = { .seat = n->owed_seat };
@@ -237,7 +221,7 @@ static void pay(struct member *n)
 		answer(n, n->owed, &w);
 		n->owed = 0;
 	} else if (now_ns() > n->deadline_ns) {
-		say_what_lacks(n);
+		member_tell(n);
 		fail("seat %d: '%c' (seat %d, mask 0x%x) did not come about", n->me, n->owed,
 		     n->owed_seat, n->owed_mask);
 	}
@@ -281,6 +265,10 @@ static void obey(struct member *n, struct word *w)
 		break;
 	case WORD_FLOW:
 		owe(n, WORD_FLOW, w, 20000);
+		break;
+	case WORD_TELL:
+		member_tell(n);
+		answer(n, WORD_TELL, w);
 		break;
 	default:
 		fail("word '%c'", w->type);

@@ -12,6 +12,7 @@ enum {
 	CHANNEL_DEPTH = 4, LOOSE_DEPTH = 8, UD_DEPTH = 32,
 	CHURN = 4096,
 	QKEY = 0x11111111,
+	HISTORY = 128,		/* completions that are remembered */
 };
 
 struct counts {
@@ -35,6 +36,13 @@ struct link {
 	uint64_t churn_addr;
 };
 
+/* A completion, and how far its link was when it came. */
+struct note {
+	struct ibv_wc wc;
+	uint64_t at_ns, sent, received;
+	unsigned round;
+};
+
 struct member {
 	struct side side;
 	struct options options;
@@ -50,6 +58,9 @@ struct member {
 	uint64_t ud_sent, ud_acked;
 	unsigned random, rounds;
 	bool atomics;
+	struct note history[HISTORY];
+	unsigned noted;
+	bool broken;		/* a message was missing: completions are only noted */
 
 	/* What the parent waits for. */
 	enum word_type owed;
@@ -65,5 +76,7 @@ void member_receives(struct member *n);
 void link_receives(struct member *n, int from);
 /* A round: something to each peer that lives, and whatever has come is judged. */
 void traffic(struct member *n);
+/* All that is known of it, to stderr (tell.c). */
+void member_tell(const struct member *n);
 
 #endif

@@ -1,5 +1,6 @@
 /* traffic.c - of a process in a seat, with all others, by every kind of queue pair. */
 #include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "member.h"
@@ -249,6 +250,31 @@ static struct header check_bytes(const unsigned char *at, const char *what)
 	return h;
 }
 
+static void poll_all(struct member *n, struct ibv_cq *cq);
+
+/* Is it lost, or late?  What comes within half a second is in what is told then. */
+static void __attribute__((noreturn)) out_of_order(struct member *n, int from, enum kind kind,
+						   const struct header *h, const struct ibv_wc *wc)
+{
+	uint64_t until = now_ns() + 500000000;
+
+	fprintf(stderr, "seat %d: message %llu of kind %d from %d, not %llu: opcode %d, qp %x, "
+		"receive %llx\n", n->me, (unsigned long long)h->seq, (int)kind, from,
+		(unsigned long long)n->link[from].n[kind].received, (int)wc->opcode, wc->qp_num,
+		(unsigned long long)wc->wr_id);
+	member_tell(n);
+	n->broken = true;
+	while (now_ns() < until) {
+		poll_all(n, n->cq);
+		if (n->channel)
+			poll_all(n, n->channel_cq);
+	}
+	member_tell(n);
+	fail("seat %d: message %llu of kind %d from %d, not %llu", n->me,
+	     (unsigned long long)h->seq, (int)kind, from,
+	     (unsigned long long)n->link[from].n[kind].received);
+}
+
 static void check_main(struct member *n, int from, const struct ibv_wc *wc)
 {
 	struct link *l = &n->link[from];
@@ -259,10 +285,7 @@ static void check_main(struct member *n, int from, const struct ibv_wc *wc)
 	require_equal(h.from, from);
 	require_equal(h.bytes, wc->byte_len);
 	if (h.seq != l->n[MAIN].received)
-		fail("seat %d: message %llu from %d, not %llu: opcode %d, receive %llx, slot %llu",
-		     n->me, (unsigned long long)h.seq, from,
-		     (unsigned long long)l->n[MAIN].received, (int)wc->opcode,
-		     (unsigned long long)wc->wr_id, (unsigned long long)slot);
+		out_of_order(n, from, MAIN, &h, wc);
 	l->n[MAIN].received++;
 	l->churn_addr = h.churn_addr;
 	l->churn_rkey = h.churn_rkey;
@@ -282,8 +305,8 @@ static void check_small(struct member *n, int from, enum kind kind, const struct
 		fail("a message from %u on another's queue pair", h.from);
 	if (kind == LOOSE)
 		require(h.seq >= l->n[kind].received);
-	else
-		require_equal(h.seq, l->n[kind].received);
+	else if (h.seq != l->n[kind].received)
+		out_of_order(n, (int)h.from, kind, &h, wc);
 	l->n[kind].received = h.seq + 1;
 	post_small_receive(n, from, kind, slot);
 }
@@ -317,12 +340,26 @@ static void completed_badly(struct member *n, int who, enum kind kind, const str
 	}
 }
 
+static void note(struct member *n, int who, enum kind kind, const struct ibv_wc *wc)
+{
+	struct note *c = &n->history[n->noted++ % HISTORY];
+
+	*c = (struct note){ .wc = *wc, .at_ns = now_ns(), .round = n->rounds };
+	if (who < SEATS) {
+		c->sent = n->link[who].n[kind].sent;
+		c->received = n->link[who].n[kind].received;
+	}
+}
+
 static void handle(struct member *n, const struct ibv_wc *wc)
 {
 	int who = (int)(wc->wr_id >> 32);
 	enum kind kind = (enum kind)(wc->wr_id >> 24 & 0x7f);
 
 	require(who >= 0 && who <= SEATS && kind < KINDS);
+	note(n, who, kind, wc);
+	if (n->broken)
+		return;		/* only looked at */
 	if (wc->status != IBV_WC_SUCCESS)
 		completed_badly(n, who, kind, wc);
 	else if (wc->wr_id & SENT && who == UD_SEAT)
