@@ -48,7 +48,11 @@ void hca_sq_fail(struct hca_qp *qp)
 	hca_sq_flush(qp);
 }
 
-/* Will nobody touch the buffers of this receive any more? */
+/*
+ * Will nobody complete this receive any more?  A claim of the dead may have led to a
+ * completion, and to some behind it, that wait in the mailbox behind an entry which
+ * somebody else is just writing: nothing is flushed before those have been seen.
+ */
 static bool withdraw(struct hca_qp *qp, uint32_t position)
 {
 	struct hca_rq *rq = &qp->rq;
@@ -57,11 +61,41 @@ static bool withdraw(struct hca_qp *qp, uint32_t position)
 
 	if (atomic_compare_exchange_strong(&r->state, &state, hca_shm_state(position, HCA_FREE)))
 		return true;
-	if (hca_slot_fate(qp->fabric, hca_shm_claimer(state)) == HCA_FATE_ALIVE &&
-	    !rg_reached(rq->flush_deadline_ns, rg_now_ns()))
-		return false;
-	atomic_store(&r->state, hca_shm_state(position, HCA_FREE));
-	return true;
+	/* First who lives, then what they have left. */
+	return hca_slot_fate(qp->fabric, hca_shm_claimer(state)) != HCA_FATE_ALIVE &&
+	       hca_cq_drain(hca_recv_cq(qp));
+}
+
+/* Receives [from, to) are over, unless the first has been completed meanwhile. */
+static bool pass(struct hca_qp *qp, uint32_t from, uint32_t to)
+{
+	struct hca_cq *cq = hca_recv_cq(qp);
+	struct hca_rq *rq = &qp->rq;
+	bool passed;
+
+	hca_lock(&cq->lock);
+	passed = atomic_load_explicit(&rq->next, memory_order_relaxed) == from;
+	if (passed)
+		atomic_store_explicit(&rq->next, to, memory_order_relaxed);
+	hca_unlock(&cq->lock);
+	return passed;
+}
+
+static void complete_flushed(struct hca_qp *qp, uint32_t from, uint32_t to)
+{
+	struct hca_rq *rq = &qp->rq;
+
+	for (; from != to; from++) {
+		struct hca_completion c = { .qp = qp, .receive = true, .opcode = IBV_WC_RECV,
+					    .status = IBV_WC_WR_FLUSH_ERR, .position = from,
+					    .wr_id = rq->wr_id[from & rq->mask],
+					    .visible_ns = rq->visible_ns };
+
+		atomic_store(&hca_rq_entry(rq->ring, from, rq->mask, rq->stride)->state,
+			     hca_shm_state(from, HCA_FREE));
+		if (hca_cq_add(hca_recv_cq(qp), &c))
+			hca_engine_fault(qp->fabric);
+	}
 }
 
 /* Its receives stay in the SRQ; what messages to it had claimed has been completed. */
@@ -70,9 +104,9 @@ static bool flush_srq(struct hca_qp *qp)
 	if (qp->last_told)
 		return false;
 	if (!rg_reached(qp->rq.flush_deadline_ns, rg_now_ns()) &&
-	    (qp->datagram ? hca_shared_busy(qp->shared) : hca_peer_inside(qp)))
+	    ((qp->datagram ? hca_shared_busy(qp->shared) : hca_peer_inside(qp)) ||
+	     !hca_cq_drain(hca_recv_cq(qp))))
 		return true;
-	hca_cq_drain(hca_recv_cq(qp));
 	qp->last_told = true;
 	hca_event_qp(qp, IBV_EVENT_QP_LAST_WQE_REACHED);
 	return false;
@@ -105,25 +139,26 @@ static bool flush_shared(struct hca_qp *qp)
 bool hca_rq_flush(struct hca_qp *qp)
 {
 	struct hca_rq *rq = &qp->rq;
-	struct hca_cq *cq = hca_recv_cq(qp);
+	uint32_t at, posted, to;
 
 	if (qp->shared)
 		return qp->ibv.qp_base.srq ? flush_srq(qp) : flush_shared(qp);
 	for (;;) {
-		struct hca_completion c = { .qp = qp, .receive = true, .opcode = IBV_WC_RECV,
-					    .status = IBV_WC_WR_FLUSH_ERR };
-
-		hca_cq_drain(cq);	/* what has arrived comes first */
-		c.position = atomic_load_explicit(&rq->next, memory_order_relaxed);
-		if (c.position == atomic_load_explicit(&rq->posted, memory_order_relaxed))
+		hca_cq_drain(hca_recv_cq(qp));	/* what has arrived comes first */
+		at = atomic_load_explicit(&rq->next, memory_order_relaxed);
+		posted = atomic_load_explicit(&rq->posted, memory_order_relaxed);
+		if (at == posted)
 			return false;
-		if (!withdraw(qp, c.position))
+		if (withdraw(qp, at))
+			to = at + 1;
+		else if (rg_reached(rq->flush_deadline_ns, rg_now_ns()))
+			to = posted;	/* all at once: none of them succeeds after this one */
+		else if (atomic_load_explicit(&rq->next, memory_order_relaxed) == at)
 			return true;
-		c.wr_id = rq->wr_id[c.position & rq->mask];
-		c.visible_ns = rq->visible_ns;
-		atomic_store_explicit(&rq->next, c.position + 1, memory_order_relaxed);
-		if (hca_cq_add(cq, &c))
-			hca_engine_fault(qp->fabric);
+		else
+			continue;
+		if (pass(qp, at, to))
+			complete_flushed(qp, at, to);
 	}
 }
 

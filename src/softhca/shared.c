@@ -367,6 +367,24 @@ bool hca_shared_suspect(struct hca_shared *s)
 	return false;
 }
 
+/* Who polls may accept its completion just now: one of us has the entry then. */
+static bool let_go(struct hca_shared *s, uint32_t entry, uint64_t held)
+{
+	return atomic_compare_exchange_strong(&s->wr[entry].held, &held, 0);
+}
+
+static bool take_back(struct hca_shared *s, uint32_t entry, bool dead)
+{
+	uint64_t held = atomic_load(&s->wr[entry].held), state = state_of(&s->view, entry);
+
+	if (!(held & 1))
+		return false;
+	if (is_behind(s, state))
+		return atomic_compare_exchange_strong(&entry_at(&s->view, entry)->state, &state,
+						      state >> 32 << 32 | HCA_FREE);
+	return dead && is_forlorn(s, state) && let_go(s, entry, held);
+}
+
 void hca_shared_recover(struct hca_shared *s, bool dead)
 {
 	struct hca_shm_shared *shm = s->view.shm;
@@ -377,16 +395,11 @@ void hca_shared_recover(struct hca_shared *s, bool dead)
 	/* Peers write the head: it is not to be believed. */
 	if ((int32_t)(atomic_load(&shm->head) - s->posted) > 0)
 		atomic_store(&shm->head, s->posted);
-	for (i = 0; i < s->depth; i++) {
-		uint64_t state = state_of(&s->view, i), free = state >> 32 << 32 | HCA_FREE;
-
-		if (!(atomic_load(&s->wr[i].held) & 1) ||
-		    !(is_behind(s, state) || (dead && is_forlorn(s, state))) ||
-		    !atomic_compare_exchange_strong(&entry_at(&s->view, i)->state, &state, free))
-			continue;
-		publish(s, i);
-		s->recovered++;
-	}
+	for (i = 0; i < s->depth; i++)
+		if (take_back(s, i, dead)) {
+			publish(s, i);
+			s->recovered++;
+		}
 	hca_unlock(&s->lock);
 }
 
@@ -407,6 +420,7 @@ int hca_shared_withdraw(struct hca_shared *s, bool force, uint32_t *entry, uint6
 	uint32_t at, i = UINT32_MAX;
 	uint64_t state;
 
+again:
 	if (s->posted - s->oldest > s->depth)
 		s->oldest = s->posted - s->depth;
 	for (at = s->oldest; at != s->posted; at++) {
@@ -422,7 +436,8 @@ int hca_shared_withdraw(struct hca_shared *s, bool force, uint32_t *entry, uint6
 					    hca_shm_state(at, HCA_FREE)) &&
 	    !force && !is_forlorn(s, state))
 		return -EAGAIN;
-	atomic_store_explicit(&s->wr[i].held, 0, memory_order_relaxed);
+	if (!let_go(s, i, (uint64_t)at << 32 | 1))
+		goto again;
 	*entry = i;
 	*wr_id = s->wr[i].wr_id;
 	return 1;
