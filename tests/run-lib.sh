@@ -11,7 +11,9 @@
 #	refused PROGRAM N WORDS ARG...	launches it; fails unless it ends with exit code 3,
 #					one line of its own, with WORDS, and no table
 #	more WORD...			these as well, but not under sanitizers, to which
-#					the code matters and not how often it runs
+#					the code matters and not how often it runs,
+#					unless RG_LONG=1 wants all
+#	long WORD...			these with RG_LONG=1 alone
 #	finish				ends the test
 limit=${limit:-180}
 work=$(mktemp -d "${TMPDIR:-/tmp}/rg-test-XXXXXX") || exit 99
@@ -74,7 +76,11 @@ expect() {
 }
 
 more() {
-	[ "$RG_SANITIZE" != no ] || echo "$@"
+	[ "$RG_SANITIZE" != no ] && [ -z "${RG_LONG-}" ] || echo "$@"
+}
+
+long() {
+	[ -z "${RG_LONG-}" ] || echo "$@"
 }
 
 # The table's row of a size: its columns behind the size.

@@ -5,7 +5,7 @@
 
 for name in allgatherv alltoall bcast reduce_scatter \
 	$(more allgather allreduce alltoallv gather reduce scatter); do
-	for np in $(more 2) 3; do
+	for np in $(long 2) 3; do
 		launch $np collective/rg_$name --over native,single,stripe -c -m 4K:64K -i 4 -x 1 \
 			--time-cap 0.2
 		expect "rg_$name on $np ranks ends well" [ $rc -eq 0 ]

@@ -8,7 +8,7 @@ suites="p2p_suite type_suite comm_suite thread_suite random_suite coll_suite red
 # MPICH never yields and pays dearly for more ranks than cores.
 case $RG_MPI_FLAVOR in
 openmpi) counts="$(more 1 2) 3 $(more 4)" ;;
-*) counts="1 2 3" ;;
+*) counts="$(long 1 2) 3" ;;
 esac
 
 passes() {
