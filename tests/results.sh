@@ -3,7 +3,8 @@
 #
 #	choose WORDS JOB...	$chosen: the jobs whose name contains one of the words;
 #				without words all of them
-#	result JOB CODE [NOTE]	its line; its log as well, unless it passed
+#	result JOB CODE [NOTE]	its line; its log as well, unless it passed; a NOTE "N s" is what it
+#				took, which goes into the log as timed.sh writes it
 #	$failed			1 when a job has failed
 failed=0
 
@@ -29,6 +30,7 @@ result() {
 	77) word=SKIP ;;
 	*) word=FAIL failed=1 ;;
 	esac
+	case ${3-} in *[0-9]' s') echo "seconds: ${3% s}" >>"$1.log" ;; esac
 	echo "$word: $1${3:+ ($3)}"
 	[ $word = PASS ] || cat "$1.log"
 	printf ':test-result: %s\n:global-test-result: %s\n:recheck: no\n' $word $word >"$1.trs"

@@ -17,10 +17,20 @@ look() {
 	done
 }
 
-# Those of check-hw as their user starts them.
+# Those of check-hw as their user starts them; those of another build, in it.
 job() {
 	case $1 in
-	tests/hw/*) RG_HW_FOUND=1 RG_HW_VERBOSE=1 HW_ONLY=${1##*/} exec timeout -k 10 "$limit" sh "$srcdir/tests/hw/run.sh" ;;
+	tests/hw/*) ;;
+	*/tests/hw/*)
+		RG_MPI_FLAVOR=mpich VC_MPIRUN=$VC_MPICH_MPIRUN
+		export RG_MPI_FLAVOR VC_MPIRUN
+		[ -n "${RG_LONG-}" ] || export RG_HW_FEW=1
+		. "$srcdir/tests/cluster/env.sh"
+		cd "${1%/tests/hw/*}" || exit 99
+		;;
+	esac
+	case $1 in
+	*tests/hw/*) RG_HW_FOUND=1 RG_HW_VERBOSE=1 HW_ONLY=${1##*/} exec timeout -k 10 "$limit" sh "$srcdir/tests/hw/run.sh" ;;
 	*) exec timeout -k 10 "$limit" sh "$srcdir/$1.sh" ;;
 	esac
 }
@@ -29,7 +39,7 @@ job() {
 ended() {
 	rc=$2
 	# Here there are ports: nothing found is no reason to skip.
-	case $rc:$1 in 77:tests/hw/*) rc=1 ;; esac
+	case $rc:$1 in 77:*tests/hw/*) rc=1 ;; esac
 	[ "$rc" -ne 124 ] || echo "$1: no end within $limit s"
 	[ "$rc" -eq 0 ] || [ "$rc" -eq 77 ] || look
 	echo "== end $1 $rc $(($(date +%s) - $3)) s"
@@ -53,8 +63,10 @@ end_aside() {
 	aside=
 }
 
-# One look for what is there, in the first job.
-rm -f tests/hw/found
+# One look for what is there, in the first job of each build.
+for job do
+	case $job in *tests/hw/*) rm -f "${job%/*}/found" ;; esac
+done
 for job do
 	case $job in
 	*/yama)

@@ -1,11 +1,15 @@
 #!/bin/sh
 # run.sh - `make check-cluster`: jobs in virtual nodes with two Soft-RoCE devices each.
 #	CLUSTER_ONLY=WORDS	only the jobs whose name contains one of the words
+#	RG_MPICH_BUILD=DIR	a build with MPICH, whose jobs run as well: a part of what depends
+#				on the MPI library, or with RG_LONG=1 the whole
 #
 # One boot of two nodes carries all jobs but one, which has four nodes to itself.  Those of
 # tests/hw are what `make check-hw` runs, by its own script.
 . "$srcdir/tests/results.sh"
 here=tests/cluster all=$here/all.log
+# Jobs of another build start elsewhere.
+srcdir=$(cd "$srcdir" && pwd) || exit 99
 mkdir -p $here tests/hw
 jobs=
 for job in cluster/yama hw/conformance cluster/pyverbs cluster/beside cluster/topo \
@@ -13,15 +17,20 @@ for job in cluster/yama hw/conformance cluster/pyverbs cluster/beside cluster/to
 	hw/bad-input cluster/down cluster/four; do
 	jobs="$jobs tests/$job"
 done
+[ -z "${RG_MPICH_BUILD-}" ] || for job in hw/programs hw/memory hw/suites; do
+	mkdir -p "$RG_MPICH_BUILD/tests/hw"
+	jobs="$jobs $RG_MPICH_BUILD/tests/$job"
+done
 # shellcheck disable=SC2086 # words are meant
 choose "${CLUSTER_ONLY-}" $jobs
 
-# boot NODES JOB...: their results; in $left those that the machines ended before
+# boot NODES JOB...: their results
 boot() {
-	nodes=$1 left=
+	nodes=$1
 	shift
 	"$srcdir/tests/cluster/vcluster" --nodes "$nodes" --timeout 2100 --append hugepages=8 -- \
 		env VC_MPIRUN="$MPIRUN" MPIRUN="$srcdir/tests/cluster/mpirun.sh" \
+		VC_MPICH_MPIRUN="$(command -v mpirun.mpich || echo mpirun)" RG_LONG="${RG_LONG-}" RG_SEED="${RG_SEED-}" \
 		RG_MPI_FLAVOR="$RG_MPI_FLAVOR" RG_SANITIZE="$RG_SANITIZE" srcdir="$srcdir" \
 		sh "$srcdir/tests/cluster/jobs.sh" 600 "$@" >$all 2>&1
 	rc=$?
@@ -37,26 +46,9 @@ boot() {
 			tail -n 60 $all >>"$job.log"
 			result "$job" $rc "the machines ended in it"
 		else
-			left="$left${left:+ }$job"
-		fi
-	done
-}
-
-# carry NODES JOB...: another boot goes on behind the job that the machines ended in
-carry() {
-	left=
-	boot "$@"
-	while [ -n "$left" ]; do
-		before=$left
-		# shellcheck disable=SC2086 # words are meant
-		boot "$1" $left
-		[ "$left" = "$before" ] || continue
-		# None was begun, twice.
-		for job in $left; do
 			cp $all "$job.log"
 			result "$job" 1 "not begun"
-		done
-		break
+		fi
 	done
 }
 
@@ -68,6 +60,6 @@ for job in $chosen; do
 	esac
 done
 # shellcheck disable=SC2086 # words are meant
-[ -z "$two" ] || carry 2 $two
-[ -z "$four" ] || carry 4 "$four"
+[ -z "$two" ] || boot 2 $two
+[ -z "$four" ] || boot 4 "$four"
 exit $failed

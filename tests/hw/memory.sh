@@ -9,6 +9,7 @@ rounds=24
 . "$srcdir/tests/memory/lib.sh"
 
 lifecycle exec
+[ "${RG_HW_FEW-}" != 1 ] || finish
 lifecycle linked --random --rounds 60
 lifecycle late --random --rounds 40
 lifecycle linked --multiple --rounds 4

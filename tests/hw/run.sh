@@ -8,6 +8,7 @@
 #				found, of all nodes
 #	RG_HW_SECONDS=N		limit of one launch
 #	RG_HW_FOUND=1		what an earlier run found holds still
+#	RG_HW_FEW=1		of programs, memory and suites what depends on the MPI library
 #	HW_ONLY=WORDS		only the jobs whose name contains one of the words
 #
 # The build directory must be seen by all nodes.  Results are tests/hw/JOB.trs and JOB.log.
@@ -55,8 +56,9 @@ echo "Runs over: $(sed -n 's/^found //p' $here/found | sort | paste -sd , - | se
 	echo "RG_HW_SOFTWARE: the kernel's software devices are accepted; that is no run on hardware."
 
 for job in $chosen; do
+	began=$(date +%s)
 	sh "$srcdir/$job.sh" >"$job.log" 2>&1 </dev/null
-	result "$job" $?
+	result "$job" $? "$(($(date +%s) - began)) s"
 	[ -z "${RG_HW_VERBOSE-}" ] || cat "$job.log"
 done
 exit $failed

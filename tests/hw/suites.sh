@@ -12,19 +12,25 @@ passes() {
 	expect "$suite, $n ranks, $*" eval '[ "$rc" -eq 0 ] && grep -q "cases passed\$" "$out"'
 }
 
-passes 2 p2p_suite stripe pull,rendezvous=read weighted,completion=control
+# Which way a message takes does not depend on the MPI library.
+ways=
+[ "${RG_HW_FEW-}" = 1 ] || ways="pull,rendezvous=read weighted,completion=control"
+# shellcheck disable=SC2086 # words are meant
+passes 2 p2p_suite stripe $ways
 passes 2 random_suite single pull,rendezvous=read weighted,completion=control
 for suite in type_suite comm_suite thread_suite; do
 	passes 2 $suite single stripe
 done
-export RAILGAUGE_RAILS="$first_rail"
-passes 2 p2p_suite single
-passes 2 random_suite bind
-unset RAILGAUGE_RAILS
+if [ -n "$ways" ]; then
+	export RAILGAUGE_RAILS="$first_rail"
+	passes 2 p2p_suite single
+	passes 2 random_suite bind
+	unset RAILGAUGE_RAILS
+fi
 export RAILGAUGE_QPS=4 RAILGAUGE_BIND=near RAILGAUGE_MTU=1024
 passes 4 random_suite stripe
 export RAILGAUGE_INTRANODE=hca
-passes 4 random_suite pull,rendezvous=read
+[ -z "$ways" ] || passes 4 random_suite pull,rendezvous=read
 # What MPICH itself does not survive (src/mpi/init.c).
 for over in $([ "$RG_MPI_FLAVOR" != mpich ] || echo native stripe); do
 	export RAILGAUGE_OVER=$over

@@ -9,7 +9,7 @@
 # $more: tables of what could be built here (C++, Fortran); $rounds, $max: how much; $seed.
 memory=tests/memory
 layer=.libs/librailmpi-$RG_MPI_FLAVOR.so
-seed=${LIFECYCLE_SEED:-1} rounds=${rounds:-8} max=${max:-1500000}
+seed=${LIFECYCLE_SEED:-${RG_SEED:-1}} rounds=${rounds:-8} max=${max:-1500000}
 more=
 for table in containers arrays; do
 	if [ -e $memory/$table.so ]; then

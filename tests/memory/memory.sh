@@ -3,7 +3,7 @@
 # leave memory alone, and over those that map it: every way into a program, every allocator.
 # long.sh has the control: a kind that the MPI library itself gets wrong is a wrong kind.
 #
-#	LIFECYCLE_SEED=N	other draws
+#	LIFECYCLE_SEED=N	other draws than RG_SEED gives
 . "$srcdir/tests/run-lib.sh"
 limit=120 rounds=8
 . "$srcdir/tests/memory/lib.sh"

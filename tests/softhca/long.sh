@@ -71,7 +71,7 @@ echo "== conformance under load"
 (while :; do :; done) & load=$!
 (while :; do :; done) & load="$load $!"
 until=$(($(date +%s) + $(some 1200 1)))
-seed=$$ runs=0
+seed=${RG_SEED:-$$} runs=0
 while [ "$(date +%s)" -lt $until ] || [ $runs -eq 0 ]; do
 	seed=$((seed + 1)) runs=$((runs + 1))
 	SOFTHCA_SPEC=$(random_spec $seed)
