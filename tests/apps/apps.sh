@@ -19,7 +19,7 @@ well() {
 
 # ---- Verification -------------------------------------------------------------------------
 for program in rg_is rg_ft; do
-	for class in S $(more W); do
+	for class in S $(long W); do
 		for np in 1 2 4; do
 			launch $np apps/$program -C $class --over native --json "$work/n.jsonl"
 			well "$program $class on $np, native" 1

@@ -46,9 +46,9 @@ for figure in 12 13 14 15 16 17 18 19; do
 done
 
 # Every command that is listed, made shorter.
-# One of each kind under sanitizers and where ranks never yield: the programs are the same.
-case $RG_MPI_FLAVOR:$RG_SANITIZE in
-openmpi:no) these=p1- all=16 ;;
+# One of each kind, or with RG_LONG=1 all of them, but not where ranks never yield.
+case $RG_MPI_FLAVOR:${RG_LONG-} in
+openmpi:?*) these=p1- all=16 ;;
 *) these='p1-fig1[38]-pcie ' all=2 ;;
 esac
 grep "^$these" "$work/list" >"$work/these"

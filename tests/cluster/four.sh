@@ -18,8 +18,8 @@ both_rails_sent() {
 }
 
 export SUITE_ROUNDS=30
-for suite in "comm_suite stripe" "random_suite single stripe"; do
-	launch 4 tests/mpi/$suite
+for suite in $(long comm_suite) random_suite; do
+	launch 4 tests/mpi/$suite single stripe
 	expect "$suite" grep -q 'cases passed$' "$out"
 	expect "$suite: exit code" [ "$rc" -eq 0 ]
 done

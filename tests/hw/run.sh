@@ -8,6 +8,7 @@
 #				found, of all nodes
 #	RG_HW_SECONDS=N		limit of one launch
 #	RG_HW_FOUND=1		what an earlier run found holds still
+#	RG_LONG=1		more of them over RG_HW_SOFTWARE
 #	RG_HW_FEW=1		of programs, memory and suites what depends on the MPI library
 #	HW_ONLY=WORDS		only the jobs whose name contains one of the words
 #

@@ -3,6 +3,8 @@
 # several ranks on a node, who reach each other through memory or over the rails.
 . "$srcdir/tests/run-lib.sh"
 . "$srcdir/tests/hw/rails.sh"
+# Real adapters have time for all.
+[ "${RG_HW_SOFTWARE-}" = 1 ] || RG_LONG=1
 
 # passes RANKS SUITE WAY...
 passes() {
@@ -13,24 +15,24 @@ passes() {
 }
 
 # Which way a message takes does not depend on the MPI library.
-ways=
-[ "${RG_HW_FEW-}" = 1 ] || ways="pull,rendezvous=read weighted,completion=control"
-# shellcheck disable=SC2086 # words are meant
-passes 2 p2p_suite stripe $ways
+all=
+[ "${RG_HW_FEW-}" = 1 ] || all=yes
+# shellcheck disable=SC2046 # words are meant
+passes 2 p2p_suite stripe ${all:+pull,rendezvous=read} $(long weighted,completion=control)
 passes 2 random_suite single pull,rendezvous=read weighted,completion=control
 for suite in type_suite comm_suite thread_suite; do
 	passes 2 $suite single stripe
 done
-if [ -n "$ways" ]; then
+if [ -n "$all" ]; then
 	export RAILGAUGE_RAILS="$first_rail"
-	passes 2 p2p_suite single
+	[ -z "$(long yes)" ] || passes 2 p2p_suite single
 	passes 2 random_suite bind
 	unset RAILGAUGE_RAILS
 fi
 export RAILGAUGE_QPS=4 RAILGAUGE_BIND=near RAILGAUGE_MTU=1024
 passes 4 random_suite stripe
 export RAILGAUGE_INTRANODE=hca
-[ -z "$ways" ] || passes 4 random_suite pull,rendezvous=read
+[ -z "$all" ] || passes 4 random_suite pull,rendezvous=read
 # What MPICH itself does not survive (src/mpi/init.c).
 for over in $([ "$RG_MPI_FLAVOR" != mpich ] || echo native stripe); do
 	export RAILGAUGE_OVER=$over

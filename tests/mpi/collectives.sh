@@ -6,7 +6,7 @@ limit=240
 # MPICH's own collectives never yield: the more ranks than cores, the dearer.
 # Sanitizers look at the code, which is the same for any number.
 case $RG_MPI_FLAVOR:$RG_SANITIZE in
-openmpi:no) counts="2 3 4 5 8" few="2 3 5 6" most=16 ;;
+openmpi:no) counts="2 3 $(long 4 5) 8" few="2 $(long 3) 5 $(long 6)" most=16 ;;
 mpich:no) counts="$(long 2) 3 4" few="$(long 2) 5" most=${RG_LONG:+1}6 ;;
 *) counts=3 few=3 most=5 ;;
 esac

@@ -7,7 +7,7 @@ limit=240
 suites="p2p_suite type_suite comm_suite thread_suite random_suite coll_suite reduce_suite"
 # MPICH never yields and pays dearly for more ranks than cores.
 case $RG_MPI_FLAVOR in
-openmpi) counts="$(more 1 2) 3 $(more 4)" ;;
+openmpi) counts="$(more 1) 3 $(long 2 4)" ;;
 *) counts="$(long 1 2) 3" ;;
 esac
 
