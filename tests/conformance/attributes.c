@@ -5,7 +5,6 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 
 #include "conformance.h"
 
@@ -285,10 +284,9 @@ static int to_sqd(struct end *e, bool notify)
 
 static bool take_drained(struct side *s, struct end *e, int timeout_ms)
 {
-	struct pollfd p = { .fd = s->ctx->async_fd, .events = POLLIN };
 	struct ibv_async_event event;
 
-	if (poll(&p, 1, timeout_ms) != 1)
+	if (!readable(s->ctx->async_fd, timeout_ms))
 		return false;
 	require_equal(ibv_get_async_event(s->ctx, &event), 0);
 	require_equal(event.event_type, IBV_EVENT_SQ_DRAINED);

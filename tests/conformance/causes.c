@@ -2,7 +2,6 @@
  * causes.c - which asynchronous events errors cause (IBTA 1.5, 11.6.3): what no
  * completion tells.
  */
-#include <poll.h>
 
 #include "conformance.h"
 #include "softhca.h"
@@ -11,10 +10,9 @@ enum { BYTES = 4096 };
 
 static bool take(struct side *s, struct end *e, enum ibv_event_type type, int timeout_ms)
 {
-	struct pollfd p = { .fd = s->ctx->async_fd, .events = POLLIN };
 	struct ibv_async_event event;
 
-	if (poll(&p, 1, timeout_ms) != 1)
+	if (!readable(s->ctx->async_fd, timeout_ms))
 		return false;
 	require_equal(ibv_get_async_event(s->ctx, &event), 0);
 	if (event.event_type != type)
@@ -165,7 +163,7 @@ static void test_peer_dies(struct side *s)
 		skip("a device that asks whether its peers' processes live");
 	end_connect(s, &e);
 	side_dies(s, 1);
-	while (end_state(&e) != IBV_QPS_ERR && now_ns() < end)
+	while (end_state(&e) != IBV_QPS_ERR && goes_on(end))
 		require_equal(ibv_poll_cq(e.cq, 1, &wc), 0);
 	require(take(s, &e, IBV_EVENT_QP_FATAL, 0));
 	require(!take(s, &e, IBV_EVENT_QP_FATAL, 20));

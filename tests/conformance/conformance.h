@@ -14,6 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/types.h>
 
 struct options {
 	const char *device;	/* NULL: the first */
@@ -195,9 +196,19 @@ void expect_nothing(struct ibv_cq *cq, int ms);
 uint64_t now_ns(void);
 void pause_ns(uint64_t ns);
 void turn(unsigned *turns, uint64_t end_ns);	/* UINT64_MAX: no end */
+bool goes_on(uint64_t end_ns);			/* a turn, and whether it is not over */
 void virtual_found(void);
 
-/* ---- Cases --------------------------------------------------------------- */
+/* ---- Cases (main.c) ------------------------------------------------------ */
+
+struct test;
+
+/* As two_sides calls it: opens the device, runs the case, closes it. */
+void case_side(int me, int sock, const void *test);
+/* fork; the child's stderr is the log, and it does not hang for ever. */
+pid_t case_fork(int log);
+/* Start a case in processes of case_fork; how many. */
+int case_start(const struct test *t, int log, pid_t pid[2]);
 
 struct test {
 	const char *name;

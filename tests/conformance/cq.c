@@ -43,7 +43,7 @@ static void start(struct ibv_cq_ex *cq)
 		rc = ibv_start_poll(cq, &attr);
 		if (rc && rc != ENOENT)
 			fail("ibv_start_poll: %d", rc);
-	} while (rc && now_ns() < end);
+	} while (rc && goes_on(end));
 	require_equal(rc, 0);
 }
 
@@ -285,7 +285,7 @@ static void test_resize_held(struct side *s)
 			require_equal(wait_ok(e.cq).wr_id, i);
 	barrier(s);
 	if (s->me == 1) {
-		usleep(20000);
+		pause_ns(20000000);
 		resize(e.cq, 3 * MESSAGES);
 		require_equal(ibv_resize_cq(e.cq, 4), EINVAL);
 		require_equal(ibv_resize_cq(e.cq, 0), EINVAL);
@@ -322,7 +322,7 @@ static void *resize_often(void *arg)
 			r->failed = true;
 			return "a resize failed";
 		}
-		usleep(50);	/* one processor may have to do for all */
+		pause_ns(50000);	/* one processor may have to do for all */
 	}
 	return NULL;
 }
@@ -377,7 +377,7 @@ static void test_resize_in_use(struct side *s)
 			continue;
 		/* However fast the messages are: eight resizes come between them. */
 		while (s->me == 1 && !r.failed && r.times < (int)(seen * 8 / MESSAGES))
-			usleep(50);
+			pause_ns(50000);
 		if (s->me == 1)
 			post_receive(&e, posted, &sge, 1);
 		else

@@ -400,7 +400,7 @@ static void test_poll_memory(struct side *s)
 
 			memset(b.at, 0, bytes + 1);
 			barrier(s);
-			while (*last != mark && now_ns() < end)
+			while (*last != mark && goes_on(end))
 				;
 			require_equal(*last, mark);
 			check(b.at, (uint64_t)i, bytes, "before the last byte");

@@ -115,7 +115,7 @@ static void async_overflow(struct side *s, bool by_peer)
 	if (victim) {
 		event = await(s, IBV_EVENT_CQ_ERR);
 		require(event.element.cq == e.cq);
-		usleep(10000);
+		pause_ns(10000000);
 		if (end_state(&e) == IBV_QPS_ERR)
 			require(await(s, IBV_EVENT_QP_FATAL).element.qp == e.qp);
 	}
@@ -136,7 +136,7 @@ static void test_async_overflow_by_peer(struct side *s)
 
 static void *acknowledge_event_late(void *arg)
 {
-	usleep(50000);
+	pause_ns(50000000);
 	ibv_ack_async_event(arg);
 	return NULL;
 }

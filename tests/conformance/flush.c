@@ -129,7 +129,7 @@ static void test_cq_overflow(struct side *s)
 				break;
 		}
 		require(i > e.cq->cqe);
-		while (end_state(&e) != IBV_QPS_ERR && now_ns() < end)
+		while (end_state(&e) != IBV_QPS_ERR && goes_on(end))
 			ibv_post_send(e.qp, &wr, &bad);
 		require_equal(end_state(&e), IBV_QPS_ERR);
 	}

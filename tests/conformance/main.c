@@ -75,26 +75,26 @@ static void open_device(struct side *s)
 	require(s->pd != NULL);
 }
 
-static void run_side(const struct test *t, int me, int sock)
+void case_side(int me, int sock, const void *test)
 {
+	const struct test *t = test;
 	struct side s = { .me = me, .sock = sock, .options = &options };
 	char node[16];
 
 	/* Two hosts, if the device knows virtual ones. */
 	snprintf(node, sizeof(node), "%d", me);
-	setenv("SOFTHCA_NODE", node, 0);
+	setenv("SOFTHCA_NODE", node, 1);
 	s.port_num = me && options.peer_port ? options.peer_port : options.port;
 	open_device(&s);
 	t->run(&s);
 	barrier(&s);
 	require_equal(ibv_dealloc_pd(s.pd), 0);
 	require_equal(ibv_close_device(s.ctx), 0);
-	exit(0);
 }
 
 /* ---- A case -------------------------------------------------------------- */
 
-static pid_t start(const struct test *t, int me, int pair[2], int log)
+pid_t case_fork(int log)
 {
 	pid_t pid;
 
@@ -103,10 +103,28 @@ static pid_t start(const struct test *t, int me, int pair[2], int log)
 	if (pid == 0) {
 		alarm((unsigned)patience * 6);
 		dup2(log, STDERR_FILENO);
-		close(pair[!me]);
-		run_side(t, me, pair[me]);
 	}
 	return pid;
+}
+
+/* Weak: tests/virtual/conformance.c has both sides in one process. */
+__attribute__((weak)) int case_start(const struct test *t, int log, pid_t pid[2])
+{
+	int pair[2], me;
+
+	if (socketpair(AF_UNIX, SOCK_STREAM, 0, pair))
+		return 0;
+	for (me = 0; me < 2; me++) {
+		pid[me] = case_fork(log);
+		if (pid[me] == 0) {
+			close(pair[!me]);
+			case_side(me, pair[me], t);
+			exit(0);
+		}
+	}
+	close(pair[0]);
+	close(pair[1]);
+	return 2;
 }
 
 static char *read_log(int log)
@@ -124,16 +142,13 @@ static char *read_log(int log)
  */
 static int run_case(const struct test *t, const struct known *known, int log)
 {
-	int pair[2], me, left, status, failed = 0, skipped = 0, alone = 0;
-	pid_t pid[2], ended;
+	int me, left, status, failed = 0, skipped = 0, alone = 0;
+	pid_t pid[2] = { -1, -1 }, ended;
 
-	if (socketpair(AF_UNIX, SOCK_STREAM, 0, pair))
+	left = case_start(t, log, pid);
+	if (!left)
 		return 1;
-	for (me = 0; me < 2; me++)
-		pid[me] = start(t, me, pair, log);
-	close(pair[0]);
-	close(pair[1]);
-	for (left = 2; left; left--) {
+	for (; left; left--) {
 		ended = wait(&status);
 		me = ended == pid[1];
 		if (ended != pid[me])

@@ -71,6 +71,14 @@ void turn(unsigned *turns, uint64_t end_ns)
 		rg_relax(end_ns);
 }
 
+bool goes_on(uint64_t end_ns)
+{
+	static unsigned turns;
+
+	turn(&turns, end_ns);
+	return now_ns() < end_ns;
+}
+
 /* ---- Between the sides --------------------------------------------------- */
 
 /* Weak: tests/virtual/sides.c has both in one process. */
@@ -128,7 +136,7 @@ void barrier(struct side *s)
 	swap(s, &mine, &theirs, 1);
 }
 
-void side_dies(struct side *s, int who)
+__attribute__((weak)) void side_dies(struct side *s, int who)
 {
 	char none;
 

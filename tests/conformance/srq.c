@@ -4,7 +4,6 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <stdlib.h>
 
 #include "conformance.h"
@@ -377,9 +376,7 @@ static void test_too_long(struct side *s)
 
 static bool has_event(struct side *s, int timeout_ms)
 {
-	struct pollfd p = { .fd = s->ctx->async_fd, .events = POLLIN };
-
-	return poll(&p, 1, timeout_ms) == 1;
+	return readable(s->ctx->async_fd, timeout_ms);
 }
 
 static void test_limit(struct side *s)

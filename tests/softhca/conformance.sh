@@ -2,7 +2,7 @@
 # The conformance list on software devices: each line is one set-up.  `make check` takes those
 # that differ most, with sanitizers three of them; RG_LONG=1 (`make check-long`) takes all.
 set -u
-program=./tests/conformance/conformance
+program=${CONFORMANCE:-./tests/conformance/conformance}
 SOFTHCA_EXPOSE=1
 SOFTHCA_FABRIC=conformance.$$
 export SOFTHCA_EXPOSE SOFTHCA_FABRIC
