@@ -486,6 +486,29 @@ static uint32_t purge(struct hca_cq *cq, const struct hca_qp *qp)
 	return removed;
 }
 
+/*
+ * Entries that wait in the mailbox, behind one that somebody is just writing or because
+ * the list is full, are nobody's when their turn comes: their receives are free now.
+ */
+static void release_waiting(struct hca_cq *cq, const struct hca_qp *qp)
+{
+	uint32_t n;
+
+	for (n = 0; n <= cq->mailbox.mask; n++) {
+		const uint32_t at = cq->head + n;
+		const volatile struct hca_shm_cqe *e =
+			&cq->mailbox.shm->slot[at & cq->mailbox.mask];
+		uint64_t state = atomic_load_explicit(&e->state, memory_order_acquire), wr_id;
+		uint32_t entry = e->entry, room;
+
+		if (state == state_of(cq, at, HCA_FREE))
+			return;
+		if (state == state_of(cq, at, HCA_FULL) && e->qpn == hca_qpn(qp) &&
+		    hca_shared_accept(qp->shared, e->position, entry, &wr_id, &room))
+			hca_shared_release(qp->shared, entry);
+	}
+}
+
 void hca_cq_purge(struct hca_cq *cq, const struct hca_qp *qp)
 {
 	hca_lock(&cq->lock);
@@ -493,6 +516,8 @@ void hca_cq_purge(struct hca_cq *cq, const struct hca_qp *qp)
 	do
 		hca_cq_drain_locked(cq);
 	while (purge(cq, qp));
+	if (qp->shared)
+		release_waiting(cq, qp);
 	hca_unlock(&cq->lock);
 }
 

@@ -37,7 +37,8 @@ enum { OWN, SHARED, KINDS };
 enum {
 	BYTES = 300,
 	OWN_DEPTH = 8, SHARED_DEPTH = 16,
-	SLOTS = ROLES * OWN_DEPTH + SHARED_DEPTH,
+	SHARED_SLOTS = 2 * SHARED_DEPTH,	/* what is lost may be in some */
+	SLOTS = ROLES * OWN_DEPTH + SHARED_SLOTS,
 	MESSAGES = 3,			/* of each kind, while it is cut */
 	SENT = 1 << 24, PROBE = 1 << 25,	/* in a wr_id */
 	LOOK_US = 11000, POLLS = 130,	/* then who still lives is looked at, once */
@@ -65,7 +66,8 @@ struct place {
 	struct buffer in, out;
 	struct link link[ROLES];
 	bool keeps;		/* what the shared queue gives is not posted again */
-	uint32_t kept[SHARED_DEPTH], kept_count;
+	uint32_t kept[SHARED_SLOTS], kept_count;
+	bool busy[SHARED_SLOTS];
 };
 
 /* What the victim was told before it was killed. */
@@ -84,13 +86,16 @@ static void post_own(struct place *p, int from, uint32_t slot)
 	post_receive(&p->link[from].e[OWN], (uint64_t)from << 8 | slot, &sge, 1);
 }
 
-static void post_shared(struct place *p, uint32_t slot)
+static bool post_shared(struct place *p, uint32_t slot)
 {
 	struct ibv_sge sge = sge_of(&p->in, (ROLES * OWN_DEPTH + (size_t)slot) * BYTES, BYTES);
 	struct ibv_recv_wr wr = { .wr_id = ROLES << 8 | slot, .sg_list = &sge, .num_sge = 1 };
 	struct ibv_recv_wr *bad;
+	int rc = ibv_post_srq_recv(p->srq, &wr, &bad);
 
-	require_equal(ibv_post_srq_recv(p->srq, &wr, &bad), 0);
+	p->busy[slot] = !rc;
+	require(!rc || rc == ENOMEM);
+	return !rc;
 }
 
 static void open_place(struct place *p, int me, int sock)
@@ -115,7 +120,7 @@ static void open_place(struct place *p, int me, int sock)
 	p->in = buffer_new(&p->s, SLOTS * BYTES, ACCESS_ALL);
 	p->out = buffer_new(&p->s, BYTES, ACCESS_ALL);
 	for (i = 0; i < SHARED_DEPTH; i++)
-		post_shared(p, i);
+		require(post_shared(p, i));
 }
 
 static void make_link(struct place *p, int to)
@@ -203,7 +208,7 @@ static void take_message(struct place *p, const struct ibv_wc *wc)
 	else if (p->keeps)
 		p->kept[p->kept_count++] = slot;
 	else
-		post_shared(p, slot);
+		require(post_shared(p, slot));
 }
 
 /* One completion, if there is one. */
@@ -541,9 +546,20 @@ static void use_shared_up(void)
 	other_sends(SHARED, SHARED_DEPTH);
 	wait_received(&here, OTHER, SHARED, from_other[SHARED]);
 	here.keeps = false;
+	memset(here.busy, 0, sizeof(here.busy));
 	for (i = 0; i < here.kept_count; i++)
-		post_shared(&here, here.kept[i]);
+		require(post_shared(&here, here.kept[i]));
 	here.kept_count = 0;
+}
+
+/* Receives whose completions have gone with their queue pair. */
+static void fill_shared(void)
+{
+	uint32_t i;
+
+	for (i = 0; i < SHARED_SLOTS; i++)
+		if (!here.busy[i] && !post_shared(&here, i))
+			return;
 }
 
 static uint64_t walk(uint64_t stops)
@@ -595,7 +611,7 @@ static void finish(void)
 }
 
 /* How many stops there were. */
-static uint64_t cut_sender(uint64_t stops, bool hold)
+static uint64_t cut_before(uint64_t stops, bool hold)
 {
 	uint64_t done;
 
@@ -612,11 +628,35 @@ static uint64_t cut_sender(uint64_t stops, bool hold)
 		other_sends(SHARED, 1);
 	quiet = false;
 	kill_victim();
+	return done;
+}
+
+static uint64_t cut_sender(uint64_t stops, bool hold)
+{
+	uint64_t done = cut_before(stops, hold);
+
 	settle();
 	if (hold)
 		let_other_go();
 	other_sends(OWN, 1);
 	finish();
+	return done;
+}
+
+/* The queue pair goes before anything is polled, and leaves all receives to the shared queue. */
+static uint64_t cut_dropped(uint64_t stops, bool hold)
+{
+	uint64_t done = cut_before(stops, hold);
+	int k;
+
+	drop_link(&here, VICTIM);
+	if (hold)
+		let_other_go();
+	ask(OTHER, (struct word){ .type = LEARN, .peer = VICTIM });
+	for (k = 0; k < KINDS; k++)
+		wait_received(&here, OTHER, k, from_other[k]);
+	fill_shared();
+	use_shared_up();
 	return done;
 }
 
@@ -654,6 +694,8 @@ static const struct part {
 } parts[] = {
 	{ "a sender", cut_sender, false },
 	{ "a sender behind one who is stopped", cut_sender, true },
+	{ "a sender, to nobody", cut_dropped, false },
+	{ "a sender, to nobody, behind one who is stopped", cut_dropped, true },
 	{ "a receiver", cut_receiver, false },
 	{ "a receiver while one is stopped", cut_receiver, true },
 };
@@ -667,7 +709,7 @@ static void cut_all(const struct part *part, uint64_t limit_ns)
 		part->cut(limit_ns ? (uint64_t)random() % total : cuts, part->hold);
 		cuts++;
 	}
-	printf("%-36s %llu stops at system calls, %llu cuts, %.1f s\n", part->name,
+	printf("%-48s %llu stops at system calls, %llu cuts, %.1f s\n", part->name,
 	       (unsigned long long)total, (unsigned long long)cuts + 1,
 	       (double)(now_ns() - began) / 1e9);
 	fflush(stdout);
