@@ -29,6 +29,7 @@ part() {
 
 part tests/softhca/kill "$(some 5000 0.25)"
 part tests/softhca/step "$(some 0 1)"
+part tests/softhca/cut "$(some 0 1)"
 part tests/softhca/hostile "$(some 500 1)"
 part tests/softhca/scribble "$(some 300 1)"
 
