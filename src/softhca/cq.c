@@ -306,7 +306,8 @@ bool hca_cq_drain(struct hca_cq *cq)
 
 	hca_lock(&cq->lock);
 	hca_cq_drain_locked(cq);
-	empty = atomic_load_explicit(&cq->mailbox.shm->slot[cq->head & cq->mailbox.mask].state,
+	empty = !cq->moving &&
+		atomic_load_explicit(&cq->mailbox.shm->slot[cq->head & cq->mailbox.mask].state,
 				     memory_order_relaxed) == state_of(cq, cq->head, HCA_FREE);
 	if (!empty)
 		mailbox_unstick(cq);	/* who waits for it need not poll */

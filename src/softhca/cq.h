@@ -54,6 +54,7 @@ struct hca_cq {
 	struct hca_lock lock;
 	bool timed;			/* entries are ordered by time */
 	bool unquiet;			/* a stopped peer may still write to the mailbox */
+	bool moving;			/* peers may fill another one already: cq_resize.c */
 	_Atomic bool overflowed;
 	_Atomic bool error_told;	/* its IBV_EVENT_CQ_ERR */
 	uint32_t polls, idle;		/* all; without success, in a row */
@@ -136,7 +137,7 @@ void hca_cq_tell_error(struct hca_cq *cq);
 
 /*
  * Move what the mailbox holds into the list, so that what is added next comes after it.
- * False when something is left there: no room, or somebody is just writing.
+ * False when something may be left there: no room, somebody is just writing, or it moves.
  */
 bool hca_cq_drain(struct hca_cq *cq);
 

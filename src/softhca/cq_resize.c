@@ -85,6 +85,7 @@ static void begin(struct hca_cq *cq, const struct move *m)
 	cq->room = m->room;
 	cq->size = m->count;
 	cq->line = m->line;
+	cq->moving = true;
 	m->shm->bell = hca_cq_bell(cq);
 	m->shm->stamped = cq->stamped;
 	hca_channel_copy_armed(cq, m->shm);
@@ -119,6 +120,7 @@ static void finish(struct hca_cq *cq, const struct move *m)
 	cq->mailbox.mask = m->count - 1;
 	cq->mailbox.shift = hca_log2(m->count);
 	cq->head = 0;
+	cq->moving = false;
 	cq->stuck_ns = 0;
 	hca_channel_move_armed(cq, old);
 	cq->ibv.cqe = (int)m->count;
