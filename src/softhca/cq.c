@@ -213,7 +213,7 @@ static bool pass_by(struct hca_cq *cq, uint64_t state)
 {
 	if (hca_shm_kind(state) == HCA_RETURNED ||
 	    (hca_shm_kind(state) == HCA_REVOKED &&
-	     hca_claim_fate(cq->fabric, hca_shm_claimer(state)) != HCA_FATE_ALIVE))
+	     hca_slot_fate(cq->fabric, hca_shm_claimer(state)) != HCA_FATE_ALIVE))
 		free_slot(cq, cq->head);
 	else if (hca_shm_kind(state) != HCA_REVOKED)
 		return false;

@@ -164,10 +164,10 @@ uint64_t hca_cq_stuck_ns(struct hca_cq *cq);
 /* ---- The producer's side (mailbox.c) ------------------------------------- */
 
 /*
- * Put an entry (its state is ignored) into a mailbox as the process `claimer`
- * (hca_shm_claim), and wake the owner if it wants that.  0, or -ENOSPC: full.
+ * Put an entry (its state is ignored) into a mailbox as the process in `slot`,
+ * and wake the owner if it wants that.  0, or -ENOSPC: full.
  */
-int hca_mailbox_put(struct hca_mailbox *m, uint32_t claimer, const struct hca_shm_cqe *cqe);
+int hca_mailbox_put(struct hca_mailbox *m, uint32_t slot, const struct hca_shm_cqe *cqe);
 
 /* The second half of waking; `special`: an entry that is solicited or an error. */
 void hca_mailbox_fire(struct hca_mailbox *m, bool special);

@@ -62,7 +62,7 @@ static bool withdraw(struct hca_qp *qp, uint32_t position)
 	if (atomic_compare_exchange_strong(&r->state, &state, hca_shm_state(position, HCA_FREE)))
 		return true;
 	/* First who lives, then what they have left. */
-	return hca_claim_fate(qp->fabric, hca_shm_claimer(state)) != HCA_FATE_ALIVE &&
+	return hca_slot_fate(qp->fabric, hca_shm_claimer(state)) != HCA_FATE_ALIVE &&
 	       hca_cq_drain(hca_recv_cq(qp));
 }
 

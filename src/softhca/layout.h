@@ -29,7 +29,7 @@
 #include <stdint.h>
 
 enum {
-	HCA_ABI = 4,			/* of everything in this file and of rendezvous.h */
+	HCA_ABI = 3,			/* of everything in this file and of rendezvous.h */
 	HCA_LINE = 64,
 	HCA_PAGE = 4096,
 	HCA_SPEC_MAX = 896,		/* canonical spec with its NUL */

@@ -41,7 +41,7 @@ void hca_mailbox_fire(struct hca_mailbox *m, bool special)
 /* ---- Putting ------------------------------------------------------------- */
 
 /* Try the slot of one position; TAKEN: *next is where to look then. */
-static enum claim try_claim(struct hca_mailbox *m, uint32_t position, uint32_t claimer,
+static enum claim try_claim(struct hca_mailbox *m, uint32_t position, uint32_t slot,
 			    uint32_t *next)
 {
 	struct hca_shm_cqe *e = &m->shm->slot[position & m->mask];
@@ -51,7 +51,7 @@ static enum claim try_claim(struct hca_mailbox *m, uint32_t position, uint32_t c
 	uint32_t ahead, from;
 
 	if (atomic_compare_exchange_strong_explicit(&e->state, &state,
-						    hca_shm_state(lap, hca_shm_claimed(claimer)),
+						    hca_shm_state(lap, hca_shm_claimed(slot)),
 						    memory_order_acquire, memory_order_acquire))
 		return CLAIMED;
 	*next = position + 1;
@@ -72,7 +72,7 @@ static enum claim try_claim(struct hca_mailbox *m, uint32_t position, uint32_t c
 	return TAKEN;
 }
 
-int hca_mailbox_put(struct hca_mailbox *m, uint32_t claimer, const struct hca_shm_cqe *cqe)
+int hca_mailbox_put(struct hca_mailbox *m, uint32_t slot, const struct hca_shm_cqe *cqe)
 {
 	uint32_t position = atomic_load_explicit(&m->shm->tail, memory_order_relaxed);
 	uint32_t tries = 0, next;
@@ -80,8 +80,8 @@ int hca_mailbox_put(struct hca_mailbox *m, uint32_t claimer, const struct hca_sh
 	for (;;) {
 		struct hca_shm_cqe *e = &m->shm->slot[position & m->mask];
 		uint32_t lap = position >> m->shift;
-		uint64_t mine = hca_shm_state(lap, hca_shm_claimed(claimer));
-		enum claim claim = try_claim(m, position, claimer, &next);
+		uint64_t mine = hca_shm_state(lap, hca_shm_claimed(slot));
+		enum claim claim = try_claim(m, position, slot, &next);
 
 		/* Others may have gone round meanwhile; nobody goes round for ever. */
 		if (claim == FULL || tries++ > 4 * m->mask + 64) {
@@ -117,7 +117,7 @@ int hca_mailbox_put(struct hca_mailbox *m, uint32_t claimer, const struct hca_sh
 			return 0;
 		}
 		/* We were too slow: the owner has revoked the claim.  Nobody else used it. */
-		if (mine == hca_shm_state(lap, hca_shm_revoked(claimer)))
+		if (mine == hca_shm_state(lap, hca_shm_revoked(slot)))
 			atomic_compare_exchange_strong_explicit(
 				&e->state, &mine, hca_shm_state(lap, HCA_RETURNED),
 				memory_order_release, memory_order_relaxed);

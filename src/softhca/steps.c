@@ -106,7 +106,7 @@ static int claim_own(struct hca_qp *qp)
 
 	if (atomic_load_explicit(&r->state, memory_order_acquire) != posted ||
 	    !atomic_compare_exchange_strong_explicit(&r->state, &posted,
-		    hca_shm_state(c->rq_head, hca_shm_claimed(qp->fabric->claim)),
+		    hca_shm_state(c->rq_head, hca_shm_claimed(qp->fabric->slot)),
 		    memory_order_acquire, memory_order_relaxed))
 		return HCA_NO_RECEIVE;
 	qp->message.claimed = true;
@@ -200,7 +200,7 @@ void hca_give_back(struct hca_qp *qp)
 	struct hca_message *m = &qp->message;
 	struct hca_conn *c = m->to;
 	struct hca_shm_recv *r = hca_rq_entry(c->rq, m->position, c->rq_mask, c->rq_stride);
-	uint64_t mine = hca_shm_state(m->position, hca_shm_claimed(qp->fabric->claim));
+	uint64_t mine = hca_shm_state(m->position, hca_shm_claimed(qp->fabric->slot));
 
 	m->claimed = false;
 	if (c->shared.shm) {
@@ -268,7 +268,7 @@ static int put(struct hca_qp *qp, struct hca_conn *c, const struct hca_shm_cqe *
 		if (hca_unlikely(atomic_load(&c->shm->cq) != c->cq) &&
 		    hca_conn_mailbox(c, c->shm))
 			return -ENOTCONN;
-		rc = hca_mailbox_put(&c->mailbox, qp->fabric->claim, cqe);
+		rc = hca_mailbox_put(&c->mailbox, qp->fabric->slot, cqe);
 		if (hca_likely(atomic_load(&c->shm->cq) == c->cq))
 			break;
 	}

@@ -192,8 +192,8 @@ static void lie_about_completions(struct attacker *a)
 	uint64_t cq = atomic_load(&q->cq);
 	uint32_t count = (uint32_t)cq, i;
 	struct hca_shm_mailbox *m = (void *)(a->victim->heap + (size_t)(cq >> 32) * HCA_LINE);
-	uint32_t kinds[] = { HCA_FULL, HCA_FULL, HCA_FULL, hca_shm_claimed(a->fabric->claim),
-			     hca_shm_claimed(a->peer->slot), hca_shm_revoked(a->fabric->claim),
+	uint32_t kinds[] = { HCA_FULL, HCA_FULL, HCA_FULL, hca_shm_claimed(a->fabric->slot),
+			     hca_shm_claimed(a->peer->slot), hca_shm_revoked(a->fabric->slot),
 			     HCA_RETURNED, HCA_FREE, hca_shm_claimed(1023) };
 
 	if (!count || count > 4096 || (cq >> 32) * HCA_LINE > 1 << 26)
