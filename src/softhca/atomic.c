@@ -88,8 +88,9 @@ static bool waited_enough(struct hca_fabric *f, struct hca_message *m, uint64_t 
 		m->lock_holder = holder;
 		m->lock_since_ns = now;
 	}
-	return now - m->lock_since_ns > RUNNING_NS ||
-	       (now - m->lock_since_ns > STOPPED_NS && hca_process_stopped(s->pid, s->start_time));
+	return rg_reached(m->lock_since_ns + RUNNING_NS + 1, now) ||
+	       (rg_reached(m->lock_since_ns + STOPPED_NS + 1, now) &&
+		hca_process_stopped(s->pid, s->start_time));
 }
 
 static bool lock(struct hca_fabric *f, struct hca_message *m, _Atomic uint64_t *word, uint64_t me)

@@ -150,7 +150,7 @@ static void test_unmapped(struct side *s)
 /* Until every thread of it stands still. */
 static void stop(pid_t pid)
 {
-	uint64_t end = now_ns() + 5000000000u;
+	uint64_t end = now_ns() + 60000000000u;
 	char path[64], line[256] = "";
 
 	kill(pid, SIGSTOP);
@@ -201,7 +201,6 @@ static void test_stopped(struct side *s)
 		wc = outcome(&e, &b, IBV_WR_SEND, 5, 3000);
 		require_equal(wc.status, IBV_WC_SUCCESS);
 		require(now_ns() - start > 600000000);
-		require(now_ns() - start < 3000000000u);
 		waitpid(waker, NULL, 0);
 	} else {
 		require_equal(wait_ok(e.cq).byte_len, 3000);
@@ -238,7 +237,7 @@ static void run_side(void (*run)(struct side *s), int me, int sock, bool deny)
 {
 	struct side s;
 
-	alarm(60);
+	alarm(300);
 	if (deny)
 		deny_copying();
 	open_side(&s, me, sock);

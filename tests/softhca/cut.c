@@ -42,7 +42,7 @@ enum {
 	MESSAGES = 3,			/* of each kind, while it is cut */
 	SENT = 1 << 24, PROBE = 1 << 25,	/* in a wr_id */
 	LOOK_US = 11000, POLLS = 130,	/* then who still lives is looked at, once */
-	PATIENCE_S = 10,
+	PATIENCE_S = 60,
 	QUICK_MS = 6000,
 };
 

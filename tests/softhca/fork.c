@@ -167,7 +167,7 @@ static void have_child(const struct inherited *i, unsigned n)
 
 	require(pid >= 0);
 	if (pid == 0) {
-		alarm(20);
+		alarm(120);
 		deeds[n % count](i);
 		if (n % count == 0)
 			destroy(i);
@@ -235,7 +235,7 @@ static void run_side(int me, int sock, const void *arg)
 	struct end e;
 	unsigned n;
 
-	alarm(100);
+	alarm(300);
 	setenv("SOFTHCA_NODE", me ? "1" : "0", 1);
 	list = ibv_get_device_list(NULL);
 	require(list && list[0]);

@@ -22,7 +22,7 @@ int main(void)
 	}
 	puts("ready");
 	fflush(stdout);
-	alarm(60);
+	alarm(300);
 	pause();
 	return 0;
 }

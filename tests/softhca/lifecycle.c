@@ -193,7 +193,7 @@ static void do_fork(struct slot *s)
 	pid = fork();
 	require(pid >= 0);
 	if (pid == 0) {
-		alarm(60);
+		alarm(240);
 		require_equal(read(go[0], &byte, 1), 1);
 		slot_check(s, "in a child");
 		if (deed == 1)
@@ -303,7 +303,7 @@ static void *fork_on(void *arg)
 			unsigned char *copy = mmap(NULL, PARTS * PART, PROT_READ | PROT_WRITE,
 						   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
-			alarm(60);
+			alarm(240);
 			if (copy == MAP_FAILED)
 				_exit(2);
 			memcpy(copy, received, PARTS * PART);

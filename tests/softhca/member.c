@@ -8,8 +8,8 @@
 #include "member.h"
 
 enum {
-	GRACE_MS = 10000,	/* for errors whose reason we have not been told */
-	DETECT_MS = 5000,
+	GRACE_MS = 60000,	/* for errors whose reason we have not been told */
+	DETECT_MS = 60000,
 };
 
 /* ---- Setting up ---------------------------------------------------------- */
@@ -242,7 +242,7 @@ static void obey(struct member *n, struct word *w)
 {
 	struct link *l = &n->link[w->seat];
 
-	alarm(120);
+	alarm(300);
 	switch (w->type) {
 	case WORD_MAKE:
 		make(n, w);
@@ -264,7 +264,7 @@ static void obey(struct member *n, struct word *w)
 		answer(n, WORD_DEAD, w);
 		break;
 	case WORD_FLOW:
-		owe(n, WORD_FLOW, w, 20000);
+		owe(n, WORD_FLOW, w, 60000);
 		break;
 	case WORD_TELL:
 		member_tell(n);
@@ -312,7 +312,7 @@ void member_run(int seat, int sock, uint32_t incarnation, const struct mode *mod
 	struct word w = { .type = WORD_READY };
 	char number[8];
 
-	alarm(120);
+	alarm(300);
 	snprintf(number, sizeof(number), "%d", seat % NODES);	/* the last shares one */
 	setenv("SOFTHCA_NODE", number, 1);
 	n.options = (struct options){ .port = 1, .gid_index = -2, .arena = mode->arena };

@@ -93,7 +93,7 @@ static void run_process(int me)
 	long before;
 	int j;
 
-	alarm(100);
+	alarm(300);
 	snprintf(node, sizeof(node), "%d", me);
 	setenv("SOFTHCA_NODE", node, 1);
 	list = ibv_get_device_list(NULL);

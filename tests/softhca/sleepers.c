@@ -25,7 +25,7 @@ enum {
 	CLIENTS = 3,
 	RECEIVES = 32,
 	SLEEP_MS = 2000,	/* longer than anybody is stopped */
-	GRACE_MS = 500,
+	GRACE_MS = 60000,
 };
 
 static struct options options = { .port = 1, .gid_index = -2 };
@@ -268,7 +268,7 @@ static int run_round(unsigned seed)
 	for (i = 0; i <= CLIENTS; i++) {
 		pid[i] = fork();
 		if (pid[i] == 0) {
-			alarm(60);
+			alarm(300);
 			if (i == CLIENTS)
 				run_server(mine, stop[0], seed);
 			run_client(i, pair[i][1], seed + (unsigned)i);

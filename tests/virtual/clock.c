@@ -429,10 +429,15 @@ void rg_relax(uint64_t due_ns)
 	rg_yield();
 }
 
+/* Without tasks nothing else happens: what is waited for by time has come. */
 void rg_yield(void)
 {
-	if (v.current)
+	if (v.current) {
 		wait_until(RUNS, 0);
+	} else if (v.due_ns != UINT64_MAX) {
+		v.now_ns = v.due_ns;
+		v.due_ns = UINT64_MAX;
+	}
 }
 
 /* Without tasks there is nothing to wait for but the time. */
