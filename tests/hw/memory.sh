@@ -9,9 +9,9 @@ rounds=24
 . "$srcdir/tests/memory/lib.sh"
 
 lifecycle exec
+lifecycle late --random --rounds 40
 [ "${RG_HW_FEW-}" != 1 ] || finish
 lifecycle linked --random --rounds 60
-lifecycle late --random --rounds 40
 lifecycle linked --multiple --rounds 4
 # shellcheck disable=SC2086 # words are meant
 with_allocators $heap_kinds
