@@ -2,7 +2,7 @@
 # four.sh - on four nodes: every rank has three peers, over one rail and two.
 # In CI with Open MPI.
 . "$srcdir/tests/run-lib.sh"
-limit=240
+limit=400
 
 # By its own count, this node's devices have sent more than so many packets each.
 sent() {
