@@ -65,7 +65,7 @@ static int by_peer(const struct batch *b, struct hca_peer *peer, enum hca_direct
 	return rc;
 }
 
-static bool bounces(const struct hca_peer *peer)
+bool hca_copy_bounces(const struct hca_peer *peer)
 {
 	return peer->fabric->copy == HCA_COPY_BOUNCE ||
 	       atomic_load_explicit(&peer->bounces, memory_order_relaxed);
@@ -90,7 +90,7 @@ static int batch_flush(struct batch *b, struct hca_peer *peer, enum hca_directio
 		return 0;
 	if (any_away(b, peer))
 		return -EBUSY;
-	if (!bounces(peer))
+	if (!hca_copy_bounces(peer))
 		rc = by_kernel(b, peer, way);
 	/* EFAULT: not all that a process can touch can others, whatever their rights. */
 	if ((rc == -EPERM || rc == -EFAULT) && peer->fabric->copy != HCA_COPY_KERNEL) {
@@ -122,7 +122,7 @@ static int copy_run(struct batch *b, struct hca_peer *peer, enum hca_direction w
 		    bool last)
 {
 	/* The kernel copies the pieces of a call in order; the peer knows what comes last. */
-	const size_t tail = last && n > 8 && !bounces(peer) ? 8 : 0;
+	const size_t tail = last && n > 8 && !hca_copy_bounces(peer) ? 8 : 0;
 	int rc;
 
 	if (remote->here) {

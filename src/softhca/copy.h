@@ -65,4 +65,7 @@ int hca_copy(struct hca_peer *peer, const struct hca_message *m, enum hca_direct
 int hca_copy_there(struct hca_peer *peer, enum hca_direction way, void *here, uint64_t there,
 		   uint32_t key, size_t n);
 
+/* What is not mapped is copied by the peer, as far as is known. */
+bool hca_copy_bounces(const struct hca_peer *peer);
+
 #endif

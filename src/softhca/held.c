@@ -10,6 +10,7 @@ enum {
 	LINGER_NS = 5000,	/* waits shorter than this are waited for */
 	LINGER_ALONE_NS = 12000,	/* if nobody polls: 4 KiB, and 7 us at 1 GB/s */
 	STREAM_NS = 1000,	/* posts closer than this are a stream */
+	BUSY_NS = 1000000000,	/* a peer that cannot take it just now is asked for so long */
 };
 
 static struct hca_held_list *list_of(const struct hca_qp *qp)
@@ -26,6 +27,9 @@ uint32_t hca_held_bytes(const struct hca_qp *qp)
 	if (!m->bytes)
 		return 0;
 	last = &m->remote[m->remote_count - 1];
+	/* A peer that copies may be stopped when it is due: then the completion would come first. */
+	if (!last->here && hca_copy_bounces(m->to->peer))
+		return 0;
 	in_line = (uint32_t)((last->there + last->bytes - 1) % HCA_LINE + 1);
 	return in_line < last->bytes ? in_line : (uint32_t)last->bytes;
 }
@@ -52,18 +56,22 @@ static void write_elsewhere(struct hca_qp *qp, const struct hca_held *h)
 {
 	struct hca_conn *c = &qp->conn;
 	const struct hca_remote_mr *mr = hca_conn_mr(c, (uint32_t)h->stamp);
-	uint64_t at;
+	uint64_t at, until_ns;
 
 	if (!mr || !(mr->access & IBV_ACCESS_REMOTE_WRITE))
 		return;
 	at = h->there - mr->addr;
 	if (at > mr->length || h->bytes > mr->length - at)
 		return;
-	if (hca_remote_mapped(mr, at, h->bytes))
+	if (hca_remote_mapped(mr, at, h->bytes)) {
 		hca_copy_last_last(mr->base + (at - mr->mapped), h->data, h->bytes);
-	else
-		hca_copy_there(c->peer, HCA_TO_REMOTE, (void *)(uintptr_t)h->data, h->there,
-			       (uint32_t)h->stamp, h->bytes);
+		return;
+	}
+	until_ns = rg_now_ns() + BUSY_NS;
+	while (hca_copy_there(c->peer, HCA_TO_REMOTE, (void *)(uintptr_t)h->data, h->there,
+			      (uint32_t)h->stamp, h->bytes) == -EBUSY &&
+	       hca_peer_fate(c->peer) == HCA_FATE_ALIVE && !rg_reached(until_ns, rg_now_ns()))
+		rg_yield();
 }
 
 static void write_out(struct hca_qp *qp, const struct hca_held *h)
