@@ -31,6 +31,10 @@ part tests/softhca/kill "$(some 5000 0.25)"
 part tests/softhca/step "$(some 0 1)"
 part tests/softhca/cut "$(some 0 1)"
 part tests/softhca/hostile "$(some 500 1)"
+# Between real processes on the machine's clock: late on a busy machine.
+part tests/softhca/turns
+part tests/softhca/faults
+part tests/softhca/paced
 part tests/softhca/scribble "$(some 300 1)"
 
 fuzz_seconds=$(some 300 3)

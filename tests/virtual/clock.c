@@ -183,6 +183,15 @@ void virtual_leave(void)
 
 /* ---- Tasks ---------------------------------------------------------------- */
 
+static void context_make(ucontext_t *context, void *stack)
+{
+	getcontext(context);
+	context->uc_stack.ss_sp = stack;
+	context->uc_stack.ss_size = STACK_BYTES;
+	context->uc_link = NULL;
+	makecontext(context, task_main, 0);
+}
+
 static struct task *task_new(const char *name, unsigned member)
 {
 	struct task *t = NULL;
@@ -211,11 +220,7 @@ static struct task *task_new(const char *name, unsigned member)
 	t->library = t->joined = t->begun = false;
 	t->fake_stack = NULL;
 	t->error = 0;
-	getcontext(&t->context);
-	t->context.uc_stack.ss_sp = t->stack;
-	t->context.uc_stack.ss_size = STACK_BYTES;
-	t->context.uc_link = NULL;
-	makecontext(&t->context, task_main, 0);
+	context_make(&t->context, t->stack);
 	v.found = true;
 	return t;
 }
