@@ -195,6 +195,7 @@ void expect_nothing(struct ibv_cq *cq, int ms);
  */
 uint64_t now_ns(void);
 void pause_ns(uint64_t ns);
+extern bool time_is_exact;			/* there: nothing takes longer than it must */
 void turn(unsigned *turns, uint64_t end_ns);	/* UINT64_MAX: no end */
 bool goes_on(uint64_t end_ns);			/* a turn, and whether it is not over */
 void virtual_found(void);

@@ -57,6 +57,8 @@ uint64_t now_ns(void)
 	return rg_now_ns();
 }
 
+bool time_is_exact;
+
 void pause_ns(uint64_t ns)
 {
 	rg_sleep_ns(ns);

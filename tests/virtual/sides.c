@@ -34,6 +34,7 @@ bool two_sides(void (*run)(int me, int sock, const void *arg), const void *arg)
 	int pair[2], me;
 
 	require_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
+	time_is_exact = true;
 	virtual_begin(&(struct virtual_config){ .seed = seed() });
 	for (me = 0; me < 2; me++) {
 		seat[me] = (struct seat){ run, arg, me, pair[me] };
