@@ -145,6 +145,8 @@ struct target {
 	struct rail_way way;
 	const uint64_t *start;
 	double share, off;		/* of the first rail */
+	const char *soft;
+	double rate;			/* bytes per ns, to 1 %; 0: not judged */
 };
 
 struct stream {
@@ -236,6 +238,7 @@ static void share_body(struct job *job)
 {
 	const struct target *t = job->arg;
 	struct stream *s = &stream[job->rank];
+	uint64_t begin;
 	double share;
 
 	*s = (struct stream){ 0 };
@@ -249,7 +252,15 @@ static void share_body(struct job *job)
 	CHECK(s->data != NULL);
 	memset(s->data, 1, (size_t)WINDOW * BYTES);
 	share_of(job, &t->way, WARM_UP);
+	begin = rg_now_ns();
 	share = share_of(job, &t->way, MESSAGES);
+	if (job->rank == 0 && t->rate > 0) {
+		double rate = (double)MESSAGES * BYTES / (double)(rg_now_ns() - begin);
+
+		if (rate < t->rate * 0.99 || rate > t->rate * 1.01)
+			job_fail(__FILE__, __LINE__, "%s, policy %d: %.3f bytes per ns, should be "
+				 "%.3f", t->soft, t->way.policy, rate, t->rate);
+	}
 	printf("# policy %d, %s, process %d: %.4f on the first rail\n", t->way.policy,
 	       t->way.rendezvous ? "read" : "write", job->rank, share);
 	if (share < t->share - t->off || share > t->share + t->off)
@@ -296,6 +307,35 @@ static void test_weighted(void **state)
 	check_share(RAIL_WEIGHTED, nothing, 0.75, 0.01);
 }
 
+/* What two rails bring together: their sum, or what a bus or an adapter lets through. */
+static void test_sums(void **state)
+{
+	static const struct target targets[] = {
+		{ .way.policy = RAIL_SINGLE, .share = 1, .rate = 8,
+		  .soft = "ports=2,rate=8GB/s,latency=2us" },
+		{ .way.policy = RAIL_STRIPE, .share = 0.5, .rate = 16,
+		  .soft = "ports=2,rate=8GB/s,latency=2us" },
+		{ .way.policy = RAIL_STRIPE, .share = 0.5, .rate = 12,
+		  .soft = "ports=2,rate=8GB/s,bus=12GB/s/12GB/s:full,latency=2us" },
+		{ .way.policy = RAIL_STRIPE, .share = 0.5, .rate = 12,
+		  .soft = "ports=2,rate=8GB/s,cap=12GB/s,latency=2us" },
+		/* The slower rail decides: 2 * 2 */
+		{ .way.policy = RAIL_STRIPE, .share = 0.5, .rate = 4,
+		  .soft = "ports=2,rate=6GB/s+2GB/s,latency=2us" },
+		{ .way.policy = RAIL_PULL, .share = 0.75, .off = 0.01, .rate = 8,
+		  .soft = "ports=2,rate=6GB/s+2GB/s,latency=2us" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(targets) / sizeof(targets[0]); i++) {
+		struct target t = targets[i];
+
+		t.way.threshold = t.way.eager = 8192;
+		assert_int_equal(job_run(&(struct job_config){ .soft = t.soft }, share_body, &t, 0),
+				 0);
+	}
+}
+
 static void test_pull(void **state)
 {
 	(void)state;
@@ -310,6 +350,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_stripe),
 		cmocka_unit_test(test_weighted),
 		cmocka_unit_test(test_pull),
+		cmocka_unit_test(test_sums),
 	};
 
 	if (argc > 1)
