@@ -54,6 +54,9 @@ void skip(const char *fmt, ...) __attribute__((noreturn, format(printf, 1, 2)));
 			fail("%s is %lld, not %lld (%s)", #a, a_, b_, #b); \
 	} while (0)
 
+/* Of what a test draws: what it was told, or RG_SEED, so that a verdict can be repeated. */
+unsigned drawn_seed(const char *argument);
+
 /* ---- Between the sides --------------------------------------------------- */
 
 /* How a side exits that the other one has left: why is the other's to tell. */

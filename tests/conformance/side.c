@@ -57,6 +57,13 @@ uint64_t now_ns(void)
 	return rg_now_ns();
 }
 
+unsigned drawn_seed(const char *argument)
+{
+	const char *text = argument ? argument : getenv("RG_SEED");
+
+	return text ? (unsigned)strtoul(text, NULL, 10) : (unsigned)getpid();
+}
+
 bool time_is_exact;
 
 void pause_ns(uint64_t ns)

@@ -371,7 +371,7 @@ static void cut_all(const struct part *part, uint64_t limit_ns)
 int main(int argc, char **argv)
 {
 	double seconds = argc > 1 ? atof(argv[1]) : QUICK_MS / 1e3;
-	unsigned seed = argc > 2 ? (unsigned)strtoul(argv[2], NULL, 10) : (unsigned)getpid();
+	unsigned seed = drawn_seed(argc > 2 ? argv[2] : NULL);
 	const unsigned count = sizeof(parts) / sizeof(*parts);
 	char fabric[32], path[80];
 	unsigned i;

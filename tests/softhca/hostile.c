@@ -454,7 +454,7 @@ int main(int argc, char **argv)
 	static const char *const remaps[] = { "never", "auto", "always", "" };
 	static const char *const copies[] = { "kernel", "bounce", "" };
 	unsigned rounds = argc > 1 ? (unsigned)atoi(argv[1]) : 20, i;
-	unsigned seed = argc > 2 ? (unsigned)strtoul(argv[2], NULL, 10) : (unsigned)getpid();
+	unsigned seed = drawn_seed(argc > 2 ? argv[2] : NULL);
 	char name[32], path[80];
 
 	signal(SIGPIPE, SIG_IGN);

@@ -406,7 +406,7 @@ int main(int argc, char **argv)
 {
 	const char *const copies[] = { kernel_copies() ? "kernel" : "bounce", "bounce", "auto" };
 	unsigned rounds = argc > 1 ? (unsigned)atoi(argv[1]) : 8, i;
-	unsigned seed = argc > 2 ? (unsigned)strtoul(argv[2], NULL, 10) : (unsigned)getpid();
+	unsigned seed = drawn_seed(argc > 2 ? argv[2] : NULL);
 	char name[32], path[80];
 
 	signal(SIGPIPE, SIG_IGN);

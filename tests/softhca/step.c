@@ -596,7 +596,7 @@ static void kill_in(struct survivor *v, const struct verb *verb, uint64_t limit_
 int main(int argc, char **argv)
 {
 	double seconds = argc > 1 ? atof(argv[1]) : QUICK_MS / 1e3;
-	unsigned seed = argc > 2 ? (unsigned)strtoul(argv[2], NULL, 10) : (unsigned)getpid();
+	unsigned seed = drawn_seed(argc > 2 ? argv[2] : NULL);
 	const unsigned count = sizeof(verbs) / sizeof(*verbs);
 	char fabric[32], path[80];
 	struct survivor v;
