@@ -45,5 +45,9 @@ found=$(grep -hE '^#include "' src/topo/*.[ch] | grep -vE '"(config|err|units|to
 [ -z "$found" ] || { failures=$((failures + 1)); echo "src/topo reaches out: $found"; }
 found=$(grep -hE '^#include "' src/nas/*.[ch] | grep -vE '"(opt|text|nas|lcg|fft|fft_impl|ft|is)\.h"')
 [ -z "$found" ] || { failures=$((failures + 1)); echo "src/nas reaches out: $found"; }
+# Time and waiting are clock.c's, so that tests/virtual may put another in its place.
+found=$(grep -nE '\b(nanosleep|usleep|sched_yield|ppoll|epoll_wait|pthread_create|SYS_futex)\b' \
+	src/rail/*.[ch] src/verbs/*.[ch] src/softhca/*.[ch])
+[ -z "$found" ] || { failures=$((failures + 1)); echo "waits beside src/util/clock.h: $found"; }
 
 [ $failures -eq 0 ]
