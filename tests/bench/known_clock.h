@@ -1,8 +1,8 @@
 /*
  * known_clock.h - a clock that stands still until its program says how much time has passed.
- * Linked with -Wl,--wrap=clock_gettime, it is CLOCK_MONOTONIC of the program and of the harness
- * in it, not of the MPI library: what they measure is known to the nanosecond, whatever else
- * the machine does.
+ * It stands in for src/util/clock.c in the program and in the harness in it, not in the layer
+ * and the MPI library: what they measure is known to the nanosecond, whatever else the machine
+ * does.
  */
 #ifndef KNOWN_CLOCK_H
 #define KNOWN_CLOCK_H
