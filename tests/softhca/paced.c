@@ -412,13 +412,13 @@ static void limits(const struct paced *p, double *best, double *worst)
 enum verdict { GOOD, SLOW, EXCUSED, TOO_GOOD };
 
 #ifdef VIRTUAL_CLOCK
-/* To a ns in 100 us; what chance or the order of turns decides, in the limits, give or take 2 %. */
+/* To a ns in 10 ms, which is to the ns for all but long streams; what chance or the order of turns decides, in the limits, give or take 2 %. */
 static enum verdict compare(const struct paced *p, double value)
 {
 	double best, worst;
 
 	if (p->exact)
-		return value > p->exact * 1.00001 || value < p->exact * 0.99999 ? TOO_GOOD : GOOD;
+		return value > p->exact * 1.0000001 || value < p->exact * 0.9999999 ? TOO_GOOD : GOOD;
 	limits(p, &best, &worst);
 	if (is_rate(p->tolerance))
 		return value > best * 1.02 || value < worst * 0.98 ? TOO_GOOD : GOOD;

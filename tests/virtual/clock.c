@@ -19,7 +19,6 @@
 
 #include "clock.h"
 #include "fabric.h"
-#include "random.h"
 #include "virtual.h"
 
 enum {
@@ -227,6 +226,7 @@ static struct task *task_new(const char *name, unsigned member)
 
 void virtual_begin(const struct virtual_config *config)
 {
+	const char *seed = getenv("RG_SEED");
 	unsigned i;
 
 	for (i = 0; i < v.tasks; i++)
@@ -237,7 +237,7 @@ void virtual_begin(const struct virtual_config *config)
 	v.config.limit_ns = v.config.limit_ns ? v.config.limit_ns : 100000000000ull;
 	v.now_ns = VIRTUAL_START_NS;
 	v.due_ns = UINT64_MAX;
-	v.random = config->seed;
+	v.random = config->seed ? config->seed : seed ? strtoull(seed, NULL, 0) : 1;
 	v.thread = pthread_self();
 }
 

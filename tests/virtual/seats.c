@@ -1,6 +1,5 @@
 /* seats.c - the processes of a job of tests/rail/job.h as members of one process. */
 #include <stdio.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 #include "../rail/job.h"
@@ -27,14 +26,12 @@ int job_spawn(const struct job_seat *seat, unsigned killed)
 {
 	static const char *const names[JOB_MAX] = { "rank 0", "rank 1", "rank 2", "rank 3",
 						    "rank 4", "rank 5", "rank 6", "rank 7" };
-	const char *seed = getenv("RG_SEED");
 	struct sitter s[JOB_MAX];
 
 	if (killed)
 		job_fail(__FILE__, __LINE__, "members of one process cannot be killed");
 	alarm(600);
-	virtual_begin(&(struct virtual_config){ .seed = seed ? strtoull(seed, NULL, 0) : 1,
-						.rounds = ROUNDS });
+	virtual_begin(&(struct virtual_config){ .rounds = ROUNDS });
 	for (int r = 0; r < seat->count; r++) {
 		s[r] = (struct sitter){ seat, r };
 		virtual_task(names[r], (unsigned)r, sit, &s[r]);

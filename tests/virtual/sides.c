@@ -1,6 +1,5 @@
 /* sides.c - both sides of a case as members of one process (conformance.h). */
 #include <stdio.h>
-#include <stdlib.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -12,13 +11,6 @@ struct seat {
 	const void *arg;
 	int me, sock;
 };
-
-static uint64_t seed(void)
-{
-	const char *text = getenv("RG_SEED");
-
-	return text ? strtoull(text, NULL, 0) : 1;
-}
 
 static void sit(void *arg)
 {
@@ -35,7 +27,7 @@ bool two_sides(void (*run)(int me, int sock, const void *arg), const void *arg)
 
 	require_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
 	time_is_exact = true;
-	virtual_begin(&(struct virtual_config){ .seed = seed() });
+	virtual_begin(&(struct virtual_config){ 0 });
 	for (me = 0; me < 2; me++) {
 		seat[me] = (struct seat){ run, arg, me, pair[me] };
 		virtual_task(names[me], (unsigned)me, sit, &seat[me]);

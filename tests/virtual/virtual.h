@@ -18,7 +18,7 @@
 #include <stdint.h>
 
 struct virtual_config {
-	uint64_t seed;
+	uint64_t seed;			/* 0: RG_SEED of the environment, or 1 */
 	/*
 	 * Empty rounds before time moves; 0: 8.  A layer that looks at something only every
 	 * n-th call needs more than n.
