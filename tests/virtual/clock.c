@@ -40,6 +40,7 @@ struct task {
 	ucontext_t context;
 	jmp_buf jump;
 	bool begun;
+	volatile bool waits;	/* its state is being changed, or another runs */
 	void *stack, *fake_stack;
 	int error;		/* errno while another runs */
 
@@ -174,7 +175,7 @@ static void change_places(struct task *t)
 
 void virtual_leave(void)
 {
-	v.found = true;
+	v.found = v.current->waits = true;
 	v.current->state = ENDED;
 	change_places(v.current);
 	abort();
@@ -216,7 +217,7 @@ static struct task *task_new(const char *name, unsigned member)
 	t->member = member;
 	t->state = RUNS;
 	t->thread = NULL;
-	t->library = t->joined = t->begun = false;
+	t->library = t->joined = t->begun = t->waits = false;
 	t->fake_stack = NULL;
 	t->error = 0;
 	context_make(&t->context, t->stack);
@@ -387,6 +388,15 @@ void virtual_found(void)
 	v.found = true;
 }
 
+__attribute__((weak)) void virtual_returns(void)
+{
+}
+
+const void *virtual_self(void)
+{
+	return v.current && !v.current->waits ? v.current : NULL;
+}
+
 /* ---- src/util/clock.h ------------------------------------------------------- */
 
 uint64_t rg_now_ns(void)
@@ -417,9 +427,12 @@ static struct task *wait_until(enum state state, uint64_t until_ns)
 	struct task *t = v.current;
 
 	check_thread();
+	t->waits = true;
 	t->state = state;
 	t->until_ns = until_ns;
 	change_places(t);
+	t->waits = false;
+	virtual_returns();
 	return t;
 }
 

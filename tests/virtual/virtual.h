@@ -36,6 +36,13 @@ void virtual_run(void);
 
 /* Of a task: it has found what it was looking for, so the round is not empty. */
 void virtual_found(void);
+/*
+ * Which task this is; NULL: none, or one that waits.  For signal handlers: a task may wait in one
+ * that has interrupted it anywhere but in a wait.
+ */
+const void *virtual_self(void);
+/* A task goes on after a wait.  Weak: a test may have its own. */
+void virtual_returns(void);
 /* Of a task: it is over. */
 void virtual_leave(void) __attribute__((noreturn));
 
