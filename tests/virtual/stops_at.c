@@ -104,12 +104,16 @@ void virtual_returns(void)
 
 void trace_verb(void (*verb)(void))
 {
+	uint64_t length;
+
 	trace_length = 0;
 	stop.task = virtual_self();
 	atomic_store(&stop.tracing, true);
 	set_trap_flag();
 	verb();
+	length = trace_length;
 	atomic_store(&stop.tracing, false);
+	trace_length = length;
 }
 
 bool stop_verb(void (*verb)(void), uint64_t number, void (*stopped)(void))
