@@ -3,7 +3,7 @@
  *
  * Each figure is measured through the verbs under a profile and set beside what
  * the paper reports.  "calibrated" means that this very figure gave a key of
- * the profile its value (src/softhca/profile.c says which); all others follow
+ * the profile its value (src/softhca/model/profile.c says which); all others follow
  * from the model, and their error says how good a model it is.
  *
  * P1: Liu, Mamidala, Vishnu, Panda, InfiniBand with PCI Express (the longer

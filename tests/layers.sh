@@ -33,8 +33,8 @@ only 'nas\.h|lcg\.h|fft\.h|fft_impl\.h|ft\.h|is\.h' 'src/nas/|apps/'
 only 'vrb\.h' 'src/verbs/|src/rail/|src/cli/topo\.c'
 
 # softhca stands alone: of src/util its library may use units and text only; its command is a program.
-found=$(grep -lE '#include "(err|opt|stats|report|rail|railmpi|bench)\.h"' src/softhca/*.[ch] \
-	2>/dev/null | grep -v '^src/softhca/cmd.*\.c$')
+found=$(grep -rlE '#include "(err|opt|stats|report|rail|railmpi|bench)\.h"' src/softhca \
+	--include='*.[ch]' | grep -v '^src/softhca/tool/')
 [ -z "$found" ] || { failures=$((failures + 1)); echo "src/softhca reaches out: $found"; }
 found=$(grep -rlE '#include "[a-z_]*\.h"' src/util | xargs grep -hE '#include "' |
 	grep -vE '"(config|err|opt|text|units|clock)\.h"')
@@ -47,7 +47,7 @@ found=$(grep -hE '^#include "' src/nas/*.[ch] | grep -vE '"(opt|text|nas|lcg|fft
 [ -z "$found" ] || { failures=$((failures + 1)); echo "src/nas reaches out: $found"; }
 # Time and waiting are clock.c's, so that tests/virtual may put another in its place.
 found=$(grep -nE '\b(nanosleep|usleep|sched_yield|ppoll|epoll_wait|pthread_create|SYS_futex)\b' \
-	src/rail/*.[ch] src/verbs/*.[ch] src/softhca/*.[ch])
+	-r src/rail src/verbs src/softhca --include='*.[ch]')
 [ -z "$found" ] || { failures=$((failures + 1)); echo "waits beside src/util/clock.h: $found"; }
 
 [ $failures -eq 0 ]
