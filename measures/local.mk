@@ -1,0 +1,43 @@
+# ---- measures: make bench ------------------------------------------------------------------
+# Control programs: the same sources, without the layer between them and the MPI library.
+bench_programs = measures/rg_latency_bare measures/rg_bw_bare measures/reg_speed \
+	measures/figures measures/buffers
+# Built with the tests, so that what no longer builds is noticed.
+check_PROGRAMS += $(bench_programs)
+measures_reg_speed_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE
+measures_reg_speed_LDADD = libsofthca-core.la librg-util.la
+CLEANFILES += $(EXTRA_PROGRAMS)
+measures_rg_latency_bare_SOURCES = pt2pt/rg_latency.c measures/bare.c
+measures_rg_latency_bare_LDADD = librg-bench.la $(MPI_LIBS)
+measures_rg_bw_bare_SOURCES = pt2pt/rg_bw.c measures/bare.c
+measures_rg_bw_bare_LDADD = librg-bench.la $(MPI_LIBS)
+measures_figures_SOURCES = measures/figures.c tests/softhca/timed.c tests/softhca/timed.h \
+	tests/conformance/side.c
+measures_figures_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE
+measures_figures_LDADD = libsofthca-core.la librg-util.la -lm
+# A stranger to the layer; -no-install: a program, not a script around one.
+measures_buffers_LDADD = $(MPI_LIBS) -lpthread
+measures_buffers_LDFLAGS = $(mpi_program_ldflags) -no-install
+EXTRA_DIST += measures/run.sh measures/collectives.sh
+bench: all $(bench_programs) tests/softhca/paced$(EXEEXT)
+	@$(MKDIR_P) tests
+	@$(AM_TESTS_ENVIRONMENT) $(SHELL) $(srcdir)/measures/run.sh
+.PHONY: bench
+
+# The kernel's Soft-RoCE on shaped links, in a virtual cluster.
+EXTRA_DIST += measures/cluster.sh measures/rails.sh measures/wan.sh measures/instructions.sh
+bench-cluster: all measures/buffers
+	@$(AM_TESTS_ENVIRONMENT) $(SHELL) $(srcdir)/measures/cluster.sh
+bench-wan: all
+	@$(MKDIR_P) tests
+	@$(AM_TESTS_ENVIRONMENT) $(SHELL) $(srcdir)/measures/wan.sh
+bench-instructions: all measures/pairs measures/pairs_rails
+	@$(MKDIR_P) tests
+	@$(AM_TESTS_ENVIRONMENT) $(SHELL) $(srcdir)/measures/instructions.sh
+.PHONY: bench-cluster bench-wan bench-instructions
+# -no-install: a program, not a script around one.
+EXTRA_PROGRAMS += measures/pairs measures/pairs_rails
+measures_pairs_LDADD = $(MPI_LIBS)
+measures_pairs_rails_SOURCES = measures/pairs.c
+measures_pairs_rails_LDADD = $(RAILMPI_LIB) $(MPI_LIBS)
+measures_pairs_rails_LDFLAGS = $(mpi_program_ldflags) -no-install

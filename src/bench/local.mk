@@ -1,0 +1,39 @@
+# ---- src/bench, pt2pt, collective, apps: the harness and its programs --------------
+# A program is one line here: pt2pt/rg_x, from pt2pt/rg_x.c.
+bin_PROGRAMS += \
+	collective/rg_allgather \
+	collective/rg_allgatherv \
+	collective/rg_allreduce \
+	collective/rg_alltoall \
+	collective/rg_alltoallv \
+	collective/rg_barrier \
+	collective/rg_bcast \
+	collective/rg_gather \
+	collective/rg_reduce \
+	collective/rg_reduce_scatter \
+	collective/rg_scatter \
+	collective/rg_tune \
+	pt2pt/rg_bibw \
+	pt2pt/rg_bw \
+	pt2pt/rg_latency \
+	pt2pt/rg_mr \
+	pt2pt/rg_pairs
+
+noinst_LTLIBRARIES += librg-bench.la
+librg_bench_la_SOURCES = src/bench/alone.c src/bench/app.c src/bench/bench.h src/bench/blocks.c \
+	src/bench/bound.c src/bench/bound.h src/bench/buffers.c src/bench/describe.c \
+	src/bench/impl.h src/bench/ledger.c src/bench/main.c src/bench/measure.c src/bench/memory.c \
+	src/bench/options.c src/bench/pattern.c src/bench/pattern.h src/bench/place.c \
+	src/bench/preset.c \
+	src/bench/rounds.c src/bench/rounds.h src/bench/rows.c src/bench/tournament.c \
+	src/bench/tune.c src/bench/validate.c src/bench/ways.c
+librg_bench_la_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS)
+librg_bench_la_LIBADD = librg-report.la librg-cmdline.la
+# What a program without a line of its own links: the layer stands before the MPI library.
+LDADD = librg-bench.la $(RAILMPI_LIB) $(MPI_LIBS)
+RAILMPI_LIB = librailmpi-$(RG_MPI_FLAVOR).la
+# Its option rows alone, for a command that has no business with an MPI library.
+noinst_LTLIBRARIES += librg-railmpi-rows.la
+librg_railmpi_rows_la_SOURCES = src/mpi/coll.c src/mpi/coll_file.c src/mpi/options.c
+librg_railmpi_rows_la_CPPFLAGS = $(AM_CPPFLAGS)
+librg_railmpi_rows_la_LIBADD = librail-core.la

@@ -1,0 +1,25 @@
+# ---- src/verbs, src/rail: librail -------------------------------------------------
+# librail-core is what librail and librailmpi are made of.
+include_HEADERS += src/rail/rail.h
+noinst_LTLIBRARIES += librail-core.la
+librail_core_la_SOURCES = \
+	src/verbs/vrb.h src/verbs/port.c src/verbs/look.c src/verbs/adapter.c src/verbs/qp.c \
+	src/verbs/ud.c src/verbs/choose.c src/verbs/counters.c src/verbs/fork.c \
+	src/rail/offer.h src/rail/connect.c src/rail/wire.c src/rail/pool.c src/rail/home.c \
+	src/rail/rail_int.h src/rail/open.c src/rail/options.c src/rail/select.c \
+	src/rail/peer.c \
+	src/rail/loss.c src/rail/eager.c src/rail/lane.c src/rail/lane_ring.c \
+	src/rail/lane_send.c src/rail/cancel.c src/rail/rndv.c src/rail/cq.c src/rail/progress.c \
+	src/rail/ring.h src/rail/stripe.c src/rail/stripe.h src/rail/way.c src/rail/weigh.c \
+	src/rail/weigh.h src/rail/rndv.h src/rail/chunks.c src/rail/landing.c src/rail/table.c \
+	src/rail/ledger.c src/rail/share.c src/rail/table.h src/rail/mr.c \
+	src/rail/mr.h
+librail_core_la_LIBADD = libsofthca-core.la librg-topo.la librg-util.la
+lib_LTLIBRARIES += librail.la
+librail_la_SOURCES =
+librail_la_LIBADD = librail-core.la
+librail_la_LDFLAGS = $(AM_LDFLAGS) -version-info 0:0:0 \
+	-Wl,--version-script=$(srcdir)/src/rail/librail.map
+EXTRA_librail_la_DEPENDENCIES = src/rail/librail.map
+EXTRA_DIST += src/rail/librail.map
+pkgconfig_DATA += src/rail/librail.pc

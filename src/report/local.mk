@@ -1,0 +1,45 @@
+# ---- src/report: jansson, gnuplot ---------------------------------------------
+noinst_LTLIBRARIES += librg-report.la
+librg_report_la_SOURCES = src/report/app.c src/report/experiment.c src/report/experiment.h \
+	src/report/matrix.c src/report/plot.c src/report/print.c src/report/provenance.c \
+	src/report/reader.c src/report/record.c src/report/report.c src/report/report.h \
+	src/report/report_impl.h src/report/text.c
+nodist_librg_report_la_SOURCES = build-info.h
+librg_report_la_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS) \
+	-DRG_EXPERIMENTS_DIR='"$(experimentsdir)"'
+# What papers measured, a file each.
+experimentsdir = $(pkgdatadir)/experiments
+dist_experiments_DATA = data/p1.json
+librg_report_la_LIBADD = librg-util.la $(JANSSON_LIBS)
+
+BUILT_SOURCES += build-info.h
+CLEANFILES += build-info.h
+EXTRA_DIST += src/report/build-info.sh
+build-info.h: build-info-always
+	$(AM_V_GEN)$(SHELL) $(srcdir)/src/report/build-info.sh '$(srcdir)' '$(CC)' '$(CFLAGS)' \
+		'$(RG_SANITIZE)' > $@.tmp
+	@if cmp -s $@.tmp $@; then rm -f $@.tmp; else mv -f $@.tmp $@; fi
+build-info-always:
+.PHONY: build-info-always
+# The tarball has no git to ask.
+dist-hook:
+	sed -n 's/^#define RG_BUILD_COMMIT "\(.*\)"/\1/p' build-info.h > $(distdir)/COMMIT
+
+if HAVE_CMOCKA
+REPORT_UNITS = tests/report/test_app tests/report/test_experiment tests/report/test_report \
+	tests/report/test_matrix
+check_PROGRAMS += $(REPORT_UNITS)
+TESTS += $(REPORT_UNITS)
+endif
+tests_report_test_app_SOURCES = tests/report/test_app.c tests/capture.c
+tests_report_test_app_CPPFLAGS = $(TEST_CPPFLAGS) $(JANSSON_CFLAGS)
+tests_report_test_app_LDADD = librg-report.la $(CMOCKA_LIBS)
+tests_report_test_experiment_SOURCES = tests/report/test_experiment.c tests/capture.c
+tests_report_test_experiment_CPPFLAGS = $(TEST_CPPFLAGS) $(JANSSON_CFLAGS)
+tests_report_test_experiment_LDADD = librg-report.la $(CMOCKA_LIBS)
+tests_report_test_report_SOURCES = tests/report/test_report.c tests/capture.c
+tests_report_test_report_CPPFLAGS = $(TEST_CPPFLAGS) $(JANSSON_CFLAGS)
+tests_report_test_report_LDADD = librg-report.la $(CMOCKA_LIBS)
+tests_report_test_matrix_SOURCES = tests/report/test_matrix.c tests/capture.c
+tests_report_test_matrix_CPPFLAGS = $(TEST_CPPFLAGS) $(JANSSON_CFLAGS)
+tests_report_test_matrix_LDADD = librg-report.la $(CMOCKA_LIBS)

@@ -1,0 +1,75 @@
+# ---- src/softhca: libsofthca, and the same objects to embed ---------------------
+# Who embeds the core also links librg-util.la, and hides ibv_* by a version script.
+include_HEADERS += src/softhca/softhca.h
+noinst_LTLIBRARIES += libsofthca-core.la
+libsofthca_core_la_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE \
+	-DRG_SYSCONFDIR='"$(sysconfdir)"'
+libsofthca_core_la_SOURCES = \
+	src/softhca/engine/attend.c src/softhca/engine/attend.h src/softhca/base/base.h src/softhca/base/errors.c src/softhca/base/layout.h \
+	src/softhca/model/spec.c src/softhca/model/spec.h src/softhca/model/schedule.c src/softhca/model/schedule.h \
+	src/softhca/model/doubt.c src/softhca/model/doubt.h src/softhca/model/profile.c src/softhca/model/profile.h src/softhca/engine/fault.c src/softhca/engine/fault.h \
+	src/softhca/base/segment.c src/softhca/base/segment.h src/softhca/link/memory/mr_table.c src/softhca/link/memory/mr_table.h \
+	src/softhca/link/memory/rendezvous.c src/softhca/link/memory/rendezvous.h \
+	src/softhca/api/fabric.c src/softhca/object/fabric.h src/softhca/api/inherit.c src/softhca/api/inherit.h \
+	src/softhca/base/heap.c src/softhca/base/heap.h \
+	src/softhca/link/memory/peer.c src/softhca/link/memory/peer.h src/softhca/link/memory/bell.c src/softhca/link/memory/bell.h \
+	src/softhca/object/event.c src/softhca/object/event.h src/softhca/object/channel.c src/softhca/object/channel.h \
+	src/softhca/pages/memory.c src/softhca/pages/memory.h src/softhca/base/sys.h \
+	src/softhca/pages/remap.c src/softhca/pages/remap.h src/softhca/pages/remap_int.h src/softhca/pages/restore.c \
+	src/softhca/pages/watch.c src/softhca/pages/pinned.c src/softhca/base/ranges.c src/softhca/base/ranges.h \
+	src/softhca/base/maps.c src/softhca/base/maps.h \
+	src/softhca/object/device.c src/softhca/object/device.h src/softhca/object/query.c \
+	src/softhca/object/pd.c src/softhca/object/mr.c src/softhca/object/mw.c src/softhca/object/mw.h \
+	src/softhca/object/dm.c src/softhca/object/dm.h \
+	src/softhca/object/qp.c src/softhca/object/qp.h src/softhca/object/qp_state.c src/softhca/link/memory/connect.c \
+	src/softhca/engine/post.c src/softhca/link/memory/transfer.c src/softhca/link/memory/copy.c src/softhca/link/memory/copy.h \
+	src/softhca/link/memory/atomic.c src/softhca/link/memory/atomic.h src/softhca/link/memory/bounce.c src/softhca/link/memory/bounce.h \
+	src/softhca/engine/wr.c src/softhca/engine/recv.c src/softhca/object/mailbox.c src/softhca/object/cq.c src/softhca/object/cq.h \
+	src/softhca/object/cq_ex.c src/softhca/object/cq_resize.c \
+	src/softhca/engine/engine.c src/softhca/engine/engine.h src/softhca/engine/flush.c \
+	src/softhca/object/shared.c src/softhca/object/shared.h src/softhca/object/srq.c src/softhca/object/srq.h \
+	src/softhca/link/memory/steps.c src/softhca/link/memory/steps.h src/softhca/link/memory/ud.c src/softhca/link/memory/ud.h \
+	src/softhca/object/ah.c src/softhca/object/ah.h src/softhca/object/mcast.c src/softhca/object/mcast.h \
+	src/softhca/model/model.c src/softhca/model/model.h src/softhca/engine/pace.c src/softhca/engine/pace.h \
+	src/softhca/link/memory/held.c src/softhca/link/memory/held.h \
+	src/softhca/api/shim.c src/softhca/api/verbs_names.h src/softhca/api/real.c src/softhca/api/real.h \
+	src/softhca/api/strings.c
+libsofthca_core_la_LIBADD = librg-memwatch.la
+
+# The core under the symbol versions of libibverbs, to be preloaded.
+lib_LTLIBRARIES += libsofthca.la
+libsofthca_la_SOURCES = src/softhca/api/versions.c
+libsofthca_la_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE
+libsofthca_la_LIBADD = libsofthca-core.la librg-util.la
+libsofthca_la_LDFLAGS = $(AM_LDFLAGS) -version-info 0:0:0 \
+	-Wl,--version-script=$(srcdir)/src/softhca/libsofthca.map
+libsofthca_la_DEPENDENCIES = libsofthca-core.la librg-util.la src/softhca/libsofthca.map
+EXTRA_DIST += src/softhca/libsofthca.map src/softhca/README.md
+pkgconfig_DATA += src/softhca/libsofthca.pc
+
+# Beside it, the directory softhca/: files.c, and the name of libibverbs for
+# programs that load that themselves.  The same in the build tree.  (automake
+# counts a directory of its own name to the data.)
+dropindir = $(libdir)/softhca
+dropin_LTLIBRARIES = softhca-files.la
+softhca_files_la_SOURCES = src/softhca/api/files.c
+softhca_files_la_CPPFLAGS = -D_GNU_SOURCE
+softhca_files_la_LDFLAGS = $(AM_LDFLAGS) -module -avoid-version
+all-local: .libs/softhca/libibverbs.so.1
+.libs/softhca/libibverbs.so.1: libsofthca.la softhca-files.la
+	$(AM_V_GEN)$(MKDIR_P) .libs/softhca && cd .libs/softhca && \
+		ln -sf ../softhca-files.so . && ln -sf ../libsofthca.so.0 libibverbs.so.1
+install-data-hook:
+	cd $(DESTDIR)$(dropindir) && rm -f softhca-files.la && \
+		ln -sf ../libsofthca.so.0 libibverbs.so.1
+uninstall-hook:
+	rm -f $(DESTDIR)$(dropindir)/libibverbs.so.1 $(DESTDIR)$(dropindir)/softhca-files.so
+	-rmdir $(DESTDIR)$(dropindir)
+clean-local:
+	rm -rf .libs/softhca fuzz.o tsan
+
+bin_PROGRAMS += softhca
+softhca_SOURCES = src/softhca/tool/cmd.c src/softhca/tool/cmd.h src/softhca/tool/cmd_fabric.c \
+	src/softhca/tool/inspect.c src/softhca/tool/inspect.h
+softhca_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE -DRG_LIBDIR='"$(libdir)"'
+softhca_LDADD = libsofthca-core.la librg-cmdline.la

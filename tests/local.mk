@@ -1,0 +1,77 @@
+# ---- tests ------------------------------------------------------------------------------
+AM_TESTS_ENVIRONMENT = srcdir='$(srcdir)'; MPIRUN='$(MPIRUN)'; \
+	RG_MPI_FLAVOR='$(RG_MPI_FLAVOR)'; RG_SANITIZE='$(RG_SANITIZE)'; \
+	CC='$(CC)'; MPIFC='$(MPIFC)'; export srcdir MPIRUN RG_MPI_FLAVOR RG_SANITIZE CC MPIFC;
+EXTRA_DIST += tests/run-lib.sh tests/listens.sh tests/results.sh tests/run-jobs.sh tests/timed.sh \
+	tests/bench/die.sh tests/bench/ledger-lib.sh
+LOG_COMPILER = $(SHELL) $(top_srcdir)/tests/timed.sh
+CLEANFILES += tests/.mpi-lock tests/softhca/matrix.log tests/softhca/matrix.trs \
+	tests/softhca/stacks.log tests/softhca/stacks.trs tests/softhca/tsan.log \
+	tests/softhca/tsan.trs
+
+bench_test_scripts = tests/layers.sh tests/install.sh tests/bench/bad-input.sh \
+	tests/bench/collectives.sh tests/bench/each.sh \
+	tests/bench/ledger.sh tests/bench/numbers.sh tests/bench/pairs.sh tests/bench/programs.sh \
+	tests/bench/rails.sh tests/bench/validation.sh \
+	tests/cli/exec.sh tests/cli/liveness.sh tests/cli/report.sh tests/cli/reproduce.sh
+mpi_test_scripts = tests/memory/memory.sh tests/mpi/assumptions.sh tests/mpi/suites.sh \
+	tests/mpi/collectives.sh tests/mpi/everybody.sh tests/mpi/tune.sh tests/mpi/calls.sh \
+	tests/mpi/fortran.sh
+EXTRA_DIST += tests/mpi/calls.txt tests/mpi/fortran.F90
+dist_check_SCRIPTS += $(bench_test_scripts) $(mpi_test_scripts)
+TESTS += $(bench_test_scripts) $(mpi_test_scripts)
+# What depends on the MPI library: for a second one.  `make check` has the rest.
+check-mpi:
+	$(MAKE) $(AM_MAKEFLAGS) check TESTS="$(filter-out tests/mpi/tune.sh,$(mpi_test_scripts)) \
+		tests/cli/exec.sh tests/cli/liveness.sh tests/bench/each.sh" \
+		check_PROGRAMS="$(mpi_suites) $(memory_programs) tests/mpi/assumptions \
+		tests/cli/mpi_plain tests/cli/send_then_wait tests/bench/rg_broken"
+# What sanitizers may find: not again what programs print and refuse.  `make check` has the rest.
+unsanitized = tests/virtual/test_rails tests/virtual/conformance.sh tests/virtual/paced \
+	tests/virtual/stops $(filter-out tests/bench/each.sh tests/cli/report.sh,$(bench_test_scripts)) \
+	tests/apps/apps.sh tests/mpi/assumptions.sh tests/mpi/everybody.sh tests/mpi/fortran.sh \
+	tests/mpi/tune.sh
+check-sanitize:
+	$(MAKE) $(AM_MAKEFLAGS) check TESTS="$(filter-out $(unsanitized),$(TESTS))"
+.PHONY: check-mpi check-sanitize
+
+# Scripts that launch MPI programs take turns (run-lib.sh): of two at once one only waits.  So `make -j
+# check` has a lane for them, in which each begins when the one before it has ended, and for all else as
+# many as there are processors; -jN of one more than those keeps all lanes busy.
+# in_lanes LOGS,N WORDS: each behind the one N places before it.
+in_lanes = $(foreach pair,$(join $(addsuffix :|,$(wordlist $(words x $(2)),999,$(1))),$(wordlist 1, \
+	$(words $(wordlist $(words x $(2)),999,$(1))),$(1))),$(eval $(subst :|,: | ,$(pair))))
+launching = $(addsuffix .log,tests/apps/apps.sh $(mpi_test_scripts) \
+	$(filter-out tests/layers.sh tests/install.sh,$(bench_test_scripts)))
+lanes: $(call in_lanes,$(filter $(launching),$(TEST_LOGS)),x) \
+	$(call in_lanes,$(filter-out $(launching),$(TEST_LOGS)),$(shell seq `nproc`))
+.PHONY: lanes
+check_PROGRAMS += tests/bench/rg_broken tests/bench/rg_clockwork tests/bench/rg_clockwork_rate \
+	tests/bench/rg_example tests/bench/rg_limp tests/cli/mpi_plain tests/cli/send_then_wait
+tests_cli_mpi_plain_LDADD = $(MPI_LIBS)
+tests_cli_send_then_wait_LDADD = $(MPI_LIBS)
+# Programs of known times: known_clock.h.
+KNOWN_CLOCK = tests/bench/known_clock.c tests/bench/known_clock.h
+tests_bench_rg_clockwork_SOURCES = tests/bench/rg_clockwork.c $(KNOWN_CLOCK)
+tests_bench_rg_clockwork_rate_SOURCES = $(tests_bench_rg_clockwork_SOURCES)
+tests_bench_rg_clockwork_rate_CPPFLAGS = $(AM_CPPFLAGS) -DCLOCKWORK_RATE
+tests_bench_rg_limp_SOURCES = tests/bench/rg_limp.c $(KNOWN_CLOCK)
+tests_apps_rg_dud_SOURCES = tests/apps/rg_dud.c $(KNOWN_CLOCK)
+if HAVE_CMOCKA
+check_PROGRAMS += tests/mpi/test_coll
+TESTS += tests/mpi/test_coll
+check_PROGRAMS += tests/bench/test_bound tests/bench/test_pattern tests/bench/test_rounds
+TESTS += tests/bench/test_bound tests/bench/test_pattern tests/bench/test_rounds
+endif
+tests_mpi_test_coll_SOURCES = tests/mpi/test_coll.c
+tests_mpi_test_coll_CPPFLAGS = $(TEST_CPPFLAGS)
+tests_mpi_test_coll_LDADD = librg-railmpi-rows.la $(CMOCKA_LIBS)
+tests_bench_test_pattern_SOURCES = tests/bench/test_pattern.c src/bench/pattern.c
+tests_bench_test_pattern_CPPFLAGS = $(TEST_CPPFLAGS)
+tests_bench_test_pattern_LDADD = $(CMOCKA_LIBS)
+tests_bench_test_bound_SOURCES = tests/bench/test_bound.c src/bench/bound.c
+tests_bench_test_bound_CPPFLAGS = $(TEST_CPPFLAGS)
+tests_bench_test_bound_LDADD = $(CMOCKA_LIBS) -lm
+tests_bench_test_rounds_SOURCES = tests/bench/test_rounds.c src/bench/rounds.c
+tests_bench_test_rounds_CPPFLAGS = $(TEST_CPPFLAGS)
+tests_bench_test_rounds_LDADD = $(CMOCKA_LIBS)

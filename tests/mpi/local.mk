@@ -1,0 +1,57 @@
+# ---- tests/mpi: unmodified MPI programs -----------------------------------------------
+# Unmodified MPI programs: they know the library only by its info key.
+mpi_suites = tests/mpi/p2p_suite tests/mpi/type_suite tests/mpi/comm_suite tests/mpi/thread_suite \
+	tests/mpi/random_suite tests/mpi/coll_suite tests/mpi/reduce_suite tests/mpi/everybody \
+	tests/mpi/late_end tests/mpi/calls_suite tests/mpi/beside_suite tests/mpi/spawn
+check_PROGRAMS += $(mpi_suites) tests/mpi/assumptions
+# What programs do besides MPI: a stranger to the layer, which stands before it by railgauge exec.
+tests_mpi_assumptions_SOURCES = tests/mpi/assumptions.c tests/mpi/assumptions.h \
+	tests/mpi/assumptions_call.c tests/mpi/assumptions_error.c tests/mpi/assumptions_place.c \
+	tests/mpi/assumptions_process.c tests/mpi/assumptions_signal.c \
+	tests/mpi/assumptions_thread.c tests/mpi/suite.c tests/mpi/suite.h
+tests_mpi_assumptions_LDADD = $(MPI_LIBS) -lpthread -ldl -lm
+check_LTLIBRARIES += tests/mpi/assumptions_front.la
+tests_mpi_assumptions_front_la_SOURCES = tests/mpi/assumptions_front.c
+tests_mpi_assumptions_front_la_LIBADD = $(MPI_LIBS)
+# -rpath: else no shared library is made of what is not installed.
+tests_mpi_assumptions_front_la_LDFLAGS = $(AM_LDFLAGS) -module -avoid-version -shared -rpath /nowhere
+EXTRA_DIST += src/mpi/README.md
+# They need no symbol of the layer by name: a default of --as-needed would drop it.
+mpi_program_ldflags = $(AM_LDFLAGS) -Wl,--no-as-needed
+tests_mpi_p2p_suite_SOURCES = tests/mpi/p2p_suite.c tests/mpi/p2p_cancel.c \
+	tests/mpi/p2p_requests.c tests/mpi/p2p.h \
+	tests/mpi/suite.c tests/mpi/suite.h
+tests_mpi_type_suite_SOURCES = tests/mpi/type_suite.c tests/mpi/suite.c tests/mpi/suite.h
+tests_mpi_comm_suite_SOURCES = tests/mpi/comm_suite.c tests/mpi/suite.c tests/mpi/suite.h
+tests_mpi_calls_suite_SOURCES = tests/mpi/calls_suite.c tests/mpi/suite.c tests/mpi/suite.h
+tests_mpi_calls_suite_LDADD = $(RAILMPI_LIB) $(MPI_LIBS)
+tests_mpi_calls_suite_LDFLAGS = $(mpi_program_ldflags)
+tests_mpi_spawn_LDADD = $(MPI_LIBS)
+tests_mpi_beside_suite_SOURCES = tests/mpi/beside_suite.c tests/mpi/suite.c tests/mpi/suite.h
+tests_mpi_beside_suite_LDADD = $(RAILMPI_LIB) $(MPI_LIBS)
+tests_mpi_beside_suite_LDFLAGS = $(mpi_program_ldflags)
+tests_mpi_thread_suite_SOURCES = tests/mpi/thread_suite.c tests/mpi/suite.c tests/mpi/suite.h
+tests_mpi_everybody_SOURCES = tests/mpi/everybody.c tests/mpi/suite.h
+tests_mpi_everybody_LDADD = $(RAILMPI_LIB) $(MPI_LIBS)
+tests_mpi_everybody_LDFLAGS = $(mpi_program_ldflags)
+tests_mpi_late_end_LDADD = $(RAILMPI_LIB) $(MPI_LIBS)
+tests_mpi_late_end_LDFLAGS = $(mpi_program_ldflags)
+tests_mpi_random_suite_SOURCES = tests/mpi/random_suite.c tests/mpi/suite.c tests/mpi/suite.h
+tests_mpi_random_suite_LDADD = $(RAILMPI_LIB) $(MPI_LIBS)
+tests_mpi_random_suite_LDFLAGS = $(mpi_program_ldflags)
+tests_mpi_coll_suite_SOURCES = tests/mpi/coll_suite.c tests/mpi/against.c tests/mpi/against.h \
+	tests/mpi/suite.c tests/mpi/suite.h
+tests_mpi_coll_suite_LDADD = $(RAILMPI_LIB) $(MPI_LIBS)
+tests_mpi_coll_suite_LDFLAGS = $(mpi_program_ldflags)
+tests_mpi_reduce_suite_SOURCES = tests/mpi/reduce_suite.c tests/mpi/against.c tests/mpi/against.h \
+	tests/mpi/suite.c tests/mpi/suite.h
+tests_mpi_reduce_suite_LDADD = $(RAILMPI_LIB) $(MPI_LIBS)
+tests_mpi_reduce_suite_LDFLAGS = $(mpi_program_ldflags)
+tests_mpi_p2p_suite_LDADD = $(RAILMPI_LIB) $(MPI_LIBS)
+tests_mpi_p2p_suite_LDFLAGS = $(mpi_program_ldflags)
+tests_mpi_type_suite_LDADD = $(RAILMPI_LIB) $(MPI_LIBS)
+tests_mpi_type_suite_LDFLAGS = $(mpi_program_ldflags)
+tests_mpi_comm_suite_LDADD = $(RAILMPI_LIB) $(MPI_LIBS)
+tests_mpi_comm_suite_LDFLAGS = $(mpi_program_ldflags)
+tests_mpi_thread_suite_LDADD = $(RAILMPI_LIB) $(MPI_LIBS)
+tests_mpi_thread_suite_LDFLAGS = $(mpi_program_ldflags)

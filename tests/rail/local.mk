@@ -1,0 +1,67 @@
+# ---- tests/rail, tests/verbs, librail on the virtual clock ------------------------------
+# Processes on the software HCA, without MPI.
+check_LTLIBRARIES += tests/rail/libjob.la
+tests_rail_libjob_la_SOURCES = tests/rail/job.c tests/rail/job.h tests/rail/traffic.c \
+	tests/rail/traffic.h tests/capture.c
+tests_rail_libjob_la_CPPFLAGS = $(TEST_CPPFLAGS)
+tests_rail_libjob_la_LIBADD = librail-core.la
+check_PROGRAMS += tests/rail/rail_perf
+tests_rail_rail_perf_CPPFLAGS = $(TEST_CPPFLAGS)
+tests_rail_rail_perf_LDADD = tests/rail/libjob.la
+if HAVE_CMOCKA
+check_PROGRAMS += tests/verbs/test_counters tests/rail/test_ledger tests/rail/test_share
+TESTS += tests/verbs/test_counters tests/rail/test_ledger tests/rail/test_share
+check_PROGRAMS += tests/rail/test_stripe tests/rail/test_ring tests/rail/test_mr \
+	tests/rail/test_traffic tests/rail/test_peer tests/rail/test_demand tests/rail/test_loss
+TESTS += tests/rail/test_stripe tests/rail/test_ring tests/rail/test_mr \
+	tests/rail/test_traffic tests/rail/test_peer tests/rail/test_demand tests/rail/test_loss
+check_PROGRAMS += tests/rail/test_weigh tests/rail/test_cancel
+TESTS += tests/rail/test_weigh tests/rail/test_cancel
+endif
+# On a clock of their own, all processes of a job in one.
+if HAVE_CMOCKA
+VIRTUAL_UNITS = tests/virtual/test_rails tests/virtual/test_atomic tests/virtual/test_clock
+check_PROGRAMS += $(VIRTUAL_UNITS)
+TESTS += $(VIRTUAL_UNITS)
+endif
+tests_virtual_test_clock_SOURCES = tests/virtual/test_clock.c $(virtual_sources)
+tests_virtual_test_clock_CPPFLAGS = $(SOFTHCA_TEST_CPPFLAGS)
+tests_virtual_test_clock_LDADD = $(SOFTHCA_TEST_LDADD)
+tests_virtual_test_atomic_SOURCES = tests/softhca/test_atomic.c $(virtual_sources)
+tests_virtual_test_atomic_CPPFLAGS = $(SOFTHCA_TEST_CPPFLAGS) -DVIRTUAL_CLOCK
+tests_virtual_test_atomic_LDADD = $(SOFTHCA_TEST_LDADD)
+tests_virtual_test_rails_SOURCES = tests/virtual/test_rails.c tests/virtual/seats.c \
+	$(virtual_sources)
+tests_virtual_test_rails_CPPFLAGS = $(TEST_CPPFLAGS) -D_GNU_SOURCE
+tests_virtual_test_rails_LDADD = tests/rail/libjob.la $(CMOCKA_LIBS)
+tests_rail_test_weigh_SOURCES = tests/rail/test_weigh.c src/rail/weigh.c
+tests_rail_test_weigh_CPPFLAGS = $(TEST_CPPFLAGS)
+tests_rail_test_weigh_LDADD = $(CMOCKA_LIBS) -lm
+tests_rail_test_cancel_CPPFLAGS = $(TEST_CPPFLAGS)
+tests_rail_test_cancel_LDADD = tests/rail/libjob.la $(CMOCKA_LIBS)
+tests_verbs_test_counters_SOURCES = tests/verbs/test_counters.c src/verbs/counters.c
+tests_verbs_test_counters_CPPFLAGS = $(TEST_CPPFLAGS)
+tests_verbs_test_counters_LDADD = $(CMOCKA_LIBS)
+tests_rail_test_share_CPPFLAGS = $(TEST_CPPFLAGS)
+tests_rail_test_share_LDADD = tests/rail/libjob.la $(CMOCKA_LIBS)
+tests_rail_test_ledger_CPPFLAGS = $(TEST_CPPFLAGS)
+tests_rail_test_ledger_LDADD = tests/rail/libjob.la $(CMOCKA_LIBS)
+tests_rail_test_stripe_SOURCES = tests/rail/test_stripe.c src/rail/stripe.c
+tests_rail_test_stripe_CPPFLAGS = $(TEST_CPPFLAGS)
+tests_rail_test_stripe_LDADD = $(CMOCKA_LIBS)
+tests_rail_test_ring_SOURCES = tests/rail/test_ring.c src/rail/table.c
+tests_rail_test_ring_CPPFLAGS = $(TEST_CPPFLAGS)
+tests_rail_test_ring_LDADD = $(CMOCKA_LIBS)
+tests_rail_test_mr_SOURCES = tests/rail/test_mr.c tests/capture.c src/rail/mr.c
+tests_rail_test_mr_CPPFLAGS = $(TEST_CPPFLAGS)
+tests_rail_test_mr_LDADD = librg-memwatch.la librg-util.la $(CMOCKA_LIBS)
+tests_rail_test_traffic_CPPFLAGS = $(TEST_CPPFLAGS)
+tests_rail_test_traffic_LDADD = tests/rail/libjob.la $(CMOCKA_LIBS)
+tests_rail_test_peer_CPPFLAGS = $(TEST_CPPFLAGS)
+tests_rail_test_peer_LDADD = tests/rail/libjob.la $(CMOCKA_LIBS)
+tests_rail_test_demand_CPPFLAGS = $(TEST_CPPFLAGS)
+tests_rail_test_demand_LDADD = tests/rail/libjob.la $(CMOCKA_LIBS)
+tests_rail_test_loss_CPPFLAGS = $(TEST_CPPFLAGS)
+tests_rail_test_loss_LDADD = tests/rail/libjob.la $(CMOCKA_LIBS)
+dist_check_SCRIPTS += tests/rail/test_exports
+TESTS += tests/rail/test_exports

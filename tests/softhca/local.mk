@@ -1,0 +1,244 @@
+# ---- tests/softhca, tests/conformance, tests/virtual, tests/fuzz, tests/pyverbs ---------
+# The same list of cases on any verbs device (real ones through dlopen).
+check_PROGRAMS += tests/conformance/conformance
+conformance_sources = tests/conformance/conformance.h \
+	tests/conformance/main.c tests/conformance/known.c tests/conformance/known.h \
+	tests/conformance/data.c tests/conformance/queues.c \
+	tests/conformance/errors.c \
+	tests/conformance/states.c \
+	tests/conformance/uc.c \
+	tests/conformance/srq.c \
+	tests/conformance/ud.c tests/conformance/ud.h \
+	tests/conformance/group.c \
+	tests/conformance/atomic.c \
+	tests/conformance/wr.c \
+	tests/conformance/attributes.c \
+	tests/conformance/flush.c \
+	tests/conformance/limits.c \
+	tests/conformance/causes.c \
+	tests/conformance/events.c tests/conformance/channels.c tests/conformance/cq.c \
+	tests/conformance/retries.c \
+	tests/conformance/memory.c
+tests_conformance_conformance_SOURCES = $(conformance_sources) tests/conformance/side.c
+tests_conformance_conformance_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE $(POPT_CFLAGS)
+tests_conformance_conformance_LDADD = libsofthca-core.la librg-util.la $(POPT_LIBS)
+EXTRA_DIST += tests/softhca/conformance.sh tests/softhca/bad_input.sh tests/softhca/perftest.sh \
+	tests/softhca/pair-lib.sh tests/softhca/matrix.sh tests/softhca/stacks.sh \
+	tests/conformance/rxe.txt
+TESTS += tests/softhca/bad_input.sh tests/softhca/perftest.sh
+check_PROGRAMS += tests/softhca/hold
+tests_softhca_hold_LDADD = libsofthca-core.la librg-util.la
+check_PROGRAMS += tests/softhca/kill
+tests_softhca_kill_SOURCES = tests/softhca/kill.c tests/softhca/kill.h tests/softhca/member.c \
+	tests/softhca/member.h tests/softhca/tell.c tests/softhca/traffic.c \
+	tests/conformance/side.c
+tests_softhca_kill_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE
+tests_softhca_kill_LDADD = libsofthca-core.la librg-util.la
+check_PROGRAMS += tests/softhca/sleepers
+tests_softhca_sleepers_SOURCES = tests/softhca/sleepers.c tests/conformance/side.c
+tests_softhca_sleepers_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE
+tests_softhca_sleepers_LDADD = libsofthca-core.la librg-util.la
+TESTS += tests/softhca/sleepers
+check_PROGRAMS += tests/softhca/withdraw
+tests_softhca_withdraw_SOURCES = tests/softhca/withdraw.c tests/conformance/side.c
+tests_softhca_withdraw_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE
+tests_softhca_withdraw_LDADD = libsofthca-core.la librg-util.la
+TESTS += tests/softhca/withdraw
+check_PROGRAMS += tests/softhca/hostile
+tests_softhca_hostile_SOURCES = tests/softhca/hostile.c tests/softhca/hostile.h \
+	tests/softhca/attacker.c tests/conformance/side.c
+tests_softhca_hostile_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE
+tests_softhca_hostile_LDADD = libsofthca-core.la librg-util.la
+check_PROGRAMS += tests/softhca/windows
+tests_softhca_windows_SOURCES = tests/softhca/windows.c tests/conformance/side.c
+tests_softhca_windows_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE
+tests_softhca_windows_LDADD = libsofthca-core.la librg-util.la
+TESTS += tests/softhca/windows
+check_PROGRAMS += tests/softhca/scribble
+tests_softhca_scribble_SOURCES = tests/softhca/scribble.c tests/conformance/side.c
+tests_softhca_scribble_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE
+tests_softhca_scribble_LDADD = libsofthca-core.la librg-util.la
+TESTS += tests/softhca/scribble
+check_PROGRAMS += tests/softhca/paced
+tests_softhca_paced_SOURCES = tests/softhca/paced.c tests/softhca/timed.c tests/softhca/timed.h \
+	tests/conformance/side.c
+tests_softhca_paced_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE
+tests_softhca_paced_LDADD = libsofthca-core.la librg-util.la
+# The same on a clock of their own, both sides in one process: clock.c before librg-util.la's.
+virtual_sources = tests/virtual/clock.c tests/virtual/virtual.h
+virtual_sides = $(virtual_sources) tests/virtual/sides.c tests/conformance/side.c
+VIRTUAL = tests/virtual/paced tests/virtual/turns tests/virtual/faults tests/virtual/held \
+	tests/virtual/stops
+check_PROGRAMS += tests/virtual/conformance
+check_PROGRAMS += $(VIRTUAL)
+TESTS += $(VIRTUAL)
+tests_virtual_paced_SOURCES = tests/softhca/paced.c tests/softhca/timed.c tests/softhca/timed.h \
+	$(virtual_sides)
+tests_virtual_paced_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE -DVIRTUAL_CLOCK
+tests_virtual_paced_LDADD = libsofthca-core.la librg-util.la
+tests_virtual_turns_SOURCES = tests/softhca/turns.c tests/softhca/timed.c tests/softhca/timed.h \
+	$(virtual_sides)
+tests_virtual_turns_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE
+tests_virtual_turns_LDADD = libsofthca-core.la librg-util.la
+tests_virtual_faults_SOURCES = tests/softhca/faults.c $(virtual_sides)
+tests_virtual_faults_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE
+tests_virtual_faults_LDADD = libsofthca-core.la librg-util.la
+tests_virtual_held_SOURCES = tests/virtual/held.c tests/softhca/timed.c tests/softhca/timed.h \
+	$(virtual_sides)
+tests_virtual_held_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE
+tests_virtual_held_LDADD = libsofthca-core.la librg-util.la
+tests_virtual_stops_SOURCES = tests/virtual/stops.c tests/virtual/stops.h tests/virtual/stops_at.c \
+	tests/virtual/stops_place.c $(virtual_sides)
+tests_virtual_stops_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE
+tests_virtual_stops_LDADD = libsofthca-core.la librg-util.la
+tests_virtual_conformance_SOURCES = $(conformance_sources) tests/virtual/conformance.c \
+	$(virtual_sides)
+tests_virtual_conformance_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE $(POPT_CFLAGS)
+tests_virtual_conformance_LDADD = libsofthca-core.la librg-util.la $(POPT_LIBS)
+EXTRA_DIST += tests/virtual/aside.txt
+dist_check_SCRIPTS += tests/virtual/conformance.sh
+TESTS += tests/virtual/conformance.sh
+check_PROGRAMS += tests/softhca/turns
+tests_softhca_turns_SOURCES = tests/softhca/turns.c tests/softhca/timed.c tests/softhca/timed.h \
+	tests/conformance/side.c
+tests_softhca_turns_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE
+tests_softhca_turns_LDADD = libsofthca-core.la librg-util.la
+check_PROGRAMS += tests/softhca/faults
+tests_softhca_faults_SOURCES = tests/softhca/faults.c tests/conformance/side.c
+tests_softhca_faults_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE
+tests_softhca_faults_LDADD = libsofthca-core.la librg-util.la
+check_PROGRAMS += tests/softhca/bounce
+tests_softhca_bounce_SOURCES = tests/softhca/bounce.c tests/conformance/side.c
+tests_softhca_bounce_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE
+tests_softhca_bounce_LDADD = libsofthca-core.la librg-util.la
+check_PROGRAMS += tests/softhca/fork
+tests_softhca_fork_SOURCES = tests/softhca/fork.c tests/conformance/side.c
+tests_softhca_fork_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE
+tests_softhca_fork_LDADD = libsofthca-core.la librg-util.la
+check_PROGRAMS += tests/softhca/scale
+tests_softhca_scale_SOURCES = tests/softhca/scale.c tests/conformance/side.c
+tests_softhca_scale_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE
+tests_softhca_scale_LDADD = libsofthca-core.la librg-util.la
+TESTS += tests/softhca/fork tests/softhca/scale
+check_PROGRAMS += tests/softhca/lifecycle
+tests_softhca_lifecycle_SOURCES = tests/softhca/lifecycle.c tests/conformance/side.c
+tests_softhca_lifecycle_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE
+tests_softhca_lifecycle_LDADD = libsofthca-core.la librg-util.la -lpthread
+check_PROGRAMS += tests/softhca/gone
+tests_softhca_gone_SOURCES = tests/softhca/gone.c tests/conformance/side.c
+tests_softhca_gone_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE
+tests_softhca_gone_LDADD = libsofthca-core.la librg-util.la
+TESTS += tests/softhca/lifecycle tests/softhca/gone
+check_PROGRAMS += tests/softhca/step
+tests_softhca_step_SOURCES = tests/softhca/step.c tests/conformance/side.c
+tests_softhca_step_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE
+tests_softhca_step_LDADD = libsofthca-core.la librg-util.la
+check_PROGRAMS += tests/softhca/cut
+tests_softhca_cut_SOURCES = tests/softhca/cut.c tests/softhca/cut.h tests/softhca/cut_place.c \
+	tests/conformance/side.c
+tests_softhca_cut_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE
+tests_softhca_cut_LDADD = libsofthca-core.la librg-util.la
+TESTS += tests/softhca/cut
+check_PROGRAMS += tests/softhca/threads
+tests_softhca_threads_SOURCES = tests/softhca/threads.c tests/conformance/side.c
+tests_softhca_threads_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE
+tests_softhca_threads_LDADD = libsofthca-core.la librg-util.la -lpthread
+EXTRA_DIST += tests/softhca/user.sh tests/softhca/long.sh tests/softhca/tsan.sh
+TESTS += tests/softhca/user.sh
+TESTS += tests/softhca/kill tests/softhca/step tests/softhca/hostile tests/softhca/threads \
+	tests/softhca/bounce
+
+# Two copies of the library in a process; a real libibverbs beside it (a fake one).
+check_PROGRAMS += tests/softhca/two_copies tests/softhca/forward
+tests_softhca_two_copies_SOURCES = tests/softhca/two_copies.c tests/conformance/side.c
+tests_softhca_two_copies_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE
+tests_softhca_two_copies_LDADD = libsofthca-core.la librg-util.la
+tests_softhca_forward_SOURCES = tests/softhca/forward.c tests/conformance/side.c
+tests_softhca_forward_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE
+tests_softhca_forward_LDADD = libsofthca-core.la librg-util.la
+check_LTLIBRARIES += fake_verbs.la
+fake_verbs_la_SOURCES = tests/softhca/fake_verbs.c
+fake_verbs_la_LDFLAGS = $(AM_LDFLAGS) -module -avoid-version -rpath /nowhere
+check_PROGRAMS += tests/softhca/dropin
+tests_softhca_dropin_CPPFLAGS = -D_GNU_SOURCE
+tests_softhca_dropin_LDADD = -ldl
+EXTRA_DIST += tests/softhca/abi.sh
+TESTS += tests/softhca/two_copies tests/softhca/abi.sh
+
+# Fuzz targets: `make check` runs them on mutated seeds, `make fuzz` builds them
+# with clang's libFuzzer, to be run by hand.
+SOFTHCA_FUZZ = tests/fuzz/fuzz_spec tests/fuzz/fuzz_rendezvous tests/fuzz/fuzz_segment
+check_PROGRAMS += $(SOFTHCA_FUZZ)
+TESTS += $(SOFTHCA_FUZZ)
+tests_fuzz_fuzz_spec_SOURCES = tests/fuzz/fuzz_spec.c tests/fuzz/driver.c tests/fuzz/fuzz.h
+tests_fuzz_fuzz_spec_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE
+tests_fuzz_fuzz_spec_LDADD = libsofthca-core.la librg-util.la
+tests_fuzz_fuzz_rendezvous_SOURCES = tests/fuzz/fuzz_rendezvous.c tests/fuzz/driver.c \
+	tests/fuzz/fuzz.h
+tests_fuzz_fuzz_rendezvous_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE
+tests_fuzz_fuzz_rendezvous_LDADD = libsofthca-core.la librg-util.la
+tests_fuzz_fuzz_segment_SOURCES = tests/fuzz/fuzz_segment.c tests/fuzz/driver.c tests/fuzz/fuzz.h
+tests_fuzz_fuzz_segment_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE
+tests_fuzz_fuzz_segment_LDADD = libsofthca-core.la librg-util.la
+FUZZ_CC = clang -g -O1 -std=gnu11 -D_GNU_SOURCE -I. $(AM_CPPFLAGS)
+fuzz: config.h
+	@rm -rf fuzz.o && $(MKDIR_P) fuzz.o
+	@for f in $(filter %.c,$(libsofthca_core_la_SOURCES) $(librg_memwatch_la_SOURCES)) src/util/clock.c src/util/text.c src/util/units.c; do \
+		$(FUZZ_CC) -fsanitize=fuzzer-no-link,address,undefined -c $(srcdir)/$$f \
+			-o fuzz.o/`echo $$f | tr / _`.o || exit 1; \
+	done
+	@for t in $(SOFTHCA_FUZZ); do \
+		$(FUZZ_CC) -fsanitize=fuzzer,address,undefined $(srcdir)/$$t.c fuzz.o/*.o \
+			-lpthread -ldl -o `basename $$t`.libfuzzer || exit 1; \
+	done
+CLEANFILES += fuzz_spec.libfuzzer fuzz_rendezvous.libfuzzer fuzz_segment.libfuzzer
+# What takes long, and what needs a build of its own; the whole of what CI takes a part of.
+check-long: all $(check_PROGRAMS) $(memory_modules) tests/memory/lifecycle_module.la
+	@test -n "$$LONG_SECONDS" || RG_LONG=1 $(MAKE) $(AM_MAKEFLAGS) check
+	@test -n "$$LONG_SECONDS" || RG_LONG=1 $(MAKE) $(AM_MAKEFLAGS) check-verbs
+	@test -n "$$LONG_SECONDS" || RG_LONG=1 $(MAKE) $(AM_MAKEFLAGS) check-cluster
+	@$(AM_TESTS_ENVIRONMENT) $(SHELL) $(srcdir)/tests/softhca/long.sh
+	@$(AM_TESTS_ENVIRONMENT) $(SHELL) $(srcdir)/tests/apps/long.sh
+	@$(AM_TESTS_ENVIRONMENT) $(SHELL) $(srcdir)/tests/memory/long.sh
+EXTRA_DIST += tests/apps/long.sh
+check-threads:
+	@$(AM_TESTS_ENVIRONMENT) $(SHELL) $(srcdir)/tests/run-jobs.sh '' tests/softhca/tsan
+.PHONY: fuzz check-long check-threads
+if HAVE_CMOCKA
+SOFTHCA_UNITS = tests/softhca/test_spec tests/softhca/test_model tests/softhca/test_mailbox \
+	tests/softhca/test_memory tests/softhca/test_remap tests/softhca/test_remap_fork \
+	tests/softhca/test_fabric tests/softhca/test_atomic \
+	tests/softhca/test_shared tests/softhca/test_mr_table \
+	tests/softhca/test_doubt
+check_PROGRAMS += $(SOFTHCA_UNITS)
+TESTS += $(SOFTHCA_UNITS)
+endif
+SOFTHCA_TEST_CPPFLAGS = $(TEST_CPPFLAGS) -D_GNU_SOURCE
+SOFTHCA_TEST_LDADD = libsofthca-core.la librg-util.la $(CMOCKA_LIBS)
+tests_softhca_test_spec_CPPFLAGS = $(SOFTHCA_TEST_CPPFLAGS)
+tests_softhca_test_spec_LDADD = $(SOFTHCA_TEST_LDADD)
+tests_softhca_test_model_CPPFLAGS = $(SOFTHCA_TEST_CPPFLAGS)
+tests_softhca_test_model_LDADD = $(SOFTHCA_TEST_LDADD)
+tests_softhca_test_shared_CPPFLAGS = $(SOFTHCA_TEST_CPPFLAGS)
+tests_softhca_test_shared_LDADD = $(SOFTHCA_TEST_LDADD)
+tests_softhca_test_mr_table_CPPFLAGS = $(SOFTHCA_TEST_CPPFLAGS)
+tests_softhca_test_mr_table_LDADD = $(SOFTHCA_TEST_LDADD)
+tests_softhca_test_mailbox_CPPFLAGS = $(SOFTHCA_TEST_CPPFLAGS)
+tests_softhca_test_mailbox_LDADD = $(SOFTHCA_TEST_LDADD)
+tests_softhca_test_memory_CPPFLAGS = $(SOFTHCA_TEST_CPPFLAGS)
+tests_softhca_test_remap_CPPFLAGS = $(SOFTHCA_TEST_CPPFLAGS)
+tests_softhca_test_remap_LDADD = $(SOFTHCA_TEST_LDADD)
+tests_softhca_test_remap_fork_CPPFLAGS = $(SOFTHCA_TEST_CPPFLAGS)
+tests_softhca_test_remap_fork_LDADD = $(SOFTHCA_TEST_LDADD) -lpthread
+tests_softhca_test_doubt_CPPFLAGS = $(SOFTHCA_TEST_CPPFLAGS)
+tests_softhca_test_doubt_LDADD = $(SOFTHCA_TEST_LDADD)
+tests_softhca_test_atomic_CPPFLAGS = $(SOFTHCA_TEST_CPPFLAGS)
+tests_softhca_test_atomic_LDADD = $(SOFTHCA_TEST_LDADD)
+tests_softhca_test_memory_LDADD = $(SOFTHCA_TEST_LDADD)
+tests_softhca_test_fabric_CPPFLAGS = $(SOFTHCA_TEST_CPPFLAGS)
+tests_softhca_test_fabric_LDADD = $(SOFTHCA_TEST_LDADD)
+TESTS += tests/softhca/conformance.sh
+# rdma-core's own tests, as a distribution carries them.
+EXTRA_DIST += tests/pyverbs/pyverbs.sh tests/pyverbs/run.py tests/pyverbs/rxe.txt \
+	tests/pyverbs/unpack.sh
+TESTS += tests/pyverbs/pyverbs.sh
