@@ -6,10 +6,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "fabric.h"
+#include "object/fabric.h"
 #include "fuzz.h"
 #include "../scratch.h"
-#include "segment.h"
+#include "base/segment.h"
 
 const unsigned fuzz_rounds = 2000;
 

@@ -19,8 +19,8 @@
 #include <unistd.h>
 
 #include "fuzz.h"
-#include "qp.h"
-#include "segment.h"
+#include "object/qp.h"
+#include "base/segment.h"
 #include "softhca.h"
 
 const unsigned fuzz_rounds = 20000;

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "hostile.h"
-#include "qp.h"
+#include "object/qp.h"
 
 /* ---- The attacker -------------------------------------------------------- */
 

@@ -21,7 +21,7 @@
 #include <unistd.h>
 
 #include "../conformance/conformance.h"
-#include "qp.h"
+#include "object/qp.h"
 
 enum { BIG = 3 << 20, PAGE = 4096 };
 

@@ -23,8 +23,8 @@
 #include <unistd.h>
 
 #include "../conformance/conformance.h"
-#include "device.h"
-#include "segment.h"
+#include "object/device.h"
+#include "base/segment.h"
 #include "softhca.h"
 
 enum {

@@ -4,10 +4,10 @@
  */
 #include <stdio.h>
 
-#include "cq.h"
+#include "object/cq.h"
 #include "member.h"
-#include "qp.h"
-#include "srq.h"
+#include "object/qp.h"
+#include "object/srq.h"
 
 static const char *const state_names[] = {
 	[HCA_FREE] = "free", [HCA_POSTED] = "posted", [HCA_FULL] = "full",

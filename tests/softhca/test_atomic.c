@@ -13,8 +13,8 @@
 
 #include "clock.h"
 #include "cmocka_all.h"
-#include "device.h"
-#include "qp.h"
+#include "object/device.h"
+#include "object/qp.h"
 #include "softhca.h"
 
 enum { ALL = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_ATOMIC };

@@ -5,7 +5,7 @@
 #include <sched.h>
 
 #include "cmocka_all.h"
-#include "doubt.h"
+#include "model/doubt.h"
 
 static struct hca_spec parse(const char *text)
 {

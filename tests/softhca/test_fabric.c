@@ -10,10 +10,10 @@
 #include <unistd.h>
 
 #include "cmocka_all.h"
-#include "device.h"
-#include "fabric.h"
-#include "qp.h"
-#include "segment.h"
+#include "object/device.h"
+#include "object/fabric.h"
+#include "object/qp.h"
+#include "base/segment.h"
 #include "softhca.h"
 
 static char name_a[32], name_b[32];

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "cmocka_all.h"
-#include "cq.h"
+#include "object/cq.h"
 
 enum { SLOTS = 8 };
 

@@ -7,9 +7,9 @@
 #include <unistd.h>
 
 #include "cmocka_all.h"
-#include "maps.h"
-#include "memory.h"
-#include "remap.h"
+#include "base/maps.h"
+#include "pages/memory.h"
+#include "pages/remap.h"
 #include "softhca.h"
 
 enum { PAGE = 4096 };

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "cmocka_all.h"
-#include "model.h"
+#include "model/model.h"
 
 /* A fabric of words only. */
 static struct hca_fabric *fabric(const char *spec)

@@ -16,13 +16,13 @@
 #include <unistd.h>
 
 #include "cmocka_all.h"
-#include "device.h"
-#include "fabric.h"
-#include "memory.h"
-#include "peer.h"
-#include "segment.h"
+#include "object/device.h"
+#include "object/fabric.h"
+#include "pages/memory.h"
+#include "link/memory/peer.h"
+#include "base/segment.h"
 #include "softhca.h"
-#include "mr_table.h"
+#include "link/memory/mr_table.h"
 
 enum { SLOT = 700, GENERATION = 3 };
 

@@ -14,8 +14,8 @@
 #include <unistd.h>
 
 #include "cmocka_all.h"
-#include "memory.h"
-#include "remap.h"
+#include "pages/memory.h"
+#include "pages/remap.h"
 
 enum { PAGE = 4096, PAGES = 64, PATIENCE_S = 120 };
 

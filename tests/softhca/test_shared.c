@@ -10,9 +10,9 @@
 
 #include "clock.h"
 #include "cmocka_all.h"
-#include "qp.h"
-#include "segment.h"
-#include "shared.h"
+#include "object/qp.h"
+#include "base/segment.h"
+#include "object/shared.h"
 
 enum { HEAP_BYTES = 1 << 20, DEPTH = 8, STRANGER = 900 };	/* a slot that nobody has */
 

@@ -9,7 +9,7 @@
 #include "cmocka_all.h"
 #include "scratch.h"
 #include "softhca.h"
-#include "spec.h"
+#include "model/spec.h"
 
 static struct hca_spec parse(const char *text)
 {

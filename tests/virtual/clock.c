@@ -18,7 +18,7 @@
 #endif
 
 #include "clock.h"
-#include "fabric.h"
+#include "object/fabric.h"
 #include "virtual.h"
 
 enum {

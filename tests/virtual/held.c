@@ -8,8 +8,8 @@
 #include <stdlib.h>
 
 #include "../softhca/timed.h"
-#include "device.h"
-#include "fabric.h"
+#include "object/device.h"
+#include "object/fabric.h"
 
 enum { BYTES = 10000, SILENT_MS = 250 };
 

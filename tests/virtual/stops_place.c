@@ -1,7 +1,7 @@
 /* stops_place.c - the queues of a sender, an owner, another sender; their messages. */
 #include <stdlib.h>
 
-#include "fabric.h"
+#include "object/fabric.h"
 #include "stops.h"
 
 enum { SLOTS = MEMBERS * KINDS * DEPTH, QKEY = 0x11111111, CQE = 32 };

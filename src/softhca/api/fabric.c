@@ -7,16 +7,16 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "device.h"
-#include "fabric.h"
-#include "inherit.h"
-#include "memory.h"
-#include "mr_table.h"
-#include "peer.h"
-#include "qp.h"
+#include "object/device.h"
+#include "object/fabric.h"
+#include "api/inherit.h"
+#include "pages/memory.h"
+#include "link/memory/mr_table.h"
+#include "link/memory/peer.h"
+#include "object/qp.h"
 #include "random.h"
-#include "remap.h"
-#include "segment.h"
+#include "pages/remap.h"
+#include "base/segment.h"
 
 static pthread_mutex_t registry_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct hca_fabric *registry;

@@ -1,12 +1,12 @@
 /* inherit.c - see inherit.h. */
-#include "inherit.h"
+#include "api/inherit.h"
 
 #include <string.h>
 
-#include "cq.h"
-#include "device.h"
-#include "dm.h"
-#include "qp.h"
+#include "object/cq.h"
+#include "object/device.h"
+#include "object/dm.h"
+#include "object/qp.h"
 
 /* ---- The verbs that libibverbs calls without us -------------------------- */
 

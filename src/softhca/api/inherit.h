@@ -10,7 +10,7 @@
 #ifndef HCA_INHERIT_H
 #define HCA_INHERIT_H
 
-#include "fabric.h"
+#include "object/fabric.h"
 
 /* In the child, which has one thread; locks may be held for ever. */
 void hca_inherit(struct hca_fabric *f);

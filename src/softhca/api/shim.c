@@ -9,18 +9,18 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "ah.h"
-#include "cq.h"
-#include "device.h"
-#include "dm.h"
-#include "inherit.h"
-#include "mcast.h"
-#include "qp.h"
-#include "real.h"
-#include "remap.h"
+#include "object/ah.h"
+#include "object/cq.h"
+#include "object/device.h"
+#include "object/dm.h"
+#include "api/inherit.h"
+#include "object/mcast.h"
+#include "object/qp.h"
+#include "api/real.h"
+#include "pages/remap.h"
 #include "softhca.h"
-#include "srq.h"
-#include "verbs_names.h"
+#include "object/srq.h"
+#include "api/verbs_names.h"
 
 /* Exported by libibverbs, but in no header. */
 struct _compat_ibv_port_attr;

@@ -1,6 +1,6 @@
 /* strings.c - the parts of libibverbs that only translate: names and rates. */
-#include "base.h"
-#include "verbs_names.h"
+#include "base/base.h"
+#include "api/verbs_names.h"
 
 #define NAMED(table, value, otherwise) \
 	((unsigned)(value) < sizeof(table) / sizeof(*(table)) && (table)[value] ? (table)[value] \

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "softhca.h"
 
 static _Thread_local char last_error[512];

@@ -3,10 +3,10 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "base.h"
-#include "heap.h"
-#include "layout.h"
-#include "segment.h"
+#include "base/base.h"
+#include "base/heap.h"
+#include "base/layout.h"
+#include "base/segment.h"
 
 static unsigned class_of(size_t bytes)
 {

@@ -7,8 +7,8 @@
 #include <unistd.h>
 #include <linux/fs.h>
 
-#include "base.h"
-#include "maps.h"
+#include "base/base.h"
+#include "base/maps.h"
 
 /* PROCMAP_QUERY: Linux 6.11 answers for one address; older kernels print everything. */
 struct query {

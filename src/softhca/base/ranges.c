@@ -1,7 +1,7 @@
 /* ranges.c - see ranges.h. */
-#include "ranges.h"
+#include "base/ranges.h"
 
-#include "base.h"
+#include "base/base.h"
 
 enum { TRIES = 100 };
 

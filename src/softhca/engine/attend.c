@@ -1,12 +1,12 @@
 /* attend.c - see attend.h. */
-#include "attend.h"
+#include "engine/attend.h"
 
 #include <sys/prctl.h>
 
-#include "channel.h"
+#include "object/channel.h"
 #include "clock.h"
-#include "engine.h"
-#include "fault.h"
+#include "engine/engine.h"
+#include "engine/fault.h"
 
 enum {
 	TICK_NS = 200000,

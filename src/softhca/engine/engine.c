@@ -1,13 +1,13 @@
 /* engine.c - work that could not be done when it was posted. */
 #include "clock.h"
-#include "engine.h"
-#include "fault.h"
-#include "mw.h"
-#include "event.h"
-#include "pace.h"
-#include "srq.h"
-#include "steps.h"
-#include "ud.h"
+#include "engine/engine.h"
+#include "engine/fault.h"
+#include "object/mw.h"
+#include "object/event.h"
+#include "engine/pace.h"
+#include "object/srq.h"
+#include "link/memory/steps.h"
+#include "link/memory/ud.h"
 
 /* How often peers are looked at when there is nothing to do. */
 enum { LOOK_NS = 10000000 };

@@ -10,7 +10,7 @@
 #ifndef HCA_ENGINE_H
 #define HCA_ENGINE_H
 
-#include "qp.h"
+#include "object/qp.h"
 
 /* Put a queue pair on the list, unless it is there. */
 void hca_engine_add(struct hca_qp *qp);

@@ -1,10 +1,10 @@
 /* fault.c - ports that go down and come back, packets that get lost. */
 #include "clock.h"
-#include "device.h"
-#include "engine.h"
-#include "event.h"
-#include "fault.h"
-#include "model.h"
+#include "object/device.h"
+#include "engine/engine.h"
+#include "object/event.h"
+#include "engine/fault.h"
+#include "model/model.h"
 
 /* Before the first queue pair is ready nothing is known: look again after so long. */
 enum { NOT_STARTED_NS = 1000000 };

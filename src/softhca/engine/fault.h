@@ -29,7 +29,7 @@
 #ifndef HCA_FAULT_H
 #define HCA_FAULT_H
 
-#include "fabric.h"
+#include "object/fabric.h"
 
 struct hca_device;
 struct hca_qp;

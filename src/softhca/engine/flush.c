@@ -1,8 +1,8 @@
 /* flush.c - the error state of a queue pair. */
 #include "clock.h"
-#include "engine.h"
-#include "event.h"
-#include "pace.h"
+#include "engine/engine.h"
+#include "object/event.h"
+#include "engine/pace.h"
 
 /* A claim by a process that lives is respected for so long. */
 enum { CLAIM_NS = 1000000000 };

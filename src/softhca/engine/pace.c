@@ -2,11 +2,11 @@
 #include <stdlib.h>
 
 #include "clock.h"
-#include "engine.h"
-#include "fault.h"
-#include "mw.h"
-#include "pace.h"
-#include "steps.h"
+#include "engine/engine.h"
+#include "engine/fault.h"
+#include "object/mw.h"
+#include "engine/pace.h"
+#include "link/memory/steps.h"
 
 /* One call does not go on for ever, however far behind it is. */
 enum { QUANTA_PER_TURN = 64, LOOK_NS = 1000000 };

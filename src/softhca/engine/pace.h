@@ -19,8 +19,8 @@
 #ifndef HCA_PACE_H
 #define HCA_PACE_H
 
-#include "held.h"
-#include "model.h"
+#include "link/memory/held.h"
+#include "model/model.h"
 
 struct hca_qp;
 

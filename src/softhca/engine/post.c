@@ -1,12 +1,12 @@
 /* post.c - the send queue: what ibv_post_send does before a message moves. */
 #include <string.h>
 
-#include "atomic.h"
-#include "ah.h"
+#include "link/memory/atomic.h"
+#include "object/ah.h"
 #include "clock.h"
-#include "engine.h"
-#include "mw.h"
-#include "pace.h"
+#include "engine/engine.h"
+#include "object/mw.h"
+#include "engine/pace.h"
 
 /*
  * An operation that the device knows and this type of queue pair does not: it

@@ -1,5 +1,5 @@
 /* recv.c - the receive queue: posting. */
-#include "engine.h"
+#include "engine/engine.h"
 
 static int post_one(struct hca_qp *qp, const struct ibv_recv_wr *wr)
 {

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "engine.h"
+#include "engine/engine.h"
 
 struct hca_batch {
 	struct ibv_send_wr *wr;		/* one per slot of the send queue */

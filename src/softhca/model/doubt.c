@@ -6,9 +6,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "clock.h"
-#include "doubt.h"
+#include "model/doubt.h"
 #include "units.h"
 
 /* ---- Cores --------------------------------------------------------------- */

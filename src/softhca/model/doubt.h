@@ -10,7 +10,7 @@
 #ifndef HCA_DOUBT_H
 #define HCA_DOUBT_H
 
-#include "spec.h"
+#include "model/spec.h"
 
 /*
  * 0: it can, as far as can be seen now; 1: one line in buf says why not.

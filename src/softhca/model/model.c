@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model.h"
+#include "model/model.h"
 
 enum { QUANTUM_BYTES = 65536, QUANTUM_NS = 8000 };
 

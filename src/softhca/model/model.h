@@ -63,7 +63,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "fabric.h"
+#include "object/fabric.h"
 
 struct hca_server {
 	_Atomic uint64_t *busy;

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "profile.h"
-#include "spec.h"
+#include "model/profile.h"
+#include "model/spec.h"
 #include "text.h"
 
 #ifndef RG_SYSCONFDIR

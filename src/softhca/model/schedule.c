@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "schedule.h"
+#include "model/schedule.h"
 #include "units.h"
 
 enum { ITEM_MAX = 64 };

@@ -4,9 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "softhca.h"
-#include "spec.h"
+#include "model/spec.h"
 #include "units.h"
 
 enum kind {

@@ -13,9 +13,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "layout.h"
-#include "profile.h"
-#include "schedule.h"
+#include "base/layout.h"
+#include "model/profile.h"
+#include "model/schedule.h"
 
 enum { HCA_ALL_PPB = 1000000000 };
 

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ah.h"
+#include "object/ah.h"
 
 enum {
 	IPV4_AT = HCA_GRH_BYTES - (int)sizeof(struct iphdr),	/* the rest before is reserved */

@@ -1,13 +1,13 @@
 /* channel.c - see channel.h. */
-#include "channel.h"
+#include "object/channel.h"
 
 #include <sched.h>
 #include <stdlib.h>
 
 #include "clock.h"
-#include "cq.h"
-#include "device.h"
-#include "engine.h"
+#include "object/cq.h"
+#include "object/device.h"
+#include "engine/engine.h"
 
 enum {
 	LOOK_NS = 100000000,	/* who waits looks at what happens elsewhere so often */

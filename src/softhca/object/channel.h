@@ -19,8 +19,8 @@
 
 #include <infiniband/verbs.h>
 
-#include "base.h"
-#include "bell.h"
+#include "base/base.h"
+#include "link/memory/bell.h"
 
 struct hca_cq;
 struct hca_completion;

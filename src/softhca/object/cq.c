@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "clock.h"
-#include "device.h"
-#include "engine.h"
+#include "object/device.h"
+#include "engine/engine.h"
 
 /* A claim on a mailbox entry that has not been published for so long is taken back. */
 enum { CLAIM_NS = 1000000 };

@@ -12,8 +12,8 @@
 
 #include <infiniband/verbs.h>
 
-#include "channel.h"
-#include "fabric.h"
+#include "object/channel.h"
+#include "object/fabric.h"
 
 struct hca_qp;
 

@@ -3,8 +3,8 @@
 #include <time.h>
 
 #include "clock.h"
-#include "cq.h"
-#include "device.h"
+#include "object/cq.h"
+#include "object/device.h"
 
 enum {
 	SUPPORTED_FIELDS = IBV_WC_EX_WITH_BYTE_LEN | IBV_WC_EX_WITH_IMM | IBV_WC_EX_WITH_QP_NUM |

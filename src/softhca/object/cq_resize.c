@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cq.h"
-#include "engine.h"
+#include "object/cq.h"
+#include "engine/engine.h"
 
 struct move {
 	struct hca_completion *list;

@@ -7,17 +7,17 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "ah.h"
-#include "cq.h"
-#include "device.h"
-#include "dm.h"
-#include "doubt.h"
-#include "fault.h"
-#include "mcast.h"
-#include "mw.h"
-#include "qp.h"
-#include "real.h"
-#include "srq.h"
+#include "object/ah.h"
+#include "object/cq.h"
+#include "object/device.h"
+#include "object/dm.h"
+#include "model/doubt.h"
+#include "engine/fault.h"
+#include "object/mcast.h"
+#include "object/mw.h"
+#include "object/qp.h"
+#include "api/real.h"
+#include "object/srq.h"
 
 /* ---- Devices ------------------------------------------------------------- */
 

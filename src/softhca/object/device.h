@@ -4,9 +4,9 @@
 
 #include <infiniband/verbs.h>
 
-#include "event.h"
-#include "fabric.h"
-#include "remap.h"
+#include "object/event.h"
+#include "object/fabric.h"
+#include "pages/remap.h"
 
 struct hca_device {
 	struct ibv_device ibv;		/* first */

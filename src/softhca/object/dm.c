@@ -1,5 +1,5 @@
 /* dm.c - device memory. */
-#include "dm.h"
+#include "object/dm.h"
 
 #include <stdlib.h>
 #include <string.h>

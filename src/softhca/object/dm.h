@@ -6,7 +6,7 @@
 #ifndef HCA_DM_H
 #define HCA_DM_H
 
-#include "device.h"
+#include "object/device.h"
 
 enum { HCA_DM_MAX = 16 << 20, HCA_DM_ALIGN = 4 };
 

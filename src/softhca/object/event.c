@@ -1,10 +1,10 @@
 /* event.c - see event.h. */
-#include "event.h"
+#include "object/event.h"
 
 #include <stdlib.h>
 
-#include "device.h"
-#include "engine.h"
+#include "object/device.h"
+#include "engine/engine.h"
 
 /* Who waits looks at what happens elsewhere so often, should nobody tell. */
 enum { LOOK_NS = 100000000 };

@@ -15,8 +15,8 @@
 
 #include <infiniband/verbs.h>
 
-#include "base.h"
-#include "bell.h"
+#include "base/base.h"
+#include "link/memory/bell.h"
 
 struct hca_fabric;
 struct hca_qp;

@@ -18,14 +18,14 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "attend.h"
-#include "base.h"
-#include "bounce.h"
-#include "heap.h"
-#include "layout.h"
-#include "rendezvous.h"
+#include "engine/attend.h"
+#include "base/base.h"
+#include "link/memory/bounce.h"
+#include "base/heap.h"
+#include "base/layout.h"
+#include "link/memory/rendezvous.h"
 #include "softhca.h"
-#include "spec.h"
+#include "model/spec.h"
 
 struct hca_device;
 struct hca_mr;

@@ -1,8 +1,8 @@
 /* mailbox.c - the producer's side of a completion queue in another process. */
-#include "cq.h"
+#include "object/cq.h"
 
 #include "clock.h"
-#include "peer.h"
+#include "link/memory/peer.h"
 
 enum claim { CLAIMED, TAKEN, FULL };
 

@@ -1,10 +1,10 @@
 /* mcast.c - multicast groups. */
 #include <string.h>
 
-#include "ah.h"
-#include "mcast.h"
-#include "peer.h"
-#include "qp.h"
+#include "object/ah.h"
+#include "object/mcast.h"
+#include "link/memory/peer.h"
+#include "object/qp.h"
 
 enum { FREE, FILLING, MEMBER };
 

@@ -12,7 +12,7 @@
 
 #include <infiniband/verbs.h>
 
-#include "fabric.h"
+#include "object/fabric.h"
 
 struct hca_qp;
 

@@ -6,14 +6,14 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "device.h"
-#include "dm.h"
-#include "maps.h"
-#include "memory.h"
-#include "mw.h"
-#include "peer.h"
-#include "remap.h"
-#include "segment.h"
+#include "object/device.h"
+#include "object/dm.h"
+#include "base/maps.h"
+#include "pages/memory.h"
+#include "object/mw.h"
+#include "link/memory/peer.h"
+#include "pages/remap.h"
+#include "base/segment.h"
 
 /* ---- Registrations ------------------------------------------------------- */
 

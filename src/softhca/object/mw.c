@@ -1,8 +1,8 @@
 /* mw.c - memory windows. */
 #include <stdlib.h>
 
-#include "engine.h"
-#include "mw.h"
+#include "engine/engine.h"
+#include "object/mw.h"
 
 enum { TAG = 0xff };		/* the part of a key that changes with each binding */
 

@@ -13,8 +13,8 @@
 #ifndef HCA_MW_H
 #define HCA_MW_H
 
-#include "device.h"
-#include "qp.h"
+#include "object/device.h"
+#include "object/qp.h"
 
 struct hca_mw {
 	struct ibv_mw ibv;		/* first */

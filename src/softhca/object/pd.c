@@ -1,7 +1,7 @@
 /* pd.c - protection domains, and other names for them. */
 #include <stdlib.h>
 
-#include "device.h"
+#include "object/device.h"
 
 static struct hca_pd *pd_new(struct ibv_context *c, uint32_t id)
 {

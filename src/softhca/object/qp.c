@@ -3,14 +3,14 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "device.h"
-#include "engine.h"
-#include "mcast.h"
-#include "fault.h"
-#include "pace.h"
-#include "segment.h"
-#include "srq.h"
-#include "ud.h"
+#include "object/device.h"
+#include "engine/engine.h"
+#include "object/mcast.h"
+#include "engine/fault.h"
+#include "engine/pace.h"
+#include "base/segment.h"
+#include "object/srq.h"
+#include "link/memory/ud.h"
 
 static const unsigned access_all = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
 				   IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC |

@@ -11,10 +11,10 @@
 
 #include <infiniband/verbs.h>
 
-#include "cq.h"
-#include "model.h"
-#include "peer.h"
-#include "shared.h"
+#include "object/cq.h"
+#include "model/model.h"
+#include "link/memory/peer.h"
+#include "object/shared.h"
 
 enum {
 	HCA_WR_MAX = 1 << 15,		/* per queue */

@@ -2,7 +2,7 @@
  * qp_state.c - which attributes each transition of a queue pair needs and
  * takes (IBTA 1.5, 11.2.5.2, table 91 "QP State Transition Properties").
  */
-#include "qp.h"
+#include "object/qp.h"
 
 enum { NEVER = 1 << 30 };	/* nobody has this attribute: there is no such transition */
 

@@ -5,11 +5,11 @@
 #include <string.h>
 
 #include "config.h"
-#include "device.h"
-#include "dm.h"
-#include "fault.h"
-#include "qp.h"
-#include "srq.h"
+#include "object/device.h"
+#include "object/dm.h"
+#include "engine/fault.h"
+#include "object/qp.h"
+#include "object/srq.h"
 
 static const struct hca_spec *spec_of(const struct ibv_context *c)
 {

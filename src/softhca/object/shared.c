@@ -3,9 +3,9 @@
 #include <string.h>
 
 #include "clock.h"
-#include "peer.h"
-#include "qp.h"
-#include "shared.h"
+#include "link/memory/peer.h"
+#include "object/qp.h"
+#include "object/shared.h"
 
 enum {
 	ADVANCE_TRIES = 8,

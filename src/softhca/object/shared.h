@@ -13,7 +13,7 @@
 
 #include <infiniband/verbs.h>
 
-#include "fabric.h"
+#include "object/fabric.h"
 
 /* ---- Those who take ------------------------------------------------------ */
 

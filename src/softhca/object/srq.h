@@ -12,7 +12,7 @@
 
 #include <infiniband/verbs.h>
 
-#include "shared.h"
+#include "object/shared.h"
 
 struct hca_srq {
 	struct ibv_srq ibv;		/* first */

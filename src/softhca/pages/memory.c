@@ -7,13 +7,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base.h"
-#include "layout.h"
-#include "memory.h"
-#include "remap.h"
-#include "segment.h"
+#include "base/base.h"
+#include "base/layout.h"
+#include "pages/memory.h"
+#include "pages/remap.h"
+#include "base/segment.h"
 #include "softhca.h"
-#include "sys.h"
+#include "base/sys.h"
 
 struct block {
 	uintptr_t start;

@@ -1,9 +1,9 @@
 /* pinned.c - what real devices have registered: see remap.h. */
 #include <stdlib.h>
 
-#include "base.h"
-#include "memory.h"
-#include "remap.h"
+#include "base/base.h"
+#include "pages/memory.h"
+#include "pages/remap.h"
 
 struct hca_pinned {
 	struct hca_pinned *next, **at;

@@ -1,12 +1,12 @@
 /* remap.c - moving memory onto the segment, in place. */
 #include <pthread.h>
 
-#include "base.h"
-#include "layout.h"
-#include "memory.h"
-#include "remap_int.h"
-#include "segment.h"
-#include "sys.h"
+#include "base/base.h"
+#include "base/layout.h"
+#include "pages/memory.h"
+#include "pages/remap_int.h"
+#include "base/segment.h"
+#include "base/sys.h"
 
 struct hca_remap_state hca_remap_state;
 

@@ -2,9 +2,9 @@
 #ifndef HCA_REMAP_INT_H
 #define HCA_REMAP_INT_H
 
-#include "maps.h"
-#include "ranges.h"
-#include "remap.h"
+#include "base/maps.h"
+#include "base/ranges.h"
+#include "pages/remap.h"
 
 /* Under hca_remap_lock; hca_ranges_touch needs none. */
 struct hca_remap_state {

@@ -6,11 +6,11 @@
  */
 #include <pthread.h>
 
-#include "base.h"
-#include "layout.h"
-#include "memory.h"
-#include "remap_int.h"
-#include "sys.h"
+#include "base/base.h"
+#include "base/layout.h"
+#include "pages/memory.h"
+#include "pages/remap_int.h"
+#include "base/sys.h"
 
 enum { CHUNK = 32 << 20 };		/* so much is there twice, at most, while it is copied */
 

@@ -1,8 +1,8 @@
 /* watch.c - moving memory needs to hear what the program does to it. */
 #include <stdatomic.h>
 
-#include "base.h"
-#include "remap.h"
+#include "base/base.h"
+#include "pages/remap.h"
 
 bool hca_remap_watch(void)
 {

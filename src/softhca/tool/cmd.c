@@ -13,14 +13,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base.h"
-#include "cmd.h"
-#include "doubt.h"
+#include "base/base.h"
+#include "tool/cmd.h"
+#include "model/doubt.h"
 #include "err.h"
 #include "opt.h"
-#include "rendezvous.h"
+#include "link/memory/rendezvous.h"
 #include "softhca.h"
-#include "spec.h"
+#include "model/spec.h"
 
 struct settings {
 	const char *soft, *fabric;

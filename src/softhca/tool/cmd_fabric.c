@@ -4,14 +4,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base.h"
-#include "bell.h"
+#include "base/base.h"
+#include "link/memory/bell.h"
 #include "clock.h"
-#include "cmd.h"
+#include "tool/cmd.h"
 #include "err.h"
-#include "fault.h"
-#include "inspect.h"
-#include "segment.h"
+#include "engine/fault.h"
+#include "tool/inspect.h"
+#include "base/segment.h"
 
 /* ---- Listing ------------------------------------------------------------- */
 

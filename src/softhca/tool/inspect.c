@@ -8,9 +8,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "base.h"
-#include "inspect.h"
-#include "segment.h"
+#include "base/base.h"
+#include "tool/inspect.h"
+#include "base/segment.h"
 
 static struct hca_seen *add(struct hca_sight *s)
 {

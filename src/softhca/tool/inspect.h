@@ -8,8 +8,8 @@
 #ifndef HCA_INSPECT_H
 #define HCA_INSPECT_H
 
-#include "rendezvous.h"
-#include "spec.h"
+#include "link/memory/rendezvous.h"
+#include "model/spec.h"
 
 struct hca_seen {
 	char name[HCA_NAME_MAX + 1];

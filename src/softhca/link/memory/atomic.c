@@ -1,9 +1,9 @@
 /* atomic.c - atomic operations on the peer's memory. */
-#include "atomic.h"
+#include "link/memory/atomic.h"
 #include "clock.h"
-#include "copy.h"
-#include "device.h"
-#include "segment.h"
+#include "link/memory/copy.h"
+#include "object/device.h"
+#include "base/segment.h"
 
 enum {
 	WORD = 8,

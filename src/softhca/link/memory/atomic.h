@@ -22,7 +22,7 @@
 #ifndef HCA_ATOMIC_H
 #define HCA_ATOMIC_H
 
-#include "qp.h"
+#include "object/qp.h"
 
 static inline bool hca_is_atomic(enum ibv_wr_opcode op)
 {

@@ -1,5 +1,5 @@
 /* bell.c - see bell.h. */
-#include "bell.h"
+#include "link/memory/bell.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -9,9 +9,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "fabric.h"
-#include "peer.h"
-#include "segment.h"
+#include "object/fabric.h"
+#include "link/memory/peer.h"
+#include "base/segment.h"
 
 enum { CACHE_LINES = 64 };
 

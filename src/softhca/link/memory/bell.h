@@ -16,7 +16,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "layout.h"
+#include "base/layout.h"
 
 struct hca_fabric;
 struct hca_peer;

@@ -1,5 +1,5 @@
 /* bounce.c - see bounce.h. */
-#include "bounce.h"
+#include "link/memory/bounce.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,10 +8,10 @@
 #include <unistd.h>
 
 #include "clock.h"
-#include "copy.h"
-#include "device.h"
-#include "peer.h"
-#include "segment.h"
+#include "link/memory/copy.h"
+#include "object/device.h"
+#include "link/memory/peer.h"
+#include "base/segment.h"
 
 enum {
 	PATIENCE_NS = 100000000,	/* without a sign of the porter */

@@ -2,10 +2,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "device.h"
-#include "fault.h"
-#include "qp.h"
-#include "ud.h"
+#include "object/device.h"
+#include "engine/fault.h"
+#include "object/qp.h"
+#include "link/memory/ud.h"
 
 /* ---- The peer's queue pair ----------------------------------------------- */
 

@@ -1,9 +1,9 @@
 /* copy.c - moving bytes between two lists of spans. */
 #include <sys/uio.h>
 
-#include "bounce.h"
-#include "copy.h"
-#include "segment.h"
+#include "link/memory/bounce.h"
+#include "link/memory/copy.h"
+#include "base/segment.h"
 
 enum { BATCH = 4 * HCA_SGE_MAX };	/* pieces per system call */
 

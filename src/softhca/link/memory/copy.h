@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-#include "qp.h"
+#include "object/qp.h"
 
 /*
  * Copy n bytes so that whoever polls the last 8 (or the last byte of fewer)

@@ -1,9 +1,9 @@
 /* held.c - the end of an RDMA write is held back until its time. */
 #include "clock.h"
-#include "copy.h"
-#include "held.h"
-#include "pace.h"
-#include "steps.h"
+#include "link/memory/copy.h"
+#include "link/memory/held.h"
+#include "engine/pace.h"
+#include "link/memory/steps.h"
 
 enum {
 	POLLING_NS = 100000,	/* who has polled since then is at it, and on time */

@@ -14,7 +14,7 @@
 #ifndef HCA_HELD_H
 #define HCA_HELD_H
 
-#include "layout.h"
+#include "base/layout.h"
 
 struct hca_qp;
 

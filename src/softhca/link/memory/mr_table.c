@@ -1,10 +1,10 @@
 /* mr_table.c - see mr_table.h. */
-#include "mr_table.h"
+#include "link/memory/mr_table.h"
 
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "segment.h"
+#include "base/segment.h"
 
 int hca_table_create(struct hca_fabric *f)
 {

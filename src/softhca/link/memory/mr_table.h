@@ -18,7 +18,7 @@
 #ifndef HCA_MR_TABLE_H
 #define HCA_MR_TABLE_H
 
-#include "fabric.h"
+#include "object/fabric.h"
 
 /* Ours: f->table, f->table_fd.  0, or -errno with the line set. */
 int hca_table_create(struct hca_fabric *f);

@@ -8,10 +8,10 @@
 #include <linux/membarrier.h>
 
 #include "clock.h"
-#include "mr_table.h"
-#include "peer.h"
-#include "qp.h"
-#include "segment.h"
+#include "link/memory/mr_table.h"
+#include "link/memory/peer.h"
+#include "object/qp.h"
+#include "base/segment.h"
 
 enum { PAUSE_NS = 50000 };	/* between looks at who is still inside */
 

@@ -9,8 +9,8 @@
 #ifndef HCA_PEER_H
 #define HCA_PEER_H
 
-#include "bell.h"
-#include "fabric.h"
+#include "link/memory/bell.h"
+#include "object/fabric.h"
 
 struct hca_view;
 

@@ -8,9 +8,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base.h"
-#include "rendezvous.h"
-#include "segment.h"
+#include "base/base.h"
+#include "link/memory/rendezvous.h"
+#include "base/segment.h"
 
 #define MAGIC 0x3130766472616368ull	/* "hcardv01" */
 

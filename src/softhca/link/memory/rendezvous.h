@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "layout.h"
+#include "base/layout.h"
 
 struct hca_member {
 	int32_t pid;			/* 0: no member */

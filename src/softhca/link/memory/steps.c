@@ -1,9 +1,9 @@
 /* steps.c - the steps of a message: both ends' memory, a receive, the peer's completion. */
-#include "atomic.h"
+#include "link/memory/atomic.h"
 #include "clock.h"
-#include "device.h"
-#include "pace.h"
-#include "steps.h"
+#include "object/device.h"
+#include "engine/pace.h"
+#include "link/memory/steps.h"
 
 /* ---- Our end ------------------------------------------------------------- */
 

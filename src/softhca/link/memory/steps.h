@@ -6,7 +6,7 @@
 #ifndef HCA_STEPS_H
 #define HCA_STEPS_H
 
-#include "qp.h"
+#include "object/qp.h"
 
 /* Does the way still lead where it led? */
 static inline bool hca_conn_stands(const struct hca_conn *c)

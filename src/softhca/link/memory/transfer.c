@@ -2,15 +2,15 @@
  * transfer.c - carrying out a work request: check both ends, move the bytes,
  * tell the peer.
  */
-#include "atomic.h"
-#include "copy.h"
-#include "device.h"
-#include "fault.h"
-#include "maps.h"
-#include "mw.h"
-#include "pace.h"
-#include "steps.h"
-#include "ud.h"
+#include "link/memory/atomic.h"
+#include "link/memory/copy.h"
+#include "object/device.h"
+#include "engine/fault.h"
+#include "base/maps.h"
+#include "object/mw.h"
+#include "engine/pace.h"
+#include "link/memory/steps.h"
+#include "link/memory/ud.h"
 
 uint32_t hca_operations(enum ibv_qp_type type)
 {

@@ -2,14 +2,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ah.h"
+#include "object/ah.h"
 #include "clock.h"
-#include "copy.h"
-#include "engine.h"
-#include "fault.h"
-#include "mcast.h"
-#include "steps.h"
-#include "ud.h"
+#include "link/memory/copy.h"
+#include "engine/engine.h"
+#include "engine/fault.h"
+#include "object/mcast.h"
+#include "link/memory/steps.h"
+#include "link/memory/ud.h"
 
 enum { BUCKETS = 256 };
 
