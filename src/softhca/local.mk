@@ -7,12 +7,14 @@ libsofthca_core_la_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE \
 libsofthca_core_la_SOURCES = \
 	src/softhca/engine/attend.c src/softhca/engine/attend.h src/softhca/base/base.h src/softhca/base/errors.c src/softhca/base/layout.h \
 	src/softhca/model/spec.c src/softhca/model/spec.h src/softhca/model/schedule.c src/softhca/model/schedule.h \
-	src/softhca/model/doubt.c src/softhca/model/doubt.h src/softhca/model/profile.c src/softhca/model/profile.h src/softhca/engine/fault.c src/softhca/engine/fault.h \
+	src/softhca/model/doubt.c src/softhca/model/doubt.h src/softhca/model/profile.c src/softhca/model/profile.h src/softhca/engine/port_events.c src/softhca/engine/port_events.h \
+	src/softhca/model/loss.c src/softhca/model/loss.h src/softhca/object/loss.c src/softhca/object/loss.h \
 	src/softhca/base/segment.c src/softhca/base/segment.h src/softhca/link/memory/mr_table.c src/softhca/link/memory/mr_table.h \
 	src/softhca/link/memory/rendezvous.c src/softhca/link/memory/rendezvous.h \
 	src/softhca/api/fabric.c src/softhca/object/fabric.h src/softhca/api/inherit.c src/softhca/api/inherit.h \
 	src/softhca/base/heap.c src/softhca/base/heap.h \
-	src/softhca/link/memory/peer.c src/softhca/link/memory/peer.h src/softhca/link/memory/bell.c src/softhca/link/memory/bell.h \
+	src/softhca/link/memory/peer.c src/softhca/link/memory/peer.h src/softhca/link/memory/bell_peer.c src/softhca/link/memory/bell_peer.h \
+	src/softhca/object/bell.c src/softhca/object/bell.h \
 	src/softhca/object/event.c src/softhca/object/event.h src/softhca/object/channel.c src/softhca/object/channel.h \
 	src/softhca/pages/memory.c src/softhca/pages/memory.h src/softhca/base/sys.h \
 	src/softhca/pages/remap.c src/softhca/pages/remap.h src/softhca/pages/remap_int.h src/softhca/pages/restore.c \

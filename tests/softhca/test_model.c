@@ -31,7 +31,7 @@ static struct hca_path path(struct hca_fabric *f, unsigned from_node, unsigned f
 {
 	struct hca_path p;
 
-	hca_path_make(f, hca_address(&f->spec, from_node, 0, from_port),
+	hca_path_make(f->shm, &f->spec, hca_address(&f->spec, from_node, 0, from_port),
 		      hca_address(&f->spec, to_node, 0, to_port), (uint32_t)f->spec.mtu, &p);
 	return p;
 }

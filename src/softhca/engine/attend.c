@@ -6,7 +6,7 @@
 #include "object/channel.h"
 #include "clock.h"
 #include "engine/engine.h"
-#include "engine/fault.h"
+#include "object/loss.h"
 
 enum {
 	TICK_NS = 200000,

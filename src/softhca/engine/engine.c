@@ -1,7 +1,8 @@
 /* engine.c - work that could not be done when it was posted. */
 #include "clock.h"
 #include "engine/engine.h"
-#include "engine/fault.h"
+#include "engine/port_events.h"
+#include "object/loss.h"
 #include "object/mw.h"
 #include "object/event.h"
 #include "engine/pace.h"

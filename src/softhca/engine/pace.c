@@ -3,7 +3,7 @@
 
 #include "clock.h"
 #include "engine/engine.h"
-#include "engine/fault.h"
+#include "object/loss.h"
 #include "object/mw.h"
 #include "engine/pace.h"
 #include "link/memory/steps.h"
@@ -48,10 +48,11 @@ void hca_pace_free(struct hca_qp *qp)
 void hca_pace_connect(struct hca_qp *qp)
 {
 	uint32_t mtu = 128u << qp->attr.path_mtu;
+	struct hca_fabric *f = qp->fabric;
 	struct hca_conn *c = &qp->conn;
 
-	hca_path_make(qp->fabric, qp->address, c->address, mtu, &c->out);
-	hca_path_make(qp->fabric, c->address, qp->address, mtu, &c->in);
+	hca_path_make(f->shm, &f->spec, qp->address, c->address, mtu, &c->out);
+	hca_path_make(f->shm, &f->spec, c->address, qp->address, mtu, &c->in);
 }
 
 void hca_pace_reset(struct hca_qp *qp)

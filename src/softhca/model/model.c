@@ -44,13 +44,12 @@ static uint64_t slowest(const struct hca_path *p)
 	return rate;
 }
 
-void hca_path_make(const struct hca_fabric *f, uint32_t from, uint32_t to, uint32_t mtu,
-		   struct hca_path *p)
+void hca_path_make(struct hca_shm_fabric *shm, const struct hca_spec *s, uint32_t from,
+		   uint32_t to, uint32_t mtu, struct hca_path *p)
 {
-	const struct hca_spec *s = &f->spec;
 	uint32_t from_port, to_port;
-	struct hca_shm_adapter *a = hca_adapter(f, from, &from_port);
-	struct hca_shm_adapter *b = hca_adapter(f, to, &to_port);
+	struct hca_shm_adapter *a = hca_adapter(shm, s, from, &from_port);
+	struct hca_shm_adapter *b = hca_adapter(shm, s, to, &to_port);
 	uint64_t rate, bytes, quantum_ns;
 
 	*p = (struct hca_path){

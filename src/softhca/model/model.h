@@ -63,7 +63,21 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "object/fabric.h"
+#include "base/base.h"
+#include "base/layout.h"
+#include "model/spec.h"
+
+/* The adapter of an address on the fabric, and its port (1...). */
+static inline struct hca_shm_adapter *hca_adapter(struct hca_shm_fabric *shm,
+						  const struct hca_spec *s, uint32_t address,
+						  uint32_t *port)
+{
+	uint32_t ports = (uint32_t)s->ports, hcas = (uint32_t)s->hcas;
+	uint32_t hca = address / ports % hcas, node = address / ports / hcas;
+
+	*port = address % ports + 1;
+	return &shm->adapter[node * HCA_HCAS_MAX + hca];
+}
 
 struct hca_server {
 	_Atomic uint64_t *busy;
@@ -82,8 +96,8 @@ struct hca_path {
 };
 
 /* Ports by their address on the fabric; `mtu` of the connection. */
-void hca_path_make(const struct hca_fabric *f, uint32_t from, uint32_t to, uint32_t mtu,
-		   struct hca_path *path);
+void hca_path_make(struct hca_shm_fabric *shm, const struct hca_spec *s, uint32_t from,
+		   uint32_t to, uint32_t mtu, struct hca_path *path);
 
 /* When the whole way is free, in the source's time. */
 uint64_t hca_path_free(const struct hca_path *path);

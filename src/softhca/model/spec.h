@@ -63,4 +63,19 @@ void hca_spec_describe(const struct hca_spec *spec, char *buf, size_t size);
 /* The keys, for `softhca profiles`: name, what is accepted, meaning.  NULL at the end. */
 bool hca_spec_key(unsigned i, const char **name, const char **accepted, const char **meaning);
 
+/*
+ * Address of a port on the fabric: 0, 1, 2, ... over nodes, adapters, ports.
+ * Its LID is the address + 1.
+ */
+static inline uint32_t hca_address(const struct hca_spec *s, uint32_t node, uint32_t hca,
+				   uint32_t port)
+{
+	return (node * (uint32_t)s->hcas + hca) * (uint32_t)s->ports + port - 1;
+}
+
+static inline bool hca_address_exists(const struct hca_spec *s, uint32_t address)
+{
+	return address < (uint32_t)(HCA_NODES_MAX * s->hcas * s->ports);
+}
+
 #endif

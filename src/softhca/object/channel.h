@@ -20,7 +20,7 @@
 #include <infiniband/verbs.h>
 
 #include "base/base.h"
-#include "link/memory/bell.h"
+#include "object/bell.h"
 
 struct hca_cq;
 struct hca_completion;

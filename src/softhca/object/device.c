@@ -12,7 +12,7 @@
 #include "object/device.h"
 #include "object/dm.h"
 #include "model/doubt.h"
-#include "engine/fault.h"
+#include "object/loss.h"
 #include "object/mcast.h"
 #include "object/mw.h"
 #include "object/qp.h"
@@ -42,16 +42,27 @@ bool hca_context_is_inherited(struct ibv_context *c)
 	return hca_context_of(c)->fabric->inherited;
 }
 
+uint64_t hca_device_port_word(const struct hca_device *d, uint32_t port)
+{
+	const struct hca_fabric *f = d->fabric;
+	uint32_t at = hca_address(&f->spec, d->node, d->hca, port);
+
+	return atomic_load(&hca_shm_port_at(f->shm, &f->spec, at)->state);
+}
+
 static struct hca_device *device_new(struct hca_fabric *f, uint32_t node, uint32_t hca)
 {
 	struct hca_device *d = calloc(1, sizeof(*d));
+	uint32_t port;
 
 	if (!d)
 		return NULL;
 	d->fabric = f;
 	d->node = node;
 	d->hca = hca;
-	hca_fault_begin(d);
+	/* It is as it is now: its users hear of what comes after. */
+	for (port = 1; port <= f->spec.ports; port++)
+		d->port_seen[port - 1] = hca_device_port_word(d, port);
 	d->ibv._ops._dummy1 = mark;
 	d->ibv.node_type = IBV_NODE_CA;
 	d->ibv.transport_type = IBV_TRANSPORT_IB;

@@ -133,6 +133,8 @@ static inline unsigned char *hca_mr_local(const struct hca_fabric *f, uint32_t k
 /* ---- Devices (device.c) -------------------------------------------------- */
 
 void hca_devices_free(struct hca_fabric *f);
+/* The word of a port (hca_shm_port.state) as it is now. */
+uint64_t hca_device_port_word(const struct hca_device *d, uint32_t port);
 
 bool hca_device_is_ours(const struct ibv_device *d);
 bool hca_context_is_ours(const struct ibv_context *c);

@@ -16,7 +16,7 @@
 #include <infiniband/verbs.h>
 
 #include "base/base.h"
-#include "link/memory/bell.h"
+#include "object/bell.h"
 
 struct hca_fabric;
 struct hca_qp;

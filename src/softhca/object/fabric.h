@@ -123,30 +123,4 @@ void hca_fabric_give_qpn(struct hca_fabric *f, uint32_t qpn);
 int hca_fabric_find_qpn(const struct hca_fabric *f, uint32_t qpn, uint32_t *slot,
 			uint32_t *index);
 
-/*
- * Address of a port on the fabric: 0, 1, 2, ... over nodes, adapters, ports.
- * Its LID is the address + 1.
- */
-static inline uint32_t hca_address(const struct hca_spec *s, uint32_t node, uint32_t hca,
-				   uint32_t port)
-{
-	return (node * (uint32_t)s->hcas + hca) * (uint32_t)s->ports + port - 1;
-}
-
-static inline bool hca_address_exists(const struct hca_spec *s, uint32_t address)
-{
-	return address < (uint32_t)(HCA_NODES_MAX * s->hcas * s->ports);
-}
-
-/* The adapter of an address and its port (1...). */
-static inline struct hca_shm_adapter *hca_adapter(const struct hca_fabric *f, uint32_t address,
-						  uint32_t *port)
-{
-	uint32_t ports = (uint32_t)f->spec.ports, hcas = (uint32_t)f->spec.hcas;
-	uint32_t hca = address / ports % hcas, node = address / ports / hcas;
-
-	*port = address % ports + 1;
-	return &f->shm->adapter[node * HCA_HCAS_MAX + hca];
-}
-
 #endif

@@ -2,7 +2,6 @@
 #include "object/cq.h"
 
 #include "clock.h"
-#include "link/memory/peer.h"
 
 enum claim { CLAIMED, TAKEN, FULL };
 
@@ -13,7 +12,7 @@ static int ring(struct hca_mailbox *m)
 	if (m->bell)
 		hca_bell_ring(m->bell);
 	else if (m->peer)
-		return hca_bell_ring_peer(m->peer, m->shm->bell);
+		return m->ring_peer(m->peer, m->shm->bell);
 	return 0;
 }
 

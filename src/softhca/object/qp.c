@@ -6,7 +6,7 @@
 #include "object/device.h"
 #include "engine/engine.h"
 #include "object/mcast.h"
-#include "engine/fault.h"
+#include "object/loss.h"
 #include "engine/pace.h"
 #include "base/segment.h"
 #include "object/srq.h"

@@ -167,7 +167,7 @@ struct hca_qp {
 	struct hca_pace *pace;		/* NULL: untimed */
 	struct hca_ud *ud;		/* NULL: not UD */
 	struct hca_batch *batch;	/* NULL: created without send_ops_flags */
-	uint64_t dice;			/* state of its random numbers; 0: none drawn yet */
+	uint64_t rng;			/* state of its random numbers; 0: none drawn yet */
 	struct ibv_qp_attr attr;
 	struct ibv_qp_cap cap;
 	struct hca_message message;

@@ -7,7 +7,7 @@
 #include "config.h"
 #include "object/device.h"
 #include "object/dm.h"
-#include "engine/fault.h"
+#include "object/loss.h"
 #include "object/qp.h"
 #include "object/srq.h"
 

@@ -5,11 +5,12 @@
 #include <string.h>
 
 #include "base/base.h"
-#include "link/memory/bell.h"
+#include "link/memory/bell_peer.h"
 #include "clock.h"
 #include "tool/cmd.h"
 #include "err.h"
-#include "engine/fault.h"
+#include "model/loss.h"
+#include "softhca.h"
 #include "tool/inspect.h"
 #include "base/segment.h"
 

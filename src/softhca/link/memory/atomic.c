@@ -156,7 +156,7 @@ static int under_lock(struct hca_qp *qp, const struct ibv_send_wr *wr,
 	uint32_t port;
 	int rc;
 
-	word = &hca_adapter(f, c->address, &port)->atomics;
+	word = &hca_adapter(f->shm, &f->spec, c->address, &port)->atomics;
 	if (!lock(f, &qp->message, word, me))
 		return -EBUSY;
 	rc = read_word(c, s, old);

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "object/device.h"
-#include "engine/fault.h"
+#include "object/loss.h"
 #include "object/qp.h"
 #include "link/memory/ud.h"
 
@@ -64,6 +64,7 @@ int hca_conn_mailbox(struct hca_conn *c, const volatile struct hca_shm_qp *their
 	c->mailbox.mask = count - 1;
 	c->mailbox.shift = hca_log2(count);
 	c->mailbox.peer = c->peer;
+	c->mailbox.ring_peer = hca_bell_ring_peer;
 	c->cq = word;
 	return 0;
 }

@@ -9,7 +9,7 @@
 #ifndef HCA_PEER_H
 #define HCA_PEER_H
 
-#include "link/memory/bell.h"
+#include "link/memory/bell_peer.h"
 #include "object/fabric.h"
 
 struct hca_view;

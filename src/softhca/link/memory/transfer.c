@@ -5,7 +5,7 @@
 #include "link/memory/atomic.h"
 #include "link/memory/copy.h"
 #include "object/device.h"
-#include "engine/fault.h"
+#include "object/loss.h"
 #include "base/maps.h"
 #include "object/mw.h"
 #include "engine/pace.h"

@@ -6,7 +6,7 @@
 #include "clock.h"
 #include "link/memory/copy.h"
 #include "engine/engine.h"
-#include "engine/fault.h"
+#include "object/loss.h"
 #include "object/mcast.h"
 #include "link/memory/steps.h"
 #include "link/memory/ud.h"
@@ -71,6 +71,7 @@ static struct way *take_way(struct hca_ud *ud)
 
 static struct hca_conn *way_new(struct hca_qp *qp, uint32_t address, uint32_t qpn)
 {
+	struct hca_fabric *f = qp->fabric;
 	struct way *w = take_way(qp->ud), **bucket = bucket_of(qp->ud, address, qpn);
 
 	if (!w)
@@ -80,7 +81,7 @@ static struct hca_conn *way_new(struct hca_qp *qp, uint32_t address, uint32_t qp
 	w->next = *bucket;
 	*bucket = w;
 	if (qp->pace)
-		hca_path_make(qp->fabric, qp->address, address, (uint32_t)qp->fabric->spec.mtu,
+		hca_path_make(f->shm, &f->spec, qp->address, address, (uint32_t)f->spec.mtu,
 			      &w->conn.out);
 	return &w->conn;
 }
@@ -148,11 +149,12 @@ void hca_ud_look(struct hca_qp *qp)
 static struct hca_conn *way_to_group(struct hca_qp *qp)
 {
 	struct hca_conn *c = &qp->ud->cast;
+	struct hca_fabric *f = qp->fabric;
 	int i;
 
 	if (qp->pace) {
-		hca_path_make(qp->fabric, qp->address, qp->address,
-			      (uint32_t)qp->fabric->spec.mtu, &c->out);
+		hca_path_make(f->shm, &f->spec, qp->address, qp->address, (uint32_t)f->spec.mtu,
+			      &c->out);
 		for (i = 0; i < 3; i++)
 			c->out.rx[i].rate = 0;
 	}

@@ -1,5 +1,5 @@
-/* bell.c - see bell.h. */
-#include "link/memory/bell.h"
+/* bell_peer.c - ringing the bells of other processes. */
+#include "link/memory/bell_peer.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -9,127 +9,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "object/fabric.h"
-#include "link/memory/peer.h"
 #include "base/segment.h"
+#include "link/memory/peer.h"
+#include "object/bell.h"
 
 enum { CACHE_LINES = 64 };
-
-/* ---- Our own ------------------------------------------------------------- */
-
-static int take_number(struct hca_fabric *f, uint32_t *number)
-{
-	uint32_t i;
-
-	pthread_mutex_lock(&f->slow);
-	for (i = 0; i < HCA_BELLS_MAX && (f->bells[i / 64] >> i % 64 & 1); i++)
-		;
-	if (i < HCA_BELLS_MAX)
-		f->bells[i / 64] |= 1ull << i % 64;
-	pthread_mutex_unlock(&f->slow);
-	*number = i + 1;
-	return i < HCA_BELLS_MAX ? 0 : -ENOMEM;
-}
-
-/*
- * The program may set O_NONBLOCK on its end, or leave it: so this library has
- * an opening of its own to empty the pipe by, which is the one that peers find.
- */
-static int make_pipe(struct hca_bell *b, struct stat *st)
-{
-	char path[64];
-	int end[2], err;
-
-	if (pipe2(end, O_CLOEXEC))
-		return -errno;
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", end[0]);
-	b->fd = end[0];
-	b->own = open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC);
-	err = errno;
-	close(end[1]);
-	if (b->own >= 0 && fstat(b->own, st) == 0)
-		return 0;
-	close(b->fd);
-	if (b->own >= 0)
-		close(b->own);
-	return -err;
-}
-
-int hca_bell_make(struct hca_fabric *f, uint32_t adapter, struct hca_bell *b)
-{
-	struct hca_shm_bell *shm;
-	struct stat st;
-	int rc = make_pipe(b, &st);
-
-	if (rc)
-		return rc;
-	rc = take_number(f, &b->number);
-	if (rc) {
-		close(b->fd);
-		close(b->own);
-		return rc;
-	}
-	shm = &f->self->bell[b->number - 1];
-	atomic_store(&shm->fd, b->own);
-	atomic_store(&shm->adapter, adapter);
-	atomic_store(&shm->ino, st.st_ino);
-	return 0;
-}
-
-void hca_bell_free(struct hca_fabric *f, struct hca_bell *b)
-{
-	uint32_t i = b->number - 1;
-
-	atomic_store(&f->self->bell[i].ino, 0);
-	pthread_mutex_lock(&f->slow);
-	f->bells[i / 64] &= ~(1ull << i % 64);
-	pthread_mutex_unlock(&f->slow);
-	close(b->fd);
-	close(b->own);
-}
-
-/* A full pipe is as good as one byte more. */
-static int ring(int fd)
-{
-	const char byte = 1;
-	int err = errno, rc = 0;
-
-	if (write(fd, &byte, 1) < 0 && errno != EAGAIN)
-		rc = -errno;
-	errno = err;
-	return rc;
-}
-
-void hca_bell_ring(const struct hca_bell *b)
-{
-	ring(b->own);
-}
-
-bool hca_bell_drain(const struct hca_bell *b)
-{
-	char bytes[4096];
-	int err = errno, i = 0;
-	ssize_t n;
-
-	/* Bounded: somebody may go on writing. */
-	do
-		n = read(b->own, bytes, sizeof(bytes));
-	while (n == sizeof(bytes) && ++i < 16);
-	errno = err;
-	return n > 0 || i;
-}
-
-bool hca_bell_blocks(const struct hca_bell *b)
-{
-	return !(fcntl(b->fd, F_GETFL) & O_NONBLOCK);
-}
-
-int hca_bell_wait(const struct hca_bell *b, uint64_t timeout_ns)
-{
-	return rg_wait_readable(b->own, timeout_ns);
-}
-
-/* ---- Others' ------------------------------------------------------------- */
 
 /*
  * There may be anything behind a number that a peer gave us, even a file whose
@@ -230,7 +114,7 @@ int hca_bell_ring_peer(struct hca_peer *p, uint32_t bell)
 	hca_lock(&p->bell_lock);
 	fd = find(p, ino, atomic_load(&b->fd));
 	if (fd >= 0)
-		fd = ring(fd);
+		fd = hca_bell_write(fd);
 	hca_unlock(&p->bell_lock);
 	errno = err;
 	return fd;
@@ -263,7 +147,7 @@ static void ring_slot(struct hca_shm_fabric *shm, const struct hca_shm_slot *s, 
 		fd = open_pipe(s->pid, atomic_load(&p->bell[i].fd), ino);
 		if (fd < 0)
 			continue;
-		ring(fd);
+		hca_bell_write(fd);
 		close(fd);
 	}
 out:

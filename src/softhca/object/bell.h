@@ -19,21 +19,11 @@
 #include "base/layout.h"
 
 struct hca_fabric;
-struct hca_peer;
 
 struct hca_bell {
 	int fd;			/* the read end: what the program polls */
 	int own;		/* another opening of the pipe: ours, never blocks */
 	uint32_t number;	/* index in self->bell + 1 */
-};
-
-/* Descriptors to a peer's bells, kept while it is known. */
-struct hca_bell_cache {
-	struct hca_bell_line {
-		uint64_t ino;
-		int fd;
-	} *line;
-	uint32_t count, next;
 };
 
 /*
@@ -56,19 +46,8 @@ bool hca_bell_blocks(const struct hca_bell *b);
 /* Until it rings or the time is over: 0, or -1 and errno (EINTR). */
 int hca_bell_wait(const struct hca_bell *b, uint64_t timeout_ns);
 
-/*
- * Ring a peer's, which it told by index + 1 (0: none).  0, or -errno: it could
- * not be reached.
- */
-int hca_bell_ring_peer(struct hca_peer *p, uint32_t bell);
-void hca_bell_cache_drop(struct hca_bell_cache *c);
-
-/*
- * Something about an adapter has changed in the fabric segment (its ports):
- * every process that has it open has `attention` raised and is woken.  For
- * whoever has the segment mapped, member or not.
- */
-void hca_bells_ring_adapter(struct hca_shm_fabric *shm, uint32_t node, uint32_t hca);
+/* A byte into a pipe, which wakes who sleeps on it: 0 or -errno; errno stays. */
+int hca_bell_write(int fd);
 
 static inline uint32_t hca_bell_adapter(uint32_t node, uint32_t hca)
 {

@@ -1,0 +1,68 @@
+/* port_events.c - see port_events.h. */
+#include "engine/port_events.h"
+
+#include "object/device.h"
+#include "object/event.h"
+#include "object/loss.h"
+#include "object/qp.h"
+
+static void tell_users(struct hca_device *d, uint32_t port, bool down)
+{
+	hca_event_port(d->fabric, d->node, d->hca, (uint8_t)port,
+		       down ? IBV_EVENT_PORT_ERR : IBV_EVENT_PORT_ACTIVE);
+}
+
+static void look_at_port(struct hca_device *d, uint32_t port)
+{
+	uint64_t state = hca_device_port_word(d, port);
+	uint64_t before = d->port_seen[port - 1];
+
+	if (state == before)
+		return;
+	d->port_seen[port - 1] = state;
+	/* Changed, and changed back since the last look. */
+	if (hca_port_is_down(before) == hca_port_is_down(state))
+		tell_users(d, port, !hca_port_is_down(state));
+	tell_users(d, port, hca_port_is_down(state));
+}
+
+static void look_at_ports(struct hca_fabric *f)
+{
+	struct hca_device *d;
+	uint32_t port;
+
+	/* Devices are only ever added, before the first. */
+	pthread_mutex_lock(&f->slow);
+	d = f->devices;
+	pthread_mutex_unlock(&f->slow);
+	for (; d; d = d->next)
+		for (port = 1; port <= f->spec.ports; port++)
+			look_at_port(d, port);
+}
+
+/* Off the fast path; if the way is down, its peer is to be looked for. */
+static void look_at_way(struct hca_qp *qp)
+{
+	hca_lock(&qp->lock);
+	if (hca_qp_state(qp) >= IBV_QPS_RTR && !qp->pace && !hca_way_clear(qp)) {
+		qp->fast = false;
+		if (!hca_way_up(qp->fabric, qp->address, qp->conn.address))
+			qp->conn.shm = NULL;
+	}
+	hca_unlock(&qp->lock);
+}
+
+void hca_fault_look(struct hca_fabric *f)
+{
+	uint32_t i, top = atomic_load(&f->qp_top);
+
+	if (!hca_is_faulty(f->shm))
+		return;
+	look_at_ports(f);
+	for (i = 0; i < top; i++) {
+		struct hca_qp *qp = atomic_load(&f->qp[i]);
+
+		if (qp)
+			look_at_way(qp);
+	}
+}

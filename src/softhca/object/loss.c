@@ -1,0 +1,111 @@
+/* loss.c - see loss.h. */
+#include "object/loss.h"
+
+#include "clock.h"
+#include "object/qp.h"
+
+/* ---- Ports and time ------------------------------------------------------ */
+
+void hca_fault_start(struct hca_fabric *f)
+{
+	uint64_t never = 0;
+
+	if (f->spec.schedule.count)
+		atomic_compare_exchange_strong(&f->shm->started_ns, &never, rg_now_ns());
+}
+
+uint64_t hca_fault_advance(struct hca_fabric *f, uint64_t now_ns)
+{
+	uint32_t done;
+	uint64_t left_ns = hca_schedule_advance(f->shm, &f->spec, now_ns, &done);
+
+	/* Perhaps another member has written it: look in any case. */
+	if (atomic_load(&f->changes_seen) != done &&
+	    atomic_exchange(&f->changes_seen, done) != done)
+		atomic_fetch_add(&f->self->attention, 1);
+	return left_ns;
+}
+
+enum ibv_port_state hca_port_state(struct hca_fabric *f, uint32_t address)
+{
+	if (f->spec.schedule.count)
+		hca_fault_advance(f, rg_now_ns());
+	return hca_port_up(f->shm, &f->spec, address) ? IBV_PORT_ACTIVE : IBV_PORT_DOWN;
+}
+
+/* ---- Messages ------------------------------------------------------------ */
+
+static uint32_t loss_to(const struct hca_qp *qp, uint32_t to)
+{
+	return hca_loss_ppb(qp->fabric->shm, &qp->fabric->spec, qp->address, to);
+}
+
+bool hca_way_clear(const struct hca_qp *qp)
+{
+	const struct hca_fabric *f = qp->fabric;
+
+	if (hca_likely(!hca_is_faulty(f->shm)))
+		return true;
+	return qp->ibv.qp_base.qp_type != IBV_QPT_UD &&
+	       hca_way_up(f, qp->address, qp->conn.address) && !loss_to(qp, qp->conn.address);
+}
+
+/* The same program meets the same fate again, as far as it does the same. */
+static uint64_t *rng(struct hca_qp *qp)
+{
+	if (!qp->rng)
+		qp->rng = hca_rng_first(&qp->fabric->spec, qp->address, qp->conn.address,
+					qp->index);
+	return &qp->rng;
+}
+
+uint32_t hca_random(struct hca_qp *qp)
+{
+	return hca_rng_next(rng(qp));
+}
+
+uint32_t hca_fault_first_lost(struct hca_qp *qp, uint32_t to, uint32_t packets)
+{
+	uint32_t ppb = loss_to(qp, to), i;
+
+	for (i = 0; ppb && i < packets; i++)
+		if (hca_rng_lost(rng(qp), ppb))
+			return i;
+	return packets;
+}
+
+/* UD has no MTU of its own, and one packet. */
+static uint32_t packets_of(const struct hca_qp *qp, uint32_t bytes)
+{
+	return qp->attr.path_mtu ? hca_packets(bytes, 128u << qp->attr.path_mtu) : 1;
+}
+
+bool hca_fault_lost(struct hca_qp *qp, uint32_t to, uint32_t bytes)
+{
+	uint32_t packets = packets_of(qp, bytes);
+
+	if (hca_likely(!hca_is_faulty(qp->fabric->shm)))
+		return false;
+	return !hca_way_up(qp->fabric, qp->address, to) ||
+	       hca_fault_first_lost(qp, to, packets) < packets;
+}
+
+bool hca_fault_exhausts(struct hca_qp *qp, uint32_t bytes)
+{
+	uint32_t packets = packets_of(qp, bytes), ppb, again = 0, i;
+	bool exhausted = false;
+	unsigned losses;
+
+	if (hca_likely(!hca_is_faulty(qp->fabric->shm)))
+		return false;
+	ppb = loss_to(qp, qp->conn.address);
+	for (i = 0; ppb && i < packets && !exhausted; i++)
+		for (losses = 0; !exhausted && hca_rng_lost(rng(qp), ppb); losses++)
+			if (losses == qp->attr.retry_cnt)
+				exhausted = true;
+			else
+				again++;
+	if (again)
+		hca_qp_retried(qp, again);
+	return exhausted;
+}
