@@ -1,5 +1,6 @@
 #!/bin/sh
 # Who may include what (HACKING.md): rooms know only the rooms below them.
+build=$PWD
 cd "$srcdir" || exit 99
 failures=0
 
@@ -36,6 +37,73 @@ only 'vrb\.h' 'src/verbs/|src/rail/|src/cli/topo\.c'
 found=$(grep -rlE '#include "(err|opt|stats|report|rail|railmpi|bench)\.h"' src/softhca \
 	--include='*.[ch]' | grep -v '^src/softhca/tool/')
 [ -z "$found" ] || { failures=$((failures + 1)); echo "src/softhca reaches out: $found"; }
+
+# ---- Rooms of libsofthca, by includes and by the symbols of objects (HACKING.md has the order) ----
+
+# below ROOM: what it may know, itself included.  The engine and a link meet in object/link.h only.
+below() {
+	case $1 in
+	base) echo base ;;
+	pages) echo base pages ;;
+	model) echo base model ;;
+	object) echo base pages model object ;;
+	link/memory) echo base pages model object link/memory ;;
+	engine) echo base pages model object engine ;;
+	api) echo base pages model object link/memory engine api ;;
+	tool) echo base pages model object link/memory engine api tool ;;
+	esac
+}
+rooms='base pages model object link/memory engine api tool'
+files=0
+for room in $rooms; do
+	allowed=" $(below $room) "
+	for file in src/softhca/$room/*.[ch]; do
+		[ -f "$file" ] || continue
+		files=$((files + 1))
+		for header in $(sed -n 's/^#[ 	]*include "\(.*\/[^/]*\)"$/\1/p' "$file"); do
+			case $allowed in
+			*" ${header%/*} "*) ;;
+			*)
+				failures=$((failures + 1))
+				echo "$file includes $header, which $room may not know"
+				;;
+			esac
+		done
+	done
+done
+[ $files -ge 100 ] || { failures=$((failures + 1)); echo "src/softhca: $files files in rooms: too few"; }
+found=$(find src/softhca -name '*.c' | grep -vE "^src/softhca/($(echo $rooms | tr ' ' '|'))/[a-z_]*\.c$")
+[ -z "$found" ] || { failures=$((failures + 1)); echo "in no room: $found"; }
+
+# In the build directory: which object defines a symbol, and which ones want it.
+objects=$(find "$build/src/softhca" -path '*/.libs/libsofthca_core_la-*.o' -o -name 'softhca-*.o')
+count=0
+symbols=$(for room in $rooms; do
+	for of in $(below $room); do
+		echo "may $room $of"
+	done
+done
+for object in $objects; do
+	room=${object#"$build/src/softhca/"}
+	room=${room%/*} room=${room%/.libs} name=${object##*-}
+	# What an earlier build has left has no source.
+	[ -f "src/softhca/$room/${name%.o}.c" ] && nm "$object" |
+		awk -v of="$room ${name%.o}" '$1 == "U" { print "wants", of, $2 }
+			NF == 3 && $2 ~ /[TDBRVWC]/ { print "has", of, $3 }'
+done)
+count=$(echo "$symbols" | awk '$1 == "has" { print $2, $3 }' | sort -u | wc -l)
+[ "$count" -ge 60 ] || { failures=$((failures + 1)); echo "src/softhca: $count objects: too few"; }
+found=$(echo "$symbols" | awk '
+	$1 == "may" { may[$2, $3] = 1 }
+	$1 == "has" { room[$4] = $2 }
+	$1 == "wants" { who[++n] = $2 "/" $3; from[n] = $2; what[n] = $4 }
+	END {
+		for (i = 1; i <= n; i++)
+			if (what[i] in room && !((from[i], room[what[i]]) in may))
+				print "  " who[i] ".c calls " what[i] " of " room[what[i]]
+	}')
+[ -z "$found" ] || { failures=$((failures + 1)); echo "upwards in src/softhca:"; echo "$found"; }
+
 found=$(grep -rlE '#include "[a-z_]*\.h"' src/util | xargs grep -hE '#include "' |
 	grep -vE '"(config|err|opt|text|units|clock)\.h"')
 [ -z "$found" ] || { failures=$((failures + 1)); echo "src/util reaches up: $found"; }

@@ -4,38 +4,61 @@ include_HEADERS += src/softhca/softhca.h
 noinst_LTLIBRARIES += libsofthca-core.la
 libsofthca_core_la_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE \
 	-DRG_SYSCONFDIR='"$(sysconfdir)"'
-libsofthca_core_la_SOURCES = \
-	src/softhca/engine/attend.c src/softhca/engine/attend.h src/softhca/base/base.h src/softhca/base/errors.c src/softhca/base/layout.h \
-	src/softhca/model/spec.c src/softhca/model/spec.h src/softhca/model/schedule.c src/softhca/model/schedule.h \
-	src/softhca/model/doubt.c src/softhca/model/doubt.h src/softhca/model/profile.c src/softhca/model/profile.h src/softhca/engine/port_events.c src/softhca/engine/port_events.h \
-	src/softhca/model/loss.c src/softhca/model/loss.h src/softhca/object/loss.c src/softhca/object/loss.h \
-	src/softhca/base/segment.c src/softhca/base/segment.h src/softhca/link/memory/mr_table.c src/softhca/link/memory/mr_table.h \
-	src/softhca/link/memory/rendezvous.c src/softhca/link/memory/rendezvous.h \
-	src/softhca/api/fabric.c src/softhca/object/fabric.h src/softhca/api/inherit.c src/softhca/api/inherit.h \
-	src/softhca/base/heap.c src/softhca/base/heap.h \
-	src/softhca/link/memory/peer.c src/softhca/link/memory/peer.h src/softhca/link/memory/bell_peer.c src/softhca/link/memory/bell_peer.h \
-	src/softhca/object/bell.c src/softhca/object/bell.h \
-	src/softhca/object/event.c src/softhca/object/event.h src/softhca/object/channel.c src/softhca/object/channel.h \
-	src/softhca/pages/memory.c src/softhca/pages/memory.h src/softhca/base/sys.h \
-	src/softhca/pages/remap.c src/softhca/pages/remap.h src/softhca/pages/remap_int.h src/softhca/pages/restore.c \
-	src/softhca/pages/watch.c src/softhca/pages/pinned.c src/softhca/base/ranges.c src/softhca/base/ranges.h \
-	src/softhca/base/maps.c src/softhca/base/maps.h \
-	src/softhca/object/device.c src/softhca/object/device.h src/softhca/object/query.c \
-	src/softhca/object/pd.c src/softhca/object/mr.c src/softhca/object/mw.c src/softhca/object/mw.h \
-	src/softhca/object/dm.c src/softhca/object/dm.h \
-	src/softhca/object/qp.c src/softhca/object/qp.h src/softhca/object/qp_state.c src/softhca/link/memory/connect.c \
-	src/softhca/engine/post.c src/softhca/link/memory/transfer.c src/softhca/link/memory/copy.c src/softhca/link/memory/copy.h \
-	src/softhca/link/memory/atomic.c src/softhca/link/memory/atomic.h src/softhca/link/memory/bounce.c src/softhca/link/memory/bounce.h \
-	src/softhca/engine/wr.c src/softhca/engine/recv.c src/softhca/object/mailbox.c src/softhca/object/cq.c src/softhca/object/cq.h \
-	src/softhca/object/cq_ex.c src/softhca/object/cq_resize.c \
-	src/softhca/engine/engine.c src/softhca/engine/engine.h src/softhca/engine/flush.c \
-	src/softhca/object/shared.c src/softhca/object/shared.h src/softhca/object/srq.c src/softhca/object/srq.h \
-	src/softhca/link/memory/steps.c src/softhca/link/memory/steps.h src/softhca/link/memory/ud.c src/softhca/link/memory/ud.h \
-	src/softhca/object/ah.c src/softhca/object/ah.h src/softhca/object/mcast.c src/softhca/object/mcast.h \
-	src/softhca/model/model.c src/softhca/model/model.h src/softhca/engine/pace.c src/softhca/engine/pace.h \
-	src/softhca/link/memory/held.c src/softhca/link/memory/held.h \
-	src/softhca/api/shim.c src/softhca/api/verbs_names.h src/softhca/api/real.c src/softhca/api/real.h \
-	src/softhca/api/strings.c
+libsofthca_core_la_SOURCES =
+libsofthca_core_la_SOURCES += src/softhca/base/base.h src/softhca/base/errors.c \
+	src/softhca/base/heap.c src/softhca/base/heap.h src/softhca/base/layout.h \
+	src/softhca/base/maps.c src/softhca/base/maps.h src/softhca/base/ranges.c \
+	src/softhca/base/ranges.h src/softhca/base/segment.c src/softhca/base/segment.h \
+	src/softhca/base/sys.h
+libsofthca_core_la_SOURCES += src/softhca/pages/memory.c src/softhca/pages/memory.h \
+	src/softhca/pages/pinned.c src/softhca/pages/remap.c src/softhca/pages/remap.h \
+	src/softhca/pages/remap_int.h src/softhca/pages/restore.c src/softhca/pages/watch.c
+libsofthca_core_la_SOURCES += src/softhca/model/doubt.c src/softhca/model/doubt.h \
+	src/softhca/model/loss.c src/softhca/model/loss.h src/softhca/model/model.c \
+	src/softhca/model/model.h src/softhca/model/profile.c src/softhca/model/profile.h \
+	src/softhca/model/schedule.c src/softhca/model/schedule.h src/softhca/model/spec.c \
+	src/softhca/model/spec.h
+libsofthca_core_la_SOURCES += src/softhca/object/ah.c src/softhca/object/ah.h \
+	src/softhca/object/bell.c src/softhca/object/bell.h src/softhca/object/channel.c \
+	src/softhca/object/channel.h src/softhca/object/cq.c src/softhca/object/cq.h \
+	src/softhca/object/cq_resize.c src/softhca/object/deferred.h src/softhca/object/device.c \
+	src/softhca/object/device.h src/softhca/object/dm.c src/softhca/object/dm.h \
+	src/softhca/object/event.c src/softhca/object/event.h src/softhca/object/fabric.c \
+	src/softhca/object/fabric.h src/softhca/object/link.h src/softhca/object/loss.c \
+	src/softhca/object/loss.h src/softhca/object/mailbox.c src/softhca/object/mcast.c \
+	src/softhca/object/mcast.h src/softhca/object/mr.c src/softhca/object/mw.c \
+	src/softhca/object/mw.h src/softhca/object/pd.c src/softhca/object/qp.c \
+	src/softhca/object/qp.h src/softhca/object/qp_state.c src/softhca/object/query.c \
+	src/softhca/object/shared.c src/softhca/object/shared.h src/softhca/object/srq.c \
+	src/softhca/object/srq.h
+libsofthca_core_la_SOURCES += src/softhca/link/memory/atomic.c src/softhca/link/memory/atomic.h \
+	src/softhca/link/memory/bell_peer.c src/softhca/link/memory/bell_peer.h \
+	src/softhca/link/memory/bounce.c src/softhca/link/memory/bounce.h \
+	src/softhca/link/memory/connect.c src/softhca/link/memory/connect.h \
+	src/softhca/link/memory/copy.c src/softhca/link/memory/copy.h \
+	src/softhca/link/memory/deferred.c src/softhca/link/memory/deferred.h \
+	src/softhca/link/memory/join.c src/softhca/link/memory/join.h \
+	src/softhca/link/memory/link.c src/softhca/link/memory/mr_table.c \
+	src/softhca/link/memory/mr_table.h src/softhca/link/memory/numbers.c \
+	src/softhca/link/memory/numbers.h src/softhca/link/memory/peer.c \
+	src/softhca/link/memory/peer.h src/softhca/link/memory/rendezvous.c \
+	src/softhca/link/memory/rendezvous.h src/softhca/link/memory/state.h \
+	src/softhca/link/memory/steps.c src/softhca/link/memory/steps.h \
+	src/softhca/link/memory/transfer.c src/softhca/link/memory/transfer.h \
+	src/softhca/link/memory/ud.c src/softhca/link/memory/ud.h
+libsofthca_core_la_SOURCES += src/softhca/engine/attend.c src/softhca/engine/attend.h \
+	src/softhca/engine/cq_ex.c src/softhca/engine/engine.c src/softhca/engine/engine.h \
+	src/softhca/engine/flush.c src/softhca/engine/flush.h src/softhca/engine/linger.c \
+	src/softhca/engine/linger.h src/softhca/engine/pace.c src/softhca/engine/pace.h \
+	src/softhca/engine/poll.c src/softhca/engine/poll.h src/softhca/engine/port_events.c \
+	src/softhca/engine/port_events.h src/softhca/engine/post.c src/softhca/engine/post.h \
+	src/softhca/engine/qp_states.c src/softhca/engine/qp_states.h src/softhca/engine/recv.c \
+	src/softhca/engine/wait.c src/softhca/engine/wait.h src/softhca/engine/wr.c
+libsofthca_core_la_SOURCES += src/softhca/api/about.c src/softhca/api/fabric.c \
+	src/softhca/api/fabric.h src/softhca/api/inherit.c src/softhca/api/inherit.h \
+	src/softhca/api/open.c src/softhca/api/open.h src/softhca/api/real.c \
+	src/softhca/api/real.h src/softhca/api/shim.c src/softhca/api/strings.c \
+	src/softhca/api/verbs_names.h
 libsofthca_core_la_LIBADD = librg-memwatch.la
 
 # The core under the symbol versions of libibverbs, to be preloaded.

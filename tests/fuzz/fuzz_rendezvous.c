@@ -6,10 +6,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "object/fabric.h"
-#include "fuzz.h"
 #include "../scratch.h"
+#include "api/fabric.h"
 #include "base/segment.h"
+#include "fuzz.h"
+#include "link/memory/rendezvous.h"
+#include "object/fabric.h"
 
 const unsigned fuzz_rounds = 2000;
 

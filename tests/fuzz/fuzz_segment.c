@@ -18,9 +18,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "fuzz.h"
-#include "object/qp.h"
 #include "base/segment.h"
+#include "fuzz.h"
+#include "link/memory/peer.h"
+#include "link/memory/state.h"
+#include "object/qp.h"
 #include "softhca.h"
 
 const unsigned fuzz_rounds = 20000;
@@ -99,7 +101,7 @@ static void start_peer(void)
 	fuzz.table->abi = HCA_ABI;
 	fuzz.table->slot = SLOT;
 	fuzz.table->generation = GENERATION;
-	fuzz.table->nonce = fuzz.fabric->nonce;
+	fuzz.table->nonce = fuzz.fabric->link_state->nonce;
 	fuzz.table->pid = fuzz.peer;
 	fuzz.table->start_time = hca_process_start_time(fuzz.peer);
 	s->pid = fuzz.peer;
@@ -122,7 +124,7 @@ static void require_peer(void)
 	t->magic = HCA_PROCESS_MAGIC;
 	t->abi = HCA_ABI;
 	t->slot = SLOT;
-	t->nonce = fuzz.fabric->nonce;
+	t->nonce = fuzz.fabric->link_state->nonce;
 	t->generation = GENERATION;
 	if (hca_peer_get(fuzz.fabric, SLOT, &peer))
 		abort();

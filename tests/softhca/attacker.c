@@ -14,6 +14,9 @@
 #include <unistd.h>
 
 #include "hostile.h"
+#include "link/memory/connect.h"
+#include "link/memory/peer.h"
+#include "link/memory/state.h"
 #include "object/qp.h"
 
 /* ---- The attacker -------------------------------------------------------- */
@@ -292,7 +295,7 @@ static void try_to_cut(struct hca_fabric *f, struct hca_peer *p)
 	require(ftruncate(fd, 0) != 0);
 	require(fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE) != 0);
 	close(fd);
-	require(ftruncate(f->shm_fd, 0) != 0);
+	require(ftruncate(f->link_state->shm_fd, 0) != 0);
 	require(ftruncate(f->self_fd, 0) != 0);
 	if (p->memory_fd >= 0)
 		require(ftruncate(p->memory_fd, 0) != 0);

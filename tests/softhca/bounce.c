@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "../conformance/conformance.h"
+#include "link/memory/peer.h"
 #include "object/qp.h"
 
 enum { BIG = 3 << 20, PAGE = 4096 };

@@ -23,8 +23,9 @@
 #include <unistd.h>
 
 #include "../conformance/conformance.h"
-#include "object/device.h"
 #include "base/segment.h"
+#include "link/memory/state.h"
+#include "object/device.h"
 #include "softhca.h"
 
 enum {
@@ -185,11 +186,11 @@ static void attack(const int *slot, int go, unsigned seed)
 	require(slot[0] < 3 && slot[1] < 3 && f->slot < 3);
 	memcpy(truth, f->shm->slot, sizeof(truth));
 	state = seed * 2654435761u + 77;
-	add_target(&t[0], f->shm_fd, sizeof(*f->shm));
+	add_target(&t[0], f->link_state->shm_fd, sizeof(*f->shm));
 	for (i = 0; i < 2; i++) {
 		s[i] = &f->shm->slot[slot[i]];
 		add_target(&t[1 + i], open_theirs(s[i]->pid, s[i]->process_fd), HCA_PROCESS_BYTES);
-		if (f->table_guards & HCA_SEALED)
+		if (f->link_state->table_guards & HCA_SEALED)
 			try_table(s[i]->pid, s[i]->table_fd);
 	}
 	require(write(go, "g", 1) == 1);

@@ -9,11 +9,13 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "api/fabric.h"
+#include "base/segment.h"
 #include "cmocka_all.h"
+#include "link/memory/numbers.h"
 #include "object/device.h"
 #include "object/fabric.h"
 #include "object/qp.h"
-#include "base/segment.h"
 #include "softhca.h"
 
 static char name_a[32], name_b[32];
@@ -181,22 +183,22 @@ static void test_numbers(void **state)
 
 	assert_int_equal(hca_fabric_get(&a, &f), 0);
 	for (i = 0; i < 1000; i++) {
-		qpn[i] = hca_fabric_take_qpn(f, i);
+		qpn[i] = hca_number_claim(f, i);
 		assert_true(qpn[i] > 1 && qpn[i] < 0xffffff);
 		for (k = 0; k < i; k++)
 			assert_int_not_equal(qpn[k], qpn[i]);
 	}
 	for (i = 0; i < 1000; i++) {
-		assert_int_equal(hca_fabric_find_qpn(f, qpn[i], &slot, &index), 0);
+		assert_int_equal(hca_number_find(f, qpn[i], &slot, &index), 0);
 		assert_int_equal(slot, f->slot);
 		assert_int_equal(index, i);
-		hca_fabric_give_qpn(f, qpn[i]);
-		assert_int_equal(hca_fabric_find_qpn(f, qpn[i], &slot, &index), -ENOENT);
+		hca_number_release(f, qpn[i]);
+		assert_int_equal(hca_number_find(f, qpn[i], &slot, &index), -ENOENT);
 	}
-	assert_int_equal(hca_fabric_find_qpn(f, 0xffffffff, &slot, &index), -ENOENT);
-	assert_int_equal(hca_fabric_find_qpn(f, 0, &slot, &index), -ENOENT);
+	assert_int_equal(hca_number_find(f, 0xffffffff, &slot, &index), -ENOENT);
+	assert_int_equal(hca_number_find(f, 0, &slot, &index), -ENOENT);
 	/* The whole directory: every number once, none twice, then none left. */
-	for (i = 0; hca_fabric_take_qpn(f, 0); i++)
+	for (i = 0; hca_number_claim(f, 0); i++)
 		;
 	assert_int_equal(i, HCA_FABRIC_QPS - 2);
 	hca_fabric_put(f);

@@ -4,6 +4,7 @@
 
 #include "cmocka_all.h"
 #include "model/model.h"
+#include "object/fabric.h"
 
 /* A fabric of words only. */
 static struct hca_fabric *fabric(const char *spec)

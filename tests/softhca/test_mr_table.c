@@ -15,14 +15,15 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/segment.h"
 #include "cmocka_all.h"
+#include "link/memory/mr_table.h"
+#include "link/memory/peer.h"
+#include "link/memory/state.h"
 #include "object/device.h"
 #include "object/fabric.h"
 #include "pages/memory.h"
-#include "link/memory/peer.h"
-#include "base/segment.h"
 #include "softhca.h"
-#include "link/memory/mr_table.h"
 
 enum { SLOT = 700, GENERATION = 3 };
 
@@ -52,10 +53,10 @@ static int leave(void **state)
 
 static bool has(unsigned guard)
 {
-	if (!(fabric->table_guards & guard))
+	if (!(fabric->link_state->table_guards & guard))
 		printf("this kernel does not have what is tried here (guards %u)\n",
-		       fabric->table_guards);
-	return fabric->table_guards & guard;
+		       fabric->link_state->table_guards);
+	return fabric->link_state->table_guards & guard;
 }
 
 /* ---- Who can write ------------------------------------------------------- */
@@ -100,7 +101,7 @@ static void test_sealed(void **state)
 /* Nobody can seal what others are to write to. */
 static void test_no_more_seals(void **state)
 {
-	const int own[] = { fabric->shm_fd, fabric->self_fd, hca_memory_fd() };
+	const int own[] = { fabric->link_state->shm_fd, fabric->self_fd, hca_memory_fd() };
 	unsigned i;
 
 	for (i = 0; i < sizeof(own) / sizeof(*own); i++) {
@@ -159,7 +160,7 @@ static void test_quick_hands(void **state)
 		int fd = hca_segment_create_own("test", 4 * HCA_PAGE, &at, &guards);
 
 		assert_true(fd >= 0);
-		assert_int_equal(guards, fabric->table_guards);
+		assert_int_equal(guards, fabric->link_state->table_guards);
 		if (i % 8 == 0)
 			usleep(50);
 		assert_int_equal(*(volatile unsigned char *)at, 0);
@@ -247,12 +248,12 @@ static void tell_truth(struct puppet *p)
 
 	p->process->magic = HCA_PROCESS_MAGIC;
 	p->process->abi = HCA_ABI;
-	p->process->nonce = fabric->nonce;
+	p->process->nonce = fabric->link_state->nonce;
 	p->process->generation = GENERATION;
 	p->table->magic = HCA_TABLE_MAGIC;
 	p->table->abi = HCA_ABI;
 	p->table->slot = SLOT;
-	p->table->nonce = fabric->nonce;
+	p->table->nonce = fabric->link_state->nonce;
 	p->table->generation = GENERATION;
 	p->table->pid = p->pid;
 	p->table->start_time = start_time;
@@ -327,10 +328,10 @@ static void test_somebody_elses(void **state)
 	assert_true(is_believed());
 	flock(p.table_fd, LOCK_UN);
 	assert_false(is_believed());	/* nobody has */
-	copy = fabric->copy;
-	fabric->copy = HCA_COPY_BOUNCE;	/* where it does not matter */
+	copy = fabric->link_state->copy;
+	fabric->link_state->copy = HCA_COPY_BOUNCE;	/* where it does not matter */
 	assert_true(is_believed());
-	fabric->copy = copy;
+	fabric->link_state->copy = copy;
 	tell(&p, 's');
 	assert_true(is_believed());
 	/* He says that he is us. */

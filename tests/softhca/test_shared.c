@@ -8,10 +8,11 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/segment.h"
 #include "clock.h"
 #include "cmocka_all.h"
+#include "link/memory/join.h"
 #include "object/qp.h"
-#include "base/segment.h"
 #include "object/shared.h"
 
 enum { HEAP_BYTES = 1 << 20, DEPTH = 8, STRANGER = 900 };	/* a slot that nobody has */
@@ -27,6 +28,7 @@ static int setup(void **state)
 	fabric->shm = aligned_alloc(HCA_PAGE, sizeof(*fabric->shm));
 	fabric->self_fd = hca_segment_create("test_shared", bytes);
 	fabric->self = hca_segment_map(fabric->self_fd, 0, bytes);
+	fabric->link = &hca_memory_link;
 	pthread_mutex_init(&fabric->slow, NULL);
 	if (!fabric->shm || !fabric->self)
 		return 1;

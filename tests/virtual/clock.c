@@ -18,7 +18,7 @@
 #endif
 
 #include "clock.h"
-#include "object/fabric.h"
+#include "api/fabric.h"
 #include "virtual.h"
 
 enum {

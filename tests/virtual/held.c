@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "../softhca/timed.h"
+#include "link/memory/state.h"
 #include "object/device.h"
 #include "object/fabric.h"
 
@@ -19,7 +20,7 @@ static double write_to_silent(struct side *s, const void *arg)
 	struct buffer b;
 	struct end e = timed_end(s, 1, IBV_QPT_RC);
 	struct ibv_sge sge;
-	pthread_mutex_t *porter = &hca_context_of(s->ctx)->fabric->porter.lock;
+	pthread_mutex_t *porter = &hca_context_of(s->ctx)->fabric->link_state->porter.lock;
 
 	(void)arg;
 	options.arena = false;

@@ -1,6 +1,7 @@
 /* stops_place.c - the queues of a sender, an owner, another sender; their messages. */
 #include <stdlib.h>
 
+#include "api/fabric.h"
 #include "object/fabric.h"
 #include "stops.h"
 

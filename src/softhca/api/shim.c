@@ -9,18 +9,24 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "api/fabric.h"
+#include "api/inherit.h"
+#include "api/open.h"
+#include "api/real.h"
+#include "api/verbs_names.h"
+#include "engine/poll.h"
+#include "engine/post.h"
+#include "engine/qp_states.h"
+#include "engine/wait.h"
 #include "object/ah.h"
 #include "object/cq.h"
 #include "object/device.h"
 #include "object/dm.h"
-#include "api/inherit.h"
 #include "object/mcast.h"
 #include "object/qp.h"
-#include "api/real.h"
+#include "object/srq.h"
 #include "pages/remap.h"
 #include "softhca.h"
-#include "object/srq.h"
-#include "api/verbs_names.h"
 
 /* Exported by libibverbs, but in no header. */
 struct _compat_ibv_port_attr;

@@ -16,18 +16,18 @@ enum {
 
 static bool work_waits(const struct hca_fabric *f)
 {
-	return atomic_load(&f->engine.pending) != 0;
+	return atomic_load(&hca_engine_of(f)->pending) != 0;
 }
 
 static bool needed(const struct hca_fabric *f)
 {
-	return work_waits(f) || atomic_load(&f->attendant.alarm_ns);
+	return work_waits(f) || atomic_load(&hca_engine_of(f)->attendant.alarm_ns);
 }
 
 /* A tick, or less if the alarm is nearer; then, perhaps, sound it. */
 static void nap(struct hca_fabric *f, uint64_t tick_ns)
 {
-	struct hca_attendant *a = &f->attendant;
+	struct hca_attendant *a = &hca_engine_of(f)->attendant;
 	uint32_t seen = atomic_load(&a->alarm);
 	uint64_t at = atomic_load(&a->alarm_ns), now = at ? rg_now_ns() : 0;
 
@@ -47,7 +47,7 @@ static void nap(struct hca_fabric *f, uint64_t tick_ns)
 /* Until there is work, but not longer than that. */
 static void rest(struct hca_fabric *f, uint64_t most_ns)
 {
-	struct hca_attendant *a = &f->attendant;
+	struct hca_attendant *a = &hca_engine_of(f)->attendant;
 
 	atomic_store(&a->asleep, 1);
 	/* Whoever adds work looks at `asleep` after that: one of us sees the other. */
@@ -71,8 +71,8 @@ static uint64_t keep_schedule(struct hca_fabric *f)
 static void *attend(void *arg)
 {
 	struct hca_fabric *f = arg;
-	struct hca_attendant *a = &f->attendant;
-	uint32_t seen = atomic_load(&f->engine.runs), now;
+	struct hca_attendant *a = &hca_engine_of(f)->attendant;
+	uint32_t seen = atomic_load(&hca_engine_of(f)->runs), now;
 	unsigned quiet = 0;
 	uint64_t tick_ns = TICK_NS, left_ns;
 
@@ -85,7 +85,7 @@ static void *attend(void *arg)
 			rest(f, keep_schedule(f));
 			quiet = 0;
 		}
-		now = atomic_load(&f->engine.runs);
+		now = atomic_load(&hca_engine_of(f)->runs);
 		if (now != seen) {
 			tick_ns = tick_ns * 2 < TICK_MAX_NS ? tick_ns * 2 : TICK_MAX_NS;
 		} else {
@@ -95,14 +95,14 @@ static void *attend(void *arg)
 				hca_engine_idle(f);	/* what waits may wait for the dead */
 			}
 		}
-		seen = atomic_load(&f->engine.runs);
+		seen = atomic_load(&hca_engine_of(f)->runs);
 	}
 	return NULL;
 }
 
 void hca_attend(struct hca_fabric *f)
 {
-	struct hca_attendant *a = &f->attendant;
+	struct hca_attendant *a = &hca_engine_of(f)->attendant;
 
 	if (hca_unlikely(!atomic_load_explicit(&a->started, memory_order_relaxed)) &&
 	    !atomic_exchange(&a->started, true) && rg_thread_start(&a->thread, attend, f))
@@ -115,7 +115,7 @@ void hca_attend(struct hca_fabric *f)
 
 void hca_attend_alarm(struct hca_fabric *f, uint64_t at_ns)
 {
-	struct hca_attendant *a = &f->attendant;
+	struct hca_attendant *a = &hca_engine_of(f)->attendant;
 	uint64_t at = atomic_load(&a->alarm_ns);
 
 	do {
@@ -129,7 +129,7 @@ void hca_attend_alarm(struct hca_fabric *f, uint64_t at_ns)
 
 void hca_attend_stop(struct hca_fabric *f)
 {
-	struct hca_attendant *a = &f->attendant;
+	struct hca_attendant *a = &hca_engine_of(f)->attendant;
 
 	if (!atomic_load(&a->started))
 		return;

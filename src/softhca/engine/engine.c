@@ -1,14 +1,14 @@
 /* engine.c - work that could not be done when it was posted. */
 #include "clock.h"
 #include "engine/engine.h"
+#include "engine/flush.h"
+#include "engine/pace.h"
 #include "engine/port_events.h"
+#include "engine/post.h"
+#include "object/event.h"
 #include "object/loss.h"
 #include "object/mw.h"
-#include "object/event.h"
-#include "engine/pace.h"
 #include "object/srq.h"
-#include "link/memory/steps.h"
-#include "link/memory/ud.h"
 
 /* How often peers are looked at when there is nothing to do. */
 enum { LOOK_NS = 10000000 };
@@ -17,7 +17,7 @@ enum { LOOK_NS = 10000000 };
 
 void hca_engine_add(struct hca_qp *qp)
 {
-	struct hca_engine *e = &qp->fabric->engine;
+	struct hca_engine *e = hca_engine_of(qp->fabric);
 	bool first = false;
 
 	hca_lock(&e->list_lock);
@@ -55,7 +55,7 @@ static struct hca_qp *take_first(struct hca_engine *e)
 
 void hca_engine_remove(struct hca_qp *qp)
 {
-	struct hca_engine *e = &qp->fabric->engine;
+	struct hca_engine *e = hca_engine_of(qp->fabric);
 	struct hca_qp **at, *last = NULL;
 
 	hca_lock(&e->list_lock);
@@ -150,7 +150,7 @@ static int transfer(struct hca_qp *qp, const struct hca_wqe *w)
 	if (qp->reliable && qp->sq.wait == HCA_NOT_WAITING && !hca_mw_is_local(w->wr.opcode) &&
 	    hca_fault_exhausts(qp, w->bytes))
 		return IBV_WC_RETRY_EXC_ERR;
-	return hca_transfer_whole(qp, &w->wr, w->bytes);
+	return qp->fabric->link->transfer_whole(qp, &w->wr, w->bytes);
 }
 
 /* True while something waits. */
@@ -163,7 +163,7 @@ static bool progress_untimed(struct hca_qp *qp)
 		int rc = transfer(qp, w);
 
 		if (rc < 0 && !qp->reliable) {
-			if (hca_lag_waits(qp))
+			if (qp->fabric->link->lag_waits(qp))
 				return true;
 			continue;
 		}
@@ -204,7 +204,7 @@ static enum turn drain(struct hca_qp *qp)
 	if (qp->pace) {
 		hca_pace_progress(qp);
 		remains = qp->pace->begun || qp->sq.wait || qp->pace->losses ||
-			  qp->pace->held.count || !rg_reached(qp->pace->visible_ns, rg_now_ns());
+			  qp->deferred->count || !rg_reached(qp->pace->visible_ns, rg_now_ns());
 	} else {
 		remains = progress_untimed(qp);
 	}
@@ -322,7 +322,7 @@ static void look_at_qp(struct hca_qp *qp)
 	hca_unlock(&qp->lock);
 }
 
-/* engine.lock held. */
+/* fabric.life held. */
 static void look_for_faults(struct hca_fabric *f)
 {
 	uint32_t i, top = atomic_load(&f->qp_top);
@@ -335,30 +335,16 @@ static void look_for_faults(struct hca_fabric *f)
 	}
 }
 
-/* engine.lock held. */
+/* fabric.life held. */
 static void look(struct hca_fabric *f)
 {
-	struct hca_engine *e = &f->engine;
 	uint32_t seen = atomic_load(&f->self->attention);
 
-	if (!atomic_exchange(&e->faults, 0) && seen == atomic_load(&e->attention))
+	if (!atomic_exchange(&f->faults, 0) && seen == atomic_load(&f->attention))
 		return;
-	atomic_store(&e->attention, seen);
+	atomic_store(&f->attention, seen);
 	look_for_faults(f);
 	hca_fault_look(f);
-}
-
-/*
- * A process that leaves in good order closes its gates.  So a gate that is
- * still open on a process that is gone means death, even if somebody else has
- * its slot by now.
- */
-static bool conn_died(const struct hca_conn *c)
-{
-	if (c->peer->fate == HCA_FATE_ALIVE)
-		return false;
-	return c->peer->fate == HCA_FATE_DEAD ||
-	       (c->shm && atomic_load_explicit(&c->shm->gate, memory_order_relaxed) == c->gate);
 }
 
 /* Take in all completions of a receive queue; false: there is no room for them. */
@@ -390,39 +376,25 @@ static void look_for_claims(struct hca_fabric *f)
 	}
 }
 
-/* Nor has it been seen alive: then its number tells whose it was. */
-static bool died_unseen(const struct hca_qp *qp)
-{
-	uint32_t slot, index;
-
-	return !hca_fabric_find_qpn(qp->fabric, qp->conn.qpn, &slot, &index) &&
-	       hca_slot_fate(qp->fabric, slot) == HCA_FATE_DEAD;
-}
-
 /* A connection whose peer has ended without a word is of no use any more. */
 static void look_for_deaths(struct hca_fabric *f)
 {
 	uint32_t i, top = atomic_load(&f->qp_top);
 
-	hca_peers_look(f);
+	f->link->look(f);
 	for (i = 0; i < top; i++) {
 		struct hca_qp *qp = atomic_load(&f->qp[i]);
 
 		if (qp && qp->datagram) {
 			hca_lock(&qp->lock);
-			hca_ud_look(qp);
+			f->link->qp_look(qp);
 			hca_unlock(&qp->lock);
 		}
 		if (!qp || !qp->reliable ||
 		    (hca_qp_state(qp) != IBV_QPS_RTS && hca_qp_state(qp) != IBV_QPS_RTR))
 			continue;
 		hca_lock(&qp->lock);
-		if (!qp->conn.peer) {
-			hca_conn_resolve(qp, &qp->conn);
-			/* Nothing was sent yet: what is sent first finds its way, and tells of it. */
-			qp->conn.shm = NULL;
-		}
-		if (qp->conn.peer ? conn_died(&qp->conn) : died_unseen(qp)) {
+		if (f->link->peer_lost(qp)) {
 			/* The request that got no answer tells; if there is none, an event. */
 			if (qp->sq.next == qp->sq.posted)
 				hca_event_qp(qp, IBV_EVENT_QP_FATAL);
@@ -466,39 +438,37 @@ static void take_turns(struct hca_engine *e)
 
 void hca_engine_run(struct hca_fabric *f)
 {
-	struct hca_engine *e = &f->engine;
+	struct hca_engine *e = hca_engine_of(f);
 
 	if (f->spec.timed)
-		hca_lock(&e->lock);	/* what is due now must be done now */
-	else if (!hca_trylock(&e->lock))
+		hca_lock(&f->life);	/* what is due now must be done now */
+	else if (!hca_trylock(&f->life))
 		return;			/* somebody is at it */
 	atomic_fetch_add_explicit(&e->runs, 1, memory_order_relaxed);
 	look(f);
 	take_turns(e);
-	hca_unlock(&e->lock);
+	hca_unlock(&f->life);
 }
 
 void hca_engine_look(struct hca_fabric *f)
 {
-	struct hca_engine *e = &f->engine;
-
-	if (!hca_engine_told(f))
+	if (!hca_fabric_told(f))
 		return;
-	hca_lock(&e->lock);
+	hca_lock(&f->life);
 	look(f);
-	hca_unlock(&e->lock);
+	hca_unlock(&f->life);
 }
 
 void hca_engine_idle(struct hca_fabric *f)
 {
-	struct hca_engine *e = &f->engine;
+	struct hca_engine *e = hca_engine_of(f);
 	uint64_t now = rg_now_ns();
 
 	if (now - atomic_load_explicit(&e->looked_ns, memory_order_relaxed) < LOOK_NS ||
-	    !hca_trylock(&e->lock))
+	    !hca_trylock(&f->life))
 		return;
 	atomic_store_explicit(&e->looked_ns, now, memory_order_relaxed);
 	look_for_deaths(f);
 	look_for_claims(f);
-	hca_unlock(&e->lock);
+	hca_unlock(&f->life);
 }

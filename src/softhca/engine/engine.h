@@ -10,11 +10,30 @@
 #ifndef HCA_ENGINE_H
 #define HCA_ENGINE_H
 
+#include "engine/attend.h"
 #include "object/qp.h"
+
+/* A fabric, and queue pairs with work that could not be done when it was posted. */
+struct hca_engine {
+	struct hca_fabric fabric;	/* first */
+	struct hca_lock list_lock;
+	struct hca_qp *first, *last;
+	_Atomic uint32_t pending;	/* length of the list; one look per verb */
+	_Atomic uint32_t runs;		/* how often it was gone through */
+	_Atomic bool sharing;		/* several have their turns just now */
+	_Atomic uint64_t looked_ns;	/* when the peers were last looked at */
+	_Atomic uint64_t polled_ns;	/* timed: when a queue was last polled */
+	struct hca_attendant attendant;
+};
+
+static inline struct hca_engine *hca_engine_of(const struct hca_fabric *f)
+{
+	return (struct hca_engine *)(uintptr_t)f;
+}
 
 /* Put a queue pair on the list, unless it is there. */
 void hca_engine_add(struct hca_qp *qp);
-/* Take it off for good, before it is destroyed.  engine.lock held. */
+/* Take it off for good, before it is destroyed.  fabric.life held. */
 void hca_engine_remove(struct hca_qp *qp);
 
 void hca_engine_run(struct hca_fabric *f);
@@ -36,31 +55,16 @@ void hca_engine_finish(struct hca_qp *qp, int status);
 
 /*
  * Raise COMM_EST if a first message has arrived; `last`: one that comes later is
- * none any more.  engine.lock held.
+ * none any more.  fabric.life held.
  */
 void hca_qp_look_for_first(struct hca_qp *qp, bool last);
 
 static inline bool hca_engine_due(struct hca_fabric *f)
 {
-	struct hca_engine *e = &f->engine;
-
-	return hca_unlikely(atomic_load_explicit(&e->pending, memory_order_relaxed) ||
-			    atomic_load_explicit(&e->faults, memory_order_relaxed) ||
+	return hca_unlikely(atomic_load_explicit(&hca_engine_of(f)->pending, memory_order_relaxed) ||
+			    atomic_load_explicit(&f->faults, memory_order_relaxed) ||
 			    atomic_load_explicit(&f->self->attention, memory_order_relaxed) !=
-				atomic_load_explicit(&e->attention, memory_order_relaxed));
-}
-
-/* Has a peer, or another thread, told of something that was not looked at? */
-static inline bool hca_engine_told(struct hca_fabric *f)
-{
-	return atomic_load(&f->engine.faults) ||
-	       atomic_load(&f->self->attention) != atomic_load(&f->engine.attention);
-}
-
-/* Something of ours went wrong while a lock was held: see to it at the next verb. */
-static inline void hca_engine_fault(struct hca_fabric *f)
-{
-	atomic_store_explicit(&f->engine.faults, 1, memory_order_relaxed);
+				atomic_load_explicit(&f->attention, memory_order_relaxed));
 }
 
 /* Now and then: has a peer died?  Looks every 10 ms at most. */

@@ -1,8 +1,11 @@
 /* flush.c - the error state of a queue pair. */
 #include "clock.h"
 #include "engine/engine.h"
+#include "engine/flush.h"
+#include "engine/linger.h"
 #include "object/event.h"
 #include "engine/pace.h"
+#include "engine/post.h"
 
 /* A claim by a process that lives is respected for so long. */
 enum { CLAIM_NS = 1000000000 };
@@ -44,7 +47,7 @@ void hca_sq_fail(struct hca_qp *qp)
 	atomic_store(&qp->state, IBV_QPS_SQE);
 	qp->fast = false;
 	if (qp->pace)
-		hca_held_release(qp, UINT64_MAX);
+		hca_release_due(qp, UINT64_MAX);
 	hca_sq_flush(qp);
 }
 
@@ -62,7 +65,7 @@ static bool withdraw(struct hca_qp *qp, uint32_t position)
 	if (atomic_compare_exchange_strong(&r->state, &state, hca_shm_state(position, HCA_FREE)))
 		return true;
 	/* First who lives, then what they have left. */
-	return hca_slot_fate(qp->fabric, hca_shm_claimer(state)) != HCA_FATE_ALIVE &&
+	return qp->fabric->link->slot_fate(qp->fabric, hca_shm_claimer(state)) != HCA_FATE_ALIVE &&
 	       hca_cq_drain(hca_recv_cq(qp));
 }
 
@@ -94,7 +97,7 @@ static void complete_flushed(struct hca_qp *qp, uint32_t from, uint32_t to)
 		atomic_store(&hca_rq_entry(rq->ring, from, rq->mask, rq->stride)->state,
 			     hca_shm_state(from, HCA_FREE));
 		if (hca_cq_add(hca_recv_cq(qp), &c))
-			hca_engine_fault(qp->fabric);
+			hca_fabric_fault(qp->fabric);
 	}
 }
 
@@ -104,7 +107,7 @@ static bool flush_srq(struct hca_qp *qp)
 	if (qp->last_told)
 		return false;
 	if (!rg_reached(qp->rq.flush_deadline_ns, rg_now_ns()) &&
-	    ((qp->datagram ? hca_shared_busy(qp->shared) : hca_peer_inside(qp)) ||
+	    ((qp->datagram ? hca_shared_busy(qp->shared) : qp->fabric->link->peer_inside(qp)) ||
 	     !hca_cq_drain(hca_recv_cq(qp))))
 		return true;
 	qp->last_told = true;
@@ -132,7 +135,7 @@ static bool flush_shared(struct hca_qp *qp)
 			return rc < 0;
 		c.visible_ns = qp->rq.visible_ns;
 		if (hca_cq_add(cq, &c))
-			hca_engine_fault(qp->fabric);
+			hca_fabric_fault(qp->fabric);
 	}
 }
 
@@ -171,7 +174,7 @@ void hca_qp_fail(struct hca_qp *qp)
 	atomic_store(&qp->state, IBV_QPS_ERR);
 	qp->fast = false;
 	if (qp->pace)
-		hca_held_release(qp, UINT64_MAX);	/* what was written, was written */
+		hca_release_due(qp, UINT64_MAX);	/* what was written, was written */
 	atomic_store_explicit(&qp->shm->gate, 0, memory_order_release);
 	hca_sq_flush(qp);
 	hca_lock(&qp->rq_lock);

@@ -3,10 +3,10 @@
 
 #include "clock.h"
 #include "engine/engine.h"
+#include "engine/linger.h"
+#include "engine/pace.h"
 #include "object/loss.h"
 #include "object/mw.h"
-#include "engine/pace.h"
-#include "link/memory/steps.h"
 
 /* One call does not go on for ever, however far behind it is. */
 enum { QUANTA_PER_TURN = 64, LOOK_NS = 1000000 };
@@ -59,11 +59,11 @@ void hca_pace_reset(struct hca_qp *qp)
 {
 	if (!qp->pace)
 		return;
-	hca_transfer_drop(qp);
+	qp->fabric->link->transfer_drop(qp);
 	qp->pace->begun = qp->pace->sent = false;
 	qp->pace->losses = 0;
 	qp->pace->resume_ns = 0;
-	qp->pace->held.count = 0;
+	qp->deferred->count = 0;
 }
 
 /* ---- A message ----------------------------------------------------------- */
@@ -173,7 +173,7 @@ static int hold_up(struct hca_qp *qp, int why)
 	if (qp->reliable)
 		rc = hca_engine_wait_or_fail(qp, why);
 	else
-		hca_lag_waits(qp);	/* if it does not any more, the message is lost next time */
+		qp->fabric->link->lag_waits(qp);	/* if it does not any more, the message is lost next time */
 	return rc ? rc : WAIT;
 }
 
@@ -195,7 +195,7 @@ static int begin(struct hca_qp *qp, struct hca_wqe *w, uint64_t now)
 	rc = ask(qp, w, now);
 	if (rc)
 		return rc;
-	rc = hca_transfer_begin(qp, &w->wr, w->bytes);
+	rc = qp->fabric->link->transfer_begin(qp, &w->wr, w->bytes);
 	if (rc < 0)
 		return hold_up(qp, rc);
 	if (rc)
@@ -228,14 +228,15 @@ static uint64_t in_order(const struct hca_pace *p, const struct hca_path *path, 
 	return p->end_ns > t + path->horizon_ns ? p->end_ns - path->horizon_ns : t;
 }
 
-/* `bytes` of the message leave, from t on; `hold`: they end a write that may be polled for. */
+/* `bytes` of the message leave, from t on; `defer`: they end a write that may be polled for. */
 static int send(struct hca_qp *qp, struct hca_wqe *w, const struct hca_path *path, uint64_t t,
-		uint32_t bytes, bool hold, uint64_t *span)
+		uint32_t bytes, bool defer, uint64_t *span)
 {
 	const bool reading = hca_is_answered(w->wr.opcode), first = !qp->message.done;
 	struct hca_pace *p = qp->pace;
-	uint32_t held = 0;
-	int rc = hca_transfer_copy(qp, &w->wr, bytes, hold ? &held : NULL);
+	const struct hca_link_operations *link = qp->fabric->link;
+	uint32_t deferred = 0;
+	int rc = link->transfer_copy(qp, &w->wr, bytes, defer ? &deferred : NULL);
 
 	if (rc < 0)
 		return hold_up(qp, rc);	/* the peer may have gone in mid-message */
@@ -244,8 +245,8 @@ static int send(struct hca_qp *qp, struct hca_wqe *w, const struct hca_path *pat
 	p->end_ns = hca_path_reserve(path, t, bytes, first && !reading, span);
 	p->arrival_ns = hca_later(p->arrival_ns, p->end_ns + path->latency_ns + p->late_ns);
 	p->ack_ns = hca_later(p->ack_ns, p->arrival_ns + path->latency_ns + p->ack_late_ns);
-	if (hold)
-		hca_transfer_hold(qp, &w->wr, held, p->arrival_ns);
+	if (defer)
+		link->transfer_defer(qp, &w->wr, deferred, p->arrival_ns);
 	if (!reading)
 		hca_window_add(&p->window, hca_packets(bytes, path->mtu), p->ack_ns, *span);
 	p->losses = 0;
@@ -288,7 +289,7 @@ static int quantum(struct hca_qp *qp, struct hca_wqe *w, uint64_t now)
 	uint64_t open = quantum_open(qp->pace, reading), t = in_order(qp->pace, path, open);
 	uint64_t busy, ahead, span;
 	uint32_t bytes = w->bytes - qp->message.done, packets, good;
-	bool hold;
+	bool defer;
 	int rc;
 
 	/* The answer to a read begins at the responder, when the request is there. */
@@ -310,8 +311,8 @@ static int quantum(struct hca_qp *qp, struct hca_wqe *w, uint64_t now)
 	good = qp->reliable ? hca_fault_first_lost(qp, qp->conn.address, packets) : packets;
 	if (good < packets)
 		return lose(qp, w, path, t, bytes, good);
-	hold = bytes == w->bytes - qp->message.done && w->wr.opcode == IBV_WR_RDMA_WRITE;
-	return send(qp, w, path, t, bytes, hold, &span);
+	defer = bytes == w->bytes - qp->message.done && w->wr.opcode == IBV_WR_RDMA_WRITE;
+	return send(qp, w, path, t, bytes, defer, &span);
 }
 
 /* All of it is on its way: tell both ends when. */
@@ -322,7 +323,7 @@ static int end(struct hca_qp *qp, struct hca_wqe *w)
 	struct hca_pace *p = qp->pace;
 	/* What nobody acknowledges is over when it has left. */
 	uint64_t over = reading ? p->arrival_ns : qp->reliable ? p->ack_ns : p->end_ns;
-	int rc = hca_transfer_end(qp, &w->wr, p->arrival_ns + cqe_ns);
+	int rc = qp->fabric->link->transfer_end(qp, &w->wr, p->arrival_ns + cqe_ns);
 
 	if (rc < 0)
 		return hold_up(qp, rc);
@@ -358,7 +359,7 @@ static int step(struct hca_qp *qp, struct hca_wqe *w)
 /* Others of this process have their turn after each quantum. */
 static bool alone(const struct hca_qp *qp)
 {
-	const struct hca_engine *e = &qp->fabric->engine;
+	const struct hca_engine *e = hca_engine_of(qp->fabric);
 
 	return !atomic_load_explicit(&e->pending, memory_order_relaxed) &&
 	       !atomic_load_explicit(&e->sharing, memory_order_relaxed);
@@ -366,7 +367,6 @@ static bool alone(const struct hca_qp *qp)
 
 bool hca_pace_progress(struct hca_qp *qp)
 {
-	struct hca_held_list *held = &qp->pace->held;
 	struct hca_sq *sq = &qp->sq;
 	int turn;
 
@@ -394,12 +394,12 @@ bool hca_pace_progress(struct hca_qp *qp)
 		hca_engine_finish(qp, rc);
 	}
 	/* After the loop, since what it has found late may be due already. */
-	if (held->count)
-		hca_held_release(qp, rg_now_ns());
+	if (qp->deferred->count)
+		hca_release_due(qp, rg_now_ns());
 	return turn > 0;
 }
 
 bool hca_pace_due(const struct hca_qp *qp)
 {
-	return qp->sq.next != qp->sq.posted || qp->pace->held.count;
+	return qp->sq.next != qp->sq.posted || qp->deferred->count;
 }

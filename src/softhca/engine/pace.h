@@ -19,7 +19,6 @@
 #ifndef HCA_PACE_H
 #define HCA_PACE_H
 
-#include "link/memory/held.h"
 #include "model/model.h"
 
 struct hca_qp;
@@ -43,8 +42,6 @@ struct hca_pace {
 	uint64_t after_ns;		/* nothing leaves before: the last resume_ns */
 	unsigned losses;		/* of the next packet, in a row */
 	bool silent;			/* nothing followed it: only a timeout tells, or what is posted */
-
-	struct hca_held_list held;
 };
 
 int hca_pace_make(struct hca_qp *qp);		/* 0 or ENOMEM */

@@ -7,7 +7,7 @@
 
 struct hca_fabric;
 
-/* Have ports changed since the last look?  The lifecycle lock held. */
+/* Have ports changed since the last look?  fabric.life held. */
 void hca_fault_look(struct hca_fabric *f);
 
 #endif

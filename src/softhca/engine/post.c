@@ -1,12 +1,14 @@
 /* post.c - the send queue: what ibv_post_send does before a message moves. */
 #include <string.h>
 
-#include "link/memory/atomic.h"
-#include "object/ah.h"
 #include "clock.h"
 #include "engine/engine.h"
-#include "object/mw.h"
+#include "engine/flush.h"
+#include "engine/linger.h"
 #include "engine/pace.h"
+#include "engine/post.h"
+#include "object/ah.h"
+#include "object/mw.h"
 
 /*
  * An operation that the device knows and this type of queue pair does not: it
@@ -96,7 +98,7 @@ void hca_sq_complete(struct hca_qp *qp, const struct ibv_send_wr *wr, uint32_t p
 	if (qp->pace && c.visible_ns < qp->pace->visible_ns)
 		c.visible_ns = qp->pace->visible_ns;
 	if (hca_cq_add(hca_send_cq(qp), &c))
-		hca_engine_fault(qp->fabric);
+		hca_fabric_fault(qp->fabric);
 }
 
 void hca_sq_pop(struct hca_qp *qp)
@@ -182,7 +184,7 @@ static void post_checked(struct hca_qp *qp, const struct ibv_send_wr *wr, uint32
 	int rc;
 
 	if (hca_likely(qp->fast)) {
-		rc = hca_transfer(qp, wr, bytes);
+		rc = qp->fabric->link->transfer(qp, wr, bytes);
 		if (hca_likely(rc >= 0)) {
 			hca_sq_complete(qp, wr, sq->posted++, bytes, rc, 0);
 			sq->next++;
@@ -249,7 +251,7 @@ int hca_post_batch(struct hca_qp *qp, const struct ibv_send_wr *wr, uint32_t cou
 	for (i = 0; i < count; i++)
 		post_one(qp, &wr[i]);
 	if (qp->pace)
-		hca_held_linger(qp);
+		hca_linger(qp);
 	return 0;
 }
 
@@ -271,7 +273,26 @@ int hca_post_send(struct ibv_qp *ibv, struct ibv_send_wr *wr, struct ibv_send_wr
 			*bad = wr;
 	}
 	if (qp->pace)
-		hca_held_linger(qp);
+		hca_linger(qp);
 	hca_unlock(&qp->lock);
+	return rc;
+}
+
+/* ---- Memory windows of type 1 -------------------------------------------- */
+
+int hca_mw_bind(struct ibv_qp *ibv, struct ibv_mw *mw, struct ibv_mw_bind *bind)
+{
+	struct ibv_send_wr wr = { .wr_id = bind->wr_id, .opcode = IBV_WR_BIND_MW,
+				  .send_flags = bind->send_flags };
+	int rc;
+
+	if (bind->bind_info.mw_access_flags & IBV_ACCESS_ZERO_BASED)
+		return EINVAL;		/* type 2 alone has it */
+	wr.bind_mw.mw = mw;
+	wr.bind_mw.rkey = ibv_inc_rkey(mw->rkey);
+	wr.bind_mw.bind_info = bind->bind_info;
+	rc = hca_post_local(hca_qp_of(ibv), &wr);
+	if (!rc)
+		mw->rkey = wr.bind_mw.rkey;
 	return rc;
 }

@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 
 #include "engine/engine.h"
+#include "engine/post.h"
 
 struct hca_batch {
 	struct ibv_send_wr *wr;		/* one per slot of the send queue */

@@ -1,20 +1,14 @@
 /* channel.c - see channel.h. */
 #include "object/channel.h"
 
-#include <sched.h>
 #include <stdlib.h>
 
 #include "clock.h"
 #include "object/cq.h"
 #include "object/device.h"
-#include "engine/engine.h"
 
-enum {
-	LOOK_NS = 100000000,	/* who waits looks at what happens elsewhere so often */
-	WORK_NS = 50000,	/* while work waits in this process */
-	SPIN_NS = 60000,	/* shorter waits than a timer of the kernel can do */
-	RING_NS = 20000,	/* ringing takes less, unless one is interrupted */
-};
+/* Ringing takes less, unless it is interrupted. */
+enum { RING_NS = 20000 };
 
 /* ---- Coming and going ---------------------------------------------------- */
 
@@ -253,7 +247,7 @@ static bool any_pending(const struct hca_channel *ch)
 	return false;
 }
 
-static struct hca_cq *take_event(struct hca_channel *ch, bool rung, uint64_t *due)
+struct hca_cq *hca_channel_take(struct hca_channel *ch, bool rung, uint64_t *due)
 {
 	struct hca_cq *cq;
 
@@ -295,7 +289,7 @@ static bool left_in(struct hca_cq *cq)
  * other, as messages travel, would wake it with the next; here all of them are
  * there at once.  So it is woken.
  */
-static bool left_something(struct hca_channel *ch)
+bool hca_channel_left(struct hca_channel *ch)
 {
 	bool left = false;
 	struct hca_link *l;
@@ -312,83 +306,6 @@ static bool left_something(struct hca_channel *ch)
 	}
 	hca_unlock(&ch->lock);
 	return left;
-}
-
-static void spin_until(struct hca_fabric *f, uint64_t due)
-{
-	while (rg_now_ns() < due) {
-		if (hca_engine_due(f))
-			hca_engine_run(f);
-		rg_relax(due);
-	}
-}
-
-/* Until the bell rings, something is due, or it is time to look.  0, or -1 and errno. */
-static int wait_for_event(struct hca_channel *ch, uint64_t due)
-{
-	struct hca_fabric *f = ch->fabric;
-	bool work = atomic_load(&f->engine.pending) != 0;
-	uint64_t now = rg_now_ns(), timeout = LOOK_NS;
-
-	if (left_something(ch))
-		return 0;
-	if (due <= now + SPIN_NS) {
-		spin_until(f, due);
-		return 0;
-	}
-	if (timeout > due - now - SPIN_NS)
-		timeout = due - now - SPIN_NS;
-	if (work) {
-		/* On a timed fabric what is due must be done when it is due. */
-		timeout = f->spec.timed ? 0 : WORK_NS;
-		rg_yield();
-	}
-	if (hca_bell_wait(&ch->bell, timeout)) {
-		if (due != UINT64_MAX)
-			hca_bell_ring(&ch->bell);
-		return -1;
-	}
-	hca_engine_idle(f);
-	return 0;
-}
-
-/* The same for who does not block: it will be rung again. */
-static int postpone(struct hca_channel *ch, uint64_t due)
-{
-	if (due != UINT64_MAX) {
-		if (due <= rg_now_ns() + SPIN_NS) {
-			spin_until(ch->fabric, due);
-			return 0;
-		}
-		atomic_store(&ch->postponed, true);
-		hca_attend_alarm(ch->fabric, due);
-	}
-	errno = EAGAIN;
-	return -1;
-}
-
-int hca_cq_event_get(struct ibv_comp_channel *ibv, struct ibv_cq **out, void **cq_context)
-{
-	struct hca_channel *ch = hca_channel_of(ibv);
-	struct hca_cq *cq;
-	uint64_t due;
-	bool rung;
-
-	for (;;) {
-		/* In this order: what fires after our look rings again. */
-		rung = hca_bell_drain(&ch->bell);
-		hca_engine_look(ch->fabric);
-		if (hca_engine_due(ch->fabric))
-			hca_engine_run(ch->fabric);
-		cq = take_event(ch, rung, &due);
-		if (cq)
-			break;
-		if (hca_bell_blocks(&ch->bell) ? wait_for_event(ch, due) : postpone(ch, due))
-			return -1;
-	}
-	*out = (struct ibv_cq *)&cq->ibv;
-	*cq_context = cq->ibv.cq_context;
-	return 0;
 }
 
 void hca_cq_events_ack(struct ibv_cq *cq, unsigned n)

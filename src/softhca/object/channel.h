@@ -53,8 +53,18 @@ void hca_channel_remove(struct hca_cq *cq);
 
 /* The verbs. */
 int hca_cq_req_notify(struct ibv_cq *cq, int solicited_only);
-int hca_cq_event_get(struct ibv_comp_channel *c, struct ibv_cq **cq, void **cq_context);
 void hca_cq_events_ack(struct ibv_cq *cq, unsigned n);
+
+/*
+ * A queue that has an event to hand out, which it does; NULL: there is none, and *due tells when
+ * the first that has fired will be ready (UINT64_MAX: none has).  `rung`: the channel's bell had.
+ */
+struct hca_cq *hca_channel_take(struct hca_channel *ch, bool rung, uint64_t *due);
+/*
+ * The program is about to sleep: has it left entries in a queue that it armed before it polled?
+ * Then that queue has fired now.
+ */
+bool hca_channel_left(struct hca_channel *ch);
 
 /* This process has added an entry itself, to an armed queue.  cq->lock held. */
 void hca_cq_fire(struct hca_cq *cq, const struct hca_completion *c);

@@ -4,22 +4,14 @@
 
 #include "clock.h"
 #include "object/device.h"
-#include "engine/engine.h"
+#include "object/link.h"
+#include "object/qp.h"
 
 /* A claim on a mailbox entry that has not been published for so long is taken back. */
 enum { CLAIM_NS = 1000000 };
 
 /* No peer's completion becomes visible later than that, whatever the peer says. */
 #define FAR_NS 60000000000ull
-
-/*
- * After so many polls in vain it is time to see who still lives, which looks at
- * the clock first; not many, because a caller who yields between its polls may
- * wait a time slice for each.  After so many (some 20 us) we yield ourselves.
- * Who always finds completions looks, too, once in a while: they may be his own,
- * or of others than those that have died.
- */
-enum { LOOK_POLLS = 64, BUSY_POLLS = 1024, IDLE_POLLS = 2048 };
 
 /* ---- The list of a timed queue: a binary heap ---------------------------- */
 
@@ -57,7 +49,7 @@ static void heap_sift(struct hca_cq *cq, uint32_t at, const struct hca_completio
 	cq->list[at] = *c;
 }
 
-static void heap_pop(struct hca_cq *cq, struct hca_completion *out)
+void hca_cq_heap_pop(struct hca_cq *cq, struct hca_completion *out)
 {
 	struct hca_completion last;
 
@@ -213,7 +205,7 @@ static bool pass_by(struct hca_cq *cq, uint64_t state)
 {
 	if (hca_shm_kind(state) == HCA_RETURNED ||
 	    (hca_shm_kind(state) == HCA_REVOKED &&
-	     hca_slot_fate(cq->fabric, hca_shm_claimer(state)) != HCA_FATE_ALIVE))
+	     cq->fabric->link->slot_fate(cq->fabric, hca_shm_claimer(state)) != HCA_FATE_ALIVE))
 		free_slot(cq, cq->head);
 	else if (hca_shm_kind(state) != HCA_REVOKED)
 		return false;
@@ -221,7 +213,7 @@ static bool pass_by(struct hca_cq *cq, uint64_t state)
 	return true;
 }
 
-static bool mailbox_take(struct hca_cq *cq, struct hca_completion *c)
+bool hca_cq_mailbox_take(struct hca_cq *cq, struct hca_completion *c)
 {
 	uint32_t passed = 0;
 
@@ -251,7 +243,7 @@ static bool mailbox_take(struct hca_cq *cq, struct hca_completion *c)
  * Nothing came for a while.  If somebody holds the entry at the head and does
  * not publish it, others behind it must not wait for ever: take it back.
  */
-static void mailbox_unstick(struct hca_cq *cq)
+void hca_cq_unstick(struct hca_cq *cq)
 {
 	struct hca_shm_cqe *e = &cq->mailbox.shm->slot[cq->head & cq->mailbox.mask];
 	uint64_t state = atomic_load_explicit(&e->state, memory_order_relaxed), now;
@@ -276,7 +268,7 @@ static void move_entries(struct hca_cq *cq, uint32_t most)
 {
 	struct hca_completion c = { 0 };
 
-	while (cq->count < most && mailbox_take(cq, &c))
+	while (cq->count < most && hca_cq_mailbox_take(cq, &c))
 		list_push(cq, &c);
 }
 
@@ -310,7 +302,7 @@ bool hca_cq_drain(struct hca_cq *cq)
 		atomic_load_explicit(&cq->mailbox.shm->slot[cq->head & cq->mailbox.mask].state,
 				     memory_order_relaxed) == state_of(cq, cq->head, HCA_FREE);
 	if (!empty)
-		mailbox_unstick(cq);	/* who waits for it need not poll */
+		hca_cq_unstick(cq);	/* who waits for it need not poll */
 	hca_unlock(&cq->lock);
 	return empty;
 }
@@ -347,115 +339,8 @@ uint64_t hca_cq_stuck_ns(struct hca_cq *cq)
 	if (!ahead || ahead > cq->mailbox.mask ||
 	    state != state_of(cq, cq->head + ahead, HCA_FULL))
 		return 0;
-	mailbox_unstick(cq);
+	hca_cq_unstick(cq);
 	return cq->stuck_ns + CLAIM_NS;
-}
-
-/* ---- Polling ------------------------------------------------------------- */
-
-static void deliver(const struct hca_completion *c, struct ibv_wc *wc)
-{
-	struct hca_qp *qp = c->qp;
-
-	*wc = (struct ibv_wc){
-		.wr_id = c->wr_id,
-		.status = (enum ibv_wc_status)c->status,
-		.opcode = (enum ibv_wc_opcode)c->opcode,
-		.byte_len = c->bytes,
-		.imm_data = c->imm,
-		.qp_num = hca_qpn(qp),
-		.src_qp = c->src_qp,
-		.wc_flags = c->flags,
-		.slid = c->slid,
-		.sl = c->sl,
-	};
-	if (hca_unlikely(c->receive && qp->shared)) {
-		hca_shared_release(qp->shared, c->position);
-		return;
-	}
-	/* Its slot and those before it are free from now on. */
-	atomic_store_explicit(c->receive ? &qp->rq.done : &qp->sq.done, c->position + 1,
-			      memory_order_release);
-}
-
-static int poll_untimed(struct hca_cq *cq, int max, struct ibv_wc *wc)
-{
-	struct hca_completion c;
-	int n;
-
-	for (n = 0; n < max; n++) {
-		if (cq->count) {
-			deliver(&cq->list[cq->first], &wc[n]);
-			cq->first = (cq->first + 1) & (cq->room - 1);
-			cq->count--;
-		} else if (mailbox_take(cq, &c)) {
-			deliver(&c, &wc[n]);
-		} else {
-			break;
-		}
-	}
-	return n;
-}
-
-static int poll_timed(struct hca_cq *cq, uint64_t now, int max, struct ibv_wc *wc,
-		      uint64_t *stamp_ns)
-{
-	struct hca_completion c;
-	int n;
-
-	hca_cq_drain_locked(cq);
-	for (n = 0; n < max && cq->count && rg_reached(cq->list[0].visible_ns, now); n++) {
-		heap_pop(cq, &c);
-		deliver(&c, &wc[n]);
-		if (!stamp_ns)
-			continue;
-		if (cq->stamp_ns < c.visible_ns)
-			cq->stamp_ns = c.visible_ns;
-		*stamp_ns = cq->stamp_ns;
-	}
-	return n;
-}
-
-static inline int poll_cq(struct hca_cq *cq, int max, struct ibv_wc *wc, uint64_t *stamp_ns)
-{
-	uint32_t idle, polls;
-	uint64_t now = 0;
-	int n;
-
-	/*
-	 * The clock before the engine: what is completed by then, the engine has
-	 * written out, to the last byte.
-	 */
-	if (cq->timed) {
-		now = rg_now_ns();
-		atomic_store_explicit(&cq->fabric->engine.polled_ns, now, memory_order_relaxed);
-	}
-	if (hca_engine_due(cq->fabric))
-		hca_engine_run(cq->fabric);
-	hca_lock(&cq->lock);
-	n = cq->timed ? poll_timed(cq, now, max, wc, stamp_ns) : poll_untimed(cq, max, wc);
-	polls = ++cq->polls;
-	idle = n ? 0 : cq->idle + 1;
-	cq->idle = idle;
-	if (hca_unlikely((idle && idle % LOOK_POLLS == 0) || polls % BUSY_POLLS == 0))
-		mailbox_unstick(cq);
-	hca_unlock(&cq->lock);
-	if (hca_unlikely((idle && idle % LOOK_POLLS == 0) || polls % BUSY_POLLS == 0))
-		hca_engine_idle(cq->fabric);
-	/* What we wait for may need this very core to come about. */
-	if (hca_unlikely(idle && idle % IDLE_POLLS == 0))
-		rg_yield();
-	return n;
-}
-
-int hca_cq_poll(struct ibv_cq *ibv, int max, struct ibv_wc *wc)
-{
-	return poll_cq(hca_cq_of(ibv), max, wc, NULL);
-}
-
-int hca_cq_poll_stamped(struct hca_cq *cq, struct ibv_wc *wc, uint64_t *stamp_ns)
-{
-	return poll_cq(cq, 1, wc, stamp_ns);
 }
 
 /* ---- Coming and going ---------------------------------------------------- */

@@ -119,13 +119,6 @@ struct ibv_cq *hca_cq_create(struct ibv_context *c, int entries, void *cq_contex
 			     struct ibv_comp_channel *channel, int vector);
 int hca_cq_destroy(struct ibv_cq *cq);
 int hca_cq_resize(struct ibv_cq *cq, int entries);		/* cq_resize.c */
-int hca_cq_poll(struct ibv_cq *cq, int max, struct ibv_wc *wc);
-/* One entry, if there is one, of a queue that is stamped or not. */
-int hca_cq_poll_stamped(struct hca_cq *cq, struct ibv_wc *wc, uint64_t *stamp_ns);
-
-/* cq_ex.c */
-struct ibv_cq_ex *hca_cq_create_ex(struct ibv_context *c, struct ibv_cq_init_attr_ex *init);
-int hca_query_rt_values(struct ibv_context *c, struct ibv_values_ex *values);
 
 /*
  * Add an entry made by this process.  0, or -ENOSPC: the queue is full and in
@@ -147,6 +140,15 @@ void hca_cq_purge(struct hca_cq *cq, const struct hca_qp *qp);
 
 /* ---- For the other files of completion queues; cq->lock held ------------- */
 
+/* The next entry of the mailbox, checked; false: there is none. */
+bool hca_cq_mailbox_take(struct hca_cq *cq, struct hca_completion *c);
+/* A timed queue: the first of its list, which is not empty. */
+void hca_cq_heap_pop(struct hca_cq *cq, struct hca_completion *out);
+/*
+ * Nothing came for a while: a claim on the entry at the head that is not published for too long is
+ * taken back, so that others behind it do not wait for ever.
+ */
+void hca_cq_unstick(struct hca_cq *cq);
 /* As hca_cq_drain. */
 void hca_cq_drain_locked(struct hca_cq *cq);
 /* The same, for room instead of size. */

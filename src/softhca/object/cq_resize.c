@@ -3,14 +3,15 @@
  *
  * Its mailbox moves.  Where it is, a word in each queue pair says, at which
  * peers look for each entry.  So the new one is published there, and when
- * nobody can be filling the old one any more (hca_quiesce), its entries move to
+ * nobody can be filling the old one any more (quiesce), its entries move to
  * the list, before those of the new.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "object/cq.h"
-#include "engine/engine.h"
+#include "object/link.h"
+#include "object/qp.h"
 
 struct move {
 	struct hca_completion *list;
@@ -104,7 +105,7 @@ static bool publish(struct hca_cq *cq)
 		if (qp && hca_recv_cq(qp) == cq)
 			hca_qp_tell_cq(qp);
 	}
-	return hca_quiesce(f, NULL);
+	return f->link->quiesce(f, NULL);
 }
 
 static void finish(struct hca_cq *cq, const struct move *m)
@@ -159,8 +160,8 @@ int hca_cq_resize(struct ibv_cq *ibv, int entries)
 
 	if (entries < 1 || entries > HCA_CQE_MAX)
 		return EINVAL;
-	hca_lock(&cq->fabric->engine.lock);
+	hca_lock(&cq->fabric->life);
 	rc = resize(cq, hca_pow2((uint32_t)entries));
-	hca_unlock(&cq->fabric->engine.lock);
+	hca_unlock(&cq->fabric->life);
 	return rc;
 }

@@ -13,7 +13,7 @@ struct hca_device {
 	struct hca_device *next;
 	struct hca_fabric *fabric;
 	uint32_t node, hca;
-	uint64_t port_seen[HCA_PORTS_MAX];	/* state at the last look; under engine.lock */
+	uint64_t port_seen[HCA_PORTS_MAX];	/* state at the last look; under fabric.life */
 };
 
 struct hca_context {
@@ -132,6 +132,8 @@ static inline unsigned char *hca_mr_local(const struct hca_fabric *f, uint32_t k
 
 /* ---- Devices (device.c) -------------------------------------------------- */
 
+/* The devices of a node of a fabric, made on first use: HCA_HCAS_MAX at most.  0 or -ENOMEM. */
+int hca_devices_of_node(struct hca_fabric *f, uint32_t node, struct hca_device **list);
 void hca_devices_free(struct hca_fabric *f);
 /* The word of a port (hca_shm_port.state) as it is now. */
 uint64_t hca_device_port_word(const struct hca_device *d, uint32_t port);
@@ -140,15 +142,6 @@ bool hca_device_is_ours(const struct ibv_device *d);
 bool hca_context_is_ours(const struct ibv_context *c);
 /* By a child of fork: not to be touched (inherit.h). */
 bool hca_context_is_inherited(struct ibv_context *c);
-
-struct ibv_context *hca_device_open(struct ibv_device *d);
-/* What the user has not destroyed goes with it, as when the kernel closes a device. */
-int hca_device_close(struct ibv_context *c);
-
-/* Lists for ibv_free_device_list: our devices first, then those of the real library. */
-struct ibv_device **hca_list_make(struct hca_fabric *f, uint32_t node,
-				  struct ibv_device **real, int *count);
-void hca_list_free(struct ibv_device **list);
 
 /* ---- What they say of themselves (query.c) ------------------------------- */
 
@@ -172,17 +165,12 @@ enum {
 /* Address of the port that an address handle leads to: 0, or -EHOSTUNREACH. */
 int hca_route(const struct hca_fabric *f, const struct ibv_ah_attr *ah, uint32_t *address);
 
-/*
- * ibv_import_device: another context of a device that this process has opened,
- * by (a duplicate of) its cmd_fd, which then belongs to the new one.  *ours
- * tells whether it is the cmd_fd of a software device at all.
- */
-struct ibv_context *hca_device_import(int cmd_fd, bool *ours);
-
 /* The contexts of this process with that file, one after the other; locked meanwhile. */
 void hca_contexts_lock(void);
 void hca_contexts_unlock(void);
 void hca_contexts_forget(void);
+void hca_contexts_add(struct hca_context *c);
+void hca_contexts_remove(struct hca_context *c);
 struct hca_context *hca_context_next(uint64_t file, struct hca_context *after);
 
 /* ---- Protection domains (pd.c) ------------------------------------------- */

@@ -4,10 +4,9 @@
 #include <stdlib.h>
 
 #include "object/device.h"
-#include "engine/engine.h"
-
-/* Who waits looks at what happens elsewhere so often, should nobody tell. */
-enum { LOOK_NS = 100000000 };
+#include "object/cq.h"
+#include "object/qp.h"
+#include "object/srq.h"
 
 struct hca_event {
 	struct hca_event *next;
@@ -110,8 +109,10 @@ static bool report(struct hca_events *q, void *object)
 	return true;
 }
 
-static bool take(struct hca_fabric *f, struct hca_events *q, struct ibv_async_event *event)
+bool hca_events_take(struct ibv_context *c, struct ibv_async_event *event)
 {
+	const struct hca_fabric *f = hca_context_of(c)->fabric;
+	struct hca_events *q = events_of(c);
 	struct hca_event *e;
 	bool taken = false;
 
@@ -127,31 +128,10 @@ static bool take(struct hca_fabric *f, struct hca_events *q, struct ibv_async_ev
 	}
 	/* Readable is what holds an event, and nothing else if it can be helped. */
 	hca_bell_drain(&q->bell);
-	if (q->first || hca_engine_told(f))
+	if (q->first || hca_fabric_told(f))
 		hca_bell_ring(&q->bell);
 	hca_unlock(&q->lock);
 	return taken;
-}
-
-int hca_event_get(struct ibv_context *c, struct ibv_async_event *event)
-{
-	struct hca_fabric *f = hca_context_of(c)->fabric;
-	struct hca_events *q = events_of(c);
-
-	for (;;) {
-		/* In this order: what comes after our look rings again. */
-		hca_bell_drain(&q->bell);
-		hca_engine_look(f);
-		if (take(f, q, event))
-			return 0;
-		if (!hca_bell_blocks(&q->bell)) {
-			errno = EAGAIN;
-			return -1;
-		}
-		if (hca_bell_wait(&q->bell, LOOK_NS))
-			return -1;
-		hca_engine_idle(f);
-	}
 }
 
 /* ---- Acknowledging, going ------------------------------------------------ */
@@ -227,7 +207,7 @@ static uint32_t withdraw(struct hca_fabric *f, struct hca_events *q, const void 
 	if (!q->first) {
 		/* A peer may have rung: who sleeps must look, though not for this. */
 		hca_bell_drain(&q->bell);
-		if (hca_engine_told(f))
+		if (hca_fabric_told(f))
 			hca_bell_ring(&q->bell);
 	}
 	r = find_reported(q, object);

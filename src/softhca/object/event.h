@@ -54,8 +54,9 @@ int hca_events_make(struct ibv_context *c, uint32_t adapter);
 void hca_events_close(struct ibv_context *c);
 void hca_events_free(struct ibv_context *c);
 
-/* ibv_get_async_event, ibv_ack_async_event. */
-int hca_event_get(struct ibv_context *c, struct ibv_async_event *event);
+/* The oldest that waits, if there is one, which is handed out. */
+bool hca_events_take(struct ibv_context *c, struct ibv_async_event *event);
+/* ibv_ack_async_event. */
 void hca_event_ack(struct ibv_async_event *event);
 /* The context that an event belongs to; NULL: a port's, which is nobody's to acknowledge. */
 struct ibv_context *hca_event_context(const struct ibv_async_event *event);

@@ -3,7 +3,7 @@
 
 #include "object/ah.h"
 #include "object/mcast.h"
-#include "link/memory/peer.h"
+#include "object/link.h"
 #include "object/qp.h"
 
 enum { FREE, FILLING, MEMBER };
@@ -116,7 +116,7 @@ static bool reap(struct hca_fabric *f, struct hca_shm_member *m)
 	uint64_t owner = atomic_load_explicit(&m->owner, memory_order_acquire);
 
 	if (state_of(owner) == FREE ||
-	    (claim_of(owner) == f->claim || hca_claim_fate(f, claim_of(owner)) == HCA_FATE_ALIVE))
+	    (claim_of(owner) == f->claim || f->link->claim_fate(f, claim_of(owner)) == HCA_FATE_ALIVE))
 		return false;
 	return atomic_compare_exchange_strong(&m->owner, &owner, owner_word(owner, 0, FREE));
 }

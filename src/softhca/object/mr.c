@@ -11,7 +11,7 @@
 #include "base/maps.h"
 #include "pages/memory.h"
 #include "object/mw.h"
-#include "link/memory/peer.h"
+#include "object/link.h"
 #include "pages/remap.h"
 #include "base/segment.h"
 
@@ -116,7 +116,7 @@ void hca_mr_publish(struct hca_mr *mr)
 	} else {
 		write_row(mr);
 	}
-	hca_porter_need(mr->fabric, mr);
+	mr->fabric->link->mr_shown(mr->fabric, mr);
 }
 
 static void clear_row(const struct hca_mr *mr)
@@ -139,7 +139,7 @@ void hca_mr_hide(struct hca_mr *mr)
 	} else {
 		clear_row(mr);
 	}
-	hca_porter_pass(mr->fabric);
+	mr->fabric->link->mr_hidden(mr->fabric);
 }
 
 /* A window that its peer took away stays away, under whatever stamp (hca_mw_take_theirs). */
@@ -175,7 +175,7 @@ void hca_mr_moved(struct hca_moved *m)
 static void withdraw(struct hca_mr *mr)
 {
 	hca_mr_hide(mr);
-	hca_quiesce(mr->fabric, NULL);
+	mr->fabric->link->quiesce(mr->fabric, NULL);
 }
 
 /* ---- Memory -------------------------------------------------------------- */

@@ -1,7 +1,7 @@
 /* mw.c - memory windows. */
 #include <stdlib.h>
 
-#include "engine/engine.h"
+#include "object/link.h"
 #include "object/mw.h"
 
 enum { TAG = 0xff };		/* the part of a key that changes with each binding */
@@ -65,7 +65,7 @@ static void close_window(struct hca_mw *mw, struct hca_qp *qp)
 		unbind(mw);
 	pthread_mutex_unlock(&f->slow);
 	if (bound)
-		hca_quiesce(f, qp);
+		f->link->quiesce(f, qp);
 }
 
 /* ---- Making and freeing -------------------------------------------------- */
@@ -221,50 +221,4 @@ int hca_mw_check(const struct ibv_send_wr *wr)
 	/* Type 1 goes by ibv_bind_mw. */
 	return wr->opcode == IBV_WR_BIND_MW &&
 	       (!wr->bind_mw.mw || wr->bind_mw.mw->type != IBV_MW_TYPE_2) ? EINVAL : 0;
-}
-
-int hca_mw_bind(struct ibv_qp *ibv, struct ibv_mw *mw, struct ibv_mw_bind *bind)
-{
-	struct ibv_send_wr wr = { .wr_id = bind->wr_id, .opcode = IBV_WR_BIND_MW,
-				  .send_flags = bind->send_flags };
-	int rc;
-
-	if (bind->bind_info.mw_access_flags & IBV_ACCESS_ZERO_BASED)
-		return EINVAL;		/* type 2 alone has it */
-	wr.bind_mw.mw = mw;
-	wr.bind_mw.rkey = ibv_inc_rkey(mw->rkey);
-	wr.bind_mw.bind_info = bind->bind_info;
-	rc = hca_post_local(hca_qp_of(ibv), &wr);
-	if (!rc)
-		mw->rkey = wr.bind_mw.rkey;
-	return rc;
-}
-
-/* ---- The peer's ---------------------------------------------------------- */
-
-bool hca_mw_is_theirs(const struct hca_conn *c, uint32_t rkey)
-{
-	const uint32_t index = rkey >> HCA_KEY_GEN_BITS;
-	const volatile struct hca_shm_mr *row = &c->peer->table->mr[index];
-	uint64_t stamp = atomic_load(&row->stamp);
-
-	return rkey && (uint32_t)stamp == rkey && row->qpn && row->qpn == c->qpn &&
-	       row->pd == c->pd && atomic_load(&c->peer->shm->taken[index]) != stamp;
-}
-
-void hca_mw_take_theirs(const struct hca_conn *c, uint32_t rkey)
-{
-	const uint32_t index = rkey >> HCA_KEY_GEN_BITS;
-	const _Atomic uint64_t *live = &c->peer->table->mr[index].stamp;
-	uint64_t stamp = atomic_load(live), seen;
-	int tries;
-
-	/* It may change under our hands; one of us two sees the other's store. */
-	for (tries = 0; tries < HCA_CHANGES && (uint32_t)stamp == rkey; tries++) {
-		atomic_store(&c->peer->shm->taken[index], stamp);
-		seen = stamp;
-		stamp = atomic_load(live);
-		if (stamp == seen)
-			return;
-	}
 }

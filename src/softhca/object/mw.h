@@ -25,8 +25,6 @@ struct hca_mw {
 
 struct ibv_mw *hca_mw_alloc(struct ibv_pd *pd, enum ibv_mw_type type);
 int hca_mw_dealloc(struct ibv_mw *mw);
-/* Type 1: posts the work request. */
-int hca_mw_bind(struct ibv_qp *qp, struct ibv_mw *mw, struct ibv_mw_bind *bind);
 
 /* How many windows are bound to a registration now. */
 int hca_mw_count(struct hca_mr *mr);
@@ -41,10 +39,5 @@ static inline bool hca_mw_is_local(enum ibv_wr_opcode op)
 int hca_mw_check(const struct ibv_send_wr *wr);
 /* Carry it out: enum ibv_wc_status.  qp->lock held, not in a section. */
 int hca_mw_carry_out(struct hca_qp *qp, const struct ibv_send_wr *wr);
-
-/* SEND with invalidate, at the sender: is `rkey` a window of the peer's queue pair? */
-bool hca_mw_is_theirs(const struct hca_conn *c, uint32_t rkey);
-/* Take it away. */
-void hca_mw_take_theirs(const struct hca_conn *c, uint32_t rkey);
 
 #endif

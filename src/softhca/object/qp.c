@@ -1,16 +1,14 @@
-/* qp.c - queue pairs: creation, state changes, queries, destruction. */
+/* qp.c - queue pairs: their queues, their attributes, what peers see of them. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
-#include "object/device.h"
-#include "engine/engine.h"
-#include "object/mcast.h"
-#include "object/loss.h"
-#include "engine/pace.h"
 #include "base/segment.h"
+#include "object/device.h"
+#include "object/link.h"
+#include "object/mcast.h"
+#include "object/qp.h"
 #include "object/srq.h"
-#include "link/memory/ud.h"
 
 static const unsigned access_all = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
 				   IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC |
@@ -124,7 +122,7 @@ static void free_shared(struct hca_qp *qp)
 	}
 }
 
-static int take_index(struct hca_qp *qp)
+int hca_qp_take_index(struct hca_qp *qp)
 {
 	struct hca_fabric *f = qp->fabric;
 	uint32_t i;
@@ -135,7 +133,7 @@ static int take_index(struct hca_qp *qp)
 	if (i < HCA_QPS_MAX) {
 		uint32_t qpn = hca_segment_reserve(f->self_fd, offsetof(struct hca_shm_process, qp) +
 						   i * sizeof(*qp->shm), sizeof(*qp->shm))
-			? 0 : hca_fabric_take_qpn(f, i);
+			? 0 : f->link->number_claim(f, i);
 
 		if (qpn) {
 			qp->index = i;
@@ -160,7 +158,7 @@ void hca_qp_tell_cq(struct hca_qp *qp)
 	atomic_store(&qp->shm->cq, (uint64_t)cq->line << 32 | cq->size);
 }
 
-static void publish_shape(struct hca_qp *qp)
+void hca_qp_publish(struct hca_qp *qp)
 {
 	qp->shm->bell[0] = hca_context_of(qp->ibv.qp_base.context)->events.bell.number;
 	qp->shm->bell[1] = hca_cq_bell(hca_send_cq(qp));
@@ -182,7 +180,7 @@ static void publish_shape(struct hca_qp *qp)
 	hca_qp_tell_cq(qp);
 }
 
-static void free_queues(struct hca_qp *qp)
+void hca_qp_free(struct hca_qp *qp)
 {
 	struct hca_fabric *f = qp->fabric;
 
@@ -192,9 +190,6 @@ static void free_queues(struct hca_qp *qp)
 		pthread_mutex_unlock(&f->slow);
 	}
 	free_shared(qp);
-	hca_ud_free(qp);
-	hca_batch_free(qp);
-	hca_pace_free(qp);
 	if (qp->sq.bytes)
 		munmap(qp->sq.bytes, qp->sq.bytes_size);
 	free(qp->sq.wqe);
@@ -220,16 +215,16 @@ static void fill_base(struct hca_qp *qp, struct ibv_pd *pd, const struct ibv_qp_
 	pthread_cond_init(&base->cond, NULL);
 }
 
-static struct ibv_qp *create(struct ibv_pd *pd, struct ibv_qp_init_attr *init, bool batches)
+int hca_qp_new(struct ibv_pd *pd, struct ibv_qp_init_attr *init, struct hca_qp **out)
 {
 	int rc = check_init(pd, init);
 	struct hca_qp *qp;
 
-	qp = rc ? NULL : calloc(1, sizeof(*qp));
-	if (!qp) {
-		errno = rc ? rc : ENOMEM;
-		return NULL;
-	}
+	if (rc)
+		return rc;
+	qp = calloc(1, sizeof(*qp));
+	if (!qp)
+		return ENOMEM;
 	qp->fabric = hca_pd_of(pd)->fabric;
 	qp->pd = hca_pd_of(pd)->id;
 	qp->signal_all = init->sq_sig_all;
@@ -242,106 +237,17 @@ static struct ibv_qp *create(struct ibv_pd *pd, struct ibv_qp_init_attr *init, b
 	rc = make_queues(qp);
 	if (!rc)
 		rc = make_shared(qp, init);
-	if (!rc && qp->datagram)
-		rc = hca_ud_make(qp);
-	if (!rc && qp->fabric->spec.timed)
-		rc = hca_pace_make(qp);
-	if (!rc && batches)
-		rc = hca_batch_make(qp);
-	if (!rc)
-		rc = take_index(qp);
 	if (rc) {
-		free_queues(qp);
-		errno = rc;
-		return NULL;
+		hca_qp_free(qp);
+		return rc;
 	}
-	qp->ibv.qp_base.handle = qp->index;
-	hca_lock(&qp->fabric->engine.lock);	/* not while its completion queue moves */
-	publish_shape(qp);
-	hca_unlock(&qp->fabric->engine.lock);
-	init->cap = qp->cap;
-	atomic_fetch_add(&hca_pd_of(pd)->objects, 1);
-	atomic_fetch_add(&hca_send_cq(qp)->objects, 1);
-	atomic_fetch_add(&hca_recv_cq(qp)->objects, 1);
-	return &qp->ibv.qp_base;
+	*out = qp;
+	return 0;
 }
 
-struct ibv_qp *hca_qp_create(struct ibv_pd *pd, struct ibv_qp_init_attr *init)
-{
-	return create(pd, init, false);
-}
+/* ---- Attributes ---------------------------------------------------------- */
 
-struct ibv_qp *hca_qp_create_ex(struct ibv_context *c, struct ibv_qp_init_attr_ex *init)
-{
-	const uint32_t known = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_CREATE_FLAGS |
-			       IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
-	bool batches = init->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
-	uint64_t missing = batches ? init->send_ops_flags & ~hca_batch_ops(init->qp_type) : 0;
-
-	if (!(init->comp_mask & IBV_QP_INIT_ATTR_PD)) {
-		errno = EINVAL;
-		return NULL;
-	}
-	if ((init->comp_mask & ~known) || missing ||
-	    ((init->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS) && init->create_flags)) {
-		errno = EOPNOTSUPP;
-		return NULL;
-	}
-	/* The extended structure begins with the plain one. */
-	return create(init->pd, (struct ibv_qp_init_attr *)(void *)init, batches);
-}
-
-/* ---- State changes ------------------------------------------------------- */
-
-/* Everything that was outstanding is forgotten.  engine.lock held, qp->lock not. */
-static void reset(struct hca_qp *qp)
-{
-	struct hca_rq *rq = &qp->rq;
-	uint32_t at;
-
-	atomic_store_explicit(&qp->shm->gate, 0, memory_order_release);
-	hca_lock(&qp->lock);
-	qp->fast = false;
-	atomic_store(&qp->state, IBV_QPS_RESET);
-	hca_unlock(&qp->lock);
-	hca_engine_remove(qp);
-	/* A peer that was stopped within it may go on one day: what it writes to is not used again. */
-	if (!hca_quiesce(qp->fabric, qp)) {
-		qp->unquiet = hca_recv_cq(qp)->unquiet = true;
-		if (qp->shared)
-			qp->shared->unquiet = true;
-	}
-
-	hca_lock(&qp->lock);
-	hca_transfer_drop(qp);
-	hca_conn_drop(&qp->conn);
-	hca_ud_reset(qp);
-	while (qp->sq.next != qp->sq.posted)
-		hca_sq_pop(qp);
-	qp->sq.wait = HCA_NOT_WAITING;
-	qp->sq.bytes_head = qp->sq.bytes_used = 0;
-	hca_pace_reset(qp);
-	hca_lock(&qp->rq_lock);
-	hca_cq_purge(hca_recv_cq(qp), qp);
-	hca_cq_purge(hca_send_cq(qp), qp);
-	atomic_store(&qp->sq.done, qp->sq.posted);
-	for (at = rq->next; at != rq->posted; at++)
-		atomic_store(&hca_rq_entry(rq->ring, at, rq->mask, rq->stride)->state,
-			     hca_shm_state(at, HCA_FREE));
-	rq->next = rq->done = rq->posted;
-	if (qp->shared && !qp->ibv.qp_base.srq)
-		hca_shared_clear(qp->shared);
-	qp->last_told = false;
-	atomic_store(&qp->shm->rq_head, rq->posted);
-	atomic_store(&qp->shm->fault, 0);
-	qp->listening = false;
-	atomic_store(&qp->shm->first, HCA_FIRST_IGNORED);
-	hca_unlock(&qp->rq_lock);
-	memset(&qp->attr, 0, sizeof(qp->attr));
-	hca_unlock(&qp->lock);
-}
-
-static int check_values(const struct hca_qp *qp, const struct ibv_qp_attr *a, int mask)
+int hca_qp_check_values(const struct hca_qp *qp, const struct ibv_qp_attr *a, int mask)
 {
 	const struct hca_spec *s = &qp->fabric->spec;
 
@@ -361,7 +267,7 @@ static int check_values(const struct hca_qp *qp, const struct ibv_qp_attr *a, in
 	return 0;
 }
 
-static void apply(struct hca_qp *qp, const struct ibv_qp_attr *a, int mask)
+void hca_qp_apply(struct hca_qp *qp, const struct ibv_qp_attr *a, int mask)
 {
 	struct ibv_qp_attr *to = &qp->attr;
 
@@ -420,120 +326,7 @@ static void apply(struct hca_qp *qp, const struct ibv_qp_attr *a, int mask)
 		to->path_mig_state = a->path_mig_state;
 }
 
-/* From here on the peer may send. */
-static void open_gate(struct hca_qp *qp)
-{
-	uint32_t opened;
-
-	if (qp->ibv.qp_base.qp_type != IBV_QPT_UD) {
-		qp->listening = true;
-		atomic_store(&qp->shm->first, HCA_FIRST_EXPECTED);
-	}
-	/* No gate looks like another that was in this place, whoever's it was. */
-	opened = atomic_fetch_add(&qp->fabric->gates, 1) + 1;
-	atomic_store_explicit(&qp->shm->gate, (uint64_t)opened << 32 |
-			      (qp->datagram ? HCA_ANYBODY : qp->conn.qpn), memory_order_release);
-}
-
-static int change(struct hca_qp *qp, const struct ibv_qp_attr *a, int mask, int from, int to)
-{
-	uint32_t address = 0;
-
-	if (check_values(qp, a, mask))
-		return EINVAL;
-	if (mask & IBV_QP_AV) {
-		if (a->ah_attr.port_num > qp->fabric->spec.ports ||
-		    (a->ah_attr.is_global && a->ah_attr.grh.sgid_index >= HCA_GIDS))
-			return EINVAL;
-		if (hca_route(qp->fabric, &a->ah_attr, &address))
-			return EHOSTUNREACH;
-		qp->conn.address = address;
-	}
-	apply(qp, a, mask);
-	if (qp->pace && (mask & (IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_PORT)))
-		hca_pace_connect(qp);
-	if (from == IBV_QPS_INIT && to == IBV_QPS_RTR)
-		open_gate(qp);
-	if (to == IBV_QPS_RTS)
-		hca_qp_look_for_first(qp, true);
-	if (from == IBV_QPS_RTS && to == IBV_QPS_SQD) {
-		qp->draining = true;
-		qp->drain_told = (mask & IBV_QP_EN_SQD_ASYNC_NOTIFY) && a->en_sqd_async_notify;
-	}
-	qp->fast = false;
-	atomic_store(&qp->state, to);
-	if (to == IBV_QPS_RTS)
-		hca_fault_start(qp->fabric);
-	hca_sq_progress(qp);
-	return 0;
-}
-
-static int modify_locked(struct hca_qp *qp, struct ibv_qp_attr *a, int mask)
-{
-	int from = hca_qp_state(qp), to, rc;
-
-	if ((mask & IBV_QP_CUR_STATE) && (int)a->cur_qp_state != from)
-		return EINVAL;
-	to = mask & IBV_QP_STATE ? (int)a->qp_state : from;
-	rc = hca_qp_state_check(qp->ibv.qp_base.qp_type, (enum ibv_qp_state)from,
-				(enum ibv_qp_state)to, mask);
-	if (rc)
-		return rc;
-	if (to == IBV_QPS_RESET) {
-		reset(qp);
-		return 0;
-	}
-	hca_lock(&qp->lock);
-	if (hca_qp_state(qp) != from)
-		rc = EINVAL;		/* an error came between */
-	else if (to == IBV_QPS_ERR)
-		hca_qp_fail(qp);
-	else
-		rc = change(qp, a, mask, from, to);
-	hca_unlock(&qp->lock);
-	return rc;
-}
-
-int hca_qp_modify(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int mask)
-{
-	struct hca_qp *qp = hca_qp_of(ibv);
-	int rc;
-
-	hca_engine_look(qp->fabric);	/* a peer may have brought it to the error state */
-	hca_lock(&qp->fabric->engine.lock);
-	rc = modify_locked(qp, attr, mask);
-	hca_unlock(&qp->fabric->engine.lock);
-	if (!rc && (mask & IBV_QP_STATE))
-		ibv->state = attr->qp_state;
-	return rc;
-}
-
-/* ---- Queries, destruction ------------------------------------------------ */
-
-int hca_qp_query(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int mask,
-		 struct ibv_qp_init_attr *init)
-{
-	struct hca_qp *qp = hca_qp_of(ibv);
-
-	hca_engine_look(qp->fabric);
-	hca_lock(&qp->lock);
-	*attr = qp->attr;
-	attr->qp_state = attr->cur_qp_state = (enum ibv_qp_state)hca_qp_state(qp);
-	attr->cap = qp->cap;
-	attr->sq_draining = hca_qp_state(qp) == IBV_QPS_SQD && qp->draining;
-	hca_unlock(&qp->lock);
-	ibv->state = attr->qp_state;
-	*init = (struct ibv_qp_init_attr){
-		.qp_context = ibv->qp_context,
-		.send_cq = ibv->send_cq,
-		.recv_cq = ibv->recv_cq,
-		.srq = ibv->srq,
-		.cap = qp->cap,
-		.qp_type = ibv->qp_type,
-		.sq_sig_all = qp->signal_all,
-	};
-	return 0;
-}
+/* ---- Queries ------------------------------------------------------------- */
 
 /*
  * The last eight bytes of a message come last: what memory polling needs, and
@@ -556,31 +349,4 @@ void hca_qp_retried(struct hca_qp *qp, uint32_t times)
 
 	atomic_fetch_add_explicit(&c->retries[qp->attr.port_num - 1], times,
 				  memory_order_relaxed);
-}
-
-int hca_qp_destroy(struct ibv_qp *ibv)
-{
-	struct hca_qp *qp = hca_qp_of(ibv);
-	struct hca_fabric *f = qp->fabric;
-
-	if (hca_mcast_attached(qp))
-		return EBUSY;
-	hca_lock(&f->engine.lock);
-	reset(qp);
-	hca_fabric_give_qpn(f, hca_qpn(qp));
-	pthread_mutex_lock(&f->slow);
-	atomic_store(&f->qp[qp->index], NULL);
-	pthread_mutex_unlock(&f->slow);
-	/* A poller may still hold the pointer: it does so under the queue's lock. */
-	hca_cq_purge(hca_recv_cq(qp), qp);
-	hca_cq_purge(hca_send_cq(qp), qp);
-	hca_unlock(&f->engine.lock);
-	hca_event_forget_qp(qp);
-	atomic_fetch_sub(&hca_recv_cq(qp)->objects, 1);
-	atomic_fetch_sub(&hca_send_cq(qp)->objects, 1);
-	atomic_fetch_sub(&hca_pd_of(ibv->pd)->objects, 1);
-	pthread_mutex_destroy(&ibv->mutex);
-	pthread_cond_destroy(&ibv->cond);
-	free_queues(qp);
-	return 0;
 }

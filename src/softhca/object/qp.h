@@ -11,9 +11,10 @@
 
 #include <infiniband/verbs.h>
 
-#include "object/cq.h"
 #include "model/model.h"
-#include "link/memory/peer.h"
+#include "object/cq.h"
+#include "object/deferred.h"
+#include "object/link.h"
 #include "object/shared.h"
 
 enum {
@@ -23,6 +24,10 @@ enum {
 	HCA_MESSAGE_MAX = 1 << 30,
 	HCA_KEYS = 16,			/* registrations of the peer that are remembered */
 	HCA_CHANGES = 100,		/* of one, that we let it have while we look */
+	/* Datagrams. */
+	HCA_ANYBODY = 1 << 24,		/* in a gate: no connection is needed */
+	HCA_QKEY_PRIVILEGED = INT32_MIN,	/* in a request: the queue pair's own instead */
+	HCA_QPN_MULTICAST = 0xffffff,
 };
 
 /* The peer's registration behind a key, checked and mapped. */
@@ -133,8 +138,9 @@ struct hca_rq {
 };
 
 struct hca_batch;
-struct hca_ud;
 struct hca_pace;
+struct hca_peer;
+struct hca_ud;
 
 struct hca_qp {
 	struct ibv_qp_ex ibv;		/* first */
@@ -146,7 +152,7 @@ struct hca_qp {
 	bool datagram;			/* UD */
 	bool last_told;			/* in error, and IBV_EVENT_QP_LAST_WQE_REACHED said */
 	bool reliable;			/* RC: acknowledged, tried again, or an error */
-	bool listening;			/* RTR: a first message is an event; under engine.lock */
+	bool listening;			/* RTR: a first message is an event; under fabric.life */
 	bool draining;			/* SQD: something is on its way still */
 	bool drain_told;		/* its end is an event */
 	uint32_t operations;		/* 1 << enum ibv_wr_opcode, of its type */
@@ -165,6 +171,7 @@ struct hca_qp {
 	bool unquiet;			/* a stopped peer may still write to its queues */
 
 	struct hca_pace *pace;		/* NULL: untimed */
+	struct hca_deferred_list *deferred;	/* NULL: untimed */
 	struct hca_ud *ud;		/* NULL: not UD */
 	struct hca_batch *batch;	/* NULL: created without send_ops_flags */
 	uint64_t rng;			/* state of its random numbers; 0: none drawn yet */
@@ -178,6 +185,11 @@ static inline bool hca_is_answered(enum ibv_wr_opcode op)
 {
 	return op == IBV_WR_RDMA_READ || op == IBV_WR_ATOMIC_CMP_AND_SWP ||
 	       op == IBV_WR_ATOMIC_FETCH_AND_ADD;
+}
+
+static inline bool hca_is_atomic(enum ibv_wr_opcode op)
+{
+	return op == IBV_WR_ATOMIC_CMP_AND_SWP || op == IBV_WR_ATOMIC_FETCH_AND_ADD;
 }
 
 static inline struct hca_qp *hca_qp_of(struct ibv_qp *qp)
@@ -228,124 +240,29 @@ void hca_qp_retried(struct hca_qp *qp, uint32_t times);
 
 /* ---- qp.c ---------------------------------------------------------------- */
 
-struct ibv_qp *hca_qp_create(struct ibv_pd *pd, struct ibv_qp_init_attr *init);
-struct ibv_qp *hca_qp_create_ex(struct ibv_context *c, struct ibv_qp_init_attr_ex *init);
-int hca_qp_destroy(struct ibv_qp *qp);
-int hca_qp_modify(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask);
-int hca_qp_query(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask,
-		 struct ibv_qp_init_attr *init);
-int hca_qp_data_in_order(struct ibv_qp *qp, enum ibv_wr_opcode op, uint32_t flags);
-
+/* With its queues, in RESET, without a number: 0, or an errno value. */
+int hca_qp_new(struct ibv_pd *pd, struct ibv_qp_init_attr *init, struct hca_qp **out);
+/* What hca_qp_new has made; nothing refers to it any more. */
+void hca_qp_free(struct hca_qp *qp);
+/* A place in the process's table and a number on the fabric: 0 or ENOMEM. */
+int hca_qp_take_index(struct hca_qp *qp);
+/* What peers may know of it.  fabric.life held. */
+void hca_qp_publish(struct hca_qp *qp);
 /* The receive queue's completion queue has moved: tell peers. */
 void hca_qp_tell_cq(struct hca_qp *qp);
+
+/* Values of attributes: 0 or EINVAL; and set them. */
+int hca_qp_check_values(const struct hca_qp *qp, const struct ibv_qp_attr *a, int mask);
+void hca_qp_apply(struct hca_qp *qp, const struct ibv_qp_attr *a, int mask);
+
+int hca_qp_data_in_order(struct ibv_qp *qp, enum ibv_wr_opcode op, uint32_t flags);
 
 /* ---- qp_state.c ---------------------------------------------------------- */
 
 /* Is this transition, with these attributes, allowed for this type?  0 or EINVAL. */
 int hca_qp_state_check(enum ibv_qp_type type, enum ibv_qp_state from, enum ibv_qp_state to,
 		       int mask);
-
-/* ---- flush.c: the error state -------------------------------------------- */
-
-/* Enter it: nothing comes in any more, everything outstanding is flushed.  qp->lock held. */
-void hca_qp_fail(struct hca_qp *qp);
-/*
- * A request has failed on our side or been refused: the error state, or for
- * what is not acknowledged SQE, in which the receive side goes on.  qp->lock held.
- */
-void hca_sq_fail(struct hca_qp *qp);
-/* The peer has died: its oldest waiting request fails, if there is one.  qp->lock held. */
-void hca_sq_died(struct hca_qp *qp);
-/* Flush the send queue.  qp->lock held. */
-void hca_sq_flush(struct hca_qp *qp);
-/*
- * Flush the receive queue.  qp->rq_lock held.  True when receives remain that
- * a peer is just filling: come back later.
- */
-bool hca_rq_flush(struct hca_qp *qp);
-
-/* ---- connect.c ----------------------------------------------------------- */
-
-/*
- * Find the queue pair c->qpn at c->address and open a way to it.  0; -ENOTCONN:
- * not there or not ready for us; -ECONNRESET: its process has died.  qp->lock held.
- */
-int hca_conn_resolve(struct hca_qp *qp, struct hca_conn *c);
-/* Where the peer's mailbox is now: 0, or -ENOTCONN. */
-int hca_conn_mailbox(struct hca_conn *c, const volatile struct hca_shm_qp *theirs);
-void hca_conn_drop(struct hca_conn *c);
-
-/* The peer's registration behind a key, from its table; NULL: there is none, or another PD's. */
-const struct hca_remote_mr *hca_conn_mr(struct hca_conn *c, uint32_t key);
-/* The same for the buffers of its receives. */
-const struct hca_remote_mr *hca_conn_rq_mr(struct hca_conn *c, uint32_t key);
-
-/* ---- post.c, recv.c ------------------------------------------------------ */
-
-int hca_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad);
-int hca_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad);
-
-/*
- * Post requests that were built one by one (wr.c): all, or none and an errno.
- * qp->lock held.
- */
-int hca_post_batch(struct hca_qp *qp, const struct ibv_send_wr *wr, uint32_t count);
-
-/* A request that is carried out here (mw.h), however it came; qp->lock not held. */
-int hca_post_local(struct hca_qp *qp, const struct ibv_send_wr *wr);
-
-/* ---- wr.c: ibv_wr_* ------------------------------------------------------ */
-
-/* What a queue pair of this type may be created with: enum ibv_qp_create_send_ops_flags. */
-uint64_t hca_batch_ops(enum ibv_qp_type type);
-int hca_batch_make(struct hca_qp *qp);	/* 0 or ENOMEM */
-void hca_batch_free(struct hca_qp *qp);
-struct ibv_qp_ex *hca_qp_to_ex(struct ibv_qp *qp);
-
-/* ---- transfer.c ---------------------------------------------------------- */
-
-/*
- * Carry out a work request as far as it goes now.  IBV_WC_SUCCESS; another
- * enum ibv_wc_status: it failed for good; or one of these.  The peer's
- * completion, if any, has been delivered; ours is the caller's business.
- * qp->lock held, qp in a state that sends.
- */
-enum {
-	HCA_NO_RECEIVE = -1,		/* the peer has posted none */
-	HCA_NO_PEER = -2,		/* nobody answers */
-	HCA_PEER_DIED = -3,
-	HCA_BUSY = -4,			/* somebody else is at it: no reason to give up */
-};
-
-/*
- * Of a queue pair that is not reliable, what meets an obstacle on its way is
- * lost, and the request a success: none of the negative results, and no remote
- * status.
- */
-int hca_transfer(struct hca_qp *qp, const struct ibv_send_wr *wr, uint32_t bytes);
-/* The same without the short cut for short writes, which knows no loss. */
-int hca_transfer_whole(struct hca_qp *qp, const struct ibv_send_wr *wr, uint32_t bytes);
-
-/* The same in steps, for messages that take their time (engine.c). */
-int hca_transfer_begin(struct hca_qp *qp, const struct ibv_send_wr *wr, uint32_t bytes);
-/* `held` (may be NULL): the end is held back (held.h); how many of the bytes. */
-int hca_transfer_copy(struct hca_qp *qp, const struct ibv_send_wr *wr, uint32_t bytes,
-		      uint32_t *held);
-void hca_transfer_hold(struct hca_qp *qp, const struct ibv_send_wr *wr, uint32_t held,
-		       uint64_t due_ns);
-int hca_transfer_end(struct hca_qp *qp, const struct ibv_send_wr *wr, uint64_t visible_ns);
-/* The message that was begun, if any, is not going to end: what it has claimed goes back. */
-void hca_transfer_drop(struct hca_qp *qp);
-
 /* What a queue pair of this type can be asked for: 1 << enum ibv_wr_opcode; 0: no such type. */
 uint32_t hca_operations(enum ibv_qp_type type);
-
-/* ---- post.c: the send queue's bookkeeping, for the engine and flush.c ---- */
-
-/* Our own completion of a work request at `position`. */
-void hca_sq_complete(struct hca_qp *qp, const struct ibv_send_wr *wr, uint32_t position,
-		     uint32_t bytes, int status, uint64_t visible_ns);
-/* The request at the head of the queue is over. */
-void hca_sq_pop(struct hca_qp *qp);
 
 #endif

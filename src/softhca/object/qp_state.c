@@ -96,3 +96,24 @@ int hca_qp_state_check(enum ibv_qp_type type, enum ibv_qp_state from, enum ibv_q
 	}
 	return EINVAL;
 }
+
+uint32_t hca_operations(enum ibv_qp_type type)
+{
+	const uint32_t sends = 1u << IBV_WR_SEND | 1u << IBV_WR_SEND_WITH_IMM;
+	const uint32_t writes = 1u << IBV_WR_RDMA_WRITE | 1u << IBV_WR_RDMA_WRITE_WITH_IMM;
+	const uint32_t answered = 1u << IBV_WR_RDMA_READ | 1u << IBV_WR_ATOMIC_CMP_AND_SWP |
+				  1u << IBV_WR_ATOMIC_FETCH_AND_ADD;
+	const uint32_t windows = 1u << IBV_WR_BIND_MW | 1u << IBV_WR_LOCAL_INV |
+				 1u << IBV_WR_SEND_WITH_INV;
+
+	switch (type) {
+	case IBV_QPT_RC:
+		return sends | writes | answered | windows;
+	case IBV_QPT_UD:
+		return 1u << IBV_WR_SEND | 1u << IBV_WR_SEND_WITH_IMM;
+	case IBV_QPT_UC:
+		return sends | writes;
+	default:
+		return 0;
+	}
+}

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "clock.h"
-#include "link/memory/peer.h"
+#include "object/link.h"
 #include "object/qp.h"
 #include "object/shared.h"
 
@@ -301,7 +301,7 @@ static uint64_t state_of(const struct hca_shared_view *v, uint32_t entry)
 static bool is_worked_on(struct hca_fabric *f, uint64_t state)
 {
 	return hca_shm_kind(state) == HCA_CLAIMED &&
-	       hca_claim_fate(f, hca_shm_claimer(state)) == HCA_FATE_ALIVE;
+	       f->link->claim_fate(f, hca_shm_claimer(state)) == HCA_FATE_ALIVE;
 }
 
 bool hca_shared_busy(struct hca_shared *s)
@@ -333,7 +333,7 @@ void hca_shared_quiesce(struct hca_fabric *f, const struct hca_shared_view *v,
 static bool is_forlorn(struct hca_shared *s, uint64_t state)
 {
 	return hca_shm_kind(state) == HCA_CLAIMED &&
-	       hca_claim_fate(s->fabric, hca_shm_claimer(state)) != HCA_FATE_ALIVE;
+	       s->fabric->link->claim_fate(s->fabric, hca_shm_claimer(state)) != HCA_FATE_ALIVE;
 }
 
 /* Is it posted where nobody looks any more? */

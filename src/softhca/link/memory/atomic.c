@@ -1,4 +1,5 @@
 /* atomic.c - atomic operations on the peer's memory. */
+#include "link/memory/peer.h"
 #include "link/memory/atomic.h"
 #include "clock.h"
 #include "link/memory/copy.h"

@@ -24,11 +24,6 @@
 
 #include "object/qp.h"
 
-static inline bool hca_is_atomic(enum ibv_wr_opcode op)
-{
-	return op == IBV_WR_ATOMIC_CMP_AND_SWP || op == IBV_WR_ATOMIC_FETCH_AND_ADD;
-}
-
 /*
  * Carry out the request on the 8 bytes at the message's remote end; what was
  * there goes to the local end, in this machine's byte order.  0; -EBUSY: the

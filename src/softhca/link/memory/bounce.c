@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "clock.h"
+#include "link/memory/state.h"
 #include "link/memory/copy.h"
 #include "object/device.h"
 #include "link/memory/peer.h"
@@ -77,19 +78,19 @@ static bool ask_kernel(void)
 /* Does the kernel let processes of a user copy from each other?  It is asked once. */
 static bool kernel_copies(struct hca_fabric *f)
 {
-	if (!f->kernel_asked)
-		f->kernel_copies = ask_kernel();
-	f->kernel_asked = true;
-	return f->kernel_copies;
+	if (!f->link_state->kernel_asked)
+		f->link_state->kernel_copies = ask_kernel();
+	f->link_state->kernel_asked = true;
+	return f->link_state->kernel_copies;
 }
 
 static bool wanted(struct hca_fabric *f, const struct hca_mr *mr)
 {
 	/* What was moved may have to be moved back. */
-	if (f->copy == HCA_COPY_KERNEL ||
+	if (f->link_state->copy == HCA_COPY_KERNEL ||
 	    (!mr->moved.listed && mr->mapped_end - mr->mapped >= mr->length))
 		return false;
-	return f->copy == HCA_COPY_BOUNCE || mr->kind == HCA_MR_DMABUF || !kernel_copies(f);
+	return f->link_state->copy == HCA_COPY_BOUNCE || mr->kind == HCA_MR_DMABUF || !kernel_copies(f);
 }
 
 /* ---- The porter ---------------------------------------------------------- */
@@ -140,11 +141,11 @@ static int serve(struct hca_fabric *f, volatile struct hca_shm_bounce *b)
 
 	if (bytes > HCA_BOUNCE_BYTES)
 		return EFAULT;
-	pthread_mutex_lock(&f->porter.lock);
+	pthread_mutex_lock(&f->link_state->porter.lock);
 	at = allowed(f, key, b->addr, bytes, to_us);
 	if (at)
 		rc = move(f, to_us, at, slot, bytes);
-	pthread_mutex_unlock(&f->porter.lock);
+	pthread_mutex_unlock(&f->link_state->porter.lock);
 	return rc;
 }
 
@@ -184,7 +185,7 @@ static void *porter(void *arg)
 	struct hca_shm_process *self = f->self;
 	unsigned idle = 0;
 
-	while (!atomic_load(&f->porter.stop)) {
+	while (!atomic_load(&f->link_state->porter.stop)) {
 		uint32_t seen = atomic_load(&self->porter_bell);
 
 		if (serve_all(f)) {
@@ -194,7 +195,7 @@ static void *porter(void *arg)
 		} else {
 			/* Whoever asks looks at `asleep` after that: one of us sees the other. */
 			atomic_store(&self->porter, HCA_PORTER_ASLEEP);
-			if (!atomic_load(&f->porter.stop))
+			if (!atomic_load(&f->link_state->porter.stop))
 				rg_wait_word(&self->porter_bell, seen, UINT64_MAX, true);
 			atomic_store(&self->porter, HCA_PORTER_AWAKE);
 			idle = 0;
@@ -212,38 +213,38 @@ static void wake_porter(struct hca_shm_process *of)
 
 void hca_porter_need(struct hca_fabric *f, const struct hca_mr *mr)
 {
-	if (atomic_load(&f->porter.started) || !wanted(f, mr) ||
-	    atomic_exchange(&f->porter.started, true))
+	if (atomic_load(&f->link_state->porter.started) || !wanted(f, mr) ||
+	    atomic_exchange(&f->link_state->porter.started, true))
 		return;
 	/* Before it is there: from then on it says itself when it sleeps. */
 	atomic_store(&f->self->porter, HCA_PORTER_AWAKE);
 	if (hca_segment_reserve(f->self_fd, offsetof(struct hca_shm_process, bounce),
 				sizeof(f->self->bounce)) ||
-	    rg_thread_start(&f->porter.thread, porter, f)) {
+	    rg_thread_start(&f->link_state->porter.thread, porter, f)) {
 		atomic_store(&f->self->porter, HCA_PORTER_NONE);
-		atomic_store(&f->porter.started, false);	/* perhaps next time */
+		atomic_store(&f->link_state->porter.started, false);	/* perhaps next time */
 	}
 }
 
 void hca_porter_pass(struct hca_fabric *f)
 {
-	if (!atomic_load(&f->porter.started))
+	if (!atomic_load(&f->link_state->porter.started))
 		return;
-	pthread_mutex_lock(&f->porter.lock);
-	pthread_mutex_unlock(&f->porter.lock);
+	pthread_mutex_lock(&f->link_state->porter.lock);
+	pthread_mutex_unlock(&f->link_state->porter.lock);
 }
 
 void hca_porter_stop(struct hca_fabric *f)
 {
-	if (!atomic_load(&f->porter.started))
+	if (!atomic_load(&f->link_state->porter.started))
 		return;
-	atomic_store(&f->porter.stop, true);
+	atomic_store(&f->link_state->porter.stop, true);
 	atomic_store(&f->self->porter, HCA_PORTER_ASLEEP);
 	wake_porter(f->self);
-	rg_thread_join(f->porter.thread);
+	rg_thread_join(f->link_state->porter.thread);
 	atomic_store(&f->self->porter, HCA_PORTER_NONE);
-	atomic_store(&f->porter.stop, false);
-	atomic_store(&f->porter.started, false);
+	atomic_store(&f->link_state->porter.stop, false);
+	atomic_store(&f->link_state->porter.started, false);
 }
 
 /* ---- The claimer --------------------------------------------------------- */

@@ -2,10 +2,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "link/memory/bell_peer.h"
+#include "link/memory/connect.h"
+#include "link/memory/numbers.h"
+#include "link/memory/peer.h"
 #include "object/device.h"
 #include "object/loss.h"
-#include "object/qp.h"
-#include "link/memory/ud.h"
 
 /* ---- The peer's queue pair ----------------------------------------------- */
 
@@ -117,7 +119,7 @@ int hca_conn_resolve(struct hca_qp *qp, struct hca_conn *c)
 	c->shm = NULL;
 	if (!hca_way_up(qp->fabric, qp->address, c->address))
 		return -ENOTCONN;
-	if (hca_fabric_find_qpn(qp->fabric, c->qpn, &slot, &index) || hold_peer(qp, c, slot))
+	if (hca_number_find(qp->fabric, c->qpn, &slot, &index) || hold_peer(qp, c, slot))
 		return -ENOTCONN;
 	theirs = &c->peer->shm->qp[index];
 	gate = atomic_load_explicit(&theirs->gate, memory_order_acquire);
@@ -260,4 +262,33 @@ const struct hca_remote_mr *hca_conn_mr(struct hca_conn *c, uint32_t key)
 const struct hca_remote_mr *hca_conn_rq_mr(struct hca_conn *c, uint32_t key)
 {
 	return find_mr(c, c->rq_mr, c->rq_pd, key);
+}
+
+/* ---- The peer's windows -------------------------------------------------- */
+
+bool hca_mw_is_theirs(const struct hca_conn *c, uint32_t rkey)
+{
+	const uint32_t index = rkey >> HCA_KEY_GEN_BITS;
+	const volatile struct hca_shm_mr *row = &c->peer->table->mr[index];
+	uint64_t stamp = atomic_load(&row->stamp);
+
+	return rkey && (uint32_t)stamp == rkey && row->qpn && row->qpn == c->qpn &&
+	       row->pd == c->pd && atomic_load(&c->peer->shm->taken[index]) != stamp;
+}
+
+void hca_mw_take_theirs(const struct hca_conn *c, uint32_t rkey)
+{
+	const uint32_t index = rkey >> HCA_KEY_GEN_BITS;
+	const _Atomic uint64_t *live = &c->peer->table->mr[index].stamp;
+	uint64_t stamp = atomic_load(live), seen;
+	int tries;
+
+	/* It may change under our hands; one of us two sees the other's store. */
+	for (tries = 0; tries < HCA_CHANGES && (uint32_t)stamp == rkey; tries++) {
+		atomic_store(&c->peer->shm->taken[index], stamp);
+		seen = stamp;
+		stamp = atomic_load(live);
+		if (stamp == seen)
+			return;
+	}
 }

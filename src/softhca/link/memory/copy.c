@@ -1,6 +1,8 @@
 /* copy.c - moving bytes between two lists of spans. */
 #include <sys/uio.h>
 
+#include "link/memory/state.h"
+#include "link/memory/peer.h"
 #include "link/memory/bounce.h"
 #include "link/memory/copy.h"
 #include "base/segment.h"
@@ -67,7 +69,7 @@ static int by_peer(const struct batch *b, struct hca_peer *peer, enum hca_direct
 
 bool hca_copy_bounces(const struct hca_peer *peer)
 {
-	return peer->fabric->copy == HCA_COPY_BOUNCE ||
+	return peer->fabric->link_state->copy == HCA_COPY_BOUNCE ||
 	       atomic_load_explicit(&peer->bounces, memory_order_relaxed);
 }
 
@@ -93,7 +95,7 @@ static int batch_flush(struct batch *b, struct hca_peer *peer, enum hca_directio
 	if (!hca_copy_bounces(peer))
 		rc = by_kernel(b, peer, way);
 	/* EFAULT: not all that a process can touch can others, whatever their rights. */
-	if ((rc == -EPERM || rc == -EFAULT) && peer->fabric->copy != HCA_COPY_KERNEL) {
+	if ((rc == -EPERM || rc == -EFAULT) && peer->fabric->link_state->copy != HCA_COPY_KERNEL) {
 		int again = by_peer(b, peer, way);
 
 		if (rc == -EPERM && again != -EPERM)

@@ -1,4 +1,5 @@
 /* mr_table.c - see mr_table.h. */
+#include "link/memory/state.h"
 #include "link/memory/mr_table.h"
 
 #include <sys/mman.h>
@@ -10,7 +11,7 @@ int hca_table_create(struct hca_fabric *f)
 {
 	void *at;
 	int fd = hca_segment_create_own("softhca-table", sizeof(*f->table), &at,
-					&f->table_guards);
+					&f->link_state->table_guards);
 
 	if (fd < 0)
 		return fd;
@@ -27,7 +28,7 @@ void hca_table_name(struct hca_fabric *f, pid_t pid, uint64_t start_time)
 	f->table->abi = HCA_ABI;
 	f->table->slot = f->slot;
 	f->table->generation = f->generation;
-	f->table->nonce = f->nonce;
+	f->table->nonce = f->link_state->nonce;
 	f->table->pid = pid;
 	f->table->start_time = start_time;
 }
@@ -44,19 +45,19 @@ const struct hca_shm_table *hca_table_open(const struct hca_fabric *f, uint32_t 
 					   uint32_t generation, pid_t pid, uint64_t start_time,
 					   int fd)
 {
-	unsigned guards = f->table_guards;
+	unsigned guards = f->link_state->table_guards;
 	const struct hca_shm_table *t;
 	int got;
 
 	/* Who has nothing copied by the kernel, goes by no pid. */
-	if (f->copy == HCA_COPY_BOUNCE)
+	if (f->link_state->copy == HCA_COPY_BOUNCE)
 		guards &= ~(unsigned)HCA_SIGNED;
 	got = hca_segment_open_own(pid, fd, sizeof(*t), guards);
 	if (got < 0)
 		return NULL;
 	t = hca_segment_view(got, sizeof(*t));
 	close(got);
-	if (t && t->magic == HCA_TABLE_MAGIC && t->abi == HCA_ABI && t->nonce == f->nonce &&
+	if (t && t->magic == HCA_TABLE_MAGIC && t->abi == HCA_ABI && t->nonce == f->link_state->nonce &&
 	    t->slot == slot && t->generation == generation && t->pid == pid &&
 	    t->start_time == start_time)
 		return t;

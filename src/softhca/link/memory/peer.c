@@ -7,6 +7,8 @@
 #include <unistd.h>
 #include <linux/membarrier.h>
 
+#include "link/memory/state.h"
+#include "link/memory/numbers.h"
 #include "clock.h"
 #include "link/memory/mr_table.h"
 #include "link/memory/peer.h"
@@ -70,7 +72,7 @@ static int map_process(struct hca_peer *p, int their_fd)
 	if (!p->shm)
 		return -ENOMEM;
 	if (p->shm->magic != HCA_PROCESS_MAGIC || p->shm->abi != HCA_ABI ||
-	    p->shm->nonce != p->fabric->nonce || p->shm->generation != p->generation)
+	    p->shm->nonce != p->fabric->link_state->nonce || p->shm->generation != p->generation)
 		return -EPROTO;
 	return 0;
 }
@@ -127,12 +129,12 @@ int hca_peer_get(struct hca_fabric *f, uint32_t slot, struct hca_peer **out)
 	int rc = 0;
 
 	pthread_mutex_lock(&f->slow);
-	p = f->peer[slot];
+	p = f->link_state->peer[slot];
 	/* Queue pairs of a former holder of the slot keep their own reference. */
 	if (!p || p->generation != atomic_load(&f->shm->slot[slot].generation)) {
 		p = peer_new(f, slot);
 		if (p)
-			f->peer[slot] = p;
+			f->link_state->peer[slot] = p;
 		else
 			rc = -ENOTCONN;
 	}
@@ -150,8 +152,8 @@ void hca_peer_put(struct hca_peer *p)
 
 	pthread_mutex_lock(&f->slow);
 	if (--p->references == 0) {
-		if (f->peer[p->slot] == p)
-			f->peer[p->slot] = NULL;
+		if (f->link_state->peer[p->slot] == p)
+			f->link_state->peer[p->slot] = NULL;
 		peer_free(p);
 	}
 	pthread_mutex_unlock(&f->slow);
@@ -162,9 +164,9 @@ void hca_peers_forget(struct hca_fabric *f)
 	uint32_t i;
 
 	for (i = 0; i < HCA_PROCS_MAX; i++)
-		if (f->peer[i]) {
-			peer_free(f->peer[i]);
-			f->peer[i] = NULL;
+		if (f->link_state->peer[i]) {
+			peer_free(f->link_state->peer[i]);
+			f->link_state->peer[i] = NULL;
 		}
 }
 
@@ -186,8 +188,8 @@ void hca_peers_look(struct hca_fabric *f)
 
 	pthread_mutex_lock(&f->slow);
 	for (i = 0; i < HCA_PROCS_MAX; i++)
-		if (f->peer[i])
-			f->peer[i]->fate = hca_peer_fate(f->peer[i]);
+		if (f->link_state->peer[i])
+			f->link_state->peer[i]->fate = hca_peer_fate(f->link_state->peer[i]);
 	pthread_mutex_unlock(&f->slow);
 }
 
@@ -322,7 +324,7 @@ static bool wait_for_number(struct hca_fabric *f, uint32_t qpn, uint64_t deadlin
 	struct hca_peer *peer;
 	bool outside;
 
-	if (!qpn || hca_fabric_find_qpn(f, qpn, &slot, &index) || hca_peer_get(f, slot, &peer))
+	if (!qpn || hca_number_find(f, qpn, &slot, &index) || hca_peer_get(f, slot, &peer))
 		return true;
 	outside = wait_for_peers(peer, index, deadline);
 	hca_peer_put(peer);
@@ -366,7 +368,7 @@ bool hca_peer_inside(struct hca_qp *qp)
 	struct hca_peer *peer;
 	bool inside;
 
-	if (!qp->conn.qpn || hca_fabric_find_qpn(qp->fabric, qp->conn.qpn, &slot, &index) ||
+	if (!qp->conn.qpn || hca_number_find(qp->fabric, qp->conn.qpn, &slot, &index) ||
 	    hca_peer_get(qp->fabric, slot, &peer))
 		return false;
 	fence_all();

@@ -11,14 +11,9 @@
 
 #include "link/memory/bell_peer.h"
 #include "object/fabric.h"
+#include "object/link.h"
 
 struct hca_view;
-
-enum hca_fate {
-	HCA_FATE_ALIVE,
-	HCA_FATE_LEFT,		/* went in good order, or its slot is another's by now */
-	HCA_FATE_DEAD,		/* ended without a word */
-};
 
 enum { HCA_GIVEN_UP = 8 };
 

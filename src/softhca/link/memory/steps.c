@@ -1,8 +1,9 @@
 /* steps.c - the steps of a message: both ends' memory, a receive, the peer's completion. */
-#include "link/memory/atomic.h"
+#include "link/memory/connect.h"
+#include "link/memory/deferred.h"
+#include "link/memory/peer.h"
 #include "clock.h"
 #include "object/device.h"
-#include "engine/pace.h"
 #include "link/memory/steps.h"
 
 /* ---- Our end ------------------------------------------------------------- */
@@ -306,8 +307,8 @@ int hca_tell_peer(struct hca_qp *qp, const struct ibv_send_wr *wr, int status,
 	}
 	m->claimed = false;
 	/* Whoever sees this completion relies on the writes before it. */
-	if (qp->pace)
-		hca_held_settle(qp);
+	if (qp->deferred)
+		hca_deferred_settle(qp);
 	rc = put(qp, c, &cqe);
 	if (!c->shared.shm)
 		return rc;

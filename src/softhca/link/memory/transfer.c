@@ -2,36 +2,18 @@
  * transfer.c - carrying out a work request: check both ends, move the bytes,
  * tell the peer.
  */
+#include "base/maps.h"
 #include "link/memory/atomic.h"
+#include "link/memory/connect.h"
 #include "link/memory/copy.h"
+#include "link/memory/deferred.h"
+#include "link/memory/peer.h"
+#include "link/memory/steps.h"
+#include "link/memory/transfer.h"
+#include "link/memory/ud.h"
 #include "object/device.h"
 #include "object/loss.h"
-#include "base/maps.h"
 #include "object/mw.h"
-#include "engine/pace.h"
-#include "link/memory/steps.h"
-#include "link/memory/ud.h"
-
-uint32_t hca_operations(enum ibv_qp_type type)
-{
-	const uint32_t sends = 1u << IBV_WR_SEND | 1u << IBV_WR_SEND_WITH_IMM;
-	const uint32_t writes = 1u << IBV_WR_RDMA_WRITE | 1u << IBV_WR_RDMA_WRITE_WITH_IMM;
-	const uint32_t answered = 1u << IBV_WR_RDMA_READ | 1u << IBV_WR_ATOMIC_CMP_AND_SWP |
-				  1u << IBV_WR_ATOMIC_FETCH_AND_ADD;
-	const uint32_t windows = 1u << IBV_WR_BIND_MW | 1u << IBV_WR_LOCAL_INV |
-				 1u << IBV_WR_SEND_WITH_INV;
-
-	switch (type) {
-	case IBV_QPT_RC:
-		return sends | writes | answered | windows;
-	case IBV_QPT_UD:
-		return 1u << IBV_WR_SEND | 1u << IBV_WR_SEND_WITH_IMM;
-	case IBV_QPT_UC:
-		return sends | writes;
-	default:
-		return 0;
-	}
-}
 
 /* ---- Who is at the other end --------------------------------------------- */
 
@@ -53,8 +35,8 @@ static int reach(struct hca_qp *qp)
 
 	if (hca_conn_stands(c))
 		return 0;
-	if (qp->pace)
-		qp->pace->held.count = 0;	/* it was for a connection that is gone */
+	if (qp->deferred)
+		qp->deferred->count = 0;	/* it was for a connection that is gone */
 	rc = hca_conn_resolve(qp, c);
 	if (rc)
 		return rc == -ECONNRESET ? HCA_PEER_DIED : HCA_NO_PEER;
@@ -262,19 +244,19 @@ static int look_again(struct hca_qp *qp, const struct ibv_send_wr *wr)
 }
 
 static int copy_some(struct hca_qp *qp, const struct ibv_send_wr *wr, uint32_t bytes,
-		     uint32_t *held)
+		     uint32_t *deferred)
 {
-	int rc = hca_held_waits(qp) ? HCA_BUSY : look_again(qp, wr);
+	int rc = hca_deferred_waits(qp) ? HCA_BUSY : look_again(qp, wr);
 
 	if (rc)
 		return rc;
-	if (held) {
-		*held = hca_held_bytes(qp);
-		if (*held > bytes)
-			*held = bytes;
-		bytes -= *held;
+	if (deferred) {
+		*deferred = hca_deferred_bytes(qp);
+		if (*deferred > bytes)
+			*deferred = bytes;
+		bytes -= *deferred;
 	}
-	hca_held_avoid(qp);
+	hca_deferred_avoid(qp);
 	return copy(qp, wr, bytes);
 }
 
@@ -289,34 +271,34 @@ static void leave_claim(struct hca_qp *qp)
 }
 
 int hca_transfer_copy(struct hca_qp *qp, const struct ibv_send_wr *wr, uint32_t bytes,
-		      uint32_t *held)
+		      uint32_t *deferred)
 {
 	int rc = IBV_WC_SUCCESS;
 
 	if (!qp->message.lost && !qp->datagram) {
 		hca_section_enter(qp->shm);
-		rc = outcome(qp, copy_some(qp, wr, bytes, held));
+		rc = outcome(qp, copy_some(qp, wr, bytes, deferred));
 		if (qp->message.lost)
 			leave_claim(qp);
 		hca_section_leave(qp->shm);
 	}
 	if (qp->message.lost || qp->datagram) {
 		qp->message.done += bytes;
-		if (held)
-			*held = 0;
+		if (deferred)
+			*deferred = 0;
 	}
 	return rc;
 }
 
-void hca_transfer_hold(struct hca_qp *qp, const struct ibv_send_wr *wr, uint32_t held,
-		       uint64_t due_ns)
+void hca_transfer_defer(struct hca_qp *qp, const struct ibv_send_wr *wr, uint32_t deferred,
+			uint64_t due_ns)
 {
-	if (!held)
+	if (!deferred)
 		return;
 	hca_section_enter(qp->shm);
-	hca_held_add(qp, wr->wr.rdma.rkey, held, due_ns);
+	hca_deferred_add(qp, wr->wr.rdma.rkey, deferred, due_ns);
 	hca_section_leave(qp->shm);
-	qp->message.done += held;
+	qp->message.done += deferred;
 }
 
 int hca_transfer_end(struct hca_qp *qp, const struct ibv_send_wr *wr, uint64_t visible_ns)
@@ -330,7 +312,7 @@ int hca_transfer_end(struct hca_qp *qp, const struct ibv_send_wr *wr, uint64_t v
 		rc = hca_gather_local(qp, wr, 1);	/* time has passed */
 		if (!rc)
 			rc = hca_ud_end(qp, wr, visible_ns);
-	} else if (qp->pace && hca_held_waits(qp)) {
+	} else if (qp->deferred && hca_deferred_waits(qp)) {
 		rc = HCA_BUSY;
 	} else {
 		/* Gone meanwhile: silence, which is an error after the retries only. */

@@ -26,9 +26,6 @@
 struct hca_qp;
 
 enum {
-	HCA_ANYBODY = 1 << 24,		/* in a gate: no connection is needed */
-	HCA_QKEY_PRIVILEGED = INT32_MIN,	/* in a request: the queue pair's own instead */
-	HCA_QPN_MULTICAST = 0xffffff,
 	HCA_WAYS_MAX = 1024,
 };
 

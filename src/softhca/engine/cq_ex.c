@@ -3,6 +3,7 @@
 #include <time.h>
 
 #include "clock.h"
+#include "engine/poll.h"
 #include "object/cq.h"
 #include "object/device.h"
 

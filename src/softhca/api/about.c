@@ -1,0 +1,64 @@
+/* about.c - softhca.h: what a software device is like. */
+#include <string.h>
+
+#include "model/doubt.h"
+#include "object/device.h"
+#include "softhca.h"
+
+HCA_EXPORT bool softhca_is_device(const struct ibv_device *device)
+{
+	return hca_device_is_ours(device);
+}
+
+HCA_EXPORT int softhca_query_model(const struct ibv_device *device, struct softhca_model *model)
+{
+	const struct hca_spec *s;
+
+	if (!hca_device_is_ours(device))
+		return hca_fail(ENODEV, "%s is not a software device", device->name);
+	s = &((const struct hca_device *)(const void *)device)->fabric->spec;
+	memset(model, 0, sizeof(*model));
+	model->timed = s->timed;
+	model->ports = (unsigned)s->ports;
+	memcpy(model->port_rate, s->rate, sizeof(model->port_rate));
+	model->latency_ns = s->latency_ns;
+	model->cap = s->cap;
+	model->bus_read = s->bus_read;
+	model->bus_write = s->bus_write;
+	model->bus_half = s->bus_half;
+	hca_spec_describe(s, model->text, sizeof(model->text));
+	memcpy(model->spec, s->text, sizeof(model->spec));
+	return 0;
+}
+
+HCA_EXPORT int softhca_query_retries(const struct ibv_context *context, unsigned port,
+				     uint64_t *retries)
+{
+	struct hca_context *c;
+
+	if (!hca_device_is_ours(context->device))
+		return hca_fail(ENODEV, "%s is not a software device", context->device->name);
+	c = hca_context_of((struct ibv_context *)(uintptr_t)context);
+	if (port < 1 || port > c->fabric->spec.ports)
+		return hca_fail(EINVAL, "port %u: %s has ports 1 to %u", port,
+				context->device->name, (unsigned)c->fabric->spec.ports);
+	*retries = atomic_load_explicit(&c->retries[port - 1], memory_order_relaxed);
+	return 0;
+}
+
+static_assert(sizeof(((struct softhca_model *)NULL)->port_rate) ==
+	      sizeof(((struct hca_spec *)NULL)->rate), "a rate for each port");
+static_assert(sizeof(((struct softhca_model *)NULL)->spec) == HCA_SPEC_MAX, "canonical spec");
+
+HCA_EXPORT int softhca_model_doubt(const struct ibv_device *device, char *buf, size_t size)
+{
+	const struct hca_fabric *f;
+	unsigned i, members = 0;
+
+	if (!hca_device_is_ours(device))
+		return hca_fail(ENODEV, "%s is not a software device", device->name);
+	f = ((const struct hca_device *)(const void *)device)->fabric;
+	for (i = 0; i < HCA_PROCS_MAX; i++)
+		members += atomic_load(&f->shm->slot[i].phase) == HCA_PRESENT;
+	return hca_doubt(&f->spec, members, buf, size);
+}

@@ -1,0 +1,24 @@
+/* flush.h - the error state of a queue pair. */
+#ifndef HCA_FLUSH_H
+#define HCA_FLUSH_H
+
+#include "object/qp.h"
+
+/* Enter it: nothing comes in any more, everything outstanding is flushed.  qp->lock held. */
+void hca_qp_fail(struct hca_qp *qp);
+/*
+ * A request has failed on our side or been refused: the error state, or for
+ * what is not acknowledged SQE, in which the receive side goes on.  qp->lock held.
+ */
+void hca_sq_fail(struct hca_qp *qp);
+/* The peer has died: its oldest waiting request fails, if there is one.  qp->lock held. */
+void hca_sq_died(struct hca_qp *qp);
+/* Flush the send queue.  qp->lock held. */
+void hca_sq_flush(struct hca_qp *qp);
+/*
+ * Flush the receive queue.  qp->rq_lock held.  True when receives remain that
+ * a peer is just filling: come back later.
+ */
+bool hca_rq_flush(struct hca_qp *qp);
+
+#endif

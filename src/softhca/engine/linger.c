@@ -1,0 +1,64 @@
+/* linger.c - when the ends of RDMA writes that are held back are written (object/deferred.h). */
+#include "engine/linger.h"
+
+#include "clock.h"
+#include "engine/engine.h"
+
+enum {
+	POLLING_NS = 100000,	/* a program that has polled since then is at it, and on time */
+	LINGER_NS = 5000,	/* waits shorter than this are waited for */
+	LINGER_ALONE_NS = 12000,	/* if the program does not poll: 4 KiB, and 7 us at 1 GB/s */
+	STREAM_NS = 1000,	/* posts closer than this are a stream */
+};
+
+/* Does the program poll, so that we are called on time? */
+static bool polls(const struct hca_qp *qp, uint64_t now_ns)
+{
+	return now_ns < POLLING_NS + atomic_load_explicit(&hca_engine_of(qp->fabric)->polled_ns,
+							  memory_order_relaxed);
+}
+
+/* Who calls no verbs leaves it to the attendant. */
+static void remind(struct hca_qp *qp, uint64_t now_ns)
+{
+	const struct hca_deferred_list *l = qp->deferred;
+
+	if (!polls(qp, now_ns))
+		hca_attend_alarm(qp->fabric, hca_deferred_first_ns(l));
+}
+
+void hca_release_due(struct hca_qp *qp, uint64_t now_ns)
+{
+	struct hca_deferred_list *l = qp->deferred;
+
+	if (!l->count)
+		return;
+	if (rg_reached(hca_deferred_first_ns(l), now_ns))
+		qp->fabric->link->release_deferred(qp, now_ns);
+	if (l->count)
+		remind(qp, now_ns);
+}
+
+void hca_linger(struct hca_qp *qp)
+{
+	uint64_t stream_ns = qp->conn.out.latency_ns / 2;
+	struct hca_deferred_list *l = qp->deferred;
+	uint64_t now, due, most;
+	bool streaming;
+
+	if (!l->count)
+		return;
+	if (stream_ns > STREAM_NS)
+		stream_ns = STREAM_NS;
+	now = rg_now_ns();
+	streaming = now - l->posted_ns < stream_ns;
+	due = hca_deferred_last_ns(l);
+	most = polls(qp, now) ? LINGER_NS : LINGER_ALONE_NS;
+	if (qp->sq.next == qp->sq.posted && due < now + most && !streaming)
+		while (now < due) {
+			rg_relax(due);
+			now = rg_now_ns();
+		}
+	hca_release_due(qp, now);
+	l->posted_ns = now;
+}

@@ -1,0 +1,113 @@
+/* wait.c - ibv_get_cq_event, ibv_get_async_event: the engine runs before and while they wait. */
+#include "engine/wait.h"
+
+#include "clock.h"
+#include "engine/engine.h"
+#include "object/channel.h"
+#include "object/cq.h"
+#include "object/device.h"
+#include "object/event.h"
+
+enum {
+	LOOK_NS = 100000000,	/* a waiter looks at what happens elsewhere so often */
+	WORK_NS = 50000,	/* while work waits in this process */
+	SPIN_NS = 60000,	/* shorter waits than a timer of the kernel can do */
+};
+
+static void spin_until(struct hca_fabric *f, uint64_t due)
+{
+	while (rg_now_ns() < due) {
+		if (hca_engine_due(f))
+			hca_engine_run(f);
+		rg_relax(due);
+	}
+}
+
+/* Until the bell rings, something is due, or it is time to look.  0, or -1 and errno. */
+static int wait_for_event(struct hca_channel *ch, uint64_t due)
+{
+	struct hca_fabric *f = ch->fabric;
+	bool work = atomic_load(&hca_engine_of(f)->pending) != 0;
+	uint64_t now = rg_now_ns(), timeout = LOOK_NS;
+
+	if (hca_channel_left(ch))
+		return 0;
+	if (due <= now + SPIN_NS) {
+		spin_until(f, due);
+		return 0;
+	}
+	if (timeout > due - now - SPIN_NS)
+		timeout = due - now - SPIN_NS;
+	if (work) {
+		/* On a timed fabric what is due must be done when it is due. */
+		timeout = f->spec.timed ? 0 : WORK_NS;
+		rg_yield();
+	}
+	if (hca_bell_wait(&ch->bell, timeout)) {
+		if (due != UINT64_MAX)
+			hca_bell_ring(&ch->bell);
+		return -1;
+	}
+	hca_engine_idle(f);
+	return 0;
+}
+
+/* The same for who does not block: it will be rung again. */
+static int postpone(struct hca_channel *ch, uint64_t due)
+{
+	if (due != UINT64_MAX) {
+		if (due <= rg_now_ns() + SPIN_NS) {
+			spin_until(ch->fabric, due);
+			return 0;
+		}
+		atomic_store(&ch->postponed, true);
+		hca_attend_alarm(ch->fabric, due);
+	}
+	errno = EAGAIN;
+	return -1;
+}
+
+int hca_cq_event_get(struct ibv_comp_channel *ibv, struct ibv_cq **out, void **cq_context)
+{
+	struct hca_channel *ch = hca_channel_of(ibv);
+	struct hca_cq *cq;
+	uint64_t due;
+	bool rung;
+
+	for (;;) {
+		/* In this order: what fires after our look rings again. */
+		rung = hca_bell_drain(&ch->bell);
+		hca_engine_look(ch->fabric);
+		if (hca_engine_due(ch->fabric))
+			hca_engine_run(ch->fabric);
+		cq = hca_channel_take(ch, rung, &due);
+		if (cq)
+			break;
+		if (hca_bell_blocks(&ch->bell) ? wait_for_event(ch, due) : postpone(ch, due))
+			return -1;
+	}
+	*out = (struct ibv_cq *)&cq->ibv;
+	*cq_context = cq->ibv.cq_context;
+	return 0;
+}
+
+int hca_event_get(struct ibv_context *c, struct ibv_async_event *event)
+{
+	struct hca_fabric *f = hca_context_of(c)->fabric;
+	const struct hca_bell *bell = &hca_context_of(c)->events.bell;
+
+	for (;;) {
+		/* In this order: what comes after our look rings again. */
+		hca_bell_drain(bell);
+		hca_engine_look(f);
+		if (hca_events_take(c, event))
+			return 0;
+		if (!hca_bell_blocks(bell)) {
+			errno = EAGAIN;
+			return -1;
+		}
+		if (hca_bell_wait(bell, LOOK_NS))
+			return -1;
+		hca_engine_idle(f);
+	}
+}

@@ -1,0 +1,170 @@
+/* deferred.c - the end of an RDMA write is held back until its time. */
+#include "clock.h"
+#include "link/memory/copy.h"
+#include "link/memory/connect.h"
+#include "link/memory/deferred.h"
+#include "link/memory/peer.h"
+#include "link/memory/steps.h"
+
+/* A peer that cannot take it just now is asked for so long. */
+enum { BUSY_NS = 1000000000 };
+
+static struct hca_deferred_list *list_of(const struct hca_qp *qp)
+{
+	return qp->deferred;
+}
+
+uint32_t hca_deferred_bytes(const struct hca_qp *qp)
+{
+	const struct hca_message *m = &qp->message;
+	const struct hca_span *last;
+	uint32_t in_line;
+
+	if (!m->bytes)
+		return 0;
+	last = &m->remote[m->remote_count - 1];
+	/* A peer that copies may be stopped when it is due: then the completion would come first. */
+	if (!last->here && hca_copy_bounces(m->to->peer))
+		return 0;
+	in_line = (uint32_t)((last->there + last->bytes - 1) % HCA_LINE + 1);
+	return in_line < last->bytes ? in_line : (uint32_t)last->bytes;
+}
+
+/* The last bytes of our end of the message. */
+static void gather_end(const struct hca_message *m, unsigned char *to, uint32_t bytes)
+{
+	unsigned i = m->local_count;
+
+	while (bytes) {
+		const struct hca_span *s = &m->local[--i];
+		uint32_t n = s->bytes < bytes ? (uint32_t)s->bytes : bytes;
+
+		bytes -= n;
+		memcpy(to + bytes, s->here + s->bytes - n, n);
+	}
+}
+
+/*
+ * Another stamp, and the same key: less of it is mapped than when it was held back, or it
+ * is another registration.  In vain: the next message will tell.
+ */
+static void write_elsewhere(struct hca_qp *qp, const struct hca_deferred *h)
+{
+	struct hca_conn *c = &qp->conn;
+	const struct hca_remote_mr *mr = hca_conn_mr(c, (uint32_t)h->stamp);
+	uint64_t at, until_ns;
+
+	if (!mr || !(mr->access & IBV_ACCESS_REMOTE_WRITE))
+		return;
+	at = h->remote - mr->addr;
+	if (at > mr->length || h->bytes > mr->length - at)
+		return;
+	if (hca_remote_mapped(mr, at, h->bytes)) {
+		hca_copy_last_last(mr->base + (at - mr->mapped), h->data, h->bytes);
+		return;
+	}
+	until_ns = rg_now_ns() + BUSY_NS;
+	while (hca_copy_there(c->peer, HCA_TO_REMOTE, (void *)(uintptr_t)h->data, h->remote,
+			      (uint32_t)h->stamp, h->bytes) == -EBUSY &&
+	       hca_peer_fate(c->peer) == HCA_FATE_ALIVE && !rg_reached(until_ns, rg_now_ns()))
+		rg_yield();
+}
+
+static void write_out(struct hca_qp *qp, const struct hca_deferred *h)
+{
+	struct hca_conn *c = &qp->conn;
+
+	/* What was withdrawn meanwhile is not written to any more. */
+	if (!c->shm || atomic_load_explicit(&c->shm->gate, memory_order_acquire) != c->gate)
+		return;
+	if (h->local && hca_remote_stands(h->live, h->taken, h->stamp))
+		hca_copy_last_last(h->local, h->data, h->bytes);
+	else
+		write_elsewhere(qp, h);
+}
+
+bool hca_deferred_waits(const struct hca_qp *qp)
+{
+	const struct hca_deferred_list *l = list_of(qp);
+	const struct hca_conn *c = &qp->conn;
+	uint32_t i;
+
+	for (i = 0; i < l->count && c->shm; i++)
+		if (hca_peer_memory_away(c->peer, (uint32_t)l->entry[(l->first + i) %
+								     HCA_DEFERRED_MAX].stamp))
+			return true;
+	return false;
+}
+
+void hca_deferred_add(struct hca_qp *qp, uint32_t key, uint32_t bytes, uint64_t due_ns)
+{
+	const struct hca_message *m = &qp->message;
+	const struct hca_span *last = &m->remote[m->remote_count - 1];
+	struct hca_deferred_list *l = list_of(qp);
+	struct hca_deferred *h = &l->entry[(l->first + l->count) % HCA_DEFERRED_MAX];
+	const struct hca_remote_mr *mr = hca_conn_mr(&qp->conn, key);
+
+	if (!mr)
+		return;			/* withdrawn meanwhile */
+	if (l->count == HCA_DEFERRED_MAX) {
+		l->first = (l->first + 1) % HCA_DEFERRED_MAX;
+		l->count--;
+		write_out(qp, h);	/* the oldest, in this very place */
+	}
+	l->count++;
+	h->due_ns = due_ns;
+	h->remote = last->there + last->bytes - bytes;
+	h->local = last->here ? last->here + last->bytes - bytes : NULL;
+	h->stamp = mr->stamp;
+	h->live = mr->live;
+	h->taken = mr->taken;
+	h->bytes = bytes;
+	gather_end(m, h->data, bytes);
+}
+
+static void release(struct hca_qp *qp, uint64_t now_ns)
+{
+	struct hca_deferred_list *l = list_of(qp);
+
+	while (l->count && rg_reached(l->entry[l->first].due_ns, now_ns)) {
+		write_out(qp, &l->entry[l->first]);
+		l->first = (l->first + 1) % HCA_DEFERRED_MAX;
+		l->count--;
+	}
+}
+
+void hca_deferred_release(struct hca_qp *qp, uint64_t now_ns)
+{
+	hca_section_enter(qp->shm);
+	if (!hca_deferred_waits(qp))
+		release(qp, now_ns);
+	hca_section_leave(qp->shm);
+}
+
+void hca_deferred_settle(struct hca_qp *qp)
+{
+	release(qp, UINT64_MAX);
+}
+
+static bool touches(const struct hca_message *m, const struct hca_deferred *h)
+{
+	unsigned i;
+
+	for (i = 0; i < m->remote_count; i++)
+		if (m->remote[i].there < h->remote + h->bytes &&
+		    h->remote < m->remote[i].there + m->remote[i].bytes)
+			return true;
+	return false;
+}
+
+void hca_deferred_avoid(struct hca_qp *qp)
+{
+	struct hca_deferred_list *l = list_of(qp);
+	unsigned i;
+
+	for (i = 0; i < l->count; i++)
+		if (touches(&qp->message, &l->entry[(l->first + i) % HCA_DEFERRED_MAX])) {
+			hca_deferred_settle(qp);
+			return;
+		}
+}

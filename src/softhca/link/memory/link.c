@@ -1,0 +1,94 @@
+/* link.c - the memory link's side of the contract (object/link.h). */
+#include <stdlib.h>
+
+#include "link/memory/bounce.h"
+#include "link/memory/connect.h"
+#include "link/memory/deferred.h"
+#include "link/memory/join.h"
+#include "link/memory/numbers.h"
+#include "link/memory/peer.h"
+#include "link/memory/steps.h"
+#include "link/memory/transfer.h"
+#include "link/memory/ud.h"
+
+static int qp_make(struct hca_qp *qp)
+{
+	if (qp->fabric->spec.timed) {
+		qp->deferred = calloc(1, sizeof(*qp->deferred));
+		if (!qp->deferred)
+			return ENOMEM;
+	}
+	return qp->datagram ? hca_ud_make(qp) : 0;
+}
+
+static void qp_free(struct hca_qp *qp)
+{
+	hca_ud_free(qp);
+	free(qp->deferred);
+	qp->deferred = NULL;
+}
+
+static void qp_reset(struct hca_qp *qp)
+{
+	hca_transfer_drop(qp);
+	hca_conn_drop(&qp->conn);
+	hca_ud_reset(qp);
+}
+
+/*
+ * A process that leaves in good order closes its gates.  So a gate that is
+ * still open on a process that is gone means death, even if another process has
+ * its slot by now.
+ */
+static bool conn_died(const struct hca_conn *c)
+{
+	if (c->peer->fate == HCA_FATE_ALIVE)
+		return false;
+	return c->peer->fate == HCA_FATE_DEAD ||
+	       (c->shm && atomic_load_explicit(&c->shm->gate, memory_order_relaxed) == c->gate);
+}
+
+/* Nor has it been seen alive: then its number tells whose it was. */
+static bool died_unseen(const struct hca_qp *qp)
+{
+	uint32_t slot, index;
+
+	return !hca_number_find(qp->fabric, qp->conn.qpn, &slot, &index) &&
+	       hca_slot_fate(qp->fabric, slot) == HCA_FATE_DEAD;
+}
+
+static bool peer_lost(struct hca_qp *qp)
+{
+	if (!qp->conn.peer) {
+		hca_conn_resolve(qp, &qp->conn);
+		/* Nothing was sent yet: what is sent first finds its way, and tells of it. */
+		qp->conn.shm = NULL;
+	}
+	return qp->conn.peer ? conn_died(&qp->conn) : died_unseen(qp);
+}
+
+const struct hca_link_operations hca_memory_link = {
+	.slot_fate = hca_slot_fate,
+	.claim_fate = hca_claim_fate,
+	.look = hca_peers_look,
+	.quiesce = hca_quiesce,
+	.peer_inside = hca_peer_inside,
+	.mr_shown = hca_porter_need,
+	.mr_hidden = hca_porter_pass,
+	.number_claim = hca_number_claim,
+	.number_release = hca_number_release,
+	.qp_make = qp_make,
+	.qp_free = qp_free,
+	.qp_reset = qp_reset,
+	.qp_look = hca_ud_look,
+	.peer_lost = peer_lost,
+	.transfer = hca_transfer,
+	.transfer_whole = hca_transfer_whole,
+	.transfer_begin = hca_transfer_begin,
+	.transfer_copy = hca_transfer_copy,
+	.transfer_defer = hca_transfer_defer,
+	.transfer_end = hca_transfer_end,
+	.transfer_drop = hca_transfer_drop,
+	.release_deferred = hca_deferred_release,
+	.lag_waits = hca_lag_waits,
+};

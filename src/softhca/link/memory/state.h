@@ -1,0 +1,21 @@
+/* state.h - what the memory link keeps of a fabric. */
+#ifndef HCA_LINK_STATE_H
+#define HCA_LINK_STATE_H
+
+#include "base/layout.h"
+#include "link/memory/bounce.h"
+
+struct hca_peer;
+
+struct hca_link_state {
+	uint64_t nonce;			/* of the fabric segment */
+	int shm_fd;
+	unsigned table_guards;		/* what this kernel has of enum hca_guards */
+	enum hca_copy_way copy;
+	_Atomic bool kernel_asked, kernel_copies;	/* bounce.c */
+	_Atomic bool left;		/* peers were told */
+	struct hca_porter porter;
+	struct hca_peer *peer[HCA_PROCS_MAX];	/* by slot; under fabric.slow */
+};
+
+#endif

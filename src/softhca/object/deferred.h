@@ -1,0 +1,51 @@
+/*
+ * deferred.h - for programs that poll memory on a timed fabric: the end of an RDMA write is held
+ * back until its time.
+ *
+ * Data is copied when it leaves, which is earlier than it arrives; a receiver that waits for a
+ * completion does not notice.  One that polls the last bytes would: so the last line of a write
+ * (without immediate) is kept by the sender and written at the arrival time, by whatever verb the
+ * sender calls next, by the progress thread if it calls none, or at once by waiting in ibv_post_send
+ * if that is short and the sender is not streaming.  Never early, except where later work of the
+ * same queue pair depends on it: a message that completes at the receiver, or one that touches the
+ * same bytes.
+ */
+#ifndef HCA_DEFERRED_H
+#define HCA_DEFERRED_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+#include "base/layout.h"
+
+enum { HCA_DEFERRED_MAX = 64 };
+
+struct hca_deferred {
+	uint64_t due_ns;
+	uint64_t remote;		/* the peer's address */
+	unsigned char *local;		/* ours; NULL: not mapped */
+	const _Atomic uint64_t *live, *taken;	/* of the registration: hca_remote_stands */
+	uint64_t stamp;
+	uint32_t bytes;
+	unsigned char data[HCA_LINE];
+};
+
+/* Of a queue pair on a timed fabric; made by the link. */
+struct hca_deferred_list {
+	uint32_t first, count;
+	uint64_t posted_ns;		/* end of the last post */
+	struct hca_deferred entry[HCA_DEFERRED_MAX];
+};
+
+/* When the oldest and the youngest are due; the list is not empty. */
+static inline uint64_t hca_deferred_first_ns(const struct hca_deferred_list *l)
+{
+	return l->entry[l->first].due_ns;
+}
+
+static inline uint64_t hca_deferred_last_ns(const struct hca_deferred_list *l)
+{
+	return l->entry[(l->first + l->count - 1) % HCA_DEFERRED_MAX].due_ns;
+}
+
+#endif
