@@ -13,13 +13,13 @@ libsofthca_core_la_SOURCES += src/softhca/base/base.h src/softhca/base/errors.c 
 libsofthca_core_la_SOURCES += src/softhca/pages/memory.c src/softhca/pages/memory.h \
 	src/softhca/pages/pinned.c src/softhca/pages/remap.c src/softhca/pages/remap.h \
 	src/softhca/pages/remap_int.h src/softhca/pages/restore.c src/softhca/pages/watch.c
-libsofthca_core_la_SOURCES += src/softhca/model/doubt.c src/softhca/model/doubt.h \
+libsofthca_core_la_SOURCES += src/softhca/model/fidelity.c src/softhca/model/fidelity.h \
 	src/softhca/model/loss.c src/softhca/model/loss.h src/softhca/model/model.c \
 	src/softhca/model/model.h src/softhca/model/profile.c src/softhca/model/profile.h \
 	src/softhca/model/schedule.c src/softhca/model/schedule.h src/softhca/model/spec.c \
 	src/softhca/model/spec.h
 libsofthca_core_la_SOURCES += src/softhca/object/ah.c src/softhca/object/ah.h \
-	src/softhca/object/bell.c src/softhca/object/bell.h src/softhca/object/channel.c \
+	src/softhca/object/wakeup.c src/softhca/object/wakeup.h src/softhca/object/channel.c \
 	src/softhca/object/channel.h src/softhca/object/cq.c src/softhca/object/cq.h \
 	src/softhca/object/cq_resize.c src/softhca/object/deferred.h src/softhca/object/device.c \
 	src/softhca/object/device.h src/softhca/object/dm.c src/softhca/object/dm.h \
@@ -32,7 +32,7 @@ libsofthca_core_la_SOURCES += src/softhca/object/ah.c src/softhca/object/ah.h \
 	src/softhca/object/shared.c src/softhca/object/shared.h src/softhca/object/srq.c \
 	src/softhca/object/srq.h
 libsofthca_core_la_SOURCES += src/softhca/link/memory/atomic.c src/softhca/link/memory/atomic.h \
-	src/softhca/link/memory/bell_peer.c src/softhca/link/memory/bell_peer.h \
+	src/softhca/link/memory/wakeup_peer.c src/softhca/link/memory/wakeup_peer.h \
 	src/softhca/link/memory/bounce.c src/softhca/link/memory/bounce.h \
 	src/softhca/link/memory/connect.c src/softhca/link/memory/connect.h \
 	src/softhca/link/memory/copy.c src/softhca/link/memory/copy.h \
@@ -41,12 +41,12 @@ libsofthca_core_la_SOURCES += src/softhca/link/memory/atomic.c src/softhca/link/
 	src/softhca/link/memory/link.c src/softhca/link/memory/mr_table.c \
 	src/softhca/link/memory/mr_table.h src/softhca/link/memory/numbers.c \
 	src/softhca/link/memory/numbers.h src/softhca/link/memory/peer.c \
-	src/softhca/link/memory/peer.h src/softhca/link/memory/rendezvous.c \
-	src/softhca/link/memory/rendezvous.h src/softhca/link/memory/state.h \
+	src/softhca/link/memory/peer.h src/softhca/link/memory/registry.c \
+	src/softhca/link/memory/registry.h src/softhca/link/memory/state.h \
 	src/softhca/link/memory/steps.c src/softhca/link/memory/steps.h \
 	src/softhca/link/memory/transfer.c src/softhca/link/memory/transfer.h \
 	src/softhca/link/memory/ud.c src/softhca/link/memory/ud.h
-libsofthca_core_la_SOURCES += src/softhca/engine/attend.c src/softhca/engine/attend.h \
+libsofthca_core_la_SOURCES += src/softhca/engine/progress_thread.c src/softhca/engine/progress_thread.h \
 	src/softhca/engine/cq_ex.c src/softhca/engine/engine.c src/softhca/engine/engine.h \
 	src/softhca/engine/flush.c src/softhca/engine/flush.h src/softhca/engine/linger.c \
 	src/softhca/engine/linger.h src/softhca/engine/pace.c src/softhca/engine/pace.h \

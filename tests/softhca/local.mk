@@ -67,7 +67,7 @@ tests_softhca_paced_LDADD = libsofthca-core.la librg-util.la
 # The same on a clock of their own, both sides in one process: clock.c before librg-util.la's.
 virtual_sources = tests/virtual/clock.c tests/virtual/virtual.h
 virtual_sides = $(virtual_sources) tests/virtual/sides.c tests/conformance/side.c
-VIRTUAL = tests/virtual/paced tests/virtual/turns tests/virtual/faults tests/virtual/held \
+VIRTUAL = tests/virtual/paced tests/virtual/turns tests/virtual/faults tests/virtual/deferred \
 	tests/virtual/stops
 check_PROGRAMS += tests/virtual/conformance
 check_PROGRAMS += $(VIRTUAL)
@@ -83,10 +83,10 @@ tests_virtual_turns_LDADD = libsofthca-core.la librg-util.la
 tests_virtual_faults_SOURCES = tests/softhca/faults.c $(virtual_sides)
 tests_virtual_faults_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE
 tests_virtual_faults_LDADD = libsofthca-core.la librg-util.la
-tests_virtual_held_SOURCES = tests/virtual/held.c tests/softhca/timed.c tests/softhca/timed.h \
+tests_virtual_deferred_SOURCES = tests/virtual/deferred.c tests/softhca/timed.c tests/softhca/timed.h \
 	$(virtual_sides)
-tests_virtual_held_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE
-tests_virtual_held_LDADD = libsofthca-core.la librg-util.la
+tests_virtual_deferred_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE
+tests_virtual_deferred_LDADD = libsofthca-core.la librg-util.la
 tests_virtual_stops_SOURCES = tests/virtual/stops.c tests/virtual/stops.h tests/virtual/stops_at.c \
 	tests/virtual/stops_place.c $(virtual_sides)
 tests_virtual_stops_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE
@@ -167,16 +167,16 @@ TESTS += tests/softhca/two_copies tests/softhca/abi.sh
 
 # Fuzz targets: `make check` runs them on mutated seeds, `make fuzz` builds them
 # with clang's libFuzzer, to be run by hand.
-SOFTHCA_FUZZ = tests/fuzz/fuzz_spec tests/fuzz/fuzz_rendezvous tests/fuzz/fuzz_segment
+SOFTHCA_FUZZ = tests/fuzz/fuzz_spec tests/fuzz/fuzz_registry tests/fuzz/fuzz_segment
 check_PROGRAMS += $(SOFTHCA_FUZZ)
 TESTS += $(SOFTHCA_FUZZ)
 tests_fuzz_fuzz_spec_SOURCES = tests/fuzz/fuzz_spec.c tests/fuzz/driver.c tests/fuzz/fuzz.h
 tests_fuzz_fuzz_spec_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE
 tests_fuzz_fuzz_spec_LDADD = libsofthca-core.la librg-util.la
-tests_fuzz_fuzz_rendezvous_SOURCES = tests/fuzz/fuzz_rendezvous.c tests/fuzz/driver.c \
+tests_fuzz_fuzz_registry_SOURCES = tests/fuzz/fuzz_registry.c tests/fuzz/driver.c \
 	tests/fuzz/fuzz.h
-tests_fuzz_fuzz_rendezvous_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE
-tests_fuzz_fuzz_rendezvous_LDADD = libsofthca-core.la librg-util.la
+tests_fuzz_fuzz_registry_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE
+tests_fuzz_fuzz_registry_LDADD = libsofthca-core.la librg-util.la
 tests_fuzz_fuzz_segment_SOURCES = tests/fuzz/fuzz_segment.c tests/fuzz/driver.c tests/fuzz/fuzz.h
 tests_fuzz_fuzz_segment_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE
 tests_fuzz_fuzz_segment_LDADD = libsofthca-core.la librg-util.la
@@ -191,7 +191,7 @@ fuzz: config.h
 		$(FUZZ_CC) -fsanitize=fuzzer,address,undefined $(srcdir)/$$t.c fuzz.o/*.o \
 			-lpthread -ldl -o `basename $$t`.libfuzzer || exit 1; \
 	done
-CLEANFILES += fuzz_spec.libfuzzer fuzz_rendezvous.libfuzzer fuzz_segment.libfuzzer
+CLEANFILES += fuzz_spec.libfuzzer fuzz_registry.libfuzzer fuzz_segment.libfuzzer
 # What takes long, and what needs a build of its own; the whole of what CI takes a part of.
 check-long: all $(check_PROGRAMS) $(memory_modules) tests/memory/lifecycle_module.la
 	@test -n "$$LONG_SECONDS" || RG_LONG=1 $(MAKE) $(AM_MAKEFLAGS) check
@@ -209,7 +209,7 @@ SOFTHCA_UNITS = tests/softhca/test_spec tests/softhca/test_model tests/softhca/t
 	tests/softhca/test_memory tests/softhca/test_remap tests/softhca/test_remap_fork \
 	tests/softhca/test_fabric tests/softhca/test_atomic \
 	tests/softhca/test_shared tests/softhca/test_mr_table \
-	tests/softhca/test_doubt
+	tests/softhca/test_fidelity
 check_PROGRAMS += $(SOFTHCA_UNITS)
 TESTS += $(SOFTHCA_UNITS)
 endif
@@ -230,8 +230,8 @@ tests_softhca_test_remap_CPPFLAGS = $(SOFTHCA_TEST_CPPFLAGS)
 tests_softhca_test_remap_LDADD = $(SOFTHCA_TEST_LDADD)
 tests_softhca_test_remap_fork_CPPFLAGS = $(SOFTHCA_TEST_CPPFLAGS)
 tests_softhca_test_remap_fork_LDADD = $(SOFTHCA_TEST_LDADD) -lpthread
-tests_softhca_test_doubt_CPPFLAGS = $(SOFTHCA_TEST_CPPFLAGS)
-tests_softhca_test_doubt_LDADD = $(SOFTHCA_TEST_LDADD)
+tests_softhca_test_fidelity_CPPFLAGS = $(SOFTHCA_TEST_CPPFLAGS)
+tests_softhca_test_fidelity_LDADD = $(SOFTHCA_TEST_LDADD)
 tests_softhca_test_atomic_CPPFLAGS = $(SOFTHCA_TEST_CPPFLAGS)
 tests_softhca_test_atomic_LDADD = $(SOFTHCA_TEST_LDADD)
 tests_softhca_test_memory_LDADD = $(SOFTHCA_TEST_LDADD)

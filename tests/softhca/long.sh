@@ -39,7 +39,7 @@ part tests/softhca/scribble "$(some 300 1)"
 
 fuzz_seconds=$(some 300 3)
 if command -v clang >/dev/null && make fuzz >"$work/out" 2>&1; then
-	for target in fuzz_spec fuzz_rendezvous fuzz_segment; do
+	for target in fuzz_spec fuzz_registry fuzz_segment; do
 		mkdir "$work/$target"
 		tests/fuzz/$target --seeds "$work/$target" || failed=1
 		ASAN_OPTIONS=detect_leaks=0 part ./$target.libfuzzer -max_len=65536 -len_control=0 \
@@ -47,7 +47,7 @@ if command -v clang >/dev/null && make fuzz >"$work/out" 2>&1; then
 	done
 else
 	echo "no clang with libFuzzer: mutated seeds only"
-	for target in fuzz_spec fuzz_rendezvous fuzz_segment; do
+	for target in fuzz_spec fuzz_registry fuzz_segment; do
 		part tests/fuzz/$target
 	done
 fi

@@ -1,7 +1,7 @@
 /* about.c - softhca.h: what a software device is like. */
 #include <string.h>
 
-#include "model/doubt.h"
+#include "model/fidelity.h"
 #include "object/device.h"
 #include "softhca.h"
 

@@ -6,7 +6,7 @@
 #include "api/inherit.h"
 #include "engine/engine.h"
 #include "link/memory/join.h"
-#include "link/memory/rendezvous.h"
+#include "link/memory/registry.h"
 #include "object/device.h"
 #include "object/link.h"
 #include "pages/memory.h"

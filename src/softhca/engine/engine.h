@@ -10,7 +10,7 @@
 #ifndef HCA_ENGINE_H
 #define HCA_ENGINE_H
 
-#include "engine/attend.h"
+#include "engine/progress_thread.h"
 #include "object/qp.h"
 
 /* A fabric, and queue pairs with work that could not be done when it was posted. */

@@ -20,7 +20,7 @@
 #include <infiniband/verbs.h>
 
 #include "base/base.h"
-#include "object/bell.h"
+#include "object/wakeup.h"
 
 struct hca_cq;
 struct hca_completion;

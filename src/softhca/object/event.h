@@ -16,7 +16,7 @@
 #include <infiniband/verbs.h>
 
 #include "base/base.h"
-#include "object/bell.h"
+#include "object/wakeup.h"
 
 struct hca_fabric;
 struct hca_qp;

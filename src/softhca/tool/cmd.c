@@ -15,10 +15,10 @@
 
 #include "base/base.h"
 #include "tool/cmd.h"
-#include "model/doubt.h"
+#include "model/fidelity.h"
 #include "err.h"
 #include "opt.h"
-#include "link/memory/rendezvous.h"
+#include "link/memory/registry.h"
 #include "softhca.h"
 #include "model/spec.h"
 

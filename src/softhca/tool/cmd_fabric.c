@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/base.h"
-#include "link/memory/bell_peer.h"
+#include "link/memory/wakeup_peer.h"
 #include "clock.h"
 #include "tool/cmd.h"
 #include "err.h"

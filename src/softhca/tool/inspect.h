@@ -8,7 +8,7 @@
 #ifndef HCA_INSPECT_H
 #define HCA_INSPECT_H
 
-#include "link/memory/rendezvous.h"
+#include "link/memory/registry.h"
 #include "model/spec.h"
 
 struct hca_seen {

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "link/memory/bell_peer.h"
+#include "link/memory/wakeup_peer.h"
 #include "link/memory/connect.h"
 #include "link/memory/numbers.h"
 #include "link/memory/peer.h"

@@ -13,7 +13,7 @@
 #include "link/memory/mr_table.h"
 #include "link/memory/numbers.h"
 #include "link/memory/peer.h"
-#include "link/memory/rendezvous.h"
+#include "link/memory/registry.h"
 #include "link/memory/state.h"
 #include "object/qp.h"
 #include "pages/memory.h"

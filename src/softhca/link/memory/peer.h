@@ -9,7 +9,7 @@
 #ifndef HCA_PEER_H
 #define HCA_PEER_H
 
-#include "link/memory/bell_peer.h"
+#include "link/memory/wakeup_peer.h"
 #include "object/fabric.h"
 #include "object/link.h"
 

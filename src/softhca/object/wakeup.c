@@ -1,5 +1,5 @@
 /* bell.c - see bell.h. */
-#include "object/bell.h"
+#include "object/wakeup.h"
 
 #include <fcntl.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* bell_peer.c - ringing the bells of other processes. */
-#include "link/memory/bell_peer.h"
+#include "link/memory/wakeup_peer.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -11,7 +11,7 @@
 
 #include "base/segment.h"
 #include "link/memory/peer.h"
-#include "object/bell.h"
+#include "object/wakeup.h"
 
 enum { CACHE_LINES = 64 };
 

@@ -8,7 +8,7 @@
 
 #include "base/base.h"
 #include "clock.h"
-#include "model/doubt.h"
+#include "model/fidelity.h"
 #include "units.h"
 
 /* ---- Cores --------------------------------------------------------------- */

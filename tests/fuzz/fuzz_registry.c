@@ -10,7 +10,7 @@
 #include "api/fabric.h"
 #include "base/segment.h"
 #include "fuzz.h"
-#include "link/memory/rendezvous.h"
+#include "link/memory/registry.h"
 #include "object/fabric.h"
 
 const unsigned fuzz_rounds = 2000;

@@ -1,5 +1,5 @@
 /* attend.c - see attend.h. */
-#include "engine/attend.h"
+#include "engine/progress_thread.h"
 
 #include <sys/prctl.h>
 

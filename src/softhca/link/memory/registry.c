@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "base/base.h"
-#include "link/memory/rendezvous.h"
+#include "link/memory/registry.h"
 #include "base/segment.h"
 
 #define MAGIC 0x3130766472616368ull	/* "hcardv01" */
