@@ -1,4 +1,4 @@
-/* fuzz_rendezvous.c - joining a fabric whose rendezvous file is any bytes. */
+/* fuzz_registry.c - joining a fabric whose rendezvous file is any bytes. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -52,8 +52,8 @@ size_t fuzz_seed(unsigned index, unsigned char *to, size_t most)
 
 	prepare();
 	if (index == 1) {
-		memset(to, 0, sizeof(struct hca_rendezvous_image));
-		return sizeof(struct hca_rendezvous_image);
+		memset(to, 0, sizeof(struct hca_registry_image));
+		return sizeof(struct hca_registry_image);
 	}
 	path_of(path, sizeof(path));
 	unlink(path);

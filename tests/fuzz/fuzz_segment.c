@@ -40,7 +40,7 @@ enum {
 struct image {
 	struct hca_shm_qp qp;
 	struct hca_shm_mr mr[2];	/* [1]: their buffer */
-	struct hca_shm_bell bell[4];
+	struct hca_shm_wakeup wakeup[4];
 	unsigned char heap[HEAP];	/* line 0: receive ring; line 32: mailbox */
 };
 
@@ -200,7 +200,7 @@ static void good_image(struct image *m, bool mapped)
 
 	memset(m, 0, sizeof(*m));
 	fstat(fuzz.pipe[0], &st);
-	m->qp.gate = 1ull << 32 | fuzz.qp->qp_num;
+	m->qp.accept = 1ull << 32 | fuzz.qp->qp_num;
 	m->qp.access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
 		       IBV_ACCESS_REMOTE_ATOMIC;
 	m->qp.qpn = QPN;
@@ -210,13 +210,13 @@ static void good_image(struct image *m, bool mapped)
 	m->qp.rq_stride = HCA_LINE;
 	m->qp.cq = 32ull << 32 | 8;
 	m->qp.reads = 4;
-	m->qp.bell[0] = 1;
+	m->qp.wakeup[0] = 1;
 	m->mr[1] = (struct hca_shm_mr){
 		.stamp = 1ull << 32 | KEY, .access = m->qp.access, .pd = 1, .iova = THEIRS, .addr = THEIRS,
 		.length = BUFFER, .mapped = mapped ? THEIRS : 0,
 		.mapped_end = mapped ? THEIRS + BUFFER : 0 };
-	m->bell[0].fd = fuzz.pipe[0];
-	m->bell[0].ino = st.st_ino;
+	m->wakeup[0].fd = fuzz.pipe[0];
+	m->wakeup[0].ino = st.st_ino;
 	r->state = hca_shm_state(0, HCA_POSTED);
 	r->sge_count = 1;
 	memcpy(r->sge, &(struct hca_shm_sge){ THEIRS, BUFFER, KEY }, sizeof(r->sge[0]));
@@ -327,7 +327,7 @@ static void patch(struct script *s)
 		word = (uint32_t *)(void *)own->heap + (uint32_t)(area / 6) * 256 + where;
 		break;
 	case 2:
-		word = (uint32_t *)(void *)own->bell + where;
+		word = (uint32_t *)(void *)own->wakeup + where;
 		break;
 	case 3:
 		word = (uint32_t *)(void *)&fuzz.fabric->shm->adapter[0] + where;
@@ -386,8 +386,8 @@ static void run_script(struct script *s)
 /* What waits for somebody who seems to be at work would take a second each time. */
 static void nobody_works(void)
 {
-	atomic_store(&fuzz.theirs->qp[0].section, 0);
-	atomic_store(&fuzz.fabric->self->qp[0].section, 0);
+	atomic_store(&fuzz.theirs->qp[0].access_section, 0);
+	atomic_store(&fuzz.fabric->self->qp[0].access_section, 0);
 }
 
 static void install(const struct image *m)
@@ -397,7 +397,7 @@ static void install(const struct image *m)
 	memcpy(&t->qp[0], &m->qp, sizeof(m->qp));
 	memcpy(fuzz.table->mr, m->mr, sizeof(m->mr));
 	memset(t->taken, 0, 2 * sizeof(t->taken[0]));
-	memcpy(t->bell, m->bell, sizeof(m->bell));
+	memcpy(t->wakeup, m->wakeup, sizeof(m->wakeup));
 	memcpy(t->heap, m->heap, sizeof(m->heap));
 	nobody_works();
 }

@@ -73,10 +73,10 @@ static void scribble(struct attacker *a)
 		break;
 	case 5:
 		flip(p->bounce, dice(2) ? 64 : sizeof(p->bounce));
-		flip((void *)&p->porter, 16);
+		flip((void *)&p->copy_service, 16);
 		break;
 	case 6:
-		flip(p->bell, 8 * sizeof(p->bell[0]));
+		flip(p->wakeup, 8 * sizeof(p->wakeup[0]));
 		break;
 	case 7:
 		flip(shm->qp, 64 * sizeof(shm->qp[0]));
@@ -176,7 +176,7 @@ static void lie_about_slot(struct attacker *a)
 static void lie_about_bells(struct attacker *a)
 {
 	struct hca_shm_process *p = dice(2) ? a->victim : a->fabric->self;
-	struct hca_shm_bell *b = &p->bell[dice(8)];
+	struct hca_shm_wakeup *b = &p->wakeup[dice(8)];
 	int fd = a->strange[dice((uint64_t)a->strange_count)];
 	struct stat st = { 0 };
 
@@ -246,7 +246,7 @@ static void lie_about_memory(struct attacker *a)
 	default:
 		q->rq_stride = (uint32_t)(64 * dice(20));
 		atomic_store(&q->rnr_timer, (uint32_t)dice(UINT32_MAX));
-		atomic_store(&q->section, (uint32_t)dice(UINT32_MAX));
+		atomic_store(&q->access_section, (uint32_t)dice(UINT32_MAX));
 	}
 }
 

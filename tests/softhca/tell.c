@@ -34,7 +34,7 @@ static void tell_send_queue(const struct hca_qp *qp)
 		"%d, section %u; at the peer's receive %u; last message: %u bytes, %u done, "
 		"claimed %d, position %u, entry %u\n", hca_qpn(qp), hca_qp_state(qp), qp->sq.next,
 		qp->sq.posted, atomic_load(&qp->sq.done), (int)qp->sq.wait, qp->fast,
-		atomic_load(&qp->shm->section), qp->conn.rq_head, m->bytes, m->done, m->claimed,
+		atomic_load(&qp->shm->access_section), qp->conn.rq_head, m->bytes, m->done, m->claimed,
 		m->position, m->claim.entry);
 }
 

@@ -1,4 +1,4 @@
-/* test_doubt.c - when is it said that a model cannot be kept? */
+/* test_fidelity.c - when is it said that a model cannot be kept? */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -46,10 +46,10 @@ static void test_rates(void **state)
 
 	assert_in_range(hca_copy_rate(), 100000000, 1000000000000ull);
 	assert_int_equal(hca_copy_rate(), hca_copy_rate());
-	assert_int_equal(hca_doubt(&fast, 1, line, sizeof(line)), 1);
+	assert_int_equal(hca_fidelity(&fast, 1, line, sizeof(line)), 1);
 	assert_non_null(strstr(line, "2000GB/s per adapter and direction cannot be kept here"));
 	assert_null(strchr(line, '\n'));
-	if (hca_doubt(&slow, 1, line, sizeof(line)))
+	if (hca_fidelity(&slow, 1, line, sizeof(line)))
 		assert_non_null(strstr(line, "processes want to run"));	/* a busy machine */
 }
 
@@ -58,9 +58,9 @@ static void test_processes(void **state)
 	struct hca_spec untimed = parse("ideal"), timed = parse("latency=1us");
 	char line[256];
 
-	assert_int_equal(hca_doubt(&timed, hca_cores() + 1, line, sizeof(line)), 1);
+	assert_int_equal(hca_fidelity(&timed, hca_cores() + 1, line, sizeof(line)), 1);
 	assert_non_null(strstr(line, "processes want to run on"));
-	assert_int_equal(hca_doubt(&untimed, hca_cores() + 1, line, sizeof(line)), 0);
+	assert_int_equal(hca_fidelity(&untimed, hca_cores() + 1, line, sizeof(line)), 0);
 	assert_string_equal(line, "");
 }
 

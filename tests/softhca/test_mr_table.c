@@ -316,7 +316,7 @@ static void test_header(void **state)
 /* Who says that he is another, who happens to hold a descriptor of what he made. */
 static void test_somebody_elses(void **state)
 {
-	enum hca_copy_way copy;
+	enum hca_copy_method copy;
 	struct puppet p;
 
 	if (!has(HCA_SIGNED))

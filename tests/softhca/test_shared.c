@@ -82,14 +82,14 @@ static void test_order(void **state)
 
 	fabric->shared_last = 0xfffe;
 	make(&s);
-	assert_false(hca_shared_take(&s.view, STRANGER, &c[0]));
+	assert_false(hca_shared_claim_oldest(&s.view, STRANGER, &c[0]));
 	for (i = 0; i < 20000; i++) {
 		n = 1 + i % DEPTH;
 		while (posted < taken + n)
 			assert_int_equal(post(&s, posted++), 0);
 		for (n = 0; taken + n < posted; n++)
-			assert_true(hca_shared_take(&s.view, STRANGER, &c[n]));
-		assert_false(hca_shared_take(&s.view, STRANGER, &extra));
+			assert_true(hca_shared_claim_oldest(&s.view, STRANGER, &c[n]));
+		assert_false(hca_shared_claim_oldest(&s.view, STRANGER, &extra));
 		/* Completed in another order than taken. */
 		while (n--)
 			assert_int_equal(complete(&s, &c[n]), taken + n);
@@ -110,7 +110,7 @@ static void test_full(void **state)
 	for (i = 0; i < DEPTH; i++)
 		assert_int_equal(post(&s, i), 0);
 	assert_int_equal(post(&s, i), ENOMEM);
-	assert_true(hca_shared_take(&s.view, STRANGER, &c));
+	assert_true(hca_shared_claim_oldest(&s.view, STRANGER, &c));
 	assert_int_equal(post(&s, i), ENOMEM);
 	hca_shared_done(&c, STRANGER);
 	assert_true(hca_shared_accept(&s, c.position, c.entry, &wr_id, &room));
@@ -130,21 +130,21 @@ static void test_return(void **state)
 	make(&s);
 	for (i = 0; i < 3; i++)
 		assert_int_equal(post(&s, i), 0);
-	assert_true(hca_shared_take(&s.view, STRANGER, &a));
-	hca_shared_return(&s.view, &a, STRANGER);
-	assert_true(hca_shared_take(&s.view, STRANGER, &a));
+	assert_true(hca_shared_claim_oldest(&s.view, STRANGER, &a));
+	hca_shared_unclaim(&s.view, &a, STRANGER);
+	assert_true(hca_shared_claim_oldest(&s.view, STRANGER, &a));
 	assert_int_equal(complete(&s, &a), 0);
 	/* The second is given back after the third was taken, and the head goes on over it. */
-	assert_true(hca_shared_take(&s.view, STRANGER, &a));
-	assert_true(hca_shared_take(&s.view, STRANGER, &b));
-	hca_shared_return(&s.view, &a, STRANGER);
+	assert_true(hca_shared_claim_oldest(&s.view, STRANGER, &a));
+	assert_true(hca_shared_claim_oldest(&s.view, STRANGER, &b));
+	hca_shared_unclaim(&s.view, &a, STRANGER);
 	atomic_store(&s.view.shm->head, b.position + 1);
 	assert_int_equal(complete(&s, &b), 2);
-	assert_false(hca_shared_take(&s.view, STRANGER, &a));
+	assert_false(hca_shared_claim_oldest(&s.view, STRANGER, &a));
 	assert_true(hca_shared_suspect(&s));
 	hca_shared_recover(&s, false);
 	assert_false(hca_shared_suspect(&s));
-	assert_true(hca_shared_take(&s.view, STRANGER, &a));
+	assert_true(hca_shared_claim_oldest(&s.view, STRANGER, &a));
 	assert_int_equal(complete(&s, &a), 1);
 	hca_shared_free(&s);
 }
@@ -160,17 +160,17 @@ static void test_dead(void **state)
 	make(&s);
 	for (i = 0; i < DEPTH; i++)
 		assert_int_equal(post(&s, i), 0);
-	assert_true(hca_shared_take(&s.view, STRANGER, &lost));
+	assert_true(hca_shared_claim_oldest(&s.view, STRANGER, &lost));
 	/* Before the head was advanced, too. */
 	atomic_store(&s.view.shm->head, lost.position);
 	for (i = 1; i < DEPTH; i++) {
-		assert_true(hca_shared_take(&s.view, STRANGER, &c));
+		assert_true(hca_shared_claim_oldest(&s.view, STRANGER, &c));
 		assert_int_equal(complete(&s, &c), i);
 	}
-	assert_false(hca_shared_take(&s.view, STRANGER, &c));
+	assert_false(hca_shared_claim_oldest(&s.view, STRANGER, &c));
 	assert_true(hca_shared_suspect(&s));
 	hca_shared_recover(&s, true);
-	assert_true(hca_shared_take(&s.view, STRANGER, &c));
+	assert_true(hca_shared_claim_oldest(&s.view, STRANGER, &c));
 	/* A word from the grave. */
 	hca_shared_done(&lost, STRANGER);
 	assert_false(hca_shared_accept(&s, lost.position, lost.entry, &wr_id, &room));
@@ -190,7 +190,7 @@ static void test_limit(void **state)
 		assert_int_equal(post(&s, i), 0);
 	atomic_store(&s.view.shm->limit, 5);
 	for (i = 0; i < DEPTH; i++) {
-		assert_true(hca_shared_take(&s.view, STRANGER, &c));
+		assert_true(hca_shared_claim_oldest(&s.view, STRANGER, &c));
 		assert_int_equal(c.alert, i == 3);	/* 4 are left */
 	}
 	hca_shared_free(&s);
@@ -208,7 +208,7 @@ static void test_accept(void **state)
 	assert_int_equal(post(&s, 1), 0);
 	assert_int_equal(post(&s, 2), 0);
 	assert_false(hca_shared_accept(&s, s.first, 0, &wr_id, &room));
-	assert_true(hca_shared_take(&s.view, STRANGER, &c));
+	assert_true(hca_shared_claim_oldest(&s.view, STRANGER, &c));
 	assert_false(hca_shared_accept(&s, c.position + 1, c.entry, &wr_id, &room));
 	assert_false(hca_shared_accept(&s, c.position, c.entry + 1, &wr_id, &room));
 	assert_false(hca_shared_accept(&s, c.position, UINT32_MAX, &wr_id, &room));
@@ -227,7 +227,7 @@ static void test_withdraw(void **state)
 	make(&s);
 	for (i = 0; i < DEPTH; i++)
 		assert_int_equal(post(&s, i), 0);
-	assert_true(hca_shared_take(&s.view, STRANGER, &c));
+	assert_true(hca_shared_claim_oldest(&s.view, STRANGER, &c));
 	assert_int_equal(complete(&s, &c), 0);
 	hca_lock(&s.lock);
 	for (i = 1; i < DEPTH; i++) {
@@ -237,7 +237,7 @@ static void test_withdraw(void **state)
 	}
 	assert_int_equal(hca_shared_withdraw(&s, false, &entry, &wr_id), 0);
 	hca_unlock(&s.lock);
-	assert_false(hca_shared_take(&s.view, STRANGER, &c));
+	assert_false(hca_shared_claim_oldest(&s.view, STRANGER, &c));
 	hca_shared_free(&s);
 }
 
@@ -268,7 +268,7 @@ static void test_hostile(void **state)
 						   s.view.stride)->state,
 				     (uint64_t)random() << 32 | random() % 8);
 		}
-		if (hca_shared_take(&s.view, STRANGER, &c)) {
+		if (hca_shared_claim_oldest(&s.view, STRANGER, &c)) {
 			uint64_t wr_id;
 			uint32_t room;
 
@@ -284,7 +284,7 @@ static void test_hostile(void **state)
 	for (k = 0; k < DEPTH; k++)
 		assert_int_equal(post(&s, k), 0);
 	for (k = 0; k < DEPTH; k++) {
-		assert_true(hca_shared_take(&s.view, STRANGER, &c));
+		assert_true(hca_shared_claim_oldest(&s.view, STRANGER, &c));
 		assert_int_equal(complete(&s, &c), k);
 	}
 	hca_shared_free(&s);
@@ -310,12 +310,12 @@ static void *take_many(void *arg)
 	while (got < EACH) {
 		struct hca_shared_claim c;
 
-		if (!hca_shared_take(&t->s->view, t->claimer, &c)) {
+		if (!hca_shared_claim_oldest(&t->s->view, t->claimer, &c)) {
 			sched_yield();
 			continue;
 		}
 		if (++n % 7 == 0) {
-			hca_shared_return(&t->s->view, &c, t->claimer);
+			hca_shared_unclaim(&t->s->view, &c, t->claimer);
 			continue;
 		}
 		while (atomic_load(&t->hand))

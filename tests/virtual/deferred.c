@@ -1,5 +1,5 @@
 /*
- * held.c - the end of an RDMA write over a timed fabric, to memory that only its owner can
+ * deferred.c - the end of an RDMA write over a timed fabric, to memory that only its owner can
  * write, while the owner does not answer for longer than it is waited for at a time: there is
  * no completion before the last byte is there.
  */
@@ -20,7 +20,7 @@ static double write_to_silent(struct side *s, const void *arg)
 	struct buffer b;
 	struct end e = timed_end(s, 1, IBV_QPT_RC);
 	struct ibv_sge sge;
-	pthread_mutex_t *porter = &hca_context_of(s->ctx)->fabric->link_state->porter.lock;
+	pthread_mutex_t *porter = &hca_context_of(s->ctx)->fabric->link_state->copy_service.lock;
 
 	(void)arg;
 	options.arena = false;

@@ -60,5 +60,5 @@ HCA_EXPORT int softhca_model_doubt(const struct ibv_device *device, char *buf, s
 	f = ((const struct hca_device *)(const void *)device)->fabric;
 	for (i = 0; i < HCA_PROCS_MAX; i++)
 		members += atomic_load(&f->shm->slot[i].phase) == HCA_PRESENT;
-	return hca_doubt(&f->spec, members, buf, size);
+	return hca_fidelity(&f->spec, members, buf, size);
 }

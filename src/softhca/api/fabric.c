@@ -90,7 +90,7 @@ static void leave(struct membership *m)
 {
 	struct hca_fabric *f = fabric_of(m);
 
-	hca_attend_stop(f);
+	hca_progress_thread_stop(f);
 	hca_leave(f);
 	hca_fabric_destroy(f);
 	free(m);
@@ -137,7 +137,7 @@ static struct membership *find(const char *name)
 }
 
 static int join(const char *name, const struct hca_spec *spec, enum softhca_remap remap,
-		enum hca_copy_way copy, uint32_t node, struct membership **out)
+		enum hca_copy_method copy, uint32_t node, struct membership **out)
 {
 	struct membership *m = calloc(1, sizeof(*m));
 	int rc = -ENOMEM;
@@ -159,7 +159,7 @@ static int join(const char *name, const struct hca_spec *spec, enum softhca_rema
 	m->next = registry;
 	registry = m;
 	if (spec->schedule.count)
-		hca_attend(fabric_of(m));	/* ports change whatever the program does */
+		hca_progress_thread_wake(fabric_of(m));	/* ports change whatever the program does */
 	*out = m;
 	return 0;
 }
@@ -168,13 +168,13 @@ static int get_locked(const struct softhca_config *cfg, struct hca_fabric **out)
 {
 	char name[HCA_NAME_MAX + 1];
 	enum softhca_remap remap;
-	enum hca_copy_way copy;
+	enum hca_copy_method copy;
 	struct membership *m;
 	struct hca_spec spec;
 	uint32_t node;
 	int rc;
 
-	rc = hca_rendezvous_name(cfg ? cfg->fabric : NULL, name);
+	rc = hca_registry_name(cfg ? cfg->fabric : NULL, name);
 	if (!rc)
 		rc = get_spec(cfg, &spec);
 	if (!rc)
@@ -182,7 +182,7 @@ static int get_locked(const struct softhca_config *cfg, struct hca_fabric **out)
 	if (!rc)
 		rc = get_remap(cfg, &remap);
 	if (!rc)
-		rc = hca_copy_way(&copy);
+		rc = hca_copy_method(&copy);
 	if (rc)
 		return rc;
 	m = find(name);
@@ -257,7 +257,7 @@ HCA_EXPORT int softhca_fabric_close(const struct softhca_config *cfg)
 {
 	char name[HCA_NAME_MAX + 1];
 	struct membership *m;
-	int rc = hca_rendezvous_name(cfg ? cfg->fabric : NULL, name);
+	int rc = hca_registry_name(cfg ? cfg->fabric : NULL, name);
 
 	if (rc)
 		return rc;

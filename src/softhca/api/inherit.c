@@ -62,7 +62,7 @@ static int dealloc_mw(struct ibv_mw *mw)
 static void make_inert(struct hca_context *c)
 {
 	struct verbs_context *v = &c->verbs;
-	struct hca_link *l;
+	struct hca_list_node *l;
 
 	v->context.ops.poll_cq = poll_cq;
 	v->context.ops.req_notify_cq = req_notify_cq;
@@ -106,7 +106,7 @@ static void stop_batches(struct hca_qp *qp)
 void hca_inherit(struct hca_fabric *f)
 {
 	uint32_t i, top = atomic_load(&f->qp_top);
-	struct hca_link *l;
+	struct hca_list_node *l;
 
 	f->inherited = true;
 	pthread_mutex_init(&f->slow, NULL);	/* another thread may have held it */

@@ -136,7 +136,7 @@ static struct ibv_context *open_device(struct hca_device *d)
 	v->context.device = ibv;
 	v->context.cmd_fd = memfd_create(cmd_name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	c->file = v->context.cmd_fd < 0 ? 0 : file_of(v->context.cmd_fd);
-	rc = c->file ? hca_events_make(&v->context, hca_bell_adapter(d->node, d->hca)) : -EMFILE;
+	rc = c->file ? hca_events_make(&v->context, hca_wakeup_adapter(d->node, d->hca)) : -EMFILE;
 	if (rc) {
 		context_free(c);
 		errno = -rc;
@@ -169,7 +169,7 @@ static struct ibv_context *open_device(struct hca_device *d)
 	v->get_srq_num = hca_srq_number;
 	hca_fabric_ref(d->fabric);
 	pthread_mutex_lock(&d->fabric->slow);
-	hca_link_add(&d->fabric->contexts, &c->link);
+	hca_list_add(&d->fabric->contexts, &c->link);
 	pthread_mutex_unlock(&d->fabric->slow);
 	hca_contexts_add(c);
 	return &v->context;
@@ -240,7 +240,7 @@ struct ibv_context *hca_device_import(int cmd_fd, bool *ours)
 static void destroy_leftovers(struct hca_context *c)
 {
 	struct hca_fabric *f = c->fabric;
-	struct hca_link *l;
+	struct hca_list_node *l;
 	uint32_t i;
 
 	for (i = 0; i < atomic_load(&f->qp_top); i++) {
@@ -265,13 +265,13 @@ static void destroy_leftovers(struct hca_context *c)
 	/* What another context of the same file still uses stays, on no list. */
 	while ((l = c->srqs))
 		if (hca_srq_destroy(&hca_container(l, struct hca_srq, link)->ibv))
-			hca_link_remove(l);
+			hca_list_remove(l);
 	while ((l = c->cqs))
 		if (hca_cq_destroy((struct ibv_cq *)&hca_container(l, struct hca_cq, link)->ibv))
-			hca_link_remove(l);
+			hca_list_remove(l);
 	while ((l = c->channels))
 		if (hca_channel_destroy(&hca_container(l, struct hca_channel, link)->ibv))
-			hca_link_remove(l);
+			hca_list_remove(l);
 	hca_pds_drop(c);
 }
 
@@ -281,7 +281,7 @@ int hca_device_close(struct ibv_context *ibv)
 
 	hca_contexts_remove(c);
 	pthread_mutex_lock(&c->fabric->slow);
-	hca_link_remove(&c->link);
+	hca_list_remove(&c->link);
 	pthread_mutex_unlock(&c->fabric->slow);
 	hca_events_close(ibv);
 	destroy_leftovers(c);

@@ -49,11 +49,11 @@ static inline unsigned hca_log2(uint32_t pow2)
 }
 
 /* An object on its context's list. */
-struct hca_link {
-	struct hca_link *next, **at;
+struct hca_list_node {
+	struct hca_list_node *next, **at;
 };
 
-static inline void hca_link_add(struct hca_link **list, struct hca_link *l)
+static inline void hca_list_add(struct hca_list_node **list, struct hca_list_node *l)
 {
 	l->next = *list;
 	l->at = list;
@@ -62,7 +62,7 @@ static inline void hca_link_add(struct hca_link **list, struct hca_link *l)
 	*list = l;
 }
 
-static inline void hca_link_remove(struct hca_link *l)
+static inline void hca_list_remove(struct hca_list_node *l)
 {
 	*l->at = l->next;
 	if (l->next)

@@ -53,10 +53,10 @@ enum {
 	HCA_SGE_MAX = 32,
 	HCA_MEMBERS_MAX = 4096,		/* of all multicast groups of a fabric */
 
-	HCA_BELLS_MAX = 4096,		/* per process: open adapters and completion channels */
+	HCA_WAKEUPS_MAX = 4096,		/* per process: open adapters and completion channels */
 };
 
-#define HCA_BELL_CHANNEL	UINT32_MAX
+#define HCA_WAKEUP_CHANNEL	UINT32_MAX
 #define HCA_MEMORY_BYTES	(1ull << 48)	/* sparse; covers every user address */
 #define HCA_HEAP_BYTES		(8ull << 30)	/* sparse */
 #define HCA_FABRIC_MAGIC	0x6361666863613031ull
@@ -265,7 +265,7 @@ struct hca_shm_cqe {
 struct hca_shm_mailbox {
 	_Atomic uint32_t overflow;	/* somebody found it full */
 	alignas(HCA_LINE) _Atomic uint32_t tail;	/* hint: nobody need look before */
-	uint32_t bell;			/* of its completion channel: index + 1; 0: none */
+	uint32_t wakeup;			/* of its completion channel: index + 1; 0: none */
 	_Atomic uint64_t armed;		/* generation << 3 | enum hca_armed */
 	uint32_t stamped;		/* entries are wanted with the time they were made */
 	alignas(HCA_LINE) struct hca_shm_cqe slot[];
@@ -342,10 +342,10 @@ static inline uint32_t hca_shm_claimer(uint64_t state)
  * A pipe by which the owner is woken (bell.h): the number of its descriptor,
  * and its inode, by which to make sure of it.  0: there is none.
  */
-struct hca_shm_bell {
+struct hca_shm_wakeup {
 	_Atomic uint64_t ino;
 	_Atomic int32_t fd;
-	_Atomic uint32_t adapter;	/* whose events it announces; or HCA_BELL_CHANNEL */
+	_Atomic uint32_t adapter;	/* whose events it announces; or HCA_WAKEUP_CHANNEL */
 };
 
 /* A fault that a completion of the queue pair tells already: no event. */
@@ -361,7 +361,7 @@ enum hca_first {
 /* What a peer must know of a queue pair. */
 struct hca_shm_qp {
 	/* Written by the owner at state changes, read by the peer per message. */
-	_Atomic uint64_t gate;		/* epoch << 32 | the qpn that may send; 0: nobody */
+	_Atomic uint64_t accept;		/* epoch << 32 | the qpn that may send; 0: nobody */
 	_Atomic uint32_t access;	/* enum ibv_access_flags */
 	_Atomic uint32_t rnr_timer;
 	_Atomic uint32_t qkey;
@@ -378,7 +378,7 @@ struct hca_shm_qp {
 	uint32_t rq_pd;
 	uint32_t shared_line;		/* struct hca_shm_shared of the ring; 0: not shared */
 	uint32_t reads;			/* RDMA reads that it answers at a time */
-	uint32_t bell[3];		/* where errors are announced: of its context, of */
+	uint32_t wakeup[3];		/* where errors are announced: of its context, of */
 					/* its queues' channels; index + 1; 0: none */
 	char pad1[HCA_LINE - 48];
 
@@ -389,7 +389,7 @@ struct hca_shm_qp {
 	char pad2[HCA_LINE - 12];
 
 	/* Written by the owner while it works on others' memory; see peer.h. */
-	_Atomic uint32_t section;	/* odd: inside */
+	_Atomic uint32_t access_section;	/* odd: inside */
 	char pad3[HCA_LINE - 4];
 };
 
@@ -404,7 +404,11 @@ struct hca_shm_bounce {
 	alignas(HCA_LINE) unsigned char data[HCA_BOUNCE_BYTES];
 };
 
-enum hca_porter_state { HCA_PORTER_NONE, HCA_PORTER_AWAKE, HCA_PORTER_ASLEEP };
+enum hca_copy_service_state {
+	HCA_COPY_SERVICE_NONE,
+	HCA_COPY_SERVICE_AWAKE,
+	HCA_COPY_SERVICE_ASLEEP,
+};
 
 struct hca_shm_process {
 	uint64_t magic;
@@ -416,10 +420,10 @@ struct hca_shm_process {
 	/* Raised by peers that have changed something the owner should look at. */
 	alignas(HCA_LINE) _Atomic uint32_t attention;
 
-	alignas(HCA_PAGE) struct hca_shm_bell bell[HCA_BELLS_MAX];
-	alignas(HCA_LINE) _Atomic uint32_t porter;	/* enum hca_porter_state */
-	_Atomic uint32_t porter_served;			/* how many requests, so far */
-	_Atomic uint32_t porter_bell;			/* a futex: counts requests */
+	alignas(HCA_PAGE) struct hca_shm_wakeup wakeup[HCA_WAKEUPS_MAX];
+	alignas(HCA_LINE) _Atomic uint32_t copy_service;	/* enum hca_copy_service_state */
+	_Atomic uint32_t copies_served;			/* how many requests, so far */
+	_Atomic uint32_t copy_wakeup;			/* a futex: counts requests */
 
 	/* Stamps of windows that peers took away (SEND with invalidate), by row of the table. */
 	alignas(HCA_PAGE) _Atomic uint64_t taken[HCA_MRS_MAX];
@@ -433,7 +437,7 @@ struct hca_shm_process {
 static_assert(sizeof(struct hca_shm_slot) == HCA_LINE, "one line each");
 static_assert(sizeof(struct hca_shm_mr) == HCA_LINE, "one line each");
 static_assert(sizeof(struct hca_shm_cqe) == HCA_LINE, "one line each");
-static_assert(sizeof(struct hca_shm_bell) == 16, "several in a line");
+static_assert(sizeof(struct hca_shm_wakeup) == 16, "several in a line");
 static_assert(sizeof(struct hca_shm_qp) == 4 * HCA_LINE, "readers and writers apart");
 static_assert(sizeof(struct hca_shm_recv) == 16, "room for 3 SGEs in a line");
 static_assert(sizeof(struct hca_shm_adapter) == 2048, "servers keep their lines");

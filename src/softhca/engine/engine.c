@@ -33,7 +33,7 @@ void hca_engine_add(struct hca_qp *qp)
 	}
 	hca_unlock(&e->list_lock);
 	if (first)
-		hca_attend(qp->fabric);
+		hca_progress_thread_wake(qp->fabric);
 }
 
 static struct hca_qp *take_first(struct hca_engine *e)
@@ -174,7 +174,7 @@ static bool progress_untimed(struct hca_qp *qp)
 		}
 		hca_engine_finish(qp, rc);
 	}
-	qp->fast = hca_qp_state(qp) == IBV_QPS_RTS && hca_way_clear(qp);
+	qp->fast = hca_qp_state(qp) == IBV_QPS_RTS && hca_path_clear(qp);
 	return false;
 }
 

@@ -23,7 +23,7 @@ struct hca_engine {
 	_Atomic bool sharing;		/* several have their turns just now */
 	_Atomic uint64_t looked_ns;	/* when the peers were last looked at */
 	_Atomic uint64_t polled_ns;	/* timed: when a queue was last polled */
-	struct hca_attendant attendant;
+	struct hca_progress_thread progress_thread;
 };
 
 static inline struct hca_engine *hca_engine_of(const struct hca_fabric *f)

@@ -175,7 +175,7 @@ void hca_qp_fail(struct hca_qp *qp)
 	qp->fast = false;
 	if (qp->pace)
 		hca_release_due(qp, UINT64_MAX);	/* what was written, was written */
-	atomic_store_explicit(&qp->shm->gate, 0, memory_order_release);
+	atomic_store_explicit(&qp->shm->accept, 0, memory_order_release);
 	hca_sq_flush(qp);
 	hca_lock(&qp->rq_lock);
 	qp->rq.flush_deadline_ns = rg_now_ns() + CLAIM_NS;

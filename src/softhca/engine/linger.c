@@ -19,12 +19,12 @@ static bool polls(const struct hca_qp *qp, uint64_t now_ns)
 }
 
 /* Who calls no verbs leaves it to the attendant. */
-static void remind(struct hca_qp *qp, uint64_t now_ns)
+static void arm_timer(struct hca_qp *qp, uint64_t now_ns)
 {
 	const struct hca_deferred_list *l = qp->deferred;
 
 	if (!polls(qp, now_ns))
-		hca_attend_alarm(qp->fabric, hca_deferred_first_ns(l));
+		hca_progress_thread_arm(qp->fabric, hca_deferred_first_ns(l));
 }
 
 void hca_release_due(struct hca_qp *qp, uint64_t now_ns)
@@ -36,7 +36,7 @@ void hca_release_due(struct hca_qp *qp, uint64_t now_ns)
 	if (rg_reached(hca_deferred_first_ns(l), now_ns))
 		qp->fabric->link->release_deferred(qp, now_ns);
 	if (l->count)
-		remind(qp, now_ns);
+		arm_timer(qp, now_ns);
 }
 
 void hca_linger(struct hca_qp *qp)

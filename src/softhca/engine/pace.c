@@ -106,11 +106,11 @@ static uint64_t timeout_after(const struct hca_qp *qp, uint64_t at)
 }
 
 /* Nobody answers over a way that is down. */
-static int ask_way(struct hca_qp *qp, uint64_t now)
+static int ask_path(struct hca_qp *qp, uint64_t now)
 {
 	struct hca_pace *p = qp->pace;
 
-	if (!qp->reliable || hca_way_up(qp->fabric, qp->address, qp->conn.address))
+	if (!qp->reliable || hca_path_up(qp->fabric, qp->address, qp->conn.address))
 		return ON;
 	p->silent = false;
 	if (qp->attr.timeout)
@@ -157,7 +157,7 @@ static int lose_packet(struct hca_qp *qp, bool last, uint64_t end_ns, uint64_t g
 /* Does what asks for an answer, or the first packet of anything else, have a way? */
 static int ask(struct hca_qp *qp, const struct hca_wqe *w, uint64_t now)
 {
-	int rc = ask_way(qp, now);
+	int rc = ask_path(qp, now);
 
 	if (rc || !hca_is_answered(w->wr.opcode) ||
 	    hca_fault_first_lost(qp, qp->conn.address, 1))
@@ -298,13 +298,13 @@ static int quantum(struct hca_qp *qp, struct hca_wqe *w, uint64_t now)
 	/* Not `t`: who was served last would be let in always, and the others never. */
 	busy = hca_path_free(path);
 	ahead = patience(qp->pace, path, now);
-	if (busy > hca_later(open, now) + ahead && !hca_unbelievable(busy, now)) {
+	if (busy > hca_later(open, now) + ahead && !hca_implausible(busy, now)) {
 		rg_await(busy - ahead);
 		return WAIT;
 	}
 	if (bytes > path->quantum_bytes)
 		bytes = path->quantum_bytes;
-	rc = ask_way(qp, now);
+	rc = ask_path(qp, now);
 	if (rc)
 		return rc;
 	packets = hca_packets(bytes, path->mtu);

@@ -41,12 +41,12 @@ static void look_at_ports(struct hca_fabric *f)
 }
 
 /* Off the fast path; if the way is down, its peer is to be looked for. */
-static void look_at_way(struct hca_qp *qp)
+static void look_at_path(struct hca_qp *qp)
 {
 	hca_lock(&qp->lock);
-	if (hca_qp_state(qp) >= IBV_QPS_RTR && !qp->pace && !hca_way_clear(qp)) {
+	if (hca_qp_state(qp) >= IBV_QPS_RTR && !qp->pace && !hca_path_clear(qp)) {
 		qp->fast = false;
-		if (!hca_way_up(qp->fabric, qp->address, qp->conn.address))
+		if (!hca_path_up(qp->fabric, qp->address, qp->conn.address))
 			qp->conn.shm = NULL;
 	}
 	hca_unlock(&qp->lock);
@@ -63,6 +63,6 @@ void hca_fault_look(struct hca_fabric *f)
 		struct hca_qp *qp = atomic_load(&f->qp[i]);
 
 		if (qp)
-			look_at_way(qp);
+			look_at_path(qp);
 	}
 }

@@ -21,13 +21,13 @@ static bool work_waits(const struct hca_fabric *f)
 
 static bool needed(const struct hca_fabric *f)
 {
-	return work_waits(f) || atomic_load(&hca_engine_of(f)->attendant.alarm_ns);
+	return work_waits(f) || atomic_load(&hca_engine_of(f)->progress_thread.alarm_ns);
 }
 
 /* A tick, or less if the alarm is nearer; then, perhaps, sound it. */
 static void nap(struct hca_fabric *f, uint64_t tick_ns)
 {
-	struct hca_attendant *a = &hca_engine_of(f)->attendant;
+	struct hca_progress_thread *a = &hca_engine_of(f)->progress_thread;
 	uint32_t seen = atomic_load(&a->alarm);
 	uint64_t at = atomic_load(&a->alarm_ns), now = at ? rg_now_ns() : 0;
 
@@ -47,7 +47,7 @@ static void nap(struct hca_fabric *f, uint64_t tick_ns)
 /* Until there is work, but not longer than that. */
 static void rest(struct hca_fabric *f, uint64_t most_ns)
 {
-	struct hca_attendant *a = &hca_engine_of(f)->attendant;
+	struct hca_progress_thread *a = &hca_engine_of(f)->progress_thread;
 
 	atomic_store(&a->asleep, 1);
 	/* Whoever adds work looks at `asleep` after that: one of us sees the other. */
@@ -71,7 +71,7 @@ static uint64_t keep_schedule(struct hca_fabric *f)
 static void *attend(void *arg)
 {
 	struct hca_fabric *f = arg;
-	struct hca_attendant *a = &hca_engine_of(f)->attendant;
+	struct hca_progress_thread *a = &hca_engine_of(f)->progress_thread;
 	uint32_t seen = atomic_load(&hca_engine_of(f)->runs), now;
 	unsigned quiet = 0;
 	uint64_t tick_ns = TICK_NS, left_ns;
@@ -100,9 +100,9 @@ static void *attend(void *arg)
 	return NULL;
 }
 
-void hca_attend(struct hca_fabric *f)
+void hca_progress_thread_wake(struct hca_fabric *f)
 {
-	struct hca_attendant *a = &hca_engine_of(f)->attendant;
+	struct hca_progress_thread *a = &hca_engine_of(f)->progress_thread;
 
 	if (hca_unlikely(!atomic_load_explicit(&a->started, memory_order_relaxed)) &&
 	    !atomic_exchange(&a->started, true) && rg_thread_start(&a->thread, attend, f))
@@ -113,9 +113,9 @@ void hca_attend(struct hca_fabric *f)
 	}
 }
 
-void hca_attend_alarm(struct hca_fabric *f, uint64_t at_ns)
+void hca_progress_thread_arm(struct hca_fabric *f, uint64_t at_ns)
 {
-	struct hca_attendant *a = &hca_engine_of(f)->attendant;
+	struct hca_progress_thread *a = &hca_engine_of(f)->progress_thread;
 	uint64_t at = atomic_load(&a->alarm_ns);
 
 	do {
@@ -124,12 +124,12 @@ void hca_attend_alarm(struct hca_fabric *f, uint64_t at_ns)
 	} while (!atomic_compare_exchange_weak(&a->alarm_ns, &at, at_ns));
 	atomic_fetch_add(&a->alarm, 1);
 	rg_wake_word(&a->alarm, false);
-	hca_attend(f);
+	hca_progress_thread_wake(f);
 }
 
-void hca_attend_stop(struct hca_fabric *f)
+void hca_progress_thread_stop(struct hca_fabric *f)
 {
-	struct hca_attendant *a = &hca_engine_of(f)->attendant;
+	struct hca_progress_thread *a = &hca_engine_of(f)->progress_thread;
 
 	if (!atomic_load(&a->started))
 		return;

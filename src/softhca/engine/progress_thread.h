@@ -7,8 +7,8 @@
  * It keeps out of the way of a program that polls, and sleeps when nothing has
  * waited for a while.  On a fabric with scheduled faults it also sees to those.
  */
-#ifndef HCA_ATTEND_H
-#define HCA_ATTEND_H
+#ifndef HCA_PROGRESS_THREAD_H
+#define HCA_PROGRESS_THREAD_H
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -17,7 +17,7 @@
 
 struct hca_fabric;
 
-struct hca_attendant {
+struct hca_progress_thread {
 	pthread_t thread;
 	_Atomic bool started, stop;
 	_Atomic uint32_t asleep;	/* a futex */
@@ -26,13 +26,13 @@ struct hca_attendant {
 };
 
 /* Something has been put on the empty list: see that the attendant is awake. */
-void hca_attend(struct hca_fabric *f);
+void hca_progress_thread_wake(struct hca_fabric *f);
 /*
  * At this time, at the latest, ring the channels that are put off (channel.h)
  * and run the engine.
  */
-void hca_attend_alarm(struct hca_fabric *f, uint64_t at_ns);
+void hca_progress_thread_arm(struct hca_fabric *f, uint64_t at_ns);
 /* No queue pair is left. */
-void hca_attend_stop(struct hca_fabric *f);
+void hca_progress_thread_stop(struct hca_fabric *f);
 
 #endif

@@ -38,7 +38,7 @@ static struct ibv_qp *create(struct ibv_pd *pd, struct ibv_qp_init_attr *init, b
 	if (!rc && batches)
 		rc = hca_batch_make(qp);
 	if (!rc)
-		rc = hca_qp_take_index(qp);
+		rc = hca_qp_claim_index(qp);
 	if (rc) {
 		free_qp(qp);
 		errno = rc;
@@ -88,7 +88,7 @@ static void reset(struct hca_qp *qp)
 	struct hca_rq *rq = &qp->rq;
 	uint32_t at;
 
-	atomic_store_explicit(&qp->shm->gate, 0, memory_order_release);
+	atomic_store_explicit(&qp->shm->accept, 0, memory_order_release);
 	hca_lock(&qp->lock);
 	qp->fast = false;
 	atomic_store(&qp->state, IBV_QPS_RESET);
@@ -129,7 +129,7 @@ static void reset(struct hca_qp *qp)
 }
 
 /* From here on the peer may send. */
-static void open_gate(struct hca_qp *qp)
+static void open_to_peer(struct hca_qp *qp)
 {
 	uint32_t opened;
 
@@ -138,9 +138,9 @@ static void open_gate(struct hca_qp *qp)
 		atomic_store(&qp->shm->first, HCA_FIRST_EXPECTED);
 	}
 	/* No gate looks like another that was in this place, whoever's it was. */
-	opened = atomic_fetch_add(&qp->fabric->gates, 1) + 1;
-	atomic_store_explicit(&qp->shm->gate, (uint64_t)opened << 32 |
-			      (qp->datagram ? HCA_ANYBODY : qp->conn.qpn), memory_order_release);
+	opened = atomic_fetch_add(&qp->fabric->accept_tokens, 1) + 1;
+	atomic_store_explicit(&qp->shm->accept, (uint64_t)opened << 32 |
+			      (qp->datagram ? HCA_ANY_SENDER : qp->conn.qpn), memory_order_release);
 }
 
 static int change(struct hca_qp *qp, const struct ibv_qp_attr *a, int mask, int from, int to)
@@ -161,7 +161,7 @@ static int change(struct hca_qp *qp, const struct ibv_qp_attr *a, int mask, int 
 	if (qp->pace && (mask & (IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_PORT)))
 		hca_pace_connect(qp);
 	if (from == IBV_QPS_INIT && to == IBV_QPS_RTR)
-		open_gate(qp);
+		open_to_peer(qp);
 	if (to == IBV_QPS_RTS)
 		hca_qp_look_for_first(qp, true);
 	if (from == IBV_QPS_RTS && to == IBV_QPS_SQD) {

@@ -43,9 +43,9 @@ static int wait_for_event(struct hca_channel *ch, uint64_t due)
 		timeout = f->spec.timed ? 0 : WORK_NS;
 		rg_yield();
 	}
-	if (hca_bell_wait(&ch->bell, timeout)) {
+	if (hca_wakeup_wait(&ch->wakeup, timeout)) {
 		if (due != UINT64_MAX)
-			hca_bell_ring(&ch->bell);
+			hca_wakeup_send(&ch->wakeup);
 		return -1;
 	}
 	hca_engine_idle(f);
@@ -61,7 +61,7 @@ static int postpone(struct hca_channel *ch, uint64_t due)
 			return 0;
 		}
 		atomic_store(&ch->postponed, true);
-		hca_attend_alarm(ch->fabric, due);
+		hca_progress_thread_arm(ch->fabric, due);
 	}
 	errno = EAGAIN;
 	return -1;
@@ -76,14 +76,14 @@ int hca_cq_event_get(struct ibv_comp_channel *ibv, struct ibv_cq **out, void **c
 
 	for (;;) {
 		/* In this order: what fires after our look rings again. */
-		rung = hca_bell_drain(&ch->bell);
+		rung = hca_wakeup_drain(&ch->wakeup);
 		hca_engine_look(ch->fabric);
 		if (hca_engine_due(ch->fabric))
 			hca_engine_run(ch->fabric);
 		cq = hca_channel_take(ch, rung, &due);
 		if (cq)
 			break;
-		if (hca_bell_blocks(&ch->bell) ? wait_for_event(ch, due) : postpone(ch, due))
+		if (hca_wakeup_blocks(&ch->wakeup) ? wait_for_event(ch, due) : postpone(ch, due))
 			return -1;
 	}
 	*out = (struct ibv_cq *)&cq->ibv;
@@ -94,19 +94,19 @@ int hca_cq_event_get(struct ibv_comp_channel *ibv, struct ibv_cq **out, void **c
 int hca_event_get(struct ibv_context *c, struct ibv_async_event *event)
 {
 	struct hca_fabric *f = hca_context_of(c)->fabric;
-	const struct hca_bell *bell = &hca_context_of(c)->events.bell;
+	const struct hca_wakeup *bell = &hca_context_of(c)->events.wakeup;
 
 	for (;;) {
 		/* In this order: what comes after our look rings again. */
-		hca_bell_drain(bell);
+		hca_wakeup_drain(bell);
 		hca_engine_look(f);
 		if (hca_events_take(c, event))
 			return 0;
-		if (!hca_bell_blocks(bell)) {
+		if (!hca_wakeup_blocks(bell)) {
 			errno = EAGAIN;
 			return -1;
 		}
-		if (hca_bell_wait(bell, LOOK_NS))
+		if (hca_wakeup_wait(bell, LOOK_NS))
 			return -1;
 		hca_engine_idle(f);
 	}

@@ -132,7 +132,7 @@ uint64_t hca_adapter_rate(const struct hca_spec *s)
 	return rate;
 }
 
-int hca_doubt(const struct hca_spec *s, unsigned processes, char *buf, size_t size)
+int hca_fidelity(const struct hca_spec *s, unsigned processes, char *buf, size_t size)
 {
 	const uint64_t rate = s->timed ? hca_adapter_rate(s) : 0;
 	const unsigned cores = hca_cores(), running = runnable();

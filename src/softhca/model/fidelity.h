@@ -7,8 +7,8 @@
  * has cores - the whole machine: that a process is bound to one of them says
  * nothing.
  */
-#ifndef HCA_DOUBT_H
-#define HCA_DOUBT_H
+#ifndef HCA_FIDELITY_H
+#define HCA_FIDELITY_H
 
 #include "model/spec.h"
 
@@ -16,7 +16,7 @@
  * 0: it can, as far as can be seen now; 1: one line in buf says why not.
  * `processes`: how many are known to poll; those that run anyway are counted.
  */
-int hca_doubt(const struct hca_spec *spec, unsigned processes, char *buf, size_t size);
+int hca_fidelity(const struct hca_spec *spec, unsigned processes, char *buf, size_t size);
 
 /* Cores that this machine, or the container, gives its processes. */
 unsigned hca_cores(void);

@@ -22,7 +22,7 @@ static uint64_t give(const struct hca_server *s, uint64_t from, uint64_t need)
 		return from;
 	busy = atomic_load_explicit(s->busy, memory_order_relaxed);
 	do
-		until = (busy > from && !hca_unbelievable(busy, from) ? busy : from) + need;
+		until = (busy > from && !hca_implausible(busy, from) ? busy : from) + need;
 	while (!atomic_compare_exchange_weak_explicit(s->busy, &busy, until, memory_order_relaxed,
 						      memory_order_relaxed));
 	return until;

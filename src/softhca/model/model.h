@@ -103,7 +103,7 @@ void hca_path_make(struct hca_shm_fabric *shm, const struct hca_spec *s, uint32_
 uint64_t hca_path_free(const struct hca_path *path);
 
 /* Nobody is given so much in advance: some process has written nonsense. */
-static inline bool hca_unbelievable(uint64_t busy_ns, uint64_t now_ns)
+static inline bool hca_implausible(uint64_t busy_ns, uint64_t now_ns)
 {
 	return busy_ns > now_ns && busy_ns - now_ns > 60000000000u;
 }

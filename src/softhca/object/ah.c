@@ -145,7 +145,7 @@ struct ibv_ah *hca_ah_create(struct ibv_pd *pd, struct ibv_ah_attr *attr)
 	ah->ibv.pd = pd;
 	pthread_mutex_lock(&f->slow);
 	ah->ibv.handle = ++f->ah_last;
-	hca_link_add(&context->ahs, &ah->link);
+	hca_list_add(&context->ahs, &ah->link);
 	pthread_mutex_unlock(&f->slow);
 	atomic_fetch_add(&hca_pd_of(pd)->objects, 1);
 	return &ah->ibv;
@@ -168,7 +168,7 @@ int hca_ah_destroy(struct ibv_ah *ibv)
 	struct hca_ah *ah = hca_ah_of(ibv);
 
 	pthread_mutex_lock(&f->slow);
-	hca_link_remove(&ah->link);
+	hca_list_remove(&ah->link);
 	pthread_mutex_unlock(&f->slow);
 	atomic_fetch_sub(&hca_pd_of(ibv->pd)->objects, 1);
 	hca_ah_let_go(ibv);

@@ -16,7 +16,7 @@ enum { HCA_GRH_BYTES = 40 };
 
 struct hca_ah {
 	struct ibv_ah ibv;		/* first */
-	struct hca_link link;		/* of the context */
+	struct hca_list_node link;		/* of the context */
 	_Atomic int references;		/* the user's, and requests that wait */
 	uint32_t pd;
 	uint32_t from, to;		/* addresses on the fabric; to: unless multicast */

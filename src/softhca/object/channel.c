@@ -21,7 +21,7 @@ struct ibv_comp_channel *hca_channel_create(struct ibv_context *ibv)
 
 	if (!ch)
 		return NULL;
-	rc = hca_bell_make(f, HCA_BELL_CHANNEL, &ch->bell);
+	rc = hca_wakeup_make(f, HCA_WAKEUP_CHANNEL, &ch->wakeup);
 	if (rc) {
 		free(ch);
 		errno = -rc;
@@ -29,10 +29,10 @@ struct ibv_comp_channel *hca_channel_create(struct ibv_context *ibv)
 	}
 	ch->fabric = f;
 	ch->ibv.context = ibv;
-	ch->ibv.fd = ch->bell.fd;
+	ch->ibv.fd = ch->wakeup.fd;
 	pthread_mutex_lock(&f->slow);
-	hca_link_add(&c->channels, &ch->link);
-	hca_link_add(&f->channels, &ch->fabric_link);
+	hca_list_add(&c->channels, &ch->link);
+	hca_list_add(&f->channels, &ch->fabric_link);
 	pthread_mutex_unlock(&f->slow);
 	return &ch->ibv;
 }
@@ -49,10 +49,10 @@ int hca_channel_destroy(struct ibv_comp_channel *ibv)
 	if (used)
 		return EBUSY;
 	pthread_mutex_lock(&f->slow);
-	hca_link_remove(&ch->link);
-	hca_link_remove(&ch->fabric_link);
+	hca_list_remove(&ch->link);
+	hca_list_remove(&ch->fabric_link);
 	pthread_mutex_unlock(&f->slow);
-	hca_bell_free(f, &ch->bell);
+	hca_wakeup_free(f, &ch->wakeup);
 	free(ch);
 	return 0;
 }
@@ -60,10 +60,10 @@ int hca_channel_destroy(struct ibv_comp_channel *ibv)
 void hca_channel_add(struct hca_channel *ch, struct hca_cq *cq)
 {
 	cq->ibv.channel = &ch->ibv;
-	cq->mailbox.bell = &ch->bell;
-	cq->mailbox.shm->bell = ch->bell.number;
+	cq->mailbox.wakeup = &ch->wakeup;
+	cq->mailbox.shm->wakeup = ch->wakeup.number;
 	hca_lock(&ch->lock);
-	hca_link_add(&ch->cqs, &cq->channel_link);
+	hca_list_add(&ch->cqs, &cq->channel_link);
 	ch->ibv.refcnt++;
 	hca_unlock(&ch->lock);
 }
@@ -87,7 +87,7 @@ void hca_channel_remove(struct hca_cq *cq)
 	hca_lock(&ch->lock);
 	if (ch->last == &cq->channel_link)
 		ch->last = NULL;
-	hca_link_remove(&cq->channel_link);
+	hca_list_remove(&cq->channel_link);
 	ch->ibv.refcnt--;
 	hca_unlock(&ch->lock);
 	if (!hca_context_of(cq->ibv.context)->events.closing)
@@ -132,7 +132,7 @@ int hca_cq_req_notify(struct ibv_cq *ibv, int solicited_only)
 	hca_lock(&cq->lock);
 	if (arm(cq, solicited_only)) {
 		atomic_fetch_add(&cq->fired, 1);
-		hca_bell_ring(cq->mailbox.bell);
+		hca_wakeup_send(cq->mailbox.wakeup);
 	}
 	/* What is here already, but cannot be polled yet, will be news then. */
 	news = hca_cq_stuck_ns(cq) != 0;
@@ -218,7 +218,7 @@ static void take(struct hca_cq *cq)
  */
 static struct hca_cq *find_event(struct hca_channel *ch, bool rung, uint64_t *due)
 {
-	struct hca_link *begin = ch->last && ch->last->next ? ch->last->next : ch->cqs, *l = begin;
+	struct hca_list_node *begin = ch->last && ch->last->next ? ch->last->next : ch->cqs, *l = begin;
 	uint64_t now = rg_now_ns();
 
 	*due = UINT64_MAX;
@@ -239,7 +239,7 @@ static struct hca_cq *find_event(struct hca_channel *ch, bool rung, uint64_t *du
 
 static bool any_pending(const struct hca_channel *ch)
 {
-	struct hca_link *l;
+	struct hca_list_node *l;
 
 	for (l = ch->cqs; l; l = l->next)
 		if (pending(hca_container(l, struct hca_cq, channel_link), true))
@@ -257,7 +257,7 @@ struct hca_cq *hca_channel_take(struct hca_channel *ch, bool rung, uint64_t *due
 		take(cq);
 		ch->last = &cq->channel_link;
 		if (any_pending(ch))
-			hca_bell_ring(&ch->bell);
+			hca_wakeup_send(&ch->wakeup);
 	}
 	hca_unlock(&ch->lock);
 	return cq;
@@ -292,7 +292,7 @@ static bool left_in(struct hca_cq *cq)
 bool hca_channel_left(struct hca_channel *ch)
 {
 	bool left = false;
-	struct hca_link *l;
+	struct hca_list_node *l;
 
 	hca_lock(&ch->lock);
 	for (l = ch->cqs; l; l = l->next) {
@@ -344,11 +344,11 @@ void hca_channel_move_armed(struct hca_cq *cq, struct hca_shm_mailbox *from)
 	uint64_t old = atomic_exchange(&from->armed, 0);
 	uint64_t new = atomic_exchange(&to->armed, HCA_IDLE);
 
-	if (!cq->mailbox.bell)
+	if (!cq->mailbox.wakeup)
 		return;
 	if (has_fired(old) || has_fired(new)) {
 		atomic_fetch_add(&cq->fired, 1);
-		hca_bell_ring(cq->mailbox.bell);
+		hca_wakeup_send(cq->mailbox.wakeup);
 	}
 	/* Armed as the old one was left, unless that very request has fired. */
 	if (hca_shm_wakes(old) && !has_fired(old) && !(has_fired(new) && new >> 3 == old >> 3))
@@ -360,14 +360,14 @@ void hca_channel_move_armed(struct hca_cq *cq, struct hca_shm_mailbox *from)
 
 void hca_channels_ring(struct hca_fabric *f)
 {
-	struct hca_link *l;
+	struct hca_list_node *l;
 
 	pthread_mutex_lock(&f->slow);
 	for (l = f->channels; l; l = l->next) {
 		struct hca_channel *ch = hca_container(l, struct hca_channel, fabric_link);
 
 		if (atomic_exchange(&ch->postponed, false))
-			hca_bell_ring(&ch->bell);
+			hca_wakeup_send(&ch->wakeup);
 	}
 	pthread_mutex_unlock(&f->slow);
 }

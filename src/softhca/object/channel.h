@@ -29,14 +29,14 @@ struct hca_shm_mailbox;
 struct hca_channel {
 	struct ibv_comp_channel ibv;	/* first */
 	struct hca_fabric *fabric;
-	struct hca_link link;		/* of its context's */
-	struct hca_link fabric_link;
-	struct hca_bell bell;
+	struct hca_list_node link;		/* of its context's */
+	struct hca_list_node fabric_link;
+	struct hca_wakeup wakeup;
 	_Atomic bool postponed;		/* to be rung at the attendant's alarm */
 
 	struct hca_lock lock;		/* before hca_cq.lock */
-	struct hca_link *cqs;
-	struct hca_link *last;		/* that had an event: the others come first */
+	struct hca_list_node *cqs;
+	struct hca_list_node *last;		/* that had an event: the others come first */
 };
 
 static inline struct hca_channel *hca_channel_of(struct ibv_comp_channel *c)

@@ -460,7 +460,7 @@ struct ibv_cq *hca_cq_make(struct ibv_context *c, const struct hca_cq_config *co
 	if (config->channel)
 		hca_channel_add(hca_channel_of(config->channel), cq);
 	pthread_mutex_lock(&cq->fabric->slow);
-	hca_link_add(&context->cqs, &cq->link);
+	hca_list_add(&context->cqs, &cq->link);
 	pthread_mutex_unlock(&cq->fabric->slow);
 	return (struct ibv_cq *)&cq->ibv;
 }
@@ -486,7 +486,7 @@ int hca_cq_destroy(struct ibv_cq *ibv)
 	pthread_mutex_lock(&f->slow);
 	if (!cq->unquiet)
 		hca_heap_free(&f->heap, cq->line, hca_mailbox_bytes(cq->size));
-	hca_link_remove(&cq->link);
+	hca_list_remove(&cq->link);
 	pthread_mutex_unlock(&f->slow);
 	pthread_mutex_destroy(&cq->ibv.mutex);
 	pthread_cond_destroy(&cq->ibv.cond);

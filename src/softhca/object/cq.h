@@ -45,13 +45,13 @@ struct hca_mailbox {
 	unsigned shift;
 	struct hca_peer *peer;
 	int (*ring_peer)(struct hca_peer *peer, uint32_t bell);	/* if there is one */
-	const struct hca_bell *bell;
+	const struct hca_wakeup *wakeup;
 };
 
 struct hca_cq {
 	struct ibv_cq_ex ibv;		/* first */
 	struct hca_fabric *fabric;
-	struct hca_link link;
+	struct hca_list_node link;
 	struct hca_lock lock;
 	bool timed;			/* entries are ordered by time */
 	bool unquiet;			/* a stopped peer may still write to the mailbox */
@@ -66,7 +66,7 @@ struct hca_cq {
 	bool armed_solicited;		/* as it was armed last */
 	uint32_t generation;		/* of arming */
 	_Atomic uint32_t fired;		/* events not handed out when it was armed again */
-	struct hca_link channel_link;
+	struct hca_list_node channel_link;
 	uint32_t comp_events;		/* handed out */
 	uint32_t woken_polls;		/* polls when the last was */
 
@@ -100,9 +100,9 @@ static inline struct hca_cq *hca_cq_of(struct ibv_cq *cq)
 }
 
 /* Of its channel, as peers are told (bell.h). */
-static inline uint32_t hca_cq_bell(const struct hca_cq *cq)
+static inline uint32_t hca_cq_wakeup(const struct hca_cq *cq)
 {
-	return cq->mailbox.bell ? cq->mailbox.bell->number : 0;
+	return cq->mailbox.wakeup ? cq->mailbox.wakeup->number : 0;
 }
 
 enum { HCA_CQE_MAX = 1 << 22 };

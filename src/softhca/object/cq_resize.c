@@ -87,7 +87,7 @@ static void begin(struct hca_cq *cq, const struct move *m)
 	cq->size = m->count;
 	cq->line = m->line;
 	cq->moving = true;
-	m->shm->bell = hca_cq_bell(cq);
+	m->shm->wakeup = hca_cq_wakeup(cq);
 	m->shm->stamped = cq->stamped;
 	hca_channel_copy_armed(cq, m->shm);
 	hca_unlock(&cq->lock);

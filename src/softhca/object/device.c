@@ -108,7 +108,7 @@ void hca_devices_free(struct hca_fabric *f)
  * from all others.
  */
 static pthread_mutex_t contexts_lock = PTHREAD_MUTEX_INITIALIZER;
-static struct hca_link *opened;
+static struct hca_list_node *opened;
 
 void hca_contexts_lock(void)
 {
@@ -122,7 +122,7 @@ void hca_contexts_unlock(void)
 
 struct hca_context *hca_context_next(uint64_t file, struct hca_context *after)
 {
-	struct hca_link *l = after ? after->opened.next : opened;
+	struct hca_list_node *l = after ? after->opened.next : opened;
 
 	while (l && hca_container(l, struct hca_context, opened)->file != file)
 		l = l->next;
@@ -132,14 +132,14 @@ struct hca_context *hca_context_next(uint64_t file, struct hca_context *after)
 void hca_contexts_add(struct hca_context *c)
 {
 	hca_contexts_lock();
-	hca_link_add(&opened, &c->opened);
+	hca_list_add(&opened, &c->opened);
 	hca_contexts_unlock();
 }
 
 void hca_contexts_remove(struct hca_context *c)
 {
 	hca_contexts_lock();
-	hca_link_remove(&c->opened);
+	hca_list_remove(&c->opened);
 	hca_contexts_unlock();
 }
 

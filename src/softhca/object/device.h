@@ -19,11 +19,11 @@ struct hca_device {
 struct hca_context {
 	struct hca_device *device;
 	struct hca_fabric *fabric;
-	struct hca_link link;		/* under fabric.slow, as are */
-	struct hca_link *pds, *cqs, *srqs, *ahs, *mws, *dms, *channels;
+	struct hca_list_node link;		/* under fabric.slow, as are */
+	struct hca_list_node *pds, *cqs, *srqs, *ahs, *mws, *dms, *channels;
 	struct hca_events events;
 	_Atomic uint64_t retries[HCA_PORTS_MAX];	/* by queue pairs on the port: hca_qp_retried */
-	struct hca_link opened;		/* all of this process (device.c) */
+	struct hca_list_node opened;		/* all of this process (device.c) */
 	uint64_t file;			/* which file cmd_fd is: shared by imported contexts */
 	struct verbs_context verbs;	/* last: ends with struct ibv_context */
 };
@@ -32,7 +32,7 @@ struct hca_context {
 struct hca_pd {
 	struct ibv_pd ibv;
 	struct hca_fabric *fabric;
-	struct hca_link link;
+	struct hca_list_node link;
 	struct hca_pd *parent;		/* counts us among its objects; NULL */
 	struct hca_td *td;		/* NULL */
 	uint32_t id;			/* unique in this process, not 0 */
@@ -201,8 +201,8 @@ struct ibv_mr *hca_mr_import(struct ibv_pd *pd, uint32_t handle);
 void hca_mr_unimport(struct ibv_mr *mr);
 
 /* Rows of the table, also for windows.  0, or ENOMEM. */
-int hca_mr_take_key(struct hca_fabric *f, uint32_t *key);
-void hca_mr_give_key(struct hca_fabric *f, uint32_t key);
+int hca_mr_claim_key(struct hca_fabric *f, uint32_t *key);
+void hca_mr_release_key(struct hca_fabric *f, uint32_t key);
 /* From here on the row, with mr's values, is there. */
 void hca_mr_publish(struct hca_mr *mr);
 /* It is gone; who uses it may go on for a moment. */

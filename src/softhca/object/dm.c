@@ -51,7 +51,7 @@ static struct hca_dm *dm_new(struct ibv_context *ibv, unsigned char *at, size_t 
 	dm->bytes = bytes;
 	pthread_mutex_lock(&c->fabric->slow);
 	dm->ibv.handle = handle ? handle : ++c->fabric->dm_last;
-	hca_link_add(&c->dms, &dm->link);
+	hca_list_add(&c->dms, &dm->link);
 	pthread_mutex_unlock(&c->fabric->slow);
 	return dm;
 }
@@ -61,7 +61,7 @@ static void dm_free(struct hca_dm *dm)
 	struct hca_fabric *f = hca_context_of(dm->ibv.context)->fabric;
 
 	pthread_mutex_lock(&f->slow);
-	hca_link_remove(&dm->link);
+	hca_list_remove(&dm->link);
 	pthread_mutex_unlock(&f->slow);
 	if (dm->of)
 		atomic_fetch_sub(&dm->of->objects, 1);
@@ -127,7 +127,7 @@ struct ibv_mr *hca_dm_reg(struct ibv_pd *pd, struct ibv_dm *ibv, uint64_t offset
 static struct hca_dm *find(struct hca_context *c, uint32_t handle)
 {
 	struct hca_dm *found = NULL;
-	struct hca_link *l;
+	struct hca_list_node *l;
 
 	pthread_mutex_lock(&c->fabric->slow);
 	for (l = c->dms; l && !found; l = l->next) {
@@ -169,14 +169,14 @@ void hca_dm_unimport(struct ibv_dm *ibv)
 
 void hca_dms_drop(struct hca_context *c)
 {
-	struct hca_link *l;
+	struct hca_list_node *l;
 
 	/* As domains: what another context has imported stays, on no list. */
 	while ((l = c->dms)) {
 		struct hca_dm *dm = hca_container(l, struct hca_dm, link);
 
 		if (atomic_load(&dm->objects))
-			hca_link_remove(l);
+			hca_list_remove(l);
 		else
 			dm_free(dm);
 	}

@@ -12,7 +12,7 @@ enum { HCA_DM_MAX = 16 << 20, HCA_DM_ALIGN = 4 };
 
 struct hca_dm {
 	struct ibv_dm ibv;		/* first */
-	struct hca_link link;
+	struct hca_list_node link;
 	struct hca_dm *of;		/* imported: whose other name it is; counted there */
 	unsigned char *at;
 	size_t bytes;

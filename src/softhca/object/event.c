@@ -39,7 +39,7 @@ static void raise_event(struct ibv_context *c, void *object, struct ibv_async_ev
 	hca_lock(&q->lock);
 	*q->last = e;
 	q->last = &e->next;
-	hca_bell_ring(&q->bell);
+	hca_wakeup_send(&q->wakeup);
 	hca_unlock(&q->lock);
 }
 
@@ -70,7 +70,7 @@ void hca_event_srq(struct hca_srq *srq, enum ibv_event_type type)
 void hca_event_port(struct hca_fabric *f, uint32_t node, uint32_t hca, uint8_t port,
 		    enum ibv_event_type type)
 {
-	struct hca_link *l;
+	struct hca_list_node *l;
 
 	pthread_mutex_lock(&f->slow);
 	for (l = f->contexts; l; l = l->next) {
@@ -127,9 +127,9 @@ bool hca_events_take(struct ibv_context *c, struct ibv_async_event *event)
 		taken = true;
 	}
 	/* Readable is what holds an event, and nothing else if it can be helped. */
-	hca_bell_drain(&q->bell);
+	hca_wakeup_drain(&q->wakeup);
 	if (q->first || hca_fabric_told(f))
-		hca_bell_ring(&q->bell);
+		hca_wakeup_send(&q->wakeup);
 	hca_unlock(&q->lock);
 	return taken;
 }
@@ -206,9 +206,9 @@ static uint32_t withdraw(struct hca_fabric *f, struct hca_events *q, const void 
 	q->last = at;
 	if (!q->first) {
 		/* A peer may have rung: who sleeps must look, though not for this. */
-		hca_bell_drain(&q->bell);
+		hca_wakeup_drain(&q->wakeup);
 		if (hca_fabric_told(f))
-			hca_bell_ring(&q->bell);
+			hca_wakeup_send(&q->wakeup);
 	}
 	r = find_reported(q, object);
 	gone = *r;
@@ -262,12 +262,12 @@ void hca_event_forget_srq(struct hca_srq *srq)
 int hca_events_make(struct ibv_context *c, uint32_t adapter)
 {
 	struct hca_events *q = events_of(c);
-	int rc = hca_bell_make(hca_context_of(c)->fabric, adapter, &q->bell);
+	int rc = hca_wakeup_make(hca_context_of(c)->fabric, adapter, &q->wakeup);
 
 	if (rc)
 		return rc;
 	q->last = &q->first;
-	c->async_fd = q->bell.fd;
+	c->async_fd = q->wakeup.fd;
 	return 0;
 }
 
@@ -294,5 +294,5 @@ void hca_events_free(struct ibv_context *c)
 		q->reported = r->next;
 		free(r);
 	}
-	hca_bell_free(hca_context_of(c)->fabric, &q->bell);
+	hca_wakeup_free(hca_context_of(c)->fabric, &q->wakeup);
 }

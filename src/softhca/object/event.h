@@ -26,7 +26,7 @@ struct hca_srq;
 /* Of a context; all under lock, which is the innermost. */
 struct hca_events {
 	struct hca_lock lock;
-	struct hca_bell bell;
+	struct hca_wakeup wakeup;
 	struct hca_event *first, **last;
 	struct hca_reported *reported;	/* objects whose events were handed out */
 	bool closing;			/* nobody acknowledges any more */

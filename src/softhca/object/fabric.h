@@ -52,7 +52,7 @@ struct hca_fabric {
 	struct hca_lock life;		/* lifecycle of queue pairs and where their completions go */
 	_Atomic uint32_t attention;	/* last seen in self->attention */
 	_Atomic uint32_t faults;	/* errors found while polling, to be acted upon */
-	_Atomic uint32_t gates;		/* opened so far */
+	_Atomic uint32_t accept_tokens;		/* opened so far */
 	_Atomic uint32_t changes_seen;	/* of the spec's schedule */
 
 	/* By index; entries come and go under `slow`, are read without. */
@@ -67,9 +67,9 @@ struct hca_fabric {
 	uint32_t *mr_freed;		/* stack of indices */
 	uint32_t mr_freed_count;
 	struct hca_device *devices;	/* of every node asked for */
-	struct hca_link *contexts;	/* hca_context.link */
-	struct hca_link *channels;	/* hca_channel.fabric_link */
-	uint64_t bells[HCA_BELLS_MAX / 64];	/* indices of self->bell in use */
+	struct hca_list_node *contexts;	/* hca_context.link */
+	struct hca_list_node *channels;	/* hca_channel.fabric_link */
+	uint64_t wakeups[HCA_WAKEUPS_MAX / 64];	/* indices of self->wakeup in use */
 };
 
 /* Its tables; the rest is zero.  0 or -ENOMEM. */

@@ -40,14 +40,14 @@ static uint32_t loss_to(const struct hca_qp *qp, uint32_t to)
 	return hca_loss_ppb(qp->fabric->shm, &qp->fabric->spec, qp->address, to);
 }
 
-bool hca_way_clear(const struct hca_qp *qp)
+bool hca_path_clear(const struct hca_qp *qp)
 {
 	const struct hca_fabric *f = qp->fabric;
 
 	if (hca_likely(!hca_is_faulty(f->shm)))
 		return true;
 	return qp->ibv.qp_base.qp_type != IBV_QPT_UD &&
-	       hca_way_up(f, qp->address, qp->conn.address) && !loss_to(qp, qp->conn.address);
+	       hca_path_up(f, qp->address, qp->conn.address) && !loss_to(qp, qp->conn.address);
 }
 
 /* The same program meets the same fate again, as far as it does the same. */
@@ -86,7 +86,7 @@ bool hca_fault_lost(struct hca_qp *qp, uint32_t to, uint32_t bytes)
 
 	if (hca_likely(!hca_is_faulty(qp->fabric->shm)))
 		return false;
-	return !hca_way_up(qp->fabric, qp->address, to) ||
+	return !hca_path_up(qp->fabric, qp->address, to) ||
 	       hca_fault_first_lost(qp, to, packets) < packets;
 }
 

@@ -39,7 +39,7 @@ uint64_t hca_fault_advance(struct hca_fabric *f, uint64_t now_ns);
 enum ibv_port_state hca_port_state(struct hca_fabric *f, uint32_t address);
 
 /* Both ports are up. */
-static inline bool hca_way_up(const struct hca_fabric *f, uint32_t from, uint32_t to)
+static inline bool hca_path_up(const struct hca_fabric *f, uint32_t from, uint32_t to)
 {
 	return hca_port_up(f->shm, &f->spec, from) && hca_port_up(f->shm, &f->spec, to);
 }
@@ -48,7 +48,7 @@ static inline bool hca_way_up(const struct hca_fabric *f, uint32_t from, uint32_
  * Nothing can happen to a message of this queue pair: the way is up and loses nothing.  Of one
  * without a connection (UD): any way.
  */
-bool hca_way_clear(const struct hca_qp *qp);
+bool hca_path_clear(const struct hca_qp *qp);
 
 /* Of so many packets on their way to `to`: the first that is lost, or `packets`. */
 uint32_t hca_fault_first_lost(struct hca_qp *qp, uint32_t to, uint32_t packets);

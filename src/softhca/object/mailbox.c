@@ -9,10 +9,10 @@ enum claim { CLAIMED, TAKEN, FULL };
 
 static int ring(struct hca_mailbox *m)
 {
-	if (m->bell)
-		hca_bell_ring(m->bell);
+	if (m->wakeup)
+		hca_wakeup_send(m->wakeup);
 	else if (m->peer)
-		return m->ring_peer(m->peer, m->shm->bell);
+		return m->ring_peer(m->peer, m->shm->wakeup);
 	return 0;
 }
 

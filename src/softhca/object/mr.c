@@ -46,7 +46,7 @@ static int reserve_row(struct hca_fabric *f, uint32_t index)
 	return rc ? rc : hca_segment_reserve(f->self_fd, taken, sizeof(f->self->taken[index]));
 }
 
-int hca_mr_take_key(struct hca_fabric *f, uint32_t *key)
+int hca_mr_claim_key(struct hca_fabric *f, uint32_t *key)
 {
 	const uint32_t mask = (1u << HCA_KEY_GEN_BITS) - 1;
 	uint32_t index;
@@ -68,7 +68,7 @@ int hca_mr_take_key(struct hca_fabric *f, uint32_t *key)
 	return rc;
 }
 
-void hca_mr_give_key(struct hca_fabric *f, uint32_t key)
+void hca_mr_release_key(struct hca_fabric *f, uint32_t key)
 {
 	const uint32_t index = key >> HCA_KEY_GEN_BITS;
 
@@ -142,7 +142,7 @@ void hca_mr_hide(struct hca_mr *mr)
 	mr->fabric->link->mr_hidden(mr->fabric);
 }
 
-/* A window that its peer took away stays away, under whatever stamp (hca_mw_take_theirs). */
+/* A window that its peer took away stays away, under whatever stamp (hca_mw_invalidate_theirs). */
 static void take_along(struct hca_mr *mr, uint64_t old, uint64_t stamp)
 {
 	_Atomic uint64_t *taken = &mr->fabric->self->taken[mr->key >> HCA_KEY_GEN_BITS];
@@ -237,7 +237,7 @@ static struct hca_mr *mr_new(struct ibv_pd *pd, enum hca_mr_kind kind, unsigned 
 /* Its memory is known: give it a key, and show it. */
 static int enter(struct hca_mr *mr, struct ibv_pd *pd)
 {
-	int rc = hca_mr_take_key(mr->fabric, &mr->key);
+	int rc = hca_mr_claim_key(mr->fabric, &mr->key);
 
 	if (rc)
 		return rc;
@@ -327,7 +327,7 @@ int hca_mr_dereg(struct ibv_mr *ibv)
 		return EBUSY;
 	withdraw(mr);
 	hca_moved_drop(&mr->moved);
-	hca_mr_give_key(mr->fabric, mr->key);
+	hca_mr_release_key(mr->fabric, mr->key);
 	if (mr->kind == HCA_MR_DMABUF)
 		unmap_dmabuf(mr);
 	if (mr->dm)

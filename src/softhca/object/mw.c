@@ -86,7 +86,7 @@ struct ibv_mw *hca_mw_alloc(struct ibv_pd *pd, enum ibv_mw_type type)
 	mw->row.kind = HCA_MR_WINDOW;
 	mw->row.remote_pd = hca_pd_of(pd)->id;
 	mw->row.ibv.context = pd->context;
-	rc = hca_mr_take_key(mw->row.fabric, &mw->row.key);
+	rc = hca_mr_claim_key(mw->row.fabric, &mw->row.key);
 	if (rc) {
 		free(mw);
 		errno = rc;
@@ -95,7 +95,7 @@ struct ibv_mw *hca_mw_alloc(struct ibv_pd *pd, enum ibv_mw_type type)
 	mw->ibv = (struct ibv_mw){ .context = pd->context, .pd = pd, .rkey = mw->row.key,
 				   .handle = mw->row.key >> HCA_KEY_GEN_BITS, .type = type };
 	pthread_mutex_lock(&mw->row.fabric->slow);
-	hca_link_add(&hca_context_of(pd->context)->mws, &mw->link);
+	hca_list_add(&hca_context_of(pd->context)->mws, &mw->link);
 	pthread_mutex_unlock(&mw->row.fabric->slow);
 	atomic_fetch_add(&hca_pd_of(pd)->objects, 1);
 	return &mw->ibv;
@@ -107,9 +107,9 @@ int hca_mw_dealloc(struct ibv_mw *ibv)
 
 	close_window(mw, NULL);
 	pthread_mutex_lock(&mw->row.fabric->slow);
-	hca_link_remove(&mw->link);
+	hca_list_remove(&mw->link);
 	pthread_mutex_unlock(&mw->row.fabric->slow);
-	hca_mr_give_key(mw->row.fabric, mw->row.key);
+	hca_mr_release_key(mw->row.fabric, mw->row.key);
 	atomic_fetch_sub(&hca_pd_of(ibv->pd)->objects, 1);
 	free(mw);
 	return 0;

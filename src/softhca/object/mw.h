@@ -20,7 +20,7 @@ struct hca_mw {
 	struct ibv_mw ibv;		/* first */
 	struct hca_mr row;
 	struct hca_mr *under;		/* NULL: not bound; under fabric.slow */
-	struct hca_link link;
+	struct hca_list_node link;
 };
 
 struct ibv_mw *hca_mw_alloc(struct ibv_pd *pd, enum ibv_mw_type type);

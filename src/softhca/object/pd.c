@@ -15,7 +15,7 @@ static struct hca_pd *pd_new(struct ibv_context *c, uint32_t id)
 	pd->fabric = f;
 	pthread_mutex_lock(&f->slow);
 	pd->id = id ? id : ++f->pd_last;
-	hca_link_add(&context->pds, &pd->link);
+	hca_list_add(&context->pds, &pd->link);
 	pthread_mutex_unlock(&f->slow);
 	pd->ibv.handle = pd->id;
 	return pd;
@@ -24,7 +24,7 @@ static struct hca_pd *pd_new(struct ibv_context *c, uint32_t id)
 static void pd_free(struct hca_pd *pd)
 {
 	pthread_mutex_lock(&pd->fabric->slow);
-	hca_link_remove(&pd->link);
+	hca_list_remove(&pd->link);
 	pthread_mutex_unlock(&pd->fabric->slow);
 	if (pd->parent)
 		atomic_fetch_sub(&pd->parent->objects, 1);
@@ -45,7 +45,7 @@ static struct hca_pd *find_unimported(const struct hca_pd *parent)
 	const uint64_t file = hca_context_of(parent->ibv.context)->file;
 	struct hca_context *c = NULL;
 	struct hca_pd *found = NULL;
-	struct hca_link *l;
+	struct hca_list_node *l;
 
 	hca_contexts_lock();
 	pthread_mutex_lock(&parent->fabric->slow);
@@ -79,7 +79,7 @@ int hca_pd_dealloc(struct ibv_pd *ibv)
  */
 void hca_pds_drop(struct hca_context *c)
 {
-	struct hca_link *l, *next;
+	struct hca_list_node *l, *next;
 
 	for (l = c->pds; l; l = next) {
 		struct hca_pd *pd = hca_container(l, struct hca_pd, link);
@@ -92,7 +92,7 @@ void hca_pds_drop(struct hca_context *c)
 		struct hca_pd *pd = hca_container(l, struct hca_pd, link);
 
 		if (hca_pd_dealloc(&pd->ibv))
-			hca_link_remove(l);
+			hca_list_remove(l);
 	}
 }
 
@@ -160,7 +160,7 @@ struct ibv_pd *hca_pd_alloc_parent(struct ibv_context *c,
 static struct hca_pd *find(struct hca_context *c, uint32_t id)
 {
 	struct hca_pd *found = NULL;
-	struct hca_link *l;
+	struct hca_list_node *l;
 
 	pthread_mutex_lock(&c->fabric->slow);
 	for (l = c->pds; l && !found; l = l->next) {

@@ -122,7 +122,7 @@ static void free_shared(struct hca_qp *qp)
 	}
 }
 
-int hca_qp_take_index(struct hca_qp *qp)
+int hca_qp_claim_index(struct hca_qp *qp)
 {
 	struct hca_fabric *f = qp->fabric;
 	uint32_t i;
@@ -160,9 +160,9 @@ void hca_qp_tell_cq(struct hca_qp *qp)
 
 void hca_qp_publish(struct hca_qp *qp)
 {
-	qp->shm->bell[0] = hca_context_of(qp->ibv.qp_base.context)->events.bell.number;
-	qp->shm->bell[1] = hca_cq_bell(hca_send_cq(qp));
-	qp->shm->bell[2] = hca_cq_bell(hca_recv_cq(qp));
+	qp->shm->wakeup[0] = hca_context_of(qp->ibv.qp_base.context)->events.wakeup.number;
+	qp->shm->wakeup[1] = hca_cq_wakeup(hca_send_cq(qp));
+	qp->shm->wakeup[2] = hca_cq_wakeup(hca_recv_cq(qp));
 	qp->shm->qpn = hca_qpn(qp);
 	qp->shm->pd = qp->pd;
 	qp->shm->rq_pd = qp->pd;

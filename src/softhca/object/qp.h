@@ -25,7 +25,7 @@ enum {
 	HCA_KEYS = 16,			/* registrations of the peer that are remembered */
 	HCA_CHANGES = 100,		/* of one, that we let it have while we look */
 	/* Datagrams. */
-	HCA_ANYBODY = 1 << 24,		/* in a gate: no connection is needed */
+	HCA_ANY_SENDER = 1 << 24,		/* in a gate: no connection is needed */
 	HCA_QKEY_PRIVILEGED = INT32_MIN,	/* in a request: the queue pair's own instead */
 	HCA_QPN_MULTICAST = 0xffffff,
 };
@@ -57,7 +57,7 @@ static inline bool hca_remote_stands(const _Atomic uint64_t *live, const _Atomic
  */
 struct hca_conn {
 	struct hca_shm_qp *shm;		/* the peer's queue pair; NULL: not resolved */
-	uint64_t gate;
+	uint64_t accept;
 	uint32_t address, qpn;		/* of its port, on the fabric; its number */
 	struct hca_peer *peer;
 	uint32_t pd;
@@ -74,12 +74,12 @@ struct hca_conn {
 	struct hca_path out, in;	/* timed fabrics: to the peer; from it, for RDMA reads */
 };
 
-/* Where some bytes are: in this process (here), or only in the peer (there). */
+/* Where some bytes are: in this process (local), or only in the peer (remote). */
 struct hca_span {
-	unsigned char *here;
-	uint64_t there;
+	unsigned char *local;
+	uint64_t remote;
 	size_t bytes;
-	uint32_t key;			/* there: of the peer's registration */
+	uint32_t key;			/* remote: of the peer's registration */
 };
 
 /* The message being carried out: its two ends. */
@@ -245,7 +245,7 @@ int hca_qp_new(struct ibv_pd *pd, struct ibv_qp_init_attr *init, struct hca_qp *
 /* What hca_qp_new has made; nothing refers to it any more. */
 void hca_qp_free(struct hca_qp *qp);
 /* A place in the process's table and a number on the fabric: 0 or ENOMEM. */
-int hca_qp_take_index(struct hca_qp *qp);
+int hca_qp_claim_index(struct hca_qp *qp);
 /* What peers may know of it.  fabric.life held. */
 void hca_qp_publish(struct hca_qp *qp);
 /* The receive queue's completion queue has moved: tell peers. */

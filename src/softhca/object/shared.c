@@ -45,7 +45,7 @@ static bool below_limit(struct hca_shm_shared *shm, uint32_t next)
 	return true;
 }
 
-bool hca_shared_take(const struct hca_shared_view *v, uint32_t claimer,
+bool hca_shared_claim_oldest(const struct hca_shared_view *v, uint32_t claimer,
 		     struct hca_shared_claim *claim)
 {
 	struct hca_shm_shared *shm = v->shm;
@@ -95,7 +95,7 @@ void hca_shared_done(const struct hca_shared_claim *claim, uint32_t claimer)
 	put_down(claim, claimer, HCA_DONE);
 }
 
-void hca_shared_return(const struct hca_shared_view *v, const struct hca_shared_claim *claim,
+void hca_shared_unclaim(const struct hca_shared_view *v, const struct hca_shared_claim *claim,
 		       uint32_t claimer)
 {
 	_Atomic uint32_t *head = &v->shm->head;

@@ -32,12 +32,12 @@ struct hca_shared_claim {
 };
 
 /* Take the oldest receive as the process `claimer` (hca_shm_claim); false: there is none. */
-bool hca_shared_take(const struct hca_shared_view *v, uint32_t claimer,
+bool hca_shared_claim_oldest(const struct hca_shared_view *v, uint32_t claimer,
 		     struct hca_shared_claim *claim);
 /* The completion has been delivered. */
 void hca_shared_done(const struct hca_shared_claim *claim, uint32_t claimer);
 /* Nothing came of it: it is posted as before.  The owner has to be told. */
-void hca_shared_return(const struct hca_shared_view *v, const struct hca_shared_claim *claim,
+void hca_shared_unclaim(const struct hca_shared_view *v, const struct hca_shared_claim *claim,
 		       uint32_t claimer);
 
 static inline size_t hca_shared_bytes(uint32_t count)

@@ -36,7 +36,7 @@ struct ibv_srq *hca_srq_create(struct ibv_pd *pd, struct ibv_srq_init_attr *init
 	pthread_cond_init(&srq->ibv.cond, NULL);
 	pthread_mutex_lock(&f->slow);
 	srq->number = ++f->srq_last;
-	hca_link_add(&context->srqs, &srq->link);
+	hca_list_add(&context->srqs, &srq->link);
 	pthread_mutex_unlock(&f->slow);
 	srq->ibv.handle = srq->number;
 	init->attr.max_wr = srq->shared.depth;
@@ -105,7 +105,7 @@ int hca_srq_destroy(struct ibv_srq *ibv)
 		return EBUSY;
 	hca_event_forget_srq(srq);
 	pthread_mutex_lock(&f->slow);
-	hca_link_remove(&srq->link);
+	hca_list_remove(&srq->link);
 	pthread_mutex_unlock(&f->slow);
 	atomic_fetch_sub(&hca_pd_of(ibv->pd)->objects, 1);
 	pthread_mutex_destroy(&ibv->mutex);

@@ -13,20 +13,20 @@ static int take_number(struct hca_fabric *f, uint32_t *number)
 	uint32_t i;
 
 	pthread_mutex_lock(&f->slow);
-	for (i = 0; i < HCA_BELLS_MAX && (f->bells[i / 64] >> i % 64 & 1); i++)
+	for (i = 0; i < HCA_WAKEUPS_MAX && (f->wakeups[i / 64] >> i % 64 & 1); i++)
 		;
-	if (i < HCA_BELLS_MAX)
-		f->bells[i / 64] |= 1ull << i % 64;
+	if (i < HCA_WAKEUPS_MAX)
+		f->wakeups[i / 64] |= 1ull << i % 64;
 	pthread_mutex_unlock(&f->slow);
 	*number = i + 1;
-	return i < HCA_BELLS_MAX ? 0 : -ENOMEM;
+	return i < HCA_WAKEUPS_MAX ? 0 : -ENOMEM;
 }
 
 /*
  * The program may set O_NONBLOCK on its end, or leave it: so this library has
  * an opening of its own to empty the pipe by, which is the one that peers find.
  */
-static int make_pipe(struct hca_bell *b, struct stat *st)
+static int make_pipe(struct hca_wakeup *b, struct stat *st)
 {
 	char path[64];
 	int end[2], err;
@@ -46,9 +46,9 @@ static int make_pipe(struct hca_bell *b, struct stat *st)
 	return -err;
 }
 
-int hca_bell_make(struct hca_fabric *f, uint32_t adapter, struct hca_bell *b)
+int hca_wakeup_make(struct hca_fabric *f, uint32_t adapter, struct hca_wakeup *b)
 {
-	struct hca_shm_bell *shm;
+	struct hca_shm_wakeup *shm;
 	struct stat st;
 	int rc = make_pipe(b, &st);
 
@@ -60,27 +60,27 @@ int hca_bell_make(struct hca_fabric *f, uint32_t adapter, struct hca_bell *b)
 		close(b->own);
 		return rc;
 	}
-	shm = &f->self->bell[b->number - 1];
+	shm = &f->self->wakeup[b->number - 1];
 	atomic_store(&shm->fd, b->own);
 	atomic_store(&shm->adapter, adapter);
 	atomic_store(&shm->ino, st.st_ino);
 	return 0;
 }
 
-void hca_bell_free(struct hca_fabric *f, struct hca_bell *b)
+void hca_wakeup_free(struct hca_fabric *f, struct hca_wakeup *b)
 {
 	uint32_t i = b->number - 1;
 
-	atomic_store(&f->self->bell[i].ino, 0);
+	atomic_store(&f->self->wakeup[i].ino, 0);
 	pthread_mutex_lock(&f->slow);
-	f->bells[i / 64] &= ~(1ull << i % 64);
+	f->wakeups[i / 64] &= ~(1ull << i % 64);
 	pthread_mutex_unlock(&f->slow);
 	close(b->fd);
 	close(b->own);
 }
 
 /* A full pipe is as good as one byte more. */
-int hca_bell_write(int fd)
+int hca_wakeup_write(int fd)
 {
 	const char byte = 1;
 	int err = errno, rc = 0;
@@ -91,12 +91,12 @@ int hca_bell_write(int fd)
 	return rc;
 }
 
-void hca_bell_ring(const struct hca_bell *b)
+void hca_wakeup_send(const struct hca_wakeup *b)
 {
-	hca_bell_write(b->own);
+	hca_wakeup_write(b->own);
 }
 
-bool hca_bell_drain(const struct hca_bell *b)
+bool hca_wakeup_drain(const struct hca_wakeup *b)
 {
 	char bytes[4096];
 	int err = errno, i = 0;
@@ -110,12 +110,12 @@ bool hca_bell_drain(const struct hca_bell *b)
 	return n > 0 || i;
 }
 
-bool hca_bell_blocks(const struct hca_bell *b)
+bool hca_wakeup_blocks(const struct hca_wakeup *b)
 {
 	return !(fcntl(b->fd, F_GETFL) & O_NONBLOCK);
 }
 
-int hca_bell_wait(const struct hca_bell *b, uint64_t timeout_ns)
+int hca_wakeup_wait(const struct hca_wakeup *b, uint64_t timeout_ns)
 {
 	return rg_wait_readable(b->own, timeout_ns);
 }

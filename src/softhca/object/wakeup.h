@@ -10,8 +10,8 @@
  * own state, and rings itself again if it leaves something pending.  Too many
  * rings, or false ones, do no harm; a full pipe is readable anyhow.
  */
-#ifndef HCA_BELL_H
-#define HCA_BELL_H
+#ifndef HCA_WAKEUP_H
+#define HCA_WAKEUP_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -20,36 +20,36 @@
 
 struct hca_fabric;
 
-struct hca_bell {
+struct hca_wakeup {
 	int fd;			/* the read end: what the program polls */
 	int own;		/* another opening of the pipe: ours, never blocks */
-	uint32_t number;	/* index in self->bell + 1 */
+	uint32_t number;	/* index in self->wakeup + 1 */
 };
 
 /*
- * Make one and publish it.  `adapter` (hca_bell_adapter, or HCA_BELL_CHANNEL)
+ * Make one and publish it.  `adapter` (hca_wakeup_adapter, or HCA_WAKEUP_CHANNEL)
  * says what it is for.  0 or -errno.
  */
-int hca_bell_make(struct hca_fabric *f, uint32_t adapter, struct hca_bell *b);
+int hca_wakeup_make(struct hca_fabric *f, uint32_t adapter, struct hca_wakeup *b);
 /* Withdraw and close it, both descriptors. */
-void hca_bell_free(struct hca_fabric *f, struct hca_bell *b);
+void hca_wakeup_free(struct hca_fabric *f, struct hca_wakeup *b);
 
 /* Make our own readable. */
-void hca_bell_ring(const struct hca_bell *b);
+void hca_wakeup_send(const struct hca_wakeup *b);
 /*
  * Empty it: what is looked at after that is what was rung for.  True if it had
  * rung.
  */
-bool hca_bell_drain(const struct hca_bell *b);
+bool hca_wakeup_drain(const struct hca_wakeup *b);
 /* Does the program want to wait (no O_NONBLOCK on its end)? */
-bool hca_bell_blocks(const struct hca_bell *b);
+bool hca_wakeup_blocks(const struct hca_wakeup *b);
 /* Until it rings or the time is over: 0, or -1 and errno (EINTR). */
-int hca_bell_wait(const struct hca_bell *b, uint64_t timeout_ns);
+int hca_wakeup_wait(const struct hca_wakeup *b, uint64_t timeout_ns);
 
 /* A byte into a pipe, which wakes who sleeps on it: 0 or -errno; errno stays. */
-int hca_bell_write(int fd);
+int hca_wakeup_write(int fd);
 
-static inline uint32_t hca_bell_adapter(uint32_t node, uint32_t hca)
+static inline uint32_t hca_wakeup_adapter(uint32_t node, uint32_t hca)
 {
 	return node * HCA_HCAS_MAX + hca;
 }

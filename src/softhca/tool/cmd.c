@@ -53,25 +53,25 @@ static const struct opt rows[] = {
 /* ---- Fabrics, as files --------------------------------------------------- */
 
 /* Call visit for the fabrics of this user; the sum of what it returns. */
-static int each_fabric(int (*visit)(const char *name, struct hca_rendezvous *r,
-				    const struct hca_rendezvous_image *image))
+static int each_fabric(int (*visit)(const char *name, struct hca_registry *r,
+				    const struct hca_registry_image *image))
 {
-	struct hca_rendezvous_image *image = calloc(1, sizeof(*image));
-	DIR *dir = opendir(hca_rendezvous_dir());
+	struct hca_registry_image *image = calloc(1, sizeof(*image));
+	DIR *dir = opendir(hca_registry_dir());
 	char prefix[32];
 	struct dirent *e;
 	int sum = 0, rc;
 
-	hca_rendezvous_prefix(prefix, sizeof(prefix));
+	hca_registry_prefix(prefix, sizeof(prefix));
 	while (image && dir && (e = readdir(dir))) {
-		struct hca_rendezvous r = { .fd = -1 };
+		struct hca_registry r = { .fd = -1 };
 		const char *name = e->d_name + strlen(prefix);
 		char valid[HCA_NAME_MAX + 1];
 
 		if (strncmp(e->d_name, prefix, strlen(prefix)) != 0 ||
-		    hca_rendezvous_name(name, valid))
+		    hca_registry_name(name, valid))
 			continue;
-		rc = hca_rendezvous_open(name, false, &r);
+		rc = hca_registry_open(name, false, &r);
 		if (rc == -ENOENT)
 			continue;	/* its last member has just left */
 		if (rc) {
@@ -79,8 +79,8 @@ static int each_fabric(int (*visit)(const char *name, struct hca_rendezvous *r,
 			continue;
 		}
 		/* A damaged file has no members: NULL. */
-		sum += visit(name, &r, hca_rendezvous_read(&r, image) ? NULL : image);
-		hca_rendezvous_close(&r);
+		sum += visit(name, &r, hca_registry_read(&r, image) ? NULL : image);
+		hca_registry_close(&r);
 	}
 	if (dir)
 		closedir(dir);
@@ -88,7 +88,7 @@ static int each_fabric(int (*visit)(const char *name, struct hca_rendezvous *r,
 	return sum;
 }
 
-static bool deserted(const struct hca_rendezvous_image *image)
+static bool deserted(const struct hca_registry_image *image)
 {
 	uint32_t i;
 
@@ -98,12 +98,12 @@ static bool deserted(const struct hca_rendezvous_image *image)
 	return true;
 }
 
-static int reap_one(const char *name, struct hca_rendezvous *r,
-		    const struct hca_rendezvous_image *image)
+static int reap_one(const char *name, struct hca_registry *r,
+		    const struct hca_registry_image *image)
 {
 	if (!deserted(image))
 		return 0;
-	hca_rendezvous_remove(r);
+	hca_registry_remove(r);
 	printf("%s: removed\n", r->path);
 	return 1;
 }
@@ -232,15 +232,15 @@ static int start_child(char **argv, const sigset_t *mask)
 	_exit(errno == ENOENT ? 127 : 126);
 }
 
-static int clean_up(const char *name, struct hca_rendezvous *r,
-		    const struct hca_rendezvous_image *image)
+static int clean_up(const char *name, struct hca_registry *r,
+		    const struct hca_registry_image *image)
 {
 	char mine[HCA_NAME_MAX + 1];
 
-	if (hca_rendezvous_name(settings.fabric, mine) || strcmp(name, mine) != 0 ||
+	if (hca_registry_name(settings.fabric, mine) || strcmp(name, mine) != 0 ||
 	    !deserted(image))
 		return 0;
-	hca_rendezvous_remove(r);
+	hca_registry_remove(r);
 	return 1;
 }
 
@@ -253,7 +253,7 @@ static void warn_of_model(void)
 
 	/* What is wrong with the environment, whoever opens a device is told. */
 	if (text && hca_spec_parse(text, &spec, why, sizeof(why)) == 0 &&
-	    hca_doubt(&spec, 0, line, sizeof(line)) > 0)
+	    hca_fidelity(&spec, 0, line, sizeof(line)) > 0)
 		rg_warn("%s", line);
 }
 
@@ -318,7 +318,7 @@ int main(int argc, char **argv)
 	rc = opt_parse(&program, argc, argv, &first);
 	if (rc)
 		return rc > 0 ? RG_EXIT_OK : RG_EXIT_USAGE;
-	if (settings.fabric && hca_rendezvous_name(settings.fabric, name)) {
+	if (settings.fabric && hca_registry_name(settings.fabric, name)) {
 		rg_error("--%s", softhca_last_error());
 		return RG_EXIT_USAGE;
 	}

@@ -201,7 +201,7 @@ static void change_state(struct hca_shm_fabric *shm, const struct hca_port_name 
 			 struct hca_shm_port *p, const struct change *c)
 {
 	if (hca_port_change(shm, p, c->down, rg_now_ns()))
-		hca_bells_ring_adapter(shm, name->node, name->hca);
+		hca_wakeup_send_adapter(shm, name->node, name->hca);
 }
 
 /* There is no event of it: members look when they next call a verb. */
@@ -209,7 +209,7 @@ static void change_loss(struct hca_shm_fabric *shm, const struct hca_port_name *
 			struct hca_shm_port *p, const struct change *c)
 {
 	hca_port_lose(shm, p, c->loss_ppb);
-	hca_bells_ring_adapter(shm, HCA_NODES_MAX, 0);	/* nobody's */
+	hca_wakeup_send_adapter(shm, HCA_NODES_MAX, 0);	/* nobody's */
 }
 
 static int change_port(const char *fabric, const char *port, const struct change *c)

@@ -61,18 +61,18 @@ static bool map(struct hca_seen *seen, pid_t pid, int their_fd)
 
 static int read_file(struct hca_seen *seen, const char *name)
 {
-	struct hca_rendezvous r = { .fd = -1 };
+	struct hca_registry r = { .fd = -1 };
 	uint32_t i;
 
 	seen->image = calloc(1, sizeof(*seen->image));
 	if (!seen->image)
 		return hca_fail(ENOMEM, "no memory");
-	if (hca_rendezvous_open(name, false, &r)) {
+	if (hca_registry_open(name, false, &r)) {
 		seen->damaged = true;
 		return 0;
 	}
-	seen->damaged = hca_rendezvous_read(&r, seen->image) != 0;
-	hca_rendezvous_close(&r);
+	seen->damaged = hca_registry_read(&r, seen->image) != 0;
+	hca_registry_close(&r);
 	if (seen->damaged)
 		memset(seen->image, 0, sizeof(*seen->image));
 	for (i = 0; i < HCA_PROCS_MAX && !seen->shm; i++) {
@@ -88,18 +88,18 @@ static int read_file(struct hca_seen *seen, const char *name)
 
 static int read_files(struct hca_sight *sight)
 {
-	DIR *dir = opendir(hca_rendezvous_dir());
+	DIR *dir = opendir(hca_registry_dir());
 	char prefix[32], valid[HCA_NAME_MAX + 1];
 	struct dirent *e;
 	int rc = 0;
 
-	hca_rendezvous_prefix(prefix, sizeof(prefix));
+	hca_registry_prefix(prefix, sizeof(prefix));
 	while (!rc && dir && (e = readdir(dir))) {
 		const char *name = e->d_name + strlen(prefix);
 		struct hca_seen *seen;
 
 		if (strncmp(e->d_name, prefix, strlen(prefix)) != 0 ||
-		    hca_rendezvous_name(name, valid))
+		    hca_registry_name(name, valid))
 			continue;
 		seen = add(sight);
 		rc = seen ? read_file(seen, valid) : hca_fail(ENOMEM, "no memory");

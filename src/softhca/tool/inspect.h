@@ -15,7 +15,7 @@ struct hca_seen {
 	char name[HCA_NAME_MAX + 1];
 	struct hca_shm_fabric *shm;	/* mapped; NULL: nobody alive has it */
 	struct hca_spec spec;		/* all zero if shm is NULL */
-	struct hca_rendezvous_image *image;	/* NULL: the file is gone */
+	struct hca_registry_image *image;	/* NULL: the file is gone */
 	bool damaged;			/* the file is; the rest says nothing */
 	uint64_t nonce;
 };

@@ -29,14 +29,14 @@ static uint64_t changed(const struct ibv_send_wr *wr, uint64_t old)
  * Our own memory is always at hand; but if peers cannot map it, they come
  * through the kernel, and we have to keep out of their way.
  */
-static bool everybody_maps(const struct hca_conn *c, uint32_t key, uint64_t there)
+static bool everybody_maps(const struct hca_conn *c, uint32_t key, uint64_t remote)
 {
 	const struct hca_mr *mr;
 
-	if (!c->peer->here)
+	if (!c->peer->is_self)
 		return true;
 	mr = hca_mr_find(c->peer->fabric, key);
-	return mr && there >= mr->mapped && there + WORD <= mr->mapped_end;
+	return mr && remote >= mr->mapped && remote + WORD <= mr->mapped_end;
 }
 
 static uint64_t on_processor(const struct ibv_send_wr *wr, void *at)
@@ -133,17 +133,17 @@ static void unlock(_Atomic uint64_t *word, uint64_t me)
 
 static int read_word(struct hca_conn *c, const struct hca_span *s, uint64_t *value)
 {
-	if (!s->here)
-		return hca_copy_there(c->peer, HCA_FROM_REMOTE, value, s->there, s->key, WORD);
-	memcpy(value, s->here, WORD);
+	if (!s->local)
+		return hca_copy_remote(c->peer, HCA_FROM_REMOTE, value, s->remote, s->key, WORD);
+	memcpy(value, s->local, WORD);
 	return 0;
 }
 
 static int write_word(struct hca_conn *c, const struct hca_span *s, uint64_t value)
 {
-	if (!s->here)
-		return hca_copy_there(c->peer, HCA_TO_REMOTE, &value, s->there, s->key, WORD);
-	memcpy(s->here, &value, WORD);
+	if (!s->local)
+		return hca_copy_remote(c->peer, HCA_TO_REMOTE, &value, s->remote, s->key, WORD);
+	memcpy(s->local, &value, WORD);
 	return 0;
 }
 
@@ -184,7 +184,7 @@ static void scatter(const struct hca_message *m, uint64_t value)
 	for (i = 0; i < m->local_count && left; i++) {
 		size_t n = m->local[i].bytes < left ? m->local[i].bytes : left;
 
-		memcpy(m->local[i].here, from, n);
+		memcpy(m->local[i].local, from, n);
 		from += n;
 		left -= n;
 	}
@@ -194,15 +194,15 @@ int hca_atomic(struct hca_qp *qp, const struct ibv_send_wr *wr)
 {
 	struct hca_message *m = &qp->message;
 	/* A word that is mapped in part only has pieces, all of which the kernel reaches. */
-	struct hca_span word = { .here = m->remote_count == 1 ? m->remote[0].here : NULL,
-				 .there = m->remote[0].there, .bytes = WORD,
+	struct hca_span word = { .local = m->remote_count == 1 ? m->remote[0].local : NULL,
+				 .remote = m->remote[0].remote, .bytes = WORD,
 				 .key = m->remote[0].key };
 	uint64_t old;
 	int rc = 0;
 
-	if (word.here && word.there % WORD == 0 &&
-	    everybody_maps(m->to, wr->wr.atomic.rkey, word.there))
-		old = on_processor(wr, word.here);
+	if (word.local && word.remote % WORD == 0 &&
+	    everybody_maps(m->to, wr->wr.atomic.rkey, word.remote))
+		old = on_processor(wr, word.local);
 	else
 		rc = under_lock(qp, wr, &word, &old);
 	if (!rc)

@@ -18,7 +18,7 @@ enum {
 	PATIENCE_NS = 100000000,	/* without a sign of the porter */
 	LOOKS = 200,			/* of a claimer, before it sleeps */
 	NAP_NS = 10000000,		/* ... and between its looks then */
-	PORTER_LOOKS = 50,		/* of a porter that has just served somebody */
+	SERVICE_LOOKS = 50,		/* of a porter that has just served somebody */
 };
 
 enum state { FREE, CLAIMED, ASKED, SERVED, DONE, LEFT, PROBE };
@@ -43,7 +43,7 @@ static_assert(HCA_PROCS_MAX <= 1024, "a slot has 10 bits");
 
 /* ---- Is it needed? ------------------------------------------------------- */
 
-int hca_copy_way(enum hca_copy_way *way)
+int hca_copy_method(enum hca_copy_method *way)
 {
 	static const char *const names[] = { "auto", "kernel", "bounce" };
 	const char *text = getenv("SOFTHCA_COPY");
@@ -54,7 +54,7 @@ int hca_copy_way(enum hca_copy_way *way)
 		return 0;
 	for (i = HCA_COPY_AUTO; i <= HCA_COPY_BOUNCE; i++)
 		if (strcmp(text, names[i]) == 0) {
-			*way = (enum hca_copy_way)i;
+			*way = (enum hca_copy_method)i;
 			return 0;
 		}
 	return hca_fail(EINVAL, "SOFTHCA_COPY: '%.40s' (accepted: auto, kernel, bounce)", text);
@@ -141,11 +141,11 @@ static int serve(struct hca_fabric *f, volatile struct hca_shm_bounce *b)
 
 	if (bytes > HCA_BOUNCE_BYTES)
 		return EFAULT;
-	pthread_mutex_lock(&f->link_state->porter.lock);
+	pthread_mutex_lock(&f->link_state->copy_service.lock);
 	at = allowed(f, key, b->addr, bytes, to_us);
 	if (at)
 		rc = move(f, to_us, at, slot, bytes);
-	pthread_mutex_unlock(&f->link_state->porter.lock);
+	pthread_mutex_unlock(&f->link_state->copy_service.lock);
 	return rc;
 }
 
@@ -175,7 +175,7 @@ static unsigned serve_all(struct hca_fabric *f)
 		rg_wake_word(&b->state, true);
 		served++;
 	}
-	atomic_fetch_add(&f->self->porter_served, served);
+	atomic_fetch_add(&f->self->copies_served, served);
 	return served;
 }
 
@@ -185,66 +185,66 @@ static void *porter(void *arg)
 	struct hca_shm_process *self = f->self;
 	unsigned idle = 0;
 
-	while (!atomic_load(&f->link_state->porter.stop)) {
-		uint32_t seen = atomic_load(&self->porter_bell);
+	while (!atomic_load(&f->link_state->copy_service.stop)) {
+		uint32_t seen = atomic_load(&self->copy_wakeup);
 
 		if (serve_all(f)) {
 			idle = 0;
-		} else if (++idle < PORTER_LOOKS) {
+		} else if (++idle < SERVICE_LOOKS) {
 			rg_yield();
 		} else {
 			/* Whoever asks looks at `asleep` after that: one of us sees the other. */
-			atomic_store(&self->porter, HCA_PORTER_ASLEEP);
-			if (!atomic_load(&f->link_state->porter.stop))
-				rg_wait_word(&self->porter_bell, seen, UINT64_MAX, true);
-			atomic_store(&self->porter, HCA_PORTER_AWAKE);
+			atomic_store(&self->copy_service, HCA_COPY_SERVICE_ASLEEP);
+			if (!atomic_load(&f->link_state->copy_service.stop))
+				rg_wait_word(&self->copy_wakeup, seen, UINT64_MAX, true);
+			atomic_store(&self->copy_service, HCA_COPY_SERVICE_AWAKE);
 			idle = 0;
 		}
 	}
 	return NULL;
 }
 
-static void wake_porter(struct hca_shm_process *of)
+static void wake_copy_service(struct hca_shm_process *of)
 {
-	atomic_fetch_add(&of->porter_bell, 1);
-	if (atomic_load(&of->porter) == HCA_PORTER_ASLEEP)
-		rg_wake_word(&of->porter_bell, true);
+	atomic_fetch_add(&of->copy_wakeup, 1);
+	if (atomic_load(&of->copy_service) == HCA_COPY_SERVICE_ASLEEP)
+		rg_wake_word(&of->copy_wakeup, true);
 }
 
-void hca_porter_need(struct hca_fabric *f, const struct hca_mr *mr)
+void hca_copy_service_need(struct hca_fabric *f, const struct hca_mr *mr)
 {
-	if (atomic_load(&f->link_state->porter.started) || !wanted(f, mr) ||
-	    atomic_exchange(&f->link_state->porter.started, true))
+	if (atomic_load(&f->link_state->copy_service.started) || !wanted(f, mr) ||
+	    atomic_exchange(&f->link_state->copy_service.started, true))
 		return;
 	/* Before it is there: from then on it says itself when it sleeps. */
-	atomic_store(&f->self->porter, HCA_PORTER_AWAKE);
+	atomic_store(&f->self->copy_service, HCA_COPY_SERVICE_AWAKE);
 	if (hca_segment_reserve(f->self_fd, offsetof(struct hca_shm_process, bounce),
 				sizeof(f->self->bounce)) ||
-	    rg_thread_start(&f->link_state->porter.thread, porter, f)) {
-		atomic_store(&f->self->porter, HCA_PORTER_NONE);
-		atomic_store(&f->link_state->porter.started, false);	/* perhaps next time */
+	    rg_thread_start(&f->link_state->copy_service.thread, porter, f)) {
+		atomic_store(&f->self->copy_service, HCA_COPY_SERVICE_NONE);
+		atomic_store(&f->link_state->copy_service.started, false);	/* perhaps next time */
 	}
 }
 
-void hca_porter_pass(struct hca_fabric *f)
+void hca_copy_service_pass(struct hca_fabric *f)
 {
-	if (!atomic_load(&f->link_state->porter.started))
+	if (!atomic_load(&f->link_state->copy_service.started))
 		return;
-	pthread_mutex_lock(&f->link_state->porter.lock);
-	pthread_mutex_unlock(&f->link_state->porter.lock);
+	pthread_mutex_lock(&f->link_state->copy_service.lock);
+	pthread_mutex_unlock(&f->link_state->copy_service.lock);
 }
 
-void hca_porter_stop(struct hca_fabric *f)
+void hca_copy_service_stop(struct hca_fabric *f)
 {
-	if (!atomic_load(&f->link_state->porter.started))
+	if (!atomic_load(&f->link_state->copy_service.started))
 		return;
-	atomic_store(&f->link_state->porter.stop, true);
-	atomic_store(&f->self->porter, HCA_PORTER_ASLEEP);
-	wake_porter(f->self);
-	rg_thread_join(f->link_state->porter.thread);
-	atomic_store(&f->self->porter, HCA_PORTER_NONE);
-	atomic_store(&f->link_state->porter.stop, false);
-	atomic_store(&f->link_state->porter.started, false);
+	atomic_store(&f->link_state->copy_service.stop, true);
+	atomic_store(&f->self->copy_service, HCA_COPY_SERVICE_ASLEEP);
+	wake_copy_service(f->self);
+	rg_thread_join(f->link_state->copy_service.thread);
+	atomic_store(&f->self->copy_service, HCA_COPY_SERVICE_NONE);
+	atomic_store(&f->link_state->copy_service.stop, false);
+	atomic_store(&f->link_state->copy_service.started, false);
 }
 
 /* ---- The claimer --------------------------------------------------------- */
@@ -319,7 +319,7 @@ static int give_up(struct hca_shm_bounce *b, uint32_t w)
 	return served == with_state(w, DONE) ? 0 : -EBUSY;
 }
 
-static int bounce_piece(struct hca_peer *p, bool to_peer, void *here, uint64_t there,
+static int bounce_piece(struct hca_peer *p, bool to_peer, void *local, uint64_t remote,
 			uint32_t key, uint32_t bytes)
 {
 	const uint64_t deadline = rg_now_ns() + PATIENCE_NS;
@@ -334,14 +334,14 @@ static int bounce_piece(struct hca_peer *p, bool to_peer, void *here, uint64_t t
 			return -EBUSY;
 		rg_yield();
 	}
-	b->addr = there;
+	b->addr = remote;
 	b->bytes = bytes;
 	b->key = key;
 	b->to_owner = to_peer;
 	if (to_peer)
-		memcpy(b->data, here, bytes);
+		memcpy(b->data, local, bytes);
 	atomic_store_explicit(&b->state, with_state(w, ASKED), memory_order_release);
-	wake_porter(p->shm);
+	wake_copy_service(p->shm);
 	rc = wait_done(p, b, w);
 	if (rc) {
 		int left = give_up(b, w);
@@ -351,7 +351,7 @@ static int bounce_piece(struct hca_peer *p, bool to_peer, void *here, uint64_t t
 	}
 	rc = b->result ? -EFAULT : 0;
 	if (!rc && !to_peer)
-		memcpy(here, b->data, bytes);
+		memcpy(local, b->data, bytes);
 	atomic_store_explicit(&b->state, with_state(w, FREE), memory_order_release);
 	return rc;
 }
@@ -359,31 +359,31 @@ static int bounce_piece(struct hca_peer *p, bool to_peer, void *here, uint64_t t
 /* While a porter that has let us down has not served anybody since, it is not asked again. */
 static bool is_silent(struct hca_peer *p)
 {
-	return atomic_load(&p->porter_silent) && hca_peer_fate(p) == HCA_FATE_ALIVE &&
-	       atomic_load(&p->shm->porter_served) == atomic_load(&p->porter_served);
+	return atomic_load(&p->copy_service_silent) && hca_peer_fate(p) == HCA_FATE_ALIVE &&
+	       atomic_load(&p->shm->copies_served) == atomic_load(&p->copies_served);
 }
 
-int hca_bounce(struct hca_peer *p, bool to_peer, void *here, uint64_t there, uint32_t key,
+int hca_bounce(struct hca_peer *p, bool to_peer, void *local, uint64_t remote, uint32_t key,
 	       size_t bytes)
 {
-	uint32_t served = atomic_load(&p->shm->porter_served);
-	unsigned char *at = here;
+	uint32_t served = atomic_load(&p->shm->copies_served);
+	unsigned char *at = local;
 	int rc = 0;
 
-	if (atomic_load(&p->shm->porter) == HCA_PORTER_NONE)
+	if (atomic_load(&p->shm->copy_service) == HCA_COPY_SERVICE_NONE)
 		return -EPERM;
 	if (is_silent(p))
 		return -EBUSY;
 	while (bytes && !rc) {
 		uint32_t n = bytes < HCA_BOUNCE_BYTES ? (uint32_t)bytes : HCA_BOUNCE_BYTES;
 
-		rc = bounce_piece(p, to_peer, at, there, key, n);
+		rc = bounce_piece(p, to_peer, at, remote, key, n);
 		at += n;
-		there += n;
+		remote += n;
 		bytes -= n;
 	}
 	if (rc == -EBUSY || rc == -EINPROGRESS)
-		atomic_store(&p->porter_served, served);
-	atomic_store(&p->porter_silent, rc == -EBUSY || rc == -EINPROGRESS);
+		atomic_store(&p->copies_served, served);
+	atomic_store(&p->copy_service_silent, rc == -EBUSY || rc == -EINPROGRESS);
 	return rc;
 }

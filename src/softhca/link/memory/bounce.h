@@ -33,31 +33,31 @@ struct hca_fabric;
 struct hca_mr;
 struct hca_peer;
 
-enum hca_copy_way { HCA_COPY_AUTO, HCA_COPY_KERNEL, HCA_COPY_BOUNCE };
+enum hca_copy_method { HCA_COPY_AUTO, HCA_COPY_KERNEL, HCA_COPY_BOUNCE };
 
-struct hca_porter {
+struct hca_copy_service {
 	pthread_mutex_t lock;		/* held while a request is served; innermost */
 	pthread_t thread;
 	_Atomic bool started, stop;
 };
 
 /* SOFTHCA_COPY: 0, or -EINVAL with the line set. */
-int hca_copy_way(enum hca_copy_way *way);
+int hca_copy_method(enum hca_copy_method *way);
 
 /* A registration that peers cannot map will need a porter, if the kernel does not copy. */
-void hca_porter_need(struct hca_fabric *f, const struct hca_mr *mr);
+void hca_copy_service_need(struct hca_fabric *f, const struct hca_mr *mr);
 /* Nobody is at what was withdrawn before this call. */
-void hca_porter_pass(struct hca_fabric *f);
-void hca_porter_stop(struct hca_fabric *f);
+void hca_copy_service_pass(struct hca_fabric *f);
+void hca_copy_service_stop(struct hca_fabric *f);
 
 /*
- * Move bytes between `here` and the peer's memory at `there`, under a key of
+ * Move bytes between `local` and the peer's memory at `remote`, under a key of
  * the peer's.  The last 8 become visible last.  0; -EPERM: it has no porter;
  * -EFAULT: its registration does not allow it; -EBUSY: it does not answer just
  * now, and will not do it; -EINPROGRESS: nor that, but it may have done it or do it
  * yet; -ESRCH: it is gone.
  */
-int hca_bounce(struct hca_peer *p, bool to_peer, void *here, uint64_t there, uint32_t key,
+int hca_bounce(struct hca_peer *p, bool to_peer, void *local, uint64_t remote, uint32_t key,
 	       size_t bytes);
 
 #endif

@@ -66,7 +66,7 @@ int hca_conn_mailbox(struct hca_conn *c, const volatile struct hca_shm_qp *their
 	c->mailbox.mask = count - 1;
 	c->mailbox.shift = hca_log2(count);
 	c->mailbox.peer = c->peer;
-	c->mailbox.ring_peer = hca_bell_ring_peer;
+	c->mailbox.ring_peer = hca_wakeup_send_peer;
 	c->cq = word;
 	return 0;
 }
@@ -110,29 +110,29 @@ static int hold_peer(struct hca_qp *qp, struct hca_conn *c, uint32_t slot)
 int hca_conn_resolve(struct hca_qp *qp, struct hca_conn *c)
 {
 	struct hca_shm_qp *theirs;
-	const uint32_t opened = qp->datagram ? HCA_ANYBODY : hca_qpn(qp);
+	const uint32_t opened = qp->datagram ? HCA_ANY_SENDER : hca_qpn(qp);
 	uint32_t slot, index;
-	uint64_t gate;
+	uint64_t token;
 
 	if (c->peer && hca_peer_fate(c->peer) == HCA_FATE_DEAD)
 		return -ECONNRESET;
 	c->shm = NULL;
-	if (!hca_way_up(qp->fabric, qp->address, c->address))
+	if (!hca_path_up(qp->fabric, qp->address, c->address))
 		return -ENOTCONN;
 	if (hca_number_find(qp->fabric, c->qpn, &slot, &index) || hold_peer(qp, c, slot))
 		return -ENOTCONN;
 	theirs = &c->peer->shm->qp[index];
-	gate = atomic_load_explicit(&theirs->gate, memory_order_acquire);
-	if ((uint32_t)gate != opened || theirs->qpn != c->qpn ||
+	token = atomic_load_explicit(&theirs->accept, memory_order_acquire);
+	if ((uint32_t)token != opened || theirs->qpn != c->qpn ||
 	    theirs->address != c->address)
 		return -ENOTCONN;
 	if (read_shape(c, theirs))
 		return -ENOTCONN;
 	/* The shape belongs to this gate only if the gate is still the same. */
 	atomic_thread_fence(memory_order_acquire);
-	if (atomic_load_explicit(&theirs->gate, memory_order_relaxed) != gate)
+	if (atomic_load_explicit(&theirs->accept, memory_order_relaxed) != token)
 		return -ENOTCONN;
-	c->gate = gate;
+	c->accept = token;
 	c->shm = theirs;
 	return 0;
 }
@@ -230,7 +230,7 @@ static const struct hca_remote_mr *look_up(struct hca_conn *c, struct hca_remote
 		uint64_t before = atomic_load(live);
 
 		if ((is_known_window(m, key) ||
-		     (c->peer->here ? read_own_mr : read_mr)(c, pd, key, m)) &&
+		     (c->peer->is_self ? read_own_mr : read_mr)(c, pd, key, m)) &&
 		    hca_remote_stands(m->live, m->taken, m->stamp)) {
 			/* A window may have been taken away: it never gets its key in here. */
 			m->key = m->taken ? 0 : key;
@@ -276,7 +276,7 @@ bool hca_mw_is_theirs(const struct hca_conn *c, uint32_t rkey)
 	       row->pd == c->pd && atomic_load(&c->peer->shm->taken[index]) != stamp;
 }
 
-void hca_mw_take_theirs(const struct hca_conn *c, uint32_t rkey)
+void hca_mw_invalidate_theirs(const struct hca_conn *c, uint32_t rkey)
 {
 	const uint32_t index = rkey >> HCA_KEY_GEN_BITS;
 	const _Atomic uint64_t *live = &c->peer->table->mr[index].stamp;

@@ -21,6 +21,6 @@ const struct hca_remote_mr *hca_conn_rq_mr(struct hca_conn *c, uint32_t key);
 /* SEND with invalidate, at the sender: is `rkey` a window of the peer's queue pair? */
 bool hca_mw_is_theirs(const struct hca_conn *c, uint32_t rkey);
 /* Take it away. */
-void hca_mw_take_theirs(const struct hca_conn *c, uint32_t rkey);
+void hca_mw_invalidate_theirs(const struct hca_conn *c, uint32_t rkey);
 
 #endif

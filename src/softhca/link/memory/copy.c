@@ -40,14 +40,15 @@ struct batch {
 };
 
 /* -EPERM: the kernel does not do it. */
-static int by_kernel(const struct batch *b, const struct hca_peer *peer, enum hca_direction way)
+static int by_kernel(const struct batch *b, const struct hca_peer *peer,
+		     enum hca_direction direction)
 {
 	ssize_t done;
 
 	/* Its pid may be somebody else's by now. */
 	if (!hca_process_alive(peer->pid, peer->start_time, peer->watch))
 		return -ESRCH;
-	if (way == HCA_TO_REMOTE)
+	if (direction == HCA_TO_REMOTE)
 		done = process_vm_writev(peer->pid, b->local, b->count, b->remote, b->count, 0);
 	else
 		done = process_vm_readv(peer->pid, b->local, b->count, b->remote, b->count, 0);
@@ -56,13 +57,13 @@ static int by_kernel(const struct batch *b, const struct hca_peer *peer, enum hc
 	return (size_t)done == b->bytes ? 0 : -EFAULT;
 }
 
-static int by_peer(const struct batch *b, struct hca_peer *peer, enum hca_direction way)
+static int by_peer(const struct batch *b, struct hca_peer *peer, enum hca_direction direction)
 {
 	unsigned i;
 	int rc = 0;
 
 	for (i = 0; i < b->count && !rc; i++)
-		rc = hca_bounce(peer, way == HCA_TO_REMOTE, b->local[i].iov_base,
+		rc = hca_bounce(peer, direction == HCA_TO_REMOTE, b->local[i].iov_base,
 				(uintptr_t)b->remote[i].iov_base, b->key[i], b->local[i].iov_len);
 	return rc;
 }
@@ -84,7 +85,7 @@ static bool any_away(const struct batch *b, const struct hca_peer *peer)
 	return false;
 }
 
-static int batch_flush(struct batch *b, struct hca_peer *peer, enum hca_direction way)
+static int batch_flush(struct batch *b, struct hca_peer *peer, enum hca_direction direction)
 {
 	int rc = -EPERM;
 
@@ -93,10 +94,10 @@ static int batch_flush(struct batch *b, struct hca_peer *peer, enum hca_directio
 	if (any_away(b, peer))
 		return -EBUSY;
 	if (!hca_copy_bounces(peer))
-		rc = by_kernel(b, peer, way);
+		rc = by_kernel(b, peer, direction);
 	/* EFAULT: not all that a process can touch can others, whatever their rights. */
 	if ((rc == -EPERM || rc == -EFAULT) && peer->fabric->link_state->copy != HCA_COPY_KERNEL) {
-		int again = by_peer(b, peer, way);
+		int again = by_peer(b, peer, direction);
 
 		if (rc == -EPERM && again != -EPERM)
 			atomic_store(&peer->bounces, true);
@@ -108,18 +109,18 @@ static int batch_flush(struct batch *b, struct hca_peer *peer, enum hca_directio
 	return rc;
 }
 
-static int batch_add(struct batch *b, struct hca_peer *peer, enum hca_direction way,
+static int batch_add(struct batch *b, struct hca_peer *peer, enum hca_direction direction,
 		     unsigned char *local, uint64_t remote, uint32_t key, size_t n)
 {
 	b->local[b->count] = (struct iovec){ local, n };
 	b->remote[b->count] = (struct iovec){ (void *)(uintptr_t)remote, n };
 	b->key[b->count] = key;
 	b->bytes += n;
-	return ++b->count == BATCH ? batch_flush(b, peer, way) : 0;
+	return ++b->count == BATCH ? batch_flush(b, peer, direction) : 0;
 }
 
 /* One run that is contiguous at both ends; `last`: it ends the message. */
-static int copy_run(struct batch *b, struct hca_peer *peer, enum hca_direction way,
+static int copy_run(struct batch *b, struct hca_peer *peer, enum hca_direction direction,
 		    unsigned char *local, const struct hca_span *remote, size_t offset, size_t n,
 		    bool last)
 {
@@ -127,10 +128,10 @@ static int copy_run(struct batch *b, struct hca_peer *peer, enum hca_direction w
 	const size_t tail = last && n > 8 && !hca_copy_bounces(peer) ? 8 : 0;
 	int rc;
 
-	if (remote->here) {
-		unsigned char *at = remote->here + offset;
+	if (remote->local) {
+		unsigned char *at = remote->local + offset;
 
-		if (way == HCA_FROM_REMOTE)
+		if (direction == HCA_FROM_REMOTE)
 			memmove(local, at, n);
 		else if (last)
 			hca_copy_last_last(at, local, n);
@@ -138,25 +139,25 @@ static int copy_run(struct batch *b, struct hca_peer *peer, enum hca_direction w
 			memmove(at, local, n);
 		return 0;
 	}
-	rc = batch_add(b, peer, way, local, remote->there + offset, remote->key, n - tail);
+	rc = batch_add(b, peer, direction, local, remote->remote + offset, remote->key, n - tail);
 	if (!rc && tail)
-		rc = batch_add(b, peer, way, local + n - tail, remote->there + offset + n - tail,
+		rc = batch_add(b, peer, direction, local + n - tail, remote->remote + offset + n - tail,
 			       remote->key, tail);
 	return rc;
 }
 
-int hca_copy_there(struct hca_peer *peer, enum hca_direction way, void *here, uint64_t there,
-		   uint32_t key, size_t n)
+int hca_copy_remote(struct hca_peer *peer, enum hca_direction direction, void *local,
+		    uint64_t remote, uint32_t key, size_t n)
 {
 	struct batch b;
 
 	b.count = 0;
 	b.bytes = 0;
-	batch_add(&b, peer, way, here, there, key, n);
-	return batch_flush(&b, peer, way);
+	batch_add(&b, peer, direction, local, remote, key, n);
+	return batch_flush(&b, peer, direction);
 }
 
-int hca_copy(struct hca_peer *peer, const struct hca_message *m, enum hca_direction way,
+int hca_copy(struct hca_peer *peer, const struct hca_message *m, enum hca_direction direction,
 	     size_t skip, size_t n)
 {
 	struct cursor local = cursor_at(m->local, skip), remote = cursor_at(m->remote, skip);
@@ -166,23 +167,23 @@ int hca_copy(struct hca_peer *peer, const struct hca_message *m, enum hca_direct
 	b.count = 0;
 	b.bytes = 0;
 	while (n && !rc) {
-		size_t here = cursor_left(&local), there = cursor_left(&remote);
-		size_t run = here < there ? here : there;
+		size_t local_left = cursor_left(&local), remote_left = cursor_left(&remote);
+		size_t run = local_left < remote_left ? local_left : remote_left;
 
 		if (run > n)
 			run = n;
 		/* What came before must be in place before the end of the message is. */
-		if (run == n && b.count && remote.span->here)
-			rc = batch_flush(&b, peer, way);
+		if (run == n && b.count && remote.span->local)
+			rc = batch_flush(&b, peer, direction);
 		if (!rc)
-			rc = copy_run(&b, peer, way, local.span->here + local.offset, remote.span,
+			rc = copy_run(&b, peer, direction, local.span->local + local.offset, remote.span,
 				      remote.offset, run, run == n);
 		local.offset += run;
 		remote.offset += run;
 		n -= run;
 	}
 	if (!rc)
-		rc = batch_flush(&b, peer, way);
+		rc = batch_flush(&b, peer, direction);
 	/* The same once more does no harm. */
 	return rc == -EINPROGRESS ? -EBUSY : rc;
 }

@@ -54,7 +54,7 @@ enum hca_direction { HCA_TO_REMOTE, HCA_FROM_REMOTE };
  * 0; -ESRCH: the peer is gone; -EBUSY: not now; other -errno: memory that is not
  * there.
  */
-int hca_copy(struct hca_peer *peer, const struct hca_message *m, enum hca_direction way,
+int hca_copy(struct hca_peer *peer, const struct hca_message *m, enum hca_direction direction,
 	     size_t skip, size_t n);
 
 /*
@@ -62,8 +62,8 @@ int hca_copy(struct hca_peer *peer, const struct hca_message *m, enum hca_direct
  * peer's: by the kernel or by the peer itself (bounce.h; -EBUSY: not now, and
  * -EINPROGRESS).
  */
-int hca_copy_there(struct hca_peer *peer, enum hca_direction way, void *here, uint64_t there,
-		   uint32_t key, size_t n);
+int hca_copy_remote(struct hca_peer *peer, enum hca_direction direction, void *local,
+		    uint64_t remote, uint32_t key, size_t n);
 
 /* What is not mapped is copied by the peer, as far as is known. */
 bool hca_copy_bounces(const struct hca_peer *peer);

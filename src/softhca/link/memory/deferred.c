@@ -24,9 +24,9 @@ uint32_t hca_deferred_bytes(const struct hca_qp *qp)
 		return 0;
 	last = &m->remote[m->remote_count - 1];
 	/* A peer that copies may be stopped when it is due: then the completion would come first. */
-	if (!last->here && hca_copy_bounces(m->to->peer))
+	if (!last->local && hca_copy_bounces(m->to->peer))
 		return 0;
-	in_line = (uint32_t)((last->there + last->bytes - 1) % HCA_LINE + 1);
+	in_line = (uint32_t)((last->remote + last->bytes - 1) % HCA_LINE + 1);
 	return in_line < last->bytes ? in_line : (uint32_t)last->bytes;
 }
 
@@ -40,7 +40,7 @@ static void gather_end(const struct hca_message *m, unsigned char *to, uint32_t 
 		uint32_t n = s->bytes < bytes ? (uint32_t)s->bytes : bytes;
 
 		bytes -= n;
-		memcpy(to + bytes, s->here + s->bytes - n, n);
+		memcpy(to + bytes, s->local + s->bytes - n, n);
 	}
 }
 
@@ -64,7 +64,7 @@ static void write_elsewhere(struct hca_qp *qp, const struct hca_deferred *h)
 		return;
 	}
 	until_ns = rg_now_ns() + BUSY_NS;
-	while (hca_copy_there(c->peer, HCA_TO_REMOTE, (void *)(uintptr_t)h->data, h->remote,
+	while (hca_copy_remote(c->peer, HCA_TO_REMOTE, (void *)(uintptr_t)h->data, h->remote,
 			      (uint32_t)h->stamp, h->bytes) == -EBUSY &&
 	       hca_peer_fate(c->peer) == HCA_FATE_ALIVE && !rg_reached(until_ns, rg_now_ns()))
 		rg_yield();
@@ -75,7 +75,7 @@ static void write_out(struct hca_qp *qp, const struct hca_deferred *h)
 	struct hca_conn *c = &qp->conn;
 
 	/* What was withdrawn meanwhile is not written to any more. */
-	if (!c->shm || atomic_load_explicit(&c->shm->gate, memory_order_acquire) != c->gate)
+	if (!c->shm || atomic_load_explicit(&c->shm->accept, memory_order_acquire) != c->accept)
 		return;
 	if (h->local && hca_remote_stands(h->live, h->taken, h->stamp))
 		hca_copy_last_last(h->local, h->data, h->bytes);
@@ -113,8 +113,8 @@ void hca_deferred_add(struct hca_qp *qp, uint32_t key, uint32_t bytes, uint64_t 
 	}
 	l->count++;
 	h->due_ns = due_ns;
-	h->remote = last->there + last->bytes - bytes;
-	h->local = last->here ? last->here + last->bytes - bytes : NULL;
+	h->remote = last->remote + last->bytes - bytes;
+	h->local = last->local ? last->local + last->bytes - bytes : NULL;
 	h->stamp = mr->stamp;
 	h->live = mr->live;
 	h->taken = mr->taken;
@@ -135,10 +135,10 @@ static void release(struct hca_qp *qp, uint64_t now_ns)
 
 void hca_deferred_release(struct hca_qp *qp, uint64_t now_ns)
 {
-	hca_section_enter(qp->shm);
+	hca_access_section_enter(qp->shm);
 	if (!hca_deferred_waits(qp))
 		release(qp, now_ns);
-	hca_section_leave(qp->shm);
+	hca_access_section_leave(qp->shm);
 }
 
 void hca_deferred_settle(struct hca_qp *qp)
@@ -151,8 +151,8 @@ static bool touches(const struct hca_message *m, const struct hca_deferred *h)
 	unsigned i;
 
 	for (i = 0; i < m->remote_count; i++)
-		if (m->remote[i].there < h->remote + h->bytes &&
-		    h->remote < m->remote[i].there + m->remote[i].bytes)
+		if (m->remote[i].remote < h->remote + h->bytes &&
+		    h->remote < m->remote[i].remote + m->remote[i].bytes)
 			return true;
 	return false;
 }

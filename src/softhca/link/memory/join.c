@@ -101,7 +101,7 @@ static int cannot_open(const struct hca_fabric *f, const struct hca_member *m, i
 }
 
 /* The fabric segment, from the first member that still has it; -ENOENT: from none. */
-static int join_fabric(struct hca_fabric *f, const struct hca_rendezvous_image *image)
+static int join_fabric(struct hca_fabric *f, const struct hca_registry_image *image)
 {
 	uint32_t i;
 	int rc;
@@ -149,7 +149,7 @@ static int make_process_segment(struct hca_fabric *f)
 	return 0;
 }
 
-static int enter(struct hca_fabric *f, struct hca_rendezvous *r, uint32_t node)
+static int enter(struct hca_fabric *f, struct hca_registry *r, uint32_t node)
 {
 	struct hca_member me = { .pid = getpid(), .fabric_fd = f->link_state->shm_fd,
 				 .pid_ns = hca_pid_namespace(), .node = node };
@@ -179,7 +179,7 @@ static int enter(struct hca_fabric *f, struct hca_rendezvous *r, uint32_t node)
 	s->memory_fd = memory_fd;
 	s->node = node;
 	atomic_store(&s->phase, HCA_PRESENT);
-	rc = hca_rendezvous_put(r, f->slot, &me);
+	rc = hca_registry_put(r, f->slot, &me);
 	if (rc)
 		atomic_store(&s->phase, HCA_LEFT);
 	return rc;
@@ -187,17 +187,17 @@ static int enter(struct hca_fabric *f, struct hca_rendezvous *r, uint32_t node)
 
 static int attach(struct hca_fabric *f, uint32_t node)
 {
-	struct hca_rendezvous_image *image = calloc(1, sizeof(*image));
-	struct hca_rendezvous r = { .fd = -1 };
+	struct hca_registry_image *image = calloc(1, sizeof(*image));
+	struct hca_registry r = { .fd = -1 };
 	bool fresh = false;
 	int rc;
 
 	if (!image)
 		return hca_fail(ENOMEM, "no memory");
-	rc = hca_rendezvous_open(f->name, true, &r);
+	rc = hca_registry_open(f->name, true, &r);
 	if (rc)
 		goto out;
-	rc = hca_rendezvous_read(&r, image);
+	rc = hca_registry_read(&r, image);
 	if (rc)
 		goto out;
 	f->link_state->nonce = image->nonce;
@@ -212,7 +212,7 @@ static int attach(struct hca_fabric *f, uint32_t node)
 		f->link_state->nonce = rg_random() | 1;	/* not 0 */
 		rc = found_fabric(f);
 		if (!rc)
-			rc = hca_rendezvous_begin(&r, f->link_state->nonce, f->spec.text);
+			rc = hca_registry_begin(&r, f->link_state->nonce, f->spec.text);
 	}
 	if (!rc)
 		rc = make_process_segment(f);
@@ -221,16 +221,16 @@ static int attach(struct hca_fabric *f, uint32_t node)
 	if (!rc)
 		rc = enter(f, &r, node);
 	if (rc && fresh)
-		hca_rendezvous_remove(&r);	/* nothing half-written stays */
+		hca_registry_remove(&r);	/* nothing half-written stays */
 out:
-	hca_rendezvous_close(&r);
+	hca_registry_close(&r);
 	free(image);
 	return rc;
 }
 
 /* ---- Leaving ------------------------------------------------------------- */
 
-static bool anyone_else(const struct hca_rendezvous_image *image, uint32_t but)
+static bool anyone_else(const struct hca_registry_image *image, uint32_t but)
 {
 	uint32_t i;
 
@@ -243,19 +243,19 @@ static bool anyone_else(const struct hca_rendezvous_image *image, uint32_t but)
 
 void hca_sign_off(struct hca_fabric *f, bool everyone)
 {
-	struct hca_rendezvous_image *image = calloc(1, sizeof(*image));
+	struct hca_registry_image *image = calloc(1, sizeof(*image));
 	const struct hca_member nobody = { 0 };
-	struct hca_rendezvous r = { .fd = -1 };
+	struct hca_registry r = { .fd = -1 };
 
-	if (!image || hca_rendezvous_open(f->name, false, &r) || hca_rendezvous_read(&r, image) ||
+	if (!image || hca_registry_open(f->name, false, &r) || hca_registry_read(&r, image) ||
 	    image->nonce != f->link_state->nonce)
 		goto out;		/* the name is gone or somebody else's by now */
 	if (everyone || !anyone_else(image, f->slot))
-		hca_rendezvous_remove(&r);
+		hca_registry_remove(&r);
 	else
-		hca_rendezvous_put(&r, f->slot, &nobody);
+		hca_registry_put(&r, f->slot, &nobody);
 out:
-	hca_rendezvous_close(&r);
+	hca_registry_close(&r);
 	free(image);
 }
 
@@ -271,7 +271,7 @@ void hca_say_goodbye(struct hca_fabric *f)
 
 		if (!qp)
 			continue;
-		atomic_store(&f->self->qp[i].gate, 0);
+		atomic_store(&f->self->qp[i].accept, 0);
 		hca_number_release(f, hca_qpn(qp));
 	}
 	atomic_store(&f->shm->slot[f->slot].phase, HCA_LEFT);
@@ -290,14 +290,14 @@ static void detach(struct hca_fabric *f)
 		munmap(f->shm, sizeof(*f->shm));
 	if (f->link_state->shm_fd >= 0)
 		close(f->link_state->shm_fd);
-	pthread_mutex_destroy(&f->link_state->porter.lock);
+	pthread_mutex_destroy(&f->link_state->copy_service.lock);
 	free(f->link_state);
 	f->link_state = NULL;
 }
 
 void hca_leave(struct hca_fabric *f)
 {
-	hca_porter_stop(f);
+	hca_copy_service_stop(f);
 	hca_say_goodbye(f);
 	hca_peers_forget(f);
 	detach(f);
@@ -311,7 +311,7 @@ void hca_forget_in_child(struct hca_fabric *f)
 }
 
 /* At every attachment: a child of fork has to do it for itself. */
-static void prepare_process(enum hca_copy_way copy)
+static void prepare_process(enum hca_copy_method copy)
 {
 #ifdef PR_SET_PTRACER
 	/*
@@ -324,7 +324,7 @@ static void prepare_process(enum hca_copy_way copy)
 	hca_quiesce_prepare();
 }
 
-int hca_join(struct hca_fabric *f, enum hca_copy_way copy, uint32_t node)
+int hca_join(struct hca_fabric *f, enum hca_copy_method copy, uint32_t node)
 {
 	int rc;
 
@@ -334,7 +334,7 @@ int hca_join(struct hca_fabric *f, enum hca_copy_way copy, uint32_t node)
 	f->link = &hca_memory_link;
 	f->link_state->shm_fd = -1;
 	f->link_state->copy = copy;
-	pthread_mutex_init(&f->link_state->porter.lock, NULL);
+	pthread_mutex_init(&f->link_state->copy_service.lock, NULL);
 	prepare_process(copy);
 	rc = attach(f, node);
 	if (rc)

@@ -45,7 +45,7 @@ static bool conn_died(const struct hca_conn *c)
 	if (c->peer->fate == HCA_FATE_ALIVE)
 		return false;
 	return c->peer->fate == HCA_FATE_DEAD ||
-	       (c->shm && atomic_load_explicit(&c->shm->gate, memory_order_relaxed) == c->gate);
+	       (c->shm && atomic_load_explicit(&c->shm->accept, memory_order_relaxed) == c->accept);
 }
 
 /* Nor has it been seen alive: then its number tells whose it was. */
@@ -73,8 +73,8 @@ const struct hca_link_operations hca_memory_link = {
 	.look = hca_peers_look,
 	.quiesce = hca_quiesce,
 	.peer_inside = hca_peer_inside,
-	.mr_shown = hca_porter_need,
-	.mr_hidden = hca_porter_pass,
+	.mr_shown = hca_copy_service_need,
+	.mr_hidden = hca_copy_service_pass,
 	.number_claim = hca_number_claim,
 	.number_release = hca_number_release,
 	.qp_make = qp_make,

@@ -38,7 +38,7 @@ static void peer_free(struct hca_peer *p)
 		munmap(p->shm, HCA_PROCESS_BYTES);
 	if (p->table != p->fabric->table)
 		hca_table_close(p->table);
-	hca_bell_cache_drop(&p->bells);
+	hca_wakeup_cache_drop(&p->wakeups);
 	if (p->memory_fd >= 0)
 		close(p->memory_fd);
 	if (p->watch >= 0)
@@ -81,7 +81,7 @@ static int map_segments(struct hca_peer *p, int process_fd, int table_fd)
 {
 	struct hca_fabric *f = p->fabric;
 
-	if (p->here) {
+	if (p->is_self) {
 		p->shm = f->self;
 		p->table = f->table;
 		return 0;
@@ -112,8 +112,8 @@ static struct hca_peer *peer_new(struct hca_fabric *f, uint32_t slot)
 	atomic_thread_fence(memory_order_acquire);
 	if (p->pid <= 0 || atomic_load(&s->generation) != p->generation)
 		goto fail;
-	p->here = slot == f->slot;
-	if (!p->here)
+	p->is_self = slot == f->slot;
+	if (!p->is_self)
 		p->watch = hca_process_watch(p->pid, p->start_time);
 	if (map_segments(p, process_fd, table_fd))
 		goto fail;
@@ -176,7 +176,7 @@ enum hca_fate hca_peer_fate(const struct hca_peer *p)
 
 	if (atomic_load(&s->generation) != p->generation || atomic_load(&s->phase) == HCA_LEFT)
 		return HCA_FATE_LEFT;
-	if (p->here || hca_process_alive(p->pid, p->start_time, p->watch))
+	if (p->is_self || hca_process_alive(p->pid, p->start_time, p->watch))
 		return HCA_FATE_ALIVE;
 	/* It may have said goodbye between the two looks. */
 	return atomic_load(&s->phase) == HCA_PRESENT ? HCA_FATE_DEAD : HCA_FATE_LEFT;
@@ -292,7 +292,7 @@ static bool wait_outside(const struct hca_shm_qp *qp, const struct hca_peer *pee
 			 uint32_t seen, uint64_t deadline)
 {
 	while ((seen & 1) && (!peer || hca_peer_fate(peer) == HCA_FATE_ALIVE) &&
-	       atomic_load_explicit(&qp->section, memory_order_acquire) == seen) {
+	       atomic_load_explicit(&qp->access_section, memory_order_acquire) == seen) {
 		if (rg_reached(deadline, rg_now_ns()))
 			return false;
 		rg_sleep_ns(PAUSE_NS);
@@ -304,7 +304,7 @@ static bool wait_outside(const struct hca_shm_qp *qp, const struct hca_peer *pee
 static bool wait_for_peers(struct hca_peer *peer, uint32_t index, uint64_t deadline)
 {
 	const struct hca_shm_qp *qp = &peer->shm->qp[index];
-	uint32_t seen = atomic_load_explicit(&qp->section, memory_order_acquire);
+	uint32_t seen = atomic_load_explicit(&qp->access_section, memory_order_acquire);
 	_Atomic uint64_t *given_up = &peer->given_up[index % HCA_GIVEN_UP];
 	const uint64_t this = (uint64_t)index << 32 | seen;
 
@@ -372,7 +372,7 @@ bool hca_peer_inside(struct hca_qp *qp)
 	    hca_peer_get(qp->fabric, slot, &peer))
 		return false;
 	fence_all();
-	inside = (atomic_load_explicit(&peer->shm->qp[index].section, memory_order_acquire) & 1) &&
+	inside = (atomic_load_explicit(&peer->shm->qp[index].access_section, memory_order_acquire) & 1) &&
 		 hca_peer_fate(peer) == HCA_FATE_ALIVE;
 	hca_peer_put(peer);
 	return inside;
@@ -393,7 +393,7 @@ bool hca_quiesce(struct hca_fabric *f, struct hca_qp *only)
 	for (i = 0; i < top; i++) {
 		outside &= wait_for_number(f, peer_of(f, i), deadline);
 		wait_for_takers(f, i, deadline);
-		wait_outside(&f->self->qp[i], NULL, atomic_load(&f->self->qp[i].section), deadline);
+		wait_outside(&f->self->qp[i], NULL, atomic_load(&f->self->qp[i].access_section), deadline);
 	}
 	return outside && rg_now_ns() < deadline;
 }

@@ -22,14 +22,14 @@ struct hca_peer {
 	struct hca_shm_process *shm;
 	const struct hca_shm_table *table;
 	pid_t pid;
-	bool here;		/* ourselves: its addresses are ours */
+	bool is_self;		/* this process: its addresses are ours */
 	uint32_t slot, generation;
 	uint64_t start_time;
 	int watch;		/* pidfd or -1 */
 	int memory_fd;
 	_Atomic bool bounces;	/* the kernel does not copy from or to it: bounce.h */
-	_Atomic bool porter_silent;
-	_Atomic uint32_t porter_served;	/* when it fell silent */
+	_Atomic bool copy_service_silent;
+	_Atomic uint32_t copies_served;	/* when it fell silent */
 	int references;		/* queue pairs; under fabric.slow */
 	enum hca_fate fate;	/* at the last look */
 	/* Who did not leave a section while it was waited for: index << 32 | section. */
@@ -37,8 +37,8 @@ struct hca_peer {
 	struct hca_view *windows;
 	uint32_t window_count;
 	uint64_t window_bytes;
-	struct hca_lock bell_lock;
-	struct hca_bell_cache bells;
+	struct hca_lock wakeup_lock;
+	struct hca_wakeup_cache wakeups;
 };
 
 /* The process in a slot; one more reference.  0, or -ENOTCONN: nobody (silent). */
@@ -73,9 +73,9 @@ static inline void hca_peer_alert(struct hca_peer *p, const volatile struct hca_
 	unsigned i;
 
 	atomic_fetch_add(&p->shm->attention, 1);
-	for (i = 0; i < sizeof(theirs->bell) / sizeof(*theirs->bell); i++)
-		if (theirs->bell[i])
-			hca_bell_ring_peer(p, theirs->bell[i]);
+	for (i = 0; i < sizeof(theirs->wakeup) / sizeof(*theirs->wakeup); i++)
+		if (theirs->wakeup[i])
+			hca_wakeup_send_peer(p, theirs->wakeup[i]);
 }
 
 /* The same for what its program learns anyway: it is acted upon when it looks, nobody wakes. */
@@ -91,23 +91,23 @@ static inline void hca_peer_note(struct hca_peer *p)
  * the one who waits pays for the ordering, by membarrier().
  *
  *	worker				withdrawer
- *	hca_section_enter(mine)		withdraw (release store)
+ *	hca_access_section_enter(mine)		withdraw (release store)
  *	check that it is there, use	hca_quiesce()
- *	hca_section_leave(mine)		reuse
+ *	hca_access_section_leave(mine)		reuse
  */
-static inline void hca_section_enter(struct hca_shm_qp *mine)
+static inline void hca_access_section_enter(struct hca_shm_qp *mine)
 {
-	uint32_t s = atomic_load_explicit(&mine->section, memory_order_relaxed);
+	uint32_t s = atomic_load_explicit(&mine->access_section, memory_order_relaxed);
 
-	atomic_store_explicit(&mine->section, s + 1, memory_order_relaxed);
+	atomic_store_explicit(&mine->access_section, s + 1, memory_order_relaxed);
 	atomic_signal_fence(memory_order_seq_cst);
 }
 
-static inline void hca_section_leave(struct hca_shm_qp *mine)
+static inline void hca_access_section_leave(struct hca_shm_qp *mine)
 {
-	uint32_t s = atomic_load_explicit(&mine->section, memory_order_relaxed);
+	uint32_t s = atomic_load_explicit(&mine->access_section, memory_order_relaxed);
 
-	atomic_store_explicit(&mine->section, s + 1, memory_order_release);
+	atomic_store_explicit(&mine->access_section, s + 1, memory_order_release);
 }
 
 /*

@@ -14,21 +14,21 @@
 
 #define MAGIC 0x3130766472616368ull	/* "hcardv01" */
 
-static_assert(offsetof(struct hca_rendezvous_image, member) == 1024, "room in the header");
+static_assert(offsetof(struct hca_registry_image, member) == 1024, "room in the header");
 
-const char *hca_rendezvous_dir(void)
+const char *hca_registry_dir(void)
 {
 	const char *dir = getenv("SOFTHCA_DIR");
 
 	return dir && *dir ? dir : "/dev/shm";
 }
 
-void hca_rendezvous_prefix(char *buf, size_t size)
+void hca_registry_prefix(char *buf, size_t size)
 {
 	snprintf(buf, size, "softhca.%u.", (unsigned)geteuid());
 }
 
-int hca_rendezvous_name(const char *name, char out[HCA_NAME_MAX + 1])
+int hca_registry_name(const char *name, char out[HCA_NAME_MAX + 1])
 {
 	static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 				      "0123456789_-.";
@@ -59,7 +59,7 @@ static int lock_bounded(int fd, const char *path)
 	return hca_fail(ETIMEDOUT, "%s: locked by another process for 5 s (stopped?)", path);
 }
 
-static int open_once(struct hca_rendezvous *r, bool create)
+static int open_once(struct hca_registry *r, bool create)
 {
 	struct stat st;
 	int rc;
@@ -83,7 +83,7 @@ static int open_once(struct hca_rendezvous *r, bool create)
 }
 
 /* Somebody may have removed the file between our open and our lock. */
-static bool still_there(const struct hca_rendezvous *r)
+static bool still_there(const struct hca_registry *r)
 {
 	struct stat mine, named;
 
@@ -91,24 +91,24 @@ static bool still_there(const struct hca_rendezvous *r)
 	       mine.st_ino == named.st_ino && mine.st_dev == named.st_dev;
 }
 
-int hca_rendezvous_open(const char *name, bool create, struct hca_rendezvous *r)
+int hca_registry_open(const char *name, bool create, struct hca_registry *r)
 {
 	char prefix[32];
 	int rc, n;
 
-	hca_rendezvous_prefix(prefix, sizeof(prefix));
-	n = snprintf(r->path, sizeof(r->path), "%s/%s%s", hca_rendezvous_dir(), prefix, name);
+	hca_registry_prefix(prefix, sizeof(prefix));
+	n = snprintf(r->path, sizeof(r->path), "%s/%s%s", hca_registry_dir(), prefix, name);
 	if (n < 0 || (size_t)n >= sizeof(r->path))
 		return hca_fail(ENAMETOOLONG, "SOFTHCA_DIR: too long");
 	for (;;) {
 		rc = open_once(r, create);
 		if (rc || still_there(r))
 			return rc;
-		hca_rendezvous_close(r);
+		hca_registry_close(r);
 	}
 }
 
-void hca_rendezvous_close(struct hca_rendezvous *r)
+void hca_registry_close(struct hca_registry *r)
 {
 	if (r->fd < 0)
 		return;
@@ -117,7 +117,7 @@ void hca_rendezvous_close(struct hca_rendezvous *r)
 	r->fd = -1;
 }
 
-int hca_rendezvous_check(const struct hca_rendezvous_image *image, size_t bytes)
+int hca_registry_check(const struct hca_registry_image *image, size_t bytes)
 {
 	if (bytes != sizeof(*image) || image->magic != MAGIC || image->slots != HCA_PROCS_MAX ||
 	    image->nonce == 0 || !memchr(image->spec, '\0', sizeof(image->spec)))
@@ -125,7 +125,7 @@ int hca_rendezvous_check(const struct hca_rendezvous_image *image, size_t bytes)
 	return image->abi == HCA_ABI ? 0 : -EPROTO;
 }
 
-int hca_rendezvous_read(struct hca_rendezvous *r, struct hca_rendezvous_image *image)
+int hca_registry_read(struct hca_registry *r, struct hca_registry_image *image)
 {
 	ssize_t n = pread(r->fd, image, sizeof(*image), 0);
 	struct stat st;
@@ -136,13 +136,13 @@ int hca_rendezvous_read(struct hca_rendezvous *r, struct hca_rendezvous_image *i
 		memset(image, 0, sizeof(*image));	/* its maker got no further */
 		return 0;
 	}
-	if (hca_rendezvous_check(image, (size_t)n) || (size_t)st.st_size != sizeof(*image))
+	if (hca_registry_check(image, (size_t)n) || (size_t)st.st_size != sizeof(*image))
 		return hca_fail(EPROTO, "%s: not a rendezvous file of this version; `softhca reap` "
 				"removes it", r->path);
 	return 0;
 }
 
-static int put(struct hca_rendezvous *r, const void *bytes, size_t n, size_t at)
+static int put(struct hca_registry *r, const void *bytes, size_t n, size_t at)
 {
 	ssize_t done = pwrite(r->fd, bytes, n, (off_t)at);
 
@@ -152,9 +152,9 @@ static int put(struct hca_rendezvous *r, const void *bytes, size_t n, size_t at)
 			strerror(done < 0 ? errno : ENOSPC));
 }
 
-int hca_rendezvous_begin(struct hca_rendezvous *r, uint64_t nonce, const char *spec)
+int hca_registry_begin(struct hca_registry *r, uint64_t nonce, const char *spec)
 {
-	struct hca_rendezvous_image head = { .magic = MAGIC, .abi = HCA_ABI,
+	struct hca_registry_image head = { .magic = MAGIC, .abi = HCA_ABI,
 					     .slots = HCA_PROCS_MAX, .nonce = nonce };
 	int rc;
 
@@ -165,16 +165,16 @@ int hca_rendezvous_begin(struct hca_rendezvous *r, uint64_t nonce, const char *s
 		return hca_fail(-rc, "%s: cannot reserve %zu bytes: %s", r->path, sizeof(head),
 				strerror(-rc));
 	strncpy(head.spec, spec, sizeof(head.spec) - 1);
-	return put(r, &head, offsetof(struct hca_rendezvous_image, member), 0);
+	return put(r, &head, offsetof(struct hca_registry_image, member), 0);
 }
 
-int hca_rendezvous_put(struct hca_rendezvous *r, uint32_t slot, const struct hca_member *m)
+int hca_registry_put(struct hca_registry *r, uint32_t slot, const struct hca_member *m)
 {
 	return put(r, m, sizeof(*m),
-		   offsetof(struct hca_rendezvous_image, member) + slot * sizeof(*m));
+		   offsetof(struct hca_registry_image, member) + slot * sizeof(*m));
 }
 
-void hca_rendezvous_remove(struct hca_rendezvous *r)
+void hca_registry_remove(struct hca_registry *r)
 {
 	if (still_there(r))
 		unlink(r->path);

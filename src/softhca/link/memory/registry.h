@@ -7,8 +7,8 @@
  * members left behind, the next newcomer, `softhca reap` or the softhca command
  * removes.  SOFTHCA_DIR names another directory.
  */
-#ifndef HCA_RENDEZVOUS_H
-#define HCA_RENDEZVOUS_H
+#ifndef HCA_REGISTRY_H
+#define HCA_REGISTRY_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -26,7 +26,7 @@ struct hca_member {
 };
 
 /* The file, byte for byte. */
-struct hca_rendezvous_image {
+struct hca_registry_image {
 	uint64_t magic;
 	uint32_t abi;
 	uint32_t slots;			/* HCA_PROCS_MAX */
@@ -36,37 +36,37 @@ struct hca_rendezvous_image {
 	struct hca_member member[HCA_PROCS_MAX];	/* index = slot in the fabric */
 };
 
-struct hca_rendezvous {
+struct hca_registry {
 	int fd;
 	char path[256];
 };
 
 /* 0, or -EINVAL with the line set.  NULL: SOFTHCA_FABRIC, else "default". */
-int hca_rendezvous_name(const char *name, char out[HCA_NAME_MAX + 1]);
+int hca_registry_name(const char *name, char out[HCA_NAME_MAX + 1]);
 
 /*
  * Open and lock (waiting a few seconds at most).  0 or -errno with the line
  * set; -ENOENT when !create and there is none (also the line).
  */
-int hca_rendezvous_open(const char *name, bool create, struct hca_rendezvous *r);
-void hca_rendezvous_close(struct hca_rendezvous *r);
+int hca_registry_open(const char *name, bool create, struct hca_registry *r);
+void hca_registry_close(struct hca_registry *r);
 
 /*
  * Read the file into *image (which is large: allocate it).  An empty file
  * gives nonce 0.  0, or -EPROTO with the line set: not ours or of another version.
  */
-int hca_rendezvous_read(struct hca_rendezvous *r, struct hca_rendezvous_image *image);
+int hca_registry_read(struct hca_registry *r, struct hca_registry_image *image);
 
 /* The same on bytes in memory: pure. */
-int hca_rendezvous_check(const struct hca_rendezvous_image *image, size_t bytes);
+int hca_registry_check(const struct hca_registry_image *image, size_t bytes);
 
 /* Begin a fabric: reserve the space, write the header, no members. */
-int hca_rendezvous_begin(struct hca_rendezvous *r, uint64_t nonce, const char *spec);
+int hca_registry_begin(struct hca_registry *r, uint64_t nonce, const char *spec);
 
-int hca_rendezvous_put(struct hca_rendezvous *r, uint32_t slot, const struct hca_member *m);
+int hca_registry_put(struct hca_registry *r, uint32_t slot, const struct hca_member *m);
 
 /* Remove the file, if it is still the one that is open. */
-void hca_rendezvous_remove(struct hca_rendezvous *r);
+void hca_registry_remove(struct hca_registry *r);
 
 /* Is that member's process there, in this pid namespace? */
 bool hca_member_alive(const struct hca_member *m);
@@ -74,7 +74,7 @@ bool hca_member_foreign(const struct hca_member *m);
 uint64_t hca_pid_namespace(void);
 
 /* Where the files are, and how they begin. */
-const char *hca_rendezvous_dir(void);
-void hca_rendezvous_prefix(char *buf, size_t size);	/* "softhca.1000." */
+const char *hca_registry_dir(void);
+void hca_registry_prefix(char *buf, size_t size);	/* "softhca.1000." */
 
 #endif

@@ -11,10 +11,10 @@ struct hca_link_state {
 	uint64_t nonce;			/* of the fabric segment */
 	int shm_fd;
 	unsigned table_guards;		/* what this kernel has of enum hca_guards */
-	enum hca_copy_way copy;
+	enum hca_copy_method copy;
 	_Atomic bool kernel_asked, kernel_copies;	/* bounce.c */
 	_Atomic bool left;		/* peers were told */
-	struct hca_porter porter;
+	struct hca_copy_service copy_service;
 	struct hca_peer *peer[HCA_PROCS_MAX];	/* by slot; under fabric.slow */
 };
 

@@ -18,12 +18,12 @@ int hca_gather_local(struct hca_qp *qp, const struct ibv_send_wr *wr, unsigned f
 	for (i = 0; i < wr->num_sge; i++, to++) {
 		const struct ibv_sge *s = &wr->sg_list[i];
 
-		*to = (struct hca_span){ .here = (unsigned char *)(uintptr_t)s->addr,
+		*to = (struct hca_span){ .local = (unsigned char *)(uintptr_t)s->addr,
 					 .bytes = s->length };
 		if ((wr->send_flags & IBV_SEND_INLINE) || !s->length)
 			continue;
-		to->here = hca_mr_local(qp->fabric, s->lkey, qp->pd, need, s->addr, s->length);
-		if (!to->here)
+		to->local = hca_mr_local(qp->fabric, s->lkey, qp->pd, need, s->addr, s->length);
+		if (!to->local)
 			return IBV_WC_LOC_PROT_ERR;
 	}
 	m->local_count = first + (unsigned)wr->num_sge;
@@ -39,8 +39,8 @@ static uint64_t add_piece(struct hca_message *m, const struct hca_remote_mr *mr,
 	if (from >= to)
 		return from;
 	m->remote[m->remote_count++] = (struct hca_span){
-		.here = mapped ? mr->base + (from - mr->mapped) : NULL,
-		.there = mr->addr + from,
+		.local = mapped ? mr->base + (from - mr->mapped) : NULL,
+		.remote = mr->addr + from,
 		.bytes = to - from,
 		.key = (uint32_t)mr->stamp,
 	};
@@ -123,7 +123,7 @@ static int claim_shared(struct hca_qp *qp)
 	struct hca_message *m = &qp->message;
 	struct hca_conn *c = m->to;
 
-	if (!hca_shared_take(&c->shared, qp->fabric->claim, &m->claim))
+	if (!hca_shared_claim_oldest(&c->shared, qp->fabric->claim, &m->claim))
 		return HCA_NO_RECEIVE;
 	m->claimed = true;
 	m->position = m->claim.position;
@@ -196,7 +196,7 @@ bool hca_lag_waits(struct hca_qp *qp)
 }
 
 /* A message that is dropped leaves the receive to the next one. */
-void hca_give_back(struct hca_qp *qp)
+void hca_release_receive(struct hca_qp *qp)
 {
 	struct hca_message *m = &qp->message;
 	struct hca_conn *c = m->to;
@@ -205,7 +205,7 @@ void hca_give_back(struct hca_qp *qp)
 
 	m->claimed = false;
 	if (c->shared.shm) {
-		hca_shared_return(&c->shared, &m->claim, qp->fabric->claim);
+		hca_shared_unclaim(&c->shared, &m->claim, qp->fabric->claim);
 		hca_peer_alert(c->peer, c->shm);
 		return;
 	}
@@ -313,7 +313,7 @@ int hca_tell_peer(struct hca_qp *qp, const struct ibv_send_wr *wr, int status,
 	if (!c->shared.shm)
 		return rc;
 	if (rc)
-		hca_give_back(qp);
+		hca_release_receive(qp);
 	else
 		hca_shared_done(&m->claim, qp->fabric->claim);
 	return rc;

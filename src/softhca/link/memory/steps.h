@@ -11,8 +11,8 @@
 /* Does the way still lead where it led? */
 static inline bool hca_conn_stands(const struct hca_conn *c)
 {
-	return hca_likely(c->shm && atomic_load_explicit(&c->shm->gate, memory_order_acquire) ==
-					    c->gate);
+	return hca_likely(c->shm && atomic_load_explicit(&c->shm->accept, memory_order_acquire) ==
+					    c->accept);
 }
 
 static inline bool hca_takes_receive(enum ibv_wr_opcode op)
@@ -66,7 +66,7 @@ int hca_claim_receive(struct hca_qp *qp);
 bool hca_lags(const struct hca_qp *qp, int why);
 bool hca_lag_waits(struct hca_qp *qp);
 /* The message is dropped: leave the receive that it has claimed to another one. */
-void hca_give_back(struct hca_qp *qp);
+void hca_release_receive(struct hca_qp *qp);
 
 /*
  * The buffers of the receive that was claimed, as far as message.bytes needs

@@ -69,7 +69,7 @@ static void fail_at_peer(struct hca_qp *qp, const struct ibv_send_wr *wr, int st
 		return;			/* ours alone */
 	if (!qp->reliable && (status != IBV_WC_REM_OP_ERR || !hca_is_send(wr->opcode))) {
 		if (qp->message.claimed)
-			hca_give_back(qp);
+			hca_release_receive(qp);
 		return;
 	}
 	/* What a receive completion tells is no event as well (IBTA 11.6.3.2). */
@@ -144,19 +144,19 @@ static int begin(struct hca_qp *qp, const struct ibv_send_wr *wr, uint32_t bytes
 }
 
 /* What could not be copied: was it our end that is not there any more? */
-static bool is_our_fault(const struct hca_message *m, enum hca_direction way)
+static bool is_our_fault(const struct hca_message *m, enum hca_direction direction)
 {
 	unsigned i;
 
 	for (i = 0; i < m->local_count; i++)
-		if (hca_maps_check(m->local[i].here, m->local[i].bytes, way == HCA_FROM_REMOTE))
+		if (hca_maps_check(m->local[i].local, m->local[i].bytes, direction == HCA_FROM_REMOTE))
 			return true;
 	return false;
 }
 
 static int copy(struct hca_qp *qp, const struct ibv_send_wr *wr, uint32_t bytes)
 {
-	enum hca_direction way =
+	enum hca_direction direction =
 		wr->opcode == IBV_WR_RDMA_READ ? HCA_FROM_REMOTE : HCA_TO_REMOTE;
 	int rc;
 
@@ -165,7 +165,7 @@ static int copy(struct hca_qp *qp, const struct ibv_send_wr *wr, uint32_t bytes)
 	if (hca_is_atomic(wr->opcode))
 		rc = hca_atomic(qp, wr);
 	else
-		rc = hca_copy(qp->message.to->peer, &qp->message, way, qp->message.done, bytes);
+		rc = hca_copy(qp->message.to->peer, &qp->message, direction, qp->message.done, bytes);
 	if (!rc) {
 		qp->message.done += bytes;
 		return IBV_WC_SUCCESS;
@@ -174,9 +174,9 @@ static int copy(struct hca_qp *qp, const struct ibv_send_wr *wr, uint32_t bytes)
 		return HCA_PEER_DIED;
 	if (rc == -EBUSY)
 		return HCA_BUSY;
-	if (rc == -EFAULT && is_our_fault(&qp->message, way)) {
+	if (rc == -EFAULT && is_our_fault(&qp->message, direction)) {
 		if (qp->message.claimed)
-			hca_give_back(qp);
+			hca_release_receive(qp);
 		return IBV_WC_LOC_PROT_ERR;
 	}
 	if (rc == -EPERM)
@@ -190,7 +190,7 @@ static int copy(struct hca_qp *qp, const struct ibv_send_wr *wr, uint32_t bytes)
 static int end(struct hca_qp *qp, const struct ibv_send_wr *wr, uint64_t visible_ns)
 {
 	if (wr->opcode == IBV_WR_SEND_WITH_INV)
-		hca_mw_take_theirs(&qp->conn, wr->invalidate_rkey);
+		hca_mw_invalidate_theirs(&qp->conn, wr->invalidate_rkey);
 	if (!qp->message.claimed || !hca_tell_peer(qp, wr, IBV_WC_SUCCESS, visible_ns))
 		return IBV_WC_SUCCESS;
 	hca_fault(qp->message.to, IBV_EVENT_CQ_ERR + 1);
@@ -213,9 +213,9 @@ int hca_transfer_begin(struct hca_qp *qp, const struct ibv_send_wr *wr, uint32_t
 {
 	int rc;
 
-	hca_section_enter(qp->shm);
+	hca_access_section_enter(qp->shm);
 	rc = qp->datagram ? hca_ud_begin(qp, wr, bytes) : outcome(qp, begin(qp, wr, bytes));
-	hca_section_leave(qp->shm);
+	hca_access_section_leave(qp->shm);
 	return rc;
 }
 
@@ -224,7 +224,7 @@ void hca_transfer_drop(struct hca_qp *qp)
 	struct hca_message *m = &qp->message;
 
 	if (m->claimed && m->to->shared.shm)
-		hca_give_back(qp);
+		hca_release_receive(qp);
 	m->claimed = false;
 }
 
@@ -264,7 +264,7 @@ static int copy_some(struct hca_qp *qp, const struct ibv_send_wr *wr, uint32_t b
 static void leave_claim(struct hca_qp *qp)
 {
 	if (qp->message.claimed && hca_conn_stands(qp->message.to)) {
-		hca_give_back(qp);
+		hca_release_receive(qp);
 		qp->message.claimed = false;
 	}
 	hca_transfer_drop(qp);
@@ -276,11 +276,11 @@ int hca_transfer_copy(struct hca_qp *qp, const struct ibv_send_wr *wr, uint32_t 
 	int rc = IBV_WC_SUCCESS;
 
 	if (!qp->message.lost && !qp->datagram) {
-		hca_section_enter(qp->shm);
+		hca_access_section_enter(qp->shm);
 		rc = outcome(qp, copy_some(qp, wr, bytes, deferred));
 		if (qp->message.lost)
 			leave_claim(qp);
-		hca_section_leave(qp->shm);
+		hca_access_section_leave(qp->shm);
 	}
 	if (qp->message.lost || qp->datagram) {
 		qp->message.done += bytes;
@@ -295,9 +295,9 @@ void hca_transfer_defer(struct hca_qp *qp, const struct ibv_send_wr *wr, uint32_
 {
 	if (!deferred)
 		return;
-	hca_section_enter(qp->shm);
+	hca_access_section_enter(qp->shm);
 	hca_deferred_add(qp, wr->wr.rdma.rkey, deferred, due_ns);
-	hca_section_leave(qp->shm);
+	hca_access_section_leave(qp->shm);
 	qp->message.done += deferred;
 }
 
@@ -307,7 +307,7 @@ int hca_transfer_end(struct hca_qp *qp, const struct ibv_send_wr *wr, uint64_t v
 
 	if (qp->message.lost)
 		return IBV_WC_SUCCESS;
-	hca_section_enter(qp->shm);
+	hca_access_section_enter(qp->shm);
 	if (qp->datagram) {
 		rc = hca_gather_local(qp, wr, 1);	/* time has passed */
 		if (!rc)
@@ -319,7 +319,7 @@ int hca_transfer_end(struct hca_qp *qp, const struct ibv_send_wr *wr, uint64_t v
 		rc = hca_conn_stands(qp->message.to) ? end(qp, wr, visible_ns) : HCA_NO_PEER;
 		rc = outcome(qp, rc);
 	}
-	hca_section_leave(qp->shm);
+	hca_access_section_leave(qp->shm);
 	return rc;
 }
 
@@ -362,7 +362,7 @@ static int carry_out(struct hca_qp *qp, const struct ibv_send_wr *wr, uint32_t b
 	if (!rc)
 		rc = copy(qp, wr, bytes);
 	if (rc < 0 && qp->message.claimed)
-		hca_give_back(qp);			/* it starts anew */
+		hca_release_receive(qp);			/* it starts anew */
 	if (!rc)
 		rc = end(qp, wr, 0);
 	return outcome(qp, rc);
@@ -374,9 +374,9 @@ int hca_transfer_whole(struct hca_qp *qp, const struct ibv_send_wr *wr, uint32_t
 
 	if (hca_unlikely(hca_mw_is_local(wr->opcode)))
 		return hca_mw_carry_out(qp, wr);
-	hca_section_enter(qp->shm);
+	hca_access_section_enter(qp->shm);
 	rc = carry_out(qp, wr, bytes);
-	hca_section_leave(qp->shm);
+	hca_access_section_leave(qp->shm);
 	return rc;
 }
 
@@ -386,9 +386,9 @@ int hca_transfer(struct hca_qp *qp, const struct ibv_send_wr *wr, uint32_t bytes
 
 	if (hca_likely(wr->opcode == IBV_WR_RDMA_WRITE && wr->num_sge == 1 && bytes &&
 		       bytes <= HCA_MESSAGE_MAX)) {
-		hca_section_enter(qp->shm);
+		hca_access_section_enter(qp->shm);
 		rc = write_short(qp, wr, bytes);
-		hca_section_leave(qp->shm);
+		hca_access_section_leave(qp->shm);
 		if (hca_likely(!rc))
 			return rc;
 	}

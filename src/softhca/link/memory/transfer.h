@@ -1,4 +1,4 @@
-/* transfer.h - carrying out work requests over shared memory (object/link.h says what each does). */
+/* transfer.h - work requests over shared memory (object/link.h says what each function does). */
 #ifndef HCA_TRANSFER_H
 #define HCA_TRANSFER_H
 

@@ -14,14 +14,15 @@
 
 enum { BUCKETS = 256 };
 
-struct way {
+struct destination {
 	struct hca_conn conn;
-	struct way *next;		/* of its bucket */
+	struct destination *next;		/* of its bucket */
 };
 
 struct hca_ud {
-	struct way *bucket[BUCKETS];
-	struct way *way[HCA_WAYS_MAX];	/* in the order they were made; then the oldest goes */
+	struct destination *bucket[BUCKETS];
+	/* In the order they were made; then the oldest goes. */
+	struct destination *destination[HCA_DESTINATIONS_MAX];
 	uint32_t count, oldest;
 	unsigned char header[HCA_GRH_BYTES];
 
@@ -34,18 +35,18 @@ struct hca_ud {
 	struct hca_member_address *member;	/* HCA_MEMBERS_MAX, once it is needed */
 };
 
-/* ---- Ways ---------------------------------------------------------------- */
+/* ---- Destinations -------------------------------------------------------- */
 
-static struct way **bucket_of(struct hca_ud *ud, uint32_t address, uint32_t qpn)
+static struct destination **bucket_of(struct hca_ud *ud, uint32_t address, uint32_t qpn)
 {
 	uint32_t hash = (qpn ^ address * 0x9e3779b1u) * 0x85ebca6bu;
 
 	return &ud->bucket[hash >> 24];
 }
 
-static void unlink_way(struct hca_ud *ud, struct way *w)
+static void unlink_destination(struct hca_ud *ud, struct destination *w)
 {
-	struct way **at = bucket_of(ud, w->conn.address, w->conn.qpn);
+	struct destination **at = bucket_of(ud, w->conn.address, w->conn.qpn);
 
 	while (*at != w)
 		at = &(*at)->next;
@@ -53,27 +54,27 @@ static void unlink_way(struct hca_ud *ud, struct way *w)
 }
 
 /* A new one, or the oldest. */
-static struct way *take_way(struct hca_ud *ud)
+static struct destination *claim_destination(struct hca_ud *ud)
 {
-	struct way *w;
+	struct destination *w;
 
-	if (ud->count < HCA_WAYS_MAX) {
+	if (ud->count < HCA_DESTINATIONS_MAX) {
 		w = calloc(1, sizeof(*w));
 		if (w)
-			ud->way[ud->count++] = w;
+			ud->destination[ud->count++] = w;
 		return w;
 	}
-	w = ud->way[ud->oldest];
-	ud->oldest = (ud->oldest + 1) % HCA_WAYS_MAX;
-	unlink_way(ud, w);
+	w = ud->destination[ud->oldest];
+	ud->oldest = (ud->oldest + 1) % HCA_DESTINATIONS_MAX;
+	unlink_destination(ud, w);
 	hca_conn_drop(&w->conn);
 	return w;
 }
 
-static struct hca_conn *way_new(struct hca_qp *qp, uint32_t address, uint32_t qpn)
+static struct hca_conn *destination_new(struct hca_qp *qp, uint32_t address, uint32_t qpn)
 {
 	struct hca_fabric *f = qp->fabric;
-	struct way *w = take_way(qp->ud), **bucket = bucket_of(qp->ud, address, qpn);
+	struct destination *w = claim_destination(qp->ud), **bucket = bucket_of(qp->ud, address, qpn);
 
 	if (!w)
 		return NULL;
@@ -87,13 +88,13 @@ static struct hca_conn *way_new(struct hca_qp *qp, uint32_t address, uint32_t qp
 	return &w->conn;
 }
 
-static inline struct hca_conn *way_to(struct hca_qp *qp, uint32_t address, uint32_t qpn)
+static inline struct hca_conn *destination_to(struct hca_qp *qp, uint32_t address, uint32_t qpn)
 {
-	struct way *w = *bucket_of(qp->ud, address, qpn);
+	struct destination *w = *bucket_of(qp->ud, address, qpn);
 
 	while (w && (w->conn.qpn != qpn || w->conn.address != address))
 		w = w->next;
-	return hca_likely(w) ? &w->conn : way_new(qp, address, qpn);
+	return hca_likely(w) ? &w->conn : destination_new(qp, address, qpn);
 }
 
 int hca_ud_make(struct hca_qp *qp)
@@ -110,8 +111,8 @@ void hca_ud_reset(struct hca_qp *qp)
 	if (!ud)
 		return;
 	for (i = 0; i < ud->count; i++) {
-		hca_conn_drop(&ud->way[i]->conn);
-		free(ud->way[i]);
+		hca_conn_drop(&ud->destination[i]->conn);
+		free(ud->destination[i]);
 	}
 	memset(ud->bucket, 0, sizeof(ud->bucket));
 	ud->count = ud->oldest = 0;
@@ -135,7 +136,7 @@ void hca_ud_look(struct hca_qp *qp)
 	uint32_t i;
 
 	for (i = 0; i < ud->count; i++) {
-		struct hca_conn *c = &ud->way[i]->conn;
+		struct hca_conn *c = &ud->destination[i]->conn;
 
 		if (!c->peer || c->peer->fate == HCA_FATE_ALIVE)
 			continue;
@@ -147,7 +148,7 @@ void hca_ud_look(struct hca_qp *qp)
 /* ---- Our end ------------------------------------------------------------- */
 
 /* All members of a group: only the way out of here takes time. */
-static struct hca_conn *way_to_group(struct hca_qp *qp)
+static struct hca_conn *destination_group(struct hca_qp *qp)
 {
 	struct hca_conn *c = &qp->ud->cast;
 	struct hca_fabric *f = qp->fabric;
@@ -179,7 +180,7 @@ int hca_ud_begin(struct hca_qp *qp, const struct ibv_send_wr *wr, uint32_t bytes
 	rc = hca_gather_local(qp, wr, 1);
 	if (rc)
 		return rc;
-	to = ah->multicast ? way_to_group(qp) : way_to(qp, ah->to, wr->wr.ud.remote_qpn);
+	to = ah->multicast ? destination_group(qp) : destination_to(qp, ah->to, wr->wr.ud.remote_qpn);
 	if (hca_unlikely(!to))
 		return IBV_WC_GENERAL_ERR;	/* no memory */
 	m->to = to;
@@ -188,7 +189,7 @@ int hca_ud_begin(struct hca_qp *qp, const struct ibv_send_wr *wr, uint32_t bytes
 	m->slid = ah->slid;
 	m->sl = hca_ah_sl(ah);
 	hca_ah_header(ah, bytes, qp->ud->header);
-	m->local[0] = (struct hca_span){ .here = qp->ud->header, .bytes = HCA_GRH_BYTES };
+	m->local[0] = (struct hca_span){ .local = qp->ud->header, .bytes = HCA_GRH_BYTES };
 	return IBV_WC_SUCCESS;
 }
 
@@ -216,11 +217,11 @@ static int fill(struct hca_qp *qp, const struct ibv_send_wr *wr, uint64_t visibl
 	if (rc == IBV_WC_SUCCESS) {
 		rc = hca_copy(m->to->peer, m, HCA_TO_REMOTE, 0, m->bytes);
 		if (rc) {
-			hca_give_back(qp);
+			hca_release_receive(qp);
 			return rc == -EBUSY ? HCA_BUSY : IBV_WC_SUCCESS;
 		}
 	} else if (theirs != IBV_WC_LOC_PROT_ERR) {
-		hca_give_back(qp);	/* too short: dropped */
+		hca_release_receive(qp);	/* too short: dropped */
 		return IBV_WC_SUCCESS;
 	}
 	if (hca_tell_peer(qp, wr, theirs, visible_ns))
@@ -251,7 +252,7 @@ static int deliver(struct hca_qp *qp, struct hca_conn *c, const struct ibv_send_
 	atomic_thread_fence(memory_order_seq_cst);
 	if (hca_conn_stands(c))
 		return fill(qp, wr, visible_ns);
-	hca_give_back(qp);
+	hca_release_receive(qp);
 	return IBV_WC_SUCCESS;
 }
 
@@ -290,7 +291,7 @@ static void deliver_to_group(struct hca_qp *qp, const struct hca_ah *ah,
 	if (wr->wr.ud.remote_qpn != HCA_QPN_MULTICAST || !know_members(qp, &ah->dgid))
 		return;
 	for (i = 0; i < ud->member_count; i++) {
-		struct hca_conn *c = way_to(qp, ud->member[i].address, ud->member[i].qpn);
+		struct hca_conn *c = destination_to(qp, ud->member[i].address, ud->member[i].qpn);
 
 		if (c)
 			deliver(qp, c, wr, visible_ns);

@@ -2,7 +2,7 @@
  * ud.h - datagrams: each message has a destination of its own.
  *
  * A UD queue pair keeps the ways to the destinations that it has sent to, at
- * most HCA_WAYS_MAX; after the first message to one nothing is looked up but
+ * most HCA_DESTINATIONS_MAX; after the first message to one nothing is looked up but
  * the way itself.  What meets an obstacle is lost: no such queue pair, another
  * qkey, no receive, one that is too short (IBTA 9.8.3, class D), a port that is
  * down, a process that has died; and what is longer than the MTU (C10-93.1.1).
@@ -26,7 +26,7 @@
 struct hca_qp;
 
 enum {
-	HCA_WAYS_MAX = 1024,
+	HCA_DESTINATIONS_MAX = 1024,
 };
 
 int hca_ud_make(struct hca_qp *qp);	/* 0 or ENOMEM */

@@ -57,7 +57,7 @@ static int open_pipe(pid_t pid, int fd, uint64_t ino)
 	return got;
 }
 
-void hca_bell_cache_drop(struct hca_bell_cache *c)
+void hca_wakeup_cache_drop(struct hca_wakeup_cache *c)
 {
 	uint32_t i;
 
@@ -70,7 +70,7 @@ void hca_bell_cache_drop(struct hca_bell_cache *c)
 /* Its descriptor, kept for the next time if there is room to remember it. */
 static int find(struct hca_peer *p, uint64_t ino, int their_fd)
 {
-	struct hca_bell_cache *c = &p->bells;
+	struct hca_wakeup_cache *c = &p->wakeups;
 	uint32_t i;
 	int fd;
 
@@ -101,21 +101,21 @@ static int find(struct hca_peer *p, uint64_t ino, int their_fd)
 	return fd;
 }
 
-int hca_bell_ring_peer(struct hca_peer *p, uint32_t bell)
+int hca_wakeup_send_peer(struct hca_peer *p, uint32_t bell)
 {
-	const struct hca_shm_bell *b;
+	const struct hca_shm_wakeup *b;
 	int err = errno, fd;
 	uint64_t ino;
 
-	if (bell - 1 >= HCA_BELLS_MAX)
+	if (bell - 1 >= HCA_WAKEUPS_MAX)
 		return -EINVAL;
-	b = &p->shm->bell[bell - 1];
+	b = &p->shm->wakeup[bell - 1];
 	ino = atomic_load(&b->ino);
-	hca_lock(&p->bell_lock);
+	hca_lock(&p->wakeup_lock);
 	fd = find(p, ino, atomic_load(&b->fd));
 	if (fd >= 0)
-		fd = hca_bell_write(fd);
-	hca_unlock(&p->bell_lock);
+		fd = hca_wakeup_write(fd);
+	hca_unlock(&p->wakeup_lock);
 	errno = err;
 	return fd;
 }
@@ -139,26 +139,26 @@ static void ring_slot(struct hca_shm_fabric *shm, const struct hca_shm_slot *s, 
 	if (p->magic != HCA_PROCESS_MAGIC || p->abi != HCA_ABI || p->nonce != shm->nonce)
 		goto out;
 	atomic_fetch_add(&p->attention, 1);
-	for (i = 0; i < HCA_BELLS_MAX; i++) {
-		uint64_t ino = atomic_load(&p->bell[i].ino);
+	for (i = 0; i < HCA_WAKEUPS_MAX; i++) {
+		uint64_t ino = atomic_load(&p->wakeup[i].ino);
 
-		if (!ino || atomic_load(&p->bell[i].adapter) != adapter)
+		if (!ino || atomic_load(&p->wakeup[i].adapter) != adapter)
 			continue;
-		fd = open_pipe(s->pid, atomic_load(&p->bell[i].fd), ino);
+		fd = open_pipe(s->pid, atomic_load(&p->wakeup[i].fd), ino);
 		if (fd < 0)
 			continue;
-		hca_bell_write(fd);
+		hca_wakeup_write(fd);
 		close(fd);
 	}
 out:
 	munmap(p, HEAD_BYTES);
 }
 
-void hca_bells_ring_adapter(struct hca_shm_fabric *shm, uint32_t node, uint32_t hca)
+void hca_wakeup_send_adapter(struct hca_shm_fabric *shm, uint32_t node, uint32_t hca)
 {
 	uint32_t i;
 
 	for (i = 0; i < HCA_PROCS_MAX; i++)
 		if (atomic_load(&shm->slot[i].phase) == HCA_PRESENT)
-			ring_slot(shm, &shm->slot[i], hca_bell_adapter(node, hca));
+			ring_slot(shm, &shm->slot[i], hca_wakeup_adapter(node, hca));
 }

@@ -1,6 +1,6 @@
 /* bell_peer.h - waking other processes (object/bell.h says how). */
-#ifndef HCA_BELL_PEER_H
-#define HCA_BELL_PEER_H
+#ifndef HCA_WAKEUP_PEER_H
+#define HCA_WAKEUP_PEER_H
 
 #include <stdint.h>
 
@@ -9,8 +9,8 @@
 struct hca_peer;
 
 /* Descriptors to a peer's bells, kept while it is known. */
-struct hca_bell_cache {
-	struct hca_bell_line {
+struct hca_wakeup_cache {
+	struct hca_wakeup_line {
 		uint64_t ino;
 		int fd;
 	} *line;
@@ -21,14 +21,14 @@ struct hca_bell_cache {
  * Ring a peer's, which it told by index + 1 (0: none).  0, or -errno: it could
  * not be reached.
  */
-int hca_bell_ring_peer(struct hca_peer *p, uint32_t bell);
-void hca_bell_cache_drop(struct hca_bell_cache *c);
+int hca_wakeup_send_peer(struct hca_peer *p, uint32_t bell);
+void hca_wakeup_cache_drop(struct hca_wakeup_cache *c);
 
 /*
  * Something about an adapter has changed in the fabric segment (its ports):
  * every process that has it open has `attention` raised and is woken.  For
  * whoever has the segment mapped, member or not.
  */
-void hca_bells_ring_adapter(struct hca_shm_fabric *shm, uint32_t node, uint32_t hca);
+void hca_wakeup_send_adapter(struct hca_shm_fabric *shm, uint32_t node, uint32_t hca);
 
 #endif
