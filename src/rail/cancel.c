@@ -15,8 +15,19 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "cancel.h"
+#include "eager.h"
+#include "eager_lane.h"
 #include "err.h"
+#include "loss.h"
+#include "op_queue.h"
+#include "rail.h"
+#include "rail_ctx.h"
+#include "rail_op.h"
+#include "rail_peer.h"
+#include "record.h"
 #include "rndv.h"
+#include "table.h"
 
 /* ---- The records -------------------------------------------------------- */
 

@@ -9,8 +9,20 @@
 #include <arpa/inet.h>
 #include <errno.h>
 
+#include "chunks.h"
 #include "clock.h"
+#include "lane.h"
+#include "likely.h"
+#include "op_queue.h"
+#include "rail.h"
+#include "rail_ctx.h"
+#include "rail_op.h"
+#include "rail_peer.h"
 #include "rndv.h"
+#include "stripe.h"
+#include "vrb.h"
+#include "weigh.h"
+#include "wr_id.h"
 
 /*
  * Chunks under way on a lane: two keep it busy.  More where many wait, or a long wire
@@ -21,6 +33,8 @@
  * as fast.
  */
 enum { PULL_OUT = 2, PULL_PART = 3 };
+
+enum { BULK_BATCH = 8 };		/* chunks posted to one peer in one rail_progress */
 
 /* NULL: the rates do not matter, or there are none. */
 static struct rail_gauge *gauge_of(const struct rail_op *op)

@@ -3,9 +3,20 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "eager_lane.h"
 #include "err.h"
+#include "lane.h"
+#include "lane_ring.h"
+#include "lane_send.h"
 #include "offer.h"
-#include "rail_int.h"
+#include "op_queue.h"
+#include "rail.h"
+#include "rail_connect.h"
+#include "rail_ctx.h"
+#include "rail_peer.h"
+#include "record.h"
+#include "vrb.h"
+#include "wr_id.h"
 
 /* ---- Agreeing ----------------------------------------------------------- */
 

@@ -4,9 +4,26 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "chunks.h"
 #include "clock.h"
 #include "err.h"
-#include "rail_int.h"
+#include "landing.h"
+#include "lane.h"
+#include "likely.h"
+#include "loss.h"
+#include "rail.h"
+#include "rail_cq.h"
+#include "rail_ctx.h"
+#include "rail_peer.h"
+#include "rail_pool.h"
+#include "staging.h"
+#include "vrb.h"
+#include "wr_id.h"
+
+enum {
+	CQ_BATCH = 32,
+	CQ_PEERS = 16,			/* a completion queue is made for so many peers */
+};
 
 static void wanted_came(struct rail_ctx *ctx)
 {
@@ -51,7 +68,7 @@ static void complete(struct rail_ctx *ctx, const struct ibv_wc *wc)
 		failed(lane, wc);
 	switch (wr_kind(wc->wr_id)) {
 	case WR_STAGED:
-		rail_staging_put(ctx, wr_value(wc->wr_id));
+		rail_staging_put(&ctx->staging, wr_value(wc->wr_id));
 		/* fall through */
 	case WR_EAGER:
 		if (ok) {

@@ -1,8 +1,23 @@
 /* eager.c - the two ends of a message's first step: rail_send, and a record that arrives. */
 #include <errno.h>
 
+#include "cancel.h"
+#include "eager.h"
+#include "eager_lane.h"
 #include "err.h"
-#include "rail_int.h"
+#include "lane.h"
+#include "lane_ring.h"
+#include "likely.h"
+#include "loss.h"
+#include "op_queue.h"
+#include "rail.h"
+#include "rail_ctx.h"
+#include "rail_op.h"
+#include "rail_peer.h"
+#include "record.h"
+#include "rndv.h"
+
+enum { WAIT_MAX = RING_SLOTS };	/* messages to an unconnected peer, if they can be refused */
 
 /* The largest message that goes whole at once on this way. */
 static inline uint64_t eager_limit(const struct rail_ctx *ctx, const struct rail_way *way)

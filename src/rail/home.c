@@ -9,8 +9,11 @@
 #include <stdlib.h>
 
 #include "err.h"
-#include "rail_int.h"
+#include "home.h"
+#include "rail.h"
+#include "rail_ctx.h"
 #include "topo.h"
+#include "vrb.h"
 
 int rail_home_find(struct rail_ctx *ctx)
 {

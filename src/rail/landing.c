@@ -10,7 +10,16 @@
  */
 #include <errno.h>
 
+#include "landing.h"
+#include "lane.h"
+#include "loss.h"
+#include "rail.h"
+#include "rail_ctx.h"
+#include "rail_peer.h"
 #include "rndv.h"
+#include "stripe.h"
+#include "vrb.h"
+#include "wr_id.h"
 
 enum {
 	RECEIVES_CHAIN = 32,		/* posted in one call */

@@ -1,10 +1,24 @@
 /* lane.c - what the lanes of either kind share. */
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "eager_lane.h"
 #include "err.h"
-#include "rail_int.h"
+#include "lane.h"
+#include "likely.h"
+#include "loss.h"
+#include "mr.h"
+#include "rail.h"
+#include "rail_ctx.h"
+#include "rail_memory.h"
+#include "rail_peer.h"
+#include "record.h"
+#include "ring.h"
+#include "staging.h"
+#include "vrb.h"
+#include "wr_id.h"
 
 int rail_lane_refused(struct rail_lane *lane, int error)
 {
@@ -29,7 +43,7 @@ int rail_lane_post_staged(struct rail_lane *lane, struct ibv_send_wr *first,
 	rc = ibv_post_send(lane->qp.qp, first, &bad);
 	if (likely(!rc))
 		return 1;
-	rail_staging_put(lane->ctx, buffer);
+	rail_staging_put(&lane->ctx->staging, buffer);
 	return rail_lane_refused(lane, rc);
 }
 

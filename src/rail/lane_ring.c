@@ -11,9 +11,24 @@
  * its own: sequence number and a random key, waited for when the record is there.
  */
 #include <errno.h>
+#include <stdatomic.h>
 #include <string.h>
 
-#include "rail_int.h"
+#include "eager.h"
+#include "eager_lane.h"
+#include "lane.h"
+#include "lane_ring.h"
+#include "likely.h"
+#include "rail.h"
+#include "rail_ctx.h"
+#include "rail_peer.h"
+#include "record.h"
+#include "ring.h"
+#include "staging.h"
+#include "vrb.h"
+#include "wr_id.h"
+
+enum { RING_BATCH = 16 };		/* records taken from one ring in one rail_progress */
 
 static void record_fill(struct rail_record *record, uint64_t seq, unsigned kind,
 			const struct rail_header *header, uint64_t word)

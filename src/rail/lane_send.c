@@ -8,9 +8,23 @@
  */
 #include <arpa/inet.h>
 #include <errno.h>
+#include <stdatomic.h>
 #include <string.h>
 
-#include "rail_int.h"
+#include "eager.h"
+#include "eager_lane.h"
+#include "lane.h"
+#include "lane_send.h"
+#include "likely.h"
+#include "rail.h"
+#include "rail_ctx.h"
+#include "rail_peer.h"
+#include "rail_pool.h"
+#include "record.h"
+#include "ring.h"
+#include "staging.h"
+#include "vrb.h"
+#include "wr_id.h"
 
 /* The request: inline, or copied behind each other into a staging buffer. */
 static int send_prepare(struct rail_tx *tx, const void *payload, size_t bytes)

@@ -2,8 +2,10 @@
 #include <limits.h>
 #include <stdio.h>
 
-#include "rail_int.h"
+#include "rail.h"
+#include "rail_ctx.h"
 #include "softhca.h"
+#include "vrb.h"
 
 void rail_ledger(const struct rail_ctx *ctx, int rail, struct rail_ledger *out)
 {

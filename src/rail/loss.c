@@ -12,8 +12,21 @@
 #include <stdio.h>
 
 #include "clock.h"
+#include "eager_lane.h"
 #include "err.h"
-#include "rail_int.h"
+#include "lane.h"
+#include "lane_ring.h"
+#include "loss.h"
+#include "op_queue.h"
+#include "rail.h"
+#include "rail_cq.h"
+#include "rail_ctx.h"
+#include "rail_op.h"
+#include "rail_peer.h"
+#include "record.h"
+#include "rndv.h"
+#include "vrb.h"
+#include "wr_id.h"
 
 #define DRAIN_NS 2000000000u
 

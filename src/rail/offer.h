@@ -7,7 +7,13 @@
 #ifndef RAIL_OFFER_H
 #define RAIL_OFFER_H
 
-#include "rail_int.h"
+#include <stdint.h>
+
+#include "eager_lane.h"
+#include "rail.h"
+#include "vrb.h"
+
+enum { RAIL_OFFER_USED = 840 };		/* bytes of an offer that are not zero */
 
 #define OFFER_MAGIC 0x32306c6961726772ull	/* "rgrail02": another byte order reads another */
 

@@ -8,12 +8,33 @@
 
 #include "clock.h"
 #include "err.h"
+#include "home.h"
+#include "lane_ring.h"
+#include "loss.h"
 #include "memwatch.h"
-#include "rail_int.h"
+#include "mr.h"
+#include "op_queue.h"
+#include "rail.h"
+#include "rail_cq.h"
+#include "rail_ctx.h"
+#include "rail_memory.h"
+#include "rail_options.h"
+#include "rail_peer.h"
+#include "rail_pool.h"
+#include "rail_select.h"
 #include "softhca.h"
+#include "staging.h"
+#include "stripe.h"
+#include "table.h"
 #include "units.h"
+#include "vrb.h"
+#include "wire.h"
 
-enum { MR_ENTRIES = 1024 };
+enum {
+	MR_ENTRIES = 1024,
+	BULK_DEPTH_MAX = 256,		/* chunks under way on a lane; fewer with many peers */
+	BULK_DEPTH_MIN = RAIL_CHUNKS_MAX,	/* one message always fits */
+};
 
 /* ---- Memory ------------------------------------------------------------- */
 

@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "err.h"
 #include "opt.h"
-#include "rail_int.h"
+#include "rail.h"
+#include "rail_options.h"
 #include "softhca.h"
 
 /* ---- Lists of ports ----------------------------------------------------- */

@@ -3,14 +3,34 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "eager_lane.h"
 #include "err.h"
+#include "landing.h"
+#include "lane.h"
+#include "lane_ring.h"
+#include "mr.h"
 #include "offer.h"
-#include "rail_int.h"
+#include "op_queue.h"
+#include "rail.h"
+#include "rail_cq.h"
+#include "rail_ctx.h"
+#include "rail_memory.h"
+#include "rail_peer.h"
+#include "rail_pool.h"
 #include "random.h"
+#include "record.h"
+#include "ring.h"
+#include "staging.h"
+#include "vrb.h"
+#include "weigh.h"
+#include "wire.h"
 
 /* ---- The block: grants and rings, one registration per adapter ---------- */
 
-enum { GRANT_STRIDE = 64 };	/* no two words in one cache line */
+enum {
+	GRANT_STRIDE = 64,		/* no two words in one cache line */
+	EAGER_SQ = 128,			/* send requests of an eager lane */
+};
 
 static void geometry_choose(const struct rail_peer *peer, struct rail_geometry *g)
 {

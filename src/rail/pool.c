@@ -11,8 +11,20 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "eager_lane.h"
 #include "err.h"
-#include "rail_int.h"
+#include "lane.h"
+#include "lane_send.h"
+#include "likely.h"
+#include "loss.h"
+#include "rail.h"
+#include "rail_ctx.h"
+#include "rail_memory.h"
+#include "rail_pool.h"
+#include "vrb.h"
+#include "wr_id.h"
+
+enum { RAIL_POOL_MAX = 1 << 20 };	/* receive buffers of an adapter: 20 bits say which */
 
 /* The buffers of one lane's worth. */
 struct block {

@@ -1,6 +1,20 @@
 /* progress.c - all that moves, in a fixed order: rings, completions, what waits. */
+#include <stdatomic.h>
+
 #include "clock.h"
-#include "rail_int.h"
+#include "eager.h"
+#include "eager_lane.h"
+#include "lane_ring.h"
+#include "likely.h"
+#include "loss.h"
+#include "op_queue.h"
+#include "rail.h"
+#include "rail_cq.h"
+#include "rail_ctx.h"
+#include "rail_op.h"
+#include "rail_peer.h"
+#include "rndv.h"
+#include "wire.h"
 
 enum {
 	/*

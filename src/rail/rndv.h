@@ -1,10 +1,8 @@
 /*
- * rndv.h - what the files of the rendezvous know of each other.
+ * rndv.h - rendezvous: RTS, KEYS, CTS and FIN, and what chunks.c and landing.c know of them.
  *
- *	rndv.c      RTS, KEYS, CTS, FIN: who sends what when
- *	chunks.c    chunks posted and completed, at the end that moves the data:
- *	            the sender (by write) or the receiver (by read)
- *	landing.c   receives that stand on the bulk lanes, chunks that land
+ * Chunks are posted and completed at the end that moves the data (chunks.c): the sender (by
+ * write) or the receiver (by read); those that are written land at the other (landing.c).
  *
  *	by write                                by read
  *	RTS  -->                                KEYS, RTS  -->
@@ -17,7 +15,29 @@
 #ifndef RAIL_RNDV_H
 #define RAIL_RNDV_H
 
-#include "rail_int.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "rail.h"
+#include "rail_peer.h"
+
+struct rail_lane;
+struct rail_record;
+struct rail_rx;
+struct rail_stripe;
+struct rail_tx;
+
+/*
+ * A chunk is not larger, unless the message would have too many.  Each is acknowledged
+ * by itself, and both ways at once acknowledgements wait behind the other direction's data.
+ * Soft-RoCE sends 128 packets beyond the last one, 512 KiB; while these are all queued on
+ * the other side, a rail waits for about a chunk of them.  Smaller ones lose less there and
+ * cost more requests everywhere.
+ */
+#define RAIL_CHUNK_BYTES ((uint64_t)64 << 10)
+/* ... nor smaller for the sake of more queue pairs. */
+#define RAIL_CHUNK_BYTES_MIN ((uint64_t)16 << 10)
 
 /* How the data of a message moves; in the RTS. */
 enum {
@@ -46,6 +66,22 @@ static inline bool op_is_pulled(const struct rail_op *op)
 	return op->policy == RAIL_PULL && op->bytes > op->threshold;
 }
 
+/* Chunk n of a message takes this lane of rail k; consecutive chunks take the lanes in turn. */
+static inline struct rail_lane *chunk_lane(const struct rail_op *op, int k, uint32_t n)
+{
+	return peer_bulk(op->peer, k, (int)((op->lane + n) % (uint32_t)op->peer->qps));
+}
+
+/* How many of the chunks [first, first + count) take lane q. */
+static inline uint32_t chunks_of_lane(const struct rail_op *op, int q, uint32_t first,
+				      uint32_t count)
+{
+	uint32_t qps = (uint32_t)op->peer->qps;
+	uint32_t before = ((uint32_t)q + qps - (op->lane + first) % qps) % qps;
+
+	return count > before ? (count - before - 1) / qps + 1 : 0;
+}
+
 /*
  * The lane of chunk n, on rail k.  One for all of a rail's piece where a control
  * message comes behind them: only one queue pair's requests are ordered.
@@ -64,17 +100,24 @@ void rndv_finish(struct rail_op *op, int status);
 /* All that was wanted has been read. */
 void rndv_read_done(struct rail_op *op);
 
-/*
- * chunks.c: remote, rkey, bytes are known: post what the lanes take now, the rest
- * from rail_progress.
- */
-void rndv_chunks_start(struct rail_op *op);
-/* True while chunks wait for room. */
-bool rndv_chunks_advance(struct rail_peer *peer);
-void rndv_chunks_bury(struct rail_peer *peer);
-
-/* landing.c: take a landing for op, if there is everything that its chunks need at once. */
-bool rndv_landing_take(struct rail_op *op);
-void rndv_landings_bury(struct rail_peer *peer);
+/* RTS, and KEYS before it: as rail_send. */
+int rail_rndv_send(struct rail_peer *peer, const struct rail_way *way,
+		   const struct rail_header *header, const struct rail_buf *buf,
+		   struct rail_op *op);
+/* The record that op waits to send: 1 it is out, 0 there is no room, or -errno. */
+int rail_rndv_post(struct rail_tx *tx, struct rail_op *op);
+/* A queued record is out. */
+void rail_rndv_control_sent(struct rail_op *op);
+/* Records that have come. */
+void rail_keys_arrived(struct rail_rx *rx, const struct rail_record *record, const void *payload);
+void rail_rts_arrived(struct rail_rx *rx, const struct rail_record *record, const void *payload);
+void rail_cts_arrived(struct rail_peer *peer, const struct rail_record *record,
+		      const void *payload);
+void rail_fin_arrived(struct rail_peer *peer, const struct rail_record *record,
+		      const void *payload);
+/* What waits.  True while something still does. */
+bool rail_rndv_advance(struct rail_peer *peer);
+/* A peer is lost: end all that will not be ended by flushed completions. */
+void rail_rndv_bury(struct rail_peer *peer);
 
 #endif

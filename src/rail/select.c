@@ -7,7 +7,11 @@
 
 #include "err.h"
 #include "opt.h"
-#include "rail_int.h"
+#include "rail.h"
+#include "rail_ctx.h"
+#include "rail_options.h"
+#include "rail_select.h"
+#include "vrb.h"
 
 enum { NAMES_TEXT = 512 };
 

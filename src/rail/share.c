@@ -1,9 +1,12 @@
 /* share.c - what bounds several rails together: the host's side of their adapters. */
 #include <stdio.h>
 
-#include "rail_int.h"
+#include "rail.h"
+#include "rail_ctx.h"
+#include "share.h"
 #include "softhca.h"
 #include "topo.h"
+#include "vrb.h"
 
 static uint32_t rails_of(const struct rail_ctx *ctx, const struct ibv_device *device)
 {

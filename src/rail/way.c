@@ -2,7 +2,9 @@
 #include <errno.h>
 #include <stdio.h>
 
-#include "rail_int.h"
+#include "rail.h"
+#include "rail_ctx.h"
+#include "vrb.h"
 
 int rail_way_check(const struct rail_ctx *ctx, const struct rail_way *way, char *why,
 		   size_t why_size)

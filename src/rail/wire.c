@@ -17,9 +17,20 @@
 #include <string.h>
 
 #include "clock.h"
+#include "eager_lane.h"
 #include "err.h"
-#include "rail_int.h"
+#include "home.h"
+#include "loss.h"
+#include "mr.h"
+#include "offer.h"
+#include "rail.h"
+#include "rail_connect.h"
+#include "rail_ctx.h"
+#include "rail_memory.h"
+#include "rail_peer.h"
 #include "random.h"
+#include "vrb.h"
+#include "wire.h"
 
 enum {
 	WIRE_RECEIVES = 128,

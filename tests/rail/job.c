@@ -16,7 +16,9 @@
 #include "err.h"
 #include "job.h"
 #include "opt.h"
-#include "rail_int.h"
+#include "rail.h"
+#include "rail_ctx.h"
+#include "vrb.h"
 
 struct job_shared {
 	_Atomic unsigned arrived, generation, failed;

@@ -18,8 +18,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "eager_lane.h"
 #include "job.h"
-#include "rail_int.h"
+#include "lane.h"
+#include "rail.h"
+#include "rail_cq.h"
+#include "rail_peer.h"
+#include "record.h"
+#include "vrb.h"
 
 enum { ROUNDS = 15, WINDOW = 64, SIZE_MAX_BYTES = 4 << 20 };
 

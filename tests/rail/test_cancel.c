@@ -13,7 +13,14 @@
 #include <sys/mman.h>
 
 #include "capture.h"
-#include "rndv.h"
+#include "eager.h"
+#include "lane.h"
+#include "loss.h"
+#include "rail.h"
+#include "rail_ctx.h"
+#include "rail_peer.h"
+#include "record.h"
+#include "table.h"
 #include "traffic.h"
 
 #define MODELLED "rate=20GB/s,latency=1us"

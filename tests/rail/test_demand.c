@@ -9,7 +9,9 @@
 #include <string.h>
 
 #include "capture.h"
-#include "rail_int.h"
+#include "rail.h"
+#include "rail_ctx.h"
+#include "rail_peer.h"
 #include "traffic.h"
 
 #define MODELLED "rate=20GB/s,latency=1us"

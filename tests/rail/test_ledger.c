@@ -7,8 +7,9 @@
 
 #include <stdlib.h>
 
-#include "rail_int.h"
+#include "rail.h"
 #include "traffic.h"
+#include "vrb.h"
 
 static void count_any(void *user, const char *name, const uint64_t *value)
 {

@@ -9,6 +9,14 @@
 #include <unistd.h>
 
 #include "capture.h"
+#include "eager.h"
+#include "landing.h"
+#include "lane.h"
+#include "loss.h"
+#include "rail.h"
+#include "rail_ctx.h"
+#include "rail_peer.h"
+#include "record.h"
 #include "rndv.h"
 #include "traffic.h"
 

@@ -13,8 +13,11 @@
 
 #include "capture.h"
 #include "opt.h"
-#include "rail_int.h"
+#include "rail.h"
+#include "rail_ctx.h"
+#include "rail_options.h"
 #include "traffic.h"
+#include "vrb.h"
 
 #define MODELLED "rate=20GB/s,latency=1us"
 

@@ -6,7 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "rail_int.h"
+#include "rail.h"
+#include "share.h"
 #include "topo.h"
 #include "traffic.h"
 

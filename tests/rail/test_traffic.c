@@ -9,8 +9,13 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "rail_int.h"
+#include "lane.h"
+#include "rail.h"
+#include "rail_ctx.h"
+#include "rail_peer.h"
+#include "staging.h"
 #include "traffic.h"
+#include "vrb.h"
 
 #define MODELLED "rate=20GB/s,latency=1us"
 

@@ -11,7 +11,10 @@
 #include <string.h>
 
 #include "../rail/traffic.h"
-#include "rail_int.h"
+#include "rail.h"
+#include "rail_peer.h"
+#include "record.h"
+#include "weigh.h"
 
 /* ---- One message there, one back ------------------------------------------ */
 

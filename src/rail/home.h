@@ -1,0 +1,11 @@
+/* home.h - the rail of what is not cut. */
+#ifndef RAIL_HOME_H
+#define RAIL_HOME_H
+
+struct rail_ctx;
+
+/* What is known at once; and when all peers have been added. */
+int rail_home_find(struct rail_ctx *ctx);
+void rail_home_settle(struct rail_ctx *ctx);
+
+#endif

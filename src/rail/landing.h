@@ -1,0 +1,20 @@
+/* landing.h - receives that stand on the bulk lanes, and chunks that land. */
+#ifndef RAIL_LANDING_H
+#define RAIL_LANDING_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct rail_lane;
+struct rail_op;
+struct rail_peer;
+
+/* Receives for immediates, as many as the lane will ever have.  0 or -errno. */
+int rail_receives_start(struct rail_lane *lane);
+/* Take a landing for op, if there is everything that its chunks need at once. */
+bool rndv_landing_take(struct rail_op *op);
+void rndv_landings_bury(struct rail_peer *peer);
+/* `written`: the immediate of a write, else of a SEND. */
+void rail_chunk_landed(struct rail_lane *lane, uint32_t imm, uint32_t bytes, bool written);
+
+#endif

@@ -1,0 +1,39 @@
+/* lane_ring.h - eager lanes whose receiver polls memory. */
+#ifndef RAIL_LANE_RING_H
+#define RAIL_LANE_RING_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "record.h"
+#include "vrb.h"
+
+struct rail_ctx;
+struct rail_rx;
+struct rail_tx;
+
+enum {
+	RING_SLOTS = 128,
+	RING_BYTES_MIN = 128 * 1024,
+};
+
+/* What rail_progress polls: nothing else is read while nothing comes. */
+struct rail_poll {
+	const _Atomic uint64_t *mark;
+	uint64_t seq;
+	struct rail_rx *rx;
+};
+
+/* May the eager lanes of this adapter be rings that the receiver polls? */
+static inline bool rail_adapter_polls(const struct vrb_adapter *adapter)
+{
+	return adapter->in_order && adapter->inline_bytes >= sizeof(struct rail_slot);
+}
+
+/* The requests, prepared once the fields above `wr` are set. */
+void rail_ring_tx_init(struct rail_tx *tx);
+/* Records of ctx->poll[which], a batch at most; returns how many. */
+int rail_ring_poll(struct rail_ctx *ctx, int which);
+
+#endif

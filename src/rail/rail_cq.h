@@ -1,0 +1,24 @@
+/* rail_cq.h - completion queues. */
+#ifndef RAIL_CQ_H
+#define RAIL_CQ_H
+
+#include <stdint.h>
+
+struct ibv_cq;
+struct rail_ctx;
+
+/* A completion queue of some queue pairs; a peer that does not fit gets another one. */
+struct rail_cq {
+	struct ibv_cq *cq;
+	int adapter;
+	uint32_t room;			/* entries that no queue pair has */
+};
+
+/* One batch from every completion queue. */
+void rail_cq_poll(struct rail_ctx *ctx);
+/* A completion queue of that adapter with room for `entries`, taken.  0 or -errno after a line. */
+int rail_cq_take(struct rail_ctx *ctx, int adapter, uint32_t entries, struct rail_cq **out);
+void rail_cq_give(struct rail_cq *cq, uint32_t entries);
+void rail_cq_free(struct rail_ctx *ctx);
+
+#endif

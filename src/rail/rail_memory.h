@@ -1,0 +1,16 @@
+/*
+ * rail_memory.h - memory that the adapters reach best: the software HCA's arena, else
+ * anonymous pages.
+ */
+#ifndef RAIL_MEMORY_H
+#define RAIL_MEMORY_H
+
+#include <stddef.h>
+
+struct rail_ctx;
+
+/* open.c.  NULL: there is none. */
+void *rail_memory_map(struct rail_ctx *ctx, size_t bytes);
+void rail_memory_unmap(struct rail_ctx *ctx, void *addr, size_t bytes);
+
+#endif

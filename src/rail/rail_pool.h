@@ -1,0 +1,18 @@
+/* rail_pool.h - the SRQ of an adapter and its receive buffers. */
+#ifndef RAIL_POOL_H
+#define RAIL_POOL_H
+
+struct ibv_srq;
+struct ibv_wc;
+struct rail_ctx;
+struct rail_geometry;
+
+int rail_pool_srq(struct rail_ctx *ctx, int adapter, const struct rail_geometry *g,
+		  struct ibv_srq **out);
+/* Buffers for one more lane.  0 or -errno. */
+int rail_pool_add(struct rail_ctx *ctx, int adapter);
+/* A receive has completed. */
+void rail_pool_arrived(struct rail_ctx *ctx, const struct ibv_wc *wc);
+void rail_pools_free(struct rail_ctx *ctx);
+
+#endif

@@ -1,0 +1,13 @@
+/* share.h - what bounds several rails together. */
+#ifndef RAIL_SHARE_H
+#define RAIL_SHARE_H
+
+#include "rail.h"
+
+struct topo;
+
+/* rail_shares of real devices, by the name of each rail's. */
+int rail_shares_on(const struct topo *t, const char *const *device, int rails,
+		   struct rail_share out[RAIL_SHARES_MAX]);
+
+#endif

@@ -1,0 +1,47 @@
+/*
+ * wr_id.h - work request identities.
+ *
+ * lane:24 | kind:4 | count:16 | value:20.  No pointers: of a failed completion only
+ * wr_id is valid, and it says which lane failed.
+ */
+#ifndef RAIL_WR_ID_H
+#define RAIL_WR_ID_H
+
+#include <stdint.h>
+
+enum rail_wr_kind {
+	WR_EAGER,		/* count: posted on the lane up to this one */
+	WR_STAGED,		/* the same; value: staging buffer that is free again */
+	WR_RECEIVE,		/* lane: the adapter; value: receive buffer of its pool */
+	WR_CHUNK,
+	WR_LANDING,
+	WR_MARK,
+};
+
+static inline uint64_t wr_id(uint32_t lane, unsigned kind, uint32_t count, uint32_t value)
+{
+	return (uint64_t)lane << 40 | (uint64_t)kind << 36 | (uint64_t)(count & 0xffff) << 20 |
+	       value;
+}
+
+static inline uint32_t wr_lane(uint64_t id)
+{
+	return (uint32_t)(id >> 40);
+}
+
+static inline unsigned wr_kind(uint64_t id)
+{
+	return id >> 36 & 0xf;
+}
+
+static inline uint16_t wr_count(uint64_t id)
+{
+	return (uint16_t)(id >> 20);
+}
+
+static inline uint32_t wr_value(uint64_t id)
+{
+	return id & 0xfffff;
+}
+
+#endif
