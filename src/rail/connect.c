@@ -14,6 +14,7 @@
 #include "rail_connect.h"
 #include "rail_ctx.h"
 #include "rail_peer.h"
+#include "rail_pool.h"
 #include "record.h"
 #include "vrb.h"
 #include "wr_id.h"
@@ -143,6 +144,15 @@ static int poll_add(struct rail_ctx *ctx, struct rail_rx *rx)
 	return 0;
 }
 
+/* What arrives by SEND on its lane is for this end; the pool gets buffers for it. */
+static int rx_start(struct rail_rx *rx)
+{
+	struct rail_lane *lane = rx->lane;
+
+	lane->rx = rx;
+	return rail_pool_add(lane->ctx, lane->ctx->rail[lane->rail].adapter);
+}
+
 static int rx_make(struct rail_peer *peer, int role, int k, const struct offer *o)
 {
 	struct rail_ctx *ctx = peer->ctx;
@@ -172,7 +182,7 @@ static int rx_make(struct rail_peer *peer, int role, int k, const struct offer *
 		},
 	};
 	peer->rx_count = role + 1;
-	return peer->polled ? poll_add(ctx, rx) : rail_send_rx_start(rx);
+	return peer->polled ? poll_add(ctx, rx) : rx_start(rx);
 }
 
 static int lane_connect(struct rail_lane *lane, const struct offer_rail *o, uint32_t qpn)

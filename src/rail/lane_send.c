@@ -19,7 +19,6 @@
 #include "rail.h"
 #include "rail_ctx.h"
 #include "rail_peer.h"
-#include "rail_pool.h"
 #include "record.h"
 #include "ring.h"
 #include "staging.h"
@@ -113,14 +112,6 @@ void rail_send_tx_init(struct rail_tx *tx)
 }
 
 /* ---- Receiving ---------------------------------------------------------- */
-
-int rail_send_rx_start(struct rail_rx *rx)
-{
-	struct rail_lane *lane = rx->lane;
-
-	lane->rx = rx;
-	return rail_pool_add(lane->ctx, lane->ctx->rail[lane->rail].adapter);
-}
 
 void rail_send_arrived(struct rail_rx *rx, const unsigned char *at, uint32_t bytes)
 {

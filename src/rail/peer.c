@@ -23,7 +23,6 @@
 #include "staging.h"
 #include "vrb.h"
 #include "weigh.h"
-#include "wire.h"
 
 /* ---- The block: grants and rings, one registration per adapter ---------- */
 
@@ -404,7 +403,6 @@ int rail_peer_offer(struct rail_ctx *ctx, unsigned index, struct rail_peer **out
 
 void rail_peer_free(struct rail_peer *peer)
 {
-	rail_wire_forget(peer);
 	for (int k = 0; k < peer->rail_count && peer->bulk; k++) {
 		rail_lane_drop(&peer->eager[k]);
 		for (int q = 0; q < peer->qps; q++)

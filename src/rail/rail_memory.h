@@ -9,8 +9,11 @@
 
 struct rail_ctx;
 
-/* open.c.  NULL: there is none. */
+/* NULL: there is none. */
 void *rail_memory_map(struct rail_ctx *ctx, size_t bytes);
 void rail_memory_unmap(struct rail_ctx *ctx, void *addr, size_t bytes);
+
+/* The context's registration cache, on its adapters.  0 or -errno. */
+int rail_memory_open(struct rail_ctx *ctx);
 
 #endif

@@ -256,6 +256,7 @@ int rail_peer_add(struct rail_ctx *ctx, unsigned index,
 	*out = peer;
 	return 0;
 undo:
+	rail_wire_forget(peer);
 	rail_peer_free(peer);
 	return rc;
 }

@@ -1,0 +1,139 @@
+/*
+ * peer_end.c - how a peer ends: the operations of a failed one, signs of life, leaving.
+ *
+ * A peer that only waits for this process would never fail a request, so every peer is
+ * asked for a sign of life, a write of nothing, once a second.
+ */
+#include <errno.h>
+
+#include "clock.h"
+#include "eager_lane.h"
+#include "err.h"
+#include "lane.h"
+#include "lane_ring.h"
+#include "op_queue.h"
+#include "peer_end.h"
+#include "rail.h"
+#include "rail_cq.h"
+#include "rail_ctx.h"
+#include "rail_op.h"
+#include "rail_peer.h"
+#include "record.h"
+#include "rndv.h"
+#include "vrb.h"
+#include "wr_id.h"
+
+#define DRAIN_NS 2000000000u
+
+bool rail_peer_bury(struct rail_peer *peer)
+{
+	struct rail_ctx *ctx = peer->ctx;
+	struct rail_op *op, *next;
+
+	for (int i = 0; i < peer->tx_count; i++) {
+		op = peer->tx[i].waiting.head;
+		queue_init(&peer->tx[i].waiting);
+		for (; op; op = next) {
+			next = op->next;
+			/* The others are found by rail_rndv_bury, in the table and the landings. */
+			if (op->stage == STAGE_EAGER || op->stage >= STAGE_FIN)
+				op_end(op, -ECONNRESET);
+		}
+	}
+	rail_rndv_bury(peer);
+	for (int i = 0; i < peer->rx_count; i++)
+		peer->rx[i].grant_owed = false;
+	if (peer->ops)
+		return true;
+	if (!peer->reported) {
+		peer->reported = true;
+		peer->told = true;
+		if (ctx->cfg.on_peer_error)
+			ctx->cfg.on_peer_error(ctx->cfg.user, peer->index, peer->cause);
+	}
+	return false;
+}
+
+void rail_peers_probe(struct rail_ctx *ctx)
+{
+	for (unsigned i = 0; i < ctx->cfg.peer_count; i++) {
+		struct rail_peer *peer = ctx->peer[i];
+
+		if (!peer || !peer->connected || peer->error || (peer->gone && !peer->ops))
+			continue;
+		rail_lane_probe(peer->route[RAIL_BIND]->lane);
+	}
+}
+
+/* ---- Leaving ------------------------------------------------------------ */
+
+/* Nothing of ours is on its way to the peer, or nobody there cares any more. */
+static bool peer_flushed(const struct rail_peer *peer)
+{
+	if (!peer || !peer->connected || peer->error || peer->gone)
+		return true;
+	for (int i = 0; i < peer->tx_count; i++)
+		if (peer->tx[i].lane->sq_posted != peer->tx[i].lane->sq_done)
+			return false;
+	return true;
+}
+
+static bool all_flushed(const struct rail_ctx *ctx)
+{
+	for (unsigned i = 0; i < ctx->cfg.peer_count; i++)
+		if (!peer_flushed(ctx->peer[i]))
+			return false;
+	return true;
+}
+
+static void say_goodbye(struct rail_peer *peer)
+{
+	static const struct rail_header none;
+	static const unsigned char nothing[RAIL_SLOT_PAYLOAD];
+	struct rail_tx *tx = peer->route[RAIL_BIND];
+
+	tx->control(tx, RECORD_BYE, &none, 0, nothing);
+	for (int k = 0; k < peer->tx_count && !peer->error; k++)
+		rail_lane_probe(peer->tx[k].lane);
+}
+
+/* What was sent has also left: rail_send returns before it does. */
+static void flush(struct rail_ctx *ctx, uint64_t until_ns)
+{
+	for (unsigned i = 0; i < ctx->cfg.peer_count; i++) {
+		struct rail_peer *peer = ctx->peer[i];
+
+		if (peer && peer->connected && !peer->error)
+			say_goodbye(peer);
+	}
+	while (!all_flushed(ctx) && !rg_reached(until_ns, rg_now_ns())) {
+		for (int i = 0; i < ctx->poll_count; i++)
+			rail_ring_poll(ctx, i);
+		rail_cq_poll(ctx);
+		rg_yield();
+	}
+}
+
+/* Nothing in flight on any queue pair: they may be destroyed. */
+void rail_drain(struct rail_ctx *ctx)
+{
+	uint64_t until_ns = rg_now_ns() + DRAIN_NS;
+
+	ctx->closing = true;
+	flush(ctx, until_ns);
+	for (uint32_t i = 0; i < ctx->lane_count; i++) {
+		struct rail_lane *lane = ctx->lane[i];
+
+		if (!lane)
+			continue;
+		lane->peer->error = -ECONNRESET;
+		lane->peer->reported = true;
+		ctx->marks_out += vrb_qp_stop_marked(&lane->qp, wr_id(i, WR_MARK, 0, 0));
+	}
+	while (ctx->marks_out > 0 && !rg_reached(until_ns, rg_now_ns())) {
+		rail_cq_poll(ctx);
+		rg_yield();
+	}
+	if (ctx->marks_out > 0)
+		rg_warn("%d queues were not empty when they were destroyed", ctx->marks_out);
+}

@@ -1,0 +1,17 @@
+/* peer_end.h - how a peer ends: the operations of a failed one, signs of life, leaving. */
+#ifndef RAIL_PEER_END_H
+#define RAIL_PEER_END_H
+
+#include <stdbool.h>
+
+struct rail_ctx;
+struct rail_peer;
+
+/* End the operations of a lost peer.  True until all have ended and the caller knows. */
+bool rail_peer_bury(struct rail_peer *peer);
+/* Ask every connected peer for a sign of life. */
+void rail_peers_probe(struct rail_ctx *ctx);
+/* Nothing in flight on any queue pair: they may be destroyed. */
+void rail_drain(struct rail_ctx *ctx);
+
+#endif
