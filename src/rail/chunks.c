@@ -18,10 +18,10 @@
 #include "rail_ctx.h"
 #include "rail_op.h"
 #include "rail_peer.h"
+#include "rate_estimate.h"
 #include "rndv.h"
 #include "stripe.h"
 #include "vrb.h"
-#include "weigh.h"
 #include "wr_id.h"
 
 /*

@@ -4,11 +4,11 @@
 #include <string.h>
 
 #include "eager_lane.h"
+#include "endpoint_info.h"
 #include "err.h"
 #include "lane.h"
 #include "lane_ring.h"
 #include "lane_send.h"
-#include "offer.h"
 #include "op_queue.h"
 #include "rail.h"
 #include "rail_connect.h"

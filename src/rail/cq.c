@@ -10,7 +10,7 @@
 #include "landing.h"
 #include "lane.h"
 #include "likely.h"
-#include "loss.h"
+#include "peer_failure.h"
 #include "rail.h"
 #include "rail_cq.h"
 #include "rail_ctx.h"

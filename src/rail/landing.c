@@ -12,7 +12,7 @@
 
 #include "landing.h"
 #include "lane.h"
-#include "loss.h"
+#include "peer_failure.h"
 #include "rail.h"
 #include "rail_ctx.h"
 #include "rail_peer.h"

@@ -4,11 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bound_rail.h"
 #include "clock.h"
 #include "err.h"
-#include "home.h"
 #include "lane_ring.h"
 #include "mr.h"
+#include "on_demand.h"
 #include "op_queue.h"
 #include "peer_end.h"
 #include "rail.h"
@@ -25,7 +26,6 @@
 #include "table.h"
 #include "units.h"
 #include "vrb.h"
-#include "wire.h"
 
 enum {
 	BULK_DEPTH_MAX = 256,		/* chunks under way on a lane; fewer with many peers */

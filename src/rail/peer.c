@@ -4,12 +4,12 @@
 #include <string.h>
 
 #include "eager_lane.h"
+#include "endpoint_info.h"
 #include "err.h"
 #include "landing.h"
 #include "lane.h"
 #include "lane_ring.h"
 #include "mr.h"
-#include "offer.h"
 #include "op_queue.h"
 #include "rail.h"
 #include "rail_cq.h"
@@ -18,11 +18,11 @@
 #include "rail_peer.h"
 #include "rail_pool.h"
 #include "random.h"
+#include "rate_estimate.h"
 #include "record.h"
 #include "ring.h"
 #include "staging.h"
 #include "vrb.h"
-#include "weigh.h"
 
 /* ---- The block: grants and rings, one registration per adapter ---------- */
 

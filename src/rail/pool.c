@@ -16,7 +16,7 @@
 #include "lane.h"
 #include "lane_send.h"
 #include "likely.h"
-#include "loss.h"
+#include "peer_failure.h"
 #include "rail.h"
 #include "rail_ctx.h"
 #include "rail_memory.h"

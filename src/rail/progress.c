@@ -6,6 +6,7 @@
 #include "eager_lane.h"
 #include "lane_ring.h"
 #include "likely.h"
+#include "on_demand.h"
 #include "op_queue.h"
 #include "peer_end.h"
 #include "rail.h"
@@ -14,7 +15,6 @@
 #include "rail_op.h"
 #include "rail_peer.h"
 #include "rndv.h"
-#include "wire.h"
 
 enum {
 	/*

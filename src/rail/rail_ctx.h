@@ -6,12 +6,12 @@
 #include <stdint.h>
 
 #include "mr.h"
+#include "on_demand.h"
 #include "op_queue.h"
 #include "rail.h"
 #include "staging.h"
 #include "table.h"
 #include "vrb.h"
-#include "wire.h"
 
 struct rail_cq;
 struct rail_lane;

@@ -11,7 +11,7 @@
 #include "op_queue.h"
 #include "rail.h"
 #include "rail_ctx.h"
-#include "weigh.h"
+#include "rate_estimate.h"
 
 struct ibv_mr;
 struct rail_link;
@@ -32,7 +32,7 @@ struct rail_peer {
 	bool connected, gone;
 	bool reported;			/* nobody needs to be told of its loss any more */
 	bool told;			/* on_peer_error has been called */
-	struct rail_link *link;		/* connected on demand: how (wire.c) */
+	struct rail_link *link;		/* connected on demand: how (on_demand.c) */
 	bool working;			/* in the context's list of peers with something to do */
 	struct rail_peer *next_working;
 	uint32_t ops;			/* in flight with this peer */

@@ -31,18 +31,18 @@
 #include "landing.h"
 #include "lane.h"
 #include "likely.h"
-#include "loss.h"
 #include "mr.h"
 #include "op_queue.h"
+#include "peer_failure.h"
 #include "rail.h"
 #include "rail_ctx.h"
 #include "rail_op.h"
 #include "rail_peer.h"
+#include "rate_estimate.h"
 #include "record.h"
 #include "rndv.h"
 #include "stripe.h"
 #include "table.h"
-#include "weigh.h"
 
 #define BYTES_MASK (((uint64_t)1 << 48) - 1)
 

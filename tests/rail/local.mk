@@ -9,14 +9,16 @@ check_PROGRAMS += tests/rail/rail_perf
 tests_rail_rail_perf_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_rail_rail_perf_LDADD = tests/rail/libjob.la
 if HAVE_CMOCKA
-check_PROGRAMS += tests/verbs/test_counters tests/rail/test_ledger tests/rail/test_share
-TESTS += tests/verbs/test_counters tests/rail/test_ledger tests/rail/test_share
+check_PROGRAMS += tests/verbs/test_counters tests/rail/test_ledger tests/rail/test_shared_limit
+TESTS += tests/verbs/test_counters tests/rail/test_ledger tests/rail/test_shared_limit
 check_PROGRAMS += tests/rail/test_stripe tests/rail/test_ring tests/rail/test_mr \
-	tests/rail/test_traffic tests/rail/test_peer tests/rail/test_demand tests/rail/test_loss
+	tests/rail/test_traffic tests/rail/test_peer tests/rail/test_demand \
+	tests/rail/test_peer_failure
 TESTS += tests/rail/test_stripe tests/rail/test_ring tests/rail/test_mr \
-	tests/rail/test_traffic tests/rail/test_peer tests/rail/test_demand tests/rail/test_loss
-check_PROGRAMS += tests/rail/test_weigh tests/rail/test_cancel
-TESTS += tests/rail/test_weigh tests/rail/test_cancel
+	tests/rail/test_traffic tests/rail/test_peer tests/rail/test_demand \
+	tests/rail/test_peer_failure
+check_PROGRAMS += tests/rail/test_rate_estimate tests/rail/test_cancel
+TESTS += tests/rail/test_rate_estimate tests/rail/test_cancel
 endif
 # On a clock of their own, all processes of a job in one.
 if HAVE_CMOCKA
@@ -34,16 +36,16 @@ tests_virtual_test_rails_SOURCES = tests/virtual/test_rails.c tests/virtual/seat
 	$(virtual_sources)
 tests_virtual_test_rails_CPPFLAGS = $(TEST_CPPFLAGS) -D_GNU_SOURCE
 tests_virtual_test_rails_LDADD = tests/rail/libjob.la $(CMOCKA_LIBS)
-tests_rail_test_weigh_SOURCES = tests/rail/test_weigh.c src/rail/weigh.c
-tests_rail_test_weigh_CPPFLAGS = $(TEST_CPPFLAGS)
-tests_rail_test_weigh_LDADD = $(CMOCKA_LIBS) -lm
+tests_rail_test_rate_estimate_SOURCES = tests/rail/test_rate_estimate.c src/rail/rate_estimate.c
+tests_rail_test_rate_estimate_CPPFLAGS = $(TEST_CPPFLAGS)
+tests_rail_test_rate_estimate_LDADD = $(CMOCKA_LIBS) -lm
 tests_rail_test_cancel_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_rail_test_cancel_LDADD = tests/rail/libjob.la $(CMOCKA_LIBS)
 tests_verbs_test_counters_SOURCES = tests/verbs/test_counters.c src/verbs/counters.c
 tests_verbs_test_counters_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_verbs_test_counters_LDADD = $(CMOCKA_LIBS)
-tests_rail_test_share_CPPFLAGS = $(TEST_CPPFLAGS)
-tests_rail_test_share_LDADD = tests/rail/libjob.la $(CMOCKA_LIBS)
+tests_rail_test_shared_limit_CPPFLAGS = $(TEST_CPPFLAGS)
+tests_rail_test_shared_limit_LDADD = tests/rail/libjob.la $(CMOCKA_LIBS)
 tests_rail_test_ledger_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_rail_test_ledger_LDADD = tests/rail/libjob.la $(CMOCKA_LIBS)
 tests_rail_test_stripe_SOURCES = tests/rail/test_stripe.c src/rail/stripe.c
@@ -61,7 +63,7 @@ tests_rail_test_peer_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_rail_test_peer_LDADD = tests/rail/libjob.la $(CMOCKA_LIBS)
 tests_rail_test_demand_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_rail_test_demand_LDADD = tests/rail/libjob.la $(CMOCKA_LIBS)
-tests_rail_test_loss_CPPFLAGS = $(TEST_CPPFLAGS)
-tests_rail_test_loss_LDADD = tests/rail/libjob.la $(CMOCKA_LIBS)
+tests_rail_test_peer_failure_CPPFLAGS = $(TEST_CPPFLAGS)
+tests_rail_test_peer_failure_LDADD = tests/rail/libjob.la $(CMOCKA_LIBS)
 dist_check_SCRIPTS += tests/rail/test_exports
 TESTS += tests/rail/test_exports

@@ -15,7 +15,7 @@
 #include "capture.h"
 #include "eager.h"
 #include "lane.h"
-#include "loss.h"
+#include "peer_failure.h"
 #include "rail.h"
 #include "rail_ctx.h"
 #include "rail_peer.h"

@@ -1,9 +1,9 @@
-/* share.c - what bounds several rails together: the host's side of their adapters. */
+/* shared_limit.c - what bounds several rails together: the host's side of their adapters. */
 #include <stdio.h>
 
 #include "rail.h"
 #include "rail_ctx.h"
-#include "share.h"
+#include "shared_limit.h"
 #include "softhca.h"
 #include "topo.h"
 #include "vrb.h"

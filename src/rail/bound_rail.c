@@ -1,5 +1,5 @@
 /*
- * home.c - which rail carries what a process does not cut.
+ * bound_rail.c - which rail carries what a process does not cut.
  *
  * By local rank, or the nearest one: each process knows which rails are nearest to its
  * cores, tells all others with its address, and all spread the ranks of a node over
@@ -8,8 +8,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "bound_rail.h"
 #include "err.h"
-#include "home.h"
 #include "rail.h"
 #include "rail_ctx.h"
 #include "topo.h"

@@ -1,6 +1,6 @@
-/* home.h - the rail of what is not cut. */
-#ifndef RAIL_HOME_H
-#define RAIL_HOME_H
+/* bound_rail.h - the rail of what is not cut. */
+#ifndef RAIL_BOUND_RAIL_H
+#define RAIL_BOUND_RAIL_H
 
 struct rail_ctx;
 

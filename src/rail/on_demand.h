@@ -1,6 +1,6 @@
-/* wire.h - connections on demand. */
-#ifndef RAIL_WIRE_H
-#define RAIL_WIRE_H
+/* on_demand.h - connections on demand. */
+#ifndef RAIL_ON_DEMAND_H
+#define RAIL_ON_DEMAND_H
 
 struct rail_ctx;
 struct rail_peer;

@@ -1,6 +1,6 @@
-/* loss.h - a peer that is lost. */
-#ifndef RAIL_LOSS_H
-#define RAIL_LOSS_H
+/* peer_failure.h - a peer that is lost. */
+#ifndef RAIL_PEER_FAILURE_H
+#define RAIL_PEER_FAILURE_H
 
 struct rail_peer;
 

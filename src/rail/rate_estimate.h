@@ -1,5 +1,5 @@
 /*
- * weigh.h - how fast the rails to a peer are, learned from chunks that were carried.
+ * rate_estimate.h - how fast the rails to a peer are, learned from chunks that were carried.
  *
  * For each rail: bytes over the time in which it had something to carry, so that a
  * rail that idles is not slow.  A message of b bytes on a rail of latency L and rate
@@ -27,8 +27,8 @@
  *
  * Arithmetic only: the caller says what time it is.
  */
-#ifndef RAIL_WEIGH_H
-#define RAIL_WEIGH_H
+#ifndef RAIL_RATE_ESTIMATE_H
+#define RAIL_RATE_ESTIMATE_H
 
 #include <stdbool.h>
 #include <stdint.h>

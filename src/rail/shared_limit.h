@@ -1,6 +1,6 @@
-/* share.h - what bounds several rails together. */
-#ifndef RAIL_SHARE_H
-#define RAIL_SHARE_H
+/* shared_limit.h - what bounds several rails together. */
+#ifndef RAIL_SHARED_LIMIT_H
+#define RAIL_SHARED_LIMIT_H
 
 #include "rail.h"
 

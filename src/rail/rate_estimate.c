@@ -1,8 +1,8 @@
-/* weigh.c - rates of rails, learned. */
+/* rate_estimate.c - rates of rails, learned. */
 #include <math.h>
 #include <string.h>
 
-#include "weigh.h"
+#include "rate_estimate.h"
 
 /* Of a decaying sum that is worth n periods: n = (2 - gain) / gain. */
 #define GAIN(n) (2.0 / ((n) + 1))

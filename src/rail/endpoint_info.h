@@ -1,11 +1,11 @@
 /*
- * offer.h - what two processes must know of each other before a message can flow.
+ * endpoint_info.h - what two processes must know of each other before a message can flow.
  *
  * Fixed sizes, native byte order: another order is recognised by the magic.  Every
  * field is checked (connect.c) before it is used.
  */
-#ifndef RAIL_OFFER_H
-#define RAIL_OFFER_H
+#ifndef RAIL_ENDPOINT_INFO_H
+#define RAIL_ENDPOINT_INFO_H
 
 #include <stdint.h>
 

@@ -1,5 +1,5 @@
 /*
- * test_weigh.c - rates of rails, learned: on rails that a few lines of arithmetic
+ * test_rate_estimate.c - rates of rails, learned: on rails that a few lines of arithmetic
  * stand for, shares come to what they should be from wherever they start, follow a
  * rail that changes, and stay.
  */
@@ -8,7 +8,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "weigh.h"
+#include "rate_estimate.h"
 
 /* Rails of a latency and a rate each, and a clock. */
 struct world {

@@ -1,4 +1,4 @@
-/* test_loss.c - peers that break the rules, that die, and that leave. */
+/* test_peer_failure.c - peers that break the rules, that die, and that leave. */
 #include "config.h"		/* _GNU_SOURCE */
 #include "cmocka_all.h"
 
@@ -12,7 +12,7 @@
 #include "eager.h"
 #include "landing.h"
 #include "lane.h"
-#include "loss.h"
+#include "peer_failure.h"
 #include "rail.h"
 #include "rail_ctx.h"
 #include "rail_peer.h"

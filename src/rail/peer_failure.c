@@ -1,5 +1,5 @@
 /*
- * loss.c - a peer that is lost: a request failed, or what came makes no sense.
+ * peer_failure.c - a peer that is lost: a request failed, or what came makes no sense.
  *
  * All its queue pairs stop at once, so nothing lands in memory any more; its operations
  * end with -ECONNRESET from the next rail_progress, those with chunks under way as soon
@@ -10,7 +10,7 @@
 #include <stdio.h>
 
 #include "err.h"
-#include "loss.h"
+#include "peer_failure.h"
 #include "rail.h"
 #include "rail_ctx.h"
 #include "rail_peer.h"

@@ -1,4 +1,4 @@
-/* test_share.c - what rails share: PCIe links of a saved machine, the model of a software HCA. */
+/* test_shared_limit.c - what rails share: PCIe links of a saved machine, a software HCA's model. */
 #include "config.h"		/* _GNU_SOURCE */
 #include "cmocka_all.h"
 
@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "rail.h"
-#include "share.h"
+#include "shared_limit.h"
 #include "topo.h"
 #include "traffic.h"
 

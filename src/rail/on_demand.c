@@ -1,5 +1,5 @@
 /*
- * wire.c - connections on demand: the first message to a peer carries an offer there,
+ * on_demand.c - connections on demand: the first message to a peer carries an offer there,
  * in a datagram, and waits until both sides are connected.
  *
  * Every process has one datagram queue pair per kind of rail, whose address all know
@@ -16,13 +16,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bound_rail.h"
 #include "clock.h"
 #include "eager_lane.h"
+#include "endpoint_info.h"
 #include "err.h"
-#include "home.h"
-#include "loss.h"
 #include "mr.h"
-#include "offer.h"
+#include "on_demand.h"
+#include "peer_failure.h"
 #include "rail.h"
 #include "rail_connect.h"
 #include "rail_ctx.h"
@@ -30,7 +31,6 @@
 #include "rail_peer.h"
 #include "random.h"
 #include "vrb.h"
-#include "wire.h"
 
 enum {
 	WIRE_RECEIVES = 128,
