@@ -15,13 +15,13 @@
 #include "topo.h"
 #include "vrb.h"
 
-int rail_home_find(struct rail_ctx *ctx)
+int rail_bound_find(struct rail_ctx *ctx)
 {
 	const char *device[RAIL_MAX];
 	struct topo *topo;
 	int rc;
 
-	ctx->home = ctx->cfg.local_rank;
+	ctx->bound = ctx->cfg.local_rank;
 	ctx->near = (1u << ctx->rail_count) - 1;
 	if (ctx->settings.bind != RAIL_BIND_NEAR)
 		return 0;
@@ -40,7 +40,7 @@ int rail_home_find(struct rail_ctx *ctx)
 	return rc;
 }
 
-void rail_home_settle(struct rail_ctx *ctx)
+void rail_bound_settle(struct rail_ctx *ctx)
 {
 	unsigned count = ctx->cfg.peer_count, neighbours = 0, mine = 0;
 	uint32_t *mask = ctx->near_of ? malloc(count * sizeof(*mask)) : NULL;
@@ -56,7 +56,7 @@ void rail_home_settle(struct rail_ctx *ctx)
 	if (rail) {
 		topo_spread(mask, (int)neighbours, rail);
 		if (rail[mine] >= 0)
-			ctx->home = (unsigned)rail[mine];
+			ctx->bound = (unsigned)rail[mine];
 	}
 	free(mask);
 	free(rail);

@@ -5,7 +5,7 @@
 struct rail_ctx;
 
 /* What is known at once; and when all peers have been added. */
-int rail_home_find(struct rail_ctx *ctx);
-void rail_home_settle(struct rail_ctx *ctx);
+int rail_bound_find(struct rail_ctx *ctx);
+void rail_bound_settle(struct rail_ctx *ctx);
 
 #endif

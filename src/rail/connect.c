@@ -220,7 +220,7 @@ int rail_peer_link(struct rail_peer *peer, const unsigned char theirs[RAIL_OFFER
 	rc = offer_check(peer, &o);
 	if (rc)
 		return rc;
-	tx_k = rail_peer_home(peer);
+	tx_k = rail_peer_bound(peer);
 	rx_k = (int)o.tx_k;
 	rc = lanes_connect(peer, &o, tx_k, rx_k);
 	if (rc)

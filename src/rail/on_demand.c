@@ -252,7 +252,7 @@ int rail_peer_add(struct rail_ctx *ctx, unsigned index,
 	if (ctx->near_of)
 		ctx->near_of[index] = a.near & ((1u << ctx->rail_count) - 1);
 	if (++ctx->added == ctx->cfg.peer_count)
-		rail_home_settle(ctx);
+		rail_bound_settle(ctx);
 	*out = peer;
 	return 0;
 undo:

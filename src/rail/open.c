@@ -356,7 +356,7 @@ int rail_open(const struct rail_config *cfg, struct rail_ctx **out)
 	if (!rc)
 		rc = rail_memory_open(ctx);
 	if (!rc)
-		rc = rail_home_find(ctx);
+		rc = rail_bound_find(ctx);
 	if (rc) {
 		ctx_free(ctx);
 		return rc;

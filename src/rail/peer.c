@@ -207,12 +207,12 @@ void rail_lane_drop(struct rail_lane *lane)
  * one further towards lower ranks, so that with one process per node each sends on
  * one rail and receives on the other, and no rail crosses subnets (P1).
  */
-int rail_peer_home(const struct rail_peer *peer)
+int rail_peer_bound(const struct rail_peer *peer)
 {
 	const struct rail_ctx *ctx = peer->ctx;
 	unsigned further = ctx->settings.bind == RAIL_BIND_RANK && ctx->cfg.index > peer->index;
 
-	return (int)((ctx->home + further) % (unsigned)peer->rail_count);
+	return (int)((ctx->bound + further) % (unsigned)peer->rail_count);
 }
 
 static void offer_rail_write(const struct rail_peer *peer, int k, struct offer_rail *o)
@@ -238,7 +238,7 @@ static void offer_write(const struct rail_peer *peer, unsigned char *bytes)
 		.magic = OFFER_MAGIC,
 		.index = ctx->cfg.index,
 		.wanted_peer = peer->index,
-		.tx_k = (uint32_t)rail_peer_home(peer),
+		.tx_k = (uint32_t)rail_peer_bound(peer),
 		.rail_count = (uint32_t)peer->rail_count,
 		.eager = ctx->eager_max,
 		.threshold = ctx->settings.threshold,

@@ -54,7 +54,7 @@ struct rail_ctx {
 	int adapter_count;
 	int rail_count;			/* that lead to other nodes */
 	int local;			/* the one that does not, behind them; or -1 */
-	unsigned home;			/* the rail of what is not cut, by rail_peer_home */
+	unsigned bound;			/* the rail of what is not cut, by rail_peer_bound */
 	uint32_t near;			/* rails nearest to this process's cores, bits */
 	uint32_t *near_of;		/* of every peer, when --bind near */
 	unsigned added;			/* peers, by rail_peer_add */

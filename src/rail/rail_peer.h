@@ -108,7 +108,7 @@ int rail_peer_prepare(struct rail_peer *peer, unsigned char offer[RAIL_OFFER_BYT
 void rail_peer_free(struct rail_peer *peer);
 void rail_lane_drop(struct rail_lane *lane);
 /* Which of the peer's rails carries what is not cut. */
-int rail_peer_home(const struct rail_peer *peer);
+int rail_peer_bound(const struct rail_peer *peer);
 /* The parts of the block. */
 unsigned char *rail_block_grant_in(const struct rail_peer *peer, int role);
 unsigned char *rail_block_grant_out(const struct rail_peer *peer, int role);

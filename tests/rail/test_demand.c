@@ -152,7 +152,7 @@ static void near_body(struct job *job)
 {
 	static const unsigned node_of[] = { 0, 0, 0, 1, 1, 1 };
 	static const uint32_t near[] = { 7, 4, 7, 1, 1, 6 };
-	static const unsigned home[] = { 0, 2, 1, 0, 0, 1 };
+	static const unsigned bound[] = { 0, 2, 1, 0, 0, 1 };
 	const struct traffic t = { .seed = 9, .count = 20, .sizes = sizes, .size_count = 2,
 				   .ways = &traffic_ways[RAIL_BIND], .way_count = 1, .window = 4 };
 	struct rail_ledger l;
@@ -167,12 +167,12 @@ static void near_body(struct job *job)
 	CHECK_EQUAL(job->ctx->near, 7);		/* nowhere in the machine: none is nearer */
 	job->ctx->near = near[job->rank];
 	job_connect(job);
-	CHECK_EQUAL(job->ctx->home, home[job->rank]);
+	CHECK_EQUAL(job->ctx->bound, bound[job->rank]);
 	traffic_run(job, &t);
 	/* What it sends is on its own rail, whoever the peer is. */
 	for (unsigned r = 0; r < 3; r++) {
 		rail_ledger(job->ctx, (int)r, &l);
-		CHECK_EQUAL(l.tx_messages, r == home[job->rank] ? 3 * 20 : 0);
+		CHECK_EQUAL(l.tx_messages, r == bound[job->rank] ? 3 * 20 : 0);
 	}
 	job_close(job);
 }
