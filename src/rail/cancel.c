@@ -51,7 +51,7 @@ static void record_done(struct rail_op *op, int status)
 	free(op);
 }
 
-/* Now, or as soon as there is room.  0 or -ENOMEM; a peer that is lost needs no record. */
+/* Now, or as soon as there is room.  0 or -ENOMEM; a peer that has failed needs no record. */
 static int record_send(struct rail_peer *peer, unsigned policy, unsigned stage, uint64_t handle)
 {
 	struct rail_tx *tx = peer->route[policy];
@@ -154,7 +154,7 @@ void rail_cancel_arrived(struct rail_peer *peer, const struct rail_record *recor
 	uint64_t handle = rail_table_find_rts(table, peer, theirs);
 	unsigned policy;
 
-	/* What a lost peer has offered stays: rail_accept answers for it. */
+	/* What a failed peer has offered stays: rail_accept answers for it. */
 	if (!handle || peer->error || !cfg->on_cancel || !cfg->on_cancel(cfg->user, handle))
 		return;
 	policy = rail_table_find(table, peer, handle)->rts.policy;

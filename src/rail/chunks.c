@@ -258,7 +258,7 @@ bool rndv_chunks_advance(struct rail_peer *peer)
 	return peer->cutting.head || peer->pulling.head;
 }
 
-static void queue_bury(struct rail_op_queue *queue)
+static void queue_fail(struct rail_op_queue *queue)
 {
 	struct rail_op *op;
 
@@ -269,10 +269,10 @@ static void queue_bury(struct rail_op_queue *queue)
 	}
 }
 
-void rndv_chunks_bury(struct rail_peer *peer)
+void rndv_chunks_peer_failed(struct rail_peer *peer)
 {
-	queue_bury(&peer->cutting);
-	queue_bury(&peer->pulling);
+	queue_fail(&peer->cutting);
+	queue_fail(&peer->pulling);
 }
 
 /* What a read has brought; the sender learns it from the FIN. */
@@ -310,7 +310,7 @@ void rail_chunk_sent(struct rail_lane *lane)
 	op->chunks_out--;
 	op->chunks_left--;
 	if (unlikely(lane->peer->error)) {
-		/* One that is still being cut is buried with the peer. */
+		/* One that is still being cut ends with the peer's failure. */
 		if (!op->chunks_out && op->stage != STAGE_CUTTING)
 			rndv_finish(op, -ECONNRESET);
 		return;

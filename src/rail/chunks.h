@@ -15,7 +15,7 @@ struct rail_peer;
 void rndv_chunks_start(struct rail_op *op);
 /* True while chunks wait for room. */
 bool rndv_chunks_advance(struct rail_peer *peer);
-void rndv_chunks_bury(struct rail_peer *peer);
+void rndv_chunks_peer_failed(struct rail_peer *peer);
 /* The oldest request of a bulk lane is done, or its lane has failed. */
 void rail_chunk_sent(struct rail_lane *lane);
 

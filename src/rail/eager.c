@@ -115,7 +115,7 @@ void rail_record_arrived(struct rail_rx *rx, unsigned kind, const struct rail_re
 {
 	struct rail_peer *peer = rx->lane->peer;
 
-	/* Whatever still comes has no taker, closing or after a loss that was told. */
+	/* Whatever still comes has no taker, closing or after a failure that was told. */
 	if (unlikely(peer->ctx->closing || peer->told) && kind != RECORD_BYE)
 		return;
 	switch (kind) {

@@ -138,7 +138,7 @@ static void landing_end(struct rail_peer *peer, uint32_t slot)
 	peer->landings_used--;
 }
 
-void rndv_landings_bury(struct rail_peer *peer)
+void rndv_landings_peer_failed(struct rail_peer *peer)
 {
 	for (uint32_t i = 0; i < LANDINGS; i++) {
 		struct rail_op *op = peer->landing[i].op;

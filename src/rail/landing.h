@@ -13,7 +13,7 @@ struct rail_peer;
 int rail_receives_start(struct rail_lane *lane);
 /* Take a landing for op, if there is everything that its chunks need at once. */
 bool rndv_landing_take(struct rail_op *op);
-void rndv_landings_bury(struct rail_peer *peer);
+void rndv_landings_peer_failed(struct rail_peer *peer);
 /* `written`: the immediate of a write, else of a SEND. */
 void rail_chunk_landed(struct rail_lane *lane, uint32_t imm, uint32_t bytes, bool written);
 

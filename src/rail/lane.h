@@ -52,7 +52,7 @@ static inline bool lane_has_room(const struct rail_lane *lane, uint32_t requests
 	return lane->sq_posted - lane->sq_done + requests <= lane->sq_depth;
 }
 
-/* The device has refused a request: the peer is lost.  -ECONNRESET. */
+/* The device has refused a request: the peer has failed.  -ECONNRESET. */
 int rail_lane_refused(struct rail_lane *lane, int error);
 
 /*

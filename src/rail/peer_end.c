@@ -25,7 +25,7 @@
 
 #define DRAIN_NS 2000000000u
 
-bool rail_peer_bury(struct rail_peer *peer)
+bool rail_peer_failure_advance(struct rail_peer *peer)
 {
 	struct rail_ctx *ctx = peer->ctx;
 	struct rail_op *op, *next;
@@ -35,12 +35,12 @@ bool rail_peer_bury(struct rail_peer *peer)
 		queue_init(&peer->tx[i].waiting);
 		for (; op; op = next) {
 			next = op->next;
-			/* The others are found by rail_rndv_bury, in the table and the landings. */
+			/* rail_rndv_peer_failed finds the others, in the table and landings. */
 			if (op->stage == STAGE_EAGER || op->stage >= STAGE_FIN)
 				op_end(op, -ECONNRESET);
 		}
 	}
-	rail_rndv_bury(peer);
+	rail_rndv_peer_failed(peer);
 	for (int i = 0; i < peer->rx_count; i++)
 		peer->rx[i].grant_owed = false;
 	if (peer->ops)

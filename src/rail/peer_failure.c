@@ -1,5 +1,5 @@
 /*
- * peer_failure.c - a peer that is lost: a request failed, or what came makes no sense.
+ * peer_failure.c - a peer that has failed: a request failed, or what came makes no sense.
  *
  * All its queue pairs stop at once, so nothing lands in memory any more; its operations
  * end with -ECONNRESET from the next rail_progress, those with chunks under way as soon

@@ -34,7 +34,7 @@ static bool peer_advance(struct rail_peer *peer)
 	bool more = false;
 
 	if (unlikely(peer->error))
-		return rail_peer_bury(peer);
+		return rail_peer_failure_advance(peer);
 	if (unlikely(!peer->connected))
 		rail_wire_drive(peer);
 	for (int i = 0; i < peer->tx_count; i++)

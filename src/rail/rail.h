@@ -171,7 +171,7 @@ struct rail_config {
 	 */
 	void (*on_message)(void *user, const struct rail_message *msg);
 	/*
-	 * A peer is lost; its operations have ended with -ECONNRESET, no message comes any more.
+	 * A peer has failed; its operations have ended with -ECONNRESET, no message comes any more.
 	 * One that ends before a connection with it was made is not found out: what is meant for
 	 * it waits until the launcher, who knows, ends the job.
 	 */
@@ -400,7 +400,7 @@ struct rail_op {
  * Send buf to peer.  header and way are read before the return.
  *   1    done: buf may be reused, op is not touched any more, done is not called
  *   0    in flight: op->done will be called; op and buf belong to librail until then
- *  <0    -errno: nothing was sent (-ECONNRESET: the peer is lost)
+ *  <0    -errno: nothing was sent (-ECONNRESET: the peer has failed)
  */
 int rail_send(struct rail_peer *peer, const struct rail_way *way,
 	      const struct rail_header *header, const struct rail_buf *buf,

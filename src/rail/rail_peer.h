@@ -28,9 +28,9 @@ struct rail_landing {
 struct rail_peer {
 	struct rail_ctx *ctx;
 	unsigned index;
-	int error, cause;		/* lost: -ECONNRESET, and why */
+	int error, cause;		/* failed: -ECONNRESET, and why */
 	bool connected, gone;
-	bool reported;			/* nobody needs to be told of its loss any more */
+	bool reported;			/* its failure has been told, or need not be */
 	bool told;			/* on_peer_error has been called */
 	struct rail_link *link;		/* connected on demand: how (on_demand.c) */
 	bool working;			/* in the context's list of peers with something to do */

@@ -239,7 +239,7 @@ int rail_rndv_send(struct rail_peer *peer, const struct rail_way *way,
 
 /*
  * Our operation that this record answers, one to be read (how: RNDV_READ) or written
- * (0) if there are bytes; NULL: none, and the peer is lost.
+ * (0) if there are bytes; NULL: none, and the peer has failed.
  */
 static struct rail_op *answered(struct rail_peer *peer, const struct rail_record *record,
 				uint64_t bytes, bool fits, unsigned how, const char *what)
@@ -489,16 +489,16 @@ bool rail_rndv_advance(struct rail_peer *peer)
 	return more || peer->accepting.head;
 }
 
-/* A peer is lost: end all that will not be ended by flushed completions. */
-void rail_rndv_bury(struct rail_peer *peer)
+/* A peer has failed: end all that will not be ended by flushed completions. */
+void rail_rndv_peer_failed(struct rail_peer *peer)
 {
 	struct rail_table *table = &peer->ctx->table;
 	struct rail_op *op;
 
 	while ((op = queue_pop(&peer->accepting)))
 		rndv_finish(op, -ECONNRESET);
-	rndv_landings_bury(peer);
-	rndv_chunks_bury(peer);
+	rndv_landings_peer_failed(peer);
+	rndv_chunks_peer_failed(peer);
 	/* RTSs that have not been accepted stay: rail_accept answers for them. */
 	for (uint32_t i = 0; i < table->count; i++) {
 		op = table->entry[i].peer == peer ? table->entry[i].op : NULL;

@@ -117,7 +117,7 @@ void rail_fin_arrived(struct rail_peer *peer, const struct rail_record *record,
 		      const void *payload);
 /* What waits.  True while something still does. */
 bool rail_rndv_advance(struct rail_peer *peer);
-/* A peer is lost: end all that will not be ended by flushed completions. */
-void rail_rndv_bury(struct rail_peer *peer);
+/* A peer has failed: end all that will not be ended by flushed completions. */
+void rail_rndv_peer_failed(struct rail_peer *peer);
 
 #endif

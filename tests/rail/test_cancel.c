@@ -517,11 +517,11 @@ static void test_full(void **state)
 		}
 }
 
-/* ---- Peers that are lost ---------------------------------------------------- */
+/* ---- Peers that fail -------------------------------------------------------- */
 
-enum loss { KILLED, ANSWER_WAITS, UNASKED, UNKNOWN_HANDLE, LOSSES };
+enum failure { KILLED, ANSWER_WAITS, UNASKED, UNKNOWN_HANDLE, FAILURES };
 
-static void lose(struct job *job, enum loss what)
+static void peer_fails(struct job *job, enum failure what)
 {
 	struct rail_peer *peer = job->peer[!job->rank];
 	struct rail_record record = { .header = { { 12345, 6 } }, .word = 7 };
@@ -545,7 +545,7 @@ static void lose(struct job *job, enum loss what)
 	}
 }
 
-static void sender_of_lost(struct job *job, enum loss what)
+static void sender_of_failed(struct job *job, enum failure what)
 {
 	const struct rail_way way = traffic_ways[RAIL_STRIPE];
 	struct rail_buf buf = { data, BYTES_MAX, RAIL_MEM_HOST };
@@ -556,7 +556,7 @@ static void sender_of_lost(struct job *job, enum loss what)
 	if (what != KILLED)
 		job_barrier(job);
 	if (what == UNASKED || what == UNKNOWN_HANDLE) {
-		lose(job, what);
+		peer_fails(job, what);
 		CHECK_EQUAL(rail_cancel(&offered), 0);
 		wait_done(job, 1);
 		CHECK_EQUAL(job_seen.status, -ECONNRESET);
@@ -576,12 +576,12 @@ static void sender_of_lost(struct job *job, enum loss what)
 		atomic_store(&shared->flag, 1);
 	else
 		job_barrier(job);
-	lose(job, what);
+	peer_fails(job, what);
 	wait_done(job, 2);
 	CHECK_EQUAL(job_seen.status, -ECONNRESET);
 }
 
-static void lost_receiver(struct job *job, enum loss what)
+static void failed_receiver(struct job *job, enum failure what)
 {
 	if (what == KILLED) {
 		while (!atomic_load(&shared->flag))
@@ -608,7 +608,7 @@ static void lost_receiver(struct job *job, enum loss what)
 
 static void lost_body(struct job *job)
 {
-	const enum loss what = *(const enum loss *)job->arg;
+	const enum failure what = *(const enum failure *)job->arg;
 
 	job->rail.on_message = job_keep_handle;
 	job->rail.on_cancel = forget;
@@ -618,11 +618,11 @@ static void lost_body(struct job *job)
 	if (job->rank == 0) {
 		if (what == KILLED)
 			job_lost(job, 1);
-		sender_of_lost(job, what);
+		sender_of_failed(job, what);
 		CHECK_EQUAL(seen.errors, 1);
 		CHECK(what != UNASKED || seen.error == -EPROTO);
 	} else {
-		lost_receiver(job, what);
+		failed_receiver(job, what);
 	}
 	CHECK(strstr(capture_end(), what == UNASKED && job->rank == 0 ?
 		     "a CANCELLED for no message of ours" : "is lost") != NULL);
@@ -633,7 +633,7 @@ static void test_lost(void **state)
 {
 	(void)state;
 	for (int s = 0; s < 2; s++)
-		for (enum loss what = 0; what < LOSSES; what++) {
+		for (enum failure what = 0; what < FAILURES; what++) {
 			memset(shared, 0, sizeof(*shared));
 			assert_int_equal(job_run(&(struct job_config){
 					.soft = s ? "ideal" : "ports=2," MODELLED }, lost_body,

@@ -28,14 +28,14 @@ static struct {
 	int errors;
 	unsigned index;
 	int error;
-} lost;
+} failure;
 
 static void on_lost(void *user, unsigned index, int error)
 {
 	(void)user;
-	lost.errors++;
-	lost.index = index;
-	lost.error = error;
+	failure.errors++;
+	failure.index = index;
+	failure.error = error;
 }
 
 enum { FIRST_CONTROL = 16, LAST_RULE = 20 };
@@ -151,7 +151,7 @@ static void rules_body(struct job *job)
 		if (what)
 			rail_peer_fail(job->peer[1], -EPROTO, "to save time");
 		for (uint64_t until = rg_now_ns() + 60000000000u;
-		     !lost.errors && rg_now_ns() < until; )
+		     !failure.errors && rg_now_ns() < until; )
 			job_progress(job);
 		text = capture_end();
 		CHECK(strstr(text, "peer 1 is lost") != NULL);
@@ -172,7 +172,7 @@ static void rules_body(struct job *job)
 			job_fail(__FILE__, __LINE__, "not one line: %s", text);
 		job_barrier(job);
 	}
-	CHECK_EQUAL(lost.errors, 1);
+	CHECK_EQUAL(failure.errors, 1);
 	CHECK_EQUAL(job_seen.done, 1);
 	CHECK_EQUAL(job_seen.status, -ECONNRESET);
 	CHECK(!rail_busy(job->ctx));
@@ -228,12 +228,12 @@ static void answers_body(struct job *job)
 				    a->units, 0);
 		for (int i = 0; i < 100; i++)
 			rail_progress(job->ctx);
-		CHECK_EQUAL(lost.errors, 1);
-		CHECK_EQUAL(lost.error, -EPROTO);
+		CHECK_EQUAL(failure.errors, 1);
+		CHECK_EQUAL(failure.error, -EPROTO);
 		CHECK_EQUAL(job_seen.done, 1);
 		CHECK_EQUAL(job_seen.status, -ECONNRESET);
 		CHECK(!rail_busy(job->ctx));
-		/* What it sent before it was lost, found after that was told: job_keep_handle minds. */
+		/* What it sent before it failed, found after that was told: job_keep_handle minds. */
 		record.word = 8;
 		rail_record_arrived(&job->peer[1]->rx[0], RECORD_EAGER, &record, data, 8);
 	}
@@ -287,7 +287,7 @@ static void accept_all(void *user, const struct rail_message *msg)
 		return;
 	CHECK(death.used < 2 * DEATH_OPS);
 	op->done = job_count_done;
-	/* It may be lost already when what it has sent is found. */
+	/* It may have failed already when what it has sent is found. */
 	rc = rail_accept(msg->peer, msg->rendezvous, &buf, op);
 	CHECK(rc == 0 || rc == -ECONNRESET);
 	death.used += rc == 0;
@@ -336,16 +336,16 @@ static void outlive(struct job *job, enum when when, useconds_t pause)
 		if (when == IN_THE_MIDDLE)
 			rail_progress(job->ctx);
 	}
-	while (!lost.errors && rg_now_ns() - begin < limit) {
+	while (!failure.errors && rg_now_ns() - begin < limit) {
 		job_progress(job);
 		if (pause)
 			usleep(pause);
 	}
-	if (lost.errors != 1)
+	if (failure.errors != 1)
 		job_fail(__FILE__, __LINE__, "case %d: %d losses told, peer 1 in error %d, %u "
-			 "operations with it, %u ticks", when, lost.errors, job->peer[1]->error,
+			 "operations with it, %u ticks", when, failure.errors, job->peer[1]->error,
 			 job->peer[1]->ops, job->ctx->tick);
-	CHECK_EQUAL(lost.index, 1);
+	CHECK_EQUAL(failure.index, 1);
 	CHECK_EQUAL(job_seen.done, death.used);
 	CHECK(!rail_busy(job->ctx));
 	/* Who reads may have read it all before. */
@@ -448,7 +448,7 @@ static void leave_body(struct job *job)
 		job_progress(job);
 	rail_close(job->ctx);
 	text = capture_end();
-	CHECK_EQUAL(lost.errors, 0);
+	CHECK_EQUAL(failure.errors, 0);
 	if (*text)
 		job_fail(__FILE__, __LINE__, "said something: %s", text);
 }
