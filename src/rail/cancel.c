@@ -123,7 +123,7 @@ int rail_cancel(struct rail_op *op)
 	case STAGE_RTS:
 		take_out(op);
 		return 0;
-	case STAGE_OFFERED:
+	case STAGE_RTS_SENT:
 		return ask(op);
 	default:
 		return 0;
@@ -136,7 +136,7 @@ void rail_cancelled_arrived(struct rail_peer *peer, const struct rail_record *re
 						   record->header.word[0]);
 	struct rail_op *op = entry ? entry->op : NULL;
 
-	if (!op || op->stage != STAGE_OFFERED || !(op->how & RNDV_CANCEL)) {
+	if (!op || op->stage != STAGE_RTS_SENT || !(op->how & RNDV_CANCEL)) {
 		rail_peer_fail(peer, -EPROTO, "a CANCELLED for no message of ours");
 		return;
 	}
@@ -154,7 +154,7 @@ void rail_cancel_arrived(struct rail_peer *peer, const struct rail_record *recor
 	uint64_t handle = rail_table_find_rts(table, peer, theirs);
 	unsigned policy;
 
-	/* What a failed peer has offered stays: rail_accept answers for it. */
+	/* RTSs of a failed peer stay: rail_accept answers for them. */
 	if (!handle || peer->error || !cfg->on_cancel || !cfg->on_cancel(cfg->user, handle))
 		return;
 	policy = rail_table_find(table, peer, handle)->rts.policy;

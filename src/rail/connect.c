@@ -1,4 +1,4 @@
-/* connect.c - two offers become a connection. */
+/* connect.c - the endpoint info of both ends becomes a connection. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -57,35 +57,35 @@ int rail_port_check(const struct rail_peer *peer, int k, uint8_t link_layer, uin
 	return -ENETUNREACH;
 }
 
-static int offer_check(const struct rail_peer *peer, const struct offer *o)
+static int endpoint_info_check(const struct rail_peer *peer, const struct endpoint_info *info)
 {
 	const struct rail_ctx *ctx = peer->ctx;
 	const struct rail_terms terms = {
-		.rail_count = o->rail_count, .qps = o->qps, .eager = o->eager,
-		.threshold = o->threshold,
+		.rail_count = info->rail_count, .qps = info->qps, .eager = info->eager,
+		.threshold = info->threshold,
 	};
-	bool polled = o->polled;
+	bool polled = info->polled;
 	int rc;
 
-	if (o->magic != OFFER_MAGIC) {
+	if (info->magic != ENDPOINT_INFO_MAGIC) {
 		rg_error("peer %u speaks another version of librail, or is of another byte order",
 			 peer->index);
 		return -EPROTO;
 	}
-	if (o->index != peer->index || o->wanted_peer != ctx->cfg.index) {
+	if (info->index != peer->index || info->wanted_peer != ctx->cfg.index) {
 		rg_error("the offer of peer %u for peer %u came to peer %u as that of peer %u",
-			 o->index, o->wanted_peer, ctx->cfg.index, peer->index);
+			 info->index, info->wanted_peer, ctx->cfg.index, peer->index);
 		return -EPROTO;
 	}
 	rc = rail_terms_check(peer, &terms);
 	for (int k = 0; k < peer->rail_count && !rc; k++)
-		rc = rail_port_check(peer, k, o->rail[k].port.link_layer, o->rail[k].gid_type,
-				     o->rail[k].subnet);
+		rc = rail_port_check(peer, k, info->rail[k].port.link_layer, info->rail[k].gid_type,
+				     info->rail[k].subnet);
 	if (rc)
 		return rc;
-	if (!o->slots || o->tx_k >= o->rail_count || o->slots & (o->slots - 1) ||
-	    o->units & (o->units - 1) ||
-	    (polled && (!o->units || o->slot_bytes != sizeof(struct rail_slot)))) {
+	if (!info->slots || info->tx_k >= info->rail_count || info->slots & (info->slots - 1) ||
+	    info->units & (info->units - 1) ||
+	    (polled && (!info->units || info->slot_bytes != sizeof(struct rail_slot)))) {
 		rg_error("peer %u offers eager lanes of a shape that makes no sense", peer->index);
 		return -EPROTO;
 	}
@@ -94,21 +94,21 @@ static int offer_check(const struct rail_peer *peer, const struct offer *o)
 
 /* ---- Connecting --------------------------------------------------------- */
 
-static void tx_make(struct rail_peer *peer, int role, int k, const struct offer *o)
+static void tx_make(struct rail_peer *peer, int role, int k, const struct endpoint_info *info)
 {
 	struct rail_tx *tx = &peer->tx[role];
 
 	tx->lane = &peer->eager[k];
-	tx->slots = o->slots;
-	tx->units = o->units;
+	tx->slots = info->slots;
+	tx->units = info->units;
 	tx->grant = (const _Atomic uint64_t *)(const void *)rail_block_grant_in(peer, role);
-	tx->slots_addr = o->ring[role];
-	tx->bytes_addr = o->ring[role] + (uint64_t)o->slots * o->slot_bytes;
-	tx->rkey = o->rail[k].rkey;
-	tx->polled = o->polled;
-	tx->trailing = o->trailing;
-	tx->key = o->key;
-	tx->their_lane = o->rail[k].lane;
+	tx->slots_addr = info->ring[role];
+	tx->bytes_addr = info->ring[role] + (uint64_t)info->slots * info->slot_bytes;
+	tx->rkey = info->rail[k].rkey;
+	tx->polled = info->polled;
+	tx->trailing = info->trailing;
+	tx->key = info->key;
+	tx->their_lane = info->rail[k].lane;
 	peer->tx_count = role + 1;
 }
 
@@ -153,7 +153,7 @@ static int rx_start(struct rail_rx *rx)
 	return rail_pool_add(lane->ctx, lane->ctx->rail[lane->rail].adapter);
 }
 
-static int rx_make(struct rail_peer *peer, int role, int k, const struct offer *o)
+static int rx_make(struct rail_peer *peer, int role, int k, const struct endpoint_info *info)
 {
 	struct rail_ctx *ctx = peer->ctx;
 	struct rail_rx *rx = &peer->rx[role];
@@ -177,29 +177,30 @@ static int rx_make(struct rail_peer *peer, int role, int k, const struct offer *
 		.opcode = IBV_WR_RDMA_WRITE,
 		.send_flags = lane->qp.granted.inline_bytes >= rx->sge.length ? IBV_SEND_INLINE : 0,
 		.wr.rdma = {
-			.remote_addr = o->grant[role],
-			.rkey = o->rail[k].rkey,
+			.remote_addr = info->grant[role],
+			.rkey = info->rail[k].rkey,
 		},
 	};
 	peer->rx_count = role + 1;
 	return peer->polled ? poll_add(ctx, rx) : rx_start(rx);
 }
 
-static int lane_connect(struct rail_lane *lane, const struct offer_rail *o, uint32_t qpn)
+static int lane_connect(struct rail_lane *lane, const struct endpoint_rail *info, uint32_t qpn)
 {
 	const struct rail *rail = &lane->ctx->rail[lane->rail];
-	struct vrb_address theirs = o->port;
+	struct vrb_address theirs = info->port;
 
 	theirs.qpn = qpn;
 	return vrb_qp_connect(&lane->ctx->adapter[rail->adapter], &lane->qp, rail->port, &theirs);
 }
 
-static int lanes_connect(struct rail_peer *peer, const struct offer *o, int tx_k, int rx_k)
+static int lanes_connect(struct rail_peer *peer, const struct endpoint_info *info, int tx_k,
+			 int rx_k)
 {
 	int rc = 0;
 
 	for (int k = 0; k < peer->rail_count && !rc; k++) {
-		const struct offer_rail *theirs = &o->rail[k];
+		const struct endpoint_rail *theirs = &info->rail[k];
 
 		for (int q = 0; q < peer->qps && !rc; q++)
 			rc = lane_connect(peer_bulk(peer, k, q), theirs, theirs->bulk[q]);
@@ -213,27 +214,27 @@ static int lanes_connect(struct rail_peer *peer, const struct offer *o, int tx_k
 
 int rail_peer_link(struct rail_peer *peer, const unsigned char theirs[RAIL_OFFER_BYTES])
 {
-	struct offer o;
+	struct endpoint_info info;
 	int rc, tx_k, rx_k;
 
-	memcpy(&o, theirs, sizeof(o));
-	rc = offer_check(peer, &o);
+	memcpy(&info, theirs, sizeof(info));
+	rc = endpoint_info_check(peer, &info);
 	if (rc)
 		return rc;
 	tx_k = rail_peer_bound(peer);
-	rx_k = (int)o.tx_k;
-	rc = lanes_connect(peer, &o, tx_k, rx_k);
+	rx_k = (int)info.tx_k;
+	rc = lanes_connect(peer, &info, tx_k, rx_k);
 	if (rc)
 		return rc;
-	tx_make(peer, LANE_SINGLE, 0, &o);
+	tx_make(peer, LANE_SINGLE, 0, &info);
 	if (tx_k)
-		tx_make(peer, LANE_BOUND, tx_k, &o);
+		tx_make(peer, LANE_BOUND, tx_k, &info);
 	rc = tx_check(peer);
 	if (rc)
 		return rc;
-	rc = rx_make(peer, LANE_SINGLE, 0, &o);
+	rc = rx_make(peer, LANE_SINGLE, 0, &info);
 	if (!rc && rx_k)
-		rc = rx_make(peer, LANE_BOUND, rx_k, &o);
+		rc = rx_make(peer, LANE_BOUND, rx_k, &info);
 	if (rc)
 		rg_error("cannot receive from peer %u: %s", peer->index, strerror(-rc));
 	return rc;

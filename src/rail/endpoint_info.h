@@ -13,12 +13,13 @@
 #include "rail.h"
 #include "vrb.h"
 
-enum { RAIL_OFFER_USED = 840 };		/* bytes of an offer that are not zero */
+enum { ENDPOINT_INFO_USED = 840 };	/* bytes that are not zero, of RAIL_OFFER_BYTES */
 
-#define OFFER_MAGIC 0x32306c6961726772ull	/* "rgrail02": another byte order reads another */
+/* "rgrail02": another byte order reads another. */
+#define ENDPOINT_INFO_MAGIC 0x32306c6961726772ull
 
 /* The queue pairs of one rail share what is true of the port, and one first packet number. */
-struct offer_rail {
+struct endpoint_rail {
 	struct vrb_address port;	/* qpn: of the eager lane */
 	unsigned char subnet[VRB_GID_BYTES];
 	uint32_t bulk[RAIL_QPS_MAX];	/* queue pair numbers */
@@ -27,19 +28,19 @@ struct offer_rail {
 	uint8_t gid_type, pad[3];
 };
 
-struct offer {
+struct endpoint_info {
 	uint64_t magic;
 	uint32_t index, wanted_peer;
-	uint32_t tx_k;			/* the rail of the offering process's small messages */
+	uint32_t tx_k;			/* the rail of the sender's small messages */
 	uint32_t rail_count;
 	uint64_t eager, threshold;
-	uint64_t ring[LANE_ROLES], grant[LANE_ROLES];	/* addresses in the offering process */
+	uint64_t ring[LANE_ROLES], grant[LANE_ROLES];	/* addresses in the sender */
 	uint64_t key;
 	uint32_t slots, units, slot_bytes, qps;
 	uint8_t polled, trailing, pad[6];
-	struct offer_rail rail[RAIL_MAX];
+	struct endpoint_rail rail[RAIL_MAX];
 };
 
-_Static_assert(sizeof(struct offer) == RAIL_OFFER_USED, "an offer fits");
+_Static_assert(sizeof(struct endpoint_info) == ENDPOINT_INFO_USED, "its size is known");
 
 #endif

@@ -1,13 +1,13 @@
 /*
- * on_demand.c - connections on demand: the first message to a peer carries an offer there,
- * in a datagram, and waits until both sides are connected.
+ * on_demand.c - connections on demand: the first message to a peer sends endpoint info
+ * there, in a datagram, and waits until both sides are connected.
  *
  * Every process has one datagram queue pair per kind of rail, whose address all know
  * from the start (rail_address); a connection costs memory only where messages flow.
  * No call of anybody else is needed: whoever drives rail_progress drives this.
  *
- * A datagram holds the sender's offer and two bits: `linked`, the sender has the
- * receiver's offer and its queue pairs are ready to receive; `knows`, the sender knows
+ * A datagram holds the sender's endpoint info and two bits: `linked`, the sender has
+ * the receiver's and its queue pairs are ready to receive; `knows`, the sender knows
  * this of the receiver.  Who is linked and knows may send messages.  Whoever gets a
  * datagram without both bits answers; whoever waits repeats its own.  So any loss, any
  * doubling and both sides beginning at once come to the same end.
@@ -33,25 +33,25 @@
 #include "vrb.h"
 
 enum {
-	WIRE_RECEIVES = 128,
-	WIRE_SENDS = 32,
-	WIRE_BATCH = 16,
-	WIRE_BYTES = 1024,		/* of a datagram: every port's MTU, nearly */
-	WIRE_STRIDE = VRB_GRH_BYTES + WIRE_BYTES + 24,
-	WIRE_FIRST_NS = 2000000,	/* before the first repetition; doubled each time */
-	WIRE_LAST_NS = 256000000,
+	CONNECT_RECEIVES = 128,
+	CONNECT_SENDS = 32,
+	CONNECT_BATCH = 16,
+	CONNECT_BYTES = 1024,		/* of a datagram: every port's MTU, nearly */
+	CONNECT_STRIDE = VRB_GRH_BYTES + CONNECT_BYTES + 24,
+	CONNECT_FIRST_NS = 2000000,	/* before the first repetition; doubled each time */
+	CONNECT_LAST_NS = 256000000,
 };
 
-#define WIRE_MAGIC 0x3165726977676972ull	/* "rigwire1" */
+#define CONNECT_MAGIC 0x3165726977676972ull	/* "rigwire1" */
 #define ADDRESS_MAGIC 0x3172646461676972ull	/* "rigaddr1" */
 
-struct wire_head {
+struct connect_head {
 	uint64_t magic, cookie;		/* the receiver's: not a stranger's datagram */
-	uint32_t from, bytes;		/* of the offer behind */
+	uint32_t from, bytes;		/* of the endpoint info behind */
 	uint8_t linked, knows, refused, pad[5];
 };
 
-_Static_assert(sizeof(struct wire_head) + RAIL_OFFER_USED <= WIRE_BYTES, "one datagram");
+_Static_assert(sizeof(struct connect_head) + ENDPOINT_INFO_USED <= CONNECT_BYTES, "one datagram");
 
 struct address_rail {
 	unsigned char subnet[VRB_GID_BYTES];
@@ -61,105 +61,105 @@ struct address_rail {
 struct address {
 	uint64_t magic, cookie, eager, threshold;
 	uint32_t index, rail_count, qps, near;
-	struct vrb_ud_address wire[RAIL_WIRES];
+	struct vrb_ud_address connector[RAIL_CONNECTORS];
 	struct address_rail rail[RAIL_MAX];
 };
 
 _Static_assert(sizeof(struct address) <= RAIL_ADDRESS_BYTES, "an address fits");
 
-struct rail_wire {
+struct rail_connector {
 	struct rail_ctx *ctx;
 	struct vrb_adapter *adapter;
 	const struct vrb_port *port;
 	struct vrb_ud ud;
 	unsigned char *memory;
 	struct ibv_mr *mr;
-	uint32_t free[WIRE_SENDS];
+	uint32_t free[CONNECT_SENDS];
 	int free_count;
 };
 
 /* A peer that is not known to be connected. */
 struct rail_link {
-	struct rail_wire *wire;
+	struct rail_connector *connector;
 	struct vrb_ud_address to;
 	uint64_t cookie, next_ns, wait_ns;
-	struct ibv_ah *way;
-	bool offered, linked;
-	unsigned char offer[RAIL_OFFER_BYTES];
+	struct ibv_ah *ah;
+	bool prepared, linked;
+	unsigned char info[RAIL_OFFER_BYTES];
 };
 
 /* ---- The queue pairs ---------------------------------------------------- */
 
-static unsigned char *buffer_at(const struct rail_wire *w, uint64_t which)
+static unsigned char *buffer_at(const struct rail_connector *c, uint64_t which)
 {
-	return w->memory + which * WIRE_STRIDE;
+	return c->memory + which * CONNECT_STRIDE;
 }
 
-static int receive_post(struct rail_wire *w, uint64_t which)
+static int receive_post(struct rail_connector *c, uint64_t which)
 {
-	return vrb_ud_receive(&w->ud, which, buffer_at(w, which), VRB_GRH_BYTES + WIRE_BYTES,
-			      w->mr->lkey);
+	return vrb_ud_receive(&c->ud, which, buffer_at(c, which), VRB_GRH_BYTES + CONNECT_BYTES,
+			      c->mr->lkey);
 }
 
-static int wire_fill(struct rail_wire *w)
+static int connector_fill(struct rail_connector *c)
 {
-	const size_t bytes = (size_t)(WIRE_RECEIVES + WIRE_SENDS) * WIRE_STRIDE;
+	const size_t bytes = (size_t)(CONNECT_RECEIVES + CONNECT_SENDS) * CONNECT_STRIDE;
 	int rc;
 
-	w->memory = rail_memory_map(w->ctx, bytes);
-	if (!w->memory) {
+	c->memory = rail_memory_map(c->ctx, bytes);
+	if (!c->memory) {
 		rg_error("no memory for datagrams");
 		return -ENOMEM;
 	}
-	rc = vrb_mr_register(w->adapter, w->memory, bytes, VRB_MR_POLLED, &w->mr);
+	rc = vrb_mr_register(c->adapter, c->memory, bytes, VRB_MR_POLLED, &c->mr);
 	if (rc) {
 		rg_error("cannot register %zu bytes for datagrams: %s%s", bytes, strerror(-rc),
 			 rail_mr_hint(rc));
 		return rc;
 	}
-	for (uint32_t i = 0; i < WIRE_SENDS; i++)
-		w->free[w->free_count++] = WIRE_RECEIVES + i;
-	for (uint64_t i = 0; i < WIRE_RECEIVES && !rc; i++)
-		rc = receive_post(w, i);
+	for (uint32_t i = 0; i < CONNECT_SENDS; i++)
+		c->free[c->free_count++] = CONNECT_RECEIVES + i;
+	for (uint64_t i = 0; i < CONNECT_RECEIVES && !rc; i++)
+		rc = receive_post(c, i);
 	return rc;
 }
 
-static int wire_open(struct rail_ctx *ctx, int which, int rail)
+static int connector_open(struct rail_ctx *ctx, int which, int rail)
 {
-	struct rail_wire *w = calloc(1, sizeof(*w));
+	struct rail_connector *c = calloc(1, sizeof(*c));
 
-	if (!w)
+	if (!c)
 		return -ENOMEM;
-	ctx->wire[which] = w;
-	w->ctx = ctx;
-	w->adapter = &ctx->adapter[ctx->rail[rail].adapter];
-	w->port = ctx->rail[rail].port;
-	if (vrb_mtu_bytes(w->port->active_mtu) < sizeof(struct wire_head) + RAIL_OFFER_USED) {
+	ctx->connector[which] = c;
+	c->ctx = ctx;
+	c->adapter = &ctx->adapter[ctx->rail[rail].adapter];
+	c->port = ctx->rail[rail].port;
+	if (vrb_mtu_bytes(c->port->active_mtu) < sizeof(struct connect_head) + ENDPOINT_INFO_USED) {
 		rg_error("%s: an MTU of %u bytes is too small for connections (accepted: 1024 and "
-			 "more)", w->port->name, vrb_mtu_bytes(w->port->active_mtu));
+			 "more)", c->port->name, vrb_mtu_bytes(c->port->active_mtu));
 		return -EMSGSIZE;
 	}
-	return vrb_ud_create(w->adapter, w->port, WIRE_SENDS, WIRE_RECEIVES, &w->ud) ?:
-	       wire_fill(w);
+	return vrb_ud_create(c->adapter, c->port, CONNECT_SENDS, CONNECT_RECEIVES, &c->ud) ?:
+	       connector_fill(c);
 }
 
-static void wire_close(struct rail_wire *w)
+static void connector_close(struct rail_connector *c)
 {
-	if (!w)
+	if (!c)
 		return;
-	vrb_ud_destroy(&w->ud);
-	vrb_mr_deregister(w->mr);
-	if (w->memory)
-		rail_memory_unmap(w->ctx, w->memory,
-				  (size_t)(WIRE_RECEIVES + WIRE_SENDS) * WIRE_STRIDE);
-	free(w);
+	vrb_ud_destroy(&c->ud);
+	vrb_mr_deregister(c->mr);
+	if (c->memory)
+		rail_memory_unmap(c->ctx, c->memory,
+				  (size_t)(CONNECT_RECEIVES + CONNECT_SENDS) * CONNECT_STRIDE);
+	free(c);
 }
 
-void rail_wires_close(struct rail_ctx *ctx)
+void rail_on_demand_close(struct rail_ctx *ctx)
 {
-	for (int i = 0; i < RAIL_WIRES; i++) {
-		wire_close(ctx->wire[i]);
-		ctx->wire[i] = NULL;
+	for (int i = 0; i < RAIL_CONNECTORS; i++) {
+		connector_close(ctx->connector[i]);
+		ctx->connector[i] = NULL;
 	}
 }
 
@@ -176,16 +176,17 @@ int rail_address(struct rail_ctx *ctx, unsigned char bytes[RAIL_ADDRESS_BYTES])
 		.qps = (uint32_t)ctx->settings.qps,
 		.near = ctx->near,
 	};
-	int rc = wire_open(ctx, WIRE_RAILS, 0);
+	int rc = connector_open(ctx, CONNECTOR_RAILS, 0);
 
 	if (!rc && ctx->local >= 0)
-		rc = wire_open(ctx, WIRE_LOCAL, ctx->local);
+		rc = connector_open(ctx, CONNECTOR_LOCAL, ctx->local);
 	if (rc)
 		return rc;
 	a.cookie = ctx->cookie = rg_random();
-	for (int i = 0; i < RAIL_WIRES; i++)
-		if (ctx->wire[i])
-			vrb_ud_address(&ctx->wire[i]->ud, ctx->wire[i]->port, &a.wire[i]);
+	for (int i = 0; i < RAIL_CONNECTORS; i++)
+		if (ctx->connector[i])
+			vrb_ud_address(&ctx->connector[i]->ud, ctx->connector[i]->port,
+				       &a.connector[i]);
 	for (int r = 0; r < ctx->rail_count; r++) {
 		const struct vrb_port *port = ctx->rail[r].port;
 
@@ -230,7 +231,7 @@ int rail_peer_add(struct rail_ctx *ctx, unsigned index,
 {
 	struct rail_peer *peer;
 	struct address a;
-	int rc = rail_peer_new(ctx, index, &peer);
+	int which, rc = rail_peer_new(ctx, index, &peer);
 
 	if (rc)
 		return rc;
@@ -244,8 +245,9 @@ int rail_peer_add(struct rail_ctx *ctx, unsigned index,
 		rc = -ENOMEM;
 		goto undo;
 	}
-	peer->link->wire = ctx->wire[peer_is_local(peer) ? WIRE_LOCAL : WIRE_RAILS];
-	peer->link->to = a.wire[peer_is_local(peer) ? WIRE_LOCAL : WIRE_RAILS];
+	which = peer_is_local(peer) ? CONNECTOR_LOCAL : CONNECTOR_RAILS;
+	peer->link->connector = ctx->connector[which];
+	peer->link->to = a.connector[which];
 	peer->link->cookie = a.cookie;
 	ctx->unlinked += index != ctx->cfg.index;
 	ctx->peer[index] = peer;
@@ -256,15 +258,15 @@ int rail_peer_add(struct rail_ctx *ctx, unsigned index,
 	*out = peer;
 	return 0;
 undo:
-	rail_wire_forget(peer);
+	rail_on_demand_forget(peer);
 	rail_peer_free(peer);
 	return rc;
 }
 
-void rail_wire_forget(struct rail_peer *peer)
+void rail_on_demand_forget(struct rail_peer *peer)
 {
-	if (peer->link && peer->link->way)
-		ibv_destroy_ah(peer->link->way);
+	if (peer->link && peer->link->ah)
+		ibv_destroy_ah(peer->link->ah);
 	free(peer->link);
 	peer->link = NULL;
 }
@@ -274,12 +276,12 @@ void rail_wire_forget(struct rail_peer *peer)
 static void speak(struct rail_peer *peer, bool refused)
 {
 	struct rail_link *link = peer->link;
-	struct rail_wire *w = link->wire;
-	struct wire_head head = {
-		.magic = WIRE_MAGIC,
+	struct rail_connector *c = link->connector;
+	struct connect_head head = {
+		.magic = CONNECT_MAGIC,
 		.cookie = link->cookie,
 		.from = peer->ctx->cfg.index,
-		.bytes = RAIL_OFFER_USED,
+		.bytes = ENDPOINT_INFO_USED,
 		.linked = link->linked,
 		.knows = peer->connected,
 		.refused = refused,
@@ -287,41 +289,41 @@ static void speak(struct rail_peer *peer, bool refused)
 	unsigned char *at;
 	uint32_t which;
 
-	if (!link->way && vrb_ud_way(w->adapter, w->port, &link->to, &link->way)) {
+	if (!link->ah && vrb_ud_way(c->adapter, c->port, &link->to, &link->ah)) {
 		rail_peer_fail(peer, -EHOSTUNREACH, "there is no way to it");
 		return;
 	}
-	if (!w->free_count)
+	if (!c->free_count)
 		return;
-	which = w->free[--w->free_count];
-	at = buffer_at(w, which);
+	which = c->free[--c->free_count];
+	at = buffer_at(c, which);
 	memcpy(at, &head, sizeof(head));
-	memcpy(at + sizeof(head), link->offer, RAIL_OFFER_USED);
-	if (vrb_ud_send(&w->ud, link->way, link->to.qpn, which, at,
-			(uint32_t)(sizeof(head) + RAIL_OFFER_USED), w->mr->lkey))
-		w->free[w->free_count++] = which;
+	memcpy(at + sizeof(head), link->info, ENDPOINT_INFO_USED);
+	if (vrb_ud_send(&c->ud, link->ah, link->to.qpn, which, at,
+			(uint32_t)(sizeof(head) + ENDPOINT_INFO_USED), c->mr->lkey))
+		c->free[c->free_count++] = which;
 }
 
-static int offer_once(struct rail_peer *peer)
+static int prepare_once(struct rail_peer *peer)
 {
 	int rc;
 
-	if (peer->link->offered)
+	if (peer->link->prepared)
 		return 0;
-	rc = rail_peer_prepare(peer, peer->link->offer);
-	peer->link->offered = !rc;
+	rc = rail_peer_prepare(peer, peer->link->info);
+	peer->link->prepared = !rc;
 	return rc;
 }
 
-static int link_to(struct rail_peer *peer, const unsigned char *offer)
+static int link_to(struct rail_peer *peer, const unsigned char *info)
 {
 	int rc;
 
 	if (peer->link->linked)
 		return 0;
-	rc = offer_once(peer);
+	rc = prepare_once(peer);
 	if (!rc)
-		rc = rail_peer_link(peer, offer);
+		rc = rail_peer_link(peer, info);
 	peer->link->linked = !rc;
 	peer->ctx->unlinked -= !rc && peer->index != peer->ctx->cfg.index;
 	return rc;
@@ -329,7 +331,7 @@ static int link_to(struct rail_peer *peer, const unsigned char *offer)
 
 /* ---- Hearing ------------------------------------------------------------ */
 
-static void hear(struct rail_peer *peer, const struct wire_head *head, const unsigned char *offer)
+static void hear(struct rail_peer *peer, const struct connect_head *head, const unsigned char *info)
 {
 	int rc;
 
@@ -339,7 +341,7 @@ static void hear(struct rail_peer *peer, const struct wire_head *head, const uns
 		rail_peer_fail(peer, -ECONNREFUSED, "it cannot connect");
 		return;
 	}
-	rc = link_to(peer, offer);
+	rc = link_to(peer, info);
 	if (rc) {
 		speak(peer, true);
 		rail_peer_fail(peer, rc, "no connection: %s", strerror(-rc));
@@ -351,48 +353,48 @@ static void hear(struct rail_peer *peer, const struct wire_head *head, const uns
 		speak(peer, false);
 }
 
-static void arrived(struct rail_wire *w, const unsigned char *at, uint32_t bytes)
+static void arrived(struct rail_connector *c, const unsigned char *at, uint32_t bytes)
 {
-	const struct rail_ctx *ctx = w->ctx;
-	unsigned char offer[RAIL_OFFER_BYTES] = { 0 };
-	struct wire_head head;
+	const struct rail_ctx *ctx = c->ctx;
+	unsigned char info[RAIL_OFFER_BYTES] = { 0 };
+	struct connect_head head;
 
-	if (bytes != VRB_GRH_BYTES + sizeof(head) + RAIL_OFFER_USED)
+	if (bytes != VRB_GRH_BYTES + sizeof(head) + ENDPOINT_INFO_USED)
 		return;
 	memcpy(&head, at + VRB_GRH_BYTES, sizeof(head));
-	if (head.magic != WIRE_MAGIC || head.cookie != ctx->cookie ||
-	    head.bytes != RAIL_OFFER_USED || head.from >= ctx->cfg.peer_count ||
+	if (head.magic != CONNECT_MAGIC || head.cookie != ctx->cookie ||
+	    head.bytes != ENDPOINT_INFO_USED || head.from >= ctx->cfg.peer_count ||
 	    !ctx->peer[head.from] || !ctx->peer[head.from]->link)
 		return;
-	memcpy(offer, at + VRB_GRH_BYTES + sizeof(head), RAIL_OFFER_USED);
-	hear(ctx->peer[head.from], &head, offer);
+	memcpy(info, at + VRB_GRH_BYTES + sizeof(head), ENDPOINT_INFO_USED);
+	hear(ctx->peer[head.from], &head, info);
 }
 
-static void wire_poll(struct rail_wire *w)
+static void connector_poll(struct rail_connector *c)
 {
-	struct ibv_wc wc[WIRE_BATCH];
-	int n = ibv_poll_cq(w->ud.cq, WIRE_BATCH, wc);
+	struct ibv_wc wc[CONNECT_BATCH];
+	int n = ibv_poll_cq(c->ud.cq, CONNECT_BATCH, wc);
 
 	for (int i = 0; i < n; i++) {
 		uint64_t which = wc[i].wr_id;
 
-		if (which >= WIRE_RECEIVES) {
-			w->free[w->free_count++] = (uint32_t)which;
+		if (which >= CONNECT_RECEIVES) {
+			c->free[c->free_count++] = (uint32_t)which;
 			continue;
 		}
 		if (wc[i].status == IBV_WC_SUCCESS)
-			arrived(w, buffer_at(w, which), wc[i].byte_len);
-		receive_post(w, which);
+			arrived(c, buffer_at(c, which), wc[i].byte_len);
+		receive_post(c, which);
 	}
 	if (n > 0)
-		w->ctx->events += (uint32_t)n;
+		c->ctx->events += (uint32_t)n;
 }
 
-void rail_wires_poll(struct rail_ctx *ctx)
+void rail_on_demand_poll(struct rail_ctx *ctx)
 {
-	for (int i = 0; i < RAIL_WIRES; i++)
-		if (ctx->wire[i])
-			wire_poll(ctx->wire[i]);
+	for (int i = 0; i < RAIL_CONNECTORS; i++)
+		if (ctx->connector[i])
+			connector_poll(ctx->connector[i]);
 }
 
 /* ---- Wanting ------------------------------------------------------------ */
@@ -400,16 +402,16 @@ void rail_wires_poll(struct rail_ctx *ctx)
 /* To oneself there is nothing to say. */
 static int connect_self(struct rail_peer *peer)
 {
-	int rc = offer_once(peer);
+	int rc = prepare_once(peer);
 
 	if (!rc)
-		rc = link_to(peer, peer->link->offer);
+		rc = link_to(peer, peer->link->info);
 	if (!rc)
 		rail_peer_start(peer);
 	return rc;
 }
 
-void rail_wire_drive(struct rail_peer *peer)
+void rail_on_demand_drive(struct rail_peer *peer)
 {
 	struct rail_link *link = peer->link;
 	uint64_t now = rg_now_ns();
@@ -417,7 +419,7 @@ void rail_wire_drive(struct rail_peer *peer)
 
 	if (!link || !peer->tx[LANE_SINGLE].waiting.head || !rg_reached(link->next_ns, now))
 		return;
-	rc = peer->index == peer->ctx->cfg.index ? connect_self(peer) : offer_once(peer);
+	rc = peer->index == peer->ctx->cfg.index ? connect_self(peer) : prepare_once(peer);
 	if (rc) {
 		rail_peer_fail(peer, rc, "no connection: %s", strerror(-rc));
 		return;
@@ -425,8 +427,8 @@ void rail_wire_drive(struct rail_peer *peer)
 	if (peer->connected)
 		return;
 	speak(peer, false);
-	link->wait_ns = link->wait_ns ? 2 * link->wait_ns : WIRE_FIRST_NS;
-	if (link->wait_ns > WIRE_LAST_NS)
-		link->wait_ns = WIRE_LAST_NS;
+	link->wait_ns = link->wait_ns ? 2 * link->wait_ns : CONNECT_FIRST_NS;
+	if (link->wait_ns > CONNECT_LAST_NS)
+		link->wait_ns = CONNECT_LAST_NS;
 	link->next_ns = now + link->wait_ns;
 }

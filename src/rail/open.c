@@ -247,10 +247,10 @@ static void ctx_free(struct rail_ctx *ctx)
 {
 	for (unsigned i = 0; ctx->peer && i < ctx->cfg.peer_count; i++)
 		if (ctx->peer[i]) {
-			rail_wire_forget(ctx->peer[i]);
+			rail_on_demand_forget(ctx->peer[i]);
 			rail_peer_free(ctx->peer[i]);
 		}
-	rail_wires_close(ctx);
+	rail_on_demand_close(ctx);
 	rail_pools_free(ctx);
 	rail_staging_free(ctx);
 	rail_mr_cache_fini(&ctx->mr);

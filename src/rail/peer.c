@@ -1,4 +1,4 @@
-/* peer.c - a peer: its lanes, the memory behind them, and what is offered of both. */
+/* peer.c - a peer: its lanes, the memory behind them, and the endpoint info of both. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -200,7 +200,7 @@ void rail_lane_drop(struct rail_lane *lane)
 	lane->numbered = false;
 }
 
-/* ---- Offering ----------------------------------------------------------- */
+/* ---- Endpoint info ------------------------------------------------------- */
 
 /*
  * The rail on which this process sends small messages to that peer.  By local rank:
@@ -215,27 +215,27 @@ int rail_peer_bound(const struct rail_peer *peer)
 	return (int)((ctx->bound + further) % (unsigned)peer->rail_count);
 }
 
-static void offer_rail_write(const struct rail_peer *peer, int k, struct offer_rail *o)
+static void endpoint_rail_write(const struct rail_peer *peer, int k, struct endpoint_rail *info)
 {
 	const struct rail_ctx *ctx = peer->ctx;
 	const struct vrb_port *port = ctx->rail[peer->rail[k]].port;
 	int a = peer_adapter(peer, k);
 
-	vrb_qp_address(&ctx->adapter[a], &peer->eager[k].qp, port, &o->port);
+	vrb_qp_address(&ctx->adapter[a], &peer->eager[k].qp, port, &info->port);
 	for (int q = 0; q < peer->qps; q++)
-		o->bulk[q] = peer_bulk(peer, k, q)->qp.qp->qp_num;
-	memcpy(o->subnet, port->subnet, sizeof(port->subnet));
-	o->rkey = peer->block_mr[a]->rkey;
-	o->lane = peer->eager[k].id;
-	o->gid_type = port->gid_type;
+		info->bulk[q] = peer_bulk(peer, k, q)->qp.qp->qp_num;
+	memcpy(info->subnet, port->subnet, sizeof(port->subnet));
+	info->rkey = peer->block_mr[a]->rkey;
+	info->lane = peer->eager[k].id;
+	info->gid_type = port->gid_type;
 }
 
-static void offer_write(const struct rail_peer *peer, unsigned char *bytes)
+static void endpoint_info_write(const struct rail_peer *peer, unsigned char *bytes)
 {
 	const struct rail_ctx *ctx = peer->ctx;
 	const struct rail_geometry *g = &peer->geometry;
-	struct offer o = {
-		.magic = OFFER_MAGIC,
+	struct endpoint_info info = {
+		.magic = ENDPOINT_INFO_MAGIC,
 		.index = ctx->cfg.index,
 		.wanted_peer = peer->index,
 		.tx_k = (uint32_t)rail_peer_bound(peer),
@@ -252,16 +252,16 @@ static void offer_write(const struct rail_peer *peer, unsigned char *bytes)
 	};
 
 	for (int role = 0; role < LANE_ROLES; role++) {
-		o.ring[role] = (uintptr_t)rail_block_ring(peer, role);
-		o.grant[role] = (uintptr_t)rail_block_grant_in(peer, role);
+		info.ring[role] = (uintptr_t)rail_block_ring(peer, role);
+		info.grant[role] = (uintptr_t)rail_block_grant_in(peer, role);
 	}
 	for (int k = 0; k < peer->rail_count; k++)
-		offer_rail_write(peer, k, &o.rail[k]);
+		endpoint_rail_write(peer, k, &info.rail[k]);
 	memset(bytes, 0, RAIL_OFFER_BYTES);
-	memcpy(bytes, &o, sizeof(o));
+	memcpy(bytes, &info, sizeof(info));
 }
 
-/* All queue pairs of a rail send from one packet number on: an offer holds one. */
+/* All queue pairs of a rail send from one packet number on: endpoint info holds one. */
 static int rail_lanes_make(struct rail_peer *peer, int k)
 {
 	int rc = lane_make(peer, &peer->eager[k], k, false);
@@ -366,7 +366,7 @@ int rail_peer_new(struct rail_ctx *ctx, unsigned index, struct rail_peer **out)
 	return -ENOMEM;
 }
 
-int rail_peer_prepare(struct rail_peer *peer, unsigned char offer[RAIL_OFFER_BYTES])
+int rail_peer_prepare(struct rail_peer *peer, unsigned char info[RAIL_OFFER_BYTES])
 {
 	int rc;
 
@@ -379,7 +379,7 @@ int rail_peer_prepare(struct rail_peer *peer, unsigned char offer[RAIL_OFFER_BYT
 	for (int k = 0; k < peer->rail_count && !rc; k++)
 		rc = rail_lanes_make(peer, k);
 	if (!rc)
-		offer_write(peer, offer);
+		endpoint_info_write(peer, info);
 	return rc;
 }
 

@@ -4,7 +4,7 @@
  * Every lane that is connected adds as many buffers as it grants its sender, so a
  * sender with credit always finds one; whose messages take which is nobody's business.
  * The receive that completes does not say on which lane: the sender puts the number
- * of the receiver's lane (which it was offered) into the immediate.
+ * of the receiver's lane (from its endpoint info) into the immediate.
  */
 #include <arpa/inet.h>
 #include <errno.h>

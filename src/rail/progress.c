@@ -22,7 +22,7 @@ enum {
 	 * where processes outnumber cores and yield, a call takes a time slice.
 	 */
 	TICKS_SLOW = 64,
-	TICKS_WIRE = 8,			/* ... between looks for offers, while some may come */
+	TICKS_CONNECT = 8,		/* ... between looks for datagrams, while some may come */
 	TICKS_IDLE = 1024,		/* calls without any event: then latency is no concern */
 };
 
@@ -36,7 +36,7 @@ static bool peer_advance(struct rail_peer *peer)
 	if (unlikely(peer->error))
 		return rail_peer_failure_advance(peer);
 	if (unlikely(!peer->connected))
-		rail_wire_drive(peer);
+		rail_on_demand_drive(peer);
 	for (int i = 0; i < peer->tx_count; i++)
 		more |= rail_tx_advance(&peer->tx[i]);
 	more |= rail_rndv_advance(peer);
@@ -66,7 +66,7 @@ static void slow(struct rail_ctx *ctx)
 	uint64_t now;
 
 	rail_cq_poll(ctx);
-	rail_wires_poll(ctx);
+	rail_on_demand_poll(ctx);
 	now = rg_now_ns();
 	if (!rg_reached(ctx->probed_ns + PROBE_NS, now))
 		return;
@@ -91,8 +91,8 @@ int rail_progress(struct rail_ctx *ctx)
 		rail_cq_poll(ctx);
 	if (unlikely(++ctx->tick % TICKS_SLOW == 0))
 		slow(ctx);
-	else if (ctx->unlinked && ctx->tick % TICKS_WIRE == 0)
-		rail_wires_poll(ctx);
+	else if (ctx->unlinked && ctx->tick % TICKS_CONNECT == 0)
+		rail_on_demand_poll(ctx);
 	if (ctx->working)
 		work(ctx);
 	while (unlikely((op = queue_pop(&ctx->completed)) != NULL))

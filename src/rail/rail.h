@@ -385,7 +385,7 @@ struct rail_op {
 	struct rail_buf buf;
 	struct rail_header header;
 	struct rail_mr *mr;			/* registration of buf */
-	uint64_t handle;			/* in the sender's table of offers */
+	uint64_t handle;			/* in the sender's table of RTSs */
 	uint64_t threshold, bytes, remote;	/* of the way; to transfer; where to */
 	uint32_t rkey[RAIL_MAX];		/* of the other side, by rail */
 	uint32_t carried[RAIL_MAX];		/* read: by rail, in units (RAIL_STRIPE_ALIGN) */
@@ -410,7 +410,7 @@ int rail_send(struct rail_peer *peer, const struct rail_way *way,
  * Take back a send that is in flight.  op->done tells what has come of it: -ECANCELED, and
  * the message was never told to the peer or its on_cancel has forgotten it; else the send
  * was too far and has ended as ever.  What had not left ends with the next rail_progress;
- * an offer that is out is the peer's to give back, by a rail_progress there.  More than
+ * an RTS that is out is the peer's to give back, by a rail_progress there.  More than
  * once is as once.  Not for receives, not from an upcall.  0, or -ENOMEM: not tried.
  */
 int rail_cancel(struct rail_op *op);

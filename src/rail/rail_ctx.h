@@ -17,7 +17,7 @@ struct rail_cq;
 struct rail_lane;
 struct rail_poll;
 struct rail_pool;
-struct rail_wire;
+struct rail_connector;
 
 enum { RAIL_CQ_MAX = 1024 };
 
@@ -68,7 +68,7 @@ struct rail_ctx {
 	const char *unwatched;		/* why registrations are not kept, though wanted; or NULL */
 	struct rail_staging staging;
 	struct rail_pool *pool[RAIL_ALL];	/* by adapter */
-	struct rail_wire *wire[RAIL_WIRES];
+	struct rail_connector *connector[RAIL_CONNECTORS];
 	uint64_t cookie;		/* of datagrams for this process */
 	uint32_t unlinked;		/* peers that may still want to connect */
 	uint64_t probed_ns;		/* last time that peers were probed */

@@ -11,7 +11,7 @@ enum rail_stage {
 	STAGE_EAGER,		/* waits for room on the eager lane */
 	STAGE_KEYS,		/* its KEYS do */
 	STAGE_RTS,		/* its RTS does */
-	STAGE_OFFERED,		/* RTS sent */
+	STAGE_RTS_SENT,		/* RTS sent */
 	STAGE_CUTTING,		/* in a queue of the peer until all chunks are posted */
 	STAGE_POSTED,
 	STAGE_ACCEPTED,		/* receiver: waits for receive requests and a landing */

@@ -101,10 +101,10 @@ static inline void peer_work(struct rail_peer *peer)
 	ctx->working = peer;
 }
 
-/* A peer that costs little; then lanes, block and offer.  0, or -errno after a line. */
+/* A peer that costs little; then lanes, block and endpoint info.  0, or -errno after a line. */
 int rail_peer_new(struct rail_ctx *ctx, unsigned index, struct rail_peer **out);
-int rail_peer_prepare(struct rail_peer *peer, unsigned char offer[RAIL_OFFER_BYTES]);
-/* rail_wire_forget comes before it, for a peer of rail_peer_add. */
+int rail_peer_prepare(struct rail_peer *peer, unsigned char info[RAIL_OFFER_BYTES]);
+/* rail_on_demand_forget comes before it, for a peer of rail_peer_add. */
 void rail_peer_free(struct rail_peer *peer);
 void rail_lane_drop(struct rail_lane *lane);
 /* Which of the peer's rails carries what is not cut. */

@@ -231,7 +231,7 @@ int rail_rndv_send(struct rail_peer *peer, const struct rail_way *way,
 	}
 	op_begin(op);
 	if (rc > 0)
-		op->stage = STAGE_OFFERED;
+		op->stage = STAGE_RTS_SENT;
 	else
 		rail_tx_wait(tx, op);
 	return 0;
@@ -248,7 +248,7 @@ static struct rail_op *answered(struct rail_peer *peer, const struct rail_record
 						   record->header.word[0]);
 	struct rail_op *op = entry ? entry->op : NULL;
 
-	if (!op || op->stage != STAGE_OFFERED || bytes > op->buf.bytes || !fits ||
+	if (!op || op->stage != STAGE_RTS_SENT || bytes > op->buf.bytes || !fits ||
 	    (bytes && (op->how & RNDV_READ) != how)) {
 		rail_peer_fail(peer, -EPROTO, "a %s for no message of ours", what);
 		return NULL;
@@ -380,7 +380,7 @@ static bool answer(struct rail_op *op, unsigned stage)
 void rail_rndv_control_sent(struct rail_op *op)
 {
 	if (op->stage == STAGE_RTS)
-		op->stage = STAGE_OFFERED;
+		op->stage = STAGE_RTS_SENT;
 	else if (op->stage == STAGE_CTS)
 		op->stage = STAGE_LANDING;
 	else
