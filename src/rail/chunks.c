@@ -37,11 +37,11 @@ enum { PULL_OUT = 2, PULL_PART = 3 };
 enum { BULK_BATCH = 8 };		/* chunks posted to one peer in one rail_progress */
 
 /* NULL: the rates do not matter, or there are none. */
-static struct rail_gauge *gauge_of(const struct rail_op *op)
+static struct rail_estimate *estimate_of(const struct rail_op *op)
 {
-	struct rail_gauge *g = op->how & RNDV_READ ? &op->peer->reading : &op->peer->writing;
+	struct rail_estimate *e = op->how & RNDV_READ ? &op->peer->reading : &op->peer->writing;
 
-	return op_is_weighted(op) && !g->unlimited ? g : NULL;
+	return op_is_weighted(op) && !e->unlimited ? e : NULL;
 }
 
 /* ---- Posting ------------------------------------------------------------ */
@@ -67,7 +67,7 @@ static int chunk_post(struct rail_op *op, struct rail_lane *lane, const struct r
 		      uint32_t number, uint64_t now_ns)
 {
 	struct rail_chunk chunk = rail_stripe_chunk(s, number);
-	struct rail_gauge *gauge = gauge_of(op);
+	struct rail_estimate *estimate = estimate_of(op);
 	bool read = op->how & RNDV_READ;
 	struct ibv_sge sge = {
 		.addr = (uintptr_t)op->buf.addr + chunk.offset,
@@ -86,10 +86,10 @@ static int chunk_post(struct rail_op *op, struct rail_lane *lane, const struct r
 
 	if (rc)
 		return rc;
-	if (gauge) {
+	if (estimate) {
 		if (lane->ctx->measured++ == 0)
 			lane->ctx->looked_ns = now_ns;	/* nothing was missed before */
-		rail_gauge_posted(gauge, lane->k, now_ns);
+		rail_estimate_posted(estimate, lane->k, now_ns);
 	}
 	op->cursor[lane->k]++;
 	if (read)
@@ -136,7 +136,7 @@ static int next_post(struct rail_op *op, struct rail_lane *lane, const struct ra
  */
 static bool chunks_post(struct rail_op *op, int *budget)
 {
-	uint64_t now_ns = gauge_of(op) ? rg_now_ns() : 0;
+	uint64_t now_ns = estimate_of(op) ? rg_now_ns() : 0;
 	struct rail_stripe s;
 	bool more, moved;
 
@@ -285,15 +285,15 @@ static void read_landed(struct rail_op *op, const struct rail_lane *lane, uint32
 		op->odd_rail = (uint8_t)lane->k;
 }
 
-static void measure(struct rail_gauge *gauge, const struct rail_lane *lane, uint32_t bytes)
+static void measure(struct rail_estimate *estimate, const struct rail_lane *lane, uint32_t bytes)
 {
 	struct rail_ctx *ctx = lane->ctx;
 
 	if (!ctx->completed_ns)
 		ctx->completed_ns = rg_now_ns();
 	ctx->measured--;
-	rail_gauge_done(gauge, lane->k, ctx->completed_ns, ctx->completed_ns - ctx->looked_ns,
-			bytes);
+	rail_estimate_done(estimate, lane->k, ctx->completed_ns, ctx->completed_ns - ctx->looked_ns,
+			   bytes);
 }
 
 /* The oldest request of a lane is done, or its lane has failed. */
@@ -301,10 +301,10 @@ void rail_chunk_sent(struct rail_lane *lane)
 {
 	const struct rail_sent *sent = &lane->sent[lane->sq_done++ % lane->sq_depth];
 	struct rail_op *op = sent->op;
-	struct rail_gauge *gauge = gauge_of(op);
+	struct rail_estimate *estimate = estimate_of(op);
 
-	if (gauge && sent->bytes)
-		measure(gauge, lane, sent->bytes);
+	if (estimate && sent->bytes)
+		measure(estimate, lane, sent->bytes);
 	if (op_is_pulled(op))
 		lane->pulled--;
 	op->chunks_out--;

@@ -275,14 +275,14 @@ static int rail_lanes_make(struct rail_peer *peer, int k)
 	return rc;
 }
 
-static void gauges_start(struct rail_peer *peer)
+static void estimates_start(struct rail_peer *peer)
 {
 	uint64_t nominal[RAIL_MAX];
 
 	for (int k = 0; k < peer->rail_count; k++)
 		nominal[k] = peer->ctx->rail[peer->rail[k]].port->rate_bytes_per_s;
-	rail_gauge_init(&peer->writing, peer->rail_count, nominal);
-	rail_gauge_init(&peer->reading, peer->rail_count, nominal);
+	rail_estimate_init(&peer->writing, peer->rail_count, nominal);
+	rail_estimate_init(&peer->reading, peer->rail_count, nominal);
 }
 
 static void rails_choose(struct rail_peer *peer)
@@ -297,7 +297,7 @@ static void rails_choose(struct rail_peer *peer)
 		for (int k = 0; k < peer->rail_count; k++)
 			peer->rail[k] = (uint8_t)k;
 	}
-	gauges_start(peer);
+	estimates_start(peer);
 	peer->polled = true;
 	for (int k = 0; k < peer->rail_count; k++)
 		peer->polled &= rail_adapter_polls(&ctx->adapter[peer_adapter(peer, k)]);

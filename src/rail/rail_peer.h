@@ -55,7 +55,7 @@ struct rail_peer {
 	struct rail_op_queue cutting;	/* CTS here, chunks not all posted */
 	struct rail_op_queue pulling;	/* the same, chunks for whichever rail is free ... */
 	uint32_t unpulled;		/* ... so many */
-	struct rail_gauge writing, reading;	/* rates of its rails */
+	struct rail_estimate writing, reading;	/* rates of its rails */
 	struct rail_landing landing[LANDINGS];
 	int landings_used;
 	uint8_t landing_free;		/* first of a list, when not all are used */

@@ -20,59 +20,59 @@ static bool is_chance(double difference, double spread, double n)
 }
 
 /* Do the rails differ from what was assumed of them by no more than noise? */
-static bool as_assumed(const struct rail_gauge *g)
+static bool as_assumed(const struct rail_estimate *e)
 {
 	double least = INFINITY, most = 0, spread = 0;
 	uint32_t periods = RAIL_PERIODS_MAX;
 
-	for (int r = 0; r < g->rail_count; r++) {
-		const struct rail_gauge_rail *rail = &g->rail[r];
+	for (int r = 0; r < e->rail_count; r++) {
+		const struct rail_estimate_rail *rail = &e->rail[r];
 		double times = rail->rate / rail->assumed;
 
 		least = times < least ? times : least;
 		most = times > most ? times : most;
-		spread += rail->spread / g->rail_count;
+		spread += rail->spread / e->rail_count;
 		periods = rail->periods < periods ? rail->periods : periods;
 	}
 	return is_chance(1 - least / most, spread, periods);
 }
 
-static void weights_settle(struct rail_gauge *g)
+static void weights_settle(struct rail_estimate *e)
 {
-	bool assumed = as_assumed(g);
+	bool assumed = as_assumed(e);
 	double rate[RAIL_MAX], most = 0;
 
-	for (int r = 0; r < g->rail_count; r++) {
-		rate[r] = assumed ? g->rail[r].assumed : g->rail[r].rate;
+	for (int r = 0; r < e->rail_count; r++) {
+		rate[r] = assumed ? e->rail[r].assumed : e->rail[r].rate;
 		most = rate[r] > most ? rate[r] : most;
 	}
-	for (int r = 0; r < g->rail_count; r++)
+	for (int r = 0; r < e->rail_count; r++)
 		/* Down: a slow rail that has too much makes all others wait. */
-		g->weight[r] = (uint8_t)(rate[r] == most ? RAIL_SHARE_MAX :
+		e->weight[r] = (uint8_t)(rate[r] == most ? RAIL_SHARE_MAX :
 							   rate[r] / most * RAIL_SHARE_MAX);
 }
 
-void rail_gauge_init(struct rail_gauge *g, int rail_count, const uint64_t nominal[])
+void rail_estimate_init(struct rail_estimate *e, int rail_count, const uint64_t nominal[])
 {
 	bool known = true;
 
-	memset(g, 0, sizeof(*g));
-	g->rail_count = rail_count;
-	g->unlimited = true;
+	memset(e, 0, sizeof(*e));
+	e->rail_count = rail_count;
+	e->unlimited = true;
 	for (int r = 0; r < rail_count; r++) {
 		known &= nominal[r] != 0;
-		g->unlimited &= nominal[r] == 0;
+		e->unlimited &= nominal[r] == 0;
 	}
 	for (int r = 0; r < rail_count; r++) {
-		g->rail[r].assumed = g->rail[r].rate = known ? (double)nominal[r] * 1e-9 : 1;
-		g->rail[r].spread = SPREAD;
+		e->rail[r].assumed = e->rail[r].rate = known ? (double)nominal[r] * 1e-9 : 1;
+		e->rail[r].spread = SPREAD;
 	}
-	weights_settle(g);
+	weights_settle(e);
 }
 
-void rail_gauge_posted(struct rail_gauge *g, int rail, uint64_t now_ns)
+void rail_estimate_posted(struct rail_estimate *e, int rail, uint64_t now_ns)
 {
-	struct rail_gauge_rail *r = &g->rail[rail];
+	struct rail_estimate_rail *r = &e->rail[rail];
 
 	if (r->in_flight++)
 		return;
@@ -92,7 +92,7 @@ static double carried_rate(const struct rail_carried *c)
 	return c->bytes / c->busy_ns;
 }
 
-static void learn(struct rail_gauge_rail *r)
+static void learn(struct rail_estimate_rail *r)
 {
 	double bytes = (double)r->bytes, busy_ns = (double)r->busy_ns;
 	double gain = 1.0 / (r->periods + 1);
@@ -114,13 +114,13 @@ static void learn(struct rail_gauge_rail *r)
 	r->bytes = r->busy_ns = 0;
 }
 
-static bool period_ended(const struct rail_gauge *g)
+static bool period_ended(const struct rail_estimate *e)
 {
-	if (g->period_bytes < RAIL_PERIOD_BYTES)
+	if (e->period_bytes < RAIL_PERIOD_BYTES)
 		return false;
-	for (int r = 0; r < g->rail_count; r++)
-		if (!g->rail[r].busy_ns)
-			return g->period_bytes >= RAIL_PERIOD_BYTES_MAX;
+	for (int r = 0; r < e->rail_count; r++)
+		if (!e->rail[r].busy_ns)
+			return e->period_bytes >= RAIL_PERIOD_BYTES_MAX;
 	return true;
 }
 
@@ -128,7 +128,8 @@ static bool period_ended(const struct rail_gauge *g)
  * Bytes since the completion that was counted last, or since the rail was idle: counted once
  * that span is well known.  What is found by the same look as that completion belongs to it.
  */
-static bool counted(struct rail_gauge_rail *r, uint64_t now_ns, uint64_t unsure_ns, uint64_t bytes)
+static bool counted(struct rail_estimate_rail *r, uint64_t now_ns, uint64_t unsure_ns,
+		    uint64_t bytes)
 {
 	uint64_t span = now_ns - r->since_ns;
 
@@ -144,31 +145,31 @@ static bool counted(struct rail_gauge_rail *r, uint64_t now_ns, uint64_t unsure_
 	return true;
 }
 
-void rail_gauge_done(struct rail_gauge *g, int rail, uint64_t now_ns, uint64_t unsure_ns,
-		     uint64_t bytes)
+void rail_estimate_done(struct rail_estimate *e, int rail, uint64_t now_ns, uint64_t unsure_ns,
+			uint64_t bytes)
 {
-	struct rail_gauge_rail *r = &g->rail[rail];
+	struct rail_estimate_rail *r = &e->rail[rail];
 	uint64_t before = r->bytes;
 
 	r->in_flight--;
-	if (g->unlimited || !counted(r, now_ns, unsure_ns, bytes))
+	if (e->unlimited || !counted(r, now_ns, unsure_ns, bytes))
 		return;
-	g->period_bytes += r->bytes - before;
-	if (!period_ended(g))
+	e->period_bytes += r->bytes - before;
+	if (!period_ended(e))
 		return;
-	g->period_bytes = 0;
-	for (int k = 0; k < g->rail_count; k++)
-		if (g->rail[k].busy_ns)
-			learn(&g->rail[k]);
-	weights_settle(g);
+	e->period_bytes = 0;
+	for (int k = 0; k < e->rail_count; k++)
+		if (e->rail[k].busy_ns)
+			learn(&e->rail[k]);
+	weights_settle(e);
 }
 
-void rail_gauge_weights(const struct rail_gauge *g, uint8_t weight[RAIL_MAX])
+void rail_estimate_weights(const struct rail_estimate *e, uint8_t weight[RAIL_MAX])
 {
-	memcpy(weight, g->weight, RAIL_MAX);
-	if (g->messages % RAIL_SHARE_PROBE_EVERY)
+	memcpy(weight, e->weight, RAIL_MAX);
+	if (e->messages % RAIL_SHARE_PROBE_EVERY)
 		return;
-	for (int r = 0; r < g->rail_count; r++)
+	for (int r = 0; r < e->rail_count; r++)
 		if (weight[r] < RAIL_SHARE_PROBE)
 			weight[r] = RAIL_SHARE_PROBE;
 }

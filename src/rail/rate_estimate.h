@@ -51,13 +51,13 @@ struct rail_carried {
 	double bytes, busy_ns;
 };
 
-struct rail_gauge {
+struct rail_estimate {
 	int rail_count;
 	bool unlimited;			/* nothing to be measured: even */
 	uint32_t messages;		/* that were given shares */
 	uint8_t weight[RAIL_MAX];	/* shares as of the last period */
 	uint64_t period_bytes;
-	struct rail_gauge_rail {
+	struct rail_estimate_rail {
 		double assumed, rate;		/* bytes per nanosecond; their proportions matter */
 		double spread;			/* mean deviation of a period's, relative */
 		struct rail_carried lately, always;	/* decaying sums over periods */
@@ -75,18 +75,18 @@ struct rail_gauge {
  * nominal: bytes per second of each rail, 0: not known, or without limit.  If that is
  * so of all, the poster copies the bytes and there is nothing to measure.
  */
-void rail_gauge_init(struct rail_gauge *g, int rail_count, const uint64_t nominal[]);
+void rail_estimate_init(struct rail_estimate *e, int rail_count, const uint64_t nominal[]);
 /* A chunk begins its way. */
-void rail_gauge_posted(struct rail_gauge *g, int rail, uint64_t now_ns);
+void rail_estimate_posted(struct rail_estimate *e, int rail, uint64_t now_ns);
 /* One is there; it may have been for unsure_ns: so long ago nobody saw it. */
-void rail_gauge_done(struct rail_gauge *g, int rail, uint64_t now_ns, uint64_t unsure_ns,
-		     uint64_t bytes);
+void rail_estimate_done(struct rail_estimate *e, int rail, uint64_t now_ns, uint64_t unsure_ns,
+			uint64_t bytes);
 /* Shares of the next message, the same until it is sent: at least one is not 0. */
-void rail_gauge_weights(const struct rail_gauge *g, uint8_t weight[RAIL_MAX]);
+void rail_estimate_weights(const struct rail_estimate *e, uint8_t weight[RAIL_MAX]);
 
-static inline void rail_gauge_sent(struct rail_gauge *g)
+static inline void rail_estimate_sent(struct rail_estimate *e)
 {
-	g->messages++;
+	e->messages++;
 }
 
 #endif

@@ -124,12 +124,12 @@ static int rts_post(struct rail_tx *tx, struct rail_op *op)
 							  tx->lane->k);
 	op->bound = rts.bound;
 	if (op->policy == RAIL_WEIGHTED) {
-		rail_gauge_weights(&op->peer->writing, op->weight);
+		rail_estimate_weights(&op->peer->writing, op->weight);
 		memcpy(rts.weight, op->weight, sizeof(rts.weight));
 	}
 	rc = tx->control(tx, RECORD_RTS, &op->header, op->buf.bytes, &rts);
 	if (rc > 0 && op->policy == RAIL_WEIGHTED)
-		rail_gauge_sent(&op->peer->writing);
+		rail_estimate_sent(&op->peer->writing);
 	return rc;
 }
 
@@ -415,8 +415,8 @@ static void op_take_rts(struct rail_op *op, const struct rail_rts *rts)
 	op->slot = op->generation = 0;
 	/* Who reads knows best how fast the rails are in this direction. */
 	if (op->policy == RAIL_WEIGHTED && op->how & RNDV_READ) {
-		rail_gauge_weights(&op->peer->reading, op->weight);
-		rail_gauge_sent(&op->peer->reading);
+		rail_estimate_weights(&op->peer->reading, op->weight);
+		rail_estimate_sent(&op->peer->reading);
 	}
 }
 

@@ -19,7 +19,7 @@ static uint32_t rails_of(const struct rail_ctx *ctx, const struct ibv_device *de
 }
 
 /* A software HCA says what its model has. */
-static int shares_modelled(const struct rail_ctx *ctx, struct rail_share *out)
+static int limits_modelled(const struct rail_ctx *ctx, struct rail_share *out)
 {
 	int count = 0;
 
@@ -47,8 +47,8 @@ static int shares_modelled(const struct rail_ctx *ctx, struct rail_share *out)
 	return count;
 }
 
-int rail_shares_on(const struct topo *t, const char *const *device, int rails,
-		   struct rail_share out[RAIL_SHARES_MAX])
+int rail_shared_limits_on(const struct topo *t, const char *const *device, int rails,
+			  struct rail_share out[RAIL_SHARES_MAX])
 {
 	struct topo_share share[TOPO_SHARES_MAX];
 	const struct topo_spot *at[RAIL_MAX];
@@ -73,7 +73,7 @@ int rail_shares_on(const struct topo *t, const char *const *device, int rails,
 	return count;
 }
 
-static int shares_found(const struct rail_ctx *ctx, struct rail_share *out)
+static int limits_found(const struct rail_ctx *ctx, struct rail_share *out)
 {
 	const char *device[RAIL_MAX];
 	struct topo *t;
@@ -83,12 +83,12 @@ static int shares_found(const struct rail_ctx *ctx, struct rail_share *out)
 		device[r] = ibv_get_device_name(ctx->rail[r].port->device);
 	if (topo_open(TOPO_RAILS, &t))
 		return 0;
-	count = rail_shares_on(t, device, ctx->rail_count, out);
+	count = rail_shared_limits_on(t, device, ctx->rail_count, out);
 	topo_close(t);
 	return count;
 }
 
 int rail_shares(const struct rail_ctx *ctx, struct rail_share out[RAIL_SHARES_MAX])
 {
-	return ctx->cfg.use_softhca ? shares_modelled(ctx, out) : shares_found(ctx, out);
+	return ctx->cfg.use_softhca ? limits_modelled(ctx, out) : limits_found(ctx, out);
 }

@@ -7,7 +7,7 @@
 struct topo;
 
 /* rail_shares of real devices, by the name of each rail's. */
-int rail_shares_on(const struct topo *t, const char *const *device, int rails,
-		   struct rail_share out[RAIL_SHARES_MAX]);
+int rail_shared_limits_on(const struct topo *t, const char *const *device, int rails,
+			  struct rail_share out[RAIL_SHARES_MAX]);
 
 #endif

@@ -16,7 +16,7 @@ struct world {
 	double latency_ns, bytes_per_ns[RAIL_MAX];
 	uint64_t now_ns;
 	double next_ns[RAIL_MAX];	/* streaming: when the chunk under way is there */
-	struct rail_gauge gauge;
+	struct rail_estimate estimate;
 };
 
 static struct world world_make(int rails, double latency_ns, const double *rate)
@@ -29,7 +29,7 @@ static struct world world_make(int rails, double latency_ns, const double *rate)
 
 static void start(struct world *w, const uint64_t *nominal)
 {
-	rail_gauge_init(&w->gauge, w->rails, nominal);
+	rail_estimate_init(&w->estimate, w->rails, nominal);
 }
 
 /* From 0 on, below 1. */
@@ -44,8 +44,8 @@ static double share(const struct world *w, int r)
 	double sum = 0;
 
 	for (int k = 0; k < w->rails; k++)
-		sum += w->gauge.rail[k].rate;
-	return w->gauge.rail[r].rate / sum;
+		sum += w->estimate.rail[k].rate;
+	return w->estimate.rail[r].rate / sum;
 }
 
 /* One message after another, each waited for: every rail carries its piece and waits. */
@@ -57,8 +57,8 @@ static void ping(struct world *w, uint64_t bytes, int messages)
 		double at[RAIL_MAX];
 		bool done[RAIL_MAX] = { false };
 
-		rail_gauge_weights(&w->gauge, weight);
-		rail_gauge_sent(&w->gauge);
+		rail_estimate_weights(&w->estimate, weight);
+		rail_estimate_sent(&w->estimate);
 		for (int r = 0; r < w->rails; r++)
 			sum += weight[r];
 		assert_true(sum > 0);
@@ -67,7 +67,7 @@ static void ping(struct world *w, uint64_t bytes, int messages)
 			at[r] = (double)w->now_ns + w->latency_ns +
 				(double)(bytes * weight[r] / sum) / w->bytes_per_ns[r];
 			if (!done[r])
-				rail_gauge_posted(&w->gauge, r, w->now_ns);
+				rail_estimate_posted(&w->estimate, r, w->now_ns);
 		}
 		/* Completions in the order of time. */
 		for (;;) {
@@ -80,7 +80,8 @@ static void ping(struct world *w, uint64_t bytes, int messages)
 				break;
 			done[next] = true;
 			end = (uint64_t)at[next];
-			rail_gauge_done(&w->gauge, next, end, 100, bytes * weight[next] / sum);
+			rail_estimate_done(&w->estimate, next, end, 100,
+					   bytes * weight[next] / sum);
 		}
 		w->now_ns = end;
 	}
@@ -92,10 +93,10 @@ static void stream(struct world *w, uint64_t chunk, double ns)
 	double end = (double)w->now_ns + ns;
 
 	for (int r = 0; r < w->rails; r++) {
-		if (w->gauge.rail[r].in_flight)
+		if (w->estimate.rail[r].in_flight)
 			continue;
-		rail_gauge_posted(&w->gauge, r, w->now_ns);
-		rail_gauge_posted(&w->gauge, r, w->now_ns);
+		rail_estimate_posted(&w->estimate, r, w->now_ns);
+		rail_estimate_posted(&w->estimate, r, w->now_ns);
 		w->next_ns[r] = (double)w->now_ns + (double)chunk / w->bytes_per_ns[r];
 	}
 	for (;;) {
@@ -106,8 +107,8 @@ static void stream(struct world *w, uint64_t chunk, double ns)
 		if (w->next_ns[next] > end)
 			break;
 		w->now_ns = (uint64_t)w->next_ns[next];
-		rail_gauge_done(&w->gauge, next, w->now_ns, 100, chunk);
-		rail_gauge_posted(&w->gauge, next, w->now_ns);
+		rail_estimate_done(&w->estimate, next, w->now_ns, 100, chunk);
+		rail_estimate_posted(&w->estimate, next, w->now_ns);
 		w->next_ns[next] += (double)chunk / w->bytes_per_ns[next];
 	}
 	w->now_ns = (uint64_t)end;
@@ -132,18 +133,18 @@ static void test_starts(void **state)
 
 	(void)state;
 	start(&w, right);
-	rail_gauge_weights(&w.gauge, weight);
+	rail_estimate_weights(&w.estimate, weight);
 	assert_int_equal(weight[0], 255);
 	assert_int_equal(weight[1], 85);
 	/* One that is not known: even.  None has a limit: even for ever. */
 	start(&w, some);
-	rail_gauge_weights(&w.gauge, weight);
+	rail_estimate_weights(&w.estimate, weight);
 	assert_int_equal(weight[0], weight[1]);
-	assert_true(!w.gauge.unlimited);
+	assert_true(!w.estimate.unlimited);
 	start(&w, none);
-	assert_true(w.gauge.unlimited);
+	assert_true(w.estimate.unlimited);
 	ping(&w, 1 << 20, 100);
-	rail_gauge_weights(&w.gauge, weight);
+	rail_estimate_weights(&w.estimate, weight);
 	assert_int_equal(weight[0], weight[1]);
 }
 
@@ -209,21 +210,21 @@ static void test_lateness_says_nothing(void **state)
 	for (int i = 0; i < 10000; i++) {
 		late = (uint64_t)(random_of(&dice) * 10000000);
 		for (int r = 0; r < 2; r++)
-			rail_gauge_posted(&w.gauge, r, w.now_ns);
+			rail_estimate_posted(&w.estimate, r, w.now_ns);
 		w.now_ns += 50000;
-		rail_gauge_done(&w.gauge, 1, w.now_ns, 100, 1000);
+		rail_estimate_done(&w.estimate, 1, w.now_ns, 100, 1000);
 		w.now_ns += late;
-		rail_gauge_done(&w.gauge, 0, w.now_ns, late, 37500);
+		rail_estimate_done(&w.estimate, 0, w.now_ns, late, 37500);
 		/* Two, found by one look. */
 		if (i % 2)
 			continue;
-		rail_gauge_posted(&w.gauge, 0, w.now_ns);
-		rail_gauge_posted(&w.gauge, 0, w.now_ns);
+		rail_estimate_posted(&w.estimate, 0, w.now_ns);
+		rail_estimate_posted(&w.estimate, 0, w.now_ns);
 		w.now_ns += 10 + late;
-		rail_gauge_done(&w.gauge, 0, w.now_ns, late, 37500);
-		rail_gauge_done(&w.gauge, 0, w.now_ns, late, 37500);
+		rail_estimate_done(&w.estimate, 0, w.now_ns, late, 37500);
+		rail_estimate_done(&w.estimate, 0, w.now_ns, late, 37500);
 	}
-	assert_true(w.gauge.rail[0].rate < 0.76 && w.gauge.rail[0].rate > 0.7);
+	assert_true(w.estimate.rail[0].rate < 0.76 && w.estimate.rail[0].rate > 0.7);
 }
 
 /* Looks are rarer than completions, each finds all that came since the one before. */
@@ -237,14 +238,14 @@ static void test_rare_looks(void **state)
 	for (int r = 0; r < 2; r++) {
 		w.next_ns[r] = (double)w.now_ns + CHUNK / w.bytes_per_ns[r];
 		for (int i = 0; i < 16; i++)
-			rail_gauge_posted(&w.gauge, r, w.now_ns);
+			rail_estimate_posted(&w.estimate, r, w.now_ns);
 	}
 	for (int i = 0; i < 1000; i++) {
 		w.now_ns += LOOK_NS;
 		for (int r = 0; r < 2; r++)
 			for (; w.next_ns[r] <= (double)w.now_ns; w.next_ns[r] += CHUNK / w.bytes_per_ns[r]) {
-				rail_gauge_posted(&w.gauge, r, w.now_ns);
-				rail_gauge_done(&w.gauge, r, w.now_ns, LOOK_NS, CHUNK);
+				rail_estimate_posted(&w.estimate, r, w.now_ns);
+				rail_estimate_done(&w.estimate, r, w.now_ns, LOOK_NS, CHUNK);
 			}
 	}
 	assert_share(&w, 0, 0.75, 0.03);
@@ -277,7 +278,7 @@ static void noise_on(const double *rate, double noise, double most)
 		for (int r = 0; r < 2; r++)
 			w.bytes_per_ns[r] = rate[r] * (1 - noise + 2 * noise * random_of(&dice));
 		ping(&w, 1 << 20, 1);
-		rail_gauge_weights(&w.gauge, weight);
+		rail_estimate_weights(&w.estimate, weight);
 		if (i >= 10)
 			far += fabs((double)weight[0] / (weight[0] + weight[1]) -
 				    rate[0] / (rate[0] + rate[1])) / 990;
@@ -313,7 +314,7 @@ static void test_bunches(void **state)
 	start(&w, even);
 	for (int r = 0; r < 2; r++)
 		for (int i = 0; i < AHEAD; i++)
-			rail_gauge_posted(&w.gauge, r, w.now_ns);
+			rail_estimate_posted(&w.estimate, r, w.now_ns);
 	for (int ms = 0; ms < 300000; ms++) {
 		w.now_ns += MS;
 		for (int r = 0; r < 2; r++) {
@@ -322,8 +323,8 @@ static void test_bunches(void **state)
 				continue;
 			next_bunch[r] = ms + 50 + 300 * random_of(&dice);
 			for (; carried[r] >= CHUNK; carried[r] -= CHUNK) {
-				rail_gauge_posted(&w.gauge, r, w.now_ns);
-				rail_gauge_done(&w.gauge, r, w.now_ns, 100, CHUNK);
+				rail_estimate_posted(&w.estimate, r, w.now_ns);
+				rail_estimate_done(&w.estimate, r, w.now_ns, 100, CHUNK);
 			}
 		}
 		if (ms > 100000 && fabs(share(&w, 0) - 0.75) > most)

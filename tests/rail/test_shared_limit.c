@@ -33,13 +33,13 @@ static void test_slots(void **state)
 	(void)state;
 	snprintf(path, sizeof(path), "%s/tests/topo/slot.xml", getenv("srcdir"));
 	assert_int_equal(topo_open_xml(path, &t), 0);
-	assert_int_equal(rail_shares_on(t, device, 4, share), 4);
+	assert_int_equal(rail_shared_limits_on(t, device, 4, share), 4);
 	/* 16 GT/s x 8 and x 16, 8 GT/s x 16; 128 of 130 bits are data. */
 	expect(&share[0], "PCIe link 0000:43:00", 0x1, 15753846153, 15753846153, false);
 	expect(&share[1], "PCIe link 0000:44:00", 0x8, 15753846153, 15753846153, false);
 	expect(&share[2], "PCIe link 0000:41:00.0", 0x9, 15753846153, 15753846153, false);
 	expect(&share[3], "PCIe link 0000:01:00", 0x6, 31507692307, 31507692307, false);
-	assert_int_equal(rail_shares_on(t, none, 2, share), 0);
+	assert_int_equal(rail_shared_limits_on(t, none, 2, share), 0);
 	topo_close(t);
 }
 

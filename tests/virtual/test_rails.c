@@ -248,8 +248,8 @@ static void share_body(struct job *job)
 	job->rail.on_message = stream_message;
 	job_connect(job);
 	for (int p = 0; p < 2 && t->start; p++) {
-		rail_gauge_init(&job->peer[p]->writing, 2, t->start);
-		rail_gauge_init(&job->peer[p]->reading, 2, t->start);
+		rail_estimate_init(&job->peer[p]->writing, 2, t->start);
+		rail_estimate_init(&job->peer[p]->reading, 2, t->start);
 	}
 	s->data = rail_alloc(job->ctx, (size_t)WINDOW * BYTES);
 	CHECK(s->data != NULL);
