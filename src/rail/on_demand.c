@@ -271,9 +271,9 @@ void rail_on_demand_forget(struct rail_peer *peer)
 	peer->link = NULL;
 }
 
-/* ---- Speaking ----------------------------------------------------------- */
+/* ---- Sending ------------------------------------------------------------ */
 
-static void speak(struct rail_peer *peer, bool refused)
+static void info_send(struct rail_peer *peer, bool refused)
 {
 	struct rail_link *link = peer->link;
 	struct rail_connector *c = link->connector;
@@ -329,9 +329,10 @@ static int link_to(struct rail_peer *peer, const unsigned char *info)
 	return rc;
 }
 
-/* ---- Hearing ------------------------------------------------------------ */
+/* ---- Receiving ---------------------------------------------------------- */
 
-static void hear(struct rail_peer *peer, const struct connect_head *head, const unsigned char *info)
+static void info_handle(struct rail_peer *peer, const struct connect_head *head,
+			const unsigned char *info)
 {
 	int rc;
 
@@ -343,14 +344,14 @@ static void hear(struct rail_peer *peer, const struct connect_head *head, const 
 	}
 	rc = link_to(peer, info);
 	if (rc) {
-		speak(peer, true);
+		info_send(peer, true);
 		rail_peer_fail(peer, rc, "no connection: %s", strerror(-rc));
 		return;
 	}
 	if (head->linked && !peer->connected)
 		rail_peer_start(peer);
 	if (!head->linked || !head->knows)
-		speak(peer, false);
+		info_send(peer, false);
 }
 
 static void arrived(struct rail_connector *c, const unsigned char *at, uint32_t bytes)
@@ -367,7 +368,7 @@ static void arrived(struct rail_connector *c, const unsigned char *at, uint32_t 
 	    !ctx->peer[head.from] || !ctx->peer[head.from]->link)
 		return;
 	memcpy(info, at + VRB_GRH_BYTES + sizeof(head), ENDPOINT_INFO_USED);
-	hear(ctx->peer[head.from], &head, info);
+	info_handle(ctx->peer[head.from], &head, info);
 }
 
 static void connector_poll(struct rail_connector *c)
@@ -397,9 +398,9 @@ void rail_on_demand_poll(struct rail_ctx *ctx)
 			connector_poll(ctx->connector[i]);
 }
 
-/* ---- Wanting ------------------------------------------------------------ */
+/* ---- Requesting --------------------------------------------------------- */
 
-/* To oneself there is nothing to say. */
+/* A connection with this process itself needs no datagram. */
 static int connect_self(struct rail_peer *peer)
 {
 	int rc = prepare_once(peer);
@@ -426,7 +427,7 @@ void rail_on_demand_drive(struct rail_peer *peer)
 	}
 	if (peer->connected)
 		return;
-	speak(peer, false);
+	info_send(peer, false);
 	link->wait_ns = link->wait_ns ? 2 * link->wait_ns : CONNECT_FIRST_NS;
 	if (link->wait_ns > CONNECT_LAST_NS)
 		link->wait_ns = CONNECT_LAST_NS;

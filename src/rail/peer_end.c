@@ -86,7 +86,7 @@ static bool all_flushed(const struct rail_ctx *ctx)
 	return true;
 }
 
-static void say_goodbye(struct rail_peer *peer)
+static void bye_send(struct rail_peer *peer)
 {
 	static const struct rail_header none;
 	static const unsigned char nothing[RAIL_SLOT_PAYLOAD];
@@ -104,7 +104,7 @@ static void flush(struct rail_ctx *ctx, uint64_t until_ns)
 		struct rail_peer *peer = ctx->peer[i];
 
 		if (peer && peer->connected && !peer->error)
-			say_goodbye(peer);
+			bye_send(peer);
 	}
 	while (!all_flushed(ctx) && !rg_reached(until_ns, rg_now_ns())) {
 		for (int i = 0; i < ctx->poll_count; i++)

@@ -203,7 +203,7 @@ static struct rail_lane *lane_of(const struct rail_ctx *ctx, const struct ibv_wc
 		      ctx->rail[lane->rail].adapter == adapter) ? lane : NULL;
 }
 
-static void stranger(struct rail_ctx *ctx, const struct ibv_wc *wc, int adapter)
+static void unknown_lane(struct rail_ctx *ctx, const struct ibv_wc *wc, int adapter)
 {
 	struct rail_lane *lane = lane_of_qp(ctx, wc->qp_num, adapter);
 
@@ -223,7 +223,7 @@ void rail_pool_arrived(struct rail_ctx *ctx, const struct ibv_wc *wc)
 	if (likely(lane))
 		rail_send_arrived(lane->rx, buffer_at(pool, which), wc->byte_len);
 	else
-		stranger(ctx, wc, pool->adapter);
+		unknown_lane(ctx, wc, pool->adapter);
 	rc = buffer_post(pool, which);
 	if (unlikely(!lane))
 		return;
