@@ -1,9 +1,10 @@
 /*
- * bound_rail.c - which rail carries what a process does not cut.
+ * bound_rail.c - the rail that carries what a process does not cut.
  *
- * By local rank, or the nearest one: each process knows which rails are nearest to its
- * cores, tells all others with its address, and all spread the ranks of a node over
- * these alike (topo_spread).
+ * It follows from the local rank, or it is the nearest rail (--bind near).  For the latter
+ * each process finds the rails that are nearest to its cores, and sends them to all others
+ * with its address.  All processes spread the ranks of a node over these rails alike
+ * (topo_spread).
  */
 #include <errno.h>
 #include <stdlib.h>

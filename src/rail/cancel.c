@@ -1,16 +1,17 @@
 /*
- * cancel.c - sends that are taken back.
+ * cancel.c - sends that are cancelled.
  *
  *   rail_cancel: CANCEL, behind its RTS  -------->  not accepted yet: on_cancel agrees,
  *   done: -ECANCELED                     <--------  entry removed, CANCELLED
  *
- * What has not left waits in a queue, and is just taken out of it.  An RTS that is out
- * belongs to the receiver, who alone decides: it answers with a CTS, a FIN or a CANCELLED,
- * and with one of them only.  A CANCEL that comes when the message is accepted meets no
- * entry, and its sender an answer that is on its way: nothing to be done, no error.
+ * A send that has not left waits in a queue, and is taken out of it.  An RTS that has left
+ * belongs to the receiver.  The receiver alone decides, and answers with exactly one of CTS,
+ * FIN and CANCELLED.  A CANCEL that arrives when the message is accepted finds no entry; the
+ * answer to the RTS is on its way then.  There is nothing to be done, and no error.
  *
- * Both records may have to wait for room.  A cancelled send may not wait for that, and a
- * receiver has no operation of its own to wait in: then they are operations by themselves.
+ * Both records may have to wait for room.  A cancelled send must not wait for that, and a
+ * receiver has no operation of its own to wait in.  A record that has to wait is therefore
+ * an operation by itself.
  */
 #include <errno.h>
 #include <stdlib.h>

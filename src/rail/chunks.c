@@ -1,10 +1,10 @@
 /*
- * chunks.c - chunks on their way, at the end that moves them: the sender of a
- * message writes, or its receiver reads.
+ * chunks.c - chunks on their way, at the end that moves them: the sender of a message
+ * writes, or its receiver reads.
  *
- * Chunks with a rail of their own are posted as the lanes have room, rails in turn.
- * Pulled ones wait in one queue, and each lane that has few under way takes the
- * next: a rail that is twice as fast comes for twice as many.
+ * Chunks with a rail of their own are posted as the lanes have room, rails in turn.  Pulled
+ * chunks wait in one queue.  A lane that has few chunks under way takes the next one, so a
+ * rail that is twice as fast takes twice as many.
  */
 #include <arpa/inet.h>
 #include <errno.h>

@@ -112,7 +112,7 @@ static void tx_make(struct rail_peer *peer, int role, int k, const struct endpoi
 	peer->tx_count = role + 1;
 }
 
-/* What a receiver polls must be written in one piece, also by one who does not poll. */
+/* What a receiver polls must be written in one piece, also by a process that does not poll. */
 static int tx_check(const struct rail_peer *peer)
 {
 	for (int i = 0; i < peer->tx_count; i++) {

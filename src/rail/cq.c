@@ -1,4 +1,4 @@
-/* cq.c - completions: whose they are, and what they mean. */
+/* cq.c - completions: the lane or adapter that each belongs to, and what it means. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <stdlib.h>

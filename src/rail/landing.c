@@ -1,12 +1,12 @@
 /*
  * landing.c - receives that stand on the bulk lanes, and chunks that land.
  *
- * An immediate takes a posted receive, and whose is open: with `pull` the sender
- * alone knows which rail brings a chunk.  So receives stand on every bulk lane from
- * the beginning, are posted again in small batches, and only promised: a message
- * gets its CTS when each lane has as many unpromised ones as the message may take
- * there.  None is ever missing.  A promise that can no longer be called in, because
- * the chunk came on another lane, is free at once.
+ * An immediate takes a posted receive.  Which receive a message takes is open: with `pull`
+ * the rail of a chunk is known to the sender alone.  So receives stand on every bulk lane
+ * from the beginning, and are posted again in small batches.  They are not assigned, only
+ * promised: a message gets its CTS when each lane has as many unpromised receives as the
+ * message may take there.  No receive is ever missing.  A promise that cannot be used any
+ * more, because the chunk came on another lane, is free at once.
  */
 #include <errno.h>
 

@@ -1,14 +1,14 @@
 /*
  * lane_ring.c - eager messages by RDMA write into memory that the receiver polls.
  *
- * A record is one cache line, written by one RDMA write; its last 8 bytes, the
- * mark, hold a sequence number that this place has never held, so nothing has
- * to be cleared and no payload can be taken for it.  Up to 32 bytes of payload
- * travel in the line; longer ones go first into the byte ring, in the same post.
+ * A record is one cache line, written by one RDMA write.  Its last 8 bytes, the mark, hold
+ * a sequence number that this place has never held.  So nothing has to be cleared, and no
+ * payload can be taken for a mark.  Up to 32 bytes of payload travel in the line.  A longer
+ * payload goes first into the byte ring, in the same post.
  *
- * Where writes of a queue pair are not promised to appear one after the other
- * (every real device: see vrb.h), a payload in the byte ring ends with a mark of
- * its own: sequence number and a random key, waited for when the record is there.
+ * On every real device the writes of a queue pair may appear in another order (vrb.h).
+ * There a payload in the byte ring ends with a mark of its own, sequence number and a
+ * random key.  The receiver waits for it when the record is there.
  */
 #include <errno.h>
 #include <stdatomic.h>

@@ -1,10 +1,10 @@
 /*
- * lane_send.c - eager messages by SEND into shared receive buffers (pool.c): where memory may not
- * be polled, and where a model or a real wire times the arrival.
+ * lane_send.c - eager messages by SEND into shared receive buffers (pool.c): where memory may
+ * not be polled, and where a model or a real wire times the arrival.
  *
- * One SEND carries the record and the payload behind it.  The receiver posts a
- * buffer again before it grants it back, so a sender with credit always finds
- * one: a receiver that is not ready would be an error of ours.
+ * One SEND carries the record and the payload behind it.  The receiver posts a buffer again
+ * before it grants it back, so a sender with credit always finds one.  A receiver that is
+ * not ready would be an error of librail.
  */
 #include <arpa/inet.h>
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* ledger.c - what each rail has carried, and what its port says of itself. */
+/* ledger.c - what each rail has carried; state and counters of its port. */
 #include <limits.h>
 #include <stdio.h>
 

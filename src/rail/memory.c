@@ -1,4 +1,4 @@
-/* memory.c - memory that the adapters reach: mapped, registered, and seen when it goes away. */
+/* memory.c - memory that the adapters reach: mapping, registration, invalidation. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

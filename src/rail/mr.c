@@ -215,7 +215,7 @@ void rail_mr_cache_fini(struct rail_mr_cache *c)
 }
 
 /*
- * Whole pages around the range, and whatever unpinned entries overlap them.
+ * Whole pages around the range, and the unpinned entries that overlap them.
  * False when a pinned one does: then the range stands alone, outside the table.
  */
 static bool widen(struct rail_mr_cache *c, uintptr_t *start, uintptr_t *end)
@@ -285,7 +285,7 @@ static int miss(struct rail_mr_cache *c, uintptr_t addr, size_t bytes, struct ra
 	return 0;
 }
 
-/* Nothing says any more which pages have gone: all are registered for each operation. */
+/* It is not known any more which pages have gone: all are registered for each operation. */
 static void stop_keeping(struct rail_mr_cache *c)
 {
 	if (c->each)

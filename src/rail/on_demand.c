@@ -1,16 +1,16 @@
 /*
- * on_demand.c - connections on demand: the first message to a peer sends endpoint info
- * there, in a datagram, and waits until both sides are connected.
+ * on_demand.c - connections on demand.
  *
- * Every process has one datagram queue pair per kind of rail, whose address all know
- * from the start (rail_address); a connection costs memory only where messages flow.
- * No call of anybody else is needed: whoever drives rail_progress drives this.
+ * The first message to a peer sends endpoint info there, in a datagram, and waits until
+ * both sides are connected.  Every process has one datagram queue pair per kind of rail.
+ * All processes have its address from the start (rail_address).  A connection costs memory
+ * only where messages flow.  Calls of rail_progress are enough to make it.
  *
- * A datagram holds the sender's endpoint info and two bits: `linked`, the sender has
- * the receiver's and its queue pairs are ready to receive; `knows`, the sender knows
- * this of the receiver.  Who is linked and knows may send messages.  Whoever gets a
- * datagram without both bits answers; whoever waits repeats its own.  So any loss, any
- * doubling and both sides beginning at once come to the same end.
+ * A datagram holds the sender's endpoint info and two bits.  `linked`: the sender has the
+ * receiver's endpoint info, and its queue pairs are ready to receive.  `knows`: the sender
+ * has learned this of the receiver.  A process with both bits set may send messages.  A
+ * datagram without both bits is answered.  A process that waits repeats its datagram.  So
+ * any loss, any duplication and a simultaneous start of both sides lead to the same end.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* open.c - contexts: from ports to adapters, memory, and what can be asked. */
+/* open.c - contexts: ports, adapters, and information about them. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -188,7 +188,7 @@ static int adapters_open(struct rail_ctx *ctx)
 	return 0;
 }
 
-/* ---- Words for people --------------------------------------------------- */
+/* ---- Descriptions ------------------------------------------------------- */
 
 enum rail_fabric rail_fabric_kind(const struct rail_ctx *ctx)
 {

@@ -1,4 +1,4 @@
-/* options.c - the transport's options, and how --rails is written. */
+/* options.c - the transport's options, and the syntax of --rails. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

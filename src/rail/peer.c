@@ -303,7 +303,7 @@ static void rails_choose(struct rail_peer *peer)
 		peer->polled &= rail_adapter_polls(&ctx->adapter[peer_adapter(peer, k)]);
 }
 
-/* Until the peer is there, messages wait for it. */
+/* Until the peer is connected, messages to it wait. */
 static int hold_eager(struct rail_tx *tx, const struct rail_header *header, const void *payload,
 		      size_t bytes)
 {

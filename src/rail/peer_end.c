@@ -1,8 +1,8 @@
 /*
  * peer_end.c - how a peer ends: the operations of a failed one, signs of life, leaving.
  *
- * A peer that only waits for this process would never fail a request, so every peer is
- * asked for a sign of life, a write of nothing, once a second.
+ * A peer that only waits for this process never fails a request of this process.  So every
+ * peer is probed once a second, by a write of nothing.
  */
 #include <errno.h>
 
@@ -67,7 +67,7 @@ void rail_peers_probe(struct rail_ctx *ctx)
 
 /* ---- Leaving ------------------------------------------------------------ */
 
-/* Nothing of ours is on its way to the peer, or nobody there cares any more. */
+/* Nothing from this process is on its way to the peer, or the peer needs nothing any more. */
 static bool peer_flushed(const struct rail_peer *peer)
 {
 	if (!peer || !peer->connected || peer->error || peer->gone)

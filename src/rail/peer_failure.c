@@ -1,9 +1,9 @@
 /*
  * peer_failure.c - a peer that has failed: a request failed, or what came makes no sense.
  *
- * All its queue pairs stop at once, so nothing lands in memory any more; its operations
- * end with -ECONNRESET from the next rail_progress, those with chunks under way as soon
- * as these are flushed (peer_end.c).
+ * All its queue pairs stop at once, so nothing lands in memory any more.  Its operations
+ * end with -ECONNRESET from the next rail_progress.  Operations with chunks under way end
+ * as soon as these are flushed (peer_end.c).
  */
 #include <errno.h>
 #include <stdarg.h>

@@ -1,10 +1,10 @@
 /*
  * pool.c - receive buffers that all SEND lanes of an adapter share: one SRQ.
  *
- * Every lane that is connected adds as many buffers as it grants its sender, so a
- * sender with credit always finds one; whose messages take which is nobody's business.
- * The receive that completes does not say on which lane: the sender puts the number
- * of the receiver's lane (from its endpoint info) into the immediate.
+ * Every lane that is connected adds as many buffers as it grants its sender.  So a sender
+ * with credit always finds one, and any message may take any buffer.  The receive that
+ * completes does not name its lane.  The sender therefore puts the number of the receiver's
+ * lane, from its endpoint info, into the immediate.
  */
 #include <arpa/inet.h>
 #include <errno.h>

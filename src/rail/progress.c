@@ -1,4 +1,4 @@
-/* progress.c - all that moves, in a fixed order: rings, completions, what waits. */
+/* progress.c - rail_progress: rings, completions and what waits, in a fixed order. */
 #include <stdatomic.h>
 
 #include "clock.h"
@@ -18,7 +18,7 @@
 
 enum {
 	/*
-	 * Calls between looks at a CQ that owes us nothing, and at the clock.  Not many:
+	 * Calls between looks at a CQ that owes nothing, and at the clock.  Not many:
 	 * where processes outnumber cores and yield, a call takes a time slice.
 	 */
 	TICKS_SLOW = 64,

@@ -1,4 +1,4 @@
-/* rate_estimate.c - rates of rails, learned. */
+/* rate_estimate.c - estimates of the rates of rails. */
 #include <math.h>
 #include <string.h>
 

@@ -1,24 +1,24 @@
 /*
- * rndv.c - rendezvous: who sends what when.
+ * rndv.c - rendezvous: which end sends what, and when.
  *
  * by write:
  *   rail_send: registers, RTS  -------->  on_message with a handle
  *                                         rail_accept: registers, takes a landing
- *   chunks as the table says   <--------  with its receives promised, CTS
+ *   chunks by the table        <--------  with its receives promised, CTS
  *   RDMA_WRITE_WITH_IMM on each rail -->  each completion clears its bit
  *   all completions here: done            no bit left: done
  *
  * by read:
  *   registers, KEYS and RTS    -------->  on_message with a handle
- *                              <~~~~~~~~  rail_accept: registers, RDMA_READs as the
- *   done                       <--------  table says; all here: FIN, done
+ *                              <~~~~~~~~  rail_accept: registers, RDMA_READs by the
+ *   done                       <--------  table; all here: FIN, done
  *
- * The RTS carries what decides the cut (policy, threshold, bound rail, weights), the
- * CTS how much is wanted; both ends compute the same table (stripe.h).  Every chunk
- * has an immediate of its own, since rails are not ordered among each other; with
- * `completion control` plain writes are followed by one control message on each rail
- * used, behind them on the same queue pair.  The address and the keys of a message
- * that is to be read do not fit into the RTS: they are the record before it.
+ * The RTS carries what decides the cut: policy, threshold, bound rail, weights.  The CTS
+ * carries how much is wanted.  Both ends compute the same table (stripe.h).  Every chunk has
+ * an immediate of its own, since rails are not ordered among each other.  With `completion
+ * control` plain writes are followed by one control message on each rail used, behind them
+ * on the same queue pair.  The address and the keys of a message that is to be read do not
+ * fit into the RTS: they are the record before it.
  */
 #include <errno.h>
 #include <string.h>
@@ -143,7 +143,7 @@ static int cts_post(struct rail_tx *tx, const struct rail_op *op)
 }
 
 /*
- * What was read, so that the sender's ledger knows: chunks by rail, bytes in units of
+ * What was read, for the sender's ledger: chunks by rail, bytes in units of
  * RAIL_STRIPE_ALIGN by rail, and the rail of those that are less than a unit.
  */
 static int fin_post(struct rail_tx *tx, const struct rail_op *op)
@@ -238,7 +238,7 @@ int rail_rndv_send(struct rail_peer *peer, const struct rail_way *way,
 }
 
 /*
- * Our operation that this record answers, one to be read (how: RNDV_READ) or written
+ * The operation that this record answers, one to be read (how: RNDV_READ) or written
  * (0) if there are bytes; NULL: none, and the peer has failed.
  */
 static struct rail_op *answered(struct rail_peer *peer, const struct rail_record *record,

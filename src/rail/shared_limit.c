@@ -1,4 +1,4 @@
-/* shared_limit.c - what bounds several rails together: the host's side of their adapters. */
+/* shared_limit.c - limits that several rails share: the host's side of their adapters. */
 #include <stdio.h>
 
 #include "rail.h"
@@ -18,7 +18,7 @@ static uint32_t rails_of(const struct rail_ctx *ctx, const struct ibv_device *de
 	return rails;
 }
 
-/* A software HCA says what its model has. */
+/* Of a software HCA: what its model has. */
 static int limits_modelled(const struct rail_ctx *ctx, struct rail_share *out)
 {
 	int count = 0;

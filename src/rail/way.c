@@ -1,4 +1,4 @@
-/* way.c - ways of messages: what makes sense on the rails that there are. */
+/* way.c - ways of messages: which ones make sense on the rails of a context. */
 #include <errno.h>
 #include <stdio.h>
 
