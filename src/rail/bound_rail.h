@@ -1,11 +1,12 @@
-/* bound_rail.h - the rail of what is not cut. */
+/* bound_rail.h - the rail that carries what a process does not cut. */
 #ifndef RAIL_BOUND_RAIL_H
 #define RAIL_BOUND_RAIL_H
 
 struct rail_ctx;
 
-/* What is known at once; and when all peers have been added. */
+/* At rail_open, by the local rank and the cores of this process.  0, or -errno after a line. */
 int rail_bound_find(struct rail_ctx *ctx);
+/* When all peers have been added: by their addresses, too. */
 void rail_bound_settle(struct rail_ctx *ctx);
 
 #endif

@@ -1,4 +1,4 @@
-/* cancel.h - sends that are taken back: the records, waiting and arrived. */
+/* cancel.h - sends that are cancelled: the records, waiting and arrived. */
 #ifndef RAIL_CANCEL_H
 #define RAIL_CANCEL_H
 

@@ -13,9 +13,9 @@ struct rail_tx;
 /* One record has come. */
 void rail_record_arrived(struct rail_rx *rx, unsigned kind, const struct rail_record *record,
 			 const void *payload, size_t bytes);
-/* op waits for room on the lane, behind whatever waits there already. */
+/* op waits for room on the lane, behind the operations that wait there already. */
 void rail_tx_wait(struct rail_tx *tx, struct rail_op *op);
-/* Send what waits.  True while something still does. */
+/* Send what waits.  True while anything still waits. */
 bool rail_tx_advance(struct rail_tx *tx);
 
 #endif

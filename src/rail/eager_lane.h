@@ -67,7 +67,7 @@ struct rail_rx {
 
 /* lane.c.  Room for one more record in the peer's ring or receive queue? */
 bool rail_tx_refresh(struct rail_tx *tx);
-/* Tell the sender how much has been read; now, or as soon as the lane has room. */
+/* Grant the sender what has been read; now, or as soon as the lane has room. */
 void rail_rx_grant(struct rail_rx *rx);
 
 static inline bool tx_slot_free(struct rail_tx *tx)

@@ -1,5 +1,5 @@
 /*
- * endpoint_info.h - what two processes must know of each other before a message can flow.
+ * endpoint_info.h - what two processes exchange before a message can flow.
  *
  * Fixed sizes, native byte order: another order is recognised by the magic.  Every
  * field is checked (connect.c) before it is used.

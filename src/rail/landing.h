@@ -9,7 +9,7 @@ struct rail_lane;
 struct rail_op;
 struct rail_peer;
 
-/* Receives for immediates, as many as the lane will ever have.  0 or -errno. */
+/* Receives for immediates, as many as the lane ever has.  0 or -errno. */
 int rail_receives_start(struct rail_lane *lane);
 /* Take a landing for op, if there is everything that its chunks need at once. */
 bool rndv_landing_take(struct rail_op *op);

@@ -35,10 +35,10 @@ struct rail_lane {
 	uint32_t cq_entries;
 	uint32_t sq_depth;
 	uint32_t sq_posted, sq_done, sq_signalled;	/* counted for ever */
-	uint32_t rq_free;		/* bulk: receives that stand and are promised to nobody */
+	uint32_t rq_free;		/* bulk: receives that stand and are not promised */
 	uint32_t rq_owed;		/* ... that were taken and not posted again yet */
 	uint32_t pulled;		/* bulk: chunks under way that any lane could have taken */
-	struct rail_rx *rx;		/* eager, by SEND: who takes what arrives */
+	struct rail_rx *rx;		/* eager, by SEND: the end that arrivals belong to */
 	struct rail_sent *sent;		/* bulk: what request n is, at n % sq_depth */
 };
 
@@ -57,7 +57,7 @@ int rail_lane_refused(struct rail_lane *lane, int error);
 
 /*
  * Post `count` chained requests, of which `last` may be signalled, on an eager
- * lane.  The caller has asked lane_has_room.  1, or -ECONNRESET.
+ * lane.  The caller has checked lane_has_room.  1, or -ECONNRESET.
  */
 static inline int lane_post(struct rail_lane *lane, struct ibv_send_wr *first,
 			    struct ibv_send_wr *last, uint32_t count)
@@ -82,7 +82,7 @@ static inline int lane_post(struct rail_lane *lane, struct ibv_send_wr *first,
 int rail_lane_post_staged(struct rail_lane *lane, struct ibv_send_wr *first,
 			  struct ibv_send_wr *last, uint32_t count, uint32_t buffer);
 
-/* A write of nothing, signalled: asks whether the other side lives, or everything before is out. */
+/* A write of nothing, signalled: tests whether the other side lives and all before it is out. */
 int rail_lane_probe(struct rail_lane *lane);
 
 #endif

@@ -105,7 +105,7 @@ static void memory_goes(enum rg_mem_call call, uintptr_t start, size_t bytes)
 
 /*
  * The software HCA's registrations of memory that is not its arena's are a range of
- * addresses: data is copied there when it comes, whatever pages are there then.  They
+ * addresses: data is copied there when it comes, into the pages of that time.  They
  * cannot go stale, unless the user asks it to remap pages.
  */
 static bool pages_are_named(const struct rail_ctx *ctx)

@@ -2,16 +2,16 @@
  * mr.h - the registration cache: whole buffers, registered on first use on all
  * adapters, kept until room is needed or the memory goes away.
  *
- * A hit allocates nothing and takes no lock: one comparison with the last entry,
- * else a binary search.  A miss registers whole pages, joined with the entries
- * that overlap them, so entries in the cache never overlap.
+ * A hit allocates nothing and takes no lock: one comparison with the last entry, else a
+ * binary search.  A miss registers whole pages, joined with the entries that overlap them.
+ * So entries in the cache never overlap.
  *
- * Stale entries: memory that is unmapped and mapped again has other pages under
- * the same address.  rail_mr_invalidate (rail.h; a listener of memwatch.h, called
- * by any thread before the memory goes) writes the range into a log of the process;
- * every cache reads what is new in the log before each lookup.  Static data of a
- * library goes without a report: its entries compare the count of unloaded ones at
- * each use.  Where memory cannot be watched nothing is kept: `each`.
+ * Stale entries: memory that is unmapped and mapped again has other pages under the same
+ * address.  rail_mr_invalidate (rail.h; a listener of memwatch.h, called by any thread
+ * before the memory goes) writes the range into a log of the process.  Every cache reads
+ * what is new in the log before each lookup.  Static data of a library goes without a
+ * report; its entries compare the count of unloaded libraries at each use.  Where memory
+ * cannot be watched nothing is kept: `each`.
  *
  * Owned by one thread, but for the log.
  */
@@ -45,7 +45,7 @@ struct rail_mr_cache {
 	void (*detach)(void *user, struct rail_mr *mr);
 	void *user;
 	size_t max_entries, max_bytes;	/* of what is neither pinned nor in use */
-	bool watched;			/* registrations name pages, and memwatch.h tells when they go */
+	bool watched;			/* registrations name pages; memwatch.h reports their end */
 	bool each;			/* keep nothing but what is pinned */
 	/* The rest is the cache's. */
 	struct rail_mr *last;
@@ -65,7 +65,7 @@ int rail_mr_get(struct rail_mr_cache *cache, const void *addr, size_t bytes,
 		struct rail_mr **out);
 void rail_mr_put(struct rail_mr_cache *cache, struct rail_mr *mr);
 
-/* What to say behind the reason of a failed registration: often the limit of locked memory. */
+/* Words behind the reason of a failed registration: often the limit of locked memory. */
 const char *rail_mr_hint(int rc);
 
 /* A registration for good, until rail_mr_unpin with the same address. */

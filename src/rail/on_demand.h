@@ -5,12 +5,12 @@
 struct rail_ctx;
 struct rail_peer;
 
-/* Connections on demand go by a datagram queue pair of each kind. */
+/* A connector is a datagram queue pair that connections are made by; one for each kind of rail. */
 enum { CONNECTOR_RAILS, CONNECTOR_LOCAL, RAIL_CONNECTORS };
 
 void rail_on_demand_poll(struct rail_ctx *ctx);
 void rail_on_demand_close(struct rail_ctx *ctx);
-/* For a peer that is not connected: say so again, if messages wait and it is time. */
+/* For a peer that is not connected: send its datagram, if messages wait and it is due. */
 void rail_on_demand_drive(struct rail_peer *peer);
 void rail_on_demand_forget(struct rail_peer *peer);
 

@@ -9,7 +9,7 @@ struct rail_peer;
 
 /* End the operations of a failed peer.  True until all have ended and the caller knows. */
 bool rail_peer_failure_advance(struct rail_peer *peer);
-/* Ask every connected peer for a sign of life. */
+/* Probe every connected peer. */
 void rail_peers_probe(struct rail_ctx *ctx);
 /* Nothing in flight on any queue pair: they may be destroyed. */
 void rail_drain(struct rail_ctx *ctx);

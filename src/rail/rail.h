@@ -1,11 +1,11 @@
 /*
  * rail.h - librail: messages to a peer over one or more rails.
  *
- * A *rail* is one port of an adapter, paired with the port of the same index
- * at each peer.  Per peer there are *lanes*, queue pairs of their own: eager ones
- * (whole small messages and control) on the first rail and on the rails that the two
- * ends are bound to, and `qps` bulk ones (chunks of large messages) on every rail, so
- * that eight bytes never queue behind a megabyte.
+ * A *rail* is one port of an adapter, paired with the port of the same index at each
+ * peer.  Each peer has *lanes*, queue pairs of its own.  Eager lanes carry whole small
+ * messages and control; they are on the first rail and on the rails that the two ends are
+ * bound to.  Bulk lanes carry chunks of large messages; `qps` of them are on every rail.
+ * So eight bytes never queue behind a megabyte.
  *
  *	message <= eager limit   one eager record on the rail bound to the peer
  *	message >  eager limit   rendezvous: RTS, CTS (addresses, rkeys), chunks
@@ -13,24 +13,23 @@
  *	                         policy names, a bitmap at the receiver, one upcall;
  *	                         or the receiver reads and says when it is done
  *
- * Which rail carries a chunk, the sender decides (by read: the receiver); receives
- * for immediates stand on all bulk lanes and are only counted out before a CTS, so
- * that no queue pair ever finds its receiver not ready.
+ * The sender decides which rail carries a chunk (by read: the receiver).  Receives for
+ * immediates stand on all bulk lanes and are only counted out before a CTS.  So no queue
+ * pair ever finds its receiver not ready.
  *
- * No MPI in here.  The caller exchanges addresses (rail_address /
- * rail_peer_add), gives every message a 16-byte header that means nothing
- * to librail, and does the matching in on_message.
+ * No MPI in here.  The caller exchanges addresses (rail_address / rail_peer_add), gives
+ * every message a 16-byte header that means nothing to librail, and does the matching in
+ * on_message.
  *
- * Order: messages of one way to one peer arrive (on_message) in the order in
- * which they were sent.  Ways are not ordered among each other.
+ * Order: messages of one way to one peer arrive (on_message) in the order in which they
+ * were sent.  Ways are not ordered among each other.
  *
- * Threads: a context is used by one thread at a time; the caller excludes.
- * Nothing here blocks.  Nothing on the path of a message allocates, makes a
- * system call or takes a lock, except the first use of a buffer (registration)
- * and whatever the device does.
+ * Threads: a context is used by one thread at a time; the caller ensures that.  Nothing
+ * here blocks.  Nothing on the path of a message allocates, makes a system call or takes a
+ * lock, except the first use of a buffer (registration) and what the device does.
  *
- * Errors: 0 or -errno; who detects an error logs it (one line); outputs are
- * set only on success.
+ * Errors: 0 or -errno.  The function that detects an error logs it, in one line.  Outputs
+ * are set only on success.
  */
 #ifndef RAIL_H
 #define RAIL_H
@@ -75,16 +74,16 @@ void rail_free(struct rail_ctx *ctx, void *addr);
 enum rail_mem_kind rail_mem_kind_of(const struct rail_ctx *ctx, const void *addr);
 
 /*
- * Memory [addr, addr + bytes) is about to be unmapped or replaced: forget its
- * registrations, in every context of the process.  From any thread, at any
- * time.  librail sees munmap, mremap, madvise and the like by itself where a
- * real device needs it; for allocators that hide them.
+ * Memory [addr, addr + bytes) is about to be unmapped or replaced: drop its registrations,
+ * in every context of the process.  From any thread, at any time.  Where a real device
+ * needs it, munmap, mremap, madvise and the like are watched without this call.  It is for
+ * allocators that hide them.
  */
 void rail_mr_invalidate(const void *addr, size_t bytes);
 
 /* ---- Options ------------------------------------------------------------ */
 
-/* Whose rail carries a process's small messages, and all that is not cut. */
+/* The rule for the rail that carries a process's small messages, and all that is not cut. */
 enum rail_bind {
 	RAIL_BIND_RANK,		/* local rank, modulo rails; P1: one further towards lower ranks */
 	RAIL_BIND_NEAR,		/* one that is nearest to the cores it may run on */
@@ -98,7 +97,7 @@ enum rail_intranode {
 
 /*
  * How long a registration of memory that is not from rail_alloc lives: until the memory
- * goes away, which is watched (memwatch.h; rail_unwatched says where it cannot be), or
+ * goes away, which is watched (memwatch.h; rail_unwatched tells why it cannot be), or
  * as long as the message that it was made for.
  */
 enum rail_registration {
@@ -121,7 +120,7 @@ struct rail_settings {
 	int bind;		/* enum rail_bind */
 	int intranode;		/* enum rail_intranode */
 	int registration;	/* enum rail_registration */
-	/* What every port is asked for; see vrb_port_wish. */
+	/* What every port is configured for; see vrb_port_wish. */
 	uint64_t gid_index;	/* OPT_SPECIAL: chosen by type */
 	uint64_t mtu;		/* bytes at most; 0 or OPT_SPECIAL: the active one */
 	uint64_t sl, tclass;
@@ -155,12 +154,12 @@ struct rail_config {
 	const char *fabric;		/* name of the software fabric, the same at all peers */
 	unsigned node;			/* virtual node (software HCA) */
 	unsigned index;			/* this process among its peers: world rank */
-	unsigned local_rank;		/* among the processes of its node: says its rail */
+	unsigned local_rank;		/* among the processes of its node: gives its rail */
 	unsigned peer_count;		/* peers at most, this one included */
 	/*
 	 * Where each peer is, by index; peers with equal numbers share memory.  With
-	 * local_fabric, a name that only they use: see enum rail_intranode.  NULL: nobody
-	 * is on the node of another.
+	 * local_fabric, a name that only they use: see enum rail_intranode.  NULL: no two
+	 * peers are on one node.
 	 */
 	const unsigned *node_of;
 	const char *local_fabric;
@@ -172,14 +171,14 @@ struct rail_config {
 	void (*on_message)(void *user, const struct rail_message *msg);
 	/*
 	 * A peer has failed; its operations have ended with -ECONNRESET, no message comes any more.
-	 * One that ends before a connection with it was made is not found out: what is meant for
-	 * it waits until the launcher, who knows, ends the job.
+	 * The end of a peer is not detected before a connection with it was made: messages to it
+	 * wait until the launcher, which detects it, ends the job.
 	 */
 	void (*on_peer_error)(void *user, unsigned index, int error);
 	/*
-	 * The sender of a rendezvous message that has not been accepted takes it back.  True:
-	 * the caller forgets it, its handle is void.  False: it is bound to be accepted, and the
-	 * send goes on.  From rail_progress only.  NULL: never.
+	 * The sender of a rendezvous message that has not been accepted cancels it.  True:
+	 * the caller forgets it, its handle is void.  False: it will be accepted, and the send
+	 * goes on.  From rail_progress only.  NULL: never.
 	 */
 	bool (*on_cancel)(void *user, uint64_t rendezvous);
 	void *user;
@@ -224,15 +223,15 @@ struct rail_ledger {
 	/*
 	 * Times that the adapter sent something again for this process.  Only the
 	 * software HCA counts that by process: elsewhere retries_counted is false
-	 * and the port's counters, of all its users, tell (rail_counter_is_retry).
+	 * and the port's counters, of all its users, show it (rail_counter_is_retry).
 	 */
 	uint64_t retries;
 	bool retries_counted;
 };
 
 /*
- * Those that are known, sets nested or disjoint, smaller ones first.  Asks the system: not
- * between two messages.  Returns how many there are.
+ * The known limits, sets of rails nested or disjoint, smaller ones first.  Makes system calls:
+ * not between two messages.  Returns how many there are.
  */
 int rail_shares(const struct rail_ctx *ctx, struct rail_share out[RAIL_SHARES_MAX]);
 
@@ -244,8 +243,8 @@ void rail_info(const struct rail_ctx *ctx, int rail, struct rail_info *out);
 void rail_ledger(const struct rail_ctx *ctx, int rail, struct rail_ledger *out);
 
 /*
- * What the port says of itself now.  System calls: never between two messages.
- * State: enum ibv_port_state, IBV_PORT_ACTIVE is 4; 0: it cannot be asked.
+ * The state of the port now.  System calls: never between two messages.
+ * State: enum ibv_port_state, IBV_PORT_ACTIVE is 4; 0: it cannot be read.
  */
 int rail_port_state(const struct rail_ctx *ctx, int rail);
 const char *rail_port_state_text(int state);
@@ -258,10 +257,10 @@ typedef void rail_counter_fn(void *user, const char *name, const uint64_t *value
 int rail_port_counters(const struct rail_ctx *ctx, int rail, rail_counter_fn *each, void *user);
 /* Does it count how often something had to be sent again? */
 bool rail_counter_is_retry(const char *name);
-/* "software HCA (libsofthca), 2 ports, 1 GB/s per port and direction, 2 us": names what it is. */
 /* Why registrations are not kept although that was wanted: "beside a sanitizer"; else NULL. */
 const char *rail_unwatched(const struct rail_ctx *ctx);
 
+/* What the fabric is: "software HCA (libsofthca), 2 ports, 1 GB/s per port and direction, 2 us". */
 const char *rail_fabric_text(const struct rail_ctx *ctx);
 /* Canonical spec of the software HCA, "" elsewhere. */
 const char *rail_fabric_spec(const struct rail_ctx *ctx);
@@ -271,13 +270,13 @@ enum rail_fabric rail_fabric_kind(const struct rail_ctx *ctx);
 
 /* ---- Peers -------------------------------------------------------------- */
 
-enum { RAIL_OFFER_BYTES = 1024 };	/* size of every offer; unused bytes are zero */
+enum { RAIL_OFFER_BYTES = 1024 };	/* of endpoint info, an offer; unused bytes are zero */
 
 /*
- * Prepare the connection to one peer (itself allowed) and write what that peer
- * must know.  The caller carries the offer of A for B to B and the other way
- * round, then both connect, then a barrier, then messages may flow.  Without the
- * others' addresses --bind near is as --bind rank.
+ * Prepare the connection to one peer (itself allowed) and write the endpoint info for that
+ * peer.  The caller carries the offer of A for B to B and the other way round; then both
+ * connect; then a barrier; then messages may flow.  Without the others' addresses --bind
+ * near is as --bind rank.
  */
 int rail_peer_offer(struct rail_ctx *ctx, unsigned index, struct rail_peer **peer,
 		    unsigned char offer[RAIL_OFFER_BYTES]);
@@ -285,11 +284,10 @@ int rail_peer_connect(struct rail_peer *peer, const unsigned char theirs[RAIL_OF
 
 /*
  * The other way: connections on demand.  Each process gives all others its address,
- * adds every peer (itself too) with the address that it gave, then a barrier.  That
- * costs some KiB per peer; lanes are made when the first message goes one way or the
- * other, which then waits for it.  rail_peer_add finds what the two disagree in.
- */
-/*
+ * adds every peer (itself too) with the address that it gave; then a barrier.  That costs
+ * some KiB per peer.  Lanes are made when the first message goes to a peer or comes from
+ * it; that message waits for them.  rail_peer_add finds what the two disagree in.
+ *
  * What a connected peer costs, with R rails, Q queue pairs on each and the standard
  * --eager of 8 KiB, in KiB; where a number depends on how many peers there could be,
  * for 1,024.  What is registered is locked memory on a real device.
@@ -329,15 +327,15 @@ enum rail_policy {
 	RAIL_POLICIES,
 };
 
-/* Who moves the data of a message above the eager limit. */
+/* The end that moves the data of a message above the eager limit. */
 enum rail_rendezvous {
-	RAIL_BY_WRITE,		/* the sender, when the receiver has said where to */
+	RAIL_BY_WRITE,		/* the sender, when the receiver has named the place */
 	RAIL_BY_READ,		/* the receiver: the sender need not be there */
 };
 
 /* How the receiver of writes learns that they are there. */
 enum rail_completion {
-	RAIL_BY_IMMEDIATE,	/* each chunk says so itself */
+	RAIL_BY_IMMEDIATE,	/* each chunk carries an immediate */
 	RAIL_BY_CONTROL,	/* a message of no bytes behind them, on each rail used */
 };
 
@@ -362,7 +360,7 @@ int rail_way_check(const struct rail_ctx *ctx, const struct rail_way *way, char 
 struct rail_header { uint64_t word[2]; };
 
 enum {
-	/* Complete only when the receiver has matched: rendezvous whatever the size. */
+	/* Complete only when the receiver has matched: rendezvous for any size. */
 	RAIL_SEND_SYNC = 1,
 	/*
 	 * -EAGAIN, and nothing is sent, when an eager message would have to wait for its
@@ -407,11 +405,11 @@ int rail_send(struct rail_peer *peer, const struct rail_way *way,
 	      unsigned flags, struct rail_op *op);
 
 /*
- * Take back a send that is in flight.  op->done tells what has come of it: -ECANCELED, and
- * the message was never told to the peer or its on_cancel has forgotten it; else the send
- * was too far and has ended as ever.  What had not left ends with the next rail_progress;
- * an RTS that is out is the peer's to give back, by a rail_progress there.  More than
- * once is as once.  Not for receives, not from an upcall.  0, or -ENOMEM: not tried.
+ * Cancel a send that is in flight.  op->done gives the outcome.  -ECANCELED: the message has
+ * not reached the peer, or the peer's on_cancel has forgotten it.  Else it was too late, and
+ * the send has ended as usual.  A send that has not left ends with the next rail_progress;
+ * one whose RTS is out ends by an answer of the peer, from a rail_progress there.  More than
+ * one call is as one.  Not for receives, not from an upcall.  0, or -ENOMEM: not tried.
  */
 int rail_cancel(struct rail_op *op);
 
@@ -426,9 +424,9 @@ struct rail_message {
 };
 
 /*
- * Take a rendezvous message into buf (now or at any later time; every handle
- * must be accepted once, unless on_cancel has taken it back).  buf.bytes may be less than the message: the rest
- * is not transferred, the caller reports the truncation.
+ * Receive a rendezvous message into buf, now or at any later time.  Every handle must be
+ * accepted once, unless it was cancelled by on_cancel.  buf.bytes may be less than the
+ * message: the rest is not transferred, the caller reports the truncation.
  * 0: op->done will be called when all bytes are in place.  -errno.
  */
 int rail_accept(struct rail_peer *peer, uint64_t rendezvous, const struct rail_buf *buf,

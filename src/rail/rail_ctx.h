@@ -34,13 +34,13 @@ struct rail_ctx {
 	int poll_count;
 	bool polled;			/* eager lanes: memory polled */
 	bool progressing, closing;
-	uint32_t cq_wanted;		/* completions that will come from work of ours */
+	uint32_t cq_wanted;		/* completions that are still to come */
 	uint32_t tick, idle;		/* calls of rail_progress; without an event */
 	uint32_t events;		/* counted for ever: records, completions, ends */
 	struct rail_peer *working;
 	struct rail_op_queue completed;
 	uint64_t ops;			/* in flight */
-	/* Chunks whose rate is measured: under way; when it was looked for them, and found some. */
+	/* Chunks whose rate is measured: under way; last poll for them; last one that found any. */
 	uint32_t measured;
 	uint64_t looked_ns, completed_ns;
 	uint64_t eager_max;
@@ -54,7 +54,7 @@ struct rail_ctx {
 	int adapter_count;
 	int rail_count;			/* that lead to other nodes */
 	int local;			/* the one that does not, behind them; or -1 */
-	unsigned bound;			/* the rail of what is not cut, by rail_peer_bound */
+	unsigned bound;			/* rail of what is not cut; see rail_peer_bound */
 	uint32_t near;			/* rails nearest to this process's cores, bits */
 	uint32_t *near_of;		/* of every peer, when --bind near */
 	unsigned added;			/* peers, by rail_peer_add */
@@ -76,7 +76,7 @@ struct rail_ctx {
 	char text[512], spec[1024], doubt[256];
 };
 
-/* Is this peer on the node of this process?  It is on its own, where nodes are told apart. */
+/* Is this peer on the node of this process?  The process itself is, where nodes are known. */
 static inline bool config_shares_node(const struct rail_config *cfg, unsigned index)
 {
 	return cfg->node_of && cfg->node_of[index] == cfg->node_of[cfg->index];

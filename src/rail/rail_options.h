@@ -10,7 +10,7 @@ enum { RAIL_EAGER_MAX = 64 * 1024 };	/* bound of --eager */
 
 /* The next name of a list of ports; NULL at its end. */
 const char *rail_name_next(const char **list, size_t *length);
-/* Of one host: all ports, whichever there are. */
+/* Of one host: all ports that it has. */
 bool rail_list_is_all(const char *list);
 /* What --rails may be: 0, or -EINVAL with why and what is accepted. */
 int rail_lists_check(const char *text, char *why, size_t why_size);

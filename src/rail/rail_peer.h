@@ -40,7 +40,7 @@ struct rail_peer {
 	struct rail_tx tx[LANE_ROLES];
 	struct rail_rx rx[LANE_ROLES];
 	int tx_count, rx_count;
-	struct rail_geometry geometry;	/* ours */
+	struct rail_geometry geometry;	/* of this end */
 	/*
 	 * Its rails, in an order that both ends share; everything that crosses the wire
 	 * counts them so.  rail[k]: which of the context's rails that is.
@@ -53,7 +53,7 @@ struct rail_peer {
 	uint8_t next_lane;		/* where the next message's first chunk goes */
 	struct rail_op_queue accepting;	/* accepted, but receives or a landing are missing */
 	struct rail_op_queue cutting;	/* CTS here, chunks not all posted */
-	struct rail_op_queue pulling;	/* the same, chunks for whichever rail is free ... */
+	struct rail_op_queue pulling;	/* the same, chunks for any rail that is free ... */
 	uint32_t unpulled;		/* ... so many */
 	struct rail_estimate writing, reading;	/* rates of its rails */
 	struct rail_landing landing[LANDINGS];
@@ -89,7 +89,7 @@ static inline int peer_adapter(const struct rail_peer *peer, int k)
 	return peer->ctx->rail[peer->rail[k]].adapter;
 }
 
-/* rail_progress looks at this peer. */
+/* The next rail_progress works on this peer. */
 static inline void peer_work(struct rail_peer *peer)
 {
 	struct rail_ctx *ctx = peer->ctx;

@@ -1,31 +1,31 @@
 /*
- * rate_estimate.h - how fast the rails to a peer are, learned from chunks that were carried.
+ * rate_estimate.h - the rates of the rails to a peer, estimated from chunks that were carried.
  *
- * For each rail: bytes over the time in which it had something to carry, so that a
- * rail that idles is not slow.  A message of b bytes on a rail of latency L and rate
- * R shows the rate b / (L + b / R): shares in proportion to such rates change until
- * all rails end at the same time, which is what is wanted, and stay there.
+ * The rate of a rail is bytes over the time in which it had something to carry, so a rail
+ * that idles is not slow.  A message of b bytes on a rail of latency L and rate R shows the
+ * rate b / (L + b / R).  Shares in proportion to such rates change until all rails end at
+ * the same time, which is what is wanted, and stay there.
  *
- * A completion is found when somebody looks.  A span between two completions says
- * something only if it is well known when they came: if the times since the looks
- * before them are an eighth of it at most.  While the rail stays busy a span grows until
- * that is so; one that ends before, since the rail is idle, is left out (a process that
- * lost its core, or that computes): it would tell of the process and not of the rail.
+ * A completion is found by a poll.  The span between two completions is used only if their
+ * times are well known: if the times since the polls before them are an eighth of the span
+ * at most.  While the rail stays busy a span grows until that is so.  A span that ends
+ * before, since the rail is idle, is left out: it would measure the process (which lost its
+ * core, or computes) and not the rail.
  *
- * Looked at in *periods*: all rails together, so that they are compared over the same
- * time; a period ends when every rail has carried something and all together enough
- * to say something.  The estimate is bytes over time of many periods, the newest weigh
- * most: acknowledgements that come in bunches give one period what they take from the
- * next, which cancels out of sums and not out of a mean of rates.  Where the newest few
- * differ from that by more than chance, the rail has changed, and only they count.  A
- * rail whose share would be small is given some bytes now and then, so that it is
- * noticed when it becomes faster.
+ * Rates are evaluated in *periods*, of all rails together, so that rails are compared over
+ * the same time.  A period ends when every rail has carried something, and all together
+ * enough to be significant.  The estimate is bytes over time of many periods, with the most
+ * weight on the newest.  Acknowledgements that come in bunches give one period what they
+ * take from the next; that cancels out of sums and not out of a mean of rates.  Where the
+ * newest few periods differ from the estimate by more than chance, the rail has changed, and
+ * only they count.  A rail whose share would be small gets some bytes now and then, so that
+ * it is noticed when it becomes faster.
  *
- * What was measured counts where it says something: if rails differ from what was
- * assumed of them by no more than two standard errors, shares are as assumed.  So equal
- * rails are cut evenly or nearly so, however noisy they are.
+ * Measurements count where they are significant: if rails differ from what was assumed of
+ * them by no more than two standard errors, shares are as assumed.  So equal rails are cut
+ * evenly or nearly so, however noisy they are.
  *
- * Arithmetic only: the caller says what time it is.
+ * Arithmetic only: the caller passes the time.
  */
 #ifndef RAIL_RATE_ESTIMATE_H
 #define RAIL_RATE_ESTIMATE_H
@@ -41,7 +41,7 @@ enum {
 	RAIL_SHARE_PROBE_EVERY = 16,		/* ... in one message of so many */
 	RAIL_SURE = 8,				/* times the uncertainty of its ends */
 	RAIL_PERIOD_BYTES = 4 << 20,	/* shorter, bunched acknowledgements look like noise */
-	RAIL_PERIOD_BYTES_MAX = 16 << 20,	/* without waiting for a rail that carries nothing */
+	RAIL_PERIOD_BYTES_MAX = 16 << 20,	/* even if a rail has carried nothing */
 	/* Periods that a decaying sum is worth: */
 	RAIL_PERIODS_LATELY = 7,		/* each counts 3/4 of the next */
 	RAIL_PERIODS_MAX = 63,			/* 31/32 */
@@ -78,7 +78,7 @@ struct rail_estimate {
 void rail_estimate_init(struct rail_estimate *e, int rail_count, const uint64_t nominal[]);
 /* A chunk begins its way. */
 void rail_estimate_posted(struct rail_estimate *e, int rail, uint64_t now_ns);
-/* One is there; it may have been for unsure_ns: so long ago nobody saw it. */
+/* A chunk is done; perhaps for unsure_ns already, since the poll before was so long ago. */
 void rail_estimate_done(struct rail_estimate *e, int rail, uint64_t now_ns, uint64_t unsure_ns,
 			uint64_t bytes);
 /* Shares of the next message, the same until it is sent: at least one is not 0. */

@@ -17,11 +17,11 @@ enum rail_record_kind {
 	RECORD_BYE,		/* the peer closes */
 	RECORD_KEYS,		/* just before its RTS; header: handle, address; payload: rkeys */
 	RECORD_FIN,		/* all that was wanted is there; see rndv.c */
-	RECORD_CANCEL,		/* header: handle of an RTS before it that is to be taken back */
+	RECORD_CANCEL,		/* header: handle of an RTS before it that is to be cancelled */
 	RECORD_CANCELLED,	/* it was; header: handle */
 };
 
-/* The last 8 bytes say that the rest is there: sequence number << 8 | kind, never 0. */
+/* The last 8 bytes show that the rest is there: sequence number << 8 | kind, never 0. */
 struct rail_record {
 	struct rail_header header;
 	uint64_t word;

@@ -1,18 +1,18 @@
 /*
  * ring.h - arithmetic of the rings that one process writes in another's memory.
  *
- * Positions count for ever and wrap with their 32 bits; the ring's place is the
- * position modulo its size, a power of two.  The writer may be at most one size
+ * Positions count for ever and wrap with their 32 bits.  The place in the ring is the
+ * position modulo the ring's size, a power of two.  The writer may be at most one size
  * ahead of what the reader has granted back.  Pure functions, nothing else.
  *
- * Slots are of one size.  The byte ring holds payloads in units of 64 bytes,
- * each contiguous: what does not fit before the end starts at the beginning,
- * and the gap counts as used.  The reader needs only the end of a payload: it
- * grants everything up to there, gap included.
+ * Slots are of one size.  The byte ring holds payloads in units of 64 bytes, each payload
+ * contiguous.  One that does not fit before the end starts at the beginning, and the gap
+ * counts as used.  The reader needs only the end of a payload: it grants everything up to
+ * there, gap included.
  *
- * No wait for ever: the reader grants after a quarter of a ring, so the writer
- * sees at least three quarters free when nothing is unread; a payload is at
- * most a quarter of the byte ring, and needs at most twice itself, gap included.
+ * No wait is for ever: the reader grants after a quarter of a ring, so the writer sees at
+ * least three quarters free when nothing is unread.  A payload is at most a quarter of the
+ * byte ring, and needs at most twice its size, gap included.
  */
 #ifndef RAIL_RING_H
 #define RAIL_RING_H
@@ -50,7 +50,7 @@ static inline bool rail_ring_place(uint32_t position, uint32_t granted, uint32_t
 	return true;
 }
 
-/* Is it time to tell the writer? */
+/* Is a grant to the writer due? */
 static inline bool rail_ring_grant_due(uint32_t read, uint32_t granted, uint32_t size)
 {
 	return read - granted >= size / 4;

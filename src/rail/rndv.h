@@ -10,7 +10,7 @@
  *	chunks  -->                             <--  FIN
  *
  * FIN also answers a message of which no byte is wanted.  An RTS that has not been
- * answered may be taken back: CANCEL, CANCELLED (cancel.c).
+ * answered can be cancelled: CANCEL, CANCELLED (cancel.c).
  */
 #ifndef RAIL_RNDV_H
 #define RAIL_RNDV_H
@@ -115,7 +115,7 @@ void rail_cts_arrived(struct rail_peer *peer, const struct rail_record *record,
 		      const void *payload);
 void rail_fin_arrived(struct rail_peer *peer, const struct rail_record *record,
 		      const void *payload);
-/* What waits.  True while something still does. */
+/* Post what waits.  True while anything still waits. */
 bool rail_rndv_advance(struct rail_peer *peer);
 /* A peer has failed: end all that will not be ended by flushed completions. */
 void rail_rndv_peer_failed(struct rail_peer *peer);

@@ -1,4 +1,4 @@
-/* shared_limit.h - what bounds several rails together. */
+/* shared_limit.h - limits that several rails share. */
 #ifndef RAIL_SHARED_LIMIT_H
 #define RAIL_SHARED_LIMIT_H
 
@@ -6,7 +6,7 @@
 
 struct topo;
 
-/* rail_shares of real devices, by the name of each rail's. */
+/* As rail_shares, for real devices: device[i] is the name of rail i's. */
 int rail_shared_limits_on(const struct topo *t, const char *const *device, int rails,
 			  struct rail_share out[RAIL_SHARES_MAX]);
 

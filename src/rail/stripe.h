@@ -1,10 +1,10 @@
 /*
  * stripe.h - how a message is cut into chunks: arithmetic only.
  *
- * Both ends compute the same table from what the RTS and the CTS say, so no
- * table travels.  Guaranteed for every input, and property-tested: the chunks
- * cover every byte exactly once; none is empty; all but the last begin and end
- * on multiples of RAIL_STRIPE_ALIGN; there are at most RAIL_CHUNKS_MAX.
+ * Both ends compute the same table from what the RTS and the CTS hold, so no table
+ * travels.  Guaranteed for every input, and property-tested: the chunks cover every byte
+ * exactly once; none is empty; all but the last begin and end on multiples of
+ * RAIL_STRIPE_ALIGN; there are at most RAIL_CHUNKS_MAX.
  */
 #ifndef RAIL_STRIPE_H
 #define RAIL_STRIPE_H
@@ -68,8 +68,8 @@ struct rail_chunk {
 
 /*
  * What a policy makes of a message of that many bytes: above the threshold
- * `stripe` is even over all rails, `weighted` as the weights say, `pull` for whoever
- * is free; everything else goes on one rail.  rail_count and chunk_bytes are the
+ * `stripe` is even over all rails, `weighted` by the weights, `pull` for any rail
+ * that is free; everything else goes on one rail.  rail_count and chunk_bytes are the
  * caller's.
  */
 void rail_stripe_weights(struct rail_cut *cut, enum rail_policy policy, uint64_t threshold,

@@ -1,10 +1,10 @@
 /*
  * table.h - handles: numbers that cross the wire in place of pointers.
  *
- * A handle names what waits for a peer's answer: an operation whose RTS is out,
- * or an RTS that nobody has accepted yet.  It is a place in the table and the
- * generation of that place, so a stale or invented handle is found out.  The
- * table grows with the number of messages in flight and never shrinks.
+ * A handle names what waits for an answer: an operation whose RTS is out, or an RTS that
+ * has not been accepted yet.  It is a place in the table and the generation of that place,
+ * so a stale or invented handle is detected.  The table grows with the number of messages
+ * in flight and never shrinks.
  */
 #ifndef RAIL_TABLE_H
 #define RAIL_TABLE_H

@@ -1,8 +1,8 @@
 /*
  * wr_id.h - work request identities.
  *
- * lane:24 | kind:4 | count:16 | value:20.  No pointers: of a failed completion only
- * wr_id is valid, and it says which lane failed.
+ * lane:24 | kind:4 | count:16 | value:20.  No pointers: of a failed completion only wr_id
+ * is valid, and it holds the lane that failed.
  */
 #ifndef RAIL_WR_ID_H
 #define RAIL_WR_ID_H
