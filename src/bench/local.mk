@@ -34,6 +34,6 @@ LDADD = librg-bench.la $(RAILMPI_LIB) $(MPI_LIBS)
 RAILMPI_LIB = librailmpi-$(RG_MPI_FLAVOR).la
 # Its option rows alone, for a command that has no business with an MPI library.
 noinst_LTLIBRARIES += librg-railmpi-rows.la
-librg_railmpi_rows_la_SOURCES = src/mpi/coll.c src/mpi/coll_file.c src/mpi/options.c
+librg_railmpi_rows_la_SOURCES = src/mpi/coll/coll.c src/mpi/coll/coll_file.c src/mpi/options.c
 librg_railmpi_rows_la_CPPFLAGS = $(AM_CPPFLAGS)
 librg_railmpi_rows_la_LIBADD = librail-core.la
