@@ -37,7 +37,7 @@ collectives_ideal() {
 	[ $mpich = yes ] || echo "  (Open MPI only: no RG_MPICH_BUILD)"
 }
 
-# Microseconds by the formula in src/mpi/coll.h of what the table chooses for four ranks:
+# Microseconds by the formula in src/mpi/coll/coll.h of what the table chooses for four ranks:
 # (up to 256 KiB alltoall is linear, whose formula is the same but for a)
 # cost NAME BYTES A, with A the time of a message of 8 bytes, two ports of 10 MB/s.
 cost() {

@@ -167,7 +167,7 @@ int railmpi_coll(const char *list, char *why, size_t why_size);
 const char *railmpi_coll_candidate(const char *collective, int i);
 /*
  * What this process's last collective over rails used, where there was a choice; "auto": none
- * was yet.  *bytes: what rules count, m in src/mpi/coll.h.  The same on all its ranks.
+ * was yet.  *bytes: what rules count, m in src/mpi/coll/coll.h.  The same on all its ranks.
  */
 const char *railmpi_coll_used(size_t *bytes);
 

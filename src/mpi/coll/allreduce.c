@@ -1,4 +1,4 @@
-/* coll_allreduce.c - MPI_Allreduce: my elements are in the result first. */
+/* allreduce.c - MPI_Allreduce: my elements are in the result first. */
 #include "coll.h"
 #include "dispatch.h"
 

@@ -1,5 +1,5 @@
 /*
- * coll_alltoall.c - MPI_Alltoall, MPI_Alltoallv, MPI_Alltoallw.
+ * alltoall.c - MPI_Alltoall, MPI_Alltoallv, MPI_Alltoallw.
  *
  * The three differ in their blocks only.  In place, what is sent is copied first.
  */

@@ -1,4 +1,4 @@
-/* coll_barrier.c - MPI_Barrier. */
+/* barrier.c - MPI_Barrier. */
 #include "coll.h"
 #include "dispatch.h"
 

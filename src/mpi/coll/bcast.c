@@ -1,5 +1,5 @@
 /*
- * coll_bcast.c - MPI_Bcast.
+ * bcast.c - MPI_Bcast.
  *
  * The algorithms cut bytes; a type that is not plain bytes is packed once at the root
  * and unpacked once elsewhere.  Ranks are counted from the root: v = 0 is the root.

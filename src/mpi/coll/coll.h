@@ -5,8 +5,8 @@
  * have to refuse the arguments?) -> coll.c (which algorithm?) -> the algorithm ->
  * coll_data.c (its messages) -> send.c, match.c.
  *
- *	coll_barrier.c  coll_bcast.c  coll_allgather.c  coll_alltoall.c
- *	coll_allreduce.c  coll_reduce.c  coll_rooted.c  coll_scan.c
+ *	barrier.c  bcast.c  allgather.c  alltoall.c
+ *	allreduce.c  reduce.c  rooted.c  scan.c
  *	coll_op.c	operations: which types they take, how they are applied
  *
  * Rules:

@@ -1,4 +1,4 @@
-/* coll_reduce.c - MPI_Reduce, MPI_Reduce_scatter, MPI_Reduce_scatter_block. */
+/* reduce.c - MPI_Reduce, MPI_Reduce_scatter, MPI_Reduce_scatter_block. */
 #include "coll.h"
 #include "dispatch.h"
 

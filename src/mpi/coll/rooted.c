@@ -1,5 +1,5 @@
 /*
- * coll_rooted.c - MPI_Gather(v) and MPI_Scatter(v).
+ * rooted.c - MPI_Gather(v) and MPI_Scatter(v).
  *
  * `own` is the block of a rank itself: what it gives or gets.  In place the root has
  * none: its block stays where it is.

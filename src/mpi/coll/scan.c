@@ -1,5 +1,5 @@
 /*
- * coll_scan.c - MPI_Scan and MPI_Exscan.
+ * scan.c - MPI_Scan and MPI_Exscan.
  *
  * acc is what I pass on, the reduction of a run of ranks that ends with mine; result is
  * the program's.  A scan's result is acc; an exscan's leaves my own elements out.
