@@ -36,7 +36,7 @@
 /* ---- Communicators (comm.c) ------------------------------------------------- */
 
 struct req;
-struct arrival;
+struct unexpected;
 struct persistent;
 
 /* Doubly linked, embedded in the member as `links[which]`; see queue.h. */
@@ -45,7 +45,7 @@ struct link { struct link *next, *prev; };
 /* What is known of one source rank of a communicator. */
 struct source {
 	struct link posted;		/* receives that name this source, in post order */
-	struct link arrived;		/* messages not yet matched, in order of arrival */
+	struct link unexpected;		/* messages not yet matched, in order of arrival */
 };
 
 struct comm {
@@ -57,7 +57,7 @@ struct comm {
 	struct rail_peer **peer;	/* by rank */
 	struct source *source;		/* by rank */
 	struct link posted_any;		/* receives from MPI_ANY_SOURCE, in post order */
-	struct link arrived_any;	/* every unmatched message, in order of arrival */
+	struct link unexpected_any;	/* every unmatched message, in order of arrival */
 	uint64_t stamp;			/* next post-order stamp */
 	struct comm *next;		/* same hash bucket */
 	/*
@@ -185,7 +185,7 @@ struct req {
 	bool detached;			/* freed by itself when done; a part of `whole`, if set */
 	bool active;			/* persistent: started and not yet waited for */
 	struct persistent *persistent;	/* how to start it again, or NULL */
-	struct arrival *arrival;	/* REQ_MESSAGE: what MPI_Mprobe took out */
+	struct unexpected *unexpected;	/* REQ_MESSAGE: what MPI_Mprobe took out */
 	struct req *next_free;		/* free, or deferred */
 	struct req *whole;		/* this one is a part of; see isendrecv.c */
 	unsigned char parts;		/* of a whole: how many are not complete */
@@ -246,10 +246,11 @@ int send_beside(struct comm *c, struct req *r, const struct message_args *m, enu
 /* r is initialised by the call; complete or posted on return. */
 int recv_start(struct comm *c, struct req *r, const struct message_args *m);
 /* Receive the message that mprobe took. */
-int recv_arrival(struct comm *c, struct req *r, const struct message_args *m, struct arrival *a);
-struct arrival *match_probe(struct comm *c, int source, int tag);	/* still queued */
-struct arrival *match_take(struct comm *c, struct arrival *a);		/* out of the queues */
-void match_arrival_status(const struct arrival *a, MPI_Status *status);
+int recv_unexpected(struct comm *c, struct req *r, const struct message_args *m,
+		    struct unexpected *u);
+struct unexpected *match_probe(struct comm *c, int source, int tag);	/* still queued */
+struct unexpected *match_take(struct comm *c, struct unexpected *u);	/* out of the queues */
+void match_unexpected_status(const struct unexpected *u, MPI_Status *status);
 void match_unpost(struct req *r);
 void match_on_message(void *user, const struct rail_message *msg);
 bool match_on_cancel(void *user, uint64_t rendezvous);
@@ -267,13 +268,13 @@ extern struct layer {
 	struct rail_ctx *rails;		/* NULL: nothing is routed */
 	bool multiple;			/* MPI_THREAD_MULTIPLE: the mutex, not the bias */
 	_Atomic unsigned busy;		/* a thread is inside; see layer_enter */
-	_Atomic unsigned ticker_wants;
-	_Atomic unsigned ticker_sleeps;
+	_Atomic unsigned progress_thread_wants;
+	_Atomic unsigned progress_thread_sleeps;
 	_Atomic unsigned polls;		/* grows whenever the program lets us progress */
 	_Atomic unsigned pending;	/* operations in flight, receives posted, offers untaken */
 	unsigned large;			/* nonblocking sends above eager size since it last waited */
 	bool oversubscribed;
-	bool transport_only;		/* in the ticker or inside the library: no MPI calls */
+	bool transport_only;		/* progress thread, or inside the library: no MPI calls */
 	struct req *deferred;		/* receives whose bytes wait for an MPI call */
 	pthread_mutex_t mutex;
 	int world_rank, world_size;
@@ -285,9 +286,9 @@ extern struct layer {
 
 void layer_enter_slow(void);
 void layer_leave_slow(void);
-void layer_wake_ticker(void);
+void layer_wake_progress_thread(void);
 
-/* Written by one thread at a time, read by the ticker: no locked instruction needed. */
+/* One thread at a time writes, the progress thread reads: no locked instruction needed. */
 static inline unsigned layer_pending(void)
 {
 	return atomic_load_explicit(&layer.pending, memory_order_relaxed);
@@ -302,8 +303,8 @@ static inline unsigned layer_polls(void)
 }
 
 /*
- * Keep the ticker thread and, under MPI_THREAD_MULTIPLE, other threads out.
- * Usually there is one thread, and the ticker pays for the exclusion
+ * Keep the progress thread and, under MPI_THREAD_MULTIPLE, other threads out.
+ * Usually there is one thread, and the progress thread pays for the exclusion
  * (membarrier) so that two plain stores are enough here.
  */
 static inline void layer_enter(void)
@@ -314,7 +315,7 @@ static inline void layer_enter(void)
 	}
 	atomic_store_explicit(&layer.busy, 1, memory_order_relaxed);
 	atomic_signal_fence(memory_order_seq_cst);
-	if (unlikely(atomic_load_explicit(&layer.ticker_wants, memory_order_acquire)))
+	if (unlikely(atomic_load_explicit(&layer.progress_thread_wants, memory_order_acquire)))
 		layer_enter_slow();
 }
 
@@ -326,8 +327,8 @@ static inline void layer_leave(void)
 		return;
 	}
 	if (unlikely(layer_pending() &&
-		     atomic_load_explicit(&layer.ticker_sleeps, memory_order_relaxed)))
-		layer_wake_ticker();
+		     atomic_load_explicit(&layer.progress_thread_sleeps, memory_order_relaxed)))
+		layer_wake_progress_thread();
 	atomic_store_explicit(&layer.busy, 0, memory_order_release);
 }
 

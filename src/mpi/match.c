@@ -16,7 +16,7 @@
 #include "pool.h"
 #include "queue.h"
 
-struct arrival {
+struct unexpected {
 	struct link by_source, by_comm;
 	struct comm *comm;		/* NULL while the communicator is not known yet */
 	uint64_t context;
@@ -37,10 +37,10 @@ void match_comm_init(struct comm *c)
 	int i;
 
 	queue_init(&c->posted_any);
-	queue_init(&c->arrived_any);
+	queue_init(&c->unexpected_any);
 	for (i = 0; i < c->size; i++) {
 		queue_init(&c->source[i].posted);
-		queue_init(&c->source[i].arrived);
+		queue_init(&c->source[i].unexpected);
 	}
 }
 
@@ -70,7 +70,7 @@ static void recv_unpack(struct req *r, const void *bytes)
 }
 
 /*
- * Unpacking calls the MPI library, which is forbidden to the ticker and inside
+ * Unpacking calls the MPI library, which is forbidden to the progress thread and inside
  * the library's own progress: then the bytes are kept for the next poll.
  */
 static void recv_defer(struct req *r, const void *payload)
@@ -185,43 +185,43 @@ static struct req *match_posted(struct comm *c, int source, int tag)
 	return !any || (named && named->stamp < any->stamp) ? named : any;
 }
 
-static struct pool arrivals = { .get = pool_heap_get, .put = free };
+static struct pool unexpected_pool = { .get = pool_heap_get, .put = free };
 
-static struct arrival *arrival_make(const struct rail_message *msg)
+static struct unexpected *unexpected_make(const struct rail_message *msg)
 {
 	size_t payload = msg->payload ? msg->bytes : 0;
-	struct arrival *a = pool_get(&arrivals, sizeof(*a) + payload);
+	struct unexpected *u = pool_get(&unexpected_pool, sizeof(*u) + payload);
 
-	if (!a) {
+	if (!u) {
 		rg_error("out of memory for an unexpected message of %zu bytes", msg->bytes);
 		native.Abort(MPI_COMM_WORLD, RG_EXIT_FAULT);
 		abort();
 	}
-	a->context = msg->header->word[0];
-	a->source = (int)(msg->header->word[1] >> 32);
-	a->tag = (int)(uint32_t)msg->header->word[1];
-	a->bytes = msg->bytes;
-	a->peer = msg->peer;
-	a->rendezvous = msg->rendezvous;
+	u->context = msg->header->word[0];
+	u->source = (int)(msg->header->word[1] >> 32);
+	u->tag = (int)(uint32_t)msg->header->word[1];
+	u->bytes = msg->bytes;
+	u->peer = msg->peer;
+	u->rendezvous = msg->rendezvous;
 	if (payload)
-		memcpy(a->payload, msg->payload, payload);
+		memcpy(u->payload, msg->payload, payload);
 	if (!msg->payload)
 		layer_pending_add(1);	/* its sender may cancel it, and waits for our answer */
-	return a;
+	return u;
 }
 
-static void arrival_free(struct arrival *a)
+static void unexpected_free(struct unexpected *u)
 {
-	if (a->rendezvous)
+	if (u->rendezvous)
 		layer_pending_add(-1);
-	pool_put(&arrivals, a);
+	pool_put(&unexpected_pool, u);
 }
 
-static void arrival_queue(struct comm *c, struct arrival *a)
+static void unexpected_queue(struct comm *c, struct unexpected *u)
 {
-	a->comm = c;
-	queue_push(&c->source[a->source].arrived, &a->by_source);
-	queue_push(&c->arrived_any, &a->by_comm);
+	u->comm = c;
+	queue_push(&c->source[u->source].unexpected, &u->by_source);
+	queue_push(&c->unexpected_any, &u->by_comm);
 }
 
 void match_on_message(void *user, const struct rail_message *msg)
@@ -232,12 +232,12 @@ void match_on_message(void *user, const struct rail_message *msg)
 	struct req *r;
 
 	if (unlikely(!c)) {
-		queue_push(&early, &arrival_make(msg)->by_comm);
+		queue_push(&early, &unexpected_make(msg)->by_comm);
 		return;
 	}
 	r = match_posted(c, source, tag);
 	if (unlikely(!r)) {
-		arrival_queue(c, arrival_make(msg));
+		unexpected_queue(c, unexpected_make(msg));
 		return;
 	}
 	queue_remove(&r->link);
@@ -251,24 +251,24 @@ void match_on_message(void *user, const struct rail_message *msg)
 
 /* ---- A receive is posted ---------------------------------------------------------------- */
 
-static struct arrival *first_arrived(struct comm *c, int source, int tag)
+static struct unexpected *first_unexpected(struct comm *c, int source, int tag)
 {
 	struct link *l;
 
 	if (source != MPI_ANY_SOURCE) {
-		queue_each(l, &c->source[source].arrived) {
-			struct arrival *a = queue_entry(l, struct arrival, by_source);
+		queue_each(l, &c->source[source].unexpected) {
+			struct unexpected *u = queue_entry(l, struct unexpected, by_source);
 
-			if (tag_matches(tag, a->tag))
-				return a;
+			if (tag_matches(tag, u->tag))
+				return u;
 		}
 		return NULL;
 	}
-	queue_each(l, &c->arrived_any) {
-		struct arrival *a = queue_entry(l, struct arrival, by_comm);
+	queue_each(l, &c->unexpected_any) {
+		struct unexpected *u = queue_entry(l, struct unexpected, by_comm);
 
-		if (tag_matches(tag, a->tag))
-			return a;
+		if (tag_matches(tag, u->tag))
+			return u;
 	}
 	return NULL;
 }
@@ -296,24 +296,24 @@ static void recv_init(struct comm *c, struct req *r, const struct message_args *
 	r->packed = NULL;
 }
 
-static void recv_take(struct req *r, struct arrival *a)
+static void recv_take(struct req *r, struct unexpected *u)
 {
-	recv_status(r, a->source, a->tag, a->bytes);
-	if (a->rendezvous)
-		recv_rendezvous(r, a->peer, a->rendezvous);
+	recv_status(r, u->source, u->tag, u->bytes);
+	if (u->rendezvous)
+		recv_rendezvous(r, u->peer, u->rendezvous);
 	else
-		recv_eager(r, a->payload);
-	arrival_free(a);
+		recv_eager(r, u->payload);
+	unexpected_free(u);
 }
 
 int recv_start(struct comm *c, struct req *r, const struct message_args *m)
 {
-	struct arrival *a = first_arrived(c, m->rank, m->tag);
+	struct unexpected *u = first_unexpected(c, m->rank, m->tag);
 
 	recv_init(c, r, m);
-	r->posted = !a;
-	if (a) {
-		recv_take(r, match_take(c, a));
+	r->posted = !u;
+	if (u) {
+		recv_take(r, match_take(c, u));
 	} else {
 		r->stamp = c->stamp++;
 		queue_push(m->rank == MPI_ANY_SOURCE ? &c->posted_any : &c->source[m->rank].posted,
@@ -322,11 +322,12 @@ int recv_start(struct comm *c, struct req *r, const struct message_args *m)
 	return 0;
 }
 
-int recv_arrival(struct comm *c, struct req *r, const struct message_args *m, struct arrival *a)
+int recv_unexpected(struct comm *c, struct req *r, const struct message_args *m,
+		    struct unexpected *u)
 {
 	recv_init(c, r, m);
 	r->posted = false;
-	recv_take(r, a);
+	recv_take(r, u);
 	return 0;
 }
 
@@ -338,37 +339,37 @@ void match_unpost(struct req *r)
 
 /* ---- A send is cancelled ------------------------------------------------------------------- */
 
-static struct arrival *offer_among(const struct link *messages, uint64_t rendezvous)
+static struct unexpected *offer_among(const struct link *messages, uint64_t rendezvous)
 {
 	struct link *l;
 
 	queue_each(l, messages) {
-		struct arrival *a = queue_entry(l, struct arrival, by_comm);
+		struct unexpected *u = queue_entry(l, struct unexpected, by_comm);
 
-		if (a->rendezvous == rendezvous)
-			return a;
+		if (u->rendezvous == rendezvous)
+			return u;
 	}
 	return NULL;
 }
 
 static bool offer_forget_early(struct link *messages, uint64_t rendezvous)
 {
-	struct arrival *a = offer_among(messages, rendezvous);
+	struct unexpected *u = offer_among(messages, rendezvous);
 
-	if (!a)
+	if (!u)
 		return false;
-	queue_remove(&a->by_comm);
-	arrival_free(a);
+	queue_remove(&u->by_comm);
+	unexpected_free(u);
 	return true;
 }
 
 static bool offer_forget(struct comm *c, uint64_t rendezvous)
 {
-	struct arrival *a = offer_among(&c->arrived_any, rendezvous);
+	struct unexpected *u = offer_among(&c->unexpected_any, rendezvous);
 
-	if (!a)
+	if (!u)
 		return false;
-	arrival_free(match_take(c, a));
+	unexpected_free(match_take(c, u));
 	return true;
 }
 
@@ -381,40 +382,40 @@ bool match_on_cancel(void *user, uint64_t rendezvous)
 
 /* ---- Probes -------------------------------------------------------------------------------- */
 
-struct arrival *match_probe(struct comm *c, int source, int tag)
+struct unexpected *match_probe(struct comm *c, int source, int tag)
 {
-	return first_arrived(c, source, tag);
+	return first_unexpected(c, source, tag);
 }
 
-struct arrival *match_take(struct comm *c, struct arrival *a)
+struct unexpected *match_take(struct comm *c, struct unexpected *u)
 {
-	queue_remove(&a->by_source);
-	queue_remove(&a->by_comm);
-	return a;
+	queue_remove(&u->by_source);
+	queue_remove(&u->by_comm);
+	return u;
 }
 
-void match_arrival_status(const struct arrival *a, MPI_Status *status)
+void match_unexpected_status(const struct unexpected *u, MPI_Status *status)
 {
 	if (status == MPI_STATUS_IGNORE)
 		return;
-	status->MPI_SOURCE = a->source;
-	status->MPI_TAG = a->tag;
-	abi_status_set_count(status, a->bytes, false);
+	status->MPI_SOURCE = u->source;
+	status->MPI_TAG = u->tag;
+	abi_status_set_count(status, u->bytes, false);
 }
 
 /* ---- Beginnings and ends ------------------------------------------------------------------- */
 
 /* One message of the early queue meets its communicator, as if it came now. */
-static void replay(struct comm *c, struct arrival *a)
+static void replay(struct comm *c, struct unexpected *u)
 {
-	struct req *r = match_posted(c, a->source, a->tag);
+	struct req *r = match_posted(c, u->source, u->tag);
 
 	if (!r) {
-		arrival_queue(c, a);
+		unexpected_queue(c, u);
 		return;
 	}
 	match_unpost(r);
-	recv_take(r, a);
+	recv_take(r, u);
 }
 
 void match_replay_early(struct comm *c)
@@ -422,37 +423,38 @@ void match_replay_early(struct comm *c)
 	struct link *l, *next;
 
 	for (l = early.next; l != &early; l = next) {
-		struct arrival *a = queue_entry(l, struct arrival, by_comm);
+		struct unexpected *u = queue_entry(l, struct unexpected, by_comm);
 
 		next = l->next;
-		if (a->context != c->context)
+		if (u->context != c->context)
 			continue;
 		queue_remove(l);
-		replay(c, a);
+		replay(c, u);
 	}
 }
 
 /* Unmatched messages of a communicator that is gone: the program never received them. */
 void match_comm_drop(struct comm *c)
 {
-	while (!queue_empty(&c->arrived_any)) {
-		struct arrival *a = queue_entry(c->arrived_any.next, struct arrival, by_comm);
+	while (!queue_empty(&c->unexpected_any)) {
+		struct unexpected *u = queue_entry(c->unexpected_any.next, struct unexpected,
+						   by_comm);
 
-		match_take(c, a);
-		if (a->rendezvous)
-			queue_push(&dropped, &a->by_comm);
+		match_take(c, u);
+		if (u->rendezvous)
+			queue_push(&dropped, &u->by_comm);
 		else
-			arrival_free(a);
+			unexpected_free(u);
 	}
 }
 
 static void drop_all(struct link *messages)
 {
 	while (!queue_empty(messages)) {
-		struct arrival *a = queue_entry(messages->next, struct arrival, by_comm);
+		struct unexpected *u = queue_entry(messages->next, struct unexpected, by_comm);
 
-		queue_remove(&a->by_comm);
-		arrival_free(a);
+		queue_remove(&u->by_comm);
+		unexpected_free(u);
 	}
 }
 
@@ -460,5 +462,5 @@ void match_stop(void)
 {
 	drop_all(&early);
 	drop_all(&dropped);
-	pool_stop(&arrivals);
+	pool_stop(&unexpected_pool);
 }

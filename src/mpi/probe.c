@@ -4,26 +4,26 @@
 #include "args.h"
 
 /* MPI_Probe and MPI_Mprobe: wait until a message could be received. */
-static struct arrival *probe_blocking(struct comm *c, int source, int tag)
+static struct unexpected *probe_blocking(struct comm *c, int source, int tag)
 {
-	struct arrival *a;
+	struct unexpected *u;
 	unsigned idle = 0;
 
-	while (!(a = match_probe(c, source, tag)))
+	while (!(u = match_probe(c, source, tag)))
 		layer_poll(&idle);
-	return a;
+	return u;
 }
 
-static struct arrival *probe_once(struct comm *c, int source, int tag)
+static struct unexpected *probe_once(struct comm *c, int source, int tag)
 {
-	struct arrival *a = match_probe(c, source, tag);
+	struct unexpected *u = match_probe(c, source, tag);
 	unsigned idle = 0;
 
-	if (!a) {
+	if (!u) {
 		layer_poll(&idle);
-		a = match_probe(c, source, tag);
+		u = match_probe(c, source, tag);
 	}
-	return a;
+	return u;
 }
 
 int MPI_Probe(int source, int tag, MPI_Comm comm, MPI_Status *status)
@@ -37,7 +37,7 @@ int MPI_Probe(int source, int tag, MPI_Comm comm, MPI_Status *status)
 	if (!c || !args_envelope(c, source, tag))
 		return native.Probe(source, tag, comm, status);
 	layer_enter();
-	match_arrival_status(probe_blocking(c, source, tag), status);
+	match_unexpected_status(probe_blocking(c, source, tag), status);
 	layer_leave();
 	return MPI_SUCCESS;
 }
@@ -46,7 +46,7 @@ BOTH(Probe);
 int MPI_Iprobe(int source, int tag, MPI_Comm comm, int *flag, MPI_Status *status)
 {
 	struct comm *c = comm_lookup(comm);
-	struct arrival *a;
+	struct unexpected *u;
 
 	if (c && source == MPI_PROC_NULL) {
 		*flag = 1;
@@ -56,24 +56,25 @@ int MPI_Iprobe(int source, int tag, MPI_Comm comm, int *flag, MPI_Status *status
 	if (!c || !args_envelope(c, source, tag))
 		return native.Iprobe(source, tag, comm, flag, status);
 	layer_enter();
-	a = probe_once(c, source, tag);
-	*flag = !!a;
-	if (a)
-		match_arrival_status(a, status);
+	u = probe_once(c, source, tag);
+	*flag = !!u;
+	if (u)
+		match_unexpected_status(u, status);
 	layer_leave();
 	return MPI_SUCCESS;
 }
 BOTH(Iprobe);
 
 /* The probed message leaves the queues and lives in a request slot until it is received. */
-static int message_take(struct comm *c, struct arrival *a, MPI_Message *message, MPI_Status *status)
+static int message_take(struct comm *c, struct unexpected *u, MPI_Message *message,
+			MPI_Status *status)
 {
 	struct req *r = req_alloc(REQ_MESSAGE);
 
 	if (!r)
 		return MPI_ERR_NO_MEM;
-	match_arrival_status(a, status);
-	r->arrival = match_take(c, a);
+	match_unexpected_status(u, status);
+	r->unexpected = match_take(c, u);
 	r->comm = c;
 	c->refs++;
 	*message = abi_message_handle(r);
@@ -108,7 +109,7 @@ int MPI_Improbe(int source, int tag, MPI_Comm comm, int *flag, MPI_Message *mess
 {
 	struct comm *c = comm_lookup(comm);
 	int rc = MPI_SUCCESS;
-	struct arrival *a;
+	struct unexpected *u;
 
 	if (c && source == MPI_PROC_NULL) {
 		*flag = 1;
@@ -117,10 +118,10 @@ int MPI_Improbe(int source, int tag, MPI_Comm comm, int *flag, MPI_Message *mess
 	if (!c || !args_envelope(c, source, tag))
 		return native.Improbe(source, tag, comm, flag, message, status);
 	layer_enter();
-	a = probe_once(c, source, tag);
-	*flag = !!a;
-	if (a)
-		rc = message_take(c, a, message, status);
+	u = probe_once(c, source, tag);
+	*flag = !!u;
+	if (u)
+		rc = message_take(c, u, message, status);
 	else
 		*message = MPI_MESSAGE_NULL;
 	layer_leave();
@@ -129,12 +130,12 @@ int MPI_Improbe(int source, int tag, MPI_Comm comm, int *flag, MPI_Message *mess
 BOTH(Improbe);
 
 /* Take the message back out of its slot; the slot's hold on the communicator goes, too. */
-static struct comm *message_open(MPI_Message *message, struct arrival **a)
+static struct comm *message_open(MPI_Message *message, struct unexpected **u)
 {
 	struct req *r = abi_message_slot(*message);
 	struct comm *c = r->comm;
 
-	*a = r->arrival;
+	*u = r->unexpected;
 	*message = MPI_MESSAGE_NULL;
 	req_free(r);
 	return c;
@@ -144,15 +145,15 @@ static int mrecv(void *buf, MPI_Count count, struct dtype *type, MPI_Message *me
 		 MPI_Status *status)
 {
 	struct message_args m = {.buf = buf, .count = (size_t)count, .type = type};
-	struct arrival *a;
+	struct unexpected *u;
 	struct comm *c;
 	struct req r;
 	MPI_Comm handle;
 
 	layer_enter();
-	c = message_open(message, &a);
+	c = message_open(message, &u);
 	handle = c->handle;
-	recv_arrival(c, &r, &m, a);
+	recv_unexpected(c, &r, &m, u);
 	layer_wait(&r);
 	req_status(&r, status);
 	req_retire(&r);
@@ -165,15 +166,15 @@ static int imrecv(void *buf, MPI_Count count, struct dtype *type, MPI_Message *m
 		  MPI_Request *request)
 {
 	struct message_args m = {.buf = buf, .count = (size_t)count, .type = type};
-	struct arrival *a;
+	struct unexpected *u;
 	struct comm *c;
 	struct req *r;
 
 	layer_enter();
 	r = req_alloc(REQ_RECV);
 	if (r) {
-		c = message_open(message, &a);
-		recv_arrival(c, r, &m, a);
+		c = message_open(message, &u);
+		recv_unexpected(c, r, &m, u);
 		c->refs--;	/* the slot's reference; the receive has its own */
 		*request = abi_request_handle(r);
 	}

@@ -5,7 +5,7 @@
  *    also drives the MPI library, because a peer may wait for that;
  *  - the MPI library's own progress loop, while the program waits natively
  *    (Open MPI lets us register; MPICH does not);
- *  - a ticker thread, while the program computes or waits natively: transport
+ *  - a progress thread, while the program computes or waits natively: transport
  *    only, never MPI, and only while something of ours is in flight or a message
  *    was offered that nobody has received.  Otherwise it takes a look now and then:
  *    MPI_Wait of a cancelled send returns whatever the receiver does, and what that
@@ -27,17 +27,17 @@
 enum {
 	TICK_NS = 500000,
 	TICK_MAX_NS = 4000000,		/* while the program polls by itself */
-	QUIET_TICKS = 16,		/* without anything in flight, before the ticker sleeps */
-	LOOK_NS = 100000000,		/* between looks of a ticker that sleeps */
+	QUIET_TICKS = 16,		/* without anything in flight, before it sleeps */
+	LOOK_NS = 100000000,		/* between looks of a progress thread that sleeps */
 	DRIVE_NATIVE_ROUNDS = 1024,	/* empty rounds between looks at the MPI library */
 	YIELD_ROUNDS = 8,		/* empty rounds before giving way on a crowded node */
 };
 
 struct layer layer = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 
-static pthread_t ticker_thread;
-static bool ticker_runs, biased;
-static _Atomic bool ticker_stop;
+static pthread_t progress_thread;
+static bool progress_thread_runs, biased;
+static _Atomic bool progress_thread_stop;
 
 /* ---- Exclusion ---------------------------------------------------------------------- */
 
@@ -60,50 +60,51 @@ void layer_enter_slow(void)
 		pthread_mutex_lock(&layer.mutex);
 		return;
 	}
-	while (atomic_load_explicit(&layer.ticker_wants, memory_order_acquire))
+	while (atomic_load_explicit(&layer.progress_thread_wants, memory_order_acquire))
 		sched_yield();
 }
 
 void layer_leave_slow(void)
 {
-	if (layer_pending() && atomic_load_explicit(&layer.ticker_sleeps, memory_order_relaxed))
-		layer_wake_ticker();
+	if (layer_pending() &&
+	    atomic_load_explicit(&layer.progress_thread_sleeps, memory_order_relaxed))
+		layer_wake_progress_thread();
 	pthread_mutex_unlock(&layer.mutex);
 }
 
 /*
- * The ticker's half of the bias: announce, make every thread of the process
+ * The progress thread's half of the bias: announce, make every thread of the process
  * pass a barrier, look.  After that either the program saw the announcement or
  * we see that it is inside.
  */
-static bool ticker_enter(void)
+static bool progress_thread_enter(void)
 {
 	if (layer.multiple)
 		return pthread_mutex_trylock(&layer.mutex) == 0;
 	if (atomic_load_explicit(&layer.busy, memory_order_relaxed))
 		return false;
-	atomic_store(&layer.ticker_wants, 1);
+	atomic_store(&layer.progress_thread_wants, 1);
 	membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED);
 	if (!atomic_load_explicit(&layer.busy, memory_order_acquire))
 		return true;
-	atomic_store_explicit(&layer.ticker_wants, 0, memory_order_release);
+	atomic_store_explicit(&layer.progress_thread_wants, 0, memory_order_release);
 	return false;
 }
 
-static void ticker_leave(void)
+static void progress_thread_leave(void)
 {
 	if (layer.multiple)
 		pthread_mutex_unlock(&layer.mutex);
 	else
-		atomic_store_explicit(&layer.ticker_wants, 0, memory_order_release);
+		atomic_store_explicit(&layer.progress_thread_wants, 0, memory_order_release);
 }
 
-/* ---- The ticker ------------------------------------------------------------------------ */
+/* ---- The progress thread ------------------------------------------------------------- */
 
-void layer_wake_ticker(void)
+void layer_wake_progress_thread(void)
 {
-	atomic_store(&layer.ticker_sleeps, 0);
-	futex(&layer.ticker_sleeps, FUTEX_WAKE, INT_MAX);
+	atomic_store(&layer.progress_thread_sleeps, 0);
+	futex(&layer.progress_thread_sleeps, FUTEX_WAKE, INT_MAX);
 }
 
 /* Where calling the MPI library is forbidden. */
@@ -117,47 +118,47 @@ static int transport_progress(void)
 	return events;
 }
 
-static void ticker_look(void)
+static void progress_thread_look(void)
 {
-	if (ticker_enter()) {
+	if (progress_thread_enter()) {
 		transport_progress();
-		ticker_leave();
+		progress_thread_leave();
 	}
 }
 
-static void ticker_nap(void)
+static void progress_thread_nap(void)
 {
-	atomic_store(&layer.ticker_sleeps, 1);
+	atomic_store(&layer.progress_thread_sleeps, 1);
 	if (biased)
 		membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED);
-	if (!layer_pending() && !atomic_load(&ticker_stop))
-		futex(&layer.ticker_sleeps, FUTEX_WAIT, 1);
-	atomic_store(&layer.ticker_sleeps, 0);
+	if (!layer_pending() && !atomic_load(&progress_thread_stop))
+		futex(&layer.progress_thread_sleeps, FUTEX_WAIT, 1);
+	atomic_store(&layer.progress_thread_sleeps, 0);
 }
 
 /* One round in each look: a flood of messages must not fill the memory of a busy receiver. */
-static void ticker_sleep(void)
+static void progress_thread_sleep(void)
 {
 	unsigned seen;
 
 	do {
 		seen = layer_polls();
-		ticker_nap();
-		if (layer_polls() == seen && !atomic_load(&ticker_stop))
-			ticker_look();
-	} while (!layer_pending() && !atomic_load(&ticker_stop));
+		progress_thread_nap();
+		if (layer_polls() == seen && !atomic_load(&progress_thread_stop))
+			progress_thread_look();
+	} while (!layer_pending() && !atomic_load(&progress_thread_stop));
 }
 
-static void *ticker(void *unused)
+static void *progress_thread_main(void *unused)
 {
 	unsigned seen = layer_polls(), now, quiet = 0;
 	long tick_ns = TICK_NS;
 
-	while (!atomic_load(&ticker_stop)) {
+	while (!atomic_load(&progress_thread_stop)) {
 		nanosleep(&(struct timespec){.tv_nsec = tick_ns}, NULL);
 		quiet = layer_pending() ? 0 : quiet + 1;
 		if (quiet > QUIET_TICKS) {
-			ticker_sleep();
+			progress_thread_sleep();
 			quiet = 0;
 		}
 		now = layer_polls();
@@ -170,7 +171,7 @@ static void *ticker(void *unused)
 		tick_ns = TICK_NS;
 		/* A while longer than needed: a program that has cancelled one send may cancel the next. */
 		if (quiet <= QUIET_TICKS)
-			ticker_look();
+			progress_thread_look();
 	}
 	return NULL;
 }
@@ -253,15 +254,15 @@ void layer_wait(struct req *r)
 
 /* ---- Start and stop ------------------------------------------------------------------------ */
 
-/* The program's signals are not the ticker's: its handlers, and what it keeps pending. */
-static bool ticker_start(void)
+/* The program's signals are not the progress thread's: its handlers, and what it keeps pending. */
+static bool progress_thread_start(void)
 {
 	sigset_t all, before;
 	bool runs;
 
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	runs = pthread_create(&ticker_thread, NULL, ticker, NULL) == 0;
+	runs = pthread_create(&progress_thread, NULL, progress_thread_main, NULL) == 0;
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	return runs;
 }
@@ -274,9 +275,9 @@ int layer_start_progress(void)
 	biased = membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) == 0;
 	layer.multiple = level == MPI_THREAD_MULTIPLE || !biased;
 	native_progress_register();
-	atomic_store(&ticker_stop, false);
-	ticker_runs = ticker_start();
-	return ticker_runs ? 0 : -EAGAIN;
+	atomic_store(&progress_thread_stop, false);
+	progress_thread_runs = progress_thread_start();
+	return progress_thread_runs ? 0 : -EAGAIN;
 }
 
 void layer_stop_progress(void)
@@ -284,10 +285,10 @@ void layer_stop_progress(void)
 	if (opal_unregister)
 		opal_unregister(native_progress_callback);
 	opal_unregister = NULL;
-	if (!ticker_runs)
+	if (!progress_thread_runs)
 		return;
-	atomic_store(&ticker_stop, true);
-	layer_wake_ticker();
-	pthread_join(ticker_thread, NULL);
-	ticker_runs = false;
+	atomic_store(&progress_thread_stop, true);
+	layer_wake_progress_thread();
+	pthread_join(progress_thread, NULL);
+	progress_thread_runs = false;
 }
