@@ -46,10 +46,10 @@ static void exchange(void *user, enum ft_group group, const struct fft_complex *
 		     struct fft_complex *recv, size_t block)
 {
 	int numbers = (int)(2 * block), size = group == FT_ROW ? ft.ft.grid.p1 : ft.ft.grid.p2;
-	uint64_t begun = bench_talk_begin();
+	uint64_t begun = bench_communication_begin();
 
 	MPI_Alltoall(send, numbers, MPI_DOUBLE, recv, numbers, MPI_DOUBLE, ft.group[group]);
-	bench_talk_end(ft.turn, begun, (uint64_t)(size - 1) * block * sizeof(*send));
+	bench_communication_end(ft.turn, begun, (uint64_t)(size - 1) * block * sizeof(*send));
 }
 
 static int memory_open(void)
@@ -108,10 +108,10 @@ static void groups_close(void)
 static void checksum(struct bench_turn *t, int iteration)
 {
 	struct fft_complex mine = ft_checksum(&ft.ft);
-	uint64_t begun = bench_talk_begin();
+	uint64_t begun = bench_communication_begin();
 
 	MPI_Reduce(&mine, &ft.sum[iteration - 1], 2, MPI_DOUBLE, MPI_SUM, 0, t->comm);
-	bench_talk_end(t, begun, t->size > 1 ? sizeof(mine) : 0);
+	bench_communication_end(t, begun, t->size > 1 ? sizeof(mine) : 0);
 }
 
 static void verify(struct bench_turn *t)

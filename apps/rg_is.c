@@ -125,9 +125,9 @@ static void buckets_fill(struct bench_turn *t)
 			is.keys[index % is.count] : 0;
 	}
 	is_bucket_sort(is.keys, is.count, is.shift, is.size, is.buckets, is.at, is.sorted);
-	begun = bench_talk_begin();
+	begun = bench_communication_begin();
 	MPI_Allreduce(is.size, is.total, vector, MPI_UINT32_T, MPI_SUM, t->comm);
-	bench_talk_end(t, begun, is.ranks > 1 ? (uint64_t)vector * sizeof(is.size[0]) : 0);
+	bench_communication_end(t, begun, is.ranks > 1 ? (uint64_t)vector * sizeof(is.size[0]) : 0);
 }
 
 /* Whole buckets to their ranks; what stays here stays where it is. */
@@ -148,9 +148,9 @@ static void buckets_exchange(struct bench_turn *t, struct ranking *r)
 	for (int i = 0; i < is.ranks; i++)
 		sent += (uint64_t)is.send[i] * sizeof(is.sorted[0]);
 
-	begun = bench_talk_begin();
+	begun = bench_communication_begin();
 	MPI_Alltoall(is.send, 1, MPI_INT, is.receive, 1, MPI_INT, t->comm);
-	bench_talk_end(t, begun, (uint64_t)(is.ranks - 1) * sizeof(is.send[0]));
+	bench_communication_end(t, begun, (uint64_t)(is.ranks - 1) * sizeof(is.send[0]));
 	at = 0;
 	for (int i = 0; i < is.ranks; i++) {
 		is.receive_at[i] = at;
@@ -163,10 +163,10 @@ static void buckets_exchange(struct bench_turn *t, struct ranking *r)
 		rg_error("ranks were told of other numbers of keys than there are");
 		MPI_Abort(MPI_COMM_WORLD, RG_EXIT_FAILED);
 	}
-	begun = bench_talk_begin();
+	begun = bench_communication_begin();
 	MPI_Alltoallv(is.sorted, is.send, is.send_at, MPI_UINT32_T, is.received, is.receive,
 		      is.receive_at, MPI_UINT32_T, t->comm);
-	bench_talk_end(t, begun, sent);
+	bench_communication_end(t, begun, sent);
 }
 
 /* Is each test's key, if it is in this rank's buckets, at its place among all? */

@@ -31,12 +31,12 @@ void bench_turn_end(struct bench_turn *t)
 	t->total_ns = rg_now_ns() - t->begin_ns;
 }
 
-uint64_t bench_talk_begin(void)
+uint64_t bench_communication_begin(void)
 {
 	return rg_now_ns();
 }
 
-void bench_talk_end(struct bench_turn *t, uint64_t begun, uint64_t bytes)
+void bench_communication_end(struct bench_turn *t, uint64_t begun, uint64_t bytes)
 {
 	t->communication_ns += rg_now_ns() - begun;
 	t->sent_bytes += bytes;

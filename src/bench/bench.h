@@ -111,8 +111,8 @@ struct bench_app {
 	int (*open)(int rank, int ranks);
 	/*
 	 * All of it once: what is not timed, bench_turn_begin, what is, bench_turn_end,
-	 * verification.  Calls of MPI between the two stand between bench_talk_begin and
-	 * bench_talk_end.
+	 * verification.  Calls of MPI between the two stand between bench_communication_begin and
+	 * bench_communication_end.
 	 */
 	void (*run)(struct bench_turn *t);
 	void (*close)(void);		/* also after a failed open */
@@ -124,8 +124,8 @@ void bench_turn_end(struct bench_turn *t);
  * Communication, waiting for others included.  bytes: what goes to other ranks; of a
  * reduction its vector once, if there are other ranks.
  */
-uint64_t bench_talk_begin(void);
-void bench_talk_end(struct bench_turn *t, uint64_t begun, uint64_t bytes);
+uint64_t bench_communication_begin(void);
+void bench_communication_end(struct bench_turn *t, uint64_t begun, uint64_t bytes);
 /*
  * Memory that the devices of the transport know, at the beginning of a cache line, in
  * large pages if the machine has them; NULL: there is none.  Only in open.

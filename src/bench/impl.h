@@ -14,7 +14,7 @@
  *	rounds.c	who meets whom (pure)
  *	rows.c		from samples to rows
  *	ledger.c	what each rail carried
- *	alone.c		each rail alone, beside the ways that use all
+ *	rail_baseline.c	each rail alone, measured beside the ways over all rails
  *	bound.c		what lets them bring no more (pure)
  *	app.c		BENCH_APP: computations over each way, in turns
  *	tune.c		algorithms of collectives: which is the quickest?
@@ -259,8 +259,8 @@ int app_run(struct bench_job *job);
 /* What this process can still allocate, if so many processes of its host want as much. */
 uint64_t memory_available(int sharers);
 
-/* ---- alone.c: nothing is done without --ledger ---- */
+/* ---- rail_baseline.c: nothing is done without --ledger ---- */
 /* Measures; '#' lines and a member of the end record, at rank 0; or NULL. */
-json_t *alone_compare(struct bench_job *job);
+json_t *rail_baseline_compare(struct bench_job *job);
 
 #endif

@@ -85,7 +85,7 @@ static int sizes_run(struct bench_job *job)
 
 static int job_measure(struct bench_job *job)
 {
-	json_t *end, *alone;
+	json_t *end, *baseline;
 	int rc;
 
 	ledger_open(job);
@@ -97,10 +97,10 @@ static int job_measure(struct bench_job *job)
 	rc = app_is(job) ? app_run(job) : job->def->tune ? tune_run(job) : sizes_run(job);
 	end = ledger_close(job);
 	if (!rc && !app_is(job)) {
-		alone = alone_compare(job);
-		if (end && alone)
-			json_object_set(end, "aggregate", alone);
-		json_decref(alone);
+		baseline = rail_baseline_compare(job);
+		if (end && baseline)
+			json_object_set(end, "aggregate", baseline);
+		json_decref(baseline);
 	}
 	if (!rc && job->validation_failed)
 		rc = RG_EXIT_FAILED;

@@ -1,5 +1,5 @@
 /*
- * alone.c - each rail alone, beside the ways that use all: what the aggregate is
+ * rail_baseline.c - each rail alone, beside the ways that use all: what the aggregate is
  * of the sum, and which bound applies.
  *
  * At the largest size, after the rows: rails and ways take turns as ways do in a
@@ -231,7 +231,7 @@ static json_t *bounds_json(const struct bounds *b)
 static json_t *tell(const struct bench_job *job, const struct bench_job *side, uint64_t bytes,
 		    const double median[], const struct bounds *b)
 {
-	json_t *alone = json_array(), *ways = json_array();
+	json_t *baseline = json_array(), *ways = json_array();
 	char text[512] = "", bound[160] = "not known";
 	double sum = 0;
 
@@ -244,8 +244,8 @@ static json_t *tell(const struct bench_job *job, const struct bench_job *side, u
 		sum += median[w];
 		snprintf(text + used, sizeof(text) - used, "%s%s %.2f", used ? ", " : "", rail,
 			 median[w]);
-		json_array_append_new(alone, json_pack("{s:s, s:f}", "rail", rail, "median",
-						       median[w]));
+		json_array_append_new(baseline, json_pack("{s:s, s:f}", "rail", rail, "median",
+							  median[w]));
 	}
 	report_note(job->report, "each rail alone, %" PRIu64 " bytes, measured after the rows, in "
 		    "turns with the ways; medians: %s MB/s", bytes, text);
@@ -261,11 +261,11 @@ static json_t *tell(const struct bench_job *job, const struct bench_job *side, u
 		json_array_append_new(ways, json_pack("{s:s, s:f, s:f}", "way", side->way[w].name,
 			"median", median[w], "of_sum", median[w] / sum));
 	}
-	return json_pack("{s:I, s:o, s:f, s:o, s:o}", "bytes", (json_int_t)bytes, "alone", alone,
+	return json_pack("{s:I, s:o, s:f, s:o, s:o}", "bytes", (json_int_t)bytes, "alone", baseline,
 			 "sum", sum, "ways", ways, "bounds", bounds_json(b));
 }
 
-json_t *alone_compare(struct bench_job *job)
+json_t *rail_baseline_compare(struct bench_job *job)
 {
 	static struct bench_job side;	/* too large for a stack */
 	struct measure m[REPORT_WAYS_MAX];

@@ -57,9 +57,9 @@ static void dud_run(struct bench_turn *t)
 	uint64_t begun;
 
 	bench_turn_begin(t);
-	begun = bench_talk_begin();
+	begun = bench_communication_begin();
 	wait_ms(5 * (t->rank + 1));
-	bench_talk_end(t, begun, 100);
+	bench_communication_end(t, begun, 100);
 	wait_ms(40 - 5 * (t->rank + 1) + (turns++ % 2 ? 40 : 0));
 	bench_turn_end(t);
 	if (values.wrong == (uint64_t)t->rank)
