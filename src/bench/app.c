@@ -12,11 +12,6 @@
 #include "clock.h"
 #include "stats.h"
 
-bool app_is(const struct bench_job *job)
-{
-	return job->def->layout == BENCH_APP;
-}
-
 /* ---- For programs -------------------------------------------------------------- */
 
 void bench_turn_begin(struct bench_turn *t)
@@ -81,7 +76,7 @@ int app_open(struct bench_job *job)
 		job->times = malloc(times_at(job, job->way_count, 0) * sizeof(job->times[0]));
 		failed = failed || !job->times;
 	}
-	if (!measure_max(job, failed != 0))
+	if (!ranks_max(job, failed != 0))
 		return 0;
 	rg_error("no memory: it was there when asked, and is gone (use a smaller problem, fewer "
 		 "--runs or more hosts)");
@@ -114,7 +109,7 @@ json_t *app_describe(const struct bench_job *job)
 static bool anything_wrong(const struct bench_job *job, const struct bench_way *way,
 			   struct bench_turn *t)
 {
-	int who = (int)measure_max(job, *t->wrong ? (uint64_t)job->b.rank + 1 : 0);
+	int who = (int)ranks_max(job, *t->wrong ? (uint64_t)job->b.rank + 1 : 0);
 
 	if (who == 0)
 		return false;
@@ -236,5 +231,5 @@ int app_run(struct bench_job *job)
 				failed = row_write(job, w, ledger) || failed;
 			json_decref(ledger);
 		}
-	return measure_max(job, failed) ? RG_EXIT_FAULT : 0;
+	return ranks_max(job, failed) ? RG_EXIT_FAULT : 0;
 }

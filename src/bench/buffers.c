@@ -46,7 +46,7 @@ static unsigned char *buffer_alloc(size_t bytes)
 /* In this round or another. */
 static bool times(const struct bench_job *job)
 {
-	return job->def->layout == BENCH_TOURNAMENT ? tournament_plays(job) : place_times(job);
+	return job->def->layout == BENCH_TOURNAMENT ? place_plays(job) : place_times(job);
 }
 
 static void samples_alloc(struct bench_job *job, bool *failed)
@@ -122,11 +122,11 @@ int buffers_open(struct bench_job *job)
 	MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
 	job->b.sbuf = buffer_alloc(send + BUFFERS_GUARD_BYTES);
 	job->b.rbuf = buffer_alloc(receive + BUFFERS_GUARD_BYTES);
-	ways_guard(MPI_COMM_WORLD);
+	ranks_guard(MPI_COMM_WORLD);
 	job->b.request = malloc((2 * (size_t)job->opt.window + 1) * sizeof(job->b.request[0]));
 	samples_alloc(job, &failed);
 	failed = failed || !job->b.sbuf || !job->b.rbuf || !job->b.request;
-	if (measure_max(job, failed)) {
+	if (ranks_max(job, failed)) {
 		rg_error("no memory: messages up to %llu bytes need %zu bytes of buffers per rank "
 			 "(use smaller --sizes or --iterations)",
 			 (unsigned long long)job->opt.sizes.max, send + receive);

@@ -3,8 +3,10 @@
  *
  *	main.c		the order of events
  *	options.c	the tables
+ *	options_use.c	what has been parsed: found, compared, handed on
  *	preset.c	--experiment: values of a paper
- *	place.c		where ranks are, who pairs with whom
+ *	ranks.c		one number for all ranks, one end
+ *	place.c		where ranks are, who pairs with whom, who plays
  *	ways.c		a communicator per way
  *	buffers.c	memory for messages
  *	describe.c	the run record and the '#' lines
@@ -126,10 +128,45 @@ struct bench_job {
 	FILE *samples_file;
 };
 
+/* ---- What a rank does, by the layout (place.c has set the pair) ---- */
+
+static inline bool app_is(const struct bench_job *job)
+{
+	return job->def->layout == BENCH_APP;
+}
+
+/* Does this rank call run? */
+static inline bool place_runs(const struct bench_job *job)
+{
+	return job->def->layout == BENCH_ALL || app_is(job) || job->b.pair >= 0;
+}
+
+/* Are its samples the row's? */
+static inline bool place_times(const struct bench_job *job)
+{
+	return job->def->layout == BENCH_ALL || app_is(job) ||
+	       (job->b.pair >= 0 && job->b.side == 0);
+}
+
+/* ---- ranks.c ---- */
+/* What an allocation returned; without memory for results all ranks end, after one line. */
+void *bench_must(void *memory);
+/* Errors of MPI on comm: one line, then the end of the job with RG_EXIT_FAULT. */
+void ranks_guard(MPI_Comm comm);
+/* The largest of all ranks' values, on all ranks; ranks that do not run wait for it asleep. */
+uint64_t ranks_max(const struct bench_job *job, uint64_t mine);
+
 /* ---- options.c: no MPI call in here ---- */
 
 /* 0; 1: help or version was printed; -EINVAL after one error line. */
 int options_parse(struct bench_job *job);
+void options_free(struct bench_job *job);
+struct bench_counts options_counts(const struct bench_job *job, uint64_t bytes);
+uint64_t options_next_size(uint64_t bytes);
+/* The largest that is measured. */
+uint64_t options_last_size(const struct bench_job *job);
+
+/* ---- options_use.c ---- */
 /*
  * Have all ranks the same?  0 or an exit code, on all ranks, after a line that names the
  * option.  Collective over job->comm, natively.
@@ -142,11 +179,6 @@ void options_of_communicator(const struct bench_job *job, char *text, size_t siz
 /* The row of an option and its table, or NULL. */
 const struct opt *options_find(const struct bench_job *job, const char *name,
 			       const struct opt_table **table);
-void options_free(struct bench_job *job);
-struct bench_counts options_counts(const struct bench_job *job, uint64_t bytes);
-uint64_t options_next_size(uint64_t bytes);
-/* The largest that is measured. */
-uint64_t options_last_size(const struct bench_job *job);
 
 /* ---- preset.c ---- */
 /*
@@ -161,8 +193,7 @@ char *preset_changes(const struct bench_job *job, char *buf, size_t size);
 /* ---- place.c ---- */
 int place_find(struct bench_job *job);		/* hosts and CPUs; before rails are opened */
 int place_join(struct bench_job *job);		/* nodes and pairs; after */
-bool place_runs(const struct bench_job *job);	/* does this rank call run? */
-bool place_times(const struct bench_job *job);	/* are its samples the row's? */
+bool place_plays(const struct bench_job *job);	/* in some round of a tournament */
 
 /* ---- ways.c ---- */
 int ways_open(struct bench_job *job);		/* rails, fabric, communicators */
@@ -171,8 +202,10 @@ int way_open(struct bench_job *job, struct bench_way *way, int id);
 void ways_close(struct bench_job *job);
 /* The largest message that may go whole, whatever the way: --eager. */
 uint64_t ways_eager_limit(const struct bench_job *job);
-/* Errors of MPI on comm: one line, then the end of the job with RG_EXIT_FAULT. */
-void ways_guard(MPI_Comm comm);
+/* The rail of a way over one rail alone ("mlx5_1:1"), or NULL. */
+const char *way_rail(const struct bench_job *job, const struct bench_way *way);
+/* Before a batch of the way: its algorithm, if it has one. */
+void way_switch(const struct bench_way *way);
 
 /* ---- buffers.c ---- */
 enum { BUFFERS_GUARD_BYTES = 64 };		/* behind the last block of rbuf */
@@ -192,9 +225,6 @@ void describe_fabric(const struct bench_job *job, char *text, size_t size);
 int validate_way(struct bench_job *job, const struct bench_way *way, uint64_t bytes);
 
 /* ---- measure.c ---- */
-
-/* What an allocation returned; without memory for results all ranks end, after one line. */
-void *bench_must(void *memory);
 struct measure {			/* of one size and way */
 	uint64_t wanted, done;		/* samples */
 	uint64_t runs;			/* done, and the untimed one of each batch; warm-up apart */
@@ -204,8 +234,6 @@ struct measure {			/* of one size and way */
 };
 /* Fills m[way] and job->samples[way]. */
 void measure_size(struct bench_job *job, uint64_t bytes, struct measure m[]);
-/* The largest of all ranks' values, on all ranks; ranks that do not run wait for it asleep. */
-uint64_t measure_max(const struct bench_job *job, uint64_t mine);
 
 /* ---- rows.c ---- */
 /* Rows of one size, in way order.  valid: as validate_way said. */
@@ -218,12 +246,8 @@ int rows_write_pairs(struct bench_job *job, uint64_t bytes, const struct measure
 		     const int valid[]);
 
 /* ---- tournament.c ---- */
-int tournament_join(struct bench_job *job);	/* the part of place_join */
-bool tournament_plays(const struct bench_job *job);	/* this rank, in some round */
 /* Names of nodes and ways, which live as long as the process. */
 void tournament_matrix(const struct bench_job *job, struct report_matrix *out);
-/* The rail of a way over one rail alone, or NULL. */
-const char *tournament_rail(const struct bench_job *job, const struct bench_way *way);
 int tournament_run(struct bench_job *job, uint64_t bytes);
 
 /* ---- ledger.c: nothing is done without --ledger ---- */
@@ -241,11 +265,8 @@ json_t *ledger_close(struct bench_job *job);
 /* ---- tune.c ---- */
 int tune_check(const struct bench_job *job);	/* can the table be written? */
 int tune_run(struct bench_job *job);
-/* Before a batch of the way: its algorithm, if it has one. */
-void tune_switch(const struct bench_way *way);
 
 /* ---- app.c: BENCH_APP; the others do nothing elsewhere ---- */
-bool app_is(const struct bench_job *job);
 /* Before rails are opened: can it be done at all?  0 or an exit code, on all ranks. */
 int app_check(struct bench_job *job);
 int app_open(struct bench_job *job);		/* instead of buffers_open */

@@ -313,7 +313,7 @@ void ledger_open(struct bench_job *job)
 {
 	if (!is_kept(job))
 		return;
-	job->some_local = measure_max(job, job->fabric.has_local);
+	job->some_local = ranks_max(job, job->fabric.has_local);
 	if (speaks(job))
 		job->counters = counters_read(job);
 	ledger_take(job, NULL);

@@ -42,7 +42,7 @@ static int outputs_open(struct bench_job *job)
 	}
 	if (job->b.rank == 0 && !rc)
 		rc = report_open(&table, describe_run(job), &job->report);
-	return measure_max(job, rc != 0) ? RG_EXIT_USAGE : 0;
+	return ranks_max(job, rc != 0) ? RG_EXIT_USAGE : 0;
 }
 
 static int outputs_close(struct bench_job *job, int status, json_t *end)
@@ -55,7 +55,7 @@ static int outputs_close(struct bench_job *job, int status, json_t *end)
 		rg_error("%s: cannot be written: %s", job->opt.samples, strerror(errno));
 		failed = 1;
 	}
-	return measure_max(job, failed != 0) && !status ? RG_EXIT_FAULT : status;
+	return ranks_max(job, failed != 0) && !status ? RG_EXIT_FAULT : status;
 }
 
 static int size_run(struct bench_job *job, uint64_t bytes)
@@ -112,7 +112,7 @@ static int job_run(struct bench_job *job)
 {
 	int rc;
 
-	ways_guard(MPI_COMM_WORLD);
+	ranks_guard(MPI_COMM_WORLD);
 	MPI_Comm_rank(MPI_COMM_WORLD, &job->b.rank);
 	MPI_Comm_size(MPI_COMM_WORLD, &job->b.size);
 	rg_set_quiet(job->b.rank != 0);

@@ -8,7 +8,6 @@
 #include "impl.h"
 
 #include <stdlib.h>
-#include <time.h>
 
 #include "clock.h"
 
@@ -18,33 +17,6 @@ enum {
 	BATCH_NS_MIN = 1000000,
 	WARMUP_SHARE = 10,
 };
-
-void *bench_must(void *memory)
-{
-	if (!memory) {
-		rg_error("no memory for results (use fewer --iterations or ranks)");
-		MPI_Abort(MPI_COMM_WORLD, RG_EXIT_FAULT);
-	}
-	return memory;
-}
-
-uint64_t measure_max(const struct bench_job *job, uint64_t mine)
-{
-	const struct timespec nap = { .tv_nsec = 50000 };
-	uint64_t all;
-	MPI_Request request;
-	int done = 0;
-
-	MPI_Iallreduce(&mine, &all, 1, MPI_UINT64_T, MPI_MAX, job->comm, &request);
-	if (place_runs(job) && !job->oversubscribed) {
-		MPI_Wait(&request, MPI_STATUS_IGNORE);
-		return all;
-	}
-	/* A rank that has nothing to do must not take a core from one that has. */
-	while (MPI_Test(&request, &done, MPI_STATUS_IGNORE) == MPI_SUCCESS && !done)
-		nanosleep(&nap, NULL);
-	return all;
-}
 
 /* ---- Batches ------------------------------------------------------------------------ */
 
@@ -89,7 +61,7 @@ static uint64_t batch(struct bench_job *job, struct bench_way *way, uint64_t byt
 {
 	uint64_t begin = rg_now_ns();
 
-	tune_switch(way);
+	way_switch(way);
 	if (place_runs(job)) {
 		buffers_set(job, way, bytes, false);
 		batch_untimed(job, untimed);
@@ -102,7 +74,7 @@ static uint64_t batch(struct bench_job *job, struct bench_way *way, uint64_t byt
 	}
 	begin = rg_now_ns() - begin;
 	ledger_take(job, way);
-	return measure_max(job, begin);
+	return ranks_max(job, begin);
 }
 
 /* ---- How many ---------------------------------------------------------------------------- */

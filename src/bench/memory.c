@@ -152,7 +152,7 @@ void *bench_alloc(size_t bytes)
 	/* Running out of memory aborts inside some MPI libraries, unless told to return. */
 	MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
 	rc = MPI_Alloc_mem((MPI_Aint)(bytes + 2 * CACHE_LINE), MPI_INFO_NULL, &raw);
-	ways_guard(MPI_COMM_WORLD);
+	ranks_guard(MPI_COMM_WORLD);
 	if (rc != MPI_SUCCESS || !raw)
 		return NULL;
 	at = raw + 2 * CACHE_LINE - (uintptr_t)raw % CACHE_LINE;

@@ -182,6 +182,62 @@ static int pairs_limit(struct bench_job *job)
 	return 0;
 }
 
+/* ---- The players of a tournament --------------------------------------------------- */
+
+/* The first rank of each node, by node. */
+static void players_find(struct bench_job *job)
+{
+	job->player = bench_must(calloc((size_t)job->node_count, sizeof(job->player[0])));
+	for (int rank = job->b.size; rank-- > 0; )
+		job->player[job->place[rank].node] = rank;
+}
+
+bool place_plays(const struct bench_job *job)
+{
+	return job->player[job->place[job->b.rank].node] == job->b.rank;
+}
+
+/* Small messages take the same lane whatever rail is named: nothing would be measured. */
+static bool takes_small(const struct bench_job *job)
+{
+	uint64_t eager = ways_eager_limit(job);
+
+	for (int w = 0; w < job->way_count; w++)
+		if (way_rail(job, &job->way[w]) && job->opt.sizes.max <= eager) {
+			rg_error("--sizes %llu: rails carry only messages above --eager alone "
+				 "(accepted: from %llu on)",
+				 (unsigned long long)job->opt.sizes.max,
+				 (unsigned long long)eager + 1);
+			return true;
+		}
+	return false;
+}
+
+static int players_join(struct bench_job *job)
+{
+	if (job->opt.pairs != OPT_SPECIAL) {
+		rg_error("--pairs %llu: each round joins all nodes (accepted: auto)",
+			 (unsigned long long)job->opt.pairs);
+		return RG_EXIT_USAGE;
+	}
+	if (job->opt.sizes.min != job->opt.sizes.max) {
+		rg_error("--sizes: a matrix is of one message size (accepted: one, such as 1M)");
+		return RG_EXIT_USAGE;
+	}
+	if (job->node_count < 2 || job->node_count > REPORT_MATRIX_MAX) {
+		rg_error("%d node%s: a matrix needs 2 to %d (on one host: --nodes)",
+			 job->node_count, job->node_count == 1 ? "" : "s", REPORT_MATRIX_MAX);
+		return RG_EXIT_USAGE;
+	}
+	if (takes_small(job))
+		return RG_EXIT_USAGE;
+	players_find(job);
+	job->pair = bench_must(calloc((size_t)job->node_count, sizeof(job->pair[0])));
+	return 0;
+}
+
+/* ---- All of it ------------------------------------------------------------------------ */
+
 int place_join(struct bench_job *job)
 {
 	struct bench *b = &job->b;
@@ -190,7 +246,7 @@ int place_join(struct bench_job *job)
 	nodes_set(job);
 	b->pair = b->peer = -1;
 	if (job->def->layout == BENCH_TOURNAMENT)
-		return tournament_join(job);
+		return players_join(job);
 	if (job->def->layout != BENCH_PAIRS)
 		return 0;
 	job->pair = calloc((size_t)b->size, sizeof(job->pair[0]));
@@ -211,14 +267,4 @@ int place_join(struct bench_job *job)
 				b->peer = job->pair[p].rank[!side];
 			}
 	return 0;
-}
-
-bool place_runs(const struct bench_job *job)
-{
-	return job->def->layout == BENCH_ALL || app_is(job) || job->b.pair >= 0;
-}
-
-bool place_times(const struct bench_job *job)
-{
-	return job->def->layout == BENCH_ALL || app_is(job) || (job->b.pair >= 0 && job->b.side == 0);
 }

@@ -133,7 +133,7 @@ static double memory_measure(const struct bench_job *job, size_t bytes)
 	uint64_t best_ns = UINT64_MAX, senders = 0, mine = copies;
 	size_t times = bytes < ROUND_BYTES ? ROUND_BYTES / bytes : 1;
 
-	if (measure_max(job, copies && (!from || !to)))
+	if (ranks_max(job, copies && (!from || !to)))
 		goto out;
 	if (copies)
 		memset(from, 1, bytes);
@@ -146,7 +146,7 @@ static double memory_measure(const struct bench_job *job, size_t bytes)
 			/* The compiler must not see that nobody looks. */
 			__asm__ volatile("" : : "r"(to), "r"(from) : "memory");
 		}
-		ns = measure_max(job, rg_now_ns() - begin);
+		ns = ranks_max(job, rg_now_ns() - begin);
 		best_ns = ns < best_ns ? ns : best_ns;
 	}
 out:
@@ -236,7 +236,7 @@ static json_t *tell(const struct bench_job *job, const struct bench_job *side, u
 	double sum = 0;
 
 	for (int w = 0; w < side->way_count; w++) {
-		const char *rail = tournament_rail(side, &side->way[w]);
+		const char *rail = way_rail(side, &side->way[w]);
 		size_t used = strlen(text);
 
 		if (!rail)

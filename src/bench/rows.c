@@ -198,7 +198,7 @@ static int pair_row_write(struct bench_job *job, int w, uint64_t bytes, int p, u
 	const struct bench_way *way = &job->way[w];
 	const int *rank = job->pair[p].rank;
 	int from = job->place[rank[0]].node, to = job->place[rank[1]].node;
-	const char *rail = tournament_rail(job, way);
+	const char *rail = way_rail(job, way);
 	struct pool pool = { .ns = ns, .count = m->done };
 	json_t *extra = json_pack("{s:[i, i], s:[o, o], s:s?, s:I, s:I}",
 				  "ranks", rank[0], rank[1],
@@ -242,7 +242,7 @@ int rows_write_pairs(struct bench_job *job, uint64_t bytes, const struct measure
 						valid[w * pairs + p]) || failed;
 		free(ns);
 	}
-	return measure_max(job, failed) ? RG_EXIT_FAULT : 0;
+	return ranks_max(job, failed) ? RG_EXIT_FAULT : 0;
 }
 
 double rows_median(struct bench_job *job, int w, uint64_t bytes, const struct measure *m)
@@ -286,5 +286,5 @@ int rows_write(struct bench_job *job, uint64_t bytes, const struct measure m[],
 		rg_error("%s: cannot be written", job->opt.samples);
 		failed = 1;
 	}
-	return measure_max(job, failed) ? RG_EXIT_FAULT : 0;
+	return ranks_max(job, failed) ? RG_EXIT_FAULT : 0;
 }

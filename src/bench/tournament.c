@@ -17,66 +17,6 @@
 /* Below this share of the median of its rail a cell is worth a look at the cable. */
 #define SLOW 0.9
 
-/* "mlx5_1:1" of a way over that rail alone, or NULL. */
-const char *tournament_rail(const struct bench_job *job, const struct bench_way *way)
-{
-	int rail = (int)way->id - RAILMPI_SINGLE_RAIL;
-
-	return rail >= 0 && rail < job->fabric.rail_count ? job->fabric.rail[rail].name : NULL;
-}
-
-/* The first rank of each node, by node. */
-static void players_find(struct bench_job *job)
-{
-	job->player = bench_must(calloc((size_t)job->node_count, sizeof(job->player[0])));
-	for (int rank = job->b.size; rank-- > 0; )
-		job->player[job->place[rank].node] = rank;
-}
-
-bool tournament_plays(const struct bench_job *job)
-{
-	return job->player[job->place[job->b.rank].node] == job->b.rank;
-}
-
-/* Small messages take the same lane whatever rail is named: nothing would be measured. */
-static bool takes_small(const struct bench_job *job)
-{
-	uint64_t eager = ways_eager_limit(job);
-
-	for (int w = 0; w < job->way_count; w++)
-		if (tournament_rail(job, &job->way[w]) && job->opt.sizes.max <= eager) {
-			rg_error("--sizes %llu: rails carry only messages above --eager alone "
-				 "(accepted: from %llu on)",
-				 (unsigned long long)job->opt.sizes.max,
-				 (unsigned long long)eager + 1);
-			return true;
-		}
-	return false;
-}
-
-int tournament_join(struct bench_job *job)
-{
-	if (job->opt.pairs != OPT_SPECIAL) {
-		rg_error("--pairs %llu: each round joins all nodes (accepted: auto)",
-			 (unsigned long long)job->opt.pairs);
-		return RG_EXIT_USAGE;
-	}
-	if (job->opt.sizes.min != job->opt.sizes.max) {
-		rg_error("--sizes: a matrix is of one message size (accepted: one, such as 1M)");
-		return RG_EXIT_USAGE;
-	}
-	if (job->node_count < 2 || job->node_count > REPORT_MATRIX_MAX) {
-		rg_error("%d node%s: a matrix needs 2 to %d (on one host: --nodes)",
-			 job->node_count, job->node_count == 1 ? "" : "s", REPORT_MATRIX_MAX);
-		return RG_EXIT_USAGE;
-	}
-	if (takes_small(job))
-		return RG_EXIT_USAGE;
-	players_find(job);
-	job->pair = bench_must(calloc((size_t)job->node_count, sizeof(job->pair[0])));
-	return 0;
-}
-
 /* ---- Words --------------------------------------------------------------------- */
 
 void tournament_matrix(const struct bench_job *job, struct report_matrix *out)
@@ -95,7 +35,7 @@ void tournament_matrix(const struct bench_job *job, struct report_matrix *out)
 		names[n] = bench_must(text);
 	}
 	for (int w = 0; w < job->way_count; w++) {
-		const char *rail = tournament_rail(job, &job->way[w]);
+		const char *rail = way_rail(job, &job->way[w]);
 		char *text;
 
 		if (asprintf(&text, "%s%s%s%s", job->way[w].name, rail ? " (" : "",
@@ -106,7 +46,7 @@ void tournament_matrix(const struct bench_job *job, struct report_matrix *out)
 	*out = (struct report_matrix){ .names = names, .labels = labels, .slow = SLOW,
 				       .count = job->node_count, .alike = true };
 	for (int w = 0; w < job->way_count; w++)
-		out->alike = out->alike && tournament_rail(job, &job->way[w]);
+		out->alike = out->alike && way_rail(job, &job->way[w]);
 }
 
 /* ---- Rounds ------------------------------------------------------------------------ */

@@ -101,7 +101,7 @@ int tune_check(const struct bench_job *job)
 {
 	int failed = out_path(job) && out_write(out_path(job), NULL);
 
-	return measure_max(job, (uint64_t)failed) ? RG_EXIT_USAGE : 0;
+	return ranks_max(job, (uint64_t)failed) ? RG_EXIT_USAGE : 0;
 }
 
 static void head_write(const struct bench_job *job, FILE *rules)
@@ -176,20 +176,10 @@ static void size_note(struct tune *t)
 
 /* ---- Measuring ------------------------------------------------------------------------- */
 
-void tune_switch(const struct bench_way *way)
-{
-	char why[OPT_WHY_BYTES];
-
-	if (way->coll && railmpi_coll(way->coll, why, sizeof(why))) {
-		rg_error("%s", why);
-		MPI_Abort(MPI_COMM_WORLD, RG_EXIT_FAULT);
-	}
-}
-
 /* What is used when that is asked for. */
 static const char *used(struct tune *t, const char *force)
 {
-	tune_switch(&(struct bench_way){ .coll = force });
+	way_switch(&(struct bench_way){ .coll = force });
 	t->def.run(&t->job->b);
 	return railmpi_coll_used(&t->m);
 }
@@ -272,5 +262,5 @@ int tune_run(struct bench_job *job)
 		failed = failed || (out_path(job) && out_write(out_path(job), text));
 		free(text);
 	}
-	return measure_max(job, (uint64_t)failed) ? RG_EXIT_FAULT : 0;
+	return ranks_max(job, (uint64_t)failed) ? RG_EXIT_FAULT : 0;
 }

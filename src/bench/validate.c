@@ -68,7 +68,7 @@ static void check_blocks(const struct bench_job *job, struct finding *f)
 static bool all_pass(const struct bench_job *job, const struct bench_way *way, uint64_t bytes,
 		     struct finding *f)
 {
-	int who = (int)measure_max(job, f->found ? (uint64_t)job->b.rank + 1 : 0);
+	int who = (int)ranks_max(job, f->found ? (uint64_t)job->b.rank + 1 : 0);
 
 	if (who == 0)
 		return true;

@@ -5,31 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-/* ---- Errors of MPI ---------------------------------------------------------------- */
-
-static void on_mpi_error(MPI_Comm *comm, int *code, ...)
-{
-	char text[MPI_MAX_ERROR_STRING] = "";
-	int length, rank = -1;
-
-	MPI_Error_string(*code, text, &length);
-	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-	rg_set_quiet(false);
-	rg_error("rank %d: MPI: %s", rank, text);
-	MPI_Abort(MPI_COMM_WORLD, RG_EXIT_FAULT);
-}
-
-void ways_guard(MPI_Comm comm)
-{
-	MPI_Errhandler handler;
-
-	MPI_Comm_create_errhandler(on_mpi_error, &handler);
-	MPI_Comm_set_errhandler(comm, handler);
-	MPI_Errhandler_free(&handler);
-}
-
-/* ---- Ways -------------------------------------------------------------------------------- */
-
 static bool wants_rails(const struct bench_job *job)
 {
 	for (int i = 0; i < job->opt.over.count; i++)
@@ -78,7 +53,7 @@ int way_open(struct bench_job *job, struct bench_way *way, int id)
 	MPI_Info_set(info, RAILMPI_INFO_KEY, value);
 	MPI_Comm_dup_with_info(MPI_COMM_WORLD, info, &way->comm);
 	MPI_Info_free(&info);
-	ways_guard(way->comm);
+	ranks_guard(way->comm);
 	job->way_count++;
 	return 0;
 }
@@ -104,6 +79,23 @@ int ways_open(struct bench_job *job)
 	for (int i = 0; i < over.count && !rc; i++)
 		rc = way_open(job, &job->way[job->way_count], over.item[i]);
 	return rc;
+}
+
+const char *way_rail(const struct bench_job *job, const struct bench_way *way)
+{
+	int rail = (int)way->id - RAILMPI_SINGLE_RAIL;
+
+	return rail >= 0 && rail < job->fabric.rail_count ? job->fabric.rail[rail].name : NULL;
+}
+
+void way_switch(const struct bench_way *way)
+{
+	char why[OPT_WHY_BYTES];
+
+	if (way->coll && railmpi_coll(way->coll, why, sizeof(why))) {
+		rg_error("%s", why);
+		MPI_Abort(MPI_COMM_WORLD, RG_EXIT_FAULT);
+	}
 }
 
 uint64_t ways_eager_limit(const struct bench_job *job)

@@ -1,0 +1,59 @@
+/*
+ * ranks.c - what every step asks of the ranks as a whole: one number that all conclude
+ * from, and the end of the job where a rank cannot go on.
+ */
+#include "impl.h"
+
+#include <time.h>
+
+/* ---- The end of the job ------------------------------------------------------------- */
+
+void *bench_must(void *memory)
+{
+	if (!memory) {
+		rg_error("no memory for results (use fewer --iterations or ranks)");
+		MPI_Abort(MPI_COMM_WORLD, RG_EXIT_FAULT);
+	}
+	return memory;
+}
+
+static void on_mpi_error(MPI_Comm *comm, int *code, ...)
+{
+	char text[MPI_MAX_ERROR_STRING] = "";
+	int length, rank = -1;
+
+	MPI_Error_string(*code, text, &length);
+	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+	rg_set_quiet(false);
+	rg_error("rank %d: MPI: %s", rank, text);
+	MPI_Abort(MPI_COMM_WORLD, RG_EXIT_FAULT);
+}
+
+void ranks_guard(MPI_Comm comm)
+{
+	MPI_Errhandler handler;
+
+	MPI_Comm_create_errhandler(on_mpi_error, &handler);
+	MPI_Comm_set_errhandler(comm, handler);
+	MPI_Errhandler_free(&handler);
+}
+
+/* ---- Agreement ------------------------------------------------------------------------ */
+
+uint64_t ranks_max(const struct bench_job *job, uint64_t mine)
+{
+	const struct timespec nap = { .tv_nsec = 50000 };
+	uint64_t all;
+	MPI_Request request;
+	int done = 0;
+
+	MPI_Iallreduce(&mine, &all, 1, MPI_UINT64_T, MPI_MAX, job->comm, &request);
+	if (place_runs(job) && !job->oversubscribed) {
+		MPI_Wait(&request, MPI_STATUS_IGNORE);
+		return all;
+	}
+	/* A rank that has nothing to do must not take a core from one that has. */
+	while (MPI_Test(&request, &done, MPI_STATUS_IGNORE) == MPI_SUCCESS && !done)
+		nanosleep(&nap, NULL);
+	return all;
+}
