@@ -20,98 +20,13 @@
 
 #include "err.h"
 #include "opt.h"
-#include "queue.h"
+#include "record.h"
 #include "world.h"
 
-enum { BUCKETS = 1024 };
-
-static struct comm *buckets[BUCKETS];
-static int comm_keyval = MPI_KEYVAL_INVALID;
 static _Atomic uint32_t context_counter;
-static struct comm *last_found;		/* by its context; inside layer_enter */
 
 /* World ranks, in the upper half of a context, do not reach it. */
 #define COLLECTIVE_CONTEXT (UINT64_C(1) << 63)
-
-/* No program passes it, not even by mistake. */
-#define NO_HANDLE ((MPI_Comm)(intptr_t)-1)
-
-_Atomic unsigned comm_epoch = 1;
-FAST_THREAD_LOCAL struct comm_cache comm_cache;
-
-static struct comm **bucket(uint64_t context)
-{
-	return &buckets[(context * 0x9e3779b97f4a7c15u) >> 54];
-}
-
-struct comm *comm_by_context(uint64_t context)
-{
-	struct comm *c = last_found;
-
-	if (likely(c && c->context == context))
-		return c;
-	for (c = *bucket(context); c; c = c->next)
-		if (c->context == context) {
-			last_found = c;
-			return c;
-		}
-	return NULL;
-}
-
-bool comm_some(bool (*test)(struct comm *c, uint64_t arg), uint64_t arg)
-{
-	struct comm *c;
-	int b;
-
-	for (b = 0; b < BUCKETS; b++)
-		for (c = buckets[b]; c; c = c->next)
-			if (test(c, arg))
-				return true;
-	return false;
-}
-
-struct comm *comm_lookup_slow(MPI_Comm handle)
-{
-	struct comm_cache *k = &comm_cache;
-	/* Before the look: what is freed after it makes the answer stale. */
-	unsigned epoch = atomic_load(&comm_epoch);
-	struct comm *c = NULL;
-	int found = 0;
-
-	if (handle == MPI_COMM_NULL)
-		return NULL;
-	if (layer.rails && native.Comm_get_attr(handle, comm_keyval, &c, &found) != MPI_SUCCESS)
-		return NULL;
-	if (k->epoch != epoch)
-		*k = (struct comm_cache){NO_HANDLE, NULL, NO_HANDLE, epoch};
-	if (!found) {
-		k->native_handle = handle;
-		return NULL;
-	}
-	k->routed_handle = handle;
-	k->routed = c;
-	return c;
-}
-
-static void comm_drop(struct comm *c)
-{
-	free(c->peer);
-	free(c->source);
-	free(c);
-}
-
-void comm_unref_last(struct comm *c)
-{
-	struct comm **at;
-
-	for (at = bucket(c->context); *at != c; at = &(*at)->next)
-		;
-	*at = c->next;
-	if (last_found == c)
-		last_found = NULL;
-	match_comm_drop(c);
-	comm_drop(c);
-}
 
 static void comm_release(struct comm *c)
 {
@@ -147,7 +62,7 @@ static struct comm *record_alloc(MPI_Comm handle, const struct rail_way *way)
 	c->peer = calloc((size_t)c->size, sizeof(*c->peer));
 	c->source = calloc((size_t)c->size, sizeof(*c->source));
 	if (!c->peer || !c->source || world_peers(handle, c->size, c->peer)) {
-		comm_drop(c);
+		record_free(c);
 		return NULL;
 	}
 	match_comm_init(c);
@@ -156,8 +71,8 @@ static struct comm *record_alloc(MPI_Comm handle, const struct rail_way *way)
 
 static void comm_abandon(struct comm *c)
 {
-	comm_drop(c->collective);
-	comm_drop(c);
+	record_free(c->collective);
+	record_free(c);
 }
 
 static struct comm *comm_alloc(MPI_Comm handle, const struct rail_way *way)
@@ -168,17 +83,16 @@ static struct comm *comm_alloc(MPI_Comm handle, const struct rail_way *way)
 		return NULL;
 	c->collective = record_alloc(handle, way);
 	if (!c->collective) {
-		comm_drop(c);
+		record_free(c);
 		return NULL;
 	}
 	return c;
 }
 
 /* Inside layer_enter: from here on its messages find it. */
-static void record_insert(struct comm *c)
+static void comm_insert(struct comm *c)
 {
-	c->next = *bucket(c->context);
-	*bucket(c->context) = c;
+	record_insert(c);
 	match_replay_early(c);
 }
 
@@ -234,8 +148,8 @@ int comm_adopt(MPI_Comm handle, const struct rail_way *wanted)
 	native.Comm_set_attr(handle, comm_keyval, c);
 	atomic_fetch_add(&comm_epoch, 1);	/* it may be remembered as native */
 	layer_enter();
-	record_insert(c);
-	record_insert(c->collective);
+	comm_insert(c);
+	comm_insert(c->collective);
 	layer_leave();
 	return 0;
 }
@@ -324,17 +238,7 @@ int comm_start(void)
 
 void comm_stop(void)
 {
-	struct comm *c;
-	int b;
-
-	for (b = 0; b < BUCKETS; b++)
-		while ((c = buckets[b])) {
-			/* Not freed by the program: detach it while its handle lives. */
-			if (c->handle != MPI_COMM_NULL)
-				native.Comm_delete_attr(c->handle, comm_keyval);
-			if (buckets[b] == c)	/* operations left over: an erroneous program */
-				comm_unref_last(c);
-		}
+	records_end();
 	native.Comm_free_keyval(&comm_keyval);
 	atomic_fetch_add(&comm_epoch, 1);
 }

@@ -9,26 +9,6 @@
 #include "args.h"
 #include "dispatch.h"
 
-/* A part is complete: tell the whole. */
-void req_part_done(struct req *part)
-{
-	struct req *whole = part->whole;
-
-	if (part->kind == REQ_RECV) {
-		whole->source = part->source;
-		whole->tag = part->tag;
-		whole->bytes = part->bytes;
-	}
-	if (part->error)
-		whole->error = part->error;
-	req_discard(part);
-	if (--whole->parts)
-		return;
-	whole->done = true;
-	if (whole->detached)
-		req_discard(whole);
-}
-
 #ifdef HAVE_MPI_ISENDRECV
 
 /* It goes on by itself, unless it is complete already. */

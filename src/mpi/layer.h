@@ -33,7 +33,7 @@
 /* No call to find it: we are linked or preloaded, not loaded later. */
 #define FAST_THREAD_LOCAL _Thread_local __attribute__((tls_model("initial-exec")))
 
-/* ---- Communicators (comm.c) ------------------------------------------------- */
+/* ---- Communicators (comm.c, record.c) --------------------------------------- */
 
 struct req;
 struct unexpected;
@@ -123,7 +123,7 @@ struct dtype {
 	MPI_Aint extent;
 	MPI_Aint true_lb;	/* where the data of an element begins */
 	MPI_Aint true_extent;	/* and how far it reaches from there */
-	unsigned char reduces;	/* predefined operations that take it, see coll_op.c */
+	unsigned char reduces;	/* predefined operations that take it, see coll_types.c */
 	bool shadow_is_ours;	/* a duplicate, not a predefined type */
 	bool contiguous;	/* element i's data is at lb + i * size, in order */
 	_Atomic int refs;	/* the type itself, and each operation that packs later */
@@ -203,8 +203,7 @@ void req_free(struct req *r);			/* its slot; what it holds has been retired */
 MPI_Fint fortran_of(const void *slot);
 int fortran_distance(void);
 void req_discard(struct req *r);		/* everything it holds and its slot */
-void req_part_done(struct req *part);		/* isendrecv.c */
-void persistent_drop(struct persistent *p);
+void req_part_done(struct req *part);		/* a part is complete: tell the whole */
 /* Fill status and, unless persistent, free the request and null the handle.  Returns its error. */
 int req_finish(struct req *r, MPI_Request *handle, MPI_Status *status);
 void req_status(const struct req *r, MPI_Status *status);
@@ -249,7 +248,6 @@ int recv_start(struct comm *c, struct req *r, const struct message_args *m);
 int recv_unexpected(struct comm *c, struct req *r, const struct message_args *m,
 		    struct unexpected *u);
 struct unexpected *match_probe(struct comm *c, int source, int tag);	/* still queued */
-struct unexpected *match_take(struct comm *c, struct unexpected *u);	/* out of the queues */
 void match_unexpected_status(const struct unexpected *u, MPI_Status *status);
 void match_unpost(struct req *r);
 void match_on_message(void *user, const struct rail_message *msg);
@@ -257,8 +255,6 @@ bool match_on_cancel(void *user, uint64_t rendezvous);
 /* Messages that came before their communicator's constructor returned. */
 void match_replay_early(struct comm *c);
 void match_comm_init(struct comm *c);
-void match_comm_drop(struct comm *c);
-void match_stop(void);
 /* Complete what was put off while no MPI call was allowed. */
 void match_finish_deferred(void);
 

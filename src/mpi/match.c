@@ -12,25 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "err.h"
-#include "pool.h"
 #include "queue.h"
-
-struct unexpected {
-	struct link by_source, by_comm;
-	struct comm *comm;		/* NULL while the communicator is not known yet */
-	uint64_t context;
-	struct rail_peer *peer;
-	uint64_t rendezvous;
-	size_t bytes;
-	int source, tag;
-	unsigned char payload[];	/* eager: the message */
-};
-
-/* Messages of communicators whose constructor has not returned here. */
-static struct link early = {&early, &early};
-/* Offers on communicators that were freed here: only their senders may still want them back. */
-static struct link dropped = {&dropped, &dropped};
+#include "unexpected.h"
 
 void match_comm_init(struct comm *c)
 {
@@ -185,45 +168,6 @@ static struct req *match_posted(struct comm *c, int source, int tag)
 	return !any || (named && named->stamp < any->stamp) ? named : any;
 }
 
-static struct pool unexpected_pool = { .get = pool_heap_get, .put = free };
-
-static struct unexpected *unexpected_make(const struct rail_message *msg)
-{
-	size_t payload = msg->payload ? msg->bytes : 0;
-	struct unexpected *u = pool_get(&unexpected_pool, sizeof(*u) + payload);
-
-	if (!u) {
-		rg_error("out of memory for an unexpected message of %zu bytes", msg->bytes);
-		native.Abort(MPI_COMM_WORLD, RG_EXIT_FAULT);
-		abort();
-	}
-	u->context = msg->header->word[0];
-	u->source = (int)(msg->header->word[1] >> 32);
-	u->tag = (int)(uint32_t)msg->header->word[1];
-	u->bytes = msg->bytes;
-	u->peer = msg->peer;
-	u->rendezvous = msg->rendezvous;
-	if (payload)
-		memcpy(u->payload, msg->payload, payload);
-	if (!msg->payload)
-		layer_pending_add(1);	/* its sender may cancel it, and waits for our answer */
-	return u;
-}
-
-static void unexpected_free(struct unexpected *u)
-{
-	if (u->rendezvous)
-		layer_pending_add(-1);
-	pool_put(&unexpected_pool, u);
-}
-
-static void unexpected_queue(struct comm *c, struct unexpected *u)
-{
-	u->comm = c;
-	queue_push(&c->source[u->source].unexpected, &u->by_source);
-	queue_push(&c->unexpected_any, &u->by_comm);
-}
-
 void match_on_message(void *user, const struct rail_message *msg)
 {
 	struct comm *c = comm_by_context(msg->header->word[0]);
@@ -232,7 +176,7 @@ void match_on_message(void *user, const struct rail_message *msg)
 	struct req *r;
 
 	if (unlikely(!c)) {
-		queue_push(&early, &unexpected_make(msg)->by_comm);
+		queue_push(&unexpected_early, &unexpected_make(msg)->by_comm);
 		return;
 	}
 	r = match_posted(c, source, tag);
@@ -313,7 +257,7 @@ int recv_start(struct comm *c, struct req *r, const struct message_args *m)
 	recv_init(c, r, m);
 	r->posted = !u;
 	if (u) {
-		recv_take(r, match_take(c, u));
+		recv_take(r, unexpected_take(c, u));
 	} else {
 		r->stamp = c->stamp++;
 		queue_push(m->rank == MPI_ANY_SOURCE ? &c->posted_any : &c->source[m->rank].posted,
@@ -369,15 +313,16 @@ static bool offer_forget(struct comm *c, uint64_t rendezvous)
 
 	if (!u)
 		return false;
-	unexpected_free(match_take(c, u));
+	unexpected_free(unexpected_take(c, u));
 	return true;
 }
 
 /* In no queue is what MPI_Mprobe has taken out: it will be received. */
 bool match_on_cancel(void *user, uint64_t rendezvous)
 {
-	return comm_some(offer_forget, rendezvous) || offer_forget_early(&early, rendezvous) ||
-	       offer_forget_early(&dropped, rendezvous);
+	return comm_some(offer_forget, rendezvous) ||
+	       offer_forget_early(&unexpected_early, rendezvous) ||
+	       offer_forget_early(&unexpected_dropped, rendezvous);
 }
 
 /* ---- Probes -------------------------------------------------------------------------------- */
@@ -385,13 +330,6 @@ bool match_on_cancel(void *user, uint64_t rendezvous)
 struct unexpected *match_probe(struct comm *c, int source, int tag)
 {
 	return first_unexpected(c, source, tag);
-}
-
-struct unexpected *match_take(struct comm *c, struct unexpected *u)
-{
-	queue_remove(&u->by_source);
-	queue_remove(&u->by_comm);
-	return u;
 }
 
 void match_unexpected_status(const struct unexpected *u, MPI_Status *status)
@@ -422,7 +360,7 @@ void match_replay_early(struct comm *c)
 {
 	struct link *l, *next;
 
-	for (l = early.next; l != &early; l = next) {
+	for (l = unexpected_early.next; l != &unexpected_early; l = next) {
 		struct unexpected *u = queue_entry(l, struct unexpected, by_comm);
 
 		next = l->next;
@@ -431,36 +369,4 @@ void match_replay_early(struct comm *c)
 		queue_remove(l);
 		replay(c, u);
 	}
-}
-
-/* Unmatched messages of a communicator that is gone: the program never received them. */
-void match_comm_drop(struct comm *c)
-{
-	while (!queue_empty(&c->unexpected_any)) {
-		struct unexpected *u = queue_entry(c->unexpected_any.next, struct unexpected,
-						   by_comm);
-
-		match_take(c, u);
-		if (u->rendezvous)
-			queue_push(&dropped, &u->by_comm);
-		else
-			unexpected_free(u);
-	}
-}
-
-static void drop_all(struct link *messages)
-{
-	while (!queue_empty(messages)) {
-		struct unexpected *u = queue_entry(messages->next, struct unexpected, by_comm);
-
-		queue_remove(&u->by_comm);
-		unexpected_free(u);
-	}
-}
-
-void match_stop(void)
-{
-	drop_all(&early);
-	drop_all(&dropped);
-	pool_stop(&unexpected_pool);
 }

@@ -186,15 +186,6 @@ static int persistent_make(struct comm *c, enum req_kind kind, enum req_mode mod
 	return r ? MPI_SUCCESS : req_raise(c->handle, MPI_ERR_NO_MEM);
 }
 
-void persistent_drop(struct persistent *p)
-{
-	if (p->args.rank != MPI_PROC_NULL)
-		dtype_release(p->args.type);
-	if (--p->comm->refs == 0)
-		comm_unref_last(p->comm);
-	free(p);
-}
-
 /* The slot is re-initialised by the start of its operation; only `persistent` survives. */
 static int persistent_start(struct req *r)
 {

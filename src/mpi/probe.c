@@ -2,6 +2,7 @@
 #include "layer.h"
 
 #include "args.h"
+#include "unexpected.h"
 
 /* MPI_Probe and MPI_Mprobe: wait until a message could be received. */
 static struct unexpected *probe_blocking(struct comm *c, int source, int tag)
@@ -74,7 +75,7 @@ static int message_take(struct comm *c, struct unexpected *u, MPI_Message *messa
 	if (!r)
 		return MPI_ERR_NO_MEM;
 	match_unexpected_status(u, status);
-	r->unexpected = match_take(c, u);
+	r->unexpected = unexpected_take(c, u);
 	r->comm = c;
 	c->refs++;
 	*message = abi_message_handle(r);

@@ -167,6 +167,25 @@ int req_finish(struct req *r, MPI_Request *handle, MPI_Status *status)
 	return error;
 }
 
+void req_part_done(struct req *part)
+{
+	struct req *whole = part->whole;
+
+	if (part->kind == REQ_RECV) {
+		whole->source = part->source;
+		whole->tag = part->tag;
+		whole->bytes = part->bytes;
+	}
+	if (part->error)
+		whole->error = part->error;
+	req_discard(part);
+	if (--whole->parts)
+		return;
+	whole->done = true;
+	if (whole->detached)
+		req_discard(whole);
+}
+
 void req_complete(struct req *r, int mpi_error)
 {
 	r->error = mpi_error;
@@ -186,6 +205,15 @@ void req_complete(struct req *r, int mpi_error)
 		else
 			req_discard(r);
 	}
+}
+
+static void persistent_drop(struct persistent *p)
+{
+	if (p->args.rank != MPI_PROC_NULL)
+		dtype_release(p->args.type);
+	if (--p->comm->refs == 0)
+		comm_unref_last(p->comm);
+	free(p);
 }
 
 void req_discard(struct req *r)

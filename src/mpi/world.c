@@ -18,6 +18,7 @@
 #include "coll.h"
 #include "err.h"
 #include "random.h"
+#include "unexpected.h"
 
 /* What every rank tells all others. */
 struct hello {
@@ -28,9 +29,7 @@ struct hello {
 	int32_t ports;		/* ACTIVE ports, or -errno */
 };
 
-static struct rail_peer **peers;	/* by world rank */
 static unsigned nodes;
-static unsigned *node_of;		/* by world rank */
 static char fabric_name[64], local_name[80];
 
 /* ---- Agreement ------------------------------------------------------------------------ */
@@ -184,10 +183,10 @@ static void place_among_neighbours(struct rail_config *cfg)
 	int i;
 
 	for (i = 0; i < layer.world_rank; i++)
-		cfg->local_rank += node_of[i] == node_of[layer.world_rank];
-	cfg->node_of = node_of;
+		cfg->local_rank += world_node_of[i] == world_node_of[layer.world_rank];
+	cfg->node_of = world_node_of;
 	snprintf(local_name, sizeof(local_name), "%s-node%u", fabric_name,
-		 node_of[layer.world_rank]);
+		 world_node_of[layer.world_rank]);
 	cfg->local_fabric = local_name;
 }
 
@@ -205,8 +204,8 @@ static int place_on_virtual_nodes(struct rail_config *cfg)
 	}
 	/* Blocks: rank r is on node r * nodes / n. */
 	for (i = 0; i < n; i++)
-		node_of[i] = (unsigned)((uint64_t)i * nodes / (unsigned)n);
-	cfg->node = node_of[layer.world_rank];
+		world_node_of[i] = (unsigned)((uint64_t)i * nodes / (unsigned)n);
+	cfg->node = world_node_of[layer.world_rank];
 	return 0;
 }
 
@@ -218,7 +217,7 @@ static void place_on_hosts(const struct hello *all)
 	for (i = 0; i < layer.world_size; i++) {
 		for (first = 0; strcmp(all[first].host, all[i].host); first++)
 			;
-		node_of[i] = (unsigned)first;
+		world_node_of[i] = (unsigned)first;
 	}
 }
 
@@ -245,8 +244,8 @@ static int open_rails(const struct hello *all)
 	if (rc)
 		return rc;
 	snprintf(fabric_name, sizeof(fabric_name), "job-%016llx", (unsigned long long)all[0].nonce);
-	node_of = malloc((size_t)layer.world_size * sizeof(*node_of));
-	if (!node_of)
+	world_node_of = malloc((size_t)layer.world_size * sizeof(*world_node_of));
+	if (!world_node_of)
 		return -ENOMEM;
 	if (!cfg.use_softhca)
 		place_on_hosts(all);
@@ -262,7 +261,7 @@ static int add_all(const unsigned char *addresses)
 
 	for (i = 0; i < layer.world_size && !rc; i++)
 		rc = rail_peer_add(layer.rails, (unsigned)i,
-				   addresses + (size_t)i * RAIL_ADDRESS_BYTES, &peers[i]);
+				   addresses + (size_t)i * RAIL_ADDRESS_BYTES, &world_peer[i]);
 	return rc;
 }
 
@@ -273,9 +272,9 @@ static int know_peers(void)
 	unsigned char mine[RAIL_ADDRESS_BYTES], *all = calloc(n, RAIL_ADDRESS_BYTES);
 	int rc = -ENOMEM;
 
-	peers = calloc(n, sizeof(*peers));
+	world_peer = calloc(n, sizeof(*world_peer));
 	rg_errors_hold();
-	if (peers && all)
+	if (world_peer && all)
 		rc = rail_address(layer.rails, mine);
 	rc = agree(rc);
 	if (rc)
@@ -332,10 +331,10 @@ static void close_rails(void)
 	if (layer.rails)
 		rail_close(layer.rails);
 	layer.rails = NULL;
-	free(peers);
-	peers = NULL;
-	free(node_of);
-	node_of = NULL;
+	free(world_peer);
+	world_peer = NULL;
+	free(world_node_of);
+	world_node_of = NULL;
 }
 
 int railmpi_open(void)
@@ -399,50 +398,6 @@ int world_start(void)
 	return rc;
 }
 
-/* World ranks of a communicator's, behind as many of its own; free() them.  NULL: no memory. */
-static int *ranks_of(MPI_Comm comm, int size)
-{
-	int *ranks = malloc((size_t)size * 2 * sizeof(*ranks)), i;
-	MPI_Group world, group;
-
-	if (!ranks)
-		return NULL;
-	for (i = 0; i < size; i++)
-		ranks[i] = i;
-	native.Comm_group(MPI_COMM_WORLD, &world);
-	native.Comm_group(comm, &group);
-	native.Group_translate_ranks(group, size, ranks, world, ranks + size);
-	native.Group_free(&group);
-	native.Group_free(&world);
-	return ranks;
-}
-
-int world_far_rank(MPI_Comm comm, int size)
-{
-	int *ranks = ranks_of(comm, size), i, far = -1;
-
-	for (i = 1; ranks && i < size && far < 0; i++)
-		if (ranks[size] != MPI_UNDEFINED && ranks[size + i] != MPI_UNDEFINED &&
-		    node_of[ranks[size + i]] != node_of[ranks[size]])
-			far = i;
-	free(ranks);
-	return far;
-}
-
-int world_peers(MPI_Comm comm, int size, struct rail_peer **peer)
-{
-	int *ranks = ranks_of(comm, size), i;
-
-	if (!ranks)
-		return -ENOMEM;
-	for (i = 0; i < size; i++)
-		peer[i] = ranks[size + i] == MPI_UNDEFINED ? NULL : peers[ranks[size + i]];
-	for (i = 0; i < size && peer[i]; i++)
-		;
-	free(ranks);
-	return i == size ? 0 : -EINVAL;
-}
-
 void world_stop(void)
 {
 	MPI_Request barrier;
@@ -466,7 +421,7 @@ void world_stop(void)
 	layer_stop_progress();
 	comm_stop();
 	dtype_stop();
-	match_stop();
+	unexpected_stop();
 	coll_stop();
 	close_rails();
 	native.Cancel(&layer.sentinel);

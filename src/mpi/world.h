@@ -30,6 +30,10 @@ int calibrate(MPI_Comm handle, const struct rail_way *way, uint64_t *threshold);
 /* What was found, for people; "": nobody asked. */
 const char *calibrate_text(void);
 
+/* By world rank; world.c fills them in. */
+extern struct rail_peer **world_peer;
+extern unsigned *world_node_of;
+
 /* The first rank of the communicator that is not on the node of its rank 0; -1: none. */
 int world_far_rank(MPI_Comm comm, int size);
 

@@ -7,7 +7,8 @@
  *
  *	barrier.c  bcast.c  allgather.c  alltoall.c
  *	allreduce.c  reduce.c  rooted.c  scan.c
- *	coll_op.c	operations: which types they take, how they are applied
+ *	coll_types.c	which operations MPI has for a type
+ *	coll_op.c	operations, and how they are applied
  *
  * Rules:
  *  - A collective is ours on all ranks of a communicator or the library's on all.  What
@@ -299,7 +300,17 @@ struct coll_reduction {
 
 /* Outside of layer_enter.  False: the library would refuse it. */
 bool coll_reduction_set(struct coll_reduction *r, MPI_Op op, MPI_Datatype type);
-/* Bits of the predefined operations that MPI has for a predefined type; 0 for others. */
+/* Kinds of predefined operations. */
+enum {
+	COLL_OP_ORDER = 1,		/* MPI_MAX, MPI_MIN */
+	COLL_OP_ARITHMETIC = 2,		/* MPI_SUM, MPI_PROD */
+	COLL_OP_LOGICAL = 4,		/* MPI_LAND, MPI_LOR, MPI_LXOR */
+	COLL_OP_BITS = 8,		/* MPI_BAND, MPI_BOR, MPI_BXOR */
+	COLL_OP_PLACE = 16,		/* MPI_MAXLOC, MPI_MINLOC */
+	COLL_OP_NO_REDUCTION = 32,	/* MPI_REPLACE, MPI_NO_OP: for one-sided calls */
+};
+
+/* Those that MPI has for a predefined type (coll_types.c); 0 for other types. */
 unsigned char coll_operations_of(MPI_Datatype type);
 /* What coll_choose wants to know. */
 unsigned coll_reduction_holds(const struct coll_reduction *r, size_t count, int ranks);

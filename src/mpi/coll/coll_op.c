@@ -3,61 +3,16 @@
 
 #include <limits.h>
 
-/* ---- Which operations, for which types [MPI 4.0, 6.9.2 and 6.9.4] --------------------------- */
-
-enum {
-	ORDER = 1,		/* MPI_MAX, MPI_MIN */
-	ARITHMETIC = 2,		/* MPI_SUM, MPI_PROD */
-	LOGICAL = 4,		/* MPI_LAND, MPI_LOR, MPI_LXOR */
-	BITS = 8,		/* MPI_BAND, MPI_BOR, MPI_BXOR */
-	PLACE = 16,		/* MPI_MAXLOC, MPI_MINLOC */
-	NO_REDUCTION = 32,	/* MPI_REPLACE, MPI_NO_OP: for one-sided calls */
-	C_INTEGER = ORDER | ARITHMETIC | LOGICAL | BITS,
-	F_INTEGER = ORDER | ARITHMETIC | BITS,	/* and MPI_AINT, MPI_OFFSET, MPI_COUNT */
-	FLOATING = ORDER | ARITHMETIC,
-};
+/* ---- Which operation ------------------------------------------------------------------------ */
 
 static const struct { MPI_Op op; unsigned char bit; } operations[] = {
-	{MPI_SUM, ARITHMETIC}, {MPI_MAX, ORDER}, {MPI_MIN, ORDER}, {MPI_PROD, ARITHMETIC},
-	{MPI_LAND, LOGICAL}, {MPI_LOR, LOGICAL}, {MPI_LXOR, LOGICAL},
-	{MPI_BAND, BITS}, {MPI_BOR, BITS}, {MPI_BXOR, BITS},
-	{MPI_MAXLOC, PLACE}, {MPI_MINLOC, PLACE},
-	{MPI_REPLACE, NO_REDUCTION}, {MPI_NO_OP, NO_REDUCTION},
+	{MPI_SUM, COLL_OP_ARITHMETIC}, {MPI_MAX, COLL_OP_ORDER}, {MPI_MIN, COLL_OP_ORDER},
+	{MPI_PROD, COLL_OP_ARITHMETIC},
+	{MPI_LAND, COLL_OP_LOGICAL}, {MPI_LOR, COLL_OP_LOGICAL}, {MPI_LXOR, COLL_OP_LOGICAL},
+	{MPI_BAND, COLL_OP_BITS}, {MPI_BOR, COLL_OP_BITS}, {MPI_BXOR, COLL_OP_BITS},
+	{MPI_MAXLOC, COLL_OP_PLACE}, {MPI_MINLOC, COLL_OP_PLACE},
+	{MPI_REPLACE, COLL_OP_NO_REDUCTION}, {MPI_NO_OP, COLL_OP_NO_REDUCTION},
 };
-
-/* Types that a library may lack are not here: it does their reductions itself. */
-static const struct { MPI_Datatype type; unsigned char bits; } types[] = {
-	{MPI_INT, C_INTEGER}, {MPI_LONG, C_INTEGER}, {MPI_SHORT, C_INTEGER},
-	{MPI_UNSIGNED, C_INTEGER}, {MPI_UNSIGNED_LONG, C_INTEGER},
-	{MPI_UNSIGNED_SHORT, C_INTEGER}, {MPI_LONG_LONG_INT, C_INTEGER},
-	{MPI_UNSIGNED_LONG_LONG, C_INTEGER}, {MPI_SIGNED_CHAR, C_INTEGER},
-	{MPI_UNSIGNED_CHAR, C_INTEGER},
-	{MPI_INT8_T, C_INTEGER}, {MPI_INT16_T, C_INTEGER}, {MPI_INT32_T, C_INTEGER},
-	{MPI_INT64_T, C_INTEGER}, {MPI_UINT8_T, C_INTEGER}, {MPI_UINT16_T, C_INTEGER},
-	{MPI_UINT32_T, C_INTEGER}, {MPI_UINT64_T, C_INTEGER},
-	{MPI_INTEGER, F_INTEGER}, {MPI_AINT, F_INTEGER}, {MPI_OFFSET, F_INTEGER},
-	{MPI_COUNT, F_INTEGER},
-	{MPI_FLOAT, FLOATING}, {MPI_DOUBLE, FLOATING}, {MPI_LONG_DOUBLE, FLOATING},
-	{MPI_REAL, FLOATING}, {MPI_DOUBLE_PRECISION, FLOATING},
-	{MPI_LOGICAL, LOGICAL}, {MPI_C_BOOL, LOGICAL},
-	{MPI_COMPLEX, ARITHMETIC}, {MPI_DOUBLE_COMPLEX, ARITHMETIC},
-	{MPI_C_FLOAT_COMPLEX, ARITHMETIC}, {MPI_C_DOUBLE_COMPLEX, ARITHMETIC},
-	{MPI_C_LONG_DOUBLE_COMPLEX, ARITHMETIC},
-	{MPI_BYTE, BITS},
-	{MPI_2INT, PLACE}, {MPI_FLOAT_INT, PLACE}, {MPI_DOUBLE_INT, PLACE},
-	{MPI_LONG_INT, PLACE}, {MPI_SHORT_INT, PLACE}, {MPI_LONG_DOUBLE_INT, PLACE},
-	{MPI_2INTEGER, PLACE}, {MPI_2REAL, PLACE}, {MPI_2DOUBLE_PRECISION, PLACE},
-};
-
-unsigned char coll_operations_of(MPI_Datatype type)
-{
-	size_t i;
-
-	for (i = 0; i < sizeof(types) / sizeof(types[0]); i++)
-		if (types[i].type == type)
-			return types[i].bits;
-	return 0;
-}
 
 bool coll_reduction_set(struct coll_reduction *r, MPI_Op op, MPI_Datatype type)
 {

@@ -1,0 +1,60 @@
+/*
+ * unexpected.h - unexpected messages: those that came before a receive that takes them.
+ *
+ * Each stands in two queues, its source's and its communicator's, in order of arrival;
+ * one whose communicator is not known here, or is gone, stands in one of two lists.
+ */
+#ifndef RAILMPI_UNEXPECTED_H
+#define RAILMPI_UNEXPECTED_H
+
+#include "layer.h"
+#include "pool.h"
+#include "queue.h"
+
+struct unexpected {
+	struct link by_source, by_comm;
+	struct comm *comm;		/* NULL while the communicator is not known yet */
+	uint64_t context;
+	struct rail_peer *peer;
+	uint64_t rendezvous;
+	size_t bytes;
+	int source, tag;
+	unsigned char payload[];	/* eager: the message */
+};
+
+extern struct pool unexpected_pool;
+/* Messages of communicators whose constructor has not returned here; linked by by_comm. */
+extern struct link unexpected_early;
+/* Offers on communicators that were freed here: only their senders may still want them back. */
+extern struct link unexpected_dropped;
+
+/* A copy of the message, in no queue.  Without memory the job ends. */
+struct unexpected *unexpected_make(const struct rail_message *msg);
+
+static inline void unexpected_free(struct unexpected *u)
+{
+	if (u->rendezvous)
+		layer_pending_add(-1);
+	pool_put(&unexpected_pool, u);
+}
+
+static inline void unexpected_queue(struct comm *c, struct unexpected *u)
+{
+	u->comm = c;
+	queue_push(&c->source[u->source].unexpected, &u->by_source);
+	queue_push(&c->unexpected_any, &u->by_comm);
+}
+
+/* Out of the queues. */
+static inline struct unexpected *unexpected_take(struct comm *c, struct unexpected *u)
+{
+	queue_remove(&u->by_source);
+	queue_remove(&u->by_comm);
+	return u;
+}
+
+/* Unmatched messages of a communicator that is gone: the program never received them. */
+void unexpected_drop(struct comm *c);
+void unexpected_stop(void);
+
+#endif
