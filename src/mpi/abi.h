@@ -1,13 +1,14 @@
 /*
- * abi.h - what differs between the two families of MPI libraries: handles and
- * the hidden half of MPI_Status.  The only file that knows either.
+ * abi.h - differences between the two families of MPI libraries: handles and the hidden
+ * half of MPI_Status.  No other file depends on either.
  *
- * Our requests and messages are slots of one slab.  A handle of ours must be
- * told from a native one by its value alone:
- *   Open MPI  a handle is a pointer; ours points into the slab's address range, so far
- *             from its slot that the library's Fortran bindings find its index (fortran.c)
- *   MPICH     a handle is an int whose upper bits are a kind, never zero for a
- *             native one; ours is the slot's number + 1
+ * Requests and messages of the layer are slots of one slab.  The value of a handle alone
+ * must show whether it is the layer's or native:
+ *   Open MPI  A handle is a pointer.  The layer's points into the slab's address range, at
+ *             such a distance from its slot that the library's Fortran bindings find the
+ *             index of the slot (fortran.c).
+ *   MPICH     A handle is an int whose upper bits are a kind, never zero for a native one.
+ *             The layer's is the slot's number + 1.
  */
 #ifndef RAILMPI_ABI_H
 #define RAILMPI_ABI_H
@@ -31,7 +32,7 @@ extern unsigned char *slab_base;	/* reserved once, never moves */
 
 #if RG_OPENMPI
 
-extern unsigned char *slab_handles;	/* what the first slot's handle is */
+extern unsigned char *slab_handles;	/* the first slot's handle */
 
 static inline bool abi_request_ours(MPI_Request r)
 {

@@ -1,9 +1,9 @@
 /*
- * args.h - the arguments of a point-to-point call, checked.
+ * args.h - checks of the arguments of point-to-point calls.
  *
- * A call with invalid arguments goes to the library, which raises the error
- * that its users know.  This cannot split a pair of ranks over two routes:
- * the library refuses the call without sending anything.
+ * A call with invalid arguments goes to the library, which raises its usual error.
+ * Two ranks cannot take different routes because of this: the library refuses the
+ * call without sending anything.
  */
 #ifndef RAILMPI_ARGS_H
 #define RAILMPI_ARGS_H

@@ -1,10 +1,10 @@
 /*
- * calibrate.c - --threshold auto: from which size on do several rails beat one?
+ * calibrate.c - --threshold auto: the message size from which several rails beat one.
  *
- * Rank 0 of the communicator and its first rank on another node play ping-pong, whole
- * messages on one rail and striped ones in turn, sizes in powers of two; the threshold
- * is the largest size at which striping was not clearly faster.  All others wait.  Takes
- * a second or so, once for all communicators of the whole job.
+ * Rank 0 of the communicator and its first rank on another node play ping-pong, with whole
+ * messages on one rail and striped ones in turn, for sizes in powers of two.  The threshold
+ * is the largest size at which striping is not clearly faster.  All other ranks wait.  The
+ * measurement takes about a second, once for all communicators of the whole job.
  */
 #include "world.h"
 

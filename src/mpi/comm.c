@@ -1,15 +1,14 @@
 /*
- * comm.c - which communicators are routed, and how a message finds one.
+ * comm.c - routing: which communicators go over rails, and in which way.
  *
- * A routed communicator carries a cached attribute that points to its record;
- * no attribute means native.  Its context id is picked by its rank 0 (world
- * rank and a counter: unique in the job without coordination) and agreed by
- * one native MPI_Allreduce on the new communicator, which also checks that all
- * ranks chose the same way.
+ * A routed communicator carries a cached attribute that points to its record; a
+ * communicator without the attribute is native.  Rank 0 picks the context id (world rank
+ * and a counter: unique in the job without coordination).  One native MPI_Allreduce on the
+ * new communicator distributes it and checks that all ranks chose the same way.
  *
- * Each has a second record for the messages of its collectives, with the same
- * context but for one bit.  Both are made and freed together, each lives on as long
- * as operations hold it.
+ * Each routed communicator has a second record for the messages of its collectives, whose
+ * context differs in one bit.  Both records are made together and released together; each
+ * lives on as long as operations hold it.
  */
 #include "layer.h"
 

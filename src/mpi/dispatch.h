@@ -1,9 +1,9 @@
 /*
- * dispatch.h - where a call goes: to the library's function or to ours.
+ * dispatch.h - dispatch of a call: to the library's function or to the layer's.
  *
- * A native communicator must cost nothing: the exported function has no frame and ends
- * in a jump, to the library's function or to the routed one, which takes the record in
- * place of the handle, so that no argument moves.
+ * A native communicator must cost nothing.  So the exported function has no frame and ends
+ * in a jump to the library's function or to the routed one.  The routed one takes the record
+ * in place of the handle, so that no argument moves.
  */
 #ifndef RAILMPI_DISPATCH_H
 #define RAILMPI_DISPATCH_H
@@ -11,9 +11,9 @@
 #include "layer.h"
 
 /*
- * Define MPI_NAME and PMPI_NAME, behind the definition of NAME_routed.
+ * Define MPI_NAME and PMPI_NAME.  Stands behind the definition of NAME_routed.
  *
- *	PARAMS	of the MPI call in parentheses, the communicator among them as
+ *	PARAMS	the MPI call's parameters in parentheses, with the communicator as
  *		`MPI_Comm comm`; NAME_routed has `struct comm *` there
  *	ARGS	a macro: ARGS(x) is the list of arguments with x for the communicator
  */

@@ -1,9 +1,9 @@
 /*
- * dtype.c - is a datatype plain bytes, and if not, how are its bytes gathered?
+ * dtype.c - datatypes: whether a type is plain bytes, and how its bytes are gathered if not.
  *
- * size == extent does not say so (indexed blocks {1, 0} are 8 bytes in 8, but
- * swapped): a type is packed once over a buffer whose every byte tells its own
- * position, and the answer is kept as an attribute of the type.
+ * size == extent does not prove it (indexed blocks {1, 0} are 8 bytes in 8, but swapped).
+ * So a type is packed once over a buffer in which every byte holds its own position; the
+ * result is kept as an attribute of the type.
  */
 #include "layer.h"
 

@@ -1,5 +1,5 @@
 /*
- * extensions.c - functions that MPI libraries have beyond the standard, where the library's
+ * extensions.c - functions of MPI libraries beyond the standard, where the library's own
  * answer would be wrong in a job over rails.
  */
 #include "layer.h"

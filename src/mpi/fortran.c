@@ -1,11 +1,11 @@
 /*
  * fortran.c - handles of requests and messages in Fortran (Open MPI; MPICH's are those of C).
  *
- * The library's Fortran handles are indices from 0 on, MPI's constants among them; ours are
- * negative.  Its bindings ask MPI_Request_c2f and _f2c, but for those that wait and test:
- * they read the index behind the handle, in a field of the library's request.  So every slot
- * has its own index where the library would look, at a distance from the handle that is
- * learned from requests of the library.
+ * The library's Fortran handles are indices from 0 on, MPI's constants among them; the
+ * layer's are negative.  The library's bindings call MPI_Request_c2f and _f2c, except those
+ * that wait and test: these read the index from a field of the library's request, behind the
+ * handle.  So every slot holds its own index at the place where the library looks.  The
+ * distance of that place from the handle is learned from requests of the library.
  */
 #include "layer.h"
 

@@ -1,6 +1,6 @@
 /*
- * init.c - the beginning and the end of MPI, communicators that are made in
- * between, and MPI_Alloc_mem, which hands out memory that every rail knows.
+ * init.c - MPI_Init and MPI_Finalize, constructors of communicators, and MPI_Alloc_mem, which
+ * returns memory that is registered with every rail.
  */
 #include "layer.h"
 

@@ -1,8 +1,8 @@
 /*
  * isendrecv.c - MPI_Isendrecv and MPI_Isendrecv_replace: one request for a send and a receive.
  *
- * The program's request stands for two others, which are its parts and nobody else's.  It
- * is done when both are, and tells of the receive.
+ * The program's request stands for two internal ones, its parts, to which it alone refers.
+ * It is done when both parts are.  Its status is that of the receive.
  */
 #include "layer.h"
 

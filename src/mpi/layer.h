@@ -1,15 +1,15 @@
 /*
- * layer.h - librailmpi from the inside.
+ * layer.h - the internal interface of librailmpi.
  *
- * The path of a message:  p2p.c (the MPI call) -> comm.c (is this communicator
+ * The path of a message:  p2p.c (the MPI call) -> comm_lookup (is the communicator
  * routed?) -> send.c / match.c -> rail.h;  back: rail.h -> match.c (on_message)
  * -> request.c (complete) -> wait.c (the MPI call that waits).
  *
  * Rules that hold everywhere in this room:
- *  - whether a message goes over rails depends on its communicator only, never
- *    on anything that two ranks could see differently;
- *  - the MPI library is called through `native`, never by name;
- *  - inside layer_enter/layer_leave, one thread at a time.
+ *  - Whether a message goes over rails depends on its communicator only, never
+ *    on anything that can differ between two ranks.
+ *  - The MPI library is called through `native`, never by name.
+ *  - Between layer_enter and layer_leave there is one thread at a time.
  */
 #ifndef RAILMPI_LAYER_H
 #define RAILMPI_LAYER_H
@@ -30,7 +30,7 @@
 #define likely(x) __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
 
-/* No call to find it: we are linked or preloaded, not loaded later. */
+/* Found without a call: the library is linked or preloaded, not loaded later. */
 #define FAST_THREAD_LOCAL _Thread_local __attribute__((tls_model("initial-exec")))
 
 /* ---- Communicators (comm.c, record.c) --------------------------------------- */
@@ -42,15 +42,15 @@ struct persistent;
 /* Doubly linked, embedded in the member as `links[which]`; see queue.h. */
 struct link { struct link *next, *prev; };
 
-/* What is known of one source rank of a communicator. */
+/* The queues of one source rank of a communicator. */
 struct source {
-	struct link posted;		/* receives that name this source, in post order */
-	struct link unexpected;		/* messages not yet matched, in order of arrival */
+	struct link posted;		/* receives from this source by name, in post order */
+	struct link unexpected;		/* unmatched messages, in order of arrival */
 };
 
 struct comm {
 	MPI_Comm handle;
-	uint64_t context;		/* the same at all ranks; see comm.c */
+	uint64_t context;		/* the same on all ranks; see comm.c */
 	struct rail_way way;
 	int rank, size;
 	int refs;			/* the communicator itself, and each operation on it */
@@ -61,16 +61,17 @@ struct comm {
 	uint64_t stamp;			/* next post-order stamp */
 	struct comm *next;		/* same hash bucket */
 	/*
-	 * Messages of its collectives have a record of their own, with a context of its own,
-	 * so that they never meet the program's (coll.h).  NULL in such a record.
+	 * Messages of collectives have a record of their own with a context of its own, so that
+	 * they never match receives of the program (coll.h).  NULL in such a record.
 	 */
 	struct comm *collective;
-	unsigned collectives;		/* in such a record: how many have begun */
+	unsigned collectives;		/* in such a record: collectives begun */
 };
 
 /*
- * A thread remembers two handles, the last routed communicator and the last native
- * one, until any communicator is freed or routed: handles are used again.
+ * Each thread caches two handles, that of the last routed communicator and that of the
+ * last native one.  The cache is invalid once any communicator has been freed or routed,
+ * because handles are reused.
  */
 struct comm_cache {
 	MPI_Comm routed_handle;
@@ -103,10 +104,10 @@ static inline struct comm *comm_lookup(MPI_Comm handle)
 }
 
 struct comm *comm_by_context(uint64_t context);	/* NULL: not known (yet) */
-/* Is the test true of any routed communicator?  Stops at the first, which it may change. */
+/* Is the test true of any routed communicator?  Stops at the first, which test may change. */
 bool comm_some(bool (*test)(struct comm *c, uint64_t arg), uint64_t arg);
 
-/* Collective over `handle`: route it this way.  0 or -errno, the same on all its ranks. */
+/* Collective over `handle`: route it in this way.  0 or -errno, the same on all its ranks. */
 int comm_adopt(MPI_Comm handle, const struct rail_way *way);
 void comm_unref_last(struct comm *c);		/* the last reference is gone */
 int comm_start(void);
@@ -118,19 +119,19 @@ int comm_parse_way(const char *text, bool *native_way, struct rail_way *way, cha
 /* ---- Datatypes (dtype.c) ------------------------------------------------------ */
 
 struct dtype {
-	MPI_Datatype shadow;	/* ours to keep, for packing; NULL handle if contiguous */
+	MPI_Datatype shadow;	/* the layer's handle for packing; NULL handle if contiguous */
 	size_t size;		/* bytes of data per element */
 	MPI_Aint extent;
 	MPI_Aint true_lb;	/* where the data of an element begins */
-	MPI_Aint true_extent;	/* and how far it reaches from there */
-	unsigned char reduces;	/* predefined operations that take it, see coll_types.c */
+	MPI_Aint true_extent;	/* the length of that data */
+	unsigned char reduces;	/* kinds of operations that MPI has for it: coll_types.c */
 	bool shadow_is_ours;	/* a duplicate, not a predefined type */
 	bool contiguous;	/* element i's data is at lb + i * size, in order */
 	_Atomic int refs;	/* the type itself, and each operation that packs later */
 	struct dtype *next_dead;
 };
 
-/* A thread remembers its last type, until any type is freed. */
+/* Each thread caches its last type; the cache is invalid once any type has been freed. */
 struct dtype_cache {
 	MPI_Datatype handle;
 	struct dtype *type;
@@ -139,10 +140,10 @@ struct dtype_cache {
 extern _Atomic unsigned dtype_epoch;
 extern FAST_THREAD_LOCAL struct dtype_cache dtype_cache;
 
-/* Not inside layer_enter: callbacks of the library's attributes may wait for that. */
+/* Not inside layer_enter: callbacks of the library's attributes may wait for layer_enter. */
 struct dtype *dtype_lookup_slow(MPI_Datatype handle);
 
-/* NULL: the library would refuse this type; let it say so. */
+/* NULL: the library would refuse this type, and is to report the error. */
 static inline struct dtype *dtype_lookup(MPI_Datatype handle)
 {
 	const struct dtype_cache *k = &dtype_cache;
@@ -155,15 +156,15 @@ static inline struct dtype *dtype_lookup(MPI_Datatype handle)
 
 int dtype_start(void);
 void dtype_stop(void);
-void dtype_release(struct dtype *t);	/* calls no MPI: the shadow is freed some other time */
+void dtype_release(struct dtype *t);	/* calls no MPI: the shadow is freed later */
 int dtype_pack(const struct dtype *t, const void *buf, size_t count, void *packed, size_t bytes);
-/* bytes may end anywhere, inside an element too. */
+/* bytes need not be a whole number of elements. */
 int dtype_unpack(const struct dtype *t, const void *packed, size_t bytes, void *buf, size_t count);
 
 /* ---- Requests (request.c) -------------------------------------------------------- */
 
 enum req_kind { REQ_FREE, REQ_SEND, REQ_RECV, REQ_MESSAGE };
-/* Ready sends are standard ones. */
+/* A ready send is a standard send. */
 enum req_mode { MODE_STANDARD, MODE_SYNC, MODE_BUFFERED };
 
 struct req {
@@ -173,51 +174,51 @@ struct req {
 	struct dtype *type;		/* holds a reference while set and not contiguous */
 	void *buf;
 	size_t count;			/* elements */
-	void *packed;			/* malloc'ed stand-in: not contiguous, or not to be registered */
+	void *packed;			/* malloc'ed copy: not contiguous, or not registrable */
 	size_t bytes;			/* capacity as posted; the message's length when done */
 	uint64_t stamp;
 	int source, tag;		/* as posted; of the message when done */
 	int error;			/* MPI error code when done */
 	unsigned char kind;		/* enum req_kind */
 	bool done;
-	bool posted;			/* waits in a posted queue */
+	bool posted;			/* in a posted queue */
 	bool cancelled;
-	bool detached;			/* freed by itself when done; a part of `whole`, if set */
+	bool detached;			/* freed when done; a part of `whole`, if set */
 	bool active;			/* persistent: started and not yet waited for */
 	struct persistent *persistent;	/* how to start it again, or NULL */
 	struct unexpected *unexpected;	/* REQ_MESSAGE: what MPI_Mprobe took out */
 	struct req *next_free;		/* free, or deferred */
-	struct req *whole;		/* this one is a part of; see isendrecv.c */
-	unsigned char parts;		/* of a whole: how many are not complete */
+	struct req *whole;		/* the request that this one is a part of; isendrecv.c */
+	unsigned char parts;		/* of a whole: parts not complete */
 };
 _Static_assert(sizeof(struct req) <= SLAB_FORTRAN, "a request must fit its slot");
 
-/* The send that was complete before MPI_Isend returned: one for all of them. */
+/* The request of every send that is complete before MPI_Isend returns. */
 extern struct req *req_done_send;
 
 int req_start(void);
 void req_stop(void);
 struct req *req_alloc(enum req_kind kind);	/* NULL: out of memory */
-void req_free(struct req *r);			/* its slot; what it holds has been retired */
+void req_free(struct req *r);			/* the slot; its references have been dropped */
 /* fortran.c (Open MPI): the index of a slot; bytes from a native request to its own, or -1. */
 MPI_Fint fortran_of(const void *slot);
 int fortran_distance(void);
-void req_discard(struct req *r);		/* everything it holds and its slot */
-void req_part_done(struct req *part);		/* a part is complete: tell the whole */
+void req_discard(struct req *r);		/* its references and its slot */
+void req_part_done(struct req *part);		/* part is complete: update its whole */
 /* Fill status and, unless persistent, free the request and null the handle.  Returns its error. */
 int req_finish(struct req *r, MPI_Request *handle, MPI_Status *status);
 void req_status(const struct req *r, MPI_Status *status);
 void req_status_empty(MPI_Status *status);
 void req_status_proc_null(MPI_Status *status);
-/* Done: wakes nobody, the waiters poll.  Frees a detached one. */
+/* Mark it done; waiters poll, so there is no wake-up.  Frees a detached one. */
 void req_complete(struct req *r, int mpi_error);
-/* After completion: drop what the operation held.  For requests on the stack, too. */
+/* After completion: drop the operation's references.  Also for requests on the stack. */
 static inline void req_retire(struct req *r)
 {
 	if (unlikely(--r->comm->refs == 0))
 		comm_unref_last(r->comm);
 }
-/* Report an error of a completed operation where MPI says; returns the code. */
+/* Raise the error of a completed operation on the communicator that MPI names; returns it. */
 int req_raise(MPI_Comm handle, int error);
 
 /* ---- Sending and matching (send.c, match.c) ------------------------------------------ */
@@ -230,7 +231,7 @@ struct message_args {
 	int tag;
 };
 
-/* What MPI_Send_init and its like were given. */
+/* The arguments of MPI_Send_init and its like. */
 struct persistent {
 	struct comm *comm;		/* holds a reference */
 	struct message_args args;	/* args.type holds a reference */
@@ -240,11 +241,11 @@ struct persistent {
 
 /* r is initialised by the call.  Return: 1 complete (r not in use), 0 in flight, or -errno. */
 int send_start(struct comm *c, struct req *r, const struct message_args *m, enum req_mode mode);
-/* The same for a program that goes on meanwhile: earlier messages get what they wait for. */
+/* The same for a nonblocking call: may poll, so that earlier messages make progress. */
 int send_beside(struct comm *c, struct req *r, const struct message_args *m, enum req_mode mode);
 /* r is initialised by the call; complete or posted on return. */
 int recv_start(struct comm *c, struct req *r, const struct message_args *m);
-/* Receive the message that mprobe took. */
+/* Receive a message that MPI_Mprobe removed from the queues. */
 int recv_unexpected(struct comm *c, struct req *r, const struct message_args *m,
 		    struct unexpected *u);
 struct unexpected *match_probe(struct comm *c, int source, int tag);	/* still queued */
@@ -252,23 +253,23 @@ void match_unexpected_status(const struct unexpected *u, MPI_Status *status);
 void match_unpost(struct req *r);
 void match_on_message(void *user, const struct rail_message *msg);
 bool match_on_cancel(void *user, uint64_t rendezvous);
-/* Messages that came before their communicator's constructor returned. */
+/* Match the messages that arrived before their communicator's constructor returned. */
 void match_replay_early(struct comm *c);
 void match_comm_init(struct comm *c);
-/* Complete what was put off while no MPI call was allowed. */
+/* Complete receives that were deferred while no MPI call was allowed. */
 void match_finish_deferred(void);
 
 /* ---- Progress (progress.c) --------------------------------------------------------------- */
 
 extern struct layer {
 	struct rail_ctx *rails;		/* NULL: nothing is routed */
-	bool multiple;			/* MPI_THREAD_MULTIPLE: the mutex, not the bias */
+	bool multiple;			/* MPI_THREAD_MULTIPLE: mutex instead of biased lock */
 	_Atomic unsigned busy;		/* a thread is inside; see layer_enter */
 	_Atomic unsigned progress_thread_wants;
 	_Atomic unsigned progress_thread_sleeps;
-	_Atomic unsigned polls;		/* grows whenever the program lets us progress */
-	_Atomic unsigned pending;	/* operations in flight, receives posted, offers untaken */
-	unsigned large;			/* nonblocking sends above eager size since it last waited */
+	_Atomic unsigned polls;		/* grows whenever the program leaves the layer */
+	_Atomic unsigned pending;	/* operations in flight, posted receives, open offers */
+	unsigned large;			/* nonblocking sends above eager size since the last poll */
 	bool oversubscribed;
 	bool transport_only;		/* progress thread, or inside the library: no MPI calls */
 	struct req *deferred;		/* receives whose bytes wait for an MPI call */
@@ -284,7 +285,7 @@ void layer_enter_slow(void);
 void layer_leave_slow(void);
 void layer_wake_progress_thread(void);
 
-/* One thread at a time writes, the progress thread reads: no locked instruction needed. */
+/* One thread at a time writes, the progress thread reads: no locked instruction. */
 static inline unsigned layer_pending(void)
 {
 	return atomic_load_explicit(&layer.pending, memory_order_relaxed);
@@ -299,9 +300,9 @@ static inline unsigned layer_polls(void)
 }
 
 /*
- * Keep the progress thread and, under MPI_THREAD_MULTIPLE, other threads out.
- * Usually there is one thread, and the progress thread pays for the exclusion
- * (membarrier) so that two plain stores are enough here.
+ * Exclude the progress thread and, under MPI_THREAD_MULTIPLE, other threads.
+ * Without MPI_THREAD_MULTIPLE the lock is biased: the progress thread executes a
+ * membarrier, so that two plain stores are enough here.
  */
 static inline void layer_enter(void)
 {
@@ -328,16 +329,16 @@ static inline void layer_leave(void)
 	atomic_store_explicit(&layer.busy, 0, memory_order_release);
 }
 
-/* One round of a waiting loop: progress, or give way.  *idle counts rounds without an event. */
+/* One round of a waiting loop: progress, or yield.  *idle counts rounds without an event. */
 void layer_poll(unsigned *idle);
 /* Poll until r is done. */
 void layer_wait(struct req *r);
 int layer_start_progress(void);
 void layer_stop_progress(void);
 
-/* ---- Life (world.c) -------------------------------------------------------------------- */
+/* ---- Start and end (world.c) -------------------------------------------------------------------- */
 
-int world_start(void);		/* after the native MPI_Init: options, world's way */
+int world_start(void);		/* after the native MPI_Init: options, MPI_COMM_WORLD */
 void world_stop(void);		/* before the native MPI_Finalize */
 
 #endif

@@ -1,4 +1,4 @@
-/* ledger.c - what the rails have carried and could, for who includes railmpi.h. */
+/* ledger.c - what the rails have carried and could carry, for programs that include railmpi.h. */
 #include "world.h"
 
 #include <errno.h>

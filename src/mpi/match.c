@@ -1,10 +1,9 @@
 /*
- * match.c - which message belongs to which receive.
+ * match.c - matching: which message belongs to which receive.
  *
- * Per communicator and source: receives in post order, unmatched messages in
- * order of arrival.  Receives from MPI_ANY_SOURCE have a queue of their own;
- * stamps tell which of two candidates was posted first.  Unmatched messages
- * stand in two queues, their source's and the communicator's.
+ * Per communicator and source there are two queues: receives in post order, and unexpected
+ * messages in order of arrival (unexpected.h).  Receives from MPI_ANY_SOURCE have a queue of
+ * their own; of two candidates the smaller stamp was posted first.
  */
 #include "layer.h"
 

@@ -1,4 +1,4 @@
-/* native.c - find the MPI library's own functions when this library is loaded. */
+/* native.c - pointers to the MPI library's own functions, set when this library is loaded. */
 #include "native.h"
 
 #include <dlfcn.h>

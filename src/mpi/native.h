@@ -1,16 +1,16 @@
 /*
- * native.h - the MPI library below us, through saved pointers.
+ * native.h - the MPI library below the layer, through saved pointers.
  *
- * The layer defines both MPI_X and PMPI_X (Fortran bindings and tools call
- * either), so the library's own PMPI_X is reached through the pointer that
- * dlsym(RTLD_NEXT) found when this library was loaded.
+ * The layer defines both MPI_X and PMPI_X, because Fortran bindings and tools call
+ * either.  So the library's own PMPI_X is reached through a pointer, which
+ * dlsym(RTLD_NEXT) returned when this library was loaded.
  */
 #ifndef RAILMPI_NATIVE_H
 #define RAILMPI_NATIVE_H
 
 #include "config.h"
 
-/* What mpi.h declares and we define must be seen outside; not every mpi.h says so. */
+/* The layer exports what mpi.h declares; not every mpi.h sets the visibility. */
 #pragma GCC visibility push(default)
 #include <mpi.h>
 #pragma GCC visibility pop
@@ -56,14 +56,14 @@
 #define NATIVE_LARGE_COUNT(X)
 #endif
 
-/* MPI 4 as well, and before the large counts in Open MPI. */
+/* MPI 4, too; Open MPI has it without the large counts in some versions. */
 #ifdef HAVE_MPI_ISENDRECV
 #define NATIVE_ISENDRECV(X) X(Isendrecv) X(Isendrecv_replace)
 #else
 #define NATIVE_ISENDRECV(X)
 #endif
 
-/* Open MPI's Fortran handles are indices that the library hands out; MPICH's are the handles. */
+/* Open MPI's Fortran handles are indices that the library assigns; MPICH's are those of C. */
 #if RG_OPENMPI
 #define NATIVE_FORTRAN(X) X(Request_c2f) X(Request_f2c) X(Message_c2f) X(Message_f2c)
 #else

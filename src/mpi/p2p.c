@@ -1,8 +1,8 @@
 /*
  * p2p.c - blocking and nonblocking sends and receives.
  *
- * Each function: is the communicator routed?  If not, or if the library would
- * refuse the arguments, the library's own function does the work.
+ * Each function checks whether the communicator is routed.  If it is not, or if the library
+ * would refuse the arguments, the library's own function does the work.
  */
 #include "layer.h"
 

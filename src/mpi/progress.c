@@ -1,15 +1,15 @@
 /*
- * progress.c - who moves messages, and when.
+ * progress.c - progress: where and when the transport is polled.
  *
- *  - the thread that waits in one of our calls: layer_poll, which now and then
- *    also drives the MPI library, because a peer may wait for that;
- *  - the MPI library's own progress loop, while the program waits natively
- *    (Open MPI lets us register; MPICH does not);
- *  - a progress thread, while the program computes or waits natively: transport
- *    only, never MPI, and only while something of ours is in flight or a message
- *    was offered that nobody has received.  Otherwise it takes a look now and then:
- *    MPI_Wait of a cancelled send returns whatever the receiver does, and what that
- *    has not read yet may be such a message.
+ *  - In a thread that waits in a call of this layer: layer_poll.  Now and then it also drives
+ *    the MPI library, because a peer may wait for that.
+ *  - In the MPI library's own progress loop, while the program waits natively (Open MPI has a
+ *    function to register a callback; MPICH has none).
+ *  - In a progress thread, while the program computes or waits natively.  It drives the
+ *    transport only, never MPI, and only while an operation of this layer is in flight or an
+ *    offered message (RTS) has not been received.  Otherwise it polls once every LOOK_NS:
+ *    MPI_Wait of a cancelled send returns whatever the receiver does, and what the receiver
+ *    has not read yet may be such an offer.
  */
 #include "layer.h"
 

@@ -1,4 +1,4 @@
-/* queue.h - circular doubly linked lists, the head a link of its own. */
+/* queue.h - circular doubly linked lists; the head is a link, too. */
 #ifndef RAILMPI_QUEUE_H
 #define RAILMPI_QUEUE_H
 

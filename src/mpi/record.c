@@ -1,6 +1,8 @@
 /*
- * record.c - records of routed communicators: found by the context of a message or by the
- * program's handle, freed when the last operation lets go.
+ * record.c - records of routed communicators.
+ *
+ * The context of a message, or the program's handle, leads to a record.  The last operation
+ * that holds a record frees it.
  */
 #include "record.h"
 

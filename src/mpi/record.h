@@ -1,6 +1,6 @@
 /*
- * record.h - records of routed communicators, as comm.c makes them.  What others may ask of
- * them (comm_lookup, comm_by_context, comm_some, comm_unref_last) is in layer.h.
+ * record.h - the table of communicators' records, for comm.c.  The look-ups that the rest of
+ * the layer uses (comm_lookup, comm_by_context, comm_some, comm_unref_last) are in layer.h.
  */
 #ifndef RAILMPI_RECORD_H
 #define RAILMPI_RECORD_H
@@ -10,11 +10,11 @@
 /* The attribute of a routed communicator that points to its record. */
 extern int comm_keyval;
 
-/* Inside layer_enter.  From here on it is found by its context, which is set. */
+/* Inside layer_enter.  c->context is set; messages find the record from here on. */
 void record_insert(struct comm *c);
-/* One that was not inserted, or is not any more. */
+/* Free a record that is not in the table. */
 void record_free(struct comm *c);
-/* Before MPI_Finalize: all that are left, whose attributes are deleted. */
+/* Before MPI_Finalize: delete the attributes of all records that are left, and free them. */
 void records_end(void);
 
 #endif

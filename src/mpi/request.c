@@ -1,4 +1,4 @@
-/* request.c - requests of our own: a slab that never moves, and what a handle stands for. */
+/* request.c - requests of the layer: a slab that never moves; a handle stands for a slot. */
 #include "layer.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* unexpected.c - messages that came before their receive: their memory, and their end. */
+/* unexpected.c - memory of unexpected messages, and those that no receive takes. */
 #include "unexpected.h"
 
 #include <stdlib.h>

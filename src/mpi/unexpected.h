@@ -1,8 +1,8 @@
 /*
- * unexpected.h - unexpected messages: those that came before a receive that takes them.
+ * unexpected.h - unexpected messages: those that arrive before a matching receive is posted.
  *
- * Each stands in two queues, its source's and its communicator's, in order of arrival;
- * one whose communicator is not known here, or is gone, stands in one of two lists.
+ * Each is in two queues, its source's and its communicator's, in order of arrival.  One
+ * whose communicator is not known yet, or has been freed, is in one of two lists instead.
  */
 #ifndef RAILMPI_UNEXPECTED_H
 #define RAILMPI_UNEXPECTED_H
@@ -23,9 +23,9 @@ struct unexpected {
 };
 
 extern struct pool unexpected_pool;
-/* Messages of communicators whose constructor has not returned here; linked by by_comm. */
+/* Messages on communicators whose constructor has not returned here; linked by by_comm. */
 extern struct link unexpected_early;
-/* Offers on communicators that were freed here: only their senders may still want them back. */
+/* Offers (RTS) on communicators freed here: their senders may still cancel them. */
 extern struct link unexpected_dropped;
 
 /* A copy of the message, in no queue.  Without memory the job ends. */
@@ -45,7 +45,7 @@ static inline void unexpected_queue(struct comm *c, struct unexpected *u)
 	queue_push(&c->unexpected_any, &u->by_comm);
 }
 
-/* Out of the queues. */
+/* Remove it from both queues. */
 static inline struct unexpected *unexpected_take(struct comm *c, struct unexpected *u)
 {
 	queue_remove(&u->by_source);
@@ -53,7 +53,7 @@ static inline struct unexpected *unexpected_take(struct comm *c, struct unexpect
 	return u;
 }
 
-/* Unmatched messages of a communicator that is gone: the program never received them. */
+/* The messages of a communicator that the program freed without receiving them. */
 void unexpected_drop(struct comm *c);
 void unexpected_stop(void);
 

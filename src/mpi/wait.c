@@ -1,9 +1,9 @@
 /*
- * wait.c - completion: Wait*, Test*, and what else takes a request.
+ * wait.c - completion: Wait*, Test*, and other calls that take a request.
  *
- * An array may hold requests of ours and of the library.  Then the library
- * gets a copy of it with ours replaced by MPI_REQUEST_NULL, which it skips, so
- * that indices stay what they are.  While we wait, layer_poll drives both.
+ * An array may hold requests of this layer and of the library.  The library then gets a copy
+ * in which the layer's are replaced by MPI_REQUEST_NULL, which it skips, so that indices stay
+ * the same.  While a call waits, layer_poll drives both.
  */
 #include "layer.h"
 

@@ -1,10 +1,9 @@
 /*
- * world.c - the job: agree on a fabric, open rails, know everybody.
+ * world.c - the job: agreement on a fabric, rails opened, addresses of all peers.
  *
- * Collective over MPI_COMM_WORLD, by a handful of native collectives: one
- * Allgather (who is where, with which options), an Allreduce behind each step
- * that can fail, one Allgather of addresses.  Whatever goes wrong, all
- * ranks learn it and one of them says why.
+ * Collective over MPI_COMM_WORLD, by a handful of native collectives: one Allgather (places
+ * and options of all ranks), an Allreduce behind each step that can fail, one Allgather of
+ * addresses.  After a failure all ranks return an error and one of them prints it.
  */
 #include "world.h"
 

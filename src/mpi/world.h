@@ -1,11 +1,11 @@
-/* world.h - what the job is: options, virtual nodes, rails, peers by world rank. */
+/* world.h - the job: options, virtual nodes, rails, peers by world rank. */
 #ifndef RAILMPI_WORLD_H
 #define RAILMPI_WORLD_H
 
 #include "layer.h"
 #include "opt.h"
 
-/* Values of the layer's option table.  `rail` first: librail's rows have offsets into it. */
+/* Values of the layer's option table.  `rail` is first: librail's rows have offsets into it. */
 struct world_settings {
 	struct rail_settings rail;
 	uint64_t nodes;
@@ -23,11 +23,11 @@ int world_options(void);
 struct rail_way world_way(const struct world_settings *s, int way);
 
 /*
- * --threshold auto (calibrate.c): measure, collectively over a communicator that is to
- * go that way.  0 or -errno on all its ranks.
+ * --threshold auto (calibrate.c): measure.  Collective over a communicator that is about to
+ * be routed in this way.  0 or -errno on all its ranks.
  */
 int calibrate(MPI_Comm handle, const struct rail_way *way, uint64_t *threshold);
-/* What was found, for people; "": nobody asked. */
+/* The result as text for people; "": not measured. */
 const char *calibrate_text(void);
 
 /* By world rank; world.c fills them in. */

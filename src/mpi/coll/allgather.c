@@ -1,4 +1,4 @@
-/* allgather.c - MPI_Allgather(v): each rank's own block is in its place first. */
+/* allgather.c - MPI_Allgather(v).  Each rank's own block is put in its place first. */
 #include "coll.h"
 
 #include <stdlib.h>

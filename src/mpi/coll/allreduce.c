@@ -1,4 +1,4 @@
-/* allreduce.c - MPI_Allreduce: my elements are in the result first. */
+/* allreduce.c - MPI_Allreduce.  The rank's own elements are copied into the result first. */
 #include "coll.h"
 #include "dispatch.h"
 

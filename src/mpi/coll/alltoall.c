@@ -1,7 +1,8 @@
 /*
  * alltoall.c - MPI_Alltoall, MPI_Alltoallv, MPI_Alltoallw.
  *
- * The three differ in their blocks only.  In place, what is sent is copied first.
+ * The three differ in their blocks only.  With MPI_IN_PLACE the blocks to send are copied
+ * first.
  */
 #include "coll.h"
 

@@ -1,8 +1,9 @@
 /*
  * bcast.c - MPI_Bcast.
  *
- * The algorithms cut bytes; a type that is not plain bytes is packed once at the root
- * and unpacked once elsewhere.  Ranks are counted from the root: v = 0 is the root.
+ * The algorithms cut a message into pieces of bytes.  A type that is not plain bytes is
+ * packed once at the root and unpacked once at each other rank.  Ranks are counted from the
+ * root: v = 0 is the root.
  */
 #include "coll.h"
 #include "dispatch.h"

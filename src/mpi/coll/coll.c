@@ -1,8 +1,8 @@
 /*
- * coll.c - which algorithm a collective uses: --coll, else the rules of its files
- * (coll_file.c), else the table.
+ * coll.c - the algorithm of a collective: by --coll, else by the rules of its files
+ * (coll_file.c), else by the table.
  *
- * No MPI call in here: the railgauge command has this file for the option's row.
+ * Nothing here calls MPI: the railgauge command links this file for the option's row.
  */
 #include "coll.h"
 

@@ -1,5 +1,5 @@
 /*
- * coll.h - collectives of routed communicators, over this layer's own messages.
+ * coll.h - collectives of routed communicators, over messages of this layer.
  *
  * The path of a call:  the MPI call at the end of its family's file (does the library
  * have to refuse the arguments?) -> coll.c (which algorithm?) -> the algorithm ->
@@ -11,27 +11,30 @@
  *	coll_op.c	operations, and how they are applied
  *
  * Rules:
- *  - A collective is ours on all ranks of a communicator or the library's on all.  What
- *    decides is the same on all: is it routed (never an intercommunicator), and --coll.
- *    Reductions also ask whether MPI has the operation for the type, which MPI wants to
- *    be the same on all ranks.  Nonblocking forms and neighbourhoods are the library's.
- *  - Which algorithm (--coll, else rules of its files, else the table of coll.c): by n and
- *    by bytes that the type signature gives, which MPI wants to be the same on all ranks;
- *    never by datatypes, whose layouts may differ.
- *  - Messages are those of the communicator's collective record (comm.c): a context of
- *    its own.  Their tag is the number of the collective on that communicator, so that
- *    what one leaves behind is never taken for the next.
- *  - A block of no bytes is no message: both ends know that it has none.
- *  - Reductions keep the order of ranks, a0 op a1 op ..., unless the operation commutes,
- *    and every rank gets the same bits.
- *  - Wrong arguments go to the library, whose error its users know.  An error of a
- *    message is remembered, the algorithm goes on, so that others need not wait, and the
- *    call returns the first.  For a message that cannot be sent an empty one goes out, of
- *    which its receiver makes an error: there are no others.  Without memory the job ends:
- *    others would wait for ever.
+ *  - A collective is executed by this layer on all ranks of a communicator or by the
+ *    library on all.  The criteria are the same on all ranks: whether the communicator is
+ *    routed (an intercommunicator never is), and --coll.  For a reduction, also whether MPI
+ *    has the operation for the type; MPI requires both to be the same on all ranks.
+ *    Nonblocking and neighbourhood collectives are executed by the library.
+ *  - The algorithm is chosen by --coll, else by rules of its files, else by the table of
+ *    coll.c.  The choice depends on n and on the bytes of the type signature, which MPI
+ *    requires to be the same on all ranks.  It never depends on datatypes, whose layouts may
+ *    differ.
+ *  - Messages belong to the communicator's collective record (comm.c), which has a context
+ *    of its own.  Their tag is the number of the collective on that communicator, so that a
+ *    message left over from one collective never matches a receive of the next.
+ *  - A block of no bytes is not sent: both ends know its size.
+ *  - Reductions keep the order of ranks, a0 op a1 op ..., unless the operation commutes.
+ *    Every rank gets the same bits.
+ *  - Calls with wrong arguments go to the library, which raises its usual error.  After an
+ *    error of a message the algorithm goes on, so that other ranks do not wait for ever; the
+ *    call returns the first error.  In place of a message that cannot be sent an empty one is
+ *    sent, which is an error at its receiver: a collective sends no other empty messages.
+ *    Without memory the job ends, since other ranks would wait for ever.
  *
- * What they cost.  n ranks; p the largest power of two that is not above n; lg = log2 n
- * rounded up; a: a message of no bytes; b: a byte; g: to reduce a byte; m as said, bytes.
+ * Costs.  n: number of ranks.  p: the largest power of two that is not above n.  lg: log2 n
+ * rounded up.  a: time of a message of no bytes.  b: time per byte.  g: time to reduce a
+ * byte.  m: bytes, of what stands below the collective's name.
  *
  *	barrier		dissemination	lg a
  *			[Hensgen, Finkel, Manber 1988]
@@ -45,15 +48,15 @@
  *			doubling	lg a + (n - 1)/n m b; n = p, else bruck
  *			ring		(n - 1) (a + m/n b)
  *			ring-rails	n/2 a + (n - 1)/n m b with two rails: one for each
- *					direction; more rails would lie idle
+ *					direction; further rails are idle
  *	allgatherv	ring		the same, with the largest block for m/n
  *	alltoall	pairwise	(n - 1) (a + m b)
  *	(m: a block)	bruck		lg (a + n/2 m b), about (lg + 2) n m bytes copied
  *			[Bruck et al. 1997]
  *			linear		a + (n - 1) m b, all messages at once
  *			pairwise-rails	((n - 1)/R + (n - 1) mod R) a + (n - 1) m b: R partners
- *					at a time, each over one of R rails; those left over
- *					one by one, striped
+ *					at a time, each over one of R rails; the remaining
+ *					ones one by one, striped
  *	alltoallv, w	pairwise, linear	the same, with the largest blocks
  *	allreduce	doubling	lg (a + m b + m g); n > p: 2 (a + m b) + m g more
  *	(m: vector)	rabenseifner	2 log2 p a + (p - 1)/p m (2 b + g); n > p: the same more
@@ -95,22 +98,22 @@ enum coll_id {
 
 enum coll_algorithm {
 	COLL_AUTO,		/* by the table */
-	COLL_LIBRARY,		/* "native": left to the MPI library */
+	COLL_LIBRARY,		/* "native": executed by the MPI library */
 	COLL_DISSEMINATION, COLL_BINOMIAL, COLL_SCATTER_RING, COLL_CHAIN, COLL_BRUCK,
 	COLL_DOUBLING, COLL_RING, COLL_RING_RAILS, COLL_PAIRWISE, COLL_PAIRWISE_RAILS, COLL_LINEAR,
 	COLL_RABENSEIFNER,
 	COLL_ALGORITHMS,
 };
 
-/* What an algorithm may need. */
+/* Conditions of algorithms. */
 enum {
 	COLL_COMMUTES = 1,	/* the operation */
 	COLL_DIVIDES = 2,	/* at least one element for each rank */
 	COLL_POWER_OF_TWO = 4,	/* the number of ranks */
-	COLL_RAILS = 8,		/* several, and a way that is free to use any of them */
+	COLL_RAILS = 8,		/* several rails, and a way that may use any of them */
 };
 
-/* Up to so many ranks and bytes, 0: any number.  The first rule that fits counts. */
+/* For up to so many ranks and bytes; 0: any number.  The first rule that fits is used. */
 struct coll_rule {
 	int ranks;
 	size_t bytes;
@@ -120,36 +123,36 @@ struct coll_rule {
 
 enum { COLL_RULES_MAX = 1024 };
 
-/* Of files: they come before those of coll.c. */
+/* Rules of files, which take precedence over those of coll.c. */
 struct coll_rules {
 	int count;
 	short first[COLL_COUNT];	/* rule[first - 1]; 0: none */
 	struct coll_rule rule[COLL_RULES_MAX];
 };
 
-/* Adds a file's (coll_file.c).  0, or -EINVAL with why: "@FILE: line 3: ...". */
+/* Add the rules of a file (coll_file.c).  0, or -EINVAL with why: "@FILE: line 3: ...". */
 int coll_file_read(const char *path, struct coll_rules *rules, char *why, size_t why_size);
-/* A collective and one of its candidates, by name.  0, or -EINVAL with why. */
+/* Find a collective and one of its candidates by name.  0, or -EINVAL with why. */
 int coll_names(const char *collective, const char *algorithm, enum coll_id *id,
 	       enum coll_algorithm *a, char *why, size_t why_size);
 
 /*
- * --coll LIST.  The option row's check: 0, or -EINVAL with why.  Files are not read: which
- * ranks can do so, and whether all find the same, they find out together (world.c).
+ * --coll LIST.  The option row's check: 0, or -EINVAL with why.  Files are not read here:
+ * world.c reads them and compares their contents among ranks.
  */
 int coll_check(const char *text, char *why, size_t why_size);
-/* A text that coll_check has accepted, or NULL.  0, or -EINVAL with why: of a file. */
+/* text: accepted by coll_check, or NULL.  0, or -EINVAL with why: an error of a file. */
 int coll_set(const char *text, char *why, size_t why_size);
-/* Stands for what coll_set has understood, files included, where ranks compare theirs. */
+/* A digest of what coll_set has parsed, files included, for comparison among ranks. */
 uint64_t coll_digest(void);
-/* Not left to the library by --coll. */
+/* False: --coll leaves it to the library. */
 bool coll_is_ours(enum coll_id id);
-/* holds: COLL_COMMUTES, COLL_DIVIDES, as far as they are true. */
+/* holds: those of COLL_COMMUTES, COLL_DIVIDES and COLL_RAILS that are true. */
 enum coll_algorithm coll_choose(enum coll_id id, int ranks, size_t bytes, unsigned holds);
 
 /* ---- One call (coll_data.c) ----------------------------------------------------------------- */
 
-/* Returned by what stands behind an MPI call: let the library answer it. */
+/* Returned by the implementation of an MPI call: the library is to execute it. */
 enum { COLL_NATIVE = -1 };
 
 enum { COLL_TEMPS = 8 };
@@ -165,21 +168,21 @@ struct coll {
 
 /* Everything up to coll_end is inside layer_enter. */
 void coll_begin(struct coll *k, struct comm *c);
-/* Left to the library at this rank, maybe not at others: later ones still have the same tags. */
+/* The library executes it on this rank, maybe not on others: keeps later tags the same. */
 void coll_skip(struct comm *c);
-/* Frees what coll_temp gave; returns what the MPI call returns. */
+/* Frees the memory of coll_temp.  Returns what the MPI call returns. */
 int coll_end(struct coll *k);
 void coll_fail(struct coll *k, int mpi_error);
 /* Memory until coll_end, aligned to cache lines; never NULL. */
 void *coll_temp(struct coll *k, size_t bytes);
 /* Before the rails are closed. */
 void coll_stop(void);
-/* What malloc returned; NULL ends the job. */
+/* Returns memory, a result of malloc; NULL ends the job. */
 void *coll_must(void *memory);
 
 /* ---- Data ----------------------------------------------------------------------------------- */
 
-/* A buffer as MPI describes it: what one message is made of. */
+/* A buffer as MPI describes it: the data of one message. */
 struct coll_block {
 	void *buf;
 	size_t count;			/* elements */
@@ -198,14 +201,14 @@ static inline size_t coll_size(struct coll_block b)
 	return b.count * b.type->size;
 }
 
-/* Fill *b, outside of layer_enter.  False: the library would refuse it. */
+/* Fill *b, outside of layer_enter.  False: the library would refuse the arguments. */
 bool coll_block_set(struct coll_block *b, const void *buf, MPI_Count count, MPI_Datatype type);
-/* `to` has room for all of `from`, or the error is MPI_ERR_TRUNCATE. */
+/* MPI_ERR_TRUNCATE if `to` is smaller than `from`. */
 void coll_copy(struct coll *k, struct coll_block from, struct coll_block to);
 
 /* One block for each rank. */
 struct coll_blocks {
-	struct coll_block first;	/* they follow each other, without list */
+	struct coll_block first;	/* without list: the blocks follow each other */
 	struct coll_block *list;	/* malloc'ed; or NULL */
 };
 
@@ -219,7 +222,7 @@ static inline struct coll_block coll_block_at(const struct coll_blocks *b, int i
 	return one;
 }
 
-/* `count` of them from `first` on, which follow each other: not with a list. */
+/* `count` blocks from `first` on, as one block.  Only without a list. */
 static inline struct coll_block coll_block_range(const struct coll_blocks *b, int first, int count)
 {
 	struct coll_block some = coll_block_at(b, first);
@@ -228,7 +231,7 @@ static inline struct coll_block coll_block_range(const struct coll_blocks *b, in
 	return some;
 }
 
-/* Arrays of a call's arguments; int, or MPI_Count and MPI_Aint (wide). */
+/* Arrays among a call's arguments: int, or MPI_Count and MPI_Aint (wide). */
 struct coll_counts {
 	const void *counts, *displs;
 	bool wide;
@@ -247,7 +250,7 @@ static inline MPI_Aint coll_displ_at(const struct coll_counts *a, int i)
 	return a->wide ? ((const MPI_Aint *)a->displs)[i] : ((const int *)a->displs)[i];
 }
 
-/* Block i is displs[i] extents behind buf.  Free b->list; false: the library would refuse it. */
+/* Block i is displs[i] extents behind buf.  Free b->list.  False: the library would refuse it. */
 bool coll_blocks_set(struct coll_blocks *b, int n, const void *buf, struct coll_counts a,
 		     MPI_Datatype type);
 /* Block i has types[i], displs[i] bytes behind buf. */
@@ -256,12 +259,12 @@ bool coll_blocks_set_typed(struct coll_blocks *b, int n, const void *buf, struct
 
 /* ---- Rails ---------------------------------------------------------------------------------- */
 
-/* How many an algorithm may tell apart: one where the communicator's way has chosen already. */
+/* Rails that an algorithm may choose from: one if the communicator's way has chosen already. */
 int coll_rails(const struct coll *k);
-/* What coll_choose wants to know. */
+/* The conditions that hold, for coll_choose. */
 unsigned coll_rails_hold(const struct coll *k);
 
-/* ---- Messages; one of no bytes is none ------------------------------------------------------ */
+/* ---- Messages; one of no bytes is not sent -------------------------------------------------- */
 
 struct coll_message {
 	struct req req;
@@ -270,23 +273,23 @@ struct coll_message {
 };
 
 void coll_isend(struct coll *k, struct coll_message *m, struct coll_block b, int to);
-/* A large one over this rail alone: less than coll_rails. */
+/* If it is large, over this rail alone; rail: below coll_rails. */
 void coll_isend_over(struct coll *k, struct coll_message *m, struct coll_block b, int to, int rail);
 void coll_irecv(struct coll *k, struct coll_message *m, struct coll_block b, int from);
 void coll_wait(struct coll *k, struct coll_message *m);
 void coll_wait_all(struct coll *k, struct coll_message m[], int count);
 void coll_send(struct coll *k, struct coll_block b, int to);
 void coll_recv(struct coll *k, struct coll_block b, int from);
-/* Both at once. */
+/* Send and receive at once. */
 void coll_exchange(struct coll *k, struct coll_block out, int to, struct coll_block in, int from);
 /*
- * What came last goes on to the right: in step i block own - i comes from the left, and the one
- * before it goes out.  Receives are posted a step ahead, so that no rendezvous waits for what
- * goes out meanwhile.  Nobody on a side: -1.  `at` finds block i.
+ * Pass blocks on along a ring: in step i block own - i comes from the left, and the block of
+ * the step before goes to the right.  Receives are posted a step ahead, so that no rendezvous
+ * waits for the step's send.  right, left: -1 if there is no neighbour.  `at` returns block i.
  */
 void coll_ring(struct coll *k, int right, int left, int own,
 	       struct coll_block (*at)(const void *blocks, int i), const void *blocks);
-/* Both at once, without data: these are messages. */
+/* Send and receive at once, without data: these messages are sent. */
 void coll_signal(struct coll *k, int to, int from);
 
 /* ---- Reductions (coll_op.c) ----------------------------------------------------------------- */
@@ -298,9 +301,9 @@ struct coll_reduction {
 	bool commutes;
 };
 
-/* Outside of layer_enter.  False: the library would refuse it. */
+/* Outside of layer_enter.  False: the library would refuse the arguments. */
 bool coll_reduction_set(struct coll_reduction *r, MPI_Op op, MPI_Datatype type);
-/* Kinds of predefined operations. */
+/* Kinds of predefined operations, as bits. */
 enum {
 	COLL_OP_ORDER = 1,		/* MPI_MAX, MPI_MIN */
 	COLL_OP_ARITHMETIC = 2,		/* MPI_SUM, MPI_PROD */
@@ -310,17 +313,17 @@ enum {
 	COLL_OP_NO_REDUCTION = 32,	/* MPI_REPLACE, MPI_NO_OP: for one-sided calls */
 };
 
-/* Those that MPI has for a predefined type (coll_types.c); 0 for other types. */
+/* The kinds that MPI has for a predefined type (coll_types.c); 0 for other types. */
 unsigned char coll_operations_of(MPI_Datatype type);
-/* What coll_choose wants to know. */
+/* The conditions that hold, for coll_choose. */
 unsigned coll_reduction_holds(const struct coll_reduction *r, size_t count, int ranks);
 /*
- * inout = in op inout, element by element.  Leaves layer_enter meanwhile: a user's
- * function may take long, and locks.
+ * inout = in op inout, element by element.  Outside of layer_enter meanwhile: a user's
+ * function may take long, and may take locks.
  */
 void coll_apply(struct coll *k, const struct coll_reduction *r, const void *in, void *inout,
 		size_t count);
-/* Room for `count` elements as the type lays them out, as a buffer for MPI, until coll_end. */
+/* A buffer for `count` elements in the type's layout, until coll_end. */
 void *coll_vector(struct coll *k, const struct dtype *type, size_t count);
 
 static inline struct coll_block coll_elements(const struct coll_reduction *r, void *base,
@@ -349,13 +352,13 @@ static inline struct coll_block coll_parts(const struct coll_reduction *r, void 
 }
 
 /*
- * Where n is no power of two: the first 2 (n - p) ranks join in pairs, of which the
- * upper one takes part for both.  Order is kept.
+ * Where n is no power of two: the first 2 (n - p) ranks form pairs, and the upper rank of a
+ * pair takes part for both.  The order of ranks is kept.
  */
 struct coll_fold {
-	int ranks;	/* p, those who take part */
+	int ranks;	/* p: ranks that take part */
 	int pairs;
-	int rank;	/* mine among them, -1: my neighbour has my data */
+	int rank;	/* this rank's number among them; -1: its neighbour has its data */
 };
 
 static inline int coll_fold_real(const struct coll_fold *f, int rank)
@@ -363,15 +366,15 @@ static inline int coll_fold_real(const struct coll_fold *f, int rank)
 	return rank < f->pairs ? 2 * rank + 1 : rank + f->pairs;
 }
 
-/* acc: my elements, then also my neighbour's; tmp: as many. */
+/* acc: this rank's elements, afterwards combined with its neighbour's; tmp: as many. */
 void coll_fold_in(struct coll *k, const struct coll_reduction *r, struct coll_fold *f, void *acc,
 		  void *tmp, size_t count);
-/* The result goes back to those who did not take part. */
+/* Send the result to the ranks that did not take part. */
 void coll_fold_out(struct coll *k, const struct coll_reduction *r, const struct coll_fold *f,
 		   void *acc, size_t count);
 /*
- * Recursive halving among those who take part: afterwards part f->rank of f->ranks in
- * acc is reduced.  Commuting operations.
+ * Recursive halving among the ranks that take part: afterwards part f->rank of f->ranks in
+ * acc is reduced.  Only for operations that commute.
  */
 void coll_halve(struct coll *k, const struct coll_reduction *r, const struct coll_fold *f,
 		void *acc, void *tmp, size_t count);
@@ -394,7 +397,7 @@ void coll_halve(struct coll *k, const struct coll_reduction *r, const struct col
 	}                                                                                          \
 	DISPATCH(NAME, PARAMS(COUNT, DISPL, MPI_Comm comm), ARGS)
 
-/* What several calls have in common: those that exchange blocks, those that combine values. */
+/* Parameters shared by calls that exchange blocks, and by calls that combine values. */
 #define COLL_BLOCKS_PARAMS(COUNT, DISPL, COMM)                                                     \
 	(const void *sbuf, COUNT scount, MPI_Datatype stype, void *rbuf, COUNT rcount,             \
 	 MPI_Datatype rtype, COMM)

@@ -1,4 +1,4 @@
-/* coll_data.c - what all collectives need: their messages, their memory, their arguments. */
+/* coll_data.c - what all collectives use: messages, memory, arguments. */
 #include "coll.h"
 
 #include <errno.h>

@@ -1,7 +1,7 @@
 /*
- * coll_file.c - --coll @FILE: rules of a text file, such as rg_tune writes.
+ * coll_file.c - --coll @FILE: rules from a text file, such as rg_tune writes.
  *
- * No MPI call in here, as in coll.c.
+ * Nothing here calls MPI, as in coll.c.
  */
 #include "coll.h"
 

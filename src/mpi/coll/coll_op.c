@@ -1,4 +1,4 @@
-/* coll_op.c - operations of reductions: what MPI has of them, and how they are applied. */
+/* coll_op.c - operations of reductions: which one a call uses, and how it is applied. */
 #include "coll.h"
 
 #include <limits.h>

@@ -1,8 +1,9 @@
 /*
  * scan.c - MPI_Scan and MPI_Exscan.
  *
- * acc is what I pass on, the reduction of a run of ranks that ends with mine; result is
- * the program's.  A scan's result is acc; an exscan's leaves my own elements out.
+ * acc is the value that a rank passes on: the reduction of a run of ranks that ends with this
+ * one.  result is the program's buffer.  A scan's result is acc; an exscan's result leaves
+ * this rank's own elements out.
  */
 #include "coll.h"
 #include "dispatch.h"
