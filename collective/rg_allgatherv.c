@@ -1,4 +1,4 @@
-/* allgatherv - as allgather, with lists of sizes and places. */
+/* allgatherv - as allgather, with lists of sizes and displacements. */
 #include "bench.h"
 
 static void allgatherv_run(struct bench *b)

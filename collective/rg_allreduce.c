@@ -1,4 +1,4 @@
-/* allreduce - the sum of all ranks' blocks, for all of them. */
+/* allreduce - every rank gets the sum of all ranks' blocks. */
 #include "bench.h"
 
 static void allreduce_run(struct bench *b)

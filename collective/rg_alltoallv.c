@@ -1,4 +1,4 @@
-/* alltoallv - as alltoall, with lists of sizes and places. */
+/* alltoallv - as alltoall, with lists of sizes and displacements. */
 #include "bench.h"
 
 static void alltoallv_run(struct bench *b)

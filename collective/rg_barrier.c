@@ -1,4 +1,4 @@
-/* barrier - nobody leaves before all have come: no data, hence one row, of size 0. */
+/* barrier - no rank leaves before all have entered: no data, hence one row, of size 0. */
 #include "bench.h"
 
 static void barrier_run(struct bench *b)

@@ -1,4 +1,4 @@
-/* bcast - all ranks get the block of rank 0. */
+/* bcast - every rank gets the block of rank 0. */
 #include "bench.h"
 
 static void bcast_run(struct bench *b)

@@ -1,4 +1,4 @@
-/* reduce - the sum of all ranks' blocks, for rank 0. */
+/* reduce - rank 0 gets the sum of all ranks' blocks. */
 #include "bench.h"
 
 static void reduce_run(struct bench *b)

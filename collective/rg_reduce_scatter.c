@@ -1,4 +1,4 @@
-/* reduce_scatter - each rank gets the sum of the blocks that all ranks have for it. */
+/* reduce_scatter - each rank gets the sum of the blocks that all ranks hold for it. */
 #include "bench.h"
 
 static void reduce_scatter_run(struct bench *b)

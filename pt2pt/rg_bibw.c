@@ -1,4 +1,4 @@
-/* bibw - a window of messages in each direction at once. */
+/* bibw - bandwidth of a window of messages in each direction at once. */
 #include "bench.h"
 
 static void bibw_run(struct bench *b)

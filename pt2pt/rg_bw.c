@@ -1,4 +1,4 @@
-/* bw - a window of messages back to back, then a small reply. */
+/* bw - bandwidth of a window of messages back to back, followed by a small reply. */
 #include "bench.h"
 
 const struct bench_def bench_def = {

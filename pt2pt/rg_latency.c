@@ -1,4 +1,4 @@
-/* latency - a message there, one back: half of the round trip. */
+/* latency - half of the round trip of a message and its answer. */
 #include "bench.h"
 
 static void latency_run(struct bench *b)

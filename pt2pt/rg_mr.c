@@ -1,4 +1,4 @@
-/* mr - how many small messages per second: windows of them, then a small reply. */
+/* mr - small messages per second: windows of them, each followed by a small reply. */
 #include "bench.h"
 
 const struct bench_def bench_def = {

@@ -1,4 +1,4 @@
-/* pairs - bandwidth of every pair of nodes, each rail alone: shows the slow cable. */
+/* pairs - bandwidth of every pair of nodes, over each rail alone: finds a slow cable. */
 #include "bench.h"
 
 const struct bench_def bench_def = {

@@ -1,8 +1,8 @@
 /*
- * app.c - BENCH_APP: a computation as a whole, over each way in turn.
+ * app.c - BENCH_APP: a computation timed as a whole, over each way in turn.
  *
- * One row per way: that of its turns whose time is the median.  The time of a turn is
- * that of the slowest rank; each rank tells how much of its own was communication.
+ * Each way gets one row: its turn with the median time.  The time of a turn is that of the
+ * slowest rank.  Each rank reports which part of its own time was communication.
  */
 #include "impl.h"
 

@@ -1,4 +1,4 @@
-/* blocks.c - the small functions that bench_def entries are made of. */
+/* blocks.c - small functions for the members of bench_def. */
 #include "bench.h"
 
 int bench_one(const struct bench *b)

@@ -1,4 +1,4 @@
-/* bound.c - from the inside out. */
+/* bound.c - bounds of several rails, from the innermost set outwards (bound.h). */
 #include "bound.h"
 
 #include <math.h>

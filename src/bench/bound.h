@@ -1,10 +1,10 @@
 /*
- * bound.h - what the hardware, or the model, lets several rails bring: arithmetic.
+ * bound.h - the upper bound of the bandwidth of several rails, of the hardware or the model.
  *
- * Rails have nominal rates, and sets of them share something with a rate of its
- * own: a PCIe link, the bus of an adapter.  Sets are nested or disjoint, smaller ones
- * first, so the most that all rails bring is found from the inside out: a set
- * brings what its parts bring, or what it shares, whichever is less.
+ * Rails have nominal rates.  Sets of rails share a limit with a rate of its own: a PCIe
+ * link, the bus of an adapter.  Sets are nested or disjoint, smaller ones first.  So the
+ * bound is computed from the innermost sets outwards: that of a set is the sum of its parts
+ * or its shared limit, whichever is less.
  */
 #ifndef BENCH_BOUND_H
 #define BENCH_BOUND_H
@@ -22,15 +22,14 @@ struct bound_share {
 
 struct bound {
 	double link;		/* bytes per second of all ports; INFINITY: not known */
-	double shared;		/* the same, with what is shared: never more than link */
-	int share;		/* index of the share that takes most of it away; -1: none */
-	int sets;		/* disjoint sets of rails from which something is taken */
+	double shared;		/* the same, with shared limits: never more than link */
+	int share;		/* index of the share that reduces it most; -1: none */
+	int sets;		/* disjoint sets of rails that a share reduces */
 };
 
 /*
- * Of data that flow one way, from one node to another one like it; or both ways at
- * once, which is counted together.  rate: of each rail, bytes per second and direction; 0:
- * not known.
+ * The bound of data from one node to another one like it.  both_ways: in both directions at
+ * once, counted together.  rate: of each rail, bytes per second and direction; 0: not known.
  */
 void bound_find(const double rate[], int rails, const struct bound_share share[], int shares,
 		bool both_ways, struct bound *out);

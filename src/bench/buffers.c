@@ -1,6 +1,6 @@
 /*
- * buffers.c - memory for messages, allocated once, by MPI_Alloc_mem: the
- * transport hands out memory that its devices know.
+ * buffers.c - memory for messages: allocated once, by MPI_Alloc_mem, so that the transport
+ * returns memory that its devices know.
  */
 #include "impl.h"
 

@@ -1,4 +1,4 @@
-/* describe.c - what was measured, on what, and how honest a number it is. */
+/* describe.c - the run record and the '#' lines: what was measured, on what, with which caveats. */
 #include "impl.h"
 
 #include <ctype.h>

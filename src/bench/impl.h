@@ -1,26 +1,26 @@
 /*
- * impl.h - what the files of src/bench share: the job, and one step per file.
+ * impl.h - the internal interface of src/bench: the job, and one step per file.
  *
  *	main.c		the order of events
- *	options.c	the tables
- *	options_use.c	what has been parsed: found, compared, handed on
+ *	options.c	the tables of options, and their parsing
+ *	options_use.c	parsed options: look-up, comparison among ranks, transport
  *	preset.c	--experiment: values of a paper
- *	ranks.c		one number for all ranks, one end
- *	place.c		where ranks are, who pairs with whom, who plays
+ *	ranks.c		operations of all ranks together
+ *	place.c		hosts, nodes, pairs of ranks
  *	ways.c		a communicator per way
  *	buffers.c	memory for messages
  *	describe.c	the run record and the '#' lines
- *	validate.c	is every byte right?
+ *	validate.c	validation of every received byte
  *	measure.c	the samples of one size
  *	tournament.c	the same for every pair of nodes
- *	rounds.c	who meets whom (pure)
- *	rows.c		from samples to rows
+ *	rounds.c	the pairs of each round (pure)
+ *	rows.c		rows from samples
  *	ledger.c	what each rail carried
  *	rail_baseline.c	each rail alone, measured beside the ways over all rails
- *	bound.c		what lets them bring no more (pure)
+ *	bound.c		upper bounds of several rails (pure)
  *	app.c		BENCH_APP: computations over each way, in turns
- *	tune.c		algorithms of collectives: which is the quickest?
- *	memory.c	how much there is, and some of it
+ *	tune.c		the quickest algorithms of collectives
+ *	memory.c	BENCH_APP: available memory, and its allocation
  *
  * A step that can fail returns 0 or an exit code (RG_EXIT_...), the same on
  * all ranks, after one error line on one of them.
@@ -39,7 +39,7 @@
 #include "railmpi.h"
 #include "report.h"
 
-enum { BENCH_SMALL_BYTES = 8192 };	/* the counts for small messages hold up to here */
+enum { BENCH_SMALL_BYTES = 8192 };	/* up to here the counts for small messages apply */
 
 struct bench_options {
 	struct opt_range sizes;
@@ -56,12 +56,12 @@ struct bench_way {
 	enum railmpi_way id;
 	bool foreign;			/* does not run on the fabric of the others */
 	MPI_Comm comm;
-	const char *coll;		/* of tune.c: what --coll says in its turn; or NULL */
+	const char *coll;		/* tune.c: the value of --coll in its turn; or NULL */
 	struct railmpi_ledger ledger[RAILMPI_LEDGERS];	/* this rank's, one size */
 	struct railmpi_ledger total[RAILMPI_LEDGERS];	/* rank 0: of the whole job */
 };
 
-/* Of each rank, known to all. */
+/* The place of one rank; every rank has those of all. */
 struct bench_place {
 	char host[64];
 	cpu_set_t cpus;
@@ -73,18 +73,18 @@ struct bench_pair { int rank[2]; };
 /* Consecutive samples of one way. */
 struct bench_batch {
 	uint64_t samples;
-	uint64_t run_ns;	/* wall time of the whole batch, all ranks, by run (timed or not) */
+	uint64_t run_ns;	/* wall time of the batch over all ranks / its runs, timed or not */
 };
 struct bench_batches {
 	struct bench_batch *list;
 	size_t count, room;
 };
 
-/* Of one rank in one turn of BENCH_APP. */
+/* BENCH_APP: one rank in one turn. */
 struct bench_times { uint64_t total_ns, communication_ns, sent_bytes; };
 
 struct bench_job {
-	struct bench b;			/* what the program sees */
+	struct bench b;			/* the part that the program sees */
 	const struct bench_def *def;
 	int argc;
 	char **argv;
@@ -98,20 +98,20 @@ struct bench_job {
 
 	MPI_Comm comm;			/* native; for the harness itself */
 	struct railmpi_fabric fabric;	/* as this rank sees it */
-	int common_rails;		/* that every rank has: the same on all */
+	int common_rails;		/* rails that every rank has; the same on all ranks */
 	struct bench_way way[REPORT_WAYS_MAX];
 	int way_count;
 
 	struct bench_place *place;
 	int node_count, host_count;
 	bool oversubscribed;
-	struct bench_pair *pair;	/* of a tournament: of the round */
+	struct bench_pair *pair;	/* tournament: the pairs of the round */
 	int pair_count;
-	int *player;			/* tournament: the rank that plays, by node */
+	int *player;			/* tournament: the rank that takes part, by node */
 
 	struct railmpi_ledger ledger_seen[RAILMPI_LEDGERS];	/* at the last ledger_take */
-	bool some_local;		/* some rank has a rail to others on its node */
-	json_t *counters;		/* of this node's ports, when measuring began; or NULL */
+	bool some_local;		/* a rank has a rail to others on its node */
+	json_t *counters;		/* of this node's ports at the start of measuring; or NULL */
 
 	uint64_t generation;		/* of the pattern; the same on all ranks */
 	uint64_t *samples[REPORT_WAYS_MAX];	/* in ns, of one size; timing ranks */
@@ -128,7 +128,7 @@ struct bench_job {
 	FILE *samples_file;
 };
 
-/* ---- What a rank does, by the layout (place.c has set the pair) ---- */
+/* ---- The part of a rank, by the layout; place.c has set its pair ---- */
 
 static inline bool app_is(const struct bench_job *job)
 {
@@ -149,11 +149,11 @@ static inline bool place_times(const struct bench_job *job)
 }
 
 /* ---- ranks.c ---- */
-/* What an allocation returned; without memory for results all ranks end, after one line. */
+/* Returns memory, the result of an allocation; NULL ends the job after one line. */
 void *bench_must(void *memory);
 /* Errors of MPI on comm: one line, then the end of the job with RG_EXIT_FAULT. */
 void ranks_guard(MPI_Comm comm);
-/* The largest of all ranks' values, on all ranks; ranks that do not run wait for it asleep. */
+/* The largest of all ranks' values, on all ranks; ranks that do not run sleep meanwhile. */
 uint64_t ranks_max(const struct bench_job *job, uint64_t mine);
 
 /* ---- options.c: no MPI call in here ---- */
@@ -163,16 +163,16 @@ int options_parse(struct bench_job *job);
 void options_free(struct bench_job *job);
 struct bench_counts options_counts(const struct bench_job *job, uint64_t bytes);
 uint64_t options_next_size(uint64_t bytes);
-/* The largest that is measured. */
+/* The largest measured size. */
 uint64_t options_last_size(const struct bench_job *job);
 
 /* ---- options_use.c ---- */
 /*
- * Have all ranks the same?  0 or an exit code, on all ranks, after a line that names the
- * option.  Collective over job->comm, natively.
+ * Compare the options of all ranks.  0 or an exit code, on all ranks, after a line that
+ * names the option.  Collective over job->comm, natively.
  */
 int options_agree(const struct bench_job *job);
-/* Hand the transport its job-wide options, before MPI_Init.  0 or -EINVAL after a line. */
+/* Pass job-wide options to the transport, before MPI_Init.  0 or -EINVAL after a line. */
 int options_to_transport(const struct bench_job *job);
 /* ",name=value" for every option that belongs to a communicator. */
 void options_of_communicator(const struct bench_job *job, char *text, size_t size);
@@ -182,36 +182,36 @@ const struct opt *options_find(const struct bench_job *job, const char *name,
 
 /* ---- preset.c ---- */
 /*
- * What --experiment says, for options that nobody has set.  `program` is ours: "rg_bw".
+ * Apply the values of --experiment to options that are not set.  program: "rg_bw".
  * 0 or -EINVAL after one error line.
  */
 int preset_apply(struct bench_job *job, const char *program);
 void preset_free(struct bench_job *job);
-/* Of a job with an experiment: "2 ranks (4), sizes 8:64 (1:1M)", the preset in brackets. */
+/* Differences from the experiment: "2 ranks (4), sizes 8:64 (1:1M)", presets in brackets. */
 char *preset_changes(const struct bench_job *job, char *buf, size_t size);
 
 /* ---- place.c ---- */
 int place_find(struct bench_job *job);		/* hosts and CPUs; before rails are opened */
 int place_join(struct bench_job *job);		/* nodes and pairs; after */
-bool place_plays(const struct bench_job *job);	/* in some round of a tournament */
+bool place_plays(const struct bench_job *job);	/* this rank takes part in a tournament */
 
 /* ---- ways.c ---- */
 int ways_open(struct bench_job *job);		/* rails, fabric, communicators */
-/* One more: enum railmpi_way, or RAILMPI_SINGLE_RAIL + N.  way is the job's next. */
+/* Open one more.  id: enum railmpi_way, or RAILMPI_SINGLE_RAIL + N.  way: the job's next. */
 int way_open(struct bench_job *job, struct bench_way *way, int id);
 void ways_close(struct bench_job *job);
-/* The largest message that may go whole, whatever the way: --eager. */
+/* The largest message that may be sent eagerly, over any way: --eager. */
 uint64_t ways_eager_limit(const struct bench_job *job);
 /* The rail of a way over one rail alone ("mlx5_1:1"), or NULL. */
 const char *way_rail(const struct bench_job *job, const struct bench_way *way);
-/* Before a batch of the way: its algorithm, if it has one. */
+/* Set the algorithm of the way, if it has one; before each of its batches. */
 void way_switch(const struct bench_way *way);
 
 /* ---- buffers.c ---- */
 enum { BUFFERS_GUARD_BYTES = 64 };		/* behind the last block of rbuf */
 int buffers_open(struct bench_job *job);
 void buffers_close(struct bench_job *job);
-/* Set what belongs to a size and way; validating: with room for each message. */
+/* Set the members for a size and way; validating: each message has its own place. */
 void buffers_set(struct bench_job *job, const struct bench_way *way, uint64_t bytes,
 		 bool validating);
 int buffers_blocks(const struct bench_job *job, int (*blocks)(const struct bench *b));
@@ -227,7 +227,7 @@ int validate_way(struct bench_job *job, const struct bench_way *way, uint64_t by
 /* ---- measure.c ---- */
 struct measure {			/* of one size and way */
 	uint64_t wanted, done;		/* samples */
-	uint64_t runs;			/* done, and the untimed one of each batch; warm-up apart */
+	uint64_t runs;			/* done, and one untimed per batch; without warm-up */
 	uint64_t warm_wanted, warm_done;
 	uint64_t spent_ns, warm_spent_ns;
 	bool cut;
@@ -236,52 +236,52 @@ struct measure {			/* of one size and way */
 void measure_size(struct bench_job *job, uint64_t bytes, struct measure m[]);
 
 /* ---- rows.c ---- */
-/* Rows of one size, in way order.  valid: as validate_way said. */
+/* Rows of one size, in way order.  valid: results of validate_way. */
 int rows_write(struct bench_job *job, uint64_t bytes, const struct measure m[],
 	       const int valid[]);
-/* Of one way, at rank 0, in the metric's unit; no row comes of it. */
+/* The median of one way, at rank 0, in the metric's unit; writes no row. */
 double rows_median(struct bench_job *job, int w, uint64_t bytes, const struct measure *m);
-/* The same of a tournament's round; valid[way * pair_count + pair], at rank 0. */
+/* Rows of a tournament's round; valid[way * pair_count + pair], at rank 0. */
 int rows_write_pairs(struct bench_job *job, uint64_t bytes, const struct measure m[],
 		     const int valid[]);
 
 /* ---- tournament.c ---- */
-/* Names of nodes and ways, which live as long as the process. */
+/* Names of nodes and ways; they live as long as the process. */
 void tournament_matrix(const struct bench_job *job, struct report_matrix *out);
 int tournament_run(struct bench_job *job, uint64_t bytes);
 
-/* ---- ledger.c: nothing is done without --ledger ---- */
+/* ---- ledger.c: no effect without --ledger ---- */
 void ledger_open(struct bench_job *job);	/* before anything is validated or measured */
 /*
- * What this rank has moved since the last call is this way's (NULL: nobody's).
- * Before a collective that all enter before anybody sends more over rails.
+ * Count what this rank has moved since the last call for this way (NULL: for none).  Call
+ * it before a collective that all ranks enter before any sends more over rails.
  */
 void ledger_take(struct bench_job *job, struct bench_way *way);
-/* Of one size, all ranks together; at rank 0, or NULL. */
+/* The sums over all ranks of one size; at rank 0, else NULL. */
 json_t *ledger_row(struct bench_job *job, struct bench_way *way);
-/* The '#' lines, and the member of the end record; at rank 0, or NULL. */
+/* Print the '#' lines; returns the member of the end record, at rank 0, else NULL. */
 json_t *ledger_close(struct bench_job *job);
 
 /* ---- tune.c ---- */
 int tune_check(const struct bench_job *job);	/* can the table be written? */
 int tune_run(struct bench_job *job);
 
-/* ---- app.c: BENCH_APP; the others do nothing elsewhere ---- */
-/* Before rails are opened: can it be done at all?  0 or an exit code, on all ranks. */
+/* ---- app.c: BENCH_APP; app_check and app_close do nothing in other layouts ---- */
+/* Before rails are opened: is the problem possible?  0 or an exit code, on all ranks. */
 int app_check(struct bench_job *job);
 int app_open(struct bench_job *job);		/* instead of buffers_open */
 void app_close(struct bench_job *job);
 /* The "app" member of the run record. */
 json_t *app_describe(const struct bench_job *job);
-/* All turns, then a row per way.  0 or an exit code; a failed verification is in the job. */
+/* All turns, then a row per way.  0 or an exit code; failed verification is noted in job. */
 int app_run(struct bench_job *job);
 
 /* ---- memory.c ---- */
-/* What this process can still allocate, if so many processes of its host want as much. */
+/* Bytes that this process can allocate, if `sharers` processes of its host want as much. */
 uint64_t memory_available(int sharers);
 
-/* ---- rail_baseline.c: nothing is done without --ledger ---- */
-/* Measures; '#' lines and a member of the end record, at rank 0; or NULL. */
+/* ---- rail_baseline.c: no effect without --ledger ---- */
+/* Measures; prints '#' lines and returns a member of the end record, at rank 0; else NULL. */
 json_t *rail_baseline_compare(struct bench_job *job);
 
 #endif

@@ -1,12 +1,12 @@
 /*
- * ledger.c - what each rail carried, by way and size, and what its port says.
+ * ledger.c - what each rail carried, by way and size, and the counters of its port.
  *
- * A rank's numbers are cut at moments when it has nothing under way and nobody
- * can have sent anything new: just before a collective that all must enter before
- * the next messages.  So every message belongs to one way, wherever it is counted.
+ * A rank reads its counts when it has nothing under way and no rank can have sent anything
+ * new: just before a collective that all ranks must enter before the next messages.  So every
+ * message is counted for exactly one way, at either end.
  *
- * Port counters are of all users of a port, and kernels show them some 10 ms
- * late: only their difference over all that was measured is told.
+ * Port counters count all users of a port, and kernels show them some 10 ms late.  So only
+ * their difference over the whole measurement is reported.
  */
 #include "impl.h"
 

@@ -1,4 +1,4 @@
-/* main.c - the order of events, the same in every program. */
+/* main.c - main(): the order of events, the same in every program. */
 #include "impl.h"
 
 #include <errno.h>

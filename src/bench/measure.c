@@ -1,9 +1,9 @@
 /*
  * measure.c - the samples of one size.
  *
- * Ways take turns: a batch of one, a batch of the next, so that whatever
- * drifts in the machine hits all alike.  How long a batch is, all ranks
- * conclude from the same numbers, agreed outside the timed part.
+ * Ways take turns, batch by batch, so that drift of the machine affects all ways alike.  All
+ * ranks compute the length of a batch from the same numbers, which are agreed on outside the
+ * timed part.
  */
 #include "impl.h"
 

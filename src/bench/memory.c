@@ -1,4 +1,4 @@
-/* memory.c - how much memory there is for programs of BENCH_APP, and some of it. */
+/* memory.c - BENCH_APP: how much memory a process can allocate, and its allocation. */
 #include "impl.h"
 
 #include <inttypes.h>

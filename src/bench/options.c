@@ -1,4 +1,4 @@
-/* options.c - the options of every program, each in one row. */
+/* options.c - options of all programs: one row each, and their parsing. */
 #include "impl.h"
 
 #include <errno.h>

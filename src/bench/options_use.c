@@ -1,6 +1,6 @@
 /*
- * options_use.c - options that have been parsed: a row by its name, their comparison among
- * ranks, and what the transport is given of them.
+ * options_use.c - options after parsing: a row by its name, the comparison among ranks, and
+ * the values that the transport gets.
  */
 #include "impl.h"
 

@@ -1,4 +1,4 @@
-/* pattern.c - data that tells where it came from. */
+/* pattern.c - data whose bytes show their origin (pattern.h). */
 #include <string.h>
 
 #include "pattern.h"

@@ -1,10 +1,10 @@
 /*
- * place.c - where ranks are, and who pairs with whom.
+ * place.c - the nodes of ranks, and the pairs that ranks form.
  *
- * On a software fabric, and natively on one host, ranks stand for --nodes
- * virtual nodes: rank r of n is on node r * nodes / n.  The k-th rank of node
- * 2j is joined with the k-th of node 2j + 1.  On a real fabric rank i is joined
- * with i + n/2, which is on another node if ranks are placed in blocks.
+ * On a software fabric, and natively on one host, ranks are spread over --nodes virtual
+ * nodes: rank r of n is on node r * nodes / n.  The k-th rank of node 2j is paired with the
+ * k-th of node 2j + 1.  On a real fabric rank i is paired with i + n/2, which is on another
+ * node if ranks are placed in blocks.
  */
 #include "impl.h"
 

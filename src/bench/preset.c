@@ -1,7 +1,7 @@
 /*
- * preset.c - --experiment: what a paper did, for all options that the command line and
- * the environment leave open.  Every rank reads the file; what comes of it is compared
- * like all options.  No MPI call in here.
+ * preset.c - --experiment: values of a paper, for all options that neither the command line
+ * nor the environment sets.  Every rank reads the file; the resulting values are compared
+ * among ranks like all options.  Nothing here calls MPI.
  */
 #include "impl.h"
 

@@ -1,10 +1,9 @@
 /*
- * rail_baseline.c - each rail alone, beside the ways that use all: what the aggregate is
- * of the sum, and which bound applies.
+ * rail_baseline.c - each rail alone, measured beside the ways that use all rails: the ratio
+ * of the aggregate to the sum of the rails, and the bound that applies.
  *
- * At the largest size, after the rows: rails and ways take turns as ways do in a
- * row, so the ratio is of one and the same moment of the machine.  All values are
- * medians.
+ * Measured at the largest size, after the rows.  Rails and ways take turns as ways do in a
+ * row, so the ratio is of one and the same state of the machine.  All values are medians.
  */
 #include "impl.h"
 

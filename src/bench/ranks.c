@@ -1,6 +1,6 @@
 /*
- * ranks.c - what every step asks of the ranks as a whole: one number that all conclude
- * from, and the end of the job where a rank cannot go on.
+ * ranks.c - operations of all ranks together, used by every step: one number for all, and the
+ * end of the job when a rank cannot go on.
  */
 #include "impl.h"
 

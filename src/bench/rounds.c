@@ -1,4 +1,4 @@
-/* rounds.c - the circle method. */
+/* rounds.c - the circle method (rounds.h). */
 #include "rounds.h"
 
 static int even(int players)

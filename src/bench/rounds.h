@@ -1,17 +1,17 @@
 /*
- * rounds.h - who plays whom in a tournament in which everybody meets everybody.
+ * rounds.h - the pairs of each round of a tournament in which every pair of players meets.
  *
- * The circle method: with m players (one that does not exist added to an odd
- * number) there are m - 1 rounds; players i and j of the first m - 1 meet in round
- * (i + j) mod (m - 1), and whoever would meet himself meets the last.  So each
- * pair meets once, and in each round all play, of an odd number all but one.
+ * The circle method.  An odd number of players is made even by a player that does not
+ * exist.  With m players there are m - 1 rounds.  Players i and j of the first m - 1 meet in
+ * round (i + j) mod (m - 1); the player for which i = j meets the last one.  So each pair
+ * meets once, and in each round all players take part, of an odd number all but one.
  */
 #ifndef BENCH_ROUNDS_H
 #define BENCH_ROUNDS_H
 
 /* 0 below two players. */
 int rounds_count(int players);
-/* The player whom `player` meets in a round, or -1: it rests. */
+/* The player that `player` meets in a round; -1: it has none. */
 int rounds_opponent(int players, int round, int player);
 
 #endif

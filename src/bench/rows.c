@@ -1,19 +1,17 @@
 /*
- * rows.c - from samples to rows.
+ * rows.c - rows from samples.
  *
- * Latency: the samples of all pairs, pooled; a sample divided by its messages.
+ * Latency: the samples of all pairs are pooled; a sample is divided by its messages.
  *
- * Bandwidth and rate: a sample is the time of a window; statistics are taken of
- * times, then turned into rates: quantity / mean time is the harmonic mean of
- * the rates, the largest time is the smallest rate, and P99 is the rate that
- * 99 % of the windows reached.
+ * Bandwidth and rate: a sample is the time of a window.  Statistics are computed on times,
+ * then converted to rates: quantity / mean time is the harmonic mean of the rates, the
+ * largest time gives the smallest rate, and P99 is the rate that 99 % of the windows reached.
  *
- * Several pairs, aggregate: a sample is the mean time of the i-th windows of all
- * k pairs, in which k windows were moved.  That alone would lie where pairs take
- * turns on a core or a port, since each measures only its own turn.  So the
- * samples of a batch are stretched by one factor, such that their mean is the
- * wall time of the batch, over all ranks, by run: what is reported never
- * exceeds what was moved in the time that has passed.
+ * Several pairs, aggregate: a sample is the mean time of the i-th windows of all k pairs, in
+ * which k windows were moved.  That alone would be wrong where pairs take turns on a core or
+ * a port, since each measures only its own turn.  So the samples of a batch are scaled by one
+ * factor, such that their mean is the wall time of the batch, over all ranks, divided by its
+ * runs.  The reported rate therefore never exceeds what was moved in the time that passed.
  *
  * Collectives: a sample is the largest of all ranks' times.
  */

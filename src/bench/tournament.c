@@ -1,10 +1,9 @@
 /*
- * tournament.c - every pair of nodes, one way alone at a time, in rounds in which
- * all nodes are busy.
+ * tournament.c - every pair of nodes, one way at a time, in rounds in which all nodes are busy.
  *
- * The first rank of each node plays.  In a round each way is measured in turns, as
- * everywhere, first from the lower node to the higher, then back.  A cell is one
- * pair's own samples: what others move at the same time is part of what it meets.
+ * The first rank of each node takes part.  In a round each way is measured in turns, as in
+ * all layouts, first from the lower node to the higher, then back.  A cell is made of the
+ * samples of its pair.  The traffic of other pairs at the same time is part of the conditions.
  */
 #include "impl.h"
 

@@ -1,9 +1,9 @@
 /*
- * tune.c - which algorithm of each collective is the quickest here: rules for --coll @FILE.
+ * tune.c - the quickest algorithm of each collective, as rules for --coll @FILE.
  *
  * The candidates of a collective take the places of ways: samples of one size, in turns
- * (measure.c), over one communicator.  Whether a candidate is possible here, and which bytes
- * rules count, the transport tells after a collective.
+ * (measure.c), over one communicator.  After a collective the transport reports whether the
+ * candidate was possible, and which number of bytes rules compare.
  */
 #include "impl.h"
 

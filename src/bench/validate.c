@@ -1,9 +1,9 @@
 /*
- * validate.c - is every byte that was received right?
+ * validate.c - validation of every received byte.
  *
- * In runs of their own: the send blocks of each run carry a pattern of this
- * rank, block and run; the receive blocks are first filled with bytes that are
- * all wrong.  What arrived is compared with a pattern computed anew.
+ * Validation has runs of its own.  The send blocks of each run carry a pattern of this rank,
+ * block and run; the receive blocks are first filled with bytes that are all wrong.  The
+ * received data are compared with a pattern that is computed anew.
  */
 #include "impl.h"
 

@@ -1,4 +1,4 @@
-/* ways.c - a communicator for each way that messages can go. */
+/* ways.c - ways: a communicator for each, its rail and its algorithm. */
 #include "impl.h"
 
 #include <errno.h>
