@@ -1,11 +1,11 @@
 /*
- * exec.c - railgauge exec: an MPI program, unmodified, over rails.
+ * exec.c - railgauge exec: run an unmodified MPI program over rails.
  *
- *	mpirun -np 4 railgauge exec --over stripe -- ./program
+ * 	mpirun -np 4 railgauge exec --over stripe -- ./program
  *
- * Options become RAILGAUGE_ variables, the two libraries go into LD_PRELOAD
- * behind what is there already (a profiling tool wants to be first), and the
- * program takes this process's place.
+ * Options become RAILGAUGE_ variables.  The two libraries are appended to LD_PRELOAD, behind
+ * existing entries, because a profiling tool must come first.  Then the program replaces this
+ * process.
  */
 #include "config.h"
 

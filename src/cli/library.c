@@ -1,7 +1,9 @@
 /*
- * library.c - our own shared libraries.  Where this command lies tells where
- * they are: beside it in the build tree, or as far from bindir as libdir was
- * when it was configured, wherever the whole has been moved to.
+ * library.c - paths of Railgauge's shared libraries.
+ *
+ * The path of this command leads to them: in the build tree they are beside it.  Installed,
+ * they are in the same relative place as configured (libdir, seen from bindir), so that the
+ * installation may be moved as a whole.
  */
 #include "config.h"
 

@@ -1,4 +1,4 @@
-/* main.c - railgauge: pick the subcommand. */
+/* main.c - railgauge: selection of the subcommand. */
 #include "config.h"
 
 #include <stdio.h>

@@ -1,10 +1,10 @@
 /*
- * program.c - what kind of program is this?
+ * program.c - the kind of a program: static or dynamic, and its MPI library.
  *
- * A preloaded library does nothing to a program without a dynamic loader, and
- * one built for another MPI library does harm.  The ELF header tells the first;
- * which libraries the program would load, also through others (as Fortran
- * programs do), the loader itself tells: LD_TRACE_LOADED_OBJECTS.
+ * A preloaded library has no effect on a program without a dynamic loader, and does harm to
+ * one that was built for another MPI library.  The ELF header shows the former.  The loader
+ * itself lists the libraries that the program would load, also indirectly (as Fortran
+ * programs do): LD_TRACE_LOADED_OBJECTS.
  */
 #include "config.h"
 

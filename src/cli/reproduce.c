@@ -1,4 +1,4 @@
-/* reproduce.c - railgauge reproduce: what papers measured, and the commands that do so here. */
+/* reproduce.c - railgauge reproduce: measurements of papers, and the commands that repeat them. */
 #include "config.h"
 
 #include <stdio.h>

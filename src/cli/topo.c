@@ -1,6 +1,6 @@
 /*
- * topo.c - railgauge topo: the rails of a machine, what is near them, which of
- * them each rank would use, and what stands in their way.
+ * topo.c - railgauge topo: the rails of a machine, the devices and cores near them, the rail
+ * that each rank would use, and warnings.
  */
 #include "config.h"
 

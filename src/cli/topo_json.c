@@ -1,5 +1,5 @@
 /*
- * topo_json.c - railgauge topo --json: one object.  What is not known is null.
+ * topo_json.c - railgauge topo --json: one object.  An unknown value is null.
  *
  *	{"type": "topo", "file": name or null (live), "order_assumed", "host", "packages",
  *	 "numa_nodes", "core_count", "usable_core_count",
@@ -11,8 +11,8 @@
  *	 "gpus": [{"name", "pci", "numa_node", "package"}],
  *	 "cores": [{"name", "cores", "cpus", "numa_node", "package"}],
  *	 "paths": {RAIL: {RAIL or GPU or CORES: "PIX"}},
- *	 "links": [{"at", "bytes_per_s", "rails": [name]}], those that a rail passes; several
- *		    share it
+ *	 "links": [{"at", "bytes_per_s", "rails": [name]}], links on the path of a rail; several
+ *		    rails share it
  *	 "ranks": [{"rank", "cores", "cpus", "numa_node", "package",
  *		    "bind": {"rank" or "near": {"rail": name, "path"}}}],
  *	 "warnings": [{"kind", "text"}]}

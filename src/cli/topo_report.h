@@ -1,8 +1,8 @@
 /*
- * topo_report.h - what railgauge topo says, before it is text or JSON.
+ * topo_report.h - the content of railgauge topo, before it is printed as text or JSON.
  *
- * topo.c gathers it, topo_warn.c draws conclusions, topo_text.c and topo_json.c
- * print it; they see nothing else.
+ * topo.c fills it in, topo_warn.c adds warnings, topo_text.c and topo_json.c print it and
+ * use nothing else.
  */
 #ifndef RG_CLI_TOPO_REPORT_H
 #define RG_CLI_TOPO_REPORT_H
@@ -13,16 +13,16 @@
 
 /* A port of an adapter; the rails among them are numbered. */
 struct topo_rail {
-	int rail;			/* -1: none, since it cannot carry messages now */
+	int rail;			/* -1: not a rail, since it cannot carry messages now */
 	char name[TOPO_NAME_BYTES + 8];	/* "mlx5_0:1"; "mlx5_0" if no port is known */
 	struct topo_spot spot;		/* of the adapter */
-	struct topo_port port;		/* number 0: not known */
+	struct topo_port port;		/* number 0: unknown */
 	bool unusable;			/* its transport carries no RDMA immediates */
 	int link_count;
 	struct topo_link link[TOPO_LINKS_MAX];	/* [0]: its slot */
 };
 
-/* Of each way to bind: index into rails, -1: there is no rail. */
+/* Per kind of binding, an index into rails; -1: there is no rail. */
 enum topo_bind { TOPO_BIND_RANK, TOPO_BIND_NEAR, TOPO_BINDS };
 
 struct topo_rank {
@@ -48,13 +48,13 @@ struct topo_report {
 	struct topo_warning *warning;
 };
 
-/* PIX and farther also between ports of one adapter; X only on the diagonal. */
+/* PIX or farther between different ports, also of one adapter; X only on the diagonal. */
 enum topo_path topo_rail_path(const struct topo_report *r, int a, int b);
 
 /* topo_warn.c: fills warning.  0 or -ENOMEM. */
 int topo_warn(struct topo_report *r);
 
-/* topo_warn.c: the rails, in order, and what links they share. */
+/* topo_warn.c: the rails, in order, and the links that they share. */
 struct topo_shared {
 	const struct topo_rail *rail[TOPO_RAILS_MAX];
 	int rails, count;

@@ -1,4 +1,4 @@
-/* topo_text.c - railgauge topo for people: tables, "-" for what is not known. */
+/* topo_text.c - railgauge topo as tables; "-" stands for an unknown value. */
 #include "config.h"
 
 #include <errno.h>

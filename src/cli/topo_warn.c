@@ -1,4 +1,4 @@
-/* topo_warn.c - railgauge topo: what stands in the rails' way. */
+/* topo_warn.c - railgauge topo: warnings about conditions that limit the rails. */
 #include "config.h"
 
 #include <errno.h>

@@ -1,9 +1,10 @@
 /*
- * app.c - programs that are timed as a whole: what people read of their rows.
+ * app.c - programs timed as a whole: the text view of their rows.
  *
- * Of each way first the lines that users of the NAS benchmarks and their parsers know,
- * then, in '#' lines, where each rank's time went; behind all ways, what each saves
- * against the first.  All of it comes of the records, whoever prints it.
+ * For each way there are first the lines that NAS benchmarks print, which their users and
+ * parsers know, then '#' lines with the division of each rank's time.  Behind all ways stand
+ * the savings of each against the first.  All values come from the records, both when the
+ * program prints and when `railgauge report` does.
  */
 #include <math.h>
 #include <stdarg.h>

@@ -1,4 +1,4 @@
-/* experiment.c - papers' experiments from their files; nothing is believed unchecked. */
+/* experiment.c - experiments of papers, read from their files; every value is checked. */
 #include "config.h"
 
 #include <ctype.h>

@@ -1,9 +1,9 @@
 /*
- * experiment.h - what papers measured, as presets of our programs.
+ * experiment.h - experiments of papers, as presets of Railgauge's programs.
  *
- * A paper is one file, NAME.json, in the directory that RAILGAUGE_DATA names, else
- * where it was installed.  Quoted values are the paper's, of its hardware: they are
- * shown, never compared with or put among what is measured.
+ * A paper is one file, NAME.json, in the directory RAILGAUGE_DATA, else in the installed
+ * one.  Quoted values are the paper's, of its hardware.  They are shown, but never compared
+ * or mixed with measured values.
  */
 #ifndef RG_EXPERIMENT_H
 #define RG_EXPERIMENT_H
@@ -13,8 +13,8 @@
 #include <stddef.h>
 
 enum {
-	EXPERIMENT_RANKS_MAX = 8,	/* numbers of ranks that one was run with */
-	EXPERIMENT_TEXT = 1024,		/* enough for any line that is made of one here */
+	EXPERIMENT_RANKS_MAX = 8,	/* numbers of ranks of one experiment */
+	EXPERIMENT_TEXT = 1024,		/* enough for any text below */
 };
 
 struct experiment_paper {
@@ -34,15 +34,15 @@ struct experiment {
 	int figure;
 	int ranks[EXPERIMENT_RANKS_MAX], rank_counts;
 	json_t *options;		/* long option name -> text */
-	json_t *quoted;			/* array of {what, value, unit} and maybe shorter */
+	json_t *quoted;			/* array of {what, value, unit[, shorter]} */
 };
 
 struct experiment_papers { struct experiment_paper *list; int count; };
 
 /*
- * All papers, in order of their names; each is checked as a whole.  0, or -EINVAL or
- * another -errno after one error line that names the file and what is wrong with it.
- * Nothing is to be freed then.
+ * Load all papers, in order of their names; each is checked as a whole.  0, or -EINVAL or
+ * another -errno after one error line that names the file and the error; then there is
+ * nothing to free.
  */
 int experiment_load(struct experiment_papers *out);
 void experiment_free(struct experiment_papers *p);
@@ -52,7 +52,7 @@ const struct experiment_paper *experiment_paper_find(const struct experiment_pap
 						     const char *name);
 const struct experiment *experiment_find(const struct experiment_papers *p, const char *id);
 
-/* "p1-fig12-pcie, p1-fig12-pcix"; a NULL program: of all; a NULL paper: of all. */
+/* "p1-fig12-pcie, p1-fig12-pcix".  program NULL: of all programs; paper NULL: of all papers. */
 char *experiment_ids(const struct experiment_papers *p, const struct experiment_paper *paper,
 		     const char *program, char *buf, size_t size);
 
@@ -60,7 +60,7 @@ char *experiment_ids(const struct experiment_papers *p, const struct experiment_
 char *experiment_text(const struct experiment *e, char *buf, size_t size);
 /* "one port 971 MB/s (shorter version 969); ... (on the paper's hardware)" */
 char *experiment_quoted(const struct experiment *e, char *buf, size_t size);
-/* "mpirun -np 2 rg_bw --experiment p1-fig13-pcie", with the i-th of its numbers of ranks. */
+/* "mpirun -np 2 rg_bw --experiment p1-fig13-pcie", with its i-th number of ranks. */
 char *experiment_command(const struct experiment *e, int i, char *buf, size_t size);
 /* A copy for a record. */
 json_t *experiment_record(const struct experiment *e);

@@ -1,15 +1,15 @@
 /*
- * matrix.c - the view of rows that belong to two nodes each: who sends, a line;
- * who receives, a column; and what is slow, in words.
+ * matrix.c - the text view of rows that belong to two nodes each: a line per sender, a column
+ * per receiver, and the slow cells as text.
  *
- *	# over single:1 (mlx5_1:1), MB/s, medians
- *	#                0         1         2
- *	         0         -  12041.22  12038.75
+ * 	# over single:1 (mlx5_1:1), MB/s, medians
+ * 	#                0         1         2
+ * 	         0         -  12041.22  12038.75
  *
- * A cell is slow below a stated share of the median of all cells of its way.  A
- * node all of whose cells are slow is named instead of them, and, of ways that are
- * alike, one whose median, without such nodes, is slow beside the best.  (Of less
- * than four nodes a slow one takes the median with it.)
+ * A cell is slow if it is below a stated share of the median of all cells of its way.  If all
+ * cells of a node are slow, the node is named instead of them.  Of ways that should be equal,
+ * one is named if its median, without such nodes, is slow compared with the best way.  (Of
+ * fewer than four nodes a slow one lowers the median, too.)
  */
 #include <errno.h>
 #include <inttypes.h>

@@ -1,9 +1,9 @@
 /*
- * plot.c - a figure of one result file, drawn by gnuplot.
+ * plot.c - the figure of one result file, drawn by gnuplot.
  *
- * DIR/NAME.dat and DIR/NAME.gp are kept beside the pictures, so that whoever
- * wants another look edits the script.  Text from the file goes into the
- * script in single quotes only, where gnuplot expands nothing.
+ * DIR/NAME.dat and DIR/NAME.gp are kept beside the pictures, so that the script can be edited
+ * for another look.  Text from the file goes into the script in single quotes only, in which
+ * gnuplot expands nothing.
  */
 #include "config.h"
 

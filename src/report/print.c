@@ -1,4 +1,4 @@
-/* print.c - the program's table again, from its records. */
+/* print.c - the table of a program, printed again from its records. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* provenance.c - where a result was made: machine, software, launch. */
+/* provenance.c - the origin of a result: machine, software, launch. */
 #include <stdio.h>
 #include <string.h>
 #include <sys/utsname.h>

@@ -1,4 +1,4 @@
-/* reader.c - result files, which may come from anywhere: nothing is believed unchecked. */
+/* reader.c - result files: their origin is not trusted, so every value is checked. */
 #include <errno.h>
 #include <stdarg.h>
 #include <stdlib.h>

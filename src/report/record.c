@@ -1,4 +1,4 @@
-/* record.c - one record, one line, one write. */
+/* record.c - records: each is one line and one write. */
 #include "config.h"
 
 #include <errno.h>

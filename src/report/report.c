@@ -1,4 +1,4 @@
-/* report.c - rows on their way to every view. */
+/* report.c - a report: passes each row to every view. */
 #include <errno.h>
 #include <math.h>
 #include <stdarg.h>

@@ -1,9 +1,9 @@
 /*
  * report.h - one row, several views: text for people, JSON Lines for machines.
  *
- * Records: a `run` record first (provenance, options, fabric), one `row` per
- * size and way, an `end` record last.  Each is one line, written by one
- * write(2), so that a killed job keeps every finished row.
+ * Records: a `run` record first (provenance, options, fabric), one `row` per size and way,
+ * an `end` record last.  Each is one line, written by one write(2), so that the file of a
+ * killed job holds every finished row.
  */
 #ifndef RG_REPORT_H
 #define RG_REPORT_H
@@ -33,14 +33,14 @@ int report_metric_find(const char *name);
 
 enum { REPORT_WAYS_MAX = 16, REPORT_PERCENTILES_MAX = 8 };
 
-/* A table whose rows belong to two nodes each: one sends, one receives. */
+/* A table whose rows belong to two nodes each: a sender and a receiver. */
 enum { REPORT_MATRIX_MAX = 1024 };
 struct report_matrix {
 	const char *const *names;	/* of the nodes, for people */
 	const char *const *labels;	/* of the ways, for people: "single:1 (mlx5_1:1)" */
 	int count;			/* nodes, to REPORT_MATRIX_MAX */
 	double slow;			/* cells below this share of their way's median are named */
-	bool alike;			/* the ways should be equal: a slow one is named, too */
+	bool alike;			/* the ways should be equal: slow ones are named, too */
 };
 
 struct report_table {
@@ -49,25 +49,25 @@ struct report_table {
 	const char *program;		/* "rg_bw" */
 	const char *title;		/* "uni-directional bandwidth" */
 	enum report_metric metric;
-	const char *const *ways;	/* in column order; they outlive the report */
+	const char *const *ways;	/* in column order; must outlive the report */
 	int way_count;			/* 1 to REPORT_WAYS_MAX */
 	bool validate;			/* with a Pass/Fail column */
 	bool full;			/* with median, min, max, p99, sd and n */
-	const double *percentiles;	/* more of them, each in (0, 100) */
+	const double *percentiles;	/* further percentiles, each in (0, 100) */
 	int percentile_count;		/* 0 to REPORT_PERCENTILES_MAX */
 	/* NULL, or: rows come in any order, the matrix of their medians is printed at the end. */
-	const struct report_matrix *matrix;	/* it outlives the report */
+	const struct report_matrix *matrix;	/* must outlive the report */
 };
 
 struct report_row {
 	const char *way;	/* "stripe" */
 	uint64_t bytes;		/* message size */
 	/*
-	 * In the metric's unit; NaN where not defined.  Percentiles are counted
-	 * from the good end: p99 is what 99 % of the samples were as good as.
+	 * In the metric's unit; NaN where undefined.  Percentiles count from the good end:
+	 * 99 % of the samples were at least as good as p99.
 	 */
 	double mean, median, min, max, p99, sd;
-	double percentile[REPORT_PERCENTILES_MAX];	/* those of the table */
+	double percentile[REPORT_PERCENTILES_MAX];	/* as in the table */
 	uint64_t n;
 	int from, to;		/* nodes, where the table is a matrix */
 	int valid;		/* -1 not checked, 0 Fail, 1 Pass */
@@ -79,60 +79,61 @@ struct report;
 
 /*
  * Open a report and write the run record: schema, type, program, title,
- * metric, unit, ways, then the members of `run` (stolen, also on error).
- * Views know these of them, all optional:
+ * metric, unit, ways, then the members of `run` (its reference is taken over, also on
+ * error).  Views use these members, all optional:
  *	notes		array of strings: '#' lines above the table
- *	experiment	what of a paper is done again, its quoted values included (`notes` shows it)
+ *	experiment	the experiment of a paper that is repeated, with its quoted values
+ *			(shown in `notes`)
  *	caption		array of strings: lines below the title of a figure
  *	foreign_ways	array of ways that do not run on the fabric of the others
  *	app		the program is timed as a whole: class, size, operation (strings),
  *			iterations, ranks (integers), operations (of all iterations).  There is
- *			one row per way, whose bytes are the size of the problem's data, with a
- *			member `app` of three arrays by rank: total_s, communication_s and
- *			sent_bytes, of the run whose time is the median
- * A matrix is recorded as `matrix` (names, labels, slow), its rows have `from` and `to`.
- * An existing file is replaced, in one step, only once the run record is
- * written.  0 or -errno after one error line; *out only on success.
+ *			one row per way, whose bytes are the size of the problem's data.  Its
+ *			member `app` has three arrays by rank: total_s, communication_s and
+ *			sent_bytes, of the run with the median time
+ * A matrix is recorded as `matrix` (names, labels, slow); its rows have `from` and `to`.
+ * An existing file is replaced in one step, after the run record has been written.
+ * 0 or -errno after one error line; *out only on success.
  */
 int report_open(const struct report_table *table, json_t *run, struct report **out);
 
 /*
- * Rows of one size come in way order; the text line is printed with the last.
+ * Rows of one size must come in way order; the text line is printed with the last.
  * 0 or -errno after one error line (of the first failure only).
  */
 int report_row(struct report *r, const struct report_row *row);
 
-/* A '#' line in the text view only; for what is known only later than `run`. */
+/* A '#' line, in the text view only, for facts that are not known yet when `run` is written. */
 void report_note(struct report *r, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /*
- * The `end` record, with `status`, what the program will exit with, and the
- * members of extra (stolen; may be NULL).  Frees r.  0, or the first -errno of
- * all calls.
+ * Write the `end` record with `status`, the exit code of the program, and the members of
+ * extra (its reference is taken over; may be NULL).  Frees r.  0, or the first -errno of all
+ * calls.
  */
 int report_close(struct report *r, int status, json_t *extra);
 
-/* A string of JSON whatever the bytes: what is not UTF-8 becomes '?'. */
+/* A JSON string from any bytes: those that are not UTF-8 become '?'. */
 json_t *report_string(const char *text);
 
-/* Machine, software and launch: what every result file says of where it was made. */
+/* Machine, software and launch: the provenance in every result file. */
 json_t *report_provenance(int argc, char *const *argv);
 
 /* ---- Reading --------------------------------------------------------------- */
 
 struct report_file {
 	char *path;
-	json_t *run;			/* checked: program, title, metric, ways are there */
+	json_t *run;			/* checked: has program, title, metric, ways */
 	enum report_metric metric;
 	json_t *rows;			/* array of checked row records */
-	json_t *end;			/* NULL: the job did not come to its end */
+	json_t *end;			/* NULL: the job did not finish */
 };
 
 /*
- * 0, or -EINVAL (damaged: no run record, a torn one, another schema, a line in
- * the middle that is no record) or another -errno, after one error line that
- * names file and line.  A torn last line is dropped with a warning; so is a
- * missing end record.
+ * 0, or -EINVAL (damaged: no run record or an incomplete one, another schema, a line in the
+ * middle that is no record) or another -errno, after one error line that names file and
+ * line.  An incomplete last line is dropped with a warning.  A missing end record is warned
+ * about, too.
  */
 int report_read(const char *path, struct report_file *out);
 void report_file_free(struct report_file *f);
@@ -140,13 +141,13 @@ void report_file_free(struct report_file *f);
 /* The row of a way and size, or NULL. */
 json_t *report_file_row(const struct report_file *f, const char *way, uint64_t bytes);
 
-/* Print the table that the program printed, from the records. */
+/* Print the program's table again, from the records. */
 int report_print(const struct report_file *f, FILE *text, bool full);
 
 /*
- * Draw f into DIR/NAME.{dat,gp,svg,png}, NAME from the file's own name; nothing
- * if it is a matrix or of a program that is timed as a whole.  0 or -errno after one
- * error line.  Needs gnuplot.
+ * Draw f into DIR/NAME.{dat,gp,svg,png}, with NAME from the file's own name.  Draws nothing
+ * for a matrix or a program that is timed as a whole.  0 or -errno after one error line.
+ * Needs gnuplot.
  */
 int report_plot(const struct report_file *f, const char *dir);
 

@@ -1,4 +1,4 @@
-/* report_impl.h - what the files of src/report share. */
+/* report_impl.h - the internal interface of src/report. */
 #ifndef RG_REPORT_IMPL_H
 #define RG_REPORT_IMPL_H
 
@@ -13,9 +13,8 @@ struct record_file {
 };
 
 /*
- * Write `first` to a new file beside path and rename it to path; what is not a
- * regular file (a pipe, /dev/stdout) is opened as it is.  0 or -errno after an
- * error line.
+ * Write `first` to a new file beside path and rename it to path.  If path is not a regular
+ * file (a pipe, /dev/stdout), it is opened directly.  0 or -errno after an error line.
  */
 int record_open(struct record_file *f, const char *path, const json_t *first);
 int record_write(struct record_file *f, const json_t *record);
@@ -24,13 +23,13 @@ int record_close(struct record_file *f);
 /* {"schema": 1, "type": type} */
 json_t *record_new(const char *type);
 
-/* ---- text.c: the table for people ---- */
+/* ---- text.c: the table as text ---- */
 
 struct text_table {
 	FILE *out;			/* NULL: none */
 	struct report_table table;
 	bool head_printed, cut_seen;
-	int filled;			/* columns of `row` that have come */
+	int filled;			/* columns of `row` received */
 	struct report_row row[REPORT_WAYS_MAX];
 };
 
@@ -44,21 +43,21 @@ struct matrix {
 	const struct report_table *table;
 	const struct report_matrix *matrix;
 	double *cell;		/* by way, from, to; NaN: none */
-	unsigned char *slow;	/* by node, of the way at hand */
+	unsigned char *slow;	/* by node, of the current way */
 	uint64_t bytes;
 	int checked, failed, cut;
 };
 
-/* The table stays where it is until matrix_close, which prints, once, and frees. */
+/* table must stay valid until matrix_close, which prints once, and frees. */
 int matrix_open(struct matrix *m, const struct report_table *table);
 void matrix_row(struct matrix *m, const struct report_row *row);
 void matrix_close(struct matrix *m);
 void matrix_free(struct matrix *m);
 
-/* Of records: NULL, or what is wrong; all is well if the run has no matrix. */
+/* Check records.  Returns NULL or the error; a run without a matrix is valid. */
 const char *matrix_check(const json_t *run);
 const char *matrix_row_check(const json_t *run, const json_t *row);
-/* Strings stay the record's.  0 or -ENOMEM after an error line. */
+/* Strings still belong to the record.  0 or -ENOMEM after an error line. */
 int matrix_load(struct report_matrix *out, const json_t *run);
 void matrix_unload(struct report_matrix *m);
 
@@ -66,15 +65,15 @@ void matrix_unload(struct report_matrix *m);
 
 struct app_table {
 	FILE *out;
-	json_t *problem;	/* of the run record; NULL: not such a program, nothing is done */
-	json_t *rows;		/* that have come */
+	json_t *problem;	/* of the run record; NULL: not such a program, no effect */
+	json_t *rows;		/* received so far */
 };
 
 void app_table_open(struct app_table *t, FILE *out, const json_t *run);
 void app_table_row(struct app_table *t, json_t *row);		/* a record */
-void app_table_close(struct app_table *t);			/* once; further calls do nothing */
+void app_table_close(struct app_table *t);			/* further calls have no effect */
 
-/* Of records: NULL, or what is wrong; all is well if the run has no app. */
+/* Check records.  Returns NULL or the error; a run without an app is valid. */
 const char *app_run_check(const json_t *run);
 const char *app_row_check(const json_t *run, const json_t *row);
 

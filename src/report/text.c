@@ -1,12 +1,12 @@
 /*
- * text.c - the table for people and their parsers: the size in column 0, the
- * mean in column 1, everything that is neither begins with '#'.
+ * text.c - the table as text, for people and parsers: the size is in column 0, the mean in
+ * column 1.  Lines that are not rows begin with '#'.
  *
  *	one way				# Size          Bandwidth (MB/s)
  *					8                          12.34
  *	several				# Size            native          stripe
  *					8                12.3400         11.2800
- *	several, with more columns: a line per way, which is named at its end
+ *	several, with more columns: a line per way, with its name at the end
  */
 #include <inttypes.h>
 #include <math.h>
