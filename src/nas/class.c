@@ -1,4 +1,4 @@
-/* class.c - classes, and what they can run on. */
+/* class.c - classes of problems, and the resources that they need. */
 #include "nas.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* fft.c - the transform of lines that lie side by side in a tile. */
+/* fft.c - the transform of the lines in a tile, which lie side by side. */
 #include "fft_impl.h"
 
 #include <errno.h>

@@ -1,11 +1,11 @@
 /*
- * fft.h - FFTs of many lines of the same length, wherever their elements are.
+ * fft.h - FFTs of many lines of the same length, with any strides.
  *
- * Stockham's autosort algorithm (no bit reversal), radix 4 and one pass of radix 2 if
- * need be; source: C. Van Loan, Computational Frameworks for the Fast Fourier Transform,
- * section 1.7.  FFT_TILE lines at a time are copied into a buffer that stays in the
- * caches, four of them side by side, so that vector units work on lines in parallel
- * whatever the stride in memory is; then back, which may be to another place: a
+ * Stockham's autosort algorithm (no bit reversal), radix 4, with one pass of radix 2 where
+ * the length needs it.  Source: C. Van Loan, Computational Frameworks for the Fast Fourier
+ * Transform, section 1.7.  FFT_TILE lines at a time are copied into a buffer that stays in
+ * the caches, four of them side by side, so that vector units work on lines in parallel for
+ * any stride in memory.  They are copied back to the same or to another place, so that a
  * transposition for an exchange costs no pass of its own.
  */
 #ifndef RG_NAS_FFT_H
@@ -27,7 +27,7 @@ struct fft_plan {
 };
 /* n is a power of two.  0 or -ENOMEM. */
 int fft_plan_open(struct fft_plan *p, size_t n);
-void fft_plan_roots(struct fft_plan *p);	/* once more */
+void fft_plan_roots(struct fft_plan *p);	/* compute them again */
 void fft_plan_close(struct fft_plan *p);
 
 struct fft_work {

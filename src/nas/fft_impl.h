@@ -1,4 +1,4 @@
-/* fft_impl.h - between fft.c, which transforms tiles, and tile.c, which copies them. */
+/* fft_impl.h - the interface between fft.c, which transforms tiles, and tile.c, which copies. */
 #ifndef RG_NAS_FFT_IMPL_H
 #define RG_NAS_FFT_IMPL_H
 
@@ -6,8 +6,8 @@
 
 /*
  * Copy count lines, from number `first` on, into tile[(lane group) * n + element], and back.
- * swapped: real and imaginary parts change places, which makes of a forward transform
- * an inverse one.
+ * swapped: exchange real and imaginary parts, which turns a forward transform into an
+ * inverse one.
  */
 void tile_load(struct fft_lanes *tile, const struct fft_view *from, size_t n, size_t first,
 	       size_t count, bool swapped, const struct fft_scale *scale);

@@ -1,4 +1,4 @@
-/* ft_class.c - the problems of FT, and what must come out. */
+/* ft_class.c - the problems of FT, and their published results. */
 #include "ft.h"
 
 #include <math.h>

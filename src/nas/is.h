@@ -1,10 +1,10 @@
 /*
- * is.h - integer sort: keys, buckets, ranks; everything but the messages.
+ * is.h - integer sort: keys, buckets, ranks; without the messages.
  *
  * RNR-94-007, section 2.8: the rank of a key is its place in the sorted sequence.  Keys
- * are sums of four numbers of the generator, scaled: most lie in the middle.  They are
- * sorted into buckets by their high bits; whole buckets are dealt to ranks so that
- * each gets about as many keys; a rank then counts the keys of its buckets.
+ * are scaled sums of four numbers of the generator, so most lie in the middle.  They are
+ * sorted into buckets by their high bits.  Whole buckets are assigned to ranks so that each
+ * gets about the same number of keys.  A rank then counts the keys of its buckets.
  */
 #ifndef RG_NAS_IS_H
 #define RG_NAS_IS_H
@@ -20,7 +20,7 @@ struct is_test {
 };
 
 struct is_class {
-	int keys_log, max_log, buckets_log;	/* number of keys; below what they are; buckets */
+	int keys_log, max_log, buckets_log;	/* log2 of: keys; their bound; buckets */
 	struct is_test test[IS_TESTS];
 };
 extern const struct is_class is_classes[NAS_CLASSES];
@@ -45,26 +45,26 @@ static inline int is_shift(const struct is_class *c)		/* bucket = key >> shift *
 	return c->max_log - c->buckets_log;
 }
 
-/* Keys that a rank may be dealt, at most. */
+/* The largest number of keys that a rank can be assigned. */
 size_t is_room(const struct is_class *c, int ranks);
 int is_ranks_max(enum nas_class c);
-/* Of each rank: is_room keys three times, counts, buckets. */
+/* Per rank: is_room keys three times, counts, buckets. */
 uint64_t is_memory_bytes(enum nas_class c, int ranks);
 
-/* Keys number first, first + 1, ... of the sequence. */
+/* Keys first, first + 1, ... of the sequence. */
 void is_generate(const struct is_class *c, uint32_t *keys, uint64_t first, size_t count);
 
-/* How many keys each bucket has. */
+/* The number of keys in each bucket. */
 void is_bucket_sizes(const uint32_t *keys, size_t count, int shift, uint32_t *size, int buckets);
 
-/* Keys in the order of their buckets.  `at` is scratch, of as many numbers as buckets. */
+/* Sort keys by bucket.  at: scratch memory of `buckets` numbers. */
 void is_bucket_sort(const uint32_t *keys, size_t count, int shift, const uint32_t *size,
 		    int buckets, uint32_t *at, uint32_t *sorted);
 
 /*
- * Who gets which buckets: rank r those from first[r] up to, not including, first[r + 1];
- * first has ranks + 1 members.  A bucket belongs to the rank in whose share of the
- * sorted sequence, keys / ranks long, it begins.  total: of all ranks, by bucket.
+ * Assign buckets: rank r gets those from first[r] up to, not including, first[r + 1]; first
+ * has ranks + 1 members.  A bucket belongs to the rank in whose part of the sorted sequence,
+ * keys / ranks long, it begins.  total: keys of all ranks, by bucket.
  */
 void is_deal(const uint32_t *total, int buckets, uint64_t keys, int ranks, int *first);
 
@@ -72,21 +72,21 @@ void is_deal(const uint32_t *total, int buckets, uint64_t keys, int ranks, int *
 uint64_t is_sum(const uint32_t *size, int from, int to);
 
 /*
- * Add keys, of which the smallest may be `low`, to count[key - low].  count has mask + 1
- * places, a power of two: a key that was damaged on its way is counted in one of them.
+ * Count keys: add 1 to count[key - low] for each; low is the smallest possible key.  count has
+ * mask + 1 places, a power of two, so that a damaged key is counted in one of them, too.
  */
 void is_count(const uint32_t *keys, size_t count_of_keys, uint32_t low, uint32_t mask,
 	      uint32_t *count);
-/* Counts become ranks: how many of the keys are smaller. */
+/* Turn counts into ranks: the number of smaller keys. */
 void is_ranks(uint32_t *count, size_t range);
 
-/* What test number t must say in an iteration. */
+/* The rank that test t expects in an iteration. */
 uint32_t is_expected(const struct is_class *c, int t, int iteration);
 
 /*
- * Full verification: put keys where their ranks (from is_ranks; they are used up) say.
- * rank has mask + 1 places, as count; out: room places of IS_EMPTY.  False if a key would
- * fall outside or on another.
+ * Full verification: put keys at the places given by their ranks (from is_ranks; overwritten).
+ * rank has mask + 1 places, as count; out: `room` places of IS_EMPTY.  False if a place is
+ * outside or taken.
  */
 #define IS_EMPTY UINT32_MAX
 bool is_place(const uint32_t *keys, size_t count, uint32_t low, uint32_t mask, uint32_t *rank,

@@ -1,4 +1,4 @@
-/* lcg.c - many numbers at once, and numbers from the middle. */
+/* lcg.c - the generator: many numbers at once, and jumps in the sequence. */
 #include "lcg.h"
 
 static uint64_t factor_of(uint64_t steps)

@@ -1,8 +1,8 @@
 /*
- * lcg.h - the generator of the NAS kernels: x' = 5^13 x mod 2^46, and x' / 2^46 is the number.
+ * lcg.h - the generator of the NAS kernels: x' = 5^13 x mod 2^46; the number is x' / 2^46.
  *
- * Source: RNR-94-007, section 2.3.  Products are taken mod 2^64, of which 2^46 is a
- * divisor, so nothing is lost; numbers have 46 bits and are exact as doubles.
+ * Source: RNR-94-007, section 2.3.  Products are computed mod 2^64, of which 2^46 is a
+ * divisor, so the result is exact.  Numbers have 46 bits and are exact as doubles.
  */
 #ifndef RG_NAS_LCG_H
 #define RG_NAS_LCG_H
@@ -20,7 +20,7 @@ static inline uint64_t lcg_next(uint64_t x)
 	return x * LCG_FACTOR & LCG_MASK;
 }
 
-/* What x is after n steps, in log2(n) of them. */
+/* The value after n steps from x, computed in log2(n) steps. */
 uint64_t lcg_skip(uint64_t x, uint64_t n);
 
 /* The n numbers that follow x, in (0, 1). */

@@ -1,9 +1,9 @@
 /*
- * nas.h - what the NAS-style kernels share: classes, and what a class can run on.
+ * nas.h - common parts of the NAS-style kernels: classes, and the resources that they need.
  *
  * Problems are those of D. Bailey et al., The NAS Parallel Benchmarks, RNR-94-007,
  * with the classes and the verification values of NPB 3.4.  The code is Railgauge's
- * own.  No MPI in this room: the programs in apps/ bring the messages.
+ * own.  This room does not use MPI: the programs in apps/ exchange the messages.
  */
 #ifndef RG_NAS_H
 #define RG_NAS_H

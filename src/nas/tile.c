@@ -1,9 +1,9 @@
 /*
- * tile.c - lines into a tile and back.
+ * tile.c - copies of lines into a tile and back.
  *
- * Across: lines lie side by side, an element of all of them is one stretch of memory.
- * Along: the elements of a line do; four lines are read at once.  Either way each
- * stretch is used up while its cache line is at hand.
+ * Across: lines lie side by side, so that one element of all of them is contiguous memory.
+ * Along: the elements of a line are contiguous; four lines are read at once.  In both cases
+ * each contiguous stretch is used up while its cache line is in the cache.
  */
 #include "fft_impl.h"
 

@@ -1,12 +1,12 @@
 /*
  * stats.h - statistics of samples in nanoseconds.  Pure functions.
  *
- * Nothing is deleted and nothing passes through an int: the deviation of
- * sub-microsecond samples stays what it is.
+ * No sample is discarded and no value is converted to int: the deviation of
+ * sub-microsecond samples is exact.
  *
- * Rates: summarise the times, then convert.  quantity / mean time is the
- * harmonic mean of the rates, which is the one that is right for rates;
- * quantity / maximal time is the smallest rate, and so on.
+ * Rates: summarise the times, then convert.  quantity / mean time is the harmonic mean of
+ * the rates, which is the right mean for rates.  quantity / maximal time is the smallest
+ * rate, and so on.
  */
 #ifndef RG_STATS_H
 #define RG_STATS_H
@@ -35,7 +35,7 @@ void stats_sort(uint64_t *samples, size_t n);
  * The q-quantile (0 < q < 1) by nearest rank: the smallest sample that at
  * least q * n samples do not exceed.  NaN when fewer than 10 samples lie
  * beyond it (n * (1 - q) < 10, or n * q < 10 below the median): such a
- * number would be one straggler's.
+ * value would depend on single outliers.
  */
 double stats_percentile(const uint64_t *sorted, size_t n, double q);
 

@@ -1,4 +1,4 @@
-/* link.c - PCIe links: how fast they run, and which a device's data must pass. */
+/* link.c - PCIe links: their speed, and those on the path of a device's data. */
 #include "config.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* list.c - what a machine has: adapters, accelerators, groups of cores. */
+/* list.c - the adapters, accelerators and groups of cores of a machine. */
 #include "config.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* near.c - which rails are nearest to a process, and how ranks share them. */
+/* near.c - the rails nearest to a process, and their distribution among ranks. */
 #include "config.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* open.c - a topology: of this machine or of a file. */
+/* open.c - opening a topology, of this machine or of a file. */
 #include "config.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* path.c - what lies between two places: see enum topo_path. */
+/* path.c - the path between two places: see enum topo_path. */
 #include "config.h"
 
 #include <string.h>

@@ -1,9 +1,8 @@
 /*
- * port.c - what a file says about ports: infos of the adapter's object.
+ * port.c - ports as described in a file: infos of the adapter's object.
  *
- * hwloc writes PortNState ("4", as verbs count), PortNLID and PortNGIDi; topo_save
- * adds PortNKind, LinkLayer, Rate, MTU, GID, GIDType, GIDIndex, Rail
- * and FirmwareVersion.
+ * hwloc writes PortNState ("4", the number used by verbs), PortNLID and PortNGIDi; topo_save
+ * adds PortNKind, LinkLayer, Rate, MTU, GID, GIDType, GIDIndex, Rail and FirmwareVersion.
  */
 #include "config.h"
 

@@ -1,4 +1,4 @@
-/* share.c - which rails pass which links together. */
+/* share.c - the sets of rails that share PCIe links. */
 #include "config.h"
 
 #include <string.h>

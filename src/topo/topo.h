@@ -1,12 +1,12 @@
 /*
- * topo.h - where the rails are in a machine, and what is near them.
+ * topo.h - the places of rails in a machine, and the devices and cores near them.
  *
- * On hwloc and nothing else of ours but src/util.  A topology is that of this
- * machine or of a saved file; it is read once and does not change.  What is not
- * known stays unknown here: nothing is guessed.
+ * Uses hwloc, and src/util of Railgauge.  A topology is that of this machine or of a saved
+ * file; it is read once and does not change.  Unknown values stay unknown: nothing is
+ * guessed.
  *
- * Returns 0 or -errno; who detects an error says so in one line (util/err.h);
- * outputs are set only on success.  One thread per topology at a time.
+ * Functions return 0 or -errno.  The function that detects an error prints one line
+ * (util/err.h).  Outputs are set only on success.  One thread per topology at a time.
  */
 #ifndef RG_TOPO_H
 #define RG_TOPO_H
@@ -30,7 +30,7 @@ enum {
 /* ---- Paths -------------------------------------------------------------- */
 
 /*
- * What lies between two places; each is farther than the one before.  The words
+ * The path between two places; each value is farther than the one before.  The names
  * are those of `nvidia-smi topo -m`.  A *device* is a PCI function (an adapter,
  * a GPU), its *host bridge* the root of its PCI tree, its *locality* the cores of
  * the object that hwloc attaches the host bridge to.
@@ -44,16 +44,16 @@ enum {
  *   PHB   Two devices below one host bridge, but no common PCI bridge.
  *         A device and a core: the device's locality lies in the NUMA node of the core.
  *   NODE  Two devices below different host bridges, both localities in one package.
- *         A device and a core of one package, not of one NUMA node (or it is not
- *         known of which: the locality is larger than a NUMA node).
+ *         A device and a core of one package, not of one NUMA node (or of an unknown
+ *         one: the locality is larger than a NUMA node).
  *   SYS   Different packages (sockets): the path crosses the link between them.
  *         Older texts call it SOC.
  *   UNKNOWN  A device that is on no PCI bus (the software HCA, Soft-RoCE on a virtual
- *         interface), or a locality that spans packages: firmware that does not say.
+ *         interface), or a locality that spans packages: the firmware does not describe it.
  *
- * nvidia-smi says SYS already between NUMA nodes of one package; here that is NODE,
+ * nvidia-smi prints SYS already between NUMA nodes of one package; here that is NODE,
  * since such traffic stays inside the package.  The NUMA node of a core is the
- * smallest that contains it; a machine that names no package counts as one.
+ * smallest that contains it.  A machine without a package object counts as one package.
  */
 enum topo_path {
 	TOPO_SELF, TOPO_PIX, TOPO_PXB, TOPO_PHB, TOPO_NODE, TOPO_SYS, TOPO_UNKNOWN,
@@ -66,48 +66,48 @@ const char *topo_path_text(enum topo_path path);
 struct topo_spot {
 	char name[TOPO_NAME_BYTES];	/* "mlx5_0", "cuda0", "node0" */
 	char pci[TOPO_PCI_BYTES];	/* "": not on a PCI bus */
-	int numa, package;		/* OS index; -1: not known, or more than one */
-	struct hwloc_obj *object;	/* NULL: place not known */
+	int numa, package;		/* OS index; -1: unknown, or more than one */
+	struct hwloc_obj *object;	/* NULL: unknown place */
 };
 
-/* Cores that are equally far from everything: of one NUMA node and one package. */
+/* Cores with equal paths to all devices: of one NUMA node and one package. */
 struct topo_cores {
 	struct topo_spot spot;		/* "node0"; "node0/package1" if a node spans packages */
-	char *cores;			/* logical numbers, as launchers count: "0-7" */
-	char *cpus;			/* OS numbers, as taskset and Linux count: "0-7,64-71" */
-	struct hwloc_bitmap_s *set;	/* topo's own */
+	char *cores;			/* logical numbers, as used by launchers: "0-7" */
+	char *cpus;			/* OS numbers, as used by taskset: "0-7,64-71" */
+	struct hwloc_bitmap_s *set;	/* private */
 };
 
 struct topo {
-	bool live;			/* of this machine: sysfs may be asked as well */
-	char host[256];			/* "" if the file does not say */
+	bool live;			/* of this machine: sysfs may be read as well */
+	char host[256];			/* "" if the file does not contain it */
 	int package_count, numa_count;
-	int core_count, usable_count;	/* all; those that a job here may run on (cgroups) */
+	int core_count, usable_count;	/* all; those allowed for a job here (cgroups) */
 	int adapter_count, gpu_count, cores_count;
 	struct topo_spot *adapter;	/* RDMA devices: by PCI address, then name */
-	struct topo_spot *gpu;		/* accelerators, no displays of management controllers */
+	struct topo_spot *gpu;		/* accelerators, not management controllers' displays */
 	struct topo_cores *cores;
-	struct hwloc_topology *hwloc;	/* topo's own */
+	struct hwloc_topology *hwloc;	/* private */
 };
 
 enum topo_want {
-	TOPO_RAILS,			/* fast: for a process that wants its nearest rail */
-	TOPO_ALL,			/* GPUs under the names of their drivers as well */
+	TOPO_RAILS,			/* fast: enough to find the nearest rail of a process */
+	TOPO_ALL,			/* also GPUs, under the names of their drivers */
 };
 
 /*
- * This machine; HWLOC_XMLFILE and the like are obeyed (live is false then).
- * 0 or -errno after one line.
+ * Open this machine's topology.  HWLOC_XMLFILE and the like have their usual effect (live is
+ * false then).  0 or -errno after one line.
  */
 int topo_open(enum topo_want want, struct topo **out);
-/* A file of lstopo, hwloc or topo_save.  -EINVAL: damaged; -ENOENT...: cannot be read. */
+/* Open a file of lstopo, hwloc or topo_save.  -EINVAL: damaged; -ENOENT...: unreadable. */
 int topo_open_xml(const char *path, struct topo **out);
 void topo_close(struct topo *t);
 
 /*
- * Where the RDMA device of that name is.  A device that the kernel made on a network
- * interface (Soft-RoCE) is where the interface is.  false: not known; out is
- * a spot of that name nevertheless.
+ * Find the place of an RDMA device.  A device that the kernel made on a network interface
+ * (Soft-RoCE) has the place of the interface.  false: unknown; *out is still set, to a spot
+ * with that name.
  */
 bool topo_find(const struct topo *t, const char *device, struct topo_spot *out);
 
@@ -118,37 +118,34 @@ enum topo_path topo_path(const struct topo *t, const struct topo_spot *a,
 
 /*
  * `cpus` is a list of OS numbers ("0-7,64"), or NULL: the CPUs that the calling
- * thread may run on.  CPUs that the machine does not have do not count; -EINVAL
- * (silent) if none is left or the list makes no sense.
+ * thread may run on.  CPUs that the machine does not have are ignored.  -EINVAL
+ * (silent) if none is left or the list is malformed.
  */
 
-/* The path from a device to the farthest of the cores: the process may run on any. */
+/* The path from a device to the farthest of the cores, since the process may run on any. */
 int topo_path_cpus(const struct topo *t, const struct topo_spot *s, const char *cpus,
 		   enum topo_path *out);
 
 /*
  * Which of `count` rails are nearest to these CPUs (`--bind near`): bit i of *mask
- * stands for device[i] ("mlx5_0").  Nearest is what topo_path_cpus says; a rail whose
- * place is not known is not known to be nearer than SYS.  So all rails are, for
- * a process that may run anywhere, or where no place is known.  count is 1 to
- * TOPO_RAILS_MAX; *mask is never 0.
+ * stands for device[i] ("mlx5_0").  Distance is defined by topo_path_cpus; a rail of
+ * unknown place counts as SYS.  So all rails are nearest for a process that may run
+ * anywhere, or if no place is known.  count is 1 to TOPO_RAILS_MAX; *mask is never 0.
  */
 int topo_near(const struct topo *t, const char *const *device, int count, const char *cpus,
 	      uint32_t *mask);
 
 /*
- * From the masks of all ranks of a node, in the order of their local ranks, the
- * rail of each: one of its mask, so that ranks are spread evenly.  Ranks with
- * fewer choices choose first, then lower ranks; each takes the rail with the fewest
- * ranks so far, of equals the first.  So the same masks give the same rails in every
- * process.  A mask of 0 gives -1.
+ * Compute the rail of each rank of a node from the masks of all, in the order of local
+ * ranks: one of its mask, so that ranks are spread evenly.  Ranks with fewer choices come
+ * first, then lower ranks.  Each gets the rail that has the fewest ranks so far, of equals
+ * the first.  So the same masks give the same rails in every process.  A mask of 0 gives -1.
  */
 void topo_spread(const uint32_t *mask, int ranks, int *rail);
 
 /*
- * Where rank `rank` of `ranks` is when they are bound in blocks: of the C cores that may
- * be used, in logical order, it has those from rank * C / ranks up to the next rank's, at
- * least one.
+ * The place of rank `rank` of `ranks` when ranks are bound in blocks: of the C usable cores,
+ * in logical order, it has those from rank * C / ranks up to the next rank's, at least one.
  */
 struct topo_block {
 	char *cores;			/* "4-7", logical numbers; free() it */
@@ -159,30 +156,30 @@ int topo_block(const struct topo *t, unsigned rank, unsigned ranks, struct topo_
 
 /* ---- PCIe links --------------------------------------------------------- */
 
-/* One direction, data: what is left of the line rate after its encoding, before headers. */
+/* Rates of data in one direction: the line rate after its encoding, before headers. */
 struct topo_link {
 	char at[TOPO_PCI_BYTES];	/* the adapter's slot "0000:17:00", then bridges */
-	uint64_t bytes_per_s;		/* as it runs now; 0: not known */
-	uint64_t max_bytes_per_s;	/* what this end of it could do; 0: not known */
-	/* MT/s per lane and lanes; 0: not known.  hwloc keeps bytes_per_s only. */
+	uint64_t bytes_per_s;		/* current; 0: unknown */
+	uint64_t max_bytes_per_s;	/* possible at this end; 0: unknown */
+	/* MT/s per lane and lanes; 0: unknown.  hwloc keeps bytes_per_s only. */
 	unsigned mt_per_s, lanes, max_mt_per_s, max_lanes;
 };
 
 /*
- * The links that all data of a device must pass, its own first, then what
- * each bridge up to the host bridge says.  Both ends of a link tell its speed, so
- * neighbours may be one link; that does not matter to who asks which is the
- * narrowest that several devices share: devices share exactly the links with equal `at`.
- * From sysfs, for files from hwloc's attributes.  Returns their number.
+ * The links that all data of a device pass: its own first, then those of each bridge up to
+ * the host bridge.  Both ends of a link report its speed, so neighbouring entries may be one
+ * link.  For the narrowest link that several devices share this makes no difference: devices
+ * share exactly the links with equal `at`.  The values come from sysfs, for files from
+ * hwloc's attributes.  Returns their number.
  */
 int topo_links(const struct topo *t, const struct topo_spot *s,
 	       struct topo_link out[TOPO_LINKS_MAX]);
 
 /*
- * The links that bound rails together: bits of rails are indices of spot.  Of links with
- * the same rails only the narrowest known one is told (the first, if no speed is
- * known).  Sets are nested or disjoint, smaller ones come first.  count is at most
- * TOPO_RAILS_MAX.  Returns how many there are.
+ * The links that limit several rails together; bits of `rails` are indices of spot.  Of
+ * links with the same rails only the narrowest known one is included (the first, if no speed
+ * is known).  Sets are nested or disjoint, smaller ones first.  count is at most
+ * TOPO_RAILS_MAX.  Returns their number.
  */
 enum { TOPO_SHARES_MAX = 2 * TOPO_RAILS_MAX };
 struct topo_share {
@@ -196,14 +193,14 @@ int topo_shares(const struct topo *t, const struct topo_spot *const *spot, int c
 uint64_t topo_link_bytes(unsigned mt_per_s, unsigned lanes);
 
 /*
- * The files {current,max}_link_{speed,width} of a directory in /sys/bus/pci/devices.
- * What is missing or makes no sense is not known.  `at` is not touched.
+ * Read {current,max}_link_{speed,width} of a directory in /sys/bus/pci/devices.  A missing or
+ * malformed value is unknown.  `at` is not changed.
  */
 void topo_link_read(const char *dir, struct topo_link *link);
 
 /* ---- Ports -------------------------------------------------------------- */
 
-/* What is known of a port.  Empty texts, 0 and -1: not known, except where said. */
+/* A port.  Empty texts, 0 and -1: unknown, except where stated. */
 struct topo_port {
 	unsigned number;		/* from 1 */
 	char kind[24];			/* "hardware", "kernel software", "software HCA" */
@@ -213,7 +210,7 @@ struct topo_port {
 	char gid[48];			/* as inet_ntop writes it */
 	char gid_type[16];		/* "IB", "RoCE v1", "RoCE v2" */
 	int gid_index, lid;
-	int rail;			/* as librail would number it */
+	int rail;			/* librail's number of it */
 	uint32_t mtu_bytes;
 	bool rate_known;
 	bool gid_link_local;
@@ -221,17 +218,15 @@ struct topo_port {
 };
 
 /*
- * What the file says about the ports of t->adapter[adapter]: hwloc keeps states, LIDs
- * and GIDs (of no known type, so of one only); topo_save adds the rest.  A value that
- * makes no sense is warned about and not known.  Returns how many ports are
- * mentioned, by number; 0: none is.
+ * The ports of t->adapter[adapter] in the file.  hwloc keeps states, LIDs and GIDs (without
+ * their type, so one GID only); topo_save adds the rest.  A malformed value is unknown, after
+ * a warning.  Returns the number of ports in the file, in the order of their numbers.
  */
 int topo_ports(const struct topo *t, int adapter, struct topo_port out[TOPO_PORTS_MAX]);
 
 /*
- * Write the topology of this machine to a file that topo_open_xml reads, with what is
- * known of its links and, after topo_port_note, of its ports.  The file appears
- * whole or not at all.
+ * Write the topology of this machine to a file that topo_open_xml reads, with its links and,
+ * after topo_port_note, its ports.  The file appears whole or not at all.
  */
 bool topo_is_saved(const struct topo *t, const char *device);	/* hwloc has such a device */
 int topo_port_note(struct topo *t, const char *device, const struct topo_port *port);

@@ -1,4 +1,4 @@
-/* topo_impl.h - what the files of src/topo share; nobody else includes it. */
+/* topo_impl.h - the internal interface of src/topo. */
 #ifndef RG_TOPO_IMPL_H
 #define RG_TOPO_IMPL_H
 
@@ -6,7 +6,7 @@
 
 #include "topo.h"
 
-/* The PCI function that obj is, or is part of; NULL: it is on no PCI bus. */
+/* The PCI function that obj is, or is part of; NULL: obj is on no PCI bus. */
 hwloc_obj_t topo_pci_of(hwloc_obj_t obj);
 
 bool topo_is_bridge(hwloc_obj_t obj, hwloc_obj_bridge_type_t upstream);
@@ -14,23 +14,23 @@ bool topo_is_bridge(hwloc_obj_t obj, hwloc_obj_bridge_type_t upstream);
 /* The address of a PCI function or PCI bridge; "" of anything else. */
 void topo_pci_text(hwloc_obj_t obj, char text[TOPO_PCI_BYTES]);
 
-/* Smallest NUMA node, or the package, that contains all of set; NULL: there is none. */
+/* The smallest NUMA node, or the package, that contains all of set; NULL: none does. */
 hwloc_obj_t topo_numa_of(const struct topo *t, hwloc_const_cpuset_t set);
 hwloc_obj_t topo_package_of(const struct topo *t, hwloc_const_cpuset_t set);
 
-/* numa and package of a spot whose cores are set. */
+/* Set numa and package of a spot from the set of its cores. */
 void topo_spot_home(const struct topo *t, struct topo_spot *s, hwloc_const_cpuset_t set);
 
-/* Cores, or CPUs on a machine that does not name cores. */
+/* Cores, or CPUs on a machine without core objects. */
 hwloc_obj_type_t topo_core_type(const struct topo *t);
 
-/* The next of them that may be used; NULL behind the last, from NULL on the first. */
+/* The next usable core; after NULL the first, after the last NULL. */
 hwloc_obj_t topo_core_next(const struct topo *t, hwloc_obj_t core);
 
-/* What there is: fills the arrays of t.  0 or -ENOMEM. */
+/* Fill the arrays of t.  0 or -ENOMEM. */
 int topo_list(struct topo *t);
 
-/* Write what is known of the links of all PCI functions and bridges into their infos. */
+/* Add the links of all PCI functions and bridges to their infos. */
 int topo_links_note(struct topo *t);
 
 #endif
