@@ -1,9 +1,9 @@
 /*
- * calls.c - hooks: each tells what its call takes away, and then makes the call.
+ * calls.c - hooks: each reports the range that its call takes away, then makes the call.
  *
- * The functions are little more than their system calls, which the hooks make by
- * themselves; what a hook found in its place before is called instead.  Nothing here
- * may call a function of the C library that is hooked, or one that allocates.
+ * The patched functions do little more than their system calls, so a hook makes the system
+ * call itself.  If another hook was in its place before, it calls that one instead.  Code
+ * here must not call a function of the C library that is hooked or that allocates.
  */
 #include "config.h"		/* _GNU_SOURCE */
 

@@ -1,4 +1,4 @@
-/* calls.h - the C library's functions that take pages away: what each does, and a hook for it. */
+/* calls.h - functions of the C library that take pages away, and their hooks. */
 #ifndef RG_MEMWATCH_CALLS_H
 #define RG_MEMWATCH_CALLS_H
 
@@ -14,28 +14,28 @@ enum call {
 	CALLS,
 };
 
-/* Every function of the C library gets its arguments, and gives its result, in registers so. */
+/* This type passes arguments and the result in registers like all of these functions. */
 typedef long call_fn(long, long, long, long, long, long, long);
 
 struct call_row {
 	const char *name;
 	call_fn *hook;
-	/* Makes a call that does no more than fail, to see whether it reaches the hook. */
+	/* Makes a call that fails without effect, to check whether it reaches the hook. */
 	void (*probe)(call_fn *function);
 };
 
 extern const struct call_row call_row[CALLS];
 
-/* What was there before the hook, another hook, is called by it; NULL: the system call is made. */
+/* Set the hook that was there before: called by this one.  NULL: it makes the system call. */
 void call_set_next(enum call call, void *function);
 
-/* The lowest end of the heap that brk takes; set before anything is patched. */
+/* The lowest end of the heap that brk accepts; set before the first patch. */
 extern uintptr_t call_heap_start;
 
-/* Does a call of this function reach its hook?  In this thread; nothing is reported meanwhile. */
+/* Does a call of this function in this thread reach its hook?  Reports nothing meanwhile. */
 bool call_is_seen(enum call call, void *function);
 
-/* memwatch.c: to all listeners. */
+/* memwatch.c: call all listeners. */
 void call_report(enum rg_mem_call call, uintptr_t start, size_t bytes);
 
 #endif

@@ -1,4 +1,4 @@
-/* memwatch.c - see memwatch.h: patches set and kept, listeners called. */
+/* memwatch.c - memwatch.h: sets and checks patches, calls listeners. */
 #include "config.h"		/* _GNU_SOURCE */
 
 #include "memwatch.h"

@@ -1,19 +1,19 @@
 /*
- * memwatch.h - calls that take pages away from this process, seen before they do.
+ * memwatch.h - calls that take pages away from this process, reported before they do.
  *
- * A registration, and a mapping that a peer has made, name pages; when an address
- * gets other pages, both go on naming the old ones.  The C library's munmap, mmap
+ * A registration, and a mapping made by a peer, refer to pages; when an address
+ * gets other pages, both still refer to the old ones.  The C library's munmap, mmap
  * (MAP_FIXED), mremap, madvise, brk, sbrk, shmat, shmdt, ftruncate, truncate, fallocate,
  * remap_file_pages and syscall are therefore patched at their first instruction, so
- * that every caller is seen: the program, its libraries whenever loaded, malloc, and
- * threads' stacks inside the C library itself.  Other patchers (UCX, Open MPI) that
- * came first are called in turn; those that come later are found by
- * rg_memwatch_check.
+ * that calls are reported from every caller: the program, its libraries whenever loaded,
+ * malloc, and the handling of threads' stacks inside the C library.  Hooks that other
+ * libraries (UCX, Open MPI) set before are called in turn; hooks that are set later are
+ * detected by rg_memwatch_check.
  *
- * Not seen: system calls made by an instruction outside the C library's functions.
- * The dynamic linker is such a place (dlclose): see rg_memwatch_in_library.
- * Sanitizers' allocators are another: rg_memwatch_start refuses beside them.
- * Nor what another process does to memory that both share.
+ * Not reported: system calls made by an instruction outside the C library's functions.
+ * The dynamic linker makes such calls (dlclose): see rg_memwatch_in_library.
+ * Sanitizers' allocators do, too: rg_memwatch_start refuses beside them.
+ * Not reported either: what another process does to memory that both share.
  */
 #ifndef RG_MEMWATCH_H
 #define RG_MEMWATCH_H
@@ -28,41 +28,40 @@ enum rg_mem_call {
 	RG_MEM_MOVE,		/* mremap: its old range */
 	RG_MEM_DISCARD,		/* madvise: MADV_DONTNEED, MADV_FREE, MADV_REMOVE and the like */
 	/*
-	 * Of a file or of shared memory, wherever it is mapped: shmdt, truncation, holes
-	 * punched.  The range is everything; private anonymous memory stays as it is.
+	 * Pages of a file or of shared memory, wherever it is mapped: shmdt, truncation, hole
+	 * punching.  The range is everything; private anonymous memory is not affected.
 	 */
 	RG_MEM_SHARED,
 };
 
 /*
- * Called before the call is made, in the thread that makes it, with the range as the
- * caller gave it (a range that the call will refuse included).  In the middle of
- * malloc, of a signal handler, of a child of fork: it takes no lock that is held
- * while memory is allocated, allocates nothing, and keeps errno.  Calls of the above
- * kind that it makes itself are not reported.
+ * Called before the call is made, in the thread that makes it, with the range that the
+ * caller passed (also one that the call will refuse).  It may run inside malloc, in a
+ * signal handler, in a child of fork.  So it must take no lock that is held while memory is
+ * allocated, must not allocate, and must keep errno.  Calls of the above kind that it makes
+ * itself are not reported.
  */
 typedef void rg_memwatch_fn(enum rg_mem_call call, uintptr_t start, size_t bytes);
 
 /*
- * Patch, once in a process, and add a listener (at most 4; for good: libraries with
- * listeners must not be unloaded).  0: from now on it hears of everything; a test
- * call of each function has shown it.  -ENOTSUP: a sanitizer, or a processor or C
- * library that is not known; -EACCES and others: the system refuses.  *why, when not
- * NULL, is set to a text of static storage then.
+ * Patch, once in a process, and add a listener (at most 4; permanently: libraries with
+ * listeners must not be unloaded).  0: the listener is called from now on; a test call of
+ * each function has verified it.  -ENOTSUP: a sanitizer, or an unknown processor or C
+ * library; -EACCES and others: the system refuses.  *why, when not NULL, is then set to a
+ * text in static storage.
  */
 int rg_memwatch_start(rg_memwatch_fn *listener, const char **why);
 
 /*
- * Do all patches still stand?  A dozen loads and compares when they do; else they are
- * set again, listeners hear of everything once, and the answer is still true.  False,
- * for ever: that failed, and memory goes away unseen.
+ * Are all patches still in place?  A dozen loads and compares if they are.  If not, they are
+ * set again, listeners are called once for the whole address space, and the result is true
+ * all the same.  False, from then on: setting them failed, and calls are not reported.
  */
 bool rg_memwatch_check(void);
 
 /*
- * Does any byte of the range belong to a shared object that can be unloaded?  Then
- * its pages can go without a report, when *unloads has changed: a count of objects
- * that have been unloaded.
+ * Does any byte of the range belong to a shared object that can be unloaded?  Its pages can
+ * go without a report; the count of unloaded objects, *unloads, changes then.
  */
 bool rg_memwatch_in_library(uintptr_t start, size_t bytes, uint64_t *unloads);
 uint64_t rg_memwatch_unloads(void);

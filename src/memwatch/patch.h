@@ -1,4 +1,4 @@
-/* patch.h - the first instruction of a function, replaced by a jump. */
+/* patch.h - replacement of the first instruction of a function by a jump. */
 #ifndef RG_MEMWATCH_PATCH_H
 #define RG_MEMWATCH_PATCH_H
 
@@ -18,17 +18,17 @@ typedef uint32_t patch_word;
 #endif
 
 struct patch {
-	_Atomic patch_word *at;		/* where the jump stands; NULL: not patched */
-	patch_word jump;		/* what stands there while it does */
-	void *stub;			/* in reach of the function: jumps on to the hook */
+	_Atomic patch_word *at;		/* the place of the jump; NULL: not patched */
+	patch_word jump;		/* the instruction that the patch writes there */
+	void *stub;			/* within reach of the function: jumps on to the hook */
 };
 
-/* Where the function's first instruction jumps to, when it is a jump; else NULL. */
+/* The target of the function's first instruction if it is a jump; else NULL. */
 void *patch_jump_target(const void *function);
 
 /*
- * Make every call of function go to hook; again, when others have patched it meanwhile.
- * One aligned store, so that other threads execute the old instruction or the new one.
+ * Redirect every call of function to hook; can be repeated after another library has patched
+ * it.  One aligned store, so that other threads execute the old instruction or the new one.
  * 0 or -errno.
  */
 int patch_set(struct patch *p, void *function, void *hook);

@@ -1,6 +1,6 @@
 /*
- * raw.h - system calls by an instruction: no hook of memwatch.h reports them, nor does any other
- * library's.  The result, or -errno.
+ * raw.h - system calls by an instruction, which neither memwatch nor hooks of other libraries
+ * report.  Return the result, or -errno.
  */
 #ifndef RG_MEMWATCH_RAW_H
 #define RG_MEMWATCH_RAW_H

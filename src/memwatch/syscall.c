@@ -1,6 +1,7 @@
 /*
- * syscall.c - the hook of syscall(): as the C library's own, it has no frame on the stack,
- * which a system call may leave for another one (clone), and clobbers nothing else.
+ * syscall.c - the hook of syscall().  Like the C library's function it has no frame on the
+ * stack, because a system call may return on another stack (clone), and it clobbers no other
+ * registers.
  */
 #include "config.h"		/* _GNU_SOURCE */
 

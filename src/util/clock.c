@@ -1,4 +1,4 @@
-/* clock.c - see clock.h: the machine's own time. */
+/* clock.c - the functions of clock.h on the machine's own clock. */
 #include "config.h"		/* _GNU_SOURCE */
 
 #include <limits.h>

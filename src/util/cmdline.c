@@ -1,4 +1,4 @@
-/* cmdline.c - a program's command line, on popt. */
+/* cmdline.c - the command line of a program, on popt. */
 #include <errno.h>
 #include <popt.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* err.c - the one line on stderr. */
+/* err.c - error lines on stderr. */
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>

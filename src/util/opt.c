@@ -1,4 +1,4 @@
-/* opt.c - values of option rows: from text, to text, within their ranges. */
+/* opt.c - values of option rows: conversion from and to text, and range checks. */
 #include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>

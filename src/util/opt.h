@@ -1,10 +1,10 @@
 /*
  * opt.h - options declared once, in tables.
  *
- * One row says everything about an option: names, type, range, default, help.
- * From the rows come the command line, the environment (RAILGAUGE_<NAME>, '-'
+ * One row holds everything about an option: names, type, range, default, help.
+ * The rows are the source of the command line, the environment (RAILGAUGE_<NAME>, '-'
  * as '_'), --help, the man page, the range checks, the error lines, the record
- * in the result file and what is carried to the transport.
+ * in the result file and the values that are passed to the transport.
  *
  * Precedence: command line, then environment, then a named preset, then the row's
  * default.
@@ -17,7 +17,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* The C type at `offset` of the values struct stands behind each. */
+/* Each with the C type at `offset` of the values struct. */
 enum opt_type {
 	OPT_FLAG,	/* bool: present or not; environment: 1, 0, yes, no */
 	OPT_COUNT,	/* uint64_t: whole number in [min, max] */
@@ -32,8 +32,8 @@ enum opt_type {
 	OPT_CHOICE,	/* int: one of choices */
 	OPT_CHOICES,	/* struct opt_list: choices with commas between, none twice, in order */
 	/*
-	 * const char *: anything that `check` accepts; NULL when unset.  The
-	 * pointer given is kept, not the text: whoever calls opt_set keeps it alive.
+	 * const char *: any text that `check` accepts; NULL when unset.  The pointer
+	 * is kept, not a copy: the text must stay valid after opt_set.
 	 */
 	OPT_TEXT,
 };
@@ -47,18 +47,18 @@ struct opt_choice {
 	const char *name;
 	int value;
 	const char *help;	/* may be NULL */
-	/* In lists of what is accepted; NULL: the name, "": left out, another row stands for it. */
+	/* Shown in lists of accepted values; NULL: name; "": omitted, another entry covers it. */
 	const char *shown;
 };
 
 enum opt_carry {
-	OPT_LOCAL = 0,		/* the program's own business */
+	OPT_LOCAL = 0,		/* used by the program only */
 	OPT_JOB = 1,		/* to the transport, once per job, before MPI_Init */
 	OPT_COMM = 2,		/* to the transport, per communicator (info key) */
-	OPT_BOTH = OPT_JOB | OPT_COMM,	/* the job's is the most that a communicator may have */
+	OPT_BOTH = OPT_JOB | OPT_COMM,	/* the job's value is the limit for communicators */
 };
 
-/* The value of a count, size, time or rate whose row has `special` and was given that word. */
+/* The value of a count, size, time or rate that was set to the word `special` of its row. */
 #define OPT_SPECIAL UINT64_MAX
 
 struct opt {
@@ -68,7 +68,7 @@ struct opt {
 	enum opt_carry carry;
 	size_t offset;			/* of the value in the values struct */
 	const char *arg;		/* name of the argument in the help: "BYTES" */
-	const char *standard;		/* default, as a user writes it; NULL: unset */
+	const char *standard;		/* default, as on the command line; NULL: unset */
 	uint64_t min, max;		/* inclusive; max 0: unlimited */
 	const char *special;		/* a word accepted instead of a number: "auto" */
 	const char *bare;		/* unit of a number without one: "s"; NULL: none assumed */
@@ -81,12 +81,12 @@ struct opt {
 	const char *help;		/* one sentence, no full stop */
 };
 
-/* Rows, the struct their offsets refer to, and where each value came from. */
+/* Rows, the struct that their offsets refer to, and the origin of each value. */
 struct opt_table {
 	const char *title;		/* heading in --help: "Transport" */
 	const struct opt *rows;		/* ends with a NULL name */
 	void *values;
-	unsigned char *origin;		/* enum opt_origin of each row; the caller's, or NULL */
+	unsigned char *origin;		/* enum opt_origin of each row; the caller's or NULL */
 };
 
 enum opt_origin {
@@ -95,17 +95,17 @@ enum opt_origin {
 };
 enum { OPT_ROWS_MAX = 64 };		/* rows per table */
 
-/* The value of a flag, count, ... of `t` as the type it has: OPT_VALUE(t, row, uint64_t). */
+/* The value of a flag, count, ... of `t`, with its type: OPT_VALUE(t, row, uint64_t). */
 #define OPT_VALUE(t, row, type) (*(type *)((char *)(t)->values + (row)->offset))
 
-/* Every value from its default.  0 or -EINVAL with an error line (a broken row). */
+/* Set all values to their defaults.  0, or -EINVAL with an error line (a wrong row). */
 int opt_defaults(const struct opt_table *t);
 
-/* Defaults, then what RAILGAUGE_<NAME> says.  0, or -EINVAL after one error line. */
+/* Set defaults, then the values of RAILGAUGE_<NAME>.  0, or -EINVAL after one error line. */
 int opt_from_environment(const struct opt_table *t);
 
 /*
- * Set one value by its long name, as the command line would.
+ * Set one value by its long name, as on the command line.
  * 0; -ENOENT: no such row (silent); -EINVAL: bad value, with a reason in why
  * that begins with the option's name: "threshold 0: out of range (accepted: 1
  * to 1T, or auto)".  Nothing is set then.
@@ -114,21 +114,21 @@ int opt_set(const struct opt_table *t, const char *name, const char *text,
 	    enum opt_origin origin, char *why, size_t why_size);
 enum { OPT_WHY_BYTES = 512 };	/* enough for any reason */
 
-/* The effective value as a user would write it; "" when unset; "yes" or "no" of a flag. */
+/* The effective value, as on the command line; "" when unset; "yes" or "no" for a flag. */
 char *opt_text(const struct opt_table *t, const struct opt *row, char *buf, size_t size);
 
 /*
- * What stands for a value, as opt_text gave it, where processes compare theirs:
- * FNV-1a of 64 bits, the same in every build and on every machine.
+ * A digest of a value's text (opt_text), for comparison between processes: FNV-1a of
+ * 64 bits, the same in every build and on every machine.
  */
 uint64_t opt_digest(const char *text);
 
-/* "1 to 1T, or auto"; "native, single, bind or stripe"; ... "" if anything goes. */
+/* "1 to 1T, or auto"; "native, single, bind or stripe"; ... "" if all values are accepted. */
 char *opt_accepted(const struct opt *row, char *buf, size_t size);
 
 /*
- * Zeroed values for rows whose struct the caller does not know, because another
- * library owns them: as large as the rows reach.  NULL: no memory; free() it.
+ * Allocate zeroed values for rows of another library, whose struct the caller does not
+ * know; the size follows from the rows.  NULL: out of memory; free() it.
  */
 void *opt_values_alloc(const struct opt *rows);
 
@@ -141,23 +141,23 @@ struct opt_program {
 	const char *name;		/* rg_bw */
 	const char *summary;		/* one line for --help and the man page */
 	const char *operands;		/* "FILE..." or NULL when there are none */
-	bool first_operand_ends;	/* what follows the first operand is not ours */
+	bool first_operand_ends;	/* arguments behind the first operand are not parsed */
 	const char *notes;		/* paragraphs at the end of --help, or NULL */
 	struct opt_table *tables;
 	int table_count;
 };
 
 /*
- * Defaults, environment, then argv, for all tables of a program.  Handles
- * --help and --version itself (prints to stdout).
+ * Set defaults, then values of the environment, then those of argv, for all tables of a
+ * program.  Handles --help and --version (prints to stdout).
  * Returns 0, 1 (help or version was printed: exit 0), or -EINVAL after one
  * error line.  argv is reordered so that its operands come last, in their
- * order; *first_operand is the index of the first (argc: there is none).
+ * order; *first_operand is the index of the first (argc: none).
  * Values of OPT_TEXT point into argv or the environment.
  */
 int opt_parse(const struct opt_program *p, int argc, char **argv, int *first_operand);
 
-/* Everything that --help prints. */
+/* Print the text of --help. */
 void opt_help(const struct opt_program *p, FILE *out);
 
 #endif

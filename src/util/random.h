@@ -1,4 +1,4 @@
-/* random.h - a number that nobody else has, for keys, cookies and first sequence numbers. */
+/* random.h - random numbers for keys, cookies and first sequence numbers. */
 #ifndef RG_UTIL_RANDOM_H
 #define RG_UTIL_RANDOM_H
 
@@ -8,10 +8,9 @@
 #include "clock.h"
 
 /*
- * 64 bits, all of them random: take as many as you need.  Never waits and never
- * fails.  Where the kernel gives none (yet) they come of the time and an address
- * and are only likely to differ between calls and processes, so no secret is made
- * of them.
+ * 64 random bits.  Never waits and never fails.  If the kernel has none (yet), the
+ * value is computed from the time and an address: it is only likely to differ between
+ * calls and processes, so it must not be used as a secret.
  */
 static inline uint64_t rg_random(void)
 {

@@ -1,4 +1,4 @@
-/* units.c - numbers with units, exactly. */
+/* units.c - exact conversion of numbers with units. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdbool.h>

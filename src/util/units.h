@@ -1,8 +1,8 @@
 /*
- * units.h - numbers as users write them.
+ * units.h - numbers with units, in text.
  *
- * Sizes take K, M, G, T = powers of 1024 in either case, then B or iB if you
- * like ("8K", "8KiB", "8192"); rates take B/s, kB/s, MB/s, GB/s = powers of
+ * Sizes take K, M, G, T = powers of 1024 in either case, optionally followed by B or iB
+ * ("8K", "8KiB", "8192"); rates take B/s, kB/s, MB/s, GB/s = powers of
  * 1000, and kb/s, Mb/s, Gb/s = bits, powers of 1000; times take ns, us, ms, s.
  * A rate or a time without a unit is refused, except 0.  A fraction is allowed
  * ("1.5us", "0.5K") as long as the result is a whole number of bytes, bytes
@@ -24,9 +24,9 @@ int rg_parse_time(const char *text, uint64_t *ns);
 
 /*
  * The shortest exact spelling (rates in bytes, never bits): 8192 ->
- * "8K", 1000000000 -> "1GB/s", 2000 -> "2us", 1500 -> "1.5us".  What is
- * formatted parses back to the same number.  Returns buf, which RG_UNIT_TEXT
- * bytes always suffice for; a smaller one truncates.
+ * "8K", 1000000000 -> "1GB/s", 2000 -> "2us", 1500 -> "1.5us".  The text
+ * parses back to the same number.  Returns buf.  RG_UNIT_TEXT bytes are always
+ * enough; in a smaller buffer the text is truncated.
  */
 enum { RG_UNIT_TEXT = 32 };
 char *rg_format_size(uint64_t bytes, char *buf, size_t size);

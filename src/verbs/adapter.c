@@ -1,4 +1,4 @@
-/* adapter.c - a device opened: one PD, one CQ, registrations. */
+/* adapter.c - opening a device: one PD, its promises about order, registrations. */
 #include <errno.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* choose.c - which ports are rails, and in which order, when nobody says. */
+/* choose.c - the default choice of rails among ports, and their order. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* counters.c - what a port has counted, as the kernel shows it in sysfs. */
+/* counters.c - the counters of a port, as the kernel exports them in sysfs. */
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>

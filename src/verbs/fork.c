@@ -1,12 +1,12 @@
 /*
- * fork.c - children of fork, beside registrations.
+ * fork.c - child processes of fork, beside registrations.
  *
- * Kernels from 5.13 on say that a child gets copies of what is registered (5.12 made them, and
- * did not say so).  Before, ibv_fork_init keeps registered pages out of children.  Where that is
- * not needed it only does harm: it splits mappings, so that mremap of the program's memory fails,
- * and a child that touches its copy dies.  libibverbs before 51 does so whenever it is asked to,
- * and an MPI library's UCX asks for the whole process: what it has done to a registration is
- * taken back.
+ * Kernels from 5.13 on report that a child gets copies of registered pages (5.12 made copies
+ * without reporting it).  On older kernels ibv_fork_init keeps registered pages out of
+ * children.  Where that is not needed it only does harm: it splits mappings, so that mremap
+ * of the program's memory fails, and a child that touches its copy is killed.  libibverbs
+ * before 51 does it whenever ibv_fork_init was called, and UCX in an MPI library calls it for
+ * the whole process.  So its effect on a registration is undone here.
  */
 #include "config.h"		/* _GNU_SOURCE */
 

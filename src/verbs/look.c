@@ -1,4 +1,4 @@
-/* look.c - ports for who only looks at them. */
+/* look.c - the ports of all devices, without opening rails. */
 #include <errno.h>
 #include <stdio.h>
 #include <unistd.h>

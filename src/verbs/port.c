@@ -1,4 +1,4 @@
-/* port.c - the table of ports: what they are called, whom they reach, how fast. */
+/* port.c - the table of ports: names, reachable networks, rates. */
 #include "config.h"		/* _GNU_SOURCE */
 
 #include <arpa/inet.h>

@@ -1,4 +1,4 @@
-/* qp.c - a reliable queue pair: made, connected, drained, destroyed. */
+/* qp.c - reliable queue pairs: creation, connection, draining, destruction. */
 #include <errno.h>
 #include <string.h>
 

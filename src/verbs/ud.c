@@ -1,4 +1,4 @@
-/* ud.c - datagrams: a queue pair that reaches everybody, for the first word to a peer. */
+/* ud.c - datagrams: a queue pair that reaches all peers, for the first message to each. */
 #include <errno.h>
 #include <string.h>
 

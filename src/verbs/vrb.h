@@ -1,12 +1,12 @@
 /*
- * vrb.h - what every user of verbs must do, once: find ports, open adapters,
- * bring reliable queue pairs up and take them down, register memory.
+ * vrb.h - common operations on verbs: find ports, open adapters, connect and destroy
+ * reliable queue pairs, register memory.
  *
- * On the libibverbs API only: no MPI, no policy, no messages.  Real HCAs, the
- * kernel's software ones and libsofthca's devices look the same from here on.
+ * Uses the libibverbs API only: no MPI, no policy, no messages.  Real HCAs, the kernel's
+ * software devices and libsofthca's devices have the same interface from here on.
  *
- * Returns 0 or -errno; who detects an error says so in one line (util/err.h);
- * outputs are set only on success.  One thread per adapter at a time.
+ * Functions return 0 or -errno.  The function that detects an error prints one line
+ * (util/err.h).  Outputs are set only on success.  One thread per adapter at a time.
  */
 #ifndef VRB_H
 #define VRB_H
@@ -31,16 +31,16 @@ struct vrb_port {
 	char name[IBV_SYSFS_NAME_MAX + 8];	/* "mlx5_0:1" */
 	uint8_t number;			/* of the port, from 1 */
 	enum vrb_kind kind;
-	bool usable;			/* a transport that carries RC with immediates */
+	bool usable;			/* its transport has RC with immediates */
 	uint8_t link_layer;		/* IBV_LINK_LAYER_... */
 	enum ibv_port_state state;
 	uint64_t rate_bytes_per_s;	/* one direction, data; 0 = unlimited */
-	enum ibv_mtu active_mtu;	/* datagrams have this one */
-	enum ibv_mtu mtu;		/* of connections: the active one, or less if wished */
+	enum ibv_mtu active_mtu;	/* of datagrams */
+	enum ibv_mtu mtu;		/* of connections: the active one, or less on request */
 	uint16_t lid;
 	int gid_index;			/* -1: this port has no GID that can be used */
 	uint8_t gid_type;		/* enum ibv_gid_type; both ends must use the same */
-	bool gid_link_local;		/* Ethernet: nothing better than a link-local one */
+	bool gid_link_local;		/* Ethernet: there is none but a link-local one */
 	union ibv_gid gid;
 	/*
 	 * Ports with equal keys reach each other.  InfiniBand: the subnet prefix.
@@ -48,8 +48,8 @@ struct vrb_port {
 	 */
 	unsigned char subnet[VRB_GID_BYTES];
 	char pci[32];			/* address on the bus for sorting; "" for virtual devices */
-	char firmware[64];		/* as the device says; may be empty */
-	/* As chosen by vrb_port_configure; 0 after a scan. */
+	char firmware[64];		/* as the device reports it; may be empty */
+	/* Set by vrb_port_configure; 0 after a scan. */
 	uint8_t sl, tclass;
 	uint16_t pkey_index;
 };
@@ -61,32 +61,33 @@ struct vrb_ports {
 };
 
 /*
- * All ports of the devices in list (from ibv_get_device_list or
- * softhca_get_device_list), which the table owns from then on, on failure too.
- * Opens each device briefly; one that cannot be opened is left out with a line.
+ * Scan all ports of the devices in list (from ibv_get_device_list or
+ * softhca_get_device_list).  The list belongs to the table from then on, also on failure.
+ * Opens each device briefly; one that cannot be opened is omitted, after a line.
  */
 int vrb_ports_scan(struct ibv_device **list, struct vrb_ports *out);
 void vrb_ports_free(struct vrb_ports *ports);
 
 /*
- * Which of them are rails when nobody chooses: usable and ACTIVE, at most max, first
- * ports of adapters before second ones.  Their indices, in the order of the table; returns
- * their number.  *active, all that could be, may be NULL.
+ * The default choice of rails: ports that are usable and ACTIVE, at most max, first ports of
+ * adapters before second ones.  index gets their indices, in the order of the table; returns
+ * their number.  active: gets the number of all such ports; may be NULL.
  */
 int vrb_ports_choose(const struct vrb_ports *ports, int max, int *index, int *active);
 /*
- * The order of rails, as strcmp: rail i meets rail i, so hosts on the same subnets must
- * sort them alike, whatever their names.  Both ports are of one table.
+ * The order of rails, as a strcmp result.  Rail i of one host is connected to rail i of
+ * another, so hosts on the same subnets must get the same order for any device names.  Both
+ * ports are of one table.
  */
 int vrb_port_order(const struct vrb_port *a, const struct vrb_port *b);
 
 /*
- * For who only looks: the ports of all devices that programs see, or with soft (a spec)
- * those that a software HCA would have, on a fabric of its own that is gone at once.
+ * List ports without using them: those of all devices that programs see, or with soft (a
+ * spec) those of a software HCA, on a fabric of its own that is removed at once.
  */
 int vrb_ports_look(const char *soft, struct vrb_ports *out);
 
-/* What a user may want of every port used; 0 or negative: as the port has it. */
+/* Settings that a user may request for all ports; 0 or negative: the port's own. */
 struct vrb_port_wish {
 	int gid_index;			/* -1: chosen by type */
 	uint32_t mtu_bytes;		/* 0: the active one; else at most this */
@@ -95,31 +96,31 @@ struct vrb_port_wish {
 };
 
 /*
- * Asks the device, briefly opened, for what is wished.  -EINVAL, after a line that
- * names the option and what is accepted.
+ * Apply a wish; opens the device briefly to check it.  -EINVAL, after a line that names the
+ * option and the accepted values.
  */
 int vrb_port_configure(struct vrb_port *port, const struct vrb_port_wish *wish);
 
 const char *vrb_port_state_text(enum ibv_port_state state);
 uint32_t vrb_mtu_bytes(enum ibv_mtu mtu);
 
-/* The state of a port now; 0 (IBV_PORT_NOP) if it cannot be asked. */
+/* The current state of a port; 0 (IBV_PORT_NOP) if it cannot be read. */
 enum ibv_port_state vrb_port_state_now(struct ibv_context *context, const struct vrb_port *port);
 
 /* ---- Counters ------------------------------------------------------------ */
 
-/* value NULL: the counter is at its end, nobody knows how much came after. */
+/* value NULL: the counter is at its maximum and has stopped. */
 typedef void vrb_counter_fn(void *user, const char *name, const uint64_t *value);
 
 /*
- * Every counter of a port: the files of `counters` and `hw_counters` in its
- * directory ("/sys/class/infiniband/mlx5_0/ports/1").  What is missing, cannot be
- * read or is no number is left out.  Returns how many there are.  The kernel may
- * show values that are some 10 ms old.
+ * Read every counter of a port: the files of `counters` and `hw_counters` in its
+ * directory ("/sys/class/infiniband/mlx5_0/ports/1").  A counter that is missing,
+ * unreadable or not a number is omitted.  Returns how many there are.  The kernel may
+ * report values that are some 10 ms old.
  */
 int vrb_counters_read(const char *port, vrb_counter_fn *each, void *user);
 
-/* Does it count how often a requester had to send something again? */
+/* Does this counter count retransmissions of a requester? */
 bool vrb_counter_is_retry(const char *name);
 
 /* ---- Adapters ----------------------------------------------------------- */
@@ -134,34 +135,35 @@ struct vrb_adapter {
 	 * a reader may poll memory instead of the CQ.
 	 */
 	bool in_order;
-	/* ... and writes on one queue pair appear one after the other. */
+	/* Writes on one queue pair appear one after the other, too. */
 	bool in_order_writes;
-	uint32_t inline_bytes;		/* what a queue pair is granted that asks for 256 */
-	bool undo_fork;			/* registrations keep pages out of children, needlessly */
+	uint32_t inline_bytes;		/* granted to a queue pair that asks for 256 */
+	bool undo_fork;			/* registrations needlessly keep pages out of children */
 };
 
-/* fork.c.  Once, before any registration of real devices: children cannot pull pages away. */
+/* fork.c.  Once, before the first registration on a real device: protects its pages from fork. */
 void vrb_fork_init(void);
-/* Does libibverbs keep pages out of children that could be there?  Then undo it, around each. */
+/* Does libibverbs keep pages out of children without need?  Then undo it at each registration. */
 bool vrb_fork_must_undo(struct ibv_pd *pd);
 void vrb_fork_prepare(void *addr, size_t bytes);
 void vrb_fork_undo(void *addr, size_t bytes);
 
 /*
- * Open a device and make its one PD.  Asks a queue pair, made for the purpose, what
- * the device promises about order.
+ * Open a device and make its only PD.  Queries a temporary queue pair for the device's
+ * promises about order.
  */
 int vrb_adapter_open(struct vrb_adapter *adapter, const struct vrb_port *port);
 void vrb_adapter_close(struct vrb_adapter *adapter);
 
 enum vrb_mr_use {
-	VRB_MR_POLLED,		/* strictly ordered: somebody polls this memory */
-	VRB_MR_BULK,		/* found complete through the CQ: may be written in any order */
+	VRB_MR_POLLED,		/* strictly ordered: this memory is polled */
+	VRB_MR_BULK,		/* complete through the CQ: may be written in any order */
 };
 
 /*
- * Local and remote write, remote read.  Silent on failure: the caller may make room and
- * retry; or, at -EFAULT, copy: memory that is read-only, or that the device cannot have.
+ * Register for local write, remote write and remote read.  Silent on failure: the caller may
+ * free registrations and retry.  At -EFAULT it may copy: the memory is read-only, or the
+ * device cannot use it.
  */
 int vrb_mr_register(struct vrb_adapter *adapter, void *addr, size_t bytes, enum vrb_mr_use use,
 		    struct ibv_mr **out);
@@ -169,7 +171,7 @@ void vrb_mr_deregister(struct ibv_mr *mr);
 
 /* ---- Queue pairs -------------------------------------------------------- */
 
-/* Wanted at creation; granted afterwards, each at least what was wanted except inline_bytes. */
+/* Requested at creation; granted afterwards, each at least as requested but inline_bytes. */
 struct vrb_qp_limits {
 	uint32_t send_wr, recv_wr;
 	uint32_t send_sge, recv_sge;
@@ -183,20 +185,20 @@ struct vrb_qp {
 	struct vrb_qp_limits granted;
 };
 
-/* Where a queue pair is, as the other side must know it; byte order is the wire's business. */
+/* The address of a queue pair, for its peer; in host byte order. */
 struct vrb_address {
 	uint32_t qpn, psn;
 	uint16_t lid;
 	uint8_t mtu;			/* enum ibv_mtu */
 	uint8_t link_layer;
-	uint8_t reads_in, reads_out;	/* RDMA reads at once that it answers; that it asks */
+	uint8_t reads_in, reads_out;	/* RDMA reads at once: as responder, as requester */
 	uint8_t pad[2];
 	unsigned char gid[VRB_GID_BYTES];
 };
 
 /*
- * An RC queue pair on that port, in state INIT: receives may be posted; to srq where
- * one is given, and want->recv_wr is 0 then.
+ * Create an RC queue pair on a port, in state INIT: receives may be posted.  If srq is not
+ * NULL they are posted to it, and want->recv_wr is 0.
  */
 int vrb_qp_create(struct vrb_adapter *adapter, const struct vrb_port *port, struct ibv_cq *cq,
 		  struct ibv_srq *srq, const struct vrb_qp_limits *want, struct vrb_qp *out);
@@ -204,24 +206,23 @@ void vrb_qp_address(const struct vrb_adapter *adapter, const struct vrb_qp *qp,
 		    const struct vrb_port *port, struct vrb_address *out);
 
 /*
- * To RTS, towards theirs, with the smaller MTU and the fewer RDMA reads of both.  A peer that is gone is
- * noticed after about 8 s, on the software HCA 2 s.  A receiver that is not ready
- * is an error at once on the software HCA and after six tries elsewhere: a correct
- * user of credits never sees it, and retrying for ever would hide a wrong one.
+ * Connect to theirs, up to RTS, with the smaller MTU and the fewer RDMA reads of both sides.
+ * A peer that has gone is detected after about 8 s, on the software HCA after 2 s.  A
+ * receiver that is not ready is an error at once on the software HCA and after six tries
+ * elsewhere: it never happens with correct credits, and endless retries would hide wrong ones.
  */
 int vrb_qp_connect(struct vrb_adapter *adapter, struct vrb_qp *qp, const struct vrb_port *port,
 		   const struct vrb_address *theirs);
 
-/* Stop: outstanding work completes with IBV_WC_WR_FLUSH_ERR.  Harmless when repeated. */
+/* Stop: outstanding work completes with IBV_WC_WR_FLUSH_ERR.  May be repeated. */
 void vrb_qp_stop(struct vrb_qp *qp);
 
 /*
  * Stop, with a marker at the end of each queue that is still running.  When all
  * markers have come out of the CQ (wr_id; flushed like the rest), nothing is in
  * flight and the queue pair may be destroyed.  Returns the number of markers:
- * 2, or 1 when it had been stopped before (nobody looks at what is posted to a
- * stopped receive queue on some devices) or receives from an SRQ, or fewer when a
- * queue is full.
+ * 2; 1 if it had been stopped before (some devices do not process what is posted to a
+ * stopped receive queue) or receives from an SRQ; fewer if a queue is full.
  */
 int vrb_qp_stop_marked(struct vrb_qp *qp, uint64_t wr_id);
 void vrb_qp_destroy(struct vrb_qp *qp);
@@ -232,10 +233,10 @@ enum { VRB_GRH_BYTES = 40 };	/* before the data of every datagram received */
 
 struct vrb_ud {
 	struct ibv_qp *qp;
-	struct ibv_cq *cq;		/* of its own */
+	struct ibv_cq *cq;		/* used by this queue pair only */
 };
 
-/* Where such a queue pair is; byte order is the wire's business. */
+/* The address of such a queue pair; in host byte order. */
 struct vrb_ud_address {
 	uint32_t qpn;
 	uint16_t lid;
@@ -243,7 +244,7 @@ struct vrb_ud_address {
 	unsigned char gid[VRB_GID_BYTES];
 };
 
-/* Ready to send and to receive; each request is completed in ud->cq. */
+/* Create one that is ready to send and to receive; each request is completed in ud->cq. */
 int vrb_ud_create(struct vrb_adapter *adapter, const struct vrb_port *port, uint32_t send_wr,
 		  uint32_t recv_wr, struct vrb_ud *out);
 void vrb_ud_destroy(struct vrb_ud *ud);
@@ -252,7 +253,7 @@ void vrb_ud_address(const struct vrb_ud *ud, const struct vrb_port *port,
 /* An address handle to a peer: ibv_destroy_ah ends it. */
 int vrb_ud_way(struct vrb_adapter *adapter, const struct vrb_port *port,
 	       const struct vrb_ud_address *theirs, struct ibv_ah **out);
-/* 0 or -errno, silent: a datagram may get lost anyway.  Buffers are registered, and kept. */
+/* 0 or -errno, silent: a datagram may be lost anyway.  Buffers are registered, and must stay. */
 int vrb_ud_send(struct vrb_ud *ud, struct ibv_ah *ah, uint32_t qpn, uint64_t wr_id,
 		const void *at, uint32_t bytes, uint32_t lkey);
 int vrb_ud_receive(struct vrb_ud *ud, uint64_t wr_id, void *at, uint32_t bytes, uint32_t lkey);
