@@ -1,4 +1,4 @@
-/* nas_program.h - what the NAS-style programs share: the option --class, and a remark. */
+/* nas_program.h - common parts of the NAS-style programs: the option --class, and a remark. */
 #ifndef RG_NAS_PROGRAM_H
 #define RG_NAS_PROGRAM_H
 

@@ -9,7 +9,7 @@ CLEANFILES += tests/.mpi-lock tests/softhca/matrix.log tests/softhca/matrix.trs 
 	tests/softhca/stacks.log tests/softhca/stacks.trs tests/softhca/tsan.log \
 	tests/softhca/tsan.trs
 
-bench_test_scripts = tests/layers.sh tests/install.sh tests/bench/bad-input.sh \
+bench_test_scripts = tests/layers.sh tests/words.sh tests/install.sh tests/bench/bad-input.sh \
 	tests/bench/collectives.sh tests/bench/each.sh \
 	tests/bench/ledger.sh tests/bench/numbers.sh tests/bench/pairs.sh tests/bench/programs.sh \
 	tests/bench/rails.sh tests/bench/validation.sh \
@@ -42,7 +42,7 @@ check-sanitize:
 in_lanes = $(foreach pair,$(join $(addsuffix :|,$(wordlist $(words x $(2)),999,$(1))),$(wordlist 1, \
 	$(words $(wordlist $(words x $(2)),999,$(1))),$(1))),$(eval $(subst :|,: | ,$(pair))))
 launching = $(addsuffix .log,tests/apps/apps.sh $(mpi_test_scripts) \
-	$(filter-out tests/layers.sh tests/install.sh,$(bench_test_scripts)))
+	$(filter-out tests/layers.sh tests/words.sh tests/install.sh,$(bench_test_scripts)))
 lanes: $(call in_lanes,$(filter $(launching),$(TEST_LOGS)),x) \
 	$(call in_lanes,$(filter-out $(launching),$(TEST_LOGS)),$(shell seq `nproc`))
 .PHONY: lanes
