@@ -111,7 +111,7 @@ struct bench_job {
 
 	struct railmpi_ledger ledger_seen[RAILMPI_LEDGERS];	/* at the last ledger_take */
 	bool some_local;		/* a rank has a rail to others on its node */
-	json_t *counters;		/* of this node's ports at the start of measuring; or NULL */
+	json_t *counters;		/* of this node's ports, at the start; or NULL */
 
 	uint64_t generation;		/* of the pattern; the same on all ranks */
 	uint64_t *samples[REPORT_WAYS_MAX];	/* in ns, of one size; timing ranks */

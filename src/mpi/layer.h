@@ -336,7 +336,7 @@ void layer_wait(struct req *r);
 int layer_start_progress(void);
 void layer_stop_progress(void);
 
-/* ---- Start and end (world.c) -------------------------------------------------------------------- */
+/* ---- Start and end (world.c) ----------------------------------------------------------- */
 
 int world_start(void);		/* after the native MPI_Init: options, MPI_COMM_WORLD */
 void world_stop(void);		/* before the native MPI_Finalize */
