@@ -26,7 +26,7 @@
 #include "rail_ctx.h"
 #include "rail_op.h"
 #include "rail_peer.h"
-#include "record.h"
+#include "rail_record.h"
 #include "rndv.h"
 #include "table.h"
 

@@ -15,7 +15,7 @@
 #include "rail_ctx.h"
 #include "rail_peer.h"
 #include "rail_pool.h"
-#include "record.h"
+#include "rail_record.h"
 #include "vrb.h"
 #include "wr_id.h"
 

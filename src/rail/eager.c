@@ -14,7 +14,7 @@
 #include "rail_ctx.h"
 #include "rail_op.h"
 #include "rail_peer.h"
-#include "record.h"
+#include "rail_record.h"
 #include "rndv.h"
 
 enum { WAIT_MAX = RING_SLOTS };	/* messages to an unconnected peer, if they can be refused */

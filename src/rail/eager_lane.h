@@ -10,7 +10,7 @@
 #include "likely.h"
 #include "op_queue.h"
 #include "rail.h"
-#include "record.h"
+#include "rail_record.h"
 #include "ring.h"
 #include "table.h"
 #include "vrb.h"

@@ -14,7 +14,7 @@
 #include "rail_ctx.h"
 #include "rail_memory.h"
 #include "rail_peer.h"
-#include "record.h"
+#include "rail_record.h"
 #include "ring.h"
 #include "staging.h"
 #include "vrb.h"

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "record.h"
+#include "rail_record.h"
 #include "vrb.h"
 
 struct rail_ctx;

@@ -19,7 +19,7 @@
 #include "rail.h"
 #include "rail_ctx.h"
 #include "rail_peer.h"
-#include "record.h"
+#include "rail_record.h"
 #include "ring.h"
 #include "staging.h"
 #include "vrb.h"

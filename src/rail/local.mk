@@ -18,7 +18,7 @@ librail_core_la_SOURCES = \
 	src/rail/on_demand.h src/rail/op_queue.h src/rail/peer_end.h src/rail/peer_failure.h \
 	src/rail/rail_connect.h src/rail/rail_cq.h src/rail/rail_ctx.h src/rail/rail_memory.h \
 	src/rail/rail_op.h src/rail/rail_options.h src/rail/rail_peer.h src/rail/rail_pool.h \
-	src/rail/rail_select.h src/rail/rate_estimate.h src/rail/record.h src/rail/ring.h \
+	src/rail/rail_record.h src/rail/rail_select.h src/rail/rate_estimate.h src/rail/ring.h \
 	src/rail/rndv.h src/rail/shared_limit.h src/rail/staging.h src/rail/stripe.h \
 	src/rail/table.h src/rail/wr_id.h
 librail_core_la_LIBADD = libsofthca-core.la librg-topo.la librg-util.la

@@ -18,7 +18,7 @@
 #include "rail_ctx.h"
 #include "rail_op.h"
 #include "rail_peer.h"
-#include "record.h"
+#include "rail_record.h"
 #include "rndv.h"
 #include "vrb.h"
 #include "wr_id.h"

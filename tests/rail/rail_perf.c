@@ -24,7 +24,7 @@
 #include "rail.h"
 #include "rail_cq.h"
 #include "rail_peer.h"
-#include "record.h"
+#include "rail_record.h"
 #include "vrb.h"
 
 enum { ROUNDS = 15, WINDOW = 64, SIZE_MAX_BYTES = 4 << 20 };

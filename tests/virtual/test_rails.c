@@ -13,8 +13,8 @@
 #include "../rail/traffic.h"
 #include "rail.h"
 #include "rail_peer.h"
+#include "rail_record.h"
 #include "rate_estimate.h"
-#include "record.h"
 
 /* ---- One message there, one back ------------------------------------------ */
 

@@ -1,4 +1,4 @@
-/* record.h - what travels on eager lanes: records, and the slots of rings that hold them. */
+/* rail_record.h - what travels on eager lanes: records, and the slots of rings that hold them. */
 #ifndef RAIL_RECORD_H
 #define RAIL_RECORD_H
 
