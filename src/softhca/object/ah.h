@@ -1,9 +1,9 @@
 /*
- * ah.h - address handles: where a datagram goes, and what its headers say.
+ * ah.h - address handles: the destination of a datagram and its headers.
  *
- * A port is reached by GID (RoCE v2) or, without a GRH, by LID; all at a
- * multicast GID by that.  What no port of the fabric has cannot be reached,
- * as when an address is not resolved: ibv_create_ah fails with EHOSTUNREACH.
+ * A port is reached by GID (RoCE v2) or, without a GRH, by LID; the members of a
+ * multicast group by its GID.  For an address that no port of the fabric has,
+ * ibv_create_ah fails with EHOSTUNREACH, as when address resolution fails.
  */
 #ifndef HCA_AH_H
 #define HCA_AH_H
@@ -17,15 +17,15 @@ enum { HCA_GRH_BYTES = 40 };
 struct hca_ah {
 	struct ibv_ah ibv;		/* first */
 	struct hca_list_node link;		/* of the context */
-	_Atomic int references;		/* the user's, and requests that wait */
+	_Atomic int references;		/* by the user and by waiting requests */
 	uint32_t pd;
 	uint32_t from, to;		/* addresses on the fabric; to: unless multicast */
 	bool multicast, global;
 	uint8_t sl;
 	uint16_t slid;
-	bool ipv4;			/* the form of the header */
+	bool ipv4;			/* the header is IPv4 */
 	union ibv_gid dgid;
-	/* In front of each message, but for its length (and the checksum that covers it). */
+	/* Header of each message, without its length and the checksum that covers it. */
 	unsigned char header[HCA_GRH_BYTES];
 };
 
@@ -41,13 +41,13 @@ int hca_ah_init_from_wc(struct ibv_context *c, uint8_t port, struct ibv_wc *wc,
 			struct ibv_grh *grh, struct ibv_ah_attr *attr);
 int hca_ah_destroy(struct ibv_ah *ah);
 
-/* A request that waits needs it, even if its user does not. */
+/* A reference by a waiting request, which outlives ibv_destroy_ah. */
 void hca_ah_hold(struct ibv_ah *ah);
 void hca_ah_let_go(struct ibv_ah *ah);
 
 /*
- * What a receiver finds in wc.sl.  A packet of RoCE v2 carries no SL; adapters of
- * the ConnectX family say there what its header is, and UCX relies on it.
+ * The receiver's wc.sl.  A RoCE v2 packet carries no SL; adapters of the ConnectX
+ * family report the type of its header there, and UCX relies on it.
  */
 static inline uint8_t hca_ah_sl(const struct hca_ah *ah)
 {
@@ -56,10 +56,10 @@ static inline uint8_t hca_ah_sl(const struct hca_ah *ah)
 	return !ah->global ? ah->sl : ah->ipv4 ? IPV4 : IPV6;
 }
 
-/* What the receiver finds in front of a message of so many bytes; zero without a GRH. */
+/* The 40 bytes in front of a received message of so many bytes; zero without a GRH. */
 void hca_ah_header(const struct hca_ah *ah, uint32_t bytes, unsigned char header[HCA_GRH_BYTES]);
 
-/* The Ethernet address of the port (or the multicast group) that attr leads to: 0 or an errno. */
+/* The Ethernet address of the port or multicast group of attr: 0 or an errno value. */
 int hca_ah_resolve_l2(struct ibv_context *c, struct ibv_ah_attr *attr, uint8_t mac[6],
 		      uint16_t *vid);
 

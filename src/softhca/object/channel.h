@@ -1,18 +1,19 @@
 /*
- * channel.h - completion channels: to sleep until a completion queue has something.
+ * channel.h - completion channels: sleeping until a completion queue has an entry.
  *
- * ibv_req_notify_cq arms a queue (hca_shm_mailbox.armed); whoever then adds an
- * entry fires it and rings the channel's bell, whose descriptor the program
- * waits on.  The bell only says "look": which queues have fired, their words
- * tell, so that nobody who dies or lies can take an event away.
+ * ibv_req_notify_cq arms a queue (hca_shm_mailbox.armed).  The process that adds
+ * the next entry fires the queue and sends the channel's wake-up, whose
+ * descriptor the program waits on.  The wake-up carries no information: the armed
+ * words of the queues say which have fired, so a process that dies or misbehaves
+ * cannot make an event disappear.
  *
- * An event is handed out when the entry is visible.  On a timed fabric that is
- * later than it fires: who blocks in ibv_get_cq_event is kept until then; for
- * who does not, the attendant rings again at that time.
+ * An event is delivered when the entry is visible, which on a timed fabric is
+ * later than the firing.  A blocking ibv_get_cq_event waits until then; for a
+ * non-blocking one the progress thread sends another wake-up at that time.
  *
- * A program asleep in poll sees that a peer has died only if it has sent it
- * something that waits; one that sleeps in ibv_get_cq_event looks ten times a
- * second.
+ * A program asleep in poll notices the death of a peer only if a message to that
+ * peer is waiting.  A program asleep in ibv_get_cq_event checks its peers ten
+ * times a second.
  */
 #ifndef HCA_CHANNEL_H
 #define HCA_CHANNEL_H
@@ -29,14 +30,14 @@ struct hca_shm_mailbox;
 struct hca_channel {
 	struct ibv_comp_channel ibv;	/* first */
 	struct hca_fabric *fabric;
-	struct hca_list_node link;		/* of its context's */
+	struct hca_list_node link;		/* of its context */
 	struct hca_list_node fabric_link;
 	struct hca_wakeup wakeup;
-	_Atomic bool postponed;		/* to be rung at the attendant's alarm */
+	_Atomic bool postponed;		/* wake-up due at the progress thread's alarm */
 
 	struct hca_lock lock;		/* before hca_cq.lock */
 	struct hca_list_node *cqs;
-	struct hca_list_node *last;		/* that had an event: the others come first */
+	struct hca_list_node *last;		/* last with an event: the others come first */
 };
 
 static inline struct hca_channel *hca_channel_of(struct ibv_comp_channel *c)
@@ -47,7 +48,7 @@ static inline struct hca_channel *hca_channel_of(struct ibv_comp_channel *c)
 struct ibv_comp_channel *hca_channel_create(struct ibv_context *c);
 int hca_channel_destroy(struct ibv_comp_channel *c);
 
-/* A queue comes, before anybody knows it, and goes, when nobody fills it any more. */
+/* Add a queue before it is published; remove it when no process fills it any more. */
 void hca_channel_add(struct hca_channel *ch, struct hca_cq *cq);
 void hca_channel_remove(struct hca_cq *cq);
 
@@ -56,30 +57,30 @@ int hca_cq_req_notify(struct ibv_cq *cq, int solicited_only);
 void hca_cq_events_ack(struct ibv_cq *cq, unsigned n);
 
 /*
- * A queue that has an event to hand out, which it does; NULL: there is none, and *due tells when
- * the first that has fired will be ready (UINT64_MAX: none has).  `rung`: the channel's bell had.
+ * Deliver an event of a queue that has one; NULL: none has, and *due is the time when the first
+ * that has fired will be ready (UINT64_MAX: none has fired).  `rung`: a wake-up had been sent.
  */
 struct hca_cq *hca_channel_take(struct hca_channel *ch, bool rung, uint64_t *due);
 /*
- * The program is about to sleep: has it left entries in a queue that it armed before it polled?
- * Then that queue has fired now.
+ * The program is about to sleep: fire each queue that it armed before polling and that still has
+ * entries.  True if any has been fired.
  */
 bool hca_channel_left(struct hca_channel *ch);
 
-/* This process has added an entry itself, to an armed queue.  cq->lock held. */
+/* This process has added an entry to an armed queue.  cq->lock held. */
 void hca_cq_fire(struct hca_cq *cq, const struct hca_completion *c);
 
 /*
- * The mailbox moves (cq_resize.c): the new one is armed as the old is; when it
- * is the queue's, with the channel locked, what has fired in the meantime is
- * gathered.  cq->lock held.
+ * The mailbox moves (cq_resize.c).  copy_armed arms the new one as the old one is.
+ * move_armed, when the new one is the queue's and with the channel locked, collects
+ * what has fired in the meantime.  cq->lock held.
  */
 void hca_channel_lock(struct hca_cq *cq);
 void hca_channel_unlock(struct hca_cq *cq);
 void hca_channel_copy_armed(struct hca_cq *cq, struct hca_shm_mailbox *to);
 void hca_channel_move_armed(struct hca_cq *cq, struct hca_shm_mailbox *from);
 
-/* The attendant's alarm has gone off: ring the channels that were put off. */
+/* The progress thread's alarm has expired: send the postponed wake-ups. */
 void hca_channels_ring(struct hca_fabric *f);
 
 #endif

@@ -1,11 +1,11 @@
 /*
- * cq.h - completions: the mailbox that peers fill, the list of our own.
+ * cq.h - completions: the mailbox that peers fill, the list of this process.
  *
- * A receive completion comes from the peer's process: it is put into the
- * queue's mailbox, in shared memory.  Send completions and flushes are made in
- * this process and go to a private list.  poll_cq serves both.  On an untimed
- * fabric it hands out what it finds; on a timed one it moves the mailbox into
- * the list, which is then ordered by the time at which entries become visible.
+ * The peer's process puts a receive completion into the queue's mailbox, in
+ * shared memory.  Send completions and flushes are made in this process and go
+ * to a private list.  poll_cq serves both.  On an untimed fabric it returns
+ * entries as they are found.  On a timed one it moves the mailbox into the list,
+ * which is ordered by the time at which entries become visible.
  */
 #ifndef HCA_CQ_H
 #define HCA_CQ_H
@@ -35,9 +35,9 @@ struct hca_completion {
 };
 
 /*
- * A mailbox as a producer sees it, with private copies of its shape, and how
- * its owner is woken: a peer (its channel's bell is in the mailbox), or this
- * process's own channel.  Neither: it is not.
+ * A mailbox as a producer sees it, with private copies of its size, and the
+ * wake-up of its owner: a peer's (the number of its channel's wake-up is in the
+ * mailbox) or that of this process's channel.  Neither: the owner is not woken.
  */
 struct hca_mailbox {
 	struct hca_shm_mailbox *shm;
@@ -62,32 +62,32 @@ struct hca_cq {
 	_Atomic int objects;		/* queue pairs */
 
 	/* channel.h */
-	bool armed;			/* perhaps: look at the mailbox */
-	bool armed_solicited;		/* as it was armed last */
+	bool armed;			/* perhaps: the mailbox decides */
+	bool armed_solicited;		/* mode of the last arming */
 	uint32_t generation;		/* of arming */
-	_Atomic uint32_t fired;		/* events not handed out when it was armed again */
+	_Atomic uint32_t fired;		/* events not yet delivered when it was armed again */
 	struct hca_list_node channel_link;
-	uint32_t comp_events;		/* handed out */
-	uint32_t woken_polls;		/* polls when the last was */
+	uint32_t comp_events;		/* delivered */
+	uint32_t woken_polls;		/* polls at the last delivery */
 
 	struct hca_mailbox mailbox;
-	uint32_t head;			/* next mailbox position to look at */
-	uint64_t stuck_ns;		/* since when a claim at stuck_head is not published */
+	uint32_t head;			/* next mailbox position to read */
+	uint64_t stuck_ns;		/* since when the claim at stuck_head is unpublished */
 	uint32_t stuck_head;
 	uint32_t line;			/* of the mailbox in the heap */
 
 	/*
-	 * Unordered: a ring, count from first.  Timed: a heap of count.  It has
-	 * room for more than the size, which is what the program asked for.
+	 * Not timed: a ring, count from first.  Timed: a heap of count.  room may
+	 * exceed size, the number of entries that the program has requested.
 	 */
 	struct hca_completion *list;
 	uint32_t first, count, size, room;
 	uint64_t order;
 
-	/* Extended ones: cq_ex.c */
+	/* Extended completion queues: cq_ex.c */
 	struct hca_lock poll_lock;	/* from start_poll to end_poll; before all others */
 	bool single_threaded, stamped;
-	uint64_t stamp_ns;		/* of the last entry: time does not go back */
+	uint64_t stamp_ns;		/* of the last entry: time stamps never decrease */
 	struct {
 		struct ibv_wc wc;
 		uint64_t stamp_ns;
@@ -99,7 +99,7 @@ static inline struct hca_cq *hca_cq_of(struct ibv_cq *cq)
 	return (struct hca_cq *)(void *)cq;
 }
 
-/* Of its channel, as peers are told (bell.h). */
+/* Number of its channel's wake-up, as published to peers (wakeup.h); 0: none. */
 static inline uint32_t hca_cq_wakeup(const struct hca_cq *cq)
 {
 	return cq->mailbox.wakeup ? cq->mailbox.wakeup->number : 0;
@@ -111,7 +111,7 @@ struct hca_cq_config {
 	int entries, vector;
 	void *cq_context;
 	struct ibv_comp_channel *channel;
-	bool stamped;			/* entries bear the time at which they became visible */
+	bool stamped;			/* entries carry the time of becoming visible */
 };
 
 struct ibv_cq *hca_cq_make(struct ibv_context *c, const struct hca_cq_config *config);
@@ -120,47 +120,44 @@ struct ibv_cq *hca_cq_create(struct ibv_context *c, int entries, void *cq_contex
 int hca_cq_destroy(struct ibv_cq *cq);
 int hca_cq_resize(struct ibv_cq *cq, int entries);		/* cq_resize.c */
 
-/*
- * Add an entry made by this process.  0, or -ENOSPC: the queue is full and in
- * error from now on.
- */
+/* Add an entry made by this process.  0, or -ENOSPC: the queue is full and now in error. */
 int hca_cq_add(struct hca_cq *cq, const struct hca_completion *c);
 
-/* It has overflowed: its event, once. */
+/* The queue has overflowed: raise its event, once. */
 void hca_cq_tell_error(struct hca_cq *cq);
 
 /*
- * Move what the mailbox holds into the list, so that what is added next comes after it.
- * False when something may be left there: no room, somebody is just writing, or it moves.
+ * Move the mailbox's entries into the list, so that entries added next come after them.
+ * False when some may be left: no room, an entry is being written, or the mailbox moves.
  */
 bool hca_cq_drain(struct hca_cq *cq);
 
-/* Forget the entries of a queue pair (destroyed or reset). */
+/* Remove the entries of a queue pair (destroyed or reset). */
 void hca_cq_purge(struct hca_cq *cq, const struct hca_qp *qp);
 
-/* ---- For the other files of completion queues; cq->lock held ------------- */
+/* ---- Internal to completion queues; cq->lock held ------------------------ */
 
-/* The next entry of the mailbox, checked; false: there is none. */
+/* The next entry of the mailbox, checked; false: none. */
 bool hca_cq_mailbox_take(struct hca_cq *cq, struct hca_completion *c);
-/* A timed queue: the first of its list, which is not empty. */
+/* A timed queue: remove the first of its list, which is not empty. */
 void hca_cq_heap_pop(struct hca_cq *cq, struct hca_completion *out);
 /*
- * Nothing came for a while: a claim on the entry at the head that is not published for too long is
- * taken back, so that others behind it do not wait for ever.
+ * Revoke a claim on the head entry that has not been published for too long, so that entries
+ * behind it do not wait for ever.  Called when nothing has arrived for a while.
  */
 void hca_cq_unstick(struct hca_cq *cq);
 /* As hca_cq_drain. */
 void hca_cq_drain_locked(struct hca_cq *cq);
-/* The same, for room instead of size. */
+/* The same, up to room instead of size. */
 void hca_cq_empty_mailbox(struct hca_cq *cq);
 /*
  * A timed queue: the first time, not before `after`, at which an entry of the
- * list that fires becomes visible; UINT64_MAX: there is none.
+ * list that fires an event becomes visible; UINT64_MAX: none.
  */
 uint64_t hca_cq_next_ns(const struct hca_cq *cq, bool solicited, uint64_t after);
 /*
- * Entries wait behind one that somebody has claimed and does not publish: when
- * to look again (the claim is taken back then); 0: there are none.
+ * If entries wait behind a claimed, unpublished one: when to check again (the
+ * claim is revoked then); 0: none wait.
  */
 uint64_t hca_cq_stuck_ns(struct hca_cq *cq);
 
@@ -168,14 +165,14 @@ uint64_t hca_cq_stuck_ns(struct hca_cq *cq);
 
 /*
  * Put an entry (its state is ignored) into a mailbox as the process in `slot`,
- * and wake the owner if it wants that.  0, or -ENOSPC: full.
+ * and wake the owner if the mailbox is armed.  0, or -ENOSPC: full.
  */
 int hca_mailbox_put(struct hca_mailbox *m, uint32_t slot, const struct hca_shm_cqe *cqe);
 
-/* The second half of waking; `special`: an entry that is solicited or an error. */
+/* Fire an armed mailbox and wake its owner; `special`: the entry is solicited or an error. */
 void hca_mailbox_fire(struct hca_mailbox *m, bool special);
 
-/* An entry has been published, by something that is ordered as seq_cst. */
+/* Call after an entry has been published with seq_cst order. */
 static inline void hca_mailbox_wake(struct hca_mailbox *m, bool special)
 {
 	if (hca_unlikely(hca_shm_wakes(atomic_load(&m->shm->armed))))

@@ -1,14 +1,13 @@
 /*
- * deferred.h - for programs that poll memory on a timed fabric: the end of an RDMA write is held
- * back until its time.
+ * deferred.h - for programs that poll memory on a timed fabric: the end of an RDMA write is
+ * deferred until its arrival time.
  *
- * Data is copied when it leaves, which is earlier than it arrives; a receiver that waits for a
- * completion does not notice.  One that polls the last bytes would: so the last line of a write
- * (without immediate) is kept by the sender and written at the arrival time, by whatever verb the
- * sender calls next, by the progress thread if it calls none, or at once by waiting in ibv_post_send
- * if that is short and the sender is not streaming.  Never early, except where later work of the
- * same queue pair depends on it: a message that completes at the receiver, or one that touches the
- * same bytes.
+ * Data is copied when it leaves, which is before it arrives.  A receiver that waits for a
+ * completion does not notice; one that polls the last bytes would.  So the sender keeps the last
+ * line of a write (without immediate) and writes it at the arrival time: in its next verb, in the
+ * progress thread if it calls none, or in ibv_post_send itself if the wait is short and the sender
+ * is not streaming.  It is never early, except where later work of the same queue pair depends on
+ * it: a message that completes at the receiver, or one that touches the same bytes.
  */
 #ifndef HCA_DEFERRED_H
 #define HCA_DEFERRED_H
@@ -23,7 +22,7 @@ enum { HCA_DEFERRED_MAX = 64 };
 struct hca_deferred {
 	uint64_t due_ns;
 	uint64_t remote;		/* the peer's address */
-	unsigned char *local;		/* ours; NULL: not mapped */
+	unsigned char *local;		/* local address; NULL: not mapped */
 	const _Atomic uint64_t *live, *taken;	/* of the registration: hca_remote_stands */
 	uint64_t stamp;
 	uint32_t bytes;

@@ -13,7 +13,7 @@ struct hca_device {
 	struct hca_device *next;
 	struct hca_fabric *fabric;
 	uint32_t node, hca;
-	uint64_t port_seen[HCA_PORTS_MAX];	/* state at the last look; under fabric.life */
+	uint64_t port_seen[HCA_PORTS_MAX];	/* state at the last check; under fabric.life */
 };
 
 struct hca_context {
@@ -22,22 +22,22 @@ struct hca_context {
 	struct hca_list_node link;		/* under fabric.slow, as are */
 	struct hca_list_node *pds, *cqs, *srqs, *ahs, *mws, *dms, *channels;
 	struct hca_events events;
-	_Atomic uint64_t retries[HCA_PORTS_MAX];	/* by queue pairs on the port: hca_qp_retried */
-	struct hca_list_node opened;		/* all of this process (device.c) */
-	uint64_t file;			/* which file cmd_fd is: shared by imported contexts */
+	_Atomic uint64_t retries[HCA_PORTS_MAX];	/* by port: hca_qp_retried */
+	struct hca_list_node opened;		/* of all contexts of this process (device.c) */
+	uint64_t file;			/* identity of cmd_fd: shared by imported contexts */
 	struct verbs_context verbs;	/* last: ends with struct ibv_context */
 };
 
-/* A protection domain; or another name of `parent`: a parent domain, an imported one. */
+/* A protection domain, or an alias of `parent`: a parent domain, an imported domain. */
 struct hca_pd {
 	struct ibv_pd ibv;
 	struct hca_fabric *fabric;
 	struct hca_list_node link;
-	struct hca_pd *parent;		/* counts us among its objects; NULL */
+	struct hca_pd *parent;		/* counts this one among its objects; NULL */
 	struct hca_td *td;		/* NULL */
 	uint32_t id;			/* unique in this process, not 0 */
 	_Atomic int objects;
-	bool unimported;		/* only its objects keep it */
+	bool unimported;		/* freed when its objects are gone */
 };
 
 struct hca_td {
@@ -47,26 +47,26 @@ struct hca_td {
 
 enum hca_mr_kind {
 	HCA_MR_MEMORY,
-	HCA_MR_DMABUF,		/* base is our mapping of it */
+	HCA_MR_DMABUF,		/* base is a mapping of it in this process */
 	HCA_MR_DM,		/* device memory: dm.h */
-	HCA_MR_IMPORTED,	/* another name of a registration: no row of its own */
+	HCA_MR_IMPORTED,	/* alias of a registration: no row of its own */
 	HCA_MR_WINDOW,		/* part of a struct hca_mw: no ibv_mr */
 };
 
-/* A registration of this process; what peers need of it is in the table. */
+/* A registration of this process; its row in the table has what peers need. */
 struct hca_mr {
 	struct ibv_mr ibv;
 	struct hca_fabric *fabric;
 	enum hca_mr_kind kind;
 	uint32_t key;
-	uint32_t pd;			/* who may use it as a local key; 0: nobody */
-	uint32_t remote_pd, qpn;	/* who may use it as a remote key (layout.h) */
+	uint32_t pd;			/* where it is valid as a local key; 0: nowhere */
+	uint32_t remote_pd, qpn;	/* where it is valid as a remote key (layout.h) */
 	uint32_t access;
 	uint64_t iova, length;
-	unsigned char *base;		/* our address of iova */
+	unsigned char *base;		/* local address of iova */
 	_Atomic uint64_t mapped, mapped_end;	/* layout.h */
-	struct hca_moved moved;		/* of memory that is not the arena's: the same */
-	bool shown;			/* peers have its row; locked (remap.h), if it is moved */
+	struct hca_moved moved;		/* the same, of memory outside the arena */
+	bool shown;			/* its row is published; under remap.h's lock, if moved */
 	_Atomic int windows;		/* bound to it */
 	struct hca_dm *dm;		/* NULL */
 };
@@ -76,7 +76,7 @@ static inline struct hca_context *hca_context_of(struct ibv_context *c)
 	return hca_container(c, struct hca_context, verbs.context);
 }
 
-/* May objects of the one be used with objects of the other? */
+/* Can objects of one context be used with those of the other? */
 static inline bool hca_same_file(struct ibv_context *a, struct ibv_context *b)
 {
 	return hca_context_of(a)->file == hca_context_of(b)->file;
@@ -101,7 +101,7 @@ static inline const struct hca_mr *hca_mr_find(const struct hca_fabric *f, uint3
 	return mr && mr->key == key ? mr : NULL;
 }
 
-/* Do peers still have its row?  A window may have been taken away. */
+/* Is its row still valid?  The peer may have invalidated a window. */
 static inline bool hca_mr_stands(const struct hca_mr *mr)
 {
 	const struct hca_fabric *f = mr->fabric;
@@ -113,8 +113,8 @@ static inline bool hca_mr_stands(const struct hca_mr *mr)
 }
 
 /*
- * Our own address of [addr, addr + bytes) under a local key, or NULL when the
- * registration does not allow it.
+ * The address in this process of [addr, addr + bytes) under a local key, or NULL
+ * when the registration does not allow it.
  */
 static inline unsigned char *hca_mr_local(const struct hca_fabric *f, uint32_t key, uint32_t pd,
 					  unsigned need, uint64_t addr, size_t bytes)
@@ -135,15 +135,15 @@ static inline unsigned char *hca_mr_local(const struct hca_fabric *f, uint32_t k
 /* The devices of a node of a fabric, made on first use: HCA_HCAS_MAX at most.  0 or -ENOMEM. */
 int hca_devices_of_node(struct hca_fabric *f, uint32_t node, struct hca_device **list);
 void hca_devices_free(struct hca_fabric *f);
-/* The word of a port (hca_shm_port.state) as it is now. */
+/* The current word of a port (hca_shm_port.state). */
 uint64_t hca_device_port_word(const struct hca_device *d, uint32_t port);
 
 bool hca_device_is_ours(const struct ibv_device *d);
 bool hca_context_is_ours(const struct ibv_context *c);
-/* By a child of fork: not to be touched (inherit.h). */
+/* Inherited by a child of fork: not to be touched (inherit.h). */
 bool hca_context_is_inherited(struct ibv_context *c);
 
-/* ---- What they say of themselves (query.c) ------------------------------- */
+/* ---- Queries (query.c) --------------------------------------------------- */
 
 uint64_t hca_device_guid(const struct hca_device *d);	/* host byte order */
 int hca_query_device(struct ibv_context *c, struct ibv_device_attr *attr);
@@ -162,10 +162,10 @@ enum {
 	HCA_GID_TABLE = 16,	/* length of the table; the rest is empty */
 };
 
-/* Address of the port that an address handle leads to: 0, or -EHOSTUNREACH. */
+/* Address of the port that `ah` leads to: 0, or -EHOSTUNREACH. */
 int hca_route(const struct hca_fabric *f, const struct ibv_ah_attr *ah, uint32_t *address);
 
-/* The contexts of this process with that file, one after the other; locked meanwhile. */
+/* Iterate over the contexts of this process with `file`; the lock is held meanwhile. */
 void hca_contexts_lock(void);
 void hca_contexts_unlock(void);
 void hca_contexts_forget(void);
@@ -177,13 +177,13 @@ struct hca_context *hca_context_next(uint64_t file, struct hca_context *after);
 
 struct ibv_pd *hca_pd_alloc(struct ibv_context *c);
 int hca_pd_dealloc(struct ibv_pd *pd);
-/* Whatever is left of a context that closes. */
+/* Free what is left of a closing context. */
 void hca_pds_drop(struct hca_context *c);
 struct ibv_td *hca_td_alloc(struct ibv_context *c, struct ibv_td_init_attr *attr);
 int hca_td_dealloc(struct ibv_td *td);
 struct ibv_pd *hca_pd_alloc_parent(struct ibv_context *c,
 				   struct ibv_parent_domain_init_attr *attr);
-/* A domain of another context of the same file, by its ibv_pd.handle. */
+/* Import a domain of another context of the same file, by its ibv_pd.handle. */
 struct ibv_pd *hca_pd_import(struct ibv_context *c, uint32_t handle);
 void hca_pd_unimport(struct ibv_pd *pd);
 
@@ -193,7 +193,7 @@ struct ibv_mr *hca_mr_reg(struct ibv_pd *pd, void *addr, size_t bytes, uint64_t 
 			  unsigned access);
 struct ibv_mr *hca_mr_reg_dmabuf(struct ibv_pd *pd, uint64_t offset, size_t bytes, uint64_t iova,
 				 int fd, unsigned access);
-/* 0 or enum ibv_rereg_mr_err_code; keys stay.  What fails changes nothing. */
+/* 0 or enum ibv_rereg_mr_err_code; keys stay.  A failure changes nothing. */
 int hca_mr_rereg(struct ibv_mr *mr, int flags, struct ibv_pd *pd, void *addr, size_t bytes,
 		 int access);
 int hca_mr_dereg(struct ibv_mr *mr);
@@ -203,11 +203,11 @@ void hca_mr_unimport(struct ibv_mr *mr);
 /* Rows of the table, also for windows.  0, or ENOMEM. */
 int hca_mr_claim_key(struct hca_fabric *f, uint32_t *key);
 void hca_mr_release_key(struct hca_fabric *f, uint32_t key);
-/* From here on the row, with mr's values, is there. */
+/* Publish the row, with mr's values. */
 void hca_mr_publish(struct hca_mr *mr);
-/* It is gone; who uses it may go on for a moment. */
+/* Clear the row; a peer that is using it may go on for a moment. */
 void hca_mr_hide(struct hca_mr *mr);
-/* For mr->moved.changed: peers learn which part of it is mapped now. */
+/* For mr->moved.changed: publish which part of it is mapped now. */
 void hca_mr_moved(struct hca_moved *m);
 
 #endif

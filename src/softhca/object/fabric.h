@@ -1,14 +1,14 @@
 /*
  * fabric.h - this process on one fabric.
  *
- * This is what objects know of it.  The engine's part begins with it (engine.h), the link's hangs
- * from it, and the exported verbs keep the list of all fabrics (api/fabric.h).
+ * This is the part that objects use.  struct hca_engine (engine.h) begins with it, link_state
+ * points to the link's part, and the exported verbs keep the list of all fabrics (api/fabric.h).
  *
- * Locks, from the outside in; nobody takes an earlier one while holding a later:
+ * Lock order; an earlier lock is never acquired while a later one is held:
  *	fabric.life	one thread at a time changes states and moves stalled work (engine.h)
  *	hca_qp.lock	send side and state of a queue pair
  *	hca_qp.rq_lock	receive side
- *	hca_shared.lock	posting receives that many take
+ *	hca_shared.lock	posting to a shared receive queue
  *	hca_channel.lock, hca_cq.lock
  *	fabric.slow	objects, peers, heap: never on the path of a message
  */
@@ -34,11 +34,11 @@ struct hca_fabric {
 	char name[HCA_NAME_MAX + 1];
 	struct hca_spec spec;
 	enum softhca_remap remap;
-	bool inherited;			/* by a child of fork: api/inherit.h */
-	uint32_t slot, generation;	/* this process on the fabric */
+	bool inherited;			/* in a child of fork: api/inherit.h */
+	uint32_t slot, generation;	/* of this process on the fabric */
 	uint32_t claim;			/* hca_shm_claim of both */
 
-	/* What is shared (layout.h); made and mapped by the link. */
+	/* Shared memory (layout.h); made and mapped by the link. */
 	struct hca_shm_fabric *shm;
 	struct hca_shm_process *self;
 	int self_fd;
@@ -47,15 +47,15 @@ struct hca_fabric {
 	struct hca_heap heap;		/* of self->heap */
 
 	const struct hca_link_operations *link;
-	struct hca_link_state *link_state;	/* the link's own */
+	struct hca_link_state *link_state;	/* private to the link */
 
-	struct hca_lock life;		/* lifecycle of queue pairs and where their completions go */
-	_Atomic uint32_t attention;	/* last seen in self->attention */
-	_Atomic uint32_t faults;	/* errors found while polling, to be acted upon */
-	_Atomic uint32_t accept_tokens;		/* opened so far */
+	struct hca_lock life;		/* states of queue pairs, mailboxes of their completions */
+	_Atomic uint32_t attention;	/* last value seen in self->attention */
+	_Atomic uint32_t faults;	/* errors found under other locks, to be handled */
+	_Atomic uint32_t accept_tokens;		/* published so far */
 	_Atomic uint32_t changes_seen;	/* of the spec's schedule */
 
-	/* By index; entries come and go under `slow`, are read without. */
+	/* By index; changed under `slow`, read without it. */
 	struct hca_qp *_Atomic *qp;
 	struct hca_mr *_Atomic *mr;
 	_Atomic uint32_t qp_top, mr_top;	/* no index in use at or above */
@@ -66,26 +66,26 @@ struct hca_fabric {
 	_Atomic uint32_t mr_written;	/* rows published so far */
 	uint32_t *mr_freed;		/* stack of indices */
 	uint32_t mr_freed_count;
-	struct hca_device *devices;	/* of every node asked for */
+	struct hca_device *devices;	/* of every node requested so far */
 	struct hca_list_node *contexts;	/* hca_context.link */
 	struct hca_list_node *channels;	/* hca_channel.fabric_link */
 	uint64_t wakeups[HCA_WAKEUPS_MAX / 64];	/* indices of self->wakeup in use */
 };
 
-/* Its tables; the rest is zero.  0 or -ENOMEM. */
+/* Allocate its tables; the rest is zero.  0 or -ENOMEM. */
 int hca_fabric_init(struct hca_fabric *f, const char *name, const struct hca_spec *spec,
 		    enum softhca_remap remap);
-/* What hca_fabric_init has made, in whole or in part, devices included. */
+/* Free what hca_fabric_init has made, in whole or in part, and the devices. */
 void hca_fabric_destroy(struct hca_fabric *f);
 
-/* Has a peer, or another thread, told of something that was not looked at? */
+/* Has a peer or another thread reported something that has not been examined yet? */
 static inline bool hca_fabric_told(const struct hca_fabric *f)
 {
 	return atomic_load(&f->faults) ||
 	       atomic_load(&f->self->attention) != atomic_load(&f->attention);
 }
 
-/* Something of ours went wrong while a lock was held: the next verb sees to it. */
+/* An error of this process occurred while a lock was held: the next verb handles it. */
 static inline void hca_fabric_fault(struct hca_fabric *f)
 {
 	atomic_store_explicit(&f->faults, 1, memory_order_relaxed);

@@ -1,15 +1,15 @@
 /*
- * link.h - the contract between queue pairs and how their work reaches a peer.
+ * link.h - the contract between queue pairs and the transport of their work to a peer.
  *
  * A link carries out the work requests of a fabric's queue pairs: link/memory between processes of
- * one host.  The engine, above objects as a link is, decides about order, time, retries, fences and
- * flushing, and calls a link through struct hca_link_operations alone; objects call it where the
- * life of what peers use begins or ends.  Only the exported verbs (api) name a link.
+ * one host.  The engine, which like a link is above objects, decides about order, time, retries,
+ * fences and flushing, and calls a link only through struct hca_link_operations.  Objects call it
+ * where the lifetime of what peers use begins or ends.  Only the exported verbs (api) name a link.
  *
- * What a link may use of a queue pair is in qp.h: its connection, the message that is being carried
- * out.  It finds queue pairs, claims receives, checks keys and adds completions by the functions of
- * object.  No operation blocks longer than it says; none allocates or makes a system call for a
- * message to mapped memory over a connection that stands.
+ * The parts of a queue pair that a link may use are in qp.h: its connection and the message being
+ * carried out.  A link finds queue pairs, claims receives, checks keys and adds completions by the
+ * functions of object/.  No operation blocks longer than documented.  None allocates or makes a
+ * system call for a message to mapped memory over an established connection.
  */
 #ifndef HCA_LINK_H
 #define HCA_LINK_H
@@ -24,84 +24,84 @@ struct hca_qp;
 
 enum hca_fate {
 	HCA_FATE_ALIVE,
-	HCA_FATE_LEFT,		/* went in good order, or its slot is another's by now */
-	HCA_FATE_DEAD,		/* ended without a word */
+	HCA_FATE_LEFT,		/* left in good order, or its slot has another owner */
+	HCA_FATE_DEAD,		/* ended without leaving */
 };
 
 /*
- * What a transfer returns: IBV_WC_SUCCESS; another enum ibv_wc_status: it failed for good; or one
- * of these.  Of a queue pair that is not reliable, what meets an obstacle on its way is lost, and
- * the request a success: none of the negative results, and no remote status.
+ * Result of a transfer: IBV_WC_SUCCESS; another enum ibv_wc_status: a permanent failure; or one
+ * of these.  On an unreliable queue pair, a message that meets an obstacle is lost and its request
+ * succeeds: no negative result and no remote status.
  */
 enum {
 	HCA_NO_RECEIVE = -1,		/* the peer has posted none */
-	HCA_NO_PEER = -2,		/* nothing answers */
+	HCA_NO_PEER = -2,		/* the peer cannot be reached */
 	HCA_PEER_DIED = -3,
-	HCA_BUSY = -4,			/* another process is at it: no reason to give up */
+	HCA_BUSY = -4,			/* held by another process: try again */
 };
 
 struct hca_link_operations {
 	/* ---- The processes of the fabric ---- */
 
-	/* Of the process in a slot; of a claimer (hca_shm_claim): LEFT when another has its slot. */
+	/* Of the process in a slot; of a claimer (hca_shm_claim): LEFT if its slot was reused. */
 	enum hca_fate (*slot_fate)(struct hca_fabric *f, uint32_t slot);
 	enum hca_fate (*claim_fate)(struct hca_fabric *f, uint32_t claim);
-	/* Look at all peers once, for peer_lost. */
+	/* Check all peers once, for peer_lost. */
 	void (*look)(struct hca_fabric *f);
 
-	/* ---- What peers use, and is withdrawn ---- */
+	/* ---- Withdrawing what peers use ---- */
 
 	/*
 	 * Wait until no peer of `only` (NULL: of any queue pair of this process, nor a thread of
-	 * this process) uses what was withdrawn before this call.  A peer that is stopped is waited
-	 * for a second at most, a dead one not at all; false: it may still be at it.
+	 * this process) uses what was withdrawn before this call.  The wait for a stopped peer is
+	 * a second at most, for a dead one none; false: a peer may still be using it.
 	 */
 	bool (*quiesce)(struct hca_fabric *f, struct hca_qp *only);
-	/* Is the peer of this queue pair, which takes nothing any more, still at it? */
+	/* The queue pair accepts nothing any more: is its peer still in an access section? */
 	bool (*peer_inside)(struct hca_qp *qp);
-	/* A registration is there, which peers may want copied for them; one is not any more. */
+	/* A registration that peers may need copied for them is published; one is hidden. */
 	void (*mr_shown)(struct hca_fabric *f, const struct hca_mr *mr);
 	void (*mr_hidden)(struct hca_fabric *f);
 
 	/* ---- Life of a queue pair ---- */
 
-	/* A number for the one with this index, unique on the fabric; 0: the fabric is full. */
+	/* Claim a number, unique on the fabric, for an index; 0: the fabric is full. */
 	uint32_t (*number_claim)(struct hca_fabric *f, uint32_t index);
 	void (*number_release)(struct hca_fabric *f, uint32_t qpn);
-	/* What the link keeps of it: 0 or ENOMEM.  Free also what was made in part. */
+	/* The link's data of a queue pair: 0 or ENOMEM.  qp_free also frees a partial one. */
 	int (*qp_make)(struct hca_qp *qp);
 	void (*qp_free)(struct hca_qp *qp);
-	/* Every connection and the message that was begun are forgotten.  qp->lock held. */
+	/* Drop every connection and the message in progress.  qp->lock held. */
 	void (*qp_reset)(struct hca_qp *qp);
-	/* Datagrams: forget the ways to processes that have gone.  qp->lock held. */
+	/* Datagrams: drop the destinations whose processes have gone.  qp->lock held. */
 	void (*qp_look)(struct hca_qp *qp);
-	/* Has the process of the connected peer ended without a word?  qp->lock held. */
+	/* Has the process of the connected peer ended without leaving?  qp->lock held. */
 	bool (*peer_lost)(struct hca_qp *qp);
 
 	/* ---- Work requests; qp->lock held, qp in a state that sends ---- */
 
 	/*
-	 * Carry one out as far as it goes now; the peer's completion, if any, has been delivered,
-	 * ours is the caller's business.  transfer has a short cut for short writes, which knows no
-	 * loss; transfer_whole has none.
+	 * Carry out a request as far as possible now.  The peer's completion, if any, has then been
+	 * delivered; the local one is the caller's task.  transfer has a fast path for short writes
+	 * that ignores loss; transfer_whole has none.
 	 */
 	int (*transfer)(struct hca_qp *qp, const struct ibv_send_wr *wr, uint32_t bytes);
 	int (*transfer_whole)(struct hca_qp *qp, const struct ibv_send_wr *wr, uint32_t bytes);
-	/* The same in steps, for messages that take their time. */
+	/* The same in steps, for messages that take time. */
 	int (*transfer_begin)(struct hca_qp *qp, const struct ibv_send_wr *wr, uint32_t bytes);
-	/* `deferred` (may be NULL): the end is held back (deferred.h); how many of the bytes. */
+	/* *deferred: bytes deferred at the end (deferred.h); NULL: nothing is deferred. */
 	int (*transfer_copy)(struct hca_qp *qp, const struct ibv_send_wr *wr, uint32_t bytes,
 			     uint32_t *deferred);
 	void (*transfer_defer)(struct hca_qp *qp, const struct ibv_send_wr *wr, uint32_t deferred,
 			       uint64_t due_ns);
 	int (*transfer_end)(struct hca_qp *qp, const struct ibv_send_wr *wr, uint64_t visible_ns);
-	/* The message that was begun, if any, is not going to end: what it has claimed goes back. */
+	/* Abandon the message in progress, if any, and release what it has claimed. */
 	void (*transfer_drop)(struct hca_qp *qp);
-	/* Write what was held back and is due. */
+	/* Write what was deferred and is due. */
 	void (*release_deferred)(struct hca_qp *qp, uint64_t now_ns);
 	/*
-	 * What is not reliable and found no receive waits for a receiver that lags behind, a second
-	 * at most; false: this message has waited long enough.
+	 * An unreliable message that found no receive waits for a lagging receiver, a second at
+	 * most; false: this message has waited long enough.
 	 */
 	bool (*lag_waits)(struct hca_qp *qp);
 };

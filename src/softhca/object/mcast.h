@@ -2,10 +2,10 @@
  * mcast.h - multicast groups: which UD queue pairs of the fabric are attached
  * to which GID.
  *
- * Their members stand in the fabric segment (hca_shm_member), each entry
- * written by who has claimed it; those of the dead are taken out by whoever
- * finds them.  A datagram to the group goes to every member, the sending queue
- * pair too if it is one, on whichever port and node.
+ * Members are in the fabric segment (hca_shm_member).  Only the process that has
+ * claimed an entry writes it; entries of dead processes are freed by any process
+ * that finds them.  A datagram to the group goes to every member on every port
+ * and node, the sending queue pair included if it is a member.
  */
 #ifndef HCA_MCAST_H
 #define HCA_MCAST_H
@@ -16,15 +16,15 @@
 
 struct hca_qp;
 
-/* 0, EINVAL, or ENOMEM: there are HCA_MEMBERS_MAX already.  Twice is once. */
+/* 0, EINVAL, or ENOMEM: HCA_MEMBERS_MAX exist.  Attaching twice is attaching once. */
 int hca_mcast_attach(struct ibv_qp *qp, const union ibv_gid *gid);
 int hca_mcast_detach(struct ibv_qp *qp, const union ibv_gid *gid);
 
-/* Is it a member of any group? */
+/* Is the queue pair a member of any group? */
 bool hca_mcast_attached(const struct hca_qp *qp);
-/* Out of all groups. */
+/* Detach from all groups. */
 void hca_mcast_leave(struct hca_qp *qp);
-/* Its port has changed. */
+/* The port of the queue pair has changed. */
 void hca_mcast_moved(struct hca_qp *qp);
 
 /* A member as a sender sees it, checked. */
@@ -32,13 +32,13 @@ struct hca_member_address {
 	uint32_t address, qpn;
 };
 
-/* Changes whenever a group does. */
+/* Changes whenever a group changes. */
 static inline uint32_t hca_mcast_epoch(const struct hca_fabric *f)
 {
 	return atomic_load_explicit(&f->shm->member_epoch, memory_order_acquire);
 }
 
-/* The members of a group, at most HCA_MEMBERS_MAX; how many. */
+/* The members of a group, at most HCA_MEMBERS_MAX; returns their number. */
 uint32_t hca_mcast_members(struct hca_fabric *f, const union ibv_gid *gid,
 			   struct hca_member_address *list);
 

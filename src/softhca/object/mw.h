@@ -1,14 +1,14 @@
 /*
  * mw.h - memory windows: a row of the registration table that opens a part of
- * a registration, made and unmade by work requests, in their order.
+ * a registration, bound and invalidated by work requests, in their order.
  *
- * Type 1 serves every queue pair of its protection domain and is bound by
- * ibv_bind_mw; type 2 (2B) serves the queue pair on which it was bound, and is
- * invalidated there or by its peer (SEND with invalidate).  A window that the
- * peer took away is found unbound when it is next looked at.
+ * Type 1 is valid for every queue pair of its protection domain and is bound by
+ * ibv_bind_mw.  Type 2 (2B) is valid for the queue pair on which it was bound, and
+ * is invalidated there or by its peer (SEND with invalidate).  A window that the
+ * peer has invalidated becomes unbound when it is next examined.
  *
- * After a local invalidation, a new binding or hca_mw_dealloc nobody is at the
- * window's memory any more.
+ * After a local invalidation, a new binding or hca_mw_dealloc no peer accesses
+ * the window's memory any more.
  */
 #ifndef HCA_MW_H
 #define HCA_MW_H
@@ -26,18 +26,18 @@ struct hca_mw {
 struct ibv_mw *hca_mw_alloc(struct ibv_pd *pd, enum ibv_mw_type type);
 int hca_mw_dealloc(struct ibv_mw *mw);
 
-/* How many windows are bound to a registration now. */
+/* Number of windows bound to a registration now. */
 int hca_mw_count(struct hca_mr *mr);
 
-/* Requests that are carried out here, without the peer. */
+/* Requests that are carried out locally, without the peer. */
 static inline bool hca_mw_is_local(enum ibv_wr_opcode op)
 {
 	return op == IBV_WR_BIND_MW || op == IBV_WR_LOCAL_INV;
 }
 
-/* May this be posted?  0 or EINVAL. */
+/* Can the request be posted?  0 or EINVAL. */
 int hca_mw_check(const struct ibv_send_wr *wr);
-/* Carry it out: enum ibv_wc_status.  qp->lock held, not in a section. */
+/* Carry out a request: enum ibv_wc_status.  qp->lock held, not in an access section. */
 int hca_mw_carry_out(struct hca_qp *qp, const struct ibv_send_wr *wr);
 
 #endif

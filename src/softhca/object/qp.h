@@ -1,10 +1,10 @@
 /*
  * qp.h - queue pairs.
  *
- * A work request is carried out by the process that posts it, at once if it
- * can be (qp->fast); otherwise it waits in the send queue, in private memory,
- * and the engine comes back to it.  Slots of the send queue are freed as on an
- * adapter: when a later signaled completion has been polled.
+ * The process that posts a work request carries it out, immediately if possible
+ * (qp->fast).  Otherwise the request waits in the send queue, in private memory,
+ * and the engine carries it out later.  As on an adapter, a send queue slot is
+ * freed when a later signaled completion has been polled.
  */
 #ifndef HCA_QP_H
 #define HCA_QP_H
@@ -19,29 +19,29 @@
 
 enum {
 	HCA_WR_MAX = 1 << 15,		/* per queue */
-	HCA_INLINE_GRANT = 8192 + 256,	/* at least, whatever was asked for */
+	HCA_INLINE_GRANT = 8192 + 256,	/* at least, whatever was requested */
 	HCA_INLINE_MAX = 65536,
 	HCA_MESSAGE_MAX = 1 << 30,
-	HCA_KEYS = 16,			/* registrations of the peer that are remembered */
-	HCA_CHANGES = 100,		/* of one, that we let it have while we look */
+	HCA_KEYS = 16,			/* cached registrations of the peer */
+	HCA_CHANGES = 100,		/* tolerated in a registration during one lookup */
 	/* Datagrams. */
-	HCA_ANY_SENDER = 1 << 24,		/* in a gate: no connection is needed */
+	HCA_ANY_SENDER = 1 << 24,		/* in an accept token: no connection is needed */
 	HCA_QKEY_PRIVILEGED = INT32_MIN,	/* in a request: the queue pair's own instead */
 	HCA_QPN_MULTICAST = 0xffffff,
 };
 
 /* The peer's registration behind a key, checked and mapped. */
 struct hca_remote_mr {
-	uint32_t key;			/* 0: none, or a window that its peer may take away */
+	uint32_t key;			/* 0: none, or a window that its peer may invalidate */
 	uint32_t access;
-	const _Atomic uint64_t *live;	/* equals stamp as long as the registration stands */
+	const _Atomic uint64_t *live;	/* equals stamp while the registration is valid */
 	uint64_t stamp;			/* the lower half is the key */
 	uint64_t iova, length;
 	uint64_t addr;			/* the peer's address of iova */
-	/* Offsets of the part that is mapped here, and our address of its begin. */
+	/* Offsets of the part that is mapped locally, and the local address of its begin. */
 	uint64_t mapped, mapped_end;
 	unsigned char *base;
-	const _Atomic uint64_t *taken;	/* a window: equals stamp when it was taken away; NULL */
+	const _Atomic uint64_t *taken;	/* a window: equals stamp once invalidated; NULL */
 };
 
 static inline bool hca_remote_stands(const _Atomic uint64_t *live, const _Atomic uint64_t *taken,
@@ -52,8 +52,8 @@ static inline bool hca_remote_stands(const _Atomic uint64_t *live, const _Atomic
 }
 
 /*
- * The way to one queue pair, with private copies of all shapes.  Resolved on
- * first use; again whenever the gate has changed.
+ * The path to one queue pair, with private copies of all sizes and offsets.
+ * Resolved on first use, and again when the accept token has changed.
  */
 struct hca_conn {
 	struct hca_shm_qp *shm;		/* the peer's queue pair; NULL: not resolved */
@@ -63,18 +63,18 @@ struct hca_conn {
 	uint32_t pd;
 	unsigned char *rq;
 	uint32_t rq_mask, rq_stride, rq_head;
-	bool gave_up;			/* it lagged behind for too long, having taken so many: */
+	bool gave_up;			/* it lagged too long, with so many receives claimed: */
 	uint32_t gave_up_at;
-	struct hca_shared_view shared;	/* the same ring, if many take from it */
+	struct hca_shared_view shared;	/* the same ring, if it is shared */
 	uint32_t rq_pd;
 	struct hca_remote_mr *rq_mr;	/* of rq_pd: mr, if that is pd */
 	struct hca_mailbox mailbox;
-	uint64_t cq;			/* where the peer said that it is */
+	uint64_t cq;			/* its location, as last published by the peer */
 	struct hca_remote_mr mr[HCA_KEYS];
 	struct hca_path out, in;	/* timed fabrics: to the peer; from it, for RDMA reads */
 };
 
-/* Where some bytes are: in this process (local), or only in the peer (remote). */
+/* Location of some bytes: in this process (local), or only in the peer (remote). */
 struct hca_span {
 	unsigned char *local;
 	uint64_t remote;
@@ -86,17 +86,17 @@ struct hca_span {
 struct hca_message {
 	struct hca_conn *to;		/* of a connected queue pair always &qp->conn */
 	struct hca_span local[1 + HCA_SGE_MAX];
-	struct hca_span remote[3 * HCA_SGE_MAX];	/* before, in and behind what is mapped */
+	struct hca_span remote[3 * HCA_SGE_MAX];	/* before, in and after the mapped part */
 	unsigned local_count, remote_count;
 	uint32_t bytes, done;
-	bool lost;			/* it goes on its way and arrives nowhere */
-	bool claimed;			/* a receive */
+	bool lost;			/* it is sent and does not arrive */
+	bool claimed;			/* a receive is claimed */
 	uint32_t position;
 	struct hca_shm_recv *recv;
-	struct hca_shared_claim claim;	/* if it is of a shared queue */
-	uint16_t slid;			/* UD: what else the receiver is told */
+	struct hca_shared_claim claim;	/* if the queue is shared */
+	uint16_t slid;			/* UD: further fields of the completion */
 	uint8_t sl, flags;
-	uint64_t lock_holder, lock_since_ns;	/* of an atomic operation: whom it waits for */
+	uint64_t lock_holder, lock_since_ns;	/* of the lock that an atomic operation waits for */
 };
 
 struct hca_wqe {
@@ -134,7 +134,7 @@ struct hca_rq {
 	unsigned char *ring;		/* in the segment */
 	uint32_t line;
 	uint64_t visible_ns;		/* of the last completion; under recv_cq's lock */
-	uint64_t flush_deadline_ns;	/* how long to respect a claim in the error state */
+	uint64_t flush_deadline_ns;	/* error state: claims are respected until then */
 };
 
 struct hca_batch;
@@ -145,28 +145,28 @@ struct hca_ud;
 struct hca_qp {
 	struct ibv_qp_ex ibv;		/* first */
 	struct hca_fabric *fabric;
-	struct hca_shm_qp *shm;		/* ours */
+	struct hca_shm_qp *shm;		/* of this process */
 	struct hca_lock lock;
-	bool fast;			/* RTS, untimed, nothing waiting, no fault in the way */
+	bool fast;			/* RTS, untimed, nothing waiting, path clear */
 	bool signal_all;
 	bool datagram;			/* UD */
-	bool last_told;			/* in error, and IBV_EVENT_QP_LAST_WQE_REACHED said */
-	bool reliable;			/* RC: acknowledged, tried again, or an error */
-	bool listening;			/* RTR: a first message is an event; under fabric.life */
-	bool draining;			/* SQD: something is on its way still */
-	bool drain_told;		/* its end is an event */
+	bool last_told;			/* in error, IBV_EVENT_QP_LAST_WQE_REACHED raised */
+	bool reliable;			/* RC: acknowledged, retried, or an error */
+	bool listening;			/* RTR: first message raises an event; under fabric.life */
+	bool draining;			/* SQD: something is still in flight */
+	bool drain_told;		/* the end of draining raises an event */
 	uint32_t operations;		/* 1 << enum ibv_wr_opcode, of its type */
 	_Atomic int state;		/* enum ibv_qp_state; changes under lock */
 	uint32_t index, pd, address;
 	struct hca_sq sq;
-	struct hca_conn conn;		/* whom a connected queue pair is connected to */
+	struct hca_conn conn;		/* of a connected queue pair: to its peer */
 
 	struct hca_lock rq_lock;
 	struct hca_rq rq;
-	struct hca_shared *shared;	/* receives come from there: an SRQ's, or its own (UD) */
+	struct hca_shared *shared;	/* source of receives: an SRQ's, or its own (UD) */
 
 	struct hca_qp *next;		/* engine's list */
-	struct hca_qp *served;		/* while the engine runs: the next it served */
+	struct hca_qp *served;		/* while the engine runs: next of those it has served */
 	bool queued;
 	bool unquiet;			/* a stopped peer may still write to its queues */
 
@@ -180,7 +180,7 @@ struct hca_qp {
 	struct hca_message message;
 };
 
-/* The peer sends something back: counted by max_rd_atomic, waited for by fences. */
+/* The peer sends data back: counted by max_rd_atomic, waited for by fences. */
 static inline bool hca_is_answered(enum ibv_wr_opcode op)
 {
 	return op == IBV_WR_RDMA_READ || op == IBV_WR_ATOMIC_CMP_AND_SWP ||
@@ -217,7 +217,7 @@ static inline uint32_t hca_qpn(const struct hca_qp *qp)
 	return qp->ibv.qp_base.qp_num;
 }
 
-/* Bytes of a receive queue entry, and how many SGEs it then has room for. */
+/* Bytes of a receive queue entry; *sge_max: how many SGEs fit into it. */
 static inline uint32_t hca_rq_stride(uint32_t sge, uint32_t *sge_max)
 {
 	const uint32_t one = sizeof(struct hca_shm_sge), head = sizeof(struct hca_shm_recv);
@@ -235,23 +235,23 @@ static inline struct hca_shm_recv *hca_rq_entry(unsigned char *ring, uint32_t po
 	return (struct hca_shm_recv *)(void *)(ring + (size_t)(position & mask) * stride);
 }
 
-/* Something is sent again, or was refused and will be; qp->lock held. */
+/* Count retransmissions, including those of refused messages; qp->lock held. */
 void hca_qp_retried(struct hca_qp *qp, uint32_t times);
 
 /* ---- qp.c ---------------------------------------------------------------- */
 
-/* With its queues, in RESET, without a number: 0, or an errno value. */
+/* Create a queue pair with its queues, in RESET, without a number: 0, or an errno value. */
 int hca_qp_new(struct ibv_pd *pd, struct ibv_qp_init_attr *init, struct hca_qp **out);
-/* What hca_qp_new has made; nothing refers to it any more. */
+/* Free what hca_qp_new has made; nothing refers to it any more. */
 void hca_qp_free(struct hca_qp *qp);
-/* A place in the process's table and a number on the fabric: 0 or ENOMEM. */
+/* Claim an index in the process's table and a number on the fabric: 0 or ENOMEM. */
 int hca_qp_claim_index(struct hca_qp *qp);
-/* What peers may know of it.  fabric.life held. */
+/* Publish what peers need of the queue pair.  fabric.life held. */
 void hca_qp_publish(struct hca_qp *qp);
-/* The receive queue's completion queue has moved: tell peers. */
+/* The mailbox of the receive completion queue has moved: publish its location. */
 void hca_qp_tell_cq(struct hca_qp *qp);
 
-/* Values of attributes: 0 or EINVAL; and set them. */
+/* Check attribute values: 0 or EINVAL; set them. */
 int hca_qp_check_values(const struct hca_qp *qp, const struct ibv_qp_attr *a, int mask);
 void hca_qp_apply(struct hca_qp *qp, const struct ibv_qp_attr *a, int mask);
 
@@ -259,10 +259,10 @@ int hca_qp_data_in_order(struct ibv_qp *qp, enum ibv_wr_opcode op, uint32_t flag
 
 /* ---- qp_state.c ---------------------------------------------------------- */
 
-/* Is this transition, with these attributes, allowed for this type?  0 or EINVAL. */
+/* Is the transition, with these attributes, allowed for this type?  0 or EINVAL. */
 int hca_qp_state_check(enum ibv_qp_type type, enum ibv_qp_state from, enum ibv_qp_state to,
 		       int mask);
-/* What a queue pair of this type can be asked for: 1 << enum ibv_wr_opcode; 0: no such type. */
+/* Operations of a queue pair type: 1 << enum ibv_wr_opcode; 0: no such type. */
 uint32_t hca_operations(enum ibv_qp_type type);
 
 #endif

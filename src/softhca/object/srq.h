@@ -1,11 +1,11 @@
 /*
  * srq.h - shared receive queues: receives for many queue pairs, of RC, UC and
- * UD.  A message takes the oldest, whichever queue pair it is for; its
- * completion comes to that queue pair's completion queue.  Buffers belong to
- * the protection domain of the SRQ.
+ * UD.  A message to any of them claims the oldest receive; its completion goes
+ * to that queue pair's completion queue.  Buffers belong to the protection
+ * domain of the SRQ.
  *
- * What a message had claimed that comes to nothing (its sender dies, its queue
- * pair is reset) goes back to the end of the queue: no receive is lost.
+ * The receive of a message that fails (its sender dies, its queue pair is reset)
+ * returns to the queue, if its place has been passed at the end: none is lost.
  */
 #ifndef HCA_SRQ_H
 #define HCA_SRQ_H

@@ -1,14 +1,14 @@
 /*
- * bell.h - waking a process that sleeps, from another one.
+ * wakeup.h - waking a sleeping process from another one.
  *
- * A bell is a pipe of its owner.  Whoever must wake the owner opens the pipe
- * through /proc/<pid>/fd, which asks for no more than the right to look at the
- * process (PTRACE_MODE_READ: granted under Yama, too), and writes a byte.  So a
- * sleeper needs no thread, and what it sleeps on is a descriptor for poll.
+ * A wake-up is a pipe of its owner.  A process that wakes the owner opens the
+ * pipe through /proc/<pid>/fd, which requires only read access to the process
+ * (PTRACE_MODE_READ: granted under Yama, too), and writes a byte.  So the owner
+ * needs no thread, and sleeps on a descriptor that fits poll.
  *
- * A ring says nothing but "look": the owner empties the pipe, then looks at its
- * own state, and rings itself again if it leaves something pending.  Too many
- * rings, or false ones, do no harm; a full pipe is readable anyhow.
+ * A wake-up carries no information.  The owner empties the pipe, then examines
+ * its own state, and sends itself another wake-up if something stays pending.
+ * Superfluous or false wake-ups are harmless; a full pipe is readable anyhow.
  */
 #ifndef HCA_WAKEUP_H
 #define HCA_WAKEUP_H
@@ -21,32 +21,32 @@
 struct hca_fabric;
 
 struct hca_wakeup {
-	int fd;			/* the read end: what the program polls */
-	int own;		/* another opening of the pipe: ours, never blocks */
+	int fd;			/* the read end, which the program polls */
+	int own;		/* the library's own open file of the pipe, never blocks */
 	uint32_t number;	/* index in self->wakeup + 1 */
 };
 
 /*
- * Make one and publish it.  `adapter` (hca_wakeup_adapter, or HCA_WAKEUP_CHANNEL)
- * says what it is for.  0 or -errno.
+ * Make a wake-up and publish it.  `adapter` (hca_wakeup_adapter, or
+ * HCA_WAKEUP_CHANNEL) is its purpose.  0 or -errno.
  */
 int hca_wakeup_make(struct hca_fabric *f, uint32_t adapter, struct hca_wakeup *b);
-/* Withdraw and close it, both descriptors. */
+/* Withdraw it and close both descriptors. */
 void hca_wakeup_free(struct hca_fabric *f, struct hca_wakeup *b);
 
-/* Make our own readable. */
+/* Make a wake-up of this process readable. */
 void hca_wakeup_send(const struct hca_wakeup *b);
 /*
- * Empty it: what is looked at after that is what was rung for.  True if it had
- * rung.
+ * Empty the pipe; the state that it announced is examined after that.  True if a
+ * wake-up had been sent.
  */
 bool hca_wakeup_drain(const struct hca_wakeup *b);
-/* Does the program want to wait (no O_NONBLOCK on its end)? */
+/* Does the program's end block (no O_NONBLOCK)? */
 bool hca_wakeup_blocks(const struct hca_wakeup *b);
-/* Until it rings or the time is over: 0, or -1 and errno (EINTR). */
+/* Wait for a wake-up or the timeout: 0, or -1 and errno (EINTR). */
 int hca_wakeup_wait(const struct hca_wakeup *b, uint64_t timeout_ns);
 
-/* A byte into a pipe, which wakes who sleeps on it: 0 or -errno; errno stays. */
+/* Write a byte into a pipe, which wakes its readers: 0 or -errno; errno is preserved. */
 int hca_wakeup_write(int fd);
 
 static inline uint32_t hca_wakeup_adapter(uint32_t node, uint32_t hca)
