@@ -9,7 +9,7 @@
 #include "object/ah.h"
 
 enum {
-	IPV4_AT = HCA_GRH_BYTES - (int)sizeof(struct iphdr),	/* the rest before is reserved */
+	IPV4_AT = HCA_GRH_BYTES - (int)sizeof(struct iphdr),	/* after reserved bytes */
 	UDP_BYTES = 8,
 	BTH_DETH_BYTES = 12 + 8,
 	ICRC_BYTES = 4,
@@ -175,9 +175,9 @@ int hca_ah_destroy(struct ibv_ah *ibv)
 	return 0;
 }
 
-/* ---- The way back -------------------------------------------------------- */
+/* ---- Handles from completions -------------------------------------------- */
 
-/* Both ends of a datagram that has come, from the 40 bytes in front of it. */
+/* Both GIDs of a received datagram, from the 40 bytes in front of it. */
 static void read_header(const struct ibv_grh *grh, union ibv_gid *sgid, union ibv_gid *dgid,
 			uint8_t *traffic_class)
 {
@@ -195,7 +195,7 @@ static void read_header(const struct ibv_grh *grh, union ibv_gid *sgid, union ib
 	*traffic_class = (uint8_t)(be32toh(grh->version_tclass_flow) >> 20);
 }
 
-/* Which of our GIDs the datagram came to; of a multicast one, ours of the same form. */
+/* Index of the local GID that is dgid; for a multicast dgid, of the same address family. */
 static int own_index(struct ibv_context *c, uint8_t port, const union ibv_gid *dgid)
 {
 	union ibv_gid mine;

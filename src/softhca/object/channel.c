@@ -7,10 +7,10 @@
 #include "object/cq.h"
 #include "object/device.h"
 
-/* Ringing takes less, unless it is interrupted. */
-enum { RING_NS = 20000 };
+/* Sending a wake-up takes less, unless it is interrupted. */
+enum { WAKEUP_NS = 20000 };
 
-/* ---- Coming and going ---------------------------------------------------- */
+/* ---- Creation and destruction -------------------------------------------- */
 
 struct ibv_comp_channel *hca_channel_create(struct ibv_context *ibv)
 {
@@ -68,7 +68,7 @@ void hca_channel_add(struct hca_channel *ch, struct hca_cq *cq)
 	hca_unlock(&ch->lock);
 }
 
-/* All that were handed out must have been acknowledged. */
+/* Wait until all delivered events have been acknowledged. */
 static void wait_for_acks(struct hca_cq *cq, uint32_t reported)
 {
 	pthread_mutex_lock(&cq->ibv.mutex);
@@ -102,8 +102,8 @@ static bool has_fired(uint64_t armed)
 }
 
 /*
- * A new generation, unless a request stands that asks for as much.  True if the
- * last one has fired and its event has not been handed out: it stays to come.
+ * A new generation, unless the present arming covers the request.  True if the
+ * last generation has fired and its event is undelivered: it is still to be delivered.
  */
 static bool arm(struct hca_cq *cq, bool solicited_only)
 {
@@ -128,13 +128,13 @@ int hca_cq_req_notify(struct ibv_cq *ibv, int solicited_only)
 	bool news;
 
 	if (!cq->ibv.channel)
-		return 0;		/* nobody to tell, which is allowed */
+		return 0;		/* no channel: allowed, without effect */
 	hca_lock(&cq->lock);
 	if (arm(cq, solicited_only)) {
 		atomic_fetch_add(&cq->fired, 1);
 		hca_wakeup_send(cq->mailbox.wakeup);
 	}
-	/* What is here already, but cannot be polled yet, will be news then. */
+	/* Entries that are present but cannot be polled yet raise an event later. */
 	news = hca_cq_stuck_ns(cq) != 0;
 	if (cq->timed) {
 		hca_cq_drain_locked(cq);
@@ -152,12 +152,13 @@ void hca_cq_fire(struct hca_cq *cq, const struct hca_completion *c)
 	cq->armed = hca_shm_wakes(atomic_load(&cq->mailbox.shm->armed));
 }
 
-/* ---- Handing out --------------------------------------------------------- */
+/* ---- Delivery ------------------------------------------------------------ */
 
 /*
- * Has it an event to hand out?  Who has fired is just about to ring, and says
- * so right after: its event is left to that ring, lest the program be woken for
- * nothing later.  If the bell `rung`, that may have been it.
+ * Has it an event to deliver?  A process that has fired it sends a wake-up next
+ * and then marks the word HCA_RUNG.  The event is left to that wake-up, lest the
+ * program be woken for nothing later.  If a wake-up was sent (`rung`), it may be
+ * that one.
  */
 static bool pending(struct hca_cq *cq, bool rung)
 {
@@ -169,9 +170,9 @@ static bool pending(struct hca_cq *cq, bool rung)
 	if (hca_shm_armed(armed) == HCA_FIRED && rung) {
 		begin = rg_now_ns();
 		do {
-			rg_relax(begin + RING_NS);
+			rg_relax(begin + WAKEUP_NS);
 			armed = atomic_load(word);
-		} while (hca_shm_armed(armed) == HCA_FIRED && rg_now_ns() - begin < RING_NS);
+		} while (hca_shm_armed(armed) == HCA_FIRED && rg_now_ns() - begin < WAKEUP_NS);
 		if (hca_shm_armed(armed) == HCA_FIRED)
 			atomic_compare_exchange_strong(word, &armed, (armed & ~7ull) | HCA_RUNG);
 		return true;
@@ -179,7 +180,7 @@ static bool pending(struct hca_cq *cq, bool rung)
 	return hca_shm_armed(armed) == HCA_RUNG;
 }
 
-/* When the program would find what its event is about; 0: now. */
+/* When the program can poll the entry of its event; 0: now. */
 static uint64_t ready_ns(struct hca_cq *cq)
 {
 	uint64_t ready = 0;
@@ -213,8 +214,8 @@ static void take(struct hca_cq *cq)
 }
 
 /*
- * A queue that has fired and is ready, if there is one; else, in *due, when the
- * first will be (UINT64_MAX: none has fired).  ch->lock held.
+ * A queue that has fired and is ready, or NULL; then *due is when the first will
+ * be (UINT64_MAX: none has fired).  ch->lock held.
  */
 static struct hca_cq *find_event(struct hca_channel *ch, bool rung, uint64_t *due)
 {
@@ -263,7 +264,7 @@ struct hca_cq *hca_channel_take(struct hca_channel *ch, bool rung, uint64_t *due
 	return cq;
 }
 
-/* Has it been polled since it woke somebody, and something is left? */
+/* Has it been polled since its last event, with entries left? */
 static bool left_in(struct hca_cq *cq)
 {
 	const struct hca_mailbox *m = &cq->mailbox;
@@ -284,10 +285,9 @@ static bool left_in(struct hca_cq *cq)
 }
 
 /*
- * The program goes to sleep.  If it has left entries in a queue that it armed
- * before it polled, no more may come: adapters that complete one after the
- * other, as messages travel, would wake it with the next; here all of them are
- * there at once.  So it is woken.
+ * An armed queue with entries left is fired because no more entries may follow.
+ * An adapter completes messages one after the other, as they travel, and the next
+ * one would wake the program; in software all of them can be present at once.
  */
 bool hca_channel_left(struct hca_channel *ch)
 {
@@ -353,7 +353,7 @@ void hca_channel_move_armed(struct hca_cq *cq, struct hca_shm_mailbox *from)
 	/* Armed as the old one was left, unless that very request has fired. */
 	if (hca_shm_wakes(old) && !has_fired(old) && !(has_fired(new) && new >> 3 == old >> 3))
 		atomic_store(&to->armed, old);
-	/* Who came while it was not: perhaps nobody, but false events do no harm. */
+	/* An entry may have been added while it was not armed; a false event does no harm. */
 	if (atomic_load(&to->tail))
 		hca_mailbox_wake(&cq->mailbox, true);
 }

@@ -1,19 +1,17 @@
 /*
  * channel.h - completion channels: sleeping until a completion queue has an entry.
  *
- * ibv_req_notify_cq arms a queue (hca_shm_mailbox.armed).  The process that adds
- * the next entry fires the queue and sends the channel's wake-up, whose
- * descriptor the program waits on.  The wake-up carries no information: the armed
- * words of the queues say which have fired, so a process that dies or misbehaves
- * cannot make an event disappear.
+ * ibv_req_notify_cq arms a queue (hca_shm_mailbox.armed).  The producer of the next
+ * entry fires it and sends the channel's wake-up, on whose descriptor the program
+ * waits.  Which queues have fired is in their armed words, not in the wake-up, so a
+ * dying process or a false wake-up cannot lose an event.
  *
  * An event is delivered when the entry is visible, which on a timed fabric is
  * later than the firing.  A blocking ibv_get_cq_event waits until then; for a
  * non-blocking one the progress thread sends another wake-up at that time.
  *
- * A program asleep in poll notices the death of a peer only if a message to that
- * peer is waiting.  A program asleep in ibv_get_cq_event checks its peers ten
- * times a second.
+ * A program asleep in poll notices a peer's death only if a message to it waits;
+ * one asleep in ibv_get_cq_event checks its peers ten times a second.
  */
 #ifndef HCA_CHANNEL_H
 #define HCA_CHANNEL_H

@@ -7,10 +7,10 @@
 #include "object/link.h"
 #include "object/qp.h"
 
-/* A claim on a mailbox entry that has not been published for so long is taken back. */
+/* A claim on a mailbox entry that has not been published for so long is revoked. */
 enum { CLAIM_NS = 1000000 };
 
-/* No peer's completion becomes visible later than that, whatever the peer says. */
+/* No peer's completion becomes visible later than now plus this, whatever the peer wrote. */
 #define FAR_NS 60000000000ull
 
 /* ---- The list of a timed queue: a binary heap ---------------------------- */
@@ -114,7 +114,7 @@ int hca_cq_add(struct hca_cq *cq, const struct hca_completion *c)
 
 /* ---- The mailbox --------------------------------------------------------- */
 
-/* The receive that a peer says is complete, in a queue of its own or in one that is shared. */
+/* The receive that a peer reports complete, in the queue pair's own queue or a shared one. */
 static bool accept_own(struct hca_qp *qp, uint32_t position, struct hca_completion *c,
 		       uint32_t *room)
 {
@@ -138,8 +138,8 @@ static bool accept_shared(struct hca_qp *qp, uint32_t position, uint32_t entry,
 }
 
 /*
- * A program acts upon what a completion says: it must not hear of an operation
- * or a length that its receive could not have had.
+ * A program acts upon the fields of a completion: an operation or a length that
+ * its receive cannot have must not reach it.
  */
 static void check_words(struct hca_completion *c, uint32_t room)
 {
@@ -153,7 +153,7 @@ static void check_words(struct hca_completion *c, uint32_t room)
 	c->flags &= IBV_WC_GRH | IBV_WC_WITH_IMM | IBV_WC_WITH_INV;
 }
 
-/* What a peer wrote, checked; false: it concerns nothing that exists. */
+/* An entry written by a peer, checked; false: it refers to nothing that exists. */
 static bool decode(struct hca_cq *cq, const volatile struct hca_shm_cqe *e,
 		   struct hca_completion *c)
 {
@@ -200,7 +200,7 @@ static void free_slot(struct hca_cq *cq, uint32_t position)
 			      memory_order_release);
 }
 
-/* Past slots whose claims were revoked; those that have been given back are free again. */
+/* Skip a slot whose claim was revoked; free one that its claimer has released. */
 static bool pass_by(struct hca_cq *cq, uint64_t state)
 {
 	if (hca_shm_kind(state) == HCA_RETURNED ||
@@ -233,16 +233,13 @@ bool hca_cq_mailbox_take(struct hca_cq *cq, struct hca_completion *c)
 		cq->head++;
 		if (hca_likely(valid))
 			return true;
-		/* Somebody may be writing nonsense as fast as we read it. */
+		/* A peer may be writing invalid entries as fast as they are read. */
 		if (passed++ > cq->mailbox.mask)
 			return false;
 	}
 }
 
-/*
- * Nothing came for a while.  If somebody holds the entry at the head and does
- * not publish it, others behind it must not wait for ever: take it back.
- */
+/* Entries behind an unpublished claim at the head must not wait for ever: revoke it. */
 void hca_cq_unstick(struct hca_cq *cq)
 {
 	struct hca_shm_cqe *e = &cq->mailbox.shm->slot[cq->head & cq->mailbox.mask];
@@ -287,7 +284,7 @@ void hca_cq_empty_mailbox(struct hca_cq *cq)
 		if (atomic_load(&m->shm->slot[cq->head & m->mask].state) ==
 		    state_of(cq, cq->head, HCA_FREE))
 			return;
-		/* Claimed by somebody who died or was stopped: others are behind it. */
+		/* Claimed by a process that died or was stopped: entries follow it. */
 		cq->head++;
 	}
 }
@@ -302,7 +299,7 @@ bool hca_cq_drain(struct hca_cq *cq)
 		atomic_load_explicit(&cq->mailbox.shm->slot[cq->head & cq->mailbox.mask].state,
 				     memory_order_relaxed) == state_of(cq, cq->head, HCA_FREE);
 	if (!empty)
-		hca_cq_unstick(cq);	/* who waits for it need not poll */
+		hca_cq_unstick(cq);	/* a caller that waits need not poll */
 	hca_unlock(&cq->lock);
 	return empty;
 }
@@ -343,9 +340,9 @@ uint64_t hca_cq_stuck_ns(struct hca_cq *cq)
 	return cq->stuck_ns + CLAIM_NS;
 }
 
-/* ---- Coming and going ---------------------------------------------------- */
+/* ---- Removal, creation and destruction ----------------------------------- */
 
-/* Of the list; how many. */
+/* Remove the entries of qp from the list; returns their number. */
 static uint32_t purge(struct hca_cq *cq, const struct hca_qp *qp)
 {
 	uint32_t i, kept = 0, removed;
@@ -373,8 +370,8 @@ static uint32_t purge(struct hca_cq *cq, const struct hca_qp *qp)
 }
 
 /*
- * Entries that wait in the mailbox, behind one that somebody is just writing or because
- * the list is full, are nobody's when their turn comes: their receives are free now.
+ * Entries that wait in the mailbox, behind one that is being written or because the
+ * list is full, will match no queue pair when they are read: release their receives now.
  */
 static void release_waiting(struct hca_cq *cq, const struct hca_qp *qp)
 {
@@ -478,7 +475,7 @@ int hca_cq_destroy(struct ibv_cq *ibv)
 	struct hca_cq *cq = hca_cq_of(ibv);
 	struct hca_fabric *f = cq->fabric;
 
-	/* Its queue pairs are gone, and with them everybody who could write here. */
+	/* Without queue pairs, no process can write to the mailbox. */
 	if (atomic_load(&cq->objects))
 		return EBUSY;
 	hca_event_forget_cq(cq);

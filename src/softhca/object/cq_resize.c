@@ -1,10 +1,10 @@
 /*
- * cq_resize.c - another size for a completion queue that is in use.
+ * cq_resize.c - resizing a completion queue that is in use.
  *
- * Its mailbox moves.  Where it is, a word in each queue pair says, at which
- * peers look for each entry.  So the new one is published there, and when
- * nobody can be filling the old one any more (quiesce), its entries move to
- * the list, before those of the new.
+ * Its mailbox moves.  A word in each queue pair, which peers read for each entry,
+ * has its location.  So the new mailbox is published there.  When no peer can be
+ * filling the old one any more (quiesce), its entries move to the list, before
+ * those of the new one.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -21,7 +21,7 @@ struct move {
 	struct hca_shm_mailbox *shm;	/* the new one */
 };
 
-/* Entries that wait in the mailbox when the list is full. */
+/* Number of entries that wait in the mailbox when the list is full. */
 static uint32_t behind(const struct hca_cq *cq)
 {
 	const struct hca_mailbox *m = &cq->mailbox;
@@ -48,7 +48,7 @@ static int check_size(struct hca_cq *cq, uint32_t count)
 	return held > count ? EINVAL : 0;
 }
 
-/* Room for what the list may hold by then and all that the old mailbox can. */
+/* Allocate room for the entries of the list by then and all of the old mailbox. */
 static int prepare(struct hca_cq *cq, uint32_t count, struct move *m)
 {
 	struct hca_fabric *f = cq->fabric;
@@ -72,7 +72,7 @@ static int prepare(struct hca_cq *cq, uint32_t count, struct move *m)
 	return 0;
 }
 
-/* The new list is in use from now on, the new mailbox is what will be published. */
+/* Use the new list from now on, and set the new mailbox to be published. */
 static void begin(struct hca_cq *cq, const struct move *m)
 {
 	struct hca_completion *old = cq->list;
@@ -144,7 +144,7 @@ static int resize(struct hca_cq *cq, uint32_t count)
 	begin(cq, &m);
 	left = publish(cq);
 	finish(cq, &m);
-	/* Who is stopped inside may yet write there: nobody else gets that memory. */
+	/* A peer stopped in an access section may still write there: the memory is not reused. */
 	if (!left)
 		return 0;
 	pthread_mutex_lock(&f->slow);

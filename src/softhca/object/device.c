@@ -1,4 +1,4 @@
-/* device.c - adapters, and which of them this process has opened. */
+/* device.c - adapters, and those that this process has opened. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -7,7 +7,7 @@
 
 /* ---- Devices ------------------------------------------------------------- */
 
-/* Its address in a field that nobody uses marks a device as ours. */
+/* Its address in an unused field marks a device of this library. */
 static struct ibv_context *mark(struct ibv_device *d, int fd)
 {
 	return NULL;
@@ -46,7 +46,7 @@ static struct hca_device *device_new(struct hca_fabric *f, uint32_t node, uint32
 	d->fabric = f;
 	d->node = node;
 	d->hca = hca;
-	/* It is as it is now: its users hear of what comes after. */
+	/* The present state is the initial one: only later changes raise events. */
 	for (port = 1; port <= f->spec.ports; port++)
 		d->port_seen[port - 1] = hca_device_port_word(d, port);
 	d->ibv._ops._dummy1 = mark;
@@ -103,9 +103,8 @@ void hca_devices_free(struct hca_fabric *f)
 /* ---- Opened devices ------------------------------------------------------ */
 
 /*
- * Whoever has cmd_fd, or a duplicate, can import the device (in this process
- * alone: its objects are private memory).  Any file will do that can be told
- * from all others.
+ * A caller that has cmd_fd, or a duplicate, can import the device (in this process
+ * only: its objects are private memory).  Any file serves whose identity is unique.
  */
 static pthread_mutex_t contexts_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct hca_list_node *opened;
@@ -143,7 +142,7 @@ void hca_contexts_remove(struct hca_context *c)
 	hca_contexts_unlock();
 }
 
-/* In a child of fork. */
+/* Called in a child of fork. */
 void hca_contexts_forget(void)
 {
 	pthread_mutex_init(&contexts_lock, NULL);

@@ -33,11 +33,11 @@ struct hca_pd {
 	struct ibv_pd ibv;
 	struct hca_fabric *fabric;
 	struct hca_list_node link;
-	struct hca_pd *parent;		/* counts this one among its objects; NULL */
+	struct hca_pd *parent;		/* counts this one among its objects; NULL: none */
 	struct hca_td *td;		/* NULL */
 	uint32_t id;			/* unique in this process, not 0 */
 	_Atomic int objects;
-	bool unimported;		/* freed when its objects are gone */
+	bool unimported;		/* kept only by its objects */
 };
 
 struct hca_td {

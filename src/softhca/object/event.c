@@ -14,7 +14,7 @@ struct hca_event {
 	struct ibv_async_event event;
 };
 
-/* How many events of an object were handed out: what must be acknowledged. */
+/* The number of delivered events of an object, which must be acknowledged. */
 struct hca_reported {
 	struct hca_reported *next;
 	void *object;
@@ -83,7 +83,7 @@ void hca_event_port(struct hca_fabric *f, uint32_t node, uint32_t hca, uint8_t p
 	pthread_mutex_unlock(&f->slow);
 }
 
-/* ---- Handing out --------------------------------------------------------- */
+/* ---- Delivery ------------------------------------------------------------ */
 
 static struct hca_reported **find_reported(struct hca_events *q, const void *object)
 {
@@ -94,7 +94,7 @@ static struct hca_reported **find_reported(struct hca_events *q, const void *obj
 	return r;
 }
 
-/* Count it; false: no memory to remember that it must be acknowledged. */
+/* Count an event that must be acknowledged; false: no memory. */
 static bool report(struct hca_events *q, void *object)
 {
 	struct hca_reported **r = find_reported(q, object);
@@ -134,7 +134,7 @@ bool hca_events_take(struct ibv_context *c, struct ibv_async_event *event)
 	return taken;
 }
 
-/* ---- Acknowledging, going ------------------------------------------------ */
+/* ---- Acknowledgement and removal ----------------------------------------- */
 
 struct ibv_context *hca_event_context(const struct ibv_async_event *event)
 {
@@ -187,7 +187,7 @@ void hca_event_ack(struct ibv_async_event *event)
 	}
 }
 
-/* Withdraw what waits; how many were handed out. */
+/* Withdraw queued events; returns the number of delivered ones. */
 static uint32_t withdraw(struct hca_fabric *f, struct hca_events *q, const void *object)
 {
 	struct hca_reported **r, *gone;
@@ -205,7 +205,7 @@ static uint32_t withdraw(struct hca_fabric *f, struct hca_events *q, const void 
 	}
 	q->last = at;
 	if (!q->first) {
-		/* A peer may have rung: who sleeps must look, though not for this. */
+		/* A peer may have sent a wake-up: a sleeper must still look for its cause. */
 		hca_wakeup_drain(&q->wakeup);
 		if (hca_fabric_told(f))
 			hca_wakeup_send(&q->wakeup);

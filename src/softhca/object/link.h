@@ -37,7 +37,7 @@ enum {
 	HCA_NO_RECEIVE = -1,		/* the peer has posted none */
 	HCA_NO_PEER = -2,		/* the peer cannot be reached */
 	HCA_PEER_DIED = -3,
-	HCA_BUSY = -4,			/* held by another process: try again */
+	HCA_BUSY = -4,			/* in use by another process: no reason to give up */
 };
 
 struct hca_link_operations {

@@ -50,7 +50,7 @@ bool hca_path_clear(const struct hca_qp *qp)
 	       hca_path_up(f, qp->address, qp->conn.address) && !loss_to(qp, qp->conn.address);
 }
 
-/* The same program meets the same fate again, as far as it does the same. */
+/* A program that repeats its operations meets the same losses again. */
 static uint64_t *rng(struct hca_qp *qp)
 {
 	if (!qp->rng)
@@ -74,7 +74,7 @@ uint32_t hca_fault_first_lost(struct hca_qp *qp, uint32_t to, uint32_t packets)
 	return packets;
 }
 
-/* UD has no MTU of its own, and one packet. */
+/* UD has no path MTU, and one packet per message. */
 static uint32_t packets_of(const struct hca_qp *qp, uint32_t bytes)
 {
 	return qp->attr.path_mtu ? hca_packets(bytes, 128u << qp->attr.path_mtu) : 1;

@@ -7,7 +7,7 @@ enum claim { CLAIMED, TAKEN, FULL };
 
 /* ---- Waking the owner ---------------------------------------------------- */
 
-static int ring(struct hca_mailbox *m)
+static int send_wakeup(struct hca_mailbox *m)
 {
 	if (m->wakeup)
 		hca_wakeup_send(m->wakeup);
@@ -21,7 +21,7 @@ void hca_mailbox_fire(struct hca_mailbox *m, bool special)
 	uint64_t armed = atomic_load(&m->shm->armed), fired;
 	int tries;
 
-	/* Others fire it, too, and its owner arms it anew; nobody does so for ever. */
+	/* Other producers fire it, too, and its owner rearms it: the loop is bounded. */
 	for (tries = 0; tries < 16 && hca_shm_wakes(armed); tries++) {
 		fired = (armed & ~7ull) | HCA_FIRED;
 		if (hca_shm_armed(armed) == HCA_ARMED_SOLICITED && !special)
@@ -29,8 +29,8 @@ void hca_mailbox_fire(struct hca_mailbox *m, bool special)
 		if (armed != fired &&
 		    !atomic_compare_exchange_strong(&m->shm->armed, &armed, fired))
 			continue;
-		/* Who cannot ring leaves it to the next. */
-		if (ring(m) == 0)
+		/* If no wake-up can be sent, it is left to the next producer. */
+		if (send_wakeup(m) == 0)
 			atomic_compare_exchange_strong(&m->shm->armed, &fired,
 						       (fired & ~7ull) | HCA_RUNG);
 		return;
@@ -39,7 +39,7 @@ void hca_mailbox_fire(struct hca_mailbox *m, bool special)
 
 /* ---- Putting ------------------------------------------------------------- */
 
-/* Try the slot of one position; TAKEN: *next is where to look then. */
+/* Try to claim the slot of one position; TAKEN: *next is the position to try next. */
 static enum claim try_claim(struct hca_mailbox *m, uint32_t position, uint32_t slot,
 			    uint32_t *next)
 {
@@ -61,9 +61,9 @@ static enum claim try_claim(struct hca_mailbox *m, uint32_t position, uint32_t s
 	if (ahead << m->shift >> 31)
 		return FULL;
 	/*
-	 * Who was stopped before it came here, or read a hint of one who was, may be
-	 * many laps behind.  What this slot had a lap before its own has been taken
-	 * out: nothing from there on has been passed by.
+	 * A producer that was stopped before this, or read the tail of one that was, may
+	 * be many laps behind.  The slot's entry of the lap before its present one has been
+	 * consumed: trying from there on skips no free slot.
 	 */
 	from = position + (ahead << m->shift) - m->mask;
 	if ((int32_t)(from - *next) > 0)
@@ -82,7 +82,7 @@ int hca_mailbox_put(struct hca_mailbox *m, uint32_t slot, const struct hca_shm_c
 		uint64_t mine = hca_shm_state(lap, hca_shm_claimed(slot));
 		enum claim claim = try_claim(m, position, slot, &next);
 
-		/* Others may have gone round meanwhile; nobody goes round for ever. */
+		/* Other producers may have advanced meanwhile: the loop is bounded. */
 		if (claim == FULL || tries++ > 4 * m->mask + 64) {
 			atomic_store_explicit(&m->shm->overflow, 1, memory_order_release);
 			return -ENOSPC;
@@ -115,7 +115,7 @@ int hca_mailbox_put(struct hca_mailbox *m, uint32_t slot, const struct hca_shm_c
 			hca_mailbox_wake(m, cqe->solicited || cqe->status);
 			return 0;
 		}
-		/* We were too slow: the owner has revoked the claim.  Nobody else used it. */
+		/* Too late: the owner has revoked the claim.  No other process used the slot. */
 		if (mine == hca_shm_state(lap, hca_shm_revoked(slot)))
 			atomic_compare_exchange_strong_explicit(
 				&e->state, &mine, hca_shm_state(lap, HCA_RETURNED),

@@ -8,7 +8,7 @@
 
 enum { FREE, FILLING, MEMBER };
 
-/* An entry's owner word: how often it changed hands, the claimer, the state. */
+/* An entry's owner word: count of ownership changes, claimer, state. */
 static uint64_t owner_word(uint64_t before, uint32_t claim, uint32_t state)
 {
 	return ((before >> 32) + 1) << 32 | claim << 8 | state;
@@ -36,7 +36,7 @@ static uint32_t top_of(const struct hca_fabric *f)
 	return top < HCA_MEMBERS_MAX ? top : HCA_MEMBERS_MAX;
 }
 
-/* ---- Our own entries: nobody else writes to them -------------------------- */
+/* ---- Entries of this process: no other writes to them --------------------- */
 
 static bool is_of(const struct hca_shm_member *m, const struct hca_qp *qp)
 {
@@ -46,7 +46,7 @@ static bool is_of(const struct hca_shm_member *m, const struct hca_qp *qp)
 	       m->qpn == hca_qpn(qp);
 }
 
-/* The next entry of a queue pair behind `after` (NULL: the first), in a group (NULL: any). */
+/* The next entry of a queue pair after `after` (NULL: the first), in a group (NULL: any). */
 static struct hca_shm_member *next_of(const struct hca_qp *qp, const union ibv_gid *gid,
 				      const struct hca_shm_member *after)
 {
@@ -108,9 +108,9 @@ int hca_mcast_detach(struct ibv_qp *ibv, const union ibv_gid *gid)
 	return rc;
 }
 
-/* ---- Those of others ------------------------------------------------------ */
+/* ---- Entries of other processes ------------------------------------------- */
 
-/* An entry whose owner has gone without taking it out. */
+/* Free an entry whose owner has gone without freeing it. */
 static bool reap(struct hca_fabric *f, struct hca_shm_member *m)
 {
 	uint64_t owner = atomic_load_explicit(&m->owner, memory_order_acquire);
@@ -121,7 +121,7 @@ static bool reap(struct hca_fabric *f, struct hca_shm_member *m)
 	return atomic_compare_exchange_strong(&m->owner, &owner, owner_word(owner, 0, FREE));
 }
 
-static struct hca_shm_member *take_entry(struct hca_fabric *f, bool reaping)
+static struct hca_shm_member *claim_entry(struct hca_fabric *f, bool reaping)
 {
 	struct hca_shm_member *m = f->shm->member;
 	uint32_t i;
@@ -140,7 +140,7 @@ static struct hca_shm_member *take_entry(struct hca_fabric *f, bool reaping)
 	return NULL;
 }
 
-/* Readers look at no entry at or above the top. */
+/* Readers do not read entries at or above the top. */
 static void raise_top(struct hca_fabric *f, uint32_t top)
 {
 	uint32_t now = atomic_load(&f->shm->member_top);
@@ -162,9 +162,9 @@ int hca_mcast_attach(struct ibv_qp *ibv, const union ibv_gid *gid)
 	hca_lock(&qp->lock);
 	if (next_of(qp, gid, NULL))
 		goto out;
-	m = take_entry(f, false);
+	m = claim_entry(f, false);
 	if (!m)
-		m = take_entry(f, true);
+		m = claim_entry(f, true);
 	if (!m) {
 		rc = ENOMEM;
 		goto out;

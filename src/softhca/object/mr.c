@@ -142,7 +142,7 @@ void hca_mr_hide(struct hca_mr *mr)
 	mr->fabric->link->mr_hidden(mr->fabric);
 }
 
-/* A window that its peer took away stays away, under whatever stamp (hca_mw_invalidate_theirs). */
+/* A window that its peer has invalidated stays so under a new stamp (hca_mw_invalidate_theirs). */
 static void take_along(struct hca_mr *mr, uint64_t old, uint64_t stamp)
 {
 	_Atomic uint64_t *taken = &mr->fabric->self->taken[mr->key >> HCA_KEY_GEN_BITS];
@@ -151,7 +151,7 @@ static void take_along(struct hca_mr *mr, uint64_t old, uint64_t stamp)
 		atomic_store(taken, stamp);
 }
 
-/* The row is never without a stamp meanwhile: peers that look just now must find it. */
+/* The row always has a stamp meanwhile: concurrent lookups by peers must find it. */
 void hca_mr_moved(struct hca_moved *m)
 {
 	struct hca_mr *mr = hca_container(m, struct hca_mr, moved);
@@ -171,7 +171,7 @@ void hca_mr_moved(struct hca_moved *m)
 	take_along(mr, old, stamp);
 }
 
-/* Nobody can use the row any more when this returns. */
+/* When this returns, no process uses the row any more. */
 static void withdraw(struct hca_mr *mr)
 {
 	hca_mr_hide(mr);
@@ -180,7 +180,7 @@ static void withdraw(struct hca_mr *mr)
 
 /* ---- Memory -------------------------------------------------------------- */
 
-/* Is there memory, and which part of it can peers map? */
+/* Check that the memory exists, and find the part of it that peers can map. */
 static int find_memory(struct hca_mr *mr, void *addr, size_t bytes)
 {
 	const enum softhca_remap remap = mr->fabric->remap;
@@ -234,7 +234,7 @@ static struct hca_mr *mr_new(struct ibv_pd *pd, enum hca_mr_kind kind, unsigned 
 	return mr;
 }
 
-/* Its memory is known: give it a key, and show it. */
+/* Claim a key for a registration whose memory is known, and publish it. */
 static int enter(struct hca_mr *mr, struct ibv_pd *pd)
 {
 	int rc = hca_mr_claim_key(mr->fabric, &mr->key);
@@ -267,7 +267,7 @@ struct ibv_mr *hca_mr_reg(struct ibv_pd *pd, void *addr, size_t bytes, uint64_t 
 	return rc ? fail_with(mr, rc) : &mr->ibv;
 }
 
-/* Memory that a device driver exported; what it is, its name in /proc tells. */
+/* Is it memory exported by a device driver?  Its name in /proc has the type. */
 static bool is_dmabuf(int fd)
 {
 	static const char begins[] = "/dmabuf:";
@@ -337,9 +337,9 @@ int hca_mr_dereg(struct ibv_mr *ibv)
 	return 0;
 }
 
-/* ---- Changing one -------------------------------------------------------- */
+/* ---- Reregistration ------------------------------------------------------ */
 
-/* What the request makes of it; 0 or errno. */
+/* The registration after the request; 0 or an errno value. */
 static int rereg_plan(const struct hca_mr *mr, struct hca_mr *to, int flags, struct ibv_pd *pd,
 		      void *addr, size_t bytes, unsigned access)
 {
@@ -404,7 +404,7 @@ int hca_mr_rereg(struct ibv_mr *ibv, int flags, struct ibv_pd *pd, void *addr, s
 
 /* ---- Importing ----------------------------------------------------------- */
 
-/* As libibverbs has it: its address is not known. */
+/* As in libibverbs, the address of an imported registration is not known. */
 struct ibv_mr *hca_mr_import(struct ibv_pd *pd, uint32_t handle)
 {
 	struct hca_fabric *f = hca_pd_of(pd)->fabric;

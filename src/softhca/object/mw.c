@@ -13,7 +13,7 @@ static struct hca_mw *mw_of(struct ibv_mw *mw)
 
 /* ---- Bound or not -------------------------------------------------------- */
 
-/* From now on it opens nothing, and the porter is not at it.  Bound; fabric.slow held. */
+/* Close a bound window; the copy service does not use it any more.  fabric.slow held. */
 static void unbind(struct hca_mw *mw)
 {
 	hca_mr_hide(&mw->row);
@@ -22,7 +22,7 @@ static void unbind(struct hca_mw *mw)
 	mw->under = NULL;
 }
 
-/* The peer may have invalidated it.  fabric.slow held. */
+/* Is it bound?  The peer may have invalidated it.  fabric.slow held. */
 static bool is_bound(struct hca_mw *mw)
 {
 	if (mw->under && !hca_mr_stands(&mw->row))
@@ -53,7 +53,7 @@ int hca_mw_count(struct hca_mr *mr)
 	return atomic_load(&mr->windows);
 }
 
-/* Nobody gets in any more; who is in, is waited for: of qp's peer, or of all (NULL). */
+/* Unbind a window and wait for its users: qp's peer, or all peers (NULL). */
 static void close_window(struct hca_mw *mw, struct hca_qp *qp)
 {
 	struct hca_fabric *f = mw->row.fabric;
@@ -68,7 +68,7 @@ static void close_window(struct hca_mw *mw, struct hca_qp *qp)
 		f->link->quiesce(f, qp);
 }
 
-/* ---- Making and freeing -------------------------------------------------- */
+/* ---- Creation and destruction -------------------------------------------- */
 
 struct ibv_mw *hca_mw_alloc(struct ibv_pd *pd, enum ibv_mw_type type)
 {
@@ -117,7 +117,7 @@ int hca_mw_dealloc(struct ibv_mw *ibv)
 
 /* ---- Binding ------------------------------------------------------------- */
 
-/* May this window be made of that registration?  And where it begins there. */
+/* Can the window be bound to the registration?  *offset: its begin there. */
 static bool may_bind(const struct hca_qp *qp, const struct hca_mw *mw,
 		     const struct ibv_mw_bind_info *info, uint64_t *offset)
 {

@@ -1,4 +1,4 @@
-/* pd.c - protection domains, and other names for them. */
+/* pd.c - protection domains, and aliases of them. */
 #include <stdlib.h>
 
 #include "object/device.h"
@@ -74,8 +74,8 @@ int hca_pd_dealloc(struct ibv_pd *ibv)
 }
 
 /*
- * Other names first.  What another context has imported and still uses cannot
- * be freed: it stays, on no list.
+ * Aliases first.  A domain that another context has imported and still uses
+ * cannot be freed: it stays, on no list.
  */
 void hca_pds_drop(struct hca_context *c)
 {
@@ -99,8 +99,8 @@ void hca_pds_drop(struct hca_context *c)
 /* ---- Parent domains ------------------------------------------------------ */
 
 /*
- * A thread domain promises that only one thread at a time uses what is made
- * under it.  Locks that are free cost one exchange: there is nothing to drop.
+ * A thread domain promises that only one thread at a time uses the objects made
+ * under it.  An uncontended lock costs one exchange, so no lock is elided.
  */
 struct ibv_td *hca_td_alloc(struct ibv_context *c, struct ibv_td_init_attr *attr)
 {
@@ -138,7 +138,7 @@ struct ibv_pd *hca_pd_alloc_parent(struct ibv_context *c,
 		errno = EINVAL;
 		return NULL;
 	}
-	/* Queues are in memory that peers map: nobody else can allocate it. */
+	/* Queues are in memory that peers map: only this library can allocate it. */
 	if (attr->comp_mask & IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS) {
 		errno = EOPNOTSUPP;
 		return NULL;
@@ -195,7 +195,7 @@ struct ibv_pd *hca_pd_import(struct ibv_context *c, uint32_t handle)
 	return &pd->ibv;
 }
 
-/* What was made in it still refers to it: then it goes with the domain that it names. */
+/* Objects made in it may still refer to it: then it is freed with its parent. */
 void hca_pd_unimport(struct ibv_pd *ibv)
 {
 	struct hca_pd *pd = hca_pd_of(ibv);

@@ -1,4 +1,4 @@
-/* qp.c - queue pairs: their queues, their attributes, what peers see of them. */
+/* qp.c - queue pairs: their queues, their attributes, their published part. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -34,7 +34,7 @@ static int check_init(const struct ibv_pd *pd, const struct ibv_qp_init_attr *a)
 	return 0;
 }
 
-/* What is granted: never less than asked for.  Receives that are shared are not in the ring. */
+/* Granted capacities: never less than requested.  Shared receives are not in the ring. */
 static void grant(struct hca_qp *qp, const struct ibv_qp_cap *asked, bool shared)
 {
 	struct hca_sq *sq = &qp->sq;
@@ -57,7 +57,7 @@ static void grant(struct hca_qp *qp, const struct ibv_qp_cap *asked, bool shared
 	};
 }
 
-/* The queues' memory; what is not touched costs address space only. */
+/* The queues' memory; untouched pages cost address space only. */
 static int make_queues(struct hca_qp *qp)
 {
 	struct hca_fabric *f = qp->fabric;
@@ -87,7 +87,7 @@ static int make_queues(struct hca_qp *qp)
 	return 0;
 }
 
-/* Receives that many may take: an SRQ's, or those of a queue pair to which anybody may send. */
+/* Shared receives: an SRQ's, or those of a queue pair to which any sender may send. */
 static int make_shared(struct hca_qp *qp, const struct ibv_qp_init_attr *init)
 {
 	int rc;
@@ -329,9 +329,9 @@ void hca_qp_apply(struct hca_qp *qp, const struct ibv_qp_attr *a, int mask)
 /* ---- Queries ------------------------------------------------------------- */
 
 /*
- * The last eight bytes of a message come last: what memory polling needs, and
- * what "in order" is asked for.  With a timing model other bytes land before
- * their time: poll the CQ.  What the kernel copies is in order on x86 only.
+ * The last eight bytes of a message are written last, which memory polling needs
+ * and "in order" promises.  With a timing model other bytes are written before
+ * their time: poll the CQ.  Copies by the kernel are in order on x86 only.
  */
 int hca_qp_data_in_order(struct ibv_qp *ibv, enum ibv_wr_opcode op, uint32_t flags)
 {

@@ -130,7 +130,7 @@ struct hca_rq {
 	_Atomic uint32_t done;		/* of the oldest that has not been polled */
 	_Atomic uint32_t next;		/* of the oldest not complete; under recv_cq's lock */
 	uint64_t *wr_id;
-	uint32_t *room;			/* bytes that each receive takes */
+	uint32_t *room;			/* bytes that each can receive */
 	unsigned char *ring;		/* in the segment */
 	uint32_t line;
 	uint64_t visible_ns;		/* of the last completion; under recv_cq's lock */

@@ -1,10 +1,10 @@
 /*
- * qp_state.c - which attributes each transition of a queue pair needs and
- * takes (IBTA 1.5, 11.2.5.2, table 91 "QP State Transition Properties").
+ * qp_state.c - required and optional attributes of each transition of a queue
+ * pair (IBTA 1.5, 11.2.5.2, table 91 "QP State Transition Properties").
  */
 #include "object/qp.h"
 
-enum { NEVER = 1 << 30 };	/* nobody has this attribute: there is no such transition */
+enum { NEVER = 1 << 30 };	/* no such attribute exists: there is no such transition */
 
 struct attributes {
 	int need, take;
@@ -58,7 +58,7 @@ static const struct transition table[] = {
 		     IBV_QP_MAX_DEST_RD_ATOMIC },
 	  .uc = { 0, LATER_UC | IBV_QP_PKEY_INDEX | IBV_QP_AV },
 	  .ud = { 0, IBV_QP_PKEY_INDEX | IBV_QP_QKEY } },
-	/* Only what need not be acknowledged can go on after an error. */
+	/* Only unacknowledged service types can resume after a send error. */
 	{ IBV_QPS_SQE, IBV_QPS_RTS,
 	  .rc = { NEVER, 0 },
 	  .uc = { 0, IBV_QP_ACCESS_FLAGS | IBV_QP_CUR_STATE },

@@ -1,4 +1,4 @@
-/* query.c - what a device says of itself: the truth. */
+/* query.c - device, port and address queries: actual properties only. */
 #include <arpa/inet.h>
 #include <endian.h>
 #include <stdio.h>
@@ -32,7 +32,7 @@ int hca_query_device(struct ibv_context *c, struct ibv_device_attr *attr)
 	snprintf(attr->fw_ver, sizeof(attr->fw_ver), "softhca-%s", PACKAGE_VERSION);
 	attr->node_guid = htobe64(hca_device_guid(hca_context_of(c)->device));
 	attr->sys_image_guid = attr->node_guid;
-	/* No vendor's: the locally administered prefix of our GUIDs.  No part of a vendor's. */
+	/* No vendor's: the locally administered prefix of the GUIDs.  vendor_part_id stays 0. */
 	attr->vendor_id = 0x025348;
 	attr->max_mr_size = HCA_MEMORY_BYTES;
 	attr->page_size_cap = HCA_PAGE;
@@ -91,7 +91,7 @@ static uint32_t address_of(const struct ibv_context *c, uint32_t port)
 	return hca_address(spec_of(c), d->node, d->hca, port);
 }
 
-/* The encoding of width x speed that is nearest to a rate; untimed: 4X HDR. */
+/* The encoding of width x speed nearest to a rate; untimed: 4X HDR. */
 static void speed_of(uint64_t rate, struct ibv_port_attr *attr)
 {
 	static const struct {
@@ -164,7 +164,7 @@ int hca_query_pkey(struct ibv_context *c, uint8_t port, int index, __be16 *pkey)
 /*
  * 0: link-local, from the port's EUI-64.
  * 1: IPv4-mapped, 10.<rail>.<host>, one network per rail (hca, port), so that
- *    whoever pairs ports by subnet pairs equal rails.
+ *    pairing ports by subnet pairs equal rails.
  */
 static void gid_of(const struct hca_spec *s, uint32_t address, uint32_t index, union ibv_gid *gid)
 {

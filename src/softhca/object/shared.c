@@ -1,4 +1,4 @@
-/* shared.c - a receive queue that many may take from. */
+/* shared.c - a receive queue from which many senders claim. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,7 +9,7 @@
 
 enum {
 	ADVANCE_TRIES = 8,
-	PAUSE_NS = 50000,	/* between looks at who works on a receive */
+	PAUSE_NS = 50000,	/* between checks of a claimed receive */
 };
 
 static struct hca_shm_recv *entry_at(const struct hca_shared_view *v, uint32_t entry)
@@ -17,9 +17,9 @@ static struct hca_shm_recv *entry_at(const struct hca_shared_view *v, uint32_t e
 	return hca_rq_entry(v->ring, entry, v->mask, v->stride);
 }
 
-/* ---- Those who take ------------------------------------------------------ */
+/* ---- Senders ------------------------------------------------------------- */
 
-/* Only forward; if others are at it, one of them will do. */
+/* Only forward; of concurrent updates, one is sufficient. */
 static void advance(_Atomic uint32_t *head, uint32_t to)
 {
 	uint32_t now = atomic_load_explicit(head, memory_order_relaxed);
@@ -31,7 +31,7 @@ static void advance(_Atomic uint32_t *head, uint32_t to)
 			return;
 }
 
-/* True for the one who finds that fewer than the limit are left. */
+/* True for the first claimer that finds fewer receives left than the limit. */
 static bool below_limit(struct hca_shm_shared *shm, uint32_t next)
 {
 	uint32_t limit = atomic_load_explicit(&shm->limit, memory_order_relaxed);
@@ -51,7 +51,7 @@ bool hca_shared_claim_oldest(const struct hca_shared_view *v, uint32_t claimer,
 	struct hca_shm_shared *shm = v->shm;
 	uint32_t at = atomic_load_explicit(&shm->head, memory_order_relaxed), tries;
 
-	/* Others may be faster at each position, but nobody goes round for ever. */
+	/* Other claimers may be faster at each position: the loop is bounded. */
 	for (tries = 0; tries <= 2 * v->mask + 1; tries++) {
 		uint64_t order = atomic_load_explicit(&shm->order[at & v->mask],
 						      memory_order_acquire);
@@ -62,7 +62,7 @@ bool hca_shared_claim_oldest(const struct hca_shared_view *v, uint32_t claimer,
 		if ((int32_t)(posted - at) < 0)
 			return false;		/* not posted yet */
 		if (posted != at) {
-			at = posted - v->mask;	/* we were a lap behind */
+			at = posted - v->mask;	/* at least a lap behind */
 			continue;
 		}
 		if (entry <= v->mask &&
@@ -84,7 +84,7 @@ static void put_down(const struct hca_shared_claim *claim, uint32_t claimer, uin
 {
 	uint64_t mine = hca_shm_state(claim->position, hca_shm_claimed(claimer));
 
-	/* Unless the owner has taken it back meanwhile. */
+	/* Unless the owner has reclaimed it meanwhile. */
 	atomic_compare_exchange_strong_explicit(&claim->recv->state, &mine,
 						hca_shm_state(claim->position, state),
 						memory_order_release, memory_order_relaxed);
@@ -103,7 +103,7 @@ void hca_shared_unclaim(const struct hca_shared_view *v, const struct hca_shared
 	int tries;
 
 	put_down(claim, claimer, HCA_POSTED);
-	/* Somebody may advance it over this position just now: the owner sees to that. */
+	/* A concurrent claimer may advance it over this position: the owner recovers that. */
 	for (tries = 0; tries < ADVANCE_TRIES && (int32_t)(now - claim->position) > 0; tries++)
 		if (atomic_compare_exchange_weak_explicit(head, &now, claim->position,
 							  memory_order_relaxed,
@@ -112,9 +112,9 @@ void hca_shared_unclaim(const struct hca_shared_view *v, const struct hca_shared
 	atomic_store_explicit(&v->shm->returned, 1, memory_order_release);
 }
 
-/* ---- Making and freeing -------------------------------------------------- */
+/* ---- Creation and destruction -------------------------------------------- */
 
-/* No position is behind the first; those of another queue in the same place are far away. */
+/* No position precedes the first; those of an earlier queue in the same memory are far away. */
 static uint32_t first_position(struct hca_fabric *f)
 {
 	return ++f->shared_last << 16;
@@ -195,7 +195,7 @@ void hca_shared_free(struct hca_shared *s)
 
 /* ---- Posting, completing ------------------------------------------------- */
 
-/* From here on it can be claimed.  The entry first: who finds it in order[] can rely on it. */
+/* Make an entry claimable.  The entry is written first: one found in order[] is valid. */
 static void publish(struct hca_shared *s, uint32_t entry)
 {
 	struct hca_shm_shared *shm = s->view.shm;
@@ -209,7 +209,7 @@ static void publish(struct hca_shared *s, uint32_t entry)
 	atomic_store_explicit(&shm->posted, at + 1, memory_order_relaxed);
 }
 
-/* No free entry at its place: has somebody who polls taken the place, but not yet filled it? */
+/* freed[] has no entry at its head: has a polling thread reserved it but not yet filled it? */
 static bool is_coming(const struct hca_shared *s)
 {
 	uint32_t freed = atomic_load_explicit(&s->freed_tail, memory_order_relaxed);
@@ -329,14 +329,14 @@ void hca_shared_quiesce(struct hca_fabric *f, const struct hca_shared_view *v,
 	}
 }
 
-/* Was it claimed by somebody who will not complete it? */
+/* Was it claimed by a process that will not complete it? */
 static bool is_forlorn(struct hca_shared *s, uint64_t state)
 {
 	return hca_shm_kind(state) == HCA_CLAIMED &&
 	       s->fabric->link->claim_fate(s->fabric, hca_shm_claimer(state)) != HCA_FATE_ALIVE;
 }
 
-/* Is it posted where nobody looks any more? */
+/* Is it posted at a position that no claimer tries any more? */
 static bool is_behind(struct hca_shared *s, uint64_t state)
 {
 	uint32_t head = atomic_load_explicit(&s->view.shm->head, memory_order_relaxed);
@@ -345,7 +345,7 @@ static bool is_behind(struct hca_shared *s, uint64_t state)
 }
 
 /*
- * Cheap when nothing is amiss: then as many have been claimed as have been
+ * Cheap in the normal case: then as many receives have been claimed as have been
  * completed or posted again.
  */
 bool hca_shared_suspect(struct hca_shared *s)
@@ -367,13 +367,13 @@ bool hca_shared_suspect(struct hca_shared *s)
 	return false;
 }
 
-/* Who polls may accept its completion just now: one of us has the entry then. */
+/* A polling thread may accept its completion concurrently: only one obtains the entry. */
 static bool let_go(struct hca_shared *s, uint32_t entry, uint64_t held)
 {
 	return atomic_compare_exchange_strong(&s->wr[entry].held, &held, 0);
 }
 
-static bool take_back(struct hca_shared *s, uint32_t entry, bool dead)
+static bool reclaim(struct hca_shared *s, uint32_t entry, bool dead)
 {
 	uint64_t held = atomic_load(&s->wr[entry].held), state = state_of(&s->view, entry);
 
@@ -392,11 +392,11 @@ void hca_shared_recover(struct hca_shared *s, bool dead)
 
 	atomic_store(&shm->returned, 0);
 	hca_lock(&s->lock);
-	/* Peers write the head: it is not to be believed. */
+	/* Peers write the head: it is not trusted. */
 	if ((int32_t)(atomic_load(&shm->head) - s->posted) > 0)
 		atomic_store(&shm->head, s->posted);
 	for (i = 0; i < s->depth; i++)
-		if (take_back(s, i, dead)) {
+		if (reclaim(s, i, dead)) {
 			publish(s, i);
 			s->recovered++;
 		}
@@ -405,7 +405,7 @@ void hca_shared_recover(struct hca_shared *s, bool dead)
 
 /* ---- The error state ----------------------------------------------------- */
 
-/* What was posted at a position and still is the queue's; nothing: UINT32_MAX. */
+/* The entry posted at a position, if the queue still holds it; else UINT32_MAX. */
 static uint32_t entry_of(const struct hca_shared *s, uint32_t at)
 {
 	uint32_t i = (uint32_t)atomic_load_explicit(&s->view.shm->order[at & s->view.mask],

@@ -62,7 +62,7 @@ struct ibv_srq *hca_srq_create_ex(struct ibv_context *c, struct ibv_srq_init_att
 	return hca_srq_create(init->pd, (struct ibv_srq_init_attr *)(void *)init);
 }
 
-/* The size stays what it is: IBV_DEVICE_SRQ_RESIZE is not among the capabilities. */
+/* The size is fixed: IBV_DEVICE_SRQ_RESIZE is not among the capabilities. */
 int hca_srq_modify(struct ibv_srq *ibv, struct ibv_srq_attr *attr, int mask)
 {
 	struct hca_shared *s = &hca_srq_of(ibv)->shared;
@@ -100,7 +100,7 @@ int hca_srq_destroy(struct ibv_srq *ibv)
 	struct hca_srq *srq = hca_srq_of(ibv);
 	struct hca_fabric *f = srq->shared.fabric;
 
-	/* Its queue pairs are gone, and with them everybody who could take from it. */
+	/* Without queue pairs, no process can claim from it. */
 	if (atomic_load(&srq->objects))
 		return EBUSY;
 	hca_event_forget_srq(srq);

@@ -5,7 +5,7 @@
  * domain of the SRQ.
  *
  * The receive of a message that fails (its sender dies, its queue pair is reset)
- * returns to the queue, if its place has been passed at the end: none is lost.
+ * returns to the queue, at the end if its place has been passed: none is lost.
  */
 #ifndef HCA_SRQ_H
 #define HCA_SRQ_H

@@ -1,4 +1,4 @@
-/* bell.c - see bell.h. */
+/* wakeup.c - see wakeup.h. */
 #include "object/wakeup.h"
 
 #include <fcntl.h>
@@ -8,7 +8,7 @@
 
 #include "object/fabric.h"
 
-static int take_number(struct hca_fabric *f, uint32_t *number)
+static int claim_number(struct hca_fabric *f, uint32_t *number)
 {
 	uint32_t i;
 
@@ -23,8 +23,8 @@ static int take_number(struct hca_fabric *f, uint32_t *number)
 }
 
 /*
- * The program may set O_NONBLOCK on its end, or leave it: so this library has
- * an opening of its own to empty the pipe by, which is the one that peers find.
+ * The program chooses whether its end has O_NONBLOCK.  So the library empties the
+ * pipe through an open file of its own, which is also the one that peers find.
  */
 static int make_pipe(struct hca_wakeup *b, struct stat *st)
 {
@@ -54,7 +54,7 @@ int hca_wakeup_make(struct hca_fabric *f, uint32_t adapter, struct hca_wakeup *b
 
 	if (rc)
 		return rc;
-	rc = take_number(f, &b->number);
+	rc = claim_number(f, &b->number);
 	if (rc) {
 		close(b->fd);
 		close(b->own);
@@ -79,7 +79,7 @@ void hca_wakeup_free(struct hca_fabric *f, struct hca_wakeup *b)
 	close(b->own);
 }
 
-/* A full pipe is as good as one byte more. */
+/* A full pipe is readable anyhow: not an error. */
 int hca_wakeup_write(int fd)
 {
 	const char byte = 1;
@@ -102,7 +102,7 @@ bool hca_wakeup_drain(const struct hca_wakeup *b)
 	int err = errno, i = 0;
 	ssize_t n;
 
-	/* Bounded: somebody may go on writing. */
+	/* Bounded: a peer may go on writing. */
 	do
 		n = read(b->own, bytes, sizeof(bytes));
 	while (n == sizeof(bytes) && ++i < 16);
