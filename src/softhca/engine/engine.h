@@ -2,10 +2,10 @@
  * engine.h - work that could not be done when it was posted.
  *
  * A queue pair whose oldest work request has to wait (no receive at the peer,
- * no peer, not yet its time) is on its fabric's list.  Every verb that moves
- * data looks at one word and, if anything waits, lets one thread go through
- * the list.  So a program makes progress whenever it polls or posts, whatever
- * it polls; while it does neither, the attendant sees to it (attend.h).
+ * no peer, not yet due) is on its fabric's list.  Every verb that moves data
+ * looks at one word and, if anything waits, one thread goes through the list.
+ * So a program makes progress whenever it polls or posts, whatever it polls;
+ * while it does neither, the progress thread does this (progress_thread.h).
  */
 #ifndef HCA_ENGINE_H
 #define HCA_ENGINE_H
@@ -20,7 +20,7 @@ struct hca_engine {
 	struct hca_qp *first, *last;
 	_Atomic uint32_t pending;	/* length of the list; one look per verb */
 	_Atomic uint32_t runs;		/* how often it was gone through */
-	_Atomic bool sharing;		/* several have their turns just now */
+	_Atomic bool sharing;		/* several queue pairs have their turns just now */
 	_Atomic uint64_t looked_ns;	/* when the peers were last looked at */
 	_Atomic uint64_t polled_ns;	/* timed: when a queue was last polled */
 	struct hca_progress_thread progress_thread;
@@ -31,31 +31,31 @@ static inline struct hca_engine *hca_engine_of(const struct hca_fabric *f)
 	return (struct hca_engine *)(uintptr_t)f;
 }
 
-/* Put a queue pair on the list, unless it is there. */
+/* Put a queue pair on the list, unless it is on it. */
 void hca_engine_add(struct hca_qp *qp);
-/* Take it off for good, before it is destroyed.  fabric.life held. */
+/* Remove it from the list, before it is reset or destroyed.  fabric.life held. */
 void hca_engine_remove(struct hca_qp *qp);
 
 void hca_engine_run(struct hca_fabric *f);
 
-/* Act upon what peers have told, now, if there is anything; waits for who is at it. */
+/* Act now on what peers have signalled, if anything; waits for a thread that is at it. */
 void hca_engine_look(struct hca_fabric *f);
 
 /* Go on with the oldest work requests of a queue pair.  qp->lock held. */
 void hca_sq_progress(struct hca_qp *qp);
 
 /*
- * The oldest request cannot be carried out, for a negative reason of
- * hca_transfer.  0: it waits; or the status with which it fails, its tries
- * being used up.
+ * The oldest request cannot be carried out, for a negative result of
+ * hca_transfer.  0: it waits; or the status with which it fails, when its tries
+ * are used up.
  */
 int hca_engine_wait_or_fail(struct hca_qp *qp, int why);
 /* The oldest request is over: its completion, and the error state if it failed. */
 void hca_engine_finish(struct hca_qp *qp, int status);
 
 /*
- * Raise COMM_EST if a first message has arrived; `last`: one that comes later is
- * none any more.  fabric.life held.
+ * Raise COMM_EST if a first message has arrived; `last`: a later one no longer
+ * raises it.  fabric.life held.
  */
 void hca_qp_look_for_first(struct hca_qp *qp, bool last);
 
@@ -67,7 +67,7 @@ static inline bool hca_engine_due(struct hca_fabric *f)
 				atomic_load_explicit(&f->attention, memory_order_relaxed));
 }
 
-/* Now and then: has a peer died?  Looks every 10 ms at most. */
+/* Look for dead peers and receives that they claimed, once in 10 ms at most. */
 void hca_engine_idle(struct hca_fabric *f);
 
 #endif

@@ -4,11 +4,11 @@
 
 #include "object/qp.h"
 
-/* Enter it: nothing comes in any more, everything outstanding is flushed.  qp->lock held. */
+/* Enter it: no message is accepted, everything outstanding is flushed.  qp->lock held. */
 void hca_qp_fail(struct hca_qp *qp);
 /*
- * A request has failed on our side or been refused: the error state, or for
- * what is not acknowledged SQE, in which the receive side goes on.  qp->lock held.
+ * A request has failed locally or been refused: the error state, or SQE for an
+ * unreliable queue pair, whose receive side goes on.  qp->lock held.
  */
 void hca_sq_fail(struct hca_qp *qp);
 /* The peer has died: its oldest waiting request fails, if there is one.  qp->lock held. */
@@ -17,7 +17,7 @@ void hca_sq_died(struct hca_qp *qp);
 void hca_sq_flush(struct hca_qp *qp);
 /*
  * Flush the receive queue.  qp->rq_lock held.  True when receives remain that
- * a peer is just filling: come back later.
+ * a peer is still filling: call it again later.
  */
 bool hca_rq_flush(struct hca_qp *qp);
 

@@ -1,20 +1,20 @@
 /*
- * pace.h - work requests on a timed fabric: each quantum when it is due.
+ * pace.h - work requests on a timed fabric: each quantum is sent when it is due.
  *
  * Loss, for RC.  Of a quantum whose packet k is lost, the packets before k
  * arrive.  The sender goes back to k (go-back-N)
  *
- *	one round trip after the next packet left, when that comes in out of order
- *	at the receiver, which says so; or, if no packet follows,
+ *	one round trip after the next packet left, which arrives out of order at
+ *	the receiver and is answered with a NAK; or, if no packet follows,
  *	4.096 us * 2^timeout after it left
  *
  * and sends nothing of this queue pair in between (an adapter would go on, in
  * vain).  A packet that is lost more than retry_cnt times in a row ends the
- * queue pair: IBV_WC_RETRY_EXC_ERR.  A way that is down loses every packet, and
- * then only timeouts tell.
+ * queue pair: IBV_WC_RETRY_EXC_ERR.  A path that is down loses every packet, and
+ * then only timeouts detect the loss.
  *
- * Jitter: every message and every acknowledgement takes between nothing and
- * `jitter` longer than the latency, but never overtakes within its queue pair.
+ * Jitter: every message and every acknowledgement takes between 0 and `jitter`
+ * longer than the latency, but never overtakes within its queue pair.
  */
 #ifndef HCA_PACE_H
 #define HCA_PACE_H
@@ -27,21 +27,21 @@ struct hca_pace {
 	struct hca_window window;
 	struct hca_times outstanding, reads;
 	uint64_t end_ns;		/* of the last quantum sent; later ones end later */
-	uint64_t arrival_ns;		/* of the last quantum, either way */
+	uint64_t arrival_ns;		/* of the last quantum, in either direction */
 	uint64_t ack_ns;		/* of the last quantum sent */
 	uint64_t visible_ns;		/* of the last completion: later ones are not earlier */
 	uint64_t read_ns;		/* completion of the last RDMA read, for fences */
 
-	bool begun;			/* the oldest request: some of it is on its way */
+	bool begun;			/* the oldest request: some of it is in flight */
 	bool sent;			/* all of it; a datagram waits for a receiver that lags */
 	uint64_t earliest_ns;		/* it may not begin before */
 	uint64_t late_ns, ack_late_ns;	/* by jitter */
 
-	/* Recovery: what was lost is sent again at resume_ns. */
+	/* Recovery: the lost packet is sent again at resume_ns. */
 	uint64_t resume_ns;		/* 0: nothing was lost */
 	uint64_t after_ns;		/* nothing leaves before: the last resume_ns */
 	unsigned losses;		/* of the next packet, in a row */
-	bool silent;			/* nothing followed it: only a timeout tells, or what is posted */
+	bool silent;			/* no packet followed: a timeout or a later post detects it */
 };
 
 int hca_pace_make(struct hca_qp *qp);		/* 0 or ENOMEM */
@@ -52,9 +52,9 @@ void hca_pace_connect(struct hca_qp *qp);
 void hca_pace_reset(struct hca_qp *qp);
 
 /*
- * Go on with the oldest requests as far as their time has come.  True when
- * anything has been sent.  The caller puts the queue pair on the engine's list
- * if it is due again (hca_pace_due).  qp->lock held.
+ * Go on with the oldest requests as far as they are due.  True when a step or a
+ * local request has been carried out.  The caller puts the queue pair on the
+ * engine's list if it is due again (hca_pace_due).  qp->lock held.
  */
 bool hca_pace_progress(struct hca_qp *qp);
 bool hca_pace_due(const struct hca_qp *qp);

@@ -1,13 +1,13 @@
 /*
- * port_events.h - ports that have gone down or come back: events for users of their adapters, and
- * the slow path for queue pairs whose way is not clear any more (object/loss.h).
+ * port_events.h - ports that have gone down or come up: events for users of their adapters, and
+ * the slow path for queue pairs whose path is no longer clear (object/loss.h).
  */
 #ifndef HCA_PORT_EVENTS_H
 #define HCA_PORT_EVENTS_H
 
 struct hca_fabric;
 
-/* Have ports changed since the last look?  fabric.life held. */
+/* Act on ports that have changed since the last call.  fabric.life held. */
 void hca_fault_look(struct hca_fabric *f);
 
 #endif

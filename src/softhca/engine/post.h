@@ -10,19 +10,19 @@ int hca_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr 
 int hca_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad);
 
 /*
- * Post requests that were built one by one (wr.c): all, or none and an errno.
+ * Post requests that were built one by one (wr.c): all, or none and an errno value.
  * qp->lock held.
  */
 int hca_post_batch(struct hca_qp *qp, const struct ibv_send_wr *wr, uint32_t count);
 
-/* A request that is carried out here (mw.h), however it came; qp->lock not held. */
+/* Post a request that is carried out locally (mw.h); takes qp->lock. */
 int hca_post_local(struct hca_qp *qp, const struct ibv_send_wr *wr);
-/* Type 1: posts the work request. */
+/* ibv_bind_mw of a type 1 window: posts the work request. */
 int hca_mw_bind(struct ibv_qp *qp, struct ibv_mw *mw, struct ibv_mw_bind *bind);
 
 /* ---- wr.c: ibv_wr_* ------------------------------------------------------ */
 
-/* What a queue pair of this type may be created with: enum ibv_qp_create_send_ops_flags. */
+/* Operations that a queue pair of this type may be created with: ibv_qp_create_send_ops_flags. */
 uint64_t hca_batch_ops(enum ibv_qp_type type);
 int hca_batch_make(struct hca_qp *qp);	/* 0 or ENOMEM */
 void hca_batch_free(struct hca_qp *qp);
@@ -30,10 +30,10 @@ struct ibv_qp_ex *hca_qp_to_ex(struct ibv_qp *qp);
 
 /* ---- post.c: the send queue's bookkeeping, for the engine and flush.c ---- */
 
-/* Our own completion of a work request at `position`. */
+/* The send completion of the work request at `position`. */
 void hca_sq_complete(struct hca_qp *qp, const struct ibv_send_wr *wr, uint32_t position,
 		     uint32_t bytes, int status, uint64_t visible_ns);
-/* The request at the head of the queue is over. */
+/* Remove the request at the head of the queue, which is over. */
 void hca_sq_pop(struct hca_qp *qp);
 
 #endif

@@ -1,4 +1,4 @@
-/* qp_states.h - queue pairs come, change their states, and go. */
+/* qp_states.h - queue pairs: creation, state changes, destruction. */
 #ifndef HCA_QP_STATES_H
 #define HCA_QP_STATES_H
 

@@ -1,4 +1,4 @@
-/* wait.h - the verbs that wait for an event: they run the engine before they sleep. */
+/* wait.h - the verbs that wait for an event; they run the engine before they sleep. */
 #ifndef HCA_WAIT_H
 #define HCA_WAIT_H
 

@@ -5,22 +5,22 @@
 #include "object/qp.h"
 
 /*
- * Find the queue pair c->qpn at c->address and open a way to it.  0; -ENOTCONN:
- * not there or not ready for us; -ECONNRESET: its process has died.  qp->lock held.
+ * Find the queue pair c->qpn at c->address and resolve c.  0; -ENOTCONN: absent, or
+ * not ready for this queue pair; -ECONNRESET: its process has died.  qp->lock held.
  */
 int hca_conn_resolve(struct hca_qp *qp, struct hca_conn *c);
-/* Where the peer's mailbox is now: 0, or -ENOTCONN. */
+/* Resolve the current place of the peer's mailbox: 0, or -ENOTCONN. */
 int hca_conn_mailbox(struct hca_conn *c, const volatile struct hca_shm_qp *theirs);
 void hca_conn_drop(struct hca_conn *c);
 
-/* The peer's registration behind a key, from its table; NULL: there is none, or another PD's. */
+/* The peer's registration behind a key, from its table; NULL: none, or of another PD. */
 const struct hca_remote_mr *hca_conn_mr(struct hca_conn *c, uint32_t key);
 /* The same for the buffers of its receives. */
 const struct hca_remote_mr *hca_conn_rq_mr(struct hca_conn *c, uint32_t key);
 
 /* SEND with invalidate, at the sender: is `rkey` a window of the peer's queue pair? */
 bool hca_mw_is_theirs(const struct hca_conn *c, uint32_t rkey);
-/* Take it away. */
+/* Invalidate it. */
 void hca_mw_invalidate_theirs(const struct hca_conn *c, uint32_t rkey);
 
 #endif

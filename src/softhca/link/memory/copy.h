@@ -1,8 +1,8 @@
 /*
  * copy.h - moving bytes between two lists of spans.
  *
- * One side is always in this process (here); the other may have spans that
- * are only in the peer: for the kernel to copy (process_vm_readv/writev), or for
+ * One side is always in this process (local); the other (remote) may have spans
+ * that are only in the peer: the kernel copies them (process_vm_readv/writev), or
  * the peer itself (bounce.h).
  */
 #ifndef HCA_COPY_H
@@ -13,9 +13,9 @@
 #include "object/qp.h"
 
 /*
- * Copy n bytes so that whoever polls the last 8 (or the last byte of fewer)
- * and finds them new finds all others in place.  Who sends to himself may let
- * both overlap: then the result is of no use, but nothing else happens.
+ * Copy n bytes so that a poll that finds the last 8 (or the last byte of fewer)
+ * new finds all others in place.  A process that sends to itself may let both
+ * overlap: then the result is undefined, but no other memory changes.
  */
 static inline void hca_copy_last_last(unsigned char *to, const unsigned char *from, size_t n)
 {
@@ -51,21 +51,19 @@ enum hca_direction { HCA_TO_REMOTE, HCA_FROM_REMOTE };
 /*
  * Bytes [skip, skip + n) of a message between its local and its remote spans.
  * Towards the remote end the last 8 bytes become visible last.
- * 0; -ESRCH: the peer is gone; -EBUSY: not now; other -errno: memory that is not
- * there.
+ * 0; -ESRCH: the peer is gone; -EBUSY: not now; other -errno: absent memory.
  */
 int hca_copy(struct hca_peer *peer, const struct hca_message *m, enum hca_direction direction,
 	     size_t skip, size_t n);
 
 /*
- * The same of one run whose other end is only in the peer, under a key of the
- * peer's: by the kernel or by the peer itself (bounce.h; -EBUSY: not now, and
- * -EINPROGRESS).
+ * The same for one run whose remote end is only in the peer, under a key of the
+ * peer's: by the kernel or by the peer itself.  Also -EINPROGRESS (bounce.h).
  */
 int hca_copy_remote(struct hca_peer *peer, enum hca_direction direction, void *local,
 		    uint64_t remote, uint32_t key, size_t n);
 
-/* What is not mapped is copied by the peer, as far as is known. */
+/* The peer copies what is not mapped, as far as is known. */
 bool hca_copy_bounces(const struct hca_peer *peer);
 
 #endif

@@ -9,20 +9,20 @@
 extern const struct hca_link_operations hca_memory_link;
 
 /*
- * Become a member, as `node`, of the fabric that f names, or its first: from then on f's shared
- * segments, link and link_state are there.  0, or -errno with the line set.
+ * Become a member, as `node`, of the fabric that f names, or its first.  Sets f's shared
+ * segments, link and link_state.  0, or -errno with the line set.
  */
 int hca_join(struct hca_fabric *f, enum hca_copy_method copy, uint32_t node);
-/* Objects are gone. */
+/* Leave, and free what hca_join has made.  All objects are gone. */
 void hca_leave(struct hca_fabric *f);
 /*
- * In good order: peers see a departure, not a death.  Objects may still be in use by other
- * threads.
+ * Announce an orderly departure: peers do not take it for a death.  Other threads may still
+ * use objects.
  */
 void hca_say_goodbye(struct hca_fabric *f);
-/* The name goes when the last member does; with `everyone`, at once. */
+/* Leave the member registry.  The last member removes the file; `everyone` removes it at once. */
 void hca_sign_off(struct hca_fabric *f, bool everyone);
-/* In a child of fork: the parent is the member. */
+/* In a child of fork, which is not a member: close the parent's descriptors. */
 void hca_forget_in_child(struct hca_fabric *f);
 
 #endif

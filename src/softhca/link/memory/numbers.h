@@ -4,19 +4,16 @@
 
 #include "object/fabric.h"
 
-/*
- * A number for queue pair `index` of this process, unique on the fabric.
- * 0 when the fabric is full.
- */
+/* Claim a number for queue pair `index` of this process, unique on the fabric; 0: it is full. */
 uint32_t hca_number_claim(struct hca_fabric *f, uint32_t index);
 void hca_number_release(struct hca_fabric *f, uint32_t qpn);
 
-/* Who owns a number: 0, or -ENOENT. */
+/* The owner of a number: 0, or -ENOENT. */
 int hca_number_find(const struct hca_fabric *f, uint32_t qpn, uint32_t *slot, uint32_t *index);
 
-/* The process that a slot names is there. */
+/* The process that a slot names is a member and alive. */
 bool hca_slot_alive(const struct hca_shm_slot *s);
-/* Numbers that a member which is gone has left behind. */
+/* Release the numbers that a member which is gone has left behind. */
 void hca_numbers_free_of(struct hca_fabric *f, uint32_t slot);
 
 #endif

@@ -1,9 +1,9 @@
 /*
  * peer.h - another process of the fabric, as this one sees it.
  *
- * Its process segment and its table are mapped whole; of its memory segment
- * windows are mapped as messages need them and kept.  This process is a peer of its own
- * (loopback): its addresses are used as they are, under its private records.
+ * Its process segment and its table are mapped whole; of its memory segment,
+ * windows are mapped as messages need them, and kept.  This process is a peer of
+ * itself (loopback): its addresses are used as they are, under its private records.
  * Another copy of this library in this process is a peer like any other.
  */
 #ifndef HCA_PEER_H
@@ -22,17 +22,17 @@ struct hca_peer {
 	struct hca_shm_process *shm;
 	const struct hca_shm_table *table;
 	pid_t pid;
-	bool is_self;		/* this process: its addresses are ours */
+	bool is_self;		/* this process: its addresses are used as they are */
 	uint32_t slot, generation;
 	uint64_t start_time;
 	int watch;		/* pidfd or -1 */
 	int memory_fd;
 	_Atomic bool bounces;	/* the kernel does not copy from or to it: bounce.h */
-	_Atomic bool copy_service_silent;
-	_Atomic uint32_t copies_served;	/* when it fell silent */
+	_Atomic bool copy_service_silent;	/* the last request timed out */
+	_Atomic uint32_t copies_served;	/* count before that request */
 	int references;		/* queue pairs; under fabric.slow */
 	enum hca_fate fate;	/* at the last look */
-	/* Who did not leave a section while it was waited for: index << 32 | section. */
+	/* Waits that timed out: queue pair index << 32 | access section. */
 	_Atomic uint64_t given_up[HCA_GIVEN_UP];
 	struct hca_view *windows;
 	uint32_t window_count;
@@ -41,21 +41,21 @@ struct hca_peer {
 	struct hca_wakeup_cache wakeups;
 };
 
-/* The process in a slot; one more reference.  0, or -ENOTCONN: nobody (silent). */
+/* The process in a slot; one more reference.  0, or -ENOTCONN: none (silent). */
 int hca_peer_get(struct hca_fabric *f, uint32_t slot, struct hca_peer **out);
 void hca_peer_put(struct hca_peer *p);
 
-/* All of them, whatever the references: the fabric goes. */
+/* Free all, whatever the references: the fabric is being closed. */
 void hca_peers_forget(struct hca_fabric *f);
 
 enum hca_fate hca_peer_fate(const struct hca_peer *p);
 
-/* Look at all of them once. */
+/* Update the fate of all peers. */
 void hca_peers_look(struct hca_fabric *f);
 
-/* The same of a slot that need not be anybody's we know. */
+/* The fate of the process in a slot, which need not be a known peer. */
 enum hca_fate hca_slot_fate(struct hca_fabric *f, uint32_t slot);
-/* The same of a claimer (hca_shm_claim): LEFT when another has its slot by now. */
+/* The fate of a claimer (hca_shm_claim): LEFT when another process has its slot by now. */
 enum hca_fate hca_claim_fate(struct hca_fabric *f, uint32_t claim);
 
 /*
@@ -65,8 +65,8 @@ enum hca_fate hca_claim_fate(struct hca_fabric *f, uint32_t claim);
 unsigned char *hca_peer_map(struct hca_peer *p, uint64_t addr, uint64_t bytes);
 
 /*
- * Tell the peer to look at its queue pairs (fault, overflow), above all at this
- * one: who sleeps until its context or its queues have an event, wakes.
+ * Make the peer look at its queue pairs (fault, overflow), above all at this
+ * one: threads that sleep on an event of its context or its queues are woken.
  */
 static inline void hca_peer_alert(struct hca_peer *p, const volatile struct hca_shm_qp *theirs)
 {
@@ -78,21 +78,21 @@ static inline void hca_peer_alert(struct hca_peer *p, const volatile struct hca_
 			hca_wakeup_send_peer(p, theirs->wakeup[i]);
 }
 
-/* The same for what its program learns anyway: it is acted upon when it looks, nobody wakes. */
+/* The same without a wake-up, for what the peer's program learns anyway. */
 static inline void hca_peer_note(struct hca_peer *p)
 {
 	atomic_fetch_add(&p->shm->attention, 1);
 }
 
 /*
- * Sections: who works on a peer's memory says so in its own queue pair, so that
- * the peer can wait until nobody can be using what it has just withdrawn (a
- * registration, a receive ring, a mailbox).  The worker pays two plain stores;
- * the one who waits pays for the ordering, by membarrier().
+ * Access sections: a process that works on a peer's memory marks this in its own
+ * queue pair, so that the peer can wait until no process can be using what it has
+ * just withdrawn (a registration, a receive ring, a mailbox).  The worker pays two
+ * plain stores; the withdrawer pays for the ordering, by membarrier().
  *
- *	worker				withdrawer
+ *	worker					withdrawer
  *	hca_access_section_enter(mine)		withdraw (release store)
- *	check that it is there, use	hca_quiesce()
+ *	check that it stands, use it		hca_quiesce()
  *	hca_access_section_leave(mine)		reuse
  */
 static inline void hca_access_section_enter(struct hca_shm_qp *mine)
@@ -111,8 +111,8 @@ static inline void hca_access_section_leave(struct hca_shm_qp *mine)
 }
 
 /*
- * Is the memory behind a key of the peer's just being moved, so that for a moment it
- * can be reached in no way?  Inside a section.
+ * Is the memory behind a key of the peer's being moved, so that for a moment it
+ * cannot be reached?  Inside an access section.
  */
 static inline bool hca_peer_memory_away(const struct hca_peer *p, uint32_t key)
 {
@@ -124,13 +124,13 @@ void hca_quiesce_prepare(void);
 
 /*
  * Wait until no peer of `only` (NULL: of any queue pair of this process, nor any
- * of our own threads) is in a section that it entered before this call.  A peer
- * that is stopped is waited for a second at most, a dead one not at all; false:
- * somebody may still be inside.  Not from inside a section.
+ * thread of this process) is in an access section that it entered before this
+ * call.  The wait for a stopped peer lasts a second at most, for a dead one there
+ * is none; false: a peer may still be inside.  Not from inside an access section.
  */
 bool hca_quiesce(struct hca_fabric *f, struct hca_qp *only);
 
-/* Is the peer of this queue pair, whose gate is closed, still in a section? */
+/* Is the peer of this queue pair, whose accept token is cleared, still in an access section? */
 bool hca_peer_inside(struct hca_qp *qp);
 
 #endif

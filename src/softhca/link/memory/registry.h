@@ -1,11 +1,12 @@
 /*
- * rendezvous.h - the one file of a fabric: /dev/shm/softhca.<uid>.<name>.
+ * registry.h - the member registry, the one file of a fabric:
+ * /dev/shm/softhca.<uid>.<name>.
  *
- * It says who is on the fabric, so that a newcomer finds the fabric segment in
- * a living member.  It is read and written under flock, never mapped, and holds
- * nothing that a message needs.  The last member to leave removes it; what dead
- * members left behind, the next newcomer, `softhca reap` or the softhca command
- * removes.  SOFTHCA_DIR names another directory.
+ * It lists the members of the fabric, so that a new process finds the fabric
+ * segment in a living member.  It is read and written under flock, never mapped,
+ * and holds nothing that a message needs.  The last member to leave removes it;
+ * what dead members left behind, the next new process, `softhca reap` or the
+ * softhca command removes.  SOFTHCA_DIR names another directory.
  */
 #ifndef HCA_REGISTRY_H
 #define HCA_REGISTRY_H
@@ -45,19 +46,19 @@ struct hca_registry {
 int hca_registry_name(const char *name, char out[HCA_NAME_MAX + 1]);
 
 /*
- * Open and lock (waiting a few seconds at most).  0 or -errno with the line
- * set; -ENOENT when !create and there is none (also the line).
+ * Open and lock (waiting 5 seconds at most).  0 or -errno with the line set;
+ * -ENOENT, also with the line set: !create and there is no file.
  */
 int hca_registry_open(const char *name, bool create, struct hca_registry *r);
 void hca_registry_close(struct hca_registry *r);
 
 /*
- * Read the file into *image (which is large: allocate it).  An empty file
- * gives nonce 0.  0, or -EPROTO with the line set: not ours or of another version.
+ * Read the file into *image (which is large: allocate it).  An empty file gives
+ * nonce 0.  0, or -errno with the line set; -EPROTO: another format or version.
  */
 int hca_registry_read(struct hca_registry *r, struct hca_registry_image *image);
 
-/* The same on bytes in memory: pure. */
+/* The format check alone, on bytes in memory: 0 or -EPROTO; pure. */
 int hca_registry_check(const struct hca_registry_image *image, size_t bytes);
 
 /* Begin a fabric: reserve the space, write the header, no members. */
@@ -65,15 +66,15 @@ int hca_registry_begin(struct hca_registry *r, uint64_t nonce, const char *spec)
 
 int hca_registry_put(struct hca_registry *r, uint32_t slot, const struct hca_member *m);
 
-/* Remove the file, if it is still the one that is open. */
+/* Remove the file, if the name still refers to the open one. */
 void hca_registry_remove(struct hca_registry *r);
 
-/* Is that member's process there, in this pid namespace? */
+/* Is that member's process alive, in this pid namespace? */
 bool hca_member_alive(const struct hca_member *m);
 bool hca_member_foreign(const struct hca_member *m);
 uint64_t hca_pid_namespace(void);
 
-/* Where the files are, and how they begin. */
+/* The directory of the files, and the prefix of their names. */
 const char *hca_registry_dir(void);
 void hca_registry_prefix(char *buf, size_t size);	/* "softhca.1000." */
 

@@ -1,14 +1,14 @@
 /*
- * steps.h - the steps of a message, for those who carry out work requests
+ * steps.h - the steps of a message, for the code that carries out work requests
  * (transfer.c, ud.c).  They work on qp->message, whose `to` is set; qp->lock
- * held, inside a section.
+ * held, inside an access section.
  */
 #ifndef HCA_STEPS_H
 #define HCA_STEPS_H
 
 #include "object/qp.h"
 
-/* Does the way still lead where it led? */
+/* Is the connection resolved, and the peer's accept token unchanged? */
 static inline bool hca_conn_stands(const struct hca_conn *c)
 {
 	return hca_likely(c->shm && atomic_load_explicit(&c->shm->accept, memory_order_acquire) ==
@@ -26,7 +26,7 @@ static inline bool hca_is_send(enum ibv_wr_opcode op)
 	return op == IBV_WR_SEND || op == IBV_WR_SEND_WITH_IMM || op == IBV_WR_SEND_WITH_INV;
 }
 
-/* A range of the peer's memory, if its registration allows it; where it begins. */
+/* Check that the registration allows the range; *offset: where it begins.  NULL: refused. */
 static inline const struct hca_remote_mr *hca_remote_range(const struct hca_remote_mr *mr,
 							   uint64_t addr, uint32_t bytes,
 							   unsigned need, uint64_t *offset)
@@ -45,41 +45,42 @@ static inline bool hca_remote_mapped(const struct hca_remote_mr *mr, uint64_t of
 	return offset >= mr->mapped && offset + bytes <= mr->mapped_end;
 }
 
-/* Our end, from local[first] on: success or IBV_WC_LOC_PROT_ERR. */
+/* The local end, from local[first] on: success or IBV_WC_LOC_PROT_ERR. */
 int hca_gather_local(struct hca_qp *qp, const struct ibv_send_wr *wr, unsigned first);
 
 /*
- * RDMA: the one range that the request names, if it is allowed: success, or our
- * status.  A range of no bytes is not checked.
+ * RDMA: the one range that the request names, if it is allowed: success, or the
+ * status of the request.  A range of no bytes is not checked.
  */
 int hca_find_range(struct hca_qp *qp, const struct ibv_send_wr *wr);
 
-/* Take the peer's next receive: success or HCA_NO_RECEIVE. */
+/* Claim the peer's next receive: success or HCA_NO_RECEIVE. */
 int hca_claim_receive(struct hca_qp *qp);
 /*
- * What is not reliable and finds no receive is lost.  But a receiver here is a
- * process that may be off its core: a sender waits a second at most for one
- * that has been receiving and lags behind, or that has yet to copy by itself.
- * hca_lags: is it worth waiting, although it failed for this reason?
- * hca_lag_waits: it did; false: this message has waited long enough.
+ * An unreliable message that finds no receive is lost.  But a receiver is a process
+ * that may be off its core: a sender waits, a second at most, for a receiver that has
+ * been receiving and lags behind, or that has yet to copy by itself.
+ * hca_lags: is a wait worthwhile after a failure for this reason?
+ * hca_lag_waits: begin the wait or go on with it; false: this message has waited
+ * long enough.
  */
 bool hca_lags(const struct hca_qp *qp, int why);
 bool hca_lag_waits(struct hca_qp *qp);
-/* The message is dropped: leave the receive that it has claimed to another one. */
+/* The message is dropped: release the receive that it has claimed. */
 void hca_release_receive(struct hca_qp *qp);
 
 /*
- * The buffers of the receive that was claimed, as far as message.bytes needs
- * them: success, or our status, and the one with which the receive completes.
+ * The buffers of the claimed receive, as far as message.bytes needs them: success,
+ * or the status of the request, and *their_status, with which the receive completes.
  */
 int hca_find_buffers(struct hca_qp *qp, int *their_status);
 
-/* Complete the receive: 0, or -ENOSPC, the peer's queue is full. */
+/* Complete the receive: 0; -ENOSPC: the peer's queue is full; -ENOTCONN: its mailbox is gone. */
 int hca_tell_peer(struct hca_qp *qp, const struct ibv_send_wr *wr, int status,
 		  uint64_t visible_ns);
 
 /*
- * The peer's queue pair has done or met something for which it must stop:
+ * The peer's queue pair must enter the error state, because of this:
  * enum ibv_event_type + 1, or HCA_FAULT_TOLD.
  */
 void hca_fault(struct hca_conn *c, uint32_t why);

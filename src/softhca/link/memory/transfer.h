@@ -1,4 +1,4 @@
-/* transfer.h - work requests over shared memory (object/link.h says what each function does). */
+/* transfer.h - work requests over shared memory; the contract is in object/link.h. */
 #ifndef HCA_TRANSFER_H
 #define HCA_TRANSFER_H
 

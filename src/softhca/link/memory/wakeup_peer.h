@@ -1,4 +1,4 @@
-/* bell_peer.h - waking other processes (object/bell.h says how). */
+/* wakeup_peer.h - sending wake-ups to other processes (mechanism: object/wakeup.h). */
 #ifndef HCA_WAKEUP_PEER_H
 #define HCA_WAKEUP_PEER_H
 
@@ -8,7 +8,7 @@
 
 struct hca_peer;
 
-/* Descriptors to a peer's bells, kept while it is known. */
+/* Descriptors of a peer's wake-ups, kept as long as the peer. */
 struct hca_wakeup_cache {
 	struct hca_wakeup_line {
 		uint64_t ino;
@@ -18,16 +18,16 @@ struct hca_wakeup_cache {
 };
 
 /*
- * Ring a peer's, which it told by index + 1 (0: none).  0, or -errno: it could
- * not be reached.
+ * Send a wake-up of a peer's, given as index + 1 (0: none).  0, or -errno: it could
+ * not be sent.
  */
 int hca_wakeup_send_peer(struct hca_peer *p, uint32_t bell);
 void hca_wakeup_cache_drop(struct hca_wakeup_cache *c);
 
 /*
- * Something about an adapter has changed in the fabric segment (its ports):
- * every process that has it open has `attention` raised and is woken.  For
- * whoever has the segment mapped, member or not.
+ * An adapter's ports have changed in the fabric segment: raise every member's
+ * `attention` and wake those that have the adapter open.  The caller needs the
+ * segment mapped; it need not be a member.
  */
 void hca_wakeup_send_adapter(struct hca_shm_fabric *shm, uint32_t node, uint32_t hca);
 
