@@ -25,8 +25,8 @@ static struct hca_cq *cq_of(struct ibv_cq_ex *ibv)
 /* ---- Polling ------------------------------------------------------------- */
 
 /*
- * Who polls has the queue for itself from start_poll to end_poll.  It is a lock
- * of its own, since the program may post in between, which may add entries.
+ * A poller holds poll_lock from start_poll to end_poll.  It is not the lock of the
+ * queue, since the program may post in between, which may add entries.
  */
 static int next(struct ibv_cq_ex *ibv)
 {

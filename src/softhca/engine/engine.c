@@ -10,7 +10,7 @@
 #include "object/mw.h"
 #include "object/srq.h"
 
-/* How often peers are looked at when there is nothing to do. */
+/* Shortest time between two looks at the peers. */
 enum { LOOK_NS = 10000000 };
 
 /* ---- The list ------------------------------------------------------------ */
@@ -71,7 +71,7 @@ void hca_engine_remove(struct hca_qp *qp)
 	hca_unlock(&e->list_lock);
 }
 
-/* ---- Waiting, as RC does ------------------------------------------------- */
+/* ---- Waiting, by the rules of RC ----------------------------------------- */
 
 /* IBTA: RNR NAK timer field to time; 0 is the longest. */
 static uint64_t rnr_ns(unsigned code)
@@ -144,7 +144,7 @@ void hca_engine_finish(struct hca_qp *qp, int status)
 		hca_sq_fail(qp);
 }
 
-/* Where packets get lost, each request is drawn for once: when it is tried first. */
+/* On a lossy path each request draws random numbers once: at its first try. */
 static int transfer(struct hca_qp *qp, const struct hca_wqe *w)
 {
 	if (qp->reliable && qp->sq.wait == HCA_NOT_WAITING && !hca_mw_is_local(w->wr.opcode) &&
@@ -153,7 +153,7 @@ static int transfer(struct hca_qp *qp, const struct hca_wqe *w)
 	return qp->fabric->link->transfer_whole(qp, &w->wr, w->bytes);
 }
 
-/* True while something waits. */
+/* True while a request waits. */
 static bool progress_untimed(struct hca_qp *qp)
 {
 	struct hca_sq *sq = &qp->sq;
@@ -192,8 +192,8 @@ static bool progress_flush(struct hca_qp *qp)
 enum turn { OVER, WAITS, SERVED };
 
 /*
- * SQD: what was begun when the state was entered ends, its acknowledgement
- * included; nothing new begins.
+ * SQD: a request that was begun before the state was entered ends, its
+ * acknowledgement included; no other begins.
  */
 static enum turn drain(struct hca_qp *qp)
 {
@@ -246,7 +246,7 @@ void hca_sq_progress(struct hca_qp *qp)
 		hca_engine_add(qp);
 }
 
-/* ---- Errors that others found -------------------------------------------- */
+/* ---- Errors found by peers or other threads ------------------------------ */
 
 static bool overflowed(struct hca_cq *cq)
 {
@@ -254,7 +254,7 @@ static bool overflowed(struct hca_cq *cq)
 	       atomic_load_explicit(&cq->mailbox.shm->overflow, memory_order_acquire);
 }
 
-/* The queue says it once; its queue pairs, each that is in use, for themselves. */
+/* One event per overflowed queue; each of its queue pairs in use raises its own. */
 static bool look_at_cq(struct hca_cq *cq)
 {
 	if (hca_likely(!overflowed(cq)))
@@ -263,7 +263,7 @@ static bool look_at_cq(struct hca_cq *cq)
 	return true;
 }
 
-/* What a peer says went wrong, as an event of the queue pair. */
+/* Raise the fault that a peer has reported, as an event of the queue pair. */
 static void raise_fault(struct hca_qp *qp, uint32_t fault)
 {
 	switch (fault) {
@@ -292,7 +292,7 @@ void hca_qp_look_for_first(struct hca_qp *qp, bool last)
 		hca_event_qp(qp, IBV_EVENT_COMM_EST);
 }
 
-/* What those who take from a shared receive queue have left to its owner. */
+/* What peers that claim from a shared receive queue leave to its owner. */
 static void look_at_shared(struct hca_qp *qp)
 {
 	struct hca_shared *s = qp->shared;
@@ -347,7 +347,7 @@ static void look(struct hca_fabric *f)
 	hca_fault_look(f);
 }
 
-/* Take in all completions of a receive queue; false: there is no room for them. */
+/* Drain all completions of a shared receive queue; false: there is no room for them. */
 static bool drain_all(struct hca_fabric *f, const struct hca_shared *s)
 {
 	uint32_t i, top = atomic_load(&f->qp_top);
@@ -362,7 +362,7 @@ static bool drain_all(struct hca_fabric *f, const struct hca_shared *s)
 	return all;
 }
 
-/* Receives that the dead have claimed are posted again. */
+/* Receives that dead peers have claimed are posted again. */
 static void look_for_claims(struct hca_fabric *f)
 {
 	uint32_t i, top = atomic_load(&f->qp_top);
@@ -370,13 +370,13 @@ static void look_for_claims(struct hca_fabric *f)
 	for (i = 0; i < top; i++) {
 		struct hca_qp *qp = atomic_load(&f->qp[i]);
 
-		/* What they had completed before comes first. */
+		/* What those peers have completed comes first. */
 		if (qp && qp->shared && hca_shared_suspect(qp->shared) && drain_all(f, qp->shared))
 			hca_shared_recover(qp->shared, true);
 	}
 }
 
-/* A connection whose peer has ended without a word is of no use any more. */
+/* Bring queue pairs whose peer has died to the error state. */
 static void look_for_deaths(struct hca_fabric *f)
 {
 	uint32_t i, top = atomic_load(&f->qp_top);
@@ -395,7 +395,7 @@ static void look_for_deaths(struct hca_fabric *f)
 			continue;
 		hca_lock(&qp->lock);
 		if (f->link->peer_lost(qp)) {
-			/* The request that got no answer tells; if there is none, an event. */
+			/* The request without an answer completes with the error; without one, an event. */
 			if (qp->sq.next == qp->sq.posted)
 				hca_event_qp(qp, IBV_EVENT_QP_FATAL);
 			hca_sq_died(qp);
@@ -408,8 +408,8 @@ static void look_for_deaths(struct hca_fabric *f)
 /* ---- Running ------------------------------------------------------------- */
 
 /*
- * Each that waits has a turn.  Who was served goes behind who was not, so that
- * no one takes every place that comes free.
+ * Each queue pair on the list has a turn.  A queue pair that was served goes behind
+ * those that were not, so that none uses every gap on the path.
  */
 static void take_turns(struct hca_engine *e)
 {
@@ -443,7 +443,7 @@ void hca_engine_run(struct hca_fabric *f)
 	if (f->spec.timed)
 		hca_lock(&f->life);	/* what is due now must be done now */
 	else if (!hca_trylock(&f->life))
-		return;			/* somebody is at it */
+		return;			/* another thread is at it */
 	atomic_fetch_add_explicit(&e->runs, 1, memory_order_relaxed);
 	look(f);
 	take_turns(e);

@@ -7,7 +7,7 @@
 #include "engine/pace.h"
 #include "engine/post.h"
 
-/* A claim by a process that lives is respected for so long. */
+/* A live process's claim of a receive is respected for so long. */
 enum { CLAIM_NS = 1000000000 };
 
 void hca_sq_flush(struct hca_qp *qp)
@@ -52,9 +52,9 @@ void hca_sq_fail(struct hca_qp *qp)
 }
 
 /*
- * Will nobody complete this receive any more?  A claim of the dead may have led to a
- * completion, and to some behind it, that wait in the mailbox behind an entry which
- * somebody else is just writing: nothing is flushed before those have been seen.
+ * Withdraw this receive; false: a completion may still come.  A dead process's claim may
+ * have led to a completion, and to some behind it, that wait in the mailbox behind an entry
+ * which another process is writing: nothing is flushed before those have been seen.
  */
 static bool withdraw(struct hca_qp *qp, uint32_t position)
 {
@@ -64,12 +64,12 @@ static bool withdraw(struct hca_qp *qp, uint32_t position)
 
 	if (atomic_compare_exchange_strong(&r->state, &state, hca_shm_state(position, HCA_FREE)))
 		return true;
-	/* First who lives, then what they have left. */
+	/* First the claimer's fate, then the completions that it has left. */
 	return qp->fabric->link->slot_fate(qp->fabric, hca_shm_claimer(state)) != HCA_FATE_ALIVE &&
 	       hca_cq_drain(hca_recv_cq(qp));
 }
 
-/* Receives [from, to) are over, unless the first has been completed meanwhile. */
+/* Pass receives [from, to), which are over, unless the first has been completed meanwhile. */
 static bool pass(struct hca_qp *qp, uint32_t from, uint32_t to)
 {
 	struct hca_cq *cq = hca_recv_cq(qp);
@@ -101,7 +101,7 @@ static void complete_flushed(struct hca_qp *qp, uint32_t from, uint32_t to)
 	}
 }
 
-/* Its receives stay in the SRQ; what messages to it had claimed has been completed. */
+/* Receives stay in the SRQ; wait until those that messages to this queue pair claimed are over. */
 static bool flush_srq(struct hca_qp *qp)
 {
 	if (qp->last_told)
@@ -115,7 +115,7 @@ static bool flush_srq(struct hca_qp *qp)
 	return false;
 }
 
-/* Receives that anybody may have claimed. */
+/* The receives of a queue pair that accepts any sender. */
 static bool flush_shared(struct hca_qp *qp)
 {
 	struct hca_cq *cq = hca_recv_cq(qp);

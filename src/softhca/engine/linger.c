@@ -1,24 +1,24 @@
-/* linger.c - when the ends of RDMA writes that are held back are written (object/deferred.h). */
+/* linger.c - when the deferred ends of RDMA writes are written (object/deferred.h). */
 #include "engine/linger.h"
 
 #include "clock.h"
 #include "engine/engine.h"
 
 enum {
-	POLLING_NS = 100000,	/* a program that has polled since then is at it, and on time */
-	LINGER_NS = 5000,	/* waits shorter than this are waited for */
+	POLLING_NS = 100000,	/* a program that polled so recently will call again on time */
+	LINGER_NS = 5000,	/* ibv_post_send waits for what is due sooner */
 	LINGER_ALONE_NS = 12000,	/* if the program does not poll: 4 KiB, and 7 us at 1 GB/s */
 	STREAM_NS = 1000,	/* posts closer than this are a stream */
 };
 
-/* Does the program poll, so that we are called on time? */
+/* Does the program poll, so that it calls again on time? */
 static bool polls(const struct hca_qp *qp, uint64_t now_ns)
 {
 	return now_ns < POLLING_NS + atomic_load_explicit(&hca_engine_of(qp->fabric)->polled_ns,
 							  memory_order_relaxed);
 }
 
-/* Who calls no verbs leaves it to the attendant. */
+/* For a program that does not poll, the progress thread writes what is due. */
 static void arm_timer(struct hca_qp *qp, uint64_t now_ns)
 {
 	const struct hca_deferred_list *l = qp->deferred;

@@ -1,4 +1,4 @@
-/* pace.c - work requests on a timed fabric: each quantum when it is due. */
+/* pace.c - work requests on a timed fabric: each quantum is sent when it is due. */
 #include <stdlib.h>
 
 #include "clock.h"
@@ -8,7 +8,7 @@
 #include "object/loss.h"
 #include "object/mw.h"
 
-/* One call does not go on for ever, however far behind it is. */
+/* Limits one call, however far behind it is. */
 enum { QUANTA_PER_TURN = 64, LOOK_NS = 1000000 };
 
 /* ---- Coming and going ---------------------------------------------------- */
@@ -92,7 +92,7 @@ static uint64_t jitter(struct hca_qp *qp)
 
 /* ---- Loss (RC; what is not reliable is lost as a whole, transfer.c) ------- */
 
-/* Tried in vain; again at `resume_ns`. */
+/* A try failed; the next is at `resume_ns`. */
 static int miss(struct hca_pace *p, uint64_t resume_ns)
 {
 	p->losses++;
@@ -105,7 +105,7 @@ static uint64_t timeout_after(const struct hca_qp *qp, uint64_t at)
 	return qp->attr.timeout ? at + (4096ull << qp->attr.timeout) : UINT64_MAX;
 }
 
-/* Nobody answers over a way that is down. */
+/* A path that is down gives no answer: the timeout runs. */
 static int ask_path(struct hca_qp *qp, uint64_t now)
 {
 	struct hca_pace *p = qp->pace;
@@ -144,7 +144,7 @@ static int recover(struct hca_qp *qp, uint64_t now)
 	return ON;
 }
 
-/* The packet that left at `end_ns` was lost: when will that be known? */
+/* The packet that left at `end_ns` is lost: set when the sender detects this. */
 static int lose_packet(struct hca_qp *qp, bool last, uint64_t end_ns, uint64_t gap_ns)
 {
 	struct hca_pace *p = qp->pace;
@@ -154,7 +154,7 @@ static int lose_packet(struct hca_qp *qp, bool last, uint64_t end_ns, uint64_t g
 			    : end_ns + gap_ns + 2 * qp->conn.out.latency_ns);
 }
 
-/* Does what asks for an answer, or the first packet of anything else, have a way? */
+/* Can the message begin: is the path up, and a request for an answer not lost? */
 static int ask(struct hca_qp *qp, const struct hca_wqe *w, uint64_t now)
 {
 	int rc = ask_path(qp, now);
@@ -165,7 +165,7 @@ static int ask(struct hca_qp *qp, const struct hca_wqe *w, uint64_t now)
 	return lose_packet(qp, true, now, 0);
 }
 
-/* The peer cannot take it now. */
+/* The peer cannot accept it now. */
 static int hold_up(struct hca_qp *qp, int why)
 {
 	int rc = 0;
@@ -173,7 +173,7 @@ static int hold_up(struct hca_qp *qp, int why)
 	if (qp->reliable)
 		rc = hca_engine_wait_or_fail(qp, why);
 	else
-		qp->fabric->link->lag_waits(qp);	/* if it does not any more, the message is lost next time */
+		qp->fabric->link->lag_waits(qp);	/* at its limit the next try loses it */
 	return rc ? rc : WAIT;
 }
 
@@ -214,7 +214,7 @@ static int begin(struct hca_qp *qp, struct hca_wqe *w, uint64_t now)
 	return ON;
 }
 
-/* When the limits let the next quantum begin. */
+/* When the limits permit the next quantum to begin. */
 static uint64_t quantum_open(struct hca_pace *p, bool reading)
 {
 	uint64_t open = reading ? 0 : hca_window_open(&p->window);
@@ -222,13 +222,13 @@ static uint64_t quantum_open(struct hca_pace *p, bool reading)
 	return hca_later(hca_later(p->earliest_ns, p->after_ns), open);
 }
 
-/* What comes after does not fill time that was idle before. */
+/* A later quantum does not fill time that was idle before an earlier one. */
 static uint64_t in_order(const struct hca_pace *p, const struct hca_path *path, uint64_t t)
 {
 	return p->end_ns > t + path->horizon_ns ? p->end_ns - path->horizon_ns : t;
 }
 
-/* `bytes` of the message leave, from t on; `defer`: they end a write that may be polled for. */
+/* Send `bytes` of the message, from t on; `defer`: they end a write that may be polled for. */
 static int send(struct hca_qp *qp, struct hca_wqe *w, const struct hca_path *path, uint64_t t,
 		uint32_t bytes, bool defer, uint64_t *span)
 {
@@ -239,7 +239,7 @@ static int send(struct hca_qp *qp, struct hca_wqe *w, const struct hca_path *pat
 	int rc = link->transfer_copy(qp, &w->wr, bytes, defer ? &deferred : NULL);
 
 	if (rc < 0)
-		return hold_up(qp, rc);	/* the peer may have gone in mid-message */
+		return hold_up(qp, rc);	/* the peer may have gone within the message */
 	if (rc)
 		return rc;
 	p->end_ns = hca_path_reserve(path, t, bytes, first && !reading, span);
@@ -253,7 +253,7 @@ static int send(struct hca_qp *qp, struct hca_wqe *w, const struct hca_path *pat
 	return ON;
 }
 
-/* Of `bytes` that may leave at t, the packets before `good` arrive and it does not. */
+/* Of `bytes` that may leave at t, the packets before packet `good` arrive; it is lost. */
 static int lose(struct hca_qp *qp, struct hca_wqe *w, const struct hca_path *path, uint64_t t,
 		uint32_t bytes, uint32_t good)
 {
@@ -274,8 +274,8 @@ static int lose(struct hca_qp *qp, struct hca_wqe *w, const struct hca_path *pat
 }
 
 /*
- * How far ahead the way may be given away.  Other processes that look more often than this
- * one would take every place that comes free: who had none for long gets one behind theirs.
+ * How far ahead the path may be reserved.  Processes that look more often than this one
+ * would reserve every gap: a queue pair that had none for long reserves behind theirs.
  */
 static uint64_t patience(const struct hca_pace *p, const struct hca_path *path, uint64_t now)
 {
@@ -295,7 +295,7 @@ static int quantum(struct hca_qp *qp, struct hca_wqe *w, uint64_t now)
 	/* The answer to a read begins at the responder, when the request is there. */
 	if (!reading && !rg_reached(t, now))
 		return WAIT;
-	/* Not `t`: who was served last would be let in always, and the others never. */
+	/* Not `t`: it would admit the queue pair served last always, and the others never. */
 	busy = hca_path_free(path);
 	ahead = patience(qp->pace, path, now);
 	if (busy > hca_later(open, now) + ahead && !hca_implausible(busy, now)) {
@@ -315,13 +315,13 @@ static int quantum(struct hca_qp *qp, struct hca_wqe *w, uint64_t now)
 	return send(qp, w, path, t, bytes, defer, &span);
 }
 
-/* All of it is on its way: tell both ends when. */
+/* All of it is in flight: complete it at both ends, with the times. */
 static int end(struct hca_qp *qp, struct hca_wqe *w)
 {
 	const bool reading = hca_is_answered(w->wr.opcode);
 	const uint64_t cqe_ns = qp->fabric->spec.cqe_ns;
 	struct hca_pace *p = qp->pace;
-	/* What nobody acknowledges is over when it has left. */
+	/* What is not acknowledged is over when it has left. */
 	uint64_t over = reading ? p->arrival_ns : qp->reliable ? p->ack_ns : p->end_ns;
 	int rc = qp->fabric->link->transfer_end(qp, &w->wr, p->arrival_ns + cqe_ns);
 
@@ -356,7 +356,7 @@ static int step(struct hca_qp *qp, struct hca_wqe *w)
 	return rc;
 }
 
-/* Others of this process have their turn after each quantum. */
+/* Does no other queue pair wait?  Otherwise those have their turn after each quantum. */
 static bool alone(const struct hca_qp *qp)
 {
 	const struct hca_engine *e = hca_engine_of(qp->fabric);

@@ -41,7 +41,7 @@ struct hca_pace {
 	uint64_t resume_ns;		/* 0: nothing was lost */
 	uint64_t after_ns;		/* nothing leaves before: the last resume_ns */
 	unsigned losses;		/* of the next packet, in a row */
-	bool silent;			/* no packet followed: a timeout or a later post detects it */
+	bool silent;			/* no packet followed: a timeout or a post detects it */
 };
 
 int hca_pace_make(struct hca_qp *qp);		/* 0 or ENOMEM */

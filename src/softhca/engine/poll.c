@@ -7,11 +7,11 @@
 #include "object/qp.h"
 
 /*
- * After so many polls in vain it is time to see who still lives, which looks at
- * the clock first; not many, because a caller who yields between its polls may
- * wait a time slice for each.  After so many (some 20 us) we yield ourselves.
- * Who always finds completions looks, too, once in a while: they may be his own,
- * or of others than those that have died.
+ * LOOK_POLLS: empty polls in a row before the peers' fate is looked at, which reads
+ * the clock first; not many, because a caller that yields between its polls may wait
+ * a time slice for each.  IDLE_POLLS: empty polls (some 20 us) before a yield.
+ * BUSY_POLLS: a poller that always finds completions looks as often; they may be its
+ * own, or of other peers than the dead ones.
  */
 enum { LOOK_POLLS = 64, BUSY_POLLS = 1024, IDLE_POLLS = 2048 };
 
@@ -85,8 +85,8 @@ static inline int poll_cq(struct hca_cq *cq, int max, struct ibv_wc *wc, uint64_
 	int n;
 
 	/*
-	 * The clock before the engine: what is completed by then, the engine has
-	 * written out, to the last byte.
+	 * The clock before the engine: the engine has written out every byte of what
+	 * is complete by then.
 	 */
 	if (cq->timed) {
 		now = rg_now_ns();
@@ -104,7 +104,7 @@ static inline int poll_cq(struct hca_cq *cq, int max, struct ibv_wc *wc, uint64_
 	hca_unlock(&cq->lock);
 	if (hca_unlikely((idle && idle % LOOK_POLLS == 0) || polls % BUSY_POLLS == 0))
 		hca_engine_idle(cq->fabric);
-	/* What we wait for may need this very core to come about. */
+	/* The process that is waited for may need this very core. */
 	if (hca_unlikely(idle && idle % IDLE_POLLS == 0))
 		rg_yield();
 	return n;

@@ -40,7 +40,7 @@ static void look_at_ports(struct hca_fabric *f)
 			look_at_port(d, port);
 }
 
-/* Off the fast path; if the way is down, its peer is to be looked for. */
+/* Leave the fast path; if the path is down, the peer must be resolved again. */
 static void look_at_path(struct hca_qp *qp)
 {
 	hca_lock(&qp->lock);

@@ -10,10 +10,7 @@
 #include "object/ah.h"
 #include "object/mw.h"
 
-/*
- * An operation that the device knows and this type of queue pair does not: it
- * is accepted and fails.
- */
+/* An operation of the device that this type of queue pair lacks: accepted, then it fails. */
 enum { NOT_OF_TYPE = -1 };
 #define NO_OPERATION ((enum ibv_wr_opcode)31)
 
@@ -118,9 +115,9 @@ void hca_sq_pop(struct hca_qp *qp)
 /* ---- Waiting in the queue ------------------------------------------------ */
 
 /*
- * Room for inline data, which must outlive the call.  The ring holds the
- * largest inline message in every slot, so there always is some; what is
- * skipped at its end is freed with the message before the jump.
+ * Room for inline data, which must outlive the call.  The ring holds the largest
+ * inline message in every slot, so there always is room; what is skipped at its
+ * end is freed with the message behind the skip.
  */
 static unsigned char *take_inline(struct hca_sq *sq, uint32_t bytes, uint32_t *taken)
 {
@@ -177,7 +174,7 @@ static uint32_t slots_free(const struct hca_sq *sq)
 	return sq->depth - (sq->posted - atomic_load_explicit(&sq->done, memory_order_acquire));
 }
 
-/* Carry out at once what can be; the rest waits. */
+/* Carry out the request at once if possible; otherwise it waits. */
 static void post_checked(struct hca_qp *qp, const struct ibv_send_wr *wr, uint32_t bytes)
 {
 	struct hca_sq *sq = &qp->sq;

@@ -1,4 +1,4 @@
-/* attend.c - see attend.h. */
+/* progress_thread.c - see progress_thread.h. */
 #include "engine/progress_thread.h"
 
 #include <sys/prctl.h>
@@ -11,7 +11,7 @@
 enum {
 	TICK_NS = 200000,
 	TICK_MAX_NS = 4000000,	/* while the program runs the engine itself */
-	QUIET_TICKS = 32,	/* with nothing on the list, before it sleeps */
+	QUIET_TICKS = 32,	/* with nothing on the list, before the thread sleeps */
 };
 
 static bool work_waits(const struct hca_fabric *f)
@@ -24,7 +24,7 @@ static bool needed(const struct hca_fabric *f)
 	return work_waits(f) || atomic_load(&hca_engine_of(f)->progress_thread.alarm_ns);
 }
 
-/* A tick, or less if the alarm is nearer; then, perhaps, sound it. */
+/* Sleep for a tick, or until the alarm if that is earlier; then serve the alarm if it is due. */
 static void nap(struct hca_fabric *f, uint64_t tick_ns)
 {
 	struct hca_progress_thread *a = &hca_engine_of(f)->progress_thread;
@@ -44,19 +44,19 @@ static void nap(struct hca_fabric *f, uint64_t tick_ns)
 		hca_engine_run(f);
 }
 
-/* Until there is work, but not longer than that. */
+/* Sleep until there is work, for `most_ns` at most. */
 static void rest(struct hca_fabric *f, uint64_t most_ns)
 {
 	struct hca_progress_thread *a = &hca_engine_of(f)->progress_thread;
 
 	atomic_store(&a->asleep, 1);
-	/* Whoever adds work looks at `asleep` after that: one of us sees the other. */
+	/* Adding work reads `asleep` afterwards: one side sees the other's store. */
 	if (!needed(f) && !atomic_load(&a->stop))
 		rg_wait_word(&a->asleep, 1, most_ns, false);
 	atomic_store(&a->asleep, 0);
 }
 
-/* Ports change on schedule also while nobody calls a verb.  How long until the next one. */
+/* Ports change on schedule even if no verb is called.  How long until the next change. */
 static uint64_t keep_schedule(struct hca_fabric *f)
 {
 	uint64_t left_ns;
@@ -68,7 +68,7 @@ static uint64_t keep_schedule(struct hca_fabric *f)
 	return left_ns;
 }
 
-static void *attend(void *arg)
+static void *progress_thread(void *arg)
 {
 	struct hca_fabric *f = arg;
 	struct hca_progress_thread *a = &hca_engine_of(f)->progress_thread;
@@ -92,7 +92,7 @@ static void *attend(void *arg)
 			tick_ns = TICK_NS;
 			if (work_waits(f)) {
 				hca_engine_run(f);
-				hca_engine_idle(f);	/* what waits may wait for the dead */
+				hca_engine_idle(f);	/* work may wait for a dead peer */
 			}
 		}
 		seen = atomic_load(&hca_engine_of(f)->runs);
@@ -105,7 +105,7 @@ void hca_progress_thread_wake(struct hca_fabric *f)
 	struct hca_progress_thread *a = &hca_engine_of(f)->progress_thread;
 
 	if (hca_unlikely(!atomic_load_explicit(&a->started, memory_order_relaxed)) &&
-	    !atomic_exchange(&a->started, true) && rg_thread_start(&a->thread, attend, f))
+	    !atomic_exchange(&a->started, true) && rg_thread_start(&a->thread, progress_thread, f))
 		atomic_store(&a->started, false);	/* no thread now: perhaps next time */
 	if (hca_unlikely(atomic_load(&a->asleep))) {
 		atomic_store(&a->asleep, 0);

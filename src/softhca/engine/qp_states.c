@@ -1,4 +1,4 @@
-/* qp_states.c - queue pairs come, change their states, and go. */
+/* qp_states.c - queue pairs: creation, state changes, destruction. */
 #include "engine/qp_states.h"
 
 #include <stdlib.h>
@@ -82,7 +82,7 @@ struct ibv_qp *hca_qp_create_ex(struct ibv_context *c, struct ibv_qp_init_attr_e
 
 /* ---- State changes ------------------------------------------------------- */
 
-/* Everything that was outstanding is forgotten.  fabric.life held, qp->lock not. */
+/* Forget everything outstanding.  fabric.life held, qp->lock not. */
 static void reset(struct hca_qp *qp)
 {
 	struct hca_rq *rq = &qp->rq;
@@ -94,7 +94,7 @@ static void reset(struct hca_qp *qp)
 	atomic_store(&qp->state, IBV_QPS_RESET);
 	hca_unlock(&qp->lock);
 	hca_engine_remove(qp);
-	/* A peer that was stopped within it may go on one day: what it writes to is not used again. */
+	/* A peer stopped in its access section may go on: what it writes to is not used again. */
 	if (!qp->fabric->link->quiesce(qp->fabric, qp)) {
 		qp->unquiet = hca_recv_cq(qp)->unquiet = true;
 		if (qp->shared)
@@ -128,7 +128,7 @@ static void reset(struct hca_qp *qp)
 	hca_unlock(&qp->lock);
 }
 
-/* From here on the peer may send. */
+/* Publish the accept token: from then on the peer may send. */
 static void open_to_peer(struct hca_qp *qp)
 {
 	uint32_t opened;
@@ -137,7 +137,7 @@ static void open_to_peer(struct hca_qp *qp)
 		qp->listening = true;
 		atomic_store(&qp->shm->first, HCA_FIRST_EXPECTED);
 	}
-	/* No gate looks like another that was in this place, whoever's it was. */
+	/* The number is new, so no accept token equals an earlier one of this index. */
 	opened = atomic_fetch_add(&qp->fabric->accept_tokens, 1) + 1;
 	atomic_store_explicit(&qp->shm->accept, (uint64_t)opened << 32 |
 			      (qp->datagram ? HCA_ANY_SENDER : qp->conn.qpn), memory_order_release);

@@ -24,12 +24,12 @@ static int post_one(struct hca_qp *qp, const struct ibv_recv_wr *wr)
 	}
 	rq->room[at & rq->mask] = room < UINT32_MAX ? (uint32_t)room : UINT32_MAX;
 	atomic_store_explicit(&rq->posted, at + 1, memory_order_release);
-	/* From here on the peer may take it. */
+	/* From here on the peer may claim it. */
 	atomic_store_explicit(&r->state, hca_shm_state(at, HCA_POSTED), memory_order_release);
 	return 0;
 }
 
-/* A queue pair to which anybody may send. */
+/* A queue pair that accepts any sender (UD), or uses an SRQ (EINVAL). */
 static int post_shared(struct hca_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
 {
 	int rc;

@@ -9,9 +9,9 @@
 #include "object/event.h"
 
 enum {
-	LOOK_NS = 100000000,	/* a waiter looks at what happens elsewhere so often */
-	WORK_NS = 50000,	/* while work waits in this process */
-	SPIN_NS = 60000,	/* shorter waits than a timer of the kernel can do */
+	LOOK_NS = 100000000,	/* period in which a waiter looks at its peers */
+	WORK_NS = 50000,	/* the same while work waits in this process */
+	SPIN_NS = 60000,	/* shorter waits spin: the kernel's timers are too coarse */
 };
 
 static void spin_until(struct hca_fabric *f, uint64_t due)
@@ -23,7 +23,7 @@ static void spin_until(struct hca_fabric *f, uint64_t due)
 	}
 }
 
-/* Until the bell rings, something is due, or it is time to look.  0, or -1 and errno. */
+/* Until a wake-up, something is due, or it is time to look.  0, or -1 and errno. */
 static int wait_for_event(struct hca_channel *ch, uint64_t due)
 {
 	struct hca_fabric *f = ch->fabric;
@@ -52,7 +52,7 @@ static int wait_for_event(struct hca_channel *ch, uint64_t due)
 	return 0;
 }
 
-/* The same for who does not block: it will be rung again. */
+/* The same for a non-blocking channel: the progress thread sends the wake-up when it is due. */
 static int postpone(struct hca_channel *ch, uint64_t due)
 {
 	if (due != UINT64_MAX) {
@@ -75,7 +75,7 @@ int hca_cq_event_get(struct ibv_comp_channel *ibv, struct ibv_cq **out, void **c
 	bool rung;
 
 	for (;;) {
-		/* In this order: what fires after our look rings again. */
+		/* In this order: what fires after the look sends another wake-up. */
 		rung = hca_wakeup_drain(&ch->wakeup);
 		hca_engine_look(ch->fabric);
 		if (hca_engine_due(ch->fabric))
@@ -94,19 +94,19 @@ int hca_cq_event_get(struct ibv_comp_channel *ibv, struct ibv_cq **out, void **c
 int hca_event_get(struct ibv_context *c, struct ibv_async_event *event)
 {
 	struct hca_fabric *f = hca_context_of(c)->fabric;
-	const struct hca_wakeup *bell = &hca_context_of(c)->events.wakeup;
+	const struct hca_wakeup *wakeup = &hca_context_of(c)->events.wakeup;
 
 	for (;;) {
-		/* In this order: what comes after our look rings again. */
-		hca_wakeup_drain(bell);
+		/* In this order: what comes after the look sends another wake-up. */
+		hca_wakeup_drain(wakeup);
 		hca_engine_look(f);
 		if (hca_events_take(c, event))
 			return 0;
-		if (!hca_wakeup_blocks(bell)) {
+		if (!hca_wakeup_blocks(wakeup)) {
 			errno = EAGAIN;
 			return -1;
 		}
-		if (hca_wakeup_wait(bell, LOOK_NS))
+		if (hca_wakeup_wait(wakeup, LOOK_NS))
 			return -1;
 		hca_engine_idle(f);
 	}

@@ -1,7 +1,7 @@
 /*
- * wr.c - the second way to post: ibv_wr_start, ibv_wr_rdma_write, ...,
- * ibv_wr_complete.  The calls write ordinary work requests into a batch that
- * belongs to the queue pair; completing posts them all or none.
+ * wr.c - the second interface for posting: ibv_wr_start, ibv_wr_rdma_write, ...,
+ * ibv_wr_complete.  The calls write ordinary work requests into a batch of the
+ * queue pair; ibv_wr_complete posts them all or none.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -18,8 +18,8 @@ struct hca_batch {
 	uint32_t count, room;
 	int error;
 	/*
-	 * From start to complete or abort; not the queue pair's, which the engine wants,
-	 * and that may run meanwhile, in a verb on another object.
+	 * Held from start to complete or abort.  Not the queue pair's lock, which the engine
+	 * takes: it may run meanwhile, in a verb on another object.
 	 */
 	struct hca_lock lock;
 };
@@ -47,7 +47,7 @@ static struct ibv_send_wr *next(struct ibv_qp_ex *ibv, enum ibv_wr_opcode op)
 	return wr;
 }
 
-/* The request that is being written; it takes its data now. */
+/* The request that is being written, with its SGEs, to be filled. */
 static struct ibv_send_wr *current(struct hca_qp *qp, struct ibv_sge **sge)
 {
 	struct hca_batch *b = qp->batch;
@@ -162,7 +162,7 @@ static void wr_set_sge(struct ibv_qp_ex *ibv, uint32_t lkey, uint64_t addr, uint
 	wr->num_sge = 1;
 }
 
-/* Whom a datagram is for. */
+/* The destination of a datagram. */
 static void wr_set_ud_addr(struct ibv_qp_ex *ibv, struct ibv_ah *ah, uint32_t qpn, uint32_t qkey)
 {
 	struct ibv_sge *sge;
@@ -204,7 +204,7 @@ static void wr_set_inline_data(struct ibv_qp_ex *ibv, void *addr, size_t bytes)
 	wr_set_inline_data_list(ibv, 1, &one);
 }
 
-/* ---- The batch: one thread's from start to complete or abort -------------- */
+/* ---- The batch: held by one thread from start to complete or abort ------- */
 
 static void wr_start(struct ibv_qp_ex *ibv)
 {
@@ -240,7 +240,7 @@ static void wr_abort(struct ibv_qp_ex *ibv)
 
 /* ---- Creation ------------------------------------------------------------ */
 
-/* What can be posted in the usual way can be posted in this. */
+/* Every operation of ibv_post_send can be posted in a batch as well. */
 uint64_t hca_batch_ops(enum ibv_qp_type type)
 {
 	static const struct {

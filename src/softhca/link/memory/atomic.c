@@ -8,12 +8,12 @@
 
 enum {
 	WORD = 8,
-	LOOK_NS = 20000,	/* a lock that is held for so long: how is its holder? */
-	WAIT_NS = 200000,	/* then others of this process have their turn */
-	STOPPED_NS = 1000000000, /* so long one who is stopped is waited for */
+	LOOK_NS = 20000,	/* after so long the fate of the holder is looked at */
+	WAIT_NS = 200000,	/* after so long other queue pairs have their turn */
+	STOPPED_NS = 1000000000, /* limit of the wait for a stopped holder */
 };
 
-/* One who is not: a turn takes microseconds, and a processor is free some time. */
+/* The limit for a running holder: a turn takes microseconds, and a processor is free some time. */
 #define RUNNING_NS 5000000000ull
 
 static uint64_t changed(const struct ibv_send_wr *wr, uint64_t old)
@@ -26,8 +26,8 @@ static uint64_t changed(const struct ibv_send_wr *wr, uint64_t old)
 /* ---- Mapped memory ------------------------------------------------------- */
 
 /*
- * Our own memory is always at hand; but if peers cannot map it, they come
- * through the kernel, and we have to keep out of their way.
+ * A process always reaches its own memory; but what peers cannot map they reach
+ * through the kernel, under the lock, which this process then needs as well.
  */
 static bool everybody_maps(const struct hca_conn *c, uint32_t key, uint64_t remote)
 {
@@ -52,7 +52,7 @@ static uint64_t on_processor(const struct ibv_send_wr *wr, void *at)
 
 /* ---- The lock ------------------------------------------------------------ */
 
-/* Who: generation << 32 | turn << 12 | slot + 1; no two turns look the same for long. */
+/* The holder: generation << 32 | turn << 12 | slot + 1; a value recurs after 2^20 turns only. */
 static uint64_t my_turn(const struct hca_fabric *f)
 {
 	static _Atomic uint32_t turns;
@@ -76,9 +76,9 @@ static bool holder_is_gone(struct hca_fabric *f, uint64_t holder)
 }
 
 /*
- * Has this one, who is not gone, had its turn for so long, over all our tries, that it is
- * not waited for any more?  One who only waits for a processor is about to write, and
- * gets one sooner than that.
+ * Has this holder, which is not gone, had its turn for so long, over all tries of the
+ * message, that the lock is taken from it?  A holder that only waits for a processor is
+ * about to write, and gets one sooner than that.
  */
 static bool waited_enough(struct hca_fabric *f, struct hca_message *m, uint64_t holder,
 			  uint64_t now)
@@ -106,7 +106,7 @@ static bool lock(struct hca_fabric *f, struct hca_message *m, _Atomic uint64_t *
 		if (!start)
 			start = now;
 		if (holder && !looked && now - start > LOOK_NS) {
-			/* The next try takes it from them, unless somebody was faster. */
+			/* The next try takes the lock, unless another process was faster. */
 			if (holder_is_gone(f, holder) || waited_enough(f, m, holder, now))
 				continue;
 			looked = true;
@@ -124,7 +124,7 @@ static bool lock(struct hca_fabric *f, struct hca_message *m, _Atomic uint64_t *
 
 static void unlock(_Atomic uint64_t *word, uint64_t me)
 {
-	/* Not if it was taken from us. */
+	/* Unless another process has taken the lock. */
 	atomic_compare_exchange_strong_explicit(word, &me, 0, memory_order_release,
 						memory_order_relaxed);
 }
@@ -161,7 +161,7 @@ static int under_lock(struct hca_qp *qp, const struct ibv_send_wr *wr,
 	if (!lock(f, &qp->message, word, me))
 		return -EBUSY;
 	rc = read_word(c, s, old);
-	/* We may have been stopped for long: then it is not ours any more. */
+	/* After a long stop of this process the lock may be another's. */
 	if (!rc && atomic_load_explicit(word, memory_order_relaxed) != me)
 		return -EBUSY;
 	if (rc == -EINPROGRESS)

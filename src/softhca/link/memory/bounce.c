@@ -15,10 +15,10 @@
 #include "base/segment.h"
 
 enum {
-	PATIENCE_NS = 100000000,	/* without a sign of the porter */
+	PATIENCE_NS = 100000000,	/* timeout without progress of the copy service */
 	LOOKS = 200,			/* of a claimer, before it sleeps */
 	NAP_NS = 10000000,		/* ... and between its looks then */
-	SERVICE_LOOKS = 50,		/* of a porter that has just served somebody */
+	SERVICE_LOOKS = 50,		/* of a copy service that has just served a request */
 };
 
 enum state { FREE, CLAIMED, ASKED, SERVED, DONE, LEFT, PROBE };
@@ -75,7 +75,7 @@ static bool ask_kernel(void)
 	return value == 0 && process_vm_readv(getpid(), &local, 1, &remote, 1, 0) == 1;
 }
 
-/* Does the kernel let processes of a user copy from each other?  It is asked once. */
+/* Does the kernel let processes of a user copy from each other?  Tested once. */
 static bool kernel_copies(struct hca_fabric *f)
 {
 	if (!f->link_state->kernel_asked)
@@ -93,9 +93,9 @@ static bool wanted(struct hca_fabric *f, const struct hca_mr *mr)
 	return f->link_state->copy == HCA_COPY_BOUNCE || mr->kind == HCA_MR_DMABUF || !kernel_copies(f);
 }
 
-/* ---- The porter ---------------------------------------------------------- */
+/* ---- The copy service ---------------------------------------------------- */
 
-/* What a request asks for, if it may; NULL: it may not. */
+/* The memory that a request names, if its key allows it; else NULL. */
 static unsigned char *allowed(struct hca_fabric *f, uint32_t key, uint64_t addr, uint32_t bytes,
 			      bool to_us)
 {
@@ -112,9 +112,9 @@ static unsigned char *allowed(struct hca_fabric *f, uint32_t key, uint64_t addr,
 }
 
 /*
- * Between our memory and a slot, through the segment's descriptor: memory that
- * is not there any more is an error, not the end of the program.  Past a
- * sanitizer's pread: whole pages, whoever owns their bytes.
+ * Between this process's memory and a slot, through the segment's descriptor, so that
+ * unmapped memory is an error, not the end of the program.  By syscall(), past a
+ * sanitizer's pread: whole pages, whatever their bytes belong to.
  */
 static int move(struct hca_fabric *f, bool to_us, unsigned char *at, uint64_t slot, uint32_t bytes)
 {
@@ -130,7 +130,7 @@ static int move(struct hca_fabric *f, bool to_us, unsigned char *at, uint64_t sl
 	return 0;
 }
 
-/* volatile: the claimer may change it under our eyes, so each word is read once. */
+/* volatile: the claimer may change it meanwhile, so each word is read once. */
 static int serve(struct hca_fabric *f, volatile struct hca_shm_bounce *b)
 {
 	const uint32_t bytes = b->bytes, key = b->key;
@@ -149,7 +149,7 @@ static int serve(struct hca_fabric *f, volatile struct hca_shm_bounce *b)
 	return rc;
 }
 
-/* How many it has served. */
+/* Serve all requests; returns how many. */
 static unsigned serve_all(struct hca_fabric *f)
 {
 	unsigned i, served = 0;
@@ -179,7 +179,7 @@ static unsigned serve_all(struct hca_fabric *f)
 	return served;
 }
 
-static void *porter(void *arg)
+static void *copy_service(void *arg)
 {
 	struct hca_fabric *f = arg;
 	struct hca_shm_process *self = f->self;
@@ -193,7 +193,7 @@ static void *porter(void *arg)
 		} else if (++idle < SERVICE_LOOKS) {
 			rg_yield();
 		} else {
-			/* Whoever asks looks at `asleep` after that: one of us sees the other. */
+			/* A claimer counts up, then reads the state: one sees the other's store. */
 			atomic_store(&self->copy_service, HCA_COPY_SERVICE_ASLEEP);
 			if (!atomic_load(&f->link_state->copy_service.stop))
 				rg_wait_word(&self->copy_wakeup, seen, UINT64_MAX, true);
@@ -216,13 +216,13 @@ void hca_copy_service_need(struct hca_fabric *f, const struct hca_mr *mr)
 	if (atomic_load(&f->link_state->copy_service.started) || !wanted(f, mr) ||
 	    atomic_exchange(&f->link_state->copy_service.started, true))
 		return;
-	/* Before it is there: from then on it says itself when it sleeps. */
+	/* Before the thread runs: it writes the state itself from then on. */
 	atomic_store(&f->self->copy_service, HCA_COPY_SERVICE_AWAKE);
 	if (hca_segment_reserve(f->self_fd, offsetof(struct hca_shm_process, bounce),
 				sizeof(f->self->bounce)) ||
-	    rg_thread_start(&f->link_state->copy_service.thread, porter, f)) {
+	    rg_thread_start(&f->link_state->copy_service.thread, copy_service, f)) {
 		atomic_store(&f->self->copy_service, HCA_COPY_SERVICE_NONE);
-		atomic_store(&f->link_state->copy_service.started, false);	/* perhaps next time */
+		atomic_store(&f->link_state->copy_service.started, false);	/* retry later */
 	}
 }
 
@@ -249,7 +249,7 @@ void hca_copy_service_stop(struct hca_fabric *f)
 
 /* ---- The claimer --------------------------------------------------------- */
 
-static bool take(struct hca_shm_bounce *b, uint32_t seen, uint32_t me, uint32_t *mine)
+static bool claim_slot(struct hca_shm_bounce *b, uint32_t seen, uint32_t me, uint32_t *mine)
 {
 	*mine = word((seen >> 18) + 1, me, CLAIMED);
 	return atomic_compare_exchange_strong(&b->state, &seen, *mine);
@@ -264,23 +264,23 @@ static struct hca_shm_bounce *claim(struct hca_peer *p, uint32_t *mine)
 		struct hca_shm_bounce *b = &p->shm->bounce[(f->slot + i) % HCA_BOUNCES];
 
 		w = atomic_load(&b->state);
-		if (state_of(w) == FREE && take(b, w, f->slot, mine))
+		if (state_of(w) == FREE && claim_slot(b, w, f->slot, mine))
 			return b;
 	}
-	/* What the porter is at or has yet to free is not ours to take. */
+	/* Not a slot that the copy service is serving or has yet to free. */
 	for (i = 0; i < HCA_BOUNCES; i++) {
 		struct hca_shm_bounce *b = &p->shm->bounce[i];
 
 		w = atomic_load(&b->state);
 		if (state_of(w) != SERVED && state_of(w) != LEFT &&
 		    hca_slot_fate(f, w >> 8 & 0x3ff) != HCA_FATE_ALIVE &&
-		    take(b, w, f->slot, mine))
+		    claim_slot(b, w, f->slot, mine))
 			return b;
 	}
 	return NULL;
 }
 
-/* Until our request is done.  0 or -errno as hca_bounce. */
+/* Wait until the request is done.  0 or -errno as hca_bounce. */
 static int wait_done(struct hca_peer *p, struct hca_shm_bounce *b, uint32_t w)
 {
 	uint64_t deadline = 0;
@@ -292,7 +292,7 @@ static int wait_done(struct hca_peer *p, struct hca_shm_bounce *b, uint32_t w)
 		if (now == with_state(w, DONE))
 			return 0;
 		if (now != with_state(w, ASKED) && now != with_state(w, SERVED))
-			return -EBUSY;		/* somebody has meddled */
+			return -EBUSY;		/* another process has changed the word */
 		if (++looks < LOOKS) {
 			rg_yield();
 			continue;
@@ -307,7 +307,7 @@ static int wait_done(struct hca_peer *p, struct hca_shm_bounce *b, uint32_t w)
 	}
 }
 
-/* We do not wait any longer: -EBUSY, it will not be done; -EINPROGRESS, it may; 0, it just was. */
+/* Abandon the request: -EBUSY, it will not be done; -EINPROGRESS, it may be; 0, it just was. */
 static int give_up(struct hca_shm_bounce *b, uint32_t w)
 {
 	uint32_t asked = with_state(w, ASKED), served = with_state(w, SERVED);
@@ -356,7 +356,7 @@ static int bounce_piece(struct hca_peer *p, bool to_peer, void *local, uint64_t 
 	return rc;
 }
 
-/* While a porter that has let us down has not served anybody since, it is not asked again. */
+/* A copy service that timed out gets no request until it has served one of any claimer. */
 static bool is_silent(struct hca_peer *p)
 {
 	return atomic_load(&p->copy_service_silent) && hca_peer_fate(p) == HCA_FATE_ALIVE &&

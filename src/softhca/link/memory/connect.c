@@ -23,7 +23,7 @@ static bool is_count(uint32_t n, uint32_t most)
 	return n && n <= most && (n & (n - 1)) == 0;
 }
 
-/* A receive queue that many take from: the rest of it. */
+/* The shared part of a receive queue that many senders claim from. */
 static int read_shared(struct hca_conn *c, uint32_t line)
 {
 	c->shared.shm = NULL;
@@ -47,7 +47,7 @@ static void forget_keys(struct hca_conn *c)
 	c->rq_mr = NULL;
 }
 
-/* Registrations behind the buffers of receives; those of an SRQ may have another PD. */
+/* The cache of registrations behind buffers of receives; those of an SRQ may have another PD. */
 static int make_rq_keys(struct hca_conn *c)
 {
 	c->rq_mr = c->rq_pd == c->pd ? c->mr : calloc(HCA_KEYS, sizeof(*c->rq_mr));
@@ -72,7 +72,7 @@ int hca_conn_mailbox(struct hca_conn *c, const volatile struct hca_shm_qp *their
 }
 
 /*
- * Copy and check what the peer says about its queues.  volatile: what was
+ * Copy and check the peer's description of its queues.  volatile: what was
  * checked must not be read again.
  */
 static int read_shape(struct hca_conn *c, const volatile struct hca_shm_qp *theirs)
@@ -96,7 +96,7 @@ static int read_shape(struct hca_conn *c, const volatile struct hca_shm_qp *thei
 	return read_shared(c, theirs->shared_line) || make_rq_keys(c) ? -ENOTCONN : 0;
 }
 
-/* Hold the process in that slot; what is held already is kept. */
+/* Hold a reference to the process in that slot; one that is held already is kept. */
 static int hold_peer(struct hca_qp *qp, struct hca_conn *c, uint32_t slot)
 {
 	const struct hca_shm_slot *s = &qp->fabric->shm->slot[slot];
@@ -128,7 +128,7 @@ int hca_conn_resolve(struct hca_qp *qp, struct hca_conn *c)
 		return -ENOTCONN;
 	if (read_shape(c, theirs))
 		return -ENOTCONN;
-	/* The shape belongs to this gate only if the gate is still the same. */
+	/* The shape belongs to this accept token only if the token is still the same. */
 	atomic_thread_fence(memory_order_acquire);
 	if (atomic_load_explicit(&theirs->accept, memory_order_relaxed) != token)
 		return -ENOTCONN;
@@ -151,7 +151,7 @@ void hca_conn_drop(struct hca_conn *c)
 
 /* ---- The peer's registrations -------------------------------------------- */
 
-/* Our own: not what is in shared memory decides, but what we know. */
+/* Of this process: its private records decide, not shared memory. */
 static bool read_own_mr(struct hca_conn *c, uint32_t pd, uint32_t key, struct hca_remote_mr *out)
 {
 	const struct hca_fabric *f = c->peer->fabric;
@@ -216,8 +216,8 @@ static bool is_known_window(const struct hca_remote_mr *m, uint32_t key)
 }
 
 /*
- * What is not simply known already.  A row whose stamp changes while we look has still
- * the same key, perhaps: less of it is mapped now.
+ * The slow path.  A row whose stamp changes meanwhile may still have the same key, with
+ * less of it mapped: then it is read again.
  */
 static const struct hca_remote_mr *look_up(struct hca_conn *c, struct hca_remote_mr *m,
 					   uint32_t pd, uint32_t key)
@@ -232,7 +232,7 @@ static const struct hca_remote_mr *look_up(struct hca_conn *c, struct hca_remote
 		if ((is_known_window(m, key) ||
 		     (c->peer->is_self ? read_own_mr : read_mr)(c, pd, key, m)) &&
 		    hca_remote_stands(m->live, m->taken, m->stamp)) {
-			/* A window may have been taken away: it never gets its key in here. */
+			/* A window may be invalidated by a peer: its key is never cached. */
 			m->key = m->taken ? 0 : key;
 			return m;
 		}
@@ -283,7 +283,7 @@ void hca_mw_invalidate_theirs(const struct hca_conn *c, uint32_t rkey)
 	uint64_t stamp = atomic_load(live), seen;
 	int tries;
 
-	/* It may change under our hands; one of us two sees the other's store. */
+	/* The row may change meanwhile; one of the two processes sees the other's store. */
 	for (tries = 0; tries < HCA_CHANGES && (uint32_t)stamp == rkey; tries++) {
 		atomic_store(&c->peer->shm->taken[index], stamp);
 		seen = stamp;

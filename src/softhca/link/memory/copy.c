@@ -31,7 +31,7 @@ static size_t cursor_left(struct cursor *c)
 	return c->span->bytes - c->offset;
 }
 
-/* What could not be copied here, gathered for one system call. */
+/* Pieces that are not mapped, gathered for one system call. */
 struct batch {
 	struct iovec local[BATCH], remote[BATCH];
 	uint32_t key[BATCH];
@@ -39,13 +39,13 @@ struct batch {
 	size_t bytes;
 };
 
-/* -EPERM: the kernel does not do it. */
+/* -EPERM: the kernel does not permit or support it. */
 static int by_kernel(const struct batch *b, const struct hca_peer *peer,
 		     enum hca_direction direction)
 {
 	ssize_t done;
 
-	/* Its pid may be somebody else's by now. */
+	/* Its pid may be another process's by now. */
 	if (!hca_process_alive(peer->pid, peer->start_time, peer->watch))
 		return -ESRCH;
 	if (direction == HCA_TO_REMOTE)
@@ -74,7 +74,7 @@ bool hca_copy_bounces(const struct hca_peer *peer)
 	       atomic_load_explicit(&peer->bounces, memory_order_relaxed);
 }
 
-/* Its pages are being moved: what is copied to them just now would be lost. */
+/* Are any of its pages being moved?  What is copied to them meanwhile would be lost. */
 static bool any_away(const struct batch *b, const struct hca_peer *peer)
 {
 	unsigned i;
@@ -95,7 +95,7 @@ static int batch_flush(struct batch *b, struct hca_peer *peer, enum hca_directio
 		return -EBUSY;
 	if (!hca_copy_bounces(peer))
 		rc = by_kernel(b, peer, direction);
-	/* EFAULT: not all that a process can touch can others, whatever their rights. */
+	/* EFAULT: some memory only its own process can access, whatever the rights of others. */
 	if ((rc == -EPERM || rc == -EFAULT) && peer->fabric->link_state->copy != HCA_COPY_KERNEL) {
 		int again = by_peer(b, peer, direction);
 
@@ -124,7 +124,7 @@ static int copy_run(struct batch *b, struct hca_peer *peer, enum hca_direction d
 		    unsigned char *local, const struct hca_span *remote, size_t offset, size_t n,
 		    bool last)
 {
-	/* The kernel copies the pieces of a call in order; the peer knows what comes last. */
+	/* The kernel copies the pieces of a call in order; a copying peer writes its last 8 last. */
 	const size_t tail = last && n > 8 && !hca_copy_bounces(peer) ? 8 : 0;
 	int rc;
 

@@ -1,4 +1,4 @@
-/* deferred.c - the end of an RDMA write is held back until its time. */
+/* deferred.c - the end of an RDMA write is deferred until its arrival time. */
 #include "clock.h"
 #include "link/memory/copy.h"
 #include "link/memory/connect.h"
@@ -6,7 +6,7 @@
 #include "link/memory/peer.h"
 #include "link/memory/steps.h"
 
-/* A peer that cannot take it just now is asked for so long. */
+/* A peer that answers -EBUSY is retried for so long. */
 enum { BUSY_NS = 1000000000 };
 
 static struct hca_deferred_list *list_of(const struct hca_qp *qp)
@@ -23,14 +23,14 @@ uint32_t hca_deferred_bytes(const struct hca_qp *qp)
 	if (!m->bytes)
 		return 0;
 	last = &m->remote[m->remote_count - 1];
-	/* A peer that copies may be stopped when it is due: then the completion would come first. */
+	/* A peer that copies may be stopped when it is due: the completion would come first. */
 	if (!last->local && hca_copy_bounces(m->to->peer))
 		return 0;
 	in_line = (uint32_t)((last->remote + last->bytes - 1) % HCA_LINE + 1);
 	return in_line < last->bytes ? in_line : (uint32_t)last->bytes;
 }
 
-/* The last bytes of our end of the message. */
+/* The last bytes of the local end of the message. */
 static void gather_end(const struct hca_message *m, unsigned char *to, uint32_t bytes)
 {
 	unsigned i = m->local_count;
@@ -45,8 +45,8 @@ static void gather_end(const struct hca_message *m, unsigned char *to, uint32_t 
 }
 
 /*
- * Another stamp, and the same key: less of it is mapped than when it was held back, or it
- * is another registration.  In vain: the next message will tell.
+ * Another stamp with the same key: less of it is mapped than when the write was deferred,
+ * or it is another registration.  A failure is not reported: the next message finds it.
  */
 static void write_elsewhere(struct hca_qp *qp, const struct hca_deferred *h)
 {

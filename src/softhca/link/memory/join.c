@@ -21,7 +21,7 @@
 
 /* ---- Joining ------------------------------------------------------------- */
 
-/* A slot that nobody uses; under the rendezvous lock, so that no two take it. */
+/* A free slot; under the lock of the member registry, so that no two processes claim it. */
 static int find_slot(struct hca_fabric *f, uint32_t *slot)
 {
 	uint32_t i;
@@ -83,8 +83,8 @@ static int found_fabric(struct hca_fabric *f)
 }
 
 /*
- * A member lives and its segment was not opened.  0: because it has none any
- * more; else the reason is ours, and the fabric must not be begun anew.
+ * A member lives and its segment was not opened.  0: it no longer has one; else the
+ * cause is in this process, and the fabric must not be begun anew.
  */
 static int cannot_open(const struct hca_fabric *f, const struct hca_member *m, int err)
 {
@@ -249,7 +249,7 @@ void hca_sign_off(struct hca_fabric *f, bool everyone)
 
 	if (!image || hca_registry_open(f->name, false, &r) || hca_registry_read(&r, image) ||
 	    image->nonce != f->link_state->nonce)
-		goto out;		/* the name is gone or somebody else's by now */
+		goto out;		/* the name is gone or another fabric's by now */
 	if (everyone || !anyone_else(image, f->slot))
 		hca_registry_remove(&r);
 	else
@@ -278,7 +278,7 @@ void hca_say_goodbye(struct hca_fabric *f)
 	hca_sign_off(f, false);
 }
 
-/* What attach has made, in whole or in part. */
+/* Free what attach has made, in whole or in part. */
 static void detach(struct hca_fabric *f)
 {
 	if (f->self)
@@ -310,7 +310,7 @@ void hca_forget_in_child(struct hca_fabric *f)
 	close(f->link_state->shm_fd);
 }
 
-/* At every attachment: a child of fork has to do it for itself. */
+/* At every attachment, since a child of fork needs it as well. */
 static void prepare_process(enum hca_copy_method copy)
 {
 #ifdef PR_SET_PTRACER

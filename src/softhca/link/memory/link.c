@@ -36,8 +36,8 @@ static void qp_reset(struct hca_qp *qp)
 }
 
 /*
- * A process that leaves in good order closes its gates.  So a gate that is
- * still open on a process that is gone means death, even if another process has
+ * A process that leaves in good order clears its accept tokens.  So a token that
+ * still stands on a process that is gone means death, even if another process has
  * its slot by now.
  */
 static bool conn_died(const struct hca_conn *c)
@@ -48,7 +48,7 @@ static bool conn_died(const struct hca_conn *c)
 	       (c->shm && atomic_load_explicit(&c->shm->accept, memory_order_relaxed) == c->accept);
 }
 
-/* Nor has it been seen alive: then its number tells whose it was. */
+/* A peer that was never seen alive: its queue pair's number names its slot. */
 static bool died_unseen(const struct hca_qp *qp)
 {
 	uint32_t slot, index;
@@ -61,7 +61,7 @@ static bool peer_lost(struct hca_qp *qp)
 {
 	if (!qp->conn.peer) {
 		hca_conn_resolve(qp, &qp->conn);
-		/* Nothing was sent yet: what is sent first finds its way, and tells of it. */
+		/* Nothing was sent yet: the first message resolves again and raises COMM_EST. */
 		qp->conn.shm = NULL;
 	}
 	return qp->conn.peer ? conn_died(&qp->conn) : died_unseen(qp);

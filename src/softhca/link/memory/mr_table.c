@@ -49,7 +49,7 @@ const struct hca_shm_table *hca_table_open(const struct hca_fabric *f, uint32_t 
 	const struct hca_shm_table *t;
 	int got;
 
-	/* Who has nothing copied by the kernel, goes by no pid. */
+	/* Without copies by the kernel the pid is not used. */
 	if (f->link_state->copy == HCA_COPY_BOUNCE)
 		guards &= ~(unsigned)HCA_SIGNED;
 	got = hca_segment_open_own(pid, fd, sizeof(*t), guards);

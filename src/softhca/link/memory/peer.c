@@ -15,7 +15,7 @@
 #include "object/qp.h"
 #include "base/segment.h"
 
-enum { PAUSE_NS = 50000 };	/* between looks at who is still inside */
+enum { PAUSE_NS = 50000 };	/* between looks at an access section */
 
 struct hca_view {
 	struct hca_view *next;
@@ -46,7 +46,7 @@ static void peer_free(struct hca_peer *p)
 	free(p);
 }
 
-/* Somebody may say that we are him: then he would have us write to our own memory. */
+/* A member may pass off this process as itself, so that it writes to its own memory. */
 static bool is_own(const struct hca_fabric *f, int fd)
 {
 	struct stat own, other;
@@ -178,7 +178,7 @@ enum hca_fate hca_peer_fate(const struct hca_peer *p)
 		return HCA_FATE_LEFT;
 	if (p->is_self || hca_process_alive(p->pid, p->start_time, p->watch))
 		return HCA_FATE_ALIVE;
-	/* It may have said goodbye between the two looks. */
+	/* It may have left between the two looks. */
 	return atomic_load(&s->phase) == HCA_PRESENT ? HCA_FATE_DEAD : HCA_FATE_LEFT;
 }
 
@@ -218,7 +218,7 @@ enum hca_fate hca_claim_fate(struct hca_fabric *f, uint32_t claim)
 
 /* Large and aligned, so that few cover all buffers: address space is cheap. */
 #define WINDOW_BYTES (1ull << 30)
-/* Of one peer, at most; the rest goes through the kernel. */
+/* Limits per peer; the rest is not mapped. */
 #define WINDOWS_MAX 1024
 #define WINDOWS_BYTES (1ull << 43)
 
@@ -240,7 +240,7 @@ static unsigned char *map_locked(struct hca_peer *p, uint64_t addr, uint64_t byt
 	end = hca_align_up(addr + bytes, WINDOW_BYTES);
 	w->start = hca_align_down(addr, WINDOW_BYTES);
 	w->bytes = end - w->start;
-	/* One that says it had memory everywhere gets no more of our address space. */
+	/* A peer that declares memory everywhere gets no more address space. */
 	w->base = p->window_count < WINDOWS_MAX && w->bytes <= WINDOWS_BYTES - p->window_bytes ?
 		  hca_segment_map(p->memory_fd, w->start, w->bytes) : NULL;
 	if (!w->base) {
@@ -267,7 +267,7 @@ unsigned char *hca_peer_map(struct hca_peer *p, uint64_t addr, uint64_t bytes)
 	return at;
 }
 
-/* ---- Waiting until nobody uses what was withdrawn ------------------------ */
+/* ---- Waiting until no peer uses what was withdrawn ----------------------- */
 
 static int membarrier(int command)
 {
@@ -279,7 +279,7 @@ void hca_quiesce_prepare(void)
 	membarrier(MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED);
 }
 
-/* Every store that came before ours on another core is seen. */
+/* Every earlier store of another core becomes visible. */
 static void fence_all(void)
 {
 	/* Without membarrier: far longer than any store stays in a buffer. */
@@ -287,7 +287,7 @@ static void fence_all(void)
 		rg_sleep_ns(1000000);
 }
 
-/* Until a queue pair is out of its section; false: it is still in the one that it was in. */
+/* Until a queue pair is out of its access section; false: it is still in the same one. */
 static bool wait_outside(const struct hca_shm_qp *qp, const struct hca_peer *peer,
 			 uint32_t seen, uint64_t deadline)
 {
@@ -300,7 +300,7 @@ static bool wait_outside(const struct hca_shm_qp *qp, const struct hca_peer *pee
 	return true;
 }
 
-/* The same of a peer's; for one that has been waited for in vain we do not wait again. */
+/* The same for a peer's queue pair; a wait that timed out for a section is not repeated. */
 static bool wait_for_peers(struct hca_peer *peer, uint32_t index, uint64_t deadline)
 {
 	const struct hca_shm_qp *qp = &peer->shm->qp[index];
@@ -331,7 +331,7 @@ static bool wait_for_number(struct hca_fabric *f, uint32_t qpn, uint64_t deadlin
 	return outside;
 }
 
-/* A queue pair is not freed while somebody who found it here holds `slow`. */
+/* A queue pair is not freed while a thread that found it here holds `slow`. */
 static uint32_t peer_of(struct hca_fabric *f, uint32_t index)
 {
 	struct hca_qp *qp;
@@ -345,10 +345,10 @@ static uint32_t peer_of(struct hca_fabric *f, uint32_t index)
 }
 
 /*
- * Anybody may send to a UD queue pair: there a claim on a receive is what a
- * section is between the connected.
+ * A UD queue pair accepts any sender: there a claim on a receive serves as the
+ * access section does between connected queue pairs.
  */
-static void wait_for_takers(struct hca_fabric *f, uint32_t index, uint64_t deadline)
+static void wait_for_claimers(struct hca_fabric *f, uint32_t index, uint64_t deadline)
 {
 	struct hca_shared_view view = { NULL };
 	struct hca_qp *qp;
@@ -387,12 +387,12 @@ bool hca_quiesce(struct hca_fabric *f, struct hca_qp *only)
 	fence_all();
 	if (only) {
 		outside = wait_for_number(f, only->conn.qpn, deadline);
-		wait_for_takers(f, only->index, deadline);
+		wait_for_claimers(f, only->index, deadline);
 		return outside && rg_now_ns() < deadline;
 	}
 	for (i = 0; i < top; i++) {
 		outside &= wait_for_number(f, peer_of(f, i), deadline);
-		wait_for_takers(f, i, deadline);
+		wait_for_claimers(f, i, deadline);
 		wait_outside(&f->self->qp[i], NULL, atomic_load(&f->self->qp[i].access_section), deadline);
 	}
 	return outside && rg_now_ns() < deadline;

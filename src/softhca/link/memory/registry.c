@@ -1,4 +1,4 @@
-/* rendezvous.c - the one file of a fabric. */
+/* registry.c - the member registry, the one file of a fabric. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -82,7 +82,7 @@ static int open_once(struct hca_registry *r, bool create)
 	return rc;
 }
 
-/* Somebody may have removed the file between our open and our lock. */
+/* Another process may have removed the file between open and lock. */
 static bool still_there(const struct hca_registry *r)
 {
 	struct stat mine, named;

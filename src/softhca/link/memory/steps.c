@@ -1,4 +1,4 @@
-/* steps.c - the steps of a message: both ends' memory, a receive, the peer's completion. */
+/* steps.c - the steps of a message: memory of both ends, a receive, the peer's completion. */
 #include "link/memory/connect.h"
 #include "link/memory/deferred.h"
 #include "link/memory/peer.h"
@@ -6,7 +6,7 @@
 #include "object/device.h"
 #include "link/memory/steps.h"
 
-/* ---- Our end ------------------------------------------------------------- */
+/* ---- The local end ------------------------------------------------------- */
 
 int hca_gather_local(struct hca_qp *qp, const struct ibv_send_wr *wr, unsigned first)
 {
@@ -30,9 +30,9 @@ int hca_gather_local(struct hca_qp *qp, const struct ibv_send_wr *wr, unsigned f
 	return IBV_WC_SUCCESS;
 }
 
-/* ---- Their end ----------------------------------------------------------- */
+/* ---- The remote end ------------------------------------------------------ */
 
-/* The piece up to `to`; what is done and where the range goes on. */
+/* Add the piece up to `to`, if not empty; returns where the range goes on. */
 static uint64_t add_piece(struct hca_message *m, const struct hca_remote_mr *mr, uint64_t from,
 			  uint64_t to, bool mapped)
 {
@@ -96,8 +96,8 @@ int hca_find_range(struct hca_qp *qp, const struct ibv_send_wr *wr)
 }
 
 /*
- * Take the peer's next receive.  The claim stands until our completion for it
- * is in the peer's mailbox, or the peer gives up on us.
+ * Claim the peer's next receive.  The claim stands until the completion for it is in
+ * the peer's mailbox, or the peer revokes it.
  */
 static int claim_own(struct hca_qp *qp)
 {
@@ -144,8 +144,8 @@ int hca_claim_receive(struct hca_qp *qp)
 
 enum { LAG_NS = 1000000000 };
 
-/* How many of its receives have been taken, as far as is known. */
-static uint32_t taken(const struct hca_conn *c)
+/* How many of its receives have been claimed, as far as is known. */
+static uint32_t claimed(const struct hca_conn *c)
 {
 	const struct hca_shm_shared *s = c->shared.shm;
 
@@ -154,7 +154,7 @@ static uint32_t taken(const struct hca_conn *c)
 		 : c->rq_head;
 }
 
-/* It may have polled all that came and be about to post anew: that counts, too. */
+/* A receiver that has polled all its receives and is about to post again lags as well. */
 bool hca_lags(const struct hca_qp *qp, int why)
 {
 	const struct hca_conn *c = qp->message.to;
@@ -162,8 +162,8 @@ bool hca_lags(const struct hca_qp *qp, int why)
 	if (why == HCA_BUSY)
 		return qp->sq.wait == HCA_NOT_WAITING ||
 		       !rg_reached(qp->sq.deadline_ns, rg_now_ns());
-	return why == HCA_NO_RECEIVE && c->shm && taken(c) &&
-	       !(c->gave_up && c->gave_up_at == taken(c));
+	return why == HCA_NO_RECEIVE && c->shm && claimed(c) &&
+	       !(c->gave_up && c->gave_up_at == claimed(c));
 }
 
 /* The wire of a model would not have waited. */
@@ -191,11 +191,11 @@ bool hca_lag_waits(struct hca_qp *qp)
 	if (!rg_reached(sq->deadline_ns, now))
 		return true;
 	c->gave_up = true;
-	c->gave_up_at = taken(c);
+	c->gave_up_at = claimed(c);
 	return false;
 }
 
-/* A message that is dropped leaves the receive to the next one. */
+/* A message that is dropped releases its receive to the next one. */
 void hca_release_receive(struct hca_qp *qp)
 {
 	struct hca_message *m = &qp->message;
@@ -211,7 +211,7 @@ void hca_release_receive(struct hca_qp *qp)
 	}
 	c->rq_head = m->position;
 	atomic_store_explicit(&c->shm->rq_head, c->rq_head, memory_order_relaxed);
-	/* Unless the peer has given up on us meanwhile. */
+	/* Unless the peer has revoked the claim meanwhile. */
 	atomic_compare_exchange_strong_explicit(&r->state, &mine,
 						hca_shm_state(m->position, HCA_POSTED),
 						memory_order_release, memory_order_relaxed);
@@ -222,7 +222,7 @@ int hca_find_buffers(struct hca_qp *qp, int *their_status)
 {
 	struct hca_message *m = &qp->message;
 	struct hca_conn *c = qp->message.to;
-	/* volatile: the peer may change it under our eyes, so each word is read once */
+	/* volatile: the peer may change it meanwhile, so each word is read once */
 	const volatile struct hca_shm_recv *r = m->recv;
 	uint32_t most = (c->rq_stride - (uint32_t)sizeof(*r)) / (uint32_t)sizeof(r->sge[0]);
 	uint32_t count = r->sge_count, left = m->bytes, i;
@@ -257,8 +257,8 @@ static bool has_immediate(enum ibv_wr_opcode op)
 }
 
 /*
- * Into the queue where it is now.  It may move while we are at it, should we have
- * been stopped for so long that its owner did not wait: then what we have put may
+ * Put the entry into the mailbox in its current place.  The mailbox may move meanwhile,
+ * if this process was stopped for so long that the owner did not wait: then the entry may
  * never be read.  An entry that is read twice counts once.
  */
 static int put(struct hca_qp *qp, struct hca_conn *c, const struct hca_shm_cqe *cqe)
@@ -306,7 +306,7 @@ int hca_tell_peer(struct hca_qp *qp, const struct ibv_send_wr *wr, int status,
 		cqe.imm = wr->invalidate_rkey;
 	}
 	m->claimed = false;
-	/* Whoever sees this completion relies on the writes before it. */
+	/* A program that sees this completion relies on the writes before it. */
 	if (qp->deferred)
 		hca_deferred_settle(qp);
 	rc = put(qp, c, &cqe);

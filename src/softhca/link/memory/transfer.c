@@ -1,6 +1,6 @@
 /*
  * transfer.c - carrying out a work request: check both ends, move the bytes,
- * tell the peer.
+ * complete the peer's receive.
  */
 #include "base/maps.h"
 #include "link/memory/atomic.h"
@@ -15,9 +15,9 @@
 #include "object/loss.h"
 #include "object/mw.h"
 
-/* ---- Who is at the other end --------------------------------------------- */
+/* ---- The peer ------------------------------------------------------------ */
 
-/* Who is ready to receive only, wants to know that somebody sends. */
+/* A first message to a queue pair in RTR raises an event (COMM_EST). */
 static void tell_of_first(struct hca_conn *c)
 {
 	uint32_t expected = HCA_FIRST_EXPECTED;
@@ -27,7 +27,7 @@ static void tell_of_first(struct hca_conn *c)
 		hca_peer_alert(c->peer, c->shm);
 }
 
-/* 0 with the connection valid inside the section, or a negative transfer result. */
+/* 0 with the connection valid inside the access section, or a negative transfer result. */
 static int reach(struct hca_qp *qp)
 {
 	struct hca_conn *c = qp->message.to;
@@ -59,20 +59,20 @@ static uint32_t fault_of(int status)
 }
 
 /*
- * The message failed at the peer: it learns it by its receive or by its state.
- * Of what is not reliable it drops what does not fit or is not allowed (IBTA
- * 9.9.3, class D); a receive that cannot be used is its own fault (class A).
+ * The message failed at the peer: its receive completes with the error, or it enters
+ * the error state.  An unreliable message that does not fit or is not allowed is
+ * dropped (IBTA 9.9.3, class D); an unusable receive is the peer's fault (class A).
  */
 static void fail_at_peer(struct hca_qp *qp, const struct ibv_send_wr *wr, int status, int theirs)
 {
 	if (status == IBV_WC_SUCCESS || status == IBV_WC_LOC_PROT_ERR)
-		return;			/* ours alone */
+		return;			/* a local error alone */
 	if (!qp->reliable && (status != IBV_WC_REM_OP_ERR || !hca_is_send(wr->opcode))) {
 		if (qp->message.claimed)
 			hca_release_receive(qp);
 		return;
 	}
-	/* What a receive completion tells is no event as well (IBTA 11.6.3.2). */
+	/* An error that a receive completion reports is not also an event (IBTA 11.6.3.2). */
 	if (qp->message.claimed && !hca_tell_peer(qp, wr, theirs, 0))
 		hca_fault(qp->message.to, HCA_FAULT_TOLD);
 	else
@@ -81,7 +81,7 @@ static void fail_at_peer(struct hca_qp *qp, const struct ibv_send_wr *wr, int st
 
 /* ---- The steps ----------------------------------------------------------- */
 
-/* Both ends' memory; what the message is for. */
+/* The memory at the remote end. */
 static int locate(struct hca_qp *qp, const struct ibv_send_wr *wr, int *their_status)
 {
 	if (wr->opcode == IBV_WR_SEND_WITH_INV &&
@@ -95,9 +95,9 @@ static int locate(struct hca_qp *qp, const struct ibv_send_wr *wr, int *their_st
 }
 
 /*
- * A write of nothing asks only whether the peer still answers, so it is worth a
- * system call.  Other messages to the memory of the dead succeed until
- * look_for_deaths finds them.
+ * A write of no bytes only tests whether the peer still answers, so it is worth a
+ * system call.  Other messages to the memory of a dead peer succeed until
+ * look_for_deaths (engine.c) finds the death.
  */
 static bool asks_in_vain(const struct hca_qp *qp, const struct ibv_send_wr *wr, uint32_t bytes)
 {
@@ -124,14 +124,14 @@ static int begin(struct hca_qp *qp, const struct ibv_send_wr *wr, uint32_t bytes
 	rc = hca_gather_local(qp, wr, 0);
 	if (!rc)
 		rc = reach(qp);
-	if (!rc && !qp->reliable && qp->sq.wait == HCA_NOT_WAITING &&	/* drawn for once */
+	if (!rc && !qp->reliable && qp->sq.wait == HCA_NOT_WAITING &&	/* drawn once */
 	    hca_fault_lost(qp, qp->message.to->address, bytes))
 		rc = HCA_NO_PEER;
 	if (rc)
 		return rc;
 	if (hca_unlikely(asks_in_vain(qp, wr, bytes)))
 		return HCA_PEER_DIED;
-	/* A write that may not be done takes no receive. */
+	/* A write that may not be done claims no receive. */
 	if (!hca_is_send(wr->opcode))
 		rc = locate(qp, wr, &theirs);
 	if (!rc && hca_takes_receive(wr->opcode))
@@ -143,7 +143,7 @@ static int begin(struct hca_qp *qp, const struct ibv_send_wr *wr, uint32_t bytes
 	return rc;
 }
 
-/* What could not be copied: was it our end that is not there any more? */
+/* After a failed copy: is it the local memory that is no longer mapped? */
 static bool is_our_fault(const struct hca_message *m, enum hca_direction direction)
 {
 	unsigned i;
@@ -197,7 +197,7 @@ static int end(struct hca_qp *qp, const struct ibv_send_wr *wr, uint64_t visible
 	return IBV_WC_REM_OP_ERR;
 }
 
-/* Who waits for no answer learns only what went wrong on its own side. */
+/* An unreliable queue pair reports local errors only. */
 static int outcome(struct hca_qp *qp, int rc)
 {
 	if (hca_likely(!rc) || qp->reliable || rc == IBV_WC_LOC_LEN_ERR ||
@@ -228,7 +228,7 @@ void hca_transfer_drop(struct hca_qp *qp)
 	m->claimed = false;
 }
 
-/* Time has passed since the message began: is everything still as it was? */
+/* Time has passed since the message began: check the connection and both ends again. */
 static int look_again(struct hca_qp *qp, const struct ibv_send_wr *wr)
 {
 	int rc, theirs = IBV_WC_WR_FLUSH_ERR;
@@ -260,7 +260,10 @@ static int copy_some(struct hca_qp *qp, const struct ibv_send_wr *wr, uint32_t b
 	return copy(qp, wr, bytes);
 }
 
-/* To another message; a queue that only we take from is as it was when its gate opens again. */
+/*
+ * Leave the claimed receive to another message.  A receive queue of one sender is as before
+ * when its accept token is published again.
+ */
 static void leave_claim(struct hca_qp *qp)
 {
 	if (qp->message.claimed && hca_conn_stands(qp->message.to)) {
@@ -315,7 +318,7 @@ int hca_transfer_end(struct hca_qp *qp, const struct ibv_send_wr *wr, uint64_t v
 	} else if (qp->deferred && hca_deferred_waits(qp)) {
 		rc = HCA_BUSY;
 	} else {
-		/* Gone meanwhile: silence, which is an error after the retries only. */
+		/* A peer that is gone does not answer: an error after the retries only. */
 		rc = hca_conn_stands(qp->message.to) ? end(qp, wr, visible_ns) : HCA_NO_PEER;
 		rc = outcome(qp, rc);
 	}
@@ -325,7 +328,7 @@ int hca_transfer_end(struct hca_qp *qp, const struct ibv_send_wr *wr, uint64_t v
 
 /*
  * The commonest message by far: an RDMA write of one piece into mapped memory.
- * HCA_NO_PEER when it is not that: the general way decides.
+ * HCA_NO_PEER when it is not that: the general path decides.
  */
 static int write_short(struct hca_qp *qp, const struct ibv_send_wr *wr, uint32_t bytes)
 {

@@ -21,13 +21,13 @@ struct destination {
 
 struct hca_ud {
 	struct destination *bucket[BUCKETS];
-	/* In the order they were made; then the oldest goes. */
+	/* In the order they were made; when it is full, the oldest is replaced. */
 	struct destination *destination[HCA_DESTINATIONS_MAX];
 	uint32_t count, oldest;
 	unsigned char header[HCA_GRH_BYTES];
 
 	/* Multicast: the group that was sent to last. */
-	struct hca_conn cast;		/* for its path alone */
+	struct hca_conn cast;		/* only its path is used */
 	union ibv_gid group;
 	uint32_t epoch;
 	bool known;			/* members are group's, as of epoch */
@@ -53,7 +53,7 @@ static void unlink_destination(struct hca_ud *ud, struct destination *w)
 	*at = w->next;
 }
 
-/* A new one, or the oldest. */
+/* A new destination, or the oldest, reused. */
 static struct destination *claim_destination(struct hca_ud *ud)
 {
 	struct destination *w;
@@ -145,9 +145,9 @@ void hca_ud_look(struct hca_qp *qp)
 	}
 }
 
-/* ---- Our end ------------------------------------------------------------- */
+/* ---- The local end ------------------------------------------------------- */
 
-/* All members of a group: only the way out of here takes time. */
+/* A group: only the sender's part of the path takes time. */
 static struct hca_conn *destination_group(struct hca_qp *qp)
 {
 	struct hca_conn *c = &qp->ud->cast;
@@ -193,7 +193,7 @@ int hca_ud_begin(struct hca_qp *qp, const struct ibv_send_wr *wr, uint32_t bytes
 	return IBV_WC_SUCCESS;
 }
 
-/* ---- Their end ----------------------------------------------------------- */
+/* ---- The remote end ------------------------------------------------------ */
 
 static bool reach(struct hca_qp *qp, struct hca_conn *c)
 {
@@ -202,13 +202,13 @@ static bool reach(struct hca_qp *qp, struct hca_conn *c)
 	if (hca_conn_stands(c))
 		return true;
 	rc = hca_conn_resolve(qp, c);
-	/* Of a process that has died nothing is kept: the number may be another's soon. */
+	/* Nothing of a dead process is kept: its number may soon be another's. */
 	if (rc == -ECONNRESET)
 		hca_conn_drop(c);
 	return !rc;
 }
 
-/* The receive is claimed: the message into its buffers. */
+/* Copy the message into the buffers of the claimed receive and complete it. */
 static int fill(struct hca_qp *qp, const struct ibv_send_wr *wr, uint64_t visible_ns)
 {
 	struct hca_message *m = &qp->message;
@@ -231,7 +231,7 @@ static int fill(struct hca_qp *qp, const struct ibv_send_wr *wr, uint64_t visibl
 	return IBV_WC_SUCCESS;
 }
 
-/* To one queue pair, if it can be reached and wants it; HCA_NO_RECEIVE, HCA_BUSY: not now. */
+/* To one queue pair, if reachable and of this qkey; HCA_NO_RECEIVE, HCA_BUSY: not now. */
 static int deliver(struct hca_qp *qp, struct hca_conn *c, const struct ibv_send_wr *wr,
 		   uint64_t visible_ns)
 {
@@ -240,14 +240,14 @@ static int deliver(struct hca_qp *qp, struct hca_conn *c, const struct ibv_send_
 
 	qp->message.to = c;
 	if (!reach(qp, c) || atomic_load_explicit(&c->shm->qkey, memory_order_relaxed) != qkey ||
-	    (qp->sq.wait == HCA_NOT_WAITING &&	/* drawn for once */
+	    (qp->sq.wait == HCA_NOT_WAITING &&	/* drawn once */
 	     hca_fault_lost(qp, c->address, qp->message.bytes - HCA_GRH_BYTES)))
 		return IBV_WC_SUCCESS;
 	if (hca_claim_receive(qp))
 		return HCA_NO_RECEIVE;
 	/*
-	 * Who closes the gate waits for the claims that he finds then: either he
-	 * has found ours, or we see it closed.
+	 * A receiver that clears its accept token waits for the claims that it finds
+	 * then: either it finds this claim, or the token is seen cleared here.
 	 */
 	atomic_thread_fence(memory_order_seq_cst);
 	if (hca_conn_stands(c))
@@ -256,7 +256,7 @@ static int deliver(struct hca_qp *qp, struct hca_conn *c, const struct ibv_send_
 	return IBV_WC_SUCCESS;
 }
 
-/* What finds no receive is lost, unless it is worth waiting. */
+/* A message that finds no receive is lost, unless a wait is worthwhile. */
 static int deliver_alone(struct hca_qp *qp, const struct ibv_send_wr *wr, uint64_t visible_ns)
 {
 	int rc = deliver(qp, qp->message.to, wr, visible_ns);

@@ -1,4 +1,4 @@
-/* bell_peer.c - ringing the bells of other processes. */
+/* wakeup_peer.c - sending wake-ups to other processes. */
 #include "link/memory/wakeup_peer.h"
 
 #include <fcntl.h>
@@ -16,8 +16,8 @@
 enum { CACHE_LINES = 64 };
 
 /*
- * There may be anything behind a number that a peer gave us, even a file whose
- * file system lets whoever touches it hang.  A link's text touches nothing.
+ * A descriptor number from a peer may name any file, even one whose file system
+ * blocks every access.  Reading the link's text does not access the file.
  */
 static bool is_pipe(const char *path, uint64_t ino)
 {
@@ -29,8 +29,8 @@ static bool is_pipe(const char *path, uint64_t ino)
 }
 
 /*
- * The first descriptor only pins what is there, so that it still is what was
- * looked at when it is opened.  O_RDWR: no SIGPIPE, and no waiting for a reader.
+ * The O_PATH descriptor pins the file, so that what is opened is what was
+ * checked.  O_RDWR: no SIGPIPE, and no waiting for a reader.
  */
 static int open_pipe(pid_t pid, int fd, uint64_t ino)
 {
@@ -67,7 +67,7 @@ void hca_wakeup_cache_drop(struct hca_wakeup_cache *c)
 	memset(c, 0, sizeof(*c));
 }
 
-/* Its descriptor, kept for the next time if there is room to remember it. */
+/* This process's descriptor of the peer's wake-up; cached, in place of an older one if full. */
 static int find(struct hca_peer *p, uint64_t ino, int their_fd)
 {
 	struct hca_wakeup_cache *c = &p->wakeups;
@@ -83,7 +83,7 @@ static int find(struct hca_peer *p, uint64_t ino, int their_fd)
 		return -ENOMEM;
 	fd = open_pipe(p->pid, their_fd, ino);
 	if (fd == -EMFILE && c->count) {
-		/* One more is not to be had: those that are here serve as well. */
+		/* No descriptor is left: give up a cached one. */
 		close(c->line[--c->count].fd);
 		c->next = 0;
 		fd = open_pipe(p->pid, their_fd, ino);
@@ -120,11 +120,11 @@ int hca_wakeup_send_peer(struct hca_peer *p, uint32_t bell)
 	return fd;
 }
 
-/* ---- Everybody's --------------------------------------------------------- */
+/* ---- All members of the fabric ------------------------------------------- */
 
 #define HEAD_BYTES offsetof(struct hca_shm_process, taken)
 
-static void ring_slot(struct hca_shm_fabric *shm, const struct hca_shm_slot *s, uint32_t adapter)
+static void wake_slot(struct hca_shm_fabric *shm, const struct hca_shm_slot *s, uint32_t adapter)
 {
 	int segment = hca_segment_open(s->pid, s->process_fd, HCA_PROCESS_BYTES), fd;
 	struct hca_shm_process *p;
@@ -160,5 +160,5 @@ void hca_wakeup_send_adapter(struct hca_shm_fabric *shm, uint32_t node, uint32_t
 
 	for (i = 0; i < HCA_PROCS_MAX; i++)
 		if (atomic_load(&shm->slot[i].phase) == HCA_PRESENT)
-			ring_slot(shm, &shm->slot[i], hca_wakeup_adapter(node, hca));
+			wake_slot(shm, &shm->slot[i], hca_wakeup_adapter(node, hca));
 }
