@@ -395,7 +395,7 @@ static void look_for_deaths(struct hca_fabric *f)
 			continue;
 		hca_lock(&qp->lock);
 		if (f->link->peer_lost(qp)) {
-			/* The request without an answer completes with the error; without one, an event. */
+			/* The oldest request fails; without one, an event. */
 			if (qp->sq.next == qp->sq.posted)
 				hca_event_qp(qp, IBV_EVENT_QP_FATAL);
 			hca_sq_died(qp);

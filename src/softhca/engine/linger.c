@@ -7,7 +7,7 @@
 enum {
 	POLLING_NS = 100000,	/* a program that polled so recently will call again on time */
 	LINGER_NS = 5000,	/* ibv_post_send waits for what is due sooner */
-	LINGER_ALONE_NS = 12000,	/* if the program does not poll: 4 KiB, and 7 us at 1 GB/s */
+	LINGER_ALONE_NS = 12000,	/* without polling: 4 KiB, and 7 us at 1 GB/s */
 	STREAM_NS = 1000,	/* posts closer than this are a stream */
 };
 

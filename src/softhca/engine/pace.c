@@ -119,7 +119,7 @@ static int ask_path(struct hca_qp *qp, uint64_t now)
 	return WAIT;
 }
 
-/* May what was lost be sent again? */
+/* ON: a lost packet, if any, may be sent again now. */
 static int recover(struct hca_qp *qp, uint64_t now)
 {
 	const uint64_t answer_ns = 2 * qp->conn.out.latency_ns;

@@ -91,7 +91,7 @@ void hca_sq_complete(struct hca_qp *qp, const struct ibv_send_wr *wr, uint32_t p
 
 	if (status == IBV_WC_SUCCESS && !qp->signal_all && !(wr->send_flags & IBV_SEND_SIGNALED))
 		return;
-	/* Completions of a queue come in order, whatever they say. */
+	/* Completions of a queue come in order, whatever their times. */
 	if (qp->pace && c.visible_ns < qp->pace->visible_ns)
 		c.visible_ns = qp->pace->visible_ns;
 	if (hca_cq_add(hca_send_cq(qp), &c))

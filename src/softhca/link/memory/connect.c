@@ -1,4 +1,4 @@
-/* connect.c - from a queue pair number to another process's memory. */
+/* connect.c - resolving a queue pair number to another process's memory. */
 #include <stdlib.h>
 #include <string.h>
 

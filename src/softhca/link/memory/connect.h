@@ -1,4 +1,4 @@
-/* connect.h - from a queue pair number to another process's memory. */
+/* connect.h - resolving a queue pair number to another process's memory. */
 #ifndef HCA_CONNECT_H
 #define HCA_CONNECT_H
 

@@ -124,7 +124,7 @@ static int copy_run(struct batch *b, struct hca_peer *peer, enum hca_direction d
 		    unsigned char *local, const struct hca_span *remote, size_t offset, size_t n,
 		    bool last)
 {
-	/* The kernel copies the pieces of a call in order; a copying peer writes its last 8 last. */
+	/* The kernel copies the pieces of a call in order; a peer writes its last 8 last. */
 	const size_t tail = last && n > 8 && !hca_copy_bounces(peer) ? 8 : 0;
 	int rc;
 

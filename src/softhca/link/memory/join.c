@@ -315,8 +315,8 @@ static void prepare_process(enum hca_copy_method copy)
 {
 #ifdef PR_SET_PTRACER
 	/*
-	 * Under Yama's scope 1 peers may copy only from and to a process that says so.  That lets
-	 * every process of the user trace this one: only if asked for.
+	 * Under Yama's scope 1 peers may copy only from and to a process that permits it.  That
+	 * lets every process of the user trace this one: only on request.
 	 */
 	if (copy == HCA_COPY_KERNEL)
 		prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);

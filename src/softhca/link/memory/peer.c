@@ -1,4 +1,4 @@
-/* peer.c - another process of the fabric, as this one sees it. */
+/* peer.c - see peer.h. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>

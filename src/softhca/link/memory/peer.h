@@ -1,5 +1,5 @@
 /*
- * peer.h - another process of the fabric, as this one sees it.
+ * peer.h - this process's view of another process of the fabric.
  *
  * Its process segment and its table are mapped whole; of its memory segment,
  * windows are mapped as messages need them, and kept.  This process is a peer of

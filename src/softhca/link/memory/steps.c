@@ -166,7 +166,7 @@ bool hca_lags(const struct hca_qp *qp, int why)
 	       !(c->gave_up && c->gave_up_at == claimed(c));
 }
 
-/* The wire of a model would not have waited. */
+/* The modelled wire would not have waited. */
 static void say_that_it_lags(void)
 {
 	static _Atomic bool said;
