@@ -1,18 +1,19 @@
 /*
  * softhca.h - libsofthca: the libibverbs API in user space, on any Linux machine.
  *
- * The library *is* its API: infiniband/verbs.h.  This header adds only what
- * verbs has no word for: which devices exist, the arena of memory that every
+ * The API of the library is infiniband/verbs.h.  This header adds only what
+ * verbs does not define: which devices exist, the arena of memory that every
  * process of a fabric can map, and the description of the timing model.
  *
- * Words:  a *fabric* is one switch and everything attached to it, named, per
+ * Terms:  a *fabric* is one switch and everything attached to it, named, per
  * user, on one machine.  A *node* is a virtual host: it owns one set of
  * adapters soft0, soft1, ...; processes with the same node number share them.
- * A *spec* says what adapters a node has and how they are timed:
+ * A *spec* describes the adapters of a node and their timing:
  *
  *	[PROFILE][,key=value...]	e.g. "ports=2,rate=1GB/s,latency=2us"
  *
- * All processes of a fabric have the same spec; one with another is refused.
+ * All processes of a fabric have the same spec; a process with another is
+ * refused.
  *
  * Environment, where a function takes no configuration: SOFTHCA_SPEC,
  * SOFTHCA_FABRIC, SOFTHCA_NODE; SOFTHCA_REMAP and SOFTHCA_COPY (below).
@@ -32,22 +33,22 @@ extern "C" {
 #endif
 
 /*
- * What to do with registered memory that is not from the arena.  To *remap* it
- * is to move its pages, in place, onto memory that peers can map: data then
- * moves by one copy.  Otherwise peers reach it by process_vm_readv/writev, at
- * 1 us and more per message.  Where the kernel denies them that (Yama from
- * ptrace_scope 1 on, seccomp filters), a thread of the process that owns the
- * memory copies for them, at about a fifth of that bandwidth.  SOFTHCA_COPY
- * chooses: "auto" is this; "bounce" always lets the owner copy; "kernel" never,
- * and declares under ptrace_scope 1 that any process of the same user may trace
- * this one (PR_SET_PTRACER_ANY), which nothing does unasked.
+ * How registered memory that is not from the arena is reached.  To *remap* it is
+ * to move its pages, in place, onto memory that peers can map: data then moves
+ * by one copy.  Otherwise peers copy by process_vm_readv/writev, at 1 us and more
+ * per message.  Where the kernel denies that (Yama from ptrace_scope 1 on, seccomp
+ * filters), the copy service copies: a thread of the process that owns the
+ * memory, at about a fifth of that bandwidth.  SOFTHCA_COPY chooses: "auto" is
+ * this; "bounce" always uses the copy service; "kernel" never, and declares under
+ * ptrace_scope 1 that any process of the same user may trace this one
+ * (PR_SET_PTRACER_ANY), which no other setting does.
  *
- * What another thread writes to a page while it is being registered for the
- * first time can be lost.  Otherwise remapped memory is to the program what it
- * was: before calls that would show a difference (mremap, madvise, fork...), which
- * patches of the C library's functions see, pages are moved back, and their
- * registrations are reached as if they had not been remapped.  Where the calls
- * cannot be seen (beside a sanitizer) nothing is remapped.
+ * A write by another thread to a page during its first registration can be lost.
+ * Otherwise remapped memory behaves as before: pages are moved back ahead of calls
+ * that would show a difference (mremap, madvise, fork...), which patches of the C
+ * library's functions intercept; peers then reach the registrations as if they
+ * had not been remapped.  Where these calls cannot be intercepted (beside a
+ * sanitizer) nothing is remapped.
  */
 enum softhca_remap {
 	SOFTHCA_REMAP_DEFAULT,	/* SOFTHCA_REMAP, else: never */
@@ -64,15 +65,15 @@ struct softhca_config {
 };
 
 /*
- * The software devices of one node, attaching this process to the fabric.
+ * The software devices of one node; attaches this process to the fabric.
  * A NULL-terminated array for ibv_free_device_list; *count may be NULL.
  * cfg may be NULL.  Calling again with the same fabric returns the same
  * devices; a process may be on several fabrics at once.
  *
  * NULL with errno on error, with the reason in softhca_last_error():
- *   EINVAL   the spec, the name or the node makes no sense
+ *   EINVAL   the spec, the name or the node is invalid
  *   EEXIST   the fabric exists with another spec
- *   ENOSPC, EACCES, EROFS...   the rendezvous file in /dev/shm cannot be made
+ *   ENOSPC, EACCES, EROFS...   the member registry in /dev/shm cannot be created
  *   EUSERS   more processes than a fabric holds
  */
 struct ibv_device **softhca_get_device_list(const struct softhca_config *cfg, int *count);
@@ -81,8 +82,8 @@ struct ibv_device **softhca_get_device_list(const struct softhca_config *cfg, in
 const char *softhca_last_error(void);
 
 /*
- * No further process will join: the rendezvous file goes away now, so that
- * nothing stays behind however the members end.  0 or -errno.
+ * Closes the fabric to further processes: the member registry is removed now, so
+ * that no file remains however the members end.  0 or -errno.
  */
 int softhca_fabric_close(const struct softhca_config *cfg);
 
@@ -93,16 +94,16 @@ int softhca_spec_check(const char *spec, char *why, size_t why_size);
 int softhca_spec_canonical(const char *spec, char *buf, size_t size);
 
 /*
- * What objects cost, in bytes of memory that is really used: a queue pair 7 KiB
- * and, per request it has room for, 144 + 16 per SGE (send) or 72 and more from
- * 4 SGEs on (receive), in all about 25 KiB with 64 and 64 and its share of what
- * it touches at its peer; a completion queue 120 per entry once used; a process
- * 2.5 MiB.  It is taken when it is touched, but with vm.overcommit_memory=2 or
- * SOFTHCA_RESERVE=1 when it is asked for, so that what then is missing is an
- * error (ENOMEM) and no SIGBUS.  Address space is used freely: 8 GiB for each process that a process
- * talks to, so that RLIMIT_AS (ulimit -v) must be unlimited.  File descriptors:
- * two per process talked to and one for each of its channels that is rung (64 at
- * most), three per open device, two per completion channel.
+ * Memory that objects occupy, in bytes: a queue pair 7 KiB and, per request it
+ * has room for, 144 + 16 per SGE (send) or 72 and more from 4 SGEs on (receive),
+ * in all about 25 KiB with 64 and 64 and its share of what it touches at its
+ * peer; a completion queue 120 per entry once used; a process 2.5 MiB.  It is
+ * allocated when touched, but at creation with vm.overcommit_memory=2 or
+ * SOFTHCA_RESERVE=1, so that a shortage is an error (ENOMEM) and no SIGBUS.
+ * Address space: 8 GiB for each peer process, so RLIMIT_AS (ulimit -v) must be
+ * unlimited.  File descriptors: two per peer process and one for each of its
+ * channels that receives wake-ups (64 at most), three per open device, two per
+ * completion channel.
  */
 
 bool softhca_is_device(const struct ibv_device *device);
@@ -113,7 +114,7 @@ struct softhca_model {
 	unsigned ports;			/* per adapter */
 	uint64_t port_rate[8];		/* of port 1, 2, ... */
 	uint64_t latency_ns;		/* one way, of the wire and both adapters */
-	/* Of an adapter, all its ports together: of itself; of its host bus. */
+	/* Limits of an adapter, all its ports together: its own; its host bus's. */
 	uint64_t cap;
 	uint64_t bus_read, bus_write;	/* data sent; received */
 	bool bus_half;			/* both directions share it, each at its own rate */
@@ -123,17 +124,18 @@ struct softhca_model {
 int softhca_query_model(const struct ibv_device *device, struct softhca_model *model);
 
 /*
- * How often queue pairs that were created in this context, on this port, have
- * tried something again: packets that were lost, requests that nobody answered in
- * time, receivers that were not ready.  (Under rnr_retry 7 and timeout 0, "for
- * ever", only the first try of each request counts.)  0, -EINVAL or -ENODEV.
+ * Retries by queue pairs that were created in this context, on this port: for
+ * packets that were lost, requests without an answer in time, receivers that were
+ * not ready.  (Under rnr_retry 7 and timeout 0, "for ever", only the first retry
+ * of each request counts.)  0, -EINVAL or -ENODEV.
  */
 int softhca_query_retries(const struct ibv_context *context, unsigned port, uint64_t *retries);
 
 /*
- * Can this machine keep to the model now?  0: as far as can be seen; 1: no, and
- * a line in buf says why: rates near the speed at which memory is copied, more
- * processes than cores.  Takes some milliseconds the first time.
+ * Fidelity: whether this machine can keep to the model now.  0: as far as can be
+ * determined; 1: no, and a line in buf gives the reason: rates near the speed at
+ * which memory is copied, more processes than cores.  Takes some milliseconds the
+ * first time.
  */
 int softhca_model_doubt(const struct ibv_device *device, char *buf, size_t size);
 
@@ -141,8 +143,8 @@ int softhca_model_doubt(const struct ibv_device *device, char *buf, size_t size)
  * The arena: memory of this process that every peer can map, so that data
  * moves by one copy and registration costs nothing.  Page-aligned, zeroed,
  * MAP_SHARED (a child of fork shares it), never moved.  Independent of any
- * fabric.  NULL with errno ENOMEM.  softhca_arena_free gives the pages back;
- * registrations over them must be gone.
+ * fabric.  NULL with errno ENOMEM.  softhca_arena_free returns the pages to the
+ * system; registrations over them must have been removed.
  */
 void *softhca_arena_alloc(size_t bytes);
 void softhca_arena_free(void *addr);

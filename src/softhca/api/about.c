@@ -1,4 +1,4 @@
-/* about.c - softhca.h: what a software device is like. */
+/* about.c - softhca.h: queries about a software device. */
 #include <string.h>
 
 #include "model/fidelity.h"

@@ -1,4 +1,4 @@
-/* fabric.c - the fabrics that this process is on: found, joined, left, forgotten by a child. */
+/* fabric.c - the fabrics of this process: finding, joining, leaving, dropping in a child. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,7 +12,7 @@
 #include "pages/memory.h"
 #include "pages/remap.h"
 
-/* A fabric, from its objects to its engine. */
+/* Membership of a fabric, with all its layers from objects to engine. */
 struct membership {
 	struct hca_engine engine;	/* first, as the fabric is in it */
 	struct membership *next;
@@ -36,7 +36,7 @@ static struct membership *membership_of(struct hca_fabric *f)
 
 /* ---- Forks, exit --------------------------------------------------------- */
 
-/* The parent is the member, not its child: which may join on its own. */
+/* The parent is the member, not its child, which may join by itself. */
 static void forget_in_child(void)
 {
 	struct membership *m;
@@ -66,7 +66,7 @@ static void watch_forks(void)
 	pthread_atfork(NULL, NULL, forget_in_child);
 }
 
-/* Before a fork: no peer uses a mapping of memory that its owner has taken back. */
+/* Before a fork: until no peer uses a mapping of memory that this process has withdrawn. */
 static void quiesce_all(void)
 {
 	struct membership *m;
@@ -77,7 +77,7 @@ static void quiesce_all(void)
 	pthread_mutex_unlock(&registry_lock);
 }
 
-/* At every attachment: a child of fork has to do it for itself. */
+/* At every join, since a child of fork must do it again. */
 static void prepare_process(void)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -125,7 +125,7 @@ static int get_remap(const struct softhca_config *cfg, enum softhca_remap *remap
 	return hca_fail(EINVAL, "SOFTHCA_REMAP: '%.40s' (accepted: never, auto, always)", text);
 }
 
-/* As the member that this process is just now; registry_lock held. */
+/* By name and the current hca_fabric_member; registry_lock held. */
 static struct membership *find(const char *name)
 {
 	struct membership *m;

@@ -1,8 +1,8 @@
 /*
- * fabric.h - the fabrics that this process is on.
+ * fabric.h - the fabrics of this process.
  *
- * A fabric is held while there is a reference: each device list that was handed out and each open
- * context.  The last one to go leaves the fabric.
+ * Each device list that was handed out and each open context holds a reference to its fabric.
+ * Dropping the last reference leaves the fabric.
  */
 #ifndef HCA_API_FABRIC_H
 #define HCA_API_FABRIC_H
@@ -10,13 +10,13 @@
 #include "object/fabric.h"
 
 /*
- * A process is one member of a fabric, number 0, unless a test says which of several it is just
- * now: each has its own slot, table and engine, as if it were a process of its own.
+ * A process is one member of a fabric, number 0.  A test may set this to act as one of several:
+ * each has its own slot, table and engine, like a separate process.
  */
 extern unsigned hca_fabric_member;
 
 /*
- * Find or join the fabric that cfg (NULL: the environment) names; one more
+ * Find or join the fabric that cfg (NULL: the environment) names, and take a
  * reference.  0, or -errno with the line set.
  */
 int hca_fabric_get(const struct softhca_config *cfg, struct hca_fabric **out);

@@ -1,7 +1,7 @@
 /*
- * files.c - a library of its own, which the softhca command preloads beside
- * libsofthca: programs that ask the file system for a device before they ask
- * libibverbs for it find what they look for.
+ * files.c - a separate library, which the softhca command preloads beside
+ * libsofthca: it provides the device files that some programs look for before
+ * they call libibverbs.
  *
  *	/dev/infiniband/usoftN		a character device (UCX), for stat and access
  *	/sys/class/infiniband		a directory (Open MPI's openib), likewise
@@ -9,7 +9,7 @@
  *					"RoCE v2" (UCX), for open: without it UCX takes
  *					the port for RoCE v1 and misreads headers
  *
- * Every other path is none of our business.
+ * Every other path is passed on unchanged.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -32,7 +32,7 @@ static bool exposed(void)
 	return text && strcmp(text, "1") == 0;
 }
 
-/* A file of the same kind that every machine has, or the path itself. */
+/* A file of the same kind that exists on every machine, or the path itself. */
 static const char *stand_in(const char *path)
 {
 	static const char device[] = "/dev/infiniband/usoft", class[] = "/sys/class/infiniband";
@@ -43,7 +43,7 @@ static const char *stand_in(const char *path)
 	return path[1] == 'd' ? "/dev/null" : "/sys/class";
 }
 
-/* The attribute of a GID of a software device: a file with its text; -1: it is no such path. */
+/* A descriptor of the text of a GID attribute of a software device; -1: another path. */
 static int attribute(const char *path)
 {
 	static const char begin[] = "/sys/class/infiniband/soft", text[] = "RoCE v2\n";
@@ -62,7 +62,7 @@ static int attribute(const char *path)
 	return fd;
 }
 
-/* The function behind ours. */
+/* The next definition of the function. */
 #define NEXT(name, params)						\
 	static int (*next)params;					\
 	if (!next)							\
@@ -72,7 +72,7 @@ static int attribute(const char *path)
 		return -1;						\
 	}
 
-/* open in its shapes: the mode is there only when a file may be made. */
+/* Variants of open: the mode argument exists only when a file may be created. */
 #define OPEN(name)							\
 	EXPORT int name(const char *path, int flags, ...)		\
 	{								\
@@ -104,11 +104,11 @@ OPEN(open64)
 		return fd >= 0 ? fd : next(path, flags);		\
 	}
 
-/* What the compiler makes of open when it checks for the mode. */
+/* The compiler calls these for open when it checks for the mode. */
 OPEN_2(__open_2)
 OPEN_2(__open64_2)
 
-/* struct stat64 and the versioned calls of older C libraries pass through as they are. */
+/* For struct stat64 and the versioned calls of older C libraries: arguments pass unchanged. */
 struct stat64;
 int __xstat(int version, const char *path, struct stat *st);
 int __xstat64(int version, const char *path, struct stat64 *st);

@@ -8,7 +8,7 @@
 #include "object/dm.h"
 #include "object/qp.h"
 
-/* ---- The verbs that libibverbs calls without us -------------------------- */
+/* ---- The verbs that inline functions of verbs.h call directly ------------ */
 
 static int poll_cq(struct ibv_cq *cq, int max, struct ibv_wc *wc)
 {
@@ -95,7 +95,7 @@ static int wr_complete(struct ibv_qp_ex *qp)
 	return EIO;
 }
 
-/* What stands between start and complete goes to private memory. */
+/* Requests between start and complete go to private memory, so only these need replacing. */
 static void stop_batches(struct hca_qp *qp)
 {
 	qp->ibv.wr_start = wr_start;

@@ -24,9 +24,9 @@
 /* ---- Lists of devices ---------------------------------------------------- */
 
 /*
- * The user gets an array that begins where its allocation does, because some
- * programs (qperf) end it with free(), as works with libibverbs.  What belongs
- * to it stands behind its terminating NULL.
+ * The array begins where its allocation does, because some programs (qperf)
+ * release it with free(), which works with libibverbs.  Private data of the list
+ * follows its terminating NULL.
  */
 struct list_end {
 	struct hca_fabric *fabric;	/* referenced; or NULL */
@@ -101,7 +101,7 @@ HCA_EXPORT struct ibv_device **softhca_get_device_list(const struct softhca_conf
 
 static const char cmd_name[] = "softhca-context";
 
-/* A number for the file behind a descriptor of our making; 0: it is not one. */
+/* The inode of a descriptor that this library made; 0: it did not make it. */
 static uint64_t file_of(int fd)
 {
 	char path[40], name[64] = "";
@@ -175,7 +175,7 @@ static struct ibv_context *open_device(struct hca_device *d)
 	return &v->context;
 }
 
-/* What a child of fork opens is the same adapter, as a member of its own. */
+/* In a child of fork: opens the same adapter, as a separate member. */
 static struct ibv_context *open_inherited(struct hca_device *d)
 {
 	const struct softhca_config cfg = { .spec = d->fabric->spec.text,

@@ -5,18 +5,18 @@
 #include "object/device.h"
 
 struct ibv_context *hca_device_open(struct ibv_device *d);
-/* What the user has not destroyed goes with it, as when the kernel closes a device. */
+/* Objects that the user has not destroyed are destroyed, as when the kernel closes a device. */
 int hca_device_close(struct ibv_context *c);
 
-/* Lists for ibv_free_device_list: our devices first, then those of the real library. */
+/* Lists for ibv_free_device_list: software devices first, then those of the real library. */
 struct ibv_device **hca_list_make(struct hca_fabric *f, uint32_t node,
 				  struct ibv_device **real, int *count);
 void hca_list_free(struct ibv_device **list);
 
 /*
  * ibv_import_device: another context of a device that this process has opened,
- * by (a duplicate of) its cmd_fd, which then belongs to the new one.  *ours
- * tells whether it is the cmd_fd of a software device at all.
+ * by (a duplicate of) its cmd_fd, which then belongs to the new context.  *ours:
+ * whether it is the cmd_fd of a software device at all.
  */
 struct ibv_context *hca_device_import(int cmd_fd, bool *ours);
 

@@ -2,9 +2,9 @@
  * real.c - the libibverbs of the system.
  *
  * Where libsofthca stands in for libibverbs.so.1 (the drop-in directory), that
- * name leads back to ourselves: then we look for the next one on the search
- * path.  Drivers of real devices want that one to be the only one, so a
- * drop-in shows software devices alone (drivers cannot be loaded then).
+ * name resolves to libsofthca itself; then the next one on the search path is
+ * used.  Drivers of real devices require the only libibverbs.so.1, so a drop-in
+ * shows software devices alone (drivers cannot be loaded then).
  */
 #include <dlfcn.h>
 #include <limits.h>
@@ -19,7 +19,7 @@
 
 static void *library;
 
-/* What that library has under a name that we export, too: ours or another's? */
+/* Does a name that both libraries export resolve to this library's function? */
 static bool is_ours(void *handle)
 {
 	Dl_info theirs, ours;
@@ -29,7 +29,7 @@ static bool is_ours(void *handle)
 	       theirs.dli_fbase == ours.dli_fbase;
 }
 
-/* Along the directories in which dlopen looks. */
+/* Another libibverbs.so.1 in the directories that dlopen searches. */
 static void *open_another(void)
 {
 	void *self = dlopen(NULL, RTLD_NOW), *found = NULL;

@@ -1,8 +1,8 @@
 /*
- * real.h - the libibverbs of the system, for devices that are not ours.
+ * real.h - the libibverbs of the system, for real devices.
  *
- * Opened with dlopen on first use, never linked; without it there simply are
- * no real devices.
+ * Opened with dlopen on first use, never linked; without it there are no real
+ * devices.
  */
 #ifndef HCA_REAL_H
 #define HCA_REAL_H

@@ -1,8 +1,8 @@
 /*
- * shim.c - the libibverbs API: every function that takes an object of a
- * software device does it here, of any other device is forwarded.
+ * shim.c - the libibverbs API: each call on an object of a software device is
+ * carried out by libsofthca, on an object of another device it is forwarded.
  *
- * One line per function.  Whose an object is, its context tells.
+ * One line per function.  The context of an object identifies its library.
  */
 #include <endian.h>
 #include <stdlib.h>
@@ -28,14 +28,14 @@
 #include "pages/remap.h"
 #include "softhca.h"
 
-/* Exported by libibverbs, but in no header. */
+/* Exported by libibverbs, but not declared in a header. */
 struct _compat_ibv_port_attr;
 int ibv_dontfork_range(void *base, size_t size);
 int ibv_dofork_range(void *base, size_t size);
 const char *ibv_get_sysfs_path(void);
 int ibv_read_sysfs_file(const char *dir, const char *file, char *buf, size_t size);
 
-/* Call the real one; `none` where there is none. */
+/* Call the real function; `none` where there is none. */
 #define FORWARD(name, none, args) __extension__ ({			\
 	static __typeof__(&name) real;					\
 	if (!real)							\
@@ -67,7 +67,7 @@ int ibv_read_sysfs_file(const char *dir, const char *file, char *buf, size_t siz
 			mine;						\
 	}
 
-/* No object of ours can come: there is nothing to tell apart. */
+/* The result where there is no real library. */
 static void *absent(void)
 {
 	errno = ENOSYS;
@@ -146,7 +146,7 @@ VERB(int, ibv_close_device, c, ENOSYS, hca_device_close(c), (struct ibv_context 
 
 /* ---- Queries ------------------------------------------------------------- */
 
-/* The exported function has the structure of long ago; the inline one calls ours. */
+/* The exported function takes the old, shorter structure; the inline one calls hca_query_port. */
 static int query_port_compat(struct ibv_context *c, uint8_t port, struct _compat_ibv_port_attr *a)
 {
 	return hca_query_port(c, port, (struct ibv_port_attr *)(void *)a,
@@ -182,7 +182,7 @@ VERB(int, ibv_get_pkey_index, c, -1, pkey_index(c, port, pkey),
 VERB(struct ibv_pd *, ibv_alloc_pd, c, absent(), hca_pd_alloc(c), (struct ibv_context *c), (c))
 VERB(int, ibv_dealloc_pd, pd->context, ENOSYS, hca_pd_dealloc(pd), (struct ibv_pd *pd), (pd))
 
-/* A real device registers memory: its pages stay where they are from now on. */
+/* Memory registered with a real device is pinned: its pages are not moved from now on. */
 #define MR_VERB(name, mine, params, args)					\
 	static struct ibv_mr *real_##name params				\
 	{									\
@@ -216,7 +216,7 @@ static int real_dereg_mr(struct ibv_mr *mr)
 	return rc;
 }
 
-/* Whatever comes of it, both ranges may be the device's. */
+/* Both ranges are pinned during the call: either may be the device's. */
 static int real_rereg_mr(struct ibv_mr *mr, int flags, struct ibv_pd *pd, void *addr, size_t bytes,
 			 int access)
 {
@@ -355,7 +355,7 @@ HCA_EXPORT void ibv_ack_async_event(struct ibv_async_event *event)
 		FORWARD(ibv_ack_async_event, (void)0, (event));
 }
 
-/* ---- No object: the real library's, where there is one ------------------- */
+/* ---- Functions without an object: the real library's, if there is one ---- */
 
 HCA_EXPORT struct ibv_context *ibv_import_device(int fd)
 {

@@ -1,4 +1,4 @@
-/* strings.c - the parts of libibverbs that only translate: names and rates. */
+/* strings.c - the conversion functions of libibverbs: names and rates. */
 #include "base/base.h"
 #include "api/verbs_names.h"
 

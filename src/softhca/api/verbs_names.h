@@ -1,6 +1,6 @@
 /*
- * verbs_names.h - verbs.h wraps some functions in macros of the same name;
- * whoever defines or takes the address of those functions includes this.
+ * verbs_names.h - verbs.h wraps some functions in macros of the same name; files
+ * that define these functions or take their address include this header.
  */
 #ifndef HCA_VERBS_NAMES_H
 #define HCA_VERBS_NAMES_H

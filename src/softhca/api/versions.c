@@ -1,14 +1,14 @@
 /*
- * versions.c - names that libibverbs exports under a private version node,
- * which differs from release to release: offered under all of them.  Only in
- * libsofthca.so: who embeds the core needs no version.
+ * versions.c - names that libibverbs exports under a private version node, which
+ * differs from release to release; exported under all of them.  Only in
+ * libsofthca.so: programs that embed the core need no version.
  */
 #include <infiniband/verbs.h>
 
 #include "object/device.h"
 #include "api/real.h"
 
-/* ibv_devinfo asks so whether a GID is RoCE v2. */
+/* ibv_devinfo calls it to find out whether a GID is RoCE v2. */
 int hca_compat_query_gid_type(struct ibv_context *c, uint8_t port, unsigned index, int *type);
 int hca_compat_query_gid_type(struct ibv_context *c, uint8_t port, unsigned index, int *type)
 {

@@ -1,4 +1,4 @@
-/* base.h - what every file of libsofthca needs: errors, locks, small arithmetic. */
+/* base.h - definitions for every file of libsofthca: errors, locks, arithmetic. */
 #ifndef HCA_BASE_H
 #define HCA_BASE_H
 
@@ -21,8 +21,8 @@
 #define HCA_EXPORT __attribute__((visibility("default")))
 
 /*
- * Note one line about a failure for softhca_last_error (per thread) and return
- * -err.  The line is ready to be shown: no newline, no program name.
+ * Stores one line about a failure for softhca_last_error (per thread) and returns
+ * -err.  The line is complete: no newline, no program name.
  */
 int hca_fail(int err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* "softhca: ...\n" on stderr in one write. */
@@ -48,7 +48,7 @@ static inline unsigned hca_log2(uint32_t pow2)
 	return (unsigned)__builtin_ctz(pow2);
 }
 
-/* An object on its context's list. */
+/* A list node: an object on its context's list. */
 struct hca_list_node {
 	struct hca_list_node *next, **at;
 };
@@ -75,8 +75,8 @@ static inline uint64_t hca_later(uint64_t a, uint64_t b)
 }
 
 /*
- * A lock between the threads of this process (never shared with another one):
- * one exchange when free.
+ * A lock between the threads of this process, never in shared memory: one
+ * exchange when free.
  */
 struct hca_lock {
 	_Atomic int held;

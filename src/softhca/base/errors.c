@@ -1,4 +1,4 @@
-/* errors.c - the one line that a user gets. */
+/* errors.c - error messages of one line. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -34,7 +34,7 @@ void hca_say(const char *fmt, ...)
 	used += (size_t)n < sizeof(line) - used - 1 ? (size_t)n : sizeof(line) - used - 2;
 	line[used++] = '\n';
 	if (write(STDERR_FILENO, line, used) < 0)
-		return;		/* nobody listens */
+		return;		/* stderr is closed: no other place for it */
 }
 
 HCA_EXPORT const char *softhca_last_error(void)

@@ -1,4 +1,4 @@
-/* heap.c - pieces of this process's segment. */
+/* heap.c - allocation of pieces of this process's segment. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -25,7 +25,7 @@ void hca_heap_init(struct hca_heap *h, void *base, uint64_t bytes, int fd, uint6
 	h->fd = fd;
 	h->offset = offset;
 	h->lines = bytes / HCA_LINE;
-	h->top = 1;			/* line 0 is nobody's: offset 0 means none */
+	h->top = 1;			/* line 0 is never allocated: offset 0 means none */
 }
 
 void hca_heap_destroy(struct hca_heap *h)

@@ -1,9 +1,9 @@
 /*
- * heap.h - pieces of this process's segment.
+ * heap.h - allocation of pieces of this process's segment.
  *
- * Sizes are rounded to powers of two of lines; what is given back is kept for
- * the same size.  All bookkeeping is private, so that a peer cannot disturb it.
- * The caller excludes (fabric.slow).
+ * Sizes are rounded to powers of two of lines; a freed piece is kept for the same
+ * size.  All bookkeeping is private, so that a peer cannot disturb it.  The caller
+ * holds the lock (fabric.slow).
  */
 #ifndef HCA_HEAP_H
 #define HCA_HEAP_H

@@ -1,22 +1,22 @@
 /*
  * layout.h - the memory that processes of a fabric share.
  *
- * Four kinds of segment, all sealed memfds (nobody can shrink them under
- * another's feet), opened by peers through /proc/<pid>/fd:
+ * Four kinds of segment, all sealed memfds (a mapped one cannot shrink), opened by
+ * peers through /proc/<pid>/fd:
  *
- *	fabric	one per fabric: who is there, which queue pair is whose, when
- *		each port and bus is free.  Lives as long as one member.
+ *	fabric	one per fabric: its members, the owner of each queue pair, when
+ *		each port and bus is free.  Exists as long as one member does.
  *	process	one per member: what peers need to reach its queue pairs:
  *		receive queues, completion mailboxes.
  *	table	one per member: its registrations.  Peers read it; no mapping but
  *		the member's own is writable (mr_table.h).
  *	memory	one per process: its data.  File offset = virtual address.
  *
- * Rules.  No pointers, only offsets.  No lock: every word has one writer at a
+ * Rules.  Offsets instead of pointers.  No lock: every word has one writer at a
  * time or is claimed by compare-and-swap, so that a process may die at any
  * instruction.  A reader checks every index and length it finds and keeps
- * private copies of what it checked: a peer can do harm to data and
- * connections, not to another process.
+ * private copies of what it checked: a peer can corrupt data and connections, not
+ * another process.
  *
  * Positions are 32-bit counters that wrap; the slot is position & mask.
  */
@@ -29,7 +29,7 @@
 #include <stdint.h>
 
 enum {
-	HCA_ABI = 3,			/* of everything in this file and of rendezvous.h */
+	HCA_ABI = 3,			/* of everything in this file and of registry.h */
 	HCA_LINE = 64,
 	HCA_PAGE = 4096,
 	HCA_SPEC_MAX = 896,		/* canonical spec with its NUL */
@@ -68,11 +68,11 @@ enum {
 enum hca_phase {
 	HCA_ABSENT,		/* free, or being filled */
 	HCA_PRESENT,
-	HCA_LEFT,		/* went in good order: not a death */
+	HCA_LEFT,		/* left in good order: not a death */
 };
 
 struct hca_shm_slot {
-	_Atomic uint32_t generation;	/* changes whenever the slot changes hands */
+	_Atomic uint32_t generation;	/* changes with each owner of the slot */
 	_Atomic uint32_t phase;		/* enum hca_phase */
 	int32_t pid;
 	int32_t process_fd;		/* numbers of its file descriptors */
@@ -84,8 +84,9 @@ struct hca_shm_slot {
 };
 
 /*
- * A port's state is one word, so that it changes at once and nobody misses a
- * change back: since when (CLOCK_MONOTONIC, ns) << 1 | down.  fault.h.
+ * A port's state is one word, so that it changes atomically and no change back
+ * goes unnoticed: time of the change (CLOCK_MONOTONIC, ns) << 1 | down.
+ * model/loss.h.
  */
 struct hca_shm_port {
 	_Atomic uint64_t state;
@@ -104,9 +105,9 @@ struct hca_shm_adapter {
 	struct {
 		struct hca_shm_server tx, rx;
 	} port[HCA_PORTS_MAX];
-	alignas(HCA_LINE) _Atomic uint64_t atomics;	/* who holds the lock: atomic.h */
+	alignas(HCA_LINE) _Atomic uint64_t atomics;	/* holder of the lock: atomic.h */
 	alignas(HCA_LINE) struct hca_shm_port fault[HCA_PORTS_MAX];
-	char room[2048 - 23 * HCA_LINE];	/* counters */
+	char room[2048 - 23 * HCA_LINE];	/* for counters */
 };
 
 /* A queue pair that is attached to a multicast GID (mcast.c). */
@@ -118,7 +119,7 @@ struct hca_shm_member {
 };
 
 struct hca_shm_fabric {
-	/* Written before anybody else can look. */
+	/* Written before another process can open the segment. */
 	uint64_t magic;
 	uint32_t abi;
 	uint32_t pad;
@@ -126,12 +127,12 @@ struct hca_shm_fabric {
 	char spec[HCA_SPEC_MAX];
 	char name[HCA_NAME_MAX + 1];
 
-	/* Hardly ever written. */
+	/* Rarely written. */
 	alignas(HCA_LINE) _Atomic uint64_t started_ns;	/* first queue pair ready; 0: none yet */
 	_Atomic uint32_t changes_done;	/* of the spec's schedule */
 	_Atomic uint32_t faulty;	/* a port was down or has lost packets at some time */
 
-	alignas(HCA_LINE) _Atomic uint32_t qp_cursor;	/* where to look for a free number */
+	alignas(HCA_LINE) _Atomic uint32_t qp_cursor;	/* start of the search for a number */
 
 	/* Multicast: changes with each attachment; entries in use are below the top. */
 	alignas(HCA_LINE) _Atomic uint32_t member_epoch;
@@ -140,8 +141,8 @@ struct hca_shm_fabric {
 	alignas(HCA_PAGE) struct hca_shm_slot slot[HCA_PROCS_MAX];
 
 	/*
-	 * Who owns queue pair number n: entry n >> HCA_QPN_GEN_BITS.
-	 * 0, or hca_shm_qp_entry(); the generation stays when the owner goes.
+	 * The owner of queue pair number n: entry n >> HCA_QPN_GEN_BITS.
+	 * 0, or hca_shm_qp_entry(); the generation stays when the owner leaves.
 	 */
 	alignas(HCA_PAGE) _Atomic uint64_t qp[HCA_FABRIC_QPS];
 
@@ -150,7 +151,7 @@ struct hca_shm_fabric {
 	alignas(HCA_PAGE) struct hca_shm_adapter adapter[HCA_NODES_MAX * HCA_HCAS_MAX];
 };
 
-/* 63..32 index in the owner's table, 31..16 owner's slot + 1 (0: nobody), 15..0 generation */
+/* 63..32 index in the owner's table, 31..16 owner's slot + 1 (0: no owner), 15..0 generation */
 static inline uint64_t hca_shm_qp_entry(uint32_t index, uint32_t slot, uint32_t generation)
 {
 	return (uint64_t)index << 32 | (uint64_t)(slot + 1) << 16 | (generation & 0xffff);
@@ -160,27 +161,27 @@ static inline uint64_t hca_shm_qp_entry(uint32_t index, uint32_t slot, uint32_t 
 
 /*
  * A registration or a memory window.  stamp is 0 while the rest changes; else
- * its key (31..0) and how often a row was written (63..32), so that it is
- * never the same again, although a key may be.  The part that lies in the
- * owner's memory segment can be mapped; the rest is reached by copy.h's ways.  That
- * part may shrink: one of its ends changes, by one store, and then the stamp, to
+ * its key (31..0) and the count of writes to the table (63..32), so that a stamp
+ * never recurs, although a key may.  The part that is in the owner's memory
+ * segment can be mapped; the rest is reached by the methods of copy.h.  That part
+ * may shrink: one of its ends changes, by one store, and then the stamp, to
  * another with the same key.
  */
 struct hca_shm_mr {
 	_Atomic uint64_t stamp;
 	uint32_t access;	/* enum ibv_access_flags */
 	uint32_t pd;
-	uint32_t qpn;		/* not 0: only for who is connected to this queue pair, */
-				/* who may take it away: hca_shm_process.taken */
-	_Atomic uint32_t away;	/* for a moment nobody may copy to or from it by address */
-	uint64_t iova;		/* what a remote address is relative to */
+	uint32_t qpn;		/* not 0: only for the peer connected to this queue pair, */
+				/* which may invalidate it: hca_shm_process.taken */
+	_Atomic uint32_t away;	/* temporarily not to be copied to or from by address */
+	uint64_t iova;		/* base of remote addresses */
 	uint64_t addr;		/* the owner's address of iova */
 	uint64_t length;
 	uint64_t mapped, mapped_end;	/* the owner's addresses; equal: nothing */
 };
 
 struct hca_shm_table {
-	/* Whose it is: written before anybody else can look. */
+	/* Its owner: written before another process can open the segment. */
 	uint64_t magic;
 	uint32_t abi;
 	uint32_t slot;
@@ -196,8 +197,8 @@ struct hca_shm_table {
 
 /*
  * A receive queue entry: one line for up to 3 SGEs.  state is
- * hca_shm_state(position, HCA_POSTED) from the owner's post until the sender
- * that it is connected to claims it.
+ * hca_shm_state(position, HCA_POSTED) from the owner's post until the connected
+ * sender claims it.
  */
 struct hca_shm_sge {
 	uint64_t addr;
@@ -213,19 +214,19 @@ struct hca_shm_recv {
 };
 
 /*
- * A receive queue that many may take from (an SRQ, or that of a UD queue pair):
- * its entries are completed in any order, so positions and entries are apart.
- * order[position & mask] says which entry was posted at a position; it is
- * written after the entry is POSTED.  Who takes looks from `head` on for an
- * entry that is POSTED at its position and claims it, by one compare-and-swap.
- * When it is done, with its completion in the mailbox, the entry becomes DONE,
- * or POSTED again if nothing came of it, and the head is taken back.  What others
- * pass by nevertheless the owner posts anew, and what was claimed by the dead.
+ * A receive queue with many senders (an SRQ, or that of a UD queue pair): its
+ * entries are completed in any order, so positions and entries are separate.
+ * order[position & mask] is the entry that was posted at a position; it is written
+ * after the entry is POSTED.  A sender searches from `head` on for an entry that
+ * is POSTED at its position and claims it, by one compare-and-swap.  Once its
+ * completion is in the mailbox the entry becomes DONE; if the message failed, it
+ * becomes POSTED again and the head moves back.  The owner posts anew the entries
+ * that senders pass by nevertheless, and those claimed by dead processes.
  */
 struct hca_shm_shared {
-	_Atomic uint32_t head;		/* hint: nothing is left before */
+	_Atomic uint32_t head;		/* hint: no POSTED entry before it */
 	_Atomic uint32_t first;		/* where it began */
-	alignas(HCA_LINE) _Atomic uint32_t limit;	/* fewer left: tell, once; 0: do not */
+	alignas(HCA_LINE) _Atomic uint32_t limit;	/* fewer left: one event; 0: none */
 	_Atomic uint32_t limit_reached;
 	_Atomic uint32_t returned;	/* some entry was posted again behind the head */
 	alignas(HCA_LINE) _Atomic uint32_t posted;	/* position of the next */
@@ -237,11 +238,10 @@ struct hca_shm_shared {
  * (FREE -> CLAIMED), fills it, publishes (CLAIMED -> FULL); the owner of the
  * queue makes it FREE for the next lap.  All-zero memory is an empty mailbox.
  *
- * An owner that finds a claim by somebody who has died makes it FREE; one by
- * somebody who seems to have stopped it makes REVOKED, and everybody passes the
- * slot by, since its claimer may still write to it.  The claimer learns of it
- * when it cannot publish, makes the slot RETURNED, and tries further on; the
- * owner makes it FREE again when it comes by.
+ * The owner makes a slot FREE whose claimer is dead, and REVOKED one whose claimer
+ * seems to be stopped; every process skips a REVOKED slot, since its claimer may
+ * still write to it.  The claimer finds it REVOKED when it fails to publish, makes
+ * it RETURNED, and claims a later slot; the owner makes it FREE on its next pass.
  */
 struct hca_shm_cqe {
 	_Atomic uint64_t state;		/* hca_shm_state(lap, ...) */
@@ -249,7 +249,7 @@ struct hca_shm_cqe {
 	uint32_t qp_index;		/* in the owner's table */
 	uint32_t qpn;
 	uint32_t position;		/* of the receive that is complete */
-	uint32_t entry;			/* shared receive queues: which it is */
+	uint32_t entry;			/* of a shared receive queue */
 	uint32_t bytes;
 	uint32_t imm;
 	uint32_t src_qp;
@@ -263,20 +263,20 @@ struct hca_shm_cqe {
 };
 
 struct hca_shm_mailbox {
-	_Atomic uint32_t overflow;	/* somebody found it full */
-	alignas(HCA_LINE) _Atomic uint32_t tail;	/* hint: nobody need look before */
+	_Atomic uint32_t overflow;	/* a producer found it full */
+	alignas(HCA_LINE) _Atomic uint32_t tail;	/* hint: no free slot before it */
 	uint32_t wakeup;			/* of its completion channel: index + 1; 0: none */
 	_Atomic uint64_t armed;		/* generation << 3 | enum hca_armed */
-	uint32_t stamped;		/* entries are wanted with the time they were made */
+	uint32_t stamped;		/* entries need the time of their creation */
 	alignas(HCA_LINE) struct hca_shm_cqe slot[];
 };
 
 /*
- * Does the owner want to be woken?  Whoever publishes an entry looks, fires
- * (ARMED_* -> FIRED), rings the bell, and says so (FIRED -> RUNG).  A producer
- * that finds FIRED rings, too: who fired may have died before it rang.  Only
- * the owner goes back to IDLE, when it hands out the event, and arms again,
- * each time in a new generation.
+ * Whether the owner is to be woken.  A producer that has published an entry fires
+ * an armed queue (ARMED_* -> FIRED), sends a wake-up, and records it
+ * (FIRED -> RUNG).  A producer that finds FIRED sends a wake-up, too: the one that
+ * fired may have died before it did.  Only the owner returns to IDLE, when it
+ * hands out the event, and arms again, each time in a new generation.
  */
 enum hca_armed {
 	HCA_IDLE,
@@ -286,7 +286,7 @@ enum hca_armed {
 	HCA_RUNG,
 };
 
-/* Is there anything to do for a producer?  One look per entry. */
+/* Must a producer fire or send a wake-up?  Checked once per entry. */
 static inline int hca_shm_wakes(uint64_t armed)
 {
 	return (armed & 3) != 0;
@@ -304,10 +304,10 @@ enum hca_state {
 	HCA_CLAIMED,		/* | claimer << 8 */
 	HCA_REVOKED,		/* | claimer << 8; completion */
 	HCA_RETURNED,		/* completion */
-	HCA_DONE,		/* shared receive queue: its completion is on its way */
+	HCA_DONE,		/* shared receive queue: its completion is in the mailbox */
 };
 
-/* A claimer: its slot and as much of the slot's generation as there is room for. */
+/* A claimer: its slot and the low bits of the slot's generation, 24 bits together. */
 static inline uint32_t hca_shm_claim(uint32_t slot, uint32_t generation)
 {
 	return (slot & (HCA_PROCS_MAX - 1)) | (generation * HCA_PROCS_MAX & 0xffffff);
@@ -339,8 +339,8 @@ static inline uint32_t hca_shm_claimer(uint64_t state)
 }
 
 /*
- * A pipe by which the owner is woken (bell.h): the number of its descriptor,
- * and its inode, by which to make sure of it.  0: there is none.
+ * A wake-up: a pipe of its owner (object/wakeup.h).  The number of its descriptor,
+ * and its inode, which peers verify.  0: there is none.
  */
 struct hca_shm_wakeup {
 	_Atomic uint64_t ino;
@@ -348,7 +348,7 @@ struct hca_shm_wakeup {
 	_Atomic uint32_t adapter;	/* whose events it announces; or HCA_WAKEUP_CHANNEL */
 };
 
-/* A fault that a completion of the queue pair tells already: no event. */
+/* A fault that a completion of the queue pair reports already: no event. */
 #define HCA_FAULT_TOLD	UINT32_MAX
 
 /* The first message to a queue pair in RTR is an event (COMM_EST). */
@@ -358,10 +358,10 @@ enum hca_first {
 	HCA_FIRST_ARRIVED,
 };
 
-/* What a peer must know of a queue pair. */
+/* The part of a queue pair that peers use. */
 struct hca_shm_qp {
 	/* Written by the owner at state changes, read by the peer per message. */
-	_Atomic uint64_t accept;		/* epoch << 32 | the qpn that may send; 0: nobody */
+	_Atomic uint64_t accept;	/* token: epoch << 32 | the qpn that may send; 0: none */
 	_Atomic uint32_t access;	/* enum ibv_access_flags */
 	_Atomic uint32_t rnr_timer;
 	_Atomic uint32_t qkey;
@@ -378,8 +378,8 @@ struct hca_shm_qp {
 	uint32_t rq_pd;
 	uint32_t shared_line;		/* struct hca_shm_shared of the ring; 0: not shared */
 	uint32_t reads;			/* RDMA reads that it answers at a time */
-	uint32_t wakeup[3];		/* where errors are announced: of its context, of */
-					/* its queues' channels; index + 1; 0: none */
+	uint32_t wakeup[3];		/* that announce errors: of its context, of its */
+					/* queues' channels; index + 1; 0: none */
 	char pad1[HCA_LINE - 48];
 
 	/* Written by the peer. */
@@ -388,12 +388,12 @@ struct hca_shm_qp {
 	_Atomic uint32_t first;		/* enum hca_first; made EXPECTED by the owner */
 	char pad2[HCA_LINE - 12];
 
-	/* Written by the owner while it works on others' memory; see peer.h. */
+	/* Written by the owner around its accesses to peers' memory; see peer.h. */
 	_Atomic uint32_t access_section;	/* odd: inside */
 	char pad3[HCA_LINE - 4];
 };
 
-/* A request to the owner's porter; bounce.h. */
+/* A request to the owner's copy service; bounce.h. */
 enum { HCA_BOUNCES = 16, HCA_BOUNCE_BYTES = 1 << 16 };
 
 struct hca_shm_bounce {
@@ -417,15 +417,15 @@ struct hca_shm_process {
 	uint64_t nonce;			/* of the fabric */
 	uint32_t generation;		/* of the slot */
 
-	/* Raised by peers that have changed something the owner should look at. */
+	/* Incremented by peers after a change that the owner must examine. */
 	alignas(HCA_LINE) _Atomic uint32_t attention;
 
 	alignas(HCA_PAGE) struct hca_shm_wakeup wakeup[HCA_WAKEUPS_MAX];
 	alignas(HCA_LINE) _Atomic uint32_t copy_service;	/* enum hca_copy_service_state */
-	_Atomic uint32_t copies_served;			/* how many requests, so far */
+	_Atomic uint32_t copies_served;			/* requests so far */
 	_Atomic uint32_t copy_wakeup;			/* a futex: counts requests */
 
-	/* Stamps of windows that peers took away (SEND with invalidate), by row of the table. */
+	/* Stamps of windows that peers invalidated (SEND with invalidate), by row of the table. */
 	alignas(HCA_PAGE) _Atomic uint64_t taken[HCA_MRS_MAX];
 	alignas(HCA_PAGE) struct hca_shm_qp qp[HCA_QPS_MAX];
 	alignas(HCA_PAGE) struct hca_shm_bounce bounce[HCA_BOUNCES];

@@ -1,4 +1,4 @@
-/* maps.c - what is mapped where in this process. */
+/* maps.c - the mappings of this process. */
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -38,7 +38,7 @@ void hca_maps_close(struct hca_maps *m)
 	close(m->fd);
 }
 
-/* 1: *map is set; 0: no more; -1: the kernel does not know the request. */
+/* 1: *map is set; 0: no more; -1: the kernel does not support the request. */
 static int next_by_query(struct hca_maps *m, struct hca_map *map)
 {
 	char name[32] = "";

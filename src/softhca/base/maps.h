@@ -1,8 +1,8 @@
 /*
- * maps.h - what is mapped where in this process.
+ * maps.h - the mappings of this process.
  *
- * No allocation in here: it runs in the child of a fork, whose heap may not be
- * touched yet.
+ * These functions do not allocate: they run in the child of a fork, where the
+ * heap may not be touched yet.
  */
 #ifndef HCA_MAPS_H
 #define HCA_MAPS_H
@@ -12,7 +12,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* One mapping, as /proc/self/maps has it. */
+/* One mapping, as /proc/self/maps lists it. */
 struct hca_map {
 	uint64_t start, end;
 	uint64_t offset;		/* in its file */
@@ -26,7 +26,7 @@ struct hca_map {
 struct hca_maps {
 	uint64_t at, end;
 	int fd;
-	bool text;			/* the kernel only knows how to print all of them */
+	bool text;			/* the kernel can only print all of them */
 	size_t used, next;
 	char buf[8192];
 };

@@ -21,7 +21,7 @@ static void put(struct hca_ranges *r, uint32_t i, uint64_t start, uint64_t end)
 	atomic_store_explicit(&r->range[i].end, end, memory_order_relaxed);
 }
 
-/* The first that ends behind addr. */
+/* The first range that ends behind addr. */
 static uint32_t find(const struct hca_ranges *r, uint64_t addr, uint32_t count)
 {
 	uint32_t low = 0, high = count;
@@ -54,7 +54,7 @@ bool hca_ranges_touch(const struct hca_ranges *r, uint64_t start, uint64_t end)
 			return touch;
 		rg_relax(UINT64_MAX);
 	}
-	return true;			/* who asks will see, under the lock */
+	return true;			/* the caller checks again under the lock */
 }
 
 /* ---- Changing it, under the lock ----------------------------------------- */
@@ -71,7 +71,7 @@ static void done(struct hca_ranges *r, uint32_t count)
 	atomic_fetch_add_explicit(&r->turn, 1, memory_order_release);
 }
 
-/* Entries from `from` on are to begin at `to`. */
+/* Move the entries from `from` on to `to`; the new count. */
 static uint32_t shift(struct hca_ranges *r, uint32_t from, uint32_t to)
 {
 	uint32_t count = r->count, i;

@@ -1,8 +1,8 @@
 /*
- * ranges.h - a set of addresses, that a signal handler or malloc can ask at any time.
+ * ranges.h - a set of address ranges that a signal handler or malloc can query at any time.
  *
- * One at a time changes it, under a lock of its user's; hca_ranges_touch alone takes
- * none.  Nothing is allocated.
+ * Changes and all other queries happen under a lock of the caller's; hca_ranges_touch
+ * takes none.  Nothing is allocated.
  */
 #ifndef HCA_RANGES_H
 #define HCA_RANGES_H
@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* More than a process has mappings, unless vm.max_map_count was raised; touched as used. */
+/* More than a process can map, unless vm.max_map_count was raised; touched as used. */
 enum { HCA_RANGES_MAX = 1 << 18 };
 
 struct hca_range {
@@ -25,14 +25,14 @@ struct hca_ranges {
 	struct hca_range range[HCA_RANGES_MAX];	/* ascending, apart from each other */
 };
 
-/* Is any of [start, end) in it?  Without the lock: true may be what was a moment ago. */
+/* Is any of [start, end) in it?  Without the lock, true may be out of date. */
 bool hca_ranges_touch(const struct hca_ranges *r, uint64_t start, uint64_t end);
 
 /* False: there is no room. */
 bool hca_ranges_add(struct hca_ranges *r, uint64_t start, uint64_t end);
-/* Where there is no room for one range to become two, some of it stays. */
+/* Where there is no room to split one range into two, some of it stays. */
 void hca_ranges_remove(struct hca_ranges *r, uint64_t start, uint64_t end);
-/* Empty, whatever it was in the middle of: in a child of fork. */
+/* Empty it in a child of fork, even if a change was in progress. */
 void hca_ranges_reset(struct hca_ranges *r);
 
 /* The first part of it in [*start, end); false: none. */

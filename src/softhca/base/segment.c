@@ -1,4 +1,4 @@
-/* segment.c - sealed memfds, and how one process opens another's. */
+/* segment.c - sealed memfds, and opening those of other processes. */
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
@@ -24,13 +24,13 @@
 #define F_SEAL_FUTURE_WRITE 0x0010
 #endif
 
-enum { CREATIONS = 1000 };	/* of a segment that somebody is after */
+enum { CREATIONS = 1000 };	/* tries while another process interferes */
 
 static const int seals = F_SEAL_SHRINK | F_SEAL_GROW;
 
 /* ---- Making one ------------------------------------------------------------ */
 
-/* SIGXFSZ, which our own call may raise in this thread, is not for the program to see. */
+/* Hides from the program a SIGXFSZ that a call of this library raises in this thread. */
 struct muted {
 	sigset_t it, before, pending;
 };
@@ -96,7 +96,7 @@ static int create(const char *name, uint64_t bytes)
 	return fd;
 }
 
-/* The last seals: whoever could add one later would keep us from writing. */
+/* The last seals: a seal that another process adds later would prevent writing. */
 static int seal(int fd)
 {
 	if (!fcntl(fd, F_ADD_SEALS, seals | F_SEAL_SEAL))
@@ -118,10 +118,10 @@ int hca_segment_create(const char *name, uint64_t bytes)
 	return fd;
 }
 
-/* ---- For all to read, for one to write ----------------------------------- */
+/* ---- Writable by its owner only ------------------------------------------ */
 
 /*
- * Another opening of it, which counts as a writer: the one that memfd_create
+ * Opens it again, since this counts as a writer; the descriptor that memfd_create
  * returns does not.
  */
 static int reopen(int fd)
@@ -137,10 +137,10 @@ static int reopen(int fd)
 }
 
 /*
- * Who opened it before it was sealed may have a writable mapping; the kernel
- * grants a lease only if there is no such opening.  Who had one has left pages.
- * Who opens it in the very moment that the lease is granted raises a signal: one
- * that no program waits for, in this thread, which does not take it.
+ * A process that opened it before it was sealed may have a writable mapping; the
+ * kernel grants a lease only if no such descriptor or mapping exists.  Writes through
+ * one that is gone have left pages.  An open while the lease is held raises a signal:
+ * SIGXFSZ, which no program waits for, blocked in this thread.
  */
 static bool is_ours_alone(int fd)
 {
@@ -159,9 +159,9 @@ static bool is_ours_alone(int fd)
 }
 
 /*
- * A lock bears the pid of the process that took it, and only who created a
- * segment of ours locks it.  It belongs to that opening of the file, which shows
- * it in /proc/<pid>/fdinfo; other openings that are closed do not release it.
+ * A lock bears the pid of the process that took it, and only the creator of a
+ * segment locks it.  It belongs to that open file description, which shows it in
+ * /proc/<pid>/fdinfo; closing other descriptions of the file does not release it.
  */
 static bool is_signed(int fd, pid_t pid, int theirs)
 {
@@ -184,7 +184,7 @@ static bool is_signed(int fd, pid_t pid, int theirs)
 	return strstr(text, want);
 }
 
-/* -EBUSY: somebody else was at it. */
+/* -EBUSY: another process opened, sealed or locked it meanwhile. */
 static int create_own(const char *name, uint64_t bytes, void **at, unsigned *guards)
 {
 	int fd = create(name, bytes), rc = 0;
@@ -234,7 +234,7 @@ int hca_segment_create_own(const char *name, uint64_t bytes, void **at, unsigned
 
 /* ---- Memory behind it ------------------------------------------------------ */
 
-/* Does the system count what it promises?  Or does the user want it to? */
+/* Is memory committed strictly (vm.overcommit_memory=2), or did the user ask for it? */
 static bool counts(void)
 {
 	static _Atomic int known;	/* 1 no, 2 yes */
@@ -261,9 +261,9 @@ int hca_segment_reserve(int fd, uint64_t offset, uint64_t bytes)
 	return fallocate(fd, FALLOC_FL_KEEP_SIZE, (off_t)offset, (off_t)bytes) ? -errno : 0;
 }
 
-/* ---- Others' --------------------------------------------------------------- */
+/* ---- Those of other processes ------------------------------------------------ */
 
-/* Where memfds of ordinary pages are; 0: cannot be told. */
+/* The device of memfds of ordinary pages; 0: unknown. */
 static dev_t memfd_device(void)
 {
 	static _Atomic uint64_t known;
@@ -282,10 +282,10 @@ static dev_t memfd_device(void)
 }
 
 /*
- * There may be anything behind a number that a peer gave us: a file whose file
- * system lets hang whoever touches it, or huge pages of which there are none
- * when they are touched.  So it is held first by a descriptor that does not
- * open it, and asked for what the kernel knows without asking others.
+ * A descriptor number from a peer may name anything: a file whose file system
+ * blocks each access for ever, or huge pages that cannot be had when touched.  So
+ * it is first held by a descriptor that does not open it (O_PATH), and examined
+ * without synchronizing with its file system.
  */
 static int pin_memfd(pid_t pid, int fd)
 {
@@ -414,8 +414,8 @@ static int look_at_process(pid_t pid, struct process *p)
 }
 
 /*
- * The state is the first thread's.  When that one has ended, others may still be on
- * their way out of a system call, even if all were killed; or go on for long.
+ * The state is the first thread's.  After its end, other threads may still be
+ * leaving a system call, even if all were killed; or run on for long.
  */
 uint64_t hca_process_start_time(pid_t pid)
 {
@@ -459,6 +459,6 @@ bool hca_process_alive(pid_t pid, uint64_t start_time, int watch)
 	if (!start_time)
 		return false;
 	now = hca_process_start_time(pid);
-	/* Who cannot look (no descriptor is free, say) must not bury anybody. */
+	/* A failed look-up (no descriptor is free, say) must not report a process dead. */
 	return now == start_time || (!now && errno != ENOENT && errno != ESRCH);
 }

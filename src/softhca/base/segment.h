@@ -1,4 +1,4 @@
-/* segment.h - sealed memfds, and how one process opens another's. */
+/* segment.h - sealed memfds, and opening those of other processes. */
 #ifndef HCA_SEGMENT_H
 #define HCA_SEGMENT_H
 
@@ -7,37 +7,37 @@
 #include <sys/types.h>
 
 /*
- * Give a file this size, with (`reserve`) or without blocks behind it.  Beyond
- * RLIMIT_FSIZE the kernel would raise SIGXFSZ, whose default ends the program:
- * here it is -EFBIG.  0 or -errno (silent).
+ * Set the size of a file, with (`reserve`) or without allocated blocks.  Beyond
+ * RLIMIT_FSIZE the kernel would raise SIGXFSZ, whose default ends the program;
+ * this function returns -EFBIG instead.  0 or -errno (silent).
  */
 int hca_file_size(int fd, uint64_t bytes, bool reserve);
 
 /*
- * A sparse memfd of this size that can neither shrink nor grow, nor be sealed
- * otherwise by anybody.  The file descriptor, or -errno with the line set
+ * A sparse memfd of this size that can neither shrink nor grow, and to which no
+ * process can add seals.  The file descriptor, or -errno with the line set
  * (RLIMIT_FSIZE, no memory...).
  */
 int hca_segment_create(const char *name, uint64_t bytes);
 
-/* What protects a segment that its owner alone may write to. */
+/* Protection of a segment that only its owner may write to. */
 enum hca_guards {
 	HCA_SEALED = 1,		/* no mapping but its creator's is writable */
-	HCA_SIGNED = 2,		/* the kernel tells which process created it */
+	HCA_SIGNED = 2,		/* the kernel reports which process created it */
 };
 
 /*
- * The same, mapped, for everybody else to read, and empty: nobody was quick
- * enough to map or write it before it was sealed.  *guards: enum hca_guards, as
- * far as this kernel has them (all since Linux 5.1); the same can be demanded of
- * those of others.
+ * The same, mapped, read-only for all other processes, and empty: no process
+ * mapped or wrote it before it was sealed.  *guards: enum hca_guards, as far as
+ * this kernel supports them (all since Linux 5.1); hca_segment_open_own can
+ * require the same of a peer's.
  */
 int hca_segment_create_own(const char *name, uint64_t bytes, void **at, unsigned *guards);
 
 /*
- * Have memory behind a piece of a segment now, where the system would not
- * promise it (vm.overcommit_memory=2) and touching it later could be a SIGBUS.
- * Elsewhere nothing is done.  0 or -errno (silent).
+ * Allocate memory for a piece of a segment now, where the system does not
+ * guarantee it (vm.overcommit_memory=2) and touching it later could raise SIGBUS.
+ * Elsewhere this does nothing.  0 or -errno (silent).
  */
 int hca_segment_reserve(int fd, uint64_t offset, uint64_t bytes);
 
@@ -46,29 +46,29 @@ int hca_segment_reserve(int fd, uint64_t offset, uint64_t bytes);
  * belongs to this user.  A new descriptor or -errno (silent).
  */
 int hca_segment_open(pid_t pid, int fd, uint64_t bytes);
-/* The same of one that only `pid` itself writes to, with these guards: to be read. */
+/* The same for one that only `pid` itself writes to, with these guards; read-only. */
 int hca_segment_open_own(pid_t pid, int fd, uint64_t bytes, unsigned guards);
 
-/* Shared mapping, kept out of core dumps and of children of fork; NULL with errno. */
+/* Shared mapping, excluded from core dumps and from children of fork; NULL with errno. */
 void *hca_segment_map(int fd, uint64_t offset, uint64_t bytes);
 const void *hca_segment_view(int fd, uint64_t bytes);
 
 /*
- * Field 22 of /proc/<pid>/stat; or 0 with errno: ENOENT or ESRCH when there is no
- * such process or only the zombie of one whose threads have all ended, else it
+ * Field 22 of /proc/<pid>/stat, + 1; or 0 with errno: ENOENT or ESRCH when there is
+ * no such process or only the zombie of one whose threads have all ended, else it
  * could not be read.
  */
 uint64_t hca_process_start_time(pid_t pid);
 
-/* Is that very process stopped, by a signal or a debugger?  False if that cannot be told. */
+/* Is that very process stopped, by a signal or a debugger?  False if unknown. */
 bool hca_process_stopped(pid_t pid, uint64_t start_time);
 
 /* A descriptor that polls readable when the process ends, or -1. */
 int hca_process_watch(pid_t pid, uint64_t start_time);
 
 /*
- * Is that very process there?  `watch` (-1: none) is quicker and cannot be
- * fooled by a reused pid.
+ * Does that very process still run?  `watch` (-1: none) is faster and immune to a
+ * reused pid.
  */
 bool hca_process_alive(pid_t pid, uint64_t start_time, int watch);
 

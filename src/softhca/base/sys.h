@@ -1,7 +1,7 @@
 /*
- * sys.h - system calls that no listener hears of (memwatch.h): what this library does to its
- * own segment and to pages that it moves is not the program's doing, and its own listener
- * would run inside of them otherwise.
+ * sys.h - system calls that are not reported to listeners of memwatch.h: what this library
+ * does to its segment and to pages that it moves is no action of the program, and its own
+ * listener would run inside of these calls otherwise.
  */
 #ifndef HCA_SYS_H
 #define HCA_SYS_H
@@ -25,7 +25,7 @@ static inline bool hca_sys_failed(long result)
 	return rg_raw_failed(result);
 }
 
-/* Of a file, or with fd -1 anonymous memory.  start 0: anywhere.  The address, or -errno. */
+/* Map a file, or with fd -1 anonymous memory.  start 0: anywhere.  The address, or -errno. */
 static inline long hca_sys_map(uint64_t start, uint64_t bytes, int prot, int flags, int fd,
 			       uint64_t offset)
 {
@@ -47,14 +47,14 @@ static inline bool hca_sys_protect(uint64_t start, uint64_t bytes, int prot)
 	return !hca_sys(SYS_mprotect, (long)start, (long)bytes, prot, 0, 0, 0);
 }
 
-/* Pages from one place onto another, at once. */
+/* Move pages onto another address, atomically. */
 static inline bool hca_sys_put(uint64_t from, uint64_t bytes, uint64_t to)
 {
 	return !hca_sys_failed(hca_sys(SYS_mremap, (long)from, (long)bytes, (long)bytes,
 				       MREMAP_MAYMOVE | MREMAP_FIXED, (long)to, 0));
 }
 
-/* Give back what a file has there; it reads as zeros from now on. */
+/* Free the blocks of a file there; it reads as zeros from now on. */
 static inline bool hca_sys_punch(int fd, uint64_t start, uint64_t end)
 {
 	return !hca_sys(SYS_fallocate, fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,

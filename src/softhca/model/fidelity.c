@@ -1,4 +1,4 @@
-/* doubt.c - can the model be kept on this machine? */
+/* fidelity.c - can this machine keep to the model? */
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -13,7 +13,7 @@
 
 /* ---- Cores --------------------------------------------------------------- */
 
-/* How many CPUs a list such as 0-3,8 names. */
+/* The number of CPUs in a list such as 0-3,8. */
 static unsigned count_list(const char *text)
 {
 	unsigned count = 0;
@@ -66,7 +66,7 @@ unsigned hca_cores(void)
 	return cores;
 }
 
-/* Processes that run or want to, this one among them. */
+/* Runnable processes, this one included. */
 static unsigned runnable(void)
 {
 	unsigned running = 0;
@@ -92,7 +92,7 @@ static void measure_copy(void)
 	if (from && to) {
 		memset(from, 1, BLOCK * BLOCKS);
 		memset(to, 2, BLOCK * BLOCKS);
-		/* The shortest of some, since we may be off our core in between. */
+		/* The shortest of some, since this process may lose its core in between. */
 		for (i = 0; i < BLOCKS * ROUNDS; i++) {
 			start = rg_now_ns();
 			memcpy(to + (size_t)(i % BLOCKS) * BLOCK,

@@ -4,7 +4,7 @@
 #include "clock.h"
 #include "model/model.h"
 
-/* Before the first queue pair is ready nothing is known: look again after so long. */
+/* Before the first queue pair is ready, the schedule is checked again after this time. */
 enum { NOT_STARTED_NS = 1000000 };
 
 /* ---- Ports --------------------------------------------------------------- */
@@ -73,8 +73,8 @@ uint32_t hca_loss_ppb(struct hca_shm_fabric *shm, const struct hca_spec *s, uint
 /* ---- The schedule -------------------------------------------------------- */
 
 /*
- * Each change is written before it is counted: a process that dies in between leaves it to be
- * written again, which changes nothing.
+ * Each change is written before it is counted: if the process dies in between, another writes
+ * it again, which changes nothing.
  */
 uint64_t hca_schedule_advance(struct hca_shm_fabric *shm, const struct hca_spec *spec,
 			      uint64_t now_ns, uint32_t *counted)
@@ -84,7 +84,7 @@ uint64_t hca_schedule_advance(struct hca_shm_fabric *shm, const struct hca_spec 
 	uint64_t start = atomic_load(&shm->started_ns);
 	unsigned looks;
 
-	/* Bounded, whatever others make of the count. */
+	/* Bounded, whatever other processes write to the count. */
 	for (looks = 0; start && done < s->count && looks < 2 * HCA_CHANGES_MAX; looks++) {
 		const struct hca_change *c = &s->change[done];
 

@@ -1,13 +1,13 @@
 /*
- * loss.h - ports that go down and come back, packets that get lost: what stands in the fabric
+ * loss.h - ports that go down and come back, packets that are lost: the state in the fabric
  * segment, and the arithmetic on it.
  *
  * A port's state is a word (hca_shm_port) that the spec's schedule and the softhca command
- * write.  A port is as its latest change says, by the clock, whatever the order in which changes
- * were written.  A way is the two ports at its ends; it is up when both are.
+ * write.  The change with the latest time determines it, whatever the order in which changes
+ * were written.  A path is the two ports at its ends; it is up when both are.
  *
- * loss: of the packets on a way, the wire (the spec's `loss`), the sending and the receiving port
- * each lose their share, independently.
+ * loss: of the packets on a path, the wire (the spec's `loss`), the sending and the receiving
+ * port each lose their share, independently.
  */
 #ifndef HCA_LOSS_H
 #define HCA_LOSS_H
@@ -18,11 +18,11 @@
 #include "base/layout.h"
 #include "model/spec.h"
 
-/* ---- Ports, in shared memory: also for processes that are no members ------- */
+/* ---- Ports, in shared memory: also for processes that are not members ------ */
 
 struct hca_shm_port *hca_shm_port_of(struct hca_shm_fabric *shm, const struct hca_spec *s,
 				     const struct hca_port_name *name);
-/* That of an address on the fabric. */
+/* The port of an address on the fabric. */
 struct hca_shm_port *hca_shm_port_at(struct hca_shm_fabric *shm, const struct hca_spec *s,
 				     uint32_t address);
 
@@ -31,27 +31,27 @@ static inline bool hca_port_is_down(uint64_t state)
 	return state & 1;
 }
 
-/* It was changed at `when_ns`.  False: it is so already, or was changed since. */
+/* Record a change at `when_ns`.  False: it has that state already, or was changed later. */
 bool hca_port_change(struct hca_shm_fabric *shm, struct hca_shm_port *p, bool down,
 		     uint64_t when_ns);
 void hca_port_lose(struct hca_shm_fabric *shm, struct hca_shm_port *p, uint32_t loss_ppb);
 
-/* Was a port ever down, or lost packets? */
+/* Has any port been down or lost packets? */
 static inline bool hca_is_faulty(const struct hca_shm_fabric *shm)
 {
 	return atomic_load_explicit(&shm->faulty, memory_order_acquire);
 }
 
 bool hca_port_up(struct hca_shm_fabric *shm, const struct hca_spec *s, uint32_t address);
-/* The chance that a packet on its way from one port to another is lost, in parts per 10^9. */
+/* The probability that a packet from one port to another is lost, in parts per 10^9. */
 uint32_t hca_loss_ppb(struct hca_shm_fabric *shm, const struct hca_spec *s, uint32_t from,
 		      uint32_t to);
 
 /* ---- The schedule -------------------------------------------------------- */
 
 /*
- * Carry out what the schedule has until now; *done: how many of its changes have been, by all
- * members together.  How long until the next one; UINT64_MAX: there is none.
+ * Carry out the schedule's changes that are due; *done: how many of them all members together
+ * have carried out.  Returns the time until the next one; UINT64_MAX: there is none.
  */
 uint64_t hca_schedule_advance(struct hca_shm_fabric *shm, const struct hca_spec *s,
 			      uint64_t now_ns, uint32_t *done);
@@ -59,13 +59,13 @@ uint64_t hca_schedule_advance(struct hca_shm_fabric *shm, const struct hca_spec 
 /* ---- Random numbers ------------------------------------------------------ */
 
 /*
- * A sequence of its own for what `number` of a process sends between two ports, which the spec's
- * seed decides.  The state is never 0.
+ * The first state of a sequence, for what sender `number` of a process sends between two ports,
+ * determined by the spec's seed.  It is never 0.
  */
 uint64_t hca_rng_first(const struct hca_spec *s, uint32_t from, uint32_t to, uint32_t number);
 /* The next number below 2^32. */
 uint32_t hca_rng_next(uint64_t *state);
-/* One packet: is it lost? */
+/* Is the next packet lost? */
 static inline bool hca_rng_lost(uint64_t *state, uint32_t ppb)
 {
 	return (uint64_t)hca_rng_next(state) * HCA_ALL_PPB >> 32 < ppb;

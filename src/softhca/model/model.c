@@ -13,7 +13,7 @@ static uint64_t service_ns(uint64_t bytes, uint64_t rate)
 	return rate ? (uint64_t)(((unsigned __int128)bytes * 1000000000u + rate / 2) / rate) : 0;
 }
 
-/* Give a server work that may begin at `from`; when it will be done with it. */
+/* Give a server work that may begin at `from`; the time at which it is done. */
 static uint64_t give(const struct hca_server *s, uint64_t from, uint64_t need)
 {
 	uint64_t busy, until;

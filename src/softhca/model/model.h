@@ -2,59 +2,62 @@
  * model.h - when a message leaves and when it arrives.
  *
  * A message is cut into *quanta* of whole packets: at most 64 KiB and at most
- * about 8 us of the slowest server on its way, but at least one packet.  A
- * quantum of n bytes in p packets needs a share of every server on its way:
+ * about 8 us of the slowest server on its path, but at least one packet.  A
+ * quantum of n bytes in p packets needs a share of every server on its path:
  *
  *	source adapter:	bus_read, cap_tx, port tx
  *	...latency...
  *	destination:	port rx, cap_rx, bus_write
  *
- * Server i has a rate r_i and one word, busy_i: until when all that it has been
- * given keeps it busy.  A quantum that may begin at t takes of it
+ * Server i has a rate r_i and one word, busy_i: the time until which the work
+ * assigned to it keeps it busy.  A quantum that may begin at t takes of it
  *
  *	s_i = n / r_i			(+ msg once per message and pkt * p at port tx)
  *	busy_i := max(busy_i, t + f_i) + s_i
  *
- * where f_i is 0 at the source and the latency at the destination, which counts
- * in its own time; but 0 for a bus that both directions share, or who comes from
- * afar would always be ahead of who starts there.  The quantum has left when the last of them is done with it:
+ * where f_i is 0 at the source and the latency at the destination, whose times
+ * are later by it; but 0 for a bus that both directions share, or messages that
+ * arrive would always be ahead of those that start there.  The quantum has left
+ * when the last server is done with it:
  *
  *	end     = max over i of (busy_i - f_i)
  *	arrival = end + latency		+ cqe: the receiver's completion is visible
  *	ack     = arrival + latency	+ cqe: the sender's completion is visible
  *
  * each latency up to `jitter` longer, drawn per message, without overtaking in
- * its queue pair.  Who polls memory sees the message at its arrival, without cqe.
- * What is not acknowledged (UC, UD) is complete at its sender at end + cqe.
+ * its queue pair.  A program that polls memory sees the message at its arrival,
+ * without cqe.  An unacknowledged message (UC, UD) is complete at its sender at
+ * end + cqe.
  *
- * So alone a message takes the latency and the time of the slowest server
+ * So a single message takes the latency and the time of the slowest server
  * (cut-through), a stream gets the rate of the slowest, streams that meet in a
  * server share it, and no server idles while there is work for it.  A server
  * without a rate takes no time.  With bus=...:half, both directions of an
  * adapter's bus share one word, each at its own rate.
  *
  * t is max(time of posting, limits, end of the queue pair's previous quantum -
- * horizon), never "now": a process that was off its core catches up without
- * losing wire time.  Limits, per queue pair:
+ * horizon), never the current time: a process that was off its core catches up
+ * without losing wire time.  Limits, per queue pair:
  *
  *	window		a packet waits for the ack of the packet `window` before it
  *	outstanding	a message waits for the ack of the message `outstanding` before it
  *	reads		an RDMA read waits for the completion of the read `reads` before it
  *
  * RDMA read: a request of one packet passes the requester's port tx and the
- * latency; the quanta of the answer begin when it has arrived and go the other
- * way; the last arrival completes it, + cqe.  Atomics likewise.
+ * latency; the quanta of the response begin when it has arrived and take the
+ * reverse path; the last arrival completes it, + cqe.  Atomics likewise.
  *
  * Reservations are lazy: a queue pair takes its next quantum only when every
- * server on the way is free within the *horizon*, two quanta, but not more than
- * 16 us or half a quantum, which may be a long packet (twice that if it has had none for
- * as long: pace.c): a small message of another queue pair, or of another process, waits behind
- * that much and not behind all that is queued; and what is held up at the destination
- * holds up its sender, as credits would.  Queue pairs of a process take turns.
+ * server on the path is free within the *horizon*: two quanta, but not more than
+ * 16 us or half a quantum, which may be a long packet (twice that if it has had
+ * none for as long: pace.c).  So a small message of another queue pair, or of
+ * another process, waits behind that much and not behind all that is queued; and
+ * congestion at the destination delays its sender, as credits would.  Queue pairs
+ * of a process take turns.
  *
- * Everything here is arithmetic on words: no clock, no lock.  Each word moves
- * by compare-and-swap, so whoever dies in between wastes a little time of a
- * server and nothing else.
+ * Everything here is arithmetic on words: no clock, no lock.  Each word advances
+ * by compare-and-swap, so a process that dies in between wastes a little time of
+ * a server and nothing else.
  */
 #ifndef HCA_MODEL_H
 #define HCA_MODEL_H
@@ -85,7 +88,7 @@ struct hca_server {
 	uint64_t lag_ns;		/* f_i */
 };
 
-/* The way from one port to another. */
+/* The path from one port to another. */
 struct hca_path {
 	struct hca_server tx[3], rx[3];	/* bus, cap, port; port, cap, bus */
 	uint64_t latency_ns;
@@ -99,10 +102,10 @@ struct hca_path {
 void hca_path_make(struct hca_shm_fabric *shm, const struct hca_spec *s, uint32_t from,
 		   uint32_t to, uint32_t mtu, struct hca_path *path);
 
-/* When the whole way is free, in the source's time. */
+/* When the whole path is free, in the source's time. */
 uint64_t hca_path_free(const struct hca_path *path);
 
-/* Nobody is given so much in advance: some process has written nonsense. */
+/* Further ahead than any reservation: some process has written an implausible value. */
 static inline bool hca_implausible(uint64_t busy_ns, uint64_t now_ns)
 {
 	return busy_ns > now_ns && busy_ns - now_ns > 60000000000u;
@@ -127,8 +130,8 @@ static inline uint32_t hca_packets(uint32_t bytes, uint32_t mtu)
 /* ---- Limits on what is unacknowledged ------------------------------------ */
 
 /*
- * When were the acks?  A record per quantum, kept as long as packets in it may
- * still hold others up.  `packet` counts from 0.
+ * The times of acks.  One record per quantum, kept as long as its packets may
+ * still delay others.  `packet` counts from 0.
  */
 struct hca_window_record {
 	uint64_t end;			/* first packet after it */
@@ -147,7 +150,7 @@ int hca_window_init(struct hca_window *w, uint64_t limit);	/* 0 or -ENOMEM */
 void hca_window_destroy(struct hca_window *w);
 /* When the next packet may leave: 0 for at once. */
 uint64_t hca_window_open(struct hca_window *w);
-/* `packets` left in a quantum: when the last is acknowledged, how long all took. */
+/* `packets` left in a quantum; the time of the last one's ack, and the time all took. */
 void hca_window_add(struct hca_window *w, uint32_t packets, uint64_t ack_ns, uint64_t span_ns);
 
 /* The last `limit` times of something; the next may begin when the oldest is over. */

@@ -1,4 +1,4 @@
-/* profile.c - names for specs: those that come with the library, and those of files. */
+/* profile.c - names for specs: built-in ones and those from files. */
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -14,24 +14,24 @@
 #endif
 
 /*
- * Where the numbers come from.  P1, P4 and P5 are the papers that README.md
- * names; measures/figures.c says how near each profile comes to their figures.
- * What is calibrated is said here; everything else follows from the model.
+ * Sources of the numbers.  P1, P4 and P5 are the papers that README.md names;
+ * measures/figures.c compares each profile with their figures.  Calibrated values
+ * are marked; everything else follows from the model.
  *
  * mt25208-pcie, mt23108-pcix (P1, verbs, two ports, 4X SDR):
  *	rate	1 GB/s: 4 lanes of 2.5 Gb/s, 8b/10b
- *	mtu	1024, which that generation's subnet managers chose for Tavor
+ *	mtu	1024, which subnet managers of that generation chose for Tavor
  *	pkt	calibrated: 972 MB/s on one port.  1024 bytes then take 29 ns more, which
  *		is 26 bytes of LRH, BTH, ICRC and VCRC and 3 of framing at 1 GB/s
  *	latency	calibrated: an RDMA write of a few bytes, 3.8 and 4.8 us, less the 37 ns
  *		of its packet
- *	cqe	calibrated: a SEND that is found in the CQ, 4.8 and 6.9 us, less the write
+ *	cqe	calibrated: a SEND with its completion in the CQ, 4.8 and 6.9 us, less the write
  *	reads	4: the driver's default (mthca, rdb_per_qp)
  *    PCI Express x8, 2 GB/s per direction:
  *	bus	read calibrated: 1486 MB/s on two ports, one way (64-byte completions with
  *		20 bytes around each and flow control make 1.49); write from the same
  *		arithmetic, 128 bytes and 20 around them, and flow control: 1.7 GB/s.
- *		Requests to read, and what acknowledges data the other way, take none.
+ *		Read requests and acknowledgements in the other direction take none.
  *    PCI-X 64 bits 133 MHz, 1067 MB/s both directions together:
  *	bus	bursts of 512 bytes, 64 clocks, with some 8 of address, attributes, turn-
  *		around and arbitration between them: 948 MB/s (7 to 9: 961 to 935)
@@ -40,7 +40,7 @@
  * mt23108-p5 (P5, MB = 2^20): the same adapter in another host:
  *	latency, cqe	calibrated: RDMA 6.0 us, SEND 7.8 us
  *	cap		calibrated: 831 MB/s one way
- * mt23108-pci66: the same in a 64-bit 66 MHz slot: the bus's arithmetic again, 533 MB/s
+ * mt23108-pci66: the same in a 64-bit 66 MHz slot: the same bus arithmetic, 533 MB/s
  *	and 64 of 72 clocks.  Not calibrated.
  *
  * wan-1400mi, wan-8600mi (P4, one port, 8 Gb/s, MTU 2048):
@@ -49,7 +49,7 @@
  *	outstanding	calibrated: RC, 906 MB/s with messages of 1 MB over 8600 miles
  *	reads	4, as above
  *
- * hdr-2port, hdr-1slot: ConnectX-6 as its data sheet has it: 2 x 200 Gb/s, less than 600
+ * hdr-2port, hdr-1slot: ConnectX-6 by its data sheet: 2 x 200 Gb/s, less than 600
  *	ns, 215 million messages per second; 30 bytes of headers per packet.  One Gen4 x16
  *	slot is 16 GT/s x 16 x 128/130 = 31.5 GB/s per direction, 256 bytes with 24 around
  *	them and some 2.5 % of flow control leave 28.1.
@@ -100,7 +100,7 @@ const struct hca_profile *hca_profile_find(const struct hca_profiles *all, const
 
 static const char space[] = " \t\r";
 
-/* The next word, ended in place; NULL: none. */
+/* The next word, terminated in place; NULL: none. */
 static char *word(char **at)
 {
 	char *begin = *at + strspn(*at, space);
@@ -119,7 +119,7 @@ static bool is_name(const char *text)
 	return strlen(text) <= 40 && strspn(text, letters) == strlen(text);
 }
 
-/* What is wrong with the line, in `what`; "" if nothing is. */
+/* Add the profile of a line; `what` receives the error, "" if there is none. */
 static void add_line(struct hca_profiles *all, char *line, char *what, size_t size)
 {
 	static const char prefix[] = "spec: ";

@@ -1,13 +1,13 @@
 /*
- * profile.h - names for specs: those that come with the library, and those of files.
+ * profile.h - names for specs: built-in ones and those from files.
  *
  * Files, in this order, each optional except the first:
  *	$SOFTHCA_PROFILES, if set: instead of the others; empty: none
  *	$XDG_CONFIG_HOME/softhca/profiles, else ~/.config/softhca/profiles
  *	SYSCONFDIR/softhca/profiles
  *
- * A line is NAME SPEC [SUMMARY]; '#' begins a comment, empty lines say nothing.
- * The spec may begin with a profile that was defined before.  No name twice.
+ * A line is NAME SPEC [SUMMARY]; '#' begins a comment, empty lines are skipped.
+ * The spec may begin with a profile defined before.  Names are unique.
  */
 #ifndef HCA_PROFILE_H
 #define HCA_PROFILE_H
@@ -26,12 +26,12 @@ struct hca_profiles {
 	char *text[3];			/* of the files; hca_profiles_free */
 };
 
-/* Those that come with the library: no files, nothing to free. */
+/* The built-in ones: no files, nothing to free. */
 void hca_profiles_own(struct hca_profiles *all);
 
 /*
- * All.  0, or -errno with "spec: FILE:LINE: what is wrong" in why; nothing is
- * to be freed then.
+ * All.  0, or -errno with "spec: FILE:LINE: the error" in why and nothing to be
+ * freed.
  */
 int hca_profiles_load(struct hca_profiles *all, char *why, size_t why_size);
 void hca_profiles_free(struct hca_profiles *all);

@@ -1,4 +1,4 @@
-/* schedule.c - ports by name, and when they go down and come back. */
+/* schedule.c - names of ports, and when ports go down and come back. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@ enum { ITEM_MAX = 64 };
 
 /* ---- Names --------------------------------------------------------------- */
 
-/* Up to four digits, behind `before`; what follows them, or NULL. */
+/* Up to four digits after `before`; the text that follows them, or NULL. */
 static const char *number_after(const char *text, const char *before, uint32_t *value)
 {
 	size_t skip = strlen(before), digits;

@@ -12,7 +12,7 @@
 enum kind {
 	COUNT,		/* 0 spelled `none` where the row allows it */
 	RATE,
-	RATES,		/* RATE+RATE...: of port 1, 2, ...; the last one also of those behind it */
+	RATES,		/* RATE+RATE...: of port 1, 2, ...; the last one also of those after it */
 	TIME,
 	SIZE,
 	BUS,		/* READ/WRITE[:half|full] */
@@ -87,7 +87,7 @@ bool hca_spec_key(unsigned i, const char **name, const char **accepted, const ch
 	return true;
 }
 
-/* Append, never beyond the buffer; false once something did not fit. */
+/* A buffer to append to, within its bounds; append returns false if the text did not fit. */
 struct text {
 	char *buf;
 	size_t size, used;
@@ -220,7 +220,7 @@ static int parse_rates(const struct key *k, char *text, struct hca_spec *spec)
 	return 0;
 }
 
-/* What a profile says of it is forgotten. */
+/* Replaces the changes of a profile to the same state. */
 static int parse_changes(const char *text, bool up, struct hca_schedule *s)
 {
 	struct hca_schedule others = { 0 };
@@ -322,7 +322,7 @@ static int parse_item(char *item, struct hca_spec *spec, uint32_t *given, char *
 static int parse_text(const char *text, const struct hca_profiles *profiles, unsigned known,
 		      struct hca_spec *spec, char *why, size_t size);
 
-/* A profile is one of the `known` first ones, so that no name leads in circles. */
+/* A profile is one of the first `known` ones, so that definitions cannot be circular. */
 static int parse_profile(const char *name, const struct hca_profiles *profiles, unsigned known,
 			 struct hca_spec *spec, char *why, size_t size)
 {
@@ -335,7 +335,7 @@ static int parse_profile(const char *name, const struct hca_profiles *profiles, 
 	return parse_text(p->spec, profiles, (unsigned)(p - profiles->item), spec, why, size);
 }
 
-/* An empty text, or an empty first item, says nothing; `given` guards against a key twice. */
+/* An empty text, or an empty first item, is skipped; `given` detects a repeated key. */
 static int parse_text(const char *text, const struct hca_profiles *profiles, unsigned known,
 		      struct hca_spec *spec, char *why, size_t size)
 {
@@ -360,7 +360,7 @@ static int parse_text(const char *text, const struct hca_profiles *profiles, uns
 	return rc;
 }
 
-/* How many rates say all: those at the end that are equal are said once. */
+/* The number of rates to write: equal ones at the end are written once. */
 static uint64_t rates_to_say(const struct hca_spec *s)
 {
 	uint64_t n = s->ports;
@@ -428,7 +428,7 @@ static bool write_canonical(struct hca_spec *spec)
 	return true;
 }
 
-/* Ports can be checked only when all is known. */
+/* Called after all keys are parsed, since the ports that exist depend on them. */
 static int check_schedule(const struct hca_spec *s, char *why, size_t size)
 {
 	char name[HCA_PORT_NAME];
@@ -494,7 +494,7 @@ int hca_spec_parse_with(const struct hca_profiles *profiles, const char *text,
 	return 0;
 }
 
-/* Files are read only for what does not come with the library. */
+/* Files are read only for profiles that are not built in. */
 int hca_spec_parse(const char *text, struct hca_spec *spec, char *why, size_t why_size)
 {
 	const size_t first = strcspn(text, ",");

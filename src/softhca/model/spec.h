@@ -1,10 +1,10 @@
 /*
- * spec.h - what adapters a node has and how they are timed, in one string.
+ * spec.h - the adapters of a node and their timing, in one string.
  *
  *	[PROFILE][,key=value...]		"ports=2,rate=1GB/s,latency=2us"
  *
  * A profile is a name for such a string; keys given after it override its own.
- * What the keys mean for time is in model.h.
+ * model.h defines the effect of the keys on time.
  */
 #ifndef HCA_SPEC_H
 #define HCA_SPEC_H
@@ -24,7 +24,7 @@ struct hca_spec {
 	uint64_t hcas;			/* adapters per node */
 	uint64_t ports;			/* per adapter */
 	uint64_t rate[HCA_PORTS_MAX];	/* of port 1, 2, ..., per direction */
-	uint64_t rate_count;		/* so many were given; the rest are like the last */
+	uint64_t rate_count;		/* values given; the rest are like the last */
 	uint64_t latency_ns;		/* one way */
 	uint64_t bus_read, bus_write;	/* the adapter's host bus */
 	bool bus_half;			/* both directions share it */
@@ -43,13 +43,13 @@ struct hca_spec {
 	char text[HCA_SPEC_MAX];	/* canonical: every key, its effective value */
 };
 
-/* 0, or -EINVAL with "spec: key=value: what is wrong (accepted: ...)" in why. */
+/* 0, or -EINVAL with "spec: key=value: the error (accepted: ...)" in why. */
 int hca_spec_parse(const char *text, struct hca_spec *spec, char *why, size_t why_size);
-/* The same with these profiles, instead of all that there are (profile.h). */
+/* The same with these profiles instead of all (profile.h). */
 int hca_spec_parse_with(const struct hca_profiles *profiles, const char *text,
 			struct hca_spec *spec, char *why, size_t why_size);
 
-/* Virtual nodes of a fabric, and whether there is such a port. */
+/* The number of virtual nodes of a fabric; whether it has such a port. */
 uint32_t hca_spec_nodes(const struct hca_spec *spec);
 bool hca_spec_has_port(const struct hca_spec *spec, const struct hca_port_name *name);
 
@@ -60,7 +60,7 @@ char *hca_fraction_format(uint32_t ppb, char *buf, size_t size);
 /* For people: "2 ports, 1 GB/s per port and direction, 2 us". */
 void hca_spec_describe(const struct hca_spec *spec, char *buf, size_t size);
 
-/* The keys, for `softhca profiles`: name, what is accepted, meaning.  NULL at the end. */
+/* Key number i, for `softhca profiles`: name, accepted values, meaning.  False at the end. */
 bool hca_spec_key(unsigned i, const char **name, const char **accepted, const char **meaning);
 
 /*

@@ -90,7 +90,7 @@ int hca_memory_fd(void)
 
 /* ---- The arena ----------------------------------------------------------- */
 
-/* As much address space as the process may have. */
+/* As much address space as the process may reserve. */
 static int reserve_locked(size_t least)
 {
 	size_t bytes;
@@ -109,7 +109,7 @@ static int reserve_locked(size_t least)
 	return -ENOMEM;
 }
 
-/* The lowest gap that is large enough: where in the list, and its address. */
+/* The lowest gap that is large enough: its index in the list, and its address. */
 static uintptr_t find_gap(size_t bytes, size_t *index)
 {
 	uintptr_t at = hca_memory.start;
@@ -124,7 +124,7 @@ static uintptr_t find_gap(size_t bytes, size_t *index)
 	return hca_memory.end - at >= bytes ? at : 0;
 }
 
-/* Not from malloc: no lock of this library is held while that has one of its own. */
+/* Not from malloc, so that no lock of this library is held while malloc takes its own. */
 static bool grow_locked(void)
 {
 	const size_t least = hca_page_bytes() / sizeof(struct block);
@@ -209,7 +209,7 @@ HCA_EXPORT void softhca_arena_free(void *addr)
 	pthread_mutex_lock(&hca_memory.lock);
 	b = find_block((uintptr_t)addr);
 	if (b && b->start == (uintptr_t)addr) {
-		/* The pages first: a new allocation here starts from zeros. */
+		/* The pages first: a new allocation at this address starts from zeros. */
 		hca_sys_punch(hca_memory.fd, b->start, b->start + b->bytes);
 		hca_sys_map(b->start, b->bytes, PROT_NONE,
 			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0);

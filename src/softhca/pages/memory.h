@@ -1,9 +1,9 @@
 /*
- * memory.h - this process's memory segment: what every peer can map.
+ * memory.h - this process's memory segment, which every peer can map.
  *
- * One sparse memfd per process, file offset = virtual address.  The arena
- * lives on it from the start; other memory can be moved onto it in place
- * (remap.h).  Peers map windows of it, so that moving data is one copy.
+ * One sparse memfd per process, file offset = virtual address.  The arena is on it
+ * from the start; other memory can be moved onto it in place (remap.h).  Peers map
+ * windows of it, so that moving data is one copy.
  *
  * A child of fork starts without one.  The arena that it inherited stays shared
  * with its parent; memory that was moved is private to each (remap.h).
@@ -20,17 +20,17 @@
 /* Its descriptor, made on first use; or -errno with the line set. */
 int hca_memory_fd(void);
 
-/* In a child of fork, before its first use of any of this; again does no harm. */
+/* In a child of fork, before its first use of this header; may be repeated. */
 void hca_memory_after_fork(void);
 
-/* Does the whole range lie in one allocation of the arena? */
+/* Is the whole range in one allocation of the arena? */
 bool hca_memory_in_arena(const void *addr, size_t bytes);
 
 uint64_t hca_page_bytes(void);
 
 /*
- * One per process by nature: it mirrors the address space.  For memory.c, remap.c and
- * restore.c.  The lock is of the descriptor and the arena; what is moved has its own
+ * One per process, since it mirrors the address space.  For memory.c, remap.c and
+ * restore.c.  The lock protects the descriptor and the arena; moved memory has its own
  * (hca_remap_lock), which may be taken inside of it and not the other way round.
  */
 struct hca_memory {

@@ -1,4 +1,4 @@
-/* pinned.c - what real devices have registered: see remap.h. */
+/* pinned.c - memory that real devices have registered: see remap.h. */
 #include <stdlib.h>
 
 #include "base/base.h"

@@ -37,9 +37,9 @@ void hca_remap_reset_lock(void)
 	pthread_mutex_init(&lock, NULL);
 }
 
-/* ---- What is there ------------------------------------------------------- */
+/* ---- Kinds of mappings --------------------------------------------------- */
 
-/* The arena's, too, since the kernel makes one mapping of the two where they touch. */
+/* The arena's, too, since the kernel merges the two mappings where they touch. */
 bool hca_is_moved(const struct hca_map *map)
 {
 	return map->shared && map->inode == hca_memory.inode && map->offset == map->start;
@@ -67,7 +67,7 @@ static bool is_moved_or_movable(const struct hca_map *map)
 	return hca_is_moved(map) || is_movable(map);
 }
 
-/* Is every page of [start, end) in a mapping that fits? */
+/* Is every page of [start, end) in a mapping for which fits is true? */
 static bool all_pages(uint64_t start, uint64_t end, bool (*fits)(const struct hca_map *map))
 {
 	uint64_t at = start;
@@ -83,7 +83,7 @@ static bool all_pages(uint64_t start, uint64_t end, bool (*fits)(const struct hc
 
 /* ---- Copying ------------------------------------------------------------- */
 
-/* Which pages hold anything?  Those that were never touched need no copy. */
+/* The number of pages that are all touched or all untouched; the latter need no copy. */
 static size_t count_alike(int pagemap, uint64_t start, size_t pages, bool *touched)
 {
 	enum { CHUNK = 512 };
@@ -105,7 +105,7 @@ static size_t count_alike(int pagemap, uint64_t start, size_t pages, bool *touch
 static bool copy_out(uint64_t start, uint64_t end)
 {
 	while (start < end) {
-		/* Whole pages, whoever owns their bytes: past a sanitizer's pwrite. */
+		/* A raw call: a sanitizer's pwrite would reject bytes of other objects. */
 		long n = hca_sys(SYS_pwrite64, hca_memory.fd, (long)start, (long)(end - start),
 				 (long)start, 0, 0);
 
@@ -143,9 +143,9 @@ static bool copy_touched(uint64_t start, uint64_t end)
 }
 
 /*
- * Page tables for what holds data, at once instead of by a fault per page.  By
- * reading: the kernel maps many pages around each, and writably, since nobody
- * keeps account of what is dirty in a memfd.
+ * Fills the page tables for pages with data, at once instead of by a fault per
+ * page.  By reading: the kernel maps many pages around each, and writably, since
+ * it does not track dirty pages of a memfd.
  */
 static void populate(uint64_t start, uint64_t end)
 {
@@ -162,7 +162,7 @@ static void populate(uint64_t start, uint64_t end)
 #endif
 }
 
-/* ---- Who maps what ------------------------------------------------------- */
+/* ---- Parts that peers can map -------------------------------------------- */
 
 static void list_add(struct hca_moved *m)
 {
@@ -230,7 +230,7 @@ void hca_moved_drop(struct hca_moved *m)
 
 /* ---- Moving -------------------------------------------------------------- */
 
-/* Pages of one private mapping; false: nothing has changed. */
+/* Move the pages of one private mapping; false: nothing has changed. */
 static bool move(const struct hca_map *map)
 {
 	const uint64_t start = map->start, end = map->end;
@@ -239,7 +239,7 @@ static bool move(const struct hca_map *map)
 	if (!hca_ranges_add(&hca_remap_state.ranges, start, end) ||
 	    (map->inode && !hca_remap_copy_pages(start, end)))
 		return false;
-	/* Somebody's memory may have been here before. */
+	/* Earlier memory at this address may have left pages in the segment. */
 	if (hca_sys_punch(hca_memory.fd, start, end) &&
 	    !hca_segment_reserve(hca_memory.fd, start, end - start) && copy_touched(start, end))
 		at = hca_sys_map(start, end - start, PROT_READ | PROT_WRITE,
@@ -253,7 +253,7 @@ static bool move(const struct hca_map *map)
 	return true;
 }
 
-/* What the segment holds in [at, end) and no mapping shows. */
+/* Free what the segment holds in [at, end) and no mapping shows. */
 static void sweep_piece(uint64_t at, uint64_t end)
 {
 	struct hca_map map;
@@ -270,8 +270,8 @@ static void sweep_piece(uint64_t at, uint64_t end)
 }
 
 /*
- * What went without our hearing of it still takes memory, and so does what peers wrote to
- * pages that had been moved back: give it back.
+ * Frees pages of mappings that were removed by unseen calls, and those that peers wrote
+ * after they had been moved back.
  */
 static void sweep(void)
 {
@@ -287,7 +287,7 @@ static void sweep(void)
 	moved_since_sweep = 0;
 }
 
-/* False: some of it could not be moved; what was, stays. */
+/* False: some of it could not be moved; the rest stays moved. */
 static bool move_all(uint64_t start, uint64_t end)
 {
 	struct hca_map map;
@@ -334,7 +334,7 @@ void hca_remap(struct hca_moved *m, void *addr, size_t bytes, bool edges)
 	sigset_t before;
 
 	m->start = m->end = start;
-	/* Data of a library goes without our hearing of it. */
+	/* dlclose unmaps data of a library without a call that is seen. */
 	if (!bytes || first >= last || rg_memwatch_in_library(first, last - first, &unloads) ||
 	    hca_memory_fd() < 0)
 		return;

@@ -1,18 +1,18 @@
 /*
  * remap.h - moving memory onto the segment, in place, and back.
  *
- * To the program it stays private anonymous memory.  What would show the difference is
- * preceded by moving the pages back: mremap, madvise, mmap and mremap onto them (told by
- * memwatch.h), and fork.  What is unmapped gives its pages back at once.
+ * To the program it stays private anonymous memory.  Pages are moved back before calls
+ * that would show the difference: mremap, madvise, mmap and mremap onto them (reported by
+ * memwatch.h), and fork.  Unmapping frees the segment's pages at once.
  *
- * A registration is a range of addresses all the same: the part of it that peers map
- * (struct hca_moved) shrinks when pages of it are moved back, and what is not mapped
- * they reach by address (copy.h), whatever pages are there by then.  An adapter would go
- * on using the pages that it found.  Pages beside those that go stay where they are, so
- * that what is under way there is not disturbed.
+ * A registration remains a range of addresses: the part of it that peers map (struct
+ * hca_moved) shrinks when pages of it are moved back, and peers reach the rest by address
+ * (copy.h), whatever pages are there by then.  An adapter would go on using the original
+ * pages.  Pages next to those moved back stay where they are, so that transfers to them
+ * are not disturbed.
  *
- * Except for fork, nobody waits for peers that are just copying to pages that are
- * moved back: the program takes these pages away while they are being written to.
+ * Except at fork, there is no waiting for peers that are copying to pages that are moved
+ * back: the program removes these pages while they are being written to.
  */
 #ifndef HCA_REMAP_H
 #define HCA_REMAP_H
@@ -24,13 +24,13 @@
 
 #include "memwatch.h"
 
-/* Of a registration: the part that peers can map.  Zeros: nothing. */
+/* The part of a registration that peers can map.  Zeros: nothing. */
 struct hca_moved {
 	struct hca_moved *next, **at;
-	bool listed;			/* the two above mean something: it is kept account of */
+	bool listed;			/* it is on the list; the two above are valid */
 	uint64_t start, end;		/* addresses; equal: nothing */
-	bool away;			/* just now nobody may copy to it by address either */
-	/* One of start and end, or away, has changed.  Locked, inside malloc perhaps; or NULL. */
+	bool away;			/* temporarily not to be copied to by address either */
+	/* Called when start, end or away has changed; locked, perhaps inside malloc; or NULL. */
 	void (*changed)(struct hca_moved *m);
 };
 
@@ -38,9 +38,9 @@ struct hca_moved {
  * Move memory of this process onto the segment: the whole pages of the range, or with
  * `edges` also the pages that it shares with its neighbours.  Private anonymous memory
  * only.  *m is what peers can map from now on: all of that, or nothing.  Nothing also
- * when a real device has pages of it, and during a fork.
+ * when a real device has pinned pages of it, and during a fork.
  *
- * Nobody may write to those pages meanwhile: the write could be lost.
+ * A concurrent write to those pages can be lost.
  */
 void hca_remap(struct hca_moved *m, void *addr, size_t bytes, bool edges);
 
@@ -50,30 +50,32 @@ bool hca_remap_again(struct hca_moved *m, void *addr, size_t bytes);
 /* The part of `from` in [start, end), for a window of it. */
 void hca_moved_part(struct hca_moved *m, const struct hca_moved *from, uint64_t start,
 		    uint64_t end);
-/* `from`, in the place of m. */
+/* Put `from` in the place of m. */
 void hca_moved_replace(struct hca_moved *m, struct hca_moved *from);
 void hca_moved_drop(struct hca_moved *m);
 
 /*
- * m->changed is not called and nothing moves meanwhile.  All signals wait: a handler may
- * unmap memory.  Nothing is allocated inside, since malloc may be waiting for us.
+ * While it is held, m->changed is not called and nothing moves.  All signals are blocked:
+ * a handler may unmap memory.  The holder must not allocate, since malloc may be waiting
+ * for this lock.
  */
 void hca_remap_lock(sigset_t *before);
 void hca_remap_unlock(const sigset_t *before);
 
 /*
- * See to it that moved memory stays ordinary memory to the program.  False: it cannot be
- * (said once on stderr), so nothing should be moved.
+ * Start watching the calls that change mappings, so that moved memory stays ordinary
+ * memory to the program.  False: not possible (reported once on stderr); nothing should
+ * be moved.
  */
 bool hca_remap_watch(void);
 /* The listener: for hca_remap_watch, and for tests that call it themselves. */
 rg_memwatch_fn hca_remap_hear;
 
 /*
- * Around fork.  Before it all that was moved becomes private, by way of a private mapping
- * of the segment whose pages are copied at once: no write of another thread is lost, and
- * the kernel makes the child's snapshot as ever.  `quiesce` waits for those who use
- * mappings (struct hca_moved has told them); NULL: nobody does.
+ * Fork handlers.  Before fork all moved memory becomes private, by way of a private
+ * mapping of the segment whose pages are copied at once: no write of another thread is
+ * lost, and the kernel makes the child's snapshot as usual.  hca_remap_quiesce waits for
+ * the users of mappings, after struct hca_moved has marked them away; NULL: there are none.
  */
 extern void (*hca_remap_quiesce)(void);
 void hca_remap_before_fork(void);
@@ -81,18 +83,17 @@ void hca_remap_after_fork(void);
 void hca_remap_in_child(void);
 
 /*
- * Memory whose pages others hold on to: a real device goes on with the pages
- * that it found when they were registered there, so these stay where they are.
- * A range from before it is registered until after it is deregistered; `owner`
- * names it.  NULL: no memory.
+ * Pinned memory: a real device goes on using the pages that it found at
+ * registration, so these stay where they are.  A range is pinned from before it is
+ * registered until after it is deregistered; `owner` identifies it.  NULL: no memory.
  */
 struct hca_pinned;
 struct hca_pinned *hca_pin(const void *addr, size_t bytes);
 void hca_pin_set_owner(struct hca_pinned *p, const void *owner);
 void hca_unpin(struct hca_pinned *p);
-/* What its owner is the only one to know: NULL, nothing. */
+/* The pinned range of an owner; NULL: none. */
 struct hca_pinned *hca_pin_of(const void *owner);
-/* Locked. */
+/* The caller holds hca_remap_lock. */
 bool hca_is_pinned(uint64_t start, uint64_t end);
 
 #endif

@@ -1,4 +1,4 @@
-/* remap_int.h - what remap.c, restore.c and pinned.c share. */
+/* remap_int.h - declarations that remap.c, restore.c and pinned.c share. */
 #ifndef HCA_REMAP_INT_H
 #define HCA_REMAP_INT_H
 
@@ -9,24 +9,24 @@
 /* Under hca_remap_lock; hca_ranges_touch needs none. */
 struct hca_remap_state {
 	/*
-	 * What was moved at some time and has not been unmapped since.  What it is now,
-	 * /proc/self/maps tells: some went unseen perhaps, some was moved back.
+	 * Memory that was moved at some time and has not been unmapped since.  Its present
+	 * state is in /proc/self/maps: some may have been unmapped unseen, or moved back.
 	 */
 	struct hca_ranges ranges;
 	struct hca_moved *list;
-	unsigned forking;		/* threads that are between the two ends of fork */
-	struct hca_maps maps;		/* large for the stack of a signal handler */
+	unsigned forking;		/* threads between before_fork and after_fork */
+	struct hca_maps maps;		/* too large for the stack of a signal handler */
 };
 extern struct hca_remap_state hca_remap_state;
 
-/* In a child of fork, where another thread may have held it. */
+/* In a child of fork: another thread of the parent may have held the lock. */
 void hca_remap_reset_lock(void);
 
-/* Shared, on our segment, at its own address: moved, or the arena's. */
+/* Shared, on this process's segment, at its own address: moved, or the arena's. */
 bool hca_is_moved(const struct hca_map *map);
 /*
- * A private mapping of the segment, of this process or of one it is a child of: what
- * fork has left of memory that was moved.  All its pages are copies.
+ * A view: a private mapping of the segment of this process or of an ancestor, into which
+ * fork has turned moved memory.  All its pages are copies.
  */
 bool hca_is_view(const struct hca_map *map);
 
@@ -55,7 +55,7 @@ static inline void hca_remap_walked(void)
 	hca_maps_close(&hca_remap_state.maps);
 }
 
-/* Private copies of all pages of a view, in place; they can be written to.  False: not of all. */
+/* Make private, writable copies of all pages of a view, in place.  False: not of all. */
 bool hca_remap_copy_pages(uint64_t start, uint64_t end);
 
 #endif

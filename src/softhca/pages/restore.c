@@ -1,8 +1,8 @@
 /*
- * restore.c - moving memory back, before the program could notice that it was moved.
+ * restore.c - moving memory back before the program could observe that it was moved.
  *
  * Runs inside malloc, in signal handlers, in children of fork: nothing is allocated, and
- * what is called in the C library makes system calls and no more.
+ * the functions called in the C library only make system calls.
  */
 #include <pthread.h>
 
@@ -12,7 +12,7 @@
 #include "pages/remap_int.h"
 #include "base/sys.h"
 
-enum { CHUNK = 32 << 20 };		/* so much is there twice, at most, while it is copied */
+enum { CHUNK = 32 << 20 };		/* the most that exists twice during a copy */
 
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23
@@ -26,7 +26,7 @@ static int prot_of(const struct hca_map *map)
 	       (map->executable ? PROT_EXEC : 0);
 }
 
-/* ---- What peers map ------------------------------------------------------ */
+/* ---- Parts that peers map ------------------------------------------------ */
 
 static void tell(struct hca_moved *m)
 {
@@ -34,7 +34,7 @@ static void tell(struct hca_moved *m)
 		m->changed(m);
 }
 
-/* These pages go: of each part that has some of them, the larger rest stays mapped. */
+/* These pages are moved back: of each part that has some, the larger rest stays mapped. */
 static void shrink(uint64_t start, uint64_t end)
 {
 	struct hca_moved *m;
@@ -55,7 +55,7 @@ static void shrink(uint64_t start, uint64_t end)
 
 /* ---- Copies -------------------------------------------------------------- */
 
-/* What the segment has of it. */
+/* Copy from the segment the pages that it holds. */
 static bool fill_from_segment(uint64_t to, uint64_t start, uint64_t end)
 {
 	off_t data = (off_t)start, hole;
@@ -74,7 +74,10 @@ static bool fill_from_segment(uint64_t to, uint64_t start, uint64_t end)
 	return data >= 0 || errno == ENXIO;
 }
 
-/* Whoever owns these bytes, to a sanitizer: volatile, so that no memcpy comes of it. */
+/*
+ * Not checked by sanitizers: a page may hold bytes of any object.  volatile keeps the
+ * compiler from calling memcpy.
+ */
 __attribute__((no_sanitize("address"))) __attribute__((no_sanitize("thread")))
 static void copy_page(volatile uint64_t *to, const volatile uint64_t *from)
 {
@@ -114,7 +117,7 @@ static uint64_t fresh(uint64_t bytes)
 	return hca_sys_failed(at) ? 0 : (uint64_t)at;
 }
 
-/* New pages, which have been filled, take the place of [start, end). */
+/* Move the filled pages at `from` onto [start, end). */
 static bool take_place(uint64_t from, uint64_t start, uint64_t end, int prot)
 {
 	const uint64_t bytes = end - start;
@@ -128,7 +131,7 @@ static bool take_place(uint64_t from, uint64_t start, uint64_t end, int prot)
 	return false;
 }
 
-/* One mapping, moved or a view, becomes anonymous memory with the same data. */
+/* Turn one mapping, moved or a view, into anonymous memory with the same data. */
 static void put_back(const struct hca_map *map)
 {
 	struct hca_map part = *map;
@@ -149,16 +152,16 @@ static void put_back(const struct hca_map *map)
 	}
 }
 
-/* ---- Finding it ---------------------------------------------------------- */
+/* ---- Searching ----------------------------------------------------------- */
 
 static bool is_ours(const struct hca_map *map)
 {
 	return hca_is_moved(map) || hca_is_view(map);
 }
 
-/* A search for what is moved or a view in [at, end), among what was moved. */
+/* A search for moved memory and views in [at, end), within what was ever moved. */
 struct search {
-	uint64_t at, end, stop;		/* at: of the walk, which goes up to stop */
+	uint64_t at, end, stop;		/* at: position of the walk, which ends at stop */
 	bool walking;
 };
 
@@ -189,11 +192,11 @@ static void put_all_back(uint64_t start, uint64_t end)
 		put_back(&piece);
 }
 
-/* ---- What is heard ------------------------------------------------------- */
+/* ---- Calls of the program ------------------------------------------------ */
 
 /*
- * The pages go, and need not be copied: in their place, until the call is made, are empty
- * ones.  (Not nothing: another thread could map something there in between.)
+ * The pages are about to be unmapped and need no copy: until the call is made, empty pages
+ * take their place.  (A hole would let another thread map something there.)
  */
 static void drop(uint64_t start, uint64_t end)
 {
@@ -211,7 +214,7 @@ static void drop(uint64_t start, uint64_t end)
 	hca_ranges_remove(&hca_remap_state.ranges, start, end);
 }
 
-/* Is it private memory throughout, to be used in one way; and of how many mappings? */
+/* Is it private memory with one protection throughout; in how many mappings? */
 static bool is_uniform(uint64_t start, uint64_t end, int *prot, unsigned *pieces, bool *ours)
 {
 	struct hca_map map;
@@ -236,8 +239,8 @@ static bool is_uniform(uint64_t start, uint64_t end, int *prot, unsigned *pieces
 }
 
 /*
- * All of it, in one new mapping: mremap wants one, and what was moved in between has
- * made several of it.
+ * Move all of it back into one new mapping: mremap accepts only one, and moving parts of
+ * it has split it.
  */
 static bool put_back_as_one(uint64_t start, uint64_t end)
 {
@@ -265,14 +268,14 @@ static bool put_back_as_one(uint64_t start, uint64_t end)
 	return false;
 }
 
-/* Whole pages, if the kernel can make the call at all: one that it refuses changes nothing. */
+/* The whole pages of the call; false: the kernel will refuse the call. */
 static bool is_range(enum rg_mem_call call, uintptr_t start, size_t bytes, uint64_t *first,
 		     uint64_t *last)
 {
 	const uint64_t page = hca_page_bytes();
 
 	if (call == RG_MEM_MOVE && !bytes)
-		bytes = 1;		/* a second mapping of shared memory; ours is none */
+		bytes = 1;		/* asks for a second mapping of shared memory */
 	if (!bytes || start > HCA_MEMORY_BYTES || bytes > HCA_MEMORY_BYTES - start)
 		return false;
 	*first = hca_align_up(start, page);
@@ -305,7 +308,7 @@ void hca_remap_hear(enum rg_mem_call call, uintptr_t start, size_t bytes)
 
 /* ---- Fork ---------------------------------------------------------------- */
 
-/* On an older kernel: a write that changes nothing, whatever other threads write. */
+/* For older kernels: an atomic write that changes nothing, safe beside other threads. */
 static void touch_pages(uint64_t start, uint64_t end)
 {
 	for (; start < end; start += hca_page_bytes())
@@ -327,15 +330,15 @@ bool hca_remap_copy_pages(uint64_t start, uint64_t end)
 }
 
 /*
- * Other threads go on writing: at no time is there a page that is neither the shared one
- * nor a private one made from it.
+ * Other threads go on writing: at any time each page is the shared one or a private copy
+ * made from it.
  */
 static void make_private(const struct hca_map *map)
 {
 	uint64_t at, end;
 
 	if (!map->writable || !map->readable || map->executable) {
-		put_back(map);		/* nobody writes there */
+		put_back(map);		/* not writable: no write can be lost */
 		return;
 	}
 	if (hca_sys_failed(hca_sys_map(map->start, map->end - map->start, PROT_READ | PROT_WRITE,
@@ -349,7 +352,7 @@ static void make_private(const struct hca_map *map)
 	}
 }
 
-/* True: somebody had it mapped. */
+/* Mark all parts away and unmapped.  True: some part could be mapped. */
 static bool send_away(void)
 {
 	struct hca_moved *m;
@@ -398,7 +401,7 @@ void hca_remap_after_fork(void)
 	hca_remap_unlock(&before);
 }
 
-/* Another thread of the parent's was just changing it: what is there tells. */
+/* A thread of the parent was changing the set: rebuild it from the mappings. */
 static void find_views(void)
 {
 	struct hca_map map;

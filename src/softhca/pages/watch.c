@@ -1,4 +1,4 @@
-/* watch.c - moving memory needs to hear what the program does to it. */
+/* watch.c - watching the program's calls that change moved memory. */
 #include <stdatomic.h>
 
 #include "base/base.h"

@@ -1,6 +1,6 @@
 /*
- * cmd.c - the softhca command: run a program on software devices; clean up
- * after what was killed.  Fabrics in use are cmd_fabric.c's.
+ * cmd.c - the softhca command: runs a program on software devices, cleans up
+ * after killed programs.  cmd_fabric.c has the commands for fabrics in use.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -52,7 +52,7 @@ static const struct opt rows[] = {
 
 /* ---- Fabrics, as files --------------------------------------------------- */
 
-/* Call visit for the fabrics of this user; the sum of what it returns. */
+/* Calls visit for the fabrics of this user; the sum of its results. */
 static int each_fabric(int (*visit)(const char *name, struct hca_registry *r,
 				    const struct hca_registry_image *image))
 {
@@ -171,7 +171,7 @@ static int find_library(char *path, size_t size)
 	return access(path, R_OK) == 0 ? 0 : -ENOENT;
 }
 
-/* Put `item` behind (or before) what a list with colons in the environment holds. */
+/* Append `item` to a colon-separated list in the environment, or prepend it. */
 static int extend(const char *variable, const char *item, bool before)
 {
 	const char *list = getenv(variable);
@@ -244,20 +244,20 @@ static int clean_up(const char *name, struct hca_registry *r,
 	return 1;
 }
 
-/* What is measured will not be what was asked for: one line, and on. */
+/* Warn, in one line, if this machine cannot keep to the model. */
 static void warn_of_model(void)
 {
 	const char *text = settings.soft ? settings.soft : getenv("SOFTHCA_SPEC");
 	char why[640], line[256];
 	struct hca_spec spec;
 
-	/* What is wrong with the environment, whoever opens a device is told. */
+	/* Errors in the environment are reported when a device is opened. */
 	if (text && hca_spec_parse(text, &spec, why, sizeof(why)) == 0 &&
 	    hca_fidelity(&spec, 0, line, sizeof(line)) > 0)
 		rg_warn("%s", line);
 }
 
-/* The program's exit code; as a shell says it: 128 + the signal that ended it. */
+/* The program's exit code, or as in a shell 128 + the signal that ended it. */
 static int run(char **argv)
 {
 	static const int signals[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2,
@@ -287,7 +287,7 @@ static int run(char **argv)
 
 static const struct {
 	const char *name;
-	int operands;			/* more than these: a program of that name */
+	int operands;			/* with more than these: a program of that name */
 	int (*run)(const char *fabric, int argc, char **argv);
 } commands[] = {
 	{ "profiles", 0, cmd_profiles },

@@ -2,7 +2,7 @@
 #ifndef HCA_CMD_H
 #define HCA_CMD_H
 
-/* cmd_fabric.c; `fabric` NULL: SOFTHCA_FABRIC, else the only one there is. */
+/* cmd_fabric.c; `fabric` NULL: SOFTHCA_FABRIC, else the only fabric. */
 int hca_cmd_list(const char *fabric, int argc, char **argv);
 int hca_cmd_port(const char *fabric, int argc, char **argv);
 int hca_cmd_loss(const char *fabric, int argc, char **argv);

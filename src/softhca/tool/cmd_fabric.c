@@ -38,7 +38,7 @@ static void list_process(pid_t pid, uint32_t node, const char *note)
 	printf("  process %d (%s) on node %u%s\n", (int)pid, comm, (unsigned)node, note);
 }
 
-/* Those that left in good order are not listed. */
+/* Processes that left in good order are not listed. */
 static void list_processes(const struct hca_seen *f, bool *node_used)
 {
 	uint32_t i, node;
@@ -61,7 +61,7 @@ static void list_processes(const struct hca_seen *f, bool *node_used)
 	}
 }
 
-/* In order and without members: not worth a line. */
+/* A port without faults on a node without members is not listed. */
 static void list_port(const struct hca_seen *f, const struct hca_port_name *name, bool used)
 {
 	const struct hca_shm_port *p = hca_shm_port_of(f->shm, &f->spec, name);
@@ -144,7 +144,7 @@ int hca_cmd_list(const char *fabric, int argc, char **argv)
 
 /* ---- Faults -------------------------------------------------------------- */
 
-/* The living fabric of that name, or the only one; NULL: said why not. */
+/* The fabric in use of that name, or the only one; NULL: the error was printed. */
 static struct hca_seen *choose(struct hca_sight *sight, const char *name)
 {
 	struct hca_seen *found = NULL;
@@ -189,7 +189,7 @@ static struct hca_shm_port *find_port(struct hca_seen *f, const char *text,
 	return hca_shm_port_of(f->shm, &f->spec, name);
 }
 
-/* What a command does to a port, and to whom it says so. */
+/* A command's change to a port, and the function that carries it out. */
 struct change {
 	bool down;
 	uint32_t loss_ppb;
@@ -204,12 +204,12 @@ static void change_state(struct hca_shm_fabric *shm, const struct hca_port_name 
 		hca_wakeup_send_adapter(shm, name->node, name->hca);
 }
 
-/* There is no event of it: members look when they next call a verb. */
+/* It causes no event: members find it at their next verb. */
 static void change_loss(struct hca_shm_fabric *shm, const struct hca_port_name *name,
 			struct hca_shm_port *p, const struct change *c)
 {
 	hca_port_lose(shm, p, c->loss_ppb);
-	hca_wakeup_send_adapter(shm, HCA_NODES_MAX, 0);	/* nobody's */
+	hca_wakeup_send_adapter(shm, HCA_NODES_MAX, 0);	/* no adapter: attention only */
 }
 
 static int change_port(const char *fabric, const char *port, const struct change *c)
@@ -220,7 +220,7 @@ static int change_port(const char *fabric, const char *port, const struct change
 	struct hca_seen *f;
 	int rc = RG_EXIT_USAGE;
 
-	/* A process that ends under our hands must not end us. */
+	/* A wake-up to a process that ends meanwhile must not kill this one. */
 	signal(SIGPIPE, SIG_IGN);
 	if (inspect(&sight))
 		return RG_EXIT_FAULT;

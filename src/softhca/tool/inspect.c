@@ -25,7 +25,7 @@ static struct hca_seen *add(struct hca_sight *s)
 
 /* ---- A segment ----------------------------------------------------------- */
 
-/* What another process wrote is read once and checked. */
+/* Data of another process is read once and checked. */
 static bool take(struct hca_seen *seen, struct hca_shm_fabric *shm)
 {
 	char text[HCA_SPEC_MAX], why[320];

@@ -1,9 +1,9 @@
 /*
  * inspect.h - the fabrics of this user, seen from outside, for the softhca command.
  *
- * A fabric is found through its rendezvous file, or, when that is gone because
- * nobody else shall join (as after the start of an MPI job), through a process
- * that holds its segment.
+ * A fabric is found through its member registry, or, when that was removed because
+ * the fabric is closed (as after the start of an MPI job), through a process that
+ * holds its segment.
  */
 #ifndef HCA_INSPECT_H
 #define HCA_INSPECT_H
@@ -13,10 +13,10 @@
 
 struct hca_seen {
 	char name[HCA_NAME_MAX + 1];
-	struct hca_shm_fabric *shm;	/* mapped; NULL: nobody alive has it */
+	struct hca_shm_fabric *shm;	/* mapped; NULL: all members are dead */
 	struct hca_spec spec;		/* all zero if shm is NULL */
 	struct hca_registry_image *image;	/* NULL: the file is gone */
-	bool damaged;			/* the file is; the rest says nothing */
+	bool damaged;			/* the file is; the rest is invalid */
 	uint64_t nonce;
 };
 
