@@ -1,7 +1,7 @@
 /*
  * attributes.c - the state machine of each type of queue pair: which attributes
- * each transition needs and takes (IBTA 1.5, table 91), what queries say on the
- * way, and the states in which the send queue stands still.
+ * each transition needs and takes (IBTA 1.5, table 91), query results in each
+ * state, and the states in which the send queue does not proceed.
  */
 #include <errno.h>
 #include <fcntl.h>

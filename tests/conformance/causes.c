@@ -1,6 +1,6 @@
 /*
- * causes.c - which asynchronous events errors cause (IBTA 1.5, 11.6.3): what no
- * completion tells.
+ * causes.c - which asynchronous events errors cause (IBTA 1.5, 11.6.3): errors
+ * that no completion reports.
  */
 
 #include "conformance.h"

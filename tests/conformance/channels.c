@@ -1,4 +1,4 @@
-/* channels.c - completion channels: who sleeps is told of what comes, once. */
+/* channels.c - completion channels: a sleeping program gets each event, once. */
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>

@@ -1,10 +1,10 @@
 /*
- * conformance.h - what a verbs device must do, as a list of cases.
+ * conformance.h - the requirements on a verbs device, as a list of cases.
  *
  * Plain libibverbs: the same list runs on a software HCA, on Soft-RoCE and on
  * hardware.  Each case runs as two processes, *sides* 0 and 1, that share a
- * socket for addresses and barriers.  What the device says that it cannot do
- * is skipped, visibly.
+ * socket for addresses and barriers.  Cases that the device reports not to
+ * support are skipped, visibly.
  */
 #ifndef CONFORMANCE_H
 #define CONFORMANCE_H
@@ -36,7 +36,7 @@ struct side {
 	struct ibv_pd *pd;
 };
 
-/* The case is over for this process: why, and exit. */
+/* End the case for this process: print the reason, and exit. */
 void fail_at(const char *file, int line, const char *fmt, ...)
 	__attribute__((noreturn, format(printf, 3, 4)));
 void skip(const char *fmt, ...) __attribute__((noreturn, format(printf, 1, 2)));
@@ -54,12 +54,12 @@ void skip(const char *fmt, ...) __attribute__((noreturn, format(printf, 1, 2)));
 			fail("%s is %lld, not %lld (%s)", #a, a_, b_, #b); \
 	} while (0)
 
-/* Of what a test draws: what it was told, or RG_SEED, so that a verdict can be repeated. */
+/* The seed of a test's random numbers: the argument, or RG_SEED, so that a run can be repeated. */
 unsigned drawn_seed(const char *argument);
 
 /* ---- Between the sides --------------------------------------------------- */
 
-/* How a side exits that the other one has left: why is the other's to tell. */
+/* The exit code of a side that the other one has left: the other one reports the reason. */
 enum { EXIT_ALONE = 78 };
 
 /*
@@ -74,8 +74,9 @@ void swap(struct side *s, const void *mine, void *theirs, size_t bytes);
 void barrier(struct side *s);
 
 /*
- * Side `who` ends here as if it had been killed; the other returns when it has.
- * That one ends its case with side_is_alone() after it has freed what it made.
+ * Side `who` ends here as if it had been killed; on the other side this returns
+ * after that.  The other side ends its case with side_is_alone() after it has freed
+ * its objects.
  */
 void side_dies(struct side *s, int who);
 void side_is_alone(struct side *s) __attribute__((noreturn));
@@ -86,7 +87,7 @@ struct buffer {
 	unsigned char *at;
 	size_t bytes;
 	struct ibv_mr *mr;
-	/* of the other side, after buffer_swap */
+	/* the other side's, after buffer_swap */
 	uint64_t addr;
 	uint32_t rkey;
 };
@@ -97,7 +98,7 @@ void buffer_swap(struct side *s, struct buffer *b);
 
 enum { ACCESS_ALL = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ };
 
-/* The byte at offset i of message `seed`: what must arrive, computed by whoever checks. */
+/* The byte at offset i of message `seed`, computed anew to check what has arrived. */
 static inline unsigned char pattern(uint64_t seed, size_t i)
 {
 	uint64_t x = (seed + 1) * 0x9e3779b97f4a7c15ull + i * 0xbf58476d1ce4e5b9ull;
@@ -109,7 +110,7 @@ static inline unsigned char pattern(uint64_t seed, size_t i)
 void fill(unsigned char *at, uint64_t seed, size_t bytes);
 /* Fails the case at the first wrong byte. */
 void check(const unsigned char *at, uint64_t seed, size_t bytes, const char *what);
-/* All bytes still are `value`. */
+/* Fails the case unless all bytes still are `value`. */
 void check_untouched(const unsigned char *at, unsigned char value, size_t bytes, const char *what);
 
 /* ---- Queue pairs --------------------------------------------------------- */
@@ -123,7 +124,7 @@ struct end_config {
 	int answers, asks;		/* max_dest_rd_atomic, max_rd_atomic; 0: 1, -1: none */
 	struct ibv_cq *cq;		/* shared; NULL: its own */
 	enum ibv_qp_type type;		/* 0: RC */
-	struct ibv_srq *srq;		/* receives come from there */
+	struct ibv_srq *srq;		/* receives come from it */
 };
 
 extern const struct end_config end_defaults;
@@ -137,9 +138,9 @@ struct end {
 	uint32_t remote_qpn;
 };
 
-/* Made, not connected; NULL config: end_defaults. */
+/* Create an end, not connected; NULL config: end_defaults. */
 struct end end_new(struct side *s, const struct end_config *config);
-/* To RTS, connected with the other side's end of the same call. */
+/* Bring it to RTS, connected with the other side's end of the same call. */
 void end_connect(struct side *s, struct end *e);
 void end_free(struct end *e);
 
@@ -155,7 +156,7 @@ int end_to_rtr(struct side *s, struct end *e, const struct peer_address *to);
 int end_to_rts(struct end *e);
 int end_to(struct end *e, enum ibv_qp_state state);
 enum ibv_qp_state end_state(struct end *e);
-/* What its queues hold: creating one may round up and not say so. */
+/* The capacity of its queues: creation may round up without reporting it. */
 struct ibv_qp_cap end_granted(struct end *e);
 
 /* ---- Work ---------------------------------------------------------------- */
@@ -169,49 +170,50 @@ struct ibv_send_wr write_wr(const struct buffer *b, struct ibv_sge *sge, uint64_
 void post_receive(struct end *e, uint64_t wr_id, struct ibv_sge *sge, int count);
 
 /*
- * How long whatever should come is waited for (--patience): long enough that a machine which
- * does something else meanwhile is no reason to fail.
+ * The time limit for everything that should come (--patience): long enough that a busy
+ * machine is no reason to fail.
  */
 extern unsigned patience_s;
 static inline int patience_ms(void)
 {
 	return (int)patience_s * 1000;
 }
-/* When it is over, by now_ns(). */
+/* When it ends, by now_ns(). */
 uint64_t patience_end(void);
 
-/* One completion. */
+/* Wait for one completion. */
 struct ibv_wc wait_wc(struct ibv_cq *cq);
-/* An asynchronous event can be read. */
+/* Wait for an asynchronous event. */
 void wait_async(struct side *s, enum ibv_event_type expected);
-/* One completion, of this request and with this status. */
+/* Wait for one completion, of this request and with this status. */
 void expect(struct ibv_cq *cq, uint64_t wr_id, enum ibv_wc_status status);
-/* The queue pair gets into a state, polled as a program would. */
+/* Wait until the queue pair is in a state, polling as a program would. */
 void wait_state(struct end *e, enum ibv_qp_state state);
-/* One completion that is a success. */
+/* Wait for one completion that is a success. */
 struct ibv_wc wait_ok(struct ibv_cq *cq);
-/* None for so many milliseconds. */
+/* Expect no completion for so many milliseconds. */
 void expect_nothing(struct ibv_cq *cq, int ms);
 /*
- * Time, and what a loop that waits does when it has found nothing, and when it has: in
- * tests/virtual both sides are in one process, on a clock that moves only then.
+ * Time, and the calls of a waiting loop that has found nothing (turn), or something
+ * (virtual_found): in tests/virtual both sides are in one process, on a clock that advances
+ * only in these calls.
  */
 uint64_t now_ns(void);
 void pause_ns(uint64_t ns);
-extern bool time_is_exact;			/* there: nothing takes longer than it must */
+extern bool time_is_exact;			/* in tests/virtual: no delays by the machine */
 void turn(unsigned *turns, uint64_t end_ns);	/* UINT64_MAX: no end */
-bool goes_on(uint64_t end_ns);			/* a turn, and whether it is not over */
+bool goes_on(uint64_t end_ns);			/* a turn; false: the time is over */
 void virtual_found(void);
 
 /* ---- Cases (main.c) ------------------------------------------------------ */
 
 struct test;
 
-/* As two_sides calls it: opens the device, runs the case, closes it. */
+/* For two_sides: opens the device, runs the case, closes the device. */
 void case_side(int me, int sock, const void *test);
-/* fork; the child's stderr is the log, and it does not hang for ever. */
+/* fork; the child's stderr is the log, and an alarm ends it if it hangs. */
 pid_t case_fork(int log);
-/* Start a case in processes of case_fork; how many. */
+/* Start a case in processes of case_fork; returns their number. */
 int case_start(const struct test *t, int log, pid_t pid[2]);
 
 struct test {
@@ -219,11 +221,11 @@ struct test {
 	void (*run)(struct side *s);
 };
 
-/* Each ends with a NULL name. */
-/* Descriptors of channels and events. */
+/* For descriptors of channels and events. */
 void set_nonblocking(int fd);
 bool readable(int fd, int timeout_ms);
 
+/* Each ends with a NULL name. */
 extern const struct test data_tests[], queue_tests[], retry_tests[], error_tests[], state_tests[];
 extern const struct test uc_tests[], srq_tests[], ud_tests[], group_tests[];
 extern const struct test atomic_tests[], wr_tests[];

@@ -1,4 +1,4 @@
-/* cq.c - completion queues: extended ones, timestamps, another size while in use. */
+/* cq.c - completion queues: extended ones, timestamps, resizing while in use. */
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /*
- * errors.c - what goes wrong goes wrong as the specification says (IBTA 1.5,
- * 9.9, 10.10, 11.6.2).  Which status a request can end with, and which cases show
- * it (RC, unless they are named uc_ or ud_):
+ * errors.c - errors are reported as the specification requires (IBTA 1.5, 9.9,
+ * 10.10, 11.6.2).  The statuses that a request can end with, and the cases that
+ * show them (RC, unless they are named uc_ or ud_):
  *
  *	SUCCESS			data.c
  *	LOC_LEN_ERR		too_long; receive_too_short (at the receiver); atomic_too_short
@@ -9,7 +9,7 @@
  *	LOC_PROT_ERR		local_*, read_into_read_only, receive_bad_key, uc_local_bad_key
  *	WR_FLUSH_ERR		flush.c
  *	MW_BIND_ERR		memory.c
- *	LOC_ACCESS_ERR		none: RD and devices of their own only
+ *	LOC_ACCESS_ERR		none: only RD and vendors' devices
  *	BAD_RESP_ERR		none: responses are not packets that could be wrong
  *	REM_INV_REQ_ERR		receive_too_short, *_not_allowed_by_qp, *_none_answered,
  *				atomic_misaligned
@@ -22,7 +22,7 @@
  *	FATAL_ERR, RESP_TIMEOUT_ERR, GENERAL_ERR	none: a failing device, ib_mad, vendors
  *	TM_ERR, TM_RNDV_INCOMPLETE	none: tag matching
  *
- * What is not reliable knows SUCCESS, the LOC_ ones and WR_FLUSH_ERR (uc.c, ud.c).
+ * Unreliable transports have SUCCESS, the LOC_ ones and WR_FLUSH_ERR (uc.c, ud.c).
  */
 #include <errno.h>
 

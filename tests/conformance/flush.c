@@ -1,6 +1,6 @@
 /*
- * flush.c - the error state: what was begun, what was not, and in which order
- * all of it completes.
+ * flush.c - the error state: requests that were begun, requests that were not, and
+ * the order in which all of them complete.
  */
 #include "conformance.h"
 

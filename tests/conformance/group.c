@@ -1,4 +1,4 @@
-/* group.c - datagrams from many and to many (IBTA 10.5). */
+/* group.c - datagrams from many senders, and multicast (IBTA 10.5). */
 #include <errno.h>
 #include <stdlib.h>
 

@@ -1,4 +1,4 @@
-/* known.c - where a device is known to differ from the specification. */
+/* known.c - known differences of a device from the specification. */
 #include <ctype.h>
 #include <errno.h>
 #include <stdio.h>

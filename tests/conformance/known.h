@@ -1,15 +1,15 @@
 /*
- * known.h - where a device is known to differ from the specification.
+ * known.h - known differences of a device from the specification.
  *
  * A file of rows; # begins a comment:
  *
- *	CASE: TEXT that the case's message contains when it fails as it is known to
+ *	CASE: TEXT that the case's message contains when it fails as known
  *		why the device does this (one line or more, indented)
  *
- * Such a case *must* fail, with that text: one that passes, is skipped or fails
- * in another way is news.  With "sometimes: " before TEXT it may pass as well.
- * TEXT that begins with "no ", or the signal Alarm clock, tells of what never
- * comes; nobody waits long for that.
+ * Such a case *must* fail, with that text: passing, being skipped or failing with
+ * another text is reported.  With "sometimes: " before TEXT it may pass as well.
+ * TEXT that begins with "no ", or the signal Alarm clock, names something that
+ * never comes; the time to wait for it is short.
  */
 #ifndef CONFORMANCE_KNOWN_H
 #define CONFORMANCE_KNOWN_H

@@ -1,4 +1,4 @@
-/* limits.c - the least and the most of everything a request can have. */
+/* limits.c - minima and maxima of everything that a request can have. */
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/sysinfo.h>

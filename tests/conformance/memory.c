@@ -1,4 +1,4 @@
-/* memory.c - registrations that change, windows, domains of domains. */
+/* memory.c - reregistration, memory windows, parent domains. */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/udmabuf.h>

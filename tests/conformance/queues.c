@@ -1,4 +1,4 @@
-/* queues.c - many requests: which complete, in which order, both ways, on one completion queue. */
+/* queues.c - many requests: which complete and in which order, in both directions, on one CQ. */
 #include <stdlib.h>
 
 #include "conformance.h"

@@ -1,4 +1,4 @@
-/* side.c - what every case needs: a device, memory, connected queue pairs. */
+/* side.c - the functions that cases share: a device, memory, connected queue pairs. */
 #include <fcntl.h>
 #include <errno.h>
 #include <poll.h>

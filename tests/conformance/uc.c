@@ -1,6 +1,7 @@
 /*
- * uc.c - unreliable connections: what arrives is whole and in order; what meets
- * an obstacle is lost, and its sender does not learn of it (IBTA 9.8, 9.9.3).
+ * uc.c - unreliable connections: messages that arrive are whole and in order; a
+ * message that meets an error is lost, without a report to its sender (IBTA 9.8,
+ * 9.9.3).
  */
 #include "conformance.h"
 

@@ -1,6 +1,6 @@
 /*
- * ud.c - datagrams: address handles, the GRH, what is lost and what is an
- * error (IBTA 9.8.3, 11.2.4).
+ * ud.c - datagrams: address handles, the GRH, which messages are lost and which
+ * are errors (IBTA 9.8.3, 11.2.4).
  */
 #include <arpa/inet.h>
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* wr.c - the other way to post: ibv_wr_*. */
+/* wr.c - posting with ibv_wr_*. */
 #include <errno.h>
 
 #include "conformance.h"

@@ -1,8 +1,8 @@
 /*
  * driver.c - runs a libFuzzer target without libFuzzer, so that `make check`
- * needs no clang: files named on the command line, or else the target's own
- * seeds and many mutations of them from a fixed seed of the generator;
- * --seeds DIRECTORY writes the seeds there.
+ * needs no clang: on the files named on the command line, or else on the target's
+ * own seeds and many mutations of them, from a fixed seed of the generator;
+ * --seeds DIRECTORY writes the seeds to that directory.
  */
 #include <stdint.h>
 #include <stdio.h>

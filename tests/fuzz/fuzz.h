@@ -1,17 +1,17 @@
-/* fuzz.h - what a fuzz target defines. */
+/* fuzz.h - the definitions of a fuzz target. */
 #ifndef RG_TESTS_FUZZ_H
 #define RG_TESTS_FUZZ_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-/* One input; aborts when something is wrong.  The name is libFuzzer's. */
+/* Run one input; aborts on an error.  The name is libFuzzer's. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /* Input number `index` to begin with; its size, 0 when there is none. */
 size_t fuzz_seed(unsigned index, unsigned char *to, size_t most);
 
-/* How many inputs `make check` tries. */
+/* The number of inputs that `make check` runs. */
 extern const unsigned fuzz_rounds;
 
 #endif

@@ -1,4 +1,4 @@
-/* fuzz_registry.c - joining a fabric whose rendezvous file is any bytes. */
+/* fuzz_registry.c - joining a fabric whose member registry has arbitrary contents. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

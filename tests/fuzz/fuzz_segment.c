@@ -1,10 +1,10 @@
 /*
- * fuzz_segment.c - a connection to a peer whose segments are any bytes.
+ * fuzz_segment.c - a connection to a peer whose segments have arbitrary contents.
  *
  * The peer is a process that sleeps and holds descriptors: a process segment, a
- * table that it has signed and a memory segment, all written by us.  An input
- * begins with what is put there (struct image); the rest is a script: verbs of
- * ours, and words written into what this process shares, as any peer could.
+ * table that it has signed and a memory segment, all written by this test.  An
+ * input begins with their contents (struct image); the rest is a script: verbs of
+ * this process, and words written into its shared memory, as any peer could.
  */
 #include <fcntl.h>
 #include <signal.h>

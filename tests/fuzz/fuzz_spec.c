@@ -1,4 +1,4 @@
-/* fuzz_spec.c - the spec parser on any bytes. */
+/* fuzz_spec.c - the spec parser on arbitrary input. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /*
- * attacker.c - what a hostile peer does to all that it shares: scribbling over its
- * own segment, the victim's and the fabric's, and well-made lies.
+ * attacker.c - a hostile peer's actions on all shared memory: scribbling over its
+ * own segment, the victim's and the fabric's, and well-formed false data.
  */
 #include <fcntl.h>
 #include <poll.h>

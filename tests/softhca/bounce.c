@@ -1,9 +1,9 @@
 /*
- * bounce.c - where the kernel does not let processes copy from each other:
- * messages go by the hands of the memory's owner, whatever becomes of it.
+ * bounce.c - where the kernel does not let processes copy from each other: the
+ * copy service of the memory's owner copies, in whatever state the owner is.
  *
  * A seccomp filter denies process_vm_readv/writev as Yama would.  Cases run as
- * two processes; side 0 requests, side 1 owns.
+ * two processes; side 0 requests, side 1 owns the memory.
  */
 #include <errno.h>
 #include <linux/audit.h>

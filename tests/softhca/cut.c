@@ -2,13 +2,13 @@
  * cut.c - a process is killed at any system call of the copied path.
  *
  * Three processes send each other messages that the kernel copies, to receives of
- * each queue pair's own and to those of a shared queue.  The victim is killed on
+ * single queue pairs and to those of a shared queue.  The victim is killed on
  * entering or leaving its k-th system call, for each k: while it sends, while it
- * receives.  In half of the cuts the other one is stopped meanwhile with an entry in
- * the survivor's completion queue claimed and not filled, so that what the victim
- * had completed waits behind it.  Then
- *	- what the victim was told is sent has arrived, in order and without a hole,
- *	  before anything is flushed, and nothing arrives after that,
+ * receives.  In half of the cuts the third process is stopped meanwhile with an entry
+ * in the survivor's completion queue claimed and not filled, so that the victim's
+ * completions wait behind it.  Then
+ *	- every send that completed at the victim has arrived, in order and without a
+ *	  gap, before anything is flushed, and nothing arrives after that,
  *	- the shared queue has all its receives,
  *	- every message between survivor and other arrives, in order,
  *	- both see an error on their queue pairs to the dead.

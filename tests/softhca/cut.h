@@ -1,4 +1,4 @@
-/* cut.h - a process that is cut off, or goes on: its queues (cut_place.c), who cuts (cut.c). */
+/* cut.h - between the killing process (cut.c) and a process with its queues (cut_place.c). */
 #ifndef CUT_H
 #define CUT_H
 
@@ -12,9 +12,9 @@ enum { OWN, SHARED, KINDS };
 enum {
 	BYTES = 300,
 	OWN_DEPTH = 8, SHARED_DEPTH = 16,
-	SHARED_SLOTS = 2 * SHARED_DEPTH,	/* what is lost may be in some */
+	SHARED_SLOTS = 2 * SHARED_DEPTH,	/* lost receives may occupy some */
 	SLOTS = ROLES * OWN_DEPTH + SHARED_SLOTS,
-	MESSAGES = 3,			/* of each kind, while it is cut */
+	MESSAGES = 3,			/* of each kind, during a cut */
 	SENT = 1 << 24, PROBE = 1 << 25,	/* in a wr_id */
 	PATIENCE_S = 60,
 };
@@ -30,7 +30,7 @@ struct link {
 	bool failed;
 };
 
-/* What each process has. */
+/* The state of each process. */
 struct place {
 	int me;
 	struct side s;
@@ -38,18 +38,18 @@ struct place {
 	struct ibv_srq *srq;
 	struct buffer in, out;
 	struct link link[ROLES];
-	bool keeps;		/* what the shared queue gives is not posted again */
+	bool keeps;		/* receives of the shared queue are not posted again */
 	uint32_t kept[SHARED_SLOTS], kept_count;
 	bool busy[SHARED_SLOTS];
 };
 
-/* What the victim was told before it was killed; in memory that is shared. */
+/* Completions that the victim got before it was killed; in shared memory. */
 struct told {
 	_Atomic uint32_t sent[KINDS];
 };
 extern struct told *told;
 
-/* ---- What the others are told to do: by a word, which comes back when it is done ---- */
+/* ---- Commands to the other processes; each is sent back when it is done ---- */
 
 enum word_type { MAKE, CONNECT, SEND, POST, STEP, ACT_SEND, ACT_RECEIVE, LEARN };
 
@@ -65,13 +65,13 @@ void drop_link(struct place *p, int to);
 /* False: the shared queue is full. */
 bool post_shared(struct place *p, uint32_t slot);
 
-/* One completion, if there is one, is judged. */
+/* Check one completion, if there is one. */
 bool take(struct place *p);
 void wait_received(struct place *p, int from, int kind, uint32_t count);
-/* A queue pair to the dead shows it, if nothing has before. */
+/* Wait until a queue pair to the dead process fails, if none has before. */
 void learn(struct place *p, int dead);
 void obey(struct place *p, struct word *w);
-/* A process that does what it is told. */
+/* A process that carries out commands. */
 void member(int me, int sock) __attribute__((noreturn));
 
 #endif

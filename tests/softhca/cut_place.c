@@ -1,4 +1,4 @@
-/* cut_place.c - the queues of a process that is cut off, or goes on, and what it does. */
+/* cut_place.c - the queues and actions of a process that is cut off or survives. */
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /*
- * dropin.c - a program that loads libibverbs itself, as some do, and looks for
- * device files first, as others do.  Arguments: how many software devices are
- * to be seen through dlopen, and whether their files are.
+ * dropin.c - a program that loads libibverbs with dlopen, and looks for device
+ * files first, as some programs do.  Arguments: the expected number of software
+ * devices through dlopen, and whether their files are visible.
  */
 #include <dlfcn.h>
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 /*
- * faults.c - ports that go down and come back, packets that get lost: by the
+ * faults.c - ports that go down and come back, packets that are lost: by the
  * softhca command while traffic flows, and by the spec.
  */
 #include <errno.h>

@@ -1,9 +1,9 @@
 /*
- * fork.c - children of a process that uses a fabric, while it goes on.
+ * fork.c - children of a process that uses a fabric, while the parent goes on.
  *
- * Whatever a child does with what it inherited (use it, destroy it, leave by
- * exit), the parent and its peer feel nothing of it.  A child that opens a
- * device is a member of its own.
+ * Whatever a child does with inherited objects (use them, destroy them, exit), the
+ * parent and its peer are unaffected.  A child that opens a device is a separate
+ * member.
  */
 #include <dirent.h>
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* forward.c - a real device next to software ones: each verb reaches its own library. */
+/* forward.c - a real device next to software ones: each verb reaches the right library. */
 #include <stdlib.h>
 #include <unistd.h>
 

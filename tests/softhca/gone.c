@@ -1,6 +1,6 @@
 /*
- * gone.c - registered memory that is not what it was: data arrives at its addresses, or
- * the message fails; the process that owns it, and its other connections, go on.
+ * gone.c - registered memory that has changed: data arrives at its addresses, or the
+ * message fails; the process that owns it, and its other connections, go on.
  */
 #include <signal.h>
 #include <stdio.h>

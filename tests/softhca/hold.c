@@ -1,4 +1,4 @@
-/* hold.c - join the fabric, say so, stay until killed. */
+/* hold.c - joins the fabric, prints that, stays until killed. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/prctl.h>

@@ -1,15 +1,15 @@
 /*
  * hostile.c - a peer that writes garbage into everything it shares.
  *
- * Two processes are connected, by every kind of queue pair.  One keeps using
- * them in the usual way; the other scribbles over its own segment, the victim's
- * and the fabric's, or tells well-made lies: numbers of descriptors behind which
- * is something else, somebody else's pid, completions that nobody asked for,
- * claims that are never published.  Data and connections may suffer; the victim
- * may neither crash nor hang, write where it should not, nor tell its program of
- * receives that cannot be.  Meanwhile others join, and the command looks.
+ * Two processes are connected, by every kind of queue pair.  The victim keeps
+ * using them in the usual way; the attacker scribbles over its own segment, the
+ * victim's and the fabric's, or publishes well-formed false data: numbers of
+ * other descriptors, the pid of another process, completions without a request,
+ * claims that are never published.  Data and connections may be corrupted; the
+ * victim must neither crash nor hang, write outside its buffers, nor report
+ * impossible receives.  Meanwhile other processes join, and softhca list runs.
  *
- * This is the victim, who judges, and the frame; attacker.c is the other one.
+ * This file is the victim, which checks, and the frame; attacker.c the attacker.
  *
  * Usage: hostile [ROUNDS [SEED]]
  */

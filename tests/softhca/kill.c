@@ -1,17 +1,17 @@
 /*
  * kill.c - processes are killed at random under load.
  *
- * Seats are taken by processes that are all connected with each other, by every
- * kind of queue pair that the device has, and exchange messages as fast as they
- * can, checking every byte.  Some are killed with SIGKILL at a random moment:
- * under load, while they join, while they leave, two at once, after they were
- * stopped.  Then
- *	- each survivor sees an error on its queue pair to the dead within seconds,
- *	- traffic among the survivors goes on without a single error,
- *	- a fresh process takes the seat and talks to all,
- *	- when all have left, the fabric's file is gone.
+ * Processes in numbered seats are all connected with each other, by every kind of
+ * queue pair that the device has, and exchange messages as fast as they can,
+ * checking every byte.  Some are killed with SIGKILL at a random moment: under
+ * load, while they join, while they leave, two at once, after they were stopped.
+ * Then
+ *	- each survivor gets an error on its queue pair to the dead within seconds,
+ *	- traffic among the survivors continues without a single error,
+ *	- a new process takes the seat and exchanges messages with all,
+ *	- when all have left, the member registry is gone.
  * A shared receive queue must keep its receives, a completion channel its
- * wake-ups, atomics their counts: otherwise traffic comes to a stand.
+ * wake-ups, atomics their counts: otherwise traffic stops.
  *
  * Usage: kill [KILLS [SEED [MODE]]]
  */

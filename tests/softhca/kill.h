@@ -1,4 +1,4 @@
-/* kill.h - a process in a seat (member.c) and the one that kills it (kill.c). */
+/* kill.h - between a process in a seat (member.c) and the process that kills it (kill.c). */
 #ifndef KILL_H
 #define KILL_H
 
@@ -6,7 +6,7 @@
 
 enum { SEATS = 4, NODES = 3 };
 
-/* What a fabric is like while it lasts. */
+/* The configuration of a fabric. */
 struct mode {
 	const char *name;
 	const char *spec;	/* NULL: ideal */
@@ -16,11 +16,11 @@ struct mode {
 };
 
 /*
- * Down: make an end for a seat (answered by its address, from member to member);
+ * Commands: make an end for a seat (answered by its address, from member to member);
  * connect it (answered: ready); go.  That seat was killed (answered: dead, when
  * the queue pair to it shows it) or leaves (dead: at once).  Flow: answered when
  * messages of each kind were exchanged with all seats in the mask.  Quit.  Tell (answered):
- * something went wrong elsewhere, say all you know.
+ * something failed elsewhere; print diagnostics.
  */
 enum word_type {
 	WORD_MAKE = 'm', WORD_ADDRESS = 'a', WORD_CONNECT = 'c', WORD_READY = 'r', WORD_GO = 'g',
@@ -32,12 +32,12 @@ enum word_type {
 enum kind {
 	MAIN,		/* RC: every byte and its order is checked */
 	SHARED,		/* RC, its receives from the process's shared receive queue */
-	CHANNEL,	/* RC, polled only after its completion channel has told */
+	CHANNEL,	/* RC, polled only after an event of its completion channel */
 	LOOSE,		/* UC: messages may be lost; writes into memory that comes and goes */
 	KINDS,
 };
 
-/* What the device has; in the mask of the first ready. */
+/* Features of the device; in the mask of the first ready. */
 enum { HAS_SHARED = 1, HAS_CHANNEL = 2, HAS_UD = 4, HAS_ATOMICS = 8 };
 
 struct address {

@@ -1,8 +1,8 @@
 /*
  * lifecycle.c - messages to and from memory that is moved onto the segment, while the
- * program does with it what programs do: every byte is checked against a plain copy.
+ * program uses and remaps it: every byte is checked against a plain copy.
  *
- * A registration stays across all that leaves its addresses mapped.
+ * A registration survives every call that leaves its addresses mapped.
  */
 #include <pthread.h>
 #include <signal.h>

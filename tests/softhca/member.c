@@ -1,4 +1,4 @@
-/* member.c - a process in a seat: its device, its ends, and what the parent tells it. */
+/* member.c - a process in a seat: its device, its ends, the parent's commands. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>

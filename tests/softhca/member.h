@@ -1,4 +1,4 @@
-/* member.h - a process in a seat, between its life (member.c) and its traffic (traffic.c). */
+/* member.h - a process in a seat: its state, for member.c, traffic.c and tell.c. */
 #ifndef MEMBER_H
 #define MEMBER_H
 
@@ -12,7 +12,7 @@ enum {
 	CHANNEL_DEPTH = 4, LOOSE_DEPTH = 8, UD_DEPTH = 32,
 	CHURN = 4096,
 	QKEY = 0x11111111,
-	HISTORY = 128,		/* completions that are remembered */
+	HISTORY = 128,		/* completions that are recorded */
 };
 
 struct counts {
@@ -28,7 +28,7 @@ struct link {
 	uint64_t failed_ns;
 	enum kind failed_kind;
 	enum ibv_wc_status failed_status;
-	/* One at a time: adds to our own word at the peer, adds to one of all, reads. */
+	/* One at a time: adds to this member's word at the peer, adds to a shared one, reads. */
 	bool asked;
 	uint64_t asks, adds, others_adds;
 	uint64_t ud_seq;
@@ -36,7 +36,7 @@ struct link {
 	uint64_t churn_addr;
 };
 
-/* A completion, and how far its link was when it came. */
+/* A completion, and the progress of its link at that time. */
 struct note {
 	struct ibv_wc wc;
 	uint64_t at_ns, sent, received;
@@ -60,9 +60,9 @@ struct member {
 	bool atomics;
 	struct note history[HISTORY];
 	unsigned noted;
-	bool broken;		/* a message was missing: completions are only noted */
+	bool broken;		/* a message was missing: completions are only recorded */
 
-	/* What the parent waits for. */
+	/* The answer that the parent waits for. */
 	enum word_type owed;
 	int owed_seat;
 	unsigned owed_mask;
@@ -70,13 +70,13 @@ struct member {
 	uint64_t mark[SEATS][KINDS];
 };
 
-/* Receives that belong to no link: datagrams', the shared queue's. */
+/* Post receives that belong to no link: datagrams', the shared queue's. */
 void member_receives(struct member *n);
-/* Those of a link whose queue pairs are in INIT. */
+/* Post those of a link whose queue pairs are in INIT. */
 void link_receives(struct member *n, int from);
-/* A round: something to each peer that lives, and whatever has come is judged. */
+/* A round: send to each peer that is alive, and check what has arrived. */
 void traffic(struct member *n);
-/* All that is known of it, to stderr (tell.c). */
+/* Print diagnostics to stderr (tell.c). */
 void member_tell(const struct member *n);
 
 #endif

@@ -1,15 +1,15 @@
 /*
- * paced.c - the timing model against the clock: what is measured through the
- * verbs is what the spec says.
+ * paced.c - the timing model against the clock: measurements through the verbs
+ * agree with the spec.
  *
- * A machine can only make things slower.  So whatever is better than the model
- * allows, even once, is an error; what is not as good is tried a few times and
- * then told, but is an error only with --strict, which is for an idle machine:
+ * A machine can only make things slower.  So a result better than the model
+ * allows, even once, is an error; a worse one is retried a few times and then
+ * reported, but is an error only with --strict, which is for an idle machine:
  *
  *	MEASURE_ONLY=paced make bench
  *
- * tests/virtual/paced is the same on a clock of its own: there nothing makes anything slower,
- * and each case is what arithmetic says, to the nanosecond.
+ * tests/virtual/paced is the same on a virtual clock: without delays by the machine each case
+ * has its computed result, to the nanosecond.
  */
 #include <stdio.h>
 #include <stdlib.h>

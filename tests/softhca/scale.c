@@ -1,7 +1,7 @@
 /*
- * scale.c - 64 processes with 64 queue pairs each, everybody connected with
- * everybody, with 1024 file descriptors per process; what a queue pair and a
- * completion queue cost in memory.
+ * scale.c - 64 processes with 64 queue pairs each, all connected with each other,
+ * with 1024 file descriptors per process; the memory that a queue pair and a
+ * completion queue occupy.
  */
 #include <fcntl.h>
 #include <pthread.h>

@@ -1,13 +1,13 @@
 /*
- * scribble.c - a third process writes random bytes into all that two others share.
+ * scribble.c - a third process writes random bytes into all memory that two others share.
  *
  * The two are connected and exchange RDMA writes and reads, and sends, all of it
- * copied by the kernel or by their porters: nothing is mapped, so each address
- * comes from somebody's table of registrations.  The third writes over every
- * segment of theirs that it can map, or mixes up who is who, and puts most of it
- * right again, so that there is traffic.  The tables it cannot write to, whatever
- * it tries.  Data and connections may suffer; nobody crashes or hangs, and no byte
- * outside of what is registered changes.
+ * copied by the kernel or by their copy services: nothing is mapped, so each address
+ * comes from a table of registrations.  The third overwrites every segment of theirs
+ * that it can map, or exchanges their identities, and restores most of it, so that
+ * there is traffic.  It cannot write to the tables by any means.  Data and
+ * connections may be corrupted; neither process crashes or hangs, and no byte outside
+ * of registered memory changes.
  *
  * Usage: scribble [ROUNDS [SEED]]
  */

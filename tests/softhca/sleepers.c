@@ -1,10 +1,10 @@
 /*
- * sleepers.c - nobody sleeps for ever.
+ * sleepers.c - no wake-up is lost.
  *
  * A few clients and a server exchange messages; each sleeps on its completion
  * channel until the answer is there, none polls.  Meanwhile processes are
- * stopped and continued at random moments, and one client is killed.  Whoever
- * wakes by a time limit, although it has something to read, was forgotten.
+ * stopped and continued at random moments, and one client is killed.  A process
+ * that wakes by a time limit although it has something to read missed a wake-up.
  * Usage: sleepers [ROUNDS [SEED]]
  */
 #include <errno.h>

@@ -2,8 +2,8 @@
  * step.c - a process is killed at any instruction.
  *
  * A victim, single-stepped by ptrace, carries out one verb and is killed after
- * k instructions; then another one after another k.  Of long verbs: some
- * instructions after entering or leaving a system call.  The survivor must learn of
+ * k instructions; then another victim after another k.  Of long verbs: some
+ * instructions after entering or leaving a system call.  The survivor must detect
  * it, find a message whole or not at all, and be able to go on: receive from
  * others into the same queues, use the lock of the adapter's atomics, have all
  * receives of a shared queue, see others join.

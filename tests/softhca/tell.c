@@ -1,6 +1,6 @@
 /*
- * tell.c - all that can be known of a process in a seat when a message is missing: its
- * last completions, and what libsofthca has in hand of its queues.
+ * tell.c - diagnostics of a process in a seat when a message is missing: its last
+ * completions, and libsofthca's state of its queues.
  */
 #include <stdio.h>
 

@@ -1,7 +1,7 @@
 /*
- * test_atomic.c - the lock under which memory that cannot be mapped is changed:
- * who dies with it loses it at once, who is stopped with it after a second, who runs
- * after five, and counts are right whoever is killed.
+ * test_atomic.c - the lock under which memory that cannot be mapped is changed: a
+ * dead holder loses it at once, a stopped one after a second, a running one after
+ * five, and counts are right whichever process is killed.
  */
 #include <signal.h>
 #include <stdio.h>

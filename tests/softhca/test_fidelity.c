@@ -1,4 +1,4 @@
-/* test_fidelity.c - when is it said that a model cannot be kept? */
+/* test_fidelity.c - when a machine is reported unable to keep to a model. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

@@ -1,4 +1,4 @@
-/* test_memory.c - the arena, remapping in place, and what fork makes of them. */
+/* test_memory.c - the arena, remapping in place, and both after fork. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

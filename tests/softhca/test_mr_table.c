@@ -1,6 +1,6 @@
 /*
- * test_table.c - a process's table of registrations: who can write to it, and
- * whom a peer believes that a table is his.
+ * test_mr_table.c - a process's table of registrations: only its owner can write
+ * to it, and peers verify the owner.
  */
 #include <errno.h>
 #include <fcntl.h>

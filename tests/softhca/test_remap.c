@@ -1,6 +1,6 @@
 /*
- * test_remap.c - memory that was moved onto the segment is ordinary memory all the same:
- * each call that changes mappings does what it does to private anonymous memory.
+ * test_remap.c - memory that was moved onto the segment remains ordinary memory: each
+ * call that changes mappings has the effect that it has on private anonymous memory.
  */
 #include <errno.h>
 #include <stdio.h>

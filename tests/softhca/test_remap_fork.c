@@ -1,6 +1,6 @@
 /*
  * test_remap_fork.c - fork, and threads, with memory that was moved onto the segment: a
- * child has what was there at the moment of fork, and neither sees what the other does.
+ * child has its contents at the time of fork, and later writes of either are private.
  */
 #include <errno.h>
 #include <pthread.h>

@@ -1,6 +1,6 @@
 /*
- * test_shared.c - receives that many may take: order, positions that wrap, many
- * takers at once, what is given back, the dead, the hostile.
+ * test_shared.c - receives for many senders: order, positions that wrap, concurrent
+ * claims, released receives, dead and hostile processes.
  */
 #include <pthread.h>
 #include <stdlib.h>

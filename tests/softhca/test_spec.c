@@ -1,4 +1,4 @@
-/* test_spec.c - the spec string: what is accepted, what it means, how it is refused. */
+/* test_spec.c - the spec string: accepted values, their meaning, error messages. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

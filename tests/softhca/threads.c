@@ -2,9 +2,9 @@
  * threads.c - many threads of two processes use the same objects.
  *
  * Some post on queue pairs that they share, some poll a completion queue that
- * all share, one sleeps on a channel, one takes asynchronous events, one makes
- * and destroys objects of every kind beside them.  Everything that was sent
- * arrives, once and whole.  Built with a thread sanitizer, this is its test.
+ * all share, one sleeps on a channel, one reads asynchronous events, one creates
+ * and destroys objects of every kind beside them.  Every message that was sent
+ * arrives, once and whole.  This is the test for builds with a thread sanitizer.
  *
  * Usage: threads [MILLISECONDS [SPEC]]
  */

@@ -1,6 +1,6 @@
 /*
  * timed.h - measuring the timing model through the verbs, as two processes on
- * two virtual nodes: for paced.c, which judges, and measures/figures.c.
+ * two virtual nodes: for paced.c, which checks, and measures/figures.c.
  */
 #ifndef TIMED_H
 #define TIMED_H
@@ -16,8 +16,8 @@ struct flow {
 	int messages;			/* of each queue pair */
 	enum ibv_wr_opcode opcode;	/* RDMA write, read, or SEND (UC: whatever is lost) */
 	enum ibv_qp_type type;		/* 0: RC */
-	bool both;			/* ways at once */
-	uint64_t round_trip_ns;		/* is not counted: on long ways */
+	bool both;			/* directions at once */
+	uint64_t round_trip_ns;		/* is not counted: on long paths */
 };
 
 /*
@@ -26,26 +26,26 @@ struct flow {
  */
 double flow_rate(struct side *s, const struct flow *f);
 
-/* The best of some, in us.  One way for those that go to and fro. */
+/* The best of some, in us.  For sends and writes half of the round trip. */
 double send_latency(struct side *s);
-double write_latency(struct side *s);		/* who waits polls memory */
+double write_latency(struct side *s);		/* the receiver polls memory */
 double read_latency(struct side *s);
 double atomic_latency(struct side *s);
 
-/* Connected over a port, with room for 256 messages. */
+/* An end connected over a port, with room for 256 messages. */
 struct end timed_end(struct side *s, int port, enum ibv_qp_type type);
 struct ibv_send_wr timed_wr(struct buffer *b, struct ibv_sge *sge, enum ibv_wr_opcode op);
-/* Until the other side has woken up and polls. */
+/* Wait until the other side has woken up and polls. */
 void settle(void);
 
 /*
  * Run `measure` in two processes under this spec: the sum of what both return
- * (who has nothing to say, 0).  Ends the program if a side fails.
+ * (0 from a side without a result).  Ends the program if a side fails.
  */
 double timed_run(const char *name, const char *spec,
 		 double (*measure)(struct side *s, const void *arg), const void *arg);
 
-/* A fabric of this process's own, for the processes to come; its file. */
+/* Set up a fabric of this process's own for child processes; its file. */
 const char *timed_fabric(const char *prefix);
 
 #endif

@@ -1,4 +1,4 @@
-/* traffic.c - of a process in a seat, with all others, by every kind of queue pair. */
+/* traffic.c - traffic of a process in a seat with all others, by every kind of queue pair. */
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 /*
- * turns.c - who waits gets its turn: queue pairs of a process that share a port,
- * and senders of what is not reliable, whose receiver lags behind.
+ * turns.c - fairness: queue pairs of a process that share a port, and senders on
+ * unreliable transports whose receiver lags behind.
  *
- * Nothing here depends on how fast anything is.
+ * Nothing here depends on the speed of the machine.
  */
 #include <stdio.h>
 #include <stdlib.h>

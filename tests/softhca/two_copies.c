@@ -1,8 +1,8 @@
 /*
  * two_copies.c - two copies of the library in one process, as when a program
  * that embeds it runs under the softhca command: libsofthca.so, opened here at
- * run time, and the core that this program is linked with.  Each is a member of
- * the fabric of its own; a queue pair of one talks to a queue pair of the other.
+ * run time, and the core that this program is linked with.  Each is a separate
+ * member of the fabric; a queue pair of one is connected with one of the other.
  */
 #include <dlfcn.h>
 #include <stdio.h>

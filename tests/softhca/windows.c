@@ -1,8 +1,8 @@
 /*
- * windows.c - type 2 windows that the peer gives back (SEND with invalidate), many
- * times over: the owner finds them unbound each time, old keys open nothing, the
- * peer cannot give back twice.  Between two processes and within one, whatever
- * way the bytes go.
+ * windows.c - type 2 windows that the peer invalidates (SEND with invalidate), many
+ * times over: the owner finds them unbound each time, old keys are invalid, the
+ * peer cannot invalidate twice.  Between two processes and within one, by each
+ * method of copying.
  */
 #include <errno.h>
 #include <signal.h>

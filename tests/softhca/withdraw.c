@@ -1,11 +1,11 @@
 /*
- * withdraw.c - what was withdrawn is not written to, whoever sends.
+ * withdraw.c - withdrawn memory is not written to, whatever is sent.
  *
  * A few processes send datagrams to one queue pair as fast as they can.  Its
- * owner takes away, in turns, the registration of the buffers, the queue pair
- * (reset, destroyed), the shared receive queue; from the moment the verb has
- * returned the memory must stay as it is.  Then everything is made anew, and
- * messages must arrive again.
+ * owner withdraws, in turns, the registration of the buffers, the queue pair
+ * (reset, destroyed), the shared receive queue; from the return of the verb on the
+ * memory must not change.  Then everything is created anew, and messages must
+ * arrive again.
  * Usage: withdraw [ROUNDS]
  */
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* clock.c - see virtual.h and src/util/clock.h, whose functions these are. */
+/* clock.c - the functions of virtual.h and src/util/clock.h. */
 #undef _FORTIFY_SOURCE		/* its longjmp does not believe in other stacks */
 #include "config.h"		/* _GNU_SOURCE */
 

@@ -1,6 +1,6 @@
 /*
- * conformance.c - the conformance list with both sides of a case in one process, on a clock of
- * its own (main.c of tests/conformance).  A case that cannot be run so is a row of aside.txt.
+ * conformance.c - the conformance list with both sides of a case in one process, on a virtual
+ * clock (main.c of tests/conformance).  Cases that cannot run this way are rows of aside.txt.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /*
- * deferred.c - the end of an RDMA write over a timed fabric, to memory that only its owner can
- * write, while the owner does not answer for longer than it is waited for at a time: there is
- * no completion before the last byte is there.
+ * deferred.c - the deferred end of an RDMA write over a timed fabric, to memory that only the
+ * owner's copy service can write, while the owner does not answer for longer than one wait:
+ * there is no completion before the last byte is written.
  */
 #include <pthread.h>
 #include <stdio.h>

@@ -1,7 +1,6 @@
 /*
- * test_rails.c - librail on a modelled fabric and a clock of its own: messages take the time
- * that the model says, and rails carry the shares that their rates say, wherever the estimate
- * starts from.
+ * test_rails.c - librail on a modelled fabric and a virtual clock: messages take the time of the
+ * model, and rails carry shares in proportion to their rates, from any initial estimate.
  *
  * Times are exact: the header of librail and its RTS and CTS are bytes on the wire like others.
  */
