@@ -37,6 +37,8 @@ struct layer layer = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 
 static pthread_t progress_thread;
 static bool progress_thread_runs, biased;
+/* Held by the progress thread while it polls, and by a thread that forks. */
+static pthread_mutex_t fork_mutex = PTHREAD_MUTEX_INITIALIZER;
 static _Atomic bool progress_thread_stop;
 
 /* ---- Exclusion ---------------------------------------------------------------------- */
@@ -120,10 +122,36 @@ static int transport_progress(void)
 
 static void progress_thread_look(void)
 {
+	pthread_mutex_lock(&fork_mutex);
 	if (progress_thread_enter()) {
 		transport_progress();
 		progress_thread_leave();
 	}
+	pthread_mutex_unlock(&fork_mutex);
+}
+
+/* ---- Forks --------------------------------------------------------------------------- */
+
+/*
+ * The kernel copies pages that a device has pinned while it forks, one after the other, and other
+ * threads go on meanwhile; the C library's free() takes no lock for small chunks.  So a child
+ * has a damaged heap if a thread frees memory during the fork and heap pages are registered.  A
+ * program with several threads may call no malloc in a child (POSIX, fork); one with a single
+ * thread may, and does not know of the progress thread: it is kept out of the way.
+ */
+static void fork_begins(void)
+{
+	pthread_mutex_lock(&fork_mutex);
+}
+
+static void fork_ends(void)
+{
+	pthread_mutex_unlock(&fork_mutex);
+}
+
+static void fork_watch(void)
+{
+	pthread_atfork(fork_begins, fork_ends, fork_ends);
 }
 
 static void progress_thread_nap(void)
@@ -269,6 +297,7 @@ static bool progress_thread_start(void)
 
 int layer_start_progress(void)
 {
+	static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
 	int level = MPI_THREAD_SINGLE;
 
 	native.Query_thread(&level);
@@ -276,6 +305,7 @@ int layer_start_progress(void)
 	layer.multiple = level == MPI_THREAD_MULTIPLE || !biased;
 	native_progress_register();
 	atomic_store(&progress_thread_stop, false);
+	pthread_once(&fork_once, fork_watch);
 	progress_thread_runs = progress_thread_start();
 	return progress_thread_runs ? 0 : -EAGAIN;
 }

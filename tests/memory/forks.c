@@ -82,12 +82,17 @@ static int child_unmaps(struct life *l, int told)
 	return CHILD_WELL;
 }
 
-/* Its own heap, and what it has of the buffer by other calls. */
+/*
+ * Its own heap, and what it has of the buffer by other calls.  A child of a process with several
+ * threads may not call malloc (POSIX, fork), and where heap pages are pinned it cannot: HACKING,
+ * "Registrations".
+ */
 static int child_frees(struct life *l, int told)
 {
-	void *block = malloc(l->bytes);
+	void *block = life_threaded ? NULL : malloc(l->bytes);
 
-	memset(block, 0xcc, l->bytes);
+	if (block)
+		memset(block, 0xcc, l->bytes);
 	madvise(l->mem, l->bytes, MADV_DONTNEED);
 	memset(l->mem, 0xcc, l->bytes);
 	until_told(told);

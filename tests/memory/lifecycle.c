@@ -37,6 +37,7 @@ static struct {
 } options = {.rounds = 24, .max = 1500000, .seed = 1};
 
 static int rank, thread_count = 1;
+bool life_threaded;
 
 /* Of a kind: messages and faults where it was received into, or sent from, or changed. */
 struct count {
@@ -340,6 +341,7 @@ int lifecycle_main(int argc, char **argv)
 		return 77;
 	}
 	thread_count = options.multiple ? THREADS : 1;
+	life_threaded = options.multiple;
 	work_all();
 	wrong = report();
 	MPI_Finalize();

@@ -63,6 +63,9 @@ struct kind {
 /* Tables end with a kind without a name. */
 extern const struct kind map_kinds[], heap_kinds[], shared_kinds[], thread_kinds[], fork_kinds[];
 
+/* The program has several threads that do this at once. */
+extern bool life_threaded;
+
 /* Before MPI_Init: what malloc gives then. */
 void heap_early(size_t bytes);
 
