@@ -367,7 +367,6 @@ static const struct paced cases[] = {
 
 /* ---- Judging ------------------------------------------------------------- */
 
-
 static bool is_rate(enum tolerance t)
 {
 	return t <= CHANCE;

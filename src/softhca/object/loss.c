@@ -1,7 +1,7 @@
 /* loss.c - see loss.h. */
-#include "object/loss.h"
-
 #include "clock.h"
+#include "object/device.h"
+#include "object/loss.h"
 #include "object/qp.h"
 
 /* ---- Ports and time ------------------------------------------------------ */
@@ -88,6 +88,14 @@ bool hca_fault_lost(struct hca_qp *qp, uint32_t to, uint32_t bytes)
 		return false;
 	return !hca_path_up(qp->fabric, qp->address, to) ||
 	       hca_fault_first_lost(qp, to, packets) < packets;
+}
+
+void hca_qp_retried(struct hca_qp *qp, uint32_t times)
+{
+	struct hca_context *c = hca_context_of(qp->ibv.qp_base.context);
+
+	atomic_fetch_add_explicit(&c->retries[qp->attr.port_num - 1], times,
+				  memory_order_relaxed);
 }
 
 bool hca_fault_exhausts(struct hca_qp *qp, uint32_t bytes)

@@ -62,4 +62,7 @@ bool hca_fault_exhausts(struct hca_qp *qp, uint32_t bytes);
 /* A random number below 2^32, from the queue pair's own sequence. */
 uint32_t hca_random(struct hca_qp *qp);
 
+/* Count retransmissions, including those of refused messages; qp->lock held. */
+void hca_qp_retried(struct hca_qp *qp, uint32_t times);
+
 #endif

@@ -342,11 +342,3 @@ int hca_qp_data_in_order(struct ibv_qp *ibv, enum ibv_wr_opcode op, uint32_t fla
 	       (op == IBV_WR_RDMA_WRITE || op == IBV_WR_RDMA_WRITE_WITH_IMM || op == IBV_WR_SEND ||
 		op == IBV_WR_SEND_WITH_IMM);
 }
-
-void hca_qp_retried(struct hca_qp *qp, uint32_t times)
-{
-	struct hca_context *c = hca_context_of(qp->ibv.qp_base.context);
-
-	atomic_fetch_add_explicit(&c->retries[qp->attr.port_num - 1], times,
-				  memory_order_relaxed);
-}

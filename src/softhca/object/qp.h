@@ -235,9 +235,6 @@ static inline struct hca_shm_recv *hca_rq_entry(unsigned char *ring, uint32_t po
 	return (struct hca_shm_recv *)(void *)(ring + (size_t)(position & mask) * stride);
 }
 
-/* Count retransmissions, including those of refused messages; qp->lock held. */
-void hca_qp_retried(struct hca_qp *qp, uint32_t times);
-
 /* ---- qp.c ---------------------------------------------------------------- */
 
 /* Create a queue pair with its queues, in RESET, without a number: 0, or an errno value. */
