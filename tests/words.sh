@@ -2,9 +2,8 @@
 # Words that prose must not use, each with the term to use instead (HACKING.md, Style).
 #
 # Checked: headers and texts as a whole, other sources in the comment at their head.
-# Not yet: src/softhca, src/rail, tests, README.md, NEWS and doc/ (manual pages).
-places='src/mpi src/bench src/cli src/report src/topo src/nas src/stats src/util src/verbs
-	src/memwatch pt2pt collective apps HACKING.md'
+# Tests are left out.
+places='src pt2pt collective apps doc HACKING.md README.md NEWS'
 cd "$srcdir" || exit 99
 
 words='
@@ -28,14 +27,14 @@ unbelievable	implausible
 # text FILE: FILE:LINE:TEXT of what is checked
 text() {
 	case $1 in
-	*.h | *.md) awk -v f="$1" '{ print f ":" NR ":" $0 }' "$1" ;;
+	*.h | *.md | *.in | *.h2m | NEWS) awk -v f="$1" '{ print f ":" NR ":" $0 }' "$1" ;;
 	*) awk -v f="$1" 'NR == 1 && !/^\/\*/ { exit } { print f ":" NR ":" $0 } /\*\// { exit }' \
 		"$1" ;;
 	esac
 }
 
 # shellcheck disable=SC2086 # places are words
-files=$(find $places -name '*.[ch]' -o -name '*.md' | sort)
+files=$(find $places -name '*.[ch]' -o -name '*.md' -o -name NEWS -o -name '*.in' -o -name '*.h2m' | sort)
 [ "$(echo "$files" | wc -l)" -ge 100 ] || { echo "few files found: are the places right?"; exit 99; }
 for file in $files; do
 	text "$file"

@@ -304,7 +304,7 @@ int rail_peer_connect(struct rail_peer *peer, const unsigned char theirs[RAIL_OF
  * With fewer peers possible, lanes are deeper: SEND lanes of up to 128 buffers, those
  * beyond 16 only while they are 16,384 in all; bulk queue pairs of up to 256 requests,
  * but 4,096 per rail in all.
- * tests/mpi/everybody.sh measures it with 64 ranks.
+ * A test of tests/mpi measures it with 64 ranks.
  */
 enum { RAIL_ADDRESS_BYTES = 320 };
 int rail_address(struct rail_ctx *ctx, unsigned char address[RAIL_ADDRESS_BYTES]);

@@ -152,7 +152,8 @@ struct ibv_cq_ex *hca_cq_create_ex(struct ibv_context *c, struct ibv_cq_init_att
 	struct hca_cq *cq;
 
 	if ((init->comp_mask & ~(uint32_t)IBV_CQ_INIT_ATTR_MASK_FLAGS) ||
-	    (init->wc_flags & ~(uint64_t)SUPPORTED_FIELDS) || (flags & ~(uint32_t)SUPPORTED_FLAGS)) {
+	    (init->wc_flags & ~(uint64_t)SUPPORTED_FIELDS) ||
+	    (flags & ~(uint32_t)SUPPORTED_FLAGS)) {
 		errno = EOPNOTSUPP;
 		return NULL;
 	}

@@ -61,10 +61,11 @@ void hca_qp_look_for_first(struct hca_qp *qp, bool last);
 
 static inline bool hca_engine_due(struct hca_fabric *f)
 {
-	return hca_unlikely(atomic_load_explicit(&hca_engine_of(f)->pending, memory_order_relaxed) ||
-			    atomic_load_explicit(&f->faults, memory_order_relaxed) ||
-			    atomic_load_explicit(&f->self->attention, memory_order_relaxed) !=
-				atomic_load_explicit(&f->attention, memory_order_relaxed));
+	return hca_unlikely(
+	    atomic_load_explicit(&hca_engine_of(f)->pending, memory_order_relaxed) ||
+	    atomic_load_explicit(&f->faults, memory_order_relaxed) ||
+	    atomic_load_explicit(&f->self->attention, memory_order_relaxed) !=
+		atomic_load_explicit(&f->attention, memory_order_relaxed));
 }
 
 /* Look for dead peers and receives that they claimed, once in 10 ms at most. */

@@ -90,7 +90,8 @@ static inline int poll_cq(struct hca_cq *cq, int max, struct ibv_wc *wc, uint64_
 	 */
 	if (cq->timed) {
 		now = rg_now_ns();
-		atomic_store_explicit(&hca_engine_of(cq->fabric)->polled_ns, now, memory_order_relaxed);
+		atomic_store_explicit(&hca_engine_of(cq->fabric)->polled_ns, now,
+				      memory_order_relaxed);
 	}
 	if (hca_engine_due(cq->fabric))
 		hca_engine_run(cq->fabric);

@@ -39,7 +39,7 @@ static void nap(struct hca_fabric *f, uint64_t tick_ns)
 	if (!at || !rg_reached(at, rg_now_ns()) ||
 	    !atomic_compare_exchange_strong(&a->alarm_ns, &at, 0))
 		return;
-	hca_channels_ring(f);
+	hca_channels_wake(f);
 	if (work_waits(f))
 		hca_engine_run(f);
 }

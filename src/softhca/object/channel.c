@@ -219,7 +219,8 @@ static void take(struct hca_cq *cq)
  */
 static struct hca_cq *find_event(struct hca_channel *ch, bool rung, uint64_t *due)
 {
-	struct hca_list_node *begin = ch->last && ch->last->next ? ch->last->next : ch->cqs, *l = begin;
+	struct hca_list_node *begin = ch->last && ch->last->next ? ch->last->next : ch->cqs,
+			     *l = begin;
 	uint64_t now = rg_now_ns();
 
 	*due = UINT64_MAX;
@@ -358,7 +359,7 @@ void hca_channel_move_armed(struct hca_cq *cq, struct hca_shm_mailbox *from)
 		hca_mailbox_wake(&cq->mailbox, true);
 }
 
-void hca_channels_ring(struct hca_fabric *f)
+void hca_channels_wake(struct hca_fabric *f)
 {
 	struct hca_list_node *l;
 

@@ -79,6 +79,6 @@ void hca_channel_copy_armed(struct hca_cq *cq, struct hca_shm_mailbox *to);
 void hca_channel_move_armed(struct hca_cq *cq, struct hca_shm_mailbox *from);
 
 /* The progress thread's alarm has expired: send the postponed wake-ups. */
-void hca_channels_ring(struct hca_fabric *f);
+void hca_channels_wake(struct hca_fabric *f);
 
 #endif

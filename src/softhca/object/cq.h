@@ -44,7 +44,7 @@ struct hca_mailbox {
 	uint32_t mask;
 	unsigned shift;
 	struct hca_peer *peer;
-	int (*ring_peer)(struct hca_peer *peer, uint32_t bell);	/* if there is one */
+	int (*wake_peer)(struct hca_peer *peer, uint32_t wakeup);	/* if there is one */
 	const struct hca_wakeup *wakeup;
 };
 

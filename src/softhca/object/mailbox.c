@@ -12,7 +12,7 @@ static int send_wakeup(struct hca_mailbox *m)
 	if (m->wakeup)
 		hca_wakeup_send(m->wakeup);
 	else if (m->peer)
-		return m->ring_peer(m->peer, m->shm->wakeup);
+		return m->wake_peer(m->peer, m->shm->wakeup);
 	return 0;
 }
 

@@ -115,8 +115,8 @@ static bool reap(struct hca_fabric *f, struct hca_shm_member *m)
 {
 	uint64_t owner = atomic_load_explicit(&m->owner, memory_order_acquire);
 
-	if (state_of(owner) == FREE ||
-	    (claim_of(owner) == f->claim || f->link->claim_fate(f, claim_of(owner)) == HCA_FATE_ALIVE))
+	if (state_of(owner) == FREE || (claim_of(owner) == f->claim ||
+					f->link->claim_fate(f, claim_of(owner)) == HCA_FATE_ALIVE))
 		return false;
 	return atomic_compare_exchange_strong(&m->owner, &owner, owner_word(owner, 0, FREE));
 }

@@ -131,9 +131,12 @@ int hca_qp_claim_index(struct hca_qp *qp)
 	for (i = 0; i < HCA_QPS_MAX && atomic_load(&f->qp[i]); i++)
 		;
 	if (i < HCA_QPS_MAX) {
-		uint32_t qpn = hca_segment_reserve(f->self_fd, offsetof(struct hca_shm_process, qp) +
-						   i * sizeof(*qp->shm), sizeof(*qp->shm))
-			? 0 : f->link->number_claim(f, i);
+		uint32_t qpn =
+		    hca_segment_reserve(f->self_fd,
+					offsetof(struct hca_shm_process, qp) + i * sizeof(*qp->shm),
+					sizeof(*qp->shm))
+			? 0
+			: f->link->number_claim(f, i);
 
 		if (qpn) {
 			qp->index = i;

@@ -90,7 +90,8 @@ static bool wanted(struct hca_fabric *f, const struct hca_mr *mr)
 	if (f->link_state->copy == HCA_COPY_KERNEL ||
 	    (!mr->moved.listed && mr->mapped_end - mr->mapped >= mr->length))
 		return false;
-	return f->link_state->copy == HCA_COPY_BOUNCE || mr->kind == HCA_MR_DMABUF || !kernel_copies(f);
+	return f->link_state->copy == HCA_COPY_BOUNCE || mr->kind == HCA_MR_DMABUF ||
+	       !kernel_copies(f);
 }
 
 /* ---- The copy service ---------------------------------------------------- */

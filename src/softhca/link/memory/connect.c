@@ -66,7 +66,7 @@ int hca_conn_mailbox(struct hca_conn *c, const volatile struct hca_shm_qp *their
 	c->mailbox.mask = count - 1;
 	c->mailbox.shift = hca_log2(count);
 	c->mailbox.peer = c->peer;
-	c->mailbox.ring_peer = hca_wakeup_send_peer;
+	c->mailbox.wake_peer = hca_wakeup_send_peer;
 	c->cq = word;
 	return 0;
 }

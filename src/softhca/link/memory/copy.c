@@ -141,8 +141,8 @@ static int copy_run(struct batch *b, struct hca_peer *peer, enum hca_direction d
 	}
 	rc = batch_add(b, peer, direction, local, remote->remote + offset, remote->key, n - tail);
 	if (!rc && tail)
-		rc = batch_add(b, peer, direction, local + n - tail, remote->remote + offset + n - tail,
-			       remote->key, tail);
+		rc = batch_add(b, peer, direction, local + n - tail,
+			       remote->remote + offset + n - tail, remote->key, tail);
 	return rc;
 }
 
@@ -176,8 +176,8 @@ int hca_copy(struct hca_peer *peer, const struct hca_message *m, enum hca_direct
 		if (run == n && b.count && remote.span->local)
 			rc = batch_flush(&b, peer, direction);
 		if (!rc)
-			rc = copy_run(&b, peer, direction, local.span->local + local.offset, remote.span,
-				      remote.offset, run, run == n);
+			rc = copy_run(&b, peer, direction, local.span->local + local.offset,
+				      remote.span, remote.offset, run, run == n);
 		local.offset += run;
 		remote.offset += run;
 		n -= run;

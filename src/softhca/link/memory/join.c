@@ -49,9 +49,10 @@ static int cannot_map(const char *what)
 
 	getrlimit(RLIMIT_AS, &limit);
 	if (err == ENOMEM && limit.rlim_cur != RLIM_INFINITY)
-		return hca_fail(ENOMEM, "no address space for the %s segment: RLIMIT_AS (ulimit -v) "
-				"is %llu bytes; it must be unlimited", what,
-				(unsigned long long)limit.rlim_cur);
+		return hca_fail(ENOMEM,
+				"no address space for the %s segment: RLIMIT_AS (ulimit -v) "
+				"is %llu bytes; it must be unlimited",
+				what, (unsigned long long)limit.rlim_cur);
 	return hca_fail(err, "mapping the %s segment: %s", what, strerror(err));
 }
 
@@ -69,7 +70,8 @@ static int found_fabric(struct hca_fabric *f)
 	if (f->link_state->shm_fd < 0)
 		return f->link_state->shm_fd;
 	rc = map_fabric(f);
-	if (!rc && hca_segment_reserve(f->link_state->shm_fd, 0, offsetof(struct hca_shm_fabric, adapter)))
+	if (!rc &&
+	    hca_segment_reserve(f->link_state->shm_fd, 0, offsetof(struct hca_shm_fabric, adapter)))
 		rc = hca_fail(ENOMEM, "no memory for the fabric segment");
 	if (rc)
 		return rc;
@@ -91,9 +93,11 @@ static int cannot_open(const struct hca_fabric *f, const struct hca_member *m, i
 	if (!hca_member_alive(m))
 		return 0;		/* it has ended meanwhile */
 	if (err == -EACCES)
-		return hca_fail(EACCES, "fabric %s: its member %d does not let this process see its "
+		return hca_fail(EACCES,
+				"fabric %s: its member %d does not let this process see its "
 				"descriptors (another user namespace, hidepid, setuid or not "
-				"dumpable); choose another SOFTHCA_FABRIC", f->name, (int)m->pid);
+				"dumpable); choose another SOFTHCA_FABRIC",
+				f->name, (int)m->pid);
 	if (err == -ENOENT || err == -EPERM || err == -EBADF)
 		return 0;
 	return hca_fail(-err, "fabric %s: opening the segment of its member %d: %s", f->name,
@@ -115,7 +119,8 @@ static int join_fabric(struct hca_fabric *f, const struct hca_registry_image *im
 		if (!hca_member_alive(m))
 			continue;
 		f->link_state->shm_fd = hca_segment_open(m->pid, m->fabric_fd, sizeof(*f->shm));
-		rc = f->link_state->shm_fd < 0 ? cannot_open(f, m, f->link_state->shm_fd) : map_fabric(f);
+		rc = f->link_state->shm_fd < 0 ? cannot_open(f, m, f->link_state->shm_fd)
+					       : map_fabric(f);
 		if (rc)
 			return rc;
 		if (f->link_state->shm_fd < 0)
@@ -241,7 +246,7 @@ static bool anyone_else(const struct hca_registry_image *image, uint32_t but)
 	return false;
 }
 
-void hca_sign_off(struct hca_fabric *f, bool everyone)
+void hca_sign_off(struct hca_fabric *f, bool at_once)
 {
 	struct hca_registry_image *image = calloc(1, sizeof(*image));
 	const struct hca_member nobody = { 0 };
@@ -250,7 +255,7 @@ void hca_sign_off(struct hca_fabric *f, bool everyone)
 	if (!image || hca_registry_open(f->name, false, &r) || hca_registry_read(&r, image) ||
 	    image->nonce != f->link_state->nonce)
 		goto out;		/* the name is gone or another fabric's by now */
-	if (everyone || !anyone_else(image, f->slot))
+	if (at_once || !anyone_else(image, f->slot))
 		hca_registry_remove(&r);
 	else
 		hca_registry_put(&r, f->slot, &nobody);

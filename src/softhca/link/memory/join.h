@@ -20,8 +20,8 @@ void hca_leave(struct hca_fabric *f);
  * use objects.
  */
 void hca_say_goodbye(struct hca_fabric *f);
-/* Leave the member registry.  The last member removes the file; `everyone` removes it at once. */
-void hca_sign_off(struct hca_fabric *f, bool everyone);
+/* Leave the member registry.  The last member removes the file; `at_once` removes it at once. */
+void hca_sign_off(struct hca_fabric *f, bool at_once);
 /* In a child of fork, which is not a member: close the parent's descriptors. */
 void hca_forget_in_child(struct hca_fabric *f);
 

@@ -57,9 +57,9 @@ const struct hca_shm_table *hca_table_open(const struct hca_fabric *f, uint32_t 
 		return NULL;
 	t = hca_segment_view(got, sizeof(*t));
 	close(got);
-	if (t && t->magic == HCA_TABLE_MAGIC && t->abi == HCA_ABI && t->nonce == f->link_state->nonce &&
-	    t->slot == slot && t->generation == generation && t->pid == pid &&
-	    t->start_time == start_time)
+	if (t && t->magic == HCA_TABLE_MAGIC && t->abi == HCA_ABI &&
+	    t->nonce == f->link_state->nonce && t->slot == slot && t->generation == generation &&
+	    t->pid == pid && t->start_time == start_time)
 		return t;
 	hca_table_close(t);
 	return NULL;

@@ -372,7 +372,8 @@ bool hca_peer_inside(struct hca_qp *qp)
 	    hca_peer_get(qp->fabric, slot, &peer))
 		return false;
 	fence_all();
-	inside = (atomic_load_explicit(&peer->shm->qp[index].access_section, memory_order_acquire) & 1) &&
+	inside = (atomic_load_explicit(&peer->shm->qp[index].access_section, memory_order_acquire) &
+		  1) &&
 		 hca_peer_fate(peer) == HCA_FATE_ALIVE;
 	hca_peer_put(peer);
 	return inside;
@@ -393,7 +394,8 @@ bool hca_quiesce(struct hca_fabric *f, struct hca_qp *only)
 	for (i = 0; i < top; i++) {
 		outside &= wait_for_number(f, peer_of(f, i), deadline);
 		wait_for_claimers(f, i, deadline);
-		wait_outside(&f->self->qp[i], NULL, atomic_load(&f->self->qp[i].access_section), deadline);
+		wait_outside(&f->self->qp[i], NULL, atomic_load(&f->self->qp[i].access_section),
+			     deadline);
 	}
 	return outside && rg_now_ns() < deadline;
 }

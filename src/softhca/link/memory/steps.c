@@ -172,8 +172,9 @@ static void say_that_it_lags(void)
 	static _Atomic bool said;
 
 	if (!atomic_exchange(&said, true))
-		hca_say("warning: a receiver had no receive posted when a message arrived; the sender "
-			"waits (1 s at most) rather than lose it, so rates are not the model's");
+		hca_say(
+		    "warning: a receiver had no receive posted when a message arrived; the sender "
+		    "waits (1 s at most) rather than lose it, so rates are not the model's");
 }
 
 bool hca_lag_waits(struct hca_qp *qp)

@@ -149,7 +149,8 @@ static bool is_our_fault(const struct hca_message *m, enum hca_direction directi
 	unsigned i;
 
 	for (i = 0; i < m->local_count; i++)
-		if (hca_maps_check(m->local[i].local, m->local[i].bytes, direction == HCA_FROM_REMOTE))
+		if (hca_maps_check(m->local[i].local, m->local[i].bytes,
+				   direction == HCA_FROM_REMOTE))
 			return true;
 	return false;
 }
@@ -165,7 +166,8 @@ static int copy(struct hca_qp *qp, const struct ibv_send_wr *wr, uint32_t bytes)
 	if (hca_is_atomic(wr->opcode))
 		rc = hca_atomic(qp, wr);
 	else
-		rc = hca_copy(qp->message.to->peer, &qp->message, direction, qp->message.done, bytes);
+		rc = hca_copy(qp->message.to->peer, &qp->message, direction, qp->message.done,
+			      bytes);
 	if (!rc) {
 		qp->message.done += bytes;
 		return IBV_WC_SUCCESS;

@@ -74,7 +74,8 @@ static struct destination *claim_destination(struct hca_ud *ud)
 static struct hca_conn *destination_new(struct hca_qp *qp, uint32_t address, uint32_t qpn)
 {
 	struct hca_fabric *f = qp->fabric;
-	struct destination *w = claim_destination(qp->ud), **bucket = bucket_of(qp->ud, address, qpn);
+	struct destination *w = claim_destination(qp->ud),
+			   **bucket = bucket_of(qp->ud, address, qpn);
 
 	if (!w)
 		return NULL;
@@ -180,7 +181,8 @@ int hca_ud_begin(struct hca_qp *qp, const struct ibv_send_wr *wr, uint32_t bytes
 	rc = hca_gather_local(qp, wr, 1);
 	if (rc)
 		return rc;
-	to = ah->multicast ? destination_group(qp) : destination_to(qp, ah->to, wr->wr.ud.remote_qpn);
+	to = ah->multicast ? destination_group(qp)
+			   : destination_to(qp, ah->to, wr->wr.ud.remote_qpn);
 	if (hca_unlikely(!to))
 		return IBV_WC_GENERAL_ERR;	/* no memory */
 	m->to = to;

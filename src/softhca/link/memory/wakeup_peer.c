@@ -101,15 +101,15 @@ static int find(struct hca_peer *p, uint64_t ino, int their_fd)
 	return fd;
 }
 
-int hca_wakeup_send_peer(struct hca_peer *p, uint32_t bell)
+int hca_wakeup_send_peer(struct hca_peer *p, uint32_t wakeup)
 {
 	const struct hca_shm_wakeup *b;
 	int err = errno, fd;
 	uint64_t ino;
 
-	if (bell - 1 >= HCA_WAKEUPS_MAX)
+	if (wakeup - 1 >= HCA_WAKEUPS_MAX)
 		return -EINVAL;
-	b = &p->shm->wakeup[bell - 1];
+	b = &p->shm->wakeup[wakeup - 1];
 	ino = atomic_load(&b->ino);
 	hca_lock(&p->wakeup_lock);
 	fd = find(p, ino, atomic_load(&b->fd));
