@@ -258,7 +258,7 @@ static void full_verify(struct bench_turn *t, const struct ranking *r)
 		what = "sorted keys are not those that were generated";
 	MPI_Allreduce(&is.tested, &tested, 1, MPI_UINT64_T, MPI_SUM, t->comm);
 	if (tested != IS_TESTS * (IS_ITERATIONS + 1) && !what)
-		what = "a key that is to be tested is in nobody's buckets";
+		what = "a key that is to be tested is in no rank's buckets";
 	if (what && !*t->wrong)
 		snprintf(t->wrong, sizeof(t->wrong), "%s", what);
 }

@@ -76,7 +76,7 @@ refused - 'SOFTHCA_REMAP.*accepted: never, auto, always' $expose SOFTHCA_REMAP=m
 
 refused - 'SOFTHCA_COPY.*accepted: auto, kernel, bounce' $expose SOFTHCA_COPY=maybe $member
 
-echo "== the directory of the rendezvous file"
+echo "== the directory of the member registry"
 refused - 'No such file' $expose SOFTHCA_DIR=/no/such $member
 refused - 'Not a directory' $expose SOFTHCA_DIR=/dev/null $member
 mkdir "$work/shm"
@@ -104,7 +104,7 @@ fi
 echo "== what is already there"
 name=softhca.$(id -u).$SOFTHCA_FABRIC
 echo garbage >"$work/shm/$name"
-refused - 'not a rendezvous file.*softhca reap' $expose SOFTHCA_DIR="$work/shm" $member
+refused - 'not a member registry.*softhca reap' $expose SOFTHCA_DIR="$work/shm" $member
 SOFTHCA_DIR=$work/shm $softhca reap >/dev/null || fail "reap"
 [ ! -e "$work/shm/$name" ] || fail "reap left a damaged file"
 ln -s "$work/elsewhere" "$work/shm/$name"
@@ -113,7 +113,7 @@ rm "$work/shm/$name"
 if [ "$(id -u)" -eq 0 ]; then
 	: >"$work/shm/$name"
 	chown 65534 "$work/shm/$name"
-	refused - 'belongs to somebody else' $expose SOFTHCA_DIR="$work/shm" $member
+	refused - 'belongs to another user' $expose SOFTHCA_DIR="$work/shm" $member
 	rm -f "$work/shm/$name"
 fi
 : >"$work/shm/$name"		# as a maker leaves it who was killed at once

@@ -114,7 +114,7 @@ refused() {
 	timeout 60 $(as $user) "$work/conformance" \
 		--only loopback >"$work/out" 2>&1 && fail "$1: joined"
 	sed -i '/^FAIL\|passed\|\.c:[0-9]/d' "$work/out"
-	grep -qE '^softhca: .*(belongs to somebody else|Permission denied|symbolic links)' \
+	grep -qE '^softhca: .*(belongs to another user|Permission denied|symbolic links)' \
 		"$work/out" || { cat "$work/out"; fail "$1: no line that says why"; }
 	rm -f "$(file_of $user)"
 }

@@ -153,7 +153,7 @@ int hca_fidelity(const struct hca_spec *s, unsigned processes, char *buf, size_t
 	if (running > processes)
 		processes = running;
 	if (processes > cores) {
-		snprintf(buf, size, "latencies cannot be kept now: %u processes want to run on %u "
+		snprintf(buf, size, "latencies cannot be kept now: %u processes share %u "
 			 "core%s", processes, cores, cores > 1 ? "s" : "");
 		return 1;
 	}

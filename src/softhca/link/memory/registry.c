@@ -70,7 +70,7 @@ static int open_once(struct hca_registry *r, bool create)
 	if (fstat(r->fd, &st)) {
 		rc = hca_fail(errno, "%s: %s", r->path, strerror(errno));
 	} else if (!S_ISREG(st.st_mode) || st.st_uid != geteuid()) {
-		rc = hca_fail(EACCES, "%s: belongs to somebody else; choose another SOFTHCA_FABRIC",
+		rc = hca_fail(EACCES, "%s: belongs to another user; choose another SOFTHCA_FABRIC",
 			      r->path);
 	} else {
 		rc = lock_bounded(r->fd, r->path);
@@ -137,7 +137,7 @@ int hca_registry_read(struct hca_registry *r, struct hca_registry_image *image)
 		return 0;
 	}
 	if (hca_registry_check(image, (size_t)n) || (size_t)st.st_size != sizeof(*image))
-		return hca_fail(EPROTO, "%s: not a rendezvous file of this version; `softhca reap` "
+		return hca_fail(EPROTO, "%s: not a member registry of this version; `softhca reap` "
 				"removes it", r->path);
 	return 0;
 }
