@@ -63,7 +63,7 @@ static const struct key keys[] = {
 	{ "reads", COUNT, FIELD(reads), 16, 1, 128, false, "1 to 128",
 	  "RDMA reads in flight per queue pair" },
 	{ "loss", FRACTION, FIELD(loss_ppb), 0, 0, HCA_ALL_PPB, false,
-	  "0 to 1, at most 9 decimals", "share of packets lost on every way" },
+	  "0 to 1, at most 9 decimals", "share of packets lost on every path" },
 	{ "jitter", TIME, FIELD(jitter_ns), 0, 0, 10 * SECOND, false, "0 to 10s with a unit",
 	  "the latency of a message is up to so much longer" },
 	{ "seed", COUNT, FIELD(seed), 1, 0, UINT32_MAX, false, "0 to 4294967295",

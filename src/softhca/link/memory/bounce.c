@@ -43,18 +43,18 @@ static_assert(HCA_PROCS_MAX <= 1024, "a slot has 10 bits");
 
 /* ---- Is it needed? ------------------------------------------------------- */
 
-int hca_copy_method(enum hca_copy_method *way)
+int hca_copy_method(enum hca_copy_method *method)
 {
 	static const char *const names[] = { "auto", "kernel", "bounce" };
 	const char *text = getenv("SOFTHCA_COPY");
 	int i;
 
-	*way = HCA_COPY_AUTO;
+	*method = HCA_COPY_AUTO;
 	if (!text || !*text)
 		return 0;
 	for (i = HCA_COPY_AUTO; i <= HCA_COPY_BOUNCE; i++)
 		if (strcmp(text, names[i]) == 0) {
-			*way = (enum hca_copy_method)i;
+			*method = (enum hca_copy_method)i;
 			return 0;
 		}
 	return hca_fail(EINVAL, "SOFTHCA_COPY: '%.40s' (accepted: auto, kernel, bounce)", text);

@@ -40,7 +40,7 @@ struct hca_copy_service {
 };
 
 /* SOFTHCA_COPY: 0, or -EINVAL with the line set. */
-int hca_copy_method(enum hca_copy_method *way);
+int hca_copy_method(enum hca_copy_method *method);
 
 /* A registration that peers cannot map needs the copy service, if the kernel does not copy. */
 void hca_copy_service_need(struct hca_fabric *f, const struct hca_mr *mr);
