@@ -35,5 +35,6 @@ void pair_shut(struct pair *p);
 
 /* Before MPI_Init: what the group wants (assumptions_place.c). */
 void prepare(const char *group, char **argv);
+void process_prepare(void);
 
 #endif

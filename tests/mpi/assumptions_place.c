@@ -171,6 +171,8 @@ void prepare(const char *group, char **argv)
 		odd_place();
 	} else if (!strcmp(group, "end")) {
 		end_by(argv[2]);
+	} else if (!strcmp(group, "process")) {
+		process_prepare();
 	}
 }
 

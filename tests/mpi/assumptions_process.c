@@ -4,6 +4,7 @@
 
 #include <fcntl.h>
 #include <locale.h>
+#include <pthread.h>
 #include <spawn.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -105,6 +106,73 @@ static void fork_in_the_middle(void)
 			     MPI_STATUS_IGNORE);
 	traffic();
 	ended_well(child);
+}
+
+/*
+ * A program with one thread has one while it forks, whatever a layer does in others: the kernel
+ * copies registered pages for the child meanwhile, malloc's among them.  Rank 1 forks with a receive
+ * posted; rank 0 sends when it sees that the fork has begun, by a file that goes, and nothing may
+ * happen to that receive before the fork is over.
+ */
+static struct {
+	const char *path;	/* NULL: a fork that is not watched */
+	unsigned char *in;
+} watched;
+
+static bool is_blank(const unsigned char *in)
+{
+	static unsigned char blank[LARGE];
+
+	suite_blank(blank, LARGE);
+	return memcmp(in, blank, LARGE) == 0;
+}
+
+static void fork_begins(void)
+{
+	if (!watched.path)
+		return;
+	unlink(watched.path);
+	usleep(200000);
+	CHECK(is_blank(watched.in), "a message was received in the middle of a fork");
+}
+
+void process_prepare(void)
+{
+	/* Before the layer's: what begins a fork is called in the opposite order. */
+	CHECK(pthread_atfork(fork_begins, NULL, NULL) == 0);
+}
+
+static void fork_alone(void)
+{
+	char path[] = "/tmp/rg-fork-XXXXXX";
+	unsigned char *mine = malloc(LARGE);
+	MPI_Request request;
+	pid_t child;
+
+	CHECK(mine != NULL);
+	if (suite_rank == 0) {
+		suite_fill(mine, LARGE, 0, 9);
+		MPI_Recv(path, sizeof(path), MPI_CHAR, 1, 5, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+		for (int ms = 0; ms < 60000 && access(path, F_OK) == 0; ms++)
+			usleep(1000);
+		MPI_Send(mine, LARGE, MPI_BYTE, 1, 6, MPI_COMM_WORLD);
+	} else {
+		close(mkstemp(path));
+		suite_blank(mine, LARGE);
+		MPI_Irecv(mine, LARGE, MPI_BYTE, 0, 6, MPI_COMM_WORLD, &request);
+		MPI_Send(path, sizeof(path), MPI_CHAR, 0, 5, MPI_COMM_WORLD);
+		fflush(NULL);
+		watched.path = path;
+		watched.in = mine;
+		child = fork();
+		watched.path = NULL;
+		if (child == 0)
+			_exit(7);
+		MPI_Wait(&request, MPI_STATUS_IGNORE);
+		suite_verify(mine, LARGE, LARGE, 0, 9);
+		ended_well(child);
+	}
+	free(mine);
 }
 
 /* MPI_Alloc_mem's memory is the program's like any other. */
@@ -219,6 +287,7 @@ const struct assumption process_cases[] = {
 	{ "process", "fork and exec", fork_exec },
 	{ "process", "fork while messages are under way", fork_in_the_middle },
 	{ "process", "fork, child reads MPI_Alloc_mem's memory", fork_alloc_mem },
+	{ "process", "a fork is alone", fork_alone },
 	{ "process", "system", call_system },
 	{ "process", "popen", call_popen },
 	{ "process", "posix_spawn", call_posix_spawn },
