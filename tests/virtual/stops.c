@@ -364,8 +364,8 @@ static void pair(uint64_t nap_ns, uint64_t every)
 	       (unsigned long long)(nap_ns / MS_NS), (unsigned long long)reached,
 	       (unsigned long long)trace_length);
 	fflush(stdout);
-	/* The first and last few are not the verb's. */
-	if (reached + 20 / every + 2 < stops)
+	/* The first and last few are not the verb's; a copy service takes its turns as it is drawn. */
+	if (reached + 20 / every + 2 < stops - stops / 10)
 		fail("%llu instructions were not met again", (unsigned long long)(stops - reached));
 }
 
