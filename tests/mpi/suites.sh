@@ -5,10 +5,12 @@
 . "$srcdir/tests/run-lib.sh"
 limit=240
 suites="p2p_suite type_suite comm_suite thread_suite random_suite coll_suite reduce_suite"
-# MPICH never yields and pays dearly for more ranks than cores.
-case $RG_MPI_FLAVOR in
-openmpi) counts="$(more 1) 3 $(long 2 4)" ;;
-*) counts="$(long 1 2) 3" ;;
+# MPICH never yields and pays dearly for more ranks than cores.  What a way does to a message does
+# not depend on the MPI library, and sanitizers look at no library's own way.
+case $RG_MPI_FLAVOR:$RG_SANITIZE in
+openmpi:no) counts="1 3 $(long 2 4)" each="native single bind stripe" ;;
+openmpi:*) counts="$(more 1) 3 $(long 2 4)" each="single stripe $(long native bind)" ;;
+*) counts="$(long 1 2) 3" each="native stripe $(long single bind)" ;;
 esac
 
 passes() {
@@ -17,7 +19,8 @@ passes() {
 
 for suite in $suites; do
 	for n in $counts; do
-		launch "$n" tests/mpi/$suite native single bind stripe
+		# shellcheck disable=SC2086 # words are meant
+		launch "$n" tests/mpi/$suite $each
 		expect "$suite with $n ranks" passes
 	done
 done

@@ -6,6 +6,7 @@
 #include "cmocka_all.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
@@ -155,12 +156,40 @@ static struct how most_edges(void)
 	return how;
 }
 
-/* All edges once for each kind of memory. */
+/*
+ * Which of so many variants of a set-up is run: one, another with each call, drawn by RG_SEED;
+ * RG_LONG=1: ALL of them (`make check-long`).
+ */
+enum { ALL = -1 };
+
+static int draw(unsigned variants)
+{
+	static uint64_t state;
+	const char *seed = getenv("RG_SEED");
+
+	if (getenv("RG_LONG"))
+		return ALL;
+	if (!state)
+		state = seed ? strtoull(seed, NULL, 0) : 1;
+	state = state * 6364136223846793005u + 1442695040888963407u;
+	return (int)((state >> 33) % variants);
+}
+
+static bool is_drawn(int drawn, int variant)
+{
+	return drawn == ALL || drawn == variant;
+}
+
+/* All edges once, with one kind of memory or each. */
 static void edges_on(const char *soft, int lanes)
 {
+	int drawn = draw(2);
+
 	for (int arena = 0; arena < 2; arena++) {
 		struct how how = all_edges();
 
+		if (!is_drawn(drawn, arena))
+			continue;
 		how.lanes = lanes;
 		how.traffic.arena = arena;
 		run((struct job_config){ .soft = soft }, how);
@@ -241,7 +270,7 @@ static int all_ways(struct rail_way ways[TRAFFIC_WAYS_MAX], int rails)
 	return n;
 }
 
-/* All ways, all sizes (the largest once), between processes that accept now, later, and in part. */
+/* All ways, all sizes (the largest once), between processes that accept now, later, or in part. */
 static void ways_on(const char *soft, int rails, int lanes, int qps)
 {
 	static const size_t sizes[] = {
@@ -254,7 +283,11 @@ static void ways_on(const char *soft, int rails, int lanes, int qps)
 		.traffic = { .sizes = sizes, .ways = ways, .way_count = all_ways(ways, rails) },
 	};
 
+	int drawn = draw(3);
+
 	for (int i = 0; i < 3; i++) {
+		if (!is_drawn(drawn, i))
+			continue;
 		how.traffic.size_count = sizeof(sizes) / sizeof(sizes[0]) - (i ? 1 : 0);
 		how.traffic.count = how.traffic.size_count * how.traffic.way_count;
 		how.traffic.window = i ? 24 : 1;
@@ -314,12 +347,15 @@ static void test_staged(void **state)
 /* Way beyond every credit, both directions, nobody waits for anything. */
 static void flood_on(const char *soft, int lanes, size_t max_bytes, int count)
 {
+	int drawn = draw(2);
+
 	for (int arena = 0; arena < 2; arena++)
-		run((struct job_config){ .soft = soft }, (struct how){
-			.lanes = lanes,
-			.traffic = { .count = count, .max_bytes = max_bytes, .window = count,
-				     .arena = arena, .accept = ACCEPT_RANDOM },
-		});
+		if (is_drawn(drawn, arena))
+			run((struct job_config){ .soft = soft }, (struct how){
+				.lanes = lanes,
+				.traffic = { .count = count, .max_bytes = max_bytes, .window = count,
+					     .arena = arena, .accept = ACCEPT_RANDOM },
+			});
 }
 
 static void test_flood_small(void **state)

@@ -425,7 +425,7 @@ static void campaign(const struct mode *mode, unsigned long until, unsigned seed
 
 int main(int argc, char **argv)
 {
-	unsigned long wanted = argc > 1 ? strtoul(argv[1], NULL, 10) : 100, until;
+	unsigned long wanted = argc > 1 ? strtoul(argv[1], NULL, 10) : 60, until;
 	unsigned seed = drawn_seed(argc > 2 ? argv[2] : NULL);
 	const char *only = argc > 3 ? argv[3] : NULL;
 	uint64_t began = now_ns();
