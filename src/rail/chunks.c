@@ -1,6 +1,6 @@
 /*
  * chunks.c - chunks on their way, at the end that moves them: the sender of a message
- * writes, or its receiver reads.
+ * writes, or its receiver reads, or either does half.
  *
  * Chunks with a rail of their own are posted as the lanes have room, rails in turn.  Pulled
  * chunks wait in one queue.  A lane that has few chunks under way takes the next one, so a
@@ -11,6 +11,7 @@
 
 #include "chunks.h"
 #include "clock.h"
+#include "landing.h"
 #include "lane.h"
 #include "likely.h"
 #include "op_queue.h"
@@ -113,21 +114,23 @@ static int control_post(struct rail_op *op, struct rail_lane *lane)
 	return rc;
 }
 
-/* Requests of a rail's piece. */
+/* Requests of a rail's piece that are this end's. */
 static uint32_t piece_requests(const struct rail_op *op, const struct rail_piece *p)
 {
-	return p->count + (p->count && op->how & RNDV_CONTROL);
+	uint32_t first;
+
+	return rndv_share(op, p->count, &first) + (p->count && op->how & RNDV_CONTROL);
 }
 
 static int next_post(struct rail_op *op, struct rail_lane *lane, const struct rail_stripe *s,
 		     uint64_t now_ns)
 {
 	const struct rail_piece *p = &s->piece[lane->k];
-	uint32_t n = op->cursor[lane->k];
+	uint32_t first, n = op->cursor[lane->k];
 
-	if (n == p->count)
+	if (n == rndv_share(op, p->count, &first))
 		return control_post(op, lane);
-	return chunk_post(op, lane, s, p->first + n, now_ns);
+	return chunk_post(op, lane, s, p->first + first + n, now_ns);
 }
 
 /*
@@ -214,13 +217,13 @@ void rndv_chunks_start(struct rail_op *op)
 	int budget = BULK_BATCH;
 
 	rndv_plan(op, &s);
-	op->chunks_left = (uint8_t)s.chunk_count;
+	/* By both: what the other end moves counts as one. */
+	op->chunks_left = (uint8_t)(s.pull ? s.chunk_count : (op->how & RNDV_BOTH) != 0);
 	for (int k = 0; k < RAIL_MAX; k++) {
 		op->cursor[k] = 0;
 		op->carried[k] = 0;
 		if (k < s.rail_count && !s.pull)
-			op->chunks_left += (uint8_t)(piece_requests(op, &s.piece[k]) -
-						     s.piece[k].count);
+			op->chunks_left += (uint8_t)piece_requests(op, &s.piece[k]);
 	}
 	op->taken = op->chunks_out = op->odd_rail = 0;
 	op->stage = STAGE_CUTTING;
@@ -310,8 +313,8 @@ void rail_chunk_sent(struct rail_lane *lane)
 	op->chunks_out--;
 	op->chunks_left--;
 	if (unlikely(lane->peer->error)) {
-		/* One that is still being cut ends with the peer's failure. */
-		if (!op->chunks_out && op->stage != STAGE_CUTTING)
+		/* One that is still being cut, or landing as well, ends with the peer's failure. */
+		if (!op->chunks_out && op->stage != STAGE_CUTTING && !rndv_is_landing(op))
 			rndv_finish(op, -ECONNRESET);
 		return;
 	}

@@ -15,6 +15,7 @@
 #include "peer_failure.h"
 #include "rail.h"
 #include "rail_ctx.h"
+#include "rail_op.h"
 #include "rail_peer.h"
 #include "rndv.h"
 #include "stripe.h"
@@ -77,7 +78,7 @@ static uint32_t receives_needed(const struct rail_op *op, const struct rail_stri
 		return s->chunk_count;
 	if (op->how & RNDV_CONTROL)
 		return s->piece[k].count && peer_bulk(op->peer, k, q) == op_lane(op, k, 0);
-	return chunks_of_lane(op, q, s->piece[k].first, s->piece[k].count);
+	return chunks_of_lane(op, q, s->piece[k].first, rndv_written(op, s->piece[k].count));
 }
 
 static bool lane_can_promise(struct rail_lane *lane, uint32_t count)
@@ -87,11 +88,24 @@ static bool lane_can_promise(struct rail_lane *lane, uint32_t count)
 	return lane->rq_free >= count;
 }
 
+/* By both: those that the sender writes. */
+static uint64_t written_chunks(const struct rail_op *op, const struct rail_stripe *s)
+{
+	uint64_t chunks = 0;
+
+	for (int k = 0; k < s->rail_count; k++)
+		for (uint32_t n = 0; n < rndv_written(op, s->piece[k].count); n++)
+			chunks |= (uint64_t)1 << (s->piece[k].first + n);
+	return chunks;
+}
+
 /* Completions that end a landing, one bit each. */
 static uint64_t completions_of(const struct rail_op *op, const struct rail_stripe *s)
 {
 	uint64_t rails = 0;
 
+	if (op->how & RNDV_BOTH)
+		return written_chunks(op, s);
 	if (!(op->how & RNDV_CONTROL))
 		return ~(uint64_t)0 >> (RAIL_CHUNKS_MAX - s->chunk_count);
 	for (int k = 0; k < RAIL_MAX; k++)
@@ -138,6 +152,13 @@ static void landing_end(struct rail_peer *peer, uint32_t slot)
 	peer->landings_used--;
 }
 
+bool rndv_is_landing(const struct rail_op *op)
+{
+	const unsigned reader = RNDV_BOTH | RNDV_READ;
+
+	return (op->how & reader) == reader && op->peer->landing[op->slot].op == op;
+}
+
 void rndv_landings_peer_failed(struct rail_peer *peer)
 {
 	for (uint32_t i = 0; i < LANDINGS; i++) {
@@ -147,7 +168,10 @@ void rndv_landings_peer_failed(struct rail_peer *peer)
 			continue;
 		peer->ctx->cq_wanted -= (uint32_t)__builtin_popcountll(peer->landing[i].missing);
 		landing_end(peer, i);
-		rndv_finish(op, -ECONNRESET);
+		/* By both: one that reads ends with its last chunk, or in the queue. */
+		if (!(op->how & RNDV_BOTH) || op->stage == STAGE_CTS ||
+		    (op->stage == STAGE_POSTED && !op->chunks_out))
+			rndv_finish(op, -ECONNRESET);
 	}
 }
 
@@ -222,5 +246,8 @@ void rail_chunk_landed(struct rail_lane *lane, uint32_t imm, uint32_t bytes, boo
 	if (landing->missing)
 		return;
 	landing_end(peer, slot);
-	rndv_finish(op, 0);
+	if (!(op->how & RNDV_BOTH))
+		rndv_finish(op, 0);
+	else if (--op->chunks_left == 0)
+		rndv_read_done(op);
 }

@@ -13,6 +13,8 @@ struct rail_peer;
 int rail_receives_start(struct rail_lane *lane);
 /* Take a landing for op, if there is everything that its chunks need at once. */
 bool rndv_landing_take(struct rail_op *op);
+/* By both: is the half that is written still to come? */
+bool rndv_is_landing(const struct rail_op *op);
 void rndv_landings_peer_failed(struct rail_peer *peer);
 /* `written`: the immediate of a write, else of a SEND. */
 void rail_chunk_landed(struct rail_lane *lane, uint32_t imm, uint32_t bytes, bool written);

@@ -175,8 +175,11 @@ static const struct opt_choice intranodes[] = {
 #define AT(field) .offset = offsetof(struct rail_settings, field)
 
 static const struct opt_choice rendezvous[] = {
+	{ "auto", RAIL_BY_AUTO, "both between processes that the software HCA, untimed, connects; "
+	  "else write" },
 	{ "write", RAIL_BY_WRITE, "the sender writes, when the receiver has said where to" },
 	{ "read", RAIL_BY_READ, "the receiver reads, the sender need not be there" },
+	{ "both", RAIL_BY_BOTH, "the sender writes one half, the receiver reads the other" },
 	{ NULL },
 };
 
@@ -208,12 +211,12 @@ static const struct opt options[] = {
 	  .help = "messages up to this size are sent at once, larger ones, and what is striped, "
 		  "by rendezvous" },
 	{ .name = "rendezvous", .type = OPT_CHOICE, .carry = OPT_COMM, AT(rendezvous),
-	  .arg = "HOW", .standard = "write", .choices = rendezvous,
+	  .arg = "HOW", .standard = "auto", .choices = rendezvous,
 	  .help = "who moves the data of messages above the eager limit" },
 	{ .name = "completion", .type = OPT_CHOICE, .carry = OPT_COMM, AT(completion),
 	  .arg = "HOW", .standard = "imm", .choices = completions,
-	  .help = "how a receiver learns that what was written is there; control not with pull "
-		  "and read" },
+	  .help = "how a receiver learns that what was written is there; control not with pull, "
+		  "read and both" },
 	{ .name = "qps", .type = OPT_COUNT, .carry = OPT_JOB, AT(qps), .arg = "N",
 	  .standard = "1", .min = 1, .max = RAIL_QPS_MAX,
 	  .help = "queue pairs per rail and peer that share large messages: for long distances" },

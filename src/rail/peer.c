@@ -298,9 +298,13 @@ static void rails_choose(struct rail_peer *peer)
 			peer->rail[k] = (uint8_t)k;
 	}
 	estimates_start(peer);
-	peer->polled = true;
-	for (int k = 0; k < peer->rail_count; k++)
-		peer->polled &= rail_adapter_polls(&ctx->adapter[peer_adapter(peer, k)]);
+	peer->polled = peer->copies = true;
+	for (int k = 0; k < peer->rail_count; k++) {
+		const struct vrb_adapter *adapter = &ctx->adapter[peer_adapter(peer, k)];
+
+		peer->polled &= rail_adapter_polls(adapter);
+		peer->copies &= adapter->copies;
+	}
 }
 
 /* Until the peer is connected, messages to it wait. */

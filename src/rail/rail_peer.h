@@ -48,6 +48,7 @@ struct rail_peer {
 	int rail_count, qps;
 	uint8_t rail[RAIL_MAX];
 	bool polled;			/* its eager lanes: memory polled */
+	bool copies;			/* the processors of both ends move the data, on all rails */
 	struct rail_lane eager[RAIL_MAX];
 	struct rail_lane *bulk;		/* peer_bulk(): qps of them per rail */
 	uint8_t next_lane;		/* where the next message's first chunk goes */

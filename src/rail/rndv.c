@@ -13,6 +13,13 @@
  *                              <~~~~~~~~  rail_accept: registers, RDMA_READs by the
  *   done                       <--------  table; all here: FIN, done
  *
+ * by both:
+ *   registers, KEYS and RTS    -------->  on_message with a handle
+ *                                         rail_accept: registers, takes a landing
+ *   first half of the chunks   <--------  CTS; RDMA_READs of the second half
+ *   written, FIN here: done    -------->  each completion clears its bit
+ *                              <--------  no bit left, all read: FIN, done
+ *
  * The RTS carries what decides the cut: policy, threshold, bound rail, weights.  The CTS
  * carries how much is wanted.  Both ends compute the same table (stripe.h).  Every chunk has
  * an immediate of its own, since rails are not ordered among each other.  With `completion
@@ -52,6 +59,17 @@ static uint64_t cts_word(const struct rail_op *op)
 	return (uint64_t)op->generation << 56 | (uint64_t)op->slot << 48 | op->bytes;
 }
 
+/* By both: an even number for each rail, since half are for either end. */
+static uint64_t even_chunk_bytes(const struct rail_op *op)
+{
+	bool cut = op->policy >= RAIL_STRIPE && op->bytes > op->threshold;
+	uint64_t share = op->bytes / (uint64_t)(cut ? op->peer->rail_count : 1) + 1;
+	uint64_t pairs = (share + 2 * RNDV_COPY_BYTES - 1) / (2 * RNDV_COPY_BYTES);
+	uint64_t bytes = share / (2 * pairs) + RAIL_STRIPE_ALIGN;
+
+	return bytes & ~(uint64_t)(RAIL_STRIPE_ALIGN - 1);
+}
+
 /* Several queue pairs per rail get a chunk each, unless it would be small. */
 static uint64_t chunk_bytes(const struct rail_peer *peer, uint64_t bytes)
 {
@@ -67,7 +85,8 @@ void rndv_plan(const struct rail_op *op, struct rail_stripe *s)
 {
 	struct rail_cut cut = {
 		.rail_count = op->peer->rail_count,
-		.chunk_bytes = chunk_bytes(op->peer, op->bytes),
+		.chunk_bytes = op->how & RNDV_BOTH ? even_chunk_bytes(op) :
+						     chunk_bytes(op->peer, op->bytes),
 	};
 
 	rail_stripe_weights(&cut, op->policy, op->threshold, op->bytes, op->bound, op->weight);
@@ -83,6 +102,8 @@ void rndv_release(struct rail_op *op)
 
 void rndv_finish(struct rail_op *op, int status)
 {
+	if (op->how & RNDV_FIN)
+		rail_table_remove(&op->peer->ctx->table, op->handle);
 	rndv_release(op);
 	op_end(op, status);
 }
@@ -142,6 +163,22 @@ static int cts_post(struct rail_tx *tx, const struct rail_op *op)
 	return tx->control(tx, RECORD_CTS, &header, cts_word(op), rkey);
 }
 
+/* By both: what this end has read. */
+static uint64_t half_read(const struct rail_op *op)
+{
+	uint64_t bytes = 0;
+	uint32_t first, count;
+	struct rail_stripe s;
+
+	rndv_plan(op, &s);
+	for (int k = 0; k < s.rail_count; k++) {
+		count = rndv_share(op, s.piece[k].count, &first);
+		for (uint32_t n = 0; n < count; n++)
+			bytes += rail_stripe_chunk(&s, s.piece[k].first + first + n).bytes;
+	}
+	return bytes;
+}
+
 /*
  * What was read, for the sender's ledger: chunks by rail, bytes in units of
  * RAIL_STRIPE_ALIGN by rail, and the rail of those that are less than a unit.
@@ -150,11 +187,12 @@ static int fin_post(struct rail_tx *tx, const struct rail_op *op)
 {
 	struct rail_header header = { { op->handle, 0 } };
 	uint32_t nothing[RAIL_MAX] = { 0 };
+	uint64_t bytes = op->how & RNDV_BOTH ? half_read(op) : op->bytes;
 
-	if (!op->bytes)
+	if (!bytes)
 		return tx->control(tx, RECORD_FIN, &header, 0, nothing);
 	memcpy(&header.word[1], op->cursor, sizeof(header.word[1]));
-	return tx->control(tx, RECORD_FIN, &header, (uint64_t)op->odd_rail << 56 | op->bytes,
+	return tx->control(tx, RECORD_FIN, &header, (uint64_t)op->odd_rail << 56 | bytes,
 			   op->carried);
 }
 
@@ -183,13 +221,23 @@ int rail_rndv_post(struct rail_tx *tx, struct rail_op *op)
 
 /* ---- Sender: RTS -------------------------------------------------------- */
 
+static bool by_both(const struct rail_peer *peer, const struct rail_way *way, size_t bytes)
+{
+	return way->rendezvous == RAIL_BY_BOTH ||
+	       (way->rendezvous == RAIL_BY_AUTO && peer->copies && bytes >= RNDV_BOTH_BYTES &&
+		way->policy <= RAIL_STRIPE && way->completion == RAIL_BY_IMMEDIATE);
+}
+
 static void op_take_way(struct rail_op *op, const struct rail_way *way)
 {
 	op->policy = (uint8_t)way->policy;
 	op->rail = way->rail;
 	op->threshold = way->threshold;
-	op->how = (way->rendezvous == RAIL_BY_READ ? RNDV_READ : 0) |
-		  (way->completion == RAIL_BY_CONTROL ? RNDV_CONTROL : 0);
+	op->how = way->completion == RAIL_BY_CONTROL ? RNDV_CONTROL : 0;
+	if (way->rendezvous == RAIL_BY_READ)
+		op->how |= RNDV_READ;
+	else if (by_both(op->peer, way, op->buf.bytes))
+		op->how |= RNDV_BOTH;
 }
 
 int rail_rndv_send(struct rail_peer *peer, const struct rail_way *way,
@@ -210,6 +258,7 @@ int rail_rndv_send(struct rail_peer *peer, const struct rail_way *way,
 	op->header = *header;
 	op_take_way(op, way);
 	op->lane = peer->next_lane++;
+	op->chunks_out = 0;
 	op->mr = NULL;
 	if (buf->bytes) {
 		rc = rail_mr_get(&ctx->mr, buf->addr, buf->bytes, &op->mr);
@@ -222,7 +271,7 @@ int rail_rndv_send(struct rail_peer *peer, const struct rail_way *way,
 		return rc;
 	}
 	rail_table_find(&ctx->table, peer, op->handle)->op = op;
-	op->stage = op->how & RNDV_READ ? STAGE_KEYS : STAGE_RTS;
+	op->stage = op->how & (RNDV_READ | RNDV_BOTH) ? STAGE_KEYS : STAGE_RTS;
 	rc = tx->waiting.head ? 0 : rail_rndv_post(tx, op);
 	if (rc < 0) {
 		rail_table_remove(&ctx->table, op->handle);
@@ -237,9 +286,19 @@ int rail_rndv_send(struct rail_peer *peer, const struct rail_way *way,
 	return 0;
 }
 
+/* Of an answer that moves bytes, is it one that this operation waits for? */
+static bool is_due(const struct rail_op *op, uint64_t bytes, unsigned how)
+{
+	if (op->how & RNDV_FIN)
+		return how == RNDV_READ;
+	if (op->stage != STAGE_RTS_SENT)
+		return false;
+	return !bytes || (op->how & RNDV_READ) == how;
+}
+
 /*
- * The operation that this record answers, one to be read (how: RNDV_READ) or written
- * (0) if there are bytes; NULL: none, and the peer has failed.
+ * The operation that this record answers: one to be read (how: RNDV_READ) or written (0) if there
+ * are bytes, or by both, first by a CTS; NULL: none, and the peer has failed.
  */
 static struct rail_op *answered(struct rail_peer *peer, const struct rail_record *record,
 				uint64_t bytes, bool fits, unsigned how, const char *what)
@@ -248,12 +307,16 @@ static struct rail_op *answered(struct rail_peer *peer, const struct rail_record
 						   record->header.word[0]);
 	struct rail_op *op = entry ? entry->op : NULL;
 
-	if (!op || op->stage != STAGE_RTS_SENT || bytes > op->buf.bytes || !fits ||
-	    (bytes && (op->how & RNDV_READ) != how)) {
+	if (!op || bytes > op->buf.bytes || !fits || !is_due(op, bytes, how)) {
 		rail_peer_fail(peer, -EPROTO, "a %s for no message of ours", what);
 		return NULL;
 	}
-	rail_table_remove(&peer->ctx->table, op->handle);
+	if (op->how & RNDV_BOTH && !how) {
+		op->how |= RNDV_FIN;
+	} else {
+		rail_table_remove(&peer->ctx->table, op->handle);
+		op->how &= (uint8_t)~RNDV_FIN;
+	}
 	return op;
 }
 
@@ -297,7 +360,9 @@ void rail_fin_arrived(struct rail_peer *peer, const struct rail_record *record,
 		ledger->tx_bytes += (uint64_t)units[k] * RAIL_STRIPE_ALIGN +
 				    (k == odd ? bytes - whole : 0);
 	}
-	rndv_finish(op, 0);
+	/* By both: chunks_left counts it, unless no byte was wanted. */
+	if (!(op->how & RNDV_BOTH) || op->stage == STAGE_RTS_SENT || --op->chunks_left == 0)
+		rndv_finish(op, 0);
 }
 
 /* ---- Receiver: RTS ------------------------------------------------------ */
@@ -312,13 +377,16 @@ void rail_keys_arrived(struct rail_rx *rx, const struct rail_record *record, con
 static bool rts_is_sound(const struct rail_rx *rx, const struct rail_rts_wire *rts, uint64_t bytes)
 {
 	const struct rail_peer *peer = rx->lane->peer;
-	bool read = rts->how & RNDV_READ, control = rts->how & RNDV_CONTROL;
+	bool read = rts->how & (RNDV_READ | RNDV_BOTH), control = rts->how & RNDV_CONTROL;
+	bool both = rts->how & RNDV_BOTH;
 	unsigned share = rts->policy != RAIL_WEIGHTED;
 
 	for (int k = 0; k < peer->rail_count; k++)
 		share |= rts->weight[k];
 	return bytes <= RAIL_STRIPE_MAX_BYTES && rts->policy < RAIL_POLICIES && share &&
-	       rts->bound < peer->rail_count && !(rts->how & ~(RNDV_READ | RNDV_CONTROL)) &&
+	       rts->bound < peer->rail_count &&
+	       !(rts->how & ~(RNDV_READ | RNDV_CONTROL | RNDV_BOTH)) &&
+	       !(both && (rts->how & RNDV_READ || rts->policy > RAIL_STRIPE)) &&
 	       !(control && (read || rts->policy == RAIL_PULL)) &&
 	       (!read || rx->keys.handle == rts->handle);
 }
@@ -376,13 +444,21 @@ static bool answer(struct rail_op *op, unsigned stage)
 	return false;
 }
 
+/* By both: the sender begins to write, and this end to read. */
+static void cts_sent(struct rail_op *op)
+{
+	op->stage = STAGE_LANDING;
+	if (op->how & RNDV_BOTH)
+		rndv_chunks_start(op);
+}
+
 /* A queued record is out. */
 void rail_rndv_control_sent(struct rail_op *op)
 {
 	if (op->stage == STAGE_RTS)
 		op->stage = STAGE_RTS_SENT;
 	else if (op->stage == STAGE_CTS)
-		op->stage = STAGE_LANDING;
+		cts_sent(op);
 	else
 		op_end(op, 0);
 }
@@ -398,7 +474,7 @@ void rndv_read_done(struct rail_op *op)
 static void clear_to_send(struct rail_op *op)
 {
 	if (answer(op, STAGE_CTS))
-		op->stage = STAGE_LANDING;
+		cts_sent(op);
 }
 
 static void op_take_rts(struct rail_op *op, const struct rail_rts *rts)
@@ -408,7 +484,7 @@ static void op_take_rts(struct rail_op *op, const struct rail_rts *rts)
 	op->threshold = rts->threshold;
 	op->bound = rts->bound;
 	op->lane = rts->lane;
-	op->how = rts->how;
+	op->how = (uint8_t)(rts->how | (rts->how & RNDV_BOTH ? RNDV_READ : 0));
 	op->remote = rts->keys.address;
 	memcpy(op->rkey, rts->keys.rkey, sizeof(op->rkey));
 	memcpy(op->weight, rts->weight, sizeof(op->weight));
@@ -428,7 +504,7 @@ static void receive(struct rail_op *op)
 	if (!op->bytes) {
 		if (answer(op, STAGE_FIN))
 			op_end_later(op, 0);
-	} else if (op->how & RNDV_READ) {
+	} else if (op->how & RNDV_READ && !(op->how & RNDV_BOTH)) {
 		rndv_chunks_start(op);
 	} else if (!peer->accepting.head && rndv_landing_take(op)) {
 		clear_to_send(op);
@@ -505,6 +581,9 @@ void rail_rndv_peer_failed(struct rail_peer *peer)
 		if (!op)
 			continue;
 		rail_table_remove(table, op->handle);
-		rndv_finish(op, -ECONNRESET);
+		op->how &= (uint8_t)~RNDV_FIN;
+		/* By both: one with chunks under way ends with the last of them. */
+		if (op->stage == STAGE_RTS_SENT || !(op->how & RNDV_BOTH) || !op->chunks_out)
+			rndv_finish(op, -ECONNRESET);
 	}
 }

@@ -9,6 +9,9 @@
  *	     <--  CTS                           (the receiver reads over all rails)
  *	chunks  -->                             <--  FIN
  *
+ * By both: KEYS, RTS  -->  <--  CTS; the sender writes the first half of each rail's chunks, the
+ * receiver reads the others, and its FIN tells that.  Where processors copy, two do.
+ *
  * FIN also answers a message of which no byte is wanted.  An RTS that has not been
  * answered can be cancelled: CANCEL, CANCELLED (cancel.c).
  */
@@ -36,6 +39,10 @@ struct rail_tx;
  * cost more requests everywhere.
  */
 #define RAIL_CHUNK_BYTES ((uint64_t)64 << 10)
+/* By both, no wire is to be kept busy: each is a copy by the kernel, which is dear to begin. */
+#define RNDV_COPY_BYTES ((uint64_t)256 << 10)
+/* `auto` takes both from here on: what is shorter, one end has copied before two agree. */
+#define RNDV_BOTH_BYTES ((size_t)32 << 10)
 /* ... nor smaller for the sake of more queue pairs. */
 #define RAIL_CHUNK_BYTES_MIN ((uint64_t)16 << 10)
 
@@ -44,6 +51,8 @@ enum {
 	RNDV_READ = 1,			/* the receiver reads */
 	RNDV_CONTROL = 2,		/* plain writes, then a control message on each rail used */
 	RNDV_CANCEL = 4,		/* not in the RTS: its CANCEL is out, or waits */
+	RNDV_BOTH = 8,			/* half is written; who reads the other half has RNDV_READ as well */
+	RNDV_FIN = 16,			/* not in the RTS: answered by a CTS, and a FIN is to come */
 };
 
 /* Immediate: landing:8 generation:8 chunk:16; a control message has its rail for a chunk. */
@@ -52,6 +61,26 @@ enum { IMM_CONTROL = 0x8000 };
 static inline uint32_t rndv_imm(const struct rail_op *op, uint32_t number)
 {
 	return (uint32_t)op->slot << 24 | (uint32_t)op->generation << 16 | number;
+}
+
+/* Of the chunks of a rail's piece, those that this end moves: *first from its first on. */
+static inline uint32_t rndv_share(const struct rail_op *op, uint32_t count, uint32_t *first)
+{
+	uint32_t written = count - count / 2;
+
+	*first = 0;
+	if (!(op->how & RNDV_BOTH))
+		return count;
+	if (!(op->how & RNDV_READ))
+		return written;
+	*first = written;
+	return count - written;
+}
+
+/* ... and those that are written, to the receiver. */
+static inline uint32_t rndv_written(const struct rail_op *op, uint32_t count)
+{
+	return op->how & RNDV_BOTH ? count - count / 2 : count;
 }
 
 /* Its chunks are cut by measured rates. */

@@ -28,9 +28,18 @@ int rail_way_check(const struct rail_ctx *ctx, const struct rail_way *way, char 
 			 "knows which of its chunks is the last (accepted: completion=imm)");
 		return -EINVAL;
 	}
-	if (way->completion == RAIL_BY_CONTROL && way->rendezvous == RAIL_BY_READ) {
-		snprintf(why, why_size, "rendezvous=read: completion=control makes no sense, since "
-			 "who reads knows when it is done (accepted: completion=imm)");
+	if (way->rendezvous == RAIL_BY_BOTH &&
+	    (way->policy == RAIL_WEIGHTED || way->policy == RAIL_PULL)) {
+		snprintf(why, why_size, "rendezvous=both: not with %s, whose rails are measured at "
+			 "one end (accepted: single, bind, stripe)",
+			 way->policy == RAIL_PULL ? "pull" : "weighted");
+		return -EINVAL;
+	}
+	if (way->completion == RAIL_BY_CONTROL &&
+	    (way->rendezvous == RAIL_BY_READ || way->rendezvous == RAIL_BY_BOTH)) {
+		snprintf(why, why_size, "rendezvous=%s: completion=control makes no sense, since "
+			 "who reads knows when it is done (accepted: completion=imm)",
+			 way->rendezvous == RAIL_BY_READ ? "read" : "both");
 		return -EINVAL;
 	}
 	return 0;

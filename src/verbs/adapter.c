@@ -28,7 +28,7 @@ static int adapter_ask_order(struct vrb_adapter *a, const struct vrb_port *port)
 	if (a->kind == VRB_SOFTHCA) {
 		/* The sender's CPU writes it, in program order; a model withholds data. */
 		a->in_order = softhca_query_model(port->device, &model) == 0 && !model.timed;
-		a->in_order_writes = a->in_order;
+		a->in_order_writes = a->copies = a->in_order;
 	} else {
 		/* The manual: one write in order, but nothing is said of separate ones. */
 		a->in_order = ibv_query_qp_data_in_order(qp.qp, IBV_WR_RDMA_WRITE, 0) > 0;

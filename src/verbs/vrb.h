@@ -137,6 +137,8 @@ struct vrb_adapter {
 	bool in_order;
 	/* Writes on one queue pair appear one after the other, too. */
 	bool in_order_writes;
+	/* The processors at both ends move the data: an untimed software HCA. */
+	bool copies;
 	uint32_t inline_bytes;		/* granted to a queue pair that asks for 256 */
 	bool undo_fork;			/* registrations needlessly keep pages out of children */
 };

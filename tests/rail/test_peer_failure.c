@@ -38,7 +38,7 @@ static void on_lost(void *user, unsigned index, int error)
 	failure.error = error;
 }
 
-enum { FIRST_CONTROL = 16, LAST_RULE = 20 };
+enum { FIRST_CONTROL = 19, LAST_RULE = 23 };
 
 static void inject(struct job *job, int what)
 {
@@ -99,22 +99,36 @@ static void inject(struct job *job, int what)
 		rts = (struct rail_rts_wire){ .how = 0x80 };
 		rail_rts_arrived(&peer->rx[0], &record, &rts);
 		break;
-	case 14:	/* a control message, where every chunk speaks for itself */
+	case 14:	/* by both, and nobody has said where to read */
+		rts = (struct rail_rts_wire){ .handle = 5, .how = RNDV_BOTH };
+		rail_rts_arrived(&peer->rx[0], &record, &rts);
+		break;
+	case 15:	/* by both, and chunks for any rail */
+		peer->rx[0].keys.handle = 5;
+		rts = (struct rail_rts_wire){ .handle = 5, .how = RNDV_BOTH, .policy = RAIL_PULL };
+		rail_rts_arrived(&peer->rx[0], &record, &rts);
+		break;
+	case 16:	/* by both, and all to be read */
+		peer->rx[0].keys.handle = 5;
+		rts = (struct rail_rts_wire){ .handle = 5, .how = RNDV_BOTH | RNDV_READ };
+		rail_rts_arrived(&peer->rx[0], &record, &rts);
+		break;
+	case 17:	/* a control message, where every chunk speaks for itself */
 		rail_chunk_landed(&peer->bulk[0], landed | IMM_CONTROL, 0, false);
 		break;
-	case 15:	/* an immediate without a write */
+	case 18:	/* an immediate without a write */
 		rail_chunk_landed(&peer->bulk[0], landed, 32768, false);
 		break;
 	case FIRST_CONTROL:	/* an immediate of a write, where control messages are due */
 		rail_chunk_landed(&peer->bulk[0], landed, 32768, true);
 		break;
-	case 17:	/* the control message of another rail */
+	case 20:	/* the control message of another rail */
 		rail_chunk_landed(&peer->bulk[0], landed | IMM_CONTROL | 1, 0, false);
 		break;
-	case 18:	/* with data */
+	case 21:	/* with data */
 		rail_chunk_landed(&peer->bulk[0], landed | IMM_CONTROL, 8, false);
 		break;
-	case 19:	/* twice */
+	case 22:	/* twice */
 		rail_chunk_landed(&peer->bulk[0], landed | IMM_CONTROL, 0, false);
 		CHECK_EQUAL(peer->error, 0);
 		rail_chunk_landed(&peer->bulk[0], landed | IMM_CONTROL, 0, false);
@@ -192,25 +206,28 @@ static void test_rules(void **state)
 
 /* Answers to a message of 65536 bytes that make no sense; process 1 stays silent. */
 static const struct answer {
-	bool read, fin;			/* the message; the answer, else a CTS */
+	enum rail_rendezvous by;	/* of the message */
+	bool fin;			/* the answer, else a CTS */
 	uint64_t word;
 	uint32_t units[RAIL_MAX];
 } answers[] = {
-	{ true, false, 65536, { 0 } },			/* a CTS for what is to be read */
-	{ false, false, 0, { 0 } },			/* of nothing */
-	{ false, false, 65537, { 0 } },			/* of more than there is */
-	{ false, true, 65536, { 256, 256 } },		/* a FIN for what is to be written */
-	{ true, true, 65536, { 256, 255 } },		/* of less than it says */
-	{ true, true, 65536, { 256, 257 } },		/* of more */
-	{ true, true, 65664, { 256, 257 } },		/* of more than there is */
-	{ true, true, 2ull << 56 | 100, { 0 } },	/* on a rail that does not exist */
+	{ RAIL_BY_READ, false, 65536, { 0 } },			/* a CTS for what is to be read */
+	{ RAIL_BY_WRITE, false, 0, { 0 } },			/* of nothing */
+	{ RAIL_BY_WRITE, false, 65537, { 0 } },			/* of more than there is */
+	{ RAIL_BY_WRITE, true, 65536, { 256, 256 } },		/* a FIN for what is to be written */
+	{ RAIL_BY_READ, true, 65536, { 256, 255 } },		/* of less than it says */
+	{ RAIL_BY_READ, true, 65536, { 256, 257 } },		/* of more */
+	{ RAIL_BY_READ, true, 65664, { 256, 257 } },		/* of more than there is */
+	{ RAIL_BY_READ, true, 2ull << 56 | 100, { 0 } },	/* on a rail that does not exist */
+	{ RAIL_BY_BOTH, true, 32768, { 128, 128 } },	/* a FIN before any CTS */
+	{ RAIL_BY_BOTH, false, 0, { 0 } },		/* a CTS of nothing */
 };
 
 static void answers_body(struct job *job)
 {
 	const struct answer *a = job->arg;
 	const struct rail_way way = { .policy = RAIL_STRIPE, .threshold = 8192, .eager = 8192,
-				      .rendezvous = a->read ? RAIL_BY_READ : RAIL_BY_WRITE };
+				      .rendezvous = a->by };
 	struct rail_header header = { { 1, 2 } };
 	struct rail_op op = { .done = job_count_done };
 	struct rail_record record = { .word = a->word };
@@ -350,7 +367,7 @@ static void outlive(struct job *job, enum when when, useconds_t pause)
 	CHECK(!rail_busy(job->ctx));
 	/* Who reads may have read it all before. */
 	if (job->rank == 0 && when != IN_THE_MIDDLE &&
-	    (when != BEFORE_CHUNKS || death.way->rendezvous == RAIL_BY_WRITE))
+	    (when != BEFORE_CHUNKS || death.way->rendezvous != RAIL_BY_READ))
 		CHECK_EQUAL(job_seen.status, -ECONNRESET);
 	/* The others have not noticed. */
 	job_barrier(job);
@@ -420,6 +437,16 @@ static void test_death_of_other_ways(void **state)
 	deaths(way);
 }
 
+static void test_death_by_both(void **state)
+{
+	struct rail_way way = { RAIL_STRIPE, 8192, 8192, .rendezvous = RAIL_BY_BOTH };
+
+	(void)state;
+	deaths(way);
+	way.policy = RAIL_SINGLE;
+	deaths(way);
+}
+
 /* Where every call takes a time slice, because other processes want the core. */
 static void test_slow_death(void **state)
 {
@@ -468,6 +495,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_answers),
 		cmocka_unit_test(test_death),
 		cmocka_unit_test(test_death_of_other_ways),
+		cmocka_unit_test(test_death_by_both),
 		cmocka_unit_test(test_slow_death),
 		cmocka_unit_test(test_leave),
 	};

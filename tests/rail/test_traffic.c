@@ -257,14 +257,15 @@ static int all_ways(struct rail_way ways[TRAFFIC_WAYS_MAX], int rails)
 	int n = 0;
 
 	for (int policy = 0; policy < RAIL_POLICIES; policy++)
-		for (int how = 0; how < 3; how++) {
-			if (policy == RAIL_PULL && how == 1)
+		for (int how = 0; how < 4; how++) {
+			if ((policy == RAIL_PULL && how == 1) || (policy > RAIL_STRIPE && how == 3))
 				continue;
 			ways[n++] = (struct rail_way){
 				.policy = policy, .threshold = 8192, .eager = 8192,
 				.rail = (uint8_t)(how % rails),
 				.completion = how == 1 ? RAIL_BY_CONTROL : RAIL_BY_IMMEDIATE,
-				.rendezvous = how == 2 ? RAIL_BY_READ : RAIL_BY_WRITE,
+				.rendezvous = how == 2 ? RAIL_BY_READ : how == 3 ? RAIL_BY_BOTH :
+								     RAIL_BY_WRITE,
 			};
 		}
 	return n;

@@ -1,6 +1,7 @@
 /* copy.c - moving bytes between two lists of spans. */
 #include <sys/uio.h>
 
+#include "clock.h"
 #include "link/memory/state.h"
 #include "link/memory/peer.h"
 #include "link/memory/bounce.h"
@@ -8,6 +9,14 @@
 #include "base/segment.h"
 
 enum { BATCH = 4 * HCA_SGE_MAX };	/* pieces per system call */
+
+/*
+ * The kernel copies from the process of a number, which may be another's by now.  Numbers are given
+ * in turn, at least 32,768 of them and 1,024 for each processor (PIDNS_PID_MAX and pid_idr_init of
+ * Linux); to make a process takes a processor 10 us at the very least.  So a peer that has lived
+ * 100 us ago is in front of its number's next owner by ten turns for each processor, not 1,024.
+ */
+enum { LIVES_NS = 100000 };
 
 /* A place in a list of spans. */
 struct cursor {
@@ -39,14 +48,24 @@ struct batch {
 	size_t bytes;
 };
 
+static bool owns_its_number(struct hca_peer *peer)
+{
+	uint64_t now = rg_now_ns();
+
+	if (now - atomic_load_explicit(&peer->lived_ns, memory_order_relaxed) < LIVES_NS)
+		return true;
+	if (!hca_process_alive(peer->pid, peer->start_time, peer->watch))
+		return false;
+	atomic_store_explicit(&peer->lived_ns, now, memory_order_relaxed);
+	return true;
+}
+
 /* -EPERM: the kernel does not permit or support it. */
-static int by_kernel(const struct batch *b, const struct hca_peer *peer,
-		     enum hca_direction direction)
+static int by_kernel(const struct batch *b, struct hca_peer *peer, enum hca_direction direction)
 {
 	ssize_t done;
 
-	/* Its pid may be another process's by now. */
-	if (!hca_process_alive(peer->pid, peer->start_time, peer->watch))
+	if (!owns_its_number(peer))
 		return -ESRCH;
 	if (direction == HCA_TO_REMOTE)
 		done = process_vm_writev(peer->pid, b->local, b->count, b->remote, b->count, 0);
@@ -119,7 +138,7 @@ static int batch_add(struct batch *b, struct hca_peer *peer, enum hca_direction 
 	return ++b->count == BATCH ? batch_flush(b, peer, direction) : 0;
 }
 
-/* One run that is contiguous at both ends; `last`: it ends the message. */
+/* One run that is contiguous at both ends; `last`: it ends what a peer may poll for. */
 static int copy_run(struct batch *b, struct hca_peer *peer, enum hca_direction direction,
 		    unsigned char *local, const struct hca_span *remote, size_t offset, size_t n,
 		    bool last)
@@ -158,7 +177,7 @@ int hca_copy_remote(struct hca_peer *peer, enum hca_direction direction, void *l
 }
 
 int hca_copy(struct hca_peer *peer, const struct hca_message *m, enum hca_direction direction,
-	     size_t skip, size_t n)
+	     size_t skip, size_t n, bool last)
 {
 	struct cursor local = cursor_at(m->local, skip), remote = cursor_at(m->remote, skip);
 	struct batch b;
@@ -177,7 +196,7 @@ int hca_copy(struct hca_peer *peer, const struct hca_message *m, enum hca_direct
 			rc = batch_flush(&b, peer, direction);
 		if (!rc)
 			rc = copy_run(&b, peer, direction, local.span->local + local.offset,
-				      remote.span, remote.offset, run, run == n);
+				      remote.span, remote.offset, run, run == n && last);
 		local.offset += run;
 		remote.offset += run;
 		n -= run;

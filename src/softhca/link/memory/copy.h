@@ -50,11 +50,11 @@ enum hca_direction { HCA_TO_REMOTE, HCA_FROM_REMOTE };
 
 /*
  * Bytes [skip, skip + n) of a message between its local and its remote spans.
- * Towards the remote end the last 8 bytes become visible last.
+ * `last`: towards the remote end the last 8 bytes become visible last.
  * 0; -ESRCH: the peer is gone; -EBUSY: not now; other -errno: absent memory.
  */
 int hca_copy(struct hca_peer *peer, const struct hca_message *m, enum hca_direction direction,
-	     size_t skip, size_t n);
+	     size_t skip, size_t n, bool last);
 
 /*
  * The same for one run whose remote end is only in the peer, under a key of the

@@ -26,6 +26,7 @@ struct hca_peer {
 	uint32_t slot, generation;
 	uint64_t start_time;
 	int watch;		/* pidfd or -1 */
+	_Atomic uint64_t lived_ns;	/* when that was last seen to be this process: copy.c */
 	int memory_fd;
 	_Atomic bool bounces;	/* the kernel does not copy from or to it: bounce.h */
 	_Atomic bool copy_service_silent;	/* the last request timed out */

@@ -21,6 +21,12 @@ static inline bool hca_takes_receive(enum ibv_wr_opcode op)
 	       op == IBV_WR_RDMA_WRITE_WITH_IMM || op == IBV_WR_SEND_WITH_INV;
 }
 
+/* No completion tells the peer of it, so that a program may poll for its last bytes. */
+static inline bool hca_is_polled_for(enum ibv_wr_opcode op)
+{
+	return op == IBV_WR_RDMA_WRITE;
+}
+
 static inline bool hca_is_send(enum ibv_wr_opcode op)
 {
 	return op == IBV_WR_SEND || op == IBV_WR_SEND_WITH_IMM || op == IBV_WR_SEND_WITH_INV;

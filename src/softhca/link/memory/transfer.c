@@ -167,7 +167,7 @@ static int copy(struct hca_qp *qp, const struct ibv_send_wr *wr, uint32_t bytes)
 		rc = hca_atomic(qp, wr);
 	else
 		rc = hca_copy(qp->message.to->peer, &qp->message, direction, qp->message.done,
-			      bytes);
+			      bytes, hca_is_polled_for(wr->opcode));
 	if (!rc) {
 		qp->message.done += bytes;
 		return IBV_WC_SUCCESS;

@@ -217,7 +217,7 @@ static int fill(struct hca_qp *qp, const struct ibv_send_wr *wr, uint64_t visibl
 	int theirs = IBV_WC_SUCCESS, rc = hca_find_buffers(qp, &theirs);
 
 	if (rc == IBV_WC_SUCCESS) {
-		rc = hca_copy(m->to->peer, m, HCA_TO_REMOTE, 0, m->bytes);
+		rc = hca_copy(m->to->peer, m, HCA_TO_REMOTE, 0, m->bytes, false);
 		if (rc) {
 			hca_release_receive(qp);
 			return rc == -EBUSY ? HCA_BUSY : IBV_WC_SUCCESS;
