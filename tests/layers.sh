@@ -29,7 +29,7 @@ only 'popt\.h' 'src/util/cmdline\.c|src/softhca/'
 only 'hwloc\.h|hwloc/[a-z-]*\.h' 'src/topo/'
 only '(memwatch|raw)\.h' 'src/memwatch/|src/rail/|src/softhca/'
 only '(calls|patch|syscall)\.h' 'src/memwatch/'
-only 'topo\.h' 'src/topo/|src/rail/|src/cli/'
+only 'topo\.h' 'src/topo/|src/rail/|src/cli/|src/bench/buffers\.c'
 only 'nas\.h|lcg\.h|fft\.h|fft_impl\.h|ft\.h|is\.h' 'src/nas/|apps/'
 only 'vrb\.h' 'src/verbs/|src/rail/|src/cli/topo\.c'
 

@@ -1,6 +1,6 @@
 /*
- * buffers.c - memory for messages: allocated once, by MPI_Alloc_mem, so that the transport
- * returns memory that its devices know.
+ * buffers.c - memory for messages: allocated once, in the way of --buffers.  Unless told
+ * otherwise by malloc, as most programs do: what MPI_Alloc_mem returns, the devices know.
  */
 #include "impl.h"
 
@@ -8,6 +8,10 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "topo.h"
 
 /* More than this for the blocks of a window is not worth validating at once. */
 #define VALIDATE_BYTES ((size_t)64 << 20)
@@ -33,15 +37,81 @@ static size_t bytes_needed(const struct bench_job *job, int (*blocks)(const stru
 	return count;
 }
 
-/* Whole pages, touched. */
-static unsigned char *buffer_alloc(size_t bytes)
+/* ---- A buffer ------------------------------------------------------------------- */
+
+static size_t pages_of(size_t bytes)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+
+	return (bytes + page - 1) / page * page;
+}
+
+/* Whole pages of a NUMA node; *refused: there is none such. */
+static unsigned char *bound_alloc(size_t bytes, enum bench_memory kind, bool *refused)
+{
+	enum topo_side side = kind == BENCH_FAR ? TOPO_FAR : TOPO_NEAR;
+	struct topo *t;
+	void *at;
+
+	if (topo_open(TOPO_RAILS, &t)) {
+		*refused = true;
+		return NULL;
+	}
+	at = mmap(NULL, pages_of(bytes), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (at != MAP_FAILED && topo_bind(t, at, pages_of(bytes), side)) {
+		munmap(at, pages_of(bytes));
+		at = MAP_FAILED;
+		*refused = true;
+	}
+	topo_close(t);
+	return at == MAP_FAILED ? NULL : at;
+}
+
+/* Touched, so that no page is missing when time is taken. */
+static unsigned char *buffer_alloc(size_t bytes, enum bench_memory kind, bool *refused)
 {
 	unsigned char *buffer = NULL;
 
-	if (MPI_Alloc_mem((MPI_Aint)bytes, MPI_INFO_NULL, &buffer) == MPI_SUCCESS && buffer)
+	switch (kind) {
+	case BENCH_MALLOC:
+		buffer = malloc(bytes);
+		break;
+	case BENCH_ARENA:
+		if (MPI_Alloc_mem((MPI_Aint)bytes, MPI_INFO_NULL, &buffer) != MPI_SUCCESS)
+			buffer = NULL;
+		break;
+	default:
+		buffer = bound_alloc(bytes, kind, refused);
+	}
+	if (buffer)
 		memset(buffer, 0, bytes);
 	return buffer;
 }
+
+static void buffer_free(unsigned char *buffer, size_t bytes, enum bench_memory kind)
+{
+	if (!buffer)
+		return;
+	if (kind == BENCH_MALLOC)
+		free(buffer);
+	else if (kind == BENCH_ARENA)
+		MPI_Free_mem(buffer);
+	else
+		munmap(buffer, pages_of(bytes));
+}
+
+const char *buffers_text(const struct bench_job *job)
+{
+	static const char *const text[] = {
+		[BENCH_MALLOC] = "malloc", [BENCH_ARENA] = "arena (MPI_Alloc_mem)",
+		[BENCH_NEAR] = "near (the NUMA node of each rank)",
+		[BENCH_FAR] = "far (the NUMA node farthest from each rank)",
+	};
+
+	return text[job->opt.buffers];
+}
+
+/* ---- All of them ---------------------------------------------------------------- */
 
 /* In this round or another. */
 static bool times(const struct bench_job *job)
@@ -104,8 +174,9 @@ static int lists_open(struct bench_job *job, bool *failed)
 
 int buffers_open(struct bench_job *job)
 {
+	const enum bench_memory kind = (enum bench_memory)job->opt.buffers;
 	size_t send = 0, receive = 0;
-	bool failed = false;
+	bool failed = false, refused = false;
 	int rc = lists_open(job, &failed);
 
 	if (rc)
@@ -120,11 +191,21 @@ int buffers_open(struct bench_job *job)
 		bytes_find(job, &send, &receive);
 	/* Running out of memory aborts inside some MPI libraries, unless told to return. */
 	MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
-	job->b.sbuf = buffer_alloc(send + BUFFERS_GUARD_BYTES);
-	job->b.rbuf = buffer_alloc(receive + BUFFERS_GUARD_BYTES);
+	job->sbuf_bytes = send + BUFFERS_GUARD_BYTES;
+	job->rbuf_bytes = receive + BUFFERS_GUARD_BYTES;
+	job->b.sbuf = buffer_alloc(job->sbuf_bytes, kind, &refused);
+	job->b.rbuf = buffer_alloc(job->rbuf_bytes, kind, &refused);
 	ranks_guard(MPI_COMM_WORLD);
 	job->b.request = malloc((2 * (size_t)job->opt.window + 1) * sizeof(job->b.request[0]));
 	samples_alloc(job, &failed);
+	if (ranks_max(job, refused)) {
+		rg_error("--buffers %s: a node has %s (accepted: malloc, arena%s)",
+			 kind == BENCH_FAR ? "far" : "near",
+			 kind == BENCH_FAR ? "no other NUMA node than the rank's" :
+					     "no NUMA node that memory can be bound to",
+			 kind == BENCH_FAR ? ", near" : "");
+		return RG_EXIT_USAGE;
+	}
 	failed = failed || !job->b.sbuf || !job->b.rbuf || !job->b.request;
 	if (ranks_max(job, failed)) {
 		rg_error("no memory: messages up to %llu bytes need %zu bytes of buffers per rank "
@@ -143,10 +224,8 @@ void buffers_close(struct bench_job *job)
 		free(job->batches[w].list);
 	free(job->b.request);
 	free(job->b.counts);
-	if (job->b.sbuf)
-		MPI_Free_mem(job->b.sbuf);
-	if (job->b.rbuf)
-		MPI_Free_mem(job->b.rbuf);
+	buffer_free(job->b.sbuf, job->sbuf_bytes, (enum bench_memory)job->opt.buffers);
+	buffer_free(job->b.rbuf, job->rbuf_bytes, (enum bench_memory)job->opt.buffers);
 }
 
 void buffers_set(struct bench_job *job, const struct bench_way *way, uint64_t bytes,

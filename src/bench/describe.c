@@ -168,6 +168,8 @@ static json_t *notes(const struct bench_job *job)
 	if (has_window(job))
 		add_line(lines, "window: %llu messages%s", (unsigned long long)job->opt.window,
 			 job->pair_count > 1 ? "; values are sums over all pairs" : "");
+	if (!job->def->app)
+		add_line(lines, "buffers: %s", buffers_text(job));
 	if (job->oversubscribed)
 		add_line(lines, "oversubscribed: more ranks than cores, which take turns; latency "
 			 "and CPU-bound values say little");

@@ -41,6 +41,9 @@
 
 enum { BENCH_SMALL_BYTES = 8192 };	/* up to here the counts for small messages apply */
 
+/* Where buffers of messages come from. */
+enum bench_memory { BENCH_MALLOC, BENCH_ARENA, BENCH_NEAR, BENCH_FAR };
+
 struct bench_options {
 	struct opt_range sizes;
 	uint64_t iterations, warmup;	/* OPT_SPECIAL: by size */
@@ -49,6 +52,7 @@ struct bench_options {
 	uint64_t runs;			/* BENCH_APP */
 	struct opt_list over;
 	const char *percentiles, *json, *samples, *experiment;
+	int buffers;			/* enum bench_memory */
 };
 
 struct bench_way {
@@ -85,6 +89,7 @@ struct bench_times { uint64_t total_ns, communication_ns, sent_bytes; };
 
 struct bench_job {
 	struct bench b;			/* the part that the program sees */
+	size_t sbuf_bytes, rbuf_bytes;
 	const struct bench_def *def;
 	int argc;
 	char **argv;
@@ -210,6 +215,7 @@ void way_switch(const struct bench_way *way);
 /* ---- buffers.c ---- */
 enum { BUFFERS_GUARD_BYTES = 64 };		/* behind the last block of rbuf */
 int buffers_open(struct bench_job *job);
+const char *buffers_text(const struct bench_job *job);	/* of --buffers, for the heading */
 void buffers_close(struct bench_job *job);
 /* Set the members for a size and way; validating: each message has its own place. */
 void buffers_set(struct bench_job *job, const struct bench_way *way, uint64_t bytes,

@@ -29,7 +29,7 @@ librg_bench_la_SOURCES = src/bench/app.c src/bench/bench.h src/bench/blocks.c sr
 	src/bench/rounds.h src/bench/rows.c src/bench/tournament.c src/bench/tune.c \
 	src/bench/validate.c src/bench/ways.c
 librg_bench_la_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS)
-librg_bench_la_LIBADD = librg-report.la librg-cmdline.la
+librg_bench_la_LIBADD = librg-report.la librg-cmdline.la librg-topo.la
 # What a program without a line of its own links: the layer stands before the MPI library.
 LDADD = librg-bench.la $(RAILMPI_LIB) $(MPI_LIBS)
 RAILMPI_LIB = librailmpi-$(RG_MPI_FLAVOR).la

@@ -25,6 +25,14 @@ int bench_check_path(const char *text, char *why, size_t why_size)
 
 #define AT(member) .offset = offsetof(struct bench_options, member)
 
+static const struct opt_choice buffers[] = {
+	{ "malloc", BENCH_MALLOC, "malloc, as in most programs" },
+	{ "arena", BENCH_ARENA, "MPI_Alloc_mem: memory that the adapters know" },
+	{ "near", BENCH_NEAR, "the NUMA node of the rank" },
+	{ "far", BENCH_FAR, "the NUMA node farthest from the rank" },
+	{ NULL },
+};
+
 /* Rows that options_parse completes from bench_def are marked. */
 static struct opt rows[] = {
 	{ .name = "over", .type = OPT_CHOICES, AT(over), .arg = "LIST",		/* choices */
@@ -42,6 +50,8 @@ static struct opt rows[] = {
 	{ .name = "window", .letter = 'W', .type = OPT_COUNT, AT(window), .arg = "N",
 	  .standard = "64", .min = 1, .max = WINDOW_MAX,
 	  .help = "messages in flight at once, where a program has a window" },
+	{ .name = "buffers", .type = OPT_CHOICE, AT(buffers), .arg = "KIND", .standard = "malloc",
+	  .choices = buffers, .help = "where the buffers of messages come from" },
 	{ .name = "pairs", .letter = 'p', .type = OPT_COUNT, AT(pairs), .arg = "N",
 	  .standard = "auto", .special = "auto", .min = 1, .max = 1 << 20,
 	  .help = "pairs of ranks at work at once; auto: all" },
@@ -79,7 +89,7 @@ static struct opt app_rows[APP_NAMES + 2] = {
 
 /* Calibration has neither other ways beside its own, nor rows of samples. */
 static const char *const tune_names[] = {
-	"over", "sizes", "iterations", "warmup", "time-cap",
+	"over", "sizes", "iterations", "warmup", "buffers", "time-cap",
 };
 enum { TUNE_NAMES = sizeof(tune_names) / sizeof(tune_names[0]) };
 static struct opt tune_rows[TUNE_NAMES + 1];

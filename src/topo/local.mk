@@ -2,7 +2,7 @@
 # Who embeds it also links librg-util.la.
 noinst_LTLIBRARIES += librg-topo.la
 librg_topo_la_SOURCES = src/topo/topo.h src/topo/topo_impl.h src/topo/open.c src/topo/list.c \
-	src/topo/path.c src/topo/near.c src/topo/link.c src/topo/share.c src/topo/port.c
+	src/topo/path.c src/topo/memory.c src/topo/near.c src/topo/link.c src/topo/share.c src/topo/port.c
 librg_topo_la_CPPFLAGS = $(AM_CPPFLAGS) $(HWLOC_CFLAGS)
 librg_topo_la_LIBADD = $(HWLOC_LIBS)
 EXTRA_DIST += tests/topo/dual.xml tests/topo/far.xml tests/topo/none.xml tests/topo/slot.xml \

@@ -34,7 +34,7 @@ static bool list_is_sound(const char *list)
 	}
 }
 
-static int cpus_get(const struct topo *t, const char *cpus, hwloc_bitmap_t set)
+int topo_cpus_get(const struct topo *t, const char *cpus, hwloc_bitmap_t set)
 {
 	if (cpus ? !list_is_sound(cpus) || hwloc_bitmap_list_sscanf(set, cpus) :
 		   hwloc_linux_get_tid_cpubind(t->hwloc, 0, set))
@@ -65,7 +65,7 @@ int topo_path_cpus(const struct topo *t, const struct topo_spot *s, const char *
 		   enum topo_path *out)
 {
 	hwloc_bitmap_t set = hwloc_bitmap_alloc();
-	int rc = set ? cpus_get(t, cpus, set) : -ENOMEM;
+	int rc = set ? topo_cpus_get(t, cpus, set) : -ENOMEM;
 
 	if (!rc)
 		*out = farthest(t, s, set);
@@ -84,7 +84,7 @@ int topo_near(const struct topo *t, const char *const *device, int count, const 
 	if (!set)
 		return -ENOMEM;
 	if (count >= 1 && count <= TOPO_RAILS_MAX)
-		rc = cpus_get(t, cpus, set);
+		rc = topo_cpus_get(t, cpus, set);
 	for (int i = 0; i < count && !rc; i++) {
 		struct topo_spot spot;
 		enum topo_path path;

@@ -154,6 +154,21 @@ struct topo_block {
 };
 int topo_block(const struct topo *t, unsigned rank, unsigned ranks, struct topo_block *out);
 
+/* ---- Memory ------------------------------------------------------------- */
+
+/*
+ * The NUMA node of the first of these CPUs, or the one farthest from it by the firmware's
+ * distances.  Its OS index; -ENOENT: unknown, or (TOPO_FAR) the machine has one node alone.
+ */
+enum topo_side { TOPO_NEAR, TOPO_FAR };
+int topo_node(const struct topo *t, const char *cpus, enum topo_side side);
+
+/*
+ * Pages of [addr, addr + bytes), which begin and end at page borders, come from that node of the
+ * calling thread's when they are touched first.  0, -ENOENT as above, or another -errno.
+ */
+int topo_bind(const struct topo *t, void *addr, size_t bytes, enum topo_side side);
+
 /* ---- PCIe links --------------------------------------------------------- */
 
 /* Rates of data in one direction: the line rate after its encoding, before headers. */

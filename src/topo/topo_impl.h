@@ -27,6 +27,9 @@ hwloc_obj_type_t topo_core_type(const struct topo *t);
 /* The next usable core; after NULL the first, after the last NULL. */
 hwloc_obj_t topo_core_next(const struct topo *t, hwloc_obj_t core);
 
+/* The CPUs of a list, or of the calling thread (NULL): 0 or -EINVAL. */
+int topo_cpus_get(const struct topo *t, const char *cpus, hwloc_bitmap_t set);
+
 /* Fill the arrays of t.  0 or -ENOMEM. */
 int topo_list(struct topo *t);
 

@@ -12,6 +12,9 @@ bad 2 'bogus: unknown option' --bogus
 bad 2 'nearest: --iterations' --iteration 5
 bad 2 '--window 0: out of range (accepted: 1 to 65536)' -W 0
 bad 2 '--window many: makes no sense' -W many
+bad 2 '--buffers stack: .*accepted: malloc, arena, near or far' --buffers stack
+[ -e /sys/devices/system/node/node1 ] ||
+	bad 2 '--buffers far: a node has no other NUMA node.*accepted: malloc, arena, near' --buffers far
 bad 2 '--sizes 1K:8: the first size is larger' -m 1K:8
 bad 2 '--sizes 0:8: out of range' -m 0:8
 bad 2 '--sizes 2G: out of range' -m 2G

@@ -25,6 +25,14 @@ expect "three rails, large messages" [ $rc -eq 0 ]
 launch 2 pt2pt/rg_bibw --over stripe --soft ports=8 --threshold 1K -c -m 512:64K -W 4 -i 4
 expect "eight rails, low threshold" [ $rc -eq 0 ]
 
+# Whatever memory the messages are in.
+for kind in malloc arena near; do
+	launch 2 pt2pt/rg_bw --over native,stripe --soft ports=2 -c -m 3:3M -W 4 -i 2 -x 0 --time-cap 0.1 \
+		--buffers $kind --json "$work/b.jsonl"
+	expect "--buffers $kind" [ $rc -eq 0 ]
+	expect "--buffers $kind in the records" grep -q "\"buffers\":{\"value\":\"$kind\"" "$work/b.jsonl"
+done
+
 # Honesty.
 launch 2 pt2pt/rg_latency --over native,single --soft rate=1GB/s,latency=2us -m 8 -i 20 \
 	--json "$work/m.jsonl"

@@ -259,6 +259,27 @@ static void test_near_bad_input(void **state)
 }
 
 /* Whatever this machine is. */
+/* Nodes for memory: that of the CPUs, and one of the others. */
+static void test_nodes(void **state)
+{
+	static const struct { const char *machine, *cpus; int near, far; } all[] = {
+		{ "dual.xml", "0-3", 0, 1 }, { "dual.xml", "5", 1, 0 },
+		{ "slot.xml", "0", 0, 1 }, { "slot.xml", "2,3", 1, 0 },
+		{ "none.xml", "0", 0, -ENOENT },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+		struct topo *t = machine(all[i].machine);
+
+		assert_int_equal(topo_node(t, all[i].cpus, TOPO_NEAR), all[i].near);
+		assert_int_equal(topo_node(t, all[i].cpus, TOPO_FAR), all[i].far);
+		/* Of another machine no memory can be had. */
+		assert_int_equal(topo_bind(t, NULL, 0, TOPO_NEAR), -ENOENT);
+		topo_close(t);
+	}
+}
+
 static void test_near_live(void **state)
 {
 	static const char *const rails[] = { "soft0", "soft1" };
@@ -642,6 +663,7 @@ int main(void)
 		cmocka_unit_test(test_near),
 		cmocka_unit_test(test_near_by_node),
 		cmocka_unit_test(test_near_bad_input),
+		cmocka_unit_test(test_nodes),
 		cmocka_unit_test(test_near_live),
 		cmocka_unit_test(test_spread),
 		cmocka_unit_test(test_spread_is_even),
