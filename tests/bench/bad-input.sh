@@ -56,7 +56,12 @@ expect "a program that is linked: one line" [ "$(ours p2p_suite)" -eq 1 ]
 expect "... that names the option" grep -q '^p2p_suite: --eager .*rank 1 has another value' "$err"
 launch 2 tests/mpi/p2p_suite single,eager=64K
 expect "a communicator that wants more than the job's --eager: an error" [ $rc -ne 0 ]
-expect "... and how much there is" grep -q '^p2p_suite: eager=65536: .*: 0 to 8192' "$err"
+# Open MPI 4.1's launcher may drop the ranks' last lines when it cannot read its own help messages.
+if grep -q 'ORTE_ERROR_LOG: Data unpack would read past end' "$err"; then
+	echo "not judged: the launcher lost what was said"
+else
+	expect "... and how much there is" grep -q '^p2p_suite: eager=65536: .*: 0 to 8192' "$err"
+fi
 launch 2 $rank1 RAILGAUGE_JSON=/nonexistent/x.jsonl pt2pt/rg_bw -m 8 -i 5 --soft ideal
 expect "files are rank 0's business" [ $rc -eq 0 ]
 
