@@ -57,6 +57,14 @@ static const struct opt over_row = {
 	.choices = over_choices, .help = "how point-to-point messages travel",
 };
 
+/* Of other programs: a benchmark has a ledger of its own, by way and size. */
+static const struct opt ledger_row = {
+	.name = "ledger", .type = OPT_FLAG, .carry = OPT_LOCAL,
+	.offset = offsetof(struct world_settings, ledger),
+	.help = "at the end, tell on stderr which calls and bytes went over which rail, by function, "
+		"and which stayed native",
+};
+
 static struct opt rows[OPT_ROWS_MAX];
 static unsigned char origin[OPT_ROWS_MAX];
 static int public_rows;
@@ -77,17 +85,24 @@ static void rows_build(void)
 	rows[n++] = coll_row;
 	public_rows = n;
 	memcpy(over_choices + 1, ways, sizeof(ways));
-	rows[n] = over_row;
+	rows[n++] = over_row;
+	rows[n] = ledger_row;
 }
 
-/* A program offers the rows in its own tables: without `over`. */
+/* A program offers the rows in its own tables: without those that other programs have. */
 const struct opt *railmpi_options(void)
 {
-	static struct opt without_over[OPT_ROWS_MAX];
+	static struct opt for_all[OPT_ROWS_MAX];
 
 	rows_build();
-	memcpy(without_over, rows, (size_t)public_rows * sizeof(rows[0]));
-	return without_over;
+	memcpy(for_all, rows, (size_t)public_rows * sizeof(rows[0]));
+	return for_all;
+}
+
+const struct opt *railmpi_program_options(void)
+{
+	rows_build();
+	return rows + public_rows;
 }
 
 int railmpi_option(const char *name, const char *text, char *why, size_t why_size)

@@ -33,7 +33,7 @@ enum {
 	YIELD_ROUNDS = 8,		/* empty rounds before giving way on a crowded node */
 };
 
-struct layer layer = {.mutex = PTHREAD_MUTEX_INITIALIZER};
+struct layer layer = {.mutex = PTHREAD_MUTEX_INITIALIZER, .call = &calls[CALL_NONE]};
 
 static pthread_t progress_thread;
 static bool progress_thread_runs, biased;
@@ -60,6 +60,7 @@ void layer_enter_slow(void)
 {
 	if (layer.multiple) {
 		pthread_mutex_lock(&layer.mutex);
+		calls_resume();
 		return;
 	}
 	while (atomic_load_explicit(&layer.progress_thread_wants, memory_order_acquire))

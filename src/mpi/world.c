@@ -364,6 +364,8 @@ int railmpi_open(void)
 	if (rc) {
 		layer_stop_progress();
 		close_rails();
+	} else if (world_settings.ledger) {
+		calls_start();
 	}
 	return rc;
 }
@@ -397,14 +399,28 @@ int world_start(void)
 	return rc;
 }
 
+/* No rails: without a word to other ranks, which may not have been asked. */
+static void nothing_to_tell(void)
+{
+	int rank;
+
+	if (!world_settings.ledger)
+		return;
+	native.Comm_rank(MPI_COMM_WORLD, &rank);
+	if (rank == 0)
+		rg_warn("ledger: no rails in use, all calls were the MPI library's");
+}
+
 void world_stop(void)
 {
 	MPI_Request barrier;
 	unsigned idle = 0;
 	int flag = 0;
 
-	if (!layer.rails)
+	if (!layer.rails) {
+		nothing_to_tell();
 		return;
+	}
 	/* Our sends must be gone and the others' answered before anything is taken down. */
 	layer_enter();
 	while (rail_busy(layer.rails))
@@ -417,6 +433,7 @@ void world_stop(void)
 		layer_poll(&idle);
 	}
 	layer_leave();
+	calls_end();
 	layer_stop_progress();
 	comm_stop();
 	dtype_stop();

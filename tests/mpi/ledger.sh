@@ -1,0 +1,84 @@
+#!/bin/sh
+# What is told of a program's messages, against the calls that known_calls.c makes: --ledger by
+# function and rail.
+. "$srcdir/tests/run-lib.sh"
+
+exec="src/cli/railgauge exec --soft ports=2"
+
+# ---- The ledger ----------------------------------------------------------------------------
+
+# told FUNCTION ROUTED BYTES NATIVE: that line is there.
+told() {
+	awk -v name="MPI_$1" -v wanted="$2 $3 $4" '
+		$1 == name { seen++; right = $2 " " $3 " " $4 == wanted }
+		END { exit !(seen == 1 && right) }' "$err"
+}
+
+# The sums over functions and rails, each its own way: "BYTES SENT GOT CHUNKS MESSAGES".
+sums() {
+	awk '/^  all functions/ { bytes = $3 }
+	     $1 ~ /^soft0:|^local$/ { m += $2; c += $3; s += $4; g += $7 }
+	     END { print bytes, s, g, c, m }' "$err"
+}
+
+known_ledger() {
+	expect "$1: ends well" [ "$rc" -eq 0 ]
+	expect "$1: one table" [ "$(grep -c 'ledger of 2 ranks together' "$err")" -eq 1 ]
+	expect "$1: stdout is the program's" [ "$(cat "$out")" = done ]
+	expect "$1: MPI_Send" told Send 5 330 5
+	expect "$1: MPI_Recv" told Recv 9 0 5
+	expect "$1: MPI_Isend" told Isend 2 2097152 0
+	expect "$1: MPI_Irecv" told Irecv 2 0 0
+	expect "$1: MPI_Ssend" told Ssend 1 8 0
+	expect "$1: MPI_Bsend" told Bsend 1 50 0
+	expect "$1: MPI_Send_init" told Send_init 1 0 0
+	expect "$1: MPI_Start" told Start 4 80 0
+	expect "$1: MPI_Mprobe" told Mprobe 1 0 0
+	expect "$1: MPI_Mrecv" told Mrecv 1 0 0
+	expect "$1: MPI_Sendrecv" told Sendrecv 2 128 0
+	expect "$1: MPI_Allreduce" told Allreduce 2 8 2
+	expect "$1: MPI_Bcast" told Bcast 2 1000 0
+	expect "$1: no other function" [ "$(grep -c '^  MPI_' "$err")" -eq "$2" ]
+	expect "$1: what is not counted" grep -q 'nonblocking, persistent and neighbourhood coll' "$err"
+	# 2 x 16 chunks of 1 MiB over two rails; the synchronous message has one.
+	expect "$1: functions, rails and both ends have the same sums: $(sums)" \
+		[ "$(sums)" = "2098756 2098756 2098756 33 $3" ]
+}
+
+launch 2 $exec --ledger -- tests/mpi/known_calls
+known_ledger "exec --ledger" 14 18
+expect "MPI_Barrier" told Barrier 4 0 0
+# A linked program; and collectives that stay the library's.
+RAILGAUGE_LEDGER=1 RAILGAUGE_SOFT=ports=2 RAILGAUGE_COLL=barrier=native
+export RAILGAUGE_LEDGER RAILGAUGE_SOFT RAILGAUGE_COLL
+launch 2 tests/mpi/known_calls
+known_ledger "RAILGAUGE_LEDGER=1" 14 14
+expect "MPI_Barrier, the library's" told Barrier 0 0 4
+KNOWN_MULTIPLE=1 launch 2 tests/mpi/known_calls
+known_ledger "with threads" 14 14
+unset RAILGAUGE_COLL
+launch 2 tests/mpi/known_calls abort
+expect "aborted: it ends so" [ "$rc" -ne 0 -a "$rc" -ne 124 ]
+expect "aborted: no table" [ "$(grep -c 'ledger of' "$err")" -eq 0 ]
+RAILGAUGE_OVER=native launch 2 tests/mpi/known_calls
+expect "native: ends well" [ "$rc" -eq 0 ]
+expect "native: one line" [ "$(grep -c 'ledger: no rails in use' "$err")" -eq 1 ]
+unset RAILGAUGE_LEDGER RAILGAUGE_SOFT
+launch 2 $exec -- tests/mpi/known_calls
+expect "off: nothing is told" [ "$rc" -eq 0 -a "$(grep -c 'ledger' "$err")" -eq 0 ]
+
+# ---- Bad input -----------------------------------------------------------------------------
+
+# wrong WORDS NAME=VALUE: of a linked program, one line of ours.
+wrong() {
+	words=$1
+	shift
+	launch 2 env "$@" RAILGAUGE_SOFT=ports=2 tests/mpi/known_calls
+	judge_refusal known_calls 3 3 "$words" "$*"
+}
+
+wrong 'LEDGER.*accepted: 1, 0, yes or no' RAILGAUGE_LEDGER=maybe
+launch 2 sh "$srcdir/tests/hw/rank1.sh" RAILGAUGE_LEDGER=1 $exec -- tests/mpi/known_calls
+judge_refusal known_calls 3 3 '--ledger .*rank 1 has another value' "--ledger on one rank"
+expect "nothing in /dev/shm" shm_is_clean
+finish
