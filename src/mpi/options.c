@@ -2,6 +2,7 @@
 #include "world.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -50,6 +51,19 @@ static const struct opt coll_row = {
 		"library's; @FILE: by a table of rg_tune",
 };
 
+/* Those that MPI libraries, launchers and the layer leave to programs. */
+static const struct opt_choice signals[] = {
+	{"none", 0, NULL}, {"HUP", SIGHUP, NULL}, {"USR1", SIGUSR1, NULL}, {"USR2", SIGUSR2, NULL},
+	{NULL, 0, NULL},
+};
+
+static const struct opt dump_signal_row = {
+	.name = "dump-signal", .type = OPT_CHOICE, .carry = OPT_JOB,
+	.offset = offsetof(struct world_settings, dump_signal), .arg = "SIGNAL",
+	.standard = "none", .choices = signals,
+	.help = "at this signal, print a rank's queues of each peer on stderr",
+};
+
 /* Of MPI_COMM_WORLD; a benchmark has a list of its own under this name, so not for others. */
 static const struct opt over_row = {
 	.name = "over", .type = OPT_CHOICE, .carry = OPT_LOCAL,
@@ -83,6 +97,7 @@ static void rows_build(void)
 		rows[n++] = *o;
 	rows[n++] = nodes_row;
 	rows[n++] = coll_row;
+	rows[n++] = dump_signal_row;
 	public_rows = n;
 	memcpy(over_choices + 1, ways, sizeof(ways));
 	rows[n++] = over_row;

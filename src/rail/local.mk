@@ -10,7 +10,7 @@ librail_core_la_SOURCES = \
 	src/rail/lane_send.c src/rail/ledger.c src/rail/memory.c src/rail/mr.c \
 	src/rail/on_demand.c src/rail/open.c src/rail/options.c src/rail/peer.c \
 	src/rail/peer_end.c src/rail/peer_failure.c src/rail/pool.c src/rail/progress.c \
-	src/rail/rate_estimate.c src/rail/rndv.c src/rail/select.c \
+	src/rail/queues.c src/rail/rate_estimate.c src/rail/rndv.c src/rail/select.c \
 	src/rail/shared_limit.c src/rail/stripe.c src/rail/table.c src/rail/way.c \
 	src/rail/bound_rail.h src/rail/cancel.h src/rail/chunks.h src/rail/eager.h \
 	src/rail/eager_lane.h src/rail/endpoint_info.h src/rail/landing.h src/rail/lane.h \

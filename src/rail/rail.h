@@ -311,6 +311,15 @@ int rail_address(struct rail_ctx *ctx, unsigned char address[RAIL_ADDRESS_BYTES]
 int rail_peer_add(struct rail_ctx *ctx, unsigned index,
 		  const unsigned char theirs[RAIL_ADDRESS_BYTES], struct rail_peer **peer);
 
+/* What is under way with a peer, for people. */
+struct rail_queues {
+	unsigned index;			/* of the peer */
+	bool connected;
+	unsigned in_flight;		/* operations that have left and are not complete */
+	unsigned waiting;		/* those that wait for credit, queue space or a connection */
+};
+void rail_queues(const struct rail_peer *peer, struct rail_queues *out);
+
 /* ---- Messages ----------------------------------------------------------- */
 
 enum rail_policy {

@@ -1,6 +1,6 @@
 #!/bin/sh
 # What is told of a program's messages, against the calls that known_calls.c makes: --ledger by
-# function and rail.
+# function and rail, --dump-signal by queue.
 . "$srcdir/tests/run-lib.sh"
 
 exec="src/cli/railgauge exec --soft ports=2"
@@ -67,6 +67,42 @@ unset RAILGAUGE_LEDGER RAILGAUGE_SOFT
 launch 2 $exec -- tests/mpi/known_calls
 expect "off: nothing is told" [ "$rc" -eq 0 -a "$(grep -c 'ledger' "$err")" -eq 0 ]
 
+# ---- The queues ----------------------------------------------------------------------------
+
+# Go on when both have said it, rank 0 twice.
+watch() {
+	until [ "$(grep -c 'rank 0: queues of peer 1' "$err")" -ge 2 ] &&
+		grep -q 'rank 1: queues of peer 0' "$err"; do
+		sleep 0.1
+	done
+	: >"$work/go"
+}
+
+dump() {
+	rm -f "$work/go"
+	: >"$err"
+	watch &
+	watcher=$!
+	limit=60
+	launch 2 $exec --dump-signal USR2 -- tests/mpi/known_calls dump "$work/go"
+	kill $watcher 2>/dev/null
+	wait $watcher 2>/dev/null
+	queues='posted 4, unexpected 3 (1048592 bytes), in flight 0, waiting for credit 0'
+	expect "$1: ends well" [ "$rc" -eq 0 ]
+	expect "$1: rank 0, at work and waiting" \
+		[ "$(grep -c "known_calls: rank 0: queues of peer 1: $queues\$" "$err")" -eq 2 ]
+	expect "$1: receives from any" \
+		[ "$(grep -c 'rank 0: queues of any source: posted 1;' "$err")" -eq 2 ]
+	queues='posted 0, unexpected 0 (0 bytes), in flight 1, waiting for credit 0'
+	expect "$1: rank 1" \
+		[ "$(grep -c "known_calls: rank 1: queues of peer 0: $queues\$" "$err")" -eq 1 ]
+}
+
+dump dump
+export KNOWN_MULTIPLE=1
+dump "dump with threads"
+unset KNOWN_MULTIPLE
+
 # ---- Bad input -----------------------------------------------------------------------------
 
 # wrong WORDS NAME=VALUE: of a linked program, one line of ours.
@@ -77,7 +113,10 @@ wrong() {
 	judge_refusal known_calls 3 3 "$words" "$*"
 }
 
+wrong 'DUMP_SIGNAL.*accepted: none, HUP, USR1 or USR2' RAILGAUGE_DUMP_SIGNAL=KILL
 wrong 'LEDGER.*accepted: 1, 0, yes or no' RAILGAUGE_LEDGER=maybe
+launch 2 $exec --dump-signal 9 -- tests/mpi/known_calls
+judge_refusal railgauge 3 3 'dump-signal 9: .*accepted: none, HUP' "exec --dump-signal 9"
 launch 2 sh "$srcdir/tests/hw/rank1.sh" RAILGAUGE_LEDGER=1 $exec -- tests/mpi/known_calls
 judge_refusal known_calls 3 3 '--ledger .*rank 1 has another value' "--ledger on one rank"
 expect "nothing in /dev/shm" shm_is_clean
