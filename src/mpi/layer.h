@@ -49,6 +49,9 @@ struct source {
 	struct link unexpected;		/* unmatched messages, in order of arrival */
 };
 
+/* Of a context: messages of collectives.  World ranks, in the upper half, do not reach it. */
+#define COMM_COLLECTIVE_CONTEXT (UINT64_C(1) << 63)
+
 struct comm {
 	MPI_Comm handle;
 	uint64_t context;		/* the same on all ranks; see comm.c */
@@ -248,6 +251,10 @@ struct persistent {
 	enum req_kind kind;
 	enum req_mode mode;
 };
+
+/* The ends of operations of librail: pointers, so that trace.c can stand before them. */
+extern void (*send_done)(struct rail_op *op, int status);
+extern void (*recv_done)(struct rail_op *op, int status);
 
 /* r is initialised by the call.  Return: 1 complete (r not in use), 0 in flight, or -errno. */
 int send_start(struct comm *c, struct req *r, const struct message_args *m, enum req_mode mode);

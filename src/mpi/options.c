@@ -51,6 +51,13 @@ static const struct opt coll_row = {
 		"library's; @FILE: by a table of rg_tune",
 };
 
+static const struct opt trace_row = {
+	.name = "trace", .type = OPT_TEXT, .carry = OPT_JOB,
+	.offset = offsetof(struct world_settings, trace), .arg = "FILE",
+	.help = "write a line for each of a rank's last messages to FILE.RANK, or with RANK for %r in "
+		"FILE",
+};
+
 /* Those that MPI libraries, launchers and the layer leave to programs. */
 static const struct opt_choice signals[] = {
 	{"none", 0, NULL}, {"HUP", SIGHUP, NULL}, {"USR1", SIGUSR1, NULL}, {"USR2", SIGUSR2, NULL},
@@ -97,6 +104,7 @@ static void rows_build(void)
 		rows[n++] = *o;
 	rows[n++] = nodes_row;
 	rows[n++] = coll_row;
+	rows[n++] = trace_row;
 	rows[n++] = dump_signal_row;
 	public_rows = n;
 	memcpy(over_choices + 1, ways, sizeof(ways));

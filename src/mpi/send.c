@@ -5,13 +5,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void send_done(struct rail_op *op, int status)
+static void send_ended(struct rail_op *op, int status)
 {
 	struct req *r = (struct req *)op;
 
 	r->cancelled = status == -ECANCELED;
 	req_complete(r, status && !r->cancelled ? MPI_ERR_OTHER : MPI_SUCCESS);
 }
+
+void (*send_done)(struct rail_op *op, int status) = send_ended;
 
 /* A buffer that is not plain bytes, or that the program wants back at once, is copied. */
 static int send_pack(struct req *r, const struct message_args *m, struct rail_buf *b)

@@ -17,6 +17,7 @@
 #include "coll.h"
 #include "err.h"
 #include "random.h"
+#include "trace.h"
 #include "unexpected.h"
 
 /* What every rank tells all others. */
@@ -251,7 +252,12 @@ static int open_rails(const struct hello *all)
 	else if ((rc = place_on_virtual_nodes(&cfg)))
 		return rc;
 	place_among_neighbours(&cfg);
-	return rail_open(&cfg, &layer.rails);
+	rc = trace_open(world_settings.trace, &cfg);
+	if (!rc)
+		rc = rail_open(&cfg, &layer.rails);
+	if (!rc)
+		trace_begin();
+	return rc;
 }
 
 static int add_all(const unsigned char *addresses)
@@ -330,6 +336,7 @@ static void close_rails(void)
 	if (layer.rails)
 		rail_close(layer.rails);
 	layer.rails = NULL;
+	trace_close();
 	free(world_peer);
 	world_peer = NULL;
 	free(world_node_of);
@@ -404,11 +411,12 @@ static void nothing_to_tell(void)
 {
 	int rank;
 
-	if (!world_settings.ledger)
+	if (!world_settings.ledger && !world_settings.trace)
 		return;
 	native.Comm_rank(MPI_COMM_WORLD, &rank);
 	if (rank == 0)
-		rg_warn("ledger: no rails in use, all calls were the MPI library's");
+		rg_warn("%s: no rails in use, all calls were the MPI library's",
+			world_settings.ledger ? "ledger" : "trace");
 }
 
 void world_stop(void)

@@ -297,6 +297,8 @@ void rail_fin_arrived(struct rail_peer *peer, const struct rail_record *record,
 		ledger->tx_bytes += (uint64_t)units[k] * RAIL_STRIPE_ALIGN +
 				    (k == odd ? bytes - whole : 0);
 	}
+	memcpy(op->cursor, chunks, sizeof(chunks));
+	op->bytes = bytes;
 	rndv_finish(op, 0);
 }
 

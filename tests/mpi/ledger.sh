@@ -1,6 +1,6 @@
 #!/bin/sh
 # What is told of a program's messages, against the calls that known_calls.c makes: --ledger by
-# function and rail, --dump-signal by queue.
+# function and rail, --trace by message, --dump-signal by queue.
 . "$srcdir/tests/run-lib.sh"
 
 exec="src/cli/railgauge exec --soft ports=2"
@@ -67,6 +67,50 @@ unset RAILGAUGE_LEDGER RAILGAUGE_SOFT
 launch 2 $exec -- tests/mpi/known_calls
 expect "off: nothing is told" [ "$rc" -eq 0 -a "$(grep -c 'ledger' "$err")" -eq 0 ]
 
+# ---- The trace -----------------------------------------------------------------------------
+
+# traced FILE WAY USE: "MESSAGES BYTES"
+traced() {
+	awk -v way="$2" -v use="$3" '/^ *[0-9]/ && $3 == way && $6 == use { n++; b += $8 }
+		END { print n + 0, b + 0 }' "$1"
+}
+
+launch 2 $exec --trace "$work/t.%r.txt" -- tests/mpi/known_calls
+expect "trace: ends well" [ "$rc" -eq 0 ]
+expect "trace: sent by 0" [ "$(traced "$work/t.0.txt" sent p2p)" = "13 2097684" ]
+expect "trace: got by 1" [ "$(traced "$work/t.1.txt" got p2p)" = "13 2097684" ]
+expect "trace: sent by 1" [ "$(traced "$work/t.1.txt" sent p2p)" = "1 64" ]
+expect "trace: collectives of 0" [ "$(traced "$work/t.0.txt" sent coll)" = "4 1004" ]
+expect "trace: collectives of 1" [ "$(traced "$work/t.1.txt" sent coll)" = "3 4" ]
+for end in 0.txt 1.txt; do
+	expect "trace $end: 1 MiB in pieces over both rails" \
+		[ "$(awk '$8 == 1048576 && $9 == "write" && $10 == "0:8,1:8"' "$work/t.$end" |
+			wc -l)" -eq 2 ]
+	expect "trace $end: complete" grep -q '^# complete: 21 messages' "$work/t.$end"
+done
+expect "trace: a small one has its rail" \
+	grep -q ' sent  *1 .* p2p  *1  *100 eager  *[01] *$' "$work/t.0.txt"
+RAILGAUGE_RENDEZVOUS=read launch 2 $exec --trace "$work/r" -- tests/mpi/known_calls
+for end in 0 1; do
+	expect "read, trace $end: which rails" \
+		[ "$(awk '$8 == 1048576 && $9 == "read" && $10 == "0:8,1:8"' "$work/r.$end" |
+			wc -l)" -eq 2 ]
+done
+# More messages than the ring has lines.
+launch 2 $exec --trace "$work/m" -- tests/mpi/known_calls many 66000
+expect "many: ends well" [ "$rc" -eq 0 ]
+for end in 0 1; do
+	expect "many: rank $end's lines are bounded" [ "$(grep -c '^ *[0-9]' "$work/m.$end")" -eq 65536 ]
+	expect "many: rank $end's file says so" grep -q '^# cut: 66021 messages' "$work/m.$end"
+	expect "many: rank $end has the last" \
+		[ "$(sort -n "$work/m.$end" | tail -n 1 | awk '{ print $1, $8 }')" = "66021 8" ]
+done
+# A rank that is killed leaves what it has written.
+launch 2 $exec --trace "$work/k" -- tests/mpi/known_calls kill
+expect "killed: it ends" [ "$rc" -ne 0 -a "$rc" -ne 124 ]
+expect "killed: the trace is whole" [ "$(traced "$work/k.0" sent p2p)" = "13 2097684" ]
+expect "killed: the trace says so" grep -q '^# not cut so far' "$work/k.0"
+
 # ---- The queues ----------------------------------------------------------------------------
 
 # Go on when both have said it, rank 0 twice.
@@ -113,6 +157,8 @@ wrong() {
 	judge_refusal known_calls 3 3 "$words" "$*"
 }
 
+wrong '--trace /nowhere/t.0: No such file or directory (accepted: a file that can be written' \
+	RAILGAUGE_TRACE=/nowhere/t
 wrong 'DUMP_SIGNAL.*accepted: none, HUP, USR1 or USR2' RAILGAUGE_DUMP_SIGNAL=KILL
 wrong 'LEDGER.*accepted: 1, 0, yes or no' RAILGAUGE_LEDGER=maybe
 launch 2 $exec --dump-signal 9 -- tests/mpi/known_calls
