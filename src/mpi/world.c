@@ -30,6 +30,7 @@ struct hello {
 };
 
 static unsigned nodes;
+static bool wanted;		/* rails, whether or not they could be had */
 static char fabric_name[64], local_name[80];
 
 /* ---- Agreement ------------------------------------------------------------------------ */
@@ -349,6 +350,7 @@ int railmpi_open(void)
 
 	if (layer.rails)
 		return 0;
+	wanted = true;
 	native.Comm_rank(MPI_COMM_WORLD, &layer.world_rank);
 	native.Comm_size(MPI_COMM_WORLD, &layer.world_size);
 	native.Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, &tag_ub, &found);
@@ -406,12 +408,12 @@ int world_start(void)
 	return rc;
 }
 
-/* No rails: without a word to other ranks, which may not have been asked. */
+/* No rails were wanted: without a word to other ranks, which may not have been asked. */
 static void nothing_to_tell(void)
 {
 	int rank;
 
-	if (!world_settings.ledger && !world_settings.trace)
+	if (wanted || (!world_settings.ledger && !world_settings.trace))
 		return;
 	native.Comm_rank(MPI_COMM_WORLD, &rank);
 	if (rank == 0)

@@ -161,6 +161,8 @@ wrong '--trace /nowhere/t.0: No such file or directory (accepted: a file that ca
 	RAILGAUGE_TRACE=/nowhere/t
 wrong 'DUMP_SIGNAL.*accepted: none, HUP, USR1 or USR2' RAILGAUGE_DUMP_SIGNAL=KILL
 wrong 'LEDGER.*accepted: 1, 0, yes or no' RAILGAUGE_LEDGER=maybe
+launch 2 pt2pt/rg_bw --soft ports=2 --trace /nowhere/t
+judge_refusal rg_bw 3 4 '--trace /nowhere/t.0: No such file' "rg_bw --trace /nowhere/t"
 launch 2 $exec --dump-signal 9 -- tests/mpi/known_calls
 judge_refusal railgauge 3 3 'dump-signal 9: .*accepted: none, HUP' "exec --dump-signal 9"
 launch 2 sh "$srcdir/tests/hw/rank1.sh" RAILGAUGE_LEDGER=1 $exec -- tests/mpi/known_calls
