@@ -16,8 +16,8 @@ bench_test_scripts = tests/layers.sh tests/words.sh tests/install.sh tests/bench
 	tests/cli/exec.sh tests/cli/liveness.sh tests/cli/report.sh tests/cli/reproduce.sh
 mpi_test_scripts = tests/memory/memory.sh tests/mpi/assumptions.sh tests/mpi/suites.sh \
 	tests/mpi/collectives.sh tests/mpi/everybody.sh tests/mpi/tune.sh tests/mpi/calls.sh \
-	tests/mpi/fortran.sh
-EXTRA_DIST += tests/mpi/calls.txt tests/mpi/fortran.F90
+	tests/mpi/fortran.sh tests/mpi/ledger.sh
+EXTRA_DIST += tests/mpi/fortran.F90
 dist_check_SCRIPTS += $(bench_test_scripts) $(mpi_test_scripts)
 TESTS += $(bench_test_scripts) $(mpi_test_scripts)
 # What depends on the MPI library: for a second one.  `make check` has the rest.

@@ -21,19 +21,10 @@
 #include "opt.h"
 #include "railmpi.h"
 
-struct exec_values { int over; bool force; };
+struct exec_values { bool force; };
 
-enum { OVER_AUTO = -1 };
-
-static struct opt_choice over_choices[2 + RAILMPI_WAYS_MAX] = {
-	{ "auto", OVER_AUTO, "stripe with two or more rails, else single" },
-};
-
-#define AT(member) .offset = offsetof(struct exec_values, member)
 static const struct opt rows[] = {
-	{ .name = "over", .type = OPT_CHOICE, AT(over), .arg = "WAY", .standard = "auto",
-	  .choices = over_choices, .help = "how the program's point-to-point messages travel" },
-	{ .name = "force", .type = OPT_FLAG, AT(force),
+	{ .name = "force", .type = OPT_FLAG, .offset = offsetof(struct exec_values, force),
 	  .help = "do not ask whether the program is an MPI program (for interpreters)" },
 	{ .name = NULL },
 };
@@ -44,8 +35,7 @@ static int table_export(const struct opt_table *t)
 	for (const struct opt *row = t->rows; row->name; row++) {
 		char name[64], text[1024];
 
-		if (t->origin[row - t->rows] != OPT_FROM_COMMAND_LINE ||
-		    strcmp(row->name, "force") == 0)
+		if (t->origin[row - t->rows] != OPT_FROM_COMMAND_LINE)
 			continue;
 		if (setenv(opt_variable(row, name, sizeof(name)),
 			   opt_text(t, row, text, sizeof(text)), 1))
@@ -124,28 +114,29 @@ static int preload_set(const char *flavor)
 
 int cli_exec(int argc, char **argv)
 {
-	static unsigned char origins[2][OPT_ROWS_MAX];
+	static unsigned char origins[3][OPT_ROWS_MAX];
 	static struct exec_values values;
 	struct opt_table tables[] = {
 		{ "Program", rows, &values, origins[0] },
-		{ "Transport", railmpi_options(), NULL, origins[1] },
+		{ "Messages", railmpi_program_options(), NULL, origins[1] },
+		{ "Transport", railmpi_options(), NULL, origins[2] },
 	};
 	struct opt_program program = {
 		.name = "railgauge exec", .summary = "Run an MPI program, unmodified, over rails.",
 		.operands = "[--] PROGRAM [ARGUMENT]...", .first_operand_ends = true,
-		.tables = tables, .table_count = 2,
+		.tables = tables, .table_count = 3,
 		.notes = "Example: mpirun -np 4 railgauge exec --over stripe -- ./program",
 	};
 	const char *flavor;
 	char path[PATH_MAX];
-	int rc, first, n = 1;
+	int rc, first;
 
 	rg_set_quiet(rg_launch_rank() > 0);
-	for (const struct opt_choice *c = railmpi_ways(); c->name; c++)
-		over_choices[n++] = *c;
-	tables[1].values = opt_values_alloc(railmpi_options());
-	if (!tables[1].values)
-		return RG_EXIT_FAULT;
+	rc = -ENOMEM;
+	for (int t = 1; t < 3; t++)
+		tables[t].values = opt_values_alloc(tables[t].rows);
+	if (!tables[1].values || !tables[2].values)
+		goto out;
 	rc = opt_parse(&program, argc, argv, &first);
 	if (rc)
 		goto out;
@@ -159,7 +150,7 @@ int cli_exec(int argc, char **argv)
 		goto out;
 	}
 	rc = program_check(argv[first], path, values.force, &flavor);
-	for (int t = 0; t < 2 && !rc; t++)
+	for (int t = 1; t < 3 && !rc; t++)
 		rc = table_export(&tables[t]);
 	if (!rc)
 		rc = preload_set(flavor);
@@ -170,5 +161,6 @@ int cli_exec(int argc, char **argv)
 	rc = -errno;
 out:
 	free(tables[1].values);
+	free(tables[2].values);
 	return rc == 1 ? RG_EXIT_OK : RG_EXIT_USAGE;
 }

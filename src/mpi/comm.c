@@ -24,9 +24,6 @@
 
 static _Atomic uint32_t context_counter;
 
-/* World ranks, in the upper half of a context, do not reach it. */
-#define COLLECTIVE_CONTEXT (UINT64_C(1) << 63)
-
 static void comm_release(struct comm *c)
 {
 	c->handle = MPI_COMM_NULL;
@@ -143,7 +140,7 @@ int comm_adopt(MPI_Comm handle, const struct rail_way *wanted)
 	}
 	c->collective->way = c->way;
 	c->context = all[CONTEXT];
-	c->collective->context = c->context | COLLECTIVE_CONTEXT;
+	c->collective->context = c->context | COMM_COLLECTIVE_CONTEXT;
 	native.Comm_set_attr(handle, comm_keyval, c);
 	atomic_fetch_add(&comm_epoch, 1);	/* it may be remembered as native */
 	layer_enter();

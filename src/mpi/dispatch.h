@@ -20,7 +20,7 @@
 #define DISPATCH(NAME, PARAMS, ARGS)                                                               \
 	static __attribute__((noinline)) int NAME##_unknown PARAMS                                 \
 	{                                                                                          \
-		struct comm *c = comm_lookup_slow(comm);                                           \
+		struct comm *c = comm_lookup_slow(comm, CALL_##NAME);                              \
                                                                                                    \
 		return c ? NAME##_routed ARGS(c) : native.NAME ARGS(comm);                         \
 	}                                                                                          \

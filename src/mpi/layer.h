@@ -23,6 +23,7 @@
 #include <stdint.h>
 
 #include "abi.h"
+#include "call_count.h"
 #include "native.h"
 #include "rail.h"
 #include "railmpi.h"
@@ -47,6 +48,9 @@ struct source {
 	struct link posted;		/* receives from this source by name, in post order */
 	struct link unexpected;		/* unmatched messages, in order of arrival */
 };
+
+/* Of a context: messages of collectives.  World ranks, in the upper half, do not reach it. */
+#define COMM_COLLECTIVE_CONTEXT (UINT64_C(1) << 63)
 
 struct comm {
 	MPI_Comm handle;
@@ -82,15 +86,18 @@ struct comm_cache {
 extern _Atomic unsigned comm_epoch;
 extern FAST_THREAD_LOCAL struct comm_cache comm_cache;
 
-struct comm *comm_lookup_slow(MPI_Comm handle);
+struct comm *comm_lookup_slow(MPI_Comm handle, enum call call);
 
 static inline bool comm_cache_holds(const struct comm_cache *k)
 {
 	return k->epoch == atomic_load_explicit(&comm_epoch, memory_order_relaxed);
 }
 
-/* The record of a routed communicator, NULL for any other handle, valid or not. */
-static inline struct comm *comm_lookup(MPI_Comm handle)
+/*
+ * The record of a routed communicator, NULL for any other handle, valid or not.  `call` is the
+ * function that the program has called; see call_count.h.
+ */
+static inline struct comm *comm_lookup_of(MPI_Comm handle, enum call call)
 {
 	const struct comm_cache *k = &comm_cache;
 
@@ -100,7 +107,13 @@ static inline struct comm *comm_lookup(MPI_Comm handle)
 		if (handle == k->routed_handle)
 			return k->routed;
 	}
-	return comm_lookup_slow(handle);
+	return comm_lookup_slow(handle, call);
+}
+
+/* The same for what is not counted. */
+static inline struct comm *comm_lookup(MPI_Comm handle)
+{
+	return comm_lookup_of(handle, CALL_NONE);
 }
 
 struct comm *comm_by_context(uint64_t context);	/* NULL: not known (yet) */
@@ -239,6 +252,10 @@ struct persistent {
 	enum req_mode mode;
 };
 
+/* The ends of operations of librail: pointers, so that trace.c can stand before them. */
+extern void (*send_done)(struct rail_op *op, int status);
+extern void (*recv_done)(struct rail_op *op, int status);
+
 /* r is initialised by the call.  Return: 1 complete (r not in use), 0 in flight, or -errno. */
 int send_start(struct comm *c, struct req *r, const struct message_args *m, enum req_mode mode);
 /* The same for a nonblocking call: may poll, so that earlier messages make progress. */
@@ -273,6 +290,7 @@ extern struct layer {
 	bool oversubscribed;
 	bool transport_only;		/* progress thread, or inside the library: no MPI calls */
 	struct req *deferred;		/* receives whose bytes wait for an MPI call */
+	struct call_count *call;	/* whose bytes are counted; see call_count.h */
 	pthread_mutex_t mutex;
 	int world_rank, world_size;
 	int tag_ub;
@@ -327,6 +345,16 @@ static inline void layer_leave(void)
 		     atomic_load_explicit(&layer.progress_thread_sleeps, memory_order_relaxed)))
 		layer_wake_progress_thread();
 	atomic_store_explicit(&layer.busy, 0, memory_order_release);
+}
+
+/* Inside layer_enter: a call that has no communicator to look up; see call_count.h. */
+static inline void layer_count(enum call call)
+{
+	struct call_count *k = &calls[call];
+
+	layer.call = k;
+	atomic_store_explicit(&k->routed, atomic_load_explicit(&k->routed, memory_order_relaxed) + 1,
+			      memory_order_relaxed);
 }
 
 /* One round of a waiting loop: progress, or yield.  *idle counts rounds without an event. */

@@ -111,6 +111,8 @@ static void recv_rendezvous_done(struct rail_op *op, int status)
 	req_complete(r, r->error);
 }
 
+void (*recv_done)(struct rail_op *op, int status) = recv_rendezvous_done;
+
 static void recv_rendezvous(struct req *r, struct rail_peer *peer, uint64_t handle)
 {
 	struct rail_buf b = {.addr = r->buf, .bytes = r->bytes};
@@ -124,7 +126,7 @@ static void recv_rendezvous(struct req *r, struct rail_peer *peer, uint64_t hand
 	b.kind = rail_mem_kind_of(layer.rails, b.addr);
 	if (r->type && r->bytes && !r->packed)
 		r->error = MPI_ERR_NO_MEM;
-	r->op.done = recv_rendezvous_done;
+	r->op.done = recv_done;
 	rc = rail_accept(peer, handle, &b, &r->op);
 	/* Memory that adapters cannot have, such as a file's: a copy they can. */
 	if (unlikely(rc == -EFAULT && !r->packed)) {

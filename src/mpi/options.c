@@ -2,6 +2,7 @@
 #include "world.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -50,11 +51,39 @@ static const struct opt coll_row = {
 		"library's; @FILE: by a table of rg_tune",
 };
 
+static const struct opt trace_row = {
+	.name = "trace", .type = OPT_TEXT, .carry = OPT_JOB,
+	.offset = offsetof(struct world_settings, trace), .arg = "FILE",
+	.help = "write a line for each of a rank's last messages to FILE.RANK, or with RANK for %r in "
+		"FILE",
+};
+
+/* Those that MPI libraries, launchers and the layer leave to programs. */
+static const struct opt_choice signals[] = {
+	{"none", 0, NULL}, {"HUP", SIGHUP, NULL}, {"USR1", SIGUSR1, NULL}, {"USR2", SIGUSR2, NULL},
+	{NULL, 0, NULL},
+};
+
+static const struct opt dump_signal_row = {
+	.name = "dump-signal", .type = OPT_CHOICE, .carry = OPT_JOB,
+	.offset = offsetof(struct world_settings, dump_signal), .arg = "SIGNAL",
+	.standard = "none", .choices = signals,
+	.help = "at this signal, print a rank's queues of each peer on stderr",
+};
+
 /* Of MPI_COMM_WORLD; a benchmark has a list of its own under this name, so not for others. */
 static const struct opt over_row = {
 	.name = "over", .type = OPT_CHOICE, .carry = OPT_LOCAL,
 	.offset = offsetof(struct world_settings, over), .arg = "WAY", .standard = "auto",
 	.choices = over_choices, .help = "how point-to-point messages travel",
+};
+
+/* Of other programs: a benchmark has a ledger of its own, by way and size. */
+static const struct opt ledger_row = {
+	.name = "ledger", .type = OPT_FLAG, .carry = OPT_LOCAL,
+	.offset = offsetof(struct world_settings, ledger),
+	.help = "at the end, tell on stderr which calls and bytes went over which rail, by function, "
+		"and which stayed native",
 };
 
 static struct opt rows[OPT_ROWS_MAX];
@@ -75,19 +104,28 @@ static void rows_build(void)
 		rows[n++] = *o;
 	rows[n++] = nodes_row;
 	rows[n++] = coll_row;
+	rows[n++] = trace_row;
+	rows[n++] = dump_signal_row;
 	public_rows = n;
 	memcpy(over_choices + 1, ways, sizeof(ways));
-	rows[n] = over_row;
+	rows[n++] = over_row;
+	rows[n] = ledger_row;
 }
 
-/* A program offers the rows in its own tables: without `over`. */
+/* A program offers the rows in its own tables: without those that other programs have. */
 const struct opt *railmpi_options(void)
 {
-	static struct opt without_over[OPT_ROWS_MAX];
+	static struct opt for_all[OPT_ROWS_MAX];
 
 	rows_build();
-	memcpy(without_over, rows, (size_t)public_rows * sizeof(rows[0]));
-	return without_over;
+	memcpy(for_all, rows, (size_t)public_rows * sizeof(rows[0]));
+	return for_all;
+}
+
+const struct opt *railmpi_program_options(void)
+{
+	rows_build();
+	return rows + public_rows;
 }
 
 int railmpi_option(const char *name, const char *text, char *why, size_t why_size)

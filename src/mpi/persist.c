@@ -84,7 +84,7 @@ static int buffered_send(struct comm *c, const struct message_args *m)
 	int MPI_Bsend##S(const void *buf, COUNT count, MPI_Datatype type, int dest, int tag,      \
 			 MPI_Comm comm)                                                           \
 	{                                                                                         \
-		struct comm *c = comm_lookup(comm);                                               \
+		struct comm *c = comm_lookup_of(comm, CALL_Bsend##S);                             \
 		struct message_args m;                                                            \
                                                                                                   \
 		if (c)                                                                            \
@@ -103,7 +103,7 @@ static int buffered_send(struct comm *c, const struct message_args *m)
 	int MPI_Ibsend##S(const void *buf, COUNT count, MPI_Datatype type, int dest, int tag,     \
 			  MPI_Comm comm, MPI_Request *request)                                    \
 	{                                                                                         \
-		struct comm *c = comm_lookup(comm);                                               \
+		struct comm *c = comm_lookup_of(comm, CALL_Ibsend##S);                            \
 		struct message_args m;                                                            \
 		int rc = MPI_SUCCESS;                                                             \
                                                                                                   \
@@ -224,7 +224,7 @@ static int persistent_start(struct req *r)
 	int MPI_##NAME##S(CONST void *buf, COUNT count, MPI_Datatype type, int rank, int tag,     \
 			  MPI_Comm comm, MPI_Request *request)                                    \
 	{                                                                                         \
-		struct comm *c = comm_lookup(comm);                                               \
+		struct comm *c = comm_lookup_of(comm, CALL_##NAME##S);                            \
 		struct message_args m = {0};                                                      \
                                                                                                   \
 		if (c && ARGS(c, buf, count, type, rank, tag, &m) != ARGS_NATIVE)                 \
@@ -248,12 +248,16 @@ static int start(MPI_Request *request)
 	MPI_Comm comm;
 	int rc;
 
-	if (!layer.rails || !abi_request_ours(*request))
+	if (!layer.rails || !abi_request_ours(*request)) {
+		if (unlikely(calls_counted))
+			calls_count(CALL_Start, false);
 		return native.Start(request);
+	}
 	r = abi_request_slot(*request);
 	if (!r->persistent || r->active)
 		return req_raise(MPI_COMM_WORLD, MPI_ERR_REQUEST);
 	layer_enter();
+	layer_count(CALL_Start);
 	comm = r->persistent->comm->handle;
 	rc = persistent_start(r);
 	layer_leave();

@@ -29,7 +29,7 @@ static struct unexpected *probe_once(struct comm *c, int source, int tag)
 
 int MPI_Probe(int source, int tag, MPI_Comm comm, MPI_Status *status)
 {
-	struct comm *c = comm_lookup(comm);
+	struct comm *c = comm_lookup_of(comm, CALL_Probe);
 
 	if (c && source == MPI_PROC_NULL) {
 		req_status_proc_null(status);
@@ -46,7 +46,7 @@ BOTH(Probe);
 
 int MPI_Iprobe(int source, int tag, MPI_Comm comm, int *flag, MPI_Status *status)
 {
-	struct comm *c = comm_lookup(comm);
+	struct comm *c = comm_lookup_of(comm, CALL_Iprobe);
 	struct unexpected *u;
 
 	if (c && source == MPI_PROC_NULL) {
@@ -91,7 +91,7 @@ static int message_proc_null(MPI_Message *message, MPI_Status *status)
 
 int MPI_Mprobe(int source, int tag, MPI_Comm comm, MPI_Message *message, MPI_Status *status)
 {
-	struct comm *c = comm_lookup(comm);
+	struct comm *c = comm_lookup_of(comm, CALL_Mprobe);
 	int rc;
 
 	if (c && source == MPI_PROC_NULL)
@@ -108,7 +108,7 @@ BOTH(Mprobe);
 int MPI_Improbe(int source, int tag, MPI_Comm comm, int *flag, MPI_Message *message,
 		MPI_Status *status)
 {
-	struct comm *c = comm_lookup(comm);
+	struct comm *c = comm_lookup_of(comm, CALL_Improbe);
 	int rc = MPI_SUCCESS;
 	struct unexpected *u;
 
@@ -142,8 +142,8 @@ static struct comm *message_open(MPI_Message *message, struct unexpected **u)
 	return c;
 }
 
-static int mrecv(void *buf, MPI_Count count, struct dtype *type, MPI_Message *message,
-		 MPI_Status *status)
+static int mrecv(enum call call, void *buf, MPI_Count count, struct dtype *type,
+		 MPI_Message *message, MPI_Status *status)
 {
 	struct message_args m = {.buf = buf, .count = (size_t)count, .type = type};
 	struct unexpected *u;
@@ -152,6 +152,7 @@ static int mrecv(void *buf, MPI_Count count, struct dtype *type, MPI_Message *me
 	MPI_Comm handle;
 
 	layer_enter();
+	layer_count(call);
 	c = message_open(message, &u);
 	handle = c->handle;
 	recv_unexpected(c, &r, &m, u);
@@ -163,8 +164,8 @@ static int mrecv(void *buf, MPI_Count count, struct dtype *type, MPI_Message *me
 	return req_raise(handle, r.error);
 }
 
-static int imrecv(void *buf, MPI_Count count, struct dtype *type, MPI_Message *message,
-		  MPI_Request *request)
+static int imrecv(enum call call, void *buf, MPI_Count count, struct dtype *type,
+		  MPI_Message *message, MPI_Request *request)
 {
 	struct message_args m = {.buf = buf, .count = (size_t)count, .type = type};
 	struct unexpected *u;
@@ -172,6 +173,7 @@ static int imrecv(void *buf, MPI_Count count, struct dtype *type, MPI_Message *m
 	struct req *r;
 
 	layer_enter();
+	layer_count(call);
 	r = req_alloc(REQ_RECV);
 	if (r) {
 		c = message_open(message, &u);
@@ -191,7 +193,9 @@ static int imrecv(void *buf, MPI_Count count, struct dtype *type, MPI_Message *m
                                                                                                   \
 		if (layer.rails && abi_message_ours(*message) && count >= 0 &&                    \
 		    (t = dtype_lookup(type)))                                                     \
-			return mrecv(buf, count, t, message, status);                             \
+			return mrecv(CALL_Mrecv##S, buf, count, t, message, status);              \
+		if (unlikely(calls_counted))                                                      \
+			calls_count(CALL_Mrecv##S, false);                                        \
 		return native.Mrecv##S(buf, count, type, message, status);                        \
 	}                                                                                         \
 	BOTH(Mrecv##S);                                                                           \
@@ -203,7 +207,9 @@ static int imrecv(void *buf, MPI_Count count, struct dtype *type, MPI_Message *m
                                                                                                   \
 		if (layer.rails && abi_message_ours(*message) && count >= 0 &&                    \
 		    (t = dtype_lookup(type)))                                                     \
-			return imrecv(buf, count, t, message, request);                           \
+			return imrecv(CALL_Imrecv##S, buf, count, t, message, request);           \
+		if (unlikely(calls_counted))                                                      \
+			calls_count(CALL_Imrecv##S, false);                                       \
 		return native.Imrecv##S(buf, count, type, message, request);                      \
 	}                                                                                         \
 	BOTH(Imrecv##S);

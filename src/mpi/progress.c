@@ -24,6 +24,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "dump.h"
+#include "world.h"
+
 enum {
 	TICK_NS = 500000,
 	TICK_MAX_NS = 4000000,		/* while the program polls by itself */
@@ -33,7 +36,7 @@ enum {
 	YIELD_ROUNDS = 8,		/* empty rounds before giving way on a crowded node */
 };
 
-struct layer layer = {.mutex = PTHREAD_MUTEX_INITIALIZER};
+struct layer layer = {.mutex = PTHREAD_MUTEX_INITIALIZER, .call = &calls[CALL_NONE]};
 
 static pthread_t progress_thread;
 static bool progress_thread_runs, biased;
@@ -60,6 +63,7 @@ void layer_enter_slow(void)
 {
 	if (layer.multiple) {
 		pthread_mutex_lock(&layer.mutex);
+		calls_resume();
 		return;
 	}
 	while (atomic_load_explicit(&layer.progress_thread_wants, memory_order_acquire))
@@ -130,6 +134,17 @@ static void progress_thread_look(void)
 	pthread_mutex_unlock(&fork_mutex);
 }
 
+/* What the signal of --dump-signal asks for; if the program is inside, at the next look. */
+static void progress_thread_dump(void)
+{
+	pthread_mutex_lock(&fork_mutex);
+	if (progress_thread_enter()) {
+		dump_print();
+		progress_thread_leave();
+	}
+	pthread_mutex_unlock(&fork_mutex);
+}
+
 /* ---- Forks --------------------------------------------------------------------------- */
 
 /*
@@ -159,7 +174,7 @@ static void progress_thread_nap(void)
 	atomic_store(&layer.progress_thread_sleeps, 1);
 	if (biased)
 		membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED);
-	if (!layer_pending() && !atomic_load(&progress_thread_stop))
+	if (!layer_pending() && !atomic_load(&progress_thread_stop) && !atomic_load(&dump_asked))
 		futex(&layer.progress_thread_sleeps, FUTEX_WAIT, 1);
 	atomic_store(&layer.progress_thread_sleeps, 0);
 }
@@ -174,7 +189,8 @@ static void progress_thread_sleep(void)
 		progress_thread_nap();
 		if (layer_polls() == seen && !atomic_load(&progress_thread_stop))
 			progress_thread_look();
-	} while (!layer_pending() && !atomic_load(&progress_thread_stop));
+	} while (!layer_pending() && !atomic_load(&progress_thread_stop) &&
+		 !atomic_load(&dump_asked));
 }
 
 static void *progress_thread_main(void *unused)
@@ -189,6 +205,8 @@ static void *progress_thread_main(void *unused)
 			progress_thread_sleep();
 			quiet = 0;
 		}
+		if (atomic_load(&dump_asked))
+			progress_thread_dump();
 		now = layer_polls();
 		if (now != seen) {
 			/* It polls by itself: keep out of its way. */
@@ -241,13 +259,28 @@ static void native_progress_register(void)
 
 /* ---- Waiting ---------------------------------------------------------------------------- */
 
+/* A program that waits never leaves the layer by itself: the progress thread is to print the queues. */
+static __attribute__((noinline, cold)) void give_way(void)
+{
+	if (layer.multiple)
+		pthread_mutex_unlock(&layer.mutex);
+	else
+		atomic_store_explicit(&layer.busy, 0, memory_order_release);
+	while (atomic_load(&dump_asked))
+		nanosleep(&(struct timespec){.tv_nsec = TICK_NS}, NULL);
+	layer_enter();
+}
+
 static void poll_idle(unsigned *idle)
 {
 	unsigned n = ++*idle;
 	int flag;
 
-	if (n % DRIVE_NATIVE_ROUNDS == 0)
+	if (n % DRIVE_NATIVE_ROUNDS == 0) {
 		native.Test(&layer.sentinel, &flag, MPI_STATUS_IGNORE);
+		if (unlikely(atomic_load_explicit(&dump_asked, memory_order_relaxed)))
+			give_way();
+	}
 	if (n < YIELD_ROUNDS)
 		return;
 	if (layer.multiple && n % YIELD_ROUNDS == 0) {
@@ -307,7 +340,9 @@ int layer_start_progress(void)
 	atomic_store(&progress_thread_stop, false);
 	pthread_once(&fork_once, fork_watch);
 	progress_thread_runs = progress_thread_start();
-	return progress_thread_runs ? 0 : -EAGAIN;
+	if (!progress_thread_runs)
+		return -EAGAIN;
+	return dump_start(world_settings.dump_signal, layer_wake_progress_thread);
 }
 
 void layer_stop_progress(void)
@@ -321,4 +356,5 @@ void layer_stop_progress(void)
 	layer_wake_progress_thread();
 	pthread_join(progress_thread, NULL);
 	progress_thread_runs = false;
+	dump_stop();
 }

@@ -41,6 +41,8 @@ struct opt_choice;
  * has OPT_JOB, and in the info value where it has OPT_COMM.
  */
 const struct opt *railmpi_options(void);
+/* Those that concern programs that know nothing of this header: `railgauge exec`. */
+const struct opt *railmpi_program_options(void);
 
 /*
  * The choices of --over: name -> enum railmpi_way.  "single:N" is RAILMPI_SINGLE_RAIL + N;

@@ -5,13 +5,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void send_done(struct rail_op *op, int status)
+static void send_ended(struct rail_op *op, int status)
 {
 	struct req *r = (struct req *)op;
 
 	r->cancelled = status == -ECANCELED;
 	req_complete(r, status && !r->cancelled ? MPI_ERR_OTHER : MPI_SUCCESS);
 }
+
+void (*send_done)(struct rail_op *op, int status) = send_ended;
 
 /* A buffer that is not plain bytes, or that the program wants back at once, is copied. */
 static int send_pack(struct req *r, const struct message_args *m, struct rail_buf *b)
@@ -42,8 +44,10 @@ static const unsigned flags_of[] = {
 static int send_copied(struct comm *c, const struct message_args *m)
 {
 	struct req *r = req_alloc(REQ_SEND);
-	int rc = r ? send_start(c, r, m, MODE_BUFFERED) : -ENOMEM;
+	int rc;
 
+	layer.call->bytes -= m->count * m->type->size;	/* send_start counts them again */
+	rc = r ? send_start(c, r, m, MODE_BUFFERED) : -ENOMEM;
 	if (rc == 0)
 		r->detached = true;
 	else if (r)
@@ -57,6 +61,7 @@ int send_start(struct comm *c, struct req *r, const struct message_args *m, enum
 	struct rail_buf b = {.bytes = m->count * m->type->size};
 	int rc;
 
+	layer.call->bytes += b.bytes;
 	/* A message of no bytes may come from no buffer. */
 	b.addr = b.bytes ? (char *)m->buf + m->type->true_lb : (char *)&header;
 

@@ -17,6 +17,7 @@
 #include "coll.h"
 #include "err.h"
 #include "random.h"
+#include "trace.h"
 #include "unexpected.h"
 
 /* What every rank tells all others. */
@@ -29,6 +30,7 @@ struct hello {
 };
 
 static unsigned nodes;
+static bool wanted;		/* rails, whether or not they could be had */
 static char fabric_name[64], local_name[80];
 
 /* ---- Agreement ------------------------------------------------------------------------ */
@@ -251,7 +253,12 @@ static int open_rails(const struct hello *all)
 	else if ((rc = place_on_virtual_nodes(&cfg)))
 		return rc;
 	place_among_neighbours(&cfg);
-	return rail_open(&cfg, &layer.rails);
+	rc = trace_open(world_settings.trace, &cfg);
+	if (!rc)
+		rc = rail_open(&cfg, &layer.rails);
+	if (!rc)
+		trace_begin();
+	return rc;
 }
 
 static int add_all(const unsigned char *addresses)
@@ -330,6 +337,7 @@ static void close_rails(void)
 	if (layer.rails)
 		rail_close(layer.rails);
 	layer.rails = NULL;
+	trace_close();
 	free(world_peer);
 	world_peer = NULL;
 	free(world_node_of);
@@ -342,6 +350,7 @@ int railmpi_open(void)
 
 	if (layer.rails)
 		return 0;
+	wanted = true;
 	native.Comm_rank(MPI_COMM_WORLD, &layer.world_rank);
 	native.Comm_size(MPI_COMM_WORLD, &layer.world_size);
 	native.Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, &tag_ub, &found);
@@ -364,6 +373,8 @@ int railmpi_open(void)
 	if (rc) {
 		layer_stop_progress();
 		close_rails();
+	} else if (world_settings.ledger) {
+		calls_start();
 	}
 	return rc;
 }
@@ -397,14 +408,29 @@ int world_start(void)
 	return rc;
 }
 
+/* No rails were wanted: without a word to other ranks, which may not have been asked. */
+static void nothing_to_tell(void)
+{
+	int rank;
+
+	if (wanted || (!world_settings.ledger && !world_settings.trace))
+		return;
+	native.Comm_rank(MPI_COMM_WORLD, &rank);
+	if (rank == 0)
+		rg_warn("%s: no rails in use, all calls were the MPI library's",
+			world_settings.ledger ? "ledger" : "trace");
+}
+
 void world_stop(void)
 {
 	MPI_Request barrier;
 	unsigned idle = 0;
 	int flag = 0;
 
-	if (!layer.rails)
+	if (!layer.rails) {
+		nothing_to_tell();
 		return;
+	}
 	/* Our sends must be gone and the others' answered before anything is taken down. */
 	layer_enter();
 	while (rail_busy(layer.rails))
@@ -417,6 +443,7 @@ void world_stop(void)
 		layer_poll(&idle);
 	}
 	layer_leave();
+	calls_end();
 	layer_stop_progress();
 	comm_stop();
 	dtype_stop();

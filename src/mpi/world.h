@@ -11,6 +11,9 @@ struct world_settings {
 	uint64_t nodes;
 	int over;		/* enum railmpi_way of MPI_COMM_WORLD, or WORLD_OVER_AUTO */
 	const char *coll;	/* algorithms of collectives, see coll.h; NULL: by their table */
+	const char *trace;	/* a file for each rank, see trace.h; NULL: none */
+	int dump_signal;	/* see dump.h; 0: none */
+	bool ledger;		/* of calls, at the end; see call_count.h */
 };
 enum { WORLD_OVER_AUTO = -1 };
 

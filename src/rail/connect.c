@@ -16,6 +16,7 @@
 #include "rail_peer.h"
 #include "rail_pool.h"
 #include "rail_record.h"
+#include "rail_trace.h"
 #include "vrb.h"
 #include "wr_id.h"
 
@@ -251,6 +252,8 @@ void rail_peer_start(struct rail_peer *peer)
 			rail_ring_tx_init(&peer->tx[i]);
 		else
 			rail_send_tx_init(&peer->tx[i]);
+	for (int i = 0; i < peer->tx_count && peer->ctx->untraced; i++)
+		rail_trace_tx(&peer->tx[i]);
 	for (int p = RAIL_BIND; p < RAIL_POLICIES; p++)
 		peer->route[p] = &peer->tx[peer->tx_count - 1];
 	peer->connected = true;

@@ -48,6 +48,9 @@ struct rail_tx {
 	struct ibv_send_wr wr[2];	/* payload, record */
 	struct ibv_sge sge[3];
 	struct rail_slot slot;
+	/* What `eager` was before trace.c took its place. */
+	int (*untraced)(struct rail_tx *tx, const struct rail_header *header, const void *payload,
+			size_t bytes);
 };
 
 /* Receiving end. */

@@ -20,6 +20,7 @@
 #include "rail_peer.h"
 #include "rail_pool.h"
 #include "rail_select.h"
+#include "rail_trace.h"
 #include "softhca.h"
 #include "staging.h"
 #include "stripe.h"
@@ -362,6 +363,8 @@ int rail_open(const struct rail_config *cfg, struct rail_ctx **out)
 		return rc;
 	}
 	describe(ctx);
+	if (cfg->on_eager)
+		rail_trace_start(ctx);
 	*out = ctx;
 	return 0;
 }

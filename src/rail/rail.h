@@ -147,6 +147,7 @@ int rail_probe(const struct rail_settings *set, int *active_ports);
 struct rail_message;
 struct rail_mr;
 struct rail_op;
+struct rail_header;
 
 struct rail_config {
 	const struct rail_settings *settings;
@@ -181,6 +182,13 @@ struct rail_config {
 	 * goes on.  From rail_progress only.  NULL: never.
 	 */
 	bool (*on_cancel)(void *user, uint64_t rendezvous);
+	/*
+	 * For people: an eager message has left over this rail, or is about to be handed to
+	 * on_message.  NULL: functions that call it stand nowhere, and nothing asks whether they
+	 * do.  Of rendezvous messages rail_op_traced tells.
+	 */
+	void (*on_eager)(void *user, unsigned index, bool sent, int rail,
+			 const struct rail_header *header, size_t bytes);
 	void *user;
 };
 
@@ -311,6 +319,15 @@ int rail_address(struct rail_ctx *ctx, unsigned char address[RAIL_ADDRESS_BYTES]
 int rail_peer_add(struct rail_ctx *ctx, unsigned index,
 		  const unsigned char theirs[RAIL_ADDRESS_BYTES], struct rail_peer **peer);
 
+/* What is under way with a peer, for people. */
+struct rail_queues {
+	unsigned index;			/* of the peer */
+	bool connected;
+	unsigned in_flight;		/* operations that have left and are not complete */
+	unsigned waiting;		/* those that wait for credit, queue space or a connection */
+};
+void rail_queues(const struct rail_peer *peer, struct rail_queues *out);
+
 /* ---- Messages ----------------------------------------------------------- */
 
 enum rail_policy {
@@ -414,6 +431,19 @@ int rail_send(struct rail_peer *peer, const struct rail_way *way,
  * one call is as one.  Not for receives, not from an upcall.  0, or -ENOMEM: not tried.
  */
 int rail_cancel(struct rail_op *op);
+
+/* How an operation went that ends now: only in its `done`, with status 0. */
+struct rail_traced {
+	unsigned index;			/* of the peer */
+	bool eager;			/* it had to wait; on_eager has told of it, and the rest is unset */
+	bool read, both;		/* by the receiver, or half by either end; else by the sender */
+	bool any;			/* received, its sender alone knows over which rails */
+	uint64_t bytes;			/* transferred */
+	uint8_t chunks[RAIL_ALL];	/* by rail */
+};
+void rail_op_traced(const struct rail_op *op, bool sent, struct rail_traced *out);
+/* Of an operation that ends, well or not: the index of its peer. */
+unsigned rail_op_index(const struct rail_op *op);
 
 /* An arrived message, as on_message sees it. */
 struct rail_message {

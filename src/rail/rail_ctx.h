@@ -73,6 +73,9 @@ struct rail_ctx {
 	uint32_t unlinked;		/* peers that may still want to connect */
 	uint64_t probed_ns;		/* last time that peers were probed */
 	int marks_out;			/* while closing */
+	/* trace.c: the caller's on_message, and the eager messages that have arrived, by rail. */
+	void (*untraced)(void *user, const struct rail_message *msg);
+	uint64_t traced[RAIL_ALL];
 	char text[512], spec[1024], doubt[256];
 };
 

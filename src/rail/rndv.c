@@ -360,9 +360,14 @@ void rail_fin_arrived(struct rail_peer *peer, const struct rail_record *record,
 		ledger->tx_bytes += (uint64_t)units[k] * RAIL_STRIPE_ALIGN +
 				    (k == odd ? bytes - whole : 0);
 	}
-	/* By both: chunks_left counts it, unless no byte was wanted. */
-	if (!(op->how & RNDV_BOTH) || op->stage == STAGE_RTS_SENT || --op->chunks_left == 0)
-		rndv_finish(op, 0);
+	if (op->how & RNDV_BOTH && op->stage != STAGE_RTS_SENT) {
+		if (--op->chunks_left == 0)	/* counts the other end's half as one */
+			rndv_finish(op, 0);
+		return;
+	}
+	memcpy(op->cursor, chunks, sizeof(chunks));
+	op->bytes = bytes;
+	rndv_finish(op, 0);
 }
 
 /* ---- Receiver: RTS ------------------------------------------------------ */

@@ -131,3 +131,12 @@ void rg_warn(const char *fmt, ...)
 	line_write("warning: ", false, fmt, args);
 	va_end(args);
 }
+
+void rg_note(const char *fmt, ...)
+{
+	va_list args;
+
+	va_start(args, fmt);
+	line_write("", false, fmt, args);
+	va_end(args);
+}

@@ -28,6 +28,8 @@ void rg_set_quiet(bool quiet);
 /* "program: text\n" in a single write(2), so that lines of ranks never mix. */
 void rg_error(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void rg_warn(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+/* The same for what was asked for. */
+void rg_note(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 /*
  * While ranks agree on the success of a step, each keeps its first error instead

@@ -22,8 +22,8 @@ if command -v nm >/dev/null; then
 	exports "$layer" | sort -u >"$work/layer"
 	exports "$library" | sed 's/^P//' | sort -u >"$work/library"
 	# "native NAME" or "refused NAME" a line.
-	awk '/^(native|refused):/ { kind = substr($1, 1, length($1) - 1) }
-	     /^\t\t/ { for (i = 1; i <= NF; i++) print kind, $i }' "$srcdir/tests/mpi/calls.txt" |
+	awk '/^(native|refused)( \[.*\])?:/ { kind = $1; sub(/:$/, "", kind) }
+	     /^\t\t/ { for (i = 1; i <= NF; i++) print kind, $i }' "$srcdir/src/mpi/calls.txt" |
 		sed 's/^\(.*\)(_c)$/\1\n\1_c/' >"$work/list"
 	# What is wrong, a line for each function.
 	awk -v layer="$work/layer" -v list="$work/list" '

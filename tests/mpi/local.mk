@@ -2,7 +2,8 @@
 # Unmodified MPI programs: they know the library only by its info key.
 mpi_suites = tests/mpi/p2p_suite tests/mpi/type_suite tests/mpi/comm_suite tests/mpi/thread_suite \
 	tests/mpi/random_suite tests/mpi/coll_suite tests/mpi/reduce_suite tests/mpi/everybody \
-	tests/mpi/late_end tests/mpi/calls_suite tests/mpi/beside_suite tests/mpi/spawn
+	tests/mpi/late_end tests/mpi/calls_suite tests/mpi/beside_suite tests/mpi/spawn \
+	tests/mpi/known_calls
 check_PROGRAMS += $(mpi_suites) tests/mpi/assumptions
 # What programs do besides MPI: a stranger to the layer, which stands before it by railgauge exec.
 tests_mpi_assumptions_SOURCES = tests/mpi/assumptions.c tests/mpi/assumptions.h \
@@ -27,6 +28,8 @@ tests_mpi_calls_suite_SOURCES = tests/mpi/calls_suite.c tests/mpi/suite.c tests/
 tests_mpi_calls_suite_LDADD = $(RAILMPI_LIB) $(MPI_LIBS)
 tests_mpi_calls_suite_LDFLAGS = $(mpi_program_ldflags)
 tests_mpi_spawn_LDADD = $(MPI_LIBS)
+tests_mpi_known_calls_LDADD = $(RAILMPI_LIB) $(MPI_LIBS)
+tests_mpi_known_calls_LDFLAGS = $(mpi_program_ldflags)
 tests_mpi_beside_suite_SOURCES = tests/mpi/beside_suite.c tests/mpi/suite.c tests/mpi/suite.h
 tests_mpi_beside_suite_LDADD = $(RAILMPI_LIB) $(MPI_LIBS)
 tests_mpi_beside_suite_LDFLAGS = $(mpi_program_ldflags)
