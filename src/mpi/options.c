@@ -86,6 +86,13 @@ static const struct opt ledger_row = {
 		"and which stayed native",
 };
 
+static const struct opt start_limit_row = {
+	.name = "start-limit", .type = OPT_TIME, .carry = OPT_LOCAL,
+	.offset = offsetof(struct world_settings, start_limit_ns), .arg = "SECONDS",
+	.standard = "60s", .min = 1000000000, .max = UINT64_C(86400000000000), .bare = "s",
+	.help = "how long ranks wait at the start for one that takes no part",
+};
+
 static struct opt rows[OPT_ROWS_MAX];
 static unsigned char origin[OPT_ROWS_MAX];
 static int public_rows;
@@ -106,6 +113,7 @@ static void rows_build(void)
 	rows[n++] = coll_row;
 	rows[n++] = trace_row;
 	rows[n++] = dump_signal_row;
+	rows[n++] = start_limit_row;
 	public_rows = n;
 	memcpy(over_choices + 1, ways, sizeof(ways));
 	rows[n++] = over_row;

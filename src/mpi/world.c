@@ -356,7 +356,11 @@ int railmpi_open(void)
 	native.Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, &tag_ub, &found);
 	layer.tag_ub = found ? *tag_ub : 32767;
 	rg_errors_hold();
-	rc = agree(world_options());
+	rc = world_options();
+	if (rc)			/* a rank that knows no limit is there all the same */
+		world_settings.start_limit_ns = UINT64_C(60000000000);
+	greet();
+	rc = agree(rc);
 	if (rc)
 		return rc;
 	rc = coll_agree();

@@ -13,6 +13,7 @@ struct world_settings {
 	const char *coll;	/* algorithms of collectives, see coll.h; NULL: by their table */
 	const char *trace;	/* a file for each rank, see trace.h; NULL: none */
 	int dump_signal;	/* see dump.h; 0: none */
+	uint64_t start_limit_ns;	/* see greet.c */
 	bool ledger;		/* of calls, at the end; see call_count.h */
 };
 enum { WORLD_OVER_AUTO = -1 };
@@ -22,6 +23,12 @@ extern struct opt_table world_table;
 
 /* Read the environment once, unless a program has set the options itself.  0 or -EINVAL. */
 int world_options(void);
+
+/*
+ * After the native MPI_Init: returns when all ranks of MPI_COMM_WORLD have called it, and ends the
+ * job with one line when one does not within --start-limit.
+ */
+void greet(void);
 
 struct rail_way world_way(const struct world_settings *s, int way);
 

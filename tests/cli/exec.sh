@@ -31,6 +31,7 @@ exec_refused 'not a program of this machine' "$work/foreign"
 : >"$work/noexec"
 exec_refused 'no such program' "$work/noexec"
 
+case $RG_MPI_FLAVOR in openmpi) parts=-np ;; *) parts=-n ;; esac
 launch 2 tests/cli/mpi_plain
 expect "the program by itself" grep -q '^layer: no' "$out"
 for over in native single bind stripe weighted pull; do
@@ -50,6 +51,17 @@ for option in threshold=16K eager=4K qps=2 rails=soft0:1 bind=near coll=native; 
 		grep -q "^mpi_plain: --$name .*rank 1 has another value than rank 0" "$err"
 done
 
+# An executable of an MPMD job that does not carry the layer, or a rank that stays native.
+exec="src/cli/railgauge exec --over stripe --soft ports=2 --start-limit 2 --"
+launch 1 $exec tests/cli/mpi_plain : $parts 1 tests/cli/mpi_plain
+expect "the second of two without the layer: an error" [ $rc -ne 0 -a $rc -ne 124 ]
+expect "the second of two: one line" [ "$(ours mpi_plain)" -eq 1 ]
+expect "the second of two: named" \
+	grep -q '^mpi_plain: rank 1 did not take part within 2 s (--start-limit)' "$err"
+launch 2 tests/cli/mpi_plain : $parts 2 $exec tests/cli/mpi_plain
+expect "the first two of four without the layer: an error" [ $rc -ne 0 -a $rc -ne 124 ]
+expect "the first two of four: one line" [ "$(ours mpi_plain)" -eq 1 ]
+expect "the first two of four: named" grep -q '^mpi_plain: rank 0 did not take part' "$err"
 launch 4 src/cli/railgauge exec --over stripe --soft ports=2 -- tests/cli/mpi_plain
 expect "stripe: rails carried the message" grep -q '^layer: yes, 300000 bytes' "$out"
 expect "nothing of ours in /dev/shm" shm_is_clean
