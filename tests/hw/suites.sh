@@ -20,8 +20,9 @@ programs() {
 	shift 2
 	[ -z "${RG_LONG-}" ] || count=$((count * 10))
 	launch "$n" tests/mpi/random_programs --seed "${RG_SEED:-1}" --programs "$count" "$@"
+	ways=$#
 	expect "$count random programs, $n ranks, $*" \
-		eval '[ "$rc" -eq 0 ] && grep -q "programs passed, each over $# ways\$" "$out"'
+		eval '[ "$rc" -eq 0 ] && grep -q "programs passed, each over $ways ways\$" "$out"'
 }
 
 # Which way a message takes does not depend on the MPI library.
