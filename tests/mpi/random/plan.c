@@ -248,7 +248,7 @@ static void draw_messages(struct plan *p, struct draw *d)
 
 	p->messages = 36 + (int)draw(d, 60);
 	for (i = 0; i < p->messages; i++) {
-		const struct message *last = &p->message[i - 1];
+		const struct message *last = &p->message[i ? i - 1 : 0];
 
 		if (i && last->how == HOW_PERSISTENT &&
 		    last->units * units[last->unit].bytes < 50000 && draw_chance(d, 60))

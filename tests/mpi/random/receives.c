@@ -45,7 +45,7 @@ static int first_of(const struct plan *p, const int *list, int n, int from, int 
 /* One that starts the persistent request of the receive before it again. */
 static bool is_again(const struct plan *p, int before, const struct message *m)
 {
-	const struct receive *r = &p->receive[before];
+	const struct receive *r = &p->receive[before < 0 ? 0 : before];
 
 	return before >= 0 && r->how == RECEIVE_PERSISTENT && m->chain >= 0 &&
 	       r->message == m->chain && r->tag == m->tag && r->units >= m->units;

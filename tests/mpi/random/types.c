@@ -57,7 +57,7 @@ static void layout_begin(struct layout *l)
 
 static void append(struct layout *l, ptrdiff_t at, unsigned bytes)
 {
-	struct piece *last = &l->piece[l->pieces - 1];
+	struct piece *last = &l->piece[l->pieces ? l->pieces - 1 : 0];
 
 	if (l->pieces && last->at + (ptrdiff_t)last->bytes == at) {
 		last->bytes += bytes;
