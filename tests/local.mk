@@ -14,7 +14,7 @@ bench_test_scripts = tests/layers.sh tests/words.sh tests/install.sh tests/bench
 	tests/bench/ledger.sh tests/bench/numbers.sh tests/bench/pairs.sh tests/bench/programs.sh \
 	tests/bench/rails.sh tests/bench/validation.sh \
 	tests/cli/exec.sh tests/cli/liveness.sh tests/cli/report.sh tests/cli/reproduce.sh
-mpi_test_scripts = tests/memory/memory.sh tests/mpi/assumptions.sh tests/mpi/suites.sh \
+mpi_test_scripts = tests/memory/memory.sh tests/mpi/assumptions.sh tests/mpi/suites.sh tests/mpi/random.sh \
 	tests/mpi/collectives.sh tests/mpi/everybody.sh tests/mpi/tune.sh tests/mpi/calls.sh \
 	tests/mpi/fortran.sh tests/mpi/ledger.sh
 EXTRA_DIST += tests/mpi/fortran.F90

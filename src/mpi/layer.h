@@ -286,6 +286,7 @@ extern struct layer {
 	_Atomic unsigned progress_thread_sleeps;
 	_Atomic unsigned polls;		/* grows whenever the program leaves the layer */
 	_Atomic unsigned pending;	/* operations in flight, posted receives, open offers */
+	unsigned looks;			/* calls that polled once and did not wait */
 	unsigned large;			/* nonblocking sends above eager size since the last poll */
 	bool oversubscribed;
 	bool transport_only;		/* progress thread, or inside the library: no MPI calls */
@@ -359,6 +360,8 @@ static inline void layer_count(enum call call)
 
 /* One round of a waiting loop: progress, or yield.  *idle counts rounds without an event. */
 void layer_poll(unsigned *idle);
+/* The same in a call that returns whatever has happened, as MPI_Test. */
+void layer_look(void);
 /* Poll until r is done. */
 void layer_wait(struct req *r);
 int layer_start_progress(void);

@@ -18,10 +18,9 @@ static struct unexpected *probe_blocking(struct comm *c, int source, int tag)
 static struct unexpected *probe_once(struct comm *c, int source, int tag)
 {
 	struct unexpected *u = match_probe(c, source, tag);
-	unsigned idle = 0;
 
 	if (!u) {
-		layer_poll(&idle);
+		layer_look();
 		u = match_probe(c, source, tag);
 	}
 	return u;

@@ -33,6 +33,7 @@ enum {
 	QUIET_TICKS = 16,		/* without anything in flight, before it sleeps */
 	LOOK_NS = 100000000,		/* between looks of a progress thread that sleeps */
 	DRIVE_NATIVE_ROUNDS = 1024,	/* empty rounds between looks at the MPI library */
+	DRIVE_NATIVE_LOOKS = 64,	/* calls that do not wait between those */
 	YIELD_ROUNDS = 8,		/* empty rounds before giving way on a crowded node */
 };
 
@@ -302,6 +303,17 @@ void layer_poll(unsigned *idle)
 		*idle = 0;
 	else
 		poll_idle(idle);
+}
+
+/* Calls that do not wait count together: a loop of them is a wait. */
+void layer_look(void)
+{
+	unsigned idle = 0;
+	int flag;
+
+	layer_poll(&idle);
+	if (++layer.looks % DRIVE_NATIVE_LOOKS == 0)
+		native.Test(&layer.sentinel, &flag, MPI_STATUS_IGNORE);
 }
 
 void layer_wait(struct req *r)

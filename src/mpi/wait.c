@@ -49,14 +49,13 @@ int MPI_Test(MPI_Request *request, int *flag, MPI_Status *status)
 {
 	MPI_Comm comm = MPI_COMM_WORLD;
 	int error = MPI_SUCCESS;
-	unsigned idle = 0;
 	struct req *r;
 
 	if (!layer.rails || !(r = ours(*request)))
 		return native.Test(request, flag, status);
 	layer_enter();
 	if (!r->done)
-		layer_poll(&idle);
+		layer_look();
 	*flag = r->done;
 	if (r->done) {
 		comm = comm_of(r);
@@ -69,14 +68,13 @@ BOTH(Test);
 
 int MPI_Request_get_status(MPI_Request request, int *flag, MPI_Status *status)
 {
-	unsigned idle = 0;
 	struct req *r;
 
 	if (!layer.rails || !(r = ours(request)))
 		return native.Request_get_status(request, flag, status);
 	layer_enter();
 	if (!r->done)
-		layer_poll(&idle);
+		layer_look();
 	*flag = r->done;
 	if (inactive(r))
 		req_status_empty(status);
@@ -281,7 +279,6 @@ int MPI_Testall(int count, MPI_Request requests[], int *flag, MPI_Status statuse
 {
 	MPI_Comm comm = MPI_COMM_WORLD;
 	int error = MPI_SUCCESS, rc = MPI_SUCCESS;
-	unsigned idle = 0;
 	struct share s;
 
 	if (share_open(&s, count, requests))
@@ -291,7 +288,7 @@ int MPI_Testall(int count, MPI_Request requests[], int *flag, MPI_Status statuse
 	layer_enter();
 	*flag = all_ours_done(count, requests);
 	if (!*flag) {
-		layer_poll(&idle);
+		layer_look();
 		*flag = all_ours_done(count, requests);
 	}
 	/* Ours first: the library's complete, and free theirs, as soon as it says so. */
@@ -376,7 +373,6 @@ int MPI_Testany(int count, MPI_Request requests[], int *index, int *flag, MPI_St
 {
 	MPI_Comm comm = MPI_COMM_NULL;
 	int error = MPI_SUCCESS;
-	unsigned idle = 0;
 	struct share s;
 
 	if (share_open(&s, count, requests))
@@ -386,7 +382,7 @@ int MPI_Testany(int count, MPI_Request requests[], int *index, int *flag, MPI_St
 	layer_enter();
 	*flag = any_once(count, requests, &s, index, status, &error, &comm);
 	if (!*flag) {
-		layer_poll(&idle);
+		layer_look();
 		*flag = any_once(count, requests, &s, index, status, &error, &comm);
 	}
 	if (!*flag)
@@ -441,7 +437,6 @@ static int some_once(int count, MPI_Request requests[], struct share *s, int *ou
 int MPI_Testsome(int count, MPI_Request requests[], int *out, int indices[], MPI_Status statuses[])
 {
 	MPI_Comm comm = MPI_COMM_WORLD;
-	unsigned idle = 0;
 	struct share s;
 	int error;
 
@@ -450,7 +445,7 @@ int MPI_Testsome(int count, MPI_Request requests[], int *out, int indices[], MPI
 	if (!s.ours)
 		return native.Testsome(count, requests, out, indices, statuses);
 	layer_enter();
-	layer_poll(&idle);
+	layer_look();
 	error = some_once(count, requests, &s, out, indices, statuses, &comm);
 	share_close(&s, count, requests);
 	layer_leave();

@@ -17,12 +17,15 @@ both_rails_sent() {
 	done
 }
 
-export SUITE_ROUNDS=30
-for suite in $(long comm_suite) random_suite; do
+# shellcheck disable=SC2046,SC2043 # words are meant
+for suite in $(long comm_suite); do
 	launch 4 tests/mpi/$suite single stripe
 	expect "$suite" grep -q 'cases passed$' "$out"
 	expect "$suite: exit code" [ "$rc" -eq 0 ]
 done
+launch 4 tests/mpi/random_programs --seed "${RG_SEED:-1}" --programs 5 single stripe
+expect "random programs, seed ${RG_SEED:-1}" grep -q 'programs passed, each over 2 ways$' "$out"
+expect "random programs: exit code" [ "$rc" -eq 0 ]
 launch 4 pt2pt/rg_bibw --over single,stripe -m 8K:64K -i 5 -x 1 -W 8 -c
 expect "rg_bibw between two pairs" [ "$rc" -eq 0 ]
 expect "rg_bibw: the kernel's devices" grep -q '^# fabric: kernel software, RoCE' "$out"

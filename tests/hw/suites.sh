@@ -14,25 +14,36 @@ passes() {
 	expect "$suite, $n ranks, $*" eval '[ "$rc" -eq 0 ] && grep -q "cases passed\$" "$out"'
 }
 
+# programs RANKS COUNT WAY...: random ones (tests/mpi/random/programs.h)
+programs() {
+	n=$1 count=$2
+	shift 2
+	[ -z "${RG_LONG-}" ] || count=$((count * 10))
+	launch "$n" tests/mpi/random_programs --seed "${RG_SEED:-1}" --programs "$count" "$@"
+	ways=$#
+	expect "$count random programs, $n ranks, $*" \
+		eval '[ "$rc" -eq 0 ] && grep -q "programs passed, each over $ways ways\$" "$out"'
+}
+
 # Which way a message takes does not depend on the MPI library.
 all=
 [ "${RG_HW_FEW-}" = 1 ] || all=yes
 # shellcheck disable=SC2046 # words are meant
 passes 2 p2p_suite stripe ${all:+pull,rendezvous=read} $(long weighted,completion=control)
-passes 2 random_suite single pull,rendezvous=read weighted,completion=control
+programs 2 6 stripe pull,rendezvous=read weighted,completion=control
 for suite in type_suite comm_suite thread_suite; do
 	passes 2 $suite single stripe
 done
 if [ -n "$all" ]; then
 	export RAILGAUGE_RAILS="$first_rail"
 	[ -z "$(long yes)" ] || passes 2 p2p_suite single
-	passes 2 random_suite bind
+	programs 2 4 bind
 	unset RAILGAUGE_RAILS
 fi
 export RAILGAUGE_QPS=4 RAILGAUGE_BIND=near RAILGAUGE_MTU=1024
-passes 4 random_suite stripe
+programs 4 4 stripe
 export RAILGAUGE_INTRANODE=hca
-[ -z "$all" ] || passes 4 random_suite pull,rendezvous=read
+[ -z "$all" ] || programs 4 4 pull,rendezvous=read
 # What MPICH itself does not survive (src/mpi/init.c).
 for over in $([ "$RG_MPI_FLAVOR" != mpich ] || echo native stripe); do
 	export RAILGAUGE_OVER=$over

@@ -344,6 +344,80 @@ static void statuses(MPI_Comm comm)
 	MPI_Type_free(&pair);
 }
 
+/* ---- Messages of the library's own, while calls of ours ask again and again --------------------- */
+
+enum { LOOK_TEST, LOOK_TESTALL, LOOK_TESTANY, LOOK_TESTSOME, LOOK_GET_STATUS, LOOK_IPROBE, LOOK_IMPROBE, LOOKS };
+
+/* Whether what comes from rank 1 is there; it is received then, or the request is complete. */
+static int look(int how, MPI_Comm comm, MPI_Request *q, int *word)
+{
+	int flag = 0, index;
+	MPI_Message message;
+
+	switch (how) {
+	case LOOK_TEST:
+		MPI_Test(q, &flag, MPI_STATUS_IGNORE);
+		break;
+	case LOOK_TESTALL:
+		MPI_Testall(1, q, &flag, MPI_STATUSES_IGNORE);
+		break;
+	case LOOK_TESTANY:
+		MPI_Testany(1, q, &index, &flag, MPI_STATUS_IGNORE);
+		break;
+	case LOOK_TESTSOME:
+		MPI_Testsome(1, q, &flag, &index, MPI_STATUSES_IGNORE);
+		break;
+	case LOOK_GET_STATUS:
+		MPI_Request_get_status(*q, &flag, MPI_STATUS_IGNORE);
+		break;
+	case LOOK_IPROBE:
+		MPI_Iprobe(1, TAG, comm, &flag, MPI_STATUS_IGNORE);
+		if (flag)
+			MPI_Recv(word, 1, MPI_INT, 1, TAG, comm, MPI_STATUS_IGNORE);
+		break;
+	default:
+		MPI_Improbe(1, TAG, comm, &flag, &message, MPI_STATUS_IGNORE);
+		if (flag)
+			MPI_Mrecv(word, 1, MPI_INT, &message, MPI_STATUS_IGNORE);
+	}
+	return flag;
+}
+
+/* A long buffered send wants its sender's help, which is in no call of the library. */
+static void looks(MPI_Comm comm)
+{
+	int room = BYTES + MPI_BSEND_OVERHEAD, how, word;
+	void *mem = malloc((size_t)room);
+	MPI_Request q = MPI_REQUEST_NULL;
+	MPI_Comm other;
+
+	CHECK(mem);
+	MPI_Comm_idup(comm, &other, &q);
+	MPI_Wait(&q, MPI_STATUS_IGNORE);
+	MPI_Buffer_attach(mem, room);
+	for (how = 0; how < LOOKS && suite_rank < 2; how++) {
+		word = how;
+		if (suite_rank == 1) {
+			MPI_Recv(to, BYTES, MPI_BYTE, 0, TAG, other, MPI_STATUS_IGNORE);
+			suite_verify(to, BYTES, BYTES, 0, (unsigned)how);
+			MPI_Send(&word, 1, MPI_INT, 0, TAG, comm);
+			continue;
+		}
+		suite_fill(from, BYTES, 0, (unsigned)how);
+		word = -1;
+		MPI_Bsend(from, BYTES, MPI_BYTE, 1, TAG, other);
+		if (how < LOOK_IPROBE)
+			MPI_Irecv(&word, 1, MPI_INT, 1, TAG, comm, &q);
+		while (!look(how, comm, &q, &word))
+			continue;
+		MPI_Wait(&q, MPI_STATUS_IGNORE);
+		CHECK(word == how, "%d", word);
+	}
+	MPI_Buffer_detach(&mem, &room);
+	free(mem);
+	MPI_Comm_free(&other);
+}
+
 static const struct suite_case cases[] = {
 	{.name = "nonblocking_collectives", .run = nonblocking_collectives, .min_ranks = 1},
 	{.name = "neighbourhoods", .run = neighbourhoods, .min_ranks = 1},
@@ -352,6 +426,7 @@ static const struct suite_case cases[] = {
 	{.name = "partitioned", .run = partitioned, .min_ranks = 1},
 	{.name = "sessions", .run = sessions, .min_ranks = 1},
 #endif
+	{.name = "looks", .run = looks, .min_ranks = 2},
 	{.name = "idup", .run = idup, .min_ranks = 1},
 	{.name = "intercommunicators", .run = intercommunicators, .min_ranks = 2},
 	{.name = "windows", .run = windows, .min_ranks = 2},	/* Open MPI 4.1: none for one */

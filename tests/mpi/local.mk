@@ -1,7 +1,7 @@
 # ---- tests/mpi: unmodified MPI programs -----------------------------------------------
 # Unmodified MPI programs: they know the library only by its info key.
 mpi_suites = tests/mpi/p2p_suite tests/mpi/type_suite tests/mpi/comm_suite tests/mpi/thread_suite \
-	tests/mpi/random_suite tests/mpi/coll_suite tests/mpi/reduce_suite tests/mpi/everybody \
+	tests/mpi/random_programs tests/mpi/coll_suite tests/mpi/reduce_suite tests/mpi/everybody \
 	tests/mpi/late_end tests/mpi/calls_suite tests/mpi/beside_suite tests/mpi/spawn \
 	tests/mpi/known_calls
 check_PROGRAMS += $(mpi_suites) tests/mpi/assumptions
@@ -39,9 +39,14 @@ tests_mpi_everybody_LDADD = $(RAILMPI_LIB) $(MPI_LIBS)
 tests_mpi_everybody_LDFLAGS = $(mpi_program_ldflags)
 tests_mpi_late_end_LDADD = $(RAILMPI_LIB) $(MPI_LIBS)
 tests_mpi_late_end_LDFLAGS = $(mpi_program_ldflags)
-tests_mpi_random_suite_SOURCES = tests/mpi/random_suite.c tests/mpi/suite.c tests/mpi/suite.h
-tests_mpi_random_suite_LDADD = $(RAILMPI_LIB) $(MPI_LIBS)
-tests_mpi_random_suite_LDFLAGS = $(mpi_program_ldflags)
+tests_mpi_random_programs_SOURCES = tests/mpi/random/arrivals.c tests/mpi/random/buffers.c \
+	tests/mpi/random/collective.c tests/mpi/random/comms.c tests/mpi/random/main.c \
+	tests/mpi/random/order.c tests/mpi/random/other.c tests/mpi/random/plan.c \
+	tests/mpi/random/programs.h tests/mpi/random/receives.c tests/mpi/random/reduction.c \
+	tests/mpi/random/run.c tests/mpi/random/sends.c tests/mpi/random/text.c \
+	tests/mpi/random/types.c tests/mpi/random/wait.c
+tests_mpi_random_programs_LDADD = $(RAILMPI_LIB) $(MPI_LIBS)
+tests_mpi_random_programs_LDFLAGS = $(mpi_program_ldflags)
 tests_mpi_coll_suite_SOURCES = tests/mpi/coll_suite.c tests/mpi/against.c tests/mpi/against.h \
 	tests/mpi/suite.c tests/mpi/suite.h
 tests_mpi_coll_suite_LDADD = $(RAILMPI_LIB) $(MPI_LIBS)

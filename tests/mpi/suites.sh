@@ -4,7 +4,7 @@
 # ranks.
 . "$srcdir/tests/run-lib.sh"
 limit=240
-suites="p2p_suite type_suite comm_suite thread_suite random_suite coll_suite reduce_suite"
+suites="p2p_suite type_suite comm_suite thread_suite coll_suite reduce_suite"
 # MPICH never yields and pays dearly for more ranks than cores.  What a way does to a message does
 # not depend on the MPI library, and sanitizers look at no library's own way.
 case $RG_MPI_FLAVOR:$RG_SANITIZE in
@@ -36,8 +36,8 @@ unset RAILGAUGE_COLL
 # The other eager lane (SEND, completion by CQ), pacing, three rails, other limits.  Which way a
 # message takes does not depend on the MPI library; to sanitizers one suite shows the code.
 case $RG_MPI_FLAVOR:$RG_SANITIZE:${RG_LONG-} in
-openmpi:no:* | *:*:?*) modelled="p2p_suite type_suite random_suite coll_suite" ways="p2p_suite random_suite" ;;
-openmpi:*) modelled=coll_suite ways=random_suite ;;
+openmpi:no:* | *:*:?*) modelled="p2p_suite type_suite coll_suite" ways=p2p_suite ;;
+openmpi:*) modelled=coll_suite ways= ;;
 *) modelled=p2p_suite ways= ;;
 esac
 export RAILGAUGE_SOFT=ports=3,rate=1GB/s,latency=2us
@@ -45,6 +45,7 @@ for suite in $modelled; do
 	launch 2 tests/mpi/$suite stripe bind,eager=1000 stripe,threshold=2K
 	expect "$suite on a modelled fabric" passes
 done
+# Random programs have more of these (random.sh).
 for suite in $ways; do
 	launch 2 tests/mpi/$suite weighted pull stripe,rendezvous=read pull,rendezvous=read
 	expect "$suite by measured rate, by who is free, by reading" passes
