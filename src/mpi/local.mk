@@ -3,11 +3,11 @@ AM_CPPFLAGS += -I$(top_srcdir)/src/mpi/coll
 railmpi_sources = src/mpi/abi.h src/mpi/args.h src/mpi/calibrate.c src/mpi/comm.c \
 	src/mpi/dispatch.h src/mpi/dtype.c src/mpi/extensions.c src/mpi/fortran.c \
 	src/mpi/init.c src/mpi/isendrecv.c src/mpi/layer.h src/mpi/ledger.c \
-	src/mpi/match.c src/mpi/native.c src/mpi/native.h src/mpi/options.c \
+	src/mpi/match.c src/mpi/match.h src/mpi/native.c src/mpi/native.h src/mpi/options.c \
 	src/mpi/p2p.c src/mpi/peers.c src/mpi/persist.c src/mpi/pool.c src/mpi/pool.h \
 	src/mpi/probe.c src/mpi/progress.c src/mpi/queue.h src/mpi/record.c \
-	src/mpi/record.h src/mpi/request.c src/mpi/send.c src/mpi/unexpected.c \
-	src/mpi/unexpected.h src/mpi/wait.c src/mpi/world.c src/mpi/world.h \
+	src/mpi/record.h src/mpi/request.c src/mpi/request.h src/mpi/send.c src/mpi/send.h \
+	src/mpi/unexpected.c src/mpi/unexpected.h src/mpi/wait.c src/mpi/world.c src/mpi/world.h \
 	src/mpi/coll/allgather.c src/mpi/coll/allreduce.c src/mpi/coll/alltoall.c \
 	src/mpi/coll/barrier.c src/mpi/coll/bcast.c src/mpi/coll/coll.c \
 	src/mpi/coll/coll.h src/mpi/coll/coll_data.c src/mpi/coll/coll_file.c \

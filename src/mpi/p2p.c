@@ -12,6 +12,9 @@
 
 #include "args.h"
 #include "dispatch.h"
+#include "match.h"
+#include "request.h"
+#include "send.h"
 
 /* ---- Sends ------------------------------------------------------------------------------ */
 
@@ -21,11 +24,9 @@ static int send_blocking(struct comm *c, const struct message_args *m, enum req_
 	int rc;
 
 	layer_enter();
-	rc = send_start(c, &r, m, mode);
+	rc = send_short(c, &r, m, mode);
 	if (unlikely(rc <= 0)) {
-		if (rc > 0) {
-			rc = MPI_SUCCESS;
-		} else if (rc == 0) {
+		if (rc == 0) {
 			layer_wait(&r);
 			rc = r.error;
 			req_retire(&r);
@@ -43,18 +44,17 @@ static int send_nonblocking(struct comm *c, const struct message_args *m, enum r
 			    MPI_Request *request)
 {
 	struct req *r;
-	int rc = -ENOMEM;
+	int rc;
 
 	layer_enter();
-	r = req_alloc(REQ_SEND);
-	if (likely(r))
-		rc = send_beside(c, r, m, mode);
-	if (rc == 0)
+	r = req_for_send();
+	rc = likely(r) ? send_beside(c, r, m, mode) : -ENOMEM;
+	if (likely(rc > 0)) {
+		*request = req_done_handle;
+	} else if (rc == 0) {
 		*request = abi_request_handle(r);
-	else if (r)
-		req_free(r);
-	if (rc > 0)
-		*request = abi_request_handle(req_done_send);
+		req_next_send = NULL;
+	}
 	layer_leave();
 	return likely(rc >= 0) ? MPI_SUCCESS : req_raise(c->handle, MPI_ERR_OTHER);
 }
@@ -90,7 +90,7 @@ static int send_nonblocking(struct comm *c, const struct message_args *m, enum r
 		case ARGS_OK:                                                                      \
 			return send_nonblocking(c, &m, MODE, request);                             \
 		case ARGS_PROC_NULL:                                                               \
-			*request = abi_request_handle(req_done_send);                              \
+			*request = req_done_handle;                                                \
 			return MPI_SUCCESS;                                                        \
 		case ARGS_NATIVE:                                                                  \
 			break;                                                                     \

@@ -6,6 +6,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "eager_lane.h"
+#include "lane.h"
 #include "rail_record.h"
 #include "vrb.h"
 
@@ -31,6 +33,15 @@ static inline bool rail_adapter_polls(const struct vrb_adapter *adapter)
 	return adapter->in_order && adapter->inline_bytes >= sizeof(struct rail_slot);
 }
 
+/* May a record go at once? */
+static inline bool rail_ring_ready(struct rail_tx *tx)
+{
+	return tx_slot_free(tx) && likely(lane_has_room(tx->lane, 1));
+}
+
+/* Send a message of RAIL_SLOT_PAYLOAD bytes at most; rail_ring_ready holds.  1, or -ECONNRESET. */
+int rail_ring_short(struct rail_tx *tx, const struct rail_header *header, const void *payload,
+		    size_t bytes);
 /* The requests, prepared once the fields above `wr` are set. */
 void rail_ring_tx_init(struct rail_tx *tx);
 /* Records of ctx->poll[which], a batch at most; returns how many. */

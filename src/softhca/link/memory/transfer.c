@@ -328,11 +328,8 @@ int hca_transfer_end(struct hca_qp *qp, const struct ibv_send_wr *wr, uint64_t v
 	return rc;
 }
 
-/*
- * The commonest message by far: an RDMA write of one piece into mapped memory.
- * HCA_NO_PEER when it is not that: the general path decides.
- */
-static int write_short(struct hca_qp *qp, const struct ibv_send_wr *wr, uint32_t bytes)
+/* Into mapped memory, inside an access section. */
+static inline bool write_mapped(struct hca_qp *qp, const struct ibv_send_wr *wr, uint32_t bytes)
 {
 	struct hca_conn *c = &qp->conn;
 	const struct ibv_sge *sge = wr->sg_list;
@@ -343,18 +340,28 @@ static int write_short(struct hca_qp *qp, const struct ibv_send_wr *wr, uint32_t
 	if (!hca_conn_stands(c) ||
 	    !(atomic_load_explicit(&c->shm->access, memory_order_relaxed) &
 	      IBV_ACCESS_REMOTE_WRITE))
-		return HCA_NO_PEER;
+		return false;
 	mr = hca_remote_range(hca_conn_mr(c, wr->wr.rdma.rkey), wr->wr.rdma.remote_addr, bytes,
 			  IBV_ACCESS_REMOTE_WRITE, &at);
 	if (!mr || !hca_remote_mapped(mr, at, bytes))
-		return HCA_NO_PEER;
+		return false;
 	if (!(wr->send_flags & IBV_SEND_INLINE)) {
 		from = hca_mr_local(qp->fabric, sge->lkey, qp->pd, 0, sge->addr, bytes);
 		if (!from)
-			return HCA_NO_PEER;
+			return false;
 	}
 	hca_copy_last_last(mr->base + (at - mr->mapped), from, bytes);
-	return IBV_WC_SUCCESS;
+	return true;
+}
+
+bool hca_write_short(struct hca_qp *qp, const struct ibv_send_wr *wr, uint32_t bytes)
+{
+	bool done;
+
+	hca_access_section_enter(qp->shm);
+	done = write_mapped(qp, wr, bytes);
+	hca_access_section_leave(qp->shm);
+	return done;
 }
 
 static int carry_out(struct hca_qp *qp, const struct ibv_send_wr *wr, uint32_t bytes)
@@ -383,19 +390,4 @@ int hca_transfer_whole(struct hca_qp *qp, const struct ibv_send_wr *wr, uint32_t
 	rc = carry_out(qp, wr, bytes);
 	hca_access_section_leave(qp->shm);
 	return rc;
-}
-
-int hca_transfer(struct hca_qp *qp, const struct ibv_send_wr *wr, uint32_t bytes)
-{
-	int rc;
-
-	if (hca_likely(wr->opcode == IBV_WR_RDMA_WRITE && wr->num_sge == 1 && bytes &&
-		       bytes <= HCA_MESSAGE_MAX)) {
-		hca_access_section_enter(qp->shm);
-		rc = write_short(qp, wr, bytes);
-		hca_access_section_leave(qp->shm);
-		if (hca_likely(!rc))
-			return rc;
-	}
-	return hca_transfer_whole(qp, wr, bytes);
 }
