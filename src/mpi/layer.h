@@ -156,15 +156,22 @@ extern FAST_THREAD_LOCAL struct dtype_cache dtype_cache;
 /* Not inside layer_enter: callbacks of the library's attributes may wait for layer_enter. */
 struct dtype *dtype_lookup_slow(MPI_Datatype handle);
 
-/* NULL: the library would refuse this type, and is to report the error. */
-static inline struct dtype *dtype_lookup(MPI_Datatype handle)
+/* From this thread's cache alone; NULL: dtype_lookup knows. */
+static inline struct dtype *dtype_cached(MPI_Datatype handle)
 {
 	const struct dtype_cache *k = &dtype_cache;
 
-	if (likely(k->handle == handle &&
-		   k->epoch == atomic_load_explicit(&dtype_epoch, memory_order_relaxed)))
-		return k->type;
-	return dtype_lookup_slow(handle);
+	return likely(k->handle == handle &&
+		      k->epoch == atomic_load_explicit(&dtype_epoch, memory_order_relaxed))
+		       ? k->type : NULL;
+}
+
+/* NULL: the library would refuse this type, and is to report the error. */
+static inline struct dtype *dtype_lookup(MPI_Datatype handle)
+{
+	struct dtype *t = dtype_cached(handle);
+
+	return likely(t) ? t : dtype_lookup_slow(handle);
 }
 
 int dtype_start(void);
@@ -321,6 +328,19 @@ static inline void layer_enter(void)
 		layer_enter_slow();
 }
 
+/*
+ * The same without a call; false: nothing is entered, layer_enter has to wait or to lock.  What
+ * is entered may be entered once more.
+ */
+static inline bool layer_enter_straight(void)
+{
+	if (unlikely(layer.multiple))
+		return false;
+	atomic_store_explicit(&layer.busy, 1, memory_order_relaxed);
+	atomic_signal_fence(memory_order_seq_cst);
+	return likely(!atomic_load_explicit(&layer.progress_thread_wants, memory_order_acquire));
+}
+
 static inline void layer_leave(void)
 {
 	atomic_store_explicit(&layer.polls, layer_polls() + 1, memory_order_relaxed);
@@ -328,8 +348,8 @@ static inline void layer_leave(void)
 		layer_leave_slow();
 		return;
 	}
-	if (unlikely(layer_pending() &&
-		     atomic_load_explicit(&layer.progress_thread_sleeps, memory_order_relaxed)))
+	if (unlikely(atomic_load_explicit(&layer.progress_thread_sleeps, memory_order_relaxed) &&
+		     layer_pending()))
 		layer_wake_progress_thread();
 	atomic_store_explicit(&layer.busy, 0, memory_order_release);
 }

@@ -84,17 +84,24 @@ void match_finish_deferred(void)
 	}
 }
 
-static void recv_eager(struct req *r, const void *payload)
+static __attribute__((noinline)) void recv_eager_typed(struct req *r, const void *payload)
 {
-	if (likely(!r->type)) {
-		if (r->bytes)
-			rg_copy_short(r->buf, payload, r->bytes);
-	} else if (layer.transport_only) {
+	if (layer.transport_only) {
 		recv_defer(r, payload);
 		return;
-	} else {
-		recv_unpack(r, payload);
 	}
+	recv_unpack(r, payload);
+	req_complete(r, r->error);
+}
+
+static inline void recv_eager(struct req *r, const void *payload)
+{
+	if (unlikely(r->type)) {
+		recv_eager_typed(r, payload);
+		return;
+	}
+	if (likely(r->bytes))
+		rg_copy_short(r->buf, payload, r->bytes);
 	req_complete(r, r->error);
 }
 
@@ -158,7 +165,7 @@ static struct req *first_posted(const struct link *head, int tag)
 	return NULL;
 }
 
-static struct req *match_posted(struct comm *c, int source, int tag)
+static inline struct req *match_posted(struct comm *c, int source, int tag)
 {
 	struct req *named = first_posted(&c->source[source].posted, tag);
 	struct req *any;
@@ -188,10 +195,10 @@ void match_on_message(void *user, const struct rail_message *msg)
 	queue_remove(&r->link);
 	r->posted = false;
 	recv_status(r, source, tag, msg->bytes);
-	if (msg->payload)
-		recv_eager(r, msg->payload);
-	else
+	if (unlikely(!msg->payload))
 		recv_rendezvous(r, msg->peer, msg->rendezvous);
+	else
+		recv_eager(r, msg->payload);
 }
 
 /* ---- A receive is posted ---------------------------------------------------------------- */

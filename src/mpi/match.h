@@ -18,7 +18,6 @@ static inline void recv_init(struct comm *c, struct req *r, const struct message
 	r->bytes = m->count * m->type->size;
 	r->source = m->rank;
 	r->tag = m->tag;
-	r->count = m->count;
 	r->packed = NULL;
 	c->refs++;
 	layer_pending_add(1);
@@ -27,9 +26,17 @@ static inline void recv_init(struct comm *c, struct req *r, const struct message
 		r->type = NULL;
 	} else {
 		r->buf = m->buf;
+		r->count = m->count;
 		r->type = m->type;
 		r->type->refs++;
 	}
+}
+
+/* In a queue of posted receives: behind all before it. */
+static inline void recv_post(struct comm *c, struct req *r, struct link *posted)
+{
+	r->stamp = c->stamp++;
+	queue_push(posted, &r->link);
 }
 
 /* r is initialised by the call; complete or posted on return. */
@@ -46,8 +53,7 @@ static inline void recv_start(struct comm *c, struct req *r, const struct messag
 		recv_queued(c, r, u);
 		return;
 	}
-	r->stamp = c->stamp++;
-	queue_push(any ? &c->posted_any : &s->posted, &r->link);
+	recv_post(c, r, any ? &c->posted_any : &s->posted);
 }
 
 #endif

@@ -40,7 +40,7 @@ static int send_blocking(struct comm *c, const struct message_args *m, enum req_
 	return MPI_SUCCESS;
 }
 
-static int send_nonblocking(struct comm *c, const struct message_args *m, enum req_mode mode,
+static inline __attribute__((always_inline)) int send_nonblocking(struct comm *c, const struct message_args *m, enum req_mode mode,
 			    MPI_Request *request)
 {
 	struct req *r;
@@ -142,6 +142,33 @@ static int recv_nonblocking(struct comm *c, const struct message_args *m, MPI_Re
 	return likely(r) ? MPI_SUCCESS : req_raise(c->handle, MPI_ERR_NO_MEM);
 }
 
+/*
+ * A receive of plain bytes from a rank that is named and has sent nothing yet: posted without a
+ * call, so that no register is saved.  False: nothing was done, recv_nonblocking is to do it.
+ */
+static inline bool recv_straight(struct comm *c, void *buf, MPI_Count count, MPI_Datatype type,
+				 int source, int tag, MPI_Request *request)
+{
+	const struct message_args m = {buf, (size_t)count, dtype_cached(type), source, tag};
+	struct source *s;
+	struct req *r;
+
+	if (unlikely(!m.type || !m.type->contiguous || count < 0 ||
+		     (unsigned)source >= (unsigned)c->size || !args_envelope(c, source, tag) ||
+		     !layer_enter_straight()))
+		return false;
+	r = req_free_list;
+	s = &c->source[source];
+	if (unlikely(!r || !queue_empty(&s->unexpected)))
+		return false;
+	req_take(r);
+	recv_init(c, r, &m, true);
+	recv_post(c, r, &s->posted);
+	*request = abi_request_handle(r);
+	layer_leave();
+	return true;
+}
+
 /* A receive that is complete without a message: from MPI_PROC_NULL. */
 static int recv_proc_null(MPI_Comm comm, MPI_Request *request)
 {
@@ -181,8 +208,8 @@ static int recv_proc_null(MPI_Comm comm, MPI_Request *request)
 	DISPATCH(Recv##S, (void *buf, COUNT count, MPI_Datatype type, int source, int tag,         \
 			   MPI_Comm comm, MPI_Status *status), RECV_ARGS)                          \
                                                                                                    \
-	static ROUTED Irecv##S##_routed(void *buf, COUNT count, MPI_Datatype type, int source,     \
-					int tag, struct comm *c, MPI_Request *request)             \
+	static ROUTED Irecv##S##_general(void *buf, COUNT count, MPI_Datatype type, int source,    \
+					 int tag, struct comm *c, MPI_Request *request)            \
 	{                                                                                          \
 		struct message_args m;                                                             \
                                                                                                    \
@@ -195,6 +222,14 @@ static int recv_proc_null(MPI_Comm comm, MPI_Request *request)
 			break;                                                                     \
 		}                                                                                  \
 		return native.Irecv##S IRECV_ARGS(c->handle);                                      \
+	}                                                                                          \
+                                                                                                   \
+	static ROUTED Irecv##S##_routed(void *buf, COUNT count, MPI_Datatype type, int source,     \
+					int tag, struct comm *c, MPI_Request *request)             \
+	{                                                                                          \
+		if (likely(recv_straight(c, buf, count, type, source, tag, request)))              \
+			return MPI_SUCCESS;                                                        \
+		return Irecv##S##_general IRECV_ARGS(c);                                           \
 	}                                                                                          \
 	DISPATCH(Irecv##S, (void *buf, COUNT count, MPI_Datatype type, int source, int tag,        \
 			    MPI_Comm comm, MPI_Request *request), IRECV_ARGS)

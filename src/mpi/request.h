@@ -16,6 +16,16 @@
 extern struct req *req_free_list;
 struct req *req_grow(void);		/* NULL: out of memory */
 
+/* The first free one, r.  The caller sets all that its operation does not. */
+static inline void req_take(struct req *r)
+{
+	req_free_list = r->next_free;
+	r->active = false;
+	r->parts = 0;
+	r->persistent = NULL;
+	r->whole = NULL;
+}
+
 /* NULL: out of memory. */
 static inline struct req *req_alloc(enum req_kind kind)
 {
@@ -26,17 +36,14 @@ static inline struct req *req_alloc(enum req_kind kind)
 		if (!r)
 			return NULL;
 	}
-	req_free_list = r->next_free;
+	req_take(r);
 	r->comm = NULL;
 	r->type = NULL;
 	r->packed = NULL;
 	r->bytes = 0;
 	r->error = MPI_SUCCESS;
 	r->kind = (unsigned char)kind;
-	r->done = r->posted = r->cancelled = r->detached = r->active = false;
-	r->parts = 0;
-	r->persistent = NULL;
-	r->whole = NULL;
+	r->done = r->posted = r->cancelled = r->detached = false;
 	return r;
 }
 

@@ -72,7 +72,7 @@ static inline bool goes_short(const struct rail_peer *peer, const struct rail_tx
 {
 	return buf->bytes <= RAIL_SLOT_PAYLOAD && buf->bytes <= eager_limit(peer->ctx, way) &&
 	       !(flags & RAIL_SEND_SYNC) && buf->kind != RAIL_MEM_CUDA && tx->slotted &&
-	       !tx->waiting.head && !peer->error;
+	       !tx->waiting.head;
 }
 
 int rail_send(struct rail_peer *peer, const struct rail_way *way,

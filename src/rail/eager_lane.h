@@ -41,7 +41,7 @@ struct rail_tx {
 	uint64_t slots_addr, bytes_addr;
 	uint32_t rkey;
 	bool polled;			/* the receiver polls memory; else by SEND */
-	bool slotted;			/* connected, and the receiver polls memory */
+	bool slotted;			/* connected, not failed, and the receiver polls memory */
 	bool trailing;			/* mark behind payloads in the byte ring too */
 	uint64_t key;			/* of that mark */
 	uint32_t their_lane;		/* by SEND: its number at the receiver */

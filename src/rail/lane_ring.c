@@ -152,8 +152,11 @@ static int ring_eager(struct rail_tx *tx, const struct rail_header *header, cons
 {
 	int rc;
 
-	if (bytes <= RAIL_SLOT_PAYLOAD)
-		return rail_ring_ready(tx) ? rail_ring_short(tx, header, payload, bytes) : 0;
+	if (bytes <= RAIL_SLOT_PAYLOAD) {
+		if (unlikely(!tx_slot_free(tx) || !lane_has_room(tx->lane, 1)))
+			return 0;
+		return rail_ring_short(tx, header, payload, bytes);
+	}
 	rc = ring_long(tx, header, payload, bytes);
 	if (likely(rc > 0))
 		lane_sent(tx->lane, bytes);
@@ -188,6 +191,14 @@ static inline const struct rail_slot *slot_at(const struct rail_rx *rx, uint64_t
 	return &slots[(seq - 1) & (rx->geometry.slots - 1)];
 }
 
+static inline bool slot_came(const struct rail_poll *p, unsigned *kind)
+{
+	uint64_t mark = atomic_load_explicit(p->mark, memory_order_acquire);
+
+	*kind = mark & 0xff;
+	return mark >> 8 == p->seq;
+}
+
 /*
  * Find a long payload: 1 it is there, 0 not yet, -EPROTO no such place.  *end is
  * the position behind it.
@@ -216,19 +227,17 @@ static int payload_find(const struct rail_rx *rx, uint64_t word, size_t *bytes, 
 }
 
 /* The next record is behind this one. */
-static inline void slot_pass(struct rail_ctx *ctx, int which, struct rail_rx *rx, uint64_t seq)
+static inline void slot_pass(struct rail_poll *p, struct rail_rx *rx)
 {
-	struct rail_poll *p = &ctx->poll[which];
-
-	rx->seq = p->seq = seq + 1;
-	p->mark = &slot_at(rx, seq + 1)->record.mark;
+	rx->seq = ++p->seq;
+	p->mark = &slot_at(rx, p->seq)->record.mark;
 }
 
-/* A record whose payload is elsewhere, or one that is none. */
-static __attribute__((noinline)) int slot_take_other(struct rail_ctx *ctx, int which,
-						     struct rail_rx *rx,
-						     const struct rail_slot *slot, unsigned kind)
+/* A record whose payload is elsewhere, or one that is none.  False: it is not there yet. */
+static __attribute__((noinline)) bool slot_take_other(struct rail_poll *p,
+						      const struct rail_slot *slot, unsigned kind)
 {
+	struct rail_rx *rx = p->rx;
 	const void *payload = slot->payload;
 	size_t bytes = (size_t)slot->record.word;
 	uint32_t end = rx->units_read;
@@ -237,47 +246,58 @@ static __attribute__((noinline)) int slot_take_other(struct rail_ctx *ctx, int w
 		int rc = payload_find(rx, slot->record.word, &bytes, &end, &payload);
 
 		if (rc == 0)
-			return 0;
+			return false;
 		kind = rc > 0 ? RECORD_EAGER : 0;
 	} else if (kind == RECORD_EAGER) {
 		kind = 0;		/* longer than a slot */
 	}
-	slot_pass(ctx, which, rx, rx->seq);
+	slot_pass(p, rx);
 	rail_record_arrived(rx, kind, &slot->record, payload, bytes);
 	rx->units_read = end;
-	return 1;
+	return true;
 }
 
-/* One record, if it has come whole. */
-static inline int slot_take(struct rail_ctx *ctx, int which, struct rail_rx *rx)
+/* The record that has come; false: its payload is not there yet. */
+static inline bool slot_take(struct rail_poll *p, unsigned kind)
 {
-	const uint64_t seq = rx->seq;
-	const struct rail_slot *slot = slot_at(rx, seq);
-	uint64_t mark = atomic_load_explicit(&slot->record.mark, memory_order_acquire);
+	struct rail_rx *rx = p->rx;
+	const struct rail_slot *slot = slot_at(rx, p->seq);
 	size_t bytes = (size_t)slot->record.word;
 
-	if (likely(mark == (seq << 8 | RECORD_EAGER) && bytes <= RAIL_SLOT_PAYLOAD)) {
-		slot_pass(ctx, which, rx, seq);
-		if (likely(rail_peer_listens(rx->lane->peer)))
+	if (likely(kind == RECORD_EAGER && bytes <= RAIL_SLOT_PAYLOAD)) {
+		slot_pass(p, rx);
+		if (rail_peer_listens(rx->lane->peer))
 			rail_message_arrived(rx, &slot->record, slot->payload, bytes);
-	} else if (mark >> 8 != seq || !slot_take_other(ctx, which, rx, slot, mark & 0xff)) {
-		return 0;
+	} else if (!slot_take_other(p, slot, kind)) {
+		return false;
 	}
-	if (rail_ring_grant_due((uint32_t)(rx->seq - 1), rx->granted, rx->geometry.slots) ||
-	    rail_ring_grant_due(rx->units_read, rx->units_granted, rx->geometry.units))
+	if (unlikely(rail_ring_grant_due((uint32_t)(rx->seq - 1), rx->granted,
+					 rx->geometry.slots) ||
+		     rail_ring_grant_due(rx->units_read, rx->units_granted, rx->geometry.units)))
 		rail_rx_grant(rx);
-	return 1;
+	return true;
 }
 
-int rail_ring_poll(struct rail_ctx *ctx, int which)
+/* An upcall may connect a peer, whose ring moves the table. */
+static inline uint32_t ring_poll(struct rail_ctx *ctx, int which)
 {
-	struct rail_rx *rx = ctx->poll[which].rx;
-	int n = 0;
+	uint32_t n = 0;
+	unsigned kind;
 
-	while (n < RING_BATCH && slot_take(ctx, which, rx)) {
+	while (n < RING_BATCH && slot_came(&ctx->poll[which], &kind) &&
+	       slot_take(&ctx->poll[which], kind)) {
 		n++;
-		if (unlikely(rx->lane->peer->error))
+		if (unlikely(ctx->poll[which].rx->lane->peer->error))
 			break;
 	}
+	return n;
+}
+
+uint32_t rail_rings_poll(struct rail_ctx *ctx)
+{
+	uint32_t n = 0;
+
+	for (int i = 0; i < ctx->poll_count; i++)
+		n += ring_poll(ctx, i);
 	return n;
 }

@@ -33,18 +33,19 @@ static inline bool rail_adapter_polls(const struct vrb_adapter *adapter)
 	return adapter->in_order && adapter->inline_bytes >= sizeof(struct rail_slot);
 }
 
-/* May a record go at once? */
-static inline bool rail_ring_ready(struct rail_tx *tx)
+/* Is it known that a record may go at once?  Reads no credit: that is tx_slot_free's. */
+static inline bool rail_ring_ready(const struct rail_tx *tx)
 {
-	return tx_slot_free(tx) && likely(lane_has_room(tx->lane, 1));
+	return likely(rail_ring_free((uint32_t)tx->seq, tx->granted, tx->slots)) &&
+	       likely(lane_has_room(tx->lane, 1));
 }
 
-/* Send a message of RAIL_SLOT_PAYLOAD bytes at most; rail_ring_ready holds.  1, or -ECONNRESET. */
+/* Send a message of RAIL_SLOT_PAYLOAD bytes at most; there is room.  1, or -ECONNRESET. */
 int rail_ring_short(struct rail_tx *tx, const struct rail_header *header, const void *payload,
 		    size_t bytes);
 /* The requests, prepared once the fields above `wr` are set. */
 void rail_ring_tx_init(struct rail_tx *tx);
-/* Records of ctx->poll[which], a batch at most; returns how many. */
-int rail_ring_poll(struct rail_ctx *ctx, int which);
+/* Records of all rings, a batch of each at most; returns how many. */
+uint32_t rail_rings_poll(struct rail_ctx *ctx);
 
 #endif

@@ -289,7 +289,7 @@ static __attribute__((noinline)) int post_list(struct hca_qp *qp, struct ibv_sen
 static inline bool post_short(struct hca_qp *qp, const struct ibv_send_wr *wr)
 {
 	struct hca_sq *sq = &qp->sq;
-	uint32_t bytes, position = sq->posted;
+	uint32_t bytes;
 
 	if (wr->opcode != IBV_WR_RDMA_WRITE || wr->num_sge != 1 ||
 	    !(wr->send_flags & IBV_SEND_INLINE))
@@ -298,9 +298,9 @@ static inline bool post_short(struct hca_qp *qp, const struct ibv_send_wr *wr)
 	if (bytes - 1 >= sq->short_max || !slots_free(sq) ||
 	    !qp->fabric->link->write_short(qp, wr, bytes))
 		return false;
-	sq->posted = sq->next = position + 1;
+	sq->next = ++sq->posted;
 	if (hca_unlikely(qp->signal_all || wr->send_flags & IBV_SEND_SIGNALED))
-		hca_sq_complete(qp, wr, position, bytes, IBV_WC_SUCCESS, 0);
+		hca_sq_complete(qp, wr, sq->posted - 1, wr->sg_list->length, IBV_WC_SUCCESS, 0);
 	return true;
 }
 

@@ -20,16 +20,25 @@ void hca_conn_drop(struct hca_conn *c);
 const struct hca_remote_mr *hca_conn_mr_look_up(struct hca_conn *c, struct hca_remote_mr *m,
 						uint32_t pd, uint32_t key);
 
+/* From the cache alone; NULL: it may be in the table. */
+static inline const struct hca_remote_mr *hca_conn_mr_known(const struct hca_remote_mr *known,
+							    uint32_t key)
+{
+	const struct hca_remote_mr *m = &known[(key >> HCA_KEY_GEN_BITS) % HCA_KEYS];
+
+	return hca_likely(m->key == key && key &&
+			  atomic_load_explicit(m->live, memory_order_acquire) == m->stamp)
+		       ? m : NULL;
+}
+
 static inline const struct hca_remote_mr *hca_conn_mr_of(struct hca_conn *c,
 							 struct hca_remote_mr *known,
 							 uint32_t pd, uint32_t key)
 {
-	struct hca_remote_mr *m = &known[(key >> HCA_KEY_GEN_BITS) % HCA_KEYS];
+	const struct hca_remote_mr *m = hca_conn_mr_known(known, key);
 
-	if (hca_likely(m->key == key && key &&
-		       atomic_load_explicit(m->live, memory_order_acquire) == m->stamp))
-		return m;
-	return hca_conn_mr_look_up(c, m, pd, key);
+	return hca_likely(m) ? m : hca_conn_mr_look_up(c, &known[(key >> HCA_KEY_GEN_BITS) %
+								 HCA_KEYS], pd, key);
 }
 
 static inline const struct hca_remote_mr *hca_conn_mr(struct hca_conn *c, uint32_t key)
