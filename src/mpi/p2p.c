@@ -40,8 +40,9 @@ static int send_blocking(struct comm *c, const struct message_args *m, enum req_
 	return MPI_SUCCESS;
 }
 
-static inline __attribute__((always_inline)) int send_nonblocking(struct comm *c, const struct message_args *m, enum req_mode mode,
-			    MPI_Request *request)
+static inline __attribute__((always_inline)) int
+send_nonblocking(struct comm *c, const struct message_args *m, enum req_mode mode,
+		 MPI_Request *request)
 {
 	struct req *r;
 	int rc;
@@ -146,8 +147,9 @@ static int recv_nonblocking(struct comm *c, const struct message_args *m, MPI_Re
  * A receive of plain bytes from a rank that is named and has sent nothing yet: posted without a
  * call, so that no register is saved.  False: nothing was done, recv_nonblocking is to do it.
  */
-static inline bool recv_straight(struct comm *c, void *buf, MPI_Count count, MPI_Datatype type,
-				 int source, int tag, MPI_Request *request)
+static inline __attribute__((always_inline)) bool
+recv_straight(struct comm *c, void *buf, MPI_Count count, MPI_Datatype type, int source, int tag,
+	      MPI_Request *request)
 {
 	const struct message_args m = {buf, (size_t)count, dtype_cached(type), source, tag};
 	struct source *s;

@@ -71,7 +71,7 @@ static inline bool goes_short(const struct rail_peer *peer, const struct rail_tx
 			      unsigned flags)
 {
 	return buf->bytes <= RAIL_SLOT_PAYLOAD && buf->bytes <= eager_limit(peer->ctx, way) &&
-	       !(flags & RAIL_SEND_SYNC) && buf->kind != RAIL_MEM_CUDA && tx->slotted &&
+	       !(flags & RAIL_SEND_SYNC) && buf->kind != RAIL_MEM_CUDA && tx->eager_slot &&
 	       !tx->waiting.head;
 }
 
@@ -82,7 +82,7 @@ int rail_send(struct rail_peer *peer, const struct rail_way *way,
 	struct rail_tx *tx = peer->route[way->policy];
 
 	if (likely(goes_short(peer, tx, way, buf, flags) && rail_ring_ready(tx)))
-		return rail_ring_short(tx, header, buf->addr, buf->bytes);
+		return tx->eager_slot(tx, header, buf->addr, buf->bytes);
 	return send_any(peer, way, header, buf, flags, op);
 }
 

@@ -31,6 +31,9 @@ struct rail_geometry {
 struct rail_tx {
 	int (*eager)(struct rail_tx *tx, const struct rail_header *header, const void *payload,
 		     size_t bytes);
+	/* The same for a slot's payload, when rail_ring_ready.  NULL: no slots, or no connection. */
+	int (*eager_slot)(struct rail_tx *tx, const struct rail_header *header,
+			  const void *payload, size_t bytes);
 	int (*control)(struct rail_tx *tx, unsigned kind, const struct rail_header *header,
 		       uint64_t word, const void *payload);
 	struct rail_lane *lane;
@@ -41,7 +44,6 @@ struct rail_tx {
 	uint64_t slots_addr, bytes_addr;
 	uint32_t rkey;
 	bool polled;			/* the receiver polls memory; else by SEND */
-	bool slotted;			/* connected, not failed, and the receiver polls memory */
 	bool trailing;			/* mark behind payloads in the byte ring too */
 	uint64_t key;			/* of that mark */
 	uint32_t their_lane;		/* by SEND: its number at the receiver */

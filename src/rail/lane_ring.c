@@ -65,8 +65,8 @@ static int ring_control(struct rail_tx *tx, unsigned kind, const struct rail_hea
 	return slot_post(tx, kind, header, word);
 }
 
-int rail_ring_short(struct rail_tx *tx, const struct rail_header *header, const void *payload,
-		    size_t bytes)
+static int ring_eager_slot(struct rail_tx *tx, const struct rail_header *header,
+			   const void *payload, size_t bytes)
 {
 	int rc;
 
@@ -155,7 +155,7 @@ static int ring_eager(struct rail_tx *tx, const struct rail_header *header, cons
 	if (bytes <= RAIL_SLOT_PAYLOAD) {
 		if (unlikely(!tx_slot_free(tx) || !lane_has_room(tx->lane, 1)))
 			return 0;
-		return rail_ring_short(tx, header, payload, bytes);
+		return ring_eager_slot(tx, header, payload, bytes);
 	}
 	rc = ring_long(tx, header, payload, bytes);
 	if (likely(rc > 0))
@@ -167,7 +167,7 @@ void rail_ring_tx_init(struct rail_tx *tx)
 {
 	tx->eager = ring_eager;
 	tx->control = ring_control;
-	tx->slotted = true;
+	tx->eager_slot = ring_eager_slot;
 	for (int i = 0; i < 2; i++)
 		tx->wr[i] = (struct ibv_send_wr){
 			.wr_id = wr_id(tx->lane->id, WR_EAGER, 0, 0),

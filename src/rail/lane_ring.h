@@ -40,9 +40,6 @@ static inline bool rail_ring_ready(const struct rail_tx *tx)
 	       likely(lane_has_room(tx->lane, 1));
 }
 
-/* Send a message of RAIL_SLOT_PAYLOAD bytes at most; there is room.  1, or -ECONNRESET. */
-int rail_ring_short(struct rail_tx *tx, const struct rail_header *header, const void *payload,
-		    size_t bytes);
 /* The requests, prepared once the fields above `wr` are set. */
 void rail_ring_tx_init(struct rail_tx *tx);
 /* Records of all rings, a batch of each at most; returns how many. */

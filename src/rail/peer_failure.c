@@ -43,7 +43,7 @@ void rail_peer_fail(struct rail_peer *peer, int error, const char *fmt, ...)
 	}
 	peer->error = -ECONNRESET;
 	for (int role = 0; role < LANE_ROLES; role++)
-		peer->tx[role].slotted = false;	/* what is asked first; the rest asks for the error */
+		peer->tx[role].eager_slot = NULL;	/* asks for no error; the rest does */
 	peer->cause = error;
 	peer->reported = expected;
 	lanes_stop(peer);
