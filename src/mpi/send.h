@@ -9,19 +9,21 @@ static inline int send_short(struct comm *c, struct req *r, const struct message
 			     enum req_mode mode)
 {
 	const size_t bytes = m->count * m->type->size;
-	const struct rail_header header = {
-		{c->context, (uint64_t)(uint32_t)c->rank << 32 | (uint32_t)m->tag}
-	};
-	const struct rail_buf b = {
-		.addr = (char *)m->buf + m->type->true_lb,
-		.bytes = bytes,
-		.kind = RAIL_MEM_HOST,
-	};
+	struct rail_header header;
+	struct rail_buf b;
 	int rc;
 
 	if (unlikely(mode != MODE_STANDARD || !m->type->contiguous || !bytes ||
 		     bytes > c->way.eager))
 		return send_start(c, r, m, mode);
+	header = (struct rail_header){
+		{c->context, (uint64_t)(uint32_t)c->rank << 32 | (uint32_t)m->tag}
+	};
+	b = (struct rail_buf){
+		.addr = (char *)m->buf + m->type->true_lb,
+		.bytes = bytes,
+		.kind = RAIL_MEM_HOST,
+	};
 	r->packed = NULL;
 	r->op.done = send_done;
 	rc = rail_send(c->peer[m->rank], &c->way, &header, &b, RAIL_SEND_NOW, &r->op);

@@ -12,6 +12,7 @@
  */
 #include <errno.h>
 #include <stdatomic.h>
+#include <stddef.h>
 #include <string.h>
 
 #include "copy.h"
@@ -191,6 +192,13 @@ static inline const struct rail_slot *slot_at(const struct rail_rx *rx, uint64_t
 	return &slots[(seq - 1) & (rx->geometry.slots - 1)];
 }
 
+/* The slot whose mark is looked at. */
+static inline const struct rail_slot *slot_of(const struct rail_poll *p)
+{
+	return (const struct rail_slot *)(const void *)((const unsigned char *)p->mark -
+							offsetof(struct rail_slot, record.mark));
+}
+
 static inline bool slot_came(const struct rail_poll *p, unsigned *kind)
 {
 	uint64_t mark = atomic_load_explicit(p->mark, memory_order_acquire);
@@ -254,6 +262,8 @@ static __attribute__((noinline)) bool slot_take_other(struct rail_poll *p,
 	slot_pass(p, rx);
 	rail_record_arrived(rx, kind, &slot->record, payload, bytes);
 	rx->units_read = end;
+	if (rail_ring_grant_due(rx->units_read, rx->units_granted, rx->geometry.units))
+		rail_rx_grant(rx);
 	return true;
 }
 
@@ -261,7 +271,7 @@ static __attribute__((noinline)) bool slot_take_other(struct rail_poll *p,
 static inline bool slot_take(struct rail_poll *p, unsigned kind)
 {
 	struct rail_rx *rx = p->rx;
-	const struct rail_slot *slot = slot_at(rx, p->seq);
+	const struct rail_slot *slot = slot_of(p);
 	size_t bytes = (size_t)slot->record.word;
 
 	if (likely(kind == RECORD_EAGER && bytes <= RAIL_SLOT_PAYLOAD)) {
@@ -272,8 +282,7 @@ static inline bool slot_take(struct rail_poll *p, unsigned kind)
 		return false;
 	}
 	if (unlikely(rail_ring_grant_due((uint32_t)(rx->seq - 1), rx->granted,
-					 rx->geometry.slots) ||
-		     rail_ring_grant_due(rx->units_read, rx->units_granted, rx->geometry.units)))
+					 rx->geometry.slots)))
 		rail_rx_grant(rx);
 	return true;
 }
