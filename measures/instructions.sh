@@ -8,8 +8,9 @@
 # so that nothing polls: an MPI_Test that finds nothing is counted as "in vain", and a row with
 # any says so.  Arguments' checks, matching, the look that finds the message, credit that goes
 # back and, for ours, what the software HCA does in an adapter's place are inside; of these the
-# last is shown apart, by the source file of the instructions.  Buffers and
-# connections are warm (200 rounds before).
+# last is shown apart.  Below each row: the same by room, that is by the source file of the
+# instructions ("verbs.h": ibv_post_send and the like, which libibverbs defines in its header),
+# or by library where there is none.  Buffers and connections are warm (200 rounds before).
 #
 # "MPI library": its shared memory.  UCX and MPICH likewise (UCX_TLS=posix,self).
 #	RG_MPICH_BUILD=DIR	a build directory with MPICH, for its rows
@@ -19,21 +20,39 @@ limit=100
 rounds=${INSTRUCTIONS_ROUNDS:-1000}
 command -v valgrind >/dev/null || { echo "not measured: no valgrind (Debian: valgrind)"; exit 77; }
 
-# Self cost of what was collected, by source file: lines "soft|other INSTRUCTIONS".
+# Self cost of what was collected: lines "ROOM INSTRUCTIONS".  A room of ours by the source file,
+# so that what is inlined counts where it is written; what has none, by its library.
 by_room() {
 	awk '
-	function name(text,   id) {
+	function name(names, text,   id) {
 		id = text
 		sub(/\).*/, ")", id)
 		sub(/^\([0-9]*\) */, "", text)
-		if (text != "") known[id] = text
-		return known[id]
+		if (text != "") names[id] = text
+		return names[id]
 	}
-	/^(fl|fi|fe)=/ { file = name(substr($0, 4)); next }
-	/^(cfi|cfl)=/ { name(substr($0, 5)); next }
+	function room(file, object) {
+		if (object ~ /railmpi|softhca/ &&
+		    (match(file, /\/src\/softhca\/link\/[a-z]+\//) ||
+		     match(file, /\/src\/softhca\/[a-z]+\//) || match(file, /\/src\/[a-z]+\//)))
+			return substr(file, RSTART + 1, RLENGTH - 2)
+		if (file ~ /\/infiniband\//)
+			return "verbs.h"
+		if (file ~ /\/measures\//)
+			return "program"
+		if (object ~ /\/(libc|ld-linux[^\/]*|libpthread)(\.|-)/)
+			return "libc"
+		if (object ~ /railmpi/)
+			return "other"
+		return "MPI-library"
+	}
+	/^ob=/ { object = name(objects, substr($0, 4)); next }
+	/^cob=/ { name(objects, substr($0, 5)); next }
+	/^(fl|fi|fe)=/ { file = name(files, substr($0, 4)); next }
+	/^(cfi|cfl)=/ { name(files, substr($0, 5)); next }
 	/^calls=/ { skip = 1; next }
-	/^[-+*0-9]/ { if (!skip) cost[file ~ /\/softhca\// ? "soft" : "other"] += $2; skip = 0 }
-	END { for (f in cost) print f, cost[f] }' "$1"
+	/^[-+*0-9]/ { if (!skip) cost[room(file, object)] += $2; skip = 0 }
+	END { for (r in cost) print r, cost[r] }' "$1"
 }
 
 # count TEXT PROGRAM FLAVOR MPIRUN-WORDS [NAME=VALUE...]
@@ -57,14 +76,19 @@ count() {
 	fi
 	for side in 0 1; do
 		by_room "$work/cg.$side" | sed "s/^/$side /"
-	done | awk -v text="$text" -v n="$rounds" -v vain="$vain" '
+	done | sort -k 2 | awk -v text="$text" -v n="$rounds" -v vain="$vain" '
 		{ all[$1] += $3 }
-		$2 == "soft" { hca[$1] += $3 }
+		$2 ~ /softhca/ { hca[$1] += $3 }
+		$2 != last { room[++rooms] = last = $2 }
+		{ of[$1, $2] += $3 }
 		END {
 			printf "  %-44s %8.0f %8.0f %8.0f   %8.0f %8.0f   %s\n", text, all[0] / n,
 				all[1] / n, (all[0] + all[1]) / n, (hca[0] + hca[1]) / n,
 				(all[0] + all[1] - hca[0] - hca[1]) / n,
 				(vain > 0 ? vain " looks in vain" : "")
+			for (i = 1; i <= rooms; i++)
+				printf "      %-40s %8.0f %8.0f %8.0f\n", room[i], of[0, room[i]] / n,
+					of[1, room[i]] / n, (of[0, room[i]] + of[1, room[i]]) / n
 		}'
 }
 

@@ -28,11 +28,14 @@ enum {
 	SLAB_FORTRAN = SLAB_SLOT_BYTES - 8,
 };
 
+#pragma GCC visibility push(hidden)
 extern unsigned char *slab_base;	/* reserved once, never moves */
+#if RG_OPENMPI
+extern unsigned char *slab_handles;	/* the first slot's handle */
+#endif
+#pragma GCC visibility pop
 
 #if RG_OPENMPI
-
-extern unsigned char *slab_handles;	/* the first slot's handle */
 
 static inline bool abi_request_ours(MPI_Request r)
 {

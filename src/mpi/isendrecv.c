@@ -8,6 +8,9 @@
 
 #include "args.h"
 #include "dispatch.h"
+#include "match.h"
+#include "request.h"
+#include "send.h"
 
 #ifdef HAVE_MPI_ISENDRECV
 

@@ -28,6 +28,9 @@
 #include "rail.h"
 #include "railmpi.h"
 
+/* Told to the compiler, too: addresses and calls need no table of the loader. */
+#pragma GCC visibility push(hidden)
+
 #define likely(x) __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
 
@@ -116,7 +119,17 @@ static inline struct comm *comm_lookup(MPI_Comm handle)
 	return comm_lookup_of(handle, CALL_NONE);
 }
 
-struct comm *comm_by_context(uint64_t context);	/* NULL: not known (yet) */
+struct comm *comm_by_context_slow(uint64_t context);
+extern struct comm *comm_last_found;		/* by its context; inside layer_enter */
+
+/* NULL: not known (yet). */
+static inline struct comm *comm_by_context(uint64_t context)
+{
+	struct comm *c = comm_last_found;
+
+	return likely(c && c->context == context) ? c : comm_by_context_slow(context);
+}
+
 /* Is the test true of any routed communicator?  Stops at the first, which test may change. */
 bool comm_some(bool (*test)(struct comm *c, uint64_t arg), uint64_t arg);
 
@@ -156,15 +169,22 @@ extern FAST_THREAD_LOCAL struct dtype_cache dtype_cache;
 /* Not inside layer_enter: callbacks of the library's attributes may wait for layer_enter. */
 struct dtype *dtype_lookup_slow(MPI_Datatype handle);
 
-/* NULL: the library would refuse this type, and is to report the error. */
-static inline struct dtype *dtype_lookup(MPI_Datatype handle)
+/* From this thread's cache alone; NULL: dtype_lookup knows. */
+static inline struct dtype *dtype_cached(MPI_Datatype handle)
 {
 	const struct dtype_cache *k = &dtype_cache;
 
-	if (likely(k->handle == handle &&
-		   k->epoch == atomic_load_explicit(&dtype_epoch, memory_order_relaxed)))
-		return k->type;
-	return dtype_lookup_slow(handle);
+	return likely(k->handle == handle &&
+		      k->epoch == atomic_load_explicit(&dtype_epoch, memory_order_relaxed))
+		       ? k->type : NULL;
+}
+
+/* NULL: the library would refuse this type, and is to report the error. */
+static inline struct dtype *dtype_lookup(MPI_Datatype handle)
+{
+	struct dtype *t = dtype_cached(handle);
+
+	return likely(t) ? t : dtype_lookup_slow(handle);
 }
 
 int dtype_start(void);
@@ -198,41 +218,30 @@ struct req {
 	bool cancelled;
 	bool detached;			/* freed when done; a part of `whole`, if set */
 	bool active;			/* persistent: started and not yet waited for */
+	unsigned char parts;		/* of a whole: parts not complete */
 	struct persistent *persistent;	/* how to start it again, or NULL */
+	struct req *whole;		/* the request that this one is a part of; isendrecv.c */
 	struct unexpected *unexpected;	/* REQ_MESSAGE: what MPI_Mprobe took out */
 	struct req *next_free;		/* free, or deferred */
-	struct req *whole;		/* the request that this one is a part of; isendrecv.c */
-	unsigned char parts;		/* of a whole: parts not complete */
 };
 _Static_assert(sizeof(struct req) <= SLAB_FORTRAN, "a request must fit its slot");
 
-/* The request of every send that is complete before MPI_Isend returns. */
-extern struct req *req_done_send;
-
 int req_start(void);
 void req_stop(void);
-struct req *req_alloc(enum req_kind kind);	/* NULL: out of memory */
-void req_free(struct req *r);			/* the slot; its references have been dropped */
 /* fortran.c (Open MPI): the index of a slot; bytes from a native request to its own, or -1. */
 MPI_Fint fortran_of(const void *slot);
 int fortran_distance(void);
 void req_discard(struct req *r);		/* its references and its slot */
 void req_part_done(struct req *part);		/* part is complete: update its whole */
-/* Fill status and, unless persistent, free the request and null the handle.  Returns its error. */
-int req_finish(struct req *r, MPI_Request *handle, MPI_Status *status);
-void req_status(const struct req *r, MPI_Status *status);
 void req_status_empty(MPI_Status *status);
 void req_status_proc_null(MPI_Status *status);
-/* Mark it done; waiters poll, so there is no wake-up.  Frees a detached one. */
-void req_complete(struct req *r, int mpi_error);
-/* After completion: drop the operation's references.  Also for requests on the stack. */
-static inline void req_retire(struct req *r)
-{
-	if (unlikely(--r->comm->refs == 0))
-		comm_unref_last(r->comm);
-}
 /* Raise the error of a completed operation on the communicator that MPI names; returns it. */
-int req_raise(MPI_Comm handle, int error);
+int req_raise_error(MPI_Comm handle, int error);
+
+static inline int req_raise(MPI_Comm handle, int error)
+{
+	return likely(error == MPI_SUCCESS) ? error : req_raise_error(handle, error);
+}
 
 /* ---- Sending and matching (send.c, match.c) ------------------------------------------ */
 
@@ -258,13 +267,15 @@ extern void (*recv_done)(struct rail_op *op, int status);
 
 /* r is initialised by the call.  Return: 1 complete (r not in use), 0 in flight, or -errno. */
 int send_start(struct comm *c, struct req *r, const struct message_args *m, enum req_mode mode);
-/* The same for a nonblocking call: may poll, so that earlier messages make progress. */
-int send_beside(struct comm *c, struct req *r, const struct message_args *m, enum req_mode mode);
-/* r is initialised by the call; complete or posted on return. */
-int recv_start(struct comm *c, struct req *r, const struct message_args *m);
+/* The end of it, with what rail_send of a message of eager size has returned. */
+int send_begun(struct comm *c, struct req *r, const struct message_args *m, int rc);
+/* A nonblocking send is in flight: may poll, so that earlier messages make progress. */
+void send_look(const struct comm *c, const struct message_args *m);
 /* Receive a message that MPI_Mprobe removed from the queues. */
-int recv_unexpected(struct comm *c, struct req *r, const struct message_args *m,
-		    struct unexpected *u);
+void recv_unexpected(struct comm *c, struct req *r, const struct message_args *m,
+		     struct unexpected *u);
+/* Of recv_start (match.h): r is initialised, u matches and is still queued. */
+void recv_queued(struct comm *c, struct req *r, struct unexpected *u);
 struct unexpected *match_probe(struct comm *c, int source, int tag);	/* still queued */
 void match_unexpected_status(const struct unexpected *u, MPI_Status *status);
 void match_unpost(struct req *r);
@@ -335,6 +346,19 @@ static inline void layer_enter(void)
 		layer_enter_slow();
 }
 
+/*
+ * The same without a call; false: nothing is entered, layer_enter has to wait or to lock.  What
+ * is entered may be entered once more.
+ */
+static inline bool layer_enter_straight(void)
+{
+	if (unlikely(layer.multiple))
+		return false;
+	atomic_store_explicit(&layer.busy, 1, memory_order_relaxed);
+	atomic_signal_fence(memory_order_seq_cst);
+	return likely(!atomic_load_explicit(&layer.progress_thread_wants, memory_order_acquire));
+}
+
 static inline void layer_leave(void)
 {
 	atomic_store_explicit(&layer.polls, layer_polls() + 1, memory_order_relaxed);
@@ -342,8 +366,8 @@ static inline void layer_leave(void)
 		layer_leave_slow();
 		return;
 	}
-	if (unlikely(layer_pending() &&
-		     atomic_load_explicit(&layer.progress_thread_sleeps, memory_order_relaxed)))
+	if (unlikely(atomic_load_explicit(&layer.progress_thread_sleeps, memory_order_relaxed) &&
+		     layer_pending()))
 		layer_wake_progress_thread();
 	atomic_store_explicit(&layer.busy, 0, memory_order_release);
 }
@@ -356,6 +380,15 @@ static inline void layer_count(enum call call)
 	layer.call = k;
 	atomic_store_explicit(&k->routed, atomic_load_explicit(&k->routed, memory_order_relaxed) + 1,
 			      memory_order_relaxed);
+}
+
+/* What a call that looks once does: progress.  Returns the number of events. */
+static inline int layer_look(void)
+{
+	layer.large = 0;
+	if (unlikely(layer.deferred))
+		match_finish_deferred();
+	return rail_progress(layer.rails);
 }
 
 /* One round of a waiting loop: progress, or yield.  *idle counts rounds without an event. */
@@ -371,5 +404,7 @@ void layer_stop_progress(void);
 
 int world_start(void);		/* after the native MPI_Init: options, MPI_COMM_WORLD */
 void world_stop(void);		/* before the native MPI_Finalize */
+
+#pragma GCC visibility pop
 
 #endif

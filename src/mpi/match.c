@@ -5,13 +5,15 @@
  * messages in order of arrival (unexpected.h).  Receives from MPI_ANY_SOURCE have a queue of
  * their own; of two candidates the smaller stamp was posted first.
  */
-#include "layer.h"
+#include "match.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "copy.h"
 #include "queue.h"
+#include "request.h"
 #include "unexpected.h"
 
 void match_comm_init(struct comm *c)
@@ -82,17 +84,24 @@ void match_finish_deferred(void)
 	}
 }
 
-static void recv_eager(struct req *r, const void *payload)
+static __attribute__((noinline)) void recv_eager_typed(struct req *r, const void *payload)
 {
-	if (likely(!r->type)) {
-		if (r->bytes)
-			memcpy(r->buf, payload, r->bytes);
-	} else if (layer.transport_only) {
+	if (layer.transport_only) {
 		recv_defer(r, payload);
 		return;
-	} else {
-		recv_unpack(r, payload);
 	}
+	recv_unpack(r, payload);
+	req_complete(r, r->error);
+}
+
+static inline void recv_eager(struct req *r, const void *payload)
+{
+	if (unlikely(r->type)) {
+		recv_eager_typed(r, payload);
+		return;
+	}
+	if (likely(r->bytes))
+		rg_copy_short(r->buf, payload, r->bytes);
 	req_complete(r, r->error);
 }
 
@@ -158,7 +167,7 @@ static struct req *first_posted(const struct link *head, int tag)
 	return NULL;
 }
 
-static struct req *match_posted(struct comm *c, int source, int tag)
+static inline struct req *match_posted(struct comm *c, int source, int tag)
 {
 	struct req *named = first_posted(&c->source[source].posted, tag);
 	struct req *any;
@@ -188,10 +197,10 @@ void match_on_message(void *user, const struct rail_message *msg)
 	queue_remove(&r->link);
 	r->posted = false;
 	recv_status(r, source, tag, msg->bytes);
-	if (msg->payload)
-		recv_eager(r, msg->payload);
-	else
+	if (unlikely(!msg->payload))
 		recv_rendezvous(r, msg->peer, msg->rendezvous);
+	else
+		recv_eager(r, msg->payload);
 }
 
 /* ---- A receive is posted ---------------------------------------------------------------- */
@@ -218,29 +227,6 @@ static struct unexpected *first_unexpected(struct comm *c, int source, int tag)
 	return NULL;
 }
 
-static void recv_init(struct comm *c, struct req *r, const struct message_args *m)
-{
-	r->kind = REQ_RECV;
-	r->comm = c;
-	r->bytes = m->count * m->type->size;
-	r->source = m->rank;
-	r->tag = m->tag;
-	r->done = r->detached = r->cancelled = false;
-	r->error = MPI_SUCCESS;
-	r->count = m->count;
-	c->refs++;
-	layer_pending_add(1);
-	if (likely(m->type->contiguous)) {
-		r->buf = r->bytes ? (char *)m->buf + m->type->true_lb : NULL;
-		r->type = NULL;
-	} else {
-		r->buf = m->buf;
-		r->type = m->type;
-		r->type->refs++;
-	}
-	r->packed = NULL;
-}
-
 static void recv_take(struct req *r, struct unexpected *u)
 {
 	recv_status(r, u->source, u->tag, u->bytes);
@@ -251,29 +237,16 @@ static void recv_take(struct req *r, struct unexpected *u)
 	unexpected_free(u);
 }
 
-int recv_start(struct comm *c, struct req *r, const struct message_args *m)
+void recv_queued(struct comm *c, struct req *r, struct unexpected *u)
 {
-	struct unexpected *u = first_unexpected(c, m->rank, m->tag);
-
-	recv_init(c, r, m);
-	r->posted = !u;
-	if (u) {
-		recv_take(r, unexpected_take(c, u));
-	} else {
-		r->stamp = c->stamp++;
-		queue_push(m->rank == MPI_ANY_SOURCE ? &c->posted_any : &c->source[m->rank].posted,
-			   &r->link);
-	}
-	return 0;
+	recv_take(r, unexpected_take(c, u));
 }
 
-int recv_unexpected(struct comm *c, struct req *r, const struct message_args *m,
-		    struct unexpected *u)
+void recv_unexpected(struct comm *c, struct req *r, const struct message_args *m,
+		     struct unexpected *u)
 {
-	recv_init(c, r, m);
-	r->posted = false;
+	recv_init(c, r, m, false);
 	recv_take(r, u);
-	return 0;
 }
 
 void match_unpost(struct req *r)

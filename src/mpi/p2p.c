@@ -12,6 +12,9 @@
 
 #include "args.h"
 #include "dispatch.h"
+#include "match.h"
+#include "request.h"
+#include "send.h"
 
 /* ---- Sends ------------------------------------------------------------------------------ */
 
@@ -21,11 +24,9 @@ static int send_blocking(struct comm *c, const struct message_args *m, enum req_
 	int rc;
 
 	layer_enter();
-	rc = send_start(c, &r, m, mode);
+	rc = send_short(c, &r, m, mode);
 	if (unlikely(rc <= 0)) {
-		if (rc > 0) {
-			rc = MPI_SUCCESS;
-		} else if (rc == 0) {
+		if (rc == 0) {
 			layer_wait(&r);
 			rc = r.error;
 			req_retire(&r);
@@ -39,22 +40,22 @@ static int send_blocking(struct comm *c, const struct message_args *m, enum req_
 	return MPI_SUCCESS;
 }
 
-static int send_nonblocking(struct comm *c, const struct message_args *m, enum req_mode mode,
-			    MPI_Request *request)
+static inline __attribute__((always_inline)) int
+send_nonblocking(struct comm *c, const struct message_args *m, enum req_mode mode,
+		 MPI_Request *request)
 {
 	struct req *r;
-	int rc = -ENOMEM;
+	int rc;
 
 	layer_enter();
-	r = req_alloc(REQ_SEND);
-	if (likely(r))
-		rc = send_beside(c, r, m, mode);
-	if (rc == 0)
+	r = req_for_send();
+	rc = likely(r) ? send_beside(c, r, m, mode) : -ENOMEM;
+	if (likely(rc > 0)) {
+		*request = req_done_handle;
+	} else if (rc == 0) {
 		*request = abi_request_handle(r);
-	else if (r)
-		req_free(r);
-	if (rc > 0)
-		*request = abi_request_handle(req_done_send);
+		req_next_send = NULL;
+	}
 	layer_leave();
 	return likely(rc >= 0) ? MPI_SUCCESS : req_raise(c->handle, MPI_ERR_OTHER);
 }
@@ -90,7 +91,7 @@ static int send_nonblocking(struct comm *c, const struct message_args *m, enum r
 		case ARGS_OK:                                                                      \
 			return send_nonblocking(c, &m, MODE, request);                             \
 		case ARGS_PROC_NULL:                                                               \
-			*request = abi_request_handle(req_done_send);                              \
+			*request = req_done_handle;                                                \
 			return MPI_SUCCESS;                                                        \
 		case ARGS_NATIVE:                                                                  \
 			break;                                                                     \
@@ -142,6 +143,34 @@ static int recv_nonblocking(struct comm *c, const struct message_args *m, MPI_Re
 	return likely(r) ? MPI_SUCCESS : req_raise(c->handle, MPI_ERR_NO_MEM);
 }
 
+/*
+ * A receive of plain bytes from a rank that is named and has sent nothing yet: posted without a
+ * call, so that no register is saved.  False: nothing was done, recv_nonblocking is to do it.
+ */
+static inline __attribute__((always_inline)) bool
+recv_straight(struct comm *c, void *buf, MPI_Count count, MPI_Datatype type, int source, int tag,
+	      MPI_Request *request)
+{
+	const struct message_args m = {buf, (size_t)count, dtype_cached(type), source, tag};
+	struct source *s;
+	struct req *r;
+
+	if (unlikely(!m.type || !m.type->contiguous || count < 0 ||
+		     (unsigned)source >= (unsigned)c->size || !args_envelope(c, source, tag) ||
+		     !layer_enter_straight()))
+		return false;
+	r = req_free_list;
+	s = &c->source[source];
+	if (unlikely(!r || !queue_empty(&s->unexpected)))
+		return false;
+	req_take(r);
+	recv_init(c, r, &m, true);
+	recv_post(c, r, &s->posted);
+	*request = abi_request_handle(r);
+	layer_leave();
+	return true;
+}
+
 /* A receive that is complete without a message: from MPI_PROC_NULL. */
 static int recv_proc_null(MPI_Comm comm, MPI_Request *request)
 {
@@ -181,8 +210,8 @@ static int recv_proc_null(MPI_Comm comm, MPI_Request *request)
 	DISPATCH(Recv##S, (void *buf, COUNT count, MPI_Datatype type, int source, int tag,         \
 			   MPI_Comm comm, MPI_Status *status), RECV_ARGS)                          \
                                                                                                    \
-	static ROUTED Irecv##S##_routed(void *buf, COUNT count, MPI_Datatype type, int source,     \
-					int tag, struct comm *c, MPI_Request *request)             \
+	static ROUTED Irecv##S##_general(void *buf, COUNT count, MPI_Datatype type, int source,    \
+					 int tag, struct comm *c, MPI_Request *request)            \
 	{                                                                                          \
 		struct message_args m;                                                             \
                                                                                                    \
@@ -195,6 +224,14 @@ static int recv_proc_null(MPI_Comm comm, MPI_Request *request)
 			break;                                                                     \
 		}                                                                                  \
 		return native.Irecv##S IRECV_ARGS(c->handle);                                      \
+	}                                                                                          \
+                                                                                                   \
+	static ROUTED Irecv##S##_routed(void *buf, COUNT count, MPI_Datatype type, int source,     \
+					int tag, struct comm *c, MPI_Request *request)             \
+	{                                                                                          \
+		if (likely(recv_straight(c, buf, count, type, source, tag, request)))              \
+			return MPI_SUCCESS;                                                        \
+		return Irecv##S##_general IRECV_ARGS(c);                                           \
 	}                                                                                          \
 	DISPATCH(Irecv##S, (void *buf, COUNT count, MPI_Datatype type, int source, int tag,        \
 			    MPI_Comm comm, MPI_Request *request), IRECV_ARGS)

@@ -4,6 +4,9 @@
 #include <stdlib.h>
 
 #include "args.h"
+#include "match.h"
+#include "request.h"
+#include "send.h"
 
 /* ---- Buffered sends ---------------------------------------------------------------------- */
 
@@ -113,8 +116,7 @@ static int buffered_send(struct comm *c, const struct message_args *m)
 				rc = buffered_send(c, &m);                                        \
 				/* fall through */                                                \
 			case ARGS_PROC_NULL:                                                      \
-				*request = rc ? MPI_REQUEST_NULL                                  \
-					      : abi_request_handle(req_done_send);                \
+				*request = rc ? MPI_REQUEST_NULL : req_done_handle;               \
 				return rc;                                                        \
 			case ARGS_NATIVE:                                                         \
 				break;                                                            \

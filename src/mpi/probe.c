@@ -2,6 +2,7 @@
 #include "layer.h"
 
 #include "args.h"
+#include "request.h"
 #include "unexpected.h"
 
 /* MPI_Probe and MPI_Mprobe: wait until a message could be received. */

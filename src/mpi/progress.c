@@ -296,10 +296,7 @@ static void poll_idle(unsigned *idle)
 
 void layer_poll(unsigned *idle)
 {
-	layer.large = 0;
-	if (unlikely(layer.deferred))
-		match_finish_deferred();
-	if (likely(rail_progress(layer.rails) > 0))
+	if (likely(layer_look() > 0))
 		*idle = 0;
 	else
 		poll_idle(idle);

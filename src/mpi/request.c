@@ -1,5 +1,5 @@
 /* request.c - requests of the layer: a slab that never moves; a handle stands for a slot. */
-#include "layer.h"
+#include "request.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -17,9 +17,9 @@ unsigned char *slab_base;
 #if RG_OPENMPI
 unsigned char *slab_handles;
 #endif
-struct req *req_done_send;
+struct req *req_done_send, *req_next_send, *req_free_list;
+MPI_Request req_done_handle;
 
-static struct req *free_list;
 static size_t slots_ready;
 
 #if RG_OPENMPI
@@ -48,22 +48,21 @@ static void handles_place(void)
 #endif
 
 /* Address space is reserved once for all requests; memory is added as it is needed. */
-static int slab_grow(void)
+struct req *req_grow(void)
 {
 	size_t from = slots_ready * SLAB_SLOT_BYTES, i;
 
 	if (slots_ready == SLAB_SLOTS_MAX ||
 	    mprotect(slab_base + from, (size_t)GROW_SLOTS * SLAB_SLOT_BYTES, PROT_READ | PROT_WRITE))
-		return -ENOMEM;
+		return NULL;
 	for (i = GROW_SLOTS; i-- > 0;) {
 		struct req *r = (struct req *)(slab_base + from + i * SLAB_SLOT_BYTES);
 
-		r->next_free = free_list;
-		free_list = r;
+		req_free(r);
 		slot_number(r);
 	}
 	slots_ready += GROW_SLOTS;
-	return 0;
+	return req_free_list;
 }
 
 int req_start(void)
@@ -81,27 +80,8 @@ int req_start(void)
 	req_done_send->done = true;
 	req_done_send->source = MPI_ANY_SOURCE;
 	req_done_send->tag = MPI_ANY_TAG;
+	req_done_handle = abi_request_handle(req_done_send);
 	return 0;
-}
-
-struct req *req_alloc(enum req_kind kind)
-{
-	struct req *r;
-
-	if (unlikely(!free_list) && slab_grow())
-		return NULL;
-	r = free_list;
-	free_list = r->next_free;
-	memset(&r->link, 0, sizeof(*r) - offsetof(struct req, link));
-	r->kind = (unsigned char)kind;
-	return r;
-}
-
-void req_free(struct req *r)
-{
-	r->kind = REQ_FREE;
-	r->next_free = free_list;
-	free_list = r;
 }
 
 void req_status_empty(MPI_Status *status)
@@ -123,48 +103,24 @@ void req_status_proc_null(MPI_Status *status)
 	abi_status_set_count(status, 0, false);
 }
 
-/* MPI_ERROR is the caller's to set: only the calls with many statuses may touch it. */
-void req_status(const struct req *r, MPI_Status *status)
+int req_raise_error(MPI_Comm handle, int error)
 {
-	if (status == MPI_STATUS_IGNORE)
-		return;
-	if (r->kind == REQ_SEND) {
-		status->MPI_SOURCE = MPI_ANY_SOURCE;
-		status->MPI_TAG = MPI_ANY_TAG;
-		abi_status_set_count(status, 0, r->cancelled);
-		return;
-	}
-	status->MPI_SOURCE = r->source;
-	status->MPI_TAG = r->tag;
-	abi_status_set_count(status, r->bytes, r->cancelled);
-}
-
-int req_raise(MPI_Comm handle, int error)
-{
-	if (unlikely(error != MPI_SUCCESS))
-		native.Comm_call_errhandler(handle == MPI_COMM_NULL ? MPI_COMM_WORLD : handle, error);
+	native.Comm_call_errhandler(handle == MPI_COMM_NULL ? MPI_COMM_WORLD : handle, error);
 	return error;
 }
 
-int req_finish(struct req *r, MPI_Request *handle, MPI_Status *status)
+int req_finish_persistent(struct req *r, MPI_Status *status)
 {
-	int error = r->error;
-
-	if (r->persistent && !r->active) {
+	if (!r->active) {
 		req_status_empty(status);
 		return MPI_SUCCESS;
 	}
 	req_status(r, status);
-	if (r->persistent) {
-		r->active = false;
-		if (r->comm)
-			req_retire(r);
-		r->comm = NULL;
-		return error;
-	}
-	*handle = MPI_REQUEST_NULL;
-	req_discard(r);
-	return error;
+	r->active = false;
+	if (r->comm)
+		req_retire(r);
+	r->comm = NULL;
+	return r->error;
 }
 
 void req_part_done(struct req *part)
@@ -186,25 +142,20 @@ void req_part_done(struct req *part)
 		req_discard(whole);
 }
 
-void req_complete(struct req *r, int mpi_error)
+void req_complete_rare(struct req *r)
 {
-	r->error = mpi_error;
-	r->done = true;
-	layer_pending_add(-1);
-	if (unlikely(r->packed)) {
-		free(r->packed);
-		r->packed = NULL;
-	}
-	if (unlikely(r->type)) {
+	free(r->packed);
+	r->packed = NULL;
+	if (r->type) {
 		dtype_release(r->type);
 		r->type = NULL;
 	}
-	if (unlikely(r->detached)) {
-		if (r->whole)
-			req_part_done(r);
-		else
-			req_discard(r);
-	}
+	if (!r->detached)
+		return;
+	if (r->whole)
+		req_part_done(r);
+	else
+		req_discard(r);
 }
 
 static void persistent_drop(struct persistent *p)
@@ -234,6 +185,6 @@ void req_stop(void)
 #if RG_OPENMPI
 	slab_handles = NULL;
 #endif
-	free_list = NULL;
+	req_free_list = req_next_send = req_done_send = NULL;
 	slots_ready = 0;
 }

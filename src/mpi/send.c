@@ -1,9 +1,11 @@
 /* send.c - a message from the program's buffer to librail. */
-#include "layer.h"
+#include "send.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "request.h"
 
 static void send_ended(struct rail_op *op, int status)
 {
@@ -55,6 +57,26 @@ static int send_copied(struct comm *c, const struct message_args *m)
 	return rc < 0 ? rc : 1;
 }
 
+int send_begun(struct comm *c, struct req *r, const struct message_args *m, int rc)
+{
+	if (!rc) {
+		r->kind = REQ_SEND;
+		r->comm = c;
+		r->type = NULL;
+		r->done = r->detached = r->cancelled = r->posted = false;
+		c->refs++;
+		layer_pending_add(1);
+		return 0;
+	}
+	if (unlikely(rc == -EAGAIN))
+		rc = send_copied(c, m);
+	if (unlikely(r->packed)) {
+		free(r->packed);
+		r->packed = NULL;
+	}
+	return rc;
+}
+
 int send_start(struct comm *c, struct req *r, const struct message_args *m, enum req_mode mode)
 {
 	struct rail_header header = {{c->context, (uint64_t)(uint32_t)c->rank << 32 | (uint32_t)m->tag}};
@@ -69,7 +91,7 @@ int send_start(struct comm *c, struct req *r, const struct message_args *m, enum
 	if (unlikely(!m->type->contiguous || mode == MODE_BUFFERED)) {
 		rc = send_pack(r, m, &b);
 		if (rc)
-			goto out;
+			return send_begun(c, r, m, rc);
 	}
 	/* Where the memory is matters only to a message that is not copied. */
 	b.kind = b.bytes <= c->way.eager ? RAIL_MEM_HOST : rail_mem_kind_of(layer.rails, b.addr);
@@ -82,23 +104,7 @@ int send_start(struct comm *c, struct req *r, const struct message_args *m, enum
 			rc = rail_send(c->peer[m->rank], &c->way, &header, &b, flags_of[mode],
 				       &r->op);
 	}
-	if (!rc) {
-		r->kind = REQ_SEND;
-		r->comm = c;
-		r->type = NULL;
-		r->done = r->detached = r->cancelled = r->posted = false;
-		c->refs++;
-		layer_pending_add(1);
-		return 0;
-	}
-	if (unlikely(rc == -EAGAIN))
-		rc = send_copied(c, m);
-out:
-	if (unlikely(r->packed)) {
-		free(r->packed);
-		r->packed = NULL;
-	}
-	return rc;
+	return send_begun(c, r, m, rc);
 }
 
 /*
@@ -117,11 +123,8 @@ static bool look_at(unsigned nth)
 	return nth == SENDS_BEFORE_LOOK || nth % SENDS_BETWEEN_LOOKS == 0;
 }
 
-int send_beside(struct comm *c, struct req *r, const struct message_args *m, enum req_mode mode)
+void send_look(const struct comm *c, const struct message_args *m)
 {
-	int rc = send_start(c, r, m, mode);
-
-	if (!rc && m->count * m->type->size > c->way.eager && look_at(++layer.large))
+	if (m->count * m->type->size > c->way.eager && look_at(++layer.large))
 		rail_progress(layer.rails);
-	return rc;
 }

@@ -33,9 +33,11 @@ static int cuda_refused(void)
 	return -EOPNOTSUPP;
 }
 
-int rail_send(struct rail_peer *peer, const struct rail_way *way,
-	      const struct rail_header *header, const struct rail_buf *buf,
-	      unsigned flags, struct rail_op *op)
+/* Any message, as rail_send. */
+static __attribute__((noinline)) int send_any(struct rail_peer *peer, const struct rail_way *way,
+					      const struct rail_header *header,
+					      const struct rail_buf *buf, unsigned flags,
+					      struct rail_op *op)
 {
 	struct rail_tx *tx = peer->route[way->policy];
 	int rc;
@@ -61,6 +63,27 @@ int rail_send(struct rail_peer *peer, const struct rail_way *way,
 	rail_tx_wait(tx, op);
 	op_begin(op);
 	return 0;
+}
+
+/* Does it fit beside its record in one slot, and may it overtake nothing? */
+static inline bool goes_short(const struct rail_peer *peer, const struct rail_tx *tx,
+			      const struct rail_way *way, const struct rail_buf *buf,
+			      unsigned flags)
+{
+	return buf->bytes <= RAIL_SLOT_PAYLOAD && buf->bytes <= eager_limit(peer->ctx, way) &&
+	       !(flags & RAIL_SEND_SYNC) && buf->kind != RAIL_MEM_CUDA && tx->eager_slot &&
+	       !tx->waiting.head;
+}
+
+int rail_send(struct rail_peer *peer, const struct rail_way *way,
+	      const struct rail_header *header, const struct rail_buf *buf,
+	      unsigned flags, struct rail_op *op)
+{
+	struct rail_tx *tx = peer->route[way->policy];
+
+	if (likely(goes_short(peer, tx, way, buf, flags) && rail_ring_ready(tx)))
+		return tx->eager_slot(tx, header, buf->addr, buf->bytes);
+	return send_any(peer, way, header, buf, flags, op);
 }
 
 void rail_tx_wait(struct rail_tx *tx, struct rail_op *op)
@@ -92,35 +115,16 @@ bool rail_tx_advance(struct rail_tx *tx)
 	return false;
 }
 
-static void message_arrived(struct rail_rx *rx, const struct rail_record *record,
-			    const void *payload, size_t bytes)
-{
-	struct rail_peer *peer = rx->lane->peer;
-	struct rail_ledger *ledger = lane_ledger(rx->lane);
-	const struct rail_message msg = {
-		.peer = peer,
-		.index = peer->index,
-		.header = &record->header,
-		.bytes = bytes,
-		.payload = payload,
-	};
-
-	ledger->rx_messages++;
-	ledger->rx_bytes += bytes;
-	peer->ctx->cfg.on_message(peer->ctx->cfg.user, &msg);
-}
-
 void rail_record_arrived(struct rail_rx *rx, unsigned kind, const struct rail_record *record,
 			 const void *payload, size_t bytes)
 {
 	struct rail_peer *peer = rx->lane->peer;
 
-	/* Whatever still comes has no taker, closing or after a failure that was told. */
-	if (unlikely(peer->ctx->closing || peer->told) && kind != RECORD_BYE)
+	if (!rail_peer_listens(peer) && kind != RECORD_BYE)
 		return;
 	switch (kind) {
 	case RECORD_EAGER:
-		message_arrived(rx, record, payload, bytes);
+		rail_message_arrived(rx, record, payload, bytes);
 		break;
 	case RECORD_KEYS:
 		rail_keys_arrived(rx, record, payload);

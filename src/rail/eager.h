@@ -5,10 +5,39 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "eager_lane.h"
+#include "likely.h"
+#include "rail.h"
+#include "rail_ctx.h"
+#include "rail_peer.h"
+#include "rail_record.h"
+
 struct rail_op;
-struct rail_record;
-struct rail_rx;
-struct rail_tx;
+
+/* Whatever still comes has no taker, closing or after a failure that was told. */
+static inline bool rail_peer_listens(const struct rail_peer *peer)
+{
+	return likely(!peer->ctx->closing && !peer->told);
+}
+
+/* A message has come whole, of a peer that listens. */
+static inline void rail_message_arrived(struct rail_rx *rx, const struct rail_record *record,
+					const void *payload, size_t bytes)
+{
+	struct rail_peer *peer = rx->lane->peer;
+	struct rail_ledger *ledger = lane_ledger(rx->lane);
+	const struct rail_message msg = {
+		.peer = peer,
+		.index = peer->index,
+		.header = &record->header,
+		.bytes = bytes,
+		.payload = payload,
+	};
+
+	ledger->rx_messages++;
+	ledger->rx_bytes += bytes;
+	peer->ctx->cfg.on_message(peer->ctx->cfg.user, &msg);
+}
 
 /* One record has come. */
 void rail_record_arrived(struct rail_rx *rx, unsigned kind, const struct rail_record *record,

@@ -31,6 +31,9 @@ struct rail_geometry {
 struct rail_tx {
 	int (*eager)(struct rail_tx *tx, const struct rail_header *header, const void *payload,
 		     size_t bytes);
+	/* The same for a slot's payload, when rail_ring_ready.  NULL: no slots, or no connection. */
+	int (*eager_slot)(struct rail_tx *tx, const struct rail_header *header,
+			  const void *payload, size_t bytes);
 	int (*control)(struct rail_tx *tx, unsigned kind, const struct rail_header *header,
 		       uint64_t word, const void *payload);
 	struct rail_lane *lane;

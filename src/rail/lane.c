@@ -29,6 +29,22 @@ int rail_lane_refused(struct rail_lane *lane, int error)
 
 /* ---- Reclaiming requests and staging buffers ---------------------------- */
 
+int rail_lane_post_signalled(struct rail_lane *lane, struct ibv_send_wr *first,
+			     struct ibv_send_wr *last, uint32_t count)
+{
+	struct ibv_send_wr *bad;
+	int rc;
+
+	lane->sq_posted += count;
+	lane->sq_signalled = lane->sq_posted;
+	lane->ctx->cq_wanted++;
+	last->wr_id = wr_id(lane->id, WR_EAGER, lane->sq_posted, 0);
+	last->send_flags |= IBV_SEND_SIGNALED;
+	rc = ibv_post_send(lane->qp.qp, first, &bad);
+	last->send_flags &= ~(unsigned)IBV_SEND_SIGNALED;
+	return likely(!rc) ? 1 : rail_lane_refused(lane, rc);
+}
+
 int rail_lane_post_staged(struct rail_lane *lane, struct ibv_send_wr *first,
 			  struct ibv_send_wr *last, uint32_t count, uint32_t buffer)
 {
@@ -41,6 +57,8 @@ int rail_lane_post_staged(struct rail_lane *lane, struct ibv_send_wr *first,
 	last->wr_id = wr_id(lane->id, WR_STAGED, lane->sq_posted, buffer);
 	last->send_flags |= IBV_SEND_SIGNALED;
 	rc = ibv_post_send(lane->qp.qp, first, &bad);
+	last->wr_id = wr_id(lane->id, WR_EAGER, 0, 0);	/* the buffer is not the next one's */
+	last->send_flags &= ~(unsigned)IBV_SEND_SIGNALED;
 	if (likely(!rc))
 		return 1;
 	rail_staging_put(&lane->ctx->staging, buffer);

@@ -31,6 +31,7 @@ struct rail_lane {
 	bool numbered;			/* ctx->lane[id] is this one */
 	int rail;			/* of the context */
 	int k;				/* the same among the peer's rails */
+	struct rail_ledger *ledger;	/* of its rail */
 	struct rail_cq *cq;		/* where it has cq_entries of its own */
 	uint32_t cq_entries;
 	uint32_t sq_depth;
@@ -44,7 +45,14 @@ struct rail_lane {
 
 static inline struct rail_ledger *lane_ledger(const struct rail_lane *lane)
 {
-	return &lane->ctx->rail[lane->rail].ledger;
+	return lane->ledger;
+}
+
+/* A message has left whole. */
+static inline void lane_sent(const struct rail_lane *lane, uint64_t bytes)
+{
+	lane->ledger->tx_messages++;
+	lane->ledger->tx_bytes += bytes;
 }
 
 static inline bool lane_has_room(const struct rail_lane *lane, uint32_t requests)
@@ -54,6 +62,10 @@ static inline bool lane_has_room(const struct rail_lane *lane, uint32_t requests
 
 /* The device has refused a request: the peer has failed.  -ECONNRESET. */
 int rail_lane_refused(struct rail_lane *lane, int error);
+
+/* Post `count` chained requests, `last` signalled, which else are not.  1, or -ECONNRESET. */
+int rail_lane_post_signalled(struct rail_lane *lane, struct ibv_send_wr *first,
+			     struct ibv_send_wr *last, uint32_t count);
 
 /*
  * Post `count` chained requests, of which `last` may be signalled, on an eager
@@ -65,20 +77,14 @@ static inline int lane_post(struct rail_lane *lane, struct ibv_send_wr *first,
 	struct ibv_send_wr *bad;
 	int rc;
 
+	if (unlikely(lane->sq_posted + count - lane->sq_signalled >= EAGER_SIGNAL))
+		return rail_lane_post_signalled(lane, first, last, count);
 	lane->sq_posted += count;
-	if (lane->sq_posted - lane->sq_signalled >= EAGER_SIGNAL) {
-		lane->sq_signalled = lane->sq_posted;
-		lane->ctx->cq_wanted++;
-		last->wr_id = wr_id(lane->id, WR_EAGER, lane->sq_posted, 0);
-		last->send_flags |= IBV_SEND_SIGNALED;
-	} else {
-		last->send_flags &= ~(unsigned)IBV_SEND_SIGNALED;
-	}
 	rc = ibv_post_send(lane->qp.qp, first, &bad);
 	return likely(!rc) ? 1 : rail_lane_refused(lane, rc);
 }
 
-/* The same, signalled in any case: the completion frees a staging buffer. */
+/* Signalled in any case: the completion frees a staging buffer. */
 int rail_lane_post_staged(struct rail_lane *lane, struct ibv_send_wr *first,
 			  struct ibv_send_wr *last, uint32_t count, uint32_t buffer);
 

@@ -12,8 +12,10 @@
  */
 #include <errno.h>
 #include <stdatomic.h>
+#include <stddef.h>
 #include <string.h>
 
+#include "copy.h"
 #include "eager.h"
 #include "eager_lane.h"
 #include "lane.h"
@@ -43,15 +45,13 @@ static uint64_t slot_address(const struct rail_tx *tx)
 	return tx->slots_addr + ((tx->seq - 1) & (tx->slots - 1)) * sizeof(struct rail_slot);
 }
 
+/* Write the next slot; its payload is in place.  The caller has checked that there is room. */
 static inline int slot_post(struct rail_tx *tx, unsigned kind, const struct rail_header *header,
-			    uint64_t word, const void *payload, size_t bytes)
+			    uint64_t word)
 {
 	struct ibv_send_wr *wr = &tx->wr[1];
 
-	if (unlikely(!tx_slot_free(tx) || !lane_has_room(tx->lane, 1)))
-		return 0;
 	tx->seq++;
-	memcpy(tx->slot.payload, payload, bytes);
 	record_fill(&tx->slot.record, tx->seq, kind, header, word);
 	wr->wr.rdma.remote_addr = slot_address(tx);
 	return lane_post(tx->lane, wr, wr, 1);
@@ -60,7 +60,22 @@ static inline int slot_post(struct rail_tx *tx, unsigned kind, const struct rail
 static int ring_control(struct rail_tx *tx, unsigned kind, const struct rail_header *header,
 			uint64_t word, const void *payload)
 {
-	return slot_post(tx, kind, header, word, payload, RAIL_SLOT_PAYLOAD);
+	if (unlikely(!tx_slot_free(tx) || !lane_has_room(tx->lane, 1)))
+		return 0;
+	memcpy(tx->slot.payload, payload, RAIL_SLOT_PAYLOAD);
+	return slot_post(tx, kind, header, word);
+}
+
+static int ring_eager_slot(struct rail_tx *tx, const struct rail_header *header,
+			   const void *payload, size_t bytes)
+{
+	int rc;
+
+	rg_copy_short(tx->slot.payload, payload, bytes);
+	rc = slot_post(tx, RECORD_EAGER, header, bytes);
+	if (likely(rc > 0))
+		lane_sent(tx->lane, tx->slot.record.word);
+	return rc;
 }
 
 static bool place(struct rail_tx *tx, uint32_t units, uint32_t *first)
@@ -136,17 +151,16 @@ static int ring_long(struct rail_tx *tx, const struct rail_header *header, const
 static int ring_eager(struct rail_tx *tx, const struct rail_header *header, const void *payload,
 		      size_t bytes)
 {
-	struct rail_ledger *ledger = lane_ledger(tx->lane);
 	int rc;
 
-	if (bytes <= RAIL_SLOT_PAYLOAD)
-		rc = slot_post(tx, RECORD_EAGER, header, bytes, payload, bytes);
-	else
-		rc = ring_long(tx, header, payload, bytes);
-	if (likely(rc > 0)) {
-		ledger->tx_messages++;
-		ledger->tx_bytes += bytes;
+	if (bytes <= RAIL_SLOT_PAYLOAD) {
+		if (unlikely(!tx_slot_free(tx) || !lane_has_room(tx->lane, 1)))
+			return 0;
+		return ring_eager_slot(tx, header, payload, bytes);
 	}
+	rc = ring_long(tx, header, payload, bytes);
+	if (likely(rc > 0))
+		lane_sent(tx->lane, bytes);
 	return rc;
 }
 
@@ -154,6 +168,7 @@ void rail_ring_tx_init(struct rail_tx *tx)
 {
 	tx->eager = ring_eager;
 	tx->control = ring_control;
+	tx->eager_slot = ring_eager_slot;
 	for (int i = 0; i < 2; i++)
 		tx->wr[i] = (struct ibv_send_wr){
 			.wr_id = wr_id(tx->lane->id, WR_EAGER, 0, 0),
@@ -170,11 +185,26 @@ void rail_ring_tx_init(struct rail_tx *tx)
 
 /* ---- Receiving ---------------------------------------------------------- */
 
-static const struct rail_slot *slot_at(const struct rail_rx *rx)
+static inline const struct rail_slot *slot_at(const struct rail_rx *rx, uint64_t seq)
 {
 	const struct rail_slot *slots = (const struct rail_slot *)(const void *)rx->slots;
 
-	return &slots[(rx->seq - 1) & (rx->geometry.slots - 1)];
+	return &slots[(seq - 1) & (rx->geometry.slots - 1)];
+}
+
+/* The slot whose mark is looked at. */
+static inline const struct rail_slot *slot_of(const struct rail_poll *p)
+{
+	return (const struct rail_slot *)(const void *)((const unsigned char *)p->mark -
+							offsetof(struct rail_slot, record.mark));
+}
+
+static inline bool slot_came(const struct rail_poll *p, unsigned *kind)
+{
+	uint64_t mark = atomic_load_explicit(p->mark, memory_order_acquire);
+
+	*kind = mark & 0xff;
+	return mark >> 8 == p->seq;
 }
 
 /*
@@ -204,47 +234,79 @@ static int payload_find(const struct rail_rx *rx, uint64_t word, size_t *bytes, 
 	return mark == (rx->seq ^ g->key);
 }
 
-/* One record, if it has come whole. */
-static int slot_take(struct rail_ctx *ctx, int which)
+/* The next record is behind this one. */
+static inline void slot_pass(struct rail_poll *p, struct rail_rx *rx)
 {
-	struct rail_rx *rx = ctx->poll[which].rx;
-	const struct rail_slot *slot = slot_at(rx);
-	uint64_t mark = atomic_load_explicit(&slot->record.mark, memory_order_acquire);
+	rx->seq = ++p->seq;
+	p->mark = &slot_at(rx, p->seq)->record.mark;
+}
+
+/* A record whose payload is elsewhere, or one that is none.  False: it is not there yet. */
+static __attribute__((noinline)) bool slot_take_other(struct rail_poll *p,
+						      const struct rail_slot *slot, unsigned kind)
+{
+	struct rail_rx *rx = p->rx;
 	const void *payload = slot->payload;
 	size_t bytes = (size_t)slot->record.word;
 	uint32_t end = rx->units_read;
-	unsigned kind = mark & 0xff;
 
-	if (mark >> 8 != rx->seq)
-		return 0;
 	if (kind == RECORD_LONG) {
 		int rc = payload_find(rx, slot->record.word, &bytes, &end, &payload);
 
 		if (rc == 0)
-			return 0;
+			return false;
 		kind = rc > 0 ? RECORD_EAGER : 0;
-	} else if (kind == RECORD_EAGER && bytes > RAIL_SLOT_PAYLOAD) {
-		kind = 0;
+	} else if (kind == RECORD_EAGER) {
+		kind = 0;		/* longer than a slot */
 	}
-	rx->seq++;
-	ctx->poll[which].seq = rx->seq;
-	ctx->poll[which].mark = &slot_at(rx)->record.mark;
+	slot_pass(p, rx);
 	rail_record_arrived(rx, kind, &slot->record, payload, bytes);
 	rx->units_read = end;
-	if (rail_ring_grant_due((uint32_t)(rx->seq - 1), rx->granted, rx->geometry.slots) ||
-	    rail_ring_grant_due(rx->units_read, rx->units_granted, rx->geometry.units))
+	if (rail_ring_grant_due(rx->units_read, rx->units_granted, rx->geometry.units))
 		rail_rx_grant(rx);
-	return 1;
+	return true;
 }
 
-int rail_ring_poll(struct rail_ctx *ctx, int which)
+/* The record that has come; false: its payload is not there yet. */
+static inline bool slot_take(struct rail_poll *p, unsigned kind)
 {
-	int n = 0;
+	struct rail_rx *rx = p->rx;
+	const struct rail_slot *slot = slot_of(p);
+	size_t bytes = (size_t)slot->record.word;
 
-	while (n < RING_BATCH && slot_take(ctx, which)) {
+	if (likely(kind == RECORD_EAGER && bytes <= RAIL_SLOT_PAYLOAD)) {
+		slot_pass(p, rx);
+		if (rail_peer_listens(rx->lane->peer))
+			rail_message_arrived(rx, &slot->record, slot->payload, bytes);
+	} else if (!slot_take_other(p, slot, kind)) {
+		return false;
+	}
+	if (unlikely(rail_ring_grant_due((uint32_t)(rx->seq - 1), rx->granted,
+					 rx->geometry.slots)))
+		rail_rx_grant(rx);
+	return true;
+}
+
+/* An upcall may connect a peer, whose ring moves the table. */
+static inline uint32_t ring_poll(struct rail_ctx *ctx, int which)
+{
+	uint32_t n = 0;
+	unsigned kind;
+
+	while (n < RING_BATCH && slot_came(&ctx->poll[which], &kind) &&
+	       slot_take(&ctx->poll[which], kind)) {
 		n++;
 		if (unlikely(ctx->poll[which].rx->lane->peer->error))
 			break;
 	}
+	return n;
+}
+
+uint32_t rail_rings_poll(struct rail_ctx *ctx)
+{
+	uint32_t n = 0;
+
+	for (int i = 0; i < ctx->poll_count; i++)
+		n += ring_poll(ctx, i);
 	return n;
 }

@@ -6,6 +6,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "eager_lane.h"
+#include "lane.h"
 #include "rail_record.h"
 #include "vrb.h"
 
@@ -31,9 +33,16 @@ static inline bool rail_adapter_polls(const struct vrb_adapter *adapter)
 	return adapter->in_order && adapter->inline_bytes >= sizeof(struct rail_slot);
 }
 
+/* Is it known that a record may go at once?  Reads no credit: that is tx_slot_free's. */
+static inline bool rail_ring_ready(const struct rail_tx *tx)
+{
+	return likely(rail_ring_free((uint32_t)tx->seq, tx->granted, tx->slots)) &&
+	       likely(lane_has_room(tx->lane, 1));
+}
+
 /* The requests, prepared once the fields above `wr` are set. */
 void rail_ring_tx_init(struct rail_tx *tx);
-/* Records of ctx->poll[which], a batch at most; returns how many. */
-int rail_ring_poll(struct rail_ctx *ctx, int which);
+/* Records of all rings, a batch of each at most; returns how many. */
+uint32_t rail_rings_poll(struct rail_ctx *ctx);
 
 #endif

@@ -89,13 +89,10 @@ static int send_control(struct rail_tx *tx, unsigned kind, const struct rail_hea
 static int send_eager(struct rail_tx *tx, const struct rail_header *header, const void *payload,
 		      size_t bytes)
 {
-	struct rail_ledger *ledger = lane_ledger(tx->lane);
 	int rc = send_post(tx, RECORD_EAGER, header, bytes, payload, bytes);
 
-	if (likely(rc > 0)) {
-		ledger->tx_messages++;
-		ledger->tx_bytes += bytes;
-	}
+	if (likely(rc > 0))
+		lane_sent(tx->lane, bytes);
 	return rc;
 }
 

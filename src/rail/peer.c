@@ -161,6 +161,7 @@ static int lane_make(struct rail_peer *peer, struct rail_lane *lane, int k, bool
 	lane->ctx = ctx;
 	lane->peer = peer;
 	lane->rail = rail;
+	lane->ledger = &ctx->rail[rail].ledger;
 	lane->k = k;
 	lane->sq_depth = bulk ? ctx->bulk_depth : EAGER_SQ;
 	if (bulk) {

@@ -107,8 +107,7 @@ static void flush(struct rail_ctx *ctx, uint64_t until_ns)
 			bye_send(peer);
 	}
 	while (!all_flushed(ctx) && !rg_reached(until_ns, rg_now_ns())) {
-		for (int i = 0; i < ctx->poll_count; i++)
-			rail_ring_poll(ctx, i);
+		rail_rings_poll(ctx);
 		rail_cq_poll(ctx);
 		rg_yield();
 	}

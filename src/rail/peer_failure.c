@@ -42,6 +42,8 @@ void rail_peer_fail(struct rail_peer *peer, int error, const char *fmt, ...)
 		rg_error("peer %u is lost: %s", peer->index, why);
 	}
 	peer->error = -ECONNRESET;
+	for (int role = 0; role < LANE_ROLES; role++)
+		peer->tx[role].eager_slot = NULL;	/* asks for no error; the rest does */
 	peer->cause = error;
 	peer->reported = expected;
 	lanes_stop(peer);

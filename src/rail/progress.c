@@ -74,32 +74,46 @@ static void slow(struct rail_ctx *ctx)
 	rail_peers_probe(ctx);
 }
 
-int rail_progress(struct rail_ctx *ctx)
+/* What is not for every call: completions that are wanted, the clock, connections, what waits. */
+static __attribute__((noinline)) void aside(struct rail_ctx *ctx)
 {
-	uint32_t before = ctx->events;
 	struct rail_op *op;
 
-	/* An upcall may not call back: its caller is in the middle of a list. */
-	if (unlikely(ctx->progressing))
-		return 0;
-	ctx->progressing = true;
-	for (int i = 0; i < ctx->poll_count; i++)
-		if (unlikely(atomic_load_explicit(ctx->poll[i].mark, memory_order_relaxed) >> 8 ==
-			     ctx->poll[i].seq))
-			ctx->events += (uint32_t)rail_ring_poll(ctx, i);
 	if (!ctx->polled || ctx->cq_wanted || ctx->idle > TICKS_IDLE)
 		rail_cq_poll(ctx);
-	if (unlikely(++ctx->tick % TICKS_SLOW == 0))
+	if (ctx->tick % TICKS_SLOW == 0)
 		slow(ctx);
 	else if (ctx->unlinked && ctx->tick % TICKS_CONNECT == 0)
 		rail_on_demand_poll(ctx);
 	if (ctx->working)
 		work(ctx);
-	while (unlikely((op = queue_pop(&ctx->completed)) != NULL))
+	while ((op = queue_pop(&ctx->completed)) != NULL)
 		op_end(op, op->status);
+}
+
+/* Has `aside` anything to do in this call? */
+static inline bool is_aside_due(const struct rail_ctx *ctx)
+{
+	return ctx->cq_wanted || ctx->working || ctx->completed.head ||
+	       ctx->tick % TICKS_CONNECT == 0 || !ctx->polled || ctx->idle > TICKS_IDLE;
+}
+
+int rail_progress(struct rail_ctx *ctx)
+{
+	uint32_t before = ctx->events, events;
+
+	/* An upcall may not call back: its caller is in the middle of a list. */
+	if (unlikely(ctx->progressing))
+		return 0;
+	ctx->progressing = true;
+	ctx->tick++;
+	ctx->events += rail_rings_poll(ctx);
+	if (unlikely(is_aside_due(ctx)))
+		aside(ctx);
 	ctx->progressing = false;
-	ctx->idle = ctx->events == before ? ctx->idle + 1 : 0;
-	return (int)(ctx->events - before);
+	events = ctx->events - before;
+	ctx->idle = events ? 0 : ctx->idle + 1;
+	return (int)events;
 }
 
 bool rail_busy(const struct rail_ctx *ctx)

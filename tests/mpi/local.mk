@@ -20,7 +20,7 @@ EXTRA_DIST += src/mpi/README.md
 # They need no symbol of the layer by name: a default of --as-needed would drop it.
 mpi_program_ldflags = $(AM_LDFLAGS) -Wl,--no-as-needed
 tests_mpi_p2p_suite_SOURCES = tests/mpi/p2p_suite.c tests/mpi/p2p_cancel.c \
-	tests/mpi/p2p_requests.c tests/mpi/p2p.h \
+	tests/mpi/p2p_done.c tests/mpi/p2p_requests.c tests/mpi/p2p.h \
 	tests/mpi/suite.c tests/mpi/suite.h
 tests_mpi_type_suite_SOURCES = tests/mpi/type_suite.c tests/mpi/suite.c tests/mpi/suite.h
 tests_mpi_comm_suite_SOURCES = tests/mpi/comm_suite.c tests/mpi/suite.c tests/mpi/suite.h

@@ -1,6 +1,7 @@
 /*
- * p2p.h - the cases of p2p_suite, in three rooms: p2p_suite.c (send modes, matching, the table),
- * p2p_requests.c (completion calls, liveness, errors) and p2p_cancel.c (cancelled sends).
+ * p2p.h - the cases of p2p_suite, in four rooms: p2p_suite.c (send modes, matching, the table),
+ * p2p_requests.c (completion calls, liveness, errors), p2p_cancel.c (cancelled sends) and
+ * p2p_done.c (sends that are complete at once).
  */
 #ifndef P2P_H
 #define P2P_H
@@ -42,5 +43,10 @@ void p2p_cancel_and_free(MPI_Comm comm);
 void p2p_cancel_some(MPI_Comm comm);
 void p2p_cancel_flood(MPI_Comm comm);
 void p2p_cancel_to_self(MPI_Comm comm);
+void p2p_done_free(MPI_Comm comm);
+void p2p_done_cancel(MPI_Comm comm);
+void p2p_done_get_status(MPI_Comm comm);
+void p2p_done_arrays(MPI_Comm comm);
+void p2p_done_fortran(MPI_Comm comm);
 
 #endif

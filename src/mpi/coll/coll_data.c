@@ -7,7 +7,9 @@
 #include <string.h>
 
 #include "err.h"
+#include "match.h"
 #include "pool.h"
+#include "request.h"
 
 enum { LINE = 64 };
 

@@ -87,16 +87,12 @@ static inline bool hca_trylock(struct hca_lock *l)
 	return !atomic_exchange_explicit(&l->held, 1, memory_order_acquire);
 }
 
+void hca_lock_wait(struct hca_lock *l);		/* lock.c: it is held */
+
 static inline void hca_lock(struct hca_lock *l)
 {
-	unsigned spins = 0;
-
-	while (hca_unlikely(atomic_exchange_explicit(&l->held, 1, memory_order_acquire)))
-		while (atomic_load_explicit(&l->held, memory_order_relaxed)) {
-			rg_relax(UINT64_MAX);
-			if (++spins % 256 == 0)
-				rg_yield();	/* the holder may need this very core */
-		}
+	if (hca_unlikely(!hca_trylock(l)))
+		hca_lock_wait(l);
 }
 
 static inline void hca_unlock(struct hca_lock *l)

@@ -45,8 +45,8 @@ void hca_engine_look(struct hca_fabric *f);
 void hca_sq_progress(struct hca_qp *qp);
 
 /*
- * The oldest request cannot be carried out, for a negative result of
- * hca_transfer.  0: it waits; or the status with which it fails, when its tries
+ * The oldest request cannot be carried out, for a negative result of a
+ * transfer.  0: it waits; or the status with which it fails, when its tries
  * are used up.
  */
 int hca_engine_wait_or_fail(struct hca_qp *qp, int why);

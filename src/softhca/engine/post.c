@@ -174,6 +174,16 @@ static uint32_t slots_free(const struct hca_sq *sq)
 	return sq->depth - (sq->posted - atomic_load_explicit(&sq->done, memory_order_acquire));
 }
 
+static int transfer(struct hca_qp *qp, const struct ibv_send_wr *wr, uint32_t bytes)
+{
+	const struct hca_link_operations *link = qp->fabric->link;
+
+	if (wr->opcode == IBV_WR_RDMA_WRITE && wr->num_sge == 1 && bytes &&
+	    bytes <= HCA_MESSAGE_MAX && link->write_short(qp, wr, bytes))
+		return IBV_WC_SUCCESS;
+	return link->transfer_whole(qp, wr, bytes);
+}
+
 /* Carry out the request at once if possible; otherwise it waits. */
 static void post_checked(struct hca_qp *qp, const struct ibv_send_wr *wr, uint32_t bytes)
 {
@@ -181,7 +191,7 @@ static void post_checked(struct hca_qp *qp, const struct ibv_send_wr *wr, uint32
 	int rc;
 
 	if (hca_likely(qp->fast)) {
-		rc = qp->fabric->link->transfer(qp, wr, bytes);
+		rc = transfer(qp, wr, bytes);
 		if (hca_likely(rc >= 0)) {
 			hca_sq_complete(qp, wr, sq->posted++, bytes, rc, 0);
 			sq->next++;
@@ -252,14 +262,12 @@ int hca_post_batch(struct hca_qp *qp, const struct ibv_send_wr *wr, uint32_t cou
 	return 0;
 }
 
-int hca_post_send(struct ibv_qp *ibv, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
+/* The verb, for any list of requests. */
+static __attribute__((noinline)) int post_list(struct hca_qp *qp, struct ibv_send_wr *wr,
+					       struct ibv_send_wr **bad)
 {
-	struct hca_qp *qp = hca_qp_of(ibv);
 	int rc = 0;
 
-	if (hca_engine_due(qp->fabric))
-		hca_engine_run(qp->fabric);
-	hca_lock(&qp->lock);
 	if (hca_unlikely(hca_qp_state(qp) < IBV_QPS_RTS)) {
 		rc = EINVAL;
 		*bad = wr;
@@ -271,6 +279,41 @@ int hca_post_send(struct ibv_qp *ibv, struct ibv_send_wr *wr, struct ibv_send_wr
 	}
 	if (qp->pace)
 		hca_linger(qp);
+	return rc;
+}
+
+/*
+ * The same, straight on, for the commonest request by far: one RDMA write of a few bytes, inline,
+ * with nothing before it.  False: it is another, or cannot be carried out so; nothing was done.
+ */
+static inline bool post_short(struct hca_qp *qp, const struct ibv_send_wr *wr)
+{
+	struct hca_sq *sq = &qp->sq;
+	uint32_t bytes;
+
+	if (wr->opcode != IBV_WR_RDMA_WRITE || wr->num_sge != 1 ||
+	    !(wr->send_flags & IBV_SEND_INLINE))
+		return false;
+	bytes = wr->sg_list->length;
+	if (bytes - 1 >= sq->short_max || !slots_free(sq) ||
+	    !qp->fabric->link->write_short(qp, wr, bytes))
+		return false;
+	sq->next = ++sq->posted;
+	if (hca_unlikely(qp->signal_all || wr->send_flags & IBV_SEND_SIGNALED))
+		hca_sq_complete(qp, wr, sq->posted - 1, wr->sg_list->length, IBV_WC_SUCCESS, 0);
+	return true;
+}
+
+int hca_post_send(struct ibv_qp *ibv, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
+{
+	struct hca_qp *qp = hca_qp_of(ibv);
+	int rc = 0;
+
+	if (hca_engine_due(qp->fabric))
+		hca_engine_run(qp->fabric);
+	hca_lock(&qp->lock);
+	if (!hca_likely(wr && !wr->next && qp->fast && post_short(qp, wr)))
+		rc = post_list(qp, wr, bad);
 	hca_unlock(&qp->lock);
 	return rc;
 }

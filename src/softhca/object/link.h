@@ -82,11 +82,14 @@ struct hca_link_operations {
 
 	/*
 	 * Carry out a request as far as possible now.  The peer's completion, if any, has then been
-	 * delivered; the local one is the caller's task.  transfer has a fast path for short writes
-	 * that ignores loss; transfer_whole has none.
+	 * delivered; the local one is the caller's task.
 	 */
-	int (*transfer)(struct hca_qp *qp, const struct ibv_send_wr *wr, uint32_t bytes);
 	int (*transfer_whole)(struct hca_qp *qp, const struct ibv_send_wr *wr, uint32_t bytes);
+	/*
+	 * The commonest request by far, at once: an RDMA write of one piece, 1 to HCA_MESSAGE_MAX
+	 * bytes, over a path that loses nothing.  False: it was not that simple, nothing was done.
+	 */
+	bool (*write_short)(struct hca_qp *qp, const struct ibv_send_wr *wr, uint32_t bytes);
 	/* The same in steps, for messages that take time. */
 	int (*transfer_begin)(struct hca_qp *qp, const struct ibv_send_wr *wr, uint32_t bytes);
 	/* *deferred: bytes deferred at the end (deferred.h); NULL: nothing is deferred. */

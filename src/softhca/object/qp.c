@@ -47,6 +47,7 @@ static void grant(struct hca_qp *qp, const struct ibv_qp_cap *asked, bool shared
 	sq->inline_max = qp->datagram ? (uint32_t)qp->fabric->spec.mtu : HCA_INLINE_GRANT;
 	if (sq->inline_max < asked->max_inline_data)
 		sq->inline_max = asked->max_inline_data;
+	sq->short_max = qp->operations & 1u << IBV_WR_RDMA_WRITE ? sq->inline_max : 0;
 	rq->depth = shared ? 1 : hca_pow2(asked->max_recv_wr);
 	rq->mask = rq->depth - 1;
 	rq->stride = hca_rq_stride(shared ? 0 : asked->max_recv_sge, &rq->sge_max);

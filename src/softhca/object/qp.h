@@ -111,9 +111,10 @@ enum hca_wait { HCA_NOT_WAITING, HCA_WAITS_RECEIVE, HCA_WAITS_PEER };
 struct hca_sq {
 	uint32_t depth, mask;
 	uint32_t posted;		/* position of the next to be posted */
-	uint32_t next;			/* of the next to be carried out */
 	_Atomic uint32_t done;		/* of the oldest whose slot is not free */
+	uint32_t next;			/* of the next to be carried out */
 	uint32_t sge_max, inline_max;
+	uint32_t short_max;		/* of an inline RDMA write of one piece; 0: there are none */
 	struct hca_wqe *wqe;
 	struct ibv_sge *sge;		/* sge_max per wqe */
 	unsigned char *bytes;		/* ring of inline data */

@@ -219,8 +219,8 @@ static bool is_known_window(const struct hca_remote_mr *m, uint32_t key)
  * The slow path.  A row whose stamp changes meanwhile may still have the same key, with
  * less of it mapped: then it is read again.
  */
-static const struct hca_remote_mr *look_up(struct hca_conn *c, struct hca_remote_mr *m,
-					   uint32_t pd, uint32_t key)
+const struct hca_remote_mr *hca_conn_mr_look_up(struct hca_conn *c, struct hca_remote_mr *m,
+						uint32_t pd, uint32_t key)
 {
 	const _Atomic uint64_t *live = &c->peer->table->mr[key >> HCA_KEY_GEN_BITS].stamp;
 	int tries;
@@ -241,27 +241,6 @@ static const struct hca_remote_mr *look_up(struct hca_conn *c, struct hca_remote
 	}
 	m->taken = NULL;
 	return NULL;
-}
-
-static inline const struct hca_remote_mr *find_mr(struct hca_conn *c, struct hca_remote_mr *known,
-						  uint32_t pd, uint32_t key)
-{
-	struct hca_remote_mr *m = &known[(key >> HCA_KEY_GEN_BITS) % HCA_KEYS];
-
-	if (hca_likely(m->key == key && key &&
-		       atomic_load_explicit(m->live, memory_order_acquire) == m->stamp))
-		return m;
-	return look_up(c, m, pd, key);
-}
-
-const struct hca_remote_mr *hca_conn_mr(struct hca_conn *c, uint32_t key)
-{
-	return find_mr(c, c->mr, c->pd, key);
-}
-
-const struct hca_remote_mr *hca_conn_rq_mr(struct hca_conn *c, uint32_t key)
-{
-	return find_mr(c, c->rq_mr, c->rq_pd, key);
 }
 
 /* ---- The peer's windows -------------------------------------------------- */

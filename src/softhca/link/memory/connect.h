@@ -13,10 +13,44 @@ int hca_conn_resolve(struct hca_qp *qp, struct hca_conn *c);
 int hca_conn_mailbox(struct hca_conn *c, const volatile struct hca_shm_qp *theirs);
 void hca_conn_drop(struct hca_conn *c);
 
-/* The peer's registration behind a key, from its table; NULL: none, or of another PD. */
-const struct hca_remote_mr *hca_conn_mr(struct hca_conn *c, uint32_t key);
+/*
+ * The peer's registration behind a key, from its table; NULL: none, or of another PD.  Kept in a
+ * cache: `known`, or its entry m.
+ */
+const struct hca_remote_mr *hca_conn_mr_look_up(struct hca_conn *c, struct hca_remote_mr *m,
+						uint32_t pd, uint32_t key);
+
+/* From the cache alone; NULL: it may be in the table. */
+static inline const struct hca_remote_mr *hca_conn_mr_known(const struct hca_remote_mr *known,
+							    uint32_t key)
+{
+	const struct hca_remote_mr *m = &known[(key >> HCA_KEY_GEN_BITS) % HCA_KEYS];
+
+	return hca_likely(m->key == key && key &&
+			  atomic_load_explicit(m->live, memory_order_acquire) == m->stamp)
+		       ? m : NULL;
+}
+
+static inline const struct hca_remote_mr *hca_conn_mr_of(struct hca_conn *c,
+							 struct hca_remote_mr *known,
+							 uint32_t pd, uint32_t key)
+{
+	const struct hca_remote_mr *m = hca_conn_mr_known(known, key);
+
+	return hca_likely(m) ? m : hca_conn_mr_look_up(c, &known[(key >> HCA_KEY_GEN_BITS) %
+								 HCA_KEYS], pd, key);
+}
+
+static inline const struct hca_remote_mr *hca_conn_mr(struct hca_conn *c, uint32_t key)
+{
+	return hca_conn_mr_of(c, c->mr, c->pd, key);
+}
+
 /* The same for the buffers of its receives. */
-const struct hca_remote_mr *hca_conn_rq_mr(struct hca_conn *c, uint32_t key);
+static inline const struct hca_remote_mr *hca_conn_rq_mr(struct hca_conn *c, uint32_t key)
+{
+	return hca_conn_mr_of(c, c->rq_mr, c->rq_pd, key);
+}
 
 /* SEND with invalidate, at the sender: is `rkey` a window of the peer's queue pair? */
 bool hca_mw_is_theirs(const struct hca_conn *c, uint32_t rkey);

@@ -4,7 +4,7 @@
 
 #include "object/qp.h"
 
-int hca_transfer(struct hca_qp *qp, const struct ibv_send_wr *wr, uint32_t bytes);
+bool hca_write_short(struct hca_qp *qp, const struct ibv_send_wr *wr, uint32_t bytes);
 int hca_transfer_whole(struct hca_qp *qp, const struct ibv_send_wr *wr, uint32_t bytes);
 int hca_transfer_begin(struct hca_qp *qp, const struct ibv_send_wr *wr, uint32_t bytes);
 int hca_transfer_copy(struct hca_qp *qp, const struct ibv_send_wr *wr, uint32_t bytes,

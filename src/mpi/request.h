@@ -1,0 +1,135 @@
+/*
+ * request.h - requests: taking one from the pool, its completion, its end.
+ *
+ * A request is cleared as far as its kind does not set it, when it is taken.  A send that is
+ * complete before its call returns takes none: all of them share one, which is never freed.
+ */
+#ifndef RAILMPI_REQUEST_H
+#define RAILMPI_REQUEST_H
+
+#include "layer.h"
+
+#pragma GCC visibility push(hidden)
+
+/* ---- The pool (request.c) -------------------------------------------------------------- */
+
+extern struct req *req_free_list;
+struct req *req_grow(void);		/* NULL: out of memory */
+
+/* The first free one, r.  The caller sets all that its operation does not. */
+static inline void req_take(struct req *r)
+{
+	req_free_list = r->next_free;
+	r->active = false;
+	r->parts = 0;
+	r->persistent = NULL;
+	r->whole = NULL;
+}
+
+/* NULL: out of memory. */
+static inline struct req *req_alloc(enum req_kind kind)
+{
+	struct req *r = req_free_list;
+
+	if (unlikely(!r)) {
+		r = req_grow();
+		if (!r)
+			return NULL;
+	}
+	req_take(r);
+	r->comm = NULL;
+	r->type = NULL;
+	r->packed = NULL;
+	r->bytes = 0;
+	r->error = MPI_SUCCESS;
+	r->kind = (unsigned char)kind;
+	r->done = r->posted = r->cancelled = r->detached = false;
+	return r;
+}
+
+/* The slot; its references have been dropped. */
+static inline void req_free(struct req *r)
+{
+	r->kind = REQ_FREE;
+	r->next_free = req_free_list;
+	req_free_list = r;
+}
+
+/* ---- Sends that are complete at once ----------------------------------------------------- */
+
+/*
+ * Their request, and its handle.  Any number of handles of the program may be this one at the
+ * same time: it is complete, has no error, and cannot be cancelled any more.
+ */
+extern struct req *req_done_send;
+extern MPI_Request req_done_handle;
+
+/* A request for the next send, taken before it is known whether that needs one; or NULL. */
+extern struct req *req_next_send;
+
+static inline struct req *req_for_send(void)
+{
+	if (unlikely(!req_next_send))
+		req_next_send = req_alloc(REQ_SEND);
+	return req_next_send;
+}
+
+/* ---- Completion ------------------------------------------------------------------------- */
+
+/* Of req_complete: what few requests have. */
+void req_complete_rare(struct req *r);
+
+/* Mark it done; waiters poll, so there is no wake-up.  Frees a detached one. */
+static inline void req_complete(struct req *r, int mpi_error)
+{
+	r->error = mpi_error;
+	r->done = true;
+	layer_pending_add(-1);
+	if (unlikely(r->packed || r->type || r->detached))
+		req_complete_rare(r);
+}
+
+/* After completion: drop the operation's references.  Also for requests on the stack. */
+static inline void req_retire(struct req *r)
+{
+	if (unlikely(--r->comm->refs == 0))
+		comm_unref_last(r->comm);
+}
+
+/* ---- The end ------------------------------------------------------------------------------ */
+
+/* MPI_ERROR is the caller's to set: only the calls with many statuses may touch it. */
+static inline void req_status(const struct req *r, MPI_Status *status)
+{
+	const bool sent = r->kind == REQ_SEND;
+
+	if (status == MPI_STATUS_IGNORE)
+		return;
+	status->MPI_SOURCE = sent ? MPI_ANY_SOURCE : r->source;
+	status->MPI_TAG = sent ? MPI_ANY_TAG : r->tag;
+	abi_status_set_count(status, sent ? 0 : r->bytes, r->cancelled);
+}
+
+/* Of req_finish: a persistent one stays. */
+int req_finish_persistent(struct req *r, MPI_Status *status);
+
+/* Fill status and, unless persistent, free the request and null the handle.  Returns its error. */
+static inline int req_finish(struct req *r, MPI_Request *handle, MPI_Status *status)
+{
+	int error = r->error;
+
+	if (unlikely(r->persistent))
+		return req_finish_persistent(r, status);
+	req_status(r, status);
+	*handle = MPI_REQUEST_NULL;
+	if (r == req_done_send)
+		return error;
+	if (likely(r->comm))
+		req_retire(r);
+	req_free(r);
+	return error;
+}
+
+#pragma GCC visibility pop
+
+#endif

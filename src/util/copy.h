@@ -1,0 +1,24 @@
+/* copy.h - copies of a few bytes, without a call of the C library. */
+#ifndef RG_UTIL_COPY_H
+#define RG_UTIL_COPY_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+/* memcpy; the lengths of one or two numbers are copied in place, as two words that may overlap. */
+static inline void rg_copy_short(void *to, const void *from, size_t bytes)
+{
+	uint64_t first, last;
+
+	if (!__builtin_expect(bytes - sizeof(first) <= sizeof(last), 1)) {
+		memcpy(to, from, bytes);
+		return;
+	}
+	memcpy(&first, from, sizeof(first));
+	memcpy(&last, (const unsigned char *)from + bytes - sizeof(last), sizeof(last));
+	memcpy(to, &first, sizeof(first));
+	memcpy((unsigned char *)to + bytes - sizeof(last), &last, sizeof(last));
+}
+
+#endif
