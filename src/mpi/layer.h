@@ -382,8 +382,8 @@ static inline void layer_count(enum call call)
 			      memory_order_relaxed);
 }
 
-/* What a call that looks once does: progress.  Returns the number of events. */
-static inline int layer_look(void)
+/* Progress of messages over rails.  Returns the number of events. */
+static inline int layer_progress(void)
 {
 	layer.large = 0;
 	if (unlikely(layer.deferred))
@@ -393,8 +393,19 @@ static inline int layer_look(void)
 
 /* One round of a waiting loop: progress, or yield.  *idle counts rounds without an event. */
 void layer_poll(unsigned *idle);
-/* The same in a call that returns whatever has happened, as MPI_Test. */
-void layer_look(void);
+/* The MPI library's own messages want its help, and a dump may be asked for. */
+void layer_drive_native(void);
+
+enum { DRIVE_NATIVE_LOOKS = 64 };
+
+/* The same in a call that returns whatever has happened, as MPI_Test: a loop of them is a wait. */
+static inline void layer_look(void)
+{
+	layer_progress();
+	if (unlikely(++layer.looks % DRIVE_NATIVE_LOOKS == 0))
+		layer_drive_native();
+}
+
 /* Poll until r is done. */
 void layer_wait(struct req *r);
 int layer_start_progress(void);

@@ -33,7 +33,6 @@ enum {
 	QUIET_TICKS = 16,		/* without anything in flight, before it sleeps */
 	LOOK_NS = 100000000,		/* between looks of a progress thread that sleeps */
 	DRIVE_NATIVE_ROUNDS = 1024,	/* empty rounds between looks at the MPI library */
-	DRIVE_NATIVE_LOOKS = 64,	/* calls that do not wait between those */
 	YIELD_ROUNDS = 8,		/* empty rounds before giving way on a crowded node */
 };
 
@@ -272,16 +271,21 @@ static __attribute__((noinline, cold)) void give_way(void)
 	layer_enter();
 }
 
+void layer_drive_native(void)
+{
+	int flag;
+
+	native.Test(&layer.sentinel, &flag, MPI_STATUS_IGNORE);
+	if (unlikely(atomic_load_explicit(&dump_asked, memory_order_relaxed)))
+		give_way();
+}
+
 static void poll_idle(unsigned *idle)
 {
 	unsigned n = ++*idle;
-	int flag;
 
-	if (n % DRIVE_NATIVE_ROUNDS == 0) {
-		native.Test(&layer.sentinel, &flag, MPI_STATUS_IGNORE);
-		if (unlikely(atomic_load_explicit(&dump_asked, memory_order_relaxed)))
-			give_way();
-	}
+	if (n % DRIVE_NATIVE_ROUNDS == 0)
+		layer_drive_native();
 	if (n < YIELD_ROUNDS)
 		return;
 	if (layer.multiple && n % YIELD_ROUNDS == 0) {
@@ -296,21 +300,10 @@ static void poll_idle(unsigned *idle)
 
 void layer_poll(unsigned *idle)
 {
-	if (likely(layer_look() > 0))
+	if (likely(layer_progress() > 0))
 		*idle = 0;
 	else
 		poll_idle(idle);
-}
-
-/* Calls that do not wait count together: a loop of them is a wait. */
-void layer_look(void)
-{
-	unsigned idle = 0;
-	int flag;
-
-	layer_poll(&idle);
-	if (++layer.looks % DRIVE_NATIVE_LOOKS == 0)
-		native.Test(&layer.sentinel, &flag, MPI_STATUS_IGNORE);
 }
 
 void layer_wait(struct req *r)
