@@ -8,6 +8,7 @@
 #
 #	MEASURE_LAUNCHES=N	launches per measure (default 5)
 #	MEASURE_ONLY=WORD	only the groups whose name contains WORD
+#	RG_MPICH_BUILD=DIR	a build with MPICH, for rows beside both libraries
 #	RG_BEFORE_BUILD=DIR	another build of Railgauge, for rows of the group memory
 #
 # A group is a function below: launch, take ratios, say what is wanted.
@@ -237,6 +238,50 @@ untimed() {
 	ratios ideal 1048576 3 ideal 1048576 1 | measure "rg_bw: two rails / native, 1 MiB" "x >= 1.0"
 }
 
+# in_mpich COMMAND...: a launch with the build of RG_MPICH_BUILD, in its directory
+in_mpich() {
+	(
+		launcher="$(sed -n 's/^MPIRUN = //p' "$RG_MPICH_BUILD/Makefile") -n" RG_MPI_FLAVOR=mpich
+		cd "$RG_MPICH_BUILD" && "$@"
+	)
+}
+
+# better low|high FILE...: the better native value (column 2) of these tables' only row
+better() {
+	[ "$1" = low ] && order=-g || order=-gr
+	shift
+	for table do
+		awk '/^[0-9]/ { print $2 }' "$table"
+	done | sort $order | head -n 1
+}
+
+# Programs as users have them: buffers of malloc, beside the better of both MPI libraries by itself.
+# Open MPI's launches and MPICH's take turns; each has its native way and ours in turns, too.
+beside_native() {
+	for row in latency:low:8:x\<=0.95 latency:low:4096:x\<=1.0 bw:high:8:x\>=1.1 \
+		bw:high:65536:x\>=1.1 bw:high:1048576:x\>=1.1 bw:high:4194304:x\>=1.1; do
+		IFS=: read -r name best size wanted <<-END
+			$row
+		END
+		set -- 2 $pt2pt/rg_$name --over native,single --soft ideal --buffers malloc -m "$size:$size"
+		for k in $(seq "$launches"); do
+			once "own.$k" "$@"
+			[ -z "${RG_MPICH_BUILD-}" ] || in_mpich once "mpich.$k" "$@"
+		done
+		for build in own mpich; do
+			[ -e "$work/$build.1" ] || continue
+			for k in $(seq "$launches"); do
+				ours=$(awk '/^[0-9]/ { print $3 }' "$work/$build.$k")
+				echo "$ours $(better $best $(ls "$work"/own.$k "$work"/mpich.$k 2>/dev/null))"
+			done | awk '{ print $1 / $2 }' | measure \
+				"rg_$name, $size bytes, $([ $build = own ] && echo "$RG_MPI_FLAVOR" || echo mpich): one rail / the better library" \
+				"$(echo "$wanted" | sed 's/\([<>]=\)/ \1 /')"
+		done
+		rm -f "$work"/own.* "$work"/mpich.*
+	done
+	[ -n "${RG_MPICH_BUILD-}" ] || echo "  MPICH: not measured (RG_MPICH_BUILD=DIR: a build with it)"
+}
+
 native_is_free() {
 	for p in low:latency:8:20000 high:bw:8:5000 high:bw:1048576:50; do
 		IFS=: read -r best name size iterations <<-END
@@ -368,6 +413,8 @@ group many_rails "More rails (ports of 250 MB/s; latency: of 1 GB/s, 2 us):" && 
 group two_pairs "Two pairs on the same model (ranks: 4):" && two_pairs
 group unequal "Rails that are not alike:" && unequal
 group untimed "Software HCA without a model, beside the MPI library's shared memory:" && untimed
+group beside_native "Buffers of malloc, software HCA without a model, beside the MPI libraries by themselves:" &&
+	beside_native
 group verbs "Verbs programs on the software HCA, untimed:" && verbs
 group registration "Registering memory on the software HCA:" && registration
 group memory "Buffers that come and go, an MPI program under railgauge exec, beside itself without:" && memory

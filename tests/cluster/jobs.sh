@@ -49,7 +49,7 @@ ended() {
 aside=
 begin_aside() {
 	aside=$1 aside_began=$(date +%s)
-	ssh node1 "cd '$PWD' && srcdir='$srcdir' exec timeout -k 10 $limit sh '$srcdir/$1.sh'" \
+	ssh node1 "cd '$PWD' && srcdir='$srcdir' RG_SEED='${RG_SEED-}' RG_LONG='${RG_LONG-}' exec timeout -k 10 $limit sh '$srcdir/$1.sh'" \
 		>/tmp/aside 2>&1 </dev/null &
 	aside_pid=$!
 }

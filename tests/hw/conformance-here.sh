@@ -1,13 +1,13 @@
 #!/bin/sh
-# conformance-here.sh SRCDIR SOFTWARE [PORT...] - conformance.sh's part on one node.
-srcdir=$1 software=$2
-shift 2
+# conformance-here.sh SRCDIR SOFTWARE SHARE SEED [PORT...] - conformance.sh's part on one node.
+srcdir=$1 software=$2 share=$3 seed=$4
+shift 4
 [ $# -gt 0 ] || set -- $(sh "$srcdir/tests/hw/found.sh" "$software" | sed -n 's/^found [^ ]* //p')
 log=$(mktemp) || exit 99
 trap 'rm -f "$log"' EXIT
 failed=0
 for port do
-	set -- -d "${port%:*}" -i "${port##*:}"
+	set -- -d "${port%:*}" -i "${port##*:}" --share "$share" --seed "$seed"
 	case $(cat "/sys/class/infiniband/${port%:*}/parent" 2>/dev/null) in
 	?*) set -- "$@" --known "$srcdir/tests/conformance/rxe.txt" ;;
 	esac
