@@ -386,7 +386,7 @@ static int look(int how, MPI_Comm comm, MPI_Request *q, int *word)
 /* A long buffered send wants its sender's help, which is in no call of the library. */
 static void looks(MPI_Comm comm)
 {
-	int room = BYTES + MPI_BSEND_OVERHEAD, how, word;
+	int room = LOOKS * (BYTES + MPI_BSEND_OVERHEAD), how, word;
 	void *mem = malloc((size_t)room);
 	MPI_Request q = MPI_REQUEST_NULL;
 	MPI_Comm other;

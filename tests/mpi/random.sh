@@ -41,8 +41,8 @@ programs 1 40 stripe
 [ -z "$(long yes)" ] || programs 4 50 $native stripe
 # The other eager lane, pacing, three rails, other limits.
 export RAILGAUGE_SOFT=ports=3,rate=1GB/s,latency=2us
-programs 2 60 bind,eager=1000 stripe,completion=control
-programs 2 40 pull,rendezvous=read,threshold=2K weighted,completion=control
+programs $few 60 bind,eager=1000 stripe,completion=control
+programs $few 40 pull,rendezvous=read,threshold=2K weighted,completion=control
 export RAILGAUGE_SOFT=ports=1
 programs 2 30 stripe,threshold=1,eager=0
 unset RAILGAUGE_SOFT
