@@ -63,8 +63,9 @@ static uint64_t cts_word(const struct rail_op *op)
 static uint64_t even_chunk_bytes(const struct rail_op *op)
 {
 	bool cut = op->policy >= RAIL_STRIPE && op->bytes > op->threshold;
-	uint64_t share = op->bytes / (uint64_t)(cut ? op->peer->rail_count : 1) + 1;
-	uint64_t pairs = (share + 2 * RNDV_COPY_BYTES - 1) / (2 * RNDV_COPY_BYTES);
+	uint64_t rails = (uint64_t)(cut ? op->peer->rail_count : 1);
+	uint64_t share = (op->bytes + rails - 1) / rails;
+	uint64_t pairs = share ? (share + 2 * RNDV_COPY_BYTES - 1) / (2 * RNDV_COPY_BYTES) : 1;
 	uint64_t bytes = share / (2 * pairs) + RAIL_STRIPE_ALIGN;
 
 	return bytes & ~(uint64_t)(RAIL_STRIPE_ALIGN - 1);

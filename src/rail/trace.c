@@ -34,6 +34,7 @@ void rail_trace_tx(struct rail_tx *tx)
 {
 	tx->untraced = tx->eager;
 	tx->eager = eager_traced;
+	tx->eager_slot = NULL;		/* all go by eager */
 }
 
 static void message_traced(void *user, const struct rail_message *msg)

@@ -40,9 +40,9 @@ known_ledger() {
 	expect "$1: MPI_Bcast" told Bcast 2 1000 0
 	expect "$1: no other function" [ "$(grep -c '^  MPI_' "$err")" -eq "$2" ]
 	expect "$1: what is not counted" grep -q 'nonblocking, persistent and neighbourhood coll' "$err"
-	# 2 x 16 chunks of 1 MiB over two rails; the synchronous message has one.
+	# By both ends, 2 x 4 chunks of 1 MiB over two rails; the synchronous message has one.
 	expect "$1: functions, rails and both ends have the same sums: $(sums)" \
-		[ "$(sums)" = "2098756 2098756 2098756 33 $3" ]
+		[ "$(sums)" = "2098756 2098756 2098756 9 $3" ]
 }
 
 launch 2 $exec --ledger -- tests/mpi/known_calls
@@ -84,7 +84,7 @@ expect "trace: collectives of 0" [ "$(traced "$work/t.0.txt" sent coll)" = "4 10
 expect "trace: collectives of 1" [ "$(traced "$work/t.1.txt" sent coll)" = "3 4" ]
 for end in 0.txt 1.txt; do
 	expect "trace $end: 1 MiB in pieces over both rails" \
-		[ "$(awk '$8 == 1048576 && $9 == "write" && $10 == "0:8,1:8"' "$work/t.$end" |
+		[ "$(awk '$8 == 1048576 && $9 == "both" && $10 == "0:2,1:2"' "$work/t.$end" |
 			wc -l)" -eq 2 ]
 	expect "trace $end: complete" grep -q '^# complete: 21 messages' "$work/t.$end"
 done
