@@ -8,6 +8,9 @@
  *	reused	one buffer of malloc for each of four messages, used again and again
  *	malloc	malloc, fill, send, free; as in a program that allocates in its loop
  *	mmap	mmap, fill, send, munmap
+ *	once	COUNT buffers of malloc that are there from the beginning, each used once
+ * There and back, MB/s of COUNT messages:
+ *	strided	a vector of doubles, of which every second is sent
  * No messages, both ranks at once; thousands of pairs of calls per second:
  *	calls	mmap and munmap of 64 KiB
  *	threads	malloc, touch and free of 256 KiB, in each of four threads
@@ -114,6 +117,63 @@ static double messages(struct memory *m)
 	return (double)(count / WINDOW * WINDOW) * (double)bytes / (MPI_Wtime() - start) / 1e6;
 }
 
+static double once(void)
+{
+	char **buffer = malloc((size_t)count * sizeof(*buffer)), answer = 0;
+	double start, mbytes;
+
+	for (int i = 0; buffer && i < count; i++)
+		memset(buffer[i] = get_malloc(bytes), i, bytes);
+	if (!buffer)
+		stop("no memory");
+	MPI_Barrier(MPI_COMM_WORLD);
+	start = MPI_Wtime();
+	for (int i = 0; i < count; i++)
+		if (rank)
+			MPI_Recv(buffer[i], (int)bytes, MPI_BYTE, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+		else
+			MPI_Send(buffer[i], (int)bytes, MPI_BYTE, 1, 0, MPI_COMM_WORLD);
+	MPI_Sendrecv(&answer, 1, MPI_BYTE, !rank, WINDOW, &answer, 1, MPI_BYTE, !rank, WINDOW,
+		     MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+	mbytes = (double)count * (double)bytes / (MPI_Wtime() - start) / 1e6;
+	for (int i = 0; i < count; i++) {
+		if (buffer[i][0] != (char)i || buffer[i][bytes - 1] != (char)i)
+			stop("wrong data");
+		free(buffer[i]);
+	}
+	free(buffer);
+	return mbytes;
+}
+
+static double strided(void)
+{
+	size_t n = bytes / sizeof(double) ? bytes / sizeof(double) : 1;
+	double *at = malloc(2 * n * sizeof(*at)), start;
+	MPI_Datatype vector;
+
+	if (!at)
+		stop("no memory");
+	MPI_Type_vector((int)n, 1, 2, MPI_DOUBLE, &vector);
+	MPI_Type_commit(&vector);
+	for (size_t i = 0; i < 2 * n; i++)
+		at[i] = rank ? -1 : (double)i;
+	MPI_Barrier(MPI_COMM_WORLD);
+	start = MPI_Wtime();
+	for (int i = 0; i < count; i++)
+		for (int turn = 0; turn < 2; turn++)
+			if (turn == rank)
+				MPI_Send(at, 1, vector, !rank, 0, MPI_COMM_WORLD);
+			else
+				MPI_Recv(at, 1, vector, !rank, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+	start = MPI_Wtime() - start;
+	for (size_t i = 0; i < n; i++)
+		if (at[2 * i] != (double)(2 * i) || (rank && i + 1 < n && at[2 * i + 1] >= 0))
+			stop("wrong data");
+	MPI_Type_free(&vector);
+	free(at);
+	return 2.0 * count * (double)(n * sizeof(double)) / start / 1e6;
+}
+
 /* ---- Calls ------------------------------------------------------------------------ */
 
 enum { CALLS = 20000 };
@@ -162,10 +222,14 @@ static double sample(const char *mode)
 		return calls();
 	if (!strcmp(mode, "threads"))
 		return threads();
+	if (!strcmp(mode, "once"))
+		return once();
+	if (!strcmp(mode, "strided"))
+		return strided();
 	for (size_t i = 0; i < sizeof(memories) / sizeof(*memories); i++)
 		if (!strcmp(mode, memories[i].name))
 			return messages(&memories[i]);
-	stop("accepted: reused, malloc, mmap, calls, threads");
+	stop("accepted: reused, malloc, mmap, once, strided, calls, threads");
 	return 0;
 }
 

@@ -19,7 +19,7 @@ measures_figures_LDADD = libsofthca-core.la librg-util.la -lm
 measures_buffers_LDADD = $(MPI_LIBS) -lpthread
 measures_buffers_LDFLAGS = $(mpi_program_ldflags) -no-install
 EXTRA_DIST += measures/run.sh measures/collectives.sh
-bench: all $(bench_programs) tests/softhca/paced$(EXEEXT)
+bench: all $(bench_programs) tests/softhca/paced$(EXEEXT) tests/cli/mpi_plain$(EXEEXT)
 	@$(MKDIR_P) tests
 	@$(AM_TESTS_ENVIRONMENT) $(SHELL) $(srcdir)/measures/run.sh
 .PHONY: bench

@@ -282,6 +282,40 @@ beside_native() {
 	[ -n "${RG_MPICH_BUILD-}" ] || echo "  MPICH: not measured (RG_MPICH_BUILD=DIR: a build with it)"
 }
 
+# An unmodified program under railgauge exec beside itself: types with gaps, memory that no cache
+# holds, buffers that are used once; and what its start costs.
+unmodified() {
+	exec="src/cli/railgauge exec --over single --soft ideal --"
+	for row in 64:4000 1024:4000 8192:2000 65536:300 1048576:20; do
+		for k in $(seq "$launches"); do
+			buffers native.$k "" -b "${row%:*}" -n "${row#*:}" strided
+			buffers ours.$k "$exec" -b "${row%:*}" -n "${row#*:}" strided
+		done
+		buffers_ratio strided ours native | measure "every second double, ${row%:*} bytes: one rail / native" \
+			"x >= 0.909"
+	done
+	for k in $(seq "$launches"); do
+		buffers native.$k "" -b 67108864 -n 8 -s 3 reused
+		buffers ours.$k "$exec" -b 67108864 -n 8 -s 3 reused
+		buffers once_native.$k "" -n 1000 -s 1 once
+		buffers once_ours.$k "$exec" -n 1000 -s 1 once
+		for way in native ours; do
+			[ $way = native ] && by= || by=$exec
+			before=$(date +%s%N)
+			# shellcheck disable=SC2086 # words are meant
+			launch 4 $by tests/cli/mpi_plain
+			echo $((($(date +%s%N) - before) / 1000000)) >"$work/start.$way.$k"
+		done
+	done
+	buffers_ratio reused ours native |
+		measure "256 MiB of buffers in turns, 64 MiB each: one rail / native" "x >= 1.0"
+	buffers_ratio once once_ours once_native |
+		measure "1,000 buffers of 1 MiB, each used once: one rail / native" "x >= 1.0"
+	for k in $(seq "$launches"); do
+		echo $(($(cat "$work/start.ours.$k") - $(cat "$work/start.native.$k")))
+	done | measure "4 ranks that start, send once and end: ms more than natively" "x <= 50"
+}
+
 native_is_free() {
 	for p in low:latency:8:20000 high:bw:8:5000 high:bw:1048576:50; do
 		IFS=: read -r best name size iterations <<-END
@@ -415,6 +449,7 @@ group unequal "Rails that are not alike:" && unequal
 group untimed "Software HCA without a model, beside the MPI library's shared memory:" && untimed
 group beside_native "Buffers of malloc, software HCA without a model, beside the MPI libraries by themselves:" &&
 	beside_native
+group unmodified "An MPI program under railgauge exec, beside itself without:" && unmodified
 group verbs "Verbs programs on the software HCA, untimed:" && verbs
 group registration "Registering memory on the software HCA:" && registration
 group memory "Buffers that come and go, an MPI program under railgauge exec, beside itself without:" && memory
