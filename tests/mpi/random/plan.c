@@ -297,6 +297,12 @@ static void draw_other(struct plan *p, struct other *o, struct draw *d)
 	o->nonblocking = draw_chance(d, 30);
 	o->in_place = draw_chance(d, 25);
 	o->vector = draw_chance(d, 50);
+	/*
+	 * Open MPI 4.1: MPI_Ialltoallv in place takes a tag on those ranks alone that have bytes to
+	 * send, so that the next nonblocking collective never ends.
+	 */
+	if (o->kind == OTHER_ALLTOALL && o->nonblocking && o->vector)
+		o->in_place = false;
 	o->op = draw(d, 60);
 	o->units = draw_chance(d, 85) ? draw(d, 200) : draw(d, 9000);
 	o->unit = (int)draw(d, o->kind == OTHER_BCAST || !is_collective(o) ? UNITS : FIRST_MIXED);
