@@ -40,7 +40,7 @@ expect "native messages are on no rail" sum "$work/d.jsonl" native 0 1 0
 # Rails of 3:1.  Which shares weighted and pull come to is tests/rail/test_unequal.c's, and of
 # `make bench`; whatever they are, they add up.
 launch 2 pt2pt/rg_bw --over stripe,weighted,pull --soft ports=2,rate=60MB/s+20MB/s -m 1M -W 8 \
-	-i 4 --ledger --json "$work/w.jsonl"
+	-i 2 -x 1 --ledger --json "$work/w.jsonl"
 expect "3:1: ends well" [ $rc -eq 0 ]
 expect "3:1: each rail alone is told" \
 	grep -q '^# each rail alone,.*soft0:1 [0-9.]*, soft0:2 [0-9.]* MB' "$out"
@@ -72,8 +72,8 @@ expect "--intranode hca: bytes add up" sum "$work/i.jsonl" stripe 4 2 8
 
 # Each rail alone, beside the ways that use all, and the bounds: by the spec, and what memory does.
 # (Which of them is the least: tests/bench/test_bound.c; how near the ways come: `make bench`.)
-launch 2 pt2pt/rg_bw --over single,stripe --soft ports=2,rate=80MB/s,bus=120MB/s/120MB/s -m 64K:256K \
-	-W 8 -i 8 --ledger --json "$work/k.jsonl"
+launch 2 pt2pt/rg_bw --over single,stripe --soft ports=2,rate=80MB/s,bus=120MB/s/120MB/s -m 128K:256K \
+	-W 8 -i 4 --ledger --json "$work/k.jsonl"
 expect "alone: a line for the way that uses all" \
 	grep -q '^# stripe: aggregate .* of the sum of single rails (.*); bound: [0-9.]* MB/s (' "$out"
 bound() {
@@ -83,7 +83,7 @@ bound() {
 expect "alone: the bus is a bound" bound '"name":"bus of soft0, nominal","mb_per_s":120.0,'
 expect "alone: the links are" bound '"name":"links, the sum of all ports","mb_per_s":160.0,'
 expect "alone: memory is" bound '"name":"memory, as copied at best by the sender alone",'
-launch 2 pt2pt/rg_bibw --over stripe --soft ports=2,rate=80MB/s+40MB/s -m 256K -W 8 -i 8 --ledger \
+launch 2 pt2pt/rg_bibw --over stripe --soft ports=2,rate=80MB/s+40MB/s -m 256K -W 8 -i 4 --ledger \
 	--json "$work/k.jsonl"
 expect "alone: both ways, the ports" bound '"name":"links, the sum of all ports","mb_per_s":240.0,'
 launch 2 pt2pt/rg_bw --over stripe --soft ports=2 -m 256K -W 8 -i 8 --ledger
