@@ -104,6 +104,8 @@ if [ "$RG_MPI_FLAVOR" = openmpi ]; then
 	ours "Open MPI" "$PWD" openmpi "$MPIRUN"
 	count "Open MPI, ob1, shared memory" "$PWD/measures/pairs" openmpi \
 		"$MPIRUN --mca pml ob1 --mca btl vader,self"
+	count "the same with the layer, native" "$PWD/measures/pairs_rails" openmpi \
+		"$MPIRUN --mca pml ob1 --mca btl vader,self" RAILGAUGE_OVER=native
 	count "Open MPI, UCX, shared memory" "$PWD/measures/pairs" openmpi \
 		"$MPIRUN --mca pml ucx --mca pml_ucx_tls any --mca pml_ucx_devices any" UCX_TLS=posix,self
 fi
@@ -113,6 +115,8 @@ if [ -x "$mpich/measures/pairs_rails" ]; then
 	mpirun=$(sed -n 's/^MPIRUN = //p' "$mpich/Makefile")
 	ours MPICH "$mpich" mpich "$mpirun"
 	count "MPICH, shared memory" "$mpich/measures/pairs" mpich "$mpirun" UCX_TLS=posix,self
+	count "the same with the layer, native" "$mpich/measures/pairs_rails" mpich "$mpirun" \
+		UCX_TLS=posix,self RAILGAUGE_OVER=native
 else
 	echo "  MPICH: not measured (RG_MPICH_BUILD=DIR: a build with it, where" \
 		"make measures/pairs measures/pairs_rails was run)"
