@@ -112,6 +112,21 @@ static int preload_set(const char *flavor)
 	return rc;
 }
 
+/*
+ * All ranks are told the same as a rule, and rank 0 says it.  A launcher that sees another rank end
+ * first would end rank 0 before that.  So the others wait; one that is still there then says it itself,
+ * since it was told something else.
+ */
+enum { RANK_0_SAYS_S = 3 };
+
+static void failed(void)
+{
+	if (rg_launch_rank() <= 0)
+		return;
+	sleep(RANK_0_SAYS_S);
+	rg_errors_release(true);
+}
+
 int cli_exec(int argc, char **argv)
 {
 	static unsigned char origins[3][OPT_ROWS_MAX];
@@ -131,7 +146,8 @@ int cli_exec(int argc, char **argv)
 	char path[PATH_MAX];
 	int rc, first;
 
-	rg_set_quiet(rg_launch_rank() > 0);
+	if (rg_launch_rank() > 0)
+		rg_errors_hold();
 	rc = -ENOMEM;
 	for (int t = 1; t < 3; t++)
 		tables[t].values = opt_values_alloc(tables[t].rows);
@@ -160,6 +176,8 @@ int cli_exec(int argc, char **argv)
 	rg_error("%s: %s", argv[first], strerror(errno));
 	rc = -errno;
 out:
+	if (rc && rc != 1)
+		failed();
 	free(tables[1].values);
 	free(tables[2].values);
 	return rc == 1 ? RG_EXIT_OK : RG_EXIT_USAGE;
