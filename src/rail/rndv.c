@@ -224,8 +224,10 @@ int rail_rndv_post(struct rail_tx *tx, struct rail_op *op)
 
 static bool by_both(const struct rail_peer *peer, const struct rail_way *way, size_t bytes)
 {
+	size_t rails = way->policy == RAIL_STRIPE ? (size_t)peer->rail_count : 1;
+
 	return way->rendezvous == RAIL_BY_BOTH ||
-	       (way->rendezvous == RAIL_BY_AUTO && peer->copies && bytes >= RNDV_BOTH_BYTES &&
+	       (way->rendezvous == RAIL_BY_AUTO && peer->copies && bytes / rails >= RNDV_BOTH_BYTES &&
 		way->policy <= RAIL_STRIPE && way->completion == RAIL_BY_IMMEDIATE);
 }
 

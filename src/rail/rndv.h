@@ -41,8 +41,8 @@ struct rail_tx;
 #define RAIL_CHUNK_BYTES ((uint64_t)64 << 10)
 /* By both, no wire is to be kept busy: each is a copy by the kernel, which is dear to begin. */
 #define RNDV_COPY_BYTES ((uint64_t)256 << 10)
-/* `auto` takes both from here on: what is shorter, one end has copied before two agree. */
-#define RNDV_BOTH_BYTES ((size_t)32 << 10)
+/* `auto` takes both from so many bytes a rail on: less, one end has copied before two agree. */
+#define RNDV_BOTH_BYTES ((size_t)64 << 10)
 /* ... nor smaller for the sake of more queue pairs. */
 #define RAIL_CHUNK_BYTES_MIN ((uint64_t)16 << 10)
 
