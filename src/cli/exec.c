@@ -113,19 +113,10 @@ static int preload_set(const char *flavor)
 }
 
 /*
- * All ranks are told the same as a rule, and rank 0 says it.  A launcher that sees another rank end
- * first would end rank 0 before that.  So the others wait; one that is still there then says it itself,
- * since it was told something else.
+ * Rank 0 says what all are told.  A launcher that sees another rank end first ends rank 0 before that
+ * (Open MPI's; MPICH's ends none), so those who are silent must not be quicker.
  */
-enum { RANK_0_SAYS_S = 3 };
-
-static void failed(void)
-{
-	if (rg_launch_rank() <= 0)
-		return;
-	sleep(RANK_0_SAYS_S);
-	rg_errors_release(true);
-}
+enum { RANK_0_SAYS_S = 2 };
 
 int cli_exec(int argc, char **argv)
 {
@@ -146,8 +137,7 @@ int cli_exec(int argc, char **argv)
 	char path[PATH_MAX];
 	int rc, first;
 
-	if (rg_launch_rank() > 0)
-		rg_errors_hold();
+	rg_set_quiet(rg_launch_rank() > 0);
 	rc = -ENOMEM;
 	for (int t = 1; t < 3; t++)
 		tables[t].values = opt_values_alloc(tables[t].rows);
@@ -176,8 +166,8 @@ int cli_exec(int argc, char **argv)
 	rg_error("%s: %s", argv[first], strerror(errno));
 	rc = -errno;
 out:
-	if (rc && rc != 1)
-		failed();
+	if (rc && rc != 1 && rg_launch_rank() > 0)
+		sleep(RANK_0_SAYS_S);
 	free(tables[1].values);
 	free(tables[2].values);
 	return rc == 1 ? RG_EXIT_OK : RG_EXIT_USAGE;
