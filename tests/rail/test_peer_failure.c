@@ -18,9 +18,64 @@
 #include "rail_peer.h"
 #include "rail_record.h"
 #include "rndv.h"
+#include "staging.h"
 #include "traffic.h"
 
 #define MODELLED "rate=20GB/s,latency=1us"
+
+/* ---- Staging buffers --------------------------------------------------- */
+
+static void on_any(void *user, const struct rail_message *msg)
+{
+	(void)user;
+	CHECK(msg->payload != NULL);
+}
+
+/*
+ * A request that is flushed has a completion even if it is not signalled: it gives back no buffer
+ * of the staged one before it.
+ */
+static void staged_body(struct job *job)
+{
+	const struct rail_header header = { { 1, 2 } };
+	struct rail_op op = { .done = job_count_done };
+	unsigned char data[1000] = { 0 };
+	struct rail_staging *s;
+	struct rail_lane *lane;
+
+	job->rail.on_message = on_any;
+	job_connect(job);
+	s = &job->ctx->staging;
+	CHECK_EQUAL(rail_staging_make(job->ctx), 0);
+	job_barrier(job);
+	capture_begin(2);
+	if (job->rank == 0) {
+		lane = job->peer[1]->route[RAIL_SINGLE]->lane;
+		lane->qp.granted.inline_bytes = 64;
+		CHECK_EQUAL(rail_send(job->peer[1], &traffic_ways[0], &header,
+				      &(struct rail_buf){ data, sizeof(data), RAIL_MEM_HOST }, 0,
+				      &op), 1);
+		CHECK_EQUAL(s->free_count, STAGING - 1);
+		while (s->free_count < STAGING)
+			job_progress(job);
+		s->free_count--;		/* another lane has the same buffer now */
+		vrb_qp_stop(&lane->qp);
+		CHECK_EQUAL(rail_send(job->peer[1], &traffic_ways[0], &header,
+				      &(struct rail_buf){ data, 8, RAIL_MEM_HOST }, 0, &op), 1);
+		while (!job->peer[1]->error)
+			job_progress(job);
+		CHECK_EQUAL(s->free_count, STAGING - 1);
+	}
+	job_barrier(job);
+	job_close(job);
+	capture_end();
+}
+
+static void test_staged(void **state)
+{
+	(void)state;
+	assert_int_equal(job_run(&(struct job_config){ .soft = "ideal" }, staged_body, NULL, 0), 0);
+}
 
 /* ---- Peers that break the rules ----------------------------------------- */
 
@@ -491,6 +546,7 @@ static void test_leave(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_staged),
 		cmocka_unit_test(test_rules),
 		cmocka_unit_test(test_answers),
 		cmocka_unit_test(test_death),
