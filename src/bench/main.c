@@ -140,17 +140,6 @@ static int job_run(struct bench_job *job)
 	return rc;
 }
 
-/*
- * When the first rank fails, the launcher ends the others: those who are silent
- * must not be quicker than the one who speaks for all.
- */
-static int fail_before_init(void)
-{
-	if (rg_launch_rank() > 0)
-		sleep(2);
-	return RG_EXIT_USAGE;
-}
-
 int main(int argc, char **argv)
 {
 	static struct bench_job job;
@@ -169,7 +158,9 @@ int main(int argc, char **argv)
 		rc = options_to_transport(&job);
 	if (rc) {
 		options_free(&job);
-		return rc > 0 ? RG_EXIT_OK : fail_before_init();
+		if (rc < 0)
+			rg_let_rank_0_speak();
+		return rc > 0 ? RG_EXIT_OK : RG_EXIT_USAGE;
 	}
 	MPI_Init(&argc, &argv);
 	rc = job_run(&job);

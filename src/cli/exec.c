@@ -112,12 +112,6 @@ static int preload_set(const char *flavor)
 	return rc;
 }
 
-/*
- * Rank 0 says what all are told.  A launcher that sees another rank end first ends rank 0 before that
- * (Open MPI's; MPICH's ends none), so those who are silent must not be quicker.
- */
-enum { RANK_0_SAYS_S = 2 };
-
 int cli_exec(int argc, char **argv)
 {
 	static unsigned char origins[3][OPT_ROWS_MAX];
@@ -166,8 +160,8 @@ int cli_exec(int argc, char **argv)
 	rg_error("%s: %s", argv[first], strerror(errno));
 	rc = -errno;
 out:
-	if (rc && rc != 1 && rg_launch_rank() > 0)
-		sleep(RANK_0_SAYS_S);
+	if (rc && rc != 1)
+		rg_let_rank_0_speak();
 	free(tables[1].values);
 	free(tables[2].values);
 	return rc == 1 ? RG_EXIT_OK : RG_EXIT_USAGE;

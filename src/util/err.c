@@ -34,6 +34,12 @@ void rg_set_quiet(bool on)
 	quiet = on;
 }
 
+void rg_let_rank_0_speak(void)
+{
+	if (rg_launch_rank() > 0)
+		sleep(2);
+}
+
 int rg_launch_rank(void)
 {
 	/* SLURM last: a batch script has SLURM_PROCID=0, and mpirun inherits it. */

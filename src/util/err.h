@@ -24,6 +24,11 @@ const char *rg_program(void);
  */
 int rg_launch_rank(void);
 void rg_set_quiet(bool quiet);
+/*
+ * Before a rank ends with an error and without MPI: a launcher that sees one end first ends the others
+ * (Open MPI's; MPICH's ends none), so those who are silent must not be quicker than rank 0.
+ */
+void rg_let_rank_0_speak(void);
 
 /* "program: text\n" in a single write(2), so that lines of ranks never mix. */
 void rg_error(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
