@@ -47,28 +47,25 @@ static size_t pages_of(size_t bytes)
 }
 
 /* Whole pages of a NUMA node; *refused: there is none such. */
-static unsigned char *bound_alloc(size_t bytes, enum bench_memory kind, bool *refused)
+static unsigned char *bound_alloc(const struct topo *t, size_t bytes, enum bench_memory kind,
+				  bool *refused)
 {
 	enum topo_side side = kind == BENCH_FAR ? TOPO_FAR : TOPO_NEAR;
-	struct topo *t;
-	void *at;
+	void *at = mmap(NULL, pages_of(bytes), PROT_READ | PROT_WRITE,
+			MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
-	if (topo_open(TOPO_RAILS, &t)) {
-		*refused = true;
+	if (at == MAP_FAILED)
 		return NULL;
-	}
-	at = mmap(NULL, pages_of(bytes), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (at != MAP_FAILED && topo_bind(t, at, pages_of(bytes), side)) {
-		munmap(at, pages_of(bytes));
-		at = MAP_FAILED;
-		*refused = true;
-	}
-	topo_close(t);
-	return at == MAP_FAILED ? NULL : at;
+	if (topo_bind(t, at, pages_of(bytes), side) == 0)
+		return at;
+	munmap(at, pages_of(bytes));
+	*refused = true;
+	return NULL;
 }
 
-/* Touched, so that no page is missing when time is taken. */
-static unsigned char *buffer_alloc(size_t bytes, enum bench_memory kind, bool *refused)
+/* Touched, so that no page is missing when time is taken.  t: for BENCH_NEAR, BENCH_FAR. */
+static unsigned char *buffer_alloc(const struct topo *t, size_t bytes, enum bench_memory kind,
+				   bool *refused)
 {
 	unsigned char *buffer = NULL;
 
@@ -81,7 +78,7 @@ static unsigned char *buffer_alloc(size_t bytes, enum bench_memory kind, bool *r
 			buffer = NULL;
 		break;
 	default:
-		buffer = bound_alloc(bytes, kind, refused);
+		buffer = t ? bound_alloc(t, bytes, kind, refused) : NULL;
 	}
 	if (buffer)
 		memset(buffer, 0, bytes);
@@ -172,11 +169,33 @@ static int lists_open(struct bench_job *job, bool *failed)
 	return 0;
 }
 
-int buffers_open(struct bench_job *job)
+/* Both buffers; an exit code on all ranks if --buffers names memory that one of them cannot have. */
+static int buffers_alloc(struct bench_job *job)
 {
 	const enum bench_memory kind = (enum bench_memory)job->opt.buffers;
+	const bool bound = kind == BENCH_NEAR || kind == BENCH_FAR;
+	struct topo *t = NULL;
+	bool refused = false;
+
+	if (bound)
+		topo_open(TOPO_RAILS, &t);	/* says what is wrong; there is no buffer then */
+	job->b.sbuf = buffer_alloc(t, job->sbuf_bytes, kind, &refused);
+	job->b.rbuf = buffer_alloc(t, job->rbuf_bytes, kind, &refused);
+	topo_close(t);
+	if (!bound || !ranks_max(job, refused))
+		return 0;
+	rg_error("--buffers %s: a node has %s (accepted: malloc, arena%s)",
+		 kind == BENCH_FAR ? "far" : "near",
+		 kind == BENCH_FAR ? "no other NUMA node than the rank's" :
+				     "no NUMA node that memory can be bound to",
+		 kind == BENCH_FAR ? ", near" : "");
+	return RG_EXIT_USAGE;
+}
+
+int buffers_open(struct bench_job *job)
+{
 	size_t send = 0, receive = 0;
-	bool failed = false, refused = false;
+	bool failed = false;
 	int rc = lists_open(job, &failed);
 
 	if (rc)
@@ -193,19 +212,12 @@ int buffers_open(struct bench_job *job)
 	MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
 	job->sbuf_bytes = send + BUFFERS_GUARD_BYTES;
 	job->rbuf_bytes = receive + BUFFERS_GUARD_BYTES;
-	job->b.sbuf = buffer_alloc(job->sbuf_bytes, kind, &refused);
-	job->b.rbuf = buffer_alloc(job->rbuf_bytes, kind, &refused);
+	rc = buffers_alloc(job);
 	ranks_guard(MPI_COMM_WORLD);
+	if (rc)
+		return rc;
 	job->b.request = malloc((2 * (size_t)job->opt.window + 1) * sizeof(job->b.request[0]));
 	samples_alloc(job, &failed);
-	if (ranks_max(job, refused)) {
-		rg_error("--buffers %s: a node has %s (accepted: malloc, arena%s)",
-			 kind == BENCH_FAR ? "far" : "near",
-			 kind == BENCH_FAR ? "no other NUMA node than the rank's" :
-					     "no NUMA node that memory can be bound to",
-			 kind == BENCH_FAR ? ", near" : "");
-		return RG_EXIT_USAGE;
-	}
 	failed = failed || !job->b.sbuf || !job->b.rbuf || !job->b.request;
 	if (ranks_max(job, failed)) {
 		rg_error("no memory: messages up to %llu bytes need %zu bytes of buffers per rank "
