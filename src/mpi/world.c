@@ -357,9 +357,7 @@ int railmpi_open(void)
 	layer.tag_ub = found ? *tag_ub : 32767;
 	rg_errors_hold();
 	rc = world_options();
-	if (rc)			/* a rank that knows no limit is there all the same */
-		world_settings.start_limit_ns = UINT64_C(60000000000);
-	greet();
+	greet();		/* a rank with wrong options is there all the same */
 	rc = agree(rc);
 	if (rc)
 		return rc;

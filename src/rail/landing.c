@@ -154,9 +154,7 @@ static void landing_end(struct rail_peer *peer, uint32_t slot)
 
 bool rndv_is_landing(const struct rail_op *op)
 {
-	const unsigned reader = RNDV_BOTH | RNDV_READ;
-
-	return (op->how & reader) == reader && op->peer->landing[op->slot].op == op;
+	return rndv_reads_half(op) && op->peer->landing[op->slot].op == op;
 }
 
 void rndv_landings_peer_failed(struct rail_peer *peer)

@@ -349,7 +349,7 @@ enum rail_rendezvous {
 	RAIL_BY_WRITE,		/* the sender, when the receiver has named the place */
 	RAIL_BY_READ,		/* the receiver: the sender need not be there */
 	RAIL_BY_BOTH,		/* each moves half: where processors copy, two do */
-	RAIL_BY_AUTO,		/* both where every rail of the peer is an untimed software HCA, else write */
+	RAIL_BY_AUTO,		/* both over untimed software HCAs alone, else write */
 };
 
 /* How the receiver of writes learns that they are there. */
@@ -364,8 +364,8 @@ struct rail_way {
 	uint64_t threshold;
 	uint64_t eager;		/* held to that of the settings; rail_way_check refuses more */
 	uint8_t rail;		/* RAIL_SINGLE: which; below rail_count */
-	uint8_t rendezvous;	/* enum rail_rendezvous; by both not with RAIL_WEIGHTED, RAIL_PULL */
-	uint8_t completion;	/* enum rail_completion; by control not with RAIL_PULL and by write alone */
+	uint8_t rendezvous;	/* enum rail_rendezvous; both: not RAIL_WEIGHTED, RAIL_PULL */
+	uint8_t completion;	/* enum rail_completion; control: only by write, not RAIL_PULL */
 };
 
 /*

@@ -164,18 +164,20 @@ static int cts_post(struct rail_tx *tx, const struct rail_op *op)
 	return tx->control(tx, RECORD_CTS, &header, cts_word(op), rkey);
 }
 
-/* By both: what this end has read. */
+/* By both: what this end has read, the end of each piece. */
 static uint64_t half_read(const struct rail_op *op)
 {
 	uint64_t bytes = 0;
-	uint32_t first, count;
 	struct rail_stripe s;
 
 	rndv_plan(op, &s);
 	for (int k = 0; k < s.rail_count; k++) {
-		count = rndv_share(op, s.piece[k].count, &first);
-		for (uint32_t n = 0; n < count; n++)
-			bytes += rail_stripe_chunk(&s, s.piece[k].first + first + n).bytes;
+		const struct rail_piece *p = &s.piece[k];
+		uint32_t first;
+
+		if (rndv_share(op, p->count, &first))
+			bytes += p->offset + p->bytes -
+				 rail_stripe_chunk(&s, p->first + first).offset;
 	}
 	return bytes;
 }
@@ -226,9 +228,10 @@ static bool by_both(const struct rail_peer *peer, const struct rail_way *way, si
 {
 	size_t rails = way->policy == RAIL_STRIPE ? (size_t)peer->rail_count : 1;
 
-	return way->rendezvous == RAIL_BY_BOTH ||
-	       (way->rendezvous == RAIL_BY_AUTO && peer->copies && bytes / rails >= RNDV_BOTH_BYTES &&
-		way->policy <= RAIL_STRIPE && way->completion == RAIL_BY_IMMEDIATE);
+	if (way->rendezvous != RAIL_BY_AUTO)
+		return way->rendezvous == RAIL_BY_BOTH;
+	return peer->copies && bytes / rails >= RNDV_BOTH_BYTES && way->policy <= RAIL_STRIPE &&
+	       way->completion == RAIL_BY_IMMEDIATE;
 }
 
 static void op_take_way(struct rail_op *op, const struct rail_way *way)

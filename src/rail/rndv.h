@@ -51,8 +51,8 @@ enum {
 	RNDV_READ = 1,			/* the receiver reads */
 	RNDV_CONTROL = 2,		/* plain writes, then a control message on each rail used */
 	RNDV_CANCEL = 4,		/* not in the RTS: its CANCEL is out, or waits */
-	RNDV_BOTH = 8,			/* half is written; who reads the other half has RNDV_READ as well */
-	RNDV_FIN = 16,			/* not in the RTS: answered by a CTS, and a FIN is to come */
+	RNDV_BOTH = 8,			/* half is written; who reads the other has RNDV_READ as well */
+	RNDV_FIN = 16,			/* not in the RTS: its CTS has come, its FIN is to come */
 };
 
 /* Immediate: landing:8 generation:8 chunk:16; a control message has its rail for a chunk. */
@@ -63,24 +63,26 @@ static inline uint32_t rndv_imm(const struct rail_op *op, uint32_t number)
 	return (uint32_t)op->slot << 24 | (uint32_t)op->generation << 16 | number;
 }
 
-/* Of the chunks of a rail's piece, those that this end moves: *first from its first on. */
-static inline uint32_t rndv_share(const struct rail_op *op, uint32_t count, uint32_t *first)
-{
-	uint32_t written = count - count / 2;
-
-	*first = 0;
-	if (!(op->how & RNDV_BOTH))
-		return count;
-	if (!(op->how & RNDV_READ))
-		return written;
-	*first = written;
-	return count - written;
-}
-
-/* ... and those that are written, to the receiver. */
+/* How many chunks of a rail's piece are written: by both the first half, and an odd one. */
 static inline uint32_t rndv_written(const struct rail_op *op, uint32_t count)
 {
 	return op->how & RNDV_BOTH ? count - count / 2 : count;
+}
+
+/* By both: does this end read?  Else it writes. */
+static inline bool rndv_reads_half(const struct rail_op *op)
+{
+	return (op->how & (RNDV_BOTH | RNDV_READ)) == (RNDV_BOTH | RNDV_READ);
+}
+
+/* How many chunks of a rail's piece this end moves, *first from its first on. */
+static inline uint32_t rndv_share(const struct rail_op *op, uint32_t count, uint32_t *first)
+{
+	uint32_t written = rndv_written(op, count);
+	bool reads = rndv_reads_half(op);
+
+	*first = reads ? written : 0;
+	return reads ? count - written : written;
 }
 
 /* Its chunks are cut by measured rates. */
