@@ -2,10 +2,10 @@
  * greet.c - is every rank of the job there, with this layer?
  *
  * What follows is collective over MPI_COMM_WORLD.  A rank whose executable does not carry the layer
- * (one of an MPMD job that was started without railgauge exec), or whose --over is native, takes no
- * part in it: the others would wait for ever, or meet collectives of its program.  So first word goes
- * up a binomial tree and down again, by messages of no bytes under the highest tag, and a wait for one
- * has a limit.  Rank r's parent is r without its lowest bit.
+ * (one of an MPMD job, started without railgauge exec), or whose --over is native, takes no part in
+ * it: the others would wait for ever, or meet collectives of its program.  So first word goes up a
+ * binomial tree and down again, by messages of no bytes under the highest tag, and a wait for one has
+ * a limit.  Rank r's parent is r without its lowest bit.
  */
 #include "world.h"
 
@@ -21,7 +21,7 @@
 enum {
 	LOOKS = 1000,			/* before it sleeps between them */
 	NAP_US = 500,
-	LATER_NS = 1000000000,		/* a parent's own wait comes first, so that one rank tells */
+	LATER_NS = 1000000000,		/* a parent's own wait ends first: one rank tells */
 	RANKS_TOLD = 64,
 };
 
@@ -56,9 +56,9 @@ static void miss(int rank)
 {
 	rg_errors_release(true);
 	rg_set_quiet(false);
-	rg_error("rank %d did not take part within %" PRIu64 " s (--start-limit) of its start (accepted: "
-		 "every executable of the job under railgauge exec or linked with the layer, with the same "
-		 "--over)", rank, world_settings.start_limit_ns / 1000000000);
+	rg_error("rank %d did not take part within %" PRIu64 " s (--start-limit) of its start "
+		 "(accepted: every executable of the job under railgauge exec or linked with the "
+		 "layer, with the same --over)", rank, world_settings.start_limit_ns / 1000000000);
 	native.Abort(MPI_COMM_WORLD, RG_EXIT_USAGE);
 	_exit(RG_EXIT_USAGE);
 }

@@ -6,8 +6,7 @@
 MPI_Comm comm_of[COMMS_MAX];
 bool routed[COMMS_MAX];
 
-/* Another way than the parent's, where there are rails. */
-static MPI_Comm dup_with_info(MPI_Comm parent, const char *way)
+MPI_Comm dup_with_info(MPI_Comm parent, const char *way)
 {
 	MPI_Info info;
 	MPI_Comm comm;

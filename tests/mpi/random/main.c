@@ -89,25 +89,12 @@ static bool parse(int argc, char **argv)
 
 /* ---- */
 
-static MPI_Comm base_make(const char *way)
-{
-	MPI_Info info;
-	MPI_Comm comm;
-
-	MPI_Info_create(&info);
-	MPI_Info_set(info, "railgauge", way);
-	DO(MPI_Comm_dup_with_info(MPI_COMM_WORLD, info, &comm));
-	MPI_Info_free(&info);
-	MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
-	return comm;
-}
-
 static void run_way(const char *way, int ranks)
 {
 	static struct plan plan, block;
 	unsigned long i, number_now, made = (unsigned long)-1;
 	bool native = !strcmp(way, "native");
-	MPI_Comm base = base_make(way);
+	MPI_Comm base = dup_with_info(MPI_COMM_WORLD, way);
 
 	running_way = way;
 	for (i = 0; i < arguments.programs; i++) {

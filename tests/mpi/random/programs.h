@@ -395,6 +395,8 @@ extern bool routed[COMMS_MAX];      /* its messages go over rails */
 extern struct half sending[MESSAGES_MAX], receiving[MESSAGES_MAX], between[OTHERS_MAX];
 
 void comms_make(const struct plan *p, MPI_Comm base, bool native);
+/* Another way than the parent's, where there are rails. */
+MPI_Comm dup_with_info(MPI_Comm parent, const char *way);
 void comms_free(const struct plan *p);
 
 void program_run(const struct plan *p); /* run.c */

@@ -12,9 +12,9 @@ enum { BATCH = 4 * HCA_SGE_MAX };	/* pieces per system call */
 
 /*
  * The kernel copies from the process of a number, which may be another's by now.  Numbers are given
- * in turn, at least 32,768 of them and 1,024 for each processor (PIDNS_PID_MAX and pid_idr_init of
- * Linux); to make a process takes a processor 10 us at the very least.  So a peer that has lived
- * 100 us ago is in front of its number's next owner by ten turns for each processor, not 1,024.
+ * in turn, at least 1,024 for each processor (PIDS_PER_CPU_DEFAULT in include/linux/threads.h, where
+ * nobody has lowered kernel.pid_max).  Were a process made in 10 us, each processor would use ten of
+ * them in 100 us: a peer that lived then has its number still, or it is nobody's.
  */
 enum { LIVES_NS = 100000 };
 
