@@ -1,9 +1,11 @@
 # ---- measures: make bench ------------------------------------------------------------------
 # Control programs: the same sources, without the layer between them and the MPI library.
 bench_programs = measures/rg_latency_bare measures/rg_bw_bare measures/reg_speed \
-	measures/figures measures/buffers
+	measures/figures measures/buffers measures/copies
 # Built with the tests, so that what no longer builds is noticed.
 check_PROGRAMS += $(bench_programs)
+measures_copies_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE
+measures_copies_LDADD = librg-util.la
 measures_reg_speed_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE
 measures_reg_speed_LDADD = libsofthca-core.la librg-util.la
 CLEANFILES += $(EXTRA_PROGRAMS)

@@ -243,7 +243,7 @@ in_mpich() {
 	(
 		launcher="$(sed -n 's/^MPIRUN = //p' "$RG_MPICH_BUILD/Makefile") -n" RG_MPI_FLAVOR=mpich
 		cd "$RG_MPICH_BUILD" && "$@"
-	)
+	) || exit
 }
 
 # better low|high FILE...: the better native value (column 2) of these tables' only row
@@ -303,7 +303,7 @@ unmodified() {
 			[ $way = native ] && by= || by=$exec
 			before=$(date +%s%N)
 			# shellcheck disable=SC2086 # words are meant
-			launch 4 $by tests/cli/mpi_plain
+			once start 4 $by tests/cli/mpi_plain
 			echo $((($(date +%s%N) - before) / 1000000)) >"$work/start.$way.$k"
 		done
 	done
@@ -380,6 +380,19 @@ registration() {
 	sed -n 's/^reg again //p' "$work"/reg.* | measure "64 MiB once more, ms" "x < 1"
 }
 
+# What `--rendezvous both` is for; copies.c says which ways these are.
+copies() {
+	for k in $(seq "$launches"); do
+		measures/copies 2>"$err" >"$work/copies.$k" || stop "copies"
+	done
+	for size in 65536 262144 1048576 4194304; do
+		sed -n "s/^copies $size two //p" "$work"/copies.* |
+			measure "$size bytes: copied by two processes / by one" "x >= 1.1"
+		sed -n "s/^copies $size shared //p" "$work"/copies.* |
+			measure "$size bytes: through shared memory / by one" "x < 1"
+	done
+}
+
 # buffers NAME "COMMAND..." MODE...: the medians of a program that knows nothing of the layer
 buffers() {
 	kept=$1 by=$2
@@ -452,6 +465,7 @@ group beside_native "Buffers of malloc, software HCA without a model, beside the
 group unmodified "An MPI program under railgauge exec, beside itself without:" && unmodified
 group verbs "Verbs programs on the software HCA, untimed:" && verbs
 group registration "Registering memory on the software HCA:" && registration
+group copies "Messages between two processes, by the kernel and through shared memory:" && copies
 group memory "Buffers that come and go, an MPI program under railgauge exec, beside itself without:" && memory
 group native_is_free "The native way, beside launches without the layer:" && native_is_free
 group paced "The timing model, each case against its spec (best of a few attempts):" && paced
