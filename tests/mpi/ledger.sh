@@ -90,6 +90,10 @@ for end in 0.txt 1.txt; do
 done
 expect "trace: a small one has its rail" \
 	grep -q ' sent  *1 .* p2p  *1  *100 eager  *[01] *$' "$work/t.0.txt"
+# Where a model moves the data, the sender alone writes.
+launch 2 src/cli/railgauge exec --over stripe --soft ports=2,rate=20GB/s --trace "$work/w" -- tests/mpi/known_calls
+expect "modelled, trace: written over both rails" \
+	[ "$(awk '$8 == 1048576 && $9 == "write" && $10 == "0:8,1:8"' "$work/w.0" | wc -l)" -eq 2 ]
 RAILGAUGE_RENDEZVOUS=read launch 2 $exec --trace "$work/r" -- tests/mpi/known_calls
 for end in 0 1; do
 	expect "read, trace $end: which rails" \

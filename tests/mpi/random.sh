@@ -1,6 +1,7 @@
 #!/bin/sh
-# random.sh - random programs over ways (tests/mpi/random/programs.h): 1,000 of them with Open MPI,
-# fewer where another run has them (another MPI library, sanitizers), 10,000 with RG_LONG=1.
+# random.sh - random programs over ways (tests/mpi/random/programs.h): 1,000 runs with Open MPI, of a
+# program over a way, fewer where another build has them (another MPI library, sanitizers), and ten
+# times as many with RG_LONG=1.
 #
 #	RG_SEED=N	other programs; a failure says how one is repeated
 . "$srcdir/tests/run-lib.sh"
@@ -49,7 +50,7 @@ unset RAILGAUGE_SOFT
 export RAILGAUGE_COLL=native
 programs 2 30 stripe
 unset RAILGAUGE_COLL
-echo "$all programs were run, seed $seed"
+echo "$all runs of $first programs, seed $seed"
 
 for wrong in "--programs 0 native" "--seed x native" "--ways native" "--program" ""; do
 	# shellcheck disable=SC2086 # words are meant

@@ -1,7 +1,7 @@
 #!/bin/sh
 # The conformance list on software devices: each line is one set-up.  `make check` takes five of
-# them between processes, with sanitizers three, and the others in one process (tests/virtual);
-# RG_LONG=1 (`make check-long`) takes all in both.
+# them between processes, with sanitizers three, and two or three of the others, which RG_SEED draws,
+# in one process (tests/virtual); RG_LONG=1 (`make check-long`) takes all in both.
 set -u
 program=${CONFORMANCE:-./tests/conformance/conformance}
 SOFTHCA_EXPOSE=1
@@ -53,7 +53,7 @@ if [ -z "${RG_LONG-}${CONFORMANCE-}" ]; then
 	exit $failed
 fi
 
-# Of ten, three that RG_SEED draws: each as far from the next as those before it.
+# Of these ten every fourth, from a drawn one on.
 first=$((${RG_SEED:-1} % 10)) number=0
 drawn() {
 	number=$((number + 1))
