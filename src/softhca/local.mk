@@ -10,8 +10,8 @@ libsofthca_core_la_SOURCES += src/softhca/base/base.h src/softhca/base/errors.c 
 	src/softhca/base/maps.c src/softhca/base/maps.h src/softhca/base/ranges.c \
 	src/softhca/base/ranges.h src/softhca/base/segment.c src/softhca/base/segment.h \
 	src/softhca/base/sys.h
-libsofthca_core_la_SOURCES += src/softhca/pages/memory.c src/softhca/pages/memory.h \
-	src/softhca/pages/pinned.c src/softhca/pages/remap.c src/softhca/pages/remap.h \
+libsofthca_core_la_SOURCES += src/softhca/pages/held.c src/softhca/pages/held.h \
+	src/softhca/pages/memory.c src/softhca/pages/memory.h src/softhca/pages/pinned.c src/softhca/pages/remap.c src/softhca/pages/remap.h \
 	src/softhca/pages/remap_int.h src/softhca/pages/restore.c src/softhca/pages/watch.c
 libsofthca_core_la_SOURCES += src/softhca/model/fidelity.c src/softhca/model/fidelity.h \
 	src/softhca/model/loss.c src/softhca/model/loss.h src/softhca/model/model.c \
@@ -55,7 +55,7 @@ libsofthca_core_la_SOURCES += src/softhca/engine/progress_thread.c src/softhca/e
 	src/softhca/engine/qp_states.c src/softhca/engine/qp_states.h src/softhca/engine/recv.c \
 	src/softhca/engine/wait.c src/softhca/engine/wait.h src/softhca/engine/wr.c
 libsofthca_core_la_SOURCES += src/softhca/api/about.c src/softhca/api/fabric.c \
-	src/softhca/api/fabric.h src/softhca/api/inherit.c src/softhca/api/inherit.h \
+	src/softhca/api/fabric.h src/softhca/api/inherit.c src/softhca/api/inherit.h src/softhca/api/map.c \
 	src/softhca/api/open.c src/softhca/api/open.h src/softhca/api/real.c \
 	src/softhca/api/real.h src/softhca/api/shim.c src/softhca/api/strings.c \
 	src/softhca/api/verbs_names.h

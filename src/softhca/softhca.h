@@ -150,6 +150,38 @@ void *softhca_arena_alloc(size_t bytes);
 void softhca_arena_free(void *addr);
 bool softhca_arena_contains(const void *addr, size_t bytes);
 
+/*
+ * Mapping on request: peers map what is registered instead of copying it through the kernel, which
+ * is several times as fast.  The whole pages of the registration are moved, in place, onto memory
+ * that can be mapped; what lies beside them in its first and last page is not.  Until
+ * softhca_map returns, nothing but its caller may write to these bytes, not a peer either: so it is
+ * for receive buffers of operations that peers have not been told of.
+ *
+ * `frame` is an address in the frame of the function that owns the buffer, for the question
+ * whether it is on the stack of that thread or fiber.
+ *
+ * -EPERM, with the reason in softhca_last_error(), and nothing has changed: it holds no whole page; it is
+ * not private anonymous memory; it is on a stack, or bound to NUMA nodes, or kept (below); it is
+ * pinned by a real device; the process has locked memory, or a GPU, VFIO, KVM or verbs
+ * device, io_uring or userfaultfd open; calls that change mappings cannot be watched.  -ENODEV.
+ *
+ * The registration remains valid whatever the program does with the memory: see enum softhca_remap.
+ * softhca_is_mapped tells whether any of it is still mapped.  softhca_unmap moves it back, while
+ * the program and peers may go on using it.
+ */
+int softhca_map(struct ibv_mr *mr, const void *frame);
+/* 0: as far as the process is concerned; else -EPERM, with the reason, as above. */
+int softhca_may_map(void);
+bool softhca_is_mapped(const struct ibv_mr *mr);
+void softhca_unmap(struct ibv_mr *mr);
+
+/*
+ * Memory that others know by its pages: it is moved back, and not moved until softhca_unkeep with
+ * the same address.  0 or -ENOMEM.
+ */
+int softhca_keep(const void *addr, size_t bytes);
+void softhca_unkeep(const void *addr);
+
 #ifdef __cplusplus
 }
 #endif

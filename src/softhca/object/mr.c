@@ -202,6 +202,8 @@ static int find_memory(struct hca_mr *mr, void *addr, size_t bytes)
 	rc = hca_maps_check(addr, bytes, mr->access & IBV_ACCESS_LOCAL_WRITE);
 	if (!rc && may)
 		hca_remap(&mr->moved, addr, bytes, remap == SOFTHCA_REMAP_ALWAYS);
+	if (!rc && !mr->moved.listed)
+		hca_moved_none(&mr->moved, addr, bytes);
 	return rc;
 }
 

@@ -3,6 +3,7 @@
 
 #include "base/base.h"
 #include "base/layout.h"
+#include "pages/held.h"
 #include "pages/memory.h"
 #include "pages/remap_int.h"
 #include "base/segment.h"
@@ -15,7 +16,10 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 /* Bytes moved since the last sweep; locked. */
 static uint64_t moved_since_sweep;
 
-enum { SWEEP_BYTES = 256 << 20 };
+enum {
+	SWEEP_BYTES = 256 << 20,
+	SLICE = 2 << 20,		/* the most that exists twice while it is moved */
+};
 
 void hca_remap_lock(sigset_t *before)
 {
@@ -187,8 +191,19 @@ static void set(struct hca_moved *m, uint64_t start, uint64_t end)
 	m->start = start;
 	m->end = end;
 	m->away = false;
-	if (start < end)
+	if (m->from < m->to)
 		list_add(m);
+}
+
+void hca_moved_none(struct hca_moved *m, void *addr, size_t bytes)
+{
+	sigset_t before;
+
+	m->from = (uintptr_t)addr;
+	m->to = m->from + bytes;
+	hca_remap_lock(&before);
+	set(m, m->from, m->from);
+	hca_remap_unlock(&before);
 }
 
 void hca_moved_part(struct hca_moved *m, const struct hca_moved *from, uint64_t start,
@@ -197,6 +212,8 @@ void hca_moved_part(struct hca_moved *m, const struct hca_moved *from, uint64_t 
 	sigset_t before;
 
 	hca_remap_lock(&before);
+	m->from = start;
+	m->to = end;
 	start = hca_later(start, from->start);
 	if (from->end < end)
 		end = from->end;
@@ -213,8 +230,20 @@ void hca_moved_replace(struct hca_moved *m, struct hca_moved *from)
 		list_remove(m);
 	if (from->listed)
 		list_remove(from);
+	m->from = from->from;
+	m->to = from->to;
 	set(m, from->start, from->end);
 	hca_remap_unlock(&before);
+}
+
+/* Locked: what is published already has another part from now on. */
+static void renew(struct hca_moved *m, uint64_t start, uint64_t end)
+{
+	if (m->listed)
+		list_remove(m);
+	set(m, start, end);
+	if (m->changed)
+		m->changed(m);
 }
 
 void hca_moved_drop(struct hca_moved *m)
@@ -230,15 +259,10 @@ void hca_moved_drop(struct hca_moved *m)
 
 /* ---- Moving -------------------------------------------------------------- */
 
-/* Move the pages of one private mapping; false: nothing has changed. */
-static bool move(const struct hca_map *map)
+static bool move_slice(uint64_t start, uint64_t end)
 {
-	const uint64_t start = map->start, end = map->end;
 	long at = -ENOMEM;
 
-	if (!hca_ranges_add(&hca_remap_state.ranges, start, end) ||
-	    (map->inode && !hca_remap_copy_pages(start, end)))
-		return false;
 	/* Earlier memory at this address may have left pages in the segment. */
 	if (hca_sys_punch(hca_memory.fd, start, end) &&
 	    !hca_segment_reserve(hca_memory.fd, start, end - start) && copy_touched(start, end))
@@ -250,6 +274,22 @@ static bool move(const struct hca_map *map)
 	}
 	populate(start, end);
 	moved_since_sweep += end - start;
+	return true;
+}
+
+/* Move the pages of one private mapping; false: not all of them. */
+static bool move(const struct hca_map *map)
+{
+	uint64_t at, end;
+
+	if (!hca_ranges_add(&hca_remap_state.ranges, map->start, map->end) ||
+	    (map->inode && !hca_remap_copy_pages(map->start, map->end)))
+		return false;
+	for (at = map->start; at < map->end; at = end) {
+		end = map->end - at > SLICE ? at + SLICE : map->end;
+		if (!move_slice(at, end))
+			return false;
+	}
 	return true;
 }
 
@@ -319,8 +359,11 @@ bool hca_remap_again(struct hca_moved *m, void *addr, size_t bytes)
 	hca_remap_lock(&before);
 	done = !hca_remap_state.forking &&
 	       all_pages(first, hca_align_up(end, page), is_moved_and_open);
-	if (done)
-		set(m, (uintptr_t)addr, end);
+	if (done) {
+		m->from = (uintptr_t)addr;
+		m->to = end;
+		set(m, m->from, end);
+	}
 	hca_remap_unlock(&before);
 	return done;
 }
@@ -340,7 +383,46 @@ void hca_remap(struct hca_moved *m, void *addr, size_t bytes, bool edges)
 		return;
 	hca_remap_lock(&before);
 	if (!hca_remap_state.forking && all_pages(first, last, is_moved_or_movable) &&
-	    move_all(first, last))
+	    move_all(first, last)) {
+		m->from = start;
+		m->to = end;
 		set(m, hca_later(first, start), last < end ? last : end);
+	}
 	hca_remap_unlock(&before);
+}
+
+const char *hca_remap_requested(struct hca_moved *m, const void *addr, size_t bytes,
+				const void *frame)
+{
+	const uint64_t page = hca_page_bytes(), start = (uintptr_t)addr;
+	const uint64_t first = hca_align_up(start, page);
+	const uint64_t last = hca_align_down(start + bytes, page);
+	const char *why;
+	uint64_t unloads;
+	sigset_t before;
+
+	if (first >= last)
+		return "it holds no whole page";
+	if (!hca_remap_watch())
+		return "calls that change mappings cannot be watched";
+	why = hca_held_by_process();
+	if (!why && rg_memwatch_in_library(first, last - first, &unloads))
+		why = "it belongs to a shared object";
+	if (!why && hca_memory_fd() < 0)
+		why = "there is no memory that peers can map";
+	if (!why)
+		why = hca_held_range(first, last, frame);
+	if (why)
+		return why;
+	hca_remap_lock(&before);
+	if (hca_remap_state.forking || hca_is_pinned(first, last))
+		why = "it is kept where it is";
+	else if (!all_pages(first, last, is_moved_or_movable))
+		why = "it is not private anonymous memory";
+	else if (!move_all(first, last))
+		why = "it could not be moved";
+	else
+		renew(m, first, last);
+	hca_remap_unlock(&before);
+	return why;
 }

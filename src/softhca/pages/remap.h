@@ -11,7 +11,7 @@
  * pages.  Pages next to those moved back stay where they are, so that transfers to them
  * are not disturbed.
  *
- * Except at fork, there is no waiting for peers that are copying to pages that are moved
+ * Except at fork and hca_remap_back, there is no waiting for peers that are copying to pages that are moved
  * back: the program removes these pages while they are being written to.
  */
 #ifndef HCA_REMAP_H
@@ -24,11 +24,12 @@
 
 #include "memwatch.h"
 
-/* The part of a registration that peers can map.  Zeros: nothing. */
+/* A registration, as far as this room knows it: the part of it that peers can map.  Zeros: nothing. */
 struct hca_moved {
 	struct hca_moved *next, **at;
 	bool listed;			/* it is on the list; the two above are valid */
-	uint64_t start, end;		/* addresses; equal: nothing */
+	uint64_t from, to;		/* addresses of all that is registered */
+	uint64_t start, end;		/* of the part; equal: nothing */
 	bool away;			/* temporarily not to be copied to by address either */
 	/* Called when start, end or away has changed; locked, perhaps inside malloc; or NULL. */
 	void (*changed)(struct hca_moved *m);
@@ -47,6 +48,24 @@ void hca_remap(struct hca_moved *m, void *addr, size_t bytes, bool edges);
 /* If all of it is on the segment already, readable and writable: the same, and true. */
 bool hca_remap_again(struct hca_moved *m, void *addr, size_t bytes);
 
+/*
+ * On request, for one buffer that nothing but the caller uses until it returns: its whole pages,
+ * unless they are held (held.h), pinned, or of another kind.  *m may be in use; its
+ * `changed` is called.  NULL, or why nothing of *m has changed: a text in static storage.
+ */
+const char *hca_remap_requested(struct hca_moved *m, const void *addr, size_t bytes,
+				const void *frame);
+/*
+ * Move the whole pages around a range back, while the program and peers go on using them:
+ * they are private copies afterwards, as after a fork.
+ */
+void hca_remap_back(const void *addr, size_t bytes);
+
+/*
+ * It has no such part, but may get one on request, and is not to be copied to by address while pages
+ * are moved back.
+ */
+void hca_moved_none(struct hca_moved *m, void *addr, size_t bytes);
 /* The part of `from` in [start, end), for a window of it. */
 void hca_moved_part(struct hca_moved *m, const struct hca_moved *from, uint64_t start,
 		    uint64_t end);

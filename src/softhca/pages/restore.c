@@ -352,53 +352,87 @@ static void make_private(const struct hca_map *map)
 	}
 }
 
-/* Mark all parts away and unmapped.  True: some part could be mapped. */
-static bool send_away(void)
+/*
+ * Mark what is registered in [start, end) away and unmapped: peers may be copying to its pages
+ * by mapping, and through another registration by address.  True: there is any.
+ */
+static bool send_away(uint64_t start, uint64_t end)
 {
 	struct hca_moved *m;
 	bool any = false;
 
 	for (m = hca_remap_state.list; m; m = m->next) {
-		any |= m->start < m->end;
+		if (m->from >= end || m->to <= start)
+			continue;
 		m->end = m->start;
 		m->away = true;
 		tell(m);
+		any = true;
 	}
 	return any;
 }
 
-void hca_remap_before_fork(void)
+/* Threads between the two: only the last one knows that nothing has to be away. */
+static unsigned making_private;
+
+/* Nothing is moved between this and end_private. */
+static void begin_private(uint64_t start, uint64_t end)
 {
-	struct search s = { .end = HCA_MEMORY_BYTES };
+	struct search s = { .at = start, .end = end };
 	struct hca_moved *m;
 	struct hca_map piece;
 	sigset_t before;
-	bool mapped;
+	bool used;
 
 	hca_remap_lock(&before);
 	hca_remap_state.forking++;
-	mapped = send_away();
+	making_private++;
+	used = hca_remap_state.ranges.count && send_away(start, end);
 	hca_remap_unlock(&before);
-	if (mapped && hca_remap_quiesce)
+	if (used && hca_remap_quiesce)
 		hca_remap_quiesce();
 	hca_remap_lock(&before);
 	while (next_piece(&s, &piece))
 		if (hca_is_moved(&piece))
 			make_private(&piece);
-	for (m = hca_remap_state.list; m; m = m->next) {
+	making_private--;
+	for (m = hca_remap_state.list; m && !making_private; m = m->next) {
+		if (!m->away)
+			continue;
 		m->away = false;
 		tell(m);
 	}
 	hca_remap_unlock(&before);
 }
 
-void hca_remap_after_fork(void)
+static void end_private(void)
 {
 	sigset_t before;
 
 	hca_remap_lock(&before);
 	hca_remap_state.forking--;
 	hca_remap_unlock(&before);
+}
+
+void hca_remap_before_fork(void)
+{
+	begin_private(0, HCA_MEMORY_BYTES);
+}
+
+void hca_remap_after_fork(void)
+{
+	end_private();
+}
+
+void hca_remap_back(const void *addr, size_t bytes)
+{
+	const uint64_t page = hca_page_bytes(), start = hca_align_down((uintptr_t)addr, page);
+	const uint64_t end = hca_align_up((uintptr_t)addr + bytes, page);
+
+	if (!hca_ranges_touch(&hca_remap_state.ranges, start, end))
+		return;
+	begin_private(start, end);
+	end_private();
 }
 
 /* A thread of the parent was changing the set: rebuild it from the mappings. */
@@ -422,7 +456,7 @@ void hca_remap_in_child(void)
 
 	hca_remap_reset_lock();
 	hca_remap_state.list = NULL;
-	hca_remap_state.forking = 0;
+	hca_remap_state.forking = making_private = 0;
 	if (hca_remap_state.ranges.turn & 1)
 		find_views();
 	/* What could not be made private before. */
