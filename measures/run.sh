@@ -259,11 +259,15 @@ better() {
 # Open MPI's launches and MPICH's take turns; each has its native way and ours in turns, too.
 beside_native() {
 	for row in latency:low:8:x\<=0.95 latency:low:4096:x\<=1.0 bw:high:8:x\>=1.1 \
-		bw:high:65536:x\>=1.1 bw:high:1048576:x\>=1.1 bw:high:4194304:x\>=1.1; do
-		IFS=: read -r name best size wanted <<-END
+		bw:high:65536:x\>=1.1 bw:high:1048576:x\>=1.1 bw:high:4194304:x\>=1.1 \
+		bw:high:65536::--map-buffers bw:high:1048576:x\>=2.5:--map-buffers \
+		bw:high:4194304::--map-buffers; do
+		IFS=: read -r name best size wanted more <<-END
 			$row
 		END
-		set -- 2 $pt2pt/rg_$name --over native,single --soft ideal --buffers malloc -m "$size:$size"
+		# shellcheck disable=SC2086 # one word or none
+		set -- 2 $pt2pt/rg_$name --over native,single --soft ideal --buffers malloc \
+			-m "$size:$size" $more
 		for k in $(seq "$launches"); do
 			once "own.$k" "$@"
 			[ -z "${RG_MPICH_BUILD-}" ] || in_mpich once "mpich.$k" "$@"
@@ -274,7 +278,7 @@ beside_native() {
 				ours=$(awk '/^[0-9]/ { print $3 }' "$work/$build.$k")
 				echo "$ours $(better $best $(ls "$work"/own.$k "$work"/mpich.$k 2>/dev/null))"
 			done | awk '{ print $1 / $2 }' | measure \
-				"rg_$name, $size bytes, $([ $build = own ] && echo "$RG_MPI_FLAVOR" || echo mpich): one rail / the better library" \
+				"rg_$name${more:+ $more}, $size bytes, $([ $build = own ] && echo "$RG_MPI_FLAVOR" || echo mpich): one rail / the better library" \
 				"$(echo "$wanted" | sed 's/\([<>]=\)/ \1 /')"
 		done
 		rm -f "$work"/own.* "$work"/mpich.*

@@ -141,6 +141,15 @@ static void experiment_lines(const struct bench_job *job, json_t *lines)
 	add_line(lines, "quoted: %s", experiment_quoted(job->experiment, text, sizeof(text)));
 }
 
+/* Is this flag, of any table? */
+static bool is_set(const struct bench_job *job, const char *name)
+{
+	const struct opt_table *table;
+	const struct opt *row = options_find(job, name, &table);
+
+	return row && OPT_VALUE(table, row, bool);
+}
+
 static json_t *notes(const struct bench_job *job)
 {
 	json_t *lines = json_array();
@@ -169,7 +178,8 @@ static json_t *notes(const struct bench_job *job)
 		add_line(lines, "window: %llu messages%s", (unsigned long long)job->opt.window,
 			 job->pair_count > 1 ? "; values are sums over all pairs" : "");
 	if (!job->def->app)
-		add_line(lines, "buffers: %s", buffers_text(job));
+		add_line(lines, "buffers: %s%s", buffers_text(job), is_set(job, "map-buffers") ?
+			 "; peers map those that are received into (--map-buffers)" : "");
 	if (job->oversubscribed)
 		add_line(lines, "oversubscribed: more ranks than cores, which take turns; latency "
 			 "and CPU-bound values say little");

@@ -15,6 +15,7 @@
 #include "calls_list.h"
 #include "err.h"
 #include "layer.h"
+#include "world.h"
 
 struct call_count calls[CALL_COUNT];
 bool calls_counted;
@@ -70,6 +71,7 @@ struct sums {
 		uint64_t tx_messages, tx_chunks, tx_bytes, rx_messages, rx_chunks, rx_bytes;
 		uint64_t stalls, retries;
 	} rail[RAILS];
+	struct { uint64_t buffers, bytes, refused; } mapped;
 };
 
 static int number_of(int r)
@@ -98,6 +100,16 @@ static void rails_sum(struct sums *s)
 		s->rail[r].stalls = l.stalls;
 		s->rail[r].retries = l.retries_counted ? l.retries : 0;
 	}
+}
+
+static void mapped_sum(struct sums *s)
+{
+	struct rail_map_count c;
+
+	rail_map_count(layer.rails, &c);
+	s->mapped.buffers = c.buffers;
+	s->mapped.bytes = c.bytes;
+	s->mapped.refused = c.refused;
 }
 
 static void calls_sum(struct sums *s)
@@ -156,6 +168,14 @@ static void rails_print(FILE *f, const struct sums *s)
 	}
 }
 
+static void mapped_print(FILE *f, const struct sums *s)
+{
+	if (world_settings.rail.map_buffers)
+		fprintf(f, "  receive buffers mapped (--map-buffers): %" PRIu64 ", of %" PRIu64 " bytes; "
+			"refused: %" PRIu64 "\n", s->mapped.buffers, s->mapped.bytes,
+			s->mapped.refused);
+}
+
 static void rest_print(FILE *f)
 {
 	fprintf(f, "  not counted: calls that wait, test, cancel or make communicators, which carry "
@@ -179,6 +199,7 @@ static void all_print(const struct sums *s)
 		"large ones\n", rg_program(), layer.world_size);
 	calls_print(f, s);
 	rails_print(f, s);
+	mapped_print(f, s);
 	rest_print(f);
 	fclose(f);
 	for (; text && at < length && n > 0; at += (size_t)n)
@@ -203,6 +224,7 @@ void calls_end(void)
 	memset(&mine, 0, sizeof(mine));
 	calls_sum(&mine);
 	rails_sum(&mine);
+	mapped_sum(&mine);
 	native.Reduce(&mine, &all, sizeof(mine) / sizeof(uint64_t), MPI_UINT64_T, MPI_SUM, 0,
 		      MPI_COMM_WORLD);
 	if (layer.world_rank == 0)

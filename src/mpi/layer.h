@@ -207,6 +207,7 @@ struct req {
 	struct dtype *type;		/* holds a reference while set and not contiguous */
 	void *buf;
 	size_t count;			/* elements */
+	const void *frame;		/* of a receive: where its caller's stack was */
 	void *packed;			/* malloc'ed copy: not contiguous, or not registrable */
 	size_t bytes;			/* capacity as posted; the message's length when done */
 	uint64_t stamp;

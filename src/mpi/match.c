@@ -124,11 +124,12 @@ void (*recv_done)(struct rail_op *op, int status) = recv_rendezvous_done;
 
 static void recv_rendezvous(struct req *r, struct rail_peer *peer, uint64_t handle)
 {
-	struct rail_buf b = {.addr = r->buf, .bytes = r->bytes};
+	struct rail_buf b = {.addr = r->buf, .bytes = r->bytes, .frame = r->frame};
 	int rc;
 
 	if (r->type && r->bytes) {
 		b.addr = r->packed = malloc(r->bytes);
+		b.frame = NULL;		/* used once */
 		if (!b.addr)
 			b.bytes = 0;	/* accept nothing, so that the sender is not left waiting */
 	}
@@ -141,6 +142,7 @@ static void recv_rendezvous(struct req *r, struct rail_peer *peer, uint64_t hand
 	if (unlikely(rc == -EFAULT && !r->packed)) {
 		b.addr = r->packed = malloc(r->bytes);
 		b.kind = RAIL_MEM_HOST;
+		b.frame = NULL;
 		rc = b.addr ? rail_accept(peer, handle, &b, &r->op) : -ENOMEM;
 	}
 	if (unlikely(rc && rc != -ECONNRESET && b.bytes)) {

@@ -19,6 +19,7 @@ static inline void recv_init(struct comm *c, struct req *r, const struct message
 	r->source = m->rank;
 	r->tag = m->tag;
 	r->packed = NULL;
+	r->frame = __builtin_frame_address(0);
 	c->refs++;
 	layer_pending_add(1);
 	if (likely(m->type->contiguous)) {

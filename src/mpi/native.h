@@ -40,7 +40,8 @@
 	X(Type_free_keyval) \
 	X(Type_get_attr) X(Type_get_envelope) X(Type_get_extent) X(Type_get_true_extent) \
 	X(Type_set_attr) X(Type_size_x) X(Unpack) \
-	X(Wait) X(Waitall) X(Waitany) X(Waitsome)
+	X(Wait) X(Waitall) X(Waitany) X(Waitsome) \
+	X(Win_allocate) X(Win_attach) X(Win_create) X(Win_detach) X(Win_free) X(Win_get_attr)
 
 /* MPI 4: the same with counts of type MPI_Count. */
 #ifdef HAVE_MPI_SEND_C
@@ -51,7 +52,8 @@
 	X(Isendrecv_c) X(Isendrecv_replace_c) X(Issend_c) X(Mrecv_c) X(Recv_c) \
 	X(Recv_init_c) X(Reduce_c) X(Reduce_scatter_c) X(Reduce_scatter_block_c) X(Rsend_c) \
 	X(Rsend_init_c) X(Scan_c) X(Scatter_c) X(Scatterv_c) X(Send_c) X(Send_init_c) \
-	X(Sendrecv_c) X(Sendrecv_replace_c) X(Ssend_c) X(Ssend_init_c) X(Type_get_envelope_c)
+	X(Sendrecv_c) X(Sendrecv_replace_c) X(Ssend_c) X(Ssend_init_c) X(Type_get_envelope_c) \
+	X(Win_allocate_c) X(Win_create_c)
 #else
 #define NATIVE_LARGE_COUNT(X)
 #endif

@@ -130,7 +130,9 @@ static void drop(struct rail_mr_cache *c, size_t i)
 	if (c->last == mr)
 		c->last = NULL;
 	mr->detached = true;
-	if (!mr->refs)
+	if (mr->refs)
+		c->loose++;
+	else
 		entry_destroy(c, mr);
 }
 
@@ -276,6 +278,8 @@ static int miss(struct rail_mr_cache *c, uintptr_t addr, size_t bytes, struct ra
 	mr->detached = !cached;
 	if (cached)
 		insert(c, mr);
+	else
+		c->loose++;
 	mr->refs = 1;
 	mr->used = ++c->clock;
 	while (c->count > c->max_entries || c->bytes > c->max_bytes)
@@ -362,8 +366,18 @@ int rail_mr_get(struct rail_mr_cache *c, const void *addr, size_t bytes, struct 
 void rail_mr_put(struct rail_mr_cache *c, struct rail_mr *mr)
 {
 	mr->refs--;
-	if (mr->detached && !mr->refs)
-		entry_destroy(c, mr);
+	if (!mr->detached || mr->refs)
+		return;
+	c->loose--;
+	entry_destroy(c, mr);
+}
+
+bool rail_mr_in_use(const struct rail_mr_cache *c, uintptr_t start, size_t bytes)
+{
+	for (size_t i = find(c, start); i < c->count && c->sorted[i]->start < start + bytes; i++)
+		if (c->sorted[i]->refs)
+			return true;
+	return c->loose;
 }
 
 int rail_mr_pin(struct rail_mr_cache *c, void *addr, size_t bytes)

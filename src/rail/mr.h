@@ -52,6 +52,7 @@ struct rail_mr_cache {
 	uint64_t clock, log_seen;
 	struct rail_mr **sorted;
 	size_t count, capacity, bytes;
+	size_t loose;			/* entries in use that are not found any more */
 	size_t page;
 	uint64_t hits, misses, evictions, invalidations;
 };
@@ -64,6 +65,9 @@ void rail_mr_cache_fini(struct rail_mr_cache *cache);
 int rail_mr_get(struct rail_mr_cache *cache, const void *addr, size_t bytes,
 		struct rail_mr **out);
 void rail_mr_put(struct rail_mr_cache *cache, struct rail_mr *mr);
+
+/* May an operation that is under way use any of these bytes? */
+bool rail_mr_in_use(const struct rail_mr_cache *cache, uintptr_t start, size_t bytes);
 
 /* Words behind the reason of a failed registration: often the limit of locked memory. */
 const char *rail_mr_hint(int rc);

@@ -8,6 +8,7 @@
 #include "clock.h"
 #include "err.h"
 #include "lane_ring.h"
+#include "mapped.h"
 #include "mr.h"
 #include "on_demand.h"
 #include "op_queue.h"
@@ -254,6 +255,7 @@ static void ctx_free(struct rail_ctx *ctx)
 	rail_on_demand_close(ctx);
 	rail_pools_free(ctx);
 	rail_staging_free(ctx);
+	rail_mapped_close(ctx);
 	rail_mr_cache_fini(&ctx->mr);
 	rail_cq_free(ctx);
 	for (int a = 0; a < ctx->adapter_count; a++)
@@ -356,6 +358,8 @@ int rail_open(const struct rail_config *cfg, struct rail_ctx **out)
 		rc = adapters_open(ctx);
 	if (!rc)
 		rc = rail_memory_open(ctx);
+	if (!rc)
+		rc = rail_mapped_open(ctx);
 	if (!rc)
 		rc = rail_bound_find(ctx);
 	if (rc) {

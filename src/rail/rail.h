@@ -66,6 +66,11 @@ struct rail_buf {
 	void *addr;
 	size_t bytes;
 	enum rail_mem_kind kind;
+	/*
+	 * rail_accept: the frame of the function that owns the buffer, to tell stacks from other
+	 * memory (softhca_map).  NULL: it is not to be mapped, whatever the settings say.
+	 */
+	const void *frame;
 };
 
 /* Buffers for messages, registered on all rails once and for all. */
@@ -120,6 +125,7 @@ struct rail_settings {
 	int bind;		/* enum rail_bind */
 	int intranode;		/* enum rail_intranode */
 	int registration;	/* enum rail_registration */
+	bool map_buffers;	/* peers map receive buffers that are used again: mapped.h */
 	/* What every port is configured for; see vrb_port_wish. */
 	uint64_t gid_index;	/* OPT_SPECIAL: chosen by type */
 	uint64_t mtu;		/* bytes at most; 0 or OPT_SPECIAL: the active one */
@@ -276,6 +282,19 @@ const char *rail_fabric_spec(const struct rail_ctx *ctx);
 const char *rail_fabric_doubt(struct rail_ctx *ctx);
 enum rail_fabric rail_fabric_kind(const struct rail_ctx *ctx);
 
+/* Receive buffers, and what became of them under `map_buffers`. */
+struct rail_map_count {
+	uint64_t buffers, bytes;	/* mapped, each time counted */
+	uint64_t refused;		/* times that one could not be */
+};
+void rail_map_count(const struct rail_ctx *ctx, struct rail_map_count *out);
+/*
+ * Memory that others know by its pages, such as a window's: not mapped, moved back if it was, until
+ * rail_unkeep with the same address.  Nothing to do where nothing is mapped.  0 or -ENOMEM.
+ */
+int rail_keep(struct rail_ctx *ctx, const void *addr, size_t bytes);
+void rail_unkeep(struct rail_ctx *ctx, const void *addr);
+
 /* ---- Peers -------------------------------------------------------------- */
 
 enum { RAIL_OFFER_BYTES = 1024 };	/* of endpoint info, an offer; unused bytes are zero */
@@ -410,6 +429,7 @@ struct rail_op {
 	uint8_t weight[RAIL_MAX];		/* shares of the rails */
 	uint8_t stage, policy, how, rail, bound, lane, slot, generation;
 	uint8_t taken, odd_rail, chunks_left, chunks_out;
+	bool mapped;				/* mr is mapped.h's */
 	int status;
 };
 

@@ -15,6 +15,7 @@
 
 struct rail_cq;
 struct rail_lane;
+struct rail_mapped;
 struct rail_poll;
 struct rail_pool;
 struct rail_connector;
@@ -65,6 +66,8 @@ struct rail_ctx {
 	uint32_t lane_count, lane_capacity;
 	struct rail_table table;
 	struct rail_mr_cache mr;
+	struct rail_mapped *mapped;	/* receive buffers that peers map; NULL: none */
+	size_t map_from;		/* bytes from which on a receive asks for that */
 	const char *unwatched;		/* why registrations are not kept, though wanted; or NULL */
 	struct rail_staging staging;
 	struct rail_pool *pool[RAIL_ALL];	/* by adapter */

@@ -38,6 +38,7 @@
 #include "landing.h"
 #include "lane.h"
 #include "likely.h"
+#include "mapped.h"
 #include "mr.h"
 #include "op_queue.h"
 #include "peer_failure.h"
@@ -51,12 +52,16 @@
 #include "stripe.h"
 #include "table.h"
 
-#define BYTES_MASK (((uint64_t)1 << 48) - 1)
+#define CTS_ALONE ((uint64_t)1 << 47)
+#define BYTES_MASK (CTS_ALONE - 1)
 
-/* From the top bit down, word of a CTS: generation:8 landing:8 bytes:48. */
+_Static_assert(RAIL_STRIPE_MAX_BYTES <= BYTES_MASK, "the bytes of a message fit its records");
+
+/* From the top bit down, word of a CTS: generation:8 landing:8 alone:1 bytes:47. */
 static uint64_t cts_word(const struct rail_op *op)
 {
-	return (uint64_t)op->generation << 56 | (uint64_t)op->slot << 48 | op->bytes;
+	return (uint64_t)op->generation << 56 | (uint64_t)op->slot << 48 |
+	       (op->how & RNDV_ALONE ? CTS_ALONE : 0) | op->bytes;
 }
 
 /* By both: an even number for each rail, since half are for either end. */
@@ -326,6 +331,18 @@ static struct rail_op *answered(struct rail_peer *peer, const struct rail_record
 	return op;
 }
 
+/* The receiver has mapped its buffer: of an offer by both it takes the write alone. */
+static bool write_alone(struct rail_op *op)
+{
+	if (!(op->how & RNDV_BOTH)) {
+		rail_peer_fail(op->peer, -EPROTO, "a CTS wants all written that is anyway");
+		return false;
+	}
+	rail_table_remove(&op->peer->ctx->table, op->handle);
+	op->how &= (uint8_t)~(RNDV_BOTH | RNDV_FIN);
+	return true;
+}
+
 void rail_cts_arrived(struct rail_peer *peer, const struct rail_record *record,
 		      const void *payload)
 {
@@ -333,6 +350,8 @@ void rail_cts_arrived(struct rail_peer *peer, const struct rail_record *record,
 	struct rail_op *op = answered(peer, record, bytes, bytes > 0, 0, "CTS");
 
 	if (!op)
+		return;
+	if (record->word & CTS_ALONE && !write_alone(op))
 		return;
 	op->bytes = bytes;
 	op->remote = record->header.word[1];
@@ -496,6 +515,8 @@ static void op_take_rts(struct rail_op *op, const struct rail_rts *rts)
 	op->bound = rts->bound;
 	op->lane = rts->lane;
 	op->how = (uint8_t)(rts->how | (rts->how & RNDV_BOTH ? RNDV_READ : 0));
+	if (op->mapped && op->how & RNDV_BOTH)
+		op->how = (uint8_t)((op->how & ~(RNDV_BOTH | RNDV_READ)) | RNDV_ALONE);
 	op->remote = rts->keys.address;
 	memcpy(op->rkey, rts->keys.rkey, sizeof(op->rkey));
 	memcpy(op->weight, rts->weight, sizeof(op->weight));
@@ -526,6 +547,20 @@ static void receive(struct rail_op *op)
 	}
 }
 
+/* What is written may be written to a mapping; who reads does not need one. */
+static int register_landing(struct rail_op *op, const struct rail_rts *rts)
+{
+	struct rail_ctx *ctx = op->peer->ctx;
+
+	if (unlikely(op->bytes >= ctx->map_from) && !(rts->how & RNDV_READ)) {
+		op->mr = rail_mapped_get(ctx, &op->buf, op->bytes);
+		op->mapped = op->mr;
+		if (op->mr)
+			return 0;
+	}
+	return rail_mr_get(&ctx->mr, op->buf.addr, op->bytes, &op->mr);
+}
+
 int rail_accept(struct rail_peer *peer, uint64_t rendezvous, const struct rail_buf *buf,
 		struct rail_op *op)
 {
@@ -549,8 +584,9 @@ int rail_accept(struct rail_peer *peer, uint64_t rendezvous, const struct rail_b
 	op->buf = *buf;
 	op->bytes = buf->bytes < entry->rts.bytes ? buf->bytes : entry->rts.bytes;
 	op->mr = NULL;
+	op->mapped = false;
 	if (op->bytes) {
-		rc = rail_mr_get(&ctx->mr, buf->addr, op->bytes, &op->mr);
+		rc = register_landing(op, &entry->rts);
 		if (rc)
 			return rc;
 	}

@@ -10,7 +10,8 @@
  *	chunks  -->                             <--  FIN
  *
  * By both: KEYS, RTS  -->  <--  CTS; the sender writes the first half of each rail's chunks, the
- * receiver reads the others, and its FIN tells that.  Where processors copy, two do.
+ * receiver reads the others, and its FIN tells that.  Where processors copy, two do.  If the
+ * receiver's buffer is mapped (mapped.h), its CTS makes it a message by write.
  *
  * FIN also answers a message of which no byte is wanted.  An RTS that has not been
  * answered can be cancelled: CANCEL, CANCELLED (cancel.c).
@@ -53,6 +54,7 @@ enum {
 	RNDV_CANCEL = 4,		/* not in the RTS: its CANCEL is out, or waits */
 	RNDV_BOTH = 8,			/* half is written; who reads the other has RNDV_READ as well */
 	RNDV_FIN = 16,			/* not in the RTS: its CTS has come, its FIN is to come */
+	RNDV_ALONE = 32,		/* not in the RTS: it offered both, but the sender writes all */
 };
 
 /* Immediate: landing:8 generation:8 chunk:16; a control message has its rail for a chunk. */

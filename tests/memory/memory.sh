@@ -15,6 +15,9 @@ for remap in never auto; do
 	lifecycle late --random --rounds 100
 done
 unset SOFTHCA_REMAP
+export RAILGAUGE_MAP_BUFFERS=1
+lifecycle exec
+unset RAILGAUGE_MAP_BUFFERS
 lifecycle linked --multiple --rounds 4
 # shellcheck disable=SC2086 # words are meant
 with_allocators $heap_kinds

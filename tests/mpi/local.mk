@@ -3,8 +3,9 @@
 mpi_suites = tests/mpi/p2p_suite tests/mpi/type_suite tests/mpi/comm_suite tests/mpi/thread_suite \
 	tests/mpi/random_programs tests/mpi/coll_suite tests/mpi/reduce_suite tests/mpi/everybody \
 	tests/mpi/late_end tests/mpi/calls_suite tests/mpi/beside_suite tests/mpi/spawn \
-	tests/mpi/known_calls
+	tests/mpi/known_calls tests/mpi/mapping
 check_PROGRAMS += $(mpi_suites) tests/mpi/assumptions
+tests_mpi_mapping_LDADD = $(MPI_LIBS) -lpthread
 # What programs do besides MPI: a stranger to the layer, which stands before it by railgauge exec.
 tests_mpi_assumptions_SOURCES = tests/mpi/assumptions.c tests/mpi/assumptions.h \
 	tests/mpi/assumptions_call.c tests/mpi/assumptions_error.c tests/mpi/assumptions_place.c \

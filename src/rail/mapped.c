@@ -1,0 +1,244 @@
+/* mapped.c - see mapped.h. */
+#include "mapped.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "clock.h"
+#include "mr.h"
+#include "rail.h"
+#include "rail_ctx.h"
+#include "softhca.h"
+#include "vrb.h"
+
+enum {
+	WAYS = 4,			/* places that a buffer may have in the table */
+	SETS = MAPPED_MAX / WAYS,
+	/* Smaller messages gain less than the two ends beside whole pages cost. */
+	MAPPED_BYTES = 32 << 10,
+	CHECKED_NS = 10000000,		/* how often the process's devices are looked at */
+	DUE_MAX = 1024,			/* uses before it is mapped, at most */
+};
+
+/* A buffer that has been received into, known by where it begins. */
+struct buffer {
+	struct rail_mr mr;		/* bytes 0: free; registered and mapped if on[0] is set */
+	uint32_t uses, due;		/* since it was last mapped; when it is mapped */
+};
+
+struct rail_mapped {
+	struct buffer buffer[SETS][WAYS];
+	size_t bytes, max_bytes;	/* of what is mapped */
+	uint64_t clock, checked_ns;
+	struct rail_map_count count;
+};
+
+int rail_mapped_open(struct rail_ctx *ctx)
+{
+	ctx->map_from = SIZE_MAX;
+	if (!ctx->settings.map_buffers || !ctx->cfg.use_softhca)
+		return 0;
+	ctx->mapped = calloc(1, sizeof(*ctx->mapped));
+	if (!ctx->mapped)
+		return -ENOMEM;
+	ctx->mapped->max_bytes = (size_t)sysconf(_SC_PHYS_PAGES) / 4 * (size_t)sysconf(_SC_PAGESIZE);
+	ctx->map_from = MAPPED_BYTES;
+	return 0;
+}
+
+void rail_map_count(const struct rail_ctx *ctx, struct rail_map_count *out)
+{
+	*out = ctx->mapped ? ctx->mapped->count : (struct rail_map_count){ .buffers = 0 };
+}
+
+int rail_keep(struct rail_ctx *ctx, const void *addr, size_t bytes)
+{
+	return ctx->mapped && bytes ? softhca_keep(addr, bytes) : 0;
+}
+
+void rail_unkeep(struct rail_ctx *ctx, const void *addr)
+{
+	if (ctx->mapped)
+		softhca_unkeep(addr);
+}
+
+/* ---- Registrations ------------------------------------------------------ */
+
+static bool is_registered(const struct buffer *b)
+{
+	return b->mr.on[0];
+}
+
+/* What is not kept must not stay mapped. */
+static void unregister(struct rail_ctx *ctx, struct buffer *b)
+{
+	if (!is_registered(b))
+		return;
+	softhca_unmap(b->mr.on[0]);
+	ctx->mr.detach(ctx->mr.user, &b->mr);
+	ctx->mapped->bytes -= b->mr.bytes;
+}
+
+/* No operation uses it.  It is as if it had just been received into for the first time. */
+static void begin(struct rail_ctx *ctx, struct buffer *b, uintptr_t start, size_t bytes)
+{
+	unregister(ctx, b);
+	*b = (struct buffer){ .mr = { .start = start, .bytes = bytes }, .uses = 1, .due = 2 };
+}
+
+static void unregister_all(struct rail_ctx *ctx)
+{
+	for (int s = 0; s < SETS; s++)
+		for (int w = 0; w < WAYS; w++) {
+			struct buffer *b = &ctx->mapped->buffer[s][w];
+
+			if (!b->mr.refs)
+				begin(ctx, b, 0, 0);
+		}
+}
+
+void rail_mapped_close(struct rail_ctx *ctx)
+{
+	if (ctx->mapped)
+		unregister_all(ctx);
+	free(ctx->mapped);
+	ctx->mapped = NULL;
+}
+
+/* The one that was unused for longest, of those that no operation uses; NULL: none. */
+static struct buffer *oldest(struct buffer *first, int count, bool registered)
+{
+	struct buffer *best = NULL;
+
+	for (struct buffer *b = first; b < first + count; b++)
+		if (!b->mr.refs && (!registered || is_registered(b)) &&
+		    (!best || b->mr.used < best->mr.used))
+			best = b;
+	return best;
+}
+
+static bool make_room(struct rail_ctx *ctx, size_t bytes)
+{
+	struct rail_mapped *m = ctx->mapped;
+
+	while (m->bytes + bytes > m->max_bytes) {
+		struct buffer *b = oldest(&m->buffer[0][0], MAPPED_MAX, true);
+
+		if (!b)
+			return false;
+		begin(ctx, b, 0, 0);
+	}
+	return true;
+}
+
+/* Does any operation use bytes of it, through the cache or through a buffer here? */
+static bool is_in_use(const struct rail_ctx *ctx, const struct rail_mr *mr)
+{
+	const struct buffer *first = &ctx->mapped->buffer[0][0];
+
+	if (rail_mr_in_use(&ctx->mr, mr->start, mr->bytes))
+		return true;
+	for (const struct buffer *b = first; b < first + MAPPED_MAX; b++)
+		if (b->mr.refs && b->mr.start < mr->start + mr->bytes &&
+		    mr->start < b->mr.start + b->mr.bytes)
+			return true;
+	return false;
+}
+
+/* Register it by itself, and map it. */
+static bool map(struct rail_ctx *ctx, struct buffer *b, const void *frame)
+{
+	bool ok = make_room(ctx, b->mr.bytes) && !ctx->mr.attach(ctx->mr.user, &b->mr);
+
+	if (!ok)
+		return false;
+	/* The first adapter moves the pages, the others find them moved. */
+	for (int a = 0; ok && a < ctx->adapter_count; a++)
+		ok = !softhca_map(b->mr.on[a], frame);
+	if (!ok) {
+		ctx->mr.detach(ctx->mr.user, &b->mr);
+		return false;
+	}
+	ctx->mapped->bytes += b->mr.bytes;
+	ctx->mapped->count.buffers++;
+	ctx->mapped->count.bytes += b->mr.bytes;
+	return true;
+}
+
+/* ---- Receives ----------------------------------------------------------- */
+
+/* A device that came after the first buffers were mapped may want to know pages, too. */
+static bool may_map(struct rail_ctx *ctx)
+{
+	uint64_t now = rg_now_ns();
+
+	if (now - ctx->mapped->checked_ns < CHECKED_NS)
+		return true;
+	ctx->mapped->checked_ns = now;
+	if (!softhca_may_map())
+		return true;
+	unregister_all(ctx);
+	return false;
+}
+
+/* The place of the buffer that begins there, perhaps new; NULL: all are in use. */
+static struct buffer *find(struct rail_ctx *ctx, uintptr_t start)
+{
+	const uint64_t mixed = (uint64_t)(start >> 4) * 0x9e3779b97f4a7c15u;
+	struct buffer *set = ctx->mapped->buffer[mixed >> 32 & (SETS - 1)], *b;
+
+	for (b = set; b < set + WAYS; b++)
+		if (b->mr.start == start)
+			return b;
+	b = oldest(set, WAYS, false);
+	if (b)
+		begin(ctx, b, start, 0);
+	return b;
+}
+
+/*
+ * The program has unmapped it, perhaps frees it after each use; or it may not be mapped, at least
+ * now.  The next time it waits longer.
+ */
+static void put_off(struct rail_ctx *ctx, struct buffer *b)
+{
+	uint32_t due = b->due < DUE_MAX ? 2 * b->due : b->due;
+
+	begin(ctx, b, b->mr.start, b->mr.bytes);
+	b->due = due;
+}
+
+struct rail_mr *rail_mapped_get(struct rail_ctx *ctx, const struct rail_buf *buf, size_t bytes)
+{
+	struct buffer *b;
+
+	if (!buf->frame || !may_map(ctx))
+		return NULL;
+	b = find(ctx, (uintptr_t)buf->addr);
+	if (!b)
+		return NULL;
+	b->mr.used = ++ctx->mapped->clock;
+	if (!b->mr.refs) {
+		if (b->mr.bytes < bytes) {
+			begin(ctx, b, b->mr.start, bytes);
+			return NULL;
+		}
+		if (is_registered(b) && !softhca_is_mapped(b->mr.on[0])) {
+			put_off(ctx, b);
+			return NULL;
+		}
+		if (!is_registered(b)) {
+			if (++b->uses < b->due || is_in_use(ctx, &b->mr))
+				return NULL;
+			if (!map(ctx, b, buf->frame)) {
+				ctx->mapped->count.refused++;
+				put_off(ctx, b);
+			}
+		}
+	}
+	if (!is_registered(b) || b->mr.bytes < bytes)
+		return NULL;
+	b->mr.refs++;
+	return &b->mr;
+}
