@@ -7,7 +7,7 @@ few="-i 5 -x 1 -c"
 ways="--over single,bind,stripe,weighted,pull"
 # Emulated machines take half a second for every size and way.
 if [ "${RG_HW_SOFTWARE-}" = 1 ]; then
-	small=4K:16K large=8K:32K some=8K:16K
+	small=4K:16K large=8K:32K some=16K:16K
 else
 	small=1:64K large=1K:1M some=4K:256K
 fi

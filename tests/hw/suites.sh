@@ -32,7 +32,7 @@ all=
 passes 2 p2p_suite stripe ${all:+pull,rendezvous=read} $(long weighted,completion=control)
 programs 2 6 stripe pull,rendezvous=read weighted,completion=control
 for suite in type_suite comm_suite thread_suite; do
-	passes 2 $suite single stripe
+	passes 2 $suite ${all:+single} stripe
 done
 if [ -n "$all" ]; then
 	export RAILGAUGE_RAILS="$first_rail"
@@ -41,7 +41,7 @@ if [ -n "$all" ]; then
 	unset RAILGAUGE_RAILS
 fi
 export RAILGAUGE_QPS=4 RAILGAUGE_BIND=near RAILGAUGE_MTU=1024
-programs 4 4 stripe
+programs 4 "$([ -n "$all" ] && echo 4 || echo 2)" stripe
 export RAILGAUGE_INTRANODE=hca
 [ -z "$all" ] || programs 4 4 pull,rendezvous=read
 # What MPICH itself does not survive (src/mpi/init.c).

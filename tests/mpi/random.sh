@@ -9,7 +9,7 @@ limit=600
 seed=${RG_SEED:-1} first=0 all=0
 case $RG_MPI_FLAVOR:$RG_SANITIZE in
 openmpi:no) share=100 few=3 ;;
-openmpi:*) share=10 few=3 ;;
+openmpi:*) share=8 few=2 ;;
 *) share=20 few=2 ;;	# MPICH never yields and pays dearly for more ranks than cores
 esac
 [ -z "${RG_LONG-}" ] || share=$((share * 10))
@@ -32,7 +32,7 @@ programs() {
 
 # MPICH 4.0.2 does not pass them natively (tests/mpi/random/programs.h).
 native=native
-[ "$RG_MPI_FLAVOR" = openmpi ] || native=
+[ "$RG_MPI_FLAVOR:$RG_SANITIZE" = openmpi:no ] || native=	# and none of it is sanitized
 # shellcheck disable=SC2086 # a word or none
 programs $few 100 $native bind stripe pull
 # shellcheck disable=SC2086

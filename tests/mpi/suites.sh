@@ -9,7 +9,7 @@ suites="p2p_suite type_suite comm_suite thread_suite coll_suite reduce_suite"
 # not depend on the MPI library, and sanitizers look at no library's own way.
 case $RG_MPI_FLAVOR:$RG_SANITIZE in
 openmpi:no) counts="1 3 $(long 2 4)" each="native single bind stripe" ;;
-openmpi:*) counts="$(more 1) 3 $(long 2 4)" each="single stripe $(long native bind)" ;;
+openmpi:*) counts="$(more 1) 3 $(long 2 4)" each="stripe $(long native single bind)" ;;
 *) counts="$(long 1 2) 3" each="native stripe $(long single bind)" ;;
 esac
 

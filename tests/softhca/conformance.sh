@@ -1,6 +1,6 @@
 #!/bin/sh
 # The conformance list on software devices: each line is one set-up.  `make check` takes five of
-# them between processes, with sanitizers three, and two or three of the others, which RG_SEED draws,
+# them between processes, with sanitizers two, and two or three of the others, which RG_SEED draws,
 # in one process (tests/virtual); RG_LONG=1 (`make check-long`) takes all in both.
 set -u
 program=${CONFORMANCE:-./tests/conformance/conformance}
@@ -44,7 +44,7 @@ if [ -n "${RG_LONG-}" ] || [ -z "${CONFORMANCE-}" ]; then
 	with SOFTHCA_REMAP=always ideal
 	# What cannot be mapped goes by its owner's hands.
 	with "SOFTHCA_REMAP=never SOFTHCA_COPY=bounce" ideal
-	run hcas=2,ports=2,$rich --device soft1 --port 1 --peer-port 2
+	more hcas=2,ports=2,$rich --device soft1 --port 1 --peer-port 2
 fi
 if [ -z "${RG_LONG-}${CONFORMANCE-}" ]; then
 	# Of these, cases that they are for.
