@@ -134,6 +134,33 @@ static void test_overlap_in_use(void **state)
 	assert_int_equal(device.live, 1);
 }
 
+/* Bytes that an operation may use; where the table does not know, all bytes. */
+static void test_in_use(void **state)
+{
+	struct rail_mr_cache *c = *state;
+	struct rail_mr *first, *second;
+
+	touch(c, at(1, 0), 2 * PAGE);
+	assert_false(rail_mr_in_use(c, (uintptr_t)at(0, 0), 20 * PAGE));
+	assert_int_equal(rail_mr_get(c, at(5, 0), 2 * PAGE, &first), 0);
+	assert_true(rail_mr_in_use(c, (uintptr_t)at(6, PAGE - 1), 1));
+	assert_true(rail_mr_in_use(c, (uintptr_t)at(0, 0), 5 * PAGE + 1));
+	assert_false(rail_mr_in_use(c, (uintptr_t)at(0, 0), 5 * PAGE));
+	assert_false(rail_mr_in_use(c, (uintptr_t)at(7, 0), PAGE));
+	/* Joined: the first has left the table and is still used. */
+	assert_int_equal(rail_mr_get(c, at(6, 0), 4 * PAGE, &second), 0);
+	rail_mr_put(c, second);
+	assert_true(rail_mr_in_use(c, (uintptr_t)at(6, 0), PAGE));
+	rail_mr_put(c, first);
+	assert_false(rail_mr_in_use(c, (uintptr_t)at(0, 0), 20 * PAGE));
+	c->each = true;
+	assert_int_equal(rail_mr_get(c, at(30, 0), PAGE, &first), 0);
+	assert_true(rail_mr_in_use(c, (uintptr_t)at(30, 0), PAGE));
+	rail_mr_put(c, first);
+	assert_false(rail_mr_in_use(c, (uintptr_t)at(30, 0), PAGE));
+	c->each = false;
+}
+
 static void test_least_recently_used_goes(void **state)
 {
 	struct rail_mr_cache *c = *state;
@@ -414,6 +441,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_hit, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_overlap_joins, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_overlap_in_use, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_in_use, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_least_recently_used_goes, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_bytes_bound, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_device_full, setup, teardown),

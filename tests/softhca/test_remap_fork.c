@@ -295,6 +295,43 @@ static void *fork_often(void *arg)
 	return NULL;
 }
 
+/* No write of a thread is lost while its pages are moved back, and others with them. */
+static void test_threads_back(void **state)
+{
+	enum { ROUNDS = 30 };
+	struct hca_moved m = { .start = 0 };
+	unsigned char *at = fresh(PAGES), *other;
+	pthread_t writer;
+	unsigned round;
+	void *failed;
+
+	if (!watched)
+		skip();
+	for (round = 0; round < ROUNDS; round++) {
+		other = partly_moved();
+		memset(at, 0, PAGES * PAGE);
+		hca_moved_none(&m, at, PAGES * PAGE);
+		assert_null(hca_remap_requested(&m, at, PAGES * PAGE, __builtin_frame_address(0)));
+		assert_int_equal(m.end - m.start, PAGES * PAGE);
+		atomic_store(&stop, false);
+		assert_int_equal(pthread_create(&writer, NULL, count, at), 0);
+		usleep(500);
+		hca_remap_back(at + PAGE + 1, PAGE);
+		hca_remap_back(at, PAGES * PAGE);
+		usleep(500);
+		atomic_store(&stop, true);
+		pthread_join(writer, &failed);
+		assert_null(failed);
+		assert_int_equal(m.start, m.end);
+		assert_false(m.away);
+		hca_moved_drop(&m);
+		hca_remap_back(other, PAGES * PAGE);
+		assert_true(is_as_before(other));
+		munmap(other, PAGES * PAGE);
+	}
+	munmap(at, PAGES * PAGE);
+}
+
 /* No write of a thread that knows nothing of forks is lost, whoever forks. */
 static void test_threads_fork(void **state)
 {
@@ -428,8 +465,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_child), cmocka_unit_test(test_again),
 		cmocka_unit_test(test_death), cmocka_unit_test(test_quiesce),
-		cmocka_unit_test(test_threads_fork), cmocka_unit_test(test_threads_allocate),
-		cmocka_unit_test(test_signal),
+		cmocka_unit_test(test_threads_back), cmocka_unit_test(test_threads_fork),
+		cmocka_unit_test(test_threads_allocate), cmocka_unit_test(test_signal),
 	};
 
 	return cmocka_run_group_tests(tests, watch, NULL);
