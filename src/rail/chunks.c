@@ -67,7 +67,7 @@ static int request_post(struct rail_op *op, struct rail_lane *lane, struct ibv_s
 static int chunk_post(struct rail_op *op, struct rail_lane *lane, const struct rail_stripe *s,
 		      uint32_t number, uint64_t now_ns)
 {
-	struct rail_chunk chunk = rail_stripe_chunk(s, number);
+	struct rail_chunk chunk = rndv_chunk(op, s, number);
 	struct rail_estimate *estimate = estimate_of(op);
 	bool read = op->how & RNDV_READ;
 	struct ibv_sge sge = {
@@ -77,7 +77,7 @@ static int chunk_post(struct rail_op *op, struct rail_lane *lane, const struct r
 	};
 	struct ibv_send_wr wr = {
 		.sg_list = &sge,
-		.num_sge = 1,
+		.num_sge = chunk.bytes > 0,
 		.opcode = read ? IBV_WR_RDMA_READ : op->how & RNDV_CONTROL ? IBV_WR_RDMA_WRITE :
 			  IBV_WR_RDMA_WRITE_WITH_IMM,
 		.imm_data = htonl(rndv_imm(op, number)),

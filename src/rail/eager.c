@@ -138,6 +138,9 @@ void rail_record_arrived(struct rail_rx *rx, unsigned kind, const struct rail_re
 	case RECORD_FIN:
 		rail_fin_arrived(peer, record, payload);
 		break;
+	case RECORD_EDGES:
+		rail_edges_arrived(rx, record, payload, bytes);
+		break;
 	case RECORD_CANCEL:
 		rail_cancel_arrived(peer, record);
 		break;

@@ -36,6 +36,9 @@ struct rail_tx {
 			  const void *payload, size_t bytes);
 	int (*control)(struct rail_tx *tx, unsigned kind, const struct rail_header *header,
 		       uint64_t word, const void *payload);
+	/* RECORD_EDGES: more bytes than a slot has, not counted as a message. */
+	int (*edges)(struct rail_tx *tx, const struct rail_header *header, const void *payload,
+		     size_t bytes);
 	struct rail_lane *lane;
 	uint64_t seq;			/* records sent */
 	uint32_t slots, granted;	/* ring size; given back by the reader, when last seen */

@@ -9,7 +9,9 @@
  * more, because the chunk came on another lane, is free at once.
  */
 #include <errno.h>
+#include <string.h>
 
+#include "eager_lane.h"
 #include "landing.h"
 #include "lane.h"
 #include "peer_failure.h"
@@ -175,6 +177,20 @@ void rndv_landings_peer_failed(struct rail_peer *peer)
 
 /* ---- What lands --------------------------------------------------------- */
 
+/* Something of it has come: is that all? */
+static void landing_check(struct rail_peer *peer, uint32_t slot)
+{
+	struct rail_op *op = peer->landing[slot].op;
+
+	if (peer->landing[slot].missing || op->edges)
+		return;
+	landing_end(peer, slot);
+	if (!(op->how & RNDV_BOTH))
+		rndv_finish(op, 0);
+	else if (--op->chunks_left == 0)
+		rndv_read_done(op);
+}
+
 /* One of the receives that are promised to a pulled message was taken: one less elsewhere. */
 static void promises_return(struct rail_lane *taken)
 {
@@ -199,10 +215,10 @@ static bool control_landed(struct rail_lane *lane, const struct rail_stripe *s, 
 	return true;
 }
 
-static bool chunk_landed(struct rail_lane *lane, const struct rail_stripe *s, uint32_t number,
-			 uint32_t bytes)
+static bool chunk_landed(struct rail_lane *lane, const struct rail_op *op,
+			 const struct rail_stripe *s, uint32_t number, uint32_t bytes)
 {
-	struct rail_chunk chunk = rail_stripe_chunk(s, number);
+	struct rail_chunk chunk = rndv_chunk(op, s, number);
 
 	if ((chunk.rail != lane->k && chunk.rail != RAIL_ANY) || chunk.bytes != bytes) {
 		rail_peer_fail(lane->peer, -EPROTO,
@@ -237,15 +253,30 @@ void rail_chunk_landed(struct rail_lane *lane, uint32_t imm, uint32_t bytes, boo
 	}
 	rndv_plan(op, &s);
 	if (!(control ? control_landed(lane, &s, number, bytes) :
-			chunk_landed(lane, &s, number, bytes)))
+			chunk_landed(lane, op, &s, number, bytes)))
 		return;
 	peer->ctx->cq_wanted--;
 	landing->missing &= ~((uint64_t)1 << number);
-	if (landing->missing)
+	landing_check(peer, slot);
+}
+
+void rail_edges_arrived(struct rail_rx *rx, const struct rail_record *record, const void *payload,
+			size_t bytes)
+{
+	struct rail_peer *peer = rx->lane->peer;
+	uint32_t slot = (uint8_t)record->header.word[0];
+	struct rail_landing *landing = &peer->landing[slot];
+	struct rail_op *op = landing->op;
+
+	if (!op || landing->generation != record->header.word[1] || !op->edges ||
+	    bytes != (size_t)op->head + op->tail) {
+		rail_peer_fail(peer, -EPROTO, "edges of landing %u are a stranger's", slot);
 		return;
-	landing_end(peer, slot);
-	if (!(op->how & RNDV_BOTH))
-		rndv_finish(op, 0);
-	else if (--op->chunks_left == 0)
-		rndv_read_done(op);
+	}
+	memcpy(op->buf.addr, payload, op->head);
+	memcpy((unsigned char *)op->buf.addr + op->bytes - op->tail,
+	       (const unsigned char *)payload + op->head, op->tail);
+	lane_ledger(rx->lane)->rx_bytes += bytes;
+	op->edges = false;
+	landing_check(peer, slot);
 }

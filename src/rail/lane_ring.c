@@ -120,8 +120,8 @@ static int payload_prepare(struct rail_tx *tx, const void *payload, size_t bytes
 	return which;
 }
 
-static int ring_long(struct rail_tx *tx, const struct rail_header *header, const void *payload,
-		     size_t bytes)
+static int ring_long(struct rail_tx *tx, unsigned kind, const struct rail_header *header,
+		     const void *payload, size_t bytes)
 {
 	uint64_t mark = (tx->seq + 1) ^ tx->key;
 	uint32_t units = rail_ring_units(bytes + (tx->trailing ? sizeof(mark) : 0));
@@ -140,7 +140,7 @@ static int ring_long(struct rail_tx *tx, const struct rail_header *header, const
 	tx->position = first + units;
 	wr[0].wr.rdma.remote_addr = tx->bytes_addr +
 				    (uint64_t)(first & (tx->units - 1)) * RAIL_UNIT_BYTES;
-	record_fill(&tx->slot.record, tx->seq, RECORD_LONG, header,
+	record_fill(&tx->slot.record, tx->seq, kind, header,
 		    (uint64_t)tx->position << 32 | bytes);
 	wr[1].wr.rdma.remote_addr = slot_address(tx);
 	if (unlikely(buffer < STAGING))
@@ -158,16 +158,23 @@ static int ring_eager(struct rail_tx *tx, const struct rail_header *header, cons
 			return 0;
 		return ring_eager_slot(tx, header, payload, bytes);
 	}
-	rc = ring_long(tx, header, payload, bytes);
+	rc = ring_long(tx, RECORD_LONG, header, payload, bytes);
 	if (likely(rc > 0))
 		lane_sent(tx->lane, bytes);
 	return rc;
+}
+
+static int ring_edges(struct rail_tx *tx, const struct rail_header *header, const void *payload,
+		      size_t bytes)
+{
+	return ring_long(tx, RECORD_EDGES, header, payload, bytes);
 }
 
 void rail_ring_tx_init(struct rail_tx *tx)
 {
 	tx->eager = ring_eager;
 	tx->control = ring_control;
+	tx->edges = ring_edges;
 	tx->eager_slot = ring_eager_slot;
 	for (int i = 0; i < 2; i++)
 		tx->wr[i] = (struct ibv_send_wr){
@@ -250,12 +257,12 @@ static __attribute__((noinline)) bool slot_take_other(struct rail_poll *p,
 	size_t bytes = (size_t)slot->record.word;
 	uint32_t end = rx->units_read;
 
-	if (kind == RECORD_LONG) {
+	if (kind == RECORD_LONG || kind == RECORD_EDGES) {
 		int rc = payload_find(rx, slot->record.word, &bytes, &end, &payload);
 
 		if (rc == 0)
 			return false;
-		kind = rc > 0 ? RECORD_EAGER : 0;
+		kind = rc < 0 ? 0 : kind == RECORD_LONG ? RECORD_EAGER : kind;
 	} else if (kind == RECORD_EAGER) {
 		kind = 0;		/* longer than a slot */
 	}

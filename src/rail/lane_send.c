@@ -86,6 +86,12 @@ static int send_control(struct rail_tx *tx, unsigned kind, const struct rail_hea
 	return send_post(tx, kind, header, word, payload, RAIL_SLOT_PAYLOAD);
 }
 
+static int send_edges(struct rail_tx *tx, const struct rail_header *header, const void *payload,
+		      size_t bytes)
+{
+	return send_post(tx, RECORD_EDGES, header, bytes, payload, bytes);
+}
+
 static int send_eager(struct rail_tx *tx, const struct rail_header *header, const void *payload,
 		      size_t bytes)
 {
@@ -100,6 +106,7 @@ void rail_send_tx_init(struct rail_tx *tx)
 {
 	tx->eager = send_eager;
 	tx->control = send_control;
+	tx->edges = send_edges;
 	tx->wr[0] = (struct ibv_send_wr){
 		.wr_id = wr_id(tx->lane->id, WR_EAGER, 0, 0),
 		.opcode = IBV_WR_SEND_WITH_IMM,
@@ -117,8 +124,9 @@ void rail_send_arrived(struct rail_rx *rx, const unsigned char *at, uint32_t byt
 	unsigned kind = mark & 0xff;
 
 	if (bytes < sizeof(*record) || mark >> 8 != rx->seq ||
-	    (kind == RECORD_EAGER ? record->word != bytes - sizeof(*record) :
-				    bytes != sizeof(*record) + RAIL_SLOT_PAYLOAD))
+	    (kind == RECORD_EAGER || kind == RECORD_EDGES ?
+		     record->word != bytes - sizeof(*record) :
+		     bytes != sizeof(*record) + RAIL_SLOT_PAYLOAD))
 		kind = 0;
 	rx->seq++;
 	rail_record_arrived(rx, kind, record, at + sizeof(*record), bytes - sizeof(*record));

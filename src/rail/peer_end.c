@@ -38,6 +38,8 @@ bool rail_peer_failure_advance(struct rail_peer *peer)
 			/* rail_rndv_peer_failed finds the others, in the table and landings. */
 			if (op->stage == STAGE_EAGER || op->stage >= STAGE_FIN)
 				op_end(op, -ECONNRESET);
+			else if (op->stage == STAGE_EDGES)
+				rndv_finish(op, -ECONNRESET);
 		}
 	}
 	rail_rndv_peer_failed(peer);

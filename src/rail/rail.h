@@ -429,7 +429,8 @@ struct rail_op {
 	uint8_t weight[RAIL_MAX];		/* shares of the rails */
 	uint8_t stage, policy, how, rail, bound, lane, slot, generation;
 	uint8_t taken, odd_rail, chunks_left, chunks_out;
-	bool mapped;				/* mr is mapped.h's */
+	bool mapped, edges;			/* mr is mapped.h's; its EDGES are still to come */
+	uint16_t head, tail;			/* bytes that go as EDGES (rndv.h) */
 	int status;
 };
 

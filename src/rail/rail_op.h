@@ -12,6 +12,7 @@ enum rail_stage {
 	STAGE_KEYS,		/* its KEYS do */
 	STAGE_RTS,		/* its RTS does */
 	STAGE_RTS_SENT,		/* RTS sent */
+	STAGE_EDGES,		/* its EDGES wait for room, all else after them */
 	STAGE_CUTTING,		/* in a queue of the peer until all chunks are posted */
 	STAGE_POSTED,
 	STAGE_ACCEPTED,		/* receiver: waits for receive requests and a landing */

@@ -19,6 +19,7 @@ enum rail_record_kind {
 	RECORD_FIN,		/* all that was wanted is there; see rndv.c */
 	RECORD_CANCEL,		/* header: handle of an RTS before it that is to be cancelled */
 	RECORD_CANCELLED,	/* it was; header: handle */
+	RECORD_EDGES,		/* as RECORD_LONG; header: landing; see rndv.h */
 };
 
 /* The last 8 bytes show that the rest is there: sequence number << 8 | kind, never 0. */

@@ -53,15 +53,19 @@
 #include "table.h"
 
 #define CTS_ALONE ((uint64_t)1 << 47)
-#define BYTES_MASK (CTS_ALONE - 1)
+#define CTS_EDGES ((uint64_t)1 << 46)
+#define BYTES_MASK (CTS_EDGES - 1)
+
+enum { EDGE_MAX = 4096 };		/* bytes of a page, at most, where edges are sent apart */
 
 _Static_assert(RAIL_STRIPE_MAX_BYTES <= BYTES_MASK, "the bytes of a message fit its records");
 
-/* From the top bit down, word of a CTS: generation:8 landing:8 alone:1 bytes:47. */
+/* From the top bit down, word of a CTS: generation:8 landing:8 alone:1 edges:1 bytes:46. */
 static uint64_t cts_word(const struct rail_op *op)
 {
 	return (uint64_t)op->generation << 56 | (uint64_t)op->slot << 48 |
-	       (op->how & RNDV_ALONE ? CTS_ALONE : 0) | op->bytes;
+	       (op->how & RNDV_ALONE ? CTS_ALONE : 0) | (op->how & RNDV_EDGES ? CTS_EDGES : 0) |
+	       op->bytes;
 }
 
 /* By both: an even number for each rail, since half are for either end. */
@@ -97,6 +101,30 @@ void rndv_plan(const struct rail_op *op, struct rail_stripe *s)
 
 	rail_stripe_weights(&cut, op->policy, op->threshold, op->bytes, op->bound, op->weight);
 	rail_stripe_plan(s, op->bytes, &cut);
+}
+
+/* What lies beside whole pages of the receiver's buffer, whose address is that. */
+static void find_edges(struct rail_op *op, uint64_t address)
+{
+	const uint64_t page = op->peer->ctx->mr.page;
+
+	op->head = (uint16_t)(-address & (page - 1));
+	op->tail = (uint16_t)((address + op->bytes) & (page - 1));
+}
+
+struct rail_chunk rndv_chunk(const struct rail_op *op, const struct rail_stripe *s, uint32_t n)
+{
+	struct rail_chunk chunk = rail_stripe_chunk(s, n);
+	uint64_t low = op->head, high = op->bytes - op->tail;
+	uint64_t begin = chunk.offset, end = begin + chunk.bytes;
+
+	if (likely(!(op->how & RNDV_EDGES)))
+		return chunk;
+	begin = begin < low ? low : begin > high ? high : begin;
+	end = end < low ? low : end > high ? high : end;
+	chunk.offset = begin;
+	chunk.bytes = end - begin;
+	return chunk;
 }
 
 void rndv_release(struct rail_op *op)
@@ -169,6 +197,22 @@ static int cts_post(struct rail_tx *tx, const struct rail_op *op)
 	return tx->control(tx, RECORD_CTS, &header, cts_word(op), rkey);
 }
 
+static int edges_post(struct rail_tx *tx, const struct rail_op *op)
+{
+	const struct rail_header header = { { op->slot, op->generation } };
+	const unsigned char *from = op->buf.addr;
+	unsigned char both[2 * EDGE_MAX];
+	size_t bytes = (size_t)op->head + op->tail;
+	int rc;
+
+	memcpy(both, from, op->head);
+	memcpy(both + op->head, from + op->bytes - op->tail, op->tail);
+	rc = tx->edges(tx, &header, both, bytes);
+	if (rc > 0)
+		lane_ledger(tx->lane)->tx_bytes += bytes;
+	return rc;
+}
+
 /* By both: what this end has read, the end of each piece. */
 static uint64_t half_read(const struct rail_op *op)
 {
@@ -220,11 +264,25 @@ int rail_rndv_post(struct rail_tx *tx, struct rail_op *op)
 		return rts_post(tx, op);
 	case STAGE_CTS:
 		return cts_post(tx, op);
+	case STAGE_EDGES:
+		return edges_post(tx, op);
 	case STAGE_FIN:
 		return fin_post(tx, op);
 	default:
 		return rail_cancel_post(tx, op);
 	}
+}
+
+/* True when the answer is out; else it waits in its lane. */
+static bool answer(struct rail_op *op, unsigned stage)
+{
+	struct rail_tx *tx = op->peer->route[op->policy];
+
+	op->stage = (uint8_t)stage;
+	if (!tx->waiting.head && rail_rndv_post(tx, op) > 0)
+		return true;
+	rail_tx_wait(tx, op);
+	return false;
 }
 
 /* ---- Sender: RTS -------------------------------------------------------- */
@@ -358,7 +416,14 @@ void rail_cts_arrived(struct rail_peer *peer, const struct rail_record *record,
 	op->slot = (uint8_t)(record->word >> 48);
 	op->generation = (uint8_t)(record->word >> 56);
 	memcpy(op->rkey, payload, sizeof(op->rkey));
-	rndv_chunks_start(op);
+	if (likely(!(record->word & CTS_EDGES))) {
+		rndv_chunks_start(op);
+		return;
+	}
+	find_edges(op, op->remote);
+	op->how |= RNDV_EDGES;
+	if (answer(op, STAGE_EDGES))
+		rndv_chunks_start(op);
 }
 
 void rail_fin_arrived(struct rail_peer *peer, const struct rail_record *record,
@@ -462,18 +527,6 @@ void rail_rts_arrived(struct rail_rx *rx, const struct rail_record *record, cons
 
 /* ---- Receiver: answers -------------------------------------------------- */
 
-/* True when the answer is out; else it waits in its lane. */
-static bool answer(struct rail_op *op, unsigned stage)
-{
-	struct rail_tx *tx = op->peer->route[op->policy];
-
-	op->stage = (uint8_t)stage;
-	if (!tx->waiting.head && rail_rndv_post(tx, op) > 0)
-		return true;
-	rail_tx_wait(tx, op);
-	return false;
-}
-
 /* By both: the sender begins to write, and this end to read. */
 static void cts_sent(struct rail_op *op)
 {
@@ -489,6 +542,8 @@ void rail_rndv_control_sent(struct rail_op *op)
 		op->stage = STAGE_RTS_SENT;
 	else if (op->stage == STAGE_CTS)
 		cts_sent(op);
+	else if (op->stage == STAGE_EDGES)
+		rndv_chunks_start(op);
 	else
 		op_end(op, 0);
 }
@@ -507,6 +562,21 @@ static void clear_to_send(struct rail_op *op)
 		cts_sent(op);
 }
 
+/* Its buffer is mapped: the sender writes, and sends apart what is not. */
+static void take_mapped(struct rail_op *op)
+{
+	const uint64_t page = op->peer->ctx->mr.page;
+
+	if (op->how & RNDV_BOTH)
+		op->how = (uint8_t)((op->how & ~(RNDV_BOTH | RNDV_READ)) | RNDV_ALONE);
+	find_edges(op, (uintptr_t)op->buf.addr);
+	op->edges = op->head + op->tail && page <= EDGE_MAX && !(op->how & RNDV_CONTROL) &&
+		    (uint64_t)op->head + op->tail <= op->peer->ctx->eager_max &&
+		    (uint64_t)op->head + op->tail > RAIL_SLOT_PAYLOAD;
+	if (op->edges)
+		op->how |= RNDV_EDGES;
+}
+
 static void op_take_rts(struct rail_op *op, const struct rail_rts *rts)
 {
 	op->handle = rts->handle;
@@ -515,8 +585,9 @@ static void op_take_rts(struct rail_op *op, const struct rail_rts *rts)
 	op->bound = rts->bound;
 	op->lane = rts->lane;
 	op->how = (uint8_t)(rts->how | (rts->how & RNDV_BOTH ? RNDV_READ : 0));
-	if (op->mapped && op->how & RNDV_BOTH)
-		op->how = (uint8_t)((op->how & ~(RNDV_BOTH | RNDV_READ)) | RNDV_ALONE);
+	op->edges = false;
+	if (op->mapped)
+		take_mapped(op);
 	op->remote = rts->keys.address;
 	memcpy(op->rkey, rts->keys.rkey, sizeof(op->rkey));
 	memcpy(op->weight, rts->weight, sizeof(op->weight));

@@ -11,7 +11,9 @@
  *
  * By both: KEYS, RTS  -->  <--  CTS; the sender writes the first half of each rail's chunks, the
  * receiver reads the others, and its FIN tells that.  Where processors copy, two do.  If the
- * receiver's buffer is mapped (mapped.h), its CTS makes it a message by write.
+ * receiver's buffer is mapped (mapped.h), its CTS makes it a message by write, and what lies in the
+ * buffer's first and last page, which are not, comes as a record (EDGES) before the chunks, from
+ * which it is left out: a copy by the kernel for a few bytes would cost as much as a chunk.
  *
  * FIN also answers a message of which no byte is wanted.  An RTS that has not been
  * answered can be cancelled: CANCEL, CANCELLED (cancel.c).
@@ -25,11 +27,11 @@
 
 #include "rail.h"
 #include "rail_peer.h"
+#include "stripe.h"
 
 struct rail_lane;
 struct rail_record;
 struct rail_rx;
-struct rail_stripe;
 struct rail_tx;
 
 /*
@@ -55,6 +57,7 @@ enum {
 	RNDV_BOTH = 8,			/* half is written; who reads the other has RNDV_READ as well */
 	RNDV_FIN = 16,			/* not in the RTS: its CTS has come, its FIN is to come */
 	RNDV_ALONE = 32,		/* not in the RTS: it offered both, but the sender writes all */
+	RNDV_EDGES = 64,		/* not in the RTS: what lies beside whole pages is a record */
 };
 
 /* Immediate: landing:8 generation:8 chunk:16; a control message has its rail for a chunk. */
@@ -126,6 +129,8 @@ static inline struct rail_lane *op_lane(const struct rail_op *op, int k, uint32_
 
 /* The table of op's chunks, the same at both ends once bytes is known. */
 void rndv_plan(const struct rail_op *op, struct rail_stripe *s);
+/* Chunk n of the table, without edges: it may be empty. */
+struct rail_chunk rndv_chunk(const struct rail_op *op, const struct rail_stripe *s, uint32_t n);
 /* Its buffer is not needed any more. */
 void rndv_release(struct rail_op *op);
 /* Upcall from within rail_progress, buffer given back first. */
@@ -148,6 +153,8 @@ void rail_cts_arrived(struct rail_peer *peer, const struct rail_record *record,
 		      const void *payload);
 void rail_fin_arrived(struct rail_peer *peer, const struct rail_record *record,
 		      const void *payload);
+void rail_edges_arrived(struct rail_rx *rx, const struct rail_record *record, const void *payload,
+			size_t bytes);
 /* Post what waits.  True while anything still waits. */
 bool rail_rndv_advance(struct rail_peer *peer);
 /* A peer has failed: end all that will not be ended by flushed completions. */

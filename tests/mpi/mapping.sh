@@ -9,9 +9,17 @@ right() {
 }
 
 mapping() {
-	launch 2 src/cli/railgauge exec --map-buffers "$@" -- tests/mpi/mapping
+	launch 2 src/cli/railgauge exec --map-buffers --ledger "$@" -- tests/mpi/mapping
 	grep -E 'failed|skipped' "$out"
 	expect "mapping $*" right
+	expect "... the ledger: all bytes over rails, some buffers mapped" counted
+}
+
+# The rails' rows have bytes sent in the fourth column and bytes received in the seventh.
+counted() {
+	grep -q 'receive buffers mapped (--map-buffers): [1-9]' "$err" &&
+		awk '/^  all functions/ { all = $3 } /^  soft/ { sent += $4; got += $7 }
+		     END { exit !(all > 0 && sent == all && got == all) }' "$err"
 }
 
 # Nothing can be watched beside a sanitizer.
