@@ -1,6 +1,6 @@
 #!/bin/sh
 # instructions.sh - `make bench-instructions`: instructions per pair of an 8-byte MPI_Isend and
-# MPI_Irecv, ours beside the MPI libraries' own.
+# MPI_Irecv, ours beside the MPI libraries' own; and ours of eight doubles, every second of a vector.
 #
 # Counted by valgrind --tool=callgrind, in user space, on two ranks of one machine: all that
 # runs inside pair_send (MPI_Isend, MPI_Test) and pair_receive (MPI_Irecv, MPI_Test) of
@@ -55,7 +55,8 @@ by_room() {
 	END { for (r in cost) print r, cost[r] }' "$1"
 }
 
-# count TEXT PROGRAM FLAVOR MPIRUN-WORDS [NAME=VALUE...]
+# count TEXT PROGRAM FLAVOR MPIRUN-WORDS [NAME=VALUE...]; of $doubles every second, if set
+doubles=
 count() {
 	text=$1 program=$2
 	case $3 in
@@ -67,7 +68,7 @@ count() {
 	rm -f "$work"/cg.*
 	launch 2 env "$@" valgrind --tool=callgrind --callgrind-out-file="$work/cg.%q{$rank}" \
 		--toggle-collect=pair_send --toggle-collect=pair_receive \
-		"$program" "$work/turn" "$rounds"
+		"$program" "$work/turn" "$rounds" $doubles
 	vain=$(sed -n 's/^[0-9]* rounds, \([0-9]*\) looks in vain$/\1/p' "$out")
 	if [ "$rc" -ne 0 ] || [ -z "$vain" ]; then
 		echo "  $text: not measured (exit code $rc)"
@@ -99,12 +100,20 @@ ours() {
 		RAILGAUGE_SOFT=ideal
 	count "ours, striped over two rails ($1)" "$2/measures/pairs_rails" "$3" "$4" \
 		RAILGAUGE_OVER=stripe RAILGAUGE_SOFT=ports=2
+	doubles=8
+	count "ours, one rail, 8 doubles ($1)" "$2/measures/pairs_rails" "$3" "$4" \
+		RAILGAUGE_OVER=single RAILGAUGE_SOFT=ideal
+	doubles=
 }
 if [ "$RG_MPI_FLAVOR" = openmpi ]; then
 	ours "Open MPI" "$PWD" openmpi "$MPIRUN"
 	count "Open MPI, ob1, shared memory" "$PWD/measures/pairs" openmpi \
 		"$MPIRUN --mca pml ob1 --mca btl vader,self"
-	count "the same with the layer, native" "$PWD/measures/pairs_rails" openmpi \
+	doubles=8
+	count "the same, 8 doubles" "$PWD/measures/pairs" openmpi \
+		"$MPIRUN --mca pml ob1 --mca btl vader,self"
+	doubles=
+	count "8 bytes with the layer, native" "$PWD/measures/pairs_rails" openmpi \
 		"$MPIRUN --mca pml ob1 --mca btl vader,self" RAILGAUGE_OVER=native
 	count "Open MPI, UCX, shared memory" "$PWD/measures/pairs" openmpi \
 		"$MPIRUN --mca pml ucx --mca pml_ucx_tls any --mca pml_ucx_devices any" UCX_TLS=posix,self

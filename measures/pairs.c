@@ -1,8 +1,10 @@
 /*
- * pairs.c - MPI_Isend and MPI_Irecv of 8 bytes, on messages that have already arrived, for
+ * pairs.c - MPI_Isend and MPI_Irecv of a few bytes, on messages that have already arrived, for
  * measures/instructions.sh to count the instructions of.
  *
- *	pairs FILE [ROUNDS]	on two ranks; FILE, of any content, is what they agree by
+ *	pairs FILE [ROUNDS [N]]	on two ranks; FILE, of any content, is what they agree by
+ *
+ * A message is 8 bytes, or N doubles, every second one of a vector.
  *
  * Two functions are counted, and nothing else: pair_send on rank 0, MPI_Isend and the MPI_Test
  * that completes it, and pair_receive on rank 1, MPI_Irecv and its MPI_Test.  Rank 1 enters
@@ -20,9 +22,11 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { WARM = 200, BYTES = 8, TAG = 7 };
+enum { WARM = 200, BYTES = 8, DOUBLES_MAX = 4096, TAG = 7 };
 
-static char buffer[BYTES];
+static double buffer[2 * DOUBLES_MAX];
+static int count = BYTES;
+static MPI_Datatype type = MPI_BYTE;
 static long looks;		/* of MPI_Test that found nothing */
 
 static inline void complete(MPI_Request *request)
@@ -37,7 +41,7 @@ static inline void send_one(void)
 {
 	MPI_Request request;
 
-	MPI_Isend(buffer, BYTES, MPI_BYTE, 1, TAG, MPI_COMM_WORLD, &request);
+	MPI_Isend(buffer, count, type, 1, TAG, MPI_COMM_WORLD, &request);
 	complete(&request);
 }
 
@@ -45,7 +49,7 @@ static inline void receive_one(void)
 {
 	MPI_Request request;
 
-	MPI_Irecv(buffer, BYTES, MPI_BYTE, 0, TAG, MPI_COMM_WORLD, &request);
+	MPI_Irecv(buffer, count, type, 0, TAG, MPI_COMM_WORLD, &request);
 	complete(&request);
 }
 
@@ -80,6 +84,15 @@ static _Atomic long *turn_open(const char *path)
 	return at;
 }
 
+static void type_make(int doubles)
+{
+	if (doubles < 1 || doubles > DOUBLES_MAX)
+		MPI_Abort(MPI_COMM_WORLD, 3);
+	MPI_Type_vector(doubles, 1, 2, MPI_DOUBLE, &type);
+	MPI_Type_commit(&type);
+	count = 1;
+}
+
 int main(int argc, char **argv)
 {
 	long rounds = argc > 2 ? atol(argv[2]) : 1000, all;
@@ -88,7 +101,7 @@ int main(int argc, char **argv)
 	int rank, size;
 
 	if (argc < 2) {
-		fprintf(stderr, "pairs FILE [ROUNDS]\n");
+		fprintf(stderr, "pairs FILE [ROUNDS [N]]\n");
 		return 3;
 	}
 	turn = turn_open(argv[1]);
@@ -97,6 +110,8 @@ int main(int argc, char **argv)
 	MPI_Comm_size(MPI_COMM_WORLD, &size);
 	if (size != 2)
 		MPI_Abort(MPI_COMM_WORLD, 3);
+	if (argc > 3)
+		type_make(atoi(argv[3]));
 	/* Connections are made when messages want them, by both sides. */
 	for (int k = 0; k < 20; k++)
 		MPI_Sendrecv(out, BYTES, MPI_BYTE, 1 - rank, TAG, in, BYTES, MPI_BYTE, 1 - rank, TAG,

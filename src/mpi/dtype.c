@@ -1,9 +1,10 @@
 /*
  * dtype.c - datatypes: whether a type is plain bytes, and how its bytes are gathered if not.
  *
- * size == extent does not prove it (indexed blocks {1, 0} are 8 bytes in 8, but swapped).
- * So a type is packed once over a buffer in which every byte holds its own position; the
- * result is kept as an attribute of the type.
+ * What was made of what tells of most types (strides.c).  Of others size == extent does not prove
+ * that they are plain bytes (a structure may have its members in another order), so such a type is
+ * packed once over a buffer in which every byte holds its own position.  The result is kept as an
+ * attribute of the type.
  */
 #include "layer.h"
 
@@ -151,10 +152,14 @@ static struct dtype *dtype_make(MPI_Datatype handle)
 	t->true_extent = true_extent;
 	t->reduces = coll_operations_of(handle);
 	t->refs = 1;
-	t->contiguous = size == 0 ||
-			(size == extent && size == true_extent && size <= PROBE_MAX_BYTES &&
-			 packs_in_place(handle, (size_t)size, true_lb));
-	if (!t->contiguous && shadow_make(t, handle)) {
+	t->regular = strides_of(handle, &t->strides);
+	if (t->regular)
+		t->contiguous = t->strides.loops == 0 && size == extent;
+	else
+		t->contiguous = size == 0 ||
+				(size == extent && size == true_extent && size <= PROBE_MAX_BYTES &&
+				 packs_in_place(handle, (size_t)size, true_lb));
+	if (!t->regular && !t->contiguous && shadow_make(t, handle)) {
 		free(t);
 		return NULL;
 	}
@@ -239,6 +244,10 @@ int dtype_pack(const struct dtype *t, const void *buf, size_t count, void *packe
 	char *to = packed;
 	size_t n;
 
+	if (t->regular) {
+		strides_pack(&t->strides, buf, count, packed);
+		return 0;
+	}
 	for (; count; count -= n) {
 		n = count < slice_elements(t) ? count : slice_elements(t);
 		if (pack_slice(t, from, n, to))
@@ -253,8 +262,13 @@ int dtype_unpack(const struct dtype *t, const void *packed, size_t bytes, void *
 {
 	const char *from = packed;
 	char *to = buf;
-	size_t whole = t->size ? bytes / t->size : 0, n;
+	size_t whole, n;
 
+	if (t->regular) {
+		strides_unpack(&t->strides, packed, bytes, buf);
+		return 0;
+	}
+	whole = t->size ? bytes / t->size : 0;
 	if (whole > count)
 		whole = count;
 	bytes -= whole * t->size;

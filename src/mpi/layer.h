@@ -27,6 +27,7 @@
 #include "native.h"
 #include "rail.h"
 #include "railmpi.h"
+#include "strides.h"
 
 /* Told to the compiler, too: addresses and calls need no table of the loader. */
 #pragma GCC visibility push(hidden)
@@ -142,10 +143,10 @@ void comm_stop(void);
 int comm_parse_way(const char *text, bool *native_way, struct rail_way *way, char *why,
 		   size_t why_size);
 
-/* ---- Datatypes (dtype.c) ------------------------------------------------------ */
+/* ---- Datatypes (dtype.c, strides.c) ------------------------------------------------------ */
 
 struct dtype {
-	MPI_Datatype shadow;	/* the layer's handle for packing; NULL handle if contiguous */
+	MPI_Datatype shadow;	/* the layer's handle, for the library to pack by; or NULL handle */
 	size_t size;		/* bytes of data per element */
 	MPI_Aint extent;
 	MPI_Aint true_lb;	/* where the data of an element begins */
@@ -153,8 +154,10 @@ struct dtype {
 	unsigned char reduces;	/* kinds of operations that MPI has for it: coll_types.c */
 	bool shadow_is_ours;	/* a duplicate, not a predefined type */
 	bool contiguous;	/* element i's data is at lb + i * size, in order */
+	bool regular;		/* packed by strides, not by the library */
 	_Atomic int refs;	/* the type itself, and each operation that packs later */
 	struct dtype *next_dead;
+	struct strides strides;	/* if regular */
 };
 
 /* Each thread caches its last type; the cache is invalid once any type has been freed. */
@@ -190,6 +193,7 @@ static inline struct dtype *dtype_lookup(MPI_Datatype handle)
 int dtype_start(void);
 void dtype_stop(void);
 void dtype_release(struct dtype *t);	/* calls no MPI: the shadow is freed later */
+/* Both call the MPI library unless the type is regular. */
 int dtype_pack(const struct dtype *t, const void *buf, size_t count, void *packed, size_t bytes);
 /* bytes need not be a whole number of elements. */
 int dtype_unpack(const struct dtype *t, const void *packed, size_t bytes, void *buf, size_t count);
@@ -208,7 +212,7 @@ struct req {
 	void *buf;
 	size_t count;			/* elements */
 	const void *frame;		/* of a receive: where its caller's stack was */
-	void *packed;			/* malloc'ed copy: not contiguous, or not registrable */
+	void *packed;			/* a copy: not contiguous, or not registrable; request.h */
 	size_t bytes;			/* capacity as posted; the message's length when done */
 	uint64_t stamp;
 	int source, tag;		/* as posted; of the message when done */

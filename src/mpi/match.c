@@ -8,7 +8,6 @@
 #include "match.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "copy.h"
@@ -54,14 +53,18 @@ static void recv_unpack(struct req *r, const void *bytes)
 }
 
 /*
- * Unpacking calls the MPI library, which is forbidden to the progress thread and inside
- * the library's own progress: then the bytes are kept for the next poll.
+ * Unpacking a type that is not regular calls the MPI library, which is forbidden to the progress
+ * thread and inside the library's own progress: then the bytes are kept for the next poll.
  */
+static inline bool recv_waits(const struct req *r)
+{
+	return layer.transport_only && r->type && !r->type->regular;
+}
+
 static void recv_defer(struct req *r, const void *payload)
 {
 	if (payload) {
-		r->packed = malloc(r->bytes);
-		if (!r->packed) {
+		if (!req_copy_get(r, r->bytes)) {
 			r->error = MPI_ERR_NO_MEM;
 			r->bytes = 0;
 		} else {
@@ -86,7 +89,7 @@ void match_finish_deferred(void)
 
 static __attribute__((noinline)) void recv_eager_typed(struct req *r, const void *payload)
 {
-	if (layer.transport_only) {
+	if (recv_waits(r)) {
 		recv_defer(r, payload);
 		return;
 	}
@@ -111,7 +114,7 @@ static void recv_rendezvous_done(struct rail_op *op, int status)
 
 	if (status)
 		r->error = MPI_ERR_OTHER;
-	if (r->packed && layer.transport_only) {
+	if (r->packed && recv_waits(r)) {
 		recv_defer(r, NULL);
 		return;
 	}
@@ -128,8 +131,8 @@ static void recv_rendezvous(struct req *r, struct rail_peer *peer, uint64_t hand
 	int rc;
 
 	if (r->type && r->bytes) {
-		b.addr = r->packed = malloc(r->bytes);
-		b.frame = NULL;		/* used once */
+		b.addr = req_copy_get(r, r->bytes);
+		b.frame = NULL;		/* the copy is not the program's */
 		if (!b.addr)
 			b.bytes = 0;	/* accept nothing, so that the sender is not left waiting */
 	}
@@ -140,7 +143,7 @@ static void recv_rendezvous(struct req *r, struct rail_peer *peer, uint64_t hand
 	rc = rail_accept(peer, handle, &b, &r->op);
 	/* Memory that adapters cannot have, such as a file's: a copy they can. */
 	if (unlikely(rc == -EFAULT && !r->packed)) {
-		b.addr = r->packed = malloc(r->bytes);
+		b.addr = req_copy_get(r, r->bytes);
 		b.kind = RAIL_MEM_HOST;
 		b.frame = NULL;
 		rc = b.addr ? rail_accept(peer, handle, &b, &r->op) : -ENOMEM;

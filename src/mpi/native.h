@@ -38,7 +38,8 @@
 	X(Status_set_cancelled) X(Test) X(Testall) X(Testany) X(Testsome) \
 	X(Type_commit) X(Type_contiguous) X(Type_create_keyval) X(Type_delete_attr) X(Type_free) \
 	X(Type_free_keyval) \
-	X(Type_get_attr) X(Type_get_envelope) X(Type_get_extent) X(Type_get_true_extent) \
+	X(Type_get_attr) X(Type_get_contents) X(Type_get_envelope) X(Type_get_extent) \
+	X(Type_get_true_extent) \
 	X(Type_set_attr) X(Type_size_x) X(Unpack) \
 	X(Wait) X(Waitall) X(Waitany) X(Waitsome) \
 	X(Win_allocate) X(Win_attach) X(Win_create) X(Win_detach) X(Win_free) X(Win_get_attr)
@@ -52,8 +53,8 @@
 	X(Isendrecv_c) X(Isendrecv_replace_c) X(Issend_c) X(Mrecv_c) X(Recv_c) \
 	X(Recv_init_c) X(Reduce_c) X(Reduce_scatter_c) X(Reduce_scatter_block_c) X(Rsend_c) \
 	X(Rsend_init_c) X(Scan_c) X(Scatter_c) X(Scatterv_c) X(Send_c) X(Send_init_c) \
-	X(Sendrecv_c) X(Sendrecv_replace_c) X(Ssend_c) X(Ssend_init_c) X(Type_get_envelope_c) \
-	X(Win_allocate_c) X(Win_create_c)
+	X(Sendrecv_c) X(Sendrecv_replace_c) X(Ssend_c) X(Ssend_init_c) X(Type_get_contents_c) \
+	X(Type_get_envelope_c) X(Win_allocate_c) X(Win_create_c)
 #else
 #define NATIVE_LARGE_COUNT(X)
 #endif

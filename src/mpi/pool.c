@@ -4,7 +4,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-enum { CLASS_MIN_LOG2 = 7 };
+enum { CLASS_MIN_LOG2 = 7, CLASS_NONE = POOL_CLASSES, LINE = 64 };
 
 /* In front of every block, one cache line, so that blocks stay aligned to lines. */
 union pool_head {
@@ -12,7 +12,7 @@ union pool_head {
 		union pool_head *next;
 		unsigned class;
 	};
-	_Alignas(64) char line[64];
+	_Alignas(LINE) char line[LINE];
 };
 
 static unsigned class_of(size_t bytes)
@@ -22,19 +22,27 @@ static unsigned class_of(size_t bytes)
 	return log2 <= CLASS_MIN_LOG2 ? 0 : log2 - CLASS_MIN_LOG2;
 }
 
-void *pool_get(struct pool *pool, size_t bytes)
+static void *get_new(struct pool *pool, size_t bytes, unsigned class)
 {
-	unsigned class = class_of(bytes);
-	union pool_head *h = pool->free[class];
+	union pool_head *h = pool->get(sizeof(*h) + bytes);
 
-	if (h) {
-		pool->free[class] = h->next;
-		return h + 1;
-	}
-	h = pool->get(sizeof(*h) + ((size_t)1 << (class + CLASS_MIN_LOG2)));
 	if (!h)
 		return NULL;
 	h->class = class;
+	return h + 1;
+}
+
+void *pool_get(struct pool *pool, size_t bytes)
+{
+	unsigned class = class_of(bytes);
+	union pool_head *h;
+
+	if (pool->largest && bytes > pool->largest)
+		return get_new(pool, (bytes + LINE - 1) / LINE * LINE, CLASS_NONE);
+	h = pool->free[class];
+	if (!h)
+		return get_new(pool, (size_t)1 << (class + CLASS_MIN_LOG2), class);
+	pool->free[class] = h->next;
 	return h + 1;
 }
 
@@ -42,6 +50,10 @@ void pool_put(struct pool *pool, void *block)
 {
 	union pool_head *h = (union pool_head *)block - 1;
 
+	if (h->class == CLASS_NONE) {
+		pool->put(h);
+		return;
+	}
 	h->next = pool->free[h->class];
 	pool->free[h->class] = h;
 }

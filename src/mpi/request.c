@@ -10,6 +10,7 @@ enum {
 	GROW_SLOTS = 1024,
 	/* In front of the slots, where the first one's handle may point. */
 	SLAB_LEAD = 65536,
+	COPY_REUSED = 16 << 10,
 	SLAB_BYTES = SLAB_LEAD + SLAB_SLOTS_MAX * SLAB_SLOT_BYTES,
 };
 
@@ -19,6 +20,7 @@ unsigned char *slab_handles;
 #endif
 struct req *req_done_send, *req_next_send, *req_free_list;
 MPI_Request req_done_handle;
+struct pool req_copies = { .get = pool_heap_get, .put = free, .largest = COPY_REUSED };
 
 static size_t slots_ready;
 
@@ -144,8 +146,7 @@ void req_part_done(struct req *part)
 
 void req_complete_rare(struct req *r)
 {
-	free(r->packed);
-	r->packed = NULL;
+	req_copy_put(r);
 	if (r->type) {
 		dtype_release(r->type);
 		r->type = NULL;
@@ -186,5 +187,6 @@ void req_stop(void)
 	slab_handles = NULL;
 #endif
 	req_free_list = req_next_send = req_done_send = NULL;
+	pool_stop(&req_copies);
 	slots_ready = 0;
 }

@@ -8,6 +8,7 @@
 #define RAILMPI_REQUEST_H
 
 #include "layer.h"
+#include "pool.h"
 
 #pragma GCC visibility push(hidden)
 
@@ -53,6 +54,23 @@ static inline void req_free(struct req *r)
 	r->kind = REQ_FREE;
 	r->next_free = req_free_list;
 	req_free_list = r;
+}
+
+/* Of copies that requests have (r->packed); those that go at once, as eager messages, are reused. */
+extern struct pool req_copies;
+
+/* NULL: out of memory. */
+static inline void *req_copy_get(struct req *r, size_t bytes)
+{
+	r->packed = pool_get(&req_copies, bytes);
+	return r->packed;
+}
+
+static inline void req_copy_put(struct req *r)
+{
+	if (r->packed)
+		pool_put(&req_copies, r->packed);
+	r->packed = NULL;
 }
 
 /* ---- Sends that are complete at once ----------------------------------------------------- */

@@ -2,7 +2,6 @@
 #include "send.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "request.h"
@@ -20,7 +19,7 @@ void (*send_done)(struct rail_op *op, int status) = send_ended;
 /* A buffer that is not plain bytes, or that the program wants back at once, is copied. */
 static int send_pack(struct req *r, const struct message_args *m, struct rail_buf *b)
 {
-	b->addr = r->packed = malloc(b->bytes ? b->bytes : 1);
+	b->addr = req_copy_get(r, b->bytes);
 	if (!b->addr)
 		return -ENOMEM;
 	if (!b->bytes)
@@ -70,10 +69,7 @@ int send_begun(struct comm *c, struct req *r, const struct message_args *m, int 
 	}
 	if (unlikely(rc == -EAGAIN))
 		rc = send_copied(c, m);
-	if (unlikely(r->packed)) {
-		free(r->packed);
-		r->packed = NULL;
-	}
+	req_copy_put(r);
 	return rc;
 }
 

@@ -2,7 +2,7 @@
 # Unmodified MPI programs: they know the library only by its info key.
 mpi_suites = tests/mpi/p2p_suite tests/mpi/type_suite tests/mpi/comm_suite tests/mpi/thread_suite \
 	tests/mpi/random_programs tests/mpi/coll_suite tests/mpi/reduce_suite tests/mpi/everybody \
-	tests/mpi/late_end tests/mpi/calls_suite tests/mpi/beside_suite tests/mpi/spawn \
+	tests/mpi/late_end tests/mpi/strides tests/mpi/calls_suite tests/mpi/beside_suite tests/mpi/spawn \
 	tests/mpi/known_calls tests/mpi/mapping
 check_PROGRAMS += $(mpi_suites) tests/mpi/assumptions
 tests_mpi_mapping_LDADD = $(MPI_LIBS) -lpthread
@@ -28,6 +28,9 @@ tests_mpi_comm_suite_SOURCES = tests/mpi/comm_suite.c tests/mpi/suite.c tests/mp
 tests_mpi_calls_suite_SOURCES = tests/mpi/calls_suite.c tests/mpi/suite.c tests/mpi/suite.h
 tests_mpi_calls_suite_LDADD = $(RAILMPI_LIB) $(MPI_LIBS)
 tests_mpi_calls_suite_LDFLAGS = $(mpi_program_ldflags)
+tests_mpi_strides_SOURCES = tests/mpi/strides.c src/mpi/strides.c src/mpi/strides.h
+tests_mpi_strides_CPPFLAGS = $(AM_CPPFLAGS)
+tests_mpi_strides_LDADD = $(MPI_LIBS)
 tests_mpi_spawn_LDADD = $(MPI_LIBS)
 tests_mpi_known_calls_LDADD = $(RAILMPI_LIB) $(MPI_LIBS)
 tests_mpi_known_calls_LDFLAGS = $(mpi_program_ldflags)

@@ -57,5 +57,12 @@ export RAILGAUGE_SOFT=ports=1
 launch 2 tests/mpi/p2p_suite stripe,threshold=1,eager=0 single,eager=64
 expect "p2p_suite with everything by rendezvous" passes
 unset RAILGAUGE_SOFT
+
+alike() {
+	[ "$rc" -eq 0 ] && grep -q 'all packed alike$' "$out"
+}
+seed=${RG_SEED:-1}
+launch 1 tests/mpi/strides "$seed" 5000
+expect "types that the layer packs, seed $seed, as the library packs them" alike
 expect "nothing in /dev/shm" shm_is_clean
 finish

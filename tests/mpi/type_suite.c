@@ -21,6 +21,7 @@ struct shape {
 	MPI_Datatype type;
 	int size, map[ELEMENT_MAX];
 	MPI_Aint extent;
+	int basic;	/* bytes of each of its basic types; 0: of several */
 };
 
 static void put(struct shape *s, int at, int bytes)
@@ -37,6 +38,7 @@ static void contiguous(struct shape *s)
 	MPI_Type_contiguous(25, MPI_INT, &s->type);
 	put(s, 0, 100);
 	s->extent = 100;
+	s->basic = 4;
 }
 
 static void vector(struct shape *s)
@@ -48,6 +50,7 @@ static void vector(struct shape *s)
 	for (i = 0; i < 7; i++)
 		put(s, i * 20, 12);
 	s->extent = 6 * 20 + 12;
+	s->basic = 4;
 }
 
 /* Size equals extent, and yet the two halves are swapped. */
@@ -60,6 +63,7 @@ static void swapped(struct shape *s)
 	put(s, 4, 4);
 	put(s, 0, 4);
 	s->extent = 8;
+	s->basic = 4;
 }
 
 /* The same over blocks longer than one byte counts: positions 0 and 256 must not look alike. */
@@ -75,6 +79,7 @@ static void swapped_far(struct shape *s)
 	put(s, 256, 256);
 	put(s, 0, 256);
 	s->extent = 512;
+	s->basic = 1;
 }
 
 static void structure(struct shape *s)
@@ -97,6 +102,7 @@ static void resized(struct shape *s)
 	MPI_Type_create_resized(MPI_INT, 0, 12, &s->type);
 	put(s, 0, 4);
 	s->extent = 12;
+	s->basic = 4;
 }
 
 /* Data does not begin where the buffer does. */
@@ -109,6 +115,7 @@ static void shifted(struct shape *s)
 	MPI_Type_create_hindexed(1, &length, &at, MPI_BYTE, &s->type);
 	put(s, 16, 10);
 	s->extent = 10;
+	s->basic = 1;
 }
 
 static void pair(struct shape *s)
@@ -119,8 +126,40 @@ static void pair(struct shape *s)
 	s->extent = 16;
 }
 
+/* Elements that fit into one another: together they have no gaps. */
+static void columns(struct shape *s)
+{
+	MPI_Datatype column;
+	int i;
+
+	s->name = "columns";
+	MPI_Type_vector(6, 2, 14, MPI_SHORT, &column);
+	MPI_Type_create_resized(column, 0, 24, &s->type);
+	MPI_Type_free(&column);
+	for (i = 0; i < 6; i++)
+		put(s, i * 28, 4);
+	s->extent = 24;
+	s->basic = 2;
+}
+
+static void backwards(struct shape *s)
+{
+	MPI_Datatype vector;
+	int i;
+
+	s->name = "backwards";
+	MPI_Type_create_hvector(9, 1, -16, MPI_DOUBLE, &vector);
+	MPI_Type_create_hindexed(1, &(int){1}, &(MPI_Aint){128}, vector, &s->type);
+	MPI_Type_free(&vector);
+	for (i = 8; i >= 0; i--)
+		put(s, i * 16, 8);
+	s->extent = 136;
+	s->basic = 8;
+}
+
 static void (*const makers[])(struct shape *) = {
-	contiguous, vector, swapped, swapped_far, structure, resized, shifted, pair,
+	contiguous, vector, swapped, swapped_far, structure, resized, shifted, pair, columns,
+	backwards,
 };
 enum { SHAPES = sizeof(makers) / sizeof(makers[0]) };
 
@@ -223,6 +262,69 @@ static void partial(MPI_Comm comm)
 		CHECK(lengths[i] != 12 || count == 2, "elements %d", count);
 	}
 	MPI_Type_free(&s.type);
+}
+
+/* The same with types of one basic type, for each end within two elements; by rendezvous, too. */
+static void partial_shapes(MPI_Comm comm)
+{
+	enum { COUNT = 3000, BEGINS = 3 };
+	const size_t begins[BEGINS] = {0, 100 * sizeof(int), 60000};
+	struct shape s;
+	MPI_Status st;
+	int k, b, more;
+
+	for (k = 0; k < SHAPES; k++) {
+		make(k, &s);
+		for (b = 0; b < BEGINS && s.basic; b++)
+			for (more = 0; more <= 2 * s.size && more < 200; more += s.basic) {
+				size_t bytes = begins[b] / (size_t)s.size * (size_t)s.size + (size_t)more;
+				size_t elements = bytes / (size_t)s.size + 1;
+				size_t room = elements * (size_t)s.extent + ELEMENT_MAX;
+				MPI_Request q;
+
+				if (room > ROOM || elements > COUNT)
+					continue;
+				memset(to, 0xee, room);
+				suite_fill(from, bytes, suite_rank, (unsigned)more);
+				MPI_Isend(from, (int)bytes, MPI_BYTE, right(), 1, comm, &q);
+				MPI_Recv(to, (int)elements, s.type, left(), 1, comm, &st);
+				MPI_Wait(&q, MPI_STATUS_IGNORE);
+				suite_status(&st, left(), 1, bytes);
+				scatter_verify(&s, bytes, room, left(), (unsigned)more);
+			}
+		MPI_Type_free(&s.type);
+	}
+}
+
+/* More data than the receive has room for: an error, and nothing beside the type's bytes is written. */
+static void truncated(MPI_Comm comm)
+{
+	static const int counts[] = {1, 200};
+	struct shape s;
+	int k, c, rc, error;
+
+	for (k = 0; k < SHAPES; k++)
+		for (c = 0; c < 2; c++) {
+			size_t bytes, room, i;
+			MPI_Request q;
+
+			make(k, &s);
+			bytes = (size_t)(counts[c] * s.size);
+			room = (size_t)counts[c] * (size_t)s.extent + ELEMENT_MAX;
+			memset(to, 0xee, room);
+			suite_fill(from, bytes + 9000, suite_rank, 5);
+			MPI_Isend(from, (int)bytes + (c ? 9000 : 1), MPI_BYTE, right(), 1, comm, &q);
+			rc = MPI_Recv(to, counts[c], s.type, left(), 1, comm, MPI_STATUS_IGNORE);
+			MPI_Error_class(rc, &error);
+			CHECK(error == MPI_ERR_TRUNCATE, "%s: error class %d", s.name, error);
+			MPI_Wait(&q, MPI_STATUS_IGNORE);
+			/* What has come of it is not said: made equal to what would be. */
+			for (i = 0; i < bytes; i++)
+				to[(MPI_Aint)(i / (size_t)s.size) * s.extent + s.map[i % (size_t)s.size]] =
+					suite_byte(left(), 5, i);
+			scatter_verify(&s, bytes, room, left(), 5);
+			MPI_Type_free(&s.type);
+		}
 }
 
 /* The type is gone before the operation is complete. */
@@ -512,7 +614,7 @@ static int count_delete(MPI_Datatype type, int keyval, void *value, void *extra)
 
 static void attributes(MPI_Comm comm)
 {
-	MPI_Datatype type;
+	MPI_Datatype type, outer;
 	int keyval;
 
 	copies = deletes = 0;
@@ -521,6 +623,18 @@ static void attributes(MPI_Comm comm)
 	MPI_Type_commit(&type);
 	MPI_Type_set_attr(type, keyval, &copies);
 	MPI_Sendrecv(from, 1, type, right(), 1, to, 1, type, left(), 1, comm, MPI_STATUS_IGNORE);
+	MPI_Type_free(&type);
+	CHECK(copies == 0 && deletes == 1, "copied %d times, deleted %d times", copies, deletes);
+
+	/* Of a type that another is made of, the same: what is asked of that one keeps nothing. */
+	copies = deletes = 0;
+	MPI_Type_vector(10, 1, 2, MPI_INT, &type);
+	MPI_Type_set_attr(type, keyval, &copies);
+	MPI_Type_create_hvector(5, 1, 100, type, &outer);
+	MPI_Type_commit(&outer);
+	MPI_Sendrecv(from, 1, outer, right(), 1, to, 1, outer, left(), 1, comm, MPI_STATUS_IGNORE);
+	CHECK(deletes == 0, "deleted too early");
+	MPI_Type_free(&outer);
 	MPI_Type_free(&type);
 	CHECK(copies == 0 && deletes == 1, "copied %d times, deleted %d times", copies, deletes);
 	MPI_Type_free_keyval(&keyval);
@@ -547,6 +661,9 @@ static const struct suite_case cases[] = {
 	{.name = "shapes", .run = shapes, .min_ranks = 1,
 	 .native_defect = "MPICH 4.0 reports truncation where bytes fill 1500 structures exactly"},
 	{.name = "partial", .run = partial, .min_ranks = 1},
+	{.name = "partial_shapes", .run = partial_shapes, .min_ranks = 1},
+	{.name = "truncated", .run = truncated, .min_ranks = 1, .changes_errors = true,
+	 .native_defect = "Open MPI 4.1 writes behind the receive, MPICH 4.0 waits for ever"},
 	{.name = "freed_early", .run = freed_early, .min_ranks = 1},
 	{.name = "typed_behind_collective", .run = typed_behind_collective, .min_ranks = 1},
 	{.name = "bottom", .run = bottom, .min_ranks = 1},
