@@ -1,7 +1,7 @@
 # ---- measures: make bench ------------------------------------------------------------------
 # Control programs: the same sources, without the layer between them and the MPI library.
 bench_programs = measures/rg_latency_bare measures/rg_bw_bare measures/reg_speed \
-	measures/figures measures/buffers measures/copies
+	measures/figures measures/buffers measures/copies measures/plain
 # Built with the tests, so that what no longer builds is noticed.
 check_PROGRAMS += $(bench_programs)
 measures_copies_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE
@@ -20,6 +20,8 @@ measures_figures_LDADD = libsofthca-core.la librg-util.la -lm
 # A stranger to the layer; -no-install: a program, not a script around one.
 measures_buffers_LDADD = $(MPI_LIBS) -lpthread
 measures_buffers_LDFLAGS = $(mpi_program_ldflags) -no-install
+# Nothing of ours: the MPI library alone.
+measures_plain_LDADD = $(MPI_LIBS)
 EXTRA_DIST += measures/run.sh measures/collectives.sh
 bench: all $(bench_programs) tests/softhca/paced$(EXEEXT) tests/cli/mpi_plain$(EXEEXT)
 	@$(MKDIR_P) tests

@@ -8,6 +8,7 @@
 #
 #	MEASURE_LAUNCHES=N	launches per measure (default 5)
 #	MEASURE_ONLY=WORD	only the groups whose name contains WORD
+#	MEASURE_TRUTH_COUNT=N	samples per size in the group native_truth
 #	RG_MPICH_BUILD=DIR	a build with MPICH, for rows beside both libraries
 #	RG_BEFORE_BUILD=DIR	another build of Railgauge, for rows of the group memory
 #
@@ -286,6 +287,47 @@ beside_native() {
 	[ -n "${RG_MPICH_BUILD-}" ] || echo "  MPICH: not measured (RG_MPICH_BUILD=DIR: a build with it)"
 }
 
+# The native column of a program that also measures ours, as "BYTES VALUE" (the table has two
+# decimals, which is too few): truth_ours KEPT PROGRAM ARG...
+truth_ours() {
+	kept=$1
+	shift
+	launch 2 "$@" --json "$work/a.jsonl"
+	[ "$rc" -eq 0 ] || stop "exit code $rc of: $*"
+	sed -n 's/.*"way":"native".*"bytes":\([0-9]*\),.*"mean":\([^,]*\),.*/\1 \2/p' \
+		"$work/a.jsonl" >"$work/$kept"
+	rm -f "$work/a.jsonl"
+}
+
+# Our native column beside a plain program of the kind that benchmark suites have, in turns.
+native_truth() {
+	for row in latency:8:8192:10000:200 latency:16384:4194304:1000:10 \
+		bw:8:8192:1000:100 bw:16384:4194304:20:2 \
+		bibw:8:8192:1000:100 bibw:16384:4194304:20:2; do
+		IFS=: read -r name low high count warmup <<-END
+			$row
+		END
+		count=${MEASURE_TRUTH_COUNT:-$count}
+		for build in own mpich; do
+			[ $build = own ] || [ -x "${RG_MPICH_BUILD-}/measures/plain" ] || continue
+			[ $build = own ] && by= flavor=$RG_MPI_FLAVOR || by=in_mpich flavor=mpich
+			for k in $(seq "$launches"); do
+				$by truth_ours "ours.$k" $pt2pt/rg_$name --over native,single --soft ideal \
+					--buffers malloc -m "$low:$high" -i "$count" -x "$warmup"
+				$by once "plain.$k" 2 measures/plain $name $low $high $count $warmup
+			done
+			for size in 8 32 128 512 2048 4096 8192 32768 131072 524288 1048576 4194304; do
+				[ $size -ge $low ] && [ $size -le $high ] || continue
+				ratios ours $size 1 plain $size 1 | measure \
+					"rg_$name, $size bytes, $flavor: native / a plain loop" \
+					"x >= 0.97 && x <= 1.03"
+			done
+		done
+	done
+	[ -x "${RG_MPICH_BUILD-}/measures/plain" ] ||
+		echo "  MPICH: not measured (RG_MPICH_BUILD=DIR: a build with it and make measures/plain)"
+}
+
 # An unmodified program under railgauge exec beside itself: types with gaps, memory that no cache
 # holds, buffers that are used once; and what its start costs.
 unmodified() {
@@ -466,6 +508,8 @@ group unequal "Rails that are not alike:" && unequal
 group untimed "Software HCA without a model, beside the MPI library's shared memory:" && untimed
 group beside_native "Buffers of malloc, software HCA without a model, beside the MPI libraries by themselves:" &&
 	beside_native
+group native_truth "The native way, beside a plain program of the kind that benchmark suites have:" &&
+	native_truth
 group unmodified "An MPI program under railgauge exec, beside itself without:" && unmodified
 group verbs "Verbs programs on the software HCA, untimed:" && verbs
 group registration "Registering memory on the software HCA:" && registration
