@@ -112,6 +112,16 @@ static void find_edges(struct rail_op *op, uint64_t address)
 	op->tail = (uint16_t)((address + op->bytes) & (page - 1));
 }
 
+/* ... for a record; and control messages count bytes by rail. */
+static bool edges_fit(const struct rail_op *op)
+{
+	const struct rail_ctx *ctx = op->peer->ctx;
+	const uint64_t bytes = (uint64_t)op->head + op->tail;
+
+	return bytes > RAIL_SLOT_PAYLOAD && bytes <= ctx->eager_max && bytes <= op->bytes &&
+	       ctx->mr.page <= EDGE_MAX && !(op->how & RNDV_CONTROL);
+}
+
 struct rail_chunk rndv_chunk(const struct rail_op *op, const struct rail_stripe *s, uint32_t n)
 {
 	struct rail_chunk chunk = rail_stripe_chunk(s, n);
@@ -393,7 +403,8 @@ static struct rail_op *answered(struct rail_peer *peer, const struct rail_record
 static bool write_alone(struct rail_op *op)
 {
 	if (!(op->how & RNDV_BOTH)) {
-		rail_peer_fail(op->peer, -EPROTO, "a CTS wants all written that is anyway");
+		rail_peer_fail(op->peer, -EPROTO, "a CTS for all, for no message of ours by both");
+		rndv_finish(op, -ECONNRESET);
 		return false;
 	}
 	rail_table_remove(&op->peer->ctx->table, op->handle);
@@ -421,6 +432,11 @@ void rail_cts_arrived(struct rail_peer *peer, const struct rail_record *record,
 		return;
 	}
 	find_edges(op, op->remote);
+	if (!edges_fit(op)) {
+		rail_peer_fail(peer, -EPROTO, "a CTS with edges, for no message of ours");
+		rndv_finish(op, -ECONNRESET);
+		return;
+	}
 	op->how |= RNDV_EDGES;
 	if (answer(op, STAGE_EDGES))
 		rndv_chunks_start(op);
@@ -565,14 +581,10 @@ static void clear_to_send(struct rail_op *op)
 /* Its buffer is mapped: the sender writes, and sends apart what is not. */
 static void take_mapped(struct rail_op *op)
 {
-	const uint64_t page = op->peer->ctx->mr.page;
-
 	if (op->how & RNDV_BOTH)
 		op->how = (uint8_t)((op->how & ~(RNDV_BOTH | RNDV_READ)) | RNDV_ALONE);
 	find_edges(op, (uintptr_t)op->buf.addr);
-	op->edges = op->head + op->tail && page <= EDGE_MAX && !(op->how & RNDV_CONTROL) &&
-		    (uint64_t)op->head + op->tail <= op->peer->ctx->eager_max &&
-		    (uint64_t)op->head + op->tail > RAIL_SLOT_PAYLOAD;
+	op->edges = edges_fit(op);
 	if (op->edges)
 		op->how |= RNDV_EDGES;
 }

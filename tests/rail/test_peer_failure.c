@@ -93,7 +93,7 @@ static void on_lost(void *user, unsigned index, int error)
 	failure.error = error;
 }
 
-enum { FIRST_CONTROL = 19, LAST_RULE = 23 };
+enum { FIRST_CONTROL = 20, LAST_RULE = 24 };
 
 static void inject(struct job *job, int what)
 {
@@ -174,16 +174,21 @@ static void inject(struct job *job, int what)
 	case 18:	/* an immediate without a write */
 		rail_chunk_landed(&peer->bulk[0], landed, 32768, false);
 		break;
+	case 19:	/* edges, where the buffer is not mapped */
+		record.header.word[0] = landed >> 24;
+		record.header.word[1] = landed >> 16 & 0xff;
+		rail_edges_arrived(&peer->rx[0], &record, &rts, 0);
+		break;
 	case FIRST_CONTROL:	/* an immediate of a write, where control messages are due */
 		rail_chunk_landed(&peer->bulk[0], landed, 32768, true);
 		break;
-	case 20:	/* the control message of another rail */
+	case 21:	/* the control message of another rail */
 		rail_chunk_landed(&peer->bulk[0], landed | IMM_CONTROL | 1, 0, false);
 		break;
-	case 21:	/* with data */
+	case 22:	/* with data */
 		rail_chunk_landed(&peer->bulk[0], landed | IMM_CONTROL, 8, false);
 		break;
-	case 22:	/* twice */
+	case 23:	/* twice */
 		rail_chunk_landed(&peer->bulk[0], landed | IMM_CONTROL, 0, false);
 		CHECK_EQUAL(peer->error, 0);
 		rail_chunk_landed(&peer->bulk[0], landed | IMM_CONTROL, 0, false);
@@ -276,6 +281,9 @@ static const struct answer {
 	{ RAIL_BY_READ, true, 2ull << 56 | 100, { 0 } },	/* on a rail that does not exist */
 	{ RAIL_BY_BOTH, true, 32768, { 128, 128 } },	/* a FIN before any CTS */
 	{ RAIL_BY_BOTH, false, 0, { 0 } },		/* a CTS of nothing */
+	{ RAIL_BY_WRITE, false, 1ull << 47 | 65536, { 0 } },	/* for all, of what is not by both */
+	{ RAIL_BY_WRITE, false, 1ull << 46 | 65536, { 0 } },	/* with edges of no bytes */
+	{ RAIL_BY_BOTH, false, 3ull << 46 | 16, { 0 } },	/* of fewer than the page's */
 };
 
 static void answers_body(struct job *job)
