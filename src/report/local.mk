@@ -1,8 +1,8 @@
 # ---- src/report: jansson, gnuplot ---------------------------------------------
 noinst_LTLIBRARIES += librg-report.la
-librg_report_la_SOURCES = src/report/app.c src/report/experiment.c src/report/experiment.h \
-	src/report/matrix.c src/report/plot.c src/report/print.c src/report/provenance.c \
-	src/report/reader.c src/report/record.c src/report/report.c src/report/report.h \
+librg_report_la_SOURCES = src/report/app.c src/report/axis.c src/report/experiment.c \
+	src/report/experiment.h src/report/matrix.c src/report/plot.c src/report/print.c \
+	src/report/provenance.c src/report/reader.c src/report/record.c src/report/report.c src/report/report.h \
 	src/report/report_impl.h src/report/text.c
 nodist_librg_report_la_SOURCES = build-info.h
 librg_report_la_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS) \

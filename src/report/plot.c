@@ -26,7 +26,10 @@ struct plot {
 	int way_count;
 	double top;		/* largest value of the ways that share the fabric */
 	double largest;		/* largest value of all */
-	uint64_t size_min, size_max;
+	struct report_axis axis;
+	bool has_axis;		/* else x is the message size */
+	double x_min, x_max;	/* of those above 0 */
+	bool x_zero;		/* there is one of 0, or below */
 };
 
 /*
@@ -110,19 +113,21 @@ static void plot_quote(FILE *out, const char *text)
 
 /* ---- Data --------------------------------------------------------------------- */
 
-static double plot_value(const struct plot *p, int way, uint64_t bytes)
+static double plot_value(const struct plot *p, int way, double x)
 {
-	const json_t *row = report_file_row(p->file, way_name(p, way), bytes);
+	const json_t *row = report_file_row(p->file, way_name(p, way), x);
 	const json_t *mean = json_object_get(row, "mean");
 
 	return json_is_number(mean) ? json_number_value(mean) : NAN;
 }
 
-static void plot_data_line(struct plot *p, FILE *out, uint64_t bytes)
+static void plot_data_line(struct plot *p, FILE *out, double x)
 {
-	fprintf(out, "%llu", (unsigned long long)bytes);
+	char text[AXIS_TEXT];
+
+	fprintf(out, "%s", axis_text(x, text, sizeof(text)));
 	for (int w = 0; w < p->way_count; w++) {
-		double value = plot_value(p, w, bytes);
+		double value = plot_value(p, w, x);
 
 		if (isnan(value)) {
 			fprintf(out, " ?");
@@ -134,15 +139,15 @@ static void plot_data_line(struct plot *p, FILE *out, uint64_t bytes)
 			p->top = fmax(p->top, value);
 	}
 	fputc('\n', out);
-	if (bytes && (!p->size_min || bytes < p->size_min))
-		p->size_min = bytes;
-	if (bytes > p->size_max)
-		p->size_max = bytes;
+	if (x > 0 && (p->x_min == 0 || x < p->x_min))
+		p->x_min = x;
+	p->x_max = fmax(p->x_max, x);
+	p->x_zero = p->x_zero || x <= 0;
 }
 
 static int plot_data(struct plot *p)
 {
-	uint64_t last = UINT64_MAX;
+	double last = NAN;
 	json_t *row;
 	FILE *out;
 	size_t i;
@@ -150,16 +155,17 @@ static int plot_data(struct plot *p)
 
 	if (rc)
 		return rc;
-	fprintf(out, "# message size in bytes, then %s of", report_metric_unit(p->file->metric));
+	fprintf(out, "# %s, then %s of", p->has_axis ? p->axis.title : "message size in bytes",
+		report_metric_unit(p->file->metric));
 	for (int w = 0; w < p->way_count; w++)
 		fprintf(out, " %s", way_name(p, w));
 	fputc('\n', out);
 	json_array_foreach(p->file->rows, i, row) {
-		uint64_t bytes = (uint64_t)json_integer_value(json_object_get(row, "bytes"));
+		double x = report_row_x(row);
 
-		if (bytes != last)
-			plot_data_line(p, out, bytes);
-		last = bytes;
+		if (x != last)
+			plot_data_line(p, out, x);
+		last = x;
 	}
 	if (p->top == 0)
 		p->top = p->largest;
@@ -170,14 +176,15 @@ static int plot_data(struct plot *p)
 
 static void script_sizes(const struct plot *p, FILE *out)
 {
+	uint64_t first = (uint64_t)p->x_min, last = (uint64_t)p->x_max;
 	int doublings = 0, i = 0, step;
 
-	for (uint64_t s = p->size_min; s && s < p->size_max; s *= 2)
+	for (uint64_t s = first; s && s < last; s *= 2)
 		doublings++;
 	step = doublings > 14 ? 2 : 1;
 	fprintf(out, "set logscale x 2\nset xrange [%.6g:%.6g]\nset xtics (",
-		(double)p->size_min / 1.3, (double)p->size_max * 1.3);
-	for (uint64_t s = p->size_min; s && s <= p->size_max && i <= doublings; s *= 2, i++) {
+		p->x_min / 1.3, p->x_max * 1.3);
+	for (uint64_t s = first; s && s <= last && i <= doublings; s *= 2, i++) {
 		char text[RG_UNIT_TEXT];
 
 		if (i % step == 0)
@@ -185,6 +192,17 @@ static void script_sizes(const struct plot *p, FILE *out)
 				rg_format_size(s, text, sizeof(text)), (unsigned long long)s);
 	}
 	fprintf(out, ") nomirror\nset xlabel 'Message size (bytes; K = 1024)'\n");
+}
+
+/* Any other coordinate: linear, unless it doubles again and again. */
+static void script_axis(const struct plot *p, FILE *out)
+{
+	if (p->x_max >= 16 * p->x_min && !p->x_zero)
+		fprintf(out, "set logscale x 2\nset xrange [%.6g:%.6g]\n", p->x_min / 1.3,
+			p->x_max * 1.3);
+	fprintf(out, "set xtics nomirror\nset xlabel ");
+	plot_quote(out, p->axis.title);
+	fprintf(out, " noenhanced\n");
 }
 
 static void script_values(const struct plot *p, FILE *out)
@@ -272,7 +290,10 @@ static int plot_script(const struct plot *p)
 		return rc;
 	fprintf(out, "# Draws %s.svg and %s.png: gnuplot %s.gp\n", p->name, p->name, p->name);
 	script_title(p, out);
-	script_sizes(p, out);
+	if (p->has_axis)
+		script_axis(p, out);
+	else
+		script_sizes(p, out);
 	script_values(p, out);
 	fprintf(out, "set datafile missing '?'\nset grid lc rgb '#dddddd' lt 1\nset border 3\n"
 		"set key %s Left reverse samplen 3 width -4 font ',11'\n"
@@ -329,6 +350,7 @@ int report_plot(const struct report_file *f, const char *dir)
 	struct plot p = { .file = f, .dir = dir };
 	int rc;
 
+	p.has_axis = axis_load(&p.axis, f->run);
 	p.way_count = (int)json_array_size(json_object_get(f->run, "ways"));
 	/* One size, no curve: the text says all. */
 	if (json_object_get(f->run, "matrix") || json_object_get(f->run, "app"))
@@ -339,8 +361,9 @@ int report_plot(const struct report_file *f, const char *dir)
 		return -ENODATA;
 	}
 	rc = plot_data(&p);
-	if (!rc && p.size_max == 0) {
-		rg_error("%s: only messages of size 0, nothing to draw", f->path);
+	if (!rc && p.x_max == 0) {
+		rg_error("%s: only %s 0, nothing to draw", f->path,
+			 p.has_axis ? "an x of" : "messages of size");
 		rc = -ENODATA;
 	}
 	if (!rc)

@@ -19,6 +19,7 @@ static struct report_row row_from(const json_t *row)
 	return (struct report_row){
 		.way = json_string_value(json_object_get(row, "way")),
 		.bytes = (uint64_t)json_integer_value(json_object_get(row, "bytes")),
+		.x = report_row_x(row),
 		.mean = member(row, "mean"), .median = member(row, "median"),
 		.min = member(row, "min"), .max = member(row, "max"),
 		.p99 = member(row, "p99"), .sd = member(row, "sd"),
@@ -31,12 +32,12 @@ static struct report_row row_from(const json_t *row)
 }
 
 /* A job that was killed may have left the last size without some of its ways. */
-static struct report_row row_of(const struct report_file *f, const char *way, uint64_t bytes)
+static struct report_row row_of(const struct report_file *f, const char *way, double x)
 {
-	const json_t *row = report_file_row(f, way, bytes);
+	const json_t *row = report_file_row(f, way, x);
 
 	return row ? row_from(row) : (struct report_row){
-		.way = way, .bytes = bytes, .mean = NAN, .median = NAN, .min = NAN, .max = NAN,
+		.way = way, .bytes = (uint64_t)x, .x = x, .mean = NAN, .median = NAN, .min = NAN, .max = NAN,
 		.p99 = NAN, .sd = NAN, .valid = -1,
 	};
 }
@@ -91,11 +92,14 @@ int report_print(const struct report_file *f, FILE *text, bool full)
 {
 	const char *ways[REPORT_WAYS_MAX], *first;
 	struct report_table table = { .text = text, .metric = f->metric, .full = full };
+	struct report_axis axis;
 	struct text_table t;
 	json_t *row;
 	size_t i;
 
 	table.ways = ways;
+	if (axis_load(&axis, f->run))
+		table.axis = &axis;
 	json_array_foreach(json_object_get(f->run, "ways"), i, row)
 		ways[table.way_count++] = json_string_value(row);
 	json_array_foreach(f->rows, i, row)
@@ -114,14 +118,12 @@ int report_print(const struct report_file *f, FILE *text, bool full)
 	}
 	text_open(&t, &table);
 	first = ways[0];
-	/* Sizes in the order of the first way, which comes first in each size. */
+	/* Coordinates in the order of the first way, which comes first in each. */
 	json_array_foreach(f->rows, i, row) {
-		uint64_t bytes = (uint64_t)json_integer_value(json_object_get(row, "bytes"));
-
 		if (strcmp(json_string_value(json_object_get(row, "way")), first))
 			continue;
 		for (int w = 0; w < table.way_count; w++) {
-			struct report_row r = row_of(f, ways[w], bytes);
+			struct report_row r = row_of(f, ways[w], report_row_x(row));
 
 			text_row(&t, &r);
 		}

@@ -76,7 +76,9 @@ static const char *run_check(const json_t *run, enum report_metric *metric)
 		if (!json_is_string(way))
 			return "the run record lacks its ways";
 	*metric = (enum report_metric)found;
-	wrong = matrix_check(run);
+	wrong = axis_check(run);
+	if (!wrong)
+		wrong = matrix_check(run);
 	return wrong ? wrong : app_run_check(run);
 }
 
@@ -102,7 +104,9 @@ static const char *row_check(const json_t *run, const json_t *row)
 					json_string_value(json_object_get(row, "way"))) == 0;
 	if (!known)
 		return "a row of a way that the run record does not name";
-	wrong = matrix_row_check(run, row);
+	wrong = axis_row_check(run, row);
+	if (!wrong)
+		wrong = matrix_row_check(run, row);
 	return wrong ? wrong : app_row_check(run, row);
 }
 
@@ -213,13 +217,13 @@ void report_file_free(struct report_file *f)
 	*f = (struct report_file){ .path = NULL };
 }
 
-json_t *report_file_row(const struct report_file *f, const char *way, uint64_t bytes)
+json_t *report_file_row(const struct report_file *f, const char *way, double x)
 {
 	json_t *row;
 	size_t i;
 
 	json_array_foreach(f->rows, i, row)
-		if ((uint64_t)json_integer_value(json_object_get(row, "bytes")) == bytes &&
+		if (report_row_x(row) == x &&
 		    strcmp(json_string_value(json_object_get(row, "way")), way) == 0)
 			return row;
 	return NULL;

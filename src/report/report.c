@@ -85,6 +85,8 @@ static json_t *run_record(const struct report_table *t, json_t *run)
 	json_object_set_new(record, "metric", json_string(report_metric_name(t->metric)));
 	json_object_set_new(record, "unit", json_string(report_metric_unit(t->metric)));
 	json_object_set_new(record, "ways", ways);
+	if (t->axis)
+		json_object_set_new(record, "x", axis_record(t->axis));
 	if (t->matrix)
 		json_object_set_new(record, "matrix", matrix_record(t));
 	if (run)
@@ -151,6 +153,8 @@ static json_t *row_record(const struct report_table *table, const struct report_
 
 	json_object_set_new(record, "way", json_string(row->way));
 	json_object_set_new(record, "bytes", json_integer((json_int_t)row->bytes));
+	if (table->axis)
+		json_object_set_new(record, "x", axis_row_record(table->axis, row->x));
 	json_object_set_new(record, "mean", number(row->mean));
 	json_object_set_new(record, "median", number(row->median));
 	json_object_set_new(record, "min", number(row->min));

@@ -43,6 +43,13 @@ struct report_matrix {
 	bool alike;			/* the ways should be equal: slow ones are named, too */
 };
 
+/* The coordinate of a table's rows. */
+struct report_axis {
+	const char *name;		/* "queue" */
+	const char *unit;		/* "messages"; "": it is a plain number */
+	const char *title;		/* of the figure's axis: "Queue length (messages)" */
+};
+
 struct report_table {
 	FILE *text;			/* gets the table; NULL: none */
 	const char *json_path;		/* gets the records; NULL: none */
@@ -55,6 +62,7 @@ struct report_table {
 	bool full;			/* with median, min, max, p99, sd and n */
 	const double *percentiles;	/* further percentiles, each in (0, 100) */
 	int percentile_count;		/* 0 to REPORT_PERCENTILES_MAX */
+	const struct report_axis *axis;	/* NULL: the message size; must outlive the report */
 	/* NULL, or: rows come in any order, the matrix of their medians is printed at the end. */
 	const struct report_matrix *matrix;	/* must outlive the report */
 };
@@ -62,6 +70,7 @@ struct report_table {
 struct report_row {
 	const char *way;	/* "stripe" */
 	uint64_t bytes;		/* message size */
+	double x;		/* where the table has an axis: the coordinate */
 	/*
 	 * In the metric's unit; NaN where undefined.  Percentiles count from the good end:
 	 * 99 % of the samples were at least as good as p99.
@@ -91,6 +100,8 @@ struct report;
  *			one row per way, whose bytes are the size of the problem's data.  Its
  *			member `app` has three arrays by rank: total_s, communication_s and
  *			sent_bytes, of the run with the median time
+ * A table's axis is recorded as `x` (name, unit, title); its rows have `x` (name, value, unit) and,
+ * like all, bytes.  Without `x` the coordinate is the message size.
  * A matrix is recorded as `matrix` (names, labels, slow); its rows have `from` and `to`.
  * An existing file is replaced in one step, after the run record has been written.
  * 0 or -errno after one error line; *out only on success.
@@ -98,7 +109,7 @@ struct report;
 int report_open(const struct report_table *table, json_t *run, struct report **out);
 
 /*
- * Rows of one size must come in way order; the text line is printed with the last.
+ * Rows of one size, or of one value of the axis, must come in way order; the text line is printed with the last.
  * 0 or -errno after one error line (of the first failure only).
  */
 int report_row(struct report *r, const struct report_row *row);
@@ -138,8 +149,10 @@ struct report_file {
 int report_read(const char *path, struct report_file *out);
 void report_file_free(struct report_file *f);
 
-/* The row of a way and size, or NULL. */
-json_t *report_file_row(const struct report_file *f, const char *way, uint64_t bytes);
+/* The coordinate of a row: the value of its `x`, else its message size. */
+double report_row_x(const json_t *row);
+/* The row of a way at a coordinate, or NULL. */
+json_t *report_file_row(const struct report_file *f, const char *way, double x);
 
 /* Print the program's table again, from the records. */
 int report_print(const struct report_file *f, FILE *text, bool full);

@@ -6,6 +6,7 @@
  *					8                          12.34
  *	several				# Size            native          stripe
  *					8                12.3400         11.2800
+ *	with an axis			its name in place of Size, its value in place of the size
  *	several, with more columns: a line per way, with its name at the end
  */
 #include <inttypes.h>
@@ -48,7 +49,7 @@ static void text_head(struct text_table *t)
 
 	if (!one)
 		fprintf(t->out, "# %s, one column per way\n", value_names[table->metric]);
-	fprintf(t->out, "%-10s", "# Size");
+	fprintf(t->out, "# %-8s", table->axis ? table->axis->name : "Size");
 	if (one)
 		fprintf(t->out, "%20s", value_names[table->metric]);
 	else if (by_line)
@@ -86,8 +87,12 @@ static void text_line(struct text_table *t, const struct report_row *rows, int c
 {
 	const struct report_table *table = &t->table;
 	bool one = table->way_count == 1, cut = false;
+	char x[AXIS_TEXT];
 
-	fprintf(t->out, "%-10" PRIu64, rows[0].bytes);
+	if (table->axis)
+		fprintf(t->out, "%-10s", axis_text(rows[0].x, x, sizeof(x)));
+	else
+		fprintf(t->out, "%-10" PRIu64, rows[0].bytes);
 	for (int i = 0; i < count; i++) {
 		text_number(t->out, one ? 20 : 16, one ? 2 : 4, rows[i].mean);
 		cut = cut || rows[i].cut;

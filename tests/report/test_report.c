@@ -182,6 +182,70 @@ static void test_text(void **state)
 	report_file_free(&f);
 }
 
+static const struct report_axis queue = { "queue", "messages", "Queue length (messages)" };
+
+/* Two ways at queues of 0.5, 8 and 64: not each is a whole number. */
+static void write_axis(FILE *text)
+{
+	static const double x[] = { 0.5, 8, 64 };
+	struct report_table t = table_for(text, 2, false);
+	struct report *r;
+
+	t.axis = &queue;
+	assert_int_equal(report_open(&t, NULL, &r), 0);
+	for (int i = 0; i < 3; i++)
+		for (int w = 0; w < 2; w++) {
+			struct report_row row = row_for(ways[w], 4096, 10 * i + w);
+
+			row.x = x[i];
+			assert_int_equal(report_row(r, &row), 0);
+		}
+	report_close(r, 0, NULL);
+}
+
+/* A coordinate other than the message size, in the table, in records and in the figure. */
+static void test_axis(void **state)
+{
+	struct report_file f;
+	const json_t *x;
+	const char *said;
+	size_t length;
+	char *text;
+
+	capture_begin(1);
+	write_axis(stdout);
+	said = strdup(capture_end());
+	assert_string_equal(said,
+		"# Railgauge rg_test: a test\n"
+		"# Bandwidth (MB/s), one column per way\n"
+		"# queue             native          stripe  Validation\n"
+		"0.5                 0.0000          1.0000        Pass\n"
+		"8                  10.0000         11.0000        Pass\n"
+		"64                 20.0000         21.0000        Pass\n");
+	assert_int_equal(report_read(path, &f), 0);
+	x = json_object_get(report_file_row(&f, "stripe", 0.5), "x");
+	assert_string_equal(json_string_value(json_object_get(x, "name")), "queue");
+	assert_string_equal(json_string_value(json_object_get(x, "unit")), "messages");
+	assert_true(json_number_value(json_object_get(x, "value")) == 0.5);
+	assert_true(report_row_x(report_file_row(&f, "native", 64)) == 64);
+	assert_null(report_file_row(&f, "native", 4096));
+	capture_begin(1);
+	report_print(&f, stdout, false);
+	assert_string_equal(capture_end(), said);
+	free((char *)said);
+	if (system("gnuplot --version >/dev/null 2>&1") == 0) {
+		assert_int_equal(report_plot(&f, dir), 0);
+		snprintf(path, sizeof(path), "%s/r.gp", dir);
+		text = slurp(&length);
+		assert_non_null(strstr(text, "set xlabel 'Queue length (messages)'"));
+		assert_non_null(strstr(text, "set logscale x 2\nset xrange [0.384615:83.2]"));
+		assert_null(strstr(text, "Message size"));
+		free(text);
+		snprintf(path, sizeof(path), "%s/r.jsonl", dir);
+	}
+	report_file_free(&f);
+}
+
 /* A killed writer: every finished row survives. */
 static void test_killed(void **state)
 {
@@ -253,6 +317,12 @@ static void test_damaged(void **state)
 		"\"metric\":\"bandwidth\",\"ways\":[\"a\"]}\n";
 	static const char row[] = "{\"schema\":1,\"type\":\"row\",\"way\":\"a\",\"bytes\":8,"
 		"\"mean\":1,\"median\":1,\"min\":1,\"max\":1,\"p99\":null,\"sd\":1,\"n\":5}\n";
+	static const char run_x[] = "{\"schema\":1,\"type\":\"run\",\"program\":\"p\",\"title\":\"t\","
+		"\"metric\":\"bandwidth\",\"ways\":[\"a\"],\"x\":{\"name\":\"queue\",\"unit\":\"m\","
+		"\"title\":\"q\"}}\n";
+	static const char row_x[] = "{\"schema\":1,\"type\":\"row\",\"way\":\"a\",\"bytes\":8,"
+		"\"x\":{\"name\":\"share\",\"value\":1,\"unit\":\"m\"},"
+		"\"mean\":1,\"median\":1,\"min\":1,\"max\":1,\"p99\":null,\"sd\":1,\"n\":5}\n";
 	static const char *const files[][3] = {
 		{ "", "", "empty" },
 		{ "hello\n", "", ":1: damaged: not a Railgauge result file" },
@@ -272,6 +342,11 @@ static void test_damaged(void **state)
 		  "\"metric\":\"speed\",\"ways\":[\"a\"]}\n", "", "metric" },
 		{ "{\"schema\":1,\"type\":\"run\",\"program\":\"p\",\"title\":\"t\","
 		  "\"metric\":\"rate\",\"ways\":[1]}\n", "", "ways" },
+		{ run, row_x, "an x that the run record does not name" },
+		{ run_x, row, "without the x that the run record names" },
+		{ run_x, row_x, "without the x" },
+		{ "{\"schema\":1,\"type\":\"run\",\"program\":\"p\",\"title\":\"t\","
+		  "\"metric\":\"rate\",\"ways\":[\"a\"],\"x\":5}\n", "", "an x without name" },
 	};
 
 	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
@@ -430,6 +505,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_round_trip, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_text, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_axis, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_killed, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_torn, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_damaged, setup, teardown),
