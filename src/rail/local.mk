@@ -4,7 +4,7 @@ include_HEADERS += src/rail/rail.h
 noinst_LTLIBRARIES += librail-core.la
 librail_core_la_SOURCES = \
 	src/verbs/vrb.h src/verbs/port.c src/verbs/look.c src/verbs/adapter.c src/verbs/qp.c \
-	src/verbs/ud.c src/verbs/choose.c src/verbs/counters.c src/verbs/fork.c \
+	src/verbs/cq.c src/verbs/ud.c src/verbs/choose.c src/verbs/counters.c src/verbs/fork.c \
 	src/rail/bound_rail.c src/rail/cancel.c src/rail/chunks.c src/rail/connect.c \
 	src/rail/cq.c src/rail/eager.c src/rail/landing.c src/rail/lane.c src/rail/lane_ring.c \
 	src/rail/lane_send.c src/rail/ledger.c src/rail/mapped.c src/rail/memory.c src/rail/mr.c \

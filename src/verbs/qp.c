@@ -1,4 +1,4 @@
-/* qp.c - reliable queue pairs: creation, connection, draining, destruction. */
+/* qp.c - queue pairs: creation, connection, draining, destruction. */
 #include <errno.h>
 #include <string.h>
 
@@ -13,13 +13,15 @@ enum {
 	QP_TIMEOUT_SOFTHCA = 16,
 	QP_RETRIES = 6,			/* 7 means for ever on rxe */
 	QP_RNR_RETRIES = 6,		/* 7 means for ever everywhere */
+	QP_RNR_RETRIES_EVER = 7,
 	QP_RNR_TIMER = 12,		/* 0.64 ms */
+	QP_RNR_TIMER_SHORT = 1,		/* 0.01 ms: of a receiver that is only late */
 	QP_READS = 16,			/* outstanding RDMA reads at most; a byte of the address */
 	QP_HOPS = 64,
 };
 
 /* Inline space is asked for in halves, since a device refuses more than it has. */
-static struct ibv_qp *qp_make(struct vrb_adapter *a, struct ibv_cq *cq, struct ibv_srq *srq,
+static struct ibv_qp *qp_make(struct vrb_adapter *a, const struct vrb_service *service,
 			      const struct vrb_qp_limits *want, struct ibv_qp_init_attr *init)
 {
 	struct ibv_qp *qp;
@@ -27,10 +29,10 @@ static struct ibv_qp *qp_make(struct vrb_adapter *a, struct ibv_cq *cq, struct i
 
 	do {
 		*init = (struct ibv_qp_init_attr){
-			.send_cq = cq,
-			.recv_cq = cq,
-			.srq = srq,
-			.qp_type = IBV_QPT_RC,
+			.send_cq = service->send_cq,
+			.recv_cq = service->recv_cq,
+			.srq = service->srq,
+			.qp_type = service->type,
 			.cap = {
 				.max_send_wr = want->send_wr,
 				.max_recv_wr = want->recv_wr,
@@ -46,17 +48,30 @@ static struct ibv_qp *qp_make(struct vrb_adapter *a, struct ibv_cq *cq, struct i
 	return qp;
 }
 
-int vrb_qp_create(struct vrb_adapter *adapter, const struct vrb_port *port, struct ibv_cq *cq,
-		  struct ibv_srq *srq, const struct vrb_qp_limits *want, struct vrb_qp *out)
+static int qp_to_init(struct ibv_qp *qp, const struct vrb_port *port, bool atomics)
 {
 	struct ibv_qp_attr attr = {
 		.qp_state = IBV_QPS_INIT,
 		.port_num = port->number,
 		.pkey_index = port->pkey_index,
-		.qp_access_flags = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ,
+		.qkey = VRB_QKEY,
+		.qp_access_flags = IBV_ACCESS_REMOTE_WRITE,
 	};
+
+	if (qp->qp_type == IBV_QPT_RC)
+		attr.qp_access_flags |= IBV_ACCESS_REMOTE_READ;
+	if (atomics)
+		attr.qp_access_flags |= IBV_ACCESS_REMOTE_ATOMIC;
+	return ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT |
+			     (qp->qp_type == IBV_QPT_UD ? IBV_QP_QKEY : IBV_QP_ACCESS_FLAGS));
+}
+
+int vrb_qp_create_of(struct vrb_adapter *adapter, const struct vrb_port *port,
+		     const struct vrb_service *service, const struct vrb_qp_limits *want,
+		     struct vrb_qp *out)
+{
 	struct ibv_qp_init_attr init;
-	struct ibv_qp *qp = qp_make(adapter, cq, srq, want, &init);
+	struct ibv_qp *qp = qp_make(adapter, service, want, &init);
 	int rc;
 
 	if (!qp) {
@@ -65,8 +80,7 @@ int vrb_qp_create(struct vrb_adapter *adapter, const struct vrb_port *port, stru
 			 port->name, want->send_wr, want->recv_wr, strerror(-rc));
 		return rc;
 	}
-	rc = ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT |
-			   IBV_QP_ACCESS_FLAGS);
+	rc = qp_to_init(qp, port, service->atomics);
 	if (rc) {
 		rc = rc > 0 ? -rc : -EIO;
 		rg_error("%s: cannot set up a queue pair: %s", port->name, strerror(-rc));
@@ -76,6 +90,8 @@ int vrb_qp_create(struct vrb_adapter *adapter, const struct vrb_port *port, stru
 	*out = (struct vrb_qp){
 		.qp = qp,
 		.psn = rg_random() & 0xffffff,		/* has 24 bits */
+		.patient = service->patient,
+		.atomics = service->atomics,
 		.granted = {
 			.send_wr = init.cap.max_send_wr,
 			.recv_wr = init.cap.max_recv_wr,
@@ -85,6 +101,32 @@ int vrb_qp_create(struct vrb_adapter *adapter, const struct vrb_port *port, stru
 		},
 	};
 	return 0;
+}
+
+int vrb_qp_create(struct vrb_adapter *adapter, const struct vrb_port *port, struct ibv_cq *cq,
+		  struct ibv_srq *srq, const struct vrb_qp_limits *want, struct vrb_qp *out)
+{
+	const struct vrb_service service = {
+		.type = IBV_QPT_RC, .send_cq = cq, .recv_cq = cq, .srq = srq,
+	};
+
+	return vrb_qp_create_of(adapter, port, &service, want, out);
+}
+
+int vrb_qp_reset(struct vrb_qp *qp, const struct vrb_port *port)
+{
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RESET };
+	int rc = ibv_modify_qp(qp->qp, &attr, IBV_QP_STATE);
+
+	if (!rc)
+		rc = qp_to_init(qp->qp, port, qp->atomics);
+	if (!rc) {
+		qp->stopped = false;
+		return 0;
+	}
+	rc = rc > 0 ? -rc : -EIO;
+	rg_error("%s: cannot set a queue pair back: %s", port->name, strerror(-rc));
+	return rc;
 }
 
 static uint8_t reads(int device)
@@ -111,45 +153,75 @@ static uint8_t fewer(uint8_t a, uint8_t b)
 	return a < b ? a : b;
 }
 
+/* Ethernet has no other address than a GID; InfiniBand needs a GRH only between subnets. */
+static struct ibv_ah_attr path_of(const struct vrb_port *port, const struct vrb_address *theirs)
+{
+	struct ibv_ah_attr path = {
+		.dlid = theirs->lid, .port_num = port->number, .sl = port->sl,
+	};
+
+	if (port->link_layer == IBV_LINK_LAYER_ETHERNET) {
+		path.is_global = 1;
+		memcpy(path.grh.dgid.raw, theirs->gid, sizeof(theirs->gid));
+		path.grh.sgid_index = (uint8_t)port->gid_index;
+		path.grh.hop_limit = QP_HOPS;
+		path.grh.traffic_class = port->tclass;
+	}
+	return path;
+}
+
 static int qp_to_rtr(struct vrb_adapter *a, struct vrb_qp *qp, const struct vrb_port *port,
 		     const struct vrb_address *theirs)
 {
+	int mask = IBV_QP_STATE;
 	struct ibv_qp_attr attr = {
 		.qp_state = IBV_QPS_RTR,
 		.path_mtu = theirs->mtu < port->mtu ? theirs->mtu : port->mtu,
 		.dest_qp_num = theirs->qpn,
 		.rq_psn = theirs->psn,
 		.max_dest_rd_atomic = fewer(reads(a->attr.max_qp_rd_atom), theirs->reads_out),
-		.min_rnr_timer = QP_RNR_TIMER,
-		.ah_attr = { .dlid = theirs->lid, .port_num = port->number, .sl = port->sl },
+		.min_rnr_timer = qp->patient ? QP_RNR_TIMER_SHORT : QP_RNR_TIMER,
+		.ah_attr = path_of(port, theirs),
 	};
 
-	/* Ethernet has no other address; InfiniBand needs a GRH only between subnets. */
-	if (port->link_layer == IBV_LINK_LAYER_ETHERNET) {
-		attr.ah_attr.is_global = 1;
-		memcpy(attr.ah_attr.grh.dgid.raw, theirs->gid, sizeof(theirs->gid));
-		attr.ah_attr.grh.sgid_index = (uint8_t)port->gid_index;
-		attr.ah_attr.grh.hop_limit = QP_HOPS;
-		attr.ah_attr.grh.traffic_class = port->tclass;
-	}
-	return ibv_modify_qp(qp->qp, &attr, IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU |
-			     IBV_QP_DEST_QPN | IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |
-			     IBV_QP_MIN_RNR_TIMER);
+	if (qp->qp->qp_type != IBV_QPT_UD)
+		mask |= IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN;
+	if (qp->qp->qp_type == IBV_QPT_RC)
+		mask |= IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
+	return ibv_modify_qp(qp->qp, &attr, mask);
 }
 
 static int qp_to_rts(struct vrb_adapter *a, struct vrb_qp *qp, const struct vrb_address *theirs)
 {
+	int mask = IBV_QP_STATE | IBV_QP_SQ_PSN;
 	struct ibv_qp_attr attr = {
 		.qp_state = IBV_QPS_RTS,
 		.timeout = a->kind == VRB_SOFTHCA ? QP_TIMEOUT_SOFTHCA : QP_TIMEOUT,
 		.retry_cnt = QP_RETRIES,
-		.rnr_retry = a->kind == VRB_SOFTHCA ? 0 : QP_RNR_RETRIES,
+		.rnr_retry = qp->patient ? QP_RNR_RETRIES_EVER :
+			     a->kind == VRB_SOFTHCA ? 0 : QP_RNR_RETRIES,
 		.sq_psn = qp->psn,
 		.max_rd_atomic = fewer(reads(a->attr.max_qp_init_rd_atom), theirs->reads_in),
 	};
 
-	return ibv_modify_qp(qp->qp, &attr, IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
-			     IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC);
+	if (qp->qp->qp_type == IBV_QPT_RC)
+		mask |= IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
+			IBV_QP_MAX_QP_RD_ATOMIC;
+	return ibv_modify_qp(qp->qp, &attr, mask);
+}
+
+/* A datagram's request names the way; the queue pair itself is connected to none. */
+static int qp_way(struct vrb_adapter *a, struct vrb_qp *qp, const struct vrb_port *port,
+		  const struct vrb_address *theirs)
+{
+	struct ibv_ah_attr path = path_of(port, theirs);
+
+	if (qp->qp->qp_type != IBV_QPT_UD || qp->ah)
+		return 0;
+	errno = 0;
+	qp->ah = ibv_create_ah(a->pd, &path);
+	qp->peer_qpn = theirs->qpn;
+	return qp->ah ? 0 : errno ? errno : EIO;
 }
 
 int vrb_qp_connect(struct vrb_adapter *adapter, struct vrb_qp *qp, const struct vrb_port *port,
@@ -168,6 +240,8 @@ int vrb_qp_connect(struct vrb_adapter *adapter, struct vrb_qp *qp, const struct 
 		state = "RTS";
 		rc = qp_to_rts(adapter, qp, theirs);
 	}
+	if (!rc)
+		rc = qp_way(adapter, qp, port, theirs);
 	if (!rc)
 		return 0;
 	rc = rc > 0 ? -rc : -EIO;
@@ -204,7 +278,10 @@ int vrb_qp_stop_marked(struct vrb_qp *qp, uint64_t wr_id)
 
 void vrb_qp_destroy(struct vrb_qp *qp)
 {
+	if (qp->ah)
+		ibv_destroy_ah(qp->ah);
 	if (qp->qp)
 		ibv_destroy_qp(qp->qp);
+	qp->ah = NULL;
 	qp->qp = NULL;
 }

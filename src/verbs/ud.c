@@ -5,10 +5,7 @@
 #include "err.h"
 #include "vrb.h"
 
-enum {
-	UD_QKEY = 0x1f2a11,	/* not a privileged one (top bit) */
-	UD_HOPS = 64,
-};
+enum { UD_HOPS = 64 };
 
 static int ud_failed(const struct vrb_port *port, const char *what, int rc)
 {
@@ -23,7 +20,7 @@ static int ud_up(struct ibv_qp *qp, const struct vrb_port *port)
 		.qp_state = IBV_QPS_INIT,
 		.port_num = port->number,
 		.pkey_index = port->pkey_index,
-		.qkey = UD_QKEY,
+		.qkey = VRB_QKEY,
 	};
 	int rc = ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_PORT | IBV_QP_PKEY_INDEX |
 			       IBV_QP_QKEY);
@@ -123,7 +120,7 @@ int vrb_ud_send(struct vrb_ud *ud, struct ibv_ah *ah, uint32_t qpn, uint64_t wr_
 		.num_sge = 1,
 		.opcode = IBV_WR_SEND,
 		.send_flags = IBV_SEND_SIGNALED,
-		.wr.ud = { .ah = ah, .remote_qpn = qpn, .remote_qkey = UD_QKEY },
+		.wr.ud = { .ah = ah, .remote_qpn = qpn, .remote_qkey = VRB_QKEY },
 	};
 
 	return -ibv_post_send(ud->qp, &wr, &bad);

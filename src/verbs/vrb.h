@@ -1,6 +1,6 @@
 /*
  * vrb.h - common operations on verbs: find ports, open adapters, connect and destroy
- * reliable queue pairs, register memory.
+ * queue pairs, register memory.
  *
  * Uses the libibverbs API only: no MPI, no policy, no messages.  Real HCAs, the kernel's
  * software devices and libsofthca's devices have the same interface from here on.
@@ -160,6 +160,7 @@ void vrb_adapter_close(struct vrb_adapter *adapter);
 enum vrb_mr_use {
 	VRB_MR_POLLED,		/* strictly ordered: this memory is polled */
 	VRB_MR_BULK,		/* complete through the CQ: may be written in any order */
+	VRB_MR_ATOMIC,		/* as polled, and peers may use atomic operations on it */
 };
 
 /*
@@ -180,12 +181,27 @@ struct vrb_qp_limits {
 	uint32_t inline_bytes;		/* best effort: granted may be less, down to 0 */
 };
 
+/* What a queue pair is; vrb_qp_create makes one that is as librail needs it. */
+struct vrb_service {
+	enum ibv_qp_type type;		/* IBV_QPT_RC, IBV_QPT_UC or IBV_QPT_UD */
+	struct ibv_cq *send_cq, *recv_cq;
+	struct ibv_srq *srq;		/* RC; or NULL */
+	bool atomics;			/* RC: the peer may use atomic operations */
+	bool patient;			/* RC: wait for a receiver that is not ready as long as it takes */
+};
+
 struct vrb_qp {
 	struct ibv_qp *qp;
 	uint32_t psn;			/* first packet number that this side sends */
 	bool stopped;
+	bool patient, atomics;		/* of its service */
 	struct vrb_qp_limits granted;
+	/* UD, since it is connected: what a send request names. */
+	struct ibv_ah *ah;
+	uint32_t peer_qpn;
 };
+
+enum { VRB_QKEY = 0x1f2a11 };		/* of all datagrams; not a privileged one (top bit) */
 
 /* The address of a queue pair, for its peer; in host byte order. */
 struct vrb_address {
@@ -207,8 +223,19 @@ int vrb_qp_create(struct vrb_adapter *adapter, const struct vrb_port *port, stru
 void vrb_qp_address(const struct vrb_adapter *adapter, const struct vrb_qp *qp,
 		    const struct vrb_port *port, struct vrb_address *out);
 
+/* The same of any service. */
+int vrb_qp_create_of(struct vrb_adapter *adapter, const struct vrb_port *port,
+		     const struct vrb_service *service, const struct vrb_qp_limits *want,
+		     struct vrb_qp *out);
 /*
- * Connect to theirs, up to RTS, with the smaller MTU and the fewer RDMA reads of both sides.
+ * Back to INIT: what was posted is gone, without a completion, and what arrives is lost until both
+ * ends are connected again, by the same addresses.  Empty its CQs first.
+ */
+int vrb_qp_reset(struct vrb_qp *qp, const struct vrb_port *port);
+
+/*
+ * Connect to theirs, up to RTS, with the smaller MTU and the fewer RDMA reads of both sides.  UC
+ * and UD have no retries of what follows.
  * A peer that has gone is detected after about 8 s, on the software HCA after 2 s.  A
  * receiver that is not ready is an error at once on the software HCA and after six tries
  * elsewhere: it never happens with correct credits, and endless retries would hide wrong ones.
@@ -228,6 +255,23 @@ void vrb_qp_stop(struct vrb_qp *qp);
  */
 int vrb_qp_stop_marked(struct vrb_qp *qp, uint64_t wr_id);
 void vrb_qp_destroy(struct vrb_qp *qp);
+
+/* ---- Completion queues with events ------------------------------------------ */
+
+struct vrb_cq {
+	struct ibv_cq *cq;
+	struct ibv_comp_channel *channel;	/* NULL: it is only polled */
+	unsigned events;			/* not acknowledged yet */
+};
+
+/* -EINVAL and the like after one error line. */
+int vrb_cq_create(struct vrb_adapter *adapter, int depth, bool events, struct vrb_cq *out);
+void vrb_cq_destroy(struct vrb_cq *cq);
+/*
+ * Sleep until the event that ibv_req_notify_cq has asked for, at most most_ns.  0; -ETIMEDOUT; or
+ * another -errno.  Silent.
+ */
+int vrb_cq_wait(struct vrb_cq *cq, uint64_t most_ns);
 
 /* ---- Datagrams ---------------------------------------------------------- */
 

@@ -1,0 +1,72 @@
+/* cq.c - completion queues with events, for receivers that sleep. */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+
+#include "clock.h"
+#include "err.h"
+#include "vrb.h"
+
+int vrb_cq_create(struct vrb_adapter *adapter, int depth, bool events, struct vrb_cq *out)
+{
+	struct vrb_cq cq = { 0 };
+	const char *what = "completion channel";
+	int rc;
+
+	errno = 0;
+	if (events) {
+		cq.channel = ibv_create_comp_channel(adapter->context);
+		if (!cq.channel)
+			goto fail;
+		/* So that a wait can have an end. */
+		if (fcntl(cq.channel->fd, F_SETFL, fcntl(cq.channel->fd, F_GETFL) | O_NONBLOCK))
+			goto fail;
+	}
+	what = "completion queue";
+	cq.cq = ibv_create_cq(adapter->context, depth, NULL, cq.channel, 0);
+	if (!cq.cq)
+		goto fail;
+	*out = cq;
+	return 0;
+fail:
+	rc = errno ? -errno : -EIO;
+	rg_error("%s: cannot make a %s (%d entries): %s",
+		 ibv_get_device_name(adapter->context->device), what, depth, strerror(-rc));
+	vrb_cq_destroy(&cq);
+	return rc;
+}
+
+void vrb_cq_destroy(struct vrb_cq *cq)
+{
+	/* A queue with unacknowledged events is not destroyed. */
+	if (cq->cq && cq->events)
+		ibv_ack_cq_events(cq->cq, cq->events);
+	if (cq->cq)
+		ibv_destroy_cq(cq->cq);
+	if (cq->channel)
+		ibv_destroy_comp_channel(cq->channel);
+	memset(cq, 0, sizeof(*cq));
+}
+
+int vrb_cq_wait(struct vrb_cq *cq, uint64_t most_ns)
+{
+	const uint64_t end_ns = rg_now_ns() + most_ns;
+	struct ibv_cq *which;
+	void *context;
+
+	for (;;) {
+		uint64_t now_ns;
+
+		if (ibv_get_cq_event(cq->channel, &which, &context) == 0)
+			break;
+		if (errno != EAGAIN && errno != EINTR)
+			return errno ? -errno : -EIO;
+		now_ns = rg_now_ns();
+		if (rg_reached(end_ns, now_ns))
+			return -ETIMEDOUT;
+		if (rg_wait_readable(cq->channel->fd, end_ns - now_ns) && errno != EINTR)
+			return -errno;
+	}
+	cq->events++;
+	return 0;
+}
