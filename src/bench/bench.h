@@ -61,6 +61,8 @@ struct bench {
 	int window;		/* not BENCH_ALL: messages per window */
 	size_t step;		/* not BENCH_ALL: see above */
 	unsigned char *sbuf, *rbuf;
+	int way;		/* enum railmpi_way, or RAILMPI_SINGLE_RAIL + N */
+	bool validating;
 	/* If bench_def.lists is set: by rank, a block's size and place in units. */
 	int *counts, *displs;
 };
@@ -69,8 +71,11 @@ enum { BENCH_TAG = 1, BENCH_ACK_TAG = 2 };
 
 /* The origin of a block: block `block` of the send buffer of rank `rank`. */
 struct bench_origin { int rank, block; };
-/* In place of a rank: the sum of that block over all ranks, in MPI_UINT32_T. */
-enum { BENCH_SUM = -1 };
+/*
+ * In place of a rank: the sum of that block over all ranks, in MPI_UINT32_T; a block that was lost
+ * on its way, where a carrier may do so, and is not looked at.
+ */
+enum { BENCH_SUM = -1, BENCH_LOST = -2 };
 
 /* Samples of a row, and untimed ones before them. */
 struct bench_counts { uint64_t iterations, warmup; };
@@ -136,6 +141,58 @@ void bench_communication_end(struct bench_turn *t, uint64_t begun, uint64_t byte
 void *bench_alloc(size_t bytes);
 void bench_free(void *memory);			/* NULL: nothing */
 
+/* ---- Messages that are not MPI's ------------------------------------------- */
+
+struct railmpi_ledger;
+
+/* Messages of this rank: those that were to arrive here, and those of them that did not. */
+struct bench_arrivals { uint64_t expected, lost; };
+
+/*
+ * What carries the messages of a program in place of MPI: queue pairs (src/vbench).  MPI starts
+ * the job and exchanges addresses, and the transport opens the rails.  Layout BENCH_PAIRS.
+ *
+ * Functions that can fail return 0 or -errno after one error line; all ranks call them, those
+ * without a pair too (b->pair is -1), at the same point.
+ */
+struct bench_carrier {
+	/* The transport's options and ways that mean something to it; NULL-ended. */
+	const char *const *options, *const *ways;
+	/* Do the program's options agree with each other?  Before MPI_Init. */
+	int (*check)(void);
+	/* Over rails 0 to rails - 1. */
+	int (*open)(const struct bench *b, int rails);
+	/* Messages that it can carry, since it is open, and the reason for the limits. */
+	const char *(*sizes)(struct opt_range *out);
+	/* The buffers of all sizes; they stay until close. */
+	int (*memory)(const struct bench *b, size_t sbuf_bytes, size_t rbuf_bytes);
+	/* To the peer; the only one of these that sends messages. */
+	int (*connect)(const struct bench *b);
+	/*
+	 * Around `runs` runs of ranks with a pair: sets up what is posted ahead, and completes what
+	 * is left, so that buffers may be filled and looked at outside.  end returns false if
+	 * something arrived that is wrong, beyond what the harness sees in rbuf.
+	 */
+	void (*begin)(struct bench *b, uint64_t runs);
+	bool (*end)(struct bench *b, struct bench_arrivals *out);
+	void (*close)(void);				/* also after a failed open */
+	/* As railmpi_ledger. */
+	int (*ledger)(int rail, struct railmpi_ledger *out);
+	/* What is measured, for the heading: "RC, 1 queue pair on each rail, ..." */
+	void (*describe)(char *text, size_t size);
+};
+
+/* ---- Coordinates other than the message size ---------------------------------- */
+
+/* Rows at several values of something else, all of one message size. */
+struct bench_axis {
+	const char *name, *unit, *title;	/* as struct report_axis */
+	/* The i-th value, from 0; false: there are no more. */
+	bool (*value)(int i, double *out);
+	/* Before anything is done at this value; first, to size the buffers, at each of them. */
+	void (*set)(double value);
+};
+
 /* ---- Calibration ----------------------------------------------------------- */
 
 enum { BENCH_CANDIDATES = 8 };	/* algorithms of one collective at most */
@@ -183,6 +240,10 @@ struct bench_def {
 	void *values;
 	/* BENCH_APP: set this, and of the above name, summary, metric, options, values. */
 	const struct bench_app *app;
+	/* In place of MPI; NULL: MPI. */
+	const struct bench_carrier *carrier;
+	/* The coordinate that the options ask for; NULL, or returns NULL: the message size. */
+	const struct bench_axis *(*axis)(void);
 	/* Calibration: set this; run is replaced by that of each collective in its turn. */
 	const struct bench_tune *tune;
 };

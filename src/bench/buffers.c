@@ -131,7 +131,7 @@ static void samples_alloc(struct bench_job *job, bool *failed)
 }
 
 /* What the largest size of all needs, validated or timed. */
-static void bytes_find(struct bench_job *job, size_t *send, size_t *receive)
+static void bytes_find_here(struct bench_job *job, size_t *send, size_t *receive)
 {
 	for (uint64_t s = job->opt.sizes.min; s <= job->opt.sizes.max; s = options_next_size(s))
 		for (int validating = 0; validating <= job->opt.validate; validating++) {
@@ -143,6 +143,18 @@ static void bytes_find(struct bench_job *job, size_t *send, size_t *receive)
 			needed = bytes_needed(job, job->def->rblocks);
 			*receive = needed > *receive ? needed : *receive;
 		}
+}
+
+static void bytes_find(struct bench_job *job, size_t *send, size_t *receive)
+{
+	double x;
+
+	if (!job->axis)
+		bytes_find_here(job, send, receive);
+	for (int i = 0; job->axis && job->axis->value(i, &x); i++) {
+		job->axis->set(x);
+		bytes_find_here(job, send, receive);
+	}
 }
 
 static int unit_of(const struct bench_job *job)
@@ -246,6 +258,8 @@ void buffers_set(struct bench_job *job, const struct bench_way *way, uint64_t by
 	struct bench *b = &job->b;
 
 	b->comm = way->comm;
+	b->way = (int)way->id;
+	b->validating = validating;
 	b->count = (int)bytes;
 	b->window = validating ? window_validated(job, bytes) : (int)job->opt.window;
 	b->step = validating ? bytes : 0;

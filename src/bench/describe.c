@@ -115,6 +115,8 @@ static void way_line(const struct bench_job *job, const struct bench_way *way, j
 			 job->host_count == 1 ? ", through " : "",
 			 job->host_count == 1 ? native_medium() : "",
 			 way->foreign ? ": not this fabric" : "");
+	else if (job->def->carrier)
+		add_line(lines, "%s: %s", way->name, c->help ? c->help : "");
 	else {
 		options_of_communicator(job, extra, sizeof(extra));
 		add_line(lines, "%s: %s%s%s%s", way->name, c->help ? c->help : "",
@@ -124,7 +126,8 @@ static void way_line(const struct bench_job *job, const struct bench_way *way, j
 
 static bool has_window(const struct bench_job *job)
 {
-	return job->def->metric != BENCH_LATENCY && job->def->layout != BENCH_ALL && !app_is(job);
+	return job->def->metric != BENCH_LATENCY && job->def->layout != BENCH_ALL &&
+	       !app_is(job) && !job->def->carrier;
 }
 
 /* What a paper measured stands above what is measured here, and nowhere else. */
@@ -174,6 +177,12 @@ static json_t *notes(const struct bench_job *job)
 	add_line(lines, "ranks: %s%s%s", text, *pairs ? "; " : "", pairs);
 	for (int w = 0; w < job->way_count; w++)
 		way_line(job, &job->way[w], lines);
+	if (job->def->carrier) {
+		job->def->carrier->describe(text, sizeof(text));
+		add_line(lines, "verbs: %s%s", text,
+			 job->pair_count > 1 && job->def->metric != BENCH_LATENCY ?
+			 "; values are sums over all pairs" : "");
+	}
 	if (has_window(job))
 		add_line(lines, "window: %llu messages%s", (unsigned long long)job->opt.window,
 			 job->pair_count > 1 ? "; values are sums over all pairs" : "");
@@ -202,6 +211,10 @@ static json_t *caption(const struct bench_job *job)
 		 job->oversubscribed ? ", oversubscribed" : "");
 	describe_fabric(job, text, sizeof(text));
 	add_line(lines, "%s", text);
+	if (job->def->carrier) {
+		job->def->carrier->describe(text, sizeof(text));
+		add_line(lines, "%s", text);
+	}
 	return lines;
 }
 

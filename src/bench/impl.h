@@ -8,6 +8,7 @@
  *	ranks.c		operations of all ranks together
  *	place.c		hosts, nodes, pairs of ranks
  *	ways.c		a communicator per way
+ *	carrier.c	what carries messages in place of MPI
  *	buffers.c	memory for messages
  *	describe.c	the run record and the '#' lines
  *	validate.c	validation of every received byte
@@ -62,6 +63,7 @@ struct bench_way {
 	MPI_Comm comm;
 	const char *coll;		/* tune.c: the value of --coll in its turn; or NULL */
 	struct railmpi_ledger ledger[RAILMPI_LEDGERS];	/* this rank's, one size */
+	struct bench_arrivals arrivals;	/* this rank's of a carrier, one size */
 	struct railmpi_ledger total[RAILMPI_LEDGERS];	/* rank 0: of the whole job */
 };
 
@@ -100,6 +102,9 @@ struct bench_job {
 	const struct experiment *experiment;	/* or NULL */
 	double percentile[REPORT_PERCENTILES_MAX];	/* 99 for P99 */
 	int percentile_count;
+
+	const struct bench_axis *axis;	/* NULL: rows go by message size */
+	double x;			/* the value of the axis */
 
 	MPI_Comm comm;			/* native; for the harness itself */
 	struct railmpi_fabric fabric;	/* as this rank sees it */
@@ -160,6 +165,11 @@ void *bench_must(void *memory);
 void ranks_guard(MPI_Comm comm);
 /* The largest of all ranks' values, on all ranks; ranks that do not run sleep meanwhile. */
 uint64_t ranks_max(const struct bench_job *job, uint64_t mine);
+/*
+ * The end of a step that can fail, between rg_errors_hold and here: the lowest rank that failed
+ * prints its error line.  Did any fail?
+ */
+bool ranks_failed(const struct bench_job *job, int rc);
 
 /* ---- options.c: no MPI call in here ---- */
 
@@ -211,6 +221,18 @@ uint64_t ways_eager_limit(const struct bench_job *job);
 const char *way_rail(const struct bench_job *job, const struct bench_way *way);
 /* Set the algorithm of the way, if it has one; before each of its batches. */
 void way_switch(const struct bench_way *way);
+
+/* ---- carrier.c: no effect without a carrier ---- */
+int carrier_open(struct bench_job *job);	/* behind place_join; may limit --sizes */
+int carrier_memory(struct bench_job *job);	/* behind buffers_open */
+void carrier_close(struct bench_job *job);
+/* Around runs of this rank; way NULL: what arrives is of no way. */
+void carrier_begin(struct bench_job *job, uint64_t runs);
+bool carrier_end(struct bench_job *job, struct bench_way *way);
+/* Messages expected and lost by all ranks for one row; at rank 0, else zeros. */
+struct bench_arrivals carrier_row(struct bench_job *job, struct bench_way *way);
+/* As railmpi_ledger, of the carrier or the transport. */
+int carrier_ledger(const struct bench_job *job, int rail, struct railmpi_ledger *out);
 
 /* ---- buffers.c ---- */
 enum { BUFFERS_GUARD_BYTES = 64 };		/* behind the last block of rbuf */

@@ -53,7 +53,7 @@ void ledger_take(struct bench_job *job, struct bench_way *way)
 		const uint64_t *at = (const uint64_t *)&now;
 		uint64_t *seen = (uint64_t *)&job->ledger_seen[r];
 
-		if (railmpi_ledger(r, &now))
+		if (carrier_ledger(job, r, &now))
 			continue;
 		for (int i = 0; way && i < FIELDS; i++)
 			((uint64_t *)&way->ledger[r])[i] += at[i] - seen[i];

@@ -21,7 +21,7 @@ bin_PROGRAMS += \
 
 noinst_LTLIBRARIES += librg-bench.la
 librg_bench_la_SOURCES = src/bench/app.c src/bench/bench.h src/bench/blocks.c src/bench/bound.c \
-	src/bench/bound.h src/bench/buffers.c src/bench/describe.c src/bench/impl.h \
+	src/bench/bound.h src/bench/buffers.c src/bench/carrier.c src/bench/describe.c src/bench/impl.h \
 	src/bench/ledger.c src/bench/main.c src/bench/measure.c src/bench/memory.c \
 	src/bench/options.c src/bench/options_use.c src/bench/pattern.c \
 	src/bench/pattern.h src/bench/place.c src/bench/preset.c \

@@ -22,11 +22,16 @@ static int outputs_open(struct bench_job *job)
 		.validate = job->opt.validate && job->def->expect, .full = job->opt.full,
 		.percentiles = job->percentile, .percentile_count = job->percentile_count,
 	};
+	static struct report_axis axis;		/* as well */
 	static struct report_matrix matrix;	/* as well */
 	int rc = 0;
 
 	for (int w = 0; w < job->way_count; w++)
 		names[w] = job->way[w].name;
+	if (job->axis) {
+		axis = (struct report_axis){ job->axis->name, job->axis->unit, job->axis->title };
+		table.axis = &axis;
+	}
 	if (job->def->layout == BENCH_TOURNAMENT) {
 		tournament_matrix(job, &matrix);
 		table.matrix = &matrix;
@@ -77,6 +82,12 @@ static int sizes_run(struct bench_job *job)
 {
 	int rc = 0;
 
+	for (int i = 0; job->axis && !rc && job->axis->value(i, &job->x); i++) {
+		job->axis->set(job->x);
+		rc = size_run(job, job->opt.sizes.min);
+	}
+	if (job->axis)
+		return rc;
 	for (uint64_t s = job->opt.sizes.min; s <= job->opt.sizes.max && !rc;
 	     s = options_next_size(s))
 		rc = size_run(job, s);
@@ -127,10 +138,15 @@ static int job_run(struct bench_job *job)
 	if (!rc)
 		rc = place_join(job);
 	if (!rc)
+		rc = carrier_open(job);
+	if (!rc)
 		rc = app_is(job) ? app_open(job) : buffers_open(job);
+	if (!rc)
+		rc = carrier_memory(job);
 	if (!rc)
 		rc = job_measure(job);
 	app_close(job);
+	carrier_close(job);
 	buffers_close(job);
 	ways_close(job);
 	MPI_Comm_free(&job->comm);

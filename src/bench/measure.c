@@ -97,6 +97,7 @@ static uint64_t batch(struct bench_job *job, struct bench_way *way, uint64_t byt
 	way_switch(way);
 	if (place_runs(job)) {
 		buffers_set(job, way, bytes, false);
+		carrier_begin(job, untimed + timed);
 		batch_untimed(job, untimed);
 		if (timed && job->def->layout == BENCH_ALL)
 			batch_timed_together(job, timed, samples);
@@ -106,6 +107,8 @@ static uint64_t batch(struct bench_job *job, struct bench_way *way, uint64_t byt
 			batch_untimed(job, timed);
 	}
 	begin = rg_now_ns() - begin;
+	if (place_runs(job))
+		carrier_end(job, way);
 	ledger_take(job, way);
 	return ranks_max(job, begin);
 }

@@ -87,6 +87,10 @@ static struct opt app_rows[APP_NAMES + 2] = {
 	  .help = "how often each way has its turn; that of median time is told in full" },
 };
 
+/* A carrier's part of the transport's options and ways. */
+static struct opt carried_rows[OPT_ROWS_MAX];
+static struct opt_choice carried_ways[RAILMPI_WAYS_MAX + 1];
+
 /* Calibration has neither other ways beside its own, nor rows of samples. */
 static const char *const tune_names[] = {
 	"over", "sizes", "iterations", "warmup", "buffers", "time-cap",
@@ -183,6 +187,52 @@ static struct opt *row_named(const char *name)
 	return row;
 }
 
+static bool is_named(const char *const *names, const char *name)
+{
+	for (; *names; names++)
+		if (strcmp(*names, name) == 0)
+			return true;
+	return false;
+}
+
+/* "single" stands for each "single:N" too. */
+static const struct opt_choice *ways_of(const struct bench_carrier *carrier)
+{
+	int n = 0;
+
+	for (const struct opt_choice *c = railmpi_ways(); c->name; c++) {
+		bool one = c->value >= RAILMPI_SINGLE_RAIL;
+
+		if (is_named(carrier->ways, one ? "single" : c->name))
+			carried_ways[n++] = *c;
+	}
+	return carried_ways;
+}
+
+static const struct opt *transport_rows(const struct bench_carrier *carrier)
+{
+	int n = 0;
+
+	if (!carrier)
+		return railmpi_options();
+	for (const struct opt *row = railmpi_options(); row->name; row++)
+		if (is_named(carrier->options, row->name))
+			carried_rows[n++] = *row;
+	return carried_rows;
+}
+
+static void carrier_complete(const struct bench_carrier *carrier)
+{
+	static char help[96];
+
+	row_named("over")->choices = ways_of(carrier);
+	snprintf(help, sizeof(help), "ways to measure side by side; default: %s",
+		 carrier->ways[0]);
+	row_named("over")->help = help;
+	/* Devices move other memory by detours of their own. */
+	row_named("buffers")->standard = "arena";
+}
+
 static void rows_complete(const struct bench_def *def)
 {
 	static char help[2][96];
@@ -202,6 +252,8 @@ static void rows_complete(const struct bench_def *def)
 	row_named("warmup")->help = help[1];
 	if (def->time_cap)
 		row_named("time-cap")->standard = def->time_cap;
+	if (def->carrier)
+		carrier_complete(def->carrier);
 	for (int i = 0; i < APP_NAMES; i++)
 		app_rows[i + 1] = *row_named(app_names[i]);
 	for (int i = 0; i < TUNE_NAMES; i++)
@@ -222,7 +274,8 @@ static int tables_build(struct bench_job *job)
 	rows_complete(def);
 	job->table[0] = (struct opt_table){ "Measurement", app_is(job) ? app_rows :
 					    def->tune ? tune_rows : rows, &job->opt, origin[0] };
-	job->table[1] = (struct opt_table){ "Transport", railmpi_options(), values, origin[1] };
+	job->table[1] = (struct opt_table){ "Transport", transport_rows(def->carrier), values,
+					    origin[1] };
 	job->table[2] = (struct opt_table){ "Program", def->options, def->values, origin[2] };
 	job->table_count = def->options ? 3 : 2;
 	return 0;
@@ -254,6 +307,16 @@ static int over_check(const struct bench_job *job)
 	return -EINVAL;
 }
 
+static int axis_find(struct bench_job *job)
+{
+	job->axis = job->def->axis ? job->def->axis() : NULL;
+	if (!job->axis || job->opt.sizes.min == job->opt.sizes.max)
+		return 0;
+	rg_error("--sizes: rows at several values of %s are of one message size (accepted: one, "
+		 "such as 4K)", job->axis->name);
+	return -EINVAL;
+}
+
 int options_parse(struct bench_job *job)
 {
 	static char name[64];
@@ -276,6 +339,10 @@ int options_parse(struct bench_job *job)
 		rc = sizes_check(job);
 	if (!rc)
 		rc = over_check(job);
+	if (!rc)
+		rc = axis_find(job);
+	if (!rc && job->def->carrier)
+		rc = job->def->carrier->check();
 	if (!rc && job->opt.percentiles)
 		job->percentile_count = percentiles_parse(job->opt.percentiles, job->percentile);
 	return rc;

@@ -40,6 +40,15 @@ void ranks_guard(MPI_Comm comm)
 
 /* ---- Agreement ------------------------------------------------------------------------ */
 
+bool ranks_failed(const struct bench_job *job, int rc)
+{
+	int mine = rc ? job->b.rank : job->b.size, first;
+
+	MPI_Allreduce(&mine, &first, 1, MPI_INT, MPI_MIN, job->comm);
+	rg_errors_release(first == job->b.rank);
+	return first < job->b.size;
+}
+
 uint64_t ranks_max(const struct bench_job *job, uint64_t mine)
 {
 	const struct timespec nap = { .tv_nsec = 50000 };

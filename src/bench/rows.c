@@ -162,7 +162,8 @@ static struct report_row row_of(const struct bench_job *job, const struct pool *
 
 /* At rank 0.  0 or -errno. */
 static int row_write(struct bench_job *job, int w, uint64_t bytes, struct pool *pool, int series,
-		     const struct measure *m, int valid, json_t *ledger)
+		     const struct measure *m, int valid, json_t *ledger,
+		     const struct bench_arrivals *arrivals)
 {
 	struct report_row row;
 	json_t *extra = json_pack("{s:i, s:I, s:I}", "pairs", job->pair_count, "iterations",
@@ -180,12 +181,21 @@ static int row_write(struct bench_job *job, int w, uint64_t bytes, struct pool *
 	row.way = job->way[w].name;
 	row.bytes = bytes;
 	row.valid = valid;
+	row.x = job->x;
 	row.cut = m->cut;
 	row.extra = extra;
 	if (ledger)
 		json_object_set(extra, "ledger", ledger);
+	if (job->def->carrier)
+		json_object_set_new(extra, "arrivals", json_pack("{s:I, s:I}", "expected",
+			(json_int_t)arrivals->expected, "lost", (json_int_t)arrivals->lost));
 	rc = report_row(job->report, &row);
 	json_decref(extra);
+	if (arrivals->lost)
+		report_note(job->report, "lost: %s, %" PRIu64 " bytes: %" PRIu64 " of %" PRIu64
+			    " messages (%.3g %%)", row.way, bytes, arrivals->lost,
+			    arrivals->expected,
+			    100 * (double)arrivals->lost / (double)arrivals->expected);
 	return rc;
 }
 
@@ -267,6 +277,7 @@ int rows_write(struct bench_job *job, uint64_t bytes, const struct measure m[],
 	uint64_t failed = 0;
 
 	for (int w = 0; w < job->way_count; w++) {
+		struct bench_arrivals arrivals = carrier_row(job, &job->way[w]);
 		json_t *ledger = ledger_row(job, &job->way[w]);
 		struct pool pool;
 		int series;
@@ -276,7 +287,7 @@ int rows_write(struct bench_job *job, uint64_t bytes, const struct measure m[],
 		pool.count = (size_t)series * m[w].done;
 		if (job->b.rank == 0)
 			failed = failed || row_write(job, w, bytes, &pool, series, &m[w], valid[w],
-						     ledger);
+						     ledger, &arrivals);
 		free(pool.ns);
 		json_decref(ledger);
 	}

@@ -49,6 +49,9 @@ int way_open(struct bench_job *job, struct bench_way *way, int id)
 		rg_error("--over %s", why);
 		return RG_EXIT_USAGE;
 	}
+	/* The carrier's messages go over the rails, those of MPI beside it do not. */
+	if (job->def->carrier)
+		snprintf(value, sizeof(value), "native");
 	MPI_Info_create(&info);
 	MPI_Info_set(info, RAILMPI_INFO_KEY, value);
 	MPI_Comm_dup_with_info(MPI_COMM_WORLD, info, &way->comm);
@@ -74,7 +77,8 @@ int ways_open(struct bench_job *job)
 	}
 	if (over.count == 0) {
 		over.count = 1;
-		over.item[0] = job->common_rails > 1 ? RAILMPI_STRIPE : RAILMPI_SINGLE;
+		over.item[0] = job->def->carrier ? job->table[0].rows[0].choices[0].value :
+			       job->common_rails > 1 ? RAILMPI_STRIPE : RAILMPI_SINGLE;
 	}
 	for (int i = 0; i < over.count && !rc; i++)
 		rc = way_open(job, &job->way[job->way_count], over.item[i]);

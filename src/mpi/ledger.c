@@ -47,6 +47,12 @@ int railmpi_port_counters(int rail, railmpi_counter_fn *each, void *user)
 	return rail < 0 ? 0 : rail_port_counters(layer.rails, rail, each, user);
 }
 
+const struct vrb_port *railmpi_port(int rail)
+{
+	rail = number_of(rail);
+	return rail < 0 ? NULL : rail_port(layer.rails, rail);
+}
+
 bool railmpi_counter_is_retry(const char *name)
 {
 	return rail_counter_is_retry(name);

@@ -128,6 +128,14 @@ struct railmpi_share {
 /* Fills in the known ones; returns their number. */
 int railmpi_shares(struct railmpi_share out[RAILMPI_SHARES_MAX]);
 
+/*
+ * For the suite's own programs, which make queue pairs beside librail's: the port of a rail as
+ * src/verbs knows it (vrb.h).  That room's functions are exported for them and for no others, since
+ * this library holds the software HCA that the port may belong to.  NULL: no such rail.
+ */
+struct vrb_port;
+const struct vrb_port *railmpi_port(int rail);
+
 /* Counts of this process's messages over a rail since it was opened. */
 struct railmpi_ledger {
 	uint64_t tx_messages, tx_chunks, tx_bytes;	/* eager; of rendezvous; payload of both */

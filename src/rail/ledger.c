@@ -24,6 +24,11 @@ int rail_port_state(const struct rail_ctx *ctx, int rail)
 	return vrb_port_state_now(ctx->adapter[r->adapter].context, r->port);
 }
 
+const struct vrb_port *rail_port(const struct rail_ctx *ctx, int rail)
+{
+	return ctx->rail[rail].port;
+}
+
 const char *rail_port_state_text(int state)
 {
 	return vrb_port_state_text((enum ibv_port_state)state);

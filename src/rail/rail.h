@@ -262,6 +262,9 @@ void rail_ledger(const struct rail_ctx *ctx, int rail, struct rail_ledger *out);
  */
 int rail_port_state(const struct rail_ctx *ctx, int rail);
 const char *rail_port_state_text(int state);
+/* The port itself (vrb.h), for users of verbs beside this library. */
+struct vrb_port;
+const struct vrb_port *rail_port(const struct rail_ctx *ctx, int rail);
 /*
  * Its counters, of all its users, under the kernel's names; *value NULL: at its
  * end, what came after is not known.  port_xmit_data and port_rcv_data count units

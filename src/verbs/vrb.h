@@ -16,6 +16,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* librailmpi exports these functions to the suite's own programs (railmpi_port). */
+#pragma GCC visibility push(default)
+
 /* ---- Ports -------------------------------------------------------------- */
 
 enum vrb_kind {
@@ -267,6 +270,7 @@ struct vrb_cq {
 /* -EINVAL and the like after one error line. */
 int vrb_cq_create(struct vrb_adapter *adapter, int depth, bool events, struct vrb_cq *out);
 void vrb_cq_destroy(struct vrb_cq *cq);
+const char *vrb_wc_text(enum ibv_wc_status status);
 /*
  * Sleep until the event that ibv_req_notify_cq has asked for, at most most_ns.  0; -ETIMEDOUT; or
  * another -errno.  Silent.
@@ -304,4 +308,5 @@ int vrb_ud_send(struct vrb_ud *ud, struct ibv_ah *ah, uint32_t qpn, uint64_t wr_
 		const void *at, uint32_t bytes, uint32_t lkey);
 int vrb_ud_receive(struct vrb_ud *ud, uint64_t wr_id, void *at, uint32_t bytes, uint32_t lkey);
 
+#pragma GCC visibility pop
 #endif
