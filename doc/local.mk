@@ -2,10 +2,11 @@
 collective_mans = man/rg_allgather.1 man/rg_allgatherv.1 man/rg_allreduce.1 man/rg_alltoall.1 \
 	man/rg_alltoallv.1 man/rg_barrier.1 man/rg_bcast.1 man/rg_gather.1 \
 	man/rg_reduce.1 man/rg_reduce_scatter.1 man/rg_scatter.1 man/rg_tune.1
+verbs_mans = man/rg_verbs_lat.1
 if HAVE_MAN
 dist_man_MANS += man/rg_ft.1 man/rg_is.1
 dist_man_MANS += man/rg_bibw.1 man/rg_bw.1 man/rg_latency.1 man/rg_mr.1 man/rg_pairs.1 \
-	$(collective_mans) \
+	$(collective_mans) $(verbs_mans) \
 	man/railgauge.1 man/railgauge-exec.1 man/railgauge-report.1 \
 	man/railgauge-reproduce.1 man/railgauge-topo.1 \
 	man/softhca.1 man/libsofthca.7
@@ -19,6 +20,8 @@ man/rg_bw.1: pt2pt/rg_bw.c $(BENCH_HELP) | pt2pt/rg_bw$(EXEEXT)
 man/rg_latency.1: pt2pt/rg_latency.c $(BENCH_HELP) | pt2pt/rg_latency$(EXEEXT)
 man/rg_mr.1: pt2pt/rg_mr.c $(BENCH_HELP) | pt2pt/rg_mr$(EXEEXT)
 man/rg_pairs.1: pt2pt/rg_pairs.c $(BENCH_HELP) | pt2pt/rg_pairs$(EXEEXT)
+VBENCH_HELP = $(BENCH_HELP) src/vbench/vbench.h src/vbench/options.c
+man/rg_verbs_lat.1: pt2pt/rg_verbs_lat.c $(VBENCH_HELP) | pt2pt/rg_verbs_lat$(EXEEXT)
 man/rg_allgather.1: collective/rg_allgather.c $(BENCH_HELP) | collective/rg_allgather$(EXEEXT)
 man/rg_allgatherv.1: collective/rg_allgatherv.c $(BENCH_HELP) | collective/rg_allgatherv$(EXEEXT)
 man/rg_allreduce.1: collective/rg_allreduce.c $(BENCH_HELP) | collective/rg_allreduce$(EXEEXT)
@@ -41,7 +44,7 @@ man/railgauge-topo.1: src/cli/topo.c src/util/cmdline.c | src/cli/railgauge$(EXE
 man/softhca.1: src/softhca/tool/cmd.c doc/softhca.h2m src/util/cmdline.c | softhca$(EXEEXT)
 
 HELP2MAN_RUN = $(MKDIR_P) man && ASAN_OPTIONS=detect_leaks=0 $(HELP2MAN) --no-info --output=$@
-man/rg_bibw.1 man/rg_bw.1 man/rg_latency.1 man/rg_mr.1 man/rg_pairs.1:
+man/rg_bibw.1 man/rg_bw.1 man/rg_latency.1 man/rg_mr.1 man/rg_pairs.1 $(verbs_mans):
 	$(AM_V_GEN)program=./pt2pt/`basename $@ .1`; $(HELP2MAN_RUN) \
 		--name="`$$program --help | sed -n 2p | tr A-Z a-z`" $$program
 $(collective_mans):

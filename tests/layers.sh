@@ -15,12 +15,13 @@ only() {
 }
 
 programs='pt2pt/|collective/|apps/'
-only 'mpi\.h' "src/mpi/|src/bench/|src/cli/|$programs"
-only 'infiniband/verbs\.h' 'src/verbs/|src/rail/|src/softhca/|pt2pt/rg_verbs_'
-only 'railmpi\.h' 'src/mpi/|src/bench/|src/cli/'
+only 'mpi\.h' "src/mpi/|src/bench/|src/vbench/|src/cli/|$programs"
+only 'infiniband/verbs\.h' 'src/verbs/|src/rail/|src/softhca/'
+only 'railmpi\.h' 'src/mpi/|src/bench/|src/vbench/|src/cli/'
 only 'rail\.h' 'src/rail/|src/mpi/'
 only 'softhca\.h' 'src/softhca/|src/verbs/|src/rail/'
-only 'bench\.h' "src/bench/|$programs"
+only 'bench\.h' "src/bench/|src/vbench/|$programs"
+only 'vbench\.h' 'src/vbench/|pt2pt/rg_verbs_'
 only 'report\.h' "src/report/|src/bench/|src/cli/"
 only 'experiment\.h' "src/report/|src/bench/|src/cli/"
 only 'stats\.h' 'src/stats/|src/report/|src/bench/|src/cli/'
@@ -31,7 +32,7 @@ only '(memwatch|raw)\.h' 'src/memwatch/|src/rail/|src/softhca/'
 only '(calls|patch|syscall)\.h' 'src/memwatch/'
 only 'topo\.h' 'src/topo/|src/rail/|src/cli/|src/bench/buffers\.c'
 only 'nas\.h|lcg\.h|fft\.h|fft_impl\.h|ft\.h|is\.h' 'src/nas/|apps/'
-only 'vrb\.h' 'src/verbs/|src/rail/|src/cli/topo\.c'
+only 'vrb\.h' 'src/verbs/|src/rail/|src/vbench/|src/cli/topo\.c'
 
 # softhca stands alone: of src/util its library may use units and text only; its command is a program.
 found=$(grep -rlE '#include "(err|opt|stats|report|rail|railmpi|bench)\.h"' src/softhca \

@@ -1,0 +1,224 @@
+/* batch.c - before and behind some runs: what is posted ahead, what was lost, the ledger. */
+#include "impl.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "clock.h"
+
+enum { BATCH_TAG = 12 };
+
+/* What one side tells the other at the beginning and at the end. */
+struct note {
+	uint64_t word;			/* atomics: the value of the first 8 bytes of sbuf */
+	uint64_t groups;		/* posted */
+	uint8_t last;			/* of rbuf: the byte that is polled for */
+	uint8_t left;			/* receives that took nothing */
+};
+
+static struct note exchange(const struct bench *b, struct note mine)
+{
+	struct note theirs;
+
+	MPI_Sendrecv(&mine, sizeof(mine), MPI_BYTE, b->peer, BATCH_TAG, &theirs, sizeof(theirs),
+		     MPI_BYTE, b->peer, BATCH_TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+	return theirs;
+}
+
+static uint64_t word_of(const struct bench *b)
+{
+	uint64_t word = 0;
+
+	if (vb_is_atomic())
+		memcpy(&word, b->sbuf, sizeof(word));
+	return word;
+}
+
+/* ---- The beginning -------------------------------------------------------------------- */
+
+/* Rails of the way, and the piece of a message that each takes. */
+static void pieces_set(const struct bench *b)
+{
+	const size_t count = (size_t)b->count;
+	size_t piece;
+
+	vb.first = b->way >= RAILMPI_SINGLE_RAIL ? b->way - RAILMPI_SINGLE_RAIL : 0;
+	vb.last = vb.first + 1;
+	if (b->way == RAILMPI_STRIPE && count > vbench.threshold)
+		vb.last = vb.rails;
+	piece = (count + (size_t)(vb.last - vb.first) - 1) / (size_t)(vb.last - vb.first);
+	for (int i = vb.first; i < vb.last; i++) {
+		size_t at = (size_t)(i - vb.first) * piece;
+
+		vb.rail[i].at = at < count ? at : count;
+		vb.rail[i].bytes = count - vb.rail[i].at < piece ? count - vb.rail[i].at : piece;
+		vb.rail[i].arrived = 0;
+	}
+}
+
+static enum vb_notice notice(void)
+{
+	if (vbench.op == VBENCH_SEND || (vbench.op == VBENCH_WRITE && vb_may_lose()))
+		return NOTICE_EACH;
+	if (vbench_is_one_sided() || vb_arrival() == VBENCH_MEMORY ||
+	    vb_streams())
+		return NOTICE_NONE;
+	return NOTICE_LAST;
+}
+
+/* Of messages 0 to count - 1, those that go over this lane. */
+static uint64_t share(uint64_t count, int lane)
+{
+	return (count + (uint64_t)(vb.qps - 1 - lane)) / (uint64_t)vb.qps;
+}
+
+static uint64_t receives(const struct bench *b, int lane)
+{
+	uint64_t messages = vb.groups * (uint64_t)vb.group;
+
+	if (!vb_is_target(b))
+		return vb_has_replies() && b->side == 0 && lane == 0 ? vb.groups : 0;
+	if (vb.notice == NOTICE_NONE)
+		return 0;
+	/* With fewer messages than queue pairs each is the last one on its own. */
+	if (vb.notice == NOTICE_LAST && vb.group >= vb.qps)
+		return vb.groups;
+	return share(messages, lane);
+}
+
+void vb_begin(struct bench *b, uint64_t runs)
+{
+	struct note theirs;
+
+	pieces_set(b);
+	vb.group = vbench_group(b);
+	vb.lanes = vb.group < vb.qps ? vb.group : vb.qps;
+	vb.notice = notice();
+	/* A queue is full when its last run begins, too. */
+	vb.groups = runs + (vb_streams() && vbench.queue > 1);
+	vb.posted = vb.completed = vb.arrived = vb.messages = vb.replies = vb.replies_out = 0;
+	vb.reply = 0;
+	memset(vb.done, 0, sizeof(vb.done));
+	memset(vb.noticed, 0, sizeof(vb.noticed));
+	for (int i = 0; i < vb.places; i++)
+		vb.place[i] = -1;
+	for (int i = vb.first; i < vb.last; i++)
+		for (int l = 0; l < vb.qps; l++) {
+			struct vb_lane *lane = &vb.rail[i].lane[l];
+
+			lane->posted = lane->taken = 0;
+			lane->total = i == vb.first || !vb_has_replies() || b->side ?
+				receives(b, l) : 0;
+			vb_receives_post(b, &vb.rail[i], lane);
+		}
+	if (vb_arrival() == VBENCH_MEMORY)
+		vb.before = b->rbuf[b->count - 1];
+	vb.own_word = word_of(b);
+	theirs = exchange(b, (struct note){ .word = vb.own_word, .last = vb.before });
+	vb.word = theirs.word;
+	vb.stamp = theirs.last;
+}
+
+/* ---- The end ------------------------------------------------------------------------------- */
+
+/* What is still on its way: all of it, or, where it can be lost, what comes in time. */
+static void stragglers(struct bench *b, uint64_t messages)
+{
+	uint64_t since_ns = rg_now_ns();
+
+	while (vb.messages < messages) {
+		if (vb_take(b))
+			since_ns = rg_now_ns();
+		else if (vb_may_lose() && rg_now_ns() - since_ns > LOSS_WAIT_NS)
+			break;
+		else
+			rg_yield();
+	}
+}
+
+static void replies_complete(void)
+{
+	struct vb_rail *r = &vb.rail[vb.first];
+	struct ibv_wc wc;
+
+	while (vb.replies_out) {
+		int got = ibv_poll_cq(r->send.cq, 1, &wc);
+
+		if (got < 0 || (got && wc.status != IBV_WC_SUCCESS))
+			vb_die("a reply", got < 0 ? -got : EIO);
+		vb.replies_out -= (uint64_t)got;
+		if (!got)
+			rg_yield();
+	}
+}
+
+/* Pieces of messages that went out, or came in, over each rail of the way. */
+static void count(bool out, uint64_t messages, bool arrived_only)
+{
+	for (int i = vb.first; i < vb.last; i++) {
+		struct railmpi_ledger *l = &vb.rail[i].ledger;
+		uint64_t n = arrived_only ? vb.rail[i].arrived : messages;
+		bool whole = vb.last - vb.first == 1;
+
+		*(out ? (whole ? &l->tx_messages : &l->tx_chunks) :
+			(whole ? &l->rx_messages : &l->rx_chunks)) += n;
+		*(out ? &l->tx_bytes : &l->rx_bytes) += n * vb.rail[i].bytes;
+	}
+}
+
+static bool receives_left(void)
+{
+	for (int i = vb.first; i < vb.last; i++)
+		for (int l = 0; l < vb.qps; l++)
+			if (vb.rail[i].lane[l].posted != vb.rail[i].lane[l].taken)
+				return true;
+	return false;
+}
+
+/* Every add of the peer has added one, every swap has found the value that it had left. */
+static bool atomics_are_right(const struct bench *b, uint64_t groups)
+{
+	return !vb_is_atomic() || word_of(b) == vb.own_word + groups * (uint64_t)vb.group;
+}
+
+bool vb_end(struct bench *b, struct bench_arrivals *out)
+{
+	const uint64_t each = (uint64_t)vb.group, pieces = (uint64_t)(vb.last - vb.first);
+	struct note theirs;
+	bool right;
+
+	if (vbench_is_active(b))
+		vbench_complete(b, 0);
+	replies_complete();
+	theirs = exchange(b, (struct note){ .groups = vb.posted });
+	if (vb.notice == NOTICE_EACH)
+		stragglers(b, theirs.groups * each * pieces);
+	if (vb_is_target(b)) {
+		out->expected = theirs.groups * each;
+		out->lost = vb_may_lose() && vb.messages < out->expected ?
+			out->expected - vb.messages : 0;
+	}
+	count(!vbench_is_one_sided(), vb.posted * each, false);
+	count(vbench_is_one_sided(), theirs.groups * each, vb_may_lose());
+	right = atomics_are_right(b, theirs.groups);
+	/* Behind this neither side sees anything of the other's; what is left is taken away. */
+	if (receives_left() | exchange(b, (struct note){ .left = receives_left() }).left)
+		vb_reset();
+	return right;
+}
+
+const struct bench_carrier vbench_carrier = {
+	.options = (const char *const []){ "rails", "soft", "nodes", "gid-index", "mtu", "sl",
+					   "tclass", "pkey", NULL },
+	.ways = (const char *const []){ "single", "stripe", NULL },
+	.check = vb_check,
+	.open = vb_open,
+	.sizes = vb_sizes,
+	.memory = vb_memory,
+	.connect = vb_connect,
+	.begin = vb_begin,
+	.end = vb_end,
+	.close = vb_close,
+	.ledger = vb_ledger,
+	.describe = vb_describe,
+};

@@ -1,0 +1,361 @@
+/* ends.c - adapters, queue pairs and registrations of this rank, and their connection. */
+#include "impl.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <mpi.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "clock.h"
+#include "err.h"
+
+enum {
+	HELLO_TAG = 11,
+	INLINE_AUTO = 256,
+	RECEIVES_MORE = 16,		/* than two groups */
+	RECEIVES_LOSSY = 512,		/* a receiver that is late would lose messages */
+	SENDS_MORE = 4,
+	MARK = 77,			/* wr_id of what ends a queue */
+	CLOSE_NS = 1000000000,
+};
+
+struct vb vb;
+static unsigned char *grh;		/* where those of datagrams are put */
+
+/* ---- Depths ------------------------------------------------------------------------- */
+
+static int by_lane(int group)
+{
+	return (group + vb.qps - 1) / vb.qps;
+}
+
+static uint32_t least(uint32_t a, uint32_t b)
+{
+	return a < b ? a : b;
+}
+
+/* What the device has, in terms of the option that wants it. */
+static int depths_find(const struct vb_rail *r, int group)
+{
+	const struct ibv_device_attr *has = &r->adapter.attr;
+	const bool queue = vbench.queue != OPT_SPECIAL;
+	uint32_t most = (uint32_t)has->max_qp_wr, want = 2 * (uint32_t)by_lane(group);
+	uint32_t ahead = vb_may_lose() ? RECEIVES_LOSSY : RECEIVES_MORE;
+
+	if (vb.qps > has->max_qp) {
+		rg_error("--qps %d: %s has %d queue pairs (accepted: 1 to %d)", vb.qps,
+			 r->port->name, has->max_qp, has->max_qp);
+		return -EINVAL;
+	}
+	if (want + SENDS_MORE > most) {
+		most = (most - SENDS_MORE) / (queue ? 1 : 2) * (uint32_t)vb.qps;
+		rg_error("--%s %" PRIu64 ": %s grants a queue pair %d requests (accepted: 1 to %u)",
+			 queue ? "queue" : "window", queue ? vbench.queue : (uint64_t)vb.window,
+			 r->port->name, has->max_qp_wr, most);
+		return -EINVAL;
+	}
+	vb.send_depth = want + SENDS_MORE;
+	vb.recv_depth = least(least(want + ahead, most), (uint32_t)(has->max_cqe / vb.qps));
+	return 0;
+}
+
+/* ---- Queue pairs ---------------------------------------------------------------------- */
+
+static int lane_open(struct vb_rail *r, struct vb_lane *lane)
+{
+	static const enum ibv_qp_type types[] = {
+		[VBENCH_RC] = IBV_QPT_RC, [VBENCH_UC] = IBV_QPT_UC, [VBENCH_UD] = IBV_QPT_UD,
+	};
+	const struct vrb_service service = {
+		.type = types[vbench.transport], .send_cq = r->send.cq, .recv_cq = r->recv.cq,
+		.atomics = vb_is_atomic(), .patient = true,
+	};
+	const bool given = vbench.inline_bytes != OPT_SPECIAL;
+	const struct vrb_qp_limits want = {
+		.send_wr = vb.send_depth, .recv_wr = vb.recv_depth, .send_sge = 1,
+		.recv_sge = vbench.transport == VBENCH_UD ? 2 : 1,
+		.inline_bytes = given ? (uint32_t)vbench.inline_bytes : INLINE_AUTO,
+	};
+	int rc = vrb_qp_create_of(&r->adapter, r->port, &service, &want, &lane->qp);
+
+	if (rc)
+		return rc;
+	if (given && lane->qp.granted.inline_bytes < want.inline_bytes) {
+		rg_error("--inline %u: %s grants no more than %u (accepted: 0 to %u)",
+			 want.inline_bytes, r->port->name, lane->qp.granted.inline_bytes,
+			 lane->qp.granted.inline_bytes);
+		return -EINVAL;
+	}
+	vb.inline_bytes = least(vb.inline_bytes, least(lane->qp.granted.inline_bytes,
+						       want.inline_bytes));
+	return 0;
+}
+
+static int rail_open(struct vb_rail *r, int rail, int group)
+{
+	const bool events = vb_arrival() == VBENCH_EVENT;
+	int rc;
+
+	r->port = railmpi_port(rail);
+	rc = vrb_adapter_open(&r->adapter, r->port);
+	if (rc)
+		return rc;
+	if (vb_is_atomic() && r->adapter.attr.atomic_cap == IBV_ATOMIC_NONE) {
+		rg_error("--op: %s has no atomic operations (accepted: send, write, read)",
+			 r->port->name);
+		return -EINVAL;
+	}
+	rc = depths_find(r, group);
+	if (!rc)
+		rc = vrb_cq_create(&r->adapter, (int)vb.send_depth + GROUPS_OUT * vb.qps, events,
+				   &r->send);
+	if (!rc)
+		rc = vrb_cq_create(&r->adapter, (int)vb.recv_depth * vb.qps, events, &r->recv);
+	if (rc)
+		return rc;
+	r->lane = calloc((size_t)vb.qps, sizeof(r->lane[0]));
+	if (!r->lane)
+		return -ENOMEM;
+	for (int i = 0; i < vb.qps && !rc; i++)
+		rc = lane_open(r, &r->lane[i]);
+	return rc;
+}
+
+int vb_open(const struct bench *b, int rails)
+{
+	const int group = vb_group_max(b->window);
+	int rc = 0;
+
+	vb.qps = (int)vbench.qps;
+	vb.window = b->window;
+	vb.inline_bytes = UINT32_MAX;
+	vb.places = group;
+	vb.place = calloc((size_t)group, sizeof(vb.place[0]));
+	if (!vb.place) {
+		rg_error("no memory for %d messages", group);
+		return -ENOMEM;
+	}
+	for (int i = 0; i < rails && !rc && b->pair >= 0; i++) {
+		vb.rails++;
+		rc = rail_open(&vb.rail[i], i, group);
+	}
+	return rc;
+}
+
+const char *vb_sizes(struct opt_range *out)
+{
+	*out = (struct opt_range){ .min = 0, .max = UINT64_C(1) << 30 };
+	if (vb_is_atomic()) {
+		out->min = out->max = sizeof(uint64_t);
+		return "an atomic operation has 8 bytes";
+	}
+	if (vbench.transport == VBENCH_UD) {
+		for (int i = 0; i < vb.rails; i++)
+			if (vrb_mtu_bytes(vb.rail[i].port->active_mtu) < out->max)
+				out->max = vrb_mtu_bytes(vb.rail[i].port->active_mtu);
+		return "a datagram is no longer than the MTU";
+	}
+	if (vb_arrival() == VBENCH_MEMORY)
+		out->min = 1;
+	return "the last byte of a message is polled for";
+}
+
+/* ---- Memory ------------------------------------------------------------------------------ */
+
+static int memory_register(struct vb_rail *r, void *at, size_t bytes, struct ibv_mr **out)
+{
+	enum vrb_mr_use use = vb_is_atomic() ? VRB_MR_ATOMIC :
+			      vb_arrival() == VBENCH_MEMORY ? VRB_MR_POLLED : VRB_MR_BULK;
+	int rc = vrb_mr_register(&r->adapter, at, bytes, use, out);
+
+	if (rc)
+		rg_error("%s: cannot register a buffer of %zu bytes: %s (use smaller --sizes)",
+			 r->port->name, bytes, strerror(-rc));
+	return rc;
+}
+
+int vb_memory(const struct bench *b, size_t sbuf_bytes, size_t rbuf_bytes)
+{
+	int rc = 0;
+
+	if (vbench.transport == VBENCH_UD)
+		MPI_Alloc_mem(VRB_GRH_BYTES, MPI_INFO_NULL, &grh);
+	for (int i = 0; i < vb.rails && !rc; i++) {
+		struct vb_rail *r = &vb.rail[i];
+
+		rc = memory_register(r, b->sbuf, sbuf_bytes, &r->smr);
+		if (!rc)
+			rc = memory_register(r, b->rbuf, rbuf_bytes, &r->rmr);
+		if (!rc && vbench.transport == VBENCH_UD)
+			rc = memory_register(r, grh, VRB_GRH_BYTES, &r->grh);
+	}
+	return rc;
+}
+
+/* ---- To the peer ---------------------------------------------------------------------------- */
+
+/* What one side tells the other; of each rail, then of each of its lanes. */
+struct hello { uint64_t sbuf, rbuf; };
+struct hello_rail { uint32_t skey, rkey; };
+
+static size_t hello_bytes(void)
+{
+	return sizeof(struct hello) + (size_t)vb.rails * (sizeof(struct hello_rail) +
+		(size_t)vb.qps * sizeof(struct vrb_address));
+}
+
+static void hello_write(const struct bench *b, unsigned char *at)
+{
+	struct hello hello = { (uintptr_t)b->sbuf, (uintptr_t)b->rbuf };
+
+	memcpy(at, &hello, sizeof(hello));
+	at += sizeof(hello);
+	for (int i = 0; i < vb.rails; i++) {
+		const struct vb_rail *r = &vb.rail[i];
+		struct hello_rail keys = { r->smr->rkey, r->rmr->rkey };
+
+		memcpy(at, &keys, sizeof(keys));
+		at += sizeof(keys);
+		for (int l = 0; l < vb.qps; l++, at += sizeof(struct vrb_address)) {
+			struct vrb_address mine;
+
+			vrb_qp_address(&r->adapter, &r->lane[l].qp, r->port, &mine);
+			memcpy(at, &mine, sizeof(mine));
+		}
+	}
+}
+
+static int hello_read(const unsigned char *at)
+{
+	struct hello hello;
+	int rc = 0;
+
+	memcpy(&hello, at, sizeof(hello));
+	at += sizeof(hello);
+	vb.their_sbuf = hello.sbuf;
+	vb.their_rbuf = hello.rbuf;
+	for (int i = 0; i < vb.rails && !rc; i++) {
+		struct vb_rail *r = &vb.rail[i];
+		struct hello_rail keys;
+
+		memcpy(&keys, at, sizeof(keys));
+		at += sizeof(keys);
+		r->their_skey = keys.skey;
+		r->their_rkey = keys.rkey;
+		for (int l = 0; l < vb.qps && !rc; l++, at += sizeof(struct vrb_address)) {
+			memcpy(&r->lane[l].theirs, at, sizeof(r->lane[l].theirs));
+			rc = vrb_qp_connect(&r->adapter, &r->lane[l].qp, r->port,
+					    &r->lane[l].theirs);
+		}
+	}
+	return rc;
+}
+
+int vb_connect(const struct bench *b)
+{
+	const size_t bytes = hello_bytes();
+	unsigned char *mine, *theirs;
+	int rc;
+
+	if (b->pair < 0)
+		return 0;
+	mine = malloc(2 * bytes);
+	if (!mine)
+		vb_die("no memory for addresses", -ENOMEM);
+	theirs = mine + bytes;
+	hello_write(b, mine);
+	MPI_Sendrecv(mine, (int)bytes, MPI_BYTE, b->peer, HELLO_TAG, theirs, (int)bytes, MPI_BYTE,
+		     b->peer, HELLO_TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+	rc = hello_read(theirs);
+	free(mine);
+	return rc;
+}
+
+static void cq_empty(struct vrb_cq *cq)
+{
+	struct ibv_wc wc;
+
+	while (ibv_poll_cq(cq->cq, 1, &wc) > 0)
+		;
+}
+
+void vb_reset(void)
+{
+	for (int i = 0; i < vb.rails; i++) {
+		struct vb_rail *r = &vb.rail[i];
+		int rc = 0;
+
+		for (int l = 0; l < vb.qps && !rc; l++) {
+			rc = vrb_qp_reset(&r->lane[l].qp, r->port);
+			if (!rc)
+				rc = vrb_qp_connect(&r->adapter, &r->lane[l].qp, r->port,
+						    &r->lane[l].theirs);
+		}
+		if (rc)
+			vb_die("queue pairs cannot be set back", rc);
+		cq_empty(&r->send);
+		cq_empty(&r->recv);
+	}
+}
+
+/* ---- The end ---------------------------------------------------------------------------------- */
+
+/* Nothing may be in flight when a queue pair is destroyed: some kernels' devices do not bear it. */
+static void rail_drain(struct vb_rail *r)
+{
+	const uint64_t end_ns = rg_now_ns() + CLOSE_NS;
+	int marks = 0;
+
+	for (int l = 0; r->lane && l < vb.qps; l++)
+		marks += vrb_qp_stop_marked(&r->lane[l].qp, MARK);
+	while (marks > 0 && rg_now_ns() < end_ns) {
+		struct ibv_wc wc;
+
+		if (ibv_poll_cq(r->send.cq, 1, &wc) > 0 || ibv_poll_cq(r->recv.cq, 1, &wc) > 0)
+			marks -= wc.wr_id == MARK;
+		else
+			rg_yield();
+	}
+}
+
+static void rail_close(struct vb_rail *r)
+{
+	rail_drain(r);
+	for (int l = 0; r->lane && l < vb.qps; l++)
+		vrb_qp_destroy(&r->lane[l].qp);
+	free(r->lane);
+	vrb_mr_deregister(r->smr);
+	vrb_mr_deregister(r->rmr);
+	vrb_mr_deregister(r->grh);
+	vrb_cq_destroy(&r->send);
+	vrb_cq_destroy(&r->recv);
+	vrb_adapter_close(&r->adapter);
+}
+
+void vb_close(void)
+{
+	for (int i = 0; i < vb.rails; i++)
+		rail_close(&vb.rail[i]);
+	if (grh)
+		MPI_Free_mem(grh);
+	grh = NULL;
+	free(vb.place);
+	memset(&vb, 0, sizeof(vb));
+}
+
+int vb_ledger(int rail, struct railmpi_ledger *out)
+{
+	const struct railmpi_ledger *l = &vb.rail[rail].ledger;
+	int rc = rail < RAILMPI_RAILS_MAX ? railmpi_ledger(rail, out) : -ENOENT;
+
+	if (rc)
+		return rc;
+	/* Of librail's own counts only the adapter's remain. */
+	*out = (struct railmpi_ledger){
+		.tx_messages = l->tx_messages, .tx_chunks = l->tx_chunks, .tx_bytes = l->tx_bytes,
+		.rx_messages = l->rx_messages, .rx_chunks = l->rx_chunks, .rx_bytes = l->rx_bytes,
+		.retries = out->retries,
+	};
+	return 0;
+}

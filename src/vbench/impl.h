@@ -1,0 +1,115 @@
+/*
+ * impl.h - the internal interface of src/vbench.
+ *
+ *	options.c	values, choices, and what does not go together
+ *	ends.c		adapters, queue pairs, registrations; connected to the peer's
+ *	messages.c	groups: posted, complete, arrived
+ *	batch.c		before and behind some runs: receives, what was lost, the ledger
+ */
+#ifndef VBENCH_IMPL_H
+#define VBENCH_IMPL_H
+
+#include "railmpi.h"
+#include "vbench.h"
+#include "vrb.h"
+
+enum { GROUPS_OUT = 4 };		/* groups under way at most; a power of two */
+#define LOSS_WAIT_NS UINT64_C(1000000000)
+#define REPLY_WAIT_NS (3 * LOSS_WAIT_NS)	/* for a receiver that waits */
+
+/* One queue pair. */
+struct vb_lane {
+	struct vrb_qp qp;
+	struct vrb_address theirs;
+	/* Receives of the current batch. */
+	uint64_t posted, taken, total;
+};
+
+struct vb_rail {
+	const struct vrb_port *port;
+	struct vrb_adapter adapter;
+	struct vrb_cq send, recv;
+	struct vb_lane *lane;
+	struct ibv_mr *smr, *rmr, *grh;
+	uint32_t their_skey, their_rkey;
+	struct railmpi_ledger ledger;
+	/* Of the current batch: this rail's piece of each message. */
+	size_t at, bytes;
+	uint64_t arrived;
+};
+
+/* When a receive of the peer completes. */
+enum vb_notice { NOTICE_NONE, NOTICE_LAST, NOTICE_EACH };
+
+struct vb {
+	int rails, first, last;		/* all; those of the batch's way: first to last - 1 */
+	struct vb_rail rail[RAILMPI_RAILS_MAX];
+	int qps, window;
+	uint32_t send_depth, recv_depth;	/* of each queue pair */
+	uint32_t inline_bytes;			/* messages up to this size are inline */
+	uint64_t their_sbuf, their_rbuf;
+	/* Block of the group that the i-th place holds, -1: none; where messages can be lost. */
+	int *place, places;
+
+	/* The current batch. */
+	enum vb_notice notice;
+	int group, lanes;		/* messages; queue pairs that a group uses, on each rail */
+	uint64_t groups;		/* that each active side posts */
+	uint64_t posted, completed, arrived;	/* groups; arrived: whole, or as far as it will */
+	int done[GROUPS_OUT], noticed[GROUPS_OUT];	/* of each: events that have come */
+	uint64_t messages;		/* pieces that have arrived */
+	uint64_t replies, replies_out;	/* that have come; that are posted and incomplete */
+	uint64_t reply;			/* the group of the last one, of GROUP_MASK */
+	uint64_t word, own_word;	/* atomics: the peer's value, as this side knows it; its own */
+	unsigned char before, stamp;	/* memory: last bytes: of rbuf; of the last message posted */
+};
+extern struct vb vb;
+
+static inline bool vb_may_lose(void)
+{
+	return vbench.transport != VBENCH_RC;
+}
+
+static inline bool vb_is_atomic(void)
+{
+	return vbench.op == VBENCH_FADD || vbench.op == VBENCH_CSWAP;
+}
+
+/* ---- options.c ---- */
+bool vb_side_is_active(int side);
+/* Do groups arrive at this rank? */
+bool vb_is_target(const struct bench *b);
+/* Side 1 replies to each group. */
+bool vb_has_replies(void);
+/* Groups follow each other without a gap. */
+bool vb_streams(void);
+int vb_check(void);
+void vb_describe(char *text, size_t size);
+/* How arrivals are found, "auto" resolved. */
+enum vbench_arrival vb_arrival(void);
+/* The largest group of all rows, where a window has so many messages. */
+int vb_group_max(int window);
+
+/* ---- ends.c ---- */
+int vb_open(const struct bench *b, int rails);
+const char *vb_sizes(struct opt_range *out);
+int vb_memory(const struct bench *b, size_t sbuf_bytes, size_t rbuf_bytes);
+int vb_connect(const struct bench *b);
+void vb_close(void);
+int vb_ledger(int rail, struct railmpi_ledger *out);
+/* Back to the state behind vb_connect, with no receive posted; both ends. */
+void vb_reset(void);
+
+/* ---- messages.c ---- */
+/* Ends the job after one line. */
+void vb_die(const char *what, int rc);
+/* Post the lane's next receives, as many as it has room for. */
+void vb_receives_post(const struct bench *b, struct vb_rail *r, struct vb_lane *lane);
+/* Take what has arrived; the number of messages and replies. */
+int vb_take(const struct bench *b);
+
+/* ---- batch.c ---- */
+void vb_begin(struct bench *b, uint64_t runs);
+bool vb_end(struct bench *b, struct bench_arrivals *out);
+
+#endif

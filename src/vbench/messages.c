@@ -1,0 +1,428 @@
+/*
+ * messages.c - groups of messages: posted, complete, arrived.
+ *
+ * An immediate has 14 bits of its group's number and 16 bits of the message's place in it, or the
+ * top bit and the group's number: a reply.  Groups under way are few, so that this tells all.
+ */
+#include "impl.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "clock.h"
+#include "err.h"
+
+enum {
+	POLLS = 16,			/* completions taken at once */
+	SPINS = 2000,			/* empty looks before the core is offered to others */
+	GROUP_BITS = 14, PLACE_BITS = 16, GROUP_MASK = (1 << GROUP_BITS) - 1,
+	PLACE_MASK = (1 << PLACE_BITS) - 1,
+};
+#define REPLY UINT32_C(0x80000000)
+#define REPLY_WR UINT64_MAX		/* wr_id of a reply */
+
+/* The first message of a group may be as late as a sender that waits for a lost reply. */
+#define FIRST_WAIT_NS (REPLY_WAIT_NS + LOSS_WAIT_NS)
+
+void vb_die(const char *what, int rc)
+{
+	int rank;
+
+	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+	rg_set_quiet(false);
+	rg_error("rank %d: %s: %s", rank, what, strerror(rc < 0 ? -rc : rc));
+	MPI_Abort(MPI_COMM_WORLD, RG_EXIT_FAULT);
+}
+
+/* ---- Waiting ---------------------------------------------------------------------------- */
+
+struct wait {
+	struct vrb_cq *sleep;		/* of the events to sleep for, or NULL */
+	unsigned empty;			/* looks that found nothing */
+	uint64_t since_ns;		/* 0: the clock has not been asked yet */
+	bool armed;
+};
+
+/* Nothing was there.  false: limit_ns have passed since something was (0: no limit). */
+static bool wait_more(struct wait *w, uint64_t limit_ns)
+{
+	int rc;
+
+	/* An event is asked for, then the queue looked at once more. */
+	if (w->sleep && !w->armed) {
+		rc = ibv_req_notify_cq(w->sleep->cq, 0);
+		if (rc)
+			vb_die("no event of the completion queue", rc);
+		w->armed = true;
+		return true;
+	}
+	w->armed = false;
+	if (w->sleep) {
+		rc = vrb_cq_wait(w->sleep, limit_ns ? limit_ns : UINT64_MAX / 2);
+		if (rc && rc != -ETIMEDOUT)
+			vb_die("no event of the completion queue", rc);
+		return rc == 0;
+	}
+	if (++w->empty < SPINS) {
+		rg_relax(UINT64_MAX);
+		return true;
+	}
+	rg_yield();
+	if (!limit_ns)
+		return true;
+	if (!w->since_ns)
+		w->since_ns = rg_now_ns();
+	return rg_now_ns() - w->since_ns < limit_ns;
+}
+
+static void wait_again(struct wait *w)
+{
+	w->empty = 0;
+	w->since_ns = 0;
+	w->armed = false;
+}
+
+/* Completions, all of them well. */
+static int look(struct vrb_cq *cq, struct ibv_wc wc[POLLS])
+{
+	int got = ibv_poll_cq(cq->cq, POLLS, wc);
+
+	if (got < 0)
+		vb_die("a completion queue", -got);
+	for (int i = 0; i < got; i++)
+		if (wc[i].status != IBV_WC_SUCCESS) {
+			int rank;
+
+			MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+			rg_set_quiet(false);
+			rg_error("rank %d: a queue pair has failed: %s", rank,
+				 vrb_wc_text(wc[i].status));
+			MPI_Abort(MPI_COMM_WORLD, RG_EXIT_FAULT);
+		}
+	return got;
+}
+
+static struct vrb_cq *sleeps_for(struct vrb_cq *cq)
+{
+	return vb_arrival() == VBENCH_EVENT ? cq : NULL;
+}
+
+/* Events that tell of a group, at its sender or its receiver. */
+static int events_of_group(void)
+{
+	return vb.lanes * (vb.last - vb.first);
+}
+
+/* ---- Posting ------------------------------------------------------------------------------ */
+
+static uint32_t immediate(uint64_t group, int place)
+{
+	return (uint32_t)(group & GROUP_MASK) << PLACE_BITS | (uint32_t)place;
+}
+
+static enum ibv_wr_opcode opcode(bool last)
+{
+	static const enum ibv_wr_opcode plain[] = {
+		[VBENCH_SEND] = IBV_WR_SEND, [VBENCH_WRITE] = IBV_WR_RDMA_WRITE,
+		[VBENCH_READ] = IBV_WR_RDMA_READ, [VBENCH_FADD] = IBV_WR_ATOMIC_FETCH_AND_ADD,
+		[VBENCH_CSWAP] = IBV_WR_ATOMIC_CMP_AND_SWP,
+	};
+
+	if (vbench.op == VBENCH_SEND && vb_may_lose())
+		return IBV_WR_SEND_WITH_IMM;
+	if (vbench.op == VBENCH_WRITE &&
+	    (vb.notice == NOTICE_EACH || (vb.notice == NOTICE_LAST && last)))
+		return IBV_WR_RDMA_WRITE_WITH_IMM;
+	return plain[vbench.op];
+}
+
+static void way_name(struct ibv_send_wr *wr, const struct vb_lane *lane)
+{
+	if (vbench.transport != VBENCH_UD)
+		return;
+	wr->wr.ud.ah = lane->qp.ah;
+	wr->wr.ud.remote_qpn = lane->qp.peer_qpn;
+	wr->wr.ud.remote_qkey = VRB_QKEY;
+}
+
+/* This rail's piece of message `place` of the group. */
+static void piece_post(const struct bench *b, struct vb_rail *r, struct vb_lane *lane, int place,
+		       bool last)
+{
+	const size_t at = (size_t)place * b->step + r->at;
+	const bool one_sided = vbench_is_one_sided();
+	struct ibv_sge sge = {
+		.addr = (uintptr_t)(one_sided ? b->rbuf : b->sbuf) + at,
+		.length = (uint32_t)r->bytes, .lkey = one_sided ? r->rmr->lkey : r->smr->lkey,
+	};
+	struct ibv_send_wr *bad, wr = {
+		.wr_id = vb.posted, .sg_list = &sge, .num_sge = r->bytes ? 1 : 0,
+		.opcode = opcode(last), .imm_data = htonl(immediate(vb.posted, place)),
+		.send_flags = last ? IBV_SEND_SIGNALED : 0,
+	};
+	int rc;
+
+	if (!one_sided && r->bytes <= vb.inline_bytes)
+		wr.send_flags |= IBV_SEND_INLINE;
+	if (vbench.op == VBENCH_WRITE) {
+		wr.wr.rdma.remote_addr = vb.their_rbuf + at;
+		wr.wr.rdma.rkey = r->their_rkey;
+	} else if (vbench.op == VBENCH_READ) {
+		wr.wr.rdma.remote_addr = vb.their_sbuf + at;
+		wr.wr.rdma.rkey = r->their_skey;
+	} else if (one_sided) {
+		wr.wr.atomic.remote_addr = vb.their_sbuf + at;
+		wr.wr.atomic.rkey = r->their_skey;
+		wr.wr.atomic.compare_add = vbench.op == VBENCH_FADD ? 1 : vb.word;
+		wr.wr.atomic.swap = vb.word + 1;
+		vb.word++;
+	}
+	way_name(&wr, lane);
+	rc = ibv_post_send(lane->qp.qp, &wr, &bad);
+	if (rc)
+		vb_die("a message cannot be posted", rc);
+}
+
+void vbench_post(struct bench *b)
+{
+	/* Which changes, so that the receiver sees it. */
+	if (vb_arrival() == VBENCH_MEMORY && !b->validating)
+		b->sbuf[b->count - 1] = ++vb.stamp;
+	for (int i = 0; i < vb.group; i++) {
+		uint64_t n = vb.posted * (uint64_t)vb.group + (uint64_t)i;
+		bool last = i >= vb.group - vb.lanes;
+
+		for (int r = vb.first; r < vb.last; r++)
+			piece_post(b, &vb.rail[r], &vb.rail[r].lane[n % (uint64_t)vb.qps], i, last);
+	}
+	vb.posted++;
+}
+
+void vbench_complete(struct bench *b, unsigned left)
+{
+	struct wait w = { .sleep = vbench_is_one_sided() ? sleeps_for(&vb.rail[vb.first].send) :
+			  NULL };
+	struct ibv_wc wc[POLLS];
+
+	while (vb.posted - vb.completed > left) {
+		int *done = &vb.done[vb.completed % GROUPS_OUT], got = 0;
+
+		if (*done == events_of_group()) {
+			*done = 0;
+			vb.completed++;
+			continue;
+		}
+		for (int r = vb.first; r < vb.last; r++) {
+			int n = look(&vb.rail[r].send, wc);
+
+			for (int i = 0; i < n; i++)
+				vb.done[wc[i].wr_id % GROUPS_OUT]++;
+			got += n;
+		}
+		if (got)
+			wait_again(&w);
+		else
+			wait_more(&w, 0);
+	}
+}
+
+/* ---- Receives -------------------------------------------------------------------------------- */
+
+void vb_receives_post(const struct bench *b, struct vb_rail *r, struct vb_lane *lane)
+{
+	const uint64_t index = (uint64_t)(lane - r->lane);
+	struct ibv_sge sge[2] = { { 0 } };
+	struct ibv_recv_wr *bad, wr = { .sg_list = sge };
+
+	for (; lane->posted < lane->total && lane->posted - lane->taken < vb.recv_depth;
+	     lane->posted++) {
+		uint64_t n = lane->posted * (uint64_t)vb.qps + index;
+		int place = (int)(n % (uint64_t)vb.group), rc;
+
+		wr.num_sge = 0;
+		if (vbench.transport == VBENCH_UD)
+			sge[wr.num_sge++] = (struct ibv_sge){ (uintptr_t)r->grh->addr,
+							      VRB_GRH_BYTES, r->grh->lkey };
+		/* Of a write, and of a reply, no data come. */
+		if (vbench.op == VBENCH_SEND && vb_is_target(b) && r->bytes)
+			sge[wr.num_sge++] = (struct ibv_sge){
+				(uintptr_t)b->rbuf + (size_t)place * b->step + r->at,
+				(uint32_t)r->bytes, r->rmr->lkey,
+			};
+		wr.wr_id = index << 32 | (uint32_t)place;
+		rc = ibv_post_recv(lane->qp.qp, &wr, &bad);
+		if (rc)
+			vb_die("a receive cannot be posted", rc);
+	}
+}
+
+/* Groups of which something came: how far ahead of the one that is arriving; negative: late. */
+static int ahead(uint32_t imm)
+{
+	int group = (int)(imm >> PLACE_BITS & GROUP_MASK);
+	int distance = group - (int)(vb.arrived & GROUP_MASK);
+
+	if (distance > GROUP_MASK / 2)
+		distance -= GROUP_MASK + 1;
+	else if (distance < -GROUP_MASK / 2)
+		distance += GROUP_MASK + 1;
+	return distance;
+}
+
+static void message_take(struct vb_rail *r, const struct ibv_wc *wc)
+{
+	const uint32_t imm = wc->wc_flags & IBV_WC_WITH_IMM ? ntohl(wc->imm_data) : 0;
+	const int place = (int)(imm & PLACE_MASK);
+
+	if (imm & REPLY) {
+		vb.replies++;
+		vb.reply = imm & ~REPLY;
+		return;
+	}
+	vb.messages++;
+	r->arrived++;
+	if (vb.notice == NOTICE_EACH && !vb_may_lose())
+		return;
+	if (ahead(imm) >= 0 && ahead(imm) < GROUPS_OUT)
+		vb.noticed[(vb.arrived + (uint64_t)ahead(imm)) % GROUPS_OUT]++;
+	/* Of sends, the place that the data took; of writes, their own. */
+	if (vb_may_lose() && place < vb.group)
+		vb.place[vbench.op == VBENCH_SEND ? (int)(uint32_t)wc->wr_id : place] = place;
+}
+
+int vb_take(const struct bench *b)
+{
+	struct ibv_wc wc[POLLS];
+	int taken = 0;
+
+	for (int i = vb.first; i < vb.last; i++) {
+		struct vb_rail *r = &vb.rail[i];
+		int got = look(&r->recv, wc);
+
+		for (int k = 0; k < got; k++) {
+			struct vb_lane *lane = &r->lane[wc[k].wr_id >> 32];
+
+			message_take(r, &wc[k]);
+			lane->taken++;
+			vb_receives_post(b, r, lane);
+		}
+		taken += got;
+	}
+	return taken;
+}
+
+/* ---- Arrivals -------------------------------------------------------------------------------- */
+
+/*
+ * Validated data differ from what was there.  Others end in a number that goes up by one: with
+ * both sides at once the next message may be here, too, when this one is looked for.
+ */
+static bool is_in_memory(const struct bench *b)
+{
+	const _Atomic unsigned char *last =
+		(const _Atomic unsigned char *)(b->rbuf + b->count - 1);
+	unsigned char now = atomic_load_explicit(last, memory_order_acquire);
+	unsigned char news = (unsigned char)(now - vb.before - (unsigned char)vb.arrived);
+
+	return b->validating ? now != vb.before : news > 0 && news < 128;
+}
+
+static void memory_arrive(const struct bench *b)
+{
+	struct wait w = { 0 };
+
+	while (!is_in_memory(b))
+		wait_more(&w, 0);
+}
+
+/* The group that is arriving is whole, or will not be. */
+static bool is_over(void)
+{
+	if (vb.notice == NOTICE_LAST)
+		return vb.noticed[vb.arrived % GROUPS_OUT] == events_of_group();
+	if (!vb_may_lose())
+		return vb.messages >= (vb.arrived + 1) * (uint64_t)vb.group *
+			(uint64_t)(vb.last - vb.first);
+	if (vb.noticed[vb.arrived % GROUPS_OUT] == vb.group)
+		return true;
+	for (int i = 1; i < GROUPS_OUT; i++)
+		if (vb.noticed[(vb.arrived + (uint64_t)i) % GROUPS_OUT])
+			return true;
+	return false;
+}
+
+void vbench_arrive(struct bench *b)
+{
+	struct wait w = { .sleep = sleeps_for(&vb.rail[vb.first].recv) };
+	int *noticed = &vb.noticed[vb.arrived % GROUPS_OUT];
+
+	if (vb_arrival() == VBENCH_MEMORY) {
+		memory_arrive(b);
+		vb.arrived++;
+		return;
+	}
+	while (!is_over()) {
+		uint64_t limit_ns = !vb_may_lose() ? 0 : *noticed ? LOSS_WAIT_NS : FIRST_WAIT_NS;
+
+		if (vb_take(b))
+			wait_again(&w);
+		else if (!wait_more(&w, limit_ns))
+			break;
+	}
+	*noticed = 0;
+	vb.arrived++;
+}
+
+/* ---- Replies ------------------------------------------------------------------------------------ */
+
+void vbench_reply(struct bench *b)
+{
+	struct vb_rail *r = &vb.rail[vb.first];
+	struct ibv_wc wc[POLLS];
+	struct ibv_send_wr *bad, wr = {
+		.wr_id = REPLY_WR, .opcode = IBV_WR_SEND_WITH_IMM,
+		.imm_data = htonl(REPLY | (uint32_t)(vb.arrived & GROUP_MASK)),
+		.send_flags = IBV_SEND_SIGNALED,
+	};
+	int rc;
+
+	do
+		vb.replies_out -= (uint64_t)look(&r->send, wc);
+	while (vb.replies_out >= vb.send_depth);
+	way_name(&wr, &r->lane[0]);
+	rc = ibv_post_send(r->lane[0].qp.qp, &wr, &bad);
+	if (rc)
+		vb_die("a reply cannot be posted", rc);
+	vb.replies_out++;
+}
+
+/* To the last group posted; or none comes in time. */
+void vbench_await_reply(struct bench *b)
+{
+	struct wait w = { 0 };
+
+	while (vb_may_lose() ? vb.reply != (vb.posted & GROUP_MASK) : vb.replies < vb.posted) {
+		if (vb_take(b))
+			wait_again(&w);
+		else if (!wait_more(&w, vb_may_lose() ? REPLY_WAIT_NS : 0))
+			break;
+	}
+}
+
+/* ---- Queues --------------------------------------------------------------------------------------- */
+
+void vbench_stream(struct bench *b)
+{
+	if (vbench_is_active(b)) {
+		/* The first of some runs fills the queue, of which half is one message at least. */
+		if (!vb.posted && vbench.queue > 1)
+			vbench_post(b);
+		vbench_post(b);
+		vbench_complete(b, vbench.queue > 1 ? 1 : 0);
+	}
+	if (vb_is_target(b) && vb.notice != NOTICE_NONE)
+		vbench_arrive(b);
+}

@@ -1,0 +1,220 @@
+/* options.c - what a program measures: values of its options, and which of them go together. */
+#include "impl.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "err.h"
+#include "text.h"
+#include "units.h"
+
+struct vbench_values vbench = { .qps = 1, .queue = OPT_SPECIAL, .inline_bytes = OPT_SPECIAL };
+
+#define SEND { "send", VBENCH_SEND, "into a receive" }
+#define WRITE { "write", VBENCH_WRITE, "RDMA write; RC, UC" }
+#define READ { "read", VBENCH_READ, "RDMA read; RC" }
+
+const struct opt_choice vbench_ops[] = {
+	SEND, WRITE, READ,
+	{ "fadd", VBENCH_FADD, "fetch and add of 8 bytes; RC" },
+	{ "cswap", VBENCH_CSWAP, "compare and swap of 8 bytes; RC" },
+	{ NULL },
+};
+const struct opt_choice vbench_ops_moving[] = { SEND, WRITE, READ, { NULL } };
+
+const struct opt_choice vbench_transports[] = {
+	{ "RC", VBENCH_RC, "reliable connection" },
+	{ "UC", VBENCH_UC, "unreliable connection" },
+	{ "UD", VBENCH_UD, "unreliable datagram, up to the MTU" },
+	{ NULL },
+};
+
+const struct opt_choice vbench_arrivals[] = {
+	{ "auto", VBENCH_AUTO, "memory for write, else cq" },
+	{ "memory", VBENCH_MEMORY, "polling the last byte of the buffer; write by RC" },
+	{ "cq", VBENCH_CQ, "polling the completion queue; a write has an immediate" },
+	{ "event", VBENCH_EVENT, "sleeping until the completion queue has an event" },
+	{ NULL },
+};
+
+const struct opt_choice vbench_sweeps[] = {
+	{ "size", VBENCH_SIZES, "the message size" },
+	{ "queue", VBENCH_QUEUES, "the length of the queue" },
+	{ NULL },
+};
+
+static const char *name_of(const struct opt_choice *choices, int value)
+{
+	while (choices->value != value)
+		choices++;
+	return choices->name;
+}
+
+/* ---- What follows from them ------------------------------------------------------- */
+
+bool vbench_is_one_sided(void)
+{
+	return vbench.op >= VBENCH_READ;
+}
+
+bool vb_side_is_active(int side)
+{
+	return side == 0 || vbench.bidir || vbench_shape == VBENCH_BOTH_WAYS ||
+	       (vbench_shape == VBENCH_PING_PONG && !vbench_is_one_sided());
+}
+
+bool vbench_is_active(const struct bench *b)
+{
+	return vb_side_is_active(b->side);
+}
+
+bool vb_is_target(const struct bench *b)
+{
+	return !vbench_is_one_sided() && vb_side_is_active(!b->side);
+}
+
+static bool has_queue(void)
+{
+	return vbench.queue != OPT_SPECIAL;
+}
+
+bool vb_streams(void)
+{
+	return has_queue() && vbench_shape != VBENCH_PING_PONG;
+}
+
+bool vb_has_replies(void)
+{
+	return vbench_shape == VBENCH_ONE_WAY && !vbench_is_one_sided() && !has_queue();
+}
+
+enum vbench_arrival vb_arrival(void)
+{
+	if (vbench.arrival != VBENCH_AUTO)
+		return (enum vbench_arrival)vbench.arrival;
+	return vbench_shape == VBENCH_PING_PONG && vbench.op == VBENCH_WRITE &&
+	       vbench.transport == VBENCH_RC ? VBENCH_MEMORY : VBENCH_CQ;
+}
+
+static int half(uint64_t queue)
+{
+	return queue < 2 ? 1 : (int)(queue / 2);
+}
+
+int vbench_group(const struct bench *b)
+{
+	if (vbench_shape == VBENCH_PING_PONG)
+		return 1;
+	if (!has_queue())
+		return b->window;
+	/* Validation may have room for fewer. */
+	return b->validating && b->window < half(vbench.queue) ? b->window : half(vbench.queue);
+}
+
+int vb_group_max(int window)
+{
+	return vbench_shape == VBENCH_PING_PONG ? 1 : has_queue() ? half(vbench.queue) : window;
+}
+
+int vbench_sblocks(const struct bench *b)
+{
+	return vb_side_is_active(vbench_is_one_sided() ? !b->side : b->side) ? vbench_group(b) : 0;
+}
+
+int vbench_rblocks(const struct bench *b)
+{
+	bool used = vbench_is_one_sided() ? vbench_is_active(b) : vb_is_target(b);
+
+	return used ? vbench_group(b) : 0;
+}
+
+/* ---- --sweep ------------------------------------------------------------------------ */
+
+enum { QUEUE_SWEPT = 128 };
+static uint64_t queue_last;
+
+static bool queue_value(int i, double *out)
+{
+	if (i > 31 || UINT64_C(1) << i > queue_last)
+		return false;
+	*out = (double)(UINT64_C(1) << i);
+	return true;
+}
+
+static void queue_set(double value)
+{
+	vbench.queue = (uint64_t)value;
+}
+
+const struct bench_axis *vbench_axis(void)
+{
+	static const struct bench_axis queue = {
+		"queue", "messages", "Queue length (messages)", queue_value, queue_set,
+	};
+
+	if (vbench.sweep != VBENCH_QUEUES)
+		return NULL;
+	queue_last = has_queue() ? vbench.queue : QUEUE_SWEPT;
+	/* What is opened is for the longest. */
+	vbench.queue = queue_last;
+	return &queue;
+}
+
+/* ---- What goes together ---------------------------------------------------------------- */
+
+static int refused(const char *option, const char *value, const char *why, const char *accepted)
+{
+	rg_error("--%s %s: %s (accepted: %s)", option, value, why, accepted);
+	return -EINVAL;
+}
+
+int vb_check(void)
+{
+	const char *op = name_of(vbench_ops, vbench.op);
+	const char *arrival = name_of(vbench_arrivals, vbench.arrival);
+
+	if (vbench.transport == VBENCH_UD && vbench.op != VBENCH_SEND)
+		return refused("op", op, "not by --transport UD", "send");
+	if (vbench.transport == VBENCH_UC && vbench_is_one_sided())
+		return refused("op", op, "not by --transport UC", "send, write");
+	if (vbench.arrival == VBENCH_MEMORY && vbench.op != VBENCH_WRITE)
+		return refused("arrival", arrival, "only a write is seen in memory",
+			       "auto, cq, event");
+	if (vbench.arrival == VBENCH_MEMORY && vbench.transport == VBENCH_UC)
+		return refused("arrival", arrival, "a write that is lost would be waited for",
+			       "auto, cq, event");
+	return 0;
+}
+
+void vb_describe(char *text, size_t size)
+{
+	static const char *const arrivals[] = {
+		[VBENCH_MEMORY] = "seen in memory", [VBENCH_CQ] = "seen in the completion queue",
+		[VBENCH_EVENT] = "announced by an event",
+	};
+
+	snprintf(text, size, "%s by %s, %d queue pair%s on each rail in use",
+		 name_of(vbench_ops, vbench.op), name_of(vbench_transports, vbench.transport),
+		 vb.qps, vb.qps == 1 ? "" : "s");
+	if (vbench_shape == VBENCH_PING_PONG)
+		rg_text_add(text, size, ", %s, inline up to %u bytes", arrivals[vb_arrival()],
+			    vb.inline_bytes);
+	else if (vbench.sweep == VBENCH_QUEUES)
+		rg_text_add(text, size, ", half of the queue to all of it outstanding");
+	else if (has_queue())
+		rg_text_add(text, size, ", %d to %d messages outstanding", half(vbench.queue),
+			    vbench.queue < 2 ? 1 : 2 * half(vbench.queue));
+	else
+		rg_text_add(text, size, ", window of %d messages%s", vb.window,
+			    vb_has_replies() ? " and a reply" : "");
+}
+
+struct bench_origin vbench_expect(const struct bench *b, int block)
+{
+	int place = block;
+
+	if (vb_may_lose() && block < vb.places)
+		place = vb.place[block];
+	return (struct bench_origin){ .rank = place < 0 ? BENCH_LOST : b->peer, .block = place };
+}

@@ -1,0 +1,123 @@
+/*
+ * vbench.h - messages between queue pairs, for programs that measure below MPI.
+ *
+ * A program names vbench_carrier in its bench_def and takes the option rows below that it has a use
+ * for.  MPI starts the job and exchanges addresses; --rails, --soft, --nodes and the settings of
+ * ports are the transport's, so that the fabric is the one that MPI programs of the suite measure.
+ * The queue pairs are this room's own, --qps of them on each rail; librail sends nothing meanwhile.
+ *
+ * Messages go in *groups* of vbench_group() messages: a window, half of a queue, or one message.
+ * Message i of a group has its place at i * b->step in both buffers, goes over queue pair n % --qps,
+ * where n counts the messages, and, over `stripe` above --threshold, in even pieces over all rails.
+ * The last message of a group on each queue pair is the only one that completes with an event at
+ * its sender; so a group is complete when these are.
+ *
+ *	send		a receive takes it; by UC and UD an immediate tells which message it is
+ *	write		the receiver polls for the last byte (memory); or the last message of a group on
+ *			each queue pair has an immediate (cq, event).  By UC each has, or nothing would
+ *			tell which were lost
+ *	read, fadd, cswap	only the initiator takes part
+ *
+ * UC and UD lose messages.  What has not arrived when its group ends is counted as lost: when a
+ * message of a later group is here, or after LOSS_WAIT_NS without any.  Such a wait is in the samples.
+ *
+ * An error of a queue pair ends the job, after one line.
+ */
+#ifndef VBENCH_H
+#define VBENCH_H
+
+#include "bench.h"
+
+enum vbench_op { VBENCH_SEND, VBENCH_WRITE, VBENCH_READ, VBENCH_FADD, VBENCH_CSWAP };
+enum vbench_transport { VBENCH_RC, VBENCH_UC, VBENCH_UD };
+enum vbench_arrival { VBENCH_AUTO, VBENCH_MEMORY, VBENCH_CQ, VBENCH_EVENT };
+enum vbench_sweep { VBENCH_SIZES, VBENCH_QUEUES };
+
+/* Which sides send, or read: the program says so. */
+enum vbench_shape {
+	VBENCH_ONE_WAY,			/* side 0, and with --bidir side 1 */
+	VBENCH_BOTH_WAYS,		/* both sides, at once */
+	VBENCH_PING_PONG,		/* both, in turn; of one-sided operations as one way */
+};
+extern const enum vbench_shape vbench_shape;
+
+enum { VBENCH_QPS_MAX = 64, VBENCH_QUEUE_MAX = 65536 };
+
+/* Values of the rows; a row that a program does not have keeps the value of zero. */
+struct vbench_values {
+	int op, transport, arrival, sweep;
+	bool bidir;
+	uint64_t inline_bytes;		/* OPT_SPECIAL: what the device grants, to 256 */
+	uint64_t qps, threshold;
+	uint64_t queue;			/* OPT_SPECIAL: none, windows */
+};
+extern struct vbench_values vbench;
+
+extern const struct opt_choice vbench_ops[], vbench_ops_moving[], vbench_transports[],
+	vbench_arrivals[], vbench_sweeps[];
+
+#define VBENCH_AT(member) .offset = offsetof(struct vbench_values, member)
+#define VBENCH_ROW_OP(list, first) \
+	{ .name = "op", .type = OPT_CHOICE, VBENCH_AT(op), .arg = "OP", .standard = first, \
+	  .choices = list, .help = "operation that moves a message" }
+#define VBENCH_ROW_TRANSPORT \
+	{ .name = "transport", .type = OPT_CHOICE, VBENCH_AT(transport), .arg = "SERVICE", \
+	  .standard = "RC", .choices = vbench_transports, \
+	  .help = "transport service of the queue pairs" }
+#define VBENCH_ROW_ARRIVAL \
+	{ .name = "arrival", .type = OPT_CHOICE, VBENCH_AT(arrival), .arg = "HOW", \
+	  .standard = "auto", .choices = vbench_arrivals, \
+	  .help = "how a message that has arrived, or an operation that is complete, is found" }
+#define VBENCH_ROW_BIDIR \
+	{ .name = "bidir", .type = OPT_FLAG, VBENCH_AT(bidir), .help = "both sides at once" }
+#define VBENCH_ROW_INLINE \
+	{ .name = "inline", .type = OPT_SIZE, VBENCH_AT(inline_bytes), .arg = "BYTES", \
+	  .standard = "auto", .special = "auto", .min = 0, .max = 65536, \
+	  .help = "messages of a send or write up to this size are inline; auto: up to 256 or " \
+		  "what the device grants" }
+#define VBENCH_ROW_QPS \
+	{ .name = "qps", .type = OPT_COUNT, VBENCH_AT(qps), .arg = "N", .standard = "1", .min = 1, \
+	  .max = VBENCH_QPS_MAX, \
+	  .help = "queue pairs on each rail, which take messages in turn" }
+#define VBENCH_ROW_THRESHOLD \
+	{ .name = "threshold", .type = OPT_SIZE, VBENCH_AT(threshold), .arg = "BYTES", \
+	  .standard = "8K", .min = 1, .max = (uint64_t)1 << 40, \
+	  .help = "messages above this size are striped, others are on the first rail" }
+#define VBENCH_ROW_QUEUE \
+	{ .name = "queue", .type = OPT_COUNT, VBENCH_AT(queue), .arg = "Q", .standard = "none", \
+	  .special = "none", .min = 1, .max = VBENCH_QUEUE_MAX, \
+	  .help = "keep Q/2 to Q messages outstanding, in place of windows with a reply" }
+#define VBENCH_ROW_SWEEP \
+	{ .name = "sweep", .type = OPT_CHOICE, VBENCH_AT(sweep), .arg = "NAME", \
+	  .standard = "size", .choices = vbench_sweeps, \
+	  .help = "what changes from row to row; queue: from 1 to --queue, or 128" }
+
+extern const struct bench_carrier vbench_carrier;
+const struct bench_axis *vbench_axis(void);	/* for bench_def.axis: that of --sweep */
+
+/* Is the operation one in which only the initiator takes part? */
+bool vbench_is_one_sided(void);
+/* Does this rank post groups? */
+bool vbench_is_active(const struct bench *b);
+/* Messages in a group: b->window, or half of --queue. */
+int vbench_group(const struct bench *b);
+/* For bench_def: a group in the buffer that messages come from, or go to, on this side. */
+int vbench_sblocks(const struct bench *b);
+int vbench_rblocks(const struct bench *b);
+struct bench_origin vbench_expect(const struct bench *b, int block);
+
+/* ---- In a run ---- */
+
+/* Post the next group. */
+void vbench_post(struct bench *b);
+/* Wait until at most `left` of the groups posted are incomplete. */
+void vbench_complete(struct bench *b, unsigned left);
+/* Wait until the next group of the peer has arrived, as far as it does. */
+void vbench_arrive(struct bench *b);
+/* From side 1 to side 0: a message of no bytes behind a group that has arrived; one way only. */
+void vbench_reply(struct bench *b);
+void vbench_await_reply(struct bench *b);
+/* One run with a queue: half of it completes, or arrives, and the sender posts as many. */
+void vbench_stream(struct bench *b);
+
+#endif
