@@ -1,0 +1,47 @@
+/* verbs_bibw - bandwidth of queue pairs in both directions at once, in windows or by a queue. */
+#include "vbench.h"
+
+const enum vbench_shape vbench_shape = VBENCH_BOTH_WAYS;
+
+static const struct opt options[] = {
+	VBENCH_ROW_OP(vbench_ops_moving, "write"), VBENCH_ROW_TRANSPORT, VBENCH_ROW_QPS,
+	VBENCH_ROW_QUEUE, VBENCH_ROW_SWEEP, VBENCH_ROW_THRESHOLD, VBENCH_ROW_INLINE,
+	{ .name = NULL },
+};
+
+static void bibw_run(struct bench *b)
+{
+	if (vbench.queue != OPT_SPECIAL) {
+		vbench_stream(b);
+		return;
+	}
+	vbench_post(b);
+	if (!vbench_is_one_sided())
+		vbench_arrive(b);
+	vbench_complete(b, 0);
+}
+
+/* Of both sides. */
+static int bibw_messages(const struct bench *b)
+{
+	return 2 * vbench_group(b);
+}
+
+const struct bench_def bench_def = {
+	.name = "verbs_bibw",
+	.summary = "Bi-directional bandwidth of queue pairs",
+	.metric = BENCH_BANDWIDTH,
+	.layout = BENCH_PAIRS,
+	.min_ranks = 2,
+	.carrier = &vbench_carrier,
+	.axis = vbench_axis,
+	.messages = bibw_messages,
+	.sblocks = vbench_sblocks,
+	.rblocks = vbench_rblocks,
+	.run = bibw_run,
+	.expect = vbench_expect,
+	.small = { 100, 10 },
+	.large = { 100, 10 },
+	.options = options,
+	.values = &vbench,
+};
