@@ -12,7 +12,7 @@ CLEANFILES += tests/.mpi-lock tests/softhca/matrix.log tests/softhca/matrix.trs 
 bench_test_scripts = tests/layers.sh tests/words.sh tests/install.sh tests/bench/bad-input.sh \
 	tests/bench/collectives.sh tests/bench/each.sh \
 	tests/bench/ledger.sh tests/bench/numbers.sh tests/bench/pairs.sh tests/bench/programs.sh \
-	tests/bench/rails.sh tests/bench/validation.sh \
+	tests/bench/rails.sh tests/bench/validation.sh tests/bench/verbs.sh \
 	tests/cli/exec.sh tests/cli/liveness.sh tests/cli/report.sh tests/cli/reproduce.sh
 mpi_test_scripts = tests/memory/memory.sh tests/mpi/assumptions.sh tests/mpi/suites.sh tests/mpi/random.sh \
 	tests/mpi/collectives.sh tests/mpi/everybody.sh tests/mpi/tune.sh tests/mpi/calls.sh \
@@ -47,7 +47,9 @@ lanes: $(call in_lanes,$(filter $(launching),$(TEST_LOGS)),x) \
 	$(call in_lanes,$(filter-out $(launching),$(TEST_LOGS)),$(shell seq `nproc`))
 .PHONY: lanes
 check_PROGRAMS += tests/bench/rg_broken tests/bench/rg_clockwork tests/bench/rg_clockwork_rate \
-	tests/bench/rg_example tests/bench/rg_limp tests/cli/mpi_plain tests/cli/send_then_wait
+	tests/bench/rg_example tests/bench/rg_limp tests/bench/rg_verbs_known_bibw \
+	tests/bench/rg_verbs_known_bw tests/bench/rg_verbs_known_lat tests/cli/mpi_plain \
+	tests/cli/send_then_wait
 tests_cli_mpi_plain_LDADD = $(MPI_LIBS)
 tests_cli_send_then_wait_LDADD = $(MPI_LIBS)
 # Programs of known times: known_clock.h.
@@ -55,6 +57,18 @@ KNOWN_CLOCK = tests/bench/known_clock.c tests/bench/known_clock.h
 tests_bench_rg_clockwork_SOURCES = tests/bench/rg_clockwork.c $(KNOWN_CLOCK)
 tests_bench_rg_clockwork_rate_SOURCES = $(tests_bench_rg_clockwork_SOURCES)
 tests_bench_rg_clockwork_rate_CPPFLAGS = $(AM_CPPFLAGS) -DCLOCKWORK_RATE
+tests_bench_rg_verbs_known_bibw_SOURCES = tests/bench/rg_verbs_known.c $(KNOWN_CLOCK)
+tests_bench_rg_verbs_known_bibw_CPPFLAGS = $(AM_CPPFLAGS) -DRG_PROGRAM='"pt2pt/rg_verbs_bibw.c"' \
+	-I$(top_srcdir)
+tests_bench_rg_verbs_known_bibw_LDADD = $(VBENCH_LDADD)
+tests_bench_rg_verbs_known_bw_SOURCES = $(tests_bench_rg_verbs_known_bibw_SOURCES)
+tests_bench_rg_verbs_known_bw_CPPFLAGS = $(AM_CPPFLAGS) -DRG_PROGRAM='"pt2pt/rg_verbs_bw.c"' \
+	-I$(top_srcdir)
+tests_bench_rg_verbs_known_bw_LDADD = $(VBENCH_LDADD)
+tests_bench_rg_verbs_known_lat_SOURCES = $(tests_bench_rg_verbs_known_bibw_SOURCES)
+tests_bench_rg_verbs_known_lat_CPPFLAGS = $(AM_CPPFLAGS) -DRG_PROGRAM='"pt2pt/rg_verbs_lat.c"' \
+	-I$(top_srcdir)
+tests_bench_rg_verbs_known_lat_LDADD = $(VBENCH_LDADD)
 tests_bench_rg_limp_SOURCES = tests/bench/rg_limp.c $(KNOWN_CLOCK)
 tests_apps_rg_dud_SOURCES = tests/apps/rg_dud.c $(KNOWN_CLOCK)
 if HAVE_CMOCKA

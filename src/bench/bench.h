@@ -156,8 +156,10 @@ struct bench_arrivals { uint64_t expected, lost; };
  * without a pair too (b->pair is -1), at the same point.
  */
 struct bench_carrier {
-	/* The transport's options and ways that mean something to it; NULL-ended. */
-	const char *const *options, *const *ways;
+	/* The transport's options that mean something to it; NULL-ended. */
+	const char *const *options;
+	/* Its ways, by their names, with its own help; the first is the default.  Values are not used. */
+	const struct opt_choice *ways;
 	/* Do the program's options agree with each other?  Before MPI_Init. */
 	int (*check)(void);
 	/* Over rails 0 to rails - 1. */

@@ -20,6 +20,7 @@ static int sizes_limit(struct bench_job *job)
 	char min[RG_UNIT_TEXT], max[RG_UNIT_TEXT], wanted[64];
 
 	MPI_Allreduce(MPI_IN_PLACE, &can.max, 1, MPI_UINT64_T, MPI_MIN, job->comm);
+	can.min = can.min < row->min ? row->min : can.min;
 	if (sizes->min >= can.min && sizes->max <= can.max)
 		return 0;
 	if (table->origin[row - table->rows] == OPT_FROM_DEFAULT) {

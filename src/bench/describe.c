@@ -106,7 +106,7 @@ static void pairs_line(const struct bench_job *job, char *text, size_t size)
 static void way_line(const struct bench_job *job, const struct bench_way *way, json_t *lines)
 {
 	char version[128], extra[256];
-	const struct opt_choice *c = railmpi_ways();
+	const struct opt_choice *c = job->table[0].rows[0].choices;	/* of --over */
 
 	while (c->value != (int)way->id)
 		c++;
@@ -116,7 +116,7 @@ static void way_line(const struct bench_job *job, const struct bench_way *way, j
 			 job->host_count == 1 ? native_medium() : "",
 			 way->foreign ? ": not this fabric" : "");
 	else if (job->def->carrier)
-		add_line(lines, "%s: %s", way->name, c->help ? c->help : "");
+		add_line(lines, "%s: %s", way->name, c->help);
 	else {
 		options_of_communicator(job, extra, sizeof(extra));
 		add_line(lines, "%s: %s%s%s%s", way->name, c->help ? c->help : "",

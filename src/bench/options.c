@@ -200,12 +200,15 @@ static const struct opt_choice *ways_of(const struct bench_carrier *carrier)
 {
 	int n = 0;
 
-	for (const struct opt_choice *c = railmpi_ways(); c->name; c++) {
-		bool one = c->value >= RAILMPI_SINGLE_RAIL;
+	for (const struct opt_choice *way = carrier->ways; way->name; way++)
+		for (const struct opt_choice *c = railmpi_ways(); c->name; c++) {
+			bool one = c->value >= RAILMPI_SINGLE_RAIL;
 
-		if (is_named(carrier->ways, one ? "single" : c->name))
-			carried_ways[n++] = *c;
-	}
+			if (strcmp(way->name, one ? "single" : c->name))
+				continue;
+			carried_ways[n] = *c;
+			carried_ways[n++].help = way->help;
+		}
 	return carried_ways;
 }
 
@@ -227,7 +230,7 @@ static void carrier_complete(const struct bench_carrier *carrier)
 
 	row_named("over")->choices = ways_of(carrier);
 	snprintf(help, sizeof(help), "ways to measure side by side; default: %s",
-		 carrier->ways[0]);
+		 carrier->ways[0].name);
 	row_named("over")->help = help;
 	/* Devices move other memory by detours of their own. */
 	row_named("buffers")->standard = "arena";

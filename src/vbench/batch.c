@@ -210,7 +210,11 @@ bool vb_end(struct bench *b, struct bench_arrivals *out)
 const struct bench_carrier vbench_carrier = {
 	.options = (const char *const []){ "rails", "soft", "nodes", "gid-index", "mtu", "sl",
 					   "tclass", "pkey", NULL },
-	.ways = (const char *const []){ "single", "stripe", NULL },
+	.ways = (const struct opt_choice []){
+		{ "single", 0, "one rail: the first, or rail N" },
+		{ "stripe", 0, "even pieces over all rails above --threshold, else the first rail" },
+		{ NULL },
+	},
 	.check = vb_check,
 	.open = vb_open,
 	.sizes = vb_sizes,

@@ -14,7 +14,7 @@
 #include "vrb.h"
 
 enum { GROUPS_OUT = 4 };		/* groups under way at most; a power of two */
-#define LOSS_WAIT_NS UINT64_C(1000000000)
+#define LOSS_WAIT_NS UINT64_C(500000000)
 #define REPLY_WAIT_NS (3 * LOSS_WAIT_NS)	/* for a receiver that waits */
 
 /* One queue pair. */

@@ -19,7 +19,8 @@
  *	read, fadd, cswap	only the initiator takes part
  *
  * UC and UD lose messages.  What has not arrived when its group ends is counted as lost: when a
- * message of a later group is here, or after LOSS_WAIT_NS without any.  Such a wait is in the samples.
+ * message of a later group is here, or after half a second without any.  Such a wait is in the
+ * samples.  Rates are those of the sender: --queue paces it by completions, which are its own.
  *
  * An error of a queue pair ends the job, after one line.
  */

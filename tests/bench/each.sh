@@ -11,6 +11,12 @@ for program in pt2pt/rg_bw $(more pt2pt/rg_latency pt2pt/rg_bibw pt2pt/rg_mr); d
 	expect "$program" [ $rc -eq 0 ]
 	expect "$program: 5 rows pass" [ "$(grep -c '^[0-9].*Pass' "$out")" -eq 5 ]
 done
+launch 2 pt2pt/rg_verbs_lat --soft ports=2 -c -m 4K:64K -i 4 -x 1
+expect "rg_verbs_lat: 5 rows pass" [ "$(grep -c '^[0-9].*Pass' "$out")" -eq 5 ]
+for program in rg_verbs_bw $(more rg_verbs_bibw); do
+	launch 4 pt2pt/$program --over single,stripe --soft ports=2 -c -m 4K:64K -W 8 -i 4 -x 1 --qps 2
+	expect "$program: 5 rows pass" [ "$(grep -c '^[0-9].*Pass' "$out")" -eq 5 ]
+done
 launch 3 pt2pt/rg_pairs --soft ports=2 --nodes 3 -m 64K -W 4 -i 3 -x 1 -c
 expect "rg_pairs" grep -q '^# validation: Pass, 12 cells' "$out"
 for name in alltoall reduce $(more allgather allgatherv allreduce alltoallv bcast gather \

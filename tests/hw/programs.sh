@@ -19,6 +19,18 @@ for program in "rg_latency -m $small" "rg_bw -m $large -W 8" "rg_bibw -m $large 
 done
 launch "$nodes" pt2pt/rg_pairs -m 64K -W 4 $few
 expect "rg_pairs" well
+# Below MPI.  A message of several packets that UC loses one of may stop Soft-RoCE's receiver.
+for program in "lat --op send" "lat --op write" "lat --op read --bidir" "lat --op fadd" \
+	"bw --over single,stripe --qps 2" "bw --op send --queue 8" "bibw --op read" \
+	"bw --op send --transport UD" "bw --transport UC"; do
+	case $program in
+	*fadd*) sizes=8 ;;
+	*U[CD]*) sizes=1K ;;
+	*) sizes=$some ;;
+	esac
+	launch 2 pt2pt/rg_verbs_$program -m $sizes -W 8 $few
+	expect "rg_verbs_$program" well
+done
 [ "${RG_HW_FEW-}" != 1 ] || finish
 
 launch 2 pt2pt/rg_bibw --rails "$first_rail" -m $some -W 8 $few

@@ -1,0 +1,144 @@
+#!/bin/sh
+# Programs below MPI: what they refuse, each operation by each service with every byte validated, losses,
+# the ledger, and rows of known samples.
+. "$srcdir/tests/run-lib.sh"
+limit=120
+lat=pt2pt/rg_verbs_lat bw=pt2pt/rg_verbs_bw bibw=pt2pt/rg_verbs_bibw
+
+# told WORDS PROGRAM ARG...: refused by what the options say, before any rank is asked
+told() {
+	words=$1 program=$2
+	shift 2
+	"$program" "$@" >"$out" 2>"$err"
+	rc=$?
+	judge_refusal "${program##*/}" 3 3 "$words" "$*"
+}
+told '--op read: not by --transport UC (accepted: send, write)' $lat --op read --transport UC
+told '--op cswap: not by --transport UD (accepted: send)' $lat --op cswap --transport UD
+told '--op write: not by --transport UD (accepted: send)' $bw --transport UD
+told '--op fadd: unknown (accepted: send, write or read)' $bw --op fadd
+told '--arrival memory: only a write is seen in memory (accepted: auto, cq, event)' $lat --arrival memory
+told '--arrival memory: a write that is lost would be waited for' $lat --op write --transport UC \
+	--arrival memory
+told '--qps 65: out of range (accepted: 1 to 64)' $bw --qps 65
+told '--sizes: rows at several values of queue are of one message size' $bw --sweep queue
+told '--over native: unknown item (accepted: a list of single.*stripe)' $lat --over native
+for option in eager coll rendezvous bind; do
+	told "--$option: unknown option" $bw --$option 1
+done
+
+# bad WORDS PROGRAM ARG...: refused by what the devices grant
+bad() {
+	words=$1 program=$2
+	shift 2
+	refused $program 2 "$words" --soft ports=2 "$@"
+}
+bad '--sizes 4K:8K: a datagram is no longer than the MTU (accepted: 1 to 4K)' $bw --op send \
+	--transport UD -m 4K:8K
+bad '--sizes 16:16: an atomic operation has 8 bytes (accepted: 8)' $lat --op fadd -m 16
+bad '--sizes 0:0: the last byte of a message is polled for (accepted: 1 to 1G)' $lat --op write -m 0
+bad '--queue 65536: soft0:1 grants a queue pair 32768 requests (accepted: 1 to 32764)' $bw --queue 65536
+bad '--window 30000: soft0:1 grants a queue pair 32768 requests (accepted: 1 to 16382)' $bw -W 30000
+bad '--over single:2: there is no such rail' $lat --over single:2
+launch 2 sh "$srcdir/tests/hw/rank1.sh" RAILGAUGE_TRANSPORT=UC $lat -m 8 --soft ideal
+judge_refusal rg_verbs_lat 3 3 "--transport: rank 1 has 'UC', rank 0 'RC' (accepted: the same" \
+	"another service on rank 1"
+
+# passes ROWS PROGRAM ARG...: so many rows, each of them right, and nothing lost
+passes() {
+	rows=$1
+	shift
+	launch 2 "$@" -c -i 3 -x 1 --time-cap 60
+	expect "$*: ends well" [ $rc -eq 0 ]
+	expect "$*: $rows rows pass" [ "$(grep -c '^[0-9].*Pass' "$out")" -eq "$rows" ]
+	expect "$*: nothing lost" [ "$(grep -c '^# lost' "$out")" -eq 0 ]
+}
+some='--soft ports=2 -m 1:64K'
+few='--soft ports=2 -W 8'
+passes 18 $lat --soft ports=2 -m 0:64K
+for options in '--op write' $(more --op=read --bidir --arrival=event --transport=UC) \
+	$(more --op=write,--bidir --op=write,--arrival=cq --op=write,--transport=UC \
+	--op=read,--arrival=event --inline=0); do
+	passes 17 $lat $(echo "$options" | tr , ' ') $some
+done
+passes 1 $lat --op fadd $few
+passes 1 $lat --op cswap --bidir $few
+expect "an operation of 8 bytes" grep -q '^8 ' "$out"
+passes 14 $lat --transport UD $few
+for program in $bw $bibw; do
+	passes 17 $program $few -m 1:64K --over single,single:1,stripe --qps 3 --threshold 4K
+	passes 3 $program $few -m 4K:16K --op send --queue 16 --qps 2
+	passes 3 $program $few -m 4K:16K --op read
+	passes 3 $program $few -m 4K:16K --transport UC
+	passes 1 $program $few -m 4K --op send --transport UD --queue 8
+done
+expect "what is measured is told" grep -q '^# verbs: send by UD, .*, 4 to 8 messages outstanding$' "$out"
+launch 4 $bw --soft ports=2 -m 8K -c -i 3 --op send
+expect "two pairs" grep -q '^8192 .*Pass' "$out"
+launch 3 $bw --soft ports=2 -m 8K
+expect "three ranks are no pairs" [ $rc -eq 3 ]
+
+# Half of the queue more than the runs of each batch goes over the rails, and all of it is told.
+# sum FILE MEMBER: of the row's ledger, over all rails
+sum() {
+	grep '"type":"row"' "$1" | tail -n 1 | grep -o "\"$2\":[0-9]*" | cut -d: -f2 |
+		awk '{ n += $1 } END { print n + 0 }'
+}
+runs() {
+	grep '"type":"row"' "$1" | tail -n 1 | sed 's/.*"runs":\([0-9]*\).*/\1/'
+}
+launch 2 $bw --over stripe --soft ports=2 -m 64K -W 8 -i 5 -x 1 --ledger --json "$work/w.jsonl"
+for member in tx_bytes rx_bytes; do
+	expect "windows: $member" [ "$(sum "$work/w.jsonl" $member)" -eq \
+		$(($(runs "$work/w.jsonl") * 8 * 65536)) ]
+done
+launch 2 $bw --op read --soft ports=2 -m 4K -W 8 -i 5 -x 1 --ledger --json "$work/r.jsonl"
+expect "a read is sent by its target" [ "$(sum "$work/r.jsonl" tx_bytes)" -eq \
+	$(($(runs "$work/r.jsonl") * 8 * 4096)) ]
+launch 2 $bw --op send --queue 8 --soft ports=2 -m 4K -i 5 -x 1 --ledger --json "$work/q.jsonl"
+expect "a queue: all that was sent has come" [ "$(sum "$work/q.jsonl" tx_bytes)" -eq \
+	"$(sum "$work/q.jsonl" rx_bytes)" ]
+expect "... and was expected" [ "$(sum "$work/q.jsonl" tx_bytes)" -eq \
+	$(($(sum "$work/q.jsonl" expected) * 4096)) ]
+
+# Under loss: right, or counted as missing.
+launch 2 $bw --op send --transport UD --queue 8 --soft loss=0.04,seed=3 -m 1K -c -i 20 -x 1 --ledger \
+	--json "$work/l.jsonl"
+expect "datagrams under loss are right" grep -q '^1024 .*Pass' "$out"
+expect "the share lost is told" grep -Eq '^# lost: single, 1024 bytes: [1-9][0-9]* of [0-9]+ messages' "$out"
+expect "what came and what did not is what was sent" [ $(($(sum "$work/l.jsonl" rx_messages) + \
+	$(sum "$work/l.jsonl" lost))) -eq "$(sum "$work/l.jsonl" expected)" ]
+launch 2 $bibw --transport UC -W 4 --soft loss=0.02,seed=3 -m 16K -c -i 4 -x 0 --time-cap 60
+expect "writes under loss are right" grep -q '^16384 .*Pass' "$out"
+launch 2 $bw --op send --soft loss=0.1,seed=3 -m 16K -c -i 4 -x 0 --time-cap 60
+expect "RC sends again" grep -q '^16384 .*Pass' "$out"
+expect "... and loses nothing" [ "$(grep -c '^# lost' "$out")" -eq 0 ]
+
+# 4 ms pass with each group, by a clock of the program's own: W messages, or half of the queue.
+known=tests/bench/rg_verbs_known
+known() {
+	program=$1 expected=$2
+	shift 2
+	launch 2 ${known}_$program --soft ports=2 -i 20 -x 2 "$@"
+	expect "$program $*: $expected" [ "$(echo $(grep '^[0-9]' "$out"))" = "$expected" ]
+}
+known lat '8 2000.00' -m 8
+known lat '8 4000.00' -m 8 --bidir
+known lat '8 4000.00' --op fadd
+known bw '1048576 1048.58' -m 1M -W 4
+known bw '1048576 1048.58' -m 1M --queue 8
+known bw '1048576 1048.58' -m 1M --op read -W 4
+known bibw '1048576 2097.15' -m 1M -W 4
+known bw '1 262.14 2 262.14 4 524.29 8 1048.58' -m 1M --queue 8 --sweep queue --json "$work/s.jsonl"
+expect "a row has its coordinate" grep -q \
+	'"x":{"name":"queue","value":8.0,"unit":"messages"}' "$work/s.jsonl"
+expect "the table names it" grep -q '^# queue  ' "$out"
+sed 1,/^#.queue/d "$out" >"$work/s.txt"
+src/cli/railgauge report "$work/s.jsonl" -o "$work" >"$work/report" 2>&1
+[ ! -s "$work/s.gp" ] || expect "the figure, too" grep -q "set xlabel 'Queue length (messages)'" "$work/s.gp"
+# A window of 4 ms that 10000 + 1000 iterations do not fit into.
+launch 2 ${known}_lat -m 8 --soft ports=2 --time-cap 1 -f
+expect "a time cap: fewer iterations, and the row says so" \
+	grep -q '^8 .* 2000.00 .*cut$' "$out"
+expect "nothing of ours in /dev/shm" shm_is_clean
+finish
