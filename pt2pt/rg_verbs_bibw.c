@@ -5,21 +5,9 @@ const enum vbench_shape vbench_shape = VBENCH_BOTH_WAYS;
 
 static const struct opt options[] = {
 	VBENCH_ROW_OP(vbench_ops_moving, "write"), VBENCH_ROW_TRANSPORT, VBENCH_ROW_QPS,
-	VBENCH_ROW_QUEUE, VBENCH_ROW_SWEEP, VBENCH_ROW_THRESHOLD, VBENCH_ROW_INLINE,
+	VBENCH_ROW_QUEUE("none"), VBENCH_ROW_SWEEP, VBENCH_ROW_THRESHOLD, VBENCH_ROW_INLINE,
 	{ .name = NULL },
 };
-
-static void bibw_run(struct bench *b)
-{
-	if (vbench.queue != OPT_SPECIAL) {
-		vbench_stream(b);
-		return;
-	}
-	vbench_post(b);
-	if (!vbench_is_one_sided())
-		vbench_arrive(b);
-	vbench_complete(b, 0);
-}
 
 /* Of both sides. */
 static int bibw_messages(const struct bench *b)
@@ -38,7 +26,7 @@ const struct bench_def bench_def = {
 	.messages = bibw_messages,
 	.sblocks = vbench_sblocks,
 	.rblocks = vbench_rblocks,
-	.run = bibw_run,
+	.run = vbench_run,
 	.expect = vbench_expect,
 	.small = { 100, 10 },
 	.large = { 100, 10 },

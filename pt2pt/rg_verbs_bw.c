@@ -5,24 +5,9 @@ const enum vbench_shape vbench_shape = VBENCH_ONE_WAY;
 
 static const struct opt options[] = {
 	VBENCH_ROW_OP(vbench_ops_moving, "write"), VBENCH_ROW_TRANSPORT, VBENCH_ROW_QPS,
-	VBENCH_ROW_QUEUE, VBENCH_ROW_SWEEP, VBENCH_ROW_THRESHOLD, VBENCH_ROW_INLINE,
+	VBENCH_ROW_QUEUE("none"), VBENCH_ROW_SWEEP, VBENCH_ROW_THRESHOLD, VBENCH_ROW_INLINE,
 	{ .name = NULL },
 };
-
-static void bw_run(struct bench *b)
-{
-	if (vbench.queue != OPT_SPECIAL) {
-		vbench_stream(b);
-	} else if (b->side == 0) {
-		vbench_post(b);
-		vbench_complete(b, 0);
-		if (!vbench_is_one_sided())
-			vbench_await_reply(b);
-	} else if (!vbench_is_one_sided()) {
-		vbench_arrive(b);
-		vbench_reply(b);
-	}
-}
 
 const struct bench_def bench_def = {
 	.name = "verbs_bw",
@@ -35,7 +20,7 @@ const struct bench_def bench_def = {
 	.messages = vbench_group,
 	.sblocks = vbench_sblocks,
 	.rblocks = vbench_rblocks,
-	.run = bw_run,
+	.run = vbench_run,
 	.expect = vbench_expect,
 	.small = { 100, 10 },
 	.large = { 100, 10 },

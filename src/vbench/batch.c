@@ -91,6 +91,7 @@ void vb_begin(struct bench *b, uint64_t runs)
 	struct note theirs;
 
 	pieces_set(b);
+	vb.qps = (int)vbench.qps;
 	vb.group = vbench_group(b);
 	vb.lanes = vb.group < vb.qps ? vb.group : vb.qps;
 	vb.notice = notice();

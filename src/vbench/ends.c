@@ -27,7 +27,10 @@ static unsigned char *grh;		/* where those of datagrams are put */
 
 static int by_lane(int group)
 {
-	return (group + vb.qps - 1) / vb.qps;
+	/* All of it, where some rows have one queue pair only. */
+	int lanes = vbench.sweep == VBENCH_QPS ? 1 : vb.open_qps;
+
+	return (group + lanes - 1) / lanes;
 }
 
 static uint32_t least(uint32_t a, uint32_t b)
@@ -43,20 +46,20 @@ static int depths_find(const struct vb_rail *r, int group)
 	uint32_t most = (uint32_t)has->max_qp_wr, want = 2 * (uint32_t)by_lane(group);
 	uint32_t ahead = vb_may_lose() ? RECEIVES_LOSSY : RECEIVES_MORE;
 
-	if (vb.qps > has->max_qp) {
-		rg_error("--qps %d: %s has %d queue pairs (accepted: 1 to %d)", vb.qps,
+	if (vb.open_qps > has->max_qp) {
+		rg_error("--qps %d: %s has %d queue pairs (accepted: 1 to %d)", vb.open_qps,
 			 r->port->name, has->max_qp, has->max_qp);
 		return -EINVAL;
 	}
 	if (want + SENDS_MORE > most) {
-		most = (most - SENDS_MORE) / (queue ? 1 : 2) * (uint32_t)vb.qps;
+		most = (most - SENDS_MORE) / (queue ? 1 : 2) * (uint32_t)vb.open_qps;
 		rg_error("--%s %" PRIu64 ": %s grants a queue pair %d requests (accepted: 1 to %u)",
 			 queue ? "queue" : "window", queue ? vbench.queue : (uint64_t)vb.window,
 			 r->port->name, has->max_qp_wr, most);
 		return -EINVAL;
 	}
 	vb.send_depth = want + SENDS_MORE;
-	vb.recv_depth = least(least(want + ahead, most), (uint32_t)(has->max_cqe / vb.qps));
+	vb.recv_depth = least(least(want + ahead, most), (uint32_t)(has->max_cqe / vb.open_qps));
 	return 0;
 }
 
@@ -108,16 +111,16 @@ static int rail_open(struct vb_rail *r, int rail, int group)
 	}
 	rc = depths_find(r, group);
 	if (!rc)
-		rc = vrb_cq_create(&r->adapter, (int)vb.send_depth + GROUPS_OUT * vb.qps, events,
+		rc = vrb_cq_create(&r->adapter, (int)vb.send_depth + GROUPS_OUT * vb.open_qps, events,
 				   &r->send);
 	if (!rc)
-		rc = vrb_cq_create(&r->adapter, (int)vb.recv_depth * vb.qps, events, &r->recv);
+		rc = vrb_cq_create(&r->adapter, (int)vb.recv_depth * vb.open_qps, events, &r->recv);
 	if (rc)
 		return rc;
-	r->lane = calloc((size_t)vb.qps, sizeof(r->lane[0]));
+	r->lane = calloc((size_t)vb.open_qps, sizeof(r->lane[0]));
 	if (!r->lane)
 		return -ENOMEM;
-	for (int i = 0; i < vb.qps && !rc; i++)
+	for (int i = 0; i < vb.open_qps && !rc; i++)
 		rc = lane_open(r, &r->lane[i]);
 	return rc;
 }
@@ -127,7 +130,7 @@ int vb_open(const struct bench *b, int rails)
 	const int group = vb_group_max(b->window);
 	int rc = 0;
 
-	vb.qps = (int)vbench.qps;
+	vb.open_qps = vb.qps = (int)vbench.qps;
 	vb.window = b->window;
 	vb.inline_bytes = UINT32_MAX;
 	vb.places = group;
@@ -202,7 +205,7 @@ struct hello_rail { uint32_t skey, rkey; };
 static size_t hello_bytes(void)
 {
 	return sizeof(struct hello) + (size_t)vb.rails * (sizeof(struct hello_rail) +
-		(size_t)vb.qps * sizeof(struct vrb_address));
+		(size_t)vb.open_qps * sizeof(struct vrb_address));
 }
 
 static void hello_write(const struct bench *b, unsigned char *at)
@@ -217,7 +220,7 @@ static void hello_write(const struct bench *b, unsigned char *at)
 
 		memcpy(at, &keys, sizeof(keys));
 		at += sizeof(keys);
-		for (int l = 0; l < vb.qps; l++, at += sizeof(struct vrb_address)) {
+		for (int l = 0; l < vb.open_qps; l++, at += sizeof(struct vrb_address)) {
 			struct vrb_address mine;
 
 			vrb_qp_address(&r->adapter, &r->lane[l].qp, r->port, &mine);
@@ -243,7 +246,7 @@ static int hello_read(const unsigned char *at)
 		at += sizeof(keys);
 		r->their_skey = keys.skey;
 		r->their_rkey = keys.rkey;
-		for (int l = 0; l < vb.qps && !rc; l++, at += sizeof(struct vrb_address)) {
+		for (int l = 0; l < vb.open_qps && !rc; l++, at += sizeof(struct vrb_address)) {
 			memcpy(&r->lane[l].theirs, at, sizeof(r->lane[l].theirs));
 			rc = vrb_qp_connect(&r->adapter, &r->lane[l].qp, r->port,
 					    &r->lane[l].theirs);
@@ -286,7 +289,7 @@ void vb_reset(void)
 		struct vb_rail *r = &vb.rail[i];
 		int rc = 0;
 
-		for (int l = 0; l < vb.qps && !rc; l++) {
+		for (int l = 0; l < vb.open_qps && !rc; l++) {
 			rc = vrb_qp_reset(&r->lane[l].qp, r->port);
 			if (!rc)
 				rc = vrb_qp_connect(&r->adapter, &r->lane[l].qp, r->port,
@@ -307,7 +310,7 @@ static void rail_drain(struct vb_rail *r)
 	const uint64_t end_ns = rg_now_ns() + CLOSE_NS;
 	int marks = 0;
 
-	for (int l = 0; r->lane && l < vb.qps; l++)
+	for (int l = 0; r->lane && l < vb.open_qps; l++)
 		marks += vrb_qp_stop_marked(&r->lane[l].qp, MARK);
 	while (marks > 0 && rg_now_ns() < end_ns) {
 		struct ibv_wc wc;
@@ -322,7 +325,7 @@ static void rail_drain(struct vb_rail *r)
 static void rail_close(struct vb_rail *r)
 {
 	rail_drain(r);
-	for (int l = 0; r->lane && l < vb.qps; l++)
+	for (int l = 0; r->lane && l < vb.open_qps; l++)
 		vrb_qp_destroy(&r->lane[l].qp);
 	free(r->lane);
 	vrb_mr_deregister(r->smr);

@@ -44,7 +44,8 @@ enum vb_notice { NOTICE_NONE, NOTICE_LAST, NOTICE_EACH };
 struct vb {
 	int rails, first, last;		/* all; those of the batch's way: first to last - 1 */
 	struct vb_rail rail[RAILMPI_RAILS_MAX];
-	int qps, window;
+	int open_qps, window;		/* queue pairs that there are, on each rail */
+	int qps;			/* that are used */
 	uint32_t send_depth, recv_depth;	/* of each queue pair */
 	uint32_t inline_bytes;			/* messages up to this size are inline */
 	uint64_t their_sbuf, their_rbuf;

@@ -412,9 +412,9 @@ void vbench_await_reply(struct bench *b)
 	}
 }
 
-/* ---- Queues --------------------------------------------------------------------------------------- */
+/* ---- Runs ----------------------------------------------------------------------------------------- */
 
-void vbench_stream(struct bench *b)
+static void queue_run(struct bench *b)
 {
 	if (vbench_is_active(b)) {
 		/* The first of some runs fills the queue, of which half is one message at least. */
@@ -425,4 +425,25 @@ void vbench_stream(struct bench *b)
 	}
 	if (vb_is_target(b) && vb.notice != NOTICE_NONE)
 		vbench_arrive(b);
+}
+
+static void window_run(struct bench *b)
+{
+	if (vbench_is_active(b))
+		vbench_post(b);
+	if (vb_is_target(b))
+		vbench_arrive(b);
+	if (vb_has_replies() && b->side == 1)
+		vbench_reply(b);
+	vbench_complete(b, 0);
+	if (vb_has_replies() && b->side == 0)
+		vbench_await_reply(b);
+}
+
+void vbench_run(struct bench *b)
+{
+	if (vb_streams())
+		queue_run(b);
+	else
+		window_run(b);
 }

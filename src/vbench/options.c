@@ -40,7 +40,8 @@ const struct opt_choice vbench_arrivals[] = {
 
 const struct opt_choice vbench_sweeps[] = {
 	{ "size", VBENCH_SIZES, "the message size" },
-	{ "queue", VBENCH_QUEUES, "the length of the queue" },
+	{ "queue", VBENCH_QUEUES, "the length of the queue, from 1 to --queue, or 128" },
+	{ "qps", VBENCH_QPS, "queue pairs on each rail, from 1 to --qps" },
 	{ NULL },
 };
 
@@ -131,12 +132,12 @@ int vbench_rblocks(const struct bench *b)
 
 /* ---- --sweep ------------------------------------------------------------------------ */
 
-enum { QUEUE_SWEPT = 128 };
-static uint64_t queue_last;
+enum { QUEUE_SWEPT = 128 };		/* where --queue says none */
+static uint64_t swept_last;
 
-static bool queue_value(int i, double *out)
+static bool swept_value(int i, double *out)
 {
-	if (i > 31 || UINT64_C(1) << i > queue_last)
+	if (i > 31 || UINT64_C(1) << i > swept_last)
 		return false;
 	*out = (double)(UINT64_C(1) << i);
 	return true;
@@ -147,18 +148,31 @@ static void queue_set(double value)
 	vbench.queue = (uint64_t)value;
 }
 
+static void qps_set(double value)
+{
+	vbench.qps = (uint64_t)value;
+}
+
+/* What is opened is for the largest value, which stays set until the first row. */
 const struct bench_axis *vbench_axis(void)
 {
 	static const struct bench_axis queue = {
-		"queue", "messages", "Queue length (messages)", queue_value, queue_set,
+		"queue", "messages", "Queue length (messages)", swept_value, queue_set,
+	};
+	static const struct bench_axis qps = {
+		"qps", "queue pairs", "Queue pairs", swept_value, qps_set,
 	};
 
-	if (vbench.sweep != VBENCH_QUEUES)
+	switch (vbench.sweep) {
+	case VBENCH_QUEUES:
+		vbench.queue = swept_last = has_queue() ? vbench.queue : QUEUE_SWEPT;
+		return &queue;
+	case VBENCH_QPS:
+		swept_last = vbench.qps;
+		return &qps;
+	default:
 		return NULL;
-	queue_last = has_queue() ? vbench.queue : QUEUE_SWEPT;
-	/* What is opened is for the longest. */
-	vbench.queue = queue_last;
-	return &queue;
+	}
 }
 
 /* ---- What goes together ---------------------------------------------------------------- */
@@ -194,9 +208,10 @@ void vb_describe(char *text, size_t size)
 		[VBENCH_EVENT] = "announced by an event",
 	};
 
-	snprintf(text, size, "%s by %s, %d queue pair%s on each rail in use",
+	snprintf(text, size, "%s by %s, %s%d queue pair%s on each rail in use",
 		 name_of(vbench_ops, vbench.op), name_of(vbench_transports, vbench.transport),
-		 vb.qps, vb.qps == 1 ? "" : "s");
+		 vbench.sweep == VBENCH_QPS ? "1 to " : "", vb.open_qps,
+		 vb.open_qps == 1 ? "" : "s");
 	if (vbench_shape == VBENCH_PING_PONG)
 		rg_text_add(text, size, ", %s, inline up to %u bytes", arrivals[vb_arrival()],
 			    vb.inline_bytes);

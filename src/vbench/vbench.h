@@ -32,7 +32,7 @@
 enum vbench_op { VBENCH_SEND, VBENCH_WRITE, VBENCH_READ, VBENCH_FADD, VBENCH_CSWAP };
 enum vbench_transport { VBENCH_RC, VBENCH_UC, VBENCH_UD };
 enum vbench_arrival { VBENCH_AUTO, VBENCH_MEMORY, VBENCH_CQ, VBENCH_EVENT };
-enum vbench_sweep { VBENCH_SIZES, VBENCH_QUEUES };
+enum vbench_sweep { VBENCH_SIZES, VBENCH_QUEUES, VBENCH_QPS };
 
 /* Which sides send, or read: the program says so. */
 enum vbench_shape {
@@ -84,14 +84,14 @@ extern const struct opt_choice vbench_ops[], vbench_ops_moving[], vbench_transpo
 	{ .name = "threshold", .type = OPT_SIZE, VBENCH_AT(threshold), .arg = "BYTES", \
 	  .standard = "8K", .min = 1, .max = (uint64_t)1 << 40, \
 	  .help = "messages above this size are striped, others are on the first rail" }
-#define VBENCH_ROW_QUEUE \
-	{ .name = "queue", .type = OPT_COUNT, VBENCH_AT(queue), .arg = "Q", .standard = "none", \
+#define VBENCH_ROW_QUEUE(length) \
+	{ .name = "queue", .type = OPT_COUNT, VBENCH_AT(queue), .arg = "Q", .standard = length, \
 	  .special = "none", .min = 1, .max = VBENCH_QUEUE_MAX, \
 	  .help = "keep Q/2 to Q messages outstanding, in place of windows with a reply" }
 #define VBENCH_ROW_SWEEP \
 	{ .name = "sweep", .type = OPT_CHOICE, VBENCH_AT(sweep), .arg = "NAME", \
 	  .standard = "size", .choices = vbench_sweeps, \
-	  .help = "what changes from row to row; queue: from 1 to --queue, or 128" }
+	  .help = "what changes from row to row: each value is twice the one before" }
 
 extern const struct bench_carrier vbench_carrier;
 const struct bench_axis *vbench_axis(void);	/* for bench_def.axis: that of --sweep */
@@ -118,7 +118,10 @@ void vbench_arrive(struct bench *b);
 /* From side 1 to side 0: a message of no bytes behind a group that has arrived; one way only. */
 void vbench_reply(struct bench *b);
 void vbench_await_reply(struct bench *b);
-/* One run with a queue: half of it completes, or arrives, and the sender posts as many. */
-void vbench_stream(struct bench *b);
+/*
+ * One run of a bandwidth: a window, behind which one way a reply comes; or with a queue, half of
+ * which completes, or arrives, while the sender posts as many.
+ */
+void vbench_run(struct bench *b);
 
 #endif

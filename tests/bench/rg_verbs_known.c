@@ -14,13 +14,13 @@ static void known_post(struct bench *b)
 }
 
 __attribute__((unused))
-static void known_stream(struct bench *b)
+static void known_run(struct bench *b)
 {
-	vbench_stream(b);
+	vbench_run(b);
 	if (b->side == 0)
 		known_clock_pass(4000000);
 }
 
 #define vbench_post known_post
-#define vbench_stream known_stream
+#define vbench_run known_run
 #include RG_PROGRAM

@@ -72,6 +72,10 @@ for program in $bw $bibw; do
 	passes 3 $program $few -m 4K:16K --transport UC
 	passes 1 $program $few -m 4K --op send --transport UD --queue 8
 done
+passes 3 pt2pt/rg_verbs_rate --soft ports=2 -m 8 --sweep qps --qps 4
+expect "rows by queue pairs" grep -q '^# qps .*Messages/s' "$out"
+passes 4 pt2pt/rg_verbs_rate --soft ports=2 -m 1:8 --op send --qps 64
+passes 1 $bw --op send --soft ports=2 -m 4K --transport UD --queue 8
 expect "what is measured is told" grep -q '^# verbs: send by UD, .*, 4 to 8 messages outstanding$' "$out"
 launch 4 $bw --soft ports=2 -m 8K -c -i 3 --op send
 expect "two pairs" grep -q '^8192 .*Pass' "$out"
