@@ -5,7 +5,8 @@ const enum vbench_shape vbench_shape = VBENCH_PING_PONG;
 
 static const struct opt options[] = {
 	VBENCH_ROW_OP(vbench_ops, "send"), VBENCH_ROW_TRANSPORT, VBENCH_ROW_BIDIR,
-	VBENCH_ROW_ARRIVAL, VBENCH_ROW_INLINE, { .name = NULL },
+	VBENCH_ROW_ARRIVAL, VBENCH_ROW_INLINE, VBENCH_ROW_SWEEP(vbench_sweeps_of_reuse, "size"),
+	VBENCH_ROW_SPREAD("1"), VBENCH_ROW_SHARE, { .name = NULL },
 };
 
 static void lat_run(struct bench *b)
@@ -40,6 +41,8 @@ const struct bench_def bench_def = {
 	.layout = BENCH_PAIRS,
 	.min_ranks = 2,
 	.carrier = &vbench_carrier,
+	.axis = vbench_axis,
+	.apart = vbench_apart,
 	.messages = lat_messages,
 	.sblocks = vbench_sblocks,
 	.rblocks = vbench_rblocks,

@@ -25,8 +25,9 @@
  *	BENCH_ALL	sblocks(b) and rblocks(b) of them, one behind the other
  *	the others	the messages of a window; message i is at sbuf + i * b->step.
  *			When timed, all are at the same place (step 0), so that a
- *			window does not measure the caches.  When validated, each
- *			has a place of its own (step = count).
+ *			window does not measure the caches.  When validated, or where
+ *			the program asks for it (apart), each has a place of its own
+ *			(step = count).
  */
 #ifndef BENCH_H
 #define BENCH_H
@@ -158,7 +159,7 @@ struct bench_arrivals { uint64_t expected, lost; };
 struct bench_carrier {
 	/* The transport's options that mean something to it; NULL-ended. */
 	const char *const *options;
-	/* Its ways, by their names, with its own help; the first is the default.  Values are not used. */
+	/* Its ways, by their names, with its own help; `single` is the default.  Values are not used. */
 	const struct opt_choice *ways;
 	/* Do the program's options agree with each other?  Before MPI_Init. */
 	int (*check)(void);
@@ -224,6 +225,8 @@ struct bench_def {
 	/* Blocks of the buffers of this rank; NULL: none. */
 	int (*sblocks)(const struct bench *b);
 	int (*rblocks)(const struct bench *b);
+	/* Messages have places of their own when they are timed, too; NULL: they have none. */
+	bool (*apart)(void);
 	/* Before the first run of each size and way; may be NULL. */
 	void (*prepare)(struct bench *b);
 	/*

@@ -262,7 +262,7 @@ void buffers_set(struct bench_job *job, const struct bench_way *way, uint64_t by
 	b->validating = validating;
 	b->count = (int)bytes;
 	b->window = validating ? window_validated(job, bytes) : (int)job->opt.window;
-	b->step = validating ? bytes : 0;
+	b->step = validating || (job->def->apart && job->def->apart()) ? bytes : 0;
 	for (int i = 0; b->counts && i < b->size; i++) {
 		b->counts[i] = b->count / unit_of(job);
 		b->displs[i] = i * b->counts[i];

@@ -106,7 +106,8 @@ static void pairs_line(const struct bench_job *job, char *text, size_t size)
 static void way_line(const struct bench_job *job, const struct bench_way *way, json_t *lines)
 {
 	char version[128], extra[256];
-	const struct opt_choice *c = job->table[0].rows[0].choices;	/* of --over */
+	const struct opt_table *table;
+	const struct opt_choice *c = options_find(job, "over", &table)->choices;
 
 	while (c->value != (int)way->id)
 		c++;

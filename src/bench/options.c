@@ -226,12 +226,8 @@ static const struct opt *transport_rows(const struct bench_carrier *carrier)
 
 static void carrier_complete(const struct bench_carrier *carrier)
 {
-	static char help[96];
-
 	row_named("over")->choices = ways_of(carrier);
-	snprintf(help, sizeof(help), "ways to measure side by side; default: %s",
-		 carrier->ways[0].name);
-	row_named("over")->help = help;
+	row_named("over")->help = "ways to measure side by side; default: single";
 	/* Devices move other memory by detours of their own. */
 	row_named("buffers")->standard = "arena";
 }

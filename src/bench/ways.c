@@ -77,8 +77,8 @@ int ways_open(struct bench_job *job)
 	}
 	if (over.count == 0) {
 		over.count = 1;
-		over.item[0] = job->def->carrier ? job->table[0].rows[0].choices[0].value :
-			       job->common_rails > 1 ? RAILMPI_STRIPE : RAILMPI_SINGLE;
+		over.item[0] = !job->def->carrier && job->common_rails > 1 ? RAILMPI_STRIPE :
+			       RAILMPI_SINGLE;
 	}
 	for (int i = 0; i < over.count && !rc; i++)
 		rc = way_open(job, &job->way[job->way_count], over.item[i]);

@@ -88,6 +88,8 @@ int vb_check(void);
 void vb_describe(char *text, size_t size);
 /* How arrivals are found, "auto" resolved. */
 enum vbench_arrival vb_arrival(void);
+/* The place of message n of a batch in the buffers, times b->step. */
+int vb_place(const struct bench *b, uint64_t n);
 /* The largest group of all rows, where a window has so many messages. */
 int vb_group_max(int window);
 

@@ -118,9 +118,9 @@ static int events_of_group(void)
 
 /* ---- Posting ------------------------------------------------------------------------------ */
 
-static uint32_t immediate(uint64_t group, int place)
+static uint32_t immediate(uint64_t group, int i)
 {
-	return (uint32_t)(group & GROUP_MASK) << PLACE_BITS | (uint32_t)place;
+	return (uint32_t)(group & GROUP_MASK) << PLACE_BITS | (uint32_t)i;
 }
 
 static enum ibv_wr_opcode opcode(bool last)
@@ -148,9 +148,9 @@ static void way_name(struct ibv_send_wr *wr, const struct vb_lane *lane)
 	wr->wr.ud.remote_qkey = VRB_QKEY;
 }
 
-/* This rail's piece of message `place` of the group. */
-static void piece_post(const struct bench *b, struct vb_rail *r, struct vb_lane *lane, int place,
-		       bool last)
+/* This rail's piece of message i of the group, whose place in the buffers is `place`. */
+static void piece_post(const struct bench *b, struct vb_rail *r, struct vb_lane *lane, int i,
+		       int place, bool last)
 {
 	const size_t at = (size_t)place * b->step + r->at;
 	const bool one_sided = vbench_is_one_sided();
@@ -160,7 +160,7 @@ static void piece_post(const struct bench *b, struct vb_rail *r, struct vb_lane 
 	};
 	struct ibv_send_wr *bad, wr = {
 		.wr_id = vb.posted, .sg_list = &sge, .num_sge = r->bytes ? 1 : 0,
-		.opcode = opcode(last), .imm_data = htonl(immediate(vb.posted, place)),
+		.opcode = opcode(last), .imm_data = htonl(immediate(vb.posted, i)),
 		.send_flags = last ? IBV_SEND_SIGNALED : 0,
 	};
 	int rc;
@@ -188,15 +188,20 @@ static void piece_post(const struct bench *b, struct vb_rail *r, struct vb_lane 
 
 void vbench_post(struct bench *b)
 {
+	const uint64_t first = vb.posted * (uint64_t)vb.group;
+	const bool apart = vbench_apart();
+	int lane = (int)(first % (uint64_t)vb.qps);
+
 	/* Which changes, so that the receiver sees it. */
 	if (vb_arrival() == VBENCH_MEMORY && !b->validating)
 		b->sbuf[b->count - 1] = ++vb.stamp;
 	for (int i = 0; i < vb.group; i++) {
-		uint64_t n = vb.posted * (uint64_t)vb.group + (uint64_t)i;
 		bool last = i >= vb.group - vb.lanes;
+		int place = apart ? vb_place(b, first + (uint64_t)i) : i;
 
 		for (int r = vb.first; r < vb.last; r++)
-			piece_post(b, &vb.rail[r], &vb.rail[r].lane[n % (uint64_t)vb.qps], i, last);
+			piece_post(b, &vb.rail[r], &vb.rail[r].lane[lane], i, place, last);
+		lane = lane + 1 < vb.qps ? lane + 1 : 0;
 	}
 	vb.posted++;
 }
@@ -240,7 +245,7 @@ void vb_receives_post(const struct bench *b, struct vb_rail *r, struct vb_lane *
 	for (; lane->posted < lane->total && lane->posted - lane->taken < vb.recv_depth;
 	     lane->posted++) {
 		uint64_t n = lane->posted * (uint64_t)vb.qps + index;
-		int place = (int)(n % (uint64_t)vb.group), rc;
+		int place = vb_place(b, n), rc;
 
 		wr.num_sge = 0;
 		if (vbench.transport == VBENCH_UD)

@@ -2,6 +2,7 @@
 #include "impl.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -9,7 +10,9 @@
 #include "text.h"
 #include "units.h"
 
-struct vbench_values vbench = { .qps = 1, .queue = OPT_SPECIAL, .inline_bytes = OPT_SPECIAL };
+struct vbench_values vbench = {
+	.inline_bytes = OPT_SPECIAL, .qps = 1, .threshold = 8192, .queue = OPT_SPECIAL, .spread = 1,
+};
 
 #define SEND { "send", VBENCH_SEND, "into a receive" }
 #define WRITE { "write", VBENCH_WRITE, "RDMA write; RC, UC" }
@@ -42,6 +45,12 @@ const struct opt_choice vbench_sweeps[] = {
 	{ "size", VBENCH_SIZES, "the message size" },
 	{ "queue", VBENCH_QUEUES, "the length of the queue, from 1 to --queue, or 128" },
 	{ "qps", VBENCH_QPS, "queue pairs on each rail, from 1 to --qps" },
+	{ NULL },
+};
+const struct opt_choice vbench_sweeps_of_reuse[] = {
+	{ "size", VBENCH_SIZES, "the message size" },
+	{ "buffers", VBENCH_BUFFERS, "how many there are, from 1 to --spread" },
+	{ "share", VBENCH_SHARES, "of messages that use one buffer again, from 0 to 100 %" },
 	{ NULL },
 };
 
@@ -95,7 +104,7 @@ enum vbench_arrival vb_arrival(void)
 	if (vbench.arrival != VBENCH_AUTO)
 		return (enum vbench_arrival)vbench.arrival;
 	return vbench_shape == VBENCH_PING_PONG && vbench.op == VBENCH_WRITE &&
-	       vbench.transport == VBENCH_RC ? VBENCH_MEMORY : VBENCH_CQ;
+	       vbench.transport == VBENCH_RC && !vbench_apart() ? VBENCH_MEMORY : VBENCH_CQ;
 }
 
 static int half(uint64_t queue)
@@ -103,10 +112,18 @@ static int half(uint64_t queue)
 	return queue < 2 ? 1 : (int)(queue / 2);
 }
 
+bool vbench_apart(void)
+{
+	return vbench.spread > 1;
+}
+
 int vbench_group(const struct bench *b)
 {
 	if (vbench_shape == VBENCH_PING_PONG)
 		return 1;
+	/* Each of them once. */
+	if (b->validating && vbench_apart())
+		return (int)vbench.spread;
 	if (!has_queue())
 		return b->window;
 	/* Validation may have room for fewer. */
@@ -115,19 +132,42 @@ int vbench_group(const struct bench *b)
 
 int vb_group_max(int window)
 {
-	return vbench_shape == VBENCH_PING_PONG ? 1 : has_queue() ? half(vbench.queue) : window;
+	int group = has_queue() ? half(vbench.queue) : window;
+
+	if (vbench_shape == VBENCH_PING_PONG)
+		return 1;
+	return vbench_apart() && (int)vbench.spread > group ? (int)vbench.spread : group;
+}
+
+/* Places of messages in a buffer. */
+static int blocks(const struct bench *b)
+{
+	return vbench_apart() && !b->validating ? (int)vbench.spread : vbench_group(b);
+}
+
+int vb_place(const struct bench *b, uint64_t n)
+{
+	uint64_t again = n * vbench.share / 100;	/* of the messages before */
+
+	if (!vbench_apart())
+		return (int)(n % (uint64_t)vb.group);
+	if (!vbench.share || b->validating)
+		return (int)(n % vbench.spread);
+	if ((n + 1) * vbench.share / 100 > again)
+		return 0;
+	return 1 + (int)((n - again) % (vbench.spread - 1));
 }
 
 int vbench_sblocks(const struct bench *b)
 {
-	return vb_side_is_active(vbench_is_one_sided() ? !b->side : b->side) ? vbench_group(b) : 0;
+	return vb_side_is_active(vbench_is_one_sided() ? !b->side : b->side) ? blocks(b) : 0;
 }
 
 int vbench_rblocks(const struct bench *b)
 {
 	bool used = vbench_is_one_sided() ? vbench_is_active(b) : vb_is_target(b);
 
-	return used ? vbench_group(b) : 0;
+	return used ? blocks(b) : 0;
 }
 
 /* ---- --sweep ------------------------------------------------------------------------ */
@@ -153,6 +193,22 @@ static void qps_set(double value)
 	vbench.qps = (uint64_t)value;
 }
 
+static void buffers_set(double value)
+{
+	vbench.spread = (uint64_t)value;
+}
+
+static bool share_value(int i, double *out)
+{
+	*out = 10 * i;
+	return i <= 10;
+}
+
+static void share_set(double value)
+{
+	vbench.share = (uint64_t)value;
+}
+
 /* What is opened is for the largest value, which stays set until the first row. */
 const struct bench_axis *vbench_axis(void)
 {
@@ -162,6 +218,12 @@ const struct bench_axis *vbench_axis(void)
 	static const struct bench_axis qps = {
 		"qps", "queue pairs", "Queue pairs", swept_value, qps_set,
 	};
+	static const struct bench_axis buffers = {
+		"buffers", "buffers", "Buffers used in turn", swept_value, buffers_set,
+	};
+	static const struct bench_axis share = {
+		"share", "%", "Messages that use one buffer again (%)", share_value, share_set,
+	};
 
 	switch (vbench.sweep) {
 	case VBENCH_QUEUES:
@@ -170,6 +232,11 @@ const struct bench_axis *vbench_axis(void)
 	case VBENCH_QPS:
 		swept_last = vbench.qps;
 		return &qps;
+	case VBENCH_BUFFERS:
+		swept_last = vbench.spread;
+		return &buffers;
+	case VBENCH_SHARES:
+		return &share;
 	default:
 		return NULL;
 	}
@@ -195,6 +262,14 @@ int vb_check(void)
 	if (vbench.arrival == VBENCH_MEMORY && vbench.op != VBENCH_WRITE)
 		return refused("arrival", arrival, "only a write is seen in memory",
 			       "auto, cq, event");
+	if (vbench.arrival == VBENCH_MEMORY && vbench_apart())
+		return refused("arrival", arrival, "not with --spread: what a buffer held before is "
+			       "there", "auto, cq, event");
+	if ((vbench.share || vbench.sweep == VBENCH_SHARES) && !vbench_apart())
+		return refused("spread", "1", "all messages use one buffer", "2 to 16384");
+	if (vbench_apart() && vb_may_lose())
+		return refused("transport", name_of(vbench_transports, vbench.transport),
+			       "not with --spread", "RC");
 	if (vbench.arrival == VBENCH_MEMORY && vbench.transport == VBENCH_UC)
 		return refused("arrival", arrival, "a write that is lost would be waited for",
 			       "auto, cq, event");
@@ -212,6 +287,10 @@ void vb_describe(char *text, size_t size)
 		 name_of(vbench_ops, vbench.op), name_of(vbench_transports, vbench.transport),
 		 vbench.sweep == VBENCH_QPS ? "1 to " : "", vb.open_qps,
 		 vb.open_qps == 1 ? "" : "s");
+	if (vbench.sweep == VBENCH_BUFFERS)
+		rg_text_add(text, size, ", from and to 1 to %" PRIu64 " buffers", swept_last);
+	else if (vbench_apart())
+		rg_text_add(text, size, ", from and to %" PRIu64 " buffers", vbench.spread);
 	if (vbench_shape == VBENCH_PING_PONG)
 		rg_text_add(text, size, ", %s, inline up to %u bytes", arrivals[vb_arrival()],
 			    vb.inline_bytes);

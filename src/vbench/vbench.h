@@ -18,6 +18,10 @@
  *			tell which were lost
  *	read, fadd, cswap	only the initiator takes part
  *
+ * With --spread message n has its place at n % --spread times its size instead: the buffers are used
+ * first in, first out, and all of them are registered before.  With --share so many percent of the
+ * messages, evenly between the others, have the first place.
+ *
  * UC and UD lose messages.  What has not arrived when its group ends is counted as lost: when a
  * message of a later group is here, or after half a second without any.  Such a wait is in the
  * samples.  Rates are those of the sender: --queue paces it by completions, which are its own.
@@ -32,7 +36,7 @@
 enum vbench_op { VBENCH_SEND, VBENCH_WRITE, VBENCH_READ, VBENCH_FADD, VBENCH_CSWAP };
 enum vbench_transport { VBENCH_RC, VBENCH_UC, VBENCH_UD };
 enum vbench_arrival { VBENCH_AUTO, VBENCH_MEMORY, VBENCH_CQ, VBENCH_EVENT };
-enum vbench_sweep { VBENCH_SIZES, VBENCH_QUEUES, VBENCH_QPS };
+enum vbench_sweep { VBENCH_SIZES, VBENCH_QUEUES, VBENCH_QPS, VBENCH_BUFFERS, VBENCH_SHARES };
 
 /* Which sides send, or read: the program says so. */
 enum vbench_shape {
@@ -42,20 +46,22 @@ enum vbench_shape {
 };
 extern const enum vbench_shape vbench_shape;
 
-enum { VBENCH_QPS_MAX = 64, VBENCH_QUEUE_MAX = 65536 };
+enum { VBENCH_QPS_MAX = 64, VBENCH_QUEUE_MAX = 65536, VBENCH_SPREAD_MAX = 16384 };
 
-/* Values of the rows; a row that a program does not have keeps the value of zero. */
+/* Values of the rows; where a program has no such row, the default stays. */
 struct vbench_values {
 	int op, transport, arrival, sweep;
 	bool bidir;
 	uint64_t inline_bytes;		/* OPT_SPECIAL: what the device grants, to 256 */
 	uint64_t qps, threshold;
 	uint64_t queue;			/* OPT_SPECIAL: none, windows */
+	uint64_t spread;		/* buffers that messages take in turn */
+	uint64_t share;			/* percent of messages that take the first of them; 0: as others */
 };
 extern struct vbench_values vbench;
 
 extern const struct opt_choice vbench_ops[], vbench_ops_moving[], vbench_transports[],
-	vbench_arrivals[], vbench_sweeps[];
+	vbench_arrivals[], vbench_sweeps[], vbench_sweeps_of_reuse[];
 
 #define VBENCH_AT(member) .offset = offsetof(struct vbench_values, member)
 #define VBENCH_ROW_OP(list, first) \
@@ -88,10 +94,19 @@ extern const struct opt_choice vbench_ops[], vbench_ops_moving[], vbench_transpo
 	{ .name = "queue", .type = OPT_COUNT, VBENCH_AT(queue), .arg = "Q", .standard = length, \
 	  .special = "none", .min = 1, .max = VBENCH_QUEUE_MAX, \
 	  .help = "keep Q/2 to Q messages outstanding, in place of windows with a reply" }
-#define VBENCH_ROW_SWEEP \
+#define VBENCH_ROW_SPREAD(buffers) \
+	{ .name = "spread", .type = OPT_COUNT, VBENCH_AT(spread), .arg = "N", .standard = buffers, \
+	  .min = 1, .max = VBENCH_SPREAD_MAX, \
+	  .help = "buffers that messages come from and go to, one after the other" }
+#define VBENCH_ROW_SHARE \
+	{ .name = "share", .type = OPT_COUNT, VBENCH_AT(share), .arg = "PERCENT", .standard = "0", \
+	  .max = 100, \
+	  .help = "messages of which so many use the first of the buffers again, evenly between " \
+		  "others" }
+#define VBENCH_ROW_SWEEP(list, first) \
 	{ .name = "sweep", .type = OPT_CHOICE, VBENCH_AT(sweep), .arg = "NAME", \
-	  .standard = "size", .choices = vbench_sweeps, \
-	  .help = "what changes from row to row: each value is twice the one before" }
+	  .standard = first, .choices = list, \
+	  .help = "what changes from row to row" }
 
 extern const struct bench_carrier vbench_carrier;
 const struct bench_axis *vbench_axis(void);	/* for bench_def.axis: that of --sweep */
@@ -102,6 +117,7 @@ bool vbench_is_one_sided(void);
 bool vbench_is_active(const struct bench *b);
 /* Messages in a group: b->window, or half of --queue. */
 int vbench_group(const struct bench *b);
+bool vbench_apart(void);			/* for bench_def.apart: with --spread */
 /* For bench_def: a group in the buffer that messages come from, or go to, on this side. */
 int vbench_sblocks(const struct bench *b);
 int vbench_rblocks(const struct bench *b);

@@ -33,6 +33,10 @@ bad() {
 	shift 2
 	refused $program 2 "$words" --soft ports=2 "$@"
 }
+told '--spread 1: all messages use one buffer (accepted: 2 to 16384)' $lat --sweep share -m 4K
+told '--transport UC: not with --spread (accepted: RC)' $lat --transport UC --spread 4
+told '--arrival memory: not with --spread' $lat --op write --arrival memory --spread 4
+
 bad '--sizes 4K:8K: a datagram is no longer than the MTU (accepted: 1 to 4K)' $bw --op send \
 	--transport UD -m 4K:8K
 bad '--sizes 16:16: an atomic operation has 8 bytes (accepted: 8)' $lat --op fadd -m 16
@@ -75,6 +79,10 @@ done
 passes 3 pt2pt/rg_verbs_rate --soft ports=2 -m 8 --sweep qps --qps 4
 expect "rows by queue pairs" grep -q '^# qps .*Messages/s' "$out"
 passes 4 pt2pt/rg_verbs_rate --soft ports=2 -m 1:8 --op send --qps 64
+passes 7 pt2pt/rg_verbs_reuse --soft ports=2 -m 16K
+expect "rows by buffers" grep -q '^# buffers  *Bandwidth' "$out"
+passes 11 pt2pt/rg_verbs_reuse --soft ports=2 -m 16K --sweep share --op send --queue 8
+passes 11 $lat --soft ports=2 -m 4K --sweep share --spread 100
 passes 1 $bw --op send --soft ports=2 -m 4K --transport UD --queue 8
 expect "what is measured is told" grep -q '^# verbs: send by UD, .*, 4 to 8 messages outstanding$' "$out"
 launch 4 $bw --soft ports=2 -m 8K -c -i 3 --op send
