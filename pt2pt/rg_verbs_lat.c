@@ -9,25 +9,6 @@ static const struct opt options[] = {
 	VBENCH_ROW_SPREAD("1"), VBENCH_ROW_SHARE, { .name = NULL },
 };
 
-static void lat_run(struct bench *b)
-{
-	if (vbench_is_one_sided() || vbench.bidir) {
-		if (vbench_is_active(b))
-			vbench_post(b);
-		if (!vbench_is_one_sided())
-			vbench_arrive(b);
-		vbench_complete(b, 0);
-		return;
-	}
-	/* The message before is complete by then: the answer to it is here. */
-	if (b->side == 1)
-		vbench_arrive(b);
-	vbench_post(b);
-	vbench_complete(b, 1);
-	if (b->side == 0)
-		vbench_arrive(b);
-}
-
 /* A round trip has two; what happens at once is one. */
 static int lat_messages(const struct bench *b)
 {
@@ -46,7 +27,7 @@ const struct bench_def bench_def = {
 	.messages = lat_messages,
 	.sblocks = vbench_sblocks,
 	.rblocks = vbench_rblocks,
-	.run = lat_run,
+	.run = vbench_run,
 	.expect = vbench_expect,
 	.sizes = "0:4M",
 	.small = { 10000, 1000 },

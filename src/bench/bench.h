@@ -63,6 +63,7 @@ struct bench {
 	size_t step;		/* not BENCH_ALL: see above */
 	unsigned char *sbuf, *rbuf;
 	int way;		/* enum railmpi_way, or RAILMPI_SINGLE_RAIL + N */
+	int variant;		/* value of the column's variant, where the program has some */
 	bool validating;
 	/* If bench_def.lists is set: by rank, a block's size and place in units. */
 	int *counts, *displs;
@@ -247,6 +248,12 @@ struct bench_def {
 	const struct bench_app *app;
 	/* In place of MPI; NULL: MPI. */
 	const struct bench_carrier *carrier;
+	/*
+	 * Columns other than ways: the one way of --over is measured in each of these variants, which
+	 * take turns as ways do.  The list ends with a NULL name; latencies are also told as what they
+	 * add to the first.  Called once, before the carrier is opened.  NULL: columns are ways.
+	 */
+	const struct opt_choice *(*variants)(void);
 	/* The coordinate that the options ask for; NULL, or returns NULL: the message size. */
 	const struct bench_axis *(*axis)(void);
 	/* Calibration: set this; run is replaced by that of each collective in its turn. */

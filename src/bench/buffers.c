@@ -259,6 +259,7 @@ void buffers_set(struct bench_job *job, const struct bench_way *way, uint64_t by
 
 	b->comm = way->comm;
 	b->way = (int)way->id;
+	b->variant = way->variant;
 	b->validating = validating;
 	b->count = (int)bytes;
 	b->window = validating ? window_validated(job, bytes) : (int)job->opt.window;

@@ -176,7 +176,7 @@ static json_t *notes(const struct bench_job *job)
 			 "round%s, %d at once", job->node_count, rounds_count(job->node_count),
 			 plural(rounds_count(job->node_count)), job->node_count / 2);
 	add_line(lines, "ranks: %s%s%s", text, *pairs ? "; " : "", pairs);
-	for (int w = 0; w < job->way_count; w++)
+	for (int w = 0; w < job->way_count && !job->def->variants; w++)
 		way_line(job, &job->way[w], lines);
 	if (job->def->carrier) {
 		job->def->carrier->describe(text, sizeof(text));

@@ -61,6 +61,7 @@ struct bench_way {
 	enum railmpi_way id;
 	bool foreign;			/* does not run on the fabric of the others */
 	MPI_Comm comm;
+	int variant;			/* of bench_def.variants */
 	const char *coll;		/* tune.c: the value of --coll in its turn; or NULL */
 	struct railmpi_ledger ledger[RAILMPI_LEDGERS];	/* this rank's, one size */
 	struct bench_arrivals arrivals;	/* this rank's of a carrier, one size */
@@ -136,6 +137,7 @@ struct bench_job {
 	/* Rank 0 only. */
 	struct report *report;
 	FILE *samples_file;
+	double mean[REPORT_WAYS_MAX];	/* of one size, where columns are variants */
 };
 
 /* ---- The part of a rank, by the layout; place.c has set its pair ---- */

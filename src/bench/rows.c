@@ -23,6 +23,7 @@
 #include <string.h>
 
 #include "stats.h"
+#include "text.h"
 
 /* Samples of one row at rank 0, in nanoseconds. */
 struct pool {
@@ -160,6 +161,29 @@ static struct report_row row_of(const struct bench_job *job, const struct pool *
 
 /* ---- Rows ------------------------------------------------------------------------------------ */
 
+/* What a variant's mean adds to that of the first, of the same size. */
+static void added_record(struct bench_job *job, int w, const struct report_row *row, json_t *extra)
+{
+	if (!job->def->variants || job->def->metric != BENCH_LATENCY)
+		return;
+	job->mean[w] = row->mean;
+	if (w)
+		json_object_set_new(extra, "added", json_real(job->mean[w] - job->mean[0]));
+}
+
+static void added_tell(struct bench_job *job, uint64_t bytes)
+{
+	char text[512] = "";
+
+	if (!job->report || !job->def->variants || job->def->metric != BENCH_LATENCY)
+		return;
+	for (int w = 1; w < job->way_count; w++)
+		rg_text_add(text, sizeof(text), "%s%s %.4f us", w > 1 ? ", " : "",
+			    job->way[w].name, job->mean[w] - job->mean[0]);
+	report_note(job->report, "added to %s, %" PRIu64 " bytes: %s", job->way[0].name, bytes,
+		    text);
+}
+
 /* At rank 0.  0 or -errno. */
 static int row_write(struct bench_job *job, int w, uint64_t bytes, struct pool *pool, int series,
 		     const struct measure *m, int valid, json_t *ledger,
@@ -186,6 +210,7 @@ static int row_write(struct bench_job *job, int w, uint64_t bytes, struct pool *
 	row.extra = extra;
 	if (ledger)
 		json_object_set(extra, "ledger", ledger);
+	added_record(job, w, &row, extra);
 	if (job->def->carrier)
 		json_object_set_new(extra, "arrivals", json_pack("{s:I, s:I}", "expected",
 			(json_int_t)arrivals->expected, "lost", (json_int_t)arrivals->lost));
@@ -291,6 +316,7 @@ int rows_write(struct bench_job *job, uint64_t bytes, const struct measure m[],
 		free(pool.ns);
 		json_decref(ledger);
 	}
+	added_tell(job, bytes);
 	if (job->samples_file && fflush(job->samples_file)) {
 		rg_error("%s: cannot be written", job->opt.samples);
 		failed = 1;

@@ -61,6 +61,26 @@ int way_open(struct bench_job *job, struct bench_way *way, int id)
 	return 0;
 }
 
+/* The one way in each of the program's variants. */
+static int variants_open(struct bench_job *job, const struct opt_list *over)
+{
+	const struct opt_choice *v = job->def->variants();
+	int rc = 0;
+
+	if (over->count != 1) {
+		rg_error("--over: columns are no ways here (accepted: one way, such as single)");
+		return RG_EXIT_USAGE;
+	}
+	for (; v->name && !rc; v++) {
+		struct bench_way *way = &job->way[job->way_count];
+
+		rc = way_open(job, way, over->item[0]);
+		way->name = v->name;
+		way->variant = v->value;
+	}
+	return rc;
+}
+
 int ways_open(struct bench_job *job)
 {
 	struct opt_list over = job->opt.over;
@@ -80,6 +100,8 @@ int ways_open(struct bench_job *job)
 		over.item[0] = !job->def->carrier && job->common_rails > 1 ? RAILMPI_STRIPE :
 			       RAILMPI_SINGLE;
 	}
+	if (job->def->variants)
+		return variants_open(job, &over);
 	for (int i = 0; i < over.count && !rc; i++)
 		rc = way_open(job, &job->way[job->way_count], over.item[i]);
 	return rc;

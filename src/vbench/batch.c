@@ -112,6 +112,8 @@ void vb_begin(struct bench *b, uint64_t runs)
 				receives(b, l) : 0;
 			vb_receives_post(b, &vb.rail[i], lane);
 		}
+	if (vb_arrival() == VBENCH_EVENT)
+		vb_arm(vbench_is_one_sided() ? &vb.rail[vb.first].send : &vb.rail[vb.first].recv);
 	if (vb_arrival() == VBENCH_MEMORY)
 		vb.before = b->rbuf[b->count - 1];
 	vb.own_word = word_of(b);

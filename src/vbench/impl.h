@@ -106,6 +106,8 @@ void vb_reset(void);
 /* ---- messages.c ---- */
 /* Ends the job after one line. */
 void vb_die(const char *what, int rc);
+/* Ask for the next event. */
+void vb_arm(struct vrb_cq *cq);
 /* Post the lane's next receives, as many as it has room for. */
 void vb_receives_post(const struct bench *b, struct vb_rail *r, struct vb_lane *lane);
 /* Take what has arrived; the number of messages and replies. */

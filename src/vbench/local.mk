@@ -4,6 +4,7 @@ bin_PROGRAMS += \
 	pt2pt/rg_verbs_bibw \
 	pt2pt/rg_verbs_bw \
 	pt2pt/rg_verbs_lat \
+	pt2pt/rg_verbs_notify \
 	pt2pt/rg_verbs_rate \
 	pt2pt/rg_verbs_reuse
 
@@ -14,5 +15,6 @@ VBENCH_LDADD = librg-vbench.la $(LDADD)
 pt2pt_rg_verbs_bibw_LDADD = $(VBENCH_LDADD)
 pt2pt_rg_verbs_bw_LDADD = $(VBENCH_LDADD)
 pt2pt_rg_verbs_lat_LDADD = $(VBENCH_LDADD)
+pt2pt_rg_verbs_notify_LDADD = $(VBENCH_LDADD)
 pt2pt_rg_verbs_rate_LDADD = $(VBENCH_LDADD)
 pt2pt_rg_verbs_reuse_LDADD = $(VBENCH_LDADD)

@@ -40,32 +40,38 @@ void vb_die(const char *what, int rc)
 /* ---- Waiting ---------------------------------------------------------------------------- */
 
 struct wait {
-	struct vrb_cq *sleep;		/* of the events to sleep for, or NULL */
 	unsigned empty;			/* looks that found nothing */
 	uint64_t since_ns;		/* 0: the clock has not been asked yet */
-	bool armed;
 };
+
+void vb_arm(struct vrb_cq *cq)
+{
+	int rc = ibv_req_notify_cq(cq->cq, 0);
+
+	if (rc)
+		vb_die("no event of a completion queue", rc);
+}
+
+/*
+ * With --arrival event every look comes behind an event, that has been asked for before the one
+ * look that found what came then: a completion between the two leaves an event that tells nothing.
+ * false: none within limit_ns (0: no limit).
+ */
+static bool event_wait(struct vrb_cq *cq, uint64_t limit_ns)
+{
+	int rc = vrb_cq_wait(cq, limit_ns ? limit_ns : UINT64_MAX / 2);
+
+	if (rc == -ETIMEDOUT)
+		return false;
+	if (rc)
+		vb_die("no event of a completion queue", rc);
+	vb_arm(cq);
+	return true;
+}
 
 /* Nothing was there.  false: limit_ns have passed since something was (0: no limit). */
 static bool wait_more(struct wait *w, uint64_t limit_ns)
 {
-	int rc;
-
-	/* An event is asked for, then the queue looked at once more. */
-	if (w->sleep && !w->armed) {
-		rc = ibv_req_notify_cq(w->sleep->cq, 0);
-		if (rc)
-			vb_die("no event of the completion queue", rc);
-		w->armed = true;
-		return true;
-	}
-	w->armed = false;
-	if (w->sleep) {
-		rc = vrb_cq_wait(w->sleep, limit_ns ? limit_ns : UINT64_MAX / 2);
-		if (rc && rc != -ETIMEDOUT)
-			vb_die("no event of the completion queue", rc);
-		return rc == 0;
-	}
 	if (++w->empty < SPINS) {
 		rg_relax(UINT64_MAX);
 		return true;
@@ -82,7 +88,6 @@ static void wait_again(struct wait *w)
 {
 	w->empty = 0;
 	w->since_ns = 0;
-	w->armed = false;
 }
 
 /* Completions, all of them well. */
@@ -103,11 +108,6 @@ static int look(struct vrb_cq *cq, struct ibv_wc wc[POLLS])
 			MPI_Abort(MPI_COMM_WORLD, RG_EXIT_FAULT);
 		}
 	return got;
-}
-
-static struct vrb_cq *sleeps_for(struct vrb_cq *cq)
-{
-	return vb_arrival() == VBENCH_EVENT ? cq : NULL;
 }
 
 /* Events that tell of a group, at its sender or its receiver. */
@@ -208,8 +208,8 @@ void vbench_post(struct bench *b)
 
 void vbench_complete(struct bench *b, unsigned left)
 {
-	struct wait w = { .sleep = vbench_is_one_sided() ? sleeps_for(&vb.rail[vb.first].send) :
-			  NULL };
+	const bool sleeps = vbench_is_one_sided() && vb_arrival() == VBENCH_EVENT;
+	struct wait w = { 0 };
 	struct ibv_wc wc[POLLS];
 
 	while (vb.posted - vb.completed > left) {
@@ -220,6 +220,8 @@ void vbench_complete(struct bench *b, unsigned left)
 			vb.completed++;
 			continue;
 		}
+		if (sleeps)
+			event_wait(&vb.rail[vb.first].send, 0);
 		for (int r = vb.first; r < vb.last; r++) {
 			int n = look(&vb.rail[r].send, wc);
 
@@ -229,7 +231,7 @@ void vbench_complete(struct bench *b, unsigned left)
 		}
 		if (got)
 			wait_again(&w);
-		else
+		else if (!sleeps)
 			wait_more(&w, 0);
 	}
 }
@@ -361,7 +363,8 @@ static bool is_over(void)
 
 void vbench_arrive(struct bench *b)
 {
-	struct wait w = { .sleep = sleeps_for(&vb.rail[vb.first].recv) };
+	const bool sleeps = vb_arrival() == VBENCH_EVENT;
+	struct wait w = { 0 };
 	int *noticed = &vb.noticed[vb.arrived % GROUPS_OUT];
 
 	if (vb_arrival() == VBENCH_MEMORY) {
@@ -372,9 +375,11 @@ void vbench_arrive(struct bench *b)
 	while (!is_over()) {
 		uint64_t limit_ns = !vb_may_lose() ? 0 : *noticed ? LOSS_WAIT_NS : FIRST_WAIT_NS;
 
+		if (sleeps && !event_wait(&vb.rail[vb.first].recv, limit_ns))
+			break;
 		if (vb_take(b))
 			wait_again(&w);
-		else if (!wait_more(&w, limit_ns))
+		else if (!sleeps && !wait_more(&w, limit_ns))
 			break;
 	}
 	*noticed = 0;
@@ -445,9 +450,24 @@ static void window_run(struct bench *b)
 		vbench_await_reply(b);
 }
 
+static void ping_pong(struct bench *b)
+{
+	if (b->side == 1)
+		vbench_arrive(b);
+	vbench_post(b);
+	/* The message before is complete by then: the answer to it is here. */
+	vbench_complete(b, 1);
+	if (b->side == 0)
+		vbench_arrive(b);
+}
+
 void vbench_run(struct bench *b)
 {
-	if (vb_streams())
+	bool in_turn = vbench_shape == VBENCH_PING_PONG && !vbench.bidir && !vbench_is_one_sided();
+
+	if (in_turn)
+		ping_pong(b);
+	else if (vb_streams())
 		queue_run(b);
 	else
 		window_run(b);

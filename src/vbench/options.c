@@ -283,6 +283,9 @@ void vb_describe(char *text, size_t size)
 		[VBENCH_EVENT] = "announced by an event",
 	};
 
+	/* Where it is a column, the column's name says so. */
+	const char *arrival = bench_def.variants ? "" : arrivals[vb_arrival()];
+
 	snprintf(text, size, "%s by %s, %s%d queue pair%s on each rail in use",
 		 name_of(vbench_ops, vbench.op), name_of(vbench_transports, vbench.transport),
 		 vbench.sweep == VBENCH_QPS ? "1 to " : "", vb.open_qps,
@@ -292,7 +295,7 @@ void vb_describe(char *text, size_t size)
 	else if (vbench_apart())
 		rg_text_add(text, size, ", from and to %" PRIu64 " buffers", vbench.spread);
 	if (vbench_shape == VBENCH_PING_PONG)
-		rg_text_add(text, size, ", %s, inline up to %u bytes", arrivals[vb_arrival()],
+		rg_text_add(text, size, "%s%s, inline up to %u bytes", *arrival ? ", " : "", arrival,
 			    vb.inline_bytes);
 	else if (vbench.sweep == VBENCH_QUEUES)
 		rg_text_add(text, size, ", half of the queue to all of it outstanding");

@@ -135,8 +135,8 @@ void vbench_arrive(struct bench *b);
 void vbench_reply(struct bench *b);
 void vbench_await_reply(struct bench *b);
 /*
- * One run of a bandwidth: a window, behind which one way a reply comes; or with a queue, half of
- * which completes, or arrives, while the sender posts as many.
+ * One run: a message there and one back; or a window, behind which one way a reply comes; or with a
+ * queue half of it, which completes, or arrives, while the sender posts as many.
  */
 void vbench_run(struct bench *b);
 

@@ -269,10 +269,17 @@ int vrb_qp_stop_marked(struct vrb_qp *qp, uint64_t wr_id)
 
 	if (!qp->qp)
 		return 0;
+	if (qp->qp->qp_type == IBV_QPT_UD) {
+		send.wr.ud.ah = qp->ah;
+		send.wr.ud.remote_qpn = qp->peer_qpn;
+		send.wr.ud.remote_qkey = VRB_QKEY;
+	}
 	if (!qp->stopped && !qp->qp->srq)
 		markers += ibv_post_recv(qp->qp, &recv, &bad_recv) == 0;
 	vrb_qp_stop(qp);
-	markers += ibv_post_send(qp->qp, &send, &bad_send) == 0;
+	/* Some devices look at the way of a datagram, even of one that does not go. */
+	if (qp->qp->qp_type != IBV_QPT_UD || qp->ah)
+		markers += ibv_post_send(qp->qp, &send, &bad_send) == 0;
 	return markers;
 }
 

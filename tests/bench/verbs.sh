@@ -22,6 +22,7 @@ told '--arrival memory: a write that is lost would be waited for' $lat --op writ
 	--arrival memory
 told '--qps 65: out of range (accepted: 1 to 64)' $bw --qps 65
 told '--sizes: rows at several values of queue are of one message size' $bw --sweep queue
+told '--sizes 0: out of range' pt2pt/rg_verbs_notify -m 0
 told '--over native: unknown item (accepted: a list of single.*stripe)' $lat --over native
 for option in eager coll rendezvous bind; do
 	told "--$option: unknown option" $bw --$option 1
@@ -43,6 +44,7 @@ bad '--sizes 16:16: an atomic operation has 8 bytes (accepted: 8)' $lat --op fad
 bad '--sizes 0:0: the last byte of a message is polled for (accepted: 1 to 1G)' $lat --op write -m 0
 bad '--queue 65536: soft0:1 grants a queue pair 32768 requests (accepted: 1 to 32764)' $bw --queue 65536
 bad '--window 30000: soft0:1 grants a queue pair 32768 requests (accepted: 1 to 16382)' $bw -W 30000
+bad '--over: columns are no ways here (accepted: one way' pt2pt/rg_verbs_notify --over single,stripe
 bad '--over single:2: there is no such rail' $lat --over single:2
 launch 2 sh "$srcdir/tests/hw/rank1.sh" RAILGAUGE_TRANSPORT=UC $lat -m 8 --soft ideal
 judge_refusal rg_verbs_lat 3 3 "--transport: rank 1 has 'UC', rank 0 'RC' (accepted: the same" \
@@ -83,6 +85,8 @@ passes 7 pt2pt/rg_verbs_reuse --soft ports=2 -m 16K
 expect "rows by buffers" grep -q '^# buffers  *Bandwidth' "$out"
 passes 11 pt2pt/rg_verbs_reuse --soft ports=2 -m 16K --sweep share --op send --queue 8
 passes 11 $lat --soft ports=2 -m 4K --sweep share --spread 100
+passes 3 pt2pt/rg_verbs_notify --soft ports=2 -m 8:32
+expect "columns are variants" grep -Eq '^# Size +memory +cq +event ' "$out"
 passes 1 $bw --op send --soft ports=2 -m 4K --transport UD --queue 8
 expect "what is measured is told" grep -q '^# verbs: send by UD, .*, 4 to 8 messages outstanding$' "$out"
 launch 4 $bw --soft ports=2 -m 8K -c -i 3 --op send
@@ -148,6 +152,9 @@ expect "the table names it" grep -q '^# queue  ' "$out"
 sed 1,/^#.queue/d "$out" >"$work/s.txt"
 src/cli/railgauge report "$work/s.jsonl" -o "$work" >"$work/report" 2>&1
 [ ! -s "$work/s.gp" ] || expect "the figure, too" grep -q "set xlabel 'Queue length (messages)'" "$work/s.gp"
+known notify '8 4000.0000 6000.0000 8000.0000' -m 8
+expect "what each way to find a message adds" grep -q \
+	'^# added to memory, 8 bytes: cq 2000.0000 us, event 4000.0000 us$' "$out"
 # A window of 4 ms that 10000 + 1000 iterations do not fit into.
 launch 2 ${known}_lat -m 8 --soft ports=2 --time-cap 1 -f
 expect "a time cap: fewer iterations, and the row says so" \

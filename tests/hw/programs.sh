@@ -22,7 +22,7 @@ expect "rg_pairs" well
 # Below MPI.  A message of several packets that UC loses one of may stop Soft-RoCE's receiver.
 for program in "lat --op send" "lat --op write" "lat --op read --bidir" "lat --op fadd" \
 	"bw --over single,stripe --qps 2" "bw --op send --queue 8" "bibw --op read" \
-	"bw --op send --transport UD" "bw --transport UC"; do
+	"bw --op send --transport UD" "bw --transport UC" "notify"; do
 	case $program in
 	*fadd*) sizes=8 ;;
 	*U[CD]*) sizes=1K ;;

@@ -1,0 +1,49 @@
+/*
+ * verbs_notify - latency of an RDMA write that is found in memory, in the completion queue, or
+ * announced by an event: the last two have an immediate.
+ */
+#include "vbench.h"
+
+const enum vbench_shape vbench_shape = VBENCH_PING_PONG;
+
+static const struct opt options[] = { VBENCH_ROW_INLINE, { .name = NULL } };
+
+static const struct opt_choice *notify_variants(void)
+{
+	static const struct opt_choice variants[] = {
+		{ "memory", VBENCH_MEMORY, NULL }, { "cq", VBENCH_CQ, NULL },
+		{ "event", VBENCH_EVENT, NULL }, { NULL },
+	};
+
+	vbench.op = VBENCH_WRITE;
+	/* Completion queues are opened with events. */
+	vbench.arrival = VBENCH_EVENT;
+	return variants;
+}
+
+static void notify_prepare(struct bench *b)
+{
+	vbench.arrival = b->variant;
+}
+
+const struct bench_def bench_def = {
+	.name = "verbs_notify",
+	.summary = "Latency of queue pairs by completion notification",
+	.metric = BENCH_LATENCY,
+	.layout = BENCH_PAIRS,
+	.min_ranks = 2,
+	.unit = 1,			/* the last byte is looked at */
+	.carrier = &vbench_carrier,
+	.variants = notify_variants,
+	.messages = bench_two,
+	.sblocks = vbench_sblocks,
+	.rblocks = vbench_rblocks,
+	.prepare = notify_prepare,
+	.run = vbench_run,
+	.expect = vbench_expect,
+	.sizes = "1:4K",
+	.small = { 10000, 1000 },
+	.large = { 10000, 1000 },
+	.options = options,
+	.values = &vbench,
+};
