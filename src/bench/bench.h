@@ -160,10 +160,12 @@ struct bench_arrivals { uint64_t expected, lost; };
 struct bench_carrier {
 	/* The transport's options that mean something to it; NULL-ended. */
 	const char *const *options;
-	/* Its ways, by their names, with its own help; `single` is the default.  Values are not used. */
+	/* Its ways, by name, with its own help; `single` is the default.  Values are not used. */
 	const struct opt_choice *ways;
 	/* Do the program's options agree with each other?  Before MPI_Init. */
 	int (*check)(void);
+	/* And with a way? */
+	int (*check_way)(int way);
 	/* Over rails 0 to rails - 1. */
 	int (*open)(const struct bench *b, int rails);
 	/* Messages that it can carry, since it is open, and the reason for the limits. */
@@ -249,9 +251,10 @@ struct bench_def {
 	/* In place of MPI; NULL: MPI. */
 	const struct bench_carrier *carrier;
 	/*
-	 * Columns other than ways: the one way of --over is measured in each of these variants, which
-	 * take turns as ways do.  The list ends with a NULL name; latencies are also told as what they
-	 * add to the first.  Called once, before the carrier is opened.  NULL: columns are ways.
+	 * Columns other than ways: the one way of --over is measured in each of these variants,
+	 * which take turns as ways do.  The list ends with a NULL name; latencies are also told as
+	 * what they add to the first.  Called once, before the carrier is opened.  NULL: columns
+	 * are ways.
 	 */
 	const struct opt_choice *(*variants)(void);
 	/* The coordinate that the options ask for; NULL, or returns NULL: the message size. */

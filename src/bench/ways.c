@@ -49,6 +49,8 @@ int way_open(struct bench_job *job, struct bench_way *way, int id)
 		rg_error("--over %s", why);
 		return RG_EXIT_USAGE;
 	}
+	if (job->def->carrier && job->def->carrier->check_way(id))
+		return RG_EXIT_USAGE;
 	/* The carrier's messages go over the rails, those of MPI beside it do not. */
 	if (job->def->carrier)
 		snprintf(value, sizeof(value), "native");

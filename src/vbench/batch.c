@@ -215,10 +215,11 @@ const struct bench_carrier vbench_carrier = {
 					   "tclass", "pkey", NULL },
 	.ways = (const struct opt_choice []){
 		{ "single", 0, "one rail: the first, or rail N" },
-		{ "stripe", 0, "even pieces over all rails above --threshold, else the first rail" },
+		{ "stripe", 0, "even pieces over all rails above --threshold, else the first" },
 		{ NULL },
 	},
 	.check = vb_check,
+	.check_way = vb_check_way,
 	.open = vb_open,
 	.sizes = vb_sizes,
 	.memory = vb_memory,

@@ -111,8 +111,8 @@ static int rail_open(struct vb_rail *r, int rail, int group)
 	}
 	rc = depths_find(r, group);
 	if (!rc)
-		rc = vrb_cq_create(&r->adapter, (int)vb.send_depth + GROUPS_OUT * vb.open_qps, events,
-				   &r->send);
+		rc = vrb_cq_create(&r->adapter, (int)vb.send_depth + GROUPS_OUT * vb.open_qps,
+				   events, &r->send);
 	if (!rc)
 		rc = vrb_cq_create(&r->adapter, (int)vb.recv_depth * vb.open_qps, events, &r->recv);
 	if (rc)
@@ -303,7 +303,7 @@ void vb_reset(void)
 	}
 }
 
-/* ---- The end ---------------------------------------------------------------------------------- */
+/* ---- The end ------------------------------------------------------------------------ */
 
 /* Nothing may be in flight when a queue pair is destroyed: some kernels' devices do not bear it. */
 static void rail_drain(struct vb_rail *r)
@@ -350,11 +350,12 @@ void vb_close(void)
 
 int vb_ledger(int rail, struct railmpi_ledger *out)
 {
-	const struct railmpi_ledger *l = &vb.rail[rail].ledger;
+	const struct railmpi_ledger *l;
 	int rc = rail < RAILMPI_RAILS_MAX ? railmpi_ledger(rail, out) : -ENOENT;
 
 	if (rc)
 		return rc;
+	l = &vb.rail[rail].ledger;
 	/* Of librail's own counts only the adapter's remain. */
 	*out = (struct railmpi_ledger){
 		.tx_messages = l->tx_messages, .tx_chunks = l->tx_chunks, .tx_bytes = l->tx_bytes,

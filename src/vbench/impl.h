@@ -61,8 +61,10 @@ struct vb {
 	uint64_t messages;		/* pieces that have arrived */
 	uint64_t replies, replies_out;	/* that have come; that are posted and incomplete */
 	uint64_t reply;			/* the group of the last one, of GROUP_MASK */
-	uint64_t word, own_word;	/* atomics: the peer's value, as this side knows it; its own */
-	unsigned char before, stamp;	/* memory: last bytes: of rbuf; of the last message posted */
+	/* Atomics: the peer's value, as this side knows it; its own at the beginning. */
+	uint64_t word, own_word;
+	/* Memory: the last byte of rbuf at the beginning; that of the last message posted. */
+	unsigned char before, stamp;
 };
 extern struct vb vb;
 
@@ -85,6 +87,7 @@ bool vb_has_replies(void);
 /* Groups follow each other without a gap. */
 bool vb_streams(void);
 int vb_check(void);
+int vb_check_way(int way);
 void vb_describe(char *text, size_t size);
 /* How arrivals are found, "auto" resolved. */
 enum vbench_arrival vb_arrival(void);

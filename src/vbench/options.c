@@ -263,8 +263,8 @@ int vb_check(void)
 		return refused("arrival", arrival, "only a write is seen in memory",
 			       "auto, cq, event");
 	if (vbench.arrival == VBENCH_MEMORY && vbench_apart())
-		return refused("arrival", arrival, "not with --spread: what a buffer held before is "
-			       "there", "auto, cq, event");
+		return refused("arrival", arrival, "not with --spread: what a buffer held before "
+			       "is there", "auto, cq, event");
 	if ((vbench.share || vbench.sweep == VBENCH_SHARES) && !vbench_apart())
 		return refused("spread", "1", "all messages use one buffer", "2 to 16384");
 	if (vbench_apart() && vb_may_lose())
@@ -273,6 +273,14 @@ int vb_check(void)
 	if (vbench.arrival == VBENCH_MEMORY && vbench.transport == VBENCH_UC)
 		return refused("arrival", arrival, "a write that is lost would be waited for",
 			       "auto, cq, event");
+	return 0;
+}
+
+/* Of a message in pieces, one that is lost would make it neither right nor missing. */
+int vb_check_way(int way)
+{
+	if (way == RAILMPI_STRIPE && vb_may_lose())
+		return refused("over", "stripe", "only by --transport RC", "single, single:N");
 	return 0;
 }
 
@@ -295,8 +303,8 @@ void vb_describe(char *text, size_t size)
 	else if (vbench_apart())
 		rg_text_add(text, size, ", from and to %" PRIu64 " buffers", vbench.spread);
 	if (vbench_shape == VBENCH_PING_PONG)
-		rg_text_add(text, size, "%s%s, inline up to %u bytes", *arrival ? ", " : "", arrival,
-			    vb.inline_bytes);
+		rg_text_add(text, size, "%s%s, inline up to %u bytes", *arrival ? ", " : "",
+			    arrival, vb.inline_bytes);
 	else if (vbench.sweep == VBENCH_QUEUES)
 		rg_text_add(text, size, ", half of the queue to all of it outstanding");
 	else if (has_queue())

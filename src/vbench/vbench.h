@@ -7,20 +7,21 @@
  * The queue pairs are this room's own, --qps of them on each rail; librail sends nothing meanwhile.
  *
  * Messages go in *groups* of vbench_group() messages: a window, half of a queue, or one message.
- * Message i of a group has its place at i * b->step in both buffers, goes over queue pair n % --qps,
- * where n counts the messages, and, over `stripe` above --threshold, in even pieces over all rails.
+ * Message i of a group has its place at i * b->step in both buffers, goes over queue pair
+ * n % --qps, where n counts the messages, and, over `stripe` above --threshold, in even pieces over
+ * all rails.
  * The last message of a group on each queue pair is the only one that completes with an event at
  * its sender; so a group is complete when these are.
  *
  *	send		a receive takes it; by UC and UD an immediate tells which message it is
- *	write		the receiver polls for the last byte (memory); or the last message of a group on
- *			each queue pair has an immediate (cq, event).  By UC each has, or nothing would
- *			tell which were lost
+ *	write		the receiver polls for the last byte (memory); or the last message of a
+ *			group on each queue pair has an immediate (cq, event).  By UC each has, or
+ *			nothing would tell which were lost
  *	read, fadd, cswap	only the initiator takes part
  *
- * With --spread message n has its place at n % --spread times its size instead: the buffers are used
- * first in, first out, and all of them are registered before.  With --share so many percent of the
- * messages, evenly between the others, have the first place.
+ * With --spread message n has its place at n % --spread times its size instead: the buffers are
+ * used first in, first out, and all of them are registered before.  With --share so many percent of
+ * the messages, evenly between the others, have the first place.
  *
  * UC and UD lose messages.  What has not arrived when its group ends is counted as lost: when a
  * message of a later group is here, or after half a second without any.  Such a wait is in the
@@ -56,7 +57,7 @@ struct vbench_values {
 	uint64_t qps, threshold;
 	uint64_t queue;			/* OPT_SPECIAL: none, windows */
 	uint64_t spread;		/* buffers that messages take in turn */
-	uint64_t share;			/* percent of messages that take the first of them; 0: as others */
+	uint64_t share;			/* percent of messages that take the first of them */
 };
 extern struct vbench_values vbench;
 

@@ -45,6 +45,7 @@ bad '--sizes 0:0: the last byte of a message is polled for (accepted: 1 to 1G)' 
 bad '--queue 65536: soft0:1 grants a queue pair 32768 requests (accepted: 1 to 32764)' $bw --queue 65536
 bad '--window 30000: soft0:1 grants a queue pair 32768 requests (accepted: 1 to 16382)' $bw -W 30000
 bad '--over: columns are no ways here (accepted: one way' pt2pt/rg_verbs_notify --over single,stripe
+bad '--over stripe: only by --transport RC (accepted: single' $bw --transport UC --over single,stripe
 bad '--over single:2: there is no such rail' $lat --over single:2
 launch 2 sh "$srcdir/tests/hw/rank1.sh" RAILGAUGE_TRANSPORT=UC $lat -m 8 --soft ideal
 judge_refusal rg_verbs_lat 3 3 "--transport: rank 1 has 'UC', rank 0 'RC' (accepted: the same" \
