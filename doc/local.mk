@@ -3,7 +3,7 @@ collective_mans = man/rg_allgather.1 man/rg_allgatherv.1 man/rg_allreduce.1 man/
 	man/rg_alltoallv.1 man/rg_barrier.1 man/rg_bcast.1 man/rg_gather.1 \
 	man/rg_reduce.1 man/rg_reduce_scatter.1 man/rg_scatter.1 man/rg_tune.1
 verbs_mans = man/rg_verbs_bibw.1 man/rg_verbs_bw.1 man/rg_verbs_lat.1 man/rg_verbs_notify.1 \
-	man/rg_verbs_rate.1 man/rg_verbs_reuse.1
+	man/rg_verbs_overhead.1 man/rg_verbs_rate.1 man/rg_verbs_reuse.1
 if HAVE_MAN
 dist_man_MANS += man/rg_ft.1 man/rg_is.1
 dist_man_MANS += man/rg_bibw.1 man/rg_bw.1 man/rg_latency.1 man/rg_mr.1 man/rg_pairs.1 \
@@ -27,6 +27,7 @@ man/rg_verbs_bw.1: pt2pt/rg_verbs_bw.c $(VBENCH_HELP) | pt2pt/rg_verbs_bw$(EXEEX
 man/rg_verbs_rate.1: pt2pt/rg_verbs_rate.c $(VBENCH_HELP) | pt2pt/rg_verbs_rate$(EXEEXT)
 man/rg_verbs_reuse.1: pt2pt/rg_verbs_reuse.c $(VBENCH_HELP) | pt2pt/rg_verbs_reuse$(EXEEXT)
 man/rg_verbs_notify.1: pt2pt/rg_verbs_notify.c $(VBENCH_HELP) | pt2pt/rg_verbs_notify$(EXEEXT)
+man/rg_verbs_overhead.1: pt2pt/rg_verbs_overhead.c $(VBENCH_HELP) | pt2pt/rg_verbs_overhead$(EXEEXT)
 man/rg_verbs_lat.1: pt2pt/rg_verbs_lat.c $(VBENCH_HELP) | pt2pt/rg_verbs_lat$(EXEEXT)
 man/rg_allgather.1: collective/rg_allgather.c $(BENCH_HELP) | collective/rg_allgather$(EXEEXT)
 man/rg_allgatherv.1: collective/rg_allgatherv.c $(BENCH_HELP) | collective/rg_allgatherv$(EXEEXT)

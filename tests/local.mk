@@ -60,19 +60,15 @@ tests_bench_rg_clockwork_rate_CPPFLAGS = $(AM_CPPFLAGS) -DCLOCKWORK_RATE
 tests_bench_rg_verbs_known_bibw_SOURCES = tests/bench/rg_verbs_known.c $(KNOWN_CLOCK)
 tests_bench_rg_verbs_known_bibw_CPPFLAGS = $(AM_CPPFLAGS) -DRG_PROGRAM='"pt2pt/rg_verbs_bibw.c"' \
 	-I$(top_srcdir)
-tests_bench_rg_verbs_known_bibw_LDADD = $(VBENCH_LDADD)
 tests_bench_rg_verbs_known_bw_SOURCES = $(tests_bench_rg_verbs_known_bibw_SOURCES)
 tests_bench_rg_verbs_known_bw_CPPFLAGS = $(AM_CPPFLAGS) -DRG_PROGRAM='"pt2pt/rg_verbs_bw.c"' \
 	-I$(top_srcdir)
-tests_bench_rg_verbs_known_bw_LDADD = $(VBENCH_LDADD)
 tests_bench_rg_verbs_known_lat_SOURCES = $(tests_bench_rg_verbs_known_bibw_SOURCES)
 tests_bench_rg_verbs_known_lat_CPPFLAGS = $(AM_CPPFLAGS) -DRG_PROGRAM='"pt2pt/rg_verbs_lat.c"' \
 	-I$(top_srcdir)
-tests_bench_rg_verbs_known_lat_LDADD = $(VBENCH_LDADD)
 tests_bench_rg_verbs_known_notify_SOURCES = $(tests_bench_rg_verbs_known_bibw_SOURCES)
 tests_bench_rg_verbs_known_notify_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir) \
 	-DRG_PROGRAM='"pt2pt/rg_verbs_notify.c"'
-tests_bench_rg_verbs_known_notify_LDADD = $(VBENCH_LDADD)
 tests_bench_rg_limp_SOURCES = tests/bench/rg_limp.c $(KNOWN_CLOCK)
 tests_apps_rg_dud_SOURCES = tests/apps/rg_dud.c $(KNOWN_CLOCK)
 if HAVE_CMOCKA

@@ -31,7 +31,8 @@ librg_bench_la_SOURCES = src/bench/app.c src/bench/bench.h src/bench/blocks.c sr
 librg_bench_la_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS)
 librg_bench_la_LIBADD = librg-report.la librg-cmdline.la librg-topo.la
 # What a program without a line of its own links: the layer stands before the MPI library.
-LDADD = librg-bench.la $(RAILMPI_LIB) $(MPI_LIBS)
+# Of src/vbench only programs that name its carrier take anything.
+LDADD = librg-vbench.la librg-bench.la $(RAILMPI_LIB) $(MPI_LIBS)
 RAILMPI_LIB = librailmpi-$(RG_MPI_FLAVOR).la
 # Its option rows alone, for a command that has no business with an MPI library.
 noinst_LTLIBRARIES += librg-railmpi-rows.la

@@ -4,6 +4,7 @@
  *	options.c	values, choices, and what does not go together
  *	ends.c		adapters, queue pairs, registrations; connected to the peer's
  *	messages.c	groups: posted, complete, arrived
+ *	compute.c	computation while messages are under way
  *	batch.c		before and behind some runs: receives, what was lost, the ledger
  */
 #ifndef VBENCH_IMPL_H

@@ -437,6 +437,13 @@ static void queue_run(struct bench *b)
 		vbench_arrive(b);
 }
 
+void vbench_finish(struct bench *b)
+{
+	vbench_complete(b, 0);
+	if (vb_has_replies() && b->side == 0)
+		vbench_await_reply(b);
+}
+
 static void window_run(struct bench *b)
 {
 	if (vbench_is_active(b))
@@ -445,9 +452,7 @@ static void window_run(struct bench *b)
 		vbench_arrive(b);
 	if (vb_has_replies() && b->side == 1)
 		vbench_reply(b);
-	vbench_complete(b, 0);
-	if (vb_has_replies() && b->side == 0)
-		vbench_await_reply(b);
+	vbench_finish(b);
 }
 
 static void ping_pong(struct bench *b)

@@ -140,5 +140,13 @@ void vbench_await_reply(struct bench *b);
  * queue half of it, which completes, or arrives, while the sender posts as many.
  */
 void vbench_run(struct bench *b);
+/* The part of a window's run behind vbench_post, at side 0. */
+void vbench_finish(struct bench *b);
+
+/* ---- Computation in windows, for bench_def and its axis (compute.c) ---- */
+
+bool vbench_compute_value(int i, double *out);
+void vbench_compute_set(double value);
+void vbench_compute_run(struct bench *b);
 
 #endif

@@ -88,6 +88,10 @@ passes 11 pt2pt/rg_verbs_reuse --soft ports=2 -m 16K --sweep share --op send --q
 passes 11 $lat --soft ports=2 -m 4K --sweep share --spread 100
 passes 3 pt2pt/rg_verbs_notify --soft ports=2 -m 8:32
 expect "columns are variants" grep -Eq '^# Size +memory +cq +event ' "$out"
+passes 13 pt2pt/rg_verbs_overhead --soft ports=2 -m 4K -W 8
+expect "rows by share" grep -q '^# share  *Bandwidth' "$out"
+expect "... on processors that do the adapter's work" \
+	grep -q "^# verbs: .*; processors that compute do the adapter's work, too$" "$out"
 passes 1 $bw --op send --soft ports=2 -m 4K --transport UD --queue 8
 expect "what is measured is told" grep -q '^# verbs: send by UD, .*, 4 to 8 messages outstanding$' "$out"
 launch 4 $bw --soft ports=2 -m 8K -c -i 3 --op send
