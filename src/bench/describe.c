@@ -145,13 +145,13 @@ static void experiment_lines(const struct bench_job *job, json_t *lines)
 	add_line(lines, "quoted: %s", experiment_quoted(job->experiment, text, sizeof(text)));
 }
 
-/* Is this flag, of any table? */
-static bool is_set(const struct bench_job *job, const char *name)
+/* Only the software HCA does; a carrier has buffers of its own. */
+static bool maps_buffers(const struct bench_job *job)
 {
 	const struct opt_table *table;
-	const struct opt *row = options_find(job, name, &table);
+	const struct opt *row = options_find(job, "map-buffers", &table);
 
-	return row && OPT_VALUE(table, row, bool);
+	return row && OPT_VALUE(table, row, bool) && job->fabric.nodes && !job->def->carrier;
 }
 
 static json_t *notes(const struct bench_job *job)
@@ -188,7 +188,7 @@ static json_t *notes(const struct bench_job *job)
 		add_line(lines, "window: %llu messages%s", (unsigned long long)job->opt.window,
 			 job->pair_count > 1 ? "; values are sums over all pairs" : "");
 	if (!job->def->app)
-		add_line(lines, "buffers: %s%s", buffers_text(job), is_set(job, "map-buffers") ?
+		add_line(lines, "buffers: %s%s", buffers_text(job), maps_buffers(job) ?
 			 "; peers map those that are received into (--map-buffers)" : "");
 	if (job->oversubscribed)
 		add_line(lines, "oversubscribed: more ranks than cores, which take turns; latency "

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "clock.h"
+#include "err.h"
 #include "mr.h"
 #include "rail.h"
 #include "rail_ctx.h"
@@ -37,8 +38,14 @@ struct rail_mapped {
 int rail_mapped_open(struct rail_ctx *ctx)
 {
 	ctx->map_from = SIZE_MAX;
-	if (!ctx->settings.map_buffers || !ctx->cfg.use_softhca)
+	if (!ctx->settings.map_buffers)
 		return 0;
+	if (!ctx->cfg.use_softhca) {
+		if (!ctx->cfg.index)
+			rg_warn("--map-buffers: receive buffers are not mapped, since adapters know "
+				"them (it is for the software HCA)");
+		return 0;
+	}
 	ctx->mapped = calloc(1, sizeof(*ctx->mapped));
 	if (!ctx->mapped)
 		return -ENOMEM;
