@@ -49,7 +49,8 @@ lanes: $(call in_lanes,$(filter $(launching),$(TEST_LOGS)),x) \
 check_PROGRAMS += tests/bench/rg_broken tests/bench/rg_clockwork tests/bench/rg_clockwork_rate \
 	tests/bench/rg_example tests/bench/rg_limp tests/bench/rg_verbs_known_bibw \
 	tests/bench/rg_verbs_known_bw tests/bench/rg_verbs_known_lat \
-	tests/bench/rg_verbs_known_notify tests/cli/mpi_plain tests/cli/send_then_wait
+	tests/bench/rg_verbs_known_notify tests/bench/rg_verbs_known_overhead tests/cli/mpi_plain \
+	tests/cli/send_then_wait
 tests_cli_mpi_plain_LDADD = $(MPI_LIBS)
 tests_cli_send_then_wait_LDADD = $(MPI_LIBS)
 # Programs of known times: known_clock.h.
@@ -69,6 +70,10 @@ tests_bench_rg_verbs_known_lat_CPPFLAGS = $(AM_CPPFLAGS) -DRG_PROGRAM='"pt2pt/rg
 tests_bench_rg_verbs_known_notify_SOURCES = $(tests_bench_rg_verbs_known_bibw_SOURCES)
 tests_bench_rg_verbs_known_notify_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir) \
 	-DRG_PROGRAM='"pt2pt/rg_verbs_notify.c"'
+tests_bench_rg_verbs_known_overhead_SOURCES = tests/bench/rg_verbs_known_overhead.c $(KNOWN_CLOCK)
+tests_bench_rg_verbs_known_overhead_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)
+tests_bench_rg_verbs_known_overhead_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=vbench_run \
+	-Wl,--wrap=vbench_finish
 tests_bench_rg_limp_SOURCES = tests/bench/rg_limp.c $(KNOWN_CLOCK)
 tests_apps_rg_dud_SOURCES = tests/apps/rg_dud.c $(KNOWN_CLOCK)
 if HAVE_CMOCKA

@@ -10,6 +10,8 @@
 #include <stdint.h>
 
 void known_clock_pass(uint64_t ns);
+/* So much passes with each look at the clock, from now on: for loops that end at a time. */
+void known_clock_look(uint64_t ns);
 /* All ranks of the job: as late as it is at any of them, as after a wait for the last one. */
 void known_clock_meet(void);
 

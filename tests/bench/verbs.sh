@@ -160,6 +160,12 @@ src/cli/railgauge report "$work/s.jsonl" -o "$work" >"$work/report" 2>&1
 known notify '8 4000.0000 6000.0000 8000.0000' -m 8
 expect "what each way to find a message adds" grep -q \
 	'^# added to memory, 8 bytes: cq 2000.0000 us, event 4000.0000 us$' "$out"
+# A share of x % of 4 ms is computed beside each window of 4 ms; looks at the clock take a thousandth.
+launch 2 ${known}_overhead --soft ports=2 -m 1M -W 4 -i 20 -x 2
+expect "13 shares" [ "$(grep -c '^[0-9]' "$out")" -eq 13 ]
+expect "computation takes the share of the time that the row says" awk '
+	/^[0-9]/ { off = $2 * (1 + $1 / 100) / 1048.576 - 1; if (off * off > 0.002 ^ 2) wrong = 1 }
+	END { exit wrong }' "$out"
 # A window of 4 ms that 10000 + 1000 iterations do not fit into.
 launch 2 ${known}_lat -m 8 --soft ports=2 --time-cap 1 -f
 expect "a time cap: fewer iterations, and the row says so" \
