@@ -179,6 +179,8 @@ static bool repair_one(enum call call)
 	return !patch_one(call) && call_is_seen(call, function[call]);
 }
 
+static _Atomic uint64_t repairs;
+
 static bool repair(void)
 {
 	bool ok = true;
@@ -190,8 +192,14 @@ static bool repair(void)
 		fail(-ENOTSUP, "another library has patched the C library's functions");
 	pthread_mutex_unlock(&lock);
 	/* What went unseen meanwhile was anything. */
+	atomic_fetch_add(&repairs, 1);
 	call_report(RG_MEM_SHARED, 0, SIZE_MAX);
 	return ok;
+}
+
+uint64_t rg_memwatch_repairs(void)
+{
+	return atomic_load_explicit(&repairs, memory_order_relaxed);
 }
 
 bool rg_memwatch_check(void)

@@ -58,6 +58,8 @@ int rg_memwatch_start(rg_memwatch_fn *listener, const char **why);
  * all the same.  False, from then on: setting them failed, and calls are not reported.
  */
 bool rg_memwatch_check(void);
+/* How often they were set again: who relies on reports asks whether that has changed. */
+uint64_t rg_memwatch_repairs(void);
 
 /*
  * Does any byte of the range belong to a shared object that can be unloaded?  Its pages can

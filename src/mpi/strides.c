@@ -57,6 +57,10 @@ static bool arguments(MPI_Datatype handle, const MPI_Count n[4], int integers[],
 /* These may not be freed, whoever returns them. */
 static bool is_predefined(int combiner)
 {
+#if MPI_VERSION > 4 || (MPI_VERSION == 4 && MPI_SUBVERSION >= 1)
+	if (combiner == MPI_COMBINER_VALUE_INDEX)
+		return true;
+#endif
 	return combiner == MPI_COMBINER_NAMED || combiner == MPI_COMBINER_F90_REAL ||
 	       combiner == MPI_COMBINER_F90_COMPLEX || combiner == MPI_COMBINER_F90_INTEGER;
 }

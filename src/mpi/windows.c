@@ -6,10 +6,23 @@
  */
 #include "layer.h"
 
-static int keep(int rc, const void *base, size_t bytes)
+static int keep(const void *base, MPI_Aint size)
 {
-	if (rc == MPI_SUCCESS && layer.rails && rail_keep(layer.rails, base, bytes))
-		return MPI_ERR_NO_MEM;
+	return layer.rails && size > 0 && rail_keep(layer.rails, base, (size_t)size) ?
+	       MPI_ERR_NO_MEM : MPI_SUCCESS;
+}
+
+static void unkeep(const void *base, MPI_Aint size)
+{
+	if (layer.rails && base)
+		rail_unkeep(layer.rails, base, (size_t)size);
+}
+
+/* The library has refused what was kept for it. */
+static int kept_for(int rc, const void *base, MPI_Aint size)
+{
+	if (rc && size > 0)
+		unkeep(base, size);
 	return rc;
 }
 
@@ -18,9 +31,10 @@ static int keep(int rc, const void *base, size_t bytes)
 			      MPI_Win *win)                                                        \
 	{                                                                                          \
 		/* Before the library looks at its pages. */                                       \
-		int rc = keep(MPI_SUCCESS, base, size > 0 ? (size_t)size : 0);                     \
+		int rc = keep(base, size);                                                         \
                                                                                                    \
-		return rc ? rc : native.Win_create##S(base, size, unit, info, comm, win);          \
+		return rc ? rc : kept_for(native.Win_create##S(base, size, unit, info, comm, win), \
+					  base, size);                                             \
 	}                                                                                          \
 	BOTH(Win_create##S);                                                                       \
                                                                                                    \
@@ -29,7 +43,7 @@ static int keep(int rc, const void *base, size_t bytes)
 	{                                                                                          \
 		int rc = native.Win_allocate##S(size, unit, info, comm, base, win);                \
                                                                                                    \
-		return keep(rc, rc ? NULL : *(void **)base, size > 0 ? (size_t)size : 0);          \
+		return rc ? rc : keep(*(void **)base, size);                                       \
 	}                                                                                          \
 	BOTH(Win_allocate##S);
 
@@ -41,9 +55,9 @@ GEN_CREATE(, int)
 
 int MPI_Win_attach(MPI_Win win, void *base, MPI_Aint size)
 {
-	int rc = keep(MPI_SUCCESS, base, size > 0 ? (size_t)size : 0);
+	int rc = keep(base, size);
 
-	return rc ? rc : native.Win_attach(win, base, size);
+	return rc ? rc : kept_for(native.Win_attach(win, base, size), base, size);
 }
 BOTH(Win_attach);
 
@@ -51,22 +65,26 @@ int MPI_Win_detach(MPI_Win win, const void *base)
 {
 	int rc = native.Win_detach(win, base);
 
-	if (!rc && layer.rails)
-		rail_unkeep(layer.rails, base);
+	if (!rc)
+		unkeep(base, 0);
 	return rc;
 }
 BOTH(Win_detach);
 
 int MPI_Win_free(MPI_Win *win)
 {
+	MPI_Aint *size = NULL, bytes = 0;
 	void *base = NULL;
 	int found = 0, rc;
 
-	if (layer.rails && *win != MPI_WIN_NULL)
+	if (layer.rails && *win != MPI_WIN_NULL &&
+	    !native.Win_get_attr(*win, MPI_WIN_SIZE, &size, &found) && found) {
+		bytes = *size;
 		native.Win_get_attr(*win, MPI_WIN_BASE, &base, &found);
+	}
 	rc = native.Win_free(win);
-	if (!rc && found && base && layer.rails)
-		rail_unkeep(layer.rails, base);
+	if (!rc && found && bytes > 0)
+		unkeep(base, bytes);
 	return rc;
 }
 BOTH(Win_free);

@@ -87,7 +87,7 @@ static int chunk_post(struct rail_op *op, struct rail_lane *lane, const struct r
 
 	if (rc)
 		return rc;
-	if (estimate) {
+	if (estimate && sge.length) {
 		if (lane->ctx->measured++ == 0)
 			lane->ctx->looked_ns = now_ns;	/* nothing was missed before */
 		rail_estimate_posted(estimate, lane->k, now_ns);

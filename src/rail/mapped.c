@@ -7,6 +7,7 @@
 
 #include "clock.h"
 #include "err.h"
+#include "memwatch.h"
 #include "mr.h"
 #include "rail.h"
 #include "rail_ctx.h"
@@ -26,12 +27,14 @@ enum {
 struct buffer {
 	struct rail_mr mr;		/* bytes 0: free; registered and mapped if on[0] is set */
 	uint32_t uses, due;		/* since it was last mapped; when it is mapped */
+	uint64_t repairs;		/* of the watch on memory, when it was mapped */
 };
 
 struct rail_mapped {
 	struct buffer buffer[SETS][WAYS];
 	size_t bytes, max_bytes;	/* of what is mapped */
 	uint64_t clock, checked_ns;
+	bool held;			/* a device may know pages: nothing moves, neither way */
 	struct rail_map_count count;
 };
 
@@ -64,10 +67,10 @@ int rail_keep(struct rail_ctx *ctx, const void *addr, size_t bytes)
 	return ctx->mapped && bytes ? softhca_keep(addr, bytes) : 0;
 }
 
-void rail_unkeep(struct rail_ctx *ctx, const void *addr)
+void rail_unkeep(struct rail_ctx *ctx, const void *addr, size_t bytes)
 {
 	if (ctx->mapped)
-		softhca_unkeep(addr);
+		softhca_unkeep(addr, bytes);
 }
 
 /* ---- Registrations ------------------------------------------------------ */
@@ -77,12 +80,13 @@ static bool is_registered(const struct buffer *b)
 	return b->mr.on[0];
 }
 
-/* What is not kept must not stay mapped. */
+/* What is not kept must not stay mapped, unless a device may know its pages. */
 static void unregister(struct rail_ctx *ctx, struct buffer *b)
 {
 	if (!is_registered(b))
 		return;
-	softhca_unmap(b->mr.on[0]);
+	if (!ctx->mapped->held)
+		softhca_unmap(b->mr.on[0]);
 	ctx->mr.detach(ctx->mr.user, &b->mr);
 	ctx->mapped->bytes -= b->mr.bytes;
 }
@@ -92,34 +96,27 @@ static void begin(struct rail_ctx *ctx, struct buffer *b, uintptr_t start, size_
 {
 	unregister(ctx, b);
 	*b = (struct buffer){ .mr = { .start = start, .bytes = bytes }, .uses = 1, .due = 2 };
-}
-
-static void unregister_all(struct rail_ctx *ctx)
-{
-	for (int s = 0; s < SETS; s++)
-		for (int w = 0; w < WAYS; w++) {
-			struct buffer *b = &ctx->mapped->buffer[s][w];
-
-			if (!b->mr.refs)
-				begin(ctx, b, 0, 0);
-		}
+	b->mr.used = start ? ++ctx->mapped->clock : 0;
 }
 
 void rail_mapped_close(struct rail_ctx *ctx)
 {
-	if (ctx->mapped)
-		unregister_all(ctx);
+	struct buffer *first = ctx->mapped ? &ctx->mapped->buffer[0][0] : NULL;
+
+	for (struct buffer *b = first; first && b < first + MAPPED_MAX; b++)
+		unregister(ctx, b);
 	free(ctx->mapped);
 	ctx->mapped = NULL;
 }
 
 /* The one that was unused for longest, of those that no operation uses; NULL: none. */
-static struct buffer *oldest(struct buffer *first, int count, bool registered)
+static struct buffer *oldest(struct rail_mapped *m, struct buffer *first, int count,
+			     bool registered)
 {
 	struct buffer *best = NULL;
 
 	for (struct buffer *b = first; b < first + count; b++)
-		if (!b->mr.refs && (!registered || is_registered(b)) &&
+		if (!b->mr.refs && (is_registered(b) ? !m->held : !registered) &&
 		    (!best || b->mr.used < best->mr.used))
 			best = b;
 	return best;
@@ -130,7 +127,7 @@ static bool make_room(struct rail_ctx *ctx, size_t bytes)
 	struct rail_mapped *m = ctx->mapped;
 
 	while (m->bytes + bytes > m->max_bytes) {
-		struct buffer *b = oldest(&m->buffer[0][0], MAPPED_MAX, true);
+		struct buffer *b = oldest(m, &m->buffer[0][0], MAPPED_MAX, true);
 
 		if (!b)
 			return false;
@@ -156,17 +153,20 @@ static bool is_in_use(const struct rail_ctx *ctx, const struct rail_mr *mr)
 /* Register it by itself, and map it. */
 static bool map(struct rail_ctx *ctx, struct buffer *b, const void *frame)
 {
-	bool ok = make_room(ctx, b->mr.bytes) && !ctx->mr.attach(ctx->mr.user, &b->mr);
+	int a = 0;
 
-	if (!ok)
+	if (!make_room(ctx, b->mr.bytes) || ctx->mr.attach(ctx->mr.user, &b->mr))
 		return false;
 	/* The first adapter moves the pages, the others find them moved. */
-	for (int a = 0; ok && a < ctx->adapter_count; a++)
-		ok = !softhca_map(b->mr.on[a], frame);
-	if (!ok) {
+	while (a < ctx->adapter_count && !softhca_map(b->mr.on[a], frame))
+		a++;
+	if (a < ctx->adapter_count) {
+		if (a > 0)
+			softhca_unmap(b->mr.on[0]);
 		ctx->mr.detach(ctx->mr.user, &b->mr);
 		return false;
 	}
+	b->repairs = rg_memwatch_repairs();
 	ctx->mapped->bytes += b->mr.bytes;
 	ctx->mapped->count.buffers++;
 	ctx->mapped->count.bytes += b->mr.bytes;
@@ -175,18 +175,25 @@ static bool map(struct rail_ctx *ctx, struct buffer *b, const void *frame)
 
 /* ---- Receives ----------------------------------------------------------- */
 
-/* A device that came after the first buffers were mapped may want to know pages, too. */
-static bool may_map(struct rail_ctx *ctx)
+/*
+ * A device that came after the first buffers were mapped may have been told of these: they stay where
+ * they are, as all others do.
+ */
+static void look_for_devices(struct rail_mapped *m)
 {
 	uint64_t now = rg_now_ns();
 
-	if (now - ctx->mapped->checked_ns < CHECKED_NS)
-		return true;
-	ctx->mapped->checked_ns = now;
-	if (!softhca_may_map())
-		return true;
-	unregister_all(ctx);
-	return false;
+	if (now - m->checked_ns < CHECKED_NS)
+		return;
+	m->checked_ns = now;
+	m->held = softhca_may_map();
+}
+
+/* The pages that are mapped are those that are there. */
+static bool is_mapped(const struct buffer *b)
+{
+	return is_registered(b) && rg_memwatch_check() && b->repairs == rg_memwatch_repairs() &&
+	       softhca_is_mapped(b->mr.on[0]);
 }
 
 /* The place of the buffer that begins there, perhaps new; NULL: all are in use. */
@@ -198,7 +205,7 @@ static struct buffer *find(struct rail_ctx *ctx, uintptr_t start)
 	for (b = set; b < set + WAYS; b++)
 		if (b->mr.start == start)
 			return b;
-	b = oldest(set, WAYS, false);
+	b = oldest(ctx->mapped, set, WAYS, false);
 	if (b)
 		begin(ctx, b, start, 0);
 	return b;
@@ -216,36 +223,47 @@ static void put_off(struct rail_ctx *ctx, struct buffer *b)
 	b->due = due;
 }
 
+/* Nothing of it is registered, and no operation has it.  Is it mapped from now on? */
+static bool map_in_turn(struct rail_ctx *ctx, struct buffer *b, size_t bytes, const void *frame)
+{
+	if (b->mr.bytes < bytes) {
+		begin(ctx, b, b->mr.start, bytes);
+		return false;
+	}
+	/* What is under way may be shorter than what came before, and the rest the program's. */
+	b->mr.bytes = bytes;
+	if (++b->uses < b->due || ctx->mapped->held || is_in_use(ctx, &b->mr))
+		return false;
+	if (map(ctx, b, frame))
+		return true;
+	ctx->mapped->count.refused++;
+	put_off(ctx, b);
+	return false;
+}
+
 struct rail_mr *rail_mapped_get(struct rail_ctx *ctx, const struct rail_buf *buf, size_t bytes)
 {
 	struct buffer *b;
 
-	if (!buf->frame || !may_map(ctx))
+	if (!buf->frame)
 		return NULL;
+	look_for_devices(ctx->mapped);
 	b = find(ctx, (uintptr_t)buf->addr);
 	if (!b)
 		return NULL;
 	b->mr.used = ++ctx->mapped->clock;
-	if (!b->mr.refs) {
-		if (b->mr.bytes < bytes) {
-			begin(ctx, b, b->mr.start, bytes);
-			return NULL;
-		}
-		if (is_registered(b) && !softhca_is_mapped(b->mr.on[0])) {
+	if (is_registered(b)) {
+		bool mapped = is_mapped(b);
+
+		if (!b->mr.refs && !mapped)
 			put_off(ctx, b);
+		else if (!b->mr.refs && b->mr.bytes < bytes && !ctx->mapped->held)
+			begin(ctx, b, b->mr.start, bytes);
+		if (!mapped || b->mr.bytes < bytes || !is_registered(b))
 			return NULL;
-		}
-		if (!is_registered(b)) {
-			if (++b->uses < b->due || is_in_use(ctx, &b->mr))
-				return NULL;
-			if (!map(ctx, b, buf->frame)) {
-				ctx->mapped->count.refused++;
-				put_off(ctx, b);
-			}
-		}
-	}
-	if (!is_registered(b) || b->mr.bytes < bytes)
+	} else if (!map_in_turn(ctx, b, bytes, buf->frame)) {
 		return NULL;
+	}
 	b->mr.refs++;
 	return &b->mr;
 }

@@ -293,10 +293,10 @@ struct rail_map_count {
 void rail_map_count(const struct rail_ctx *ctx, struct rail_map_count *out);
 /*
  * Memory that others know by its pages, such as a window's: not mapped, moved back if it was, until
- * rail_unkeep with the same address.  Nothing to do where nothing is mapped.  0 or -ENOMEM.
+ * rail_unkeep of the same.  Nothing to do where nothing is mapped.  0 or -ENOMEM.
  */
 int rail_keep(struct rail_ctx *ctx, const void *addr, size_t bytes);
-void rail_unkeep(struct rail_ctx *ctx, const void *addr);
+void rail_unkeep(struct rail_ctx *ctx, const void *addr, size_t bytes);	/* 0: any */
 
 /* ---- Peers -------------------------------------------------------------- */
 

@@ -13,7 +13,8 @@
  * receiver reads the others, and its FIN tells that.  Where processors copy, two do.  If the
  * receiver's buffer is mapped (mapped.h), its CTS makes it a message by write, and what lies in the
  * buffer's first and last page, which are not, comes as a record (EDGES) before the chunks, from
- * which it is left out: a copy by the kernel for a few bytes would cost as much as a chunk.
+ * which it is left out: a copy by the kernel for a few bytes would cost as much as a chunk.  (Not if it
+ * is more than an eager message, or fits a slot, or with control messages.)
  *
  * FIN also answers a message of which no byte is wanted.  An RTS that has not been
  * answered can be cancelled: CANCEL, CANCELLED (cancel.c).

@@ -176,11 +176,11 @@ bool softhca_is_mapped(const struct ibv_mr *mr);
 void softhca_unmap(struct ibv_mr *mr);
 
 /*
- * Memory that others know by its pages: it is moved back, and not moved until softhca_unkeep with
- * the same address.  0 or -ENOMEM.
+ * Memory that others know by its pages: it is moved back, and not moved until softhca_unkeep of the
+ * same.  0 or -ENOMEM.
  */
 int softhca_keep(const void *addr, size_t bytes);
-void softhca_unkeep(const void *addr);
+void softhca_unkeep(const void *addr, size_t bytes);	/* 0: what begins there, whatever it is */
 
 #ifdef __cplusplus
 }

@@ -3,6 +3,10 @@
 # sees no difference.
 . "$srcdir/tests/run-lib.sh"
 limit=120
+[ "$RG_SANITIZE" = no ] || {
+	echo "skipped: beside a sanitizer no memory can be watched, so none is mapped"
+	exit 77
+}
 
 right() {
 	[ "$rc" -eq 0 ] && grep -qx 'wrong: 0' "$out"
@@ -22,8 +26,6 @@ counted() {
 		     END { exit !(all > 0 && sent == all && got == all) }' "$err"
 }
 
-# Nothing can be watched beside a sanitizer.
-[ "$RG_SANITIZE" = no ] || skip "beside a sanitizer nothing is mapped"
 mapping --over single --soft ideal
 mapping --over stripe --soft ports=2 --rendezvous both
 mapping --over stripe --soft ports=2,rate=20GB/s,latency=1us --nodes 2

@@ -51,7 +51,7 @@ HCA_EXPORT int softhca_keep(const void *addr, size_t bytes)
 	return 0;
 }
 
-HCA_EXPORT void softhca_unkeep(const void *addr)
+HCA_EXPORT void softhca_unkeep(const void *addr, size_t bytes)
 {
-	hca_unpin(hca_pin_of(addr));
+	hca_unpin(bytes ? hca_pin_like(addr, addr, bytes) : hca_pin_of(addr));
 }

@@ -26,7 +26,7 @@
  */
 static const char *const holders[] = {
 	"/dev/nvidia", "/dev/kfd", "/dev/dri/", "/dev/accel/", "/dev/habanalabs", "/dev/vfio/",
-	"/dev/iommu", "/dev/kvm", "/dev/infiniband/", "anon_inode:kvm", "anon_inode:[vfio",
+	"/dev/iommu", "/dev/kvm", "/dev/infiniband/", "/dev/cxi", "/dev/video", "anon_inode:kvm", "anon_inode:[vfio",
 	"anon_inode:[userfaultfd]", "/dev/userfaultfd", "anon_inode:[io_uring]",
 };
 

@@ -53,6 +53,20 @@ struct hca_pinned *hca_pin_of(const void *owner)
 	return p;
 }
 
+struct hca_pinned *hca_pin_like(const void *owner, const void *addr, size_t bytes)
+{
+	const uint64_t page = hca_page_bytes(), start = hca_align_down((uintptr_t)addr, page);
+	const uint64_t end = hca_align_up((uintptr_t)addr + bytes, page);
+	struct hca_pinned *p;
+	sigset_t before;
+
+	hca_remap_lock(&before);
+	for (p = pinned; p && (p->owner != owner || p->start != start || p->end != end); p = p->next)
+		;
+	hca_remap_unlock(&before);
+	return p;
+}
+
 void hca_unpin(struct hca_pinned *p)
 {
 	sigset_t before;

@@ -190,7 +190,7 @@ static void set(struct hca_moved *m, uint64_t start, uint64_t end)
 {
 	m->start = start;
 	m->end = end;
-	m->away = false;
+	m->away = hca_remap_state.making_private > 0;
 	if (m->from < m->to)
 		list_add(m);
 }
@@ -400,6 +400,7 @@ const char *hca_remap_requested(struct hca_moved *m, const void *addr, size_t by
 	const char *why;
 	uint64_t unloads;
 	sigset_t before;
+	bool failed = false;
 
 	if (first >= last)
 		return "it holds no whole page";
@@ -420,9 +421,12 @@ const char *hca_remap_requested(struct hca_moved *m, const void *addr, size_t by
 	else if (!all_pages(first, last, is_moved_or_movable))
 		why = "it is not private anonymous memory";
 	else if (!move_all(first, last))
-		why = "it could not be moved";
+		failed = true;
 	else
 		renew(m, first, last);
 	hca_remap_unlock(&before);
-	return why;
+	if (!failed)
+		return why;
+	hca_remap_back(addr, bytes);
+	return "it could not be moved";
 }

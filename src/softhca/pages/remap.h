@@ -112,6 +112,8 @@ void hca_pin_set_owner(struct hca_pinned *p, const void *owner);
 void hca_unpin(struct hca_pinned *p);
 /* The pinned range of an owner; NULL: none. */
 struct hca_pinned *hca_pin_of(const void *owner);
+/* ... that is this one.  NULL: none. */
+struct hca_pinned *hca_pin_like(const void *owner, const void *addr, size_t bytes);
 /* The caller holds hca_remap_lock. */
 bool hca_is_pinned(uint64_t start, uint64_t end);
 

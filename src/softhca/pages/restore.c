@@ -372,9 +372,6 @@ static bool send_away(uint64_t start, uint64_t end)
 	return any;
 }
 
-/* Threads between the two: only the last one knows that nothing has to be away. */
-static unsigned making_private;
-
 /* Nothing is moved between this and end_private. */
 static void begin_private(uint64_t start, uint64_t end)
 {
@@ -386,7 +383,7 @@ static void begin_private(uint64_t start, uint64_t end)
 
 	hca_remap_lock(&before);
 	hca_remap_state.forking++;
-	making_private++;
+	hca_remap_state.making_private++;
 	used = hca_remap_state.ranges.count && send_away(start, end);
 	hca_remap_unlock(&before);
 	if (used && hca_remap_quiesce)
@@ -395,8 +392,9 @@ static void begin_private(uint64_t start, uint64_t end)
 	while (next_piece(&s, &piece))
 		if (hca_is_moved(&piece))
 			make_private(&piece);
-	making_private--;
-	for (m = hca_remap_state.list; m && !making_private; m = m->next) {
+	/* Only the last thread knows that nothing has to be away any more. */
+	hca_remap_state.making_private--;
+	for (m = hca_remap_state.list; m && !hca_remap_state.making_private; m = m->next) {
 		if (!m->away)
 			continue;
 		m->away = false;
@@ -456,7 +454,7 @@ void hca_remap_in_child(void)
 
 	hca_remap_reset_lock();
 	hca_remap_state.list = NULL;
-	hca_remap_state.forking = making_private = 0;
+	hca_remap_state.forking = hca_remap_state.making_private = 0;
 	if (hca_remap_state.ranges.turn & 1)
 		find_views();
 	/* What could not be made private before. */
