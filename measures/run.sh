@@ -261,8 +261,8 @@ better() {
 beside_native() {
 	for row in latency:low:8:x\<=0.95 latency:low:4096:x\<=1.0 bw:high:8:x\>=1.1 \
 		bw:high:65536:x\>=1.1 bw:high:1048576:x\>=1.1 bw:high:4194304:x\>=1.1 \
-		bw:high:65536::--map-buffers bw:high:1048576:x\>=2.5:--map-buffers \
-		bw:high:4194304::--map-buffers; do
+		bw:high:65536:x\>=1.1:--map-buffers bw:high:1048576:x\>=2.5:--map-buffers \
+		bw:high:4194304:x\>=1.1:--map-buffers; do
 		IFS=: read -r name best size wanted more <<-END
 			$row
 		END
