@@ -372,6 +372,20 @@ static bool send_away(uint64_t start, uint64_t end)
 	return any;
 }
 
+/* Is there anything to be made private?  Else no peer has to wait, nor be waited for. */
+static bool any_moved(uint64_t start, uint64_t end)
+{
+	struct search s = { .at = start, .end = end };
+	struct hca_map piece;
+	bool any = false;
+
+	while (!any && next_piece(&s, &piece))
+		any = hca_is_moved(&piece);
+	if (s.walking)
+		hca_remap_walked();
+	return any;
+}
+
 /* Nothing is moved between this and end_private. */
 static void begin_private(uint64_t start, uint64_t end)
 {
@@ -384,7 +398,7 @@ static void begin_private(uint64_t start, uint64_t end)
 	hca_remap_lock(&before);
 	hca_remap_state.forking++;
 	hca_remap_state.making_private++;
-	used = hca_remap_state.ranges.count && send_away(start, end);
+	used = any_moved(start, end) && send_away(start, end);
 	hca_remap_unlock(&before);
 	if (used && hca_remap_quiesce)
 		hca_remap_quiesce();
