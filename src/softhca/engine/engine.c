@@ -47,7 +47,7 @@ static struct hca_qp *take_first(struct hca_engine *e)
 		if (!e->first)
 			e->last = NULL;
 		qp->queued = false;
-		atomic_fetch_sub_explicit(&e->pending, 1, memory_order_relaxed);
+		atomic_fetch_sub_explicit(&e->pending, 1, memory_order_release);
 	}
 	hca_unlock(&e->list_lock);
 	return qp;
@@ -417,6 +417,7 @@ static void take_turns(struct hca_engine *e)
 	uint32_t turns = atomic_load(&e->pending);
 
 	atomic_store_explicit(&e->sharing, turns > 1, memory_order_relaxed);
+	atomic_store_explicit(&e->turning, true, memory_order_relaxed);
 	for (; turns && (qp = take_first(e)); turns--) {
 		enum turn t;
 
@@ -433,6 +434,7 @@ static void take_turns(struct hca_engine *e)
 	}
 	for (; served; served = served->served)
 		hca_engine_add(served);
+	atomic_store_explicit(&e->turning, false, memory_order_release);
 	atomic_store_explicit(&e->sharing, false, memory_order_relaxed);
 }
 

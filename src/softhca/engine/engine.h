@@ -19,6 +19,7 @@ struct hca_engine {
 	struct hca_lock list_lock;
 	struct hca_qp *first, *last;
 	_Atomic uint32_t pending;	/* length of the list; one look per verb */
+	_Atomic bool turning;		/* what was on the list is having its turn */
 	_Atomic uint32_t runs;		/* how often it was gone through */
 	_Atomic bool sharing;		/* several queue pairs have their turns just now */
 	_Atomic uint64_t looked_ns;	/* when the peers were last looked at */
@@ -62,10 +63,20 @@ void hca_qp_look_for_first(struct hca_qp *qp, bool last);
 static inline bool hca_engine_due(struct hca_fabric *f)
 {
 	return hca_unlikely(
-	    atomic_load_explicit(&hca_engine_of(f)->pending, memory_order_relaxed) ||
+	    atomic_load_explicit(&hca_engine_of(f)->pending, memory_order_acquire) ||
 	    atomic_load_explicit(&f->faults, memory_order_relaxed) ||
 	    atomic_load_explicit(&f->self->attention, memory_order_relaxed) !=
 		atomic_load_explicit(&f->attention, memory_order_relaxed));
+}
+
+/*
+ * Timed: may anything be due that is not done?  A queue pair that has its turn, in another thread, is not on
+ * the list.
+ */
+static inline bool hca_engine_behind(struct hca_fabric *f)
+{
+	return hca_engine_due(f) ||
+	       atomic_load_explicit(&hca_engine_of(f)->turning, memory_order_acquire);
 }
 
 /* Look for dead peers and receives that they claimed, once in 10 ms at most. */

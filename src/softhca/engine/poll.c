@@ -93,7 +93,7 @@ static inline int poll_cq(struct hca_cq *cq, int max, struct ibv_wc *wc, uint64_
 		atomic_store_explicit(&hca_engine_of(cq->fabric)->polled_ns, now,
 				      memory_order_relaxed);
 	}
-	if (hca_engine_due(cq->fabric))
+	if (cq->timed ? hca_engine_behind(cq->fabric) : hca_engine_due(cq->fabric))
 		hca_engine_run(cq->fabric);
 	hca_lock(&cq->lock);
 	n = cq->timed ? poll_timed(cq, now, max, wc, stamp_ns) : poll_untimed(cq, max, wc);
