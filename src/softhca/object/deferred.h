@@ -32,6 +32,7 @@ struct hca_deferred {
 /* Of a queue pair on a timed fabric; made by the link. */
 struct hca_deferred_list {
 	uint32_t first, count;
+	uint32_t reached;		/* the last access section in which nothing had to wait */
 	uint64_t posted_ns;		/* end of the last post */
 	struct hca_deferred entry[HCA_DEFERRED_MAX];
 };

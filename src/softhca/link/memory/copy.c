@@ -104,14 +104,10 @@ static bool any_away(const struct batch *b, const struct hca_peer *peer)
 	return false;
 }
 
-static int batch_flush(struct batch *b, struct hca_peer *peer, enum hca_direction direction)
+static int batch_copy(struct batch *b, struct hca_peer *peer, enum hca_direction direction)
 {
 	int rc = -EPERM;
 
-	if (!b->count)
-		return 0;
-	if (any_away(b, peer))
-		return -EBUSY;
 	if (!hca_copy_bounces(peer))
 		rc = by_kernel(b, peer, direction);
 	/* EFAULT: some memory only its own process can access, whatever the rights of others. */
@@ -126,6 +122,13 @@ static int batch_flush(struct batch *b, struct hca_peer *peer, enum hca_directio
 	if (!rc)
 		b->count = b->bytes = 0;
 	return rc;
+}
+
+static int batch_flush(struct batch *b, struct hca_peer *peer, enum hca_direction direction)
+{
+	if (!b->count)
+		return 0;
+	return any_away(b, peer) ? -EBUSY : batch_copy(b, peer, direction);
 }
 
 static int batch_add(struct batch *b, struct hca_peer *peer, enum hca_direction direction,
@@ -163,6 +166,16 @@ static int copy_run(struct batch *b, struct hca_peer *peer, enum hca_direction d
 		rc = batch_add(b, peer, direction, local + n - tail,
 			       remote->remote + offset + n - tail, remote->key, tail);
 	return rc;
+}
+
+int hca_copy_reached(struct hca_peer *peer, void *local, uint64_t remote, uint32_t key, size_t n)
+{
+	struct batch b;
+
+	b.count = 0;
+	b.bytes = 0;
+	batch_add(&b, peer, HCA_TO_REMOTE, local, remote, key, n);
+	return batch_copy(&b, peer, HCA_TO_REMOTE);
 }
 
 int hca_copy_remote(struct hca_peer *peer, enum hca_direction direction, void *local,

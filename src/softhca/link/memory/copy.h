@@ -82,6 +82,13 @@ int hca_copy(struct hca_peer *peer, const struct hca_message *m, enum hca_direct
 int hca_copy_remote(struct hca_peer *peer, enum hca_direction direction, void *local,
 		    uint64_t remote, uint32_t key, size_t n);
 
+/*
+ * The same towards the peer, in an access section in which the memory has been found not to be away:
+ * its owner, who may want to move it meanwhile, waits for the end of the section and has not
+ * begun.  To wait here until it is not away would be to wait for each other.
+ */
+int hca_copy_reached(struct hca_peer *peer, void *local, uint64_t remote, uint32_t key, size_t n);
+
 /* The peer copies what is not mapped, as far as is known. */
 bool hca_copy_bounces(const struct hca_peer *peer);
 

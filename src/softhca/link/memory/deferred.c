@@ -44,6 +44,22 @@ static void gather_end(const struct hca_message *m, unsigned char *to, uint32_t 
 	}
 }
 
+static uint32_t section_of(const struct hca_qp *qp)
+{
+	return atomic_load_explicit(&qp->shm->access_section, memory_order_relaxed);
+}
+
+static int copy_end(const struct hca_qp *qp, const struct hca_deferred *h)
+{
+	struct hca_peer *peer = qp->conn.peer;
+	void *data = (void *)(uintptr_t)h->data;
+	const uint32_t key = (uint32_t)h->stamp;
+
+	return list_of(qp)->reached == section_of(qp) ?
+		       hca_copy_reached(peer, data, h->remote, key, h->bytes) :
+		       hca_copy_remote(peer, HCA_TO_REMOTE, data, h->remote, key, h->bytes);
+}
+
 /*
  * Another stamp with the same key: less of it is mapped than when the write was deferred,
  * or it is another registration.  A failure is not reported: the next message finds it.
@@ -64,9 +80,7 @@ static void write_elsewhere(struct hca_qp *qp, const struct hca_deferred *h)
 		return;
 	}
 	until_ns = rg_now_ns() + BUSY_NS;
-	while (hca_copy_remote(c->peer, HCA_TO_REMOTE, (void *)(uintptr_t)h->data, h->remote,
-			      (uint32_t)h->stamp, h->bytes) == -EBUSY &&
-	       hca_peer_fate(c->peer) == HCA_FATE_ALIVE && !rg_reached(until_ns, rg_now_ns()))
+	while (copy_end(qp, h) == -EBUSY && hca_peer_fate(c->peer) == HCA_FATE_ALIVE && !rg_reached(until_ns, rg_now_ns()))
 		rg_yield();
 }
 
@@ -85,7 +99,7 @@ static void write_out(struct hca_qp *qp, const struct hca_deferred *h)
 
 bool hca_deferred_waits(const struct hca_qp *qp)
 {
-	const struct hca_deferred_list *l = list_of(qp);
+	struct hca_deferred_list *l = list_of(qp);
 	const struct hca_conn *c = &qp->conn;
 	uint32_t i;
 
@@ -93,6 +107,7 @@ bool hca_deferred_waits(const struct hca_qp *qp)
 		if (hca_peer_memory_away(c->peer, (uint32_t)l->entry[(l->first + i) %
 								     HCA_DEFERRED_MAX].stamp))
 			return true;
+	l->reached = section_of(qp);
 	return false;
 }
 
