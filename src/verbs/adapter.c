@@ -99,9 +99,9 @@ int vrb_mr_register(struct vrb_adapter *adapter, void *addr, size_t bytes, enum 
 			  IBV_ACCESS_REMOTE_READ;
 	struct ibv_mr *mr;
 
-	/* Lets a root complex reorder: worth much on hardware, nothing elsewhere. */
 	if (use == VRB_MR_ATOMIC)
 		access |= IBV_ACCESS_REMOTE_ATOMIC;
+	/* Lets a root complex reorder: worth much on hardware, nothing elsewhere. */
 	if (use == VRB_MR_BULK && adapter->kind == VRB_HARDWARE)
 		access |= IBV_ACCESS_RELAXED_ORDERING;
 	if (adapter->undo_fork)

@@ -153,16 +153,14 @@ static uint8_t fewer(uint8_t a, uint8_t b)
 	return a < b ? a : b;
 }
 
-/* Ethernet has no other address than a GID; InfiniBand needs a GRH only between subnets. */
-static struct ibv_ah_attr path_of(const struct vrb_port *port, const struct vrb_address *theirs)
+struct ibv_ah_attr vrb_path(const struct vrb_port *port, uint16_t lid,
+			    const unsigned char gid[VRB_GID_BYTES])
 {
-	struct ibv_ah_attr path = {
-		.dlid = theirs->lid, .port_num = port->number, .sl = port->sl,
-	};
+	struct ibv_ah_attr path = { .dlid = lid, .port_num = port->number, .sl = port->sl };
 
 	if (port->link_layer == IBV_LINK_LAYER_ETHERNET) {
 		path.is_global = 1;
-		memcpy(path.grh.dgid.raw, theirs->gid, sizeof(theirs->gid));
+		memcpy(path.grh.dgid.raw, gid, sizeof(path.grh.dgid.raw));
 		path.grh.sgid_index = (uint8_t)port->gid_index;
 		path.grh.hop_limit = QP_HOPS;
 		path.grh.traffic_class = port->tclass;
@@ -181,7 +179,7 @@ static int qp_to_rtr(struct vrb_adapter *a, struct vrb_qp *qp, const struct vrb_
 		.rq_psn = theirs->psn,
 		.max_dest_rd_atomic = fewer(reads(a->attr.max_qp_rd_atom), theirs->reads_out),
 		.min_rnr_timer = qp->patient ? QP_RNR_TIMER_SHORT : QP_RNR_TIMER,
-		.ah_attr = path_of(port, theirs),
+		.ah_attr = vrb_path(port, theirs->lid, theirs->gid),
 	};
 
 	if (qp->qp->qp_type != IBV_QPT_UD)
@@ -214,7 +212,7 @@ static int qp_to_rts(struct vrb_adapter *a, struct vrb_qp *qp, const struct vrb_
 static int qp_way(struct vrb_adapter *a, struct vrb_qp *qp, const struct vrb_port *port,
 		  const struct vrb_address *theirs)
 {
-	struct ibv_ah_attr path = path_of(port, theirs);
+	struct ibv_ah_attr path = vrb_path(port, theirs->lid, theirs->gid);
 
 	if (qp->qp->qp_type != IBV_QPT_UD || qp->ah)
 		return 0;

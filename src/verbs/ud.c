@@ -5,8 +5,6 @@
 #include "err.h"
 #include "vrb.h"
 
-enum { UD_HOPS = 64 };
-
 static int ud_failed(const struct vrb_port *port, const char *what, int rc)
 {
 	rc = rc > 0 ? -rc : rc < 0 ? rc : -EIO;
@@ -88,22 +86,11 @@ void vrb_ud_address(const struct vrb_ud *ud, const struct vrb_port *port,
 int vrb_ud_way(struct vrb_adapter *adapter, const struct vrb_port *port,
 	       const struct vrb_ud_address *theirs, struct ibv_ah **out)
 {
-	struct ibv_ah_attr attr = {
-		.dlid = theirs->lid,
-		.port_num = port->number,
-		.sl = port->sl,
-	};
+	struct ibv_ah_attr path = vrb_path(port, theirs->lid, theirs->gid);
 	struct ibv_ah *ah;
 
-	if (port->link_layer == IBV_LINK_LAYER_ETHERNET) {
-		attr.is_global = 1;
-		memcpy(attr.grh.dgid.raw, theirs->gid, sizeof(theirs->gid));
-		attr.grh.sgid_index = (uint8_t)port->gid_index;
-		attr.grh.hop_limit = UD_HOPS;
-		attr.grh.traffic_class = port->tclass;
-	}
 	errno = 0;
-	ah = ibv_create_ah(adapter->pd, &attr);
+	ah = ibv_create_ah(adapter->pd, &path);
 	if (!ah)
 		return ud_failed(port, "make an address handle", errno);
 	*out = ah;

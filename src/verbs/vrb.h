@@ -217,6 +217,10 @@ struct vrb_address {
 	unsigned char gid[VRB_GID_BYTES];
 };
 
+/* Ethernet has no other address than a GID; InfiniBand needs a GRH only between subnets. */
+struct ibv_ah_attr vrb_path(const struct vrb_port *port, uint16_t lid,
+			    const unsigned char gid[VRB_GID_BYTES]);
+
 /*
  * Create an RC queue pair on a port, in state INIT: receives may be posted.  If srq is not
  * NULL they are posted to it, and want->recv_wr is 0.
