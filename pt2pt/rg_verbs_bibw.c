@@ -5,8 +5,8 @@ const enum vbench_shape vbench_shape = VBENCH_BOTH_WAYS;
 
 static const struct opt options[] = {
 	VBENCH_ROW_OP(vbench_ops_moving, "write"), VBENCH_ROW_TRANSPORT, VBENCH_ROW_QPS,
-	VBENCH_ROW_QUEUE("none"), VBENCH_ROW_SWEEP(vbench_sweeps, "size"), VBENCH_ROW_THRESHOLD, VBENCH_ROW_INLINE,
-	{ .name = NULL },
+	VBENCH_ROW_QUEUE("none"), VBENCH_ROW_SWEEP(vbench_sweeps, "size"), VBENCH_ROW_THRESHOLD,
+	VBENCH_ROW_INLINE, { .name = NULL },
 };
 
 /* Of both sides. */
@@ -16,20 +16,13 @@ static int bibw_messages(const struct bench *b)
 }
 
 const struct bench_def bench_def = {
+	VBENCH_DEF,
 	.name = "verbs_bibw",
 	.summary = "Bi-directional bandwidth of queue pairs",
 	.metric = BENCH_BANDWIDTH,
-	.layout = BENCH_PAIRS,
-	.min_ranks = 2,
-	.carrier = &vbench_carrier,
 	.axis = vbench_axis,
 	.messages = bibw_messages,
-	.sblocks = vbench_sblocks,
-	.rblocks = vbench_rblocks,
 	.run = vbench_run,
-	.expect = vbench_expect,
 	.small = { 100, 10 },
 	.large = { 100, 10 },
-	.options = options,
-	.values = &vbench,
 };

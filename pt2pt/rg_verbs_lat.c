@@ -16,22 +16,15 @@ static int lat_messages(const struct bench *b)
 }
 
 const struct bench_def bench_def = {
+	VBENCH_DEF,
 	.name = "verbs_lat",
 	.summary = "Latency of queue pairs",
 	.metric = BENCH_LATENCY,
-	.layout = BENCH_PAIRS,
-	.min_ranks = 2,
-	.carrier = &vbench_carrier,
 	.axis = vbench_axis,
 	.apart = vbench_apart,
 	.messages = lat_messages,
-	.sblocks = vbench_sblocks,
-	.rblocks = vbench_rblocks,
 	.run = vbench_run,
-	.expect = vbench_expect,
 	.sizes = "0:4M",
 	.small = { 10000, 1000 },
 	.large = { 10000, 1000 },
-	.options = options,
-	.values = &vbench,
 };

@@ -27,23 +27,16 @@ static void notify_prepare(struct bench *b)
 }
 
 const struct bench_def bench_def = {
+	VBENCH_DEF,
 	.name = "verbs_notify",
 	.summary = "Latency of queue pairs by completion notification",
 	.metric = BENCH_LATENCY,
-	.layout = BENCH_PAIRS,
-	.min_ranks = 2,
 	.unit = 1,			/* the last byte is looked at */
-	.carrier = &vbench_carrier,
 	.variants = notify_variants,
 	.messages = bench_two,
-	.sblocks = vbench_sblocks,
-	.rblocks = vbench_rblocks,
 	.prepare = notify_prepare,
 	.run = vbench_run,
-	.expect = vbench_expect,
 	.sizes = "1:4K",
 	.small = { 10000, 1000 },
 	.large = { 10000, 1000 },
-	.options = options,
-	.values = &vbench,
 };

@@ -22,21 +22,14 @@ static const struct bench_axis *overhead_axis(void)
 }
 
 const struct bench_def bench_def = {
+	VBENCH_DEF,
 	.name = "verbs_overhead",
 	.summary = "Bandwidth of queue pairs against computation",
 	.metric = BENCH_BANDWIDTH,
-	.layout = BENCH_PAIRS,
-	.min_ranks = 2,
-	.carrier = &vbench_carrier,
 	.axis = overhead_axis,
 	.messages = vbench_group,
-	.sblocks = vbench_sblocks,
-	.rblocks = vbench_rblocks,
 	.run = vbench_compute_run,
-	.expect = vbench_expect,
 	.sizes = "64K",
 	.small = { 100, 10 },
 	.large = { 100, 10 },
-	.options = options,
-	.values = &vbench,
 };

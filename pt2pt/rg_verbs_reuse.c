@@ -1,6 +1,6 @@
 /*
- * verbs_reuse - bandwidth of queue pairs against the number of buffers that messages take in turn, or
- * against the share of messages that use one buffer again.
+ * verbs_reuse - bandwidth of queue pairs against the number of buffers that messages take in turn,
+ * or against the share of messages that use one buffer again.
  */
 #include "vbench.h"
 
@@ -13,22 +13,15 @@ static const struct opt options[] = {
 };
 
 const struct bench_def bench_def = {
+	VBENCH_DEF,
 	.name = "verbs_reuse",
 	.summary = "Bandwidth of queue pairs by reuse of buffers",
 	.metric = BENCH_BANDWIDTH,
-	.layout = BENCH_PAIRS,
-	.min_ranks = 2,
-	.carrier = &vbench_carrier,
 	.axis = vbench_axis,
 	.messages = vbench_group,
-	.sblocks = vbench_sblocks,
-	.rblocks = vbench_rblocks,
 	.run = vbench_run,
-	.expect = vbench_expect,
 	.apart = vbench_apart,
 	.sizes = "512K",
 	.small = { 100, 10 },
 	.large = { 100, 10 },
-	.options = options,
-	.values = &vbench,
 };

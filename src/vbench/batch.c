@@ -1,7 +1,6 @@
 /* batch.c - before and behind some runs: what is posted ahead, what was lost, the ledger. */
 #include "impl.h"
 
-#include <errno.h>
 #include <string.h>
 
 #include "clock.h"
@@ -139,22 +138,6 @@ static void stragglers(struct bench *b, uint64_t messages)
 	}
 }
 
-static void replies_complete(void)
-{
-	struct vb_rail *r = &vb.rail[vb.first];
-	struct ibv_wc wc;
-
-	while (vb.replies_out) {
-		int got = ibv_poll_cq(r->send.cq, 1, &wc);
-
-		if (got < 0 || (got && wc.status != IBV_WC_SUCCESS))
-			vb_die("a reply", got < 0 ? -got : EIO);
-		vb.replies_out -= (uint64_t)got;
-		if (!got)
-			rg_yield();
-	}
-}
-
 /* Pieces of messages that went out, or came in, over each rail of the way. */
 static void count(bool out, uint64_t messages, bool arrived_only)
 {
@@ -192,7 +175,7 @@ bool vb_end(struct bench *b, struct bench_arrivals *out)
 
 	if (vbench_is_active(b))
 		vbench_complete(b, 0);
-	replies_complete();
+	vb_replies_complete(0);
 	theirs = exchange(b, (struct note){ .groups = vb.posted });
 	if (vb.notice == NOTICE_EACH)
 		stragglers(b, theirs.groups * each * pieces);

@@ -114,6 +114,8 @@ void vb_die(const char *what, int rc);
 void vb_arm(struct vrb_cq *cq);
 /* Post the lane's next receives, as many as it has room for. */
 void vb_receives_post(const struct bench *b, struct vb_rail *r, struct vb_lane *lane);
+/* Wait until at most `left` replies are incomplete. */
+void vb_replies_complete(uint64_t left);
 /* Take what has arrived; the number of messages and replies. */
 int vb_take(const struct bench *b);
 

@@ -388,10 +388,23 @@ void vbench_arrive(struct bench *b)
 
 /* ---- Replies ------------------------------------------------------------------------- */
 
+void vb_replies_complete(uint64_t left)
+{
+	struct ibv_wc wc[POLLS];
+	struct wait w = { 0 };
+
+	do {
+		int got = look(&vb.rail[vb.first].send, wc);
+
+		vb.replies_out -= (uint64_t)got;
+		if (!got && vb.replies_out > left)
+			wait_more(&w, 0);
+	} while (vb.replies_out > left);
+}
+
 void vbench_reply(struct bench *b)
 {
 	struct vb_rail *r = &vb.rail[vb.first];
-	struct ibv_wc wc[POLLS];
 	struct ibv_send_wr *bad, wr = {
 		.wr_id = REPLY_WR, .opcode = IBV_WR_SEND_WITH_IMM,
 		.imm_data = htonl(REPLY | (uint32_t)(vb.arrived & GROUP_MASK)),
@@ -399,9 +412,7 @@ void vbench_reply(struct bench *b)
 	};
 	int rc;
 
-	do
-		vb.replies_out -= (uint64_t)look(&r->send, wc);
-	while (vb.replies_out >= vb.send_depth);
+	vb_replies_complete(vb.send_depth - 1);
 	way_name(&wr, &r->lane[0]);
 	rc = ibv_post_send(r->lane[0].qp.qp, &wr, &bad);
 	if (rc)

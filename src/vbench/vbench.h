@@ -109,6 +109,12 @@ extern const struct opt_choice vbench_ops[], vbench_ops_moving[], vbench_transpo
 	  .standard = first, .choices = list, \
 	  .help = "what changes from row to row" }
 
+/* Of a bench_def: what all programs have. */
+#define VBENCH_DEF \
+	.layout = BENCH_PAIRS, .min_ranks = 2, .carrier = &vbench_carrier, \
+	.sblocks = vbench_sblocks, .rblocks = vbench_rblocks, .expect = vbench_expect, \
+	.options = options, .values = &vbench
+
 extern const struct bench_carrier vbench_carrier;
 const struct bench_axis *vbench_axis(void);	/* for bench_def.axis: that of --sweep */
 
