@@ -372,41 +372,25 @@ blocks_copy(char *to, MPI_Aint to_stride, const char *from, MPI_Aint from_stride
 	}
 }
 
-/* So many turns of a loop, the innermost one at once. */
-static void gather(const struct strides *s, unsigned loop, size_t turns, const char *from, char *to)
+/* So many turns of a loop, the innermost one at once; either way. */
+static void turns_copy(const struct strides *s, unsigned loop, size_t turns, char *data,
+		       char *packed, bool pack)
 {
 	const struct strides_loop *l;
 
 	while (loop && turns == 1)
 		turns = s->loop[--loop].count;
 	l = &s->loop[loop];
-	if (loop == 0) {
-		blocks_copy(to, (MPI_Aint)s->block, from, l->stride, s->block, turns);
-		return;
-	}
-	for (; turns; turns--) {
-		gather(s, loop - 1, l[-1].count, from, to);
-		from += l->stride;
-		to += l->bytes;
-	}
-}
-
-static void scatter(const struct strides *s, unsigned loop, size_t turns, const char *from,
-		    char *to)
-{
-	const struct strides_loop *l;
-
-	while (loop && turns == 1)
-		turns = s->loop[--loop].count;
-	l = &s->loop[loop];
-	if (loop == 0) {
-		blocks_copy(to, l->stride, from, (MPI_Aint)s->block, s->block, turns);
-		return;
-	}
-	for (; turns; turns--) {
-		scatter(s, loop - 1, l[-1].count, from, to);
-		from += l->bytes;
-		to += l->stride;
+	if (loop == 0 && pack) {
+		blocks_copy(packed, (MPI_Aint)s->block, data, l->stride, s->block, turns);
+	} else if (loop == 0) {
+		blocks_copy(data, l->stride, packed, (MPI_Aint)s->block, s->block, turns);
+	} else {
+		for (; turns; turns--) {
+			turns_copy(s, loop - 1, l[-1].count, data, packed, pack);
+			data += l->stride;
+			packed += l->bytes;
+		}
 	}
 }
 
@@ -418,13 +402,12 @@ static char *first_block(const struct strides *s, const void *buf)
 
 void strides_pack(const struct strides *s, const void *buf, size_t count, void *packed)
 {
-	gather(s, s->loops, count, first_block(s, buf), packed);
+	turns_copy(s, s->loops, count, first_block(s, buf), packed, true);
 }
 
 void strides_unpack(const struct strides *s, const void *packed, size_t bytes, void *buf)
 {
-	const char *from = packed;
-	char *to = first_block(s, buf);
+	char *from = (char *)(uintptr_t)packed, *to = first_block(s, buf);
 	unsigned loop = s->loops + 1;
 	size_t turns;
 
@@ -435,7 +418,7 @@ void strides_unpack(const struct strides *s, const void *packed, size_t bytes, v
 		if (bytes < l->bytes)
 			continue;
 		turns = bytes == l->bytes ? 1 : bytes / l->bytes;
-		scatter(s, loop, turns, from, to);
+		turns_copy(s, loop, turns, to, from, false);
 		from += turns * l->bytes;
 		to += (MPI_Aint)turns * l->stride;
 		bytes -= turns * l->bytes;
