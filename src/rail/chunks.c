@@ -11,6 +11,7 @@
 
 #include "chunks.h"
 #include "clock.h"
+#include "edges.h"
 #include "landing.h"
 #include "lane.h"
 #include "likely.h"

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "eager_lane.h"
+#include "edges.h"
 #include "landing.h"
 #include "lane.h"
 #include "peer_failure.h"

@@ -34,6 +34,7 @@
 #include "chunks.h"
 #include "eager.h"
 #include "eager_lane.h"
+#include "edges.h"
 #include "err.h"
 #include "landing.h"
 #include "lane.h"
@@ -55,8 +56,6 @@
 #define CTS_ALONE ((uint64_t)1 << 47)
 #define CTS_EDGES ((uint64_t)1 << 46)
 #define BYTES_MASK (CTS_EDGES - 1)
-
-enum { EDGE_MAX = 4096 };		/* bytes of a page, at most, where edges are sent apart */
 
 _Static_assert(RAIL_STRIPE_MAX_BYTES <= BYTES_MASK, "the bytes of a message fit its records");
 
@@ -101,40 +100,6 @@ void rndv_plan(const struct rail_op *op, struct rail_stripe *s)
 
 	rail_stripe_weights(&cut, op->policy, op->threshold, op->bytes, op->bound, op->weight);
 	rail_stripe_plan(s, op->bytes, &cut);
-}
-
-/* What lies beside whole pages of the receiver's buffer, whose address is that. */
-static void find_edges(struct rail_op *op, uint64_t address)
-{
-	const uint64_t page = op->peer->ctx->mr.page;
-
-	op->head = (uint16_t)(-address & (page - 1));
-	op->tail = (uint16_t)((address + op->bytes) & (page - 1));
-}
-
-/* ... for a record; and control messages count bytes by rail. */
-static bool edges_fit(const struct rail_op *op)
-{
-	const struct rail_ctx *ctx = op->peer->ctx;
-	const uint64_t bytes = (uint64_t)op->head + op->tail;
-
-	return bytes > RAIL_SLOT_PAYLOAD && bytes <= ctx->eager_max && bytes <= op->bytes &&
-	       ctx->mr.page <= EDGE_MAX && !(op->how & RNDV_CONTROL);
-}
-
-struct rail_chunk rndv_chunk(const struct rail_op *op, const struct rail_stripe *s, uint32_t n)
-{
-	struct rail_chunk chunk = rail_stripe_chunk(s, n);
-	uint64_t low = op->head, high = op->bytes - op->tail;
-	uint64_t begin = chunk.offset, end = begin + chunk.bytes;
-
-	if (likely(!(op->how & RNDV_EDGES)))
-		return chunk;
-	begin = begin < low ? low : begin > high ? high : begin;
-	end = end < low ? low : end > high ? high : end;
-	chunk.offset = begin;
-	chunk.bytes = end - begin;
-	return chunk;
 }
 
 void rndv_release(struct rail_op *op)
@@ -207,22 +172,6 @@ static int cts_post(struct rail_tx *tx, const struct rail_op *op)
 	return tx->control(tx, RECORD_CTS, &header, cts_word(op), rkey);
 }
 
-static int edges_post(struct rail_tx *tx, const struct rail_op *op)
-{
-	const struct rail_header header = { { op->slot, op->generation } };
-	const unsigned char *from = op->buf.addr;
-	unsigned char both[2 * EDGE_MAX];
-	size_t bytes = (size_t)op->head + op->tail;
-	int rc;
-
-	memcpy(both, from, op->head);
-	memcpy(both + op->head, from + op->bytes - op->tail, op->tail);
-	rc = tx->edges(tx, &header, both, bytes);
-	if (rc > 0)
-		lane_ledger(tx->lane)->tx_bytes += bytes;
-	return rc;
-}
-
 /* By both: what this end has read, the end of each piece. */
 static uint64_t half_read(const struct rail_op *op)
 {
@@ -275,7 +224,7 @@ int rail_rndv_post(struct rail_tx *tx, struct rail_op *op)
 	case STAGE_CTS:
 		return cts_post(tx, op);
 	case STAGE_EDGES:
-		return edges_post(tx, op);
+		return rail_edges_post(tx, op);
 	case STAGE_FIN:
 		return fin_post(tx, op);
 	default:
@@ -431,8 +380,8 @@ void rail_cts_arrived(struct rail_peer *peer, const struct rail_record *record,
 		rndv_chunks_start(op);
 		return;
 	}
-	find_edges(op, op->remote);
-	if (!edges_fit(op)) {
+	rail_edges_find(op, op->remote);
+	if (!rail_edges_fit(op)) {
 		rail_peer_fail(peer, -EPROTO, "a CTS with edges, for no message of ours");
 		rndv_finish(op, -ECONNRESET);
 		return;
@@ -583,8 +532,8 @@ static void take_mapped(struct rail_op *op)
 {
 	if (op->how & RNDV_BOTH)
 		op->how = (uint8_t)((op->how & ~(RNDV_BOTH | RNDV_READ)) | RNDV_ALONE);
-	find_edges(op, (uintptr_t)op->buf.addr);
-	op->edges = edges_fit(op);
+	rail_edges_find(op, (uintptr_t)op->buf.addr);
+	op->edges = rail_edges_fit(op);
 	if (op->edges)
 		op->how |= RNDV_EDGES;
 }

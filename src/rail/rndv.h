@@ -11,10 +11,7 @@
  *
  * By both: KEYS, RTS  -->  <--  CTS; the sender writes the first half of each rail's chunks, the
  * receiver reads the others, and its FIN tells that.  Where processors copy, two do.  If the
- * receiver's buffer is mapped (mapped.h), its CTS makes it a message by write, and what lies in the
- * buffer's first and last page, which are not, comes as a record (EDGES) before the chunks, from
- * which it is left out: a copy by the kernel for a few bytes would cost as much as a chunk.  (Not if it
- * is more than an eager message, or fits a slot, or with control messages.)
+ * receiver's buffer is mapped (mapped.h), its CTS makes it a message by write; see also edges.h.
  *
  * FIN also answers a message of which no byte is wanted.  An RTS that has not been
  * answered can be cancelled: CANCEL, CANCELLED (cancel.c).
@@ -57,8 +54,8 @@ enum {
 	RNDV_CANCEL = 4,		/* not in the RTS: its CANCEL is out, or waits */
 	RNDV_BOTH = 8,			/* half is written; who reads the other has RNDV_READ as well */
 	RNDV_FIN = 16,			/* not in the RTS: its CTS has come, its FIN is to come */
-	RNDV_ALONE = 32,		/* not in the RTS: it offered both, but the sender writes all */
-	RNDV_EDGES = 64,		/* not in the RTS: what lies beside whole pages is a record */
+	RNDV_ALONE = 32,		/* not in the RTS: it offers both, but the sender writes all */
+	RNDV_EDGES = 64,		/* not in the RTS: edges.h */
 };
 
 /* Immediate: landing:8 generation:8 chunk:16; a control message has its rail for a chunk. */
@@ -130,8 +127,6 @@ static inline struct rail_lane *op_lane(const struct rail_op *op, int k, uint32_
 
 /* The table of op's chunks, the same at both ends once bytes is known. */
 void rndv_plan(const struct rail_op *op, struct rail_stripe *s);
-/* Chunk n of the table, without edges: it may be empty. */
-struct rail_chunk rndv_chunk(const struct rail_op *op, const struct rail_stripe *s, uint32_t n);
 /* Its buffer is not needed any more. */
 void rndv_release(struct rail_op *op);
 /* Upcall from within rail_progress, buffer given back first. */
