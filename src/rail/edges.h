@@ -1,10 +1,10 @@
 /*
  * edges.h - what lies beside whole pages of a receive buffer that is mapped (mapped.h).
  *
- * The first and the last page of such a buffer are not mapped, since they hold other data, too. What of
- * the message lies there comes as a record of the eager lane (EDGES), before the chunks, from which it is
- * left out: each of the two would be a system call of its own. Not if it is more than an eager message
- * or fits a slot, nor with control messages: then it goes with the chunks.
+ * The first and the last page of such a buffer are not mapped, since they hold other data, too.
+ * What of the message lies there comes as a record of the eager lane (EDGES), before the chunks,
+ * from which it is left out: each of the two would be a system call of its own.  Not if it is more
+ * than an eager message or fits a slot, nor with control messages: then it goes with the chunks.
  */
 #ifndef RAIL_EDGES_H
 #define RAIL_EDGES_H

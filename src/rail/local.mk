@@ -6,11 +6,13 @@ librail_core_la_SOURCES = \
 	src/verbs/vrb.h src/verbs/port.c src/verbs/look.c src/verbs/adapter.c src/verbs/qp.c \
 	src/verbs/cq.c src/verbs/ud.c src/verbs/choose.c src/verbs/counters.c src/verbs/fork.c \
 	src/rail/bound_rail.c src/rail/cancel.c src/rail/chunks.c src/rail/connect.c \
-	src/rail/cq.c src/rail/eager.c src/rail/edges.c src/rail/landing.c src/rail/lane.c src/rail/lane_ring.c \
+	src/rail/cq.c src/rail/eager.c src/rail/edges.c src/rail/landing.c src/rail/lane.c \
+	src/rail/lane_ring.c \
 	src/rail/lane_send.c src/rail/ledger.c src/rail/mapped.c src/rail/memory.c src/rail/mr.c \
 	src/rail/on_demand.c src/rail/open.c src/rail/options.c src/rail/peer.c \
 	src/rail/peer_end.c src/rail/peer_failure.c src/rail/pool.c src/rail/progress.c \
-	src/rail/queues.c src/rail/rate_estimate.c src/rail/rndv.c src/rail/select.c \
+	src/rail/queues.c src/rail/rate_estimate.c src/rail/rndv.c src/rail/rndv_receive.c \
+	src/rail/rndv_send.c src/rail/select.c \
 	src/rail/shared_limit.c src/rail/stripe.c src/rail/table.c src/rail/trace.c src/rail/way.c \
 	src/rail/bound_rail.h src/rail/cancel.h src/rail/chunks.h src/rail/eager.h \
 	src/rail/eager_lane.h src/rail/edges.h src/rail/endpoint_info.h src/rail/landing.h \

@@ -58,6 +58,13 @@ enum {
 	RNDV_EDGES = 64,		/* not in the RTS: edges.h */
 };
 
+/* In the word of a CTS: RNDV_ALONE, RNDV_EDGES; of a CTS and a FIN: bytes. */
+#define CTS_ALONE ((uint64_t)1 << 47)
+#define CTS_EDGES ((uint64_t)1 << 46)
+#define RECORD_BYTES (CTS_EDGES - 1)
+
+_Static_assert(RAIL_STRIPE_MAX_BYTES <= RECORD_BYTES, "the bytes of a message fit its records");
+
 /* Immediate: landing:8 generation:8 chunk:16; a control message has its rail for a chunk. */
 enum { IMM_CONTROL = 0x8000 };
 
@@ -133,6 +140,13 @@ void rndv_release(struct rail_op *op);
 void rndv_finish(struct rail_op *op, int status);
 /* All that was wanted has been read. */
 void rndv_read_done(struct rail_op *op);
+
+/* Answer with the record of this stage.  True when it is out; else it waits in its lane. */
+bool rndv_answer(struct rail_op *op, unsigned stage);
+/* It has a landing: the sender may write. */
+void rndv_clear_to_send(struct rail_op *op);
+/* The CTS is out.  By both: the sender begins to write, and this end to read. */
+void rndv_cts_sent(struct rail_op *op);
 
 /* RTS, and KEYS before it: as rail_send. */
 int rail_rndv_send(struct rail_peer *peer, const struct rail_way *way,

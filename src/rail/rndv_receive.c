@@ -1,0 +1,211 @@
+/* rndv_receive.c - rendezvous: the end that receives, from an RTS to its answers. */
+#include <errno.h>
+#include <string.h>
+
+#include "chunks.h"
+#include "eager_lane.h"
+#include "edges.h"
+#include "err.h"
+#include "landing.h"
+#include "lane.h"
+#include "likely.h"
+#include "mapped.h"
+#include "mr.h"
+#include "op_queue.h"
+#include "peer_failure.h"
+#include "rail.h"
+#include "rail_ctx.h"
+#include "rail_op.h"
+#include "rail_peer.h"
+#include "rail_record.h"
+#include "rate_estimate.h"
+#include "rndv.h"
+#include "stripe.h"
+#include "table.h"
+
+void rail_keys_arrived(struct rail_rx *rx, const struct rail_record *record, const void *payload)
+{
+	rx->keys.handle = record->header.word[0];
+	rx->keys.address = record->header.word[1];
+	memcpy(rx->keys.rkey, payload, sizeof(rx->keys.rkey));
+}
+
+static bool rts_is_sound(const struct rail_rx *rx, const struct rail_rts_wire *rts, uint64_t bytes)
+{
+	const struct rail_peer *peer = rx->lane->peer;
+	bool read = rts->how & (RNDV_READ | RNDV_BOTH), control = rts->how & RNDV_CONTROL;
+	bool both = rts->how & RNDV_BOTH;
+	unsigned share = rts->policy != RAIL_WEIGHTED;
+
+	for (int k = 0; k < peer->rail_count; k++)
+		share |= rts->weight[k];
+	return bytes <= RAIL_STRIPE_MAX_BYTES && rts->policy < RAIL_POLICIES && share &&
+	       rts->bound < peer->rail_count &&
+	       !(rts->how & ~(RNDV_READ | RNDV_CONTROL | RNDV_BOTH)) &&
+	       !(both && (rts->how & RNDV_READ || rts->policy > RAIL_STRIPE)) &&
+	       !(control && (read || rts->policy == RAIL_PULL)) &&
+	       (!read || rx->keys.handle == rts->handle);
+}
+
+void rail_rts_arrived(struct rail_rx *rx, const struct rail_record *record, const void *payload)
+{
+	struct rail_peer *peer = rx->lane->peer;
+	struct rail_ctx *ctx = peer->ctx;
+	const struct rail_rts_wire *rts = payload;
+	struct rail_message msg = {
+		.peer = peer,
+		.index = peer->index,
+		.header = &record->header,
+		.bytes = record->word,
+	};
+	struct rail_rts *kept;
+	int rc;
+
+	if (!rts_is_sound(rx, rts, record->word)) {
+		rail_peer_fail(peer, -EPROTO, "an RTS makes no sense");
+		return;
+	}
+	rc = rail_table_add(&ctx->table, peer, &msg.rendezvous);
+	if (rc) {
+		rail_peer_fail(peer, rc, "no memory for one more incoming message");
+		return;
+	}
+	kept = &rail_table_find(&ctx->table, peer, msg.rendezvous)->rts;
+	*kept = (struct rail_rts){
+		.handle = rts->handle,
+		.bytes = record->word,
+		.threshold = rts->threshold,
+		.policy = rts->policy,
+		.bound = rts->bound,
+		.lane = rts->lane,
+		.how = rts->how,
+		.keys = rx->keys,
+	};
+	memcpy(kept->weight, rts->weight, sizeof(kept->weight));
+	rx->keys.handle = 0;
+	ctx->cfg.on_message(ctx->cfg.user, &msg);
+}
+
+/* ---- Answers -------------------------------------------------- */
+
+void rndv_cts_sent(struct rail_op *op)
+{
+	op->stage = STAGE_LANDING;
+	if (op->how & RNDV_BOTH)
+		rndv_chunks_start(op);
+}
+
+void rndv_read_done(struct rail_op *op)
+{
+	rndv_release(op);
+	if (rndv_answer(op, STAGE_FIN))
+		op_end(op, 0);
+}
+
+void rndv_clear_to_send(struct rail_op *op)
+{
+	if (rndv_answer(op, STAGE_CTS))
+		rndv_cts_sent(op);
+}
+
+/* Its buffer is mapped: the sender writes, and sends apart what is not. */
+static void take_mapped(struct rail_op *op)
+{
+	if (op->how & RNDV_BOTH)
+		op->how = (uint8_t)((op->how & ~(RNDV_BOTH | RNDV_READ)) | RNDV_ALONE);
+	rail_edges_find(op, (uintptr_t)op->buf.addr);
+	op->edges = rail_edges_fit(op);
+	if (op->edges)
+		op->how |= RNDV_EDGES;
+}
+
+static void op_take_rts(struct rail_op *op, const struct rail_rts *rts)
+{
+	op->handle = rts->handle;
+	op->policy = rts->policy;
+	op->threshold = rts->threshold;
+	op->bound = rts->bound;
+	op->lane = rts->lane;
+	op->how = (uint8_t)(rts->how | (rts->how & RNDV_BOTH ? RNDV_READ : 0));
+	op->edges = false;
+	if (op->mapped)
+		take_mapped(op);
+	op->remote = rts->keys.address;
+	memcpy(op->rkey, rts->keys.rkey, sizeof(op->rkey));
+	memcpy(op->weight, rts->weight, sizeof(op->weight));
+	op->slot = op->generation = 0;
+	/* Who reads knows best how fast the rails are in this direction. */
+	if (op->policy == RAIL_WEIGHTED && op->how & RNDV_READ) {
+		rail_estimate_weights(&op->peer->reading, op->weight);
+		rail_estimate_sent(&op->peer->reading);
+	}
+}
+
+/* No upcall from here: rail_accept may be called in one. */
+static void receive(struct rail_op *op)
+{
+	struct rail_peer *peer = op->peer;
+
+	if (!op->bytes) {
+		if (rndv_answer(op, STAGE_FIN))
+			op_end_later(op, 0);
+	} else if (op->how & RNDV_READ && !(op->how & RNDV_BOTH)) {
+		rndv_chunks_start(op);
+	} else if (!peer->accepting.head && rndv_landing_take(op)) {
+		rndv_clear_to_send(op);
+	} else {
+		op->stage = STAGE_ACCEPTED;
+		queue_push(&peer->accepting, op);
+		peer_work(peer);
+	}
+}
+
+/* What is written may be written to a mapping; who reads does not need one. */
+static int register_landing(struct rail_op *op, const struct rail_rts *rts)
+{
+	struct rail_ctx *ctx = op->peer->ctx;
+
+	if (unlikely(op->bytes >= ctx->map_from) && !(rts->how & RNDV_READ)) {
+		op->mr = rail_mapped_get(ctx, &op->buf, op->bytes);
+		op->mapped = op->mr;
+		if (op->mr)
+			return 0;
+	}
+	return rail_mr_get(&ctx->mr, op->buf.addr, op->bytes, &op->mr);
+}
+
+int rail_accept(struct rail_peer *peer, uint64_t rendezvous, const struct rail_buf *buf,
+		struct rail_op *op)
+{
+	struct rail_ctx *ctx = peer->ctx;
+	struct rail_entry *entry = rail_table_find(&ctx->table, peer, rendezvous);
+	int rc;
+
+	if (!entry || entry->op) {
+		rg_error("rail_accept: no message waits under this handle");
+		return -EINVAL;
+	}
+	if (peer->error) {
+		rail_table_remove(&ctx->table, rendezvous);
+		return peer->error;
+	}
+	if (buf->kind == RAIL_MEM_CUDA) {
+		rg_error("GPU memory (RAIL_MEM_CUDA) is not carried yet");
+		return -EOPNOTSUPP;
+	}
+	op->peer = peer;
+	op->buf = *buf;
+	op->bytes = buf->bytes < entry->rts.bytes ? buf->bytes : entry->rts.bytes;
+	op->mr = NULL;
+	op->mapped = false;
+	if (op->bytes) {
+		rc = register_landing(op, &entry->rts);
+		if (rc)
+			return rc;
+	}
+	op_take_rts(op, &entry->rts);
+	rail_table_remove(&ctx->table, rendezvous);
+	op_begin(op);
+	receive(op);
+	return 0;
+}

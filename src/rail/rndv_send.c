@@ -1,0 +1,199 @@
+/* rndv_send.c - rendezvous: the end that sends, and what its peer answers. */
+#include <errno.h>
+#include <string.h>
+
+#include "chunks.h"
+#include "eager.h"
+#include "eager_lane.h"
+#include "edges.h"
+#include "err.h"
+#include "likely.h"
+#include "mr.h"
+#include "peer_failure.h"
+#include "rail.h"
+#include "rail_ctx.h"
+#include "rail_op.h"
+#include "rail_peer.h"
+#include "rail_record.h"
+#include "rndv.h"
+#include "stripe.h"
+#include "table.h"
+
+static bool by_both(const struct rail_peer *peer, const struct rail_way *way, size_t bytes)
+{
+	size_t rails = way->policy == RAIL_STRIPE ? (size_t)peer->rail_count : 1;
+
+	if (way->rendezvous != RAIL_BY_AUTO)
+		return way->rendezvous == RAIL_BY_BOTH;
+	return peer->copies && bytes / rails >= RNDV_BOTH_BYTES && way->policy <= RAIL_STRIPE &&
+	       way->completion == RAIL_BY_IMMEDIATE;
+}
+
+static void op_take_way(struct rail_op *op, const struct rail_way *way)
+{
+	op->policy = (uint8_t)way->policy;
+	op->rail = way->rail;
+	op->threshold = way->threshold;
+	op->how = way->completion == RAIL_BY_CONTROL ? RNDV_CONTROL : 0;
+	if (way->rendezvous == RAIL_BY_READ)
+		op->how |= RNDV_READ;
+	else if (by_both(op->peer, way, op->buf.bytes))
+		op->how |= RNDV_BOTH;
+}
+
+int rail_rndv_send(struct rail_peer *peer, const struct rail_way *way,
+		   const struct rail_header *header, const struct rail_buf *buf,
+		   struct rail_op *op)
+{
+	struct rail_ctx *ctx = peer->ctx;
+	struct rail_tx *tx = peer->route[way->policy];
+	int rc;
+
+	if (buf->bytes > RAIL_STRIPE_MAX_BYTES) {
+		rg_error("a message of %zu bytes is too long (accepted: up to %llu)", buf->bytes,
+			 (unsigned long long)RAIL_STRIPE_MAX_BYTES);
+		return -EMSGSIZE;
+	}
+	op->peer = peer;
+	op->buf = *buf;
+	op->header = *header;
+	op_take_way(op, way);
+	op->lane = peer->next_lane++;
+	op->chunks_out = 0;
+	op->mr = NULL;
+	if (buf->bytes) {
+		rc = rail_mr_get(&ctx->mr, buf->addr, buf->bytes, &op->mr);
+		if (rc)
+			return rc;
+	}
+	rc = rail_table_add(&ctx->table, peer, &op->handle);
+	if (rc) {
+		rndv_release(op);
+		return rc;
+	}
+	rail_table_find(&ctx->table, peer, op->handle)->op = op;
+	op->stage = op->how & (RNDV_READ | RNDV_BOTH) ? STAGE_KEYS : STAGE_RTS;
+	rc = tx->waiting.head ? 0 : rail_rndv_post(tx, op);
+	if (rc < 0) {
+		rail_table_remove(&ctx->table, op->handle);
+		rndv_release(op);
+		return rc;
+	}
+	op_begin(op);
+	if (rc > 0)
+		op->stage = STAGE_RTS_SENT;
+	else
+		rail_tx_wait(tx, op);
+	return 0;
+}
+
+/* Of an answer that moves bytes, is it one that this operation waits for? */
+static bool is_due(const struct rail_op *op, uint64_t bytes, unsigned how)
+{
+	if (op->how & RNDV_FIN)
+		return how == RNDV_READ;
+	if (op->stage != STAGE_RTS_SENT)
+		return false;
+	return !bytes || (op->how & RNDV_READ) == how;
+}
+
+/*
+ * The operation that this record answers: one to be read (how: RNDV_READ) or written (0) if there
+ * are bytes, or by both, first by a CTS; NULL: none, and the peer has failed.
+ */
+static struct rail_op *answered(struct rail_peer *peer, const struct rail_record *record,
+				uint64_t bytes, bool fits, unsigned how, const char *what)
+{
+	struct rail_entry *entry = rail_table_find(&peer->ctx->table, peer,
+						   record->header.word[0]);
+	struct rail_op *op = entry ? entry->op : NULL;
+
+	if (!op || bytes > op->buf.bytes || !fits || !is_due(op, bytes, how)) {
+		rail_peer_fail(peer, -EPROTO, "a %s for no message of ours", what);
+		return NULL;
+	}
+	if (op->how & RNDV_BOTH && !how) {
+		op->how |= RNDV_FIN;
+	} else {
+		rail_table_remove(&peer->ctx->table, op->handle);
+		op->how &= (uint8_t)~RNDV_FIN;
+	}
+	return op;
+}
+
+/* The receiver has mapped its buffer: of an offer by both it takes the write alone. */
+static bool write_alone(struct rail_op *op)
+{
+	if (!(op->how & RNDV_BOTH)) {
+		rail_peer_fail(op->peer, -EPROTO, "a CTS for all, for no message of ours by both");
+		rndv_finish(op, -ECONNRESET);
+		return false;
+	}
+	rail_table_remove(&op->peer->ctx->table, op->handle);
+	op->how &= (uint8_t)~(RNDV_BOTH | RNDV_FIN);
+	return true;
+}
+
+void rail_cts_arrived(struct rail_peer *peer, const struct rail_record *record,
+		      const void *payload)
+{
+	uint64_t bytes = record->word & RECORD_BYTES;
+	struct rail_op *op = answered(peer, record, bytes, bytes > 0, 0, "CTS");
+
+	if (!op)
+		return;
+	if (record->word & CTS_ALONE && !write_alone(op))
+		return;
+	op->bytes = bytes;
+	op->remote = record->header.word[1];
+	op->slot = (uint8_t)(record->word >> 48);
+	op->generation = (uint8_t)(record->word >> 56);
+	memcpy(op->rkey, payload, sizeof(op->rkey));
+	if (likely(!(record->word & CTS_EDGES))) {
+		rndv_chunks_start(op);
+		return;
+	}
+	rail_edges_find(op, op->remote);
+	if (!rail_edges_fit(op)) {
+		rail_peer_fail(peer, -EPROTO, "a CTS with edges, for no message of ours");
+		rndv_finish(op, -ECONNRESET);
+		return;
+	}
+	op->how |= RNDV_EDGES;
+	if (rndv_answer(op, STAGE_EDGES))
+		rndv_chunks_start(op);
+}
+
+void rail_fin_arrived(struct rail_peer *peer, const struct rail_record *record,
+		      const void *payload)
+{
+	uint64_t bytes = record->word & RECORD_BYTES, whole = 0;
+	uint8_t chunks[RAIL_MAX];
+	uint32_t units[RAIL_MAX];
+	int odd = (int)(record->word >> 56);
+	struct rail_op *op;
+
+	memcpy(chunks, &record->header.word[1], sizeof(chunks));
+	memcpy(units, payload, sizeof(units));
+	for (int k = 0; k < RAIL_MAX; k++)
+		whole += (uint64_t)units[k] * RAIL_STRIPE_ALIGN;
+	op = answered(peer, record, bytes, odd < peer->rail_count && whole <= bytes &&
+		      bytes - whole < RAIL_STRIPE_ALIGN, RNDV_READ, "FIN");
+	if (!op)
+		return;
+	for (int k = 0; k < peer->rail_count; k++) {
+		struct rail_ledger *ledger = &peer->ctx->rail[peer->rail[k]].ledger;
+
+		ledger->tx_chunks += chunks[k];
+		ledger->tx_bytes += (uint64_t)units[k] * RAIL_STRIPE_ALIGN +
+				    (k == odd ? bytes - whole : 0);
+	}
+	if (op->how & RNDV_BOTH && op->stage != STAGE_RTS_SENT) {
+		if (--op->chunks_left == 0)	/* counts the other end's half as one */
+			rndv_finish(op, 0);
+		return;
+	}
+	memcpy(op->cursor, chunks, sizeof(chunks));
+	op->bytes = bytes;
+	rndv_finish(op, 0);
+}
