@@ -23,8 +23,8 @@ enum {
 
 /*
  * A sample lasts from one reading of the clock to the next, and so as long as a reading takes more
- * than what was measured: 20 ns of the 400 ns of a short message and its answer.  The least of
- * many is taken off, so that no sample becomes too short.
+ * than what was measured: much of a short message and its answer.  The least of many is taken
+ * off, so that no sample becomes too short.
  */
 static uint64_t clock_ns(void)
 {

@@ -171,8 +171,8 @@ static void rails_print(FILE *f, const struct sums *s)
 static void mapped_print(FILE *f, const struct sums *s)
 {
 	if (world_settings.rail.map_buffers)
-		fprintf(f, "  receive buffers mapped (--map-buffers): %" PRIu64 ", of %" PRIu64 " bytes; "
-			"refused: %" PRIu64 "\n", s->mapped.buffers, s->mapped.bytes,
+		fprintf(f, "  receive buffers mapped (--map-buffers): %" PRIu64 ", of %" PRIu64
+			" bytes; refused: %" PRIu64 "\n", s->mapped.buffers, s->mapped.bytes,
 			s->mapped.refused);
 }
 

@@ -17,8 +17,7 @@
 enum {
 	WAYS = 4,			/* places that a buffer may have in the table */
 	SETS = MAPPED_MAX / WAYS,
-	/* Smaller messages gain less than the two ends beside whole pages cost. */
-	MAPPED_BYTES = 32 << 10,
+	MAPPED_BYTES = 32 << 10,	/* smaller messages have few whole pages; not measured */
 	CHECKED_NS = 10000000,		/* how often the process's devices are looked at */
 	DUE_MAX = 1024,			/* uses before it is mapped, at most */
 };
@@ -52,7 +51,8 @@ int rail_mapped_open(struct rail_ctx *ctx)
 	ctx->mapped = calloc(1, sizeof(*ctx->mapped));
 	if (!ctx->mapped)
 		return -ENOMEM;
-	ctx->mapped->max_bytes = (size_t)sysconf(_SC_PHYS_PAGES) / 4 * (size_t)sysconf(_SC_PAGESIZE);
+	ctx->mapped->max_bytes = (size_t)sysconf(_SC_PHYS_PAGES) / 4 *
+				 (size_t)sysconf(_SC_PAGESIZE);
 	ctx->map_from = MAPPED_BYTES;
 	return 0;
 }
@@ -176,8 +176,8 @@ static bool map(struct rail_ctx *ctx, struct buffer *b, const void *frame)
 /* ---- Receives ----------------------------------------------------------- */
 
 /*
- * A device that came after the first buffers were mapped may have been told of these: they stay where
- * they are, as all others do.
+ * A device that came after the first buffers were mapped may have been told of these: they stay
+ * where they are, as all others do.
  */
 static void look_for_devices(struct rail_mapped *m)
 {

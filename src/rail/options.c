@@ -230,7 +230,8 @@ static const struct opt options[] = {
 	  .arg = "HOW", .standard = "kept", .choices = registrations,
 	  .help = "how long the adapters know a buffer that has gone by rendezvous" },
 	{ .name = "map-buffers", .type = OPT_FLAG, .carry = OPT_JOB, AT(map_buffers),
-	  .help = "software HCA: peers map receive buffers of large messages from their second use on" },
+	  .help = "software HCA: peers map receive buffers of large messages from their second use "
+		  "on" },
 	{ .name = "gid-index", .type = OPT_COUNT, .carry = OPT_JOB, AT(gid_index), .arg = "N",
 	  .standard = "auto", .special = "auto", .min = 0, .max = 255,
 	  .help = "entry of the ports' GID tables to use; auto finds a routable RoCE v2 one" },

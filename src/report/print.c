@@ -37,8 +37,8 @@ static struct report_row row_of(const struct report_file *f, const char *way, do
 	const json_t *row = report_file_row(f, way, x);
 
 	return row ? row_from(row) : (struct report_row){
-		.way = way, .bytes = (uint64_t)x, .x = x, .mean = NAN, .median = NAN, .min = NAN, .max = NAN,
-		.p99 = NAN, .sd = NAN, .valid = -1,
+		.way = way, .bytes = (uint64_t)x, .x = x, .mean = NAN, .median = NAN,
+		.min = NAN, .max = NAN, .p99 = NAN, .sd = NAN, .valid = -1,
 	};
 }
 

@@ -109,7 +109,8 @@ struct report;
 int report_open(const struct report_table *table, json_t *run, struct report **out);
 
 /*
- * Rows of one size, or of one value of the axis, must come in way order; the text line is printed with the last.
+ * Rows of one size, or of one value of the axis, must come in way order; the text line is printed
+ * with the last.
  * 0 or -errno after one error line (of the first failure only).
  */
 int report_row(struct report *r, const struct report_row *row);

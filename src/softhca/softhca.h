@@ -151,8 +151,7 @@ void softhca_arena_free(void *addr);
 bool softhca_arena_contains(const void *addr, size_t bytes);
 
 /*
- * Mapping on request: peers map what is registered instead of copying it through the kernel, which
- * is several times as fast.  The whole pages of the registration are moved, in place, onto memory
+ * Mapping on request: peers map what is registered instead of copying it through the kernel.  The whole pages of the registration are moved, in place, onto memory
  * that can be mapped; what lies beside them in its first and last page is not.  Until
  * softhca_map returns, nothing but its caller may write to these bytes, not a peer either: so it is
  * for receive buffers of operations that peers have not been told of.
@@ -160,10 +159,11 @@ bool softhca_arena_contains(const void *addr, size_t bytes);
  * `frame` is an address in the frame of the function that owns the buffer, for the question
  * whether it is on the stack of that thread or fiber.
  *
- * -EPERM, with the reason in softhca_last_error(), and nothing has changed: it holds no whole page; it is
- * not private anonymous memory; it is on a stack, or bound to NUMA nodes, or kept (below); it is
- * pinned by a real device; the process has locked memory, or a GPU, VFIO, KVM or verbs
- * device, io_uring or userfaultfd open; calls that change mappings cannot be watched.  -ENODEV.
+ * -EPERM, with the reason in softhca_last_error(), and nothing has changed: it holds no whole page;
+ * it is not private anonymous memory; it is on a stack, or bound to NUMA nodes, or kept (below);
+ * it is pinned by a real device; the process has locked memory, or a GPU, VFIO, KVM or verbs
+ * device, io_uring or userfaultfd open; calls that change mappings cannot be watched; there is no
+ * memory for the copy.  -ENODEV.
  *
  * The registration remains valid whatever the program does with the memory: see enum softhca_remap.
  * softhca_is_mapped tells whether any of it is still mapped.  softhca_unmap moves it back, while

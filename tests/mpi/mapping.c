@@ -132,7 +132,8 @@ static bool is_not(const void *at, size_t bytes)
 static unsigned char *pages(size_t bytes)
 {
 	static uintptr_t next = (uintptr_t)1 << 44;
-	void *at = mmap((void *)(next += (uintptr_t)1 << 28), bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	void *at = mmap((void *)(next += (uintptr_t)1 << 28), bytes, PROT_READ | PROT_WRITE,
+			MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	return at == MAP_FAILED ? NULL : at;
 }

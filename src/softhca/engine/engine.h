@@ -70,8 +70,8 @@ static inline bool hca_engine_due(struct hca_fabric *f)
 }
 
 /*
- * Timed: may anything be due that is not done?  A queue pair that has its turn, in another thread, is not on
- * the list.
+ * Timed: may anything be due that is not done?  A queue pair that has its turn, in another thread,
+ * is not on the list.
  */
 static inline bool hca_engine_behind(struct hca_fabric *f)
 {

@@ -19,15 +19,15 @@
 #include "pages/held.h"
 
 /*
- * What a descriptor leads to, by the beginning of its name, when the process may have given pages to
- * a device, to a virtual machine or to a ring of the kernel, which go on using them; and
+ * What a descriptor leads to, by the beginning of its name, when the process may have given pages
+ * to a device, to a virtual machine or to a ring of the kernel, which go on using them; and
  * userfaultfd, whose handler takes part in each fault.  verbs: what a library opens that does not
  * call this one's ibv_reg_mr.
  */
 static const char *const holders[] = {
 	"/dev/nvidia", "/dev/kfd", "/dev/dri/", "/dev/accel/", "/dev/habanalabs", "/dev/vfio/",
-	"/dev/iommu", "/dev/kvm", "/dev/infiniband/", "/dev/cxi", "/dev/video", "anon_inode:kvm", "anon_inode:[vfio",
-	"anon_inode:[userfaultfd]", "/dev/userfaultfd", "anon_inode:[io_uring]",
+	"/dev/iommu", "/dev/kvm", "/dev/infiniband/", "/dev/cxi", "/dev/video", "anon_inode:kvm",
+	"anon_inode:[vfio", "anon_inode:[userfaultfd]", "/dev/userfaultfd", "anon_inode:[io_uring]",
 };
 
 static bool is_holder(const char *name)
@@ -130,8 +130,8 @@ static bool any_in(const uint64_t *at, int count, uint64_t start, uint64_t end)
 }
 
 /*
- * A thread's stack ends at its control block, with no gap.  A fiber's ends nowhere in particular: all
- * that lies above the frame of the caller counts, unless a control block is between.
+ * A thread's stack ends at its control block, with no gap.  A fiber's ends nowhere in particular:
+ * all that lies above the frame of the caller counts, unless a control block is between.
  */
 static bool on_a_stack(uint64_t start, uint64_t frame)
 {

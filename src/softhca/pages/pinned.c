@@ -61,8 +61,9 @@ struct hca_pinned *hca_pin_like(const void *owner, const void *addr, size_t byte
 	sigset_t before;
 
 	hca_remap_lock(&before);
-	for (p = pinned; p && (p->owner != owner || p->start != start || p->end != end); p = p->next)
-		;
+	for (p = pinned; p; p = p->next)
+		if (p->owner == owner && p->start == start && p->end == end)
+			break;
 	hca_remap_unlock(&before);
 	return p;
 }

@@ -11,8 +11,8 @@
  * pages.  Pages next to those moved back stay where they are, so that transfers to them
  * are not disturbed.
  *
- * Except at fork and hca_remap_back, there is no waiting for peers that are copying to pages that are moved
- * back: the program removes these pages while they are being written to.
+ * Except at fork and hca_remap_back, there is no waiting for peers that are copying to pages that
+ * are moved back: the program removes these pages while they are being written to.
  */
 #ifndef HCA_REMAP_H
 #define HCA_REMAP_H
@@ -24,7 +24,7 @@
 
 #include "memwatch.h"
 
-/* A registration, as far as this room knows it: the part of it that peers can map.  Zeros: nothing. */
+/* A registration, as this room knows it: the part of it that peers can map.  Zeros: nothing. */
 struct hca_moved {
 	struct hca_moved *next, **at;
 	bool listed;			/* it is on the list; the two above are valid */
@@ -62,8 +62,8 @@ const char *hca_remap_requested(struct hca_moved *m, const void *addr, size_t by
 void hca_remap_back(const void *addr, size_t bytes);
 
 /*
- * It has no such part, but may get one on request, and is not to be copied to by address while pages
- * are moved back.
+ * It has no such part, but may get one on request, and is not to be copied to by address while
+ * pages are moved back.
  */
 void hca_moved_none(struct hca_moved *m, void *addr, size_t bytes);
 /* The part of `from` in [start, end), for a window of it. */

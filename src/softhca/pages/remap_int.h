@@ -15,7 +15,7 @@ struct hca_remap_state {
 	struct hca_ranges ranges;
 	struct hca_moved *list;
 	unsigned forking;		/* threads between before_fork and after_fork */
-	unsigned making_private;	/* those of them that make memory private: what is known is away */
+	unsigned making_private;	/* those of them that make it private: all that is new is away */
 	struct hca_maps maps;		/* too large for the stack of a signal handler */
 };
 extern struct hca_remap_state hca_remap_state;

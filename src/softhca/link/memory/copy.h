@@ -83,8 +83,8 @@ int hca_copy_remote(struct hca_peer *peer, enum hca_direction direction, void *l
 		    uint64_t remote, uint32_t key, size_t n);
 
 /*
- * The same towards the peer, in an access section in which the memory has been found not to be away:
- * its owner, who may want to move it meanwhile, waits for the end of the section and has not
+ * The same towards the peer, in an access section in which the memory has been found not to be
+ * away: its owner, who may want to move it meanwhile, waits for the end of the section and has not
  * begun.  To wait here until it is not away would be to wait for each other.
  */
 int hca_copy_reached(struct hca_peer *peer, void *local, uint64_t remote, uint32_t key, size_t n);

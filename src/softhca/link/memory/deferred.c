@@ -80,7 +80,8 @@ static void write_elsewhere(struct hca_qp *qp, const struct hca_deferred *h)
 		return;
 	}
 	until_ns = rg_now_ns() + BUSY_NS;
-	while (copy_end(qp, h) == -EBUSY && hca_peer_fate(c->peer) == HCA_FATE_ALIVE && !rg_reached(until_ns, rg_now_ns()))
+	while (copy_end(qp, h) == -EBUSY && hca_peer_fate(c->peer) == HCA_FATE_ALIVE &&
+	       !rg_reached(until_ns, rg_now_ns()))
 		rg_yield();
 }
 
