@@ -109,10 +109,7 @@ if [ "$RG_MPI_FLAVOR" = openmpi ]; then
 	ours "Open MPI" "$PWD" openmpi "$MPIRUN"
 	count "Open MPI, ob1, shared memory" "$PWD/measures/pairs" openmpi \
 		"$MPIRUN --mca pml ob1 --mca btl vader,self"
-	doubles=8
-	count "the same, 8 doubles" "$PWD/measures/pairs" openmpi \
-		"$MPIRUN --mca pml ob1 --mca btl vader,self"
-	doubles=
+	# Not of eight doubles: there ob1's MPI_Isend is complete only when its receiver has looked.
 	count "8 bytes with the layer, native" "$PWD/measures/pairs_rails" openmpi \
 		"$MPIRUN --mca pml ob1 --mca btl vader,self" RAILGAUGE_OVER=native
 	count "Open MPI, UCX, shared memory" "$PWD/measures/pairs" openmpi \

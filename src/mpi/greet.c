@@ -21,6 +21,7 @@
 enum {
 	LOOKS = 1000,			/* before it sleeps between them */
 	NAP_US = 500,
+	TOLD_US = 200000,		/* MPI_Abort overtakes a line that the launcher has not read */
 	LATER_NS = 1000000000,		/* a parent's own wait ends first: one rank tells */
 	RANKS_TOLD = 64,
 };
@@ -59,6 +60,7 @@ static void miss(int rank)
 	rg_error("rank %d did not take part within %" PRIu64 " s (--start-limit) of its start "
 		 "(accepted: every executable of the job under railgauge exec or linked with the "
 		 "layer, with the same --over)", rank, world_settings.start_limit_ns / 1000000000);
+	usleep(TOLD_US);
 	native.Abort(MPI_COMM_WORLD, RG_EXIT_USAGE);
 	_exit(RG_EXIT_USAGE);
 }
