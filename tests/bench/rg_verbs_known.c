@@ -1,6 +1,7 @@
 /*
- * verbs_known - a program below MPI, RG_PROGRAM, in which 4 ms pass with every run of side 0,
- * and as much again by the value of a variant, by a clock of its own (known_clock.h).  So every number of a row is known beforehand.
+ * verbs_known - a program below MPI, RG_PROGRAM, in which 4 ms pass with every run of side 0, and
+ * as much again by the value of a variant, by a clock of its own (known_clock.h).  So every number
+ * of a row is known beforehand.
  */
 #include "known_clock.h"
 #include "vbench.h"

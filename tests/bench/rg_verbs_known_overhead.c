@@ -1,7 +1,7 @@
 /*
  * verbs_known_overhead - the same of pt2pt/rg_verbs_overhead.c: a window takes 4 ms, none of which
- * go by while side 0 computes; a look at the clock takes 1 us.  So the time that the program gives to
- * computation is known from the samples.
+ * go by while side 0 computes; a look at the clock takes 1 us.  So the time that the program gives
+ * to computation is known from the samples.
  */
 #include "known_clock.h"
 #include "vbench.h"
