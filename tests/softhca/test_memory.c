@@ -1,4 +1,5 @@
 /* test_memory.c - the arena, remapping in place, and both after fork. */
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -228,6 +229,41 @@ static void test_not_movable(void **state)
 	assert_int_equal(start, end);
 }
 
+struct stack {			/* an array on a thread's stack, until told to end */
+	pthread_barrier_t there, done;
+	unsigned char *array;
+};
+
+static void *stand(void *argument)
+{
+	unsigned char array[8 * PAGE];
+	struct stack *s = argument;
+
+	s->array = array;
+	pthread_barrier_wait(&s->there);
+	pthread_barrier_wait(&s->done);
+	return NULL;
+}
+
+/* The thread writes to it at any time: what it wrote during the move would be lost. */
+static void test_thread_stack(void **state)
+{
+	uint64_t start, end;
+	pthread_t thread;
+	struct stack s;
+
+	pthread_barrier_init(&s.there, NULL, 2);
+	pthread_barrier_init(&s.done, NULL, 2);
+	assert_int_equal(pthread_create(&thread, NULL, stand, &s), 0);
+	pthread_barrier_wait(&s.there);
+	remap(s.array, 8 * PAGE, false, &start, &end);
+	assert_int_equal(start, end);
+	pthread_barrier_wait(&s.done);
+	pthread_join(thread, NULL);
+	pthread_barrier_destroy(&s.there);
+	pthread_barrier_destroy(&s.done);
+}
+
 /* A real device goes on with the pages that it found: they stay. */
 static void test_pinned(void **state)
 {
@@ -436,7 +472,8 @@ int main(void)
 		cmocka_unit_test(test_arena), cmocka_unit_test(test_arena_many),
 		cmocka_unit_test(test_interior), cmocka_unit_test(test_edges),
 		cmocka_unit_test(test_overlapping), cmocka_unit_test(test_address_reused),
-		cmocka_unit_test(test_not_movable), cmocka_unit_test(test_pinned),
+		cmocka_unit_test(test_not_movable), cmocka_unit_test(test_thread_stack),
+		cmocka_unit_test(test_pinned),
 		cmocka_unit_test(test_sweep),
 		cmocka_unit_test(test_fork_private), cmocka_unit_test(test_beside_arena),
 		 cmocka_unit_test(test_fork_arena),

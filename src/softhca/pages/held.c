@@ -1,6 +1,6 @@
 /*
- * held.c - memory that is not moved on request, although it is private and anonymous: that of
- * a device or of the kernel, which may know its pages, and the stacks of threads and fibers.
+ * held.c - memory that is not moved, although it is private and anonymous: the stacks of threads
+ * and fibers, and on request that of a device or of the kernel, which may know its pages.
  *
  * Asked once per buffer, before anything is moved; allocates.  What a program does later with
  * memory that has been moved is seen only as far as memwatch.h sees it.
@@ -133,14 +133,15 @@ static bool any_in(const uint64_t *at, int count, uint64_t start, uint64_t end)
  * A thread's stack ends at its control block, with no gap.  A fiber's ends nowhere in particular:
  * all that lies above the frame of the caller counts, unless a control block is between.
  */
-static bool on_a_stack(uint64_t start, uint64_t frame)
+bool hca_held_by_stack(uint64_t start, const void *frame)
 {
+	const uint64_t below = (uintptr_t)frame;
 	uint64_t at[THREADS_MAX];
 	int count = control_blocks(at);
 
 	if (count < 0 || any_in(at, count, start, run_end(start)))
 		return true;
-	return frame < start && run_end(frame) > start && !any_in(at, count, frame, start);
+	return below < start && run_end(below) > start && !any_in(at, count, below, start);
 }
 
 /* ---- Ranges -------------------------------------------------------------- */
@@ -171,7 +172,7 @@ static bool any_bound(uint64_t start, uint64_t end)
 
 const char *hca_held_range(uint64_t start, uint64_t end, const void *frame)
 {
-	if (on_a_stack(start, (uintptr_t)frame))
+	if (hca_held_by_stack(start, frame))
 		return "it is on a stack";
 	if (any_bound(start, end))
 		return "it is bound to NUMA nodes";

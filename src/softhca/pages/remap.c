@@ -377,9 +377,12 @@ void hca_remap(struct hca_moved *m, void *addr, size_t bytes, bool edges)
 	sigset_t before;
 
 	m->start = m->end = start;
-	/* dlclose unmaps data of a library without a call that is seen. */
+	/*
+	 * dlclose unmaps data of a library without a call that is seen; a thread writes to its stack
+	 * while another one moves a page of it.
+	 */
 	if (!bytes || first >= last || rg_memwatch_in_library(first, last - first, &unloads) ||
-	    hca_memory_fd() < 0)
+	    hca_held_by_stack(first, __builtin_frame_address(0)) || hca_memory_fd() < 0)
 		return;
 	hca_remap_lock(&before);
 	if (!hca_remap_state.forking && all_pages(first, last, is_moved_or_movable) &&
