@@ -1,5 +1,6 @@
 /* main.c - runs the cases, each as two processes. */
 #include <errno.h>
+#include <fcntl.h>
 #include <fnmatch.h>
 #include <poll.h>
 #include <popt.h>
@@ -219,6 +220,8 @@ static int run_once(const struct test *t, const struct known *known, const char 
 	/* Not a pipe: what a case leaves running must not keep us waiting for its end. */
 	int log = memfd_create("log", MFD_CLOEXEC), rc;
 
+	/* Both sides may write at once: without this the kernel gives a memfd's writers one place. */
+	fcntl(log, F_SETFL, O_APPEND);
 	/* For what is known not to come, nobody waits long. */
 	patience_s = known && known_not_to_come(known) ? 1 : (unsigned)patience;
 	rc = run_case(t, known, log);
