@@ -73,7 +73,7 @@ for scope in 1 2; do
 	# Either scope denies the same to an ordinary user: one whole list is enough.
 	if [ $scope = 2 ]; then
 		# Machines are emulated, and tests/softhca has the list by the owner's hands as well.
-		conformance ordinary $([ -n "${RG_LONG-}" ] || echo --share 6)
+		conformance ordinary $([ -n "${RG_LONG-}" ] || echo --share 12)
 	else
 		export SOFTHCA_REMAP=never
 		conformance ordinary --only '*write*'

@@ -6,6 +6,7 @@
 
 export SUITE_ROUNDS=20
 for suite in coll_suite reduce_suite; do
+	drawn 2 $suite || continue
 	launch 2 tests/mpi/$suite stripe
 	expect "$suite" eval '[ "$rc" -eq 0 ] && grep -q "cases passed\$" "$out"'
 done
@@ -15,6 +16,7 @@ expect "coll_suite, $RAILGAUGE_COLL" eval '[ "$rc" -eq 0 ] && grep -q "cases pas
 unset RAILGAUGE_COLL SUITE_ROUNDS
 for name in allgather allgatherv allreduce alltoall alltoallv bcast gather reduce \
 	reduce_scatter scatter; do
+	drawn 2 $name || continue
 	launch 2 collective/rg_$name --over single,stripe -c -m 16K:32K -i 2 -x 1 --time-cap 1
 	expect "rg_$name" well
 done

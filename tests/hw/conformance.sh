@@ -6,9 +6,9 @@
 limit=${RG_HW_SECONDS:-1200}
 
 [ -z "${RG_HW_PORTS-}" ] || nodes=1
-# Emulated machines are slow: half of the list at each change.
+# Emulated machines are slow: a quarter of the list at each change.
 share=1
-[ "${RG_HW_SOFTWARE-}" != 1 ] || [ -n "${RG_LONG-}" ] || share=2
+[ "${RG_HW_SOFTWARE-}" != 1 ] || [ -n "${RG_LONG-}" ] || share=4
 launch "$nodes" sh "$srcdir/tests/hw/conformance-here.sh" "$srcdir" "${RG_HW_SOFTWARE-}" \
 	"$share" "${RG_SEED:-1}" ${RG_HW_PORTS-}
 cat "$out"

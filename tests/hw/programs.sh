@@ -14,6 +14,7 @@ fi
 
 for program in "rg_latency -m $small" "rg_bw -m $large -W 8" "rg_bibw -m $large -W 8" \
 	"rg_mr -m 64:128"; do
+	drawn 2 "$program" || continue
 	launch 2 pt2pt/$program $ways $few
 	expect "$program" well
 done
@@ -23,6 +24,7 @@ expect "rg_pairs" well
 for program in "lat --op send" "lat --op write" "lat --op read --bidir" "lat --op fadd" \
 	"bw --over single,stripe --qps 2" "bw --op send --queue 8" "bibw --op read" \
 	"bw --op send --transport UD" "bw --transport UC" "notify"; do
+	drawn 2 "$program" || continue
 	case $program in
 	*fadd*) sizes=8 ;;
 	*U[CD]*) sizes=1K ;;
@@ -38,6 +40,7 @@ expect "one rail by name" well
 for options in "--rendezvous read --qps 4 --bind near" \
 	"--rendezvous read --eager 0 --threshold 1K --mtu 1024" \
 	"--completion control --gid-index auto --sl 1 --tclass 8" "--completion control --qps 2 --mtu 256"; do
+	drawn 2 "$options" || continue
 	case $options in
 	*control*) ways="--over single,stripe,weighted" ;;
 	*) ways="--over single,stripe,weighted,pull" ;;

@@ -32,6 +32,7 @@ all=
 passes 2 p2p_suite stripe ${all:+pull,rendezvous=read} $(long weighted,completion=control)
 programs 2 6 stripe pull,rendezvous=read weighted,completion=control
 for suite in type_suite comm_suite thread_suite; do
+	drawn 2 "$suite $RG_MPI_FLAVOR" || continue
 	passes 2 $suite ${all:+single} stripe
 done
 if [ -n "$all" ]; then
