@@ -9,6 +9,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 struct cli_command {
 	const char *name;
@@ -36,6 +37,36 @@ enum cli_program_kind {
 int cli_program_find(const char *name, char *path, size_t size);
 /* 0 or -errno; *kind only on success. */
 int cli_program_kind(const char *path, enum cli_program_kind *kind);
+
+/* ---- launch.c: programs of the suite, by a launcher ---- */
+
+struct cli_launch {
+	const char *launcher;		/* "mpirun", with its options, blanks between */
+	int ranks;			/* its -np */
+	const char *const *argv;	/* the program and its arguments; ends with NULL */
+	const char *log;		/* a file that gets what is printed */
+	unsigned limit_s;
+};
+
+/* "rg_bw" -> its path, in the build tree or installed.  0 or -ENOENT. */
+int cli_suite_find(const char *name, char *path, size_t size);
+/*
+ * Run it to its end.  The exit code of the launcher (127: there is no such command), 128 + signal,
+ * -ETIMEDOUT (it has been ended) or another -errno.
+ */
+int cli_launch(const struct cli_launch *launch);
+
+/* ---- reproduce_run.c ---- */
+
+struct experiment_paper;
+
+struct cli_reproduction {
+	const char *launcher, *out;	/* out: directory of records and texts, which exists */
+	uint64_t time_ns;		/* for all launches */
+};
+
+/* Run a paper's experiments and print their values beside the paper's.  An exit code. */
+int cli_reproduction_run(const struct experiment_paper *p, const struct cli_reproduction *r);
 
 /* ---- library.c: Railgauge's shared libraries, in the build tree or installed ---- */
 

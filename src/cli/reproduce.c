@@ -1,8 +1,12 @@
-/* reproduce.c - railgauge reproduce: measurements of papers, and the commands that repeat them. */
+/* reproduce.c - railgauge reproduce: experiments of papers, listed, explained or repeated. */
 #include "config.h"
 
+#include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "cli.h"
 #include "err.h"
@@ -10,23 +14,34 @@
 #include "opt.h"
 #include "text.h"
 
-struct reproduce_values { bool list; };
+struct reproduce_values {
+	bool list;
+	const char *out, *launcher;
+	uint64_t time_ns;
+};
 
+#define AT(member) .offset = offsetof(struct reproduce_values, member)
 static const struct opt rows[] = {
-	{ .name = "list", .letter = 'l', .type = OPT_FLAG,
-	  .offset = offsetof(struct reproduce_values, list),
+	{ .name = "list", .letter = 'l', .type = OPT_FLAG, AT(list),
 	  .help = "print one line per experiment: its id, figure and command, and what it shows" },
+	{ .name = "time", .letter = 't', .type = OPT_TIME, AT(time_ns), .arg = "SECONDS",
+	  .standard = "600s", .min = 1000000000, .max = UINT64_C(86400000000000), .bare = "s",
+	  .help = "what all experiments together may take" },
+	{ .name = "out", .letter = 'o', .type = OPT_TEXT, AT(out), .arg = "DIR",
+	  .help = "where records (ID.jsonl) and tables (ID.txt) go; default: reproduce-PAPER" },
+	{ .name = "launcher", .type = OPT_TEXT, AT(launcher), .arg = "COMMAND",
+	  .standard = "mpirun", .help = "command that starts a job, and gets -np N" },
 	{ .name = NULL },
 };
 
 static void list(const struct experiment_paper *p)
 {
-	char command[EXPERIMENT_TEXT];
+	char command[EXPERIMENT_TEXT], figure[EXPERIMENT_FIGURE];
 
 	for (int i = 0; i < p->count; i++) {
 		const struct experiment *e = &p->list[i];
 
-		printf("%-16s figure %-3d %-55s # %s; %s", e->id, e->figure,
+		printf("%-20s figure %-3s %-60s # %s; %s", e->id, experiment_figure(e, figure),
 		       experiment_command(e, 0, command, sizeof(command)), e->adapter, e->shows);
 		for (int k = 1; k < e->rank_counts; k++)
 			printf("%s-np %d", k == 1 ? "; also " : ", ", e->ranks[k]);
@@ -58,10 +73,29 @@ static void papers_text(const struct experiment_papers *papers, char *buf, size_
 			 papers->list[i].name);
 }
 
-static int show(const struct experiment_papers *papers, bool wants_list, int count, char **words)
+/* All of a paper. */
+static int repeat(const struct experiment_paper *p, const struct reproduce_values *v)
+{
+	struct cli_reproduction r = { .launcher = v->launcher, .time_ns = v->time_ns };
+	char out[64], inside[PATH_MAX];
+
+	snprintf(out, sizeof(out), "reproduce-%s", p->name);
+	r.out = v->out ? v->out : out;
+	snprintf(inside, sizeof(inside), "%s/.", r.out);
+	if ((mkdir(r.out, 0777) && errno != EEXIST) || access(inside, W_OK | X_OK)) {
+		rg_error("--out %s: %s (accepted: a directory, or the name of a new one)", r.out,
+			 strerror(errno));
+		return RG_EXIT_USAGE;
+	}
+	return cli_reproduction_run(p, &r);
+}
+
+static int show(const struct experiment_papers *papers, const struct reproduce_values *v, int count,
+		char **words)
 {
 	const struct experiment_paper *p = count ? experiment_paper_find(papers, words[0]) : NULL;
 	const struct experiment *e = count > 1 ? experiment_find(papers, words[1]) : NULL;
+	const bool wants_list = v->list;
 	char accepted[EXPERIMENT_TEXT];
 
 	papers_text(papers, accepted, sizeof(accepted));
@@ -74,13 +108,13 @@ static int show(const struct experiment_papers *papers, bool wants_list, int cou
 			 words[count - 1]);
 	else if (wants_list)
 		list(p);
+	else if (count == 1)
+		return repeat(p, v);
 	else if (e && e->paper == p)
 		details(e);
 	else
-		rg_error("reproduce %s%s%s: %s experiment (accepted: --list, or %s)", words[0],
-			 count > 1 ? " " : "", count > 1 ? words[1] : "",
-			 count > 1 ? "unknown" : "no",
-			 experiment_ids(papers, p, NULL, accepted, sizeof(accepted)));
+		rg_error("reproduce %s %s: unknown experiment (accepted: --list, or %s)", words[0],
+			 words[1], experiment_ids(papers, p, NULL, accepted, sizeof(accepted)));
 	return p && count <= 2 && (wants_list ? count == 1 : e && e->paper == p) ? RG_EXIT_OK :
 		RG_EXIT_USAGE;
 }
@@ -92,12 +126,15 @@ int cli_reproduce(int argc, char **argv)
 	struct opt_table table = { "Reproduce", rows, &values, origin };
 	struct opt_program program = {
 		.name = "railgauge reproduce", .operands = "PAPER [ID]",
-		.summary = "List the experiments of a paper, or print one with its options and the "
-			   "paper's values.",
+		.summary = "Repeat the experiments of a paper and print their values beside the "
+			   "paper's; list them; or print one with its options.",
 		.tables = &table, .table_count = 1,
 		.notes = "Each is run by --experiment ID of its program; what the command line "
 			 "says\nwins over the paper's options.  Quoted values are of the paper's "
-			 "hardware.\n\nThe data are read from where they were installed, or from "
+			 "hardware,\nmeasured ones of models of it on the software HCA.  Rows are "
+			 "cut so that all\nexperiments keep to --time; a value is the median of "
+			 "its row.  railgauge report\ndraws the records, with the paper's values "
+			 "as open circles.\n\nThe data are read from where they were installed, or from "
 			 "the\ndirectory that RAILGAUGE_DATA names.",
 	};
 	struct experiment_papers papers;
@@ -107,7 +144,7 @@ int cli_reproduce(int argc, char **argv)
 		return rc == 1 ? RG_EXIT_OK : RG_EXIT_USAGE;
 	if (experiment_load(&papers))
 		return RG_EXIT_USAGE;
-	rc = show(&papers, values.list, argc - first, argv + first);
+	rc = show(&papers, &values, argc - first, argv + first);
 	experiment_free(&papers);
 	return fflush(stdout) || ferror(stdout) ? RG_EXIT_FAULT : rc;
 }

@@ -15,6 +15,7 @@
 #include "text.h"
 
 enum { FILE_BYTES_MAX = 1 << 20, TEXT_BYTES_MAX = 160, RANKS_MAX = 4096, QUOTED_MAX = 8 };
+enum { FIGURE_MAX = 999, CELLS_MAX = 9999 };
 enum { PAPERS_MAX = 64, NAME_BYTES_MAX = 32, OPTIONS_MAX = 32 };
 
 static const char lower[] = "abcdefghijklmnopqrstuvwxyz0123456789";
@@ -68,15 +69,21 @@ static int quoted_check(const json_t *quoted, struct check *c)
 	if (!json_is_array(quoted) || json_array_size(quoted) > QUOTED_MAX)
 		return wrong(c, "quoted is not a list of at most %d", QUOTED_MAX);
 	json_array_foreach(quoted, i, q) {
-		const char *what, *unit;
+		const char *what, *unit, *way = "single";
+		double value, shorter, x = 0;
 		json_error_t error;
-		double value, shorter;
+		int calibrated;
 
-		if (json_unpack_ex(q, &error, JSON_STRICT, "{s:s, s:F, s:s, s?F}", "what", &what,
-				   "value", &value, "unit", &unit, "shorter", &shorter))
+		if (json_unpack_ex(q, &error, JSON_STRICT, "{s:s, s:F, s:s, s?F, s?s, s?F, s?b}",
+				   "what", &what, "value", &value, "unit", &unit, "shorter",
+				   &shorter, "way", &way, "x", &x, "calibrated", &calibrated))
 			return wrong(c, "quoted %d: %s", (int)i, error.text);
-		if (!is_line(what) || !is_line(unit) || !isfinite(value))
-			return wrong(c, "quoted %d: what or unit is not a line of text", (int)i);
+		if (!is_line(what) || !is_line(unit) || !is_line(way) || !isfinite(value) ||
+		    !isfinite(x))
+			return wrong(c, "quoted %d: what, unit or way is not a line of text",
+				     (int)i);
+		if (!json_object_get(q, "way") != !json_object_get(q, "x"))
+			return wrong(c, "quoted %d: way without x, or x without way", (int)i);
 	}
 	return 0;
 }
@@ -122,20 +129,23 @@ static bool id_is_of(const char *id, const char *paper)
 static int experiment_take(struct experiment *e, json_t *from, struct check *c)
 {
 	json_error_t error;
-	json_int_t figure;
+	json_int_t figure = 0, cells;
 	json_t *ranks;
 
 	if (json_unpack_ex(from, &error, JSON_STRICT,
-			   "{s:s, s:I, s:s, s:o, s:s, s:s, s:o, s:o}", "id", &e->id, "figure",
-			   &figure, "program", &e->program, "ranks", &ranks, "adapter",
-			   &e->adapter, "shows", &e->shows, "options", &e->options, "quoted",
-			   &e->quoted))
+			   "{s:s, s?I, s:s, s:o, s:I, s:s, s:s, s:o, s:o}", "id", &e->id, "figure",
+			   &figure, "program", &e->program, "ranks", &ranks, "cells", &cells,
+			   "adapter", &e->adapter, "shows", &e->shows, "options", &e->options,
+			   "quoted", &e->quoted))
 		return wrong(c, "%s", error.text);
 	if (!id_is_of(e->id, e->paper->name))
 		return wrong(c, "id is not %s-... of small letters, digits and -", e->paper->name);
-	if (figure < 1 || figure > 999)
-		return wrong(c, "figure is not in 1 to 999");
+	if (json_object_get(from, "figure") && (figure < 1 || figure > FIGURE_MAX))
+		return wrong(c, "figure is not in 1 to %d", FIGURE_MAX);
+	if (cells < 1 || cells > CELLS_MAX)
+		return wrong(c, "cells is not in 1 to %d", CELLS_MAX);
 	e->figure = (int)figure;
+	e->cells = (int)cells;
 	if (!is_word(e->program, "_") || strncmp(e->program, "rg_", 3))
 		return wrong(c, "program is not rg_...");
 	if (!is_line(e->adapter) || !is_line(e->shows))
@@ -306,6 +316,30 @@ const struct experiment *experiment_find(const struct experiment_papers *p, cons
 	return NULL;
 }
 
+/* ---- Places of quoted values ------------------------------------------------------------ */
+
+bool experiment_point(const json_t *quoted, size_t i, struct experiment_point *out)
+{
+	const json_t *q = json_array_get(quoted, i);
+
+	out->what = json_string_value(json_object_get(q, "what"));
+	out->unit = json_string_value(json_object_get(q, "unit"));
+	out->way = json_string_value(json_object_get(q, "way"));
+	out->value = json_number_value(json_object_get(q, "value"));
+	out->x = json_number_value(json_object_get(q, "x"));
+	out->calibrated = json_is_true(json_object_get(q, "calibrated"));
+	return out->what && out->unit && out->way && json_object_get(q, "x");
+}
+
+double experiment_scale(enum report_metric metric, const char *unit)
+{
+	const double mib = 1048576, mb = 1000000;
+
+	if (strcmp(unit, report_metric_unit(metric)) == 0)
+		return 1;
+	return metric == REPORT_BANDWIDTH && strcmp(unit, "MiB/s") == 0 ? mb / mib : 0;
+}
+
 /* ---- To text -------------------------------------------------------------------------- */
 
 char *experiment_ids(const struct experiment_papers *p, const struct experiment_paper *paper,
@@ -323,10 +357,20 @@ char *experiment_ids(const struct experiment_papers *p, const struct experiment_
 	return buf;
 }
 
+char *experiment_figure(const struct experiment *e, char buf[EXPERIMENT_FIGURE])
+{
+	snprintf(buf, EXPERIMENT_FIGURE, e->figure ? "%d" : "-", e->figure);
+	return buf;
+}
+
 char *experiment_text(const struct experiment *e, char *buf, size_t size)
 {
-	snprintf(buf, size, "%c%s figure %d, %s: %s", toupper((unsigned char)e->paper->name[0]),
-		 e->paper->name + 1, e->figure, e->adapter, e->shows);
+	char figure[32] = "";
+
+	if (e->figure)
+		snprintf(figure, sizeof(figure), " figure %d", e->figure);
+	snprintf(buf, size, "%c%s%s, %s: %s", toupper((unsigned char)e->paper->name[0]),
+		 e->paper->name + 1, figure, e->adapter, e->shows);
 	return buf;
 }
 

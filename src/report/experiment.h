@@ -2,8 +2,8 @@
  * experiment.h - experiments of papers, as presets of Railgauge's programs.
  *
  * A paper is one file, NAME.json, in the directory RAILGAUGE_DATA, else in the installed
- * one.  Quoted values are the paper's, of its hardware.  They are shown, but never compared
- * or mixed with measured values.
+ * one.  Quoted values are the paper's, of its hardware.  They are shown beside measured values,
+ * and nothing is judged by them.
  */
 #ifndef RG_EXPERIMENT_H
 #define RG_EXPERIMENT_H
@@ -12,9 +12,11 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "report.h"
+
 enum {
 	EXPERIMENT_RANKS_MAX = 8,	/* numbers of ranks of one experiment */
-	EXPERIMENT_TEXT = 1024,		/* enough for any text below */
+	EXPERIMENT_TEXT = 8192,		/* enough for any text below */
 };
 
 struct experiment_paper {
@@ -31,10 +33,20 @@ struct experiment {
 	const char *id;			/* "p1-fig13-pcie" */
 	const char *program;		/* "rg_bw" */
 	const char *adapter, *shows;
-	int figure;
+	int figure;			/* 0: none of the paper's */
+	int cells;			/* of its table: rows times columns */
 	int ranks[EXPERIMENT_RANKS_MAX], rank_counts;
 	json_t *options;		/* long option name -> text */
-	json_t *quoted;			/* array of {what, value, unit[, shorter]} */
+	json_t *quoted;			/* array of {what, value, unit[, shorter][, way, x
+					 * [, calibrated]]} */
+};
+
+/* A quoted value that has a place in the table. */
+struct experiment_point {
+	const char *what, *unit, *way;
+	double value;			/* in `unit` */
+	double x;			/* the row: message size, or the value of the axis */
+	bool calibrated;		/* a key of the profile got its value from this one */
 };
 
 struct experiment_papers { struct experiment_paper *list; int count; };
@@ -56,12 +68,22 @@ const struct experiment *experiment_find(const struct experiment_papers *p, cons
 char *experiment_ids(const struct experiment_papers *p, const struct experiment_paper *paper,
 		     const char *program, char *buf, size_t size);
 
+enum { EXPERIMENT_FIGURE = 12 };
+/* "13", or "-". */
+char *experiment_figure(const struct experiment *e, char buf[EXPERIMENT_FIGURE]);
 /* "P1 figure 13, MT25208 on PCI Express x8: ..." */
 char *experiment_text(const struct experiment *e, char *buf, size_t size);
 /* "one port 971 MB/s (shorter version 969); ... (on the paper's hardware)" */
 char *experiment_quoted(const struct experiment *e, char *buf, size_t size);
 /* "mpirun -np 2 rg_bw --experiment p1-fig13-pcie", with its i-th number of ranks. */
 char *experiment_command(const struct experiment *e, int i, char *buf, size_t size);
+/*
+ * One of the quoted values, also of a record's quoted_from_paper, which may hold anything.
+ * false: it has no place in the table.
+ */
+bool experiment_point(const json_t *quoted, size_t i, struct experiment_point *out);
+/* What a value of the metric is multiplied by to be in this unit ("MiB/s"); 0: it cannot be. */
+double experiment_scale(enum report_metric metric, const char *unit);
 /* A copy for a record. */
 json_t *experiment_record(const struct experiment *e);
 

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "err.h"
+#include "experiment.h"
 #include "report_impl.h"
 #include "units.h"
 
@@ -30,6 +31,7 @@ struct plot {
 	bool has_axis;		/* else x is the message size */
 	double x_min, x_max;	/* of those above 0 */
 	bool x_zero;		/* there is one of 0, or below */
+	int quoted[REPORT_WAYS_MAX];	/* values of a paper that are drawn, of each way */
 };
 
 /*
@@ -59,6 +61,21 @@ static bool way_foreign(const struct plot *p, int way)
 		if (json_is_string(name) && !strcmp(json_string_value(name), way_name(p, way)))
 			return true;
 	return false;
+}
+
+/* ---- Values of a paper ------------------------------------------------------------ */
+
+static const json_t *quoted_of(const struct plot *p)
+{
+	return json_object_get(json_object_get(p->file->run, "experiment"), "quoted_from_paper");
+}
+
+/* Is the i-th of them one of this way, in a unit that the figure has? */
+static bool point_of_way(const struct plot *p, size_t i, int way, struct experiment_point *point)
+{
+	return experiment_point(quoted_of(p), i, point) && point->value > 0 &&
+	       !strcmp(point->way, way_name(p, way)) &&
+	       experiment_scale(p->file->metric, point->unit) > 0;
 }
 
 static int plot_open(const struct plot *p, const char *suffix, FILE **out)
@@ -145,6 +162,26 @@ static void plot_data_line(struct plot *p, FILE *out, double x)
 	p->x_zero = p->x_zero || x <= 0;
 }
 
+/* The paper's values that have a place in this way's curve: a block of their own. */
+static void plot_quoted(struct plot *p, FILE *out, int way)
+{
+	const json_t *quoted = quoted_of(p);
+	struct experiment_point point;
+	char text[AXIS_TEXT];
+
+	for (size_t i = 0; i < json_array_size(quoted); i++) {
+		double value;
+
+		if (!point_of_way(p, i, way, &point))
+			continue;
+		if (!p->quoted[way]++)
+			fprintf(out, "\n\n# quoted from the paper, %s\n", way_name(p, way));
+		value = point.value / experiment_scale(p->file->metric, point.unit);
+		fprintf(out, "%s %.9g\n", axis_text(point.x, text, sizeof(text)), value);
+		p->top = fmax(p->top, value);
+	}
+}
+
 static int plot_data(struct plot *p)
 {
 	double last = NAN;
@@ -169,6 +206,8 @@ static int plot_data(struct plot *p)
 	}
 	if (p->top == 0)
 		p->top = p->largest;
+	for (int w = 0; w < p->way_count; w++)
+		plot_quoted(p, out, w);
 	return plot_finish(p, out);
 }
 
@@ -271,12 +310,25 @@ static void script_curve(const struct plot *p, FILE *out, int way)
 
 	snprintf(label, sizeof(label), "%s%s", way_name(p, way),
 		 foreign ? " (shared memory, not this fabric)" : "");
-	fprintf(out, "%s'%s.dat' using 1:%d ", way ? ", \\\n\t" : "plot ", p->name, way + 2);
+	fprintf(out, "%s'%s.dat' index 0 using 1:%d ", way ? ", \\\n\t" : "plot ", p->name,
+		way + 2);
 	if (foreign)
 		fprintf(out, "with lines lw 2 dt 2 lc rgb '#888888' title ");
 	else
 		fprintf(out, "with linespoints lw 1.6 ps %.1f pt %d lc rgb '%s' title ",
 			style->size, style->symbol, style->colour);
+	plot_quote(out, label);
+	fprintf(out, " noenhanced");
+}
+
+/* Large open circles in the colour of the curve that they belong to. */
+static void script_quoted(const struct plot *p, FILE *out, int way, int index)
+{
+	char label[256];
+
+	snprintf(label, sizeof(label), "%s, in the paper", way_name(p, way));
+	fprintf(out, ", \\\n\t'%s.dat' index %d using 1:2 with points lw 2 ps 2.4 pt 6 lc rgb '%s' "
+		"title ", p->name, index, styles[way % STYLE_COUNT].colour);
 	plot_quote(out, label);
 	fprintf(out, " noenhanced");
 }
@@ -303,6 +355,9 @@ static int plot_script(const struct plot *p)
 		p->name);
 	for (int w = 0; w < p->way_count; w++)
 		script_curve(p, out, w);
+	for (int w = 0, index = 1; w < p->way_count; w++)
+		if (p->quoted[w])
+			script_quoted(p, out, w, index++);
 	fprintf(out, "\nif (strstrt(GPVAL_TERMINALS, 'pngcairo') > 0) {\n"
 		"\tset terminal pngcairo size 1600,1040 font 'DejaVu Sans,13' "
 		"fontscale 2 linewidth 2 pointscale 2\n} else {\n"

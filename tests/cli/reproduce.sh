@@ -22,13 +22,15 @@ program_at() {
 }
 
 reproduce
-says 'no paper (accepted: p1)' 'no paper'
+says 'no paper (accepted: p1, p4, p5)' 'no paper'
 reproduce p9 --list
-says 'p9: unknown paper (accepted: p1)' 'another paper'
-reproduce p1
-says 'no experiment (accepted: --list, or p1-fig12-pcie, ' 'nothing of a paper'
+says 'p9: unknown paper (accepted: p1, p4, p5)' 'another paper'
+reproduce p1 --time 20 --out "$work/none"
+says 'time 20s: too short for 34 launches (accepted: [0-9]*s and more)' 'too little time'
+reproduce p1 --out /dev/null
+says 'out /dev/null: .*(accepted: a directory, or' 'no directory'
 reproduce p1 p1-fig20-pcie
-says 'p1-fig20-pcie: unknown experiment (accepted: --list, or p1-fig12-pcie, ' 'an unknown id'
+says 'p1-fig20-pcie: unknown experiment (accepted: --list, or p1-fig2-pcie, ' 'an unknown id'
 reproduce p1 p1-fig12-pcie more
 says 'more: unexpected' 'three words'
 
@@ -40,8 +42,8 @@ expect "its values" grep -q '^quoted: one port 1927 MB/s .*two ports 2721 MB/s' 
 
 reproduce p1 --list
 cp "$out" "$work/list"
-expect "16 ids" [ "$(cut -d' ' -f1 "$work/list" | sort -u | wc -l)" -eq 16 ]
-for figure in 12 13 14 15 16 17 18 19; do
+expect "38 ids" [ "$(cut -d' ' -f1 "$work/list" | sort -u | wc -l)" -eq 38 ]
+for figure in 2 6 9 12 13 19; do
 	expect "figure $figure twice" [ "$(grep -c " figure $figure " "$work/list")" -eq 2 ]
 done
 
@@ -107,6 +109,75 @@ refused pt2pt/rg_bw 2 '--experiment p1-fig18-pcie: one of rg_is (accepted: p1-fi
 	--experiment p1-fig18-pcie
 refused pt2pt/rg_mr 2 'one of rg_bw (accepted: none' --experiment p1-fig13-pcie
 
+# All of a paper: one that has all kinds of experiments.
+mkdir "$work/papers"
+some() {
+	echo "{\"id\": \"t1-$1\", \"figure\": 1, \"program\": \"$2\", \"ranks\": [2], \"cells\": 6,"
+	echo "\"adapter\": \"an adapter\", \"shows\": \"this\", \"options\": {$3}, \"quoted\": [$4]}$5"
+}
+small='"sizes": "64:256", "iterations": "4", "warmup": "1", "soft": "ports=2"'
+{
+	echo '{"paper": "t1", "title": "A paper", "source": "of nobody", "experiments": ['
+	some a rg_bw "$small, \"over\": \"single,stripe\"" '
+		{"what": "one port", "value": 50, "unit": "MB/s", "way": "single", "x": 256,
+		 "calibrated": true},
+		{"what": "two ports", "value": 2, "unit": "MiB/s", "way": "stripe", "x": 64},
+		{"what": "of no row", "value": 1, "unit": "MB/s", "way": "single", "x": 300},
+		{"what": "a relation", "value": 47, "unit": "%"}' ,
+	some b rg_verbs_lat "$small" '' ,
+	some c rg_bw '"windows": "1"' '' ,
+	some d rg_is '"class": "S"' ''
+	echo ']}'
+} >"$work/papers/t1.json"
+(
+	flock 9
+	RAILGAUGE_DATA=$work/papers timeout 120 src/cli/railgauge reproduce t1 --out "$work/t1" \
+		--launcher "$MPIRUN" --time 60 9>&-
+) 9>tests/.mpi-lock >"$out" 2>"$err"
+rc=$?
+# median WAY SIZE: of the record
+median() {
+	sed -n "/\"way\": *\"$1\"/{/\"bytes\": *$2,/s/.*\"median\": *\([0-9.e+]*\).*/\1/p}" "$work/t1/t1-a.jsonl"
+}
+# compared WHAT FACTOR WAY SIZE PAPER: the line has the record's median, times the factor
+compared() {
+	line=$(sed -n "s/^1 *t1-a *$1  *//p" "$out")
+	set -- "$(median "$3" "$4")" "$2" "$5" $line
+	holds "$4 == $3 && ($5 - $1 * $2) ^ 2 < (1e-3 * $1) ^ 2 &&
+		($7 - $1 * $2 / $3) ^ 2 < (2e-3 + 1e-3 * $7) ^ 2"
+}
+expect "a paper with one that fails" [ $rc -eq 4 ]
+expect "the estimate" grep -q '^# 3 of 4 experiments, about [0-9]* s: 18 cells of 1.00 s' "$out"
+expect "no hardware" grep -q '^# fabric: models .* not hardware' "$out"
+expect "beside the paper" compared 'one port' 1 single 256 50
+expect "... calibrated" grep -q '^1 .* one port .* MB/s .*  calibrated$' "$out"
+expect "in its unit" compared 'two ports' 0.95367431640625 stripe 64 2
+expect "... predicted" grep -q '^1 .* two ports .* MiB/s .*  predicted$' "$out"
+expect "no row" grep -q '^1 .* of no row  *1  *-  *MB/s  *-  no such row was measured$' "$out"
+expect "no number" grep -q '^1 .* a relation  *47  *-  *%  *-  not compared$' "$out"
+expect "no paper's value" grep -q '^1 *t1-b  *single at 64  *-  *[0-9.]* *us .*no value' "$out"
+expect "what failed" grep -q "^railgauge: t1-c: exit code [0-9]*; .* $work/t1/t1-c.txt" "$err"
+expect "... in one line" [ "$(wc -l <"$err")" -eq 1 ]
+expect "... with its words" grep -q 'option windows is none' "$work/t1/t1-c.txt"
+expect "what was left out" grep -q '^# left out: t1-d: .*: mpirun -np 2 rg_is --experiment t1-d' "$out"
+expect "the tables" grep -q '^# experiment: t1-a, T1 figure 1' "$work/t1/t1-a.txt"
+src/cli/railgauge report --no-plot "$work/t1/t1-a.jsonl" >"$work/again" 2>"$err"
+expect "records" grep -q '^# experiment: t1-a' "$work/again"
+# The paper's values in the figure, in its unit: 2 MiB/s are 2.097152 MB/s.
+src/cli/railgauge report "$work/t1/t1-a.jsonl" >"$out" 2>"$err"
+rc=$?
+case $rc in
+0) ;;
+*) expect "no more is missing than gnuplot" grep -q 'gnuplot not found\|is written but not drawn' "$err" ;;
+esac
+expect "open circles" [ "$(grep -c 'pt 6 .*in the paper' "$work/t1/t1-a.gp")" -eq 2 ]
+expect "their place" grep -q '^64 2.097152$' "$work/t1/t1-a.dat"
+expect "... and another" grep -q '^256 50$' "$work/t1/t1-a.dat"
+RAILGAUGE_DATA=$work/papers src/cli/railgauge reproduce t1 --out "$work/t2" --launcher /nowhere/mpirun \
+	--time 60 >"$out" 2>"$err"
+expect "no launcher: told once" [ "$(grep -c '^railgauge: --launcher /nowhere/mpirun: cannot' "$err")" -eq 1 ]
+expect "no launcher: nothing else" [ "$(wc -l <"$err")" -eq 1 ]
+
 # Damaged and missing files: named, with what is wrong.
 good=$RAILGAUGE_DATA/p1.json
 RAILGAUGE_DATA=$work/data
@@ -121,7 +192,7 @@ damage '20q' ''
 says 'p1.json:2[0-9]: damaged: ' 'a torn file'
 damage 's/"ranks": \[2\]/"ranks": []/' 'experiment 0: ranks is not'
 says 'p1.json: damaged: experiment 0: ranks is not' 'a wrong type'
-damage 's/"value": 971/"value": "much"/' 'experiment 2: quoted 0: '
+damage 's/"value": 971/"value": "much"/' 'experiment 24: quoted 0: '
 # Options are the program's to judge.
 damage 's/"threshold": "8192"/"threshold": "0"/' 'p1-fig13-pcie: threshold 0: out of range'
 damage 's/"window": "64"/"windows": "64"/' 'p1-fig13-pcie: option windows is none of rg_bw'

@@ -60,16 +60,17 @@ static void test_p1(void **state)
 	const struct experiment *e;
 	char buf[EXPERIMENT_TEXT];
 	int figures[32] = { 0 };
+	struct experiment_point point;
 
 	setenv("RAILGAUGE_DATA", data, 1);
 	assert_int_equal(experiment_load(&papers), 0);
 	p1 = experiment_paper_find(&papers, "p1");
 	assert_non_null(p1);
-	assert_int_equal(p1->count, 16);
-	for (int i = 0; i < 16; i++)
+	for (int i = 0; i < p1->count; i++)
 		figures[p1->list[i].figure]++;
-	for (int f = 12; f <= 19; f++)
-		assert_int_equal(figures[f], 2);
+	/* On two adapters each; figure 5 has two operations. */
+	for (int f = 2; f <= 19; f++)
+		assert_int_equal(figures[f], f == 5 ? 4 : 2);
 	e = experiment_find(&papers, "p1-fig13-pcie");
 	assert_non_null(e);
 	assert_string_equal(experiment_quoted(e, buf, sizeof(buf)),
@@ -79,9 +80,47 @@ static void test_p1(void **state)
 			    "mpirun -np 2 rg_bw --experiment p1-fig13-pcie");
 	assert_string_equal(experiment_ids(&papers, NULL, "rg_is", buf, sizeof(buf)),
 			    "p1-fig18-pcie, p1-fig18-pcix");
+	assert_true(experiment_point(e->quoted, 1, &point));
+	assert_string_equal(point.way, "stripe");
+	assert_true(point.value == 1497 && point.x == 1 << 20 && !point.calibrated);
+	e = experiment_find(&papers, "p1-fig2-pcie");
+	assert_non_null(e);
+	assert_true(experiment_point(e->quoted, 0, &point));
+	assert_true(point.value == 4.8 && point.x == 1 && point.calibrated);
+	e = experiment_find(&papers, "p1-fig18-pcie");
+	assert_non_null(e);
+	assert_false(experiment_point(e->quoted, 0, &point));
+	assert_false(experiment_point(e->quoted, 99, &point));
 	assert_null(experiment_find(&papers, "p1-fig13"));
 	assert_null(experiment_paper_find(&papers, "../p1"));
 	experiment_free(&papers);
+}
+
+static void test_scale(void **state)
+{
+	assert_true(experiment_scale(REPORT_LATENCY, "us") == 1);
+	assert_true(experiment_scale(REPORT_BANDWIDTH, "MB/s") == 1);
+	/* 1048576 MB/s are 10^6 times 2^20 bytes per second. */
+	assert_true(experiment_scale(REPORT_BANDWIDTH, "MiB/s") * 1048576 == 1000000);
+	assert_true(experiment_scale(REPORT_LATENCY, "MiB/s") == 0);
+	assert_true(experiment_scale(REPORT_BANDWIDTH, "%") == 0);
+}
+
+/* A record may hold anything. */
+static void test_point_of_anything(void **state)
+{
+	static const char *const texts[] = {
+		"{}", "[]", "[7]", "[{}]", "[{\"what\":1,\"unit\":\"u\",\"way\":\"w\",\"x\":1}]",
+		"[{\"what\":\"w\",\"unit\":\"u\",\"way\":\"w\"}]",
+	};
+	struct experiment_point point;
+
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+		json_t *any = json_loads(texts[i], 0, NULL);
+
+		assert_false(experiment_point(any, 0, &point));
+		json_decref(any);
+	}
 }
 
 /* What is given to it never overflows. */
@@ -102,7 +141,7 @@ static void test_short_buffers(void **state)
 
 #define HEAD "{\"paper\":\"p1\",\"title\":\"t\",\"source\":\"s\",\"experiments\":["
 #define BODY(id, figure, program, ranks, options, quoted) "{\"id\":\"" id "\",\"figure\":" figure \
-	",\"program\":\"" program "\",\"ranks\":" ranks ",\"adapter\":\"a\",\"shows\":\"b\"," \
+	",\"program\":\"" program "\",\"ranks\":" ranks ",\"cells\":1,\"adapter\":\"a\",\"shows\":\"b\"," \
 	"\"options\":" options ",\"quoted\":" quoted "}"
 #define ONE(id, figure, program, ranks, options, quoted) \
 	HEAD BODY(id, figure, program, ranks, options, quoted) "]}"
@@ -138,6 +177,10 @@ static const struct { const char *text, *words; } damaged[] = {
 	{ QUOTED("{\"what\":\"w\",\"unit\":\"u\",\"value\":\"1\"}"), "quoted 0: Expected" },
 	{ QUOTED("{\"what\":\"w\",\"unit\":\"u\",\"value\":1e999}"), "damaged: " },
 	{ QUOTED("{\"what\":\"w\",\"unit\":\"u\",\"value\":1,\"longer\":1}"), "quoted 0: " },
+	{ QUOTED("{\"what\":\"w\",\"unit\":\"u\",\"value\":1,\"x\":1}"), "quoted 0: way without x" },
+	{ QUOTED("{\"what\":\"w\",\"unit\":\"u\",\"value\":1,\"way\":\"w\"}"), "x without way" },
+	{ QUOTED("{\"what\":\"w\",\"unit\":\"u\",\"value\":1,\"way\":\"w\",\"x\":\"1\"}"),
+	  "quoted 0: Expected" },
 };
 
 static void test_damaged(void **state)
@@ -242,7 +285,8 @@ static void test_files(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_p1), cmocka_unit_test(test_short_buffers),
+		cmocka_unit_test(test_p1), cmocka_unit_test(test_scale),
+		cmocka_unit_test(test_point_of_anything), cmocka_unit_test(test_short_buffers),
 		cmocka_unit_test(test_damaged), cmocka_unit_test(test_mutants),
 		cmocka_unit_test(test_files),
 	};

@@ -1,0 +1,274 @@
+/*
+ * reproduce_run.c - experiments of a paper, a launch each, and their values beside the paper's.
+ *
+ * All cells of all tables share the time: each gets the same cap (--time-cap), so that what it takes
+ * is known before, but where one run of a cell takes longer than that.  A value is the median of
+ * its samples.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "cli.h"
+#include "err.h"
+#include "experiment.h"
+#include "report.h"
+
+#define START_NS UINT64_C(2000000000)	/* a launch without its cells, at most */
+#define CAP_MAX_NS UINT64_C(1000000000)	/* of a cell: more makes no value better */
+#define CAP_MIN_NS UINT64_C(10000000)
+enum {
+	WARM_PERCENT = 10,		/* of the cap, on top of it */
+	HANGS_AFTER = 3,		/* times the longest that it should take, and a minute */
+	LIST_MAX = 256,			/* experiments of a paper */
+};
+
+/* ---- What there is to do -------------------------------------------------------------- */
+
+struct plan {
+	const struct experiment *run[LIST_MAX];
+	int runs;
+	uint64_t cells;			/* of all of them */
+	uint64_t cap_ns;		/* of each cell */
+};
+
+/* NULL, or why it is not run. */
+static const char *left_out(const struct experiment *e)
+{
+	/* NAS kernels have classes, and no rows that could be cut. */
+	return json_object_get(e->options, "class") ?
+		"it is timed as a whole and cannot be made shorter" : NULL;
+}
+
+static bool plan_make(const struct experiment_paper *p, uint64_t time_ns, struct plan *plan)
+{
+	uint64_t starts, least;
+
+	*plan = (struct plan){ .runs = 0 };
+	for (int i = 0; i < p->count && plan->runs < LIST_MAX; i++) {
+		const struct experiment *e = &p->list[i];
+
+		if (left_out(e))
+			continue;
+		plan->run[plan->runs++] = e;
+		plan->cells += (uint64_t)e->cells;
+	}
+	starts = (uint64_t)plan->runs * START_NS;
+	least = starts + plan->cells * CAP_MIN_NS * (100 + WARM_PERCENT) / 100;
+	if (time_ns < least) {
+		rg_error("reproduce: --time %" PRIu64 "s: too short for %d launches (accepted: %"
+			 PRIu64 "s and more)", time_ns / 1000000000, plan->runs,
+			 least / 1000000000 + 1);
+		return false;
+	}
+	plan->cap_ns = CAP_MAX_NS;
+	if (plan->cells)
+		plan->cap_ns = (time_ns - starts) / plan->cells * 100 / (100 + WARM_PERCENT);
+	if (plan->cap_ns > CAP_MAX_NS)
+		plan->cap_ns = CAP_MAX_NS;
+	return true;
+}
+
+/* The longest that so many cells in a launch take. */
+static uint64_t longest_ns(const struct plan *plan, uint64_t cells, int launches)
+{
+	return (uint64_t)launches * START_NS + cells * plan->cap_ns * (100 + WARM_PERCENT) / 100;
+}
+
+/* ---- Values ----------------------------------------------------------------------------- */
+
+static void line(const struct experiment *e, const char *what, const char *paper,
+		 const char *here, const char *unit, const char *ratio, const char *mark)
+{
+	char figure[EXPERIMENT_FIGURE];
+
+	printf("%-6s %-20s %-36s %10s %10s %-6s %6s  %s\n", experiment_figure(e, figure), e->id,
+	       what, paper, here, unit, ratio, mark);
+}
+
+/* With four figures or more, and no exponent. */
+static const char *number(double value, char *buf, size_t size)
+{
+	snprintf(buf, size, "%.*f", value < 10 ? 3 : value < 100 ? 2 : value < 1000 ? 1 : 0, value);
+	return buf;
+}
+
+static double value_of(const struct report_file *f, const char *way, double x)
+{
+	const json_t *row = report_file_row(f, way, x);
+
+	return json_number_value(json_object_get(row, "median"));
+}
+
+/* A quoted value and, where the table has its row, ours. */
+static void quoted_line(const struct experiment *e, size_t i, const struct report_file *f)
+{
+	const json_t *q = json_array_get(e->quoted, i);
+	char paper[32], here[32] = "-", ratio[32] = "-";
+	struct experiment_point point;
+	const char *mark = "not compared";
+
+	snprintf(paper, sizeof(paper), "%.10g", json_number_value(json_object_get(q, "value")));
+	if (experiment_point(e->quoted, i, &point)) {
+		double ours = value_of(f, point.way, point.x) *
+			experiment_scale(f->metric, point.unit);
+
+		mark = point.calibrated ? "calibrated" : "predicted";
+		if (ours > 0) {
+			number(ours, here, sizeof(here));
+			snprintf(ratio, sizeof(ratio), "%.3f", ours / point.value);
+		} else {
+			mark = "no such row was measured";
+		}
+	}
+	line(e, json_string_value(json_object_get(q, "what")), paper, here,
+	     json_string_value(json_object_get(q, "unit")), ratio, mark);
+}
+
+/* Without a value of the paper: what each way reaches, at the first row or at the last. */
+static void own_lines(const struct experiment *e, const struct report_file *f)
+{
+	const json_t *ways = json_object_get(f->run, "ways"), *way;
+	const json_t *rows = f->rows;
+	size_t at = f->metric == REPORT_LATENCY ? 0 : json_array_size(rows) - 1, i;
+	double x = report_row_x(json_array_get(rows, at));
+
+	json_array_foreach(ways, i, way) {
+		double ours = value_of(f, json_string_value(way), x);
+		char what[64], here[32];
+
+		snprintf(what, sizeof(what), "%.20s at %.10g", json_string_value(way), x);
+		if (ours > 0)
+			line(e, what, "-", number(ours, here, sizeof(here)), report_metric_unit(f->metric), "-",
+			     "no value in the paper");
+	}
+}
+
+static bool compare(const struct experiment *e, const char *record)
+{
+	struct report_file f;
+	bool whole;
+
+	if (report_read(record, &f))
+		return false;
+	whole = f.end && json_array_size(f.rows) > 0;
+	for (size_t i = 0; whole && i < json_array_size(e->quoted); i++)
+		quoted_line(e, i, &f);
+	if (whole && !json_array_size(e->quoted))
+		own_lines(e, &f);
+	report_file_free(&f);
+	return whole;
+}
+
+/* ---- Launches ---------------------------------------------------------------------------- */
+
+enum outcome { RUN_WELL, RUN_FAILED, RUN_NONE };	/* none: nor would any other */
+
+static enum outcome run(const struct experiment *e, const struct plan *plan,
+		const struct cli_reproduction *r)
+{
+	char program[PATH_MAX], record[PATH_MAX], log[PATH_MAX], cap[32];
+	const char *const argv[] = {
+		program, "--experiment", e->id, "--time-cap", cap, "--json", record, NULL,
+	};
+	const struct cli_launch launch = {
+		.launcher = r->launcher, .ranks = e->ranks[0], .argv = argv, .log = log,
+		.limit_s = (unsigned)(HANGS_AFTER * longest_ns(plan, (uint64_t)e->cells, 1) /
+				      1000000000) + 60,
+	};
+	int rc;
+
+	snprintf(record, sizeof(record), "%s/%s.jsonl", r->out, e->id);
+	snprintf(log, sizeof(log), "%s/%s.txt", r->out, e->id);
+	snprintf(cap, sizeof(cap), "%.3fs", (double)plan->cap_ns / 1e9);
+	if (cli_suite_find(e->program, program, sizeof(program))) {
+		rg_error("%s: %s is not beside this command: the installation is not complete",
+			 e->id, e->program);
+		return RUN_NONE;
+	}
+	remove(record);
+	rc = cli_launch(&launch);
+	if (rc == 0 && compare(e, record))
+		return RUN_WELL;
+	if (rc == 127) {
+		rg_error("--launcher %s: cannot be started (accepted: a command that takes -np N, "
+			 "as mpirun does)", r->launcher);
+		return RUN_NONE;
+	}
+	if (rc < 0)
+		rg_error("%s: %s; what it printed is in %s", e->id, strerror(-rc), log);
+	else
+		rg_error("%s: exit code %d; what it printed is in %s", e->id, rc, log);
+	return RUN_FAILED;
+}
+
+static int processors(void)
+{
+	cpu_set_t set;
+
+	return sched_getaffinity(0, sizeof(set), &set) ? 1 : CPU_COUNT(&set);
+}
+
+static void heading(const struct experiment_paper *p, const struct plan *plan,
+		    const struct cli_reproduction *r)
+{
+	printf("# %s (%s)\n", p->title, p->source);
+	printf("# %d of %d experiments, about %.0f s: %" PRIu64 " cells of %.2f s; records and "
+	       "texts: %s\n", plan->runs, p->count,
+	       (double)longest_ns(plan, plan->cells, plan->runs) / 1e9, plan->cells,
+	       (double)plan->cap_ns / 1e9, r->out);
+	printf("# fabric: models of the paper's adapters on the software HCA, not hardware\n"
+	       "# calibrated: the model got a key from this value of the paper; predicted: it did "
+	       "not\n");
+	printf("%-6s %-20s %-36s %10s %10s %-6s %6s\n", "figure", "experiment", "what", "paper",
+	       "here", "unit", "ratio");
+}
+
+static void left_out_lines(const struct experiment_paper *p)
+{
+	char command[EXPERIMENT_TEXT];
+
+	for (int i = 0; i < p->count; i++)
+		if (left_out(&p->list[i]))
+			printf("# left out: %s: %s: %s\n", p->list[i].id, left_out(&p->list[i]),
+			       experiment_command(&p->list[i], 0, command, sizeof(command)));
+}
+
+static void crowded_lines(const struct plan *plan)
+{
+	const int there = processors();
+
+	for (int i = 0; i < plan->runs; i++)
+		if (plan->run[i]->ranks[0] > there)
+			printf("# %s: %d ranks on %d processors\n", plan->run[i]->id,
+			       plan->run[i]->ranks[0], there);
+}
+
+int cli_reproduction_run(const struct experiment_paper *p, const struct cli_reproduction *r)
+{
+	struct plan plan;
+	enum outcome o = RUN_WELL;
+	int failed = 0;
+
+	if (!plan_make(p, r->time_ns, &plan))
+		return RG_EXIT_USAGE;
+	heading(p, &plan, r);
+	for (int i = 0; i < plan.runs; i++) {
+		fflush(stdout);
+		o = run(plan.run[i], &plan, r);
+		if (o == RUN_NONE)
+			return RG_EXIT_USAGE;
+		failed += o == RUN_FAILED;
+	}
+	crowded_lines(&plan);
+	left_out_lines(p);
+	if (failed)
+		printf("# failed: %d of %d\n", failed, plan.runs);
+	return failed ? RG_EXIT_FAULT : RG_EXIT_OK;
+}
