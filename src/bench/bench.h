@@ -6,15 +6,17 @@
  * arrived (expect).  The harness owns main(): options, MPI, ways, buffers, warm-up,
  * timing, validation, statistics, output.
  *
- * There are three layouts with samples:
+ * There are four layouts with samples:
  *	BENCH_ALL	all ranks call run together, for collectives
  *	BENCH_PAIRS	ranks of different nodes form pairs, which call run at the same
  *			time; a rank has a side (0 or 1) and a peer
+ *	BENCH_STAR	rank 0 is the master (side 0), all others are its slaves (side 1), of
+ *			which the first one, two, ... take part in a row
  *	BENCH_TOURNAMENT  pairs that change: the first rank of each node is paired with
  *			that of each other node, in rounds in which all nodes are busy,
  *			over each rail alone and in both directions; the result is a matrix
  *
- * The fourth layout, BENCH_APP, has no message sizes and no samples.  A computation is timed
+ * The fifth layout, BENCH_APP, has no message sizes and no samples.  A computation is timed
  * as a whole over each way, and reports which part of it was communication (struct
  * bench_app).
  *
@@ -46,15 +48,16 @@ enum bench_metric {
 	BENCH_MOPS,		/* BENCH_APP: operations / 1e6 / time of the slowest rank */
 };
 
-enum bench_layout { BENCH_ALL, BENCH_PAIRS, BENCH_TOURNAMENT, BENCH_APP };
+enum bench_layout { BENCH_ALL, BENCH_PAIRS, BENCH_STAR, BENCH_TOURNAMENT, BENCH_APP };
 
 struct bench {
 	/* For the whole job. */
 	int rank, size;		/* in comm */
-	/* Not BENCH_ALL; in a tournament they change from round to round. */
+	/* Not BENCH_ALL; in a tournament they change by the round, in a star by the row. */
 	int pair;		/* the pair of this rank, counted from 0; -1: none */
 	int side;		/* 0 or 1; side 0 measures the time */
 	int peer;		/* rank of the other side */
+	int peers;		/* peer and those behind it: at a master the slaves of the row, else 1 */
 	MPI_Request *request;	/* 2 * --window of them, for run's use */
 	/* For one size and way. */
 	MPI_Comm comm;		/* of the way */
@@ -152,7 +155,8 @@ struct bench_arrivals { uint64_t expected, lost; };
 
 /*
  * What carries the messages of a program in place of MPI: queue pairs (src/vbench).  MPI starts
- * the job and exchanges addresses, and the transport opens the rails.  Layout BENCH_PAIRS.
+ * the job and exchanges addresses, and the transport opens the rails.  Layout BENCH_PAIRS or
+ * BENCH_STAR.
  *
  * Functions that can fail return 0 or -errno after one error line; all ranks call them, those
  * without a pair too (b->pair is -1), at the same point.
@@ -172,7 +176,7 @@ struct bench_carrier {
 	const char *(*sizes)(struct opt_range *out);
 	/* The buffers of all sizes; they stay until close. */
 	int (*memory)(const struct bench *b, size_t sbuf_bytes, size_t rbuf_bytes);
-	/* To the peer; the only one of these that sends messages. */
+	/* To all peers; the only one of these that sends messages. */
 	int (*connect)(const struct bench *b);
 	/*
 	 * Around `runs` runs of ranks with a pair: sets up what is posted ahead, and completes what
@@ -199,6 +203,9 @@ struct bench_axis {
 	void (*set)(double value);
 };
 
+/* For bench_def.axis, of BENCH_STAR: slaves that take part, from one to all. */
+const struct bench_axis *bench_slaves(void);
+
 /* ---- Calibration ----------------------------------------------------------- */
 
 enum { BENCH_CANDIDATES = 8 };	/* algorithms of one collective at most */
@@ -223,7 +230,9 @@ struct bench_def {
 	int min_ranks;
 	int unit;			/* bytes; sizes are multiples of it; 0: 1 */
 	bool lists;			/* BENCH_ALL: b->counts and b->displs are set */
-	/* The messages of one pair in one sample; NULL: one. */
+	/* What a value is, where the summary leaves that open: the last paragraph of --help. */
+	const char *about;
+	/* The messages of one pair, or of a master, in one sample; NULL: one. */
 	int (*messages)(const struct bench *b);
 	/* Blocks of the buffers of this rank; NULL: none. */
 	int (*sblocks)(const struct bench *b);

@@ -171,6 +171,9 @@ static json_t *notes(const struct bench_job *job)
 	ranks_line(job, text, sizeof(text));
 	if (job->def->layout == BENCH_PAIRS)
 		pairs_line(job, pairs, sizeof(pairs));
+	if (job->def->layout == BENCH_STAR)
+		snprintf(pairs, sizeof(pairs), "rank 0 is the master of 1 to %d slaves",
+			 job->pair_count);
 	if (job->def->layout == BENCH_TOURNAMENT)
 		snprintf(pairs, sizeof(pairs), "every pair of %d nodes once, both ways, in %d "
 			 "round%s, %d at once", job->node_count, rounds_count(job->node_count),
@@ -181,6 +184,7 @@ static json_t *notes(const struct bench_job *job)
 	if (job->def->carrier) {
 		job->def->carrier->describe(text, sizeof(text));
 		add_line(lines, "verbs: %s%s", text,
+			 job->def->layout == BENCH_STAR ? "; values are the master's" :
 			 job->pair_count > 1 && job->def->metric != BENCH_LATENCY ?
 			 "; values are sums over all pairs" : "");
 	}

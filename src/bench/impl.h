@@ -7,6 +7,7 @@
  *	preset.c	--experiment: values of a paper
  *	ranks.c		operations of all ranks together
  *	place.c		hosts, nodes, pairs of ranks
+ *	star.c		a master and its slaves
  *	ways.c		a communicator per way
  *	carrier.c	what carries messages in place of MPI
  *	buffers.c	memory for messages
@@ -116,7 +117,7 @@ struct bench_job {
 	struct bench_place *place;
 	int node_count, host_count;
 	bool oversubscribed;
-	struct bench_pair *pair;	/* tournament: the pairs of the round */
+	struct bench_pair *pair;	/* tournament: those of the round; star: master and slave */
 	int pair_count;
 	int *player;			/* tournament: the rank that takes part, by node */
 
@@ -211,6 +212,11 @@ char *preset_changes(const struct bench_job *job, char *buf, size_t size);
 int place_find(struct bench_job *job);		/* hosts and CPUs; before rails are opened */
 int place_join(struct bench_job *job);		/* nodes and pairs; after */
 bool place_plays(const struct bench_job *job);	/* this rank takes part in a tournament */
+
+/* ---- star.c: BENCH_STAR ---- */
+/* Each rank is a node of its own, unless --nodes says otherwise; before rails are opened. */
+int star_nodes(struct bench_job *job);
+int star_join(struct bench_job *job);		/* in place of pairs; all slaves take part */
 
 /* ---- ways.c ---- */
 int ways_open(struct bench_job *job);		/* rails, fabric, communicators */

@@ -26,7 +26,7 @@ librg_bench_la_SOURCES = src/bench/app.c src/bench/bench.h src/bench/blocks.c sr
 	src/bench/options.c src/bench/options_use.c src/bench/pattern.c \
 	src/bench/pattern.h src/bench/place.c src/bench/preset.c \
 	src/bench/rail_baseline.c src/bench/ranks.c src/bench/rounds.c \
-	src/bench/rounds.h src/bench/rows.c src/bench/tournament.c src/bench/tune.c \
+	src/bench/rounds.h src/bench/rows.c src/bench/star.c src/bench/tournament.c src/bench/tune.c \
 	src/bench/validate.c src/bench/ways.c
 librg_bench_la_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS)
 librg_bench_la_LIBADD = librg-report.la librg-cmdline.la librg-topo.la

@@ -319,15 +319,17 @@ static int axis_find(struct bench_job *job)
 int options_parse(struct bench_job *job)
 {
 	static char name[64];
+	static char notes[1024];
 	struct opt_program program = {
-		.name = name, .summary = job->def->summary, .tables = job->table,
-		.notes = "Sizes take K, M, G (powers of 1024), rates kB/s, MB/s, GB/s (powers of "
-			 "1000)\nand Gb/s, times ns, us, ms, s.\n\n"
-			 "Exit status: 0 well, 1 validation failed, 3 wrong use, 4 a fault.",
+		.name = name, .summary = job->def->summary, .tables = job->table, .notes = notes,
 	};
 	int rc = tables_build(job), first;
 
 	snprintf(name, sizeof(name), "rg_%s", job->def->name);
+	snprintf(notes, sizeof(notes), "Sizes take K, M, G (powers of 1024), rates kB/s, MB/s, GB/s "
+		 "(powers of 1000)\nand Gb/s, times ns, us, ms, s.\n\n"
+		 "Exit status: 0 well, 1 validation failed, 3 wrong use, 4 a fault.%s%s",
+		 job->def->about ? "\n\n" : "", job->def->about ? job->def->about : "");
 	if (rc)
 		return rc;
 	program.table_count = job->table_count;

@@ -102,8 +102,8 @@ int place_find(struct bench_job *job)
 	MPI_Allgather(&mine, sizeof(mine), MPI_BYTE, job->place, sizeof(mine), MPI_BYTE, job->comm);
 	job->oversubscribed = is_oversubscribed(job);
 	job->host_count = hosts_count(job);
-	rc = count_check(job);
-	return rc;
+	rc = star_nodes(job);
+	return rc ? rc : count_check(job);
 }
 
 /* ---- Nodes and pairs ---------------------------------------------------------------- */
@@ -247,6 +247,8 @@ int place_join(struct bench_job *job)
 	b->pair = b->peer = -1;
 	if (job->def->layout == BENCH_TOURNAMENT)
 		return players_join(job);
+	if (job->def->layout == BENCH_STAR)
+		return star_join(job);
 	if (job->def->layout != BENCH_PAIRS)
 		return 0;
 	job->pair = calloc((size_t)b->size, sizeof(job->pair[0]));
@@ -265,6 +267,7 @@ int place_join(struct bench_job *job)
 				b->pair = p;
 				b->side = side;
 				b->peer = job->pair[p].rank[!side];
+				b->peers = 1;
 			}
 	return 0;
 }

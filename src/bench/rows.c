@@ -13,6 +13,8 @@
  * factor, such that their mean is the wall time of the batch, over all ranks, divided by its
  * runs.  The reported rate therefore never exceeds what was moved in the time that passed.
  *
+ * A master and its slaves: the samples are the master's.
+ *
  * Collectives: a sample is the largest of all ranks' times.
  */
 #include "impl.h"
@@ -35,8 +37,8 @@ struct pool {
 
 enum { SAMPLES_TAG = 3 };
 
-/* At rank 0: pair after pair, n samples each. */
-static uint64_t *gather_pairs(const struct bench_job *job, uint64_t *mine, uint64_t n)
+/* At rank 0: of the first `pairs` pairs, one after the other, n samples each. */
+static uint64_t *gather_pairs(const struct bench_job *job, uint64_t *mine, uint64_t n, int pairs)
 {
 	uint64_t *all;
 
@@ -44,8 +46,8 @@ static uint64_t *gather_pairs(const struct bench_job *job, uint64_t *mine, uint6
 		MPI_Send(mine, (int)n, MPI_UINT64_T, 0, SAMPLES_TAG, job->comm);
 	if (job->b.rank)
 		return NULL;
-	all = bench_must(malloc((size_t)job->pair_count * n * sizeof(all[0])));
-	for (int p = 0; p < job->pair_count; p++) {
+	all = bench_must(malloc((size_t)pairs * n * sizeof(all[0])));
+	for (int p = 0; p < pairs; p++) {
 		int from = job->pair[p].rank[0];
 
 		if (from == 0)
@@ -70,8 +72,11 @@ static uint64_t *gather_all(const struct bench_job *job, uint64_t *mine, uint64_
 /* The samples of one way at rank 0: `series` of them, n each. */
 static uint64_t *gather(const struct bench_job *job, int way, uint64_t n, int *series)
 {
-	*series = job->def->layout == BENCH_ALL ? 1 : job->pair_count;
-	return job->def->layout != BENCH_ALL ? gather_pairs(job, job->samples[way], n) :
+	enum bench_layout layout = job->def->layout;
+
+	/* The master's samples are those of all its slaves. */
+	*series = layout == BENCH_ALL || layout == BENCH_STAR ? 1 : job->pair_count;
+	return layout != BENCH_ALL ? gather_pairs(job, job->samples[way], n, *series) :
 		gather_all(job, job->samples[way], n);
 }
 

@@ -10,18 +10,27 @@ enum { BATCH_TAG = 12 };
 /* What one side tells the other at the beginning and at the end. */
 struct note {
 	uint64_t word;			/* atomics: the value of the first 8 bytes of sbuf */
-	uint64_t groups;		/* posted */
+	uint64_t groups;		/* posted, for each peer */
 	uint8_t last;			/* of rbuf: the byte that is polled for */
 	uint8_t left;			/* receives that took nothing */
 };
 
+/* Of several peers: the groups of all together. */
 static struct note exchange(const struct bench *b, struct note mine)
 {
-	struct note theirs;
+	struct note all = { 0 };
 
-	MPI_Sendrecv(&mine, sizeof(mine), MPI_BYTE, b->peer, BATCH_TAG, &theirs, sizeof(theirs),
-		     MPI_BYTE, b->peer, BATCH_TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-	return theirs;
+	for (int p = 0; p < b->peers; p++) {
+		struct note theirs;
+
+		MPI_Sendrecv(&mine, sizeof(mine), MPI_BYTE, b->peer + p, BATCH_TAG, &theirs,
+			     sizeof(theirs), MPI_BYTE, b->peer + p, BATCH_TAG, MPI_COMM_WORLD,
+			     MPI_STATUS_IGNORE);
+		theirs.groups += all.groups;
+		theirs.left |= all.left;
+		all = theirs;
+	}
+	return all;
 }
 
 static uint64_t word_of(const struct bench *b)
@@ -71,12 +80,13 @@ static uint64_t share(uint64_t count, int lane)
 	return (count + (uint64_t)(vb.qps - 1 - lane)) / (uint64_t)vb.qps;
 }
 
-static uint64_t receives(const struct bench *b, int lane)
+/* A reply comes by the first lane of the first rail. */
+static uint64_t receives(const struct bench *b, int rail, int lane)
 {
 	uint64_t messages = vb.groups * (uint64_t)vb.group;
 
 	if (!vb_is_target(b))
-		return vb_has_replies() && b->side == 0 && lane == 0 ? vb.groups : 0;
+		return vb_has_replies() && rail == vb.first && lane == 0 ? vb.groups : 0;
 	if (vb.notice == NOTICE_NONE)
 		return 0;
 	/* With fewer messages than queue pairs each is the last one on its own. */
@@ -85,14 +95,47 @@ static uint64_t receives(const struct bench *b, int lane)
 	return share(messages, lane);
 }
 
+/*
+ * What goes over the lane has one part of the buffers: on the side of a master, which has one for
+ * each slave, that of the peer; all of them on the other side.
+ */
+static void parts_set(const struct bench *b, struct vb_lane *lane, int peer)
+{
+	const size_t part = (size_t)vb.group * b->step, mine = (size_t)peer * part;
+	const bool slave = bench_def.layout == BENCH_STAR && b->side;
+	const size_t theirs = slave ? (size_t)(b->rank - 1) * part : 0;
+
+	lane->sbuf = b->sbuf + mine;
+	lane->rbuf = b->rbuf + mine;
+	lane->their_sbuf = lane->peer_sbuf + theirs;
+	lane->their_rbuf = lane->peer_rbuf + theirs;
+}
+
+static void lanes_set(const struct bench *b)
+{
+	for (int i = vb.first; i < vb.last; i++)
+		for (int p = 0; p < vb.peers; p++)
+			for (int l = 0; l < vb.qps; l++) {
+				struct vb_lane *lane = vb_lane(&vb.rail[i], p, l);
+
+				parts_set(b, lane, p);
+				lane->posted = lane->taken = 0;
+				lane->total = receives(b, i, l);
+				vb_receives_post(b, &vb.rail[i], lane);
+			}
+}
+
 void vb_begin(struct bench *b, uint64_t runs)
 {
 	struct note theirs;
 
 	pieces_set(b);
+	vb.peers = b->peers;
 	vb.qps = (int)vbench.qps;
 	vb.group = vbench_group(b);
 	vb.lanes = vb.group < vb.qps ? vb.group : vb.qps;
+	vb.events = vb.lanes * (vb.last - vb.first) * vb.peers;
+	vb.pieces = (uint64_t)(vb.group * (vb.last - vb.first)) * (uint64_t)vb.peers;
 	vb.notice = notice();
 	/* A queue is full when its last run begins, too. */
 	vb.groups = runs + (vb_streams() && vbench.queue > 1);
@@ -102,15 +145,7 @@ void vb_begin(struct bench *b, uint64_t runs)
 	memset(vb.noticed, 0, sizeof(vb.noticed));
 	for (int i = 0; i < vb.places; i++)
 		vb.place[i] = -1;
-	for (int i = vb.first; i < vb.last; i++)
-		for (int l = 0; l < vb.qps; l++) {
-			struct vb_lane *lane = &vb.rail[i].lane[l];
-
-			lane->posted = lane->taken = 0;
-			lane->total = i == vb.first || !vb_has_replies() || b->side ?
-				receives(b, l) : 0;
-			vb_receives_post(b, &vb.rail[i], lane);
-		}
+	lanes_set(b);
 	if (vb_arrival() == VBENCH_EVENT)
 		vb_arm(vbench_is_one_sided() ? &vb.rail[vb.first].send : &vb.rail[vb.first].recv);
 	if (vb_arrival() == VBENCH_MEMORY)
@@ -155,9 +190,13 @@ static void count(bool out, uint64_t messages, bool arrived_only)
 static bool receives_left(void)
 {
 	for (int i = vb.first; i < vb.last; i++)
-		for (int l = 0; l < vb.qps; l++)
-			if (vb.rail[i].lane[l].posted != vb.rail[i].lane[l].taken)
-				return true;
+		for (int p = 0; p < vb.peers; p++)
+			for (int l = 0; l < vb.qps; l++) {
+				const struct vb_lane *lane = vb_lane(&vb.rail[i], p, l);
+
+				if (lane->posted != lane->taken)
+					return true;
+			}
 	return false;
 }
 
@@ -184,10 +223,13 @@ bool vb_end(struct bench *b, struct bench_arrivals *out)
 		out->lost = vb_may_lose() && vb.messages < out->expected ?
 			out->expected - vb.messages : 0;
 	}
-	count(!vbench_is_one_sided(), vb.posted * each, false);
+	count(!vbench_is_one_sided(), vb.posted * each * (uint64_t)vb.peers, false);
 	count(vbench_is_one_sided(), theirs.groups * each, vb_may_lose());
 	right = atomics_are_right(b, theirs.groups);
-	/* Behind this neither side sees anything of the other's; what is left is taken away. */
+	/*
+	 * Behind this neither side sees anything of the other's; what is left is taken away.  To
+	 * several peers all goes by RC, and nothing is left.
+	 */
 	if (receives_left() | exchange(b, (struct note){ .left = receives_left() }).left)
 		vb_reset();
 	return right;

@@ -46,9 +46,10 @@ static int depths_find(const struct vb_rail *r, int group)
 	uint32_t most = (uint32_t)has->max_qp_wr, want = 2 * (uint32_t)by_lane(group);
 	uint32_t ahead = vb_may_lose() ? RECEIVES_LOSSY : RECEIVES_MORE;
 
-	if (vb.open_qps > has->max_qp) {
+	if (vb.open_lanes > has->max_qp) {
 		rg_error("--qps %d: %s has %d queue pairs (accepted: 1 to %d)", vb.open_qps,
-			 r->port->name, has->max_qp, has->max_qp);
+			 r->port->name, has->max_qp,
+			 has->max_qp / (vb.open_lanes / vb.open_qps));
 		return -EINVAL;
 	}
 	if (want + SENDS_MORE > most) {
@@ -59,7 +60,7 @@ static int depths_find(const struct vb_rail *r, int group)
 		return -EINVAL;
 	}
 	vb.send_depth = want + SENDS_MORE;
-	vb.recv_depth = least(least(want + ahead, most), (uint32_t)(has->max_cqe / vb.open_qps));
+	vb.recv_depth = least(least(want + ahead, most), (uint32_t)(has->max_cqe / vb.open_lanes));
 	return 0;
 }
 
@@ -111,17 +112,20 @@ static int rail_open(struct vb_rail *r, int rail, int group)
 	}
 	rc = depths_find(r, group);
 	if (!rc)
-		rc = vrb_cq_create(&r->adapter, (int)vb.send_depth + GROUPS_OUT * vb.open_qps,
+		rc = vrb_cq_create(&r->adapter, (int)vb.send_depth + GROUPS_OUT * vb.open_lanes,
 				   events, &r->send);
 	if (!rc)
-		rc = vrb_cq_create(&r->adapter, (int)vb.recv_depth * vb.open_qps, events, &r->recv);
+		rc = vrb_cq_create(&r->adapter, (int)vb.recv_depth * vb.open_lanes, events,
+				   &r->recv);
 	if (rc)
 		return rc;
-	r->lane = calloc((size_t)vb.open_qps, sizeof(r->lane[0]));
+	r->lane = calloc((size_t)vb.open_lanes, sizeof(r->lane[0]));
 	if (!r->lane)
 		return -ENOMEM;
-	for (int i = 0; i < vb.open_qps && !rc; i++)
+	for (int i = 0; i < vb.open_lanes && !rc; i++) {
+		r->lane[i].turn = i % vb.open_qps;
 		rc = lane_open(r, &r->lane[i]);
+	}
 	return rc;
 }
 
@@ -131,6 +135,7 @@ int vb_open(const struct bench *b, int rails)
 	int rc = 0;
 
 	vb.open_qps = vb.qps = (int)vbench.qps;
+	vb.open_lanes = vb.open_qps * b->peers;
 	vb.window = b->window;
 	vb.inline_bytes = UINT32_MAX;
 	vb.places = group;
@@ -197,7 +202,7 @@ int vb_memory(const struct bench *b, size_t sbuf_bytes, size_t rbuf_bytes)
 	return rc;
 }
 
-/* ---- To the peer ---------------------------------------------------------------------------- */
+/* ---- To the peers --------------------------------------------------------------------------- */
 
 /* What one side tells the other; of each rail, then of each of its lanes. */
 struct hello { uint64_t sbuf, rbuf; };
@@ -209,7 +214,7 @@ static size_t hello_bytes(void)
 		(size_t)vb.open_qps * sizeof(struct vrb_address));
 }
 
-static void hello_write(const struct bench *b, unsigned char *at)
+static void hello_write(const struct bench *b, int peer, unsigned char *at)
 {
 	struct hello hello = { (uintptr_t)b->sbuf, (uintptr_t)b->rbuf };
 
@@ -224,33 +229,34 @@ static void hello_write(const struct bench *b, unsigned char *at)
 		for (int l = 0; l < vb.open_qps; l++, at += sizeof(struct vrb_address)) {
 			struct vrb_address mine;
 
-			vrb_qp_address(&r->adapter, &r->lane[l].qp, r->port, &mine);
+			vrb_qp_address(&r->adapter, &vb_lane(r, peer, l)->qp, r->port, &mine);
 			memcpy(at, &mine, sizeof(mine));
 		}
 	}
 }
 
-static int hello_read(const unsigned char *at)
+static int hello_read(int peer, const unsigned char *at)
 {
 	struct hello hello;
 	int rc = 0;
 
 	memcpy(&hello, at, sizeof(hello));
 	at += sizeof(hello);
-	vb.their_sbuf = hello.sbuf;
-	vb.their_rbuf = hello.rbuf;
 	for (int i = 0; i < vb.rails && !rc; i++) {
 		struct vb_rail *r = &vb.rail[i];
 		struct hello_rail keys;
 
 		memcpy(&keys, at, sizeof(keys));
 		at += sizeof(keys);
-		r->their_skey = keys.skey;
-		r->their_rkey = keys.rkey;
 		for (int l = 0; l < vb.open_qps && !rc; l++, at += sizeof(struct vrb_address)) {
-			memcpy(&r->lane[l].theirs, at, sizeof(r->lane[l].theirs));
-			rc = vrb_qp_connect(&r->adapter, &r->lane[l].qp, r->port,
-					    &r->lane[l].theirs);
+			struct vb_lane *lane = vb_lane(r, peer, l);
+
+			lane->peer_sbuf = hello.sbuf;
+			lane->peer_rbuf = hello.rbuf;
+			lane->their_skey = keys.skey;
+			lane->their_rkey = keys.rkey;
+			memcpy(&lane->theirs, at, sizeof(lane->theirs));
+			rc = vrb_qp_connect(&r->adapter, &lane->qp, r->port, &lane->theirs);
 		}
 	}
 	return rc;
@@ -260,7 +266,7 @@ int vb_connect(const struct bench *b)
 {
 	const size_t bytes = hello_bytes();
 	unsigned char *mine, *theirs;
-	int rc;
+	int rc = 0;
 
 	if (b->pair < 0)
 		return 0;
@@ -268,10 +274,16 @@ int vb_connect(const struct bench *b)
 	if (!mine)
 		vb_die("no memory for addresses", -ENOMEM);
 	theirs = mine + bytes;
-	hello_write(b, mine);
-	MPI_Sendrecv(mine, (int)bytes, MPI_BYTE, b->peer, HELLO_TAG, theirs, (int)bytes, MPI_BYTE,
-		     b->peer, HELLO_TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-	rc = hello_read(theirs);
+	/* All of them, whatever fails: each waits for an answer. */
+	for (int p = 0; p < b->peers; p++) {
+		int failed;
+
+		hello_write(b, p, mine);
+		MPI_Sendrecv(mine, (int)bytes, MPI_BYTE, b->peer + p, HELLO_TAG, theirs, (int)bytes,
+			     MPI_BYTE, b->peer + p, HELLO_TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+		failed = hello_read(p, theirs);
+		rc = rc ? rc : failed;
+	}
 	free(mine);
 	return rc;
 }
@@ -290,7 +302,7 @@ void vb_reset(void)
 		struct vb_rail *r = &vb.rail[i];
 		int rc = 0;
 
-		for (int l = 0; l < vb.open_qps && !rc; l++) {
+		for (int l = 0; l < vb.open_lanes && !rc; l++) {
 			rc = vrb_qp_reset(&r->lane[l].qp, r->port);
 			if (!rc)
 				rc = vrb_qp_connect(&r->adapter, &r->lane[l].qp, r->port,
@@ -311,7 +323,7 @@ static void rail_drain(struct vb_rail *r)
 	const uint64_t end_ns = rg_now_ns() + CLOSE_NS;
 	int marks = 0;
 
-	for (int l = 0; r->lane && l < vb.open_qps; l++)
+	for (int l = 0; r->lane && l < vb.open_lanes; l++)
 		marks += vrb_qp_stop_marked(&r->lane[l].qp, MARK);
 	while (marks > 0 && rg_now_ns() < end_ns) {
 		struct ibv_wc wc;
@@ -326,7 +338,7 @@ static void rail_drain(struct vb_rail *r)
 static void rail_close(struct vb_rail *r)
 {
 	rail_drain(r);
-	for (int l = 0; r->lane && l < vb.open_qps; l++)
+	for (int l = 0; r->lane && l < vb.open_lanes; l++)
 		vrb_qp_destroy(&r->lane[l].qp);
 	free(r->lane);
 	vrb_mr_deregister(r->smr);

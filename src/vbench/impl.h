@@ -22,7 +22,12 @@ enum { GROUPS_OUT = 4 };		/* groups under way at most; a power of two */
 struct vb_lane {
 	struct vrb_qp qp;
 	struct vrb_address theirs;
-	/* Receives of the current batch. */
+	int turn;			/* among those to the same peer */
+	uint64_t peer_sbuf, peer_rbuf;	/* its buffers */
+	uint32_t their_skey, their_rkey;
+	/* Of the current batch: its own part of the buffers on both sides, and its receives. */
+	unsigned char *sbuf, *rbuf;
+	uint64_t their_sbuf, their_rbuf;
 	uint64_t posted, taken, total;
 };
 
@@ -30,9 +35,8 @@ struct vb_rail {
 	const struct vrb_port *port;
 	struct vrb_adapter adapter;
 	struct vrb_cq send, recv;
-	struct vb_lane *lane;
+	struct vb_lane *lane;		/* those to the first peer, then to the next */
 	struct ibv_mr *smr, *rmr, *grh;
-	uint32_t their_skey, their_rkey;
 	struct railmpi_ledger ledger;
 	/* Of the current batch: this rail's piece of each message. */
 	size_t at, bytes;
@@ -45,17 +49,21 @@ enum vb_notice { NOTICE_NONE, NOTICE_LAST, NOTICE_EACH };
 struct vb {
 	int rails, first, last;		/* all; those of the batch's way: first to last - 1 */
 	struct vb_rail rail[RAILMPI_RAILS_MAX];
-	int open_qps, window;		/* queue pairs that there are, on each rail */
+	int open_qps, window;		/* queue pairs that there are, on each rail to each peer */
+	int open_lanes;			/* on each rail, to all peers */
 	int qps;			/* that are used */
 	uint32_t send_depth, recv_depth;	/* of each queue pair */
 	uint32_t inline_bytes;			/* messages up to this size are inline */
-	uint64_t their_sbuf, their_rbuf;
 	/* Block of the group that the i-th place holds, -1: none; where messages can be lost. */
 	int *place, places;
 
 	/* The current batch. */
 	enum vb_notice notice;
-	int group, lanes;		/* messages; queue pairs that a group uses, on each rail */
+	int peers;
+	/* To each peer: messages of a group; queue pairs that it uses, on each rail. */
+	int group, lanes;
+	int events;			/* that tell of a group, at its sender or its receiver */
+	uint64_t pieces;		/* of a group, to all peers */
 	uint64_t groups;		/* that each active side posts */
 	uint64_t posted, completed, arrived;	/* groups; arrived: whole, or as far as it will */
 	int done[GROUPS_OUT], noticed[GROUPS_OUT];	/* of each: events that have come */
@@ -74,6 +82,11 @@ static inline bool vb_may_lose(void)
 	return vbench.transport != VBENCH_RC;
 }
 
+static inline struct vb_lane *vb_lane(const struct vb_rail *r, int peer, int turn)
+{
+	return &r->lane[peer * vb.open_qps + turn];
+}
+
 static inline bool vb_is_atomic(void)
 {
 	return vbench.op == VBENCH_FADD || vbench.op == VBENCH_CSWAP;
@@ -83,7 +96,7 @@ static inline bool vb_is_atomic(void)
 bool vb_side_is_active(int side);
 /* Do groups arrive at this rank? */
 bool vb_is_target(const struct bench *b);
-/* Side 1 replies to each group. */
+/* The side that groups arrive at replies to each of them. */
 bool vb_has_replies(void);
 /* Groups follow each other without a gap. */
 bool vb_streams(void);

@@ -3,6 +3,7 @@
 bin_PROGRAMS += \
 	pt2pt/rg_verbs_bibw \
 	pt2pt/rg_verbs_bw \
+	pt2pt/rg_verbs_hotspot \
 	pt2pt/rg_verbs_lat \
 	pt2pt/rg_verbs_notify \
 	pt2pt/rg_verbs_overhead \

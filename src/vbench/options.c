@@ -25,6 +25,7 @@ const struct opt_choice vbench_ops[] = {
 	{ NULL },
 };
 const struct opt_choice vbench_ops_moving[] = { SEND, WRITE, READ, { NULL } };
+const struct opt_choice vbench_ops_sending[] = { SEND, WRITE, { NULL } };
 
 const struct opt_choice vbench_transports[] = {
 	{ "RC", VBENCH_RC, "reliable connection" },
@@ -38,6 +39,12 @@ const struct opt_choice vbench_arrivals[] = {
 	{ "memory", VBENCH_MEMORY, "polling the last byte of the buffer; write by RC" },
 	{ "cq", VBENCH_CQ, "polling the completion queue; a write has an immediate" },
 	{ "event", VBENCH_EVENT, "sleeping until the completion queue has an event" },
+	{ NULL },
+};
+
+const struct opt_choice vbench_directions[] = {
+	{ "out", VBENCH_OUT, "the master sends to its slaves" },
+	{ "in", VBENCH_IN, "the slaves send to the master" },
 	{ NULL },
 };
 
@@ -70,7 +77,7 @@ bool vbench_is_one_sided(void)
 
 bool vb_side_is_active(int side)
 {
-	return side == 0 || vbench.bidir || vbench_shape == VBENCH_BOTH_WAYS ||
+	return side == vbench.direction || vbench.bidir || vbench_shape == VBENCH_BOTH_WAYS ||
 	       (vbench_shape == VBENCH_PING_PONG && !vbench_is_one_sided());
 }
 
@@ -160,14 +167,16 @@ int vb_place(const struct bench *b, uint64_t n)
 
 int vbench_sblocks(const struct bench *b)
 {
-	return vb_side_is_active(vbench_is_one_sided() ? !b->side : b->side) ? blocks(b) : 0;
+	bool used = vb_side_is_active(vbench_is_one_sided() ? !b->side : b->side);
+
+	return used ? blocks(b) * b->peers : 0;
 }
 
 int vbench_rblocks(const struct bench *b)
 {
 	bool used = vbench_is_one_sided() ? vbench_is_active(b) : vb_is_target(b);
 
-	return used ? blocks(b) : 0;
+	return used ? blocks(b) * b->peers : 0;
 }
 
 /* ---- --sweep ------------------------------------------------------------------------ */
@@ -298,6 +307,9 @@ void vb_describe(char *text, size_t size)
 		 name_of(vbench_ops, vbench.op), name_of(vbench_transports, vbench.transport),
 		 vbench.sweep == VBENCH_QPS ? "1 to " : "", vb.open_qps,
 		 vb.open_qps == 1 ? "" : "s");
+	if (bench_def.layout == BENCH_STAR)
+		rg_text_add(text, size, " for each slave, %s",
+			    vbench.direction == VBENCH_OUT ? "the master sends" : "slaves send");
 	if (vbench.sweep == VBENCH_BUFFERS)
 		rg_text_add(text, size, ", from and to 1 to %" PRIu64 " buffers", swept_last);
 	else if (vbench_apart())
@@ -320,8 +332,12 @@ void vb_describe(char *text, size_t size)
 
 struct bench_origin vbench_expect(const struct bench *b, int block)
 {
-	int place = block;
+	int place = block, group = vbench_group(b);
 
+	/* A master has a part of its buffers for each slave. */
+	if (bench_def.layout == BENCH_STAR)
+		return b->side ? (struct bench_origin){ b->peer, (b->rank - 1) * group + block } :
+			(struct bench_origin){ b->peer + block / group, block % group };
 	if (vb_may_lose() && block < vb.places)
 		place = vb.place[block];
 	return (struct bench_origin){ .rank = place < 0 ? BENCH_LOST : b->peer, .block = place };

@@ -5,6 +5,7 @@
  * for.  MPI starts the job and exchanges addresses; --rails, --soft, --nodes and the settings of
  * ports are the transport's, so that the fabric is the one that MPI programs of the suite measure.
  * The queue pairs are this room's own, --qps of them on each rail; librail sends nothing meanwhile.
+ * A master has as many for each slave (BENCH_STAR, by RC), and a part of its buffers.
  *
  * Messages go in *groups* of vbench_group() messages: a window, half of a queue, or one message.
  * Message i of a group has its place at i * b->step in both buffers, goes over queue pair
@@ -37,11 +38,12 @@
 enum vbench_op { VBENCH_SEND, VBENCH_WRITE, VBENCH_READ, VBENCH_FADD, VBENCH_CSWAP };
 enum vbench_transport { VBENCH_RC, VBENCH_UC, VBENCH_UD };
 enum vbench_arrival { VBENCH_AUTO, VBENCH_MEMORY, VBENCH_CQ, VBENCH_EVENT };
+enum vbench_direction { VBENCH_OUT, VBENCH_IN };	/* its value: the side that sends */
 enum vbench_sweep { VBENCH_SIZES, VBENCH_QUEUES, VBENCH_QPS, VBENCH_BUFFERS, VBENCH_SHARES };
 
 /* Which sides send, or read: the program says so. */
 enum vbench_shape {
-	VBENCH_ONE_WAY,			/* side 0, and with --bidir side 1 */
+	VBENCH_ONE_WAY,			/* side 0, of a star that of --direction */
 	VBENCH_BOTH_WAYS,		/* both sides, at once */
 	VBENCH_PING_PONG,		/* both, in turn; of one-sided operations as one way */
 };
@@ -51,7 +53,7 @@ enum { VBENCH_QPS_MAX = 64, VBENCH_QUEUE_MAX = 65536, VBENCH_SPREAD_MAX = 16384 
 
 /* Values of the rows; where a program has no such row, the default stays. */
 struct vbench_values {
-	int op, transport, arrival, sweep;
+	int op, transport, arrival, direction, sweep;
 	bool bidir;
 	uint64_t inline_bytes;		/* OPT_SPECIAL: what the device grants, to 256 */
 	uint64_t qps, threshold;
@@ -61,8 +63,9 @@ struct vbench_values {
 };
 extern struct vbench_values vbench;
 
-extern const struct opt_choice vbench_ops[], vbench_ops_moving[], vbench_transports[],
-	vbench_arrivals[], vbench_sweeps[], vbench_sweeps_of_reuse[];
+extern const struct opt_choice vbench_ops[], vbench_ops_moving[], vbench_ops_sending[],
+	vbench_transports[], vbench_arrivals[], vbench_directions[], vbench_sweeps[],
+	vbench_sweeps_of_reuse[];
 
 #define VBENCH_AT(member) .offset = offsetof(struct vbench_values, member)
 #define VBENCH_ROW_OP(list, first) \
@@ -76,6 +79,9 @@ extern const struct opt_choice vbench_ops[], vbench_ops_moving[], vbench_transpo
 	{ .name = "arrival", .type = OPT_CHOICE, VBENCH_AT(arrival), .arg = "HOW", \
 	  .standard = "auto", .choices = vbench_arrivals, \
 	  .help = "how a message that has arrived, or an operation that is complete, is found" }
+#define VBENCH_ROW_DIRECTION \
+	{ .name = "direction", .type = OPT_CHOICE, VBENCH_AT(direction), .arg = "WAY", \
+	  .standard = "out", .choices = vbench_directions, .help = "who sends" }
 #define VBENCH_ROW_BIDIR \
 	{ .name = "bidir", .type = OPT_FLAG, VBENCH_AT(bidir), .help = "both sides at once" }
 #define VBENCH_ROW_INLINE \
@@ -109,9 +115,10 @@ extern const struct opt_choice vbench_ops[], vbench_ops_moving[], vbench_transpo
 	  .standard = first, .choices = list, \
 	  .help = "what changes from row to row" }
 
-/* Of a bench_def: what all programs have. */
-#define VBENCH_DEF \
-	.layout = BENCH_PAIRS, .min_ranks = 2, .carrier = &vbench_carrier, \
+/* Of a bench_def: what all programs have; and those whose layout is pairs. */
+#define VBENCH_DEF VBENCH_DEF_OF(BENCH_PAIRS)
+#define VBENCH_DEF_OF(of_layout) \
+	.layout = of_layout, .min_ranks = 2, .carrier = &vbench_carrier, \
 	.sblocks = vbench_sblocks, .rblocks = vbench_rblocks, .expect = vbench_expect, \
 	.options = options, .values = &vbench
 
@@ -122,7 +129,7 @@ const struct bench_axis *vbench_axis(void);	/* for bench_def.axis: that of --swe
 bool vbench_is_one_sided(void);
 /* Does this rank post groups? */
 bool vbench_is_active(const struct bench *b);
-/* Messages in a group: b->window, or half of --queue. */
+/* Messages in a group, to one peer: b->window, or half of --queue. */
 int vbench_group(const struct bench *b);
 bool vbench_apart(void);			/* for bench_def.apart: with --spread */
 /* For bench_def: a group in the buffer that messages come from, or go to, on this side. */
@@ -132,14 +139,14 @@ struct bench_origin vbench_expect(const struct bench *b, int block);
 
 /* ---- In a run ---- */
 
-/* Post the next group. */
+/* Post the next group; of a master, one for each slave, in turn message by message. */
 void vbench_post(struct bench *b);
 /* Wait until at most `left` of the groups posted are incomplete. */
 void vbench_complete(struct bench *b, unsigned left);
-/* Wait until the next group of the peer has arrived, as far as it does. */
+/* Wait until the next group of the peer, or of all, has arrived, as far as it does. */
 void vbench_arrive(struct bench *b);
-/* From side 1 to side 0: a message of no bytes behind a group that has arrived; one way only. */
-void vbench_reply(struct bench *b);
+/* To each sender: a message of no bytes behind a group that has arrived; one way only. */
+void vbench_reply(void);
 void vbench_await_reply(struct bench *b);
 /*
  * One run: a message there and one back; or a window, behind which one way a reply comes; or with a

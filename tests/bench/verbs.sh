@@ -60,6 +60,14 @@ passes() {
 	expect "$*: $rows rows pass" [ "$(grep -c '^[0-9].*Pass' "$out")" -eq "$rows" ]
 	expect "$*: nothing lost" [ "$(grep -c '^# lost' "$out")" -eq 0 ]
 }
+# sum FILE MEMBER: of the row's ledger, over all rails
+sum() {
+	grep '"type":"row"' "$1" | tail -n 1 | grep -o "\"$2\":[0-9]*" | cut -d: -f2 |
+		awk '{ n += $1 } END { print n + 0 }'
+}
+runs() {
+	grep '"type":"row"' "$1" | tail -n 1 | sed 's/.*"runs":\([0-9]*\).*/\1/'
+}
 some='--soft ports=2 -m 1:64K'
 few='--soft ports=2 -W 8'
 passes 18 $lat --soft ports=2 -m 0:64K
@@ -94,20 +102,33 @@ expect "... on processors that do the adapter's work" \
 	grep -q "^# verbs: .*; processors that compute do the adapter's work, too$" "$out"
 passes 1 $bw --op send --soft ports=2 -m 4K --transport UD --queue 8
 expect "what is measured is told" grep -q '^# verbs: send by UD, .*, 4 to 8 messages outstanding$' "$out"
+# A master and three slaves: a row for 1, 2 and 3 of them.
+hotspot=pt2pt/rg_verbs_hotspot
+told '--op read: unknown (accepted: send or write)' $hotspot --op read
+told '--sizes: rows at several values of slaves are of one message size' $hotspot -m 4K:8K
+told '--transport: unknown option' $hotspot --transport UD
+refused $hotspot 2 '--pairs 1: rows differ by the number of slaves (accepted: auto)' --soft ports=2 -p 1
+refused $hotspot 1 '1 rank: too few (accepted: 2 or more' --soft ports=2
+for options in '--direction out' '--direction in --op write --qps 3' \
+	$(more --direction=out,--op=write,--qps=3 --direction=in); do
+	launch 4 $hotspot --soft ports=2 --over single,single:1,stripe -m 16K -W 8 -c -i 3 -x 1 --ledger \
+		--json "$work/h.jsonl" $(echo "$options" | tr , ' ')
+	expect "hotspot $options: a row for each number of slaves" \
+		[ "$(echo $(sed -n 's/^\([0-9]*\) .*Pass$/\1/p' "$out"))" = '1 2 3' ]
+	for member in tx_bytes rx_bytes expected; do
+		[ $member = expected ] && unit=1 || unit=16384
+		expect "hotspot $options: $member of all slaves" [ "$(sum "$work/h.jsonl" $member)" -eq \
+			$(($(runs "$work/h.jsonl") * 3 * 8 * unit)) ]
+	done
+done
+expect "each rank is a node" grep -q \
+	'^# ranks: 4 ranks on one host, standing for 4 virtual nodes; rank 0 is the master of 1 to 3 slaves$' "$out"
 launch 4 $bw --soft ports=2 -m 8K -c -i 3 --op send
 expect "two pairs" grep -q '^8192 .*Pass' "$out"
 launch 3 $bw --soft ports=2 -m 8K
 expect "three ranks are no pairs" [ $rc -eq 3 ]
 
 # Half of the queue more than the runs of each batch goes over the rails, and all of it is told.
-# sum FILE MEMBER: of the row's ledger, over all rails
-sum() {
-	grep '"type":"row"' "$1" | tail -n 1 | grep -o "\"$2\":[0-9]*" | cut -d: -f2 |
-		awk '{ n += $1 } END { print n + 0 }'
-}
-runs() {
-	grep '"type":"row"' "$1" | tail -n 1 | sed 's/.*"runs":\([0-9]*\).*/\1/'
-}
 launch 2 $bw --over stripe --soft ports=2 -m 64K -W 8 -i 5 -x 1 --ledger --json "$work/w.jsonl"
 for member in tx_bytes rx_bytes; do
 	expect "windows: $member" [ "$(sum "$work/w.jsonl" $member)" -eq \
@@ -136,11 +157,11 @@ expect "RC sends again" grep -q '^16384 .*Pass' "$out"
 expect "... and loses nothing" [ "$(grep -c '^# lost' "$out")" -eq 0 ]
 
 # 4 ms pass with each group, by a clock of the program's own: W messages, or half of the queue.
-known=tests/bench/rg_verbs_known
+known=tests/bench/rg_verbs_known known_ranks=2
 known() {
 	program=$1 expected=$2
 	shift 2
-	launch 2 ${known}_$program --soft ports=2 -i 20 -x 2 "$@"
+	launch $known_ranks ${known}_$program --soft ports=2 -i 20 -x 2 "$@"
 	expect "$program $*: $expected" [ "$(echo $(grep '^[0-9]' "$out"))" = "$expected" ]
 }
 known lat '8 2000.00' -m 8
@@ -150,6 +171,10 @@ known bw '1048576 1048.58' -m 1M -W 4
 known bw '1048576 1048.58' -m 1M --queue 8
 known bw '1048576 1048.58' -m 1M --op read -W 4
 known bibw '1048576 2097.15' -m 1M -W 4
+known_ranks=4
+known hotspot '1 1048.58 2 2097.15 3 3145.73' -m 1M -W 4
+known hotspot '1 1048.58 2 2097.15 3 3145.73' -m 1M -W 4 --direction in
+known_ranks=2
 known bw '1 262.14 2 262.14 4 524.29 8 1048.58' -m 1M --queue 8 --sweep queue --json "$work/s.jsonl"
 expect "a row has its coordinate" grep -q \
 	'"x":{"name":"queue","value":8.0,"unit":"messages"}' "$work/s.jsonl"

@@ -1,0 +1,37 @@
+/*
+ * verbs_hotspot - bandwidth of a master and its slaves: it sends to all of them, or all of them to
+ * it, by the number of slaves.
+ *
+ * A sample is a window to each slave, message by message to one after the other, or a window from
+ * each; behind each window comes a reply.  Timed at the master.
+ */
+#include "vbench.h"
+
+const enum vbench_shape vbench_shape = VBENCH_ONE_WAY;
+
+static const struct opt options[] = {
+	VBENCH_ROW_DIRECTION, VBENCH_ROW_OP(vbench_ops_sending, "send"), VBENCH_ROW_QPS,
+	VBENCH_ROW_THRESHOLD, VBENCH_ROW_INLINE, { .name = NULL },
+};
+
+static int hotspot_messages(const struct bench *b)
+{
+	return b->peers * vbench_group(b);
+}
+
+const struct bench_def bench_def = {
+	VBENCH_DEF_OF(BENCH_STAR),
+	.name = "verbs_hotspot",
+	.summary = "Bandwidth of one master by the number of its slaves",
+	.about = "Rank 0 is the master.  The bandwidth is that of the master: bytes to, or from, "
+		 "all\nslaves of the row by the time of a window to, or from, each of them with the\n"
+		 "reply behind it.  The mean is that of all such samples, Max (--full) that of the\n"
+		 "quickest.",
+	.metric = BENCH_BANDWIDTH,
+	.axis = bench_slaves,
+	.messages = hotspot_messages,
+	.run = vbench_run,
+	.sizes = "4K",
+	.small = { 100, 10 },
+	.large = { 100, 10 },
+};
