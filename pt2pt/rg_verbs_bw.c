@@ -6,7 +6,7 @@ const enum vbench_shape vbench_shape = VBENCH_ONE_WAY;
 static const struct opt options[] = {
 	VBENCH_ROW_OP(vbench_ops_moving, "write"), VBENCH_ROW_TRANSPORT, VBENCH_ROW_QPS,
 	VBENCH_ROW_QUEUE("none"), VBENCH_ROW_SWEEP(vbench_sweeps, "size"), VBENCH_ROW_THRESHOLD,
-	VBENCH_ROW_INLINE, { .name = NULL },
+	VBENCH_ROW_COMPLETION, VBENCH_ROW_INLINE, { .name = NULL },
 };
 
 const struct bench_def bench_def = {

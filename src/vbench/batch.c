@@ -68,10 +68,31 @@ static enum vb_notice notice(void)
 {
 	if (vbench.op == VBENCH_SEND || (vbench.op == VBENCH_WRITE && vb_may_lose()))
 		return NOTICE_EACH;
+	if (vb.last - vb.first > 1 && vbench.completion != VBENCH_BY_WINDOW)
+		return vbench.completion == VBENCH_BY_CONTROL ? NOTICE_CONTROL : NOTICE_EACH;
 	if (vbench_is_one_sided() || vb_arrival() == VBENCH_MEMORY ||
 	    vb_streams())
 		return NOTICE_NONE;
 	return NOTICE_LAST;
+}
+
+/* The completion of a control message tells of the piece before it, too. */
+static void control_set(struct vb_rail *r)
+{
+	const bool used = vb.notice == NOTICE_CONTROL;
+	const bool is_inline = vb.inline_bytes >= CONTROL_BYTES;
+
+	if (used)
+		r->word = (struct ibv_sge){ (uintptr_t)r->aside->addr + ASIDE_OUT, CONTROL_BYTES,
+					    r->aside->lkey };
+	for (int last = 0; last < 2; last++) {
+		r->control[last] = (struct ibv_send_wr){
+			.sg_list = &r->word, .num_sge = 1, .opcode = IBV_WR_SEND,
+			.send_flags = (last ? IBV_SEND_SIGNALED : 0) |
+				      (is_inline ? IBV_SEND_INLINE : 0),
+		};
+		r->behind[last] = used ? &r->control[last] : NULL;
+	}
 }
 
 /* Of messages 0 to count - 1, those that go over this lane. */
@@ -137,6 +158,9 @@ void vb_begin(struct bench *b, uint64_t runs)
 	vb.events = vb.lanes * (vb.last - vb.first) * vb.peers;
 	vb.pieces = (uint64_t)(vb.group * (vb.last - vb.first)) * (uint64_t)vb.peers;
 	vb.notice = notice();
+	vb.last_flags = vb.notice == NOTICE_CONTROL ? 0 : IBV_SEND_SIGNALED;
+	for (int i = vb.first; i < vb.last; i++)
+		control_set(&vb.rail[i]);
 	/* A queue is full when its last run begins, too. */
 	vb.groups = runs + (vb_streams() && vbench.queue > 1);
 	vb.posted = vb.completed = vb.arrived = vb.messages = vb.replies = vb.replies_out = 0;
@@ -216,7 +240,7 @@ bool vb_end(struct bench *b, struct bench_arrivals *out)
 		vbench_complete(b, 0);
 	vb_replies_complete(0);
 	theirs = exchange(b, (struct note){ .groups = vb.posted });
-	if (vb.notice == NOTICE_EACH)
+	if (vb.notice >= NOTICE_EACH)
 		stragglers(b, theirs.groups * each * pieces);
 	if (vb_is_target(b)) {
 		out->expected = theirs.groups * each;

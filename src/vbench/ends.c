@@ -21,7 +21,7 @@ enum {
 };
 
 struct vb vb;
-static unsigned char *grh;		/* where those of datagrams are put */
+static unsigned char *aside;		/* ASIDE_BYTES; NULL: not needed */
 
 /* ---- Depths ------------------------------------------------------------------------- */
 
@@ -43,7 +43,8 @@ static int depths_find(const struct vb_rail *r, int group)
 {
 	const struct ibv_device_attr *has = &r->adapter.attr;
 	const bool queue = vbench.queue != OPT_SPECIAL;
-	uint32_t most = (uint32_t)has->max_qp_wr, want = 2 * (uint32_t)by_lane(group);
+	uint32_t each = vbench.completion == VBENCH_BY_CONTROL ? 2 : 1;	/* requests of a piece */
+	uint32_t most = (uint32_t)has->max_qp_wr, want = 2 * each * (uint32_t)by_lane(group);
 	uint32_t ahead = vb_may_lose() ? RECEIVES_LOSSY : RECEIVES_MORE;
 
 	if (vb.open_lanes > has->max_qp) {
@@ -53,7 +54,7 @@ static int depths_find(const struct vb_rail *r, int group)
 		return -EINVAL;
 	}
 	if (want + SENDS_MORE > most) {
-		most = (most - SENDS_MORE) / (queue ? 1 : 2) * (uint32_t)vb.open_qps;
+		most = (most - SENDS_MORE) / each / (queue ? 1 : 2) * (uint32_t)vb.open_qps;
 		rg_error("--%s %" PRIu64 ": %s grants a queue pair %d requests (accepted: 1 to %u)",
 			 queue ? "queue" : "window", queue ? vbench.queue : (uint64_t)vb.window,
 			 r->port->name, has->max_qp_wr, most);
@@ -188,16 +189,18 @@ int vb_memory(const struct bench *b, size_t sbuf_bytes, size_t rbuf_bytes)
 {
 	int rc = 0;
 
-	if (vbench.transport == VBENCH_UD)
-		MPI_Alloc_mem(VRB_GRH_BYTES, MPI_INFO_NULL, &grh);
+	if (vbench.transport == VBENCH_UD || vbench.completion == VBENCH_BY_CONTROL) {
+		MPI_Alloc_mem(ASIDE_BYTES, MPI_INFO_NULL, &aside);
+		memset(aside, 0, ASIDE_BYTES);
+	}
 	for (int i = 0; i < vb.rails && !rc; i++) {
 		struct vb_rail *r = &vb.rail[i];
 
 		rc = memory_register(r, b->sbuf, sbuf_bytes, &r->smr);
 		if (!rc)
 			rc = memory_register(r, b->rbuf, rbuf_bytes, &r->rmr);
-		if (!rc && vbench.transport == VBENCH_UD)
-			rc = memory_register(r, grh, VRB_GRH_BYTES, &r->grh);
+		if (!rc && aside)
+			rc = memory_register(r, aside, ASIDE_BYTES, &r->aside);
 	}
 	return rc;
 }
@@ -343,7 +346,7 @@ static void rail_close(struct vb_rail *r)
 	free(r->lane);
 	vrb_mr_deregister(r->smr);
 	vrb_mr_deregister(r->rmr);
-	vrb_mr_deregister(r->grh);
+	vrb_mr_deregister(r->aside);
 	vrb_cq_destroy(&r->send);
 	vrb_cq_destroy(&r->recv);
 	vrb_adapter_close(&r->adapter);
@@ -353,9 +356,9 @@ void vb_close(void)
 {
 	for (int i = 0; i < vb.rails; i++)
 		rail_close(&vb.rail[i]);
-	if (grh)
-		MPI_Free_mem(grh);
-	grh = NULL;
+	if (aside)
+		MPI_Free_mem(aside);
+	aside = NULL;
 	free(vb.place);
 	memset(&vb, 0, sizeof(vb));
 }

@@ -36,15 +36,24 @@ struct vb_rail {
 	struct vrb_adapter adapter;
 	struct vrb_cq send, recv;
 	struct vb_lane *lane;		/* those to the first peer, then to the next */
-	struct ibv_mr *smr, *rmr, *grh;
+	struct ibv_mr *smr, *rmr, *aside;
 	struct railmpi_ledger ledger;
 	/* Of the current batch: this rail's piece of each message. */
 	size_t at, bytes;
 	uint64_t arrived;
+	/* What is posted behind each piece, and behind the last of a group: NULL, or control. */
+	struct ibv_send_wr *behind[2], control[2];
+	struct ibv_sge word;
 };
 
-/* When a receive of the peer completes. */
-enum vb_notice { NOTICE_NONE, NOTICE_LAST, NOTICE_EACH };
+/* When a receive of the peer completes; NOTICE_CONTROL: by a message of its own behind each piece. */
+enum vb_notice { NOTICE_NONE, NOTICE_LAST, NOTICE_EACH, NOTICE_CONTROL };
+
+/* Memory that holds no data: headers of datagrams, a control message to send, one received. */
+enum {
+	CONTROL_BYTES = 8, ASIDE_OUT = VRB_GRH_BYTES, ASIDE_IN = ASIDE_OUT + CONTROL_BYTES,
+	ASIDE_BYTES = ASIDE_IN + CONTROL_BYTES,
+};
 
 struct vb {
 	int rails, first, last;		/* all; those of the batch's way: first to last - 1 */
@@ -59,6 +68,7 @@ struct vb {
 
 	/* The current batch. */
 	enum vb_notice notice;
+	unsigned last_flags;		/* of the last piece of a group on a queue pair */
 	int peers;
 	/* To each peer: messages of a group; queue pairs that it uses, on each rail. */
 	int group, lanes;

@@ -157,9 +157,9 @@ piece_post(const struct bench *b, struct vb_rail *r, struct vb_lane *lane, int i
 		.length = (uint32_t)r->bytes, .lkey = one_sided ? r->rmr->lkey : r->smr->lkey,
 	};
 	struct ibv_send_wr *bad, wr = {
-		.wr_id = vb.posted, .sg_list = &sge, .num_sge = r->bytes ? 1 : 0,
-		.opcode = opcode(last), .imm_data = htonl(immediate(vb.posted, i)),
-		.send_flags = last ? IBV_SEND_SIGNALED : 0,
+		.wr_id = vb.posted, .next = r->behind[last], .sg_list = &sge,
+		.num_sge = r->bytes ? 1 : 0, .opcode = opcode(last), .imm_data = htonl(immediate(vb.posted, i)),
+		.send_flags = last ? vb.last_flags : 0,
 	};
 	int rc;
 
@@ -207,6 +207,9 @@ void vbench_post(struct bench *b)
 	const bool apart = vbench_apart();
 	int lane = (int)(first % (uint64_t)vb.qps);
 
+	if (vb.notice == NOTICE_CONTROL)
+		for (int r = vb.first; r < vb.last; r++)
+			vb.rail[r].control[1].wr_id = vb.posted;
 	if (vb.peers > 1) {
 		post_to_all(b);
 		return;
@@ -270,13 +273,17 @@ void vb_receives_post(const struct bench *b, struct vb_rail *r, struct vb_lane *
 
 		wr.num_sge = 0;
 		if (vbench.transport == VBENCH_UD)
-			sge[wr.num_sge++] = (struct ibv_sge){ (uintptr_t)r->grh->addr,
-							      VRB_GRH_BYTES, r->grh->lkey };
+			sge[wr.num_sge++] = (struct ibv_sge){ (uintptr_t)r->aside->addr,
+							      VRB_GRH_BYTES, r->aside->lkey };
 		/* Of a write, and of a reply, no data come. */
 		if (vbench.op == VBENCH_SEND && vb_is_target(b) && r->bytes)
 			sge[wr.num_sge++] = (struct ibv_sge){
 				(uintptr_t)lane->rbuf + (size_t)place * b->step + r->at,
 				(uint32_t)r->bytes, r->rmr->lkey,
+			};
+		else if (vb.notice == NOTICE_CONTROL && vb_is_target(b))
+			sge[wr.num_sge++] = (struct ibv_sge){
+				(uintptr_t)r->aside->addr + ASIDE_IN, CONTROL_BYTES, r->aside->lkey,
 			};
 		wr.wr_id = index << 32 | (uint32_t)place;
 		rc = ibv_post_recv(lane->qp.qp, &wr, &bad);
@@ -310,7 +317,7 @@ static void message_take(struct vb_rail *r, const struct ibv_wc *wc)
 	}
 	vb.messages++;
 	r->arrived++;
-	if (vb.notice == NOTICE_EACH && !vb_may_lose())
+	if (vb.notice != NOTICE_LAST && !vb_may_lose())
 		return;
 	if (ahead(imm) >= 0 && ahead(imm) < GROUPS_OUT)
 		vb.noticed[(vb.arrived + (uint64_t)ahead(imm)) % GROUPS_OUT]++;

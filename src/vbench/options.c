@@ -42,6 +42,14 @@ const struct opt_choice vbench_arrivals[] = {
 	{ NULL },
 };
 
+const struct opt_choice vbench_completions[] = {
+	{ "window", VBENCH_BY_WINDOW,
+	  "an immediate of the last piece of a window on each queue pair" },
+	{ "immediate", VBENCH_BY_IMMEDIATE, "an immediate of each piece" },
+	{ "control", VBENCH_BY_CONTROL, "a send of 8 bytes behind each piece, on its queue pair" },
+	{ NULL },
+};
+
 const struct opt_choice vbench_directions[] = {
 	{ "out", VBENCH_OUT, "the master sends to its slaves" },
 	{ "in", VBENCH_IN, "the slaves send to the master" },
@@ -268,6 +276,9 @@ int vb_check(void)
 		return refused("op", op, "not by --transport UD", "send");
 	if (vbench.transport == VBENCH_UC && vbench_is_one_sided())
 		return refused("op", op, "not by --transport UC", "send, write");
+	if (vbench.completion != VBENCH_BY_WINDOW && vbench.op != VBENCH_WRITE)
+		return refused("completion", name_of(vbench_completions, vbench.completion),
+			       "only with --op write", "window");
 	if (vbench.arrival == VBENCH_MEMORY && vbench.op != VBENCH_WRITE)
 		return refused("arrival", arrival, "only a write is seen in memory",
 			       "auto, cq, event");
@@ -310,6 +321,10 @@ void vb_describe(char *text, size_t size)
 	if (bench_def.layout == BENCH_STAR)
 		rg_text_add(text, size, " for each slave, %s",
 			    vbench.direction == VBENCH_OUT ? "the master sends" : "slaves send");
+	if (vbench.completion != VBENCH_BY_WINDOW)
+		rg_text_add(text, size, ", pieces of stripes announced by %s",
+			    vbench.completion == VBENCH_BY_CONTROL ? "control messages" :
+			    "immediates");
 	if (vbench.sweep == VBENCH_BUFFERS)
 		rg_text_add(text, size, ", from and to 1 to %" PRIu64 " buffers", swept_last);
 	else if (vbench_apart())

@@ -20,6 +20,10 @@
  *			nothing would tell which were lost
  *	read, fadd, cswap	only the initiator takes part
  *
+ * Pieces of a striped write are announced as --completion says: with the group as above (window);
+ * each by its immediate; or each by a control message behind it on the same queue pair, a send of 8
+ * bytes.  With the latter two a message is there when the announcements of all rails are.
+ *
  * With --spread message n has its place at n % --spread times its size instead: the buffers are
  * used first in, first out, and all of them are registered before.  With --share so many percent of
  * the messages, evenly between the others, have the first place.
@@ -38,6 +42,7 @@
 enum vbench_op { VBENCH_SEND, VBENCH_WRITE, VBENCH_READ, VBENCH_FADD, VBENCH_CSWAP };
 enum vbench_transport { VBENCH_RC, VBENCH_UC, VBENCH_UD };
 enum vbench_arrival { VBENCH_AUTO, VBENCH_MEMORY, VBENCH_CQ, VBENCH_EVENT };
+enum vbench_completion { VBENCH_BY_WINDOW, VBENCH_BY_IMMEDIATE, VBENCH_BY_CONTROL };
 enum vbench_direction { VBENCH_OUT, VBENCH_IN };	/* its value: the side that sends */
 enum vbench_sweep { VBENCH_SIZES, VBENCH_QUEUES, VBENCH_QPS, VBENCH_BUFFERS, VBENCH_SHARES };
 
@@ -53,7 +58,7 @@ enum { VBENCH_QPS_MAX = 64, VBENCH_QUEUE_MAX = 65536, VBENCH_SPREAD_MAX = 16384 
 
 /* Values of the rows; where a program has no such row, the default stays. */
 struct vbench_values {
-	int op, transport, arrival, direction, sweep;
+	int op, transport, arrival, completion, direction, sweep;
 	bool bidir;
 	uint64_t inline_bytes;		/* OPT_SPECIAL: what the device grants, to 256 */
 	uint64_t qps, threshold;
@@ -64,8 +69,8 @@ struct vbench_values {
 extern struct vbench_values vbench;
 
 extern const struct opt_choice vbench_ops[], vbench_ops_moving[], vbench_ops_sending[],
-	vbench_transports[], vbench_arrivals[], vbench_directions[], vbench_sweeps[],
-	vbench_sweeps_of_reuse[];
+	vbench_transports[], vbench_arrivals[], vbench_completions[], vbench_directions[],
+	vbench_sweeps[], vbench_sweeps_of_reuse[];
 
 #define VBENCH_AT(member) .offset = offsetof(struct vbench_values, member)
 #define VBENCH_ROW_OP(list, first) \
@@ -79,6 +84,10 @@ extern const struct opt_choice vbench_ops[], vbench_ops_moving[], vbench_ops_sen
 	{ .name = "arrival", .type = OPT_CHOICE, VBENCH_AT(arrival), .arg = "HOW", \
 	  .standard = "auto", .choices = vbench_arrivals, \
 	  .help = "how a message that has arrived, or an operation that is complete, is found" }
+#define VBENCH_ROW_COMPLETION \
+	{ .name = "completion", .type = OPT_CHOICE, VBENCH_AT(completion), .arg = "HOW", \
+	  .standard = "window", .choices = vbench_completions, \
+	  .help = "how a receiver learns that a striped write is there" }
 #define VBENCH_ROW_DIRECTION \
 	{ .name = "direction", .type = OPT_CHOICE, VBENCH_AT(direction), .arg = "WAY", \
 	  .standard = "out", .choices = vbench_directions, .help = "who sends" }

@@ -20,6 +20,8 @@ told '--op fadd: unknown (accepted: send, write or read)' $bw --op fadd
 told '--arrival memory: only a write is seen in memory (accepted: auto, cq, event)' $lat --arrival memory
 told '--arrival memory: a write that is lost would be waited for' $lat --op write --transport UC \
 	--arrival memory
+told '--completion control: only with --op write (accepted: window)' $bw --op send --completion control
+told '--completion event: unknown (accepted: window, immediate or control)' $bibw --completion event
 told '--qps 65: out of range (accepted: 1 to 64)' $bw --qps 65
 told '--sizes: rows at several values of queue are of one message size' $bw --sweep queue
 told '--sizes 0: out of range' pt2pt/rg_verbs_notify -m 0
@@ -44,6 +46,8 @@ bad '--sizes 16:16: an atomic operation has 8 bytes (accepted: 8)' $lat --op fad
 bad '--sizes 0:0: the last byte of a message is polled for (accepted: 1 to 1G)' $lat --op write -m 0
 bad '--queue 65536: soft0:1 grants a queue pair 32768 requests (accepted: 1 to 32764)' $bw --queue 65536
 bad '--window 30000: soft0:1 grants a queue pair 32768 requests (accepted: 1 to 16382)' $bw -W 30000
+bad '--window 9000: soft0:1 grants a queue pair 32768 requests (accepted: 1 to 8191)' $bw -W 9000 \
+	--completion control
 bad '--over: columns are no ways here (accepted: one way' pt2pt/rg_verbs_notify --over single,stripe
 bad '--over stripe: only by --transport RC (accepted: single' $bw --transport UC --over single,stripe
 bad '--over single:2: there is no such rail' $lat --over single:2
@@ -87,6 +91,16 @@ for program in $bw $bibw; do
 	passes 3 $program $few -m 4K:16K --transport UC
 	passes 1 $program $few -m 4K --op send --transport UD --queue 8
 done
+# Striped writes, above 4K, and what is not striped, with each announcement; also by a queue.
+for options in '--completion control --qps 3' '--completion immediate --queue 8' \
+	$(more --completion=control,--queue=8 --completion=control,--inline=0 \
+	--completion=immediate,--qps=3); do
+	for program in $bw $bibw; do
+		passes 4 $program $few -m 4K:32K --over single,stripe --threshold 4K \
+			$(echo "$options" | tr , ' ')
+	done
+done
+expect "the announcement is told" grep -q '^# verbs: write by RC, .*, pieces of stripes announced by' "$out"
 passes 3 pt2pt/rg_verbs_rate --soft ports=2 -m 8 --sweep qps --qps 4
 expect "rows by queue pairs" grep -q '^# qps .*Messages/s' "$out"
 passes 4 pt2pt/rg_verbs_rate --soft ports=2 -m 1:8 --op send --qps 64
@@ -134,6 +148,10 @@ for member in tx_bytes rx_bytes; do
 	expect "windows: $member" [ "$(sum "$work/w.jsonl" $member)" -eq \
 		$(($(runs "$work/w.jsonl") * 8 * 65536)) ]
 done
+launch 2 $bw --over stripe --soft ports=2 -m 64K -W 8 -i 5 -x 1 --ledger --json "$work/c.jsonl" \
+	--completion control
+expect "a control message is no data" [ "$(sum "$work/c.jsonl" rx_bytes)" -eq \
+	$(($(runs "$work/c.jsonl") * 8 * 65536)) ]
 launch 2 $bw --op read --soft ports=2 -m 4K -W 8 -i 5 -x 1 --ledger --json "$work/r.jsonl"
 expect "a read is sent by its target" [ "$(sum "$work/r.jsonl" tx_bytes)" -eq \
 	$(($(runs "$work/r.jsonl") * 8 * 4096)) ]
