@@ -44,19 +44,29 @@ static uint64_t word_of(const struct bench *b)
 
 /* ---- The beginning -------------------------------------------------------------------- */
 
-/* Rails of the way, and the piece of a message that each takes. */
-static void pieces_set(const struct bench *b)
+/* What a side of the pair posts goes over these rails.  `bind` is as librail's, of P1. */
+static struct vb_span rails_of(const struct bench *b, int side)
 {
-	const size_t count = (size_t)b->count;
-	size_t piece;
+	struct vb_span all = { 0, vb.rails };
+	int one = 0;
 
-	vb.first = b->way >= RAILMPI_SINGLE_RAIL ? b->way - RAILMPI_SINGLE_RAIL : 0;
-	vb.last = vb.first + 1;
-	if (b->way == RAILMPI_STRIPE && count > vbench.threshold)
-		vb.last = vb.rails;
-	piece = (count + (size_t)(vb.last - vb.first) - 1) / (size_t)(vb.last - vb.first);
-	for (int i = vb.first; i < vb.last; i++) {
-		size_t at = (size_t)(i - vb.first) * piece;
+	if (b->way == RAILMPI_STRIPE && (uint64_t)b->count > vbench.threshold)
+		return all;
+	if (b->way == RAILMPI_BIND)
+		one = (b->pair + side) % vb.rails;
+	else if (b->way >= RAILMPI_SINGLE_RAIL)
+		one = b->way - RAILMPI_SINGLE_RAIL;
+	return (struct vb_span){ one, one + 1 };
+}
+
+/* The piece of a message that each of the rails takes. */
+static void pieces_set(const struct bench *b, const struct vb_span *rails)
+{
+	const size_t count = (size_t)b->count, width = (size_t)(rails->last - rails->first);
+	const size_t piece = (count + width - 1) / width;
+
+	for (int i = rails->first; i < rails->last; i++) {
+		size_t at = (size_t)(i - rails->first) * piece;
 
 		vb.rail[i].at = at < count ? at : count;
 		vb.rail[i].bytes = count - vb.rail[i].at < piece ? count - vb.rail[i].at : piece;
@@ -68,7 +78,7 @@ static enum vb_notice notice(void)
 {
 	if (vbench.op == VBENCH_SEND || (vbench.op == VBENCH_WRITE && vb_may_lose()))
 		return NOTICE_EACH;
-	if (vb.last - vb.first > 1 && vbench.completion != VBENCH_BY_WINDOW)
+	if (vb.width > 1 && vbench.completion != VBENCH_BY_WINDOW)
 		return vbench.completion == VBENCH_BY_CONTROL ? NOTICE_CONTROL : NOTICE_EACH;
 	if (vbench_is_one_sided() || vb_arrival() == VBENCH_MEMORY ||
 	    vb_streams())
@@ -106,8 +116,10 @@ static uint64_t receives(const struct bench *b, int rail, int lane)
 {
 	uint64_t messages = vb.groups * (uint64_t)vb.group;
 
+	if (rail < vb.in.first || rail >= vb.in.last)
+		return 0;
 	if (!vb_is_target(b))
-		return vb_has_replies() && rail == vb.first && lane == 0 ? vb.groups : 0;
+		return vb_has_replies() && rail == vb.in.first && lane == 0 ? vb.groups : 0;
 	if (vb.notice == NOTICE_NONE)
 		return 0;
 	/* With fewer messages than queue pairs each is the last one on its own. */
@@ -134,7 +146,7 @@ static void parts_set(const struct bench *b, struct vb_lane *lane, int peer)
 
 static void lanes_set(const struct bench *b)
 {
-	for (int i = vb.first; i < vb.last; i++)
+	for (int i = 0; i < vb.rails; i++)
 		for (int p = 0; p < vb.peers; p++)
 			for (int l = 0; l < vb.qps; l++) {
 				struct vb_lane *lane = vb_lane(&vb.rail[i], p, l);
@@ -150,16 +162,20 @@ void vb_begin(struct bench *b, uint64_t runs)
 {
 	struct note theirs;
 
-	pieces_set(b);
+	vb.out = rails_of(b, b->side);
+	vb.in = rails_of(b, !b->side);
+	vb.width = vb.out.last - vb.out.first;
+	pieces_set(b, &vb.out);
+	pieces_set(b, &vb.in);
 	vb.peers = b->peers;
 	vb.qps = (int)vbench.qps;
 	vb.group = vbench_group(b);
 	vb.lanes = vb.group < vb.qps ? vb.group : vb.qps;
-	vb.events = vb.lanes * (vb.last - vb.first) * vb.peers;
-	vb.pieces = (uint64_t)(vb.group * (vb.last - vb.first)) * (uint64_t)vb.peers;
+	vb.events = vb.lanes * vb.width * vb.peers;
+	vb.pieces = (uint64_t)(vb.group * vb.width) * (uint64_t)vb.peers;
 	vb.notice = notice();
 	vb.last_flags = vb.notice == NOTICE_CONTROL ? 0 : IBV_SEND_SIGNALED;
-	for (int i = vb.first; i < vb.last; i++)
+	for (int i = vb.out.first; i < vb.out.last; i++)
 		control_set(&vb.rail[i]);
 	/* A queue is full when its last run begins, too. */
 	vb.groups = runs + (vb_streams() && vbench.queue > 1);
@@ -171,7 +187,8 @@ void vb_begin(struct bench *b, uint64_t runs)
 		vb.place[i] = -1;
 	lanes_set(b);
 	if (vb_arrival() == VBENCH_EVENT)
-		vb_arm(vbench_is_one_sided() ? &vb.rail[vb.first].send : &vb.rail[vb.first].recv);
+		vb_arm(vbench_is_one_sided() ? &vb.rail[vb.out.first].send :
+			&vb.rail[vb.in.first].recv);
 	if (vb_arrival() == VBENCH_MEMORY)
 		vb.before = b->rbuf[b->count - 1];
 	vb.own_word = word_of(b);
@@ -197,13 +214,13 @@ static void stragglers(struct bench *b, uint64_t messages)
 	}
 }
 
-/* Pieces of messages that went out, or came in, over each rail of the way. */
-static void count(bool out, uint64_t messages, bool arrived_only)
+/* Pieces of messages that went out, or came in, over each of the rails. */
+static void count(bool out, const struct vb_span *rails, uint64_t messages, bool arrived_only)
 {
-	for (int i = vb.first; i < vb.last; i++) {
+	for (int i = rails->first; i < rails->last; i++) {
 		struct railmpi_ledger *l = &vb.rail[i].ledger;
 		uint64_t n = arrived_only ? vb.rail[i].arrived : messages;
-		bool whole = vb.last - vb.first == 1;
+		bool whole = vb.width == 1;
 
 		*(out ? (whole ? &l->tx_messages : &l->tx_chunks) :
 			(whole ? &l->rx_messages : &l->rx_chunks)) += n;
@@ -213,7 +230,7 @@ static void count(bool out, uint64_t messages, bool arrived_only)
 
 static bool receives_left(void)
 {
-	for (int i = vb.first; i < vb.last; i++)
+	for (int i = vb.in.first; i < vb.in.last; i++)
 		for (int p = 0; p < vb.peers; p++)
 			for (int l = 0; l < vb.qps; l++) {
 				const struct vb_lane *lane = vb_lane(&vb.rail[i], p, l);
@@ -232,7 +249,7 @@ static bool atomics_are_right(const struct bench *b, uint64_t groups)
 
 bool vb_end(struct bench *b, struct bench_arrivals *out)
 {
-	const uint64_t each = (uint64_t)vb.group, pieces = (uint64_t)(vb.last - vb.first);
+	const uint64_t each = (uint64_t)vb.group, pieces = (uint64_t)vb.width;
 	struct note theirs;
 	bool right;
 
@@ -247,8 +264,9 @@ bool vb_end(struct bench *b, struct bench_arrivals *out)
 		out->lost = vb_may_lose() && vb.messages < out->expected ?
 			out->expected - vb.messages : 0;
 	}
-	count(!vbench_is_one_sided(), vb.posted * each * (uint64_t)vb.peers, false);
-	count(vbench_is_one_sided(), theirs.groups * each, vb_may_lose());
+	/* What a read brings takes the rail of its request. */
+	count(!vbench_is_one_sided(), &vb.out, vb.posted * each * (uint64_t)vb.peers, false);
+	count(vbench_is_one_sided(), &vb.in, theirs.groups * each, vb_may_lose());
 	right = atomics_are_right(b, theirs.groups);
 	/*
 	 * Behind this neither side sees anything of the other's; what is left is taken away.  To
@@ -264,6 +282,8 @@ const struct bench_carrier vbench_carrier = {
 					   "tclass", "pkey", NULL },
 	.ways = (const struct opt_choice []){
 		{ "single", 0, "one rail: the first, or rail N" },
+		{ "bind", 0, "whole messages; side 0 of pair N sends over rail N, modulo rails, side 1 "
+		  "over the next" },
 		{ "stripe", 0, "even pieces over all rails above --threshold, else the first" },
 		{ NULL },
 	},

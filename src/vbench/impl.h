@@ -55,8 +55,11 @@ enum {
 	ASIDE_BYTES = ASIDE_IN + CONTROL_BYTES,
 };
 
+/* Rails first to last - 1. */
+struct vb_span { int first, last; };
+
 struct vb {
-	int rails, first, last;		/* all; those of the batch's way: first to last - 1 */
+	int rails;
 	struct vb_rail rail[RAILMPI_RAILS_MAX];
 	int open_qps, window;		/* queue pairs that there are, on each rail to each peer */
 	int open_lanes;			/* on each rail, to all peers */
@@ -67,6 +70,8 @@ struct vb {
 	int *place, places;
 
 	/* The current batch. */
+	struct vb_span out, in;		/* rails that this rank posts to, and receives from */
+	int width;			/* of either: pieces of a message */
 	enum vb_notice notice;
 	unsigned last_flags;		/* of the last piece of a group on a queue pair */
 	int peers;

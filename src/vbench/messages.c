@@ -193,7 +193,7 @@ static void post_to_all(const struct bench *b)
 		bool last = i >= vb.group - vb.lanes;
 
 		for (int p = 0; p < vb.peers; p++)
-			for (int r = vb.first; r < vb.last; r++)
+			for (int r = vb.out.first; r < vb.out.last; r++)
 				piece_post(b, &vb.rail[r], vb_lane(&vb.rail[r], p, lane), i, i,
 					   last);
 		lane = lane + 1 < vb.qps ? lane + 1 : 0;
@@ -208,7 +208,7 @@ void vbench_post(struct bench *b)
 	int lane = (int)(first % (uint64_t)vb.qps);
 
 	if (vb.notice == NOTICE_CONTROL)
-		for (int r = vb.first; r < vb.last; r++)
+		for (int r = vb.out.first; r < vb.out.last; r++)
 			vb.rail[r].control[1].wr_id = vb.posted;
 	if (vb.peers > 1) {
 		post_to_all(b);
@@ -221,7 +221,7 @@ void vbench_post(struct bench *b)
 		bool last = i >= vb.group - vb.lanes;
 		int place = apart ? vb_place(b, first + (uint64_t)i) : i;
 
-		for (int r = vb.first; r < vb.last; r++)
+		for (int r = vb.out.first; r < vb.out.last; r++)
 			piece_post(b, &vb.rail[r], &vb.rail[r].lane[lane], i, place, last);
 		lane = lane + 1 < vb.qps ? lane + 1 : 0;
 	}
@@ -243,8 +243,8 @@ void vbench_complete(struct bench *b, unsigned left)
 			continue;
 		}
 		if (sleeps)
-			event_wait(&vb.rail[vb.first].send, 0);
-		for (int r = vb.first; r < vb.last; r++) {
+			event_wait(&vb.rail[vb.out.first].send, 0);
+		for (int r = vb.out.first; r < vb.out.last; r++) {
 			int n = look(&vb.rail[r].send, wc);
 
 			for (int i = 0; i < n; i++)
@@ -331,7 +331,7 @@ int vb_take(const struct bench *b)
 	struct ibv_wc wc[POLLS];
 	int taken = 0;
 
-	for (int i = vb.first; i < vb.last; i++) {
+	for (int i = vb.in.first; i < vb.in.last; i++) {
 		struct vb_rail *r = &vb.rail[i];
 		int got = look(&r->recv, wc);
 
@@ -400,7 +400,7 @@ void vbench_arrive(struct bench *b)
 	while (!is_over()) {
 		uint64_t limit_ns = !vb_may_lose() ? 0 : *noticed ? LOSS_WAIT_NS : FIRST_WAIT_NS;
 
-		if (sleeps && !event_wait(&vb.rail[vb.first].recv, limit_ns))
+		if (sleeps && !event_wait(&vb.rail[vb.in.first].recv, limit_ns))
 			break;
 		if (vb_take(b))
 			wait_again(&w);
@@ -419,7 +419,7 @@ void vb_replies_complete(uint64_t left)
 	struct wait w = { 0 };
 
 	do {
-		int got = look(&vb.rail[vb.first].send, wc);
+		int got = look(&vb.rail[vb.out.first].send, wc);
 
 		vb.replies_out -= (uint64_t)got;
 		if (!got && vb.replies_out > left)
@@ -447,7 +447,7 @@ static void reply_post(struct vb_lane *lane)
 void vbench_reply(void)
 {
 	for (int p = 0; p < vb.peers; p++)
-		reply_post(vb_lane(&vb.rail[vb.first], p, 0));
+		reply_post(vb_lane(&vb.rail[vb.out.first], p, 0));
 }
 
 /* To the last group posted; or none comes in time. */

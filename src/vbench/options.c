@@ -299,8 +299,11 @@ int vb_check(void)
 /* Of a message in pieces, one that is lost would make it neither right nor missing. */
 int vb_check_way(int way)
 {
+	if (way == RAILMPI_BIND && bench_def.layout == BENCH_STAR)
+		return refused("over", "bind", "a master and its slaves are no pairs",
+			       "single, single:N, stripe");
 	if (way == RAILMPI_STRIPE && vb_may_lose())
-		return refused("over", "stripe", "only by --transport RC", "single, single:N");
+		return refused("over", "stripe", "only by --transport RC", "single, single:N, bind");
 	return 0;
 }
 

@@ -10,7 +10,8 @@
  * Messages go in *groups* of vbench_group() messages: a window, half of a queue, or one message.
  * Message i of a group has its place at i * b->step in both buffers, goes over queue pair
  * n % --qps, where n counts the messages, and, over `stripe` above --threshold, in even pieces over
- * all rails.
+ * all rails.  Over `bind` all that a side posts, replies too, takes one rail, and what the other
+ * side posts the next.
  * The last message of a group on each queue pair is the only one that completes with an event at
  * its sender; so a group is complete when these are.
  *

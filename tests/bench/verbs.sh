@@ -122,6 +122,7 @@ told '--op read: unknown (accepted: send or write)' $hotspot --op read
 told '--sizes: rows at several values of slaves are of one message size' $hotspot -m 4K:8K
 told '--transport: unknown option' $hotspot --transport UD
 refused $hotspot 2 '--pairs 1: rows differ by the number of slaves (accepted: auto)' --soft ports=2 -p 1
+bad '--over bind: a master and its slaves are no pairs (accepted: single' $hotspot --over bind
 refused $hotspot 1 '1 rank: too few (accepted: 2 or more' --soft ports=2
 for options in '--direction out' '--direction in --op write --qps 3' \
 	$(more --direction=out,--op=write,--qps=3 --direction=in); do
@@ -152,6 +153,25 @@ launch 2 $bw --over stripe --soft ports=2 -m 64K -W 8 -i 5 -x 1 --ledger --json 
 	--completion control
 expect "a control message is no data" [ "$(sum "$work/c.jsonl" rx_bytes)" -eq \
 	$(($(runs "$work/c.jsonl") * 8 * 65536)) ]
+# by_rail FILE: tx/rx bytes of each rail of the row, in the windows of all runs
+by_rail() {
+	grep '"type":"row"' "$1" | tail -n 1 | grep -o '"[tr]x_bytes":[0-9]*' | cut -d: -f2 |
+		awk -v window="$(($(runs "$1") * 8 * 4096))" 'NR <= 4 { printf "%s%g", n++ ? " " : "",
+			$1 / window }'
+}
+# bound RANKS PROGRAM BYTES: what each rail sends and receives, when messages are bound
+bound() {
+	launch $1 $2 --over bind --soft ports=2 -m 4K -W 8 -c -i 5 -x 1 --ledger \
+		--json "$work/b.jsonl" $4
+	expect "$2, $1 ranks, bind: right" grep -q '^4096 .*Pass' "$out"
+	expect "$2, $1 ranks, bind: each rail's share" [ "$(by_rail "$work/b.jsonl")" = "$3" ]
+}
+bound 2 $bw '1 1 0 0'
+bound 2 $bibw '1 1 1 1' '--op send'
+bound 4 $bw '1 1 1 1' '--transport UC'
+bound 2 $bw '1 1 0 0' '--op read'
+bound 4 $bibw '2 2 2 2'
+passes 1 $lat --soft ports=2 -m 4K --over bind --op write
 launch 2 $bw --op read --soft ports=2 -m 4K -W 8 -i 5 -x 1 --ledger --json "$work/r.jsonl"
 expect "a read is sent by its target" [ "$(sum "$work/r.jsonl" tx_bytes)" -eq \
 	$(($(runs "$work/r.jsonl") * 8 * 4096)) ]
