@@ -13,6 +13,10 @@ const struct bench_def bench_def = {
 	VBENCH_DEF,
 	.name = "verbs_bw",
 	.summary = "Uni-directional bandwidth of queue pairs",
+	.about = "The average bandwidth, which each row has, is that of all samples: their bytes "
+		 "by\ntheir time.  The peak bandwidth, Max of --full and max in result files, is that "
+		 "of\nthe quickest sample.  A sample is a window of messages with the reply behind\n"
+		 "it, or with --queue half of the queue, of all pairs together.",
 	.metric = BENCH_BANDWIDTH,
 	.axis = vbench_axis,
 	.messages = vbench_group,

@@ -23,10 +23,10 @@ const struct bench_def bench_def = {
 	VBENCH_DEF_OF(BENCH_STAR),
 	.name = "verbs_hotspot",
 	.summary = "Bandwidth of one master by the number of its slaves",
-	.about = "Rank 0 is the master.  The bandwidth is that of the master: bytes to, or from, "
-		 "all\nslaves of the row by the time of a window to, or from, each of them with the\n"
-		 "reply behind it.  The mean is that of all such samples, Max (--full) that of the\n"
-		 "quickest.",
+	.about = "Rank 0 is the master, and its bandwidth is told: the bytes to, or from, all "
+		 "slaves\nof a row by the time of a sample.  A sample is a window of messages to, or "
+		 "from,\neach of them with the reply behind it.  Ranks of one host are virtual nodes "
+		 "of\ntheir own unless --nodes is given.",
 	.metric = BENCH_BANDWIDTH,
 	.axis = bench_slaves,
 	.messages = hotspot_messages,

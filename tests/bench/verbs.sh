@@ -220,6 +220,9 @@ expect "the table names it" grep -q '^# queue  ' "$out"
 sed 1,/^#.queue/d "$out" >"$work/s.txt"
 src/cli/railgauge report "$work/s.jsonl" -o "$work" >"$work/report" 2>&1
 [ ! -s "$work/s.gp" ] || expect "the figure, too" grep -q "set xlabel 'Queue length (messages)'" "$work/s.gp"
+known bw '1048576 1048.58 1048.58 1048.58 1048.58 - 0.00 20' -m 1M -W 4 -f
+$bw --help >"$out"
+expect "peak and average are defined" grep -q 'The peak bandwidth, Max of --full' "$out"
 known notify '8 4000.0000 6000.0000 8000.0000' -m 8
 expect "what each way to find a message adds" grep -q \
 	'^# added to memory, 8 bytes: cq 2000.0000 us, event 4000.0000 us$' "$out"
