@@ -374,14 +374,16 @@ native_is_free() {
 	done
 }
 
-# perftest PROGRAM ARG...: one run on the untimed software HCA, server and client on a core
-# each, as mpirun binds two ranks; the row of its table on stdout
+# perftest PROGRAM ARG...: one run on the software HCA, untimed or as $spec says, server and client
+# on a core each, as mpirun binds two ranks; the row of its table on stdout
+spec=ideal
 perftest() {
 	port=$((${port:-$((20000 + $$ % 20000))} + 1))
-	taskset -c 0 ./softhca --fabric "measures.$$" --node 0 -- "$@" -p $port >"$work/server" 2>&1 &
+	taskset -c 0 ./softhca --soft "$spec" --fabric "measures.$$" --node 0 -- "$@" -p $port \
+		>"$work/server" 2>&1 &
 	server=$!
 	listens $port $server
-	taskset -c 1 ./softhca --fabric "measures.$$" --node 1 -- "$@" -p $port localhost \
+	taskset -c 1 ./softhca --soft "$spec" --fabric "measures.$$" --node 1 -- "$@" -p $port localhost \
 		>"$work/client" 2>"$err" || stop "exit code $? of: $*"
 	wait $server || stop "the server of: $*"
 	grep -E '^ *[0-9]+ +[0-9]+ ' "$work/client" | tail -1
@@ -412,6 +414,49 @@ verbs() {
 	for k in $(seq "$launches"); do
 		perftest ib_write_bw -s 8 -n 2000000 | awk '{ print $5 }'
 	done | measure "ib_write_bw, 8 bytes: million messages per second" "x >= 20"
+}
+
+# beside "PROGRAM ARG..." COLUMN SCALE PERFTEST ARG...: ours over perftest's figure x SCALE, in turns
+beside() {
+	ours=$1 column=$2 scale=$3
+	shift 3
+	for k in $(seq "$launches"); do
+		# shellcheck disable=SC2086 # words are meant
+		once kept 2 $pt2pt/$ours --soft "$spec" --nodes 2 --json "$work/ours.jsonl"
+		mine=$(mean_of "$work/ours.jsonl")
+		perftest "$@" | awk -v c="$column" -v f="$scale" -v m="$mine" '{ print m / ($c * f) }'
+	done
+}
+
+# The harness below MPI against perftest on the same device: queues of equal length, of which a
+# completion is asked for at the half.  perftest uses one buffer for all messages: so does a share of
+# 100 %.  Its MB are 2^20 bytes.
+beside_perftest() {
+	for program in ib_write_lat ib_send_lat ib_read_lat ib_write_bw ib_read_bw; do
+		command -v $program >/dev/null || { echo "  not measured: no $program (perftest)"; return; }
+	done
+	queue="--queue 64 --sweep size --spread 2 --share 100"
+	for size in 4096 65536 1048576; do
+		count=$((size < 65536 ? 20000 : 2000000000 / size))
+		spec=$model
+		for op in write read; do
+			beside "rg_verbs_reuse --op $op $queue -m $size -i $((count / 32)) -x 10" 4 1.048576 \
+				ib_${op}_bw -s $size -t 64 -Q 32 -n $count |
+				measure "$model: $op, $size bytes / perftest" "x >= 0.98 && x <= 1.02"
+		done
+		spec=ideal
+		[ $size -lt 65536 ] ||
+			beside "rg_verbs_reuse --op write $queue -m $size -i $((count / 4)) -x 10" 4 1.048576 \
+				ib_write_bw -s $size -t 64 -Q 32 -n $((count * 8)) |
+				measure "untimed: write, $size bytes / perftest" "x >= 0.9 && x <= 1.1"
+	done
+	for op in write send read; do
+		arrival=cq
+		[ $op != write ] || arrival=memory
+		beside "rg_verbs_lat --op $op --arrival $arrival -m 8 -i 100000 -x 1000" 6 1 \
+			ib_${op}_lat -s 8 -n 200000 |
+			measure "untimed: latency of a $op, 8 bytes / perftest" "x >= 0.85 && x <= 1.15"
+	done
 }
 
 # What a registration costs; reg_speed.c says against what.
@@ -512,6 +557,8 @@ group native_truth "The native way, beside a plain program of the kind that benc
 	native_truth
 group unmodified "An MPI program under railgauge exec, beside itself without:" && unmodified
 group verbs "Verbs programs on the software HCA, untimed:" && verbs
+group beside_perftest "Queue pairs measured by Railgauge, beside perftest on the same device:" &&
+	beside_perftest
 group registration "Registering memory on the software HCA:" && registration
 group copies "Messages between two processes, by the kernel and through shared memory:" && copies
 group memory "Buffers that come and go, an MPI program under railgauge exec, beside itself without:" && memory
