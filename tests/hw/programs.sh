@@ -22,7 +22,8 @@ launch "$nodes" pt2pt/rg_pairs -m 64K -W 4 $few
 expect "rg_pairs" well
 # Below MPI.  A message of several packets that UC loses one of may stop Soft-RoCE's receiver.
 for program in "lat --op send" "lat --op write" "lat --op read --bidir" "lat --op fadd" \
-	"bw --over single,stripe --qps 2" "bw --op send --queue 8" "bibw --op read" \
+	"bw --over single,stripe --qps 2" "bw --op send --queue 8" \
+	"bibw --over bind,stripe --completion control" "bibw --op read" \
 	"bw --op send --transport UD" "bw --transport UC" "notify"; do
 	drawn 2 "$program" || continue
 	case $program in

@@ -11,32 +11,33 @@ enum {
 	STREAM_NS = 1000,	/* posts closer than this are a stream */
 };
 
-/* Does the program poll, so that it calls again on time? */
+/* Does the program wait in a queue, so that it calls again on time? */
 static bool polls(const struct hca_qp *qp, uint64_t now_ns)
 {
 	return now_ns < POLLING_NS + atomic_load_explicit(&hca_engine_of(qp->fabric)->polled_ns,
 							  memory_order_relaxed);
 }
 
-/* For a program that does not poll, the progress thread writes what is due. */
-static void arm_timer(struct hca_qp *qp, uint64_t now_ns)
+/* For a program that does not poll, the progress thread writes what is due later than that. */
+static void arm_timer(struct hca_qp *qp, uint64_t now_ns, uint64_t later_ns)
 {
 	const struct hca_deferred_list *l = qp->deferred;
 
-	if (!polls(qp, now_ns))
+	if (l->count && hca_deferred_first_ns(l) > now_ns + later_ns && !polls(qp, now_ns))
 		hca_progress_thread_arm(qp->fabric, hca_deferred_first_ns(l));
+}
+
+static void release(struct hca_qp *qp, uint64_t now_ns)
+{
+	if (qp->deferred->count && rg_reached(hca_deferred_first_ns(qp->deferred), now_ns))
+		qp->fabric->link->release_deferred(qp, now_ns);
 }
 
 void hca_release_due(struct hca_qp *qp, uint64_t now_ns)
 {
-	struct hca_deferred_list *l = qp->deferred;
-
-	if (!l->count)
-		return;
-	if (rg_reached(hca_deferred_first_ns(l), now_ns))
-		qp->fabric->link->release_deferred(qp, now_ns);
-	if (l->count)
-		arm_timer(qp, now_ns);
+	release(qp, now_ns);
+	/* What is due sooner the post waits for that this may be a part of. */
+	arm_timer(qp, now_ns, LINGER_ALONE_NS);
 }
 
 void hca_linger(struct hca_qp *qp)
@@ -59,6 +60,7 @@ void hca_linger(struct hca_qp *qp)
 			rg_relax(due);
 			now = rg_now_ns();
 		}
-	hca_release_due(qp, now);
+	release(qp, now);
+	arm_timer(qp, now, 0);
 	l->posted_ns = now;
 }
