@@ -11,7 +11,7 @@
 static const struct cli_command commands[] = {
 	{ "exec", "run an MPI program, unmodified, over rails", cli_exec },
 	{ "report", "print results again and draw them", cli_report },
-	{ "reproduce", "repeat what papers measured, beside their values; list the experiments", cli_reproduce },
+	{ "reproduce", "repeat what papers measured, beside their values", cli_reproduce },
 	{ "topo", "show this machine's rails, what is near them and what limits them", cli_topo },
 	{ NULL },
 };

@@ -1,9 +1,9 @@
 /*
  * reproduce_run.c - experiments of a paper, a launch each, and their values beside the paper's.
  *
- * All cells of all tables share the time: each gets the same cap (--time-cap), so that what it takes
- * is known before, but where one run of a cell takes longer than that.  A value is the median of
- * its samples.
+ * All cells of all tables share the time: each gets the same cap (--time-cap), so that what it
+ * takes is known before, but where one run of a cell takes longer than that.  A value is the median
+ * of its samples.
  */
 #include "config.h"
 
