@@ -154,14 +154,32 @@ static void lanes_set(const struct bench *b)
 				parts_set(b, lane, p);
 				lane->posted = lane->taken = 0;
 				lane->total = receives(b, i, l);
+				if (i >= vb.out.first && i < vb.out.last)
+					vb_requests_set(&vb.rail[i], lane);
 				vb_receives_post(b, &vb.rail[i], lane);
 			}
+}
+
+static void options_set(const struct bench *b)
+{
+	vb.active = vbench_is_active(b);
+	vb.target = vb_is_target(b);
+	vb.replies_wanted = vb_has_replies();
+	vb.apart = vbench_apart();
+	vb.one_sided = vbench_is_one_sided();
+	vb.atomic = vb_is_atomic();
+	vb.may_lose = vb_may_lose();
+	vb.in_memory = vb_arrival() == VBENCH_MEMORY;
+	vb.sleeps = vb_arrival() == VBENCH_EVENT;
+	vb.names_memory = vb.one_sided || vbench.op == VBENCH_WRITE;
+	vb_run_set();
 }
 
 void vb_begin(struct bench *b, uint64_t runs)
 {
 	struct note theirs;
 
+	options_set(b);
 	vb.out = rails_of(b, b->side);
 	vb.in = rails_of(b, !b->side);
 	vb.width = vb.out.last - vb.out.first;

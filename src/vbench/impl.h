@@ -29,6 +29,10 @@ struct vb_lane {
 	unsigned char *sbuf, *rbuf;
 	uint64_t their_sbuf, their_rbuf;
 	uint64_t posted, taken, total;
+	/* A piece as it is posted; [1]: the last of a group.  from, to: of a message at place 0. */
+	struct ibv_sge piece;
+	struct ibv_send_wr wr[2];
+	uint64_t from, to;
 };
 
 struct vb_rail {
@@ -74,6 +78,11 @@ struct vb {
 	int width;			/* of either: pieces of a message */
 	enum vb_notice notice;
 	unsigned last_flags;		/* of the last piece of a group on a queue pair */
+	/* What the options come to, asked once. */
+	void (*run)(struct bench *b);
+	bool active, target, replies_wanted, apart, one_sided, atomic, may_lose;
+	bool in_memory, sleeps;		/* how arrivals are found */
+	bool names_memory;		/* requests have the peer's addresses */
 	int peers;
 	/* To each peer: messages of a group; queue pairs that it uses, on each rail. */
 	int group, lanes;
@@ -140,6 +149,10 @@ void vb_reset(void);
 void vb_die(const char *what, int rc);
 /* Ask for the next event. */
 void vb_arm(struct vrb_cq *cq);
+/* Make the requests that vbench_post posts on this lane. */
+void vb_requests_set(const struct vb_rail *r, struct vb_lane *lane);
+/* The run of the current batch. */
+void vb_run_set(void);
 /* Post the lane's next receives, as many as it has room for. */
 void vb_receives_post(const struct bench *b, struct vb_rail *r, struct vb_lane *lane);
 /* Wait until at most `left` replies are incomplete. */

@@ -142,44 +142,51 @@ static void way_name(struct ibv_send_wr *wr, const struct vb_lane *lane)
 	wr->wr.ud.remote_qkey = VRB_QKEY;
 }
 
-/*
- * This rail's piece of message i of the group, whose place in the buffers is `place`.  Inline in
- * both loops, so that a star costs pairs no call.
- */
-static inline __attribute__((always_inline)) void
-piece_post(const struct bench *b, struct vb_rail *r, struct vb_lane *lane, int i, int place,
-	   bool last)
+void vb_requests_set(const struct vb_rail *r, struct vb_lane *lane)
 {
-	const size_t at = (size_t)place * b->step + r->at;
-	const bool one_sided = vbench_is_one_sided();
-	struct ibv_sge sge = {
-		.addr = (uintptr_t)(one_sided ? lane->rbuf : lane->sbuf) + at,
-		.length = (uint32_t)r->bytes, .lkey = one_sided ? r->rmr->lkey : r->smr->lkey,
+	lane->from = (uintptr_t)(vb.one_sided ? lane->rbuf : lane->sbuf) + r->at;
+	lane->to = (vb.one_sided ? lane->their_sbuf : lane->their_rbuf) + r->at;
+	lane->piece = (struct ibv_sge){
+		.length = (uint32_t)r->bytes, .lkey = vb.one_sided ? r->rmr->lkey : r->smr->lkey,
 	};
-	struct ibv_send_wr *bad, wr = {
-		.wr_id = vb.posted, .next = r->behind[last], .sg_list = &sge,
-		.num_sge = r->bytes ? 1 : 0, .opcode = opcode(last), .imm_data = htonl(immediate(vb.posted, i)),
-		.send_flags = last ? vb.last_flags : 0,
-	};
+	for (int last = 0; last < 2; last++) {
+		struct ibv_send_wr *wr = &lane->wr[last];
+
+		*wr = (struct ibv_send_wr){
+			.next = r->behind[last], .sg_list = &lane->piece,
+			.num_sge = r->bytes ? 1 : 0, .opcode = opcode(last),
+			.send_flags = last ? vb.last_flags : 0,
+		};
+		if (!vb.one_sided && r->bytes <= vb.inline_bytes)
+			wr->send_flags |= IBV_SEND_INLINE;
+		if (vb.atomic)
+			wr->wr.atomic.rkey = lane->their_skey;
+		else if (vb.names_memory)
+			wr->wr.rdma.rkey = vb.one_sided ? lane->their_skey : lane->their_rkey;
+		way_name(wr, lane);
+	}
+}
+
+/* The lane's piece of message i of the group, whose place in the buffers is `place`. */
+static inline void piece_post(const struct bench *b, struct vb_lane *lane, int i, int place,
+			      bool last)
+{
+	const size_t at = (size_t)place * b->step;
+	struct ibv_send_wr *bad, *wr = &lane->wr[last];
 	int rc;
 
-	if (!one_sided && r->bytes <= vb.inline_bytes)
-		wr.send_flags |= IBV_SEND_INLINE;
-	if (vbench.op == VBENCH_WRITE) {
-		wr.wr.rdma.remote_addr = lane->their_rbuf + at;
-		wr.wr.rdma.rkey = lane->their_rkey;
-	} else if (vbench.op == VBENCH_READ) {
-		wr.wr.rdma.remote_addr = lane->their_sbuf + at;
-		wr.wr.rdma.rkey = lane->their_skey;
-	} else if (one_sided) {
-		wr.wr.atomic.remote_addr = lane->their_sbuf + at;
-		wr.wr.atomic.rkey = lane->their_skey;
-		wr.wr.atomic.compare_add = vbench.op == VBENCH_FADD ? 1 : vb.word;
-		wr.wr.atomic.swap = vb.word + 1;
+	lane->piece.addr = lane->from + at;
+	wr->wr_id = vb.posted;
+	wr->imm_data = htonl(immediate(vb.posted, i));
+	/* At the same place for an atomic. */
+	if (vb.names_memory)
+		wr->wr.rdma.remote_addr = lane->to + at;
+	if (vb.atomic) {
+		wr->wr.atomic.compare_add = vbench.op == VBENCH_FADD ? 1 : vb.word;
+		wr->wr.atomic.swap = vb.word + 1;
 		vb.word++;
 	}
-	way_name(&wr, lane);
-	rc = ibv_post_send(lane->qp.qp, &wr, &bad);
+	rc = ibv_post_send(lane->qp.qp, wr, &bad);
 	if (rc)
 		vb_die("a message cannot be posted", rc);
 }
@@ -194,8 +201,7 @@ static void post_to_all(const struct bench *b)
 
 		for (int p = 0; p < vb.peers; p++)
 			for (int r = vb.out.first; r < vb.out.last; r++)
-				piece_post(b, &vb.rail[r], vb_lane(&vb.rail[r], p, lane), i, i,
-					   last);
+				piece_post(b, vb_lane(&vb.rail[r], p, lane), i, i, last);
 		lane = lane + 1 < vb.qps ? lane + 1 : 0;
 	}
 	vb.posted++;
@@ -204,7 +210,6 @@ static void post_to_all(const struct bench *b)
 void vbench_post(struct bench *b)
 {
 	const uint64_t first = vb.posted * (uint64_t)vb.group;
-	const bool apart = vbench_apart();
 	int lane = (int)(first % (uint64_t)vb.qps);
 
 	if (vb.notice == NOTICE_CONTROL)
@@ -215,14 +220,14 @@ void vbench_post(struct bench *b)
 		return;
 	}
 	/* Which changes, so that the receiver sees it. */
-	if (vb_arrival() == VBENCH_MEMORY && !b->validating)
+	if (vb.in_memory && !b->validating)
 		b->sbuf[b->count - 1] = ++vb.stamp;
 	for (int i = 0; i < vb.group; i++) {
 		bool last = i >= vb.group - vb.lanes;
-		int place = apart ? vb_place(b, first + (uint64_t)i) : i;
+		int place = vb.apart ? vb_place(b, first + (uint64_t)i) : i;
 
 		for (int r = vb.out.first; r < vb.out.last; r++)
-			piece_post(b, &vb.rail[r], &vb.rail[r].lane[lane], i, place, last);
+			piece_post(b, &vb.rail[r].lane[lane], i, place, last);
 		lane = lane + 1 < vb.qps ? lane + 1 : 0;
 	}
 	vb.posted++;
@@ -230,7 +235,7 @@ void vbench_post(struct bench *b)
 
 void vbench_complete(struct bench *b, unsigned left)
 {
-	const bool sleeps = vbench_is_one_sided() && vb_arrival() == VBENCH_EVENT;
+	const bool sleeps = vb.one_sided && vb.sleeps;
 	struct wait w = { 0 };
 	struct ibv_wc wc[POLLS];
 
@@ -276,12 +281,12 @@ void vb_receives_post(const struct bench *b, struct vb_rail *r, struct vb_lane *
 			sge[wr.num_sge++] = (struct ibv_sge){ (uintptr_t)r->aside->addr,
 							      VRB_GRH_BYTES, r->aside->lkey };
 		/* Of a write, and of a reply, no data come. */
-		if (vbench.op == VBENCH_SEND && vb_is_target(b) && r->bytes)
+		if (vbench.op == VBENCH_SEND && vb.target && r->bytes)
 			sge[wr.num_sge++] = (struct ibv_sge){
 				(uintptr_t)lane->rbuf + (size_t)place * b->step + r->at,
 				(uint32_t)r->bytes, r->rmr->lkey,
 			};
-		else if (vb.notice == NOTICE_CONTROL && vb_is_target(b))
+		else if (vb.notice == NOTICE_CONTROL && vb.target)
 			sge[wr.num_sge++] = (struct ibv_sge){
 				(uintptr_t)r->aside->addr + ASIDE_IN, CONTROL_BYTES, r->aside->lkey,
 			};
@@ -317,12 +322,12 @@ static void message_take(struct vb_rail *r, const struct ibv_wc *wc)
 	}
 	vb.messages++;
 	r->arrived++;
-	if (vb.notice != NOTICE_LAST && !vb_may_lose())
+	if (vb.notice != NOTICE_LAST && !vb.may_lose)
 		return;
 	if (ahead(imm) >= 0 && ahead(imm) < GROUPS_OUT)
 		vb.noticed[(vb.arrived + (uint64_t)ahead(imm)) % GROUPS_OUT]++;
 	/* Of sends, the place that the data took; of writes, their own. */
-	if (vb_may_lose() && place < vb.group)
+	if (vb.may_lose && place < vb.group)
 		vb.place[vbench.op == VBENCH_SEND ? (int)(uint32_t)wc->wr_id : place] = place;
 }
 
@@ -376,7 +381,7 @@ static bool is_over(void)
 {
 	if (vb.notice == NOTICE_LAST)
 		return vb.noticed[vb.arrived % GROUPS_OUT] == vb.events;
-	if (!vb_may_lose())
+	if (!vb.may_lose)
 		return vb.messages >= (vb.arrived + 1) * vb.pieces;
 	if (vb.noticed[vb.arrived % GROUPS_OUT] == vb.group)
 		return true;
@@ -388,23 +393,22 @@ static bool is_over(void)
 
 void vbench_arrive(struct bench *b)
 {
-	const bool sleeps = vb_arrival() == VBENCH_EVENT;
 	struct wait w = { 0 };
 	int *noticed = &vb.noticed[vb.arrived % GROUPS_OUT];
 
-	if (vb_arrival() == VBENCH_MEMORY) {
+	if (vb.in_memory) {
 		memory_arrive(b);
 		vb.arrived++;
 		return;
 	}
 	while (!is_over()) {
-		uint64_t limit_ns = !vb_may_lose() ? 0 : *noticed ? LOSS_WAIT_NS : FIRST_WAIT_NS;
+		uint64_t limit_ns = !vb.may_lose ? 0 : *noticed ? LOSS_WAIT_NS : FIRST_WAIT_NS;
 
-		if (sleeps && !event_wait(&vb.rail[vb.in.first].recv, limit_ns))
+		if (vb.sleeps && !event_wait(&vb.rail[vb.in.first].recv, limit_ns))
 			break;
 		if (vb_take(b))
 			wait_again(&w);
-		else if (!sleeps && !wait_more(&w, limit_ns))
+		else if (!vb.sleeps && !wait_more(&w, limit_ns))
 			break;
 	}
 	*noticed = 0;
@@ -456,10 +460,10 @@ void vbench_await_reply(struct bench *b)
 	const uint64_t replies = vb.posted * (uint64_t)vb.peers;
 	struct wait w = { 0 };
 
-	while (vb_may_lose() ? vb.reply != (vb.posted & GROUP_MASK) : vb.replies < replies) {
+	while (vb.may_lose ? vb.reply != (vb.posted & GROUP_MASK) : vb.replies < replies) {
 		if (vb_take(b))
 			wait_again(&w);
-		else if (!wait_more(&w, vb_may_lose() ? REPLY_WAIT_NS : 0))
+		else if (!wait_more(&w, vb.may_lose ? REPLY_WAIT_NS : 0))
 			break;
 	}
 }
@@ -468,31 +472,31 @@ void vbench_await_reply(struct bench *b)
 
 static void queue_run(struct bench *b)
 {
-	if (vbench_is_active(b)) {
+	if (vb.active) {
 		/* The first of some runs fills the queue, of which half is one message at least. */
 		if (!vb.posted && vbench.queue > 1)
 			vbench_post(b);
 		vbench_post(b);
 		vbench_complete(b, vbench.queue > 1 ? 1 : 0);
 	}
-	if (vb_is_target(b) && vb.notice != NOTICE_NONE)
+	if (vb.target && vb.notice != NOTICE_NONE)
 		vbench_arrive(b);
 }
 
 void vbench_finish(struct bench *b)
 {
 	vbench_complete(b, 0);
-	if (vb_has_replies() && vbench_is_active(b))
+	if (vb.replies_wanted && vb.active)
 		vbench_await_reply(b);
 }
 
 static void window_run(struct bench *b)
 {
-	if (vbench_is_active(b))
+	if (vb.active)
 		vbench_post(b);
-	if (vb_is_target(b))
+	if (vb.target)
 		vbench_arrive(b);
-	if (vb_has_replies() && vb_is_target(b))
+	if (vb.replies_wanted && vb.target)
 		vbench_reply();
 	vbench_finish(b);
 }
@@ -508,14 +512,14 @@ static void ping_pong(struct bench *b)
 		vbench_arrive(b);
 }
 
+void vb_run_set(void)
+{
+	bool in_turn = vbench_shape == VBENCH_PING_PONG && !vbench.bidir && !vb.one_sided;
+
+	vb.run = in_turn ? ping_pong : vb_streams() ? queue_run : window_run;
+}
+
 void vbench_run(struct bench *b)
 {
-	bool in_turn = vbench_shape == VBENCH_PING_PONG && !vbench.bidir && !vbench_is_one_sided();
-
-	if (in_turn)
-		ping_pong(b);
-	else if (vb_streams())
-		queue_run(b);
-	else
-		window_run(b);
+	vb.run(b);
 }
