@@ -2,8 +2,8 @@
 collective_mans = man/rg_allgather.1 man/rg_allgatherv.1 man/rg_allreduce.1 man/rg_alltoall.1 \
 	man/rg_alltoallv.1 man/rg_barrier.1 man/rg_bcast.1 man/rg_gather.1 \
 	man/rg_reduce.1 man/rg_reduce_scatter.1 man/rg_scatter.1 man/rg_tune.1
-verbs_mans = man/rg_verbs_bibw.1 man/rg_verbs_bw.1 man/rg_verbs_hotspot.1 man/rg_verbs_lat.1 \
-	man/rg_verbs_notify.1 man/rg_verbs_overhead.1 man/rg_verbs_rate.1 man/rg_verbs_reuse.1
+verbs_mans = man/rg_verbs_bibw.1 man/rg_verbs_bw.1 man/rg_verbs_host.1 man/rg_verbs_hotspot.1 \
+	man/rg_verbs_lat.1 man/rg_verbs_notify.1 man/rg_verbs_overhead.1 man/rg_verbs_rate.1 man/rg_verbs_reuse.1
 if HAVE_MAN
 dist_man_MANS += man/rg_ft.1 man/rg_is.1
 dist_man_MANS += man/rg_bibw.1 man/rg_bw.1 man/rg_latency.1 man/rg_mr.1 man/rg_pairs.1 \
@@ -24,6 +24,7 @@ man/rg_pairs.1: pt2pt/rg_pairs.c $(BENCH_HELP) | pt2pt/rg_pairs$(EXEEXT)
 VBENCH_HELP = $(BENCH_HELP) src/vbench/vbench.h src/vbench/options.c
 man/rg_verbs_bibw.1: pt2pt/rg_verbs_bibw.c $(VBENCH_HELP) | pt2pt/rg_verbs_bibw$(EXEEXT)
 man/rg_verbs_bw.1: pt2pt/rg_verbs_bw.c $(VBENCH_HELP) | pt2pt/rg_verbs_bw$(EXEEXT)
+man/rg_verbs_host.1: pt2pt/rg_verbs_host.c $(VBENCH_HELP) | pt2pt/rg_verbs_host$(EXEEXT)
 man/rg_verbs_hotspot.1: pt2pt/rg_verbs_hotspot.c $(VBENCH_HELP) | pt2pt/rg_verbs_hotspot$(EXEEXT)
 man/rg_verbs_rate.1: pt2pt/rg_verbs_rate.c $(VBENCH_HELP) | pt2pt/rg_verbs_rate$(EXEEXT)
 man/rg_verbs_reuse.1: pt2pt/rg_verbs_reuse.c $(VBENCH_HELP) | pt2pt/rg_verbs_reuse$(EXEEXT)

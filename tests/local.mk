@@ -49,7 +49,8 @@ lanes: $(call in_lanes,$(filter $(launching),$(TEST_LOGS)),x) \
 .PHONY: lanes
 check_PROGRAMS += tests/bench/rg_broken tests/bench/rg_clockwork tests/bench/rg_clockwork_rate \
 	tests/bench/rg_example tests/bench/rg_limp tests/bench/rg_verbs_known_bibw \
-	tests/bench/rg_verbs_known_bw tests/bench/rg_verbs_known_hotspot tests/bench/rg_verbs_known_lat \
+	tests/bench/rg_verbs_known_bw tests/bench/rg_verbs_known_host \
+	tests/bench/rg_verbs_known_hotspot tests/bench/rg_verbs_known_lat \
 	tests/bench/rg_verbs_known_notify tests/bench/rg_verbs_known_overhead tests/cli/mpi_plain \
 	tests/cli/send_then_wait
 tests_cli_mpi_plain_LDADD = $(MPI_LIBS)
@@ -65,6 +66,10 @@ tests_bench_rg_verbs_known_bibw_CPPFLAGS = $(AM_CPPFLAGS) -DRG_PROGRAM='"pt2pt/r
 tests_bench_rg_verbs_known_bw_SOURCES = $(tests_bench_rg_verbs_known_bibw_SOURCES)
 tests_bench_rg_verbs_known_bw_CPPFLAGS = $(AM_CPPFLAGS) -DRG_PROGRAM='"pt2pt/rg_verbs_bw.c"' \
 	-I$(top_srcdir)
+tests_bench_rg_verbs_known_host_SOURCES = tests/bench/rg_verbs_known_host.c $(KNOWN_CLOCK)
+tests_bench_rg_verbs_known_host_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)
+tests_bench_rg_verbs_known_host_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=vbench_post \
+	-Wl,--wrap=vbench_arrive -Wl,--wrap=vbench_complete -Wl,--wrap=vb_compute
 tests_bench_rg_verbs_known_hotspot_SOURCES = $(tests_bench_rg_verbs_known_bibw_SOURCES)
 tests_bench_rg_verbs_known_hotspot_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir) \
 	-DRG_PROGRAM='"pt2pt/rg_verbs_hotspot.c"'

@@ -226,6 +226,7 @@ struct bench_def {
 	const char *name;		/* "bw" in rg_bw.c */
 	const char *summary;		/* "Uni-directional bandwidth": heading, title, --help */
 	enum bench_metric metric;
+	const char *quantity;		/* of BENCH_LATENCY, where it is another time: "CPU time" */
 	enum bench_layout layout;
 	int min_ranks;
 	int unit;			/* bytes; sizes are multiples of it; 0: 1 */
@@ -246,6 +247,8 @@ struct bench_def {
 	 * written again.  It is timed, so it contains nothing but communication.
 	 */
 	void (*run)(struct bench *b);
+	/* What counts of the run that has just ended, in ns; NULL: all of it. */
+	uint64_t (*took)(void);
 	/* The origin of block `block` of rbuf after run.  NULL: nothing to check. */
 	struct bench_origin (*expect)(const struct bench *b, int block);
 	/* Defaults of the common options; NULL and 0: the harness's. */

@@ -18,7 +18,7 @@ static int outputs_open(struct bench_job *job)
 	struct report_table table = {
 		.text = stdout, .json_path = job->opt.json, .program = rg_program(),
 		.title = job->def->summary, .metric = (enum report_metric)job->def->metric,
-		.ways = names, .way_count = job->way_count,
+		.quantity = job->def->quantity, .ways = names, .way_count = job->way_count,
 		.validate = job->opt.validate && job->def->expect, .full = job->opt.full,
 		.percentiles = job->percentile, .percentile_count = job->percentile_count,
 	};

@@ -59,6 +59,7 @@ static void batch_untimed(struct bench_job *job, uint64_t count)
 static void batch_timed(struct bench_job *job, uint64_t count, uint64_t *samples)
 {
 	void (*run)(struct bench *b) = job->def->run;
+	uint64_t (*took)(void) = job->def->took;
 	struct bench *b = &job->b;
 	uint64_t clock = clock_ns();
 
@@ -66,7 +67,7 @@ static void batch_timed(struct bench_job *job, uint64_t count, uint64_t *samples
 		uint64_t begin = rg_now_ns();
 
 		run(b);
-		samples[i] = sample_ns(begin, clock);
+		samples[i] = took ? took() : sample_ns(begin, clock);
 	}
 }
 

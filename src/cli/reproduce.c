@@ -59,6 +59,8 @@ static void details(const struct experiment *e)
 	printf("paper: %s (%s)\n", e->paper->title, e->paper->source);
 	for (int i = 0; i < e->rank_counts; i++)
 		printf("command: %s\n", experiment_command(e, i, text, sizeof(text)));
+	if (e->differs)
+		printf("differs: %s\n", e->differs);
 	json_object_foreach(e->options, name, value)
 		printf("option: --%s %s\n", name, json_string_value(value));
 	printf("quoted: %s\n", experiment_quoted(e, text, sizeof(text)));

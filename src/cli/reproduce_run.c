@@ -240,14 +240,19 @@ static void left_out_lines(const struct experiment_paper *p)
 			       experiment_command(&p->list[i], 0, command, sizeof(command)));
 }
 
-static void crowded_lines(const struct plan *plan)
+/* What a reader has to know of single experiments. */
+static void remarks(const struct plan *plan)
 {
 	const int there = processors();
 
-	for (int i = 0; i < plan->runs; i++)
-		if (plan->run[i]->ranks[0] > there)
-			printf("# %s: %d ranks on %d processors\n", plan->run[i]->id,
-			       plan->run[i]->ranks[0], there);
+	for (int i = 0; i < plan->runs; i++) {
+		const struct experiment *e = plan->run[i];
+
+		if (e->differs)
+			printf("# %s: differs: %s\n", e->id, e->differs);
+		if (e->ranks[0] > there)
+			printf("# %s: %d ranks on %d processors\n", e->id, e->ranks[0], there);
+	}
 }
 
 int cli_reproduction_run(const struct experiment_paper *p, const struct cli_reproduction *r)
@@ -266,7 +271,7 @@ int cli_reproduction_run(const struct experiment_paper *p, const struct cli_repr
 			return RG_EXIT_USAGE;
 		failed += o == RUN_FAILED;
 	}
-	crowded_lines(&plan);
+	remarks(&plan);
 	left_out_lines(p);
 	if (failed)
 		printf("# failed: %d of %d\n", failed, plan.runs);

@@ -14,7 +14,7 @@
 #include "experiment.h"
 #include "text.h"
 
-enum { FILE_BYTES_MAX = 1 << 20, TEXT_BYTES_MAX = 160, RANKS_MAX = 4096, QUOTED_MAX = 8 };
+enum { FILE_BYTES_MAX = 1 << 20, TEXT_BYTES_MAX = 200, RANKS_MAX = 4096, QUOTED_MAX = 8 };
 enum { FIGURE_MAX = 999, CELLS_MAX = 9999 };
 enum { PAPERS_MAX = 64, NAME_BYTES_MAX = 32, OPTIONS_MAX = 32 };
 
@@ -133,10 +133,10 @@ static int experiment_take(struct experiment *e, json_t *from, struct check *c)
 	json_t *ranks;
 
 	if (json_unpack_ex(from, &error, JSON_STRICT,
-			   "{s:s, s?I, s:s, s:o, s:I, s:s, s:s, s:o, s:o}", "id", &e->id, "figure",
+			   "{s:s, s?I, s:s, s:o, s:I, s:s, s:s, s?s, s:o, s:o}", "id", &e->id, "figure",
 			   &figure, "program", &e->program, "ranks", &ranks, "cells", &cells,
-			   "adapter", &e->adapter, "shows", &e->shows, "options", &e->options,
-			   "quoted", &e->quoted))
+			   "adapter", &e->adapter, "shows", &e->shows, "differs", &e->differs,
+			   "options", &e->options, "quoted", &e->quoted))
 		return wrong(c, "%s", error.text);
 	if (!id_is_of(e->id, e->paper->name))
 		return wrong(c, "id is not %s-... of small letters, digits and -", e->paper->name);
@@ -148,8 +148,8 @@ static int experiment_take(struct experiment *e, json_t *from, struct check *c)
 	e->cells = (int)cells;
 	if (!is_word(e->program, "_") || strncmp(e->program, "rg_", 3))
 		return wrong(c, "program is not rg_...");
-	if (!is_line(e->adapter) || !is_line(e->shows))
-		return wrong(c, "adapter or shows is not a line of text");
+	if (!is_line(e->adapter) || !is_line(e->shows) || (e->differs && !is_line(e->differs)))
+		return wrong(c, "adapter, shows or differs is not a line of text");
 	if (ranks_take(e, ranks, c) || options_check(e->options, c))
 		return -EINVAL;
 	return quoted_check(e->quoted, c);

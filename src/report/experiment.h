@@ -33,6 +33,7 @@ struct experiment {
 	const char *id;			/* "p1-fig13-pcie" */
 	const char *program;		/* "rg_bw" */
 	const char *adapter, *shows;
+	const char *differs;		/* from the paper's method, and by how much; or NULL */
 	int figure;			/* 0: none of the paper's */
 	int cells;			/* of its table: rows times columns */
 	int ranks[EXPERIMENT_RANKS_MAX], rank_counts;

@@ -253,7 +253,16 @@ static void script_values(const struct plot *p, FILE *out)
 		[REPORT_MOPS] = "Mop/s",
 	};
 
-	fprintf(out, "set ylabel '%s' noenhanced\nset ytics nomirror\n", labels[p->file->metric]);
+	const char *quantity = json_string_value(json_object_get(p->file->run, "quantity"));
+	char label[96];
+
+	snprintf(label, sizeof(label), "%s", labels[p->file->metric]);
+	if (quantity)
+		snprintf(label, sizeof(label), "%.60s (%s)", quantity,
+			 report_metric_unit(p->file->metric));
+	fprintf(out, "set ylabel ");
+	plot_quote(out, label);
+	fprintf(out, " noenhanced\nset ytics nomirror\n");
 	if (p->file->metric == REPORT_LATENCY)
 		fprintf(out, "set logscale y 10\n");
 	else

@@ -98,6 +98,7 @@ int report_print(const struct report_file *f, FILE *text, bool full)
 	size_t i;
 
 	table.ways = ways;
+	table.quantity = json_string_value(json_object_get(f->run, "quantity"));
 	if (axis_load(&axis, f->run))
 		table.axis = &axis;
 	json_array_foreach(json_object_get(f->run, "ways"), i, row)

@@ -85,6 +85,8 @@ static json_t *run_record(const struct report_table *t, json_t *run)
 	json_object_set_new(record, "metric", json_string(report_metric_name(t->metric)));
 	json_object_set_new(record, "unit", json_string(report_metric_unit(t->metric)));
 	json_object_set_new(record, "ways", ways);
+	if (t->quantity)
+		json_object_set_new(record, "quantity", json_string(t->quantity));
 	if (t->axis)
 		json_object_set_new(record, "x", axis_record(t->axis));
 	if (t->matrix)

@@ -56,6 +56,7 @@ struct report_table {
 	const char *program;		/* "rg_bw" */
 	const char *title;		/* "uni-directional bandwidth" */
 	enum report_metric metric;
+	const char *quantity;		/* "CPU time": of a time that is no latency, or NULL */
 	const char *const *ways;	/* in column order; must outlive the report */
 	int way_count;			/* 1 to REPORT_WAYS_MAX */
 	bool validate;			/* with a Pass/Fail column */
@@ -100,7 +101,7 @@ struct report;
  *			one row per way, whose bytes are the size of the problem's data.  Its
  *			member `app` has three arrays by rank: total_s, communication_s and
  *			sent_bytes, of the run with the median time
- * A table's axis is recorded as `x` (name, unit, title); its rows have `x` (name, value, unit) and,
+ * A table's quantity is recorded as `quantity`, its axis as `x` (name, unit, title); its rows have `x` (name, value, unit) and,
  * like all, bytes.  Without `x` the coordinate is the message size.
  * A matrix is recorded as `matrix` (names, labels, slow); its rows have `from` and `to`.
  * An existing file is replaced in one step, after the run record has been written.

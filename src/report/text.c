@@ -22,6 +22,17 @@ static const char *const value_names[REPORT_METRIC_COUNT] = {
 	[REPORT_MOPS] = "Mop/s",
 };
 
+/* The name of a column of means: "Avg Latency(us)". */
+static const char *value_name(const struct text_table *t, char *buf, size_t size)
+{
+	if (t->table.quantity)
+		snprintf(buf, size, "Avg %s(%s)", t->table.quantity,
+			 report_metric_unit(t->table.metric));
+	else
+		snprintf(buf, size, "%s", value_names[t->table.metric]);
+	return buf;
+}
+
 void text_open(struct text_table *t, const struct report_table *table)
 {
 	*t = (struct text_table){ .out = table->text, .table = *table };
@@ -46,12 +57,13 @@ static void text_head(struct text_table *t)
 	static const char *const more[] = { "Median", "Min", "Max", "P99", "SD", "N" };
 	const struct report_table *table = &t->table;
 	bool one = table->way_count == 1, by_line = text_by_line(table);
+	char name[64];
 
 	if (!one)
-		fprintf(t->out, "# %s, one column per way\n", value_names[table->metric]);
+		fprintf(t->out, "# %s, one column per way\n", value_name(t, name, sizeof(name)));
 	fprintf(t->out, "# %-8s", table->axis ? table->axis->name : "Size");
 	if (one)
-		fprintf(t->out, "%20s", value_names[table->metric]);
+		fprintf(t->out, "%20s", value_name(t, name, sizeof(name)));
 	else if (by_line)
 		fprintf(t->out, "%16s", "Mean");
 	for (int i = 0; i < table->way_count && !one && !by_line; i++)
@@ -59,8 +71,6 @@ static void text_head(struct text_table *t)
 	for (size_t i = 0; i < sizeof(more) / sizeof(more[0]) && table->full; i++)
 		fprintf(t->out, "%16s", more[i]);
 	for (int i = 0; i < table->percentile_count; i++) {
-		char name[16];
-
 		snprintf(name, sizeof(name), "P%g", table->percentiles[i]);
 		fprintf(t->out, "%16s", name);
 	}

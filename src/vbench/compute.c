@@ -27,7 +27,7 @@ void vbench_compute_set(double value)
 		alone_ns = alone_runs = 0;
 }
 
-static void compute(uint64_t ns)
+void vb_compute(uint64_t ns)
 {
 	const uint64_t end_ns = rg_now_ns() + ns;
 	uint64_t x = 1;
@@ -45,7 +45,7 @@ void vbench_compute_run(struct bench *b)
 
 	if (b->side == 0 && share > 0 && alone_runs && !b->validating) {
 		vbench_post(b);
-		compute((uint64_t)(share / 100 * (double)alone_ns / (double)alone_runs));
+		vb_compute((uint64_t)(share / 100 * (double)alone_ns / (double)alone_runs));
 		vbench_finish(b);
 		return;
 	}

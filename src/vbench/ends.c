@@ -174,7 +174,7 @@ const char *vb_sizes(struct opt_range *out)
 
 static int memory_register(struct vb_rail *r, void *at, size_t bytes, struct ibv_mr **out)
 {
-	bool polled = vbench_shape == VBENCH_PING_PONG && vbench.op == VBENCH_WRITE;
+	bool polled = vb_is_single() && vbench.op == VBENCH_WRITE;
 	enum vrb_mr_use use = vb_is_atomic() ? VRB_MR_ATOMIC :
 			      polled ? VRB_MR_POLLED : VRB_MR_BULK;
 	int rc = vrb_mr_register(&r->adapter, at, bytes, use, out);

@@ -5,6 +5,7 @@
  *	ends.c		adapters, queue pairs, registrations; connected to the peer's
  *	messages.c	groups: posted, complete, arrived
  *	compute.c	computation while messages are under way
+ *	host.c		time in calls, without waiting
  *	batch.c		before and behind some runs: receives, what was lost, the ledger
  */
 #ifndef VBENCH_IMPL_H
@@ -118,6 +119,8 @@ static inline bool vb_is_atomic(void)
 
 /* ---- options.c ---- */
 bool vb_side_is_active(int side);
+/* A message at a time, no window. */
+bool vb_is_single(void);
 /* Do groups arrive at this rank? */
 bool vb_is_target(const struct bench *b);
 /* The side that groups arrive at replies to each of them. */
@@ -159,6 +162,10 @@ void vb_receives_post(const struct bench *b, struct vb_rail *r, struct vb_lane *
 void vb_replies_complete(uint64_t left);
 /* Take what has arrived; the number of messages and replies. */
 int vb_take(const struct bench *b);
+
+/* ---- compute.c ---- */
+/* Keep the processor busy. */
+void vb_compute(uint64_t ns);
 
 /* ---- batch.c ---- */
 void vb_begin(struct bench *b, uint64_t runs);

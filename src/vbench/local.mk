@@ -3,6 +3,7 @@
 bin_PROGRAMS += \
 	pt2pt/rg_verbs_bibw \
 	pt2pt/rg_verbs_bw \
+	pt2pt/rg_verbs_host \
 	pt2pt/rg_verbs_hotspot \
 	pt2pt/rg_verbs_lat \
 	pt2pt/rg_verbs_notify \
@@ -11,5 +12,5 @@ bin_PROGRAMS += \
 	pt2pt/rg_verbs_reuse
 
 noinst_LTLIBRARIES += librg-vbench.la
-librg_vbench_la_SOURCES = src/vbench/batch.c src/vbench/compute.c src/vbench/ends.c src/vbench/impl.h \
-	src/vbench/messages.c src/vbench/options.c src/vbench/vbench.h
+librg_vbench_la_SOURCES = src/vbench/batch.c src/vbench/compute.c src/vbench/ends.c src/vbench/host.c \
+	src/vbench/impl.h src/vbench/messages.c src/vbench/options.c src/vbench/vbench.h

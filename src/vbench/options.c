@@ -83,9 +83,15 @@ bool vbench_is_one_sided(void)
 	return vbench.op >= VBENCH_READ;
 }
 
+bool vb_is_single(void)
+{
+	return vbench_shape == VBENCH_PING_PONG || vbench_shape == VBENCH_ONE_EACH;
+}
+
 bool vb_side_is_active(int side)
 {
 	return side == vbench.direction || vbench.bidir || vbench_shape == VBENCH_BOTH_WAYS ||
+	       vbench_shape == VBENCH_ONE_EACH ||
 	       (vbench_shape == VBENCH_PING_PONG && !vbench_is_one_sided());
 }
 
@@ -106,7 +112,7 @@ static bool has_queue(void)
 
 bool vb_streams(void)
 {
-	return has_queue() && vbench_shape != VBENCH_PING_PONG;
+	return has_queue() && !vb_is_single();
 }
 
 bool vb_has_replies(void)
@@ -118,7 +124,7 @@ enum vbench_arrival vb_arrival(void)
 {
 	if (vbench.arrival != VBENCH_AUTO)
 		return (enum vbench_arrival)vbench.arrival;
-	return vbench_shape == VBENCH_PING_PONG && vbench.op == VBENCH_WRITE &&
+	return vb_is_single() && vbench.op == VBENCH_WRITE &&
 	       vbench.transport == VBENCH_RC && !vbench_apart() ? VBENCH_MEMORY : VBENCH_CQ;
 }
 
@@ -134,7 +140,7 @@ bool vbench_apart(void)
 
 int vbench_group(const struct bench *b)
 {
-	if (vbench_shape == VBENCH_PING_PONG)
+	if (vb_is_single())
 		return 1;
 	/* Each of them once. */
 	if (b->validating && vbench_apart())
@@ -149,7 +155,7 @@ int vb_group_max(int window)
 {
 	int group = has_queue() ? half(vbench.queue) : window;
 
-	if (vbench_shape == VBENCH_PING_PONG)
+	if (vb_is_single())
 		return 1;
 	return vbench_apart() && (int)vbench.spread > group ? (int)vbench.spread : group;
 }
@@ -332,7 +338,7 @@ void vb_describe(char *text, size_t size)
 		rg_text_add(text, size, ", from and to 1 to %" PRIu64 " buffers", swept_last);
 	else if (vbench_apart())
 		rg_text_add(text, size, ", from and to %" PRIu64 " buffers", vbench.spread);
-	if (vbench_shape == VBENCH_PING_PONG)
+	if (vb_is_single())
 		rg_text_add(text, size, "%s%s, inline up to %u bytes", *arrival ? ", " : "",
 			    arrival, vb.inline_bytes);
 	else if (vbench.sweep == VBENCH_QUEUES)

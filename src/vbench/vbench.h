@@ -52,6 +52,7 @@ enum vbench_shape {
 	VBENCH_ONE_WAY,			/* side 0, of a star that of --direction */
 	VBENCH_BOTH_WAYS,		/* both sides, at once */
 	VBENCH_PING_PONG,		/* both, in turn; of one-sided operations as one way */
+	VBENCH_ONE_EACH,		/* both sides, at once, a message at a time */
 };
 extern const enum vbench_shape vbench_shape;
 
@@ -171,5 +172,11 @@ void vbench_finish(struct bench *b);
 bool vbench_compute_value(int i, double *out);
 void vbench_compute_set(double value);
 void vbench_compute_run(struct bench *b);
+
+/* ---- What the processor has to do (host.c), for bench_def: prepare, run and took ---- */
+
+void vbench_host_prepare(struct bench *b);
+void vbench_host_run(struct bench *b);
+uint64_t vbench_host_took(void);
 
 #endif

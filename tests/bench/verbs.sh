@@ -110,6 +110,9 @@ passes 11 pt2pt/rg_verbs_reuse --soft ports=2 -m 16K --sweep share --op send --q
 passes 11 $lat --soft ports=2 -m 4K --sweep share --spread 100
 passes 3 pt2pt/rg_verbs_notify --soft ports=2 -m 8:32
 expect "columns are variants" grep -Eq '^# Size +memory +cq +event ' "$out"
+for op in send write; do
+	passes 3 pt2pt/rg_verbs_host --soft ports=2 -m 8:32 --op $op
+done
 passes 13 pt2pt/rg_verbs_overhead --soft ports=2 -m 4K -W 8
 expect "rows by share" grep -q '^# share  *Bandwidth' "$out"
 expect "... on processors that do the adapter's work" \
@@ -226,6 +229,10 @@ expect "peak and average are defined" grep -q 'The peak bandwidth, Max of --full
 known notify '8 4000.0000 6000.0000 8000.0000' -m 8
 expect "what each way to find a message adds" grep -q \
 	'^# added to memory, 8 bytes: cq 2000.0000 us, event 4000.0000 us$' "$out"
+# Posting, finding and completing take 6 ms together; what passes in between is no work.
+launch 2 tests/bench/rg_verbs_known_host --soft ports=2 -m 8:16 -i 5 -x 1
+expect "host overhead: what calls take" [ "$(grep -cE '^(8|16) +6000\.00$' "$out")" -eq 2 ]
+expect "... is no latency" grep -q '^# Size  *Avg CPU time(us)$' "$out"
 # A share of x % of 4 ms is computed beside each window of 4 ms; looks at the clock take a thousandth.
 launch 2 ${known}_overhead --soft ports=2 -m 1M -W 4 -i 20 -x 2
 expect "13 shares" [ "$(grep -c '^[0-9]' "$out")" -eq 13 ]

@@ -124,7 +124,7 @@ small='"sizes": "64:256", "iterations": "4", "warmup": "1", "soft": "ports=2"'
 		{"what": "two ports", "value": 2, "unit": "MiB/s", "way": "stripe", "x": 64},
 		{"what": "of no row", "value": 1, "unit": "MB/s", "way": "single", "x": 300},
 		{"what": "a relation", "value": 47, "unit": "%"}' ,
-	some b rg_verbs_lat "$small" '' ,
+	some b rg_verbs_lat "$small" '' , | sed 's/"shows": "this"/&, "differs": "so and so"/'
 	some c rg_bw '"windows": "1"' '' ,
 	some d rg_is '"class": "S"' ''
 	echo ']}'
@@ -156,6 +156,7 @@ expect "... predicted" grep -q '^1 .* two ports .* MiB/s .*  predicted$' "$out"
 expect "no row" grep -q '^1 .* of no row  *1  *-  *MB/s  *-  no such row was measured$' "$out"
 expect "no number" grep -q '^1 .* a relation  *47  *-  *%  *-  not compared$' "$out"
 expect "no paper's value" grep -q '^1 *t1-b  *single at 64  *-  *[0-9.]* *us .*no value' "$out"
+expect "what differs" grep -q '^# t1-b: differs: so and so$' "$out"
 expect "what failed" grep -q "^railgauge: t1-c: exit code [0-9]*; .* $work/t1/t1-c.txt" "$err"
 expect "... in one line" [ "$(wc -l <"$err")" -eq 1 ]
 expect "... with its words" grep -q 'option windows is none' "$work/t1/t1-c.txt"
