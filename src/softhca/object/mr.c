@@ -163,8 +163,10 @@ void hca_mr_moved(struct hca_moved *m)
 	atomic_store(&shm->away, m->away);
 	if (mr->mapped == m->start && mr->mapped_end == m->end)
 		return;
-	shm->mapped = mr->mapped = m->start;
-	shm->mapped_end = mr->mapped_end = m->end;
+	mr->mapped = m->start;
+	mr->mapped_end = m->end;
+	shm->mapped = m->start;
+	shm->mapped_end = m->end;
 	old = atomic_load(&shm->stamp);
 	stamp = next_stamp(mr);
 	atomic_store(&shm->stamp, stamp);
