@@ -188,10 +188,12 @@ fuzz: config.h
 			-o fuzz.o/`echo $$f | tr / _`.o || exit 1; \
 	done
 	@for t in $(SOFTHCA_FUZZ); do \
-		$(FUZZ_CC) -fsanitize=fuzzer,address,undefined $(srcdir)/$$t.c fuzz.o/*.o \
+		$(FUZZ_CC) -fsanitize=fuzzer,address,undefined $(srcdir)/$$t.c \
+			$(srcdir)/tests/fuzz/libfuzzer.c fuzz.o/*.o \
 			-lpthread -ldl -o `basename $$t`.libfuzzer || exit 1; \
 	done
 CLEANFILES += fuzz_spec.libfuzzer fuzz_registry.libfuzzer fuzz_segment.libfuzzer
+EXTRA_DIST += tests/fuzz/libfuzzer.c
 # What takes long, and what needs a build of its own; the whole of what CI takes a part of.
 check-long: all $(check_PROGRAMS) $(memory_modules) tests/memory/lifecycle_module.la
 	@test -n "$$LONG_SECONDS" || RG_LONG=1 $(MAKE) $(AM_MAKEFLAGS) check
