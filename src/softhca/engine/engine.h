@@ -23,7 +23,8 @@ struct hca_engine {
 	_Atomic uint32_t runs;		/* how often it was gone through */
 	_Atomic bool sharing;		/* several queue pairs have their turns just now */
 	_Atomic uint64_t looked_ns;	/* when the peers were last looked at */
-	_Atomic uint64_t polled_ns;	/* timed: when a queue was last polled in vain */
+	_Atomic uint64_t polled_ns;	/* timed: when a queue was last polled */
+	_Atomic uint64_t waited_ns;	/* timed: when one was last polled in vain */
 	struct hca_progress_thread progress_thread;
 };
 

@@ -11,33 +11,44 @@ enum {
 	STREAM_NS = 1000,	/* posts closer than this are a stream */
 };
 
-/* Does the program wait in a queue, so that it calls again on time? */
+/* Does the program poll, so that it calls again on time? */
 static bool polls(const struct hca_qp *qp, uint64_t now_ns)
 {
 	return now_ns < POLLING_NS + atomic_load_explicit(&hca_engine_of(qp->fabric)->polled_ns,
 							  memory_order_relaxed);
 }
 
-/* For a program that does not poll, the progress thread writes what is due later than that. */
-static void arm_timer(struct hca_qp *qp, uint64_t now_ns, uint64_t later_ns)
+/*
+ * Nor does one that finds its completions when it looks for them, and looks for the peer's answer in
+ * memory: at each post all that was posted before is complete.  In a stream something never is.
+ */
+static bool looks_in_memory(const struct hca_qp *qp, uint64_t now_ns)
+{
+	const struct hca_engine *e = hca_engine_of(qp->fabric);
+
+	return now_ns >= qp->deferred->complete_ns &&
+	       now_ns >= POLLING_NS + atomic_load_explicit(&e->waited_ns, memory_order_relaxed);
+}
+
+/* For a program that does not poll, the progress thread writes what is due. */
+static void arm_timer(struct hca_qp *qp, uint64_t now_ns)
 {
 	const struct hca_deferred_list *l = qp->deferred;
 
-	if (l->count && hca_deferred_first_ns(l) > now_ns + later_ns && !polls(qp, now_ns))
+	if (!polls(qp, now_ns))
 		hca_progress_thread_arm(qp->fabric, hca_deferred_first_ns(l));
-}
-
-static void release(struct hca_qp *qp, uint64_t now_ns)
-{
-	if (qp->deferred->count && rg_reached(hca_deferred_first_ns(qp->deferred), now_ns))
-		qp->fabric->link->release_deferred(qp, now_ns);
 }
 
 void hca_release_due(struct hca_qp *qp, uint64_t now_ns)
 {
-	release(qp, now_ns);
-	/* What is due sooner the post waits for that this may be a part of. */
-	arm_timer(qp, now_ns, LINGER_ALONE_NS);
+	struct hca_deferred_list *l = qp->deferred;
+
+	if (!l->count)
+		return;
+	if (rg_reached(hca_deferred_first_ns(l), now_ns))
+		qp->fabric->link->release_deferred(qp, now_ns);
+	if (l->count)
+		arm_timer(qp, now_ns);
 }
 
 void hca_linger(struct hca_qp *qp)
@@ -45,7 +56,7 @@ void hca_linger(struct hca_qp *qp)
 	uint64_t stream_ns = qp->conn.out.latency_ns / 2;
 	struct hca_deferred_list *l = qp->deferred;
 	uint64_t now, due, most;
-	bool streaming;
+	bool streaming, alone;
 
 	if (!l->count)
 		return;
@@ -54,13 +65,16 @@ void hca_linger(struct hca_qp *qp)
 	now = rg_now_ns();
 	streaming = now - l->posted_ns < stream_ns;
 	due = hca_deferred_last_ns(l);
-	most = polls(qp, now) ? LINGER_NS : LINGER_ALONE_NS;
+	alone = !polls(qp, now) || looks_in_memory(qp, now);
+	most = alone ? LINGER_ALONE_NS : LINGER_NS;
+	l->complete_ns = due + qp->conn.out.latency_ns;
 	if (qp->sq.next == qp->sq.posted && due < now + most && !streaming)
 		while (now < due) {
 			rg_relax(due);
 			now = rg_now_ns();
 		}
-	release(qp, now);
-	arm_timer(qp, now, 0);
+	hca_release_due(qp, now);
+	if (l->count && alone)
+		hca_progress_thread_arm(qp->fabric, hca_deferred_first_ns(l));
 	l->posted_ns = now;
 }

@@ -88,8 +88,11 @@ static inline int poll_cq(struct hca_cq *cq, int max, struct ibv_wc *wc, uint64_
 	 * The clock before the engine: the engine has written out every byte of what
 	 * is complete by then.
 	 */
-	if (cq->timed)
+	if (cq->timed) {
 		now = rg_now_ns();
+		atomic_store_explicit(&hca_engine_of(cq->fabric)->polled_ns, now,
+				      memory_order_relaxed);
+	}
 	if (cq->timed ? hca_engine_behind(cq->fabric) : hca_engine_due(cq->fabric))
 		hca_engine_run(cq->fabric);
 	hca_lock(&cq->lock);
@@ -100,9 +103,8 @@ static inline int poll_cq(struct hca_cq *cq, int max, struct ibv_wc *wc, uint64_
 	if (hca_unlikely((idle && idle % LOOK_POLLS == 0) || polls % BUSY_POLLS == 0))
 		hca_cq_unstick(cq);
 	hca_unlock(&cq->lock);
-	/* One that finds something may be the only one until the next message. */
 	if (cq->timed && !n)
-		atomic_store_explicit(&hca_engine_of(cq->fabric)->polled_ns, now,
+		atomic_store_explicit(&hca_engine_of(cq->fabric)->waited_ns, now,
 				      memory_order_relaxed);
 	if (hca_unlikely((idle && idle % LOOK_POLLS == 0) || polls % BUSY_POLLS == 0))
 		hca_engine_idle(cq->fabric);

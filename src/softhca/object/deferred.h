@@ -34,6 +34,7 @@ struct hca_deferred_list {
 	uint32_t first, count;
 	uint32_t reached;		/* the last access section in which nothing had to wait */
 	uint64_t posted_ns;		/* end of the last post */
+	uint64_t complete_ns;		/* when all that was posted before is complete at the sender */
 	struct hca_deferred entry[HCA_DEFERRED_MAX];
 };
 
