@@ -19,8 +19,8 @@ static bool polls(const struct hca_qp *qp, uint64_t now_ns)
 }
 
 /*
- * Nor does one that finds its completions when it looks for them, and looks for the peer's answer in
- * memory: at each post all that was posted before is complete.  In a stream something never is.
+ * Nor does one that finds its completions when it looks for them, and looks for the peer's answer
+ * in memory: at each post all that was posted before is complete.  In a stream something never is.
  */
 static bool looks_in_memory(const struct hca_qp *qp, uint64_t now_ns)
 {
@@ -30,25 +30,21 @@ static bool looks_in_memory(const struct hca_qp *qp, uint64_t now_ns)
 	       now_ns >= POLLING_NS + atomic_load_explicit(&e->waited_ns, memory_order_relaxed);
 }
 
-/* For a program that does not poll, the progress thread writes what is due. */
-static void arm_timer(struct hca_qp *qp, uint64_t now_ns)
+/* `alone`: the program will not call again on time, and the progress thread writes what is left. */
+static void release_due(struct hca_qp *qp, uint64_t now_ns, bool alone)
 {
 	const struct hca_deferred_list *l = qp->deferred;
 
-	if (!polls(qp, now_ns))
+	if (rg_reached(hca_deferred_first_ns(l), now_ns))
+		qp->fabric->link->release_deferred(qp, now_ns);
+	if (l->count && alone)
 		hca_progress_thread_arm(qp->fabric, hca_deferred_first_ns(l));
 }
 
 void hca_release_due(struct hca_qp *qp, uint64_t now_ns)
 {
-	struct hca_deferred_list *l = qp->deferred;
-
-	if (!l->count)
-		return;
-	if (rg_reached(hca_deferred_first_ns(l), now_ns))
-		qp->fabric->link->release_deferred(qp, now_ns);
-	if (l->count)
-		arm_timer(qp, now_ns);
+	if (qp->deferred->count)
+		release_due(qp, now_ns, !polls(qp, now_ns));
 }
 
 void hca_linger(struct hca_qp *qp)
@@ -73,8 +69,6 @@ void hca_linger(struct hca_qp *qp)
 			rg_relax(due);
 			now = rg_now_ns();
 		}
-	hca_release_due(qp, now);
-	if (l->count && alone)
-		hca_progress_thread_arm(qp->fabric, hca_deferred_first_ns(l));
+	release_due(qp, now, alone);
 	l->posted_ns = now;
 }
