@@ -277,6 +277,9 @@ struct bench_def {
 
 extern const struct bench_def bench_def;
 
+/* What a reading of the clock takes, which is in what is between two of them. */
+uint64_t bench_clock_ns(void);
+
 /* For the members of bench_def that are functions. */
 int bench_one(const struct bench *b);		/* 1 */
 int bench_two(const struct bench *b);		/* 2: there and back */

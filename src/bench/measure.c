@@ -26,7 +26,7 @@ enum {
  * than what was measured: much of a short message and its answer.  The least of many is taken
  * off, so that no sample becomes too short.
  */
-static uint64_t clock_ns(void)
+uint64_t bench_clock_ns(void)
 {
 	static uint64_t least = UINT64_MAX;
 
@@ -61,7 +61,7 @@ static void batch_timed(struct bench_job *job, uint64_t count, uint64_t *samples
 	void (*run)(struct bench *b) = job->def->run;
 	uint64_t (*took)(void) = job->def->took;
 	struct bench *b = &job->b;
-	uint64_t clock = clock_ns();
+	uint64_t clock = bench_clock_ns();
 
 	for (uint64_t i = 0; i < count; i++) {
 		uint64_t begin = rg_now_ns();
@@ -77,7 +77,7 @@ static void batch_timed(struct bench_job *job, uint64_t count, uint64_t *samples
  */
 static void batch_timed_together(struct bench_job *job, uint64_t count, uint64_t *samples)
 {
-	uint64_t clock = clock_ns();
+	uint64_t clock = bench_clock_ns();
 
 	for (uint64_t i = 0; i < count; i++) {
 		uint64_t begin;
@@ -204,7 +204,7 @@ void measure_size(struct bench_job *job, uint64_t bytes, struct measure m[])
 	struct bench_counts counts = options_counts(job, bytes);
 	bool busy = true;
 
-	clock_ns();	/* for the first time outside of all batches */
+	bench_clock_ns();	/* for the first time outside of all batches */
 	for (int w = 0; w < job->way_count; w++) {
 		m[w] = (struct measure){ .wanted = counts.iterations,
 					 .warm_wanted = counts.warmup };

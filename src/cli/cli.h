@@ -70,6 +70,8 @@ int cli_reproduction_run(const struct experiment_paper *p, const struct cli_repr
 
 /* ---- library.c: Railgauge's shared libraries, in the build tree or installed ---- */
 
+/* The directory of this command, where it really is.  0 or -ENOENT. */
+int cli_directory(char *path, size_t size);
 /* "librailmpi-openmpi" -> its path.  0 or -ENOENT. */
 int cli_library_find(const char *name, char *path, size_t size);
 

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "cli.h"
+#include "clock.h"
 
 enum { WORDS_MAX = 64, GRACE_S = 10 };
 
@@ -30,12 +31,9 @@ int cli_suite_find(const char *name, char *path, size_t size)
 		"../../../collective/", "../../../apps/",
 	};
 	char self[PATH_MAX], there[PATH_MAX * 2], *real;
-	ssize_t length = readlink("/proc/self/exe", self, sizeof(self) - 1);
 
-	if (length <= 0)
+	if (cli_directory(self, sizeof(self)))
 		return -ENOENT;
-	self[length] = '\0';
-	*strrchr(self, '/') = '\0';
 	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
 		snprintf(there, sizeof(there), "%s/%s%s", self, places[i], name);
 		real = access(there, X_OK) ? NULL : realpath(there, NULL);
@@ -82,24 +80,18 @@ static void become(const struct cli_launch *l)
 /* Has it ended within the time? */
 static bool ended(pid_t child, unsigned seconds, int *status)
 {
-	const struct timespec limit = { .tv_sec = seconds };
-	struct timespec now, end;
+	const uint64_t end_ns = rg_now_ns() + seconds * UINT64_C(1000000000);
+	const struct timespec look = { .tv_sec = 1 };
 	sigset_t children;
 
 	sigemptyset(&children);
 	sigaddset(&children, SIGCHLD);
-	clock_gettime(CLOCK_MONOTONIC, &end);
-	end.tv_sec += limit.tv_sec;
-	for (;;) {
-		struct timespec left = { .tv_sec = 1 };
-
-		if (waitpid(child, status, WNOHANG) == child)
-			return true;
-		clock_gettime(CLOCK_MONOTONIC, &now);
-		if (now.tv_sec >= end.tv_sec)
+	while (waitpid(child, status, WNOHANG) != child) {
+		if (rg_now_ns() >= end_ns)
 			return false;
-		sigtimedwait(&children, NULL, &left);
+		sigtimedwait(&children, NULL, &look);
 	}
+	return true;
 }
 
 int cli_launch(const struct cli_launch *l)

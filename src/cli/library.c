@@ -56,16 +56,22 @@ static void libdir_from(const char *bindir, char *path, size_t size)
 		snprintf(path + length, size - length, "%s", lib + same);
 }
 
+int cli_directory(char *path, size_t size)
+{
+	ssize_t length = readlink("/proc/self/exe", path, size - 1);
+
+	if (length <= 0)
+		return -ENOENT;
+	path[length] = '\0';
+	*strrchr(path, '/') = '\0';
+	return 0;
+}
+
 int cli_library_find(const char *name, char *path, size_t size)
 {
 	char self[PATH_MAX], dir[PATH_MAX * 2];
-	ssize_t length = readlink("/proc/self/exe", self, sizeof(self) - 1);
-	char *slash;
 
-	if (length > 0) {
-		self[length] = '\0';
-		slash = strrchr(self, '/');
-		*slash = '\0';
+	if (!cli_directory(self, sizeof(self))) {
 		/* The build tree: <build>/src/cli/.libs/railgauge, or without the .libs. */
 		snprintf(dir, sizeof(dir), "%s/../../../.libs", self);
 		if (library_at(dir, name, path, size))

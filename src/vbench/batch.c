@@ -167,8 +167,6 @@ static void options_set(const struct bench *b)
 	vb.replies_wanted = vb_has_replies();
 	vb.apart = vbench_apart();
 	vb.one_sided = vbench_is_one_sided();
-	vb.atomic = vb_is_atomic();
-	vb.may_lose = vb_may_lose();
 	vb.in_memory = vb_arrival() == VBENCH_MEMORY;
 	vb.sleeps = vb_arrival() == VBENCH_EVENT;
 	vb.names_memory = vb.one_sided || vbench.op == VBENCH_WRITE;

@@ -81,7 +81,7 @@ struct vb {
 	unsigned last_flags;		/* of the last piece of a group on a queue pair */
 	/* What the options come to, asked once. */
 	void (*run)(struct bench *b);
-	bool active, target, replies_wanted, apart, one_sided, atomic, may_lose;
+	bool active, target, replies_wanted, apart, one_sided;
 	bool in_memory, sleeps;		/* how arrivals are found */
 	bool names_memory;		/* requests have the peer's addresses */
 	int peers;

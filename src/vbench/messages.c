@@ -159,7 +159,7 @@ void vb_requests_set(const struct vb_rail *r, struct vb_lane *lane)
 		};
 		if (!vb.one_sided && r->bytes <= vb.inline_bytes)
 			wr->send_flags |= IBV_SEND_INLINE;
-		if (vb.atomic)
+		if (vb_is_atomic())
 			wr->wr.atomic.rkey = lane->their_skey;
 		else if (vb.names_memory)
 			wr->wr.rdma.rkey = vb.one_sided ? lane->their_skey : lane->their_rkey;
@@ -181,7 +181,7 @@ static inline void piece_post(const struct bench *b, struct vb_lane *lane, int i
 	/* At the same place for an atomic. */
 	if (vb.names_memory)
 		wr->wr.rdma.remote_addr = lane->to + at;
-	if (vb.atomic) {
+	if (vb_is_atomic()) {
 		wr->wr.atomic.compare_add = vbench.op == VBENCH_FADD ? 1 : vb.word;
 		wr->wr.atomic.swap = vb.word + 1;
 		vb.word++;
@@ -322,12 +322,12 @@ static void message_take(struct vb_rail *r, const struct ibv_wc *wc)
 	}
 	vb.messages++;
 	r->arrived++;
-	if (vb.notice != NOTICE_LAST && !vb.may_lose)
+	if (vb.notice != NOTICE_LAST && !vb_may_lose())
 		return;
 	if (ahead(imm) >= 0 && ahead(imm) < GROUPS_OUT)
 		vb.noticed[(vb.arrived + (uint64_t)ahead(imm)) % GROUPS_OUT]++;
 	/* Of sends, the place that the data took; of writes, their own. */
-	if (vb.may_lose && place < vb.group)
+	if (vb_may_lose() && place < vb.group)
 		vb.place[vbench.op == VBENCH_SEND ? (int)(uint32_t)wc->wr_id : place] = place;
 }
 
@@ -381,7 +381,7 @@ static bool is_over(void)
 {
 	if (vb.notice == NOTICE_LAST)
 		return vb.noticed[vb.arrived % GROUPS_OUT] == vb.events;
-	if (!vb.may_lose)
+	if (!vb_may_lose())
 		return vb.messages >= (vb.arrived + 1) * vb.pieces;
 	if (vb.noticed[vb.arrived % GROUPS_OUT] == vb.group)
 		return true;
@@ -402,7 +402,7 @@ void vbench_arrive(struct bench *b)
 		return;
 	}
 	while (!is_over()) {
-		uint64_t limit_ns = !vb.may_lose ? 0 : *noticed ? LOSS_WAIT_NS : FIRST_WAIT_NS;
+		uint64_t limit_ns = !vb_may_lose() ? 0 : *noticed ? LOSS_WAIT_NS : FIRST_WAIT_NS;
 
 		if (vb.sleeps && !event_wait(&vb.rail[vb.in.first].recv, limit_ns))
 			break;
@@ -460,10 +460,10 @@ void vbench_await_reply(struct bench *b)
 	const uint64_t replies = vb.posted * (uint64_t)vb.peers;
 	struct wait w = { 0 };
 
-	while (vb.may_lose ? vb.reply != (vb.posted & GROUP_MASK) : vb.replies < replies) {
+	while (vb_may_lose() ? vb.reply != (vb.posted & GROUP_MASK) : vb.replies < replies) {
 		if (vb_take(b))
 			wait_again(&w);
-		else if (!wait_more(&w, vb.may_lose ? REPLY_WAIT_NS : 0))
+		else if (!wait_more(&w, vb_may_lose() ? REPLY_WAIT_NS : 0))
 			break;
 	}
 }
