@@ -7,13 +7,11 @@
  */
 #include "config.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "cli.h"
 #include "err.h"
@@ -158,6 +156,9 @@ static bool compare(const struct experiment *e, const char *record)
 	if (report_read(record, &f))
 		return false;
 	whole = f.end && json_array_size(f.rows) > 0;
+	if (whole && json_array_size(f.rows) != (size_t)e->cells)
+		printf("# %s: its table has %zu cells, and the paper's file says %d\n", e->id,
+		       json_array_size(f.rows), e->cells);
 	for (size_t i = 0; whole && i < json_array_size(e->quoted); i++)
 		quoted_line(e, i, &f);
 	if (whole && !json_array_size(e->quoted))

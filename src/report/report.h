@@ -101,8 +101,8 @@ struct report;
  *			one row per way, whose bytes are the size of the problem's data.  Its
  *			member `app` has three arrays by rank: total_s, communication_s and
  *			sent_bytes, of the run with the median time
- * A table's quantity is recorded as `quantity`, its axis as `x` (name, unit, title); its rows have `x` (name, value, unit) and,
- * like all, bytes.  Without `x` the coordinate is the message size.
+ * A table's quantity is recorded as `quantity`, its axis as `x` (name, unit, title); its rows have
+ * `x` (name, value, unit) and, like all, bytes.  Without `x` the coordinate is the message size.
  * A matrix is recorded as `matrix` (names, labels, slow); its rows have `from` and `to`.
  * An existing file is replaced in one step, after the run record has been written.
  * 0 or -errno after one error line; *out only on success.

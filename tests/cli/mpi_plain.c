@@ -47,8 +47,8 @@ int main(int argc, char **argv)
 	if (rank == 0)
 		tell();
 	/*
-	 * When a rank aborts while another is in MPI_Finalize, Open MPI's mpirun hangs or crashes in
-	 * one of ten launches (4.1.4, PMIx 4.2.2, without Railgauge too).
+	 * When a rank aborts while another is in MPI_Finalize, Open MPI's mpirun may hang or crash
+	 * (4.1.4, PMIx 4.2.2, without Railgauge too).
 	 */
 	MPI_Barrier(MPI_COMM_WORLD);
 	MPI_Finalize();

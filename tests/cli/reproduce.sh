@@ -156,6 +156,8 @@ expect "... predicted" grep -q '^1 .* two ports .* MiB/s .*  predicted$' "$out"
 expect "no row" grep -q '^1 .* of no row  *1  *-  *MB/s  *-  no such row was measured$' "$out"
 expect "no number" grep -q '^1 .* a relation  *47  *-  *%  *-  not compared$' "$out"
 expect "no paper's value" grep -q '^1 *t1-b  *single at 64  *-  *[0-9.]* *us .*no value' "$out"
+expect "a wrong number of cells" [ "$(grep -c '^# t1-b: its table has 3 cells, .* says 6$' "$out")" -eq 1 ]
+expect "... and no other" [ "$(grep -c ': its table has ' "$out")" -eq 1 ]
 expect "what differs" grep -q '^# t1-b: differs: so and so$' "$out"
 expect "what failed" grep -q "^railgauge: t1-c: exit code [0-9]*; .* $work/t1/t1-c.txt" "$err"
 expect "... in one line" [ "$(wc -l <"$err")" -eq 1 ]
