@@ -300,7 +300,7 @@ extern struct layer {
 	_Atomic unsigned busy;		/* a thread is inside; see layer_enter */
 	_Atomic unsigned progress_thread_wants;
 	_Atomic unsigned progress_thread_sleeps;
-	_Atomic unsigned polls;		/* grows whenever the program leaves the layer */
+	_Atomic unsigned polls;		/* grows whenever the program polls the transport */
 	_Atomic unsigned pending;	/* operations in flight, posted receives, open offers */
 	unsigned looks;			/* calls that polled once and did not wait */
 	unsigned large;			/* nonblocking sends above eager size since the last poll */
@@ -366,7 +366,6 @@ static inline bool layer_enter_straight(void)
 
 static inline void layer_leave(void)
 {
-	atomic_store_explicit(&layer.polls, layer_polls() + 1, memory_order_relaxed);
 	if (unlikely(layer.multiple)) {
 		layer_leave_slow();
 		return;
@@ -391,6 +390,7 @@ static inline void layer_count(enum call call)
 static inline int layer_progress(void)
 {
 	layer.large = 0;
+	atomic_store_explicit(&layer.polls, layer_polls() + 1, memory_order_relaxed);
 	if (unlikely(layer.deferred))
 		match_finish_deferred();
 	return rail_progress(layer.rails);

@@ -328,6 +328,7 @@ int MPI_Testall(int count, MPI_Request requests[], int *flag, MPI_Status statuse
 	}
 	/* Ours first: the library's complete, and free theirs, as soon as it says so. */
 	if (*flag && s.copy) {
+		layer_progress();	/* what the library's wait for may wait for us */
 		layer_leave();
 		rc = native.Testall(count, s.copy, flag, statuses);
 		if (*flag && rc != MPI_ERR_IN_STATUS)

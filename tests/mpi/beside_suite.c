@@ -77,6 +77,40 @@ static void nonblocking_collectives(MPI_Comm comm)
 		CHECK(all[i] == i);
 }
 
+/*
+ * A loop of MPI_Testall waits natively: of its requests the one over rails is complete, and the
+ * library's does not end before rank 0 has sent a message that rails carry and this rank has
+ * posted.  Such a loop drives the transport, too.
+ */
+static void testall_beside(MPI_Comm comm)
+{
+	enum { ENDED, BARRIER, REQUESTS };
+	MPI_Request q[REQUESTS] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL}, large;
+	int word = 0, flag = 0;
+
+	if (suite_rank == 1) {
+		suite_blank(to, sizeof(to));
+		MPI_Irecv(to, sizeof(to), MPI_BYTE, 0, TAG, comm, &large);
+		MPI_Irecv(&word, 1, MPI_INT, 0, TAG + 1, comm, &q[ENDED]);
+		while (!flag)
+			MPI_Request_get_status(q[ENDED], &flag, MPI_STATUS_IGNORE);
+	} else if (suite_rank == 0) {
+		word = 42;
+		MPI_Send(&word, 1, MPI_INT, 1, TAG + 1, comm);
+		suite_fill(from, BYTES, 0, 9);
+		MPI_Ssend(from, BYTES, MPI_BYTE, 1, TAG, comm);
+	}
+	MPI_Ibarrier(comm, &q[BARRIER]);
+	do
+		MPI_Testall(REQUESTS, q, &flag, MPI_STATUSES_IGNORE);
+	while (!flag);
+	if (suite_rank != 1)
+		return;
+	CHECK(word == 42);
+	MPI_Wait(&large, MPI_STATUS_IGNORE);
+	suite_verify(to, BYTES, sizeof(to), 0, 9);
+}
+
 static void neighbourhoods(MPI_Comm comm)
 {
 	int periods[1] = {1}, dims[1] = {suite_size}, out[2], in[2] = {-1, -1}, i;
@@ -420,6 +454,7 @@ static void looks(MPI_Comm comm)
 
 static const struct suite_case cases[] = {
 	{.name = "nonblocking_collectives", .run = nonblocking_collectives, .min_ranks = 1},
+	{.name = "testall_beside", .run = testall_beside, .min_ranks = 2},
 	{.name = "neighbourhoods", .run = neighbourhoods, .min_ranks = 1},
 #if MPI_VERSION >= 4
 	{.name = "persistent_collectives", .run = persistent_collectives, .min_ranks = 1},
