@@ -36,8 +36,11 @@ void rg_set_quiet(bool on)
 
 void rg_let_rank_0_speak(void)
 {
+	/* Open MPI's ends this rank as soon as rank 0 has ended, which a busy machine may delay. */
+	enum { OPEN_MPI_SECONDS = 30, OTHER_SECONDS = 2 };
+
 	if (rg_launch_rank() > 0)
-		sleep(2);
+		sleep(getenv("OMPI_COMM_WORLD_RANK") ? OPEN_MPI_SECONDS : OTHER_SECONDS);
 }
 
 int rg_launch_rank(void)

@@ -36,6 +36,11 @@ bad 2 '/dev/full: cannot be written' --over native -m 8 --json /dev/full
 bad 2 '--window' -W 0 --json "$work/x.jsonl"
 expect "a refused --json leaves nothing behind" [ ! -e "$work/x.jsonl" ]
 
+# Rank 0 says it, however late it starts.
+launch_beside 2 sh -c 'case ${OMPI_COMM_WORLD_RANK-$PMI_RANK} in 0) sleep 4 ;; esac; exec "$@"' sh \
+	pt2pt/rg_bw -W 0
+judge_refusal rg_bw 3 3 '--window 0: out of range' "rank 0 is late"
+
 RAILGAUGE_THRESHOLD=0
 export RAILGAUGE_THRESHOLD
 bad 2 'RAILGAUGE_THRESHOLD=0: out of range' -m 8
