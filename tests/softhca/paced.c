@@ -67,6 +67,39 @@ static double adding(struct side *s, const void *arg)
 	return atomic_latency(s);
 }
 
+/*
+ * The queue form of perftest and rg_verbs_bw: half of the queue is posted, of which the last tells of
+ * its end, while the other half is under way; MB/s.  In such a stream no post waits.
+ */
+static double queued(struct side *s, const void *arg)
+{
+	enum { HALF = 32 };
+	const struct flow *f = arg;
+	struct buffer b = buffer_new(s, f->bytes, ACCESS_ALL);
+	struct end e = timed_end(s, 1, f->type);
+	struct ibv_sge sge = sge_of(&b, 0, f->bytes);
+	uint64_t start = now_ns();
+
+	buffer_swap(s, &b);
+	for (int i = 1; s->me == 0 && i <= f->messages; i++) {
+		struct ibv_send_wr wr = timed_wr(&b, &sge, f->opcode);
+
+		wr.send_flags = i % HALF ? 0 : IBV_SEND_SIGNALED;
+		if (i == 1)
+			start = now_ns();
+		post(&e, wr);
+		if (i % HALF == 0 && i > HALF)
+			wait_ok(e.cq);
+	}
+	if (s->me == 0)
+		wait_ok(e.cq);
+	start = now_ns() - start;
+	barrier(s);
+	end_free(&e);
+	buffer_free(s, &b);
+	return s->me == 0 ? (double)f->bytes * f->messages * 1000 / (double)start : 0;
+}
+
 /* The fastest of some completions of one message at its sender: us. */
 static double completing(struct side *s, const void *arg)
 {
@@ -354,6 +387,8 @@ static const struct paced cases[] = {
 	{ "window", "rate=100MB/s,latency=1ms,window=8", rate,
 	  WRITES(.bytes = 4096, .messages = 400), WINDOW, 16.05, 0,
 	  MBS(400 * 4096, 49 * 2040960 + 8 * 40960 + 2000000) },
+	{ "queue, 4096 bytes", "rate=1GB/s,latency=4us", queued, WRITES(.bytes = 4096, .messages = 640),
+	  RATE, 997, 0 },	/* the first post waits, for it is alone */
 	/* 2 messages of 65536 bytes per round trip of 2 ms and a message's time */
 	{ "outstanding messages", "rate=100MB/s,latency=1ms,outstanding=2", rate,
 	  WRITES(.bytes = 65536, .messages = 80), WINDOW, 49.36, 0,
