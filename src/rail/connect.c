@@ -38,6 +38,8 @@ int rail_terms_check(const struct rail_peer *peer, const struct rail_terms *thei
 				(uint64_t)peer->rail_count);
 	if (theirs->qps != (uint64_t)peer->qps)
 		return disagree(peer, "--qps", theirs->qps, (uint64_t)peer->qps);
+	if (theirs->chunk != ctx->settings.chunk)
+		return disagree(peer, "--chunk", theirs->chunk, ctx->settings.chunk);
 	if (theirs->eager != ctx->eager_max)
 		return disagree(peer, "--eager", theirs->eager, ctx->eager_max);
 	if (theirs->threshold != ctx->settings.threshold)
@@ -62,7 +64,7 @@ static int endpoint_info_check(const struct rail_peer *peer, const struct endpoi
 {
 	const struct rail_ctx *ctx = peer->ctx;
 	const struct rail_terms terms = {
-		.rail_count = info->rail_count, .qps = info->qps, .eager = info->eager,
+		.rail_count = info->rail_count, .qps = info->qps, .chunk = info->chunk, .eager = info->eager,
 		.threshold = info->threshold,
 	};
 	bool polled = info->polled;

@@ -13,10 +13,10 @@
 #include "rail.h"
 #include "vrb.h"
 
-enum { ENDPOINT_INFO_USED = 840 };	/* bytes that are not zero, of RAIL_OFFER_BYTES */
+enum { ENDPOINT_INFO_USED = 848 };	/* bytes that are not zero, of RAIL_OFFER_BYTES */
 
-/* "rgrail02": another byte order reads another. */
-#define ENDPOINT_INFO_MAGIC 0x32306c6961726772ull
+/* "rgrail03": another byte order reads another. */
+#define ENDPOINT_INFO_MAGIC 0x33306c6961726772ull
 
 /* The queue pairs of one rail share what is true of the port, and one first packet number. */
 struct endpoint_rail {
@@ -33,7 +33,7 @@ struct endpoint_info {
 	uint32_t index, wanted_peer;
 	uint32_t tx_k;			/* the rail of the sender's small messages */
 	uint32_t rail_count;
-	uint64_t eager, threshold;
+	uint64_t chunk, eager, threshold;
 	uint64_t ring[LANE_ROLES], grant[LANE_ROLES];	/* addresses in the sender */
 	uint64_t key;
 	uint32_t slots, units, slot_bytes, qps;

@@ -43,7 +43,7 @@ enum {
 };
 
 #define CONNECT_MAGIC 0x3165726977676972ull	/* "rigwire1" */
-#define ADDRESS_MAGIC 0x3172646461676972ull	/* "rigaddr1" */
+#define ADDRESS_MAGIC 0x3272646461676972ull	/* "rigaddr2" */
 
 struct connect_head {
 	uint64_t magic, cookie;		/* the receiver's: not a stranger's datagram */
@@ -59,7 +59,7 @@ struct address_rail {
 };
 
 struct address {
-	uint64_t magic, cookie, eager, threshold;
+	uint64_t magic, cookie, chunk, eager, threshold;
 	uint32_t index, rail_count, qps, near;
 	struct vrb_ud_address connector[RAIL_CONNECTORS];
 	struct address_rail rail[RAIL_MAX];
@@ -169,6 +169,7 @@ int rail_address(struct rail_ctx *ctx, unsigned char bytes[RAIL_ADDRESS_BYTES])
 {
 	struct address a = {
 		.magic = ADDRESS_MAGIC,
+		.chunk = ctx->settings.chunk,
 		.eager = ctx->eager_max,
 		.threshold = ctx->settings.threshold,
 		.index = ctx->cfg.index,
@@ -203,7 +204,7 @@ static int address_check(const struct rail_peer *peer, const struct address *a)
 {
 	const struct rail_ctx *ctx = peer->ctx;
 	struct rail_terms terms = {
-		.rail_count = a->rail_count, .qps = a->qps, .eager = a->eager,
+		.rail_count = a->rail_count, .qps = a->qps, .chunk = a->chunk, .eager = a->eager,
 		.threshold = a->threshold,
 	};
 	int rc;

@@ -22,6 +22,7 @@
 #include "rail_pool.h"
 #include "rail_select.h"
 #include "rail_trace.h"
+#include "rndv.h"
 #include "softhca.h"
 #include "staging.h"
 #include "stripe.h"
@@ -313,6 +314,9 @@ static struct rail_ctx *ctx_make(const struct rail_config *cfg)
 	ctx->local = -1;
 	ctx->eager_max = ctx->settings.eager;
 	ctx->settings.qps = ctx->settings.qps ? ctx->settings.qps : 1;
+	if (!ctx->settings.chunk)
+		ctx->settings.chunk = RAIL_CHUNK_BYTES;
+	ctx->settings.chunk &= ~(uint64_t)(RAIL_STRIPE_ALIGN - 1);
 	ctx->bulk_depth = BULK_DEPTH_MAX;
 	while (ctx->bulk_depth > BULK_DEPTH_MIN && ctx->bulk_depth * cfg->peer_count > 4096)
 		ctx->bulk_depth /= 2;

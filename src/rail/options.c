@@ -7,7 +7,9 @@
 #include "opt.h"
 #include "rail.h"
 #include "rail_options.h"
+#include "rndv.h"
 #include "softhca.h"
+#include "stripe.h"
 
 /* ---- Lists of ports ----------------------------------------------------- */
 
@@ -217,6 +219,10 @@ static const struct opt options[] = {
 	  .arg = "HOW", .standard = "imm", .choices = completions,
 	  .help = "how a receiver learns that what was written is there; control not with pull, "
 		  "read and both" },
+	{ .name = "chunk", .type = OPT_SIZE, .carry = OPT_JOB, AT(chunk), .arg = "BYTES",
+	  .standard = "64K", .min = RAIL_CHUNK_BYTES_MIN, .max = RAIL_CHUNK_MAX_BYTES,
+	  .help = "pieces of large messages are cut into requests of so many bytes: larger ones for "
+		  "long distances" },
 	{ .name = "qps", .type = OPT_COUNT, .carry = OPT_JOB, AT(qps), .arg = "N",
 	  .standard = "1", .min = 1, .max = RAIL_QPS_MAX,
 	  .help = "queue pairs per rail and peer that share large messages: for long distances" },

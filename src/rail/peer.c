@@ -241,6 +241,7 @@ static void endpoint_info_write(const struct rail_peer *peer, unsigned char *byt
 		.wanted_peer = peer->index,
 		.tx_k = (uint32_t)rail_peer_bound(peer),
 		.rail_count = (uint32_t)peer->rail_count,
+		.chunk = ctx->settings.chunk,
 		.eager = ctx->eager_max,
 		.threshold = ctx->settings.threshold,
 		.key = g->key,

@@ -121,6 +121,7 @@ struct rail_settings {
 	 */
 	uint64_t eager;
 	int rendezvous, completion;	/* enum rail_rendezvous, rail_completion */
+	uint64_t chunk;		/* bytes of a request of a large message; 0: 64 KiB */
 	uint64_t qps;		/* bulk queue pairs per rail and peer, to RAIL_QPS_MAX; 0: 1 */
 	int bind;		/* enum rail_bind */
 	int intranode;		/* enum rail_intranode */

@@ -7,7 +7,7 @@
 #include "rail.h"
 
 /* What both ends must have alike.  0, or -errno after a line. */
-struct rail_terms { uint64_t rail_count, qps, eager, threshold; };
+struct rail_terms { uint64_t rail_count, qps, chunk, eager, threshold; };
 int rail_terms_check(const struct rail_peer *peer, const struct rail_terms *theirs);
 int rail_port_check(const struct rail_peer *peer, int k, uint8_t link_layer, uint8_t gid_type,
 		    const unsigned char *subnet);

@@ -74,9 +74,10 @@ static uint64_t even_chunk_bytes(const struct rail_op *op)
 static uint64_t chunk_bytes(const struct rail_peer *peer, uint64_t bytes)
 {
 	uint64_t share = bytes / (uint64_t)(peer->rail_count * peer->qps) + RAIL_STRIPE_ALIGN;
+	const uint64_t most = peer->ctx->settings.chunk;
 
-	if (peer->qps == 1 || share > RAIL_CHUNK_BYTES)
-		return RAIL_CHUNK_BYTES;
+	if (peer->qps == 1 || share > most)
+		return most;
 	share &= ~(uint64_t)(RAIL_STRIPE_ALIGN - 1);
 	return share < RAIL_CHUNK_BYTES_MIN ? RAIL_CHUNK_BYTES_MIN : share;
 }

@@ -33,11 +33,12 @@ struct rail_rx;
 struct rail_tx;
 
 /*
- * A chunk is not larger, unless the message would have too many.  Each is acknowledged
+ * --chunk: a chunk is not larger, unless the message would have too many.  Each is acknowledged
  * by itself, and both ways at once acknowledgements wait behind the other direction's data.
  * Soft-RoCE sends 128 packets beyond the last one, 512 KiB; while these are all queued on
  * the other side, a rail waits for about a chunk of them.  Smaller ones lose less there and
- * cost more requests everywhere.
+ * cost more requests everywhere.  Over a long distance an adapter may limit the requests that are
+ * under way: 142 of a queue pair (profile wan-8600mi) are 57 MB/s by chunks of 64 KiB.
  */
 #define RAIL_CHUNK_BYTES ((uint64_t)64 << 10)
 /* By both, no wire is to be kept busy: each is a copy by the kernel, which is dear to begin. */

@@ -81,6 +81,7 @@ static void defaults(struct job *job)
 		.soft = c->soft ? c->soft : "ideal",
 		.threshold = c->threshold ? c->threshold : 8192,
 		.qps = (uint64_t)c->qps,
+		.chunk = c->chunk,
 		.gid_index = OPT_SPECIAL,
 		.intranode = c->over_hca ? RAIL_INTRANODE_HCA : RAIL_INTRANODE_SOFT,
 		.eager = c->eager == JOB_ZERO ? 0 : c->eager ? c->eager : 8192,
@@ -291,6 +292,7 @@ int job_run_mismatches(void (*body)(struct job *))
 		{ .eager = { 8192, 4096 }, .says = "--eager" },
 		{ .threshold = { 8192, 8193 }, .says = "--threshold" },
 		{ .qps = { 1, 2 }, .says = "--qps" },
+		{ .chunk = { 65536, 1 << 20 }, .says = "--chunk" },
 		{ .subnet = true, .says = "rail 1 (soft0:2) is on another subnet" },
 	};
 	int bad = 0;
@@ -313,6 +315,8 @@ void job_open_mismatch(struct job *job)
 		job->settings.threshold = m->threshold[job->rank];
 	if (m->qps[0])
 		job->settings.qps = m->qps[job->rank];
+	if (m->chunk[0])
+		job->settings.chunk = m->chunk[job->rank];
 	job_open(job);
 	if (m->subnet && job->rank == 1)
 		job->ctx->rail[1].port->subnet[3] ^= 1;

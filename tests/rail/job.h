@@ -23,6 +23,7 @@ struct job_config {
 	const char *rails;		/* "all" when NULL */
 	uint64_t eager, threshold;	/* 8192 when 0; 0 when JOB_ZERO */
 	int qps;			/* per rail; 1 when 0 */
+	uint64_t chunk;			/* the standard when 0 */
 	bool over_hca;			/* peers on one node, too */
 	bool on_demand;			/* connections when messages want them */
 	int seconds;			/* until a process is taken to hang; 300 when 0 */
@@ -96,7 +97,7 @@ void job_no_message(void *user, const struct rail_message *msg);
 /* What two processes may have differently, [rank], so that they must not connect. */
 struct job_mismatch {
 	const char *rails[2];
-	uint64_t eager[2], threshold[2], qps[2];
+	uint64_t eager[2], threshold[2], qps[2], chunk[2];
 	bool subnet;
 	const char *says;		/* the error line, among other words */
 };

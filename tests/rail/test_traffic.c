@@ -341,6 +341,18 @@ static void test_queue_pairs(void **state)
 			run((struct job_config){ .soft = soft[i], .qps = qps }, how);
 }
 
+static void test_chunks(void **state)
+{
+	static const char *const soft[] = { "ideal,ports=2", "ports=3," MODELLED };
+	static const uint64_t chunk[] = { 16384, 200000, 1 << 20 };	/* 200000: rounded */
+	struct how how = most_edges();
+
+	(void)state;
+	how.traffic.window = 16;
+	for (int c = 0; c < 3; c++)
+		run((struct job_config){ .soft = soft[c % 2], .qps = 1 + c, .chunk = chunk[c] }, how);
+}
+
 static void test_trailing_marks(void **state)
 {
 	(void)state;
@@ -487,6 +499,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_ways_polled),
 		cmocka_unit_test(test_ways_sent),
 		cmocka_unit_test(test_queue_pairs),
+		cmocka_unit_test(test_chunks),
 		cmocka_unit_test(test_trailing_marks),
 		cmocka_unit_test(test_staged),
 		cmocka_unit_test(test_flood_small),
