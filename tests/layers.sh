@@ -19,6 +19,7 @@ only 'mpi\.h' "src/mpi/|src/bench/|src/vbench/|src/cli/|$programs"
 only 'infiniband/verbs\.h' 'src/verbs/|src/rail/|src/softhca/'
 only 'railmpi\.h' 'src/mpi/|src/bench/|src/vbench/|src/cli/'
 only 'rail\.h' 'src/rail/|src/mpi/'
+only 'mr\.h' 'src/rail/|src/vbench/'
 only 'softhca\.h' 'src/softhca/|src/verbs/|src/rail/'
 only 'bench\.h' "src/bench/|src/vbench/|$programs"
 only 'vbench\.h' 'src/vbench/|pt2pt/rg_verbs_'

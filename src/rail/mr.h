@@ -57,6 +57,9 @@ struct rail_mr_cache {
 	uint64_t hits, misses, evictions, invalidations;
 };
 
+/* In librailmpi these four are for src/vbench, too. */
+#pragma GCC visibility push(default)
+
 /* Set the first block of fields before. */
 int rail_mr_cache_init(struct rail_mr_cache *cache);
 void rail_mr_cache_fini(struct rail_mr_cache *cache);
@@ -65,6 +68,8 @@ void rail_mr_cache_fini(struct rail_mr_cache *cache);
 int rail_mr_get(struct rail_mr_cache *cache, const void *addr, size_t bytes,
 		struct rail_mr **out);
 void rail_mr_put(struct rail_mr_cache *cache, struct rail_mr *mr);
+
+#pragma GCC visibility pop
 
 /* May an operation that is under way use any of these bytes? */
 bool rail_mr_in_use(const struct rail_mr_cache *cache, uintptr_t start, size_t bytes);

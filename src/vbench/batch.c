@@ -166,6 +166,7 @@ static void options_set(const struct bench *b)
 	vb.target = vb_is_target(b);
 	vb.replies_wanted = vb_has_replies();
 	vb.apart = vbench_apart();
+	vb.registers = vb_registers(b);
 	vb.one_sided = vbench_is_one_sided();
 	vb.in_memory = vb_arrival() == VBENCH_MEMORY;
 	vb.sleeps = vb_arrival() == VBENCH_EVENT;

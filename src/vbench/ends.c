@@ -187,7 +187,8 @@ static int memory_register(struct vb_rail *r, void *at, size_t bytes, struct ibv
 
 int vb_memory(const struct bench *b, size_t sbuf_bytes, size_t rbuf_bytes)
 {
-	int rc = 0;
+	const bool registers = vb_registers(b);
+	int rc = registers ? vb_register_open() : 0;
 
 	if (vbench.transport == VBENCH_UD || vbench.completion == VBENCH_BY_CONTROL) {
 		MPI_Alloc_mem(ASIDE_BYTES, MPI_INFO_NULL, &aside);
@@ -196,8 +197,9 @@ int vb_memory(const struct bench *b, size_t sbuf_bytes, size_t rbuf_bytes)
 	for (int i = 0; i < vb.rails && !rc; i++) {
 		struct vb_rail *r = &vb.rail[i];
 
-		rc = memory_register(r, b->sbuf, sbuf_bytes, &r->smr);
-		if (!rc)
+		if (!registers || vbench_is_one_sided())
+			rc = memory_register(r, b->sbuf, sbuf_bytes, &r->smr);
+		if (!rc && (!registers || !vbench_is_one_sided()))
 			rc = memory_register(r, b->rbuf, rbuf_bytes, &r->rmr);
 		if (!rc && aside)
 			rc = memory_register(r, aside, ASIDE_BYTES, &r->aside);
@@ -225,7 +227,8 @@ static void hello_write(const struct bench *b, int peer, unsigned char *at)
 	at += sizeof(hello);
 	for (int i = 0; i < vb.rails; i++) {
 		const struct vb_rail *r = &vb.rail[i];
-		struct hello_rail keys = { r->smr->rkey, r->rmr->rkey };
+		/* What this side registers by and by is its own, and none of the peer's business. */
+		struct hello_rail keys = { r->smr ? r->smr->rkey : 0, r->rmr ? r->rmr->rkey : 0 };
 
 		memcpy(at, &keys, sizeof(keys));
 		at += sizeof(keys);
@@ -340,7 +343,6 @@ static void rail_drain(struct vb_rail *r)
 
 static void rail_close(struct vb_rail *r)
 {
-	rail_drain(r);
 	for (int l = 0; r->lane && l < vb.open_lanes; l++)
 		vrb_qp_destroy(&r->lane[l].qp);
 	free(r->lane);
@@ -354,6 +356,9 @@ static void rail_close(struct vb_rail *r)
 
 void vb_close(void)
 {
+	for (int i = 0; i < vb.rails; i++)
+		rail_drain(&vb.rail[i]);
+	vb_register_close();
 	for (int i = 0; i < vb.rails; i++)
 		rail_close(&vb.rail[i]);
 	if (aside)

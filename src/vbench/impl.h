@@ -3,6 +3,7 @@
  *
  *	options.c	values, choices, and what does not go together
  *	ends.c		adapters, queue pairs, registrations; connected to the peer's
+ *	register.c	registrations through librail's cache
  *	messages.c	groups: posted, complete, arrived
  *	compute.c	computation while messages are under way
  *	host.c		time in calls, without waiting
@@ -71,6 +72,7 @@ struct vb {
 	int qps;			/* that are used */
 	uint32_t send_depth, recv_depth;	/* of each queue pair */
 	uint32_t inline_bytes;			/* messages up to this size are inline */
+	bool cached;				/* register.c has a cache */
 	/* Block of the group that the i-th place holds, -1: none; where messages can be lost. */
 	int *place, places;
 
@@ -81,7 +83,7 @@ struct vb {
 	unsigned last_flags;		/* of the last piece of a group on a queue pair */
 	/* What the options come to, asked once. */
 	void (*run)(struct bench *b);
-	bool active, target, replies_wanted, apart, one_sided;
+	bool active, target, replies_wanted, apart, one_sided, registers;
 	bool in_memory, sleeps;		/* how arrivals are found */
 	bool names_memory;		/* requests have the peer's addresses */
 	int peers;
@@ -146,6 +148,15 @@ void vb_close(void);
 int vb_ledger(int rail, struct railmpi_ledger *out);
 /* Back to the state behind vb_connect, with no receive posted; both ends. */
 void vb_reset(void);
+
+/* ---- register.c ---- */
+/* Does this rank ask for a registration at each message? */
+bool vb_registers(const struct bench *b);
+int vb_register_open(void);
+/* Of message i of the group that is posted next, by rail; NULL: it has no bytes. */
+struct ibv_mr *const *vb_register(int i, uintptr_t at, size_t bytes);
+void vb_unregister_group(uint64_t group);
+void vb_register_close(void);
 
 /* ---- messages.c ---- */
 /* Ends the job after one line. */

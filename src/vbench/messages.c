@@ -147,7 +147,8 @@ void vb_requests_set(const struct vb_rail *r, struct vb_lane *lane)
 	lane->from = (uintptr_t)(vb.one_sided ? lane->rbuf : lane->sbuf) + r->at;
 	lane->to = (vb.one_sided ? lane->their_sbuf : lane->their_rbuf) + r->at;
 	lane->piece = (struct ibv_sge){
-		.length = (uint32_t)r->bytes, .lkey = vb.one_sided ? r->rmr->lkey : r->smr->lkey,
+		.length = (uint32_t)r->bytes,
+		.lkey = vb.registers ? 0 : vb.one_sided ? r->rmr->lkey : r->smr->lkey,
 	};
 	for (int last = 0; last < 2; last++) {
 		struct ibv_send_wr *wr = &lane->wr[last];
@@ -207,6 +208,29 @@ static void post_to_all(const struct bench *b)
 	vb.posted++;
 }
 
+/* The same for one peer, from memory that is registered now, or was when it was last used. */
+static void post_registered(const struct bench *b)
+{
+	const uint64_t first = vb.posted * (uint64_t)vb.group;
+	const uintptr_t from = (uintptr_t)(vb.one_sided ? b->rbuf : b->sbuf);
+	int lane = (int)(first % (uint64_t)vb.qps);
+
+	for (int i = 0; i < vb.group; i++) {
+		int place = vb.apart ? vb_place(b, first + (uint64_t)i) : i;
+		struct ibv_mr *const *mr = vb_register(i, from + (size_t)place * b->step,
+						       (size_t)b->count);
+
+		for (int r = vb.out.first; r < vb.out.last; r++) {
+			struct vb_lane *at = &vb.rail[r].lane[lane];
+
+			at->piece.lkey = mr ? mr[r]->lkey : 0;
+			piece_post(b, at, i, place, i >= vb.group - vb.lanes);
+		}
+		lane = lane + 1 < vb.qps ? lane + 1 : 0;
+	}
+	vb.posted++;
+}
+
 void vbench_post(struct bench *b)
 {
 	const uint64_t first = vb.posted * (uint64_t)vb.group;
@@ -217,6 +241,10 @@ void vbench_post(struct bench *b)
 			vb.rail[r].control[1].wr_id = vb.posted;
 	if (vb.peers > 1) {
 		post_to_all(b);
+		return;
+	}
+	if (vb.registers) {
+		post_registered(b);
 		return;
 	}
 	/* Which changes, so that the receiver sees it. */
@@ -244,6 +272,8 @@ void vbench_complete(struct bench *b, unsigned left)
 
 		if (*done == vb.events) {
 			*done = 0;
+			if (vb.registers)
+				vb_unregister_group(vb.completed);
 			vb.completed++;
 			continue;
 		}

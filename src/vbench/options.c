@@ -56,6 +56,13 @@ const struct opt_choice vbench_directions[] = {
 	{ NULL },
 };
 
+const struct opt_choice vbench_registrations[] = {
+	{ "ahead", VBENCH_AHEAD, "all of them, before the first message" },
+	{ "cache", VBENCH_CACHE, "at the first message from there, through the transport's cache" },
+	{ "each", VBENCH_EACH, "for each message, and not longer" },
+	{ NULL },
+};
+
 const struct opt_choice vbench_sweeps[] = {
 	{ "size", VBENCH_SIZES, "the message size" },
 	{ "queue", VBENCH_QUEUES, "the length of the queue, from 1 to --queue, or 128" },
@@ -338,6 +345,9 @@ void vb_describe(char *text, size_t size)
 		rg_text_add(text, size, ", from and to 1 to %" PRIu64 " buffers", swept_last);
 	else if (vbench_apart())
 		rg_text_add(text, size, ", from and to %" PRIu64 " buffers", vbench.spread);
+	if (vbench.registration != VBENCH_AHEAD)
+		rg_text_add(text, size, ", registered %s",
+			    vbench.registration == VBENCH_CACHE ? "through the cache" : "for each message");
 	if (vb_is_single())
 		rg_text_add(text, size, "%s%s, inline up to %u bytes", *arrival ? ", " : "",
 			    arrival, vb.inline_bytes);

@@ -26,8 +26,12 @@
  * bytes.  With the latter two a message is there when the announcements of all rails are.
  *
  * With --spread message n has its place at n % --spread times its size instead: the buffers are
- * used first in, first out, and all of them are registered before.  With --share so many percent of
- * the messages, evenly between the others, have the first place.
+ * used first in, first out.  With --share so many percent of the messages, evenly between the
+ * others, have the first place.
+ *
+ * All buffers are registered before the first message.  With --register cache or each the side that
+ * posts asks librail's registration cache for each message instead, which keeps what it has
+ * registered, or keeps nothing; registrations are held until the message's group is complete.
  *
  * UC and UD lose messages.  What has not arrived when its group ends is counted as lost: when a
  * message of a later group is here, or after half a second without any.  Such a wait is in the
@@ -45,6 +49,7 @@ enum vbench_transport { VBENCH_RC, VBENCH_UC, VBENCH_UD };
 enum vbench_arrival { VBENCH_AUTO, VBENCH_MEMORY, VBENCH_CQ, VBENCH_EVENT };
 enum vbench_completion { VBENCH_BY_WINDOW, VBENCH_BY_IMMEDIATE, VBENCH_BY_CONTROL };
 enum vbench_direction { VBENCH_OUT, VBENCH_IN };	/* its value: the side that sends */
+enum vbench_registration { VBENCH_AHEAD, VBENCH_CACHE, VBENCH_EACH };
 enum vbench_sweep { VBENCH_SIZES, VBENCH_QUEUES, VBENCH_QPS, VBENCH_BUFFERS, VBENCH_SHARES };
 
 /* Which sides send, or read: the program says so. */
@@ -60,7 +65,7 @@ enum { VBENCH_QPS_MAX = 64, VBENCH_QUEUE_MAX = 65536, VBENCH_SPREAD_MAX = 16384 
 
 /* Values of the rows; where a program has no such row, the default stays. */
 struct vbench_values {
-	int op, transport, arrival, completion, direction, sweep;
+	int op, transport, arrival, completion, direction, registration, sweep;
 	bool bidir;
 	uint64_t inline_bytes;		/* OPT_SPECIAL: what the device grants, to 256 */
 	uint64_t qps, threshold;
@@ -72,6 +77,7 @@ extern struct vbench_values vbench;
 
 extern const struct opt_choice vbench_ops[], vbench_ops_moving[], vbench_ops_sending[],
 	vbench_transports[], vbench_arrivals[], vbench_completions[], vbench_directions[],
+	vbench_registrations[],
 	vbench_sweeps[], vbench_sweeps_of_reuse[];
 
 #define VBENCH_AT(member) .offset = offsetof(struct vbench_values, member)
@@ -93,6 +99,10 @@ extern const struct opt_choice vbench_ops[], vbench_ops_moving[], vbench_ops_sen
 #define VBENCH_ROW_DIRECTION \
 	{ .name = "direction", .type = OPT_CHOICE, VBENCH_AT(direction), .arg = "WAY", \
 	  .standard = "out", .choices = vbench_directions, .help = "who sends" }
+#define VBENCH_ROW_REGISTER \
+	{ .name = "register", .type = OPT_CHOICE, VBENCH_AT(registration), .arg = "WHEN", \
+	  .standard = "ahead", .choices = vbench_registrations, \
+	  .help = "when the side that posts registers its buffers; the other does so ahead" }
 #define VBENCH_ROW_BIDIR \
 	{ .name = "bidir", .type = OPT_FLAG, VBENCH_AT(bidir), .help = "both sides at once" }
 #define VBENCH_ROW_INLINE \

@@ -108,6 +108,15 @@ passes 7 pt2pt/rg_verbs_reuse --soft ports=2 -m 16K
 expect "rows by buffers" grep -q '^# buffers  *Bandwidth' "$out"
 passes 11 pt2pt/rg_verbs_reuse --soft ports=2 -m 16K --sweep share --op send --queue 8
 passes 11 $lat --soft ports=2 -m 4K --sweep share --spread 100
+# Nothing that is posted from is registered before: a wrong key would be refused.
+for when in cache each; do
+	for op in send write read; do
+		passes 4 pt2pt/rg_verbs_reuse --soft ports=2 -m 16K --spread 8 --op $op --register $when \
+			--sweep buffers --over single,stripe
+	done
+done
+passes 2 pt2pt/rg_verbs_reuse --soft ports=2 -m 4K:8K --sweep size --spread 40 --register cache --queue 8
+expect "what is measured is told" grep -q '^# verbs: write by RC, .*, registered through the cache, ' "$out"
 passes 3 pt2pt/rg_verbs_notify --soft ports=2 -m 8:32
 expect "columns are variants" grep -Eq '^# Size +memory +cq +event ' "$out"
 for op in send write; do

@@ -43,8 +43,8 @@
  * mt23108-pci66: the same in a 64-bit 66 MHz slot: the same bus arithmetic, 533 MB/s
  *	and 64 of 72 clocks.  Not calibrated.
  *
- * wan-1400mi, wan-8600mi (P4, one port, 8 Gb/s, MTU 2048):
- *	latency	the distance: 13 and 81.5 ms
+ * wan-0mi, wan-1400mi, wan-8600mi (P4, one port, 8 Gb/s, MTU 2048):
+ *	latency	the distance: 13 and 81.5 ms; wan-0mi: 5 us, ours, for a reference
  *	pkt	calibrated: UC, 941 MB/s (2048 bytes in 2176 ns)
  *	outstanding	calibrated: RC, 906 MB/s with messages of 1 MB over 8600 miles
  *	reads	4, as above
@@ -70,6 +70,7 @@ static const struct hca_profile own[] = {
 	  "InfiniHost, PCI-X 133 MHz, in another host, 2003" },
 	{ "mt23108-pci66", SDR2 "latency=5963ns,cqe=1.8us," PCI66,
 	  "InfiniHost, PCI 64 bits 66 MHz; from the bus's clock, not from measurements" },
+	{ "wan-0mi", WAN "latency=5us", "8 Gb/s in one place: what wan-1400mi is measured against" },
 	{ "wan-1400mi", WAN "latency=13ms", "8 Gb/s over 1400 miles, 2008" },
 	{ "wan-8600mi", WAN "latency=81.5ms", "8 Gb/s over 8600 miles, 2008" },
 	{ "hdr-2port", HDR2, "two 200 Gb/s ports, the host no limit" },
