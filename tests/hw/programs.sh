@@ -24,7 +24,9 @@ expect "rg_pairs" well
 for program in "lat --op send" "lat --op write" "lat --op read --bidir" "lat --op fadd" \
 	"bw --over single,stripe --qps 2" "bw --op send --queue 8" \
 	"bibw --over bind,stripe --completion control" "bibw --op read" \
-	"bw --op send --transport UD" "bw --transport UC" "notify"; do
+	"bw --op send --transport UD" "bw --transport UC" "notify" \
+	"reuse --sweep size --spread 4 --register cache" \
+	"reuse --sweep size --spread 4 --register each --op read"; do
 	drawn 2 "$program" || continue
 	case $program in
 	*fadd*) sizes=8 ;;
@@ -40,7 +42,8 @@ launch 2 pt2pt/rg_bibw --rails "$first_rail" -m $some -W 8 $few
 expect "one rail by name" well
 for options in "--rendezvous read --qps 4 --bind near" \
 	"--rendezvous read --eager 0 --threshold 1K --mtu 1024" \
-	"--completion control --gid-index auto --sl 1 --tclass 8" "--completion control --qps 2 --mtu 256"; do
+	"--completion control --gid-index auto --sl 1 --tclass 8" "--completion control --qps 2 --mtu 256" \
+	"--chunk 16K --eager 1K"; do
 	drawn 2 "$options" || continue
 	case $options in
 	*control*) ways="--over single,stripe,weighted" ;;
