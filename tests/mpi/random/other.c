@@ -200,7 +200,7 @@ static void cancel_receive(const struct other *o)
 /* ---- A send that is cancelled, or goes out all the same: its sender says which
  * ------------------------ */
 
-static void cancel_send(const struct other *o, MPI_Comm comm)
+static void cancel_send(const struct other *o, int tag, MPI_Comm comm)
 {
 	int flag = 0;
 	struct half h;
@@ -208,9 +208,9 @@ static void cancel_send(const struct other *o, MPI_Comm comm)
 	half_get(&h, &o->shape, o->unit, o->units, o->origin, o->key);
 	half_fill(&h, o->key, bytes_of(o));
 	if (o->wraps)
-		DO(MPI_Issend(half_at(&h), h.count, h.l.type, o->to, TAG_CANCELLED, comm, &h.q));
+		DO(MPI_Issend(half_at(&h), h.count, h.l.type, o->to, tag, comm, &h.q));
 	else
-		DO(MPI_Isend(half_at(&h), h.count, h.l.type, o->to, TAG_CANCELLED, comm, &h.q));
+		DO(MPI_Isend(half_at(&h), h.count, h.l.type, o->to, tag, comm, &h.q));
 	if (routed[o->comm]) { /* Open MPI 4.1 cancels no send, and MPI_Wait hangs */
 		DO(MPI_Cancel(&h.q));
 		DO(MPI_Wait(&h.q, &h.st));
@@ -222,18 +222,18 @@ static void cancel_send(const struct other *o, MPI_Comm comm)
 	half_put(&h);
 }
 
-static void cancel_see(const struct other *o, MPI_Comm comm)
+static void cancel_see(const struct other *o, int tag, MPI_Comm comm)
 {
 	struct half h;
 	int flag;
 
 	DO(MPI_Recv(&flag, 1, MPI_INT, o->from, TAG_TOLD, comm, MPI_STATUS_IGNORE));
 	if (flag) {
-		none(o->from, TAG_CANCELLED, comm);
+		none(o->from, tag, comm);
 		return;
 	}
 	half_get(&h, &o->shape, o->unit, o->units, o->origin, o->key + 1);
-	DO(MPI_Recv(half_at(&h), h.count, h.l.type, o->from, TAG_CANCELLED, comm, &h.st));
+	DO(MPI_Recv(half_at(&h), h.count, h.l.type, o->from, tag, comm, &h.st));
 	half_check(&h, o->key, bytes_of(o), "what came, and was not cancelled");
 	half_put(&h);
 }
@@ -261,9 +261,9 @@ void other_run(int index)
 	else if (o->kind == OTHER_CANCEL_RECEIVE)
 		cancel_receive(o);
 	else if (me == o->from)
-		cancel_send(o, comm);
+		cancel_send(o, TAG_CANCELLED + index, comm);
 	else if (me == o->to)
-		cancel_see(o, comm);
+		cancel_see(o, TAG_CANCELLED + index, comm);
 }
 
 void other_finish(int index)

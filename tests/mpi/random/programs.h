@@ -269,9 +269,9 @@ extern const char *const other_names[OTHERS];
 enum {
 	COLLECTIVES = OTHER_SENDRECV,
 	TAG_RING = 1000,
-	TAG_NONE,
-	TAG_CANCELLED,
-	TAG_TOLD /* STYLE_TAGGED alone has these */
+	TAG_NONE, /* STYLE_TAGGED alone has these */
+	TAG_TOLD,
+	TAG_CANCELLED /* and one more for each: the next may be sent while the last is looked for */
 };
 
 /* What is no message between two ranks.  All members take part, or `from` and `to`. */
