@@ -72,7 +72,6 @@ struct vb {
 	int qps;			/* that are used */
 	uint32_t send_depth, recv_depth;	/* of each queue pair */
 	uint32_t inline_bytes;			/* messages up to this size are inline */
-	bool cached;				/* register.c has a cache */
 	/* Block of the group that the i-th place holds, -1: none; where messages can be lost. */
 	int *place, places;
 

@@ -208,27 +208,14 @@ static void post_to_all(const struct bench *b)
 	vb.posted++;
 }
 
-/* The same for one peer, from memory that is registered now, or was when it was last used. */
-static void post_registered(const struct bench *b)
+/* --register: keys of message i of the group, whose place is `place`, for its pieces on all rails. */
+static void keys_set(const struct bench *b, int lane, int i, int place)
 {
-	const uint64_t first = vb.posted * (uint64_t)vb.group;
 	const uintptr_t from = (uintptr_t)(vb.one_sided ? b->rbuf : b->sbuf);
-	int lane = (int)(first % (uint64_t)vb.qps);
+	struct ibv_mr *const *mr = vb_register(i, from + (size_t)place * b->step, (size_t)b->count);
 
-	for (int i = 0; i < vb.group; i++) {
-		int place = vb.apart ? vb_place(b, first + (uint64_t)i) : i;
-		struct ibv_mr *const *mr = vb_register(i, from + (size_t)place * b->step,
-						       (size_t)b->count);
-
-		for (int r = vb.out.first; r < vb.out.last; r++) {
-			struct vb_lane *at = &vb.rail[r].lane[lane];
-
-			at->piece.lkey = mr ? mr[r]->lkey : 0;
-			piece_post(b, at, i, place, i >= vb.group - vb.lanes);
-		}
-		lane = lane + 1 < vb.qps ? lane + 1 : 0;
-	}
-	vb.posted++;
+	for (int r = vb.out.first; mr && r < vb.out.last; r++)
+		vb.rail[r].lane[lane].piece.lkey = mr[r]->lkey;
 }
 
 void vbench_post(struct bench *b)
@@ -243,10 +230,6 @@ void vbench_post(struct bench *b)
 		post_to_all(b);
 		return;
 	}
-	if (vb.registers) {
-		post_registered(b);
-		return;
-	}
 	/* Which changes, so that the receiver sees it. */
 	if (vb.in_memory && !b->validating)
 		b->sbuf[b->count - 1] = ++vb.stamp;
@@ -254,6 +237,8 @@ void vbench_post(struct bench *b)
 		bool last = i >= vb.group - vb.lanes;
 		int place = vb.apart ? vb_place(b, first + (uint64_t)i) : i;
 
+		if (vb.registers)
+			keys_set(b, lane, i, place);
 		for (int r = vb.out.first; r < vb.out.last; r++)
 			piece_post(b, &vb.rail[r].lane[lane], i, place, last);
 		lane = lane + 1 < vb.qps ? lane + 1 : 0;

@@ -44,8 +44,6 @@ bool vb_registers(const struct bench *b)
 
 int vb_register_open(void)
 {
-	int rc;
-
 	held = calloc((size_t)GROUPS_OUT * (size_t)vb.places, sizeof(held[0]));
 	if (!held) {
 		rg_error("no memory for %d messages", vb.places);
@@ -56,9 +54,7 @@ int vb_register_open(void)
 		.max_entries = VBENCH_SPREAD_MAX,
 		.max_bytes = (size_t)sysconf(_SC_PHYS_PAGES) / 2 * (size_t)sysconf(_SC_PAGESIZE),
 	};
-	rc = rail_mr_cache_init(&cache);
-	vb.cached = !rc;
-	return rc;
+	return rail_mr_cache_init(&cache);
 }
 
 struct ibv_mr *const *vb_register(int i, uintptr_t at, size_t bytes)
@@ -84,9 +80,8 @@ void vb_unregister_group(uint64_t group)
 
 void vb_register_close(void)
 {
-	if (vb.cached)
+	if (held)
 		rail_mr_cache_fini(&cache);
-	vb.cached = false;
 	free(held);
 	held = NULL;
 }
