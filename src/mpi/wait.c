@@ -322,13 +322,13 @@ int MPI_Testall(int count, MPI_Request requests[], int *flag, MPI_Status statuse
 		return native.Testall(count, requests, flag, statuses);
 	layer_enter();
 	*flag = all_ours_done(count, requests);
-	if (!*flag) {
+	/* Also where none of ours is left: what the library's wait for may wait for us. */
+	if (!*flag || s.copy) {
 		layer_look();
 		*flag = all_ours_done(count, requests);
 	}
 	/* Ours first: the library's complete, and free theirs, as soon as it says so. */
 	if (*flag && s.copy) {
-		layer_progress();	/* what the library's wait for may wait for us */
 		layer_leave();
 		rc = native.Testall(count, s.copy, flag, statuses);
 		if (*flag && rc != MPI_ERR_IN_STATUS)
