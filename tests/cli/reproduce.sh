@@ -102,7 +102,7 @@ expect "without it no word of it" [ "$(grep -c 'experiment\|quoted' "$out")" -eq
 launch 2 collective/rg_bcast --experiment p1-fig16-pcie -i 2 -x 1 -m 8 --nodes 2
 expect "other ranks are told" grep -q '^# not as preset: 2 ranks (4), nodes 2 (4)' "$out"
 
-refused pt2pt/rg_bw 2 '--experiment x: unknown (accepted: p1-fig13-pcie, p1-fig13-pcix, p4-window-' \
+refused pt2pt/rg_bw 2 '--experiment x: unknown (accepted: p1-fig13-pcie, p1-fig13-pcix, p4-window-64-1400, p4-window-128-1400, p4-window-256-1400, p4-window-64-8600, p4-window-128-8600, p4-window-256-8600)' \
 	--experiment x
 refused apps/rg_is 4 '--experiment ../p1: unknown (accepted: p1-fig18' --experiment ../p1
 refused pt2pt/rg_bw 2 '--experiment p1-fig18-pcie: one of rg_is (accepted: p1-fig13-pcie' \
