@@ -221,8 +221,8 @@ static const struct opt options[] = {
 		  "read and both" },
 	{ .name = "chunk", .type = OPT_SIZE, .carry = OPT_JOB, AT(chunk), .arg = "BYTES",
 	  .standard = "64K", .min = RAIL_CHUNK_BYTES_MIN, .max = RAIL_CHUNK_MAX_BYTES,
-	  .help = "pieces of large messages are cut into requests of so many bytes: larger ones for "
-		  "long distances" },
+	  .help = "pieces of large messages are cut into requests of so many bytes, but for pull and "
+		  "both, which have their own: larger ones for long distances" },
 	{ .name = "qps", .type = OPT_COUNT, .carry = OPT_JOB, AT(qps), .arg = "N",
 	  .standard = "1", .min = 1, .max = RAIL_QPS_MAX,
 	  .help = "queue pairs per rail and peer that share large messages: for long distances" },
