@@ -87,9 +87,11 @@ passes 14 $lat --transport UD $few
 for program in $bw $bibw; do
 	passes 17 $program $few -m 1:64K --over single,single:1,stripe --qps 3 --threshold 4K
 	passes 3 $program $few -m 4K:16K --op send --queue 16 --qps 2
-	passes 3 $program $few -m 4K:16K --op read
-	passes 3 $program $few -m 4K:16K --transport UC
-	passes 1 $program $few -m 4K --op send --transport UD --queue 8
+done
+for options in '--op read' '--transport UC' '--op send --transport UD --queue 8'; do
+	for program in $bw $(long $bibw); do
+		passes 1 $program $few -m 4K $options
+	done
 done
 # Striped writes, above 4K, and what is not striped, with each announcement; also by a queue.
 for options in '--completion control --qps 3' '--completion immediate --queue 8' \
@@ -110,7 +112,7 @@ passes 11 pt2pt/rg_verbs_reuse --soft ports=2 -m 16K --sweep share --op send --q
 passes 11 $lat --soft ports=2 -m 4K --sweep share --spread 100
 # Nothing that is posted from is registered before: a wrong key would be refused.
 for when in cache each; do
-	for op in send write read; do
+	for op in write $(long send read); do
 		passes 4 pt2pt/rg_verbs_reuse --soft ports=2 -m 16K --spread 8 --op $op --register $when \
 			--sweep buffers --over single,stripe
 	done
@@ -119,7 +121,7 @@ passes 2 pt2pt/rg_verbs_reuse --soft ports=2 -m 4K:8K --sweep size --spread 40 -
 expect "what is measured is told" grep -q '^# verbs: write by RC, .*, registered through the cache, ' "$out"
 passes 3 pt2pt/rg_verbs_notify --soft ports=2 -m 8:32
 expect "columns are variants" grep -Eq '^# Size +memory +cq +event ' "$out"
-for op in send write; do
+for op in send $(more write); do
 	passes 3 pt2pt/rg_verbs_host --soft ports=2 -m 8:32 --op $op
 done
 passes 13 pt2pt/rg_verbs_overhead --soft ports=2 -m 4K -W 8

@@ -31,7 +31,7 @@ for spec in ideal rate=1GB/s,latency=5us; do
 	check tests/softhca/threads 5000 $spec
 	SOFTHCA_SPEC=$spec
 	export SOFTHCA_SPEC
-	check tests/conformance/conformance
+	check tests/conformance/conformance --except longest	# 2 GiB in one message
 done
 unset SOFTHCA_SPEC
 SOFTHCA_REMAP=never SOFTHCA_COPY=bounce check tests/softhca/threads 3000
