@@ -1,7 +1,7 @@
 # ---- measures: make bench ------------------------------------------------------------------
 # Control programs: the same sources, without the layer between them and the MPI library.
 bench_programs = measures/rg_latency_bare measures/rg_bw_bare measures/reg_speed \
-	measures/figures measures/buffers measures/copies measures/plain
+	measures/buffers measures/copies measures/plain
 # Built with the tests, so that what no longer builds is noticed.
 check_PROGRAMS += $(bench_programs)
 measures_copies_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE
@@ -13,10 +13,6 @@ measures_rg_latency_bare_SOURCES = pt2pt/rg_latency.c measures/bare.c
 measures_rg_latency_bare_LDADD = librg-bench.la $(MPI_LIBS)
 measures_rg_bw_bare_SOURCES = pt2pt/rg_bw.c measures/bare.c
 measures_rg_bw_bare_LDADD = librg-bench.la $(MPI_LIBS)
-measures_figures_SOURCES = measures/figures.c tests/softhca/timed.c tests/softhca/timed.h \
-	tests/conformance/side.c
-measures_figures_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE
-measures_figures_LDADD = libsofthca-core.la librg-util.la -lm
 # A stranger to the layer; -no-install: a program, not a script around one.
 measures_buffers_LDADD = $(MPI_LIBS) -lpthread
 measures_buffers_LDFLAGS = $(mpi_program_ldflags) -no-install

@@ -8,7 +8,7 @@
 #	RAILS_MBIT=N		rate of each of two equal links (25): what emulation carries easily,
 #				so slow that the processor's pauses weigh little in a window of 64 KiB
 #	RAILS_SECONDS=N		of each run of perftest (20); RAILS_TIMEOUT=N: of the whole boot (10800)
-#	RAILS_ONLY=WORDS	of: equal unequal pairs delay memory; RAILS_PROGRAMS=WORDS: of: rg_bw rg_bibw
+#	RAILS_ONLY=WORDS	of: equal unequal pairs delay wan memory; RAILS_PROGRAMS=WORDS: of: rg_bw rg_bibw
 #	RG_MPICH_BUILD=DIR	a build with MPICH, for its rows
 #	RG_BEFORE_BUILD=DIR	another build of Railgauge, for rows of `memory`
 #
@@ -29,7 +29,7 @@
 launch_silent=yes
 . "$srcdir/tests/cluster/env.sh"
 . "$srcdir/tests/bench/ledger-lib.sh"
-repeat=${RAILS_REPEAT:-3} mbit=${RAILS_MBIT:-25} only=${RAILS_ONLY-"equal unequal pairs delay memory"}
+repeat=${RAILS_REPEAT:-3} mbit=${RAILS_MBIT:-25} only=${RAILS_ONLY-"equal unequal pairs delay wan memory"}
 seconds=${RAILS_SECONDS:-20} programs=${RAILS_PROGRAMS-"rg_bw rg_bibw"}
 values=$work/values
 limit=600
@@ -274,6 +274,36 @@ delay() {
 		if (!(key in row)) order[++n] = key
 		row[key] = row[key] sprintf("  %10.2f", $5)
 	} END { for (i = 1; i <= n; i++) print order[i] row[order[i]] }' "$values"
+	on_all vc-shape off
+}
+
+# The distances of p4's experiments, below MPI.  UC and UD: messages of a packet, of which netem
+# loses none.
+wan() {
+	k=1
+	for ms in 13 81.5; do
+		on_all vc-shape netem delay ${ms}ms rate ${mbit}mbit limit 20000
+		for what in "send --transport RC" "send --transport UC" "send --transport UD" read; do
+			section=wan-$ms-latency-$(echo "${what##* }")
+			program - pt2pt/rg_verbs_lat --op $what -m 4 -i 20 -x 2
+		done
+		for what in "write --transport RC" "write --transport RC --qps 4" "read --transport RC" \
+			"send --transport UC" "send --transport UD"; do
+			for queue in 16 64 256; do
+				section=wan-$ms-$(echo "$what" | tr -d ' ' | sed 's/--transport/\//; s/--qps/x/')-$queue
+				program - pt2pt/rg_verbs_bw --op $what --over single -m 1K --queue $queue \
+					-i 20 -x 2 --time-cap 20
+			done
+		done
+		dropped "netem $ms ms one way"
+	done
+	echo "netem, $mbit Mbit/s, one rail: one-way latency of 4 bytes (a read: both ways), us;"
+	echo "messages of 1 KiB by the length of the queue, MB/s:"
+	awk '$1 ~ /^wan-.*-latency-/ { split($1, w, "-"); printf "  %5s ms  %-16s %10.1f\n", w[2], w[4], $5 }
+	$1 ~ /^wan-/ && $1 !~ /latency/ {
+		split($1, w, "-")
+		printf "  %5s ms  %-16s --queue %-4s %8.3f\n", w[2], w[3], w[4], $5
+	}' "$values"
 	on_all vc-shape off
 }
 

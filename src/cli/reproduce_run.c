@@ -9,14 +9,17 @@
 
 #include <inttypes.h>
 #include <limits.h>
+#include <math.h>
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli.h"
 #include "err.h"
 #include "experiment.h"
 #include "report.h"
+#include "topo.h"
 
 #define START_NS UINT64_C(2000000000)	/* a launch without its cells, at most */
 #define CAP_MAX_NS UINT64_C(1000000000)	/* of a cell: more makes no value better */
@@ -37,8 +40,22 @@ struct plan {
 };
 
 /* NULL, or why it is not run. */
+/* Whether memory can lie in another NUMA node than the rank. */
+static bool is_numa(void)
+{
+	struct topo *t = NULL;
+	bool answer = topo_open(TOPO_RAILS, &t) == 0 && t->numa_count > 1;
+
+	topo_close(t);
+	return answer;
+}
+
 static const char *left_out(const struct experiment *e)
 {
+	const char *buffers = json_string_value(json_object_get(e->options, "buffers"));
+
+	if (buffers && strcmp(buffers, "far") == 0 && !is_numa())
+		return "this machine has one NUMA node";
 	/* NAS kernels have classes, and no rows that could be cut. */
 	return json_object_get(e->options, "class") ?
 		"it is timed as a whole and cannot be made shorter" : NULL;
@@ -104,26 +121,102 @@ static double value_of(const struct report_file *f, const char *way, double x)
 	return json_number_value(json_object_get(row, "median"));
 }
 
+/* A way and its table: mine, or that of a record in the same folder. */
+struct place {
+	const struct report_file *table;
+	struct report_file other;
+	const char *way;
+};
+
+static bool place_open(struct place *p, const char *text, const struct report_file *mine,
+		       const char *folder)
+{
+	const char *space = strchr(text, ' ');
+	char path[PATH_MAX];
+
+	*p = (struct place){ .table = mine, .way = space ? space + 1 : text };
+	if (!space)
+		return true;
+	snprintf(path, sizeof(path), "%s/%.*s.jsonl", folder, (int)(space - text), text);
+	if (access(path, R_OK) || report_read(path, &p->other))
+		return false;
+	p->table = &p->other;
+	return true;
+}
+
+static void place_close(struct place *p)
+{
+	if (p->table == &p->other)
+		report_file_free(&p->other);
+}
+
+/*
+ * Over the rows of both, the most by which one is better: of the time that the other takes, or of
+ * its bandwidth.  Per cent, negative if it is better nowhere; NAN: there is no such row.
+ */
+static double most(const struct place *better, const struct place *than)
+{
+	double best = NAN;
+	const json_t *row;
+	size_t i;
+
+	json_array_foreach(than->table->rows, i, row) {
+		double x = report_row_x(row), b = value_of(better->table, better->way, x),
+		       t = value_of(than->table, than->way, x);
+		double share = than->table->metric == REPORT_LATENCY ? 1 - b / t : b / t - 1;
+
+		if (b > 0 && t > 0 && !(share <= best))
+			best = share;
+	}
+	return best * 100;
+}
+
+static double related(const struct experiment_relation *r, const struct report_file *mine,
+		      const char *folder)
+{
+	struct place better, than;
+	double value = NAN;
+
+	if (place_open(&better, r->better, mine, folder)) {
+		if (place_open(&than, r->than, mine, folder)) {
+			value = most(&better, &than);
+			place_close(&than);
+		}
+		place_close(&better);
+	}
+	return value;
+}
+
 /* A quoted value and, where the table has its row, ours. */
-static void quoted_line(const struct experiment *e, size_t i, const struct report_file *f)
+static void quoted_line(const struct experiment *e, size_t i, const struct report_file *f,
+			const char *folder)
 {
 	const json_t *q = json_array_get(e->quoted, i);
-	char paper[32], here[32] = "-", ratio[32] = "-";
+	char paper[32], here[32] = "-", ratio[32] = "-", key[64];
+	struct experiment_relation relation;
 	struct experiment_point point;
 	const char *mark = "not compared";
+	const double value = json_number_value(json_object_get(q, "value"));
+	bool is_point = experiment_point(e->quoted, i, &point);
 
-	snprintf(paper, sizeof(paper), "%.10g", json_number_value(json_object_get(q, "value")));
-	if (experiment_point(e->quoted, i, &point)) {
-		double ours = value_of(f, point.way, point.x) *
-			experiment_scale(f->metric, point.unit);
+	snprintf(paper, sizeof(paper), "%.10g", value);
+	if (is_point || experiment_relation(e->quoted, i, &relation)) {
+		double ours = is_point ? value_of(f, point.way, point.x) *
+				experiment_scale(f->metric, point.unit) :
+				related(&relation, f, folder);
 
-		mark = point.calibrated ? "calibrated" : "predicted";
-		if (ours > 0) {
+		mark = "predicted";
+		if (is_point ? ours > 0 : !isnan(ours)) {
 			number(ours, here, sizeof(here));
-			snprintf(ratio, sizeof(ratio), "%.3f", ours / point.value);
+			snprintf(ratio, sizeof(ratio), "%.3f", ours / value);
 		} else {
 			mark = "no such row was measured";
 		}
+	}
+	if (point.calibrated) {
+		snprintf(key, sizeof(key), "calibrated: %.32s%s", point.calibrated,
+			 strcmp(here, "-") == 0 ? "; not compared" : "");
+		mark = key;
 	}
 	line(e, json_string_value(json_object_get(q, "what")), paper, here,
 	     json_string_value(json_object_get(q, "unit")), ratio, mark);
@@ -148,7 +241,7 @@ static void own_lines(const struct experiment *e, const struct report_file *f)
 	}
 }
 
-static bool compare(const struct experiment *e, const char *record)
+static bool compare(const struct experiment *e, const char *record, const char *folder)
 {
 	struct report_file f;
 	bool whole;
@@ -160,7 +253,7 @@ static bool compare(const struct experiment *e, const char *record)
 		printf("# %s: its table has %zu cells, and the paper's file says %d\n", e->id,
 		       json_array_size(f.rows), e->cells);
 	for (size_t i = 0; whole && i < json_array_size(e->quoted); i++)
-		quoted_line(e, i, &f);
+		quoted_line(e, i, &f, folder);
 	if (whole && !json_array_size(e->quoted))
 		own_lines(e, &f);
 	report_file_free(&f);
@@ -195,7 +288,7 @@ static enum outcome run(const struct experiment *e, const struct plan *plan,
 	}
 	remove(record);
 	rc = cli_launch(&launch);
-	if (rc == 0 && compare(e, record))
+	if (rc == 0 && compare(e, record, r->out))
 		return RUN_WELL;
 	if (rc == 127) {
 		rg_error("--launcher %s: cannot be started (accepted: a command that takes -np N, "
@@ -225,8 +318,8 @@ static void heading(const struct experiment_paper *p, const struct plan *plan,
 	       (double)longest_ns(plan, plan->cells, plan->runs) / 1e9, plan->cells,
 	       (double)plan->cap_ns / 1e9, r->out);
 	printf("# fabric: models of the paper's adapters on the software HCA, not hardware\n"
-	       "# calibrated: the model got a key from this value of the paper; predicted: it did "
-	       "not\n");
+	       "# calibrated: this value of the paper, alone or with others, gave the model that key; "
+	       "predicted: it gave none\n");
 	printf("%-6s %-20s %-36s %10s %10s %-6s %6s\n", "figure", "experiment", "what", "paper",
 	       "here", "unit", "ratio");
 }

@@ -69,15 +69,21 @@ static int quoted_check(const json_t *quoted, struct check *c)
 	if (!json_is_array(quoted) || json_array_size(quoted) > QUOTED_MAX)
 		return wrong(c, "quoted is not a list of at most %d", QUOTED_MAX);
 	json_array_foreach(quoted, i, q) {
-		const char *what, *unit, *way = "single";
+		const char *what, *unit, *way = "single", *calibrated = "key";
+		const char *better = "way", *than = "way";
 		double value, shorter, x = 0;
 		json_error_t error;
-		int calibrated;
 
-		if (json_unpack_ex(q, &error, JSON_STRICT, "{s:s, s:F, s:s, s?F, s?s, s?F, s?b}",
+		if (json_unpack_ex(q, &error, JSON_STRICT, "{s:s, s:F, s:s, s?F, s?s, s?F, s?s, s?s, s?s}",
 				   "what", &what, "value", &value, "unit", &unit, "shorter",
-				   &shorter, "way", &way, "x", &x, "calibrated", &calibrated))
+				   &shorter, "way", &way, "x", &x, "calibrated", &calibrated,
+				   "better", &better, "than", &than))
 			return wrong(c, "quoted %d: %s", (int)i, error.text);
+		if (!is_word(calibrated, "-"))
+			return wrong(c, "quoted %d: calibrated is no key of a profile", (int)i);
+		if (!is_line(better) || !is_line(than) ||
+		    !json_object_get(q, "better") != !json_object_get(q, "than"))
+			return wrong(c, "quoted %d: better and than are not two lines of text", (int)i);
 		if (!is_line(what) || !is_line(unit) || !is_line(way) || !isfinite(value) ||
 		    !isfinite(x))
 			return wrong(c, "quoted %d: what, unit or way is not a line of text",
@@ -327,8 +333,17 @@ bool experiment_point(const json_t *quoted, size_t i, struct experiment_point *o
 	out->way = json_string_value(json_object_get(q, "way"));
 	out->value = json_number_value(json_object_get(q, "value"));
 	out->x = json_number_value(json_object_get(q, "x"));
-	out->calibrated = json_is_true(json_object_get(q, "calibrated"));
+	out->calibrated = json_string_value(json_object_get(q, "calibrated"));
 	return out->what && out->unit && out->way && json_object_get(q, "x");
+}
+
+bool experiment_relation(const json_t *quoted, size_t i, struct experiment_relation *out)
+{
+	const json_t *q = json_array_get(quoted, i);
+
+	out->better = json_string_value(json_object_get(q, "better"));
+	out->than = json_string_value(json_object_get(q, "than"));
+	return out->better && out->than;
 }
 
 double experiment_scale(enum report_metric metric, const char *unit)

@@ -38,17 +38,24 @@ struct experiment {
 	int cells;			/* of its table: rows times columns */
 	int ranks[EXPERIMENT_RANKS_MAX], rank_counts;
 	json_t *options;		/* long option name -> text */
-	json_t *quoted;			/* array of {what, value, unit[, shorter][, way, x
-					 * [, calibrated]]} */
+	json_t *quoted;			/* array of {what, value, unit[, shorter][, way, x |
+					 * better, than][, calibrated]} */
 };
 
-/* A quoted value that has a place in the table. */
+/* A quoted value. */
 struct experiment_point {
 	const char *what, *unit, *way;
 	double value;			/* in `unit` */
 	double x;			/* the row: message size, or the value of the axis */
-	bool calibrated;		/* a key of the profile got its value from this one */
+	const char *calibrated;		/* the key of the profile that this one gave its value, alone
+					 * or with others; NULL: none */
 };
+
+/*
+ * A quoted "this by up to so many per cent better than that".  Each is a way of the table, or of
+ * another experiment's: "stripe", "p1-fig15-pcie single".
+ */
+struct experiment_relation { const char *better, *than; };
 
 struct experiment_papers { struct experiment_paper *list; int count; };
 
@@ -87,5 +94,7 @@ bool experiment_point(const json_t *quoted, size_t i, struct experiment_point *o
 double experiment_scale(enum report_metric metric, const char *unit);
 /* A copy for a record. */
 json_t *experiment_record(const struct experiment *e);
+/* false: the value is no relation. */
+bool experiment_relation(const json_t *quoted, size_t i, struct experiment_relation *out);
 
 #endif

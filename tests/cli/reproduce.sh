@@ -22,9 +22,9 @@ program_at() {
 }
 
 reproduce
-says 'no paper (accepted: p1, p4, p5)' 'no paper'
+says 'no paper (accepted: p1, p3, p4, p5)' 'no paper'
 reproduce p9 --list
-says 'p9: unknown paper (accepted: p1, p4, p5)' 'another paper'
+says 'p9: unknown paper (accepted: p1, p3, p4, p5)' 'another paper'
 reproduce p1 --time 20 --out "$work/none"
 says 'time 20s: too short for 34 launches (accepted: [0-9]*s and more)' 'too little time'
 reproduce p1 --out /dev/null
@@ -120,10 +120,12 @@ small='"sizes": "64:256", "iterations": "4", "warmup": "1", "soft": "ports=2"'
 	echo '{"paper": "t1", "title": "A paper", "source": "of nobody", "experiments": ['
 	some a rg_bw "$small, \"over\": \"single,stripe\"" '
 		{"what": "one port", "value": 50, "unit": "MB/s", "way": "single", "x": 256,
-		 "calibrated": true},
+		 "calibrated": "rate"},
 		{"what": "two ports", "value": 2, "unit": "MiB/s", "way": "stripe", "x": 64},
 		{"what": "of no row", "value": 1, "unit": "MB/s", "way": "single", "x": 300},
-		{"what": "a relation", "value": 47, "unit": "%"}' ,
+		{"what": "a relation", "value": 47, "unit": "%"},
+		{"what": "a gain", "value": 8, "unit": "%", "better": "t1-a stripe", "than": "single"},
+		{"what": "over another", "value": 8, "unit": "%", "better": "t1-z stripe", "than": "single"}' ,
 	some b rg_verbs_lat "$small" '' , | sed 's/"shows": "this"/&, "differs": "so and so"/'
 	some c rg_bw '"windows": "1"' '' ,
 	some d rg_is '"class": "S"' ''
@@ -150,11 +152,16 @@ expect "a paper with one that fails" [ $rc -eq 4 ]
 expect "the estimate" grep -q '^# 3 of 4 experiments, about [0-9]* s: 18 cells of 1.00 s' "$out"
 expect "no hardware" grep -q '^# fabric: models .* not hardware' "$out"
 expect "beside the paper" compared 'one port' 1 single 256 50
-expect "... calibrated" grep -q '^1 .* one port .* MB/s .*  calibrated$' "$out"
+expect "... calibrated" grep -q '^1 .* one port .* MB/s .*  calibrated: rate$' "$out"
 expect "in its unit" compared 'two ports' 0.95367431640625 stripe 64 2
 expect "... predicted" grep -q '^1 .* two ports .* MiB/s .*  predicted$' "$out"
 expect "no row" grep -q '^1 .* of no row  *1  *-  *MB/s  *-  no such row was measured$' "$out"
 expect "no number" grep -q '^1 .* a relation  *47  *-  *%  *-  not compared$' "$out"
+gain=$(for size in 64 128 256; do echo "$(median stripe $size) $(median single $size)"; done |
+	awk '{ share = ($1 / $2 - 1) * 100; if (NR == 1 || share > most) most = share } END { print most }')
+expect "the most by which a way is ahead ($gain %)" holds "($(sed -n \
+	's/^1 .* a gain  *8  *\([-0-9.]*\)  *%.*predicted$/\1/p' "$out") - $gain) ^ 2 < 0.01"
+expect "another table" grep -q '^1 .* over another  *8  *-  *%  *-  no such row was measured$' "$out"
 expect "no paper's value" grep -q '^1 *t1-b  *single at 64  *-  *[0-9.]* *us .*no value' "$out"
 expect "a wrong number of cells" [ "$(grep -c '^# t1-b: its table has 3 cells, .* says 6$' "$out")" -eq 1 ]
 expect "... and no other" [ "$(grep -c ': its table has ' "$out")" -eq 1 ]

@@ -13,7 +13,7 @@ srcdir=$(cd "$srcdir" && pwd) || exit 99
 mkdir -p $here tests/hw
 jobs=
 for job in cluster/yama hw/conformance cluster/pyverbs cluster/beside cluster/topo \
-	hw/loopback hw/programs hw/memory cluster/shaped hw/suites hw/collectives \
+	hw/loopback hw/programs hw/memory cluster/shaped cluster/wan hw/suites hw/collectives \
 	hw/bad-input cluster/down cluster/four; do
 	jobs="$jobs tests/$job"
 done

@@ -82,17 +82,76 @@ static void test_p1(void **state)
 			    "p1-fig18-pcie, p1-fig18-pcix");
 	assert_true(experiment_point(e->quoted, 1, &point));
 	assert_string_equal(point.way, "stripe");
-	assert_true(point.value == 1497 && point.x == 1 << 20 && !point.calibrated);
+	assert_true(point.value == 1497 && point.x == 1 << 20);
+	assert_null(point.calibrated);
 	e = experiment_find(&papers, "p1-fig2-pcie");
 	assert_non_null(e);
 	assert_true(experiment_point(e->quoted, 0, &point));
-	assert_true(point.value == 4.8 && point.x == 1 && point.calibrated);
+	assert_true(point.value == 4.8 && point.x == 1);
+	assert_string_equal(point.calibrated, "cqe");
 	e = experiment_find(&papers, "p1-fig18-pcie");
 	assert_non_null(e);
 	assert_false(experiment_point(e->quoted, 0, &point));
 	assert_false(experiment_point(e->quoted, 99, &point));
 	assert_null(experiment_find(&papers, "p1-fig13"));
 	assert_null(experiment_paper_find(&papers, "../p1"));
+	experiment_free(&papers);
+}
+
+/* ---- Calibration -------------------------------------------------------------------- */
+
+/* Of one profile; the wan ones are one, each with a latency of its own. */
+struct fit { const char *profile, *of[8], *key[8]; int keys, figures; };
+
+static struct fit *fit_of(struct fit fits[8], const char *profile)
+{
+	struct fit *f = fits;
+
+	while (f->profile && strcmp(f->profile, profile))
+		f++;
+	assert_true(f < fits + 8);
+	f->profile = profile;
+	return f;
+}
+
+static void fit_add(struct fit *fit, const char *soft, const char *key)
+{
+	const char *of = strcmp(key, "latency") == 0 ? soft : fit->profile;
+
+	fit->figures++;
+	for (int k = 0; k < fit->keys; k++)
+		if (strcmp(fit->key[k], key) == 0 && strcmp(fit->of[k], of) == 0)
+			return;
+	assert_true(fit->keys < 8);
+	fit->of[fit->keys] = of;
+	fit->key[fit->keys++] = key;
+}
+
+/* With as many free keys as figures to calibrate them on, any model fits. */
+static void test_free_keys(void **state)
+{
+	struct experiment_papers papers;
+	struct experiment_point point;
+	struct fit fits[9] = { 0 };
+	int profiles = 0;
+
+	setenv("RAILGAUGE_DATA", data, 1);
+	assert_int_equal(experiment_load(&papers), 0);
+	for (int p = 0; p < papers.count; p++)
+		for (int i = 0; i < papers.list[p].count; i++) {
+			const struct experiment *e = &papers.list[p].list[i];
+			const char *soft = json_string_value(json_object_get(e->options, "soft"));
+
+			for (size_t q = 0; q < json_array_size(e->quoted); q++) {
+				experiment_point(e->quoted, q, &point);
+				if (point.calibrated)
+					fit_add(fit_of(fits, strncmp(soft, "wan-", 4) ? soft : "wan"),
+						soft, point.calibrated);
+			}
+		}
+	for (; fits[profiles].profile; profiles++)
+		assert_true(fits[profiles].keys < fits[profiles].figures);
+	assert_int_equal(profiles, 4);
 	experiment_free(&papers);
 }
 
@@ -285,7 +344,8 @@ static void test_files(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_p1), cmocka_unit_test(test_scale),
+		cmocka_unit_test(test_p1), cmocka_unit_test(test_free_keys),
+		cmocka_unit_test(test_scale),
 		cmocka_unit_test(test_point_of_anything), cmocka_unit_test(test_short_buffers),
 		cmocka_unit_test(test_damaged), cmocka_unit_test(test_mutants),
 		cmocka_unit_test(test_files),

@@ -1,6 +1,6 @@
 /*
  * timed.h - measuring the timing model through the verbs, as two processes on
- * two virtual nodes: for paced.c, which checks, and measures/figures.c.
+ * two virtual nodes.
  */
 #ifndef TIMED_H
 #define TIMED_H
@@ -17,7 +17,6 @@ struct flow {
 	enum ibv_wr_opcode opcode;	/* RDMA write, read, or SEND (UC: whatever is lost) */
 	enum ibv_qp_type type;		/* 0: RC */
 	bool both;			/* directions at once */
-	uint64_t round_trip_ns;		/* is not counted: on long paths */
 };
 
 /*

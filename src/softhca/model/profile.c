@@ -15,39 +15,51 @@
 
 /*
  * Sources of the numbers.  P1, P4 and P5 are the papers that README.md names;
- * measures/figures.c compares each profile with their figures.  Calibrated values
- * are marked; everything else follows from the model.
+ * `railgauge reproduce p1` sets each profile beside their figures.  Calibrated values are
+ * marked here, and in data/ the figures that gave them, of which each profile has more than
+ * calibrated keys (tests/report/test_experiment.c); everything else follows from the model.
  *
  * mt25208-pcie, mt23108-pcix (P1, verbs, two ports, 4X SDR):
  *	rate	1 GB/s: 4 lanes of 2.5 Gb/s, 8b/10b
  *	mtu	1024, which subnet managers of that generation chose for Tavor
- *	pkt	calibrated: 972 MB/s on one port.  1024 bytes then take 29 ns more, which
- *		is 26 bytes of LRH, BTH, ICRC and VCRC and 3 of framing at 1 GB/s
- *	latency	calibrated: an RDMA write of a few bytes, 3.8 and 4.8 us, less the 37 ns
- *		of its packet
- *	cqe	calibrated: a SEND with its completion in the CQ, 4.8 and 6.9 us, less the write
+ *	pkt	calibrated on PCI Express, figure 6: 972 MB/s on one port.  1024 bytes then
+ *		take 29 ns more, which is 26 bytes of LRH, BTH, ICRC and VCRC and 3 of framing
+ *		at 1 GB/s
+ *	latency	calibrated, figure 3: an RDMA write of a few bytes, 3.8 and 4.8 us, less the
+ *		37 ns of its packet
+ *	cqe	calibrated, figure 2: a SEND with its completion in the CQ, 4.8 and 6.9 us, less
+ *		the write
  *	reads	4: the driver's default (mthca, rdb_per_qp)
  *    PCI Express x8, 2 GB/s per direction:
- *	bus	read calibrated: 1486 MB/s on two ports, one way (64-byte completions with
- *		20 bytes around each and flow control make 1.49); write from the same
- *		arithmetic, 128 bytes and 20 around them, and flow control: 1.7 GB/s.
+ *	bus	read calibrated, figures 8 and 10: two ports, one way, 1486 MB/s with one pair
+ *		of processes and 1500 with two (64-byte completions with 20 bytes around each
+ *		and flow control make 1.49); write from the same arithmetic, 128 bytes and 20
+ *		around them, and flow control: 1.7 GB/s.
  *		Read requests and acknowledgements in the other direction take none.
  *    PCI-X 64 bits 133 MHz, 1067 MB/s both directions together:
- *	bus	bursts of 512 bytes, 64 clocks, with some 8 of address, attributes, turn-
- *		around and arbitration between them: 948 MB/s (7 to 9: 961 to 935)
- *	cap	calibrated: 781 MB/s on one port, one way: the adapter's own reads
+ *	bus	calibrated, figures 7 and 9: both ways, 946 MB/s on one port and 948 on two.
+ *		Bursts of 512 bytes, 64 clocks, with 8 of address, attributes, turn-around and
+ *		arbitration between them make 948 (7 to 9: 961 to 935)
+ *	cap	calibrated, figure 6: 781 MB/s on one port, one way: the adapter's own reads
  *
  * mt23108-p5 (P5, MB = 2^20): the same adapter in another host:
- *	latency, cqe	calibrated: RDMA 6.0 us, SEND 7.8 us
- *	cap		calibrated: 831 MB/s one way
+ *	latency		calibrated, figure 2: RDMA write 6.0 us
+ *	cqe		calibrated, figures 2 and 9: SEND 7.8 us; the CQ instead of memory 1.8 us
+ *	cap		calibrated, figure 3: 831 MB/s one way
+ *	bus		as above
  * mt23108-pci66: the same in a 64-bit 66 MHz slot: the same bus arithmetic, 533 MB/s
  *	and 64 of 72 clocks.  Not calibrated.
  *
  * wan-0mi, wan-1400mi, wan-8600mi (P4, one port, 8 Gb/s, MTU 2048):
- *	latency	the distance: 13 and 81.5 ms; wan-0mi: 5 us, ours, for a reference
- *	pkt	calibrated: UC, 941 MB/s (2048 bytes in 2176 ns)
+ *	latency	calibrated: the distance, 13 and 81.5 ms; wan-0mi: 5 us, ours, for a reference
+ *	pkt	calibrated: UC, 941 MB/s at both distances (2048 bytes in 2176 ns)
  *	outstanding	calibrated: RC, 906 MB/s with messages of 1 MB over 8600 miles
  *	reads	4, as above
+ *
+ * fdr-2port (P3): 4 lanes of 14.0625 Gb/s, 64b/66b, make 6.818 GB/s a port; 30 bytes of
+ *	headers per packet.  One Gen3 x16 slot is 8 GT/s x 16 x 128/130 = 15.75 GB/s per
+ *	direction, 256 bytes with 24 around them and some 2.5 % of flow control leave 14.0.
+ *	Latency as ConnectX-6's below; nothing is calibrated.
  *
  * hdr-2port, hdr-1slot: ConnectX-6 by its data sheet: 2 x 200 Gb/s, less than 600
  *	ns, 215 million messages per second; 30 bytes of headers per packet.  One Gen4 x16
@@ -58,11 +70,12 @@
 #define PCIX133 "bus=948MB/s/948MB/s:half"
 #define PCI66 "bus=474MB/s/474MB/s:half"
 #define WAN "ports=1,rate=1GB/s,mtu=2048,pkt=128ns,outstanding=142,reads=4,"
+#define FDR2 "ports=2,rate=6818MB/s,latency=600ns,mtu=4096,pkt=4ns,msg=5ns,bus=14GB/s/14GB/s:full"
 #define HDR2 "ports=2,rate=25GB/s,latency=600ns,mtu=4096,pkt=1ns,msg=5ns"
 
 static const struct hca_profile own[] = {
 	{ "ideal", "", "one adapter with two ports, untimed: as fast as this machine's memory" },
-	{ "mt25208-pcie", SDR2 "latency=3763ns,cqe=1us,bus=1486MB/s/1700MB/s:full",
+	{ "mt25208-pcie", SDR2 "latency=3763ns,cqe=1us,bus=1493MB/s/1700MB/s:full",
 	  "InfiniHost III Ex, two 4X SDR ports, PCI Express x8, 2004" },
 	{ "mt23108-pcix", SDR2 "latency=4763ns,cqe=2.1us,cap=781MB/s," PCIX133,
 	  "InfiniHost, two 4X SDR ports, PCI-X 133 MHz, 2004" },
@@ -73,6 +86,7 @@ static const struct hca_profile own[] = {
 	{ "wan-0mi", WAN "latency=5us", "8 Gb/s in one place: what wan-1400mi is measured against" },
 	{ "wan-1400mi", WAN "latency=13ms", "8 Gb/s over 1400 miles, 2008" },
 	{ "wan-8600mi", WAN "latency=81.5ms", "8 Gb/s over 8600 miles, 2008" },
+	{ "fdr-2port", FDR2, "two 56 Gb/s ports behind one PCI Express Gen3 x16 slot, 2014" },
 	{ "hdr-2port", HDR2, "two 200 Gb/s ports, the host no limit" },
 	{ "hdr-1slot", HDR2 ",bus=28.1GB/s/28.1GB/s:full",
 	  "two 200 Gb/s ports behind one PCI Express Gen4 x16 slot" },
