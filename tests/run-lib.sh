@@ -15,7 +15,7 @@
 #					unless RG_LONG=1 wants all
 #	long WORD...			these with RG_LONG=1 alone
 #	finish				ends the test
-limit=${limit:-180}
+limit=${limit:-600}
 work=$(mktemp -d "${TMPDIR:-/tmp}/rg-test-XXXXXX") || exit 99
 out=$work/out err=$work/err rc=
 failures=0 checks=0

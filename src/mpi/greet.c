@@ -11,7 +11,6 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <sched.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -37,7 +36,7 @@ static bool await(MPI_Request *request, uint64_t limit_ns)
 		if (done || rg_now_ns() >= until)
 			return done;
 		if (looks < LOOKS)
-			sched_yield();
+			rg_yield();
 		else
 			usleep(NAP_US);
 	}

@@ -18,12 +18,12 @@
 #include <limits.h>
 #include <linux/futex.h>
 #include <linux/membarrier.h>
-#include <sched.h>
 #include <signal.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "dump.h"
 #include "world.h"
 
@@ -67,7 +67,7 @@ void layer_enter_slow(void)
 		return;
 	}
 	while (atomic_load_explicit(&layer.progress_thread_wants, memory_order_acquire))
-		sched_yield();
+		rg_yield();
 }
 
 void layer_leave_slow(void)
@@ -291,10 +291,10 @@ static void poll_idle(unsigned *idle)
 	if (layer.multiple && n % YIELD_ROUNDS == 0) {
 		/* Another thread may hold what we wait for. */
 		layer_leave_slow();
-		sched_yield();
+		rg_yield();
 		layer_enter_slow();
 	} else if (layer.oversubscribed) {
-		sched_yield();
+		rg_yield();
 	}
 }
 

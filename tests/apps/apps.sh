@@ -2,7 +2,6 @@
 # The NAS-style programs: they verify, natively and over rails; their times add up; what
 # cannot be done is refused; what goes wrong is told.
 . "$srcdir/tests/run-lib.sh"
-limit=180
 
 # value NAME: what stands behind " NAME =" in the first block
 value() {

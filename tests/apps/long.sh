@@ -2,7 +2,6 @@
 # long.sh - of make check-long: IS and FT of classes W and A verify on 1, 2, 4 and 8 ranks, natively
 # and over rails.  LONG_SECONDS: of class W alone.
 . "$srcdir/tests/run-lib.sh"
-limit=600
 classes="W A"
 [ -z "${LONG_SECONDS-}" ] || classes=W
 

@@ -3,7 +3,6 @@
 # and one refusal: for a second MPI library; with sanitizers one program of each kind, since what
 # they share is the harness.  All else about the programs is asked in the first build.
 . "$srcdir/tests/run-lib.sh"
-limit=120
 
 for program in pt2pt/rg_bw $(more pt2pt/rg_latency pt2pt/rg_bibw pt2pt/rg_mr); do
 	launch 2 $program --over native,single,bind,stripe --soft ports=2 -c -m 4K:64K -W 8 -i 4 -x 1 \

@@ -3,7 +3,6 @@
 # arithmetic of its own; idle rails are seen; retries are those of the adapter.
 . "$srcdir/tests/run-lib.sh"
 . "$srcdir/tests/bench/ledger-lib.sh"
-limit=120
 
 # A window and a reply of 4 bytes; sizes on both sides of the eager limit; every rank's
 # validation and warm-up stay out of it.

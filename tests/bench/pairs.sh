@@ -2,7 +2,6 @@
 # rg_pairs: every pair of nodes once on each rail and in both directions, every byte
 # right, and what is slow is named.
 . "$srcdir/tests/run-lib.sh"
-limit=120
 
 # cells FILE: "way from to" of every row
 cells() {

@@ -2,7 +2,6 @@
 # The programs over rails of the software HCA: every way, every byte, the labels
 # that keep a reader from taking a model for hardware, and bad input.
 . "$srcdir/tests/run-lib.sh"
-limit=120
 
 # Ways side by side, sizes around the threshold and the eager limit.
 for program in rg_bibw $(more rg_latency rg_bw rg_mr); do

@@ -2,7 +2,6 @@
 # Programs below MPI: what they refuse, each operation by each service with every byte validated, losses,
 # the ledger, and rows of known samples.
 . "$srcdir/tests/run-lib.sh"
-limit=120
 lat=pt2pt/rg_verbs_lat bw=pt2pt/rg_verbs_bw bibw=pt2pt/rg_verbs_bibw
 
 # told WORDS PROGRAM ARG...: refused by what the options say, before any rank is asked

@@ -2,7 +2,7 @@
 # long.sh - of make check-long: lives of buffers by chance, half an hour of them or LONG_SECONDS,
 # each launch with another seed, which it says.
 . "$srcdir/tests/run-lib.sh"
-limit=300 rounds=400
+rounds=400
 . "$srcdir/tests/memory/lib.sh"
 export RAILGAUGE_SOFT=ports=2
 

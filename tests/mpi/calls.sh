@@ -2,7 +2,6 @@
 # calls.sh - no call passes by: every function that the MPI library exports is ours, or is the
 # library's for a reason (calls.txt); and both kinds behave in a job over rails.
 . "$srcdir/tests/run-lib.sh"
-limit=120
 
 # ---- The lists ---------------------------------------------------------------------------
 

@@ -2,7 +2,6 @@
 # collectives.sh - every algorithm of collectives in its turn, where the number of
 # ranks is a power of two and where it is not; and left to the library.
 . "$srcdir/tests/run-lib.sh"
-limit=240
 # MPICH's own collectives never yield: the more ranks than cores, the dearer.
 # Sanitizers look at the code, which is the same for any number.
 case $RG_MPI_FLAVOR:$RG_SANITIZE in

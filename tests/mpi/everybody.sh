@@ -2,7 +2,6 @@
 # everybody.sh - many ranks, each connected with every other: it works, and memory per
 # peer keeps below what lets 1,024 peers fit into 1 GiB (rail.h has the arithmetic).
 . "$srcdir/tests/run-lib.sh"
-limit=240
 # MPICH never yields and pays dearly for more ranks than cores.
 case $RG_MPI_FLAVOR in
 openmpi) count=64 few=${RG_LONG:+64} ;;

@@ -2,7 +2,6 @@
 # fortran.sh - a program in Fortran by each of the bindings (mpif.h, the modules mpi and
 # mpi_f08), by itself and over rails.
 . "$srcdir/tests/run-lib.sh"
-limit=240
 
 if [ -z "${MPIFC-}" ]; then
 	echo "skipped: no Fortran compiler of the MPI library (Debian: gfortran beside MPI's -dev)"

@@ -2,7 +2,6 @@
 # mapping.sh - receive buffers that peers map (--map-buffers): when, which, and that the program
 # sees no difference.
 . "$srcdir/tests/run-lib.sh"
-limit=120
 [ "$RG_SANITIZE" = no ] || {
 	echo "skipped: beside a sanitizer no memory can be watched, so none is mapped"
 	exit 77

@@ -5,7 +5,6 @@
 #
 #	RG_SEED=N	other programs; a failure says how one is repeated
 . "$srcdir/tests/run-lib.sh"
-limit=600
 seed=${RG_SEED:-1} first=0 all=0
 case $RG_MPI_FLAVOR:$RG_SANITIZE in
 openmpi:no) share=100 few=3 ;;

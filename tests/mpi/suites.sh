@@ -3,7 +3,6 @@
 # first, on the untimed and on a modelled software fabric; with one, two and more
 # ranks.
 . "$srcdir/tests/run-lib.sh"
-limit=240
 suites="p2p_suite type_suite comm_suite thread_suite coll_suite reduce_suite"
 # MPICH never yields and pays dearly for more ranks than cores.  What a way does to a message does
 # not depend on the MPI library, and sanitizers look at no library's own way.
