@@ -47,7 +47,9 @@ void rg_relax(uint64_t due_ns)
 void rg_yield(void)
 {
 	enum { LONG_NS = 300000, NAPS_LEAST = 8, NAPS_MOST = 256 };
-	static _Thread_local unsigned naps, next = NAPS_LEAST;
+	/* initial-exec: the first use allocates nothing, and may be inside of malloc. */
+	static _Thread_local unsigned naps __attribute__((tls_model("initial-exec"))),
+		next __attribute__((tls_model("initial-exec"))) = NAPS_LEAST;
 	uint64_t began;
 
 	if (naps) {

@@ -10,9 +10,9 @@ librg_cmdline_la_CPPFLAGS = $(AM_CPPFLAGS) $(POPT_CFLAGS)
 librg_cmdline_la_LIBADD = librg-util.la $(POPT_LIBS)
 if HAVE_CMOCKA
 check_PROGRAMS += tests/util/test_units tests/util/test_opt tests/util/test_cmdline \
-	tests/util/test_err tests/util/test_text tests/stats/test_stats
+	tests/util/test_err tests/util/test_text tests/util/test_yield tests/stats/test_stats
 TESTS += tests/util/test_units tests/util/test_opt tests/util/test_cmdline \
-	tests/util/test_err tests/util/test_text tests/stats/test_stats
+	tests/util/test_err tests/util/test_text tests/util/test_yield tests/stats/test_stats
 endif
 tests_util_test_units_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_util_test_units_LDADD = librg-util.la $(CMOCKA_LIBS)
@@ -26,5 +26,7 @@ tests_util_test_err_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_util_test_err_LDADD = librg-util.la $(CMOCKA_LIBS)
 tests_util_test_text_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_util_test_text_LDADD = librg-util.la $(CMOCKA_LIBS)
+tests_util_test_yield_CPPFLAGS = $(TEST_CPPFLAGS) -D_GNU_SOURCE
+tests_util_test_yield_LDADD = librg-util.la $(CMOCKA_LIBS) -lpthread
 tests_stats_test_stats_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_stats_test_stats_LDADD = librg-util.la $(CMOCKA_LIBS)
