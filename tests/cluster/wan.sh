@@ -28,16 +28,17 @@ for ms in 13 $(long 81.5); do
 	on_all_nodes vc-shape netem delay ${ms}ms limit 20000
 	us=$(echo "$ms" | awk '{ print $1 * 1000 }')
 	for transport in RC UC UD; do
+		drawn 2 "$ms $transport" || continue
 		far "$us" $lat --op send --transport $transport -m 4
 	done
 	far $((2 * ${us%.*})) $lat --op read -m 4
 	for options in "--op write" "--op read" "--op send --qps 4" "--op send --transport UC" \
 		"--op send --transport UD"; do
-		drawn 2 "$ms $options" || continue
-		launch 2 $bw $options -m 1K --queue 32 -c -i 5 -x 1 --time-cap 30
-		expect "$ms ms, $options" well
-		launch 2 pt2pt/rg_verbs_bibw $options -m 1K --queue 32 -c -i 5 -x 1 --time-cap 30
-		expect "$ms ms, both ways, $options" well
+		for program in $bw pt2pt/rg_verbs_bibw; do
+			drawn 3 "$ms $options $program" || continue
+			launch 2 $program $options -m 1K --queue 32 -c -i 5 -x 1 --time-cap 30
+			expect "$ms ms, $program $options" well
+		done
 	done
 done
 
