@@ -61,11 +61,16 @@ for how in "" "$over"; do
 done
 expect "profiling tool: the layer is there" grep -q 'layer: yes' "$out"
 
-# Ends: as the launcher tells them natively, and nothing stays behind.
+# Ends: as the launcher tells them natively, and nothing stays behind.  Of ranks that leave without
+# MPI_Finalize MPICH's Hydra tells now and then 1 instead of their exit code, natively as well: it
+# ends the others when it sees the first connection close.
 for end in atexit abort killed leaves; do
 	launch 2 $program end $end
 	native=$rc
 	launch 2 $over $program end $end
+	case $RG_MPI_FLAVOR:$end:$native:$rc in
+	mpich:leaves:[14]:[14])	native=$rc ;;
+	esac
 	expect "end by $end: exit code $native natively" [ "$rc" -eq "$native" ]
 done
 expect "nothing in /dev/shm" shm_is_clean
