@@ -3,6 +3,9 @@
  *	To memory that only the owner's copy service can write, while the owner does not answer for
  *	longer than one wait: there is no completion before the last byte is written.
  *	A completion is not handed out while another thread may be writing such an end.
+ *	While the owner moves the memory, for longer than the acknowledgement takes: no completion
+ *	either, nor of what failed later.
+ *	To memory that has been moved since the message was copied: not by the old mapping.
  *	To memory whose owner is about to move it, as before a fork, and waits for the access
  *	section in which it is written: neither waits for the other.
  */
@@ -70,6 +73,15 @@ static void set_away(bool away)
 	hca_remap_unlock(&before);
 }
 
+/* Until the data have left; looked at so often that the end is not due by then. */
+static void wait_deferred(struct hca_qp *qp)
+{
+	while (!qp->deferred->count) {
+		pause_ns(20 * US);
+		hca_engine_run(qp->fabric);
+	}
+}
+
 /* Does a poll wait for a thread that gives a queue pair its turn?  It does by taking turns itself. */
 static void poll_beside_turn(struct ibv_cq *cq)
 {
@@ -104,8 +116,7 @@ static double write_while_moving(struct side *s, const void *arg)
 	if (s->me == 0) {
 		fill(b.at, 1, BYTES);
 		post(&e, timed_wr(&b, &sge, IBV_WR_RDMA_WRITE));
-		while (!qp->deferred->count)
-			pause_ns(US);
+		wait_deferred(qp);
 		hca_lock(&qp->lock);
 		hca_access_section_enter(qp->shm);
 		require(!hca_deferred_waits(qp));
@@ -124,6 +135,110 @@ static double write_while_moving(struct side *s, const void *arg)
 	return 0;
 }
 
+/* The write is under way, its end is deferred: the owner takes the memory away for 1 ms. */
+static double write_to_moving(struct side *s, const void *arg)
+{
+	struct options options = *s->options;
+	struct buffer b;
+	struct end e = timed_end(s, 1, IBV_QPT_RC);
+	struct hca_qp *qp = hca_qp_of(e.qp);
+	struct hca_cq *cq = hca_cq_of(e.cq);
+	struct ibv_sge sge;
+	unsigned char *theirs;
+	struct ibv_wc wc;
+
+	(void)arg;
+	options.arena = false;
+	s->options = &options;
+	b = buffer_new(s, BYTES, ACCESS_ALL);
+	sge = sge_of(&b, 0, BYTES);
+	if (s->me == 1)
+		owners = hca_mr_of(b.mr);
+	buffer_swap(s, &b);
+	theirs = (unsigned char *)(uintptr_t)b.addr;
+	for (uint64_t round = 1; s->me == 0 && round < 3; round++) {
+		fill(b.at, round, BYTES);
+		post(&e, timed_wr(&b, &sge, IBV_WR_RDMA_WRITE));
+		wait_deferred(qp);
+		set_away(true);
+		/* A queue pair that fails meanwhile has sent it. */
+		if (round == 2) {
+			struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
+
+			require_equal(ibv_modify_qp(e.qp, &attr, IBV_QP_STATE), 0);
+		}
+		for (uint64_t until = rg_now_ns() + MS; rg_now_ns() < until; pause_ns(100 * US)) {
+			require_equal(ibv_poll_cq(e.cq, 1, &wc), 0);
+			require(theirs[BYTES - 1] != pattern(round, BYTES - 1));
+			/* One that waits for an event learns of it later. */
+			hca_lock(&cq->lock);
+			require(hca_cq_next_ns(cq, false, 0) > rg_now_ns());
+			hca_unlock(&cq->lock);
+		}
+		set_away(false);
+		wait_ok(e.cq);
+		check(theirs, round, BYTES, "completed");
+	}
+	barrier(s);
+	end_free(&e);
+	buffer_free(s, &b);
+	return 0;
+}
+
+/* Step by step, as the engine does; the registration is not mapped any more before the last one. */
+static double write_behind_moving(struct side *s, const void *arg)
+{
+	struct end e = timed_end(s, 1, IBV_QPT_RC);
+	struct buffer b = buffer_new(s, BYTES, ACCESS_ALL);
+	struct hca_qp *qp = hca_qp_of(e.qp);
+	struct ibv_sge sge = sge_of(&b, 0, BYTES);
+	struct ibv_send_wr wr = timed_wr(&b, &sge, IBV_WR_RDMA_WRITE);
+	uint32_t deferred;
+
+	(void)arg;
+	if (s->me == 1) {
+		owners = hca_mr_of(b.mr);
+		owners->shown = true;	/* which of the arena is not needed, for it does not move */
+	}
+	buffer_swap(s, &b);
+	wr.wr.rdma.rkey = b.rkey;
+	sge.length = HCA_LINE;
+	if (s->me == 0) {
+		const struct hca_link_operations *link = qp->fabric->link;
+		struct hca_deferred_list *l = qp->deferred;
+
+		fill(b.at, 1, BYTES);
+		hca_lock(&qp->lock);
+		for (unsigned i = 0; i <= HCA_DEFERRED_MAX; i++) {
+			sge.addr = (uintptr_t)b.at + i * HCA_LINE;
+			wr.wr.rdma.remote_addr = b.addr + i * HCA_LINE;
+			require_equal(link->transfer_begin(qp, &wr, HCA_LINE), 0);
+			require_equal(link->transfer_copy(qp, &wr, HCA_LINE, &deferred), 0);
+			require(deferred > 0);
+			/* The last finds the list full: the room is made where nothing waits. */
+			if (i == HCA_DEFERRED_MAX) {
+				require_equal(l->count, HCA_DEFERRED_MAX - 1);
+				owners->moved.start = owners->moved.end = 0;
+				set_away(true);
+			}
+			link->transfer_defer(qp, &wr, deferred, 0);
+		}
+		require_equal(l->count, HCA_DEFERRED_MAX);
+		require(l->entry[l->first].local != NULL);
+		require(!l->entry[(l->first + l->count - 1) % HCA_DEFERRED_MAX].local);
+		set_away(false);
+		hca_deferred_release(qp, rg_now_ns());
+		require_equal(l->count, 0);
+		check((unsigned char *)(uintptr_t)b.addr, 1, (HCA_DEFERRED_MAX + 1) * HCA_LINE,
+		      "released");
+		hca_unlock(&qp->lock);
+	}
+	barrier(s);
+	end_free(&e);
+	buffer_free(s, &b);
+	return 0;
+}
+
 int main(void)
 {
 	setenv("SOFTHCA_REMAP", "never", 1);
@@ -133,5 +248,9 @@ int main(void)
 	setenv("SOFTHCA_COPY", "kernel", 1);
 	timed_fabric("moving");
 	timed_run("moving", "rate=100MB/s,latency=200us", write_while_moving, NULL);
+	timed_fabric("away");
+	timed_run("away", "rate=100MB/s,latency=200us", write_to_moving, NULL);
+	timed_fabric("behind");
+	timed_run("behind", "rate=100MB/s,latency=200us", write_behind_moving, NULL);
 	return 0;
 }

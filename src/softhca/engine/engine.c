@@ -2,6 +2,7 @@
 #include "clock.h"
 #include "engine/engine.h"
 #include "engine/flush.h"
+#include "engine/linger.h"
 #include "engine/pace.h"
 #include "engine/port_events.h"
 #include "engine/post.h"
@@ -218,9 +219,18 @@ static enum turn drain(struct hca_qp *qp)
 	return OVER;
 }
 
+/* It has failed: are there ends of earlier writes that cannot be written yet? */
+static bool ends_remain(struct hca_qp *qp)
+{
+	if (!qp->deferred || !qp->deferred->count)
+		return false;
+	hca_release_due(qp, rg_now_ns());
+	return qp->deferred->count;
+}
+
 static enum turn take_turn(struct hca_qp *qp)
 {
-	bool served;
+	bool served, remains;
 
 	switch (hca_qp_state(qp)) {
 	case IBV_QPS_RTS:
@@ -230,9 +240,10 @@ static enum turn take_turn(struct hca_qp *qp)
 		return !hca_pace_due(qp) ? OVER : served ? SERVED : WAITS;
 	case IBV_QPS_SQE:
 		hca_sq_flush(qp);
-		return OVER;
+		return ends_remain(qp) ? WAITS : OVER;
 	case IBV_QPS_ERR:
-		return progress_flush(qp) ? WAITS : OVER;
+		remains = progress_flush(qp);
+		return ends_remain(qp) || remains ? WAITS : OVER;
 	case IBV_QPS_SQD:
 		return drain(qp);
 	default:

@@ -14,7 +14,7 @@ void hca_sq_flush(struct hca_qp *qp)
 {
 	struct hca_sq *sq = &qp->sq;
 
-	hca_pace_reset(qp);
+	hca_pace_stop(qp);
 	while (sq->next != sq->posted) {
 		struct hca_wqe *w = &sq->wqe[sq->next & sq->mask];
 		uint32_t position = sq->next;
@@ -36,6 +36,12 @@ void hca_sq_died(struct hca_qp *qp)
 	hca_sq_complete(qp, &w->wr, position, 0, IBV_WC_RETRY_EXC_ERR, 0);
 }
 
+/* The memory is being moved: the end of what was written cannot be written yet. */
+static bool ends_remain(const struct hca_qp *qp)
+{
+	return qp->deferred && qp->deferred->count;
+}
+
 void hca_sq_fail(struct hca_qp *qp)
 {
 	if (qp->reliable) {
@@ -49,6 +55,8 @@ void hca_sq_fail(struct hca_qp *qp)
 	if (qp->pace)
 		hca_release_due(qp, UINT64_MAX);
 	hca_sq_flush(qp);
+	if (ends_remain(qp))
+		hca_engine_add(qp);
 }
 
 /*
@@ -181,6 +189,6 @@ void hca_qp_fail(struct hca_qp *qp)
 	qp->rq.flush_deadline_ns = rg_now_ns() + CLAIM_NS;
 	remains = hca_rq_flush(qp);
 	hca_unlock(&qp->rq_lock);
-	if (remains)
+	if (remains || ends_remain(qp))
 		hca_engine_add(qp);
 }

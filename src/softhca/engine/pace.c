@@ -55,7 +55,7 @@ void hca_pace_connect(struct hca_qp *qp)
 	hca_path_make(f->shm, &f->spec, c->address, qp->address, mtu, &c->in);
 }
 
-void hca_pace_reset(struct hca_qp *qp)
+void hca_pace_stop(struct hca_qp *qp)
 {
 	if (!qp->pace)
 		return;
@@ -63,7 +63,13 @@ void hca_pace_reset(struct hca_qp *qp)
 	qp->pace->begun = qp->pace->sent = false;
 	qp->pace->losses = 0;
 	qp->pace->resume_ns = 0;
-	qp->deferred->count = 0;
+}
+
+void hca_pace_reset(struct hca_qp *qp)
+{
+	hca_pace_stop(qp);
+	if (qp->deferred)
+		hca_deferred_clear(qp->deferred);
 }
 
 /* ---- A message ----------------------------------------------------------- */

@@ -48,7 +48,9 @@ int hca_pace_make(struct hca_qp *qp);		/* 0 or ENOMEM */
 void hca_pace_free(struct hca_qp *qp);
 /* The peer and the MTU are known: at RTR. */
 void hca_pace_connect(struct hca_qp *qp);
-/* Forget what was in flight. */
+/* Forget what was in flight, but for the ends of writes whose completions say that all is done. */
+void hca_pace_stop(struct hca_qp *qp);
+/* Those, too. */
 void hca_pace_reset(struct hca_qp *qp);
 
 /*

@@ -66,7 +66,8 @@ static int poll_timed(struct hca_cq *cq, uint64_t now, int max, struct ibv_wc *w
 	int n;
 
 	hca_cq_drain_locked(cq);
-	for (n = 0; n < max && cq->count && rg_reached(cq->list[0].visible_ns, now); n++) {
+	for (n = 0; n < max && cq->count && rg_reached(cq->list[0].visible_ns, now) &&
+		    !hca_unlikely(hca_is_held(&cq->list[0])); n++) {
 		hca_cq_heap_pop(cq, &c);
 		deliver(&c, &wc[n]);
 		if (!stamp_ns)

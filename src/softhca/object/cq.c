@@ -304,6 +304,12 @@ bool hca_cq_drain(struct hca_cq *cq)
 	return empty;
 }
 
+/* When it can be polled, or is looked for again. */
+static uint64_t shows_ns(const struct hca_completion *c)
+{
+	return hca_is_held(c) ? rg_now_ns() + HCA_HELD_NS : c->visible_ns;
+}
+
 uint64_t hca_cq_next_ns(const struct hca_cq *cq, bool solicited, uint64_t after)
 {
 	uint64_t next = UINT64_MAX;
@@ -311,10 +317,10 @@ uint64_t hca_cq_next_ns(const struct hca_cq *cq, bool solicited, uint64_t after)
 
 	for (i = 0; i < cq->count; i++) {
 		const struct hca_completion *c = &cq->list[i];
+		uint64_t shows = shows_ns(c);
 
-		if ((!solicited || c->solicited || c->status) && c->visible_ns >= after &&
-		    c->visible_ns < next)
-			next = c->visible_ns;
+		if ((!solicited || c->solicited || c->status) && shows >= after && shows < next)
+			next = shows;
 		if (!solicited && !after)
 			break;		/* the first of all */
 	}

@@ -13,11 +13,13 @@
 #define HCA_DEFERRED_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/layout.h"
 
-enum { HCA_DEFERRED_MAX = 64 };
+/* HCA_HELD_NS: what is held is tried again after so long. */
+enum { HCA_DEFERRED_MAX = 64, HCA_HELD_NS = 50000 };
 
 struct hca_deferred {
 	uint64_t due_ns;
@@ -32,11 +34,19 @@ struct hca_deferred {
 /* Of a queue pair on a timed fabric; made by the link. */
 struct hca_deferred_list {
 	uint32_t first, count;
+	/* One that is due cannot be written yet: completions of the queue pair's requests wait, too. */
+	_Atomic bool held;
 	uint32_t reached;		/* the last access section in which nothing had to wait */
 	uint64_t posted_ns;		/* end of the last post */
 	uint64_t complete_ns;		/* when all that was posted before is complete at the sender */
 	struct hca_deferred entry[HCA_DEFERRED_MAX];
 };
+
+static inline void hca_deferred_clear(struct hca_deferred_list *l)
+{
+	l->count = 0;
+	atomic_store_explicit(&l->held, false, memory_order_release);
+}
 
 /* When the oldest and the youngest are due; the list is not empty. */
 static inline uint64_t hca_deferred_first_ns(const struct hca_deferred_list *l)

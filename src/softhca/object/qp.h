@@ -198,6 +198,17 @@ static inline struct hca_qp *hca_qp_of(struct ibv_qp *qp)
 	return (struct hca_qp *)(void *)qp;
 }
 
+/*
+ * Does a completion tell of a write whose end cannot be written yet, or of a later one?  The
+ * memory is being moved, which may take longer than the acknowledgement does.
+ */
+static inline bool hca_is_held(const struct hca_completion *c)
+{
+	const struct hca_deferred_list *l = c->qp->deferred;
+
+	return l && !c->receive && atomic_load_explicit(&l->held, memory_order_acquire);
+}
+
 static inline struct hca_cq *hca_send_cq(const struct hca_qp *qp)
 {
 	return hca_cq_of(qp->ibv.qp_base.send_cq);

@@ -112,6 +112,26 @@ bool hca_deferred_waits(const struct hca_qp *qp)
 	return false;
 }
 
+static void write_oldest(struct hca_qp *qp)
+{
+	struct hca_deferred_list *l = list_of(qp);
+
+	write_out(qp, &l->entry[l->first]);
+	l->first = (l->first + 1) % HCA_DEFERRED_MAX;
+	l->count--;
+	atomic_store_explicit(&l->held, false, memory_order_release);
+}
+
+void hca_deferred_make_room(struct hca_qp *qp)
+{
+	if (list_of(qp)->count == HCA_DEFERRED_MAX)
+		write_oldest(qp);
+}
+
+/*
+ * Since the message was copied the owner may have moved the memory.  What is mapped is asked of the
+ * registration whose stamp is kept, not of the message's spans.
+ */
 void hca_deferred_add(struct hca_qp *qp, uint32_t key, uint32_t bytes, uint64_t due_ns)
 {
 	const struct hca_message *m = &qp->message;
@@ -119,18 +139,15 @@ void hca_deferred_add(struct hca_qp *qp, uint32_t key, uint32_t bytes, uint64_t 
 	struct hca_deferred_list *l = list_of(qp);
 	struct hca_deferred *h = &l->entry[(l->first + l->count) % HCA_DEFERRED_MAX];
 	const struct hca_remote_mr *mr = hca_conn_mr(&qp->conn, key);
+	uint64_t at;
 
 	if (!mr)
 		return;			/* withdrawn meanwhile */
-	if (l->count == HCA_DEFERRED_MAX) {
-		l->first = (l->first + 1) % HCA_DEFERRED_MAX;
-		l->count--;
-		write_out(qp, h);	/* the oldest, in this very place */
-	}
 	l->count++;
 	h->due_ns = due_ns;
 	h->remote = last->remote + last->bytes - bytes;
-	h->local = last->local ? last->local + last->bytes - bytes : NULL;
+	at = h->remote - mr->addr;
+	h->local = hca_remote_mapped(mr, at, bytes) ? mr->base + (at - mr->mapped) : NULL;
 	h->stamp = mr->stamp;
 	h->live = mr->live;
 	h->taken = mr->taken;
@@ -142,19 +159,23 @@ static void release(struct hca_qp *qp, uint64_t now_ns)
 {
 	struct hca_deferred_list *l = list_of(qp);
 
-	while (l->count && rg_reached(l->entry[l->first].due_ns, now_ns)) {
-		write_out(qp, &l->entry[l->first]);
-		l->first = (l->first + 1) % HCA_DEFERRED_MAX;
-		l->count--;
-	}
+	while (l->count && rg_reached(l->entry[l->first].due_ns, now_ns))
+		write_oldest(qp);
 }
 
 void hca_deferred_release(struct hca_qp *qp, uint64_t now_ns)
 {
+	struct hca_deferred_list *l = list_of(qp);
+	bool waits;
+
 	hca_access_section_enter(qp->shm);
-	if (!hca_deferred_waits(qp))
+	/* The memory of a dead process stays away. */
+	waits = hca_deferred_waits(qp) && hca_peer_fate(qp->conn.peer) == HCA_FATE_ALIVE;
+	if (!waits)
 		release(qp, now_ns);
 	hca_access_section_leave(qp->shm);
+	if (waits && rg_reached(l->entry[l->first].due_ns, now_ns))
+		atomic_store_explicit(&l->held, true, memory_order_relaxed);
 }
 
 void hca_deferred_settle(struct hca_qp *qp)

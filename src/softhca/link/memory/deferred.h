@@ -7,6 +7,9 @@
 /* How many bytes of the end of the message that is being carried out to defer; 0: none. */
 uint32_t hca_deferred_bytes(const struct hca_qp *qp);
 
+/* For one more, in the access section in which the message is copied: nothing has to wait. */
+void hca_deferred_make_room(struct hca_qp *qp);
+
 /* Defer its last `bytes`, of an RDMA write under `key`, until `due_ns`.  In an access section. */
 void hca_deferred_add(struct hca_qp *qp, uint32_t key, uint32_t bytes, uint64_t due_ns);
 
@@ -16,7 +19,10 @@ void hca_deferred_add(struct hca_qp *qp, uint32_t key, uint32_t bytes, uint64_t 
  */
 bool hca_deferred_waits(const struct hca_qp *qp);
 
-/* Write what is due.  qp->lock held; not inside an access section. */
+/*
+ * Write what is due, or hold the queue pair's completions until that can be done.  qp->lock held;
+ * not inside an access section.
+ */
 void hca_deferred_release(struct hca_qp *qp, uint64_t now_ns);
 
 /* Write everything, now.  Inside an access section. */

@@ -36,7 +36,7 @@ static int reach(struct hca_qp *qp)
 	if (hca_conn_stands(c))
 		return 0;
 	if (qp->deferred)
-		qp->deferred->count = 0;	/* it was for a connection that is gone */
+		hca_deferred_clear(qp->deferred);	/* it was for a connection that is gone */
 	rc = hca_conn_resolve(qp, c);
 	if (rc)
 		return rc == -ECONNRESET ? HCA_PEER_DIED : HCA_NO_PEER;
@@ -259,6 +259,8 @@ static int copy_some(struct hca_qp *qp, const struct ibv_send_wr *wr, uint32_t b
 		bytes -= *deferred;
 	}
 	hca_deferred_avoid(qp);
+	if (deferred && *deferred)
+		hca_deferred_make_room(qp);
 	return copy(qp, wr, bytes);
 }
 
