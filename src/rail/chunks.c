@@ -115,23 +115,22 @@ static int control_post(struct rail_op *op, struct rail_lane *lane)
 	return rc;
 }
 
-/* Requests of a rail's piece that are this end's. */
-static uint32_t piece_requests(const struct rail_op *op, const struct rail_piece *p)
+/* Requests of rail k's piece that are this end's. */
+static uint32_t piece_requests(const struct rail_op *op, const struct rail_stripe *s, int k)
 {
 	uint32_t first;
 
-	return rndv_share(op, p->count, &first) + (p->count && op->how & RNDV_CONTROL);
+	return rndv_share(op, s, k, &first) + (s->piece[k].count && op->how & RNDV_CONTROL);
 }
 
 static int next_post(struct rail_op *op, struct rail_lane *lane, const struct rail_stripe *s,
 		     uint64_t now_ns)
 {
-	const struct rail_piece *p = &s->piece[lane->k];
 	uint32_t first, n = op->cursor[lane->k];
 
-	if (n == rndv_share(op, p->count, &first))
+	if (n == rndv_share(op, s, lane->k, &first))
 		return control_post(op, lane);
-	return chunk_post(op, lane, s, p->first + first + n, now_ns);
+	return chunk_post(op, lane, s, s->piece[lane->k].first + first + n, now_ns);
 }
 
 /*
@@ -150,7 +149,7 @@ static bool chunks_post(struct rail_op *op, int *budget)
 		for (int k = 0; k < s.rail_count; k++) {
 			struct rail_lane *lane = op_lane(op, k, s.piece[k].first + op->cursor[k]);
 
-			if (op->cursor[k] == piece_requests(op, &s.piece[k]))
+			if (op->cursor[k] == piece_requests(op, &s, k))
 				continue;
 			more = true;
 			if (*budget == 0 || !lane_has_room(lane, 1))
@@ -224,7 +223,7 @@ void rndv_chunks_start(struct rail_op *op)
 		op->cursor[k] = 0;
 		op->carried[k] = 0;
 		if (k < s.rail_count && !s.pull)
-			op->chunks_left += (uint8_t)piece_requests(op, &s.piece[k]);
+			op->chunks_left += (uint8_t)piece_requests(op, &s, k);
 	}
 	op->taken = op->chunks_out = op->odd_rail = 0;
 	op->stage = STAGE_CUTTING;

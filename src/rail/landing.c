@@ -81,7 +81,7 @@ static uint32_t receives_needed(const struct rail_op *op, const struct rail_stri
 		return s->chunk_count;
 	if (op->how & RNDV_CONTROL)
 		return s->piece[k].count && peer_bulk(op->peer, k, q) == op_lane(op, k, 0);
-	return chunks_of_lane(op, q, s->piece[k].first, rndv_written(op, s->piece[k].count));
+	return chunks_of_lane(op, q, s->piece[k].first, rndv_written(op, s, k));
 }
 
 static bool lane_can_promise(struct rail_lane *lane, uint32_t count)
@@ -97,7 +97,7 @@ static uint64_t written_chunks(const struct rail_op *op, const struct rail_strip
 	uint64_t chunks = 0;
 
 	for (int k = 0; k < s->rail_count; k++)
-		for (uint32_t n = 0; n < rndv_written(op, s->piece[k].count); n++)
+		for (uint32_t n = 0; n < rndv_written(op, s, k); n++)
 			chunks |= (uint64_t)1 << (s->piece[k].first + n);
 	return chunks;
 }

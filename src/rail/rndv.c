@@ -16,7 +16,7 @@
  * by both:
  *   registers, KEYS and RTS    -------->  on_message with a handle
  *                                         rail_accept: registers, takes a landing
- *   first half of the chunks   <--------  CTS; RDMA_READs of the second half
+ *   first half of all chunks   <--------  CTS; RDMA_READs of the second half
  *   written, FIN here: done    -------->  each completion clears its bit
  *                              <--------  no bit left, all read: FIN, done
  *
@@ -58,15 +58,17 @@ static uint64_t cts_word(const struct rail_op *op)
 	       op->bytes;
 }
 
-/* By both: an even number for each rail, since half are for either end. */
+/* By both: equally many for each rail, and an even number of all, since half are for either end. */
 static uint64_t even_chunk_bytes(const struct rail_op *op)
 {
 	bool cut = op->policy >= RAIL_STRIPE && op->bytes > op->threshold;
 	uint64_t rails = (uint64_t)(cut ? op->peer->rail_count : 1);
 	uint64_t share = (op->bytes + rails - 1) / rails;
-	uint64_t pairs = share ? (share + 2 * RNDV_COPY_BYTES - 1) / (2 * RNDV_COPY_BYTES) : 1;
-	uint64_t bytes = share / (2 * pairs) + RAIL_STRIPE_ALIGN;
+	uint64_t chunks = share ? (share + RNDV_COPY_BYTES - 1) / RNDV_COPY_BYTES : 1;
+	uint64_t bytes;
 
+	chunks += chunks * rails % 2;
+	bytes = share / chunks + RAIL_STRIPE_ALIGN;
 	return bytes & ~(uint64_t)(RAIL_STRIPE_ALIGN - 1);
 }
 
@@ -175,7 +177,7 @@ static uint64_t half_read(const struct rail_op *op)
 		const struct rail_piece *p = &s.piece[k];
 		uint32_t first;
 
-		if (rndv_share(op, p->count, &first))
+		if (rndv_share(op, &s, k, &first))
 			bytes += p->offset + p->bytes -
 				 rail_stripe_chunk(&s, p->first + first).offset;
 	}

@@ -9,8 +9,9 @@
  *	     <--  CTS                           (the receiver reads over all rails)
  *	chunks  -->                             <--  FIN
  *
- * By both: KEYS, RTS  -->  <--  CTS; the sender writes the first half of each rail's chunks, the
- * receiver reads the others, and its FIN tells that.  Where processors copy, two do.  If the
+ * By both: KEYS, RTS  -->  <--  CTS; the sender writes the first half of the chunks, so of two rails
+ * all of the first, the receiver reads the others, and its FIN tells that.  Where processors copy,
+ * two do, with as few chunks as rails if the message is not large.  If the
  * receiver's buffer is mapped (mapped.h), its CTS makes it a message by write; see also edges.h.
  *
  * FIN also answers a message of which no byte is wanted.  An RTS that has not been
@@ -43,7 +44,7 @@ struct rail_tx;
 #define RAIL_CHUNK_BYTES ((uint64_t)64 << 10)
 /* By both, no wire is to be kept busy: each is a copy by the kernel, which is dear to begin. */
 #define RNDV_COPY_BYTES ((uint64_t)256 << 10)
-/* `auto` takes both from so many bytes a rail on: less, one end has copied before two agree. */
+/* `auto` takes both from so many bytes on: less, one end has copied before two agree. */
 #define RNDV_BOTH_BYTES ((size_t)64 << 10)
 /* ... nor smaller for the sake of more queue pairs. */
 #define RAIL_CHUNK_BYTES_MIN ((uint64_t)16 << 10)
@@ -74,10 +75,15 @@ static inline uint32_t rndv_imm(const struct rail_op *op, uint32_t number)
 	return (uint32_t)op->slot << 24 | (uint32_t)op->generation << 16 | number;
 }
 
-/* How many chunks of a rail's piece are written: by both the first half, and an odd one. */
-static inline uint32_t rndv_written(const struct rail_op *op, uint32_t count)
+/* How many chunks of rail k are written: by both the first half of all, and an odd one. */
+static inline uint32_t rndv_written(const struct rail_op *op, const struct rail_stripe *s, int k)
 {
-	return op->how & RNDV_BOTH ? count - count / 2 : count;
+	const uint32_t half = s->chunk_count - s->chunk_count / 2, first = s->piece[k].first;
+	const uint32_t count = s->piece[k].count;
+
+	if (!(op->how & RNDV_BOTH) || half >= first + count)
+		return count;
+	return half > first ? half - first : 0;
 }
 
 /* By both: does this end read?  Else it writes. */
@@ -86,14 +92,15 @@ static inline bool rndv_reads_half(const struct rail_op *op)
 	return (op->how & (RNDV_BOTH | RNDV_READ)) == (RNDV_BOTH | RNDV_READ);
 }
 
-/* How many chunks of a rail's piece this end moves, *first from its first on. */
-static inline uint32_t rndv_share(const struct rail_op *op, uint32_t count, uint32_t *first)
+/* How many chunks of rail k this end moves, *first from the rail's first on. */
+static inline uint32_t rndv_share(const struct rail_op *op, const struct rail_stripe *s, int k,
+				  uint32_t *first)
 {
-	uint32_t written = rndv_written(op, count);
+	uint32_t written = rndv_written(op, s, k);
 	bool reads = rndv_reads_half(op);
 
 	*first = reads ? written : 0;
-	return reads ? count - written : written;
+	return reads ? s->piece[k].count - written : written;
 }
 
 /* Its chunks are cut by measured rates. */

@@ -21,11 +21,9 @@
 
 static bool by_both(const struct rail_peer *peer, const struct rail_way *way, size_t bytes)
 {
-	size_t rails = way->policy == RAIL_STRIPE ? (size_t)peer->rail_count : 1;
-
 	if (way->rendezvous != RAIL_BY_AUTO)
 		return way->rendezvous == RAIL_BY_BOTH;
-	return peer->copies && bytes / rails >= RNDV_BOTH_BYTES && way->policy <= RAIL_STRIPE &&
+	return peer->copies && bytes >= RNDV_BOTH_BYTES && way->policy <= RAIL_STRIPE &&
 	       way->completion == RAIL_BY_IMMEDIATE;
 }
 
