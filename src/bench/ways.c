@@ -131,7 +131,10 @@ uint64_t ways_eager_limit(const struct bench_job *job)
 	const struct opt_table *table;
 	const struct opt *row = options_find(job, "eager", &table);
 
-	return row ? OPT_VALUE(table, row, uint64_t) : 0;
+	if (!row)
+		return 0;
+	return OPT_VALUE(table, row, uint64_t) == OPT_SPECIAL ? job->fabric.eager :
+								OPT_VALUE(table, row, uint64_t);
 }
 
 void ways_close(struct bench_job *job)

@@ -103,9 +103,18 @@ static uint64_t way_digest(const struct rail_way *w)
 	return d >> 1;	/* room for the complement below, as MPI_UINT64_T has no sign to mind */
 }
 
-int comm_adopt(MPI_Comm handle, const struct rail_way *wanted)
+/* --eager auto is a number once the rails are open. */
+static struct rail_way with_eager(struct rail_way way)
+{
+	if (way.eager == OPT_SPECIAL)
+		way.eager = rail_eager_max(layer.rails);
+	return way;
+}
+
+int comm_adopt(MPI_Comm handle, const struct rail_way *asked)
 {
 	enum { CONTEXT, FAILED, WAY, NOT_WAY, FIELDS };
+	const struct rail_way way = with_eager(*asked), *const wanted = &way;
 	char why[OPT_WHY_BYTES];
 	int rank, wrong = rail_way_check(layer.rails, wanted, why, sizeof(why)), rc = 0;
 	struct comm *c = wrong ? NULL : comm_alloc(handle, wanted);
@@ -221,6 +230,7 @@ int railmpi_way_check(const char *value, char *why, size_t why_size)
 
 	if (rc || native_way || !layer.rails)
 		return rc;
+	way = with_eager(way);
 	return rail_way_check(layer.rails, &way, why, why_size);
 }
 

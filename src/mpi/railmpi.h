@@ -88,6 +88,7 @@ struct railmpi_fabric {
 	 * struct that was obtained earlier, with the rails open, shows it, too.
 	 */
 	const char *threshold;
+	uint64_t eager;			/* bytes: --eager, or what its `auto` has become */
 	unsigned nodes;			/* virtual nodes, 0 on a real fabric */
 	int rail_count;
 	struct railmpi_rail rail[RAILMPI_RAILS_MAX];

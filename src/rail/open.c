@@ -17,6 +17,7 @@
 #include "rail_cq.h"
 #include "rail_ctx.h"
 #include "rail_memory.h"
+#include "opt.h"
 #include "rail_options.h"
 #include "rail_peer.h"
 #include "rail_pool.h"
@@ -312,7 +313,6 @@ static struct rail_ctx *ctx_make(const struct rail_config *cfg)
 	ctx->settings = *cfg->settings;
 	ctx->cfg.settings = &ctx->settings;
 	ctx->local = -1;
-	ctx->eager_max = ctx->settings.eager;
 	ctx->settings.qps = ctx->settings.qps ? ctx->settings.qps : 1;
 	if (!ctx->settings.chunk)
 		ctx->settings.chunk = RAIL_CHUNK_BYTES;
@@ -337,12 +337,29 @@ static struct rail_ctx *ctx_make(const struct rail_config *cfg)
 	return ctx;
 }
 
+/* 16 KiB are copied twice, through the ring, in less time than the kernel takes to begin a copy. */
+static void eager_choose(struct rail_ctx *ctx)
+{
+	bool copied = ctx->cfg.peer_count <= RAIL_EAGER_PEERS;
+
+	for (int a = 0; a < ctx->adapter_count; a++)
+		copied &= ctx->adapter[a].copies;
+	ctx->eager_max = ctx->settings.eager != OPT_SPECIAL ? ctx->settings.eager :
+			 copied ? RAIL_EAGER_COPIED : RAIL_EAGER_STANDARD;
+}
+
+uint64_t rail_eager_max(const struct rail_ctx *ctx)
+{
+	return ctx->eager_max;
+}
+
 int rail_open(const struct rail_config *cfg, struct rail_ctx **out)
 {
 	struct rail_ctx *ctx;
 	int rc;
 
-	if (cfg->settings->eager > RAIL_EAGER_MAX || !cfg->peer_count || !cfg->on_message) {
+	if ((cfg->settings->eager > RAIL_EAGER_MAX && cfg->settings->eager != OPT_SPECIAL) ||
+	    !cfg->peer_count || !cfg->on_message) {
 		rg_error("rail_open: a configuration that makes no sense");
 		return -EINVAL;
 	}
@@ -360,6 +377,8 @@ int rail_open(const struct rail_config *cfg, struct rail_ctx **out)
 		rc = local_open(ctx);
 	if (!rc)
 		rc = adapters_open(ctx);
+	if (!rc)
+		eager_choose(ctx);
 	if (!rc)
 		rc = rail_memory_open(ctx);
 	if (!rc)

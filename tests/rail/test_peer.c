@@ -362,6 +362,39 @@ static void wish_body(struct job *job)
 	rail_close(job->ctx);
 }
 
+/* --eager auto, by fabric and number of ranks; and a number is a number. */
+struct eager {
+	const char *soft;
+	uint64_t asked, bytes;
+	unsigned peers;
+};
+
+static void eager_body(struct job *job)
+{
+	const struct eager *e = job->arg;
+
+	job->rail.on_message = job_no_message;
+	job->rail.peer_count = e->peers;
+	job->settings.eager = e->asked;
+	CHECK_EQUAL(rail_open(&job->rail, &job->ctx), 0);
+	CHECK_EQUAL(rail_eager_max(job->ctx), e->bytes);
+	rail_close(job->ctx);
+}
+
+static void test_eager_auto(void **state)
+{
+	static const struct eager cases[] = {
+		{ "ideal", OPT_SPECIAL, 65536, 16 }, { "ideal", OPT_SPECIAL, 8192, 17 },
+		{ "rate=1GB/s", OPT_SPECIAL, 8192, 2 }, { "ideal", 100, 100, 2 },
+		{ "rate=1GB/s", 20000, 20000, 2 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		assert_int_equal(job_run(&(struct job_config){ .count = 1, .soft = cases[i].soft },
+					 eager_body, &cases[i], 0), 0);
+}
+
 static void test_wishes(void **state)
 {
 	static const struct rail_settings cases[] = {
@@ -409,7 +442,7 @@ static void test_options(void **state)
 	assert_string_equal(set.rails, "all");
 	assert_null(set.soft);
 	assert_int_equal(set.threshold, 8192);
-	assert_int_equal(set.eager, 8192);
+	assert_true(set.eager == OPT_SPECIAL);
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		*why = 0;
 		assert_int_equal(opt_set(&table, bad[i].name, bad[i].text, OPT_FROM_COMMAND_LINE,
@@ -476,6 +509,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_local),
 		cmocka_unit_test(test_host_list),
 		cmocka_unit_test(test_wishes),
+		cmocka_unit_test(test_eager_auto),
 		cmocka_unit_test(test_sync),
 		cmocka_unit_test(test_mismatch),
 		cmocka_unit_test(test_garbage),
