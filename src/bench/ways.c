@@ -133,7 +133,7 @@ uint64_t ways_eager_limit(const struct bench_job *job)
 
 	if (!row)
 		return 0;
-	return OPT_VALUE(table, row, uint64_t) == OPT_SPECIAL ? job->fabric.eager :
+	return OPT_VALUE(table, row, uint64_t) == OPT_SPECIAL ? RAILMPI_EAGER_STANDARD :
 								OPT_VALUE(table, row, uint64_t);
 }
 

@@ -64,6 +64,7 @@ int railmpi_option(const char *name, const char *text, char *why, size_t why_siz
 
 enum {
 	RAILMPI_RAILS_MAX = 8,		/* rails to other nodes */
+	RAILMPI_EAGER_STANDARD = 8192,	/* bytes: --eager auto on a way that names a rail */
 	RAILMPI_LOCAL = 8,		/* the number of the rail to ranks on the same node */
 	RAILMPI_LEDGERS = 9,		/* all of them */
 };
@@ -88,7 +89,6 @@ struct railmpi_fabric {
 	 * struct that was obtained earlier, with the rails open, shows it, too.
 	 */
 	const char *threshold;
-	uint64_t eager;			/* bytes: --eager, or what its `auto` has become */
 	unsigned nodes;			/* virtual nodes, 0 on a real fabric */
 	int rail_count;
 	struct railmpi_rail rail[RAILMPI_RAILS_MAX];

@@ -482,7 +482,6 @@ void railmpi_fabric(struct railmpi_fabric *out)
 	out->spec = rail_fabric_spec(layer.rails);
 	out->doubt = rail_fabric_doubt(layer.rails);
 	out->threshold = calibrate_text();
-	out->eager = rail_eager_max(layer.rails);
 	out->nodes = nodes;
 	out->rail_count = rail_count(layer.rails);
 	out->has_local = rail_local(layer.rails) >= 0;
