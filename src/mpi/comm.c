@@ -147,6 +147,9 @@ int comm_adopt(MPI_Comm handle, const struct rail_way *asked)
 		comm_abandon(c);
 		return rc;
 	}
+	/* What is larger needs to be asked of what kind its memory is (send.c). */
+	if (c->way.policy >= RAIL_STRIPE && c->way.threshold < c->way.eager)
+		c->way.eager = c->way.threshold;
 	c->collective->way = c->way;
 	c->context = all[CONTEXT];
 	c->collective->context = c->context | COMM_COLLECTIVE_CONTEXT;
