@@ -340,7 +340,8 @@ static struct rail_ctx *ctx_make(const struct rail_config *cfg)
 /* 16 KiB are copied twice, through the ring, in less time than the kernel takes to begin a copy. */
 static void eager_choose(struct rail_ctx *ctx)
 {
-	bool copied = ctx->cfg.peer_count <= RAIL_EAGER_PEERS;
+	/* What is to be mapped goes by rendezvous. */
+	bool copied = ctx->cfg.peer_count <= RAIL_EAGER_PEERS && !ctx->settings.map_buffers;
 
 	for (int a = 0; a < ctx->adapter_count; a++)
 		copied &= ctx->adapter[a].copies;
