@@ -103,18 +103,9 @@ static uint64_t way_digest(const struct rail_way *w)
 	return d >> 1;	/* room for the complement below, as MPI_UINT64_T has no sign to mind */
 }
 
-/* --eager auto is a number once the rails are open. */
-static struct rail_way with_eager(struct rail_way way)
-{
-	if (way.eager == OPT_SPECIAL)
-		way.eager = rail_eager_max(layer.rails);
-	return way;
-}
-
-int comm_adopt(MPI_Comm handle, const struct rail_way *asked)
+int comm_adopt(MPI_Comm handle, const struct rail_way *wanted)
 {
 	enum { CONTEXT, FAILED, WAY, NOT_WAY, FIELDS };
-	const struct rail_way way = with_eager(*asked), *const wanted = &way;
 	char why[OPT_WHY_BYTES];
 	int rank, wrong = rail_way_check(layer.rails, wanted, why, sizeof(why)), rc = 0;
 	struct comm *c = wrong ? NULL : comm_alloc(handle, wanted);
@@ -147,9 +138,8 @@ int comm_adopt(MPI_Comm handle, const struct rail_way *asked)
 		comm_abandon(c);
 		return rc;
 	}
-	/* What is larger needs to be asked of what kind its memory is (send.c). */
-	if (c->way.policy >= RAIL_STRIPE && c->way.threshold < c->way.eager)
-		c->way.eager = c->way.threshold;
+	/* The kind of memory of what is larger matters (send.c). */
+	c->way.eager = rail_eager_limit(layer.rails, &c->way);
 	c->collective->way = c->way;
 	c->context = all[CONTEXT];
 	c->collective->context = c->context | COMM_COLLECTIVE_CONTEXT;
@@ -233,7 +223,6 @@ int railmpi_way_check(const char *value, char *why, size_t why_size)
 
 	if (rc || native_way || !layer.rails)
 		return rc;
-	way = with_eager(way);
 	return rail_way_check(layer.rails, &way, why, why_size);
 }
 

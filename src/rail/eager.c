@@ -19,12 +19,16 @@
 
 enum { WAIT_MAX = RING_SLOTS };	/* messages to an unconnected peer, if they can be refused */
 
-/* The largest message that goes whole at once on this way. */
 static inline uint64_t eager_limit(const struct rail_ctx *ctx, const struct rail_way *way)
 {
 	uint64_t limit = way->eager < ctx->eager_max ? way->eager : ctx->eager_max;
 
 	return way->policy >= RAIL_STRIPE && way->threshold < limit ? way->threshold : limit;
+}
+
+uint64_t rail_eager_limit(const struct rail_ctx *ctx, const struct rail_way *way)
+{
+	return eager_limit(ctx, way);
 }
 
 static int cuda_refused(void)

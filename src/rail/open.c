@@ -10,6 +10,7 @@
 #include "lane_ring.h"
 #include "mapped.h"
 #include "mr.h"
+#include "opt.h"
 #include "on_demand.h"
 #include "op_queue.h"
 #include "peer_end.h"
@@ -17,7 +18,6 @@
 #include "rail_cq.h"
 #include "rail_ctx.h"
 #include "rail_memory.h"
-#include "opt.h"
 #include "rail_options.h"
 #include "rail_peer.h"
 #include "rail_pool.h"
@@ -337,7 +337,10 @@ static struct rail_ctx *ctx_make(const struct rail_config *cfg)
 	return ctx;
 }
 
-/* 16 KiB are copied twice, through the ring, in less time than the kernel takes to begin a copy. */
+/*
+ * Through the ring 16 KiB are copied twice sooner than the kernel copies them once, and 64 KiB
+ * are, too (measures/copies.c).
+ */
 static void eager_choose(struct rail_ctx *ctx)
 {
 	/* What is to be mapped goes by rendezvous. */
@@ -347,11 +350,6 @@ static void eager_choose(struct rail_ctx *ctx)
 		copied &= ctx->adapter[a].copies;
 	ctx->eager_max = ctx->settings.eager != OPT_SPECIAL ? ctx->settings.eager :
 			 copied ? RAIL_EAGER_COPIED : RAIL_EAGER_STANDARD;
-}
-
-uint64_t rail_eager_max(const struct rail_ctx *ctx)
-{
-	return ctx->eager_max;
 }
 
 int rail_open(const struct rail_config *cfg, struct rail_ctx **out)

@@ -212,7 +212,7 @@ static const struct opt options[] = {
 	  .standard = "auto", .special = "auto", .min = 0, .max = RAIL_EAGER_MAX,
 	  .help = "messages up to this size are sent at once, larger ones, and what is striped, "
 		  "by rendezvous; auto: 8K, 64K over untimed software HCAs alone, up to 16 "
-		  "ranks, without --map-buffers" },
+		  "ranks, without --map-buffers, where no rail is named" },
 	{ .name = "rendezvous", .type = OPT_CHOICE, .carry = OPT_COMM, AT(rendezvous),
 	  .arg = "HOW", .standard = "auto", .choices = rendezvous,
 	  .help = "who moves the data of messages above the eager limit" },

@@ -118,7 +118,7 @@ struct rail_settings {
 	/*
 	 * Bytes; a message above it goes by rendezvous.  The receive buffers of
 	 * the process are made for it: a way with a larger value is held to this one.
-	 * OPT_SPECIAL: as the rails are (rail_eager_max).
+	 * OPT_SPECIAL: `auto` (rail_eager_limit), as in a way.
 	 */
 	uint64_t eager;
 	int rendezvous, completion;	/* enum rail_rendezvous, rail_completion */
@@ -322,7 +322,8 @@ int rail_peer_connect(struct rail_peer *peer, const unsigned char theirs[RAIL_OF
  *
  * What a connected peer costs, with R rails, Q queue pairs on each and --eager of 8 KiB, in KiB;
  * where a number depends on how many peers there could be, for 1,024.  (--eager of 64 KiB, which
- * `auto` is for few ranks over untimed software HCAs: rings of 1,040, and once 8 MiB.)  What is registered is locked memory on a real device.
+ * `auto` is for few ranks over untimed software HCAs: rings of 1,040, and once 8 MiB.)  What is
+ * registered is locked memory on a real device.
  *
  *	rings of two polled eager lanes: 2 x (128 slots of 64 bytes + 128 KiB)	272
  *	or receive buffers of two SEND lanes: 2 x 16 x (8 KiB + 64 bytes)	258
@@ -392,8 +393,8 @@ struct rail_way {
 	uint8_t completion;	/* enum rail_completion; control: only by write, not RAIL_PULL */
 };
 
-/* Bytes: --eager, or what its `auto` has become. */
-uint64_t rail_eager_max(const struct rail_ctx *ctx);
+/* Bytes: the largest message that goes whole at once on this way. */
+uint64_t rail_eager_limit(const struct rail_ctx *ctx, const struct rail_way *way);
 
 /*
  * Does this way make sense on these rails?  0, or -EINVAL with "what: why

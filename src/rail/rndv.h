@@ -9,10 +9,10 @@
  *	     <--  CTS                           (the receiver reads over all rails)
  *	chunks  -->                             <--  FIN
  *
- * By both: KEYS, RTS  -->  <--  CTS; the sender writes the first half of the chunks, so of two rails
- * all of the first, the receiver reads the others, and its FIN tells that.  Where processors copy,
- * two do, with as few chunks as rails if the message is not large.  If the
- * receiver's buffer is mapped (mapped.h), its CTS makes it a message by write; see also edges.h.
+ * By both: KEYS, RTS  -->  <--  CTS; the sender writes the first half of the chunks, so of two
+ * rails all of the first, the receiver reads the others, and its FIN tells that.  Where processors
+ * copy, two do, with as few chunks as rails if the message is not large.  If the receiver's
+ * buffer is mapped (mapped.h), its CTS makes it a message by write; see also edges.h.
  *
  * FIN also answers a message of which no byte is wanted.  An RTS that has not been
  * answered can be cancelled: CANCEL, CANCELLED (cancel.c).

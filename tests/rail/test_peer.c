@@ -371,13 +371,17 @@ struct eager {
 
 static void eager_body(struct job *job)
 {
+	const struct rail_way bind = { .policy = RAIL_BIND, .threshold = 8192, .eager = OPT_SPECIAL };
+	const struct rail_way stripe = { .policy = RAIL_STRIPE, .threshold = 8192, .eager = OPT_SPECIAL };
 	const struct eager *e = job->arg;
 
 	job->rail.on_message = job_no_message;
 	job->rail.peer_count = e->peers;
 	job->settings.eager = e->asked;
 	CHECK_EQUAL(rail_open(&job->rail, &job->ctx), 0);
-	CHECK_EQUAL(rail_eager_max(job->ctx), e->bytes);
+	CHECK_EQUAL(rail_eager_limit(job->ctx, &bind), e->bytes);
+	/* What is striped is not eager. */
+	CHECK_EQUAL(rail_eager_limit(job->ctx, &stripe), e->bytes < 8192 ? e->bytes : 8192);
 	rail_close(job->ctx);
 }
 

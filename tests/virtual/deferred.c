@@ -24,19 +24,25 @@
 
 enum { BYTES = 10000, SILENT_MS = 250 };
 
+/* Of malloc: no other member maps it. */
+static struct buffer unmapped_buffer(struct side *s)
+{
+	static struct options options;
+
+	options = *s->options;
+	options.arena = false;
+	s->options = &options;
+	return buffer_new(s, BYTES, ACCESS_ALL);
+}
+
 static double write_to_silent(struct side *s, const void *arg)
 {
-	struct options options = *s->options;
-	struct buffer b;
+	struct buffer b = unmapped_buffer(s);
 	struct end e = timed_end(s, 1, IBV_QPT_RC);
-	struct ibv_sge sge;
+	struct ibv_sge sge = sge_of(&b, 0, BYTES);
 	pthread_mutex_t *porter = &hca_context_of(s->ctx)->fabric->link_state->copy_service.lock;
 
 	(void)arg;
-	options.arena = false;
-	s->options = &options;
-	b = buffer_new(s, BYTES, ACCESS_ALL);
-	sge = sge_of(&b, 0, BYTES);
 	buffer_swap(s, &b);
 	for (uint64_t round = 0; round < 20; round++) {
 		if (s->me == 0)
@@ -99,17 +105,12 @@ static void poll_beside_turn(struct ibv_cq *cq)
 
 static double write_while_moving(struct side *s, const void *arg)
 {
-	struct options options = *s->options;
-	struct buffer b;
+	struct buffer b = unmapped_buffer(s);
 	struct end e = timed_end(s, 1, IBV_QPT_RC);
 	struct hca_qp *qp = hca_qp_of(e.qp);
-	struct ibv_sge sge;
+	struct ibv_sge sge = sge_of(&b, 0, BYTES);
 
 	(void)arg;
-	options.arena = false;
-	s->options = &options;
-	b = buffer_new(s, BYTES, ACCESS_ALL);
-	sge = sge_of(&b, 0, BYTES);
 	if (s->me == 1)
 		owners = hca_mr_of(b.mr);
 	buffer_swap(s, &b);
@@ -138,20 +139,15 @@ static double write_while_moving(struct side *s, const void *arg)
 /* The write is under way, its end is deferred: the owner takes the memory away for 1 ms. */
 static double write_to_moving(struct side *s, const void *arg)
 {
-	struct options options = *s->options;
-	struct buffer b;
+	struct buffer b = unmapped_buffer(s);
 	struct end e = timed_end(s, 1, IBV_QPT_RC);
 	struct hca_qp *qp = hca_qp_of(e.qp);
 	struct hca_cq *cq = hca_cq_of(e.cq);
-	struct ibv_sge sge;
+	struct ibv_sge sge = sge_of(&b, 0, BYTES);
 	unsigned char *theirs;
 	struct ibv_wc wc;
 
 	(void)arg;
-	options.arena = false;
-	s->options = &options;
-	b = buffer_new(s, BYTES, ACCESS_ALL);
-	sge = sge_of(&b, 0, BYTES);
 	if (s->me == 1)
 		owners = hca_mr_of(b.mr);
 	buffer_swap(s, &b);

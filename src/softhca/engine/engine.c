@@ -222,10 +222,7 @@ static enum turn drain(struct hca_qp *qp)
 /* It has failed: are there ends of earlier writes that cannot be written yet? */
 static bool ends_remain(struct hca_qp *qp)
 {
-	if (!qp->deferred || !qp->deferred->count)
-		return false;
-	hca_release_due(qp, rg_now_ns());
-	return qp->deferred->count;
+	return qp->pace && hca_release_due(qp, rg_now_ns());
 }
 
 static enum turn take_turn(struct hca_qp *qp)

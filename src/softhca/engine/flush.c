@@ -36,14 +36,10 @@ void hca_sq_died(struct hca_qp *qp)
 	hca_sq_complete(qp, &w->wr, position, 0, IBV_WC_RETRY_EXC_ERR, 0);
 }
 
-/* The memory is being moved: the end of what was written cannot be written yet. */
-static bool ends_remain(const struct hca_qp *qp)
-{
-	return qp->deferred && qp->deferred->count;
-}
-
 void hca_sq_fail(struct hca_qp *qp)
 {
+	bool ends;
+
 	if (qp->reliable) {
 		hca_qp_fail(qp);
 		return;
@@ -52,10 +48,9 @@ void hca_sq_fail(struct hca_qp *qp)
 		return;
 	atomic_store(&qp->state, IBV_QPS_SQE);
 	qp->fast = false;
-	if (qp->pace)
-		hca_release_due(qp, UINT64_MAX);
+	ends = qp->pace && hca_release_due(qp, UINT64_MAX);
 	hca_sq_flush(qp);
-	if (ends_remain(qp))
+	if (ends)
 		hca_engine_add(qp);
 }
 
@@ -175,20 +170,20 @@ bool hca_rq_flush(struct hca_qp *qp)
 
 void hca_qp_fail(struct hca_qp *qp)
 {
-	bool remains;
+	bool remains, ends;
 
 	if (hca_qp_state(qp) == IBV_QPS_ERR)
 		return;
 	atomic_store(&qp->state, IBV_QPS_ERR);
 	qp->fast = false;
-	if (qp->pace)
-		hca_release_due(qp, UINT64_MAX);	/* what was written, was written */
+	/* What was written, was written; but for ends whose memory is being moved. */
+	ends = qp->pace && hca_release_due(qp, UINT64_MAX);
 	atomic_store_explicit(&qp->shm->accept, 0, memory_order_release);
 	hca_sq_flush(qp);
 	hca_lock(&qp->rq_lock);
 	qp->rq.flush_deadline_ns = rg_now_ns() + CLAIM_NS;
 	remains = hca_rq_flush(qp);
 	hca_unlock(&qp->rq_lock);
-	if (remains || ends_remain(qp))
+	if (remains || ends)
 		hca_engine_add(qp);
 }

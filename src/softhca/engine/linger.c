@@ -42,10 +42,11 @@ static void release_due(struct hca_qp *qp, uint64_t now_ns, bool alone)
 				       rg_now_ns() + HCA_HELD_NS : hca_deferred_first_ns(l));
 }
 
-void hca_release_due(struct hca_qp *qp, uint64_t now_ns)
+bool hca_release_due(struct hca_qp *qp, uint64_t now_ns)
 {
 	if (qp->deferred->count)
 		release_due(qp, now_ns, !polls(qp, now_ns));
+	return qp->deferred->count;
 }
 
 void hca_linger(struct hca_qp *qp)

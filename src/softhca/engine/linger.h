@@ -6,9 +6,9 @@
 
 /*
  * Write what is due; arm the progress thread's timer for the rest if the program does not
- * poll.  qp->lock held.
+ * poll.  True: some are left.  A timed fabric's; qp->lock held.
  */
-void hca_release_due(struct hca_qp *qp, uint64_t now_ns);
+bool hca_release_due(struct hca_qp *qp, uint64_t now_ns);
 /* At the end of ibv_post_send: wait for what is due very soon.  qp->lock held. */
 void hca_linger(struct hca_qp *qp);
 
