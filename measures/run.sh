@@ -259,8 +259,9 @@ better() {
 # Programs as users have them: buffers of malloc, beside the better of both MPI libraries by itself.
 # Open MPI's launches and MPICH's take turns; each has its native way and ours in turns, too.
 beside_native() {
-	for row in latency:low:8:x\<=0.95 latency:low:4096:x\<=1.0 bw:high:8:x\>=1.1 \
-		bw:high:65536:x\>=1.1 bw:high:1048576:x\>=1.1 bw:high:4194304:x\>=1.1 \
+	for row in latency:low:8:x\<=0.95 latency:low:4096:x\<=1.0 latency:low:16384:x\<=1.0 \
+		bw:high:8:x\>=1.1 bw:high:16384:x\>=1.1 bw:high:65536:x\>=1.1 \
+		bw:high:1048576:x\>=1.1 bw:high:4194304:x\>=1.1 \
 		bw:high:65536:x\>=1.1:--map-buffers bw:high:1048576:x\>=2.5:--map-buffers \
 		bw:high:4194304:x\>=1.1:--map-buffers; do
 		IFS=: read -r name best size wanted more <<-END
@@ -416,15 +417,16 @@ verbs() {
 	done | measure "ib_write_bw, 8 bytes: million messages per second" "x >= 20"
 }
 
-# beside "PROGRAM ARG..." COLUMN SCALE PERFTEST ARG...: ours over perftest's figure x SCALE, in turns
+# beside "PROGRAM ARG..." FIGURE PERFTEST ARG...: ours over perftest's, in turns; awk makes FIGURE of
+# its row
 beside() {
-	ours=$1 column=$2 scale=$3
-	shift 3
+	ours=$1 figure=$2
+	shift 2
 	for k in $(seq "$launches"); do
 		# shellcheck disable=SC2086 # words are meant
 		once kept 2 $pt2pt/$ours --soft "$spec" --nodes 2 --json "$work/ours.jsonl"
 		mine=$(mean_of "$work/ours.jsonl")
-		perftest "$@" | awk -v c="$column" -v f="$scale" -v m="$mine" '{ print m / ($c * f) }'
+		perftest "$@" | awk -v m="$mine" "{ print m / ($figure) }"
 	done
 }
 
@@ -440,31 +442,27 @@ beside_perftest() {
 		count=$((size < 65536 ? 20000 : 2000000000 / size))
 		spec=$model
 		for op in write read; do
-			beside "rg_verbs_reuse --op $op $queue -m $size -i $((count / 32)) -x 10" 4 1.048576 \
+			beside "rg_verbs_reuse --op $op $queue -m $size -i $((count / 32)) -x 10" '$4 * 1.048576' \
 				ib_${op}_bw -s $size -t 64 -Q 32 -n $count |
 				measure "$model: $op, $size bytes / perftest" "x >= 0.98 && x <= 1.02"
 		done
 		spec=ideal
 		[ $size -lt 65536 ] ||
-			beside "rg_verbs_reuse --op write $queue -m $size -i $((count / 4)) -x 10" 4 1.048576 \
+			beside "rg_verbs_reuse --op write $queue -m $size -i $((count / 4)) -x 10" '$4 * 1.048576' \
 				ib_write_bw -s $size -t 64 -Q 32 -n $((count * 8)) |
 				measure "untimed: write, $size bytes / perftest" "x >= 0.9 && x <= 1.1"
 	done
 	for op in write send; do
 		arrival=cq
 		[ $op != write ] || arrival=memory
-		beside "rg_verbs_lat --op $op --arrival $arrival -m 8 -i 100000 -x 1000" 6 1 \
+		beside "rg_verbs_lat --op $op --arrival $arrival -m 8 -i 100000 -x 1000" '$6' \
 			ib_${op}_lat -s 8 -n 200000 |
 			measure "untimed: latency of a $op, 8 bytes / perftest" "x >= 0.85 && x <= 1.15"
 	done
-	# A read takes some 65 ns here, of which perftest's table has two decimals, and reading the
-	# processor's counter between any two takes as long: by their number in two seconds.
-	for k in $(seq "$launches"); do
-		once kept 2 $pt2pt/rg_verbs_lat --op read -m 8 -i 100000 -x 1000 --soft "$spec" \
-			--nodes 2 --json "$work/ours.jsonl"
-		perftest ib_read_lat -s 8 -D 2 |
-			awk -v m="$(mean_of "$work/ours.jsonl")" '{ print m * $4 / 1e6 }'
-	done | measure "untimed: latency of a read, 8 bytes / perftest" "x >= 0.85 && x <= 1.15"
+	# A read takes some 65 ns, of which perftest's table has two decimals: by their number
+	# in two seconds.
+	beside "rg_verbs_lat --op read -m 8 -i 100000 -x 1000" '1e6 / $4' ib_read_lat -s 8 -D 2 |
+		measure "untimed: latency of a read, 8 bytes / perftest" "x >= 0.85 && x <= 1.15"
 }
 
 # What a registration costs; reg_speed.c says against what.
@@ -484,9 +482,15 @@ copies() {
 	for k in $(seq "$launches"); do
 		measures/copies 2>"$err" >"$work/copies.$k" || stop "copies"
 	done
+	# What --eager auto sends through the ring.
+	for size in 16384 65536; do
+		sed -n "s/^copies $size shared //p" "$work"/copies.* |
+			measure "$size bytes: through shared memory / by one" "x >= 1"
+	done
 	for size in 65536 262144 1048576 4194304; do
 		sed -n "s/^copies $size two //p" "$work"/copies.* |
 			measure "$size bytes: copied by two processes / by one" "x >= 1.1"
+		[ $size -gt 65536 ] || continue
 		sed -n "s/^copies $size shared //p" "$work"/copies.* |
 			measure "$size bytes: through shared memory / by one" "x < 1"
 	done
