@@ -34,7 +34,8 @@ const struct opt_choice *railmpi_ways(void)
 }
 
 static struct opt_choice over_choices[2 + RAILMPI_WAYS_MAX] = {
-	{"auto", WORLD_OVER_AUTO, "stripe with two or more rails, else single"},
+	{"auto", WORLD_OVER_AUTO, "stripe with two or more rails, else single; also single over "
+				  "untimed software HCAs, whose rails are one memory"},
 };
 _Static_assert(sizeof(ways) / sizeof(ways[0]) <= RAILMPI_WAYS_MAX + 1, "all ways are choices");
 

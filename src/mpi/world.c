@@ -399,7 +399,8 @@ int world_start(void)
 		return rc;
 	way = world_settings.over;
 	if (way == WORLD_OVER_AUTO)
-		way = rail_count(layer.rails) > 1 ? RAILMPI_STRIPE : RAILMPI_SINGLE;
+		way = rail_count(layer.rails) > 1 && !rail_copied(layer.rails) ? RAILMPI_STRIPE :
+										 RAILMPI_SINGLE;
 	w = world_way(&world_settings, way);
 	rc = comm_adopt(MPI_COMM_WORLD, &w);
 	if (!rc && layer.world_rank == 0 && *calibrate_text())

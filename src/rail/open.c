@@ -337,19 +337,25 @@ static struct rail_ctx *ctx_make(const struct rail_config *cfg)
 	return ctx;
 }
 
+bool rail_copied(const struct rail_ctx *ctx)
+{
+	for (int a = 0; a < ctx->adapter_count; a++)
+		if (!ctx->adapter[a].copies)
+			return false;
+	return true;
+}
+
 /*
  * Through the ring 16 KiB are copied twice sooner than the kernel copies them once, and 64 KiB
- * are, too (measures/copies.c).
+ * are, too (measures/copies.c).  What is to be mapped goes by rendezvous.
  */
 static void eager_choose(struct rail_ctx *ctx)
 {
-	/* What is to be mapped goes by rendezvous. */
-	bool copied = ctx->cfg.peer_count <= RAIL_EAGER_PEERS && !ctx->settings.map_buffers;
+	bool rings = ctx->cfg.peer_count <= RAIL_EAGER_PEERS && !ctx->settings.map_buffers &&
+		     rail_copied(ctx);
 
-	for (int a = 0; a < ctx->adapter_count; a++)
-		copied &= ctx->adapter[a].copies;
 	ctx->eager_max = ctx->settings.eager != OPT_SPECIAL ? ctx->settings.eager :
-			 copied ? RAIL_EAGER_COPIED : RAIL_EAGER_STANDARD;
+			 rings ? RAIL_EAGER_COPIED : RAIL_EAGER_STANDARD;
 }
 
 int rail_open(const struct rail_config *cfg, struct rail_ctx **out)

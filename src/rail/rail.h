@@ -256,6 +256,11 @@ int rail_count(const struct rail_ctx *ctx);
 /* The rail to peers on this node, also for rail_info and rail_ledger; -1: there is none. */
 int rail_local(const struct rail_ctx *ctx);
 void rail_info(const struct rail_ctx *ctx, int rail, struct rail_info *out);
+/*
+ * Are all rails, the local one included, untimed software HCAs, whose bytes the processors of both
+ * ends copy?  Then several rails are no faster than one.
+ */
+bool rail_copied(const struct rail_ctx *ctx);
 void rail_ledger(const struct rail_ctx *ctx, int rail, struct rail_ledger *out);
 
 /*

@@ -3,7 +3,8 @@
 # function and rail, --trace by message, --dump-signal by queue.
 . "$srcdir/tests/run-lib.sh"
 
-exec="src/cli/railgauge exec --soft ports=2"
+plain="src/cli/railgauge exec --soft ports=2"
+exec="$plain --over stripe"
 
 # ---- The ledger ----------------------------------------------------------------------------
 
@@ -19,6 +20,11 @@ sums() {
 	awk '/^  all functions/ { bytes = $3 }
 	     $1 ~ /^soft0:|^local$/ { m += $2; c += $3; s += $4; g += $7 }
 	     END { print bytes, s, g, c, m }' "$err"
+}
+
+# rail_chunks RAIL: those that it sent; 0 without a line of its own
+rail_chunks() {
+	awk -v rail="$1" '$1 == rail { c += $3 } END { print c + 0 }' "$err"
 }
 
 known_ledger() {
@@ -49,8 +55,8 @@ launch 2 $exec --ledger -- tests/mpi/known_calls
 known_ledger "exec --ledger" 14 18
 expect "MPI_Barrier" told Barrier 4 0 0
 # A linked program; and collectives that stay the library's.
-RAILGAUGE_LEDGER=1 RAILGAUGE_SOFT=ports=2 RAILGAUGE_COLL=barrier=native
-export RAILGAUGE_LEDGER RAILGAUGE_SOFT RAILGAUGE_COLL
+RAILGAUGE_LEDGER=1 RAILGAUGE_SOFT=ports=2 RAILGAUGE_OVER=stripe RAILGAUGE_COLL=barrier=native
+export RAILGAUGE_LEDGER RAILGAUGE_SOFT RAILGAUGE_OVER RAILGAUGE_COLL
 launch 2 tests/mpi/known_calls
 known_ledger "RAILGAUGE_LEDGER=1" 14 14
 expect "MPI_Barrier, the library's" told Barrier 0 0 4
@@ -63,7 +69,13 @@ expect "aborted: no table" [ "$(grep -c 'ledger of' "$err")" -eq 0 ]
 RAILGAUGE_OVER=native launch 2 tests/mpi/known_calls
 expect "native: ends well" [ "$rc" -eq 0 ]
 expect "native: one line" [ "$(grep -c 'ledger: no rails in use' "$err")" -eq 1 ]
-unset RAILGAUGE_LEDGER RAILGAUGE_SOFT
+unset RAILGAUGE_LEDGER RAILGAUGE_SOFT RAILGAUGE_OVER
+# Without --over: one rail where rails are one memory, all where they have wires.
+launch 2 $plain --ledger -- tests/mpi/known_calls
+expect "two rails of one memory: the first carries all" \
+	[ "$(grep -c '^  soft0:' "$err")" -ge 1 -a "$(rail_chunks soft0:2)" = 0 ]
+launch 2 src/cli/railgauge exec --soft ports=2,rate=1GB/s --intranode hca --ledger -- tests/mpi/known_calls
+expect "two rails of a model: the second carries chunks" [ "$(rail_chunks soft0:2)" -gt 0 ]
 launch 2 $exec -- tests/mpi/known_calls
 expect "off: nothing is told" [ "$rc" -eq 0 -a "$(grep -c 'ledger' "$err")" -eq 0 ]
 
