@@ -11,25 +11,31 @@ collectives_ideal() {
 	[ ! -x "${RG_MPICH_BUILD-}/collective/rg_bcast" ] || mpich=yes
 	for coll in $moving allreduce; do
 		for k in $(seq "$launches"); do
-			once coll.$k 2 collective/rg_$coll --over native,stripe --soft ideal -m 8:1M
+			once coll.$k 2 collective/rg_$coll --over native,single,stripe --soft ideal \
+				--buffers malloc -m 8:1M
 			[ $mpich = no ] || in_mpich once mpich.$k 2 collective/rg_$coll \
-				--over native,stripe --soft ideal -m 8:1M
+				--over native,single,stripe --soft ideal --buffers malloc -m 8:1M
 		done
 		for size in 8 4096 65536 1048576; do
 			wanted="x <= $([ $size = 8 ] && echo 1.0 || echo 0.9)"
-			ratios coll $size 2 coll $size 1 |
-				measure "rg_$coll, $size: ours / Open MPI's" "$wanted"
-			[ $mpich = yes ] || continue
-			ratios mpich $size 2 mpich $size 1 |
-				measure "rg_$coll, $size: ours / MPICH's" "$wanted"
-			for k in $(seq "$launches"); do
-				cat "$work/coll.$k" "$work/mpich.$k" | awk -v s=$size '
-					$1 == s { if (!n || $2 < theirs) theirs = $2; if (!n++ || $3 < ours) ours = $3 }
-					END { print ours / theirs }'
-			done | measure "rg_$coll, $size: ours / the better library's" "$wanted"
+			for way in 2:single 3:stripe; do
+				ideal_rows "rg_$coll, $size, ${way#*:}" $size "${way%:*}"
+			done
 		done
 	done
 	[ $mpich = yes ] || echo "  (Open MPI only: no RG_MPICH_BUILD)"
+}
+
+# ideal_rows TEXT SIZE COLUMN: beside each library, and beside the better of both
+ideal_rows() {
+	ratios coll "$2" "$3" coll "$2" 1 | measure "$1: ours / Open MPI's" "$wanted"
+	[ $mpich = yes ] || return 0
+	ratios mpich "$2" "$3" mpich "$2" 1 | measure "$1: ours / MPICH's" "$wanted"
+	for k in $(seq "$launches"); do
+		cat "$work/coll.$k" "$work/mpich.$k" | awk -v s="$2" -v c="$3" '
+			$1 == s { if (!n || $2 < theirs) theirs = $2; v = $(c + 1); if (!n++ || v < ours) ours = v }
+			END { print ours / theirs }'
+	done | measure "$1: ours / the better library's" "$wanted"
 }
 
 # Microseconds by the formula in src/mpi/coll/coll.h of what the table chooses for four ranks:
