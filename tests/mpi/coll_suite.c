@@ -400,6 +400,55 @@ static void liveness(MPI_Comm comm)
 	free(in);
 }
 
+/* Collectives of a rank with itself. */
+static void themselves(MPI_Comm self, int *in, int *out, int count)
+{
+	const int none = 0;
+
+	for (int i = 0; i < count; i++)
+		in[i] = i, out[i] = -1;
+	MPI_Allgather(in, count, MPI_INT, out, count, MPI_INT, self);
+	MPI_Allgatherv(in, count, MPI_INT, out, &count, &none, MPI_INT, self);
+	MPI_Alltoall(in, count, MPI_INT, out, count, MPI_INT, self);
+	MPI_Alltoallv(in, &count, &none, MPI_INT, out, &count, &none, MPI_INT, self);
+	MPI_Gatherv(in, count, MPI_INT, out, &count, &none, MPI_INT, 0, self);
+	MPI_Scatterv(in, &count, &none, MPI_INT, out, count, MPI_INT, 0, self);
+	MPI_Allreduce(in, out, count, MPI_INT, MPI_SUM, self);
+	MPI_Reduce_scatter(in, out, &count, MPI_INT, MPI_SUM, self);
+	MPI_Scan(in, out, count, MPI_INT, MPI_SUM, self);
+	MPI_Bcast(out, count, MPI_INT, 0, self);
+	for (int i = 0; i < count; i++)
+		CHECK(out[i] == i, "%d is %d", i, out[i]);
+}
+
+/* Nothing of an earlier collective is left that a later one writes to: here it would be in `guard`. */
+static __attribute__((noinline)) void themselves_deeper(MPI_Comm self, int *in, int *out, int count)
+{
+	volatile unsigned char guard[32768];
+
+	memset((void *)(uintptr_t)guard, 0x5a, sizeof(guard));
+	themselves(self, in, out, count);
+	for (size_t i = 0; i < sizeof(guard); i++)
+		CHECK(guard[i] == 0x5a, "the stack is damaged");
+}
+
+static void alone(MPI_Comm comm)
+{
+	enum { COUNT = 100000 };
+	int *in = malloc(COUNT * sizeof(*in)), *out = malloc(COUNT * sizeof(*out));
+	MPI_Comm self;
+
+	CHECK(in && out);
+	MPI_Comm_split(comm, suite_rank, 0, &self);
+	for (int count = 1; count <= COUNT; count *= COUNT / 10) {
+		themselves(self, in, out, count);
+		themselves_deeper(self, in, out, count);
+	}
+	MPI_Comm_free(&self);
+	free(in);
+	free(out);
+}
+
 /* ---- Wrong arguments ------------------------------------------------------------------------ */
 
 static int class_of(int error)
@@ -447,6 +496,7 @@ static const struct suite_case cases[] = {
 	{.name = "wildcard_beside", .run = wildcard_beside, .min_ranks = 1},
 	{.name = "probe_beside", .run = probe_beside, .min_ranks = 1},
 	{.name = "behind_each_other", .run = behind_each_other, .min_ranks = 1},
+	{.name = "alone", .run = alone, .min_ranks = 1},
 	{.name = "beside_nonblocking", .run = beside_nonblocking, .min_ranks = 1},
 	{.name = "liveness", .run = liveness, .min_ranks = 1},
 	{.name = "errors", .run = errors, .min_ranks = 1, .changes_errors = true},

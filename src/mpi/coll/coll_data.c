@@ -318,7 +318,8 @@ void coll_ring(struct coll *k, int right, int left, int own,
 	struct coll_message out[2] = {{.active = false}, {.active = false}};
 	int i, n = k->size;
 
-	if (left >= 0)
+	/* The receives of a rank alone would never end. */
+	if (left >= 0 && n > 1)
 		coll_irecv(k, &in[1], at(blocks, (own + n - 1) % n), left);
 	for (i = 1; i < n; i++) {
 		if (left >= 0 && i + 1 < n)
