@@ -131,10 +131,7 @@ uint64_t ways_eager_limit(const struct bench_job *job)
 	const struct opt_table *table;
 	const struct opt *row = options_find(job, "eager", &table);
 
-	if (!row)
-		return 0;
-	return OPT_VALUE(table, row, uint64_t) == OPT_SPECIAL ? RAILMPI_EAGER_STANDARD :
-								OPT_VALUE(table, row, uint64_t);
+	return row ? OPT_VALUE(table, row, uint64_t) : 0;
 }
 
 void ways_close(struct bench_job *job)

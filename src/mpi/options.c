@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "coll.h"
-#include "rail_options.h"
 
 struct world_settings world_settings;
 
@@ -173,8 +172,6 @@ int world_options(void)
 	return rc;
 }
 
-_Static_assert((int)RAILMPI_EAGER_STANDARD == (int)RAIL_EAGER_STANDARD, "two names of a number");
-
 struct rail_way world_way(const struct world_settings *s, int way)
 {
 	static const enum rail_policy policy[RAILMPI_SINGLE_RAIL] = {
@@ -190,10 +187,7 @@ struct rail_way world_way(const struct world_settings *s, int way)
 		.policy = named ? RAIL_SINGLE : policy[way],	/* native: not used */
 		.rail = (uint8_t)(named ? way - RAILMPI_SINGLE_RAIL : 0),
 		.threshold = s->rail.threshold,
-		/* Eager messages take the lane that is bound to the peer: on a rail that is named
-		 * they shall not be large unless that is asked for. */
-		.eager = named && s->rail.eager == OPT_SPECIAL ? RAILMPI_EAGER_STANDARD :
-								   s->rail.eager,
+		.eager = s->rail.eager,
 		.rendezvous = (uint8_t)s->rail.rendezvous,
 		.completion = (uint8_t)s->rail.completion,
 	};

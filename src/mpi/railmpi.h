@@ -64,7 +64,6 @@ int railmpi_option(const char *name, const char *text, char *why, size_t why_siz
 
 enum {
 	RAILMPI_RAILS_MAX = 8,		/* rails to other nodes */
-	RAILMPI_EAGER_STANDARD = 8192,	/* bytes: --eager auto on a way that names a rail */
 	RAILMPI_LOCAL = 8,		/* the number of the rail to ranks on the same node */
 	RAILMPI_LEDGERS = 9,		/* all of them */
 };

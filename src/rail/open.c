@@ -316,6 +316,7 @@ static struct rail_ctx *ctx_make(const struct rail_config *cfg)
 	ctx->settings.qps = ctx->settings.qps ? ctx->settings.qps : 1;
 	if (!ctx->settings.chunk)
 		ctx->settings.chunk = RAIL_CHUNK_BYTES;
+	ctx->eager_max = ctx->settings.eager;
 	ctx->settings.chunk &= ~(uint64_t)(RAIL_STRIPE_ALIGN - 1);
 	ctx->bulk_depth = BULK_DEPTH_MAX;
 	while (ctx->bulk_depth > BULK_DEPTH_MIN && ctx->bulk_depth * cfg->peer_count > 4096)
@@ -345,26 +346,12 @@ bool rail_copied(const struct rail_ctx *ctx)
 	return true;
 }
 
-/*
- * Through the ring 16 KiB are copied twice sooner than the kernel copies them once, and 64 KiB
- * are, too (measures/copies.c).  What is to be mapped goes by rendezvous.
- */
-static void eager_choose(struct rail_ctx *ctx)
-{
-	bool rings = ctx->cfg.peer_count <= RAIL_EAGER_PEERS && !ctx->settings.map_buffers &&
-		     rail_copied(ctx);
-
-	ctx->eager_max = ctx->settings.eager != OPT_SPECIAL ? ctx->settings.eager :
-			 rings ? RAIL_EAGER_COPIED : RAIL_EAGER_STANDARD;
-}
-
 int rail_open(const struct rail_config *cfg, struct rail_ctx **out)
 {
 	struct rail_ctx *ctx;
 	int rc;
 
-	if ((cfg->settings->eager > RAIL_EAGER_MAX && cfg->settings->eager != OPT_SPECIAL) ||
-	    !cfg->peer_count || !cfg->on_message) {
+	if (cfg->settings->eager > RAIL_EAGER_MAX || !cfg->peer_count || !cfg->on_message) {
 		rg_error("rail_open: a configuration that makes no sense");
 		return -EINVAL;
 	}
@@ -382,8 +369,6 @@ int rail_open(const struct rail_config *cfg, struct rail_ctx **out)
 		rc = local_open(ctx);
 	if (!rc)
 		rc = adapters_open(ctx);
-	if (!rc)
-		eager_choose(ctx);
 	if (!rc)
 		rc = rail_memory_open(ctx);
 	if (!rc)

@@ -209,10 +209,9 @@ static const struct opt options[] = {
 	  .standard = "8K", .special = "auto", .min = 1, .max = (uint64_t)1 << 40,
 	  .help = "messages above this size are striped over all rails; auto measures it" },
 	{ .name = "eager", .type = OPT_SIZE, .carry = OPT_BOTH, AT(eager), .arg = "BYTES",
-	  .standard = "auto", .special = "auto", .min = 0, .max = RAIL_EAGER_MAX,
+	  .standard = "8K", .min = 0, .max = RAIL_EAGER_MAX,
 	  .help = "messages up to this size are sent at once, larger ones, and what is striped, "
-		  "by rendezvous; auto: 8K, 64K over untimed software HCAs alone, up to 16 "
-		  "ranks, without --map-buffers, where no rail is named" },
+		  "by rendezvous" },
 	{ .name = "rendezvous", .type = OPT_CHOICE, .carry = OPT_COMM, AT(rendezvous),
 	  .arg = "HOW", .standard = "auto", .choices = rendezvous,
 	  .help = "who moves the data of messages above the eager limit" },

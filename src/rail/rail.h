@@ -118,7 +118,6 @@ struct rail_settings {
 	/*
 	 * Bytes; a message above it goes by rendezvous.  The receive buffers of
 	 * the process are made for it: a way with a larger value is held to this one.
-	 * OPT_SPECIAL: `auto` (rail_eager_limit), as in a way.
 	 */
 	uint64_t eager;
 	int rendezvous, completion;	/* enum rail_rendezvous, rail_completion */
@@ -325,10 +324,9 @@ int rail_peer_connect(struct rail_peer *peer, const unsigned char theirs[RAIL_OF
  * some KiB per peer.  Lanes are made when the first message goes to a peer or comes from
  * it; that message waits for them.  rail_peer_add finds what the two disagree in.
  *
- * What a connected peer costs, with R rails, Q queue pairs on each and --eager of 8 KiB, in KiB;
- * where a number depends on how many peers there could be, for 1,024.  (--eager of 64 KiB, which
- * `auto` is for few ranks over untimed software HCAs: rings of 1,040, and once 8 MiB.)  What is
- * registered is locked memory on a real device.
+ * What a connected peer costs, with R rails, Q queue pairs on each and the standard
+ * --eager of 8 KiB, in KiB; where a number depends on how many peers there could be,
+ * for 1,024.  What is registered is locked memory on a real device.
  *
  *	rings of two polled eager lanes: 2 x (128 slots of 64 bytes + 128 KiB)	272
  *	or receive buffers of two SEND lanes: 2 x 16 x (8 KiB + 64 bytes)	258

@@ -6,12 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/*
- * Bound of --eager; what its `auto` means: COPIED where the processors of both ends move the data
- * anyway, if there are not more ranks than EAGER_PEERS, since each has rings of 512 KiB from each.
- */
-enum { RAIL_EAGER_MAX = 64 * 1024, RAIL_EAGER_STANDARD = 8192, RAIL_EAGER_COPIED = 64 * 1024,
-       RAIL_EAGER_PEERS = 16 };
+enum { RAIL_EAGER_MAX = 64 * 1024 };	/* bound of --eager */
 
 /* The next name of a list of ports; NULL at its end. */
 const char *rail_name_next(const char **list, size_t *length);

@@ -2,7 +2,6 @@
 #include <errno.h>
 #include <stdio.h>
 
-#include "opt.h"
 #include "rail.h"
 #include "rail_ctx.h"
 #include "vrb.h"
@@ -18,7 +17,7 @@ int rail_way_check(const struct rail_ctx *ctx, const struct rail_way *way, char 
 			 ctx->rail[0].port->name, ctx->rail_count - 1, last->port->name);
 		return -EINVAL;
 	}
-	if (way->eager > ctx->eager_max && way->eager != OPT_SPECIAL) {
+	if (way->eager > ctx->eager_max) {
 		snprintf(why, why_size, "eager=%llu: the rails' buffers are not made for that "
 			 "(accepted: 0 to %llu, the job's --eager)",
 			 (unsigned long long)way->eager, (unsigned long long)ctx->eager_max);

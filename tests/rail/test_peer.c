@@ -362,41 +362,35 @@ static void wish_body(struct job *job)
 	rail_close(job->ctx);
 }
 
-/* --eager auto, by fabric and number of ranks; and a number is a number. */
-struct eager {
-	const char *soft;
-	uint64_t asked, bytes;
-	unsigned peers;
-};
-
+/* What goes at once: up to --eager and up to the way's own limit; of what is striped, no more than
+ * its threshold. */
 static void eager_body(struct job *job)
 {
-	const struct rail_way bind = { .policy = RAIL_BIND, .threshold = 8192, .eager = OPT_SPECIAL };
-	const struct rail_way stripe = { .policy = RAIL_STRIPE, .threshold = 8192, .eager = OPT_SPECIAL };
-	const struct eager *e = job->arg;
+	const uint64_t *eager = job->arg;
+	const struct rail_way ways[] = {
+		{ .policy = RAIL_BIND, .threshold = 8192, .eager = 65536 },
+		{ .policy = RAIL_BIND, .threshold = 8192, .eager = 100 },
+		{ .policy = RAIL_STRIPE, .threshold = 8192, .eager = 65536 },
+	};
+	const uint64_t most[] = { 65536, 100, 8192 };
 
 	job->rail.on_message = job_no_message;
-	job->rail.peer_count = e->peers;
-	job->settings.eager = e->asked;
+	job->settings.eager = *eager;
 	CHECK_EQUAL(rail_open(&job->rail, &job->ctx), 0);
-	CHECK_EQUAL(rail_eager_limit(job->ctx, &bind), e->bytes);
-	/* What is striped is not eager. */
-	CHECK_EQUAL(rail_eager_limit(job->ctx, &stripe), e->bytes < 8192 ? e->bytes : 8192);
+	for (int i = 0; i < 3; i++)
+		CHECK_EQUAL(rail_eager_limit(job->ctx, &ways[i]),
+			    most[i] < *eager ? most[i] : *eager);
 	rail_close(job->ctx);
 }
 
-static void test_eager_auto(void **state)
+static void test_eager_limit(void **state)
 {
-	static const struct eager cases[] = {
-		{ "ideal", OPT_SPECIAL, 65536, 16 }, { "ideal", OPT_SPECIAL, 8192, 17 },
-		{ "rate=1GB/s", OPT_SPECIAL, 8192, 2 }, { "ideal", 100, 100, 2 },
-		{ "rate=1GB/s", 20000, 20000, 2 },
-	};
+	static const uint64_t cases[] = { 0, 50, 8192, 20000, 65536 };
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
-		assert_int_equal(job_run(&(struct job_config){ .count = 1, .soft = cases[i].soft },
-					 eager_body, &cases[i], 0), 0);
+		assert_int_equal(job_run(&(struct job_config){ .count = 1 }, eager_body, &cases[i], 0),
+				 0);
 }
 
 static void test_wishes(void **state)
@@ -446,7 +440,7 @@ static void test_options(void **state)
 	assert_string_equal(set.rails, "all");
 	assert_null(set.soft);
 	assert_int_equal(set.threshold, 8192);
-	assert_true(set.eager == OPT_SPECIAL);
+	assert_int_equal(set.eager, 8192);
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		*why = 0;
 		assert_int_equal(opt_set(&table, bad[i].name, bad[i].text, OPT_FROM_COMMAND_LINE,
@@ -513,7 +507,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_local),
 		cmocka_unit_test(test_host_list),
 		cmocka_unit_test(test_wishes),
-		cmocka_unit_test(test_eager_auto),
+		cmocka_unit_test(test_eager_limit),
 		cmocka_unit_test(test_sync),
 		cmocka_unit_test(test_mismatch),
 		cmocka_unit_test(test_garbage),
