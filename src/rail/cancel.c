@@ -93,6 +93,7 @@ static void take_out(struct rail_op *op)
 
 	queue_remove(&peer->route[op->policy]->waiting, op);
 	if (op->stage != STAGE_EAGER) {
+		peer->offers--;
 		rail_table_remove(&peer->ctx->table, op->handle);
 		rndv_release(op);
 	}
@@ -141,6 +142,7 @@ void rail_cancelled_arrived(struct rail_peer *peer, const struct rail_record *re
 		rail_peer_fail(peer, -EPROTO, "a CANCELLED for no message of ours");
 		return;
 	}
+	peer->offers--;
 	rail_table_remove(&peer->ctx->table, op->handle);
 	rndv_finish(op, -ECANCELED);
 }

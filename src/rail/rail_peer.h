@@ -36,6 +36,7 @@ struct rail_peer {
 	bool working;			/* in the context's list of peers with something to do */
 	struct rail_peer *next_working;
 	uint32_t ops;			/* in flight with this peer */
+	uint32_t offers;		/* rendezvous that it has not answered */
 	struct rail_tx *route[RAIL_POLICIES];
 	struct rail_tx tx[LANE_ROLES];
 	struct rail_rx rx[LANE_ROLES];

@@ -20,6 +20,8 @@
  *   written, FIN here: done    -------->  each completion clears its bit
  *                              <--------  no bit left, all read: FIN, done
  *
+ * An offer by both may be answered as one by read (a FIN alone), or by write (rndv.h).
+ *
  * The RTS carries what decides the cut: policy, threshold, bound rail, weights.  The CTS
  * carries how much is wanted.  Both ends compute the same table (stripe.h).  Every chunk has
  * an immediate of its own, since rails are not ordered among each other.  With `completion
@@ -89,7 +91,8 @@ void rndv_plan(const struct rail_op *op, struct rail_stripe *s)
 	struct rail_cut cut = {
 		.rail_count = op->peer->rail_count,
 		.chunk_bytes = op->how & RNDV_BOTH ? even_chunk_bytes(op) :
-						     chunk_bytes(op->peer, op->bytes),
+			       op->how & RNDV_ALONE && op->how & RNDV_READ ? RNDV_COPY_BYTES :
+			       chunk_bytes(op->peer, op->bytes),
 	};
 
 	rail_stripe_weights(&cut, op->policy, op->threshold, op->bytes, op->bound, op->weight);

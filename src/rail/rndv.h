@@ -12,7 +12,8 @@
  * By both: KEYS, RTS  -->  <--  CTS; the sender writes the first half of the chunks, so of two
  * rails all of the first, the receiver reads the others, and its FIN tells that.  Where processors
  * copy, two do, with as few chunks as rails if the message is not large.  If the receiver's
- * buffer is mapped (mapped.h), its CTS makes it a message by write; see also edges.h.
+ * buffer is mapped (mapped.h), its CTS makes it a message by write; see also edges.h.  If both
+ * ends have offered the other a message, each reads the whole of one that is not large.
  *
  * FIN also answers a message of which no byte is wanted.  An RTS that has not been
  * answered can be cancelled: CANCEL, CANCELLED (cancel.c).
@@ -45,7 +46,7 @@ struct rail_tx;
 /* By both, no wire is to be kept busy: each is a copy by the kernel, which is dear to begin. */
 #define RNDV_COPY_BYTES ((uint64_t)256 << 10)
 /* `auto` takes both from so many bytes on: less, one end has copied before two agree. */
-#define RNDV_BOTH_BYTES ((size_t)64 << 10)
+#define RNDV_BOTH_BYTES ((size_t)16 << 10)
 /* ... nor smaller for the sake of more queue pairs. */
 #define RAIL_CHUNK_BYTES_MIN ((uint64_t)16 << 10)
 
@@ -56,7 +57,7 @@ enum {
 	RNDV_CANCEL = 4,		/* not in the RTS: its CANCEL is out, or waits */
 	RNDV_BOTH = 8,			/* half is written; who reads the other has RNDV_READ as well */
 	RNDV_FIN = 16,			/* not in the RTS: its CTS has come, its FIN is to come */
-	RNDV_ALONE = 32,		/* not in the RTS: it offers both, but the sender writes all */
+	RNDV_ALONE = 32,		/* not in the RTS: it offers both, but one end moves all */
 	RNDV_EDGES = 64,		/* not in the RTS: edges.h */
 };
 

@@ -119,6 +119,16 @@ static void take_mapped(struct rail_op *op)
 		op->how |= RNDV_EDGES;
 }
 
+/*
+ * Offered by both, while the peer has not answered offers of this end: each end reads what it gets
+ * in one call, which is done before half and half are agreed on.
+ */
+static bool reads_alone(const struct rail_op *op)
+{
+	return op->how & RNDV_BOTH && op->peer->copies && op->peer->offers &&
+	       op->bytes <= RNDV_COPY_BYTES;
+}
+
 static void op_take_rts(struct rail_op *op, const struct rail_rts *rts)
 {
 	op->handle = rts->handle;
@@ -130,6 +140,8 @@ static void op_take_rts(struct rail_op *op, const struct rail_rts *rts)
 	op->edges = false;
 	if (op->mapped)
 		take_mapped(op);
+	else if (reads_alone(op))
+		op->how = (uint8_t)((op->how & ~RNDV_BOTH) | RNDV_ALONE);
 	op->remote = rts->keys.address;
 	memcpy(op->rkey, rts->keys.rkey, sizeof(op->rkey));
 	memcpy(op->weight, rts->weight, sizeof(op->weight));

@@ -78,6 +78,7 @@ int rail_rndv_send(struct rail_peer *peer, const struct rail_way *way,
 		return rc;
 	}
 	op_begin(op);
+	peer->offers++;
 	if (rc > 0)
 		op->stage = STAGE_RTS_SENT;
 	else
@@ -92,7 +93,7 @@ static bool is_due(const struct rail_op *op, uint64_t bytes, unsigned how)
 		return how == RNDV_READ;
 	if (op->stage != STAGE_RTS_SENT)
 		return false;
-	return !bytes || (op->how & RNDV_READ) == how;
+	return !bytes || (op->how & RNDV_READ) == how || op->how & RNDV_BOTH;
 }
 
 /*
@@ -110,6 +111,8 @@ static struct rail_op *answered(struct rail_peer *peer, const struct rail_record
 		rail_peer_fail(peer, -EPROTO, "a %s for no message of ours", what);
 		return NULL;
 	}
+	if (!(op->how & RNDV_FIN))
+		peer->offers--;
 	if (op->how & RNDV_BOTH && !how) {
 		op->how |= RNDV_FIN;
 	} else {
@@ -191,6 +194,8 @@ void rail_fin_arrived(struct rail_peer *peer, const struct rail_record *record,
 			rndv_finish(op, 0);
 		return;
 	}
+	if (op->how & RNDV_BOTH)	/* the receiver has read all of it */
+		op->how = (uint8_t)((op->how & ~RNDV_BOTH) | RNDV_READ);
 	memcpy(op->cursor, chunks, sizeof(chunks));
 	op->bytes = bytes;
 	rndv_finish(op, 0);

@@ -279,7 +279,7 @@ static const struct answer {
 	{ RAIL_BY_READ, true, 65536, { 256, 257 } },		/* of more */
 	{ RAIL_BY_READ, true, 65664, { 256, 257 } },		/* of more than there is */
 	{ RAIL_BY_READ, true, 2ull << 56 | 100, { 0 } },	/* on a rail that does not exist */
-	{ RAIL_BY_BOTH, true, 32768, { 128, 128 } },	/* a FIN before any CTS */
+	{ RAIL_BY_BOTH, true, 65664, { 256, 257 } },	/* all read, of more than there is */
 	{ RAIL_BY_BOTH, false, 0, { 0 } },		/* a CTS of nothing */
 	{ RAIL_BY_WRITE, false, 1ull << 47 | 65536, { 0 } },	/* for all, of what is not by both */
 	{ RAIL_BY_WRITE, false, 1ull << 46 | 65536, { 0 } },	/* with edges of no bytes */

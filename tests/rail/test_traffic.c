@@ -253,6 +253,79 @@ static void test_edges_modelled_8_rails(void **state)
 	edges_on("hcas=4,ports=2," MODELLED, PLAIN);
 }
 
+/* ---- Offers by both ends ------------------------------------------------------------------- */
+
+enum { MET_BYTES = 256 << 10 };
+
+struct met {
+	const char *soft;
+	bool meet;			/* process 1 offers a message as well */
+	size_t bytes;
+	bool read, both;		/* how the one of process 0 is to move */
+};
+
+static struct rail_op met_in = { .done = job_count_done };
+static unsigned char met_to[MET_BYTES + 1];
+
+/* An offer is accepted as it comes: before an answer to what this end offered. */
+static void met_accept(void *user, const struct rail_message *msg)
+{
+	(void)user;
+	CHECK(!msg->payload);
+	CHECK_EQUAL(rail_accept(msg->peer, msg->rendezvous,
+				&(struct rail_buf){ met_to, msg->bytes, RAIL_MEM_HOST }, &met_in), 0);
+}
+
+static void met_body(struct job *job)
+{
+	const struct rail_way way = { .policy = RAIL_STRIPE, .threshold = 8192, .eager = 8192,
+				      .rendezvous = RAIL_BY_AUTO };
+	const struct met *m = job->arg;
+	struct rail_op out = { .done = job_count_done };
+	const bool sends = job->rank == 0 || m->meet, receives = job->rank == 1 || m->meet;
+	static unsigned char from[MET_BYTES + 1];
+	const struct rail_header header = { { 1, 2 } };
+	const int other = !job->rank;
+	struct rail_traced t;
+
+	job->rail.on_message = met_accept;
+	job_connect(job);
+	for (size_t i = 0; i < m->bytes; i++)
+		from[i] = (unsigned char)(i * 7 + i / 251 + (size_t)job->rank);
+	if (sends)
+		CHECK_EQUAL(rail_send(job->peer[other], &way, &header,
+				      &(struct rail_buf){ from, m->bytes, RAIL_MEM_HOST }, 0, &out), 0);
+	while (job_seen.done < sends + receives)
+		job_progress(job);
+	CHECK_EQUAL(job_seen.status, 0);
+	for (size_t i = 0; receives && i < m->bytes; i++)
+		CHECK_EQUAL(met_to[i], (unsigned char)(i * 7 + i / 251 + (size_t)other));
+	rail_op_traced(job->rank ? &met_in : &out, !job->rank, &t);
+	CHECK_EQUAL(t.bytes, m->bytes);
+	CHECK_EQUAL(t.read, m->read);
+	CHECK_EQUAL(t.both, m->both);
+	job_close(job);
+}
+
+/* Offers that meet are read whole if one copy is enough, where processors copy at all. */
+static void test_met(void **state)
+{
+	static const struct met cases[] = {
+		{ "ideal", false, 65536, .both = true },
+		{ "ideal", true, 65536, .read = true },
+		{ "ideal,ports=1", true, 16384, .read = true },
+		{ "ideal", true, MET_BYTES, .read = true },
+		{ "ideal", true, MET_BYTES + 1, .both = true },
+		{ "ideal", true, 9000 },
+		{ "ports=2," MODELLED, true, 65536 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		assert_int_equal(job_run(&(struct job_config){ .soft = cases[i].soft }, met_body,
+					 &cases[i], 0), 0);
+}
+
 /* Eight adapters: a CTS with eight keys. */
 static void test_edges_8_adapters(void **state)
 {
@@ -506,6 +579,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_edges_modelled),
 		cmocka_unit_test(test_edges_modelled_8_rails),
 		cmocka_unit_test(test_edges_8_adapters),
+		cmocka_unit_test(test_met),
 		cmocka_unit_test(test_ways_polled),
 		cmocka_unit_test(test_ways_sent),
 		cmocka_unit_test(test_queue_pairs),
