@@ -178,7 +178,21 @@ struct neighbour {
 	pthread_t thread;
 	atomic_bool ends;
 	unsigned char *side[2];	/* directly before the buffer, and behind it */
+	bool lost[2];		/* another thread has mapped something there */
 };
+
+/* Where pages are gone for a moment, other threads may map theirs, which must not be replaced. */
+static bool gone_and_back(unsigned char *at, bool lost)
+{
+	void *p;
+
+	if (!lost)
+		munmap(at, SIDE);
+	p = mmap(at, SIDE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+	if (p != MAP_FAILED && p != at)
+		munmap(p, SIDE);	/* a kernel that does not know the flag */
+	return p == at;
+}
 
 /* Pages come and go, all the time; those between them stay. */
 static void *neighbour_run(void *argument)
@@ -188,14 +202,16 @@ static void *neighbour_run(void *argument)
 
 	for (unsigned turn = 0; !atomic_load(&n->ends); turn++) {
 		unsigned char *at = n->side[turn % 2];
+		bool *lost = &n->lost[turn % 2];
 
-		if (turn % 3 == 0)
+		if (*lost || turn % 3 == 1)
+			*lost = !gone_and_back(at, *lost);
+		else if (turn % 3 == 0)
 			madvise(at, SIDE, MADV_DONTNEED);
 		else
-			munmap(at, SIDE);
-		mmap(at, SIDE, PROT_READ | PROT_WRITE,
-		     MAP_PRIVATE | MAP_ANONYMOUS | (turn % 3 == 1 ? MAP_FIXED_NOREPLACE : MAP_FIXED), -1, 0);
-		*at = 1;
+			mmap(at, SIDE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+		if (!*lost)
+			*at = 1;
 		nanosleep(&pause, NULL);
 	}
 	return NULL;
@@ -223,7 +239,10 @@ static void end_neighbour(struct life *l)
 
 	atomic_store(&n->ends, true);
 	pthread_join(n->thread, NULL);
-	munmap(l->home, l->limit + 2 * SIDE);
+	munmap(l->home + SIDE, l->limit);
+	for (int i = 0; i < 2; i++)
+		if (!n->lost[i])
+			munmap(n->side[i], SIDE);
 	free(n);
 }
 
