@@ -482,7 +482,7 @@ copies() {
 	for k in $(seq "$launches"); do
 		measures/copies 2>"$err" >"$work/copies.$k" || stop "copies"
 	done
-	for size in 65536 262144 1048576 4194304; do
+	for size in 16384 65536 262144 1048576 4194304; do
 		sed -n "s/^copies $size two //p" "$work"/copies.* |
 			measure "$size bytes: copied by two processes / by one" "x >= 1.1"
 		sed -n "s/^copies $size shared //p" "$work"/copies.* |

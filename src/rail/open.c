@@ -10,7 +10,6 @@
 #include "lane_ring.h"
 #include "mapped.h"
 #include "mr.h"
-#include "opt.h"
 #include "on_demand.h"
 #include "op_queue.h"
 #include "peer_end.h"
@@ -313,10 +312,10 @@ static struct rail_ctx *ctx_make(const struct rail_config *cfg)
 	ctx->settings = *cfg->settings;
 	ctx->cfg.settings = &ctx->settings;
 	ctx->local = -1;
+	ctx->eager_max = ctx->settings.eager;
 	ctx->settings.qps = ctx->settings.qps ? ctx->settings.qps : 1;
 	if (!ctx->settings.chunk)
 		ctx->settings.chunk = RAIL_CHUNK_BYTES;
-	ctx->eager_max = ctx->settings.eager;
 	ctx->settings.chunk &= ~(uint64_t)(RAIL_STRIPE_ALIGN - 1);
 	ctx->bulk_depth = BULK_DEPTH_MAX;
 	while (ctx->bulk_depth > BULK_DEPTH_MIN && ctx->bulk_depth * cfg->peer_count > 4096)

@@ -104,6 +104,12 @@ static inline uint32_t rndv_share(const struct rail_op *op, const struct rail_st
 	return reads ? s->piece[k].count - written : written;
 }
 
+/* May its receiver read all of an offer by both?  In one copy, where processors copy. */
+static inline bool rndv_may_read_alone(const struct rail_op *op, uint64_t bytes)
+{
+	return op->how & RNDV_BOTH && op->peer->copies && bytes <= RNDV_COPY_BYTES;
+}
+
 /* Its chunks are cut by measured rates. */
 static inline bool op_is_weighted(const struct rail_op *op)
 {

@@ -125,8 +125,7 @@ static void take_mapped(struct rail_op *op)
  */
 static bool reads_alone(const struct rail_op *op)
 {
-	return op->how & RNDV_BOTH && op->peer->copies && op->peer->offers &&
-	       op->bytes <= RNDV_COPY_BYTES;
+	return op->peer->offers && rndv_may_read_alone(op, op->bytes);
 }
 
 static void op_take_rts(struct rail_op *op, const struct rail_rts *rts)

@@ -93,7 +93,7 @@ static bool is_due(const struct rail_op *op, uint64_t bytes, unsigned how)
 		return how == RNDV_READ;
 	if (op->stage != STAGE_RTS_SENT)
 		return false;
-	return !bytes || (op->how & RNDV_READ) == how || op->how & RNDV_BOTH;
+	return !bytes || (op->how & RNDV_READ) == how || rndv_may_read_alone(op, bytes);
 }
 
 /*

@@ -400,7 +400,15 @@ static void liveness(MPI_Comm comm)
 	free(in);
 }
 
-/* Collectives of a rank with itself. */
+/* What a collective of one rank gave; the next one finds nothing of it. */
+static void is_own(int *out, int count, const char *what)
+{
+	for (int i = 0; i < count; i++) {
+		CHECK(out[i] == i, "%s: %d is %d", what, i, out[i]);
+		out[i] = -1;
+	}
+}
+
 static void themselves(MPI_Comm self, int *in, int *out, int count)
 {
 	const int none = 0;
@@ -408,17 +416,25 @@ static void themselves(MPI_Comm self, int *in, int *out, int count)
 	for (int i = 0; i < count; i++)
 		in[i] = i, out[i] = -1;
 	MPI_Allgather(in, count, MPI_INT, out, count, MPI_INT, self);
+	is_own(out, count, "Allgather");
 	MPI_Allgatherv(in, count, MPI_INT, out, &count, &none, MPI_INT, self);
+	is_own(out, count, "Allgatherv");
 	MPI_Alltoall(in, count, MPI_INT, out, count, MPI_INT, self);
+	is_own(out, count, "Alltoall");
 	MPI_Alltoallv(in, &count, &none, MPI_INT, out, &count, &none, MPI_INT, self);
+	is_own(out, count, "Alltoallv");
 	MPI_Gatherv(in, count, MPI_INT, out, &count, &none, MPI_INT, 0, self);
+	is_own(out, count, "Gatherv");
 	MPI_Scatterv(in, &count, &none, MPI_INT, out, count, MPI_INT, 0, self);
+	is_own(out, count, "Scatterv");
 	MPI_Allreduce(in, out, count, MPI_INT, MPI_SUM, self);
+	is_own(out, count, "Allreduce");
 	MPI_Reduce_scatter(in, out, &count, MPI_INT, MPI_SUM, self);
+	is_own(out, count, "Reduce_scatter");
 	MPI_Scan(in, out, count, MPI_INT, MPI_SUM, self);
-	MPI_Bcast(out, count, MPI_INT, 0, self);
-	for (int i = 0; i < count; i++)
-		CHECK(out[i] == i, "%d is %d", i, out[i]);
+	is_own(out, count, "Scan");
+	MPI_Bcast(in, count, MPI_INT, 0, self);
+	is_own(in, count, "Bcast");
 }
 
 /* Nothing of an earlier collective is left that a later one writes to: here it would be in `guard`. */

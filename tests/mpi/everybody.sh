@@ -4,7 +4,7 @@
 . "$srcdir/tests/run-lib.sh"
 # MPICH never yields and pays dearly for more ranks than cores.
 case $RG_MPI_FLAVOR in
-openmpi) count=$([ -n "${RG_LONG-}" ] && echo 64 || echo 32) few=${RG_LONG:+64} ;;
+openmpi) few=${RG_LONG:+64}; count=${few:-32} ;;
 *) count=12 ;;
 esac
 # A sanitizer's shadow of memory is not ours.

@@ -270,6 +270,7 @@ static const struct answer {
 	bool fin;			/* the answer, else a CTS */
 	uint64_t word;
 	uint32_t units[RAIL_MAX];
+	const char *soft;		/* "ideal" when NULL */
 } answers[] = {
 	{ RAIL_BY_READ, false, 65536, { 0 } },			/* a CTS for what is to be read */
 	{ RAIL_BY_WRITE, false, 0, { 0 } },			/* of nothing */
@@ -279,6 +280,7 @@ static const struct answer {
 	{ RAIL_BY_READ, true, 65536, { 256, 257 } },		/* of more */
 	{ RAIL_BY_READ, true, 65664, { 256, 257 } },		/* of more than there is */
 	{ RAIL_BY_READ, true, 2ull << 56 | 100, { 0 } },	/* on a rail that does not exist */
+	{ RAIL_BY_BOTH, true, 32768, { 128, 128 }, MODELLED },	/* a FIN before any CTS */
 	{ RAIL_BY_BOTH, true, 65664, { 256, 257 } },	/* all read, of more than there is */
 	{ RAIL_BY_BOTH, false, 0, { 0 } },		/* a CTS of nothing */
 	{ RAIL_BY_WRITE, false, 1ull << 47 | 65536, { 0 } },	/* for all, of what is not by both */
@@ -327,7 +329,8 @@ static void test_answers(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < sizeof(answers) / sizeof(answers[0]); i++)
-		assert_int_equal(job_run(&(struct job_config){ .soft = "ideal" }, answers_body,
+		assert_int_equal(job_run(&(struct job_config){
+				.soft = answers[i].soft ? answers[i].soft : "ideal" }, answers_body,
 					 &answers[i], 0), 0);
 }
 

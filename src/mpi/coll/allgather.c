@@ -1,7 +1,8 @@
 /*
  * allgather.c - MPI_Allgather(v).  ring and doubling send a rank's own block from where it is, and
- * put it in its place beside that: a block that was just copied is in this core's cache alone, and
- * what copies it from there takes up to three times as long.  The others put it in its place first.
+ * it is put in its place beside that or at the end: a block that was just copied is in this core's
+ * cache alone, and what copies it from there takes up to three times as long.  The others put it in
+ * its place first.
  */
 #include "coll.h"
 
@@ -18,10 +19,12 @@ struct gather {
 
 static void place(struct coll *k, struct gather *g)
 {
+	struct coll_block here = coll_block_at(&g->to, k->rank);
+
 	if (!g->placed)
-		coll_copy(k, g->own, coll_block_at(&g->to, k->rank));
+		coll_copy(k, g->own, here);
 	g->placed = true;
-	g->own = coll_block_at(&g->to, k->rank);
+	g->own = here;
 }
 
 static struct coll_block block_at(const void *gather, int i)
@@ -34,7 +37,6 @@ static struct coll_block block_at(const void *gather, int i)
 static void ring(struct coll *k, struct gather *g)
 {
 	coll_ring(k, (k->rank + 1) % k->size, (k->rank + k->size - 1) % k->size, k->rank, block_at, g);
-	place(k, g);
 }
 
 /* Over rail 0 to the right and over rail 1 to the left, at the same time. */
@@ -111,10 +113,8 @@ static void doubling(struct coll *k, struct gather *g)
 	struct coll_message sent, received;
 	int have, mine, theirs;
 
-	if (k->size == 1) {
-		place(k, g);
+	if (k->size == 1)
 		return;
-	}
 	coll_irecv(k, &received, coll_block_at(to, k->rank ^ 1), k->rank ^ 1);
 	coll_isend(k, &sent, g->own, k->rank ^ 1);
 	place(k, g);
@@ -196,8 +196,7 @@ static int allgather(struct comm *c, const void *sbuf, MPI_Count scount, MPI_Dat
 	own_set(&g, &k, sbuf == MPI_IN_PLACE ? NULL : &own);
 	if (bytes)
 		gather_all(&k, &g, bytes);
-	else
-		place(&k, &g);
+	place(&k, &g);
 	return coll_end(&k);
 }
 
@@ -215,6 +214,7 @@ static int allgatherv(struct comm *c, const void *sbuf, MPI_Count scount, MPI_Da
 	coll_begin(&k, c);
 	own_set(&g, &k, sbuf == MPI_IN_PLACE ? NULL : &own);
 	ring(&k, &g);
+	place(&k, &g);
 	free(g.to.list);
 	return coll_end(&k);
 }
