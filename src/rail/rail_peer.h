@@ -33,6 +33,7 @@ struct rail_peer {
 	bool reported;			/* its failure has been told, or need not be */
 	bool told;			/* on_peer_error has been called */
 	struct rail_link *link;		/* connected on demand: how (on_demand.c) */
+	bool reads_next;		/* how the last of several moved: rndv_receive.c, take_both */
 	bool working;			/* in the context's list of peers with something to do */
 	struct rail_peer *next_working;
 	uint32_t ops;			/* in flight with this peer */

@@ -13,7 +13,8 @@
  * rails all of the first, the receiver reads the others, and its FIN tells that.  Where processors
  * copy, two do, with as few chunks as rails if the message is not large.  If the receiver's
  * buffer is mapped (mapped.h), its CTS makes it a message by write; see also edges.h.  If both
- * ends have offered the other a message, each reads the whole of one that is not large.
+ * ends have offered the other a message, each reads the whole of one that is not large.  Of
+ * several smaller ones one way, the ends move every second one whole.
  *
  * FIN also answers a message of which no byte is wanted.  An RTS that has not been
  * answered can be cancelled: CANCEL, CANCELLED (cancel.c).
@@ -45,6 +46,8 @@ struct rail_tx;
 #define RAIL_CHUNK_BYTES ((uint64_t)64 << 10)
 /* By both, no wire is to be kept busy: each is a copy by the kernel, which is dear to begin. */
 #define RNDV_COPY_BYTES ((uint64_t)256 << 10)
+/* Of several messages up to this, each is moved by one end: half as many calls and records. */
+#define RNDV_TURN_BYTES ((uint64_t)64 << 10)
 /* `auto` takes both from so many bytes on: less, one end has copied before two agree. */
 #define RNDV_BOTH_BYTES ((size_t)16 << 10)
 /* ... nor smaller for the sake of more queue pairs. */
@@ -59,6 +62,7 @@ enum {
 	RNDV_FIN = 16,			/* not in the RTS: its CTS has come, its FIN is to come */
 	RNDV_ALONE = 32,		/* not in the RTS: it offers both, but one end moves all */
 	RNDV_EDGES = 64,		/* not in the RTS: edges.h */
+	RNDV_MORE = 128,		/* by both, and an earlier offer waits for its answer */
 };
 
 /* In the word of a CTS: RNDV_ALONE, RNDV_EDGES; of a CTS and a FIN: bytes. */
@@ -104,8 +108,8 @@ static inline uint32_t rndv_share(const struct rail_op *op, const struct rail_st
 	return reads ? s->piece[k].count - written : written;
 }
 
-/* May its receiver read all of an offer by both?  In one copy, where processors copy. */
-static inline bool rndv_may_read_alone(const struct rail_op *op, uint64_t bytes)
+/* May one end move all of an offer by both?  In one copy, where processors copy. */
+static inline bool rndv_may_move_alone(const struct rail_op *op, uint64_t bytes)
 {
 	return op->how & RNDV_BOTH && op->peer->copies && bytes <= RNDV_COPY_BYTES;
 }

@@ -41,8 +41,9 @@ static bool rts_is_sound(const struct rail_rx *rx, const struct rail_rts_wire *r
 		share |= rts->weight[k];
 	return bytes <= RAIL_STRIPE_MAX_BYTES && rts->policy < RAIL_POLICIES && share &&
 	       rts->bound < peer->rail_count &&
-	       !(rts->how & ~(RNDV_READ | RNDV_CONTROL | RNDV_BOTH)) &&
+	       !(rts->how & ~(RNDV_READ | RNDV_CONTROL | RNDV_BOTH | RNDV_MORE)) &&
 	       !(both && (rts->how & RNDV_READ || rts->policy > RAIL_STRIPE)) &&
+	       !(rts->how & RNDV_MORE && !both) &&
 	       !(control && (read || rts->policy == RAIL_PULL)) &&
 	       (!read || rx->keys.handle == rts->handle);
 }
@@ -108,11 +109,17 @@ void rndv_clear_to_send(struct rail_op *op)
 		rndv_cts_sent(op);
 }
 
+static void take_alone(struct rail_op *op, bool reads)
+{
+	op->how &= (uint8_t)~(RNDV_BOTH | RNDV_READ);
+	op->how |= RNDV_ALONE | (reads ? RNDV_READ : 0);
+}
+
 /* Its buffer is mapped: the sender writes, and sends apart what is not. */
 static void take_mapped(struct rail_op *op)
 {
 	if (op->how & RNDV_BOTH)
-		op->how = (uint8_t)((op->how & ~(RNDV_BOTH | RNDV_READ)) | RNDV_ALONE);
+		take_alone(op, false);
 	rail_edges_find(op, (uintptr_t)op->buf.addr);
 	op->edges = rail_edges_fit(op);
 	if (op->edges)
@@ -120,12 +127,20 @@ static void take_mapped(struct rail_op *op)
 }
 
 /*
- * Offered by both, while the peer has not answered offers of this end: each end reads what it gets
- * in one call, which is done before half and half are agreed on.
+ * Offered by both, and one call moves all, which is done before half and half are agreed on: if
+ * the peer has not answered offers of this end, each end reads what it gets.  If this is one of
+ * several, the sender writes one while this end reads the next.
  */
-static bool reads_alone(const struct rail_op *op)
+static void take_both(struct rail_op *op)
 {
-	return op->peer->offers && rndv_may_read_alone(op, op->bytes);
+	struct rail_peer *peer = op->peer;
+
+	if (!rndv_may_move_alone(op, op->bytes))
+		return;
+	if (peer->offers)
+		take_alone(op, true);
+	else if (op->how & RNDV_MORE && op->bytes <= RNDV_TURN_BYTES)
+		take_alone(op, peer->reads_next = !peer->reads_next);
 }
 
 static void op_take_rts(struct rail_op *op, const struct rail_rts *rts)
@@ -139,8 +154,8 @@ static void op_take_rts(struct rail_op *op, const struct rail_rts *rts)
 	op->edges = false;
 	if (op->mapped)
 		take_mapped(op);
-	else if (reads_alone(op))
-		op->how = (uint8_t)((op->how & ~RNDV_BOTH) | RNDV_ALONE);
+	else
+		take_both(op);
 	op->remote = rts->keys.address;
 	memcpy(op->rkey, rts->keys.rkey, sizeof(op->rkey));
 	memcpy(op->weight, rts->weight, sizeof(op->weight));

@@ -36,7 +36,7 @@ static void op_take_way(struct rail_op *op, const struct rail_way *way)
 	if (way->rendezvous == RAIL_BY_READ)
 		op->how |= RNDV_READ;
 	else if (by_both(op->peer, way, op->buf.bytes))
-		op->how |= RNDV_BOTH;
+		op->how |= RNDV_BOTH | (op->peer->offers ? RNDV_MORE : 0);
 }
 
 int rail_rndv_send(struct rail_peer *peer, const struct rail_way *way,
@@ -93,7 +93,7 @@ static bool is_due(const struct rail_op *op, uint64_t bytes, unsigned how)
 		return how == RNDV_READ;
 	if (op->stage != STAGE_RTS_SENT)
 		return false;
-	return !bytes || (op->how & RNDV_READ) == how || rndv_may_read_alone(op, bytes);
+	return !bytes || (op->how & RNDV_READ) == how || rndv_may_move_alone(op, bytes);
 }
 
 /*
@@ -122,7 +122,7 @@ static struct rail_op *answered(struct rail_peer *peer, const struct rail_record
 	return op;
 }
 
-/* The receiver has mapped its buffer: of an offer by both it takes the write alone. */
+/* The receiver wants all of an offer by both written. */
 static bool write_alone(struct rail_op *op)
 {
 	if (!(op->how & RNDV_BOTH)) {

@@ -326,6 +326,98 @@ static void test_met(void **state)
 					 &cases[i], 0), 0);
 }
 
+enum { SEVERAL = 5, TURN_BYTES = 64 << 10 };
+
+struct several {
+	const char *soft;
+	size_t bytes;
+	const char *how;		/* each message: half and half, read, written */
+};
+
+static struct rail_op several_in[SEVERAL];
+static unsigned char several_to[SEVERAL][TURN_BYTES + 1];
+
+static unsigned char several_byte(int message, size_t i)
+{
+	return (unsigned char)(i * 7 + i / 251 + (size_t)message * 31);
+}
+
+static void several_accept(void *user, const struct rail_message *msg)
+{
+	int n = (int)msg->header->word[0];
+
+	(void)user;
+	several_in[n].done = job_count_done;
+	CHECK_EQUAL(rail_accept(msg->peer, msg->rendezvous,
+				&(struct rail_buf){ several_to[n], msg->bytes, RAIL_MEM_HOST },
+				&several_in[n]), 0);
+}
+
+/* Process 0 offers them all before it can see an answer. */
+static void several_send(struct job *job, const struct several *m)
+{
+	const struct rail_way way = { .policy = RAIL_STRIPE, .threshold = 8192, .eager = 8192,
+				      .rendezvous = RAIL_BY_AUTO };
+	static unsigned char from[SEVERAL][TURN_BYTES + 1];
+	static struct rail_op out[SEVERAL];
+	struct rail_traced t;
+
+	for (int n = 0; n < SEVERAL; n++) {
+		const struct rail_header header = { { (uint64_t)n, 2 } };
+
+		out[n].done = job_count_done;
+		for (size_t i = 0; i < m->bytes; i++)
+			from[n][i] = several_byte(n, i);
+		CHECK_EQUAL(rail_send(job->peer[1], &way, &header,
+				      &(struct rail_buf){ from[n], m->bytes, RAIL_MEM_HOST }, 0,
+				      &out[n]), 0);
+	}
+	while (job_seen.done < SEVERAL)
+		job_progress(job);
+	for (int n = 0; n < SEVERAL; n++) {
+		rail_op_traced(&out[n], true, &t);
+		CHECK_EQUAL(t.bytes, m->bytes);
+		CHECK_EQUAL(t.both, m->how[n] == 'h');
+		CHECK_EQUAL(t.read, m->how[n] == 'r');
+	}
+}
+
+static void several_body(struct job *job)
+{
+	const struct several *m = job->arg;
+
+	job->rail.on_message = several_accept;
+	job_connect(job);
+	if (job->rank == 0) {
+		several_send(job, m);
+	} else {
+		while (job_seen.done < SEVERAL)
+			job_progress(job);
+		for (int n = 0; n < SEVERAL; n++)
+			for (size_t i = 0; i < m->bytes; i++)
+				CHECK_EQUAL(several_to[n][i], several_byte(n, i));
+	}
+	CHECK_EQUAL(job_seen.status, 0);
+	job_close(job);
+}
+
+/* Of several that one copy is enough for, where processors copy, the ends take turns. */
+static void test_several(void **state)
+{
+	static const struct several cases[] = {
+		{ "ideal", TURN_BYTES, "hrwrw" },
+		{ "ideal,ports=1", 16384, "hrwrw" },
+		{ "ideal", TURN_BYTES + 1, "hhhhh" },
+		{ "ideal", 9000, "wwwww" },
+		{ "ports=2," MODELLED, 65536, "wwwww" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		assert_int_equal(job_run(&(struct job_config){ .soft = cases[i].soft }, several_body,
+					 &cases[i], 0), 0);
+}
+
 /* Eight adapters: a CTS with eight keys. */
 static void test_edges_8_adapters(void **state)
 {
@@ -580,6 +672,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_edges_modelled_8_rails),
 		cmocka_unit_test(test_edges_8_adapters),
 		cmocka_unit_test(test_met),
+		cmocka_unit_test(test_several),
 		cmocka_unit_test(test_ways_polled),
 		cmocka_unit_test(test_ways_sent),
 		cmocka_unit_test(test_queue_pairs),
