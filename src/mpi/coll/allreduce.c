@@ -1,4 +1,7 @@
-/* allreduce.c - MPI_Allreduce.  The rank's own elements are copied into the result first. */
+/*
+ * allreduce.c - MPI_Allreduce.  A rank's own elements, `own`, are only read, and are not copied
+ * where what arrives can be combined with them; in place they are the result.
+ */
 #include "coll.h"
 #include "dispatch.h"
 
@@ -6,41 +9,44 @@
  * Each exchange joins two runs of ranks that follow each other; the lower one's value
  * stays on the left, on both sides, so that both have the same bits.
  */
-static void doubling(struct coll *k, const struct coll_reduction *r, void *result, size_t count)
+static void doubling(struct coll *k, const struct coll_reduction *r, void *own, void *result,
+		     size_t count)
 {
-	void *acc = result, *tmp = coll_vector(k, r->type, count), *swap;
+	void *tmp = coll_vector(k, r->type, count), *theirs, *to, *acc;
 	struct coll_fold f;
 	int bit, partner;
 
-	coll_fold_in(k, r, &f, acc, tmp, count);
+	acc = coll_fold_in(k, r, &f, own, result, tmp, count);
 	for (bit = 1; f.rank >= 0 && bit < f.ranks; bit *= 2) {
 		partner = coll_fold_real(&f, f.rank ^ bit);
+		/* MPI combines into the right operand: this rank's, or what has arrived. */
+		to = partner > k->rank ? (acc == result ? tmp : result) :
+		     acc == own ? result : acc;
+		theirs = partner > k->rank ? to : to == result ? tmp : result;
 		coll_exchange(k, coll_elements(r, acc, 0, count), partner,
-			      coll_elements(r, tmp, 0, count), partner);
-		if (partner < k->rank) {
-			coll_apply(k, r, tmp, acc, count);
-		} else {
-			coll_apply(k, r, acc, tmp, count);
-			swap = acc;
-			acc = tmp;
-			tmp = swap;
-		}
+			      coll_elements(r, theirs, 0, count), partner);
+		if (partner > k->rank)
+			coll_apply(k, r, acc, to, count);
+		else
+			coll_combine(k, r, theirs, acc, to, count);
+		acc = to;
 	}
-	if (acc != result)
+	if (f.rank >= 0 && acc != result)
 		coll_copy(k, coll_elements(r, acc, 0, count), coll_elements(r, result, 0, count));
 	coll_fold_out(k, r, &f, result, count);
 }
 
 /* Halve until each has one reduced part, then double until all have all. */
-static void rabenseifner(struct coll *k, const struct coll_reduction *r, void *result, size_t count)
+static void rabenseifner(struct coll *k, const struct coll_reduction *r, void *own, void *result,
+			 size_t count)
 {
 	void *tmp = coll_vector(k, r->type, count);
 	int have, mine, theirs, partner;
 	struct coll_fold f;
 
-	coll_fold_in(k, r, &f, result, tmp, count);
+	own = coll_fold_in(k, r, &f, own, result, tmp, count);
 	if (f.rank >= 0)
-		coll_halve(k, r, &f, result, tmp, count);
+		coll_halve(k, r, &f, own, result, tmp, count);
 	for (have = 1; f.rank >= 0 && have < f.ranks; have *= 2) {
 		mine = f.rank & ~(have - 1);
 		theirs = mine ^ have;
@@ -67,20 +73,26 @@ static struct coll_block part_at(const void *parts, int i)
 }
 
 /* Parts go round twice: to be reduced, ending one rank below their number; to be known. */
-static void ring(struct coll *k, const struct coll_reduction *r, void *result, size_t count)
+static void ring(struct coll *k, const struct coll_reduction *r, void *own, void *result,
+		 size_t count)
 {
 	int n = k->size, right = (k->rank + 1) % n, left = (k->rank + n - 1) % n;
-	void *tmp = coll_vector(k, r->type, coll_part(count, n, 1));
+	void *tmp = own == result ? coll_vector(k, r->type, coll_part(count, n, 1)) : NULL;
 	const struct parts all = {r, result, count, n};
-	struct coll_block in, part;
+	struct coll_block in, out, part;
 	int i, at = k->rank, next;
 
 	for (i = 1; i < n; i++) {
 		next = (at + n - 1) % n;
-		part = coll_parts(r, result, count, n, next, next + 1);
-		in = coll_elements(r, tmp, 0, part.count);
-		coll_exchange(k, coll_parts(r, result, count, n, at, at + 1), right, in, left);
-		coll_apply(k, r, in.buf, part.buf, part.count);
+		part = coll_parts(r, own, count, n, next, next + 1);
+		in = tmp ? coll_elements(r, tmp, 0, part.count) :
+			   coll_parts(r, result, count, n, next, next + 1);
+		out = coll_parts(r, i == 1 ? own : result, count, n, at, at + 1);
+		coll_exchange(k, out, right, in, left);
+		if (tmp)
+			coll_apply(k, r, in.buf, part.buf, part.count);
+		else
+			coll_apply(k, r, part.buf, in.buf, part.count);
 		at = next;
 	}
 	coll_ring(k, right, left, at, part_at, &all);
@@ -88,18 +100,19 @@ static void ring(struct coll *k, const struct coll_reduction *r, void *result, s
 
 /* ---- The call ------------------------------------------------------------------------------- */
 
-static void reduce(struct coll *k, const struct coll_reduction *r, void *result, size_t count)
+static void reduce(struct coll *k, const struct coll_reduction *r, void *own, void *result,
+		   size_t count)
 {
 	switch (coll_choose(COLL_ALLREDUCE, k->size, count * r->type->size,
 			    coll_reduction_holds(r, count, k->size))) {
 	case COLL_RABENSEIFNER:
-		rabenseifner(k, r, result, count);
+		rabenseifner(k, r, own, result, count);
 		break;
 	case COLL_RING:
-		ring(k, r, result, count);
+		ring(k, r, own, result, count);
 		break;
 	default:
-		doubling(k, r, result, count);
+		doubling(k, r, own, result, count);
 	}
 }
 
@@ -115,10 +128,12 @@ static int allreduce(struct comm *c, const void *sbuf, void *rbuf, MPI_Count cou
 	    !coll_block_set(&own, sbuf, count, type))
 		return COLL_NATIVE;
 	coll_begin(&k, c);
-	if (sbuf != MPI_IN_PLACE)
+	if (sbuf == MPI_IN_PLACE)
+		own = result;
+	if (k.size == 1 && own.buf != rbuf)
 		coll_copy(&k, own, result);
-	if (coll_size(result) && k.size > 1)
-		reduce(&k, &r, rbuf, result.count);
+	else if (coll_size(result) && k.size > 1)
+		reduce(&k, &r, own.buf, rbuf, result.count);
 	return coll_end(&k);
 }
 

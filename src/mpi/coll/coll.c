@@ -92,7 +92,7 @@ static const struct family {
 	[COLL_REDUCE] = {
 		"reduce",
 		{{COLL_BINOMIAL}, {COLL_RABENSEIFNER, COLL_COMMUTES | COLL_DIVIDES, COLL_BINOMIAL}},
-		{{0, 32 << 10, COLL_BINOMIAL}, {0, 0, COLL_RABENSEIFNER}},
+		{{2, 0, COLL_BINOMIAL}, {0, 32 << 10, COLL_BINOMIAL}, {0, 0, COLL_RABENSEIFNER}},
 	},
 	[COLL_REDUCE_SCATTER] = {
 		"reduce_scatter",

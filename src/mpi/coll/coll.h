@@ -323,6 +323,9 @@ unsigned coll_reduction_holds(const struct coll_reduction *r, size_t count, int 
  */
 void coll_apply(struct coll *k, const struct coll_reduction *r, const void *in, void *inout,
 		size_t count);
+/* to = left op right.  `to` is `right` or overlaps neither. */
+void coll_combine(struct coll *k, const struct coll_reduction *r, const void *left, void *right,
+		  void *to, size_t count);
 /* A buffer for `count` elements in the type's layout, until coll_end. */
 void *coll_vector(struct coll *k, const struct dtype *type, size_t count);
 
@@ -366,18 +369,21 @@ static inline int coll_fold_real(const struct coll_fold *f, int rank)
 	return rank < f->pairs ? 2 * rank + 1 : rank + f->pairs;
 }
 
-/* acc: this rank's elements, afterwards combined with its neighbour's; tmp: as many. */
-void coll_fold_in(struct coll *k, const struct coll_reduction *r, struct coll_fold *f, void *acc,
-		  void *tmp, size_t count);
+/*
+ * mine: this rank's elements, only read unless they are in acc.  acc, tmp: room for as many.
+ * Returns where this rank's elements are, combined with its neighbour's: mine or acc.
+ */
+void *coll_fold_in(struct coll *k, const struct coll_reduction *r, struct coll_fold *f, void *mine,
+		   void *acc, void *tmp, size_t count);
 /* Send the result to the ranks that did not take part. */
 void coll_fold_out(struct coll *k, const struct coll_reduction *r, const struct coll_fold *f,
 		   void *acc, size_t count);
 /*
- * Recursive halving among the ranks that take part: afterwards part f->rank of f->ranks in
- * acc is reduced.  Only for operations that commute.
+ * Recursive halving among the ranks that take part, of what coll_fold_in has returned:
+ * afterwards part f->rank of f->ranks in acc is reduced.  Only for operations that commute.
  */
 void coll_halve(struct coll *k, const struct coll_reduction *r, const struct coll_fold *f,
-		void *acc, void *tmp, size_t count);
+		void *mine, void *acc, void *tmp, size_t count);
 
 /* ---- The MPI calls -------------------------------------------------------------------------- */
 

@@ -42,6 +42,8 @@ unsigned coll_reduction_holds(const struct coll_reduction *r, size_t count, int 
 
 /* ---- Applying them -------------------------------------------------------------------------- */
 
+enum { PIECE_BYTES = 16 << 10 };
+
 void coll_apply(struct coll *k, const struct coll_reduction *r, const void *in, void *inout,
 		size_t count)
 {
@@ -64,6 +66,25 @@ void coll_apply(struct coll *k, const struct coll_reduction *r, const void *in, 
 		coll_fail(k, rc);
 }
 
+/* MPI combines into its second operand, which is copied piece by piece while it is in the cache. */
+void coll_combine(struct coll *k, const struct coll_reduction *r, const void *left, void *right,
+		  void *to, size_t count)
+{
+	size_t piece = r->type->size < PIECE_BYTES ? PIECE_BYTES / r->type->size : 1, at, n;
+	struct coll_block part;
+
+	if (to == right) {
+		coll_apply(k, r, left, to, count);
+		return;
+	}
+	for (at = 0; at < count; at += n) {
+		n = count - at < piece ? count - at : piece;
+		part = coll_elements(r, to, at, n);
+		coll_copy(k, coll_elements(r, right, at, n), part);
+		coll_apply(k, r, (const char *)left + (MPI_Aint)at * r->type->extent, part.buf, n);
+	}
+}
+
 /* ---- Vectors -------------------------------------------------------------------------------- */
 
 enum { ALIGNMENT = 64 };
@@ -84,8 +105,8 @@ void *coll_vector(struct coll *k, const struct dtype *type, size_t count)
 
 /* ---- Ranks that are no power of two --------------------------------------------------------- */
 
-void coll_fold_in(struct coll *k, const struct coll_reduction *r, struct coll_fold *f, void *acc,
-		  void *tmp, size_t count)
+void *coll_fold_in(struct coll *k, const struct coll_reduction *r, struct coll_fold *f, void *mine,
+		   void *acc, void *tmp, size_t count)
 {
 	f->ranks = 1;
 	while (f->ranks <= k->size / 2)
@@ -95,12 +116,14 @@ void coll_fold_in(struct coll *k, const struct coll_reduction *r, struct coll_fo
 		f->rank = k->rank - f->pairs;
 	} else if (k->rank % 2) {
 		coll_recv(k, coll_elements(r, tmp, 0, count), k->rank - 1);
-		coll_apply(k, r, tmp, acc, count);
+		coll_combine(k, r, tmp, mine, acc, count);
 		f->rank = k->rank / 2;
+		return acc;
 	} else {
-		coll_send(k, coll_elements(r, acc, 0, count), k->rank + 1);
+		coll_send(k, coll_elements(r, mine, 0, count), k->rank + 1);
 		f->rank = -1;
 	}
+	return mine;
 }
 
 void coll_fold_out(struct coll *k, const struct coll_reduction *r, const struct coll_fold *f,
@@ -115,21 +138,25 @@ void coll_fold_out(struct coll *k, const struct coll_reduction *r, const struct 
 }
 
 void coll_halve(struct coll *k, const struct coll_reduction *r, const struct coll_fold *f,
-		void *acc, void *tmp, size_t count)
+		void *mine, void *acc, void *tmp, size_t count)
 {
 	int half, lo = 0, mid, partner, keep, give;
-	struct coll_block mine, theirs;
+	struct coll_block own, theirs;
 
 	for (half = f->ranks / 2; half; half /= 2) {
 		mid = lo + half;
 		partner = coll_fold_real(f, f->rank ^ half);
 		keep = f->rank & half ? mid : lo;
 		give = f->rank & half ? lo : mid;
-		mine = coll_parts(r, acc, count, f->ranks, keep, keep + half);
-		theirs = coll_parts(r, tmp, count, f->ranks, keep, keep + half);
-		coll_exchange(k, coll_parts(r, acc, count, f->ranks, give, give + half), partner,
+		own = coll_parts(r, mine, count, f->ranks, keep, keep + half);
+		theirs = coll_parts(r, mine == acc ? tmp : acc, count, f->ranks, keep, keep + half);
+		coll_exchange(k, coll_parts(r, mine, count, f->ranks, give, give + half), partner,
 			      theirs, partner);
-		coll_apply(k, r, theirs.buf, mine.buf, mine.count);
+		if (mine == acc)
+			coll_apply(k, r, theirs.buf, own.buf, own.count);
+		else
+			coll_apply(k, r, own.buf, theirs.buf, own.count);
+		mine = acc;
 		lo = keep;
 	}
 }

@@ -6,14 +6,18 @@
 
 /*
  * Each rank joins what it has with what the branch above it has, in the order of ranks
- * counted from the root.  `mine` is only read.  Returns where the result is, at the root.
+ * counted from the root.  `mine` is only read.  Returns where the result is, at the root: in
+ * `result`, unless that is NULL, mine, or there is nothing to join.
  */
-static void *binomial(struct coll *k, const struct coll_reduction *r, void *mine, size_t count,
-		      int root)
+static void *binomial(struct coll *k, const struct coll_reduction *r, void *mine, void *result,
+		      size_t count, int root)
 {
-	int n = k->size, v = (k->rank - root + n) % n, bit, next = 0;
-	void *acc = mine, *room[2] = {NULL, NULL}, *theirs;
+	int n = k->size, v = (k->rank - root + n) % n, bit, next = 1;
+	void *acc = mine, *room[2] = {v || result == mine ? NULL : result, NULL}, *theirs;
 
+	/* The last of the root's rooms is the first. */
+	for (bit = 1; bit < n; bit *= 2)
+		next = !next;
 	for (bit = 1; bit < n && !(v & bit); bit *= 2) {
 		if (v + bit >= n)
 			continue;
@@ -35,7 +39,7 @@ static void reduce_binomial(struct coll *k, const struct coll_reduction *r, void
 			    void *result, size_t count, int root)
 {
 	int first = r->commutes ? root : 0;
-	void *acc = binomial(k, r, mine, count, first);
+	void *acc = binomial(k, r, mine, first == root ? result : NULL, count, first);
 
 	if (first != root && k->rank == first)
 		coll_send(k, coll_elements(r, acc, 0, count), root);
@@ -78,11 +82,9 @@ static void reduce_rabenseifner(struct coll *k, const struct coll_reduction *r, 
 	void *acc = k->rank == root ? result : coll_vector(k, r->type, count);
 	struct coll_fold f;
 
-	if (acc != mine)
-		coll_copy(k, coll_elements(r, mine, 0, count), coll_elements(r, acc, 0, count));
-	coll_fold_in(k, r, &f, acc, tmp, count);
+	mine = coll_fold_in(k, r, &f, mine, acc, tmp, count);
 	if (f.rank >= 0)
-		coll_halve(k, r, &f, acc, tmp, count);
+		coll_halve(k, r, &f, mine, acc, tmp, count);
 	collect_parts(k, r, &f, acc, count, root);
 }
 
@@ -91,7 +93,8 @@ static void reduce_rabenseifner(struct coll *k, const struct coll_reduction *r, 
 static void reduce_any(struct coll *k, const struct coll_reduction *r, void *mine, void *result,
 		       size_t count, int root)
 {
-	if (coll_choose(COLL_REDUCE, k->size, count * r->type->size,
+	if (k->size > 1 &&
+	    coll_choose(COLL_REDUCE, k->size, count * r->type->size,
 			coll_reduction_holds(r, count, k->size)) == COLL_RABENSEIFNER)
 		reduce_rabenseifner(k, r, mine, result, count, root);
 	else
@@ -141,12 +144,13 @@ static void pairwise(struct coll *k, const struct coll_reduction *r, const struc
 	in.buf = coll_vector(k, r->type, own.count);
 	/* In place, the result would lie where parts still have to be sent from. */
 	acc.buf = d->mine == d->result ? coll_vector(k, r->type, own.count) : d->result;
-	coll_copy(k, own, acc);
+	if (k->size == 1)
+		coll_copy(k, own, acc);
 	for (i = 1; i < k->size; i++) {
 		to = (k->rank + i) % k->size;
 		from = (k->rank - i + k->size) % k->size;
-		coll_exchange(k, part_of(r, d, d->mine, to), to, in, from);
-		coll_apply(k, r, in.buf, acc.buf, own.count);
+		coll_exchange(k, part_of(r, d, d->mine, to), to, i == 1 ? acc : in, from);
+		coll_apply(k, r, i == 1 ? own.buf : in.buf, acc.buf, own.count);
 	}
 	if (acc.buf != d->result)
 		coll_copy(k, acc, coll_elements(r, d->result, 0, own.count));
@@ -155,7 +159,7 @@ static void pairwise(struct coll *k, const struct coll_reduction *r, const struc
 static void reduce_then_scatter(struct coll *k, const struct coll_reduction *r,
 				const struct division *d)
 {
-	void *acc = binomial(k, r, d->mine, d->first[k->size], 0);
+	void *acc = binomial(k, r, d->mine, NULL, d->first[k->size], 0);
 	struct coll_block own = coll_elements(r, d->result, 0, d->first[k->rank + 1] -
 							       d->first[k->rank]);
 	struct coll_message *out;
