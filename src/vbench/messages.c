@@ -90,10 +90,10 @@ static void wait_again(struct wait *w)
 	w->since_ns = 0;
 }
 
-/* Completions, all of them well. */
-static int look(struct vrb_cq *cq, struct ibv_wc wc[POLLS])
+/* Completions, all of them well; up to `most`, and none is looked for behind that. */
+static int look(struct vrb_cq *cq, struct ibv_wc wc[POLLS], int most)
 {
-	int got = ibv_poll_cq(cq->cq, POLLS, wc);
+	int got = ibv_poll_cq(cq->cq, most, wc);
 
 	if (got < 0)
 		vb_die("a completion queue", -got);
@@ -192,10 +192,16 @@ static inline void piece_post(const struct bench *b, struct vb_lane *lane, int i
 		vb_die("a message cannot be posted", rc);
 }
 
+/* The queue pair of the first message of the next group: they take turns. */
+static inline int first_lane(void)
+{
+	return vb.qps == 1 ? 0 : (int)(vb.posted * (uint64_t)vb.group % (uint64_t)vb.qps);
+}
+
 /* A group for each of several peers, message by message to one after the other. */
 static void post_to_all(const struct bench *b)
 {
-	int lane = (int)(vb.posted * (uint64_t)vb.group % (uint64_t)vb.qps);
+	int lane = first_lane();
 
 	for (int i = 0; i < vb.group; i++) {
 		bool last = i >= vb.group - vb.lanes;
@@ -221,7 +227,7 @@ static void keys_set(const struct bench *b, int lane, int i, int place)
 void vbench_post(struct bench *b)
 {
 	const uint64_t first = vb.posted * (uint64_t)vb.group;
-	int lane = (int)(first % (uint64_t)vb.qps);
+	int lane = first_lane();
 
 	if (vb.notice == NOTICE_CONTROL)
 		for (int r = vb.out.first; r < vb.out.last; r++)
@@ -249,6 +255,7 @@ void vbench_post(struct bench *b)
 void vbench_complete(struct bench *b, unsigned left)
 {
 	const bool sleeps = vb.one_sided && vb.sleeps;
+	const int most = vb.events < POLLS ? vb.events : POLLS;
 	struct wait w = { 0 };
 	struct ibv_wc wc[POLLS];
 
@@ -265,7 +272,7 @@ void vbench_complete(struct bench *b, unsigned left)
 		if (sleeps)
 			event_wait(&vb.rail[vb.out.first].send, 0);
 		for (int r = vb.out.first; r < vb.out.last; r++) {
-			int n = look(&vb.rail[r].send, wc);
+			int n = look(&vb.rail[r].send, wc, most);
 
 			for (int i = 0; i < n; i++)
 				vb.done[wc[i].wr_id % GROUPS_OUT]++;
@@ -353,7 +360,7 @@ int vb_take(const struct bench *b)
 
 	for (int i = vb.in.first; i < vb.in.last; i++) {
 		struct vb_rail *r = &vb.rail[i];
-		int got = look(&r->recv, wc);
+		int got = look(&r->recv, wc, POLLS);
 
 		for (int k = 0; k < got; k++) {
 			struct vb_lane *lane = &r->lane[wc[k].wr_id >> 32];
@@ -438,7 +445,7 @@ void vb_replies_complete(uint64_t left)
 	struct wait w = { 0 };
 
 	do {
-		int got = look(&vb.rail[vb.out.first].send, wc);
+		int got = look(&vb.rail[vb.out.first].send, wc, POLLS);
 
 		vb.replies_out -= (uint64_t)got;
 		if (!got && vb.replies_out > left)
