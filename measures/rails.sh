@@ -8,7 +8,7 @@
 #	RAILS_MBIT=N		rate of each of two equal links (25): what emulation carries easily,
 #				so slow that the processor's pauses weigh little in a window of 64 KiB
 #	RAILS_SECONDS=N		of each run of perftest (20); RAILS_TIMEOUT=N: of the whole boot (10800)
-#	RAILS_ONLY=WORDS	of: equal unequal pairs delay wan memory; RAILS_PROGRAMS=WORDS: of: rg_bw rg_bibw
+#	RAILS_ONLY=WORDS	of: equal unequal queues pairs delay wan memory; RAILS_PROGRAMS=WORDS: of: rg_bw rg_bibw
 #	RG_MPICH_BUILD=DIR	a build with MPICH, for its rows
 #	RG_BEFORE_BUILD=DIR	another build of Railgauge, for rows of `memory`
 #
@@ -26,10 +26,10 @@
 # The links are shaped where a node receives, by tbf with a queue of 32 MB (netem: 20,000
 # packets); what they dropped is printed, and should be 0.
 . "$srcdir/tests/run-lib.sh"
-launch_silent=yes
+measuring=yes
 . "$srcdir/tests/cluster/env.sh"
 . "$srcdir/tests/bench/ledger-lib.sh"
-repeat=${RAILS_REPEAT:-3} mbit=${RAILS_MBIT:-25} only=${RAILS_ONLY-"equal unequal pairs delay wan memory"}
+repeat=${RAILS_REPEAT:-3} mbit=${RAILS_MBIT:-25} only=${RAILS_ONLY-"equal unequal queues pairs delay wan memory"}
 seconds=${RAILS_SECONDS:-20} programs=${RAILS_PROGRAMS-"rg_bw rg_bibw"}
 values=$work/values
 limit=600
@@ -226,6 +226,45 @@ unequal() {
 		done
 		for way in stripe openmpi-ucx mpich-ucx; do
 			ratio "$text $way / perftest on both at once, 1 MiB" - $way 1048576 perftest 1048576
+		done
+	done
+	on_all vc-shape off
+}
+
+# queue_pair OP BYTES: perftest on the first rail, 64 requests under way, of which it looks after 32
+queue_pair() {
+	options="-d rxe0 -x 1 -s $2 -t 64 -Q 32 -D $seconds -f 1 -u 18 -F -p 19000"
+	ssh node1 "timeout 120 ib_$1_bw $options" >/dev/null 2>&1 </dev/null &
+	for try in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
+		[ "$(ssh node1 "ss -ltn" </dev/null | grep -c ':19000 ')" -lt 1 ] || break
+		sleep 0.5
+	done
+	timeout 120 ib_$1_bw $options node1 >"$work/p.0" 2>&1 </dev/null || {
+		failed=1
+		echo "# perftest failed:"
+		tail -n 3 "$work/p.0"
+	}
+	wait $!
+	awk -v s="$section" -v k="$k" -v b="$2" '$1 == b {
+		printf "%s %d perftest %d %.4f\n", s, k, b, $4 * 1.048576 }' "$work/p.0" | tee -a "$values"
+}
+
+# Queue pairs at equal depth, one rail; windows of 32 messages for the time that perftest has.
+queues() {
+	on_all vc-shape tbf rate ${mbit}mbit burst 64kb limit 32mb
+	for op in write read; do
+		section=queues-$op
+		for k in $(seq "$repeat"); do
+			for size in 4096 65536; do
+				queue_pair $op $size
+				program ours pt2pt/rg_verbs_bw --op $op --over single --queue 64 -m $size \
+					-i $((seconds * mbit * 125000 / 32 / size)) -x 2 --time-cap 120
+			done
+		done
+		echo "A queue pair, $mbit Mbit/s, RDMA $op:"
+		dropped "links"
+		for size in 4096 65536; do
+			ratio "$size bytes, 64 requests under way / perftest (0.98..1.02)" - single $size perftest $size
 		done
 	done
 	on_all vc-shape off
