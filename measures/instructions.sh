@@ -15,7 +15,7 @@
 # "MPI library": its shared memory.  UCX and MPICH likewise (UCX_TLS=posix,self).
 #	RG_MPICH_BUILD=DIR	a build directory with MPICH, for its rows
 . "$srcdir/tests/run-lib.sh"
-launch_silent=yes
+measuring=yes
 limit=100
 rounds=${INSTRUCTIONS_ROUNDS:-1000}
 command -v valgrind >/dev/null || { echo "not measured: no valgrind (Debian: valgrind)"; exit 77; }

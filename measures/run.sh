@@ -14,7 +14,7 @@
 #
 # A group is a function below: launch, take ratios, say what is wanted.
 . "$srcdir/tests/run-lib.sh"
-launch_silent=yes
+measuring=yes
 . "$srcdir/tests/listens.sh"
 launches=${MEASURE_LAUNCHES:-5}
 only=${MEASURE_ONLY-}

@@ -5,7 +5,7 @@
 #
 #	WAN_PROFILES="..."	of libsofthca (default: wan-1400mi wan-8600mi)
 . "$srcdir/tests/run-lib.sh"
-launch_silent=yes
+measuring=yes
 limit=300
 for profile in ${WAN_PROFILES:-wan-1400mi wan-8600mi}; do
 	echo "$profile: MB/s"

@@ -5,7 +5,7 @@ AM_TESTS_ENVIRONMENT = srcdir='$(srcdir)'; MPIRUN='$(MPIRUN)'; \
 EXTRA_DIST += tests/run-lib.sh tests/listens.sh tests/results.sh tests/run-jobs.sh tests/timed.sh \
 	tests/bench/die.sh tests/bench/ledger-lib.sh
 LOG_COMPILER = $(SHELL) $(top_srcdir)/tests/timed.sh
-CLEANFILES += tests/.mpi-lock tests/softhca/matrix.log tests/softhca/matrix.trs \
+CLEANFILES += tests/.mpi-lock tests/.mpi-lock-2 tests/softhca/matrix.log tests/softhca/matrix.trs \
 	tests/softhca/stacks.log tests/softhca/stacks.trs tests/softhca/tsan.log \
 	tests/softhca/tsan.trs
 

@@ -2,10 +2,10 @@
 # automake starts with MPIRUN, RG_MPI_FLAVOR, RG_SANITIZE and srcdir set, in the
 # build directory.
 #
-#	launch N PROGRAM ARG...		mpirun -np N, at most $limit seconds, one
-#					launch at a time; output in $out and $err,
-#					exit code in $rc; says how long it took, unless
-#					launch_silent is set
+#	launch N PROGRAM ARG...		mpirun -np N, at most $limit seconds, in its
+#					turn; output in $out and $err,
+#					exit code in $rc; says how long it took.  With
+#					measuring=yes it is alone, and says nothing
 #	launch_beside N ...		the same beside others: for what does not get to work
 #	expect WHAT COMMAND...		the test fails unless COMMAND succeeds
 #	refused PROGRAM N WORDS ARG...	launches it; fails unless it ends with exit code 3,
@@ -41,20 +41,30 @@ openmpi) launcher="$MPIRUN --oversubscribe -np" ;;
 *) launcher="$MPIRUN -n" ;;
 esac
 
-# `make -j check` starts tests at the same time; ranks of two jobs would take
-# each other's cores.  This shell holds the lock; what the launcher leaves behind does not.
-turns=yes
+# `make -j check` starts tests at the same time; ranks of two jobs would take each other's cores.
+# Ranks of Open MPI can be told to yield, and its launcher mostly waits: two of its jobs at a time.
+# This shell holds the lock; what the launcher leaves behind does not.
+turns=yes measuring=
+take_turn() {
+	if [ "$RG_MPI_FLAVOR" = openmpi ] && [ -z "$measuring" ]; then
+		export OMPI_MCA_mpi_yield_when_idle=1
+		flock -n 8 || flock -n 9 || flock $((8 + $$ % 2))
+	else
+		flock 9
+	fi
+}
+
 launch() {
 	np=$1
 	shift
 	launch_began=$(date +%s)
 	(
-		[ $turns = no ] || flock 9
-		timeout -k 10 "$limit" $launcher "$np" "$@" 9>&-
+		[ $turns = no ] || take_turn
+		timeout -k 10 "$limit" $launcher "$np" "$@" 8>&- 9>&-
 		exit $?		# not the shell's last command, which it would become
-	) 9>tests/.mpi-lock >"$out" 2>"$err"
+	) 8>tests/.mpi-lock-2 9>tests/.mpi-lock >"$out" 2>"$err"
 	rc=$?
-	[ -n "${launch_silent-}" ] || echo "$(($(date +%s) - launch_began)) s: $np ranks, $*"
+	[ -n "$measuring" ] || echo "$(($(date +%s) - launch_began)) s: $np ranks, $*"
 	[ "$rc" -ne 124 ] || echo "launch: no end within $limit s: $*" >>"$err"
 }
 
@@ -122,6 +132,7 @@ shm_names() {
 shm_before=$(shm_names)
 shm_is_clean() {
 	(
+		flock 8
 		flock 9
 		left=$(shm_names)
 		for second in $(seq 60); do
@@ -131,7 +142,7 @@ shm_is_clean() {
 		done
 		echo "left in /dev/shm for $second s: $left" >>"$err"
 		exit 1
-	) 9>tests/.mpi-lock
+	) 8>tests/.mpi-lock-2 9>tests/.mpi-lock
 }
 
 finish() {
