@@ -36,15 +36,16 @@ check-sanitize:
 	$(MAKE) $(AM_MAKEFLAGS) check TESTS="$(filter-out $(unsanitized),$(TESTS))"
 .PHONY: check-mpi check-sanitize
 
-# Scripts that launch MPI programs take turns (run-lib.sh): of two at once one only waits.  So `make -j
-# check` has a lane for them, in which each begins when the one before it has ended, and for all else as
-# many as there are processors; -jN of one more than those keeps all lanes busy.
+# Scripts that launch MPI programs take turns (run-lib.sh): one at a time, of Open MPI two; more would
+# only wait.  So `make -j check` has as many lanes for them, in which each begins when the one before
+# it has ended, and for all else as many as there are processors; -jN of two more than those keeps all
+# lanes busy.
 # in_lanes LOGS,N WORDS: each behind the one N places before it.
 in_lanes = $(foreach pair,$(join $(addsuffix :|,$(wordlist $(words x $(2)),999,$(1))),$(wordlist 1, \
 	$(words $(wordlist $(words x $(2)),999,$(1))),$(1))),$(eval $(subst :|,: | ,$(pair))))
 launching = $(addsuffix .log,tests/apps/apps.sh $(mpi_test_scripts) \
 	$(filter-out tests/layers.sh tests/words.sh tests/install.sh,$(bench_test_scripts)))
-lanes: $(call in_lanes,$(filter $(launching),$(TEST_LOGS)),x) \
+lanes: $(call in_lanes,$(filter $(launching),$(TEST_LOGS)),$(if $(filter openmpi,$(RG_MPI_FLAVOR)),x x,x)) \
 	$(call in_lanes,$(filter-out $(launching),$(TEST_LOGS)),$(shell seq `nproc`))
 .PHONY: lanes
 check_PROGRAMS += tests/bench/rg_broken tests/bench/rg_clockwork tests/bench/rg_clockwork_rate \
