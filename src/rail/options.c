@@ -181,8 +181,8 @@ static const struct opt_choice rendezvous[] = {
 	  "else write" },
 	{ "write", RAIL_BY_WRITE, "the sender writes, when the receiver has said where to" },
 	{ "read", RAIL_BY_READ, "the receiver reads, the sender need not be there" },
-	{ "both", RAIL_BY_BOTH, "the sender writes one half, the receiver reads the other, or "
-	  "all of one that meets another" },
+	{ "both", RAIL_BY_BOTH, "the sender writes one half, the receiver reads the other, or of "
+	  "several messages each moves whole ones" },
 	{ NULL },
 };
 
