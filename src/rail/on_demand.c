@@ -399,6 +399,26 @@ void rail_on_demand_poll(struct rail_ctx *ctx)
 			connector_poll(ctx->connector[i]);
 }
 
+static bool has_sent(const struct rail_peer *peer)
+{
+	for (int i = 0; i < peer->rx_count; i++)
+		if (peer->rx[i].seq > 1)
+			return true;
+	return false;
+}
+
+void rail_on_demand_settle(struct rail_ctx *ctx)
+{
+	rail_on_demand_poll(ctx);
+	for (unsigned i = 0; i < ctx->cfg.peer_count; i++) {
+		struct rail_peer *peer = ctx->peer[i];
+
+		if (peer && peer->link && peer->link->linked && !peer->connected && !peer->error &&
+		    has_sent(peer))
+			rail_peer_start(peer);
+	}
+}
+
 /* ---- Requesting --------------------------------------------------------- */
 
 /* A connection with this process itself needs no datagram. */

@@ -9,6 +9,11 @@ struct rail_peer;
 enum { CONNECTOR_RAILS, CONNECTOR_LOCAL, RAIL_CONNECTORS };
 
 void rail_on_demand_poll(struct rail_ctx *ctx);
+/*
+ * Before this process leaves: a peer whose message is here is connected, also if its last datagram
+ * was not looked for yet, or is lost.
+ */
+void rail_on_demand_settle(struct rail_ctx *ctx);
 void rail_on_demand_close(struct rail_ctx *ctx);
 /* For a peer that is not connected: send its datagram, if messages wait and it is due. */
 void rail_on_demand_drive(struct rail_peer *peer);

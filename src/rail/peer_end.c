@@ -11,6 +11,7 @@
 #include "err.h"
 #include "lane.h"
 #include "lane_ring.h"
+#include "on_demand.h"
 #include "op_queue.h"
 #include "peer_end.h"
 #include "rail.h"
@@ -120,6 +121,7 @@ void rail_drain(struct rail_ctx *ctx)
 {
 	uint64_t until_ns = rg_now_ns() + DRAIN_NS;
 
+	rail_on_demand_settle(ctx);
 	ctx->closing = true;
 	flush(ctx, until_ns);
 	for (uint32_t i = 0; i < ctx->lane_count; i++) {

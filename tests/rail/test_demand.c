@@ -111,6 +111,49 @@ static void test_one_pair(void **state)
 	on((struct job_config){ .soft = "ports=3," MODELLED, .count = 4 }, one_pair);
 }
 
+/* ---- Leaving ---------------------------------------------------------- */
+
+static bool heard;
+
+static void hear(void *user, const struct rail_message *msg)
+{
+	(void)user;
+	(void)msg;
+	heard = true;
+}
+
+/* Process 1 leaves with the first message, before it has looked for the last datagram. */
+static void leave_at_once(struct job *job)
+{
+	static const struct rail_way bind = { RAIL_BIND, 8192, 8192 };
+	static unsigned char data[64];
+	const struct rail_header header = { { 1, 2 } };
+	struct rail_buf buf = { data, sizeof(data), RAIL_MEM_HOST };
+	struct rail_op op = { .done = job_count_done };
+
+	job->rail.on_message = hear;
+	job_connect(job);
+	if (job->rank == 1) {
+		while (!heard)
+			job_progress(job);
+		rail_close(job->ctx);
+		return;
+	}
+	CHECK(rail_send(job->peer[1], &bind, &header, &buf, 0, &op) >= 0);
+	/* It says that it leaves: nothing is sent to it in vain until retries are exhausted. */
+	while (!job->peer[1]->gone && !job->peer[1]->error)
+		job_progress(job);
+	CHECK_EQUAL(job->peer[1]->error, 0);
+	rail_close(job->ctx);
+}
+
+static void test_leave_at_once(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 20; i++)
+		on((struct job_config){ .soft = "ideal" }, leave_at_once);
+}
+
 /* ---- Agreement ---------------------------------------------------------- */
 
 static void disagree(struct job *job)
@@ -189,6 +232,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_one_pair),
 		cmocka_unit_test(test_everybody),
 		cmocka_unit_test(test_loss),
+		cmocka_unit_test(test_leave_at_once),
 		cmocka_unit_test(test_disagreement),
 		cmocka_unit_test(test_near),
 	};
