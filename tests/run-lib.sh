@@ -6,6 +6,7 @@
 #					turn; output in $out and $err,
 #					exit code in $rc; says how long it took.  With
 #					measuring=yes it is alone, and says nothing
+#	in_turn COMMAND...		what launches MPI programs by itself, in its turn
 #	launch_beside N ...		the same beside others: for what does not get to work
 #	expect WHAT COMMAND...		the test fails unless COMMAND succeeds
 #	refused PROGRAM N WORDS ARG...	launches it; fails unless it ends with exit code 3,
@@ -50,19 +51,26 @@ take_turn() {
 		export OMPI_MCA_mpi_yield_when_idle=1
 		flock -n 8 || flock -n 9 || flock $((8 + $$ % 2))
 	else
-		flock 9
+		take_all_turns
 	fi
+}
+take_all_turns() {
+	flock 8
+	flock 9
+}
+in_turn() {
+	(
+		[ $turns = no ] || take_turn
+		"$@" 8>&- 9>&-
+		exit $?		# not the shell's last command, which it would become
+	) 8>tests/.mpi-lock-2 9>tests/.mpi-lock
 }
 
 launch() {
 	np=$1
 	shift
 	launch_began=$(date +%s)
-	(
-		[ $turns = no ] || take_turn
-		timeout -k 10 "$limit" $launcher "$np" "$@" 8>&- 9>&-
-		exit $?		# not the shell's last command, which it would become
-	) 8>tests/.mpi-lock-2 9>tests/.mpi-lock >"$out" 2>"$err"
+	in_turn timeout -k 10 "$limit" $launcher "$np" "$@" >"$out" 2>"$err"
 	rc=$?
 	[ -n "$measuring" ] || echo "$(($(date +%s) - launch_began)) s: $np ranks, $*"
 	[ "$rc" -ne 124 ] || echo "launch: no end within $limit s: $*" >>"$err"
@@ -132,8 +140,7 @@ shm_names() {
 shm_before=$(shm_names)
 shm_is_clean() {
 	(
-		flock 8
-		flock 9
+		take_all_turns
 		left=$(shm_names)
 		for second in $(seq 60); do
 			left=$(shm_names | grep -Fx "$left" | grep -vFx "${shm_before:-none}")
