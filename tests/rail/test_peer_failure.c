@@ -93,7 +93,7 @@ static void on_lost(void *user, unsigned index, int error)
 	failure.error = error;
 }
 
-enum { FIRST_CONTROL = 20, LAST_RULE = 24 };
+enum { FIRST_CONTROL = 21, LAST_RULE = 25 };
 
 static void inject(struct job *job, int what)
 {
@@ -151,7 +151,7 @@ static void inject(struct job *job, int what)
 		rail_rts_arrived(&peer->rx[0], &record, &rts);
 		break;
 	case 13:	/* a way of moving data that does not exist */
-		rts = (struct rail_rts_wire){ .how = 0x80 };
+		rts = (struct rail_rts_wire){ .how = RNDV_EDGES };
 		rail_rts_arrived(&peer->rx[0], &record, &rts);
 		break;
 	case 14:	/* by both, and nobody has said where to read */
@@ -179,16 +179,20 @@ static void inject(struct job *job, int what)
 		record.header.word[1] = landed >> 16 & 0xff;
 		rail_edges_arrived(&peer->rx[0], &record, &rts, 0);
 		break;
+	case 20:	/* one of several by both, and not by both */
+		rts = (struct rail_rts_wire){ .how = RNDV_MORE };
+		rail_rts_arrived(&peer->rx[0], &record, &rts);
+		break;
 	case FIRST_CONTROL:	/* an immediate of a write, where control messages are due */
 		rail_chunk_landed(&peer->bulk[0], landed, 32768, true);
 		break;
-	case 21:	/* the control message of another rail */
+	case 22:	/* the control message of another rail */
 		rail_chunk_landed(&peer->bulk[0], landed | IMM_CONTROL | 1, 0, false);
 		break;
-	case 22:	/* with data */
+	case 23:	/* with data */
 		rail_chunk_landed(&peer->bulk[0], landed | IMM_CONTROL, 8, false);
 		break;
-	case 23:	/* twice */
+	case 24:	/* twice */
 		rail_chunk_landed(&peer->bulk[0], landed | IMM_CONTROL, 0, false);
 		CHECK_EQUAL(peer->error, 0);
 		rail_chunk_landed(&peer->bulk[0], landed | IMM_CONTROL, 0, false);
