@@ -376,7 +376,7 @@ enum rail_policy {
 enum rail_rendezvous {
 	RAIL_BY_WRITE,		/* the sender, when the receiver has named the place */
 	RAIL_BY_READ,		/* the receiver: the sender need not be there */
-	RAIL_BY_BOTH,		/* each moves half; of two that meet, each receiver all (rndv.h) */
+	RAIL_BY_BOTH,		/* each moves half, or of several whole ones (rndv.h) */
 	RAIL_BY_AUTO,		/* both over untimed software HCAs alone, else write */
 };
 

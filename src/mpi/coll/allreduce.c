@@ -19,14 +19,17 @@ static void doubling(struct coll *k, const struct coll_reduction *r, void *own, 
 	acc = coll_fold_in(k, r, &f, own, result, tmp, count);
 	for (bit = 1; f.rank >= 0 && bit < f.ranks; bit *= 2) {
 		partner = coll_fold_real(&f, f.rank ^ bit);
-		/* MPI combines into the right operand: this rank's, or what has arrived. */
-		to = partner > k->rank ? (acc == result ? tmp : result) :
-		     acc == own ? result : acc;
-		theirs = partner > k->rank ? to : to == result ? tmp : result;
+		/* MPI combines into the right operand, which the lower rank gets, and the upper has. */
+		if (partner > k->rank) {
+			theirs = to = acc == result ? tmp : result;
+		} else {
+			to = acc == own ? result : acc;
+			theirs = to == result ? tmp : result;
+		}
 		coll_exchange(k, coll_elements(r, acc, 0, count), partner,
 			      coll_elements(r, theirs, 0, count), partner);
 		if (partner > k->rank)
-			coll_apply(k, r, acc, to, count);
+			coll_apply(k, r, acc, theirs, count);
 		else
 			coll_combine(k, r, theirs, acc, to, count);
 		acc = to;
@@ -79,20 +82,21 @@ static void ring(struct coll *k, const struct coll_reduction *r, void *own, void
 	int n = k->size, right = (k->rank + 1) % n, left = (k->rank + n - 1) % n;
 	void *tmp = own == result ? coll_vector(k, r->type, coll_part(count, n, 1)) : NULL;
 	const struct parts all = {r, result, count, n};
-	struct coll_block in, out, part;
+	struct coll_block in, mine, out;
 	int i, at = k->rank, next;
 
 	for (i = 1; i < n; i++) {
 		next = (at + n - 1) % n;
-		part = coll_parts(r, own, count, n, next, next + 1);
-		in = tmp ? coll_elements(r, tmp, 0, part.count) :
-			   coll_parts(r, result, count, n, next, next + 1);
+		mine = coll_parts(r, own, count, n, next, next + 1);
+		in = coll_parts(r, result, count, n, next, next + 1);
+		if (tmp)
+			in.buf = tmp;
 		out = coll_parts(r, i == 1 ? own : result, count, n, at, at + 1);
 		coll_exchange(k, out, right, in, left);
 		if (tmp)
-			coll_apply(k, r, in.buf, part.buf, part.count);
+			coll_apply(k, r, in.buf, mine.buf, mine.count);
 		else
-			coll_apply(k, r, part.buf, in.buf, part.count);
+			coll_apply(k, r, mine.buf, in.buf, mine.count);
 		at = next;
 	}
 	coll_ring(k, right, left, at, part_at, &all);

@@ -42,8 +42,6 @@ unsigned coll_reduction_holds(const struct coll_reduction *r, size_t count, int 
 
 /* ---- Applying them -------------------------------------------------------------------------- */
 
-enum { PIECE_BYTES = 16 << 10 };
-
 void coll_apply(struct coll *k, const struct coll_reduction *r, const void *in, void *inout,
 		size_t count)
 {
@@ -65,6 +63,8 @@ void coll_apply(struct coll *k, const struct coll_reduction *r, const void *in, 
 	if (unlikely(rc != MPI_SUCCESS))
 		coll_fail(k, rc);
 }
+
+enum { PIECE_BYTES = 16 << 10 };
 
 /* MPI combines into its second operand, which is copied piece by piece while it is in the cache. */
 void coll_combine(struct coll *k, const struct coll_reduction *r, const void *left, void *right,
