@@ -89,16 +89,21 @@ mpich_ucx() {
 	RG_HW_MPIRUN_ARGS=$plain launcher=$theirs
 }
 
+# listen N: so many servers of perftest do
+listen() {
+	for try in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
+		[ "$(ssh node1 "ss -ltn" </dev/null | grep -c ':1900[01] ')" -lt "$1" ] || break
+		sleep 0.5
+	done
+}
+
 # perftest [-b]: both rails at once; MB/s
 perftest() {
 	options="-x 1 -s 65536 -t 128 -D $seconds -f 1 -u 18 -F $*"
 	for rail in 0 1; do
 		ssh node1 "timeout 120 ib_write_bw -d rxe$rail -p 1900$rail $options" >/dev/null 2>&1 </dev/null &
 	done
-	for try in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
-		[ "$(ssh node1 "ss -ltn" </dev/null | grep -c ':1900[01] ')" -lt 2 ] || break
-		sleep 0.5
-	done
+	listen 2
 	for rail in 0 1; do
 		timeout 120 ib_write_bw -d rxe$rail -p 1900$rail $options node1 >"$work/p.$rail" 2>&1 </dev/null &
 		clients="${clients-} $!"
@@ -235,10 +240,7 @@ unequal() {
 queue_pair() {
 	options="-d rxe0 -x 1 -s $2 -t 64 -Q 32 -D $seconds -f 1 -u 18 -F -p 19000"
 	ssh node1 "timeout 120 ib_$1_bw $options" >/dev/null 2>&1 </dev/null &
-	for try in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
-		[ "$(ssh node1 "ss -ltn" </dev/null | grep -c ':19000 ')" -lt 1 ] || break
-		sleep 0.5
-	done
+	listen 1
 	timeout 120 ib_$1_bw $options node1 >"$work/p.0" 2>&1 </dev/null || {
 		failed=1
 		echo "# perftest failed:"
