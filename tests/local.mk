@@ -87,14 +87,17 @@ tests_bench_rg_verbs_known_overhead_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=vbench_ru
 tests_bench_rg_limp_SOURCES = tests/bench/rg_limp.c $(KNOWN_CLOCK)
 tests_apps_rg_dud_SOURCES = tests/apps/rg_dud.c $(KNOWN_CLOCK)
 if HAVE_CMOCKA
-check_PROGRAMS += tests/mpi/test_coll
-TESTS += tests/mpi/test_coll
+check_PROGRAMS += tests/mpi/test_coll tests/mpi/test_early
+TESTS += tests/mpi/test_coll tests/mpi/test_early
 check_PROGRAMS += tests/bench/test_bound tests/bench/test_pattern tests/bench/test_rounds
 TESTS += tests/bench/test_bound tests/bench/test_pattern tests/bench/test_rounds
 endif
 tests_mpi_test_coll_SOURCES = tests/mpi/test_coll.c
 tests_mpi_test_coll_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_mpi_test_coll_LDADD = librg-railmpi-rows.la $(CMOCKA_LIBS)
+tests_mpi_test_early_CPPFLAGS = $(TEST_CPPFLAGS)
+tests_mpi_test_early_LDADD = $(RAILMPI_LIB) $(MPI_LIBS) $(CMOCKA_LIBS)
+tests_mpi_test_early_LDFLAGS = $(mpi_program_ldflags)
 tests_bench_test_pattern_SOURCES = tests/bench/test_pattern.c src/bench/pattern.c
 tests_bench_test_pattern_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_bench_test_pattern_LDADD = $(CMOCKA_LIBS)

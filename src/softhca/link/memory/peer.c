@@ -279,6 +279,15 @@ void hca_quiesce_prepare(void)
 	membarrier(MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED);
 }
 
+/*
+ * A process of several threads waits here for a grace period of RCU (10 to 20 ms), one of a single
+ * thread does not: so when this library is loaded, before the program has started any.
+ */
+__attribute__((constructor)) static void prepare_early(void)
+{
+	hca_quiesce_prepare();
+}
+
 /* Every earlier store of another core becomes visible. */
 static void fence_all(void)
 {
