@@ -1,7 +1,8 @@
 # ---- measures: make bench ------------------------------------------------------------------
 # Control programs: the same sources, without the layer between them and the MPI library.
 bench_programs = measures/rg_latency_bare measures/rg_bw_bare measures/reg_speed \
-	measures/buffers measures/copies measures/plain
+	measures/buffers measures/copies measures/rg_latency_truth \
+	measures/rg_bw_truth measures/rg_bibw_truth
 # Built with the tests, so that what no longer builds is noticed.
 check_PROGRAMS += $(bench_programs)
 measures_copies_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE
@@ -16,8 +17,18 @@ measures_rg_bw_bare_LDADD = librg-bench.la $(MPI_LIBS)
 # A stranger to the layer; -no-install: a program, not a script around one.
 measures_buffers_LDADD = $(MPI_LIBS) -lpthread
 measures_buffers_LDFLAGS = $(mpi_program_ldflags) -no-install
-# Nothing of ours: the MPI library alone.
-measures_plain_LDADD = $(MPI_LIBS)
+# A benchmark and a plain loop in one process.
+truth_sources = measures/truth.c measures/bare.c
+truth_ldflags = $(AM_LDFLAGS) -Wl,--wrap=measure_size
+measures_rg_latency_truth_SOURCES = pt2pt/rg_latency.c $(truth_sources)
+measures_rg_latency_truth_LDADD = librg-bench.la $(MPI_LIBS)
+measures_rg_latency_truth_LDFLAGS = $(truth_ldflags)
+measures_rg_bw_truth_SOURCES = pt2pt/rg_bw.c $(truth_sources)
+measures_rg_bw_truth_LDADD = librg-bench.la $(MPI_LIBS)
+measures_rg_bw_truth_LDFLAGS = $(truth_ldflags)
+measures_rg_bibw_truth_SOURCES = pt2pt/rg_bibw.c $(truth_sources)
+measures_rg_bibw_truth_LDADD = librg-bench.la $(MPI_LIBS)
+measures_rg_bibw_truth_LDFLAGS = $(truth_ldflags)
 EXTRA_DIST += measures/run.sh measures/collectives.sh
 bench: all $(bench_programs) tests/softhca/paced$(EXEEXT) tests/cli/mpi_plain$(EXEEXT)
 	@$(MKDIR_P) tests

@@ -288,19 +288,21 @@ beside_native() {
 	[ -n "${RG_MPICH_BUILD-}" ] || echo "  MPICH: not measured (RG_MPICH_BUILD=DIR: a build with it)"
 }
 
-# The native column of a program that also measures ours, as "BYTES VALUE" (the table has two
-# decimals, which is too few): truth_ours KEPT PROGRAM ARG...
-truth_ours() {
+# A program of measures/truth.c: in one process its native column (of --json: the table has two
+# decimals, which is too few) and a plain loop's, in ours.K and plain.K as "BYTES VALUE": truth K
+# PROGRAM ARG...
+truth() {
 	kept=$1
 	shift
 	launch 2 "$@" --json "$work/a.jsonl"
 	[ "$rc" -eq 0 ] || stop "exit code $rc of: $*"
 	sed -n 's/.*"way":"native".*"bytes":\([0-9]*\),.*"mean":\([^,]*\),.*/\1 \2/p' \
-		"$work/a.jsonl" >"$work/$kept"
+		"$work/a.jsonl" >"$work/ours.$kept"
+	sed -n 's/^plain //p' "$err" >"$work/plain.$kept"
 	rm -f "$work/a.jsonl"
 }
 
-# Our native column beside a plain program of the kind that benchmark suites have, in turns.
+# Our native column beside a plain loop of the kind that benchmark suites have.
 native_truth() {
 	for row in latency:8:8192:10000:200 latency:16384:4194304:1000:10 \
 		bw:8:8192:1000:100 bw:16384:4194304:20:2 \
@@ -310,12 +312,11 @@ native_truth() {
 		END
 		count=${MEASURE_TRUTH_COUNT:-$count}
 		for build in own mpich; do
-			[ $build = own ] || [ -x "${RG_MPICH_BUILD-}/measures/plain" ] || continue
+			[ $build = own ] || [ -x "${RG_MPICH_BUILD-}/measures/rg_bw_truth" ] || continue
 			[ $build = own ] && by= flavor=$RG_MPI_FLAVOR || by=in_mpich flavor=mpich
 			for k in $(seq "$launches"); do
-				$by truth_ours "ours.$k" $pt2pt/rg_$name --over native,single --soft ideal \
-					--buffers malloc -m "$low:$high" -i "$count" -x "$warmup"
-				$by once "plain.$k" 2 measures/plain $name $low $high $count $warmup
+				$by truth "$k" measures/rg_${name}_truth --over native \
+					-m "$low:$high" -i "$count" -x "$warmup"
 			done
 			for size in 8 32 128 512 2048 4096 8192 32768 131072 524288 1048576 4194304; do
 				[ $size -ge $low ] && [ $size -le $high ] || continue
@@ -325,8 +326,8 @@ native_truth() {
 			done
 		done
 	done
-	[ -x "${RG_MPICH_BUILD-}/measures/plain" ] ||
-		echo "  MPICH: not measured (RG_MPICH_BUILD=DIR: a build with it and make measures/plain)"
+	[ -x "${RG_MPICH_BUILD-}/measures/rg_bw_truth" ] ||
+		echo "  MPICH: not measured (RG_MPICH_BUILD=DIR: a build with it and its check_PROGRAMS)"
 }
 
 # An unmodified program under railgauge exec beside itself: types with gaps, memory that no cache
@@ -562,7 +563,7 @@ group unequal "Rails that are not alike:" && unequal
 group untimed "Software HCA without a model, beside the MPI library's shared memory:" && untimed
 group beside_native "Buffers of malloc, software HCA without a model, beside the MPI libraries by themselves:" &&
 	beside_native
-group native_truth "The native way, beside a plain program of the kind that benchmark suites have:" &&
+group native_truth "The native way, beside a plain loop of the kind that benchmark suites have:" &&
 	native_truth
 group unmodified "An MPI program under railgauge exec, beside itself without:" && unmodified
 group verbs "Verbs programs on the software HCA, untimed:" && verbs
