@@ -142,7 +142,7 @@ median() {
 compared() {
 	line=$(sed -n "s/^1 *t1-a *$1  *//p" "$out")
 	set -- "$(median "$3" "$4")" "$2" "$5" $line
-	holds "$4 == $3 && ($5 - $1 * $2) ^ 2 < (1e-3 * $1) ^ 2 &&
+	holds "$4 == $3 && ($5 - $1 * $2) ^ 2 < (1e-3 + 1e-3 * $1) ^ 2 &&
 		($7 - $1 * $2 / $3) ^ 2 < (2e-3 + 1e-3 * $7) ^ 2"
 }
 expect "a paper with one that fails" [ $rc -eq 4 ]
