@@ -86,6 +86,11 @@ tests_bench_rg_verbs_known_overhead_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=vbench_ru
 	-Wl,--wrap=vbench_finish
 tests_bench_rg_limp_SOURCES = tests/bench/rg_limp.c $(KNOWN_CLOCK)
 tests_apps_rg_dud_SOURCES = tests/apps/rg_dud.c $(KNOWN_CLOCK)
+check_LTLIBRARIES += tests/bench/late_error.la
+tests_bench_late_error_la_SOURCES = tests/bench/late_error.c
+tests_bench_late_error_la_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE
+# -rpath: else no shared library is made of what is not installed.
+tests_bench_late_error_la_LDFLAGS = $(AM_LDFLAGS) -module -avoid-version -shared -rpath /nowhere
 if HAVE_CMOCKA
 check_PROGRAMS += tests/mpi/test_coll tests/mpi/test_early
 TESTS += tests/mpi/test_coll tests/mpi/test_early

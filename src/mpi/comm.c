@@ -129,6 +129,8 @@ int comm_adopt(MPI_Comm handle, const struct rail_way *wanted)
 					 "different ways; all must give the same");
 			comm_abandon(c);
 		}
+		/* The error may end the job: not before it has been said. */
+		native.Barrier(handle);
 		return all[FAILED] ? -ENOMEM : -EINVAL;
 	}
 	/* All want to know: measured together, so not before that was agreed. */

@@ -202,6 +202,23 @@ int MPI_Dist_graph_create_adjacent(MPI_Comm comm, int indegree, const int source
 }
 BOTH(Dist_graph_create_adjacent);
 
+/* A rank with a wrong key finds that alone.  Its error may end the job, which rank 0's line must precede. */
+static int refuse_way(MPI_Comm comm, const char *why)
+{
+	MPI_Errhandler handler;
+	int rank = 0;
+
+	native.Comm_rank(comm, &rank);
+	if (rank == 0) {
+		rg_error("%s", why);
+	} else if (native.Comm_get_errhandler(comm, &handler) == MPI_SUCCESS) {
+		if (handler == MPI_ERRORS_ARE_FATAL)
+			rg_let_rank_0_speak();
+		native.Errhandler_free(&handler);
+	}
+	return req_raise(comm, MPI_ERR_INFO_VALUE);
+}
+
 /* The info key decides; without it the parent does. */
 static int dup_with_way(MPI_Comm comm, MPI_Info info, MPI_Comm *made, const char *text)
 {
@@ -212,12 +229,8 @@ static int dup_with_way(MPI_Comm comm, MPI_Info info, MPI_Comm *made, const char
 
 	if (world_options())
 		return req_raise(comm, MPI_ERR_INFO_VALUE);
-	if (comm_parse_way(text, &native_way, &way, why, sizeof(why))) {
-		native.Comm_rank(comm, &size);
-		if (size == 0)
-			rg_error("%s", why);
-		return req_raise(comm, MPI_ERR_INFO_VALUE);
-	}
+	if (comm_parse_way(text, &native_way, &way, why, sizeof(why)))
+		return refuse_way(comm, why);
 	rc = native.Comm_dup_with_info(comm, info, made);
 	if (rc != MPI_SUCCESS || native_way)
 		return rc;

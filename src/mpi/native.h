@@ -21,12 +21,13 @@
 	X(Bsend) X(Bsend_init) X(Buffer_attach) X(Buffer_detach) \
 	X(Cancel) X(Comm_call_errhandler) X(Comm_compare) X(Comm_create) X(Comm_create_group) \
 	X(Comm_create_keyval) X(Comm_delete_attr) X(Comm_disconnect) X(Comm_dup) \
-	X(Comm_dup_with_info) X(Comm_free) X(Comm_free_keyval) X(Comm_get_attr) X(Comm_group) \
+	X(Comm_dup_with_info) X(Comm_free) X(Comm_free_keyval) X(Comm_get_attr) \
+	X(Comm_get_errhandler) X(Comm_group) \
 	X(Comm_rank) X(Comm_set_attr) X(Comm_set_errhandler) X(Comm_size) X(Comm_split) \
 	X(Comm_split_type) X(Comm_test_inter) \
 	X(Cart_create) X(Cart_sub) X(Dist_graph_create) X(Dist_graph_create_adjacent) \
 	X(Graph_create) \
-	X(Error_class) X(Exscan) X(Finalize) X(Finalized) X(Free_mem) X(Gather) X(Gatherv) \
+	X(Errhandler_free) X(Error_class) X(Exscan) X(Finalize) X(Finalized) X(Free_mem) X(Gather) X(Gatherv) \
 	X(Get_address) X(Get_count) \
 	X(Group_free) X(Group_translate_ranks) X(Ibarrier) X(Ibsend) X(Improbe) X(Imrecv) \
 	X(Info_get) X(Init) X(Init_thread) X(Initialized) X(Iprobe) X(Irecv) X(Irsend) X(Isend) \
