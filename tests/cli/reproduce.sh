@@ -158,8 +158,8 @@ gain=$(for size in 64 128 256; do echo "$(median stripe $size) $(median single $
 	awk '{ share = ($1 / $2 - 1) * 100; if (NR == 1 || share > most) most = share } END { print most }')
 # Numbers of more than 1,000 are written without decimals.
 expect "the most by which a way is ahead ($gain %)" holds "($(sed -n \
-	's/^1 .* a gain  *8  *\([-0-9.]*\)  *%.*predicted$/\1/p' "$out") - $gain) ^ 2 <
-		(0.1 + 1e-3 * sqrt($gain ^ 2)) ^ 2"
+	's/^1 .* a gain  *8  *\([-0-9.]*\)  *%.*predicted$/\1/p' "$out") - $gain) ^ 2 < \
+		(0.1 + 1e-3 * sqrt(($gain) ^ 2)) ^ 2"
 expect "another table" grep -q '^1 .* over another  *8  *-  *%  *-  no such row was measured$' "$out"
 expect "no paper's value" grep -q '^1 *t1-b  *single at 64  *-  *[0-9.]* *us .*no value' "$out"
 expect "a wrong number of cells" [ "$(grep -c '^# t1-b: its table has 3 cells, .* says 6$' "$out")" -eq 1 ]
