@@ -9,6 +9,9 @@
 #	in_turn COMMAND...		what launches MPI programs by itself, in its turn
 #	launch_beside N ...		the same beside others: for what does not get to work
 #	expect WHAT COMMAND...		the test fails unless COMMAND succeeds
+#	killed LEAST PROGRAM ARG...	rank 1 of two is killed while they measure: the test fails unless
+#					the job ends with an exit code of LEAST or more, and
+#					leaves nothing but the records, in $work/k.jsonl
 #	refused PROGRAM N WORDS ARG...	launches it; fails unless it ends with exit code 3,
 #					one line of its own, with WORDS, and no table
 #	more WORD...			these as well, but not under sanitizers, to which
@@ -124,6 +127,24 @@ judge_refusal() {
 	expect "$5: one line of ours" [ "$(ours "$1")" -eq 1 ]
 	expect "$5: says '$4'" grep -q "^$1: .*$4" "$err"
 	expect "$5: no table" [ "$(grep -c '^[0-9]' "$out")" -eq 0 ]
+}
+
+# Of MPICH 4.0 hydra, whatever it launches, now and then ends with 1 where it means the rank's signal,
+# and says so; 1 of ours would be a failed validation.
+ended_by_a_kill() {
+	[ "$rc" -ne 124 ] && {
+		[ "$rc" -ge "$1" ] ||
+			{ [ "$RG_MPI_FLAVOR:$rc" = mpich:1 ] && grep -q 'EXIT STRING: Hangup' "$out"; }
+	}
+}
+killed() {
+	least=$1
+	shift
+	launch 2 "$srcdir/tests/bench/die.sh" "$work/k.jsonl" "$@" -i 10000000 --time-cap 600 \
+		--json "$work/k.jsonl"
+	expect "rank 1 measured, and was killed" grep -q '"type":"run"' "$work/k.jsonl"
+	expect "a killed rank ends the job, with an error" ended_by_a_kill "$least"
+	expect "nothing of ours stays in /dev/shm" shm_is_clean
 }
 
 # awk decides about numbers: holds '3 < 4.5'

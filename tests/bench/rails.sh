@@ -98,14 +98,7 @@ bad 'rate' --soft rate=fast
 bad 'colour' --soft colour=red
 expect "nothing of ours in /dev/shm" shm_is_clean
 
-# A rank killed while messages are on their way over rails.
-launch 2 "$srcdir/tests/bench/die.sh" "$work/k.jsonl" pt2pt/rg_bw --over stripe --soft ports=2 -m 1M \
-	-i 10000000 --time-cap 600 --json "$work/k.jsonl"
-# Who notices first, the launcher or the other rank, is open.  hydra, whatever it launches, now and then
-# ends with 1 where it means the rank's signal, and says so; 1 of ours would be a failed validation.
-ends_of_a_kill() {
-	[ $rc -ne 124 ] && { [ $rc -ge 4 ] || { [ "$RG_MPI_FLAVOR:$rc" = mpich:1 ] && grep -q 'EXIT STRING: Hangup' "$out"; }; }
-}
-expect "a killed rank ends the job, with an error" ends_of_a_kill
-expect "nothing of ours stays in /dev/shm" shm_is_clean
+# A rank killed while messages are on their way over rails: who notices first, the launcher or the
+# other rank, is open.
+killed 4 pt2pt/rg_bw --over stripe --soft ports=2 -m 1M
 finish
