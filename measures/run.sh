@@ -327,7 +327,7 @@ native_truth() {
 		done
 	done
 	[ -x "${RG_MPICH_BUILD-}/measures/rg_bw_truth" ] ||
-		echo "  MPICH: not measured (RG_MPICH_BUILD=DIR: a build with it and its check_PROGRAMS)"
+		echo "  MPICH: not measured (RG_MPICH_BUILD=DIR: a build with it, and make check TESTS= there)"
 }
 
 # An unmodified program under railgauge exec beside itself: types with gaps, memory that no cache
