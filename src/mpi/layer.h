@@ -228,6 +228,7 @@ struct req {
 	struct req *whole;		/* the request that this one is a part of; isendrecv.c */
 	struct unexpected *unexpected;	/* REQ_MESSAGE: what MPI_Mprobe took out */
 	struct req *next_free;		/* free, or deferred */
+	uint64_t serial;		/* of the slot: operations that have ended; request.h */
 };
 _Static_assert(sizeof(struct req) <= SLAB_FORTRAN, "a request must fit its slot");
 

@@ -132,11 +132,17 @@ static void buffered_drain(void)
 {
 	unsigned idle = 0;
 
-	if (!layer.rails)
-		return;
 	layer_enter();
 	for (buffered_reap(); buffered_count; buffered_reap())
 		layer_poll(&idle);
+	buffered_capacity = 0;
+	layer_leave();
+}
+
+static void buffered_capacity_set(size_t bytes)
+{
+	layer_enter();
+	buffered_capacity = bytes;
 	layer_leave();
 }
 
@@ -146,7 +152,7 @@ static void buffered_drain(void)
 		int rc = native.Buffer_attach##S(buffer, size);                                   \
                                                                                                   \
 		if (rc == MPI_SUCCESS)                                                            \
-			buffered_capacity = (size_t)size;                                         \
+			buffered_capacity_set((size_t)size);                                      \
 		return rc;                                                                        \
 	}                                                                                         \
 	BOTH(Buffer_attach##S);                                                                   \
@@ -154,7 +160,6 @@ static void buffered_drain(void)
 	int MPI_Buffer_detach##S(void *buffer, COUNT *size)                                       \
 	{                                                                                         \
 		buffered_drain();                                                                 \
-		buffered_capacity = 0;                                                            \
 		return native.Buffer_detach##S(buffer, size);                                     \
 	}                                                                                         \
 	BOTH(Buffer_detach##S);
@@ -246,22 +251,24 @@ EACH_COUNT_TYPE(GEN_INITS)
 
 static int start(MPI_Request *request)
 {
+	MPI_Request handle = req_handle(request);
+	MPI_Comm comm = MPI_COMM_WORLD;
+	int rc = MPI_ERR_REQUEST;
 	struct req *r;
-	MPI_Comm comm;
-	int rc;
 
-	if (!layer.rails || !abi_request_ours(*request)) {
+	if (!layer.rails || !abi_request_ours(handle)) {
 		if (unlikely(calls_counted))
 			calls_count(CALL_Start, false);
-		return native.Start(request);
+		/* Another thread may post a request in a variable that has none. */
+		return native.Start(handle == MPI_REQUEST_NULL ? &handle : request);
 	}
-	r = abi_request_slot(*request);
-	if (!r->persistent || r->active)
-		return req_raise(MPI_COMM_WORLD, MPI_ERR_REQUEST);
 	layer_enter();
-	layer_count(CALL_Start);
-	comm = r->persistent->comm->handle;
-	rc = persistent_start(r);
+	r = req_now(request, &handle, layer.multiple);
+	if (r && r->persistent && !r->active) {
+		layer_count(CALL_Start);
+		comm = r->persistent->comm->handle;
+		rc = persistent_start(r);
+	}
 	layer_leave();
 	return req_raise(comm, rc);
 }

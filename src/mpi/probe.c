@@ -5,7 +5,10 @@
 #include "request.h"
 #include "unexpected.h"
 
-/* MPI_Probe and MPI_Mprobe: wait until a message could be received. */
+/*
+ * MPI_Probe and MPI_Mprobe: wait until a message could be received.  The caller holds c, which
+ * another thread may free meanwhile.
+ */
 static struct unexpected *probe_blocking(struct comm *c, int source, int tag)
 {
 	struct unexpected *u;
@@ -14,6 +17,17 @@ static struct unexpected *probe_blocking(struct comm *c, int source, int tag)
 	while (!(u = match_probe(c, source, tag)))
 		layer_poll(&idle);
 	return u;
+}
+
+static void probe_hold(struct comm *c)
+{
+	c->refs++;
+}
+
+static void probe_release(struct comm *c)
+{
+	if (unlikely(--c->refs == 0))
+		comm_unref_last(c);
 }
 
 static struct unexpected *probe_once(struct comm *c, int source, int tag)
@@ -38,7 +52,9 @@ int MPI_Probe(int source, int tag, MPI_Comm comm, MPI_Status *status)
 	if (!c || !args_envelope(c, source, tag))
 		return native.Probe(source, tag, comm, status);
 	layer_enter();
+	probe_hold(c);
 	match_unexpected_status(probe_blocking(c, source, tag), status);
+	probe_release(c);
 	layer_leave();
 	return MPI_SUCCESS;
 }
@@ -99,7 +115,9 @@ int MPI_Mprobe(int source, int tag, MPI_Comm comm, MPI_Message *message, MPI_Sta
 	if (!c || !args_envelope(c, source, tag))
 		return native.Mprobe(source, tag, comm, message, status);
 	layer_enter();
+	probe_hold(c);
 	rc = message_take(c, probe_blocking(c, source, tag), message, status);
+	probe_release(c);
 	layer_leave();
 	return req_raise(comm, rc);
 }
@@ -130,32 +148,42 @@ int MPI_Improbe(int source, int tag, MPI_Comm comm, int *flag, MPI_Message *mess
 }
 BOTH(Improbe);
 
-/* Take the message back out of its slot; the slot's hold on the communicator goes, too. */
+/*
+ * Inside layer_enter: take the message back out of its slot; the slot's hold on the communicator
+ * is the caller's now.  NULL: another thread has received it.
+ */
 static struct comm *message_open(MPI_Message *message, struct unexpected **u)
 {
-	struct req *r = abi_message_slot(*message);
-	struct comm *c = r->comm;
+	struct req *r = abi_message_ours(*message) ? abi_message_slot(*message) : NULL;
 
+	if (!r || r->kind != REQ_MESSAGE)
+		return NULL;
 	*u = r->unexpected;
 	*message = MPI_MESSAGE_NULL;
 	req_free(r);
-	return c;
+	return r->comm;
 }
 
-static int mrecv(enum call call, void *buf, MPI_Count count, struct dtype *type,
-		 MPI_Message *message, MPI_Status *status)
+/* Returned where another thread has received the message: the library is to say so. */
+enum { MESSAGE_GONE = -1 };
+
+static int mrecv(enum call call, const struct message_args *m, MPI_Message *message,
+		 MPI_Status *status)
 {
-	struct message_args m = {.buf = buf, .count = (size_t)count, .type = type};
 	struct unexpected *u;
+	MPI_Comm handle;
 	struct comm *c;
 	struct req r;
-	MPI_Comm handle;
 
 	layer_enter();
 	layer_count(call);
 	c = message_open(message, &u);
+	if (unlikely(!c)) {
+		layer_leave();
+		return MESSAGE_GONE;
+	}
 	handle = c->handle;
-	recv_unexpected(c, &r, &m, u);
+	recv_unexpected(c, &r, m, u);
 	layer_wait(&r);
 	req_status(&r, status);
 	req_retire(&r);
@@ -164,10 +192,9 @@ static int mrecv(enum call call, void *buf, MPI_Count count, struct dtype *type,
 	return req_raise(handle, r.error);
 }
 
-static int imrecv(enum call call, void *buf, MPI_Count count, struct dtype *type,
-		  MPI_Message *message, MPI_Request *request)
+static int imrecv(enum call call, const struct message_args *m, MPI_Message *message,
+		  MPI_Request *request)
 {
-	struct message_args m = {.buf = buf, .count = (size_t)count, .type = type};
 	struct unexpected *u;
 	struct comm *c;
 	struct req *r;
@@ -175,43 +202,44 @@ static int imrecv(enum call call, void *buf, MPI_Count count, struct dtype *type
 	layer_enter();
 	layer_count(call);
 	r = req_alloc(REQ_RECV);
-	if (r) {
-		c = message_open(message, &u);
-		recv_unexpected(c, r, &m, u);
+	c = r ? message_open(message, &u) : NULL;
+	if (c) {
+		recv_unexpected(c, r, m, u);
 		c->refs--;	/* the slot's reference; the receive has its own */
 		*request = abi_request_handle(r);
+	} else if (r) {
+		req_free(r);
 	}
 	layer_leave();
-	return r ? MPI_SUCCESS : req_raise(MPI_COMM_WORLD, MPI_ERR_NO_MEM);
+	if (unlikely(!r))
+		return req_raise(MPI_COMM_WORLD, MPI_ERR_NO_MEM);
+	return c ? MPI_SUCCESS : MESSAGE_GONE;
 }
 
+/* OURS receives *message as m says into OUT; without a message the library is asked, and refuses. */
+#define GEN_MRECV_CALL(NAME, COUNT, OURS, OUT_TYPE, OUT)                                           \
+	int MPI_##NAME(void *buf, COUNT count, MPI_Datatype type, MPI_Message *message,           \
+		       OUT_TYPE *OUT)                                                             \
+	{                                                                                         \
+		struct message_args m = {.buf = buf, .count = (size_t)count};                     \
+		MPI_Message none = MPI_MESSAGE_NULL, *theirs = message;                           \
+		int rc;                                                                           \
+                                                                                                  \
+		if (layer.rails && abi_message_ours(*message) && count >= 0 &&                    \
+		    (m.type = dtype_lookup(type))) {                                              \
+			rc = OURS(CALL_##NAME, &m, message, OUT);                                 \
+			if (likely(rc != MESSAGE_GONE))                                           \
+				return rc;                                                        \
+			theirs = &none;                                                           \
+		}                                                                                 \
+		if (unlikely(calls_counted))                                                      \
+			calls_count(CALL_##NAME, false);                                          \
+		return native.NAME(buf, count, type, theirs, OUT);                                \
+	}                                                                                         \
+	BOTH(NAME);
+
 #define GEN_MRECV(S, COUNT)                                                                        \
-	int MPI_Mrecv##S(void *buf, COUNT count, MPI_Datatype type, MPI_Message *message,         \
-			 MPI_Status *status)                                                      \
-	{                                                                                         \
-		struct dtype *t;                                                                  \
-                                                                                                  \
-		if (layer.rails && abi_message_ours(*message) && count >= 0 &&                    \
-		    (t = dtype_lookup(type)))                                                     \
-			return mrecv(CALL_Mrecv##S, buf, count, t, message, status);              \
-		if (unlikely(calls_counted))                                                      \
-			calls_count(CALL_Mrecv##S, false);                                        \
-		return native.Mrecv##S(buf, count, type, message, status);                        \
-	}                                                                                         \
-	BOTH(Mrecv##S);                                                                           \
-                                                                                                  \
-	int MPI_Imrecv##S(void *buf, COUNT count, MPI_Datatype type, MPI_Message *message,        \
-			  MPI_Request *request)                                                   \
-	{                                                                                         \
-		struct dtype *t;                                                                  \
-                                                                                                  \
-		if (layer.rails && abi_message_ours(*message) && count >= 0 &&                    \
-		    (t = dtype_lookup(type)))                                                     \
-			return imrecv(CALL_Imrecv##S, buf, count, t, message, request);           \
-		if (unlikely(calls_counted))                                                      \
-			calls_count(CALL_Imrecv##S, false);                                       \
-		return native.Imrecv##S(buf, count, type, message, request);                      \
-	}                                                                                         \
-	BOTH(Imrecv##S);
+	GEN_MRECV_CALL(Mrecv##S, COUNT, mrecv, MPI_Status, status)                                \
+	GEN_MRECV_CALL(Imrecv##S, COUNT, imrecv, MPI_Request, request)
 
 EACH_COUNT_TYPE(GEN_MRECV)

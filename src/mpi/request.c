@@ -111,6 +111,23 @@ int req_raise_error(MPI_Comm handle, int error)
 	return error;
 }
 
+struct req *req_again(const MPI_Request *at, MPI_Request *handle)
+{
+	struct req *r;
+
+	*handle = req_handle(at);
+	r = req_ours(*handle);
+	return r && (r->kind == REQ_SEND || r->kind == REQ_RECV) ? r : NULL;
+}
+
+void req_handle_ended(MPI_Request *at, MPI_Request handle)
+{
+	struct req *r = req_ours(handle);
+
+	if (r && r->kind == REQ_FREE)
+		req_handle_end(at, handle, true);
+}
+
 int req_finish_persistent(struct req *r, MPI_Status *status)
 {
 	if (!r->active) {
@@ -119,6 +136,7 @@ int req_finish_persistent(struct req *r, MPI_Status *status)
 	}
 	req_status(r, status);
 	r->active = false;
+	r->serial++;
 	if (r->comm)
 		req_retire(r);
 	r->comm = NULL;

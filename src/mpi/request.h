@@ -3,6 +3,16 @@
  *
  * A request is cleared as far as its kind does not set it, when it is taken.  A send that is
  * complete before its call returns takes none: all of them share one, which is never freed.
+ *
+ * MPI gives a request to one thread at a time.  Programs are less strict (two threads test one
+ * request, or one tests it while another has completed it and posts the next in the same
+ * variable), and libraries that look at a handle inside their lock endure that.  So does this
+ * layer, under MPI_THREAD_MULTIPLE:
+ *  - A handle counts as read inside layer_enter (req_now), and its variable is set there, if it
+ *    still has that handle (req_handle_end).
+ *  - layer_poll and layer_look may let another thread in, which may end the operation: the
+ *    slot's `serial` differs afterwards, whatever the slot is used for then.
+ *  - The thread that comes second sees what MPI_REQUEST_NULL shows: complete, an empty status.
  */
 #ifndef RAILMPI_REQUEST_H
 #define RAILMPI_REQUEST_H
@@ -52,6 +62,7 @@ static inline struct req *req_alloc(enum req_kind kind)
 static inline void req_free(struct req *r)
 {
 	r->kind = REQ_FREE;
+	r->serial++;
 	r->next_free = req_free_list;
 	req_free_list = r;
 }
@@ -114,6 +125,43 @@ static inline void req_retire(struct req *r)
 		comm_unref_last(r->comm);
 }
 
+/* ---- Handles ------------------------------------------------------------------------------ */
+
+/* Another thread may write it. */
+static inline MPI_Request req_handle(const MPI_Request *at)
+{
+	return __atomic_load_n(at, __ATOMIC_RELAXED);
+}
+
+/* NULL: the library's. */
+static inline struct req *req_ours(MPI_Request handle)
+{
+	return abi_request_ours(handle) ? abi_request_slot(handle) : NULL;
+}
+
+/*
+ * Inside layer_enter, if several threads may call: the request in *at, which has become *handle.
+ * NULL: it has ended, or is not the layer's.
+ */
+struct req *req_again(const MPI_Request *at, MPI_Request *handle);
+
+/* The same for a handle of the layer's that has just been read.  shared: layer.multiple. */
+static inline __attribute__((always_inline)) struct req *
+req_now(const MPI_Request *at, MPI_Request *handle, const bool shared)
+{
+	return shared ? req_again(at, handle) : abi_request_slot(*handle);
+}
+
+/* The operation of this handle has ended. */
+static inline void req_handle_end(MPI_Request *at, MPI_Request handle, const bool shared)
+{
+	if (!shared || req_handle(at) == handle)
+		*at = MPI_REQUEST_NULL;
+}
+
+/* Another thread has ended it: the handle in *at is useless, unless its slot is in use again. */
+void req_handle_ended(MPI_Request *at, MPI_Request handle);
+
 /* ---- The end ------------------------------------------------------------------------------ */
 
 /* MPI_ERROR is the caller's to set: only the calls with many statuses may touch it. */
@@ -131,15 +179,20 @@ static inline void req_status(const struct req *r, MPI_Status *status)
 /* Of req_finish: a persistent one stays. */
 int req_finish_persistent(struct req *r, MPI_Status *status);
 
-/* Fill status and, unless persistent, free the request and null the handle.  Returns its error. */
-static inline int req_finish(struct req *r, MPI_Request *handle, MPI_Status *status)
+/*
+ * Fill status and, unless persistent, free the request and end its handle, which is in *at.
+ * Returns the request's error.
+ */
+static inline __attribute__((always_inline)) int
+req_finish(struct req *r, MPI_Request *at, MPI_Request handle, MPI_Status *status,
+	   const bool shared)
 {
 	int error = r->error;
 
 	if (unlikely(r->persistent))
 		return req_finish_persistent(r, status);
 	req_status(r, status);
-	*handle = MPI_REQUEST_NULL;
+	req_handle_end(at, handle, shared);
 	if (r == req_done_send)
 		return error;
 	if (likely(r->comm))
