@@ -13,6 +13,7 @@
 
 #include "eager_lane.h"
 #include "edges.h"
+#include "foreign_writes.h"
 #include "landing.h"
 #include "lane.h"
 #include "peer_failure.h"
@@ -186,6 +187,7 @@ static void landing_check(struct rail_peer *peer, uint32_t slot)
 	if (peer->landing[slot].missing || op->edges)
 		return;
 	landing_end(peer, slot);
+	foreign_writes_tell(op->buf.addr, op->bytes);
 	if (!(op->how & RNDV_BOTH))
 		rndv_finish(op, 0);
 	else if (--op->chunks_left == 0)

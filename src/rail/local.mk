@@ -15,8 +15,8 @@ librail_core_la_SOURCES = \
 	src/rail/rndv_send.c src/rail/select.c \
 	src/rail/shared_limit.c src/rail/stripe.c src/rail/table.c src/rail/trace.c src/rail/way.c \
 	src/rail/bound_rail.h src/rail/cancel.h src/rail/chunks.h src/rail/eager.h \
-	src/rail/eager_lane.h src/rail/edges.h src/rail/endpoint_info.h src/rail/landing.h \
-	src/rail/lane.h src/rail/mapped.h \
+	src/rail/eager_lane.h src/rail/edges.h src/rail/endpoint_info.h src/rail/foreign_writes.h \
+	src/rail/landing.h src/rail/lane.h src/rail/mapped.h \
 	src/rail/lane_ring.h src/rail/lane_send.h src/rail/likely.h src/rail/mr.h \
 	src/rail/on_demand.h src/rail/op_queue.h src/rail/peer_end.h src/rail/peer_failure.h \
 	src/rail/rail_connect.h src/rail/rail_cq.h src/rail/rail_ctx.h src/rail/rail_memory.h \

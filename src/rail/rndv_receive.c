@@ -6,6 +6,7 @@
 #include "eager_lane.h"
 #include "edges.h"
 #include "err.h"
+#include "foreign_writes.h"
 #include "landing.h"
 #include "lane.h"
 #include "likely.h"
@@ -98,6 +99,7 @@ void rndv_cts_sent(struct rail_op *op)
 
 void rndv_read_done(struct rail_op *op)
 {
+	foreign_writes_tell(op->buf.addr, op->bytes);
 	rndv_release(op);
 	if (rndv_answer(op, STAGE_FIN))
 		op_end(op, 0);
