@@ -5,7 +5,8 @@
  * layer's are negative.  The library's bindings call MPI_Request_c2f and _f2c, except those
  * that wait and test: these read the index from a field of the library's request, behind the
  * handle.  So every slot holds its own index at the place where the library looks.  The
- * distance of that place from the handle is learned from requests of the library.
+ * distance of that place from the handle is learned from the library's MPI_Request_c2f, which
+ * reads the same field.
  */
 #include "layer.h"
 
@@ -15,45 +16,46 @@
 
 enum {
 	FORTRAN_FIRST = -1000,
-	LOOK_BYTES = 160,		/* a request of the library is larger, whichever sends it */
+	LOOK_WORDS = 1024,		/* longer than any request of the library */
 };
 
 /* ---- Where the library looks ------------------------------------------------------------- */
 
-/* The bytes of a request at which its index stands, one bit each; `index` is known. */
-static uint64_t places_of(MPI_Request r, MPI_Fint index)
+/*
+ * A request in which every word is its own position: the index that the library finds in it is the
+ * place.  No byte is read that has not been written here.
+ */
+static int place_of_index(void)
 {
-	unsigned char bytes[LOOK_BYTES];
-	uint64_t places = 0;
-	MPI_Fint word;
+	_Alignas(64) MPI_Fint request[LOOK_WORDS];
+	MPI_Fint place;
 
-	memcpy(bytes, r, sizeof(bytes));
-	for (size_t i = 0; i < sizeof(bytes) / sizeof(word); i++) {
-		memcpy(&word, bytes + i * sizeof(word), sizeof(word));
-		places |= (uint64_t)(word == index) << i;
-	}
-	return places;
+	for (MPI_Fint i = 0; i < LOOK_WORDS; i++)
+		request[i] = i;
+	place = native.Request_c2f((MPI_Request)request);
+	return place > 0 && place < LOOK_WORDS ? (int)place : -1;
 }
 
-/* Three requests have the index of each at one place in common. */
+/* Does a request of the library have its index there?  MPI_Request_c2f has just set it. */
+static bool is_place_of(int place)
+{
+	static char never;
+	MPI_Fint index, found;
+	MPI_Request request;
+
+	if (native.Recv_init(&never, 1, MPI_BYTE, 0, 0, MPI_COMM_SELF, &request))
+		return false;
+	index = native.Request_c2f(request);
+	memcpy(&found, (const char *)request + (size_t)place * sizeof(found), sizeof(found));
+	native.Request_free(&request);
+	return found == index;
+}
+
 int fortran_distance(void)
 {
-	enum { REQUESTS = 3 };
-	MPI_Request request[REQUESTS];
-	uint64_t places = ~(uint64_t)0;
-	static char never;
-	int n;
+	int place = place_of_index();
 
-	for (n = 0; n < REQUESTS; n++)
-		if (native.Recv_init(&never, 1, MPI_BYTE, 0, n, MPI_COMM_SELF, &request[n]))
-			break;
-	for (int i = 0; i < n; i++)
-		places &= places_of(request[i], native.Request_c2f(request[i]));
-	for (int i = 0; i < n; i++)
-		native.Request_free(&request[i]);
-	if (n < REQUESTS || !places)
-		return -1;
-	return __builtin_ctzll(places) * (int)sizeof(MPI_Fint);
+	return place > 0 && is_place_of(place) ? place * (int)sizeof(MPI_Fint) : -1;
 }
 
 MPI_Fint fortran_of(const void *slot)
