@@ -136,6 +136,10 @@ static int join_fabric(struct hca_fabric *f, const struct hca_registry_image *im
 	return -ENOENT;
 }
 
+/*
+ * Outside the lock of the member registry: valgrind --track-origins needs ten seconds for so large a
+ * mapping.
+ */
 static int make_process_segment(struct hca_fabric *f)
 {
 	f->self_fd = hca_segment_create("softhca-process", HCA_PROCESS_BYTES);
@@ -147,7 +151,6 @@ static int make_process_segment(struct hca_fabric *f)
 	if (hca_segment_reserve(f->self_fd, 0, offsetof(struct hca_shm_process, taken)))
 		return hca_fail(ENOMEM, "no memory for the process segment");
 	f->self->abi = HCA_ABI;
-	f->self->nonce = f->link_state->nonce;
 	f->self->magic = HCA_PROCESS_MAGIC;
 	hca_heap_init(&f->heap, f->self->heap, HCA_HEAP_BYTES, f->self_fd,
 		      offsetof(struct hca_shm_process, heap));
@@ -174,6 +177,7 @@ static int enter(struct hca_fabric *f, struct hca_registry *r, uint32_t node)
 	atomic_store(&s->phase, HCA_ABSENT);
 	f->generation = atomic_fetch_add(&s->generation, 1) + 1;
 	f->claim = hca_shm_claim(f->slot, f->generation);
+	f->self->nonce = f->link_state->nonce;
 	f->self->slot = f->slot;
 	f->self->generation = f->generation;
 	hca_table_name(f, me.pid, me.start_time);
@@ -199,6 +203,9 @@ static int attach(struct hca_fabric *f, uint32_t node)
 
 	if (!image)
 		return hca_fail(ENOMEM, "no memory");
+	rc = make_process_segment(f);
+	if (rc)
+		goto out;
 	rc = hca_registry_open(f->name, true, &r);
 	if (rc)
 		goto out;
@@ -219,8 +226,6 @@ static int attach(struct hca_fabric *f, uint32_t node)
 		if (!rc)
 			rc = hca_registry_begin(&r, f->link_state->nonce, f->spec.text);
 	}
-	if (!rc)
-		rc = make_process_segment(f);
 	if (!rc)
 		rc = hca_table_create(f);
 	if (!rc)

@@ -14,6 +14,8 @@
 
 #define MAGIC 0x3130766472616368ull	/* "hcardv01" */
 
+enum { LOCK_WAIT_S = 60 };
+
 static_assert(offsetof(struct hca_registry_image, member) == 1024, "room in the header");
 
 const char *hca_registry_dir(void)
@@ -44,19 +46,23 @@ int hca_registry_name(const char *name, char out[HCA_NAME_MAX + 1])
 	return 0;
 }
 
-/* The lock is held for microseconds, unless its holder was stopped. */
+/*
+ * The lock is held for microseconds, and under valgrind for a tenth of a second, unless its holder
+ * was stopped.  All processes of a job may wait for it in turn.
+ */
 static int lock_bounded(int fd, const char *path)
 {
 	int tries;
 
-	for (tries = 0; tries < 5000; tries++) {
+	for (tries = 0; tries < LOCK_WAIT_S * 1000; tries++) {
 		if (flock(fd, LOCK_EX | LOCK_NB) == 0)
 			return 0;
 		if (errno != EWOULDBLOCK && errno != EINTR)
 			return hca_fail(errno, "%s: flock: %s", path, strerror(errno));
 		rg_sleep_ns(1000000);
 	}
-	return hca_fail(ETIMEDOUT, "%s: locked by another process for 5 s (stopped?)", path);
+	return hca_fail(ETIMEDOUT, "%s: locked by another process for %d s (stopped? /proc/locks "
+			"names it)", path, LOCK_WAIT_S);
 }
 
 static int open_once(struct hca_registry *r, bool create)

@@ -46,7 +46,7 @@ struct hca_registry {
 int hca_registry_name(const char *name, char out[HCA_NAME_MAX + 1]);
 
 /*
- * Open and lock (waiting 5 seconds at most).  0 or -errno with the line set;
+ * Open and lock (waiting a minute at most).  0 or -errno with the line set;
  * -ENOENT, also with the line set: !create and there is no file.
  */
 int hca_registry_open(const char *name, bool create, struct hca_registry *r);
