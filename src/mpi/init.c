@@ -21,8 +21,10 @@ static void start_or_exit(void)
 {
 	if (rg_launch_rank() >= 0 && !strcmp(rg_program(), "railgauge"))
 		rg_set_program(program_invocation_short_name);
-	if (!world_start())
+	if (!world_start()) {
+		end_with_self();
 		return;
+	}
 	native.Finalize();
 	exit(RG_EXIT_USAGE);
 }
@@ -89,10 +91,40 @@ static void end_together(void)
 }
 #endif
 
-int MPI_Finalize(void)
+static void end(void)
 {
 	world_stop();
 	end_together();
+}
+
+/*
+ * MPI_Finalize first deletes the attributes of MPI_COMM_SELF, the last one set first, and all of MPI
+ * works in their callbacks.  The layer's attribute is set in MPI_Init, before any of the program's: it
+ * goes last, and the layer with it.
+ */
+static bool ends_by_attribute;
+
+static int end_on_delete(MPI_Comm self, int keyval, void *value, void *extra)
+{
+	end();
+	return MPI_SUCCESS;
+}
+
+void end_with_self(void)
+{
+	int keyval;
+
+	if (ends_by_attribute ||
+	    native.Comm_create_keyval(MPI_COMM_NULL_COPY_FN, end_on_delete, &keyval, NULL))
+		return;
+	ends_by_attribute = !native.Comm_set_attr(MPI_COMM_SELF, keyval, NULL);
+	native.Comm_free_keyval(&keyval);
+}
+
+int MPI_Finalize(void)
+{
+	if (!ends_by_attribute)
+		end();
 	return native.Finalize();
 }
 BOTH(Finalize);

@@ -375,10 +375,12 @@ int railmpi_open(void)
 	if (rc) {
 		layer_stop_progress();
 		close_rails();
-	} else if (world_settings.ledger) {
-		calls_start();
+		return rc;
 	}
-	return rc;
+	end_with_self();	/* MPI_Init was called before the layer was there */
+	if (world_settings.ledger)
+		calls_start();
+	return 0;
 }
 
 /* ---- MPI_COMM_WORLD ---------------------------------------------------------------------------- */

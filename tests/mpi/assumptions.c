@@ -15,6 +15,7 @@
 
 static const struct assumption *const themes[] = {
 	signal_cases, process_cases, thread_cases, call_cases, error_cases, place_cases,
+	finalize_cases,
 };
 
 void exchange(int tag, size_t bytes)
@@ -119,11 +120,11 @@ static void *life(void *unused)
 	CHECK(!threads || got == MPI_THREAD_MULTIPLE);
 	traffic();
 	ran = run_group(group, arguments[2]);
-	if (suite_rank == 0)
+	MPI_Finalize();
+	if (suite_rank == 0 && finalize_well())
 		printf("%s: %d cases hold, layer: %s\n", group, ran,
 		       dlsym(RTLD_DEFAULT, "railmpi_ledger") ? "yes" : "no");
 	fflush(stdout);
-	MPI_Finalize();
 	return NULL;
 }
 

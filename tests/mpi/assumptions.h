@@ -17,7 +17,7 @@ struct assumption {
 
 /* Each ends with an empty row. */
 extern const struct assumption signal_cases[], process_cases[], thread_cases[], call_cases[],
-	error_cases[], place_cases[];
+	error_cases[], place_cases[], finalize_cases[];
 
 enum { SMALL = 64, MIDDLE = 9000, LARGE = 300000 };
 
@@ -36,5 +36,7 @@ void pair_shut(struct pair *p);
 /* Before MPI_Init: what the group wants (assumptions_place.c). */
 void prepare(const char *group, char **argv);
 void process_prepare(void);
+/* After MPI_Finalize: all of its callbacks have been called. */
+bool finalize_well(void);
 
 #endif

@@ -23,7 +23,7 @@ takers() {
 }
 
 # A sanitizer reserves far more address space and stack than these leave.
-for group in process errors handler $(more threads limits as-large); do
+for group in process errors handler finalize $(more threads limits as-large); do
 	alike $group
 done
 alike signals
@@ -36,6 +36,14 @@ for group in longjmp thread-handler calls; do
 	launch 2 $over $program $group
 	expect "$group: over rails" holds_all yes
 done
+
+# In MPI_Finalize: rails that were wanted later than the program's attributes, and with threads.
+group=finalize
+launch 2 src/cli/railgauge exec --over native --soft ports=2 -- $program finalize
+expect "finalize: rails wanted late" holds_all yes
+launch 2 env OMPI_MPI_THREAD_LEVEL=3 MPIR_CVAR_DEFAULT_THREAD_LEVEL=MPI_THREAD_MULTIPLE \
+	$over $program finalize
+expect "finalize: MPI_THREAD_MULTIPLE" holds_all yes
 
 # Its input is a pipe, and all else as odd as it gets.
 for how in "" "$over"; do

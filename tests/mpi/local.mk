@@ -8,7 +8,8 @@ check_PROGRAMS += $(mpi_suites) tests/mpi/assumptions
 tests_mpi_mapping_LDADD = $(MPI_LIBS) -lpthread
 # What programs do besides MPI: a stranger to the layer, which stands before it by railgauge exec.
 tests_mpi_assumptions_SOURCES = tests/mpi/assumptions.c tests/mpi/assumptions.h \
-	tests/mpi/assumptions_call.c tests/mpi/assumptions_error.c tests/mpi/assumptions_place.c \
+	tests/mpi/assumptions_call.c tests/mpi/assumptions_error.c \
+	tests/mpi/assumptions_finalize.c tests/mpi/assumptions_place.c \
 	tests/mpi/assumptions_process.c tests/mpi/assumptions_signal.c \
 	tests/mpi/assumptions_thread.c tests/mpi/suite.c tests/mpi/suite.h
 tests_mpi_assumptions_LDADD = $(MPI_LIBS) -lpthread -ldl -lm
