@@ -52,7 +52,8 @@ lifecycle() {
 with_allocators() {
 	# A sanitizer brings its own.
 	[ "$RG_SANITIZE" = no ] || return 0
-	for name in libjemalloc.so.2 libtcmalloc_minimal.so.4 libtcmalloc.so.4 libmimalloc.so.2; do
+	for name in libjemalloc.so.2 libtcmalloc_minimal.so.4 libtcmalloc.so.4 \
+		libmimalloc.so.3 libmimalloc.so.2; do
 		preload=$(PATH=$PATH:/usr/sbin:/sbin ldconfig -p |
 			sed -n "s,^[[:space:]]*$name (.*=> ,,p" | head -n 1)
 		if [ -n "$preload" ]; then

@@ -80,7 +80,7 @@ void pair_shut(struct pair *p)
 
 static int run_group(const char *group, const char *only)
 {
-	char where[100];
+	static char where[100];
 	int ran = 0;
 
 	suite_where = where;

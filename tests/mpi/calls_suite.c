@@ -377,6 +377,8 @@ static void gpu_memory(MPI_Comm comm)
 #endif
 
 #ifdef HAVE_MPIX_COMM_REVOKE
+int MPIX_Comm_revoke(MPI_Comm comm);	/* mpi.h of MPICH, mpi-ext.h of Open MPI */
+
 static void revoke(MPI_Comm comm)
 {
 	int class, rc = MPIX_Comm_revoke(comm);

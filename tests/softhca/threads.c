@@ -27,9 +27,10 @@ enum {
 	DEPTH = 32,		/* receives per queue pair */
 	IN_FLIGHT = 16,
 	SLOT = 256,
-	SENT = 1u << 31,	/* in a wr_id */
 	CHANNEL = ENDS,		/* the one whose completions are waited for */
 };
+
+#define SENT (1u << 31)		/* in a wr_id; as an enumerator it makes all of them unsigned (C23) */
 
 struct header {
 	uint32_t end, bytes;
