@@ -1,21 +1,15 @@
 /*
- * dtype.c - datatypes: whether a type is plain bytes, and how its bytes are gathered if not.
- *
- * What was made of what tells of most types (strides.c).  Of others size == extent does not prove
- * that they are plain bytes (a structure may have its members in another order), so such a type is
- * packed once over a buffer in which every byte holds its own position.  The result is kept as an
- * attribute of the type.
+ * dtype.c - datatypes: whether a type is plain bytes, and where its bytes are if not (strides.c).
+ * The answer is kept as an attribute of the type.
  */
 #include "layer.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "coll.h"
-
-enum { PROBE_MAX_BYTES = 64 << 20 };	/* a larger type is packed, whatever it is */
+#include "err.h"
 
 _Atomic unsigned dtype_epoch = 1;
 FAST_THREAD_LOCAL struct dtype_cache dtype_cache;
@@ -41,15 +35,13 @@ void dtype_release(struct dtype *t)
 		;
 }
 
-/* No lock: the end of a shadow may be that of its type, whose callbacks may call MPI. */
 static void bury(void)
 {
 	struct dtype *t = atomic_exchange(&dead, NULL), *next;
 
 	for (; t; t = next) {
 		next = t->next_dead;
-		if (t->shadow_is_ours)
-			native.Type_free(&t->shadow);
+		strides_free(&t->strides);
 		free(t);
 	}
 }
@@ -64,50 +56,6 @@ static int dtype_deleted(MPI_Datatype handle, int keyval, void *value, void *ext
 
 /* ---- The making of a record ---------------------------------------------------- */
 
-/* Byte `plane` of the position, for every position. */
-static void fill_positions(unsigned char *p, size_t bytes, int plane)
-{
-	size_t i;
-
-	for (i = 0; i < bytes; i++)
-		p[i] = (unsigned char)(i >> (8 * plane));
-}
-
-/* Packing must give back bytes 0, 1, 2 ... of an element, in each plane of their positions. */
-static bool packs_in_place(MPI_Datatype handle, size_t size, MPI_Aint true_lb)
-{
-	unsigned char *element = malloc(size), *packed = malloc(size);
-	bool same = element && packed;
-	int plane, at;
-
-	for (plane = 0; same && plane < 4; plane++) {
-		fill_positions(element, size, plane);
-		at = 0;
-		same = native.Pack(element - true_lb, 1, handle, packed, (int)size, &at, layer.self) ==
-			       MPI_SUCCESS &&
-		       (size_t)at == size && !memcmp(element, packed, size);
-	}
-	free(element);
-	free(packed);
-	return same;
-}
-
-/* A type that was made with large counts must be asked with them. */
-static bool is_named(MPI_Datatype handle)
-{
-	int combiner, rc;
-#ifdef HAVE_MPI_SEND_C
-	MPI_Count integers, addresses, counts, types;
-
-	rc = native.Type_get_envelope_c(handle, &integers, &addresses, &counts, &types, &combiner);
-#else
-	int integers, addresses, types;
-
-	rc = native.Type_get_envelope(handle, &integers, &addresses, &types, &combiner);
-#endif
-	return rc == MPI_SUCCESS && combiner == MPI_COMBINER_NAMED;
-}
-
 /* There is no call that tells; a send to nobody refuses what has not been committed. */
 static bool is_committed(MPI_Datatype handle)
 {
@@ -116,53 +64,49 @@ static bool is_committed(MPI_Datatype handle)
 	return native.Send(&unread, 1, handle, MPI_PROC_NULL, 0, layer.self) == MPI_SUCCESS;
 }
 
-/*
- * A predefined type lives for ever.  Of another, one element: a duplicate would have the
- * program's attributes, whose callbacks count what there is.
- */
-static int shadow_make(struct dtype *t, MPI_Datatype handle)
+/* Another rank may send or wait already: the library cannot be asked to do it in our place. */
+static _Noreturn void give_up(int error)
 {
-	if (is_named(handle)) {
-		t->shadow = handle;
-		return 0;
-	}
-	if (native.Type_contiguous(1, handle, &t->shadow))
-		return -ENOMEM;
-	t->shadow_is_ours = true;
-	return native.Type_commit(&t->shadow) ? -ENOMEM : 0;
+	rg_error(error == -ENOMEM ? "out of memory for what a datatype is made of" :
+		 "a datatype is made in a way that is not known here, of an MPI standard behind 4.1 "
+		 "(keep its communicator off the rails: info key " RAILMPI_INFO_KEY ", native)");
+	native.Abort(MPI_COMM_WORLD, RG_EXIT_FAULT);
+	abort();
+}
+
+static void take_strides(struct dtype *t, MPI_Datatype handle)
+{
+	MPI_Aint end;
+	int rc = strides_of(handle, &t->strides);
+
+	if (rc)
+		give_up(rc);
+	strides_bounds(&t->strides, &t->true_lb, &end);
+	t->true_extent = end - t->true_lb;
+	t->solid = strides_are_solid(&t->strides);
+	t->contiguous = t->solid && (MPI_Aint)t->size == t->extent;
 }
 
 static struct dtype *dtype_make(MPI_Datatype handle)
 {
-	MPI_Aint lb, extent, true_lb, true_extent;
+	MPI_Aint lb, extent;
 	struct dtype *t;
 	MPI_Count size;
 
 	if (!is_committed(handle) || native.Type_size_x(handle, &size) || size < 0 ||
-	    native.Type_get_extent(handle, &lb, &extent) ||
-	    native.Type_get_true_extent(handle, &true_lb, &true_extent))
+	    native.Type_get_extent(handle, &lb, &extent))
 		return NULL;
 	t = calloc(1, sizeof(*t));
 	if (!t)
-		return NULL;
-	t->shadow = MPI_DATATYPE_NULL;
+		give_up(-ENOMEM);
 	t->size = (size_t)size;
 	t->extent = extent;
-	t->true_lb = true_lb;
-	t->true_extent = true_extent;
 	t->reduces = coll_operations_of(handle);
 	t->refs = 1;
-	t->regular = strides_of(handle, &t->strides);
-	if (t->regular)
-		t->contiguous = t->strides.loops == 0 && size == extent;
+	if (size)
+		take_strides(t, handle);
 	else
-		t->contiguous = size == 0 ||
-				(size == extent && size == true_extent && size <= PROBE_MAX_BYTES &&
-				 packs_in_place(handle, (size_t)size, true_lb));
-	if (!t->regular && !t->contiguous && shadow_make(t, handle)) {
-		free(t);
-		return NULL;
-	}
+		t->contiguous = t->solid = true;
 	return t;
 }
 
@@ -200,114 +144,26 @@ struct dtype *dtype_lookup_slow(MPI_Datatype handle)
 
 /* ---- Packing ------------------------------------------------------------------- */
 
-/* MPI_Pack counts bytes in an int: go in slices of elements. */
-static size_t slice_elements(const struct dtype *t)
+static char *plain_at(const struct dtype *t, const void *buf, size_t from)
 {
-	size_t n = (size_t)(1u << 30) / (t->size ? t->size : 1);
-
-	return n ? n : 1;
+	return (char *)((uintptr_t)buf + (uintptr_t)t->true_lb + from);
 }
 
-/*
- * MPICH takes MPI_BOTTOM, with a type of absolute addresses, for a missing buffer when it packs,
- * but sends and receives it.
- */
-static int pack_slice(const struct dtype *t, const void *from, size_t count, void *to)
+void dtype_pack(const struct dtype *t, const void *buf, size_t from, void *packed, size_t bytes)
 {
-	size_t bytes = count * t->size;
-	int at = 0;
-
-	if (bytes > INT_MAX)
-		return -EINVAL;
-	if (RG_OPENMPI || from != MPI_BOTTOM)
-		return native.Pack(from, (int)count, t->shadow, to, (int)bytes, &at, layer.self);
-	return native.Sendrecv(from, (int)count, t->shadow, 0, 0, to, (int)bytes, MPI_PACKED, 0, 0,
-			       layer.self, MPI_STATUS_IGNORE);
+	if (t->contiguous)
+		memcpy(packed, plain_at(t, buf, from), bytes);
+	else
+		strides_pack(&t->strides, buf, from, packed, bytes);
 }
 
-static int unpack_slice(const struct dtype *t, const void *from, void *to, size_t count)
+void dtype_unpack(const struct dtype *t, const void *packed, size_t bytes, void *buf, size_t from)
 {
-	size_t bytes = count * t->size;
-	int at = 0;
-
-	if (bytes > INT_MAX)
-		return -EINVAL;
-	if (RG_OPENMPI || to != MPI_BOTTOM)
-		return native.Unpack(from, (int)bytes, &at, to, (int)count, t->shadow, layer.self);
-	return native.Sendrecv(from, (int)bytes, MPI_PACKED, 0, 0, to, (int)count, t->shadow, 0, 0,
-			       layer.self, MPI_STATUS_IGNORE);
+	if (t->contiguous)
+		memcpy(plain_at(t, buf, from), packed, bytes);
+	else
+		strides_unpack(&t->strides, packed, bytes, buf, from);
 }
-
-int dtype_pack(const struct dtype *t, const void *buf, size_t count, void *packed, size_t bytes)
-{
-	const char *from = buf;
-	char *to = packed;
-	size_t n;
-
-	if (t->regular) {
-		strides_pack(&t->strides, buf, count, packed);
-		return 0;
-	}
-	for (; count; count -= n) {
-		n = count < slice_elements(t) ? count : slice_elements(t);
-		if (pack_slice(t, from, n, to))
-			return -EINVAL;
-		from += (MPI_Aint)n * t->extent;
-		to += n * t->size;
-	}
-	return 0;
-}
-
-int dtype_unpack(const struct dtype *t, const void *packed, size_t bytes, void *buf, size_t count)
-{
-	const char *from = packed;
-	char *to = buf;
-	size_t whole, n;
-
-	if (t->regular) {
-		strides_unpack(&t->strides, packed, bytes, buf);
-		return 0;
-	}
-	whole = t->size ? bytes / t->size : 0;
-	if (whole > count)
-		whole = count;
-	bytes -= whole * t->size;
-	for (; whole; whole -= n) {
-		n = whole < slice_elements(t) ? whole : slice_elements(t);
-		if (unpack_slice(t, from, to, n))
-			return -EINVAL;
-		from += n * t->size;
-		to += (MPI_Aint)n * t->extent;
-	}
-	/*
-	 * A message may end inside an element, where MPI_Unpack is an error; a
-	 * receive is not, so let the library receive those bytes from ourselves.
-	 */
-	if (bytes && native.Sendrecv(from, (int)bytes, MPI_PACKED, 0, 0, to, 1, t->shadow, 0, 0,
-				     layer.self, MPI_STATUS_IGNORE))
-		return -EINVAL;
-	return 0;
-}
-
-/*
- * MPICH deletes a type's attributes only when no other type is made of it, and our shadow
- * is: so it goes first, unless operations hold it.
- */
-int MPI_Type_free(MPI_Datatype *type)
-{
-	struct dtype *t;
-	int found = 0;
-
-	if (layer.rails && *type != MPI_DATATYPE_NULL) {
-		native.Type_get_attr(*type, dtype_keyval, &t, &found);
-		if (found) {
-			native.Type_delete_attr(*type, dtype_keyval);
-			bury();
-		}
-	}
-	return native.Type_free(type);
-}
-BOTH(Type_free);
 
 int dtype_start(void)
 {

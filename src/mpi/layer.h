@@ -146,18 +146,16 @@ int comm_parse_way(const char *text, bool *native_way, struct rail_way *way, cha
 /* ---- Datatypes (dtype.c, strides.c) ------------------------------------------------------ */
 
 struct dtype {
-	MPI_Datatype shadow;	/* the layer's handle, for the library to pack by; or NULL handle */
 	size_t size;		/* bytes of data per element */
 	MPI_Aint extent;
 	MPI_Aint true_lb;	/* where the data of an element begins */
-	MPI_Aint true_extent;	/* the length of that data */
+	MPI_Aint true_extent;	/* from there to its end */
 	unsigned char reduces;	/* kinds of operations that MPI has for it: coll_types.c */
-	bool shadow_is_ours;	/* a duplicate, not a predefined type */
-	bool contiguous;	/* element i's data is at lb + i * size, in order */
-	bool regular;		/* packed by strides, not by the library */
+	bool contiguous;	/* element i's data is at true_lb + i * size, in order */
+	bool solid;		/* the data of one element is in one piece */
 	_Atomic int refs;	/* the type itself, and each operation that packs later */
 	struct dtype *next_dead;
-	struct strides strides;	/* if regular */
+	struct strides strides;	/* if size is not zero */
 };
 
 /* Each thread caches its last type; the cache is invalid once any type has been freed. */
@@ -190,13 +188,18 @@ static inline struct dtype *dtype_lookup(MPI_Datatype handle)
 	return likely(t) ? t : dtype_lookup_slow(handle);
 }
 
+/* So many elements are in one piece, from true_lb on. */
+static inline bool dtype_is_plain(const struct dtype *t, size_t count)
+{
+	return likely(t->contiguous) || (t->solid && count <= 1);
+}
+
 int dtype_start(void);
 void dtype_stop(void);
-void dtype_release(struct dtype *t);	/* calls no MPI: the shadow is freed later */
-/* Both call the MPI library unless the type is regular. */
-int dtype_pack(const struct dtype *t, const void *buf, size_t count, void *packed, size_t bytes);
-/* bytes need not be a whole number of elements. */
-int dtype_unpack(const struct dtype *t, const void *packed, size_t bytes, void *buf, size_t count);
+void dtype_release(struct dtype *t);	/* calls no MPI */
+/* Bytes [from, from + bytes) of the data of elements that follow each other; neither calls MPI. */
+void dtype_pack(const struct dtype *t, const void *buf, size_t from, void *packed, size_t bytes);
+void dtype_unpack(const struct dtype *t, const void *packed, size_t bytes, void *buf, size_t from);
 
 /* ---- Requests (request.c) -------------------------------------------------------- */
 
@@ -208,9 +211,8 @@ struct req {
 	struct rail_op op;		/* first: op's address is the request's */
 	struct link link;		/* in a posted queue */
 	struct comm *comm;		/* holds a reference while set */
-	struct dtype *type;		/* holds a reference while set and not contiguous */
+	struct dtype *type;		/* holds a reference while set: buf is not in one piece */
 	void *buf;
-	size_t count;			/* elements */
 	const void *frame;		/* of a receive: where its caller's stack was */
 	void *packed;			/* a copy: not contiguous, or not registrable; request.h */
 	size_t bytes;			/* capacity as posted; the message's length when done */
@@ -227,7 +229,7 @@ struct req {
 	struct persistent *persistent;	/* how to start it again, or NULL */
 	struct req *whole;		/* the request that this one is a part of; isendrecv.c */
 	struct unexpected *unexpected;	/* REQ_MESSAGE: what MPI_Mprobe took out */
-	struct req *next_free;		/* free, or deferred */
+	struct req *next_free;
 	uint64_t serial;		/* of the slot: operations that have ended; request.h */
 };
 _Static_assert(sizeof(struct req) <= SLAB_FORTRAN, "a request must fit its slot");
@@ -290,8 +292,6 @@ bool match_on_cancel(void *user, uint64_t rendezvous);
 /* Match the messages that arrived before their communicator's constructor returned. */
 void match_replay_early(struct comm *c);
 void match_comm_init(struct comm *c);
-/* Complete receives that were deferred while no MPI call was allowed. */
-void match_finish_deferred(void);
 
 /* ---- Progress (progress.c) --------------------------------------------------------------- */
 
@@ -307,7 +307,6 @@ extern struct layer {
 	unsigned large;			/* nonblocking sends above eager size since the last poll */
 	bool oversubscribed;
 	bool transport_only;		/* progress thread, or inside the library: no MPI calls */
-	struct req *deferred;		/* receives whose bytes wait for an MPI call */
 	struct call_count *call;	/* whose bytes are counted; see call_count.h */
 	pthread_mutex_t mutex;
 	int world_rank, world_size;
@@ -392,8 +391,6 @@ static inline int layer_progress(void)
 {
 	layer.large = 0;
 	atomic_store_explicit(&layer.polls, layer_polls() + 1, memory_order_relaxed);
-	if (unlikely(layer.deferred))
-		match_finish_deferred();
 	return rail_progress(layer.rails);
 }
 

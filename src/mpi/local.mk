@@ -8,7 +8,8 @@ railmpi_sources = src/mpi/abi.h src/mpi/args.h src/mpi/calibrate.c \
 	src/mpi/options.c src/mpi/p2p.c src/mpi/peers.c src/mpi/persist.c src/mpi/windows.c \
 	src/mpi/pool.c src/mpi/pool.h src/mpi/probe.c src/mpi/progress.c \
 	src/mpi/queue.h src/mpi/record.c src/mpi/record.h src/mpi/request.c src/mpi/request.h \
-	src/mpi/send.c src/mpi/send.h src/mpi/strides.c src/mpi/strides.h src/mpi/trace.c src/mpi/trace.h src/mpi/unexpected.c \
+	src/mpi/send.c src/mpi/send.h src/mpi/contents.c src/mpi/contents.h src/mpi/strides.c \
+	src/mpi/strides_copy.c src/mpi/strides.h src/mpi/trace.c src/mpi/trace.h src/mpi/unexpected.c \
 	src/mpi/unexpected.h src/mpi/wait.c src/mpi/wait_many.c src/mpi/world.c src/mpi/world.h \
 	src/mpi/coll/allgather.c src/mpi/coll/allreduce.c \
 	src/mpi/coll/alltoall.c src/mpi/coll/barrier.c src/mpi/coll/bcast.c \

@@ -43,67 +43,20 @@ static void recv_status(struct req *r, int source, int tag, size_t bytes)
 		r->bytes = bytes;
 }
 
-/* From a copy: scatter the bytes of a datatype that is not contiguous. */
+/* From a copy: scatter the bytes of a datatype that is not in one piece. */
 static void recv_unpack(struct req *r, const void *bytes)
 {
 	if (!r->type)
 		memcpy(r->buf, bytes, r->bytes);
-	else if (r->bytes && dtype_unpack(r->type, bytes, r->bytes, r->buf, r->count))
-		r->error = MPI_ERR_OTHER;
-}
-
-/*
- * Unpacking a type that is not regular calls the MPI library, which is forbidden to the progress
- * thread and inside the library's own progress: then the bytes are kept for the next poll.
- */
-static inline bool recv_waits(const struct req *r)
-{
-	return layer.transport_only && r->type && !r->type->regular;
-}
-
-static void recv_defer(struct req *r, const void *payload)
-{
-	if (payload) {
-		if (!req_copy_get(r, r->bytes)) {
-			r->error = MPI_ERR_NO_MEM;
-			r->bytes = 0;
-		} else {
-			memcpy(r->packed, payload, r->bytes);
-		}
-	}
-	r->next_free = layer.deferred;
-	layer.deferred = r;
-}
-
-void match_finish_deferred(void)
-{
-	struct req *r;
-
-	while ((r = layer.deferred)) {
-		layer.deferred = r->next_free;
-		if (r->packed)
-			recv_unpack(r, r->packed);
-		req_complete(r, r->error);
-	}
-}
-
-static __attribute__((noinline)) void recv_eager_typed(struct req *r, const void *payload)
-{
-	if (recv_waits(r)) {
-		recv_defer(r, payload);
-		return;
-	}
-	recv_unpack(r, payload);
-	req_complete(r, r->error);
+	else if (r->bytes)
+		dtype_unpack(r->type, bytes, r->bytes, r->buf, 0);
 }
 
 static inline void recv_eager(struct req *r, const void *payload)
 {
-	if (unlikely(r->type)) {
-		recv_eager_typed(r, payload);
-		return;
-	}
-	if (likely(r->bytes))
+	if (unlikely(r->type))
+		recv_unpack(r, payload);
+	else if (likely(r->bytes))
 		rg_copy_short(r->buf, payload, r->bytes);
 	req_complete(r, r->error);
 }
@@ -114,10 +67,6 @@ static void recv_rendezvous_done(struct rail_op *op, int status)
 
 	if (status)
 		r->error = MPI_ERR_OTHER;
-	if (r->packed && recv_waits(r)) {
-		recv_defer(r, NULL);
-		return;
-	}
 	if (r->packed)
 		recv_unpack(r, r->packed);
 	req_complete(r, r->error);

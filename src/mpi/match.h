@@ -22,12 +22,11 @@ static inline void recv_init(struct comm *c, struct req *r, const struct message
 	r->frame = __builtin_frame_address(0);
 	c->refs++;
 	layer_pending_add(1);
-	if (likely(m->type->contiguous)) {
+	if (likely(dtype_is_plain(m->type, m->count))) {
 		r->buf = r->bytes ? (char *)m->buf + m->type->true_lb : NULL;
 		r->type = NULL;
 	} else {
 		r->buf = m->buf;
-		r->count = m->count;
 		r->type = m->type;
 		r->type->refs++;
 	}

@@ -31,17 +31,17 @@
 	X(Get_address) X(Get_count) \
 	X(Group_free) X(Group_translate_ranks) X(Ibarrier) X(Ibsend) X(Improbe) X(Imrecv) \
 	X(Info_get) X(Init) X(Init_thread) X(Initialized) X(Iprobe) X(Irecv) X(Irsend) X(Isend) \
-	X(Issend) X(Mprobe) X(Mrecv) X(Op_commutative) X(Pack) X(Probe) X(Query_thread) X(Recv) \
+	X(Issend) X(Mprobe) X(Mrecv) X(Op_commutative) X(Probe) X(Query_thread) X(Recv) \
 	X(Recv_init) X(Reduce) X(Reduce_local) X(Reduce_scatter) X(Reduce_scatter_block) \
 	X(Request_free) X(Request_get_status) X(Rsend) X(Rsend_init) X(Scan) X(Scatter) \
 	X(Scatterv) X(Send) X(Send_init) \
 	X(Sendrecv) X(Sendrecv_replace) X(Ssend) X(Ssend_init) X(Start) X(Startall) \
 	X(Status_set_cancelled) X(Test) X(Testall) X(Testany) X(Testsome) \
-	X(Type_commit) X(Type_contiguous) X(Type_create_keyval) X(Type_delete_attr) X(Type_free) \
+	X(Type_create_keyval) X(Type_free) \
 	X(Type_free_keyval) \
 	X(Type_get_attr) X(Type_get_contents) X(Type_get_envelope) X(Type_get_extent) \
 	X(Type_get_true_extent) \
-	X(Type_set_attr) X(Type_size_x) X(Unpack) \
+	X(Type_set_attr) X(Type_size_x) \
 	X(Wait) X(Waitall) X(Waitany) X(Waitsome) \
 	X(Win_allocate) X(Win_attach) X(Win_create) X(Win_detach) X(Win_free) X(Win_get_attr)
 

@@ -24,10 +24,7 @@ static int send_pack(struct req *r, const struct message_args *m, struct rail_bu
 		return -ENOMEM;
 	if (!b->bytes)
 		return 0;		/* the program's address may be NULL */
-	if (m->type->contiguous)
-		memcpy(b->addr, (const char *)m->buf + m->type->true_lb, b->bytes);
-	else if (dtype_pack(m->type, m->buf, m->count, b->addr, b->bytes))
-		return -EINVAL;
+	dtype_pack(m->type, m->buf, 0, b->addr, b->bytes);
 	return 0;
 }
 
@@ -84,7 +81,7 @@ int send_start(struct comm *c, struct req *r, const struct message_args *m, enum
 	b.addr = b.bytes ? (char *)m->buf + m->type->true_lb : (char *)&header;
 
 	r->packed = NULL;
-	if (unlikely(!m->type->contiguous || mode == MODE_BUFFERED)) {
+	if (unlikely(!dtype_is_plain(m->type, m->count) || mode == MODE_BUFFERED)) {
 		rc = send_pack(r, m, &b);
 		if (rc)
 			return send_begun(c, r, m, rc);

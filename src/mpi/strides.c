@@ -1,124 +1,159 @@
-/* strides.c - see strides.h. */
+/* strides.c - see strides.h: from the constructors of a type to its loops and lists. */
 #include "strides.h"
 
-#include <stdint.h>
+#include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "copy.h"
+#include "contents.h"
 
-/* ---- What a type was made of ------------------------------------------------------ */
+/* ---- Memory of lists ------------------------------------------------------------------ */
 
-/*
- * The arguments of its constructor: integers, then addresses, then large counts.  A constructor of
- * large counts has all its numbers among the latter, in the same order.
- */
-struct contents {
-	int combiner;
-	size_t numbers, large, types;
-	MPI_Count *number;
-	MPI_Datatype *type;
+struct strides_memory {
+	struct strides_memory *next;
+	_Alignas(max_align_t) unsigned char bytes[];
 };
 
-#ifdef HAVE_MPI_SEND_C
-static bool envelope(MPI_Datatype handle, MPI_Count n[4], int *combiner)
+/* A type on its way. */
+struct making {
+	struct strides_memory *memory;
+	int error;
+};
+
+static void *remember(struct making *m, size_t bytes)
 {
-	return native.Type_get_envelope_c(handle, &n[0], &n[1], &n[2], &n[3], combiner) ==
-	       MPI_SUCCESS;
+	struct strides_memory *one = malloc(sizeof(*one) + bytes);
+
+	if (!one) {
+		m->error = -ENOMEM;
+		return NULL;
+	}
+	one->next = m->memory;
+	m->memory = one;
+	return one->bytes;
 }
 
-static bool arguments(MPI_Datatype handle, const MPI_Count n[4], int integers[],
-		      MPI_Aint addresses[], MPI_Count counts[], MPI_Datatype types[])
+static void memory_free(struct strides_memory *one)
 {
-	return native.Type_get_contents_c(handle, n[0], n[1], n[2], n[3], integers, addresses,
-					  counts, types) == MPI_SUCCESS;
-}
-#else
-static bool envelope(MPI_Datatype handle, MPI_Count n[4], int *combiner)
-{
-	int integers, addresses, types, rc;
+	struct strides_memory *next;
 
-	rc = native.Type_get_envelope(handle, &integers, &addresses, &types, combiner);
-	n[0] = integers;
-	n[1] = addresses;
-	n[2] = 0;
-	n[3] = types;
-	return rc == MPI_SUCCESS;
+	for (; one; one = next) {
+		next = one->next;
+		free(one);
+	}
 }
 
-static bool arguments(MPI_Datatype handle, const MPI_Count n[4], int integers[],
-		      MPI_Aint addresses[], MPI_Count counts[], MPI_Datatype types[])
+void strides_free(struct strides *s)
 {
-	return native.Type_get_contents(handle, (int)n[0], (int)n[1], (int)n[3], integers,
-					addresses, types) == MPI_SUCCESS;
-}
-#endif
-
-/* These may not be freed, whoever returns them. */
-static bool is_predefined(int combiner)
-{
-#if MPI_VERSION > 4 || (MPI_VERSION == 4 && MPI_SUBVERSION >= 1)
-	if (combiner == MPI_COMBINER_VALUE_INDEX)
-		return true;
-#endif
-	return combiner == MPI_COMBINER_NAMED || combiner == MPI_COMBINER_F90_REAL ||
-	       combiner == MPI_COMBINER_F90_COMPLEX || combiner == MPI_COMBINER_F90_INTEGER;
+	memory_free(s->memory);
+	s->memory = NULL;
 }
 
-static void contents_free(struct contents *c)
+/* Room for the part behind the last, too. */
+static struct strides_list *list_make(struct making *m, size_t parts)
 {
-	MPI_Count n[4];
-	int combiner;
+	struct strides_list *list = remember(m, sizeof(*list) + (parts + 1) * sizeof(list->part[0]));
+
+	if (list) {
+		list->parts = 0;
+		list->part[0].from = 0;
+	}
+	return list;
+}
+
+/* What is in it so far. */
+static size_t list_bytes(const struct strides_list *list)
+{
+	return list->part[list->parts].from;
+}
+
+static void list_add(struct strides_list *list, MPI_Aint at, size_t bytes, const struct strides *of)
+{
+	struct strides_part *p = &list->part[list->parts], *last = list->parts ? p - 1 : NULL;
+
+	if (last && !of && !last->of && at == last->at + (MPI_Aint)(p->from - last->from)) {
+		p->from += bytes;
+		return;
+	}
+	p->at = at;
+	p->of = of;
+	p[1].from = p->from + bytes;
+	list->parts++;
+}
+
+/* ---- Loops --------------------------------------------------------------------------- */
+
+/* What one turn of each loop has; that over elements needs its stride if they are several. */
+static void settle(struct strides *s)
+{
+	unsigned i;
+
+	s->loop[0].bytes = s->block;
+	for (i = 0; i < s->loops; i++)
+		s->loop[i + 1].bytes = s->loop[i].bytes * s->loop[i].count;
+	s->loop[s->loops].stride = 0;
+}
+
+static const struct strides *copy_of(struct making *m, const struct strides *s)
+{
+	struct strides *copy = remember(m, sizeof(*copy));
+
+	if (copy) {
+		*copy = *s;
+		settle(copy);
+	}
+	return copy;
+}
+
+/* *s becomes what is in the list. */
+static bool list_take(struct strides *s, const struct strides_list *list)
+{
+	const struct strides_part *p = list->part;
+	const size_t each = p[1].from;
+	const MPI_Aint stride = list->parts > 1 ? p[1].at - p->at : 0;
 	size_t i;
 
-	for (i = 0; i < c->types; i++)
-		if (envelope(c->type[i], n, &combiner) && !is_predefined(combiner))
-			native.Type_free(&c->type[i]);
-	free(c->number);
-	free(c->type);
-}
-
-/* All in one list.  n: of the envelope. */
-static bool contents_get(MPI_Datatype handle, const MPI_Count n[4], struct contents *c)
-{
-	size_t integers = (size_t)n[0], addresses = (size_t)n[1], i;
-	int *integer = calloc(integers + 1, sizeof(*integer));
-	MPI_Aint *address = calloc(addresses + 1, sizeof(*address));
-	bool well;
-
-	c->large = (size_t)n[2];
-	c->numbers = integers + addresses + c->large;
-	c->number = calloc(c->numbers + 1, sizeof(*c->number));
-	c->type = calloc((size_t)n[3] + 1, sizeof(*c->type));
-	c->types = 0;
-	well = integer && address && c->number && c->type &&
-	       arguments(handle, n, integer, address, c->number + integers + addresses, c->type);
-	if (well) {
-		c->types = (size_t)n[3];
-		for (i = 0; i < integers; i++)
-			c->number[i] = integer[i];
-		for (i = 0; i < addresses; i++)
-			c->number[integers + i] = address[i];
+	if (list->parts == 1 && p->of) {
+		*s = *p->of;
+		s->first += p->at;
+		return true;
 	}
-	free(integer);
-	free(address);
-	if (!well)
-		contents_free(c);
-	return well;
+	for (i = 0; i < list->parts; i++)
+		if (p[i].of || p[i + 1].from - p[i].from != each ||
+		    (i && p[i].at - p[i - 1].at != stride))
+			break;
+	if (i < list->parts) {
+		*s = (struct strides){.block = list_bytes(list), .list = list};
+		return true;
+	}
+	*s = (struct strides){.block = each, .first = p->at};
+	if (list->parts > 1) {
+		s->loops = 1;
+		s->loop[0] = (struct strides_loop){.count = list->parts, .stride = stride};
+	}
+	return true;
 }
 
-/* ---- From arguments to loops -------------------------------------------------------- */
+/* There is no room for another loop: all that there is becomes a list of one part. */
+static bool wrap(struct making *m, struct strides *s)
+{
+	const struct strides *inner = copy_of(m, s);
+	struct strides_list *list = inner ? list_make(m, 1) : NULL;
+
+	if (!list)
+		return false;
+	list_add(list, 0, inner->loop[inner->loops].bytes, inner);
+	*s = (struct strides){.block = list_bytes(list), .list = list};
+	return true;
+}
 
 /* All that there is so far, so many times. */
-static bool repeat(struct strides *s, MPI_Count count, MPI_Aint stride)
+static bool repeat(struct making *m, struct strides *s, MPI_Count count, MPI_Aint stride)
 {
 	struct strides_loop *last = &s->loop[s->loops];
 
-	if (count < 1)
-		return false;
 	if (count == 1)
 		return true;
-	if (s->loops == 0 && stride == (MPI_Aint)s->block) {
+	if (strides_are_solid(s) && stride == (MPI_Aint)s->block) {
 		s->block *= (size_t)count;
 		return true;
 	}
@@ -126,55 +161,109 @@ static bool repeat(struct strides *s, MPI_Count count, MPI_Aint stride)
 		last[-1].count *= (size_t)count;
 		return true;
 	}
-	if (s->loops == STRIDES_LOOPS)
-		return false;
+	if (s->loops == STRIDES_LOOPS) {
+		if (!wrap(m, s))
+			return false;
+		last = s->loop;
+	}
 	*last = (struct strides_loop){.count = (size_t)count, .stride = stride};
 	s->loops++;
 	return true;
 }
 
-/*
- * Elements of the type at displacements, in units of bytes; lengths: of each block, or one for
- * all.  Blocks that go on where the one before ends are one block.
- */
-static bool repeat_at(struct strides *s, MPI_Aint extent, size_t blocks, const MPI_Count *length,
-		      bool each, const MPI_Count *at, MPI_Aint unit)
-{
-	MPI_Aint first = 0, begin = 0, end = 0, stride = 0, place;
-	MPI_Count count = 0, equal = 0, run = 0, n;
-	size_t i;
+/* ---- Lists of displacements ------------------------------------------------------------ */
 
-	for (i = 0; i < blocks; i++) {
-		n = length[each ? i : 0];
-		place = (MPI_Aint)at[i] * unit;
+/* Elements of s, which is made of `extent` each, at displacements in units of bytes. */
+struct places {
+	MPI_Aint extent;
+	size_t blocks;
+	const MPI_Count *length;	/* of each block, or one for all */
+	bool each;
+	const MPI_Count *at;
+	MPI_Aint unit;
+};
+
+/* The next run: blocks that go on where the one before ends are one.  False: no more. */
+static bool run_next(const struct places *p, size_t *i, MPI_Aint *place, MPI_Count *run)
+{
+	MPI_Count n;
+
+	for (*run = 0; *i < p->blocks; ++*i) {
+		n = p->length[p->each ? *i : 0];
 		if (n == 0)
 			continue;
-		if (run && place == end) {
-			run += n;
-		} else {
-			if (count == 1)
-				equal = run;
-			else if (count && run != equal)
-				return false;
-			if (count == 0)
-				first = place;
-			else if (count == 1)
-				stride = place - begin;
-			else if (place - begin != stride)
-				return false;
-			count++;
-			begin = place;
-			run = n;
-		}
-		end = begin + (MPI_Aint)run * extent;
+		if (*run == 0)
+			*place = (MPI_Aint)p->at[*i] * p->unit;
+		else if ((MPI_Aint)p->at[*i] * p->unit != *place + (MPI_Aint)*run * p->extent)
+			break;
+		*run += n;
 	}
-	if (count > 1 && run != equal)
-		return false;
-	s->first += first;
-	return repeat(s, run, extent) && repeat(s, count, stride);
+	return *run;
 }
 
-static bool subarray(struct strides *s, MPI_Aint extent, const struct contents *c)
+/* Are all runs alike and at even distances?  *first, *stride, *run, *count: then. */
+static bool places_even(const struct places *p, MPI_Aint *first, MPI_Aint *stride, MPI_Count *run,
+			MPI_Count *count)
+{
+	MPI_Aint place, before = 0;
+	MPI_Count n;
+	size_t i = 0;
+
+	for (*count = 0, *stride = 0; run_next(p, &i, &place, &n); ++*count) {
+		if (*count == 0) {
+			*first = place;
+			*run = n;
+		} else if (*count == 1) {
+			*stride = place - before;
+		}
+		if (n != *run || (*count && place - before != *stride))
+			return false;
+		before = place;
+	}
+	return true;
+}
+
+static bool places_list(struct making *m, struct strides *s, const struct places *p)
+{
+	const bool plain = strides_are_solid(s) && (MPI_Aint)s->block == p->extent;
+	struct strides_list *list = list_make(m, p->blocks);
+	const struct strides *of = NULL;
+	MPI_Count n, before = 0;
+	struct strides some;
+	MPI_Aint place;
+	size_t i = 0;
+
+	while (list && run_next(p, &i, &place, &n)) {
+		if (plain) {
+			list_add(list, place + s->first, (size_t)n * s->block, NULL);
+			continue;
+		}
+		if (n != before) {
+			some = *s;
+			of = repeat(m, &some, n, p->extent) ? copy_of(m, &some) : NULL;
+			before = n;
+		}
+		if (!of)
+			return false;
+		list_add(list, place, of->loop[of->loops].bytes, of);
+	}
+	return list && list_take(s, list);
+}
+
+static bool repeat_at(struct making *m, struct strides *s, const struct places *p)
+{
+	MPI_Aint first = 0, stride;
+	MPI_Count run = 0, count;
+
+	if (!places_even(p, &first, &stride, &run, &count))
+		return places_list(m, s, p);
+	s->first += first;
+	return repeat(m, s, run, p->extent) && repeat(m, s, count, stride);
+}
+
+/* ---- Parts of arrays ------------------------------------------------------------------- */
+
+static bool subarray(struct making *m, struct strides *s, MPI_Aint extent, const struct contents *c)
 {
 	size_t n = (size_t)c->number[0], i, k;
 	const MPI_Count *size, *part, *start;
@@ -189,239 +278,238 @@ static bool subarray(struct strides *s, MPI_Aint extent, const struct contents *
 	for (i = 0; i < n; i++) {
 		k = order == MPI_ORDER_FORTRAN ? i : n - 1 - i;
 		s->first += (MPI_Aint)start[k] * stride;
-		if (!repeat(s, part[k], stride))
+		if (!repeat(m, s, part[k], stride))
 			return false;
 		stride *= (MPI_Aint)size[k];
 	}
 	return true;
 }
 
-static bool decode(MPI_Datatype handle, struct strides *s);
+/* One dimension of MPI_Type_create_darray [MPI 4.0, 5.1.4]; blocks of `of`, dealt to `ranks`. */
+static bool dealt(struct making *m, struct strides *s, MPI_Count size, MPI_Count of, MPI_Count ranks,
+		  MPI_Count rank, MPI_Aint stride)
+{
+	const MPI_Count first = rank * of, round = ranks * of;
+	const MPI_Count blocks = (size - first + round - 1) / round;
+	MPI_Count places[2] = {first, first + (blocks - 1) * round};
+	MPI_Count lengths[2] = {of, size - places[1] < of ? size - places[1] : of};
+	struct strides whole = *s, last = *s;
+	const struct strides *copy[2];
+	struct strides_list *list;
 
-/* A structure of one member that has data; members without move bounds, if anything. */
-static bool structure(struct strides *s, const struct contents *c)
+	if (blocks == 1 || lengths[1] == of) {
+		s->first += (MPI_Aint)first * stride;
+		return repeat(m, s, lengths[1], stride) &&
+		       repeat(m, s, blocks, (MPI_Aint)round * stride);
+	}
+	if (!repeat(m, &whole, of, stride) ||
+	    !repeat(m, &whole, blocks - 1, (MPI_Aint)round * stride) ||
+	    !repeat(m, &last, lengths[1], stride))
+		return false;
+	copy[0] = copy_of(m, &whole);
+	copy[1] = copy_of(m, &last);
+	list = copy[0] && copy[1] ? list_make(m, 2) : NULL;
+	for (int i = 0; i < 2 && list; i++)
+		list_add(list, (MPI_Aint)places[i] * stride, copy[i]->loop[copy[i]->loops].bytes,
+			 copy[i]);
+	return list && list_take(s, list);
+}
+
+static bool darray(struct making *m, struct strides *s, MPI_Aint extent, const struct contents *c)
+{
+	const MPI_Count *n = c->number;
+	size_t dims = (size_t)n[2], i, k;
+	/* With large counts the sizes of the array are behind the integers. */
+	const MPI_Count *size = c->large ? n + 4 + 3 * dims : n + 3;
+	const MPI_Count *how = c->large ? n + 3 : size + dims, *arg = how + dims, *ranks = arg + dims;
+	const bool fortran = ranks[dims] == MPI_ORDER_FORTRAN;
+	MPI_Count below, at, of;
+	MPI_Aint stride = extent;
+
+	for (i = 0; i < dims; i++) {
+		k = fortran ? i : dims - 1 - i;
+		/* Places of ranks are counted as in C, whatever the order: the last the fastest. */
+		below = 1;
+		for (size_t j = k + 1; j < dims; j++)
+			below *= ranks[j];
+		at = n[1] / below % ranks[k];
+		of = arg[k];
+		if (how[k] == MPI_DISTRIBUTE_NONE)
+			of = size[k];
+		else if (of == MPI_DISTRIBUTE_DFLT_DARG)
+			of = how[k] == MPI_DISTRIBUTE_CYCLIC ? 1 : (size[k] + ranks[k] - 1) / ranks[k];
+		if (!dealt(m, s, size[k], of, how[k] == MPI_DISTRIBUTE_NONE ? 1 : ranks[k],
+			   how[k] == MPI_DISTRIBUTE_NONE ? 0 : at, stride))
+			return false;
+		stride *= (MPI_Aint)size[k];
+	}
+	return true;
+}
+
+/* ---- All constructors ------------------------------------------------------------------ */
+
+static bool decode(struct making *m, MPI_Datatype handle, struct strides *s);
+
+/* Members without data move bounds, if anything. */
+static bool structure(struct making *m, struct strides *s, const struct contents *c)
 {
 	const MPI_Count *length = c->number + 1, *at = length + c->types;
-	size_t i, member = c->types;
+	struct strides_list *list = list_make(m, c->types);
+	const struct strides *of;
 	MPI_Aint lb, extent;
 	MPI_Count size;
+	size_t i;
 
-	for (i = 0; i < c->types; i++) {
+	for (i = 0; list && i < c->types; i++) {
 		if (native.Type_size_x(c->type[i], &size))
 			return false;
 		if (!length[i] || !size)
 			continue;
-		if (member < c->types)
+		if (!decode(m, c->type[i], s) ||
+		    native.Type_get_extent(c->type[i], &lb, &extent) ||
+		    !repeat(m, s, length[i], extent))
 			return false;
-		member = i;
+		if (strides_are_solid(s)) {
+			list_add(list, (MPI_Aint)at[i] + s->first, s->block, NULL);
+			continue;
+		}
+		of = copy_of(m, s);
+		if (!of)
+			return false;
+		list_add(list, (MPI_Aint)at[i], of->loop[of->loops].bytes, of);
 	}
-	return member < c->types && decode(c->type[member], s) &&
-	       !native.Type_get_extent(c->type[member], &lb, &extent) &&
-	       repeat_at(s, extent, 1, &length[member], true, &at[member], 1);
+	return list && list_take(s, list);
 }
 
 /* s: of what the type is made of, on input. */
-static bool construct(struct strides *s, MPI_Aint extent, const struct contents *c)
+static bool construct(struct making *m, struct strides *s, MPI_Aint extent, const struct contents *c)
 {
 	const MPI_Count *n = c->number;
-	size_t blocks = (size_t)n[0];
+	const size_t blocks = (size_t)n[0];
+	struct places p = {.extent = extent, .blocks = blocks, .length = n + 1, .unit = 1};
 
 	switch (c->combiner) {
 	case MPI_COMBINER_DUP:
 	case MPI_COMBINER_RESIZED:
 		return true;
 	case MPI_COMBINER_CONTIGUOUS:
-		return repeat(s, n[0], extent);
+		return repeat(m, s, n[0], extent);
 	case MPI_COMBINER_VECTOR:
-		return repeat(s, n[1], extent) && repeat(s, n[0], (MPI_Aint)n[2] * extent);
+		return repeat(m, s, n[1], extent) && repeat(m, s, n[0], (MPI_Aint)n[2] * extent);
 	case MPI_COMBINER_HVECTOR:
-		return repeat(s, n[1], extent) && repeat(s, n[0], (MPI_Aint)n[2]);
+		return repeat(m, s, n[1], extent) && repeat(m, s, n[0], (MPI_Aint)n[2]);
 	case MPI_COMBINER_INDEXED:
-		return repeat_at(s, extent, blocks, n + 1, true, n + 1 + blocks, extent);
+		p.unit = extent;
+		/* fall through */
 	case MPI_COMBINER_HINDEXED:
-		return repeat_at(s, extent, blocks, n + 1, true, n + 1 + blocks, 1);
+		p.each = true;
+		p.at = n + 1 + blocks;
+		return repeat_at(m, s, &p);
 	case MPI_COMBINER_INDEXED_BLOCK:
-		return repeat_at(s, extent, blocks, n + 1, false, n + 2, extent);
+		p.unit = extent;
+		/* fall through */
 	case MPI_COMBINER_HINDEXED_BLOCK:
-		return repeat_at(s, extent, blocks, n + 1, false, n + 2, 1);
+		p.at = n + 2;
+		return repeat_at(m, s, &p);
 	case MPI_COMBINER_SUBARRAY:
-		return subarray(s, extent, c);
+		return subarray(m, s, extent, c);
+	case MPI_COMBINER_DARRAY:
+		return darray(m, s, extent, c);
 	default:
 		return false;
 	}
 }
 
-/* Pairs such as MPI_SHORT_INT have a hole: not in one piece. */
-static bool named(MPI_Datatype handle, struct strides *s)
+/* A pair such as MPI_SHORT_INT has a hole before its int, which is its end. */
+static bool named(struct making *m, MPI_Datatype handle, struct strides *s)
 {
+	struct strides_list *list;
 	MPI_Aint lb, extent;
 	MPI_Count size;
 
 	if (native.Type_size_x(handle, &size) || size <= 0 ||
-	    native.Type_get_true_extent(handle, &lb, &extent) || size != extent)
+	    native.Type_get_true_extent(handle, &lb, &extent))
 		return false;
 	*s = (struct strides){.block = (size_t)size, .first = lb};
-	return true;
+	if (size == extent)
+		return true;
+	list = size > (MPI_Count)sizeof(int) ? list_make(m, 2) : NULL;
+	if (!list)
+		return false;
+	list_add(list, lb, (size_t)size - sizeof(int), NULL);
+	list_add(list, lb + extent - (MPI_Aint)sizeof(int), sizeof(int), NULL);
+	return list_take(s, list);
 }
 
-static bool decode(MPI_Datatype handle, struct strides *s)
+static bool decode(struct making *m, MPI_Datatype handle, struct strides *s)
 {
 	struct contents c;
 	MPI_Aint lb, extent;
 	MPI_Count n[4];
-	bool regular;
+	bool well;
 
-	if (!envelope(handle, n, &c.combiner))
+	if (!contents_envelope(handle, n, &c.combiner))
 		return false;
-	if (is_predefined(c.combiner))
-		return c.combiner == MPI_COMBINER_NAMED && named(handle, s);
-	if (!contents_get(handle, n, &c))
+	if (contents_are_predefined(c.combiner))
+		return named(m, handle, s);
+	if (!contents_get(handle, n, &c)) {
+		m->error = -ENOMEM;
 		return false;
+	}
 	if (c.combiner == MPI_COMBINER_STRUCT)
-		regular = structure(s, &c);
+		well = structure(m, s, &c);
 	else
-		regular = c.types == 1 && decode(c.type[0], s) &&
-			  !native.Type_get_extent(c.type[0], &lb, &extent) &&
-			  construct(s, extent, &c);
+		well = c.types == 1 && decode(m, c.type[0], s) &&
+		       !native.Type_get_extent(c.type[0], &lb, &extent) &&
+		       construct(m, s, extent, &c);
 	contents_free(&c);
-	return regular;
+	return well;
 }
 
-/* What the loops say of the type is what the library says: else it is not understood. */
-static bool agrees(const struct strides *s, MPI_Datatype handle)
+int strides_of(MPI_Datatype handle, struct strides *out)
 {
-	MPI_Aint low = s->first, high = s->first + (MPI_Aint)s->block, way, lb, extent;
+	struct making m = {.error = -ENOTSUP};
+	MPI_Aint lb, extent;
+	struct strides s;
 	MPI_Count size;
-	unsigned i;
 
+	if (!decode(&m, handle, &s) || native.Type_get_extent(handle, &lb, &extent)) {
+		memory_free(m.memory);
+		return m.error;
+	}
+	settle(&s);
+	s.loop[s.loops].stride = extent;
+	s.memory = m.memory;
+	if (native.Type_size_x(handle, &size) || (size_t)size != s.loop[s.loops].bytes) {
+		strides_free(&s);
+		return -ENOTSUP;
+	}
+	*out = s;
+	return 0;
+}
+
+void strides_bounds(const struct strides *s, MPI_Aint *low, MPI_Aint *high)
+{
+	MPI_Aint from = 0, to = (MPI_Aint)s->block, first, last, way;
+	size_t i;
+
+	for (i = 0; s->list && i < s->list->parts; i++) {
+		const struct strides_part *p = &s->list->part[i];
+
+		first = 0;
+		last = (MPI_Aint)(p[1].from - p->from);
+		if (p->of)
+			strides_bounds(p->of, &first, &last);
+		from = !i || p->at + first < from ? p->at + first : from;
+		to = !i || p->at + last > to ? p->at + last : to;
+	}
 	for (i = 0; i < s->loops; i++) {
 		way = s->loop[i].stride * (MPI_Aint)(s->loop[i].count - 1);
 		if (way < 0)
-			low += way;
+			from += way;
 		else
-			high += way;
+			to += way;
 	}
-	return !native.Type_size_x(handle, &size) && (size_t)size == s->loop[s->loops].bytes &&
-	       !native.Type_get_true_extent(handle, &lb, &extent) && lb == low &&
-	       extent == high - low;
-}
-
-bool strides_of(MPI_Datatype handle, struct strides *s)
-{
-	MPI_Aint lb, extent;
-	unsigned i;
-
-	if (!decode(handle, s) || native.Type_get_extent(handle, &lb, &extent))
-		return false;
-	s->loop[s->loops].stride = extent;
-	s->loop[0].bytes = s->block;
-	for (i = 0; i < s->loops; i++)
-		s->loop[i + 1].bytes = s->loop[i].bytes * s->loop[i].count;
-	return agrees(s, handle);
-}
-
-/* ---- Copies ------------------------------------------------------------------------------ */
-
-/* The length is a constant where this is called: then a copy is a load and a store. */
-static inline __attribute__((always_inline)) char *
-blocks_of(char *to, MPI_Aint to_stride, const char *from, MPI_Aint from_stride, size_t bytes,
-	  size_t count)
-{
-	for (; count >= 4; count -= 4) {
-		memcpy(to, from, bytes);
-		memcpy(to + to_stride, from + from_stride, bytes);
-		memcpy(to + 2 * to_stride, from + 2 * from_stride, bytes);
-		memcpy(to + 3 * to_stride, from + 3 * from_stride, bytes);
-		to += 4 * to_stride;
-		from += 4 * from_stride;
-	}
-	for (; count; count--) {
-		memcpy(to, from, bytes);
-		to += to_stride;
-		from += from_stride;
-	}
-	return to;
-}
-
-static inline __attribute__((always_inline)) void
-blocks_copy(char *to, MPI_Aint to_stride, const char *from, MPI_Aint from_stride, size_t bytes,
-	    size_t count)
-{
-	switch (bytes) {
-	case 1:
-		blocks_of(to, to_stride, from, from_stride, 1, count);
-		break;
-	case 2:
-		blocks_of(to, to_stride, from, from_stride, 2, count);
-		break;
-	case 4:
-		blocks_of(to, to_stride, from, from_stride, 4, count);
-		break;
-	case 8:
-		blocks_of(to, to_stride, from, from_stride, 8, count);
-		break;
-	case 16:
-		blocks_of(to, to_stride, from, from_stride, 16, count);
-		break;
-	default:
-		for (; count; count--) {
-			rg_copy_short(to, from, bytes);
-			to += to_stride;
-			from += from_stride;
-		}
-	}
-}
-
-/* So many turns of a loop, the innermost one at once; either way. */
-static void turns_copy(const struct strides *s, unsigned loop, size_t turns, char *data,
-		       char *packed, bool pack)
-{
-	const struct strides_loop *l;
-
-	while (loop && turns == 1)
-		turns = s->loop[--loop].count;
-	l = &s->loop[loop];
-	if (loop == 0 && pack) {
-		blocks_copy(packed, (MPI_Aint)s->block, data, l->stride, s->block, turns);
-	} else if (loop == 0) {
-		blocks_copy(data, l->stride, packed, (MPI_Aint)s->block, s->block, turns);
-	} else {
-		for (; turns; turns--) {
-			turns_copy(s, loop - 1, l[-1].count, data, packed, pack);
-			data += l->stride;
-			packed += l->bytes;
-		}
-	}
-}
-
-/* The address may be MPI_BOTTOM, to which C adds nothing. */
-static char *first_block(const struct strides *s, const void *buf)
-{
-	return (char *)((uintptr_t)buf + (uintptr_t)s->first);
-}
-
-void strides_pack(const struct strides *s, const void *buf, size_t count, void *packed)
-{
-	turns_copy(s, s->loops, count, first_block(s, buf), packed, true);
-}
-
-void strides_unpack(const struct strides *s, const void *packed, size_t bytes, void *buf)
-{
-	char *from = (char *)(uintptr_t)packed, *to = first_block(s, buf);
-	unsigned loop = s->loops + 1;
-	size_t turns;
-
-	/* Whole turns of the outer loop, then of the one inside it what is left, and so on. */
-	while (bytes && loop--) {
-		const struct strides_loop *l = &s->loop[loop];
-
-		if (bytes < l->bytes)
-			continue;
-		turns = bytes == l->bytes ? 1 : bytes / l->bytes;
-		turns_copy(s, loop, turns, to, from, false);
-		from += turns * l->bytes;
-		to += (MPI_Aint)turns * l->stride;
-		bytes -= turns * l->bytes;
-	}
-	memcpy(to, from, bytes);
+	*low = s->first + from;
+	*high = s->first + to;
 }

@@ -29,7 +29,8 @@ tests_mpi_comm_suite_SOURCES = tests/mpi/comm_suite.c tests/mpi/suite.c tests/mp
 tests_mpi_calls_suite_SOURCES = tests/mpi/calls_suite.c tests/mpi/suite.c tests/mpi/suite.h
 tests_mpi_calls_suite_LDADD = $(RAILMPI_LIB) $(MPI_LIBS)
 tests_mpi_calls_suite_LDFLAGS = $(mpi_program_ldflags)
-tests_mpi_strides_SOURCES = tests/mpi/strides.c src/mpi/strides.c src/mpi/strides.h
+tests_mpi_strides_SOURCES = tests/mpi/strides.c src/mpi/contents.c src/mpi/contents.h \
+	src/mpi/strides.c src/mpi/strides_copy.c src/mpi/strides.h
 tests_mpi_strides_CPPFLAGS = $(AM_CPPFLAGS)
 tests_mpi_strides_LDADD = $(MPI_LIBS)
 tests_mpi_spawn_LDADD = $(MPI_LIBS)

@@ -62,6 +62,6 @@ alike() {
 }
 seed=${RG_SEED:-1}
 launch 1 tests/mpi/strides "$seed" 5000
-expect "types that the layer packs, seed $seed, as the library packs them" alike
+expect "types of every constructor, seed $seed: where their bytes are" alike
 expect "nothing in /dev/shm" shm_is_clean
 finish

@@ -64,7 +64,7 @@ static struct coll_block plain_of(struct coll *k, struct coll_block b, bool fill
 {
 	struct coll_block copy;
 
-	if (b.type->contiguous)
+	if (dtype_is_plain(b.type, b.count))
 		return coll_bytes((char *)b.buf + b.type->true_lb, coll_size(b));
 	copy = coll_bytes(coll_temp(k, coll_size(b)), coll_size(b));
 	if (filled)
@@ -90,7 +90,7 @@ static void halves(struct coll *k, const struct coll_blocks *to)
 
 	both_ways(k, piece(right_out, 0, half), piece(in, 0, half), piece(left_out, half, rest),
 		  piece(in, half, rest));
-	if (!across.type->contiguous)
+	if (!dtype_is_plain(across.type, across.count))
 		coll_copy(k, in, across);
 }
 

@@ -162,7 +162,7 @@ static int bcast(struct comm *c, void *buf, MPI_Count count, MPI_Datatype type, 
 	b.v = (c->rank - root + c->size) % c->size;
 	b.bytes = coll_size(data);
 	coll_begin(&k, c);
-	if (b.bytes && k.size > 1 && data.type->contiguous) {
+	if (b.bytes && k.size > 1 && dtype_is_plain(data.type, data.count)) {
 		b.buf = (char *)buf + data.type->true_lb;
 		spread(&k, &b);
 	} else if (b.bytes && k.size > 1) {

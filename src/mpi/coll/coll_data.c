@@ -34,6 +34,7 @@ struct dtype coll_byte_type = {
 	.extent = 1,
 	.true_extent = 1,
 	.contiguous = true,
+	.solid = true,
 	.refs = 1,
 };
 
@@ -165,20 +166,31 @@ static char *begin_of(struct coll_block b)
 	return (char *)b.buf + b.type->true_lb;
 }
 
-static int copy_packed(struct coll_block from, struct coll_block to, size_t bytes)
+static bool is_plain(struct coll_block b)
 {
-	void *packed = coll_must(malloc(bytes));
-	int rc = dtype_pack(from.type, from.buf, from.count, packed, bytes);
+	return dtype_is_plain(b.type, b.count);
+}
 
-	rc = rc ? rc : dtype_unpack(to.type, packed, bytes, to.buf, to.count);
-	free(packed);
-	return rc;
+enum { PIECE_BYTES = 64 << 10 };
+
+/* Piece by piece, while it is in the cache. */
+static void copy_packed(struct coll_block from, struct coll_block to, size_t bytes)
+{
+	const size_t most = bytes < PIECE_BYTES ? bytes : PIECE_BYTES;
+	void *piece = coll_must(malloc(most));
+	size_t at, n;
+
+	for (at = 0; at < bytes; at += n) {
+		n = bytes - at < most ? bytes - at : most;
+		dtype_pack(from.type, from.buf, at, piece, n);
+		dtype_unpack(to.type, piece, n, to.buf, at);
+	}
+	free(piece);
 }
 
 void coll_copy(struct coll *k, struct coll_block from, struct coll_block to)
 {
 	size_t bytes = coll_size(from);
-	int rc = 0;
 
 	if (bytes > coll_size(to)) {
 		coll_fail(k, MPI_ERR_TRUNCATE);
@@ -186,16 +198,14 @@ void coll_copy(struct coll *k, struct coll_block from, struct coll_block to)
 	}
 	if (!bytes)
 		return;
-	if (from.type->contiguous && to.type->contiguous)
+	if (is_plain(from) && is_plain(to))
 		memmove(begin_of(to), begin_of(from), bytes);
-	else if (to.type->contiguous)
-		rc = dtype_pack(from.type, from.buf, from.count, begin_of(to), bytes);
-	else if (from.type->contiguous)
-		rc = dtype_unpack(to.type, begin_of(from), bytes, to.buf, to.count);
+	else if (is_plain(to))
+		dtype_pack(from.type, from.buf, 0, begin_of(to), bytes);
+	else if (is_plain(from))
+		dtype_unpack(to.type, begin_of(from), bytes, to.buf, 0);
 	else
-		rc = copy_packed(from, to, bytes);
-	if (rc)
-		coll_fail(k, MPI_ERR_OTHER);
+		copy_packed(from, to, bytes);
 }
 
 /* ---- Rails ---------------------------------------------------------------------------------- */
