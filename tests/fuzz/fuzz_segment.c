@@ -18,6 +18,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/proc.h"
 #include "base/segment.h"
 #include "fuzz.h"
 #include "link/memory/peer.h"

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "api/fabric.h"
+#include "base/proc.h"
 #include "base/segment.h"
 #include "cmocka_all.h"
 #include "link/memory/numbers.h"

@@ -15,6 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/proc.h"
 #include "base/segment.h"
 #include "cmocka_all.h"
 #include "link/memory/mr_table.h"

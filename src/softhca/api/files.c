@@ -55,6 +55,8 @@ static int attribute(const char *path)
 		   &index, &end) != 3 || end < 0 || path[sizeof(begin) - 1 + end] || index > 1)
 		return -1;
 	fd = memfd_create("softhca-gid-type", MFD_CLOEXEC);
+	if (fd < 0)			/* a filter of system calls denies it */
+		fd = open("/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
 	if (fd >= 0 && pwrite(fd, text, sizeof(text) - 1, 0) != sizeof(text) - 1) {
 		close(fd);
 		fd = -1;

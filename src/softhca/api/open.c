@@ -11,6 +11,8 @@
 
 #include "api/fabric.h"
 #include "api/real.h"
+#include "base/proc.h"
+#include "base/segment.h"
 #include "engine/poll.h"
 #include "engine/post.h"
 #include "engine/qp_states.h"
@@ -107,11 +109,14 @@ static uint64_t file_of(int fd)
 	char path[40], name[64] = "";
 	struct stat st;
 
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	if (readlink(path, name, sizeof(name) - 1) < 0 || !strstr(name, cmd_name) ||
-	    fcntl(fd, F_GET_SEALS) < 0 || fstat(fd, &st))
+	/* A real device's is no regular file. */
+	if (fstat(fd, &st) || !S_ISREG(st.st_mode))
 		return 0;
-	return st.st_ino;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	if (hca_segments_are_files() || hca_proc_link(path, name, sizeof(name) - 1) < 0 ||
+	    strstr(name, cmd_name))
+		return st.st_ino;
+	return 0;
 }
 
 static void context_free(struct hca_context *c)
@@ -134,7 +139,7 @@ static struct ibv_context *open_device(struct hca_device *d)
 	c->fabric = d->fabric;
 	v = &c->verbs;
 	v->context.device = ibv;
-	v->context.cmd_fd = memfd_create(cmd_name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	v->context.cmd_fd = hca_segment_create(cmd_name, 0);
 	c->file = v->context.cmd_fd < 0 ? 0 : file_of(v->context.cmd_fd);
 	rc = c->file ? hca_events_make(&v->context, hca_wakeup_adapter(d->node, d->hca)) : -EMFILE;
 	if (rc) {

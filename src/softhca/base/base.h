@@ -48,6 +48,11 @@ static inline unsigned hca_log2(uint32_t pow2)
 	return (unsigned)__builtin_ctz(pow2);
 }
 
+static inline unsigned hca_log2_64(uint64_t pow2)
+{
+	return (unsigned)__builtin_ctzll(pow2);
+}
+
 /* A list node: an object on its context's list. */
 struct hca_list_node {
 	struct hca_list_node *next, **at;

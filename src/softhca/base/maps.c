@@ -9,6 +9,7 @@
 
 #include "base/base.h"
 #include "base/maps.h"
+#include "base/proc.h"
 
 /* PROCMAP_QUERY: Linux 6.11 answers for one address; older kernels print everything. */
 struct query {
@@ -29,7 +30,7 @@ int hca_maps_open(uint64_t addr, uint64_t bytes, struct hca_maps *m)
 	m->end = addr + bytes;
 	m->text = false;
 	m->used = m->next = 0;
-	m->fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+	m->fd = hca_proc_open("/proc/self/maps", O_RDONLY);
 	return m->fd < 0 ? -errno : 0;
 }
 

@@ -1,6 +1,5 @@
-/* segment.c - sealed memfds, and opening those of other processes. */
+/* segment.c - see segment.h. */
 #include <fcntl.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +13,8 @@
 #include <unistd.h>
 
 #include "base/base.h"
+#include "base/place.h"
+#include "base/proc.h"
 #include "base/segment.h"
 
 #ifndef MFD_NOEXEC_SEAL
@@ -25,8 +26,6 @@
 #endif
 
 enum { CREATIONS = 1000 };	/* tries while another process interferes */
-
-static const int seals = F_SEAL_SHRINK | F_SEAL_GROW;
 
 /* ---- Making one ------------------------------------------------------------ */
 
@@ -68,38 +67,120 @@ int hca_file_size(int fd, uint64_t bytes, bool reserve)
 	return -err;
 }
 
-static int create(const char *name, uint64_t bytes)
+/*
+ * Where shared memory is: decided by the first segment of this process.  Peers' segments are to be of
+ * the same kind, since a memfd can be sealed and a file cannot.
+ */
+enum kind { UNDECIDED, MEMFDS, FILES };
+
+static _Atomic int kind;
+static _Atomic uid_t user;	/* at that time */
+
+bool hca_segments_are_files(void)
 {
-	const unsigned flags = MFD_CLOEXEC | MFD_ALLOW_SEALING;
-	int fd = memfd_create(name, flags | MFD_NOEXEC_SEAL);
-	int rc;
+	return atomic_load(&kind) == FILES;
+}
+
+bool hca_segment_of_user(uid_t uid)
+{
+	return uid == geteuid() || (atomic_load(&kind) && uid == atomic_load(&user));
+}
+
+static void decide(enum kind k)
+{
+	if (atomic_load(&kind))
+		return;
+	atomic_store(&user, geteuid());
+	atomic_store(&kind, k);
+}
+
+int hca_memfd(const char *name, unsigned flags)
+{
+	int fd = memfd_create(name, flags | MFD_CLOEXEC | MFD_NOEXEC_SEAL);
 
 	if (fd < 0 && errno == EINVAL)
-		fd = memfd_create(name, flags);		/* before Linux 6.3 */
-	if (fd < 0)
-		return hca_fail(errno, "memfd_create: %s", strerror(errno));
-	rc = hca_file_size(fd, bytes, false);
-	if (rc == -EFBIG) {
-		struct rlimit limit = { 0 };
-
-		getrlimit(RLIMIT_FSIZE, &limit);
-		hca_fail(EFBIG, "a sparse memfd of %llu bytes exceeds RLIMIT_FSIZE (ulimit -f), "
-			 "which is %llu bytes: it must be unlimited",
-			 (unsigned long long)bytes, (unsigned long long)limit.rlim_cur);
-	} else if (rc) {
-		hca_fail(-rc, "sizing a memfd: %s", strerror(-rc));
-	}
-	if (rc) {
-		close(fd);
-		return rc;
-	}
+		fd = memfd_create(name, flags | MFD_CLOEXEC);	/* before Linux 6.3 */
 	return fd;
+}
+
+static bool is_denied(int err)
+{
+	return err == EPERM || err == EACCES || err == ENOSYS;
+}
+
+static int wants_files(bool *wants)
+{
+	const char *text = getenv("SOFTHCA_MEMORY");
+
+	*wants = text && strcmp(text, "file") == 0;
+	if (!text || !*text || *wants || strcmp(text, "auto") == 0)
+		return 0;
+	return hca_fail(EINVAL, "SOFTHCA_MEMORY: '%.40s' (accepted: auto, file)", text);
+}
+
+/* An empty file of either kind; or -errno with the line set. */
+static int make(const char *name)
+{
+	bool wants = hca_segments_are_files();
+	char why[512], denied[96] = "";
+	int fd = -1, rc = atomic_load(&kind) ? 0 : wants_files(&wants);
+
+	if (rc)
+		return rc;
+	if (!wants) {
+		fd = hca_memfd(name, MFD_ALLOW_SEALING);
+		if (fd >= 0) {
+			decide(MEMFDS);
+			return fd;
+		}
+		if (atomic_load(&kind) || !is_denied(errno))
+			return hca_fail(errno, "memfd_create: %s", strerror(errno));
+		snprintf(denied, sizeof(denied), "memfd_create: %s; and ", strerror(errno));
+	}
+	fd = hca_place_file(why, sizeof(why));
+	if (fd < 0)
+		return hca_fail(errno, "no shared memory: %sno directory takes a file (%s); allow "
+				"memfd_create, or name a writable directory in SOFTHCA_DIR", denied, why);
+	decide(FILES);
+	return fd;
+}
+
+static int cannot_size(uint64_t bytes, int rc)
+{
+	struct rlimit limit = { .rlim_cur = RLIM_INFINITY };
+
+	getrlimit(RLIMIT_FSIZE, &limit);
+	if (rc == -EFBIG && limit.rlim_cur < bytes)
+		return hca_fail(EFBIG,
+				"a sparse memfd of %llu bytes exceeds RLIMIT_FSIZE (ulimit -f), "
+				"which is %llu bytes: it must be unlimited",
+				(unsigned long long)bytes, (unsigned long long)limit.rlim_cur);
+	return hca_fail(-rc, "sizing a memfd: %s", strerror(-rc));
+}
+
+static int create(const char *name, uint64_t bytes)
+{
+	int fd = make(name), rc;
+
+	if (fd < 0)
+		return fd;
+	rc = hca_file_size(fd, bytes, false);
+	if (!rc)
+		return fd;
+	close(fd);
+	return cannot_size(bytes, rc);
+}
+
+/* The seals that a segment of this process's kind has. */
+static int seals(void)
+{
+	return hca_segments_are_files() ? 0 : F_SEAL_SHRINK | F_SEAL_GROW;
 }
 
 /* The last seals: a seal that another process adds later would prevent writing. */
 static int seal(int fd)
 {
-	if (!fcntl(fd, F_ADD_SEALS, seals | F_SEAL_SEAL))
+	if (hca_segments_are_files() || !fcntl(fd, F_ADD_SEALS, seals() | F_SEAL_SEAL))
 		return 0;
 	return hca_fail(errno, "sealing a memfd: %s", strerror(errno));
 }
@@ -122,18 +203,17 @@ int hca_segment_create(const char *name, uint64_t bytes)
 
 /*
  * Opens it again, since this counts as a writer; the descriptor that memfd_create
- * returns does not.
+ * returns does not.  False: there is no /proc, through which another process could open it, too.
  */
-static int reopen(int fd)
+static bool reopen(int *fd)
 {
-	char path[64];
-	int again;
+	int again = hca_proc_reopen(*fd, O_RDWR);
 
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	again = open(path, O_RDWR | O_CLOEXEC);
-	close(fd);
-	return again < 0 ? hca_fail(errno, "%s: %s; /proc must be mounted", path, strerror(errno))
-			 : again;
+	if (again < 0)
+		return false;
+	close(*fd);
+	*fd = again;
+	return true;
 }
 
 /*
@@ -171,7 +251,7 @@ static bool is_signed(int fd, pid_t pid, int theirs)
 	int info;
 
 	snprintf(path, sizeof(path), "/proc/%d/fdinfo/%d", (int)pid, theirs);
-	info = open(path, O_RDONLY | O_CLOEXEC);
+	info = hca_proc_open(path, O_RDONLY);
 	if (info < 0)
 		return false;
 	n = read(info, text, sizeof(text) - 1);
@@ -184,16 +264,28 @@ static bool is_signed(int fd, pid_t pid, int theirs)
 	return strstr(text, want);
 }
 
+/* Seals it; *sealed: no other mapping is writable.  -EBUSY: another process has sealed it. */
+static int seal_own(int fd, bool *sealed)
+{
+	*sealed = false;
+	if (hca_segments_are_files())
+		return 0;
+	if (!fcntl(fd, F_ADD_SEALS, seals() | F_SEAL_SEAL | F_SEAL_FUTURE_WRITE)) {
+		*sealed = true;
+		return 0;
+	}
+	return errno == EINVAL ? seal(fd) : -EBUSY;	/* before Linux 5.1 */
+}
+
 /* -EBUSY: another process opened, sealed or locked it meanwhile. */
 static int create_own(const char *name, uint64_t bytes, void **at, unsigned *guards)
 {
-	int fd = create(name, bytes), rc = 0;
+	int fd = create(name, bytes), rc;
+	bool watched, sealed;
 
-	if (fd >= 0)
-		fd = reopen(fd);
 	if (fd < 0)
 		return fd;
-	*guards = 0;
+	watched = reopen(&fd) && !hca_segments_are_files();
 	*at = hca_segment_map(fd, 0, bytes);
 	if (!*at) {
 		rc = errno == EPERM ? -EBUSY :
@@ -201,13 +293,8 @@ static int create_own(const char *name, uint64_t bytes, void **at, unsigned *gua
 		close(fd);
 		return rc;
 	}
-	if (!fcntl(fd, F_ADD_SEALS, seals | F_SEAL_SEAL | F_SEAL_FUTURE_WRITE))
-		*guards |= HCA_SEALED;
-	else if (errno == EINVAL)		/* before Linux 5.1 */
-		rc = seal(fd);
-	else
-		rc = -EBUSY;
-	if (!rc && (!is_ours_alone(fd) ||
+	rc = seal_own(fd, &sealed);
+	if (!rc && ((watched && !is_ours_alone(fd)) ||
 		    (flock(fd, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK)))
 		rc = -EBUSY;
 	if (rc) {
@@ -215,8 +302,7 @@ static int create_own(const char *name, uint64_t bytes, void **at, unsigned *gua
 		close(fd);
 		return rc;
 	}
-	if (is_signed(fd, getpid(), fd))
-		*guards |= HCA_SIGNED;
+	*guards = (sealed ? HCA_SEALED : 0) | (is_signed(fd, getpid(), fd) ? HCA_SIGNED : 0);
 	return fd;
 }
 
@@ -234,7 +320,7 @@ int hca_segment_create_own(const char *name, uint64_t bytes, void **at, unsigned
 
 /* ---- Memory behind it ------------------------------------------------------ */
 
-/* Is memory committed strictly (vm.overcommit_memory=2), or did the user ask for it? */
+/* Is memory committed strictly (vm.overcommit_memory=2), or bounded, or did the user ask for it? */
 static bool counts(void)
 {
 	static _Atomic int known;	/* 1 no, 2 yes */
@@ -242,9 +328,11 @@ static bool counts(void)
 	char mode = '0';
 	int fd;
 
+	if (hca_segments_are_files())
+		return true;		/* a file system is full sooner than memory */
 	if (known)
 		return known == 2;
-	fd = open("/proc/sys/vm/overcommit_memory", O_RDONLY | O_CLOEXEC);
+	fd = hca_proc_open("/proc/sys/vm/overcommit_memory", O_RDONLY);
 	if (fd >= 0) {
 		if (read(fd, &mode, 1) != 1)
 			mode = '0';
@@ -273,7 +361,7 @@ static dev_t memfd_device(void)
 
 	if (device)
 		return (dev_t)device;
-	fd = memfd_create("softhca-probe", MFD_CLOEXEC);
+	fd = hca_memfd("softhca-probe", 0);
 	if (fd >= 0 && fstat(fd, &st) == 0)
 		atomic_store(&known, (uint64_t)st.st_dev);
 	if (fd >= 0)
@@ -282,64 +370,87 @@ static dev_t memfd_device(void)
 }
 
 /*
- * A descriptor number from a peer may name anything: a file whose file system
- * blocks each access for ever, or huge pages that cannot be had when touched.  So
- * it is first held by a descriptor that does not open it (O_PATH), and examined
- * without synchronizing with its file system.
+ * Is it a memfd of ordinary pages, or where segments are files, a file?  Huge pages may not be there
+ * when they are touched.  Asked without synchronizing with the file system, which may block each
+ * access for ever.  0, -EPERM, or -EMEDIUMTYPE: it may be a segment of the other kind.
  */
-static int pin_memfd(pid_t pid, int fd)
+static int examine(int fd, uint64_t bytes)
+{
+	struct statx st;
+
+	if (statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_TYPE | STATX_SIZE, &st) ||
+	    !S_ISREG(st.stx_mode))
+		return -EPERM;
+	if (hca_segments_are_files() ||
+	    makedev(st.stx_dev_major, st.stx_dev_minor) == memfd_device())
+		return 0;
+	return st.stx_size == bytes ? -EMEDIUMTYPE : -EPERM;
+}
+
+int hca_segment_check(int fd, uint64_t bytes, unsigned guards)
+{
+	const bool files = hca_segments_are_files();
+	const int sealed = seals() | (guards & HCA_SEALED ? F_SEAL_FUTURE_WRITE : 0);
+	int rc = examine(fd, bytes), has;
+	struct stat st;
+
+	if (rc)
+		return rc;
+	has = fcntl(fd, F_GET_SEALS);
+	if (fstat(fd, &st) || (uint64_t)st.st_size != bytes)
+		return -EPERM;
+	if (files)
+		return has >= 0 && (has & F_SEAL_SHRINK) ? -EMEDIUMTYPE : 0;
+	return has >= 0 && (has & sealed) == sealed ? 0 : -EPERM;
+}
+
+/*
+ * A descriptor number from a peer may name anything.  So it is first held by a descriptor that does
+ * not open it (O_PATH), and examined.
+ */
+static int pin_memory(pid_t pid, int fd, uint64_t bytes)
 {
 	char path[64];
-	struct statx st;
-	int pin;
+	int pin, rc;
 
 	if (fd < 0)
 		return -EBADF;
 	snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)pid, fd);
-	pin = open(path, O_PATH | O_CLOEXEC);
+	pin = hca_proc_open(path, O_PATH);
 	if (pin < 0)
 		return -errno;
-	if (statx(pin, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_TYPE, &st) ||
-	    !S_ISREG(st.stx_mode) ||
-	    makedev(st.stx_dev_major, st.stx_dev_minor) != memfd_device()) {
-		close(pin);
-		return -EPERM;
-	}
-	return pin;
+	rc = examine(pin, bytes);
+	if (!rc)
+		return pin;
+	close(pin);
+	return rc;
 }
 
-static int open_sealed(pid_t pid, int fd, uint64_t bytes, int mode, int sealed)
+static int open_sealed(pid_t pid, int fd, uint64_t bytes, int mode, unsigned guards)
 {
-	int pin = pin_memfd(pid, fd), got, held;
-	char path[64];
+	int pin = pin_memory(pid, fd, bytes), got, rc;
 	struct stat st;
 
 	if (pin < 0)
 		return pin;
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", pin);
-	got = open(path, mode | O_CLOEXEC | O_NONBLOCK);
-	held = errno;
+	got = hca_proc_reopen(pin, mode | O_NONBLOCK);
+	rc = got < 0 ? -errno : hca_segment_check(got, bytes, guards);
 	close(pin);
-	if (got < 0)
-		return -held;
-	held = fcntl(got, F_GET_SEALS);
-	if (held < 0 || (held & sealed) != sealed || fstat(got, &st) || st.st_uid != geteuid() ||
-	    (uint64_t)st.st_size != bytes) {
+	if (!rc && (fstat(got, &st) || !hca_segment_of_user(st.st_uid)))
+		rc = -EPERM;
+	if (rc && got >= 0)
 		close(got);
-		return -EPERM;
-	}
-	return got;
+	return rc ? rc : got;
 }
 
 int hca_segment_open(pid_t pid, int fd, uint64_t bytes)
 {
-	return open_sealed(pid, fd, bytes, O_RDWR, seals);
+	return open_sealed(pid, fd, bytes, O_RDWR, 0);
 }
 
 int hca_segment_open_own(pid_t pid, int fd, uint64_t bytes, unsigned guards)
 {
-	int sealed = seals | (guards & HCA_SEALED ? F_SEAL_FUTURE_WRITE : 0);
-	int got = open_sealed(pid, fd, bytes, O_RDONLY, sealed);
+	int got = open_sealed(pid, fd, bytes, O_RDONLY, guards);
 
 	if (got >= 0 && (guards & HCA_SIGNED) && !is_signed(got, pid, fd)) {
 		close(got);
@@ -369,96 +480,4 @@ void *hca_segment_map(int fd, uint64_t offset, uint64_t bytes)
 const void *hca_segment_view(int fd, uint64_t bytes)
 {
 	return map(fd, 0, bytes, PROT_READ);
-}
-
-/* ---- Processes ------------------------------------------------------------- */
-
-/* Of /proc/<pid>/stat. */
-struct process {
-	char state;
-	long threads;		/* a zombie's: itself, and those that have not ended yet */
-	uint64_t start_time;
-};
-
-/* 0, or -1 with errno as hca_process_start_time. */
-static int look_at_process(pid_t pid, struct process *p)
-{
-	char path[32], text[1024], *at;
-	ssize_t n;
-	int fd, field;
-
-	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return -1;
-	n = read(fd, text, sizeof(text) - 1);
-	close(fd);
-	errno = ESRCH;
-	if (n <= 0)
-		return -1;
-	text[n] = '\0';
-	at = strrchr(text, ')');	/* the name may hold anything */
-	if (!at || at[1] != ' ')
-		return -1;
-	at += 2;
-	*p = (struct process){ .state = *at };
-	for (field = 3; field < 22; field++) {
-		if (field == 20)
-			p->threads = strtol(at, NULL, 10);
-		at = strchr(at, ' ');
-		if (!at++)
-			return -1;
-	}
-	p->start_time = strtoull(at, NULL, 10) + 1;	/* the first of a machine starts at 0 */
-	return 0;
-}
-
-/*
- * The state is the first thread's.  After its end, other threads may still be
- * leaving a system call, even if all were killed; or run on for long.
- */
-uint64_t hca_process_start_time(pid_t pid)
-{
-	struct process p;
-
-	if (look_at_process(pid, &p) || ((p.state == 'Z' || p.state == 'X') && p.threads <= 1))
-		return 0;
-	return p.start_time;
-}
-
-bool hca_process_stopped(pid_t pid, uint64_t start_time)
-{
-	struct process p;
-
-	return !look_at_process(pid, &p) && p.start_time == start_time &&
-	       (p.state == 'T' || p.state == 't');
-}
-
-int hca_process_watch(pid_t pid, uint64_t start_time)
-{
-#ifdef SYS_pidfd_open
-	int fd = (int)syscall(SYS_pidfd_open, pid, 0);
-
-	if (fd >= 0 && hca_process_start_time(pid) != start_time) {
-		close(fd);
-		return -1;
-	}
-	return fd;
-#else
-	return -1;
-#endif
-}
-
-bool hca_process_alive(pid_t pid, uint64_t start_time, int watch)
-{
-	struct pollfd p = { .fd = watch, .events = POLLIN };
-	uint64_t now;
-
-	if (watch >= 0)
-		return poll(&p, 1, 0) != 1;
-	if (!start_time)
-		return false;
-	now = hca_process_start_time(pid);
-	/* A failed look-up (no descriptor is free, say) must not report a process dead. */
-	return now == start_time || (!now && errno != ENOENT && errno != ESRCH);
 }

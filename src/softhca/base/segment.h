@@ -1,4 +1,10 @@
-/* segment.h - sealed memfds, and opening those of other processes. */
+/*
+ * segment.h - memory that processes share: sealed memfds, and opening those of other processes.
+ *
+ * Where the system denies memfd_create (a seccomp filter), or with SOFTHCA_MEMORY=file, segments are
+ * files without a name (place.h).  Those cannot be sealed: a peer can shrink its own, and so end the
+ * processes that have them mapped.  A process accepts segments of its own kind only.
+ */
 #ifndef HCA_SEGMENT_H
 #define HCA_SEGMENT_H
 
@@ -12,6 +18,14 @@
  * this function returns -EFBIG instead.  0 or -errno (silent).
  */
 int hca_file_size(int fd, uint64_t bytes, bool reserve);
+
+/* Are the segments of this process files? */
+bool hca_segments_are_files(void);
+/* Is that the user of this process, or the one that it had when it made its first segment? */
+bool hca_segment_of_user(uid_t uid);
+
+/* memfd_create, close-on-exec, and not executable where the kernel has that. */
+int hca_memfd(const char *name, unsigned flags);
 
 /*
  * A sparse memfd of this size that can neither shrink nor grow, and to which no
@@ -36,40 +50,25 @@ int hca_segment_create_own(const char *name, uint64_t bytes, void **at, unsigned
 
 /*
  * Allocate memory for a piece of a segment now, where the system does not
- * guarantee it (vm.overcommit_memory=2) and touching it later could raise SIGBUS.
+ * guarantee it (vm.overcommit_memory=2, a file) and touching it later could raise SIGBUS.
  * Elsewhere this does nothing.  0 or -errno (silent).
  */
 int hca_segment_reserve(int fd, uint64_t offset, uint64_t bytes);
 
 /*
  * Descriptor `fd` of process `pid`, if it is a sealed memfd of this size that
- * belongs to this user.  A new descriptor or -errno (silent).
+ * belongs to this user.  A new descriptor or -errno (silent); -EMEDIUMTYPE: it is
+ * a file, or where files are expected a memfd.
  */
 int hca_segment_open(pid_t pid, int fd, uint64_t bytes);
 /* The same for one that only `pid` itself writes to, with these guards; read-only. */
 int hca_segment_open_own(pid_t pid, int fd, uint64_t bytes, unsigned guards);
 
+/* The same check of a descriptor that a member has handed over: 0, -EPERM or -EMEDIUMTYPE. */
+int hca_segment_check(int fd, uint64_t bytes, unsigned guards);
+
 /* Shared mapping, excluded from core dumps and from children of fork; NULL with errno. */
 void *hca_segment_map(int fd, uint64_t offset, uint64_t bytes);
 const void *hca_segment_view(int fd, uint64_t bytes);
-
-/*
- * Field 22 of /proc/<pid>/stat, + 1; or 0 with errno: ENOENT or ESRCH when there is
- * no such process or only the zombie of one whose threads have all ended, else it
- * could not be read.
- */
-uint64_t hca_process_start_time(pid_t pid);
-
-/* Is that very process stopped, by a signal or a debugger?  False if unknown. */
-bool hca_process_stopped(pid_t pid, uint64_t start_time);
-
-/* A descriptor that polls readable when the process ends, or -1. */
-int hca_process_watch(pid_t pid, uint64_t start_time);
-
-/*
- * Does that very process still run?  `watch` (-1: none) is faster and immune to a
- * reused pid.
- */
-bool hca_process_alive(pid_t pid, uint64_t start_time, int watch);
 
 #endif

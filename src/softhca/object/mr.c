@@ -9,6 +9,7 @@
 #include "object/device.h"
 #include "object/dm.h"
 #include "base/maps.h"
+#include "base/proc.h"
 #include "pages/memory.h"
 #include "object/mw.h"
 #include "object/link.h"
@@ -278,7 +279,7 @@ static bool is_dmabuf(int fd)
 	char path[40], name[sizeof(begins)] = "";
 
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	return readlink(path, name, sizeof(name)) >= (ssize_t)sizeof(begins) - 1 &&
+	return hca_proc_link(path, name, sizeof(name)) >= (ssize_t)sizeof(begins) - 1 &&
 	       memcmp(name, begins, sizeof(begins) - 1) == 0;
 }
 

@@ -6,6 +6,7 @@
  * memory that has been moved is seen only as far as memwatch.h sees it.
  */
 #include <dirent.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,6 +16,7 @@
 #include "base/base.h"
 #include "base/layout.h"
 #include "base/maps.h"
+#include "base/proc.h"
 #include "base/sys.h"
 #include "pages/held.h"
 
@@ -40,14 +42,21 @@ static bool is_holder(const char *name)
 	return false;
 }
 
+static DIR *directory(const char *path)
+{
+	int fd = hca_proc_open(path, O_RDONLY | O_DIRECTORY);
+
+	return fd < 0 ? NULL : fdopendir(fd);
+}
+
 const char *hca_held_by_process(void)
 {
 	static const char locked[] = "VmLck:";
 	const char *why = NULL;
 	struct dirent *entry;
 	char line[128], name[64];
-	DIR *fds = opendir("/proc/self/fd");
-	FILE *status = fopen("/proc/self/status", "re");
+	DIR *fds = directory("/proc/self/fd");
+	FILE *status = fdopen(hca_proc_open("/proc/self/status", O_RDONLY), "r");
 
 	if (!fds || !status)
 		why = "/proc cannot be read";
@@ -95,7 +104,7 @@ enum { THREADS_MAX = 512 };
  */
 static int control_blocks(uint64_t at[THREADS_MAX])
 {
-	DIR *tasks = opendir("/proc/self/task");
+	DIR *tasks = directory("/proc/self/task");
 	struct dirent *entry;
 	int count = 0;
 

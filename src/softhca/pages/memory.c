@@ -9,6 +9,7 @@
 
 #include "base/base.h"
 #include "base/layout.h"
+#include "base/maps.h"
 #include "pages/memory.h"
 #include "pages/remap.h"
 #include "base/segment.h"
@@ -60,20 +61,47 @@ static void watch_forks(void)
 	pthread_atfork(hca_remap_before_fork, hca_remap_after_fork, hca_memory_after_fork);
 }
 
+/* The inode as mappings show it, which need not be the file's (overlayfs); 0: unknown. */
+static uint64_t inode_of(int fd)
+{
+	const uint64_t page = hca_page_bytes();
+	struct hca_map map = { .inode = 0 };
+	struct hca_maps m;
+	struct stat st;
+	void *at;
+
+	if (!hca_segments_are_files())
+		return fstat(fd, &st) ? 0 : st.st_ino;
+	at = mmap(NULL, page, PROT_READ, MAP_SHARED, fd, 0);
+	if (at == MAP_FAILED)
+		return 0;
+	if (!hca_maps_open((uintptr_t)at, page, &m)) {
+		if (!hca_maps_next(&m, &map))
+			map.inode = 0;
+		hca_maps_close(&m);
+	}
+	hca_sys_unmap((uintptr_t)at, page);
+	return map.inode;
+}
+
 static int fd_locked(void)
 {
-	struct stat st;
+	/* What addresses need; ext4 has files of up to 16 TiB. */
+	static const uint64_t sizes[] = { HCA_MEMORY_BYTES, 1ull << 43, 1ull << 38 };
+	int fd = -EFBIG;
+	unsigned i;
 
-	if (hca_memory.fd < 0) {
-		int fd = hca_segment_create("softhca-memory", HCA_MEMORY_BYTES);
-
-		if (fd < 0)
-			return fd;
-		if (fstat(fd, &st) == 0)
-			hca_memory.inode = st.st_ino;
-		hca_memory.fd = fd;
+	if (hca_memory.fd >= 0)
+		return hca_memory.fd;
+	for (i = 0; i < 3 && fd == -EFBIG && (!i || hca_segments_are_files()); i++) {
+		fd = hca_segment_create("softhca-memory", sizes[i]);
+		hca_memory.bytes = sizes[i];
 	}
-	return hca_memory.fd;
+	if (fd < 0)
+		return fd;
+	hca_memory.inode = inode_of(fd);
+	hca_memory.fd = fd;
+	return fd;
 }
 
 int hca_memory_fd(void)
@@ -90,6 +118,19 @@ int hca_memory_fd(void)
 
 /* ---- The arena ----------------------------------------------------------- */
 
+/* Address space that the segment covers: anywhere or, in a small one, from its middle on. */
+static void *reserve(size_t bytes)
+{
+	const bool anywhere = hca_memory.bytes == HCA_MEMORY_BYTES;
+	void *hint = anywhere ? NULL : (void *)(uintptr_t)(hca_memory.bytes / 2), *at;
+
+	at = mmap(hint, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (at == MAP_FAILED || (uintptr_t)at + bytes <= hca_memory.bytes)
+		return at;
+	munmap(at, bytes);
+	return MAP_FAILED;
+}
+
 /* As much address space as the process may reserve. */
 static int reserve_locked(size_t least)
 {
@@ -97,8 +138,7 @@ static int reserve_locked(size_t least)
 	void *at;
 
 	for (bytes = (size_t)1 << 40; bytes >= least && bytes >= (size_t)1 << 26; bytes >>= 2) {
-		at = mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
-			  -1, 0);
+		at = reserve(bytes);
 		if (at == MAP_FAILED)
 			continue;
 		madvise(at, bytes, MADV_DONTDUMP);

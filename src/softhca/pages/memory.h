@@ -1,7 +1,9 @@
 /*
  * memory.h - this process's memory segment, which every peer can map.
  *
- * One sparse memfd per process, file offset = virtual address.  The arena is on it
+ * One sparse memfd per process, file offset = virtual address.  Where it has to be a file, the file
+ * system may not have files of that size: then it is smaller, the arena lies within it, and other
+ * memory is not moved.  The arena is on it
  * from the start; other memory can be moved onto it in place (remap.h).  Peers map
  * windows of it, so that moving data is one copy.
  *
@@ -36,6 +38,7 @@ uint64_t hca_page_bytes(void);
 struct hca_memory {
 	pthread_mutex_t lock;
 	int fd;
+	uint64_t bytes;			/* of the segment: the addresses that it can hold */
 	uint64_t inode;
 	_Atomic uintptr_t start, end;	/* addresses reserved for the arena */
 };

@@ -3,6 +3,7 @@
 
 #include "base/base.h"
 #include "base/layout.h"
+#include "base/proc.h"
 #include "pages/held.h"
 #include "pages/memory.h"
 #include "pages/remap_int.h"
@@ -122,7 +123,7 @@ static bool copy_out(uint64_t start, uint64_t end)
 
 static bool copy_touched(uint64_t start, uint64_t end)
 {
-	int pagemap = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+	int pagemap = hca_proc_open("/proc/self/pagemap", O_RDONLY);
 	const uint64_t page = hca_page_bytes();
 	uint64_t from = end;		/* what is to be copied begins there; end: nothing */
 	bool ok = true, touched;
@@ -327,6 +328,12 @@ static void sweep(void)
 	moved_since_sweep = 0;
 }
 
+/* Does the segment cover addresses up to `end`? */
+static bool has_room(uint64_t end)
+{
+	return hca_memory_fd() >= 0 && hca_memory.inode && end <= hca_memory.bytes;
+}
+
 /* False: some of it could not be moved; the rest stays moved. */
 static bool move_all(uint64_t start, uint64_t end)
 {
@@ -382,7 +389,7 @@ void hca_remap(struct hca_moved *m, void *addr, size_t bytes, bool edges)
 	 * while another one moves a page of it.
 	 */
 	if (!bytes || first >= last || rg_memwatch_in_library(first, last - first, &unloads) ||
-	    hca_held_by_stack(first, __builtin_frame_address(0)) || hca_memory_fd() < 0)
+	    hca_held_by_stack(first, __builtin_frame_address(0)) || !has_room(last))
 		return;
 	hca_remap_lock(&before);
 	if (!hca_remap_state.forking && all_pages(first, last, is_moved_or_movable) &&
@@ -412,7 +419,7 @@ const char *hca_remap_requested(struct hca_moved *m, const void *addr, size_t by
 	why = hca_held_by_process();
 	if (!why && rg_memwatch_in_library(first, last - first, &unloads))
 		why = "it belongs to a shared object";
-	if (!why && hca_memory_fd() < 0)
+	if (!why && !has_room(last))
 		why = "there is no memory that peers can map";
 	if (!why)
 		why = hca_held_range(first, last, frame);

@@ -12,6 +12,7 @@
 #include "model/loss.h"
 #include "softhca.h"
 #include "tool/inspect.h"
+#include "base/proc.h"
 #include "base/segment.h"
 
 /* ---- Listing ------------------------------------------------------------- */

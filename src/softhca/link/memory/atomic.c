@@ -4,6 +4,7 @@
 #include "clock.h"
 #include "link/memory/copy.h"
 #include "object/device.h"
+#include "base/proc.h"
 #include "base/segment.h"
 
 enum {

@@ -9,6 +9,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "base/proc.h"
 #include "base/segment.h"
 #include "link/memory/mr_table.h"
 #include "link/memory/numbers.h"
@@ -203,7 +204,7 @@ static int attach(struct hca_fabric *f, uint32_t node)
 
 	if (!image)
 		return hca_fail(ENOMEM, "no memory");
-	rc = make_process_segment(f);
+	rc = make_process_segment(f);		/* decides of which kind all segments are */
 	if (rc)
 		goto out;
 	rc = hca_registry_open(f->name, true, &r);

@@ -1,6 +1,7 @@
 /* numbers.c - numbers of queue pairs, in the fabric segment. */
 #include "link/memory/numbers.h"
 
+#include "base/proc.h"
 #include "base/segment.h"
 
 bool hca_slot_alive(const struct hca_shm_slot *s)

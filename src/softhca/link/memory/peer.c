@@ -13,6 +13,7 @@
 #include "link/memory/mr_table.h"
 #include "link/memory/peer.h"
 #include "object/qp.h"
+#include "base/proc.h"
 #include "base/segment.h"
 
 enum { PAUSE_NS = 50000 };	/* between looks at an access section */

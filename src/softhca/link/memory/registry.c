@@ -10,6 +10,7 @@
 
 #include "base/base.h"
 #include "link/memory/registry.h"
+#include "base/proc.h"
 #include "base/segment.h"
 
 #define MAGIC 0x3130766472616368ull	/* "hcardv01" */
