@@ -32,7 +32,8 @@ libsofthca_core_la_SOURCES += src/softhca/object/ah.c src/softhca/object/ah.h \
 	src/softhca/object/qp.h src/softhca/object/qp_state.c src/softhca/object/query.c \
 	src/softhca/object/shared.c src/softhca/object/shared.h src/softhca/object/srq.c \
 	src/softhca/object/srq.h
-libsofthca_core_la_SOURCES += src/softhca/link/memory/atomic.c src/softhca/link/memory/atomic.h \
+libsofthca_core_la_SOURCES += src/softhca/link/memory/ask.c src/softhca/link/memory/atomic.c \
+	src/softhca/link/memory/atomic.h src/softhca/link/memory/descriptors.h \
 	src/softhca/link/memory/wakeup_peer.c src/softhca/link/memory/wakeup_peer.h \
 	src/softhca/link/memory/bounce.c src/softhca/link/memory/bounce.h \
 	src/softhca/link/memory/connect.c src/softhca/link/memory/connect.h \
@@ -43,7 +44,8 @@ libsofthca_core_la_SOURCES += src/softhca/link/memory/atomic.c src/softhca/link/
 	src/softhca/link/memory/mr_table.h src/softhca/link/memory/numbers.c \
 	src/softhca/link/memory/numbers.h src/softhca/link/memory/peer.c \
 	src/softhca/link/memory/peer.h src/softhca/link/memory/registry.c \
-	src/softhca/link/memory/registry.h src/softhca/link/memory/state.h \
+	src/softhca/link/memory/registry.h src/softhca/link/memory/service.c \
+	src/softhca/link/memory/state.h \
 	src/softhca/link/memory/steps.c src/softhca/link/memory/steps.h \
 	src/softhca/link/memory/transfer.c src/softhca/link/memory/transfer.h \
 	src/softhca/link/memory/ud.c src/softhca/link/memory/ud.h

@@ -107,6 +107,8 @@ static void start_peer(void)
 	fuzz.table->start_time = hca_process_start_time(fuzz.peer);
 	s->pid = fuzz.peer;
 	s->start_time = hca_process_start_time(fuzz.peer);
+	s->pid_ns = fuzz.fabric->shm->slot[fuzz.fabric->slot].pid_ns;
+	s->memory_bits = 48;
 	s->process_fd = fuzz.process_fd;
 	s->table_fd = fuzz.table_fd;
 	s->memory_fd = fuzz.memory_fd;

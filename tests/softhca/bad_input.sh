@@ -176,7 +176,16 @@ if [ "$(id -u)" -eq 0 ] && command -v setpriv >/dev/null; then
 	done
 	root_file=$file
 	file=$work/open/softhca.65534.$SOFTHCA_FABRIC
-	lives_on 'not dumpable' $ordinary $expose SOFTHCA_DIR="$work/open" "$work/member" --only loopback
+	# Its descriptors are handed over, where it can be asked for them.
+	$ordinary $expose SOFTHCA_DIR="$work/open" "$work/member" --only loopback >"$work/out" 2>&1 ||
+		fail "a member that is not dumpable: $(cat "$work/out")"
+	[ -e "$file" ] || fail "took the file of a living fabric"
+	if unshare -n true 2>/dev/null; then
+		lives_on 'not dumpable.*network namespace' unshare -n $ordinary $expose \
+			SOFTHCA_DIR="$work/open" "$work/member" --only loopback
+	else
+		echo "skipped: another network namespace (may not unshare)"
+	fi
 	file=$root_file
 	kill $hidden
 	wait $hidden 2>/dev/null

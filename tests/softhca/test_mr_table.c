@@ -260,6 +260,7 @@ static void tell_truth(struct puppet *p)
 	p->table->start_time = start_time;
 	s->pid = p->pid;
 	s->start_time = start_time;
+	s->pid_ns = fabric->shm->slot[fabric->slot].pid_ns;
 	s->process_fd = p->process_fd;
 	s->table_fd = p->table_fd;
 	s->memory_fd = -1;

@@ -19,6 +19,7 @@
 
 #include "clock.h"
 #include "api/fabric.h"
+#include "link/memory/descriptors.h"
 #include "virtual.h"
 
 enum {
@@ -233,6 +234,7 @@ void virtual_begin(const struct virtual_config *config)
 	for (i = 0; i < v.tasks; i++)
 		munmap(v.task[i].stack, STACK_BYTES);
 	memset(&v, 0, sizeof(v));
+	hca_service_unwanted = true;
 	v.config = *config;
 	v.config.rounds = v.config.rounds ? v.config.rounds : ROUNDS;
 	v.config.limit_ns = v.config.limit_ns ? v.config.limit_ns : 100000000000ull;

@@ -2,7 +2,8 @@
  * layout.h - the memory that processes of a fabric share.
  *
  * Four kinds of segment, all sealed memfds (a mapped one cannot shrink), opened by
- * peers through /proc/<pid>/fd:
+ * peers through /proc/<pid>/fd or, where that is denied, received from their owner
+ * over a socket (descriptors.h):
  *
  *	fabric	one per fabric: its members, the owner of each queue pair, when
  *		each port and bus is free.  Exists as long as one member does.
@@ -29,7 +30,7 @@
 #include <stdint.h>
 
 enum {
-	HCA_ABI = 3,			/* of everything in this file and of registry.h */
+	HCA_ABI = 4,			/* of everything in this file and of registry.h */
 	HCA_LINE = 64,
 	HCA_PAGE = 4096,
 	HCA_SPEC_MAX = 896,		/* canonical spec with its NUL */
@@ -80,7 +81,11 @@ struct hca_shm_slot {
 	uint32_t node;
 	uint64_t start_time;		/* of the pid, field 22 of /proc/<pid>/stat */
 	int32_t table_fd;
-	char pad[HCA_LINE - 36];
+	uint32_t pid_ns;		/* the pid counts there; 0: unknown */
+	uint64_t net_ns;		/* its socket is there */
+	uint32_t address;		/* of its socket: enum hca_address_kind */
+	uint32_t memory_bits;		/* its memory segment has 1 << that bytes */
+	char pad[HCA_LINE - 56];
 };
 
 /*
@@ -124,6 +129,7 @@ struct hca_shm_fabric {
 	uint32_t abi;
 	uint32_t pad;
 	uint64_t nonce;
+	uint64_t id, place;		/* of addresses: descriptors.h */
 	char spec[HCA_SPEC_MAX];
 	char name[HCA_NAME_MAX + 1];
 

@@ -70,6 +70,8 @@ struct hca_fabric {
 	struct hca_list_node *contexts;	/* hca_context.link */
 	struct hca_list_node *channels;	/* hca_channel.fabric_link */
 	uint64_t wakeups[HCA_WAKEUPS_MAX / 64];	/* indices of self->wakeup in use */
+	struct hca_lock wakeup_lock;
+	int32_t wakeup_fd[HCA_WAKEUPS_MAX];	/* their descriptors, + 1 */
 };
 
 /* Allocate its tables; the rest is zero.  0 or -ENOMEM. */

@@ -2,10 +2,11 @@
 #include "object/wakeup.h"
 
 #include <fcntl.h>
-#include <stdio.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/proc.h"
 #include "object/fabric.h"
 
 static int claim_number(struct hca_fabric *f, uint32_t *number)
@@ -26,40 +27,61 @@ static int claim_number(struct hca_fabric *f, uint32_t *number)
  * The program chooses whether its end has O_NONBLOCK.  So the library empties the
  * pipe through an open file of its own, which is also the one that peers find.
  */
-static int make_pipe(struct hca_wakeup *b, struct stat *st)
+static int make_pipe(struct hca_wakeup *b)
 {
-	char path[64];
 	int end[2], err;
 
 	if (pipe2(end, O_CLOEXEC))
 		return -errno;
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", end[0]);
+	b->is_socket = false;
 	b->fd = end[0];
-	b->own = open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC);
+	b->own = hca_proc_reopen(end[0], O_RDWR | O_NONBLOCK);
 	err = errno;
 	close(end[1]);
-	if (b->own >= 0 && fstat(b->own, st) == 0)
+	if (b->own >= 0)
 		return 0;
 	close(b->fd);
-	if (b->own >= 0)
-		close(b->own);
 	return -err;
+}
+
+/* Of datagrams: one that arrives too late raises no signal. */
+static int make_sockets(struct hca_wakeup *b)
+{
+	int end[2];
+
+	if (socketpair(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0, end))
+		return -errno;
+	b->is_socket = true;
+	b->fd = end[0];
+	b->own = end[1];
+	fcntl(b->own, F_SETFL, O_NONBLOCK);
+	return 0;
+}
+
+static void close_both(struct hca_wakeup *b)
+{
+	close(b->fd);
+	close(b->own);
 }
 
 int hca_wakeup_make(struct hca_fabric *f, uint32_t adapter, struct hca_wakeup *b)
 {
 	struct hca_shm_wakeup *shm;
 	struct stat st;
-	int rc = make_pipe(b, &st);
+	int rc = make_pipe(b);
 
+	if (rc && rc != -EMFILE && rc != -ENFILE)
+		rc = make_sockets(b);		/* no /proc */
 	if (rc)
 		return rc;
-	rc = claim_number(f, &b->number);
+	rc = fstat(b->own, &st) ? -errno : claim_number(f, &b->number);
 	if (rc) {
-		close(b->fd);
-		close(b->own);
+		close_both(b);
 		return rc;
 	}
+	hca_lock(&f->wakeup_lock);
+	f->wakeup_fd[b->number - 1] = b->own + 1;
+	hca_unlock(&f->wakeup_lock);
 	shm = &f->self->wakeup[b->number - 1];
 	atomic_store(&shm->fd, b->own);
 	atomic_store(&shm->adapter, adapter);
@@ -72,11 +94,27 @@ void hca_wakeup_free(struct hca_fabric *f, struct hca_wakeup *b)
 	uint32_t i = b->number - 1;
 
 	atomic_store(&f->self->wakeup[i].ino, 0);
+	hca_lock(&f->wakeup_lock);
+	f->wakeup_fd[i] = 0;
+	hca_unlock(&f->wakeup_lock);
 	pthread_mutex_lock(&f->slow);
 	f->wakeups[i / 64] &= ~(1ull << i % 64);
 	pthread_mutex_unlock(&f->slow);
-	close(b->fd);
-	close(b->own);
+	close_both(b);
+}
+
+/* Peers can write to self->wakeup: what they find there is not what they get. */
+int hca_wakeup_duplicate(struct hca_fabric *f, uint32_t index)
+{
+	int fd = -1;
+
+	if (index >= HCA_WAKEUPS_MAX)
+		return -1;
+	hca_lock(&f->wakeup_lock);
+	if (f->wakeup_fd[index])
+		fd = fcntl(f->wakeup_fd[index] - 1, F_DUPFD_CLOEXEC, 0);
+	hca_unlock(&f->wakeup_lock);
+	return fd;
 }
 
 /* A full pipe is readable anyhow: not an error. */
@@ -96,16 +134,22 @@ void hca_wakeup_send(const struct hca_wakeup *b)
 	hca_wakeup_write(b->own);
 }
 
+static ssize_t take(const struct hca_wakeup *b, char *bytes, size_t size)
+{
+	return b->is_socket ? recv(b->fd, bytes, size, MSG_DONTWAIT) : read(b->own, bytes, size);
+}
+
 bool hca_wakeup_drain(const struct hca_wakeup *b)
 {
+	enum { AT_MOST = 16, DATAGRAMS = 1024 };
 	char bytes[4096];
 	int err = errno, i = 0;
 	ssize_t n;
 
 	/* Bounded: a peer may go on writing. */
 	do
-		n = read(b->own, bytes, sizeof(bytes));
-	while (n == sizeof(bytes) && ++i < 16);
+		n = take(b, bytes, sizeof(bytes));
+	while (b->is_socket ? n > 0 && ++i < DATAGRAMS : n == sizeof(bytes) && ++i < AT_MOST);
 	errno = err;
 	return n > 0 || i;
 }
@@ -117,5 +161,5 @@ bool hca_wakeup_blocks(const struct hca_wakeup *b)
 
 int hca_wakeup_wait(const struct hca_wakeup *b, uint64_t timeout_ns)
 {
-	return rg_wait_readable(b->own, timeout_ns);
+	return rg_wait_readable(b->is_socket ? b->fd : b->own, timeout_ns);
 }

@@ -52,60 +52,68 @@ static const struct opt rows[] = {
 
 /* ---- Fabrics, as files --------------------------------------------------- */
 
-/* Calls visit for the fabrics of this user; the sum of its results. */
-static int each_fabric(int (*visit)(const char *name, struct hca_registry *r,
-				    const struct hca_registry_image *image))
+/* What is done with each fabric, and how often it was done. */
+struct walk {
+	bool (*visit)(const struct walk *w, const char *name, struct hca_registry *r,
+		      const struct hca_registry_image *image);
+	struct hca_registry_image *image;
+	struct hca_identity me;
+	int count;
+};
+
+static int visit_file(void *arg, const char *path, const char *name)
 {
-	struct hca_registry_image *image = calloc(1, sizeof(*image));
-	DIR *dir = opendir(hca_registry_dir());
-	char prefix[32];
-	struct dirent *e;
-	int sum = 0, rc;
+	struct hca_registry r = { .fd = -1 };
+	struct walk *w = arg;
+	int rc = hca_registry_open_at(path, &r);
 
-	hca_registry_prefix(prefix, sizeof(prefix));
-	while (image && dir && (e = readdir(dir))) {
-		struct hca_registry r = { .fd = -1 };
-		const char *name = e->d_name + strlen(prefix);
-		char valid[HCA_NAME_MAX + 1];
-
-		if (strncmp(e->d_name, prefix, strlen(prefix)) != 0 ||
-		    hca_registry_name(name, valid))
-			continue;
-		rc = hca_registry_open(name, false, &r);
-		if (rc == -ENOENT)
-			continue;	/* its last member has just left */
-		if (rc) {
-			rg_error("%s", softhca_last_error());
-			continue;
-		}
-		/* A damaged file has no members: NULL. */
-		sum += visit(name, &r, hca_registry_read(&r, image) ? NULL : image);
-		hca_registry_close(&r);
+	if (rc == -ENOENT)
+		return 0;		/* its last member has just left */
+	if (rc) {
+		rg_error("%s", softhca_last_error());
+		return 0;
 	}
-	if (dir)
-		closedir(dir);
-	free(image);
-	return sum;
+	/* A damaged file has no members: NULL. */
+	w->count += w->visit(w, name, &r, hca_registry_read(&r, w->image) ? NULL : w->image);
+	hca_registry_close(&r);
+	return 0;
 }
 
-static bool deserted(const struct hca_registry_image *image)
+/* Visits the fabrics of this user: how often it returned true. */
+static int each_fabric(bool (*visit)(const struct walk *w, const char *name, struct hca_registry *r,
+				     const struct hca_registry_image *image))
 {
+	struct walk w = { .visit = visit, .image = calloc(1, sizeof(*w.image)) };
+
+	hca_identity_get(&w.me);
+	if (w.image)
+		hca_registry_each(visit_file, &w);
+	free(w.image);
+	return w.count;
+}
+
+static bool deserted(const struct walk *w, const struct hca_registry_image *image,
+		     const char *name)
+{
+	enum hca_member_state state;
 	uint32_t i;
 
-	for (i = 0; image && i < HCA_PROCS_MAX; i++)
-		if (hca_member_alive(&image->member[i]) || hca_member_foreign(&image->member[i]))
+	for (i = 0; image && i < HCA_PROCS_MAX; i++) {
+		state = hca_member_look(&w->me, image, i, name);
+		if (state == HCA_MEMBER_ALIVE || state == HCA_MEMBER_UNKNOWN)
 			return false;
+	}
 	return true;
 }
 
-static int reap_one(const char *name, struct hca_registry *r,
-		    const struct hca_registry_image *image)
+static bool reap_one(const struct walk *w, const char *name, struct hca_registry *r,
+		     const struct hca_registry_image *image)
 {
-	if (!deserted(image))
-		return 0;
+	if (!deserted(w, image, name))
+		return false;
 	hca_registry_remove(r);
 	printf("%s: removed\n", r->path);
-	return 1;
+	return true;
 }
 
 static int cmd_reap(const char *fabric, int argc, char **argv)
@@ -232,16 +240,16 @@ static int start_child(char **argv, const sigset_t *mask)
 	_exit(errno == ENOENT ? 127 : 126);
 }
 
-static int clean_up(const char *name, struct hca_registry *r,
-		    const struct hca_registry_image *image)
+static bool clean_up(const struct walk *w, const char *name, struct hca_registry *r,
+		     const struct hca_registry_image *image)
 {
 	char mine[HCA_NAME_MAX + 1];
 
 	if (hca_registry_name(settings.fabric, mine) || strcmp(name, mine) != 0 ||
-	    !deserted(image))
-		return 0;
+	    !deserted(w, image, name))
+		return false;
 	hca_registry_remove(r);
-	return 1;
+	return true;
 }
 
 /* Warn, in one line, if this machine cannot keep to the model. */

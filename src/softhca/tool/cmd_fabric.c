@@ -31,16 +31,24 @@ static void name_of(pid_t pid, char *buf, size_t size)
 		fclose(f);
 }
 
-static void list_process(pid_t pid, uint32_t node, const char *note)
+/* The pid of another namespace's process is another process's here. */
+static void list_process(pid_t pid, bool near, uint32_t node, const char *note)
 {
-	char comm[32];
+	char comm[32] = "in another pid namespace";
 
-	name_of(pid, comm, sizeof(comm));
+	if (near)
+		name_of(pid, comm, sizeof(comm));
 	printf("  process %d (%s) on node %u%s\n", (int)pid, comm, (unsigned)node, note);
 }
 
+static const char *const notes[] = {
+	[HCA_MEMBER_ALIVE] = "", [HCA_MEMBER_DEAD] = ", dead",
+	[HCA_MEMBER_UNKNOWN] = ", in other namespaces",
+};
+
 /* Processes that left in good order are not listed. */
-static void list_processes(const struct hca_seen *f, bool *node_used)
+static void list_processes(const struct hca_identity *me, const struct hca_seen *f,
+			   bool *node_used)
 {
 	uint32_t i, node;
 
@@ -52,11 +60,10 @@ static void list_processes(const struct hca_seen *f, bool *node_used)
 			continue;
 		node = m ? m->node : s->node;
 		if (m)
-			list_process(m->pid, node, hca_member_foreign(m) ? ", another pid namespace" :
-				     hca_member_alive(m) ? "" : ", dead");
+			list_process(m->pid, hca_is_near(me, m->pid_ns), node, notes[f->state[i]]);
 		else
-			list_process(s->pid, node,
-				     hca_process_alive(s->pid, s->start_time, -1) ? "" : ", dead");
+			list_process(s->pid, hca_is_near(me, s->pid_ns), node,
+				     hca_slot_alive(me, f->shm, i) ? "" : notes[HCA_MEMBER_DEAD]);
 		if (node < HCA_NODES_MAX)
 			node_used[node] = true;
 	}
@@ -94,7 +101,7 @@ static void list_ports(const struct hca_seen *f, const bool *node_used)
 				list_port(f, &n, node_used[n.node]);
 }
 
-static void list_one(const struct hca_seen *f)
+static void list_one(const struct hca_identity *me, const struct hca_seen *f)
 {
 	bool node_used[HCA_NODES_MAX] = { false };
 	char text[256], why[320];
@@ -105,7 +112,7 @@ static void list_one(const struct hca_seen *f)
 		return;
 	hca_spec_describe(&spec, text, sizeof(text));
 	printf("fabric %s: %s\n  spec %s\n", f->name, text, spec.text);
-	list_processes(f, node_used);
+	list_processes(me, f, node_used);
 	if (f->shm)
 		list_ports(f, node_used);
 }
@@ -135,7 +142,7 @@ int hca_cmd_list(const char *fabric, int argc, char **argv)
 			printf("fabric %s: its file cannot be read; softhca reap removes it\n",
 			       f->name);
 		else if (f->shm || f->nonce)
-			list_one(f);
+			list_one(&sight.me, f);
 	}
 	if (!shown)
 		puts("no fabric");

@@ -41,9 +41,9 @@ static bool take(struct hca_seen *seen, struct hca_shm_fabric *shm)
 	return true;
 }
 
-static bool map(struct hca_seen *seen, pid_t pid, int their_fd)
+/* The segment behind a descriptor, which is closed. */
+static bool map(struct hca_seen *seen, int fd)
 {
-	int fd = hca_segment_open(pid, their_fd, sizeof(struct hca_shm_fabric));
 	struct hca_shm_fabric *shm;
 
 	if (fd < 0)
@@ -59,7 +59,35 @@ static bool map(struct hca_seen *seen, pid_t pid, int their_fd)
 
 /* ---- By their files ------------------------------------------------------ */
 
-static int read_file(struct hca_seen *seen, const char *name)
+static int ask(const struct hca_identity *me, const struct hca_registry_image *image, uint32_t i,
+	       const char *name)
+{
+	int fd[HCA_ANSWER_MAX], count;
+	struct hca_address a;
+
+	if (!hca_member_address(me, image, i, name, &a))
+		return -ENOENT;
+	count = hca_ask(me, &a, image->nonce, HCA_ASK_FABRIC, 0, fd);
+	if (count == 1 && !hca_segment_check(fd[0], sizeof(struct hca_shm_fabric), 0))
+		return fd[0];
+	while (count > 0)
+		close(fd[--count]);
+	return -ENOENT;
+}
+
+static int open_fabric(const struct hca_identity *me, const struct hca_registry_image *image,
+		       uint32_t i, const char *name)
+{
+	const struct hca_member *m = &image->member[i];
+	int fd = -ENOENT;
+
+	if (hca_is_near(me, m->pid_ns))
+		fd = hca_segment_open(m->pid, m->fabric_fd, sizeof(struct hca_shm_fabric));
+	return fd < 0 ? ask(me, image, i, name) : fd;
+}
+
+static int read_file(struct hca_sight *sight, struct hca_seen *seen, const char *path,
+		     const char *name)
 {
 	struct hca_registry r = { .fd = -1 };
 	uint32_t i;
@@ -67,7 +95,7 @@ static int read_file(struct hca_seen *seen, const char *name)
 	seen->image = calloc(1, sizeof(*seen->image));
 	if (!seen->image)
 		return hca_fail(ENOMEM, "no memory");
-	if (hca_registry_open(name, false, &r)) {
+	if (hca_registry_open_at(path, &r)) {
 		seen->damaged = true;
 		return 0;
 	}
@@ -75,38 +103,23 @@ static int read_file(struct hca_seen *seen, const char *name)
 	hca_registry_close(&r);
 	if (seen->damaged)
 		memset(seen->image, 0, sizeof(*seen->image));
-	for (i = 0; i < HCA_PROCS_MAX && !seen->shm; i++) {
-		const struct hca_member *m = &seen->image->member[i];
-
-		if (hca_member_alive(m))
-			map(seen, m->pid, m->fabric_fd);
+	strcpy(seen->name, name);
+	for (i = 0; i < HCA_PROCS_MAX; i++) {
+		seen->state[i] = (unsigned char)hca_member_look(&sight->me, seen->image, i, name);
+		if (!seen->shm && seen->state[i] == HCA_MEMBER_ALIVE)
+			map(seen, open_fabric(&sight->me, seen->image, i, name));
 	}
 	strcpy(seen->name, name);
 	seen->nonce = seen->image->nonce;
 	return 0;
 }
 
-static int read_files(struct hca_sight *sight)
+static int see_file(void *arg, const char *path, const char *name)
 {
-	DIR *dir = opendir(hca_registry_dir());
-	char prefix[32], valid[HCA_NAME_MAX + 1];
-	struct dirent *e;
-	int rc = 0;
+	struct hca_sight *sight = arg;
+	struct hca_seen *seen = add(sight);
 
-	hca_registry_prefix(prefix, sizeof(prefix));
-	while (!rc && dir && (e = readdir(dir))) {
-		const char *name = e->d_name + strlen(prefix);
-		struct hca_seen *seen;
-
-		if (strncmp(e->d_name, prefix, strlen(prefix)) != 0 ||
-		    hca_registry_name(name, valid))
-			continue;
-		seen = add(sight);
-		rc = seen ? read_file(seen, valid) : hca_fail(ENOMEM, "no memory");
-	}
-	if (dir)
-		closedir(dir);
-	return rc;
+	return seen ? read_file(sight, seen, path, name) : hca_fail(ENOMEM, "no memory");
 }
 
 /* ---- By their members ---------------------------------------------------- */
@@ -125,7 +138,7 @@ static int look_at_descriptor(struct hca_sight *sight, pid_t pid, int fd)
 {
 	struct hca_seen seen = { 0 }, *more;
 
-	if (!map(&seen, pid, fd))
+	if (!map(&seen, hca_segment_open(pid, fd, sizeof(struct hca_shm_fabric))))
 		return 0;
 	if (is_known(sight, seen.nonce)) {
 		munmap(seen.shm, sizeof(*seen.shm));
@@ -182,7 +195,8 @@ int hca_inspect(struct hca_sight *sight)
 	int rc;
 
 	memset(sight, 0, sizeof(*sight));
-	rc = read_files(sight);
+	hca_identity_get(&sight->me);
+	rc = hca_registry_each(see_file, sight);
 	if (!rc)
 		rc = look_at_processes(sight);
 	if (rc)

@@ -16,6 +16,7 @@ struct hca_seen {
 	struct hca_shm_fabric *shm;	/* mapped; NULL: all members are dead */
 	struct hca_spec spec;		/* all zero if shm is NULL */
 	struct hca_registry_image *image;	/* NULL: the file is gone */
+	unsigned char state[HCA_PROCS_MAX];	/* enum hca_member_state, of the image */
 	bool damaged;			/* the file is; the rest is invalid */
 	uint64_t nonce;
 };
@@ -23,6 +24,7 @@ struct hca_seen {
 struct hca_sight {
 	struct hca_seen *fabric;
 	unsigned count;
+	struct hca_identity me;
 };
 
 /* 0 or -ENOMEM with the line set. */

@@ -5,7 +5,7 @@
 #include "link/memory/copy.h"
 #include "object/device.h"
 #include "base/proc.h"
-#include "base/segment.h"
+#include "link/memory/state.h"
 
 enum {
 	WORD = 8,
@@ -92,6 +92,7 @@ static bool waited_enough(struct hca_fabric *f, struct hca_message *m, uint64_t 
 	}
 	return rg_reached(m->lock_since_ns + RUNNING_NS + 1, now) ||
 	       (rg_reached(m->lock_since_ns + STOPPED_NS + 1, now) &&
+		hca_is_near(&f->link_state->me, s->pid_ns) &&
 		hca_process_stopped(s->pid, s->start_time));
 }
 

@@ -1,6 +1,7 @@
 /* bounce.c - see bounce.h. */
 #include "link/memory/bounce.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
@@ -12,6 +13,7 @@
 #include "link/memory/copy.h"
 #include "object/device.h"
 #include "link/memory/peer.h"
+#include "base/proc.h"
 #include "base/segment.h"
 
 enum {
@@ -62,7 +64,7 @@ int hca_copy_method(enum hca_copy_method *method)
 
 static bool ask_kernel(void)
 {
-	FILE *scope = fopen("/proc/sys/kernel/yama/ptrace_scope", "re");
+	FILE *scope = fdopen(hca_proc_open("/proc/sys/kernel/yama/ptrace_scope", O_RDONLY), "r");
 	char from = 1, to;
 	struct iovec local = { &to, 1 }, remote = { &from, 1 };
 	int value = 0;
@@ -212,11 +214,12 @@ static void wake_copy_service(struct hca_shm_process *of)
 		rg_wake_word(&of->copy_wakeup, true);
 }
 
-void hca_copy_service_need(struct hca_fabric *f, const struct hca_mr *mr)
+int hca_copy_service_start(struct hca_fabric *f)
 {
-	if (atomic_load(&f->link_state->copy_service.started) || !wanted(f, mr) ||
-	    atomic_exchange(&f->link_state->copy_service.started, true))
-		return;
+	if (f->link_state->copy == HCA_COPY_KERNEL)
+		return -EPERM;
+	if (atomic_exchange(&f->link_state->copy_service.started, true))
+		return 0;
 	/* Before the thread runs: it writes the state itself from then on. */
 	atomic_store(&f->self->copy_service, HCA_COPY_SERVICE_AWAKE);
 	if (hca_segment_reserve(f->self_fd, offsetof(struct hca_shm_process, bounce),
@@ -224,7 +227,15 @@ void hca_copy_service_need(struct hca_fabric *f, const struct hca_mr *mr)
 	    rg_thread_start(&f->link_state->copy_service.thread, copy_service, f)) {
 		atomic_store(&f->self->copy_service, HCA_COPY_SERVICE_NONE);
 		atomic_store(&f->link_state->copy_service.started, false);	/* retry later */
+		return -EPERM;
 	}
+	return 0;
+}
+
+void hca_copy_service_need(struct hca_fabric *f, const struct hca_mr *mr)
+{
+	if (!atomic_load(&f->link_state->copy_service.started) && wanted(f, mr))
+		hca_copy_service_start(f);
 }
 
 void hca_copy_service_pass(struct hca_fabric *f)
@@ -364,6 +375,18 @@ static bool is_silent(struct hca_peer *p)
 	       atomic_load(&p->shm->copies_served) == atomic_load(&p->copies_served);
 }
 
+/* The peer does not know that the kernel denies its memory to this process. */
+static bool start_theirs(struct hca_peer *p)
+{
+	struct hca_fabric *f = p->fabric;
+	int none[HCA_ANSWER_MAX];
+
+	if (p->is_self || atomic_exchange(&p->asked_for_copies, true))
+		return false;
+	return !hca_ask_slot(f->link_state, p->slot, &p->address, HCA_ASK_COPIES, 0, none) &&
+	       atomic_load(&p->shm->copy_service) != HCA_COPY_SERVICE_NONE;
+}
+
 int hca_bounce(struct hca_peer *p, bool to_peer, void *local, uint64_t remote, uint32_t key,
 	       size_t bytes)
 {
@@ -371,7 +394,7 @@ int hca_bounce(struct hca_peer *p, bool to_peer, void *local, uint64_t remote, u
 	unsigned char *at = local;
 	int rc = 0;
 
-	if (atomic_load(&p->shm->copy_service) == HCA_COPY_SERVICE_NONE)
+	if (atomic_load(&p->shm->copy_service) == HCA_COPY_SERVICE_NONE && !start_theirs(p))
 		return -EPERM;
 	if (is_silent(p))
 		return -EBUSY;

@@ -3,7 +3,7 @@
  * access: the peer itself copies.
  *
  * process_vm_readv/writev need the right to trace the peer, which Yama (from
- * ptrace_scope 1 on) and some seccomp filters deny.  Then the bytes go through
+ * ptrace_scope 1 on), some seccomp filters and other user namespaces deny.  Then the bytes go through
  * a buffer in the peer's process segment, 64 KiB at a time: the requester claims
  * a slot there and fills it; a thread of the peer, its copy service, checks that
  * the key still allows it and copies.  Mapped memory never needs this method.
@@ -14,6 +14,9 @@
  * A claimer that times out (the peer is stopped) turns ASKED into PROBE and
  * SERVED into LEFT.  The copy service frees both, which shows that it runs again.
  * The slot of a dead claimer is taken over when no slot is free.
+ *
+ * A process starts its copy service when it registers memory that the kernel, as far as the process
+ * can tell, does not copy for others; else when a peer asks for it (descriptors.h).
  *
  * SOFTHCA_COPY selects the method: "auto", the kernel if it permits, else the
  * peer; "kernel", the kernel only, and under ptrace_scope 1 this process declares
@@ -44,6 +47,8 @@ int hca_copy_method(enum hca_copy_method *method);
 
 /* A registration that peers cannot map needs the copy service, if the kernel does not copy. */
 void hca_copy_service_need(struct hca_fabric *f, const struct hca_mr *mr);
+/* The same for all, because a peer asks for it: 0, or -EPERM: SOFTHCA_COPY=kernel, or no memory. */
+int hca_copy_service_start(struct hca_fabric *f);
 /* On return the copy service no longer uses what was withdrawn before this call. */
 void hca_copy_service_pass(struct hca_fabric *f);
 void hca_copy_service_stop(struct hca_fabric *f);

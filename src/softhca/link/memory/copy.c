@@ -7,7 +7,6 @@
 #include "link/memory/bounce.h"
 #include "link/memory/copy.h"
 #include "base/proc.h"
-#include "base/segment.h"
 
 enum { BATCH = 4 * HCA_SGE_MAX };	/* pieces per system call */
 

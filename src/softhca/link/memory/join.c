@@ -1,6 +1,7 @@
 /* join.c - joining a fabric and leaving it. */
 #include "link/memory/join.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +12,7 @@
 
 #include "base/proc.h"
 #include "base/segment.h"
+#include "link/memory/descriptors.h"
 #include "link/memory/mr_table.h"
 #include "link/memory/numbers.h"
 #include "link/memory/peer.h"
@@ -20,9 +22,15 @@
 #include "pages/memory.h"
 #include "random.h"
 
-/* ---- Joining ------------------------------------------------------------- */
+enum {
+	PAUSE_NS = 1000000,
+	NAME_NS = 1000000000,		/* in which a process that has the name listens or ends */
+};
+#define SLOTS_NS 5000000000u
 
-/* A free slot; under the lock of the member registry, so that no two processes claim it. */
+/* ---- The segment ----------------------------------------------------------- */
+
+/* A free slot; under lock_slots. */
 static int find_slot(struct hca_fabric *f, uint32_t *slot)
 {
 	uint32_t i;
@@ -32,7 +40,7 @@ static int find_slot(struct hca_fabric *f, uint32_t *slot)
 			break;
 	if (i == HCA_PROCS_MAX)
 		for (i = 0; i < HCA_PROCS_MAX; i++)
-			if (!hca_slot_alive(&f->shm->slot[i])) {
+			if (!hca_slot_alive(&f->link_state->me, f->shm, i)) {
 				hca_numbers_free_of(f, i);
 				break;
 			}
@@ -78,6 +86,8 @@ static int found_fabric(struct hca_fabric *f)
 		return rc;
 	f->shm->abi = HCA_ABI;
 	f->shm->nonce = f->link_state->nonce;
+	f->shm->id = rg_random();
+	f->shm->place = hca_address_place();
 	memcpy(f->shm->spec, f->spec.text, sizeof(f->shm->spec));
 	strcpy(f->shm->name, f->name);
 	atomic_store(&f->shm->faulty, f->spec.loss_ppb > 0);
@@ -85,57 +95,154 @@ static int found_fabric(struct hca_fabric *f)
 	return 0;
 }
 
+/* ---- Finding it ------------------------------------------------------------ */
+
 /*
- * A member lives and its segment was not opened.  0: it no longer has one; else the
- * cause is in this process, and the fabric must not be begun anew.
+ * A member lives, and its descriptors can be had neither through /proc (`near`) nor by asking it
+ * (`far`).  The cause is in this process or in its surroundings, and the fabric must not be begun anew.
  */
-static int cannot_open(const struct hca_fabric *f, const struct hca_member *m, int err)
+static int cannot_reach(const struct hca_fabric *f, const struct hca_member *m, int near, int far)
 {
-	if (!hca_member_alive(m))
-		return 0;		/* it has ended meanwhile */
-	if (err == -EACCES)
-		return hca_fail(EACCES,
-				"fabric %s: its member %d does not let this process see its "
-				"descriptors (another user namespace, hidepid, setuid or not "
-				"dumpable); choose another SOFTHCA_FABRIC",
-				f->name, (int)m->pid);
-	if (err == -ENOENT || err == -EPERM || err == -EBADF)
+	const bool seen = hca_is_near(&f->link_state->me, m->pid_ns);
+	const char *common = seen ? "a user namespace" : "a pid namespace";
+	char why[128];
+
+	if (seen)
+		snprintf(why, sizeof(why), "/proc/%d/fd: %s (another user namespace, hidepid, setuid or "
+			 "not dumpable)", (int)m->pid, strerror(-near));
+	else
+		snprintf(why, sizeof(why), "it is in another pid namespace");
+	if (far == -ETIMEDOUT)
+		return hca_fail(ETIMEDOUT, "fabric %s: its member %d does not hand over its descriptors "
+				"in time (stopped?), and cannot be reached otherwise: %s", f->name,
+				(int)m->pid, why);
+	if (far == -EXDEV)
+		return hca_fail(EACCES, "fabric %s: the descriptors of its member %d cannot be had: %s, "
+				"and it is in another network namespace; allow the processes %s or a "
+				"network namespace in common", f->name, (int)m->pid, why, common);
+	return hca_fail(EACCES, "fabric %s: the descriptors of its member %d cannot be had: %s, and it "
+			"hands over none (%s); allow the processes %s in common, or sockets (AF_UNIX)",
+			f->name, (int)m->pid, why, strerror(-far), common);
+}
+
+static int other_kind(const struct hca_fabric *f, int pid)
+{
+	const bool files = hca_segments_are_files();
+
+	return hca_fail(EMEDIUMTYPE, "fabric %s: its member %d shares memory by %s and this process by %s; "
+			"allow memfd_create to all processes, or set SOFTHCA_MEMORY=file for all",
+			f->name, pid, files ? "memfd_create" : "files",
+			files ? "files" : "memfd_create");
+}
+
+static int map_found(struct hca_fabric *f, int fd)
+{
+	int rc;
+
+	f->link_state->shm_fd = fd;
+	rc = map_fabric(f);
+	if (rc)
+		return rc;
+	if (f->shm->magic == HCA_FABRIC_MAGIC && f->shm->abi == HCA_ABI &&
+	    (!f->link_state->nonce || f->shm->nonce == f->link_state->nonce))
 		return 0;
-	return hca_fail(-err, "fabric %s: opening the segment of its member %d: %s", f->name,
-			(int)m->pid, strerror(-err));
+	munmap(f->shm, sizeof(*f->shm));
+	f->shm = NULL;
+	close(fd);
+	f->link_state->shm_fd = -1;
+	return -ENOENT;
+}
+
+/* Ask for the fabric segment: its descriptor, or -errno. */
+static int ask_for_fabric(struct hca_fabric *f, const struct hca_address *a)
+{
+	int fd[HCA_ANSWER_MAX], rc;
+	int count = hca_ask(&f->link_state->me, a, f->link_state->nonce, HCA_ASK_FABRIC, 0, fd);
+
+	if (count < 0)
+		return count;
+	rc = count == 1 ? hca_segment_check(fd[0], sizeof(*f->shm), 0) : -EPERM;
+	if (!rc)
+		return fd[0];
+	while (count)
+		close(fd[--count]);
+	return rc;
+}
+
+/* From this member: 0; -ENOENT: it no longer has one; or another -errno, with the line set. */
+static int join_member(struct hca_fabric *f, const struct hca_registry_image *image, uint32_t i)
+{
+	const struct hca_identity *me = &f->link_state->me;
+	const struct hca_member *m = &image->member[i];
+	int near = -EXDEV, far = -EXDEV;
+	struct hca_address a;
+
+	if (hca_is_near(me, m->pid_ns))
+		near = hca_segment_open(m->pid, m->fabric_fd, sizeof(*f->shm));
+	if (near >= 0)
+		return map_found(f, near);
+	if (near != -EMEDIUMTYPE && hca_member_address(me, image, i, f->name, &a))
+		far = ask_for_fabric(f, &a);
+	if (far >= 0)
+		return map_found(f, far);
+	switch (hca_member_look(me, image, i, f->name)) {
+	case HCA_MEMBER_NONE:
+	case HCA_MEMBER_DEAD:
+		return -ENOENT;			/* it has ended meanwhile */
+	default:
+		break;
+	}
+	if (near == -EMEDIUMTYPE || far == -EMEDIUMTYPE)
+		return other_kind(f, m->pid);
+	if (near == -ENOENT || near == -EPERM || near == -EBADF)
+		return -ENOENT;
+	return cannot_reach(f, m, near, far);
 }
 
 /* The fabric segment, from the first member that still has it; -ENOENT: from none. */
-static int join_fabric(struct hca_fabric *f, const struct hca_registry_image *image)
+static int join_members(struct hca_fabric *f, const struct hca_registry_image *image)
 {
+	int rc = -ENOENT;
 	uint32_t i;
-	int rc;
 
-	for (i = 0; i < HCA_PROCS_MAX; i++) {
-		const struct hca_member *m = &image->member[i];
-
-		if (hca_member_foreign(m))
-			return hca_fail(EBUSY, "fabric %s: in use from another pid namespace; "
-					"choose another SOFTHCA_FABRIC", f->name);
-		if (!hca_member_alive(m))
-			continue;
-		f->link_state->shm_fd = hca_segment_open(m->pid, m->fabric_fd, sizeof(*f->shm));
-		rc = f->link_state->shm_fd < 0 ? cannot_open(f, m, f->link_state->shm_fd)
-					       : map_fabric(f);
-		if (rc)
-			return rc;
-		if (f->link_state->shm_fd < 0)
-			continue;
-		if (f->shm->magic == HCA_FABRIC_MAGIC && f->shm->abi == HCA_ABI &&
-		    f->shm->nonce == image->nonce)
-			return 0;
-		munmap(f->shm, sizeof(*f->shm));
-		f->shm = NULL;
-		close(f->link_state->shm_fd);
-		f->link_state->shm_fd = -1;
-	}
-	return -ENOENT;
+	for (i = 0; i < HCA_PROCS_MAX && rc == -ENOENT; i++)
+		if (image->member[i].pid > 0)
+			rc = join_member(f, image, i);
+	return rc;
 }
+
+/*
+ * No registry names it.  Another directory may have one that does: the process that begins a fabric
+ * takes the address by name, or finds it taken, and joins.  0: joined; -ENOENT: it is to begin the
+ * fabric, and has the address if it can; or another -errno, with the line set.
+ */
+static int join_by_name(struct hca_fabric *f)
+{
+	const uint64_t deadline = rg_now_ns() + NAME_NS;
+	struct hca_link_state *state = f->link_state;
+	struct hca_address a;
+	int rc, fd;
+
+	hca_address_by_name(hca_address_place(), f->name, &a);
+	for (;;) {
+		rc = state->me.net_ns ? hca_service_listen(&state->service, HCA_BY_NAME, &a) : -EPERM;
+		if (rc != -EADDRINUSE)
+			return -ENOENT;
+		fd = ask_for_fabric(f, &a);
+		if (fd >= 0)
+			rc = map_found(f, fd);
+		if (fd == -EMEDIUMTYPE)
+			return other_kind(f, 0);
+		if (fd >= 0 && rc != -ENOENT)
+			return rc;
+		/* Another user's; or about to listen, or to end. */
+		if (fd == -EACCES || rg_reached(deadline, rg_now_ns()))
+			return -ENOENT;
+		rg_sleep_ns(PAUSE_NS);
+	}
+}
+
+/* ---- Entering it ----------------------------------------------------------- */
 
 /*
  * Outside the lock of the member registry: valgrind --track-origins needs ten seconds for so large a
@@ -158,82 +265,178 @@ static int make_process_segment(struct hca_fabric *f)
 	return 0;
 }
 
-static int enter(struct hca_fabric *f, struct hca_registry *r, uint32_t node)
+/*
+ * One process at a time claims a slot, whatever directories they have in common.  A lock of the process
+ * (not of the open file, which a member may have handed over); the kernel releases it with its holder.
+ */
+static int lock_slots(struct hca_fabric *f, bool on)
 {
-	struct hca_member me = { .pid = getpid(), .fabric_fd = f->link_state->shm_fd,
-				 .pid_ns = hca_pid_namespace(), .node = node };
-	struct hca_shm_slot *s;
-	int memory_fd = hca_memory_fd();
-	int rc;
+	struct flock whole = { .l_type = on ? F_WRLCK : F_UNLCK, .l_whence = SEEK_SET };
+	const uint64_t deadline = rg_now_ns() + SLOTS_NS;
 
-	me.start_time = hca_process_start_time(me.pid);
-	if (memory_fd < 0)
-		return memory_fd;
-	if (!me.start_time)
-		return hca_fail(ENOENT, "/proc/self/stat: cannot be read; /proc must be mounted");
-	rc = find_slot(f, &f->slot);
+	while (fcntl(f->link_state->shm_fd, F_SETLK, &whole)) {
+		if (errno != EAGAIN && errno != EACCES && errno != EINTR)
+			return hca_fail(errno, "fabric %s: fcntl: %s", f->name, strerror(errno));
+		if (rg_reached(deadline, rg_now_ns()))
+			return hca_fail(ETIMEDOUT, "fabric %s: locked by another process for 5 s "
+					"(stopped?)", f->name);
+		rg_sleep_ns(PAUSE_NS);
+	}
+	return 0;
+}
+
+static void listen_by_number(struct hca_fabric *f)
+{
+	struct hca_link_state *state = f->link_state;
+	struct hca_address a;
+
+	if (state->service.fd >= 0 || !state->me.net_ns)
+		return;
+	hca_address_by_number(f->shm->id, f->slot, &a);
+	hca_service_listen(&state->service, HCA_BY_NUMBER, &a);
+}
+
+static int fill_slot(struct hca_fabric *f, struct hca_member *me)
+{
+	struct hca_link_state *state = f->link_state;
+	int rc = find_slot(f, &f->slot);
+	struct hca_shm_slot *s;
+
 	if (rc)
 		return rc;
 	s = &f->shm->slot[f->slot];
 	atomic_store(&s->phase, HCA_ABSENT);
 	f->generation = atomic_fetch_add(&s->generation, 1) + 1;
 	f->claim = hca_shm_claim(f->slot, f->generation);
-	f->self->nonce = f->link_state->nonce;
+	f->self->nonce = state->nonce;
 	f->self->slot = f->slot;
 	f->self->generation = f->generation;
-	hca_table_name(f, me.pid, me.start_time);
-	s->pid = me.pid;
-	s->start_time = me.start_time;
+	hca_table_name(f, me->pid, me->start_time);
+	listen_by_number(f);
+	hca_service_start(f);
+	me->address = state->service.kind;
+	s->pid = me->pid;
+	s->start_time = me->start_time;
+	s->pid_ns = me->pid_ns;
+	s->net_ns = me->net_ns;
+	s->address = me->address;
 	s->process_fd = f->self_fd;
 	s->table_fd = f->table_fd;
-	s->memory_fd = memory_fd;
-	s->node = node;
+	s->memory_fd = hca_memory_fd();
+	s->memory_bits = hca_log2_64(hca_memory.bytes);
+	s->node = me->node;
 	atomic_store(&s->phase, HCA_PRESENT);
-	rc = hca_registry_put(r, f->slot, &me);
+	return 0;
+}
+
+static int enter(struct hca_fabric *f, struct hca_registry *r, uint32_t node)
+{
+	struct hca_link_state *state = f->link_state;
+	struct hca_member me = { .pid = getpid(), .fabric_fd = state->shm_fd,
+				 .start_time = hca_process_start_time(getpid()),
+				 .pid_ns = state->me.pid_ns, .net_ns = state->me.net_ns,
+				 .node = node };
+	int rc = lock_slots(f, true);
+
 	if (rc)
-		atomic_store(&s->phase, HCA_LEFT);
+		return rc;
+	rc = fill_slot(f, &me);
+	lock_slots(f, false);
+	if (!rc && !me.pid_ns && !me.address) {
+		rc = hca_fail(ENOENT, "/proc/self: no peer finds this process; /proc must be mounted, or "
+			      "sockets (AF_UNIX) allowed");
+		atomic_store(&f->shm->slot[f->slot].phase, HCA_LEFT);
+	}
+	if (!rc && r->fd >= 0) {
+		rc = hca_registry_put(r, f->slot, &me);
+		if (rc)
+			atomic_store(&f->shm->slot[f->slot].phase, HCA_LEFT);
+	}
 	return rc;
+}
+
+/* Write the registry of this directory; the fabric is there. */
+static int begin_registry(struct hca_fabric *f, struct hca_registry *r,
+			  struct hca_registry_image *image)
+{
+	image->nonce = f->shm->nonce;
+	image->id = f->shm->id;
+	image->place = f->shm->place;
+	memset(image->spec, 0, sizeof(image->spec));
+	strcpy(image->spec, f->spec.text);
+	return r->fd < 0 ? 0 : hca_registry_begin(r, image);
+}
+
+/* Another process can write to it: a copy, with an end. */
+static int compare_spec(const struct hca_fabric *f)
+{
+	char text[HCA_SPEC_MAX];
+
+	memcpy(text, f->shm->spec, sizeof(text));
+	text[sizeof(text) - 1] = '\0';
+	if (strcmp(text, f->spec.text) == 0)
+		return 0;
+	return hca_fail(EEXIST, "fabric %s exists with spec %s; this process has spec %s", f->name, text,
+			f->spec.text);
+}
+
+/* The fabric of the registry, another directory's, or a new one; *fresh: the registry is to be begun. */
+static int find_or_found(struct hca_fabric *f, const struct hca_registry *r,
+			 const struct hca_registry_image *image, bool *fresh)
+{
+	struct hca_link_state *state = f->link_state;
+	int rc = -ENOENT;
+
+	*fresh = false;
+	state->nonce = image->nonce;
+	if (state->nonce)
+		rc = join_members(f, image);
+	if (rc != -ENOENT)
+		return rc ? rc : compare_spec(f);
+	*fresh = true;
+	state->nonce = 0;
+	rc = join_by_name(f);
+	if (!rc) {
+		state->nonce = f->shm->nonce;
+		return compare_spec(f);
+	}
+	if (rc != -ENOENT)
+		return rc;
+	if (r->fd < 0 && state->service.fd < 0)
+		return -EROFS;			/* nobody would find it; the line says why */
+	state->nonce = rg_random() | 1;		/* not 0 */
+	return found_fabric(f);
 }
 
 static int attach(struct hca_fabric *f, uint32_t node)
 {
 	struct hca_registry_image *image = calloc(1, sizeof(*image));
 	struct hca_registry r = { .fd = -1 };
+	int rc = -ENOMEM, memory;
 	bool fresh = false;
-	int rc;
 
 	if (!image)
 		return hca_fail(ENOMEM, "no memory");
-	rc = make_process_segment(f);		/* decides of which kind all segments are */
-	if (rc)
-		goto out;
-	rc = hca_registry_open(f->name, true, &r);
-	if (rc)
-		goto out;
-	rc = hca_registry_read(&r, image);
-	if (rc)
-		goto out;
-	f->link_state->nonce = image->nonce;
-	rc = f->link_state->nonce ? join_fabric(f, image) : -ENOENT;
-	if (rc == 0 && strcmp(image->spec, f->spec.text) != 0) {
-		rc = hca_fail(EEXIST, "fabric %s exists with spec %s; this process has spec %s",
-			      f->name, image->spec, f->spec.text);
-		goto out;
-	}
-	if (rc == -ENOENT) {
-		fresh = true;
-		f->link_state->nonce = rg_random() | 1;	/* not 0 */
-		rc = found_fabric(f);
-		if (!rc)
-			rc = hca_registry_begin(&r, f->link_state->nonce, f->spec.text);
-	}
+	memory = hca_memory_fd();		/* of the kind that all segments are then */
+	rc = memory < 0 ? memory : make_process_segment(f);
+	if (!rc)
+		rc = hca_registry_open(f->name, &r);
+	if (rc == HCA_NO_PLACE)
+		rc = 0;
+	else if (!rc)
+		rc = hca_registry_read(&r, image);
+	if (!rc)
+		rc = find_or_found(f, &r, image, &fresh);
+	if (!rc && fresh)
+		rc = begin_registry(f, &r, image);
 	if (!rc)
 		rc = hca_table_create(f);
 	if (!rc)
 		rc = enter(f, &r, node);
-	if (rc && fresh)
+	if (!rc && r.fd >= 0)
+		snprintf(f->link_state->registry, sizeof(f->link_state->registry), "%s", r.path);
+	if (rc && fresh && r.fd >= 0)
 		hca_registry_remove(&r);	/* nothing half-written stays */
-out:
 	hca_registry_close(&r);
 	free(image);
 	return rc;
@@ -241,14 +444,18 @@ out:
 
 /* ---- Leaving ------------------------------------------------------------- */
 
-static bool anyone_else(const struct hca_registry_image *image, uint32_t but)
+static bool anyone_else(const struct hca_fabric *f, const struct hca_registry_image *image)
 {
+	enum hca_member_state state;
 	uint32_t i;
 
-	for (i = 0; i < HCA_PROCS_MAX; i++)
-		if (i != but && image->member[i].pid &&
-		    (hca_member_foreign(&image->member[i]) || hca_member_alive(&image->member[i])))
+	for (i = 0; i < HCA_PROCS_MAX; i++) {
+		if (i == f->slot)
+			continue;
+		state = hca_member_look(&f->link_state->me, image, i, f->name);
+		if (state == HCA_MEMBER_ALIVE || state == HCA_MEMBER_UNKNOWN)
 			return true;
+	}
 	return false;
 }
 
@@ -258,10 +465,13 @@ void hca_sign_off(struct hca_fabric *f, bool at_once)
 	const struct hca_member nobody = { 0 };
 	struct hca_registry r = { .fd = -1 };
 
-	if (!image || hca_registry_open(f->name, false, &r) || hca_registry_read(&r, image) ||
+	if (at_once)
+		atomic_store(&f->link_state->service.closed, true);
+	if (!image || !*f->link_state->registry ||
+	    hca_registry_open_at(f->link_state->registry, &r) || hca_registry_read(&r, image) ||
 	    image->nonce != f->link_state->nonce)
 		goto out;		/* the name is gone or another fabric's by now */
-	if (at_once || !anyone_else(image, f->slot))
+	if (at_once || !anyone_else(f, image))
 		hca_registry_remove(&r);
 	else
 		hca_registry_put(&r, f->slot, &nobody);
@@ -292,6 +502,8 @@ void hca_say_goodbye(struct hca_fabric *f)
 /* Free what attach has made, in whole or in part. */
 static void detach(struct hca_fabric *f)
 {
+	hca_service_stop(&f->link_state->service);
+	hca_copy_service_stop(f);
 	if (f->self)
 		munmap(f->self, HCA_PROCESS_BYTES);
 	if (f->self_fd >= 0)
@@ -308,7 +520,6 @@ static void detach(struct hca_fabric *f)
 
 void hca_leave(struct hca_fabric *f)
 {
-	hca_copy_service_stop(f);
 	hca_say_goodbye(f);
 	hca_peers_forget(f);
 	detach(f);
@@ -319,6 +530,8 @@ void hca_forget_in_child(struct hca_fabric *f)
 	close(f->self_fd);
 	close(f->table_fd);
 	close(f->link_state->shm_fd);
+	if (f->link_state->service.fd >= 0)
+		close(f->link_state->service.fd);
 }
 
 /* At every attachment, since a child of fork needs it as well. */
@@ -343,8 +556,9 @@ int hca_join(struct hca_fabric *f, enum hca_copy_method copy, uint32_t node)
 	if (!f->link_state)
 		return hca_fail(ENOMEM, "no memory");
 	f->link = &hca_memory_link;
-	f->link_state->shm_fd = -1;
+	f->link_state->shm_fd = f->link_state->service.fd = -1;
 	f->link_state->copy = copy;
+	hca_identity_get(&f->link_state->me);
 	pthread_mutex_init(&f->link_state->copy_service.lock, NULL);
 	prepare_process(copy);
 	rc = attach(f, node);

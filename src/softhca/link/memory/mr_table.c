@@ -41,9 +41,23 @@ void hca_table_free(struct hca_fabric *f)
 		close(f->table_fd);
 }
 
+/* Mapped, if it is what the slot says. */
+static const struct hca_shm_table *view(const struct hca_fabric *f, uint32_t slot,
+					const struct hca_shm_slot *s, int fd)
+{
+	const struct hca_shm_table *t = hca_segment_view(fd, sizeof(*t));
+
+	if (t && t->magic == HCA_TABLE_MAGIC && t->abi == HCA_ABI &&
+	    t->nonce == f->link_state->nonce && t->slot == slot &&
+	    t->generation == atomic_load(&s->generation) && t->pid == s->pid &&
+	    t->start_time == s->start_time)
+		return t;
+	hca_table_close(t);
+	return NULL;
+}
+
 const struct hca_shm_table *hca_table_open(const struct hca_fabric *f, uint32_t slot,
-					   uint32_t generation, pid_t pid, uint64_t start_time,
-					   int fd)
+					   const struct hca_shm_slot *s)
 {
 	unsigned guards = f->link_state->table_guards;
 	const struct hca_shm_table *t;
@@ -52,17 +66,21 @@ const struct hca_shm_table *hca_table_open(const struct hca_fabric *f, uint32_t 
 	/* Without copies by the kernel the pid is not used. */
 	if (f->link_state->copy == HCA_COPY_BOUNCE)
 		guards &= ~(unsigned)HCA_SIGNED;
-	got = hca_segment_open_own(pid, fd, sizeof(*t), guards);
+	got = hca_segment_open_own(s->pid, s->table_fd, sizeof(*t), guards);
 	if (got < 0)
 		return NULL;
-	t = hca_segment_view(got, sizeof(*t));
+	t = view(f, slot, s, got);
 	close(got);
-	if (t && t->magic == HCA_TABLE_MAGIC && t->abi == HCA_ABI &&
-	    t->nonce == f->link_state->nonce && t->slot == slot && t->generation == generation &&
-	    t->pid == pid && t->start_time == start_time)
-		return t;
-	hca_table_close(t);
-	return NULL;
+	return t;
+}
+
+const struct hca_shm_table *hca_table_take(const struct hca_fabric *f, uint32_t slot,
+					   const struct hca_shm_slot *s, int fd)
+{
+	const unsigned guards = f->link_state->table_guards & ~(unsigned)HCA_SIGNED;
+
+	return hca_segment_check(fd, sizeof(struct hca_shm_table), guards) ? NULL :
+	       view(f, slot, s, fd);
 }
 
 void hca_table_close(const struct hca_shm_table *t)

@@ -27,12 +27,17 @@ void hca_table_name(struct hca_fabric *f, pid_t pid, uint64_t start_time);
 void hca_table_free(struct hca_fabric *f);
 
 /*
- * The table of the process in a slot, which claims to be this generation, pid and
- * start time, by its descriptor `fd`.  NULL: it is not, or is unreadable (silent).
+ * The table of the process in a slot, a copy of which says its generation, pid and
+ * start time, through /proc; NULL: it is not, or is unreadable (silent).
  */
 const struct hca_shm_table *hca_table_open(const struct hca_fabric *f, uint32_t slot,
-					   uint32_t generation, pid_t pid, uint64_t start_time,
-					   int fd);
+					   const struct hca_shm_slot *s);
+/*
+ * The same by a descriptor that the process has handed over.  Whose it is, is not asked: the kernel
+ * copies nothing under a pid that it names.
+ */
+const struct hca_shm_table *hca_table_take(const struct hca_fabric *f, uint32_t slot,
+					   const struct hca_shm_slot *s, int fd);
 void hca_table_close(const struct hca_shm_table *t);
 
 #endif

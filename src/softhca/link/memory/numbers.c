@@ -1,14 +1,7 @@
 /* numbers.c - numbers of queue pairs, in the fabric segment. */
 #include "link/memory/numbers.h"
 
-#include "base/proc.h"
-#include "base/segment.h"
-
-bool hca_slot_alive(const struct hca_shm_slot *s)
-{
-	return atomic_load(&s->phase) == HCA_PRESENT &&
-	       hca_process_alive(s->pid, s->start_time, -1);
-}
+#include "link/memory/state.h"
 
 void hca_numbers_free_of(struct hca_fabric *f, uint32_t slot)
 {
@@ -27,9 +20,8 @@ static void reap_dead(struct hca_fabric *f)
 	uint32_t i;
 
 	for (i = 0; i < HCA_PROCS_MAX; i++) {
-		struct hca_shm_slot *s = &f->shm->slot[i];
-
-		if (atomic_load(&s->phase) == HCA_PRESENT && !hca_slot_alive(s))
+		if (atomic_load(&f->shm->slot[i].phase) == HCA_PRESENT &&
+		    !hca_slot_alive(&f->link_state->me, f->shm, i))
 			hca_numbers_free_of(f, i);
 	}
 }

@@ -11,8 +11,6 @@ void hca_number_release(struct hca_fabric *f, uint32_t qpn);
 /* The owner of a number: 0, or -ENOENT. */
 int hca_number_find(const struct hca_fabric *f, uint32_t qpn, uint32_t *slot, uint32_t *index);
 
-/* The process that a slot names is a member and alive. */
-bool hca_slot_alive(const struct hca_shm_slot *s);
 /* Release the numbers that a member which is gone has left behind. */
 void hca_numbers_free_of(struct hca_fabric *f, uint32_t slot);
 

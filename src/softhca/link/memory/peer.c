@@ -1,4 +1,6 @@
 /* peer.c - see peer.h. */
+#include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -56,14 +58,9 @@ static bool is_own(const struct hca_fabric *f, int fd)
 	       (own.st_ino == other.st_ino && own.st_dev == other.st_dev);
 }
 
-/* Its process segment. */
-static int map_process(struct hca_peer *p, int their_fd)
+/* Its process segment; the descriptor is closed. */
+static int map_process(struct hca_peer *p, int fd)
 {
-	int fd;
-
-	fd = hca_segment_open(p->pid, their_fd, HCA_PROCESS_BYTES);
-	if (fd < 0)
-		return fd;
 	if (is_own(p->fabric, fd)) {
 		close(fd);
 		return -EPROTO;
@@ -78,25 +75,97 @@ static int map_process(struct hca_peer *p, int their_fd)
 	return 0;
 }
 
-static int map_segments(struct hca_peer *p, int process_fd, int table_fd)
+/* Through /proc.  The table first: it alone shows that it is that process. */
+static int map_near(struct hca_peer *p, const struct hca_shm_slot *s)
 {
 	struct hca_fabric *f = p->fabric;
+	int fd;
+
+	p->table = hca_table_open(f, p->slot, s);
+	if (!p->table)
+		return -EPROTO;
+	p->watch = hca_process_watch(p->pid, p->start_time);
+	fd = hca_segment_open(p->pid, s->process_fd, HCA_PROCESS_BYTES);
+	return fd < 0 ? fd : map_process(p, fd);
+}
+
+/* A descriptor that polls: only a pidfd cannot block who looks at it. */
+static int take_pidfd(int fd)
+{
+	char path[40], text[32] = "";
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	if (hca_proc_link(path, text, sizeof(text) - 1) > 0 && strstr(text, "pidfd"))
+		return fd;
+	close(fd);
+	return -1;
+}
+
+static int ask_for_segments(struct hca_peer *p, int fd[HCA_ANSWER_MAX])
+{
+	return hca_ask_slot(p->fabric->link_state, p->slot, &p->address, HCA_ASK_SEGMENTS, 0, fd);
+}
+
+/* By asking it. */
+static int map_far(struct hca_peer *p, const struct hca_shm_slot *s)
+{
+	int fd[HCA_ANSWER_MAX], count = ask_for_segments(p, fd), rc = -EPROTO;
+
+	if (count < 0)
+		return count;
+	p->is_far = true;
+	atomic_store(&p->bounces, true);
+	if (count == HCA_ANSWER_MAX)
+		p->watch = take_pidfd(fd[--count]);
+	if (count == 3) {
+		p->table = hca_table_take(p->fabric, p->slot, s, fd[1]);
+		if (p->table && !hca_segment_check(fd[0], HCA_PROCESS_BYTES, 0))
+			rc = map_process(p, fcntl(fd[0], F_DUPFD_CLOEXEC, 0));
+		if (!rc && !hca_segment_check(fd[2], p->memory_bytes, 0)) {
+			p->memory_fd = fd[2];
+			count--;
+		}
+	}
+	while (count)
+		close(fd[--count]);
+	return rc;
+}
+
+/* What failed half-way. */
+static void unmap(struct hca_peer *p)
+{
+	if (p->shm)
+		munmap(p->shm, HCA_PROCESS_BYTES);
+	hca_table_close(p->table);
+	if (p->watch >= 0)
+		close(p->watch);
+	p->shm = NULL;
+	p->table = NULL;
+	p->watch = -1;
+}
+
+static int map_segments(struct hca_peer *p, const struct hca_shm_slot *s)
+{
+	struct hca_fabric *f = p->fabric;
+	int rc = -EPROTO;
 
 	if (p->is_self) {
 		p->shm = f->self;
 		p->table = f->table;
 		return 0;
 	}
-	/* First: it alone shows that it is that process. */
-	p->table = hca_table_open(f, p->slot, p->generation, p->pid, p->start_time, table_fd);
-	return p->table ? map_process(p, process_fd) : -EPROTO;
+	if (hca_is_near(&f->link_state->me, s->pid_ns))
+		rc = map_near(p, s);
+	if (!rc)
+		return 0;
+	unmap(p);
+	return map_far(p, s);
 }
 
 static struct hca_peer *peer_new(struct hca_fabric *f, uint32_t slot)
 {
-	struct hca_shm_slot *s = &f->shm->slot[slot];
+	struct hca_shm_slot *s = &f->shm->slot[slot], copy;
 	struct hca_peer *p = calloc(1, sizeof(*p));
-	int process_fd, table_fd;
 
 	if (!p)
 		return NULL;
@@ -106,17 +175,16 @@ static struct hca_peer *peer_new(struct hca_fabric *f, uint32_t slot)
 	p->generation = atomic_load(&s->generation);
 	if (atomic_load(&s->phase) != HCA_PRESENT)
 		goto fail;
-	p->pid = s->pid;
-	p->start_time = s->start_time;
-	process_fd = s->process_fd;
-	table_fd = s->table_fd;
+	memcpy(&copy, s, sizeof(copy));
+	p->pid = copy.pid;
+	p->start_time = copy.start_time;
+	p->memory_bytes = 1ull << copy.memory_bits % 64;
+	hca_address_of_slot(&f->link_state->me, f->shm, slot, &p->address);
 	atomic_thread_fence(memory_order_acquire);
 	if (p->pid <= 0 || atomic_load(&s->generation) != p->generation)
 		goto fail;
 	p->is_self = slot == f->slot;
-	if (!p->is_self)
-		p->watch = hca_process_watch(p->pid, p->start_time);
-	if (map_segments(p, process_fd, table_fd))
+	if (map_segments(p, &copy))
 		goto fail;
 	return p;
 fail:
@@ -171,13 +239,19 @@ void hca_peers_forget(struct hca_fabric *f)
 		}
 }
 
+static bool is_alive(const struct hca_peer *p)
+{
+	return p->is_far && p->watch < 0 ? hca_address_lives(&p->address) :
+	       hca_process_alive(p->pid, p->start_time, p->watch);
+}
+
 enum hca_fate hca_peer_fate(const struct hca_peer *p)
 {
 	const struct hca_shm_slot *s = &p->fabric->shm->slot[p->slot];
 
 	if (atomic_load(&s->generation) != p->generation || atomic_load(&s->phase) == HCA_LEFT)
 		return HCA_FATE_LEFT;
-	if (p->is_self || hca_process_alive(p->pid, p->start_time, p->watch))
+	if (p->is_self || is_alive(p))
 		return HCA_FATE_ALIVE;
 	/* It may have left between the two looks. */
 	return atomic_load(&s->phase) == HCA_PRESENT ? HCA_FATE_DEAD : HCA_FATE_LEFT;
@@ -203,7 +277,7 @@ enum hca_fate hca_slot_fate(struct hca_fabric *f, uint32_t slot)
 	s = &f->shm->slot[slot];
 	if (atomic_load(&s->phase) != HCA_PRESENT)
 		return HCA_FATE_LEFT;
-	return hca_process_alive(s->pid, s->start_time, -1) ? HCA_FATE_ALIVE : HCA_FATE_DEAD;
+	return hca_slot_alive(&f->link_state->me, f->shm, slot) ? HCA_FATE_ALIVE : HCA_FATE_DEAD;
 }
 
 enum hca_fate hca_claim_fate(struct hca_fabric *f, uint32_t claim)
@@ -223,6 +297,24 @@ enum hca_fate hca_claim_fate(struct hca_fabric *f, uint32_t claim)
 #define WINDOWS_MAX 1024
 #define WINDOWS_BYTES (1ull << 43)
 
+/* Later than the others, so that /proc may be closed by now: after setuid. */
+static int open_memory(struct hca_peer *p)
+{
+	int fd[HCA_ANSWER_MAX], count, memory = -EPERM;
+
+	if (!p->is_far)
+		memory = hca_segment_open(p->pid, p->fabric->shm->slot[p->slot].memory_fd,
+					  p->memory_bytes);
+	if (memory >= 0)
+		return memory;
+	count = ask_for_segments(p, fd);
+	if (count >= 3 && !hca_segment_check(fd[2], p->memory_bytes, 0))
+		memory = fcntl(fd[2], F_DUPFD_CLOEXEC, 0);
+	while (count > 0)
+		close(fd[--count]);
+	return memory;
+}
+
 static unsigned char *map_locked(struct hca_peer *p, uint64_t addr, uint64_t bytes)
 {
 	struct hca_view *w;
@@ -233,8 +325,7 @@ static unsigned char *map_locked(struct hca_peer *p, uint64_t addr, uint64_t byt
 		    bytes <= w->bytes - (addr - w->start))
 			return w->base + (addr - w->start);
 	if (p->memory_fd < 0)
-		p->memory_fd = hca_segment_open(p->pid, p->fabric->shm->slot[p->slot].memory_fd,
-						HCA_MEMORY_BYTES);
+		p->memory_fd = open_memory(p);
 	w = p->memory_fd < 0 ? NULL : calloc(1, sizeof(*w));
 	if (!w)
 		return NULL;
@@ -259,8 +350,8 @@ unsigned char *hca_peer_map(struct hca_peer *p, uint64_t addr, uint64_t bytes)
 {
 	unsigned char *at;
 
-	if (addr >= HCA_MEMORY_BYTES - WINDOW_BYTES ||
-	    bytes > HCA_MEMORY_BYTES - WINDOW_BYTES - addr)
+	if (p->memory_bytes < WINDOW_BYTES || addr >= p->memory_bytes - WINDOW_BYTES ||
+	    bytes > p->memory_bytes - WINDOW_BYTES - addr)
 		return NULL;
 	pthread_mutex_lock(&p->fabric->slow);
 	at = map_locked(p, addr, bytes);

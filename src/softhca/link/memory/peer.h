@@ -9,6 +9,7 @@
 #ifndef HCA_PEER_H
 #define HCA_PEER_H
 
+#include "link/memory/descriptors.h"
 #include "link/memory/wakeup_peer.h"
 #include "object/fabric.h"
 #include "object/link.h"
@@ -23,12 +24,16 @@ struct hca_peer {
 	const struct hca_shm_table *table;
 	pid_t pid;
 	bool is_self;		/* this process: its addresses are used as they are */
+	bool is_far;		/* it was reached by its address: its pid is not used */
+	struct hca_address address;	/* no bytes: it has none */
 	uint32_t slot, generation;
 	uint64_t start_time;
 	int watch;		/* pidfd or -1 */
 	_Atomic uint64_t lived_ns;	/* when that was last seen to be this process: copy.c */
 	int memory_fd;
+	uint64_t memory_bytes;
 	_Atomic bool bounces;	/* the kernel does not copy from or to it: bounce.h */
+	_Atomic bool asked_for_copies;
 	_Atomic bool copy_service_silent;	/* the last request timed out */
 	_Atomic uint32_t copies_served;	/* count before that request */
 	int references;		/* queue pairs; under fabric.slow */

@@ -1,4 +1,5 @@
 /* registry.c - the member registry, the one file of a fabric. */
+#include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/base.h"
+#include "base/place.h"
 #include "link/memory/registry.h"
 #include "base/proc.h"
 #include "base/segment.h"
@@ -19,14 +21,8 @@ enum { LOCK_WAIT_S = 60 };
 
 static_assert(offsetof(struct hca_registry_image, member) == 1024, "room in the header");
 
-const char *hca_registry_dir(void)
-{
-	const char *dir = getenv("SOFTHCA_DIR");
-
-	return dir && *dir ? dir : "/dev/shm";
-}
-
-void hca_registry_prefix(char *buf, size_t size)
+/* Of the names of the files. */
+static void prefix_make(char *buf, size_t size)
 {
 	snprintf(buf, size, "softhca.%u.", (unsigned)geteuid());
 }
@@ -98,21 +94,97 @@ static bool still_there(const struct hca_registry *r)
 	       mine.st_ino == named.st_ino && mine.st_dev == named.st_dev;
 }
 
-int hca_registry_open(const char *name, bool create, struct hca_registry *r)
+static int open_and_lock(struct hca_registry *r, bool create)
 {
-	char prefix[32];
-	int rc, n;
+	int rc;
 
-	hca_registry_prefix(prefix, sizeof(prefix));
-	n = snprintf(r->path, sizeof(r->path), "%s/%s%s", hca_registry_dir(), prefix, name);
-	if (n < 0 || (size_t)n >= sizeof(r->path))
-		return hca_fail(ENAMETOOLONG, "SOFTHCA_DIR: too long");
 	for (;;) {
 		rc = open_once(r, create);
 		if (rc || still_there(r))
 			return rc;
 		hca_registry_close(r);
 	}
+}
+
+int hca_registry_open_at(const char *path, struct hca_registry *r)
+{
+	if (snprintf(r->path, sizeof(r->path), "%s", path) >= (int)sizeof(r->path))
+		return hca_fail(ENAMETOOLONG, "SOFTHCA_DIR: too long");
+	return open_and_lock(r, false);
+}
+
+/* Nothing can be made there: a file that is there, whatever its state, is one that others find, too. */
+static bool is_no_place(const struct hca_registry *r, int rc)
+{
+	struct stat st;
+
+	return rc == -EROFS ||
+	       ((rc == -ENOENT || rc == -ENOTDIR || rc == -EACCES || rc == -EPERM) &&
+		lstat(r->path, &st) != 0);
+}
+
+int hca_registry_open(const char *name, struct hca_registry *r)
+{
+	const bool chosen = !hca_place(1);
+	char prefix[32], why[512] = "";
+	const char *dir;
+	size_t used = 0;
+	unsigned i;
+	int rc, n;
+
+	prefix_make(prefix, sizeof(prefix));
+	for (i = 0; (dir = hca_place(i)); i++) {
+		n = snprintf(r->path, sizeof(r->path), "%s/%s%s", dir, prefix, name);
+		if (n < 0 || (size_t)n >= sizeof(r->path))
+			return hca_fail(ENAMETOOLONG, "%s: too long",
+					chosen ? "SOFTHCA_DIR" : "TMPDIR");
+		rc = open_and_lock(r, true);
+		if (chosen || !rc || !is_no_place(r, rc))
+			return rc;
+		if (used < sizeof(why))
+			used += (size_t)snprintf(why + used, sizeof(why) - used, "%s%.100s: %s",
+						 i ? ", " : "", dir, strerror(-rc));
+	}
+	hca_fail(EROFS, "no directory takes the member registry (%s); name a writable one in "
+		 "SOFTHCA_DIR", why);
+	return HCA_NO_PLACE;
+}
+
+static int each_in(const char *dir, int (*visit)(void *arg, const char *path, const char *name),
+		   void *arg)
+{
+	char prefix[32], valid[HCA_NAME_MAX + 1], path[256];
+	DIR *list = opendir(dir);
+	struct dirent *e;
+	int rc = 0;
+
+	prefix_make(prefix, sizeof(prefix));
+	while (!rc && list && (e = readdir(list))) {
+		const char *name = e->d_name + strlen(prefix);
+
+		if (strncmp(e->d_name, prefix, strlen(prefix)) == 0 &&
+		    !hca_registry_name(name, valid) &&
+		    snprintf(path, sizeof(path), "%s/%s", dir, e->d_name) < (int)sizeof(path))
+			rc = visit(arg, path, valid);
+	}
+	if (list)
+		closedir(list);
+	return rc;
+}
+
+int hca_registry_each(int (*visit)(void *arg, const char *path, const char *name), void *arg)
+{
+	const char *dir;
+	unsigned i, k;
+	int rc = 0;
+
+	for (i = 0; !rc && (dir = hca_place(i)); i++) {
+		for (k = 0; k < i && strcmp(hca_place(k), dir); k++)
+			;
+		if (k == i)		/* TMPDIR may be one of the others */
+			rc = each_in(dir, visit, arg);
+	}
+	return rc;
 }
 
 void hca_registry_close(struct hca_registry *r)
@@ -159,20 +231,21 @@ static int put(struct hca_registry *r, const void *bytes, size_t n, size_t at)
 			strerror(done < 0 ? errno : ENOSPC));
 }
 
-int hca_registry_begin(struct hca_registry *r, uint64_t nonce, const char *spec)
+int hca_registry_begin(struct hca_registry *r, struct hca_registry_image *head)
 {
-	struct hca_registry_image head = { .magic = MAGIC, .abi = HCA_ABI,
-					     .slots = HCA_PROCS_MAX, .nonce = nonce };
 	int rc;
 
+	head->magic = MAGIC;
+	head->abi = HCA_ABI;
+	head->slots = HCA_PROCS_MAX;
+	memset(head->member, 0, sizeof(head->member));
 	if (ftruncate(r->fd, 0))
 		return hca_fail(errno, "%s: %s", r->path, strerror(errno));
-	rc = hca_file_size(r->fd, sizeof(head), true);
+	rc = hca_file_size(r->fd, sizeof(*head), true);
 	if (rc)
-		return hca_fail(-rc, "%s: cannot reserve %zu bytes: %s", r->path, sizeof(head),
+		return hca_fail(-rc, "%s: cannot reserve %zu bytes: %s", r->path, sizeof(*head),
 				strerror(-rc));
-	strncpy(head.spec, spec, sizeof(head.spec) - 1);
-	return put(r, &head, offsetof(struct hca_registry_image, member), 0);
+	return put(r, head, offsetof(struct hca_registry_image, member), 0);
 }
 
 int hca_registry_put(struct hca_registry *r, uint32_t slot, const struct hca_member *m)
@@ -187,20 +260,37 @@ void hca_registry_remove(struct hca_registry *r)
 		unlink(r->path);
 }
 
-uint64_t hca_pid_namespace(void)
+bool hca_member_address(const struct hca_identity *me, const struct hca_registry_image *image,
+			uint32_t slot, const char *fabric, struct hca_address *a)
 {
-	struct stat st;
+	const struct hca_member *m = &image->member[slot];
 
-	return stat("/proc/self/ns/pid", &st) ? 0 : st.st_ino;
+	if (!me->net_ns || m->net_ns != me->net_ns)
+		return false;
+	if (m->address == HCA_BY_NUMBER)
+		hca_address_by_number(image->id, slot, a);
+	else if (m->address == HCA_BY_NAME)
+		hca_address_by_name(image->place, fabric, a);
+	else
+		return false;
+	return true;
 }
 
-bool hca_member_foreign(const struct hca_member *m)
+enum hca_member_state hca_member_look(const struct hca_identity *me,
+				      const struct hca_registry_image *image, uint32_t slot,
+				      const char *fabric)
 {
-	return m->pid > 0 && m->pid_ns != hca_pid_namespace();
-}
+	const struct hca_member *m = &image->member[slot];
+	struct hca_address a;
+	bool alive;
 
-bool hca_member_alive(const struct hca_member *m)
-{
-	return m->pid > 0 && !hca_member_foreign(m) &&
-	       hca_process_alive(m->pid, m->start_time, -1);
+	if (m->pid <= 0)
+		return HCA_MEMBER_NONE;
+	if (hca_is_near(me, m->pid_ns))
+		alive = hca_process_alive(m->pid, m->start_time, -1);
+	else if (hca_member_address(me, image, slot, fabric, &a))
+		alive = hca_address_lives(&a);
+	else
+		return HCA_MEMBER_UNKNOWN;
+	return alive ? HCA_MEMBER_ALIVE : HCA_MEMBER_DEAD;
 }

@@ -1,12 +1,12 @@
 /*
  * registry.h - the member registry, the one file of a fabric:
- * /dev/shm/softhca.<uid>.<name>.
+ * /dev/shm/softhca.<uid>.<name>, or in the next directory of place.h where nothing can be made there.
  *
  * It lists the members of the fabric, so that a new process finds the fabric
  * segment in a living member.  It is read and written under flock, never mapped,
  * and holds nothing that a message needs.  The last member to leave removes it;
  * what dead members left behind, the next new process, `softhca reap` or the
- * softhca command removes.  SOFTHCA_DIR names another directory.
+ * softhca command removes.
  */
 #ifndef HCA_REGISTRY_H
 #define HCA_REGISTRY_H
@@ -16,12 +16,15 @@
 #include <stdint.h>
 
 #include "base/layout.h"
+#include "link/memory/descriptors.h"
 
 struct hca_member {
 	int32_t pid;			/* 0: no member */
 	int32_t fabric_fd;		/* its descriptor of the fabric segment */
 	uint64_t start_time;
-	uint64_t pid_ns;		/* inode of its pid namespace */
+	uint64_t net_ns;		/* as in struct hca_shm_slot */
+	uint32_t pid_ns;
+	uint32_t address;
 	uint32_t node;
 	uint32_t pad;
 };
@@ -32,8 +35,9 @@ struct hca_registry_image {
 	uint32_t abi;
 	uint32_t slots;			/* HCA_PROCS_MAX */
 	uint64_t nonce;			/* of the fabric; 0: the file is new */
+	uint64_t id, place;
 	char spec[HCA_SPEC_MAX];
-	char pad[1024 - 24 - HCA_SPEC_MAX];
+	char pad[1024 - 40 - HCA_SPEC_MAX];
 	struct hca_member member[HCA_PROCS_MAX];	/* index = slot in the fabric */
 };
 
@@ -46,10 +50,13 @@ struct hca_registry {
 int hca_registry_name(const char *name, char out[HCA_NAME_MAX + 1]);
 
 /*
- * Open and lock (waiting a minute at most).  0 or -errno with the line set;
- * -ENOENT, also with the line set: !create and there is no file.
+ * Open or make, and lock (waiting a minute at most).  0 or -errno with the line set;
+ * HCA_NO_PLACE, also with the line set: no directory takes it, and SOFTHCA_DIR names none.
  */
-int hca_registry_open(const char *name, bool create, struct hca_registry *r);
+enum { HCA_NO_PLACE = 1 };
+int hca_registry_open(const char *name, struct hca_registry *r);
+/* The same at this path; -ENOENT: there is no file. */
+int hca_registry_open_at(const char *path, struct hca_registry *r);
 void hca_registry_close(struct hca_registry *r);
 
 /*
@@ -61,21 +68,32 @@ int hca_registry_read(struct hca_registry *r, struct hca_registry_image *image);
 /* The format check alone, on bytes in memory: 0 or -EPROTO; pure. */
 int hca_registry_check(const struct hca_registry_image *image, size_t bytes);
 
-/* Begin a fabric: reserve the space, write the header, no members. */
-int hca_registry_begin(struct hca_registry *r, uint64_t nonce, const char *spec);
+/*
+ * Begin a fabric: reserve the space, write the header, of which nonce, id, place and spec are set; no
+ * members.
+ */
+int hca_registry_begin(struct hca_registry *r, struct hca_registry_image *head);
 
 int hca_registry_put(struct hca_registry *r, uint32_t slot, const struct hca_member *m);
 
 /* Remove the file, if the name still refers to the open one. */
 void hca_registry_remove(struct hca_registry *r);
 
-/* Is that member's process alive, in this pid namespace? */
-bool hca_member_alive(const struct hca_member *m);
-bool hca_member_foreign(const struct hca_member *m);
-uint64_t hca_pid_namespace(void);
+enum hca_member_state {
+	HCA_MEMBER_NONE,
+	HCA_MEMBER_ALIVE,
+	HCA_MEMBER_DEAD,
+	HCA_MEMBER_UNKNOWN,	/* in other namespaces: taken to be alive */
+};
 
-/* The directory of the files, and the prefix of their names. */
-const char *hca_registry_dir(void);
-void hca_registry_prefix(char *buf, size_t size);	/* "softhca.1000." */
+enum hca_member_state hca_member_look(const struct hca_identity *me,
+				      const struct hca_registry_image *image, uint32_t slot,
+				      const char *fabric);
+/* Its address; false: it has none, or not in this network namespace. */
+bool hca_member_address(const struct hca_identity *me, const struct hca_registry_image *image,
+			uint32_t slot, const char *fabric, struct hca_address *a);
+
+/* Visit the file of each fabric of this user, until a result is not 0; that result. */
+int hca_registry_each(int (*visit)(void *arg, const char *path, const char *name), void *arg);
 
 #endif

@@ -4,17 +4,22 @@
 
 #include "base/layout.h"
 #include "link/memory/bounce.h"
+#include "link/memory/descriptors.h"
 
 struct hca_peer;
 
 struct hca_link_state {
 	uint64_t nonce;			/* of the fabric segment */
+	struct hca_identity me;
+	struct hca_service service;
+	char registry[256];		/* path of the member registry; empty: there is none */
 	int shm_fd;
 	unsigned table_guards;		/* enum hca_guards that this kernel has */
 	enum hca_copy_method copy;
 	_Atomic bool kernel_asked, kernel_copies;	/* bounce.c */
 	_Atomic bool left;		/* the departure has been announced */
 	struct hca_copy_service copy_service;
+	_Atomic uint64_t silent_until_ns[HCA_PROCS_MAX];	/* by slot: it did not answer */
 	struct hca_peer *peer[HCA_PROCS_MAX];	/* by slot; under fabric.slow */
 };
 

@@ -9,8 +9,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/proc.h"
 #include "base/segment.h"
 #include "link/memory/peer.h"
+#include "link/memory/state.h"
 #include "object/wakeup.h"
 
 enum { CACHE_LINES = 64 };
@@ -22,7 +24,7 @@ enum { CACHE_LINES = 64 };
 static bool is_pipe(const char *path, uint64_t ino)
 {
 	char want[40], text[40];
-	ssize_t n = readlink(path, text, sizeof(text));
+	ssize_t n = hca_proc_link(path, text, sizeof(text));
 
 	return n == snprintf(want, sizeof(want), "pipe:[%llu]", (unsigned long long)ino) &&
 	       memcmp(text, want, (size_t)n) == 0;
@@ -43,18 +45,55 @@ static int open_pipe(pid_t pid, int fd, uint64_t ino)
 	snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)pid, fd);
 	if (!is_pipe(path, ino))
 		return -EPERM;
-	pin = open(path, O_PATH | O_CLOEXEC);
+	pin = hca_proc_open(path, O_PATH);
 	if (pin < 0)
 		return -errno;
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", pin);
 	got = -EPERM;
-	if (is_pipe(path, ino) && fstat(pin, &st) == 0 && st.st_uid == geteuid()) {
-		got = open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC);
+	if (is_pipe(path, ino) && fstat(pin, &st) == 0 && hca_segment_of_user(st.st_uid)) {
+		got = hca_proc_reopen(pin, O_RDWR | O_NONBLOCK);
 		if (got < 0)
 			got = -errno;
 	}
 	close(pin);
 	return got;
+}
+
+/* One that its owner has handed over: of the kinds that object/wakeup.c makes. */
+static bool is_wakeup(int fd, uint64_t ino)
+{
+	struct statx st;
+
+	return !statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_TYPE | STATX_INO, &st) &&
+	       (S_ISFIFO(st.stx_mode) || S_ISSOCK(st.stx_mode)) && st.stx_ino == ino &&
+	       (fcntl(fd, F_GETFL) & O_NONBLOCK);
+}
+
+/* An open file of its own, if possible: the owner can change its flags. */
+static int take_wakeup(int fd[HCA_ANSWER_MAX], int count, uint64_t ino)
+{
+	int got = -EPERM;
+
+	if (count == 1 && is_wakeup(fd[0], ino)) {
+		got = hca_proc_reopen(fd[0], O_RDWR | O_NONBLOCK);
+		if (got < 0)
+			return fd[0];
+	}
+	while (count > 0)
+		close(fd[--count]);
+	return got;
+}
+
+/* The peer's wake-up, through /proc or by asking it. */
+static int open_wakeup(struct hca_peer *p, uint32_t index, int their_fd, uint64_t ino)
+{
+	int got[HCA_ANSWER_MAX], fd = p->is_far ? -EPERM : open_pipe(p->pid, their_fd, ino), count;
+
+	if (fd >= 0 || fd == -EMFILE || !ino)
+		return fd;
+	count = hca_ask_slot(p->fabric->link_state, p->slot, &p->address, HCA_ASK_WAKEUP, index,
+			     got);
+	return take_wakeup(got, count, ino);
 }
 
 void hca_wakeup_cache_drop(struct hca_wakeup_cache *c)
@@ -68,7 +107,7 @@ void hca_wakeup_cache_drop(struct hca_wakeup_cache *c)
 }
 
 /* This process's descriptor of the peer's wake-up; cached, in place of an older one if full. */
-static int find(struct hca_peer *p, uint64_t ino, int their_fd)
+static int find(struct hca_peer *p, uint32_t index, uint64_t ino, int their_fd)
 {
 	struct hca_wakeup_cache *c = &p->wakeups;
 	uint32_t i;
@@ -81,12 +120,12 @@ static int find(struct hca_peer *p, uint64_t ino, int their_fd)
 		c->line = calloc(CACHE_LINES, sizeof(*c->line));
 	if (!c->line)
 		return -ENOMEM;
-	fd = open_pipe(p->pid, their_fd, ino);
+	fd = open_wakeup(p, index, their_fd, ino);
 	if (fd == -EMFILE && c->count) {
 		/* No descriptor is left: give up a cached one. */
 		close(c->line[--c->count].fd);
 		c->next = 0;
-		fd = open_pipe(p->pid, their_fd, ino);
+		fd = open_wakeup(p, index, their_fd, ino);
 	}
 	if (fd < 0)
 		return fd;
@@ -112,7 +151,7 @@ int hca_wakeup_send_peer(struct hca_peer *p, uint32_t wakeup)
 	b = &p->shm->wakeup[wakeup - 1];
 	ino = atomic_load(&b->ino);
 	hca_lock(&p->wakeup_lock);
-	fd = find(p, ino, atomic_load(&b->fd));
+	fd = find(p, wakeup - 1, ino, atomic_load(&b->fd));
 	if (fd >= 0)
 		fd = hca_wakeup_write(fd);
 	hca_unlock(&p->wakeup_lock);
@@ -124,9 +163,55 @@ int hca_wakeup_send_peer(struct hca_peer *p, uint32_t wakeup)
 
 #define HEAD_BYTES offsetof(struct hca_shm_process, taken)
 
-static void wake_slot(struct hca_shm_fabric *shm, const struct hca_shm_slot *s, uint32_t adapter)
+/* A member, to a process that need not be one. */
+struct member {
+	const struct hca_identity *me;
+	const struct hca_shm_slot *s;
+	uint64_t nonce;
+	struct hca_address address;
+	bool is_near;
+};
+
+static int ask(const struct member *m, enum hca_question question, uint32_t index,
+	       int fd[HCA_ANSWER_MAX])
 {
-	int segment = hca_segment_open(s->pid, s->process_fd, HCA_PROCESS_BYTES), fd;
+	return m->address.bytes ? hca_ask(m->me, &m->address, m->nonce, question, index, fd) : -ENOENT;
+}
+
+static int open_process(const struct member *m)
+{
+	int fd[HCA_ANSWER_MAX], count, process = -EPERM;
+
+	if (m->is_near)
+		process = hca_segment_open(m->s->pid, m->s->process_fd, HCA_PROCESS_BYTES);
+	if (process >= 0)
+		return process;
+	count = ask(m, HCA_ASK_SEGMENTS, 0, fd);
+	if (count > 0 && !hca_segment_check(fd[0], HCA_PROCESS_BYTES, 0))
+		process = fcntl(fd[0], F_DUPFD_CLOEXEC, 0);
+	while (count > 0)
+		close(fd[--count]);
+	return process;
+}
+
+static void wake(const struct member *m, const struct hca_shm_wakeup *w, uint32_t index)
+{
+	const uint64_t ino = atomic_load(&w->ino);
+	int fd = -EPERM, got[HCA_ANSWER_MAX];
+
+	if (m->is_near)
+		fd = open_pipe(m->s->pid, atomic_load(&w->fd), ino);
+	if (fd < 0)
+		fd = take_wakeup(got, ask(m, HCA_ASK_WAKEUP, index, got), ino);
+	if (fd < 0)
+		return;
+	hca_wakeup_write(fd);
+	close(fd);
+}
+
+static void wake_member(struct hca_shm_fabric *shm, const struct member *m, uint32_t adapter)
+{
+	int segment = open_process(m);
 	struct hca_shm_process *p;
 	uint32_t i;
 
@@ -136,29 +221,29 @@ static void wake_slot(struct hca_shm_fabric *shm, const struct hca_shm_slot *s, 
 	close(segment);
 	if (!p)
 		return;
-	if (p->magic != HCA_PROCESS_MAGIC || p->abi != HCA_ABI || p->nonce != shm->nonce)
-		goto out;
-	atomic_fetch_add(&p->attention, 1);
-	for (i = 0; i < HCA_WAKEUPS_MAX; i++) {
-		uint64_t ino = atomic_load(&p->wakeup[i].ino);
-
-		if (!ino || atomic_load(&p->wakeup[i].adapter) != adapter)
-			continue;
-		fd = open_pipe(s->pid, atomic_load(&p->wakeup[i].fd), ino);
-		if (fd < 0)
-			continue;
-		hca_wakeup_write(fd);
-		close(fd);
+	if (p->magic == HCA_PROCESS_MAGIC && p->abi == HCA_ABI && p->nonce == shm->nonce) {
+		atomic_fetch_add(&p->attention, 1);
+		for (i = 0; i < HCA_WAKEUPS_MAX; i++)
+			if (atomic_load(&p->wakeup[i].ino) &&
+			    atomic_load(&p->wakeup[i].adapter) == adapter)
+				wake(m, &p->wakeup[i], i);
 	}
-out:
 	munmap(p, HEAD_BYTES);
 }
 
 void hca_wakeup_send_adapter(struct hca_shm_fabric *shm, uint32_t node, uint32_t hca)
 {
+	struct hca_identity me;
 	uint32_t i;
 
-	for (i = 0; i < HCA_PROCS_MAX; i++)
-		if (atomic_load(&shm->slot[i].phase) == HCA_PRESENT)
-			wake_slot(shm, &shm->slot[i], hca_wakeup_adapter(node, hca));
+	hca_identity_get(&me);
+	for (i = 0; i < HCA_PROCS_MAX; i++) {
+		struct member m = { .me = &me, .s = &shm->slot[i], .nonce = shm->nonce };
+
+		if (atomic_load(&m.s->phase) != HCA_PRESENT)
+			continue;
+		m.is_near = hca_is_near(&me, m.s->pid_ns);
+		hca_address_of_slot(&me, shm, i, &m.address);
+		wake_member(shm, &m, hca_wakeup_adapter(node, hca));
+	}
 }

@@ -1,0 +1,134 @@
+/*
+ * descriptors.h - descriptors of a member, which the member itself hands over.
+ *
+ * Peers open a member's segments and wake-ups through /proc/<pid>/fd.  Where that is denied, or shows
+ * other processes (another pid or user namespace, setuid after the start, hidepid, no /proc), they
+ * ask the member: it has a socket with an abstract name, and a thread that answers with descriptors
+ * (SCM_RIGHTS), which sleeps in the usual case.  A network namespace in common is enough for that.
+ *
+ *	address		abstract name
+ *	by number	softhca.<id of the fabric>.<slot>
+ *	by name		softhca.<place>.<name of the fabric>
+ *
+ * The address by name is that of the process that began the fabric.  Processes that have no directory
+ * in common, and so no member registry, find the fabric by it; <place> is a hash of SOFTHCA_DIR.
+ *
+ * The kernel reports the user at the other end (SO_PEERCRED; of the member: its user at the time of
+ * listen).  A member answers to its own user, and to a process that knows the nonce of the fabric,
+ * as another member does after setuid.  A process asks members of its own user only.
+ */
+#ifndef HCA_DESCRIPTORS_H
+#define HCA_DESCRIPTORS_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/socket.h>
+#include <sys/types.h>
+#include <sys/un.h>
+
+#include "base/layout.h"
+
+struct hca_fabric;
+struct hca_link_state;
+
+/* A process, to others: as it was when it joined. */
+struct hca_identity {
+	uid_t uid;
+	bool uid_is_unique;	/* no other user looks like this one from here */
+	uint32_t pid_ns;	/* 0: unknown */
+	uint64_t net_ns;	/* 0: it has no sockets */
+};
+
+void hca_identity_get(struct hca_identity *me);
+
+enum hca_address_kind { HCA_NO_ADDRESS, HCA_BY_NUMBER, HCA_BY_NAME };
+
+struct hca_address {
+	struct sockaddr_un name;
+	socklen_t bytes;
+};
+
+void hca_address_by_number(uint64_t id, uint32_t slot, struct hca_address *a);
+void hca_address_by_name(uint64_t place, const char *fabric, struct hca_address *a);
+uint64_t hca_address_place(void);
+/* Of a member of the fabric; false: it has none, or not in this network namespace. */
+bool hca_address_of_slot(const struct hca_identity *me, const struct hca_shm_fabric *shm,
+			 uint32_t slot, struct hca_address *a);
+/* Does a process listen there? */
+bool hca_address_lives(const struct hca_address *a);
+
+/* ---- Asking ---------------------------------------------------------------- */
+
+enum hca_question {
+	HCA_ASK_FABRIC,		/* the fabric segment */
+	HCA_ASK_SEGMENTS,	/* process, table, memory and, if it has any, a pidfd */
+	HCA_ASK_WAKEUP,		/* number `index` */
+	HCA_ASK_COPIES,		/* no descriptor: that it starts its copy service (bounce.h) */
+};
+enum { HCA_ANSWER_MAX = 4 };
+
+/*
+ * Asks, and waits for the answer, a second at most.  The number of descriptors, which are not checked
+ * yet; or -errno (silent): -ECONNREFUSED: no process listens there; -EACCES: it belongs to another
+ * user; -ETIMEDOUT; -EPERM: it refuses.
+ */
+int hca_ask(const struct hca_identity *me, const struct hca_address *a, uint64_t nonce,
+	    enum hca_question question, uint32_t index, int fd[HCA_ANSWER_MAX]);
+
+/*
+ * The same of a member in a slot, by a member.  -ENOENT: no address; one that has not answered, as a
+ * process that is stopped does not, is not waited for again within a second.
+ */
+int hca_ask_slot(struct hca_link_state *state, uint32_t slot, const struct hca_address *a,
+		 enum hca_question question, uint32_t index, int fd[HCA_ANSWER_MAX]);
+
+/* ---- Members as others see them --------------------------------------------- */
+
+/* Does /proc show this process the member's, under the number that the member knows itself by? */
+static inline bool hca_is_near(const struct hca_identity *me, uint32_t pid_ns)
+{
+	return pid_ns && pid_ns == me->pid_ns;
+}
+
+/* Is the process in that slot alive, as far as is known?  Not known is alive. */
+bool hca_slot_alive(const struct hca_identity *me, const struct hca_shm_fabric *shm,
+		    uint32_t slot);
+
+/* ---- Answering -------------------------------------------------------------- */
+
+struct hca_service {
+	int fd;			/* listens; -1: none */
+	enum hca_address_kind kind;
+	uint64_t inode;
+	pthread_t thread;
+	bool started;
+	_Atomic bool stop, closed;	/* closed: to processes that want to join */
+};
+
+/* Listen there.  0, -EADDRINUSE or another -errno (silent). */
+int hca_service_listen(struct hca_service *s, enum hca_address_kind kind,
+		       const struct hca_address *a);
+/* Start the thread that answers; where it cannot be had, nothing listens any more. */
+void hca_service_start(struct hca_fabric *f);
+void hca_service_stop(struct hca_service *s);
+
+/* Tests set it: members that are tasks of one process need no thread for this. */
+extern bool hca_service_unwanted;
+
+/* The message. */
+struct hca_request {
+	uint64_t magic, nonce;
+	uint32_t abi, question, index, pad;
+};
+
+struct hca_answer {
+	uint64_t magic;
+	int32_t result;		/* 0 or -errno */
+	uint32_t pad;
+};
+
+#define HCA_ANSWER_MAGIC	0x7363656463683130ull
+
+#endif
