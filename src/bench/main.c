@@ -176,7 +176,7 @@ int main(int argc, char **argv)
 		options_free(&job);
 		if (rc < 0)
 			rg_let_rank_0_speak();
-		return rc > 0 ? RG_EXIT_OK : RG_EXIT_USAGE;
+		return rc > 0 ? rg_end(RG_EXIT_OK) : RG_EXIT_USAGE;
 	}
 	MPI_Init(&argc, &argv);
 	rc = job_run(&job);

@@ -19,6 +19,7 @@
  */
 #include "impl.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -323,7 +324,7 @@ int rows_write(struct bench_job *job, uint64_t bytes, const struct measure m[],
 	}
 	added_tell(job, bytes);
 	if (job->samples_file && fflush(job->samples_file)) {
-		rg_error("%s: cannot be written", job->opt.samples);
+		rg_error("%s: cannot be written: %s", job->opt.samples, strerror(errno));
 		failed = 1;
 	}
 	return ranks_max(job, failed) ? RG_EXIT_FAULT : 0;

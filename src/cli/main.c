@@ -40,9 +40,8 @@ static void unknown(const char *name)
 	rg_error("%s: unknown command (accepted: %s)", name, list);
 }
 
-int main(int argc, char **argv)
+static int command(int argc, char **argv)
 {
-	rg_set_program("railgauge");
 	if (argc < 2) {
 		rg_error("no command (accepted: see railgauge --help)");
 		return RG_EXIT_USAGE;
@@ -60,4 +59,10 @@ int main(int argc, char **argv)
 			return c->run(argc - 1, argv + 1);
 	unknown(argv[1]);
 	return RG_EXIT_USAGE;
+}
+
+int main(int argc, char **argv)
+{
+	rg_set_program("railgauge");
+	return rg_end(command(argc, argv));
 }

@@ -51,6 +51,8 @@ static int report_one(const char *path, const struct report_values *v)
 	if (rc)
 		return rc;
 	rc = report_print(&f, stdout, v->full);
+	if (rc)
+		rc = -EIO;		/* rg_end says so */
 	if (json_integer_value(json_object_get(f.end, "status")))
 		printf("# the job ended with exit code %d\n",
 		       (int)json_integer_value(json_object_get(f.end, "status")));
@@ -86,12 +88,12 @@ int cli_report(int argc, char **argv)
 		return RG_EXIT_USAGE;
 	}
 	/* A damaged file does not keep the others from being shown. */
-	for (int i = first; i < argc; i++) {
+	for (int i = first; i < argc && !ferror(stdout); i++) {
 		if (i > first)
 			putchar('\n');
 		rc = report_one(argv[i], &values);
 		if (rc)
 			status = rc == -EIO ? RG_EXIT_FAULT : RG_EXIT_USAGE;
 	}
-	return fflush(stdout) ? RG_EXIT_FAULT : status;
+	return status;
 }

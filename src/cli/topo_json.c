@@ -207,9 +207,5 @@ int topo_print_json(const struct topo_report *r, FILE *out)
 	}
 	rc = json_dumpf(object, out, JSON_INDENT(1)) || putc('\n', out) == EOF || fflush(out);
 	json_decref(object);
-	if (rc) {
-		rg_error("standard output: %s", strerror(errno));
-		return -EIO;
-	}
-	return 0;
+	return rc ? -EIO : 0;
 }

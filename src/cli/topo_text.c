@@ -262,9 +262,5 @@ int topo_print_text(const struct topo_report *r, FILE *out)
 		rg_error("topo: no memory");
 		return rc;
 	}
-	if (fflush(out) || ferror(out)) {
-		rg_error("standard output: %s", strerror(errno));
-		return -EIO;
-	}
-	return 0;
+	return fflush(out) || ferror(out) ? -EIO : 0;
 }

@@ -112,6 +112,35 @@ static int file_check(const char *path)
 	return rc;
 }
 
+/* Which hwloc has written the file; 0: it does not say. */
+static unsigned format_of(const char *path)
+{
+	static const char mark[] = "<topology version=\"";
+	char head[1024];
+	FILE *in = fopen(path, "re");
+	size_t n = in ? fread(head, 1, sizeof(head) - 1, in) : 0;
+	const char *at;
+
+	if (in)
+		fclose(in);
+	head[n] = '\0';
+	at = strstr(head, mark);
+	return at ? (unsigned)strtoul(at + sizeof(mark) - 1, NULL, 10) : 0;
+}
+
+static void refuse(const char *path)
+{
+	const unsigned theirs = format_of(path), ours = HWLOC_API_VERSION >> 16;
+
+	if (theirs > ours)
+		rg_error("%s: in the format of hwloc %u; hwloc %u is installed here, which does not "
+			 "read it (accepted: a file of lstopo --of xml --export-xml-flags v%u)", path,
+			 theirs, ours, ours);
+	else
+		rg_error("%s: damaged, or no topology (accepted: a file of lstopo --of xml or of "
+			 "railgauge topo --save)", path);
+}
+
 int topo_open_xml(const char *path, struct topo **out)
 {
 	struct topo *t = NULL;
@@ -127,8 +156,7 @@ int topo_open_xml(const char *path, struct topo **out)
 		return -ENOMEM;
 	}
 	if (hwloc_topology_set_xml(t->hwloc, path) || hwloc_topology_load(t->hwloc)) {
-		rg_error("%s: damaged, or no topology (accepted: a file of lstopo --of xml or of "
-			 "railgauge topo --save)", path);
+		refuse(path);
 		rc = -EINVAL;
 		goto fail;
 	}
@@ -148,7 +176,12 @@ int topo_save(struct topo *t, const char *path)
 {
 	char *tmp = NULL;
 	int rc = topo_links_note(t);
+	struct stat st;
 
+	if (!rc && stat(path, &st) == 0 && !S_ISREG(st.st_mode)) {
+		rg_error("%s: it is there and no regular file", path);
+		return -EEXIST;
+	}
 	if (!rc && asprintf(&tmp, "%s.%ld.tmp", path, (long)getpid()) < 0) {
 		tmp = NULL;
 		rc = -ENOMEM;

@@ -149,3 +149,15 @@ void rg_note(const char *fmt, ...)
 	line_write("", false, fmt, args);
 	va_end(args);
 }
+
+int rg_end(int status)
+{
+	bool failed = ferror(stdout);
+
+	errno = 0;
+	failed |= fflush(stdout) != 0;
+	if (!failed)
+		return status;
+	rg_error("standard output: %s", errno ? strerror(errno) : "cannot be written");
+	return RG_EXIT_FAULT;
+}

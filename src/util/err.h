@@ -37,6 +37,12 @@ void rg_warn(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void rg_note(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 /*
+ * The exit code of a program that would end with `status`: RG_EXIT_FAULT, after a line, if what it
+ * printed on standard output could not be written.
+ */
+int rg_end(int status);
+
+/*
  * While ranks agree on the success of a step, each keeps its first error instead
  * of printing it.  Afterwards one rank prints its error and the others drop
  * theirs.  Calls do not nest: hold, then release.

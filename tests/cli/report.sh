@@ -48,6 +48,26 @@ expect "a torn last row: the rows before" [ "$(grep -c '^[0-9]' "$out")" -eq 3 ]
 report --out "$work/bw.jsonl/x" "$work/bw.jsonl"
 expect "--out below a file: exit code 3" [ $rc -eq 3 ]
 
+# What is printed gets nowhere: a fault, and one line, whatever prints.
+if [ -w /dev/full ]; then
+	for command in "src/cli/railgauge report --no-plot $work/bw.jsonl" \
+		"src/cli/railgauge report --no-plot $work/bw.jsonl $work/bw.jsonl" \
+		"src/cli/railgauge --help" "src/cli/railgauge --version" "src/cli/railgauge reproduce p1 --list" \
+		"src/cli/railgauge topo" "src/cli/railgauge topo --json" "src/cli/railgauge report --help" \
+		"pt2pt/rg_bw --help" "./softhca list" "./softhca profiles" "./softhca reap" \
+		"./softhca --help"; do
+		$command >/dev/full 2>"$err"
+		rc=$?
+		expect "$command >/dev/full: exit code 4" [ $rc -eq 4 ]
+		expect "$command >/dev/full: one line" [ "$(wc -l <"$err")" -eq 1 ]
+		expect "$command >/dev/full: names it" \
+			grep -q '^[a-z_]*: standard output: ' "$err"
+	done
+fi
+src/cli/railgauge --version >&- 2>"$err"
+rc=$?
+expect "no standard output: exit code 4" [ $rc -eq 4 -a "$(wc -l <"$err")" -eq 1 ]
+
 src/cli/railgauge >"$out" 2>"$err"
 rc=$?
 expect "no command: exit code 3" [ $rc -eq 3 ]

@@ -91,6 +91,12 @@ expect "a torn file: is named" grep -q 'torn.xml: damaged' "$err"
 expect "a torn file: nothing is shown" [ ! -s "$out" ]
 topo --xml "$work/torn.xml" --json
 expect "a torn file: no JSON either" [ $rc -eq 3 -a ! -s "$out" ]
+# A later format than the installed hwloc reads.
+sed 's/topology version="2.0"/topology version="99.0"/' "$machines/dual.xml" >"$work/later.xml"
+topo --xml "$work/later.xml"
+expect "a later format: exit code 3" [ $rc -eq 3 ]
+expect "a later format: one line" one_line
+expect "a later format: is called that" grep -q 'later.xml: in the format of hwloc 99; hwloc [0-9]' "$err"
 topo --xml "$work/nothing.xml"
 expect "a missing file: exit code 3" [ $rc -eq 3 ]
 expect "a missing file: one line" one_line
@@ -105,6 +111,11 @@ done
 topo --save "$work/no/such.xml"
 expect "--save below nothing: exit code 3" [ $rc -eq 3 ]
 expect "--save below nothing: one line" one_line
+mkfifo "$work/fifo"
+topo --save "$work/fifo"
+expect "--save onto what is no file: exit code 3" [ $rc -eq 3 ]
+expect "--save onto what is no file: one line" one_line
+expect "--save onto what is no file: it is still there" [ -p "$work/fifo" ]
 if [ -w /dev/full ]; then
 	"$railgauge" topo >/dev/full 2>"$err"
 	rc=$?

@@ -305,7 +305,7 @@ static const struct {
 	{ "reap", 0, cmd_reap },
 };
 
-int main(int argc, char **argv)
+static int command(int argc, char **argv)
 {
 	char name[HCA_NAME_MAX + 1];
 	struct opt_table table = { .title = "Software HCA", .rows = rows, .values = &settings };
@@ -321,7 +321,6 @@ int main(int argc, char **argv)
 	int first, rc;
 	unsigned i;
 
-	rg_set_program("softhca");
 	table.origin = origin;
 	rc = opt_parse(&program, argc, argv, &first);
 	if (rc)
@@ -340,4 +339,10 @@ int main(int argc, char **argv)
 		    argc - first <= commands[i].operands + 1 && strcmp(argv[first - 1], "--") != 0)
 			return commands[i].run(settings.fabric, argc - first, argv + first);
 	return run(argv + first);
+}
+
+int main(int argc, char **argv)
+{
+	rg_set_program("softhca");
+	return rg_end(command(argc, argv));
 }
