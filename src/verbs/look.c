@@ -1,9 +1,9 @@
 /* look.c - the ports of all devices, without opening rails. */
 #include <errno.h>
 #include <stdio.h>
-#include <unistd.h>
 
 #include "err.h"
+#include "random.h"
 #include "softhca.h"
 #include "vrb.h"
 
@@ -13,7 +13,8 @@ static int soft_look(const char *soft, struct vrb_ports *out)
 	const struct softhca_config config = { .spec = soft, .fabric = fabric, .node = 0 };
 	struct ibv_device **list;
 
-	snprintf(fabric, sizeof(fabric), "look-%ld", (long)getpid());
+	/* Not by the pid, which a process of another pid namespace may have, too. */
+	snprintf(fabric, sizeof(fabric), "look-%016llx", (unsigned long long)rg_random());
 	list = softhca_get_device_list(&config, NULL);
 	if (!list) {
 		int rc = errno ? -errno : -ENODEV;

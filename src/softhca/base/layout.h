@@ -137,6 +137,7 @@ struct hca_shm_fabric {
 	alignas(HCA_LINE) _Atomic uint64_t started_ns;	/* first queue pair ready; 0: none yet */
 	_Atomic uint32_t changes_done;	/* of the spec's schedule */
 	_Atomic uint32_t faulty;	/* a port was down or has lost packets at some time */
+	_Atomic uint32_t unfenced;	/* some member may not use membarrier: peer.h */
 
 	alignas(HCA_LINE) _Atomic uint32_t qp_cursor;	/* start of the search for a number */
 

@@ -26,7 +26,7 @@ enum {
 	PAUSE_NS = 1000000,
 	NAME_NS = 1000000000,		/* in which a process that has the name listens or ends */
 };
-#define SLOTS_NS 5000000000u
+#define SLOTS_NS 60000000000ull
 
 /* ---- The segment ----------------------------------------------------------- */
 
@@ -278,7 +278,7 @@ static int lock_slots(struct hca_fabric *f, bool on)
 		if (errno != EAGAIN && errno != EACCES && errno != EINTR)
 			return hca_fail(errno, "fabric %s: fcntl: %s", f->name, strerror(errno));
 		if (rg_reached(deadline, rg_now_ns()))
-			return hca_fail(ETIMEDOUT, "fabric %s: locked by another process for 5 s "
+			return hca_fail(ETIMEDOUT, "fabric %s: locked by another process for 60 s "
 					"(stopped?)", f->name);
 		rg_sleep_ns(PAUSE_NS);
 	}
@@ -312,6 +312,8 @@ static int fill_slot(struct hca_fabric *f, struct hca_member *me)
 	f->self->slot = f->slot;
 	f->self->generation = f->generation;
 	hca_table_name(f, me->pid, me->start_time);
+	if (hca_quiesce_prepare())
+		atomic_store(&f->shm->unfenced, 1);
 	listen_by_number(f);
 	hca_service_start(f);
 	me->address = state->service.kind;
@@ -545,7 +547,6 @@ static void prepare_process(enum hca_copy_method copy)
 	if (copy == HCA_COPY_KERNEL)
 		prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
 #endif
-	hca_quiesce_prepare();
 }
 
 int hca_join(struct hca_fabric *f, enum hca_copy_method copy, uint32_t node)

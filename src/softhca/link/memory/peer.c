@@ -366,9 +366,9 @@ static int membarrier(int command)
 	return (int)syscall(SYS_membarrier, command, 0, 0);
 }
 
-void hca_quiesce_prepare(void)
+int hca_quiesce_prepare(void)
 {
-	membarrier(MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED);
+	return membarrier(MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED) ? -errno : 0;
 }
 
 /*
@@ -381,10 +381,10 @@ __attribute__((constructor)) static void prepare_early(void)
 }
 
 /* Every earlier store of another core becomes visible. */
-static void fence_all(void)
+static void fence_all(const struct hca_fabric *f)
 {
 	/* Without membarrier: far longer than any store stays in a buffer. */
-	if (membarrier(MEMBARRIER_CMD_GLOBAL_EXPEDITED))
+	if (atomic_load(&f->shm->unfenced) || membarrier(MEMBARRIER_CMD_GLOBAL_EXPEDITED))
 		rg_sleep_ns(1000000);
 }
 
@@ -472,7 +472,7 @@ bool hca_peer_inside(struct hca_qp *qp)
 	if (!qp->conn.qpn || hca_number_find(qp->fabric, qp->conn.qpn, &slot, &index) ||
 	    hca_peer_get(qp->fabric, slot, &peer))
 		return false;
-	fence_all();
+	fence_all(qp->fabric);
 	inside = (atomic_load_explicit(&peer->shm->qp[index].access_section, memory_order_acquire) &
 		  1) &&
 		 hca_peer_fate(peer) == HCA_FATE_ALIVE;
@@ -486,7 +486,7 @@ bool hca_quiesce(struct hca_fabric *f, struct hca_qp *only)
 	uint32_t i, top = atomic_load(&f->qp_top);
 	bool outside = true;
 
-	fence_all();
+	fence_all(f);
 	if (only) {
 		outside = wait_for_number(f, only->conn.qpn, deadline);
 		wait_for_claimers(f, only->index, deadline);

@@ -94,7 +94,8 @@ static inline void hca_peer_note(struct hca_peer *p)
  * Access sections: a process that works on a peer's memory marks this in its own
  * queue pair, so that the peer can wait until no process can be using what it has
  * just withdrawn (a registration, a receive ring, a mailbox).  The worker pays two
- * plain stores; the withdrawer pays for the ordering, by membarrier().
+ * plain stores; the withdrawer pays for the ordering, by membarrier(), or by waiting for a millisecond
+ * where that is denied to any member: it orders the stores of processes that have registered only.
  *
  *	worker					withdrawer
  *	hca_access_section_enter(mine)		withdraw (release store)
@@ -126,7 +127,8 @@ static inline bool hca_peer_memory_away(const struct hca_peer *p, uint32_t key)
 				    memory_order_acquire);
 }
 
-void hca_quiesce_prepare(void);
+/* Register for it: 0 or -errno. */
+int hca_quiesce_prepare(void);
 
 /*
  * Wait until no peer of `only` (NULL: of any queue pair of this process, nor any
