@@ -38,6 +38,11 @@ int cli_program_find(const char *name, char *path, size_t size);
 /* 0 or -errno; *kind only on success. */
 int cli_program_kind(const char *path, enum cli_program_kind *kind);
 
+/* ---- watch.c ---- */
+
+/* Of the process that the program `name` will replace: at its end rank 0 tells if the layer saw nothing. */
+void cli_watch(const char *name);
+
 /* ---- launch.c: programs of the suite, by a launcher ---- */
 
 struct cli_launch {

@@ -3,9 +3,9 @@
  *
  * 	mpirun -np 4 railgauge exec --over stripe -- ./program
  *
- * Options become RAILGAUGE_ variables.  The two libraries are appended to LD_PRELOAD, behind
- * existing entries, because a profiling tool must come first.  Then the program replaces this
- * process.
+ * Options become RAILGAUGE_ variables.  The two libraries are added to LD_PRELOAD, behind
+ * existing entries, because a profiling tool must come first, but before an MPI library.  Then the
+ * program replaces this process.
  */
 #include "config.h"
 
@@ -20,12 +20,13 @@
 #include "err.h"
 #include "opt.h"
 #include "railmpi.h"
+#include "told.h"
 
 struct exec_values { bool force; };
 
 static const struct opt rows[] = {
 	{ .name = "force", .type = OPT_FLAG, .offset = offsetof(struct exec_values, force),
-	  .help = "do not ask whether the program is an MPI program (for interpreters)" },
+	  .help = "a statically linked program, too, which the layer cannot help" },
 	{ .name = NULL },
 };
 
@@ -51,6 +52,22 @@ static const char *flavor_name(const char *flavor)
 	return strcmp(flavor, "openmpi") == 0 ? "Open MPI" : "MPICH";
 }
 
+/*
+ * What links no MPI library itself (an interpreter, a shell, a debugger) loads or starts one later: that
+ * of the launcher, if there is a layer for it.  The layer looks again in MPI_Init.
+ */
+static const char *launcher_flavor(void)
+{
+	char path[PATH_MAX];
+
+	if (getenv("OMPI_COMM_WORLD_RANK") &&
+	    !cli_library_find("librailmpi-openmpi", path, sizeof(path)))
+		return "openmpi";
+	if (getenv("PMI_RANK") && !cli_library_find("librailmpi-mpich", path, sizeof(path)))
+		return "mpich";
+	return RG_MPI_FLAVOR;
+}
+
 static int program_check(const char *name, const char *path, bool force, const char **flavor)
 {
 	enum cli_program_kind kind;
@@ -62,6 +79,10 @@ static int program_check(const char *name, const char *path, bool force, const c
 		return rc;
 	}
 	switch (kind) {
+	case CLI_PROGRAM_NO_MPI:
+	case CLI_PROGRAM_SCRIPT:
+		*flavor = launcher_flavor();
+		return 0;
 	case CLI_PROGRAM_OPENMPI:
 		*flavor = "openmpi";
 		return 0;
@@ -69,29 +90,43 @@ static int program_check(const char *name, const char *path, bool force, const c
 		*flavor = "mpich";
 		return 0;
 	case CLI_PROGRAM_STATIC:
+		if (force)
+			return 0;
 		rg_error("%s: statically linked: nothing can be put before its MPI library "
 			 "(accepted: a dynamically linked program)", name);
 		return -EINVAL;
-	case CLI_PROGRAM_FOREIGN:
+	default:
 		rg_error("%s: not a program of this machine", name);
 		return -EINVAL;
-	case CLI_PROGRAM_NO_MPI:
-		if (force)
-			return 0;
-		rg_error("%s: links no MPI library (accepted: an MPI program behind the launcher, "
-			 "as in mpirun -np 4 railgauge exec PROGRAM; an interpreter with --force)",
-			 name);
-		return -EINVAL;
-	default:
-		return 0;
 	}
+}
+
+/* The bytes of the list that precede the first MPI library in it, which the layer must precede. */
+static int tools_of(const char *list)
+{
+	static const char *const stems[] = { "libmpi.so", "libmpich.so" };
+	const char *at = list, *name;
+	size_t length, stem;
+
+	while (*at) {
+		length = strcspn(at, ": ");
+		name = memrchr(at, '/', length);
+		name = name ? name + 1 : at;
+		for (size_t i = 0; i < sizeof(stems) / sizeof(stems[0]); i++) {
+			stem = strlen(stems[i]);
+			if (!strncmp(name, stems[i], stem) && strchr(": .", name[stem]))
+				return (int)(at - list);
+		}
+		at += length + (at[length] != '\0');
+	}
+	return (int)(at - list);
 }
 
 static int preload_set(const char *flavor)
 {
 	char layer_name[64], layer[PATH_MAX], softhca[PATH_MAX], *list;
 	const char *before = getenv("LD_PRELOAD");
-	int rc;
+	int rc, tools;
 
 	snprintf(layer_name, sizeof(layer_name), "librailmpi-%s", flavor);
 	if (cli_library_find(layer_name, layer, sizeof(layer))) {
@@ -104,8 +139,11 @@ static int preload_set(const char *flavor)
 		rg_error("libsofthca is not beside this command: the installation is not complete");
 		return -ENOENT;
 	}
-	if (asprintf(&list, "%s%s%s:%s", before && *before ? before : "",
-		     before && *before ? ":" : "", layer, softhca) < 0)
+	before = before ? before : "";
+	tools = tools_of(before);
+	if (asprintf(&list, "%.*s%s%s:%s%s%s", tools, before,
+		     tools && !strchr(": ", before[tools - 1]) ? ":" : "", layer, softhca,
+		     before[tools] ? ":" : "", before + tools) < 0)
 		return -ENOMEM;
 	rc = setenv("LD_PRELOAD", list, 1) ? -errno : 0;
 	free(list);
@@ -156,9 +194,11 @@ int cli_exec(int argc, char **argv)
 		rc = preload_set(flavor);
 	if (rc)
 		goto out;
+	cli_watch(argv[first]);
 	execv(path, argv + first);
-	rg_error("%s: %s", argv[first], strerror(errno));
 	rc = -errno;
+	told_say();		/* and nothing else */
+	rg_error("%s: %s", argv[first], strerror(-rc));
 out:
 	if (rc && rc != 1)
 		rg_let_rank_0_speak();

@@ -4,8 +4,6 @@
  */
 #include "layer.h"
 
-#include <dlfcn.h>
-
 #include "err.h"
 
 /* mpi-ext.h has some of them in Open MPI, and mpi.h in MPICH; this is what both say. */
@@ -29,10 +27,7 @@ int PMPIX_Comm_revoke(MPI_Comm comm);
 #define GEN_QUERY(NAME)                                                                            \
 	int MPIX_##NAME(void)                                                                     \
 	{                                                                                         \
-		int (*next)(void);                                                                \
-                                                                                                  \
-		*(void **)&next = dlsym(RTLD_NEXT, "MPIX_" #NAME);                                \
-		return layer.rails || !next ? 0 : next();                                         \
+		return layer.rails || !native.MPIX_##NAME ? 0 : native.MPIX_##NAME();             \
 	}                                                                                         \
 	int PMPIX_##NAME(void) __attribute__((alias("MPIX_" #NAME)));
 
@@ -52,10 +47,7 @@ GEN_QUERY(Query_ze_support)
 #ifdef HAVE_MPIX_GPU_QUERY_SUPPORT
 int MPIX_GPU_query_support(int kind, int *supported)
 {
-	int (*next)(int kind, int *supported), rc;
-
-	*(void **)&next = dlsym(RTLD_NEXT, "PMPIX_GPU_query_support");
-	rc = next(kind, supported);	/* it knows which kinds there are */
+	int rc = native.PMPIX_GPU_query_support(kind, supported);	/* it knows which kinds there are */
 	if (rc == MPI_SUCCESS && layer.rails)
 		*supported = 0;
 	return rc;
@@ -70,15 +62,12 @@ int PMPIX_GPU_query_support(int kind, int *supported)
 /* The library would end its own operations on it; ours would wait for ever. */
 int MPIX_Comm_revoke(MPI_Comm comm)
 {
-	int (*next)(MPI_Comm comm);
-
 	if (comm_lookup(comm)) {
 		rg_error("MPIX_Comm_revoke: a communicator over rails cannot be revoked (accepted: "
 			 "RAILGAUGE_OVER=native, or one that is not routed)");
 		return req_raise(comm, MPI_ERR_UNSUPPORTED_OPERATION);
 	}
-	*(void **)&next = dlsym(RTLD_NEXT, "PMPIX_Comm_revoke");
-	return next(comm);
+	return native.PMPIX_Comm_revoke(comm);
 }
 int PMPIX_Comm_revoke(MPI_Comm comm) __attribute__((alias("MPIX_Comm_revoke")));
 #endif

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bypass.h"
 #include "err.h"
 #include "opt.h"
 #include "world.h"
@@ -19,8 +20,7 @@
 /* Rails that were asked for and cannot be had end the program: on every rank, with one line. */
 static void start_or_exit(void)
 {
-	if (rg_launch_rank() >= 0 && !strcmp(rg_program(), "railgauge"))
-		rg_set_program(program_invocation_short_name);
+	bypass_seen();
 	if (!world_start()) {
 		end_with_self();
 		return;
@@ -31,8 +31,10 @@ static void start_or_exit(void)
 
 int MPI_Init(int *argc, char ***argv)
 {
-	int rc = native.Init(argc, argv);
+	int rc;
 
+	bypass_check();
+	rc = native.Init(argc, argv);
 	if (rc == MPI_SUCCESS)
 		start_or_exit();
 	return rc;
@@ -41,8 +43,10 @@ BOTH(Init);
 
 int MPI_Init_thread(int *argc, char ***argv, int required, int *provided)
 {
-	int rc = native.Init_thread(argc, argv, required, provided);
+	int rc;
 
+	bypass_check();
+	rc = native.Init_thread(argc, argv, required, provided);
 	if (rc == MPI_SUCCESS)
 		start_or_exit();
 	return rc;

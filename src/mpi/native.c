@@ -4,9 +4,24 @@
 #include <dlfcn.h>
 #include <stdlib.h>
 
+#include "bypass.h"
 #include "err.h"
 
 struct native native;
+
+/* In the MPI library, which may stand before this one: then bypass.c says what follows from that. */
+static void *find(const char *name)
+{
+	void *f = dlsym(RTLD_NEXT, name);
+	Dl_info its, ours;
+
+	if (f)
+		return f;
+	f = dlsym(RTLD_DEFAULT, name);
+	if (!f || !dladdr(f, &its) || !dladdr(&native, &ours) || its.dli_fbase == ours.dli_fbase)
+		return NULL;
+	return f;
+}
 
 /*
  * Before main, because some programs call MPI_Initialized or create keyvals
@@ -17,7 +32,7 @@ __attribute__((constructor)) static void native_resolve(void)
 	const char *missing = NULL;
 
 #define X(name)                                                                                   \
-	*(void **)&native.name = dlsym(RTLD_NEXT, "PMPI_" #name);                                 \
+	*(void **)&native.name = find("PMPI_" #name);                                             \
 	if (!native.name)                                                                         \
 		missing = "PMPI_" #name;
 	NATIVE_FUNCTIONS(X)
@@ -25,9 +40,15 @@ __attribute__((constructor)) static void native_resolve(void)
 	NATIVE_ISENDRECV(X)
 	NATIVE_FORTRAN(X)
 #undef X
+#define X(name, params) *(void **)&native.name = find(#name);
+	NATIVE_EXTENSIONS(X)
+#undef X
 	if (missing) {
-		rg_error("librailmpi-" RG_MPI_FLAVOR ": %s not found behind this library: the program is not "
-			 "linked (dynamically) to the MPI library that this build is for", missing);
+		rg_set_quiet(rg_launch_rank() > 0);
+		rg_error("librailmpi-" RG_MPI_FLAVOR ": %s not found in the MPI library: the program is not "
+			 "linked (dynamically) to the one that this build is for", missing);
+		rg_let_rank_0_speak();
 		_Exit(RG_EXIT_FAULT);
 	}
+	bypass_start();
 }

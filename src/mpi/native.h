@@ -28,7 +28,7 @@
 	X(Cart_create) X(Cart_sub) X(Dist_graph_create) X(Dist_graph_create_adjacent) \
 	X(Graph_create) \
 	X(Errhandler_free) X(Error_class) X(Exscan) X(Finalize) X(Finalized) X(Free_mem) X(Gather) X(Gatherv) \
-	X(Get_address) X(Get_count) \
+	X(Get_address) X(Get_count) X(Get_library_version) \
 	X(Group_free) X(Group_translate_ranks) X(Ibarrier) X(Ibsend) X(Improbe) X(Imrecv) \
 	X(Info_get) X(Init) X(Init_thread) X(Initialized) X(Iprobe) X(Irecv) X(Irsend) X(Isend) \
 	X(Issend) X(Mprobe) X(Mrecv) X(Op_commutative) X(Probe) X(Query_thread) X(Recv) \
@@ -74,12 +74,21 @@
 #define NATIVE_FORTRAN(X)
 #endif
 
+/* Beyond the standard (extensions.c): NULL if this library has none. */
+#define NATIVE_EXTENSIONS(X) \
+	X(MPIX_Query_cuda_support, (void)) X(MPIX_Query_hip_support, (void)) \
+	X(MPIX_Query_rocm_support, (void)) X(MPIX_Query_ze_support, (void)) \
+	X(PMPIX_GPU_query_support, (int kind, int *supported)) X(PMPIX_Comm_revoke, (MPI_Comm comm))
+
 struct native {
 #define X(name) __typeof__(&PMPI_##name) name;
 	NATIVE_FUNCTIONS(X)
 	NATIVE_LARGE_COUNT(X)
 	NATIVE_ISENDRECV(X)
 	NATIVE_FORTRAN(X)
+#undef X
+#define X(name, params) int (*name) params;
+	NATIVE_EXTENSIONS(X)
 #undef X
 };
 

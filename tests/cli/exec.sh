@@ -18,13 +18,15 @@ exec_refused 'no such program' ./nothing-of-that-name
 exec_refused 'no such program' nothing-of-that-name
 exec_refused 'unknown (accepted: auto, native' --over fast true
 exec_refused 'unknown option' --overr stripe true
-exec_refused 'links no MPI library' true
 exec_refused 'out of range' --threshold 0 true
 exec_refused "no alltoall 'chain' (accepted: auto, native, bruck" --coll alltoall=chain true
 echo 'int main(void) { return 0; }' >"$work/s.c"
 if ${CC:-gcc} -static -o "$work/static" "$work/s.c" 2>/dev/null; then
 	exec_refused 'statically linked' "$work/static"
 fi
+printf 'no program' >"$work/no-format"
+chmod +x "$work/no-format"
+exec_refused 'Exec format error' "$work/no-format"
 printf '\177ELF\001\001\001nonsense' >"$work/foreign"
 chmod +x "$work/foreign"
 exec_refused 'not a program of this machine' "$work/foreign"
@@ -39,6 +41,35 @@ for over in native single bind stripe weighted pull; do
 	expect "$over: the program ends well" [ $rc -eq 0 ]
 	expect "$over: the layer is there" grep -q '^layer: yes' "$out"
 done
+# What links no MPI library itself: interpreters and what starts other programs, as scripts.
+over="src/cli/railgauge exec --over stripe --soft ports=2 --"
+cat >"$work/script" <<-END
+	#!/bin/sh
+	exec tests/cli/mpi_plain
+END
+chmod +x "$work/script"
+for how in "$work/script" "sh -e $work/script" "env A=b"; do
+	launch 2 $over $how tests/cli/mpi_plain
+	expect "$how: over rails" grep -q '^layer: yes, [1-9]' "$out"
+	expect "$how: nothing to tell" [ $rc -eq 0 -a "$(ours railgauge)" -eq 0 ]
+done
+
+# The layer was dropped on the way: one line for all ranks, at the end, and the program's exit code.
+# dropped CODE PROGRAM ARG...
+dropped() {
+	code=$1
+	shift
+	launch 2 $over "$@"
+	expect "$*: exit code $code" [ "$rc" -eq "$code" ]
+	expect "$*: one line" [ "$(ours railgauge)" -eq 1 ]
+	expect "$*: named" grep -q "^railgauge: warning: $1 has ended .*the layer has seen no MPI_Init" "$err"
+}
+dropped 0 env LD_PRELOAD= tests/cli/mpi_plain
+dropped 0 sh -c 'unset LD_PRELOAD; tests/cli/mpi_plain; true'
+expect "without the layer: natively" grep -q '^layer: no' "$out"
+[ ! -x "$work/static" ] || dropped 0 sh -c "$work/static"
+dropped 7 sh -c 'exit 7'
+
 # Rank 1 has another idea: one line says of what.
 for option in threshold=16K eager=4K qps=2 rails=soft0:1 bind=near coll=native; do
 	name=${option%%=*}

@@ -3,7 +3,7 @@
 mpi_suites = tests/mpi/p2p_suite tests/mpi/type_suite tests/mpi/comm_suite tests/mpi/thread_suite \
 	tests/mpi/random_programs tests/mpi/coll_suite tests/mpi/reduce_suite tests/mpi/everybody \
 	tests/mpi/late_end tests/mpi/strides tests/mpi/calls_suite tests/mpi/beside_suite tests/mpi/spawn \
-	tests/mpi/known_calls tests/mpi/mapping
+	tests/mpi/known_calls tests/mpi/mapping tests/mpi/loading
 check_PROGRAMS += $(mpi_suites) tests/mpi/assumptions
 tests_mpi_mapping_LDADD = $(MPI_LIBS) -lpthread
 # What programs do besides MPI: a stranger to the layer, which stands before it by railgauge exec.
@@ -18,6 +18,21 @@ tests_mpi_assumptions_front_la_SOURCES = tests/mpi/assumptions_front.c
 tests_mpi_assumptions_front_la_LIBADD = $(MPI_LIBS)
 # -rpath: else no shared library is made of what is not installed.
 tests_mpi_assumptions_front_la_LDFLAGS = $(AM_LDFLAGS) -module -avoid-version -shared -rpath /nowhere
+# A program that is not linked to MPI, and what it loads.
+tests_mpi_loading_SOURCES = tests/mpi/loading.c tests/mpi/loading.h
+tests_mpi_loading_LDADD = -ldl
+check_LTLIBRARIES += tests/mpi/loading_module.la tests/mpi/loading_other.la \
+	tests/mpi/loading_version.la
+loading_ldflags = $(AM_LDFLAGS) -module -avoid-version -shared -rpath /nowhere
+tests_mpi_loading_module_la_SOURCES = tests/mpi/loading_module.c
+tests_mpi_loading_module_la_LIBADD = $(MPI_LIBS)
+tests_mpi_loading_module_la_LDFLAGS = $(loading_ldflags)
+tests_mpi_loading_other_la_SOURCES = tests/mpi/loading_other.c
+tests_mpi_loading_other_la_LDFLAGS = $(loading_ldflags)
+tests_mpi_loading_version_la_SOURCES = tests/mpi/loading_other.c
+tests_mpi_loading_version_la_CPPFLAGS = $(AM_CPPFLAGS) -DLOADING_VERSION
+tests_mpi_loading_version_la_LDFLAGS = $(loading_ldflags)
+EXTRA_DIST += tests/mpi/loading.py
 EXTRA_DIST += src/mpi/README.md
 # They need no symbol of the layer by name: a default of --as-needed would drop it.
 mpi_program_ldflags = $(AM_LDFLAGS) -Wl,--no-as-needed

@@ -1,0 +1,126 @@
+/* bypass.c - see bypass.h. */
+#include "config.h"
+
+#include "bypass.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/types.h>
+#include <unistd.h>
+
+#include "err.h"
+#include "loaded.h"
+#include "native.h"
+#include "told.h"
+
+#if RG_OPENMPI
+#define LAYER_MAJOR OMPI_MAJOR_VERSION
+#define LAYER_MINOR OMPI_MINOR_VERSION
+#define VERSION_FORMAT "Open MPI v%d.%d"
+#else
+#define LAYER_MAJOR (MPICH_NUMVERSION / 10000000)
+#define LAYER_MINOR (MPICH_NUMVERSION / 100000 % 100)
+#define VERSION_FORMAT "MPICH Version: %d.%d"
+#endif
+
+static pid_t loaded_by;			/* a child of fork has nothing to tell */
+static bool in_front, init_seen;
+static const char *not_redirected;	/* why, or NULL */
+
+static const char *library(void)
+{
+	return loaded_file((const void *)native.Init);
+}
+
+/* ---- The start ------------------------------------------------------------------------------- */
+
+void bypass_start(void)
+{
+	loaded_by = getpid();
+	in_front = loaded_in_front();
+	/* A second library that defines MPI may look for the next one by name, and find itself. */
+	if (in_front && !loaded_other_mpi((const void *)native.Init, false))
+		not_redirected = loaded_redirect((const void *)native.Init);
+}
+
+/* As a program of this layer: "python3: ..." rather than "railgauge: ...". */
+static void name_program(void)
+{
+	if (rg_launch_rank() >= 0 && !strcmp(rg_program(), "railgauge"))
+		rg_set_program(program_invocation_short_name);
+}
+
+void bypass_check(void)
+{
+	const char *other = loaded_other_mpi((const void *)native.Init, false);
+
+	name_program();
+	init_seen = true;
+	told_say();
+	if (!other)
+		return;
+	rg_set_quiet(rg_launch_rank() > 0);
+	rg_error("two MPI libraries in one process: %s, which librailmpi-" RG_MPI_FLAVOR " is for, and %s "
+		 "(accepted: a program of the former; with the latter, a railgauge that was configured "
+		 "for it)", library(), other);
+	rg_let_rank_0_speak();
+	exit(RG_EXIT_USAGE);
+}
+
+void bypass_seen(void)
+{
+	char text[MPI_MAX_LIBRARY_VERSION_STRING] = "";
+	int length = 0, rank = 1, major, minor;
+
+	native.Comm_rank(MPI_COMM_WORLD, &rank);
+	if (rank)
+		return;
+	if (not_redirected)
+		rg_warn("functions that the program looks up in %s itself (dlsym, RTLD_DEEPBIND) are "
+			"not the layer's: %s", library(), not_redirected);
+	if (native.Get_library_version(text, &length) ||
+	    (sscanf(text, VERSION_FORMAT, &major, &minor) == 2 && major == LAYER_MAJOR &&
+	     minor == LAYER_MINOR))
+		return;
+	text[strcspn(text, ",\n")] = '\0';
+	rg_warn("librailmpi-" RG_MPI_FLAVOR " was built with version %d.%d of its MPI library, and this "
+		"program runs with %s (%s), which was not tried", LAYER_MAJOR, LAYER_MINOR, text,
+		library());
+}
+
+int bypass_refuse(void)
+{
+	if (in_front)
+		return 0;
+	rg_error("calls of MPI go to %s, past the layer (accepted: librailmpi-" RG_MPI_FLAVOR " before the "
+		 "MPI library, in LD_PRELOAD and in the linker's arguments)", library());
+	return -EINVAL;
+}
+
+/* ---- The end --------------------------------------------------------------------------------- */
+
+/* The program's end, if it has used MPI without the layer: rank 0 tells. */
+__attribute__((destructor)) static void bypass_tell(void)
+{
+	const char *other = NULL;
+	int flag = 0;
+
+	if (init_seen || getpid() != loaded_by || rg_launch_rank() > 0)
+		return;
+	if (native.Initialized(&flag) || !flag)
+		other = loaded_other_mpi((const void *)native.Init, true);
+	if (!flag && !other)
+		return;
+	name_program();
+	told_say();
+	if (flag)
+		rg_warn("calls of MPI went to %s, past the layer: no message went over rails (accepted: "
+			"librailmpi-" RG_MPI_FLAVOR " before the MPI library, in LD_PRELOAD and in the "
+			"linker's arguments)", library());
+	else
+		rg_warn("calls of MPI went to %s, and librailmpi-" RG_MPI_FLAVOR " is for %s: no message "
+			"went over rails (a railgauge that was configured for the former is needed)",
+			other, library());
+}
