@@ -53,6 +53,13 @@ struct source {
 	struct link unexpected;		/* unmatched messages, in order of arrival */
 };
 
+/* A buffer that the program has attached, or not; the room that buffered sends have in it. */
+struct attached {
+	bool here;
+	size_t capacity, used;
+	unsigned sends;			/* in flight */
+};
+
 /* Of a context: messages of collectives.  World ranks, in the upper half, do not reach it. */
 #define COMM_COLLECTIVE_CONTEXT (UINT64_C(1) << 63)
 
@@ -68,6 +75,7 @@ struct comm {
 	struct link unexpected_any;	/* every unmatched message, in order of arrival */
 	uint64_t stamp;			/* next post-order stamp */
 	struct comm *next;		/* same hash bucket */
+	struct attached attached;	/* before that of the process: MPI_Comm_attach_buffer */
 	/*
 	 * Messages of collectives have a record of their own with a context of its own, so that
 	 * they never match receives of the program (coll.h).  NULL in such a record.

@@ -38,6 +38,8 @@ __attribute__((constructor)) static void native_resolve(void)
 	NATIVE_FUNCTIONS(X)
 	NATIVE_LARGE_COUNT(X)
 	NATIVE_ISENDRECV(X)
+	NATIVE_BUFFERS(X)
+	NATIVE_STATUSES(X)
 	NATIVE_FORTRAN(X)
 #undef X
 #define X(name, params) *(void **)&native.name = find(#name);

@@ -67,6 +67,21 @@
 #define NATIVE_ISENDRECV(X)
 #endif
 
+/* MPI 4.1. */
+#ifdef HAVE_MPI_BUFFER_FLUSH
+#define NATIVE_BUFFERS(X) \
+	X(Buffer_flush) X(Buffer_iflush) X(Comm_attach_buffer) X(Comm_attach_buffer_c) \
+	X(Comm_detach_buffer) X(Comm_detach_buffer_c) X(Comm_flush_buffer) X(Comm_iflush_buffer)
+#else
+#define NATIVE_BUFFERS(X)
+#endif
+#ifdef HAVE_MPI_REQUEST_GET_STATUS_ALL
+#define NATIVE_STATUSES(X) \
+	X(Request_get_status_all) X(Request_get_status_any) X(Request_get_status_some)
+#else
+#define NATIVE_STATUSES(X)
+#endif
+
 /* Open MPI's Fortran handles are indices that the library assigns; MPICH's are those of C. */
 #if RG_OPENMPI
 #define NATIVE_FORTRAN(X) X(Request_c2f) X(Request_f2c) X(Message_c2f) X(Message_f2c)
@@ -85,6 +100,8 @@ struct native {
 	NATIVE_FUNCTIONS(X)
 	NATIVE_LARGE_COUNT(X)
 	NATIVE_ISENDRECV(X)
+	NATIVE_BUFFERS(X)
+	NATIVE_STATUSES(X)
 	NATIVE_FORTRAN(X)
 #undef X
 #define X(name, params) int (*name) params;

@@ -14,13 +14,14 @@
  * The attached buffer is where the library would copy to.  Ours copies to
  * memory of its own but keeps to the size that was attached, because a program
  * may count on MPI_ERR_BUFFER, and MPI_Buffer_detach waits for our sends, too.
+ * A communicator that has a buffer of its own uses no other (MPI 4.1).
  */
-static size_t buffered_capacity, buffered_used;
-static unsigned buffered_count;
+static struct attached attached_to_all;
 
 struct buffered {
 	struct req *req;
 	struct buffered *next;
+	struct attached *in;
 	size_t bytes;
 };
 static struct buffered *buffered_list;
@@ -35,8 +36,8 @@ static void buffered_reap(void)
 			continue;
 		}
 		*at = b->next;
-		buffered_used -= b->bytes;
-		buffered_count--;
+		b->in->used -= b->bytes;
+		b->in->sends--;
 		req_retire(b->req);
 		req_free(b->req);
 		free(b);
@@ -47,12 +48,13 @@ static void buffered_reap(void)
 static int buffered_start(struct comm *c, const struct message_args *m)
 {
 	size_t bytes = m->count * m->type->size + MPI_BSEND_OVERHEAD;
+	struct attached *in = c->attached.here ? &c->attached : &attached_to_all;
 	struct buffered *b;
 	struct req *r;
 	int rc;
 
 	buffered_reap();
-	if (bytes > buffered_capacity - buffered_used)
+	if (bytes > in->capacity - in->used)
 		return MPI_ERR_BUFFER;
 	b = malloc(sizeof(*b));
 	r = b ? req_alloc(REQ_SEND) : NULL;
@@ -66,10 +68,10 @@ static int buffered_start(struct comm *c, const struct message_args *m)
 		free(b);
 		return rc < 0 ? MPI_ERR_OTHER : MPI_SUCCESS;
 	}
-	*b = (struct buffered){.req = r, .next = buffered_list, .bytes = bytes};
+	*b = (struct buffered){.req = r, .next = buffered_list, .in = in, .bytes = bytes};
 	buffered_list = b;
-	buffered_used += bytes;
-	buffered_count++;
+	in->used += bytes;
+	in->sends++;
 	return MPI_SUCCESS;
 }
 
@@ -127,22 +129,33 @@ static int buffered_send(struct comm *c, const struct message_args *m)
 
 EACH_COUNT_TYPE(GEN_BSEND)
 
-/* Sends of ours that the buffer holds are gone, as MPI_Buffer_detach promises. */
-static void buffered_drain(void)
+static void attached_begin(struct attached *a, const void *buffer, size_t bytes)
 {
-	unsigned idle = 0;
-
 	layer_enter();
-	for (buffered_reap(); buffered_count; buffered_reap())
-		layer_poll(&idle);
-	buffered_capacity = 0;
+	a->here = true;
+	a->capacity = bytes;
+#ifdef MPI_BUFFER_AUTOMATIC
+	if (buffer == MPI_BUFFER_AUTOMATIC)
+		a->capacity = SIZE_MAX;
+#endif
 	layer_leave();
 }
 
-static void buffered_capacity_set(size_t bytes)
+/* Inside layer_enter: sends of ours that the buffer holds are gone, as MPI_Buffer_detach promises. */
+static void buffered_drain(struct attached *a)
+{
+	unsigned idle = 0;
+
+	for (buffered_reap(); a->sends; buffered_reap())
+		layer_poll(&idle);
+}
+
+static void attached_end(struct attached *a)
 {
 	layer_enter();
-	buffered_capacity = bytes;
+	buffered_drain(a);
+	a->here = false;
+	a->capacity = 0;
 	layer_leave();
 }
 
@@ -152,19 +165,98 @@ static void buffered_capacity_set(size_t bytes)
 		int rc = native.Buffer_attach##S(buffer, size);                                   \
                                                                                                   \
 		if (rc == MPI_SUCCESS)                                                            \
-			buffered_capacity_set((size_t)size);                                      \
+			attached_begin(&attached_to_all, buffer, (size_t)size);                   \
 		return rc;                                                                        \
 	}                                                                                         \
 	BOTH(Buffer_attach##S);                                                                   \
                                                                                                   \
 	int MPI_Buffer_detach##S(void *buffer, COUNT *size)                                       \
 	{                                                                                         \
-		buffered_drain();                                                                 \
+		attached_end(&attached_to_all);                                                   \
 		return native.Buffer_detach##S(buffer, size);                                     \
 	}                                                                                         \
 	BOTH(Buffer_detach##S);
 
 EACH_COUNT_TYPE(GEN_BUFFER)
+
+#ifdef HAVE_MPI_BUFFER_FLUSH
+#define GEN_COMM_BUFFER(S, COUNT)                                                                  \
+	int MPI_Comm_attach_buffer##S(MPI_Comm comm, void *buffer, COUNT size)                    \
+	{                                                                                         \
+		int rc = native.Comm_attach_buffer##S(comm, buffer, size);                        \
+		struct comm *c = comm_lookup(comm);                                               \
+                                                                                                  \
+		if (rc == MPI_SUCCESS && c)                                                       \
+			attached_begin(&c->attached, buffer, (size_t)size);                       \
+		return rc;                                                                        \
+	}                                                                                         \
+	BOTH(Comm_attach_buffer##S);                                                              \
+                                                                                                  \
+	int MPI_Comm_detach_buffer##S(MPI_Comm comm, void *buffer, COUNT *size)                   \
+	{                                                                                         \
+		struct comm *c = comm_lookup(comm);                                               \
+                                                                                                  \
+		if (c)                                                                            \
+			attached_end(&c->attached);                                               \
+		return native.Comm_detach_buffer##S(comm, buffer, size);                          \
+	}                                                                                         \
+	BOTH(Comm_detach_buffer##S);
+
+EACH_COUNT_TYPE(GEN_COMM_BUFFER)
+
+/* The copies go on in memory of ours: the buffer has its room again, and nobody waits. */
+static void buffered_leave(struct attached *a)
+{
+	layer_enter();
+	for (struct buffered *b = buffered_list; b; b = b->next)
+		if (b->in == a) {
+			a->used -= b->bytes;
+			b->bytes = 0;
+		}
+	layer_leave();
+}
+
+static void buffered_flush(struct attached *a)
+{
+	layer_enter();
+	buffered_drain(a);
+	layer_leave();
+}
+
+int MPI_Buffer_flush(void)
+{
+	buffered_flush(&attached_to_all);
+	return native.Buffer_flush();
+}
+BOTH(Buffer_flush);
+
+int MPI_Buffer_iflush(MPI_Request *request)
+{
+	buffered_leave(&attached_to_all);
+	return native.Buffer_iflush(request);
+}
+BOTH(Buffer_iflush);
+
+int MPI_Comm_flush_buffer(MPI_Comm comm)
+{
+	struct comm *c = comm_lookup(comm);
+
+	if (c)
+		buffered_flush(&c->attached);
+	return native.Comm_flush_buffer(comm);
+}
+BOTH(Comm_flush_buffer);
+
+int MPI_Comm_iflush_buffer(MPI_Comm comm, MPI_Request *request)
+{
+	struct comm *c = comm_lookup(comm);
+
+	if (c)
+		buffered_leave(&c->attached);
+	return native.Comm_iflush_buffer(comm, request);
+}
+BOTH(Comm_iflush_buffer);
+#endif
 
 /* ---- Persistent requests --------------------------------------------------------------------- */
 

@@ -452,6 +452,36 @@ static void looks(MPI_Comm comm)
 	MPI_Comm_free(&other);
 }
 
+/* MPICH's streams: messages from one of them to another. */
+#ifdef HAVE_MPIX_STREAM_COMM_CREATE
+static void streams(MPI_Comm comm)
+{
+	const int next = (suite_rank + 1) % suite_size, last = (suite_rank + suite_size - 1) % suite_size;
+	MPIX_Stream stream;
+	MPI_Comm one, many;
+	MPI_Request q;
+
+	MPIX_Stream_create(MPI_INFO_NULL, &stream);
+	MPIX_Stream_comm_create(comm, stream, &one);
+	MPIX_Stream_comm_create_multiplex(comm, 1, &stream, &many);
+	suite_fill(from, BYTES, suite_rank, 3);
+	suite_blank(to, BYTES);
+	MPI_Irecv(to, BYTES, MPI_BYTE, last, TAG, one, &q);
+	MPI_Send(from, BYTES, MPI_BYTE, next, TAG, one);
+	MPI_Wait(&q, MPI_STATUS_IGNORE);
+	suite_verify(to, BYTES, BYTES, last, 3);
+	suite_blank(to, BYTES);
+	MPIX_Stream_irecv(to, BYTES, MPI_BYTE, last, TAG, many, 0, 0, &q);
+	MPIX_Stream_send(from, BYTES, MPI_BYTE, next, TAG, many, 0, 0);
+	MPIX_Stream_progress(stream);
+	MPI_Wait(&q, MPI_STATUS_IGNORE);
+	suite_verify(to, BYTES, BYTES, last, 3);
+	MPI_Comm_free(&many);
+	MPI_Comm_free(&one);
+	MPIX_Stream_free(&stream);
+}
+#endif
+
 static const struct suite_case cases[] = {
 	{.name = "nonblocking_collectives", .run = nonblocking_collectives, .min_ranks = 1},
 	{.name = "testall_beside", .run = testall_beside, .min_ranks = 2},
@@ -460,6 +490,9 @@ static const struct suite_case cases[] = {
 	{.name = "persistent_collectives", .run = persistent_collectives, .min_ranks = 1},
 	{.name = "partitioned", .run = partitioned, .min_ranks = 1},
 	{.name = "sessions", .run = sessions, .min_ranks = 1},
+#endif
+#ifdef HAVE_MPIX_STREAM_COMM_CREATE
+	{.name = "streams", .run = streams, .min_ranks = 1},
 #endif
 	{.name = "looks", .run = looks, .min_ranks = 2},
 	{.name = "idup", .run = idup, .min_ranks = 1},

@@ -21,8 +21,12 @@ if command -v nm >/dev/null; then
 	exports "$layer" | sort -u >"$work/layer"
 	exports "$library" | sed 's/^P//' | sort -u >"$work/library"
 	# "native NAME" or "refused NAME" a line.
-	awk '/^(native|refused)( \[.*\])?:/ { kind = $1; sub(/:$/, "", kind) }
-	     /^\t\t/ { for (i = 1; i <= NF; i++) print kind, $i }' "$srcdir/src/mpi/calls.txt" |
+	awk -v flavor="$RG_MPI_FLAVOR" '
+	     /^(native|refused)( mpich)?( \[.*\])?:/ {
+		kind = $1; sub(/:$/, "", kind)
+		if (/^native mpich:/ && flavor != "mpich") kind = "else"
+	     }
+	     kind != "else" && /^\t\t/ { for (i = 1; i <= NF; i++) print kind, $i }' "$srcdir/src/mpi/calls.txt" |
 		sed 's/^\(.*\)(_c)$/\1\n\1_c/' >"$work/list"
 	# What is wrong, a line for each function.
 	awk -v layer="$work/layer" -v list="$work/list" '

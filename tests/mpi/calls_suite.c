@@ -16,13 +16,13 @@ static int left(void)
 	return (suite_rank + suite_size - 1) % suite_size;
 }
 
-/* ---- MPI_Isendrecv ---------------------------------------------------------------------- */
-
-#ifdef HAVE_MPI_ISENDRECV
-
 enum { ROOM = 1 << 20, PAD = 64 };
 
 static unsigned char from[ROOM], to[ROOM + PAD];
+
+/* ---- MPI_Isendrecv ---------------------------------------------------------------------- */
+
+#ifdef HAVE_MPI_ISENDRECV
 
 static void finish(int how, MPI_Request *q, MPI_Status *st)
 {
@@ -364,6 +364,170 @@ static void handlers(MPI_Comm comm)
 }
 #endif
 
+/* ---- MPI 4.1 -------------------------------------------------------------------------------- */
+
+#ifdef HAVE_MPI_REQUEST_GET_STATUS_ALL
+
+enum { FIRST, SECOND, NOTHING, RESTS, MEETS, LOOKED_AT };
+
+static void some_are(const int *wanted, int count, MPI_Request *q, MPI_Status *st)
+{
+	int out = 0, indices[LOOKED_AT], bits = 0, wanted_bits = 0, i;
+
+	for (i = 0; i < count; i++)
+		wanted_bits |= 1 << wanted[i];
+	while (out != count)
+		MPI_Request_get_status_some(LOOKED_AT, q, &out, indices, st);
+	for (i = 0; i < count; i++)
+		bits |= 1 << indices[i];
+	CHECK(bits == wanted_bits, "bits %x", (unsigned)bits);
+	for (i = 0; i < count; i++)
+		if (indices[i] == FIRST)
+			suite_status(&st[i], left(), 1, 1000);
+}
+
+/* What has completed in an array with requests of the library, too; the array stays as it is. */
+static void get_statuses(MPI_Comm comm)
+{
+	const int before[] = {FIRST, MEETS}, all[] = {FIRST, SECOND, MEETS};
+	MPI_Request q[LOOKED_AT], kept[LOOKED_AT];
+	MPI_Status st[LOOKED_AT], one;
+	int flag, index;
+
+	suite_fill(from, 1000, suite_rank, 1);
+	suite_blank(to, 3000);
+	MPI_Irecv(to, 1000, MPI_BYTE, left(), 1, comm, &q[FIRST]);
+	MPI_Irecv(to + 1000, 2000, MPI_BYTE, left(), 2, comm, &q[SECOND]);
+	q[NOTHING] = MPI_REQUEST_NULL;
+	MPI_Recv_init(to, 1, MPI_BYTE, left(), 3, comm, &q[RESTS]);
+	MPI_Ibarrier(comm, &q[MEETS]);
+	memcpy(kept, q, sizeof(q));
+	MPI_Send(from, 1000, MPI_BYTE, right(), 1, comm);
+	some_are(before, 2, q, st);
+	MPI_Request_get_status_any(LOOKED_AT, q, &index, &flag, &one);
+	CHECK(flag && (index == FIRST || index == MEETS), "%d %d", flag, index);
+	MPI_Request_get_status_any(1, &q[SECOND], &index, &flag, &one);
+	CHECK(!flag);
+	MPI_Request_get_status_all(LOOKED_AT, q, &flag, st);
+	CHECK(!flag);
+	MPI_Barrier(comm);
+	MPI_Send(from, 900, MPI_BYTE, right(), 2, comm);
+	for (flag = 0; !flag;)
+		MPI_Request_get_status_all(LOOKED_AT, q, &flag, st);
+	suite_status(&st[FIRST], left(), 1, 1000);
+	suite_status(&st[SECOND], left(), 2, 900);
+	suite_status(&st[NOTHING], MPI_ANY_SOURCE, MPI_ANY_TAG, 0);
+	suite_status(&st[RESTS], MPI_ANY_SOURCE, MPI_ANY_TAG, 0);
+	some_are(all, 3, q, st);
+	CHECK(memcmp(q, kept, sizeof(q)) == 0);
+	MPI_Waitall(LOOKED_AT, q, MPI_STATUSES_IGNORE);
+	suite_verify(to, 1000, 1000, left(), 1);
+	suite_verify(to + 1000, 900, 2000, left(), 1);
+
+	/* Of what is left nothing is active. */
+	MPI_Request_get_status_all(LOOKED_AT, q, &flag, st);
+	CHECK(flag);
+	MPI_Request_get_status_any(LOOKED_AT, q, &index, &flag, &one);
+	CHECK(flag && index == MPI_UNDEFINED, "%d %d", flag, index);
+	suite_status(&one, MPI_ANY_SOURCE, MPI_ANY_TAG, 0);
+	MPI_Request_get_status_some(LOOKED_AT, q, &index, &(int){0}, st);
+	CHECK(index == MPI_UNDEFINED, "%d", index);
+	MPI_Request_free(&q[RESTS]);
+}
+#endif
+
+#ifdef HAVE_MPI_BUFFER_FLUSH
+enum { LONG_BYTES = 300000 };
+
+static int bsend(MPI_Comm comm)
+{
+	int class;
+
+	MPI_Error_class(MPI_Bsend(from, LONG_BYTES, MPI_BYTE, right(), 1, comm), &class);
+	return class;
+}
+
+static void take_one(MPI_Comm comm)
+{
+	suite_blank(to, LONG_BYTES);
+	MPI_Recv(to, LONG_BYTES, MPI_BYTE, left(), 1, comm, MPI_STATUS_IGNORE);
+	suite_verify(to, LONG_BYTES, LONG_BYTES, left(), 8);
+}
+
+/* A communicator's own buffer, which is full until its message has been taken. */
+static void own_buffers(MPI_Comm comm)
+{
+	static char own[LONG_BYTES + MPI_BSEND_OVERHEAD + 1000], of_all[sizeof(own)];
+	int i, size = 0;
+	MPI_Request q;
+	void *base;
+
+	suite_fill(from, LONG_BYTES, suite_rank, 8);
+	CHECK(bsend(comm) == MPI_ERR_BUFFER);
+	MPI_Comm_attach_buffer(comm, own, sizeof(own));
+	for (i = 0; i < 3; i++) {
+		CHECK(bsend(comm) == MPI_SUCCESS, "%d", i);
+		CHECK(bsend(comm) == MPI_ERR_BUFFER, "%d", i);
+		if (i == 0) {
+			take_one(comm);
+			MPI_Comm_flush_buffer(comm);
+		} else if (i == 1) {
+			MPI_Comm_iflush_buffer(comm, &q);
+			take_one(comm);
+			MPI_Wait(&q, MPI_STATUS_IGNORE);
+		} else {
+			take_one(comm);
+		}
+	}
+	MPI_Comm_detach_buffer(comm, &base, &size);
+	CHECK(base == own && size == sizeof(own));
+	CHECK(bsend(comm) == MPI_ERR_BUFFER);
+
+	/* That of the process is another one. */
+	MPI_Buffer_attach(of_all, sizeof(of_all));
+	CHECK(bsend(comm) == MPI_SUCCESS && bsend(comm) == MPI_ERR_BUFFER);
+	MPI_Comm_attach_buffer(comm, own, sizeof(own));
+	CHECK(bsend(comm) == MPI_SUCCESS && bsend(comm) == MPI_ERR_BUFFER);
+	MPI_Buffer_iflush(&q);
+	take_one(comm);
+	take_one(comm);
+	MPI_Wait(&q, MPI_STATUS_IGNORE);
+	MPI_Comm_detach_buffer(comm, &base, &size);
+	CHECK(bsend(comm) == MPI_SUCCESS);
+	take_one(comm);
+	MPI_Buffer_flush();
+	MPI_Buffer_detach(&base, &size);
+	CHECK(base == of_all);
+
+	/* As large as it has to be. */
+	MPI_Comm_attach_buffer(comm, MPI_BUFFER_AUTOMATIC, 0);
+	for (i = 0; i < 3; i++)
+		CHECK(bsend(comm) == MPI_SUCCESS, "%d", i);
+	for (i = 0; i < 3; i++)
+		take_one(comm);
+	MPI_Comm_detach_buffer(comm, &base, &size);
+}
+#endif
+
+/* A handle of a request, through Fortran and back: mpi.h's macros are not these functions. */
+#if RG_OPENMPI || MPICH_NUMVERSION >= 40200000
+static void fortran_handles(MPI_Comm comm)
+{
+	MPI_Message message = MPI_MESSAGE_NULL;
+	MPI_Request q, same;
+
+	MPI_Irecv(to, 10, MPI_BYTE, left(), 1, comm, &q);
+	same = (MPI_Request_f2c)((MPI_Request_c2f)(q));
+	CHECK(same == q);
+	MPI_Send(from, 10, MPI_BYTE, right(), 1, comm);
+	MPI_Wait(&same, MPI_STATUS_IGNORE);
+	MPI_Send(from, 10, MPI_BYTE, right(), 2, comm);
+	MPI_Mprobe(left(), 2, comm, &message, MPI_STATUS_IGNORE);
+	CHECK((MPI_Message_f2c)((MPI_Message_c2f)(message)) == message);
+	MPI_Mrecv(to, 10, MPI_BYTE, &message, MPI_STATUS_IGNORE);
+}
+#endif
+
 /* ---- Beyond the standard ------------------------------------------------------------------ */
 
 #ifdef HAVE_MPIX_QUERY_CUDA_SUPPORT
@@ -403,6 +567,15 @@ static const struct suite_case cases[] = {
 #ifdef HAVE_MPI_SEND_C
 	{.name = "large_counts", .run = large_counts, .min_ranks = 1},
 #endif
+#endif
+#ifdef HAVE_MPI_REQUEST_GET_STATUS_ALL
+	{.name = "get_statuses", .run = get_statuses, .min_ranks = 1},
+#endif
+#ifdef HAVE_MPI_BUFFER_FLUSH
+	{.name = "own_buffers", .run = own_buffers, .min_ranks = 2, .changes_errors = true},
+#endif
+#if RG_OPENMPI || MPICH_NUMVERSION >= 40200000
+	{.name = "fortran_handles", .run = fortran_handles, .min_ranks = 1},
 #endif
 	{.name = "generalized", .run = generalized, .min_ranks = 1},
 #if RG_OPENMPI
