@@ -26,7 +26,8 @@ if command -v nm >/dev/null; then
 		kind = $1; sub(/:$/, "", kind)
 		if (/^native mpich:/ && flavor != "mpich") kind = "else"
 	     }
-	     kind != "else" && /^\t\t/ { for (i = 1; i <= NF; i++) print kind, $i }' "$srcdir/src/mpi/calls.txt" |
+	     kind != "else" && /^\t\t/ { for (i = 1; i <= NF; i++) print kind, $i }' \
+		"$srcdir/src/mpi/calls.txt" |
 		sed 's/^\(.*\)(_c)$/\1\n\1_c/' >"$work/list"
 	# What is wrong, a line for each function.
 	awk -v layer="$work/layer" -v list="$work/list" '
@@ -80,7 +81,10 @@ expect "calls_suite with threads" passes
 # Processes that are spawned have rails of their own, and none to those that spawned them.
 case $RG_MPI_FLAVOR in
 openmpi)
+	# Open MPI 5 has TCP alone between them, and no way from the one rank's interface to itself.
+	export OMPI_MCA_btl_tcp_if_include=lo
 	launch 2 src/cli/railgauge exec --over stripe --soft ports=2 -- tests/mpi/spawn
+	unset OMPI_MCA_btl_tcp_if_include
 	right=$(grep -c 'over rails: right$' "$out")
 	expect "processes that are spawned" [ "$rc" -eq 0 -a "$right" -eq 4 ]
 	;;

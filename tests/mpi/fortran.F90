@@ -57,6 +57,8 @@ program fortran
   integer :: first, none
   ! Whether rails carry the messages, and whether the library is MPICH: what only they do well.
   logical :: layered, mpich
+  ! MPICH 4.2 by itself: MPI_Request_get_status makes a persistent receive that is complete inactive.
+  logical :: forgets
   type(c_funptr) :: found_ledger
 
   ! asynchronous: messages change them behind the back of the compiler.
@@ -409,6 +411,7 @@ contains
           if (.not. ignored) call MPI_Wait(r(i), s, ierr)
         end if
         call expect('error code', ierr == MPI_SUCCESS)
+        if (forgets .and. way == DO_GET_STATUS .and. stays(i)) cycle
         call judge(i, s)
       end do
     case (DO_WAITANY, DO_TESTANY)
@@ -976,6 +979,7 @@ contains
     layered = c_associated(found_ledger)
     call MPI_Get_library_version(version, length, ierr)
     mpich = index(version(1:length), 'MPICH') > 0
+    forgets = .not. layered .and. index(version(1:length), 'MPICH Version: 4.2') > 0
   end subroutine
 
   subroutine tell_layer

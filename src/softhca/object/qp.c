@@ -10,9 +10,15 @@
 #include "object/qp.h"
 #include "object/srq.h"
 
+/*
+ * IBV_ACCESS_FLUSH_GLOBAL and _PERSISTENT of rdma-core 46: programs allow them without a look at what
+ * the device can do, and adapters without flushes take them.
+ */
+enum { ACCESS_FLUSH = 1 << 8 | 1 << 9 };
+
 static const unsigned access_all = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
 				   IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC |
-				   IBV_ACCESS_MW_BIND;
+				   IBV_ACCESS_MW_BIND | ACCESS_FLUSH;
 
 /* ---- Creation ------------------------------------------------------------ */
 
