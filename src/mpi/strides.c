@@ -188,7 +188,7 @@ static bool run_next(const struct places *p, size_t *i, MPI_Aint *place, MPI_Cou
 {
 	MPI_Count n;
 
-	for (*run = 0; *i < p->blocks; ++*i) {
+	for (*place = *run = 0; *i < p->blocks; ++*i) {
 		n = p->length[p->each ? *i : 0];
 		if (n == 0)
 			continue;
