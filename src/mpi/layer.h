@@ -248,6 +248,9 @@ void req_stop(void);
 MPI_Fint fortran_of(const void *slot);
 int fortran_distance(void);
 void req_discard(struct req *r);		/* its references and its slot */
+/* Of librail (on_part): bytes of r->buf, by r->type or in one piece, to or from memory of librail's. */
+void req_on_part(void *user, struct rail_op *op, uint64_t from, void *part, size_t bytes,
+		 bool gather);
 void req_part_done(struct req *part);		/* part is complete: update its whole */
 void req_status_empty(MPI_Status *status);
 void req_status_proc_null(MPI_Status *status);

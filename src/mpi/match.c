@@ -67,39 +67,46 @@ static void recv_rendezvous_done(struct rail_op *op, int status)
 
 	if (status)
 		r->error = MPI_ERR_OTHER;
-	if (r->packed)
+	else if (r->packed)
 		recv_unpack(r, r->packed);
 	req_complete(r, r->error);
 }
 
 void (*recv_done)(struct rail_op *op, int status) = recv_rendezvous_done;
 
+/* Not into the program's buffer: into a copy, or in parts if that would be large.  0 or -ENOMEM. */
+static int recv_apart(struct req *r, struct rail_buf *b)
+{
+	b->frame = NULL;
+	b->addr = NULL;
+	b->kind = r->bytes > RAIL_PART_BYTES ? RAIL_MEM_PARTS : RAIL_MEM_HOST;
+	if (b->kind == RAIL_MEM_PARTS)
+		return 0;
+	b->addr = req_copy_get(r, r->bytes);
+	return b->addr ? 0 : -ENOMEM;
+}
+
 static void recv_rendezvous(struct req *r, struct rail_peer *peer, uint64_t handle)
 {
 	struct rail_buf b = {.addr = r->buf, .bytes = r->bytes, .frame = r->frame};
-	int rc;
+	int rc = 0;
 
-	if (r->type && r->bytes) {
-		b.addr = req_copy_get(r, r->bytes);
-		b.frame = NULL;		/* the copy is not the program's */
-		if (!b.addr)
-			b.bytes = 0;	/* accept nothing, so that the sender is not left waiting */
-	}
 	b.kind = rail_mem_kind_of(layer.rails, b.addr);
-	if (r->type && r->bytes && !r->packed)
-		r->error = MPI_ERR_NO_MEM;
+	if (r->type && r->bytes)
+		rc = recv_apart(r, &b);
 	r->op.done = recv_done;
-	rc = rail_accept(peer, handle, &b, &r->op);
+	rc = rc ? rc : rail_accept(peer, handle, &b, &r->op);
 	/* Memory that adapters cannot have, such as a file's: a copy they can. */
-	if (unlikely(rc == -EFAULT && !r->packed)) {
-		b.addr = req_copy_get(r, r->bytes);
-		b.kind = RAIL_MEM_HOST;
-		b.frame = NULL;
-		rc = b.addr ? rail_accept(peer, handle, &b, &r->op) : -ENOMEM;
+	if (unlikely(rc == -EFAULT && b.addr == r->buf)) {
+		rc = recv_apart(r, &b);
+		rc = rc ? rc : rail_accept(peer, handle, &b, &r->op);
 	}
+	/* Accept nothing, so that the sender is not left waiting. */
 	if (unlikely(rc && rc != -ECONNRESET && b.bytes)) {
-		r->error = MPI_ERR_OTHER;
-		b.bytes = 0;			/* likewise */
+		r->error = rc == -ENOMEM ? MPI_ERR_NO_MEM : MPI_ERR_OTHER;
+		b = (struct rail_buf){.bytes = 0};
+		r->bytes = 0;
+		req_copy_put(r);
 		rc = rail_accept(peer, handle, &b, &r->op);
 	}
 	if (unlikely(rc))

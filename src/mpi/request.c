@@ -143,6 +143,21 @@ int req_finish_persistent(struct req *r, MPI_Status *status)
 	return r->error;
 }
 
+void req_on_part(void *user, struct rail_op *op, uint64_t from, void *part, size_t bytes,
+		 bool gather)
+{
+	const struct req *r = (const struct req *)op;
+
+	if (!r->type && gather)
+		memcpy(part, (char *)r->buf + from, bytes);
+	else if (!r->type)
+		memcpy((char *)r->buf + from, part, bytes);
+	else if (gather)
+		dtype_pack(r->type, r->buf, from, part, bytes);
+	else
+		dtype_unpack(r->type, part, bytes, r->buf, from);
+}
+
 void req_part_done(struct req *part)
 {
 	struct req *whole = part->whole;

@@ -70,6 +70,22 @@ int send_begun(struct comm *c, struct req *r, const struct message_args *m, int 
 	return rc;
 }
 
+/* Too much for a copy: gathered in parts, as the receiver asks for them. */
+static int send_parts(struct comm *c, struct req *r, const struct message_args *m,
+		      const struct rail_header *header, enum req_mode mode)
+{
+	const struct rail_buf b = {.bytes = m->count * m->type->size, .kind = RAIL_MEM_PARTS};
+	int rc = rail_send(c->peer[m->rank], &c->way, header, &b, flags_of[mode], &r->op);
+
+	rc = send_begun(c, r, m, rc);
+	if (rc)
+		return rc;
+	r->buf = m->buf;
+	r->type = m->type;
+	r->type->refs++;
+	return 0;
+}
+
 int send_start(struct comm *c, struct req *r, const struct message_args *m, enum req_mode mode)
 {
 	struct rail_header header = {{c->context, (uint64_t)(uint32_t)c->rank << 32 | (uint32_t)m->tag}};
@@ -81,17 +97,21 @@ int send_start(struct comm *c, struct req *r, const struct message_args *m, enum
 	b.addr = b.bytes ? (char *)m->buf + m->type->true_lb : (char *)&header;
 
 	r->packed = NULL;
+	r->op.done = send_done;
 	if (unlikely(!dtype_is_plain(m->type, m->count) || mode == MODE_BUFFERED)) {
+		if (b.bytes > RAIL_PART_BYTES && mode != MODE_BUFFERED)
+			return send_parts(c, r, m, &header, mode);
 		rc = send_pack(r, m, &b);
 		if (rc)
 			return send_begun(c, r, m, rc);
 	}
 	/* Where the memory is matters only to a message that is not copied. */
 	b.kind = b.bytes <= c->way.eager ? RAIL_MEM_HOST : rail_mem_kind_of(layer.rails, b.addr);
-	r->op.done = send_done;
 	rc = rail_send(c->peer[m->rank], &c->way, &header, &b, flags_of[mode], &r->op);
 	/* Memory that may only be read is not registered; its copy is. */
 	if (unlikely(rc == -EFAULT && !r->packed)) {
+		if (b.bytes > RAIL_PART_BYTES)
+			return send_parts(c, r, m, &header, mode);
 		rc = send_pack(r, m, &b);
 		if (!rc)
 			rc = rail_send(c->peer[m->rank], &c->way, &header, &b, flags_of[mode],

@@ -128,7 +128,7 @@ static void chunks_text(const struct rail_traced *t, char *text, size_t size)
 			rg_text_add(text, size, "%s%d:%u", *text ? "," : "", r,
 				    (unsigned)t->chunks[r]);
 	if (!*text)
-		rg_text_add(text, size, "%s", t->any ? "any" : "-");
+		rg_text_add(text, size, "%s", t->in_parts ? "parts" : t->any ? "any" : "-");
 }
 
 static void rendezvous_put(const struct rail_op *op, bool sent, uint64_t context, int tag, int status)

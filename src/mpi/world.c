@@ -238,6 +238,7 @@ static int open_rails(const struct hello *all)
 		.index = (unsigned)layer.world_rank,
 		.peer_count = (unsigned)layer.world_size,
 		.on_message = match_on_message,
+		.on_part = req_on_part,
 		.on_cancel = match_on_cancel,
 		.on_peer_error = on_peer_error,
 	};

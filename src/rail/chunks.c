@@ -16,6 +16,7 @@
 #include "lane.h"
 #include "likely.h"
 #include "op_queue.h"
+#include "parts.h"
 #include "rail.h"
 #include "rail_ctx.h"
 #include "rail_op.h"
@@ -72,7 +73,7 @@ static int chunk_post(struct rail_op *op, struct rail_lane *lane, const struct r
 	struct rail_estimate *estimate = estimate_of(op);
 	bool read = op->how & RNDV_READ;
 	struct ibv_sge sge = {
-		.addr = (uintptr_t)op->buf.addr + chunk.offset,
+		.addr = (uintptr_t)op_data(op) + chunk.offset,
 		.length = (uint32_t)chunk.bytes,
 		.lkey = op->mr->on[peer_adapter(op->peer, lane->k)]->lkey,
 	};
@@ -324,6 +325,6 @@ void rail_chunk_sent(struct rail_lane *lane)
 		return;
 	if (op->how & RNDV_READ)
 		rndv_read_done(op);
-	else
+	else if (!op->parts || !rail_parts_sent(op))
 		rndv_finish(op, 0);
 }

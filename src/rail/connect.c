@@ -17,6 +17,7 @@
 #include "rail_pool.h"
 #include "rail_record.h"
 #include "rail_trace.h"
+#include "stripe.h"
 #include "vrb.h"
 #include "wr_id.h"
 
@@ -90,6 +91,11 @@ static int endpoint_info_check(const struct rail_peer *peer, const struct endpoi
 	    info->units & (info->units - 1) ||
 	    (polled && (!info->units || info->slot_bytes != sizeof(struct rail_slot)))) {
 		rg_error("peer %u offers eager lanes of a shape that makes no sense", peer->index);
+		return -EPROTO;
+	}
+	if (rail_stripe_table(info->chunk_most) < RAIL_PART_BYTES) {
+		rg_error("peer %u has a port that carries %u bytes in a request (needed: %llu)", peer->index,
+			 info->chunk_most, (unsigned long long)RAIL_CHUNK_LEAST_BYTES);
 		return -EPROTO;
 	}
 	return 0;
@@ -226,6 +232,9 @@ int rail_peer_link(struct rail_peer *peer, const unsigned char theirs[RAIL_OFFER
 		return rc;
 	tx_k = rail_peer_bound(peer);
 	rx_k = (int)info.tx_k;
+	if (info.chunk_most < peer->chunk_most)
+		peer->chunk_most = info.chunk_most;
+	peer->table_bytes = rail_stripe_table(peer->chunk_most);
 	rc = lanes_connect(peer, &info, tx_k, rx_k);
 	if (rc)
 		return rc;

@@ -15,8 +15,8 @@
 
 enum { ENDPOINT_INFO_USED = 848 };	/* bytes that are not zero, of RAIL_OFFER_BYTES */
 
-/* "rgrail03": another byte order reads another. */
-#define ENDPOINT_INFO_MAGIC 0x33306c6961726772ull
+/* "rgrail04": another byte order reads another. */
+#define ENDPOINT_INFO_MAGIC 0x34306c6961726772ull
 
 /* The queue pairs of one rail share what is true of the port, and one first packet number. */
 struct endpoint_rail {
@@ -37,7 +37,8 @@ struct endpoint_info {
 	uint64_t ring[LANE_ROLES], grant[LANE_ROLES];	/* addresses in the sender */
 	uint64_t key;
 	uint32_t slots, units, slot_bytes, qps;
-	uint8_t polled, trailing, pad[6];
+	uint8_t polled, trailing, pad[2];
+	uint32_t chunk_most;		/* bytes of a request on any of the rails */
 	struct endpoint_rail rail[RAIL_MAX];
 };
 

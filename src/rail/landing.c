@@ -189,7 +189,7 @@ static void landing_check(struct rail_peer *peer, uint32_t slot)
 	landing_end(peer, slot);
 	foreign_writes_tell(op->buf.addr, op->bytes);
 	if (!(op->how & RNDV_BOTH))
-		rndv_finish(op, 0);
+		rndv_written_done(op);
 	else if (--op->chunks_left == 0)
 		rndv_read_done(op);
 }

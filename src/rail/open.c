@@ -313,6 +313,7 @@ static struct rail_ctx *ctx_make(const struct rail_config *cfg)
 	ctx->cfg.settings = &ctx->settings;
 	ctx->local = -1;
 	ctx->eager_max = ctx->settings.eager;
+	ctx->part_bytes = RAIL_PART_BYTES;
 	ctx->settings.qps = ctx->settings.qps ? ctx->settings.qps : 1;
 	if (!ctx->settings.chunk)
 		ctx->settings.chunk = RAIL_CHUNK_BYTES;

@@ -22,6 +22,7 @@
 #include "rate_estimate.h"
 #include "ring.h"
 #include "staging.h"
+#include "stripe.h"
 #include "vrb.h"
 
 /* ---- The block: grants and rings, one registration per adapter ---------- */
@@ -251,6 +252,7 @@ static void endpoint_info_write(const struct rail_peer *peer, unsigned char *byt
 		.qps = (uint32_t)peer->qps,
 		.polled = g->polled,
 		.trailing = g->trailing,
+		.chunk_most = (uint32_t)peer->chunk_most,
 	};
 
 	for (int role = 0; role < LANE_ROLES; role++) {
@@ -301,9 +303,13 @@ static void rails_choose(struct rail_peer *peer)
 	}
 	estimates_start(peer);
 	peer->polled = peer->copies = true;
+	peer->chunk_most = RAIL_CHUNK_MAX_BYTES;
 	for (int k = 0; k < peer->rail_count; k++) {
 		const struct vrb_adapter *adapter = &ctx->adapter[peer_adapter(peer, k)];
+		const struct vrb_port *port = ctx->rail[peer->rail[k]].port;
 
+		if (port->message_max < peer->chunk_most)
+			peer->chunk_most = port->message_max;
 		peer->polled &= rail_adapter_polls(adapter);
 		peer->copies &= adapter->copies;
 	}

@@ -37,9 +37,9 @@ bool rail_peer_failure_advance(struct rail_peer *peer)
 		for (; op; op = next) {
 			next = op->next;
 			/* rail_rndv_peer_failed finds the others, in the table and landings. */
-			if (op->stage == STAGE_EAGER || op->stage >= STAGE_FIN)
+			if (op->stage == STAGE_EAGER || op->stage > STAGE_FIN)
 				op_end(op, -ECONNRESET);
-			else if (op->stage == STAGE_EDGES)
+			else if (op->stage == STAGE_EDGES || op->stage == STAGE_FIN)
 				rndv_finish(op, -ECONNRESET);
 		}
 	}

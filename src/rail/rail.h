@@ -26,7 +26,8 @@
  *
  * Threads: a context is used by one thread at a time; the caller ensures that.  Nothing
  * here blocks.  Nothing on the path of a message allocates, makes a system call or takes a
- * lock, except the first use of a buffer (registration) and what the device does.
+ * lock, except the first use of a buffer (registration), a message of more than RAIL_PART_BYTES
+ * and what the device does.
  *
  * Errors: 0 or -errno.  The function that detects an error logs it, in one line.  Outputs
  * are set only on success.
@@ -60,7 +61,14 @@ enum rail_mem_kind {
 	RAIL_MEM_HOST,		/* any memory of this process */
 	RAIL_MEM_ARENA,		/* from rail_alloc: mapped by the software HCA */
 	RAIL_MEM_CUDA,		/* GPU memory: never touched by memcpy; not yet carried */
+	/*
+	 * Not in one piece, or not to be registered: addr means nothing, on_part gathers and
+	 * scatters its bytes, RAIL_PART_BYTES at a time.  Not for a message of eager size.
+	 */
+	RAIL_MEM_PARTS,
 };
+
+#define RAIL_PART_BYTES ((size_t)16 << 20)
 
 struct rail_buf {
 	void *addr;
@@ -196,6 +204,13 @@ struct rail_config {
 	 */
 	void (*on_eager)(void *user, unsigned index, bool sent, int rail,
 			 const struct rail_header *header, size_t bytes);
+	/*
+	 * Bytes [from, from + bytes) of a message are to be gathered into `part`, or
+	 * scattered from it: that of an operation whose buffer is RAIL_MEM_PARTS.  From
+	 * rail_progress only, in order.  NULL: there is no such buffer.
+	 */
+	void (*on_part)(void *user, struct rail_op *op, uint64_t from, void *part, size_t bytes,
+			bool gather);
 	void *user;
 };
 
@@ -433,8 +448,9 @@ struct rail_op {
 	struct rail_buf buf;
 	struct rail_header header;
 	struct rail_mr *mr;			/* registration of buf */
+	struct rail_parts *parts;		/* parts.h; NULL: it moves as a whole */
 	uint64_t handle;			/* in the sender's table of RTSs */
-	uint64_t threshold, bytes, remote;	/* of the way; to transfer; where to */
+	uint64_t threshold, bytes, remote;	/* of the way; to transfer now; where to */
 	uint32_t rkey[RAIL_MAX];		/* of the other side, by rail */
 	uint32_t carried[RAIL_MAX];		/* read: by rail, in units (RAIL_STRIPE_ALIGN) */
 	uint8_t cursor[RAIL_MAX];		/* requests posted on each rail */
@@ -442,6 +458,7 @@ struct rail_op {
 	uint8_t stage, policy, how, rail, bound, lane, slot, generation;
 	uint8_t taken, odd_rail, chunks_left, chunks_out;
 	bool mapped, edges;			/* mr is mapped.h's; its EDGES are still to come */
+	bool in_parts;				/* it moved, or moves, in several parts */
 	uint16_t head, tail;			/* bytes that go as EDGES (rndv.h) */
 	int status;
 };
@@ -471,6 +488,7 @@ struct rail_traced {
 	bool eager;			/* it had to wait; on_eager has told of it, and the rest is unset */
 	bool read, both;		/* by the receiver, or half by either end; else by the sender */
 	bool any;			/* received, its sender alone knows over which rails */
+	bool in_parts;			/* several, whose chunks are not told */
 	uint64_t bytes;			/* transferred */
 	uint8_t chunks[RAIL_ALL];	/* by rail */
 };

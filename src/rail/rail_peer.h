@@ -49,6 +49,8 @@ struct rail_peer {
 	 */
 	int rail_count, qps;
 	uint8_t rail[RAIL_MAX];
+	uint64_t chunk_most;		/* the longest request that either end's rails carry */
+	uint64_t table_bytes;		/* what one table of chunks moves at most */
 	bool polled;			/* its eager lanes: memory polled */
 	bool copies;			/* the processors of both ends move the data, on all rails */
 	struct rail_lane eager[RAIL_MAX];

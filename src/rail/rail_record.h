@@ -39,7 +39,8 @@ _Static_assert(sizeof(struct rail_slot) == 64, "one slot is one cache line");
 struct rail_rts_wire {
 	uint64_t handle, threshold;
 	uint8_t policy, bound, lane, how;	/* how: rndv.h */
-	uint8_t weight[RAIL_MAX], pad[4];	/* weighted: shares of the rails */
+	uint8_t weight[RAIL_MAX];	/* weighted: shares of the rails */
+	uint8_t parts, pad[3];		/* the sender's memory is in parts */
 };
 
 _Static_assert(sizeof(struct rail_rts_wire) == RAIL_SLOT_PAYLOAD, "an RTS fits a slot");

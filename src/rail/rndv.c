@@ -42,6 +42,7 @@
 #include "likely.h"
 #include "mr.h"
 #include "op_queue.h"
+#include "parts.h"
 #include "rail.h"
 #include "rail_ctx.h"
 #include "rail_op.h"
@@ -52,12 +53,12 @@
 #include "stripe.h"
 #include "table.h"
 
-/* From the top bit down, word of a CTS: generation:8 landing:8 alone:1 edges:1 bytes:46. */
+/* From the top bit down, word of a CTS: generation:8 landing:8 alone:1 edges:1 more:1 bytes:45. */
 static uint64_t cts_word(const struct rail_op *op)
 {
 	return (uint64_t)op->generation << 56 | (uint64_t)op->slot << 48 |
 	       (op->how & RNDV_ALONE ? CTS_ALONE : 0) | (op->how & RNDV_EDGES ? CTS_EDGES : 0) |
-	       op->bytes;
+	       (op_has_more(op) ? RECORD_MORE : 0) | op->bytes;
 }
 
 /* By both: equally many for each rail, and an even number of all, since half are for either end. */
@@ -78,8 +79,9 @@ static uint64_t even_chunk_bytes(const struct rail_op *op)
 static uint64_t chunk_bytes(const struct rail_peer *peer, uint64_t bytes)
 {
 	uint64_t share = bytes / (uint64_t)(peer->rail_count * peer->qps) + RAIL_STRIPE_ALIGN;
-	const uint64_t most = peer->ctx->settings.chunk;
+	uint64_t most = peer->ctx->settings.chunk;
 
+	most = most < peer->chunk_most ? most : peer->chunk_most & ~(uint64_t)(RAIL_STRIPE_ALIGN - 1);
 	if (peer->qps == 1 || share > most)
 		return most;
 	share &= ~(uint64_t)(RAIL_STRIPE_ALIGN - 1);
@@ -104,11 +106,12 @@ void rndv_release(struct rail_op *op)
 	if (op->mr)
 		rail_mr_put(&op->peer->ctx->mr, op->mr);
 	op->mr = NULL;
+	rail_parts_free(op);
 }
 
 void rndv_finish(struct rail_op *op, int status)
 {
-	if (op->how & RNDV_FIN)
+	if (op->how & RNDV_FIN || (op->parts && op->parts->tabled))
 		rail_table_remove(&op->peer->ctx->table, op->handle);
 	rndv_release(op);
 	op_end(op, status);
@@ -142,6 +145,7 @@ static int rts_post(struct rail_tx *tx, struct rail_op *op)
 		.policy = op->policy,
 		.lane = op->lane,
 		.how = op->how,
+		.parts = op->parts && op->parts->memory,
 	};
 	int rc;
 
@@ -162,7 +166,7 @@ static int rts_post(struct rail_tx *tx, struct rail_op *op)
 
 static int cts_post(struct rail_tx *tx, const struct rail_op *op)
 {
-	const struct rail_header header = { { op->handle, (uintptr_t)op->buf.addr } };
+	const struct rail_header header = { { op->handle, (uintptr_t)op_data(op) } };
 	uint32_t rkey[RAIL_MAX];
 
 	keys_of(op, rkey);
@@ -200,8 +204,8 @@ static int fin_post(struct rail_tx *tx, const struct rail_op *op)
 	if (!bytes)
 		return tx->control(tx, RECORD_FIN, &header, 0, nothing);
 	memcpy(&header.word[1], op->cursor, sizeof(header.word[1]));
-	return tx->control(tx, RECORD_FIN, &header, (uint64_t)op->odd_rail << 56 | bytes,
-			   op->carried);
+	return tx->control(tx, RECORD_FIN, &header, (uint64_t)op->odd_rail << 56 |
+			   (op_has_more(op) ? RECORD_MORE : 0) | bytes, op->carried);
 }
 
 /* KEYS and RTS are one to the receiver: nothing comes between them, since op stays first. */
@@ -249,6 +253,8 @@ void rail_rndv_control_sent(struct rail_op *op)
 		rndv_cts_sent(op);
 	else if (op->stage == STAGE_EDGES)
 		rndv_chunks_start(op);
+	else if (op->stage == STAGE_FIN)
+		rndv_fin_sent(op);
 	else
 		op_end(op, 0);
 }
@@ -285,8 +291,10 @@ void rail_rndv_peer_failed(struct rail_peer *peer)
 			continue;
 		rail_table_remove(table, op->handle);
 		op->how &= (uint8_t)~RNDV_FIN;
-		/* By both: one with chunks under way ends with the last of them. */
-		if (op->stage == STAGE_RTS_SENT || !(op->how & RNDV_BOTH) || !op->chunks_out)
+		if (op->parts)
+			op->parts->tabled = false;
+		/* By both, or in parts: one with chunks under way ends with the last of them. */
+		if (op->stage == STAGE_RTS_SENT || !op->chunks_out)
 			rndv_finish(op, -ECONNRESET);
 	}
 }

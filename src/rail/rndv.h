@@ -16,6 +16,8 @@
  * ends have offered the other a message, each reads the whole of one that is not large.  Of
  * several smaller ones one way, the ends move every second one whole.
  *
+ * Long messages may move part by part (parts.h), each as above, one after the other.
+ *
  * FIN also answers a message of which no byte is wanted.  An RTS that has not been
  * answered can be cancelled: CANCEL, CANCELLED (cancel.c).
  */
@@ -65,12 +67,13 @@ enum {
 	RNDV_MORE = 128,		/* by both, and an earlier offer waits for its answer */
 };
 
-/* In the word of a CTS: RNDV_ALONE, RNDV_EDGES; of a CTS and a FIN: bytes. */
+/* In the word of a CTS: RNDV_ALONE, RNDV_EDGES; of a CTS and a FIN: more parts follow, bytes. */
 #define CTS_ALONE ((uint64_t)1 << 47)
 #define CTS_EDGES ((uint64_t)1 << 46)
-#define RECORD_BYTES (CTS_EDGES - 1)
+#define RECORD_MORE ((uint64_t)1 << 45)
+#define RECORD_BYTES (RECORD_MORE - 1)
 
-_Static_assert(RAIL_STRIPE_MAX_BYTES <= RECORD_BYTES, "the bytes of a message fit its records");
+_Static_assert(RAIL_STRIPE_MAX_BYTES <= RECORD_BYTES, "the bytes of a part fit its records");
 
 /* Immediate: landing:8 generation:8 chunk:16; a control message has its rail for a chunk. */
 enum { IMM_CONTROL = 0x8000 };
@@ -157,8 +160,13 @@ void rndv_plan(const struct rail_op *op, struct rail_stripe *s);
 void rndv_release(struct rail_op *op);
 /* Upcall from within rail_progress, buffer given back first. */
 void rndv_finish(struct rail_op *op, int status);
-/* All that was wanted has been read. */
+/* What was wanted is to come now: it is read, or cleared to send. */
+void rndv_receive(struct rail_op *op);
+/* All that was wanted has been written, or has been read. */
+void rndv_written_done(struct rail_op *op);
 void rndv_read_done(struct rail_op *op);
+/* The FIN is out. */
+void rndv_fin_sent(struct rail_op *op);
 
 /* Answer with the record of this stage.  True when it is out; else it waits in its lane. */
 bool rndv_answer(struct rail_op *op, unsigned stage);

@@ -13,6 +13,7 @@
 #include "mapped.h"
 #include "mr.h"
 #include "op_queue.h"
+#include "parts.h"
 #include "peer_failure.h"
 #include "rail.h"
 #include "rail_ctx.h"
@@ -40,12 +41,13 @@ static bool rts_is_sound(const struct rail_rx *rx, const struct rail_rts_wire *r
 
 	for (int k = 0; k < peer->rail_count; k++)
 		share |= rts->weight[k];
-	return bytes <= RAIL_STRIPE_MAX_BYTES && rts->policy < RAIL_POLICIES && share &&
+	return bytes <= INT64_MAX && rts->policy < RAIL_POLICIES && share &&
 	       rts->bound < peer->rail_count &&
 	       !(rts->how & ~(RNDV_READ | RNDV_CONTROL | RNDV_BOTH | RNDV_MORE)) &&
 	       !(both && (rts->how & RNDV_READ || rts->policy > RAIL_STRIPE)) &&
 	       !(rts->how & RNDV_MORE && !both) &&
 	       !(control && (read || rts->policy == RAIL_PULL)) &&
+	       !(read && rts->parts) && rts->parts <= 1 &&
 	       (!read || rx->keys.handle == rts->handle);
 }
 
@@ -82,6 +84,7 @@ void rail_rts_arrived(struct rail_rx *rx, const struct rail_record *record, cons
 		.lane = rts->lane,
 		.how = rts->how,
 		.keys = rx->keys,
+		.parts = rts->parts,
 	};
 	memcpy(kept->weight, rts->weight, sizeof(kept->weight));
 	rx->keys.handle = 0;
@@ -100,9 +103,36 @@ void rndv_cts_sent(struct rail_op *op)
 void rndv_read_done(struct rail_op *op)
 {
 	foreign_writes_tell(op->buf.addr, op->bytes);
-	rndv_release(op);
+	if (unlikely(op->parts))
+		rail_parts_landed(op);
+	else
+		rndv_release(op);
 	if (rndv_answer(op, STAGE_FIN))
+		rndv_fin_sent(op);
+}
+
+void rndv_fin_sent(struct rail_op *op)
+{
+	if (likely(!op->parts)) {
 		op_end(op, 0);
+	} else if (rail_parts_next(op)) {
+		rndv_receive(op);
+	} else {
+		rndv_release(op);
+		op_end(op, 0);
+	}
+}
+
+void rndv_written_done(struct rail_op *op)
+{
+	if (unlikely(op->parts)) {
+		rail_parts_landed(op);
+		if (rail_parts_next(op)) {
+			rndv_receive(op);
+			return;
+		}
+	}
+	rndv_finish(op, 0);
 }
 
 void rndv_clear_to_send(struct rail_op *op)
@@ -137,6 +167,10 @@ static void take_both(struct rail_op *op)
 {
 	struct rail_peer *peer = op->peer;
 
+	if (op_has_more(op) && op->how & RNDV_BOTH) {
+		take_alone(op, true);
+		return;
+	}
 	if (!rndv_may_move_alone(op, op->bytes))
 		return;
 	if (peer->offers)
@@ -170,7 +204,7 @@ static void op_take_rts(struct rail_op *op, const struct rail_rts *rts)
 }
 
 /* No upcall from here: rail_accept may be called in one. */
-static void receive(struct rail_op *op)
+void rndv_receive(struct rail_op *op)
 {
 	struct rail_peer *peer = op->peer;
 
@@ -188,18 +222,36 @@ static void receive(struct rail_op *op)
 	}
 }
 
-/* What is written may be written to a mapping; who reads does not need one. */
+/* What is written may be written to a mapping, as a whole; who reads does not need one. */
 static int register_landing(struct rail_op *op, const struct rail_rts *rts)
 {
 	struct rail_ctx *ctx = op->peer->ctx;
+	size_t bytes;
+	void *addr;
 
-	if (unlikely(op->bytes >= ctx->map_from) && !(rts->how & RNDV_READ)) {
+	if (unlikely(op->bytes >= ctx->map_from) && !(rts->how & RNDV_READ) && !op_has_more(op) &&
+	    op->buf.kind != RAIL_MEM_PARTS) {
 		op->mr = rail_mapped_get(ctx, &op->buf, op->bytes);
 		op->mapped = op->mr;
 		if (op->mr)
 			return 0;
 	}
-	return rail_mr_get(&ctx->mr, op->buf.addr, op->bytes, &op->mr);
+	rail_parts_memory(op, &addr, &bytes);
+	return rail_mr_get(&ctx->mr, addr, bytes, &op->mr);
+}
+
+static int landing_make(struct rail_op *op, const struct rail_rts *rts)
+{
+	int rc = rail_parts_make(op, op->buf.bytes, op->buf.kind == RAIL_MEM_PARTS);
+
+	if (rc)
+		return rc;
+	if (unlikely(op->parts))
+		rail_parts_begin(op, rts->parts);
+	rc = register_landing(op, rts);
+	if (rc)
+		rail_parts_free(op);
+	return rc;
 }
 
 int rail_accept(struct rail_peer *peer, uint64_t rendezvous, const struct rail_buf *buf,
@@ -224,16 +276,18 @@ int rail_accept(struct rail_peer *peer, uint64_t rendezvous, const struct rail_b
 	op->peer = peer;
 	op->buf = *buf;
 	op->bytes = buf->bytes < entry->rts.bytes ? buf->bytes : entry->rts.bytes;
+	op->buf.bytes = op->bytes;
 	op->mr = NULL;
-	op->mapped = false;
+	op->parts = NULL;
+	op->mapped = op->in_parts = false;
 	if (op->bytes) {
-		rc = register_landing(op, &entry->rts);
+		rc = landing_make(op, &entry->rts);
 		if (rc)
 			return rc;
 	}
 	op_take_rts(op, &entry->rts);
 	rail_table_remove(&ctx->table, rendezvous);
 	op_begin(op);
-	receive(op);
+	rndv_receive(op);
 	return 0;
 }

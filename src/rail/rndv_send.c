@@ -9,6 +9,7 @@
 #include "err.h"
 #include "likely.h"
 #include "mr.h"
+#include "parts.h"
 #include "peer_failure.h"
 #include "rail.h"
 #include "rail_ctx.h"
@@ -33,10 +34,30 @@ static void op_take_way(struct rail_op *op, const struct rail_way *way)
 	op->rail = way->rail;
 	op->threshold = way->threshold;
 	op->how = way->completion == RAIL_BY_CONTROL ? RNDV_CONTROL : 0;
+	/* Nobody else knows when memory that is gathered in parts has the next one. */
+	if (op->buf.kind == RAIL_MEM_PARTS)
+		return;
 	if (way->rendezvous == RAIL_BY_READ)
 		op->how |= RNDV_READ;
 	else if (by_both(op->peer, way, op->buf.bytes))
 		op->how |= RNDV_BOTH | (op->peer->offers ? RNDV_MORE : 0);
+}
+
+static int memory_take(struct rail_op *op)
+{
+	size_t bytes;
+	void *addr;
+	int rc;
+
+	op->mr = NULL;
+	rc = rail_parts_make(op, op->buf.bytes, op->buf.kind == RAIL_MEM_PARTS);
+	if (rc || !op->buf.bytes)
+		return rc;
+	rail_parts_memory(op, &addr, &bytes);
+	rc = rail_mr_get(&op->peer->ctx->mr, addr, bytes, &op->mr);
+	if (rc)
+		rail_parts_free(op);
+	return rc;
 }
 
 int rail_rndv_send(struct rail_peer *peer, const struct rail_way *way,
@@ -47,23 +68,15 @@ int rail_rndv_send(struct rail_peer *peer, const struct rail_way *way,
 	struct rail_tx *tx = peer->route[way->policy];
 	int rc;
 
-	if (buf->bytes > RAIL_STRIPE_MAX_BYTES) {
-		rg_error("a message of %zu bytes is too long (accepted: up to %llu)", buf->bytes,
-			 (unsigned long long)RAIL_STRIPE_MAX_BYTES);
-		return -EMSGSIZE;
-	}
 	op->peer = peer;
 	op->buf = *buf;
 	op->header = *header;
 	op_take_way(op, way);
 	op->lane = peer->next_lane++;
 	op->chunks_out = 0;
-	op->mr = NULL;
-	if (buf->bytes) {
-		rc = rail_mr_get(&ctx->mr, buf->addr, buf->bytes, &op->mr);
-		if (rc)
-			return rc;
-	}
+	rc = memory_take(op);
+	if (rc)
+		return rc;
 	rc = rail_table_add(&ctx->table, peer, &op->handle);
 	if (rc) {
 		rndv_release(op);
@@ -86,14 +99,23 @@ int rail_rndv_send(struct rail_peer *peer, const struct rail_way *way,
 	return 0;
 }
 
+/* Is a part under way, behind which another one may be asked for? */
+static bool is_between(const struct rail_op *op)
+{
+	return op_has_more(op) && op->stage == STAGE_POSTED && !op->parts->next;
+}
+
 /* Of an answer that moves bytes, is it one that this operation waits for? */
-static bool is_due(const struct rail_op *op, uint64_t bytes, unsigned how)
+static bool is_due(const struct rail_op *op, uint64_t bytes, bool more, unsigned how)
 {
 	if (op->how & RNDV_FIN)
 		return how == RNDV_READ;
-	if (op->stage != STAGE_RTS_SENT)
+	if (op->how & RNDV_BOTH && more && !how)
 		return false;
-	return !bytes || (op->how & RNDV_READ) == how || rndv_may_move_alone(op, bytes);
+	if (op->stage != STAGE_RTS_SENT && !is_between(op))
+		return false;
+	return !bytes || (op->how & RNDV_READ) == how || rndv_may_move_alone(op, bytes) ||
+	       (op->how & RNDV_BOTH && more);
 }
 
 /*
@@ -101,24 +123,31 @@ static bool is_due(const struct rail_op *op, uint64_t bytes, unsigned how)
  * are bytes, or by both, first by a CTS; NULL: none, and the peer has failed.
  */
 static struct rail_op *answered(struct rail_peer *peer, const struct rail_record *record,
-				uint64_t bytes, bool fits, unsigned how, const char *what)
+				bool fits, unsigned how, const char *what)
 {
 	struct rail_entry *entry = rail_table_find(&peer->ctx->table, peer,
 						   record->header.word[0]);
 	struct rail_op *op = entry ? entry->op : NULL;
+	uint64_t bytes = record->word & RECORD_BYTES;
+	bool more = record->word & RECORD_MORE;
 
-	if (!op || bytes > op->buf.bytes || !fits || !is_due(op, bytes, how)) {
+	if (!op || !fits || !is_due(op, bytes, more, how) ||
+	    (!(op->how & RNDV_FIN) && !rail_parts_fit(op, bytes, more))) {
 		rail_peer_fail(peer, -EPROTO, "a %s for no message of ours", what);
 		return NULL;
 	}
-	if (!(op->how & RNDV_FIN))
+	if (!(op->how & RNDV_FIN) && !op_has_more(op))
 		peer->offers--;
+	if (op->parts && !(op->how & RNDV_FIN))
+		rail_parts_asked(op, bytes, more);
 	if (op->how & RNDV_BOTH && !how) {
 		op->how |= RNDV_FIN;
-	} else {
+	} else if (!more) {
 		rail_table_remove(&peer->ctx->table, op->handle);
 		op->how &= (uint8_t)~RNDV_FIN;
 	}
+	if (op->parts)
+		op->parts->tabled = more;
 	return op;
 }
 
@@ -139,17 +168,20 @@ void rail_cts_arrived(struct rail_peer *peer, const struct rail_record *record,
 		      const void *payload)
 {
 	uint64_t bytes = record->word & RECORD_BYTES;
-	struct rail_op *op = answered(peer, record, bytes, bytes > 0, 0, "CTS");
+	bool fits = bytes && !(record->word & CTS_ALONE && record->word & RECORD_MORE);
+	struct rail_op *op = answered(peer, record, fits, 0, "CTS");
 
 	if (!op)
 		return;
 	if (record->word & CTS_ALONE && !write_alone(op))
 		return;
-	op->bytes = bytes;
 	op->remote = record->header.word[1];
 	op->slot = (uint8_t)(record->word >> 48);
 	op->generation = (uint8_t)(record->word >> 56);
 	memcpy(op->rkey, payload, sizeof(op->rkey));
+	if (unlikely(op->parts) && !rail_parts_cleared(op, bytes))
+		return;
+	op->bytes = bytes;
 	if (likely(!(record->word & CTS_EDGES))) {
 		rndv_chunks_start(op);
 		return;
@@ -178,7 +210,7 @@ void rail_fin_arrived(struct rail_peer *peer, const struct rail_record *record,
 	memcpy(units, payload, sizeof(units));
 	for (int k = 0; k < RAIL_MAX; k++)
 		whole += (uint64_t)units[k] * RAIL_STRIPE_ALIGN;
-	op = answered(peer, record, bytes, odd < peer->rail_count && whole <= bytes &&
+	op = answered(peer, record, odd < peer->rail_count && whole <= bytes &&
 		      bytes - whole < RAIL_STRIPE_ALIGN, RNDV_READ, "FIN");
 	if (!op)
 		return;
@@ -198,5 +230,6 @@ void rail_fin_arrived(struct rail_peer *peer, const struct rail_record *record,
 		op->how = (uint8_t)((op->how & ~RNDV_BOTH) | RNDV_READ);
 	memcpy(op->cursor, chunks, sizeof(chunks));
 	op->bytes = bytes;
-	rndv_finish(op, 0);
+	if (!op_has_more(op))
+		rndv_finish(op, 0);
 }

@@ -25,6 +25,15 @@ enum {
 /* The longest message whose chunks are not larger than that. */
 #define RAIL_STRIPE_MAX_BYTES ((RAIL_CHUNKS_MAX - RAIL_MAX) * RAIL_CHUNK_MAX_BYTES)
 
+/* Of ports whose requests are shorter, a table of chunks would not move a part. */
+#define RAIL_CHUNK_LEAST_BYTES (RAIL_PART_BYTES / (RAIL_CHUNKS_MAX - 2 * RAIL_MAX) + RAIL_STRIPE_ALIGN)
+
+/* So much at most has chunks that are not larger than that, pulled or not. */
+static inline uint64_t rail_stripe_table(uint64_t chunk_bytes)
+{
+	return (RAIL_CHUNKS_MAX - 2 * RAIL_MAX) * (chunk_bytes & ~(uint64_t)(RAIL_STRIPE_ALIGN - 1));
+}
+
 /*
  * The chunks of a message that rails pull (policy `pull`) are not larger than this,
  * unless there would be too many of them.

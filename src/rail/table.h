@@ -9,6 +9,7 @@
 #ifndef RAIL_TABLE_H
 #define RAIL_TABLE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "rail.h"
@@ -29,6 +30,7 @@ struct rail_rts {
 	struct rail_keys keys;		/* if it is to be read */
 	uint8_t policy, bound, lane, how;
 	uint8_t weight[RAIL_MAX];
+	bool parts;			/* the sender's memory is in parts */
 };
 
 struct rail_entry {

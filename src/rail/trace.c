@@ -85,7 +85,8 @@ void rail_op_traced(const struct rail_op *op, bool sent, struct rail_traced *out
 	out->bytes = op->bytes;
 	out->both = op->how & RNDV_BOTH;
 	out->read = op->how & RNDV_READ && !out->both;
-	if (!op->bytes)
+	out->in_parts = op->in_parts;
+	if (!op->bytes || op->in_parts)
 		return;
 	if (!out->both && (sent || out->read))
 		chunks_by_cursor(op, out);

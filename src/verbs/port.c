@@ -224,6 +224,7 @@ static int port_query(struct ibv_context *context, const struct ibv_device_attr 
 	port->link_layer = attr.link_layer ? attr.link_layer : IBV_LINK_LAYER_INFINIBAND;
 	port->state = attr.state;
 	port->mtu = port->active_mtu = attr.active_mtu;
+	port->message_max = attr.max_msg_sz;
 	port->lid = attr.lid;
 	port->rate_bytes_per_s = link_rate(&attr);
 	if (port->kind == VRB_SOFTHCA && softhca_query_model(context->device, &model) == 0)

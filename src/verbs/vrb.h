@@ -40,6 +40,7 @@ struct vrb_port {
 	uint64_t rate_bytes_per_s;	/* one direction, data; 0 = unlimited */
 	enum ibv_mtu active_mtu;	/* of datagrams */
 	enum ibv_mtu mtu;		/* of connections: the active one, or less on request */
+	uint32_t message_max;		/* bytes of one request */
 	uint16_t lid;
 	int gid_index;			/* -1: this port has no GID that can be used */
 	uint8_t gid_type;		/* enum ibv_gid_type; both ends must use the same */

@@ -93,7 +93,7 @@ static void on_lost(void *user, unsigned index, int error)
 	failure.error = error;
 }
 
-enum { FIRST_CONTROL = 21, LAST_RULE = 25 };
+enum { FIRST_CONTROL = 23, LAST_RULE = 27 };
 
 static void inject(struct job *job, int what)
 {
@@ -183,16 +183,25 @@ static void inject(struct job *job, int what)
 		rts = (struct rail_rts_wire){ .how = RNDV_MORE };
 		rail_rts_arrived(&peer->rx[0], &record, &rts);
 		break;
+	case 21:	/* in parts that nobody else can gather, and to be read */
+		peer->rx[0].keys.handle = 5;
+		rts = (struct rail_rts_wire){ .handle = 5, .how = RNDV_READ, .parts = 1 };
+		rail_rts_arrived(&peer->rx[0], &record, &rts);
+		break;
+	case 22:	/* in what is no answer to the question */
+		rts = (struct rail_rts_wire){ .handle = 5, .parts = 2 };
+		rail_rts_arrived(&peer->rx[0], &record, &rts);
+		break;
 	case FIRST_CONTROL:	/* an immediate of a write, where control messages are due */
 		rail_chunk_landed(&peer->bulk[0], landed, 32768, true);
 		break;
-	case 22:	/* the control message of another rail */
+	case 24:	/* the control message of another rail */
 		rail_chunk_landed(&peer->bulk[0], landed | IMM_CONTROL | 1, 0, false);
 		break;
-	case 23:	/* with data */
+	case 25:	/* with data */
 		rail_chunk_landed(&peer->bulk[0], landed | IMM_CONTROL, 8, false);
 		break;
-	case 24:	/* twice */
+	case 26:	/* twice */
 		rail_chunk_landed(&peer->bulk[0], landed | IMM_CONTROL, 0, false);
 		CHECK_EQUAL(peer->error, 0);
 		rail_chunk_landed(&peer->bulk[0], landed | IMM_CONTROL, 0, false);
@@ -275,6 +284,7 @@ static const struct answer {
 	uint64_t word;
 	uint32_t units[RAIL_MAX];
 	const char *soft;		/* "ideal" when NULL */
+	bool parts;			/* the message may move in some */
 } answers[] = {
 	{ RAIL_BY_READ, false, 65536, { 0 } },			/* a CTS for what is to be read */
 	{ RAIL_BY_WRITE, false, 0, { 0 } },			/* of nothing */
@@ -290,6 +300,14 @@ static const struct answer {
 	{ RAIL_BY_WRITE, false, 1ull << 47 | 65536, { 0 } },	/* for all, of what is not by both */
 	{ RAIL_BY_WRITE, false, 1ull << 46 | 65536, { 0 } },	/* with edges of no bytes */
 	{ RAIL_BY_BOTH, false, 3ull << 46 | 16, { 0 } },	/* of fewer than the page's */
+	{ RAIL_BY_WRITE, false, 1ull << 45 | 16384, { 0 } },	/* of a part of what has none */
+	{ RAIL_BY_READ, true, 1ull << 45 | 16384, { 64, 64 } },
+	{ RAIL_BY_WRITE, false, 1ull << 45 | 65536, { 0 }, NULL, true },	/* of all, and of more */
+	{ RAIL_BY_READ, true, 1ull << 45 | 65536, { 256, 256 }, NULL, true },
+	{ RAIL_BY_WRITE, false, 1ull << 45, { 0 }, NULL, true },	/* of a part of nothing */
+	{ RAIL_BY_READ, true, 1ull << 45, { 0 }, NULL, true },
+	{ RAIL_BY_BOTH, false, 1ull << 45 | 16384, { 0 }, NULL, true },	/* by both, and in parts */
+	{ RAIL_BY_BOTH, false, 5ull << 45 | 16384, { 0 }, NULL, true },	/* for all, and for a part */
 };
 
 static void answers_body(struct job *job)
@@ -305,6 +323,8 @@ static void answers_body(struct job *job)
 	job->rail.on_message = job_keep_handle;
 	job->rail.on_peer_error = on_lost;
 	job_connect(job);
+	if (a->parts)
+		job->ctx->part_bytes = 16384;
 	capture_begin(2);
 	if (job->rank == 0) {
 		CHECK_EQUAL(rail_send(job->peer[1], &way, &header,
@@ -351,6 +371,7 @@ struct death {
 	const char *soft;
 	enum when when;
 	useconds_t pause;	/* of the survivors, between two calls of rail_progress */
+	bool parts;		/* messages move in parts; most of them also have memory that does */
 };
 
 enum { DEATH_OPS = 200, DEATH_BYTES = 100000 };
@@ -360,12 +381,33 @@ static struct {
 	int used, messages;
 	unsigned char *data;
 	const struct rail_way *way;
+	bool parts;
 } death;
+
+static struct rail_buf death_buf(void)
+{
+	struct rail_buf buf = { death.data, DEATH_BYTES, RAIL_MEM_HOST };
+
+	if (death.parts && death.used % 3)
+		buf = (struct rail_buf){ NULL, DEATH_BYTES, RAIL_MEM_PARTS };
+	return buf;
+}
+
+static void death_on_part(void *user, struct rail_op *op, uint64_t from, void *part, size_t bytes,
+			  bool gather)
+{
+	(void)user;
+	(void)op;
+	if (gather)
+		memcpy(part, death.data + from, bytes);
+	else
+		memcpy(death.data + from, part, bytes);
+}
 
 static void accept_all(void *user, const struct rail_message *msg)
 {
 	struct rail_op *op = &death.op[death.used];
-	struct rail_buf buf = { death.data, DEATH_BYTES, RAIL_MEM_HOST };
+	struct rail_buf buf = death_buf();
 	int rc;
 
 	(void)user;
@@ -384,7 +426,7 @@ static void offer_one(struct job *job, int to)
 {
 	struct rail_op *op = &death.op[death.used];
 	struct rail_header header = { { 0 } };
-	struct rail_buf buf = { death.data, DEATH_BYTES, RAIL_MEM_HOST };
+	struct rail_buf buf = death_buf();
 	int rc;
 
 	CHECK(death.used < 2 * DEATH_OPS);
@@ -458,12 +500,18 @@ static void death_body(struct job *job)
 
 	death.data = calloc(1, DEATH_BYTES);
 	death.way = &d->way;
+	death.parts = d->parts;
 	job->rail.on_message = accept_all;
+	job->rail.on_part = death_on_part;
 	job->rail.on_peer_error = on_lost;
 	/* Process 1 may have gone before this one has left job_connect. */
 	if (job->rank != 1)
 		capture_begin(2);
 	job_connect(job);
+	for (int p = 0; p < job->count && d->parts; p++) {
+		job->ctx->part_bytes = 16384;
+		job->peer[p]->table_bytes = 32768;
+	}
 	if (job->rank == 1) {
 		job_lost(job, 1);
 		die(job, d->when);
@@ -474,13 +522,13 @@ static void death_body(struct job *job)
 	job_close(job);
 }
 
-static void deaths(struct rail_way way)
+static void deaths_of(struct rail_way way, bool parts)
 {
 	static const char *const soft[] = { "ideal", "ports=2," MODELLED };
 
 	for (int s = 0; s < 2; s++)
 		for (int when = BEFORE_ACCEPTING; when <= IN_THE_MIDDLE; when++) {
-			const struct death d = { way, soft[s], when, 0 };
+			const struct death d = { way, soft[s], when, 0, parts };
 
 			assert_int_equal(job_run(&(struct job_config){
 					.soft = d.soft, .count = 3, .nodes = 3 },
@@ -488,10 +536,25 @@ static void deaths(struct rail_way way)
 		}
 }
 
+static void deaths(struct rail_way way)
+{
+	deaths_of(way, false);
+}
+
 static void test_death(void **state)
 {
 	(void)state;
 	deaths(traffic_ways[RAIL_STRIPE]);
+}
+
+static void test_death_in_parts(void **state)
+{
+	struct rail_way way = traffic_ways[RAIL_STRIPE];
+
+	(void)state;
+	deaths_of(way, true);
+	way.rendezvous = RAIL_BY_READ;
+	deaths_of(way, true);
 }
 
 static void test_death_of_other_ways(void **state)
@@ -567,6 +630,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_rules),
 		cmocka_unit_test(test_answers),
 		cmocka_unit_test(test_death),
+		cmocka_unit_test(test_death_in_parts),
 		cmocka_unit_test(test_death_of_other_ways),
 		cmocka_unit_test(test_death_by_both),
 		cmocka_unit_test(test_slow_death),

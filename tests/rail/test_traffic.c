@@ -60,6 +60,15 @@ static void bend_lanes(struct job *job, const struct how *how)
 		job->ctx->lane[i]->qp.granted.inline_bytes = 64;
 }
 
+static void bend_parts(struct job *job, const struct how *how)
+{
+	if (!how->traffic.part_bytes)
+		return;
+	job->ctx->part_bytes = how->traffic.part_bytes;
+	for (int p = 0; p < job->count; p++)
+		job->peer[p]->table_bytes = 2 * how->traffic.part_bytes;
+}
+
 /* What each process says of each rail, for all to see. */
 static struct rail_ledger (*ledgers)[RAIL_MAX];
 
@@ -111,11 +120,13 @@ static void body(struct job *job)
 	const struct how *how = job->arg;
 
 	job->rail.on_message = traffic_on_message;
+	job->rail.on_part = traffic_on_part;
 	job_open(job);
 	bend(job, how);
 	job_offer(job);
 	bend_lanes(job, how);
 	CHECK_EQUAL(job_accept_offers(job), 0);
+	bend_parts(job, how);
 	job_barrier(job);
 	rail_all_attached(job->ctx);
 	traffic_run(job, &how->traffic);
@@ -447,8 +458,11 @@ static int all_ways(struct rail_way ways[TRAFFIC_WAYS_MAX], int rails)
 	return n;
 }
 
-/* All ways, all sizes (the largest once), between processes that accept now, later, or in part. */
-static void ways_on(const char *soft, int rails, int lanes, int qps)
+/*
+ * All ways, all sizes (the largest once), between processes that accept now, later, or of some
+ * messages only a half; part_bytes: as in traffic.h.
+ */
+static void ways_in_parts(const char *soft, int rails, int lanes, int qps, size_t part_bytes)
 {
 	static const size_t sizes[] = {
 		0, 1, 127, 128, 129, 8191, 8192, 8193, 8320, 12289, 16385, 65535, 100001, 262144,
@@ -457,7 +471,8 @@ static void ways_on(const char *soft, int rails, int lanes, int qps)
 	struct rail_way ways[TRAFFIC_WAYS_MAX];
 	struct how how = {
 		.lanes = lanes,
-		.traffic = { .sizes = sizes, .ways = ways, .way_count = all_ways(ways, rails) },
+		.traffic = { .sizes = sizes, .ways = ways, .way_count = all_ways(ways, rails),
+			     .part_bytes = part_bytes },
 	};
 
 	int drawn = draw(3);
@@ -475,6 +490,20 @@ static void ways_on(const char *soft, int rails, int lanes, int qps)
 		how.traffic.arena = i != 1;
 		run((struct job_config){ .soft = soft, .qps = qps }, how);
 	}
+}
+
+static void ways_on(const char *soft, int rails, int lanes, int qps)
+{
+	ways_in_parts(soft, rails, lanes, qps, 0);
+}
+
+static void test_parts(void **state)
+{
+	(void)state;
+	ways_in_parts("ideal,ports=1", 1, PLAIN, 1, 16384);
+	ways_in_parts("ideal,ports=3", 3, PLAIN, 2, 100096);
+	ways_in_parts("ports=2," MODELLED, 2, PLAIN, 1, 49152);
+	ways_in_parts("ports=8," MODELLED, 8, PLAIN, 1, 100096);
 }
 
 static void test_ways_polled(void **state)
@@ -675,6 +704,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_several),
 		cmocka_unit_test(test_ways_polled),
 		cmocka_unit_test(test_ways_sent),
+		cmocka_unit_test(test_parts),
 		cmocka_unit_test(test_queue_pairs),
 		cmocka_unit_test(test_chunks),
 		cmocka_unit_test(test_trailing_marks),

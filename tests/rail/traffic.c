@@ -23,6 +23,8 @@ struct item {
 	unsigned flags;
 	bool started, finished;
 	uint64_t rendezvous;		/* waits to be accepted */
+	bool out_parts, in_parts;	/* memory that moves in parts, at the sender, at the receiver */
+	size_t moved;			/* this end's: through parts, so far */
 };
 
 /* Messages with one partner: those to it and those from it. */
@@ -126,6 +128,8 @@ static void describe(struct item *item, int from, int to, int i, size_t *offset)
 	item->room = item->bytes;
 	if (t->truncate_every && (size_t)i % t->truncate_every == 0)
 		item->room /= 2;
+	item->out_parts = t->part_bytes && item->bytes > item->way->eager && random >> 20 & 1;
+	item->in_parts = t->part_bytes && random >> 21 & 1;
 	item->flags = t->sync_every && (unsigned)i % t->sync_every == 0 ? RAIL_SEND_SYNC : 0;
 	*offset += GUARD + random % 64;
 	item->offset = *offset;
@@ -197,12 +201,37 @@ static void side_free(int p)
 
 /* ---- Sending and receiving ---------------------------------------------- */
 
-static void sent(struct rail_op *op, int status)
+void traffic_on_part(void *user, struct rail_op *op, uint64_t from, void *part, size_t bytes,
+		     bool gather)
 {
 	struct item *item = (struct item *)op;
 
+	CHECK(user == run.job && !item->finished);
+	CHECK_EQUAL(from, item->moved);
+	CHECK(bytes > 0 && bytes <= run.t->part_bytes);
+	item->moved += bytes;
+	if (gather) {
+		CHECK(item->out_parts && item->moved <= item->bytes);
+		memcpy(part, item->at + from, bytes);
+	} else {
+		CHECK(item->in_parts && item->moved <= item->room);
+		memcpy(item->at + from, part, bytes);
+	}
+}
+
+static enum rail_mem_kind kind_of(bool parts)
+{
+	return parts ? RAIL_MEM_PARTS : run.t->arena ? RAIL_MEM_ARENA : RAIL_MEM_HOST;
+}
+
+static void sent(struct rail_op *op, int status)
+{
+	struct item *item = (struct item *)op;
+	size_t taken = item->bytes < item->room ? item->bytes : item->room;
+
 	CHECK_EQUAL(status, 0);
 	CHECK(!item->finished);
+	CHECK_EQUAL(item->moved, item->out_parts ? taken : 0);
 	item->finished = true;
 	for (int p = 0; p < run.job->count; p++)
 		if (run.side[p].out && item >= run.side[p].out &&
@@ -216,6 +245,8 @@ static void received(struct rail_op *op, int status)
 
 	CHECK_EQUAL(status, 0);
 	CHECK(!item->finished);
+	CHECK_EQUAL(item->moved, item->in_parts && op->done ?
+		    (item->bytes < item->room ? item->bytes : item->room) : 0);
 	item->finished = true;
 	for (int p = 0; p < run.job->count; p++)
 		if (run.side[p].in && item >= run.side[p].in &&
@@ -233,8 +264,8 @@ static void send_some(int p)
 		struct item *item = &s->out[s->sent];
 		struct rail_header header = { { 0x7700 + (uint64_t)s->sent,
 						(uint64_t)item->bytes } };
-		struct rail_buf buf = { item->at, item->bytes,
-					run.t->arena ? RAIL_MEM_ARENA : RAIL_MEM_HOST };
+		struct rail_buf buf = { item->out_parts ? NULL : item->at, item->bytes,
+					kind_of(item->out_parts) };
 		int rc;
 
 		item->op.done = sent;
@@ -256,8 +287,7 @@ static void send_some(int p)
 static void accept_item(int p, int i)
 {
 	struct item *item = &run.side[p].in[i];
-	struct rail_buf buf = { item->at, item->room,
-				run.t->arena ? RAIL_MEM_ARENA : RAIL_MEM_HOST };
+	struct rail_buf buf = { item->in_parts ? NULL : item->at, item->room, kind_of(item->in_parts) };
 	int rc;
 
 	item->op.done = received;

@@ -29,6 +29,11 @@ struct traffic {
 	enum traffic_accept accept;
 	bool with_self, one_way;	/* one_way: only the lower rank sends */
 	size_t truncate_every;		/* every so many is received into half its length */
+	/*
+	 * Long messages move in parts of so many bytes: of some the sender's memory is RAIL_MEM_PARTS,
+	 * of some the receiver's, of some neither's, which have a table of twice as many.  0: none.
+	 */
+	size_t part_bytes;
 };
 
 /*
@@ -39,6 +44,10 @@ void traffic_run(struct job *job, const struct traffic *t);
 
 /* rail_config.on_message of a job that runs traffic. */
 void traffic_on_message(void *user, const struct rail_message *msg);
+
+/* rail_config.on_part of a job whose traffic has parts. */
+void traffic_on_part(void *user, struct rail_op *op, uint64_t from, void *part, size_t bytes,
+		     bool gather);
 
 extern const struct rail_way traffic_ways[3];	/* single, bind, stripe at 8192 */
 
