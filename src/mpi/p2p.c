@@ -20,12 +20,15 @@
 
 static int send_blocking(struct comm *c, const struct message_args *m, enum req_mode mode)
 {
+	MPI_Comm handle;
 	struct req r;
 	int rc;
 
 	layer_enter();
 	rc = send_short(c, &r, m, mode);
 	if (unlikely(rc <= 0)) {
+		/* Another thread may free the communicator as soon as the message is there. */
+		handle = c->handle;
 		if (rc == 0) {
 			layer_wait(&r);
 			rc = r.error;
@@ -34,7 +37,7 @@ static int send_blocking(struct comm *c, const struct message_args *m, enum req_
 			rc = MPI_ERR_OTHER;
 		}
 		layer_leave();
-		return req_raise(c->handle, rc);
+		return req_raise(handle, rc);
 	}
 	layer_leave();
 	return MPI_SUCCESS;
@@ -116,6 +119,7 @@ EACH_COUNT_TYPE(GEN_SENDS)
 
 static int recv_blocking(struct comm *c, const struct message_args *m, MPI_Status *status)
 {
+	MPI_Comm handle;
 	struct req r;
 	int error;
 
@@ -124,9 +128,10 @@ static int recv_blocking(struct comm *c, const struct message_args *m, MPI_Statu
 	layer_wait(&r);
 	req_status(&r, status);
 	error = r.error;
+	handle = c->handle;	/* c may be gone below */
 	req_retire(&r);
 	layer_leave();
-	return likely(error == MPI_SUCCESS) ? MPI_SUCCESS : req_raise(c->handle, error);
+	return req_raise(handle, error);
 }
 
 static int recv_nonblocking(struct comm *c, const struct message_args *m, MPI_Request *request)
@@ -246,8 +251,10 @@ static int sendrecv(struct comm *c, const struct message_args *s, const struct m
 {
 	struct req sending, receiving;
 	int sent = 1, error = MPI_SUCCESS;
+	MPI_Comm handle;
 
 	layer_enter();
+	handle = c->handle;	/* c may be gone below */
 	if (r)
 		recv_start(c, &receiving, r);
 	if (s)
@@ -268,7 +275,7 @@ static int sendrecv(struct comm *c, const struct message_args *s, const struct m
 		req_status_proc_null(status);
 	}
 	layer_leave();
-	return req_raise(c->handle, error);
+	return req_raise(handle, error);
 }
 
 /* Receive into the buffer that is being sent: send a copy. */

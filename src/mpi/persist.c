@@ -77,12 +77,14 @@ static int buffered_start(struct comm *c, const struct message_args *m)
 
 static int buffered_send(struct comm *c, const struct message_args *m)
 {
+	MPI_Comm handle;
 	int rc;
 
 	layer_enter();
+	handle = c->handle;	/* another thread may free c as soon as the message is there */
 	rc = buffered_start(c, m);
 	layer_leave();
-	return req_raise(c->handle, rc);
+	return req_raise(handle, rc);
 }
 
 #define GEN_BSEND(S, COUNT)                                                                        \

@@ -164,8 +164,11 @@ static struct comm *message_open(MPI_Message *message, struct unexpected **u)
 	return r->comm;
 }
 
-/* Returned where another thread has received the message: the library is to say so. */
-enum { MESSAGE_GONE = -1 };
+/* Another thread has received the message. */
+static int message_gone(void)
+{
+	return req_raise(MPI_COMM_WORLD, MPI_ERR_REQUEST);
+}
 
 static int mrecv(enum call call, const struct message_args *m, MPI_Message *message,
 		 MPI_Status *status)
@@ -180,7 +183,7 @@ static int mrecv(enum call call, const struct message_args *m, MPI_Message *mess
 	c = message_open(message, &u);
 	if (unlikely(!c)) {
 		layer_leave();
-		return MESSAGE_GONE;
+		return message_gone();
 	}
 	handle = c->handle;
 	recv_unexpected(c, &r, m, u);
@@ -213,28 +216,25 @@ static int imrecv(enum call call, const struct message_args *m, MPI_Message *mes
 	layer_leave();
 	if (unlikely(!r))
 		return req_raise(MPI_COMM_WORLD, MPI_ERR_NO_MEM);
-	return c ? MPI_SUCCESS : MESSAGE_GONE;
+	return c ? MPI_SUCCESS : message_gone();
 }
 
-/* OURS receives *message as m says into OUT; without a message the library is asked, and refuses. */
+/* OURS receives *message as m says, into OUT. */
 #define GEN_MRECV_CALL(NAME, COUNT, OURS, OUT_TYPE, OUT)                                           \
 	int MPI_##NAME(void *buf, COUNT count, MPI_Datatype type, MPI_Message *message,           \
 		       OUT_TYPE *OUT)                                                             \
 	{                                                                                         \
 		struct message_args m = {.buf = buf, .count = (size_t)count};                     \
-		MPI_Message none = MPI_MESSAGE_NULL, *theirs = message;                           \
-		int rc;                                                                           \
                                                                                                   \
 		if (layer.rails && abi_message_ours(*message) && count >= 0 &&                    \
-		    (m.type = dtype_lookup(type))) {                                              \
-			rc = OURS(CALL_##NAME, &m, message, OUT);                                 \
-			if (likely(rc != MESSAGE_GONE))                                           \
-				return rc;                                                        \
-			theirs = &none;                                                           \
-		}                                                                                 \
+		    (m.type = dtype_lookup(type)))                                                \
+			return OURS(CALL_##NAME, &m, message, OUT);                               \
 		if (unlikely(calls_counted))                                                      \
 			calls_count(CALL_##NAME, false);                                          \
-		return native.NAME(buf, count, type, theirs, OUT);                                \
+		/* In an empty variable another thread may put a message of the layer's. */       \
+		if (layer.multiple && *message == MPI_MESSAGE_NULL)                               \
+			return message_gone();                                                    \
+		return native.NAME(buf, count, type, message, OUT);                               \
 	}                                                                                         \
 	BOTH(NAME);
 

@@ -54,7 +54,8 @@ tests_mpi_known_calls_LDFLAGS = $(mpi_program_ldflags)
 tests_mpi_beside_suite_SOURCES = tests/mpi/beside_suite.c tests/mpi/suite.c tests/mpi/suite.h
 tests_mpi_beside_suite_LDADD = $(RAILMPI_LIB) $(MPI_LIBS)
 tests_mpi_beside_suite_LDFLAGS = $(mpi_program_ldflags)
-tests_mpi_thread_suite_SOURCES = tests/mpi/thread_suite.c tests/mpi/suite.c tests/mpi/suite.h
+tests_mpi_thread_suite_SOURCES = tests/mpi/thread_suite.c tests/mpi/thread_allowed.c \
+	tests/mpi/thread_forbidden.c tests/mpi/threads.h tests/mpi/suite.c tests/mpi/suite.h
 tests_mpi_everybody_SOURCES = tests/mpi/everybody.c tests/mpi/suite.h
 tests_mpi_everybody_LDADD = $(RAILMPI_LIB) $(MPI_LIBS)
 tests_mpi_everybody_LDFLAGS = $(mpi_program_ldflags)

@@ -201,6 +201,11 @@ static inline size_t coll_size(struct coll_block b)
 	return b.count * b.type->size;
 }
 
+/*
+ * dtype_lookup of a type that the call uses from coll_begin to coll_end, which another thread may
+ * free meanwhile.
+ */
+struct dtype *coll_type(MPI_Datatype handle);
 /* Fill *b, outside of layer_enter.  False: the library would refuse the arguments. */
 bool coll_block_set(struct coll_block *b, const void *buf, MPI_Count count, MPI_Datatype type);
 /* MPI_ERR_TRUNCATE if `to` is smaller than `from`. */

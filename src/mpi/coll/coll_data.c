@@ -38,12 +38,75 @@ struct dtype coll_byte_type = {
 	.refs = 1,
 };
 
+/* ---- What other threads may free meanwhile ---------------------------------------------------- */
+
+/*
+ * A collective that has begun goes on when another thread frees its datatype.  Its block-setting
+ * calls look types up before it begins; the thread holds these until it ends.  Types that reduce
+ * are predefined and stay.
+ */
+enum { HELD = 8 };
+
+struct held {
+	struct held *more;
+	int count;
+	struct dtype *type[HELD];
+};
+
+static FAST_THREAD_LOCAL struct held held;
+
+static void hold(struct dtype *t)
+{
+	struct held *full;
+
+	if (held.count && held.type[held.count - 1] == t)
+		return;
+	if (held.count == HELD) {
+		full = coll_must(malloc(sizeof(*full)));
+		*full = held;
+		held = (struct held){.more = full};
+	}
+	atomic_fetch_add(&t->refs, 1);
+	held.type[held.count++] = t;
+}
+
+struct dtype *coll_type(MPI_Datatype handle)
+{
+	struct dtype *t = dtype_lookup(handle);
+
+	if (unlikely(layer.multiple) && t && !t->reduces)
+		hold(t);
+	return t;
+}
+
+static __attribute__((noinline)) void release_slow(void)
+{
+	struct held *full;
+
+	for (;;) {
+		while (held.count)
+			dtype_release(held.type[--held.count]);
+		full = held.more;
+		if (!full)
+			return;
+		held = *full;
+		free(full);
+	}
+}
+
+static inline void release_types(void)
+{
+	if (unlikely(held.count))
+		release_slow();
+}
+
 /* ---- One call ------------------------------------------------------------------------------- */
 
 void coll_begin(struct coll *k, struct comm *c)
 {
 	layer_enter();
 	k->comm = c->collective;
+	k->comm->refs++;
 	k->rank = c->rank;
 	k->size = c->size;
 	k->tag = (int)(k->comm->collectives++ & INT_MAX);
@@ -57,18 +120,24 @@ void coll_skip(struct comm *c)
 	layer_enter();
 	c->collective->collectives++;
 	layer_leave();
+	release_types();
 }
 
 int coll_end(struct coll *k)
 {
+	const MPI_Comm handle = k->comm->handle;
+
 	while (k->temps--) {
 		if (k->temp[k->temps].pool)
 			pool_put(k->temp[k->temps].pool, k->temp[k->temps].block);
 		else
 			free(k->temp[k->temps].block);
 	}
+	if (unlikely(--k->comm->refs == 0))
+		comm_unref_last(k->comm);
 	layer_leave();
-	return req_raise(k->comm->handle, k->error);
+	release_types();
+	return req_raise(handle, k->error);
 }
 
 void coll_fail(struct coll *k, int mpi_error)
@@ -113,7 +182,7 @@ void coll_stop(void)
 bool coll_block_set(struct coll_block *b, const void *buf, MPI_Count count, MPI_Datatype type)
 {
 	/* Of nothing, MPICH does not ask the type. */
-	b->type = count ? dtype_lookup(type) : &coll_byte_type;
+	b->type = count ? coll_type(type) : &coll_byte_type;
 	b->buf = (void *)(uintptr_t)buf;
 	b->count = (size_t)count;
 	return b->type && count >= 0;
@@ -122,7 +191,7 @@ bool coll_block_set(struct coll_block *b, const void *buf, MPI_Count count, MPI_
 bool coll_blocks_set(struct coll_blocks *b, int n, const void *buf, struct coll_counts a,
 		     MPI_Datatype type)
 {
-	struct dtype *t = dtype_lookup(type);
+	struct dtype *t = coll_type(type);
 	int i;
 
 	b->list = NULL;

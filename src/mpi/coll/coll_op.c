@@ -21,7 +21,7 @@ bool coll_reduction_set(struct coll_reduction *r, MPI_Op op, MPI_Datatype type)
 
 	r->op = op;
 	r->handle = type;
-	r->type = dtype_lookup(type);
+	r->type = coll_type(type);
 	if (!r->type || op == MPI_OP_NULL)
 		return false;
 	for (i = 0; i < sizeof(operations) / sizeof(operations[0]); i++)
