@@ -31,10 +31,12 @@ static inline struct req *ours_active(MPI_Request handle)
 	return r && r->persistent && !r->active ? NULL : r;
 }
 
+/* Or may become so: where there is no request, another thread may post one (request.h). */
 static bool some_ours(int count, requests_type requests)
 {
 	for (int i = 0; layer.rails && i < count; i++)
-		if (abi_request_ours(requests[i]))
+		if (abi_request_ours(requests[i]) ||
+		    (layer.multiple && requests[i] == MPI_REQUEST_NULL))
 			return true;
 	return false;
 }
