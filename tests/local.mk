@@ -16,7 +16,8 @@ bench_test_scripts = tests/layers.sh tests/words.sh tests/install.sh tests/bench
 	tests/cli/exec.sh tests/cli/liveness.sh tests/cli/report.sh tests/cli/reproduce.sh
 mpi_test_scripts = tests/memory/memory.sh tests/mpi/assumptions.sh tests/mpi/suites.sh tests/mpi/random.sh \
 	tests/mpi/collectives.sh tests/mpi/everybody.sh tests/mpi/tune.sh tests/mpi/calls.sh \
-	tests/mpi/fortran.sh tests/mpi/ledger.sh tests/mpi/loading.sh tests/mpi/mapping.sh
+	tests/mpi/fortran.sh tests/mpi/ledger.sh tests/mpi/loading.sh tests/mpi/mapping.sh \
+	tests/mpi/memcheck.sh
 EXTRA_DIST += tests/mpi/fortran.F90
 dist_check_SCRIPTS += $(bench_test_scripts) $(mpi_test_scripts)
 TESTS += $(bench_test_scripts) $(mpi_test_scripts)
@@ -31,7 +32,7 @@ check-mpi:
 unsanitized = tests/virtual/test_rails tests/virtual/conformance.sh tests/virtual/paced \
 	tests/virtual/stops $(filter-out tests/bench/each.sh tests/cli/report.sh,$(bench_test_scripts)) \
 	tests/apps/apps.sh tests/mpi/assumptions.sh tests/mpi/everybody.sh tests/mpi/fortran.sh \
-	tests/mpi/loading.sh tests/mpi/mapping.sh tests/mpi/tune.sh
+	tests/mpi/loading.sh tests/mpi/mapping.sh tests/mpi/memcheck.sh tests/mpi/tune.sh
 check-sanitize:
 	$(MAKE) $(AM_MAKEFLAGS) check TESTS="$(filter-out $(unsanitized),$(TESTS))"
 .PHONY: check-mpi check-sanitize
