@@ -9,6 +9,7 @@
 #include "config.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -23,18 +24,33 @@
 #ifndef SYS_pidfd_open
 #define SYS_pidfd_open 434
 #endif
+#ifndef SYS_close_range
+#define SYS_close_range 436
+#endif
 
-enum { LOOK_MS = 200 };			/* where the kernel has no descriptors of processes */
+enum {
+	LOOK_MS = 200,			/* where the kernel has no descriptors of processes */
+	FDS_MAX = 65536,
+};
 
-static void close_all_but(int word, int end)
+static void close_from(unsigned first, unsigned last)
 {
-	long most = sysconf(_SC_OPEN_MAX);
+	if (first > last || !syscall(SYS_close_range, first, last, 0))
+		return;
+	for (unsigned fd = first; fd <= last && fd < FDS_MAX; fd++)
+		close((int)fd);
+}
 
-	if (most < 0 || most > 65536)
-		most = 65536;
-	for (int fd = 0; fd < most; fd++)
-		if (fd != STDERR_FILENO && fd != word && fd != end)
-			close(fd);
+/* A launcher waits for the end of all who could write to its pipes.  `end` may be -1. */
+static void close_others(int word, int end)
+{
+	unsigned low = (unsigned)(word < end || end < 0 ? word : end);
+	unsigned high = (unsigned)(word > end ? word : end);
+
+	close_from(0, STDERR_FILENO - 1);
+	close_from(STDERR_FILENO + 1, low - 1);
+	close_from(low + 1, high - 1);
+	close_from(high + 1, ~0u);
 }
 
 /* Until the layer has given its word or the program has ended: has it given it? */
@@ -53,11 +69,21 @@ static bool await(pid_t program, int word, int end)
 	return poll(at, 1, 0) > 0;
 }
 
+/* Standard error may be closed: nothing else takes its number. */
+static int above_standard(int fd)
+{
+	int high = fd < 0 || fd > STDERR_FILENO ? fd : fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+
+	if (high != fd)
+		close(fd);
+	return high;
+}
+
 static _Noreturn void watch(pid_t program, const char *name, int word, int end)
 {
 	/* Not of the process group that a launcher ends when one rank has failed. */
 	setsid();
-	close_all_but(word, end);
+	close_others(word, end);
 	if (chdir("/") || !await(program, word, end))
 		rg_warn("%s has ended and the layer has seen no MPI_Init: no message went over rails "
 			"(beyond its reach: programs that are statically linked or setuid, set "
@@ -71,13 +97,13 @@ void cli_watch(const char *name)
 	int word, end;
 	pid_t child;
 
-	/* One line a job. */
-	if (rg_launch_rank() > 0)
+	/* One line a job; what is started by a program that is watched is watched, too. */
+	if (rg_launch_rank() > 0 || told_listens())
 		return;
-	word = told_listen();
+	word = above_standard(told_listen());
 	if (word < 0)
 		return;
-	end = (int)syscall(SYS_pidfd_open, program, 0);
+	end = above_standard((int)syscall(SYS_pidfd_open, program, 0));
 	child = fork();
 	if (child == 0) {
 		if (fork() == 0)

@@ -17,42 +17,6 @@
 
 /* ---- Init and Finalize ---------------------------------------------------------------------- */
 
-/* Rails that were asked for and cannot be had end the program: on every rank, with one line. */
-static void start_or_exit(void)
-{
-	bypass_seen();
-	if (!world_start()) {
-		end_with_self();
-		return;
-	}
-	native.Finalize();
-	exit(RG_EXIT_USAGE);
-}
-
-int MPI_Init(int *argc, char ***argv)
-{
-	int rc;
-
-	bypass_check();
-	rc = native.Init(argc, argv);
-	if (rc == MPI_SUCCESS)
-		start_or_exit();
-	return rc;
-}
-BOTH(Init);
-
-int MPI_Init_thread(int *argc, char ***argv, int required, int *provided)
-{
-	int rc;
-
-	bypass_check();
-	rc = native.Init_thread(argc, argv, required, provided);
-	if (rc == MPI_SUCCESS)
-		start_or_exit();
-	return rc;
-}
-BOTH(Init_thread);
-
 /*
  * MPICH's ch4:ucx before 4.2 waits in MPI_Finalize until UCX has closed each endpoint, which may
  * want an answer of the peer's.  A peer whose own endpoints are closed waits for the process manager
@@ -114,7 +78,7 @@ static int end_on_delete(MPI_Comm self, int keyval, void *value, void *extra)
 	return MPI_SUCCESS;
 }
 
-void end_with_self(void)
+static void end_with_self(void)
 {
 	int keyval;
 
@@ -124,6 +88,42 @@ void end_with_self(void)
 	ends_by_attribute = !native.Comm_set_attr(MPI_COMM_SELF, keyval, NULL);
 	native.Comm_free_keyval(&keyval);
 }
+
+/* Rails that were asked for and cannot be had end the program: on every rank, with one line. */
+static void start_or_exit(void)
+{
+	bypass_seen();
+	if (!world_start()) {
+		end_with_self();
+		return;
+	}
+	native.Finalize();
+	exit(RG_EXIT_USAGE);
+}
+
+int MPI_Init(int *argc, char ***argv)
+{
+	int rc;
+
+	bypass_check();
+	rc = native.Init(argc, argv);
+	if (rc == MPI_SUCCESS)
+		start_or_exit();
+	return rc;
+}
+BOTH(Init);
+
+int MPI_Init_thread(int *argc, char ***argv, int required, int *provided)
+{
+	int rc;
+
+	bypass_check();
+	rc = native.Init_thread(argc, argv, required, provided);
+	if (rc == MPI_SUCCESS)
+		start_or_exit();
+	return rc;
+}
+BOTH(Init_thread);
 
 int MPI_Finalize(void)
 {
@@ -283,6 +283,7 @@ static int dup_with_way(MPI_Comm comm, MPI_Info info, MPI_Comm *made, const char
 		}
 		if (railmpi_open())
 			return req_raise(comm, MPI_ERR_OTHER);
+		end_with_self();	/* MPI_Init was called before the layer was there */
 	}
 	return comm_adopt(*made, &way) ? req_raise(comm, MPI_ERR_OTHER) : MPI_SUCCESS;
 }

@@ -1,9 +1,9 @@
 /*
  * loaded.h - the objects that the loader has loaded: their symbols, and what these lead to.
  *
- * Two questions are answered from them.  Whoever looks a function of MPI up in the MPI library alone
- * (dlsym with its handle: ctypes, MPI.jl, wi4mpi; objects loaded with RTLD_DEEPBIND) is to get the
- * layer's.  And a program whose MPI calls go past the layer is to be told so.
+ * A look-up of a function of MPI in the MPI library alone (dlsym with its handle: ctypes, MPI.jl,
+ * wi4mpi; objects loaded with RTLD_DEEPBIND) is to find the layer's.  And a program whose calls of
+ * MPI go past the layer is to be told so.
  */
 #ifndef RAILMPI_LOADED_H
 #define RAILMPI_LOADED_H

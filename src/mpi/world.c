@@ -378,12 +378,10 @@ int railmpi_open(void)
 	if (rc) {
 		layer_stop_progress();
 		close_rails();
-		return rc;
-	}
-	end_with_self();	/* MPI_Init was called before the layer was there */
-	if (world_settings.ledger)
+	} else if (world_settings.ledger) {
 		calls_start();
-	return 0;
+	}
+	return rc;
 }
 
 /* ---- MPI_COMM_WORLD ---------------------------------------------------------------------------- */

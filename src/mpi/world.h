@@ -30,12 +30,6 @@ int world_options(void);
  */
 void greet(void);
 
-/*
- * Of init.c: the layer stops in MPI_Finalize, behind callbacks of attributes of MPI_COMM_SELF that are
- * set later.
- */
-void end_with_self(void);
-
 struct rail_way world_way(const struct world_settings *s, int way);
 
 /*

@@ -33,6 +33,28 @@ static int socket_open(void)
 	return fd < 0 ? -errno : fd;
 }
 
+/* A socket to the listener, or -1. */
+static int reach(void)
+{
+	const char *name = getenv(VARIABLE);
+	struct sockaddr_un address;
+	int fd = name && *name ? socket_open() : -1;
+
+	if (fd < 0 || !connect(fd, (struct sockaddr *)&address, address_of(name, &address)))
+		return fd < 0 ? -1 : fd;
+	close(fd);
+	return -1;
+}
+
+bool told_listens(void)
+{
+	int fd = reach();
+
+	if (fd >= 0)
+		close(fd);
+	return fd >= 0;
+}
+
 int told_listen(void)
 {
 	struct sockaddr_un address;
@@ -52,12 +74,10 @@ int told_listen(void)
 
 void told_say(void)
 {
-	const char *name = getenv(VARIABLE);
-	struct sockaddr_un address;
-	int fd = name && *name ? socket_open() : -1;
+	int fd = reach();
 
 	if (fd < 0)
 		return;
-	sendto(fd, "", 1, 0, (struct sockaddr *)&address, address_of(name, &address));
+	send(fd, "", 1, MSG_NOSIGNAL);
 	close(fd);
 }
