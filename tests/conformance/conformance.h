@@ -22,6 +22,7 @@ struct options {
 	int peer_port;		/* of side 1 */
 	int gid_index;		/* -1: the best; -2: none, address by LID */
 	bool arena;		/* buffers from the software HCA's arena */
+	bool apart;		/* each side in a user namespace of its own */
 };
 
 struct side {

@@ -4,6 +4,7 @@
 #include <fnmatch.h>
 #include <poll.h>
 #include <popt.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -77,6 +78,30 @@ static void open_device(struct side *s)
 	require(s->pd != NULL);
 }
 
+static void put(const char *path, const char *text)
+{
+	int fd = open(path, O_WRONLY | O_CLOEXEC);
+
+	if (fd < 0 || write(fd, text, strlen(text)) < 0)
+		skip("%s: %s", path, strerror(errno));
+	close(fd);
+}
+
+/* The same user, who may not look into the other side. */
+static void be_apart(void)
+{
+	const unsigned uid = (unsigned)geteuid(), gid = (unsigned)getegid();
+	char map[40];
+
+	if (unshare(CLONE_NEWUSER))
+		skip("a user namespace: %s", strerror(errno));
+	put("/proc/self/setgroups", "deny");
+	snprintf(map, sizeof(map), "%u %u 1", uid, uid);
+	put("/proc/self/uid_map", map);
+	snprintf(map, sizeof(map), "%u %u 1", gid, gid);
+	put("/proc/self/gid_map", map);
+}
+
 void case_side(int me, int sock, const void *test)
 {
 	const struct test *t = test;
@@ -87,6 +112,8 @@ void case_side(int me, int sock, const void *test)
 	snprintf(node, sizeof(node), "%d", me);
 	setenv("SOFTHCA_NODE", node, 1);
 	s.port_num = me && options.peer_port ? options.peer_port : options.port;
+	if (options.apart)
+		be_apart();
 	open_device(&s);
 	t->run(&s);
 	barrier(&s);
@@ -304,7 +331,7 @@ static int run_all(const char *only, const char *except, bool list)
 int main(int argc, char **argv)
 {
 	char *only = NULL, *except = NULL, *device = NULL, *known = NULL, *text = NULL;
-	int list = 0, lid = 0, arena = 0, rc;
+	int list = 0, lid = 0, arena = 0, apart = 0, rc;
 	const struct poptOption rows[] = {
 		{ "device", 'd', POPT_ARG_STRING, &device, 0, "default: the first", "NAME" },
 		{ "port", 'i', POPT_ARG_INT, &options.port, 0, "port of side 0 (and 1)", "N" },
@@ -312,6 +339,7 @@ int main(int argc, char **argv)
 		{ "gid-index", 'g', POPT_ARG_INT, &options.gid_index, 0, "default: the best", "N" },
 		{ "lid", 0, POPT_ARG_NONE, &lid, 0, "address by LID, without GRH", NULL },
 		{ "arena", 0, POPT_ARG_NONE, &arena, 0, "buffers from libsofthca's arena", NULL },
+		{ "apart", 0, POPT_ARG_NONE, &apart, 0, "each side in a user namespace of its own", NULL },
 		{ "only", 0, POPT_ARG_STRING, &only, 0, "cases that match", "PATTERN" },
 		{ "except", 0, POPT_ARG_STRING, &except, 0, "cases that are left out", "PATTERN" },
 		{ "share", 0, POPT_ARG_INT, &share, 0, "one case of N, drawn", "N" },
@@ -346,6 +374,7 @@ int main(int argc, char **argv)
 	}
 	options.device = device;
 	options.arena = arena;
+	options.apart = apart;
 	if (lid)
 		options.gid_index = -2;
 	rc = known ? known_load(known) : 0;

@@ -255,8 +255,10 @@ int hca_ask_slot(struct hca_link_state *state, uint32_t slot, const struct hca_a
 	_Atomic uint64_t *silent = &state->silent_until_ns[slot];
 	int rc;
 
-	if (!a->bytes || !rg_reached(atomic_load(silent), rg_now_ns()))
+	if (!a->bytes)
 		return -ENOENT;
+	if (!rg_reached(atomic_load(silent), rg_now_ns()))
+		return -EAGAIN;
 	rc = hca_ask(&state->me, a, state->nonce, question, index, fd);
 	if (rc == -ETIMEDOUT)
 		atomic_store(silent, rg_now_ns() + PATIENCE_NS);

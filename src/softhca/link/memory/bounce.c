@@ -375,16 +375,29 @@ static bool is_silent(struct hca_peer *p)
 	       atomic_load(&p->shm->copies_served) == atomic_load(&p->copies_served);
 }
 
-/* The peer does not know that the kernel denies its memory to this process. */
-static bool start_theirs(struct hca_peer *p)
+/*
+ * The peer does not know that the kernel denies its memory to this process.  0: it runs; -EPERM: the
+ * peer refuses, or has no address; -EBUSY: it does not answer now.
+ */
+static int start_theirs(struct hca_peer *p)
 {
-	struct hca_fabric *f = p->fabric;
-	int none[HCA_ANSWER_MAX];
+	int none[HCA_ANSWER_MAX], rc = 0;
+	bool answered;
 
-	if (p->is_self || atomic_exchange(&p->asked_for_copies, true))
-		return false;
-	return !hca_ask_slot(f->link_state, p->slot, &p->address, HCA_ASK_COPIES, 0, none) &&
-	       atomic_load(&p->shm->copy_service) != HCA_COPY_SERVICE_NONE;
+	if (p->is_self)
+		return -EPERM;
+	/* Another thread may be asking. */
+	hca_lock(&p->ask_lock);
+	if (!p->asked_for_copies) {
+		rc = hca_ask_slot(p->fabric->link_state, p->slot, &p->address, HCA_ASK_COPIES, 0,
+				  none);
+		p->asked_for_copies = rc != -ETIMEDOUT && rc != -EAGAIN;
+	}
+	answered = p->asked_for_copies;
+	hca_unlock(&p->ask_lock);
+	if (!answered)
+		return -EBUSY;
+	return atomic_load(&p->shm->copy_service) == HCA_COPY_SERVICE_NONE ? -EPERM : 0;
 }
 
 int hca_bounce(struct hca_peer *p, bool to_peer, void *local, uint64_t remote, uint32_t key,
@@ -394,8 +407,10 @@ int hca_bounce(struct hca_peer *p, bool to_peer, void *local, uint64_t remote, u
 	unsigned char *at = local;
 	int rc = 0;
 
-	if (atomic_load(&p->shm->copy_service) == HCA_COPY_SERVICE_NONE && !start_theirs(p))
-		return -EPERM;
+	if (atomic_load(&p->shm->copy_service) == HCA_COPY_SERVICE_NONE)
+		rc = start_theirs(p);
+	if (rc)
+		return rc;
 	if (is_silent(p))
 		return -EBUSY;
 	while (bytes && !rc) {

@@ -78,8 +78,8 @@ int hca_ask(const struct hca_identity *me, const struct hca_address *a, uint64_t
 	    enum hca_question question, uint32_t index, int fd[HCA_ANSWER_MAX]);
 
 /*
- * The same of a member in a slot, by a member.  -ENOENT: no address; one that has not answered, as a
- * process that is stopped does not, is not waited for again within a second.
+ * The same of a member in a slot, by a member.  -ENOENT: no address; -EAGAIN: it has not answered within
+ * the last second, as a process that is stopped does not, and is not waited for again.
  */
 int hca_ask_slot(struct hca_link_state *state, uint32_t slot, const struct hca_address *a,
 		 enum hca_question question, uint32_t index, int fd[HCA_ANSWER_MAX]);

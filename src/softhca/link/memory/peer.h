@@ -33,7 +33,8 @@ struct hca_peer {
 	int memory_fd;
 	uint64_t memory_bytes;
 	_Atomic bool bounces;	/* the kernel does not copy from or to it: bounce.h */
-	_Atomic bool asked_for_copies;
+	struct hca_lock ask_lock;
+	bool asked_for_copies;
 	_Atomic bool copy_service_silent;	/* the last request timed out */
 	_Atomic uint32_t copies_served;	/* count before that request */
 	int references;		/* queue pairs; under fabric.slow */
