@@ -7,6 +7,7 @@
 # Measured with rdma-core 44, 273 tests:
 #	Soft-RoCE, Linux 6.1.192	86 passed, 186 skipped, 1 error
 #	libsofthca			107 passed, 166 skipped
+# With rdma-core 56, 321 tests: 114 passed, 206 skipped, 1 error.
 # What is skipped is in the log with its reason: other vendors' verbs (62 mlx5, 16 EFA), and
 # what a device says that it has not (on-demand paging, XRC, raw packets, ...).
 set -u
@@ -18,7 +19,9 @@ work=$(mktemp -d) || exit 99
 trap 'rm -rf "$work"' EXIT
 . "$srcdir/tests/pyverbs/unpack.sh"
 fabric=pyverbs.$$
+# test_get_pkey_index (rdma-core 56) reads the kernel's files about a device.
 timeout -k 10 400 $softhca --fabric $fabric -- $python "$srcdir/tests/pyverbs/run.py" --limit 60 \
+	--fails tests.test_device.DeviceTest.test_get_pkey_index \
 	--required "$srcdir/tests/pyverbs/rxe.txt" "$work/tests" -- --dev soft0
 rc=$?
 [ $rc -ne 124 ] || echo "FAIL: no end within 400 s"
