@@ -202,6 +202,8 @@ check-long: all $(check_PROGRAMS) $(memory_modules) tests/memory/lifecycle_modul
 	@$(AM_TESTS_ENVIRONMENT) $(SHELL) $(srcdir)/tests/softhca/long.sh
 	@$(AM_TESTS_ENVIRONMENT) $(SHELL) $(srcdir)/tests/apps/long.sh
 	@$(AM_TESTS_ENVIRONMENT) $(SHELL) $(srcdir)/tests/memory/long.sh
+	@test -n "$$LONG_SECONDS" || $(SHELL) $(srcdir)/tests/chroots.sh trixie:mpich bookworm:openmpi || \
+		test $$? -eq 77
 EXTRA_DIST += tests/apps/long.sh
 check-threads:
 	@$(AM_TESTS_ENVIRONMENT) $(SHELL) $(srcdir)/tests/run-jobs.sh '' tests/softhca/tsan
