@@ -452,31 +452,27 @@ static void looks(MPI_Comm comm)
 	MPI_Comm_free(&other);
 }
 
-/* MPICH's streams: messages from one of them to another. */
+/*
+ * MPICH's streams.  Of the communicators with several of them MPICH 4.2.1 frees what it has not
+ * allocated; calls.sh reserves the stream.
+ */
 #ifdef HAVE_MPIX_STREAM_COMM_CREATE
 static void streams(MPI_Comm comm)
 {
 	const int next = (suite_rank + 1) % suite_size, last = (suite_rank + suite_size - 1) % suite_size;
 	MPIX_Stream stream;
-	MPI_Comm one, many;
 	MPI_Request q;
+	MPI_Comm one;
 
 	MPIX_Stream_create(MPI_INFO_NULL, &stream);
 	MPIX_Stream_comm_create(comm, stream, &one);
-	MPIX_Stream_comm_create_multiplex(comm, 1, &stream, &many);
 	suite_fill(from, BYTES, suite_rank, 3);
 	suite_blank(to, BYTES);
 	MPI_Irecv(to, BYTES, MPI_BYTE, last, TAG, one, &q);
 	MPI_Send(from, BYTES, MPI_BYTE, next, TAG, one);
-	MPI_Wait(&q, MPI_STATUS_IGNORE);
-	suite_verify(to, BYTES, BYTES, last, 3);
-	suite_blank(to, BYTES);
-	MPIX_Stream_irecv(to, BYTES, MPI_BYTE, last, TAG, many, 0, 0, &q);
-	MPIX_Stream_send(from, BYTES, MPI_BYTE, next, TAG, many, 0, 0);
 	MPIX_Stream_progress(stream);
 	MPI_Wait(&q, MPI_STATUS_IGNORE);
 	suite_verify(to, BYTES, BYTES, last, 3);
-	MPI_Comm_free(&many);
 	MPI_Comm_free(&one);
 	MPIX_Stream_free(&stream);
 }

@@ -72,6 +72,7 @@ passes() {
 	[ "$rc" -eq 0 ] && grep -q 'cases passed$' "$out"
 }
 
+export MPIR_CVAR_CH4_RESERVE_VCIS=1
 for suite in calls_suite beside_suite; do
 	launch 3 tests/mpi/$suite native single stripe
 	expect "$suite" passes

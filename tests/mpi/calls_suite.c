@@ -569,7 +569,8 @@ static const struct suite_case cases[] = {
 #endif
 #endif
 #ifdef HAVE_MPI_REQUEST_GET_STATUS_ALL
-	{.name = "get_statuses", .run = get_statuses, .min_ranks = 1},
+	{.name = "get_statuses", .run = get_statuses, .min_ranks = 1,
+	 .native_defect = "MPICH 4.2.1: _some makes no progress while one is complete"},
 #endif
 #ifdef HAVE_MPI_BUFFER_FLUSH
 	{.name = "own_buffers", .run = own_buffers, .min_ranks = 2, .changes_errors = true},

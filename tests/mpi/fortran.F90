@@ -979,7 +979,7 @@ contains
     layered = c_associated(found_ledger)
     call MPI_Get_library_version(version, length, ierr)
     mpich = index(version(1:length), 'MPICH') > 0
-    forgets = .not. layered .and. index(version(1:length), 'MPICH Version: 4.2') > 0
+    forgets = .not. layered .and. mpich .and. index(version(1:min(length, 60)), ' 4.2.') > 0
   end subroutine
 
   subroutine tell_layer
