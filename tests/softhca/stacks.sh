@@ -24,16 +24,19 @@ judge() {
 }
 
 # ---- UCX by itself, over each of its transports for plain verbs.
+# Where it is built with MPI, as Debian 13's is, it takes itself for a rank.
+alone=
+ucx_perftest -h 2>&1 | grep -q -e '-P <0|1>' && alone="-P 0"
 ucx() {
 	UCX_TLS=$1 UCX_NET_DEVICES=$2
 	export UCX_TLS UCX_NET_DEVICES
 	shift 2
 	port=$((port + 1))
-	timeout 100 $softhca --fabric $fabric --node 0 -- ucx_perftest "$@" -p $port \
+	timeout 100 $softhca --fabric $fabric --node 0 -- ucx_perftest "$@" $alone -p $port \
 		>"$work/server" 2>&1 &
 	server=$!
 	listens $port $server
-	timeout 100 $softhca --fabric $fabric --node 1 -- ucx_perftest "$@" -p $port localhost \
+	timeout 100 $softhca --fabric $fabric --node 1 -- ucx_perftest "$@" $alone -p $port localhost \
 		>"$work/client" 2>&1
 	rc=$?
 	wait $server || rc=$?
