@@ -201,8 +201,10 @@ int main(int argc, char **argv)
 		rank1_serves(argv[2]);
 	if (strcmp(mode, "kill") == 0 && rank == 0)
 		raise(SIGKILL);
-	if (strcmp(mode, "abort") == 0 && rank == 0)
+	if (strcmp(mode, "abort") == 0 && rank == 0) {
 		MPI_Abort(MPI_COMM_WORLD, 5);
+		pause();	/* MPICH 4.2.1 returns, and ends the job a moment later */
+	}
 	MPI_Comm_free(&native);
 	MPI_Finalize();
 	if (rank == 0)
