@@ -8,6 +8,8 @@
 #ifndef RAILMPI_ARGS_H
 #define RAILMPI_ARGS_H
 
+#include <limits.h>
+
 #include "layer.h"
 
 enum args { ARGS_NATIVE, ARGS_PROC_NULL, ARGS_OK };
@@ -15,11 +17,15 @@ enum args { ARGS_NATIVE, ARGS_PROC_NULL, ARGS_OK };
 static inline enum args args_common(void *buf, MPI_Count count, MPI_Datatype type, int rank, int tag,
 				    struct message_args *m)
 {
-	m->type = dtype_lookup(type);
-	if (unlikely(!m->type || count < 0))
-		return ARGS_NATIVE;
-	m->buf = buf;
+	m->type = dtype_cached(type);
 	m->count = (size_t)count;
+	if (unlikely(!m->type || (uint64_t)count > INT_MAX)) {
+		m->type = dtype_lookup(type);
+		if (!m->type || count < 0)
+			return ARGS_NATIVE;
+		m->count = dtype_elements(m->type, count);
+	}
+	m->buf = buf;
 	m->rank = rank;
 	m->tag = tag;
 	return ARGS_OK;

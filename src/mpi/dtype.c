@@ -5,6 +5,7 @@
 #include "layer.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -137,7 +138,7 @@ struct dtype *dtype_lookup_slow(MPI_Datatype handle)
 	pthread_mutex_lock(&making);
 	t = find_or_make(handle);
 	pthread_mutex_unlock(&making);
-	if (t)
+	if (t && t->size <= INT_MAX)
 		dtype_cache = (struct dtype_cache){handle, t, epoch};
 	return t;
 }
@@ -154,7 +155,7 @@ void dtype_pack(const struct dtype *t, const void *buf, size_t from, void *packe
 	if (t->contiguous)
 		memcpy(packed, plain_at(t, buf, from), bytes);
 	else
-		strides_pack(&t->strides, buf, from, packed, bytes);
+		strides_pack(&t->strides, buf, t->skip + from, packed, bytes);
 }
 
 void dtype_unpack(const struct dtype *t, const void *packed, size_t bytes, void *buf, size_t from)
@@ -162,7 +163,14 @@ void dtype_unpack(const struct dtype *t, const void *packed, size_t bytes, void 
 	if (t->contiguous)
 		memcpy(plain_at(t, buf, from), packed, bytes);
 	else
-		strides_unpack(&t->strides, packed, bytes, buf, from);
+		strides_unpack(&t->strides, packed, bytes, buf, t->skip + from);
+}
+
+struct dtype dtype_range(const struct dtype *of, size_t from)
+{
+	return (struct dtype){
+		.size = 1, .extent = 1, .refs = 1, .strides = of->strides, .skip = from,
+	};
 }
 
 int dtype_start(void)

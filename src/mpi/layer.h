@@ -164,9 +164,13 @@ struct dtype {
 	_Atomic int refs;	/* the type itself, and each operation that packs later */
 	struct dtype *next_dead;
 	struct strides strides;	/* if size is not zero */
+	size_t skip;		/* of dtype_range: bytes in front of its first */
 };
 
-/* Each thread caches its last type; the cache is invalid once any type has been freed. */
+/*
+ * Each thread caches its last type; the cache is invalid once any type has been freed.  It holds none
+ * of which INT_MAX elements could be more bytes than can be counted.
+ */
 struct dtype_cache {
 	MPI_Datatype handle;
 	struct dtype *type;
@@ -196,11 +200,30 @@ static inline struct dtype *dtype_lookup(MPI_Datatype handle)
 	return likely(t) ? t : dtype_lookup_slow(handle);
 }
 
+/*
+ * Of so many elements, as many as have DTYPE_BYTES_MAX bytes, and one more: send_start refuses what
+ * has more, and a receive that has room for more has room for all there is.
+ */
+#define DTYPE_BYTES_MAX ((size_t)INT64_MAX)
+
+static inline size_t dtype_elements(const struct dtype *t, MPI_Count count)
+{
+	const size_t most = t->size ? DTYPE_BYTES_MAX / t->size + 1 : DTYPE_BYTES_MAX;
+
+	return (size_t)count < most ? (size_t)count : most;
+}
+
 /* So many elements are in one piece, from true_lb on. */
 static inline bool dtype_is_plain(const struct dtype *t, size_t count)
 {
 	return likely(t->contiguous) || (t->solid && count <= 1);
 }
+
+/*
+ * What is left of a message behind so many bytes, as a type of bytes, so many elements as are wanted:
+ * for what `of` describes from the same address.  Only while `of` is held, and never released.
+ */
+struct dtype dtype_range(const struct dtype *of, size_t from);
 
 int dtype_start(void);
 void dtype_stop(void);

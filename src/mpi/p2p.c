@@ -160,7 +160,7 @@ recv_straight(struct comm *c, void *buf, MPI_Count count, MPI_Datatype type, int
 	struct source *s;
 	struct req *r;
 
-	if (unlikely(!m.type || !m.type->contiguous || count < 0 ||
+	if (unlikely(!m.type || !m.type->contiguous || (uint64_t)count > INT_MAX ||
 		     (unsigned)source >= (unsigned)c->size || !args_envelope(c, source, tag) ||
 		     !layer_enter_straight()))
 		return false;
@@ -287,8 +287,10 @@ static int sendrecv_replace(struct comm *c, const struct message_args *s,
 	void *packed = malloc(bytes ? bytes : 1);
 	int error;
 
-	if (!packed)
+	if (!packed) {
+		req_copy_failed(bytes);
 		return req_raise(c->handle, MPI_ERR_NO_MEM);
+	}
 	if (bytes)
 		dtype_pack(s->type, s->buf, 0, packed, bytes);
 	copy.buf = packed;

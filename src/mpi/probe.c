@@ -224,11 +224,13 @@ static int imrecv(enum call call, const struct message_args *m, MPI_Message *mes
 	int MPI_##NAME(void *buf, COUNT count, MPI_Datatype type, MPI_Message *message,           \
 		       OUT_TYPE *OUT)                                                             \
 	{                                                                                         \
-		struct message_args m = {.buf = buf, .count = (size_t)count};                     \
+		struct message_args m = {.buf = buf};                                                    \
                                                                                                   \
 		if (layer.rails && abi_message_ours(*message) && count >= 0 &&                    \
-		    (m.type = dtype_lookup(type)))                                                \
+		    (m.type = dtype_lookup(type))) {                                              \
+			m.count = dtype_elements(m.type, count);                                  \
 			return OURS(CALL_##NAME, &m, message, OUT);                               \
+		}                                                                                 \
 		if (unlikely(calls_counted))                                                      \
 			calls_count(CALL_##NAME, false);                                          \
 		/* In an empty variable another thread may put a message of the layer's. */       \

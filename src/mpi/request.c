@@ -6,13 +6,16 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "err.h"
+
 enum {
 	GROW_SLOTS = 1024,
 	/* In front of the slots, where the first one's handle may point. */
 	SLAB_LEAD = 65536,
 	COPY_REUSED = 16 << 10,
-	SLAB_BYTES = SLAB_LEAD + SLAB_SLOTS_MAX * SLAB_SLOT_BYTES,
 };
+
+#define SLAB_BYTES (SLAB_LEAD + (size_t)SLAB_SLOTS_MAX * SLAB_SLOT_BYTES)
 
 unsigned char *slab_base;
 #if RG_OPENMPI
@@ -49,14 +52,32 @@ static void handles_place(void)
 }
 #endif
 
+/* Once: who asks again and again is told so by errors. */
+static void say_full(bool all)
+{
+	static bool said;
+
+	if (said)
+		return;
+	said = true;
+	if (all)
+		rg_error("rank %d: more than %d requests at once (accepted: as many; complete some before "
+			 "others are started)", layer.world_rank, SLAB_SLOTS_MAX);
+	else
+		rg_error("rank %d: no memory for more requests than %zu at once", layer.world_rank,
+			 slots_ready);
+}
+
 /* Address space is reserved once for all requests; memory is added as it is needed. */
 struct req *req_grow(void)
 {
 	size_t from = slots_ready * SLAB_SLOT_BYTES, i;
 
 	if (slots_ready == SLAB_SLOTS_MAX ||
-	    mprotect(slab_base + from, (size_t)GROW_SLOTS * SLAB_SLOT_BYTES, PROT_READ | PROT_WRITE))
+	    mprotect(slab_base + from, (size_t)GROW_SLOTS * SLAB_SLOT_BYTES, PROT_READ | PROT_WRITE)) {
+		say_full(slots_ready == SLAB_SLOTS_MAX);
 		return NULL;
+	}
 	for (i = GROW_SLOTS; i-- > 0;) {
 		struct req *r = (struct req *)(slab_base + from + i * SLAB_SLOT_BYTES);
 
@@ -72,8 +93,11 @@ int req_start(void)
 	unsigned char *p = mmap(NULL, SLAB_BYTES, PROT_NONE,
 				MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
-	if (p == MAP_FAILED)
+	if (p == MAP_FAILED) {
+		rg_error("no address space for requests: %zu MiB (is RLIMIT_AS set? see ulimit -v)",
+			 SLAB_BYTES >> 20);
 		return -ENOMEM;
+	}
 	slab_base = p + SLAB_LEAD;
 	handles_place();
 	req_done_send = req_alloc(REQ_SEND);
@@ -141,6 +165,11 @@ int req_finish_persistent(struct req *r, MPI_Status *status)
 		req_retire(r);
 	r->comm = NULL;
 	return r->error;
+}
+
+void req_copy_failed(size_t bytes)
+{
+	rg_error("rank %d: no memory for a copy of a message of %zu bytes", layer.world_rank, bytes);
 }
 
 void req_on_part(void *user, struct rail_op *op, uint64_t from, void *part, size_t bytes,

@@ -70,10 +70,14 @@ static inline void req_free(struct req *r)
 /* Of copies that requests have (r->packed); those that go at once, as eager messages, are reused. */
 extern struct pool req_copies;
 
+void req_copy_failed(size_t bytes);	/* says so */
+
 /* NULL: out of memory. */
 static inline void *req_copy_get(struct req *r, size_t bytes)
 {
 	r->packed = pool_get(&req_copies, bytes);
+	if (unlikely(!r->packed))
+		req_copy_failed(bytes);
 	return r->packed;
 }
 

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "err.h"
 #include "request.h"
 
 static void send_ended(struct rail_op *op, int status)
@@ -70,8 +71,15 @@ int send_begun(struct comm *c, struct req *r, const struct message_args *m, int 
 	return rc;
 }
 
+static __attribute__((noinline, cold)) int too_long(const struct message_args *m)
+{
+	rg_error("rank %d: a message of more than %zu bytes cannot be sent: its elements of %zu bytes "
+		 "each are too many", layer.world_rank, DTYPE_BYTES_MAX, m->type->size);
+	return -EMSGSIZE;
+}
+
 /* Too much for a copy: gathered in parts, as the receiver asks for them. */
-static int send_parts(struct comm *c, struct req *r, const struct message_args *m,
+static __attribute__((noinline, cold)) int send_parts(struct comm *c, struct req *r, const struct message_args *m,
 		      const struct rail_header *header, enum req_mode mode)
 {
 	const struct rail_buf b = {.bytes = m->count * m->type->size, .kind = RAIL_MEM_PARTS};
@@ -92,6 +100,8 @@ int send_start(struct comm *c, struct req *r, const struct message_args *m, enum
 	struct rail_buf b = {.bytes = m->count * m->type->size};
 	int rc;
 
+	if (unlikely(b.bytes > DTYPE_BYTES_MAX))
+		return too_long(m);
 	layer.call->bytes += b.bytes;
 	/* A message of no bytes may come from no buffer. */
 	b.addr = b.bytes ? (char *)m->buf + m->type->true_lb : (char *)&header;

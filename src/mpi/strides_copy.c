@@ -208,12 +208,25 @@ static char *first_block(const struct strides *s, const void *buf)
 	return moved(buf, s->first);
 }
 
+/* One element, as a whole: what most messages are. */
+static inline bool is_element(const struct strides *s, size_t from, size_t bytes)
+{
+	return !from && bytes == s->loop[s->loops].bytes;
+}
+
 void strides_pack(const struct strides *s, const void *buf, size_t from, void *packed, size_t bytes)
 {
-	range_copy(s, s->loops, first_block(s, buf), from, packed, bytes, true);
+	if (is_element(s, from, bytes))
+		turns_copy(s, s->loops, 1, first_block(s, buf), packed, true);
+	else
+		range_copy(s, s->loops, first_block(s, buf), from, packed, bytes, true);
 }
 
 void strides_unpack(const struct strides *s, const void *packed, size_t bytes, void *buf, size_t from)
 {
-	range_copy(s, s->loops, first_block(s, buf), from, (char *)(uintptr_t)packed, bytes, false);
+	if (is_element(s, from, bytes))
+		turns_copy(s, s->loops, 1, first_block(s, buf), (char *)(uintptr_t)packed, false);
+	else
+		range_copy(s, s->loops, first_block(s, buf), from, (char *)(uintptr_t)packed, bytes,
+			   false);
 }

@@ -3,7 +3,7 @@
 mpi_suites = tests/mpi/p2p_suite tests/mpi/type_suite tests/mpi/comm_suite tests/mpi/thread_suite \
 	tests/mpi/random_programs tests/mpi/coll_suite tests/mpi/reduce_suite tests/mpi/everybody \
 	tests/mpi/late_end tests/mpi/strides tests/mpi/calls_suite tests/mpi/beside_suite tests/mpi/spawn \
-	tests/mpi/known_calls tests/mpi/mapping tests/mpi/loading
+	tests/mpi/known_calls tests/mpi/mapping tests/mpi/loading tests/mpi/size_suite
 check_PROGRAMS += $(mpi_suites) tests/mpi/assumptions
 tests_mpi_mapping_LDADD = $(MPI_LIBS) -lpthread
 # What programs do besides MPI: a stranger to the layer, which stands before it by railgauge exec.
@@ -39,6 +39,9 @@ mpi_program_ldflags = $(AM_LDFLAGS) -Wl,--no-as-needed
 tests_mpi_p2p_suite_SOURCES = tests/mpi/p2p_suite.c tests/mpi/p2p_cancel.c \
 	tests/mpi/p2p_done.c tests/mpi/p2p_requests.c tests/mpi/p2p.h \
 	tests/mpi/suite.c tests/mpi/suite.h
+tests_mpi_size_suite_SOURCES = tests/mpi/size_suite.c tests/mpi/suite.c tests/mpi/suite.h
+tests_mpi_size_suite_LDADD = $(RAILMPI_LIB) $(MPI_LIBS)
+tests_mpi_size_suite_LDFLAGS = $(mpi_program_ldflags)
 tests_mpi_type_suite_SOURCES = tests/mpi/type_suite.c tests/mpi/suite.c tests/mpi/suite.h
 tests_mpi_comm_suite_SOURCES = tests/mpi/comm_suite.c tests/mpi/suite.c tests/mpi/suite.h
 tests_mpi_calls_suite_SOURCES = tests/mpi/calls_suite.c tests/mpi/suite.c tests/mpi/suite.h

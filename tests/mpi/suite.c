@@ -63,6 +63,20 @@ static bool is_native(const struct suite_case *k, const char *way)
 	return !strcmp(way, "native") || (k->collective && coll && !strcmp(coll, "native"));
 }
 
+/* Is it a word of the list? */
+static bool is_named(const char *name, const char *list)
+{
+	const size_t length = strlen(name);
+	const char *at = list;
+
+	while ((at = strstr(at, name))) {
+		if ((at == list || at[-1] == ' ') && (at[length] == ' ' || !at[length]))
+			return true;
+		at += length;
+	}
+	return false;
+}
+
 int suite_main(int argc, char **argv, int thread_level, const struct suite_case *cases)
 {
 	const char *only = getenv("SUITE_CASE");
@@ -81,7 +95,7 @@ int suite_main(int argc, char **argv, int thread_level, const struct suite_case 
 		MPI_Comm_rank(comm, &suite_rank);
 		MPI_Comm_size(comm, &suite_size);
 		for (k = cases; k->name; k++) {
-			if (suite_size < k->min_ranks || (only && strcmp(only, k->name)))
+			if (suite_size < k->min_ranks || (only && !is_named(k->name, only)))
 				continue;
 			if (k->native_defect && is_native(k, argv[a]))
 				continue;

@@ -2,17 +2,35 @@
  * bcast.c - MPI_Bcast.
  *
  * The algorithms cut a message into pieces of bytes.  A type that is not plain bytes is
- * packed once at the root and unpacked once at each other rank.  Ranks are counted from the
- * root: v = 0 is the root.
+ * packed once at the root and unpacked once at each other rank; of a message that is too long for
+ * that, each piece is.  Ranks are counted from the root: v = 0 is the root.
  */
 #include "coll.h"
 #include "dispatch.h"
 
+enum { RANGES = 8 };			/* more than there are pieces under way */
+
 struct bcast {
-	char *buf;
+	struct coll_block data;		/* plain bytes, or too many to be packed at once */
 	size_t bytes;
 	int root, v;
+	struct ranges {
+		struct dtype type[RANGES];
+		unsigned next;
+	} *ranges;
 };
+
+/* Bytes of the message, wherever they are. */
+static struct coll_block cut(const struct bcast *b, size_t from, size_t bytes)
+{
+	struct dtype *range;
+
+	if (dtype_is_plain(b->data.type, b->data.count))
+		return coll_bytes((char *)b->data.buf + b->data.type->true_lb + from, bytes);
+	range = &b->ranges->type[b->ranges->next++ % RANGES];
+	*range = dtype_range(b->data.type, from);
+	return (struct coll_block){b->data.buf, bytes, range};
+}
 
 static int real(const struct coll *k, const struct bcast *b, int v)
 {
@@ -23,7 +41,7 @@ static int real(const struct coll *k, const struct bcast *b, int v)
 
 static void binomial(struct coll *k, const struct bcast *b)
 {
-	struct coll_block all = coll_bytes(b->buf, b->bytes);
+	struct coll_block all = b->data;
 	int bit = 1;
 
 	while (bit < k->size && !(b->v & bit))
@@ -45,7 +63,7 @@ static struct coll_block pieces(const struct coll *k, const struct bcast *b, int
 
 	from = from < b->bytes ? from : b->bytes;
 	to = to < b->bytes ? to : b->bytes;
-	return coll_bytes(b->buf + from, to - from);
+	return cut(b, from, to - from);
 }
 
 /* Down the binomial tree each rank gets the pieces of its branch: v to v + bit - 1. */
@@ -93,7 +111,7 @@ static struct coll_block segment(const struct bcast *b, size_t i)
 {
 	size_t from = i * COLL_CHAIN_BYTES, left = b->bytes - from;
 
-	return coll_bytes(b->buf + from, left < COLL_CHAIN_BYTES ? left : COLL_CHAIN_BYTES);
+	return cut(b, from, left < COLL_CHAIN_BYTES ? left : COLL_CHAIN_BYTES);
 }
 
 /* While a segment goes on to the next rank, the following one comes in. */
@@ -136,38 +154,45 @@ static void spread(struct coll *k, const struct bcast *b)
 	}
 }
 
-static void spread_typed(struct coll *k, struct bcast *b, struct coll_block data)
+static void spread_packed(struct coll *k, struct bcast *b)
 {
-	struct coll_block packed;
+	struct coll_block data = b->data;
 
-	b->buf = coll_temp(k, b->bytes);
-	packed = coll_bytes(b->buf, b->bytes);
+	b->data = coll_bytes(coll_temp(k, b->bytes), b->bytes);
 	if (b->v == 0)
-		coll_copy(k, data, packed);
+		coll_copy(k, data, b->data);
 	spread(k, b);
 	if (b->v)
-		coll_copy(k, packed, data);
+		coll_copy(k, b->data, data);
+}
+
+static void spread_ranges(struct coll *k, struct bcast *b)
+{
+	struct ranges ranges = {.next = 0};
+
+	b->ranges = &ranges;
+	spread(k, b);
 }
 
 static int bcast(struct comm *c, void *buf, MPI_Count count, MPI_Datatype type, int root)
 {
-	struct coll_block data;
-	struct bcast b;
+	struct bcast b = {.root = root};
 	struct coll k;
 
 	if (!coll_is_ours(COLL_BCAST) || root < 0 || root >= c->size || buf == MPI_IN_PLACE ||
-	    !coll_block_set(&data, buf, count, type))
+	    !coll_block_set(&b.data, buf, count, type))
 		return COLL_NATIVE;
-	b.root = root;
 	b.v = (c->rank - root + c->size) % c->size;
-	b.bytes = coll_size(data);
+	b.bytes = coll_size(b.data);
 	coll_begin(&k, c);
-	if (b.bytes && k.size > 1 && dtype_is_plain(data.type, data.count)) {
-		b.buf = (char *)buf + data.type->true_lb;
+	if (!b.bytes || k.size == 1)
+		;
+	else if (dtype_is_plain(b.data.type, b.data.count))
 		spread(&k, &b);
-	} else if (b.bytes && k.size > 1) {
-		spread_typed(&k, &b, data);
-	}
+	else if (b.bytes <= RAIL_PART_BYTES)
+		spread_packed(&k, &b);
+	else
+		spread_ranges(&k, &b);
 	return coll_end(&k);
 }
 

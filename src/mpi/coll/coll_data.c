@@ -179,13 +179,19 @@ void coll_stop(void)
 
 /* ---- Arguments ------------------------------------------------------------------------------ */
 
+/* More bytes than can be counted are the library's to refuse: it is asked on all ranks. */
+static bool countable(MPI_Count count, const struct dtype *t)
+{
+	return count >= 0 && (!t->size || (size_t)count <= DTYPE_BYTES_MAX / t->size);
+}
+
 bool coll_block_set(struct coll_block *b, const void *buf, MPI_Count count, MPI_Datatype type)
 {
 	/* Of nothing, MPICH does not ask the type. */
 	b->type = count ? coll_type(type) : &coll_byte_type;
 	b->buf = (void *)(uintptr_t)buf;
 	b->count = (size_t)count;
-	return b->type && count >= 0;
+	return b->type && countable(count, b->type);
 }
 
 bool coll_blocks_set(struct coll_blocks *b, int n, const void *buf, struct coll_counts a,
@@ -198,12 +204,12 @@ bool coll_blocks_set(struct coll_blocks *b, int n, const void *buf, struct coll_
 	if (!t || !a.counts || !a.displs)
 		return false;
 	for (i = 0; i < n; i++)
-		if (coll_count_at(&a, i) < 0)
+		if (!countable(coll_count_at(&a, i), t))
 			return false;
 	b->list = coll_must(malloc((size_t)n * sizeof(*b->list)));
 	for (i = 0; i < n; i++)
 		b->list[i] = (struct coll_block){
-			(char *)(uintptr_t)buf + coll_displ_at(&a, i) * t->extent,
+			(char *)((uintptr_t)buf + (uintptr_t)coll_displ_at(&a, i) * (uintptr_t)t->extent),
 			(size_t)coll_count_at(&a, i), t};
 	return true;
 }

@@ -1,8 +1,6 @@
 /* coll_op.c - operations of reductions: which one a call uses, and how it is applied. */
 #include "coll.h"
 
-#include <limits.h>
-
 /* ---- Which operation ------------------------------------------------------------------------ */
 
 static const struct { MPI_Op op; unsigned char bit; } operations[] = {
@@ -42,11 +40,14 @@ unsigned coll_reduction_holds(const struct coll_reduction *r, size_t count, int 
 
 /* ---- Applying them -------------------------------------------------------------------------- */
 
+enum { CALL_BYTES = 1 << 30 };	/* of one call: its number of elements is an int */
+
 void coll_apply(struct coll *k, const struct coll_reduction *r, const void *in, void *inout,
 		size_t count)
 {
 	const char *from = in;
 	char *to = inout;
+	const size_t most = r->type->size < CALL_BYTES ? CALL_BYTES / r->type->size : 1;
 	size_t n;
 	int rc = MPI_SUCCESS;
 
@@ -54,7 +55,7 @@ void coll_apply(struct coll *k, const struct coll_reduction *r, const void *in, 
 		return;
 	layer_leave();
 	for (; count && rc == MPI_SUCCESS; count -= n) {
-		n = count < INT_MAX ? count : INT_MAX;
+		n = count < most ? count : most;
 		rc = native.Reduce_local(from, to, (int)n, r->handle, r->op);
 		from += (MPI_Aint)n * r->type->extent;
 		to += (MPI_Aint)n * r->type->extent;

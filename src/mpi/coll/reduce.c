@@ -183,24 +183,27 @@ static int reduce_scatter(struct comm *c, const void *sbuf, void *rbuf, struct c
 	struct division d = {.mine = sbuf == MPI_IN_PLACE ? rbuf : (void *)(uintptr_t)sbuf,
 			     .result = rbuf};
 	struct coll_reduction r;
-	size_t total;
+	size_t total, bytes;
 	struct coll k;
 	int i;
 
 	if (!coll_is_ours(COLL_REDUCE_SCATTER) || rbuf == MPI_IN_PLACE || each < 0 ||
 	    !coll_reduction_set(&r, op, type))
 		return COLL_NATIVE;
-	for (i = 0; counts.counts && i < c->size; i++)
-		if (coll_count_at(&counts, i) < 0)
+	for (total = 0, i = 0; i < c->size; i++) {
+		MPI_Count one = counts.counts ? coll_count_at(&counts, i) : each;
+
+		if (one < 0 || __builtin_add_overflow(total, (size_t)one, &total))
 			return COLL_NATIVE;
+	}
+	if (__builtin_mul_overflow(total, r.type->size, &bytes) || bytes > DTYPE_BYTES_MAX)
+		return COLL_NATIVE;
 	coll_begin(&k, c);
 	d.first = coll_temp(&k, ((size_t)k.size + 1) * sizeof(*d.first));
-	for (total = 0, i = 0; i < k.size; i++) {
-		d.first[i] = total;
-		total += (size_t)(counts.counts ? coll_count_at(&counts, i) : each);
-	}
-	d.first[k.size] = total;
-	if (coll_choose(COLL_REDUCE_SCATTER, k.size, total * r.type->size,
+	for (d.first[0] = 0, i = 0; i < k.size; i++)
+		d.first[i + 1] = d.first[i] +
+				 (size_t)(counts.counts ? coll_count_at(&counts, i) : each);
+	if (coll_choose(COLL_REDUCE_SCATTER, k.size, bytes,
 			coll_reduction_holds(&r, total, k.size)) == COLL_PAIRWISE)
 		pairwise(&k, &r, &d);
 	else

@@ -1,0 +1,657 @@
+/*
+ * size_suite.c - messages, elements, displacements and numbers of requests that an int, or 32 bits,
+ * cannot count.
+ *
+ * A buffer is 4 MiB, mapped as often as it takes: its bytes are all the same.  Only windows have pages of
+ * their own: around each limit, and at both ends.  There every byte says whose it is, and gaps stay
+ * as they were.  So a message of 8 GiB takes no more memory than one of 100 MiB.
+ *
+ *	SIZE_LONG in the environment: 8 GiB, too
+ */
+#include "config.h"		/* _GNU_SOURCE */
+#include "suite.h"
+
+#include <limits.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+enum { FILLED = 0xa5, GAP = 0x11, BLANK = 0xee, WINDOWS = 16 };
+
+#define KIB ((size_t)1 << 10)
+#define MIB ((size_t)1 << 20)
+#define GIB ((size_t)1 << 30)
+#define PERIOD (4 * MIB)
+#define WINDOW (64 * KIB)
+
+/* ---- Where the bytes of a message lie ------------------------------------------------------ */
+
+/* In blocks of so many bytes, with gaps behind them; block 0: in one piece. */
+struct shape {
+	size_t block, gap;
+};
+
+static const struct shape plain = {0, 0}, gapped = {MIB, 4096 + 24};
+
+static size_t place_of(struct shape s, size_t m)
+{
+	return s.block ? m / s.block * (s.block + s.gap) + m % s.block : m;
+}
+
+/* False: a gap. */
+static bool byte_at(struct shape s, size_t place, size_t *m)
+{
+	size_t turn = s.block + s.gap;
+
+	*m = place;
+	if (!s.block)
+		return true;
+	*m = place / turn * s.block + place % turn;
+	return place % turn < s.block;
+}
+
+/* ---- Memory -------------------------------------------------------------------------------- */
+
+struct memory {
+	unsigned char *at;
+	size_t mapped;
+	size_t bytes;			/* of the message */
+	size_t room;			/* for so many of them, or of a longer one */
+	struct shape shape;
+	int windows;
+	struct { size_t begin, end; } window[WINDOWS];	/* whole pages, in order, apart */
+};
+
+static size_t page(void)
+{
+	return (size_t)sysconf(_SC_PAGESIZE);
+}
+
+/* Bytes around a place of the message; places come in order. */
+static void window_add(struct memory *m, size_t middle)
+{
+	size_t low = middle < WINDOW / 2 ? 0 : middle - WINDOW / 2, high = middle + WINDOW / 2;
+	size_t begin = place_of(m->shape, low) / page() * page();
+	size_t end = (place_of(m->shape, high) / page() + 2) * page();
+
+	end = end < m->mapped ? end : m->mapped;
+	if (m->windows && begin < m->window[m->windows - 1].end) {
+		m->window[m->windows - 1].end = end;
+		return;
+	}
+	CHECK(m->windows < WINDOWS);
+	m->window[m->windows].begin = begin;
+	m->window[m->windows++].end = end;
+}
+
+static const size_t limits[] = {0, MIB, 16 * MIB, GIB, 2 * GIB, 4 * GIB, 6 * GIB, 8 * GIB};
+enum { LIMITS = sizeof(limits) / sizeof(limits[0]) };
+
+static int filler(void)
+{
+	static int fd = -1;
+	unsigned char *p;
+
+	if (fd >= 0)
+		return fd;
+	fd = memfd_create("size_suite", MFD_CLOEXEC);
+	CHECK(fd >= 0 && !ftruncate(fd, PERIOD));
+	p = mmap(NULL, PERIOD, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	CHECK(p != MAP_FAILED);
+	memset(p, FILLED, PERIOD);
+	munmap(p, PERIOD);
+	return fd;
+}
+
+static struct memory memory_make(struct shape shape, size_t bytes, size_t room)
+{
+	struct memory m = {.bytes = bytes, .room = room, .shape = shape};
+	size_t i, n, shorter = bytes < room ? bytes : room;
+
+	m.mapped = (place_of(shape, room + WINDOW) / page() + 2) * page();
+	m.at = mmap(NULL, m.mapped, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	CHECK(m.at != MAP_FAILED);
+	for (i = 0; i < m.mapped; i += n) {
+		n = m.mapped - i < PERIOD ? m.mapped - i : PERIOD;
+		CHECK(mmap(m.at + i, n, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, filler(), 0) !=
+		      MAP_FAILED);
+	}
+	for (i = 0; i < LIMITS && limits[i] + WINDOW < shorter; i++)
+		window_add(&m, limits[i]);
+	window_add(&m, shorter);
+	if (room > bytes)
+		window_add(&m, room);
+	for (i = 0; i < (size_t)m.windows; i++)
+		CHECK(mmap(m.at + m.window[i].begin, m.window[i].end - m.window[i].begin,
+			   PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) !=
+		      MAP_FAILED);
+	return m;
+}
+
+static void memory_free(struct memory *m)
+{
+	munmap(m->at, m->mapped);
+}
+
+/* Does this byte of a message say whose it is?  Where each shape has a page of its own. */
+static bool speaks(size_t bytes, size_t m)
+{
+	size_t i;
+
+	for (i = 0; i < LIMITS && limits[i] + WINDOW < bytes; i++)
+		if (m + WINDOW / 2 >= limits[i] && m < limits[i] + WINDOW / 2)
+			return true;
+	return m + WINDOW / 2 >= bytes;
+}
+
+static unsigned char content(size_t bytes, size_t m, int source, unsigned message)
+{
+	return speaks(bytes, m) ? suite_byte(source, message, m) : FILLED;
+}
+
+static void memory_fill(struct memory *m, unsigned message)
+{
+	size_t i, x, at;
+
+	for (i = 0; i < (size_t)m->windows; i++)
+		for (x = m->window[i].begin; x < m->window[i].end; x++)
+			m->at[x] = byte_at(m->shape, x, &at) && at < m->bytes ?
+				   content(m->bytes, at, suite_rank, message) : GAP;
+}
+
+static void memory_blank(struct memory *m)
+{
+	size_t i;
+
+	for (i = 0; i < (size_t)m->windows; i++)
+		memset(m->at + m->window[i].begin, BLANK, m->window[i].end - m->window[i].begin);
+}
+
+/*
+ * The message has come, and nothing else is written.  If there was less room than it needs, what has
+ * come of it is not said.
+ */
+static void memory_verify(const struct memory *m, int source, unsigned message)
+{
+	size_t i, x, at;
+
+	for (i = 0; i < (size_t)m->windows; i++)
+		for (x = m->window[i].begin; x < m->window[i].end; x++) {
+			bool data = byte_at(m->shape, x, &at) && at < m->bytes && at < m->room;
+			unsigned char want = data ? content(m->bytes, at, source, message) : BLANK;
+
+			CHECK(m->at[x] == want || (data && m->room < m->bytes),
+			      "place %zu (byte %zu of %zu) is %02x, not %02x", x, at, m->bytes,
+			      m->at[x], want);
+		}
+}
+
+/*
+ * From here on the process gets no more than this of memory, so that no message is copied whole.
+ * Not natively: how the libraries do it is their business.
+ */
+enum { MEMORY_MAX = 128 << 20 };
+
+static void memory_limit(bool on)
+{
+	static struct rlimit before;
+	unsigned long data = 0;
+	struct rlimit now;
+	char line[256];
+	FILE *f;
+
+#ifdef __SANITIZE_ADDRESS__
+	return;
+#endif
+	if (!strncmp(suite_where, "native", 6))
+		return;
+	if (!on) {
+		setrlimit(RLIMIT_DATA, &before);
+		return;
+	}
+	f = fopen("/proc/self/status", "r");
+	while (f && fgets(line, sizeof(line), f))
+		sscanf(line, "VmData: %lu kB", &data);
+	CHECK(f && data);
+	fclose(f);
+	getrlimit(RLIMIT_DATA, &before);
+	now = before;
+	now.rlim_cur = (rlim_t)data * KIB + MEMORY_MAX;
+	CHECK(!setrlimit(RLIMIT_DATA, &now));
+}
+
+/* ---- Types ----------------------------------------------------------------------------------- */
+
+/* The usual way to send more than INT_MAX bytes: as many blocks of INT_MAX as there are, and a rest. */
+static MPI_Datatype big_type(size_t bytes)
+{
+	const int blocks = (int)(bytes / INT_MAX), rest = (int)(bytes % INT_MAX);
+	MPI_Aint places[2] = {0, (MPI_Aint)blocks * INT_MAX};
+	MPI_Datatype types[2], made;
+	int ones[2] = {1, 1};
+
+	MPI_Type_vector(blocks, INT_MAX, INT_MAX, MPI_BYTE, &types[0]);
+	MPI_Type_contiguous(rest, MPI_BYTE, &types[1]);
+	MPI_Type_create_struct(2, ones, places, types, &made);
+	MPI_Type_free(&types[0]);
+	MPI_Type_free(&types[1]);
+	MPI_Type_commit(&made);
+	return made;
+}
+
+/* All of a message in blocks with gaps, as one element: a structure of vectors, which are not alike. */
+static MPI_Datatype gapped_type(size_t bytes)
+{
+	const int blocks = (int)(bytes / gapped.block), some = blocks / 3;
+	const MPI_Aint turn = (MPI_Aint)(gapped.block + gapped.gap);
+	int ones[3] = {1, 1, (int)(bytes % gapped.block)};
+	MPI_Aint places[3] = {0, some * turn, blocks * turn};
+	MPI_Datatype types[3] = {MPI_DATATYPE_NULL, MPI_DATATYPE_NULL, MPI_BYTE}, made;
+
+	MPI_Type_create_hvector(some, (int)gapped.block, turn, MPI_BYTE, &types[0]);
+	MPI_Type_create_hvector(blocks - some, (int)gapped.block, turn, MPI_BYTE, &types[1]);
+	MPI_Type_create_struct(3, ones, places, types, &made);
+	MPI_Type_free(&types[0]);
+	MPI_Type_free(&types[1]);
+	MPI_Type_commit(&made);
+	return made;
+}
+
+static MPI_Datatype type_of(struct shape s, size_t bytes)
+{
+	return s.block ? gapped_type(bytes) : big_type(bytes);
+}
+
+static bool is_long(void)
+{
+	return getenv("SIZE_LONG");
+}
+
+/* ---- Messages -------------------------------------------------------------------------------- */
+
+/* The counts that an int cannot hold are undefined, and the others say them. */
+static void status_check(MPI_Status *st, size_t bytes, MPI_Datatype type)
+{
+	MPI_Count elements = -1;
+	int count = -1;
+
+	CHECK(st->MPI_SOURCE == 0 && st->MPI_TAG == 7, "source %d, tag %d", st->MPI_SOURCE, st->MPI_TAG);
+	MPI_Get_elements_x(st, MPI_BYTE, &elements);
+	CHECK((size_t)elements == bytes, "%lld bytes, not %zu", (long long)elements, bytes);
+	MPI_Get_count(st, MPI_BYTE, &count);
+	CHECK(count == (bytes > INT_MAX ? MPI_UNDEFINED : (int)bytes), "count %d", count);
+	MPI_Get_count(st, type, &count);
+	CHECK(count == 1, "%d elements", count);
+}
+
+/* From rank 0 to rank 1, one element each way of putting it; blocking, and not. */
+static void one_element(MPI_Comm comm, struct shape from, struct shape to, size_t bytes)
+{
+	struct memory m;
+	MPI_Datatype type;
+	MPI_Request q;
+	MPI_Status st;
+
+	if (suite_rank > 1)
+		return;
+	m = memory_make(suite_rank ? to : from, bytes, bytes);
+	type = type_of(m.shape, bytes);
+	memory_limit(true);
+	if (suite_rank == 0) {
+		memory_fill(&m, 1);
+		MPI_Ssend(m.at, 1, type, 1, 7, comm);
+	} else {
+		memory_blank(&m);
+		MPI_Irecv(m.at, 1, type, 0, 7, comm, &q);
+		MPI_Wait(&q, &st);
+		status_check(&st, bytes, type);
+		memory_verify(&m, 0, 1);
+	}
+	memory_limit(false);
+	MPI_Type_free(&type);
+	memory_free(&m);
+}
+
+static void structure_2g(MPI_Comm comm)
+{
+	one_element(comm, plain, plain, 2 * GIB + 12345);
+}
+
+static void gaps_2g(MPI_Comm comm)
+{
+	one_element(comm, gapped, gapped, 2 * GIB + 12345);
+}
+
+static void gaps_to_plain(MPI_Comm comm)
+{
+	if (is_long())
+		one_element(comm, gapped, plain, 8 * GIB + 4321);
+}
+
+static void plain_to_gaps(MPI_Comm comm)
+{
+	if (is_long())
+		one_element(comm, plain, gapped, 8 * GIB + 4321);
+}
+
+/* More than INT_MAX bytes, and more than UINT_MAX, of few elements of a short type. */
+static void count_4g(MPI_Comm comm)
+{
+	const size_t bytes = (is_long() ? 8 : 4) * GIB + 12000;
+	const int count = (int)(bytes / sizeof(double));
+	struct memory m;
+	int got = -1;
+	MPI_Count elements;
+	MPI_Status st;
+
+	if (suite_rank > 1)
+		return;
+	m = memory_make(plain, bytes, bytes);
+	memory_limit(true);
+	if (suite_rank == 0) {
+		memory_fill(&m, 2);
+		MPI_Send(m.at, count, MPI_DOUBLE, 1, 7, comm);
+	} else {
+		memory_blank(&m);
+		MPI_Probe(0, 7, comm, &st);
+		MPI_Get_count(&st, MPI_DOUBLE, &got);
+		CHECK(got == count, "probed: %d elements, not %d", got, count);
+		MPI_Recv(m.at, count, MPI_DOUBLE, 0, 7, comm, &st);
+		MPI_Get_count(&st, MPI_DOUBLE, &got);
+		CHECK(got == count, "%d elements, not %d", got, count);
+		MPI_Get_elements_x(&st, MPI_BYTE, &elements);
+		CHECK((size_t)elements == bytes, "%lld bytes, not %zu", (long long)elements, bytes);
+		memory_verify(&m, 0, 2);
+	}
+	memory_limit(false);
+	memory_free(&m);
+}
+
+/* A message that ends inside an element, beyond its first 2 GiB. */
+static void partial(MPI_Comm comm)
+{
+	const size_t bytes = 2 * GIB + 50 * MIB + 777, room = 3 * GIB;
+	MPI_Datatype type = type_of(suite_rank ? gapped : plain, suite_rank ? room : bytes);
+	MPI_Count elements;
+	struct memory m;
+	MPI_Status st;
+	int count;
+
+	if (suite_rank == 0) {
+		m = memory_make(plain, bytes, bytes);
+		memory_fill(&m, 3);
+		MPI_Send(m.at, 1, type, 1, 7, comm);
+		memory_free(&m);
+	} else if (suite_rank == 1) {
+		m = memory_make(gapped, bytes, room);
+		memory_blank(&m);
+		MPI_Recv(m.at, 1, type, 0, 7, comm, &st);
+		MPI_Get_elements_x(&st, MPI_BYTE, &elements);
+		CHECK((size_t)elements == bytes, "%lld bytes, not %zu", (long long)elements, bytes);
+		MPI_Get_count(&st, type, &count);
+		CHECK(count == MPI_UNDEFINED, "%d elements", count);
+		memory_verify(&m, 0, 3);
+		memory_free(&m);
+	}
+	MPI_Type_free(&type);
+}
+
+/* A receive with less room than a long message has: an error, and nothing else is written. */
+static void truncated(MPI_Comm comm)
+{
+	const size_t bytes = 2 * GIB + 12345, room = 40 * MIB + 99;
+	MPI_Datatype type = type_of(suite_rank ? gapped : plain, suite_rank ? room : bytes);
+	struct memory m;
+	int rc, error;
+
+	if (suite_rank == 0) {
+		m = memory_make(plain, bytes, bytes);
+		memory_fill(&m, 4);
+		MPI_Send(m.at, 1, type, 1, 7, comm);
+		memory_free(&m);
+	} else if (suite_rank == 1) {
+		m = memory_make(gapped, bytes, room);
+		memory_blank(&m);
+		rc = MPI_Recv(m.at, 1, type, 0, 7, comm, MPI_STATUS_IGNORE);
+		MPI_Error_class(rc, &error);
+		CHECK(error == MPI_ERR_TRUNCATE, "error class %d", error);
+		memory_verify(&m, 0, 4);
+		memory_free(&m);
+	}
+	MPI_Type_free(&type);
+}
+
+/* ---- Counts that cannot be ------------------------------------------------------------------- */
+
+/* More bytes than 63 bits count: refused where it is sent; a receive of as many takes what comes. */
+static void too_long(MPI_Comm comm)
+{
+	MPI_Datatype block, type;
+	char byte = (char)suite_rank;
+	int rc, count;
+	MPI_Status st;
+
+	MPI_Type_contiguous(1 << 30, MPI_BYTE, &block);
+	MPI_Type_contiguous(16, block, &type);
+	MPI_Type_commit(&type);
+	if (suite_rank == 0) {
+		rc = MPI_Send(&byte, 1 << 30, type, 1, 7, comm);
+		CHECK(rc != MPI_SUCCESS);
+		rc = MPI_Send(&byte, INT_MAX, type, 1, 7, comm);
+		CHECK(rc != MPI_SUCCESS);
+		byte = 77;
+		MPI_Send(&byte, 1, MPI_BYTE, 1, 7, comm);
+	} else if (suite_rank == 1) {
+		rc = MPI_Recv(&byte, 1 << 30, type, 0, 7, comm, &st);
+		MPI_Get_count(&st, MPI_BYTE, &count);
+		CHECK(rc == MPI_SUCCESS && byte == 77 && count == 1, "%d: %d, %d bytes", rc, byte, count);
+	}
+	MPI_Type_free(&block);
+	MPI_Type_free(&type);
+}
+
+/* More requests at once than 2^20: of one rank, for its own messages. */
+static void requests(MPI_Comm comm)
+{
+	enum { MANY = (1 << 20) + 3000 };
+	MPI_Request *q;
+	int *in, i;
+
+	if (suite_rank)
+		return;
+	q = malloc(MANY * sizeof(*q));
+	in = malloc(MANY * sizeof(*in));
+	CHECK(q && in);
+	for (i = 0; i < MANY; i++)
+		MPI_Irecv(&in[i], 1, MPI_INT, 0, 7, comm, &q[i]);
+	for (i = 0; i < MANY; i++)
+		MPI_Send(&i, 1, MPI_INT, 0, 7, comm);
+	MPI_Waitall(MANY, q, MPI_STATUSES_IGNORE);
+	for (i = 0; i < MANY; i++)
+		CHECK(in[i] == i, "request %d has got %d", i, in[i]);
+	free(q);
+	free(in);
+}
+
+/* ---- Collectives ----------------------------------------------------------------------------- */
+
+/* The root has its data with gaps, and the others in one piece; or the other way round. */
+static void bcast_one(MPI_Comm comm, size_t bytes, struct shape at_root, struct shape elsewhere)
+{
+	struct memory m = memory_make(suite_rank ? elsewhere : at_root, bytes, bytes);
+	MPI_Datatype type = type_of(m.shape, bytes);
+
+	if (suite_rank == 0)
+		memory_fill(&m, 5);
+	else
+		memory_blank(&m);
+	memory_limit(true);
+	MPI_Bcast(m.at, 1, type, 0, comm);
+	memory_limit(false);
+	if (suite_rank)
+		memory_verify(&m, 0, 5);
+	MPI_Type_free(&type);
+	memory_free(&m);
+}
+
+/* Between more than two ranks, long messages go in many pieces, which take their time. */
+static void bcast(MPI_Comm comm)
+{
+	bcast_one(comm, 40 * MIB + 12345, gapped, plain);
+	bcast_one(comm, 40 * MIB + 12345, plain, gapped);
+	if (suite_size == 2 || is_long())
+		bcast_one(comm, 2 * GIB + 12345, gapped, plain);
+}
+
+/* Displacements that are more than 2 GiB and 4 GiB away, of little data. */
+static void displacements(MPI_Comm comm)
+{
+	enum { FAR = 600000000, EACH = 100, RANKS = 8 };
+	const size_t room = (size_t)FAR * (RANKS + 1) * sizeof(double);
+	int counts[RANKS], displs[RANKS], i, k;
+	double own[EACH], *all;
+
+	CHECK(suite_size <= RANKS);
+	all = mmap(NULL, room, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	CHECK(all != MAP_FAILED);
+	for (i = 0; i < suite_size; i++) {
+		counts[i] = EACH;
+		displs[i] = i < 3 ? (i + 1) * FAR : FAR + i * EACH;
+	}
+	for (k = 0; k < EACH; k++)
+		own[k] = suite_rank * 1000 + k;
+	MPI_Allgatherv(own, EACH, MPI_DOUBLE, all, counts, displs, MPI_DOUBLE, comm);
+	for (i = 0; i < suite_size; i++)
+		for (k = 0; k < EACH; k++)
+			CHECK(all[(size_t)displs[i] + (size_t)k] == i * 1000 + k, "of rank %d, %d", i, k);
+	MPI_Gatherv(own, EACH, MPI_DOUBLE, all, counts, displs, MPI_DOUBLE, 0, comm);
+	for (k = 0; k < EACH; k++)
+		own[k] = -1;
+	MPI_Scatterv(all, counts, displs, MPI_DOUBLE, own, EACH, MPI_DOUBLE, 0, comm);
+	for (k = 0; k < EACH; k++)
+		CHECK(own[k] == suite_rank * 1000 + k, "scattered: %d is %f", k, own[k]);
+	for (i = 0; i < suite_size; i++)
+		for (k = 0; k < EACH; k++)
+			all[(size_t)displs[i] + (size_t)k] = suite_rank * 1000 + i;
+	MPI_Alltoallv(MPI_IN_PLACE, NULL, NULL, MPI_DOUBLE, all, counts, displs, MPI_DOUBLE, comm);
+	for (i = 0; i < suite_size; i++)
+		for (k = 0; k < EACH; k++)
+			CHECK(all[(size_t)displs[i] + (size_t)k] == i * 1000 + suite_rank,
+			      "of rank %d, %d is %f", i, k, all[(size_t)displs[i] + (size_t)k]);
+	munmap(all, room);
+}
+
+/* Of one byte each, more elements than an operation of the library is asked for at once. */
+static void reduction(MPI_Comm comm)
+{
+	const size_t bytes = 2 * GIB - 5000;
+	struct memory in = memory_make(plain, bytes, bytes), out = memory_make(plain, bytes, bytes);
+	size_t i, x;
+
+	memory_fill(&in, 6);
+	memory_blank(&out);
+	/* All ranks have the same filling, and what a window has is combined. */
+	MPI_Allreduce(in.at, out.at, (int)bytes, MPI_BYTE, MPI_BOR, comm);
+	for (i = 0; i < (size_t)out.windows; i++)
+		for (x = out.window[i].begin; x < out.window[i].end && x < bytes; x++) {
+			unsigned char want = 0;
+			int r;
+
+			for (r = 0; r < suite_size; r++)
+				want |= content(bytes, x, r, 6);
+			CHECK(out.at[x] == want, "byte %zu is %02x, not %02x", x, out.at[x], want);
+		}
+	memory_free(&in);
+	memory_free(&out);
+}
+
+/* ---- Large counts ------------------------------------------------------------------------------ */
+
+#ifdef HAVE_MPI_SEND_C
+static void large_counts(MPI_Comm comm)
+{
+	const size_t bytes = 4 * GIB + 4321;
+	struct memory m;
+	MPI_Count got = -1;
+	MPI_Request q;
+	MPI_Status st;
+
+	if (suite_rank > 1)
+		return;
+	m = memory_make(plain, bytes, bytes);
+	if (suite_rank == 0) {
+		memory_fill(&m, 8);
+		MPI_Isend_c(m.at, (MPI_Count)bytes, MPI_BYTE, 1, 7, comm, &q);
+		MPI_Wait(&q, MPI_STATUS_IGNORE);
+	} else {
+		memory_blank(&m);
+		MPI_Recv_c(m.at, (MPI_Count)bytes + 1, MPI_BYTE, 0, 7, comm, &st);
+		MPI_Get_count_c(&st, MPI_BYTE, &got);
+		CHECK((size_t)got == bytes, "%lld bytes, not %zu", (long long)got, bytes);
+		memory_verify(&m, 0, 8);
+	}
+	memory_free(&m);
+}
+
+static void large_bcast(MPI_Comm comm)
+{
+	const size_t bytes = 2 * GIB + 777;
+	struct memory m;
+
+	if (!is_long())
+		return;
+	m = memory_make(plain, bytes, bytes);
+	if (suite_rank == 0)
+		memory_fill(&m, 9);
+	else
+		memory_blank(&m);
+	MPI_Bcast_c(m.at, (MPI_Count)bytes, MPI_BYTE, 0, comm);
+	if (suite_rank)
+		memory_verify(&m, 0, 9);
+	memory_free(&m);
+}
+
+static void large_too_long(MPI_Comm comm)
+{
+	double d = 5;
+
+	if (suite_rank == 0) {
+		CHECK(MPI_Send_c(&d, INT64_MAX, MPI_DOUBLE, 1, 7, comm) != MPI_SUCCESS);
+		CHECK(MPI_Send_c(&d, (MPI_Count)1 << 61, MPI_DOUBLE, 1, 7, comm) != MPI_SUCCESS);
+		MPI_Send_c(&d, 1, MPI_DOUBLE, 1, 7, comm);
+	} else if (suite_rank == 1) {
+		d = 0;
+		MPI_Recv_c(&d, INT64_MAX, MPI_DOUBLE, 0, 7, comm, MPI_STATUS_IGNORE);
+		CHECK(d == 5);
+	}
+}
+#endif
+
+static const struct suite_case cases[] = {
+	{.name = "structure_2g", .run = structure_2g, .min_ranks = 2},
+	{.name = "gaps_2g", .run = gaps_2g, .min_ranks = 2},
+	{.name = "gaps_to_plain", .run = gaps_to_plain, .min_ranks = 2},
+	{.name = "plain_to_gaps", .run = plain_to_gaps, .min_ranks = 2},
+	{.name = "count_4g", .run = count_4g, .min_ranks = 2},
+	{.name = "partial", .run = partial, .min_ranks = 2},
+	{.name = "truncated", .run = truncated, .min_ranks = 2, .changes_errors = true,
+	 .native_defect = "as in type_suite"},
+	{.name = "too_long", .run = too_long, .min_ranks = 2, .changes_errors = true,
+	 .native_defect = "MPICH 4.0 and Open MPI 4.1 count modulo 2^64, or crash"},
+	{.name = "requests", .run = requests, .min_ranks = 1},
+	{.name = "bcast", .run = bcast, .min_ranks = 2},
+	{.name = "displacements", .run = displacements, .min_ranks = 1},
+	{.name = "reduction", .run = reduction, .min_ranks = 2},
+#ifdef HAVE_MPI_SEND_C
+	{.name = "large_counts", .run = large_counts, .min_ranks = 2},
+	{.name = "large_bcast", .run = large_bcast, .min_ranks = 2},
+	{.name = "large_too_long", .run = large_too_long, .min_ranks = 2, .changes_errors = true,
+	 .native_defect = "as too_long"},
+#endif
+	{0},
+};
+
+int main(int argc, char **argv)
+{
+	return suite_main(argc, argv, MPI_THREAD_SINGLE, cases);
+}
