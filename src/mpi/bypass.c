@@ -26,7 +26,8 @@
 #endif
 
 static pid_t loaded_by;			/* a child of fork has nothing to tell */
-static bool in_front, init_seen;
+static bool in_front;
+static bool said;			/* nothing is left to tell: MPI_Init came, or rails were refused */
 static const char *not_redirected;	/* why, or NULL */
 
 static const char *library(void)
@@ -36,13 +37,21 @@ static const char *library(void)
 
 /* ---- The start ------------------------------------------------------------------------------- */
 
-void bypass_start(void)
+/* A layer that is loaded late comes into the program's search after its constructors. */
+static void come_to_front(void)
 {
-	loaded_by = getpid();
+	if (in_front)
+		return;
 	in_front = loaded_in_front();
 	/* A second library that defines MPI may look for the next one by name, and find itself. */
 	if (in_front && !loaded_other_mpi((const void *)native.Init, false))
 		not_redirected = loaded_redirect((const void *)native.Init);
+}
+
+void bypass_start(void)
+{
+	loaded_by = getpid();
+	come_to_front();
 }
 
 /* As a program of this layer: "python3: ..." rather than "railgauge: ...". */
@@ -57,7 +66,8 @@ void bypass_check(void)
 	const char *other = loaded_other_mpi((const void *)native.Init, false);
 
 	name_program();
-	init_seen = true;
+	come_to_front();
+	said = true;
 	told_say();
 	if (!other)
 		return;
@@ -92,8 +102,11 @@ void bypass_seen(void)
 
 int bypass_refuse(void)
 {
+	come_to_front();
 	if (in_front)
 		return 0;
+	name_program();
+	said = true;
 	rg_error("calls of MPI go to %s, past the layer (accepted: librailmpi-" RG_MPI_FLAVOR " before the "
 		 "MPI library, in LD_PRELOAD and in the linker's arguments)", library());
 	return -EINVAL;
@@ -107,7 +120,7 @@ __attribute__((destructor)) static void bypass_tell(void)
 	const char *other = NULL;
 	int flag = 0;
 
-	if (init_seen || getpid() != loaded_by || rg_launch_rank() > 0)
+	if (said || getpid() != loaded_by || rg_launch_rank() > 0)
 		return;
 	if (native.Initialized(&flag) || !flag)
 		other = loaded_other_mpi((const void *)native.Init, true);

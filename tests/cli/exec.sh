@@ -54,21 +54,21 @@ for how in "$work/script" "sh -e $work/script" "env A=b"; do
 	expect "$how: nothing to tell" [ $rc -eq 0 -a "$(ours railgauge)" -eq 0 ]
 done
 
-# The layer was dropped on the way: one line for all ranks, at the end, and the program's exit code.
-# dropped CODE PROGRAM ARG...
+# The layer was dropped on the way: one line for all ranks, at the end.
+# dropped PROGRAM ARG...
 dropped() {
-	code=$1
-	shift
 	launch 2 $over "$@"
-	expect "$*: exit code $code" [ "$rc" -eq "$code" ]
+	expect "$*: ends well" [ "$rc" -eq 0 ]
 	expect "$*: one line" [ "$(ours railgauge)" -eq 1 ]
 	expect "$*: named" grep -q "^railgauge: warning: $1 has ended .*the layer has seen no MPI_Init" "$err"
 }
-dropped 0 env LD_PRELOAD= tests/cli/mpi_plain
-dropped 0 sh -c 'unset LD_PRELOAD; tests/cli/mpi_plain; true'
+dropped env LD_PRELOAD= tests/cli/mpi_plain
+dropped sh -c 'unset LD_PRELOAD; tests/cli/mpi_plain; true'
 expect "without the layer: natively" grep -q '^layer: no' "$out"
-[ ! -x "$work/static" ] || dropped 0 sh -c "$work/static"
-dropped 7 sh -c 'exit 7'
+[ ! -x "$work/static" ] || dropped sh -c "$work/static"
+# Open MPI ends the job of a rank that fails, and may not read what is written behind that.
+launch 2 $over sh -c 'exit 7'
+expect "sh -c 'exit 7': exit code 7" [ "$rc" -eq 7 ]
 
 # Rank 1 has another idea: one line says of what.
 for option in threshold=16K eager=4K qps=2 rails=soft0:1 bind=near coll=native; do
