@@ -3,6 +3,7 @@
  * or, with LOADING_VERSION, the version that a newer library of the layer's kind would tell.
  */
 #include <stdio.h>
+#include <stdlib.h>
 
 #pragma GCC visibility push(default)
 
@@ -22,7 +23,7 @@ static int initialized;
 int PMPI_Init(int *argc, char ***argv);
 int MPI_Init(int *argc, char ***argv) __attribute__((alias("PMPI_Init")));
 int PMPI_Initialized(int *flag);
-int MPI_Comm_rank(void *comm, int *rank);
+_Noreturn int MPI_Comm_rank(void *comm, int *rank);
 int PMPI_Send(void);
 int MPI_Recv(void);
 int MPI_Finalize(void);
@@ -43,7 +44,7 @@ int PMPI_Initialized(int *flag)
 
 int MPI_Comm_rank(void *comm, int *rank)
 {
-	return 1;	/* enough has been seen */
+	exit(0);	/* enough has been seen */
 }
 
 int PMPI_Send(void)
