@@ -148,6 +148,7 @@ static void make_segments(void)
 	fuzz.theirs = hca_segment_map(fuzz.process_fd, 0, HCA_PROCESS_BYTES);
 	if (!fuzz.theirs)
 		abort();
+	fuzz.theirs->heap_bytes = HCA_HEAP_BYTES;
 }
 
 static void make_objects(void)

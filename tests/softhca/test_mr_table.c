@@ -251,6 +251,7 @@ static void tell_truth(struct puppet *p)
 	p->process->abi = HCA_ABI;
 	p->process->nonce = fabric->link_state->nonce;
 	p->process->generation = GENERATION;
+	p->process->heap_bytes = HCA_HEAP_BYTES;
 	p->table->magic = HCA_TABLE_MAGIC;
 	p->table->abi = HCA_ABI;
 	p->table->slot = SLOT;
@@ -310,6 +311,15 @@ static void test_header(void **state)
 	tell_truth(&p);
 	t->start_time++;
 	assert_false(is_believed());
+	tell_truth(&p);
+	p.process->heap_bytes = 0;
+	assert_false(is_believed());
+	p.process->heap_bytes = HCA_PAGE + 1;
+	assert_false(is_believed());
+	p.process->heap_bytes = HCA_HEAP_BYTES + HCA_PAGE;
+	assert_false(is_believed());
+	p.process->heap_bytes = HCA_HEAP_CHECKED_BYTES;
+	assert_true(is_believed());
 	tell_truth(&p);
 	assert_true(is_believed());
 	end(&p);

@@ -30,7 +30,7 @@
 #include <stdint.h>
 
 enum {
-	HCA_ABI = 4,			/* of everything in this file and of registry.h */
+	HCA_ABI = 5,			/* of everything in this file and of registry.h */
 	HCA_LINE = 64,
 	HCA_PAGE = 4096,
 	HCA_SPEC_MAX = 896,		/* canonical spec with its NUL */
@@ -60,6 +60,7 @@ enum {
 #define HCA_WAKEUP_CHANNEL	UINT32_MAX
 #define HCA_MEMORY_BYTES	(1ull << 48)	/* sparse; covers every user address */
 #define HCA_HEAP_BYTES		(8ull << 30)	/* sparse */
+#define HCA_HEAP_CHECKED_BYTES	(1ull << 28)	/* under valgrind */
 #define HCA_FABRIC_MAGIC	0x6361666863613031ull
 #define HCA_PROCESS_MAGIC	0x6f72706863613031ull
 #define HCA_TABLE_MAGIC		0x6261746863613031ull
@@ -423,6 +424,7 @@ struct hca_shm_process {
 	uint32_t slot;
 	uint64_t nonce;			/* of the fabric */
 	uint32_t generation;		/* of the slot */
+	uint64_t heap_bytes;		/* of the heap as far as its owner uses and peers map it */
 
 	/* Incremented by peers after a change that the owner must examine. */
 	alignas(HCA_LINE) _Atomic uint32_t attention;
@@ -436,7 +438,7 @@ struct hca_shm_process {
 	alignas(HCA_PAGE) _Atomic uint64_t taken[HCA_MRS_MAX];
 	alignas(HCA_PAGE) struct hca_shm_qp qp[HCA_QPS_MAX];
 	alignas(HCA_PAGE) struct hca_shm_bounce bounce[HCA_BOUNCES];
-	alignas(HCA_PAGE) unsigned char heap[];	/* HCA_HEAP_BYTES */
+	alignas(HCA_PAGE) unsigned char heap[];	/* HCA_HEAP_BYTES; heap_bytes are mapped */
 };
 
 #define HCA_PROCESS_BYTES (sizeof(struct hca_shm_process) + HCA_HEAP_BYTES)

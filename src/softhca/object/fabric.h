@@ -42,6 +42,7 @@ struct hca_fabric {
 	struct hca_shm_fabric *shm;
 	struct hca_shm_process *self;
 	int self_fd;
+	uint64_t self_bytes;		/* mapped */
 	struct hca_shm_table *table;
 	int table_fd;
 	struct hca_heap heap;		/* of self->heap */

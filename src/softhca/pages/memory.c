@@ -12,6 +12,7 @@
 #include "base/maps.h"
 #include "pages/memory.h"
 #include "pages/remap.h"
+#include "base/checked.h"
 #include "base/segment.h"
 #include "softhca.h"
 #include "base/sys.h"
@@ -137,7 +138,7 @@ static int reserve_locked(size_t least)
 	size_t bytes;
 	void *at;
 
-	for (bytes = (size_t)1 << 40; bytes >= least && bytes >= (size_t)1 << 26; bytes >>= 2) {
+	for (bytes = (size_t)1 << (hca_is_checked() ? 30 : 40); bytes >= least && bytes >= (size_t)1 << 26; bytes >>= 2) {
 		at = reserve(bytes);
 		if (at == MAP_FAILED)
 			continue;

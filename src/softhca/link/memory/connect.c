@@ -11,11 +11,11 @@
 
 /* ---- The peer's queue pair ----------------------------------------------- */
 
-static bool piece_fits(uint32_t line, uint64_t bytes)
+static bool piece_fits(const struct hca_peer *p, uint32_t line, uint64_t bytes)
 {
 	uint64_t at = (uint64_t)line * HCA_LINE;
 
-	return at <= HCA_HEAP_BYTES && bytes <= HCA_HEAP_BYTES - at;
+	return at <= p->heap_bytes && bytes <= p->heap_bytes - at;
 }
 
 static bool is_count(uint32_t n, uint32_t most)
@@ -29,7 +29,7 @@ static int read_shared(struct hca_conn *c, uint32_t line)
 	c->shared.shm = NULL;
 	if (!line)
 		return 0;
-	if (!piece_fits(line, hca_shared_bytes(c->rq_mask + 1)))
+	if (!piece_fits(c->peer, line, hca_shared_bytes(c->rq_mask + 1)))
 		return -ENOTCONN;
 	c->shared.shm = (struct hca_shm_shared *)(void *)(c->peer->shm->heap +
 							  (uint64_t)line * HCA_LINE);
@@ -59,7 +59,7 @@ int hca_conn_mailbox(struct hca_conn *c, const volatile struct hca_shm_qp *their
 	uint64_t word = atomic_load_explicit(&theirs->cq, memory_order_acquire);
 	uint32_t line = (uint32_t)(word >> 32), count = (uint32_t)word;
 
-	if (!is_count(count, HCA_CQE_MAX) || !piece_fits(line, hca_mailbox_bytes(count)))
+	if (!is_count(count, HCA_CQE_MAX) || !piece_fits(c->peer, line, hca_mailbox_bytes(count)))
 		return -ENOTCONN;
 	c->mailbox.shm = (struct hca_shm_mailbox *)(void *)(c->peer->shm->heap +
 							    (uint64_t)line * HCA_LINE);
@@ -84,7 +84,7 @@ static int read_shape(struct hca_conn *c, const volatile struct hca_shm_qp *thei
 	if (!is_count(rq_count, HCA_WR_MAX) || stride % HCA_LINE || stride < HCA_LINE ||
 	    stride > hca_align_up(sizeof(struct hca_shm_recv) +
 				  HCA_SGE_MAX * sizeof(struct hca_shm_sge), HCA_LINE) ||
-	    !piece_fits(rq_line, (uint64_t)rq_count * stride) || hca_conn_mailbox(c, theirs))
+	    !piece_fits(c->peer, rq_line, (uint64_t)rq_count * stride) || hca_conn_mailbox(c, theirs))
 		return -ENOTCONN;
 	c->rq = heap + (uint64_t)rq_line * HCA_LINE;
 	c->rq_mask = rq_count - 1;

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/proc.h"
+#include "base/checked.h"
 #include "base/segment.h"
 #include "link/memory/descriptors.h"
 #include "link/memory/mr_table.h"
@@ -244,23 +245,24 @@ static int join_by_name(struct hca_fabric *f)
 
 /* ---- Entering it ----------------------------------------------------------- */
 
-/*
- * Outside the lock of the member registry: valgrind --track-origins needs ten seconds for so large a
- * mapping.
- */
+/* Outside the lock of the member registry, since the mapping is large. */
 static int make_process_segment(struct hca_fabric *f)
 {
+	const uint64_t heap = hca_is_checked() ? HCA_HEAP_CHECKED_BYTES : HCA_HEAP_BYTES;
+
 	f->self_fd = hca_segment_create("softhca-process", HCA_PROCESS_BYTES);
 	if (f->self_fd < 0)
 		return f->self_fd;
-	f->self = hca_segment_map(f->self_fd, 0, HCA_PROCESS_BYTES);
+	f->self = hca_segment_map(f->self_fd, 0, sizeof(*f->self) + heap);
 	if (!f->self)
 		return cannot_map("process");
+	f->self_bytes = sizeof(*f->self) + heap;
 	if (hca_segment_reserve(f->self_fd, 0, offsetof(struct hca_shm_process, taken)))
 		return hca_fail(ENOMEM, "no memory for the process segment");
 	f->self->abi = HCA_ABI;
+	f->self->heap_bytes = heap;
 	f->self->magic = HCA_PROCESS_MAGIC;
-	hca_heap_init(&f->heap, f->self->heap, HCA_HEAP_BYTES, f->self_fd,
+	hca_heap_init(&f->heap, f->self->heap, heap, f->self_fd,
 		      offsetof(struct hca_shm_process, heap));
 	return 0;
 }
@@ -507,7 +509,7 @@ static void detach(struct hca_fabric *f)
 	hca_service_stop(&f->link_state->service);
 	hca_copy_service_stop(f);
 	if (f->self)
-		munmap(f->self, HCA_PROCESS_BYTES);
+		munmap(f->self, f->self_bytes);
 	if (f->self_fd >= 0)
 		close(f->self_fd);
 	hca_table_free(f);

@@ -38,7 +38,7 @@ static void peer_free(struct hca_peer *p)
 		free(w);
 	}
 	if (p->shm && p->shm != p->fabric->self)
-		munmap(p->shm, HCA_PROCESS_BYTES);
+		munmap(p->shm, sizeof(*p->shm) + p->heap_bytes);
 	if (p->table != p->fabric->table)
 		hca_table_close(p->table);
 	hca_wakeup_cache_drop(&p->wakeups);
@@ -58,6 +58,19 @@ static bool is_own(const struct hca_fabric *f, int fd)
 	       (own.st_ino == other.st_ino && own.st_dev == other.st_dev);
 }
 
+/* How much of its heap it uses: read once, since it may change it.  0: it makes no sense. */
+static uint64_t heap_bytes_of(int fd)
+{
+	const struct hca_shm_process *head = hca_segment_map(fd, 0, HCA_PAGE);
+	uint64_t bytes;
+
+	if (!head)
+		return 0;
+	bytes = *(const volatile uint64_t *)&head->heap_bytes;
+	munmap((void *)(uintptr_t)head, HCA_PAGE);
+	return bytes > HCA_HEAP_BYTES || bytes % HCA_PAGE ? 0 : bytes;
+}
+
 /* Its process segment; the descriptor is closed. */
 static int map_process(struct hca_peer *p, int fd)
 {
@@ -65,8 +78,12 @@ static int map_process(struct hca_peer *p, int fd)
 		close(fd);
 		return -EPROTO;
 	}
-	p->shm = hca_segment_map(fd, 0, HCA_PROCESS_BYTES);
+	p->heap_bytes = heap_bytes_of(fd);
+	if (p->heap_bytes)
+		p->shm = hca_segment_map(fd, 0, sizeof(*p->shm) + p->heap_bytes);
 	close(fd);
+	if (!p->heap_bytes)
+		return -EPROTO;
 	if (!p->shm)
 		return -ENOMEM;
 	if (p->shm->magic != HCA_PROCESS_MAGIC || p->shm->abi != HCA_ABI ||
@@ -135,7 +152,7 @@ static int map_far(struct hca_peer *p, const struct hca_shm_slot *s)
 static void unmap(struct hca_peer *p)
 {
 	if (p->shm)
-		munmap(p->shm, HCA_PROCESS_BYTES);
+		munmap(p->shm, sizeof(*p->shm) + p->heap_bytes);
 	hca_table_close(p->table);
 	if (p->watch >= 0)
 		close(p->watch);
@@ -151,6 +168,7 @@ static int map_segments(struct hca_peer *p, const struct hca_shm_slot *s)
 
 	if (p->is_self) {
 		p->shm = f->self;
+		p->heap_bytes = f->self_bytes - sizeof(*p->shm);
 		p->table = f->table;
 		return 0;
 	}

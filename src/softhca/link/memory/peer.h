@@ -21,6 +21,7 @@ enum { HCA_GIVEN_UP = 8 };
 struct hca_peer {
 	struct hca_fabric *fabric;
 	struct hca_shm_process *shm;
+	uint64_t heap_bytes;	/* of shm->heap, mapped */
 	const struct hca_shm_table *table;
 	pid_t pid;
 	bool is_self;		/* this process: its addresses are used as they are */
