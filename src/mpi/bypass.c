@@ -37,6 +37,53 @@ static const char *library(void)
 
 /* ---- The start ------------------------------------------------------------------------------- */
 
+/* As a program of this layer: "python3: ..." rather than "railgauge: ...". */
+static void name_program(void)
+{
+	if (rg_launch_rank() >= 0 && !strcmp(rg_program(), "railgauge"))
+		rg_set_program(program_invocation_short_name);
+}
+
+static void refuse_other(void)
+{
+	const char *other = loaded_other_mpi((const void *)native.Init, false);
+
+	if (!other)
+		return;
+	name_program();
+	said = true;
+	told_say();
+	rg_set_quiet(rg_launch_rank() > 0);
+	rg_error("two MPI libraries in one process: %s, which librailmpi-" RG_MPI_FLAVOR " is for, and %s "
+		 "(accepted: a program of the former; with the latter, a railgauge that was configured "
+		 "for it)", library(), other);
+	rg_let_rank_0_speak();
+	exit(RG_EXIT_USAGE);
+}
+
+/*
+ * A second copy of Open MPI that is opened by its path has functions and data of its own, but what its
+ * functions call by name is in the first: its MPI_Init starts the first library, and its MPI_Send dies.
+ */
+#if RG_OPENMPI
+static intptr_t guarded_init(intptr_t a, intptr_t b, intptr_t c, intptr_t d, intptr_t e);
+static struct loaded_guard guard = { "ompi_mpi_init", (const void *)guarded_init, NULL };
+#define GUARD (&guard)
+
+/* Whatever its arguments are: words, of which it has five. */
+static intptr_t guarded_init(intptr_t a, intptr_t b, intptr_t c, intptr_t d, intptr_t e)
+{
+	intptr_t (*init)(intptr_t a, intptr_t b, intptr_t c, intptr_t d, intptr_t e);
+
+	if (!said)
+		refuse_other();
+	*(void **)&init = guard.before;
+	return init(a, b, c, d, e);
+}
+#else
+#define GUARD NULL
+#endif
+
 /* A layer that is loaded late comes into the program's search after its constructors. */
 static void come_to_front(void)
 {
@@ -45,7 +92,7 @@ static void come_to_front(void)
 	in_front = loaded_in_front();
 	/* A second library that defines MPI may look for the next one by name, and find itself. */
 	if (in_front && !loaded_other_mpi((const void *)native.Init, false))
-		not_redirected = loaded_redirect((const void *)native.Init);
+		not_redirected = loaded_redirect((const void *)native.Init, GUARD);
 }
 
 void bypass_start(void)
@@ -54,29 +101,13 @@ void bypass_start(void)
 	come_to_front();
 }
 
-/* As a program of this layer: "python3: ..." rather than "railgauge: ...". */
-static void name_program(void)
-{
-	if (rg_launch_rank() >= 0 && !strcmp(rg_program(), "railgauge"))
-		rg_set_program(program_invocation_short_name);
-}
-
 void bypass_check(void)
 {
-	const char *other = loaded_other_mpi((const void *)native.Init, false);
-
 	name_program();
 	come_to_front();
+	refuse_other();
 	said = true;
 	told_say();
-	if (!other)
-		return;
-	rg_set_quiet(rg_launch_rank() > 0);
-	rg_error("two MPI libraries in one process: %s, which librailmpi-" RG_MPI_FLAVOR " is for, and %s "
-		 "(accepted: a program of the former; with the latter, a railgauge that was configured "
-		 "for it)", library(), other);
-	rg_let_rank_0_speak();
-	exit(RG_EXIT_USAGE);
 }
 
 void bypass_seen(void)

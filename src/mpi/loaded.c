@@ -225,6 +225,16 @@ static void redirect_all(const struct object *ours, struct object *theirs)
 	}
 }
 
+static void redirect_one(struct object *theirs, struct loaded_guard *guard)
+{
+	ElfW(Sym) *s = function_of(theirs, guard->name);
+
+	if (!s)
+		return;
+	guard->before = (void *)(theirs->base + s->st_value);
+	s->st_value = (ElfW(Addr))guard->with - theirs->base;
+}
+
 /* The whole pages of the segment that holds the table, and what may be done with them. */
 static bool pages_of(const struct object *o, void **at, size_t *bytes, int *protection)
 {
@@ -247,7 +257,7 @@ static bool pages_of(const struct object *o, void **at, size_t *bytes, int *prot
 	return false;
 }
 
-const char *loaded_redirect(const void *function)
+const char *loaded_redirect(const void *function, struct loaded_guard *guard)
 {
 	struct object ours, theirs;
 	int protection;
@@ -260,6 +270,8 @@ const char *loaded_redirect(const void *function)
 	if (mprotect(at, bytes, protection | PROT_WRITE))
 		return strerror(errno);
 	redirect_all(&ours, &theirs);
+	if (guard)
+		redirect_one(&theirs, guard);
 	mprotect(at, bytes, protection);
 	return NULL;
 }

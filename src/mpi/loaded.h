@@ -15,9 +15,15 @@
 
 /*
  * In the library's symbol table, set the addresses of the functions that the layer has to the layer's.
- * `function` is one of the library.  NULL, or why that is not possible here.
+ * `function` is one of the library.  NULL, or why that is not possible here.  `guard`, if not NULL: of
+ * one more function, by name, which the guard stands before.
  */
-const char *loaded_redirect(const void *function);
+struct loaded_guard {
+	const char *name;
+	const void *with;
+	void *before;			/* out: the library's own; NULL: it has none of that name */
+};
+const char *loaded_redirect(const void *function, struct loaded_guard *guard);
 
 /* Does the program's own search for functions of MPI end at the layer?  A tool may come before it. */
 bool loaded_in_front(void);
