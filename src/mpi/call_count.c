@@ -34,24 +34,44 @@ static const char *const names[CALL_COUNT] = {
 
 /* ---- Counting ----------------------------------------------------------------------- */
 
-void calls_count(enum call call, bool routed)
+static void count_native(enum native_reason why)
+{
+	atomic_fetch_add_explicit(&current->native, 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(&current->why[why], 1, memory_order_relaxed);
+}
+
+/* MPI_COMM_NULL: the call has none, of a request or a message that is the library's. */
+static enum native_reason reason_of(MPI_Comm comm)
+{
+	int inter = 0;
+
+	if (comm == MPI_COMM_SELF)
+		return NATIVE_SELF;
+	if (comm != MPI_COMM_NULL)
+		native.Comm_test_inter(comm, &inter);
+	return inter ? NATIVE_INTER : NATIVE_COMM;
+}
+
+void calls_count(enum call call, bool routed, MPI_Comm comm)
 {
 	if (call == CALL_NONE)
 		return;
 	current = &calls[call];
-	atomic_fetch_add_explicit(routed ? &current->routed : &current->native, 1,
-				  memory_order_relaxed);
+	if (routed)
+		atomic_fetch_add_explicit(&current->routed, 1, memory_order_relaxed);
+	else
+		count_native(reason_of(comm));
 	/* With several threads the one that gets the lock says so then. */
 	if (!layer.multiple)
 		layer.call = current;
 }
 
-void calls_leave_rails(void)
+void calls_leave_rails(enum native_reason why)
 {
 	if (!calls_counted)
 		return;
 	atomic_fetch_sub_explicit(&current->routed, 1, memory_order_relaxed);
-	atomic_fetch_add_explicit(&current->native, 1, memory_order_relaxed);
+	count_native(why);
 }
 
 void calls_resume(void)
@@ -64,7 +84,7 @@ void calls_resume(void)
 enum { LOCAL = RAIL_MAX, RAILS = RAIL_MAX + 1 };	/* rails to other nodes, then the local one */
 
 struct sums {
-	struct { uint64_t routed, native, bytes; } call[CALL_COUNT];
+	struct { uint64_t routed, native, bytes, why[NATIVE_REASONS]; } call[CALL_COUNT];
 	struct {
 		uint64_t ranks;			/* that have such a rail */
 		uint64_t counting;		/* of these: whose adapter counts retries */
@@ -118,10 +138,33 @@ static void calls_sum(struct sums *s)
 		s->call[i].routed = atomic_load(&calls[i].routed);
 		s->call[i].native = atomic_load(&calls[i].native);
 		s->call[i].bytes = calls[i].bytes;
+		for (int r = 0; r < NATIVE_REASONS; r++)
+			s->call[i].why[r] = atomic_load(&calls[i].why[r]);
 	}
 }
 
 /* ---- The table ------------------------------------------------------------------------ */
+
+static void reasons_print(FILE *f, const uint64_t why[NATIVE_REASONS])
+{
+	static const char *const text[NATIVE_REASONS] = {
+		[NATIVE_SELF] = "on MPI_COMM_SELF",
+		[NATIVE_INTER] = "on intercommunicators",
+		[NATIVE_COMM] = "on communicators that are not routed",
+		[NATIVE_OPTION] = "by --coll",
+		[NATIVE_OPERATION] = "with an operation that the MPI library does not reduce the type by",
+		[NATIVE_ARGUMENTS] = "with arguments that the MPI library refuses",
+	};
+	const char *before = "    native: ";
+
+	for (int r = 1; r < NATIVE_REASONS; r++)
+		if (why[r]) {
+			fprintf(f, "%s%" PRIu64 " %s", before, why[r], text[r]);
+			before = ", ";
+		}
+	if (*before == ',')
+		fprintf(f, "\n");
+}
 
 static void calls_print(FILE *f, const struct sums *s)
 {
@@ -134,6 +177,7 @@ static void calls_print(FILE *f, const struct sums *s)
 		if (s->call[i].routed || s->call[i].native || s->call[i].bytes)
 			fprintf(f, "  %-28s %14" PRIu64 " %18" PRIu64 " %14" PRIu64 "\n", names[i],
 				s->call[i].routed, s->call[i].bytes, s->call[i].native);
+		reasons_print(f, s->call[i].why);
 	}
 	fprintf(f, "  %-28s %14s %18" PRIu64 "\n", "all functions", "", bytes);
 }

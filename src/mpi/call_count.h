@@ -32,18 +32,30 @@ enum call {
 	CALL_COUNT,
 };
 
+/* Why a call went to the library. */
+enum native_reason {
+	NATIVE_SELF = 1,		/* on MPI_COMM_SELF */
+	NATIVE_INTER,			/* on an intercommunicator */
+	NATIVE_COMM,			/* on another communicator that is not routed */
+	NATIVE_OPTION,			/* --coll */
+	NATIVE_OPERATION,		/* a reduction that the library has not, or only for one-sided calls */
+	NATIVE_ARGUMENTS,		/* of which it refuses some */
+	NATIVE_REASONS,
+};
+
 struct call_count {
 	_Atomic uint64_t routed, native;
+	_Atomic uint64_t why[NATIVE_REASONS];	/* of the native ones */
 	uint64_t bytes;			/* sent over rails; changed inside layer_enter only */
 };
 
 extern struct call_count calls[CALL_COUNT];
 extern bool calls_counted;
 
-/* A call with this communicator: it is this thread's current one. */
-void calls_count(enum call call, bool routed);
+/* A call on this communicator: it is this thread's current one. */
+void calls_count(enum call call, bool routed, MPI_Comm comm);
 /* The current call of this thread goes to the library although its communicator is routed. */
-void calls_leave_rails(void);
+void calls_leave_rails(enum native_reason why);
 /* Under MPI_THREAD_MULTIPLE, with the lock held: layer.call is this thread's. */
 void calls_resume(void);
 

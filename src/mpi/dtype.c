@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "coll.h"
+#include "contents.h"
 #include "err.h"
 
 _Atomic unsigned dtype_epoch = 1;
@@ -90,9 +90,10 @@ static void take_strides(struct dtype *t, MPI_Datatype handle)
 
 static struct dtype *dtype_make(MPI_Datatype handle)
 {
+	MPI_Count size, n[4];
 	MPI_Aint lb, extent;
 	struct dtype *t;
-	MPI_Count size;
+	int combiner;
 
 	if (!is_committed(handle) || native.Type_size_x(handle, &size) || size < 0 ||
 	    native.Type_get_extent(handle, &lb, &extent))
@@ -102,7 +103,7 @@ static struct dtype *dtype_make(MPI_Datatype handle)
 		give_up(-ENOMEM);
 	t->size = (size_t)size;
 	t->extent = extent;
-	t->reduces = coll_operations_of(handle);
+	t->predefined = contents_envelope(handle, n, &combiner) && contents_are_predefined(combiner);
 	t->refs = 1;
 	if (size)
 		take_strides(t, handle);

@@ -158,7 +158,8 @@ struct dtype {
 	MPI_Aint extent;
 	MPI_Aint true_lb;	/* where the data of an element begins */
 	MPI_Aint true_extent;	/* from there to its end */
-	unsigned char reduces;	/* kinds of operations that MPI has for it: coll_types.c */
+	_Atomic uint32_t reduces;	/* which operations the library has for it: coll_types.c */
+	bool predefined;
 	bool contiguous;	/* element i's data is at true_lb + i * size, in order */
 	bool solid;		/* the data of one element is in one piece */
 	_Atomic int refs;	/* the type itself, and each operation that packs later */

@@ -352,7 +352,7 @@ static int start(MPI_Request *request)
 
 	if (!layer.rails || !abi_request_ours(handle)) {
 		if (unlikely(calls_counted))
-			calls_count(CALL_Start, false);
+			calls_count(CALL_Start, false, MPI_COMM_NULL);
 		/* Another thread may post a request in a variable that has none. */
 		return native.Start(handle == MPI_REQUEST_NULL ? &handle : request);
 	}

@@ -232,7 +232,7 @@ static int imrecv(enum call call, const struct message_args *m, MPI_Message *mes
 			return OURS(CALL_##NAME, &m, message, OUT);                               \
 		}                                                                                 \
 		if (unlikely(calls_counted))                                                      \
-			calls_count(CALL_##NAME, false);                                          \
+			calls_count(CALL_##NAME, false, MPI_COMM_NULL);                           \
 		/* In an empty variable another thread may put a message of the layer's. */       \
 		if (layer.multiple && *message == MPI_MESSAGE_NULL)                               \
 			return message_gone();                                                    \

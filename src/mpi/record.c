@@ -65,7 +65,7 @@ struct comm *comm_lookup_slow(MPI_Comm handle, enum call call)
 		return NULL;
 	if (calls_counted) {
 		/* The next call is to come here, too. */
-		calls_count(call, found);
+		calls_count(call, found, handle);
 		return found ? c : NULL;
 	}
 	if (k->epoch != epoch)

@@ -3,12 +3,14 @@
  * messages over rails from rank 0 to rank 1, some collectives, and the same on a communicator
  * that is native.
  *
- * Usage: known_calls [many N | abort | kill | dump FILE]
+ * Usage: known_calls [many N | abort | kill | dump FILE | reductions]
  *	many	N messages of 8 bytes more
  *	abort	MPI_Abort in place of MPI_Finalize
  *	kill	rank 0 is killed then
  *	dump	SIGUSR2, once while rank 0 has known queues and once while it waits; goes on
  *		when FILE is there
+ *	reductions	nothing else than reductions, of one element: says how many are right, and makes
+ *		some of each kind that is the library's
  * KNOWN_MULTIPLE in the environment: with MPI_THREAD_MULTIPLE.
  */
 #define _DEFAULT_SOURCE
@@ -118,6 +120,108 @@ static void natively(MPI_Comm comm)
 	MPI_Allreduce(&one, &all, 1, MPI_INT, MPI_SUM, comm);
 }
 
+/* Types that a library may lack, and what their elements can be combined by. */
+enum { TYPES_MAX = 64 };
+struct reducible {
+	MPI_Datatype type;
+	MPI_Op op;
+};
+
+static int optional_types(struct reducible to[TYPES_MAX])
+{
+	const struct reducible all[] = {
+		{MPI_CHAR, MPI_MAX}, {MPI_AINT, MPI_SUM}, {MPI_OFFSET, MPI_BAND}, {MPI_COUNT, MPI_PROD},
+		{MPI_REAL4, MPI_SUM}, {MPI_REAL8, MPI_SUM}, {MPI_REAL8, MPI_MAX},
+		{MPI_INTEGER4, MPI_SUM}, {MPI_INTEGER8, MPI_SUM}, {MPI_COMPLEX16, MPI_SUM},
+		{MPI_2REAL, MPI_MAXLOC}, {MPI_2INTEGER, MPI_MINLOC}, {MPI_2DOUBLE_PRECISION, MPI_MAXLOC},
+		{MPI_LONG_DOUBLE_INT, MPI_MINLOC},
+#ifdef MPI_REAL16
+		{MPI_REAL16, MPI_SUM},
+#endif
+#ifdef MPI_INTEGER1
+		{MPI_INTEGER1, MPI_SUM}, {MPI_INTEGER2, MPI_MIN},
+#endif
+#ifdef MPI_COMPLEX8
+		{MPI_COMPLEX8, MPI_PROD},
+#endif
+#ifdef MPI_LOGICAL4
+		{MPI_LOGICAL1, MPI_LOR}, {MPI_LOGICAL2, MPI_LAND}, {MPI_LOGICAL4, MPI_LOR},
+		{MPI_LOGICAL8, MPI_LXOR},
+#endif
+#ifdef MPI_CXX_BOOL
+		{MPI_CXX_BOOL, MPI_LOR}, {MPI_CXX_FLOAT_COMPLEX, MPI_SUM},
+		{MPI_CXX_DOUBLE_COMPLEX, MPI_SUM},
+#endif
+	};
+	int n = 0;
+
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+		if (all[i].type != MPI_DATATYPE_NULL)
+			to[n++] = all[i];
+	for (int i = 0; i < 5; i++)
+		to[n + i].op = MPI_SUM;
+	MPI_Type_create_f90_real(6, MPI_UNDEFINED, &to[n++].type);
+	MPI_Type_create_f90_real(15, MPI_UNDEFINED, &to[n++].type);
+	MPI_Type_create_f90_complex(15, MPI_UNDEFINED, &to[n++].type);
+	MPI_Type_create_f90_integer(9, &to[n++].type);
+	MPI_Type_create_f90_integer(15, &to[n++].type);
+	return n;
+}
+
+static void add(void *left, void *right, int *count, MPI_Datatype *type)
+{
+	(void)type;
+	for (int i = 0; i < *count; i++)
+		((int *)right)[i] += ((const int *)left)[i];
+}
+
+static void others(void)
+{
+	int one = 1, all = 0;
+	MPI_Datatype copy;
+	MPI_Comm half, inter;
+
+	MPI_Allreduce(&one, &all, 1, MPI_INT, MPI_SUM, MPI_COMM_SELF);
+	MPI_Comm_split(MPI_COMM_WORLD, rank, 0, &half);
+	MPI_Intercomm_create(half, 0, MPI_COMM_WORLD, !rank, 0, &inter);
+	MPI_Allreduce(&one, &all, 1, MPI_INT, MPI_SUM, inter);
+	MPI_Comm_free(&inter);
+	MPI_Comm_free(&half);
+	MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+	MPI_Allreduce(&one, &all, 1, MPI_INT, MPI_MAXLOC, MPI_COMM_WORLD);
+	MPI_Type_dup(MPI_INT, &copy);
+	MPI_Allreduce(&one, &all, 1, copy, MPI_SUM, MPI_COMM_WORLD);
+	MPI_Allreduce(&one, &all, 1, MPI_INT, MPI_REPLACE, MPI_COMM_WORLD);
+	MPI_Allreduce(&one, &all, 1, MPI_INT, MPI_OP_NULL, MPI_COMM_WORLD);
+	MPI_Type_free(&copy);
+}
+
+/* The library's result is that of the same call on a communicator that is native. */
+static void reductions(MPI_Comm native)
+{
+	enum { ROOM = 64 };
+	struct reducible type[TYPES_MAX];
+	int n = optional_types(type), right = 0, one = 1, all;
+	MPI_Op op;
+
+	for (int i = 0; i < n; i++) {
+		_Alignas(ROOM) unsigned char from[ROOM] = {0}, ours[ROOM] = {0}, theirs[ROOM] = {0};
+
+		from[1] = (unsigned char)(3 + rank);
+		from[0] = (unsigned char)rank;
+		MPI_Allreduce(from, theirs, 1, type[i].type, type[i].op, native);
+		MPI_Allreduce(from, ours, 1, type[i].type, type[i].op, MPI_COMM_WORLD);
+		right += memcmp(ours, theirs, ROOM) == 0;
+	}
+	MPI_Op_create(add, 0, &op);
+	MPI_Allreduce(&one, &all, 1, MPI_INT, op, MPI_COMM_WORLD);
+	right += all == 2;
+	MPI_Op_free(&op);
+	others();
+	if (rank == 0)
+		printf("%d of %d right\n", right, n + 1);
+}
+
 static void many(int count)
 {
 	for (int i = 0; rank == 0 && i < count; i++)
@@ -187,12 +291,16 @@ int main(int argc, char **argv)
 	if (size != 2 || !out || !in)
 		MPI_Abort(MPI_COMM_WORLD, 2);
 	native = native_dup();
-	if (rank == 0)
-		sends();
-	else
-		receives();
-	together();
-	natively(native);
+	if (strcmp(mode, "reductions") == 0) {
+		reductions(native);
+	} else {
+		if (rank == 0)
+			sends();
+		else
+			receives();
+		together();
+		natively(native);
+	}
 	if (strcmp(mode, "many") == 0)
 		many(atoi(argv[2]));
 	if (strcmp(mode, "dump") == 0 && rank == 0)

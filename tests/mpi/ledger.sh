@@ -70,6 +70,20 @@ RAILGAUGE_OVER=native launch 2 tests/mpi/known_calls
 expect "native: ends well" [ "$rc" -eq 0 ]
 expect "native: one line" [ "$(grep -c 'ledger: no rails in use' "$err")" -eq 1 ]
 unset RAILGAUGE_LEDGER RAILGAUGE_SOFT RAILGAUGE_OVER
+# Reductions of every type that the library reduces, and why others are the library's.
+launch 2 $exec --ledger -- tests/mpi/known_calls reductions
+right=$(sed -n 's/^\([0-9]*\) of \1 right$/\1/p' "$out")
+expect "reductions: as the library's own" [ "${right:-0}" -ge 25 ]
+# On both ranks: those that are right once over rails, and but the user's once on a native communicator.
+native=$((2 * right - 2 + 12))
+expect "reductions: over rails $((2 * right)), $native are the library's" \
+	awk -v routed=$((2 * right)) -v native=$native '$1 == "MPI_Allreduce" {
+		seen = $2 == routed && $4 == native } END { exit !seen }' "$err"
+because="native: 2 on MPI_COMM_SELF, 2 on intercommunicators, $((2 * right - 2)) on communicators that are not"
+because="$because routed, 6 with an operation that the MPI library does not reduce the type by,"
+expect "reductions: why" grep -q "^    $because 2 with arguments that the MPI library refuses\$" "$err"
+RAILGAUGE_COLL=allreduce=native launch 2 $exec --ledger -- tests/mpi/known_calls
+expect "reductions by --coll: why" grep -q '^    native: 2 on communicators .*, 2 by --coll$' "$err"
 # Without --over: one rail where rails are one memory, all where they have wires.
 launch 2 $plain --ledger -- tests/mpi/known_calls
 expect "two rails of one memory: the first carries all" \

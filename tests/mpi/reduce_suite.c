@@ -28,7 +28,7 @@ struct element {
 #define BEHIND(c) (sizeof(c) < sizeof(int) ? sizeof(int) : sizeof(c))
 #define PAIR(t, c, v) {#t, t, 2 * BEHIND(c), PLACE, v, sizeof(c), 1, BEHIND(c)}
 
-static const struct element elements[] = {
+static const struct element known[] = {
 	INTEGER(MPI_SIGNED_CHAR, char, ALL), INTEGER(MPI_UNSIGNED_CHAR, char, ALL),
 	INTEGER(MPI_SHORT, short, ALL), INTEGER(MPI_UNSIGNED_SHORT, short, ALL),
 	INTEGER(MPI_INT, int, ALL), INTEGER(MPI_UNSIGNED, int, ALL | USER),
@@ -50,8 +50,50 @@ static const struct element elements[] = {
 	NUMBER(MPI_C_DOUBLE_COMPLEX, double, DOUBLE, 2, ARITHMETIC),
 	PAIR(MPI_2INT, int, INT), PAIR(MPI_SHORT_INT, short, SHORT), PAIR(MPI_LONG_INT, long, LONG),
 	PAIR(MPI_FLOAT_INT, float, SINGLE), PAIR(MPI_DOUBLE_INT, double, DOUBLE),
+	/* Of Fortran, by size; a library may lack some. */
+	NUMBER(MPI_REAL4, float, SINGLE, 1, ORDER | ARITHMETIC),
+	NUMBER(MPI_REAL8, double, DOUBLE, 1, ORDER | ARITHMETIC),
+	INTEGER(MPI_INTEGER4, int32_t, ORDER | ARITHMETIC | BITS),
+	INTEGER(MPI_INTEGER8, int64_t, ORDER | ARITHMETIC | BITS),
+	NUMBER(MPI_COMPLEX16, double, DOUBLE, 2, ARITHMETIC),
+#ifdef MPI_INTEGER1
+	INTEGER(MPI_INTEGER1, int8_t, ORDER | ARITHMETIC | BITS),
+	INTEGER(MPI_INTEGER2, int16_t, ORDER | ARITHMETIC | BITS),
+#endif
+#ifdef MPI_COMPLEX8
+	NUMBER(MPI_COMPLEX8, float, SINGLE, 2, ARITHMETIC),
+#endif
+#ifdef MPI_LOGICAL4
+	INTEGER(MPI_LOGICAL4, int32_t, LOGICAL), INTEGER(MPI_LOGICAL8, int64_t, LOGICAL),
+#endif
+#ifdef MPI_CXX_BOOL
+	NUMBER(MPI_CXX_BOOL, bool, TRUTH, 1, LOGICAL),
+	NUMBER(MPI_CXX_DOUBLE_COMPLEX, double, DOUBLE, 2, ARITHMETIC),
+#endif
+	/* By precision: made when the suite begins. */
+	NUMBER(MPI_DATATYPE_NULL, float, SINGLE, 1, ORDER | ARITHMETIC),
+	NUMBER(MPI_DATATYPE_NULL, double, DOUBLE, 1, ORDER | ARITHMETIC),
+	NUMBER(MPI_DATATYPE_NULL, double, DOUBLE, 2, ARITHMETIC),
+	INTEGER(MPI_DATATYPE_NULL, int64_t, ORDER | ARITHMETIC | BITS),
 };
-enum { ELEMENTS = sizeof(elements) / sizeof(elements[0]), OPS = 13, MODULUS = 10007 };
+enum { ELEMENTS = sizeof(known) / sizeof(known[0]), BY_PRECISION = 4 };
+enum { OPS = 13, MODULUS = 10007 };
+static struct element elements[ELEMENTS];
+
+static void elements_make(void)
+{
+	struct element *last = elements + ELEMENTS - BY_PRECISION;
+
+	memcpy(elements, known, sizeof(elements));
+	MPI_Type_create_f90_real(6, 37, &last[0].type);
+	MPI_Type_create_f90_real(15, 307, &last[1].type);
+	MPI_Type_create_f90_complex(15, 307, &last[2].type);
+	MPI_Type_create_f90_integer(18, &last[3].type);
+	last[0].name = "create_f90_real(6)";
+	last[1].name = "create_f90_real(15)";
+	last[2].name = "create_f90_complex(15)";
+	last[3].name = "create_f90_integer(18)";
+}
 
 /* Commutes. */
 static void sum_modulo(void *in, void *inout, int *count, MPI_Datatype *type)
@@ -328,10 +370,12 @@ static void predefined(MPI_Comm comm)
 
 	against_begin(comm);
 	ops_make();
+	elements_make();
 	for (i = 0; i < rounds; i++)
 		for (e = 0; e < ELEMENTS; e++)
 			for (o = 0; o < OPS; o++) {
-				if (!(elements[e].ops & ops[o].needs))
+				if (!(elements[e].ops & ops[o].needs) ||
+				    elements[e].type == MPI_DATATYPE_NULL)
 					continue;
 				against_round_begin(i, (unsigned)(e * OPS + o));
 				p.call = (enum call)against_draw(CALLS);

@@ -187,10 +187,12 @@ static int allgather(struct comm *c, const void *sbuf, MPI_Count scount, MPI_Dat
 	size_t bytes;
 	struct coll k;
 
-	if (!coll_is_ours(COLL_ALLGATHER) || rbuf == MPI_IN_PLACE ||
+	if (!coll_is_ours(COLL_ALLGATHER))
+		return COLL_BY_OPTION;
+	if (rbuf == MPI_IN_PLACE ||
 	    !coll_block_set(&g.to.first, rbuf, rcount, rtype) ||
 	    (sbuf != MPI_IN_PLACE && !coll_block_set(&own, sbuf, scount, stype)))
-		return COLL_NATIVE;
+		return COLL_BY_ARGUMENTS;
 	bytes = coll_size(g.to.first) * (size_t)c->size;
 	coll_begin(&k, c);
 	own_set(&g, &k, sbuf == MPI_IN_PLACE ? NULL : &own);
@@ -207,10 +209,12 @@ static int allgatherv(struct comm *c, const void *sbuf, MPI_Count scount, MPI_Da
 	struct gather g;
 	struct coll k;
 
-	if (!coll_is_ours(COLL_ALLGATHERV) || rbuf == MPI_IN_PLACE ||
+	if (!coll_is_ours(COLL_ALLGATHERV))
+		return COLL_BY_OPTION;
+	if (rbuf == MPI_IN_PLACE ||
 	    (sbuf != MPI_IN_PLACE && !coll_block_set(&own, sbuf, scount, stype)) ||
 	    !coll_blocks_set(&g.to, c->size, rbuf, rcounts, rtype))
-		return COLL_NATIVE;
+		return COLL_BY_ARGUMENTS;
 	coll_begin(&k, c);
 	own_set(&g, &k, sbuf == MPI_IN_PLACE ? NULL : &own);
 	ring(&k, &g);

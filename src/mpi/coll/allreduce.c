@@ -126,11 +126,16 @@ static int allreduce(struct comm *c, const void *sbuf, void *rbuf, MPI_Count cou
 	struct coll_reduction r;
 	struct coll_block own, result;
 	struct coll k;
+	int rc;
 
-	if (!coll_is_ours(COLL_ALLREDUCE) || rbuf == MPI_IN_PLACE ||
-	    !coll_reduction_set(&r, op, type) || !coll_block_set(&result, rbuf, count, type) ||
+	if (!coll_is_ours(COLL_ALLREDUCE))
+		return COLL_BY_OPTION;
+	rc = coll_reduction_set(&r, op, type);
+	if (rc)
+		return rc;
+	if (rbuf == MPI_IN_PLACE || !coll_block_set(&result, rbuf, count, type) ||
 	    !coll_block_set(&own, sbuf, count, type))
-		return COLL_NATIVE;
+		return COLL_BY_ARGUMENTS;
 	coll_begin(&k, c);
 	if (sbuf == MPI_IN_PLACE)
 		own = result;

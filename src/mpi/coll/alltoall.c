@@ -177,10 +177,12 @@ static int alltoall(struct comm *c, const void *sbuf, MPI_Count scount, MPI_Data
 {
 	struct trade t = {.from.list = NULL};
 
-	if (!coll_is_ours(COLL_ALLTOALL) || rbuf == MPI_IN_PLACE ||
+	if (!coll_is_ours(COLL_ALLTOALL))
+		return COLL_BY_OPTION;
+	if (rbuf == MPI_IN_PLACE ||
 	    !coll_block_set(&t.to.first, rbuf, rcount, rtype) ||
 	    (sbuf != MPI_IN_PLACE && !coll_block_set(&t.from.first, sbuf, scount, stype)))
-		return COLL_NATIVE;
+		return COLL_BY_ARGUMENTS;
 	return trade(c, &t, COLL_ALLTOALL, sbuf == MPI_IN_PLACE);
 }
 
@@ -201,13 +203,15 @@ static int alltoallv(struct comm *c, const void *sbuf, struct coll_counts scount
 {
 	struct trade t = {.from.list = NULL};
 
-	if (!coll_is_ours(COLL_ALLTOALLV) || rbuf == MPI_IN_PLACE ||
+	if (!coll_is_ours(COLL_ALLTOALLV))
+		return COLL_BY_OPTION;
+	if (rbuf == MPI_IN_PLACE ||
 	    (sbuf != MPI_IN_PLACE &&
 	     !coll_blocks_set(&t.from, c->size, sbuf, scounts, stype)))
-		return COLL_NATIVE;
+		return COLL_BY_ARGUMENTS;
 	if (!coll_blocks_set(&t.to, c->size, rbuf, rcounts, rtype)) {
 		free(t.from.list);
-		return COLL_NATIVE;
+		return COLL_BY_ARGUMENTS;
 	}
 	return trade_lists(c, &t, sbuf == MPI_IN_PLACE);
 }
@@ -218,13 +222,15 @@ static int alltoallw(struct comm *c, const void *sbuf, struct coll_counts scount
 {
 	struct trade t = {.from.list = NULL};
 
-	if (!coll_is_ours(COLL_ALLTOALLV) || rbuf == MPI_IN_PLACE ||
+	if (!coll_is_ours(COLL_ALLTOALLV))
+		return COLL_BY_OPTION;
+	if (rbuf == MPI_IN_PLACE ||
 	    (sbuf != MPI_IN_PLACE &&
 	     !coll_blocks_set_typed(&t.from, c->size, sbuf, scounts, stypes)))
-		return COLL_NATIVE;
+		return COLL_BY_ARGUMENTS;
 	if (!coll_blocks_set_typed(&t.to, c->size, rbuf, rcounts, rtypes)) {
 		free(t.from.list);
-		return COLL_NATIVE;
+		return COLL_BY_ARGUMENTS;
 	}
 	return trade_lists(c, &t, sbuf == MPI_IN_PLACE);
 }

@@ -16,7 +16,7 @@ static int barrier(struct comm *c)
 	struct coll k;
 
 	if (!coll_is_ours(COLL_BARRIER))
-		return COLL_NATIVE;
+		return COLL_BY_OPTION;
 	coll_begin(&k, c);
 	dissemination(&k);
 	return coll_end(&k);

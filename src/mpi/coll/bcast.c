@@ -179,9 +179,11 @@ static int bcast(struct comm *c, void *buf, MPI_Count count, MPI_Datatype type, 
 	struct bcast b = {.root = root};
 	struct coll k;
 
-	if (!coll_is_ours(COLL_BCAST) || root < 0 || root >= c->size || buf == MPI_IN_PLACE ||
+	if (!coll_is_ours(COLL_BCAST))
+		return COLL_BY_OPTION;
+	if (root < 0 || root >= c->size || buf == MPI_IN_PLACE ||
 	    !coll_block_set(&b.data, buf, count, type))
-		return COLL_NATIVE;
+		return COLL_BY_ARGUMENTS;
 	b.v = (c->rank - root + c->size) % c->size;
 	b.bytes = coll_size(b.data);
 	coll_begin(&k, c);

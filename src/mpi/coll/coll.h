@@ -7,14 +7,14 @@
  *
  *	barrier.c  bcast.c  allgather.c  alltoall.c
  *	allreduce.c  reduce.c  rooted.c  scan.c
- *	coll_types.c	which operations MPI has for a type
+ *	coll_types.c	which operations the library has for a type
  *	coll_op.c	operations, and how they are applied
  *
  * Rules:
  *  - A collective is executed by this layer on all ranks of a communicator or by the
  *    library on all.  The criteria are the same on all ranks: whether the communicator is
- *    routed (an intercommunicator never is), and --coll.  For a reduction, also whether MPI
- *    has the operation for the type; MPI requires both to be the same on all ranks.
+ *    routed (an intercommunicator never is), and --coll.  For a reduction, also whether the
+ *    library has the operation for the type; MPI requires both to be the same on all ranks.
  *    Nonblocking and neighbourhood collectives are executed by the library.
  *  - The algorithm is chosen by --coll, else by rules of its files, else by the table of
  *    coll.c.  The choice depends on n and on the bytes of the type signature, which MPI
@@ -152,8 +152,12 @@ enum coll_algorithm coll_choose(enum coll_id id, int ranks, size_t bytes, unsign
 
 /* ---- One call (coll_data.c) ----------------------------------------------------------------- */
 
-/* Returned by the implementation of an MPI call: the library is to execute it. */
-enum { COLL_NATIVE = -1 };
+/* Returned by the implementation of an MPI call: the library is to execute it, for this reason. */
+enum {
+	COLL_BY_OPTION = -NATIVE_OPTION,	/* --coll */
+	COLL_BY_OPERATION = -NATIVE_OPERATION,	/* it does not have it for the type */
+	COLL_BY_ARGUMENTS = -NATIVE_ARGUMENTS,	/* it raises its usual error */
+};
 
 enum { COLL_TEMPS = 8 };
 
@@ -169,7 +173,7 @@ struct coll {
 /* Everything up to coll_end is inside layer_enter. */
 void coll_begin(struct coll *k, struct comm *c);
 /* The library executes it on this rank, maybe not on others: keeps later tags the same. */
-void coll_skip(struct comm *c);
+void coll_skip(struct comm *c, int why);
 /* Frees the memory of coll_temp.  Returns what the MPI call returns. */
 int coll_end(struct coll *k);
 void coll_fail(struct coll *k, int mpi_error);
@@ -306,20 +310,14 @@ struct coll_reduction {
 	bool commutes;
 };
 
-/* Outside of layer_enter.  False: the library would refuse the arguments. */
-bool coll_reduction_set(struct coll_reduction *r, MPI_Op op, MPI_Datatype type);
-/* Kinds of predefined operations, as bits. */
-enum {
-	COLL_OP_ORDER = 1,		/* MPI_MAX, MPI_MIN */
-	COLL_OP_ARITHMETIC = 2,		/* MPI_SUM, MPI_PROD */
-	COLL_OP_LOGICAL = 4,		/* MPI_LAND, MPI_LOR, MPI_LXOR */
-	COLL_OP_BITS = 8,		/* MPI_BAND, MPI_BOR, MPI_BXOR */
-	COLL_OP_PLACE = 16,		/* MPI_MAXLOC, MPI_MINLOC */
-	COLL_OP_NO_REDUCTION = 32,	/* MPI_REPLACE, MPI_NO_OP: for one-sided calls */
-};
-
-/* The kinds that MPI has for a predefined type (coll_types.c); 0 for other types. */
-unsigned char coll_operations_of(MPI_Datatype type);
+/* Outside of layer_enter.  0, or COLL_BY_... */
+int coll_reduction_set(struct coll_reduction *r, MPI_Op op, MPI_Datatype type);
+/*
+ * Has the library this operation, the n-th of up to COLL_OPERATIONS, for the type?  No: also for
+ * all types that are not predefined.
+ */
+enum { COLL_OPERATIONS = 16 };
+bool coll_type_has(struct dtype *t, MPI_Datatype handle, MPI_Op op, unsigned n);
 /* The conditions that hold, for coll_choose. */
 unsigned coll_reduction_holds(const struct coll_reduction *r, size_t count, int ranks);
 /*
@@ -393,7 +391,7 @@ void coll_halve(struct coll *k, const struct coll_reduction *r, const struct col
 /* ---- The MPI calls -------------------------------------------------------------------------- */
 
 /*
- * Define the MPI call NAME.  OURS does the work with `struct comm *c`, or is COLL_NATIVE.
+ * Define the MPI call NAME.  OURS does the work with `struct comm *c`, or is COLL_BY_...
  * PARAMS(COUNT, DISPL, x), ARGS(x): parameters and arguments, x for the communicator.
  */
 #define COLL_CALL(NAME, COUNT, DISPL, PARAMS, ARGS, OURS)                                          \
@@ -401,9 +399,9 @@ void coll_halve(struct coll *k, const struct coll_reduction *r, const struct col
 	{                                                                                          \
 		int rc = OURS;                                                                     \
                                                                                                    \
-		if (likely(rc != COLL_NATIVE))                                                     \
+		if (likely(rc >= 0))                                                               \
 			return rc;                                                                 \
-		coll_skip(c);                                                                      \
+		coll_skip(c, rc);                                                                  \
 		return native.NAME ARGS(c->handle);                                                \
 	}                                                                                          \
 	DISPATCH(NAME, PARAMS(COUNT, DISPL, MPI_Comm comm), ARGS)

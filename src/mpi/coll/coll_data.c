@@ -114,9 +114,9 @@ void coll_begin(struct coll *k, struct comm *c)
 	k->temps = 0;
 }
 
-void coll_skip(struct comm *c)
+void coll_skip(struct comm *c, int why)
 {
-	calls_leave_rails();
+	calls_leave_rails((enum native_reason)-why);
 	layer_enter();
 	c->collective->collectives++;
 	layer_leave();

@@ -3,34 +3,37 @@
 
 /* ---- Which operation ------------------------------------------------------------------------ */
 
-static const struct { MPI_Op op; unsigned char bit; } operations[] = {
-	{MPI_SUM, COLL_OP_ARITHMETIC}, {MPI_MAX, COLL_OP_ORDER}, {MPI_MIN, COLL_OP_ORDER},
-	{MPI_PROD, COLL_OP_ARITHMETIC},
-	{MPI_LAND, COLL_OP_LOGICAL}, {MPI_LOR, COLL_OP_LOGICAL}, {MPI_LXOR, COLL_OP_LOGICAL},
-	{MPI_BAND, COLL_OP_BITS}, {MPI_BOR, COLL_OP_BITS}, {MPI_BXOR, COLL_OP_BITS},
-	{MPI_MAXLOC, COLL_OP_PLACE}, {MPI_MINLOC, COLL_OP_PLACE},
-	{MPI_REPLACE, COLL_OP_NO_REDUCTION}, {MPI_NO_OP, COLL_OP_NO_REDUCTION},
+/* Those that all ranks have as long as they have the type; all of them commute. */
+static const MPI_Op predefined[] = {
+	MPI_SUM, MPI_MAX, MPI_MIN, MPI_PROD, MPI_LAND, MPI_LOR, MPI_LXOR, MPI_BAND, MPI_BOR, MPI_BXOR,
+	MPI_MAXLOC, MPI_MINLOC,
 };
+#define PREDEFINED (sizeof(predefined) / sizeof(predefined[0]))
+_Static_assert(PREDEFINED <= COLL_OPERATIONS, "each has its bits");
 
-bool coll_reduction_set(struct coll_reduction *r, MPI_Op op, MPI_Datatype type)
+int coll_reduction_set(struct coll_reduction *r, MPI_Op op, MPI_Datatype type)
 {
 	int commutes = 0;
-	size_t i;
+	unsigned i;
 
 	r->op = op;
 	r->handle = type;
 	r->type = coll_type(type);
 	if (!r->type || op == MPI_OP_NULL)
-		return false;
-	for (i = 0; i < sizeof(operations) / sizeof(operations[0]); i++)
-		if (operations[i].op == op) {
-			r->commutes = true;
-			return operations[i].bit & r->type->reduces;
-		}
+		return COLL_BY_ARGUMENTS;
+	for (i = 0; i < PREDEFINED && predefined[i] != op; i++)
+		;
+	if (i < PREDEFINED) {
+		r->commutes = true;
+		return coll_type_has(r->type, type, op, i) ? 0 : COLL_BY_OPERATION;
+	}
+	/* For one-sided calls. */
+	if (op == MPI_REPLACE || op == MPI_NO_OP)
+		return COLL_BY_OPERATION;
 	if (native.Op_commutative(op, &commutes) != MPI_SUCCESS)
-		return false;
+		return COLL_BY_ARGUMENTS;
 	r->commutes = commutes;
-	return true;
+	return 0;
 }
 
 unsigned coll_reduction_holds(const struct coll_reduction *r, size_t count, int ranks)

@@ -1,48 +1,39 @@
 /*
- * coll_types.c - which operations of reductions MPI has for which predefined types
- * [MPI 4.0, 6.9.2 and 6.9.4].
+ * coll_types.c - which predefined operations of reductions a type has.
+ *
+ * The MPI library is asked, once for each type and operation, by a reduction among this process
+ * alone.  So what it reduces beyond what MPI says (MPI_CHAR), what it lacks (MPI_COMPLEX32) and
+ * what only it knows (types of Fortran's kinds and precisions) are treated as it treats them.
  */
 #include "coll.h"
 
-enum {
-	C_INTEGER = COLL_OP_ORDER | COLL_OP_ARITHMETIC | COLL_OP_LOGICAL | COLL_OP_BITS,
-	/* and MPI_AINT, MPI_OFFSET, MPI_COUNT */
-	F_INTEGER = COLL_OP_ORDER | COLL_OP_ARITHMETIC | COLL_OP_BITS,
-	FLOATING = COLL_OP_ORDER | COLL_OP_ARITHMETIC,
-};
+enum { ROOM = 128 };			/* an element of the largest predefined type, and more */
 
-/* Types that a library may lack are not here: it does their reductions itself. */
-static const struct { MPI_Datatype type; unsigned char bits; } types[] = {
-	{MPI_INT, C_INTEGER}, {MPI_LONG, C_INTEGER}, {MPI_SHORT, C_INTEGER},
-	{MPI_UNSIGNED, C_INTEGER}, {MPI_UNSIGNED_LONG, C_INTEGER},
-	{MPI_UNSIGNED_SHORT, C_INTEGER}, {MPI_LONG_LONG_INT, C_INTEGER},
-	{MPI_UNSIGNED_LONG_LONG, C_INTEGER}, {MPI_SIGNED_CHAR, C_INTEGER},
-	{MPI_UNSIGNED_CHAR, C_INTEGER},
-	{MPI_INT8_T, C_INTEGER}, {MPI_INT16_T, C_INTEGER}, {MPI_INT32_T, C_INTEGER},
-	{MPI_INT64_T, C_INTEGER}, {MPI_UINT8_T, C_INTEGER}, {MPI_UINT16_T, C_INTEGER},
-	{MPI_UINT32_T, C_INTEGER}, {MPI_UINT64_T, C_INTEGER},
-	{MPI_INTEGER, F_INTEGER}, {MPI_AINT, F_INTEGER}, {MPI_OFFSET, F_INTEGER},
-	{MPI_COUNT, F_INTEGER},
-	{MPI_FLOAT, FLOATING}, {MPI_DOUBLE, FLOATING}, {MPI_LONG_DOUBLE, FLOATING},
-	{MPI_REAL, FLOATING}, {MPI_DOUBLE_PRECISION, FLOATING},
-	{MPI_LOGICAL, COLL_OP_LOGICAL}, {MPI_C_BOOL, COLL_OP_LOGICAL},
-	{MPI_COMPLEX, COLL_OP_ARITHMETIC}, {MPI_DOUBLE_COMPLEX, COLL_OP_ARITHMETIC},
-	{MPI_C_FLOAT_COMPLEX, COLL_OP_ARITHMETIC}, {MPI_C_DOUBLE_COMPLEX, COLL_OP_ARITHMETIC},
-	{MPI_C_LONG_DOUBLE_COMPLEX, COLL_OP_ARITHMETIC},
-	{MPI_BYTE, COLL_OP_BITS},
-	{MPI_2INT, COLL_OP_PLACE}, {MPI_FLOAT_INT, COLL_OP_PLACE}, {MPI_DOUBLE_INT, COLL_OP_PLACE},
-	{MPI_LONG_INT, COLL_OP_PLACE}, {MPI_SHORT_INT, COLL_OP_PLACE},
-	{MPI_LONG_DOUBLE_INT, COLL_OP_PLACE},
-	{MPI_2INTEGER, COLL_OP_PLACE}, {MPI_2REAL, COLL_OP_PLACE},
-	{MPI_2DOUBLE_PRECISION, COLL_OP_PLACE},
-};
+/* One thread at a time: a communicator has one collective at a time. */
+static pthread_mutex_t asking = PTHREAD_MUTEX_INITIALIZER;
 
-unsigned char coll_operations_of(MPI_Datatype type)
+static bool library_has(MPI_Datatype handle, MPI_Op op)
 {
-	size_t i;
+	_Alignas(64) static const unsigned char in[ROOM];
+	_Alignas(64) unsigned char out[ROOM];
+	int rc;
 
-	for (i = 0; i < sizeof(types) / sizeof(types[0]); i++)
-		if (types[i].type == type)
-			return types[i].bits;
-	return 0;
+	pthread_mutex_lock(&asking);
+	rc = native.Allreduce(in, out, 1, handle, op, layer.self);
+	pthread_mutex_unlock(&asking);
+	return rc == MPI_SUCCESS;
+}
+
+bool coll_type_has(struct dtype *t, MPI_Datatype handle, MPI_Op op, unsigned n)
+{
+	const uint32_t known = UINT32_C(1) << n, has = known << COLL_OPERATIONS;
+	uint32_t bits = atomic_load_explicit(&t->reduces, memory_order_relaxed);
+
+	if (!t->predefined || t->true_lb < 0 || t->true_lb + t->true_extent > ROOM)
+		return false;
+	if (!(bits & known)) {
+		bits = known | (library_has(handle, op) ? has : 0);
+		atomic_fetch_or_explicit(&t->reduces, bits, memory_order_relaxed);
+	}
+	return bits & has;
 }

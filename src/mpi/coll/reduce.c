@@ -108,12 +108,17 @@ static int reduce(struct comm *c, const void *sbuf, void *rbuf, MPI_Count count,
 	struct coll_reduction r;
 	struct coll_block own;
 	struct coll k;
+	int rc;
 
-	if (!coll_is_ours(COLL_REDUCE) || root < 0 || root >= c->size ||
+	if (!coll_is_ours(COLL_REDUCE))
+		return COLL_BY_OPTION;
+	rc = coll_reduction_set(&r, op, type);
+	if (rc)
+		return rc;
+	if (root < 0 || root >= c->size ||
 	    (c->rank == root ? rbuf == MPI_IN_PLACE : in_place) ||
-	    !coll_reduction_set(&r, op, type) ||
 	    !coll_block_set(&own, in_place ? rbuf : sbuf, count, type))
-		return COLL_NATIVE;
+		return COLL_BY_ARGUMENTS;
 	coll_begin(&k, c);
 	if (coll_size(own))
 		reduce_any(&k, &r, own.buf, rbuf, own.count, root);
@@ -185,19 +190,23 @@ static int reduce_scatter(struct comm *c, const void *sbuf, void *rbuf, struct c
 	struct coll_reduction r;
 	size_t total, bytes;
 	struct coll k;
-	int i;
+	int i, rc;
 
-	if (!coll_is_ours(COLL_REDUCE_SCATTER) || rbuf == MPI_IN_PLACE || each < 0 ||
-	    !coll_reduction_set(&r, op, type))
-		return COLL_NATIVE;
+	if (!coll_is_ours(COLL_REDUCE_SCATTER))
+		return COLL_BY_OPTION;
+	rc = coll_reduction_set(&r, op, type);
+	if (rc)
+		return rc;
+	if (rbuf == MPI_IN_PLACE || each < 0)
+		return COLL_BY_ARGUMENTS;
 	for (total = 0, i = 0; i < c->size; i++) {
 		MPI_Count one = counts.counts ? coll_count_at(&counts, i) : each;
 
 		if (one < 0 || __builtin_add_overflow(total, (size_t)one, &total))
-			return COLL_NATIVE;
+			return COLL_BY_ARGUMENTS;
 	}
 	if (__builtin_mul_overflow(total, r.type->size, &bytes) || bytes > DTYPE_BYTES_MAX)
-		return COLL_NATIVE;
+		return COLL_BY_ARGUMENTS;
 	coll_begin(&k, c);
 	d.first = coll_temp(&k, ((size_t)k.size + 1) * sizeof(*d.first));
 	for (d.first[0] = 0, i = 0; i < k.size; i++)
@@ -224,7 +233,7 @@ static int reduce_scatter(struct comm *c, const void *sbuf, void *rbuf, struct c
 	COLL_CALL(Reduce##S, COUNT, DISPL, REDUCE_PARAMS, REDUCE_ARGS,                             \
 		  reduce(c, sbuf, rbuf, count, type, op, root))                                    \
 	COLL_CALL(Reduce_scatter##S, COUNT, DISPL, SCATTER_PARAMS, SCATTER_ARGS,                   \
-		  !counts ? COLL_NATIVE :                                                          \
+		  !counts ? COLL_BY_ARGUMENTS :                                                    \
 			    reduce_scatter(c, sbuf, rbuf, COLL_COUNTS(COUNT, counts, NULL), 0,     \
 					   type, op))                                              \
 	COLL_CALL(Reduce_scatter_block##S, COUNT, DISPL, COLL_VALUES_PARAMS, COLL_VALUES_ARGS,     \

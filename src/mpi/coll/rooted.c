@@ -170,9 +170,11 @@ static int gather(struct comm *c, const void *sbuf, MPI_Count scount, MPI_Dataty
 	struct coll k;
 	size_t bytes;
 
-	if (!coll_is_ours(COLL_GATHER) || !own_set(c, &g, sbuf, scount, stype) ||
+	if (!coll_is_ours(COLL_GATHER))
+		return COLL_BY_OPTION;
+	if (!own_set(c, &g, sbuf, scount, stype) ||
 	    !all_set(c, &g, rbuf, rcount, rtype))
-		return COLL_NATIVE;
+		return COLL_BY_ARGUMENTS;
 	coll_begin(&k, c);
 	bytes = block_bytes(&k, &g);
 	if (coll_choose(COLL_GATHER, k.size, bytes, 0) == COLL_BINOMIAL)
@@ -188,9 +190,11 @@ static int gatherv(struct comm *c, const void *sbuf, MPI_Count scount, MPI_Datat
 	struct rooted g = {.root = root};
 	struct coll k;
 
-	if (!coll_is_ours(COLL_GATHERV) || !own_set(c, &g, sbuf, scount, stype) ||
+	if (!coll_is_ours(COLL_GATHERV))
+		return COLL_BY_OPTION;
+	if (!own_set(c, &g, sbuf, scount, stype) ||
 	    !list_set(c, &g, rbuf, rcounts, rtype))
-		return COLL_NATIVE;
+		return COLL_BY_ARGUMENTS;
 	coll_begin(&k, c);
 	gather_linear(&k, &g);
 	free(g.all.list);
@@ -204,9 +208,11 @@ static int scatter(struct comm *c, const void *sbuf, MPI_Count scount, MPI_Datat
 	struct coll k;
 	size_t bytes;
 
-	if (!coll_is_ours(COLL_SCATTER) || !own_set(c, &s, rbuf, rcount, rtype) ||
+	if (!coll_is_ours(COLL_SCATTER))
+		return COLL_BY_OPTION;
+	if (!own_set(c, &s, rbuf, rcount, rtype) ||
 	    !all_set(c, &s, sbuf, scount, stype))
-		return COLL_NATIVE;
+		return COLL_BY_ARGUMENTS;
 	coll_begin(&k, c);
 	bytes = block_bytes(&k, &s);
 	if (coll_choose(COLL_SCATTER, k.size, bytes, 0) == COLL_BINOMIAL)
@@ -222,9 +228,11 @@ static int scatterv(struct comm *c, const void *sbuf, struct coll_counts scounts
 	struct rooted s = {.root = root};
 	struct coll k;
 
-	if (!coll_is_ours(COLL_SCATTERV) || !own_set(c, &s, rbuf, rcount, rtype) ||
+	if (!coll_is_ours(COLL_SCATTERV))
+		return COLL_BY_OPTION;
+	if (!own_set(c, &s, rbuf, rcount, rtype) ||
 	    !list_set(c, &s, sbuf, scounts, stype))
-		return COLL_NATIVE;
+		return COLL_BY_ARGUMENTS;
 	coll_begin(&k, c);
 	scatter_linear(&k, &s);
 	free(s.all.list);

@@ -75,10 +75,16 @@ static int scan(struct comm *c, const void *sbuf, void *rbuf, MPI_Count count, M
 	struct coll_reduction r;
 	struct coll_block own;
 	struct coll k;
+	int rc;
 
-	if (!coll_is_ours(COLL_SCAN) || rbuf == MPI_IN_PLACE || !coll_reduction_set(&r, op, type) ||
+	if (!coll_is_ours(COLL_SCAN))
+		return COLL_BY_OPTION;
+	rc = coll_reduction_set(&r, op, type);
+	if (rc)
+		return rc;
+	if (rbuf == MPI_IN_PLACE ||
 	    !coll_block_set(&own, sbuf == MPI_IN_PLACE ? rbuf : sbuf, count, type))
-		return COLL_NATIVE;
+		return COLL_BY_ARGUMENTS;
 	s.count = own.count;
 	coll_begin(&k, c);
 	if (coll_size(own)) {
