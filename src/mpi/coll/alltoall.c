@@ -2,7 +2,7 @@
  * alltoall.c - MPI_Alltoall, MPI_Alltoallv, MPI_Alltoallw.
  *
  * The three differ in their blocks only.  With MPI_IN_PLACE the blocks to send are copied
- * first.
+ * first; long ones, of which both ends know that they are long, are swapped piece by piece afterwards.
  */
 #include "coll.h"
 
@@ -127,48 +127,98 @@ static void bruck(struct coll *k, const struct trade *t)
 
 /* ---- In place ------------------------------------------------------------------------------- */
 
-/* t->from becomes a copy, in plain bytes, of what t->to holds. */
-static void copy_out(struct coll *k, struct trade *t)
+static bool is_long(struct coll_block b)
 {
-	size_t used = 0, bytes;
+	return coll_size(b) > RAIL_PART_BYTES;
+}
+
+/* Of blocks that are not long: from becomes a copy, in plain bytes, of what t->to holds. */
+static struct trade copy_out(struct coll *k, const struct trade *t)
+{
+	const size_t list = (size_t)k->size * sizeof(*t->to.list);
+	struct trade copied = {.from.list = coll_temp(k, list), .to.list = coll_temp(k, list)};
+	size_t used = 0;
 	char *copy;
 	int i;
 
-	for (i = 0; i < k->size; i++)
-		used += coll_size(coll_block_at(&t->to, i));
-	copy = coll_temp(k, used);
-	t->from.list = coll_temp(k, (size_t)k->size * sizeof(*t->from.list));
+	copied.to.first = t->to.first;
 	for (i = 0; i < k->size; i++) {
-		bytes = coll_size(coll_block_at(&t->to, i));
-		t->from.list[i] = coll_bytes(copy, bytes);
-		coll_copy(k, coll_block_at(&t->to, i), t->from.list[i]);
-		copy += bytes;
+		copied.to.list[i] = coll_block_at(&t->to, i);
+		if (is_long(copied.to.list[i]))
+			copied.to.list[i].count = 0;
+		used += coll_size(copied.to.list[i]);
+	}
+	copy = coll_temp(k, used);
+	for (i = 0; i < k->size; i++) {
+		copied.from.list[i] = coll_bytes(copy, coll_size(copied.to.list[i]));
+		coll_copy(k, copied.to.list[i], copied.from.list[i]);
+		copy += copied.from.list[i].count;
+	}
+	return copied;
+}
+
+static void swap(struct coll *k, struct coll_block b, int peer, void *piece)
+{
+	const size_t all = coll_size(b);
+	struct dtype type;
+	size_t at, n;
+
+	for (at = 0; at < all; at += n) {
+		n = all - at < RAIL_PART_BYTES ? all - at : RAIL_PART_BYTES;
+		dtype_pack(b.type, b.buf, at, piece, n);
+		coll_exchange(k, coll_bytes(piece, n), peer, coll_range(b, at, n, &type), peer);
+	}
+}
+
+/* In round i those ranks meet whose numbers add up to it. */
+static void swap_long(struct coll *k, const struct trade *t)
+{
+	void *piece = NULL;
+	int i, peer;
+
+	for (i = 0; i < k->size; i++) {
+		peer = (i - k->rank + k->size) % k->size;
+		if (peer == k->rank || !is_long(coll_block_at(&t->to, peer)))
+			continue;
+		piece = piece ? piece : coll_temp(k, RAIL_PART_BYTES);
+		swap(k, coll_block_at(&t->to, peer), peer, piece);
 	}
 }
 
 /* ---- The calls ------------------------------------------------------------------------------ */
 
+static void trade_by(struct coll *k, const struct trade *t, enum coll_id id, size_t bytes)
+{
+	switch (coll_choose(id, k->size, bytes, coll_rails_hold(k))) {
+	case COLL_BRUCK:
+		bruck(k, t);
+		break;
+	case COLL_LINEAR:
+		linear(k, t);
+		break;
+	case COLL_PAIRWISE_RAILS:
+		pairwise_rails(k, t);
+		break;
+	default:
+		pairwise(k, t);
+	}
+}
+
 static int trade(struct comm *c, struct trade *t, enum coll_id id, bool in_place)
 {
 	size_t bytes = id == COLL_ALLTOALL ? coll_size(t->to.first) : 0;
+	struct trade copied;
 	struct coll k;
 
 	coll_begin(&k, c);
-	if (in_place)
-		copy_out(&k, t);
-	switch (coll_choose(id, k.size, bytes, coll_rails_hold(&k))) {
-	case COLL_BRUCK:
-		bruck(&k, t);
-		break;
-	case COLL_LINEAR:
-		linear(&k, t);
-		break;
-	case COLL_PAIRWISE_RAILS:
-		pairwise_rails(&k, t);
-		break;
-	default:
-		pairwise(&k, t);
+	if (in_place && bytes <= RAIL_PART_BYTES) {
+		copied = copy_out(&k, t);
+		trade_by(&k, &copied, id, bytes);
+	} else if (!in_place) {
+		trade_by(&k, t, id, bytes);
 	}
+	if (in_place)
+		swap_long(&k, t);
 	return coll_end(&k);
 }
 

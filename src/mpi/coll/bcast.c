@@ -17,19 +17,15 @@ struct bcast {
 	struct ranges {
 		struct dtype type[RANGES];
 		unsigned next;
-	} *ranges;
+	} *ranges;			/* NULL: it is plain */
 };
 
 /* Bytes of the message, wherever they are. */
 static struct coll_block cut(const struct bcast *b, size_t from, size_t bytes)
 {
-	struct dtype *range;
+	struct dtype *range = b->ranges ? &b->ranges->type[b->ranges->next++ % RANGES] : NULL;
 
-	if (dtype_is_plain(b->data.type, b->data.count))
-		return coll_bytes((char *)b->data.buf + b->data.type->true_lb + from, bytes);
-	range = &b->ranges->type[b->ranges->next++ % RANGES];
-	*range = dtype_range(b->data.type, from);
-	return (struct coll_block){b->data.buf, bytes, range};
+	return coll_range(b->data, from, bytes, range);
 }
 
 static int real(const struct coll *k, const struct bcast *b, int v)

@@ -212,6 +212,8 @@ static inline size_t coll_size(struct coll_block b)
 struct dtype *coll_type(MPI_Datatype handle);
 /* Fill *b, outside of layer_enter.  False: the library would refuse the arguments. */
 bool coll_block_set(struct coll_block *b, const void *buf, MPI_Count count, MPI_Datatype type);
+/* Bytes of a block, wherever they are; `type` is room for the type of such a block. */
+struct coll_block coll_range(struct coll_block b, size_t from, size_t bytes, struct dtype *type);
 /* MPI_ERR_TRUNCATE if `to` is smaller than `from`. */
 void coll_copy(struct coll *k, struct coll_block from, struct coll_block to);
 

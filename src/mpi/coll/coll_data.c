@@ -246,6 +246,14 @@ static bool is_plain(struct coll_block b)
 	return dtype_is_plain(b.type, b.count);
 }
 
+struct coll_block coll_range(struct coll_block b, size_t from, size_t bytes, struct dtype *type)
+{
+	if (is_plain(b))
+		return coll_bytes(begin_of(b) + from, bytes);
+	*type = dtype_range(b.type, from);
+	return (struct coll_block){b.buf, bytes, type};
+}
+
 enum { PIECE_BYTES = 64 << 10 };
 
 /* Piece by piece, while it is in the cache. */
