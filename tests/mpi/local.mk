@@ -39,7 +39,8 @@ mpi_program_ldflags = $(AM_LDFLAGS) -Wl,--no-as-needed
 tests_mpi_p2p_suite_SOURCES = tests/mpi/p2p_suite.c tests/mpi/p2p_cancel.c \
 	tests/mpi/p2p_done.c tests/mpi/p2p_requests.c tests/mpi/p2p.h \
 	tests/mpi/suite.c tests/mpi/suite.h
-tests_mpi_size_suite_SOURCES = tests/mpi/size_suite.c tests/mpi/suite.c tests/mpi/suite.h
+tests_mpi_size_suite_SOURCES = tests/mpi/size_suite.c tests/mpi/size_memory.c tests/mpi/size_memory.h \
+	tests/mpi/suite.c tests/mpi/suite.h
 tests_mpi_size_suite_LDADD = $(RAILMPI_LIB) $(MPI_LIBS)
 tests_mpi_size_suite_LDFLAGS = $(mpi_program_ldflags)
 tests_mpi_type_suite_SOURCES = tests/mpi/type_suite.c tests/mpi/suite.c tests/mpi/suite.h
