@@ -338,12 +338,15 @@ BOTH(Alloc_mem);
 
 int MPI_Free_mem(void *base)
 {
-	if (layer.rails && rail_mem_kind_of(layer.rails, base) == RAIL_MEM_ARENA) {
+	bool ours = false;
+
+	if (layer.rails) {
 		layer_enter();
-		rail_free(layer.rails, base);
+		ours = rail_mem_kind_of(layer.rails, base) == RAIL_MEM_ARENA;
+		if (ours)
+			rail_free(layer.rails, base);
 		layer_leave();
-		return MPI_SUCCESS;
 	}
-	return native.Free_mem(base);
+	return ours ? MPI_SUCCESS : native.Free_mem(base);
 }
 BOTH(Free_mem);

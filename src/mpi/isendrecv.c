@@ -74,7 +74,7 @@ static int isendrecv(struct comm *c, const struct message_args *s, const struct 
 	sending = whole ? req_alloc(REQ_SEND) : NULL;
 	receiving = sending ? req_alloc(REQ_RECV) : NULL;
 	if (receiving) {
-		*request = abi_request_handle(whole);
+		req_handle_set(request, abi_request_handle(whole));
 		/* A buffer that is replaced must be sent first. */
 		if (mode == MODE_STANDARD)
 			part_recv(c, receiving, r, whole);

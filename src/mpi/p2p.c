@@ -54,9 +54,9 @@ send_nonblocking(struct comm *c, const struct message_args *m, enum req_mode mod
 	r = req_for_send();
 	rc = likely(r) ? send_beside(c, r, m, mode) : -ENOMEM;
 	if (likely(rc > 0)) {
-		*request = req_done_handle;
+		req_handle_set(request, req_done_handle);
 	} else if (rc == 0) {
-		*request = abi_request_handle(r);
+		req_handle_set(request, abi_request_handle(r));
 		req_next_send = NULL;
 	}
 	layer_leave();
@@ -94,7 +94,7 @@ send_nonblocking(struct comm *c, const struct message_args *m, enum req_mode mod
 		case ARGS_OK:                                                                      \
 			return send_nonblocking(c, &m, MODE, request);                             \
 		case ARGS_PROC_NULL:                                                               \
-			*request = req_done_handle;                                                \
+			req_handle_set(request, req_done_handle);                                  \
 			return MPI_SUCCESS;                                                        \
 		case ARGS_NATIVE:                                                                  \
 			break;                                                                     \
@@ -142,7 +142,7 @@ static int recv_nonblocking(struct comm *c, const struct message_args *m, MPI_Re
 	r = req_alloc(REQ_RECV);
 	if (likely(r)) {
 		recv_start(c, r, m);
-		*request = abi_request_handle(r);
+		req_handle_set(request, abi_request_handle(r));
 	}
 	layer_leave();
 	return likely(r) ? MPI_SUCCESS : req_raise(c->handle, MPI_ERR_NO_MEM);
@@ -171,7 +171,7 @@ recv_straight(struct comm *c, void *buf, MPI_Count count, MPI_Datatype type, int
 	req_take(r);
 	recv_init(c, r, &m, true);
 	recv_post(c, r, &s->posted);
-	*request = abi_request_handle(r);
+	req_handle_set(request, abi_request_handle(r));
 	layer_leave();
 	return true;
 }
@@ -187,7 +187,7 @@ static int recv_proc_null(MPI_Comm comm, MPI_Request *request)
 		r->done = true;
 		r->source = MPI_PROC_NULL;
 		r->tag = MPI_ANY_TAG;
-		*request = abi_request_handle(r);
+		req_handle_set(request, abi_request_handle(r));
 	}
 	layer_leave();
 	return r ? MPI_SUCCESS : req_raise(comm, MPI_ERR_NO_MEM);

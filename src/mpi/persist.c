@@ -120,7 +120,7 @@ static int buffered_send(struct comm *c, const struct message_args *m)
 				rc = buffered_send(c, &m);                                        \
 				/* fall through */                                                \
 			case ARGS_PROC_NULL:                                                      \
-				*request = rc ? MPI_REQUEST_NULL : req_done_handle;               \
+				req_handle_set(request, rc ? MPI_REQUEST_NULL : req_done_handle); \
 				return rc;                                                        \
 			case ARGS_NATIVE:                                                         \
 				break;                                                            \
@@ -279,7 +279,7 @@ static int persistent_make(struct comm *c, enum req_kind kind, enum req_mode mod
 			p->args.type->refs++;
 		r->persistent = p;
 		r->done = true;
-		*request = abi_request_handle(r);
+		req_handle_set(request, abi_request_handle(r));
 	} else {
 		free(p);
 	}

@@ -82,6 +82,17 @@ int MPI_Iprobe(int source, int tag, MPI_Comm comm, int *flag, MPI_Status *status
 }
 BOTH(Iprobe);
 
+/* As req_handle and req_handle_set. */
+static inline MPI_Message message_in(const MPI_Message *at)
+{
+	return __atomic_load_n(at, __ATOMIC_RELAXED);
+}
+
+static inline void message_set(MPI_Message *at, MPI_Message handle)
+{
+	__atomic_store_n(at, handle, __ATOMIC_RELAXED);
+}
+
 /* The probed message leaves the queues and lives in a request slot until it is received. */
 static int message_take(struct comm *c, struct unexpected *u, MPI_Message *message,
 			MPI_Status *status)
@@ -94,13 +105,13 @@ static int message_take(struct comm *c, struct unexpected *u, MPI_Message *messa
 	r->unexpected = unexpected_take(c, u);
 	r->comm = c;
 	c->refs++;
-	*message = abi_message_handle(r);
+	message_set(message, abi_message_handle(r));
 	return MPI_SUCCESS;
 }
 
 static int message_proc_null(MPI_Message *message, MPI_Status *status)
 {
-	*message = MPI_MESSAGE_NO_PROC;
+	message_set(message, MPI_MESSAGE_NO_PROC);
 	req_status_proc_null(status);
 	return MPI_SUCCESS;
 }
@@ -142,7 +153,7 @@ int MPI_Improbe(int source, int tag, MPI_Comm comm, int *flag, MPI_Message *mess
 	if (u)
 		rc = message_take(c, u, message, status);
 	else
-		*message = MPI_MESSAGE_NULL;
+		message_set(message, MPI_MESSAGE_NULL);
 	layer_leave();
 	return req_raise(comm, rc);
 }
@@ -154,12 +165,13 @@ BOTH(Improbe);
  */
 static struct comm *message_open(MPI_Message *message, struct unexpected **u)
 {
-	struct req *r = abi_message_ours(*message) ? abi_message_slot(*message) : NULL;
+	const MPI_Message handle = message_in(message);
+	struct req *r = abi_message_ours(handle) ? abi_message_slot(handle) : NULL;
 
 	if (!r || r->kind != REQ_MESSAGE)
 		return NULL;
 	*u = r->unexpected;
-	*message = MPI_MESSAGE_NULL;
+	message_set(message, MPI_MESSAGE_NULL);
 	req_free(r);
 	return r->comm;
 }
@@ -209,7 +221,7 @@ static int imrecv(enum call call, const struct message_args *m, MPI_Message *mes
 	if (c) {
 		recv_unexpected(c, r, m, u);
 		c->refs--;	/* the slot's reference; the receive has its own */
-		*request = abi_request_handle(r);
+		req_handle_set(request, abi_request_handle(r));
 	} else if (r) {
 		req_free(r);
 	}
@@ -224,9 +236,10 @@ static int imrecv(enum call call, const struct message_args *m, MPI_Message *mes
 	int MPI_##NAME(void *buf, COUNT count, MPI_Datatype type, MPI_Message *message,           \
 		       OUT_TYPE *OUT)                                                             \
 	{                                                                                         \
-		struct message_args m = {.buf = buf};                                                    \
+		const MPI_Message handle = message_in(message);                                   \
+		struct message_args m = {.buf = buf};                                             \
                                                                                                   \
-		if (layer.rails && abi_message_ours(*message) && count >= 0 &&                    \
+		if (layer.rails && abi_message_ours(handle) && count >= 0 &&                      \
 		    (m.type = dtype_lookup(type))) {                                              \
 			m.count = dtype_elements(m.type, count);                                  \
 			return OURS(CALL_##NAME, &m, message, OUT);                               \
@@ -234,7 +247,7 @@ static int imrecv(enum call call, const struct message_args *m, MPI_Message *mes
 		if (unlikely(calls_counted))                                                      \
 			calls_count(CALL_##NAME, false, MPI_COMM_NULL);                           \
 		/* In an empty variable another thread may put a message of the layer's. */       \
-		if (layer.multiple && *message == MPI_MESSAGE_NULL)                               \
+		if (layer.multiple && handle == MPI_MESSAGE_NULL)                                 \
 			return message_gone();                                                    \
 		return native.NAME(buf, count, type, message, OUT);                               \
 	}                                                                                         \

@@ -137,6 +137,11 @@ static inline MPI_Request req_handle(const MPI_Request *at)
 	return __atomic_load_n(at, __ATOMIC_RELAXED);
 }
 
+static inline void req_handle_set(MPI_Request *at, MPI_Request handle)
+{
+	__atomic_store_n(at, handle, __ATOMIC_RELAXED);
+}
+
 /* NULL: the library's. */
 static inline struct req *req_ours(MPI_Request handle)
 {
@@ -160,7 +165,7 @@ req_now(const MPI_Request *at, MPI_Request *handle, const bool shared)
 static inline void req_handle_end(MPI_Request *at, MPI_Request handle, const bool shared)
 {
 	if (!shared || req_handle(at) == handle)
-		*at = MPI_REQUEST_NULL;
+		req_handle_set(at, MPI_REQUEST_NULL);
 }
 
 /* Another thread has ended it: the handle in *at is useless, unless its slot is in use again. */

@@ -186,7 +186,7 @@ static void share_return_shared(struct share *s, int count, MPI_Request requests
 			if (!req_at(s, requests, i))
 				req_handle_ended(&requests[i], f->handle);
 		} else if (s->copy && s->copy[i] != f->handle && req_handle(&requests[i]) == f->handle) {
-			requests[i] = s->copy[i];
+			req_handle_set(&requests[i], s->copy[i]);
 		}
 	}
 }

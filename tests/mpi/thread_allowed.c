@@ -456,3 +456,137 @@ void threads_error_handlers(MPI_Comm comm)
 	own_comms_free();
 	CHECK(handled == THREADS * CALLBACK_ROUNDS, "%d", handled);
 }
+
+/* ---- Memory ----------------------------------------------------------------------------------- */
+
+enum { MEMORY_ROUNDS = 100, BLOCKS = 3 };
+
+static void *allocator(void *number)
+{
+	unsigned char *block[BLOCKS];
+	int round, i, bytes = 100 + (int)(intptr_t)number;
+
+	for (round = 0; round < MEMORY_ROUNDS; round++) {
+		for (i = 0; i < BLOCKS; i++) {
+			MPI_Alloc_mem(bytes, MPI_INFO_NULL, &block[i]);
+			suite_fill(block[i], (size_t)bytes, bytes, (unsigned)i);
+		}
+		for (i = 0; i < BLOCKS; i++) {
+			suite_verify(block[i], (size_t)bytes, (size_t)bytes, bytes, (unsigned)i);
+			MPI_Free_mem(block[i]);
+		}
+	}
+	return NULL;
+}
+
+void threads_memory(MPI_Comm comm)
+{
+	shared = comm;
+	threads_run(THREADS, allocator);
+}
+
+/* ---- All kinds of calls at once ------------------------------------------------------------------ */
+
+enum { MIXED_ROUNDS = 30, MIXED_BYTES = 10000 };
+
+static void sums(MPI_Comm comm, int round)
+{
+	int one = suite_rank + round, sum, all[64], i;
+
+	MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, comm);
+	CHECK(sum == suite_size * round + suite_size * (suite_size - 1) / 2);
+	if (suite_size > 64)
+		return;
+	MPI_Allgather(&one, 1, MPI_INT, all, 1, MPI_INT, comm);
+	for (i = 0; i < suite_size; i++)
+		CHECK(all[i] == i + round);
+}
+
+/* The library's request beside the layer's. */
+static void beside_native(MPI_Comm comm, int round)
+{
+	MPI_Request requests[3];
+	int v = -1;
+
+	MPI_Ibarrier(comm, &requests[1]);
+	MPI_Irecv(&v, 1, MPI_INT, threads_left(), TAG, comm, &requests[0]);
+	MPI_Isend(&round, 1, MPI_INT, threads_right(), TAG, comm, &requests[2]);
+	MPI_Waitall(3, requests, MPI_STATUSES_IGNORE);
+	CHECK(v == round);
+}
+
+static void buffered(MPI_Comm comm, int round)
+{
+	MPI_Status status;
+	int v = -1, flag = 0;
+
+	MPI_Bsend(&round, 1, MPI_INT, threads_right(), TAG, comm);
+	if (round % 2)
+		MPI_Probe(threads_left(), MPI_ANY_TAG, comm, &status);
+	while (round % 2 == 0 && !flag)
+		MPI_Iprobe(MPI_ANY_SOURCE, TAG, comm, &flag, &status);
+	suite_status(&status, threads_left(), TAG, sizeof(v));
+	MPI_Recv(&v, 1, MPI_INT, threads_left(), TAG, comm, MPI_STATUS_IGNORE);
+	CHECK(v == round);
+}
+
+static void persistent(MPI_Comm comm, int round)
+{
+	unsigned char *memory, *from;
+	MPI_Request requests[2];
+	int i;
+
+	MPI_Alloc_mem(2 * MIXED_BYTES, MPI_INFO_NULL, &memory);
+	from = memory + MIXED_BYTES;
+	MPI_Recv_init(memory, MIXED_BYTES, MPI_BYTE, threads_left(), TAG, comm, &requests[0]);
+	MPI_Send_init(from, MIXED_BYTES, MPI_BYTE, threads_right(), TAG, comm, &requests[1]);
+	for (i = 0; i < 2; i++) {
+		suite_blank(memory, MIXED_BYTES);
+		suite_fill(from, MIXED_BYTES, suite_rank, (unsigned)(2 * round + i));
+		MPI_Startall(2, requests);
+		MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+		suite_verify(memory, MIXED_BYTES, MIXED_BYTES, threads_left(), (unsigned)(2 * round + i));
+	}
+	MPI_Request_free(&requests[0]);
+	MPI_Request_free(&requests[1]);
+	MPI_Free_mem(memory);
+}
+
+static void *mixed(void *number)
+{
+	MPI_Comm comm = own[(intptr_t)number], made;
+	int round;
+
+	for (round = 0; round < MIXED_ROUNDS; round++)
+		switch ((intptr_t)number) {
+		case 0:
+			sums(comm, round);
+			beside_native(comm, round);
+			break;
+		case 1:
+			buffered(comm, round);
+			break;
+		case 2:
+			persistent(comm, round);
+			break;
+		default:
+			MPI_Comm_dup(comm, &made);
+			sums(made, round);
+			MPI_Comm_free(&made);
+		}
+	return NULL;
+}
+
+void threads_mixture(MPI_Comm comm)
+{
+	int bytes = MIXED_ROUNDS * (MPI_BSEND_OVERHEAD + (int)sizeof(int));
+	void *buffer = malloc((size_t)bytes);
+
+	CHECK(buffer);
+	own_comms(comm);
+	MPI_Buffer_attach(buffer, bytes);
+	threads_run(THREADS, mixed);
+	MPI_Buffer_detach(&buffer, &bytes);
+	own_comms_free();
+	free(buffer);
+}

@@ -154,6 +154,8 @@ static const struct suite_case cases[] = {
 	{.name = "callbacks", .run = threads_callbacks, .min_ranks = 1},
 	{.name = "error_handlers", .run = threads_error_handlers, .min_ranks = 1,
 	 .native_defect = "MPICH 4.0 calls them with its lock held"},
+	{.name = "memory", .run = threads_memory, .min_ranks = 1},
+	{.name = "mixture", .run = threads_mixture, .min_ranks = 1},
 	{.name = "completed_twice", .run = threads_completed_twice, .min_ranks = 1,
 	 .native_defect = FORBIDDEN},
 	{.name = "posted_anew", .run = threads_posted_anew, .min_ranks = 1,

@@ -31,6 +31,8 @@ void threads_freed_beside_ssend(MPI_Comm comm);
 void threads_freed_beside_scatter(MPI_Comm comm);
 void threads_callbacks(MPI_Comm comm);
 void threads_error_handlers(MPI_Comm comm);
+void threads_memory(MPI_Comm comm);
+void threads_mixture(MPI_Comm comm);
 
 void threads_completed_twice(MPI_Comm comm);
 void threads_posted_anew(MPI_Comm comm);
