@@ -15,7 +15,7 @@ bench_test_scripts = tests/layers.sh tests/words.sh tests/install.sh tests/bench
 	tests/bench/rails.sh tests/bench/validation.sh tests/bench/verbs.sh \
 	tests/cli/exec.sh tests/cli/liveness.sh tests/cli/report.sh tests/cli/reproduce.sh
 mpi_test_scripts = tests/memory/memory.sh tests/mpi/assumptions.sh tests/mpi/suites.sh tests/mpi/random.sh \
-	tests/mpi/collectives.sh tests/mpi/everybody.sh tests/mpi/tune.sh tests/mpi/calls.sh \
+	tests/mpi/collectives.sh tests/mpi/confined.sh tests/mpi/everybody.sh tests/mpi/tune.sh tests/mpi/calls.sh \
 	tests/mpi/fortran.sh tests/mpi/ledger.sh tests/mpi/loading.sh tests/mpi/mapping.sh \
 	tests/mpi/memcheck.sh
 EXTRA_DIST += tests/mpi/fortran.F90
@@ -25,13 +25,13 @@ TESTS += $(bench_test_scripts) $(mpi_test_scripts)
 check-mpi:
 	$(MAKE) $(AM_MAKEFLAGS) check TESTS="$(filter-out tests/mpi/tune.sh,$(mpi_test_scripts)) \
 		tests/cli/exec.sh tests/cli/liveness.sh tests/bench/each.sh" \
-		check_PROGRAMS="$(mpi_suites) $(memory_programs) tests/mpi/assumptions \
+		check_PROGRAMS="$(mpi_suites) $(memory_programs) tests/mpi/assumptions tests/softhca/confine \
 		tests/cli/mpi_plain tests/cli/send_then_wait tests/bench/rg_broken"
 # What sanitizers may find: not again what programs print and refuse; and no memory can be watched
 # beside them, so none is mapped.  `make check` has the rest.
 unsanitized = tests/virtual/test_rails tests/virtual/conformance.sh tests/virtual/paced \
 	tests/virtual/stops $(filter-out tests/bench/each.sh tests/cli/report.sh,$(bench_test_scripts)) \
-	tests/apps/apps.sh tests/mpi/assumptions.sh tests/mpi/everybody.sh tests/mpi/fortran.sh \
+	tests/apps/apps.sh tests/mpi/assumptions.sh tests/mpi/confined.sh tests/mpi/everybody.sh tests/mpi/fortran.sh \
 	tests/mpi/loading.sh tests/mpi/mapping.sh tests/mpi/memcheck.sh tests/mpi/tune.sh
 check-sanitize:
 	$(MAKE) $(AM_MAKEFLAGS) check TESTS="$(filter-out $(unsanitized),$(TESTS))"

@@ -1,9 +1,9 @@
 /*
  * library.c - paths of Railgauge's shared libraries.
  *
- * The path of this command leads to them: in the build tree they are beside it.  Installed,
- * they are in the same relative place as configured (libdir, seen from bindir), so that the
- * installation may be moved as a whole.
+ * The path of this command, which /proc tells, or without it how it was called, leads to them: in
+ * the build tree they are beside it.  Installed, they are in the same relative place as configured
+ * (libdir, seen from bindir), so that the installation may be moved as a whole.
  */
 #include "config.h"
 
@@ -56,13 +56,35 @@ static void libdir_from(const char *bindir, char *path, size_t size)
 		snprintf(path + length, size - length, "%s", lib + same);
 }
 
+/* As it was called: by a path, or by a name that PATH leads to. */
+static int path_as_called(char *path, size_t size)
+{
+	const char *name = program_invocation_name, *dir = getenv("PATH");
+	char there[PATH_MAX], *real = NULL;
+
+	if (strchr(name, '/'))
+		real = realpath(name, NULL);
+	for (; !real && !strchr(name, '/') && dir && *dir; dir += strspn(dir, ":")) {
+		const int length = (int)strcspn(dir, ":");
+
+		if (snprintf(there, sizeof(there), "%.*s/%s", length, dir, name) < (int)sizeof(there) &&
+		    access(there, X_OK) == 0)
+			real = realpath(there, NULL);
+		dir += length;
+	}
+	if (real)
+		snprintf(path, size, "%s", real);
+	free(real);
+	return real ? 0 : -ENOENT;
+}
+
 int cli_directory(char *path, size_t size)
 {
 	ssize_t length = readlink("/proc/self/exe", path, size - 1);
 
-	if (length <= 0)
+	path[length > 0 ? length : 0] = '\0';
+	if (length <= 0 && path_as_called(path, size))
 		return -ENOENT;
-	path[length] = '\0';
 	*strrchr(path, '/') = '\0';
 	return 0;
 }

@@ -30,6 +30,7 @@
 #include "rail_memory.h"
 #include "rail_peer.h"
 #include "random.h"
+#include "softhca.h"
 #include "vrb.h"
 
 enum {
@@ -43,7 +44,7 @@ enum {
 };
 
 #define CONNECT_MAGIC 0x3165726977676972ull	/* "rigwire1" */
-#define ADDRESS_MAGIC 0x3272646461676972ull	/* "rigaddr2" */
+#define ADDRESS_MAGIC 0x3372646461676972ull	/* "rigaddr3" */
 
 struct connect_head {
 	uint64_t magic, cookie;		/* the receiver's: not a stranger's datagram */
@@ -62,6 +63,7 @@ struct address {
 	uint64_t magic, cookie, chunk, eager, threshold;
 	uint32_t index, rail_count, qps, near;
 	struct vrb_ud_address connector[RAIL_CONNECTORS];
+	uint64_t fabric[RAIL_CONNECTORS];	/* of the software HCA; 0: another device's */
 	struct address_rail rail[RAIL_MAX];
 };
 
@@ -165,6 +167,14 @@ void rail_on_demand_close(struct rail_ctx *ctx)
 
 /* ---- Addresses ---------------------------------------------------------- */
 
+static uint64_t fabric_of(const struct rail_connector *c)
+{
+	struct softhca_model model;
+
+	return c && c->port->kind == VRB_SOFTHCA && !softhca_query_model(c->port->device, &model) ?
+	       model.fabric : 0;
+}
+
 int rail_address(struct rail_ctx *ctx, unsigned char bytes[RAIL_ADDRESS_BYTES])
 {
 	struct address a = {
@@ -185,9 +195,11 @@ int rail_address(struct rail_ctx *ctx, unsigned char bytes[RAIL_ADDRESS_BYTES])
 		return rc;
 	a.cookie = ctx->cookie = rg_random();
 	for (int i = 0; i < RAIL_CONNECTORS; i++)
-		if (ctx->connector[i])
+		if (ctx->connector[i]) {
 			vrb_ud_address(&ctx->connector[i]->ud, ctx->connector[i]->port,
 				       &a.connector[i]);
+			a.fabric[i] = fabric_of(ctx->connector[i]);
+		}
 	for (int r = 0; r < ctx->rail_count; r++) {
 		const struct vrb_port *port = ctx->rail[r].port;
 
@@ -198,6 +210,20 @@ int rail_address(struct rail_ctx *ctx, unsigned char bytes[RAIL_ADDRESS_BYTES])
 	memset(bytes, 0, RAIL_ADDRESS_BYTES);
 	memcpy(bytes, &a, sizeof(a));
 	return 0;
+}
+
+/* Processes that see nothing of each other begin a fabric each. */
+static int fabric_check(const struct rail_peer *peer, const struct address *a)
+{
+	const int which = peer_is_local(peer) ? CONNECTOR_LOCAL : CONNECTOR_RAILS;
+
+	if (a->fabric[which] == fabric_of(peer->ctx->connector[which]))
+		return 0;
+	rg_error("peer %u is on another fabric of the software HCA: the processes have neither a "
+		 "directory for its files in common (/dev/shm, or SOFTHCA_DIR) nor a network namespace; "
+		 "give them one of both (of containers, bind the directory or share the network)",
+		 peer->index);
+	return -ENOTCONN;
 }
 
 static int address_check(const struct rail_peer *peer, const struct address *a)
@@ -218,8 +244,9 @@ static int address_check(const struct rail_peer *peer, const struct address *a)
 		rg_error("the address of peer %u came as that of peer %u", a->index, peer->index);
 		return -EPROTO;
 	}
-	if (peer_is_local(peer))
-		return 0;
+	rc = fabric_check(peer, a);
+	if (rc || peer_is_local(peer))
+		return rc;
 	rc = rail_terms_check(peer, &terms);
 	for (int r = 0; r < ctx->rail_count && !rc; r++)
 		rc = rail_port_check(peer, r, a->rail[r].link_layer, a->rail[r].gid_type,

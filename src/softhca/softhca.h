@@ -120,6 +120,7 @@ struct softhca_model {
 	bool bus_half;			/* both directions share it, each at its own rate */
 	char text[256];		/* for people: "2 ports, 1 GB/s per port and direction, 2 us" */
 	char spec[896];			/* canonical spec */
+	uint64_t fabric;	/* a random number: other fabrics, also of this name, have others */
 };
 int softhca_query_model(const struct ibv_device *device, struct softhca_model *model);
 

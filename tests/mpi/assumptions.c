@@ -117,6 +117,7 @@ static void *life(void *unused)
 	MPI_Comm_rank(MPI_COMM_WORLD, &suite_rank);
 	MPI_Comm_size(MPI_COMM_WORLD, &suite_size);
 	CHECK(suite_size == 2, "two ranks");
+	change_place(group);
 	CHECK(!threads || got == MPI_THREAD_MULTIPLE);
 	traffic();
 	ran = run_group(group, arguments[2]);

@@ -36,6 +36,8 @@ void pair_shut(struct pair *p);
 /* Before MPI_Init: what the group wants (assumptions_place.c). */
 void prepare(const char *group, char **argv);
 void process_prepare(void);
+/* After MPI_Init, before the first message. */
+void change_place(const char *group);
 /* After MPI_Finalize: all of its callbacks have been called. */
 bool finalize_well(void);
 

@@ -12,6 +12,7 @@
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 /* ---- Before main --------------------------------------------------------------------- */
@@ -180,6 +181,27 @@ void prepare(const char *group, char **argv)
 	}
 }
 
+/* ---- Between MPI_Init and the first message --------------------------------------------------- */
+
+static void become_nobody(void)
+{
+	enum { NOBODY = 65534 };
+
+	if (setgid(NOBODY) || setuid(NOBODY))
+		exit(94);
+}
+
+void change_place(const char *group)
+{
+	if (!strcmp(group, "setuid"))
+		become_nobody();
+	else if (!strcmp(group, "setuid-one") && suite_rank == 1)
+		become_nobody();
+	/* Nothing of what libraries look for is there. */
+	if (!strcmp(group, "chroot") && (chroot("/sys") || chdir("/")))
+		exit(93);
+}
+
 /* ---- After it -------------------------------------------------------------------------------- */
 
 static void rounding(void)
@@ -225,6 +247,25 @@ static void works(void)
 	}
 }
 
+/* Eager and by rendezvous, before a fork and after it. */
+static void confined(void)
+{
+	static const size_t sizes[] = { 0, 1, 8, 4096, 64 << 10, 1 << 20, 4 << 20 };
+	int status = -1;
+	pid_t child;
+
+	for (int round = 0; round < 2; round++) {
+		for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
+			for (int again = 0; again < 3; again++)
+				exchange(0, sizes[i]);
+		child = fork();
+		if (child == 0)
+			_exit(0);
+		CHECK(child > 0 && waitpid(child, &status, 0) == child && status == 0);
+	}
+	works();
+}
+
 static void one_word(void)
 {
 	char word[20] = "";
@@ -244,5 +285,9 @@ const struct assumption place_cases[] = {
 	{ "as", "4 GiB of address space", works },
 	{ "as-large", "100 GiB of address space", works },
 	{ "fsize", "files of 1 GiB at most", works },
+	{ "confined", "messages of all sizes in confined surroundings", confined },
+	{ "setuid", "setuid after MPI_Init", confined },
+	{ "setuid-one", "setuid after MPI_Init by one rank", confined },
+	{ "chroot", "chroot after MPI_Init", confined },
 	{ 0 },
 };

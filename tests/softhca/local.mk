@@ -26,6 +26,8 @@ EXTRA_DIST += tests/softhca/conformance.sh tests/softhca/bad_input.sh tests/soft
 	tests/softhca/pair-lib.sh tests/softhca/matrix.sh tests/softhca/stacks.sh \
 	tests/conformance/rxe.txt
 TESTS += tests/softhca/bad_input.sh tests/softhca/perftest.sh
+check_PROGRAMS += tests/softhca/confine
+tests_softhca_confine_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE
 check_PROGRAMS += tests/softhca/hold
 tests_softhca_hold_LDADD = libsofthca-core.la librg-util.la
 check_PROGRAMS += tests/softhca/kill

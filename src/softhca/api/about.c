@@ -12,11 +12,13 @@ HCA_EXPORT bool softhca_is_device(const struct ibv_device *device)
 
 HCA_EXPORT int softhca_query_model(const struct ibv_device *device, struct softhca_model *model)
 {
+	const struct hca_fabric *f;
 	const struct hca_spec *s;
 
 	if (!hca_device_is_ours(device))
 		return hca_fail(ENODEV, "%s is not a software device", device->name);
-	s = &((const struct hca_device *)(const void *)device)->fabric->spec;
+	f = ((const struct hca_device *)(const void *)device)->fabric;
+	s = &f->spec;
 	memset(model, 0, sizeof(*model));
 	model->timed = s->timed;
 	model->ports = (unsigned)s->ports;
@@ -28,6 +30,7 @@ HCA_EXPORT int softhca_query_model(const struct ibv_device *device, struct softh
 	model->bus_half = s->bus_half;
 	hca_spec_describe(s, model->text, sizeof(model->text));
 	memcpy(model->spec, s->text, sizeof(model->spec));
+	model->fabric = f->shm->id;
 	return 0;
 }
 
