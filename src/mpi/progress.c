@@ -34,6 +34,7 @@ enum {
 	LOOK_NS = 100000000,		/* between looks of a progress thread that sleeps */
 	DRIVE_NATIVE_ROUNDS = 1024,	/* empty rounds between looks at the MPI library */
 	YIELD_ROUNDS = 8,		/* empty rounds before giving way on a crowded node */
+	SHARE_ROUNDS = 64,		/* rounds before giving way to another thread: events may never cease */
 };
 
 struct layer layer = {.mutex = PTHREAD_MUTEX_INITIALIZER, .call = &calls[CALL_NONE]};
@@ -286,6 +287,14 @@ void layer_drive_native(void)
 		give_way();
 }
 
+/* Another thread may hold what this one waits for. */
+static void share(void)
+{
+	layer_leave_slow();
+	rg_yield();
+	layer_enter_slow();
+}
+
 static void poll_idle(unsigned *idle)
 {
 	unsigned n = ++*idle;
@@ -294,14 +303,10 @@ static void poll_idle(unsigned *idle)
 		layer_drive_native();
 	if (n < YIELD_ROUNDS)
 		return;
-	if (layer.multiple && n % YIELD_ROUNDS == 0) {
-		/* Another thread may hold what we wait for. */
-		layer_leave_slow();
+	if (layer.multiple && n % YIELD_ROUNDS == 0)
+		share();
+	else if (layer.oversubscribed)
 		rg_yield();
-		layer_enter_slow();
-	} else if (layer.oversubscribed) {
-		rg_yield();
-	}
 }
 
 void layer_poll(unsigned *idle)
@@ -310,6 +315,8 @@ void layer_poll(unsigned *idle)
 		*idle = 0;
 	else
 		poll_idle(idle);
+	if (unlikely(layer.multiple) && layer_polls() % SHARE_ROUNDS == 0)
+		share();
 }
 
 void layer_wait(struct req *r)

@@ -33,7 +33,8 @@ tests_mpi_loading_version_la_SOURCES = tests/mpi/loading_other.c
 tests_mpi_loading_version_la_CPPFLAGS = $(AM_CPPFLAGS) -DLOADING_VERSION
 tests_mpi_loading_version_la_LDFLAGS = $(loading_ldflags)
 EXTRA_DIST += tests/mpi/loading.py
-EXTRA_DIST += src/mpi/README.md
+EXTRA_DIST += src/mpi/README.md tests/mpi/tsan.sh
+CLEANFILES += tests/mpi/tsan.log tests/mpi/tsan.trs
 # They need no symbol of the layer by name: a default of --as-needed would drop it.
 mpi_program_ldflags = $(AM_LDFLAGS) -Wl,--no-as-needed
 tests_mpi_p2p_suite_SOURCES = tests/mpi/p2p_suite.c tests/mpi/p2p_cancel.c \

@@ -201,6 +201,7 @@ check-long: all $(check_PROGRAMS) $(memory_modules) tests/memory/lifecycle_modul
 	@test -n "$$LONG_SECONDS" || RG_LONG=1 $(MAKE) $(AM_MAKEFLAGS) check
 	@test -n "$$LONG_SECONDS" || RG_LONG=1 $(MAKE) $(AM_MAKEFLAGS) check-verbs
 	@test -n "$$LONG_SECONDS" || RG_LONG=1 $(MAKE) $(AM_MAKEFLAGS) check-cluster
+	@test -n "$$LONG_SECONDS" || $(MAKE) $(AM_MAKEFLAGS) check-threads THREADS_ONLY=mpi
 	@$(AM_TESTS_ENVIRONMENT) $(SHELL) $(srcdir)/tests/softhca/long.sh
 	@$(AM_TESTS_ENVIRONMENT) $(SHELL) $(srcdir)/tests/apps/long.sh
 	@$(AM_TESTS_ENVIRONMENT) $(SHELL) $(srcdir)/tests/memory/long.sh
@@ -208,7 +209,7 @@ check-long: all $(check_PROGRAMS) $(memory_modules) tests/memory/lifecycle_modul
 		test $$? -eq 77
 EXTRA_DIST += tests/apps/long.sh
 check-threads:
-	@$(AM_TESTS_ENVIRONMENT) $(SHELL) $(srcdir)/tests/run-jobs.sh '' tests/softhca/tsan
+	@$(AM_TESTS_ENVIRONMENT) $(SHELL) $(srcdir)/tests/run-jobs.sh "$(THREADS_ONLY)" tests/softhca/tsan tests/mpi/tsan
 .PHONY: fuzz check-long check-threads
 if HAVE_CMOCKA
 SOFTHCA_UNITS = tests/softhca/test_spec tests/softhca/test_model tests/softhca/test_mailbox \

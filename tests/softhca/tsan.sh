@@ -1,31 +1,11 @@
 #!/bin/sh
 # make check-threads: libsofthca and the tests in which several threads, or
 # processes that die, use it, built with a thread sanitizer in tsan/.
-set -u
-top=$(cd "$srcdir" && pwd)
-programs="tests/softhca/threads tests/softhca/kill tests/conformance/conformance"
-mkdir -p tsan && cd tsan || exit 1
-if [ ! -f Makefile ]; then
-	# As in bootstrap: faster in dash; built once.
-	[ -n "${CONFIG_SHELL-}" ] || [ ! -x /bin/dash ] || export CONFIG_SHELL=/bin/dash
-	${CONFIG_SHELL-} "$top/configure" --enable-sanitize=thread --disable-dependency-tracking \
-		CFLAGS='-g1 -O1 -Wno-tsan' >configure.out 2>&1 ||
-		{ tail -n 20 configure.out; exit 1; }
-fi
-make -j"$(nproc)" $programs >make.out 2>&1 || { tail -n 20 make.out; exit 1; }
-TSAN_OPTIONS=ignore_noninstrumented_modules=1:exitcode=66
+. "$srcdir/tests/tsan-lib.sh"
+build tests/softhca/threads tests/softhca/kill tests/conformance/conformance
 SOFTHCA_EXPOSE=1
 SOFTHCA_FABRIC=tsan.$$
-export TSAN_OPTIONS SOFTHCA_EXPOSE SOFTHCA_FABRIC
-failed=0
-
-check() {
-	echo "== $*"
-	timeout 900 "$@" >check.out 2>&1 && { tail -n 2 check.out; return; }
-	cat check.out
-	echo "FAIL: $*"
-	failed=1
-}
+export SOFTHCA_EXPOSE SOFTHCA_FABRIC
 
 for spec in ideal rate=1GB/s,latency=5us; do
 	check tests/softhca/threads 5000 $spec
