@@ -34,7 +34,7 @@ enum {
 	LOOK_NS = 100000000,		/* between looks of a progress thread that sleeps */
 	DRIVE_NATIVE_ROUNDS = 1024,	/* empty rounds between looks at the MPI library */
 	YIELD_ROUNDS = 8,		/* empty rounds before giving way on a crowded node */
-	SHARE_ROUNDS = 64,		/* rounds before giving way to another thread: events may never cease */
+	SHARE_ROUNDS = 64,		/* rounds with events before giving way: they may never cease */
 };
 
 struct layer layer = {.mutex = PTHREAD_MUTEX_INITIALIZER, .call = &calls[CALL_NONE]};
@@ -311,11 +311,14 @@ static void poll_idle(unsigned *idle)
 
 void layer_poll(unsigned *idle)
 {
-	if (likely(layer_progress() > 0))
-		*idle = 0;
-	else
+	static unsigned busy;		/* inside layer_enter */
+
+	if (unlikely(layer_progress() <= 0)) {
 		poll_idle(idle);
-	if (unlikely(layer.multiple) && layer_polls() % SHARE_ROUNDS == 0)
+		return;
+	}
+	*idle = 0;
+	if (unlikely(layer.multiple) && ++busy % SHARE_ROUNDS == 0)
 		share();
 }
 
