@@ -79,8 +79,10 @@ static __attribute__((noinline, cold)) int too_long(const struct message_args *m
 }
 
 /* Too much for a copy: gathered in parts, as the receiver asks for them. */
-static __attribute__((noinline, cold)) int send_parts(struct comm *c, struct req *r, const struct message_args *m,
-		      const struct rail_header *header, enum req_mode mode)
+static __attribute__((noinline, cold)) int send_parts(struct comm *c, struct req *r,
+						      const struct message_args *m,
+						      const struct rail_header *header,
+						      enum req_mode mode)
 {
 	const struct rail_buf b = {.bytes = m->count * m->type->size, .kind = RAIL_MEM_PARTS};
 	int rc = rail_send(c->peer[m->rank], &c->way, header, &b, flags_of[mode], &r->op);

@@ -33,7 +33,7 @@ struct rail_parts {
 	unsigned char *memory;		/* what parts go through; NULL: each is where it belongs */
 	size_t memory_bytes;
 	bool more;			/* behind what is cleared */
-	bool tabled;			/* sender: its handle still stands for it, so that more can be asked for */
+	bool tabled;			/* sender: its handle stands, so that more can be asked for */
 };
 
 /* For a message of so many bytes, if it may need it.  0, or -ENOMEM after a line. */

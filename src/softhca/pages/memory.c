@@ -8,11 +8,11 @@
 #include <unistd.h>
 
 #include "base/base.h"
+#include "base/checked.h"
 #include "base/layout.h"
 #include "base/maps.h"
 #include "pages/memory.h"
 #include "pages/remap.h"
-#include "base/checked.h"
 #include "base/segment.h"
 #include "softhca.h"
 #include "base/sys.h"
@@ -135,10 +135,11 @@ static void *reserve(size_t bytes)
 /* As much address space as the process may reserve. */
 static int reserve_locked(size_t least)
 {
+	const size_t most = (size_t)1 << (hca_is_checked() ? 30 : 40), fewest = (size_t)1 << 26;
 	size_t bytes;
 	void *at;
 
-	for (bytes = (size_t)1 << (hca_is_checked() ? 30 : 40); bytes >= least && bytes >= (size_t)1 << 26; bytes >>= 2) {
+	for (bytes = most; bytes >= least && bytes >= fewest; bytes >>= 2) {
 		at = reserve(bytes);
 		if (at == MAP_FAILED)
 			continue;

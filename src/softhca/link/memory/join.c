@@ -10,8 +10,8 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "base/proc.h"
 #include "base/checked.h"
+#include "base/proc.h"
 #include "base/segment.h"
 #include "link/memory/descriptors.h"
 #include "link/memory/mr_table.h"

@@ -1,5 +1,6 @@
 /* peer.c - see peer.h. */
 #include <fcntl.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -61,13 +62,11 @@ static bool is_own(const struct hca_fabric *f, int fd)
 /* How much of its heap it uses: read once, since it may change it.  0: it makes no sense. */
 static uint64_t heap_bytes_of(int fd)
 {
-	const struct hca_shm_process *head = hca_segment_map(fd, 0, HCA_PAGE);
 	uint64_t bytes;
 
-	if (!head)
+	if (pread(fd, &bytes, sizeof(bytes), offsetof(struct hca_shm_process, heap_bytes)) !=
+	    sizeof(bytes))
 		return 0;
-	bytes = *(const volatile uint64_t *)&head->heap_bytes;
-	munmap((void *)(uintptr_t)head, HCA_PAGE);
 	return bytes > HCA_HEAP_BYTES || bytes % HCA_PAGE ? 0 : bytes;
 }
 
