@@ -16,7 +16,10 @@
  * refused.
  *
  * Environment, where a function takes no configuration: SOFTHCA_SPEC,
- * SOFTHCA_FABRIC, SOFTHCA_NODE; SOFTHCA_REMAP and SOFTHCA_COPY (below).
+ * SOFTHCA_FABRIC, SOFTHCA_NODE; SOFTHCA_REMAP and SOFTHCA_COPY (below).  SOFTHCA_DIR
+ * names the directory of files, instead of /dev/shm, TMPDIR and /tmp, of which the
+ * first that takes any is used: member registries and, where the system denies
+ * memfd_create or with SOFTHCA_MEMORY=file, shared memory as files without a name.
  * ibv_get_device_list shows software devices only with SOFTHCA_EXPOSE=1 (the
  * softhca command sets it).
  */
@@ -37,8 +40,8 @@ extern "C" {
  * to move its pages, in place, onto memory that peers can map: data then moves
  * by one copy.  Otherwise peers copy by process_vm_readv/writev, at 1 us and more
  * per message.  Where the kernel denies that (Yama from ptrace_scope 1 on, seccomp
- * filters), the copy service copies: a thread of the process that owns the
- * memory, at about a fifth of that bandwidth.  SOFTHCA_COPY chooses: "auto" is
+ * filters, other user or pid namespaces), the copy service copies: a thread of the
+ * process that owns the memory, at about a fifth of that bandwidth.  SOFTHCA_COPY chooses: "auto" is
  * this; "bounce" always uses the copy service; "kernel" never, and declares under
  * ptrace_scope 1 that any process of the same user may trace this one
  * (PR_SET_PTRACER_ANY), which no other setting does.
@@ -73,7 +76,9 @@ struct softhca_config {
  * NULL with errno on error, with the reason in softhca_last_error():
  *   EINVAL   the spec, the name or the node is invalid
  *   EEXIST   the fabric exists with another spec
- *   ENOSPC, EACCES, EROFS...   the member registry in /dev/shm cannot be created
+ *   ENOSPC, EACCES, EROFS...   the member registry cannot be created, or no descriptor
+ *            of a member can be had, although it lives
+ *   EMEDIUMTYPE   memfd_create is denied to this process, or to the others alone
  *   EUSERS   more processes than a fabric holds
  */
 struct ibv_device **softhca_get_device_list(const struct softhca_config *cfg, int *count);
@@ -103,7 +108,8 @@ int softhca_spec_canonical(const char *spec, char *buf, size_t size);
  * Address space: 8 GiB for each peer process, so RLIMIT_AS (ulimit -v) must be
  * unlimited.  File descriptors: two per peer process and one for each of its
  * channels that receives wake-ups (64 at most), three per open device, two per
- * completion channel.
+ * completion channel, one of /proc.  Each fabric has a thread that sleeps, and hands
+ * descriptors over to peers that cannot open them.
  */
 
 bool softhca_is_device(const struct ibv_device *device);

@@ -215,7 +215,7 @@ if HAVE_CMOCKA
 SOFTHCA_UNITS = tests/softhca/test_spec tests/softhca/test_model tests/softhca/test_mailbox \
 	tests/softhca/test_memory tests/softhca/test_remap tests/softhca/test_remap_fork \
 	tests/softhca/test_fabric tests/softhca/test_atomic \
-	tests/softhca/test_shared tests/softhca/test_mr_table \
+	tests/softhca/test_shared tests/softhca/test_mr_table tests/softhca/test_descriptors \
 	tests/softhca/test_fidelity
 check_PROGRAMS += $(SOFTHCA_UNITS)
 TESTS += $(SOFTHCA_UNITS)
@@ -230,6 +230,8 @@ tests_softhca_test_shared_CPPFLAGS = $(SOFTHCA_TEST_CPPFLAGS)
 tests_softhca_test_shared_LDADD = $(SOFTHCA_TEST_LDADD)
 tests_softhca_test_mr_table_CPPFLAGS = $(SOFTHCA_TEST_CPPFLAGS)
 tests_softhca_test_mr_table_LDADD = $(SOFTHCA_TEST_LDADD)
+tests_softhca_test_descriptors_CPPFLAGS = $(SOFTHCA_TEST_CPPFLAGS)
+tests_softhca_test_descriptors_LDADD = $(SOFTHCA_TEST_LDADD)
 tests_softhca_test_mailbox_CPPFLAGS = $(SOFTHCA_TEST_CPPFLAGS)
 tests_softhca_test_mailbox_LDADD = $(SOFTHCA_TEST_LDADD)
 tests_softhca_test_memory_CPPFLAGS = $(SOFTHCA_TEST_CPPFLAGS)

@@ -265,6 +265,29 @@ int hca_ask_slot(struct hca_link_state *state, uint32_t slot, const struct hca_a
 	return rc;
 }
 
+void hca_unreachable(char *buf, size_t size, const char *fabric, pid_t pid, int near, int far)
+{
+	const char *common = near == -EXDEV ? "a pid namespace" : "a user namespace";
+	char seen[160];
+
+	if (near == -EXDEV)
+		snprintf(seen, sizeof(seen), "it is in another pid namespace");
+	else
+		snprintf(seen, sizeof(seen), "/proc/%d/fd: %s (another user namespace, hidepid, setuid or "
+			 "not dumpable)", (int)pid, strerror(-near));
+	if (far == -EXDEV)
+		snprintf(buf, size, "fabric %s: the descriptors of its member %d cannot be had: %s, and it "
+			 "is in another network namespace; allow the processes %s or a network namespace "
+			 "in common", fabric, (int)pid, seen, common);
+	else if (far == -ETIMEDOUT || far == -EAGAIN)
+		snprintf(buf, size, "fabric %s: its member %d does not hand over its descriptors in time "
+			 "(stopped?), and they cannot be had otherwise: %s", fabric, (int)pid, seen);
+	else
+		snprintf(buf, size, "fabric %s: the descriptors of its member %d cannot be had: %s, and it "
+			 "hands over none (%s); allow the processes %s in common, or sockets (AF_UNIX)",
+			 fabric, (int)pid, seen, strerror(-far), common);
+}
+
 /* ---- Members -------------------------------------------------------------- */
 
 bool hca_slot_alive(const struct hca_identity *me, const struct hca_shm_fabric *shm,

@@ -84,6 +84,12 @@ int hca_ask(const struct hca_identity *me, const struct hca_address *a, uint64_t
 int hca_ask_slot(struct hca_link_state *state, uint32_t slot, const struct hca_address *a,
 		 enum hca_question question, uint32_t index, int fd[HCA_ANSWER_MAX]);
 
+/*
+ * Why no descriptor of a member that lives can be had, and what to allow: results of /proc and of
+ * asking, -EXDEV where that is of no use in these namespaces.
+ */
+void hca_unreachable(char *buf, size_t size, const char *fabric, pid_t pid, int near, int far);
+
 /* ---- Members as others see them --------------------------------------------- */
 
 /* Does /proc show this process the member's, under the number that the member knows itself by? */

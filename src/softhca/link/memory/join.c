@@ -98,34 +98,6 @@ static int found_fabric(struct hca_fabric *f)
 
 /* ---- Finding it ------------------------------------------------------------ */
 
-/*
- * A member lives, and its descriptors can be had neither through /proc (`near`) nor by asking it
- * (`far`).  The cause is in this process or in its surroundings, and the fabric must not be begun anew.
- */
-static int cannot_reach(const struct hca_fabric *f, const struct hca_member *m, int near, int far)
-{
-	const bool seen = hca_is_near(&f->link_state->me, m->pid_ns);
-	const char *common = seen ? "a user namespace" : "a pid namespace";
-	char why[128];
-
-	if (seen)
-		snprintf(why, sizeof(why), "/proc/%d/fd: %s (another user namespace, hidepid, setuid or "
-			 "not dumpable)", (int)m->pid, strerror(-near));
-	else
-		snprintf(why, sizeof(why), "it is in another pid namespace");
-	if (far == -ETIMEDOUT)
-		return hca_fail(ETIMEDOUT, "fabric %s: its member %d does not hand over its descriptors "
-				"in time (stopped?), and cannot be reached otherwise: %s", f->name,
-				(int)m->pid, why);
-	if (far == -EXDEV)
-		return hca_fail(EACCES, "fabric %s: the descriptors of its member %d cannot be had: %s, "
-				"and it is in another network namespace; allow the processes %s or a "
-				"network namespace in common", f->name, (int)m->pid, why, common);
-	return hca_fail(EACCES, "fabric %s: the descriptors of its member %d cannot be had: %s, and it "
-			"hands over none (%s); allow the processes %s in common, or sockets (AF_UNIX)",
-			f->name, (int)m->pid, why, strerror(-far), common);
-}
-
 static int other_kind(const struct hca_fabric *f, int pid)
 {
 	const bool files = hca_segments_are_files();
@@ -175,8 +147,9 @@ static int join_member(struct hca_fabric *f, const struct hca_registry_image *im
 {
 	const struct hca_identity *me = &f->link_state->me;
 	const struct hca_member *m = &image->member[i];
-	int near = -EXDEV, far = -EXDEV;
+	int near = -EXDEV, far = m->address ? -EXDEV : -ENOENT;
 	struct hca_address a;
+	char why[512];
 
 	if (hca_is_near(me, m->pid_ns))
 		near = hca_segment_open(m->pid, m->fabric_fd, sizeof(*f->shm));
@@ -197,7 +170,9 @@ static int join_member(struct hca_fabric *f, const struct hca_registry_image *im
 		return other_kind(f, m->pid);
 	if (near == -ENOENT || near == -EPERM || near == -EBADF)
 		return -ENOENT;
-	return cannot_reach(f, m, near, far);
+	/* The cause is in this process or in its surroundings: the fabric must not be begun anew. */
+	hca_unreachable(why, sizeof(why), f->name, m->pid, near, far);
+	return hca_fail(EACCES, "%s", why);
 }
 
 /* The fabric segment, from the first member that still has it; -ENOENT: from none. */

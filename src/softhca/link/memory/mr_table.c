@@ -56,22 +56,21 @@ static const struct hca_shm_table *view(const struct hca_fabric *f, uint32_t slo
 	return NULL;
 }
 
-const struct hca_shm_table *hca_table_open(const struct hca_fabric *f, uint32_t slot,
-					   const struct hca_shm_slot *s)
+int hca_table_open(const struct hca_fabric *f, uint32_t slot, const struct hca_shm_slot *s,
+		   const struct hca_shm_table **table)
 {
 	unsigned guards = f->link_state->table_guards;
-	const struct hca_shm_table *t;
 	int got;
 
 	/* Without copies by the kernel the pid is not used. */
 	if (f->link_state->copy == HCA_COPY_BOUNCE)
 		guards &= ~(unsigned)HCA_SIGNED;
-	got = hca_segment_open_own(s->pid, s->table_fd, sizeof(*t), guards);
+	got = hca_segment_open_own(s->pid, s->table_fd, sizeof(**table), guards);
 	if (got < 0)
-		return NULL;
-	t = view(f, slot, s, got);
+		return got;
+	*table = view(f, slot, s, got);
 	close(got);
-	return t;
+	return *table ? 0 : -EPROTO;
 }
 
 const struct hca_shm_table *hca_table_take(const struct hca_fabric *f, uint32_t slot,

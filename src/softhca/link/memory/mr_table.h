@@ -28,13 +28,13 @@ void hca_table_free(struct hca_fabric *f);
 
 /*
  * The table of the process in a slot, a copy of which says its generation, pid and
- * start time, through /proc; NULL: it is not, or is unreadable (silent).
+ * start time, through /proc.  0 or -errno (silent); -EPROTO: it is another one.
  */
-const struct hca_shm_table *hca_table_open(const struct hca_fabric *f, uint32_t slot,
-					   const struct hca_shm_slot *s);
+int hca_table_open(const struct hca_fabric *f, uint32_t slot, const struct hca_shm_slot *s,
+		   const struct hca_shm_table **table);
 /*
- * The same by a descriptor that the process has handed over.  Whose it is, is not asked: the kernel
- * copies nothing under a pid that it names.
+ * The same by a descriptor that the process has handed over; NULL: it is another one.  The owner of
+ * the descriptor is not checked: the kernel copies nothing under a pid that the table names.
  */
 const struct hca_shm_table *hca_table_take(const struct hca_fabric *f, uint32_t slot,
 					   const struct hca_shm_slot *s, int fd);

@@ -94,12 +94,10 @@ static int map_process(struct hca_peer *p, int fd)
 /* Through /proc.  The table first: it alone shows that it is that process. */
 static int map_near(struct hca_peer *p, const struct hca_shm_slot *s)
 {
-	struct hca_fabric *f = p->fabric;
-	int fd;
+	int rc = hca_table_open(p->fabric, p->slot, s, &p->table), fd;
 
-	p->table = hca_table_open(f, p->slot, s);
-	if (!p->table)
-		return -EPROTO;
+	if (rc)
+		return rc;
 	p->watch = hca_process_watch(p->pid, p->start_time);
 	fd = hca_segment_open(p->pid, s->process_fd, HCA_PROCESS_BYTES);
 	return fd < 0 ? fd : map_process(p, fd);
@@ -160,10 +158,23 @@ static void unmap(struct hca_peer *p)
 	p->watch = -1;
 }
 
+/* Once: a message is tried again and again. */
+static void say_why(const struct hca_peer *p, int near, int far)
+{
+	static _Atomic bool said;
+	const struct hca_fabric *f = p->fabric;
+	char why[512];
+
+	if (!hca_slot_alive(&f->link_state->me, f->shm, p->slot) || atomic_exchange(&said, true))
+		return;
+	hca_unreachable(why, sizeof(why), f->name, p->pid, near, far);
+	hca_say("%s", why);
+}
+
 static int map_segments(struct hca_peer *p, const struct hca_shm_slot *s)
 {
 	struct hca_fabric *f = p->fabric;
-	int rc = -EPROTO;
+	int near = -EXDEV, far;
 
 	if (p->is_self) {
 		p->shm = f->self;
@@ -172,11 +183,15 @@ static int map_segments(struct hca_peer *p, const struct hca_shm_slot *s)
 		return 0;
 	}
 	if (hca_is_near(&f->link_state->me, s->pid_ns))
-		rc = map_near(p, s);
-	if (!rc)
+		near = map_near(p, s);
+	if (!near)
 		return 0;
 	unmap(p);
-	return map_far(p, s);
+	far = map_far(p, s);
+	/* What is there and is no segment of this fabric's is not the surroundings' fault. */
+	if (far && (near == -EACCES || near == -EXDEV) && far != -EPROTO)
+		say_why(p, near, p->address.bytes || !s->address ? far : -EXDEV);
+	return far;
 }
 
 static struct hca_peer *peer_new(struct hca_fabric *f, uint32_t slot)
