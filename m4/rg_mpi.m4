@@ -56,7 +56,7 @@ AS_IF([test -z "$MPICC" || test -z "$MPIRUN"],
 	# MPICH's MPI_STATUSES_IGNORE is (MPI_Status *)1, which gcc takes for an array of no bytes.
 	AS_IF([test $RG_MPI_FLAVOR = mpich],
 		[AX_RG_CFLAG([-Wno-stringop-overflow], [RG_WARN_CFLAGS])])
-	AC_CHECK_FUNCS([MPI_Send_c MPI_Isendrecv MPI_Buffer_flush MPI_Request_get_status_all \
+	AC_CHECK_FUNCS([MPI_Send_c MPI_Isendrecv MPI_Parrived MPI_Buffer_flush MPI_Request_get_status_all \
 		MPIX_Comm_revoke MPIX_Stream_comm_create MPIX_GPU_query_support \
 		MPIX_Query_cuda_support MPIX_Query_hip_support MPIX_Query_rocm_support \
 		MPIX_Query_ze_support])

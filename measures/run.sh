@@ -551,6 +551,7 @@ figures() {
 }
 
 . "$srcdir/measures/collectives.sh"
+. "$srcdir/measures/waits.sh"
 
 echo "Railgauge measures: $launches launches each; $(date -u +%Y-%m-%dT%H:%MZ), $(uname -m)," \
 	"$(nproc) CPUs, load $(cut -d' ' -f1 /proc/loadavg), $RG_MPI_FLAVOR"
@@ -572,6 +573,8 @@ group beside_perftest "Queue pairs measured by Railgauge, beside perftest on the
 group registration "Registering memory on the software HCA:" && registration
 group copies "Messages between two processes, by the kernel and through shared memory:" && copies
 group memory "Buffers that come and go, an MPI program under railgauge exec, beside itself without:" && memory
+group serving "Waits in one transport that serve the other; time / what is allowed (1.5 times the better library's, or 2 ms more):" &&
+	serving
 group native_is_free "The native way, beside launches without the layer:" && native_is_free
 group paced "The timing model, each case against its spec (best of a few attempts):" && paced
 group figures "The profiles of old adapters, beside what their papers report:" && figures

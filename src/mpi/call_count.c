@@ -15,6 +15,7 @@
 #include "calls_list.h"
 #include "err.h"
 #include "layer.h"
+#include "library.h"
 #include "world.h"
 
 struct call_count calls[CALL_COUNT];
@@ -92,6 +93,7 @@ struct sums {
 		uint64_t stalls, retries;
 	} rail[RAILS];
 	struct { uint64_t buffers, bytes, refused; } mapped;
+	struct { uint64_t rounds, turns, looks, thread_looks; } progress;
 };
 
 static int number_of(int r)
@@ -130,6 +132,16 @@ static void mapped_sum(struct sums *s)
 	s->mapped.buffers = c.buffers;
 	s->mapped.bytes = c.bytes;
 	s->mapped.refused = c.refused;
+}
+
+static void progress_sum(struct sums *s)
+{
+	layer_enter();		/* the progress thread counts, too */
+	s->progress.turns = library_turn_count();
+	s->progress.looks = layer_looks.library;
+	s->progress.thread_looks = layer_looks.thread;
+	s->progress.rounds = layer_polls() - s->progress.looks;
+	layer_leave();
 }
 
 static void calls_sum(struct sums *s)
@@ -220,6 +232,14 @@ static void mapped_print(FILE *f, const struct sums *s)
 			s->mapped.refused);
 }
 
+static void progress_print(FILE *f, const struct sums *s)
+{
+	fprintf(f, "  progress: %" PRIu64 " rounds in calls over rails, %" PRIu64 " turns of the MPI library "
+		"beside them;\n  looks at rails: %" PRIu64 " in the MPI library's progress, %" PRIu64
+		" by progress threads\n", s->progress.rounds, s->progress.turns, s->progress.looks,
+		s->progress.thread_looks);
+}
+
 static void rest_print(FILE *f)
 {
 	fprintf(f, "  not counted: calls that wait, test, cancel or make communicators, which carry "
@@ -244,6 +264,7 @@ static void all_print(const struct sums *s)
 	calls_print(f, s);
 	rails_print(f, s);
 	mapped_print(f, s);
+	progress_print(f, s);
 	rest_print(f);
 	fclose(f);
 	for (; text && at < length && n > 0; at += (size_t)n)
@@ -269,6 +290,7 @@ void calls_end(void)
 	calls_sum(&mine);
 	rails_sum(&mine);
 	mapped_sum(&mine);
+	progress_sum(&mine);
 	native.Reduce(&mine, &all, sizeof(mine) / sizeof(uint64_t), MPI_UINT64_T, MPI_SUM, 0,
 		      MPI_COMM_WORLD);
 	if (layer.world_rank == 0)

@@ -336,9 +336,12 @@ extern struct layer {
 	_Atomic unsigned busy;		/* a thread is inside; see layer_enter */
 	_Atomic unsigned progress_thread_wants;
 	_Atomic unsigned progress_thread_sleeps;
-	_Atomic unsigned polls;		/* grows whenever the program polls the transport */
+	_Atomic uint64_t polls;		/* grows whenever the program polls the transport */
 	_Atomic unsigned pending;	/* operations in flight, posted receives, open offers */
-	unsigned looks;			/* calls that polled once and did not wait */
+	_Atomic unsigned events;	/* of rails; messages are among them */
+	_Atomic unsigned caught_up;	/* events that the MPI library has had its turn behind */
+	_Atomic bool collected;		/* a collective has ended since */
+	unsigned looks;			/* calls in a row that polled once and found nothing */
 	unsigned large;			/* nonblocking sends above eager size since the last poll */
 	bool oversubscribed;
 	bool transport_only;		/* progress thread, or inside the library: no MPI calls */
@@ -350,6 +353,12 @@ extern struct layer {
 	MPI_Request sentinel;		/* never matched: PMPI_Test on it drives the library */
 	MPI_Comm self;			/* dup of MPI_COMM_SELF */
 } layer;
+
+/* At rails, for the ledger; inside layer_enter. */
+extern struct layer_looks {
+	uint64_t library;		/* in the MPI library's progress */
+	uint64_t thread;		/* by the progress thread */
+} layer_looks;
 
 void layer_enter_slow(void);
 void layer_leave_slow(void);
@@ -364,7 +373,7 @@ static inline void layer_pending_add(int n)
 {
 	atomic_store_explicit(&layer.pending, layer_pending() + (unsigned)n, memory_order_relaxed);
 }
-static inline unsigned layer_polls(void)
+static inline uint64_t layer_polls(void)
 {
 	return atomic_load_explicit(&layer.polls, memory_order_relaxed);
 }
@@ -421,27 +430,77 @@ static inline void layer_count(enum call call)
 			      memory_order_relaxed);
 }
 
+static inline void layer_events_add(int n)
+{
+	const unsigned before = atomic_load_explicit(&layer.events, memory_order_relaxed);
+
+	atomic_store_explicit(&layer.events, before + (unsigned)n, memory_order_relaxed);
+}
+
 /* Progress of messages over rails.  Returns the number of events. */
 static inline int layer_progress(void)
 {
+	int events;
+
 	layer.large = 0;
 	atomic_store_explicit(&layer.polls, layer_polls() + 1, memory_order_relaxed);
-	return rail_progress(layer.rails);
+	events = rail_progress(layer.rails);
+	layer_events_add(events);
+	return events;
 }
 
 /* One round of a waiting loop: progress, or yield.  *idle counts rounds without an event. */
 void layer_poll(unsigned *idle);
-/* The MPI library's own messages want its help, and a dump may be asked for. */
+/*
+ * A turn of the MPI library, whose own messages want its help.  Under MPI_THREAD_MULTIPLE at the
+ * next layer_leave: the library may hold a lock of its own while it calls the program.
+ */
 void layer_drive_native(void);
 
-enum { DRIVE_NATIVE_LOOKS = 64 };
+enum {
+	/* Rounds between turns of the library, whatever happens; a power of two. */
+	DRIVE_NATIVE_ROUNDS = 256,
+	/* Calls in a row that find nothing, after which each gives the library a turn. */
+	DRIVE_NATIVE_LOOKS = 16,
+};
 
-/* The same in a call that returns whatever has happened, as MPI_Test: a loop of them is a wait. */
+static inline bool layer_owes_turn(void)
+{
+	return layer_polls() % DRIVE_NATIVE_ROUNDS == 0;
+}
+
+void layer_look_on(void);
+
+/*
+ * In a call that returns whatever has happened, as MPI_Test: a loop of them is a wait.  What has
+ * come before, however much of it, is seen.
+ */
 static inline void layer_look(void)
 {
-	layer_progress();
-	if (unlikely(++layer.looks % DRIVE_NATIVE_LOOKS == 0))
+	const int events = layer_progress();
+
+	if (events > 0)
+		layer.looks = 0;
+	else
+		layer.looks++;
+	if (unlikely(events >= RAIL_BATCH))
+		layer_look_on();
+	if (unlikely(layer.looks >= DRIVE_NATIVE_LOOKS || layer_owes_turn()))
 		layer_drive_native();
+}
+
+void layer_catch_up_slow(unsigned events);	/* catch_up.c */
+
+/*
+ * Before a call asks the MPI library whether something has come, outside layer_enter.  Natively what
+ * was sent before a message that has been received would be there.
+ */
+static inline void layer_catch_up(void)
+{
+	const unsigned events = atomic_load_explicit(&layer.events, memory_order_relaxed);
+
+	if (unlikely(events != atomic_load_explicit(&layer.caught_up, memory_order_relaxed)))
+		layer_catch_up_slow(events);
 }
 
 /* Poll until r is done. */

@@ -40,6 +40,7 @@ __attribute__((constructor)) static void native_resolve(void)
 	NATIVE_ISENDRECV(X)
 	NATIVE_BUFFERS(X)
 	NATIVE_STATUSES(X)
+	NATIVE_PARTITIONED(X)
 	NATIVE_FORTRAN(X)
 #undef X
 #define X(name, params) *(void **)&native.name = find(#name);

@@ -43,7 +43,8 @@
 	X(Type_get_true_extent) \
 	X(Type_set_attr) X(Type_size_x) \
 	X(Wait) X(Waitall) X(Waitany) X(Waitsome) \
-	X(Win_allocate) X(Win_attach) X(Win_create) X(Win_detach) X(Win_free) X(Win_get_attr)
+	X(Win_allocate) X(Win_attach) X(Win_create) X(Win_detach) X(Win_free) X(Win_get_attr) \
+	X(Win_test)
 
 /* MPI 4: the same with counts of type MPI_Count. */
 #ifdef HAVE_MPI_SEND_C
@@ -81,6 +82,12 @@
 #else
 #define NATIVE_STATUSES(X)
 #endif
+/* Open MPI has them from 5.0 on. */
+#ifdef HAVE_MPI_PARRIVED
+#define NATIVE_PARTITIONED(X) X(Parrived) X(Pready) X(Pready_list) X(Pready_range)
+#else
+#define NATIVE_PARTITIONED(X)
+#endif
 
 /* Open MPI's Fortran handles are indices that the library assigns; MPICH's are those of C. */
 #if RG_OPENMPI
@@ -102,6 +109,7 @@ struct native {
 	NATIVE_ISENDRECV(X)
 	NATIVE_BUFFERS(X)
 	NATIVE_STATUSES(X)
+	NATIVE_PARTITIONED(X)
 	NATIVE_FORTRAN(X)
 #undef X
 #define X(name, params) int (*name) params;

@@ -70,8 +70,10 @@ int MPI_Iprobe(int source, int tag, MPI_Comm comm, int *flag, MPI_Status *status
 		req_status_proc_null(status);
 		return MPI_SUCCESS;
 	}
-	if (!c || !args_envelope(c, source, tag))
+	if (!c || !args_envelope(c, source, tag)) {
+		layer_catch_up();
 		return native.Iprobe(source, tag, comm, flag, status);
+	}
 	layer_enter();
 	u = probe_once(c, source, tag);
 	*flag = !!u;
@@ -145,8 +147,10 @@ int MPI_Improbe(int source, int tag, MPI_Comm comm, int *flag, MPI_Message *mess
 		*flag = 1;
 		return message_proc_null(message, status);
 	}
-	if (!c || !args_envelope(c, source, tag))
+	if (!c || !args_envelope(c, source, tag)) {
+		layer_catch_up();
 		return native.Improbe(source, tag, comm, flag, message, status);
+	}
 	layer_enter();
 	u = probe_once(c, source, tag);
 	*flag = !!u;

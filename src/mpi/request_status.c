@@ -98,16 +98,20 @@ int MPI_Request_get_status_all(int count, requests_type requests, int *flag, MPI
 	int rc = MPI_SUCCESS;
 	MPI_Request *copy;
 
-	if (!some_ours(count, requests))
+	if (!some_ours(count, requests)) {
+		layer_catch_up();
 		return native.Request_get_status_all(count, requests, flag, statuses);
+	}
 	if (!library_share(count, requests, &copy))
 		return req_raise(MPI_COMM_WORLD, MPI_ERR_NO_MEM);
 	layer_enter();
 	layer_look();
 	*flag = all_done(count, requests);
 	layer_leave();
-	if (*flag && copy)
+	if (*flag && copy) {
+		layer_catch_up();
 		rc = native.Request_get_status_all(count, copy, flag, statuses);
+	}
 	layer_enter();
 	if (*flag && rc == MPI_SUCCESS)
 		statuses_fill(count, requests, statuses, !copy);
@@ -146,8 +150,10 @@ int MPI_Request_get_status_any(int count, requests_type requests, int *index, in
 	bool active = false;
 	MPI_Request *copy;
 
-	if (!some_ours(count, requests))
+	if (!some_ours(count, requests)) {
+		layer_catch_up();
 		return native.Request_get_status_any(count, requests, index, flag, status);
+	}
 	*index = find_done(count, requests, status, &active);
 	*flag = *index != MPI_UNDEFINED;
 	if (*flag)
@@ -155,6 +161,7 @@ int MPI_Request_get_status_any(int count, requests_type requests, int *index, in
 	if (!library_share(count, requests, &copy))
 		return req_raise(MPI_COMM_WORLD, MPI_ERR_NO_MEM);
 	if (copy) {
+		layer_catch_up();
 		rc = native.Request_get_status_any(count, copy, index, flag, status);
 		/* A flag without an index: the library has none active. */
 		if (rc == MPI_SUCCESS && *flag && *index == MPI_UNDEFINED)
@@ -177,12 +184,16 @@ int MPI_Request_get_status_some(int count, requests_type requests, int *out, int
 	MPI_Request *copy;
 	bool active;
 
-	if (!some_ours(count, requests))
+	if (!some_ours(count, requests)) {
+		layer_catch_up();
 		return native.Request_get_status_some(count, requests, out, indices, statuses);
+	}
 	if (!library_share(count, requests, &copy))
 		return req_raise(MPI_COMM_WORLD, MPI_ERR_NO_MEM);
-	if (copy)
+	if (copy) {
+		layer_catch_up();
 		rc = native.Request_get_status_some(count, copy, &n, indices, statuses);
+	}
 	free(copy);
 	active = n != MPI_UNDEFINED;
 	n = active ? n : 0;

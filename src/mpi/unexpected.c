@@ -6,6 +6,7 @@
 
 #include "err.h"
 
+size_t unexpected_bytes;
 struct pool unexpected_pool = { .get = pool_heap_get, .put = free };
 struct link unexpected_early = {&unexpected_early, &unexpected_early};
 struct link unexpected_dropped = {&unexpected_dropped, &unexpected_dropped};
@@ -28,6 +29,7 @@ struct unexpected *unexpected_make(const struct rail_message *msg)
 	u->rendezvous = msg->rendezvous;
 	if (payload)
 		memcpy(u->payload, msg->payload, payload);
+	unexpected_bytes += payload;
 	if (!msg->payload)
 		layer_pending_add(1);	/* its sender may cancel it, and waits for our answer */
 	return u;

@@ -23,6 +23,7 @@ struct unexpected {
 };
 
 extern struct pool unexpected_pool;
+extern size_t unexpected_bytes;		/* of all of them here; inside layer_enter */
 /* Messages on communicators whose constructor has not returned here; linked by by_comm. */
 extern struct link unexpected_early;
 /* Offers (RTS) on communicators freed here: their senders may still cancel them. */
@@ -35,6 +36,8 @@ static inline void unexpected_free(struct unexpected *u)
 {
 	if (u->rendezvous)
 		layer_pending_add(-1);
+	else
+		unexpected_bytes -= u->bytes;
 	pool_put(&unexpected_pool, u);
 }
 

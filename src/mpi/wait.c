@@ -172,6 +172,7 @@ static __attribute__((noinline)) int test_shared(MPI_Request *request, int *flag
 static __attribute__((noinline)) int test_native(MPI_Request *request, int *flag,
 						 MPI_Status *status, MPI_Request handle)
 {
+	layer_catch_up();
 	return native.Test(native_at(request, &handle), flag, status);
 }
 
@@ -204,8 +205,10 @@ int MPI_Request_get_status(MPI_Request request, int *flag, MPI_Status *status)
 {
 	struct req *r;
 
-	if (!layer.rails || !abi_request_ours(request))
+	if (!layer.rails || !abi_request_ours(request)) {
+		layer_catch_up();
 		return native.Request_get_status(request, flag, status);
+	}
 	layer_enter();
 	r = req_now(&request, &request, layer.multiple);
 	if (!r || !look_for(r, layer.multiple)) {

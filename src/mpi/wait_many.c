@@ -324,6 +324,7 @@ int MPI_Testall(int count, MPI_Request requests[], int *flag, MPI_Status statuse
 	if (share_open(&s, count, requests))
 		return MPI_ERR_NO_MEM;
 	if (!s.ours) {
+		layer_catch_up();
 		rc = native.Testall(count, share_native(&s, count, requests), flag, statuses);
 		share_close(&s, count, requests);
 		return rc;
@@ -337,6 +338,7 @@ int MPI_Testall(int count, MPI_Request requests[], int *flag, MPI_Status statuse
 	/* Ours first: the library's complete, and free theirs, as soon as it says so. */
 	if (*flag && s.copy) {
 		layer_leave();
+		layer_catch_up();
 		rc = native.Testall(count, share_native(&s, count, requests), flag, statuses);
 		if (*flag && rc != MPI_ERR_IN_STATUS)
 			clear_native_errors(&s, count, requests, statuses);
@@ -379,6 +381,7 @@ static bool any_once(int count, MPI_Request requests[], struct share *s, int *in
 	if (s->copy) {
 		/* Not inside: a generalized request asks its program, which may call MPI. */
 		layer_leave();
+		layer_catch_up();
 		*error = native.Testany(count, share_native(s, count, requests), index, &flag, status);
 		layer_enter();
 		if (*error != MPI_SUCCESS || (flag && *index != MPI_UNDEFINED))
@@ -423,6 +426,7 @@ int MPI_Testany(int count, MPI_Request requests[], int *index, int *flag, MPI_St
 	if (share_open(&s, count, requests))
 		return MPI_ERR_NO_MEM;
 	if (!s.ours) {
+		layer_catch_up();
 		error = native.Testany(count, share_native(&s, count, requests), index, flag, status);
 		share_close(&s, count, requests);
 		return error;
@@ -450,6 +454,7 @@ static int some_once(int count, MPI_Request requests[], struct share *s, int *ou
 
 	if (s->copy) {
 		layer_leave();		/* as in any_once */
+		layer_catch_up();
 		first = native.Testsome(count, share_native(s, count, requests), &n, indices,
 					statuses);
 		layer_enter();
@@ -491,6 +496,7 @@ int MPI_Testsome(int count, MPI_Request requests[], int *out, int indices[], MPI
 	if (share_open(&s, count, requests))
 		return MPI_ERR_NO_MEM;
 	if (!s.ours) {
+		layer_catch_up();
 		error = native.Testsome(count, share_native(&s, count, requests), out, indices, statuses);
 		share_close(&s, count, requests);
 		return error;

@@ -30,7 +30,9 @@
 #include "vrb.h"
 #include "wr_id.h"
 
-enum { RING_BATCH = 16 };		/* records taken from one ring in one rail_progress */
+enum { RING_BATCH = RAIL_BATCH };	/* records taken from one ring in one rail_progress */
+
+_Static_assert(RING_SLOTS <= RAIL_BATCH * RAIL_BATCHES, "all that a ring holds");
 
 static void record_fill(struct rail_record *record, uint64_t seq, unsigned kind,
 			const struct rail_header *header, uint64_t word)

@@ -116,6 +116,12 @@ int rail_progress(struct rail_ctx *ctx)
 	return (int)events;
 }
 
+int rail_progress_whole(struct rail_ctx *ctx)
+{
+	ctx->tick |= TICKS_SLOW - 1;	/* the next is one of those that look at everything */
+	return rail_progress(ctx);
+}
+
 bool rail_busy(const struct rail_ctx *ctx)
 {
 	return ctx->ops || ctx->working;

@@ -520,6 +520,16 @@ int rail_accept(struct rail_peer *peer, uint64_t rendezvous, const struct rail_b
  * events handled (0: nothing to do just now).
  */
 int rail_progress(struct rail_ctx *ctx);
+/*
+ * A call takes at most RAIL_BATCH messages from each peer whose messages are polled for in memory.
+ * RAIL_BATCHES calls take all that had come from there before the first of them.
+ */
+enum { RAIL_BATCH = 16, RAIL_BATCHES = 8 };
+/*
+ * The same, with everything that rail_progress does in one of many calls: requests for connections,
+ * completions that nothing waits for, probes of peers.  For callers that call rarely.
+ */
+int rail_progress_whole(struct rail_ctx *ctx);
 
 /* True while operations are in flight or records wait for credit. */
 bool rail_busy(const struct rail_ctx *ctx);

@@ -7,9 +7,9 @@
 
 #include <unistd.h>
 
-#include "suite.h"
+#include "beside.h"
 
-enum { BYTES = 70000, TAG = 7 };
+enum { BYTES = 70000, TAG = BESIDE_TAG };
 
 static unsigned char from[BYTES], to[BYTES + 16];
 
@@ -479,6 +479,8 @@ static void streams(MPI_Comm comm)
 #endif
 
 static const struct suite_case cases[] = {
+	/* First: its messages find no connection where collectives are the library's. */
+	{.name = "unasked", .run = beside_unasked, .min_ranks = 2},
 	{.name = "nonblocking_collectives", .run = nonblocking_collectives, .min_ranks = 1},
 	{.name = "testall_beside", .run = testall_beside, .min_ranks = 2},
 	{.name = "neighbourhoods", .run = neighbourhoods, .min_ranks = 1},
@@ -491,6 +493,9 @@ static const struct suite_case cases[] = {
 	{.name = "streams", .run = streams, .min_ranks = 1},
 #endif
 	{.name = "looks", .run = looks, .min_ranks = 2},
+	{.name = "one_sided", .run = beside_one_sided, .min_ranks = 2},
+	{.name = "asked_once", .run = beside_asked_once, .min_ranks = 2},
+	{.name = "answered_once", .run = beside_answered_once, .min_ranks = 2},
 	{.name = "idup", .run = idup, .min_ranks = 1},
 	{.name = "intercommunicators", .run = intercommunicators, .min_ranks = 2},
 	{.name = "windows", .run = windows, .min_ranks = 2},	/* Open MPI 4.1: none for one */
@@ -501,5 +506,6 @@ static const struct suite_case cases[] = {
 
 int main(int argc, char **argv)
 {
-	return suite_main(argc, argv, MPI_THREAD_SINGLE, cases);
+	return suite_main(argc, argv, getenv("SUITE_MULTIPLE") ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE,
+			  cases);
 }

@@ -93,6 +93,16 @@ expect "two rails of a model: the second carries chunks" [ "$(rail_chunks soft0:
 launch 2 $exec -- tests/mpi/known_calls
 expect "off: nothing is told" [ "$rc" -eq 0 -a "$(grep -c 'ledger' "$err")" -eq 0 ]
 
+# Who drives whom.  A wait over rails gives the library its turns, which one-sided calls need.
+progress() {
+	awk '$1 == "progress:" { rounds = $2; turns = $8 } $1 == "looks" { looks = $4 }
+		END { exit !('"$1"') }' "$err"
+}
+launch 2 $exec --ledger -- measures/waits -n 300 -s 1 create-recv
+expect "a wait over rails: a turn of the library in most rounds" progress "rounds > 0 && turns > rounds / 2"
+launch 2 $exec --ledger -- measures/waits -n 300 -s 1 fence
+expect "a wait in the library: looks at rails" progress "looks > 0"
+
 # ---- The trace -----------------------------------------------------------------------------
 
 # traced FILE WAY USE: "MESSAGES BYTES"

@@ -35,6 +35,11 @@ tests_mpi_loading_version_la_LDFLAGS = $(loading_ldflags)
 EXTRA_DIST += tests/mpi/loading.py
 EXTRA_DIST += src/mpi/README.md tests/mpi/tsan.sh
 CLEANFILES += tests/mpi/tsan.log tests/mpi/tsan.trs
+check_LTLIBRARIES += tests/mpi/unreached.la
+tests_mpi_unreached_la_SOURCES = tests/mpi/unreached.c
+tests_mpi_unreached_la_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE
+tests_mpi_unreached_la_LIBADD = -ldl
+tests_mpi_unreached_la_LDFLAGS = $(AM_LDFLAGS) -module -avoid-version -shared -rpath /nowhere
 # They need no symbol of the layer by name: a default of --as-needed would drop it.
 mpi_program_ldflags = $(AM_LDFLAGS) -Wl,--no-as-needed
 tests_mpi_p2p_suite_SOURCES = tests/mpi/p2p_suite.c tests/mpi/p2p_cancel.c \
@@ -56,7 +61,8 @@ tests_mpi_strides_LDADD = $(MPI_LIBS)
 tests_mpi_spawn_LDADD = $(MPI_LIBS)
 tests_mpi_known_calls_LDADD = $(RAILMPI_LIB) $(MPI_LIBS)
 tests_mpi_known_calls_LDFLAGS = $(mpi_program_ldflags)
-tests_mpi_beside_suite_SOURCES = tests/mpi/beside_suite.c tests/mpi/suite.c tests/mpi/suite.h
+tests_mpi_beside_suite_SOURCES = tests/mpi/beside_suite.c tests/mpi/beside_turns.c \
+	tests/mpi/beside.h tests/mpi/suite.c tests/mpi/suite.h
 tests_mpi_beside_suite_LDADD = $(RAILMPI_LIB) $(MPI_LIBS)
 tests_mpi_beside_suite_LDFLAGS = $(mpi_program_ldflags)
 tests_mpi_thread_suite_SOURCES = tests/mpi/thread_suite.c tests/mpi/thread_allowed.c \

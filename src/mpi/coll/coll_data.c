@@ -135,6 +135,7 @@ int coll_end(struct coll *k)
 	}
 	if (unlikely(--k->comm->refs == 0))
 		comm_unref_last(k->comm);
+	atomic_store_explicit(&layer.collected, true, memory_order_relaxed);
 	layer_leave();
 	release_types();
 	return req_raise(handle, k->error);

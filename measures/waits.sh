@@ -1,0 +1,97 @@
+# waits.sh - a group of measures/run.sh: waits in one transport that serve the other (waits.c).
+#
+#	RG_MPICH_BUILD=DIR	a build with MPICH, for its rows and for the better of two libraries
+library_waits="fence unlock pscw ibarrier split file inter_recv inter_probe neighbor"
+rails_waits="barrier recv wait waitany probe"
+waits_exec="src/cli/railgauge exec --over single --soft ideal --"
+
+# waits NAME "COMMAND..." ARG...: lines "MODE FIRST MEDIAN"
+waits() {
+	kept=$1 by=$2
+	shift 2
+	# shellcheck disable=SC2086 # words are meant
+	launch 2 $by measures/waits "$@"
+	[ "$rc" -eq 0 ] || stop "exit code $rc of: $by measures/waits $*"
+	sed -n 's/^waits //p' "$out" >"$work/$kept"
+}
+
+# served ARG...: all launches, by each library itself and over rails, in turns
+served() {
+	for k in $(seq "$launches"); do
+		waits own.native.$k "" "$@"
+		waits own.ours.$k "$waits_exec" "$@"
+		[ -n "$waits_mpich" ] || continue
+		in_mpich waits mpich.native.$k "" "$@"
+		in_mpich waits mpich.ours.$k "$waits_exec" "$@"
+	done
+}
+
+# worst BUILD COLUMN MS MODE...: one per launch, of these modes the worst: time over rails, over
+# 1.5 times the better library's or MS more, whichever is longer
+worst() {
+	build=$1 column=$2 ms=$3
+	shift 3
+	for k in $(seq "$launches"); do
+		cat "$work"/*.native.$k | awk -v c="$column" -v ms="$ms" -v modes="$*" -v ours="$work/$build.ours.$k" '
+			$c != "never" && (!($1 in native) || $c < native[$1]) { native[$1] = $c }
+			END {
+				n = split(modes, wanted)
+				for (i = 1; i <= n; i++)
+					among[wanted[i]] = 1
+				while ((getline <ours) > 0) {
+					if (!($1 in among) || !($1 in native))
+						continue
+					allowed = 1.5 * native[$1]
+					if (ms && allowed < native[$1] + 1000 * ms)
+						allowed = native[$1] + 1000 * ms
+					x = ($c == "never" ? 1e9 : $c) / allowed
+					if (x > most)
+						most = x
+				}
+				print most
+			}'
+	done
+}
+
+served_rows() {
+	for build in own $waits_mpich; do
+		flavor=$([ $build = own ] && echo "$RG_MPI_FLAVOR" || echo mpich)
+		# shellcheck disable=SC2086 # words are meant
+		worst $build "$2" "$3" $4 | measure "$1, $flavor" "x <= 1.0"
+	done
+	rm -f "$work"/own.* "$work"/mpich.*
+}
+
+serving() {
+	waits_mpich=
+	[ ! -x "${RG_MPICH_BUILD-}/measures/waits" ] || waits_mpich=mpich
+	for bytes in 64 8192; do
+		for count in 1000 10000; do
+			# shellcheck disable=SC2086
+			served -b $bytes -n $count $library_waits
+			served_rows "$count unasked messages of $bytes bytes, worst of 9 waits in the library" \
+				3 2 "$library_waits"
+		done
+	done
+	for mode in fence ibarrier; do
+		served -s 1 $mode
+		served_rows "... 1000 of 64 bytes, with the connection, $mode" 2 2 $mode
+	done
+	for window in create allocate; do
+		modes=$(for wait in $rails_waits; do echo $window-$wait; done | tr '\n' ' ')
+		# shellcheck disable=SC2086
+		served $modes
+		served_rows "1000 one-sided updates, MPI_Win_$window, worst of 5 waits over rails" 3 0 "$modes"
+	done
+	for mode in idle flood; do
+		served -s 2 $mode
+		for build in own $waits_mpich; do
+			for k in $(seq "$launches"); do
+				awk '{ print $3 }' "$work/$build.ours.$k"
+			done | measure "a rank that computes ($mode), $([ $build = own ] && echo "$RG_MPI_FLAVOR" ||
+				echo mpich): per cent taken" "x <= 1.0"
+		done
+		rm -f "$work"/own.* "$work"/mpich.*
+	done
+	[ -n "$waits_mpich" ] || echo "  MPICH: not measured (RG_MPICH_BUILD=DIR: a build with it, and make check TESTS= there)"
+}
