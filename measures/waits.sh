@@ -26,13 +26,14 @@ served() {
 	done
 }
 
-# worst BUILD COLUMN MS MODE...: one per launch, of these modes the worst: time over rails, over
-# 1.5 times the better library's or MS more, whichever is longer
+# worst BUILD NATIVE COLUMN MS MODE...: one per launch, of these modes the worst: time over rails, over
+# 1.5 times the better native one or MS more, whichever is longer; NATIVE: * or a build
 worst() {
-	build=$1 column=$2 ms=$3
-	shift 3
+	build=$1 native=$2 column=$3 ms=$4
+	shift 4
 	for k in $(seq "$launches"); do
-		cat "$work"/*.native.$k | awk -v c="$column" -v ms="$ms" -v modes="$*" -v ours="$work/$build.ours.$k" '
+		# shellcheck disable=SC2086 # all that match
+		cat "$work"/$native.native.$k | awk -v c="$column" -v ms="$ms" -v modes="$*" -v ours="$work/$build.ours.$k" '
 			$c != "never" && (!($1 in native) || $c < native[$1]) { native[$1] = $c }
 			END {
 				n = split(modes, wanted)
@@ -53,11 +54,13 @@ worst() {
 	done
 }
 
+# served_rows TEXT better|own COLUMN MS "MODE...": beside the better library, or each beside itself
 served_rows() {
 	for build in own $waits_mpich; do
 		flavor=$([ $build = own ] && echo "$RG_MPI_FLAVOR" || echo mpich)
 		# shellcheck disable=SC2086 # words are meant
-		worst $build "$2" "$3" $4 | measure "$1, $flavor" "x <= 1.0"
+		worst $build "$([ $2 = own ] && echo $build || echo '*')" "$3" "$4" $5 |
+			measure "$1, $flavor" "x <= 1.0"
 	done
 	rm -f "$work"/own.* "$work"/mpich.*
 }
@@ -70,18 +73,18 @@ serving() {
 			# shellcheck disable=SC2086
 			served -b $bytes -n $count $library_waits
 			served_rows "$count unasked messages of $bytes bytes, worst of 9 waits in the library" \
-				3 2 "$library_waits"
+				better 3 2 "$library_waits"
 		done
 	done
 	for mode in fence ibarrier; do
 		served -s 1 $mode
-		served_rows "... 1000 of 64 bytes, with the connection, $mode" 2 2 $mode
+		served_rows "... 1000 of 64 bytes, with the connection, $mode" better 2 2 $mode
 	done
 	for window in create allocate; do
 		modes=$(for wait in $rails_waits; do echo $window-$wait; done | tr '\n' ' ')
 		# shellcheck disable=SC2086
 		served $modes
-		served_rows "1000 one-sided updates, MPI_Win_$window, worst of 5 waits over rails" 3 0 "$modes"
+		served_rows "1000 one-sided updates, MPI_Win_$window, worst of 5 waits over rails" own 3 0 "$modes"
 	done
 	for mode in idle flood; do
 		served -s 2 $mode
