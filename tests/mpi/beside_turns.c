@@ -274,7 +274,17 @@ void beside_one_sided(MPI_Comm comm)
 
 /* ---- Asked once, behind a message over rails ------------------------------------------------ */
 
-enum { ROUNDS = 50, BURST = 40 };
+/*
+ * The library looks as often as it has to behind a collective, and a few times behind a message
+ * (src/mpi/catch_up.c).
+ */
+enum { ROUNDS = 50, BURST_COLLECTIVE = 40, BURST_MESSAGE = 3 };
+
+static int burst(bool by_barrier)
+{
+	return by_barrier ? BURST_COLLECTIVE : BURST_MESSAGE;
+}
+
 
 enum ask {
 	ASK_TEST, ASK_TESTALL, ASK_TESTANY, ASK_TESTSOME, ASK_GET_STATUS,
@@ -296,7 +306,7 @@ static const char *const asks[ASKS] = {
 };
 
 /* Rank 1: what is to be seen at once. */
-static void give(enum ask how, long *word, MPI_Request *part)
+static void give(enum ask how, bool by_barrier, long *word, MPI_Request *part)
 {
 	switch (how) {
 	case ASK_WIN:
@@ -311,7 +321,7 @@ static void give(enum ask how, long *word, MPI_Request *part)
 		return;
 #endif
 	case ASK_BURST:
-		for (int i = 1; i < BURST; i++)
+		for (int i = 1; i < burst(by_barrier); i++)
 			MPI_Send(word, 1, MPI_LONG, 0, BESIDE_TAG + 1, between);
 		break;
 	default:
@@ -390,7 +400,8 @@ static int ask(enum ask how, MPI_Request q[2], MPI_Message *message)
 }
 
 /* Whatever the answer was: it comes, and is right. */
-static void take(enum ask how, long *word, MPI_Request q[2], MPI_Message *message, int flag)
+static void take(enum ask how, bool by_barrier, long *word, MPI_Request q[2], MPI_Message *message,
+		 int flag)
 {
 	if (how == ASK_WIN) {
 		if (!flag)
@@ -400,7 +411,7 @@ static void take(enum ask how, long *word, MPI_Request q[2], MPI_Message *messag
 		MPI_Mrecv(word, 1, MPI_LONG, message, MPI_STATUS_IGNORE);
 	} else if (how >= ASK_IPROBE && how <= ASK_BURST) {
 		MPI_Recv(word, 1, MPI_LONG, 0, BESIDE_TAG, between, MPI_STATUS_IGNORE);
-		for (int i = 1; how == ASK_BURST && i < BURST; i++)
+		for (int i = 1; how == ASK_BURST && i < burst(by_barrier); i++)
 			MPI_Recv(word, 1, MPI_LONG, 0, BESIDE_TAG + 1, between, MPI_STATUS_IGNORE);
 	}
 	MPI_Wait(&q[1], MPI_STATUS_IGNORE);
@@ -423,7 +434,7 @@ static bool late(enum ask how, bool by_barrier, MPI_Comm comm, long *word, MPI_R
 	}
 	MPI_Barrier(comm);
 	if (suite_rank == 1)
-		give(how, word, part);
+		give(how, by_barrier, word, part);
 	if (by_barrier)
 		MPI_Barrier(comm);
 	else if (suite_rank == 1)
@@ -436,7 +447,7 @@ static bool late(enum ask how, bool by_barrier, MPI_Comm comm, long *word, MPI_R
 		return false;
 	}
 	flag = ask(how, q, &message);
-	take(how, word, q, &message, flag);
+	take(how, by_barrier, word, q, &message, flag);
 	CHECK(*word == wanted, "%s: %ld", asks[how], *word);
 	return !flag;
 }
