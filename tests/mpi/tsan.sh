@@ -14,6 +14,10 @@ export OMPI_ALLOW_RUN_AS_ROOT OMPI_ALLOW_RUN_AS_ROOT_CONFIRM OMPI_MCA_mpi_yield_
 # UCX's hooks take locks in threads that have ended for the sanitizer.
 UCX_MEM_MMAP_HOOK_MODE=none
 export UCX_MEM_MMAP_HOOK_MODE
+# PMIx of Open MPI 5 maps a segment of the launcher's at the same address in each rank, where the
+# sanitizer may have its own memory; "hash" copies instead.
+PMIX_MCA_gds=hash
+export PMIX_MCA_gds
 # shellcheck disable=SC2086 # words are meant
 check $launcher 2 tests/mpi/thread_suite stripe
 exit $failed
