@@ -1,10 +1,12 @@
 /* test_fabric.c - joining, leaving, several fabrics and nodes, numbers, fork. */
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -12,6 +14,7 @@
 #include "api/fabric.h"
 #include "base/proc.h"
 #include "base/segment.h"
+#include "clock.h"
 #include "cmocka_all.h"
 #include "link/memory/numbers.h"
 #include "object/device.h"
@@ -21,11 +24,16 @@
 
 static char name_a[32], name_b[32];
 
+static void path_of(char *path, size_t size, const char *name)
+{
+	snprintf(path, size, "/dev/shm/softhca.%u.%s", (unsigned)geteuid(), name);
+}
+
 static bool file_of(const char *name)
 {
 	char path[128];
 
-	snprintf(path, sizeof(path), "/dev/shm/softhca.%u.%s", (unsigned)geteuid(), name);
+	path_of(path, sizeof(path), name);
 	return access(path, F_OK) == 0;
 }
 
@@ -264,6 +272,65 @@ static void test_crowd(void **state)
 	assert_false(file_of(name_a));
 }
 
+static uint64_t id_of(struct ibv_device **list)
+{
+	return ((struct hca_device *)(void *)list[0])->fabric->shm->id;
+}
+
+/* A member that waits for the registry's lock when it leaves, while another process joins. */
+static void test_late_leaver(void **state)
+{
+	struct softhca_config a = config(name_a, "ports=2", 0);
+	struct ibv_device **list;
+	uint64_t id;
+	int status, registry, joined[2], go[2];
+	pid_t pid, next;
+	char path[128], byte;
+
+	assert_int_equal(pipe(joined) | pipe(go), 0);
+	pid = fork();
+	if (pid == 0) {
+		list = softhca_get_device_list(&a, NULL);
+		if (!list || write(joined[1], "", 1) != 1 || read(go[0], &byte, 1) != 1)
+			_exit(1);
+		ibv_free_device_list(list);
+		_exit(0);
+	}
+	assert_int_equal(read(joined[0], &byte, 1), 1);
+	path_of(path, sizeof(path), name_a);
+	registry = open(path, O_RDWR | O_CLOEXEC);
+	assert_int_equal(flock(registry, LOCK_EX), 0);
+	assert_int_equal(write(go[1], "", 1), 1);
+	rg_sleep_ns(50000000);
+	assert_int_equal(kill(pid, SIGSTOP), 0);
+	assert_int_equal(waitpid(pid, &status, WUNTRACED), pid);
+	close(registry);
+	list = softhca_get_device_list(&a, NULL);
+	assert_non_null(list);
+	assert_int_equal(kill(pid, SIGCONT), 0);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	assert_true(file_of(name_a));
+	id = id_of(list);
+	next = fork();
+	if (next == 0) {
+		struct ibv_device **mine = softhca_get_device_list(&a, NULL);
+
+		if (!mine || id_of(mine) != id)
+			_exit(1);
+		ibv_free_device_list(mine);
+		_exit(0);
+	}
+	assert_int_equal(waitpid(next, &status, 0), next);
+	assert_int_equal(status, 0);
+	ibv_free_device_list(list);
+	assert_false(file_of(name_a));
+	for (status = 0; status < 2; status++) {
+		close(joined[status]);
+		close(go[status]);
+	}
+}
+
 /* ---- A completion queue and a claimer that does not come back ------------ */
 
 struct loop {
@@ -462,6 +529,7 @@ int main(void)
 		cmocka_unit_test(test_two_fabrics), cmocka_unit_test(test_close),
 		cmocka_unit_test(test_leftovers), cmocka_unit_test(test_numbers),
 		cmocka_unit_test(test_fork), cmocka_unit_test(test_crowd),
+		cmocka_unit_test(test_late_leaver),
 		cmocka_unit_test(test_addresses), cmocka_unit_test(test_stopped_claimer),
 		cmocka_unit_test(test_first_thread),
 	};

@@ -474,8 +474,9 @@ void hca_say_goodbye(struct hca_fabric *f)
 		atomic_store(&f->self->qp[i].accept, 0);
 		hca_number_release(f, hca_qpn(qp));
 	}
-	atomic_store(&f->shm->slot[f->slot].phase, HCA_LEFT);
+	/* The slot stays this member's until its entry in the registry, at the same place, is gone. */
 	hca_sign_off(f, false);
+	atomic_store(&f->shm->slot[f->slot].phase, HCA_LEFT);
 }
 
 /* Free what attach has made, in whole or in part. */
