@@ -40,8 +40,11 @@ make_root() {
 	ready
 	mkdir -p "$root" || exit 99
 	# In memory where there is enough: dpkg waits for each of its files to be on the disk.
-	[ "$(sed -n 's/^MemAvailable: *\([0-9]*\) .*/\1/p' /proc/meminfo)" -lt 10000000 ] ||
-		mount -t tmpfs -o mode=755 chroot "$root" || lacks "mount is refused"
+	if [ "$(sed -n 's/^MemAvailable: *\([0-9]*\) .*/\1/p' /proc/meminfo)" -lt 10000000 ]; then
+		mount --bind "$root" "$root"
+	else
+		mount -t tmpfs -o mode=755 chroot "$root"
+	fi || lacks "mount is refused"
 	for try in 1 2; do
 		# shellcheck disable=SC2046 # none, or one word
 		debootstrap --variant=minbase "$suite" "$root" $(mirror) >"$root.log" 2>&1 && break
@@ -76,11 +79,14 @@ run_there() {
 	[ -e "$root$top/bootstrap" ] || { mkdir -p "$root$top" && tree | tar -xf - -C "$root$top"; } || exit 99
 	bound "$top/$kept" "$top/$build" || exit 99
 	[ -z "${CCACHE_DIR-}" ] || bound "$CCACHE_DIR" "$CCACHE_DIR" || exit 99
+	# pivot_root, as containers do: a process in a chroot may make no user namespace.
 	exec env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root \
 		${CCACHE_DIR:+"CCACHE_DIR=$CCACHE_DIR"} ${RG_SEED:+"RG_SEED=$RG_SEED"} \
 		${RG_LONG:+"RG_LONG=$RG_LONG"} ${http_proxy:+"http_proxy=$http_proxy"} \
 		${https_proxy:+"https_proxy=$https_proxy"} \
-		chroot "$root" sh -c 'cd "$0" && exec "$@"' "$top" "$@"
+		unshare --mount sh -c 'cd "$0" || exit
+			pivot_root . mnt 2>/dev/null && umount -l /mnt || set -- chroot . "$@"
+			exec "$@"' "$root" sh -c 'cd "$0" && exec "$@"' "$top" "$@"
 }
 
 case ${1-} in
