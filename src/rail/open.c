@@ -57,22 +57,6 @@ static struct softhca_config softhca_of(const struct rail_ctx *ctx)
 	};
 }
 
-/* Real devices; software ones may stand in the same list under the softhca command. */
-static struct ibv_device **real_devices(void)
-{
-	struct ibv_device **list;
-	int count, kept = 0;
-
-	errno = 0;
-	list = ibv_get_device_list(&count);
-	for (int i = 0; list && i < count; i++)
-		if (!softhca_is_device(list[i]))
-			list[kept++] = list[i];
-	if (list)
-		list[kept] = NULL;
-	return list;
-}
-
 static int soft_ports_find(const struct softhca_config *soft, struct vrb_ports *out)
 {
 	struct ibv_device **list = softhca_get_device_list(soft, NULL);
@@ -92,7 +76,7 @@ static int ports_find(struct rail_ctx *ctx)
 	struct softhca_config soft = softhca_of(ctx);
 
 	return on_softhca(ctx) ? soft_ports_find(&soft, &ctx->ports) :
-				 vrb_ports_scan(real_devices(), &ctx->ports);
+				 vrb_ports_scan_real(ibv_get_device_list(NULL), &ctx->ports);
 }
 
 /* ---- Peers on this node ------------------------------------------------- */
@@ -146,7 +130,7 @@ static int local_open(struct rail_ctx *ctx)
 int rail_probe(const struct rail_settings *set, int *active_ports)
 {
 	struct vrb_ports ports;
-	int rc = vrb_ports_scan(real_devices(), &ports);
+	int rc = vrb_ports_scan_real(ibv_get_device_list(NULL), &ports);
 	int active = 0;
 
 	(void)set;

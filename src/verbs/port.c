@@ -360,13 +360,14 @@ static int port_compare(const void *left, const void *right)
 	return rc ? rc : strverscmp(a->name, b->name);
 }
 
-int vrb_ports_scan(struct ibv_device **list, struct vrb_ports *out)
+static int ports_scan(struct ibv_device **list, bool soft, struct vrb_ports *out)
 {
 	struct vrb_ports ports = { .list = list };
 	int rc = 0;
 
 	for (int i = 0; list && list[i] && rc == 0; i++)
-		rc = device_scan(list[i], &ports);
+		if (soft || !softhca_is_device(list[i]))
+			rc = device_scan(list[i], &ports);
 	if (rc) {
 		rg_error("no memory for the table of ports");
 		vrb_ports_free(&ports);
@@ -376,6 +377,16 @@ int vrb_ports_scan(struct ibv_device **list, struct vrb_ports *out)
 		qsort(ports.port, (size_t)ports.count, sizeof(*ports.port), port_compare);
 	*out = ports;
 	return 0;
+}
+
+int vrb_ports_scan(struct ibv_device **list, struct vrb_ports *out)
+{
+	return ports_scan(list, true, out);
+}
+
+int vrb_ports_scan_real(struct ibv_device **list, struct vrb_ports *out)
+{
+	return ports_scan(list, false, out);
 }
 
 void vrb_ports_free(struct vrb_ports *ports)

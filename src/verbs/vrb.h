@@ -70,6 +70,8 @@ struct vrb_ports {
  * Opens each device briefly; one that cannot be opened is omitted, after a line.
  */
 int vrb_ports_scan(struct ibv_device **list, struct vrb_ports *out);
+/* The same without software HCAs, which stand in the list under the softhca command. */
+int vrb_ports_scan_real(struct ibv_device **list, struct vrb_ports *out);
 void vrb_ports_free(struct vrb_ports *ports);
 
 /*

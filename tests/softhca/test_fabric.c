@@ -101,6 +101,23 @@ static void test_asked(void **state)
 	ibv_free_device_list(list);
 }
 
+/* A program may shorten its list, as it may that of libibverbs. */
+static void test_shortened(void **state)
+{
+	struct softhca_config cfg = config(name_a, "hcas=3", 0);
+	struct ibv_device **list;
+	int left, count;
+
+	(void)state;
+	for (left = 2; left >= 0; left--) {
+		list = softhca_get_device_list(&cfg, &count);
+		assert_non_null(list);
+		assert_int_equal(count, 3);
+		list[left] = NULL;
+		ibv_free_device_list(list);
+	}
+}
+
 static void test_refused(void **state)
 {
 	struct softhca_config a = config(name_a, "ports=2", 0), bad = a;
@@ -525,6 +542,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_list), cmocka_unit_test(test_asked),
+		cmocka_unit_test(test_shortened),
 		cmocka_unit_test(test_refused),
 		cmocka_unit_test(test_two_fabrics), cmocka_unit_test(test_close),
 		cmocka_unit_test(test_leftovers), cmocka_unit_test(test_numbers),

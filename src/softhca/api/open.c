@@ -2,6 +2,7 @@
 #include "api/open.h"
 
 #include <fcntl.h>
+#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,12 +29,19 @@
 /*
  * The array begins where its allocation does, because some programs (qperf)
  * release it with free(), which works with libibverbs.  Private data of the list
- * follows its terminating NULL.
+ * stands at the end of the allocation: behind the array, which the program may shorten.
  */
 struct list_end {
 	struct hca_fabric *fabric;	/* referenced; or NULL */
 	struct ibv_device **real;	/* of the real library; or NULL */
 };
+
+static struct list_end *end_of(struct ibv_device **list)
+{
+	size_t bytes = malloc_usable_size(list) & ~(sizeof(void *) - 1);
+
+	return (struct list_end *)(void *)((char *)list + bytes) - 1;
+}
 
 struct ibv_device **hca_list_make(struct hca_fabric *f, uint32_t node, struct ibv_device **real,
 				  int *count)
@@ -55,7 +63,7 @@ struct ibv_device **hca_list_make(struct hca_fabric *f, uint32_t node, struct ib
 		list[n++] = &soft[i]->ibv;
 	for (i = 0; i < reals; i++)
 		list[n++] = real[i];
-	*(struct list_end *)(void *)&list[n + 1] = (struct list_end){ f, real };
+	*end_of(list) = (struct list_end){ f, real };
 	if (count)
 		*count = (int)n;
 	return list;
@@ -63,12 +71,8 @@ struct ibv_device **hca_list_make(struct hca_fabric *f, uint32_t node, struct ib
 
 void hca_list_free(struct ibv_device **list)
 {
-	struct list_end *end;
-	size_t n = 0;
+	const struct list_end *end = end_of(list);
 
-	while (list[n])
-		n++;
-	end = (struct list_end *)(void *)&list[n + 1];
 	if (end->real)
 		hca_real_free_device_list(end->real);
 	if (end->fabric)
