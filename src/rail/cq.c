@@ -10,6 +10,7 @@
 #include "landing.h"
 #include "lane.h"
 #include "likely.h"
+#include "on_demand.h"
 #include "peer_failure.h"
 #include "rail.h"
 #include "rail_cq.h"
@@ -34,12 +35,28 @@ static void wanted_came(struct rail_ctx *ctx)
 static void failed(struct rail_lane *lane, const struct ibv_wc *wc)
 {
 	struct rail_peer *peer = lane->peer;
+	const struct vrb_port *port = lane->ctx->rail[lane->rail].port;
 	bool receive = wr_kind(wc->wr_id) == WR_LANDING;
 
-	if (!peer->error)
-		rail_peer_fail(peer, -ECONNRESET, "%s: %s request: %s (vendor 0x%x)",
-			       lane->ctx->rail[lane->rail].port->name, receive ? "receive" : "send",
-			       ibv_wc_status_str(wc->status), wc->vendor_err);
+	const char *why = "";
+	bool cut;
+	int known = 0;
+
+	if (peer->error)
+		return;
+	/* The software HCA flushes the requests of a connection whose other end has died. */
+	if (wc->status == IBV_WC_RETRY_EXC_ERR || wc->status == IBV_WC_WR_FLUSH_ERR)
+		known = rail_on_demand_why(peer, &why);
+	cut = !known || known == -ENETUNREACH;
+	if (known || wc->status == IBV_WC_RETRY_EXC_ERR)
+		rail_peer_fail(peer, known == -ECONNRESET ? -ESRCH : -ECONNRESET,
+			       "connection lost over %s (%s%s%s)%s", port->name,
+			       ibv_wc_status_str(wc->status), known ? ": " : "", why,
+			       cut ? "; " RAIL_ADVICE : "");
+	else
+		rail_peer_fail(peer, -ECONNRESET, "%s: %s request: %s (vendor 0x%x)", port->name,
+			       receive ? "receive" : "send", ibv_wc_status_str(wc->status),
+			       wc->vendor_err);
 }
 
 /* Completions of one queue pair come in order, so the counter says how many are done. */
@@ -75,6 +92,11 @@ static void complete(struct rail_ctx *ctx, const struct ibv_wc *wc)
 			wanted_came(ctx);
 			reclaim(lane, wc);
 		}
+		break;
+	case WR_PROBE:
+		/* Chunks are counted, flushed ones too. */
+		wanted_came(ctx);
+		lane->sq_done++;
 		break;
 	case WR_CHUNK:
 		wanted_came(ctx);

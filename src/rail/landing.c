@@ -245,6 +245,7 @@ void rail_chunk_landed(struct rail_lane *lane, uint32_t imm, uint32_t bytes, boo
 	struct rail_op *op = landing->op;
 	struct rail_stripe s;
 
+	lane->landed = true;
 	if (++lane->rq_owed >= RECEIVES_BATCH)
 		receives_renew(lane);
 	if (!op || landing->generation != (imm >> 16 & 0xff) || number >= RAIL_CHUNKS_MAX ||

@@ -78,9 +78,20 @@ int rail_lane_probe(struct rail_lane *lane)
 	lane->sq_posted++;
 	lane->sq_signalled = lane->sq_posted;
 	lane->ctx->cq_wanted++;
-	wr.wr_id = wr_id(lane->id, WR_EAGER, lane->sq_posted, 0);
+	wr.wr_id = wr_id(lane->id, lane->sent ? WR_PROBE : WR_EAGER, lane->sq_posted, 0);
 	rc = ibv_post_send(lane->qp.qp, &wr, &bad);
 	return likely(!rc) ? 1 : rail_lane_refused(lane, rc);
+}
+
+/* What an eager lane has brought is known to its reader, which grants it again. */
+bool rail_lane_is_used(const struct rail_lane *lane)
+{
+	const struct rail_peer *peer = lane->peer;
+
+	for (int i = 0; i < peer->rx_count; i++)
+		if (peer->rx[i].lane == lane && peer->rx[i].seq > 1)
+			return true;
+	return lane->sq_posted || lane->landed;
 }
 
 int rail_staging_make(struct rail_ctx *ctx)

@@ -39,6 +39,7 @@ struct rail_lane {
 	uint32_t rq_free;		/* bulk: receives that stand and are not promised */
 	uint32_t rq_owed;		/* ... that were taken and not posted again yet */
 	uint32_t pulled;		/* bulk: chunks under way that any lane could have taken */
+	bool landed;			/* bulk: something has come */
 	struct rail_rx *rx;		/* eager, by SEND: the end that arrivals belong to */
 	struct rail_sent *sent;		/* bulk: what request n is, at n % sq_depth */
 };
@@ -90,5 +91,7 @@ int rail_lane_post_staged(struct rail_lane *lane, struct ibv_send_wr *first,
 
 /* A write of nothing, signalled: tests whether the other side lives and all before it is out. */
 int rail_lane_probe(struct rail_lane *lane);
+/* Has it carried anything, in either direction? */
+bool rail_lane_is_used(const struct rail_lane *lane);
 
 #endif

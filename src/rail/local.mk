@@ -11,7 +11,7 @@ librail_core_la_SOURCES = \
 	src/rail/lane_send.c src/rail/ledger.c src/rail/mapped.c src/rail/memory.c src/rail/mr.c \
 	src/rail/on_demand.c src/rail/open.c src/rail/options.c src/rail/parts.c src/rail/peer.c \
 	src/rail/peer_end.c src/rail/peer_failure.c src/rail/pool.c src/rail/progress.c \
-	src/rail/queues.c src/rail/rate_estimate.c src/rail/rndv.c src/rail/rndv_receive.c \
+	src/rail/queues.c src/rail/rate_estimate.c src/rail/reach.c src/rail/rndv.c src/rail/rndv_receive.c \
 	src/rail/rndv_send.c src/rail/select.c \
 	src/rail/shared_limit.c src/rail/stripe.c src/rail/table.c src/rail/trace.c src/rail/way.c \
 	src/rail/bound_rail.h src/rail/cancel.h src/rail/chunks.h src/rail/eager.h \
@@ -22,7 +22,7 @@ librail_core_la_SOURCES = \
 	src/rail/rail_connect.h src/rail/rail_cq.h src/rail/rail_ctx.h src/rail/rail_memory.h \
 	src/rail/rail_op.h src/rail/rail_options.h src/rail/rail_peer.h src/rail/rail_pool.h \
 	src/rail/rail_record.h src/rail/rail_select.h src/rail/rail_trace.h \
-	src/rail/rate_estimate.h src/rail/ring.h src/rail/rndv.h \
+	src/rail/rate_estimate.h src/rail/reach.h src/rail/ring.h src/rail/rndv.h \
 	src/rail/shared_limit.h src/rail/staging.h src/rail/stripe.h \
 	src/rail/table.h src/rail/wr_id.h
 librail_core_la_LIBADD = libsofthca-core.la librg-topo.la librg-util.la

@@ -11,6 +11,9 @@
  * has learned this of the receiver.  A process with both bits set may send messages.  A
  * datagram without both bits is answered.  A process that waits repeats its datagram.  So
  * any loss, any duplication and a simultaneous start of both sides lead to the same end.
+ *
+ * Repetitions have no limit by themselves, since a process that is stopped answers when it goes
+ * on.  reach.h tells silence from loss.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -30,6 +33,7 @@
 #include "rail_memory.h"
 #include "rail_peer.h"
 #include "random.h"
+#include "reach.h"
 #include "softhca.h"
 #include "vrb.h"
 
@@ -85,6 +89,7 @@ struct rail_link {
 	struct rail_connector *connector;
 	struct vrb_ud_address to;
 	uint64_t cookie, next_ns, wait_ns;
+	struct rail_reach reach;
 	struct ibv_ah *ah;
 	bool prepared, linked;
 	unsigned char info[RAIL_OFFER_BYTES];
@@ -126,25 +131,6 @@ static int connector_fill(struct rail_connector *c)
 	return rc;
 }
 
-static int connector_open(struct rail_ctx *ctx, int which, int rail)
-{
-	struct rail_connector *c = calloc(1, sizeof(*c));
-
-	if (!c)
-		return -ENOMEM;
-	ctx->connector[which] = c;
-	c->ctx = ctx;
-	c->adapter = &ctx->adapter[ctx->rail[rail].adapter];
-	c->port = ctx->rail[rail].port;
-	if (vrb_mtu_bytes(c->port->active_mtu) < sizeof(struct connect_head) + ENDPOINT_INFO_USED) {
-		rg_error("%s: an MTU of %u bytes is too small for connections (accepted: 1024 and "
-			 "more)", c->port->name, vrb_mtu_bytes(c->port->active_mtu));
-		return -EMSGSIZE;
-	}
-	return vrb_ud_create(c->adapter, c->port, CONNECT_SENDS, CONNECT_RECEIVES, &c->ud) ?:
-	       connector_fill(c);
-}
-
 static void connector_close(struct rail_connector *c)
 {
 	if (!c)
@@ -155,6 +141,34 @@ static void connector_close(struct rail_connector *c)
 		rail_memory_unmap(c->ctx, c->memory,
 				  (size_t)(CONNECT_RECEIVES + CONNECT_SENDS) * CONNECT_STRIDE);
 	free(c);
+}
+
+/* The context has it only when it is whole: one that is not could not be polled. */
+static int connector_open(struct rail_ctx *ctx, int which, int rail)
+{
+	struct rail_connector *c = calloc(1, sizeof(*c));
+	int rc;
+
+	if (!c) {
+		rg_error("no memory for datagrams");
+		return -ENOMEM;
+	}
+	c->ctx = ctx;
+	c->adapter = &ctx->adapter[ctx->rail[rail].adapter];
+	c->port = ctx->rail[rail].port;
+	if (vrb_mtu_bytes(c->port->active_mtu) < sizeof(struct connect_head) + ENDPOINT_INFO_USED) {
+		rg_error("%s: an MTU of %u bytes is too small for connections (accepted: 1024 and "
+			 "more)", c->port->name, vrb_mtu_bytes(c->port->active_mtu));
+		rc = -EMSGSIZE;
+	} else {
+		rc = vrb_ud_create(c->adapter, c->port, CONNECT_SENDS, CONNECT_RECEIVES, &c->ud) ?:
+		     connector_fill(c);
+	}
+	if (rc)
+		connector_close(c);
+	else
+		ctx->connector[which] = c;
+	return rc;
 }
 
 void rail_on_demand_close(struct rail_ctx *ctx)
@@ -317,11 +331,7 @@ static void info_send(struct rail_peer *peer, bool refused)
 	unsigned char *at;
 	uint32_t which;
 
-	if (!link->ah && vrb_ud_way(c->adapter, c->port, &link->to, &link->ah)) {
-		rail_peer_fail(peer, -EHOSTUNREACH, "there is no way to it");
-		return;
-	}
-	if (!c->free_count)
+	if ((!link->ah && vrb_ud_way(c->adapter, c->port, &link->to, &link->ah)) || !c->free_count)
 		return;
 	which = c->free[--c->free_count];
 	at = buffer_at(c, which);
@@ -460,6 +470,53 @@ static int connect_self(struct rail_peer *peer)
 	return rc;
 }
 
+int rail_on_demand_why(const struct rail_peer *peer, const char **why)
+{
+	const struct rail_connector *c = peer->link ? peer->link->connector : NULL;
+
+	return c ? vrb_ud_lost(c->adapter, c->port, &peer->link->to, why) : 0;
+}
+
+/* True: it has failed.  cut_matters: also by a way that is cut, else only by its end. */
+static bool is_lost(struct rail_peer *peer, bool cut_matters, uint64_t now_ns)
+{
+	const char *why;
+	int rc;
+
+	if (!rail_reach_due(&peer->link->reach, now_ns))
+		return false;
+	rc = rail_on_demand_why(peer, &why);
+	if (!cut_matters && rc != -ECONNRESET)
+		return false;
+	if (!rail_reach_is_lost(&peer->link->reach, rc, now_ns))
+		return false;
+	rail_peer_fail(peer, rc == -ECONNRESET ? -ESRCH : rc, "no connection over %s (%s)%s",
+		       peer->link->connector->port->name, why,
+		       rc == -ENETUNREACH ? "; " RAIL_ADVICE : "");
+	return true;
+}
+
+/* Of many peers: the question must not take long. */
+static bool may_ask(const struct rail_peer *peer, enum rail_watch what)
+{
+	return what == RAIL_WATCH_NAMED || peer->link->connector->port->kind == VRB_SOFTHCA;
+}
+
+void rail_peer_watch(struct rail_peer *peer, enum rail_watch what)
+{
+	int rc;
+
+	if (!peer->link || peer->connected || peer->error || peer->index == peer->ctx->cfg.index ||
+	    !may_ask(peer, what) || is_lost(peer, what != RAIL_WATCH_END, rg_now_ns()) ||
+	    what != RAIL_WATCH_NAMED)
+		return;
+	rc = prepare_once(peer);
+	if (rc)
+		rail_peer_fail(peer, rc, "no connection: %s", strerror(-rc));
+	else
+		info_send(peer, false);
+}
+
 void rail_on_demand_drive(struct rail_peer *peer)
 {
 	struct rail_link *link = peer->link;
@@ -473,7 +530,7 @@ void rail_on_demand_drive(struct rail_peer *peer)
 		rail_peer_fail(peer, rc, "no connection: %s", strerror(-rc));
 		return;
 	}
-	if (peer->connected)
+	if (peer->connected || is_lost(peer, true, now))
 		return;
 	info_send(peer, false);
 	link->wait_ns = link->wait_ns ? 2 * link->wait_ns : CONNECT_FIRST_NS;

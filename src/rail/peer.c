@@ -217,6 +217,16 @@ int rail_peer_bound(const struct rail_peer *peer)
 	return (int)((ctx->bound + further) % (unsigned)peer->rail_count);
 }
 
+unsigned rail_peer_index(const struct rail_peer *peer)
+{
+	return peer->index;
+}
+
+const char *rail_peer_failure(const struct rail_peer *peer)
+{
+	return peer->why ? peer->why : "it is gone";
+}
+
 static void endpoint_rail_write(const struct rail_peer *peer, int k, struct endpoint_rail *info)
 {
 	const struct rail_ctx *ctx = peer->ctx;
@@ -425,5 +435,6 @@ void rail_peer_free(struct rail_peer *peer)
 	if (peer->block)
 		rail_memory_unmap(peer->ctx, peer->block, peer->block_bytes);
 	free(peer->bulk);
+	free(peer->why);
 	free(peer);
 }

@@ -2,7 +2,8 @@
  * peer_end.c - how a peer ends: the operations of a failed one, signs of life, leaving.
  *
  * A peer that only waits for this process never fails a request of this process.  So every
- * peer is probed once a second, by a write of nothing.
+ * peer is probed once a second, by a write of nothing on each lane that has carried anything.
+ * One lane alone would not do: lanes are on several rails, and each rail fails by itself.
  */
 #include <errno.h>
 
@@ -57,14 +58,37 @@ bool rail_peer_failure_advance(struct rail_peer *peer)
 	return false;
 }
 
+/* Its last signalled request is a probe already. */
+static bool lane_is_probed(const struct rail_lane *lane)
+{
+	return (lane->sent ? lane->sq_posted : lane->sq_signalled) != lane->sq_done;
+}
+
+static void lane_probe(struct rail_lane *lane)
+{
+	struct rail_peer *peer = lane->peer;
+
+	if (!peer->error && lane->cq && !lane_is_probed(lane) &&
+	    (lane == peer->route[RAIL_BIND]->lane || rail_lane_is_used(lane)))
+		rail_lane_probe(lane);
+}
+
+static void peer_probe(struct rail_peer *peer)
+{
+	for (int k = 0; k < peer->rail_count; k++) {
+		lane_probe(&peer->eager[k]);
+		for (int q = 0; q < peer->qps; q++)
+			lane_probe(peer_bulk(peer, k, q));
+	}
+}
+
 void rail_peers_probe(struct rail_ctx *ctx)
 {
 	for (unsigned i = 0; i < ctx->cfg.peer_count; i++) {
 		struct rail_peer *peer = ctx->peer[i];
 
-		if (!peer || !peer->connected || peer->error || (peer->gone && !peer->ops))
-			continue;
-		rail_lane_probe(peer->route[RAIL_BIND]->lane);
+		if (peer && peer->connected && !peer->error && (!peer->gone || peer->ops))
+			peer_probe(peer);
 	}
 }
 

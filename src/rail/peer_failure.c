@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "err.h"
 #include "peer_failure.h"
@@ -40,6 +41,7 @@ void rail_peer_fail(struct rail_peer *peer, int error, const char *fmt, ...)
 		vsnprintf(why, sizeof(why), fmt, args);
 		va_end(args);
 		rg_error("peer %u is lost: %s", peer->index, why);
+		peer->why = strdup(why);
 	}
 	peer->error = -ECONNRESET;
 	for (int role = 0; role < LANE_ROLES; role++)

@@ -72,6 +72,8 @@ static void slow(struct rail_ctx *ctx)
 		return;
 	ctx->probed_ns = now;
 	rail_peers_probe(ctx);
+	if (ctx->cfg.on_watch)
+		ctx->cfg.on_watch(ctx->cfg.user);
 }
 
 /* What is not for every call: completions that are wanted, the clock, connections, what waits. */

@@ -187,10 +187,15 @@ struct rail_config {
 	void (*on_message)(void *user, const struct rail_message *msg);
 	/*
 	 * A peer has failed; its operations have ended with -ECONNRESET, no message comes any more.
-	 * The end of a peer is not detected before a connection with it was made: messages to it
-	 * wait until the launcher, which detects it, ends the job.
+	 * rail_peer_failure tells what has happened.  error: -ESRCH if its process has ended, as
+	 * far as this host knows; else another.
 	 */
 	void (*on_peer_error)(void *user, unsigned index, int error);
+	/*
+	 * About once a second: the caller is to name the peers that it waits for, by
+	 * rail_peer_watch.  NULL: never.
+	 */
+	void (*on_watch)(void *user);
 	/*
 	 * The sender of a rendezvous message that has not been accepted cancels it.  True:
 	 * the caller forgets it, its handle is void.  False: it will be accepted, and the send
@@ -361,6 +366,30 @@ enum { RAIL_ADDRESS_BYTES = 320 };
 int rail_address(struct rail_ctx *ctx, unsigned char address[RAIL_ADDRESS_BYTES]);
 int rail_peer_add(struct rail_ctx *ctx, unsigned index,
 		  const unsigned char theirs[RAIL_ADDRESS_BYTES], struct rail_peer **peer);
+
+/*
+ * How the failure of a peer is detected.
+ *
+ * Of a connected peer by requests: each lane that has carried something is probed once a second,
+ * by a write of nothing.  A process that has ended, a rail that is cut and a host that is off fail
+ * it, after about 8 s (software HCA: 2 s).  Silence does not: adapters answer for a process that is
+ * stopped or computes.
+ *
+ * Of one that is not connected by what this host knows (reach.h), while messages to it wait or the
+ * caller watches it.  A process that has ended on another host is not detected then; its launcher
+ * ends the job.
+ */
+
+enum rail_watch {
+	RAIL_WATCH_END,		/* only the end of its process matters */
+	RAIL_WATCH_AMONG,	/* a message of this peer or of others is waited for */
+	RAIL_WATCH_NAMED,	/* a message of this peer alone: a connection is made, if there is none */
+};
+/* Only in on_watch, and for nothing else than the time until the next. */
+void rail_peer_watch(struct rail_peer *peer, enum rail_watch what);
+/* What has happened to a peer that has failed, for people: one line. */
+const char *rail_peer_failure(const struct rail_peer *peer);
+unsigned rail_peer_index(const struct rail_peer *peer);
 
 /* What is under way with a peer, for people. */
 struct rail_queues {

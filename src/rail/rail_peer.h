@@ -29,6 +29,7 @@ struct rail_peer {
 	struct rail_ctx *ctx;
 	unsigned index;
 	int error, cause;		/* failed: -ECONNRESET, and why */
+	char *why;			/* the same for people, when told of; NULL: no memory */
 	bool connected, gone;
 	bool reported;			/* its failure has been told, or need not be */
 	bool told;			/* on_peer_error has been called */

@@ -14,6 +14,7 @@ enum rail_wr_kind {
 	WR_STAGED,		/* the same; value: staging buffer that is free again */
 	WR_RECEIVE,		/* lane: the adapter; value: receive buffer of its pool */
 	WR_CHUNK,
+	WR_PROBE,		/* on a bulk lane */
 	WR_LANDING,
 	WR_MARK,
 };

@@ -139,6 +139,18 @@ int softhca_query_model(const struct ibv_device *device, struct softhca_model *m
 int softhca_query_retries(const struct ibv_context *context, unsigned port, uint64_t *retries);
 
 /*
+ * What is known of a queue pair that datagrams go to: the one of this number at the address of `ah`.
+ * Their sender itself learns nothing of a loss.  -ENODEV: not a software device's.
+ */
+enum softhca_reach {
+	SOFTHCA_REACHED,	/* its process exists, and runs or is stopped */
+	SOFTHCA_CUT,		/* a port at either end is down, or 9 of 10 packets are lost */
+	SOFTHCA_LEFT,		/* its process has left the fabric in good order, or none has this number */
+	SOFTHCA_DEAD,		/* its process has ended without that */
+};
+int softhca_query_reach(const struct ibv_ah *ah, uint32_t qpn);
+
+/*
  * Fidelity: whether this machine can keep to the model now.  0: as far as can be
  * determined; 1: no, and a line in buf gives the reason: rates near the speed at
  * which memory is copied, more processes than cores.  Takes some milliseconds the

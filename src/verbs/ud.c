@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "err.h"
+#include "softhca.h"
 #include "vrb.h"
 
 static int ud_failed(const struct vrb_port *port, const char *what, int rc)
@@ -92,9 +93,46 @@ int vrb_ud_way(struct vrb_adapter *adapter, const struct vrb_port *port,
 	errno = 0;
 	ah = ibv_create_ah(adapter->pd, &path);
 	if (!ah)
-		return ud_failed(port, "make an address handle", errno);
+		return errno ? -errno : -EIO;
 	*out = ah;
 	return 0;
+}
+
+static int reach_lost(int reach, const char **why)
+{
+	switch (reach) {
+	case SOFTHCA_CUT:
+		*why = "a port on the way is DOWN, or packets are lost";
+		return -ENETUNREACH;
+	case SOFTHCA_LEFT:
+		*why = "its process has closed its rails";
+		return -ESHUTDOWN;
+	case SOFTHCA_DEAD:
+		*why = "its process has ended";
+		return -ECONNRESET;
+	default:
+		return 0;
+	}
+}
+
+int vrb_ud_lost(struct vrb_adapter *adapter, const struct vrb_port *port,
+		const struct vrb_ud_address *theirs, const char **why)
+{
+	struct ibv_ah *ah;
+	int rc = vrb_ud_way(adapter, port, theirs, &ah);
+
+	if (rc) {
+		*why = strerror(-rc);
+		return -ENETUNREACH;
+	}
+	if (port->kind == VRB_SOFTHCA) {
+		rc = reach_lost(softhca_query_reach(ah, theirs->qpn), why);
+	} else if (vrb_port_state_now(adapter->context, port) != IBV_PORT_ACTIVE) {
+		*why = "the port here is not ACTIVE";
+		rc = -ENETUNREACH;
+	}
+	ibv_destroy_ah(ah);
+	return rc;
 }
 
 int vrb_ud_send(struct vrb_ud *ud, struct ibv_ah *ah, uint32_t qpn, uint64_t wr_id,

@@ -307,9 +307,18 @@ int vrb_ud_create(struct vrb_adapter *adapter, const struct vrb_port *port, uint
 void vrb_ud_destroy(struct vrb_ud *ud);
 void vrb_ud_address(const struct vrb_ud *ud, const struct vrb_port *port,
 		    struct vrb_ud_address *out);
-/* An address handle to a peer: ibv_destroy_ah ends it. */
+/* An address handle to a peer: ibv_destroy_ah ends it.  Silent. */
 int vrb_ud_way(struct vrb_adapter *adapter, const struct vrb_port *port,
 	       const struct vrb_ud_address *theirs, struct ibv_ah **out);
+/*
+ * Are datagrams to that address lost, as far as this host knows?  0: nothing is known.
+ * -ENETUNREACH: now, for a reason that may pass.  -ESHUTDOWN, -ECONNRESET: for ever, since its
+ * process has taken the queue pair away or has ended.  *why, for people, is set then.  What it knows: the state of the port; on Ethernet, whether the address can be
+ * resolved, and that question may take a second; on the software HCA, the whole way and the
+ * process behind the address.
+ */
+int vrb_ud_lost(struct vrb_adapter *adapter, const struct vrb_port *port,
+		const struct vrb_ud_address *theirs, const char **why);
 /* 0 or -errno, silent: a datagram may be lost anyway.  Buffers are registered, and must stay. */
 int vrb_ud_send(struct vrb_ud *ud, struct ibv_ah *ah, uint32_t qpn, uint64_t wr_id,
 		const void *at, uint32_t bytes, uint32_t lkey);

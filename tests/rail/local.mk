@@ -22,7 +22,8 @@ TESTS += tests/rail/test_rate_estimate tests/rail/test_cancel
 endif
 # On a clock of their own, all processes of a job in one.
 if HAVE_CMOCKA
-VIRTUAL_UNITS = tests/virtual/test_rails tests/virtual/test_atomic tests/virtual/test_clock
+VIRTUAL_UNITS = tests/virtual/test_rails tests/virtual/test_lost tests/virtual/test_atomic \
+	tests/virtual/test_clock
 check_PROGRAMS += $(VIRTUAL_UNITS)
 TESTS += $(VIRTUAL_UNITS)
 endif
@@ -34,6 +35,10 @@ tests_virtual_test_atomic_CPPFLAGS = $(SOFTHCA_TEST_CPPFLAGS) -DVIRTUAL_CLOCK
 tests_virtual_test_atomic_LDADD = $(SOFTHCA_TEST_LDADD)
 tests_virtual_test_rails_SOURCES = tests/virtual/test_rails.c tests/virtual/seats.c \
 	$(virtual_sources)
+tests_virtual_test_lost_SOURCES = tests/virtual/test_lost.c tests/virtual/seats.c \
+	$(virtual_sources)
+tests_virtual_test_lost_CPPFLAGS = $(TEST_CPPFLAGS) -D_GNU_SOURCE
+tests_virtual_test_lost_LDADD = tests/rail/libjob.la $(CMOCKA_LIBS)
 tests_virtual_test_rails_CPPFLAGS = $(TEST_CPPFLAGS) -D_GNU_SOURCE
 tests_virtual_test_rails_LDADD = tests/rail/libjob.la $(CMOCKA_LIBS)
 tests_rail_test_rate_estimate_SOURCES = tests/rail/test_rate_estimate.c src/rail/rate_estimate.c

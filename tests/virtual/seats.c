@@ -31,7 +31,8 @@ int job_spawn(const struct job_seat *seat, unsigned killed)
 	if (killed)
 		job_fail(__FILE__, __LINE__, "members of one process cannot be killed");
 	alarm(600);
-	virtual_begin(&(struct virtual_config){ .rounds = ROUNDS });
+	virtual_begin(&(struct virtual_config){
+		.rounds = ROUNDS, .limit_ns = (uint64_t)seat->config->seconds * 1000000000u });
 	for (int r = 0; r < seat->count; r++) {
 		s[r] = (struct sitter){ seat, r };
 		virtual_task(names[r], (unsigned)r, sit, &s[r]);

@@ -1,8 +1,12 @@
 /* about.c - softhca.h: queries about a software device. */
 #include <string.h>
 
+#include "clock.h"
 #include "model/fidelity.h"
+#include "object/ah.h"
 #include "object/device.h"
+#include "object/link.h"
+#include "object/loss.h"
 #include "softhca.h"
 
 HCA_EXPORT bool softhca_is_device(const struct ibv_device *device)
@@ -47,6 +51,30 @@ HCA_EXPORT int softhca_query_retries(const struct ibv_context *context, unsigned
 				context->device->name, (unsigned)c->fabric->spec.ports);
 	*retries = atomic_load_explicit(&c->retries[port - 1], memory_order_relaxed);
 	return 0;
+}
+
+/* What loses so much carries no connection: of 7 tries all are lost every other time. */
+enum { CUT_PPB = HCA_ALL_PPB / 10 * 9 };
+
+HCA_EXPORT int softhca_query_reach(const struct ibv_ah *ibv, uint32_t qpn)
+{
+	const struct hca_ah *ah = (const struct hca_ah *)(const void *)ibv;
+	struct hca_fabric *f;
+	enum hca_fate fate;
+
+	if (!hca_device_is_ours(ibv->context->device))
+		return hca_fail(ENODEV, "%s is not a software device", ibv->context->device->name);
+	f = hca_context_of(ibv->context)->fabric;
+	if (ah->multicast)
+		return SOFTHCA_REACHED;
+	fate = f->link->number_fate(f, qpn);
+	if (fate != HCA_FATE_ALIVE)
+		return fate == HCA_FATE_DEAD ? SOFTHCA_DEAD : SOFTHCA_LEFT;
+	if (f->spec.schedule.count)
+		hca_fault_advance(f, rg_now_ns());
+	return hca_path_up(f, ah->from, ah->to) &&
+	       hca_loss_ppb(f->shm, &f->spec, ah->from, ah->to) < CUT_PPB ? SOFTHCA_REACHED :
+									     SOFTHCA_CUT;
 }
 
 static_assert(sizeof(((struct softhca_model *)NULL)->port_rate) ==

@@ -48,13 +48,17 @@ static bool conn_died(const struct hca_conn *c)
 	       (c->shm && atomic_load_explicit(&c->shm->accept, memory_order_relaxed) == c->accept);
 }
 
-/* A peer that was never seen alive: its queue pair's number names its slot. */
-static bool died_unseen(const struct hca_qp *qp)
+static enum hca_fate number_fate(struct hca_fabric *f, uint32_t qpn)
 {
 	uint32_t slot, index;
 
-	return !hca_number_find(qp->fabric, qp->conn.qpn, &slot, &index) &&
-	       hca_slot_fate(qp->fabric, slot) == HCA_FATE_DEAD;
+	return hca_number_find(f, qpn, &slot, &index) ? HCA_FATE_LEFT : hca_slot_fate(f, slot);
+}
+
+/* A peer that was never seen alive: its queue pair's number names its slot. */
+static bool died_unseen(const struct hca_qp *qp)
+{
+	return number_fate(qp->fabric, qp->conn.qpn) == HCA_FATE_DEAD;
 }
 
 static bool peer_lost(struct hca_qp *qp)
@@ -70,6 +74,7 @@ static bool peer_lost(struct hca_qp *qp)
 const struct hca_link_operations hca_memory_link = {
 	.slot_fate = hca_slot_fate,
 	.claim_fate = hca_claim_fate,
+	.number_fate = number_fate,
 	.look = hca_peers_look,
 	.quiesce = hca_quiesce,
 	.peer_inside = hca_peer_inside,
