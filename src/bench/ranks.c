@@ -4,6 +4,7 @@
  */
 #include "impl.h"
 
+#include <string.h>
 #include <time.h>
 
 /* ---- The end of the job ------------------------------------------------------------- */
@@ -25,7 +26,9 @@ static void on_mpi_error(MPI_Comm *comm, int *code, ...)
 	MPI_Error_string(*code, text, &length);
 	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
 	rg_set_quiet(false);
-	rg_error("rank %d: MPI: %s", rank, text);
+	/* Of a rank that is lost, the transport has said so. */
+	if (strncmp(text, "rail: rank ", 11))
+		rg_error("rank %d: MPI: %s", rank, text);
 	MPI_Abort(MPI_COMM_WORLD, RG_EXIT_FAULT);
 }
 

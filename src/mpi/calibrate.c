@@ -13,6 +13,7 @@
 #include <stdlib.h>
 
 #include "clock.h"
+#include "err.h"
 
 enum {
 	FIRST_BYTES = 2 << 10,
@@ -135,7 +136,7 @@ static int measure(MPI_Comm handle, const struct rail_way *way, struct calibrati
 	if (!rc && (c->rank == 0 || c->rank == c->partner)) {
 		c->buffer = calloc(1, LAST_BYTES);
 		if (!c->buffer)
-			MPI_Abort(MPI_COMM_WORLD, 4);
+			native_end("no memory to measure --threshold auto");
 		for (i = 0; i < SIZES; i++)
 			c->ratio[i] = size_ratio(c, FIRST_BYTES << i);
 		*found = judge(c);

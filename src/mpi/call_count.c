@@ -279,13 +279,17 @@ void calls_start(void)
 	atomic_fetch_add(&comm_epoch, 1);	/* what threads remember would not be counted */
 }
 
-void calls_end(void)
+void calls_end(bool together)
 {
 	static struct sums mine, all;
 
 	if (!calls_counted)
 		return;
 	calls_counted = false;
+	if (!together) {
+		rg_warn("ledger: not printed, since not all ranks are there");
+		return;
+	}
 	memset(&mine, 0, sizeof(mine));
 	calls_sum(&mine);
 	rails_sum(&mine);

@@ -18,6 +18,7 @@
 #include <string.h>
 
 #include "err.h"
+#include "lost.h"
 #include "opt.h"
 #include "record.h"
 #include "world.h"
@@ -53,6 +54,7 @@ static struct comm *record_alloc(MPI_Comm handle, const struct rail_way *way)
 	c->handle = handle;
 	c->way = *way;
 	c->refs = 1;
+	c->probed = MPI_PROC_NULL;
 	native.Comm_rank(handle, &c->rank);
 	native.Comm_size(handle, &c->size);
 	c->peer = calloc((size_t)c->size, sizeof(*c->peer));
@@ -90,6 +92,7 @@ static void comm_insert(struct comm *c)
 {
 	record_insert(c);
 	match_replay_early(c);
+	lost_comm(c);
 }
 
 static uint64_t way_digest(const struct rail_way *w)
@@ -101,6 +104,13 @@ static uint64_t way_digest(const struct rail_way *w)
 	d = d * 0xff51afd7ed558ccdu + (w->rail | (uint64_t)w->rendezvous << 8 |
 				       (uint64_t)w->completion << 16);
 	return d >> 1;	/* room for the complement below, as MPI_UINT64_T has no sign to mind */
+}
+
+/* The other ranks route it already: this one alone cannot do otherwise. */
+static void attribute_set(MPI_Comm handle, struct comm *c)
+{
+	if (native.Comm_set_attr(handle, comm_keyval, c))
+		native_end("out of memory for the attribute of a communicator");
 }
 
 int comm_adopt(MPI_Comm handle, const struct rail_way *wanted)
@@ -145,7 +155,7 @@ int comm_adopt(MPI_Comm handle, const struct rail_way *wanted)
 	c->collective->way = c->way;
 	c->context = all[CONTEXT];
 	c->collective->context = c->context | COMM_COLLECTIVE_CONTEXT;
-	native.Comm_set_attr(handle, comm_keyval, c);
+	attribute_set(handle, c);
 	atomic_fetch_add(&comm_epoch, 1);	/* it may be remembered as native */
 	layer_enter();
 	comm_insert(c);

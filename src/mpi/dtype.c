@@ -62,17 +62,15 @@ static bool is_committed(MPI_Datatype handle)
 {
 	char unread;
 
-	return native.Send(&unread, 1, handle, MPI_PROC_NULL, 0, layer.self) == MPI_SUCCESS;
+	return !native_refuses(native.Send(&unread, 1, handle, MPI_PROC_NULL, 0, layer.self));
 }
 
 /* Another rank may send or wait already: the library cannot be asked to do it in our place. */
 static _Noreturn void give_up(int error)
 {
-	rg_error(error == -ENOMEM ? "out of memory for what a datatype is made of" :
-		 "a datatype is made in a way that is not known here, of an MPI standard behind 4.1 "
-		 "(keep its communicator off the rails: info key " RAILMPI_INFO_KEY ", native)");
-	native.Abort(MPI_COMM_WORLD, RG_EXIT_FAULT);
-	abort();
+	native_end(error == -ENOMEM ? "out of memory for what a datatype is made of" :
+		   "a datatype is made in a way that is not known here, of an MPI standard behind 4.1 "
+		   "(keep its communicator off the rails: info key " RAILMPI_INFO_KEY ", native)");
 }
 
 static void take_strides(struct dtype *t, MPI_Datatype handle)
@@ -122,8 +120,8 @@ static struct dtype *find_or_make(MPI_Datatype handle)
 	if (found)
 		return t;
 	t = dtype_make(handle);
-	if (t)
-		native.Type_set_attr(handle, dtype_keyval, t);
+	if (t && native.Type_set_attr(handle, dtype_keyval, t))
+		give_up(-ENOMEM);
 	return t;
 }
 

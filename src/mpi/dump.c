@@ -91,8 +91,10 @@ static bool add_communicator(struct comm *c, uint64_t unused)
 		h = &held[peer.index];
 		h->posted += length_of(&c->source[i].posted);
 		queue_each(l, &c->source[i].unexpected) {
-			h->unexpected++;
-			h->bytes += queue_entry(l, struct unexpected, by_source)->bytes;
+			const struct unexpected *u = queue_entry(l, struct unexpected, by_source);
+
+			h->unexpected += !u->lost;
+			h->bytes += u->bytes;
 		}
 	}
 	return false;

@@ -292,28 +292,41 @@ int MPI_Comm_dup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm *made)
 {
 	struct comm *c = comm_lookup(comm);
 	char text[256];
-	int found = 0;
+	int found = 0, rc = MPI_SUCCESS;
 
 	if (info != MPI_INFO_NULL)
-		native.Info_get(info, RAILMPI_INFO_KEY, sizeof(text) - 1, text, &found);
+		rc = native.Info_get(info, RAILMPI_INFO_KEY, sizeof(text) - 1, text, &found);
+	if (rc)
+		return rc;
 	if (found)
 		return dup_with_way(comm, info, made, text);
 	return inherit(native.Comm_dup_with_info(comm, info, made), c, made);
 }
 BOTH(Comm_dup_with_info);
 
+/* Requests that are complete may stay: the program may ask for them afterwards. */
+static void comm_wait(const struct comm *c)
+{
+	const struct req *r;
+	unsigned idle = 0;
+	uint64_t serial;
+
+	layer_enter();
+	while ((r = req_pending(c))) {
+		serial = r->serial;
+		while (!r->done && r->serial == serial)
+			layer_poll(&idle);
+	}
+	layer_leave();
+}
+
 /* Returns when all communication on it has completed, ours too. */
 int MPI_Comm_disconnect(MPI_Comm *comm)
 {
 	struct comm *c = comm_lookup(*comm);
-	unsigned idle = 0;
 
-	if (c) {
-		layer_enter();
-		while (c->refs > 1 || c->collective->refs > 1)
-			layer_poll(&idle);
-		layer_leave();
-	}
+	if (c)
+		comm_wait(c);
 	return native.Comm_disconnect(comm);
 }
 BOTH(Comm_disconnect);

@@ -8,6 +8,7 @@
 
 #include "args.h"
 #include "dispatch.h"
+#include "lost.h"
 #include "match.h"
 #include "request.h"
 #include "send.h"
@@ -21,6 +22,8 @@ static void part_let_go(struct req *part, struct req *whole)
 	part->detached = true;
 	if (part->done)
 		req_part_done(part);
+	else if (unlikely(whole->error))
+		lost_withdraw(part, whole->error);
 }
 
 static struct req *whole_alloc(struct comm *c)
@@ -45,7 +48,7 @@ static void part_send(struct comm *c, struct req *part, const struct message_arg
 	/* Nothing is in flight: what was not begun is complete. */
 	if (rc) {
 		part->done = true;
-		part->error = rc < 0 ? MPI_ERR_OTHER : MPI_SUCCESS;
+		part->error = rc < 0 ? lost_error_of(c->peer[m->rank], rc) : MPI_SUCCESS;
 	}
 	part_let_go(part, whole);
 }
@@ -74,6 +77,8 @@ static int isendrecv(struct comm *c, const struct message_args *s, const struct 
 	sending = whole ? req_alloc(REQ_SEND) : NULL;
 	receiving = sending ? req_alloc(REQ_RECV) : NULL;
 	if (receiving) {
+		sending->other = receiving;
+		receiving->other = sending;
 		req_handle_set(request, abi_request_handle(whole));
 		/* A buffer that is replaced must be sent first. */
 		if (mode == MODE_STANDARD)

@@ -74,6 +74,9 @@ struct comm {
 	struct link posted_any;		/* receives from MPI_ANY_SOURCE, in post order */
 	struct link unexpected_any;	/* every unmatched message, in order of arrival */
 	uint64_t stamp;			/* next post-order stamp */
+	int probed;			/* see lost_probed; MPI_PROC_NULL: nothing since the last watch */
+	int lost;			/* the error of a rank that is lost; 0: none is */
+	uint64_t lost_until_ns;		/* then: until when collectives wait for others */
 	struct comm *next;		/* same hash bucket */
 	struct attached attached;	/* before that of the process: MPI_Comm_attach_buffer */
 	/*
@@ -82,6 +85,7 @@ struct comm {
 	 */
 	struct comm *collective;
 	unsigned collectives;		/* in such a record: collectives begun */
+	unsigned withdrawn;		/* ... the number behind the last one that was not waited for */
 };
 
 /*
@@ -260,7 +264,10 @@ struct req {
 	unsigned char parts;		/* of a whole: parts not complete */
 	struct persistent *persistent;	/* how to start it again, or NULL */
 	struct req *whole;		/* the request that this one is a part of; isendrecv.c */
-	struct unexpected *unexpected;	/* REQ_MESSAGE: what MPI_Mprobe took out */
+	union {
+		struct unexpected *unexpected;	/* REQ_MESSAGE: what MPI_Mprobe took out */
+		struct req *other;	/* of a part: the other one, as long as both go on */
+	};
 	struct req *next_free;
 	uint64_t serial;		/* of the slot: operations that have ended; request.h */
 };
@@ -272,6 +279,7 @@ void req_stop(void);
 MPI_Fint fortran_of(const void *slot);
 int fortran_distance(void);
 void req_discard(struct req *r);		/* its references and its slot */
+struct req *req_pending(const struct comm *c);	/* one of the program's that is not complete, or NULL */
 /* Of librail (on_part): bytes of r->buf, by r->type or in one piece, to or from memory of librail's. */
 void req_on_part(void *user, struct rail_op *op, uint64_t from, void *part, size_t bytes,
 		 bool gather);
@@ -317,11 +325,14 @@ void send_look(const struct comm *c, const struct message_args *m);
 /* Receive a message that MPI_Mprobe removed from the queues. */
 void recv_unexpected(struct comm *c, struct req *r, const struct message_args *m,
 		     struct unexpected *u);
-/* Of recv_start (match.h): r is initialised, u matches and is still queued. */
+/* Of recv_start (match.h): r is initialised, u matches, or is a notice, and is still queued. */
 void recv_queued(struct comm *c, struct req *r, struct unexpected *u);
-struct unexpected *match_probe(struct comm *c, int source, int tag);	/* still queued */
+/* A message, else the notice of a rank that is lost (u->lost), else NULL; still queued. */
+struct unexpected *match_probe(struct comm *c, int source, int tag);
 void match_unexpected_status(const struct unexpected *u, MPI_Status *status);
 void match_unpost(struct req *r);
+/* It is in no queue: complete it with this error, since that rank is lost. */
+void recv_lost(struct req *r, int source, int error);
 void match_on_message(void *user, const struct rail_message *msg);
 bool match_on_cancel(void *user, uint64_t rendezvous);
 /* Match the messages that arrived before their communicator's constructor returned. */

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "copy.h"
+#include "lost.h"
 #include "queue.h"
 #include "request.h"
 #include "unexpected.h"
@@ -66,7 +67,7 @@ static void recv_rendezvous_done(struct rail_op *op, int status)
 	struct req *r = (struct req *)op;
 
 	if (status)
-		r->error = MPI_ERR_OTHER;
+		r->error = lost_error_of(op->peer, status);
 	else if (r->packed)
 		recv_unpack(r, r->packed);
 	req_complete(r, r->error);
@@ -110,7 +111,15 @@ static void recv_rendezvous(struct req *r, struct rail_peer *peer, uint64_t hand
 		rc = rail_accept(peer, handle, &b, &r->op);
 	}
 	if (unlikely(rc))
-		recv_rendezvous_done(&r->op, -ECONNRESET);
+		recv_lost(r, r->source, lost_error_of(peer, rc));
+}
+
+void recv_lost(struct req *r, int source, int error)
+{
+	r->source = source;
+	r->tag = MPI_ANY_TAG;
+	r->bytes = 0;
+	req_complete(r, error);
 }
 
 /* ---- A message has come ------------------------------------------------------------- */
@@ -168,24 +177,29 @@ void match_on_message(void *user, const struct rail_message *msg)
 
 static struct unexpected *first_unexpected(struct comm *c, int source, int tag)
 {
+	struct unexpected *notice = NULL;
 	struct link *l;
 
 	if (source != MPI_ANY_SOURCE) {
 		queue_each(l, &c->source[source].unexpected) {
 			struct unexpected *u = queue_entry(l, struct unexpected, by_source);
 
-			if (tag_matches(tag, u->tag))
+			if (unlikely(u->lost))
+				notice = u;
+			else if (tag_matches(tag, u->tag))
 				return u;
 		}
-		return NULL;
+		return notice;
 	}
 	queue_each(l, &c->unexpected_any) {
 		struct unexpected *u = queue_entry(l, struct unexpected, by_comm);
 
-		if (tag_matches(tag, u->tag))
+		if (unlikely(u->lost))
+			notice = u;
+		else if (tag_matches(tag, u->tag))
 			return u;
 	}
-	return NULL;
+	return notice;
 }
 
 static void recv_take(struct req *r, struct unexpected *u)
@@ -200,7 +214,10 @@ static void recv_take(struct req *r, struct unexpected *u)
 
 void recv_queued(struct comm *c, struct req *r, struct unexpected *u)
 {
-	recv_take(r, unexpected_take(c, u));
+	if (unlikely(u->lost))
+		recv_lost(r, u->source, u->lost);
+	else
+		recv_take(r, unexpected_take(c, u));
 }
 
 void recv_unexpected(struct comm *c, struct req *r, const struct message_args *m,

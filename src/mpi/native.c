@@ -2,6 +2,8 @@
 #include "native.h"
 
 #include <dlfcn.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "bypass.h"
@@ -54,4 +56,31 @@ __attribute__((constructor)) static void native_resolve(void)
 		_Exit(RG_EXIT_FAULT);
 	}
 	bypass_start();
+}
+
+void native_end(const char *fmt, ...)
+{
+	char text[512];
+	va_list args;
+
+	va_start(args, fmt);
+	vsnprintf(text, sizeof(text), fmt, args);
+	va_end(args);
+	rg_error("%s", text);
+	native.Abort(MPI_COMM_WORLD, RG_EXIT_FAULT);
+	abort();
+}
+
+bool native_refuses(int error)
+{
+	char text[MPI_MAX_ERROR_STRING] = "";
+	int class, length;
+
+	if (error == MPI_SUCCESS)
+		return false;
+	if (native.Error_class(error, &class) == MPI_SUCCESS && class != MPI_ERR_NO_MEM &&
+	    class != MPI_ERR_INTERN && class != MPI_ERR_OTHER)
+		return true;
+	native.Error_string(error, text, &length);
+	native_end("the MPI library cannot say whether it takes a type: %s", text);
 }

@@ -10,14 +10,16 @@
 
 #include "config.h"
 
+#include <stdbool.h>
+
 /* The layer exports what mpi.h declares; not every mpi.h sets the visibility. */
 #pragma GCC visibility push(default)
 #include <mpi.h>
 #pragma GCC visibility pop
 
 #define NATIVE_FUNCTIONS(X) \
-	X(Abort) X(Allgather) X(Allgatherv) X(Allreduce) X(Alloc_mem) X(Alltoall) X(Alltoallv) \
-	X(Alltoallw) X(Barrier) X(Bcast) \
+	X(Abort) X(Add_error_class) X(Add_error_code) X(Add_error_string) X(Allgather) X(Allgatherv) \
+	X(Allreduce) X(Alloc_mem) X(Alltoall) X(Alltoallv) X(Alltoallw) X(Barrier) X(Bcast) \
 	X(Bsend) X(Bsend_init) X(Buffer_attach) X(Buffer_detach) \
 	X(Cancel) X(Comm_call_errhandler) X(Comm_compare) X(Comm_create) X(Comm_create_group) \
 	X(Comm_create_keyval) X(Comm_delete_attr) X(Comm_disconnect) X(Comm_dup) \
@@ -27,7 +29,7 @@
 	X(Comm_split_type) X(Comm_test_inter) \
 	X(Cart_create) X(Cart_sub) X(Dist_graph_create) X(Dist_graph_create_adjacent) \
 	X(Graph_create) \
-	X(Errhandler_free) X(Error_class) X(Exscan) X(Finalize) X(Finalized) X(Free_mem) X(Gather) X(Gatherv) \
+	X(Errhandler_free) X(Error_class) X(Error_string) X(Exscan) X(Finalize) X(Finalized) X(Free_mem) X(Gather) X(Gatherv) \
 	X(Get_address) X(Get_count) X(Get_library_version) \
 	X(Group_free) X(Group_translate_ranks) X(Ibarrier) X(Ibsend) X(Improbe) X(Imrecv) \
 	X(Info_get) X(Init) X(Init_thread) X(Initialized) X(Iprobe) X(Irecv) X(Irsend) X(Isend) \
@@ -137,5 +139,17 @@ extern struct native native;
 #define EACH_COUNT_TYPE(gen) gen(, int)
 #define EACH_COUNT_AND_DISPL(gen) gen(, int, int)
 #endif
+
+/*
+ * This rank alone cannot go on, and others may send or wait already, so nothing else will do in place
+ * of what it should: one line, and the job ends.
+ */
+_Noreturn void native_end(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+/*
+ * The library was asked, by a call that moves nothing, whether it takes certain arguments; this is its
+ * error.  Does it refuse them?  A failure of another kind, such as of memory, would be no answer: it
+ * ends the job.
+ */
+bool native_refuses(int error);
 
 #endif

@@ -12,6 +12,7 @@
 
 #include "args.h"
 #include "dispatch.h"
+#include "lost.h"
 #include "match.h"
 #include "request.h"
 #include "send.h"
@@ -34,7 +35,7 @@ static int send_blocking(struct comm *c, const struct message_args *m, enum req_
 			rc = r.error;
 			req_retire(&r);
 		} else {
-			rc = MPI_ERR_OTHER;
+			rc = lost_error_of(c->peer[m->rank], rc);
 		}
 		layer_leave();
 		return req_raise(handle, rc);
@@ -47,8 +48,8 @@ static inline __attribute__((always_inline)) int
 send_nonblocking(struct comm *c, const struct message_args *m, enum req_mode mode,
 		 MPI_Request *request)
 {
+	int rc, error = MPI_SUCCESS;
 	struct req *r;
-	int rc;
 
 	layer_enter();
 	r = req_for_send();
@@ -58,9 +59,12 @@ send_nonblocking(struct comm *c, const struct message_args *m, enum req_mode mod
 	} else if (rc == 0) {
 		req_handle_set(request, abi_request_handle(r));
 		req_next_send = NULL;
+	} else {
+		error = lost_error_of(c->peer[m->rank], rc);
+		*request = MPI_REQUEST_NULL;
 	}
 	layer_leave();
-	return likely(rc >= 0) ? MPI_SUCCESS : req_raise(c->handle, MPI_ERR_OTHER);
+	return likely(rc >= 0) ? MPI_SUCCESS : req_raise(c->handle, error);
 }
 
 #define SEND_ARGS(COMM) (buf, count, type, dest, tag, COMM)
@@ -245,6 +249,21 @@ EACH_COUNT_TYPE(GEN_RECVS)
 
 /* ---- Both at once -------------------------------------------------------------------------- */
 
+/* The send is in flight.  The receive, or NULL, may end first: see lost_withdraw. */
+static void sendrecv_send_wait(struct req *sending, const struct req *receiving)
+{
+	bool withdrawn = false;
+	unsigned idle = 0;
+
+	do {
+		layer_poll(&idle);
+		if (lost_any() && receiving && receiving->done && receiving->error && !withdrawn) {
+			lost_withdraw(sending, receiving->error);
+			withdrawn = true;
+		}
+	} while (!sending->done);
+}
+
 /* s or r is NULL where the partner is MPI_PROC_NULL. */
 static int sendrecv(struct comm *c, const struct message_args *s, const struct message_args *r,
 		    MPI_Status *status)
@@ -260,13 +279,15 @@ static int sendrecv(struct comm *c, const struct message_args *s, const struct m
 	if (s)
 		sent = send_start(c, &sending, s, MODE_STANDARD);
 	if (sent == 0) {
-		layer_wait(&sending);
+		sendrecv_send_wait(&sending, r ? &receiving : NULL);
 		error = sending.error;
 		req_retire(&sending);
 	} else if (sent < 0) {
-		error = MPI_ERR_OTHER;
+		error = lost_error_of(c->peer[s->rank], sent);
 	}
 	if (r) {
+		if (unlikely(error))
+			lost_withdraw(&receiving, error);
 		layer_wait(&receiving);
 		req_status(&receiving, status);
 		error = error ? error : receiving.error;

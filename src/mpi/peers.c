@@ -6,6 +6,7 @@
 
 struct rail_peer **world_peer;
 unsigned *world_node_of;
+char (*world_host_of)[WORLD_HOST_BYTES];
 
 /* World ranks of a communicator's, behind as many of its own; free() them.  NULL: no memory. */
 static int *ranks_of(MPI_Comm comm, int size)
@@ -29,7 +30,9 @@ int world_far_rank(MPI_Comm comm, int size)
 {
 	int *ranks = ranks_of(comm, size), i, far = -1;
 
-	for (i = 1; ranks && i < size && far < 0; i++)
+	if (!ranks)
+		native_end("out of memory for the ranks of a communicator");
+	for (i = 1; i < size && far < 0; i++)
 		if (ranks[size] != MPI_UNDEFINED && ranks[size + i] != MPI_UNDEFINED &&
 		    world_node_of[ranks[size + i]] != world_node_of[ranks[size]])
 			far = i;

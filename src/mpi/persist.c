@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "args.h"
+#include "lost.h"
 #include "match.h"
 #include "request.h"
 #include "send.h"
@@ -66,7 +67,7 @@ static int buffered_start(struct comm *c, const struct message_args *m)
 	if (rc) {
 		req_free(r);
 		free(b);
-		return rc < 0 ? MPI_ERR_OTHER : MPI_SUCCESS;
+		return rc < 0 ? lost_error_of(c->peer[m->rank], rc) : MPI_SUCCESS;
 	}
 	*b = (struct buffered){.req = r, .next = buffered_list, .in = in, .bytes = bytes};
 	buffered_list = b;
@@ -316,7 +317,7 @@ static int persistent_start(struct req *r)
 	rc = send_beside(p->comm, r, &p->args, p->mode);
 	if (rc) {
 		r->done = true;
-		r->error = rc < 0 ? MPI_ERR_OTHER : MPI_SUCCESS;
+		r->error = rc < 0 ? lost_error_of(p->comm->peer[p->args.rank], rc) : MPI_SUCCESS;
 	}
 	return r->error;
 }

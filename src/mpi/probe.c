@@ -2,6 +2,7 @@
 #include "layer.h"
 
 #include "args.h"
+#include "lost.h"
 #include "request.h"
 #include "unexpected.h"
 
@@ -14,8 +15,10 @@ static struct unexpected *probe_blocking(struct comm *c, int source, int tag)
 	struct unexpected *u;
 	unsigned idle = 0;
 
-	while (!(u = match_probe(c, source, tag)))
+	while (!(u = match_probe(c, source, tag))) {
+		lost_probed(c, source);
 		layer_poll(&idle);
+	}
 	return u;
 }
 
@@ -35,15 +38,26 @@ static struct unexpected *probe_once(struct comm *c, int source, int tag)
 	struct unexpected *u = match_probe(c, source, tag);
 
 	if (!u) {
+		lost_probed(c, source);
 		layer_look();
 		u = match_probe(c, source, tag);
 	}
 	return u;
 }
 
+/* The status of what was found, or the error of a notice. */
+static int probed(const struct unexpected *u, MPI_Status *status)
+{
+	if (unlikely(u->lost))
+		return u->lost;
+	match_unexpected_status(u, status);
+	return MPI_SUCCESS;
+}
+
 int MPI_Probe(int source, int tag, MPI_Comm comm, MPI_Status *status)
 {
 	struct comm *c = comm_lookup_of(comm, CALL_Probe);
+	int rc;
 
 	if (c && source == MPI_PROC_NULL) {
 		req_status_proc_null(status);
@@ -53,16 +67,17 @@ int MPI_Probe(int source, int tag, MPI_Comm comm, MPI_Status *status)
 		return native.Probe(source, tag, comm, status);
 	layer_enter();
 	probe_hold(c);
-	match_unexpected_status(probe_blocking(c, source, tag), status);
+	rc = probed(probe_blocking(c, source, tag), status);
 	probe_release(c);
 	layer_leave();
-	return MPI_SUCCESS;
+	return req_raise(comm, rc);
 }
 BOTH(Probe);
 
 int MPI_Iprobe(int source, int tag, MPI_Comm comm, int *flag, MPI_Status *status)
 {
 	struct comm *c = comm_lookup_of(comm, CALL_Iprobe);
+	int rc = MPI_SUCCESS;
 	struct unexpected *u;
 
 	if (c && source == MPI_PROC_NULL) {
@@ -76,11 +91,11 @@ int MPI_Iprobe(int source, int tag, MPI_Comm comm, int *flag, MPI_Status *status
 	}
 	layer_enter();
 	u = probe_once(c, source, tag);
-	*flag = !!u;
+	*flag = u && !u->lost;
 	if (u)
-		match_unexpected_status(u, status);
+		rc = probed(u, status);
 	layer_leave();
-	return MPI_SUCCESS;
+	return req_raise(comm, rc);
 }
 BOTH(Iprobe);
 
@@ -99,11 +114,14 @@ static inline void message_set(MPI_Message *at, MPI_Message handle)
 static int message_take(struct comm *c, struct unexpected *u, MPI_Message *message,
 			MPI_Status *status)
 {
-	struct req *r = req_alloc(REQ_MESSAGE);
+	int rc = probed(u, status);
+	struct req *r;
 
+	if (unlikely(rc))
+		return rc;
+	r = req_alloc(REQ_MESSAGE);
 	if (!r)
 		return MPI_ERR_NO_MEM;
-	match_unexpected_status(u, status);
 	r->unexpected = unexpected_take(c, u);
 	r->comm = c;
 	c->refs++;
@@ -153,11 +171,10 @@ int MPI_Improbe(int source, int tag, MPI_Comm comm, int *flag, MPI_Message *mess
 	}
 	layer_enter();
 	u = probe_once(c, source, tag);
-	*flag = !!u;
+	*flag = u && !u->lost;
+	message_set(message, MPI_MESSAGE_NULL);
 	if (u)
 		rc = message_take(c, u, message, status);
-	else
-		message_set(message, MPI_MESSAGE_NULL);
 	layer_leave();
 	return req_raise(comm, rc);
 }

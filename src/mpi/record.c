@@ -51,6 +51,21 @@ bool comm_some(bool (*test)(struct comm *c, uint64_t arg), uint64_t arg)
 	return false;
 }
 
+void comms_each(void (*visit)(struct comm *c, uint64_t arg), uint64_t arg)
+{
+	struct comm *c, *next;
+	int b;
+
+	for (b = 0; b < BUCKETS; b++)
+		for (c = buckets[b]; c; c = next) {
+			c->refs++;
+			visit(c, arg);
+			next = c->next;
+			if (--c->refs == 0)
+				comm_unref_last(c);
+		}
+}
+
 struct comm *comm_lookup_slow(MPI_Comm handle, enum call call)
 {
 	struct comm_cache *k = &comm_cache;

@@ -14,6 +14,8 @@ extern int comm_keyval;
 void record_insert(struct comm *c);
 /* Free a record that is not in the table. */
 void record_free(struct comm *c);
+/* Inside layer_enter: each record, which visit may release its operations of. */
+void comms_each(void (*visit)(struct comm *c, uint64_t arg), uint64_t arg);
 /* Before MPI_Finalize: delete the attributes of all records that are left, and free them. */
 void records_end(void);
 

@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 
 #include "err.h"
+#include "lost.h"
 
 enum {
 	GROW_SLOTS = 1024,
@@ -68,6 +69,11 @@ static void say_full(bool all)
 			 slots_ready);
 }
 
+static struct req *slot_at(size_t i)
+{
+	return (struct req *)(slab_base + i * SLAB_SLOT_BYTES);
+}
+
 /* Address space is reserved once for all requests; memory is added as it is needed. */
 struct req *req_grow(void)
 {
@@ -79,13 +85,24 @@ struct req *req_grow(void)
 		return NULL;
 	}
 	for (i = GROW_SLOTS; i-- > 0;) {
-		struct req *r = (struct req *)(slab_base + from + i * SLAB_SLOT_BYTES);
+		struct req *r = slot_at(slots_ready + i);
 
 		req_free(r);
 		slot_number(r);
 	}
 	slots_ready += GROW_SLOTS;
 	return req_free_list;
+}
+
+struct req *req_pending(const struct comm *c)
+{
+	for (size_t i = 0; i < slots_ready; i++) {
+		struct req *r = slot_at(i);
+
+		if ((r->kind == REQ_SEND || r->kind == REQ_RECV) && !r->done && r->comm == c)
+			return r;
+	}
+	return NULL;
 }
 
 int req_start(void)
@@ -131,6 +148,7 @@ void req_status_proc_null(MPI_Status *status)
 
 int req_raise_error(MPI_Comm handle, int error)
 {
+	lost_texts();
 	native.Comm_call_errhandler(handle == MPI_COMM_NULL ? MPI_COMM_WORLD : handle, error);
 	return error;
 }
@@ -189,18 +207,25 @@ void req_on_part(void *user, struct rail_op *op, uint64_t from, void *part, size
 
 void req_part_done(struct req *part)
 {
-	struct req *whole = part->whole;
+	struct req *whole = part->whole, *other = part->other;
+	const int error = part->error;
 
 	if (part->kind == REQ_RECV) {
 		whole->source = part->source;
 		whole->tag = part->tag;
 		whole->bytes = part->bytes;
 	}
-	if (part->error)
-		whole->error = part->error;
+	if (error && !whole->error)
+		whole->error = error;
+	if (other)
+		other->other = NULL;
 	req_discard(part);
-	if (--whole->parts)
+	if (--whole->parts) {
+		/* One that has not begun has no whole yet. */
+		if (unlikely(error) && other->whole)
+			lost_withdraw(other, error);
 		return;
+	}
 	whole->done = true;
 	if (whole->detached)
 		req_discard(whole);

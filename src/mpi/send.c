@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "err.h"
+#include "lost.h"
 #include "request.h"
 
 static void send_ended(struct rail_op *op, int status)
@@ -12,7 +13,7 @@ static void send_ended(struct rail_op *op, int status)
 	struct req *r = (struct req *)op;
 
 	r->cancelled = status == -ECANCELED;
-	req_complete(r, status && !r->cancelled ? MPI_ERR_OTHER : MPI_SUCCESS);
+	req_complete(r, status && !r->cancelled ? lost_error_of(op->peer, status) : MPI_SUCCESS);
 }
 
 void (*send_done)(struct rail_op *op, int status) = send_ended;

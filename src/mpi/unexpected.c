@@ -11,16 +11,29 @@ struct pool unexpected_pool = { .get = pool_heap_get, .put = free };
 struct link unexpected_early = {&unexpected_early, &unexpected_early};
 struct link unexpected_dropped = {&unexpected_dropped, &unexpected_dropped};
 
+static struct unexpected *unexpected_get(size_t bytes)
+{
+	struct unexpected *u = pool_get(&unexpected_pool, sizeof(*u) + bytes);
+
+	if (!u)
+		native_end("out of memory for an unexpected message of %zu bytes", bytes);
+	return u;
+}
+
+struct unexpected *unexpected_notice(int source, int error)
+{
+	struct unexpected *u = unexpected_get(0);
+
+	*u = (struct unexpected){.source = source, .tag = MPI_ANY_TAG, .lost = error};
+	return u;
+}
+
 struct unexpected *unexpected_make(const struct rail_message *msg)
 {
 	size_t payload = msg->payload ? msg->bytes : 0;
-	struct unexpected *u = pool_get(&unexpected_pool, sizeof(*u) + payload);
+	struct unexpected *u = unexpected_get(payload);
 
-	if (!u) {
-		rg_error("out of memory for an unexpected message of %zu bytes", msg->bytes);
-		native.Abort(MPI_COMM_WORLD, RG_EXIT_FAULT);
-		abort();
-	}
+	u->lost = 0;
 	u->context = msg->header->word[0];
 	u->source = (int)(msg->header->word[1] >> 32);
 	u->tag = (int)(uint32_t)msg->header->word[1];

@@ -19,6 +19,7 @@ struct unexpected {
 	uint64_t rendezvous;
 	size_t bytes;
 	int source, tag;
+	int lost;			/* a notice, behind all messages: the error; see lost.h */
 	unsigned char payload[];	/* eager: the message */
 };
 
@@ -31,6 +32,9 @@ extern struct link unexpected_dropped;
 
 /* A copy of the message, in no queue.  Without memory the job ends. */
 struct unexpected *unexpected_make(const struct rail_message *msg);
+
+/* A notice: this rank of its communicator is lost. */
+struct unexpected *unexpected_notice(int source, int error);
 
 static inline void unexpected_free(struct unexpected *u)
 {

@@ -12,6 +12,8 @@
 
 #include <stdlib.h>
 
+#include "lost.h"
+
 static MPI_Comm comm_of(const struct req *r)
 {
 	return r->comm ? r->comm->handle : MPI_COMM_WORLD;
@@ -224,7 +226,23 @@ static int all_ours_done(const struct share *s, int count, const MPI_Request req
 	return 1;
 }
 
-/* Finish ours in an array of completed requests.  Returns the first error, its communicator too. */
+/* One has ended since a rank is lost: the others may never, and are not waited for. */
+static bool is_cut_short(const struct share *s, int count, const MPI_Request requests[])
+{
+	const struct req *r;
+	int i;
+
+	for (i = 0; lost_any() && i < count; i++)
+		if ((r = req_at(s, requests, i)) && r->done && !inactive(r) && r->error &&
+		    lost_is(r->error))
+			return true;
+	return false;
+}
+
+/*
+ * Finish ours in an array of completed requests, or of one that is cut short.  Returns the first
+ * error, its communicator too.
+ */
 static int finish_all(const struct share *s, int count, MPI_Request requests[],
 		      MPI_Status *statuses, MPI_Comm *comm)
 {
@@ -238,6 +256,11 @@ static int finish_all(const struct share *s, int count, MPI_Request requests[],
 		if (!r) {
 			if (!s->copy)	/* null handles: the library was not asked */
 				req_status_empty(status);
+			continue;
+		}
+		if (unlikely(!r->done)) {
+			if (status != MPI_STATUS_IGNORE)
+				status->MPI_ERROR = MPI_ERR_PENDING;
 			continue;
 		}
 		if (unlikely(r->error) && !first)
@@ -262,11 +285,26 @@ static void clear_native_errors(const struct share *s, int count, const MPI_Requ
 				statuses[i].MPI_ERROR = MPI_SUCCESS;
 }
 
+/* The library's part of what is cut short: as it is now. */
+static int native_cut_short(struct share *s, int count, MPI_Request requests[],
+			    MPI_Status statuses[])
+{
+	int i, flag, rc = native.Testall(count, share_native(s, count, requests), &flag, statuses);
+
+	if (rc == MPI_SUCCESS)
+		clear_native_errors(s, count, requests, statuses);
+	for (i = 0; !flag && statuses != MPI_STATUSES_IGNORE && i < count; i++)
+		if (s->copy[i] != MPI_REQUEST_NULL)
+			statuses[i].MPI_ERROR = MPI_ERR_PENDING;
+	return rc;
+}
+
 static __attribute__((noinline)) int waitall(int count, MPI_Request requests[],
 					     MPI_Status statuses[])
 {
 	MPI_Comm comm = MPI_COMM_WORLD;
 	int i, error, rc = MPI_SUCCESS;
+	bool cut_short = false;
 	unsigned idle = 0;
 	struct share s;
 	struct req *r;
@@ -278,13 +316,17 @@ static __attribute__((noinline)) int waitall(int count, MPI_Request requests[],
 		share_close(&s, count, requests);
 		return rc;
 	}
-	for (i = 0; i < count; i++)
-		while ((r = req_at(&s, requests, i)) && !r->done)
+	for (i = 0; i < count && !cut_short; i++)
+		while ((r = req_at(&s, requests, i)) && !r->done && !cut_short) {
 			layer_poll(&idle);
+			cut_short = is_cut_short(&s, count, requests);
+		}
 	if (s.copy) {
+		cut_short = is_cut_short(&s, count, requests);
 		layer_leave();
-		rc = native.Waitall(count, share_native(&s, count, requests), statuses);
-		if (rc != MPI_ERR_IN_STATUS)
+		rc = unlikely(cut_short) ? native_cut_short(&s, count, requests, statuses) :
+		     native.Waitall(count, share_native(&s, count, requests), statuses);
+		if (rc != MPI_ERR_IN_STATUS && !cut_short)
 			clear_native_errors(&s, count, requests, statuses);
 		layer_enter();
 	}
@@ -319,6 +361,7 @@ int MPI_Testall(int count, MPI_Request requests[], int *flag, MPI_Status statuse
 {
 	MPI_Comm comm = MPI_COMM_WORLD;
 	int error = MPI_SUCCESS, rc = MPI_SUCCESS;
+	bool cut_short;
 	struct share s;
 
 	if (share_open(&s, count, requests))
@@ -335,15 +378,18 @@ int MPI_Testall(int count, MPI_Request requests[], int *flag, MPI_Status statuse
 		layer_look();
 		*flag = all_ours_done(&s, count, requests);
 	}
+	cut_short = is_cut_short(&s, count, requests);
 	/* Ours first: the library's complete, and free theirs, as soon as it says so. */
-	if (*flag && s.copy) {
+	if ((*flag || cut_short) && s.copy) {
 		layer_leave();
 		layer_catch_up();
-		rc = native.Testall(count, share_native(&s, count, requests), flag, statuses);
-		if (*flag && rc != MPI_ERR_IN_STATUS)
+		rc = cut_short ? native_cut_short(&s, count, requests, statuses) :
+		     native.Testall(count, share_native(&s, count, requests), flag, statuses);
+		if (*flag && !cut_short && rc != MPI_ERR_IN_STATUS)
 			clear_native_errors(&s, count, requests, statuses);
 		layer_enter();
 	}
+	*flag |= cut_short;
 	if (*flag)
 		error = finish_all(&s, count, requests, statuses, &comm);
 	share_close(&s, count, requests);

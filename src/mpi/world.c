@@ -14,21 +14,26 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "bypass.h"
 #include "coll.h"
 #include "err.h"
+#include "lost.h"
 #include "random.h"
 #include "trace.h"
 #include "unexpected.h"
 
 /* What every rank tells all others. */
 struct hello {
-	char host[64];
+	char host[WORLD_HOST_BYTES];
 	uint64_t option[OPT_ROWS_MAX];	/* opt_digest of each value, by row */
 	uint64_t cpus[16];	/* affinity */
 	uint64_t nonce;
 	int32_t ports;		/* ACTIVE ports, or -errno */
 };
+
+#define MEET_LOST_NS 60000000000u
+#define MEET_PAUSE_NS 1000000u
 
 static unsigned nodes;
 static bool wanted;		/* rails, whether or not they could be had */
@@ -225,11 +230,6 @@ static void place_on_hosts(const struct hello *all)
 
 /* ---- Opening --------------------------------------------------------------------------------- */
 
-static void on_peer_error(void *user, unsigned index, int error)
-{
-	/* librail has said which; its operations fail and MPI's error handler decides. */
-}
-
 static int open_rails(const struct hello *all)
 {
 	struct rail_config cfg = {
@@ -240,7 +240,8 @@ static int open_rails(const struct hello *all)
 		.on_message = match_on_message,
 		.on_part = req_on_part,
 		.on_cancel = match_on_cancel,
-		.on_peer_error = on_peer_error,
+		.on_peer_error = lost_peer,
+		.on_watch = lost_watch,
 	};
 	int rc = choose_fabric(all, &cfg.use_softhca);
 
@@ -248,8 +249,13 @@ static int open_rails(const struct hello *all)
 		return rc;
 	snprintf(fabric_name, sizeof(fabric_name), "job-%016llx", (unsigned long long)all[0].nonce);
 	world_node_of = malloc((size_t)layer.world_size * sizeof(*world_node_of));
-	if (!world_node_of)
+	world_host_of = calloc((size_t)layer.world_size, sizeof(*world_host_of));
+	if (!world_node_of || !world_host_of) {
+		rg_error("no memory for the places of %d ranks", layer.world_size);
 		return -ENOMEM;
+	}
+	for (int i = 0; i < layer.world_size; i++)
+		memcpy(world_host_of[i], all[i].host, sizeof(all[i].host) - 1);
 	if (!cfg.use_softhca)
 		place_on_hosts(all);
 	else if ((rc = place_on_virtual_nodes(&cfg)))
@@ -344,6 +350,8 @@ static void close_rails(void)
 	world_peer = NULL;
 	free(world_node_of);
 	world_node_of = NULL;
+	free(world_host_of);
+	world_host_of = NULL;
 }
 
 int railmpi_open(void)
@@ -370,6 +378,7 @@ int railmpi_open(void)
 		rg_errors_hold();
 		rc = req_start();
 		rc = rc ? rc : open_sentinel();
+		rc = rc ? rc : lost_start();
 		rc = rc ? rc : comm_start();
 		rc = rc ? rc : dtype_start();
 		rc = rc ? rc : layer_start_progress();
@@ -427,11 +436,42 @@ static void nothing_to_tell(void)
 			world_settings.ledger ? "ledger" : "trace");
 }
 
-void world_stop(void)
+/*
+ * All other ranks are here, too.  False: one of them has ended, or is lost and does not come, so
+ * that no collective call ends.
+ */
+static bool meet(void)
 {
 	MPI_Request barrier;
+	uint64_t until_ns = 0;
 	unsigned idle = 0;
-	int flag = 0;
+	int flag;
+
+	lost_watch_all();
+	native.Ibarrier(MPI_COMM_WORLD, &barrier);
+	for (;;) {
+		native.Test(&barrier, &flag, MPI_STATUS_IGNORE);
+		if (flag)
+			return true;
+		layer_poll(&idle);
+		if (likely(!lost_any()))
+			continue;
+		if (lost_ended())
+			break;
+		if (!until_ns)
+			until_ns = rg_now_ns() + MEET_LOST_NS;
+		if (rg_reached(until_ns, rg_now_ns()))
+			break;
+		rg_sleep_ns(MEET_PAUSE_NS);
+	}
+	rg_warn("MPI_Finalize does not wait for all ranks, since some are lost");
+	return false;
+}
+
+void world_stop(void)
+{
+	unsigned idle = 0;
+	bool together;
 
 	if (!layer.rails) {
 		nothing_to_tell();
@@ -441,18 +481,13 @@ void world_stop(void)
 	layer_enter();
 	while (rail_busy(layer.rails))
 		layer_poll(&idle);
-	native.Ibarrier(MPI_COMM_WORLD, &barrier);
-	for (;;) {
-		native.Test(&barrier, &flag, MPI_STATUS_IGNORE);
-		if (flag)
-			break;
-		layer_poll(&idle);
-	}
+	together = meet();
 	layer_leave();
-	calls_end();
+	calls_end(together);
 	layer_stop_progress();
 	comm_stop();
 	dtype_stop();
+	lost_stop();
 	unexpected_stop();
 	coll_stop();
 	close_rails();

@@ -41,6 +41,8 @@ int calibrate(MPI_Comm handle, const struct rail_way *way, uint64_t *threshold);
 const char *calibrate_text(void);
 
 /* By world rank; world.c fills them in. */
+enum { WORLD_HOST_BYTES = 64 };
+extern char (*world_host_of)[WORLD_HOST_BYTES];
 extern struct rail_peer **world_peer;
 extern unsigned *world_node_of;
 

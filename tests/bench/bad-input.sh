@@ -41,6 +41,17 @@ launch_beside 2 sh -c 'case ${OMPI_COMM_WORLD_RANK-$PMI_RANK} in 0) sleep 4 ;; e
 	pt2pt/rg_bw -W 0
 judge_refusal rg_bw 3 3 '--window 0: out of range' "rank 0 is late"
 
+# Rails that carry nothing, or no connection; and a list of devices with others' in it.
+for soft in "loss=1 peer 1 is lost: no connection over soft0:1 " \
+	"mtu=512 soft0:1: an MTU of 512 bytes is too small for connections (accepted: 1024" \
+	"mtu=256 soft0:1: an MTU of 256 bytes is too small for connections (accepted: 1024"; do
+	launch_beside 2 pt2pt/rg_latency --soft "ports=2,${soft%% *}" -m 8
+	judge_refusal rg_latency 4 4 "${soft#* }" "--soft ${soft%% *}"
+done
+launch_beside 2 ./softhca -- pt2pt/rg_latency -m 8 -i 5
+expect "under the softhca command: exit code 0" [ "$rc" -eq 0 ]
+expect "... and a number" [ "$(row 8)" ]
+
 RAILGAUGE_THRESHOLD=0
 export RAILGAUGE_THRESHOLD
 bad 2 'RAILGAUGE_THRESHOLD=0: out of range' -m 8

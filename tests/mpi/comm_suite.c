@@ -157,6 +157,27 @@ static void early_message(MPI_Comm comm)
 	}
 }
 
+/* MPI_Comm_disconnect waits for messages, not for the calls that end their requests. */
+static void disconnected(MPI_Comm comm)
+{
+	int right = (suite_rank + 1) % suite_size, left = (suite_rank + suite_size - 1) % suite_size;
+	enum { SMALL = 8, LARGE = 100000 };
+	static unsigned char out[LARGE], in[2][LARGE];
+	MPI_Request q[4];
+	MPI_Comm c;
+
+	suite_fill(out, LARGE, suite_rank, 7);
+	MPI_Comm_dup(comm, &c);
+	MPI_Irecv(in[0], SMALL, MPI_BYTE, left, 1, c, &q[0]);
+	MPI_Irecv(in[1], LARGE, MPI_BYTE, left, 2, c, &q[1]);
+	MPI_Issend(out, SMALL, MPI_BYTE, right, 1, c, &q[2]);
+	MPI_Isend(out, LARGE, MPI_BYTE, right, 2, c, &q[3]);
+	MPI_Comm_disconnect(&c);
+	MPI_Waitall(4, q, MPI_STATUSES_IGNORE);
+	suite_verify(in[0], SMALL, SMALL, left, 7);
+	suite_verify(in[1], LARGE, LARGE, left, 7);
+}
+
 /* Communicators that this layer leaves to the library: both ends must agree on that. */
 static void left_native(MPI_Comm comm)
 {
@@ -213,6 +234,7 @@ static const struct suite_case cases[] = {
 	{.name = "handles_reused", .run = handles_reused, .min_ranks = 1},
 	{.name = "ways_differ", .run = ways_differ, .min_ranks = 2},
 	{.name = "freed_with_operations", .run = freed_with_operations, .min_ranks = 1},
+	{.name = "disconnected", .run = disconnected, .min_ranks = 1},
 	{.name = "early_message", .run = early_message, .min_ranks = 1},
 	{.name = "left_native", .run = left_native, .min_ranks = 1},
 	{.name = "alloc_mem", .run = alloc_mem, .min_ranks = 1},

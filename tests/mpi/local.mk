@@ -3,7 +3,7 @@
 mpi_suites = tests/mpi/p2p_suite tests/mpi/type_suite tests/mpi/comm_suite tests/mpi/thread_suite \
 	tests/mpi/random_programs tests/mpi/coll_suite tests/mpi/reduce_suite tests/mpi/everybody \
 	tests/mpi/late_end tests/mpi/strides tests/mpi/calls_suite tests/mpi/beside_suite tests/mpi/spawn \
-	tests/mpi/known_calls tests/mpi/mapping tests/mpi/loading tests/mpi/size_suite
+	tests/mpi/known_calls tests/mpi/mapping tests/mpi/loading tests/mpi/lost tests/mpi/size_suite
 check_PROGRAMS += $(mpi_suites) tests/mpi/assumptions
 tests_mpi_mapping_LDADD = $(MPI_LIBS) -lpthread
 # What programs do besides MPI: a stranger to the layer, which stands before it by railgauge exec.
@@ -58,6 +58,9 @@ tests_mpi_strides_SOURCES = tests/mpi/strides.c src/mpi/contents.c src/mpi/conte
 	src/mpi/strides.c src/mpi/strides_copy.c src/mpi/strides.h
 tests_mpi_strides_CPPFLAGS = $(AM_CPPFLAGS)
 tests_mpi_strides_LDADD = $(MPI_LIBS)
+tests_mpi_lost_SOURCES = tests/mpi/lost.c tests/mpi/lost_waits.c tests/mpi/lost_waits.h tests/mpi/suite.c tests/mpi/suite.h
+tests_mpi_lost_LDADD = $(RAILMPI_LIB) $(MPI_LIBS)
+tests_mpi_lost_LDFLAGS = $(mpi_program_ldflags)
 tests_mpi_spawn_LDADD = $(MPI_LIBS)
 tests_mpi_known_calls_LDADD = $(RAILMPI_LIB) $(MPI_LIBS)
 tests_mpi_known_calls_LDFLAGS = $(mpi_program_ldflags)

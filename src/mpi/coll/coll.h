@@ -27,10 +27,16 @@
  *  - Reductions keep the order of ranks, a0 op a1 op ..., unless the operation commutes.
  *    Every rank gets the same bits.
  *  - Calls with wrong arguments go to the library, which raises its usual error.  After an
- *    error of a message the algorithm goes on, so that other ranks do not wait for ever; the
- *    call returns the first error.  In place of a message that cannot be sent an empty one is
- *    sent, which is an error at its receiver: a collective sends no other empty messages.
- *    Without memory the job ends, since other ranks would wait for ever.
+ *    error, a lost rank's too (lost.h), the algorithm goes on, so that other ranks do not wait
+ *    for ever; the call returns the first error.  What a rank has then may be anything, so it
+ *    sends no more data: an empty message in place of each, and one byte in place of an empty
+ *    message (coll_signal).  Either is an error at its receiver, which goes on in the same way.
+ *    So a rank whose call succeeds has the right result.  Without memory the job ends, since
+ *    other ranks would wait for ever.
+ *  - Where a rank is lost, another may have had its own error, and never call the collective.  So
+ *    from some seconds later on, collectives of that communicator do not wait: messages that
+ *    have not begun are withdrawn.  What others send for such a collective afterwards is received
+ *    and dropped (lost_watch).
  *
  * Costs.  n: number of ranks.  p: the largest power of two that is not above n.  lg: log2 n
  * rounded up.  a: time of a message of no bytes.  b: time per byte.  g: time to reduce a
@@ -281,6 +287,7 @@ struct coll_message {
 	struct req req;
 	bool active;
 	bool receives;
+	bool withdrawn;
 };
 
 void coll_isend(struct coll *k, struct coll_message *m, struct coll_block b, int to);

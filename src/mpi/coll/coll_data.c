@@ -6,7 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "clock.h"
 #include "err.h"
+#include "lost.h"
 #include "match.h"
 #include "pool.h"
 #include "request.h"
@@ -149,11 +151,8 @@ void coll_fail(struct coll *k, int mpi_error)
 
 void *coll_must(void *memory)
 {
-	if (!memory) {
-		rg_error("out of memory for a collective");
-		native.Abort(MPI_COMM_WORLD, RG_EXIT_FAULT);
-		abort();
-	}
+	if (!memory)
+		native_end("out of memory for a collective");
 	return memory;
 }
 
@@ -306,19 +305,32 @@ unsigned coll_rails_hold(const struct coll *k)
 
 /* ---- Messages ------------------------------------------------------------------------------- */
 
-static void send_begin(struct coll *k, struct coll_message *m, struct coll_block b, int to)
+/* What tells the receiver of an error: nothing in place of data, a byte in place of a signal. */
+static struct coll_block failure_like(struct coll_block b)
+{
+	static unsigned char byte;
+
+	return coll_size(b) ? coll_bytes(NULL, 0) : coll_bytes(&byte, 1);
+}
+
+static int block_send(struct coll *k, struct coll_message *m, struct coll_block b, int to)
 {
 	struct message_args args = {b.buf, b.count, b.type, to, k->tag};
 	int rc = send_start(k->comm, &m->req, &args, MODE_STANDARD);
 
-	if (unlikely(rc < 0)) {
-		coll_fail(k, MPI_ERR_OTHER);
-		args = (struct message_args){NULL, 0, &coll_byte_type, to, k->tag};
-		if (rc != -ECONNRESET)
-			rc = send_start(k->comm, &m->req, &args, MODE_STANDARD);
-	}
+	if (unlikely(rc < 0))
+		coll_fail(k, lost_error_of(k->comm->peer[to], rc));
+	return rc;
+}
+
+static void send_begin(struct coll *k, struct coll_message *m, struct coll_block b, int to)
+{
+	int rc = block_send(k, m, unlikely(k->error) ? failure_like(b) : b, to);
+
+	if (unlikely(rc < 0 && rc != -ECONNRESET))
+		rc = block_send(k, m, failure_like(b), to);
 	m->active = rc == 0;
-	m->receives = false;
+	m->receives = m->withdrawn = false;
 }
 
 static void recv_begin(struct coll *k, struct coll_message *m, struct coll_block b, int from)
@@ -328,6 +340,7 @@ static void recv_begin(struct coll *k, struct coll_message *m, struct coll_block
 	recv_start(k->comm, &m->req, &args);
 	m->active = true;
 	m->receives = coll_size(b) > 0;
+	m->withdrawn = false;
 }
 
 void coll_isend(struct coll *k, struct coll_message *m, struct coll_block b, int to)
@@ -355,18 +368,79 @@ void coll_irecv(struct coll *k, struct coll_message *m, struct coll_block b, int
 		recv_begin(k, m, b, from);
 }
 
+/* ---- A rank is lost --------------------------------------------------------------------------- */
+
+static bool is_over(const struct comm *c)
+{
+	return c->lost && rg_reached(c->lost_until_ns, rg_now_ns());
+}
+
+static int rank_of(const struct comm *c, const struct rail_peer *peer)
+{
+	int rank = 0;
+
+	while (c->peer[rank] != peer)
+		rank++;
+	return rank;
+}
+
+/* Nothing may ever match it.  Once for each message: what is under way goes on. */
+static void withdraw(struct coll *k, struct coll_message *m)
+{
+	if (m->withdrawn)
+		return;
+	m->withdrawn = true;
+	k->comm->withdrawn = k->comm->collectives;
+	coll_fail(k, k->comm->lost);
+	lost_withdraw(&m->req, k->comm->lost);
+}
+
+/* Its receiver, if it comes at last, is told. */
+static void cancelled(struct coll *k, struct coll_message *m)
+{
+	const int to = rank_of(k->comm, m->req.op.peer);
+
+	req_retire(&m->req);
+	m->active = block_send(k, m, coll_bytes(NULL, 0), to) == 0;
+}
+
+static void wait_beside_lost(struct coll *k, struct coll_message *m)
+{
+	unsigned idle = 0;
+
+	while (m->active && !m->req.done) {
+		layer_poll(&idle);
+		if (!m->req.done && is_over(k->comm))
+			withdraw(k, m);
+		if (m->req.done && m->withdrawn && m->req.cancelled)
+			cancelled(k, m);
+	}
+}
+
+/* ---- The end of a message --------------------------------------------------------------------- */
+
+/* See failure_like. */
+static bool is_failure(const struct coll_message *m)
+{
+	return m->receives ? !m->req.error && !m->req.bytes : m->req.error == MPI_ERR_TRUNCATE;
+}
+
 void coll_wait(struct coll *k, struct coll_message *m)
 {
 	unsigned idle = 0;
 
 	if (!m->active)
 		return;
-	while (!m->req.done)
+	while (!m->req.done && !lost_any())
 		layer_poll(&idle);
-	if (unlikely(m->req.error))
+	if (!m->req.done)
+		wait_beside_lost(k, m);
+	if (!m->active)
+		return;
+	if (unlikely(is_failure(m)))
+		coll_fail(k, lost_elsewhere());
+	else if (unlikely(m->req.error))
 		coll_fail(k, m->req.error);
-	else if (unlikely(m->receives && !m->req.bytes))
-		coll_fail(k, MPI_ERR_OTHER);		/* its sender could not send it */
 	req_retire(&m->req);
 	m->active = false;
 }

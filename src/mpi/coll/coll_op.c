@@ -54,7 +54,8 @@ void coll_apply(struct coll *k, const struct coll_reduction *r, const void *in, 
 	size_t n;
 	int rc = MPI_SUCCESS;
 
-	if (!count)
+	/* After an error the operands may be anything. */
+	if (!count || k->error)
 		return;
 	layer_leave();
 	for (; count && rc == MPI_SUCCESS; count -= n) {

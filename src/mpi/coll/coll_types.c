@@ -21,7 +21,7 @@ static bool library_has(MPI_Datatype handle, MPI_Op op)
 	pthread_mutex_lock(&asking);
 	rc = native.Allreduce(in, out, 1, handle, op, layer.self);
 	pthread_mutex_unlock(&asking);
-	return rc == MPI_SUCCESS;
+	return !native_refuses(rc);
 }
 
 bool coll_type_has(struct dtype *t, MPI_Datatype handle, MPI_Op op, unsigned n)
