@@ -19,6 +19,8 @@
 #					the code matters and not how often it runs,
 #					unless RG_LONG=1 wants all
 #	long WORD...			these with RG_LONG=1 alone
+#	drawn N WORD...			the turn of these words: one in N, by RG_SEED; with
+#					RG_LONG=1 always
 #	finish				ends the test
 limit=${limit:-600}
 work=$(mktemp -d "${TMPDIR:-/tmp}/rg-test-XXXXXX") || exit 99
@@ -103,6 +105,14 @@ more() {
 
 long() {
 	[ -z "${RG_LONG-}" ] || echo "$@"
+}
+
+draws=yes
+drawn() {
+	one_in=$1
+	shift
+	[ $draws = no ] || [ -n "${RG_LONG-}" ] ||
+		[ $(($(echo "${RG_SEED:-1} $*" | cksum | cut -d' ' -f1) % one_in)) -eq 0 ]
 }
 
 # The table's row of a size: its columns behind the size.

@@ -29,7 +29,8 @@ programs() {
 all=
 [ "${RG_HW_FEW-}" = 1 ] || all=yes
 # shellcheck disable=SC2046 # words are meant
-passes 2 p2p_suite stripe ${all:+pull,rendezvous=read} $(long weighted,completion=control)
+[ -z "$all" ] && ! drawn 2 "p2p_suite $RG_MPI_FLAVOR" ||
+	passes 2 p2p_suite stripe ${all:+pull,rendezvous=read} $(long weighted,completion=control)
 programs 2 6 stripe pull,rendezvous=read weighted,completion=control
 for suite in type_suite comm_suite thread_suite; do
 	drawn 2 "$suite $RG_MPI_FLAVOR" || continue

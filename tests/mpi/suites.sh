@@ -16,7 +16,9 @@ passes() {
 	[ "$rc" -eq 0 ] && grep -q 'cases passed$' "$out"
 }
 
+# Random programs and those of collectives show the code to sanitizers as well (random.sh).
 for suite in $suites; do
+	[ "$RG_SANITIZE" = no ] || drawn 2 "$suite" || continue
 	for n in $counts; do
 		# shellcheck disable=SC2086 # words are meant
 		launch "$n" tests/mpi/$suite $each
