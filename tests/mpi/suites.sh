@@ -35,6 +35,7 @@ unset RAILGAUGE_COLL MALLOC_PERTURB_ SUITE_CASE
 # Messages go on while the program waits in the library's own collectives.
 export RAILGAUGE_COLL=native
 for suite in p2p_suite type_suite; do
+	[ "$RG_SANITIZE" = no ] || drawn 2 "$suite beside the library" || continue
 	launch 2 tests/mpi/$suite single stripe
 	expect "$suite beside the library's collectives" passes
 done
