@@ -184,6 +184,8 @@ static double unasked(const struct wait *w)
 	double start, end = -1;
 	int done = 0;
 
+	/* Rank 1 has what it waited for last time: rank 0 must not take the lock again before. */
+	meet();
 	if (w->before)
 		w->before();
 	meet();
