@@ -12,10 +12,10 @@ if HAVE_CMOCKA
 check_PROGRAMS += tests/verbs/test_counters tests/rail/test_ledger tests/rail/test_shared_limit
 TESTS += tests/verbs/test_counters tests/rail/test_ledger tests/rail/test_shared_limit
 check_PROGRAMS += tests/rail/test_stripe tests/rail/test_ring tests/rail/test_mr \
-	tests/rail/test_traffic tests/rail/test_peer tests/rail/test_demand \
+	tests/rail/test_traffic tests/rail/test_offers tests/rail/test_peer tests/rail/test_demand \
 	tests/rail/test_peer_failure
 TESTS += tests/rail/test_stripe tests/rail/test_ring tests/rail/test_mr \
-	tests/rail/test_traffic tests/rail/test_peer tests/rail/test_demand \
+	tests/rail/test_traffic tests/rail/test_offers tests/rail/test_peer tests/rail/test_demand \
 	tests/rail/test_peer_failure
 check_PROGRAMS += tests/rail/test_rate_estimate tests/rail/test_cancel
 TESTS += tests/rail/test_rate_estimate tests/rail/test_cancel
@@ -62,6 +62,8 @@ tests_rail_test_ring_LDADD = $(CMOCKA_LIBS)
 tests_rail_test_mr_SOURCES = tests/rail/test_mr.c tests/capture.c src/rail/mr.c
 tests_rail_test_mr_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_rail_test_mr_LDADD = librg-memwatch.la librg-util.la $(CMOCKA_LIBS)
+tests_rail_test_offers_CPPFLAGS = $(TEST_CPPFLAGS)
+tests_rail_test_offers_LDADD = tests/rail/libjob.la $(CMOCKA_LIBS)
 tests_rail_test_traffic_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_rail_test_traffic_LDADD = tests/rail/libjob.la $(CMOCKA_LIBS)
 tests_rail_test_peer_CPPFLAGS = $(TEST_CPPFLAGS)

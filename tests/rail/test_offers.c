@@ -1,0 +1,199 @@
+/*
+ * test_offers.c - rendezvous chosen by the ends: the way that each message takes, and its bytes, if
+ * both ends offer at once and if several offers wait.
+ */
+#include "cmocka_all.h"
+
+#include "job.h"
+#include "rail.h"
+
+/* ---- Offers that meet --------------------------------------------------------------------- */
+
+enum { MET_BYTES = 256 << 10 };
+
+struct met {
+	const char *soft;
+	bool meet;			/* process 1 offers a message as well */
+	size_t bytes;
+	bool read, both;		/* how the one of process 0 is to move */
+};
+
+static struct rail_op met_in = { .done = job_count_done };
+static unsigned char met_to[MET_BYTES + 1];
+
+/* The other end's offer, if it comes before this end, late out of the barrier, has made its own. */
+static struct rail_message met_early;
+static bool met_ready;
+
+/* An offer is accepted as it comes: before an answer to what this end offered. */
+static void met_accept(void *user, const struct rail_message *msg)
+{
+	(void)user;
+	CHECK(!msg->payload);
+	if (!met_ready) {
+		met_early = *msg;
+		return;
+	}
+	CHECK_EQUAL(rail_accept(msg->peer, msg->rendezvous,
+				&(struct rail_buf){ met_to, msg->bytes, RAIL_MEM_HOST }, &met_in), 0);
+}
+
+static void met_body(struct job *job)
+{
+	const struct rail_way way = { .policy = RAIL_STRIPE, .threshold = 8192, .eager = 8192,
+				      .rendezvous = RAIL_BY_AUTO };
+	const struct met *m = job->arg;
+	struct rail_op out = { .done = job_count_done };
+	const bool sends = job->rank == 0 || m->meet, receives = job->rank == 1 || m->meet;
+	static unsigned char from[MET_BYTES + 1];
+	const struct rail_header header = { { 1, 2 } };
+	const int other = !job->rank;
+	struct rail_traced t;
+
+	job->rail.on_message = met_accept;
+	met_ready = !sends;
+	job_connect(job);
+	for (size_t i = 0; i < m->bytes; i++)
+		from[i] = (unsigned char)(i * 7 + i / 251 + (size_t)job->rank);
+	if (sends)
+		CHECK_EQUAL(rail_send(job->peer[other], &way, &header,
+				      &(struct rail_buf){ from, m->bytes, RAIL_MEM_HOST }, 0, &out), 0);
+	met_ready = true;
+	if (met_early.peer)
+		met_accept(NULL, &met_early);
+	while (job_seen.done < sends + receives)
+		job_progress(job);
+	CHECK_EQUAL(job_seen.status, 0);
+	for (size_t i = 0; receives && i < m->bytes; i++)
+		CHECK_EQUAL(met_to[i], (unsigned char)(i * 7 + i / 251 + (size_t)other));
+	rail_op_traced(job->rank ? &met_in : &out, !job->rank, &t);
+	CHECK_EQUAL(t.bytes, m->bytes);
+	CHECK_EQUAL(t.read, m->read);
+	CHECK_EQUAL(t.both, m->both);
+	job_close(job);
+}
+
+/* Offers that meet are read whole if one copy is enough, where processors copy at all. */
+static void test_met(void **state)
+{
+	static const struct met cases[] = {
+		{ "ideal", false, 65536, .both = true },
+		{ "ideal", true, 65536, .read = true },
+		{ "ideal,ports=1", true, 16384, .read = true },
+		{ "ideal", true, MET_BYTES, .read = true },
+		{ "ideal", true, MET_BYTES + 1, .both = true },
+		{ "ideal", true, 9000 },
+		{ "ports=2,rate=20GB/s,latency=1us", true, 65536 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		assert_int_equal(job_run(&(struct job_config){ .soft = cases[i].soft }, met_body,
+					 &cases[i], 0), 0);
+}
+
+/* ---- Several offers one way ----------------------------------------------------------------- */
+
+enum { SEVERAL = 5, TURN_BYTES = 64 << 10 };
+
+struct several {
+	const char *soft;
+	size_t bytes;
+	const char *how;		/* each message: half and half, read, written */
+};
+
+static struct rail_op several_in[SEVERAL];
+static unsigned char several_to[SEVERAL][TURN_BYTES + 1];
+
+static unsigned char several_byte(int message, size_t i)
+{
+	return (unsigned char)(i * 7 + i / 251 + (size_t)message * 31);
+}
+
+static void several_accept(void *user, const struct rail_message *msg)
+{
+	int n = (int)msg->header->word[0];
+
+	(void)user;
+	several_in[n].done = job_count_done;
+	CHECK_EQUAL(rail_accept(msg->peer, msg->rendezvous,
+				&(struct rail_buf){ several_to[n], msg->bytes, RAIL_MEM_HOST },
+				&several_in[n]), 0);
+}
+
+/* Process 0 offers them all before it can see an answer. */
+static void several_send(struct job *job, const struct several *m)
+{
+	const struct rail_way way = { .policy = RAIL_STRIPE, .threshold = 8192, .eager = 8192,
+				      .rendezvous = RAIL_BY_AUTO };
+	static unsigned char from[SEVERAL][TURN_BYTES + 1];
+	static struct rail_op out[SEVERAL];
+	struct rail_traced t;
+
+	for (int n = 0; n < SEVERAL; n++) {
+		const struct rail_header header = { { (uint64_t)n, 2 } };
+
+		out[n].done = job_count_done;
+		for (size_t i = 0; i < m->bytes; i++)
+			from[n][i] = several_byte(n, i);
+		CHECK_EQUAL(rail_send(job->peer[1], &way, &header,
+				      &(struct rail_buf){ from[n], m->bytes, RAIL_MEM_HOST }, 0,
+				      &out[n]), 0);
+	}
+	while (job_seen.done < SEVERAL)
+		job_progress(job);
+	for (int n = 0; n < SEVERAL; n++) {
+		rail_op_traced(&out[n], true, &t);
+		CHECK_EQUAL(t.bytes, m->bytes);
+		CHECK_EQUAL(t.both, m->how[n] == 'h');
+		CHECK_EQUAL(t.read, m->how[n] == 'r');
+	}
+}
+
+static void several_body(struct job *job)
+{
+	const struct several *m = job->arg;
+
+	job->rail.on_message = several_accept;
+	job_connect(job);
+	if (job->rank == 0) {
+		several_send(job, m);
+	} else {
+		while (job_seen.done < SEVERAL)
+			job_progress(job);
+		for (int n = 0; n < SEVERAL; n++)
+			for (size_t i = 0; i < m->bytes; i++)
+				CHECK_EQUAL(several_to[n][i], several_byte(n, i));
+	}
+	CHECK_EQUAL(job_seen.status, 0);
+	job_close(job);
+}
+
+/* The ends take turns at several messages for which one copy is enough, where processors copy. */
+static void test_several(void **state)
+{
+	static const struct several cases[] = {
+		{ "ideal", TURN_BYTES, "hrwrw" },
+		{ "ideal,ports=1", 16384, "hrwrw" },
+		{ "ideal", TURN_BYTES + 1, "hhhhh" },
+		{ "ideal", 9000, "wwwww" },
+		{ "ports=2,rate=20GB/s,latency=1us", 65536, "wwwww" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		assert_int_equal(job_run(&(struct job_config){ .soft = cases[i].soft }, several_body,
+					 &cases[i], 0), 0);
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_met),
+		cmocka_unit_test(test_several),
+	};
+
+	if (argc > 1)
+		cmocka_set_test_filter(argv[1]);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
