@@ -26,7 +26,7 @@ static void on_mpi_error(MPI_Comm *comm, int *code, ...)
 	MPI_Error_string(*code, text, &length);
 	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
 	rg_set_quiet(false);
-	/* Of a rank that is lost, the transport has said so. */
+	/* The transport has reported a rank that is lost. */
 	if (strncmp(text, "rail: rank ", 11))
 		rg_error("rank %d: MPI: %s", rank, text);
 	MPI_Abort(MPI_COMM_WORLD, RG_EXIT_FAULT);

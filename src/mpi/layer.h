@@ -325,13 +325,13 @@ void send_look(const struct comm *c, const struct message_args *m);
 /* Receive a message that MPI_Mprobe removed from the queues. */
 void recv_unexpected(struct comm *c, struct req *r, const struct message_args *m,
 		     struct unexpected *u);
-/* Of recv_start (match.h): r is initialised, u matches, or is a notice, and is still queued. */
+/* The end of recv_start (match.h): r is initialised; u matches or is a notice, still queued. */
 void recv_queued(struct comm *c, struct req *r, struct unexpected *u);
 /* A message, else the notice of a rank that is lost (u->lost), else NULL; still queued. */
 struct unexpected *match_probe(struct comm *c, int source, int tag);
 void match_unexpected_status(const struct unexpected *u, MPI_Status *status);
 void match_unpost(struct req *r);
-/* It is in no queue: complete it with this error, since that rank is lost. */
+/* Complete r, which is in no queue, with the error of a rank that is lost. */
 void recv_lost(struct req *r, int source, int error);
 void match_on_message(void *user, const struct rail_message *msg);
 bool match_on_cancel(void *user, uint64_t rendezvous);

@@ -18,7 +18,7 @@ void library_stop(void);
 /* Does it?  Libraries differ. */
 bool library_calls(void);
 
-/* One round of the library's progress. */
+/* A round of the library's progress. */
 void library_turn(void);
 /* Many, one behind the other. */
 void library_turns(unsigned rounds);

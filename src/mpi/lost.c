@@ -227,7 +227,7 @@ bool lost_ended(void)
 
 /* ---- Who is waited for ---------------------------------------------------------------------- */
 
-/* Of a collective that this rank has not waited for: what others have sent since. */
+/* Does u belong to a collective that this rank no longer waits for? */
 static bool is_late(const struct comm *c, const struct unexpected *u)
 {
 	return !u->lost && ((c->withdrawn - 1 - (unsigned)u->tag) & INT_MAX) <= INT_MAX / 2;

@@ -56,9 +56,9 @@ static inline void lost_probed(struct comm *c, int source)
 
 /* The error code of a lost rank, by its index among the peers. */
 int lost_error(unsigned index);
-/* What rail_send has returned for a message to this rank, or an operation with it ended with. */
+/* The same from rc: the result of rail_send to this peer, or the status of an operation with it. */
 int lost_error_of(const struct rail_peer *peer, int rc);
-/* Of a collective: another rank has reported its error. */
+/* The error code of a collective in which another rank reports an error. */
 int lost_elsewhere(void);
 /* Is this the error of a lost rank? */
 bool lost_is(int error);

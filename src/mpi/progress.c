@@ -148,7 +148,6 @@ static int transport_progress(int (*progress)(struct rail_ctx *rails))
 	return events;
 }
 
-
 static FAST_THREAD_LOCAL unsigned looks_empty;
 
 /* A look costs as much as an empty call of the library's progress. */
@@ -286,7 +285,7 @@ static bool progress_thread_may_serve(void)
 	return true;
 }
 
-/* One look, at least: the program may have cancelled a send, or a peer want a connection. */
+/* Look at least once: the program may have cancelled a send, or a peer want a connection. */
 static void progress_thread_sleep(void)
 {
 	uint64_t seen;

@@ -221,7 +221,7 @@ void req_part_done(struct req *part)
 		other->other = NULL;
 	req_discard(part);
 	if (--whole->parts) {
-		/* One that has not begun has no whole yet. */
+		/* A part that has not begun has no whole yet. */
 		if (unlikely(error) && other->whole)
 			lost_withdraw(other, error);
 		return;

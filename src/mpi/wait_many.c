@@ -226,7 +226,7 @@ static int all_ours_done(const struct share *s, int count, const MPI_Request req
 	return 1;
 }
 
-/* One has ended since a rank is lost: the others may never, and are not waited for. */
+/* True: a request has ended since a rank is lost.  The others may never end. */
 static bool is_cut_short(const struct share *s, int count, const MPI_Request requests[])
 {
 	const struct req *r;

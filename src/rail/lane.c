@@ -83,7 +83,7 @@ int rail_lane_probe(struct rail_lane *lane)
 	return likely(!rc) ? 1 : rail_lane_refused(lane, rc);
 }
 
-/* What an eager lane has brought is known to its reader, which grants it again. */
+/* The reader of an eager lane counts the records that the lane has brought. */
 bool rail_lane_is_used(const struct rail_lane *lane)
 {
 	const struct rail_peer *peer = lane->peer;

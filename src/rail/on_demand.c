@@ -496,7 +496,7 @@ static bool is_lost(struct rail_peer *peer, bool cut_matters, uint64_t now_ns)
 	return true;
 }
 
-/* Of many peers: the question must not take long. */
+/* A question about many peers must not take long. */
 static bool may_ask(const struct rail_peer *peer, enum rail_watch what)
 {
 	return what == RAIL_WATCH_NAMED || peer->link->connector->port->kind == VRB_SOFTHCA;

@@ -3,7 +3,7 @@
  *
  * A peer that only waits for this process never fails a request of this process.  So every
  * peer is probed once a second, by a write of nothing on each lane that has carried anything.
- * One lane alone would not do: lanes are on several rails, and each rail fails by itself.
+ * Lanes are on several rails, and each rail fails by itself: a probe of one lane proves one rail.
  */
 #include <errno.h>
 
@@ -58,7 +58,7 @@ bool rail_peer_failure_advance(struct rail_peer *peer)
 	return false;
 }
 
-/* Its last signalled request is a probe already. */
+/* True: the last signalled request is not complete, and serves as a probe. */
 static bool lane_is_probed(const struct rail_lane *lane)
 {
 	return (lane->sent ? lane->sq_posted : lane->sq_signalled) != lane->sq_done;

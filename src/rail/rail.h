@@ -370,12 +370,12 @@ int rail_peer_add(struct rail_ctx *ctx, unsigned index,
 /*
  * How the failure of a peer is detected.
  *
- * Of a connected peer by requests: each lane that has carried something is probed once a second,
+ * A connected peer by requests: each lane that has carried something is probed once a second,
  * by a write of nothing.  A process that has ended, a rail that is cut and a host that is off fail
  * it, after about 8 s (software HCA: 2 s).  Silence does not: adapters answer for a process that is
  * stopped or computes.
  *
- * Of one that is not connected by what this host knows (reach.h), while messages to it wait or the
+ * A peer that is not connected by what this host knows (reach.h), while messages to it wait or the
  * caller watches it.  A process that has ended on another host is not detected then; its launcher
  * ends the job.
  */
@@ -387,7 +387,7 @@ enum rail_watch {
 };
 /* Only in on_watch, and for nothing else than the time until the next. */
 void rail_peer_watch(struct rail_peer *peer, enum rail_watch what);
-/* What has happened to a peer that has failed, for people: one line. */
+/* The reason of a peer's failure, for people: one line. */
 const char *rail_peer_failure(const struct rail_peer *peer);
 unsigned rail_peer_index(const struct rail_peer *peer);
 

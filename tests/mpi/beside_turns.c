@@ -11,7 +11,7 @@
 /* MPICH 4.0.2 adds to the beginning of 16 bytes, whatever the address in them. */
 enum { ALIGNED = 16 };
 
-/* Of ranks 0 and 1, between which all messages are the library's. */
+/* Ranks 0 and 1: all messages on this communicator are the library's. */
 static MPI_Comm between;
 static MPI_Win window;
 static long *memory;
@@ -420,7 +420,7 @@ static void take(enum ask how, bool by_barrier, long *word, MPI_Request q[2], MP
 	MPI_Wait(&q[0], MPI_STATUS_IGNORE);
 }
 
-/* One round; true: the first answer was no. */
+/* A round; true: the first answer was no. */
 static bool late(enum ask how, bool by_barrier, MPI_Comm comm, long *word, MPI_Request *part)
 {
 	MPI_Request q[2] = {MPI_REQUEST_NULL, *part};

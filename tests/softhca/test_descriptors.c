@@ -35,7 +35,7 @@ static struct softhca_config config = { .node = 0 };
 static struct hca_fabric *fabric;
 static struct ibv_device **list;
 
-/* Of this process; a child of fork, which has no shared memory, has these. */
+/* Copies for children of fork, which have no shared memory. */
 static struct hca_address address;
 static struct hca_identity identity;
 static uint64_t right_nonce;
@@ -136,7 +136,7 @@ static void test_segments(void **state)
 	assert_int_equal(ask(nonce, (enum hca_question)99, 0, fd), -EPERM);
 }
 
-/* Its peers write to where it publishes its wake-ups: what they write there is not handed over. */
+/* Values that a peer writes where a member publishes its wake-ups are not handed over. */
 static void test_wakeups(void **state)
 {
 	struct ibv_context *c = ibv_open_device(list[0]);
@@ -191,7 +191,7 @@ static int with_the_nonce(void)
 	return ask(right_nonce, HCA_ASK_SEGMENTS, 0, fd) >= 3 ? 0 : 1;
 }
 
-/* It is not asked: it is another user's. */
+/* A member of another user is not asked. */
 static int by_a_stranger(void)
 {
 	struct hca_identity stranger;

@@ -29,7 +29,7 @@ static void on_lost(void *user, unsigned index, int error)
 	const struct job *job = user;
 
 	CHECK(error < 0);
-	/* Its own port may be down, and messages to itself go through it. */
+	/* The rank's own port may be down, and messages to itself go through the port. */
 	if (index == (unsigned)job->rank)
 		return;
 	seen[job->rank].errors++;
@@ -207,7 +207,7 @@ static void test_silence(void **state)
 	}
 }
 
-/* Who waits for a peer by name is connected with it; who waits for any is not. */
+/* To wait for a peer by name makes a connection; to wait for any does not. */
 static void watch_body(struct job *job)
 {
 	const struct silence *c = job->arg;
@@ -272,7 +272,7 @@ static void on_large(void *user, const struct rail_message *msg)
 	CHECK_EQUAL(rail_accept(msg->peer, msg->rendezvous, &buf, &e->in), 0);
 }
 
-/* One message each way, in which each rail has its share if the way is a striped one. */
+/* A message each way; each rail carries a share if the way stripes. */
 static void both_ways(struct job *job, const struct rail_way *way)
 {
 	const struct rail_header header = { { 0 } };

@@ -305,7 +305,7 @@ unsigned coll_rails_hold(const struct coll *k)
 
 /* ---- Messages ------------------------------------------------------------------------------- */
 
-/* What tells the receiver of an error: nothing in place of data, a byte in place of a signal. */
+/* A block that tells of an error: no bytes in place of data, a byte in place of a signal. */
 static struct coll_block failure_like(struct coll_block b)
 {
 	static unsigned char byte;
@@ -395,7 +395,7 @@ static void withdraw(struct coll *k, struct coll_message *m)
 	lost_withdraw(&m->req, k->comm->lost);
 }
 
-/* Its receiver, if it comes at last, is told. */
+/* The receiver of a cancelled message, if it comes at last, is told of the error. */
 static void cancelled(struct coll *k, struct coll_message *m)
 {
 	const int to = rank_of(k->comm, m->req.op.peer);

@@ -46,7 +46,7 @@ struct hca_link_operations {
 	/* Of the process in a slot; of a claimer (hca_shm_claim): LEFT if its slot was reused. */
 	enum hca_fate (*slot_fate)(struct hca_fabric *f, uint32_t slot);
 	enum hca_fate (*claim_fate)(struct hca_fabric *f, uint32_t claim);
-	/* Of the process that has this queue pair number; LEFT if none has. */
+	/* The fate of the process that has this queue pair number; LEFT if none has. */
 	enum hca_fate (*number_fate)(struct hca_fabric *f, uint32_t qpn);
 	/* Check all peers once, for peer_lost. */
 	void (*look)(struct hca_fabric *f);

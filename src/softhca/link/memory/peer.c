@@ -188,7 +188,7 @@ static int map_segments(struct hca_peer *p, const struct hca_shm_slot *s)
 		return 0;
 	unmap(p);
 	far = map_far(p, s);
-	/* What is there and is no segment of this fabric's is not the surroundings' fault. */
+	/* A segment that exists and is of another fabric is no fault of the surroundings. */
 	if (far && (near == -EACCES || near == -EXDEV) && far != -EPROTO)
 		say_why(p, near, p->address.bytes || !s->address ? far : -EXDEV);
 	return far;
