@@ -146,28 +146,21 @@ static uint64_t slowest(const struct bench_job *job, int w, uint64_t run)
 	return most;
 }
 
-static double mops(double operations, double ns)
+static double mops(const void *user, double ns)
 {
-	return operations * 1e3 / (ns < 1 ? 1 : ns);	/* NaN stays NaN */
+	const struct bench_problem *p = user;
+
+	return p->operations * 1e3 / (ns < 1 ? 1 : ns);	/* NaN stays NaN */
 }
 
 static struct report_row row_of(const struct bench_problem *p, const uint64_t *sorted, uint64_t n)
 {
-	struct stats_summary s;
-	struct report_row row;
+	const struct stats_samples samples = {sorted, (size_t)n};
+	struct report_row row = {.bytes = p->bytes};
 
-	stats_summarise(sorted, (size_t)n, &s);
-	row = (struct report_row){
-		.bytes = p->bytes, .n = n,
-		.mean = mops(p->operations, s.mean),
-		/* Of the run that is told in full: of an even number, the slower of two. */
-		.median = mops(p->operations, (double)sorted[n / 2]),
-		.min = mops(p->operations, (double)s.max),
-		.max = mops(p->operations, (double)s.min),
-		.p99 = mops(p->operations, s.p99),
-	};
-	/* The relative deviation of the times. */
-	row.sd = s.sd / (s.mean < 1 ? 1 : s.mean) * row.mean;
+	stats_summarise(&samples, true, mops, p, row.stat);
+	/* The run that is told in full is one of them: of an even number, the slower of two. */
+	row.stat[STATS_MEDIAN] = mops(p, (double)sorted[n / 2]);
 	return row;
 }
 

@@ -135,8 +135,10 @@ static double worth(const struct bench_job *job)
 	}
 }
 
-static double value(const struct bench_job *job, double ns)
+static double value(const void *user, double ns)
 {
+	const struct bench_job *job = user;
+
 	if (job->def->metric == BENCH_LATENCY)
 		return ns / worth(job);
 	return worth(job) / (ns < 1 ? 1 : ns);	/* NaN stays NaN */
@@ -144,21 +146,10 @@ static double value(const struct bench_job *job, double ns)
 
 static struct report_row row_of(const struct bench_job *job, const struct pool *p)
 {
-	struct stats_summary s;
-	struct report_row row;
-	bool latency = job->def->metric == BENCH_LATENCY;
+	const struct stats_samples samples = {p->ns, p->count};
+	struct report_row row = {0};
 
-	stats_summarise(p->ns, p->count, &s);
-	row = (struct report_row){
-		.mean = value(job, s.mean),
-		.median = value(job, s.median),
-		.min = value(job, (double)(latency ? s.min : s.max)),
-		.max = value(job, (double)(latency ? s.max : s.min)),
-		.p99 = value(job, s.p99),
-		.n = s.n,
-	};
-	/* Of a rate: the relative deviation of its times. */
-	row.sd = latency ? value(job, s.sd) : s.sd / fmax(s.mean, 1) * row.mean;
+	stats_summarise(&samples, job->def->metric != BENCH_LATENCY, value, job, row.stat);
 	for (int i = 0; i < job->percentile_count; i++)
 		row.percentile[i] = value(job, stats_percentile(p->ns, p->count,
 								job->percentile[i] / 100));
@@ -172,7 +163,7 @@ static void added_record(struct bench_job *job, int w, const struct report_row *
 {
 	if (!job->def->variants || job->def->metric != BENCH_LATENCY)
 		return;
-	job->mean[w] = row->mean;
+	job->mean[w] = row->stat[STATS_MEAN];
 	if (w)
 		json_object_set_new(extra, "added", json_real(job->mean[w] - job->mean[0]));
 }
@@ -296,7 +287,7 @@ double rows_median(struct bench_job *job, int w, uint64_t bytes, const struct me
 	if (job->b.rank == 0) {
 		aggregate(&pool, series, &job->batches[w]);
 		stats_sort(pool.ns, pool.count);
-		median = row_of(job, &pool).median;
+		median = row_of(job, &pool).stat[STATS_MEDIAN];
 	}
 	free(pool.ns);
 	return median;

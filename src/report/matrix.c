@@ -64,7 +64,7 @@ void matrix_row(struct matrix *m, const struct report_row *row)
 	if (way == m->table->way_count || row->from < 0 || row->to < 0 ||
 	    row->from >= m->matrix->count || row->to >= m->matrix->count)
 		return;
-	*cell_at(m, way, row->from, row->to) = row->median;
+	*cell_at(m, way, row->from, row->to) = row->stat[STATS_MEDIAN];
 	m->bytes = row->bytes;
 	m->checked += row->valid >= 0;
 	m->cut += row->cut;

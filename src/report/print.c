@@ -15,31 +15,30 @@ static double member(const json_t *row, const char *name)
 static struct report_row row_from(const json_t *row)
 {
 	const json_t *valid = json_object_get(row, "valid");
-
-	return (struct report_row){
+	struct report_row r = {
 		.way = json_string_value(json_object_get(row, "way")),
 		.bytes = (uint64_t)json_integer_value(json_object_get(row, "bytes")),
 		.x = report_row_x(row),
-		.mean = member(row, "mean"), .median = member(row, "median"),
-		.min = member(row, "min"), .max = member(row, "max"),
-		.p99 = member(row, "p99"), .sd = member(row, "sd"),
-		.n = (uint64_t)json_integer_value(json_object_get(row, "n")),
 		.from = (int)json_integer_value(json_object_get(row, "from")),
 		.to = (int)json_integer_value(json_object_get(row, "to")),
 		.valid = json_is_boolean(valid) ? json_is_true(valid) : -1,
 		.cut = json_is_true(json_object_get(row, "cut")),
 	};
+
+	for (int i = 0; i < STATS_ROWS; i++)
+		r.stat[i] = member(row, statistics[i].name);
+	return r;
 }
 
 /* A job that was killed may have left the last size without some of its ways. */
 static struct report_row row_of(const struct report_file *f, const char *way, double x)
 {
 	const json_t *row = report_file_row(f, way, x);
+	struct report_row none = {.way = way, .bytes = (uint64_t)x, .x = x, .valid = -1};
 
-	return row ? row_from(row) : (struct report_row){
-		.way = way, .bytes = (uint64_t)x, .x = x, .mean = NAN, .median = NAN,
-		.min = NAN, .max = NAN, .p99 = NAN, .sd = NAN, .valid = -1,
-	};
+	for (int i = 0; i < STATS_ROWS; i++)
+		none.stat[i] = NAN;
+	return row ? row_from(row) : none;
 }
 
 void report_print_notes(FILE *text, const json_t *run)

@@ -84,19 +84,19 @@ static const char *run_check(const json_t *run, enum report_metric *metric)
 
 static const char *row_check(const json_t *run, const json_t *row)
 {
-	static const char *const numbers[] = { "mean", "median", "min", "max", "p99", "sd" };
 	json_t *ways = json_object_get(run, "ways"), *way, *bytes = json_object_get(row, "bytes");
 	const char *wrong;
 	bool known = false;
 	size_t i;
 
 	if (!json_is_integer(bytes) || json_integer_value(bytes) < 0 ||
-	    !json_is_integer(json_object_get(row, "n")) || !has_string(row, "way"))
+	    !json_is_integer(json_object_get(row, statistics[STATS_N].name)) || !has_string(row, "way"))
 		return "a row without way, bytes or n";
-	for (i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
-		json_t *value = json_object_get(row, numbers[i]);
+	/* Files of older versions lack statistics that came later. */
+	for (i = 0; i < STATS_ROWS; i++) {
+		json_t *value = json_object_get(row, statistics[i].name);
 
-		if (!json_is_number(value) && !json_is_null(value))
+		if (value ? !json_is_number(value) && !json_is_null(value) : i == STATS_MEAN)
 			return "a row without its statistics";
 	}
 	json_array_foreach(ways, i, way)

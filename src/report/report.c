@@ -157,19 +157,17 @@ static json_t *row_record(const struct report_table *table, const struct report_
 	json_object_set_new(record, "bytes", json_integer((json_int_t)row->bytes));
 	if (table->axis)
 		json_object_set_new(record, "x", axis_row_record(table->axis, row->x));
-	json_object_set_new(record, "mean", number(row->mean));
-	json_object_set_new(record, "median", number(row->median));
-	json_object_set_new(record, "min", number(row->min));
-	json_object_set_new(record, "max", number(row->max));
-	json_object_set_new(record, "p99", number(row->p99));
-	json_object_set_new(record, "sd", number(row->sd));
+	for (int i = 0; i < STATS_ROWS; i++)
+		json_object_set_new(record, statistics[i].name,
+				    statistics[i].kind == STATS_COUNT ?
+					    json_integer((json_int_t)row->stat[i]) :
+					    number(row->stat[i]));
 	if (table->matrix) {
 		json_object_set_new(record, "from", json_integer(row->from));
 		json_object_set_new(record, "to", json_integer(row->to));
 	}
 	if (table->percentile_count)
 		json_object_set_new(record, "percentiles", percentiles(table, row));
-	json_object_set_new(record, "n", json_integer((json_int_t)row->n));
 	json_object_set_new(record, "valid", row->valid < 0 ? json_null() :
 			    json_boolean(row->valid));
 	json_object_set_new(record, "cut", json_boolean(row->cut));

@@ -14,6 +14,8 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "stats.h"
+
 #define REPORT_SCHEMA 1
 
 enum report_metric {
@@ -60,7 +62,7 @@ struct report_table {
 	const char *const *ways;	/* in column order; must outlive the report */
 	int way_count;			/* 1 to REPORT_WAYS_MAX */
 	bool validate;			/* with a Pass/Fail column */
-	bool full;			/* with median, min, max, p99, sd and n */
+	bool full;			/* with all columns of STATISTICS (stats.h) */
 	const double *percentiles;	/* further percentiles, each in (0, 100) */
 	int percentile_count;		/* 0 to REPORT_PERCENTILES_MAX */
 	const struct report_axis *axis;	/* NULL: the message size; must outlive the report */
@@ -76,9 +78,8 @@ struct report_row {
 	 * In the metric's unit; NaN where undefined.  Percentiles count from the good end:
 	 * 99 % of the samples were at least as good as p99.
 	 */
-	double mean, median, min, max, p99, sd;
+	double stat[STATS_ROWS];
 	double percentile[REPORT_PERCENTILES_MAX];	/* as in the table */
-	uint64_t n;
 	int from, to;		/* nodes, where the table is a matrix */
 	int valid;		/* -1 not checked, 0 Fail, 1 Pass */
 	bool cut;		/* ended early by the time cap */

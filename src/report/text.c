@@ -54,7 +54,6 @@ static bool text_by_line(const struct report_table *table)
 
 static void text_head(struct text_table *t)
 {
-	static const char *const more[] = { "Median", "Min", "Max", "P99", "SD", "N" };
 	const struct report_table *table = &t->table;
 	bool one = table->way_count == 1, by_line = text_by_line(table);
 	char name[64];
@@ -65,11 +64,11 @@ static void text_head(struct text_table *t)
 	if (one)
 		fprintf(t->out, "%20s", value_name(t, name, sizeof(name)));
 	else if (by_line)
-		fprintf(t->out, "%16s", "Mean");
+		fprintf(t->out, "%16s", statistics[STATS_MEAN].column);
 	for (int i = 0; i < table->way_count && !one && !by_line; i++)
 		fprintf(t->out, "%16s", table->ways[i]);
-	for (size_t i = 0; i < sizeof(more) / sizeof(more[0]) && table->full; i++)
-		fprintf(t->out, "%16s", more[i]);
+	for (int i = STATS_MEAN + 1; i < STATS_ROWS && table->full; i++)
+		fprintf(t->out, "%16s", statistics[i].column);
 	for (int i = 0; i < table->percentile_count; i++) {
 		snprintf(name, sizeof(name), "P%g", table->percentiles[i]);
 		fprintf(t->out, "%16s", name);
@@ -104,18 +103,12 @@ static void text_line(struct text_table *t, const struct report_row *rows, int c
 	else
 		fprintf(t->out, "%-10" PRIu64, rows[0].bytes);
 	for (int i = 0; i < count; i++) {
-		text_number(t->out, one ? 20 : 16, one ? 2 : 4, rows[i].mean);
+		text_number(t->out, one ? 20 : 16, one ? 2 : 4, rows[i].stat[STATS_MEAN]);
 		cut = cut || rows[i].cut;
 	}
-	if (table->full) {
-		const double more[] = {
-			rows->median, rows->min, rows->max, rows->p99, rows->sd,
-		};
-
-		for (size_t i = 0; i < sizeof(more) / sizeof(more[0]); i++)
-			text_number(t->out, 16, one ? 2 : 4, more[i]);
-		fprintf(t->out, "%16" PRIu64, rows->n);
-	}
+	for (int i = STATS_MEAN + 1; i < STATS_ROWS && table->full; i++)
+		text_number(t->out, 16, statistics[i].kind == STATS_COUNT ? 0 : one ? 2 : 4,
+			    rows->stat[i]);
 	for (int i = 0; i < table->percentile_count; i++)
 		text_number(t->out, 16, one ? 2 : 4, rows->percentile[i]);
 	if (table->validate)

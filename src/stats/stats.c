@@ -1,5 +1,4 @@
 /* stats.c - statistics of samples in nanoseconds. */
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -38,27 +37,80 @@ double stats_percentile(const uint64_t *sorted, size_t n, double q)
 	return (double)sorted[(size_t)ceil(q * (double)n - slack) - 1];
 }
 
-int stats_summarise(const uint64_t *sorted, size_t n, struct stats_summary *out)
+/* ---- One function for each row of STATISTICS ------------------------------------- */
+
+/* Welford: no cancellation, however large the common part of the samples. */
+static void moments(const struct stats_samples *s, double *mean, double *square)
 {
-	double mean = 0, square = 0;
+	*mean = *square = 0;
+	for (size_t i = 0; i < s->n; i++) {
+		double delta = (double)s->sorted[i] - *mean;
 
-	if (n == 0)
-		return -EINVAL;
-	/* Welford: no cancellation, however large the common part of the samples. */
-	for (size_t i = 0; i < n; i++) {
-		double delta = (double)sorted[i] - mean;
-
-		mean += delta / (double)(i + 1);
-		square += delta * ((double)sorted[i] - mean);
+		*mean += delta / (double)(i + 1);
+		*square += delta * ((double)s->sorted[i] - *mean);
 	}
-	*out = (struct stats_summary){
-		.n = n,
-		.mean = mean,
-		.sd = n > 1 ? sqrt(square / (double)(n - 1)) : NAN,
-		.min = sorted[0],
-		.max = sorted[n - 1],
-		.median = stats_median(sorted, n),
-		.p99 = stats_percentile(sorted, n, 0.99),
-	};
-	return 0;
+}
+
+static double stats_mean(const struct stats_samples *s)
+{
+	double mean, square;
+
+	moments(s, &mean, &square);
+	return mean;
+}
+
+/* The sample standard deviation, by n - 1. */
+static double stats_sd(const struct stats_samples *s)
+{
+	double mean, square;
+
+	moments(s, &mean, &square);
+	return s->n > 1 ? sqrt(square / (double)(s->n - 1)) : NAN;
+}
+
+static double stats_middle(const struct stats_samples *s)
+{
+	return stats_median(s->sorted, s->n);
+}
+
+static double stats_least(const struct stats_samples *s)
+{
+	return (double)s->sorted[0];
+}
+
+static double stats_most(const struct stats_samples *s)
+{
+	return (double)s->sorted[s->n - 1];
+}
+
+static double stats_p99(const struct stats_samples *s)
+{
+	return stats_percentile(s->sorted, s->n, 0.99);
+}
+
+static double stats_n(const struct stats_samples *s)
+{
+	return (double)s->n;
+}
+
+const struct statistic statistics[STATS_ROWS] = {
+#define X(id, name, column, kind, of, of_rate) [STATS_##id] = {name, column, kind, of, of_rate},
+	STATISTICS(X)
+#undef X
+};
+
+void stats_summarise(const struct stats_samples *s, bool rate,
+		     double (*value)(const void *user, double ns), const void *user,
+		     double out[STATS_ROWS])
+{
+	for (int i = 0; i < STATS_ROWS; i++) {
+		double x = s->n ? (rate ? statistics[i].of_rate : statistics[i].of)(s) : NAN;
+
+		if (statistics[i].kind == STATS_COUNT)
+			out[i] = s->n ? x : 0;
+		else if (statistics[i].kind == STATS_VALUE || !rate)
+			out[i] = value(user, x);
+		else
+			out[i] = s->n ? x / fmax(stats_mean(s), 1) * out[STATS_MEAN] : NAN;
+	}
 }

@@ -4,30 +4,68 @@
  * No sample is discarded and no value is converted to int: the deviation of
  * sub-microsecond samples is exact.
  *
- * Rates: summarise the times, then convert.  quantity / mean time is the harmonic mean of
- * the rates, which is the right mean for rates.  quantity / maximal time is the smallest
- * rate, and so on.
+ * A statistic is one row of STATISTICS and one function.  Records, their reader and printed
+ * tables follow from the row.
+ *
+ * Rates: a statistic of a rate comes from the times.  quantity / mean time is the harmonic
+ * mean of the rates, which is the right mean for rates.  quantity / maximal time is the
+ * smallest rate, and so on.
  */
 #ifndef RG_STATS_H
 #define RG_STATS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-struct stats_summary {
-	uint64_t n;
-	double mean;		/* arithmetic */
-	double sd;		/* sample standard deviation, n - 1; NaN when n is 1 */
-	uint64_t min, max;
-	double median;
-	double p99;		/* NaN unless n * 0.01 >= 10, see stats_percentile */
+/* Samples in ascending order (stats_sort), n > 0. */
+struct stats_samples {
+	const uint64_t *sorted;
+	size_t n;
+};
+
+enum stats_kind {
+	STATS_VALUE,		/* a time; of rates: quantity / that time */
+	STATS_SPREAD,		/* a time; of rates: its share of the mean time, of the mean rate */
+	STATS_COUNT,		/* a number, of any metric the same */
 };
 
 /*
- * Summarise n samples.  `sorted` must be in ascending order (stats_sort).
- * 0, or -EINVAL when n is 0.
+ * X(ID, name in records, column header, kind, of times, of the times of rates).  Each function
+ * returns nanoseconds or a count, or NaN where the samples are too few.  The mean, the first
+ * row, is in every table; the columns of the others follow in this order (--full).
  */
-int stats_summarise(const uint64_t *sorted, size_t n, struct stats_summary *out);
+#define STATISTICS(X) \
+	X(MEAN, "mean", "Mean", STATS_VALUE, stats_mean, stats_mean) \
+	X(MEDIAN, "median", "Median", STATS_VALUE, stats_middle, stats_middle) \
+	X(MIN, "min", "Min", STATS_VALUE, stats_least, stats_most) \
+	X(MAX, "max", "Max", STATS_VALUE, stats_most, stats_least) \
+	X(P99, "p99", "P99", STATS_VALUE, stats_p99, stats_p99) \
+	X(SD, "sd", "SD", STATS_SPREAD, stats_sd, stats_sd) \
+	X(N, "n", "N", STATS_COUNT, stats_n, stats_n)
+
+enum stats_id {
+#define X(id, name, column, kind, of, of_rate) STATS_##id,
+	STATISTICS(X)
+#undef X
+	STATS_ROWS
+};
+
+struct statistic {
+	const char *name, *column;
+	enum stats_kind kind;
+	double (*of)(const struct stats_samples *s);
+	double (*of_rate)(const struct stats_samples *s);
+};
+extern const struct statistic statistics[STATS_ROWS];
+
+/*
+ * All rows, in the unit of a metric.  `value` converts a time to the unit; `rate`: a longer time
+ * is a smaller value.  n = 0: NaN in all rows, 0 in N.
+ */
+void stats_summarise(const struct stats_samples *s, bool rate,
+		     double (*value)(const void *user, double ns), const void *user,
+		     double out[STATS_ROWS]);
 
 void stats_sort(uint64_t *samples, size_t n);
 

@@ -70,8 +70,10 @@ static const char *printed(int ranks, int way_count, const double share[], const
 	assert_int_equal(report_open(&t, run_of(ranks), &r), 0);
 	for (int w = 0; w < way_count; w++) {
 		struct report_row row = {
-			.way = ways[w], .bytes = 4194304, .mean = 2, .median = 2, .min = 1, .max = 3,
-			.n = (uint64_t)runs, .valid = valid[w], .extra = times_of(ranks, share[w]),
+			.way = ways[w], .bytes = 4194304,
+			.stat = {[STATS_MEAN] = 2, [STATS_MEDIAN] = 2, [STATS_MIN] = 1,
+				 [STATS_MAX] = 3, [STATS_N] = runs},
+			.valid = valid[w], .extra = times_of(ranks, share[w]),
 		};
 
 		assert_int_equal(report_row(r, &row), 0);

@@ -58,10 +58,11 @@ static const char *printed(int count, int way_count, bool alike,
 			for (int w = way_count; w-- > 0; ) {
 				struct report_row row = {
 					.way = ways[w], .bytes = 4096, .from = from, .to = to,
-					.median = value(w, from, to), .n = 3, .valid = -1,
+					.stat = {[STATS_MEDIAN] = value(w, from, to), [STATS_N] = 3},
+					.valid = -1,
 				};
 
-				if (from != to && !isnan(row.median))
+				if (from != to && !isnan(row.stat[STATS_MEDIAN]))
 					assert_int_equal(report_row(r, &row), 0);
 			}
 	assert_int_equal(report_close(r, 0, NULL), 0);
@@ -188,7 +189,8 @@ static void test_note_after(void **state)
 		.metric = REPORT_BANDWIDTH, .ways = ways, .way_count = 1, .matrix = &m,
 		.validate = true,
 	};
-	struct report_row row = { .way = ways[0], .bytes = 1, .from = 0, .to = 1, .median = 1 };
+	struct report_row row = { .way = ways[0], .bytes = 1, .from = 0, .to = 1,
+		.stat = {[STATS_MEDIAN] = 1} };
 	const char *said;
 	struct report *r;
 

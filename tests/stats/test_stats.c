@@ -1,7 +1,6 @@
 /* test_stats.c - statistics against values worked out by hand, and the defects of others. */
 #include "cmocka_all.h"
 
-#include <errno.h>
 #include <math.h>
 
 #include "stats.h"
@@ -12,37 +11,66 @@ static void assert_close(double got, double want)
 		fail_msg("%.17g instead of %.17g", got, want);
 }
 
+static double as_time(const void *unused, double ns)
+{
+	return ns;
+}
+
+/* A quantity of 1000 in each of the times. */
+static double as_rate(const void *unused, double ns)
+{
+	return 1000 / ns;
+}
+
 static void test_small(void **state)
 {
 	uint64_t s[] = { 9, 2, 4, 4, 5, 7, 5, 4 };	/* mean 5, squares sum to 32 */
-	struct stats_summary r;
+	double r[STATS_ROWS];
 
 	stats_sort(s, 8);
-	assert_int_equal(stats_summarise(s, 8, &r), 0);
-	assert_int_equal(r.n, 8);
-	assert_close(r.mean, 5);
-	assert_close(r.sd, sqrt(32.0 / 7));
-	assert_close(r.median, 4.5);
-	assert_int_equal(r.min, 2);
-	assert_int_equal(r.max, 9);
-	assert_true(isnan(r.p99));
-	assert_int_equal(stats_summarise(s, 0, &r), -EINVAL);
-	assert_int_equal(stats_summarise(s, 1, &r), 0);
-	assert_close(r.median, 2);
-	assert_true(isnan(r.sd));
+	stats_summarise(&(struct stats_samples){s, 8}, false, as_time, NULL, r);
+	assert_close(r[STATS_N], 8);
+	assert_close(r[STATS_MEAN], 5);
+	assert_close(r[STATS_SD], sqrt(32.0 / 7));
+	assert_close(r[STATS_MEDIAN], 4.5);
+	assert_close(r[STATS_MIN], 2);
+	assert_close(r[STATS_MAX], 9);
+	assert_true(isnan(r[STATS_P99]));
+	stats_summarise(&(struct stats_samples){s, 0}, false, as_time, NULL, r);
+	assert_true(isnan(r[STATS_MEAN]) && isnan(r[STATS_SD]) && r[STATS_N] == 0);
+	stats_summarise(&(struct stats_samples){s, 1}, false, as_time, NULL, r);
+	assert_close(r[STATS_MEDIAN], 2);
+	assert_true(isnan(r[STATS_SD]));
 	assert_true(isnan(stats_median(s, 0)));
 	assert_close(stats_median(s, 7), 4);
+}
+
+/* The longest time is the smallest rate; the deviation is as large a part of the mean as the times'. */
+static void test_rate(void **state)
+{
+	uint64_t s[] = { 2, 4, 4, 4, 5, 5, 7, 9 };
+	double r[STATS_ROWS];
+
+	stats_summarise(&(struct stats_samples){s, 8}, true, as_rate, NULL, r);
+	assert_close(r[STATS_N], 8);
+	assert_close(r[STATS_MEAN], 200);
+	assert_close(r[STATS_MEDIAN], 1000 / 4.5);
+	assert_close(r[STATS_MIN], 1000.0 / 9);
+	assert_close(r[STATS_MAX], 500);
+	assert_close(r[STATS_SD], sqrt(32.0 / 7) / 5 * 200);
+	stats_summarise(&(struct stats_samples){s, 0}, true, as_rate, NULL, r);
+	assert_true(isnan(r[STATS_SD]) && r[STATS_N] == 0);
 }
 
 /* Another suite's deviation passes through an int: sub-microsecond spread becomes 0. */
 static void test_tiny_deviation(void **state)
 {
 	uint64_t s[] = { 1000000000001u, 1000000000002u, 1000000000003u };
-	struct stats_summary r;
+	double r[STATS_ROWS];
 
-	stats_summarise(s, 3, &r);
-	assert_close(r.sd, 1);
-	assert_close(r.mean, 1000000000002.0);
+	stats_summarise(&(struct stats_samples){s, 3}, false, as_time, NULL, r);
+	assert_close(r[STATS_SD], 1);
+	assert_close(r[STATS_MEAN], 1000000000002.0);
 }
 
 static void test_percentiles(void **state)
@@ -80,6 +108,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_small),
+		cmocka_unit_test(test_rate),
 		cmocka_unit_test(test_tiny_deviation),
 		cmocka_unit_test(test_percentiles),
 		cmocka_unit_test(test_sort),
