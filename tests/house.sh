@@ -164,4 +164,4 @@ for room in src/rail src/mpi; do
 	say "files flat in $room" "$(find $room -maxdepth 1 -name '*.[ch]' | wc -l)"
 done
 say "files above 600 lines" "$(find src pt2pt collective apps -name '*.[ch]' | xargs wc -l | awk '$1 > 600 && $2 != "total"' | wc -l)"
-say "-I of rooms" "$(grep -rhoE -- '-I\$\(srcdir\)/[a-z/]*' Makefile.am src/*/local.mk tests/*/local.mk tests/local.mk measures/local.mk 2>/dev/null | sort -u | wc -l)"
+say "-I of rooms" "$(grep -rhoE -- '-(I|iquote )\$\((top_)?srcdir\)/src/[a-z/]+' Makefile.am src/*/local.mk tests/*/local.mk tests/local.mk measures/local.mk 2>/dev/null | sort -u | wc -l)"

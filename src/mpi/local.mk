@@ -1,5 +1,5 @@
 # ---- src/mpi: librailmpi, one build per MPI library -------------------------------
-AM_CPPFLAGS += -I$(top_srcdir)/src/mpi/coll
+AM_CPPFLAGS += -iquote $(top_srcdir)/src/mpi/coll
 railmpi_sources = src/mpi/abi.h src/mpi/args.h src/mpi/bypass.c src/mpi/bypass.h src/mpi/calibrate.c \
 	src/mpi/call_count.c src/mpi/call_count.h src/mpi/catch_up.c src/mpi/comm.c src/mpi/dispatch.h \
 	src/mpi/dtype.c src/mpi/dump.c src/mpi/dump.h src/mpi/extensions.c \
@@ -19,7 +19,7 @@ railmpi_sources = src/mpi/abi.h src/mpi/args.h src/mpi/bypass.c src/mpi/bypass.h
 	src/mpi/coll/coll_types.c src/mpi/coll/reduce.c src/mpi/coll/rooted.c \
 	src/mpi/coll/scan.c
 # What stays native, from the list that the tests hold against the libraries' functions.
-AM_CPPFLAGS += -Isrc/mpi
+AM_CPPFLAGS += -iquote src/mpi
 BUILT_SOURCES += src/mpi/calls_list.h
 CLEANFILES += src/mpi/calls_list.h
 EXTRA_DIST += src/mpi/calls.txt src/mpi/calls.awk
