@@ -2,8 +2,8 @@
 #ifndef RG_NAS_PROGRAM_H
 #define RG_NAS_PROGRAM_H
 
-#include "bench.h"
-#include "nas.h"
+#include "bench/bench.h"
+#include "nas/nas.h"
 
 #define NAS_REMARK \
 	"NAS-style, problem and verification as in NPB 3.4; not NASA's reference code"

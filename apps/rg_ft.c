@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "ft.h"
+#include "nas/ft.h"
 #include "nas_program.h"
 
 static struct nas_values values;

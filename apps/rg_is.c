@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "err.h"
-#include "is.h"
+#include "util/err.h"
+#include "nas/is.h"
 #include "nas_program.h"
 
 static struct nas_values values;

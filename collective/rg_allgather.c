@@ -1,5 +1,5 @@
 /* allgather - every rank gets one block of every rank. */
-#include "bench.h"
+#include "bench/bench.h"
 
 static void allgather_run(struct bench *b)
 {

@@ -1,5 +1,5 @@
 /* allgatherv - as allgather, with lists of sizes and displacements. */
-#include "bench.h"
+#include "bench/bench.h"
 
 static void allgatherv_run(struct bench *b)
 {

@@ -1,5 +1,5 @@
 /* allreduce - every rank gets the sum of all ranks' blocks. */
-#include "bench.h"
+#include "bench/bench.h"
 
 static void allreduce_run(struct bench *b)
 {

@@ -1,5 +1,5 @@
 /* alltoallv - as alltoall, with lists of sizes and displacements. */
-#include "bench.h"
+#include "bench/bench.h"
 
 static void alltoallv_run(struct bench *b)
 {

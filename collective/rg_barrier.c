@@ -1,5 +1,5 @@
 /* barrier - no rank leaves before all have entered: no data, hence one row, of size 0. */
-#include "bench.h"
+#include "bench/bench.h"
 
 static void barrier_run(struct bench *b)
 {

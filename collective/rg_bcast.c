@@ -1,5 +1,5 @@
 /* bcast - every rank gets the block of rank 0. */
-#include "bench.h"
+#include "bench/bench.h"
 
 static void bcast_run(struct bench *b)
 {

@@ -1,5 +1,5 @@
 /* gather - rank 0 gets one block of every rank. */
-#include "bench.h"
+#include "bench/bench.h"
 
 static void gather_run(struct bench *b)
 {

@@ -1,5 +1,5 @@
 /* reduce - rank 0 gets the sum of all ranks' blocks. */
-#include "bench.h"
+#include "bench/bench.h"
 
 static void reduce_run(struct bench *b)
 {

@@ -1,5 +1,5 @@
 /* reduce_scatter - each rank gets the sum of the blocks that all ranks hold for it. */
-#include "bench.h"
+#include "bench/bench.h"
 
 static void reduce_scatter_run(struct bench *b)
 {

@@ -1,5 +1,5 @@
 /* scatter - every rank gets one block of rank 0. */
-#include "bench.h"
+#include "bench/bench.h"
 
 static void scatter_run(struct bench *b)
 {

@@ -1,5 +1,5 @@
 /* tune - the quickest algorithm of each collective, as a table for --coll @FILE. */
-#include "bench.h"
+#include "bench/bench.h"
 
 static void bcast_run(struct bench *b)
 {

@@ -10,7 +10,8 @@
  *	bw	a window of 64 messages and an answer of 4 bytes; MB/s
  *	bibw	a window of 64 messages in each direction; MB/s of both
  */
-#include "impl.h"
+#include "bench/measure.h"
+#include "bench/options.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* bibw - bandwidth of a window of messages in each direction at once. */
-#include "bench.h"
+#include "bench/bench.h"
 
 static void bibw_run(struct bench *b)
 {

@@ -1,5 +1,5 @@
 /* bw - bandwidth of a window of messages back to back, followed by a small reply. */
-#include "bench.h"
+#include "bench/bench.h"
 
 const struct bench_def bench_def = {
 	.name = "bw",

@@ -1,5 +1,5 @@
 /* latency - half of the round trip of a message and its answer. */
-#include "bench.h"
+#include "bench/bench.h"
 
 static void latency_run(struct bench *b)
 {

@@ -1,5 +1,5 @@
 /* mr - small messages per second: windows of them, each followed by a small reply. */
-#include "bench.h"
+#include "bench/bench.h"
 
 const struct bench_def bench_def = {
 	.name = "mr",

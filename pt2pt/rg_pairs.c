@@ -1,5 +1,5 @@
 /* pairs - bandwidth of every pair of nodes, over each rail alone: finds a slow cable. */
-#include "bench.h"
+#include "bench/bench.h"
 
 const struct bench_def bench_def = {
 	.name = "pairs",

@@ -1,5 +1,5 @@
 /* verbs_bibw - bandwidth of queue pairs in both directions at once, in windows or by a queue. */
-#include "vbench.h"
+#include "vbench/vbench.h"
 
 const enum vbench_shape vbench_shape = VBENCH_BOTH_WAYS;
 

@@ -1,5 +1,5 @@
 /* verbs_bw - bandwidth of queue pairs in one direction, in windows with a reply or by a queue. */
-#include "vbench.h"
+#include "vbench/vbench.h"
 
 const enum vbench_shape vbench_shape = VBENCH_ONE_WAY;
 

@@ -1,5 +1,5 @@
 /* verbs_host - time that a processor spends on a message sent and one received. */
-#include "vbench.h"
+#include "vbench/vbench.h"
 
 const enum vbench_shape vbench_shape = VBENCH_ONE_EACH;
 

@@ -5,7 +5,7 @@
  * A sample is a window to each slave, message by message to one after the other, or a window from
  * each; behind each window comes a reply.  Timed at the master.
  */
-#include "vbench.h"
+#include "vbench/vbench.h"
 
 const enum vbench_shape vbench_shape = VBENCH_ONE_WAY;
 

@@ -1,5 +1,5 @@
 /* verbs_lat - latency of one operation between two queue pairs. */
-#include "vbench.h"
+#include "vbench/vbench.h"
 
 const enum vbench_shape vbench_shape = VBENCH_PING_PONG;
 

@@ -2,7 +2,7 @@
  * verbs_notify - latency of an RDMA write that is found in memory, in the completion queue, or
  * announced by an event: the last two have an immediate.
  */
-#include "vbench.h"
+#include "vbench/vbench.h"
 
 const enum vbench_shape vbench_shape = VBENCH_PING_PONG;
 

@@ -2,7 +2,7 @@
  * verbs_overhead - bandwidth of queue pairs while the sender computes: between posting a window and
  * looking for its completion, for a share of the time that a window takes without computation.
  */
-#include "vbench.h"
+#include "vbench/vbench.h"
 
 const enum vbench_shape vbench_shape = VBENCH_ONE_WAY;
 

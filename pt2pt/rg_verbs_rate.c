@@ -1,5 +1,5 @@
 /* verbs_rate - messages per second that queue pairs carry, by size or by number of queue pairs. */
-#include "vbench.h"
+#include "vbench/vbench.h"
 
 const enum vbench_shape vbench_shape = VBENCH_ONE_WAY;
 

@@ -2,7 +2,7 @@
  * verbs_reuse - bandwidth of queue pairs against the number of buffers that messages take in turn,
  * or against the share of messages that use one buffer again.
  */
-#include "vbench.h"
+#include "vbench/vbench.h"
 
 const enum vbench_shape vbench_shape = VBENCH_ONE_WAY;
 

@@ -4,13 +4,16 @@
  * Each way gets one row: its turn with the median time.  The time of a turn is that of the
  * slowest rank.  Each rank reports which part of its own time was communication.
  */
-#include "impl.h"
+#include "bench/app.h"
+#include "bench/ledger.h"
+#include "bench/memory.h"
+#include "bench/ranks.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "clock.h"
-#include "stats.h"
+#include "util/clock.h"
+#include "stats/stats.h"
 
 /* ---- For programs -------------------------------------------------------------- */
 

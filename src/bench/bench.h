@@ -39,7 +39,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "opt.h"
+#include "util/opt.h"
 
 enum bench_metric {
 	BENCH_LATENCY,		/* us: time of a sample / messages */

@@ -1,5 +1,5 @@
 /* blocks.c - small functions for the members of bench_def. */
-#include "bench.h"
+#include "bench/bench.h"
 
 int bench_one(const struct bench *b)
 {

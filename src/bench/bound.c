@@ -1,5 +1,5 @@
 /* bound.c - bounds of several rails, from the innermost set outwards (bound.h). */
-#include "bound.h"
+#include "bench/bound.h"
 
 #include <math.h>
 #include <stddef.h>

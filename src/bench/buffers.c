@@ -2,7 +2,10 @@
  * buffers.c - memory for messages: allocated once, in the way of --buffers.  Unless told
  * otherwise by malloc, as most programs do: what MPI_Alloc_mem returns, the devices know.
  */
-#include "impl.h"
+#include "bench/buffers.h"
+#include "bench/options.h"
+#include "bench/place.h"
+#include "bench/ranks.h"
 
 #include <inttypes.h>
 #include <limits.h>
@@ -11,7 +14,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "topo.h"
+#include "topo/topo.h"
 
 /* More than this for the blocks of a window is not worth validating at once. */
 #define VALIDATE_BYTES ((size_t)64 << 20)

@@ -1,9 +1,11 @@
 /* carrier.c - what carries messages in place of MPI: its place in the order of events. */
-#include "impl.h"
+#include "bench/carrier.h"
+#include "bench/options_use.h"
+#include "bench/ranks.h"
 
 #include <inttypes.h>
 
-#include "units.h"
+#include "util/units.h"
 
 static const struct bench_carrier *carrier_of(const struct bench_job *job)
 {

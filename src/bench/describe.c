@@ -1,14 +1,18 @@
 /* describe.c - the run record and the '#' lines: what was measured, on what, with which caveats. */
-#include "impl.h"
+#include "bench/describe.h"
+#include "bench/app.h"
+#include "bench/buffers.h"
+#include "bench/options_use.h"
+#include "bench/preset.h"
 
 #include <ctype.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "rounds.h"
-#include "text.h"
-#include "units.h"
+#include "bench/rounds.h"
+#include "util/text.h"
+#include "util/units.h"
 
 __attribute__((format(printf, 2, 3)))
 static void add_line(json_t *lines, const char *fmt, ...)

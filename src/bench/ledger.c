@@ -8,7 +8,9 @@
  * Port counters count all users of a port, and kernels show them some 10 ms late.  So only
  * their difference over the whole measurement is reported.
  */
-#include "impl.h"
+#include "bench/ledger.h"
+#include "bench/carrier.h"
+#include "bench/ranks.h"
 
 #include <inttypes.h>
 #include <limits.h>

@@ -1,5 +1,20 @@
 /* main.c - main(): the order of events, the same in every program. */
-#include "impl.h"
+#include "bench/app.h"
+#include "bench/buffers.h"
+#include "bench/carrier.h"
+#include "bench/describe.h"
+#include "bench/ledger.h"
+#include "bench/measure.h"
+#include "bench/options.h"
+#include "bench/options_use.h"
+#include "bench/place.h"
+#include "bench/rail_baseline.h"
+#include "bench/ranks.h"
+#include "bench/rows.h"
+#include "bench/tournament.h"
+#include "bench/tune.h"
+#include "bench/validate.h"
+#include "bench/ways.h"
 
 #include <errno.h>
 #include <stdlib.h>

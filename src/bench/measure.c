@@ -5,11 +5,17 @@
  * ranks compute the length of a batch from the same numbers, which are agreed on outside the
  * timed part.
  */
-#include "impl.h"
+#include "bench/measure.h"
+#include "bench/buffers.h"
+#include "bench/carrier.h"
+#include "bench/ledger.h"
+#include "bench/options.h"
+#include "bench/ranks.h"
+#include "bench/ways.h"
 
 #include <stdlib.h>
 
-#include "clock.h"
+#include "util/clock.h"
 
 enum {
 	BATCHES = 10, BATCHES_FEW = 4, FEW = 50,

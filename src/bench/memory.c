@@ -1,5 +1,6 @@
 /* memory.c - BENCH_APP: how much memory a process can allocate, and its allocation. */
-#include "impl.h"
+#include "bench/memory.h"
+#include "bench/ranks.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -1,5 +1,6 @@
 /* options.c - options of all programs: one row each, and their parsing. */
-#include "impl.h"
+#include "bench/options.h"
+#include "bench/preset.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -7,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "units.h"
+#include "util/units.h"
 
 enum { WINDOW_MAX = 65536, ITERATIONS_MAX = 10000000 };
 

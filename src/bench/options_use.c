@@ -2,13 +2,13 @@
  * options_use.c - options after parsing: a row by its name, the comparison among ranks, and
  * the values that the transport gets.
  */
-#include "impl.h"
+#include "bench/options_use.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "text.h"
+#include "util/text.h"
 
 const struct opt *options_find(const struct bench_job *job, const char *name,
 			       const struct opt_table **table)

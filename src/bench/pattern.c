@@ -1,7 +1,7 @@
 /* pattern.c - data whose bytes show their origin (pattern.h). */
 #include <string.h>
 
-#include "pattern.h"
+#include "bench/pattern.h"
 
 #define GOLDEN UINT64_C(0x9e3779b97f4a7c15)
 

@@ -6,7 +6,11 @@
  * k-th of node 2j + 1.  On a real fabric rank i is paired with i + n/2, which is on another
  * node if ranks are placed in blocks.
  */
-#include "impl.h"
+#include "bench/place.h"
+#include "bench/options_use.h"
+#include "bench/ranks.h"
+#include "bench/star.h"
+#include "bench/ways.h"
 
 #include <stdlib.h>
 #include <string.h>

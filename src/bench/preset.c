@@ -3,13 +3,14 @@
  * nor the environment sets.  Every rank reads the file; the resulting values are compared
  * among ranks like all options.  Nothing here calls MPI.
  */
-#include "impl.h"
+#include "bench/preset.h"
+#include "bench/options_use.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "text.h"
+#include "util/text.h"
 
 static struct experiment_papers papers;	/* values of OPT_TEXT point into it */
 

@@ -5,15 +5,20 @@
  * Measured at the largest size, after the rows.  Rails and ways take turns as ways do in a
  * row, so the ratio is of one and the same state of the machine.  All values are medians.
  */
-#include "impl.h"
+#include "bench/rail_baseline.h"
+#include "bench/measure.h"
+#include "bench/options.h"
+#include "bench/ranks.h"
+#include "bench/rows.h"
+#include "bench/ways.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "bound.h"
-#include "clock.h"
+#include "bench/bound.h"
+#include "util/clock.h"
 
 /* ---- What is compared ------------------------------------------------------------ */
 

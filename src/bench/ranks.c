@@ -2,7 +2,7 @@
  * ranks.c - operations of all ranks together, used by every step: one number for all, and the
  * end of the job when a rank cannot go on.
  */
-#include "impl.h"
+#include "bench/ranks.h"
 
 #include <string.h>
 #include <time.h>

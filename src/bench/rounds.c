@@ -1,5 +1,5 @@
 /* rounds.c - the circle method (rounds.h). */
-#include "rounds.h"
+#include "bench/rounds.h"
 
 static int even(int players)
 {

@@ -17,7 +17,13 @@
  *
  * Collectives: a sample is the largest of all ranks' times.
  */
-#include "impl.h"
+#include "bench/rows.h"
+#include "bench/buffers.h"
+#include "bench/carrier.h"
+#include "bench/ledger.h"
+#include "bench/measure.h"
+#include "bench/ranks.h"
+#include "bench/ways.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -25,8 +31,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "stats.h"
-#include "text.h"
+#include "stats/stats.h"
+#include "util/text.h"
 
 /* Samples of one row at rank 0, in nanoseconds. */
 struct pool {

@@ -1,5 +1,7 @@
 /* star.c - BENCH_STAR: a master, its slaves, and those of them that take part in a row. */
-#include "impl.h"
+#include "bench/star.h"
+#include "bench/options_use.h"
+#include "bench/ranks.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -5,13 +5,18 @@
  * all layouts, first from the lower node to the higher, then back.  A cell is made of the
  * samples of its pair.  The traffic of other pairs at the same time is part of the conditions.
  */
-#include "impl.h"
+#include "bench/tournament.h"
+#include "bench/measure.h"
+#include "bench/ranks.h"
+#include "bench/rows.h"
+#include "bench/validate.h"
+#include "bench/ways.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "rounds.h"
+#include "bench/rounds.h"
 
 /* Below this share of the median of its rail a cell is worth a look at the cable. */
 #define SLOW 0.9

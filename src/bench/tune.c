@@ -5,7 +5,14 @@
  * (measure.c), over one communicator.  After a collective the transport reports whether the
  * candidate was possible, and which number of bytes rules compare.
  */
-#include "impl.h"
+#include "bench/tune.h"
+#include "bench/buffers.h"
+#include "bench/describe.h"
+#include "bench/measure.h"
+#include "bench/options.h"
+#include "bench/ranks.h"
+#include "bench/rows.h"
+#include "bench/ways.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -16,7 +23,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "units.h"
+#include "util/units.h"
 
 /* What is so little slower than the best may be as good. */
 #define NOISE 0.03

@@ -5,11 +5,15 @@
  * block and run; the receive blocks are first filled with bytes that are all wrong.  The
  * received data are compared with a pattern that is computed anew.
  */
-#include "impl.h"
+#include "bench/validate.h"
+#include "bench/buffers.h"
+#include "bench/carrier.h"
+#include "bench/ledger.h"
+#include "bench/ranks.h"
 
 #include <string.h>
 
-#include "pattern.h"
+#include "bench/pattern.h"
 
 enum { RUNS_SMALL = 10, RUNS_LARGE = 3, GUARD_BYTE = 0xe7 };
 

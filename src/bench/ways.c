@@ -1,5 +1,7 @@
 /* ways.c - ways: a communicator for each, its rail and its algorithm. */
-#include "impl.h"
+#include "bench/ways.h"
+#include "bench/options_use.h"
+#include "bench/ranks.h"
 
 #include <errno.h>
 #include <stdio.h>

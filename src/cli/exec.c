@@ -16,11 +16,13 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli.h"
-#include "err.h"
-#include "opt.h"
-#include "railmpi.h"
-#include "told.h"
+#include "cli/library.h"
+#include "cli/program.h"
+#include "cli/watch.h"
+#include "util/err.h"
+#include "util/opt.h"
+#include "mpi/railmpi.h"
+#include "util/told.h"
 
 struct exec_values { bool force; };
 

@@ -16,8 +16,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "cli.h"
-#include "clock.h"
+#include "cli/launch.h"
+#include "cli/library.h"
+#include "util/clock.h"
 
 enum { WORDS_MAX = 64, GRACE_S = 10 };
 

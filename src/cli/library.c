@@ -14,7 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli.h"
+#include "cli/library.h"
 
 static bool library_at(const char *dir, const char *name, char *path, size_t size)
 {

@@ -3,7 +3,9 @@ bin_PROGRAMS += src/cli/railgauge
 src_cli_railgauge_SOURCES = src/cli/cli.h src/cli/exec.c src/cli/launch.c src/cli/library.c src/cli/main.c \
 	src/cli/program.c src/cli/report.c src/cli/reproduce.c src/cli/reproduce_run.c \
 	src/cli/topo.c src/cli/topo_json.c src/cli/topo_report.h src/cli/topo_text.c src/cli/topo_warn.c \
-	src/cli/watch.c
+	src/cli/watch.c \
+	src/cli/launch.h src/cli/library.h src/cli/program.h src/cli/reproduce_run.h \
+	src/cli/watch.h
 src_cli_railgauge_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS) -DRG_LIBDIR='"$(libdir)"' \
 	-DRG_BINDIR='"$(bindir)"'
 src_cli_railgauge_LDADD = librg-topo.la librg-report.la librg-cmdline.la librg-railmpi-rows.la

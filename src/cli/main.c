@@ -4,9 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli.h"
-#include "err.h"
-#include "text.h"
+#include "cli/cli.h"
+#include "util/err.h"
+#include "util/text.h"
 
 static const struct cli_command commands[] = {
 	{ "exec", "run an MPI program, unmodified, over rails", cli_exec },

@@ -7,10 +7,10 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "cli.h"
-#include "err.h"
-#include "opt.h"
-#include "report.h"
+#include "cli/cli.h"
+#include "util/err.h"
+#include "util/opt.h"
+#include "report/report.h"
 
 struct report_values { const char *out; bool full, no_plot; };
 

@@ -8,11 +8,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "cli.h"
-#include "err.h"
-#include "experiment.h"
-#include "opt.h"
-#include "text.h"
+#include "cli/reproduce_run.h"
+#include "util/err.h"
+#include "report/experiment.h"
+#include "util/opt.h"
+#include "util/text.h"
 
 struct reproduce_values {
 	bool list;

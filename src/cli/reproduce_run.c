@@ -15,11 +15,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli.h"
-#include "err.h"
-#include "experiment.h"
-#include "report.h"
-#include "topo.h"
+#include "cli/reproduce_run.h"
+#include "cli/launch.h"
+#include "util/err.h"
+#include "report/experiment.h"
+#include "report/report.h"
+#include "topo/topo.h"
 
 #define START_NS UINT64_C(2000000000)	/* a launch without its cells, at most */
 #define CAP_MAX_NS UINT64_C(1000000000)	/* of a cell: more makes no value better */

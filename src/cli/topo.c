@@ -10,12 +10,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli.h"
-#include "err.h"
-#include "opt.h"
-#include "railmpi.h"
-#include "topo_report.h"
-#include "vrb.h"
+#include "cli/cli.h"
+#include "util/err.h"
+#include "util/opt.h"
+#include "mpi/railmpi.h"
+#include "cli/topo_report.h"
+#include "verbs/vrb.h"
 
 enum { RANKS_STANDARD_MAX = 8, RANKS_MAX = 4096 };
 

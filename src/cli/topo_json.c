@@ -24,9 +24,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "err.h"
-#include "report.h"
-#include "topo_report.h"
+#include "util/err.h"
+#include "report/report.h"
+#include "cli/topo_report.h"
 
 static json_t *text_or_null(const char *text)
 {

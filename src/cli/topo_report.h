@@ -9,7 +9,7 @@
 
 #include <stdio.h>
 
-#include "topo.h"
+#include "topo/topo.h"
 
 /* A port of an adapter; the rails among them are numbered. */
 struct topo_rail {

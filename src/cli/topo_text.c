@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "err.h"
-#include "topo_report.h"
-#include "units.h"
+#include "util/err.h"
+#include "cli/topo_report.h"
+#include "util/units.h"
 
 /* ---- Tables ------------------------------------------------------------- */
 

@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "railmpi.h"
-#include "topo_report.h"
-#include "units.h"
+#include "mpi/railmpi.h"
+#include "cli/topo_report.h"
+#include "util/units.h"
 
 enum { NAMES_TEXT = 512 };
 

@@ -17,9 +17,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "cli.h"
-#include "err.h"
-#include "told.h"
+#include "cli/watch.h"
+#include "util/err.h"
+#include "util/told.h"
 
 #ifndef SYS_pidfd_open
 #define SYS_pidfd_open 434

@@ -1,11 +1,11 @@
 /* class.c - classes of problems, and the resources that they need. */
-#include "nas.h"
+#include "nas/nas.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "text.h"
+#include "util/text.h"
 
 const struct opt_choice nas_classes[] = {
 	{ "S", NAS_S, "sample: milliseconds" }, { "W", NAS_W, "workstation" },

@@ -1,5 +1,5 @@
 /* fft.c - the transform of the lines in a tile, which lie side by side. */
-#include "fft_impl.h"
+#include "nas/fft_impl.h"
 
 #include <errno.h>
 #include <math.h>

@@ -2,7 +2,7 @@
 #ifndef RG_NAS_FFT_IMPL_H
 #define RG_NAS_FFT_IMPL_H
 
-#include "fft.h"
+#include "nas/fft.h"
 
 /*
  * Copy count lines, from number `first` on, into tile[(lane group) * n + element], and back.

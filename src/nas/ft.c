@@ -1,11 +1,11 @@
 /* ft.c - the steps of FT between its exchanges. */
-#include "ft.h"
+#include "nas/ft.h"
 
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 
-#include "lcg.h"
+#include "nas/lcg.h"
 
 #define ALPHA 1e-6
 #ifndef M_PI

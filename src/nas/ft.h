@@ -24,8 +24,8 @@
 #ifndef RG_NAS_FT_H
 #define RG_NAS_FT_H
 
-#include "fft.h"
-#include "nas.h"
+#include "nas/fft.h"
+#include "nas/nas.h"
 
 enum { FT_ITERATIONS_MAX = 20, FT_CHECKSUM_POINTS = 1024 };
 

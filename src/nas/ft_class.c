@@ -1,5 +1,5 @@
 /* ft_class.c - the problems of FT, and their published results. */
-#include "ft.h"
+#include "nas/ft.h"
 
 #include <math.h>
 

@@ -1,9 +1,9 @@
 /* is.c - integer sort, without its messages. */
-#include "is.h"
+#include "nas/is.h"
 
 #include <string.h>
 
-#include "lcg.h"
+#include "nas/lcg.h"
 
 /*
  * Numbers of the published verification, from NPB 3.4-MPI, IS/is.c (the arrays

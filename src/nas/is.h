@@ -9,7 +9,7 @@
 #ifndef RG_NAS_IS_H
 #define RG_NAS_IS_H
 
-#include "nas.h"
+#include "nas/nas.h"
 
 enum { IS_ITERATIONS = 10, IS_TESTS = 5 };
 

@@ -1,5 +1,5 @@
 /* lcg.c - the generator: many numbers at once, and jumps in the sequence. */
-#include "lcg.h"
+#include "nas/lcg.h"
 
 static uint64_t factor_of(uint64_t steps)
 {

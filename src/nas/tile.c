@@ -5,7 +5,7 @@
  * Along: the elements of a line are contiguous; four lines are read at once.  In both cases
  * each contiguous stretch is used up while its cache line is in the cache.
  */
-#include "fft_impl.h"
+#include "nas/fft_impl.h"
 
 /* Two doubles, wherever they lie. */
 typedef double pair __attribute__((vector_size(16), may_alias, aligned(8)));

@@ -9,7 +9,7 @@
 #include <math.h>
 #include <stdarg.h>
 
-#include "report_impl.h"
+#include "report/app.h"
 
 enum { RANKS_SHOWN = 16 };
 

@@ -2,7 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "report_impl.h"
+#include "report/axis.h"
 
 json_t *axis_record(const struct report_axis *axis)
 {

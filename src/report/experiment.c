@@ -10,9 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "err.h"
-#include "experiment.h"
-#include "text.h"
+#include "util/err.h"
+#include "report/experiment.h"
+#include "util/text.h"
 
 enum { FILE_BYTES_MAX = 1 << 20, TEXT_BYTES_MAX = 200, RANKS_MAX = 4096, QUOTED_MAX = 8 };
 enum { FIGURE_MAX = 999, CELLS_MAX = 9999 };

@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "report.h"
+#include "report/report.h"
 
 enum {
 	EXPERIMENT_RANKS_MAX = 8,	/* numbers of ranks of one experiment */

@@ -17,8 +17,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "err.h"
-#include "report_impl.h"
+#include "util/err.h"
+#include "report/matrix.h"
 
 enum { NAMED_MAX = 20 };		/* slow cells of a way that are named one by one */
 

@@ -15,10 +15,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "err.h"
-#include "experiment.h"
-#include "report_impl.h"
-#include "units.h"
+#include "util/err.h"
+#include "report/experiment.h"
+#include "report/axis.h"
+#include "util/units.h"
 
 struct plot {
 	const struct report_file *file;

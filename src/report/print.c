@@ -3,7 +3,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report_impl.h"
+#include "report/print.h"
+#include "report/app.h"
+#include "report/axis.h"
+#include "report/matrix.h"
+#include "report/text.h"
 
 static double member(const json_t *row, const char *name)
 {

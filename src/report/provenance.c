@@ -7,7 +7,7 @@
 
 #include "build-info.h"
 #include "config.h"
-#include "report_impl.h"
+#include "report/report.h"
 
 extern char **environ;
 

@@ -5,8 +5,10 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "err.h"
-#include "report_impl.h"
+#include "util/err.h"
+#include "report/app.h"
+#include "report/axis.h"
+#include "report/matrix.h"
 
 enum { LINE_BYTES_MAX = 16 << 20 };
 

@@ -9,8 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "err.h"
-#include "report_impl.h"
+#include "util/err.h"
+#include "report/record.h"
 
 json_t *record_new(const char *type)
 {

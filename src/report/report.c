@@ -5,9 +5,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "clock.h"
-#include "err.h"
-#include "report_impl.h"
+#include "util/clock.h"
+#include "util/err.h"
+#include "report/app.h"
+#include "report/axis.h"
+#include "report/matrix.h"
+#include "report/print.h"
+#include "report/record.h"
+#include "report/text.h"
 
 struct report {
 	struct record_file json;

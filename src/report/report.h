@@ -14,7 +14,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "stats.h"
+#include "stats/stats.h"
 
 #define REPORT_SCHEMA 1
 

@@ -13,7 +13,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "report_impl.h"
+#include "report/text.h"
+#include "report/axis.h"
 
 static const char *const value_names[REPORT_METRIC_COUNT] = {
 	[REPORT_LATENCY] = "Avg Latency(us)",

@@ -2,7 +2,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "stats.h"
+#include "stats/stats.h"
 
 static int compare(const void *a, const void *b)
 {

@@ -8,7 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "topo_impl.h"
+#include "topo/link.h"
+#include "topo/list.h"
 
 /* Infos of PCI functions and bridges in a file of topo_save: "16.0 GT/s x16". */
 #define INFO_LINK "PCIeLink"

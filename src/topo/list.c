@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "topo_impl.h"
+#include "topo/list.h"
 
 hwloc_obj_type_t topo_core_type(const struct topo *t)
 {

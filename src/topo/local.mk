@@ -1,7 +1,7 @@
 # ---- src/topo: hwloc ---------------------------------------------------------------
 # Who embeds it also links librg-util.la.
 noinst_LTLIBRARIES += librg-topo.la
-librg_topo_la_SOURCES = src/topo/topo.h src/topo/topo_impl.h src/topo/open.c src/topo/list.c \
+librg_topo_la_SOURCES = src/topo/topo.h src/topo/link.h src/topo/list.h src/topo/near.h src/topo/open.c src/topo/list.c \
 	src/topo/path.c src/topo/memory.c src/topo/near.c src/topo/link.c src/topo/share.c src/topo/port.c
 librg_topo_la_CPPFLAGS = $(AM_CPPFLAGS) $(HWLOC_CFLAGS)
 librg_topo_la_LIBADD = $(HWLOC_LIBS)

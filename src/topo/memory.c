@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <hwloc/linux.h>
 
-#include "topo_impl.h"
+#include "topo/near.h"
 
 /* The matrix of the firmware; 0: there is none. */
 static uint64_t distance(hwloc_topology_t hwloc, hwloc_obj_t from, hwloc_obj_t to)

@@ -7,7 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "topo_impl.h"
+#include "topo/near.h"
+#include "topo/list.h"
 
 /* ---- CPUs --------------------------------------------------------------- */
 

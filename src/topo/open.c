@@ -9,8 +9,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "err.h"
-#include "topo_impl.h"
+#include "util/err.h"
+#include "topo/link.h"
+#include "topo/list.h"
 
 /*
  * Components that nobody here needs; one that hwloc does not know is no error.  "linux"

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "topo_impl.h"
+#include "topo/list.h"
 
 const char *topo_path_text(enum topo_path path)
 {

@@ -12,9 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "err.h"
-#include "topo_impl.h"
-#include "units.h"
+#include "util/err.h"
+#include "topo/topo.h"
+#include "util/units.h"
 
 /* In the order in which verbs number them. */
 static const char *const states[] = {

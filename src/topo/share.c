@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "topo_impl.h"
+#include "topo/topo.h"
 
 /* Rails below link `at`. */
 static uint32_t rails_below(const char *at, struct topo_link link[][TOPO_LINKS_MAX],

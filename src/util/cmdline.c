@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "config.h"
-#include "err.h"
-#include "opt.h"
-#include "text.h"
+#include "util/err.h"
+#include "util/opt.h"
+#include "util/text.h"
 
 /* popt's `val`; rows from CMDLINE_ROW on. */
 enum { CMDLINE_HELP = 1, CMDLINE_VERSION, CMDLINE_ROW };

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "err.h"
+#include "util/err.h"
 
 enum { LINE_MAX_BYTES = 2048 };	/* below PIPE_BUF: a pipe does not split it */
 

@@ -6,10 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "err.h"
-#include "opt.h"
-#include "text.h"
-#include "units.h"
+#include "util/err.h"
+#include "util/opt.h"
+#include "util/text.h"
+#include "util/units.h"
 
 /* ---- Numbers of any unit ---------------------------------------------------- */
 

@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <sys/random.h>
 
-#include "clock.h"
+#include "util/clock.h"
 
 /*
  * 64 random bits.  Never waits and never fails.  If the kernel has none (yet), the

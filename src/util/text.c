@@ -1,5 +1,5 @@
 /* text.c - see text.h. */
-#include "text.h"
+#include "util/text.h"
 
 #include <errno.h>
 #include <fcntl.h>

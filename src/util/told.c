@@ -1,7 +1,7 @@
 /* told.c - see told.h. */
 #include "config.h"
 
-#include "told.h"
+#include "util/told.h"
 
 #include <errno.h>
 #include <stddef.h>
@@ -13,7 +13,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "random.h"
+#include "util/random.h"
 
 #define VARIABLE "RAILGAUGE_EXEC"
 

@@ -1,9 +1,13 @@
 /* batch.c - before and behind some runs: what is posted ahead, what was lost, the ledger. */
-#include "impl.h"
+#include "vbench/batch.h"
+#include "vbench/ends.h"
+#include "vbench/messages.h"
+#include "vbench/options.h"
+#include "vbench/register.h"
 
 #include <string.h>
 
-#include "clock.h"
+#include "util/clock.h"
 
 enum { BATCH_TAG = 12, NAP_NS = 1000000 };
 

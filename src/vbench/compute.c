@@ -6,9 +6,9 @@
  * over and makes no call meanwhile, so what goes on is the adapter's work; of the software HCA, also
  * that of its progress thread, which needs a processor.
  */
-#include "impl.h"
+#include "vbench/compute.h"
 
-#include "clock.h"
+#include "util/clock.h"
 
 static double share;			/* of the current row, in percent */
 static uint64_t alone_ns, alone_runs;	/* of side 0, in the row without */

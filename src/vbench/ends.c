@@ -1,5 +1,8 @@
 /* ends.c - adapters, queue pairs and registrations of this rank, and their connection. */
-#include "impl.h"
+#include "vbench/ends.h"
+#include "vbench/messages.h"
+#include "vbench/options.h"
+#include "vbench/register.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -7,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "clock.h"
-#include "err.h"
+#include "util/clock.h"
+#include "util/err.h"
 
 enum {
 	HELLO_TAG = 11,

@@ -6,9 +6,9 @@
  * calls before and behind that: a message posted, one found, a completion taken.  Of the software
  * HCA it is the adapter's work, too.
  */
-#include "impl.h"
+#include "vbench/compute.h"
 
-#include "clock.h"
+#include "util/clock.h"
 
 enum { TIMES = 4 };
 #define REST_MIN_NS UINT64_C(20000)

@@ -4,7 +4,9 @@
  * An immediate has 14 bits of its group's number and 16 bits of the message's place in it, or the
  * top bit and the group's number: a reply.  Groups under way are few, so that this tells all.
  */
-#include "impl.h"
+#include "vbench/messages.h"
+#include "vbench/options.h"
+#include "vbench/register.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -12,8 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "clock.h"
-#include "err.h"
+#include "util/clock.h"
+#include "util/err.h"
 
 enum {
 	POLLS = 16,			/* completions taken at once */

@@ -1,14 +1,14 @@
 /* options.c - what a program measures: values of its options, and which of them go together. */
-#include "impl.h"
+#include "vbench/options.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "err.h"
-#include "text.h"
-#include "units.h"
+#include "util/err.h"
+#include "util/text.h"
+#include "util/units.h"
 
 struct vbench_values vbench = {
 	.inline_bytes = OPT_SPECIAL, .qps = 1, .threshold = 8192, .queue = OPT_SPECIAL, .spread = 1,

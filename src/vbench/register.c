@@ -4,14 +4,15 @@
  * A registration is held until its group is complete, as a transport does it.  The buffers outlive
  * the cache, so that nothing in it becomes stale and memory is not watched for it.
  */
-#include "impl.h"
+#include "vbench/register.h"
+#include "vbench/messages.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "err.h"
-#include "mr.h"
+#include "util/err.h"
+#include "rail/mr.h"
 
 static struct rail_mr_cache cache;
 static struct rail_mr **held;		/* GROUPS_OUT groups of vb.places messages */

@@ -42,7 +42,7 @@
 #ifndef VBENCH_H
 #define VBENCH_H
 
-#include "bench.h"
+#include "bench/bench.h"
 
 enum vbench_op { VBENCH_SEND, VBENCH_WRITE, VBENCH_READ, VBENCH_FADD, VBENCH_CSWAP };
 enum vbench_transport { VBENCH_RC, VBENCH_UC, VBENCH_UD };

@@ -1,10 +1,10 @@
-/* topo_impl.h - the internal interface of src/topo. */
-#ifndef RG_TOPO_IMPL_H
-#define RG_TOPO_IMPL_H
+/* list.h - objects of hwloc, and the arrays of a struct topo. */
+#ifndef TOPO_LIST_H
+#define TOPO_LIST_H
 
 #include <hwloc.h>
 
-#include "topo.h"
+#include "topo/topo.h"
 
 /* The PCI function that obj is, or is part of; NULL: obj is on no PCI bus. */
 hwloc_obj_t topo_pci_of(hwloc_obj_t obj);
@@ -27,13 +27,7 @@ hwloc_obj_type_t topo_core_type(const struct topo *t);
 /* The next usable core; after NULL the first, after the last NULL. */
 hwloc_obj_t topo_core_next(const struct topo *t, hwloc_obj_t core);
 
-/* The CPUs of a list, or of the calling thread (NULL): 0 or -EINVAL. */
-int topo_cpus_get(const struct topo *t, const char *cpus, hwloc_bitmap_t set);
-
 /* Fill the arrays of t.  0 or -ENOMEM. */
 int topo_list(struct topo *t);
-
-/* Add the links of all PCI functions and bridges to their infos. */
-int topo_links_note(struct topo *t);
 
 #endif

@@ -9,12 +9,12 @@
  *	host.c		time in calls, without waiting
  *	batch.c		before and behind some runs: receives, what was lost, the ledger
  */
-#ifndef VBENCH_IMPL_H
-#define VBENCH_IMPL_H
+#ifndef VBENCH_LANES_H
+#define VBENCH_LANES_H
 
-#include "railmpi.h"
-#include "vbench.h"
-#include "vrb.h"
+#include "mpi/railmpi.h"
+#include "vbench/vbench.h"
+#include "verbs/vrb.h"
 
 enum { GROUPS_OUT = 4 };		/* groups under way at most; a power of two */
 #define LOSS_WAIT_NS UINT64_C(500000000)
@@ -117,68 +117,5 @@ static inline bool vb_is_atomic(void)
 {
 	return vbench.op == VBENCH_FADD || vbench.op == VBENCH_CSWAP;
 }
-
-/* ---- options.c ---- */
-bool vb_side_is_active(int side);
-/* A message at a time, no window. */
-bool vb_is_single(void);
-/* Do groups arrive at this rank? */
-bool vb_is_target(const struct bench *b);
-/* The side that groups arrive at replies to each of them. */
-bool vb_has_replies(void);
-/* Groups follow each other without a gap. */
-bool vb_streams(void);
-int vb_check(void);
-int vb_check_way(int way);
-void vb_describe(char *text, size_t size);
-/* How arrivals are found, "auto" resolved. */
-enum vbench_arrival vb_arrival(void);
-/* The place of message n of a batch in the buffers, times b->step. */
-int vb_place(const struct bench *b, uint64_t n);
-/* The largest group of all rows, where a window has so many messages. */
-int vb_group_max(int window);
-
-/* ---- ends.c ---- */
-int vb_open(const struct bench *b, int rails);
-const char *vb_sizes(struct opt_range *out);
-int vb_memory(const struct bench *b, size_t sbuf_bytes, size_t rbuf_bytes);
-int vb_connect(const struct bench *b);
-void vb_close(void);
-int vb_ledger(int rail, struct railmpi_ledger *out);
-/* Back to the state behind vb_connect, with no receive posted; both ends. */
-void vb_reset(void);
-
-/* ---- register.c ---- */
-/* Does this rank ask for a registration at each message? */
-bool vb_registers(const struct bench *b);
-int vb_register_open(void);
-/* Of message i of the group that is posted next, by rail; NULL: it has no bytes. */
-struct ibv_mr *const *vb_register(int i, uintptr_t at, size_t bytes);
-void vb_unregister_group(uint64_t group);
-void vb_register_close(void);
-
-/* ---- messages.c ---- */
-/* Ends the job after one line. */
-void vb_die(const char *what, int rc);
-/* Ask for the next event. */
-void vb_arm(struct vrb_cq *cq);
-/* Make the requests that vbench_post posts on this lane. */
-void vb_requests_set(const struct vb_rail *r, struct vb_lane *lane);
-/* The run of the current batch. */
-void vb_run_set(void);
-/* Post the lane's next receives, as many as it has room for. */
-void vb_receives_post(const struct bench *b, struct vb_rail *r, struct vb_lane *lane);
-/* Wait until at most `left` replies are incomplete. */
-void vb_replies_complete(uint64_t left);
-/* Take what has arrived; the number of messages and replies. */
-int vb_take(const struct bench *b);
-
-/* ---- compute.c ---- */
-/* Keep the processor busy. */
-void vb_compute(uint64_t ns);
-
-/* ---- batch.c ---- */
-void vb_begin(struct bench *b, uint64_t runs);
-bool vb_end(struct bench *b, struct bench_arrivals *out);
 
 #endif

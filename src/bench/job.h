@@ -1,0 +1,164 @@
+/*
+ * impl.h - the internal interface of src/bench: the job, and one step per file.
+ *
+ *	main.c		the order of events
+ *	options.c	the tables of options, and their parsing
+ *	options_use.c	parsed options: look-up, comparison among ranks, transport
+ *	preset.c	--experiment: values of a paper
+ *	ranks.c		operations of all ranks together
+ *	place.c		hosts, nodes, pairs of ranks
+ *	star.c		a master and its slaves
+ *	ways.c		a communicator per way
+ *	carrier.c	what carries messages in place of MPI
+ *	buffers.c	memory for messages
+ *	describe.c	the run record and the '#' lines
+ *	validate.c	validation of every received byte
+ *	measure.c	the samples of one size
+ *	tournament.c	the same for every pair of nodes
+ *	rounds.c	the pairs of each round (pure)
+ *	rows.c		rows from samples
+ *	ledger.c	what each rail carried
+ *	rail_baseline.c	each rail alone, measured beside the ways over all rails
+ *	bound.c		upper bounds of several rails (pure)
+ *	app.c		BENCH_APP: computations over each way, in turns
+ *	tune.c		the quickest algorithms of collectives
+ *	memory.c	BENCH_APP: available memory, and its allocation
+ *
+ * A step that can fail returns 0 or an exit code (RG_EXIT_...), the same on
+ * all ranks, after one error line on one of them.
+ */
+#ifndef BENCH_JOB_H
+#define BENCH_JOB_H
+
+#include "config.h"	/* first: it asks for all of the C library */
+
+#include <sched.h>
+#include <stdio.h>
+
+#include "bench/bench.h"
+#include "util/err.h"
+#include "report/experiment.h"
+#include "mpi/railmpi.h"
+#include "report/report.h"
+
+enum { BENCH_SMALL_BYTES = 8192 };	/* up to here the counts for small messages apply */
+
+/* Where buffers of messages come from. */
+enum bench_memory { BENCH_MALLOC, BENCH_ARENA, BENCH_NEAR, BENCH_FAR };
+
+struct bench_options {
+	struct opt_range sizes;
+	uint64_t iterations, warmup;	/* OPT_SPECIAL: by size */
+	uint64_t window, pairs, time_cap_ns;
+	bool validate, full, ledger;
+	uint64_t runs;			/* BENCH_APP */
+	struct opt_list over;
+	const char *percentiles, *json, *samples, *experiment;
+	int buffers;			/* enum bench_memory */
+};
+
+struct bench_way {
+	const char *name;
+	enum railmpi_way id;
+	bool foreign;			/* does not run on the fabric of the others */
+	MPI_Comm comm;
+	int variant;			/* of bench_def.variants */
+	const char *coll;		/* tune.c: the value of --coll in its turn; or NULL */
+	struct railmpi_ledger ledger[RAILMPI_LEDGERS];	/* this rank's, one size */
+	struct bench_arrivals arrivals;	/* this rank's of a carrier, one size */
+	struct railmpi_ledger total[RAILMPI_LEDGERS];	/* rank 0: of the whole job */
+};
+
+/* The place of one rank; every rank has those of all. */
+struct bench_place {
+	char host[64];
+	cpu_set_t cpus;
+	int node;			/* virtual or real, counted from 0 */
+};
+
+struct bench_pair { int rank[2]; };
+
+/* Consecutive samples of one way. */
+struct bench_batch {
+	uint64_t samples;
+	uint64_t run_ns;	/* wall time of the batch over all ranks / its runs, timed or not */
+};
+struct bench_batches {
+	struct bench_batch *list;
+	size_t count, room;
+};
+
+/* BENCH_APP: one rank in one turn. */
+struct bench_times { uint64_t total_ns, communication_ns, sent_bytes; };
+
+struct bench_job {
+	struct bench b;			/* the part that the program sees */
+	size_t sbuf_bytes, rbuf_bytes;
+	const struct bench_def *def;
+	int argc;
+	char **argv;
+
+	struct bench_options opt;
+	struct opt_table table[3];	/* measurement, transport, the program's own */
+	int table_count;
+	const struct experiment *experiment;	/* or NULL */
+	double percentile[REPORT_PERCENTILES_MAX];	/* 99 for P99 */
+	int percentile_count;
+
+	const struct bench_axis *axis;	/* NULL: rows go by message size */
+	double x;			/* the value of the axis */
+
+	MPI_Comm comm;			/* native; for the harness itself */
+	struct railmpi_fabric fabric;	/* as this rank sees it */
+	int common_rails;		/* rails that every rank has; the same on all ranks */
+	struct bench_way way[REPORT_WAYS_MAX];
+	int way_count;
+
+	struct bench_place *place;
+	int node_count, host_count;
+	bool oversubscribed;
+	struct bench_pair *pair;	/* tournament: those of the round; star: master and slave */
+	int pair_count;
+	int *player;			/* tournament: the rank that takes part, by node */
+
+	struct railmpi_ledger ledger_seen[RAILMPI_LEDGERS];	/* at the last ledger_take */
+	bool some_local;		/* a rank has a rail to others on its node */
+	json_t *counters;		/* of this node's ports, at the start; or NULL */
+
+	uint64_t generation;		/* of the pattern; the same on all ranks */
+	uint64_t *samples[REPORT_WAYS_MAX];	/* in ns, of one size; timing ranks */
+	struct bench_batches batches[REPORT_WAYS_MAX];	/* of one size */
+
+	struct bench_times *times;	/* BENCH_APP, rank 0: by way, run and rank */
+	bool way_wrong[REPORT_WAYS_MAX];	/* BENCH_APP: in any run; the same on all ranks */
+
+	bool validation_failed;		/* of any rank, in any row: the same on all */
+	bool wrong;			/* this rank found wrong bytes in the last validate_way */
+
+	/* Rank 0 only. */
+	struct report *report;
+	FILE *samples_file;
+	double mean[REPORT_WAYS_MAX];	/* of one size, where columns are variants */
+};
+
+/* ---- The part of a rank, by the layout; place.c has set its pair ---- */
+
+static inline bool app_is(const struct bench_job *job)
+{
+	return job->def->layout == BENCH_APP;
+}
+
+/* Does this rank call run? */
+static inline bool place_runs(const struct bench_job *job)
+{
+	return job->def->layout == BENCH_ALL || app_is(job) || job->b.pair >= 0;
+}
+
+/* Are its samples the row's? */
+static inline bool place_times(const struct bench_job *job)
+{
+	return job->def->layout == BENCH_ALL || app_is(job) ||
+	       (job->b.pair >= 0 && job->b.side == 0);
+}
+
+#endif

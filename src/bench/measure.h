@@ -1,0 +1,17 @@
+/* measure.h - the samples of one size. */
+#ifndef BENCH_MEASURE_H
+#define BENCH_MEASURE_H
+
+#include "bench/job.h"
+
+struct measure {			/* of one size and way */
+	uint64_t wanted, done;		/* samples */
+	uint64_t runs;			/* done, and one untimed per batch; without warm-up */
+	uint64_t warm_wanted, warm_done;
+	uint64_t spent_ns, warm_spent_ns;
+	bool cut;
+};
+/* Fills m[way] and job->samples[way]. */
+void measure_size(struct bench_job *job, uint64_t bytes, struct measure m[]);
+
+#endif

@@ -1,0 +1,18 @@
+/* axis.h - what rows are told apart by, where it is not the message size. */
+#ifndef REPORT_AXIS_H
+#define REPORT_AXIS_H
+
+#include "report/report.h"
+
+json_t *axis_record(const struct report_axis *axis);
+json_t *axis_row_record(const struct report_axis *axis, double value);
+/* Check records.  Returns NULL or the error; a run without an axis is valid. */
+const char *axis_check(const json_t *run);
+const char *axis_row_check(const json_t *run, const json_t *row);
+/* True, with strings that belong to the record: the run has an axis. */
+bool axis_load(struct report_axis *out, const json_t *run);
+/* "64", "0.25": in as few digits as tell it. */
+char *axis_text(double value, char *buf, size_t size);
+enum { AXIS_TEXT = 32 };
+
+#endif

@@ -1,0 +1,24 @@
+/* record.h - one record, one line, one write. */
+#ifndef REPORT_RECORD_H
+#define REPORT_RECORD_H
+
+#include "report/report.h"
+
+struct record_file {
+	int fd;			/* -1: none */
+	const char *path;	/* for error lines */
+	int error;		/* the first -errno; nothing is written after it */
+};
+
+/*
+ * Write `first` to a new file beside path and rename it to path.  If path is not a regular
+ * file (a pipe, /dev/stdout), it is opened directly.  0 or -errno after an error line.
+ */
+int record_open(struct record_file *f, const char *path, const json_t *first);
+int record_write(struct record_file *f, const json_t *record);
+int record_close(struct record_file *f);
+
+/* {"schema": 1, "type": type} */
+json_t *record_new(const char *type);
+
+#endif
