@@ -8,12 +8,13 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <hwloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "util/err.h"
 #include "topo/topo.h"
+#include "util/err.h"
 #include "util/units.h"
 
 /* In the order in which verbs number them. */
