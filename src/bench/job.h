@@ -1,5 +1,5 @@
 /*
- * impl.h - the internal interface of src/bench: the job, and one step per file.
+ * job.h - the internal interface of src/bench: the job, and one step per file.
  *
  *	main.c		the order of events
  *	options.c	the tables of options, and their parsing

@@ -1,5 +1,5 @@
 /*
- * impl.h - the internal interface of src/vbench.
+ * lanes.h - the internal interface of src/vbench.
  *
  *	options.c	values, choices, and what does not go together
  *	ends.c		adapters, queue pairs, registrations; connected to the peer's

@@ -69,8 +69,8 @@ bool hca_channel_left(struct hca_channel *ch);
 void hca_cq_fire(struct hca_cq *cq, const struct hca_completion *c);
 
 /*
- * The mailbox moves (cq_resize.c).  copy_armed arms the new one as the old one is.
- * move_armed, when the new one is the queue's and with the channel locked, collects
+ * The mailbox moves (cq_resize.c).  hca_channel_copy_armed arms the new one as the old one is.
+ * hca_channel_move_armed, when the new one is the queue's and with the channel locked, collects
  * what has fired in the meantime.  cq->lock held.
  */
 void hca_channel_lock(struct hca_cq *cq);
