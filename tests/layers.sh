@@ -17,26 +17,55 @@ only() {
 programs='pt2pt/|collective/|apps/'
 only 'mpi\.h' "src/mpi/|src/bench/|src/vbench/|src/cli/|$programs"
 only 'infiniband/verbs\.h' 'src/verbs/|src/rail/|src/softhca/'
-only 'railmpi\.h' 'src/mpi/|src/bench/|src/vbench/|src/cli/'
-only 'rail\.h' 'src/rail/|src/mpi/'
-only 'mr\.h' 'src/rail/|src/vbench/'
-only 'softhca\.h' 'src/softhca/|src/verbs/|src/rail/'
-only 'bench\.h' "src/bench/|src/vbench/|$programs"
-only 'vbench\.h' 'src/vbench/|pt2pt/rg_verbs_'
-only 'report\.h' "src/report/|src/bench/|src/cli/"
-only 'experiment\.h' "src/report/|src/bench/|src/cli/"
-only 'stats\.h' 'src/stats/|src/report/|src/bench/|src/cli/'
 only 'jansson\.h' 'src/report/|src/bench/|src/cli/'
 only 'popt\.h' 'src/util/cmdline\.c|src/softhca/'
 only 'hwloc\.h|hwloc/[a-z-]*\.h' 'src/topo/'
-only '(memwatch|raw)\.h' 'src/memwatch/|src/rail/|src/softhca/'
-only '(calls|patch|syscall)\.h' 'src/memwatch/'
-only 'topo\.h' 'src/topo/|src/rail/|src/cli/|src/bench/buffers\.c'
-only 'nas\.h|lcg\.h|fft\.h|fft_impl\.h|ft\.h|is\.h' 'src/nas/|apps/'
-only 'vrb\.h' 'src/verbs/|src/rail/|src/vbench/|src/cli/topo\.c'
+only '(topo/)?topo\.h' 'src/topo/|src/rail/|src/cli/|src/bench/buffers\.c'
+only '(verbs/)?vrb\.h' 'src/verbs/|src/rail/|src/vbench/|src/cli/topo\.c'
+only '(vbench/)?vbench\.h' 'src/vbench/|pt2pt/rg_verbs_'
+
+# ---- Rooms of src: headers of other rooms that the files of a room may include ----
+
+# FILE ROOM HEADER, by path below src.  A header without a path is one of the file's own directory, or
+# the first of that name in the order of AM_CPPFLAGS.
+includes() {
+	{
+		find src -name '*.h'
+		grep -rnE '^[ 	]*#[ 	]*include[ 	]*"' --include='*.[ch]' src pt2pt collective apps
+	} | awk -F: -v path="$(sed -n '/^AM_CPPFLAGS = /,/[^\\]$/p' Makefile.am |
+		grep -oE '\)/src(/[a-z]+)?' | cut -c 3- | tr '\n' ' ') src/mpi/coll src/softhca" '
+		NF == 1 { header[$1] = 1; next }
+		{
+			split($3, part, "\"")
+			dir = $1
+			sub(/\/[^\/]*$/, "", dir)
+			n = split(dir " src " path, place, " ")
+			for (i = 1; i <= n; i++)
+				if ((place[i] "/" part[2]) in header)
+					break
+			room = dir
+			if (!sub(/^src\//, "", room))
+				room = "programs"
+			sub(/\/.*/, "", room)
+			found = i <= n ? place[i] "/" part[2] : "src/" room "/" part[2]
+			print $1, room, substr(found, 5)
+		}'
+}
+upwards=$(includes | awk '
+	FNR == NR {
+		may[$1] = "^(" $1
+		for (i = 2; i <= NF; i++)
+			may[$1] = may[$1] "|" $i
+		may[$1] = may[$1] ")/"
+		next
+	}
+	{ count++ }
+	!($2 in may) || $3 "/" !~ may[$2] { print "  " $1 " includes " $3 }
+	END { if (count < 1000) print "  " count " includes: too few" }' tests/rooms.txt -)
+[ -z "$upwards" ] || { failures=$((failures + 1)); echo "not in tests/rooms.txt:"; echo "$upwards"; }
 
 # softhca stands alone: of src/util its library may use units and text only; its command is a program.
-found=$(grep -rlE '#include "(err|opt|stats|report|rail|railmpi|bench)\.h"' src/softhca \
+found=$(grep -rlE '#include "((util|stats|report|rail|mpi|bench)/)?(err|opt|stats|report|rail|railmpi|bench)\.h"' src/softhca \
 	--include='*.[ch]' | grep -v '^src/softhca/tool/')
 [ -z "$found" ] || { failures=$((failures + 1)); echo "src/softhca reaches out: $found"; }
 
@@ -106,15 +135,6 @@ found=$(echo "$symbols" | awk '
 	}')
 [ -z "$found" ] || { failures=$((failures + 1)); echo "upwards in src/softhca:"; echo "$found"; }
 
-found=$(grep -rlE '#include "[a-z_]*\.h"' src/util | xargs grep -hE '#include "' |
-	grep -vE '"(config|err|opt|random|text|told|units|clock)\.h"')
-[ -z "$found" ] || { failures=$((failures + 1)); echo "src/util reaches up: $found"; }
-found=$(grep -hE '^#include "' src/memwatch/*.[ch] | grep -vE '"(config|memwatch|calls|patch|raw|syscall)\.h"')
-[ -z "$found" ] || { failures=$((failures + 1)); echo "src/memwatch reaches out: $found"; }
-found=$(grep -hE '^#include "' src/topo/*.[ch] | grep -vE '"(config|(util/)?(err|units)|topo/(topo|list|near|link))\.h"')
-[ -z "$found" ] || { failures=$((failures + 1)); echo "src/topo reaches out: $found"; }
-found=$(grep -hE '^#include "' src/nas/*.[ch] | grep -vE '"(opt|text|nas|lcg|fft|fft_impl|ft|is)\.h"')
-[ -z "$found" ] || { failures=$((failures + 1)); echo "src/nas reaches out: $found"; }
 # Time and waiting are clock.c's, so that tests/virtual may put another in its place.
 found=$(grep -nE '\b(nanosleep|usleep|sched_yield|ppoll|epoll_wait|pthread_create|SYS_futex)\b' \
 	-r src/rail src/verbs src/softhca --include='*.[ch]')
