@@ -61,6 +61,7 @@ struct bench_way {
 	const char *name;
 	enum railmpi_way id;
 	bool foreign;			/* does not run on the fabric of the others */
+	bool uses_all;			/* RAILMPI_USES_ALL */
 	MPI_Comm comm;
 	int variant;			/* of bench_def.variants */
 	const char *coll;		/* tune.c: the value of --coll in its turn; or NULL */

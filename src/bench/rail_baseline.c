@@ -22,12 +22,6 @@
 
 /* ---- What is compared ------------------------------------------------------------ */
 
-static bool uses_all(const struct bench_way *way)
-{
-	return way->id != RAILMPI_NATIVE && way->id != RAILMPI_SINGLE &&
-	       (int)way->id < RAILMPI_SINGLE_RAIL;
-}
-
 /* Does side `side` of a pair send data? */
 static bool sends(const struct bench_job *job, int side)
 {
@@ -75,7 +69,7 @@ static const char *why_not(const struct bench_job *job)
 	    job->def->metric != BENCH_BANDWIDTH || job->common_rails < 2)
 		return "";
 	for (int w = 0; w < job->way_count; w++)
-		all = all || uses_all(&job->way[w]);
+		all = all || job->way[w].uses_all;
 	if (!all)
 		return "";
 	if (options_last_size(job) <= ways_eager_limit(job))
@@ -101,7 +95,7 @@ static int side_open(const struct bench_job *job, struct bench_job *side)
 	memset(side->samples, 0, sizeof(side->samples));
 	memset(side->batches, 0, sizeof(side->batches));
 	for (int w = 0; w < job->way_count; w++)
-		if (uses_all(&job->way[w]))
+		if (job->way[w].uses_all)
 			side->way[side->way_count++] = job->way[w];
 	for (int r = 0; r < job->common_rails && !rc; r++)
 		rc = way_open(side, &side->way[side->way_count], RAILMPI_SINGLE_RAIL + r);
@@ -116,7 +110,7 @@ static int side_open(const struct bench_job *job, struct bench_job *side)
 static void side_close(struct bench_job *side)
 {
 	for (int w = 0; w < side->way_count; w++) {
-		if (!uses_all(&side->way[w]))
+		if (!side->way[w].uses_all)
 			MPI_Comm_free(&side->way[w].comm);
 		free(side->samples[w]);
 		free(side->batches[w].list);
@@ -257,7 +251,7 @@ static json_t *tell(const struct bench_job *job, const struct bench_job *side, u
 		snprintf(bound, sizeof(bound), "%.2f MB/s (%s)", b->value[b->least],
 			 b->name[b->least]);
 	for (int w = 0; w < side->way_count; w++) {
-		if (!uses_all(&side->way[w]))
+		if (!side->way[w].uses_all)
 			continue;
 		report_note(job->report, "%s: aggregate %.2f MB/s = %.2f of the sum of single "
 			    "rails (%.2f MB/s); bound: %s", side->way[w].name, median[w],

@@ -15,13 +15,13 @@ static bool wants_rails(const struct bench_job *job)
 	return job->opt.over.count == 0;
 }
 
-static const char *way_name(int id)
+static const struct opt_choice *way_choice(int id)
 {
 	const struct opt_choice *c = railmpi_ways();
 
 	while (c->value != id)
 		c++;
-	return c->name;
+	return c;
 }
 
 /*
@@ -42,7 +42,8 @@ int way_open(struct bench_job *job, struct bench_way *way, int id)
 	MPI_Info info;
 
 	way->id = (enum railmpi_way)id;
-	way->name = way_name(id);
+	way->name = way_choice(id)->name;
+	way->uses_all = way_choice(id)->traits & RAILMPI_USES_ALL;
 	way->foreign = is_foreign(job, id);
 	if (id != RAILMPI_NATIVE)
 		options_of_communicator(job, extra, sizeof(extra));

@@ -8,35 +8,65 @@
 #include <string.h>
 
 #include "coll.h"
+#include "policy.h"
 
 struct world_settings world_settings;
 
-#define ONE_RAIL(n, text) \
-	{"single:" text, RAILMPI_SINGLE_RAIL + n, "large messages over rail " text " alone", ""}
-
-static const struct opt_choice ways[] = {
-	{"native", RAILMPI_NATIVE, "the MPI library itself"},
-	{"single", RAILMPI_SINGLE, "one rail: the first, or for large messages rail N",
-	 "single[:N]"},
-	ONE_RAIL(0, "0"), ONE_RAIL(1, "1"), ONE_RAIL(2, "2"), ONE_RAIL(3, "3"),
-	ONE_RAIL(4, "4"), ONE_RAIL(5, "5"), ONE_RAIL(6, "6"), ONE_RAIL(7, "7"),
-	{"bind", RAILMPI_BIND, "whole messages, on the rail bound to the pair of ranks"},
-	{"stripe", RAILMPI_STRIPE, "even pieces over all rails above the threshold, else as bind"},
-	{"weighted", RAILMPI_WEIGHTED, "as stripe, pieces in proportion to each rail's measured rate"},
-	{"pull", RAILMPI_PULL, "as stripe, small chunks, each for the next rail that is free"},
-	{NULL, 0, NULL},
-};
-
-const struct opt_choice *railmpi_ways(void)
-{
-	return ways;
-}
+/* ---- Ways -------------------------------------------------------------------------------- */
 
 static struct opt_choice over_choices[2 + RAILMPI_WAYS_MAX] = {
 	{"auto", WORLD_OVER_AUTO, "stripe with two or more rails, else single; also single over "
 				  "untimed software HCAs, whose rails are one memory"},
+	{"native", RAILMPI_NATIVE, "the MPI library itself"},
 };
-_Static_assert(sizeof(ways) / sizeof(ways[0]) <= RAILMPI_WAYS_MAX + 1, "all ways are choices");
+static struct opt_choice *const ways = over_choices + 1;
+
+_Static_assert(1 + RAIL_POLICIES + RAIL_MAX <= RAILMPI_WAYS_MAX, "all ways are choices");
+_Static_assert(RAILMPI_SINGLE == 1 + RAIL_SINGLE && RAILMPI_PULL == 1 + RAIL_PULL &&
+	       (int)RAIL_POLICIES < RAILMPI_SINGLE_RAIL, "a policy is its number + 1");
+
+/* "single:N" of a policy that names a rail, for each N. */
+static int named_rails_build(const struct rail_policy_row *policy, struct opt_choice *way)
+{
+	static char name[RAIL_MAX][24], help[RAIL_MAX][40];
+
+	for (int r = 0; r < RAIL_MAX; r++) {
+		snprintf(name[r], sizeof(name[r]), "%s:%d", policy->name, r);
+		snprintf(help[r], sizeof(help[r]), "large messages over rail %d alone", r);
+		way[r] = (struct opt_choice){name[r], RAILMPI_SINGLE_RAIL + r, help[r], ""};
+	}
+	return RAIL_MAX;
+}
+
+static void ways_build(void)
+{
+	static char shown[24];
+	int n = 1;
+
+	if (ways[n].name)
+		return;
+	for (int p = 0; p < RAIL_POLICIES; p++) {
+		const struct rail_policy_row *policy = &rail_policies[p];
+		struct opt_choice *way = &ways[n++];
+
+		*way = (struct opt_choice){policy->name, 1 + p, policy->help};
+		if (policy->names_rail) {
+			snprintf(shown, sizeof(shown), "%s[:N]", policy->name);
+			way->shown = shown;
+			n += named_rails_build(policy, &ways[n]);
+		} else {
+			way->traits = RAILMPI_USES_ALL | (policy->spreads ? RAILMPI_CUTS : 0);
+		}
+	}
+}
+
+const struct opt_choice *railmpi_ways(void)
+{
+	ways_build();
+	return ways;
+}
+
+/* ---- Rows -------------------------------------------------------------------------------- */
 
 static const struct opt nodes_row = {
 	.name = "nodes", .type = OPT_COUNT, .carry = OPT_JOB,
@@ -116,7 +146,7 @@ static void rows_build(void)
 	rows[n++] = dump_signal_row;
 	rows[n++] = start_limit_row;
 	public_rows = n;
-	memcpy(over_choices + 1, ways, sizeof(ways));
+	ways_build();
 	rows[n++] = over_row;
 	rows[n] = ledger_row;
 }
@@ -174,17 +204,11 @@ int world_options(void)
 
 struct rail_way world_way(const struct world_settings *s, int way)
 {
-	static const enum rail_policy policy[RAILMPI_SINGLE_RAIL] = {
-		[RAILMPI_SINGLE] = RAIL_SINGLE,
-		[RAILMPI_BIND] = RAIL_BIND,
-		[RAILMPI_STRIPE] = RAIL_STRIPE,
-		[RAILMPI_WEIGHTED] = RAIL_WEIGHTED,
-		[RAILMPI_PULL] = RAIL_PULL,
-	};
-	bool named = way >= RAILMPI_SINGLE_RAIL;
+	bool named = way >= RAILMPI_SINGLE_RAIL, native_way = way == RAILMPI_NATIVE;
 
 	return (struct rail_way){
-		.policy = named ? RAIL_SINGLE : policy[way],	/* native: not used */
+		/* Nothing goes over the way of a native communicator. */
+		.policy = named || native_way ? RAIL_SINGLE : (enum rail_policy)(way - 1),
 		.rail = (uint8_t)(named ? way - RAILMPI_SINGLE_RAIL : 0),
 		.threshold = s->rail.threshold,
 		.eager = s->rail.eager,

@@ -12,8 +12,9 @@
  * The harness sets over=native (railmpi_option) before MPI_Init.  MPI_COMM_WORLD then stays
  * native, and only such duplicates go over rails.  Programs that compare should do the same.
  *
- * Value: native | single | single:N | bind | stripe | weighted | pull, then
- * ",name=value" for options that belong to a communicator.  All ranks must give the same.
+ * Value: a way, which is a choice of railmpi_ways (native, single, single:N, bind, stripe and
+ * others), then ",name=value" for options that belong to a communicator.  All ranks must give the
+ * same.
  * single:N: large messages go over rail N alone (rails count from 0, in the order
  * of railmpi_fabric); small messages go as with `single`.  Communicators made
  * from a routed one by dup and split inherit its way.
@@ -45,8 +46,9 @@ const struct opt *railmpi_options(void);
 const struct opt *railmpi_program_options(void);
 
 /*
- * The choices of --over: name -> enum railmpi_way.  "single:N" is RAILMPI_SINGLE_RAIL + N;
- * whether rail N exists is checked when a communicator is made.
+ * The choices of --over: name -> enum railmpi_way.  A policy of librail is its number + 1.
+ * "single:N" is RAILMPI_SINGLE_RAIL + N; whether rail N exists is checked when a communicator is
+ * made.
  */
 enum railmpi_way {
 	RAILMPI_NATIVE, RAILMPI_SINGLE, RAILMPI_BIND, RAILMPI_STRIPE, RAILMPI_WEIGHTED,
@@ -54,6 +56,11 @@ enum railmpi_way {
 	RAILMPI_SINGLE_RAIL = 16,
 };
 enum { RAILMPI_WAYS_MAX = 24 };		/* choices at most */
+/* Traits of a choice. */
+enum {
+	RAILMPI_USES_ALL = 1,	/* all rails carry messages: of different pairs of ranks, or pieces */
+	RAILMPI_CUTS = 2,	/* a message above the threshold goes over all rails */
+};
 const struct opt_choice *railmpi_ways(void);
 
 /*

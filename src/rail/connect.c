@@ -10,6 +10,7 @@
 #include "lane_ring.h"
 #include "lane_send.h"
 #include "op_queue.h"
+#include "policy.h"
 #include "rail.h"
 #include "rail_connect.h"
 #include "rail_ctx.h"
@@ -265,8 +266,9 @@ void rail_peer_start(struct rail_peer *peer)
 			rail_send_tx_init(&peer->tx[i]);
 	for (int i = 0; i < peer->tx_count && peer->ctx->untraced; i++)
 		rail_trace_tx(&peer->tx[i]);
-	for (int p = RAIL_BIND; p < RAIL_POLICIES; p++)
-		peer->route[p] = &peer->tx[peer->tx_count - 1];
+	for (int p = 0; p < RAIL_POLICIES; p++)
+		if (!rail_policies[p].names_rail)
+			peer->route[p] = peer_bound_tx(peer);
 	peer->connected = true;
 	/* What has waited, each in its own way's order. */
 	for (op = held.head; op; op = next) {

@@ -10,6 +10,7 @@
 #include "likely.h"
 #include "op_queue.h"
 #include "peer_failure.h"
+#include "policy.h"
 #include "rail.h"
 #include "rail_ctx.h"
 #include "rail_op.h"
@@ -23,7 +24,7 @@ static inline uint64_t eager_limit(const struct rail_ctx *ctx, const struct rail
 {
 	uint64_t limit = way->eager < ctx->eager_max ? way->eager : ctx->eager_max;
 
-	return way->policy >= RAIL_STRIPE && way->threshold < limit ? way->threshold : limit;
+	return rail_policies[way->policy].spreads && way->threshold < limit ? way->threshold : limit;
 }
 
 uint64_t rail_eager_limit(const struct rail_ctx *ctx, const struct rail_way *way)

@@ -10,7 +10,7 @@ librail_core_la_SOURCES = \
 	src/rail/lane_ring.c \
 	src/rail/lane_send.c src/rail/ledger.c src/rail/mapped.c src/rail/memory.c src/rail/mr.c \
 	src/rail/on_demand.c src/rail/open.c src/rail/options.c src/rail/parts.c src/rail/peer.c \
-	src/rail/peer_end.c src/rail/peer_failure.c src/rail/pool.c src/rail/progress.c \
+	src/rail/peer_end.c src/rail/peer_failure.c src/rail/policy.c src/rail/pool.c src/rail/progress.c \
 	src/rail/queues.c src/rail/rate_estimate.c src/rail/reach.c src/rail/rndv.c src/rail/rndv_receive.c \
 	src/rail/rndv_send.c src/rail/select.c \
 	src/rail/shared_limit.c src/rail/stripe.c src/rail/table.c src/rail/trace.c src/rail/way.c \
@@ -18,7 +18,7 @@ librail_core_la_SOURCES = \
 	src/rail/eager_lane.h src/rail/edges.h src/rail/endpoint_info.h src/rail/foreign_writes.h \
 	src/rail/landing.h src/rail/lane.h src/rail/mapped.h \
 	src/rail/lane_ring.h src/rail/lane_send.h src/rail/likely.h src/rail/mr.h \
-	src/rail/on_demand.h src/rail/op_queue.h src/rail/parts.h src/rail/peer_end.h src/rail/peer_failure.h \
+	src/rail/on_demand.h src/rail/op_queue.h src/rail/parts.h src/rail/peer_end.h src/rail/peer_failure.h src/rail/policy.h \
 	src/rail/rail_connect.h src/rail/rail_cq.h src/rail/rail_ctx.h src/rail/rail_memory.h \
 	src/rail/rail_op.h src/rail/rail_options.h src/rail/rail_peer.h src/rail/rail_pool.h \
 	src/rail/rail_record.h src/rail/rail_select.h src/rail/rail_trace.h \

@@ -218,8 +218,8 @@ static const struct opt options[] = {
 	  .help = "who moves the data of messages above the eager limit" },
 	{ .name = "completion", .type = OPT_CHOICE, .carry = OPT_COMM, AT(completion),
 	  .arg = "HOW", .standard = "imm", .choices = completions,
-	  .help = "how a receiver learns that what was written is there; control not with pull, "
-		  "read and both" },
+	  .help = "how a receiver learns that what was written is there; control not with "
+		  "read, both and ways whose chunks take any rail" },
 	{ .name = "chunk", .type = OPT_SIZE, .carry = OPT_JOB, AT(chunk), .arg = "BYTES",
 	  .standard = "64K", .min = RAIL_CHUNK_BYTES_MIN, .max = RAIL_CHUNK_MAX_BYTES,
 	  .help = "pieces of large messages are cut into requests of so many bytes, but for pull and "

@@ -69,7 +69,7 @@ static void lane_probe(struct rail_lane *lane)
 	struct rail_peer *peer = lane->peer;
 
 	if (!peer->error && lane->cq && !lane_is_probed(lane) &&
-	    (lane == peer->route[RAIL_BIND]->lane || rail_lane_is_used(lane)))
+	    (lane == peer_bound_tx(peer)->lane || rail_lane_is_used(lane)))
 		rail_lane_probe(lane);
 }
 
@@ -117,7 +117,7 @@ static void bye_send(struct rail_peer *peer)
 {
 	static const struct rail_header none;
 	static const unsigned char nothing[RAIL_SLOT_PAYLOAD];
-	struct rail_tx *tx = peer->route[RAIL_BIND];
+	struct rail_tx *tx = peer_bound_tx(peer);
 
 	tx->control(tx, RECORD_BYE, &none, 0, nothing);
 	for (int k = 0; k < peer->tx_count && !peer->error; k++)

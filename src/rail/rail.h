@@ -402,6 +402,7 @@ void rail_queues(const struct rail_peer *peer, struct rail_queues *out);
 
 /* ---- Messages ----------------------------------------------------------- */
 
+/* policy.c has a row for each. */
 enum rail_policy {
 	/*
 	 * Small messages and control on rail 0, as without cutting; the payload of
@@ -436,8 +437,8 @@ struct rail_way {
 	uint64_t threshold;
 	uint64_t eager;		/* held to that of the settings; rail_way_check refuses more */
 	uint8_t rail;		/* RAIL_SINGLE: which; below rail_count */
-	uint8_t rendezvous;	/* enum rail_rendezvous; both: not RAIL_WEIGHTED, RAIL_PULL */
-	uint8_t completion;	/* enum rail_completion; control: only by write, not RAIL_PULL */
+	uint8_t rendezvous;	/* enum rail_rendezvous; not every policy goes by both, and */
+	uint8_t completion;	/* enum rail_completion; not every one by control: rail_way_check */
 };
 
 /* Bytes: the largest message that goes whole at once on this way. */

@@ -76,6 +76,12 @@ static inline struct rail_lane *peer_bulk(const struct rail_peer *peer, int k, i
 	return &peer->bulk[k * peer->qps + q];
 }
 
+/* To its bound rail; to its first one where that is bound to it. */
+static inline struct rail_tx *peer_bound_tx(struct rail_peer *peer)
+{
+	return &peer->tx[peer->tx_count - 1];
+}
+
 /* Which of the peer's rails rail r of the context is; its first if it has no such rail. */
 static inline int peer_rail(const struct rail_peer *peer, int r)
 {

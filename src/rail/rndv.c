@@ -43,6 +43,7 @@
 #include "mr.h"
 #include "op_queue.h"
 #include "parts.h"
+#include "policy.h"
 #include "rail.h"
 #include "rail_ctx.h"
 #include "rail_op.h"
@@ -64,7 +65,7 @@ static uint64_t cts_word(const struct rail_op *op)
 /* By both: equally many for each rail, and an even number of all, since half are for either end. */
 static uint64_t even_chunk_bytes(const struct rail_op *op)
 {
-	bool cut = op->policy >= RAIL_STRIPE && op->bytes > op->threshold;
+	bool cut = rail_policy_cuts(op->policy, op->bytes, op->threshold);
 	uint64_t rails = (uint64_t)(cut ? op->peer->rail_count : 1);
 	uint64_t share = (op->bytes + rails - 1) / rails;
 	uint64_t chunks = share ? (share + RNDV_COPY_BYTES - 1) / RNDV_COPY_BYTES : 1;
@@ -97,7 +98,7 @@ void rndv_plan(const struct rail_op *op, struct rail_stripe *s)
 			       chunk_bytes(op->peer, op->bytes),
 	};
 
-	rail_stripe_weights(&cut, op->policy, op->threshold, op->bytes, op->bound, op->weight);
+	rail_policy_cut(&cut, op->policy, op->threshold, op->bytes, op->bound, op->weight);
 	rail_stripe_plan(s, op->bytes, &cut);
 }
 
@@ -139,6 +140,7 @@ static int keys_post(struct rail_tx *tx, const struct rail_op *op)
 
 static int rts_post(struct rail_tx *tx, struct rail_op *op)
 {
+	const struct rail_policy_row *policy = &rail_policies[op->policy];
 	struct rail_rts_wire rts = {
 		.handle = op->handle,
 		.threshold = op->threshold,
@@ -151,15 +153,14 @@ static int rts_post(struct rail_tx *tx, struct rail_op *op)
 
 	if (unlikely(!tx->lane))
 		return 0;		/* not connected yet */
-	rts.bound = (uint8_t)(op->policy == RAIL_SINGLE ? peer_rail(op->peer, op->rail) :
-							  tx->lane->k);
+	rts.bound = (uint8_t)(policy->names_rail ? peer_rail(op->peer, op->rail) : tx->lane->k);
 	op->bound = rts.bound;
-	if (op->policy == RAIL_WEIGHTED) {
+	if (policy->measures) {
 		rail_estimate_weights(&op->peer->writing, op->weight);
 		memcpy(rts.weight, op->weight, sizeof(rts.weight));
 	}
 	rc = tx->control(tx, RECORD_RTS, &op->header, op->buf.bytes, &rts);
-	if (rc > 0 && op->policy == RAIL_WEIGHTED)
+	if (rc > 0 && policy->measures)
 		rail_estimate_sent(&op->peer->writing);
 	return rc;
 }

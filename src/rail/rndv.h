@@ -28,6 +28,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "policy.h"
 #include "rail.h"
 #include "rail_peer.h"
 #include "stripe.h"
@@ -117,16 +118,17 @@ static inline bool rndv_may_move_alone(const struct rail_op *op, uint64_t bytes)
 	return op->how & RNDV_BOTH && op->peer->copies && bytes <= RNDV_COPY_BYTES;
 }
 
-/* Its chunks are cut by measured rates. */
+/* The pieces of its rails follow measured rates. */
 static inline bool op_is_weighted(const struct rail_op *op)
 {
-	return op->policy == RAIL_WEIGHTED && op->bytes > op->threshold;
+	return rail_policies[op->policy].measures && op->bytes > op->threshold;
 }
 
 /* Any rail may carry its next chunk. */
 static inline bool op_is_pulled(const struct rail_op *op)
 {
-	return op->policy == RAIL_PULL && op->bytes > op->threshold;
+	return rail_policies[op->policy].spreads == RAIL_SPREADS_CHUNKS &&
+	       op->bytes > op->threshold;
 }
 
 /* Chunk n of a message takes this lane of rail k; consecutive chunks take the lanes in turn. */

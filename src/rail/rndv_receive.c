@@ -15,6 +15,7 @@
 #include "op_queue.h"
 #include "parts.h"
 #include "peer_failure.h"
+#include "policy.h"
 #include "rail.h"
 #include "rail_ctx.h"
 #include "rail_op.h"
@@ -37,16 +38,20 @@ static bool rts_is_sound(const struct rail_rx *rx, const struct rail_rts_wire *r
 	const struct rail_peer *peer = rx->lane->peer;
 	bool read = rts->how & (RNDV_READ | RNDV_BOTH), control = rts->how & RNDV_CONTROL;
 	bool both = rts->how & RNDV_BOTH;
-	unsigned share = rts->policy != RAIL_WEIGHTED;
+	const struct rail_policy_row *policy;
+	unsigned share;
 
+	if (rts->policy >= RAIL_POLICIES)
+		return false;
+	policy = &rail_policies[rts->policy];
+	share = !policy->measures;
 	for (int k = 0; k < peer->rail_count; k++)
 		share |= rts->weight[k];
-	return bytes <= INT64_MAX && rts->policy < RAIL_POLICIES && share &&
-	       rts->bound < peer->rail_count &&
+	return bytes <= INT64_MAX && share && rts->bound < peer->rail_count &&
 	       !(rts->how & ~(RNDV_READ | RNDV_CONTROL | RNDV_BOTH | RNDV_MORE)) &&
-	       !(both && (rts->how & RNDV_READ || rts->policy > RAIL_STRIPE)) &&
+	       !(both && (rts->how & RNDV_READ || policy->not_both)) &&
 	       !(rts->how & RNDV_MORE && !both) &&
-	       !(control && (read || rts->policy == RAIL_PULL)) &&
+	       !(control && (read || policy->not_control)) &&
 	       !(read && rts->parts) && rts->parts <= 1 &&
 	       (!read || rx->keys.handle == rts->handle);
 }
@@ -197,7 +202,7 @@ static void op_take_rts(struct rail_op *op, const struct rail_rts *rts)
 	memcpy(op->weight, rts->weight, sizeof(op->weight));
 	op->slot = op->generation = 0;
 	/* Who reads knows best how fast the rails are in this direction. */
-	if (op->policy == RAIL_WEIGHTED && op->how & RNDV_READ) {
+	if (rail_policies[op->policy].measures && op->how & RNDV_READ) {
 		rail_estimate_weights(&op->peer->reading, op->weight);
 		rail_estimate_sent(&op->peer->reading);
 	}

@@ -11,6 +11,7 @@
 #include "mr.h"
 #include "parts.h"
 #include "peer_failure.h"
+#include "policy.h"
 #include "rail.h"
 #include "rail_ctx.h"
 #include "rail_op.h"
@@ -24,7 +25,7 @@ static bool by_both(const struct rail_peer *peer, const struct rail_way *way, si
 {
 	if (way->rendezvous != RAIL_BY_AUTO)
 		return way->rendezvous == RAIL_BY_BOTH;
-	return peer->copies && bytes >= RNDV_BOTH_BYTES && way->policy <= RAIL_STRIPE &&
+	return peer->copies && bytes >= RNDV_BOTH_BYTES && !rail_policies[way->policy].not_both &&
 	       way->completion == RAIL_BY_IMMEDIATE;
 }
 

@@ -1,6 +1,5 @@
 /* stripe.c - the table of chunks. */
 #include <errno.h>
-#include <string.h>
 
 #include "stripe.h"
 
@@ -12,20 +11,6 @@ static uint64_t align_down(uint64_t x)
 static uint64_t align_up(uint64_t x)
 {
 	return align_down(x + RAIL_STRIPE_ALIGN - 1);
-}
-
-void rail_stripe_weights(struct rail_cut *cut, enum rail_policy policy, uint64_t threshold,
-			 uint64_t bytes, int bound_rail, const uint8_t weight[RAIL_MAX])
-{
-	bool spread = policy >= RAIL_STRIPE && bytes > threshold;
-
-	cut->pull = spread && policy == RAIL_PULL;
-	memset(cut->weight, 0, sizeof(cut->weight));
-	if (spread)
-		for (int r = 0; r < cut->rail_count; r++)
-			cut->weight[r] = policy == RAIL_WEIGHTED ? weight[r] : 1;
-	else
-		cut->weight[bound_rail] = 1;
 }
 
 /* ---- Pulled ------------------------------------------------------------- */

@@ -35,14 +35,14 @@ static inline uint64_t rail_stripe_table(uint64_t chunk_bytes)
 }
 
 /*
- * The chunks of a message that rails pull (policy `pull`) are not larger than this,
+ * The chunks of a message that rails pull (RAIL_SPREADS_CHUNKS) are not larger than this,
  * unless there would be too many of them.
  */
 #define RAIL_PULL_BYTES ((uint64_t)64 << 10)
 
 enum { RAIL_ANY = -1 };		/* a chunk that any rail may carry */
 
-/* How to cut. */
+/* How to cut; policy.h makes it. */
 struct rail_cut {
 	int rail_count;
 	bool pull;			/* chunks for any rail; the rest does not matter then */
@@ -74,15 +74,6 @@ struct rail_chunk {
 	uint64_t offset, bytes;
 	int rail;			/* or RAIL_ANY */
 };
-
-/*
- * What a policy makes of a message of that many bytes: above the threshold
- * `stripe` is even over all rails, `weighted` by the weights, `pull` for any rail
- * that is free; everything else goes on one rail.  rail_count and chunk_bytes are the
- * caller's.
- */
-void rail_stripe_weights(struct rail_cut *cut, enum rail_policy policy, uint64_t threshold,
-			 uint64_t bytes, int bound_rail, const uint8_t weight[RAIL_MAX]);
 
 /*
  * The table.  Pull: as many chunks for each rail at least as it takes to share out

@@ -49,6 +49,7 @@ struct opt_choice {
 	const char *help;	/* may be NULL */
 	/* Shown in lists of accepted values; NULL: name; "": omitted, another entry covers it. */
 	const char *shown;
+	unsigned traits;	/* bits of the table's owner */
 };
 
 enum opt_carry {

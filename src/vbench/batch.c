@@ -65,12 +65,13 @@ static uint64_t word_of(const struct bench *b)
 /* What a side of the pair posts goes over these rails.  `bind` is as librail's, of P1. */
 static struct vb_span rails_of(const struct bench *b, int side)
 {
+	const unsigned traits = vb_way_traits(b->way);
 	struct vb_span all = { 0, vb.rails };
 	int one = 0;
 
-	if (b->way == RAILMPI_STRIPE && (uint64_t)b->count > vbench.threshold)
+	if (traits & RAILMPI_CUTS && (uint64_t)b->count > vbench.threshold)
 		return all;
-	if (b->way == RAILMPI_BIND)
+	if (traits == RAILMPI_USES_ALL)
 		one = (b->pair + side) % vb.rails;
 	else if (b->way >= RAILMPI_SINGLE_RAIL)
 		one = b->way - RAILMPI_SINGLE_RAIL;

@@ -309,14 +309,30 @@ int vb_check(void)
 	return 0;
 }
 
-/* Of a message in pieces, one that is lost would make it neither right nor missing. */
+static const struct opt_choice *way_choice(int way)
+{
+	const struct opt_choice *c = railmpi_ways();
+
+	while (c->value != way)
+		c++;
+	return c;
+}
+
+unsigned vb_way_traits(int way)
+{
+	return way_choice(way)->traits;
+}
+
+/* A message in pieces that loses one is neither right nor missing. */
 int vb_check_way(int way)
 {
-	if (way == RAILMPI_BIND && bench_def.layout == BENCH_STAR)
-		return refused("over", "bind", "a master and its slaves are no pairs",
+	const struct opt_choice *c = way_choice(way);
+
+	if (c->traits == RAILMPI_USES_ALL && bench_def.layout == BENCH_STAR)
+		return refused("over", c->name, "a master and its slaves are no pairs",
 			       "single, single:N, stripe");
-	if (way == RAILMPI_STRIPE && vb_may_lose())
-		return refused("over", "stripe", "only by --transport RC", "single, single:N, bind");
+	if (c->traits & RAILMPI_CUTS && vb_may_lose())
+		return refused("over", c->name, "only by --transport RC", "single, single:N, bind");
 	return 0;
 }
 

@@ -15,6 +15,8 @@ bool vb_has_replies(void);
 bool vb_streams(void);
 int vb_check(void);
 int vb_check_way(int way);
+/* RAILMPI_USES_ALL and RAILMPI_CUTS of an enum railmpi_way. */
+unsigned vb_way_traits(int way);
 void vb_describe(char *text, size_t size);
 /* How arrivals are found, "auto" resolved. */
 enum vbench_arrival vb_arrival(void);

@@ -17,8 +17,8 @@ check_PROGRAMS += tests/rail/test_stripe tests/rail/test_ring tests/rail/test_mr
 TESTS += tests/rail/test_stripe tests/rail/test_ring tests/rail/test_mr \
 	tests/rail/test_traffic tests/rail/test_offers tests/rail/test_peer tests/rail/test_demand \
 	tests/rail/test_peer_failure
-check_PROGRAMS += tests/rail/test_rate_estimate tests/rail/test_cancel
-TESTS += tests/rail/test_rate_estimate tests/rail/test_cancel
+check_PROGRAMS += tests/rail/test_policy tests/rail/test_rate_estimate tests/rail/test_cancel
+TESTS += tests/rail/test_policy tests/rail/test_rate_estimate tests/rail/test_cancel
 endif
 # On a clock of their own, all processes of a job in one.
 if HAVE_CMOCKA
@@ -44,6 +44,8 @@ tests_virtual_test_rails_LDADD = tests/rail/libjob.la $(CMOCKA_LIBS)
 tests_rail_test_rate_estimate_SOURCES = tests/rail/test_rate_estimate.c src/rail/rate_estimate.c
 tests_rail_test_rate_estimate_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_rail_test_rate_estimate_LDADD = $(CMOCKA_LIBS) -lm
+tests_rail_test_policy_CPPFLAGS = $(TEST_CPPFLAGS)
+tests_rail_test_policy_LDADD = tests/rail/libjob.la $(CMOCKA_LIBS)
 tests_rail_test_cancel_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_rail_test_cancel_LDADD = tests/rail/libjob.la $(CMOCKA_LIBS)
 tests_verbs_test_counters_SOURCES = tests/verbs/test_counters.c src/verbs/counters.c
@@ -53,7 +55,7 @@ tests_rail_test_shared_limit_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_rail_test_shared_limit_LDADD = tests/rail/libjob.la $(CMOCKA_LIBS)
 tests_rail_test_ledger_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_rail_test_ledger_LDADD = tests/rail/libjob.la $(CMOCKA_LIBS)
-tests_rail_test_stripe_SOURCES = tests/rail/test_stripe.c src/rail/stripe.c
+tests_rail_test_stripe_SOURCES = tests/rail/test_stripe.c src/rail/policy.c src/rail/stripe.c
 tests_rail_test_stripe_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_rail_test_stripe_LDADD = $(CMOCKA_LIBS)
 tests_rail_test_ring_SOURCES = tests/rail/test_ring.c src/rail/table.c

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "policy.h"
 #include "stripe.h"
 
 static uint64_t seed = 20041106;
@@ -176,7 +177,7 @@ static void test_small(void **unused)
 		for (uint64_t bytes = 0; bytes <= 5000; bytes++) {
 			struct rail_cut cut = { .rail_count = rails, .chunk_bytes = 256 };
 
-			rail_stripe_weights(&cut, RAIL_STRIPE, 1, bytes, rails - 1, NULL);
+			rail_policy_cut(&cut, RAIL_STRIPE, 1, bytes, rails - 1, NULL);
 			check_table(&cut, bytes);
 		}
 }
@@ -189,36 +190,36 @@ static void test_policies(void **unused)
 
 	(void)unused;
 	/* Equal is not striped. */
-	rail_stripe_weights(&cut, RAIL_STRIPE, 8192, 8192, 1, NULL);
+	rail_policy_cut(&cut, RAIL_STRIPE, 8192, 8192, 1, NULL);
 	assert_int_equal(rail_stripe_plan(&s, 8192, &cut), 0);
 	assert_int_equal(s.chunk_count, 1);
 	assert_int_equal(rail_stripe_chunk(&s, 0).rail, 1);
-	rail_stripe_weights(&cut, RAIL_STRIPE, 8192, 8193, 1, NULL);
+	rail_policy_cut(&cut, RAIL_STRIPE, 8192, 8193, 1, NULL);
 	assert_int_equal(rail_stripe_plan(&s, 8193, &cut), 0);
 	assert_int_equal(s.chunk_count, 3);
 	/* Never cut over rails, however long. */
-	rail_stripe_weights(&cut, RAIL_BIND, 8192, 1 << 20, 2, NULL);
+	rail_policy_cut(&cut, RAIL_BIND, 8192, 1 << 20, 2, NULL);
 	assert_int_equal(rail_stripe_plan(&s, 1 << 20, &cut), 0);
 	assert_int_equal(s.chunk_count, 1);
 	assert_int_equal(rail_stripe_chunk(&s, 0).rail, 2);
-	rail_stripe_weights(&cut, RAIL_SINGLE, 8192, 3 << 20, 2, NULL);
+	rail_policy_cut(&cut, RAIL_SINGLE, 8192, 3 << 20, 2, NULL);
 	assert_int_equal(rail_stripe_plan(&s, 3 << 20, &cut), 0);
 	assert_int_equal(s.chunk_count, 3);
 	assert_int_equal(rail_stripe_chunk(&s, 2).rail, 2);
 	/* By weight above the threshold; a rail may have none. */
-	rail_stripe_weights(&cut, RAIL_WEIGHTED, 8192, 8192, 1, weight);
+	rail_policy_cut(&cut, RAIL_WEIGHTED, 8192, 8192, 1, weight);
 	assert_int_equal(rail_stripe_plan(&s, 8192, &cut), 0);
 	assert_int_equal(s.chunk_count, 1);
 	assert_int_equal(rail_stripe_chunk(&s, 0).rail, 1);
-	rail_stripe_weights(&cut, RAIL_WEIGHTED, 8192, 1 << 20, 1, weight);
+	rail_policy_cut(&cut, RAIL_WEIGHTED, 8192, 1 << 20, 1, weight);
 	assert_int_equal(rail_stripe_plan(&s, 1 << 20, &cut), 0);
 	assert_int_equal(s.piece[0].bytes, 768 << 10);
 	assert_int_equal(s.piece[1].bytes, 0);
 	assert_int_equal(s.piece[2].bytes, 256 << 10);
-	rail_stripe_weights(&cut, RAIL_PULL, 8192, 8192, 2, NULL);
+	rail_policy_cut(&cut, RAIL_PULL, 8192, 8192, 2, NULL);
 	assert_int_equal(rail_stripe_plan(&s, 8192, &cut), 0);
 	assert_int_equal(rail_stripe_chunk(&s, 0).rail, 2);
-	rail_stripe_weights(&cut, RAIL_PULL, 8192, 8193, 2, NULL);
+	rail_policy_cut(&cut, RAIL_PULL, 8192, 8193, 2, NULL);
 	assert_int_equal(rail_stripe_plan(&s, 8193, &cut), 0);
 	assert_int_equal(s.chunk_count, 3);
 	assert_int_equal(rail_stripe_chunk(&s, 0).rail, RAIL_ANY);

@@ -11,6 +11,7 @@
 #include <sys/mman.h>
 
 #include "lane.h"
+#include "policy.h"
 #include "rail.h"
 #include "rail_ctx.h"
 #include "rail_peer.h"
@@ -280,7 +281,8 @@ static int all_ways(struct rail_way ways[TRAFFIC_WAYS_MAX], int rails)
 
 	for (int policy = 0; policy < RAIL_POLICIES; policy++)
 		for (int how = 0; how < 4; how++) {
-			if ((policy == RAIL_PULL && how == 1) || (policy > RAIL_STRIPE && how == 3))
+			if ((rail_policies[policy].not_control && how == 1) ||
+			    (rail_policies[policy].not_both && how == 3))
 				continue;
 			ways[n++] = (struct rail_way){
 				.policy = policy, .threshold = 8192, .eager = 8192,

@@ -10,6 +10,7 @@
 #include "err.h"
 #include "lost.h"
 #include "match.h"
+#include "policy.h"
 #include "pool.h"
 #include "request.h"
 
@@ -295,7 +296,7 @@ void coll_copy(struct coll *k, struct coll_block from, struct coll_block to)
 
 int coll_rails(const struct coll *k)
 {
-	return k->comm->way.policy < RAIL_STRIPE ? 1 : rail_count(layer.rails);
+	return rail_policies[k->comm->way.policy].spreads ? rail_count(layer.rails) : 1;
 }
 
 unsigned coll_rails_hold(const struct coll *k)
