@@ -198,7 +198,7 @@ static void bounds_find(const struct bench_job *job, uint64_t bytes, struct boun
 	*b = (struct bounds){ .value = { NAN, NAN, NAN }, .least = -1 };
 	bounds_nominal(job, b);
 	/* Where memory is the wire. */
-	if (strcmp(job->fabric.kind, "software HCA") == 0)
+	if (job->fabric.software_hca)
 		memory = memory_measure(job, (size_t)bytes);
 	if (memory > 0) {
 		b->value[MEMORY] = memory / 1e6;

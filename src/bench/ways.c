@@ -31,7 +31,7 @@ static const struct opt_choice *way_choice(int id)
  */
 static bool is_foreign(const struct bench_job *job, int id)
 {
-	bool memory = strcmp(job->fabric.kind, "software HCA") == 0 && !job->fabric.modelled;
+	bool memory = job->fabric.software_hca && !job->fabric.modelled;
 
 	return id == RAILMPI_NATIVE && job->host_count == 1 && job->fabric.rail_count && !memory;
 }

@@ -85,6 +85,7 @@ struct railmpi_rail {
 
 struct railmpi_fabric {
 	const char *kind;		/* "hardware", "kernel software", "software HCA" or "none" */
+	bool software_hca;		/* its ports are libsofthca's */
 	bool hardware;			/* numbers may be cited as hardware's */
 	bool modelled;			/* timed by a model, not by the machine */
 	const char *text;		/* for people */

@@ -516,6 +516,7 @@ void railmpi_fabric(struct railmpi_fabric *out)
 	if (!layer.rails)
 		return;
 	out->kind = kinds[rail_fabric_kind(layer.rails)];
+	out->software_hca = rail_fabric_kind(layer.rails) == RAIL_FABRIC_SOFTHCA;
 	out->hardware = rail_fabric_kind(layer.rails) == RAIL_FABRIC_HARDWARE;
 	out->text = rail_fabric_text(layer.rails);
 	out->spec = rail_fabric_spec(layer.rails);
