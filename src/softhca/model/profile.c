@@ -14,7 +14,7 @@
 #endif
 
 /*
- * Sources of the numbers.  P1, P4 and P5 are the papers that README.md names;
+ * Sources of the numbers.  P1, P4 and P5 are the papers that doc/measuring.md names;
  * `railgauge reproduce p1` sets each profile beside their figures.  Calibrated values are
  * marked here, and in data/ the figures that gave them, of which each profile has more than
  * calibrated keys (tests/report/test_experiment.c); everything else follows from the model.
