@@ -82,7 +82,7 @@ expect "calls_suite with threads" passes
 SUITE_MULTIPLE=1 launch 2 tests/mpi/beside_suite stripe
 expect "beside_suite with threads" passes
 # A library whose progress the layer cannot reach.
-SUITE_CASE=unasked launch 2 env LD_PRELOAD="$PWD/tests/mpi/.libs/unreached.so" \
+RG_CASE=unasked launch 2 env LD_PRELOAD="$PWD/tests/mpi/.libs/unreached.so" \
 	tests/mpi/beside_suite stripe
 expect "the progress thread alone serves who waits in the library" passes
 # Processes that are spawned have rails of their own, and none to those that spawned them.

@@ -79,7 +79,7 @@ static bool is_named(const char *name, const char *list)
 
 int suite_main(int argc, char **argv, int thread_level, const struct suite_case *cases)
 {
-	const char *only = getenv("SUITE_CASE");
+	const char *only = getenv("RG_CASE");
 	const struct suite_case *k;
 	int a, provided, ran = 0;
 	char where[128];

@@ -3,7 +3,7 @@
  *
  * A case is a function on a communicator.  suite_main runs all cases over the
  * communicators of each way named on the command line (native too: a case
- * that the MPI library itself does not pass is a wrong case).  SUITE_CASE in the environment: these
+ * that the MPI library itself does not pass is a wrong case).  RG_CASE in the environment: these
  * cases alone.
  */
 #ifndef SUITE_H

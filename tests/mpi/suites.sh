@@ -27,10 +27,10 @@ for suite in $suites; do
 done
 
 # An algorithm that looks at the type once more behind its messages; memory that is freed is changed.
-export RAILGAUGE_COLL=scatter=binomial MALLOC_PERTURB_=165 SUITE_CASE=freed_beside_scatter
+export RAILGAUGE_COLL=scatter=binomial MALLOC_PERTURB_=165 RG_CASE=freed_beside_scatter
 launch 3 tests/mpi/thread_suite stripe
 expect "a type that another thread frees" passes
-unset RAILGAUGE_COLL MALLOC_PERTURB_ SUITE_CASE
+unset RAILGAUGE_COLL MALLOC_PERTURB_ RG_CASE
 
 # Messages go on while the program waits in the library's own collectives.
 export RAILGAUGE_COLL=native
@@ -78,17 +78,17 @@ if [ -n "${RG_LONG-}" ]; then
 	expect "sizes beyond 31 and 32 bits, natively" passes
 	export SIZE_LONG=1
 fi
-[ -z "$sized" ] || export SUITE_CASE="$sized"
+[ -z "$sized" ] || export RG_CASE="$sized"
 # shellcheck disable=SC2086 # words are meant
 launch 2 tests/mpi/size_suite $ways
 expect "sizes beyond 31 and 32 bits" passes
 expect "sizes beyond 63 bits: one line each" \
 	[ "$(grep -c '^size_suite: rank 0: a message of more than' "$err")" -ge 2 ]
 if [ "$RG_MPI_FLAVOR" = openmpi ] || [ -n "${RG_LONG-}" ]; then
-	SUITE_CASE="bcast displacements in_place" launch 3 tests/mpi/size_suite stripe
+	RG_CASE="bcast displacements in_place" launch 3 tests/mpi/size_suite stripe
 	expect "large types in pieces between three ranks" passes
 fi
-unset SUITE_CASE SIZE_LONG
+unset RG_CASE SIZE_LONG
 
 alike() {
 	[ "$rc" -eq 0 ] && grep -q 'all packed alike$' "$out"
