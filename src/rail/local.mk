@@ -32,5 +32,5 @@ librail_la_LIBADD = librail-core.la
 librail_la_LDFLAGS = $(AM_LDFLAGS) -version-info 0:0:0 \
 	-Wl,--version-script=$(srcdir)/src/rail/librail.map
 EXTRA_librail_la_DEPENDENCIES = src/rail/librail.map
-EXTRA_DIST += src/rail/librail.map src/rail/README.md
+EXTRA_DIST += src/rail/librail.map
 pkgconfig_DATA += src/rail/librail.pc

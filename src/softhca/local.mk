@@ -73,7 +73,7 @@ libsofthca_la_LIBADD = libsofthca-core.la librg-util.la
 libsofthca_la_LDFLAGS = $(AM_LDFLAGS) -version-info 0:0:0 \
 	-Wl,--version-script=$(srcdir)/src/softhca/libsofthca.map
 libsofthca_la_DEPENDENCIES = libsofthca-core.la librg-util.la src/softhca/libsofthca.map
-EXTRA_DIST += src/softhca/libsofthca.map src/softhca/README.md
+EXTRA_DIST += src/softhca/libsofthca.map
 pkgconfig_DATA += src/softhca/libsofthca.pc
 
 # Beside it, the directory softhca/: files.c, and the name of libibverbs for

@@ -84,8 +84,8 @@ static int child_unmaps(struct life *l, int told)
 
 /*
  * Its own heap, and what it has of the buffer by other calls.  A child of a process with several
- * threads may not call malloc (POSIX, fork), and where heap pages are pinned it cannot: HACKING,
- * "Registrations".
+ * threads may not call malloc (POSIX, fork), and where heap pages are pinned it cannot:
+ * src/memwatch/README.md, "Forks".
  */
 static int child_frees(struct life *l, int told)
 {

@@ -1,5 +1,5 @@
 #!/bin/sh
-# assumptions.sh - what programs do besides MPI, natively and over rails (src/mpi/README.md).
+# assumptions.sh - what programs do besides MPI, natively and over rails (src/mpi/ASSUMPTIONS.md).
 . "$srcdir/tests/run-lib.sh"
 over="src/cli/railgauge exec --over stripe --soft ports=2 --"
 program=tests/mpi/assumptions

@@ -14,7 +14,7 @@ struct hca_remap_state {
 	 */
 	struct hca_ranges ranges;
 	struct hca_moved *list;
-	unsigned forking;		/* threads between before_fork and after_fork */
+	unsigned forking;		/* from hca_remap_before_fork to hca_remap_after_fork */
 	unsigned making_private;	/* those of them that make it private: all that is new is away */
 	struct hca_maps maps;		/* too large for the stack of a signal handler */
 };
