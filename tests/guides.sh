@@ -116,6 +116,7 @@ done <"$work/named-files"
 named '--[a-z][a-z0-9-]+' "$work/texts" | sort -u >"$work/named-options"
 {
 	grep -hoE '(\.name = |"--|\{")"?[a-z][a-z0-9-]+"' $(cat "$work/sources") | grep -oE '[a-z][a-z0-9-]+"' | tr -d '"'
+	grep -hoE '\{ "[a-z][a-z-]+", ' tests/*/*.c | grep -oE '[a-z][a-z-]+'
 	grep -ohE -- '--[a-z][a-z0-9-]+' bootstrap m4/*.m4 configure.ac tests/names.txt | sed 's/^--//'
 	grep -ohE 'AC_ARG_(WITH|ENABLE)\(\[?[a-z-]+' m4/*.m4 configure.ac |
 		sed 's/AC_ARG_WITH(\[*/with-/; s/AC_ARG_ENABLE(\[*/enable-/'
@@ -125,10 +126,27 @@ while read -r where name; do
 done <"$work/named-options"
 
 # Targets of make.
-named 'make (-[A-Za-z]+ )*[a-z][a-z-]+' "$work/quoted" | awk '{ print $1, $NF }' | sort -u >"$work/named-targets"
+named 'make (-C [a-z./-]+ |-[A-Za-z]+ )*[a-z][a-z-]+' "$work/quoted" | awk '{ print $1, $NF }' | sort -u >"$work/named-targets"
 while read -r where name; do
 	grep -qE "^($name|[a-z-]+ $name)[a-z -]*:" "$build/Makefile" || fail "$where: make $name: no such target"
 done <"$work/named-targets"
+
+# ---- Sizes ------------------------------------------------------------------------------------
+
+# at_most BYTES GUIDE...
+at_most() {
+	most=$1
+	shift
+	for guide; do
+		[ "$(wc -c <"$guide")" -le "$most" ] || fail "$guide: longer than $most bytes"
+	done
+}
+at_most 10240 README.md
+at_most 8192 HACKING.md
+at_most 6144 $(find src -name README.md)
+for room in src/*/; do
+	[ -f "${room}README.md" ] || fail "$room has no README.md"
+done
 
 wc -l "$work/named-files" "$work/named-options" "$work/named-targets" | sed -n 's/^/  /;$!p'
 [ "$(wc -l <"$work/named-files")" -ge 100 ] || fail "few names of files found"

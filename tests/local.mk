@@ -2,14 +2,14 @@
 AM_TESTS_ENVIRONMENT = srcdir='$(srcdir)'; MPIRUN='$(MPIRUN)'; \
 	RG_MPI_FLAVOR='$(RG_MPI_FLAVOR)'; RG_SANITIZE='$(RG_SANITIZE)'; \
 	CC='$(CC)'; MPIFC='$(MPIFC)'; export srcdir MPIRUN RG_MPI_FLAVOR RG_SANITIZE CC MPIFC;
-EXTRA_DIST += tests/chroot.sh tests/chroots.sh tests/run-lib.sh tests/listens.sh tests/results.sh tests/rooms.txt tests/run-jobs.sh tests/tsan-lib.sh tests/timed.sh \
+EXTRA_DIST += tests/chroot.sh tests/chroots.sh tests/run-lib.sh tests/listens.sh tests/results.sh tests/names.txt tests/rooms.txt tests/run-jobs.sh tests/tsan-lib.sh tests/timed.sh \
 	tests/bench/die.sh tests/bench/ledger-lib.sh
 LOG_COMPILER = $(SHELL) $(top_srcdir)/tests/timed.sh
 CLEANFILES += tests/.mpi-lock tests/.mpi-lock-2 tests/softhca/matrix.log tests/softhca/matrix.trs \
 	tests/softhca/stacks.log tests/softhca/stacks.trs tests/softhca/tsan.log \
 	tests/softhca/tsan.trs
 
-bench_test_scripts = tests/layers.sh tests/words.sh tests/install.sh tests/bench/bad-input.sh \
+bench_test_scripts = tests/layers.sh tests/words.sh tests/guides.sh tests/install.sh tests/bench/bad-input.sh \
 	tests/bench/collectives.sh tests/bench/each.sh \
 	tests/bench/ledger.sh tests/bench/numbers.sh tests/bench/pairs.sh tests/bench/programs.sh \
 	tests/bench/rails.sh tests/bench/validation.sh tests/bench/verbs.sh \
@@ -45,7 +45,7 @@ check-sanitize:
 in_lanes = $(foreach pair,$(join $(addsuffix :|,$(wordlist $(words x $(2)),999,$(1))),$(wordlist 1, \
 	$(words $(wordlist $(words x $(2)),999,$(1))),$(1))),$(eval $(subst :|,: | ,$(pair))))
 launching = $(addsuffix .log,tests/apps/apps.sh $(mpi_test_scripts) \
-	$(filter-out tests/layers.sh tests/words.sh tests/install.sh,$(bench_test_scripts)))
+	$(filter-out tests/layers.sh tests/words.sh tests/guides.sh tests/install.sh,$(bench_test_scripts)))
 lanes: $(call in_lanes,$(filter $(launching),$(TEST_LOGS)),$(if $(filter openmpi,$(RG_MPI_FLAVOR)),x x,x)) \
 	$(call in_lanes,$(filter-out $(launching),$(TEST_LOGS)),$(shell seq `nproc`))
 .PHONY: lanes
