@@ -93,8 +93,11 @@ tests_bench_late_error_la_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE
 # -rpath: else no shared library is made of what is not installed.
 tests_bench_late_error_la_LDFLAGS = $(AM_LDFLAGS) -module -avoid-version -shared -rpath /nowhere
 if HAVE_CMOCKA
-check_PROGRAMS += tests/mpi/test_coll tests/mpi/test_early
-TESTS += tests/mpi/test_coll tests/mpi/test_early
+check_PROGRAMS += tests/mpi/test_coll tests/mpi/test_early tests/mpi/test_match
+TESTS += tests/mpi/test_coll tests/mpi/test_early tests/mpi/test_match
+tests_mpi_test_match_SOURCES = tests/mpi/test_match.c src/mpi/match_order.c
+tests_mpi_test_match_CPPFLAGS = $(TEST_CPPFLAGS)
+tests_mpi_test_match_LDADD = $(CMOCKA_LIBS)
 check_PROGRAMS += tests/bench/test_bound tests/bench/test_pattern tests/bench/test_rounds
 TESTS += tests/bench/test_bound tests/bench/test_pattern tests/bench/test_rounds
 endif

@@ -325,8 +325,8 @@ void send_look(const struct comm *c, const struct message_args *m);
 /* Receive a message that MPI_Mprobe removed from the queues. */
 void recv_unexpected(struct comm *c, struct req *r, const struct message_args *m,
 		     struct unexpected *u);
-/* The end of recv_start (match.h): r is initialised; u matches or is a notice, still queued. */
-void recv_queued(struct comm *c, struct req *r, struct unexpected *u);
+/* recv_start (match.h): r is initialised and meets u, the answer of match_receive. */
+void recv_waiting(struct req *r, struct unexpected *u);
 /* A message, else the notice of a rank that is lost (u->lost), else NULL; still queued. */
 struct unexpected *match_probe(struct comm *c, int source, int tag);
 void match_unexpected_status(const struct unexpected *u, MPI_Status *status);

@@ -4,7 +4,7 @@ railmpi_sources = src/mpi/abi.h src/mpi/args.h src/mpi/bypass.c src/mpi/bypass.h
 	src/mpi/call_count.c src/mpi/call_count.h src/mpi/catch_up.c src/mpi/comm.c src/mpi/dispatch.h \
 	src/mpi/dtype.c src/mpi/dump.c src/mpi/dump.h src/mpi/extensions.c \
 	src/mpi/fortran.c src/mpi/greet.c src/mpi/init.c src/mpi/isendrecv.c src/mpi/layer.h \
-	src/mpi/ledger.c src/mpi/library.c src/mpi/library.h src/mpi/loaded.c src/mpi/loaded.h src/mpi/match.c src/mpi/match.h src/mpi/native.c src/mpi/native.h \
+	src/mpi/ledger.c src/mpi/library.c src/mpi/library.h src/mpi/loaded.c src/mpi/loaded.h src/mpi/match.c src/mpi/match.h src/mpi/match_order.c src/mpi/match_order.h src/mpi/native.c src/mpi/native.h \
 	src/mpi/lost.c src/mpi/lost.h src/mpi/options.c src/mpi/p2p.c src/mpi/peers.c src/mpi/persist.c src/mpi/windows.c \
 	src/mpi/request_status.c \
 	src/mpi/pool.c src/mpi/pool.h src/mpi/probe.c src/mpi/progress.c \

@@ -1,9 +1,7 @@
 /*
- * match.c - matching: which message belongs to which receive.
+ * match.c - a message and its receive meet: the data, the status, the rendezvous.
  *
- * Per communicator and source there are two queues: receives in post order, and unexpected
- * messages in order of arrival (unexpected.h).  Receives from MPI_ANY_SOURCE have a queue of
- * their own; of two candidates the smaller stamp was posted first.
+ * match_order.h says which message belongs to which receive.
  */
 #include "match.h"
 
@@ -15,23 +13,6 @@
 #include "queue.h"
 #include "request.h"
 #include "unexpected.h"
-
-void match_comm_init(struct comm *c)
-{
-	int i;
-
-	queue_init(&c->posted_any);
-	queue_init(&c->unexpected_any);
-	for (i = 0; i < c->size; i++) {
-		queue_init(&c->source[i].posted);
-		queue_init(&c->source[i].unexpected);
-	}
-}
-
-static inline bool tag_matches(int wanted, int tag)
-{
-	return wanted == tag || wanted == MPI_ANY_TAG;
-}
 
 /* ---- A message in hand, a receive in hand ---------------------------------------- */
 
@@ -124,30 +105,6 @@ void recv_lost(struct req *r, int source, int error)
 
 /* ---- A message has come ------------------------------------------------------------- */
 
-static struct req *first_posted(const struct link *head, int tag)
-{
-	struct link *l;
-
-	queue_each(l, head) {
-		struct req *r = queue_entry(l, struct req, link);
-
-		if (tag_matches(r->tag, tag))
-			return r;
-	}
-	return NULL;
-}
-
-static inline struct req *match_posted(struct comm *c, int source, int tag)
-{
-	struct req *named = first_posted(&c->source[source].posted, tag);
-	struct req *any;
-
-	if (likely(queue_empty(&c->posted_any)))
-		return named;
-	any = first_posted(&c->posted_any, tag);
-	return !any || (named && named->stamp < any->stamp) ? named : any;
-}
-
 void match_on_message(void *user, const struct rail_message *msg)
 {
 	struct comm *c = comm_by_context(msg->header->word[0]);
@@ -159,13 +116,11 @@ void match_on_message(void *user, const struct rail_message *msg)
 		queue_push(&unexpected_early, &unexpected_make(msg)->by_comm);
 		return;
 	}
-	r = match_posted(c, source, tag);
+	r = match_message(c, source, tag);
 	if (unlikely(!r)) {
 		unexpected_queue(c, unexpected_make(msg));
 		return;
 	}
-	queue_remove(&r->link);
-	r->posted = false;
 	recv_status(r, source, tag, msg->bytes);
 	if (unlikely(!msg->payload))
 		recv_rendezvous(r, msg->peer, msg->rendezvous);
@@ -174,33 +129,6 @@ void match_on_message(void *user, const struct rail_message *msg)
 }
 
 /* ---- A receive is posted ---------------------------------------------------------------- */
-
-static struct unexpected *first_unexpected(struct comm *c, int source, int tag)
-{
-	struct unexpected *notice = NULL;
-	struct link *l;
-
-	if (source != MPI_ANY_SOURCE) {
-		queue_each(l, &c->source[source].unexpected) {
-			struct unexpected *u = queue_entry(l, struct unexpected, by_source);
-
-			if (unlikely(u->lost))
-				notice = u;
-			else if (tag_matches(tag, u->tag))
-				return u;
-		}
-		return notice;
-	}
-	queue_each(l, &c->unexpected_any) {
-		struct unexpected *u = queue_entry(l, struct unexpected, by_comm);
-
-		if (unlikely(u->lost))
-			notice = u;
-		else if (tag_matches(tag, u->tag))
-			return u;
-	}
-	return notice;
-}
 
 static void recv_take(struct req *r, struct unexpected *u)
 {
@@ -212,25 +140,19 @@ static void recv_take(struct req *r, struct unexpected *u)
 	unexpected_free(u);
 }
 
-void recv_queued(struct comm *c, struct req *r, struct unexpected *u)
+void recv_waiting(struct req *r, struct unexpected *u)
 {
 	if (unlikely(u->lost))
 		recv_lost(r, u->source, u->lost);
 	else
-		recv_take(r, unexpected_take(c, u));
+		recv_take(r, u);
 }
 
 void recv_unexpected(struct comm *c, struct req *r, const struct message_args *m,
 		     struct unexpected *u)
 {
-	recv_init(c, r, m, false);
+	recv_init(c, r, m);
 	recv_take(r, u);
-}
-
-void match_unpost(struct req *r)
-{
-	queue_remove(&r->link);
-	r->posted = false;
 }
 
 /* ---- A send is cancelled ------------------------------------------------------------------- */
@@ -279,11 +201,6 @@ bool match_on_cancel(void *user, uint64_t rendezvous)
 
 /* ---- Probes -------------------------------------------------------------------------------- */
 
-struct unexpected *match_probe(struct comm *c, int source, int tag)
-{
-	return first_unexpected(c, source, tag);
-}
-
 void match_unexpected_status(const struct unexpected *u, MPI_Status *status)
 {
 	if (status == MPI_STATUS_IGNORE)
@@ -298,14 +215,12 @@ void match_unexpected_status(const struct unexpected *u, MPI_Status *status)
 /* One message of the early queue meets its communicator, as if it came now. */
 static void replay(struct comm *c, struct unexpected *u)
 {
-	struct req *r = match_posted(c, u->source, u->tag);
+	struct req *r = match_message(c, u->source, u->tag);
 
-	if (!r) {
+	if (r)
+		recv_take(r, u);
+	else
 		unexpected_queue(c, u);
-		return;
-	}
-	match_unpost(r);
-	recv_take(r, u);
 }
 
 void match_replay_early(struct comm *c)

@@ -3,15 +3,14 @@
 #define RAILMPI_MATCH_H
 
 #include "layer.h"
-#include "queue.h"
+#include "match_order.h"
 
 /* For an operation of this communicator; sets all that does not depend on a message. */
-static inline void recv_init(struct comm *c, struct req *r, const struct message_args *m,
-			     bool posted)
+static inline void recv_init(struct comm *c, struct req *r, const struct message_args *m)
 {
 	r->kind = REQ_RECV;
 	r->done = false;
-	r->posted = posted;
+	r->posted = false;
 	r->cancelled = r->detached = false;
 	r->error = MPI_SUCCESS;
 	r->comm = c;
@@ -32,28 +31,15 @@ static inline void recv_init(struct comm *c, struct req *r, const struct message
 	}
 }
 
-/* In a queue of posted receives: behind all before it. */
-static inline void recv_post(struct comm *c, struct req *r, struct link *posted)
-{
-	r->stamp = c->stamp++;
-	queue_push(posted, &r->link);
-}
-
 /* r is initialised by the call; complete or posted on return. */
 static inline void recv_start(struct comm *c, struct req *r, const struct message_args *m)
 {
-	const bool any = m->rank == MPI_ANY_SOURCE;
-	struct source *s = &c->source[any ? 0 : m->rank];
-	struct unexpected *u = NULL;
+	struct unexpected *u;
 
-	if (unlikely(!queue_empty(any ? &c->unexpected_any : &s->unexpected)))
-		u = match_probe(c, m->rank, m->tag);
-	recv_init(c, r, m, !u);
-	if (unlikely(u)) {
-		recv_queued(c, r, u);
-		return;
-	}
-	recv_post(c, r, any ? &c->posted_any : &s->posted);
+	recv_init(c, r, m);
+	u = match_receive(c, r, false);
+	if (unlikely(u))
+		recv_waiting(r, u);
 }
 
 #endif

@@ -161,7 +161,6 @@ recv_straight(struct comm *c, void *buf, MPI_Count count, MPI_Datatype type, int
 	      MPI_Request *request)
 {
 	const struct message_args m = {buf, (size_t)count, dtype_cached(type), source, tag};
-	struct source *s;
 	struct req *r;
 
 	if (unlikely(!m.type || !m.type->contiguous || (uint64_t)count > INT_MAX ||
@@ -169,12 +168,11 @@ recv_straight(struct comm *c, void *buf, MPI_Count count, MPI_Datatype type, int
 		     !layer_enter_straight()))
 		return false;
 	r = req_free_list;
-	s = &c->source[source];
-	if (unlikely(!r || !queue_empty(&s->unexpected)))
+	if (unlikely(!r || match_waits(c, source)))
 		return false;
 	req_take(r);
-	recv_init(c, r, &m, true);
-	recv_post(c, r, &s->posted);
+	recv_init(c, r, &m);
+	match_receive(c, r, true);
 	req_handle_set(request, abi_request_handle(r));
 	layer_leave();
 	return true;
