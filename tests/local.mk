@@ -2,7 +2,7 @@
 AM_TESTS_ENVIRONMENT = srcdir='$(srcdir)'; MPIRUN='$(MPIRUN)'; \
 	RG_MPI_FLAVOR='$(RG_MPI_FLAVOR)'; RG_SANITIZE='$(RG_SANITIZE)'; \
 	CC='$(CC)'; MPIFC='$(MPIFC)'; export srcdir MPIRUN RG_MPI_FLAVOR RG_SANITIZE CC MPIFC;
-EXTRA_DIST += tests/chroot.sh tests/chroots.sh tests/run-lib.sh tests/listens.sh tests/results.sh tests/names.txt tests/rooms.txt tests/run-jobs.sh tests/tsan-lib.sh tests/timed.sh \
+EXTRA_DIST += tests/chroot.sh tests/chroots.sh tests/run-lib.sh tests/listens.sh tests/results.sh tests/coverage.sh tests/house.sh tests/names.txt tests/rooms.txt tests/run-jobs.sh tests/tsan-lib.sh tests/timed.sh \
 	tests/bench/die.sh tests/bench/ledger-lib.sh
 LOG_COMPILER = $(SHELL) $(top_srcdir)/tests/timed.sh
 CLEANFILES += tests/.mpi-lock tests/.mpi-lock-2 tests/softhca/matrix.log tests/softhca/matrix.trs \
@@ -36,6 +36,16 @@ unsanitized = tests/virtual/test_rails tests/virtual/conformance.sh tests/virtua
 check-sanitize:
 	$(MAKE) $(AM_MAKEFLAGS) check TESTS="$(filter-out $(unsanitized),$(TESTS))"
 .PHONY: check-mpi check-sanitize
+coverage:
+	@$(AM_TESTS_ENVIRONMENT) $(SHELL) $(srcdir)/tests/coverage.sh
+house:
+	@$(AM_TESTS_ENVIRONMENT) $(SHELL) $(srcdir)/tests/house.sh "$(abs_builddir)"
+# All compiles without a warning of clang's: a build of its own, in clang/.
+check-clang:
+	@$(MKDIR_P) clang && cd clang && { test -f Makefile || $(SHELL) $(abs_srcdir)/configure CC=clang \
+		--enable-werror --disable-dependency-tracking --with-mpi=$(RG_MPI_FLAVOR) >configure.out; } && \
+		$(MAKE) -s all
+.PHONY: coverage house check-clang
 
 # Scripts that launch MPI programs take turns (run-lib.sh): one at a time, of Open MPI two; more would
 # only wait.  So `make -j check` has as many lanes for them, in which each begins when the one before

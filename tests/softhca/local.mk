@@ -202,6 +202,7 @@ check-long: all $(check_PROGRAMS) $(memory_modules) tests/memory/lifecycle_modul
 	@test -n "$$LONG_SECONDS" || RG_LONG=1 $(MAKE) $(AM_MAKEFLAGS) check-verbs
 	@test -n "$$LONG_SECONDS" || RG_LONG=1 $(MAKE) $(AM_MAKEFLAGS) check-cluster
 	@test -n "$$LONG_SECONDS" || $(MAKE) $(AM_MAKEFLAGS) check-threads THREADS_ONLY=mpi
+	@test -n "$$LONG_SECONDS" || $(MAKE) $(AM_MAKEFLAGS) check-clang
 	@$(AM_TESTS_ENVIRONMENT) $(SHELL) $(srcdir)/tests/softhca/long.sh
 	@$(AM_TESTS_ENVIRONMENT) $(SHELL) $(srcdir)/tests/apps/long.sh
 	@$(AM_TESTS_ENVIRONMENT) $(SHELL) $(srcdir)/tests/memory/long.sh
