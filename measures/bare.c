@@ -6,9 +6,9 @@
 #include <errno.h>
 #include <string.h>
 
-#include "err.h"
-#include "opt.h"
-#include "railmpi.h"
+#include "util/err.h"
+#include "util/opt.h"
+#include "mpi/railmpi.h"
 
 struct values { uint64_t nodes; };
 

@@ -3,7 +3,7 @@
  *	one	by one process, in one call of the kernel (process_vm_writev)
  *	two	half by either process (process_vm_writev and process_vm_readv), 256 KiB a call at most
  *	shared	twice, through a ring of slots in shared memory: by the sender in, by the receiver out
- * This is what librail chooses from, where no adapter copies (src/rail/rndv.h).  `shared` depends on
+ * This is what librail chooses from, where no adapter copies (src/rail/message/rndv.h).  `shared` depends on
  * what the two processors have in common: 16 KiB take 2.2 us through librail's ring between hardware
  * threads of one core and 8.0 between cores apart, by the kernel 4.0 and 4.8 (rg_latency --over single
  * --soft ideal --buffers malloc -m 16K:16K, with --eager 64K and 8K; a virtual machine whose processors
@@ -23,7 +23,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "clock.h"
+#include "util/clock.h"
 
 enum {
 	LARGEST = 4 << 20, PER_CALL = 256 << 10,

@@ -5,9 +5,7 @@ bench_programs = measures/rg_latency_bare measures/rg_bw_bare measures/reg_speed
 	measures/rg_bw_truth measures/rg_bibw_truth
 # Built with the tests, so that what no longer builds is noticed.
 check_PROGRAMS += $(bench_programs)
-measures_copies_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE
 measures_copies_LDADD = librg-util.la
-measures_reg_speed_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE
 measures_reg_speed_LDADD = libsofthca-core.la librg-util.la
 CLEANFILES += $(EXTRA_PROGRAMS)
 measures_rg_latency_bare_SOURCES = pt2pt/rg_latency.c measures/bare.c

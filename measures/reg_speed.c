@@ -19,7 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "softhca.h"
+#include "softhca/softhca.h"
 
 enum { TURNS = 9 };
 static const size_t bytes = 64 << 20;

@@ -78,7 +78,7 @@ cat "$work/comments" "$work/quoted" >"$work/texts"
 	grep -v '^#' tests/names.txt
 	grep -E '^(tests|measures)/' "$work/files" | grep -E '\.(c|h|sh|cc|py)$' | xargs cat "$work/code" |
 		cat - bootstrap configure.ac Makefile.am m4/*.m4 src/*/local.mk tests/local.mk tests/*/local.mk \
-			doc/local.mk measures/local.mk src/mpi/calls.txt tests/*/*.txt |
+			doc/local.mk measures/local.mk src/mpi/abi/calls.txt tests/*/*.txt |
 		grep -oE '[A-Za-z_][A-Za-z0-9_]+'
 	sed 's,.*/,,; s,\..*,,' "$work/files"
 } | sort -u >"$work/known"

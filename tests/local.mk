@@ -99,30 +99,28 @@ tests_bench_rg_limp_SOURCES = tests/bench/rg_limp.c $(KNOWN_CLOCK)
 tests_apps_rg_dud_SOURCES = tests/apps/rg_dud.c $(KNOWN_CLOCK)
 check_LTLIBRARIES += tests/bench/late_error.la
 tests_bench_late_error_la_SOURCES = tests/bench/late_error.c
-tests_bench_late_error_la_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE
 # -rpath: else no shared library is made of what is not installed.
 tests_bench_late_error_la_LDFLAGS = $(AM_LDFLAGS) -module -avoid-version -shared -rpath /nowhere
 if HAVE_CMOCKA
 check_PROGRAMS += tests/mpi/test_coll tests/mpi/test_early tests/mpi/test_match
 TESTS += tests/mpi/test_coll tests/mpi/test_early tests/mpi/test_match
-tests_mpi_test_match_SOURCES = tests/mpi/test_match.c src/mpi/match_order.c
-tests_mpi_test_match_CPPFLAGS = $(TEST_CPPFLAGS)
+tests_mpi_test_match_CPPFLAGS = $(AM_CPPFLAGS)
+tests_mpi_test_match_SOURCES = tests/mpi/test_match.c src/mpi/p2p/match_order.c
 tests_mpi_test_match_LDADD = $(CMOCKA_LIBS)
 check_PROGRAMS += tests/bench/test_bound tests/bench/test_pattern tests/bench/test_rounds
 TESTS += tests/bench/test_bound tests/bench/test_pattern tests/bench/test_rounds
 endif
 tests_mpi_test_coll_SOURCES = tests/mpi/test_coll.c
-tests_mpi_test_coll_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_mpi_test_coll_LDADD = librg-railmpi-rows.la $(CMOCKA_LIBS)
-tests_mpi_test_early_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_mpi_test_early_LDADD = $(RAILMPI_LIB) $(MPI_LIBS) $(CMOCKA_LIBS)
 tests_mpi_test_early_LDFLAGS = $(mpi_program_ldflags)
+# A program that shares sources with a library has flags of its own, and so objects of its own.
+tests_bench_test_pattern_CPPFLAGS = $(AM_CPPFLAGS)
 tests_bench_test_pattern_SOURCES = tests/bench/test_pattern.c src/bench/pattern.c
-tests_bench_test_pattern_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_bench_test_pattern_LDADD = $(CMOCKA_LIBS)
+tests_bench_test_bound_CPPFLAGS = $(AM_CPPFLAGS)
 tests_bench_test_bound_SOURCES = tests/bench/test_bound.c src/bench/bound.c
-tests_bench_test_bound_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_bench_test_bound_LDADD = $(CMOCKA_LIBS) -lm
+tests_bench_test_rounds_CPPFLAGS = $(AM_CPPFLAGS)
 tests_bench_test_rounds_SOURCES = tests/bench/test_rounds.c src/bench/rounds.c
-tests_bench_test_rounds_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_bench_test_rounds_LDADD = $(CMOCKA_LIBS)

@@ -33,7 +33,6 @@ librg_bench_la_SOURCES = src/bench/app.c src/bench/bench.h src/bench/blocks.c sr
 	src/bench/options.h src/bench/options_use.h src/bench/place.h src/bench/preset.h \
 	src/bench/rail_baseline.h src/bench/ranks.h src/bench/rows.h src/bench/star.h \
 	src/bench/tournament.h src/bench/tune.h src/bench/validate.h src/bench/ways.h
-librg_bench_la_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS)
 librg_bench_la_LIBADD = librg-report.la librg-cmdline.la librg-topo.la
 # What a program without a line of its own links: the layer stands before the MPI library.
 # Of src/vbench only programs that name its carrier take anything.
@@ -41,6 +40,5 @@ LDADD = librg-vbench.la librg-bench.la $(RAILMPI_LIB) $(MPI_LIBS)
 RAILMPI_LIB = librailmpi-$(RG_MPI_FLAVOR).la
 # Its option rows alone, for a command that has no business with an MPI library.
 noinst_LTLIBRARIES += librg-railmpi-rows.la
-librg_railmpi_rows_la_SOURCES = src/mpi/coll/coll.c src/mpi/coll/coll_file.c src/mpi/options.c
-librg_railmpi_rows_la_CPPFLAGS = $(AM_CPPFLAGS)
+librg_railmpi_rows_la_SOURCES = src/mpi/coll/coll.c src/mpi/coll/coll_file.c src/mpi/job/options.c
 librg_railmpi_rows_la_LIBADD = librail-core.la

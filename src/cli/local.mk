@@ -6,6 +6,6 @@ src_cli_railgauge_SOURCES = src/cli/cli.h src/cli/exec.c src/cli/launch.c src/cl
 	src/cli/watch.c \
 	src/cli/launch.h src/cli/library.h src/cli/program.h src/cli/reproduce_run.h \
 	src/cli/watch.h
-src_cli_railgauge_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS) -DRG_LIBDIR='"$(libdir)"' \
+src_cli_railgauge_CPPFLAGS = $(AM_CPPFLAGS) -DRG_LIBDIR='"$(libdir)"' \
 	-DRG_BINDIR='"$(bindir)"'
 src_cli_railgauge_LDADD = librg-topo.la librg-report.la librg-cmdline.la librg-railmpi-rows.la

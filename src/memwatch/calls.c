@@ -7,9 +7,9 @@
  */
 #include "config.h"		/* _GNU_SOURCE */
 
-#include "calls.h"
-#include "raw.h"
-#include "syscall.h"
+#include "memwatch/calls.h"
+#include "memwatch/raw.h"
+#include "memwatch/syscall.h"
 
 #include <errno.h>
 #include <fcntl.h>

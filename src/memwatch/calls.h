@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "memwatch.h"
+#include "memwatch/memwatch.h"
 
 enum call {
 	CALL_MUNMAP, CALL_MMAP, CALL_MREMAP, CALL_MADVISE, CALL_BRK, CALL_SBRK, CALL_SHMAT,

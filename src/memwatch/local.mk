@@ -8,5 +8,4 @@ if HAVE_CMOCKA
 check_PROGRAMS += tests/memwatch/test_memwatch
 TESTS += tests/memwatch/test_memwatch
 endif
-tests_memwatch_test_memwatch_CPPFLAGS = $(TEST_CPPFLAGS) -D_GNU_SOURCE
 tests_memwatch_test_memwatch_LDADD = librg-memwatch.la $(CMOCKA_LIBS)

@@ -1,7 +1,7 @@
 /* memwatch.c - memwatch.h: sets and checks patches, calls listeners. */
 #include "config.h"		/* _GNU_SOURCE */
 
-#include "memwatch.h"
+#include "memwatch/memwatch.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -12,8 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "calls.h"
-#include "patch.h"
+#include "memwatch/calls.h"
+#include "memwatch/patch.h"
 
 enum { LISTENERS_MAX = 4 };
 

@@ -1,7 +1,7 @@
 /* patch.c - see patch.h. */
 #include "config.h"		/* _GNU_SOURCE */
 
-#include "patch.h"
+#include "memwatch/patch.h"
 
 #include <errno.h>
 #include <string.h>

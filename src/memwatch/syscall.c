@@ -5,7 +5,7 @@
  */
 #include "config.h"		/* _GNU_SOURCE */
 
-#include "syscall.h"
+#include "memwatch/syscall.h"
 
 #include <sys/syscall.h>
 

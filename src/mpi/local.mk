@@ -1,17 +1,16 @@
 # ---- src/mpi: librailmpi, one build per MPI library -------------------------------
-AM_CPPFLAGS += -iquote $(top_srcdir)/src/mpi/coll
-railmpi_sources = src/mpi/abi.h src/mpi/args.h src/mpi/bypass.c src/mpi/bypass.h src/mpi/calibrate.c \
-	src/mpi/call_count.c src/mpi/call_count.h src/mpi/catch_up.c src/mpi/comm.c src/mpi/dispatch.h \
-	src/mpi/dtype.c src/mpi/dump.c src/mpi/dump.h src/mpi/extensions.c \
-	src/mpi/fortran.c src/mpi/greet.c src/mpi/init.c src/mpi/isendrecv.c src/mpi/layer.h \
-	src/mpi/ledger.c src/mpi/library.c src/mpi/library.h src/mpi/loaded.c src/mpi/loaded.h src/mpi/match.c src/mpi/match.h src/mpi/match_order.c src/mpi/match_order.h src/mpi/native.c src/mpi/native.h \
-	src/mpi/lost.c src/mpi/lost.h src/mpi/options.c src/mpi/p2p.c src/mpi/peers.c src/mpi/persist.c src/mpi/windows.c \
-	src/mpi/request_status.c \
-	src/mpi/pool.c src/mpi/pool.h src/mpi/probe.c src/mpi/progress.c \
-	src/mpi/queue.h src/mpi/record.c src/mpi/record.h src/mpi/request.c src/mpi/request.h \
-	src/mpi/send.c src/mpi/send.h src/mpi/contents.c src/mpi/contents.h src/mpi/strides.c \
-	src/mpi/strides_copy.c src/mpi/strides.h src/mpi/trace.c src/mpi/trace.h src/mpi/unexpected.c \
-	src/mpi/unexpected.h src/mpi/wait.c src/mpi/wait_many.c src/mpi/world.c src/mpi/world.h \
+railmpi_sources = src/mpi/abi/abi.h src/mpi/abi/args.h src/mpi/abi/bypass.c src/mpi/abi/bypass.h src/mpi/job/calibrate.c \
+	src/mpi/watch/call_count.c src/mpi/watch/call_count.h src/mpi/job/catch_up.c src/mpi/comm/comm.c src/mpi/abi/dispatch.h \
+	src/mpi/type/dtype.c src/mpi/watch/dump.c src/mpi/watch/dump.h src/mpi/abi/extensions.c \
+	src/mpi/abi/fortran.c src/mpi/job/greet.c src/mpi/job/init.c src/mpi/p2p/isendrecv.c src/mpi/job/layer.h \
+	src/mpi/watch/ledger.c src/mpi/job/library.c src/mpi/job/library.h src/mpi/abi/loaded.c src/mpi/abi/loaded.h src/mpi/p2p/match.c src/mpi/p2p/match.h src/mpi/p2p/match_order.c src/mpi/p2p/match_order.h src/mpi/abi/native.c src/mpi/abi/native.h \
+	src/mpi/comm/lost.c src/mpi/comm/lost.h src/mpi/job/options.c src/mpi/p2p/p2p.c src/mpi/comm/peers.c src/mpi/p2p/persist.c src/mpi/comm/windows.c \
+	src/mpi/p2p/request_status.c \
+	src/mpi/p2p/pool.c src/mpi/p2p/pool.h src/mpi/p2p/probe.c src/mpi/job/progress.c \
+	src/mpi/p2p/queue.h src/mpi/comm/record.c src/mpi/comm/record.h src/mpi/p2p/request.c src/mpi/p2p/request.h \
+	src/mpi/p2p/send.c src/mpi/p2p/send.h src/mpi/type/contents.c src/mpi/type/contents.h src/mpi/type/strides.c \
+	src/mpi/type/strides_copy.c src/mpi/type/strides.h src/mpi/watch/trace.c src/mpi/watch/trace.h src/mpi/p2p/unexpected.c \
+	src/mpi/p2p/unexpected.h src/mpi/p2p/wait.c src/mpi/p2p/wait_many.c src/mpi/job/world.c src/mpi/job/world.h \
 	src/mpi/coll/allgather.c src/mpi/coll/allreduce.c \
 	src/mpi/coll/alltoall.c src/mpi/coll/barrier.c src/mpi/coll/bcast.c \
 	src/mpi/coll/coll.c src/mpi/coll/coll.h src/mpi/coll/coll_data.c \
@@ -19,14 +18,13 @@ railmpi_sources = src/mpi/abi.h src/mpi/args.h src/mpi/bypass.c src/mpi/bypass.h
 	src/mpi/coll/coll_types.c src/mpi/coll/reduce.c src/mpi/coll/rooted.c \
 	src/mpi/coll/scan.c
 # What stays native, from the list that the tests hold against the libraries' functions.
-AM_CPPFLAGS += -iquote src/mpi
-BUILT_SOURCES += src/mpi/calls_list.h
-CLEANFILES += src/mpi/calls_list.h
-EXTRA_DIST += src/mpi/calls.txt src/mpi/calls.awk
-src/mpi/call_count.lo: src/mpi/calls_list.h
-src/mpi/calls_list.h: src/mpi/calls.txt src/mpi/calls.awk
-	$(AM_V_GEN)$(MKDIR_P) src/mpi && $(AWK) -f $(srcdir)/src/mpi/calls.awk \
-		$(srcdir)/src/mpi/calls.txt >$@.tmp && mv $@.tmp $@
+BUILT_SOURCES += src/mpi/abi/calls_list.h
+CLEANFILES += src/mpi/abi/calls_list.h
+EXTRA_DIST += src/mpi/abi/calls.txt src/mpi/abi/calls.awk
+src/mpi/watch/call_count.lo: src/mpi/abi/calls_list.h
+src/mpi/abi/calls_list.h: src/mpi/abi/calls.txt src/mpi/abi/calls.awk
+	$(AM_V_GEN)$(MKDIR_P) src/mpi/abi && $(AWK) -f $(srcdir)/src/mpi/abi/calls.awk \
+		$(srcdir)/src/mpi/abi/calls.txt >$@.tmp && mv $@.tmp $@
 railmpi_libadd = librail-core.la
 # Nothing of what is embedded may meet a symbol of the same name elsewhere: see the map.
 railmpi_ldflags = $(AM_LDFLAGS) -version-info 0:0:0 \

@@ -15,15 +15,10 @@ check_PROGRAMS += $(NAS_UNITS)
 TESTS += $(NAS_UNITS)
 endif
 NAS_TEST_LDADD = librg-nas.la librg-util.la $(CMOCKA_LIBS) -lm
-tests_nas_test_class_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_nas_test_class_LDADD = $(NAS_TEST_LDADD)
-tests_nas_test_fft_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_nas_test_fft_LDADD = $(NAS_TEST_LDADD)
-tests_nas_test_ft_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_nas_test_ft_LDADD = $(NAS_TEST_LDADD) -lpthread
-tests_nas_test_is_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_nas_test_is_LDADD = $(NAS_TEST_LDADD)
-tests_nas_test_lcg_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_nas_test_lcg_LDADD = $(NAS_TEST_LDADD)
 check_PROGRAMS += tests/apps/rg_dud tests/apps/rg_is_lossy
 tests_apps_rg_is_lossy_SOURCES = apps/rg_is.c tests/apps/lossy.c

@@ -5,26 +5,26 @@ noinst_LTLIBRARIES += librail-core.la
 librail_core_la_SOURCES = \
 	src/verbs/vrb.h src/verbs/port.c src/verbs/look.c src/verbs/adapter.c src/verbs/qp.c \
 	src/verbs/cq.c src/verbs/ud.c src/verbs/choose.c src/verbs/counters.c src/verbs/fork.c \
-	src/rail/bound_rail.c src/rail/cancel.c src/rail/chunks.c src/rail/connect.c \
-	src/rail/cq.c src/rail/eager.c src/rail/edges.c src/rail/landing.c src/rail/lane.c \
-	src/rail/lane_ring.c \
-	src/rail/lane_send.c src/rail/ledger.c src/rail/mapped.c src/rail/memory.c src/rail/mr.c \
-	src/rail/on_demand.c src/rail/open.c src/rail/options.c src/rail/parts.c src/rail/peer.c \
-	src/rail/peer_end.c src/rail/peer_failure.c src/rail/policy.c src/rail/pool.c src/rail/progress.c \
-	src/rail/queues.c src/rail/rate_estimate.c src/rail/reach.c src/rail/rndv.c src/rail/rndv_receive.c \
-	src/rail/rndv_send.c src/rail/select.c \
-	src/rail/shared_limit.c src/rail/stripe.c src/rail/table.c src/rail/trace.c src/rail/way.c \
-	src/rail/bound_rail.h src/rail/cancel.h src/rail/chunks.h src/rail/eager.h \
-	src/rail/eager_lane.h src/rail/edges.h src/rail/endpoint_info.h src/rail/foreign_writes.h \
-	src/rail/landing.h src/rail/lane.h src/rail/mapped.h \
-	src/rail/lane_ring.h src/rail/lane_send.h src/rail/likely.h src/rail/mr.h \
-	src/rail/on_demand.h src/rail/op_queue.h src/rail/parts.h src/rail/peer_end.h src/rail/peer_failure.h src/rail/policy.h \
-	src/rail/rail_connect.h src/rail/rail_cq.h src/rail/rail_ctx.h src/rail/rail_memory.h \
-	src/rail/rail_op.h src/rail/rail_options.h src/rail/rail_peer.h src/rail/rail_pool.h \
-	src/rail/rail_record.h src/rail/rail_select.h src/rail/rail_trace.h \
-	src/rail/rate_estimate.h src/rail/reach.h src/rail/ring.h src/rail/rndv.h \
-	src/rail/shared_limit.h src/rail/staging.h src/rail/stripe.h \
-	src/rail/table.h src/rail/wr_id.h
+	src/rail/peer/bound_rail.c src/rail/message/cancel.c src/rail/message/chunks.c src/rail/peer/connect.c \
+	src/rail/lane/cq.c src/rail/message/eager.c src/rail/message/edges.c src/rail/message/landing.c src/rail/lane/lane.c \
+	src/rail/lane/lane_ring.c \
+	src/rail/lane/lane_send.c src/rail/open/ledger.c src/rail/memory/mapped.c src/rail/memory/memory.c src/rail/memory/mr.c \
+	src/rail/peer/on_demand.c src/rail/open/open.c src/rail/open/options.c src/rail/message/parts.c src/rail/peer/peer.c \
+	src/rail/peer/peer_end.c src/rail/peer/peer_failure.c src/rail/policy.c src/rail/lane/pool.c src/rail/open/progress.c \
+	src/rail/peer/queues.c src/rail/message/rate_estimate.c src/rail/peer/reach.c src/rail/message/rndv.c src/rail/message/rndv_receive.c \
+	src/rail/message/rndv_send.c src/rail/open/select.c \
+	src/rail/message/shared_limit.c src/rail/message/stripe.c src/rail/message/table.c src/rail/open/trace.c src/rail/open/way.c \
+	src/rail/peer/bound_rail.h src/rail/message/cancel.h src/rail/message/chunks.h src/rail/message/eager.h \
+	src/rail/lane/eager_lane.h src/rail/message/edges.h src/rail/peer/endpoint_info.h src/rail/message/foreign_writes.h \
+	src/rail/message/landing.h src/rail/lane/lane.h src/rail/memory/mapped.h \
+	src/rail/lane/lane_ring.h src/rail/lane/lane_send.h src/rail/likely.h src/rail/memory/mr.h \
+	src/rail/peer/on_demand.h src/rail/message/op_queue.h src/rail/message/parts.h src/rail/peer/peer_end.h src/rail/peer/peer_failure.h src/rail/policy.h \
+	src/rail/peer/rail_connect.h src/rail/lane/rail_cq.h src/rail/open/rail_ctx.h src/rail/memory/rail_memory.h \
+	src/rail/message/rail_op.h src/rail/open/rail_options.h src/rail/peer/rail_peer.h src/rail/lane/rail_pool.h \
+	src/rail/message/rail_record.h src/rail/open/rail_select.h src/rail/open/rail_trace.h \
+	src/rail/message/rate_estimate.h src/rail/peer/reach.h src/rail/lane/ring.h src/rail/message/rndv.h \
+	src/rail/message/shared_limit.h src/rail/lane/staging.h src/rail/message/stripe.h \
+	src/rail/message/table.h src/rail/lane/wr_id.h
 librail_core_la_LIBADD = libsofthca-core.la librg-topo.la librg-util.la
 lib_LTLIBRARIES += librail.la
 librail_la_SOURCES =

@@ -1,9 +1,9 @@
 /* policy.c - policies: the table, and the part that each gives to a rail. */
-#include "policy.h"
+#include "rail/policy.h"
 
 #include <string.h>
 
-#include "stripe.h"
+#include "rail/message/stripe.h"
 
 static void weigh_evenly(uint32_t weight[RAIL_MAX], int rail_count, const uint8_t rate[RAIL_MAX])
 {

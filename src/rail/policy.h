@@ -14,7 +14,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "rail.h"
+#include "rail/rail.h"
 
 struct rail_cut;
 

@@ -7,7 +7,7 @@ librg_report_la_SOURCES = src/report/app.c src/report/axis.c src/report/experime
 	src/report/app.h src/report/axis.h src/report/matrix.h src/report/print.h \
 	src/report/record.h src/report/text.h
 nodist_librg_report_la_SOURCES = build-info.h
-librg_report_la_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS) \
+librg_report_la_CPPFLAGS = $(AM_CPPFLAGS) \
 	-DRG_EXPERIMENTS_DIR='"$(experimentsdir)"'
 # What papers measured, a file each.
 experimentsdir = $(pkgdatadir)/experiments
@@ -34,14 +34,10 @@ check_PROGRAMS += $(REPORT_UNITS)
 TESTS += $(REPORT_UNITS)
 endif
 tests_report_test_app_SOURCES = tests/report/test_app.c tests/capture.c
-tests_report_test_app_CPPFLAGS = $(TEST_CPPFLAGS) $(JANSSON_CFLAGS)
 tests_report_test_app_LDADD = librg-report.la $(CMOCKA_LIBS)
 tests_report_test_experiment_SOURCES = tests/report/test_experiment.c tests/capture.c
-tests_report_test_experiment_CPPFLAGS = $(TEST_CPPFLAGS) $(JANSSON_CFLAGS)
 tests_report_test_experiment_LDADD = librg-report.la $(CMOCKA_LIBS)
 tests_report_test_report_SOURCES = tests/report/test_report.c tests/capture.c
-tests_report_test_report_CPPFLAGS = $(TEST_CPPFLAGS) $(JANSSON_CFLAGS)
 tests_report_test_report_LDADD = librg-report.la $(CMOCKA_LIBS)
 tests_report_test_matrix_SOURCES = tests/report/test_matrix.c tests/capture.c
-tests_report_test_matrix_CPPFLAGS = $(TEST_CPPFLAGS) $(JANSSON_CFLAGS)
 tests_report_test_matrix_LDADD = librg-report.la $(CMOCKA_LIBS)

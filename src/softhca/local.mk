@@ -2,7 +2,7 @@
 # Who embeds the core also links librg-util.la, and hides ibv_* by a version script.
 include_HEADERS += src/softhca/softhca.h
 noinst_LTLIBRARIES += libsofthca-core.la
-libsofthca_core_la_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE \
+libsofthca_core_la_CPPFLAGS = $(AM_CPPFLAGS) \
 	-DRG_SYSCONFDIR='"$(sysconfdir)"'
 libsofthca_core_la_SOURCES =
 libsofthca_core_la_SOURCES += src/softhca/base/base.h src/softhca/base/errors.c \
@@ -68,7 +68,6 @@ libsofthca_core_la_LIBADD = librg-memwatch.la
 # The core under the symbol versions of libibverbs, to be preloaded.
 lib_LTLIBRARIES += libsofthca.la
 libsofthca_la_SOURCES = src/softhca/api/versions.c
-libsofthca_la_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE
 libsofthca_la_LIBADD = libsofthca-core.la librg-util.la
 libsofthca_la_LDFLAGS = $(AM_LDFLAGS) -version-info 0:0:0 \
 	-Wl,--version-script=$(srcdir)/src/softhca/libsofthca.map
@@ -82,7 +81,6 @@ pkgconfig_DATA += src/softhca/libsofthca.pc
 dropindir = $(libdir)/softhca
 dropin_LTLIBRARIES = softhca-files.la
 softhca_files_la_SOURCES = src/softhca/api/files.c
-softhca_files_la_CPPFLAGS = -D_GNU_SOURCE
 softhca_files_la_LDFLAGS = $(AM_LDFLAGS) -module -avoid-version
 all-local: .libs/softhca/libibverbs.so.1
 .libs/softhca/libibverbs.so.1: libsofthca.la softhca-files.la
@@ -100,5 +98,5 @@ clean-local:
 bin_PROGRAMS += softhca
 softhca_SOURCES = src/softhca/tool/cmd.c src/softhca/tool/cmd.h src/softhca/tool/cmd_fabric.c \
 	src/softhca/tool/inspect.c src/softhca/tool/inspect.h
-softhca_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE -DRG_LIBDIR='"$(libdir)"'
+softhca_CPPFLAGS = $(AM_CPPFLAGS) -DRG_LIBDIR='"$(libdir)"'
 softhca_LDADD = libsofthca-core.la librg-cmdline.la

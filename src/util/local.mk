@@ -7,7 +7,6 @@ librg_util_la_SOURCES = src/util/err.c src/util/err.h src/util/clock.c src/util/
 	src/util/told.c src/util/told.h \
 	src/util/units.c src/util/units.h src/stats/stats.c src/stats/stats.h
 librg_cmdline_la_SOURCES = src/util/cmdline.c
-librg_cmdline_la_CPPFLAGS = $(AM_CPPFLAGS) $(POPT_CFLAGS)
 librg_cmdline_la_LIBADD = librg-util.la $(POPT_LIBS)
 if HAVE_CMOCKA
 check_PROGRAMS += tests/util/test_units tests/util/test_opt tests/util/test_cmdline \
@@ -15,19 +14,12 @@ check_PROGRAMS += tests/util/test_units tests/util/test_opt tests/util/test_cmdl
 TESTS += tests/util/test_units tests/util/test_opt tests/util/test_cmdline \
 	tests/util/test_err tests/util/test_text tests/util/test_yield tests/stats/test_stats
 endif
-tests_util_test_units_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_util_test_units_LDADD = librg-util.la $(CMOCKA_LIBS)
-tests_util_test_opt_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_util_test_opt_LDADD = librg-util.la $(CMOCKA_LIBS)
 tests_util_test_cmdline_SOURCES = tests/util/test_cmdline.c tests/capture.c
-tests_util_test_cmdline_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_util_test_cmdline_LDADD = librg-cmdline.la $(CMOCKA_LIBS)
 tests_util_test_err_SOURCES = tests/util/test_err.c tests/capture.c
-tests_util_test_err_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_util_test_err_LDADD = librg-util.la $(CMOCKA_LIBS)
-tests_util_test_text_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_util_test_text_LDADD = librg-util.la $(CMOCKA_LIBS)
-tests_util_test_yield_CPPFLAGS = $(TEST_CPPFLAGS) -D_GNU_SOURCE
 tests_util_test_yield_LDADD = librg-util.la $(CMOCKA_LIBS) -lpthread
-tests_stats_test_stats_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_stats_test_stats_LDADD = librg-util.la $(CMOCKA_LIBS)

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "util/err.h"
-#include "rail/mr.h"
+#include "rail/memory/mr.h"
 
 static struct rail_mr_cache cache;
 static struct rail_mr **held;		/* GROUPS_OUT groups of vb.places messages */

@@ -2,9 +2,9 @@
 #include <errno.h>
 #include <string.h>
 
-#include "err.h"
-#include "softhca.h"
-#include "vrb.h"
+#include "util/err.h"
+#include "softhca/softhca.h"
+#include "verbs/vrb.h"
 
 /* What polling memory may rely on; a question to a queue pair, so one is made for it. */
 static int adapter_ask_order(struct vrb_adapter *a, const struct vrb_port *port)

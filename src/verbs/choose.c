@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "vrb.h"
+#include "verbs/vrb.h"
 
 static bool is_candidate(const struct vrb_port *port)
 {

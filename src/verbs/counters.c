@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "vrb.h"
+#include "verbs/vrb.h"
 
 /*
  * Counters of the performance management agent are as wide as their field in its

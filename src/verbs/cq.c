@@ -3,9 +3,9 @@
 #include <fcntl.h>
 #include <string.h>
 
-#include "clock.h"
-#include "err.h"
-#include "vrb.h"
+#include "util/clock.h"
+#include "util/err.h"
+#include "verbs/vrb.h"
 
 int vrb_cq_create(struct vrb_adapter *adapter, int depth, bool events, struct vrb_cq *out)
 {

@@ -13,7 +13,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "vrb.h"
+#include "verbs/vrb.h"
 
 void vrb_fork_init(void)
 {

@@ -2,10 +2,10 @@
 #include <errno.h>
 #include <stdio.h>
 
-#include "err.h"
-#include "random.h"
-#include "softhca.h"
-#include "vrb.h"
+#include "util/err.h"
+#include "util/random.h"
+#include "softhca/softhca.h"
+#include "verbs/vrb.h"
 
 static int soft_look(const char *soft, struct vrb_ports *out)
 {

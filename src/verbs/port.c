@@ -11,9 +11,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "err.h"
-#include "softhca.h"
-#include "vrb.h"
+#include "util/err.h"
+#include "softhca/softhca.h"
+#include "verbs/vrb.h"
 
 /* Vendor ids of the kernel's software devices (drivers rxe and siw). */
 enum { VENDOR_RXE = 0xffffff, VENDOR_SIW = 0x626d74 };

@@ -2,9 +2,9 @@
 #include <errno.h>
 #include <string.h>
 
-#include "err.h"
-#include "random.h"
-#include "vrb.h"
+#include "util/err.h"
+#include "util/random.h"
+#include "verbs/vrb.h"
 
 enum {
 	/* 4.096 us x 2^18 = 1.07 s for each of 1 + 6 tries: congestion is not a dead peer. */

@@ -2,9 +2,9 @@
 #include <errno.h>
 #include <string.h>
 
-#include "err.h"
-#include "softhca.h"
-#include "vrb.h"
+#include "util/err.h"
+#include "softhca/softhca.h"
+#include "verbs/vrb.h"
 
 static int ud_failed(const struct vrb_port *port, const char *what, int rc)
 {

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 #include "../bench/known_clock.h"
-#include "bench.h"
+#include "bench/bench.h"
 
 static struct dud_values { uint64_t wrong; bool greedy; } values;
 

@@ -4,7 +4,7 @@
 #include <mpi.h>
 #include <sched.h>
 
-#include "clock.h"
+#include "util/clock.h"
 
 /* Not 0, which may mean "never". */
 static uint64_t now_ns = 1000000000, look_ns;

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bench.h"
+#include "bench/bench.h"
 
 enum damage { NOTHING, FLIP, STALE, SWAP, LOSE, BEYOND };
 

@@ -4,7 +4,7 @@
  * of a row is known beforehand.  With --shared all pairs need one resource, which has room for
  * one window of 4 ms: of windows that begin at the same time, those of the k-th pair end k-th.
  */
-#include "bench.h"
+#include "bench/bench.h"
 #include "known_clock.h"
 
 static struct clockwork_values { bool shared; } values;

@@ -1,5 +1,5 @@
 /* alltoall - every rank exchanges one block with every rank. */
-#include "bench.h"
+#include "bench/bench.h"
 
 static void alltoall_run(struct bench *b)
 {

@@ -3,7 +3,7 @@
  * the way from one rank to another (--from, --to; one of them alone: all to or from that rank, and
  * both ways).
  */
-#include "bench.h"
+#include "bench/bench.h"
 #include "known_clock.h"
 
 enum { ANY = 9999 };

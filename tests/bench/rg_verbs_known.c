@@ -4,7 +4,7 @@
  * of a row is known beforehand.
  */
 #include "known_clock.h"
-#include "vbench.h"
+#include "vbench/vbench.h"
 
 static void known_run(struct bench *b)
 {

@@ -3,7 +3,7 @@
  * taking a completion 3 ms, and 40 ms go by until the message is there, which do not count.
  */
 #include "known_clock.h"
-#include "vbench.h"
+#include "vbench/vbench.h"
 
 void __real_vbench_post(struct bench *b);
 void __real_vbench_arrive(struct bench *b);

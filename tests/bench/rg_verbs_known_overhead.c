@@ -4,7 +4,7 @@
  * to computation is known from the samples.
  */
 #include "known_clock.h"
-#include "vbench.h"
+#include "vbench/vbench.h"
 
 void __real_vbench_run(struct bench *b);
 void __real_vbench_finish(struct bench *b);

@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#include "bound.h"
+#include "bench/bound.h"
 
 struct expected { double link, shared; int share, sets; };
 

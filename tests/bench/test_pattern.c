@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "pattern.h"
+#include "bench/pattern.h"
 
 enum { BYTES = 203 };
 

@@ -4,7 +4,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "rounds.h"
+#include "bench/rounds.h"
 
 enum { PLAYERS_MAX = 70 };
 

@@ -3,7 +3,6 @@
  * the last rank exchange a message that both check.  Prints what a layer before
  * the MPI library says that it has carried (or that there is none).
  */
-#define _GNU_SOURCE
 #include <dlfcn.h>
 #include <mpi.h>
 #include <stdint.h>

@@ -12,7 +12,6 @@ EXTRA_DIST += tests/cluster/guest.sh tests/cluster/init.sh tests/cluster/mpirun.
 	tests/cluster/four.sh tests/cluster/topo.sh
 # A program like any other: it knows libibverbs only, and needs it where it runs.
 EXTRA_PROGRAMS += tests/cluster/beside
-tests_cluster_beside_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE
 tests_cluster_beside_LDADD = -libverbs
 CLEANFILES += tests/cluster/*.log tests/cluster/*.trs tests/hw/*.log tests/hw/*.trs
 check-cluster: all $(check_PROGRAMS) $(memory_modules) tests/memory/lifecycle_module.la \

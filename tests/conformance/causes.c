@@ -4,7 +4,7 @@
  */
 
 #include "conformance.h"
-#include "softhca.h"
+#include "softhca/softhca.h"
 
 enum { BYTES = 4096 };
 

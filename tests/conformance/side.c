@@ -9,9 +9,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "clock.h"
+#include "util/clock.h"
 #include "conformance.h"
-#include "softhca.h"
+#include "softhca/softhca.h"
 
 static void say(const char *fmt, va_list args)
 {

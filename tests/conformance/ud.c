@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "ud.h"
-#include "softhca.h"
+#include "softhca/softhca.h"
 
 /* ---- Queue pairs --------------------------------------------------------- */
 

@@ -7,11 +7,11 @@
 #include <unistd.h>
 
 #include "../scratch.h"
-#include "api/fabric.h"
-#include "base/segment.h"
+#include "softhca/api/fabric.h"
+#include "softhca/base/segment.h"
 #include "fuzz.h"
-#include "link/memory/registry.h"
-#include "object/fabric.h"
+#include "softhca/link/memory/registry.h"
+#include "softhca/object/fabric.h"
 
 const unsigned fuzz_rounds = 2000;
 

@@ -18,13 +18,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/proc.h"
-#include "base/segment.h"
+#include "softhca/base/proc.h"
+#include "softhca/base/segment.h"
 #include "fuzz.h"
-#include "link/memory/peer.h"
-#include "link/memory/state.h"
-#include "object/qp.h"
-#include "softhca.h"
+#include "softhca/link/memory/peer.h"
+#include "softhca/link/memory/state.h"
+#include "softhca/object/qp.h"
+#include "softhca/softhca.h"
 
 const unsigned fuzz_rounds = 20000;
 

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "fuzz.h"
-#include "model/spec.h"
+#include "softhca/model/spec.h"
 
 static const char *const seeds[] = {
 	"ideal", "rate=1GB/s,latency=2us", "ports=2,hcas=8,mtu=256,window=7,outstanding=9,reads=1",

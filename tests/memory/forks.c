@@ -4,7 +4,6 @@
  *
  * The child looks twice: at once, and when the parent has changed the memory since.
  */
-#define _GNU_SOURCE
 #include <errno.h>
 #include <spawn.h>
 #include <sys/mman.h>

@@ -1,5 +1,4 @@
 /* heap.c - kinds of memory.h: what allocators give, the C library's or one that is preloaded. */
-#define _GNU_SOURCE
 #include <dlfcn.h>
 #include <malloc.h>
 #include <mpi.h>

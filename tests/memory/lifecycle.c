@@ -16,7 +16,6 @@
  * One line per kind.  Exit code 1 if anything was wrong, 77 if nothing could be done, 3 for an
  * option that makes no sense.
  */
-#define _GNU_SOURCE
 #include <dlfcn.h>
 #include <getopt.h>
 #include <mpi.h>

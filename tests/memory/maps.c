@@ -1,5 +1,4 @@
 /* maps.c - kinds of memory.h: anonymous mappings. */
-#define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
 #include <stdatomic.h>

@@ -1,5 +1,4 @@
 /* message.c - see message.h. */
-#define _GNU_SOURCE
 #include "message.h"
 
 #include <errno.h>

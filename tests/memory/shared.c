@@ -1,5 +1,4 @@
 /* shared.c - kinds of memory.h: System V and POSIX shared memory, mapped files. */
-#define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
 #include <stdatomic.h>

@@ -2,7 +2,6 @@
  * threads.c - kinds of memory.h: memory that ends with a thread or a library, and memory
  * beside which another thread is at work.
  */
-#define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>

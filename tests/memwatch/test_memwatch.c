@@ -21,8 +21,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "memwatch.h"
-#include "patch.h"
+#include "memwatch/memwatch.h"
+#include "memwatch/patch.h"
 
 enum { PAGE = 4096, HEARD_MAX = 4096 };
 

@@ -5,7 +5,6 @@
  *
  * Prints the name of each case that held, and whether a layer stood before the library.
  */
-#define _GNU_SOURCE
 #include "assumptions.h"
 
 #include <dlfcn.h>

@@ -1,5 +1,4 @@
 /* assumptions_call.c - what programs do with MPI itself that is rare. */
-#define _GNU_SOURCE
 #include "assumptions.h"
 
 #include <ucontext.h>

@@ -1,5 +1,4 @@
 /* assumptions_error.c - errors are reported where, as and as often as the library does. */
-#define _GNU_SOURCE
 #include "assumptions.h"
 
 #include <setjmp.h>

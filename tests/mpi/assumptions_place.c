@@ -2,7 +2,6 @@
  * assumptions_place.c - where a program begins: limits, descriptors, scheduling, floating
  * point; and how it ends.  The group names what is prepared before MPI_Init.
  */
-#define _GNU_SOURCE
 #include "assumptions.h"
 
 #include <fenv.h>

@@ -1,5 +1,4 @@
 /* assumptions_process.c - children of a rank, and the environment it changes. */
-#define _GNU_SOURCE
 #include "assumptions.h"
 
 #include <fcntl.h>

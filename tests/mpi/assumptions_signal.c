@@ -1,5 +1,4 @@
 /* assumptions_signal.c - signals belong to the program: their handlers, masks and threads. */
-#define _GNU_SOURCE
 #include "assumptions.h"
 
 #include <dirent.h>

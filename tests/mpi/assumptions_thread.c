@@ -2,7 +2,6 @@
  * assumptions_thread.c - MPI_THREAD_MULTIPLE, initialised in a thread that is not the
  * process's first: threads with small stacks, threads that end, requests that change hands.
  */
-#define _GNU_SOURCE
 #include "assumptions.h"
 
 #include <limits.h>

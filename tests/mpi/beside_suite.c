@@ -1,5 +1,5 @@
 /*
- * beside_suite.c - what stays the library's own (src/mpi/calls.txt) beside messages over
+ * beside_suite.c - what stays the library's own (src/mpi/abi/calls.txt) beside messages over
  * rails: on the same communicator, in the same arrays of requests, on communicators that are
  * made from a routed one.
  */

@@ -276,7 +276,7 @@ void beside_one_sided(MPI_Comm comm)
 
 /*
  * The library looks as often as it has to behind a collective, and a few times behind a message
- * (src/mpi/catch_up.c).
+ * (src/mpi/job/catch_up.c).
  */
 enum { ROUNDS = 50, BURST_COLLECTIVE = 40, BURST_MESSAGE = 3 };
 

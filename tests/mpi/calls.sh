@@ -27,7 +27,7 @@ if command -v nm >/dev/null; then
 		if (/^native mpich:/ && flavor != "mpich") kind = "else"
 	     }
 	     kind != "else" && /^\t\t/ { for (i = 1; i <= NF; i++) print kind, $i }' \
-		"$srcdir/src/mpi/calls.txt" |
+		"$srcdir/src/mpi/abi/calls.txt" |
 		sed 's/^\(.*\)(_c)$/\1\n\1_c/' >"$work/list"
 	# What is wrong, a line for each function.
 	awk -v layer="$work/layer" -v list="$work/list" '

@@ -1,6 +1,6 @@
 /*
  * late_end.c - rank 1 comes to MPI_Finalize later than all others, after a collective
- * whose messages go one way only.  The job ends all the same (src/mpi/init.c).
+ * whose messages go one way only.  The job ends all the same (src/mpi/job/init.c).
  */
 #include <mpi.h>
 #include <stdio.h>

@@ -7,7 +7,6 @@
  *
  * The first way begins, the last one ends.  LOADING_ALSO names a library that is loaded before.
  */
-#define _GNU_SOURCE
 #include <dlfcn.h>
 #include <mpi.h>		/* for types; no function of it is linked */
 #include <stdio.h>

@@ -37,7 +37,6 @@ EXTRA_DIST += tests/mpi/tsan.sh
 CLEANFILES += tests/mpi/tsan.log tests/mpi/tsan.trs
 check_LTLIBRARIES += tests/mpi/unreached.la
 tests_mpi_unreached_la_SOURCES = tests/mpi/unreached.c
-tests_mpi_unreached_la_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE
 tests_mpi_unreached_la_LIBADD = -ldl
 tests_mpi_unreached_la_LDFLAGS = $(AM_LDFLAGS) -module -avoid-version -shared -rpath /nowhere
 # They need no symbol of the layer by name: a default of --as-needed would drop it.
@@ -54,9 +53,10 @@ tests_mpi_comm_suite_SOURCES = tests/mpi/comm_suite.c tests/mpi/suite.c tests/mp
 tests_mpi_calls_suite_SOURCES = tests/mpi/calls_suite.c tests/mpi/suite.c tests/mpi/suite.h
 tests_mpi_calls_suite_LDADD = $(RAILMPI_LIB) $(MPI_LIBS)
 tests_mpi_calls_suite_LDFLAGS = $(mpi_program_ldflags)
-tests_mpi_strides_SOURCES = tests/mpi/strides.c src/mpi/contents.c src/mpi/contents.h \
-	src/mpi/strides.c src/mpi/strides_copy.c src/mpi/strides.h
+# A program that shares sources with a library has flags of its own, and so objects of its own.
 tests_mpi_strides_CPPFLAGS = $(AM_CPPFLAGS)
+tests_mpi_strides_SOURCES = tests/mpi/strides.c src/mpi/type/contents.c src/mpi/type/contents.h \
+	src/mpi/type/strides.c src/mpi/type/strides_copy.c src/mpi/type/strides.h
 tests_mpi_strides_LDADD = $(MPI_LIBS)
 tests_mpi_lost_SOURCES = tests/mpi/lost.c tests/mpi/lost_waits.c tests/mpi/lost_waits.h tests/mpi/suite.c tests/mpi/suite.h
 tests_mpi_lost_LDADD = $(RAILMPI_LIB) $(MPI_LIBS)

@@ -7,7 +7,6 @@
  * Rank 0 sends, rank 1 receives, looks at every byte, and finds in /proc/self/maps what was mapped.
  * Both run the same calls.  "CASE: skipped: why" or "CASE: well" a line, "failed" in what is wrong.
  */
-#define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>

@@ -1,11 +1,11 @@
 /*
- * strides.c - types that librailmpi packs (src/mpi/strides.h): what they are made of, and where
+ * strides.c - types that librailmpi packs (src/mpi/type/strides.h): what they are made of, and where
  * their bytes are.  The truth is a list of places, made beside each type from the definition of
  * its constructor; of the MPI library, which packs some types wrongly, only extents are asked.
  *
  *	strides [SEED [TYPES]]	on one rank: so many drawn types (1, 5000)
  */
-#include "strides.h"
+#include "mpi/type/strides.h"
 
 #include <stdint.h>
 #include <stdio.h>

@@ -8,8 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "coll.h"
-#include "opt.h"
+#include "mpi/coll/coll.h"
+#include "util/opt.h"
 #include "scratch.h"
 
 static char dir[SCRATCH_PATH], path[SCRATCH_PATH + 16], why[OPT_WHY_BYTES];

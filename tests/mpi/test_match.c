@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "match_order.h"
+#include "mpi/p2p/match_order.h"
 
 enum { SHORT = 5, LONG = 60, RUNS = 20000, SOURCES = 2, ERROR = 77 };
 

@@ -4,8 +4,8 @@
 #include <errno.h>
 #include <string.h>
 
-#include "ft.h"
-#include "is.h"
+#include "nas/ft.h"
+#include "nas/is.h"
 
 static const struct nas_kernel is = { "IS", is_ranks_max, is_memory_bytes };
 static const struct nas_kernel ft = { "FT", ft_ranks_max, ft_memory_bytes };

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "fft.h"
+#include "nas/fft.h"
 
 #define TWO_PI 6.283185307179586476925286766559
 

@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ft.h"
-#include "lcg.h"
+#include "nas/ft.h"
+#include "nas/lcg.h"
 
 #define PI 3.14159265358979323846
 

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "is.h"
-#include "lcg.h"
+#include "nas/is.h"
+#include "nas/lcg.h"
 
 enum { RANKS_MAX = 16 };
 

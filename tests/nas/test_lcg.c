@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-#include "lcg.h"
+#include "nas/lcg.h"
 
 /* Numbers of 40 decimal digits, the lowest first. */
 enum { DIGITS = 40 };

@@ -13,12 +13,12 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "err.h"
+#include "util/err.h"
 #include "job.h"
-#include "opt.h"
-#include "rail.h"
-#include "rail_ctx.h"
-#include "vrb.h"
+#include "util/opt.h"
+#include "rail/rail.h"
+#include "rail/open/rail_ctx.h"
+#include "verbs/vrb.h"
 
 struct job_shared {
 	_Atomic unsigned arrived, generation, failed;

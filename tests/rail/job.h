@@ -10,8 +10,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "clock.h"
-#include "rail.h"
+#include "util/clock.h"
+#include "rail/rail.h"
 
 enum { JOB_MAX = 8 };
 #define JOB_ZERO UINT64_MAX

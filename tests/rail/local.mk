@@ -1,12 +1,12 @@
 # ---- tests/rail, tests/verbs, librail on the virtual clock ------------------------------
 # Processes on the software HCA, without MPI.
 check_LTLIBRARIES += tests/rail/libjob.la
+# A program that shares sources with a library has flags of its own, and so objects of its own.
+tests_rail_libjob_la_CPPFLAGS = $(AM_CPPFLAGS)
 tests_rail_libjob_la_SOURCES = tests/rail/job.c tests/rail/job.h tests/rail/traffic.c \
 	tests/rail/traffic.h tests/capture.c
-tests_rail_libjob_la_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_rail_libjob_la_LIBADD = librail-core.la
 check_PROGRAMS += tests/rail/rail_perf
-tests_rail_rail_perf_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_rail_rail_perf_LDADD = tests/rail/libjob.la
 if HAVE_CMOCKA
 check_PROGRAMS += tests/verbs/test_counters tests/rail/test_ledger tests/rail/test_shared_limit
@@ -28,51 +28,39 @@ check_PROGRAMS += $(VIRTUAL_UNITS)
 TESTS += $(VIRTUAL_UNITS)
 endif
 tests_virtual_test_clock_SOURCES = tests/virtual/test_clock.c $(virtual_sources)
-tests_virtual_test_clock_CPPFLAGS = $(SOFTHCA_TEST_CPPFLAGS)
 tests_virtual_test_clock_LDADD = $(SOFTHCA_TEST_LDADD)
 tests_virtual_test_atomic_SOURCES = tests/softhca/test_atomic.c $(virtual_sources)
-tests_virtual_test_atomic_CPPFLAGS = $(SOFTHCA_TEST_CPPFLAGS) -DVIRTUAL_CLOCK
+tests_virtual_test_atomic_CPPFLAGS = $(AM_CPPFLAGS) -DVIRTUAL_CLOCK
 tests_virtual_test_atomic_LDADD = $(SOFTHCA_TEST_LDADD)
 tests_virtual_test_rails_SOURCES = tests/virtual/test_rails.c tests/virtual/seats.c \
 	$(virtual_sources)
 tests_virtual_test_lost_SOURCES = tests/virtual/test_lost.c tests/virtual/seats.c \
 	$(virtual_sources)
-tests_virtual_test_lost_CPPFLAGS = $(TEST_CPPFLAGS) -D_GNU_SOURCE
 tests_virtual_test_lost_LDADD = tests/rail/libjob.la $(CMOCKA_LIBS)
-tests_virtual_test_rails_CPPFLAGS = $(TEST_CPPFLAGS) -D_GNU_SOURCE
 tests_virtual_test_rails_LDADD = tests/rail/libjob.la $(CMOCKA_LIBS)
-tests_rail_test_rate_estimate_SOURCES = tests/rail/test_rate_estimate.c src/rail/rate_estimate.c
-tests_rail_test_rate_estimate_CPPFLAGS = $(TEST_CPPFLAGS)
+tests_rail_test_rate_estimate_CPPFLAGS = $(AM_CPPFLAGS)
+tests_rail_test_rate_estimate_SOURCES = tests/rail/test_rate_estimate.c src/rail/message/rate_estimate.c
 tests_rail_test_rate_estimate_LDADD = $(CMOCKA_LIBS) -lm
-tests_rail_test_policy_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_rail_test_policy_LDADD = tests/rail/libjob.la $(CMOCKA_LIBS)
-tests_rail_test_cancel_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_rail_test_cancel_LDADD = tests/rail/libjob.la $(CMOCKA_LIBS)
+tests_verbs_test_counters_CPPFLAGS = $(AM_CPPFLAGS)
 tests_verbs_test_counters_SOURCES = tests/verbs/test_counters.c src/verbs/counters.c
-tests_verbs_test_counters_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_verbs_test_counters_LDADD = $(CMOCKA_LIBS)
-tests_rail_test_shared_limit_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_rail_test_shared_limit_LDADD = tests/rail/libjob.la $(CMOCKA_LIBS)
-tests_rail_test_ledger_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_rail_test_ledger_LDADD = tests/rail/libjob.la $(CMOCKA_LIBS)
-tests_rail_test_stripe_SOURCES = tests/rail/test_stripe.c src/rail/policy.c src/rail/stripe.c
-tests_rail_test_stripe_CPPFLAGS = $(TEST_CPPFLAGS)
+tests_rail_test_stripe_CPPFLAGS = $(AM_CPPFLAGS)
+tests_rail_test_stripe_SOURCES = tests/rail/test_stripe.c src/rail/policy.c src/rail/message/stripe.c
 tests_rail_test_stripe_LDADD = $(CMOCKA_LIBS)
-tests_rail_test_ring_SOURCES = tests/rail/test_ring.c src/rail/table.c
-tests_rail_test_ring_CPPFLAGS = $(TEST_CPPFLAGS)
+tests_rail_test_ring_CPPFLAGS = $(AM_CPPFLAGS)
+tests_rail_test_ring_SOURCES = tests/rail/test_ring.c src/rail/message/table.c
 tests_rail_test_ring_LDADD = $(CMOCKA_LIBS)
-tests_rail_test_mr_SOURCES = tests/rail/test_mr.c tests/capture.c src/rail/mr.c
-tests_rail_test_mr_CPPFLAGS = $(TEST_CPPFLAGS)
+tests_rail_test_mr_CPPFLAGS = $(AM_CPPFLAGS)
+tests_rail_test_mr_SOURCES = tests/rail/test_mr.c tests/capture.c src/rail/memory/mr.c
 tests_rail_test_mr_LDADD = librg-memwatch.la librg-util.la $(CMOCKA_LIBS)
-tests_rail_test_offers_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_rail_test_offers_LDADD = tests/rail/libjob.la $(CMOCKA_LIBS)
-tests_rail_test_traffic_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_rail_test_traffic_LDADD = tests/rail/libjob.la $(CMOCKA_LIBS)
-tests_rail_test_peer_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_rail_test_peer_LDADD = tests/rail/libjob.la $(CMOCKA_LIBS)
-tests_rail_test_demand_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_rail_test_demand_LDADD = tests/rail/libjob.la $(CMOCKA_LIBS)
-tests_rail_test_peer_failure_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_rail_test_peer_failure_LDADD = tests/rail/libjob.la $(CMOCKA_LIBS)
 dist_check_SCRIPTS += tests/rail/test_exports
 TESTS += tests/rail/test_exports

@@ -18,14 +18,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "eager_lane.h"
+#include "rail/lane/eager_lane.h"
 #include "job.h"
-#include "lane.h"
-#include "rail.h"
-#include "rail_cq.h"
-#include "rail_peer.h"
-#include "rail_record.h"
-#include "vrb.h"
+#include "rail/lane/lane.h"
+#include "rail/rail.h"
+#include "rail/lane/rail_cq.h"
+#include "rail/peer/rail_peer.h"
+#include "rail/message/rail_record.h"
+#include "verbs/vrb.h"
 
 enum { ROUNDS = 15, WINDOW = 64, SIZE_MAX_BYTES = 4 << 20 };
 

@@ -13,14 +13,14 @@
 #include <sys/mman.h>
 
 #include "capture.h"
-#include "eager.h"
-#include "lane.h"
-#include "peer_failure.h"
-#include "rail.h"
-#include "rail_ctx.h"
-#include "rail_peer.h"
-#include "rail_record.h"
-#include "table.h"
+#include "rail/message/eager.h"
+#include "rail/lane/lane.h"
+#include "rail/peer/peer_failure.h"
+#include "rail/rail.h"
+#include "rail/open/rail_ctx.h"
+#include "rail/peer/rail_peer.h"
+#include "rail/message/rail_record.h"
+#include "rail/message/table.h"
 #include "traffic.h"
 
 #define MODELLED "rate=20GB/s,latency=1us"

@@ -9,9 +9,9 @@
 #include <string.h>
 
 #include "capture.h"
-#include "rail.h"
-#include "rail_ctx.h"
-#include "rail_peer.h"
+#include "rail/rail.h"
+#include "rail/open/rail_ctx.h"
+#include "rail/peer/rail_peer.h"
 #include "traffic.h"
 
 #define MODELLED "rate=20GB/s,latency=1us"

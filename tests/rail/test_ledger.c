@@ -7,9 +7,9 @@
 
 #include <stdlib.h>
 
-#include "rail.h"
+#include "rail/rail.h"
 #include "traffic.h"
-#include "vrb.h"
+#include "verbs/vrb.h"
 
 static void count_any(void *user, const char *name, const uint64_t *value)
 {

@@ -14,8 +14,8 @@
 #include <sys/mman.h>
 
 #include "capture.h"
-#include "memwatch.h"
-#include "mr.h"
+#include "memwatch/memwatch.h"
+#include "rail/memory/mr.h"
 
 enum { PAGE = 4096 };
 

@@ -5,7 +5,7 @@
 #include "cmocka_all.h"
 
 #include "job.h"
-#include "rail.h"
+#include "rail/rail.h"
 
 /* ---- Offers that meet --------------------------------------------------------------------- */
 

@@ -12,12 +12,12 @@
 #include <unistd.h>
 
 #include "capture.h"
-#include "opt.h"
-#include "rail.h"
-#include "rail_ctx.h"
-#include "rail_options.h"
+#include "util/opt.h"
+#include "rail/rail.h"
+#include "rail/open/rail_ctx.h"
+#include "rail/open/rail_options.h"
 #include "traffic.h"
-#include "vrb.h"
+#include "verbs/vrb.h"
 
 #define MODELLED "rate=20GB/s,latency=1us"
 

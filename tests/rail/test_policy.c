@@ -4,10 +4,10 @@
 #include <errno.h>
 #include <string.h>
 
-#include "policy.h"
-#include "rail_ctx.h"
-#include "stripe.h"
-#include "vrb.h"
+#include "rail/policy.h"
+#include "rail/open/rail_ctx.h"
+#include "rail/message/stripe.h"
+#include "verbs/vrb.h"
 
 enum { THRESHOLD = 8192, EAGER = 16384, RAILS = 3 };
 

@@ -8,7 +8,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "rate_estimate.h"
+#include "rail/message/rate_estimate.h"
 
 /* Rails of a latency and a rate each, and a clock. */
 struct world {

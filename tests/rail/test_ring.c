@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ring.h"
-#include "table.h"
+#include "rail/lane/ring.h"
+#include "rail/message/table.h"
 
 static uint64_t state = 77;
 

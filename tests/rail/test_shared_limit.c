@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "rail.h"
-#include "shared_limit.h"
-#include "topo.h"
+#include "rail/rail.h"
+#include "rail/message/shared_limit.h"
+#include "topo/topo.h"
 #include "traffic.h"
 
 static void expect(const struct rail_share *s, const char *name, uint32_t rails, uint64_t out,

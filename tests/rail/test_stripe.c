@@ -10,8 +10,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "policy.h"
-#include "stripe.h"
+#include "rail/policy.h"
+#include "rail/message/stripe.h"
 
 static uint64_t seed = 20041106;
 

@@ -10,14 +10,14 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "lane.h"
-#include "policy.h"
-#include "rail.h"
-#include "rail_ctx.h"
-#include "rail_peer.h"
-#include "staging.h"
+#include "rail/lane/lane.h"
+#include "rail/policy.h"
+#include "rail/rail.h"
+#include "rail/open/rail_ctx.h"
+#include "rail/peer/rail_peer.h"
+#include "rail/lane/staging.h"
 #include "traffic.h"
-#include "vrb.h"
+#include "verbs/vrb.h"
 
 #define MODELLED "rate=20GB/s,latency=1us"
 

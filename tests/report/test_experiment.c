@@ -8,8 +8,8 @@
 #include <unistd.h>
 
 #include "capture.h"
-#include "err.h"
-#include "experiment.h"
+#include "util/err.h"
+#include "report/experiment.h"
 #include "scratch.h"
 
 static char dir[SCRATCH_PATH], path[SCRATCH_PATH + 16], data[4096];

@@ -9,8 +9,8 @@
 #include <unistd.h>
 
 #include "capture.h"
-#include "err.h"
-#include "report.h"
+#include "util/err.h"
+#include "report/report.h"
 #include "scratch.h"
 
 static char dir[SCRATCH_PATH], path[SCRATCH_PATH + 16];

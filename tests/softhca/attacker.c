@@ -14,10 +14,10 @@
 #include <unistd.h>
 
 #include "hostile.h"
-#include "link/memory/connect.h"
-#include "link/memory/peer.h"
-#include "link/memory/state.h"
-#include "object/qp.h"
+#include "softhca/link/memory/connect.h"
+#include "softhca/link/memory/peer.h"
+#include "softhca/link/memory/state.h"
+#include "softhca/object/qp.h"
 
 /* ---- The attacker -------------------------------------------------------- */
 

@@ -21,8 +21,8 @@
 #include <unistd.h>
 
 #include "../conformance/conformance.h"
-#include "link/memory/peer.h"
-#include "object/qp.h"
+#include "softhca/link/memory/peer.h"
+#include "softhca/object/qp.h"
 
 enum { BIG = 3 << 20, PAGE = 4096 };
 

@@ -26,7 +26,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "object/cq.h"
+#include "softhca/object/cq.h"
 #include "cut.h"
 
 enum { QUICK_MS = 6000 };

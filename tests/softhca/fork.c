@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "../conformance/conformance.h"
-#include "softhca.h"
+#include "softhca/softhca.h"
 
 enum { BYTES = 65536, CHILDREN = 20 };
 

@@ -3,7 +3,7 @@
 #include <unistd.h>
 
 #include "../conformance/conformance.h"
-#include "softhca.h"
+#include "softhca/softhca.h"
 
 static void use_real(struct ibv_device *device)
 {

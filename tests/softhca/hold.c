@@ -4,7 +4,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-#include "softhca.h"
+#include "softhca/softhca.h"
 
 int main(void)
 {

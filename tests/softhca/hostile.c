@@ -22,7 +22,7 @@
 #include <unistd.h>
 
 #include "hostile.h"
-#include "softhca.h"
+#include "softhca/softhca.h"
 
 enum {
 	BYTES = 16384,

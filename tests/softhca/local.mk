@@ -20,51 +20,42 @@ conformance_sources = tests/conformance/conformance.h \
 	tests/conformance/retries.c \
 	tests/conformance/memory.c
 tests_conformance_conformance_SOURCES = $(conformance_sources) tests/conformance/side.c
-tests_conformance_conformance_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE $(POPT_CFLAGS)
 tests_conformance_conformance_LDADD = libsofthca-core.la librg-util.la $(POPT_LIBS)
 EXTRA_DIST += tests/softhca/conformance.sh tests/softhca/bad_input.sh tests/softhca/perftest.sh \
 	tests/softhca/pair-lib.sh tests/softhca/matrix.sh tests/softhca/stacks.sh \
 	tests/conformance/rxe.txt
 TESTS += tests/softhca/bad_input.sh tests/softhca/perftest.sh
 check_PROGRAMS += tests/softhca/confine
-tests_softhca_confine_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE
 check_PROGRAMS += tests/softhca/hold
 tests_softhca_hold_LDADD = libsofthca-core.la librg-util.la
 check_PROGRAMS += tests/softhca/kill
 tests_softhca_kill_SOURCES = tests/softhca/kill.c tests/softhca/kill.h tests/softhca/member.c \
 	tests/softhca/member.h tests/softhca/tell.c tests/softhca/traffic.c \
 	tests/conformance/side.c
-tests_softhca_kill_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE
 tests_softhca_kill_LDADD = libsofthca-core.la librg-util.la
 check_PROGRAMS += tests/softhca/sleepers
 tests_softhca_sleepers_SOURCES = tests/softhca/sleepers.c tests/conformance/side.c
-tests_softhca_sleepers_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE
 tests_softhca_sleepers_LDADD = libsofthca-core.la librg-util.la
 TESTS += tests/softhca/sleepers
 check_PROGRAMS += tests/softhca/withdraw
 tests_softhca_withdraw_SOURCES = tests/softhca/withdraw.c tests/conformance/side.c
-tests_softhca_withdraw_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE
 tests_softhca_withdraw_LDADD = libsofthca-core.la librg-util.la
 TESTS += tests/softhca/withdraw
 check_PROGRAMS += tests/softhca/hostile
 tests_softhca_hostile_SOURCES = tests/softhca/hostile.c tests/softhca/hostile.h \
 	tests/softhca/attacker.c tests/conformance/side.c
-tests_softhca_hostile_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE
 tests_softhca_hostile_LDADD = libsofthca-core.la librg-util.la
 check_PROGRAMS += tests/softhca/windows
 tests_softhca_windows_SOURCES = tests/softhca/windows.c tests/conformance/side.c
-tests_softhca_windows_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE
 tests_softhca_windows_LDADD = libsofthca-core.la librg-util.la
 TESTS += tests/softhca/windows
 check_PROGRAMS += tests/softhca/scribble
 tests_softhca_scribble_SOURCES = tests/softhca/scribble.c tests/conformance/side.c
-tests_softhca_scribble_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE
 tests_softhca_scribble_LDADD = libsofthca-core.la librg-util.la
 TESTS += tests/softhca/scribble
 check_PROGRAMS += tests/softhca/paced
 tests_softhca_paced_SOURCES = tests/softhca/paced.c tests/softhca/timed.c tests/softhca/timed.h \
 	tests/conformance/side.c
-tests_softhca_paced_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE
 tests_softhca_paced_LDADD = libsofthca-core.la librg-util.la
 # The same on a clock of their own, both sides in one process: clock.c before librg-util.la's.
 virtual_sources = tests/virtual/clock.c tests/virtual/virtual.h
@@ -76,26 +67,21 @@ check_PROGRAMS += $(VIRTUAL)
 TESTS += $(VIRTUAL)
 tests_virtual_paced_SOURCES = tests/softhca/paced.c tests/softhca/timed.c tests/softhca/timed.h \
 	$(virtual_sides)
-tests_virtual_paced_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE -DVIRTUAL_CLOCK
+tests_virtual_paced_CPPFLAGS = $(AM_CPPFLAGS) -DVIRTUAL_CLOCK
 tests_virtual_paced_LDADD = libsofthca-core.la librg-util.la
 tests_virtual_turns_SOURCES = tests/softhca/turns.c tests/softhca/timed.c tests/softhca/timed.h \
 	$(virtual_sides)
-tests_virtual_turns_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE
 tests_virtual_turns_LDADD = libsofthca-core.la librg-util.la
 tests_virtual_faults_SOURCES = tests/softhca/faults.c $(virtual_sides)
-tests_virtual_faults_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE
 tests_virtual_faults_LDADD = libsofthca-core.la librg-util.la
 tests_virtual_deferred_SOURCES = tests/virtual/deferred.c tests/softhca/timed.c tests/softhca/timed.h \
 	$(virtual_sides)
-tests_virtual_deferred_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE
 tests_virtual_deferred_LDADD = libsofthca-core.la librg-util.la
 tests_virtual_stops_SOURCES = tests/virtual/stops.c tests/virtual/stops.h tests/virtual/stops_at.c \
 	tests/virtual/stops_place.c $(virtual_sides)
-tests_virtual_stops_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE
 tests_virtual_stops_LDADD = libsofthca-core.la librg-util.la
 tests_virtual_conformance_SOURCES = $(conformance_sources) tests/virtual/conformance.c \
 	$(virtual_sides)
-tests_virtual_conformance_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE $(POPT_CFLAGS)
 tests_virtual_conformance_LDADD = libsofthca-core.la librg-util.la $(POPT_LIBS)
 EXTRA_DIST += tests/virtual/aside.txt
 dist_check_SCRIPTS += tests/virtual/conformance.sh
@@ -103,47 +89,37 @@ TESTS += tests/virtual/conformance.sh
 check_PROGRAMS += tests/softhca/turns
 tests_softhca_turns_SOURCES = tests/softhca/turns.c tests/softhca/timed.c tests/softhca/timed.h \
 	tests/conformance/side.c
-tests_softhca_turns_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE
 tests_softhca_turns_LDADD = libsofthca-core.la librg-util.la
 check_PROGRAMS += tests/softhca/faults
 tests_softhca_faults_SOURCES = tests/softhca/faults.c tests/conformance/side.c
-tests_softhca_faults_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE
 tests_softhca_faults_LDADD = libsofthca-core.la librg-util.la
 check_PROGRAMS += tests/softhca/bounce
 tests_softhca_bounce_SOURCES = tests/softhca/bounce.c tests/conformance/side.c
-tests_softhca_bounce_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE
 tests_softhca_bounce_LDADD = libsofthca-core.la librg-util.la
 check_PROGRAMS += tests/softhca/fork
 tests_softhca_fork_SOURCES = tests/softhca/fork.c tests/conformance/side.c
-tests_softhca_fork_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE
 tests_softhca_fork_LDADD = libsofthca-core.la librg-util.la
 check_PROGRAMS += tests/softhca/scale
 tests_softhca_scale_SOURCES = tests/softhca/scale.c tests/conformance/side.c
-tests_softhca_scale_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE
 tests_softhca_scale_LDADD = libsofthca-core.la librg-util.la
 TESTS += tests/softhca/fork tests/softhca/scale
 check_PROGRAMS += tests/softhca/lifecycle
 tests_softhca_lifecycle_SOURCES = tests/softhca/lifecycle.c tests/conformance/side.c
-tests_softhca_lifecycle_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE
 tests_softhca_lifecycle_LDADD = libsofthca-core.la librg-util.la -lpthread
 check_PROGRAMS += tests/softhca/gone
 tests_softhca_gone_SOURCES = tests/softhca/gone.c tests/conformance/side.c
-tests_softhca_gone_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE
 tests_softhca_gone_LDADD = libsofthca-core.la librg-util.la
 TESTS += tests/softhca/lifecycle tests/softhca/gone
 check_PROGRAMS += tests/softhca/step
 tests_softhca_step_SOURCES = tests/softhca/step.c tests/conformance/side.c
-tests_softhca_step_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE
 tests_softhca_step_LDADD = libsofthca-core.la librg-util.la
 check_PROGRAMS += tests/softhca/cut
 tests_softhca_cut_SOURCES = tests/softhca/cut.c tests/softhca/cut.h tests/softhca/cut_place.c \
 	tests/conformance/side.c
-tests_softhca_cut_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE
 tests_softhca_cut_LDADD = libsofthca-core.la librg-util.la
 TESTS += tests/softhca/cut
 check_PROGRAMS += tests/softhca/threads
 tests_softhca_threads_SOURCES = tests/softhca/threads.c tests/conformance/side.c
-tests_softhca_threads_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE
 tests_softhca_threads_LDADD = libsofthca-core.la librg-util.la -lpthread
 EXTRA_DIST += tests/softhca/user.sh tests/softhca/long.sh tests/softhca/tsan.sh
 TESTS += tests/softhca/user.sh
@@ -153,16 +129,13 @@ TESTS += tests/softhca/kill tests/softhca/step tests/softhca/hostile tests/softh
 # Two copies of the library in a process; a real libibverbs beside it (a fake one).
 check_PROGRAMS += tests/softhca/two_copies tests/softhca/forward
 tests_softhca_two_copies_SOURCES = tests/softhca/two_copies.c tests/conformance/side.c
-tests_softhca_two_copies_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE
 tests_softhca_two_copies_LDADD = libsofthca-core.la librg-util.la
 tests_softhca_forward_SOURCES = tests/softhca/forward.c tests/conformance/side.c
-tests_softhca_forward_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE
 tests_softhca_forward_LDADD = libsofthca-core.la librg-util.la
 check_LTLIBRARIES += fake_verbs.la
 fake_verbs_la_SOURCES = tests/softhca/fake_verbs.c
 fake_verbs_la_LDFLAGS = $(AM_LDFLAGS) -module -avoid-version -rpath /nowhere
 check_PROGRAMS += tests/softhca/dropin
-tests_softhca_dropin_CPPFLAGS = -D_GNU_SOURCE
 tests_softhca_dropin_LDADD = -ldl
 EXTRA_DIST += tests/softhca/abi.sh
 TESTS += tests/softhca/two_copies tests/softhca/abi.sh
@@ -173,14 +146,11 @@ SOFTHCA_FUZZ = tests/fuzz/fuzz_spec tests/fuzz/fuzz_registry tests/fuzz/fuzz_seg
 check_PROGRAMS += $(SOFTHCA_FUZZ)
 TESTS += $(SOFTHCA_FUZZ)
 tests_fuzz_fuzz_spec_SOURCES = tests/fuzz/fuzz_spec.c tests/fuzz/driver.c tests/fuzz/fuzz.h
-tests_fuzz_fuzz_spec_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE
 tests_fuzz_fuzz_spec_LDADD = libsofthca-core.la librg-util.la
 tests_fuzz_fuzz_registry_SOURCES = tests/fuzz/fuzz_registry.c tests/fuzz/driver.c \
 	tests/fuzz/fuzz.h
-tests_fuzz_fuzz_registry_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE
 tests_fuzz_fuzz_registry_LDADD = libsofthca-core.la librg-util.la
 tests_fuzz_fuzz_segment_SOURCES = tests/fuzz/fuzz_segment.c tests/fuzz/driver.c tests/fuzz/fuzz.h
-tests_fuzz_fuzz_segment_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE
 tests_fuzz_fuzz_segment_LDADD = libsofthca-core.la librg-util.la
 FUZZ_CC = clang -g -O1 -std=gnu11 -D_GNU_SOURCE -I. $(AM_CPPFLAGS)
 fuzz: config.h
@@ -221,31 +191,18 @@ SOFTHCA_UNITS = tests/softhca/test_spec tests/softhca/test_model tests/softhca/t
 check_PROGRAMS += $(SOFTHCA_UNITS)
 TESTS += $(SOFTHCA_UNITS)
 endif
-SOFTHCA_TEST_CPPFLAGS = $(TEST_CPPFLAGS) -D_GNU_SOURCE
 SOFTHCA_TEST_LDADD = libsofthca-core.la librg-util.la $(CMOCKA_LIBS)
-tests_softhca_test_spec_CPPFLAGS = $(SOFTHCA_TEST_CPPFLAGS)
 tests_softhca_test_spec_LDADD = $(SOFTHCA_TEST_LDADD)
-tests_softhca_test_model_CPPFLAGS = $(SOFTHCA_TEST_CPPFLAGS)
 tests_softhca_test_model_LDADD = $(SOFTHCA_TEST_LDADD)
-tests_softhca_test_shared_CPPFLAGS = $(SOFTHCA_TEST_CPPFLAGS)
 tests_softhca_test_shared_LDADD = $(SOFTHCA_TEST_LDADD)
-tests_softhca_test_mr_table_CPPFLAGS = $(SOFTHCA_TEST_CPPFLAGS)
 tests_softhca_test_mr_table_LDADD = $(SOFTHCA_TEST_LDADD)
-tests_softhca_test_descriptors_CPPFLAGS = $(SOFTHCA_TEST_CPPFLAGS)
 tests_softhca_test_descriptors_LDADD = $(SOFTHCA_TEST_LDADD)
-tests_softhca_test_mailbox_CPPFLAGS = $(SOFTHCA_TEST_CPPFLAGS)
 tests_softhca_test_mailbox_LDADD = $(SOFTHCA_TEST_LDADD)
-tests_softhca_test_memory_CPPFLAGS = $(SOFTHCA_TEST_CPPFLAGS)
-tests_softhca_test_remap_CPPFLAGS = $(SOFTHCA_TEST_CPPFLAGS)
 tests_softhca_test_remap_LDADD = $(SOFTHCA_TEST_LDADD)
-tests_softhca_test_remap_fork_CPPFLAGS = $(SOFTHCA_TEST_CPPFLAGS)
 tests_softhca_test_remap_fork_LDADD = $(SOFTHCA_TEST_LDADD) -lpthread
-tests_softhca_test_fidelity_CPPFLAGS = $(SOFTHCA_TEST_CPPFLAGS)
 tests_softhca_test_fidelity_LDADD = $(SOFTHCA_TEST_LDADD)
-tests_softhca_test_atomic_CPPFLAGS = $(SOFTHCA_TEST_CPPFLAGS)
 tests_softhca_test_atomic_LDADD = $(SOFTHCA_TEST_LDADD)
 tests_softhca_test_memory_LDADD = $(SOFTHCA_TEST_LDADD)
-tests_softhca_test_fabric_CPPFLAGS = $(SOFTHCA_TEST_CPPFLAGS)
 tests_softhca_test_fabric_LDADD = $(SOFTHCA_TEST_LDADD)
 TESTS += tests/softhca/conformance.sh
 # rdma-core's own tests, as a distribution carries them.

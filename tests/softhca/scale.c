@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "../conformance/conformance.h"
-#include "softhca.h"
+#include "softhca/softhca.h"
 
 enum { PROCESSES = 64, QPS = 64, BYTES = 100, FILES = 1024, PROMISED_QP_BYTES = 64 << 10 };
 

@@ -23,10 +23,10 @@
 #include <unistd.h>
 
 #include "../conformance/conformance.h"
-#include "base/segment.h"
-#include "link/memory/state.h"
-#include "object/device.h"
-#include "softhca.h"
+#include "softhca/base/segment.h"
+#include "softhca/link/memory/state.h"
+#include "softhca/object/device.h"
+#include "softhca/softhca.h"
 
 enum {
 	BYTES = 200000,		/* more than a porter moves at once */

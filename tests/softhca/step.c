@@ -22,7 +22,7 @@
 #include <unistd.h>
 
 #include "../conformance/conformance.h"
-#include "softhca.h"
+#include "softhca/softhca.h"
 
 enum {
 	BYTES = 200,

@@ -4,10 +4,10 @@
  */
 #include <stdio.h>
 
-#include "object/cq.h"
+#include "softhca/object/cq.h"
 #include "member.h"
-#include "object/qp.h"
-#include "object/srq.h"
+#include "softhca/object/qp.h"
+#include "softhca/object/srq.h"
 
 static const char *const state_names[] = {
 	[HCA_FREE] = "free", [HCA_POSTED] = "posted", [HCA_FULL] = "full",

@@ -11,11 +11,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "clock.h"
+#include "util/clock.h"
 #include "cmocka_all.h"
-#include "object/device.h"
-#include "object/qp.h"
-#include "softhca.h"
+#include "softhca/object/device.h"
+#include "softhca/object/qp.h"
+#include "softhca/softhca.h"
 
 enum { ALL = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_ATOMIC };
 

@@ -16,18 +16,18 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/segment.h"
-#include "clock.h"
+#include "softhca/base/segment.h"
+#include "util/clock.h"
 #include "cmocka_all.h"
-#include "link/memory/copy.h"
-#include "link/memory/descriptors.h"
-#include "link/memory/mr_table.h"
-#include "link/memory/peer.h"
-#include "link/memory/state.h"
-#include "object/device.h"
-#include "object/fabric.h"
-#include "pages/memory.h"
-#include "softhca.h"
+#include "softhca/link/memory/copy.h"
+#include "softhca/link/memory/descriptors.h"
+#include "softhca/link/memory/mr_table.h"
+#include "softhca/link/memory/peer.h"
+#include "softhca/link/memory/state.h"
+#include "softhca/object/device.h"
+#include "softhca/object/fabric.h"
+#include "softhca/pages/memory.h"
+#include "softhca/softhca.h"
 
 enum { SLOT = 700, GENERATION = 3, NOBODY = 65534 };
 

@@ -11,16 +11,16 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "api/fabric.h"
-#include "base/proc.h"
-#include "base/segment.h"
-#include "clock.h"
+#include "softhca/api/fabric.h"
+#include "softhca/base/proc.h"
+#include "softhca/base/segment.h"
+#include "util/clock.h"
 #include "cmocka_all.h"
-#include "link/memory/numbers.h"
-#include "object/device.h"
-#include "object/fabric.h"
-#include "object/qp.h"
-#include "softhca.h"
+#include "softhca/link/memory/numbers.h"
+#include "softhca/object/device.h"
+#include "softhca/object/fabric.h"
+#include "softhca/object/qp.h"
+#include "softhca/softhca.h"
 
 static char name_a[32], name_b[32];
 

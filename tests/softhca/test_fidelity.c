@@ -5,7 +5,7 @@
 #include <sched.h>
 
 #include "cmocka_all.h"
-#include "model/fidelity.h"
+#include "softhca/model/fidelity.h"
 
 static struct hca_spec parse(const char *text)
 {

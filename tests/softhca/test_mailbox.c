@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "cmocka_all.h"
-#include "object/cq.h"
+#include "softhca/object/cq.h"
 
 enum { SLOTS = 8 };
 

@@ -8,10 +8,10 @@
 #include <unistd.h>
 
 #include "cmocka_all.h"
-#include "base/maps.h"
-#include "pages/memory.h"
-#include "pages/remap.h"
-#include "softhca.h"
+#include "softhca/base/maps.h"
+#include "softhca/pages/memory.h"
+#include "softhca/pages/remap.h"
+#include "softhca/softhca.h"
 
 enum { PAGE = 4096 };
 

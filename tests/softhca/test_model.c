@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "cmocka_all.h"
-#include "model/model.h"
-#include "object/fabric.h"
+#include "softhca/model/model.h"
+#include "softhca/object/fabric.h"
 
 /* A fabric of words only. */
 static struct hca_fabric *fabric(const char *spec)

@@ -14,8 +14,8 @@
 #include <unistd.h>
 
 #include "cmocka_all.h"
-#include "pages/memory.h"
-#include "pages/remap.h"
+#include "softhca/pages/memory.h"
+#include "softhca/pages/remap.h"
 
 enum { PAGE = 4096, PAGES = 64, PATIENCE_S = 120 };
 

@@ -8,12 +8,12 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "base/segment.h"
-#include "clock.h"
+#include "softhca/base/segment.h"
+#include "util/clock.h"
 #include "cmocka_all.h"
-#include "link/memory/join.h"
-#include "object/qp.h"
-#include "object/shared.h"
+#include "softhca/link/memory/join.h"
+#include "softhca/object/qp.h"
+#include "softhca/object/shared.h"
 
 enum { HEAP_BYTES = 1 << 20, DEPTH = 8, STRANGER = 900 };	/* a slot that nobody has */
 

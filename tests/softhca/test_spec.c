@@ -8,8 +8,8 @@
 
 #include "cmocka_all.h"
 #include "scratch.h"
-#include "softhca.h"
-#include "model/spec.h"
+#include "softhca/softhca.h"
+#include "softhca/model/spec.h"
 
 static struct hca_spec parse(const char *text)
 {

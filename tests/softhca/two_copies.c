@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "../conformance/conformance.h"
-#include "softhca.h"
+#include "softhca/softhca.h"
 
 /* The verbs of one copy.  What is inline in verbs.h goes through the context. */
 struct copy {

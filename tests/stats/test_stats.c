@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#include "stats.h"
+#include "stats/stats.h"
 
 static void assert_close(double got, double want)
 {

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
-#include "rail.h"
+#include "rail/rail.h"
 
 static json_t *run(const char *arguments)
 {

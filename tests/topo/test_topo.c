@@ -35,9 +35,9 @@
 #include <unistd.h>
 
 #include "capture.h"
-#include "err.h"
+#include "util/err.h"
 #include "scratch.h"
-#include "topo.h"
+#include "topo/topo.h"
 
 static char dir[SCRATCH_PATH];
 

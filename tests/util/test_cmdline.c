@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "capture.h"
-#include "err.h"
-#include "opt.h"
+#include "util/err.h"
+#include "util/opt.h"
 
 static struct values {
 	uint64_t threshold, count;

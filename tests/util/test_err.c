@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "capture.h"
-#include "err.h"
+#include "util/err.h"
 
 static void test_line(void **state)
 {

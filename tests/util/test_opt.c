@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "opt.h"
+#include "util/opt.h"
 
 struct values {
 	bool full;

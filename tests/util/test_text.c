@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "text.h"
+#include "util/text.h"
 
 static void test_add(void **state)
 {

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "units.h"
+#include "util/units.h"
 
 typedef int parse_fn(const char *text, uint64_t *value);
 

@@ -6,7 +6,7 @@
 #include <stdatomic.h>
 #include <sys/resource.h>
 
-#include "clock.h"
+#include "util/clock.h"
 
 static _Atomic bool stop;
 

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "scratch.h"
-#include "vrb.h"
+#include "verbs/vrb.h"
 
 static char port[SCRATCH_PATH];
 

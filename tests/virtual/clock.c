@@ -17,9 +17,9 @@
 #include <sanitizer/common_interface_defs.h>
 #endif
 
-#include "clock.h"
-#include "api/fabric.h"
-#include "link/memory/descriptors.h"
+#include "util/clock.h"
+#include "softhca/api/fabric.h"
+#include "softhca/link/memory/descriptors.h"
 #include "virtual.h"
 
 enum {

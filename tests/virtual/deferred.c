@@ -14,13 +14,13 @@
 #include <stdlib.h>
 
 #include "../softhca/timed.h"
-#include "engine/engine.h"
-#include "link/memory/deferred.h"
-#include "link/memory/peer.h"
-#include "link/memory/state.h"
-#include "object/device.h"
-#include "object/fabric.h"
-#include "pages/remap.h"
+#include "softhca/engine/engine.h"
+#include "softhca/link/memory/deferred.h"
+#include "softhca/link/memory/peer.h"
+#include "softhca/link/memory/state.h"
+#include "softhca/object/device.h"
+#include "softhca/object/fabric.h"
+#include "softhca/pages/remap.h"
 
 enum { BYTES = 10000, SILENT_MS = 250 };
 

@@ -23,7 +23,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "clock.h"
+#include "util/clock.h"
 #include "stops.h"
 
 #if STOPS_KNOWN

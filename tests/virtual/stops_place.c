@@ -1,8 +1,8 @@
 /* stops_place.c - the queues of a sender, an owner, another sender; their messages. */
 #include <stdlib.h>
 
-#include "api/fabric.h"
-#include "object/fabric.h"
+#include "softhca/api/fabric.h"
+#include "softhca/object/fabric.h"
 #include "stops.h"
 
 enum { SLOTS = MEMBERS * KINDS * DEPTH, QKEY = 0x11111111, CQE = 32 };

@@ -6,7 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "clock.h"
+#include "util/clock.h"
 #include "virtual.h"
 
 static char trace[512];

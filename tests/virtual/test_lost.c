@@ -10,9 +10,9 @@
 
 #include "capture.h"
 #include "../rail/traffic.h"
-#include "rail.h"
-#include "rail_peer.h"
-#include "reach.h"
+#include "rail/rail.h"
+#include "rail/peer/rail_peer.h"
+#include "rail/peer/reach.h"
 
 #define MS 1000000ull
 #define S 1000000000ull

@@ -10,10 +10,10 @@
 #include <string.h>
 
 #include "../rail/traffic.h"
-#include "rail.h"
-#include "rail_peer.h"
-#include "rail_record.h"
-#include "rate_estimate.h"
+#include "rail/rail.h"
+#include "rail/peer/rail_peer.h"
+#include "rail/message/rail_record.h"
+#include "rail/message/rate_estimate.h"
 
 /* ---- One message there, one back ------------------------------------------ */
 

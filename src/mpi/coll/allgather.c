@@ -4,11 +4,11 @@
  * cache alone, and what copies it from there takes up to three times as long.  The others put it in
  * its place first.
  */
-#include "coll.h"
+#include "mpi/coll/coll.h"
 
 #include <stdlib.h>
 
-#include "dispatch.h"
+#include "mpi/abi/dispatch.h"
 
 struct gather {
 	struct coll_blocks to;

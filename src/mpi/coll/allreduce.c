@@ -2,8 +2,8 @@
  * allreduce.c - MPI_Allreduce.  A rank's own elements, `own`, are only read, and are not copied
  * where what arrives can be combined with them; in place they are the result.
  */
-#include "coll.h"
-#include "dispatch.h"
+#include "mpi/coll/coll.h"
+#include "mpi/abi/dispatch.h"
 
 /*
  * Each exchange joins two runs of ranks that follow each other; the lower one's value

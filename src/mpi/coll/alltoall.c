@@ -4,11 +4,11 @@
  * The three differ in their blocks only.  With MPI_IN_PLACE the blocks to send are copied
  * first; long ones, of which both ends know that they are long, are swapped piece by piece afterwards.
  */
-#include "coll.h"
+#include "mpi/coll/coll.h"
 
 #include <stdlib.h>
 
-#include "dispatch.h"
+#include "mpi/abi/dispatch.h"
 
 struct trade {
 	struct coll_blocks from, to;	/* block i: for rank i, of rank i */

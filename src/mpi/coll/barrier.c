@@ -1,6 +1,6 @@
 /* barrier.c - MPI_Barrier. */
-#include "coll.h"
-#include "dispatch.h"
+#include "mpi/coll/coll.h"
+#include "mpi/abi/dispatch.h"
 
 /* Each round doubles the run of ranks, ending with mine, that I know to be there. */
 static void dissemination(struct coll *k)

@@ -5,8 +5,8 @@
  * packed once at the root and unpacked once at each other rank; of a message that is too long for
  * that, each piece is.  Ranks are counted from the root: v = 0 is the root.
  */
-#include "coll.h"
-#include "dispatch.h"
+#include "mpi/coll/coll.h"
+#include "mpi/abi/dispatch.h"
 
 enum { RANGES = 8 };			/* more than there are pieces under way */
 

@@ -4,14 +4,14 @@
  *
  * Nothing here calls MPI: the railgauge command links this file for the option's row.
  */
-#include "coll.h"
+#include "mpi/coll/coll.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "opt.h"
-#include "text.h"
+#include "util/opt.h"
+#include "util/text.h"
 
 static const char *const algorithm_names[COLL_ALGORITHMS] = {
 	[COLL_AUTO] = "auto",

@@ -86,7 +86,7 @@
 #ifndef RAILMPI_COLL_H
 #define RAILMPI_COLL_H
 
-#include "layer.h"
+#include "mpi/job/layer.h"
 
 enum { COLL_CHAIN_BYTES = 128 << 10 };
 

@@ -1,18 +1,18 @@
 /* coll_data.c - what all collectives use: messages, memory, arguments. */
-#include "coll.h"
+#include "mpi/coll/coll.h"
 
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "clock.h"
-#include "err.h"
-#include "lost.h"
-#include "match.h"
-#include "policy.h"
-#include "pool.h"
-#include "request.h"
+#include "util/clock.h"
+#include "util/err.h"
+#include "mpi/comm/lost.h"
+#include "mpi/p2p/match.h"
+#include "rail/policy.h"
+#include "mpi/p2p/pool.h"
+#include "mpi/p2p/request.h"
 
 enum { LINE = 64 };
 

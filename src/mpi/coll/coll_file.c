@@ -3,7 +3,7 @@
  *
  * Nothing here calls MPI, as in coll.c.
  */
-#include "coll.h"
+#include "mpi/coll/coll.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -11,9 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "opt.h"
-#include "text.h"
-#include "units.h"
+#include "util/opt.h"
+#include "util/text.h"
+#include "util/units.h"
 
 enum { FILE_BYTES = 64 << 10, RANKS_MAX = 1 << 20, WORDS = 4 };
 #define BYTES_MAX (UINT64_C(1) << 40)

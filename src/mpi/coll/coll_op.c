@@ -1,5 +1,5 @@
 /* coll_op.c - operations of reductions: which one a call uses, and how it is applied. */
-#include "coll.h"
+#include "mpi/coll/coll.h"
 
 /* ---- Which operation ------------------------------------------------------------------------ */
 

@@ -1,6 +1,6 @@
 /* reduce.c - MPI_Reduce, MPI_Reduce_scatter, MPI_Reduce_scatter_block. */
-#include "coll.h"
-#include "dispatch.h"
+#include "mpi/coll/coll.h"
+#include "mpi/abi/dispatch.h"
 
 /* ---- binomial ------------------------------------------------------------------------------- */
 

@@ -4,11 +4,11 @@
  * `own` is the block of a rank itself: the one that it contributes or receives.  With
  * MPI_IN_PLACE the root has none: its block stays where it is.
  */
-#include "coll.h"
+#include "mpi/coll/coll.h"
 
 #include <stdlib.h>
 
-#include "dispatch.h"
+#include "mpi/abi/dispatch.h"
 
 struct rooted {
 	struct coll_blocks all;		/* at the root: of each rank */

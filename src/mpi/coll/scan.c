@@ -5,8 +5,8 @@
  * one.  result is the program's buffer.  A scan's result is acc; an exscan's result leaves
  * this rank's own elements out.
  */
-#include "coll.h"
-#include "dispatch.h"
+#include "mpi/coll/coll.h"
+#include "mpi/abi/dispatch.h"
 
 struct scan {
 	void *acc, *result;

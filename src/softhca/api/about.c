@@ -1,13 +1,13 @@
 /* about.c - softhca.h: queries about a software device. */
 #include <string.h>
 
-#include "clock.h"
-#include "model/fidelity.h"
-#include "object/ah.h"
-#include "object/device.h"
-#include "object/link.h"
-#include "object/loss.h"
-#include "softhca.h"
+#include "util/clock.h"
+#include "softhca/model/fidelity.h"
+#include "softhca/object/ah.h"
+#include "softhca/object/device.h"
+#include "softhca/object/link.h"
+#include "softhca/object/loss.h"
+#include "softhca/softhca.h"
 
 HCA_EXPORT bool softhca_is_device(const struct ibv_device *device)
 {

@@ -2,15 +2,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "api/fabric.h"
-#include "api/inherit.h"
-#include "engine/engine.h"
-#include "link/memory/join.h"
-#include "link/memory/registry.h"
-#include "object/device.h"
-#include "object/link.h"
-#include "pages/memory.h"
-#include "pages/remap.h"
+#include "softhca/api/fabric.h"
+#include "softhca/api/inherit.h"
+#include "softhca/engine/engine.h"
+#include "softhca/link/memory/join.h"
+#include "softhca/link/memory/registry.h"
+#include "softhca/object/device.h"
+#include "softhca/object/link.h"
+#include "softhca/pages/memory.h"
+#include "softhca/pages/remap.h"
 
 /* Membership of a fabric, with all its layers from objects to engine. */
 struct membership {

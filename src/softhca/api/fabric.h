@@ -7,7 +7,7 @@
 #ifndef HCA_API_FABRIC_H
 #define HCA_API_FABRIC_H
 
-#include "object/fabric.h"
+#include "softhca/object/fabric.h"
 
 /*
  * A process is one member of a fabric, number 0.  A test may set this to act as one of several:

@@ -1,12 +1,12 @@
 /* inherit.c - see inherit.h. */
-#include "api/inherit.h"
+#include "softhca/api/inherit.h"
 
 #include <string.h>
 
-#include "object/cq.h"
-#include "object/device.h"
-#include "object/dm.h"
-#include "object/qp.h"
+#include "softhca/object/cq.h"
+#include "softhca/object/device.h"
+#include "softhca/object/dm.h"
+#include "softhca/object/qp.h"
 
 /* ---- The verbs that inline functions of verbs.h call directly ------------ */
 

@@ -10,7 +10,7 @@
 #ifndef HCA_INHERIT_H
 #define HCA_INHERIT_H
 
-#include "object/fabric.h"
+#include "softhca/object/fabric.h"
 
 /* In the child, which has one thread; locks that another thread held stay locked. */
 void hca_inherit(struct hca_fabric *f);

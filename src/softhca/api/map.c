@@ -1,8 +1,8 @@
 /* map.c - softhca.h: mapping on request. */
-#include "object/device.h"
-#include "pages/held.h"
-#include "pages/remap.h"
-#include "softhca.h"
+#include "softhca/object/device.h"
+#include "softhca/pages/held.h"
+#include "softhca/pages/remap.h"
+#include "softhca/softhca.h"
 
 HCA_EXPORT int softhca_map(struct ibv_mr *ibv, const void *frame)
 {

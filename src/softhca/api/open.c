@@ -1,5 +1,5 @@
 /* open.c - lists of devices; opening, importing and closing them. */
-#include "api/open.h"
+#include "softhca/api/open.h"
 
 #include <fcntl.h>
 #include <malloc.h>
@@ -10,19 +10,19 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "api/fabric.h"
-#include "api/real.h"
-#include "base/proc.h"
-#include "base/segment.h"
-#include "engine/poll.h"
-#include "engine/post.h"
-#include "engine/qp_states.h"
-#include "object/ah.h"
-#include "object/cq.h"
-#include "object/dm.h"
-#include "object/mcast.h"
-#include "object/mw.h"
-#include "object/srq.h"
+#include "softhca/api/fabric.h"
+#include "softhca/api/real.h"
+#include "softhca/base/proc.h"
+#include "softhca/base/segment.h"
+#include "softhca/engine/poll.h"
+#include "softhca/engine/post.h"
+#include "softhca/engine/qp_states.h"
+#include "softhca/object/ah.h"
+#include "softhca/object/cq.h"
+#include "softhca/object/dm.h"
+#include "softhca/object/mcast.h"
+#include "softhca/object/mw.h"
+#include "softhca/object/srq.h"
 
 /* ---- Lists of devices ---------------------------------------------------- */
 

@@ -2,7 +2,7 @@
 #ifndef HCA_OPEN_H
 #define HCA_OPEN_H
 
-#include "object/device.h"
+#include "softhca/object/device.h"
 
 struct ibv_context *hca_device_open(struct ibv_device *d);
 /* Objects that the user has not destroyed are destroyed, as when the kernel closes a device. */

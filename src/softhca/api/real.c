@@ -14,8 +14,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "api/real.h"
-#include "api/verbs_names.h"
+#include "softhca/api/real.h"
+#include "softhca/api/verbs_names.h"
 
 static void *library;
 

@@ -1,6 +1,6 @@
 /* strings.c - the conversion functions of libibverbs: names and rates. */
-#include "base/base.h"
-#include "api/verbs_names.h"
+#include "softhca/base/base.h"
+#include "softhca/api/verbs_names.h"
 
 #define NAMED(table, value, otherwise) \
 	((unsigned)(value) < sizeof(table) / sizeof(*(table)) && (table)[value] ? (table)[value] \

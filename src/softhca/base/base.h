@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "clock.h"
+#include "util/clock.h"
 
 #define hca_likely(x)	__builtin_expect(!!(x), 1)
 #define hca_unlikely(x)	__builtin_expect(!!(x), 0)

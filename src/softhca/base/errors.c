@@ -4,8 +4,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/base.h"
-#include "softhca.h"
+#include "softhca/base/base.h"
+#include "softhca/softhca.h"
 
 static _Thread_local char last_error[512];
 

@@ -3,10 +3,10 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "base/base.h"
-#include "base/heap.h"
-#include "base/layout.h"
-#include "base/segment.h"
+#include "softhca/base/base.h"
+#include "softhca/base/heap.h"
+#include "softhca/base/layout.h"
+#include "softhca/base/segment.h"
 
 static unsigned class_of(size_t bytes)
 {

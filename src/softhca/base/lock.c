@@ -1,5 +1,5 @@
 /* lock.c - waiting for a lock of base.h. */
-#include "base/base.h"
+#include "softhca/base/base.h"
 
 void hca_lock_wait(struct hca_lock *l)
 {

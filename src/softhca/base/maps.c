@@ -7,9 +7,9 @@
 #include <unistd.h>
 #include <linux/fs.h>
 
-#include "base/base.h"
-#include "base/maps.h"
-#include "base/proc.h"
+#include "softhca/base/base.h"
+#include "softhca/base/maps.h"
+#include "softhca/base/proc.h"
 
 /* PROCMAP_QUERY: Linux 6.11 answers for one address; older kernels print everything. */
 struct query {

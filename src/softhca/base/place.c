@@ -1,5 +1,5 @@
 /* place.c - see place.h. */
-#include "base/place.h"
+#include "softhca/base/place.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 /* proc.c - see proc.h. */
-#include "base/proc.h"
+#include "softhca/base/proc.h"
 
 #include <errno.h>
 #include <fcntl.h>

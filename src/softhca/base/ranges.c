@@ -1,7 +1,7 @@
 /* ranges.c - see ranges.h. */
-#include "base/ranges.h"
+#include "softhca/base/ranges.h"
 
-#include "base/base.h"
+#include "softhca/base/base.h"
 
 enum { TRIES = 100 };
 

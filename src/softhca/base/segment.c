@@ -12,10 +12,10 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-#include "base/base.h"
-#include "base/place.h"
-#include "base/proc.h"
-#include "base/segment.h"
+#include "softhca/base/base.h"
+#include "softhca/base/place.h"
+#include "softhca/base/proc.h"
+#include "softhca/base/segment.h"
 
 #ifndef MFD_NOEXEC_SEAL
 #define MFD_NOEXEC_SEAL 0x0008u

@@ -12,7 +12,7 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 
-#include "raw.h"
+#include "memwatch/raw.h"
 
 /* The result, or -errno. */
 static inline long hca_sys(long n, long a, long b, long c, long d, long e, long f)

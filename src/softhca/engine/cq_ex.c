@@ -2,10 +2,10 @@
 #include <string.h>
 #include <time.h>
 
-#include "clock.h"
-#include "engine/poll.h"
-#include "object/cq.h"
-#include "object/device.h"
+#include "util/clock.h"
+#include "softhca/engine/poll.h"
+#include "softhca/object/cq.h"
+#include "softhca/object/device.h"
 
 enum {
 	SUPPORTED_FIELDS = IBV_WC_EX_WITH_BYTE_LEN | IBV_WC_EX_WITH_IMM | IBV_WC_EX_WITH_QP_NUM |

@@ -1,15 +1,15 @@
 /* engine.c - work that could not be done when it was posted. */
-#include "clock.h"
-#include "engine/engine.h"
-#include "engine/flush.h"
-#include "engine/linger.h"
-#include "engine/pace.h"
-#include "engine/port_events.h"
-#include "engine/post.h"
-#include "object/event.h"
-#include "object/loss.h"
-#include "object/mw.h"
-#include "object/srq.h"
+#include "util/clock.h"
+#include "softhca/engine/engine.h"
+#include "softhca/engine/flush.h"
+#include "softhca/engine/linger.h"
+#include "softhca/engine/pace.h"
+#include "softhca/engine/port_events.h"
+#include "softhca/engine/post.h"
+#include "softhca/object/event.h"
+#include "softhca/object/loss.h"
+#include "softhca/object/mw.h"
+#include "softhca/object/srq.h"
 
 /* Shortest time between two looks at the peers. */
 enum { LOOK_NS = 10000000 };

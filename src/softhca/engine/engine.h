@@ -10,8 +10,8 @@
 #ifndef HCA_ENGINE_H
 #define HCA_ENGINE_H
 
-#include "engine/progress_thread.h"
-#include "object/qp.h"
+#include "softhca/engine/progress_thread.h"
+#include "softhca/object/qp.h"
 
 /* A fabric, and queue pairs with work that could not be done when it was posted. */
 struct hca_engine {

@@ -1,11 +1,11 @@
 /* flush.c - the error state of a queue pair. */
-#include "clock.h"
-#include "engine/engine.h"
-#include "engine/flush.h"
-#include "engine/linger.h"
-#include "object/event.h"
-#include "engine/pace.h"
-#include "engine/post.h"
+#include "util/clock.h"
+#include "softhca/engine/engine.h"
+#include "softhca/engine/flush.h"
+#include "softhca/engine/linger.h"
+#include "softhca/object/event.h"
+#include "softhca/engine/pace.h"
+#include "softhca/engine/post.h"
 
 /* A live process's claim of a receive is respected for so long. */
 enum { CLAIM_NS = 1000000000 };

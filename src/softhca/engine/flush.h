@@ -2,7 +2,7 @@
 #ifndef HCA_FLUSH_H
 #define HCA_FLUSH_H
 
-#include "object/qp.h"
+#include "softhca/object/qp.h"
 
 /* Enter it: no message is accepted, everything outstanding is flushed.  qp->lock held. */
 void hca_qp_fail(struct hca_qp *qp);

@@ -1,8 +1,8 @@
 /* linger.c - when the deferred ends of RDMA writes are written (object/deferred.h). */
-#include "engine/linger.h"
+#include "softhca/engine/linger.h"
 
-#include "clock.h"
-#include "engine/engine.h"
+#include "util/clock.h"
+#include "softhca/engine/engine.h"
 
 enum {
 	POLLING_NS = 100000,	/* a program that polled so recently will call again on time */

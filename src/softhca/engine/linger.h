@@ -2,7 +2,7 @@
 #ifndef HCA_LINGER_H
 #define HCA_LINGER_H
 
-#include "object/qp.h"
+#include "softhca/object/qp.h"
 
 /*
  * Write what is due; arm the progress thread's timer for the rest if the program does not

@@ -1,12 +1,12 @@
 /* pace.c - work requests on a timed fabric: each quantum is sent when it is due. */
 #include <stdlib.h>
 
-#include "clock.h"
-#include "engine/engine.h"
-#include "engine/linger.h"
-#include "engine/pace.h"
-#include "object/loss.h"
-#include "object/mw.h"
+#include "util/clock.h"
+#include "softhca/engine/engine.h"
+#include "softhca/engine/linger.h"
+#include "softhca/engine/pace.h"
+#include "softhca/object/loss.h"
+#include "softhca/object/mw.h"
 
 /* Limits one call, however far behind it is. */
 enum { QUANTA_PER_TURN = 64, LOOK_NS = 1000000 };

@@ -19,7 +19,7 @@
 #ifndef HCA_PACE_H
 #define HCA_PACE_H
 
-#include "model/model.h"
+#include "softhca/model/model.h"
 
 struct hca_qp;
 

@@ -1,10 +1,10 @@
 /* poll.c - ibv_poll_cq: the engine runs, then entries are handed out. */
-#include "engine/poll.h"
+#include "softhca/engine/poll.h"
 
-#include "clock.h"
-#include "engine/engine.h"
-#include "object/cq.h"
-#include "object/qp.h"
+#include "util/clock.h"
+#include "softhca/engine/engine.h"
+#include "softhca/object/cq.h"
+#include "softhca/object/qp.h"
 
 /*
  * LOOK_POLLS: empty polls in a row before the peers' fate is looked at, which reads

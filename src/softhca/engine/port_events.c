@@ -1,10 +1,10 @@
 /* port_events.c - see port_events.h. */
-#include "engine/port_events.h"
+#include "softhca/engine/port_events.h"
 
-#include "object/device.h"
-#include "object/event.h"
-#include "object/loss.h"
-#include "object/qp.h"
+#include "softhca/object/device.h"
+#include "softhca/object/event.h"
+#include "softhca/object/loss.h"
+#include "softhca/object/qp.h"
 
 static void tell_users(struct hca_device *d, uint32_t port, bool down)
 {

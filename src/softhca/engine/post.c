@@ -1,14 +1,14 @@
 /* post.c - the send queue: what ibv_post_send does before a message moves. */
 #include <string.h>
 
-#include "clock.h"
-#include "engine/engine.h"
-#include "engine/flush.h"
-#include "engine/linger.h"
-#include "engine/pace.h"
-#include "engine/post.h"
-#include "object/ah.h"
-#include "object/mw.h"
+#include "util/clock.h"
+#include "softhca/engine/engine.h"
+#include "softhca/engine/flush.h"
+#include "softhca/engine/linger.h"
+#include "softhca/engine/pace.h"
+#include "softhca/engine/post.h"
+#include "softhca/object/ah.h"
+#include "softhca/object/mw.h"
 
 /* An operation of the device that this type of queue pair lacks: accepted, then it fails. */
 enum { NOT_OF_TYPE = -1 };

@@ -2,7 +2,7 @@
 #ifndef HCA_POST_H
 #define HCA_POST_H
 
-#include "object/qp.h"
+#include "softhca/object/qp.h"
 
 /* ---- post.c, recv.c ------------------------------------------------------ */
 

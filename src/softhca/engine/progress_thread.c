@@ -1,12 +1,12 @@
 /* progress_thread.c - see progress_thread.h. */
-#include "engine/progress_thread.h"
+#include "softhca/engine/progress_thread.h"
 
 #include <sys/prctl.h>
 
-#include "object/channel.h"
-#include "clock.h"
-#include "engine/engine.h"
-#include "object/loss.h"
+#include "softhca/object/channel.h"
+#include "util/clock.h"
+#include "softhca/engine/engine.h"
+#include "softhca/object/loss.h"
 
 enum {
 	TICK_NS = 200000,

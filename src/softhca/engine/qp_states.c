@@ -1,17 +1,17 @@
 /* qp_states.c - queue pairs: creation, state changes, destruction. */
-#include "engine/qp_states.h"
+#include "softhca/engine/qp_states.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/engine.h"
-#include "engine/flush.h"
-#include "engine/pace.h"
-#include "engine/post.h"
-#include "object/device.h"
-#include "object/event.h"
-#include "object/loss.h"
-#include "object/mcast.h"
+#include "softhca/engine/engine.h"
+#include "softhca/engine/flush.h"
+#include "softhca/engine/pace.h"
+#include "softhca/engine/post.h"
+#include "softhca/object/device.h"
+#include "softhca/object/event.h"
+#include "softhca/object/loss.h"
+#include "softhca/object/mcast.h"
 
 /* ---- Creation ------------------------------------------------------------ */
 

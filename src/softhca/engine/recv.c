@@ -1,7 +1,7 @@
 /* recv.c - the receive queue: posting. */
-#include "engine/engine.h"
-#include "engine/flush.h"
-#include "engine/post.h"
+#include "softhca/engine/engine.h"
+#include "softhca/engine/flush.h"
+#include "softhca/engine/post.h"
 
 static int post_one(struct hca_qp *qp, const struct ibv_recv_wr *wr)
 {

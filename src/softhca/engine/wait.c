@@ -1,12 +1,12 @@
 /* wait.c - ibv_get_cq_event, ibv_get_async_event: the engine runs before and while they wait. */
-#include "engine/wait.h"
+#include "softhca/engine/wait.h"
 
-#include "clock.h"
-#include "engine/engine.h"
-#include "object/channel.h"
-#include "object/cq.h"
-#include "object/device.h"
-#include "object/event.h"
+#include "util/clock.h"
+#include "softhca/engine/engine.h"
+#include "softhca/object/channel.h"
+#include "softhca/object/cq.h"
+#include "softhca/object/device.h"
+#include "softhca/object/event.h"
 
 enum {
 	LOOK_NS = 100000000,	/* period in which a waiter looks at its peers */

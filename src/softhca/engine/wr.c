@@ -7,8 +7,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "engine/engine.h"
-#include "engine/post.h"
+#include "softhca/engine/engine.h"
+#include "softhca/engine/post.h"
 
 struct hca_batch {
 	struct ibv_send_wr *wr;		/* one per slot of the send queue */

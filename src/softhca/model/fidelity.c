@@ -6,10 +6,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/base.h"
-#include "clock.h"
-#include "model/fidelity.h"
-#include "units.h"
+#include "softhca/base/base.h"
+#include "util/clock.h"
+#include "softhca/model/fidelity.h"
+#include "util/units.h"
 
 /* ---- Cores --------------------------------------------------------------- */
 

@@ -9,7 +9,7 @@
 #ifndef HCA_FIDELITY_H
 #define HCA_FIDELITY_H
 
-#include "model/spec.h"
+#include "softhca/model/spec.h"
 
 /*
  * 0: it can, as far as can be determined now; 1: buf holds one line with the reason.

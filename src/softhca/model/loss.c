@@ -1,8 +1,8 @@
 /* loss.c - see loss.h. */
-#include "model/loss.h"
+#include "softhca/model/loss.h"
 
-#include "clock.h"
-#include "model/model.h"
+#include "util/clock.h"
+#include "softhca/model/model.h"
 
 /* Before the first queue pair is ready, the schedule is checked again after this time. */
 enum { NOT_STARTED_NS = 1000000 };

@@ -15,8 +15,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/layout.h"
-#include "model/spec.h"
+#include "softhca/base/layout.h"
+#include "softhca/model/spec.h"
 
 /* ---- Ports, in shared memory: also for processes that are not members ------ */
 

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/model.h"
+#include "softhca/model/model.h"
 
 enum { QUANTUM_BYTES = 65536, QUANTUM_NS = 8000 };
 

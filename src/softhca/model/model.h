@@ -66,9 +66,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/base.h"
-#include "base/layout.h"
-#include "model/spec.h"
+#include "softhca/base/base.h"
+#include "softhca/base/layout.h"
+#include "softhca/model/spec.h"
 
 /* The adapter of an address on the fabric, and its port (1...). */
 static inline struct hca_shm_adapter *hca_adapter(struct hca_shm_fabric *shm,

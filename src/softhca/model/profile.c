@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/profile.h"
-#include "model/spec.h"
-#include "text.h"
+#include "softhca/model/profile.h"
+#include "softhca/model/spec.h"
+#include "util/text.h"
 
 #ifndef RG_SYSCONFDIR
 #define RG_SYSCONFDIR "/etc"

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/schedule.h"
-#include "units.h"
+#include "softhca/model/schedule.h"
+#include "util/units.h"
 
 enum { ITEM_MAX = 64 };
 

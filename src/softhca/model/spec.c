@@ -4,10 +4,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/base.h"
-#include "softhca.h"
-#include "model/spec.h"
-#include "units.h"
+#include "softhca/base/base.h"
+#include "softhca/softhca.h"
+#include "softhca/model/spec.h"
+#include "util/units.h"
 
 enum kind {
 	COUNT,		/* 0 spelled `none` where the row allows it */

@@ -13,9 +13,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/layout.h"
-#include "model/profile.h"
-#include "model/schedule.h"
+#include "softhca/base/layout.h"
+#include "softhca/model/profile.h"
+#include "softhca/model/schedule.h"
 
 enum { HCA_ALL_PPB = 1000000000 };
 

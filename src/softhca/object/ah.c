@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "object/ah.h"
+#include "softhca/object/ah.h"
 
 enum {
 	IPV4_AT = HCA_GRH_BYTES - (int)sizeof(struct iphdr),	/* after reserved bytes */

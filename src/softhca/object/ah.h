@@ -10,7 +10,7 @@
 
 #include <infiniband/verbs.h>
 
-#include "object/device.h"
+#include "softhca/object/device.h"
 
 enum { HCA_GRH_BYTES = 40 };
 

@@ -1,11 +1,11 @@
 /* channel.c - see channel.h. */
-#include "object/channel.h"
+#include "softhca/object/channel.h"
 
 #include <stdlib.h>
 
-#include "clock.h"
-#include "object/cq.h"
-#include "object/device.h"
+#include "util/clock.h"
+#include "softhca/object/cq.h"
+#include "softhca/object/device.h"
 
 /* Sending a wake-up takes less, unless it is interrupted. */
 enum { WAKEUP_NS = 20000 };

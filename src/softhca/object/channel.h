@@ -18,8 +18,8 @@
 
 #include <infiniband/verbs.h>
 
-#include "base/base.h"
-#include "object/wakeup.h"
+#include "softhca/base/base.h"
+#include "softhca/object/wakeup.h"
 
 struct hca_cq;
 struct hca_completion;

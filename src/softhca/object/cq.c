@@ -2,10 +2,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "clock.h"
-#include "object/device.h"
-#include "object/link.h"
-#include "object/qp.h"
+#include "util/clock.h"
+#include "softhca/object/device.h"
+#include "softhca/object/link.h"
+#include "softhca/object/qp.h"
 
 /* A claim on a mailbox entry that has not been published for so long is revoked. */
 enum { CLAIM_NS = 1000000 };

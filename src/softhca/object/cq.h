@@ -12,8 +12,8 @@
 
 #include <infiniband/verbs.h>
 
-#include "object/channel.h"
-#include "object/fabric.h"
+#include "softhca/object/channel.h"
+#include "softhca/object/fabric.h"
 
 struct hca_qp;
 

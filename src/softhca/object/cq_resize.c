@@ -9,9 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "object/cq.h"
-#include "object/link.h"
-#include "object/qp.h"
+#include "softhca/object/cq.h"
+#include "softhca/object/link.h"
+#include "softhca/object/qp.h"
 
 struct move {
 	struct hca_completion *list;

@@ -16,7 +16,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/layout.h"
+#include "softhca/base/layout.h"
 
 /* HCA_HELD_NS: what is held is tried again after so long. */
 enum { HCA_DEFERRED_MAX = 64, HCA_HELD_NS = 50000 };

@@ -2,8 +2,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "model/loss.h"
-#include "object/device.h"
+#include "softhca/model/loss.h"
+#include "softhca/object/device.h"
 
 /* ---- Devices ------------------------------------------------------------- */
 

@@ -4,9 +4,9 @@
 
 #include <infiniband/verbs.h>
 
-#include "object/event.h"
-#include "object/fabric.h"
-#include "pages/remap.h"
+#include "softhca/object/event.h"
+#include "softhca/object/fabric.h"
+#include "softhca/pages/remap.h"
 
 struct hca_device {
 	struct ibv_device ibv;		/* first */

@@ -1,10 +1,10 @@
 /* dm.c - device memory. */
-#include "object/dm.h"
+#include "softhca/object/dm.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "softhca.h"
+#include "softhca/softhca.h"
 
 static struct hca_dm *dm_of(struct ibv_dm *dm)
 {

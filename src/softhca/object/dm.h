@@ -6,7 +6,7 @@
 #ifndef HCA_DM_H
 #define HCA_DM_H
 
-#include "object/device.h"
+#include "softhca/object/device.h"
 
 enum { HCA_DM_MAX = 16 << 20, HCA_DM_ALIGN = 4 };
 

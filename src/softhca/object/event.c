@@ -1,12 +1,12 @@
 /* event.c - see event.h. */
-#include "object/event.h"
+#include "softhca/object/event.h"
 
 #include <stdlib.h>
 
-#include "object/device.h"
-#include "object/cq.h"
-#include "object/qp.h"
-#include "object/srq.h"
+#include "softhca/object/device.h"
+#include "softhca/object/cq.h"
+#include "softhca/object/qp.h"
+#include "softhca/object/srq.h"
 
 struct hca_event {
 	struct hca_event *next;

@@ -1,10 +1,10 @@
 /* fabric.c - the tables of objects. */
-#include "object/fabric.h"
+#include "softhca/object/fabric.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "object/device.h"
+#include "softhca/object/device.h"
 
 int hca_fabric_init(struct hca_fabric *f, const char *name, const struct hca_spec *spec,
 		    enum softhca_remap remap)

@@ -18,11 +18,11 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "base/base.h"
-#include "base/heap.h"
-#include "base/layout.h"
-#include "model/spec.h"
-#include "softhca.h"
+#include "softhca/base/base.h"
+#include "softhca/base/heap.h"
+#include "softhca/base/layout.h"
+#include "softhca/model/spec.h"
+#include "softhca/softhca.h"
 
 struct hca_device;
 struct hca_link_operations;

@@ -1,8 +1,8 @@
 /* loss.c - see loss.h. */
-#include "clock.h"
-#include "object/device.h"
-#include "object/loss.h"
-#include "object/qp.h"
+#include "util/clock.h"
+#include "softhca/object/device.h"
+#include "softhca/object/loss.h"
+#include "softhca/object/qp.h"
 
 /* ---- Ports and time ------------------------------------------------------ */
 

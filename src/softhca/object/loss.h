@@ -22,8 +22,8 @@
 
 #include <infiniband/verbs.h>
 
-#include "model/loss.h"
-#include "object/fabric.h"
+#include "softhca/model/loss.h"
+#include "softhca/object/fabric.h"
 
 struct hca_qp;
 

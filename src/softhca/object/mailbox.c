@@ -1,7 +1,7 @@
 /* mailbox.c - the producer's side of a completion queue in another process. */
-#include "object/cq.h"
+#include "softhca/object/cq.h"
 
-#include "clock.h"
+#include "util/clock.h"
 
 enum claim { CLAIMED, TAKEN, FULL };
 

@@ -1,10 +1,10 @@
 /* mcast.c - multicast groups. */
 #include <string.h>
 
-#include "object/ah.h"
-#include "object/mcast.h"
-#include "object/link.h"
-#include "object/qp.h"
+#include "softhca/object/ah.h"
+#include "softhca/object/mcast.h"
+#include "softhca/object/link.h"
+#include "softhca/object/qp.h"
 
 enum { FREE, FILLING, MEMBER };
 

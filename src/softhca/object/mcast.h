@@ -12,7 +12,7 @@
 
 #include <infiniband/verbs.h>
 
-#include "object/fabric.h"
+#include "softhca/object/fabric.h"
 
 struct hca_qp;
 

@@ -6,15 +6,15 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "object/device.h"
-#include "object/dm.h"
-#include "base/maps.h"
-#include "base/proc.h"
-#include "pages/memory.h"
-#include "object/mw.h"
-#include "object/link.h"
-#include "pages/remap.h"
-#include "base/segment.h"
+#include "softhca/object/device.h"
+#include "softhca/object/dm.h"
+#include "softhca/base/maps.h"
+#include "softhca/base/proc.h"
+#include "softhca/pages/memory.h"
+#include "softhca/object/mw.h"
+#include "softhca/object/link.h"
+#include "softhca/pages/remap.h"
+#include "softhca/base/segment.h"
 
 /* ---- Registrations ------------------------------------------------------- */
 

@@ -1,8 +1,8 @@
 /* mw.c - memory windows. */
 #include <stdlib.h>
 
-#include "object/link.h"
-#include "object/mw.h"
+#include "softhca/object/link.h"
+#include "softhca/object/mw.h"
 
 enum { TAG = 0xff };		/* the part of a key that changes with each binding */
 

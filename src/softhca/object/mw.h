@@ -13,8 +13,8 @@
 #ifndef HCA_MW_H
 #define HCA_MW_H
 
-#include "object/device.h"
-#include "object/qp.h"
+#include "softhca/object/device.h"
+#include "softhca/object/qp.h"
 
 struct hca_mw {
 	struct ibv_mw ibv;		/* first */

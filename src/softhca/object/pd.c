@@ -1,7 +1,7 @@
 /* pd.c - protection domains, and aliases of them. */
 #include <stdlib.h>
 
-#include "object/device.h"
+#include "softhca/object/device.h"
 
 static struct hca_pd *pd_new(struct ibv_context *c, uint32_t id)
 {

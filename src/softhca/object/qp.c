@@ -3,12 +3,12 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "base/segment.h"
-#include "object/device.h"
-#include "object/link.h"
-#include "object/mcast.h"
-#include "object/qp.h"
-#include "object/srq.h"
+#include "softhca/base/segment.h"
+#include "softhca/object/device.h"
+#include "softhca/object/link.h"
+#include "softhca/object/mcast.h"
+#include "softhca/object/qp.h"
+#include "softhca/object/srq.h"
 
 /*
  * IBV_ACCESS_FLUSH_GLOBAL and _PERSISTENT of rdma-core 46: programs allow them without a look at what

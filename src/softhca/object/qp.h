@@ -11,11 +11,11 @@
 
 #include <infiniband/verbs.h>
 
-#include "model/model.h"
-#include "object/cq.h"
-#include "object/deferred.h"
-#include "object/link.h"
-#include "object/shared.h"
+#include "softhca/model/model.h"
+#include "softhca/object/cq.h"
+#include "softhca/object/deferred.h"
+#include "softhca/object/link.h"
+#include "softhca/object/shared.h"
 
 enum {
 	HCA_WR_MAX = 1 << 15,		/* per queue */

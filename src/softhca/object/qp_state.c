@@ -2,7 +2,7 @@
  * qp_state.c - required and optional attributes of each transition of a queue
  * pair (IBTA 1.5, 11.2.5.2, table 91 "QP State Transition Properties").
  */
-#include "object/qp.h"
+#include "softhca/object/qp.h"
 
 enum { NEVER = 1 << 30 };	/* no such attribute exists: there is no such transition */
 

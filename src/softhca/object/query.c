@@ -5,11 +5,11 @@
 #include <string.h>
 
 #include "config.h"
-#include "object/device.h"
-#include "object/dm.h"
-#include "object/loss.h"
-#include "object/qp.h"
-#include "object/srq.h"
+#include "softhca/object/device.h"
+#include "softhca/object/dm.h"
+#include "softhca/object/loss.h"
+#include "softhca/object/qp.h"
+#include "softhca/object/srq.h"
 
 static const struct hca_spec *spec_of(const struct ibv_context *c)
 {

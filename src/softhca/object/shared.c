@@ -2,10 +2,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "clock.h"
-#include "object/link.h"
-#include "object/qp.h"
-#include "object/shared.h"
+#include "util/clock.h"
+#include "softhca/object/link.h"
+#include "softhca/object/qp.h"
+#include "softhca/object/shared.h"
 
 enum {
 	ADVANCE_TRIES = 8,

@@ -13,7 +13,7 @@
 
 #include <infiniband/verbs.h>
 
-#include "object/fabric.h"
+#include "softhca/object/fabric.h"
 
 /* ---- Senders ------------------------------------------------------------- */
 

@@ -1,10 +1,10 @@
 /* srq.c - shared receive queues. */
 #include <stdlib.h>
 
-#include "object/device.h"
-#include "object/event.h"
-#include "object/qp.h"
-#include "object/srq.h"
+#include "softhca/object/device.h"
+#include "softhca/object/event.h"
+#include "softhca/object/qp.h"
+#include "softhca/object/srq.h"
 
 struct ibv_srq *hca_srq_create(struct ibv_pd *pd, struct ibv_srq_init_attr *init)
 {

@@ -12,7 +12,7 @@
 
 #include <infiniband/verbs.h>
 
-#include "object/shared.h"
+#include "softhca/object/shared.h"
 
 struct hca_srq {
 	struct ibv_srq ibv;		/* first */

@@ -1,13 +1,13 @@
 /* wakeup.c - see wakeup.h. */
-#include "object/wakeup.h"
+#include "softhca/object/wakeup.h"
 
 #include <fcntl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/proc.h"
-#include "object/fabric.h"
+#include "softhca/base/proc.h"
+#include "softhca/object/fabric.h"
 
 static int claim_number(struct hca_fabric *f, uint32_t *number)
 {

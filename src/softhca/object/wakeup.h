@@ -17,7 +17,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/layout.h"
+#include "softhca/base/layout.h"
 
 struct hca_fabric;
 

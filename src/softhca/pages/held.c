@@ -13,12 +13,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/base.h"
-#include "base/layout.h"
-#include "base/maps.h"
-#include "base/proc.h"
-#include "base/sys.h"
-#include "pages/held.h"
+#include "softhca/base/base.h"
+#include "softhca/base/layout.h"
+#include "softhca/base/maps.h"
+#include "softhca/base/proc.h"
+#include "softhca/base/sys.h"
+#include "softhca/pages/held.h"
 
 /*
  * What a descriptor leads to, by the beginning of its name, when the process may have given pages

@@ -7,15 +7,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/base.h"
-#include "base/checked.h"
-#include "base/layout.h"
-#include "base/maps.h"
-#include "pages/memory.h"
-#include "pages/remap.h"
-#include "base/segment.h"
-#include "softhca.h"
-#include "base/sys.h"
+#include "softhca/base/base.h"
+#include "softhca/base/checked.h"
+#include "softhca/base/layout.h"
+#include "softhca/base/maps.h"
+#include "softhca/pages/memory.h"
+#include "softhca/pages/remap.h"
+#include "softhca/base/segment.h"
+#include "softhca/softhca.h"
+#include "softhca/base/sys.h"
 
 struct block {
 	uintptr_t start;

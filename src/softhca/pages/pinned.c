@@ -1,9 +1,9 @@
 /* pinned.c - memory that real devices have registered: see remap.h. */
 #include <stdlib.h>
 
-#include "base/base.h"
-#include "pages/memory.h"
-#include "pages/remap.h"
+#include "softhca/base/base.h"
+#include "softhca/pages/memory.h"
+#include "softhca/pages/remap.h"
 
 struct hca_pinned {
 	struct hca_pinned *next, **at;

@@ -1,14 +1,14 @@
 /* remap.c - moving memory onto the segment, in place. */
 #include <pthread.h>
 
-#include "base/base.h"
-#include "base/layout.h"
-#include "base/proc.h"
-#include "pages/held.h"
-#include "pages/memory.h"
-#include "pages/remap_int.h"
-#include "base/segment.h"
-#include "base/sys.h"
+#include "softhca/base/base.h"
+#include "softhca/base/layout.h"
+#include "softhca/base/proc.h"
+#include "softhca/pages/held.h"
+#include "softhca/pages/memory.h"
+#include "softhca/pages/remap_int.h"
+#include "softhca/base/segment.h"
+#include "softhca/base/sys.h"
 
 struct hca_remap_state hca_remap_state;
 

@@ -22,7 +22,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "memwatch.h"
+#include "memwatch/memwatch.h"
 
 /* A registration, as this room knows it: the part of it that peers can map.  Zeros: nothing. */
 struct hca_moved {

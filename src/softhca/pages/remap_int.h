@@ -2,9 +2,9 @@
 #ifndef HCA_REMAP_INT_H
 #define HCA_REMAP_INT_H
 
-#include "base/maps.h"
-#include "base/ranges.h"
-#include "pages/remap.h"
+#include "softhca/base/maps.h"
+#include "softhca/base/ranges.h"
+#include "softhca/pages/remap.h"
 
 /* Under hca_remap_lock; hca_ranges_touch needs none. */
 struct hca_remap_state {

@@ -6,11 +6,11 @@
  */
 #include <pthread.h>
 
-#include "base/base.h"
-#include "base/layout.h"
-#include "pages/memory.h"
-#include "pages/remap_int.h"
-#include "base/sys.h"
+#include "softhca/base/base.h"
+#include "softhca/base/layout.h"
+#include "softhca/pages/memory.h"
+#include "softhca/pages/remap_int.h"
+#include "softhca/base/sys.h"
 
 enum { CHUNK = 32 << 20 };		/* the most that exists twice during a copy */
 

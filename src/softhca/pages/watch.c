@@ -1,8 +1,8 @@
 /* watch.c - watching the program's calls that change moved memory. */
 #include <stdatomic.h>
 
-#include "base/base.h"
-#include "pages/remap.h"
+#include "softhca/base/base.h"
+#include "softhca/pages/remap.h"
 
 bool hca_remap_watch(void)
 {

@@ -13,14 +13,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/base.h"
-#include "tool/cmd.h"
-#include "model/fidelity.h"
-#include "err.h"
-#include "opt.h"
-#include "link/memory/registry.h"
-#include "softhca.h"
-#include "model/spec.h"
+#include "softhca/base/base.h"
+#include "softhca/tool/cmd.h"
+#include "softhca/model/fidelity.h"
+#include "util/err.h"
+#include "util/opt.h"
+#include "softhca/link/memory/registry.h"
+#include "softhca/softhca.h"
+#include "softhca/model/spec.h"
 
 struct settings {
 	const char *soft, *fabric;

@@ -4,16 +4,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/base.h"
-#include "link/memory/wakeup_peer.h"
-#include "clock.h"
-#include "tool/cmd.h"
-#include "err.h"
-#include "model/loss.h"
-#include "softhca.h"
-#include "tool/inspect.h"
-#include "base/proc.h"
-#include "base/segment.h"
+#include "softhca/base/base.h"
+#include "softhca/link/memory/wakeup_peer.h"
+#include "util/clock.h"
+#include "softhca/tool/cmd.h"
+#include "util/err.h"
+#include "softhca/model/loss.h"
+#include "softhca/softhca.h"
+#include "softhca/tool/inspect.h"
+#include "softhca/base/proc.h"
+#include "softhca/base/segment.h"
 
 /* ---- Listing ------------------------------------------------------------- */
 

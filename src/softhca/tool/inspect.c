@@ -8,9 +8,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "base/base.h"
-#include "tool/inspect.h"
-#include "base/segment.h"
+#include "softhca/base/base.h"
+#include "softhca/tool/inspect.h"
+#include "softhca/base/segment.h"
 
 static struct hca_seen *add(struct hca_sight *s)
 {

@@ -8,8 +8,8 @@
 #ifndef HCA_INSPECT_H
 #define HCA_INSPECT_H
 
-#include "link/memory/registry.h"
-#include "model/spec.h"
+#include "softhca/link/memory/registry.h"
+#include "softhca/model/spec.h"
 
 struct hca_seen {
 	char name[HCA_NAME_MAX + 1];

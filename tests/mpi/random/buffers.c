@@ -1,5 +1,4 @@
 /* buffers.c - memory of every origin, with bytes around each message that must stay as they are. */
-#define _GNU_SOURCE
 #include "programs.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* ask.c - asking members for their descriptors (descriptors.h). */
-#include "link/memory/descriptors.h"
+#include "softhca/link/memory/descriptors.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -9,9 +9,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/proc.h"
-#include "clock.h"
-#include "link/memory/state.h"
+#include "softhca/base/proc.h"
+#include "util/clock.h"
+#include "softhca/link/memory/state.h"
 
 #ifndef SO_NETNS_COOKIE
 #define SO_NETNS_COOKIE 71

@@ -1,11 +1,11 @@
 /* atomic.c - atomic operations on the peer's memory. */
-#include "link/memory/peer.h"
-#include "link/memory/atomic.h"
-#include "clock.h"
-#include "link/memory/copy.h"
-#include "object/device.h"
-#include "base/proc.h"
-#include "link/memory/state.h"
+#include "softhca/link/memory/peer.h"
+#include "softhca/link/memory/atomic.h"
+#include "util/clock.h"
+#include "softhca/link/memory/copy.h"
+#include "softhca/object/device.h"
+#include "softhca/base/proc.h"
+#include "softhca/link/memory/state.h"
 
 enum {
 	WORD = 8,

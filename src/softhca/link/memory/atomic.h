@@ -22,7 +22,7 @@
 #ifndef HCA_ATOMIC_H
 #define HCA_ATOMIC_H
 
-#include "object/qp.h"
+#include "softhca/object/qp.h"
 
 /*
  * Carry out the request on the 8 bytes at the message's remote end; the old value

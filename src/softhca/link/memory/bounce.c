@@ -1,5 +1,5 @@
 /* bounce.c - see bounce.h. */
-#include "link/memory/bounce.h"
+#include "softhca/link/memory/bounce.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -8,13 +8,13 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "clock.h"
-#include "link/memory/state.h"
-#include "link/memory/copy.h"
-#include "object/device.h"
-#include "link/memory/peer.h"
-#include "base/proc.h"
-#include "base/segment.h"
+#include "util/clock.h"
+#include "softhca/link/memory/state.h"
+#include "softhca/link/memory/copy.h"
+#include "softhca/object/device.h"
+#include "softhca/link/memory/peer.h"
+#include "softhca/base/proc.h"
+#include "softhca/base/segment.h"
 
 enum {
 	PATIENCE_NS = 100000000,	/* timeout without progress of the copy service */

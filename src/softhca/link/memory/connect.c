@@ -2,12 +2,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "link/memory/wakeup_peer.h"
-#include "link/memory/connect.h"
-#include "link/memory/numbers.h"
-#include "link/memory/peer.h"
-#include "object/device.h"
-#include "object/loss.h"
+#include "softhca/link/memory/wakeup_peer.h"
+#include "softhca/link/memory/connect.h"
+#include "softhca/link/memory/numbers.h"
+#include "softhca/link/memory/peer.h"
+#include "softhca/object/device.h"
+#include "softhca/object/loss.h"
 
 /* ---- The peer's queue pair ----------------------------------------------- */
 

@@ -2,7 +2,7 @@
 #ifndef HCA_CONNECT_H
 #define HCA_CONNECT_H
 
-#include "object/qp.h"
+#include "softhca/object/qp.h"
 
 /*
  * Find the queue pair c->qpn at c->address and resolve c.  0; -ENOTCONN: absent, or

@@ -1,12 +1,12 @@
 /* copy.c - moving bytes between two lists of spans. */
 #include <sys/uio.h>
 
-#include "clock.h"
-#include "link/memory/state.h"
-#include "link/memory/peer.h"
-#include "link/memory/bounce.h"
-#include "link/memory/copy.h"
-#include "base/proc.h"
+#include "util/clock.h"
+#include "softhca/link/memory/state.h"
+#include "softhca/link/memory/peer.h"
+#include "softhca/link/memory/bounce.h"
+#include "softhca/link/memory/copy.h"
+#include "softhca/base/proc.h"
 
 enum { BATCH = 4 * HCA_SGE_MAX };	/* pieces per system call */
 

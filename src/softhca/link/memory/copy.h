@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-#include "object/qp.h"
+#include "softhca/object/qp.h"
 
 /* All of a line but its last 8 bytes.  Lines are what pollers poll most: no call. */
 static inline void hca_copy_line_begin(unsigned char *to, const unsigned char *from)

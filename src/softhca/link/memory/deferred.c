@@ -1,10 +1,10 @@
 /* deferred.c - the end of an RDMA write is deferred until its arrival time. */
-#include "clock.h"
-#include "link/memory/copy.h"
-#include "link/memory/connect.h"
-#include "link/memory/deferred.h"
-#include "link/memory/peer.h"
-#include "link/memory/steps.h"
+#include "util/clock.h"
+#include "softhca/link/memory/copy.h"
+#include "softhca/link/memory/connect.h"
+#include "softhca/link/memory/deferred.h"
+#include "softhca/link/memory/peer.h"
+#include "softhca/link/memory/steps.h"
 
 /* A peer that answers -EBUSY is retried for so long. */
 enum { BUSY_NS = 1000000000 };

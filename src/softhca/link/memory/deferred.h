@@ -2,7 +2,7 @@
 #ifndef HCA_LINK_DEFERRED_H
 #define HCA_LINK_DEFERRED_H
 
-#include "object/qp.h"
+#include "softhca/object/qp.h"
 
 /* How many bytes of the end of the message that is being carried out to defer; 0: none. */
 uint32_t hca_deferred_bytes(const struct hca_qp *qp);

@@ -28,7 +28,7 @@
 #include <sys/types.h>
 #include <sys/un.h>
 
-#include "base/layout.h"
+#include "softhca/base/layout.h"
 
 struct hca_fabric;
 struct hca_link_state;

@@ -1,5 +1,5 @@
 /* join.c - joining a fabric and leaving it. */
-#include "link/memory/join.h"
+#include "softhca/link/memory/join.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -10,18 +10,18 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "base/checked.h"
-#include "base/proc.h"
-#include "base/segment.h"
-#include "link/memory/descriptors.h"
-#include "link/memory/mr_table.h"
-#include "link/memory/numbers.h"
-#include "link/memory/peer.h"
-#include "link/memory/registry.h"
-#include "link/memory/state.h"
-#include "object/qp.h"
-#include "pages/memory.h"
-#include "random.h"
+#include "softhca/base/checked.h"
+#include "softhca/base/proc.h"
+#include "softhca/base/segment.h"
+#include "softhca/link/memory/descriptors.h"
+#include "softhca/link/memory/mr_table.h"
+#include "softhca/link/memory/numbers.h"
+#include "softhca/link/memory/peer.h"
+#include "softhca/link/memory/registry.h"
+#include "softhca/link/memory/state.h"
+#include "softhca/object/qp.h"
+#include "softhca/pages/memory.h"
+#include "util/random.h"
 
 enum {
 	PAUSE_NS = 1000000,

@@ -2,9 +2,9 @@
 #ifndef HCA_JOIN_H
 #define HCA_JOIN_H
 
-#include "link/memory/bounce.h"
-#include "object/fabric.h"
-#include "object/link.h"
+#include "softhca/link/memory/bounce.h"
+#include "softhca/object/fabric.h"
+#include "softhca/object/link.h"
 
 extern const struct hca_link_operations hca_memory_link;
 

@@ -1,15 +1,15 @@
 /* link.c - the memory link's side of the contract (object/link.h). */
 #include <stdlib.h>
 
-#include "link/memory/bounce.h"
-#include "link/memory/connect.h"
-#include "link/memory/deferred.h"
-#include "link/memory/join.h"
-#include "link/memory/numbers.h"
-#include "link/memory/peer.h"
-#include "link/memory/steps.h"
-#include "link/memory/transfer.h"
-#include "link/memory/ud.h"
+#include "softhca/link/memory/bounce.h"
+#include "softhca/link/memory/connect.h"
+#include "softhca/link/memory/deferred.h"
+#include "softhca/link/memory/join.h"
+#include "softhca/link/memory/numbers.h"
+#include "softhca/link/memory/peer.h"
+#include "softhca/link/memory/steps.h"
+#include "softhca/link/memory/transfer.h"
+#include "softhca/link/memory/ud.h"
 
 static int qp_make(struct hca_qp *qp)
 {

@@ -1,11 +1,11 @@
 /* mr_table.c - see mr_table.h. */
-#include "link/memory/state.h"
-#include "link/memory/mr_table.h"
+#include "softhca/link/memory/state.h"
+#include "softhca/link/memory/mr_table.h"
 
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "base/segment.h"
+#include "softhca/base/segment.h"
 
 int hca_table_create(struct hca_fabric *f)
 {

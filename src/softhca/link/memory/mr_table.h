@@ -18,7 +18,7 @@
 #ifndef HCA_MR_TABLE_H
 #define HCA_MR_TABLE_H
 
-#include "object/fabric.h"
+#include "softhca/object/fabric.h"
 
 /* The table of this process: f->table, f->table_fd.  0, or -errno with the line set. */
 int hca_table_create(struct hca_fabric *f);

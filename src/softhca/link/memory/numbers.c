@@ -1,7 +1,7 @@
 /* numbers.c - numbers of queue pairs, in the fabric segment. */
-#include "link/memory/numbers.h"
+#include "softhca/link/memory/numbers.h"
 
-#include "link/memory/state.h"
+#include "softhca/link/memory/state.h"
 
 void hca_numbers_free_of(struct hca_fabric *f, uint32_t slot)
 {

@@ -2,7 +2,7 @@
 #ifndef HCA_NUMBERS_H
 #define HCA_NUMBERS_H
 
-#include "object/fabric.h"
+#include "softhca/object/fabric.h"
 
 /* Claim a number for queue pair `index` of this process, unique on the fabric; 0: it is full. */
 uint32_t hca_number_claim(struct hca_fabric *f, uint32_t index);

@@ -10,14 +10,14 @@
 #include <unistd.h>
 #include <linux/membarrier.h>
 
-#include "link/memory/state.h"
-#include "link/memory/numbers.h"
-#include "clock.h"
-#include "link/memory/mr_table.h"
-#include "link/memory/peer.h"
-#include "object/qp.h"
-#include "base/proc.h"
-#include "base/segment.h"
+#include "softhca/link/memory/state.h"
+#include "softhca/link/memory/numbers.h"
+#include "util/clock.h"
+#include "softhca/link/memory/mr_table.h"
+#include "softhca/link/memory/peer.h"
+#include "softhca/object/qp.h"
+#include "softhca/base/proc.h"
+#include "softhca/base/segment.h"
 
 enum { PAUSE_NS = 50000 };	/* between looks at an access section */
 

@@ -9,10 +9,10 @@
 #ifndef HCA_PEER_H
 #define HCA_PEER_H
 
-#include "link/memory/descriptors.h"
-#include "link/memory/wakeup_peer.h"
-#include "object/fabric.h"
-#include "object/link.h"
+#include "softhca/link/memory/descriptors.h"
+#include "softhca/link/memory/wakeup_peer.h"
+#include "softhca/object/fabric.h"
+#include "softhca/object/link.h"
 
 struct hca_view;
 

@@ -9,11 +9,11 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/base.h"
-#include "base/place.h"
-#include "link/memory/registry.h"
-#include "base/proc.h"
-#include "base/segment.h"
+#include "softhca/base/base.h"
+#include "softhca/base/place.h"
+#include "softhca/link/memory/registry.h"
+#include "softhca/base/proc.h"
+#include "softhca/base/segment.h"
 
 #define MAGIC 0x3130766472616368ull	/* "hcardv01" */
 

@@ -15,8 +15,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/layout.h"
-#include "link/memory/descriptors.h"
+#include "softhca/base/layout.h"
+#include "softhca/link/memory/descriptors.h"
 
 struct hca_member {
 	int32_t pid;			/* 0: no member */

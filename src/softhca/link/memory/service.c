@@ -1,5 +1,5 @@
 /* service.c - handing this process's descriptors over to members that ask (descriptors.h). */
-#include "link/memory/descriptors.h"
+#include "softhca/link/memory/descriptors.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -8,13 +8,13 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "base/proc.h"
-#include "clock.h"
-#include "link/memory/bounce.h"
-#include "link/memory/state.h"
-#include "object/fabric.h"
-#include "object/wakeup.h"
-#include "pages/memory.h"
+#include "softhca/base/proc.h"
+#include "util/clock.h"
+#include "softhca/link/memory/bounce.h"
+#include "softhca/link/memory/state.h"
+#include "softhca/object/fabric.h"
+#include "softhca/object/wakeup.h"
+#include "softhca/pages/memory.h"
 
 enum {
 	BACKLOG = 512,

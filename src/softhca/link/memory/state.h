@@ -2,9 +2,9 @@
 #ifndef HCA_LINK_STATE_H
 #define HCA_LINK_STATE_H
 
-#include "base/layout.h"
-#include "link/memory/bounce.h"
-#include "link/memory/descriptors.h"
+#include "softhca/base/layout.h"
+#include "softhca/link/memory/bounce.h"
+#include "softhca/link/memory/descriptors.h"
 
 struct hca_peer;
 

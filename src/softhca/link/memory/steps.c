@@ -1,10 +1,10 @@
 /* steps.c - the steps of a message: memory of both ends, a receive, the peer's completion. */
-#include "link/memory/connect.h"
-#include "link/memory/deferred.h"
-#include "link/memory/peer.h"
-#include "clock.h"
-#include "object/device.h"
-#include "link/memory/steps.h"
+#include "softhca/link/memory/connect.h"
+#include "softhca/link/memory/deferred.h"
+#include "softhca/link/memory/peer.h"
+#include "util/clock.h"
+#include "softhca/object/device.h"
+#include "softhca/link/memory/steps.h"
 
 /* ---- The local end ------------------------------------------------------- */
 

@@ -6,7 +6,7 @@
 #ifndef HCA_STEPS_H
 #define HCA_STEPS_H
 
-#include "object/qp.h"
+#include "softhca/object/qp.h"
 
 /* Is the connection resolved, and the peer's accept token unchanged? */
 static inline bool hca_conn_stands(const struct hca_conn *c)

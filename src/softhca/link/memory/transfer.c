@@ -2,18 +2,18 @@
  * transfer.c - carrying out a work request: check both ends, move the bytes,
  * complete the peer's receive.
  */
-#include "base/maps.h"
-#include "link/memory/atomic.h"
-#include "link/memory/connect.h"
-#include "link/memory/copy.h"
-#include "link/memory/deferred.h"
-#include "link/memory/peer.h"
-#include "link/memory/steps.h"
-#include "link/memory/transfer.h"
-#include "link/memory/ud.h"
-#include "object/device.h"
-#include "object/loss.h"
-#include "object/mw.h"
+#include "softhca/base/maps.h"
+#include "softhca/link/memory/atomic.h"
+#include "softhca/link/memory/connect.h"
+#include "softhca/link/memory/copy.h"
+#include "softhca/link/memory/deferred.h"
+#include "softhca/link/memory/peer.h"
+#include "softhca/link/memory/steps.h"
+#include "softhca/link/memory/transfer.h"
+#include "softhca/link/memory/ud.h"
+#include "softhca/object/device.h"
+#include "softhca/object/loss.h"
+#include "softhca/object/mw.h"
 
 /* ---- The peer ------------------------------------------------------------ */
 

@@ -2,7 +2,7 @@
 #ifndef HCA_TRANSFER_H
 #define HCA_TRANSFER_H
 
-#include "object/qp.h"
+#include "softhca/object/qp.h"
 
 bool hca_write_short(struct hca_qp *qp, const struct ibv_send_wr *wr, uint32_t bytes);
 int hca_transfer_whole(struct hca_qp *qp, const struct ibv_send_wr *wr, uint32_t bytes);

@@ -2,15 +2,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "object/ah.h"
-#include "clock.h"
-#include "link/memory/copy.h"
-#include "link/memory/connect.h"
-#include "link/memory/peer.h"
-#include "object/loss.h"
-#include "object/mcast.h"
-#include "link/memory/steps.h"
-#include "link/memory/ud.h"
+#include "softhca/object/ah.h"
+#include "util/clock.h"
+#include "softhca/link/memory/copy.h"
+#include "softhca/link/memory/connect.h"
+#include "softhca/link/memory/peer.h"
+#include "softhca/object/loss.h"
+#include "softhca/object/mcast.h"
+#include "softhca/link/memory/steps.h"
+#include "softhca/link/memory/ud.h"
 
 enum { BUCKETS = 256 };
 

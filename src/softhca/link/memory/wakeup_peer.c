@@ -1,5 +1,5 @@
 /* wakeup_peer.c - sending wake-ups to other processes. */
-#include "link/memory/wakeup_peer.h"
+#include "softhca/link/memory/wakeup_peer.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -9,11 +9,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/proc.h"
-#include "base/segment.h"
-#include "link/memory/peer.h"
-#include "link/memory/state.h"
-#include "object/wakeup.h"
+#include "softhca/base/proc.h"
+#include "softhca/base/segment.h"
+#include "softhca/link/memory/peer.h"
+#include "softhca/link/memory/state.h"
+#include "softhca/object/wakeup.h"
 
 enum { CACHE_LINES = 64 };
 

@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-#include "base/layout.h"
+#include "softhca/base/layout.h"
 
 struct hca_peer;
 

@@ -1,0 +1,277 @@
+/*
+ * loaded.c - see loaded.h.
+ *
+ * The loader, dlsym included, computes the address of a symbol from its entry in the symbol table of
+ * the object that defines it, at each look-up.  So an entry with another value redirects all later
+ * look-ups, by whatever search they got there.  The layer has the library's own addresses by then
+ * (native.c).  Nothing else reads the entries but dladdr, which finds no name for them.
+ */
+#include "config.h"
+
+#include "mpi/abi/loaded.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <link.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "mpi/abi/native.h"
+
+struct object {
+	ElfW(Addr) base;
+	const char *file;
+	const ElfW(Phdr) *segment;
+	int segments;
+	ElfW(Sym) *symbol;
+	const char *names;
+	const uint32_t *buckets, *chains;	/* of its GNU hash table */
+	uint32_t bucket_count, first;		/* first: the lowest symbol in it */
+};
+
+/* ---- Symbols of an object ------------------------------------------------------------------ */
+
+/* The loader has added the base to pointers of a section that it may write to. */
+static void *pointer_of(const struct object *o, ElfW(Addr) value)
+{
+	return (void *)(value < o->base ? value + o->base : value);
+}
+
+static void hash_open(struct object *o, const uint32_t *table)
+{
+	const uint32_t bloom_words = table[2] * (uint32_t)(sizeof(ElfW(Addr)) / sizeof(uint32_t));
+
+	o->bucket_count = table[0];
+	o->first = table[1];
+	o->buckets = table + 4 + bloom_words;
+	o->chains = o->buckets + o->bucket_count;
+}
+
+/* False: it has no symbols that can be looked up in this way. */
+static bool object_open(struct object *o, const struct dl_phdr_info *info)
+{
+	const ElfW(Dyn) *d = NULL;
+
+	*o = (struct object){ .base = info->dlpi_addr, .file = info->dlpi_name,
+			      .segment = info->dlpi_phdr, .segments = info->dlpi_phnum };
+	for (int i = 0; i < o->segments; i++)
+		if (o->segment[i].p_type == PT_DYNAMIC)
+			d = (const ElfW(Dyn) *)(o->base + o->segment[i].p_vaddr);
+	for (; d && d->d_tag != DT_NULL; d++) {
+		if (d->d_tag == DT_SYMTAB)
+			o->symbol = pointer_of(o, d->d_un.d_ptr);
+		else if (d->d_tag == DT_STRTAB)
+			o->names = pointer_of(o, d->d_un.d_ptr);
+		else if (d->d_tag == DT_GNU_HASH)
+			hash_open(o, pointer_of(o, d->d_un.d_ptr));
+	}
+	return o->symbol && o->names && o->bucket_count;
+}
+
+static bool is_function(const ElfW(Sym) *s)
+{
+	return (s->st_info & 0xf) == STT_FUNC && s->st_shndx != SHN_UNDEF;
+}
+
+static uint32_t hash_of(const char *name)
+{
+	uint32_t h = 5381;
+
+	for (; *name; name++)
+		h = h * 33 + (unsigned char)*name;
+	return h;
+}
+
+/* A function that the object defines, or NULL. */
+static ElfW(Sym) *function_of(const struct object *o, const char *name)
+{
+	const uint32_t hash = hash_of(name);
+	uint32_t i = o->buckets[hash % o->bucket_count];
+
+	if (i < o->first)
+		return NULL;
+	for (; ; i++) {
+		const uint32_t h = o->chains[i - o->first];
+
+		if ((h | 1) == (hash | 1) && is_function(&o->symbol[i]) &&
+		    !strcmp(o->names + o->symbol[i].st_name, name))
+			return &o->symbol[i];
+		if (h & 1)
+			return NULL;
+	}
+}
+
+static bool object_holds(const struct object *o, const void *address)
+{
+	const ElfW(Addr) at = (ElfW(Addr))address - o->base;
+
+	for (int i = 0; i < o->segments; i++)
+		if (o->segment[i].p_type == PT_LOAD && at - o->segment[i].p_vaddr < o->segment[i].p_memsz)
+			return true;
+	return false;
+}
+
+/* ---- Which object ---------------------------------------------------------------------------- */
+
+/* An address in the layer. */
+static const char here[1];
+
+struct search {
+	const void *address;
+	struct object found;
+};
+
+static int search_holder(struct dl_phdr_info *info, size_t size, void *user)
+{
+	struct search *s = user;
+
+	return object_open(&s->found, info) && object_holds(&s->found, s->address);
+}
+
+static bool object_with(const void *address, struct object *o)
+{
+	struct search s = { .address = address };
+	bool found = dl_iterate_phdr(search_holder, &s);
+
+	*o = s.found;
+	return found;
+}
+
+const char *loaded_file(const void *function)
+{
+	struct object o;
+
+	return object_with(function, &o) && o.file && *o.file ? o.file : "?";
+}
+
+struct other {
+	const void *native;
+	int skip;			/* so many of them */
+	const char *file;
+	int (*initialized)(int *flag);
+};
+
+static int search_other(struct dl_phdr_info *info, size_t size, void *user)
+{
+	struct other *other = user;
+	const ElfW(Sym) *asked;
+	struct object o;
+
+	if (!object_open(&o, info) || !function_of(&o, "PMPI_Init") ||
+	    object_holds(&o, other->native) || object_holds(&o, here) || other->skip-- > 0)
+		return 0;
+	asked = function_of(&o, "PMPI_Initialized");
+	if (asked)
+		*(void **)&other->initialized = (void *)(o.base + asked->st_value);
+	other->file = o.file && *o.file ? o.file : "the program itself";
+	return 1;
+}
+
+const char *loaded_other_mpi(const void *function, bool initialized)
+{
+	for (int n = 0; ; n++) {
+		struct other other = { .native = function, .skip = n };
+		int flag = 0;
+
+		if (!dl_iterate_phdr(search_other, &other))
+			return NULL;
+		if (!initialized)
+			return other.file;
+		if (other.initialized && !other.initialized(&flag) && flag)
+			return other.file;
+	}
+}
+
+bool loaded_in_front(void)
+{
+	void *program = dlopen(NULL, RTLD_LAZY);
+	struct object ours;
+	bool first;
+
+	if (!program)
+		return false;
+	first = object_with(here, &ours) && object_holds(&ours, dlsym(program, "PMPI_Init"));
+	dlclose(program);
+	return first;
+}
+
+/* ---- The redirection ------------------------------------------------------------------------- */
+
+static bool is_name_of_mpi(const char *name)
+{
+	name += *name == 'P';
+	return !strncmp(name, "MPI_", 4) || !strncmp(name, "MPIX_", 5);
+}
+
+/* Each function of MPI that `ours` has leads from `theirs` to it. */
+static void redirect_all(const struct object *ours, struct object *theirs)
+{
+	for (uint32_t b = 0; b < ours->bucket_count; b++) {
+		uint32_t i = ours->buckets[b];
+
+		if (i < ours->first)
+			continue;
+		do {
+			const ElfW(Sym) *mine = &ours->symbol[i];
+			const char *name = ours->names + mine->st_name;
+			ElfW(Sym) *s = is_function(mine) && is_name_of_mpi(name) ?
+				       function_of(theirs, name) : NULL;
+
+			if (s)
+				s->st_value = ours->base + mine->st_value - theirs->base;
+		} while (!(ours->chains[i++ - ours->first] & 1));
+	}
+}
+
+static void redirect_one(struct object *theirs, struct loaded_guard *guard)
+{
+	ElfW(Sym) *s = function_of(theirs, guard->name);
+
+	if (!s)
+		return;
+	guard->before = (void *)(theirs->base + s->st_value);
+	s->st_value = (ElfW(Addr))guard->with - theirs->base;
+}
+
+/* The whole pages of the segment that holds the table, and what may be done with them. */
+static bool pages_of(const struct object *o, void **at, size_t *bytes, int *protection)
+{
+	const ElfW(Addr) page = (ElfW(Addr))sysconf(_SC_PAGESIZE);
+	const ElfW(Addr) table = (ElfW(Addr))o->symbol - o->base;
+
+	for (int i = 0; i < o->segments; i++) {
+		const ElfW(Phdr) *s = &o->segment[i];
+		ElfW(Addr) from = (o->base + s->p_vaddr) & ~(page - 1);
+
+		if (s->p_type != PT_LOAD || table - s->p_vaddr >= s->p_memsz)
+			continue;
+		*at = (void *)from;
+		*bytes = o->base + s->p_vaddr + s->p_memsz - from;
+		*protection = (s->p_flags & PF_R ? PROT_READ : 0) |
+			      (s->p_flags & PF_W ? PROT_WRITE : 0) |
+			      (s->p_flags & PF_X ? PROT_EXEC : 0);
+		return true;
+	}
+	return false;
+}
+
+const char *loaded_redirect(const void *function, struct loaded_guard *guard)
+{
+	struct object ours, theirs;
+	int protection;
+	size_t bytes;
+	void *at;
+
+	if (!object_with(here, &ours) || !object_with(function, &theirs) ||
+	    !pages_of(&theirs, &at, &bytes, &protection))
+		return "it has no GNU hash table";
+	if (mprotect(at, bytes, protection | PROT_WRITE))
+		return strerror(errno);
+	redirect_all(&ours, &theirs);
+	if (guard)
+		redirect_one(&theirs, guard);
+	mprotect(at, bytes, protection);
+	return NULL;
+}

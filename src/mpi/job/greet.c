@@ -1,0 +1,88 @@
+/*
+ * greet.c - is every rank of the job there, with this layer?
+ *
+ * What follows is collective over MPI_COMM_WORLD.  A rank whose executable does not carry the layer
+ * (one of an MPMD job, started without railgauge exec), or whose --over is native, takes no part in
+ * it: the others would wait for ever, or meet collectives of its program.  So first word goes up a
+ * binomial tree and down again, by messages of no bytes under the highest tag, and a wait for one has
+ * a limit.  Rank r's parent is r without its lowest bit.
+ */
+#include "mpi/job/world.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "util/clock.h"
+#include "util/err.h"
+
+enum {
+	LOOKS = 1000,			/* before it sleeps between them */
+	NAP_US = 500,
+	TOLD_US = 200000,		/* MPI_Abort overtakes a line that the launcher has not read */
+	LATER_NS = 1000000000,		/* a parent's own wait ends first: one rank tells */
+	RANKS_TOLD = 64,
+};
+
+/* True when it is done before `limit_ns` are over. */
+static bool await(MPI_Request *request, uint64_t limit_ns)
+{
+	uint64_t until = rg_now_ns() + limit_ns;
+	int done = 0;
+
+	for (unsigned looks = 0; ; looks++) {
+		native.Test(request, &done, MPI_STATUS_IGNORE);
+		if (done || rg_now_ns() >= until)
+			return done;
+		if (looks < LOOKS)
+			rg_yield();
+		else
+			usleep(NAP_US);
+	}
+}
+
+/* A message of no bytes from that rank. */
+static bool hear(int from, uint64_t limit_ns)
+{
+	MPI_Request request;
+
+	native.Irecv(NULL, 0, MPI_BYTE, from, layer.tag_ub, MPI_COMM_WORLD, &request);
+	return await(&request, limit_ns);
+}
+
+/* The launcher ends the others, which know of nothing. */
+static void miss(int rank)
+{
+	rg_errors_release(true);
+	rg_set_quiet(false);
+	rg_error("rank %d did not take part within %" PRIu64 " s (--start-limit) of its start "
+		 "(accepted: every executable of the job under railgauge exec or linked with the "
+		 "layer, with the same --over)", rank, world_settings.start_limit_ns / 1000000000);
+	usleep(TOLD_US);
+	native.Abort(MPI_COMM_WORLD, RG_EXIT_USAGE);
+	_exit(RG_EXIT_USAGE);
+}
+
+void greet(void)
+{
+	const uint64_t limit_ns = world_settings.start_limit_ns;
+	const int rank = layer.world_rank, size = layer.world_size;
+	int bit, child;
+
+	for (bit = 1; bit < size && !(rank & bit); bit *= 2) {
+		child = rank + bit;
+		if (child < size && !hear(child, limit_ns))
+			miss(child);
+	}
+	if (rank) {
+		native.Send(NULL, 0, MPI_BYTE, rank - bit, layer.tag_ub, MPI_COMM_WORLD);
+		if (!hear(rank - bit, limit_ns + (1 + (uint64_t)(rank % RANKS_TOLD)) * LATER_NS))
+			miss(rank - bit);
+	}
+	for (bit /= 2; bit; bit /= 2) {
+		child = rank + bit;
+		if (child < size)
+			native.Send(NULL, 0, MPI_BYTE, child, layer.tag_ub, MPI_COMM_WORLD);
+	}
+}

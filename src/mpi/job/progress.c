@@ -1,0 +1,473 @@
+/*
+ * progress.c - progress: where and when the transport is polled, and the MPI library driven.
+ *
+ *  - In a thread that waits in a call of this layer: layer_poll.  It also gives the MPI library
+ *    its turns, because a peer may wait for that.
+ *  - In the MPI library's own progress, while the program waits natively, if the library calls
+ *    the layer there (library.c).
+ *  - In a progress thread, while the program computes, and while it waits natively in another
+ *    library.  It drives the transport only, never MPI.  It polls while an operation of this
+ *    layer is in flight or an offered message (RTS) has not been received.  Otherwise it polls
+ *    once every LOOK_NS: MPI_Wait of a cancelled send returns whatever the receiver does, and
+ *    what the receiver has not read yet may be such an offer.
+ */
+#include "mpi/job/layer.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <linux/membarrier.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "util/clock.h"
+#include "mpi/watch/dump.h"
+#include "mpi/job/library.h"
+#include "mpi/p2p/unexpected.h"
+#include "mpi/job/world.h"
+
+enum {
+	TICK_NS = 500000,
+	TICK_MAX_NS = 4000000,		/* while the program polls by itself */
+	QUIET_TICKS = 16,		/* without anything in flight, before it sleeps */
+	LOOK_NS = 100000000,		/* between looks of a progress thread that sleeps */
+	SERVE_NS = 2000000,		/* ... that alone serves a program which waits in the library */
+	SERVE_SHARE = 150,		/* ... at most one part in so many of the time */
+	SERVE_SAVED_NS = 5000000,	/* ... of which so much is kept for a burst */
+	SERVE_BYTES_MOST = 64 << 20,	/* ... and so many bytes of unexpected messages */
+	LOOKS_DENSE = 64,		/* in the library's progress, without an event, before they are rare */
+	CALLS_PER_LOOK = 32,		/* then: calls of the library's progress for each */
+	DRIVE_NATIVE_EMPTY = 64,	/* empty rounds, about a microsecond, before the library's turns */
+	YIELD_ROUNDS = 8,		/* empty rounds before giving way on a crowded node */
+	SHARE_ROUNDS = 64,		/* rounds with events before giving way: they may never cease */
+};
+
+struct layer layer = {.mutex = PTHREAD_MUTEX_INITIALIZER, .call = &calls[CALL_NONE]};
+
+struct layer_looks layer_looks;
+
+static FAST_THREAD_LOCAL bool turn_owed;	/* to the library, when the lock is given back */
+static pthread_t progress_thread;
+static bool progress_thread_runs, biased;
+/* Held by the progress thread while it polls, and by a thread that forks. */
+static pthread_mutex_t fork_mutex = PTHREAD_MUTEX_INITIALIZER;
+static _Atomic bool progress_thread_stop;
+
+/* ---- Exclusion ---------------------------------------------------------------------- */
+
+static long membarrier(int command)
+{
+	return syscall(__NR_membarrier, command, 0, 0);
+}
+
+/* Where the process has one thread, this waits for nothing; later for a grace period of RCU. */
+__attribute__((constructor)) static void bias_early(void)
+{
+	membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED);
+}
+
+/* While *word is `value`; most_ns below a second. */
+static void futex_wait(_Atomic unsigned *word, unsigned value, uint64_t most_ns)
+{
+	const struct timespec most = {.tv_nsec = (long)most_ns};
+
+	syscall(__NR_futex, word, FUTEX_WAIT_PRIVATE, value, &most, NULL, 0);
+}
+
+static uint64_t thread_used_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+void layer_enter_slow(void)
+{
+	if (layer.multiple) {
+		pthread_mutex_lock(&layer.mutex);
+		calls_resume();
+		return;
+	}
+	while (atomic_load_explicit(&layer.progress_thread_wants, memory_order_acquire))
+		rg_yield();
+}
+
+void layer_leave_slow(void)
+{
+	if (layer_pending() &&
+	    atomic_load_explicit(&layer.progress_thread_sleeps, memory_order_relaxed))
+		layer_wake_progress_thread();
+	pthread_mutex_unlock(&layer.mutex);
+	if (turn_owed) {
+		turn_owed = false;
+		library_turn();
+	}
+}
+
+/*
+ * The progress thread's half of the bias: announce, make every thread of the process
+ * pass a barrier, look.  After that either the program saw the announcement or
+ * we see that it is inside.
+ */
+static bool progress_thread_enter(void)
+{
+	if (layer.multiple)
+		return pthread_mutex_trylock(&layer.mutex) == 0;
+	if (atomic_load_explicit(&layer.busy, memory_order_relaxed))
+		return false;
+	atomic_store(&layer.progress_thread_wants, 1);
+	membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED);
+	if (!atomic_load_explicit(&layer.busy, memory_order_acquire))
+		return true;
+	atomic_store_explicit(&layer.progress_thread_wants, 0, memory_order_release);
+	return false;
+}
+
+static void progress_thread_leave(void)
+{
+	if (layer.multiple)
+		pthread_mutex_unlock(&layer.mutex);
+	else
+		atomic_store_explicit(&layer.progress_thread_wants, 0, memory_order_release);
+}
+
+/* ---- Inside the MPI library's progress ------------------------------------------------- */
+
+/* Where calling the MPI library is forbidden. */
+static int transport_progress(int (*progress)(struct rail_ctx *rails))
+{
+	int events;
+
+	layer.transport_only = true;
+	events = progress(layer.rails);
+	layer.transport_only = false;
+	layer_events_add(events);
+	return events;
+}
+
+static FAST_THREAD_LOCAL unsigned looks_empty;
+
+/* A look costs as much as an empty call of the library's progress. */
+static inline bool library_look_is_due(void)
+{
+	return layer_pending() || looks_empty < LOOKS_DENSE ||
+	       ++looks_empty % CALLS_PER_LOOK == 0;
+}
+
+static int library_look_inside(void)
+{
+	int events;
+
+	atomic_store_explicit(&layer.polls, layer_polls() + 1, memory_order_relaxed);
+	layer_looks.library++;
+	events = transport_progress(rail_progress);
+	if (events > 0)
+		looks_empty = 0;
+	else if (looks_empty < LOOKS_DENSE)
+		looks_empty++;
+	return events;
+}
+
+static int library_look(void)
+{
+	int events;
+
+	if (!library_look_is_due())
+		return 0;
+	if (layer.multiple) {
+		if (pthread_mutex_trylock(&layer.mutex))
+			return 0;
+		events = library_look_inside();
+		pthread_mutex_unlock(&layer.mutex);
+		return events;
+	}
+	if (atomic_load_explicit(&layer.busy, memory_order_relaxed))
+		return 0;	/* the library was called from the layer */
+	layer_enter();
+	events = library_look_inside();
+	layer_leave();
+	return events;
+}
+
+/* ---- The progress thread ------------------------------------------------------------- */
+
+void layer_wake_progress_thread(void)
+{
+	atomic_store(&layer.progress_thread_sleeps, 0);
+	syscall(__NR_futex, &layer.progress_thread_sleeps, FUTEX_WAKE_PRIVATE, INT_MAX);
+}
+
+/* At the progress thread's last look: unexpected messages fill as much memory as it may fill. */
+static bool progress_thread_full;
+
+static int progress_thread_look(int (*progress)(struct rail_ctx *rails))
+{
+	int events = 0;
+
+	pthread_mutex_lock(&fork_mutex);
+	if (progress_thread_enter()) {
+		events = transport_progress(progress);
+		layer_looks.thread++;
+		progress_thread_full = unexpected_bytes >= SERVE_BYTES_MOST;
+		progress_thread_leave();
+	}
+	pthread_mutex_unlock(&fork_mutex);
+	return events;
+}
+
+/* What the signal of --dump-signal asks for; if the program is inside, at the next look. */
+static void progress_thread_dump(void)
+{
+	pthread_mutex_lock(&fork_mutex);
+	if (progress_thread_enter()) {
+		dump_print();
+		progress_thread_leave();
+	}
+	pthread_mutex_unlock(&fork_mutex);
+}
+
+/* ---- Forks --------------------------------------------------------------------------- */
+
+/*
+ * The kernel copies pages that a device has pinned while it forks, one after the other, and other
+ * threads go on meanwhile; the C library's free() takes no lock for small chunks.  So a child
+ * has a damaged heap if a thread frees memory during the fork and heap pages are registered.  A
+ * program with several threads may call no malloc in a child (POSIX, fork); one with a single
+ * thread may, and does not know of the progress thread: it is kept out of the way.
+ */
+static void fork_begins(void)
+{
+	pthread_mutex_lock(&fork_mutex);
+}
+
+static void fork_ends(void)
+{
+	pthread_mutex_unlock(&fork_mutex);
+}
+
+static void fork_watch(void)
+{
+	pthread_atfork(fork_begins, fork_ends, fork_ends);
+}
+
+/* ---- Its sleep --------------------------------------------------------------------------- */
+
+static void progress_thread_nap(uint64_t most_ns)
+{
+	atomic_store(&layer.progress_thread_sleeps, 1);
+	if (biased)
+		membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED);
+	if (!layer_pending() && !atomic_load(&progress_thread_stop) && !atomic_load(&dump_asked))
+		futex_wait(&layer.progress_thread_sleeps, 1, most_ns);
+	atomic_store(&layer.progress_thread_sleeps, 0);
+}
+
+/*
+ * May the progress thread serve a program that may compute?  Where the library's waits drive rails,
+ * they do.  Elsewhere such a program looks like one that waits, and the thread takes a share of
+ * the time, saved up to a limit, and a limited amount of memory for messages that nobody asks for.
+ */
+static bool progress_thread_may_serve(void)
+{
+	static uint64_t since_ns, since_used_ns;
+	const uint64_t now_ns = rg_now_ns(), used_ns = thread_used_ns();
+	const uint64_t earned_ns = (now_ns - since_ns) / SERVE_SHARE;
+
+	if (library_calls() || progress_thread_full || earned_ns <= used_ns - since_used_ns)
+		return false;
+	if (earned_ns - (used_ns - since_used_ns) > SERVE_SAVED_NS) {
+		since_ns = now_ns - (uint64_t)SERVE_SAVED_NS * SERVE_SHARE;
+		since_used_ns = used_ns;
+	}
+	return true;
+}
+
+/* Look at least once: the program may have cancelled a send, or a peer want a connection. */
+static void progress_thread_sleep(void)
+{
+	uint64_t seen;
+
+	do {
+		seen = layer_polls();
+		progress_thread_nap(progress_thread_may_serve() ? SERVE_NS : LOOK_NS);
+		while (layer_polls() == seen && !atomic_load(&progress_thread_stop) &&
+		       progress_thread_look(rail_progress_whole) > 0 && progress_thread_may_serve())
+			continue;
+	} while (!layer_pending() && !atomic_load(&progress_thread_stop) &&
+		 !atomic_load(&dump_asked));
+}
+
+/* Until the next look, after one that found nothing: such looks take a small share of the time. */
+static long progress_thread_tick_ns(uint64_t look_ns)
+{
+	const uint64_t tick_ns = look_ns * SERVE_SHARE;
+
+	return tick_ns < TICK_NS ? TICK_NS : tick_ns > TICK_MAX_NS ? TICK_MAX_NS : (long)tick_ns;
+}
+
+static void *progress_thread_main(void *unused)
+{
+	uint64_t seen = layer_polls(), now, used_ns;
+	long tick_ns = TICK_NS;
+	unsigned quiet = 0;
+
+	while (!atomic_load(&progress_thread_stop)) {
+		used_ns = thread_used_ns();
+		nanosleep(&(struct timespec){.tv_nsec = tick_ns}, NULL);
+		quiet = layer_pending() ? 0 : quiet + 1;
+		if (quiet > QUIET_TICKS) {
+			progress_thread_sleep();
+			quiet = 0;
+			used_ns = thread_used_ns();
+		}
+		if (atomic_load(&dump_asked))
+			progress_thread_dump();
+		now = layer_polls();
+		if (now != seen) {
+			/* It polls by itself: keep out of its way. */
+			tick_ns = tick_ns * 2 < TICK_MAX_NS ? tick_ns * 2 : TICK_MAX_NS;
+			seen = now;
+			continue;
+		}
+		tick_ns = TICK_NS;
+		/* A while longer than needed: a program that has cancelled one send may cancel the next. */
+		if (quiet <= QUIET_TICKS && progress_thread_look(rail_progress) <= 0)
+			tick_ns = progress_thread_tick_ns(thread_used_ns() - used_ns);
+	}
+	return NULL;
+}
+
+/* ---- Waiting ---------------------------------------------------------------------------- */
+
+/* A program that waits never leaves the layer by itself: the progress thread is to print the queues. */
+static __attribute__((noinline, cold)) void give_way(void)
+{
+	if (layer.multiple)
+		pthread_mutex_unlock(&layer.mutex);
+	else
+		atomic_store_explicit(&layer.busy, 0, memory_order_release);
+	while (atomic_load(&dump_asked))
+		nanosleep(&(struct timespec){.tv_nsec = TICK_NS}, NULL);
+	layer_enter();
+}
+
+void layer_drive_native(void)
+{
+	if (unlikely(layer.multiple))
+		turn_owed = true;
+	else
+		library_turn();
+}
+
+static void drive_native(void)
+{
+	layer_drive_native();
+	if (unlikely(atomic_load_explicit(&dump_asked, memory_order_relaxed)))
+		give_way();
+}
+
+/* Another thread may hold what this one waits for. */
+static void share(bool yield)
+{
+	layer_leave_slow();
+	if (yield)
+		rg_yield();
+	layer_enter_slow();
+}
+
+/*
+ * Nothing for the MPI library in the first microsecond, so that a message that is about to come is
+ * found at once; then a turn in each round.
+ */
+static void poll_idle(unsigned *idle)
+{
+	unsigned n = ++*idle;
+
+	if (n >= DRIVE_NATIVE_EMPTY || (layer.oversubscribed && n >= YIELD_ROUNDS))
+		drive_native();
+	if (n < YIELD_ROUNDS)
+		return;
+	if (layer.multiple && (n >= DRIVE_NATIVE_EMPTY || n % YIELD_ROUNDS == 0))
+		share(n % YIELD_ROUNDS == 0);
+	else if (layer.oversubscribed)
+		rg_yield();
+}
+
+void layer_poll(unsigned *idle)
+{
+	static unsigned busy;		/* inside layer_enter */
+
+	if (likely(layer_progress() > 0)) {
+		*idle = 0;
+		if (unlikely(layer.multiple) && ++busy % SHARE_ROUNDS == 0)
+			share(true);
+	} else {
+		poll_idle(idle);
+	}
+	if (unlikely(layer_owes_turn()))
+		drive_native();
+}
+
+void layer_look_on(void)
+{
+	for (int n = 1; n < RAIL_BATCHES && layer_progress() >= RAIL_BATCH; n++)
+		continue;
+}
+
+void layer_wait(struct req *r)
+{
+	unsigned idle = 0;
+
+	do
+		layer_poll(&idle);
+	while (!r->done);
+}
+
+/* ---- Start and stop ------------------------------------------------------------------------ */
+
+/* The program's signals are not the progress thread's: its handlers, and what it keeps pending. */
+static bool progress_thread_start(void)
+{
+	sigset_t all, before;
+	bool runs;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	runs = pthread_create(&progress_thread, NULL, progress_thread_main, NULL) == 0;
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return runs;
+}
+
+int layer_start_progress(void)
+{
+	static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
+	int level = MPI_THREAD_SINGLE;
+
+	native.Query_thread(&level);
+	biased = membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) == 0;
+	layer.multiple = level == MPI_THREAD_MULTIPLE || !biased;
+	layer_enter();
+	library_start(library_look);
+	layer_leave();
+	atomic_store(&progress_thread_stop, false);
+	pthread_once(&fork_once, fork_watch);
+	progress_thread_runs = progress_thread_start();
+	if (!progress_thread_runs)
+		return -EAGAIN;
+	return dump_start(world_settings.dump_signal, layer_wake_progress_thread);
+}
+
+void layer_stop_progress(void)
+{
+	library_stop();
+	if (!progress_thread_runs)
+		return;
+	atomic_store(&progress_thread_stop, true);
+	layer_wake_progress_thread();
+	pthread_join(progress_thread, NULL);
+	progress_thread_runs = false;
+	dump_stop();
+}

@@ -1,0 +1,35 @@
+/* queue.h - circular doubly linked lists; the head is a link, too. */
+#ifndef RAILMPI_QUEUE_H
+#define RAILMPI_QUEUE_H
+
+#include "mpi/job/layer.h"
+
+#define queue_entry(ptr, type, member) ((type *)((char *)(ptr)-offsetof(type, member)))
+
+static inline void queue_init(struct link *head)
+{
+	head->next = head->prev = head;
+}
+
+static inline bool queue_empty(const struct link *head)
+{
+	return head->next == head;
+}
+
+static inline void queue_push(struct link *head, struct link *l)
+{
+	l->next = head;
+	l->prev = head->prev;
+	head->prev->next = l;
+	head->prev = l;
+}
+
+static inline void queue_remove(struct link *l)
+{
+	l->prev->next = l->next;
+	l->next->prev = l->prev;
+}
+
+#define queue_each(pos, head) for (pos = (head)->next; pos != (head); pos = pos->next)
+
+#endif

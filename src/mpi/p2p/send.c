@@ -1,0 +1,156 @@
+/* send.c - a message from the program's buffer to librail. */
+#include "mpi/p2p/send.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "util/err.h"
+#include "mpi/comm/lost.h"
+#include "mpi/p2p/request.h"
+
+static void send_ended(struct rail_op *op, int status)
+{
+	struct req *r = (struct req *)op;
+
+	r->cancelled = status == -ECANCELED;
+	req_complete(r, status && !r->cancelled ? lost_error_of(op->peer, status) : MPI_SUCCESS);
+}
+
+void (*send_done)(struct rail_op *op, int status) = send_ended;
+
+/* A buffer that is not plain bytes, or that the program wants back at once, is copied. */
+static int send_pack(struct req *r, const struct message_args *m, struct rail_buf *b)
+{
+	b->addr = req_copy_get(r, b->bytes);
+	if (!b->addr)
+		return -ENOMEM;
+	if (!b->bytes)
+		return 0;		/* the program's address may be NULL */
+	dtype_pack(m->type, m->buf, 0, b->addr, b->bytes);
+	return 0;
+}
+
+static const unsigned flags_of[] = {
+	[MODE_STANDARD] = RAIL_SEND_NOW,
+	[MODE_SYNC] = RAIL_SEND_SYNC,
+	[MODE_BUFFERED] = 0,
+};
+
+/*
+ * The peer is not connected yet, and cannot be before it calls us: where it waits for
+ * something else first, a program that trusts that small messages are taken at once would
+ * wait for ever.  So it is taken.
+ */
+static int send_copied(struct comm *c, const struct message_args *m)
+{
+	struct req *r = req_alloc(REQ_SEND);
+	int rc;
+
+	layer.call->bytes -= m->count * m->type->size;	/* send_start counts them again */
+	rc = r ? send_start(c, r, m, MODE_BUFFERED) : -ENOMEM;
+	if (rc == 0)
+		r->detached = true;
+	else if (r)
+		req_free(r);
+	return rc < 0 ? rc : 1;
+}
+
+int send_begun(struct comm *c, struct req *r, const struct message_args *m, int rc)
+{
+	if (!rc) {
+		r->kind = REQ_SEND;
+		r->comm = c;
+		r->type = NULL;
+		r->done = r->detached = r->cancelled = r->posted = false;
+		c->refs++;
+		layer_pending_add(1);
+		return 0;
+	}
+	if (unlikely(rc == -EAGAIN))
+		rc = send_copied(c, m);
+	req_copy_put(r);
+	return rc;
+}
+
+static __attribute__((noinline, cold)) int too_long(const struct message_args *m)
+{
+	rg_error("rank %d: a message of more than %zu bytes cannot be sent: its elements of %zu bytes "
+		 "each are too many", layer.world_rank, DTYPE_BYTES_MAX, m->type->size);
+	return -EMSGSIZE;
+}
+
+/* Too much for a copy: gathered in parts, as the receiver asks for them. */
+static __attribute__((noinline, cold)) int send_parts(struct comm *c, struct req *r,
+						      const struct message_args *m,
+						      const struct rail_header *header,
+						      enum req_mode mode)
+{
+	const struct rail_buf b = {.bytes = m->count * m->type->size, .kind = RAIL_MEM_PARTS};
+	int rc = rail_send(c->peer[m->rank], &c->way, header, &b, flags_of[mode], &r->op);
+
+	rc = send_begun(c, r, m, rc);
+	if (rc)
+		return rc;
+	r->buf = m->buf;
+	r->type = m->type;
+	r->type->refs++;
+	return 0;
+}
+
+int send_start(struct comm *c, struct req *r, const struct message_args *m, enum req_mode mode)
+{
+	struct rail_header header = {{c->context, (uint64_t)(uint32_t)c->rank << 32 | (uint32_t)m->tag}};
+	struct rail_buf b = {.bytes = m->count * m->type->size};
+	int rc;
+
+	if (unlikely(b.bytes > DTYPE_BYTES_MAX))
+		return too_long(m);
+	layer.call->bytes += b.bytes;
+	/* A message of no bytes may come from no buffer. */
+	b.addr = b.bytes ? (char *)m->buf + m->type->true_lb : (char *)&header;
+
+	r->packed = NULL;
+	r->op.done = send_done;
+	if (unlikely(!dtype_is_plain(m->type, m->count) || mode == MODE_BUFFERED)) {
+		if (b.bytes > RAIL_PART_BYTES && mode != MODE_BUFFERED)
+			return send_parts(c, r, m, &header, mode);
+		rc = send_pack(r, m, &b);
+		if (rc)
+			return send_begun(c, r, m, rc);
+	}
+	/* Where the memory is matters only to a message that is not copied. */
+	b.kind = b.bytes <= c->way.eager ? RAIL_MEM_HOST : rail_mem_kind_of(layer.rails, b.addr);
+	rc = rail_send(c->peer[m->rank], &c->way, &header, &b, flags_of[mode], &r->op);
+	/* Memory that may only be read is not registered; its copy is. */
+	if (unlikely(rc == -EFAULT && !r->packed)) {
+		if (b.bytes > RAIL_PART_BYTES)
+			return send_parts(c, r, m, &header, mode);
+		rc = send_pack(r, m, &b);
+		if (!rc)
+			rc = rail_send(c->peer[m->rank], &c->way, &header, &b, flags_of[mode],
+				       &r->op);
+	}
+	return send_begun(c, r, m, rc);
+}
+
+/*
+ * A rendezvous needs its sender once more, when it is answered.  Looked for only when the
+ * program waits, the answers to a window of messages, and with them the first byte, would wait
+ * until the last of them is begun.  Looked for at each, data of the first would queue on a slow
+ * link before the requests of the rest, and before our answers to the other side's: up to 512 KiB
+ * per rail on Soft-RoCE, 0.17 s at 25 Mbit/s.  So the first look is an early one, that rails have
+ * something to carry, and the rest are rare.
+ */
+enum { SENDS_BEFORE_LOOK = 4, SENDS_BETWEEN_LOOKS = 16 };
+
+/* Of the large messages that the program sent since it last waited, this one. */
+static bool look_at(unsigned nth)
+{
+	return nth == SENDS_BEFORE_LOOK || nth % SENDS_BETWEEN_LOOKS == 0;
+}
+
+void send_look(const struct comm *c, const struct message_args *m)
+{
+	if (m->count * m->type->size > c->way.eager && look_at(++layer.large))
+		rail_progress(layer.rails);
+}

@@ -1,0 +1,45 @@
+/* send.h - a message is sent: what nearly all short ones do of send.c. */
+#ifndef RAILMPI_SEND_H
+#define RAILMPI_SEND_H
+
+#include "mpi/job/layer.h"
+
+/* As send_start: a message of plain bytes that is short enough goes without it. */
+static inline int send_short(struct comm *c, struct req *r, const struct message_args *m,
+			     enum req_mode mode)
+{
+	const size_t bytes = m->count * m->type->size;
+	struct rail_header header;
+	struct rail_buf b;
+	int rc;
+
+	if (unlikely(mode != MODE_STANDARD || !m->type->contiguous || !bytes ||
+		     bytes > c->way.eager))
+		return send_start(c, r, m, mode);
+	layer.call->bytes += bytes;
+	header = (struct rail_header){
+		{c->context, (uint64_t)(uint32_t)c->rank << 32 | (uint32_t)m->tag}
+	};
+	b = (struct rail_buf){
+		.addr = (char *)m->buf + m->type->true_lb,
+		.bytes = bytes,
+		.kind = RAIL_MEM_HOST,
+	};
+	r->packed = NULL;
+	r->op.done = send_done;
+	rc = rail_send(c->peer[m->rank], &c->way, &header, &b, RAIL_SEND_NOW, &r->op);
+	return likely(rc > 0) ? rc : send_begun(c, r, m, rc);
+}
+
+/* The same for a nonblocking call: may poll, so that earlier messages make progress. */
+static inline int send_beside(struct comm *c, struct req *r, const struct message_args *m,
+			      enum req_mode mode)
+{
+	int rc = send_short(c, r, m, mode);
+
+	if (unlikely(!rc))
+		send_look(c, m);
+	return rc;
+}
+
+#endif

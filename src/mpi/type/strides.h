@@ -1,0 +1,73 @@
+/*
+ * strides.h - where the bytes of a datatype are: blocks in loops around each other, and in lists.
+ * They are packed and unpacked here, from any byte on and in pieces of any length, without a call
+ * of the MPI library, so also where none is allowed (layer.h, transport_only).
+ *
+ * A vector of N blocks is one loop; a column of a matrix of such vectors, two; bytes in one piece,
+ * none.  Loops that go on where the one inside them ends are one loop.  Blocks at uneven distances,
+ * or that differ, are a list, inside the loops; its parts are blocks, or loops and lists again.
+ * Parts that go on where the one before ends are one part.  An address is counted from the
+ * one that the program gives.
+ */
+#ifndef RAILMPI_STRIDES_H
+#define RAILMPI_STRIDES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "mpi/abi/native.h"
+
+#pragma GCC visibility push(hidden)
+
+enum { STRIDES_LOOPS = 4 };
+
+struct strides_list;
+struct strides_memory;
+
+struct strides {
+	size_t block;			/* bytes of data in one piece, or in the list */
+	MPI_Aint first;			/* where the first block begins */
+	const struct strides_list *list;	/* NULL: the block is in one piece */
+	unsigned loops;
+	/* The innermost first; behind the last one that over elements, which has no count. */
+	struct strides_loop {
+		size_t count;
+		MPI_Aint stride;	/* from one turn to the next; may be zero or negative */
+		size_t bytes;		/* of data in one turn */
+	} loop[STRIDES_LOOPS + 1];
+	struct strides_memory *memory;	/* of all lists; only in what strides_of has made */
+};
+
+struct strides_list {
+	size_t parts;
+	/* One more, behind the last, which only says what all have. */
+	struct strides_part {
+		MPI_Aint at;
+		size_t from;			/* bytes of data in the parts before it */
+		const struct strides *of;	/* NULL: in one piece */
+	} part[];
+};
+
+/*
+ * Calls MPI.  0 with *s, to be freed; -ENOMEM; -ENOTSUP: it is made in a way that no MPI
+ * standard up to 4.1 has.  The type must have data.
+ */
+int strides_of(MPI_Datatype handle, struct strides *s);
+void strides_free(struct strides *s);
+/* Where the data of one element begins and ends. */
+void strides_bounds(const struct strides *s, MPI_Aint *low, MPI_Aint *high);
+
+/* Is an element in one piece?  Then are elements that follow each other, if the extent is that. */
+static inline bool strides_are_solid(const struct strides *s)
+{
+	return !s->loops && !s->list;
+}
+
+/* So many bytes of the data of elements that follow each other, from any byte on, to any byte. */
+void strides_pack(const struct strides *s, const void *buf, size_t from, void *packed, size_t bytes);
+void strides_unpack(const struct strides *s, const void *packed, size_t bytes, void *buf,
+		    size_t from);
+
+#pragma GCC visibility pop
+
+#endif

@@ -1,0 +1,203 @@
+/* cq.c - completions: the lane or adapter that each belongs to, and what it means. */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "rail/message/chunks.h"
+#include "util/clock.h"
+#include "util/err.h"
+#include "rail/message/landing.h"
+#include "rail/lane/lane.h"
+#include "rail/likely.h"
+#include "rail/peer/on_demand.h"
+#include "rail/peer/peer_failure.h"
+#include "rail/rail.h"
+#include "rail/lane/rail_cq.h"
+#include "rail/open/rail_ctx.h"
+#include "rail/peer/rail_peer.h"
+#include "rail/lane/rail_pool.h"
+#include "rail/lane/staging.h"
+#include "verbs/vrb.h"
+#include "rail/lane/wr_id.h"
+
+enum {
+	CQ_BATCH = 32,
+	CQ_PEERS = 16,			/* a completion queue is made for so many peers */
+};
+
+static void wanted_came(struct rail_ctx *ctx)
+{
+	if (ctx->cq_wanted)
+		ctx->cq_wanted--;
+}
+
+static void failed(struct rail_lane *lane, const struct ibv_wc *wc)
+{
+	struct rail_peer *peer = lane->peer;
+	const struct vrb_port *port = lane->ctx->rail[lane->rail].port;
+	bool receive = wr_kind(wc->wr_id) == WR_LANDING;
+
+	const char *why = "";
+	bool cut;
+	int known = 0;
+
+	if (peer->error)
+		return;
+	/* The software HCA flushes the requests of a connection whose other end has died. */
+	if (wc->status == IBV_WC_RETRY_EXC_ERR || wc->status == IBV_WC_WR_FLUSH_ERR)
+		known = rail_on_demand_why(peer, &why);
+	cut = !known || known == -ENETUNREACH;
+	if (known || wc->status == IBV_WC_RETRY_EXC_ERR)
+		rail_peer_fail(peer, known == -ECONNRESET ? -ESRCH : -ECONNRESET,
+			       "connection lost over %s (%s%s%s)%s", port->name,
+			       ibv_wc_status_str(wc->status), known ? ": " : "", why,
+			       cut ? "; " RAIL_ADVICE : "");
+	else
+		rail_peer_fail(peer, -ECONNRESET, "%s: %s request: %s (vendor 0x%x)", port->name,
+			       receive ? "receive" : "send", ibv_wc_status_str(wc->status),
+			       wc->vendor_err);
+}
+
+/* Completions of one queue pair come in order, so the counter says how many are done. */
+static void reclaim(struct rail_lane *lane, const struct ibv_wc *wc)
+{
+	lane->sq_done += (uint16_t)(wr_count(wc->wr_id) - lane->sq_done);
+}
+
+static void complete(struct rail_ctx *ctx, const struct ibv_wc *wc)
+{
+	uint32_t id = wr_lane(wc->wr_id);
+	struct rail_lane *lane = id < ctx->lane_count ? ctx->lane[id] : NULL;
+	bool ok = wc->status == IBV_WC_SUCCESS;
+
+	if (wr_kind(wc->wr_id) == WR_MARK) {
+		ctx->marks_out--;
+		return;
+	}
+	if (wr_kind(wc->wr_id) == WR_RECEIVE) {
+		rail_pool_arrived(ctx, wc);
+		return;
+	}
+	if (!lane)
+		return;
+	if (unlikely(!ok))
+		failed(lane, wc);
+	switch (wr_kind(wc->wr_id)) {
+	case WR_STAGED:
+		rail_staging_put(&ctx->staging, wr_value(wc->wr_id));
+		/* fall through */
+	case WR_EAGER:
+		if (ok) {
+			wanted_came(ctx);
+			reclaim(lane, wc);
+		}
+		break;
+	case WR_PROBE:
+		/* Chunks are counted, flushed ones too. */
+		wanted_came(ctx);
+		lane->sq_done++;
+		break;
+	case WR_CHUNK:
+		wanted_came(ctx);
+		rail_chunk_sent(lane);
+		break;
+	case WR_LANDING:
+		if (ok)
+			rail_chunk_landed(lane, ntohl(wc->imm_data), wc->byte_len,
+					  wc->opcode == IBV_WC_RECV_RDMA_WITH_IMM);
+		break;
+	}
+}
+
+void rail_cq_poll(struct rail_ctx *ctx)
+{
+	uint64_t look_ns = unlikely(ctx->measured) ? rg_now_ns() : 0;
+	struct ibv_wc wc[CQ_BATCH];
+	bool all = true;
+
+	for (int c = 0; c < ctx->cq_count; c++) {
+		int n = ibv_poll_cq(ctx->cq[c]->cq, CQ_BATCH, wc);
+
+		all &= n < CQ_BATCH;
+		ctx->completed_ns = 0;
+		for (int i = 0; i < n; i++)
+			complete(ctx, &wc[i]);
+		if (n > 0)
+			ctx->events += (uint32_t)n;
+	}
+	/* A full batch may have left some.  Chunks that were posted meanwhile set it themselves. */
+	if (all && look_ns > ctx->looked_ns)
+		ctx->looked_ns = look_ns;
+}
+
+/* ---- Room --------------------------------------------------------------- */
+
+/*
+ * Large enough for some peers like the one that needs it, not for all that there
+ * could be: a device has a limit, and each entry may be locked memory.
+ */
+static int cq_make(struct rail_ctx *ctx, int adapter, uint32_t entries, struct rail_cq **out)
+{
+	const struct vrb_adapter *a = &ctx->adapter[adapter];
+	uint64_t lanes = 2 * RAIL_MAX, peers = ctx->cfg.peer_count;
+	uint64_t size = entries * lanes * (peers < CQ_PEERS ? peers : CQ_PEERS);
+	uint32_t most = (uint32_t)a->attr.max_cqe;
+	struct rail_cq *cq;
+	int rc;
+
+	if (ctx->cq_count == RAIL_CQ_MAX || entries > most) {
+		rg_error("%s: %u completion queue entries needed, the device has %u",
+			 ibv_get_device_name(a->context->device), entries, most);
+		return -ENOSPC;
+	}
+	cq = malloc(sizeof(*cq));
+	if (!cq)
+		return -ENOMEM;
+	cq->room = size < most ? (uint32_t)size : most;
+	cq->adapter = adapter;
+	errno = 0;
+	cq->cq = ibv_create_cq(a->context, (int)cq->room, NULL, NULL, 0);
+	if (!cq->cq) {
+		rc = errno ? -errno : -EIO;
+		rg_error("%s: cannot make a completion queue of %u entries: %s",
+			 ibv_get_device_name(a->context->device), cq->room, strerror(-rc));
+		free(cq);
+		return rc;
+	}
+	ctx->cq[ctx->cq_count++] = cq;
+	*out = cq;
+	return 0;
+}
+
+int rail_cq_take(struct rail_ctx *ctx, int adapter, uint32_t entries, struct rail_cq **out)
+{
+	struct rail_cq *cq = NULL;
+	int rc = 0;
+
+	for (int c = 0; c < ctx->cq_count && !cq; c++)
+		if (ctx->cq[c]->adapter == adapter && ctx->cq[c]->room >= entries)
+			cq = ctx->cq[c];
+	if (!cq)
+		rc = cq_make(ctx, adapter, entries, &cq);
+	if (rc)
+		return rc;
+	cq->room -= entries;
+	*out = cq;
+	return 0;
+}
+
+void rail_cq_give(struct rail_cq *cq, uint32_t entries)
+{
+	cq->room += entries;
+}
+
+void rail_cq_free(struct rail_ctx *ctx)
+{
+	while (ctx->cq_count) {
+		struct rail_cq *cq = ctx->cq[--ctx->cq_count];
+
+		ibv_destroy_cq(cq->cq);
+		free(cq);
+	}
+}

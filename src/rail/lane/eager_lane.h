@@ -1,0 +1,88 @@
+/* eager_lane.h - the two ends of an eager lane: what is sent and read there, and credit. */
+#ifndef RAIL_EAGER_LANE_H
+#define RAIL_EAGER_LANE_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "rail/likely.h"
+#include "rail/message/op_queue.h"
+#include "rail/rail.h"
+#include "rail/message/rail_record.h"
+#include "rail/lane/ring.h"
+#include "rail/message/table.h"
+#include "verbs/vrb.h"
+
+struct rail_lane;
+
+enum { LANE_SINGLE, LANE_BOUND, LANE_ROLES };	/* eager lanes of a peer, by what goes there */
+
+/* Geometry of the eager lanes, stated by the receiver. */
+struct rail_geometry {
+	bool polled, trailing;
+	uint32_t slots, units;
+	uint32_t slot_bytes;		/* of a receive buffer */
+	uint64_t key;
+};
+
+/* Sending end of an eager lane. */
+struct rail_tx {
+	int (*eager)(struct rail_tx *tx, const struct rail_header *header, const void *payload,
+		     size_t bytes);
+	/* The same for a slot's payload, when rail_ring_ready.  NULL: no slots, or no connection. */
+	int (*eager_slot)(struct rail_tx *tx, const struct rail_header *header,
+			  const void *payload, size_t bytes);
+	int (*control)(struct rail_tx *tx, unsigned kind, const struct rail_header *header,
+		       uint64_t word, const void *payload);
+	/* RECORD_EDGES: more bytes than a slot has, not counted as a message. */
+	int (*edges)(struct rail_tx *tx, const struct rail_header *header, const void *payload,
+		     size_t bytes);
+	struct rail_lane *lane;
+	uint64_t seq;			/* records sent */
+	uint32_t slots, granted;	/* ring size; given back by the reader, when last seen */
+	uint32_t position, units, units_granted;	/* byte ring */
+	const _Atomic uint64_t *grant;	/* where the reader writes it */
+	uint64_t slots_addr, bytes_addr;
+	uint32_t rkey;
+	bool polled;			/* the receiver polls memory; else by SEND */
+	bool trailing;			/* mark behind payloads in the byte ring too */
+	uint64_t key;			/* of that mark */
+	uint32_t their_lane;		/* by SEND: its number at the receiver */
+	struct rail_op_queue waiting;
+	struct ibv_send_wr wr[2];	/* payload, record */
+	struct ibv_sge sge[3];
+	struct rail_slot slot;
+	/* What `eager` was before trace.c took its place. */
+	int (*untraced)(struct rail_tx *tx, const struct rail_header *header, const void *payload,
+			size_t bytes);
+};
+
+/* Receiving end. */
+struct rail_rx {
+	struct rail_lane *lane;
+	uint64_t seq;			/* of the next record, from 1 */
+	uint32_t granted;		/* slots given back */
+	uint32_t units_read, units_granted;
+	struct rail_geometry geometry;
+	unsigned char *slots, *bytes;	/* ring and byte ring, or receive buffers */
+	bool grant_owed;
+	struct rail_keys keys;		/* of the RTS that comes next */
+	uint64_t *grant_word;		/* what is written to the sender, in registered memory */
+	struct ibv_send_wr wr;		/* that write */
+	struct ibv_sge sge;
+};
+
+/* lane.c.  Room for one more record in the peer's ring or receive queue? */
+bool rail_tx_refresh(struct rail_tx *tx);
+/* Grant the sender what has been read; now, or as soon as the lane has room. */
+void rail_rx_grant(struct rail_rx *rx);
+
+static inline bool tx_slot_free(struct rail_tx *tx)
+{
+	return likely(rail_ring_free((uint32_t)tx->seq, tx->granted, tx->slots)) ||
+	       rail_tx_refresh(tx);
+}
+
+#endif

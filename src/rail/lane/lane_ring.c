@@ -1,0 +1,321 @@
+/*
+ * lane_ring.c - eager messages by RDMA write into memory that the receiver polls.
+ *
+ * A record is one cache line, written by one RDMA write.  Its last 8 bytes, the mark, hold
+ * a sequence number that this place has never held.  So nothing has to be cleared, and no
+ * payload can be taken for a mark.  Up to 32 bytes of payload travel in the line.  A longer
+ * payload goes first into the byte ring, in the same post.
+ *
+ * On every real device the writes of a queue pair may appear in another order (vrb.h).
+ * There a payload in the byte ring ends with a mark of its own, sequence number and a
+ * random key.  The receiver waits for it when the record is there.
+ */
+#include <errno.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "util/copy.h"
+#include "rail/message/eager.h"
+#include "rail/lane/eager_lane.h"
+#include "rail/lane/lane.h"
+#include "rail/lane/lane_ring.h"
+#include "rail/likely.h"
+#include "rail/rail.h"
+#include "rail/open/rail_ctx.h"
+#include "rail/peer/rail_peer.h"
+#include "rail/message/rail_record.h"
+#include "rail/lane/ring.h"
+#include "rail/lane/staging.h"
+#include "verbs/vrb.h"
+#include "rail/lane/wr_id.h"
+
+enum { RING_BATCH = RAIL_BATCH };	/* records taken from one ring in one rail_progress */
+
+_Static_assert(RING_SLOTS <= RAIL_BATCH * RAIL_BATCHES, "all that a ring holds");
+
+static void record_fill(struct rail_record *record, uint64_t seq, unsigned kind,
+			const struct rail_header *header, uint64_t word)
+{
+	record->header = *header;
+	record->word = word;
+	atomic_store_explicit(&record->mark, seq << 8 | kind, memory_order_relaxed);
+}
+
+static uint64_t slot_address(const struct rail_tx *tx)
+{
+	return tx->slots_addr + ((tx->seq - 1) & (tx->slots - 1)) * sizeof(struct rail_slot);
+}
+
+/* Write the next slot; its payload is in place.  The caller has checked that there is room. */
+static inline int slot_post(struct rail_tx *tx, unsigned kind, const struct rail_header *header,
+			    uint64_t word)
+{
+	struct ibv_send_wr *wr = &tx->wr[1];
+
+	tx->seq++;
+	record_fill(&tx->slot.record, tx->seq, kind, header, word);
+	wr->wr.rdma.remote_addr = slot_address(tx);
+	return lane_post(tx->lane, wr, wr, 1);
+}
+
+static int ring_control(struct rail_tx *tx, unsigned kind, const struct rail_header *header,
+			uint64_t word, const void *payload)
+{
+	if (unlikely(!tx_slot_free(tx) || !lane_has_room(tx->lane, 1)))
+		return 0;
+	memcpy(tx->slot.payload, payload, RAIL_SLOT_PAYLOAD);
+	return slot_post(tx, kind, header, word);
+}
+
+static int ring_eager_slot(struct rail_tx *tx, const struct rail_header *header,
+			   const void *payload, size_t bytes)
+{
+	int rc;
+
+	rg_copy_short(tx->slot.payload, payload, bytes);
+	rc = slot_post(tx, RECORD_EAGER, header, bytes);
+	if (likely(rc > 0))
+		lane_sent(tx->lane, tx->slot.record.word);
+	return rc;
+}
+
+static bool place(struct rail_tx *tx, uint32_t units, uint32_t *first)
+{
+	if (rail_ring_place(tx->position, tx->units_granted, tx->units, units, first))
+		return true;
+	rail_tx_refresh(tx);
+	return rail_ring_place(tx->position, tx->units_granted, tx->units, units, first);
+}
+
+/* The payload's request: inline where the device takes it, else from a staging buffer. */
+static int payload_prepare(struct rail_tx *tx, const void *payload, size_t bytes, uint64_t *mark)
+{
+	struct rail_staging *s = &tx->lane->ctx->staging;
+	struct ibv_send_wr *wr = &tx->wr[0];
+	size_t trailing = tx->trailing ? sizeof(*mark) : 0;
+	unsigned char *buffer;
+	int which;
+
+	if (likely(bytes + trailing <= tx->lane->qp.granted.inline_bytes)) {
+		tx->sge[0] = (struct ibv_sge){ .addr = (uintptr_t)payload,
+					       .length = (uint32_t)bytes };
+		tx->sge[1] = (struct ibv_sge){ .addr = (uintptr_t)mark,
+					       .length = sizeof(*mark) };
+		wr->num_sge = tx->trailing ? 2 : 1;
+		wr->send_flags = IBV_SEND_INLINE;
+		return STAGING;
+	}
+	if (!s->free_count)
+		return -EAGAIN;
+	which = s->free[--s->free_count];
+	buffer = s->memory + (size_t)which * s->buffer_bytes;
+	memcpy(buffer, payload, bytes);
+	memcpy(buffer + bytes, mark, trailing);
+	tx->sge[0] = (struct ibv_sge){
+		.addr = (uintptr_t)buffer,
+		.length = (uint32_t)(bytes + trailing),
+		.lkey = s->mr[tx->lane->ctx->rail[tx->lane->rail].adapter]->lkey,
+	};
+	wr->num_sge = 1;
+	wr->send_flags = 0;
+	return which;
+}
+
+static int ring_long(struct rail_tx *tx, unsigned kind, const struct rail_header *header,
+		     const void *payload, size_t bytes)
+{
+	uint64_t mark = (tx->seq + 1) ^ tx->key;
+	uint32_t units = rail_ring_units(bytes + (tx->trailing ? sizeof(mark) : 0));
+	struct ibv_send_wr *wr = tx->wr;
+	uint32_t first;
+	int buffer;
+
+	if (unlikely(!tx_slot_free(tx) || !lane_has_room(tx->lane, 2)))
+		return 0;
+	if (unlikely(!place(tx, units, &first)))
+		return 0;
+	buffer = payload_prepare(tx, payload, bytes, &mark);
+	if (unlikely(buffer < 0))
+		return 0;
+	tx->seq++;
+	tx->position = first + units;
+	wr[0].wr.rdma.remote_addr = tx->bytes_addr +
+				    (uint64_t)(first & (tx->units - 1)) * RAIL_UNIT_BYTES;
+	record_fill(&tx->slot.record, tx->seq, kind, header,
+		    (uint64_t)tx->position << 32 | bytes);
+	wr[1].wr.rdma.remote_addr = slot_address(tx);
+	if (unlikely(buffer < STAGING))
+		return rail_lane_post_staged(tx->lane, &wr[0], &wr[1], 2, (uint32_t)buffer);
+	return lane_post(tx->lane, &wr[0], &wr[1], 2);
+}
+
+static int ring_eager(struct rail_tx *tx, const struct rail_header *header, const void *payload,
+		      size_t bytes)
+{
+	int rc;
+
+	if (bytes <= RAIL_SLOT_PAYLOAD) {
+		if (unlikely(!tx_slot_free(tx) || !lane_has_room(tx->lane, 1)))
+			return 0;
+		return ring_eager_slot(tx, header, payload, bytes);
+	}
+	rc = ring_long(tx, RECORD_LONG, header, payload, bytes);
+	if (likely(rc > 0))
+		lane_sent(tx->lane, bytes);
+	return rc;
+}
+
+static int ring_edges(struct rail_tx *tx, const struct rail_header *header, const void *payload,
+		      size_t bytes)
+{
+	return ring_long(tx, RECORD_EDGES, header, payload, bytes);
+}
+
+void rail_ring_tx_init(struct rail_tx *tx)
+{
+	tx->eager = ring_eager;
+	tx->control = ring_control;
+	tx->edges = ring_edges;
+	tx->eager_slot = ring_eager_slot;
+	for (int i = 0; i < 2; i++)
+		tx->wr[i] = (struct ibv_send_wr){
+			.wr_id = wr_id(tx->lane->id, WR_EAGER, 0, 0),
+			.opcode = IBV_WR_RDMA_WRITE,
+			.wr.rdma.rkey = tx->rkey,
+		};
+	tx->wr[0].sg_list = &tx->sge[0];
+	tx->wr[0].next = &tx->wr[1];
+	tx->sge[2] = (struct ibv_sge){ .addr = (uintptr_t)&tx->slot, .length = sizeof(tx->slot) };
+	tx->wr[1].sg_list = &tx->sge[2];
+	tx->wr[1].num_sge = 1;
+	tx->wr[1].send_flags = IBV_SEND_INLINE;
+}
+
+/* ---- Receiving ---------------------------------------------------------- */
+
+static inline const struct rail_slot *slot_at(const struct rail_rx *rx, uint64_t seq)
+{
+	const struct rail_slot *slots = (const struct rail_slot *)(const void *)rx->slots;
+
+	return &slots[(seq - 1) & (rx->geometry.slots - 1)];
+}
+
+/* The slot whose mark is looked at. */
+static inline const struct rail_slot *slot_of(const struct rail_poll *p)
+{
+	return (const struct rail_slot *)(const void *)((const unsigned char *)p->mark -
+							offsetof(struct rail_slot, record.mark));
+}
+
+static inline bool slot_came(const struct rail_poll *p, unsigned *kind)
+{
+	uint64_t mark = atomic_load_explicit(p->mark, memory_order_acquire);
+
+	*kind = mark & 0xff;
+	return mark >> 8 == p->seq;
+}
+
+/*
+ * Find a long payload: 1 it is there, 0 not yet, -EPROTO no such place.  *end is
+ * the position behind it.
+ */
+static int payload_find(const struct rail_rx *rx, uint64_t word, size_t *bytes, uint32_t *end,
+			const void **payload)
+{
+	const struct rail_geometry *g = &rx->geometry;
+	uint32_t length = (uint32_t)word, units, first;
+	uint64_t mark = 0;
+
+	*end = (uint32_t)(word >> 32);
+	if (length > rx->lane->ctx->eager_max)
+		return -EPROTO;
+	units = rail_ring_units(length + (g->trailing ? sizeof(mark) : 0));
+	first = (*end - units) & (g->units - 1);
+	if (first + units > g->units)
+		return -EPROTO;
+	*bytes = length;
+	*payload = rx->bytes + (size_t)first * RAIL_UNIT_BYTES;
+	if (!g->trailing)
+		return 1;
+	memcpy(&mark, (const unsigned char *)*payload + length, sizeof(mark));
+	atomic_thread_fence(memory_order_acquire);
+	return mark == (rx->seq ^ g->key);
+}
+
+/* The next record is behind this one. */
+static inline void slot_pass(struct rail_poll *p, struct rail_rx *rx)
+{
+	rx->seq = ++p->seq;
+	p->mark = &slot_at(rx, p->seq)->record.mark;
+}
+
+/* A record whose payload is elsewhere, or one that is none.  False: it is not there yet. */
+static __attribute__((noinline)) bool slot_take_other(struct rail_poll *p,
+						      const struct rail_slot *slot, unsigned kind)
+{
+	struct rail_rx *rx = p->rx;
+	const void *payload = slot->payload;
+	size_t bytes = (size_t)slot->record.word;
+	uint32_t end = rx->units_read;
+
+	if (kind == RECORD_LONG || kind == RECORD_EDGES) {
+		int rc = payload_find(rx, slot->record.word, &bytes, &end, &payload);
+
+		if (rc == 0)
+			return false;
+		kind = rc < 0 ? 0 : kind == RECORD_LONG ? RECORD_EAGER : kind;
+	} else if (kind == RECORD_EAGER) {
+		kind = 0;		/* longer than a slot */
+	}
+	slot_pass(p, rx);
+	rail_record_arrived(rx, kind, &slot->record, payload, bytes);
+	rx->units_read = end;
+	if (rail_ring_grant_due(rx->units_read, rx->units_granted, rx->geometry.units))
+		rail_rx_grant(rx);
+	return true;
+}
+
+/* The record that has come; false: its payload is not there yet. */
+static inline bool slot_take(struct rail_poll *p, unsigned kind)
+{
+	struct rail_rx *rx = p->rx;
+	const struct rail_slot *slot = slot_of(p);
+	size_t bytes = (size_t)slot->record.word;
+
+	if (likely(kind == RECORD_EAGER && bytes <= RAIL_SLOT_PAYLOAD)) {
+		slot_pass(p, rx);
+		if (rail_peer_listens(rx->lane->peer))
+			rail_message_arrived(rx, &slot->record, slot->payload, bytes);
+	} else if (!slot_take_other(p, slot, kind)) {
+		return false;
+	}
+	if (unlikely(rail_ring_grant_due((uint32_t)(rx->seq - 1), rx->granted,
+					 rx->geometry.slots)))
+		rail_rx_grant(rx);
+	return true;
+}
+
+/* An upcall may connect a peer, whose ring moves the table. */
+static inline uint32_t ring_poll(struct rail_ctx *ctx, int which)
+{
+	uint32_t n = 0;
+	unsigned kind;
+
+	while (n < RING_BATCH && slot_came(&ctx->poll[which], &kind) &&
+	       slot_take(&ctx->poll[which], kind)) {
+		n++;
+		if (unlikely(ctx->poll[which].rx->lane->peer->error))
+			break;
+	}
+	return n;
+}
+
+uint32_t rail_rings_poll(struct rail_ctx *ctx)
+{
+	uint32_t n = 0;
+
+	for (int i = 0; i < ctx->poll_count; i++)
+		n += ring_poll(ctx, i);
+	return n;
+}

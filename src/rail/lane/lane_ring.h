@@ -1,0 +1,48 @@
+/* lane_ring.h - eager lanes whose receiver polls memory. */
+#ifndef RAIL_LANE_RING_H
+#define RAIL_LANE_RING_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "rail/lane/eager_lane.h"
+#include "rail/lane/lane.h"
+#include "rail/message/rail_record.h"
+#include "verbs/vrb.h"
+
+struct rail_ctx;
+struct rail_rx;
+struct rail_tx;
+
+enum {
+	RING_SLOTS = 128,
+	RING_BYTES_MIN = 128 * 1024,
+};
+
+/* What rail_progress polls: nothing else is read while nothing comes. */
+struct rail_poll {
+	const _Atomic uint64_t *mark;
+	uint64_t seq;
+	struct rail_rx *rx;
+};
+
+/* May the eager lanes of this adapter be rings that the receiver polls? */
+static inline bool rail_adapter_polls(const struct vrb_adapter *adapter)
+{
+	return adapter->in_order && adapter->inline_bytes >= sizeof(struct rail_slot);
+}
+
+/* Is it known that a record may go at once?  Reads no credit: that is tx_slot_free's. */
+static inline bool rail_ring_ready(const struct rail_tx *tx)
+{
+	return likely(rail_ring_free((uint32_t)tx->seq, tx->granted, tx->slots)) &&
+	       likely(lane_has_room(tx->lane, 1));
+}
+
+/* The requests, prepared once the fields above `wr` are set. */
+void rail_ring_tx_init(struct rail_tx *tx);
+/* Records of all rings, a batch of each at most; returns how many. */
+uint32_t rail_rings_poll(struct rail_ctx *ctx);
+
+#endif

@@ -1,0 +1,140 @@
+/*
+ * lane_send.c - eager messages by SEND into shared receive buffers (pool.c): where memory may
+ * not be polled, and where a model or a real wire times the arrival.
+ *
+ * One SEND carries the record and the payload behind it.  The receiver posts a buffer again
+ * before it grants it back, so a sender with credit always finds one.  A receiver that is
+ * not ready would be an error of librail.
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#include "rail/message/eager.h"
+#include "rail/lane/eager_lane.h"
+#include "rail/lane/lane.h"
+#include "rail/lane/lane_send.h"
+#include "rail/likely.h"
+#include "rail/rail.h"
+#include "rail/open/rail_ctx.h"
+#include "rail/peer/rail_peer.h"
+#include "rail/message/rail_record.h"
+#include "rail/lane/ring.h"
+#include "rail/lane/staging.h"
+#include "verbs/vrb.h"
+#include "rail/lane/wr_id.h"
+
+/* The request: inline, or copied behind each other into a staging buffer. */
+static int send_prepare(struct rail_tx *tx, const void *payload, size_t bytes)
+{
+	struct rail_staging *s = &tx->lane->ctx->staging;
+	struct rail_record *record = &tx->slot.record;
+	struct ibv_send_wr *wr = &tx->wr[0];
+	unsigned char *buffer;
+	int which;
+
+	if (likely(sizeof(*record) + bytes <= tx->lane->qp.granted.inline_bytes)) {
+		tx->sge[0] = (struct ibv_sge){ .addr = (uintptr_t)record,
+					       .length = sizeof(*record) };
+		tx->sge[1] = (struct ibv_sge){ .addr = (uintptr_t)payload,
+					       .length = (uint32_t)bytes };
+		wr->num_sge = bytes ? 2 : 1;
+		wr->send_flags = IBV_SEND_INLINE;
+		return STAGING;
+	}
+	if (!s->free_count)
+		return -EAGAIN;
+	which = s->free[--s->free_count];
+	buffer = s->memory + (size_t)which * s->buffer_bytes;
+	memcpy(buffer, record, sizeof(*record));
+	memcpy(buffer + sizeof(*record), payload, bytes);
+	tx->sge[0] = (struct ibv_sge){
+		.addr = (uintptr_t)buffer,
+		.length = (uint32_t)(sizeof(*record) + bytes),
+		.lkey = s->mr[tx->lane->ctx->rail[tx->lane->rail].adapter]->lkey,
+	};
+	wr->num_sge = 1;
+	wr->send_flags = 0;
+	return which;
+}
+
+static int send_post(struct rail_tx *tx, unsigned kind, const struct rail_header *header,
+		     uint64_t word, const void *payload, size_t bytes)
+{
+	struct rail_record *record = &tx->slot.record;
+	struct ibv_send_wr *wr = &tx->wr[0];
+	int buffer;
+
+	if (unlikely(!tx_slot_free(tx) || !lane_has_room(tx->lane, 1)))
+		return 0;
+	record->header = *header;
+	record->word = word;
+	atomic_store_explicit(&record->mark, (tx->seq + 1) << 8 | kind, memory_order_relaxed);
+	buffer = send_prepare(tx, payload, bytes);
+	if (unlikely(buffer < 0))
+		return 0;
+	tx->seq++;
+	if (unlikely(buffer < STAGING))
+		return rail_lane_post_staged(tx->lane, wr, wr, 1, (uint32_t)buffer);
+	return lane_post(tx->lane, wr, wr, 1);
+}
+
+static int send_control(struct rail_tx *tx, unsigned kind, const struct rail_header *header,
+			uint64_t word, const void *payload)
+{
+	return send_post(tx, kind, header, word, payload, RAIL_SLOT_PAYLOAD);
+}
+
+static int send_edges(struct rail_tx *tx, const struct rail_header *header, const void *payload,
+		      size_t bytes)
+{
+	return send_post(tx, RECORD_EDGES, header, bytes, payload, bytes);
+}
+
+static int send_eager(struct rail_tx *tx, const struct rail_header *header, const void *payload,
+		      size_t bytes)
+{
+	int rc = send_post(tx, RECORD_EAGER, header, bytes, payload, bytes);
+
+	if (likely(rc > 0))
+		lane_sent(tx->lane, bytes);
+	return rc;
+}
+
+void rail_send_tx_init(struct rail_tx *tx)
+{
+	tx->eager = send_eager;
+	tx->control = send_control;
+	tx->edges = send_edges;
+	tx->wr[0] = (struct ibv_send_wr){
+		.wr_id = wr_id(tx->lane->id, WR_EAGER, 0, 0),
+		.opcode = IBV_WR_SEND_WITH_IMM,
+		.imm_data = htonl(tx->their_lane),
+		.sg_list = tx->sge,
+	};
+}
+
+/* ---- Receiving ---------------------------------------------------------- */
+
+void rail_send_arrived(struct rail_rx *rx, const unsigned char *at, uint32_t bytes)
+{
+	const struct rail_record *record = (const struct rail_record *)(const void *)at;
+	uint64_t mark = atomic_load_explicit(&record->mark, memory_order_relaxed);
+	unsigned kind = mark & 0xff;
+
+	if (bytes < sizeof(*record) || mark >> 8 != rx->seq ||
+	    (kind == RECORD_EAGER || kind == RECORD_EDGES ?
+		     record->word != bytes - sizeof(*record) :
+		     bytes != sizeof(*record) + RAIL_SLOT_PAYLOAD))
+		kind = 0;
+	rx->seq++;
+	rail_record_arrived(rx, kind, record, at + sizeof(*record), bytes - sizeof(*record));
+}
+
+void rail_send_taken(struct rail_rx *rx)
+{
+	if (likely(!rx->lane->peer->error) &&
+	    rail_ring_grant_due((uint32_t)(rx->seq - 1), rx->granted, rx->geometry.slots))
+		rail_rx_grant(rx);
+}

@@ -1,0 +1,234 @@
+/*
+ * pool.c - receive buffers that all SEND lanes of an adapter share: one SRQ.
+ *
+ * Every lane that is connected adds as many buffers as it grants its sender.  So a sender
+ * with credit always finds one, and any message may take any buffer.  The receive that
+ * completes does not name its lane.  The sender therefore puts the number of the receiver's
+ * lane, from its endpoint info, into the immediate.
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "rail/lane/eager_lane.h"
+#include "util/err.h"
+#include "rail/lane/lane.h"
+#include "rail/lane/lane_send.h"
+#include "rail/likely.h"
+#include "rail/peer/peer_failure.h"
+#include "rail/rail.h"
+#include "rail/open/rail_ctx.h"
+#include "rail/memory/rail_memory.h"
+#include "rail/lane/rail_pool.h"
+#include "verbs/vrb.h"
+#include "rail/lane/wr_id.h"
+
+enum { RAIL_POOL_MAX = 1 << 20 };	/* receive buffers of an adapter: 20 bits say which */
+
+/* The buffers of one lane's worth. */
+struct block {
+	unsigned char *memory;
+	struct ibv_mr *mr;
+};
+
+struct rail_pool {
+	struct rail_ctx *ctx;
+	int adapter;
+	struct ibv_srq *srq;
+	uint32_t per_block, buffer_bytes, most;
+	struct block *block;
+	uint32_t block_count, block_capacity;
+};
+
+/* ---- Making ------------------------------------------------------------- */
+
+static size_t block_bytes(const struct rail_pool *pool)
+{
+	return (size_t)pool->per_block * pool->buffer_bytes;
+}
+
+static int pool_make(struct rail_ctx *ctx, int adapter, const struct rail_geometry *g,
+		     struct rail_pool **out)
+{
+	const struct vrb_adapter *a = &ctx->adapter[adapter];
+	uint64_t wanted = (uint64_t)g->slots * LANE_ROLES * ctx->cfg.peer_count;
+	struct ibv_srq_init_attr init = { .attr = { .max_sge = 1 } };
+	struct rail_pool *pool = calloc(1, sizeof(*pool));
+	int rc;
+
+	if (!pool)
+		return -ENOMEM;
+	pool->ctx = ctx;
+	pool->adapter = adapter;
+	pool->per_block = g->slots;
+	pool->buffer_bytes = g->slot_bytes;
+	pool->most = a->attr.max_srq_wr > 0 ? (uint32_t)a->attr.max_srq_wr : 0;
+	if (pool->most > RAIL_POOL_MAX)
+		pool->most = RAIL_POOL_MAX;
+	if (wanted < pool->most)
+		pool->most = (uint32_t)wanted;
+	init.attr.max_wr = pool->most;
+	errno = 0;
+	pool->srq = ibv_create_srq(a->pd, &init);
+	if (!pool->srq) {
+		rc = errno ? -errno : -EIO;
+		rg_error("%s: cannot make a shared receive queue of %u requests: %s",
+			 ibv_get_device_name(a->context->device), pool->most, strerror(-rc));
+		free(pool);
+		return rc;
+	}
+	*out = pool;
+	return 0;
+}
+
+int rail_pool_srq(struct rail_ctx *ctx, int adapter, const struct rail_geometry *g,
+		  struct ibv_srq **out)
+{
+	int rc = ctx->pool[adapter] ? 0 : pool_make(ctx, adapter, g, &ctx->pool[adapter]);
+
+	if (!rc)
+		*out = ctx->pool[adapter]->srq;
+	return rc;
+}
+
+void rail_pools_free(struct rail_ctx *ctx)
+{
+	for (int a = 0; a < RAIL_ALL; a++) {
+		struct rail_pool *pool = ctx->pool[a];
+
+		if (!pool)
+			continue;
+		ibv_destroy_srq(pool->srq);
+		for (uint32_t b = 0; b < pool->block_count; b++) {
+			vrb_mr_deregister(pool->block[b].mr);
+			rail_memory_unmap(ctx, pool->block[b].memory, block_bytes(pool));
+		}
+		free(pool->block);
+		free(pool);
+		ctx->pool[a] = NULL;
+	}
+}
+
+/* ---- Buffers ------------------------------------------------------------ */
+
+static unsigned char *buffer_at(const struct rail_pool *pool, uint32_t which)
+{
+	return pool->block[which / pool->per_block].memory +
+	       (size_t)(which % pool->per_block) * pool->buffer_bytes;
+}
+
+static int buffer_post(struct rail_pool *pool, uint32_t which)
+{
+	struct ibv_sge sge = {
+		.addr = (uintptr_t)buffer_at(pool, which),
+		.length = pool->buffer_bytes,
+		.lkey = pool->block[which / pool->per_block].mr->lkey,
+	};
+	struct ibv_recv_wr *bad, wr = {
+		.wr_id = wr_id((uint32_t)pool->adapter, WR_RECEIVE, 0, which),
+		.sg_list = &sge,
+		.num_sge = 1,
+	};
+
+	return ibv_post_srq_recv(pool->srq, &wr, &bad);
+}
+
+static struct block *block_add(struct rail_pool *pool)
+{
+	uint32_t capacity = pool->block_capacity ? 2 * pool->block_capacity : 16;
+	struct block *grown;
+
+	if (pool->block_count < pool->block_capacity)
+		return &pool->block[pool->block_count];
+	grown = realloc(pool->block, capacity * sizeof(*grown));
+	if (!grown)
+		return NULL;
+	pool->block = grown;
+	pool->block_capacity = capacity;
+	return &pool->block[pool->block_count];
+}
+
+int rail_pool_add(struct rail_ctx *ctx, int adapter)
+{
+	struct rail_pool *pool = ctx->pool[adapter];
+	struct block *b = block_add(pool);
+	uint32_t first = pool->block_count * pool->per_block;
+	int rc;
+
+	if (!b)
+		return -ENOMEM;
+	if (first + pool->per_block > pool->most)
+		return -ENOSPC;
+	b->memory = rail_memory_map(ctx, block_bytes(pool));
+	if (!b->memory)
+		return -ENOMEM;
+	rc = vrb_mr_register(&ctx->adapter[adapter], b->memory, block_bytes(pool), VRB_MR_POLLED,
+			     &b->mr);
+	if (rc) {
+		rail_memory_unmap(ctx, b->memory, block_bytes(pool));
+		return rc;
+	}
+	pool->block_count++;
+	for (uint32_t i = 0; i < pool->per_block && !rc; i++)
+		rc = -buffer_post(pool, first + i);
+	return rc;
+}
+
+/* ---- What comes --------------------------------------------------------- */
+
+/* Of a completion that failed only this is certain. */
+static struct rail_lane *lane_of_qp(const struct rail_ctx *ctx, uint32_t qpn, int adapter)
+{
+	for (uint32_t i = 0; i < ctx->lane_count; i++) {
+		struct rail_lane *lane = ctx->lane[i];
+
+		if (lane && lane->qp.qp && lane->qp.qp->qp_num == qpn &&
+		    ctx->rail[lane->rail].adapter == adapter)
+			return lane;
+	}
+	return NULL;
+}
+
+static struct rail_lane *lane_of(const struct rail_ctx *ctx, const struct ibv_wc *wc, int adapter)
+{
+	uint32_t id = ntohl(wc->imm_data);
+	struct rail_lane *lane;
+
+	if (unlikely(wc->status != IBV_WC_SUCCESS || !(wc->wc_flags & IBV_WC_WITH_IMM) ||
+		     id >= ctx->lane_count))
+		return NULL;
+	lane = ctx->lane[id];
+	return likely(lane && lane->rx && lane->qp.qp->qp_num == wc->qp_num &&
+		      ctx->rail[lane->rail].adapter == adapter) ? lane : NULL;
+}
+
+static void unknown_lane(struct rail_ctx *ctx, const struct ibv_wc *wc, int adapter)
+{
+	struct rail_lane *lane = lane_of_qp(ctx, wc->qp_num, adapter);
+
+	if (lane)
+		rail_peer_fail(lane->peer, -EPROTO, "%s: receive request: %s",
+			       ctx->rail[lane->rail].port->name, wc->status == IBV_WC_SUCCESS ?
+			       "a message for no lane" : ibv_wc_status_str(wc->status));
+}
+
+void rail_pool_arrived(struct rail_ctx *ctx, const struct ibv_wc *wc)
+{
+	struct rail_pool *pool = ctx->pool[wr_lane(wc->wr_id)];
+	uint32_t which = wr_value(wc->wr_id);
+	struct rail_lane *lane = lane_of(ctx, wc, pool->adapter);
+	int rc;
+
+	if (likely(lane))
+		rail_send_arrived(lane->rx, buffer_at(pool, which), wc->byte_len);
+	else
+		unknown_lane(ctx, wc, pool->adapter);
+	rc = buffer_post(pool, which);
+	if (unlikely(!lane))
+		return;
+	if (unlikely(rc))
+		rail_lane_refused(lane, rc);
+	else
+		rail_send_taken(lane->rx);
+}

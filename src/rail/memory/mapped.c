@@ -1,0 +1,269 @@
+/* mapped.c - see mapped.h. */
+#include "rail/memory/mapped.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "util/clock.h"
+#include "util/err.h"
+#include "memwatch/memwatch.h"
+#include "rail/memory/mr.h"
+#include "rail/rail.h"
+#include "rail/open/rail_ctx.h"
+#include "softhca/softhca.h"
+#include "verbs/vrb.h"
+
+enum {
+	WAYS = 4,			/* places that a buffer may have in the table */
+	SETS = MAPPED_MAX / WAYS,
+	MAPPED_BYTES = 32 << 10,	/* smaller messages have few whole pages; not measured */
+	CHECKED_NS = 10000000,		/* how often the process's devices are looked at */
+	DUE_MAX = 1024,			/* uses before it is mapped, at most */
+};
+
+/* A buffer that has been received into, known by where it begins. */
+struct buffer {
+	struct rail_mr mr;		/* bytes 0: free; registered and mapped if on[0] is set */
+	uint32_t uses, due;		/* since it was last mapped; when it is mapped */
+	uint64_t repairs;		/* of the watch on memory, when it was mapped */
+};
+
+struct rail_mapped {
+	struct buffer buffer[SETS][WAYS];
+	size_t bytes, max_bytes;	/* of what is mapped */
+	uint64_t clock, checked_ns;
+	bool held;			/* a device may know pages: nothing moves, neither way */
+	struct rail_map_count count;
+};
+
+int rail_mapped_open(struct rail_ctx *ctx)
+{
+	ctx->map_from = SIZE_MAX;
+	if (!ctx->settings.map_buffers)
+		return 0;
+	if (!ctx->cfg.use_softhca) {
+		if (!ctx->cfg.index)
+			rg_warn("--map-buffers: receive buffers are not mapped, since adapters know "
+				"them (it is for the software HCA)");
+		return 0;
+	}
+	ctx->mapped = calloc(1, sizeof(*ctx->mapped));
+	if (!ctx->mapped)
+		return -ENOMEM;
+	ctx->mapped->max_bytes = (size_t)sysconf(_SC_PHYS_PAGES) / 4 *
+				 (size_t)sysconf(_SC_PAGESIZE);
+	ctx->map_from = MAPPED_BYTES;
+	return 0;
+}
+
+void rail_map_count(const struct rail_ctx *ctx, struct rail_map_count *out)
+{
+	*out = ctx->mapped ? ctx->mapped->count : (struct rail_map_count){ .buffers = 0 };
+}
+
+int rail_keep(struct rail_ctx *ctx, const void *addr, size_t bytes)
+{
+	return ctx->mapped && bytes ? softhca_keep(addr, bytes) : 0;
+}
+
+void rail_unkeep(struct rail_ctx *ctx, const void *addr, size_t bytes)
+{
+	if (ctx->mapped)
+		softhca_unkeep(addr, bytes);
+}
+
+/* ---- Registrations ------------------------------------------------------ */
+
+static bool is_registered(const struct buffer *b)
+{
+	return b->mr.on[0];
+}
+
+/* What is not kept must not stay mapped, unless a device may know its pages. */
+static void unregister(struct rail_ctx *ctx, struct buffer *b)
+{
+	if (!is_registered(b))
+		return;
+	if (!ctx->mapped->held)
+		softhca_unmap(b->mr.on[0]);
+	ctx->mr.detach(ctx->mr.user, &b->mr);
+	ctx->mapped->bytes -= b->mr.bytes;
+}
+
+/* No operation uses it.  It is as if it had just been received into for the first time. */
+static void begin(struct rail_ctx *ctx, struct buffer *b, uintptr_t start, size_t bytes)
+{
+	unregister(ctx, b);
+	*b = (struct buffer){ .mr = { .start = start, .bytes = bytes }, .uses = 1, .due = 2 };
+	b->mr.used = start ? ++ctx->mapped->clock : 0;
+}
+
+void rail_mapped_close(struct rail_ctx *ctx)
+{
+	struct buffer *first = ctx->mapped ? &ctx->mapped->buffer[0][0] : NULL;
+
+	for (struct buffer *b = first; first && b < first + MAPPED_MAX; b++)
+		unregister(ctx, b);
+	free(ctx->mapped);
+	ctx->mapped = NULL;
+}
+
+/* The one that was unused for longest, of those that no operation uses; NULL: none. */
+static struct buffer *oldest(struct rail_mapped *m, struct buffer *first, int count,
+			     bool registered)
+{
+	struct buffer *best = NULL;
+
+	for (struct buffer *b = first; b < first + count; b++)
+		if (!b->mr.refs && (is_registered(b) ? !m->held : !registered) &&
+		    (!best || b->mr.used < best->mr.used))
+			best = b;
+	return best;
+}
+
+static bool make_room(struct rail_ctx *ctx, size_t bytes)
+{
+	struct rail_mapped *m = ctx->mapped;
+
+	while (m->bytes + bytes > m->max_bytes) {
+		struct buffer *b = oldest(m, &m->buffer[0][0], MAPPED_MAX, true);
+
+		if (!b)
+			return false;
+		begin(ctx, b, 0, 0);
+	}
+	return true;
+}
+
+/* Does any operation use bytes of it, through the cache or through a buffer here? */
+static bool is_in_use(const struct rail_ctx *ctx, const struct rail_mr *mr)
+{
+	const struct buffer *first = &ctx->mapped->buffer[0][0];
+
+	if (rail_mr_in_use(&ctx->mr, mr->start, mr->bytes))
+		return true;
+	for (const struct buffer *b = first; b < first + MAPPED_MAX; b++)
+		if (b->mr.refs && b->mr.start < mr->start + mr->bytes &&
+		    mr->start < b->mr.start + b->mr.bytes)
+			return true;
+	return false;
+}
+
+/* Register it by itself, and map it. */
+static bool map(struct rail_ctx *ctx, struct buffer *b, const void *frame)
+{
+	int a = 0;
+
+	if (!make_room(ctx, b->mr.bytes) || ctx->mr.attach(ctx->mr.user, &b->mr))
+		return false;
+	/* The first adapter moves the pages, the others find them moved. */
+	while (a < ctx->adapter_count && !softhca_map(b->mr.on[a], frame))
+		a++;
+	if (a < ctx->adapter_count) {
+		if (a > 0)
+			softhca_unmap(b->mr.on[0]);
+		ctx->mr.detach(ctx->mr.user, &b->mr);
+		return false;
+	}
+	b->repairs = rg_memwatch_repairs();
+	ctx->mapped->bytes += b->mr.bytes;
+	ctx->mapped->count.buffers++;
+	ctx->mapped->count.bytes += b->mr.bytes;
+	return true;
+}
+
+/* ---- Receives ----------------------------------------------------------- */
+
+/*
+ * A device that came after the first buffers were mapped may have been told of these: they stay
+ * where they are, as all others do.
+ */
+static void look_for_devices(struct rail_mapped *m)
+{
+	uint64_t now = rg_now_ns();
+
+	if (now - m->checked_ns < CHECKED_NS)
+		return;
+	m->checked_ns = now;
+	m->held = softhca_may_map();
+}
+
+/* The pages that are mapped are those that are there. */
+static bool is_mapped(const struct buffer *b)
+{
+	return is_registered(b) && rg_memwatch_check() && b->repairs == rg_memwatch_repairs() &&
+	       softhca_is_mapped(b->mr.on[0]);
+}
+
+/* The place of the buffer that begins there, perhaps new; NULL: all are in use. */
+static struct buffer *find(struct rail_ctx *ctx, uintptr_t start)
+{
+	const uint64_t mixed = (uint64_t)(start >> 4) * 0x9e3779b97f4a7c15u;
+	struct buffer *set = ctx->mapped->buffer[mixed >> 32 & (SETS - 1)], *b;
+
+	for (b = set; b < set + WAYS; b++)
+		if (b->mr.start == start)
+			return b;
+	b = oldest(ctx->mapped, set, WAYS, false);
+	if (b)
+		begin(ctx, b, start, 0);
+	return b;
+}
+
+/*
+ * The program has unmapped it, perhaps frees it after each use; or it may not be mapped, at least
+ * now.  The next time it waits longer.
+ */
+static void put_off(struct rail_ctx *ctx, struct buffer *b)
+{
+	uint32_t due = b->due < DUE_MAX ? 2 * b->due : b->due;
+
+	begin(ctx, b, b->mr.start, b->mr.bytes);
+	b->due = due;
+}
+
+/* Nothing of it is registered, and no operation has it.  Is it mapped from now on? */
+static bool map_in_turn(struct rail_ctx *ctx, struct buffer *b, size_t bytes, const void *frame)
+{
+	if (b->mr.bytes < bytes) {
+		begin(ctx, b, b->mr.start, bytes);
+		return false;
+	}
+	/* What is under way may be shorter than what came before, and the rest the program's. */
+	b->mr.bytes = bytes;
+	if (++b->uses < b->due || ctx->mapped->held || is_in_use(ctx, &b->mr))
+		return false;
+	if (map(ctx, b, frame))
+		return true;
+	ctx->mapped->count.refused++;
+	put_off(ctx, b);
+	return false;
+}
+
+struct rail_mr *rail_mapped_get(struct rail_ctx *ctx, const struct rail_buf *buf, size_t bytes)
+{
+	struct buffer *b;
+
+	if (!buf->frame)
+		return NULL;
+	look_for_devices(ctx->mapped);
+	b = find(ctx, (uintptr_t)buf->addr);
+	if (!b)
+		return NULL;
+	b->mr.used = ++ctx->mapped->clock;
+	if (is_registered(b)) {
+		bool mapped = is_mapped(b);
+
+		if (!b->mr.refs && !mapped)
+			put_off(ctx, b);
+		else if (!b->mr.refs && b->mr.bytes < bytes && !ctx->mapped->held)
+			begin(ctx, b, b->mr.start, bytes);
+		if (!mapped || b->mr.bytes < bytes || !is_registered(b))
+			return NULL;
+	} else if (!map_in_turn(ctx, b, bytes, buf->frame)) {
+		return NULL;
+	}
+	b->mr.refs++;
+	return &b->mr;
+}

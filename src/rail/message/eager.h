@@ -1,0 +1,50 @@
+/* eager.h - a message's first step at both ends, and the queue of what waits for room. */
+#ifndef RAIL_EAGER_H
+#define RAIL_EAGER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "rail/lane/eager_lane.h"
+#include "rail/likely.h"
+#include "rail/rail.h"
+#include "rail/open/rail_ctx.h"
+#include "rail/peer/rail_peer.h"
+#include "rail/message/rail_record.h"
+
+struct rail_op;
+
+/* Whatever still comes has no taker, closing or after a failure that was told. */
+static inline bool rail_peer_listens(const struct rail_peer *peer)
+{
+	return likely(!peer->ctx->closing && !peer->told);
+}
+
+/* A message has come whole, of a peer that listens. */
+static inline void rail_message_arrived(struct rail_rx *rx, const struct rail_record *record,
+					const void *payload, size_t bytes)
+{
+	struct rail_peer *peer = rx->lane->peer;
+	struct rail_ledger *ledger = lane_ledger(rx->lane);
+	const struct rail_message msg = {
+		.peer = peer,
+		.index = peer->index,
+		.header = &record->header,
+		.bytes = bytes,
+		.payload = payload,
+	};
+
+	ledger->rx_messages++;
+	ledger->rx_bytes += bytes;
+	peer->ctx->cfg.on_message(peer->ctx->cfg.user, &msg);
+}
+
+/* One record has come. */
+void rail_record_arrived(struct rail_rx *rx, unsigned kind, const struct rail_record *record,
+			 const void *payload, size_t bytes);
+/* op waits for room on the lane, behind the operations that wait there already. */
+void rail_tx_wait(struct rail_tx *tx, struct rail_op *op);
+/* Send what waits.  True while anything still waits. */
+bool rail_tx_advance(struct rail_tx *tx);
+
+#endif

@@ -1,0 +1,38 @@
+/* op_queue.h - queues of operations, first in, first out, linked through struct rail_op. */
+#ifndef RAIL_OP_QUEUE_H
+#define RAIL_OP_QUEUE_H
+
+#include <stddef.h>
+
+#include "rail/rail.h"
+
+struct rail_op_queue {
+	struct rail_op *head, **tail;
+};
+
+static inline void queue_init(struct rail_op_queue *q)
+{
+	q->head = NULL;
+	q->tail = &q->head;
+}
+
+static inline void queue_push(struct rail_op_queue *q, struct rail_op *op)
+{
+	op->next = NULL;
+	*q->tail = op;
+	q->tail = &op->next;
+}
+
+static inline struct rail_op *queue_pop(struct rail_op_queue *q)
+{
+	struct rail_op *op = q->head;
+
+	if (op) {
+		q->head = op->next;
+		if (!q->head)
+			q->tail = &q->head;
+	}
+	return op;
+}
+
+#endif

@@ -1,0 +1,155 @@
+/* parts.c - see parts.h. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "rail/message/chunks.h"
+#include "util/err.h"
+#include "rail/message/parts.h"
+#include "rail/open/rail_ctx.h"
+#include "rail/message/rail_op.h"
+#include "rail/peer/rail_peer.h"
+#include "rail/message/rndv.h"
+
+int rail_parts_make(struct rail_op *op, size_t bytes, bool staged)
+{
+	const size_t most = op->peer->ctx->part_bytes;
+	struct rail_parts *p;
+
+	op->parts = NULL;
+	op->in_parts = false;
+	if (bytes <= most && !staged)
+		return 0;
+	p = calloc(1, sizeof(*p));
+	if (p && staged) {
+		p->memory_bytes = bytes < most ? bytes : most;
+		p->memory = malloc(p->memory_bytes);
+	}
+	if (!p || (staged && !p->memory)) {
+		free(p);
+		rg_error("no memory to move a message of %zu bytes", bytes);
+		return -ENOMEM;
+	}
+	op->parts = p;
+	return 0;
+}
+
+void rail_parts_free(struct rail_op *op)
+{
+	if (!op->parts)
+		return;
+	op->bytes = op->parts->cleared;		/* of the whole, for those who ask how it went */
+	free(op->parts->memory);
+	free(op->parts);
+	op->parts = NULL;
+}
+
+void rail_parts_memory(const struct rail_op *op, void **addr, size_t *bytes)
+{
+	const struct rail_parts *p = op->parts;
+
+	*addr = p && p->memory ? p->memory : op->buf.addr;
+	*bytes = p && p->memory ? p->memory_bytes : op->buf.bytes;
+}
+
+unsigned char *rail_parts_data(const struct rail_op *op)
+{
+	const struct rail_parts *p = op->parts;
+
+	return p->memory ? p->memory : (unsigned char *)op->buf.addr + p->begin;
+}
+
+static void move(struct rail_op *op, bool gather)
+{
+	const struct rail_parts *p = op->parts;
+	const struct rail_config *cfg = &op->peer->ctx->cfg;
+
+	if (p->memory && op->bytes)
+		cfg->on_part(cfg->user, op, p->begin, p->memory, op->bytes, gather);
+}
+
+/* ---- Sender ------------------------------------------------------------- */
+
+bool rail_parts_fit(const struct rail_op *op, uint64_t bytes, bool more)
+{
+	const struct rail_parts *p = op->parts;
+	uint64_t left = op->buf.bytes - (p ? p->cleared : 0);
+
+	return bytes <= left && (!more || (p && bytes && bytes < left)) &&
+	       (!p || !p->memory || bytes <= p->memory_bytes);
+}
+
+static void begin(struct rail_op *op)
+{
+	struct rail_parts *p = op->parts;
+
+	op->bytes = p->next;
+	p->begin = p->cleared - p->next;
+	p->next = 0;
+	move(op, true);
+}
+
+void rail_parts_asked(struct rail_op *op, uint64_t bytes, bool more)
+{
+	op->parts->cleared += bytes;
+	op->parts->more = more;
+	op->in_parts |= more;
+}
+
+bool rail_parts_cleared(struct rail_op *op, uint64_t bytes)
+{
+	op->parts->next = bytes;
+	if (op->stage == STAGE_POSTED)
+		return false;
+	begin(op);
+	return true;
+}
+
+bool rail_parts_sent(struct rail_op *op)
+{
+	if (op->parts->next) {
+		begin(op);
+		rndv_chunks_start(op);
+		return true;
+	}
+	if (op->parts->more)
+		op->stage = STAGE_RTS_SENT;	/* until the next CTS */
+	return op->parts->more;
+}
+
+/* ---- Receiver ----------------------------------------------------------- */
+
+static void ask(struct rail_op *op)
+{
+	struct rail_parts *p = op->parts;
+	uint64_t left = op->buf.bytes - p->begin;
+
+	op->bytes = left < p->most ? left : p->most;
+	p->cleared = p->begin + op->bytes;
+	p->more = op->bytes < left;
+	op->in_parts |= p->more;
+}
+
+void rail_parts_begin(struct rail_op *op, bool theirs)
+{
+	struct rail_parts *p = op->parts;
+
+	p->most = p->memory || theirs ? op->peer->ctx->part_bytes : op->peer->table_bytes;
+	ask(op);
+}
+
+void rail_parts_landed(struct rail_op *op)
+{
+	move(op, false);
+}
+
+bool rail_parts_next(struct rail_op *op)
+{
+	struct rail_parts *p = op->parts;
+
+	if (!p->more)
+		return false;
+	p->begin = p->cleared;
+	op->remote += op->bytes;	/* if it is read */
+	ask(op);
+	return true;
+}

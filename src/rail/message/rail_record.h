@@ -1,0 +1,48 @@
+/* rail_record.h - what travels on eager lanes: records, and the slots of rings that hold them. */
+#ifndef RAIL_RECORD_H
+#define RAIL_RECORD_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+#include "rail/rail.h"
+
+enum { RAIL_SLOT_PAYLOAD = 32 };	/* bytes of payload beside the record in one cache line */
+
+enum rail_record_kind {
+	RECORD_EAGER = 1,	/* payload beside the record; word: bytes */
+	RECORD_LONG,		/* payload in the byte ring; word: bytes | end of payload << 32 */
+	RECORD_RTS,		/* word: bytes; payload: struct rail_rts_wire */
+	RECORD_CTS,		/* header: handle, address; word: see rndv.c; payload: rkeys */
+	RECORD_BYE,		/* the peer closes */
+	RECORD_KEYS,		/* just before its RTS; header: handle, address; payload: rkeys */
+	RECORD_FIN,		/* all that was wanted is there; see rndv.c */
+	RECORD_CANCEL,		/* header: handle of an RTS before it that is to be cancelled */
+	RECORD_CANCELLED,	/* it was; header: handle */
+	RECORD_EDGES,		/* as RECORD_LONG; header: landing; see rndv.h */
+};
+
+/* The last 8 bytes show that the rest is there: sequence number << 8 | kind, never 0. */
+struct rail_record {
+	struct rail_header header;
+	uint64_t word;
+	_Atomic uint64_t mark;
+};
+
+struct rail_slot {
+	unsigned char payload[RAIL_SLOT_PAYLOAD];
+	struct rail_record record;
+} __attribute__((aligned(64)));
+
+_Static_assert(sizeof(struct rail_slot) == 64, "one slot is one cache line");
+
+struct rail_rts_wire {
+	uint64_t handle, threshold;
+	uint8_t policy, bound, lane, how;	/* how: rndv.h */
+	uint8_t weight[RAIL_MAX];	/* weighted: shares of the rails */
+	uint8_t parts, pad[3];		/* the sender's memory is in parts */
+};
+
+_Static_assert(sizeof(struct rail_rts_wire) == RAIL_SLOT_PAYLOAD, "an RTS fits a slot");
+
+#endif

@@ -1,0 +1,301 @@
+/*
+ * rndv.c - rendezvous: which end sends what, and when.
+ *
+ * by write:
+ *   rail_send: registers, RTS  -------->  on_message with a handle
+ *                                         rail_accept: registers, takes a landing
+ *   chunks by the table        <--------  with its receives promised, CTS
+ *   RDMA_WRITE_WITH_IMM on each rail -->  each completion clears its bit
+ *   all completions here: done            no bit left: done
+ *
+ * by read:
+ *   registers, KEYS and RTS    -------->  on_message with a handle
+ *                              <~~~~~~~~  rail_accept: registers, RDMA_READs by the
+ *   done                       <--------  table; all here: FIN, done
+ *
+ * by both:
+ *   registers, KEYS and RTS    -------->  on_message with a handle
+ *                                         rail_accept: registers, takes a landing
+ *   first half of all chunks   <--------  CTS; RDMA_READs of the second half
+ *   written, FIN here: done    -------->  each completion clears its bit
+ *                              <--------  no bit left, all read: FIN, done
+ *
+ * An offer by both may be answered as one by read (a FIN alone), or by write (rndv.h).
+ *
+ * The RTS carries what decides the cut: policy, threshold, bound rail, weights.  The CTS
+ * carries how much is wanted.  Both ends compute the same table (stripe.h).  Every chunk has
+ * an immediate of its own, since rails are not ordered among each other.  With `completion
+ * control` plain writes are followed by one control message on each rail used, behind them
+ * on the same queue pair.  The address and the keys of a message that is to be read do not
+ * fit into the RTS: they are the record before it.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "rail/message/cancel.h"
+#include "rail/message/chunks.h"
+#include "rail/message/eager.h"
+#include "rail/lane/eager_lane.h"
+#include "rail/message/edges.h"
+#include "rail/message/landing.h"
+#include "rail/lane/lane.h"
+#include "rail/likely.h"
+#include "rail/memory/mr.h"
+#include "rail/message/op_queue.h"
+#include "rail/message/parts.h"
+#include "rail/policy.h"
+#include "rail/rail.h"
+#include "rail/open/rail_ctx.h"
+#include "rail/message/rail_op.h"
+#include "rail/peer/rail_peer.h"
+#include "rail/message/rail_record.h"
+#include "rail/message/rate_estimate.h"
+#include "rail/message/rndv.h"
+#include "rail/message/stripe.h"
+#include "rail/message/table.h"
+
+/* From the top bit down, word of a CTS: generation:8 landing:8 alone:1 edges:1 more:1 bytes:45. */
+static uint64_t cts_word(const struct rail_op *op)
+{
+	return (uint64_t)op->generation << 56 | (uint64_t)op->slot << 48 |
+	       (op->how & RNDV_ALONE ? CTS_ALONE : 0) | (op->how & RNDV_EDGES ? CTS_EDGES : 0) |
+	       (op_has_more(op) ? RECORD_MORE : 0) | op->bytes;
+}
+
+/* By both: equally many for each rail, and an even number of all, since half are for either end. */
+static uint64_t even_chunk_bytes(const struct rail_op *op)
+{
+	bool cut = rail_policy_cuts(op->policy, op->bytes, op->threshold);
+	uint64_t rails = (uint64_t)(cut ? op->peer->rail_count : 1);
+	uint64_t share = (op->bytes + rails - 1) / rails;
+	uint64_t chunks = share ? (share + RNDV_COPY_BYTES - 1) / RNDV_COPY_BYTES : 1;
+	uint64_t bytes;
+
+	chunks += chunks * rails % 2;
+	bytes = share / chunks + RAIL_STRIPE_ALIGN;
+	return bytes & ~(uint64_t)(RAIL_STRIPE_ALIGN - 1);
+}
+
+/* Several queue pairs per rail get a chunk each, unless it would be small. */
+static uint64_t chunk_bytes(const struct rail_peer *peer, uint64_t bytes)
+{
+	uint64_t share = bytes / (uint64_t)(peer->rail_count * peer->qps) + RAIL_STRIPE_ALIGN;
+	uint64_t most = peer->ctx->settings.chunk;
+
+	most = most < peer->chunk_most ? most : peer->chunk_most & ~(uint64_t)(RAIL_STRIPE_ALIGN - 1);
+	if (peer->qps == 1 || share > most)
+		return most;
+	share &= ~(uint64_t)(RAIL_STRIPE_ALIGN - 1);
+	return share < RAIL_CHUNK_BYTES_MIN ? RAIL_CHUNK_BYTES_MIN : share;
+}
+
+void rndv_plan(const struct rail_op *op, struct rail_stripe *s)
+{
+	struct rail_cut cut = {
+		.rail_count = op->peer->rail_count,
+		.chunk_bytes = op->how & RNDV_BOTH ? even_chunk_bytes(op) :
+			       op->how & RNDV_ALONE && op->how & RNDV_READ ? RNDV_COPY_BYTES :
+			       chunk_bytes(op->peer, op->bytes),
+	};
+
+	rail_policy_cut(&cut, op->policy, op->threshold, op->bytes, op->bound, op->weight);
+	rail_stripe_plan(s, op->bytes, &cut);
+}
+
+void rndv_release(struct rail_op *op)
+{
+	if (op->mr)
+		rail_mr_put(&op->peer->ctx->mr, op->mr);
+	op->mr = NULL;
+	rail_parts_free(op);
+}
+
+void rndv_finish(struct rail_op *op, int status)
+{
+	if (op->how & RNDV_FIN || (op->parts && op->parts->tabled))
+		rail_table_remove(&op->peer->ctx->table, op->handle);
+	rndv_release(op);
+	op_end(op, status);
+}
+
+/* The keys of op's buffer, by rail. */
+static void keys_of(const struct rail_op *op, uint32_t rkey[RAIL_MAX])
+{
+	_Static_assert(RAIL_MAX * sizeof(*rkey) == RAIL_SLOT_PAYLOAD, "keys fit a slot");
+	memset(rkey, 0, RAIL_SLOT_PAYLOAD);
+	for (int k = 0; op->mr && k < op->peer->rail_count; k++)
+		rkey[k] = op->mr->on[peer_adapter(op->peer, k)]->rkey;
+}
+
+/* ---- Records ------------------------------------------------------------ */
+
+static int keys_post(struct rail_tx *tx, const struct rail_op *op)
+{
+	const struct rail_header header = { { op->handle, (uintptr_t)op->buf.addr } };
+	uint32_t rkey[RAIL_MAX];
+
+	keys_of(op, rkey);
+	return tx->control(tx, RECORD_KEYS, &header, 0, rkey);
+}
+
+static int rts_post(struct rail_tx *tx, struct rail_op *op)
+{
+	const struct rail_policy_row *policy = &rail_policies[op->policy];
+	struct rail_rts_wire rts = {
+		.handle = op->handle,
+		.threshold = op->threshold,
+		.policy = op->policy,
+		.lane = op->lane,
+		.how = op->how,
+		.parts = op->parts && op->parts->memory,
+	};
+	int rc;
+
+	if (unlikely(!tx->lane))
+		return 0;		/* not connected yet */
+	rts.bound = (uint8_t)(policy->names_rail ? peer_rail(op->peer, op->rail) : tx->lane->k);
+	op->bound = rts.bound;
+	if (policy->measures) {
+		rail_estimate_weights(&op->peer->writing, op->weight);
+		memcpy(rts.weight, op->weight, sizeof(rts.weight));
+	}
+	rc = tx->control(tx, RECORD_RTS, &op->header, op->buf.bytes, &rts);
+	if (rc > 0 && policy->measures)
+		rail_estimate_sent(&op->peer->writing);
+	return rc;
+}
+
+static int cts_post(struct rail_tx *tx, const struct rail_op *op)
+{
+	const struct rail_header header = { { op->handle, (uintptr_t)op_data(op) } };
+	uint32_t rkey[RAIL_MAX];
+
+	keys_of(op, rkey);
+	return tx->control(tx, RECORD_CTS, &header, cts_word(op), rkey);
+}
+
+/* By both: what this end has read, the end of each piece. */
+static uint64_t half_read(const struct rail_op *op)
+{
+	uint64_t bytes = 0;
+	struct rail_stripe s;
+
+	rndv_plan(op, &s);
+	for (int k = 0; k < s.rail_count; k++) {
+		const struct rail_piece *p = &s.piece[k];
+		uint32_t first;
+
+		if (rndv_share(op, &s, k, &first))
+			bytes += p->offset + p->bytes -
+				 rail_stripe_chunk(&s, p->first + first).offset;
+	}
+	return bytes;
+}
+
+/*
+ * What was read, for the sender's ledger: chunks by rail, bytes in units of
+ * RAIL_STRIPE_ALIGN by rail, and the rail of those that are less than a unit.
+ */
+static int fin_post(struct rail_tx *tx, const struct rail_op *op)
+{
+	struct rail_header header = { { op->handle, 0 } };
+	uint32_t nothing[RAIL_MAX] = { 0 };
+	uint64_t bytes = op->how & RNDV_BOTH ? half_read(op) : op->bytes;
+
+	if (!bytes)
+		return tx->control(tx, RECORD_FIN, &header, 0, nothing);
+	memcpy(&header.word[1], op->cursor, sizeof(header.word[1]));
+	return tx->control(tx, RECORD_FIN, &header, (uint64_t)op->odd_rail << 56 |
+			   (op_has_more(op) ? RECORD_MORE : 0) | bytes, op->carried);
+}
+
+/* KEYS and RTS are one to the receiver: nothing comes between them, since op stays first. */
+int rail_rndv_post(struct rail_tx *tx, struct rail_op *op)
+{
+	int rc;
+
+	switch (op->stage) {
+	case STAGE_KEYS:
+		rc = keys_post(tx, op);
+		if (rc <= 0)
+			return rc;
+		op->stage = STAGE_RTS;
+		/* fall through */
+	case STAGE_RTS:
+		return rts_post(tx, op);
+	case STAGE_CTS:
+		return cts_post(tx, op);
+	case STAGE_EDGES:
+		return rail_edges_post(tx, op);
+	case STAGE_FIN:
+		return fin_post(tx, op);
+	default:
+		return rail_cancel_post(tx, op);
+	}
+}
+
+bool rndv_answer(struct rail_op *op, unsigned stage)
+{
+	struct rail_tx *tx = op->peer->route[op->policy];
+
+	op->stage = (uint8_t)stage;
+	if (!tx->waiting.head && rail_rndv_post(tx, op) > 0)
+		return true;
+	rail_tx_wait(tx, op);
+	return false;
+}
+
+/* A queued record is out. */
+void rail_rndv_control_sent(struct rail_op *op)
+{
+	if (op->stage == STAGE_RTS)
+		op->stage = STAGE_RTS_SENT;
+	else if (op->stage == STAGE_CTS)
+		rndv_cts_sent(op);
+	else if (op->stage == STAGE_EDGES)
+		rndv_chunks_start(op);
+	else if (op->stage == STAGE_FIN)
+		rndv_fin_sent(op);
+	else
+		op_end(op, 0);
+}
+
+/* ---- What waits --------------------------------------------------------- */
+
+bool rail_rndv_advance(struct rail_peer *peer)
+{
+	struct rail_op *op;
+	bool more;
+
+	while ((op = peer->accepting.head) && !peer->error && rndv_landing_take(op)) {
+		queue_pop(&peer->accepting);
+		rndv_clear_to_send(op);
+	}
+	more = rndv_chunks_advance(peer);
+	return more || peer->accepting.head;
+}
+
+/* A peer has failed: end all that will not be ended by flushed completions. */
+void rail_rndv_peer_failed(struct rail_peer *peer)
+{
+	struct rail_table *table = &peer->ctx->table;
+	struct rail_op *op;
+
+	while ((op = queue_pop(&peer->accepting)))
+		rndv_finish(op, -ECONNRESET);
+	rndv_landings_peer_failed(peer);
+	rndv_chunks_peer_failed(peer);
+	/* RTSs that have not been accepted stay: rail_accept answers for them. */
+	for (uint32_t i = 0; i < table->count; i++) {
+		op = table->entry[i].peer == peer ? table->entry[i].op : NULL;
+		if (!op)
+			continue;
+		rail_table_remove(table, op->handle);
+		op->how &= (uint8_t)~RNDV_FIN;
+		if (op->parts)
+			op->parts->tabled = false;
+		/* By both, or in parts: one with chunks under way ends with the last of them. */
+		if (op->stage == STAGE_RTS_SENT || !op->chunks_out)
+			rndv_finish(op, -ECONNRESET);
+	}
+}

@@ -1,0 +1,202 @@
+/*
+ * rndv.h - rendezvous: RTS, KEYS, CTS and FIN, and what chunks.c and landing.c know of them.
+ *
+ * Chunks are posted and completed at the end that moves the data (chunks.c): the sender (by
+ * write) or the receiver (by read); those that are written land at the other (landing.c).
+ *
+ *	by write                                by read
+ *	RTS  -->                                KEYS, RTS  -->
+ *	     <--  CTS                           (the receiver reads over all rails)
+ *	chunks  -->                             <--  FIN
+ *
+ * By both: KEYS, RTS  -->  <--  CTS; the sender writes the first half of the chunks, so of two
+ * rails all of the first, the receiver reads the others, and its FIN tells that.  Where processors
+ * copy, two do, with as few chunks as rails if the message is not large.  If the receiver's
+ * buffer is mapped (mapped.h), its CTS makes it a message by write; see also edges.h.  If both
+ * ends have offered the other a message, each reads the whole of one that is not large.  Of
+ * several smaller ones one way, the ends move every second one whole.
+ *
+ * Long messages may move part by part (parts.h), each as above, one after the other.
+ *
+ * FIN also answers a message of which no byte is wanted.  An RTS that has not been
+ * answered can be cancelled: CANCEL, CANCELLED (cancel.c).
+ */
+#ifndef RAIL_RNDV_H
+#define RAIL_RNDV_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "rail/policy.h"
+#include "rail/rail.h"
+#include "rail/peer/rail_peer.h"
+#include "rail/message/stripe.h"
+
+struct rail_lane;
+struct rail_record;
+struct rail_rx;
+struct rail_tx;
+
+/*
+ * --chunk: a chunk is not larger, unless the message would have too many.  Each is acknowledged
+ * by itself, and both ways at once acknowledgements wait behind the other direction's data.
+ * Soft-RoCE sends 128 packets beyond the last one, 512 KiB; while these are all queued on
+ * the other side, a rail waits for about a chunk of them.  Smaller ones lose less there and
+ * cost more requests everywhere.  Over a long distance an adapter may limit the requests that are
+ * under way: 142 of a queue pair (profile wan-8600mi) are 57 MB/s by chunks of 64 KiB.
+ */
+#define RAIL_CHUNK_BYTES ((uint64_t)64 << 10)
+/* By both, no wire is to be kept busy: each is a copy by the kernel, which is dear to begin. */
+#define RNDV_COPY_BYTES ((uint64_t)256 << 10)
+/* Of several messages up to this, each is moved by one end: half as many calls and records. */
+#define RNDV_TURN_BYTES ((uint64_t)64 << 10)
+/* `auto` takes both from so many bytes on: less, one end has copied before two agree. */
+#define RNDV_BOTH_BYTES ((size_t)16 << 10)
+/* ... nor smaller for the sake of more queue pairs. */
+#define RAIL_CHUNK_BYTES_MIN ((uint64_t)16 << 10)
+
+/* How the data of a message moves; in the RTS. */
+enum {
+	RNDV_READ = 1,			/* the receiver reads */
+	RNDV_CONTROL = 2,		/* plain writes, then a control message on each rail used */
+	RNDV_CANCEL = 4,		/* not in the RTS: its CANCEL is out, or waits */
+	RNDV_BOTH = 8,			/* half is written; who reads the other has RNDV_READ as well */
+	RNDV_FIN = 16,			/* not in the RTS: its CTS has come, its FIN is to come */
+	RNDV_ALONE = 32,		/* not in the RTS: it offers both, but one end moves all */
+	RNDV_EDGES = 64,		/* not in the RTS: edges.h */
+	RNDV_MORE = 128,		/* by both, and an earlier offer waits for its answer */
+};
+
+/* In the word of a CTS: RNDV_ALONE, RNDV_EDGES; of a CTS and a FIN: more parts follow, bytes. */
+#define CTS_ALONE ((uint64_t)1 << 47)
+#define CTS_EDGES ((uint64_t)1 << 46)
+#define RECORD_MORE ((uint64_t)1 << 45)
+#define RECORD_BYTES (RECORD_MORE - 1)
+
+_Static_assert(RAIL_STRIPE_MAX_BYTES <= RECORD_BYTES, "the bytes of a part fit its records");
+
+/* Immediate: landing:8 generation:8 chunk:16; a control message has its rail for a chunk. */
+enum { IMM_CONTROL = 0x8000 };
+
+static inline uint32_t rndv_imm(const struct rail_op *op, uint32_t number)
+{
+	return (uint32_t)op->slot << 24 | (uint32_t)op->generation << 16 | number;
+}
+
+/* How many chunks of rail k are written: by both the first half of all, and an odd one. */
+static inline uint32_t rndv_written(const struct rail_op *op, const struct rail_stripe *s, int k)
+{
+	const uint32_t half = s->chunk_count - s->chunk_count / 2, first = s->piece[k].first;
+	const uint32_t count = s->piece[k].count;
+
+	if (!(op->how & RNDV_BOTH) || half >= first + count)
+		return count;
+	return half > first ? half - first : 0;
+}
+
+/* By both: does this end read?  Else it writes. */
+static inline bool rndv_reads_half(const struct rail_op *op)
+{
+	return (op->how & (RNDV_BOTH | RNDV_READ)) == (RNDV_BOTH | RNDV_READ);
+}
+
+/* How many chunks of rail k this end moves, *first from the rail's first on. */
+static inline uint32_t rndv_share(const struct rail_op *op, const struct rail_stripe *s, int k,
+				  uint32_t *first)
+{
+	uint32_t written = rndv_written(op, s, k);
+	bool reads = rndv_reads_half(op);
+
+	*first = reads ? written : 0;
+	return reads ? s->piece[k].count - written : written;
+}
+
+/* May one end move all of an offer by both?  In one copy, where processors copy. */
+static inline bool rndv_may_move_alone(const struct rail_op *op, uint64_t bytes)
+{
+	return op->how & RNDV_BOTH && op->peer->copies && bytes <= RNDV_COPY_BYTES;
+}
+
+/* The pieces of its rails follow measured rates. */
+static inline bool op_is_weighted(const struct rail_op *op)
+{
+	return rail_policies[op->policy].measures && op->bytes > op->threshold;
+}
+
+/* Any rail may carry its next chunk. */
+static inline bool op_is_pulled(const struct rail_op *op)
+{
+	return rail_policies[op->policy].spreads == RAIL_SPREADS_CHUNKS &&
+	       op->bytes > op->threshold;
+}
+
+/* Chunk n of a message takes this lane of rail k; consecutive chunks take the lanes in turn. */
+static inline struct rail_lane *chunk_lane(const struct rail_op *op, int k, uint32_t n)
+{
+	return peer_bulk(op->peer, k, (int)((op->lane + n) % (uint32_t)op->peer->qps));
+}
+
+/* How many of the chunks [first, first + count) take lane q. */
+static inline uint32_t chunks_of_lane(const struct rail_op *op, int q, uint32_t first,
+				      uint32_t count)
+{
+	uint32_t qps = (uint32_t)op->peer->qps;
+	uint32_t before = ((uint32_t)q + qps - (op->lane + first) % qps) % qps;
+
+	return count > before ? (count - before - 1) / qps + 1 : 0;
+}
+
+/*
+ * The lane of chunk n, on rail k.  One for all of a rail's piece where a control
+ * message comes behind them: only one queue pair's requests are ordered.
+ */
+static inline struct rail_lane *op_lane(const struct rail_op *op, int k, uint32_t n)
+{
+	return chunk_lane(op, k, op->how & RNDV_CONTROL ? 0 : n);
+}
+
+/* The table of op's chunks, the same at both ends once bytes is known. */
+void rndv_plan(const struct rail_op *op, struct rail_stripe *s);
+/* Its buffer is not needed any more. */
+void rndv_release(struct rail_op *op);
+/* Upcall from within rail_progress, buffer given back first. */
+void rndv_finish(struct rail_op *op, int status);
+/* What was wanted is to come now: it is read, or cleared to send. */
+void rndv_receive(struct rail_op *op);
+/* All that was wanted has been written, or has been read. */
+void rndv_written_done(struct rail_op *op);
+void rndv_read_done(struct rail_op *op);
+/* The FIN is out. */
+void rndv_fin_sent(struct rail_op *op);
+
+/* Answer with the record of this stage.  True when it is out; else it waits in its lane. */
+bool rndv_answer(struct rail_op *op, unsigned stage);
+/* It has a landing: the sender may write. */
+void rndv_clear_to_send(struct rail_op *op);
+/* The CTS is out.  By both: the sender begins to write, and this end to read. */
+void rndv_cts_sent(struct rail_op *op);
+
+/* RTS, and KEYS before it: as rail_send. */
+int rail_rndv_send(struct rail_peer *peer, const struct rail_way *way,
+		   const struct rail_header *header, const struct rail_buf *buf,
+		   struct rail_op *op);
+/* The record that op waits to send: 1 it is out, 0 there is no room, or -errno. */
+int rail_rndv_post(struct rail_tx *tx, struct rail_op *op);
+/* A queued record is out. */
+void rail_rndv_control_sent(struct rail_op *op);
+/* Records that have come. */
+void rail_keys_arrived(struct rail_rx *rx, const struct rail_record *record, const void *payload);
+void rail_rts_arrived(struct rail_rx *rx, const struct rail_record *record, const void *payload);
+void rail_cts_arrived(struct rail_peer *peer, const struct rail_record *record,
+		      const void *payload);
+void rail_fin_arrived(struct rail_peer *peer, const struct rail_record *record,
+		      const void *payload);
+void rail_edges_arrived(struct rail_rx *rx, const struct rail_record *record, const void *payload,
+			size_t bytes);
+/* Post what waits.  True while anything still waits. */
+bool rail_rndv_advance(struct rail_peer *peer);
+/* A peer has failed: end all that will not be ended by flushed completions. */
+void rail_rndv_peer_failed(struct rail_peer *peer);
+
+#endif

@@ -1,0 +1,298 @@
+/* rndv_receive.c - rendezvous: the end that receives, from an RTS to its answers. */
+#include <errno.h>
+#include <string.h>
+
+#include "rail/message/chunks.h"
+#include "rail/lane/eager_lane.h"
+#include "rail/message/edges.h"
+#include "util/err.h"
+#include "rail/message/foreign_writes.h"
+#include "rail/message/landing.h"
+#include "rail/lane/lane.h"
+#include "rail/likely.h"
+#include "rail/memory/mapped.h"
+#include "rail/memory/mr.h"
+#include "rail/message/op_queue.h"
+#include "rail/message/parts.h"
+#include "rail/peer/peer_failure.h"
+#include "rail/policy.h"
+#include "rail/rail.h"
+#include "rail/open/rail_ctx.h"
+#include "rail/message/rail_op.h"
+#include "rail/peer/rail_peer.h"
+#include "rail/message/rail_record.h"
+#include "rail/message/rate_estimate.h"
+#include "rail/message/rndv.h"
+#include "rail/message/stripe.h"
+#include "rail/message/table.h"
+
+void rail_keys_arrived(struct rail_rx *rx, const struct rail_record *record, const void *payload)
+{
+	rx->keys.handle = record->header.word[0];
+	rx->keys.address = record->header.word[1];
+	memcpy(rx->keys.rkey, payload, sizeof(rx->keys.rkey));
+}
+
+static bool rts_is_sound(const struct rail_rx *rx, const struct rail_rts_wire *rts, uint64_t bytes)
+{
+	const struct rail_peer *peer = rx->lane->peer;
+	bool read = rts->how & (RNDV_READ | RNDV_BOTH), control = rts->how & RNDV_CONTROL;
+	bool both = rts->how & RNDV_BOTH;
+	const struct rail_policy_row *policy;
+	unsigned share;
+
+	if (rts->policy >= RAIL_POLICIES)
+		return false;
+	policy = &rail_policies[rts->policy];
+	share = !policy->measures;
+	for (int k = 0; k < peer->rail_count; k++)
+		share |= rts->weight[k];
+	return bytes <= INT64_MAX && share && rts->bound < peer->rail_count &&
+	       !(rts->how & ~(RNDV_READ | RNDV_CONTROL | RNDV_BOTH | RNDV_MORE)) &&
+	       !(both && (rts->how & RNDV_READ || policy->not_both)) &&
+	       !(rts->how & RNDV_MORE && !both) &&
+	       !(control && (read || policy->not_control)) &&
+	       !(read && rts->parts) && rts->parts <= 1 &&
+	       (!read || rx->keys.handle == rts->handle);
+}
+
+void rail_rts_arrived(struct rail_rx *rx, const struct rail_record *record, const void *payload)
+{
+	struct rail_peer *peer = rx->lane->peer;
+	struct rail_ctx *ctx = peer->ctx;
+	const struct rail_rts_wire *rts = payload;
+	struct rail_message msg = {
+		.peer = peer,
+		.index = peer->index,
+		.header = &record->header,
+		.bytes = record->word,
+	};
+	struct rail_rts *kept;
+	int rc;
+
+	if (!rts_is_sound(rx, rts, record->word)) {
+		rail_peer_fail(peer, -EPROTO, "an RTS makes no sense");
+		return;
+	}
+	rc = rail_table_add(&ctx->table, peer, &msg.rendezvous);
+	if (rc) {
+		rail_peer_fail(peer, rc, "no memory for one more incoming message");
+		return;
+	}
+	kept = &rail_table_find(&ctx->table, peer, msg.rendezvous)->rts;
+	*kept = (struct rail_rts){
+		.handle = rts->handle,
+		.bytes = record->word,
+		.threshold = rts->threshold,
+		.policy = rts->policy,
+		.bound = rts->bound,
+		.lane = rts->lane,
+		.how = rts->how,
+		.keys = rx->keys,
+		.parts = rts->parts,
+	};
+	memcpy(kept->weight, rts->weight, sizeof(kept->weight));
+	rx->keys.handle = 0;
+	ctx->cfg.on_message(ctx->cfg.user, &msg);
+}
+
+/* ---- Answers -------------------------------------------------- */
+
+void rndv_cts_sent(struct rail_op *op)
+{
+	op->stage = STAGE_LANDING;
+	if (op->how & RNDV_BOTH)
+		rndv_chunks_start(op);
+}
+
+void rndv_read_done(struct rail_op *op)
+{
+	foreign_writes_tell(op->buf.addr, op->bytes);
+	if (unlikely(op->parts))
+		rail_parts_landed(op);
+	else
+		rndv_release(op);
+	if (rndv_answer(op, STAGE_FIN))
+		rndv_fin_sent(op);
+}
+
+void rndv_fin_sent(struct rail_op *op)
+{
+	if (likely(!op->parts)) {
+		op_end(op, 0);
+	} else if (rail_parts_next(op)) {
+		rndv_receive(op);
+	} else {
+		rndv_release(op);
+		op_end(op, 0);
+	}
+}
+
+void rndv_written_done(struct rail_op *op)
+{
+	if (unlikely(op->parts)) {
+		rail_parts_landed(op);
+		if (rail_parts_next(op)) {
+			rndv_receive(op);
+			return;
+		}
+	}
+	rndv_finish(op, 0);
+}
+
+void rndv_clear_to_send(struct rail_op *op)
+{
+	if (rndv_answer(op, STAGE_CTS))
+		rndv_cts_sent(op);
+}
+
+static void take_alone(struct rail_op *op, bool reads)
+{
+	op->how &= (uint8_t)~(RNDV_BOTH | RNDV_READ);
+	op->how |= RNDV_ALONE | (reads ? RNDV_READ : 0);
+}
+
+/* Its buffer is mapped: the sender writes, and sends apart what is not. */
+static void take_mapped(struct rail_op *op)
+{
+	if (op->how & RNDV_BOTH)
+		take_alone(op, false);
+	rail_edges_find(op, (uintptr_t)op->buf.addr);
+	op->edges = rail_edges_fit(op);
+	if (op->edges)
+		op->how |= RNDV_EDGES;
+}
+
+/*
+ * Offered by both, and one call moves all, which is done before half and half are agreed on: if
+ * the peer has not answered offers of this end, each end reads what it gets.  If this is one of
+ * several, the sender writes one while this end reads the next.
+ */
+static void take_both(struct rail_op *op)
+{
+	struct rail_peer *peer = op->peer;
+
+	if (op_has_more(op) && op->how & RNDV_BOTH) {
+		take_alone(op, true);
+		return;
+	}
+	if (!rndv_may_move_alone(op, op->bytes))
+		return;
+	if (peer->offers)
+		take_alone(op, true);
+	else if (op->how & RNDV_MORE && op->bytes <= RNDV_TURN_BYTES)
+		take_alone(op, peer->reads_next = !peer->reads_next);
+}
+
+static void op_take_rts(struct rail_op *op, const struct rail_rts *rts)
+{
+	op->handle = rts->handle;
+	op->policy = rts->policy;
+	op->threshold = rts->threshold;
+	op->bound = rts->bound;
+	op->lane = rts->lane;
+	op->how = (uint8_t)(rts->how | (rts->how & RNDV_BOTH ? RNDV_READ : 0));
+	op->edges = false;
+	if (op->mapped)
+		take_mapped(op);
+	else
+		take_both(op);
+	op->remote = rts->keys.address;
+	memcpy(op->rkey, rts->keys.rkey, sizeof(op->rkey));
+	memcpy(op->weight, rts->weight, sizeof(op->weight));
+	op->slot = op->generation = 0;
+	/* Who reads knows best how fast the rails are in this direction. */
+	if (rail_policies[op->policy].measures && op->how & RNDV_READ) {
+		rail_estimate_weights(&op->peer->reading, op->weight);
+		rail_estimate_sent(&op->peer->reading);
+	}
+}
+
+/* No upcall from here: rail_accept may be called in one. */
+void rndv_receive(struct rail_op *op)
+{
+	struct rail_peer *peer = op->peer;
+
+	if (!op->bytes) {
+		if (rndv_answer(op, STAGE_FIN))
+			op_end_later(op, 0);
+	} else if (op->how & RNDV_READ && !(op->how & RNDV_BOTH)) {
+		rndv_chunks_start(op);
+	} else if (!peer->accepting.head && rndv_landing_take(op)) {
+		rndv_clear_to_send(op);
+	} else {
+		op->stage = STAGE_ACCEPTED;
+		queue_push(&peer->accepting, op);
+		peer_work(peer);
+	}
+}
+
+/* What is written may be written to a mapping, as a whole; who reads does not need one. */
+static int register_landing(struct rail_op *op, const struct rail_rts *rts)
+{
+	struct rail_ctx *ctx = op->peer->ctx;
+	size_t bytes;
+	void *addr;
+
+	if (unlikely(op->bytes >= ctx->map_from) && !(rts->how & RNDV_READ) && !op_has_more(op) &&
+	    op->buf.kind != RAIL_MEM_PARTS) {
+		op->mr = rail_mapped_get(ctx, &op->buf, op->bytes);
+		op->mapped = op->mr;
+		if (op->mr)
+			return 0;
+	}
+	rail_parts_memory(op, &addr, &bytes);
+	return rail_mr_get(&ctx->mr, addr, bytes, &op->mr);
+}
+
+static int landing_make(struct rail_op *op, const struct rail_rts *rts)
+{
+	int rc = rail_parts_make(op, op->buf.bytes, op->buf.kind == RAIL_MEM_PARTS);
+
+	if (rc)
+		return rc;
+	if (unlikely(op->parts))
+		rail_parts_begin(op, rts->parts);
+	rc = register_landing(op, rts);
+	if (rc)
+		rail_parts_free(op);
+	return rc;
+}
+
+int rail_accept(struct rail_peer *peer, uint64_t rendezvous, const struct rail_buf *buf,
+		struct rail_op *op)
+{
+	struct rail_ctx *ctx = peer->ctx;
+	struct rail_entry *entry = rail_table_find(&ctx->table, peer, rendezvous);
+	int rc;
+
+	if (!entry || entry->op) {
+		rg_error("rail_accept: no message waits under this handle");
+		return -EINVAL;
+	}
+	if (peer->error) {
+		rail_table_remove(&ctx->table, rendezvous);
+		return peer->error;
+	}
+	if (buf->kind == RAIL_MEM_CUDA) {
+		rg_error("GPU memory (RAIL_MEM_CUDA) is not carried yet");
+		return -EOPNOTSUPP;
+	}
+	op->peer = peer;
+	op->buf = *buf;
+	op->bytes = buf->bytes < entry->rts.bytes ? buf->bytes : entry->rts.bytes;
+	op->buf.bytes = op->bytes;
+	op->mr = NULL;
+	op->parts = NULL;
+	op->mapped = op->in_parts = false;
+	if (op->bytes) {
+		rc = landing_make(op, &entry->rts);
+		if (rc)
+			return rc;
+	}
+	op_take_rts(op, &entry->rts);
+	rail_table_remove(&ctx->table, rendezvous);
+	op_begin(op);
+	rndv_receive(op);
+	return 0;
+}

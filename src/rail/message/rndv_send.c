@@ -1,0 +1,236 @@
+/* rndv_send.c - rendezvous: the end that sends, and what its peer answers. */
+#include <errno.h>
+#include <string.h>
+
+#include "rail/message/chunks.h"
+#include "rail/message/eager.h"
+#include "rail/lane/eager_lane.h"
+#include "rail/message/edges.h"
+#include "util/err.h"
+#include "rail/likely.h"
+#include "rail/memory/mr.h"
+#include "rail/message/parts.h"
+#include "rail/peer/peer_failure.h"
+#include "rail/policy.h"
+#include "rail/rail.h"
+#include "rail/open/rail_ctx.h"
+#include "rail/message/rail_op.h"
+#include "rail/peer/rail_peer.h"
+#include "rail/message/rail_record.h"
+#include "rail/message/rndv.h"
+#include "rail/message/stripe.h"
+#include "rail/message/table.h"
+
+static bool by_both(const struct rail_peer *peer, const struct rail_way *way, size_t bytes)
+{
+	if (way->rendezvous != RAIL_BY_AUTO)
+		return way->rendezvous == RAIL_BY_BOTH;
+	return peer->copies && bytes >= RNDV_BOTH_BYTES && !rail_policies[way->policy].not_both &&
+	       way->completion == RAIL_BY_IMMEDIATE;
+}
+
+static void op_take_way(struct rail_op *op, const struct rail_way *way)
+{
+	op->policy = (uint8_t)way->policy;
+	op->rail = way->rail;
+	op->threshold = way->threshold;
+	op->how = way->completion == RAIL_BY_CONTROL ? RNDV_CONTROL : 0;
+	/* Nobody else knows when memory that is gathered in parts has the next one. */
+	if (op->buf.kind == RAIL_MEM_PARTS)
+		return;
+	if (way->rendezvous == RAIL_BY_READ)
+		op->how |= RNDV_READ;
+	else if (by_both(op->peer, way, op->buf.bytes))
+		op->how |= RNDV_BOTH | (op->peer->offers ? RNDV_MORE : 0);
+}
+
+static int memory_take(struct rail_op *op)
+{
+	size_t bytes;
+	void *addr;
+	int rc;
+
+	op->mr = NULL;
+	rc = rail_parts_make(op, op->buf.bytes, op->buf.kind == RAIL_MEM_PARTS);
+	if (rc || !op->buf.bytes)
+		return rc;
+	rail_parts_memory(op, &addr, &bytes);
+	rc = rail_mr_get(&op->peer->ctx->mr, addr, bytes, &op->mr);
+	if (rc)
+		rail_parts_free(op);
+	return rc;
+}
+
+int rail_rndv_send(struct rail_peer *peer, const struct rail_way *way,
+		   const struct rail_header *header, const struct rail_buf *buf,
+		   struct rail_op *op)
+{
+	struct rail_ctx *ctx = peer->ctx;
+	struct rail_tx *tx = peer->route[way->policy];
+	int rc;
+
+	op->peer = peer;
+	op->buf = *buf;
+	op->header = *header;
+	op_take_way(op, way);
+	op->lane = peer->next_lane++;
+	op->chunks_out = 0;
+	rc = memory_take(op);
+	if (rc)
+		return rc;
+	rc = rail_table_add(&ctx->table, peer, &op->handle);
+	if (rc) {
+		rndv_release(op);
+		return rc;
+	}
+	rail_table_find(&ctx->table, peer, op->handle)->op = op;
+	op->stage = op->how & (RNDV_READ | RNDV_BOTH) ? STAGE_KEYS : STAGE_RTS;
+	rc = tx->waiting.head ? 0 : rail_rndv_post(tx, op);
+	if (rc < 0) {
+		rail_table_remove(&ctx->table, op->handle);
+		rndv_release(op);
+		return rc;
+	}
+	op_begin(op);
+	peer->offers++;
+	if (rc > 0)
+		op->stage = STAGE_RTS_SENT;
+	else
+		rail_tx_wait(tx, op);
+	return 0;
+}
+
+/* Is a part under way, behind which another one may be asked for? */
+static bool is_between(const struct rail_op *op)
+{
+	return op_has_more(op) && op->stage == STAGE_POSTED && !op->parts->next;
+}
+
+/* Of an answer that moves bytes, is it one that this operation waits for? */
+static bool is_due(const struct rail_op *op, uint64_t bytes, bool more, unsigned how)
+{
+	if (op->how & RNDV_FIN)
+		return how == RNDV_READ;
+	if (op->how & RNDV_BOTH && more && !how)
+		return false;
+	if (op->stage != STAGE_RTS_SENT && !is_between(op))
+		return false;
+	return !bytes || (op->how & RNDV_READ) == how || rndv_may_move_alone(op, bytes) ||
+	       (op->how & RNDV_BOTH && more);
+}
+
+/*
+ * The operation that this record answers: one to be read (how: RNDV_READ) or written (0) if there
+ * are bytes, or by both, first by a CTS; NULL: none, and the peer has failed.
+ */
+static struct rail_op *answered(struct rail_peer *peer, const struct rail_record *record,
+				bool fits, unsigned how, const char *what)
+{
+	struct rail_entry *entry = rail_table_find(&peer->ctx->table, peer,
+						   record->header.word[0]);
+	struct rail_op *op = entry ? entry->op : NULL;
+	uint64_t bytes = record->word & RECORD_BYTES;
+	bool more = record->word & RECORD_MORE;
+
+	if (!op || !fits || !is_due(op, bytes, more, how) ||
+	    (!(op->how & RNDV_FIN) && !rail_parts_fit(op, bytes, more))) {
+		rail_peer_fail(peer, -EPROTO, "a %s for no message of ours", what);
+		return NULL;
+	}
+	if (!(op->how & RNDV_FIN) && !op_has_more(op))
+		peer->offers--;
+	if (op->parts && !(op->how & RNDV_FIN))
+		rail_parts_asked(op, bytes, more);
+	if (op->how & RNDV_BOTH && !how) {
+		op->how |= RNDV_FIN;
+	} else if (!more) {
+		rail_table_remove(&peer->ctx->table, op->handle);
+		op->how &= (uint8_t)~RNDV_FIN;
+	}
+	if (op->parts)
+		op->parts->tabled = more;
+	return op;
+}
+
+/* The receiver wants all of an offer by both written. */
+static bool write_alone(struct rail_op *op)
+{
+	if (!(op->how & RNDV_BOTH)) {
+		rail_peer_fail(op->peer, -EPROTO, "a CTS for all, for no message of ours by both");
+		rndv_finish(op, -ECONNRESET);
+		return false;
+	}
+	rail_table_remove(&op->peer->ctx->table, op->handle);
+	op->how &= (uint8_t)~(RNDV_BOTH | RNDV_FIN);
+	return true;
+}
+
+void rail_cts_arrived(struct rail_peer *peer, const struct rail_record *record,
+		      const void *payload)
+{
+	uint64_t bytes = record->word & RECORD_BYTES;
+	bool fits = bytes && !(record->word & CTS_ALONE && record->word & RECORD_MORE);
+	struct rail_op *op = answered(peer, record, fits, 0, "CTS");
+
+	if (!op)
+		return;
+	if (record->word & CTS_ALONE && !write_alone(op))
+		return;
+	op->remote = record->header.word[1];
+	op->slot = (uint8_t)(record->word >> 48);
+	op->generation = (uint8_t)(record->word >> 56);
+	memcpy(op->rkey, payload, sizeof(op->rkey));
+	if (unlikely(op->parts) && !rail_parts_cleared(op, bytes))
+		return;
+	op->bytes = bytes;
+	if (likely(!(record->word & CTS_EDGES))) {
+		rndv_chunks_start(op);
+		return;
+	}
+	rail_edges_find(op, op->remote);
+	if (!rail_edges_fit(op)) {
+		rail_peer_fail(peer, -EPROTO, "a CTS with edges, for no message of ours");
+		rndv_finish(op, -ECONNRESET);
+		return;
+	}
+	op->how |= RNDV_EDGES;
+	if (rndv_answer(op, STAGE_EDGES))
+		rndv_chunks_start(op);
+}
+
+void rail_fin_arrived(struct rail_peer *peer, const struct rail_record *record,
+		      const void *payload)
+{
+	uint64_t bytes = record->word & RECORD_BYTES, whole = 0;
+	uint8_t chunks[RAIL_MAX];
+	uint32_t units[RAIL_MAX];
+	int odd = (int)(record->word >> 56);
+	struct rail_op *op;
+
+	memcpy(chunks, &record->header.word[1], sizeof(chunks));
+	memcpy(units, payload, sizeof(units));
+	for (int k = 0; k < RAIL_MAX; k++)
+		whole += (uint64_t)units[k] * RAIL_STRIPE_ALIGN;
+	op = answered(peer, record, odd < peer->rail_count && whole <= bytes &&
+		      bytes - whole < RAIL_STRIPE_ALIGN, RNDV_READ, "FIN");
+	if (!op)
+		return;
+	for (int k = 0; k < peer->rail_count; k++) {
+		struct rail_ledger *ledger = &peer->ctx->rail[peer->rail[k]].ledger;
+
+		ledger->tx_chunks += chunks[k];
+		ledger->tx_bytes += (uint64_t)units[k] * RAIL_STRIPE_ALIGN +
+				    (k == odd ? bytes - whole : 0);
+	}
+	if (op->how & RNDV_BOTH && op->stage != STAGE_RTS_SENT) {
+		if (--op->chunks_left == 0)	/* counts the other end's half as one */
+			rndv_finish(op, 0);
+		return;
+	}
+	if (op->how & RNDV_BOTH)	/* the receiver has read all of it */
+		op->how = (uint8_t)((op->how & ~RNDV_BOTH) | RNDV_READ);
+	memcpy(op->cursor, chunks, sizeof(chunks));
+	op->bytes = bytes;
+	if (!op_has_more(op))
+		rndv_finish(op, 0);
+}

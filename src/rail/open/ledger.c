@@ -1,0 +1,52 @@
+/* ledger.c - what each rail has carried; state and counters of its port. */
+#include <limits.h>
+#include <stdio.h>
+
+#include "rail/rail.h"
+#include "rail/open/rail_ctx.h"
+#include "softhca/softhca.h"
+#include "verbs/vrb.h"
+
+void rail_ledger(const struct rail_ctx *ctx, int rail, struct rail_ledger *out)
+{
+	const struct rail *r = &ctx->rail[rail];
+
+	*out = r->ledger;
+	out->retries_counted = r->port->kind == VRB_SOFTHCA &&
+			       softhca_query_retries(ctx->adapter[r->adapter].context,
+						     r->port->number, &out->retries) == 0;
+}
+
+int rail_port_state(const struct rail_ctx *ctx, int rail)
+{
+	const struct rail *r = &ctx->rail[rail];
+
+	return vrb_port_state_now(ctx->adapter[r->adapter].context, r->port);
+}
+
+const struct vrb_port *rail_port(const struct rail_ctx *ctx, int rail)
+{
+	return ctx->rail[rail].port;
+}
+
+const char *rail_port_state_text(int state)
+{
+	return vrb_port_state_text((enum ibv_port_state)state);
+}
+
+int rail_port_counters(const struct rail_ctx *ctx, int rail, rail_counter_fn *each, void *user)
+{
+	const struct vrb_port *port = ctx->rail[rail].port;
+	char dir[PATH_MAX];
+
+	if (port->kind == VRB_SOFTHCA)
+		return 0;
+	snprintf(dir, sizeof(dir), "/sys/class/infiniband/%s/ports/%u",
+		 ibv_get_device_name(port->device), (unsigned)port->number);
+	return vrb_counters_read(dir, each, user);
+}
+
+bool rail_counter_is_retry(const char *name)
+{
+	return vrb_counter_is_retry(name);
+}

@@ -1,0 +1,434 @@
+/* open.c - contexts: ports, adapters, and information about them. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "rail/peer/bound_rail.h"
+#include "util/clock.h"
+#include "util/err.h"
+#include "rail/lane/lane_ring.h"
+#include "rail/memory/mapped.h"
+#include "rail/memory/mr.h"
+#include "rail/peer/on_demand.h"
+#include "rail/message/op_queue.h"
+#include "rail/peer/peer_end.h"
+#include "rail/rail.h"
+#include "rail/lane/rail_cq.h"
+#include "rail/open/rail_ctx.h"
+#include "rail/memory/rail_memory.h"
+#include "rail/open/rail_options.h"
+#include "rail/peer/rail_peer.h"
+#include "rail/lane/rail_pool.h"
+#include "rail/open/rail_select.h"
+#include "rail/open/rail_trace.h"
+#include "rail/message/rndv.h"
+#include "softhca/softhca.h"
+#include "rail/lane/staging.h"
+#include "rail/message/stripe.h"
+#include "rail/message/table.h"
+#include "util/units.h"
+#include "verbs/vrb.h"
+
+enum {
+	BULK_DEPTH_MAX = 256,		/* chunks under way on a lane; fewer with many peers */
+	BULK_DEPTH_MIN = RAIL_CHUNKS_MAX,	/* one message always fits */
+};
+
+static bool on_softhca(const struct rail_ctx *ctx)
+{
+	return ctx->cfg.use_softhca;
+}
+
+/* Rails of both kinds. */
+static int all_rails(const struct rail_ctx *ctx)
+{
+	return ctx->rail_count + (ctx->local >= 0);
+}
+
+/* ---- Ports and adapters ------------------------------------------------- */
+
+static struct softhca_config softhca_of(const struct rail_ctx *ctx)
+{
+	return (struct softhca_config){
+		.spec = ctx->settings.soft,
+		.fabric = ctx->cfg.fabric,
+		.node = (int)ctx->cfg.node,
+	};
+}
+
+static int soft_ports_find(const struct softhca_config *soft, struct vrb_ports *out)
+{
+	struct ibv_device **list = softhca_get_device_list(soft, NULL);
+
+	if (!list) {
+		int rc = errno ? -errno : -ENODEV;
+
+		rg_error("%s: %s", rc == -EINVAL || rc == -EEXIST ? "--soft" : "software HCA",
+			 softhca_last_error());
+		return rc;
+	}
+	return vrb_ports_scan(list, out);
+}
+
+static int ports_find(struct rail_ctx *ctx)
+{
+	struct softhca_config soft = softhca_of(ctx);
+
+	return on_softhca(ctx) ? soft_ports_find(&soft, &ctx->ports) :
+				 vrb_ports_scan_real(ibv_get_device_list(NULL), &ctx->ports);
+}
+
+/* ---- Peers on this node ------------------------------------------------- */
+
+static struct softhca_config local_of(const struct rail_ctx *ctx)
+{
+	return (struct softhca_config){
+		.spec = "ideal,ports=1",
+		.fabric = ctx->cfg.local_fabric,
+	};
+}
+
+static bool has_neighbour(const struct rail_config *cfg)
+{
+	for (unsigned i = 0; i < cfg->peer_count; i++)
+		if (i != cfg->index && config_shares_node(cfg, i))
+			return true;
+	return false;
+}
+
+/* An untimed software HCA is memory already. */
+static bool wants_local(const struct rail_ctx *ctx)
+{
+	struct softhca_model model;
+
+	if (ctx->settings.intranode != RAIL_INTRANODE_SOFT || !ctx->cfg.local_fabric ||
+	    !has_neighbour(&ctx->cfg))
+		return false;
+	return !on_softhca(ctx) ||
+	       (softhca_query_model(ctx->rail[0].port->device, &model) == 0 && model.timed);
+}
+
+static int local_open(struct rail_ctx *ctx)
+{
+	struct softhca_config soft = local_of(ctx);
+	struct vrb_port *port;
+	int rc;
+
+	if (!wants_local(ctx))
+		return 0;
+	rc = soft_ports_find(&soft, &ctx->local_ports);
+	if (rc)
+		return rc;
+	port = &ctx->local_ports.port[0];
+	snprintf(port->name, sizeof(port->name), "local");
+	ctx->local = ctx->rail_count;
+	ctx->rail[ctx->local] = (struct rail){ .port = port };
+	return 0;
+}
+
+int rail_probe(const struct rail_settings *set, int *active_ports)
+{
+	struct vrb_ports ports;
+	int rc = vrb_ports_scan_real(ibv_get_device_list(NULL), &ports);
+	int active = 0;
+
+	(void)set;
+	if (rc)
+		return rc;
+	for (int i = 0; i < ports.count; i++)
+		active += ports.port[i].usable && ports.port[i].state == IBV_PORT_ACTIVE;
+	vrb_ports_free(&ports);
+	*active_ports = active;
+	return 0;
+}
+
+static bool same_device(const struct rail *a, const struct rail *b)
+{
+	return a->port->device == b->port->device;
+}
+
+static int adapters_open(struct rail_ctx *ctx)
+{
+	for (int r = 0; r < all_rails(ctx); r++) {
+		struct rail *rail = &ctx->rail[r];
+		int rc, first = 0;
+
+		while (!same_device(&ctx->rail[first], rail))
+			first++;
+		rail->adapter = first < r ? ctx->rail[first].adapter : ctx->adapter_count;
+		if (first < r)
+			continue;
+		rc = vrb_adapter_open(&ctx->adapter[ctx->adapter_count], rail->port);
+		if (rc)
+			return rc;
+		ctx->adapter_count++;
+	}
+	/* Queues no deeper than the devices have them; one request more is kept for the end. */
+	for (int a = 0; a < ctx->adapter_count; a++)
+		while (ctx->bulk_depth > BULK_DEPTH_MIN &&
+		       ctx->bulk_depth >= (uint32_t)ctx->adapter[a].attr.max_qp_wr)
+			ctx->bulk_depth /= 2;
+	ctx->polled = true;
+	for (int a = 0; a < ctx->adapter_count; a++)
+		ctx->polled &= rail_adapter_polls(&ctx->adapter[a]);
+	return 0;
+}
+
+/* ---- Descriptions ------------------------------------------------------- */
+
+enum rail_fabric rail_fabric_kind(const struct rail_ctx *ctx)
+{
+	static const enum rail_fabric of[] = {
+		[VRB_HARDWARE] = RAIL_FABRIC_HARDWARE,
+		[VRB_KERNEL_SOFTWARE] = RAIL_FABRIC_KERNEL_SOFTWARE,
+		[VRB_SOFTHCA] = RAIL_FABRIC_SOFTHCA,
+	};
+	enum rail_fabric kind = RAIL_FABRIC_HARDWARE;
+
+	/* One rail in software is enough for the numbers not to be hardware's. */
+	for (int r = 0; r < ctx->rail_count; r++)
+		if (of[ctx->rail[r].port->kind] > kind)
+			kind = of[ctx->rail[r].port->kind];
+	return kind;
+}
+
+static void describe_rails(struct rail_ctx *ctx)
+{
+	static const char *const kinds[] = { "hardware", "kernel software" };
+	const struct vrb_port *port = ctx->rail[0].port;
+	struct softhca_model model;
+	char rate[64] = "";
+
+	if (on_softhca(ctx)) {
+		if (softhca_query_model(port->device, &model))
+			return;
+		snprintf(ctx->text, sizeof(ctx->text), "software HCA (libsofthca), %s", model.text);
+		snprintf(ctx->spec, sizeof(ctx->spec), "%s", model.spec);
+		return;
+	}
+	if (port->rate_bytes_per_s)
+		rg_format_rate(port->rate_bytes_per_s, rate, sizeof(rate));
+	snprintf(ctx->text, sizeof(ctx->text), "%s, %s, %d rail%s on %d adapter%s%s%s%s",
+		 kinds[rail_fabric_kind(ctx)],
+		 port->link_layer == IBV_LINK_LAYER_ETHERNET ? "RoCE" : "InfiniBand",
+		 ctx->rail_count, ctx->rail_count > 1 ? "s" : "", ctx->adapter_count,
+		 ctx->adapter_count > 1 ? "s" : "", *rate ? ", " : "", rate,
+		 *rate ? " per port and direction" : "");
+}
+
+static void describe(struct rail_ctx *ctx)
+{
+	size_t used;
+
+	describe_rails(ctx);
+	used = strlen(ctx->text);
+	if (ctx->local >= 0)
+		snprintf(ctx->text + used, sizeof(ctx->text) - used,
+			 "; ranks of one node by memory (untimed software HCA)");
+}
+
+/* ---- Opening and closing ------------------------------------------------ */
+
+static void ctx_free(struct rail_ctx *ctx)
+{
+	for (unsigned i = 0; ctx->peer && i < ctx->cfg.peer_count; i++)
+		if (ctx->peer[i]) {
+			rail_on_demand_forget(ctx->peer[i]);
+			rail_peer_free(ctx->peer[i]);
+		}
+	rail_on_demand_close(ctx);
+	rail_pools_free(ctx);
+	rail_staging_free(ctx);
+	rail_mapped_close(ctx);
+	rail_mr_cache_fini(&ctx->mr);
+	rail_cq_free(ctx);
+	for (int a = 0; a < ctx->adapter_count; a++)
+		vrb_adapter_close(&ctx->adapter[a]);
+	vrb_ports_free(&ctx->ports);
+	vrb_ports_free(&ctx->local_ports);
+	rail_table_fini(&ctx->table);
+	free(ctx->peer);
+	free(ctx->lane);
+	free(ctx->poll);
+	free(ctx->near_of);
+	free((char *)ctx->settings.rails);
+	free((char *)ctx->settings.soft);
+	free((char *)ctx->settings.pkey);
+	free((char *)ctx->cfg.fabric);
+	free((char *)ctx->cfg.local_fabric);
+	free((void *)ctx->cfg.node_of);
+	free(ctx);
+}
+
+/* NULL stays NULL; false only when there is no memory. */
+static bool copy_text(const char **text)
+{
+	char *copy = *text ? strdup(*text) : NULL;
+	bool ok = copy || !*text;
+
+	*text = copy;
+	return ok;
+}
+
+static bool copy_nodes(struct rail_config *cfg)
+{
+	size_t bytes = cfg->peer_count * sizeof(*cfg->node_of);
+	unsigned *copy;
+
+	if (!cfg->node_of)
+		return true;
+	copy = malloc(bytes ? bytes : 1);
+	if (copy)
+		memcpy(copy, cfg->node_of, bytes);
+	cfg->node_of = copy;
+	return copy;
+}
+
+static struct rail_ctx *ctx_make(const struct rail_config *cfg)
+{
+	struct rail_ctx *ctx = calloc(1, sizeof(*ctx));
+	bool ok;
+
+	if (!ctx)
+		return NULL;
+	ctx->cfg = *cfg;
+	ctx->settings = *cfg->settings;
+	ctx->cfg.settings = &ctx->settings;
+	ctx->local = -1;
+	ctx->eager_max = ctx->settings.eager;
+	ctx->part_bytes = RAIL_PART_BYTES;
+	ctx->settings.qps = ctx->settings.qps ? ctx->settings.qps : 1;
+	if (!ctx->settings.chunk)
+		ctx->settings.chunk = RAIL_CHUNK_BYTES;
+	ctx->settings.chunk &= ~(uint64_t)(RAIL_STRIPE_ALIGN - 1);
+	ctx->bulk_depth = BULK_DEPTH_MAX;
+	while (ctx->bulk_depth > BULK_DEPTH_MIN && ctx->bulk_depth * cfg->peer_count > 4096)
+		ctx->bulk_depth /= 2;
+	ctx->probed_ns = rg_now_ns();
+	queue_init(&ctx->completed);
+	/* All of them, whatever fails: what is in ctx is freed with it. */
+	ok = copy_text(&ctx->settings.rails);
+	ok &= copy_text(&ctx->settings.soft);
+	ok &= copy_text(&ctx->settings.pkey);
+	ok &= copy_text(&ctx->cfg.fabric);
+	ok &= copy_text(&ctx->cfg.local_fabric);
+	ok &= copy_nodes(&ctx->cfg);
+	ctx->peer = calloc(cfg->peer_count ? cfg->peer_count : 1, sizeof(*ctx->peer));
+	if (!ok || !ctx->peer || rail_table_init(&ctx->table)) {
+		ctx_free(ctx);
+		return NULL;
+	}
+	return ctx;
+}
+
+bool rail_copied(const struct rail_ctx *ctx)
+{
+	for (int a = 0; a < ctx->adapter_count; a++)
+		if (!ctx->adapter[a].copies)
+			return false;
+	return true;
+}
+
+int rail_open(const struct rail_config *cfg, struct rail_ctx **out)
+{
+	struct rail_ctx *ctx;
+	int rc;
+
+	if (cfg->settings->eager > RAIL_EAGER_MAX || !cfg->peer_count || !cfg->on_message) {
+		rg_error("rail_open: a configuration that makes no sense");
+		return -EINVAL;
+	}
+	ctx = ctx_make(cfg);
+	if (!ctx) {
+		rg_error("no memory for the rails");
+		return -ENOMEM;
+	}
+	if (!on_softhca(ctx))
+		vrb_fork_init();
+	rc = ports_find(ctx);
+	if (!rc)
+		rc = rail_select(ctx);
+	if (!rc)
+		rc = local_open(ctx);
+	if (!rc)
+		rc = adapters_open(ctx);
+	if (!rc)
+		rc = rail_memory_open(ctx);
+	if (!rc)
+		rc = rail_mapped_open(ctx);
+	if (!rc)
+		rc = rail_bound_find(ctx);
+	if (rc) {
+		ctx_free(ctx);
+		return rc;
+	}
+	describe(ctx);
+	if (cfg->on_eager)
+		rail_trace_start(ctx);
+	*out = ctx;
+	return 0;
+}
+
+void rail_close(struct rail_ctx *ctx)
+{
+	rail_drain(ctx);
+	ctx_free(ctx);
+}
+
+void rail_all_attached(struct rail_ctx *ctx)
+{
+	struct softhca_config soft = softhca_of(ctx), local = local_of(ctx);
+
+	if ((on_softhca(ctx) && softhca_fabric_close(&soft)) ||
+	    (ctx->local >= 0 && softhca_fabric_close(&local)))
+		rg_warn("software HCA: %s", softhca_last_error());
+}
+
+int rail_count(const struct rail_ctx *ctx)
+{
+	return ctx->rail_count;
+}
+
+int rail_local(const struct rail_ctx *ctx)
+{
+	return ctx->local;
+}
+
+void rail_info(const struct rail_ctx *ctx, int rail, struct rail_info *out)
+{
+	const struct vrb_port *port = ctx->rail[rail].port;
+
+	memset(out, 0, sizeof(*out));
+	snprintf(out->name, sizeof(out->name), "%s", port->name);
+	out->local = rail == ctx->local;
+	out->fabric = port->kind == VRB_HARDWARE ? RAIL_FABRIC_HARDWARE :
+		      port->kind == VRB_SOFTHCA ? RAIL_FABRIC_SOFTHCA :
+						  RAIL_FABRIC_KERNEL_SOFTWARE;
+	out->rate = port->rate_bytes_per_s;
+	out->mtu_bytes = vrb_mtu_bytes(port->mtu);
+	out->polls_memory = rail_adapter_polls(&ctx->adapter[ctx->rail[rail].adapter]);
+}
+
+const char *rail_unwatched(const struct rail_ctx *ctx)
+{
+	return ctx->unwatched;
+}
+
+const char *rail_fabric_text(const struct rail_ctx *ctx)
+{
+	return ctx->text;
+}
+
+const char *rail_fabric_doubt(struct rail_ctx *ctx)
+{
+	if (on_softhca(ctx) && softhca_model_doubt(ctx->rail[0].port->device, ctx->doubt,
+						   sizeof(ctx->doubt)) > 0)
+		return ctx->doubt;
+	return "";
+}
+
+const char *rail_fabric_spec(const struct rail_ctx *ctx)
+{
+	return ctx->spec;
+}

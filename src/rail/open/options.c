@@ -1,0 +1,261 @@
+/* options.c - the transport's options, and the syntax of --rails. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "util/opt.h"
+#include "rail/rail.h"
+#include "rail/open/rail_options.h"
+#include "rail/message/rndv.h"
+#include "softhca/softhca.h"
+#include "rail/message/stripe.h"
+
+/* ---- Lists of ports ----------------------------------------------------- */
+
+const char *rail_name_next(const char **list, size_t *length)
+{
+	const char *name = *list;
+
+	if (!name)
+		return NULL;
+	*length = strcspn(name, ",;");
+	*list = name[*length] == ',' ? name + *length + 1 : NULL;
+	return name;
+}
+
+/* device:port */
+static bool name_is_sound(const char *name, size_t length)
+{
+	const char *colon = memchr(name, ':', length);
+	size_t digits;
+
+	if (!colon || colon == name)
+		return false;
+	digits = length - (size_t)(colon + 1 - name);
+	return digits >= 1 && digits <= 3 && strspn(colon + 1, "0123456789") >= digits;
+}
+
+static bool listed_before(const char *list, const char *name, size_t length)
+{
+	const char *other;
+	size_t n;
+
+	while ((other = rail_name_next(&list, &n)) && other != name)
+		if (n == length && !memcmp(other, name, n))
+			return true;
+	return false;
+}
+
+bool rail_list_is_all(const char *list)
+{
+	return !strncmp(list, "all", 3) && (!list[3] || list[3] == ';');
+}
+
+static int check_list(const char *list, char *why, size_t why_size)
+{
+	const char *rest = list, *name;
+	size_t length;
+	int count = 0;
+
+	if (rail_list_is_all(list))
+		return 0;
+	while ((name = rail_name_next(&rest, &length))) {
+		if (!name_is_sound(name, length)) {
+			snprintf(why, why_size, "'%.*s' is not DEVICE:PORT, accepted: all, or "
+				 "names such as mlx5_0:1,mlx5_1:1", (int)length, name);
+			return -EINVAL;
+		}
+		if (listed_before(list, name, length)) {
+			snprintf(why, why_size, "%.*s is listed twice, accepted: all, or each "
+				 "port once", (int)length, name);
+			return -EINVAL;
+		}
+		if (++count > RAIL_MAX) {
+			snprintf(why, why_size, "too many ports, accepted: up to %d", RAIL_MAX);
+			return -EINVAL;
+		}
+	}
+	return 0;
+}
+
+/* "HOST=" before a list: its length without the '=', 0 when there is none. */
+static size_t host_length(const char *segment)
+{
+	size_t n = strcspn(segment, "=,;:");
+
+	return segment[n] == '=' ? n : 0;
+}
+
+/* A list for all hosts, then, behind ';' each, HOST=LIST for those that differ. */
+int rail_lists_check(const char *text, char *why, size_t why_size)
+{
+	const char *segment = text;
+	bool first = true;
+
+	for (; segment; first = false) {
+		size_t host = host_length(segment);
+		int rc;
+
+		if (!host && (!first || *segment == '=')) {
+			snprintf(why, why_size, "'%s' names no host, accepted: LIST, or LIST;HOST=LIST "
+				 "where a host's ports have other names", segment);
+			return -EINVAL;
+		}
+		rc = check_list(segment + (host ? host + 1 : 0), why, why_size);
+		if (rc)
+			return rc;
+		segment = strchr(segment, ';');
+		segment += segment ? 1 : 0;
+	}
+	return 0;
+}
+
+const char *rail_list_of_host(const char *text, const char *host)
+{
+	const char *list = "all", *segment = text;
+	size_t shortened = strcspn(host, ".");
+
+	while (segment) {
+		size_t n = host_length(segment);
+
+		if (!n)
+			list = segment;
+		else if (!strncmp(segment, host, n) && (n == strlen(host) || n == shortened))
+			return segment + n + 1;
+		segment = strchr(segment, ';');
+		segment += segment ? 1 : 0;
+	}
+	return list;
+}
+
+/* ---- Other texts -------------------------------------------------------- */
+
+static int check_soft(const char *text, char *why, size_t why_size)
+{
+	return softhca_spec_check(text, why, why_size);
+}
+
+int rail_pkey_parse(const char *text, uint16_t *key)
+{
+	char *end;
+	unsigned long value;
+
+	errno = 0;
+	value = strtoul(text, &end, 0);
+	if (*text < '0' || *text > '9' || *end || errno || !(value & 0x7fff) || value > 0xffff)
+		return -EINVAL;
+	*key = (uint16_t)value;
+	return 0;
+}
+
+static int check_pkey(const char *text, char *why, size_t why_size)
+{
+	uint16_t key;
+	int rc = rail_pkey_parse(text, &key);
+
+	if (rc)
+		snprintf(why, why_size, "'%s' is no partition key, accepted: 1 to 0xffff, such as "
+			 "0x8001", text);
+	return rc;
+}
+
+/* ---- The table ---------------------------------------------------------- */
+
+static const struct opt_choice binds[] = {
+	{ "rank", RAIL_BIND_RANK, "by rank within the node, in turn" },
+	{ "near", RAIL_BIND_NEAR, "the one nearest to the cores that the process may run on" },
+	{ 0 },
+};
+
+static const struct opt_choice intranodes[] = {
+	{ "soft", RAIL_INTRANODE_SOFT, "through memory, by an untimed software HCA" },
+	{ "hca", RAIL_INTRANODE_HCA, "over the rails, as between nodes" },
+	{ 0 },
+};
+
+#define AT(field) .offset = offsetof(struct rail_settings, field)
+
+static const struct opt_choice rendezvous[] = {
+	{ "auto", RAIL_BY_AUTO, "both between processes that the software HCA, untimed, connects; "
+	  "else write" },
+	{ "write", RAIL_BY_WRITE, "the sender writes, when the receiver has said where to" },
+	{ "read", RAIL_BY_READ, "the receiver reads, the sender need not be there" },
+	{ "both", RAIL_BY_BOTH, "the sender writes one half, the receiver reads the other, or of "
+	  "several messages each moves whole ones" },
+	{ NULL },
+};
+
+static const struct opt_choice completions[] = {
+	{ "imm", RAIL_BY_IMMEDIATE, "every chunk says so itself, by its immediate" },
+	{ "control", RAIL_BY_CONTROL, "a message without data behind the chunks of each rail" },
+	{ NULL },
+};
+
+static const struct opt_choice registrations[] = {
+	{ "kept", RAIL_REGISTER_KEPT, "until the memory goes away" },
+	{ "each", RAIL_REGISTER_EACH, "for each message, and no longer" },
+	{ NULL },
+};
+
+static const struct opt options[] = {
+	{ .name = "rails", .type = OPT_TEXT, .carry = OPT_JOB, AT(rails), .arg = "LIST",
+	  .standard = "all", .check = rail_lists_check,
+	  .help = "ports to use: all, or names such as mlx5_0:1,mlx5_1:1 in the order in which "
+		  "they meet the peers' ports; ';HOST=LIST' for a host with other names" },
+	{ .name = "soft", .type = OPT_TEXT, .carry = OPT_JOB, AT(soft), .arg = "SPEC",
+	  .check = check_soft,
+	  .help = "use the software HCA, as [PROFILE][,key=value...], even where devices exist" },
+	{ .name = "threshold", .type = OPT_SIZE, .carry = OPT_COMM, AT(threshold), .arg = "BYTES",
+	  .standard = "8K", .special = "auto", .min = 1, .max = (uint64_t)1 << 40,
+	  .help = "messages above this size are striped over all rails; auto measures it" },
+	{ .name = "eager", .type = OPT_SIZE, .carry = OPT_BOTH, AT(eager), .arg = "BYTES",
+	  .standard = "8K", .min = 0, .max = RAIL_EAGER_MAX,
+	  .help = "messages up to this size are sent at once, larger ones, and what is striped, "
+		  "by rendezvous" },
+	{ .name = "rendezvous", .type = OPT_CHOICE, .carry = OPT_COMM, AT(rendezvous),
+	  .arg = "HOW", .standard = "auto", .choices = rendezvous,
+	  .help = "who moves the data of messages above the eager limit" },
+	{ .name = "completion", .type = OPT_CHOICE, .carry = OPT_COMM, AT(completion),
+	  .arg = "HOW", .standard = "imm", .choices = completions,
+	  .help = "how a receiver learns that what was written is there; control not with "
+		  "read, both and ways whose chunks take any rail" },
+	{ .name = "chunk", .type = OPT_SIZE, .carry = OPT_JOB, AT(chunk), .arg = "BYTES",
+	  .standard = "64K", .min = RAIL_CHUNK_BYTES_MIN, .max = RAIL_CHUNK_MAX_BYTES,
+	  .help = "pieces of large messages are cut into requests of so many bytes, but for pull and "
+		  "both, which have their own: larger ones for long distances" },
+	{ .name = "qps", .type = OPT_COUNT, .carry = OPT_JOB, AT(qps), .arg = "N",
+	  .standard = "1", .min = 1, .max = RAIL_QPS_MAX,
+	  .help = "queue pairs per rail and peer that share large messages: for long distances" },
+	{ .name = "bind", .type = OPT_CHOICE, .carry = OPT_JOB, AT(bind), .arg = "HOW",
+	  .standard = "rank", .choices = binds,
+	  .help = "which rail carries the messages of a process that are not cut" },
+	{ .name = "intranode", .type = OPT_CHOICE, .carry = OPT_JOB, AT(intranode), .arg = "HOW",
+	  .standard = "soft", .choices = intranodes,
+	  .help = "how ranks on one node reach each other" },
+	{ .name = "registration", .type = OPT_CHOICE, .carry = OPT_JOB, AT(registration),
+	  .arg = "HOW", .standard = "kept", .choices = registrations,
+	  .help = "how long the adapters know a buffer that has gone by rendezvous" },
+	{ .name = "map-buffers", .type = OPT_FLAG, .carry = OPT_JOB, AT(map_buffers),
+	  .help = "software HCA: peers map receive buffers of large messages from their second use "
+		  "on" },
+	{ .name = "gid-index", .type = OPT_COUNT, .carry = OPT_JOB, AT(gid_index), .arg = "N",
+	  .standard = "auto", .special = "auto", .min = 0, .max = 255,
+	  .help = "entry of the ports' GID tables to use; auto finds a routable RoCE v2 one" },
+	{ .name = "mtu", .type = OPT_SIZE, .carry = OPT_JOB, AT(mtu), .arg = "BYTES",
+	  .standard = "active", .special = "active", .min = 256, .max = 4096,
+	  .help = "path MTU at most; active is what the ports say" },
+	{ .name = "sl", .type = OPT_COUNT, .carry = OPT_JOB, AT(sl), .arg = "N", .standard = "0",
+	  .min = 0, .max = 15, .help = "service level (Ethernet: priority)" },
+	{ .name = "tclass", .type = OPT_COUNT, .carry = OPT_JOB, AT(tclass), .arg = "N",
+	  .standard = "0", .min = 0, .max = 255, .help = "traffic class (RoCE v2: the DSCP byte)" },
+	{ .name = "pkey", .type = OPT_TEXT, .carry = OPT_JOB, AT(pkey), .arg = "KEY",
+	  .check = check_pkey, .help = "partition key, such as 0x8001; the first of the port's if "
+	  "not given" },
+	{ 0 },
+};
+
+const struct opt *rail_options(void)
+{
+	return options;
+}

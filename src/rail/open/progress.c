@@ -1,0 +1,130 @@
+/* progress.c - rail_progress: rings, completions and what waits, in a fixed order. */
+#include <stdatomic.h>
+
+#include "util/clock.h"
+#include "rail/message/eager.h"
+#include "rail/lane/eager_lane.h"
+#include "rail/lane/lane_ring.h"
+#include "rail/likely.h"
+#include "rail/peer/on_demand.h"
+#include "rail/message/op_queue.h"
+#include "rail/peer/peer_end.h"
+#include "rail/rail.h"
+#include "rail/lane/rail_cq.h"
+#include "rail/open/rail_ctx.h"
+#include "rail/message/rail_op.h"
+#include "rail/peer/rail_peer.h"
+#include "rail/message/rndv.h"
+
+enum {
+	/*
+	 * Calls between looks at a CQ that owes nothing, and at the clock.  Not many:
+	 * where processes outnumber cores and yield, a call takes a time slice.
+	 */
+	TICKS_SLOW = 64,
+	TICKS_CONNECT = 8,		/* ... between looks for datagrams, while some may come */
+	TICKS_IDLE = 1024,		/* calls without any event: then latency is no concern */
+};
+
+#define PROBE_NS 1000000000u
+
+/* True while the peer has more to do than could be done now. */
+static bool peer_advance(struct rail_peer *peer)
+{
+	bool more = false;
+
+	if (unlikely(peer->error))
+		return rail_peer_failure_advance(peer);
+	if (unlikely(!peer->connected))
+		rail_on_demand_drive(peer);
+	for (int i = 0; i < peer->tx_count; i++)
+		more |= rail_tx_advance(&peer->tx[i]);
+	more |= rail_rndv_advance(peer);
+	for (int i = 0; i < peer->rx_count; i++) {
+		if (peer->rx[i].grant_owed)
+			rail_rx_grant(&peer->rx[i]);
+		more |= peer->rx[i].grant_owed;
+	}
+	return more || peer->error;
+}
+
+static void work(struct rail_ctx *ctx)
+{
+	struct rail_peer *peer = ctx->working, *next;
+
+	ctx->working = NULL;
+	for (; peer; peer = next) {
+		next = peer->next_working;
+		peer->working = false;
+		if (peer_advance(peer))
+			peer_work(peer);
+	}
+}
+
+static void slow(struct rail_ctx *ctx)
+{
+	uint64_t now;
+
+	rail_cq_poll(ctx);
+	rail_on_demand_poll(ctx);
+	now = rg_now_ns();
+	if (!rg_reached(ctx->probed_ns + PROBE_NS, now))
+		return;
+	ctx->probed_ns = now;
+	rail_peers_probe(ctx);
+	if (ctx->cfg.on_watch)
+		ctx->cfg.on_watch(ctx->cfg.user);
+}
+
+/* What is not for every call: completions that are wanted, the clock, connections, what waits. */
+static __attribute__((noinline)) void aside(struct rail_ctx *ctx)
+{
+	struct rail_op *op;
+
+	if (!ctx->polled || ctx->cq_wanted || ctx->idle > TICKS_IDLE)
+		rail_cq_poll(ctx);
+	if (ctx->tick % TICKS_SLOW == 0)
+		slow(ctx);
+	else if (ctx->unlinked && ctx->tick % TICKS_CONNECT == 0)
+		rail_on_demand_poll(ctx);
+	if (ctx->working)
+		work(ctx);
+	while ((op = queue_pop(&ctx->completed)) != NULL)
+		op_end(op, op->status);
+}
+
+/* Has `aside` anything to do in this call? */
+static inline bool is_aside_due(const struct rail_ctx *ctx)
+{
+	return ctx->cq_wanted || ctx->working || ctx->completed.head ||
+	       ctx->tick % TICKS_CONNECT == 0 || !ctx->polled || ctx->idle > TICKS_IDLE;
+}
+
+int rail_progress(struct rail_ctx *ctx)
+{
+	uint32_t before = ctx->events, events;
+
+	/* An upcall may not call back: its caller is in the middle of a list. */
+	if (unlikely(ctx->progressing))
+		return 0;
+	ctx->progressing = true;
+	ctx->tick++;
+	ctx->events += rail_rings_poll(ctx);
+	if (unlikely(is_aside_due(ctx)))
+		aside(ctx);
+	ctx->progressing = false;
+	events = ctx->events - before;
+	ctx->idle = events ? 0 : ctx->idle + 1;
+	return (int)events;
+}
+
+int rail_progress_whole(struct rail_ctx *ctx)
+{
+	ctx->tick |= TICKS_SLOW - 1;	/* the next is one of those that look at everything */
+	return rail_progress(ctx);
+}
+
+bool rail_busy(const struct rail_ctx *ctx)
+{
+	return ctx->ops || ctx->working;
+}

@@ -1,0 +1,92 @@
+/* rail_ctx.h - the context: ports used, adapters, and what all peers of a process share. */
+#ifndef RAIL_CTX_H
+#define RAIL_CTX_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "rail/memory/mr.h"
+#include "rail/peer/on_demand.h"
+#include "rail/message/op_queue.h"
+#include "rail/rail.h"
+#include "rail/lane/staging.h"
+#include "rail/message/table.h"
+#include "verbs/vrb.h"
+
+struct rail_cq;
+struct rail_lane;
+struct rail_mapped;
+struct rail_poll;
+struct rail_pool;
+struct rail_connector;
+
+enum { RAIL_CQ_MAX = 1024 };
+
+/* One port used. */
+struct rail {
+	struct vrb_port *port;
+	int adapter;
+	struct rail_ledger ledger;
+};
+
+struct rail_ctx {
+	/* Read by every rail_progress. */
+	struct rail_poll *poll;
+	int poll_count;
+	bool polled;			/* eager lanes: memory polled */
+	bool progressing, closing;
+	uint32_t cq_wanted;		/* completions that are still to come */
+	uint32_t tick, idle;		/* calls of rail_progress; without an event */
+	uint32_t events;		/* counted for ever: records, completions, ends */
+	struct rail_peer *working;
+	struct rail_op_queue completed;
+	uint64_t ops;			/* in flight */
+	/* Chunks whose rate is measured: under way; last poll for them; last one that found any. */
+	uint32_t measured;
+	uint64_t looked_ns, completed_ns;
+	uint64_t eager_max;
+	size_t part_bytes;		/* RAIL_PART_BYTES, but for tests */
+	uint32_t bulk_depth;
+	struct rail_cq *cq[RAIL_CQ_MAX];
+	int cq_count;
+
+	struct rail_config cfg;		/* its strings are copies */
+	struct rail_settings settings;
+	struct vrb_ports ports, local_ports;
+	int adapter_count;
+	int rail_count;			/* that lead to other nodes */
+	int local;			/* the one that does not, behind them; or -1 */
+	unsigned bound;			/* rail of what is not cut; see rail_peer_bound */
+	uint32_t near;			/* rails nearest to this process's cores, bits */
+	uint32_t *near_of;		/* of every peer, when --bind near */
+	unsigned added;			/* peers, by rail_peer_add */
+	struct vrb_adapter adapter[RAIL_ALL];
+	struct rail rail[RAIL_ALL];
+	struct rail_peer **peer;
+	struct rail_lane **lane;	/* by id */
+	uint32_t lane_count, lane_capacity;
+	struct rail_table table;
+	struct rail_mr_cache mr;
+	struct rail_mapped *mapped;	/* receive buffers that peers map; NULL: none */
+	size_t map_from;		/* bytes from which on a receive asks for that */
+	const char *unwatched;		/* why registrations are not kept, though wanted; or NULL */
+	struct rail_staging staging;
+	struct rail_pool *pool[RAIL_ALL];	/* by adapter */
+	struct rail_connector *connector[RAIL_CONNECTORS];
+	uint64_t cookie;		/* of datagrams for this process */
+	uint32_t unlinked;		/* peers that may still want to connect */
+	uint64_t probed_ns;		/* last time that peers were probed */
+	int marks_out;			/* while closing */
+	/* trace.c: the caller's on_message, and the eager messages that have arrived, by rail. */
+	void (*untraced)(void *user, const struct rail_message *msg);
+	uint64_t traced[RAIL_ALL];
+	char text[512], spec[1024], doubt[256];
+};
+
+/* Is this peer on the node of this process?  The process itself is, where nodes are known. */
+static inline bool config_shares_node(const struct rail_config *cfg, unsigned index)
+{
+	return cfg->node_of && cfg->node_of[index] == cfg->node_of[cfg->index];
+}
+
+#endif

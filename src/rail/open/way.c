@@ -1,0 +1,67 @@
+/* way.c - ways of messages: which ones make sense on the rails of a context. */
+#include <errno.h>
+#include <stdio.h>
+
+#include "rail/policy.h"
+#include "rail/rail.h"
+#include "rail/open/rail_ctx.h"
+#include "util/text.h"
+#include "verbs/vrb.h"
+
+/* Names of all policies, or of those that go with rendezvous by both. */
+static const char *policies_list(char *list, size_t size, bool both)
+{
+	*list = '\0';
+	for (int p = 0; p < RAIL_POLICIES; p++)
+		if (!both || !rail_policies[p].not_both)
+			rg_text_add(list, size, "%s%s", *list ? ", " : "", rail_policies[p].name);
+	return list;
+}
+
+int rail_way_check(const struct rail_ctx *ctx, const struct rail_way *way, char *why,
+		   size_t why_size)
+{
+	const struct rail *last = &ctx->rail[ctx->rail_count - 1];
+
+	const struct rail_policy_row *policy;
+	char others[80];
+
+	if ((unsigned)way->policy >= RAIL_POLICIES) {
+		snprintf(why, why_size, "policy %u: there is no such policy (accepted: %s)",
+			 (unsigned)way->policy, policies_list(others, sizeof(others), false));
+		return -EINVAL;
+	}
+	policy = &rail_policies[way->policy];
+	if (policy->names_rail && way->rail >= ctx->rail_count) {
+		snprintf(why, why_size, "%s:%d: there is no such rail (accepted: %s:0, "
+			 "which is %s, to %s:%d, which is %s)", policy->name, way->rail, policy->name,
+			 ctx->rail[0].port->name, policy->name, ctx->rail_count - 1,
+			 last->port->name);
+		return -EINVAL;
+	}
+	if (way->eager > ctx->eager_max) {
+		snprintf(why, why_size, "eager=%llu: the rails' buffers are not made for that "
+			 "(accepted: 0 to %llu, the job's --eager)",
+			 (unsigned long long)way->eager, (unsigned long long)ctx->eager_max);
+		return -EINVAL;
+	}
+	if (way->completion == RAIL_BY_CONTROL && policy->not_control) {
+		snprintf(why, why_size, "%s: completion=control makes no sense, since %s "
+			 "(accepted: completion=imm)", policy->name, policy->not_control);
+		return -EINVAL;
+	}
+	if (way->rendezvous == RAIL_BY_BOTH && policy->not_both) {
+		snprintf(why, why_size, "rendezvous=both: not with %s, %s (accepted: %s)",
+			 policy->name, policy->not_both,
+			 policies_list(others, sizeof(others), true));
+		return -EINVAL;
+	}
+	if (way->completion == RAIL_BY_CONTROL &&
+	    (way->rendezvous == RAIL_BY_READ || way->rendezvous == RAIL_BY_BOTH)) {
+		snprintf(why, why_size, "rendezvous=%s: completion=control makes no sense, since "
+			 "who reads knows when it is done (accepted: completion=imm)",
+			 way->rendezvous == RAIL_BY_READ ? "read" : "both");
+		return -EINVAL;
+	}
+	return 0;
+}

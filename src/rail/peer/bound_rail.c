@@ -1,0 +1,64 @@
+/*
+ * bound_rail.c - the rail that carries what a process does not cut.
+ *
+ * It follows from the local rank, or it is the nearest rail (--bind near).  For the latter
+ * each process finds the rails that are nearest to its cores, and sends them to all others
+ * with its address.  All processes spread the ranks of a node over these rails alike
+ * (topo_spread).
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "rail/peer/bound_rail.h"
+#include "util/err.h"
+#include "rail/rail.h"
+#include "rail/open/rail_ctx.h"
+#include "topo/topo.h"
+#include "verbs/vrb.h"
+
+int rail_bound_find(struct rail_ctx *ctx)
+{
+	const char *device[RAIL_MAX];
+	struct topo *topo;
+	int rc;
+
+	ctx->bound = ctx->cfg.local_rank;
+	ctx->near = (1u << ctx->rail_count) - 1;
+	if (ctx->settings.bind != RAIL_BIND_NEAR)
+		return 0;
+	ctx->near_of = calloc(ctx->cfg.peer_count, sizeof(*ctx->near_of));
+	if (!ctx->near_of)
+		return -ENOMEM;
+	rc = topo_open(TOPO_RAILS, &topo);
+	if (rc)
+		return rc;
+	for (int r = 0; r < ctx->rail_count; r++)
+		device[r] = ibv_get_device_name(ctx->rail[r].port->device);
+	rc = topo_near(topo, device, ctx->rail_count, NULL, &ctx->near);
+	if (rc)
+		rg_error("--bind near: the CPUs of this process are not known");
+	topo_close(topo);
+	return rc;
+}
+
+void rail_bound_settle(struct rail_ctx *ctx)
+{
+	unsigned count = ctx->cfg.peer_count, neighbours = 0, mine = 0;
+	uint32_t *mask = ctx->near_of ? malloc(count * sizeof(*mask)) : NULL;
+	int *rail = mask ? malloc(count * sizeof(*rail)) : NULL;
+
+	for (unsigned i = 0; rail && i < count; i++) {
+		if (i != ctx->cfg.index && !config_shares_node(&ctx->cfg, i))
+			continue;
+		if (i == ctx->cfg.index)
+			mine = neighbours;
+		mask[neighbours++] = ctx->near_of[i];
+	}
+	if (rail) {
+		topo_spread(mask, (int)neighbours, rail);
+		if (rail[mine] >= 0)
+			ctx->bound = (unsigned)rail[mine];
+	}
+	free(mask);
+	free(rail);
+}

@@ -1,0 +1,47 @@
+/*
+ * endpoint_info.h - what two processes exchange before a message can flow.
+ *
+ * Fixed sizes, native byte order: another order is recognised by the magic.  Every
+ * field is checked (connect.c) before it is used.
+ */
+#ifndef RAIL_ENDPOINT_INFO_H
+#define RAIL_ENDPOINT_INFO_H
+
+#include <stdint.h>
+
+#include "rail/lane/eager_lane.h"
+#include "rail/rail.h"
+#include "verbs/vrb.h"
+
+enum { ENDPOINT_INFO_USED = 848 };	/* bytes that are not zero, of RAIL_OFFER_BYTES */
+
+/* "rgrail04": another byte order reads another. */
+#define ENDPOINT_INFO_MAGIC 0x34306c6961726772ull
+
+/* The queue pairs of one rail share what is true of the port, and one first packet number. */
+struct endpoint_rail {
+	struct vrb_address port;	/* qpn: of the eager lane */
+	unsigned char subnet[VRB_GID_BYTES];
+	uint32_t bulk[RAIL_QPS_MAX];	/* queue pair numbers */
+	uint32_t rkey;			/* of the block */
+	uint32_t lane;			/* number of the eager lane, for SENDs there */
+	uint8_t gid_type, pad[3];
+};
+
+struct endpoint_info {
+	uint64_t magic;
+	uint32_t index, wanted_peer;
+	uint32_t tx_k;			/* the rail of the sender's small messages */
+	uint32_t rail_count;
+	uint64_t chunk, eager, threshold;
+	uint64_t ring[LANE_ROLES], grant[LANE_ROLES];	/* addresses in the sender */
+	uint64_t key;
+	uint32_t slots, units, slot_bytes, qps;
+	uint8_t polled, trailing, pad[2];
+	uint32_t chunk_most;		/* bytes of a request on any of the rails */
+	struct endpoint_rail rail[RAIL_MAX];
+};
+
+_Static_assert(sizeof(struct endpoint_info) == ENDPOINT_INFO_USED, "its size is known");
+
+#endif

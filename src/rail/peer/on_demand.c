@@ -1,0 +1,540 @@
+/*
+ * on_demand.c - connections on demand.
+ *
+ * The first message to a peer sends endpoint info there, in a datagram, and waits until
+ * both sides are connected.  Every process has one datagram queue pair per kind of rail.
+ * All processes have its address from the start (rail_address).  A connection costs memory
+ * only where messages flow.  Calls of rail_progress are enough to make it.
+ *
+ * A datagram holds the sender's endpoint info and two bits.  `linked`: the sender has the
+ * receiver's endpoint info, and its queue pairs are ready to receive.  `knows`: the sender
+ * has learned this of the receiver.  A process with both bits set may send messages.  A
+ * datagram without both bits is answered.  A process that waits repeats its datagram.  So
+ * any loss, any duplication and a simultaneous start of both sides lead to the same end.
+ *
+ * Repetitions have no limit by themselves, since a process that is stopped answers when it goes
+ * on.  reach.h tells silence from loss.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "rail/peer/bound_rail.h"
+#include "util/clock.h"
+#include "rail/lane/eager_lane.h"
+#include "rail/peer/endpoint_info.h"
+#include "util/err.h"
+#include "rail/memory/mr.h"
+#include "rail/peer/on_demand.h"
+#include "rail/peer/peer_failure.h"
+#include "rail/rail.h"
+#include "rail/peer/rail_connect.h"
+#include "rail/open/rail_ctx.h"
+#include "rail/memory/rail_memory.h"
+#include "rail/peer/rail_peer.h"
+#include "util/random.h"
+#include "rail/peer/reach.h"
+#include "softhca/softhca.h"
+#include "verbs/vrb.h"
+
+enum {
+	CONNECT_RECEIVES = 128,
+	CONNECT_SENDS = 32,
+	CONNECT_BATCH = 16,
+	CONNECT_BYTES = 1024,		/* of a datagram: every port's MTU, nearly */
+	CONNECT_STRIDE = VRB_GRH_BYTES + CONNECT_BYTES + 24,
+	CONNECT_FIRST_NS = 2000000,	/* before the first repetition; doubled each time */
+	CONNECT_LAST_NS = 256000000,
+};
+
+#define CONNECT_MAGIC 0x3165726977676972ull	/* "rigwire1" */
+#define ADDRESS_MAGIC 0x3372646461676972ull	/* "rigaddr3" */
+
+struct connect_head {
+	uint64_t magic, cookie;		/* the receiver's: not a stranger's datagram */
+	uint32_t from, bytes;		/* of the endpoint info behind */
+	uint8_t linked, knows, refused, pad[5];
+};
+
+_Static_assert(sizeof(struct connect_head) + ENDPOINT_INFO_USED <= CONNECT_BYTES, "one datagram");
+
+struct address_rail {
+	unsigned char subnet[VRB_GID_BYTES];
+	uint8_t link_layer, gid_type, pad[6];
+};
+
+struct address {
+	uint64_t magic, cookie, chunk, eager, threshold;
+	uint32_t index, rail_count, qps, near;
+	struct vrb_ud_address connector[RAIL_CONNECTORS];
+	uint64_t fabric[RAIL_CONNECTORS];	/* of the software HCA; 0: another device's */
+	struct address_rail rail[RAIL_MAX];
+};
+
+_Static_assert(sizeof(struct address) <= RAIL_ADDRESS_BYTES, "an address fits");
+
+struct rail_connector {
+	struct rail_ctx *ctx;
+	struct vrb_adapter *adapter;
+	const struct vrb_port *port;
+	struct vrb_ud ud;
+	unsigned char *memory;
+	struct ibv_mr *mr;
+	uint32_t free[CONNECT_SENDS];
+	int free_count;
+};
+
+/* A peer that is not known to be connected. */
+struct rail_link {
+	struct rail_connector *connector;
+	struct vrb_ud_address to;
+	uint64_t cookie, next_ns, wait_ns;
+	struct rail_reach reach;
+	struct ibv_ah *ah;
+	bool prepared, linked;
+	unsigned char info[RAIL_OFFER_BYTES];
+};
+
+/* ---- The queue pairs ---------------------------------------------------- */
+
+static unsigned char *buffer_at(const struct rail_connector *c, uint64_t which)
+{
+	return c->memory + which * CONNECT_STRIDE;
+}
+
+static int receive_post(struct rail_connector *c, uint64_t which)
+{
+	return vrb_ud_receive(&c->ud, which, buffer_at(c, which), VRB_GRH_BYTES + CONNECT_BYTES,
+			      c->mr->lkey);
+}
+
+static int connector_fill(struct rail_connector *c)
+{
+	const size_t bytes = (size_t)(CONNECT_RECEIVES + CONNECT_SENDS) * CONNECT_STRIDE;
+	int rc;
+
+	c->memory = rail_memory_map(c->ctx, bytes);
+	if (!c->memory) {
+		rg_error("no memory for datagrams");
+		return -ENOMEM;
+	}
+	rc = vrb_mr_register(c->adapter, c->memory, bytes, VRB_MR_POLLED, &c->mr);
+	if (rc) {
+		rg_error("cannot register %zu bytes for datagrams: %s%s", bytes, strerror(-rc),
+			 rail_mr_hint(rc));
+		return rc;
+	}
+	for (uint32_t i = 0; i < CONNECT_SENDS; i++)
+		c->free[c->free_count++] = CONNECT_RECEIVES + i;
+	for (uint64_t i = 0; i < CONNECT_RECEIVES && !rc; i++)
+		rc = receive_post(c, i);
+	return rc;
+}
+
+static void connector_close(struct rail_connector *c)
+{
+	if (!c)
+		return;
+	vrb_ud_destroy(&c->ud);
+	vrb_mr_deregister(c->mr);
+	if (c->memory)
+		rail_memory_unmap(c->ctx, c->memory,
+				  (size_t)(CONNECT_RECEIVES + CONNECT_SENDS) * CONNECT_STRIDE);
+	free(c);
+}
+
+/* The context has it only when it is whole: one that is not could not be polled. */
+static int connector_open(struct rail_ctx *ctx, int which, int rail)
+{
+	struct rail_connector *c = calloc(1, sizeof(*c));
+	int rc;
+
+	if (!c) {
+		rg_error("no memory for datagrams");
+		return -ENOMEM;
+	}
+	c->ctx = ctx;
+	c->adapter = &ctx->adapter[ctx->rail[rail].adapter];
+	c->port = ctx->rail[rail].port;
+	if (vrb_mtu_bytes(c->port->active_mtu) < sizeof(struct connect_head) + ENDPOINT_INFO_USED) {
+		rg_error("%s: an MTU of %u bytes is too small for connections (accepted: 1024 and "
+			 "more)", c->port->name, vrb_mtu_bytes(c->port->active_mtu));
+		rc = -EMSGSIZE;
+	} else {
+		rc = vrb_ud_create(c->adapter, c->port, CONNECT_SENDS, CONNECT_RECEIVES, &c->ud) ?:
+		     connector_fill(c);
+	}
+	if (rc)
+		connector_close(c);
+	else
+		ctx->connector[which] = c;
+	return rc;
+}
+
+void rail_on_demand_close(struct rail_ctx *ctx)
+{
+	for (int i = 0; i < RAIL_CONNECTORS; i++) {
+		connector_close(ctx->connector[i]);
+		ctx->connector[i] = NULL;
+	}
+}
+
+/* ---- Addresses ---------------------------------------------------------- */
+
+static uint64_t fabric_of(const struct rail_connector *c)
+{
+	struct softhca_model model;
+
+	return c && c->port->kind == VRB_SOFTHCA && !softhca_query_model(c->port->device, &model) ?
+	       model.fabric : 0;
+}
+
+int rail_address(struct rail_ctx *ctx, unsigned char bytes[RAIL_ADDRESS_BYTES])
+{
+	struct address a = {
+		.magic = ADDRESS_MAGIC,
+		.chunk = ctx->settings.chunk,
+		.eager = ctx->eager_max,
+		.threshold = ctx->settings.threshold,
+		.index = ctx->cfg.index,
+		.rail_count = (uint32_t)ctx->rail_count,
+		.qps = (uint32_t)ctx->settings.qps,
+		.near = ctx->near,
+	};
+	int rc = connector_open(ctx, CONNECTOR_RAILS, 0);
+
+	if (!rc && ctx->local >= 0)
+		rc = connector_open(ctx, CONNECTOR_LOCAL, ctx->local);
+	if (rc)
+		return rc;
+	a.cookie = ctx->cookie = rg_random();
+	for (int i = 0; i < RAIL_CONNECTORS; i++)
+		if (ctx->connector[i]) {
+			vrb_ud_address(&ctx->connector[i]->ud, ctx->connector[i]->port,
+				       &a.connector[i]);
+			a.fabric[i] = fabric_of(ctx->connector[i]);
+		}
+	for (int r = 0; r < ctx->rail_count; r++) {
+		const struct vrb_port *port = ctx->rail[r].port;
+
+		memcpy(a.rail[r].subnet, port->subnet, sizeof(port->subnet));
+		a.rail[r].link_layer = port->link_layer;
+		a.rail[r].gid_type = port->gid_type;
+	}
+	memset(bytes, 0, RAIL_ADDRESS_BYTES);
+	memcpy(bytes, &a, sizeof(a));
+	return 0;
+}
+
+/* Processes that see nothing of each other begin a fabric each. */
+static int fabric_check(const struct rail_peer *peer, const struct address *a)
+{
+	const int which = peer_is_local(peer) ? CONNECTOR_LOCAL : CONNECTOR_RAILS;
+
+	if (a->fabric[which] == fabric_of(peer->ctx->connector[which]))
+		return 0;
+	rg_error("peer %u is on another fabric of the software HCA: the processes have neither a "
+		 "directory for its files in common (/dev/shm, or SOFTHCA_DIR) nor a network namespace; "
+		 "give them one of both (of containers, bind the directory or share the network)",
+		 peer->index);
+	return -ENOTCONN;
+}
+
+static int address_check(const struct rail_peer *peer, const struct address *a)
+{
+	const struct rail_ctx *ctx = peer->ctx;
+	struct rail_terms terms = {
+		.rail_count = a->rail_count, .qps = a->qps, .chunk = a->chunk, .eager = a->eager,
+		.threshold = a->threshold,
+	};
+	int rc;
+
+	if (a->magic != ADDRESS_MAGIC) {
+		rg_error("peer %u speaks another version of librail, or is of another byte order",
+			 peer->index);
+		return -EPROTO;
+	}
+	if (a->index != peer->index) {
+		rg_error("the address of peer %u came as that of peer %u", a->index, peer->index);
+		return -EPROTO;
+	}
+	rc = fabric_check(peer, a);
+	if (rc || peer_is_local(peer))
+		return rc;
+	rc = rail_terms_check(peer, &terms);
+	for (int r = 0; r < ctx->rail_count && !rc; r++)
+		rc = rail_port_check(peer, r, a->rail[r].link_layer, a->rail[r].gid_type,
+				     a->rail[r].subnet);
+	return rc;
+}
+
+int rail_peer_add(struct rail_ctx *ctx, unsigned index,
+		  const unsigned char theirs[RAIL_ADDRESS_BYTES], struct rail_peer **out)
+{
+	struct rail_peer *peer;
+	struct address a;
+	int which, rc = rail_peer_new(ctx, index, &peer);
+
+	if (rc)
+		return rc;
+	memcpy(&a, theirs, sizeof(a));
+	rc = address_check(peer, &a);
+	if (rc)
+		goto undo;
+	peer->link = calloc(1, sizeof(*peer->link));
+	if (!peer->link) {
+		rg_error("no memory for peer %u", index);
+		rc = -ENOMEM;
+		goto undo;
+	}
+	which = peer_is_local(peer) ? CONNECTOR_LOCAL : CONNECTOR_RAILS;
+	peer->link->connector = ctx->connector[which];
+	peer->link->to = a.connector[which];
+	peer->link->cookie = a.cookie;
+	ctx->unlinked += index != ctx->cfg.index;
+	ctx->peer[index] = peer;
+	if (ctx->near_of)
+		ctx->near_of[index] = a.near & ((1u << ctx->rail_count) - 1);
+	if (++ctx->added == ctx->cfg.peer_count)
+		rail_bound_settle(ctx);
+	*out = peer;
+	return 0;
+undo:
+	rail_on_demand_forget(peer);
+	rail_peer_free(peer);
+	return rc;
+}
+
+void rail_on_demand_forget(struct rail_peer *peer)
+{
+	if (peer->link && peer->link->ah)
+		ibv_destroy_ah(peer->link->ah);
+	free(peer->link);
+	peer->link = NULL;
+}
+
+/* ---- Sending ------------------------------------------------------------ */
+
+static void info_send(struct rail_peer *peer, bool refused)
+{
+	struct rail_link *link = peer->link;
+	struct rail_connector *c = link->connector;
+	struct connect_head head = {
+		.magic = CONNECT_MAGIC,
+		.cookie = link->cookie,
+		.from = peer->ctx->cfg.index,
+		.bytes = ENDPOINT_INFO_USED,
+		.linked = link->linked,
+		.knows = peer->connected,
+		.refused = refused,
+	};
+	unsigned char *at;
+	uint32_t which;
+
+	if ((!link->ah && vrb_ud_way(c->adapter, c->port, &link->to, &link->ah)) || !c->free_count)
+		return;
+	which = c->free[--c->free_count];
+	at = buffer_at(c, which);
+	memcpy(at, &head, sizeof(head));
+	memcpy(at + sizeof(head), link->info, ENDPOINT_INFO_USED);
+	if (vrb_ud_send(&c->ud, link->ah, link->to.qpn, which, at,
+			(uint32_t)(sizeof(head) + ENDPOINT_INFO_USED), c->mr->lkey))
+		c->free[c->free_count++] = which;
+}
+
+static int prepare_once(struct rail_peer *peer)
+{
+	int rc;
+
+	if (peer->link->prepared)
+		return 0;
+	rc = rail_peer_prepare(peer, peer->link->info);
+	peer->link->prepared = !rc;
+	return rc;
+}
+
+static int link_to(struct rail_peer *peer, const unsigned char *info)
+{
+	int rc;
+
+	if (peer->link->linked)
+		return 0;
+	rc = prepare_once(peer);
+	if (!rc)
+		rc = rail_peer_link(peer, info);
+	peer->link->linked = !rc;
+	peer->ctx->unlinked -= !rc && peer->index != peer->ctx->cfg.index;
+	return rc;
+}
+
+/* ---- Receiving ---------------------------------------------------------- */
+
+static void info_handle(struct rail_peer *peer, const struct connect_head *head,
+			const unsigned char *info)
+{
+	int rc;
+
+	if (peer->error)
+		return;
+	if (head->refused) {
+		rail_peer_fail(peer, -ECONNREFUSED, "it cannot connect");
+		return;
+	}
+	rc = link_to(peer, info);
+	if (rc) {
+		info_send(peer, true);
+		rail_peer_fail(peer, rc, "no connection: %s", strerror(-rc));
+		return;
+	}
+	if (head->linked && !peer->connected)
+		rail_peer_start(peer);
+	if (!head->linked || !head->knows)
+		info_send(peer, false);
+}
+
+static void arrived(struct rail_connector *c, const unsigned char *at, uint32_t bytes)
+{
+	const struct rail_ctx *ctx = c->ctx;
+	unsigned char info[RAIL_OFFER_BYTES] = { 0 };
+	struct connect_head head;
+
+	if (bytes != VRB_GRH_BYTES + sizeof(head) + ENDPOINT_INFO_USED)
+		return;
+	memcpy(&head, at + VRB_GRH_BYTES, sizeof(head));
+	if (head.magic != CONNECT_MAGIC || head.cookie != ctx->cookie ||
+	    head.bytes != ENDPOINT_INFO_USED || head.from >= ctx->cfg.peer_count ||
+	    !ctx->peer[head.from] || !ctx->peer[head.from]->link)
+		return;
+	memcpy(info, at + VRB_GRH_BYTES + sizeof(head), ENDPOINT_INFO_USED);
+	info_handle(ctx->peer[head.from], &head, info);
+}
+
+static void connector_poll(struct rail_connector *c)
+{
+	struct ibv_wc wc[CONNECT_BATCH];
+	int n = ibv_poll_cq(c->ud.cq, CONNECT_BATCH, wc);
+
+	for (int i = 0; i < n; i++) {
+		uint64_t which = wc[i].wr_id;
+
+		if (which >= CONNECT_RECEIVES) {
+			c->free[c->free_count++] = (uint32_t)which;
+			continue;
+		}
+		if (wc[i].status == IBV_WC_SUCCESS)
+			arrived(c, buffer_at(c, which), wc[i].byte_len);
+		receive_post(c, which);
+	}
+	if (n > 0)
+		c->ctx->events += (uint32_t)n;
+}
+
+void rail_on_demand_poll(struct rail_ctx *ctx)
+{
+	for (int i = 0; i < RAIL_CONNECTORS; i++)
+		if (ctx->connector[i])
+			connector_poll(ctx->connector[i]);
+}
+
+static bool has_sent(const struct rail_peer *peer)
+{
+	for (int i = 0; i < peer->rx_count; i++)
+		if (peer->rx[i].seq > 1)
+			return true;
+	return false;
+}
+
+void rail_on_demand_settle(struct rail_ctx *ctx)
+{
+	rail_on_demand_poll(ctx);
+	for (unsigned i = 0; i < ctx->cfg.peer_count; i++) {
+		struct rail_peer *peer = ctx->peer[i];
+
+		if (peer && peer->link && peer->link->linked && !peer->connected && !peer->error &&
+		    has_sent(peer))
+			rail_peer_start(peer);
+	}
+}
+
+/* ---- Requesting --------------------------------------------------------- */
+
+/* A connection with this process itself needs no datagram. */
+static int connect_self(struct rail_peer *peer)
+{
+	int rc = prepare_once(peer);
+
+	if (!rc)
+		rc = link_to(peer, peer->link->info);
+	if (!rc)
+		rail_peer_start(peer);
+	return rc;
+}
+
+int rail_on_demand_why(const struct rail_peer *peer, const char **why)
+{
+	const struct rail_connector *c = peer->link ? peer->link->connector : NULL;
+
+	return c ? vrb_ud_lost(c->adapter, c->port, &peer->link->to, why) : 0;
+}
+
+/* True: it has failed.  cut_matters: also by a way that is cut, else only by its end. */
+static bool is_lost(struct rail_peer *peer, bool cut_matters, uint64_t now_ns)
+{
+	const char *why;
+	int rc;
+
+	if (!rail_reach_due(&peer->link->reach, now_ns))
+		return false;
+	rc = rail_on_demand_why(peer, &why);
+	if (!cut_matters && rc != -ECONNRESET)
+		return false;
+	if (!rail_reach_is_lost(&peer->link->reach, rc, now_ns))
+		return false;
+	rail_peer_fail(peer, rc == -ECONNRESET ? -ESRCH : rc, "no connection over %s (%s)%s",
+		       peer->link->connector->port->name, why,
+		       rc == -ENETUNREACH ? "; " RAIL_ADVICE : "");
+	return true;
+}
+
+/* A question about many peers must not take long. */
+static bool may_ask(const struct rail_peer *peer, enum rail_watch what)
+{
+	return what == RAIL_WATCH_NAMED || peer->link->connector->port->kind == VRB_SOFTHCA;
+}
+
+void rail_peer_watch(struct rail_peer *peer, enum rail_watch what)
+{
+	int rc;
+
+	if (!peer->link || peer->connected || peer->error || peer->index == peer->ctx->cfg.index ||
+	    !may_ask(peer, what) || is_lost(peer, what != RAIL_WATCH_END, rg_now_ns()) ||
+	    what != RAIL_WATCH_NAMED)
+		return;
+	rc = prepare_once(peer);
+	if (rc)
+		rail_peer_fail(peer, rc, "no connection: %s", strerror(-rc));
+	else
+		info_send(peer, false);
+}
+
+void rail_on_demand_drive(struct rail_peer *peer)
+{
+	struct rail_link *link = peer->link;
+	uint64_t now = rg_now_ns();
+	int rc;
+
+	if (!link || !peer->tx[LANE_SINGLE].waiting.head || !rg_reached(link->next_ns, now))
+		return;
+	rc = peer->index == peer->ctx->cfg.index ? connect_self(peer) : prepare_once(peer);
+	if (rc) {
+		rail_peer_fail(peer, rc, "no connection: %s", strerror(-rc));
+		return;
+	}
+	if (peer->connected || is_lost(peer, true, now))
+		return;
+	info_send(peer, false);
+	link->wait_ns = link->wait_ns ? 2 * link->wait_ns : CONNECT_FIRST_NS;
+	if (link->wait_ns > CONNECT_LAST_NS)
+		link->wait_ns = CONNECT_LAST_NS;
+	link->next_ns = now + link->wait_ns;
+}

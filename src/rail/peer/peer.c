@@ -1,0 +1,440 @@
+/* peer.c - a peer: its lanes, the memory behind them, and the endpoint info of both. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "rail/lane/eager_lane.h"
+#include "rail/peer/endpoint_info.h"
+#include "util/err.h"
+#include "rail/message/landing.h"
+#include "rail/lane/lane.h"
+#include "rail/lane/lane_ring.h"
+#include "rail/memory/mr.h"
+#include "rail/message/op_queue.h"
+#include "rail/rail.h"
+#include "rail/lane/rail_cq.h"
+#include "rail/open/rail_ctx.h"
+#include "rail/memory/rail_memory.h"
+#include "rail/peer/rail_peer.h"
+#include "rail/lane/rail_pool.h"
+#include "rail/message/rail_record.h"
+#include "util/random.h"
+#include "rail/message/rate_estimate.h"
+#include "rail/lane/ring.h"
+#include "rail/lane/staging.h"
+#include "rail/message/stripe.h"
+#include "verbs/vrb.h"
+
+/* ---- The block: grants and rings, one registration per adapter ---------- */
+
+enum {
+	GRANT_STRIDE = 64,		/* no two words in one cache line */
+	EAGER_SQ = 128,			/* send requests of an eager lane */
+};
+
+static void geometry_choose(const struct rail_peer *peer, struct rail_geometry *g)
+{
+	const struct rail_ctx *ctx = peer->ctx;
+
+	memset(g, 0, sizeof(*g));
+	g->polled = peer->polled;
+	if (peer->polled) {
+		g->slots = RING_SLOTS;
+		g->slot_bytes = sizeof(struct rail_slot);
+		g->units = RING_BYTES_MIN / RAIL_UNIT_BYTES;
+		while ((uint64_t)g->units * RAIL_UNIT_BYTES < 4 * (ctx->eager_max + sizeof(g->key)))
+			g->units *= 2;
+		for (int k = 0; k < peer->rail_count; k++)
+			g->trailing |= !ctx->adapter[peer_adapter(peer, k)].in_order_writes;
+	} else {
+		/* 16 to 128 buffers per lane; beyond 16 only while all peers' are 8192 per role. */
+		g->slots = 128;
+		while (g->slots > 16 && g->slots * ctx->cfg.peer_count > 8192)
+			g->slots /= 2;
+		g->slot_bytes = (uint32_t)(sizeof(struct rail_slot) + ctx->eager_max + 63) & ~63u;
+	}
+	g->key = g->trailing ? rg_random() : 0;
+}
+
+static size_t ring_bytes(const struct rail_geometry *g)
+{
+	/* Where memory is not polled, buffers are the adapter's (pool.c). */
+	return g->polled ? (size_t)g->slots * g->slot_bytes + (size_t)g->units * RAIL_UNIT_BYTES :
+			   0;
+}
+
+unsigned char *rail_block_grant_in(const struct rail_peer *peer, int role)
+{
+	return peer->block + role * GRANT_STRIDE;
+}
+
+unsigned char *rail_block_grant_out(const struct rail_peer *peer, int role)
+{
+	return peer->block + (LANE_ROLES + role) * GRANT_STRIDE;
+}
+
+unsigned char *rail_block_ring(const struct rail_peer *peer, int role)
+{
+	return peer->block + 2 * LANE_ROLES * GRANT_STRIDE + role * ring_bytes(&peer->geometry);
+}
+
+static int block_make(struct rail_peer *peer)
+{
+	struct rail_ctx *ctx = peer->ctx;
+	int roles = peer->rail_count > 1 ? LANE_ROLES : 1;
+	int rc = 0;
+
+	geometry_choose(peer, &peer->geometry);
+	peer->block_bytes = 2 * LANE_ROLES * GRANT_STRIDE +
+			    (size_t)roles * ring_bytes(&peer->geometry);
+	peer->block = rail_memory_map(ctx, peer->block_bytes);
+	if (!peer->block) {
+		rg_error("no memory for the eager lanes of peer %u (%zu bytes)", peer->index,
+			 peer->block_bytes);
+		return -ENOMEM;
+	}
+	for (int k = 0; k < peer->rail_count && !rc; k++) {
+		int a = peer_adapter(peer, k);
+
+		if (!peer->block_mr[a])
+			rc = vrb_mr_register(&ctx->adapter[a], peer->block, peer->block_bytes,
+					     VRB_MR_POLLED, &peer->block_mr[a]);
+	}
+	if (rc)
+		rg_error("cannot register %zu bytes for peer %u: %s%s", peer->block_bytes,
+			 peer->index, strerror(-rc), rail_mr_hint(rc));
+	return rc;
+}
+
+/* ---- Lanes -------------------------------------------------------------- */
+
+static int lane_number(struct rail_ctx *ctx, struct rail_lane *lane)
+{
+	uint32_t capacity = ctx->lane_capacity ? 2 * ctx->lane_capacity : 64;
+	struct rail_lane **grown;
+
+	if (ctx->lane_count == ctx->lane_capacity) {
+		grown = realloc(ctx->lane, capacity * sizeof(*grown));
+		if (!grown)
+			return -ENOMEM;
+		ctx->lane = grown;
+		ctx->lane_capacity = capacity;
+	}
+	lane->id = ctx->lane_count;
+	ctx->lane[ctx->lane_count++] = lane;
+	lane->numbered = true;
+	return 0;
+}
+
+/* The longest record with its payload. */
+static uint32_t lane_eager_bytes(const struct rail_ctx *ctx)
+{
+	return (uint32_t)ctx->eager_max + sizeof(struct rail_slot);
+}
+
+/* One request, and one receive, more than are used: for vrb_qp_stop_marked. */
+static void lane_limits(const struct rail_lane *lane, bool bulk, struct vrb_qp_limits *want)
+{
+	const struct rail_ctx *ctx = lane->ctx;
+	const struct vrb_adapter *adapter = &ctx->adapter[ctx->rail[lane->rail].adapter];
+	bool shared = !bulk && !lane->peer->polled;
+
+	*want = (struct vrb_qp_limits){
+		.send_wr = lane->sq_depth + 1,
+		.recv_wr = shared ? 0 : (bulk ? ctx->bulk_depth : 0) + 1,
+		.send_sge = 2,
+		.recv_sge = 1,
+		/* A software HCA copies anyway; hardware pays for it in every request's size. */
+		.inline_bytes = bulk ? 0 : adapter->kind == VRB_SOFTHCA ? lane_eager_bytes(ctx) :
+					   256,
+	};
+}
+
+static int lane_make(struct rail_peer *peer, struct rail_lane *lane, int k, bool bulk)
+{
+	struct rail_ctx *ctx = peer->ctx;
+	int rail = peer->rail[k], adapter = ctx->rail[rail].adapter;
+	struct ibv_srq *srq = NULL;
+	struct vrb_qp_limits want;
+	uint32_t entries;
+	int rc;
+
+	lane->ctx = ctx;
+	lane->peer = peer;
+	lane->rail = rail;
+	lane->ledger = &ctx->rail[rail].ledger;
+	lane->k = k;
+	lane->sq_depth = bulk ? ctx->bulk_depth : EAGER_SQ;
+	if (bulk) {
+		lane->sent = calloc(ctx->bulk_depth, sizeof(*lane->sent));
+		if (!lane->sent)
+			return -ENOMEM;
+	}
+	lane_limits(lane, bulk, &want);
+	rc = lane_number(ctx, lane);
+	if (!rc && !want.recv_wr)
+		rc = rail_pool_srq(ctx, adapter, &peer->geometry, &srq);
+	entries = want.send_wr + (srq ? peer->geometry.slots : want.recv_wr);
+	if (!rc)
+		rc = rail_cq_take(ctx, adapter, entries, &lane->cq);
+	if (rc)
+		return rc;
+	lane->cq_entries = entries;
+	rc = vrb_qp_create(&ctx->adapter[adapter], ctx->rail[rail].port, lane->cq->cq, srq, &want,
+			   &lane->qp);
+	if (!rc && bulk)
+		rc = rail_receives_start(lane);
+	if (!rc && !bulk && lane->qp.granted.inline_bytes < lane_eager_bytes(ctx))
+		rc = rail_staging_make(ctx);
+	return rc;
+}
+
+void rail_lane_drop(struct rail_lane *lane)
+{
+	vrb_qp_destroy(&lane->qp);
+	if (lane->cq)
+		rail_cq_give(lane->cq, lane->cq_entries);
+	lane->cq = NULL;
+	free(lane->sent);
+	lane->sent = NULL;
+	if (lane->numbered)
+		lane->ctx->lane[lane->id] = NULL;
+	lane->numbered = false;
+}
+
+/* ---- Endpoint info ------------------------------------------------------- */
+
+/*
+ * The rail on which this process sends small messages to that peer.  By local rank:
+ * one further towards lower ranks, so that with one process per node each sends on
+ * one rail and receives on the other, and no rail crosses subnets (P1).
+ */
+int rail_peer_bound(const struct rail_peer *peer)
+{
+	const struct rail_ctx *ctx = peer->ctx;
+	unsigned further = ctx->settings.bind == RAIL_BIND_RANK && ctx->cfg.index > peer->index;
+
+	return (int)((ctx->bound + further) % (unsigned)peer->rail_count);
+}
+
+unsigned rail_peer_index(const struct rail_peer *peer)
+{
+	return peer->index;
+}
+
+const char *rail_peer_failure(const struct rail_peer *peer)
+{
+	return peer->why ? peer->why : "it is gone";
+}
+
+static void endpoint_rail_write(const struct rail_peer *peer, int k, struct endpoint_rail *info)
+{
+	const struct rail_ctx *ctx = peer->ctx;
+	const struct vrb_port *port = ctx->rail[peer->rail[k]].port;
+	int a = peer_adapter(peer, k);
+
+	vrb_qp_address(&ctx->adapter[a], &peer->eager[k].qp, port, &info->port);
+	for (int q = 0; q < peer->qps; q++)
+		info->bulk[q] = peer_bulk(peer, k, q)->qp.qp->qp_num;
+	memcpy(info->subnet, port->subnet, sizeof(port->subnet));
+	info->rkey = peer->block_mr[a]->rkey;
+	info->lane = peer->eager[k].id;
+	info->gid_type = port->gid_type;
+}
+
+static void endpoint_info_write(const struct rail_peer *peer, unsigned char *bytes)
+{
+	const struct rail_ctx *ctx = peer->ctx;
+	const struct rail_geometry *g = &peer->geometry;
+	struct endpoint_info info = {
+		.magic = ENDPOINT_INFO_MAGIC,
+		.index = ctx->cfg.index,
+		.wanted_peer = peer->index,
+		.tx_k = (uint32_t)rail_peer_bound(peer),
+		.rail_count = (uint32_t)peer->rail_count,
+		.chunk = ctx->settings.chunk,
+		.eager = ctx->eager_max,
+		.threshold = ctx->settings.threshold,
+		.key = g->key,
+		.slots = g->slots,
+		.units = g->units,
+		.slot_bytes = g->slot_bytes,
+		.qps = (uint32_t)peer->qps,
+		.polled = g->polled,
+		.trailing = g->trailing,
+		.chunk_most = (uint32_t)peer->chunk_most,
+	};
+
+	for (int role = 0; role < LANE_ROLES; role++) {
+		info.ring[role] = (uintptr_t)rail_block_ring(peer, role);
+		info.grant[role] = (uintptr_t)rail_block_grant_in(peer, role);
+	}
+	for (int k = 0; k < peer->rail_count; k++)
+		endpoint_rail_write(peer, k, &info.rail[k]);
+	memset(bytes, 0, RAIL_OFFER_BYTES);
+	memcpy(bytes, &info, sizeof(info));
+}
+
+/* All queue pairs of a rail send from one packet number on: endpoint info holds one. */
+static int rail_lanes_make(struct rail_peer *peer, int k)
+{
+	int rc = lane_make(peer, &peer->eager[k], k, false);
+
+	for (int q = 0; q < peer->qps && !rc; q++) {
+		struct rail_lane *lane = peer_bulk(peer, k, q);
+
+		rc = lane_make(peer, lane, k, true);
+		lane->qp.psn = peer->eager[k].qp.psn;
+	}
+	return rc;
+}
+
+static void estimates_start(struct rail_peer *peer)
+{
+	uint64_t nominal[RAIL_MAX];
+
+	for (int k = 0; k < peer->rail_count; k++)
+		nominal[k] = peer->ctx->rail[peer->rail[k]].port->rate_bytes_per_s;
+	rail_estimate_init(&peer->writing, peer->rail_count, nominal);
+	rail_estimate_init(&peer->reading, peer->rail_count, nominal);
+}
+
+static void rails_choose(struct rail_peer *peer)
+{
+	struct rail_ctx *ctx = peer->ctx;
+
+	if (ctx->local >= 0 && config_shares_node(&ctx->cfg, peer->index)) {
+		peer->rail_count = 1;
+		peer->rail[0] = (uint8_t)ctx->local;
+	} else {
+		peer->rail_count = ctx->rail_count;
+		for (int k = 0; k < peer->rail_count; k++)
+			peer->rail[k] = (uint8_t)k;
+	}
+	estimates_start(peer);
+	peer->polled = peer->copies = true;
+	peer->chunk_most = RAIL_CHUNK_MAX_BYTES;
+	for (int k = 0; k < peer->rail_count; k++) {
+		const struct vrb_adapter *adapter = &ctx->adapter[peer_adapter(peer, k)];
+		const struct vrb_port *port = ctx->rail[peer->rail[k]].port;
+
+		if (port->message_max < peer->chunk_most)
+			peer->chunk_most = port->message_max;
+		peer->polled &= rail_adapter_polls(adapter);
+		peer->copies &= adapter->copies;
+	}
+}
+
+/* Until the peer is connected, messages to it wait. */
+static int hold_eager(struct rail_tx *tx, const struct rail_header *header, const void *payload,
+		      size_t bytes)
+{
+	(void)tx;
+	(void)header;
+	(void)payload;
+	(void)bytes;
+	return 0;
+}
+
+static int hold_control(struct rail_tx *tx, unsigned kind, const struct rail_header *header,
+			uint64_t word, const void *payload)
+{
+	(void)tx;
+	(void)kind;
+	(void)header;
+	(void)word;
+	(void)payload;
+	return 0;
+}
+
+static struct rail_peer *peer_make(struct rail_ctx *ctx, unsigned index)
+{
+	struct rail_peer *peer = aligned_alloc(64, (sizeof(*peer) + 63) & ~(size_t)63);
+
+	if (!peer)
+		return NULL;
+	memset(peer, 0, sizeof(*peer));
+	peer->ctx = ctx;
+	peer->index = index;
+	for (int i = 0; i < LANDINGS; i++)
+		peer->landing[i].next_free = (uint8_t)(i + 1);
+	for (int role = 0; role < LANE_ROLES; role++) {
+		peer->tx[role].eager = hold_eager;
+		peer->tx[role].control = hold_control;
+		queue_init(&peer->tx[role].waiting);
+	}
+	peer->tx_count = 1;
+	for (int p = 0; p < RAIL_POLICIES; p++)
+		peer->route[p] = &peer->tx[LANE_SINGLE];
+	queue_init(&peer->accepting);
+	queue_init(&peer->cutting);
+	queue_init(&peer->pulling);
+	rails_choose(peer);
+	peer->qps = (int)ctx->settings.qps;
+	return peer;
+}
+
+int rail_peer_new(struct rail_ctx *ctx, unsigned index, struct rail_peer **out)
+{
+	if (index >= ctx->cfg.peer_count || ctx->peer[index]) {
+		rg_error("peer %u: %s", index, index < ctx->cfg.peer_count ?
+			 "has an offer already" : "is beyond the number of peers");
+		return -EINVAL;
+	}
+	*out = peer_make(ctx, index);
+	if (*out)
+		return 0;
+	rg_error("no memory for peer %u", index);
+	return -ENOMEM;
+}
+
+int rail_peer_prepare(struct rail_peer *peer, unsigned char info[RAIL_OFFER_BYTES])
+{
+	int rc;
+
+	peer->bulk = calloc((size_t)(peer->rail_count * peer->qps), sizeof(*peer->bulk));
+	if (!peer->bulk) {
+		rg_error("no memory for the lanes of peer %u", peer->index);
+		return -ENOMEM;
+	}
+	rc = block_make(peer);
+	for (int k = 0; k < peer->rail_count && !rc; k++)
+		rc = rail_lanes_make(peer, k);
+	if (!rc)
+		endpoint_info_write(peer, info);
+	return rc;
+}
+
+int rail_peer_offer(struct rail_ctx *ctx, unsigned index, struct rail_peer **out,
+		    unsigned char offer[RAIL_OFFER_BYTES])
+{
+	struct rail_peer *peer;
+	int rc = rail_peer_new(ctx, index, &peer);
+
+	if (rc)
+		return rc;
+	rc = rail_peer_prepare(peer, offer);
+	if (rc) {
+		rail_peer_free(peer);
+		return rc;
+	}
+	ctx->peer[index] = peer;
+	*out = peer;
+	return 0;
+}
+
+void rail_peer_free(struct rail_peer *peer)
+{
+	for (int k = 0; k < peer->rail_count && peer->bulk; k++) {
+		rail_lane_drop(&peer->eager[k]);
+		for (int q = 0; q < peer->qps; q++)
+			rail_lane_drop(peer_bulk(peer, k, q));
+	}
+	for (int a = 0; a < RAIL_ALL; a++)
+		vrb_mr_deregister(peer->block_mr[a]);
+	if (peer->block)
+		rail_memory_unmap(peer->ctx, peer->block, peer->block_bytes);
+	free(peer->bulk);
+	free(peer->why);
+	free(peer);
+}

@@ -1,0 +1,166 @@
+/*
+ * peer_end.c - how a peer ends: the operations of a failed one, signs of life, leaving.
+ *
+ * A peer that only waits for this process never fails a request of this process.  So every
+ * peer is probed once a second, by a write of nothing on each lane that has carried anything.
+ * Lanes are on several rails, and each rail fails by itself: a probe of one lane proves one rail.
+ */
+#include <errno.h>
+
+#include "util/clock.h"
+#include "rail/lane/eager_lane.h"
+#include "util/err.h"
+#include "rail/lane/lane.h"
+#include "rail/lane/lane_ring.h"
+#include "rail/peer/on_demand.h"
+#include "rail/message/op_queue.h"
+#include "rail/peer/peer_end.h"
+#include "rail/rail.h"
+#include "rail/lane/rail_cq.h"
+#include "rail/open/rail_ctx.h"
+#include "rail/message/rail_op.h"
+#include "rail/peer/rail_peer.h"
+#include "rail/message/rail_record.h"
+#include "rail/message/rndv.h"
+#include "verbs/vrb.h"
+#include "rail/lane/wr_id.h"
+
+#define DRAIN_NS 2000000000u
+
+bool rail_peer_failure_advance(struct rail_peer *peer)
+{
+	struct rail_ctx *ctx = peer->ctx;
+	struct rail_op *op, *next;
+
+	for (int i = 0; i < peer->tx_count; i++) {
+		op = peer->tx[i].waiting.head;
+		queue_init(&peer->tx[i].waiting);
+		for (; op; op = next) {
+			next = op->next;
+			/* rail_rndv_peer_failed finds the others, in the table and landings. */
+			if (op->stage == STAGE_EAGER || op->stage > STAGE_FIN)
+				op_end(op, -ECONNRESET);
+			else if (op->stage == STAGE_EDGES || op->stage == STAGE_FIN)
+				rndv_finish(op, -ECONNRESET);
+		}
+	}
+	rail_rndv_peer_failed(peer);
+	for (int i = 0; i < peer->rx_count; i++)
+		peer->rx[i].grant_owed = false;
+	if (peer->ops)
+		return true;
+	if (!peer->reported) {
+		peer->reported = true;
+		peer->told = true;
+		if (ctx->cfg.on_peer_error)
+			ctx->cfg.on_peer_error(ctx->cfg.user, peer->index, peer->cause);
+	}
+	return false;
+}
+
+/* True: the last signalled request is not complete, and serves as a probe. */
+static bool lane_is_probed(const struct rail_lane *lane)
+{
+	return (lane->sent ? lane->sq_posted : lane->sq_signalled) != lane->sq_done;
+}
+
+static void lane_probe(struct rail_lane *lane)
+{
+	struct rail_peer *peer = lane->peer;
+
+	if (!peer->error && lane->cq && !lane_is_probed(lane) &&
+	    (lane == peer_bound_tx(peer)->lane || rail_lane_is_used(lane)))
+		rail_lane_probe(lane);
+}
+
+static void peer_probe(struct rail_peer *peer)
+{
+	for (int k = 0; k < peer->rail_count; k++) {
+		lane_probe(&peer->eager[k]);
+		for (int q = 0; q < peer->qps; q++)
+			lane_probe(peer_bulk(peer, k, q));
+	}
+}
+
+void rail_peers_probe(struct rail_ctx *ctx)
+{
+	for (unsigned i = 0; i < ctx->cfg.peer_count; i++) {
+		struct rail_peer *peer = ctx->peer[i];
+
+		if (peer && peer->connected && !peer->error && (!peer->gone || peer->ops))
+			peer_probe(peer);
+	}
+}
+
+/* ---- Leaving ------------------------------------------------------------ */
+
+/* Nothing from this process is on its way to the peer, or the peer needs nothing any more. */
+static bool peer_flushed(const struct rail_peer *peer)
+{
+	if (!peer || !peer->connected || peer->error || peer->gone)
+		return true;
+	for (int i = 0; i < peer->tx_count; i++)
+		if (peer->tx[i].lane->sq_posted != peer->tx[i].lane->sq_done)
+			return false;
+	return true;
+}
+
+static bool all_flushed(const struct rail_ctx *ctx)
+{
+	for (unsigned i = 0; i < ctx->cfg.peer_count; i++)
+		if (!peer_flushed(ctx->peer[i]))
+			return false;
+	return true;
+}
+
+static void bye_send(struct rail_peer *peer)
+{
+	static const struct rail_header none;
+	static const unsigned char nothing[RAIL_SLOT_PAYLOAD];
+	struct rail_tx *tx = peer_bound_tx(peer);
+
+	tx->control(tx, RECORD_BYE, &none, 0, nothing);
+	for (int k = 0; k < peer->tx_count && !peer->error; k++)
+		rail_lane_probe(peer->tx[k].lane);
+}
+
+/* What was sent has also left: rail_send returns before it does. */
+static void flush(struct rail_ctx *ctx, uint64_t until_ns)
+{
+	for (unsigned i = 0; i < ctx->cfg.peer_count; i++) {
+		struct rail_peer *peer = ctx->peer[i];
+
+		if (peer && peer->connected && !peer->error)
+			bye_send(peer);
+	}
+	while (!all_flushed(ctx) && !rg_reached(until_ns, rg_now_ns())) {
+		rail_rings_poll(ctx);
+		rail_cq_poll(ctx);
+		rg_yield();
+	}
+}
+
+/* Nothing in flight on any queue pair: they may be destroyed. */
+void rail_drain(struct rail_ctx *ctx)
+{
+	uint64_t until_ns = rg_now_ns() + DRAIN_NS;
+
+	rail_on_demand_settle(ctx);
+	ctx->closing = true;
+	flush(ctx, until_ns);
+	for (uint32_t i = 0; i < ctx->lane_count; i++) {
+		struct rail_lane *lane = ctx->lane[i];
+
+		if (!lane)
+			continue;
+		lane->peer->error = -ECONNRESET;
+		lane->peer->reported = true;
+		ctx->marks_out += vrb_qp_stop_marked(&lane->qp, wr_id(i, WR_MARK, 0, 0));
+	}
+	while (ctx->marks_out > 0 && !rg_reached(until_ns, rg_now_ns())) {
+		rail_cq_poll(ctx);
+		rg_yield();
+	}
+	if (ctx->marks_out > 0)
+		rg_warn("%d queues were not empty when they were destroyed", ctx->marks_out);
+}

@@ -1,0 +1,53 @@
+/*
+ * peer_failure.c - a peer that has failed: a request failed, or what came makes no sense.
+ *
+ * All its queue pairs stop at once, so nothing lands in memory any more.  Its operations
+ * end with -ECONNRESET from the next rail_progress.  Operations with chunks under way end
+ * as soon as these are flushed (peer_end.c).
+ */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "util/err.h"
+#include "rail/peer/peer_failure.h"
+#include "rail/rail.h"
+#include "rail/open/rail_ctx.h"
+#include "rail/peer/rail_peer.h"
+#include "verbs/vrb.h"
+
+static void lanes_stop(struct rail_peer *peer)
+{
+	for (int k = 0; k < peer->rail_count && peer->bulk; k++) {
+		vrb_qp_stop(&peer->eager[k].qp);
+		for (int q = 0; q < peer->qps; q++)
+			vrb_qp_stop(&peer_bulk(peer, k, q)->qp);
+	}
+}
+
+void rail_peer_fail(struct rail_peer *peer, int error, const char *fmt, ...)
+{
+	char why[256];
+	bool expected;
+	va_list args;
+
+	if (peer->error)
+		return;
+	/* One of us has said goodbye, and nothing is owed: its queue pairs just went away. */
+	expected = (peer->gone || peer->ctx->closing) && !peer->ops;
+	if (!expected) {
+		va_start(args, fmt);
+		vsnprintf(why, sizeof(why), fmt, args);
+		va_end(args);
+		rg_error("peer %u is lost: %s", peer->index, why);
+		peer->why = strdup(why);
+	}
+	peer->error = -ECONNRESET;
+	for (int role = 0; role < LANE_ROLES; role++)
+		peer->tx[role].eager_slot = NULL;	/* asks for no error; the rest does */
+	peer->cause = error;
+	peer->reported = expected;
+	lanes_stop(peer);
+	peer_work(peer);
+}

@@ -1,0 +1,19 @@
+/* rail_connect.h - the endpoint info of both ends becomes a connection. */
+#ifndef RAIL_CONNECT_H
+#define RAIL_CONNECT_H
+
+#include <stdint.h>
+
+#include "rail/rail.h"
+
+/* What both ends must have alike.  0, or -errno after a line. */
+struct rail_terms { uint64_t rail_count, qps, chunk, eager, threshold; };
+int rail_terms_check(const struct rail_peer *peer, const struct rail_terms *theirs);
+int rail_port_check(const struct rail_peer *peer, int k, uint8_t link_layer, uint8_t gid_type,
+		    const unsigned char *subnet);
+
+/* Queue pairs up and able to receive; then messages may also be sent. */
+int rail_peer_link(struct rail_peer *peer, const unsigned char theirs[RAIL_OFFER_BYTES]);
+void rail_peer_start(struct rail_peer *peer);
+
+#endif

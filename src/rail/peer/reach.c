@@ -1,0 +1,26 @@
+/* reach.c - see reach.h. */
+#include <errno.h>
+
+#include "util/clock.h"
+#include "rail/peer/reach.h"
+
+bool rail_reach_due(struct rail_reach *r, uint64_t now_ns)
+{
+	if (!r->due_ns)
+		r->due_ns = now_ns + REACH_FIRST_NS;
+	if (!rg_reached(r->due_ns, now_ns))
+		return false;
+	if (now_ns - r->due_ns > REACH_GAP_NS)
+		r->cut_ns = 0;
+	r->due_ns = now_ns + REACH_EVERY_NS;
+	return true;
+}
+
+bool rail_reach_is_lost(struct rail_reach *r, int rc, uint64_t now_ns)
+{
+	if (!rc)
+		r->cut_ns = 0;
+	else if (!r->cut_ns)
+		r->cut_ns = now_ns;
+	return rc == -ECONNRESET || rc == -ESHUTDOWN || (rc && rg_reached(r->cut_ns + REACH_LIMIT_NS, now_ns));
+}
