@@ -127,6 +127,65 @@ found=$(echo "$symbols" | awk '
 	}')
 [ -z "$found" ] || { failures=$((failures + 1)); echo "upwards in src/softhca:"; echo "$found"; }
 
+# ---- Cycles of objects within a room: those of tests/cycles.txt, and no others ----
+
+# ROOM FILE... a line: files that reach one another through symbols.
+cycles() {
+	find "$build/src" -name '*.o' | while read -r object; do
+		path=${object#"$build/"}
+		dir=${path%/*} name=${path##*/}
+		dir=${dir%/.libs} name=${name##*-}
+		file=$dir/${name%.o}
+		# What an earlier build has left has no source.
+		[ -f "$file.c" ] || continue
+		nm "$object" 2>/dev/null | awk -v file="${file#src/}" '$1 == "U" { print "wants", file, $2 }
+			NF == 3 && $2 ~ /[TDBRVWC]/ { print "has", file, $3 }'
+	done | sort -u | awk '
+		{ split($2, part, "/"); room[$2] = part[1] }
+		$1 == "has" { place[$3] = $2 }
+		$1 == "wants" { who[++n] = $2; what[n] = $3 }
+		END {
+			for (i = 1; i <= n; i++)
+				if (what[i] in place && room[place[what[i]]] == room[who[i]])
+					edge[who[i], place[what[i]]] = 1
+			for (file in room)
+				files[room[file]] = files[room[file]] " " file
+			for (r in files)
+				print_cycles(split(files[r], v, " "))
+		}
+		# Which file reaches which; two that reach each other are in one cycle.
+		function print_cycles(c, i, j, k, line) {
+			for (i = 1; i <= c; i++)
+				for (j = 1; j <= c; j++)
+					p[i, j] = i != j && (v[i], v[j]) in edge
+			for (k = 1; k <= c; k++)
+				for (i = 1; i <= c; i++)
+					for (j = 1; p[i, k] && j <= c; j++)
+						if (p[k, j])
+							p[i, j] = 1
+			for (i = 1; i <= c; i++) {
+				if (!p[i, i] || told[v[i]])
+					continue
+				line = ""
+				for (j = 1; j <= c; j++)
+					if (p[i, j] && p[j, i]) {
+						told[v[j]] = 1
+						print v[j], v[i]
+					}
+			}
+		}' | sort -k 2,2 -k 1,1 | awk '
+		$2 != last { if (last) print line; line = ""; last = $2 }
+		{ line = line (line ? " " : "") $1 }
+		END { if (last) print line }' | sort
+}
+cycles >"$build/tests/cycles.found"
+# A sanitizer optimises less, and so leaves more edges.
+if [ "${RG_SANITIZE:-no}" = no ] && ! diff tests/cycles.txt "$build/tests/cycles.found" >/dev/null; then
+	failures=$((failures + 1))
+	echo "cycles of objects that are not those of tests/cycles.txt:"
+	diff tests/cycles.txt "$build/tests/cycles.found" | grep '^[<>]'
+fi
+
 # Time and waiting are clock.c's, so that tests/virtual may put another in its place.
 found=$(grep -nE '\b(nanosleep|usleep|sched_yield|ppoll|epoll_wait|pthread_create|SYS_futex)\b' \
 	-r src/rail src/verbs src/softhca --include='*.[ch]')
