@@ -22,8 +22,8 @@
 #include "job.h"
 #include "rail/lane/lane.h"
 #include "rail/rail.h"
-#include "rail/lane/rail_cq.h"
-#include "rail/peer/rail_peer.h"
+#include "rail/lane/cq.h"
+#include "rail/peer/peer.h"
 #include "rail/message/rail_record.h"
 #include "verbs/vrb.h"
 

@@ -11,7 +11,7 @@
 #include "capture.h"
 #include "rail/rail.h"
 #include "rail/open/rail_ctx.h"
-#include "rail/peer/rail_peer.h"
+#include "rail/peer/peer.h"
 #include "traffic.h"
 
 #define MODELLED "rate=20GB/s,latency=1us"

@@ -15,7 +15,7 @@
 #include "util/opt.h"
 #include "rail/rail.h"
 #include "rail/open/rail_ctx.h"
-#include "rail/open/rail_options.h"
+#include "rail/open/options.h"
 #include "traffic.h"
 #include "verbs/vrb.h"
 

@@ -15,7 +15,7 @@
 #include "rail/peer/peer_failure.h"
 #include "rail/rail.h"
 #include "rail/open/rail_ctx.h"
-#include "rail/peer/rail_peer.h"
+#include "rail/peer/peer.h"
 #include "rail/message/rail_record.h"
 #include "rail/message/rndv.h"
 #include "rail/lane/staging.h"

@@ -14,7 +14,7 @@
 #include "rail/policy.h"
 #include "rail/rail.h"
 #include "rail/open/rail_ctx.h"
-#include "rail/peer/rail_peer.h"
+#include "rail/peer/peer.h"
 #include "rail/lane/staging.h"
 #include "traffic.h"
 #include "verbs/vrb.h"

@@ -11,7 +11,7 @@
 #include "capture.h"
 #include "../rail/traffic.h"
 #include "rail/rail.h"
-#include "rail/peer/rail_peer.h"
+#include "rail/peer/peer.h"
 #include "rail/peer/reach.h"
 
 #define MS 1000000ull

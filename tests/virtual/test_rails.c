@@ -11,7 +11,7 @@
 
 #include "../rail/traffic.h"
 #include "rail/rail.h"
-#include "rail/peer/rail_peer.h"
+#include "rail/peer/peer.h"
 #include "rail/message/rail_record.h"
 #include "rail/message/rate_estimate.h"
 

@@ -11,11 +11,10 @@
 #include "rail/message/op_queue.h"
 #include "rail/rail.h"
 #include "rail/message/rail_record.h"
+#include "rail/lane/lane.h"
 #include "rail/lane/ring.h"
 #include "rail/message/table.h"
 #include "verbs/vrb.h"
-
-struct rail_lane;
 
 enum { LANE_SINGLE, LANE_BOUND, LANE_ROLES };	/* eager lanes of a peer, by what goes there */
 
@@ -73,11 +72,6 @@ struct rail_rx {
 	struct ibv_send_wr wr;		/* that write */
 	struct ibv_sge sge;
 };
-
-/* lane.c.  Room for one more record in the peer's ring or receive queue? */
-bool rail_tx_refresh(struct rail_tx *tx);
-/* Grant the sender what has been read; now, or as soon as the lane has room. */
-void rail_rx_grant(struct rail_rx *rx);
 
 static inline bool tx_slot_free(struct rail_tx *tx)
 {

@@ -13,6 +13,7 @@
 
 struct rail_cq;
 struct rail_rx;
+struct rail_tx;
 
 enum { EAGER_SIGNAL = 32 };	/* eager: every so many requests are signalled, to reclaim them */
 
@@ -93,5 +94,10 @@ int rail_lane_post_staged(struct rail_lane *lane, struct ibv_send_wr *first,
 int rail_lane_probe(struct rail_lane *lane);
 /* Has it carried anything, in either direction? */
 bool rail_lane_is_used(const struct rail_lane *lane);
+
+/* Room for one more record in the peer's ring or receive queue? */
+bool rail_tx_refresh(struct rail_tx *tx);
+/* Grant the sender what has been read; now, or as soon as the lane has room. */
+void rail_rx_grant(struct rail_rx *rx);
 
 #endif

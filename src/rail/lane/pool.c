@@ -19,8 +19,8 @@
 #include "rail/peer/peer_failure.h"
 #include "rail/rail.h"
 #include "rail/open/rail_ctx.h"
-#include "rail/memory/rail_memory.h"
-#include "rail/lane/rail_pool.h"
+#include "rail/memory/memory.h"
+#include "rail/lane/pool.h"
 #include "verbs/vrb.h"
 #include "rail/lane/wr_id.h"
 

@@ -10,7 +10,7 @@
 #include "rail/memory/mr.h"
 #include "rail/rail.h"
 #include "rail/open/rail_ctx.h"
-#include "rail/memory/rail_memory.h"
+#include "rail/memory/memory.h"
 #include "softhca/softhca.h"
 #include "verbs/vrb.h"
 

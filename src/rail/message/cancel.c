@@ -25,7 +25,7 @@
 #include "rail/rail.h"
 #include "rail/open/rail_ctx.h"
 #include "rail/message/rail_op.h"
-#include "rail/peer/rail_peer.h"
+#include "rail/peer/peer.h"
 #include "rail/message/rail_record.h"
 #include "rail/message/rndv.h"
 #include "rail/message/table.h"

@@ -14,9 +14,12 @@
 #include "rail/rail.h"
 #include "rail/open/rail_ctx.h"
 #include "rail/message/rail_op.h"
-#include "rail/peer/rail_peer.h"
+#include "rail/peer/peer.h"
 #include "rail/message/rail_record.h"
 #include "rail/message/rndv.h"
+#include "rail/message/landing.h"
+#include "rail/message/rndv_send.h"
+#include "rail/message/rndv_receive.h"
 
 enum { WAIT_MAX = RING_SLOTS };	/* messages to an unconnected peer, if they can be refused */
 

@@ -9,7 +9,7 @@
 #include "rail/likely.h"
 #include "rail/rail.h"
 #include "rail/open/rail_ctx.h"
-#include "rail/peer/rail_peer.h"
+#include "rail/peer/peer.h"
 #include "rail/message/rail_record.h"
 
 struct rail_op;

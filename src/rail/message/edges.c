@@ -9,7 +9,7 @@
 #include "rail/memory/mr.h"
 #include "rail/rail.h"
 #include "rail/open/rail_ctx.h"
-#include "rail/peer/rail_peer.h"
+#include "rail/peer/peer.h"
 #include "rail/message/rndv.h"
 
 enum { EDGE_MAX = 4096 };		/* bytes of a page, at most, where edges are sent apart */

@@ -3,11 +3,14 @@
 #define RAIL_LANDING_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct rail_lane;
 struct rail_op;
 struct rail_peer;
+struct rail_record;
+struct rail_rx;
 
 /* Receives for immediates, as many as the lane ever has.  0 or -errno. */
 int rail_receives_start(struct rail_lane *lane);
@@ -18,5 +21,8 @@ bool rndv_is_landing(const struct rail_op *op);
 void rndv_landings_peer_failed(struct rail_peer *peer);
 /* `written`: the immediate of a write, else of a SEND. */
 void rail_chunk_landed(struct rail_lane *lane, uint32_t imm, uint32_t bytes, bool written);
+/* An EDGES record has come. */
+void rail_edges_arrived(struct rail_rx *rx, const struct rail_record *record, const void *payload,
+			size_t bytes);
 
 #endif

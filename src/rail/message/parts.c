@@ -7,7 +7,7 @@
 #include "rail/message/parts.h"
 #include "rail/open/rail_ctx.h"
 #include "rail/message/rail_op.h"
-#include "rail/peer/rail_peer.h"
+#include "rail/peer/peer.h"
 #include "rail/message/rndv.h"
 
 int rail_parts_make(struct rail_op *op, size_t bytes, bool staged)

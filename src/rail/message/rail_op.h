@@ -5,7 +5,7 @@
 #include "rail/message/op_queue.h"
 #include "rail/rail.h"
 #include "rail/open/rail_ctx.h"
-#include "rail/peer/rail_peer.h"
+#include "rail/peer/peer.h"
 
 enum rail_stage {
 	STAGE_EAGER,		/* waits for room on the eager lane */

@@ -30,7 +30,7 @@
 
 #include "rail/policy.h"
 #include "rail/rail.h"
-#include "rail/peer/rail_peer.h"
+#include "rail/peer/peer.h"
 #include "rail/message/stripe.h"
 
 struct rail_lane;
@@ -162,38 +162,14 @@ void rndv_plan(const struct rail_op *op, struct rail_stripe *s);
 void rndv_release(struct rail_op *op);
 /* Upcall from within rail_progress, buffer given back first. */
 void rndv_finish(struct rail_op *op, int status);
-/* What was wanted is to come now: it is read, or cleared to send. */
-void rndv_receive(struct rail_op *op);
-/* All that was wanted has been written, or has been read. */
-void rndv_written_done(struct rail_op *op);
-void rndv_read_done(struct rail_op *op);
-/* The FIN is out. */
-void rndv_fin_sent(struct rail_op *op);
 
 /* Answer with the record of this stage.  True when it is out; else it waits in its lane. */
 bool rndv_answer(struct rail_op *op, unsigned stage);
-/* It has a landing: the sender may write. */
-void rndv_clear_to_send(struct rail_op *op);
-/* The CTS is out.  By both: the sender begins to write, and this end to read. */
-void rndv_cts_sent(struct rail_op *op);
 
-/* RTS, and KEYS before it: as rail_send. */
-int rail_rndv_send(struct rail_peer *peer, const struct rail_way *way,
-		   const struct rail_header *header, const struct rail_buf *buf,
-		   struct rail_op *op);
 /* The record that op waits to send: 1 it is out, 0 there is no room, or -errno. */
 int rail_rndv_post(struct rail_tx *tx, struct rail_op *op);
 /* A queued record is out. */
 void rail_rndv_control_sent(struct rail_op *op);
-/* Records that have come. */
-void rail_keys_arrived(struct rail_rx *rx, const struct rail_record *record, const void *payload);
-void rail_rts_arrived(struct rail_rx *rx, const struct rail_record *record, const void *payload);
-void rail_cts_arrived(struct rail_peer *peer, const struct rail_record *record,
-		      const void *payload);
-void rail_fin_arrived(struct rail_peer *peer, const struct rail_record *record,
-		      const void *payload);
-void rail_edges_arrived(struct rail_rx *rx, const struct rail_record *record, const void *payload,
-			size_t bytes);
 /* Post what waits.  True while anything still waits. */
 bool rail_rndv_advance(struct rail_peer *peer);
 /* A peer has failed: end all that will not be ended by flushed completions. */

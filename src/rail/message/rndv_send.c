@@ -15,9 +15,10 @@
 #include "rail/rail.h"
 #include "rail/open/rail_ctx.h"
 #include "rail/message/rail_op.h"
-#include "rail/peer/rail_peer.h"
+#include "rail/peer/peer.h"
 #include "rail/message/rail_record.h"
 #include "rail/message/rndv.h"
+#include "rail/message/rndv_send.h"
 #include "rail/message/stripe.h"
 #include "rail/message/table.h"
 

@@ -6,7 +6,7 @@
 
 #include "util/opt.h"
 #include "rail/rail.h"
-#include "rail/open/rail_options.h"
+#include "rail/open/options.h"
 #include "rail/message/rndv.h"
 #include "softhca/softhca.h"
 #include "rail/message/stripe.h"

@@ -10,11 +10,12 @@
 #include "rail/message/op_queue.h"
 #include "rail/peer/peer_end.h"
 #include "rail/rail.h"
-#include "rail/lane/rail_cq.h"
+#include "rail/lane/cq.h"
 #include "rail/open/rail_ctx.h"
 #include "rail/message/rail_op.h"
-#include "rail/peer/rail_peer.h"
+#include "rail/peer/peer.h"
 #include "rail/message/rndv.h"
+#include "rail/lane/lane.h"
 
 enum {
 	/*

@@ -9,8 +9,8 @@
 #include "util/opt.h"
 #include "rail/rail.h"
 #include "rail/open/rail_ctx.h"
-#include "rail/open/rail_options.h"
-#include "rail/open/rail_select.h"
+#include "rail/open/options.h"
+#include "rail/open/select.h"
 #include "verbs/vrb.h"
 
 enum { NAMES_TEXT = 512 };

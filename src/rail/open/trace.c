@@ -13,8 +13,8 @@
 #include "rail/rail.h"
 #include "rail/open/rail_ctx.h"
 #include "rail/message/rail_op.h"
-#include "rail/peer/rail_peer.h"
-#include "rail/open/rail_trace.h"
+#include "rail/peer/peer.h"
+#include "rail/open/trace.h"
 #include "rail/message/rndv.h"
 #include "rail/message/stripe.h"
 

@@ -14,7 +14,7 @@
 #include "rail/peer/peer_failure.h"
 #include "rail/rail.h"
 #include "rail/open/rail_ctx.h"
-#include "rail/peer/rail_peer.h"
+#include "rail/peer/peer.h"
 #include "verbs/vrb.h"
 
 static void lanes_stop(struct rail_peer *peer)

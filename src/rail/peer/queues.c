@@ -1,7 +1,7 @@
 /* queues.c - how much is under way with a peer, and how much of it waits for room. */
 #include "rail/rail.h"
 #include "rail/message/rail_op.h"
-#include "rail/peer/rail_peer.h"
+#include "rail/peer/peer.h"
 
 static unsigned queue_length(const struct rail_op_queue *q)
 {

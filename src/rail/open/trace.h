@@ -1,4 +1,4 @@
-/* rail_trace.h - rail_config.on_eager: functions that take the place of others while it is wanted. */
+/* trace.h - rail_config.on_eager: functions that take the place of others while it is wanted. */
 #ifndef RAIL_TRACE_H
 #define RAIL_TRACE_H
 

@@ -1,4 +1,4 @@
-/* rail_options.h - what options may be: the bound of --eager, lists of ports, partition keys. */
+/* options.h - what options may be: the bound of --eager, lists of ports, partition keys. */
 #ifndef RAIL_OPTIONS_H
 #define RAIL_OPTIONS_H
 

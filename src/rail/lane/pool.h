@@ -1,4 +1,4 @@
-/* rail_pool.h - the SRQ of an adapter and its receive buffers. */
+/* pool.h - the SRQ of an adapter and its receive buffers. */
 #ifndef RAIL_POOL_H
 #define RAIL_POOL_H
 

@@ -1,4 +1,4 @@
-/* rail_cq.h - completion queues. */
+/* cq.h - completion queues. */
 #ifndef RAIL_CQ_H
 #define RAIL_CQ_H
 

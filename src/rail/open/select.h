@@ -1,4 +1,4 @@
-/* rail_select.h - which ports are rails. */
+/* select.h - which ports are rails. */
 #ifndef RAIL_SELECT_H
 #define RAIL_SELECT_H
 

@@ -1,4 +1,4 @@
-/* rail_connect.h - the endpoint info of both ends becomes a connection. */
+/* connect.h - the endpoint info of both ends becomes a connection. */
 #ifndef RAIL_CONNECT_H
 #define RAIL_CONNECT_H
 

@@ -1,5 +1,5 @@
 /*
- * rail_memory.h - memory that the adapters reach best: the software HCA's arena, else
+ * memory.h - memory that the adapters reach best: the software HCA's arena, else
  * anonymous pages.
  */
 #ifndef RAIL_MEMORY_H

@@ -1,4 +1,4 @@
-/* rail_peer.h - a peer: its lanes, what is under way with it, the memory behind its lanes. */
+/* peer.h - a peer: its lanes, what is under way with it, the memory behind its lanes. */
 #ifndef RAIL_PEER_H
 #define RAIL_PEER_H
 
