@@ -485,8 +485,8 @@ struct rail_op {
 	uint32_t carried[RAIL_MAX];		/* read: by rail, in units (RAIL_STRIPE_ALIGN) */
 	uint8_t cursor[RAIL_MAX];		/* requests posted on each rail */
 	uint8_t weight[RAIL_MAX];		/* shares of the rails */
-	uint8_t stage, policy, how, rail, bound, lane, slot, generation;
-	uint8_t taken, odd_rail, chunks_left, chunks_out;
+	uint8_t stage, policy, rndv_flags, rndv_state, rail, bound, lane, slot, generation;
+	uint8_t taken, remainder_rail, chunks_left, chunks_out;
 	bool mapped, edges;			/* mr is mapped.h's; its EDGES are still to come */
 	bool in_parts;				/* it moved, or moves, in several parts */
 	uint16_t head, tail;			/* bytes that go as EDGES (rndv.h) */

@@ -4,7 +4,7 @@
 
 #include "verbs/vrb.h"
 
-static bool is_candidate(const struct vrb_port *port)
+static bool port_is_candidate(const struct vrb_port *port)
 {
 	return port->usable && port->state == IBV_PORT_ACTIVE;
 }
@@ -30,7 +30,7 @@ int vrb_ports_choose(const struct vrb_ports *ports, int max, int *index, int *ac
 
 	for (int turn = 0; turn < ports->count; turn++)
 		for (int i = 0; i < ports->count; i++) {
-			if (!is_candidate(&ports->port[i]) || ports_before(ports, i) != turn)
+			if (!port_is_candidate(&ports->port[i]) || ports_before(ports, i) != turn)
 				continue;
 			seen++;
 			if (count < max)

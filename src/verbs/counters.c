@@ -84,7 +84,7 @@ static bool value_read(const char *path, uint64_t *value)
 	return !errno && (*end == '\0' || strcmp(end, "\n") == 0);
 }
 
-static int visible(const struct dirent *entry)
+static int counter_is_visible(const struct dirent *entry)
 {
 	/* How long the kernel keeps values before it asks the device again: a setting. */
 	return entry->d_name[0] != '.' && strcmp(entry->d_name, "lifespan") != 0;
@@ -97,7 +97,7 @@ static int directory_read(const char *port, const char *which, vrb_counter_fn *e
 	int n, count = 0;
 
 	snprintf(dir, sizeof(dir), "%s/%s", port, which);
-	n = scandir(dir, &entry, visible, alphasort);
+	n = scandir(dir, &entry, counter_is_visible, alphasort);
 	for (int i = 0; i < n; i++) {
 		const char *name = entry[i]->d_name;
 		uint64_t value;

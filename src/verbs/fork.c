@@ -49,7 +49,7 @@ bool vrb_fork_must_undo(struct ibv_pd *pd)
 	return ibv_is_fork_initialized() == IBV_FORK_UNNEEDED && registering_splits(pd);
 }
 
-static void advise(void *addr, size_t bytes, int advice)
+static void range_advise(void *addr, size_t bytes, int advice)
 {
 	const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
 	uintptr_t start = (uintptr_t)addr & ~(page - 1), end = (uintptr_t)addr + bytes;
@@ -64,11 +64,11 @@ static void advise(void *addr, size_t bytes, int advice)
 void vrb_fork_prepare(void *addr, size_t bytes)
 {
 #ifdef MADV_POPULATE_WRITE
-	advise(addr, bytes, MADV_POPULATE_WRITE);
+	range_advise(addr, bytes, MADV_POPULATE_WRITE);
 #endif
 }
 
 void vrb_fork_undo(void *addr, size_t bytes)
 {
-	advise(addr, bytes, MADV_DOFORK);
+	range_advise(addr, bytes, MADV_DOFORK);
 }

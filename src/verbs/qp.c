@@ -21,7 +21,7 @@ enum {
 };
 
 /* Inline space is asked for in halves, since a device refuses more than it has. */
-static struct ibv_qp *qp_make(struct vrb_adapter *a, const struct vrb_service *service,
+static struct ibv_qp *qp_make_inline(struct vrb_adapter *a, const struct vrb_service *service,
 			      const struct vrb_qp_limits *want, struct ibv_qp_init_attr *init)
 {
 	struct ibv_qp *qp;
@@ -71,7 +71,7 @@ int vrb_qp_create_of(struct vrb_adapter *adapter, const struct vrb_port *port,
 		     struct vrb_qp *out)
 {
 	struct ibv_qp_init_attr init;
-	struct ibv_qp *qp = qp_make(adapter, service, want, &init);
+	struct ibv_qp *qp = qp_make_inline(adapter, service, want, &init);
 	int rc;
 
 	if (!qp) {
@@ -129,7 +129,7 @@ int vrb_qp_reset(struct vrb_qp *qp, const struct vrb_port *port)
 	return rc;
 }
 
-static uint8_t reads(int device)
+static uint8_t reads_of_device(int device)
 {
 	return (uint8_t)(device < QP_READS ? device : QP_READS);
 }
@@ -143,12 +143,12 @@ void vrb_qp_address(const struct vrb_adapter *adapter, const struct vrb_qp *qp,
 	out->lid = port->lid;
 	out->mtu = (uint8_t)port->mtu;
 	out->link_layer = port->link_layer;
-	out->reads_in = reads(adapter->attr.max_qp_rd_atom);
-	out->reads_out = reads(adapter->attr.max_qp_init_rd_atom);
+	out->reads_in = reads_of_device(adapter->attr.max_qp_rd_atom);
+	out->reads_out = reads_of_device(adapter->attr.max_qp_init_rd_atom);
 	memcpy(out->gid, port->gid.raw, sizeof(out->gid));
 }
 
-static uint8_t fewer(uint8_t a, uint8_t b)
+static uint8_t reads_agreed(uint8_t a, uint8_t b)
 {
 	return a < b ? a : b;
 }
@@ -177,7 +177,7 @@ static int qp_to_rtr(struct vrb_adapter *a, struct vrb_qp *qp, const struct vrb_
 		.path_mtu = theirs->mtu < port->mtu ? theirs->mtu : port->mtu,
 		.dest_qp_num = theirs->qpn,
 		.rq_psn = theirs->psn,
-		.max_dest_rd_atomic = fewer(reads(a->attr.max_qp_rd_atom), theirs->reads_out),
+		.max_dest_rd_atomic = reads_agreed(reads_of_device(a->attr.max_qp_rd_atom), theirs->reads_out),
 		.min_rnr_timer = qp->patient ? QP_RNR_TIMER_SHORT : QP_RNR_TIMER,
 		.ah_attr = vrb_path(port, theirs->lid, theirs->gid),
 	};
@@ -199,7 +199,7 @@ static int qp_to_rts(struct vrb_adapter *a, struct vrb_qp *qp, const struct vrb_
 		.rnr_retry = qp->patient ? QP_RNR_RETRIES_EVER :
 			     a->kind == VRB_SOFTHCA ? 0 : QP_RNR_RETRIES,
 		.sq_psn = qp->psn,
-		.max_rd_atomic = fewer(reads(a->attr.max_qp_init_rd_atom), theirs->reads_in),
+		.max_rd_atomic = reads_agreed(reads_of_device(a->attr.max_qp_init_rd_atom), theirs->reads_in),
 	};
 
 	if (qp->qp->qp_type == IBV_QPT_RC)

@@ -18,6 +18,8 @@
 #include "rail/peer/peer.h"
 #include "rail/message/rail_record.h"
 #include "rail/message/rndv.h"
+#include "rail/message/rndv_receive.h"
+#include "rail/message/rndv_send.h"
 #include "rail/lane/staging.h"
 #include "traffic.h"
 
@@ -139,7 +141,7 @@ static void inject(struct job *job, int what)
 		rail_record_arrived(&peer->rx[0], 77, &record, &rts, 8);
 		break;
 	case 10:	/* to be read, but nobody has said where */
-		rts = (struct rail_rts_wire){ .handle = 5, .how = RNDV_READ };
+		rts = (struct rail_rts_wire){ .handle = 5, .rndv_flags = RNDV_READ };
 		rail_rts_arrived(&peer->rx[0], &record, &rts);
 		break;
 	case 11:	/* by weights, and all are 0 */
@@ -147,25 +149,25 @@ static void inject(struct job *job, int what)
 		rail_rts_arrived(&peer->rx[0], &record, &rts);
 		break;
 	case 12:	/* what does not go together */
-		rts = (struct rail_rts_wire){ .policy = RAIL_PULL, .how = RNDV_CONTROL };
+		rts = (struct rail_rts_wire){ .policy = RAIL_PULL, .rndv_flags = RNDV_CONTROL };
 		rail_rts_arrived(&peer->rx[0], &record, &rts);
 		break;
 	case 13:	/* a way of moving data that does not exist */
-		rts = (struct rail_rts_wire){ .how = RNDV_EDGES };
+		rts = (struct rail_rts_wire){ .rndv_flags = 1 << 6 };
 		rail_rts_arrived(&peer->rx[0], &record, &rts);
 		break;
 	case 14:	/* by both, and nobody has said where to read */
-		rts = (struct rail_rts_wire){ .handle = 5, .how = RNDV_BOTH };
+		rts = (struct rail_rts_wire){ .handle = 5, .rndv_flags = RNDV_BOTH };
 		rail_rts_arrived(&peer->rx[0], &record, &rts);
 		break;
 	case 15:	/* by both, and chunks for any rail */
 		peer->rx[0].keys.handle = 5;
-		rts = (struct rail_rts_wire){ .handle = 5, .how = RNDV_BOTH, .policy = RAIL_PULL };
+		rts = (struct rail_rts_wire){ .handle = 5, .rndv_flags = RNDV_BOTH, .policy = RAIL_PULL };
 		rail_rts_arrived(&peer->rx[0], &record, &rts);
 		break;
 	case 16:	/* by both, and all to be read */
 		peer->rx[0].keys.handle = 5;
-		rts = (struct rail_rts_wire){ .handle = 5, .how = RNDV_BOTH | RNDV_READ };
+		rts = (struct rail_rts_wire){ .handle = 5, .rndv_flags = RNDV_BOTH | RNDV_READ };
 		rail_rts_arrived(&peer->rx[0], &record, &rts);
 		break;
 	case 17:	/* a control message, where every chunk speaks for itself */
@@ -180,12 +182,12 @@ static void inject(struct job *job, int what)
 		rail_edges_arrived(&peer->rx[0], &record, &rts, 0);
 		break;
 	case 20:	/* one of several by both, and not by both */
-		rts = (struct rail_rts_wire){ .how = RNDV_MORE };
+		rts = (struct rail_rts_wire){ .rndv_flags = RNDV_MORE };
 		rail_rts_arrived(&peer->rx[0], &record, &rts);
 		break;
 	case 21:	/* in parts that nobody else can gather, and to be read */
 		peer->rx[0].keys.handle = 5;
-		rts = (struct rail_rts_wire){ .handle = 5, .how = RNDV_READ, .parts = 1 };
+		rts = (struct rail_rts_wire){ .handle = 5, .rndv_flags = RNDV_READ, .parts = 1 };
 		rail_rts_arrived(&peer->rx[0], &record, &rts);
 		break;
 	case 22:	/* in what is no answer to the question */

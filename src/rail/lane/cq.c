@@ -32,7 +32,7 @@ static void wanted_came(struct rail_ctx *ctx)
 		ctx->cq_wanted--;
 }
 
-static void failed(struct rail_lane *lane, const struct ibv_wc *wc)
+static void completion_failed(struct rail_lane *lane, const struct ibv_wc *wc)
 {
 	struct rail_peer *peer = lane->peer;
 	const struct vrb_port *port = lane->ctx->rail[lane->rail].port;
@@ -60,12 +60,12 @@ static void failed(struct rail_lane *lane, const struct ibv_wc *wc)
 }
 
 /* Completions of one queue pair come in order, so the counter says how many are done. */
-static void reclaim(struct rail_lane *lane, const struct ibv_wc *wc)
+static void lane_reclaim(struct rail_lane *lane, const struct ibv_wc *wc)
 {
 	lane->sq_done += (uint16_t)(wr_count(wc->wr_id) - lane->sq_done);
 }
 
-static void complete(struct rail_ctx *ctx, const struct ibv_wc *wc)
+static void completion_handle(struct rail_ctx *ctx, const struct ibv_wc *wc)
 {
 	uint32_t id = wr_lane(wc->wr_id);
 	struct rail_lane *lane = id < ctx->lane_count ? ctx->lane[id] : NULL;
@@ -82,7 +82,7 @@ static void complete(struct rail_ctx *ctx, const struct ibv_wc *wc)
 	if (!lane)
 		return;
 	if (unlikely(!ok))
-		failed(lane, wc);
+		completion_failed(lane, wc);
 	switch (wr_kind(wc->wr_id)) {
 	case WR_STAGED:
 		rail_staging_put(&ctx->staging, wr_value(wc->wr_id));
@@ -90,7 +90,7 @@ static void complete(struct rail_ctx *ctx, const struct ibv_wc *wc)
 	case WR_EAGER:
 		if (ok) {
 			wanted_came(ctx);
-			reclaim(lane, wc);
+			lane_reclaim(lane, wc);
 		}
 		break;
 	case WR_PROBE:
@@ -122,7 +122,7 @@ void rail_cq_poll(struct rail_ctx *ctx)
 		all &= n < CQ_BATCH;
 		ctx->completed_ns = 0;
 		for (int i = 0; i < n; i++)
-			complete(ctx, &wc[i]);
+			completion_handle(ctx, &wc[i]);
 		if (n > 0)
 			ctx->events += (uint32_t)n;
 	}

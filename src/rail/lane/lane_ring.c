@@ -80,7 +80,7 @@ static int ring_eager_slot(struct rail_tx *tx, const struct rail_header *header,
 	return rc;
 }
 
-static bool place(struct rail_tx *tx, uint32_t units, uint32_t *first)
+static bool payload_place(struct rail_tx *tx, uint32_t units, uint32_t *first)
 {
 	if (rail_ring_place(tx->position, tx->units_granted, tx->units, units, first))
 		return true;
@@ -133,7 +133,7 @@ static int ring_long(struct rail_tx *tx, unsigned kind, const struct rail_header
 
 	if (unlikely(!tx_slot_free(tx) || !lane_has_room(tx->lane, 2)))
 		return 0;
-	if (unlikely(!place(tx, units, &first)))
+	if (unlikely(!payload_place(tx, units, &first)))
 		return 0;
 	buffer = payload_prepare(tx, payload, bytes, &mark);
 	if (unlikely(buffer < 0))
@@ -194,7 +194,7 @@ void rail_ring_tx_init(struct rail_tx *tx)
 
 /* ---- Receiving ---------------------------------------------------------- */
 
-static inline const struct rail_slot *slot_at(const struct rail_rx *rx, uint64_t seq)
+static inline const struct rail_slot *ring_slot_at(const struct rail_rx *rx, uint64_t seq)
 {
 	const struct rail_slot *slots = (const struct rail_slot *)(const void *)rx->slots;
 
@@ -202,7 +202,7 @@ static inline const struct rail_slot *slot_at(const struct rail_rx *rx, uint64_t
 }
 
 /* The slot whose mark is looked at. */
-static inline const struct rail_slot *slot_of(const struct rail_poll *p)
+static inline const struct rail_slot *poll_slot(const struct rail_poll *p)
 {
 	return (const struct rail_slot *)(const void *)((const unsigned char *)p->mark -
 							offsetof(struct rail_slot, record.mark));
@@ -247,7 +247,7 @@ static int payload_find(const struct rail_rx *rx, uint64_t word, size_t *bytes, 
 static inline void slot_pass(struct rail_poll *p, struct rail_rx *rx)
 {
 	rx->seq = ++p->seq;
-	p->mark = &slot_at(rx, p->seq)->record.mark;
+	p->mark = &ring_slot_at(rx, p->seq)->record.mark;
 }
 
 /* A record whose payload is elsewhere, or one that is none.  False: it is not there yet. */
@@ -280,7 +280,7 @@ static __attribute__((noinline)) bool slot_take_other(struct rail_poll *p,
 static inline bool slot_take(struct rail_poll *p, unsigned kind)
 {
 	struct rail_rx *rx = p->rx;
-	const struct rail_slot *slot = slot_of(p);
+	const struct rail_slot *slot = poll_slot(p);
 	size_t bytes = (size_t)slot->record.word;
 
 	if (likely(kind == RECORD_EAGER && bytes <= RAIL_SLOT_PAYLOAD)) {

@@ -43,7 +43,7 @@ struct rail_pool {
 
 /* ---- Making ------------------------------------------------------------- */
 
-static size_t block_bytes(const struct rail_pool *pool)
+static size_t pool_block_bytes(const struct rail_pool *pool)
 {
 	return (size_t)pool->per_block * pool->buffer_bytes;
 }
@@ -102,7 +102,7 @@ void rail_pools_free(struct rail_ctx *ctx)
 		ibv_destroy_srq(pool->srq);
 		for (uint32_t b = 0; b < pool->block_count; b++) {
 			vrb_mr_deregister(pool->block[b].mr);
-			rail_memory_unmap(ctx, pool->block[b].memory, block_bytes(pool));
+			rail_memory_unmap(ctx, pool->block[b].memory, pool_block_bytes(pool));
 		}
 		free(pool->block);
 		free(pool);
@@ -112,7 +112,7 @@ void rail_pools_free(struct rail_ctx *ctx)
 
 /* ---- Buffers ------------------------------------------------------------ */
 
-static unsigned char *buffer_at(const struct rail_pool *pool, uint32_t which)
+static unsigned char *pool_buffer_at(const struct rail_pool *pool, uint32_t which)
 {
 	return pool->block[which / pool->per_block].memory +
 	       (size_t)(which % pool->per_block) * pool->buffer_bytes;
@@ -121,7 +121,7 @@ static unsigned char *buffer_at(const struct rail_pool *pool, uint32_t which)
 static int buffer_post(struct rail_pool *pool, uint32_t which)
 {
 	struct ibv_sge sge = {
-		.addr = (uintptr_t)buffer_at(pool, which),
+		.addr = (uintptr_t)pool_buffer_at(pool, which),
 		.length = pool->buffer_bytes,
 		.lkey = pool->block[which / pool->per_block].mr->lkey,
 	};
@@ -160,13 +160,13 @@ int rail_pool_add(struct rail_ctx *ctx, int adapter)
 		return -ENOMEM;
 	if (first + pool->per_block > pool->most)
 		return -ENOSPC;
-	b->memory = rail_memory_map(ctx, block_bytes(pool));
+	b->memory = rail_memory_map(ctx, pool_block_bytes(pool));
 	if (!b->memory)
 		return -ENOMEM;
-	rc = vrb_mr_register(&ctx->adapter[adapter], b->memory, block_bytes(pool), VRB_MR_POLLED,
+	rc = vrb_mr_register(&ctx->adapter[adapter], b->memory, pool_block_bytes(pool), VRB_MR_POLLED,
 			     &b->mr);
 	if (rc) {
-		rail_memory_unmap(ctx, b->memory, block_bytes(pool));
+		rail_memory_unmap(ctx, b->memory, pool_block_bytes(pool));
 		return rc;
 	}
 	pool->block_count++;
@@ -221,7 +221,7 @@ void rail_pool_arrived(struct rail_ctx *ctx, const struct ibv_wc *wc)
 	int rc;
 
 	if (likely(lane))
-		rail_send_arrived(lane->rx, buffer_at(pool, which), wc->byte_len);
+		rail_send_arrived(lane->rx, pool_buffer_at(pool, which), wc->byte_len);
 	else
 		unknown_lane(ctx, wc, pool->adapter);
 	rc = buffer_post(pool, which);

@@ -81,7 +81,7 @@ static bool is_registered(const struct buffer *b)
 }
 
 /* What is not kept must not stay mapped, unless a device may know its pages. */
-static void unregister(struct rail_ctx *ctx, struct buffer *b)
+static void buffer_unregister(struct rail_ctx *ctx, struct buffer *b)
 {
 	if (!is_registered(b))
 		return;
@@ -92,9 +92,9 @@ static void unregister(struct rail_ctx *ctx, struct buffer *b)
 }
 
 /* No operation uses it.  It is as if it had just been received into for the first time. */
-static void begin(struct rail_ctx *ctx, struct buffer *b, uintptr_t start, size_t bytes)
+static void buffer_begin(struct rail_ctx *ctx, struct buffer *b, uintptr_t start, size_t bytes)
 {
-	unregister(ctx, b);
+	buffer_unregister(ctx, b);
 	*b = (struct buffer){ .mr = { .start = start, .bytes = bytes }, .uses = 1, .due = 2 };
 	b->mr.used = start ? ++ctx->mapped->clock : 0;
 }
@@ -104,13 +104,13 @@ void rail_mapped_close(struct rail_ctx *ctx)
 	struct buffer *first = ctx->mapped ? &ctx->mapped->buffer[0][0] : NULL;
 
 	for (struct buffer *b = first; first && b < first + MAPPED_MAX; b++)
-		unregister(ctx, b);
+		buffer_unregister(ctx, b);
 	free(ctx->mapped);
 	ctx->mapped = NULL;
 }
 
 /* The one that was unused for longest, of those that no operation uses; NULL: none. */
-static struct buffer *oldest(struct rail_mapped *m, struct buffer *first, int count,
+static struct buffer *buffer_oldest(struct rail_mapped *m, struct buffer *first, int count,
 			     bool registered)
 {
 	struct buffer *best = NULL;
@@ -127,11 +127,11 @@ static bool make_room(struct rail_ctx *ctx, size_t bytes)
 	struct rail_mapped *m = ctx->mapped;
 
 	while (m->bytes + bytes > m->max_bytes) {
-		struct buffer *b = oldest(m, &m->buffer[0][0], MAPPED_MAX, true);
+		struct buffer *b = buffer_oldest(m, &m->buffer[0][0], MAPPED_MAX, true);
 
 		if (!b)
 			return false;
-		begin(ctx, b, 0, 0);
+		buffer_begin(ctx, b, 0, 0);
 	}
 	return true;
 }
@@ -151,7 +151,7 @@ static bool is_in_use(const struct rail_ctx *ctx, const struct rail_mr *mr)
 }
 
 /* Register it by itself, and map it. */
-static bool map(struct rail_ctx *ctx, struct buffer *b, const void *frame)
+static bool buffer_map(struct rail_ctx *ctx, struct buffer *b, const void *frame)
 {
 	int a = 0;
 
@@ -197,7 +197,7 @@ static bool is_mapped(const struct buffer *b)
 }
 
 /* The place of the buffer that begins there, perhaps new; NULL: all are in use. */
-static struct buffer *find(struct rail_ctx *ctx, uintptr_t start)
+static struct buffer *buffer_find(struct rail_ctx *ctx, uintptr_t start)
 {
 	const uint64_t mixed = (uint64_t)(start >> 4) * 0x9e3779b97f4a7c15u;
 	struct buffer *set = ctx->mapped->buffer[mixed >> 32 & (SETS - 1)], *b;
@@ -205,9 +205,9 @@ static struct buffer *find(struct rail_ctx *ctx, uintptr_t start)
 	for (b = set; b < set + WAYS; b++)
 		if (b->mr.start == start)
 			return b;
-	b = oldest(ctx->mapped, set, WAYS, false);
+	b = buffer_oldest(ctx->mapped, set, WAYS, false);
 	if (b)
-		begin(ctx, b, start, 0);
+		buffer_begin(ctx, b, start, 0);
 	return b;
 }
 
@@ -215,11 +215,11 @@ static struct buffer *find(struct rail_ctx *ctx, uintptr_t start)
  * The program has unmapped it, perhaps frees it after each use; or it may not be mapped, at least
  * now.  The next time it waits longer.
  */
-static void put_off(struct rail_ctx *ctx, struct buffer *b)
+static void buffer_put_off(struct rail_ctx *ctx, struct buffer *b)
 {
 	uint32_t due = b->due < DUE_MAX ? 2 * b->due : b->due;
 
-	begin(ctx, b, b->mr.start, b->mr.bytes);
+	buffer_begin(ctx, b, b->mr.start, b->mr.bytes);
 	b->due = due;
 }
 
@@ -227,17 +227,17 @@ static void put_off(struct rail_ctx *ctx, struct buffer *b)
 static bool map_in_turn(struct rail_ctx *ctx, struct buffer *b, size_t bytes, const void *frame)
 {
 	if (b->mr.bytes < bytes) {
-		begin(ctx, b, b->mr.start, bytes);
+		buffer_begin(ctx, b, b->mr.start, bytes);
 		return false;
 	}
 	/* What is under way may be shorter than what came before, and the rest the program's. */
 	b->mr.bytes = bytes;
 	if (++b->uses < b->due || ctx->mapped->held || is_in_use(ctx, &b->mr))
 		return false;
-	if (map(ctx, b, frame))
+	if (buffer_map(ctx, b, frame))
 		return true;
 	ctx->mapped->count.refused++;
-	put_off(ctx, b);
+	buffer_put_off(ctx, b);
 	return false;
 }
 
@@ -248,7 +248,7 @@ struct rail_mr *rail_mapped_get(struct rail_ctx *ctx, const struct rail_buf *buf
 	if (!buf->frame)
 		return NULL;
 	look_for_devices(ctx->mapped);
-	b = find(ctx, (uintptr_t)buf->addr);
+	b = buffer_find(ctx, (uintptr_t)buf->addr);
 	if (!b)
 		return NULL;
 	b->mr.used = ++ctx->mapped->clock;
@@ -256,9 +256,9 @@ struct rail_mr *rail_mapped_get(struct rail_ctx *ctx, const struct rail_buf *buf
 		bool mapped = is_mapped(b);
 
 		if (!b->mr.refs && !mapped)
-			put_off(ctx, b);
+			buffer_put_off(ctx, b);
 		else if (!b->mr.refs && b->mr.bytes < bytes && !ctx->mapped->held)
-			begin(ctx, b, b->mr.start, bytes);
+			buffer_begin(ctx, b, b->mr.start, bytes);
 		if (!mapped || b->mr.bytes < bytes || !is_registered(b))
 			return NULL;
 	} else if (!map_in_turn(ctx, b, bytes, buf->frame)) {

@@ -73,7 +73,7 @@ static int entry_make(struct rail_mr_cache *c, uintptr_t start, size_t bytes, st
 }
 
 /* Index of the first entry that ends behind addr. */
-static size_t find(const struct rail_mr_cache *c, uintptr_t addr)
+static size_t entry_search(const struct rail_mr_cache *c, uintptr_t addr)
 {
 	size_t low = 0, high = c->count;
 
@@ -88,13 +88,13 @@ static size_t find(const struct rail_mr_cache *c, uintptr_t addr)
 	return low;
 }
 
-static bool covers(const struct rail_mr *mr, uintptr_t start, size_t bytes)
+static bool entry_covers(const struct rail_mr *mr, uintptr_t start, size_t bytes)
 {
 	return start >= mr->start && start - mr->start <= mr->bytes &&
 	       bytes <= mr->bytes - (start - mr->start);
 }
 
-static int reserve(struct rail_mr_cache *c)
+static int entries_reserve(struct rail_mr_cache *c)
 {
 	size_t capacity = c->capacity ? 2 * c->capacity : 64;
 	struct rail_mr **grown;
@@ -109,9 +109,9 @@ static int reserve(struct rail_mr_cache *c)
 	return 0;
 }
 
-static void insert(struct rail_mr_cache *c, struct rail_mr *mr)
+static void entry_insert(struct rail_mr_cache *c, struct rail_mr *mr)
 {
-	size_t i = find(c, mr->start);
+	size_t i = entry_search(c, mr->start);
 
 	memmove(&c->sorted[i + 1], &c->sorted[i], (c->count - i) * sizeof(*c->sorted));
 	c->sorted[i] = mr;
@@ -120,7 +120,7 @@ static void insert(struct rail_mr_cache *c, struct rail_mr *mr)
 }
 
 /* Out of the table; gone now, or with the last operation that uses it. */
-static void drop(struct rail_mr_cache *c, size_t i)
+static void entry_drop(struct rail_mr_cache *c, size_t i)
 {
 	struct rail_mr *mr = c->sorted[i];
 
@@ -150,14 +150,14 @@ static bool evict_one(struct rail_mr_cache *c)
 	}
 	if (oldest == c->count)
 		return false;
-	drop(c, oldest);
+	entry_drop(c, oldest);
 	c->evictions++;
 	return true;
 }
 
-static void invalidate(struct rail_mr_cache *c, uintptr_t start, size_t bytes)
+static void entries_invalidate(struct rail_mr_cache *c, uintptr_t start, size_t bytes)
 {
-	for (size_t i = find(c, start); i < c->count; ) {
+	for (size_t i = entry_search(c, start); i < c->count; ) {
 		struct rail_mr *mr = c->sorted[i];
 
 		if (mr->start >= start && mr->start - start >= bytes)
@@ -167,7 +167,7 @@ static void invalidate(struct rail_mr_cache *c, uintptr_t start, size_t bytes)
 			i++;
 			continue;
 		}
-		drop(c, i);
+		entry_drop(c, i);
 		c->invalidations++;
 	}
 }
@@ -183,11 +183,11 @@ static void catch_up(struct rail_mr_cache *c)
 		/* Unknown is everything. */
 		if (head - c->log_seen > LOG_ENTRIES || !log_read(c->log_seen, &start, &bytes)) {
 			c->log_seen = head;
-			invalidate(c, 0, SIZE_MAX);
+			entries_invalidate(c, 0, SIZE_MAX);
 			return;
 		}
 		c->log_seen++;
-		invalidate(c, start, bytes);
+		entries_invalidate(c, start, bytes);
 	}
 }
 
@@ -202,14 +202,14 @@ int rail_mr_cache_init(struct rail_mr_cache *c)
 {
 	c->page = (size_t)sysconf(_SC_PAGESIZE);
 	c->log_seen = atomic_load(&log_head);
-	return reserve(c);
+	return entries_reserve(c);
 }
 
 void rail_mr_cache_fini(struct rail_mr_cache *c)
 {
 	while (c->count) {
 		c->sorted[c->count - 1]->refs = 0;
-		drop(c, c->count - 1);
+		entry_drop(c, c->count - 1);
 	}
 	free(c->sorted);
 	c->sorted = NULL;
@@ -220,16 +220,16 @@ void rail_mr_cache_fini(struct rail_mr_cache *c)
  * Whole pages around the range, and the unpinned entries that overlap them.
  * False when a pinned one does: then the range stands alone, outside the table.
  */
-static bool widen(struct rail_mr_cache *c, uintptr_t *start, uintptr_t *end)
+static bool range_widen(struct rail_mr_cache *c, uintptr_t *start, uintptr_t *end)
 {
 	size_t i;
 
 	*start &= ~(c->page - 1);
 	*end = (*end + c->page - 1) & ~(c->page - 1);
-	for (i = find(c, *start); i < c->count && c->sorted[i]->start < *end; i++)
+	for (i = entry_search(c, *start); i < c->count && c->sorted[i]->start < *end; i++)
 		if (c->sorted[i]->pinned)
 			return false;
-	i = find(c, *start);
+	i = entry_search(c, *start);
 	while (i < c->count && c->sorted[i]->start < *end) {
 		const struct rail_mr *mr = c->sorted[i];
 
@@ -237,7 +237,7 @@ static bool widen(struct rail_mr_cache *c, uintptr_t *start, uintptr_t *end)
 			*start = mr->start;
 		if (mr->start + mr->bytes > *end)
 			*end = mr->start + mr->bytes;
-		drop(c, i);
+		entry_drop(c, i);
 	}
 	return true;
 }
@@ -253,7 +253,7 @@ static int make_room_and_retry(struct rail_mr_cache *c, uintptr_t start, size_t 
 	return rc;
 }
 
-static int miss(struct rail_mr_cache *c, uintptr_t addr, size_t bytes, struct rail_mr **out)
+static int entry_add(struct rail_mr_cache *c, uintptr_t addr, size_t bytes, struct rail_mr **out)
 {
 	uintptr_t start = addr, end = addr + bytes;
 	struct rail_mr *mr;
@@ -261,10 +261,10 @@ static int miss(struct rail_mr_cache *c, uintptr_t addr, size_t bytes, struct ra
 	int rc;
 
 	c->misses++;
-	rc = reserve(c);
+	rc = entries_reserve(c);
 	if (rc)
 		return rc;
-	cached = !c->each && widen(c, &start, &end);
+	cached = !c->each && range_widen(c, &start, &end);
 	if (!cached) {
 		start = addr;
 		end = addr + bytes;
@@ -277,7 +277,7 @@ static int miss(struct rail_mr_cache *c, uintptr_t addr, size_t bytes, struct ra
 		return rc;
 	mr->detached = !cached;
 	if (cached)
-		insert(c, mr);
+		entry_insert(c, mr);
 	else
 		c->loose++;
 	mr->refs = 1;
@@ -295,7 +295,7 @@ static void stop_keeping(struct rail_mr_cache *c)
 	if (c->each)
 		return;
 	c->each = true;
-	invalidate(c, 0, SIZE_MAX);
+	entries_invalidate(c, 0, SIZE_MAX);
 	rg_warn("memory cannot be watched any more, since another library has changed the C "
 		"library's functions: buffers are registered for each message from now on");
 }
@@ -307,7 +307,7 @@ static bool is_doubtful(const struct rail_mr *mr)
 }
 
 /* The same range, the pages that are there now.  False: an operation still uses the old ones. */
-static bool renew(struct rail_mr_cache *c, struct rail_mr *mr)
+static bool entry_renew(struct rail_mr_cache *c, struct rail_mr *mr)
 {
 	if (mr->refs)
 		return false;
@@ -317,18 +317,18 @@ static bool renew(struct rail_mr_cache *c, struct rail_mr *mr)
 }
 
 /* The entry that covers the range, with pages that are what they were; NULL: none. */
-static struct rail_mr *lookup(struct rail_mr_cache *c, uintptr_t start, size_t bytes)
+static struct rail_mr *entry_lookup(struct rail_mr_cache *c, uintptr_t start, size_t bytes)
 {
-	size_t i = find(c, start);
+	size_t i = entry_search(c, start);
 	struct rail_mr *mr = i < c->count ? c->sorted[i] : NULL;
 
-	if (!mr || !covers(mr, start, bytes))
+	if (!mr || !entry_covers(mr, start, bytes))
 		return NULL;
 	if (!is_doubtful(mr))
 		return mr;
 	if (mr->pinned)
-		return renew(c, mr) ? mr : NULL;
-	drop(c, i);
+		return entry_renew(c, mr) ? mr : NULL;
+	entry_drop(c, i);
 	c->invalidations++;
 	return NULL;
 }
@@ -344,10 +344,10 @@ int rail_mr_get(struct rail_mr_cache *c, const void *addr, size_t bytes, struct 
 	if (c->log_seen != atomic_load_explicit(&log_head, memory_order_acquire))
 		catch_up(c);
 	mr = c->last;
-	if (!mr || !covers(mr, start, bytes) || is_doubtful(mr)) {
-		mr = lookup(c, start, bytes);
+	if (!mr || !entry_covers(mr, start, bytes) || is_doubtful(mr)) {
+		mr = entry_lookup(c, start, bytes);
 		if (!mr) {
-			rc = miss(c, start, bytes, out);
+			rc = entry_add(c, start, bytes, out);
 			/* -EFAULT: it may only be read; the caller can copy it. */
 			if (rc && rc != -EFAULT)
 				rg_error("cannot register %zu bytes of memory for the rails: %s%s",
@@ -374,7 +374,7 @@ void rail_mr_put(struct rail_mr_cache *c, struct rail_mr *mr)
 
 bool rail_mr_in_use(const struct rail_mr_cache *c, uintptr_t start, size_t bytes)
 {
-	for (size_t i = find(c, start); i < c->count && c->sorted[i]->start < start + bytes; i++)
+	for (size_t i = entry_search(c, start); i < c->count && c->sorted[i]->start < start + bytes; i++)
 		if (c->sorted[i]->refs)
 			return true;
 	return c->loose;
@@ -385,23 +385,23 @@ int rail_mr_pin(struct rail_mr_cache *c, void *addr, size_t bytes)
 	struct rail_mr *mr;
 	int rc;
 
-	invalidate(c, (uintptr_t)addr, bytes);
-	rc = reserve(c);
+	entries_invalidate(c, (uintptr_t)addr, bytes);
+	rc = entries_reserve(c);
 	if (!rc)
 		rc = make_room_and_retry(c, (uintptr_t)addr, bytes, &mr);
 	if (rc)
 		return rc;
 	mr->pinned = true;
-	insert(c, mr);
+	entry_insert(c, mr);
 	c->bytes -= mr->bytes;		/* pinned memory does not count against max_bytes */
 	return 0;
 }
 
 static size_t find_pinned(const struct rail_mr_cache *c, const void *addr)
 {
-	size_t i = find(c, (uintptr_t)addr);
+	size_t i = entry_search(c, (uintptr_t)addr);
 
-	if (i < c->count && c->sorted[i]->pinned && covers(c->sorted[i], (uintptr_t)addr, 1))
+	if (i < c->count && c->sorted[i]->pinned && entry_covers(c->sorted[i], (uintptr_t)addr, 1))
 		return i;
 	return c->count;
 }
@@ -416,7 +416,7 @@ int rail_mr_unpin(struct rail_mr_cache *c, void *addr, size_t *bytes)
 		return -EBUSY;
 	*bytes = c->sorted[i]->bytes;
 	c->bytes += *bytes;
-	drop(c, i);
+	entry_drop(c, i);
 	return 0;
 }
 

@@ -69,7 +69,7 @@ static int record_send(struct rail_peer *peer, unsigned policy, unsigned stage, 
 	op->policy = (uint8_t)policy;
 	op->stage = (uint8_t)stage;
 	op_begin(op);
-	rail_tx_wait(tx, op);
+	rail_tx_enqueue(tx, op);
 	return 0;
 }
 
@@ -87,7 +87,7 @@ static void queue_remove(struct rail_op_queue *q, const struct rail_op *op)
 }
 
 /* It has not left.  Its KEYS may have: they mean nothing without the RTS behind them. */
-static void take_out(struct rail_op *op)
+static void op_withdraw(struct rail_op *op)
 {
 	struct rail_peer *peer = op->peer;
 
@@ -101,17 +101,17 @@ static void take_out(struct rail_op *op)
 	op_end_later(op, -ECANCELED);
 }
 
-static int ask(struct rail_op *op)
+static int cancel_request(struct rail_op *op)
 {
 	int rc;
 
-	if (op->how & RNDV_CANCEL)
+	if (op->rndv_state & RNDV_CANCELLING)
 		return 0;
 	rc = record_send(op->peer, op->policy, STAGE_CANCEL, op->handle);
 	if (rc)
 		rg_error("no memory to cancel a message");
 	else
-		op->how |= RNDV_CANCEL;
+		op->rndv_state |= RNDV_CANCELLING;
 	return rc;
 }
 
@@ -123,10 +123,10 @@ int rail_cancel(struct rail_op *op)
 	case STAGE_EAGER:
 	case STAGE_KEYS:
 	case STAGE_RTS:
-		take_out(op);
+		op_withdraw(op);
 		return 0;
 	case STAGE_RTS_SENT:
-		return ask(op);
+		return cancel_request(op);
 	default:
 		return 0;
 	}
@@ -138,7 +138,7 @@ void rail_cancelled_arrived(struct rail_peer *peer, const struct rail_record *re
 						   record->header.word[0]);
 	struct rail_op *op = entry ? entry->op : NULL;
 
-	if (!op || op->stage != STAGE_RTS_SENT || !(op->how & RNDV_CANCEL)) {
+	if (!op || op->stage != STAGE_RTS_SENT || !(op->rndv_state & RNDV_CANCELLING)) {
 		rail_peer_fail(peer, -EPROTO, "a CANCELLED for no message of ours");
 		return;
 	}

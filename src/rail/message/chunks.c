@@ -43,7 +43,7 @@ enum { BULK_BATCH = 8 };		/* chunks posted to one peer in one rail_progress */
 /* NULL: the rates do not matter, or there are none. */
 static struct rail_estimate *estimate_of(const struct rail_op *op)
 {
-	struct rail_estimate *e = op->how & RNDV_READ ? &op->peer->reading : &op->peer->writing;
+	struct rail_estimate *e = op->rndv_flags & RNDV_READ ? &op->peer->reading : &op->peer->writing;
 
 	return op_is_weighted(op) && !e->unlimited ? e : NULL;
 }
@@ -72,7 +72,7 @@ static int chunk_post(struct rail_op *op, struct rail_lane *lane, const struct r
 {
 	struct rail_chunk chunk = rndv_chunk(op, s, number);
 	struct rail_estimate *estimate = estimate_of(op);
-	bool read = op->how & RNDV_READ;
+	bool read = op->rndv_flags & RNDV_READ;
 	struct ibv_sge sge = {
 		.addr = (uintptr_t)op_data(op) + chunk.offset,
 		.length = (uint32_t)chunk.bytes,
@@ -81,7 +81,7 @@ static int chunk_post(struct rail_op *op, struct rail_lane *lane, const struct r
 	struct ibv_send_wr wr = {
 		.sg_list = &sge,
 		.num_sge = chunk.bytes > 0,
-		.opcode = read ? IBV_WR_RDMA_READ : op->how & RNDV_CONTROL ? IBV_WR_RDMA_WRITE :
+		.opcode = read ? IBV_WR_RDMA_READ : op->rndv_flags & RNDV_CONTROL ? IBV_WR_RDMA_WRITE :
 			  IBV_WR_RDMA_WRITE_WITH_IMM,
 		.imm_data = htonl(rndv_imm(op, number)),
 		.wr.rdma = { .remote_addr = op->remote + chunk.offset, .rkey = op->rkey[lane->k] },
@@ -122,7 +122,7 @@ static uint32_t piece_requests(const struct rail_op *op, const struct rail_strip
 {
 	uint32_t first;
 
-	return rndv_share(op, s, k, &first) + (s->piece[k].count && op->how & RNDV_CONTROL);
+	return rndv_own_chunks(op, s, k, &first) + (s->piece[k].count && op->rndv_flags & RNDV_CONTROL);
 }
 
 static int next_post(struct rail_op *op, struct rail_lane *lane, const struct rail_stripe *s,
@@ -130,7 +130,7 @@ static int next_post(struct rail_op *op, struct rail_lane *lane, const struct ra
 {
 	uint32_t first, n = op->cursor[lane->k];
 
-	if (n == rndv_share(op, s, lane->k, &first))
+	if (n == rndv_own_chunks(op, s, lane->k, &first))
 		return control_post(op, lane);
 	return chunk_post(op, lane, s, s->piece[lane->k].first + first + n, now_ns);
 }
@@ -195,7 +195,7 @@ static bool pull_next(struct rail_peer *peer, struct rail_lane *lane)
 }
 
 /* One for each lane in turn, so that all rails are at work before one gets a second. */
-static void pull(struct rail_peer *peer, int *budget)
+static void chunks_pull(struct rail_peer *peer, int *budget)
 {
 	bool moved;
 
@@ -220,19 +220,19 @@ void rndv_chunks_start(struct rail_op *op)
 
 	rndv_plan(op, &s);
 	/* By both: what the other end moves counts as one. */
-	op->chunks_left = (uint8_t)(s.pull ? s.chunk_count : (op->how & RNDV_BOTH) != 0);
+	op->chunks_left = (uint8_t)(s.pull ? s.chunk_count : (op->rndv_flags & RNDV_BOTH) != 0);
 	for (int k = 0; k < RAIL_MAX; k++) {
 		op->cursor[k] = 0;
 		op->carried[k] = 0;
 		if (k < s.rail_count && !s.pull)
 			op->chunks_left += (uint8_t)piece_requests(op, &s, k);
 	}
-	op->taken = op->chunks_out = op->odd_rail = 0;
+	op->taken = op->chunks_out = op->remainder_rail = 0;
 	op->stage = STAGE_CUTTING;
 	if (s.pull) {
 		peer->unpulled += s.chunk_count;
 		queue_push(&peer->pulling, op);
-		pull(peer, &budget);
+		chunks_pull(peer, &budget);
 	} else if (!peer->cutting.head && chunks_post(op, &budget)) {
 		op->stage = STAGE_POSTED;
 	} else {
@@ -244,22 +244,22 @@ void rndv_chunks_start(struct rail_op *op)
 
 bool rndv_chunks_advance(struct rail_peer *peer)
 {
-	struct rail_op **link = &peer->cutting.head, *op;
+	struct rail_op **at = &peer->cutting.head, *op;
 	int budget = BULK_BATCH;
 
 	/* Not only the first: its rail may be full while those of the next are idle. */
-	while ((op = *link) && budget && !peer->error) {
+	while ((op = *at) && budget && !peer->error) {
 		if (!chunks_post(op, &budget)) {
-			link = &op->next;
+			at = &op->next;
 			continue;
 		}
-		*link = op->next;
+		*at = op->next;
 		if (peer->cutting.tail == &op->next)
-			peer->cutting.tail = link;
+			peer->cutting.tail = at;
 		op->stage = STAGE_POSTED;
 	}
 	if (peer->pulling.head)
-		pull(peer, &budget);
+		chunks_pull(peer, &budget);
 	return peer->cutting.head || peer->pulling.head;
 }
 
@@ -287,10 +287,11 @@ static void read_landed(struct rail_op *op, const struct rail_lane *lane, uint32
 	lane_ledger(lane)->rx_bytes += bytes;
 	op->carried[lane->k] += bytes / RAIL_STRIPE_ALIGN;
 	if (bytes % RAIL_STRIPE_ALIGN)
-		op->odd_rail = (uint8_t)lane->k;
+		op->remainder_rail = (uint8_t)lane->k;
 }
 
-static void measure(struct rail_estimate *estimate, const struct rail_lane *lane, uint32_t bytes)
+static void chunk_measure(struct rail_estimate *estimate, const struct rail_lane *lane,
+			  uint32_t bytes)
 {
 	struct rail_ctx *ctx = lane->ctx;
 
@@ -309,7 +310,7 @@ void rail_chunk_sent(struct rail_lane *lane)
 	struct rail_estimate *estimate = estimate_of(op);
 
 	if (estimate && sent->bytes)
-		measure(estimate, lane, sent->bytes);
+		chunk_measure(estimate, lane, sent->bytes);
 	if (op_is_pulled(op))
 		lane->pulled--;
 	op->chunks_out--;
@@ -320,11 +321,11 @@ void rail_chunk_sent(struct rail_lane *lane)
 			rndv_finish(op, -ECONNRESET);
 		return;
 	}
-	if (op->how & RNDV_READ)
+	if (op->rndv_flags & RNDV_READ)
 		read_landed(op, lane, sent->bytes);
 	if (op->chunks_left)
 		return;
-	if (op->how & RNDV_READ)
+	if (op->rndv_flags & RNDV_READ)
 		rndv_read_done(op);
 	else if (!op->parts || !rail_parts_sent(op))
 		rndv_finish(op, 0);

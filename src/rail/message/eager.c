@@ -68,7 +68,7 @@ static __attribute__((noinline)) int send_any(struct rail_peer *peer, const stru
 	op->header = *header;
 	op->policy = (uint8_t)way->policy;	/* it may have to wait for a connection, too */
 	op->stage = STAGE_EAGER;
-	rail_tx_wait(tx, op);
+	rail_tx_enqueue(tx, op);
 	op_begin(op);
 	return 0;
 }
@@ -94,7 +94,7 @@ int rail_send(struct rail_peer *peer, const struct rail_way *way,
 	return send_any(peer, way, header, buf, flags, op);
 }
 
-void rail_tx_wait(struct rail_tx *tx, struct rail_op *op)
+void rail_tx_enqueue(struct rail_tx *tx, struct rail_op *op)
 {
 	queue_push(&tx->waiting, op);
 	if (likely(tx->lane))

@@ -43,7 +43,7 @@ static inline void rail_message_arrived(struct rail_rx *rx, const struct rail_re
 void rail_record_arrived(struct rail_rx *rx, unsigned kind, const struct rail_record *record,
 			 const void *payload, size_t bytes);
 /* op waits for room on the lane, behind the operations that wait there already. */
-void rail_tx_wait(struct rail_tx *tx, struct rail_op *op);
+void rail_tx_enqueue(struct rail_tx *tx, struct rail_op *op);
 /* Send what waits.  True while anything still waits. */
 bool rail_tx_advance(struct rail_tx *tx);
 

@@ -29,7 +29,7 @@ bool rail_edges_fit(const struct rail_op *op)
 	const uint64_t bytes = (uint64_t)op->head + op->tail;
 
 	return bytes > RAIL_SLOT_PAYLOAD && bytes <= ctx->eager_max && bytes <= op->bytes &&
-	       ctx->mr.page <= EDGE_MAX && !(op->how & RNDV_CONTROL);
+	       ctx->mr.page <= EDGE_MAX && !(op->rndv_flags & RNDV_CONTROL);
 }
 
 struct rail_chunk rndv_chunk(const struct rail_op *op, const struct rail_stripe *s, uint32_t n)
@@ -38,7 +38,7 @@ struct rail_chunk rndv_chunk(const struct rail_op *op, const struct rail_stripe 
 	uint64_t low = op->head, high = op->bytes - op->tail;
 	uint64_t begin = chunk.offset, end = begin + chunk.bytes;
 
-	if (likely(!(op->how & RNDV_EDGES)))
+	if (likely(!(op->rndv_state & RNDV_HAS_EDGES)))
 		return chunk;
 	begin = begin < low ? low : begin > high ? high : begin;
 	end = end < low ? low : end > high ? high : end;

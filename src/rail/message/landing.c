@@ -81,7 +81,7 @@ static uint32_t receives_needed(const struct rail_op *op, const struct rail_stri
 {
 	if (s->pull)
 		return s->chunk_count;
-	if (op->how & RNDV_CONTROL)
+	if (op->rndv_flags & RNDV_CONTROL)
 		return s->piece[k].count && peer_bulk(op->peer, k, q) == op_lane(op, k, 0);
 	return chunks_of_lane(op, q, s->piece[k].first, rndv_written(op, s, k));
 }
@@ -109,9 +109,9 @@ static uint64_t completions_of(const struct rail_op *op, const struct rail_strip
 {
 	uint64_t rails = 0;
 
-	if (op->how & RNDV_BOTH)
+	if (op->rndv_flags & RNDV_BOTH)
 		return written_chunks(op, s);
-	if (!(op->how & RNDV_CONTROL))
+	if (!(op->rndv_flags & RNDV_CONTROL))
 		return ~(uint64_t)0 >> (RAIL_CHUNKS_MAX - s->chunk_count);
 	for (int k = 0; k < RAIL_MAX; k++)
 		if (k < s->rail_count && s->piece[k].count)
@@ -172,7 +172,7 @@ void rndv_landings_peer_failed(struct rail_peer *peer)
 		peer->ctx->cq_wanted -= (uint32_t)__builtin_popcountll(peer->landing[i].missing);
 		landing_end(peer, i);
 		/* By both: one that reads ends with its last chunk, or in the queue. */
-		if (!(op->how & RNDV_BOTH) || op->stage == STAGE_CTS ||
+		if (!(op->rndv_flags & RNDV_BOTH) || op->stage == STAGE_CTS ||
 		    (op->stage == STAGE_POSTED && !op->chunks_out))
 			rndv_finish(op, -ECONNRESET);
 	}
@@ -189,7 +189,7 @@ static void landing_check(struct rail_peer *peer, uint32_t slot)
 		return;
 	landing_end(peer, slot);
 	foreign_writes_tell(op->buf.addr, op->bytes);
-	if (!(op->how & RNDV_BOTH))
+	if (!(op->rndv_flags & RNDV_BOTH))
 		rndv_written_done(op);
 	else if (--op->chunks_left == 0)
 		rndv_read_done(op);
@@ -250,7 +250,7 @@ void rail_chunk_landed(struct rail_lane *lane, uint32_t imm, uint32_t bytes, boo
 	if (++lane->rq_owed >= RECEIVES_BATCH)
 		receives_renew(lane);
 	if (!op || landing->generation != (imm >> 16 & 0xff) || number >= RAIL_CHUNKS_MAX ||
-	    !(landing->missing >> number & 1) || control != !!(op->how & RNDV_CONTROL) ||
+	    !(landing->missing >> number & 1) || control != !!(op->rndv_flags & RNDV_CONTROL) ||
 	    written == control) {
 		rail_peer_fail(peer, -EPROTO, "chunk %u of landing %u is a stranger or came twice",
 			       number, slot);

@@ -58,7 +58,7 @@ unsigned char *rail_parts_data(const struct rail_op *op)
 	return p->memory ? p->memory : (unsigned char *)op->buf.addr + p->begin;
 }
 
-static void move(struct rail_op *op, bool gather)
+static void part_copy(struct rail_op *op, bool gather)
 {
 	const struct rail_parts *p = op->parts;
 	const struct rail_config *cfg = &op->peer->ctx->cfg;
@@ -78,14 +78,14 @@ bool rail_parts_fit(const struct rail_op *op, uint64_t bytes, bool more)
 	       (!p || !p->memory || bytes <= p->memory_bytes);
 }
 
-static void begin(struct rail_op *op)
+static void part_start(struct rail_op *op)
 {
 	struct rail_parts *p = op->parts;
 
 	op->bytes = p->next;
 	p->begin = p->cleared - p->next;
 	p->next = 0;
-	move(op, true);
+	part_copy(op, true);
 }
 
 void rail_parts_asked(struct rail_op *op, uint64_t bytes, bool more)
@@ -100,14 +100,14 @@ bool rail_parts_cleared(struct rail_op *op, uint64_t bytes)
 	op->parts->next = bytes;
 	if (op->stage == STAGE_POSTED)
 		return false;
-	begin(op);
+	part_start(op);
 	return true;
 }
 
 bool rail_parts_sent(struct rail_op *op)
 {
 	if (op->parts->next) {
-		begin(op);
+		part_start(op);
 		rndv_chunks_start(op);
 		return true;
 	}
@@ -118,7 +118,7 @@ bool rail_parts_sent(struct rail_op *op)
 
 /* ---- Receiver ----------------------------------------------------------- */
 
-static void ask(struct rail_op *op)
+static void part_request(struct rail_op *op)
 {
 	struct rail_parts *p = op->parts;
 	uint64_t left = op->buf.bytes - p->begin;
@@ -134,12 +134,12 @@ void rail_parts_begin(struct rail_op *op, bool theirs)
 	struct rail_parts *p = op->parts;
 
 	p->most = p->memory || theirs ? op->peer->ctx->part_bytes : op->peer->table_bytes;
-	ask(op);
+	part_request(op);
 }
 
 void rail_parts_landed(struct rail_op *op)
 {
-	move(op, false);
+	part_copy(op, false);
 }
 
 bool rail_parts_next(struct rail_op *op)
@@ -150,6 +150,6 @@ bool rail_parts_next(struct rail_op *op)
 		return false;
 	p->begin = p->cleared;
 	op->remote += op->bytes;	/* if it is read */
-	ask(op);
+	part_request(op);
 	return true;
 }

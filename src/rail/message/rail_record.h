@@ -38,7 +38,7 @@ _Static_assert(sizeof(struct rail_slot) == 64, "one slot is one cache line");
 
 struct rail_rts_wire {
 	uint64_t handle, threshold;
-	uint8_t policy, bound, lane, how;	/* how: rndv.h */
+	uint8_t policy, bound, lane, rndv_flags;	/* rndv_flags: rndv.h */
 	uint8_t weight[RAIL_MAX];	/* weighted: shares of the rails */
 	uint8_t parts, pad[3];		/* the sender's memory is in parts */
 };

@@ -59,7 +59,8 @@
 static uint64_t cts_word(const struct rail_op *op)
 {
 	return (uint64_t)op->generation << 56 | (uint64_t)op->slot << 48 |
-	       (op->how & RNDV_ALONE ? CTS_ALONE : 0) | (op->how & RNDV_EDGES ? CTS_EDGES : 0) |
+	       (op->rndv_state & RNDV_ONE_END ? CTS_ALONE : 0) |
+	       (op->rndv_state & RNDV_HAS_EDGES ? CTS_EDGES : 0) |
 	       (op_has_more(op) ? RECORD_MORE : 0) | op->bytes;
 }
 
@@ -94,9 +95,9 @@ void rndv_plan(const struct rail_op *op, struct rail_stripe *s)
 {
 	struct rail_cut cut = {
 		.rail_count = op->peer->rail_count,
-		.chunk_bytes = op->how & RNDV_BOTH ? even_chunk_bytes(op) :
-			       op->how & RNDV_ALONE && op->how & RNDV_READ ? RNDV_COPY_BYTES :
-			       chunk_bytes(op->peer, op->bytes),
+		.chunk_bytes = op->rndv_flags & RNDV_BOTH ? even_chunk_bytes(op) :
+			       op->rndv_state & RNDV_ONE_END && op->rndv_flags & RNDV_READ ?
+			       RNDV_COPY_BYTES : chunk_bytes(op->peer, op->bytes),
 	};
 
 	rail_policy_cut(&cut, op->policy, op->threshold, op->bytes, op->bound, op->weight);
@@ -113,7 +114,7 @@ void rndv_release(struct rail_op *op)
 
 void rndv_finish(struct rail_op *op, int status)
 {
-	if (op->how & RNDV_FIN || (op->parts && op->parts->tabled))
+	if (op->rndv_state & RNDV_AWAITS_FIN || (op->parts && op->parts->tabled))
 		rail_table_remove(&op->peer->ctx->table, op->handle);
 	rndv_release(op);
 	op_end(op, status);
@@ -147,7 +148,7 @@ static int rts_post(struct rail_tx *tx, struct rail_op *op)
 		.threshold = op->threshold,
 		.policy = op->policy,
 		.lane = op->lane,
-		.how = op->how,
+		.rndv_flags = op->rndv_flags,
 		.parts = op->parts && op->parts->memory,
 	};
 	int rc;
@@ -186,7 +187,7 @@ static uint64_t half_read(const struct rail_op *op)
 		const struct rail_piece *p = &s.piece[k];
 		uint32_t first;
 
-		if (rndv_share(op, &s, k, &first))
+		if (rndv_own_chunks(op, &s, k, &first))
 			bytes += p->offset + p->bytes -
 				 rail_stripe_chunk(&s, p->first + first).offset;
 	}
@@ -201,12 +202,12 @@ static int fin_post(struct rail_tx *tx, const struct rail_op *op)
 {
 	struct rail_header header = { { op->handle, 0 } };
 	uint32_t nothing[RAIL_MAX] = { 0 };
-	uint64_t bytes = op->how & RNDV_BOTH ? half_read(op) : op->bytes;
+	uint64_t bytes = op->rndv_flags & RNDV_BOTH ? half_read(op) : op->bytes;
 
 	if (!bytes)
 		return tx->control(tx, RECORD_FIN, &header, 0, nothing);
 	memcpy(&header.word[1], op->cursor, sizeof(header.word[1]));
-	return tx->control(tx, RECORD_FIN, &header, (uint64_t)op->odd_rail << 56 |
+	return tx->control(tx, RECORD_FIN, &header, (uint64_t)op->remainder_rail << 56 |
 			   (op_has_more(op) ? RECORD_MORE : 0) | bytes, op->carried);
 }
 
@@ -242,7 +243,7 @@ bool rndv_answer(struct rail_op *op, unsigned stage)
 	op->stage = (uint8_t)stage;
 	if (!tx->waiting.head && rail_rndv_post(tx, op) > 0)
 		return true;
-	rail_tx_wait(tx, op);
+	rail_tx_enqueue(tx, op);
 	return false;
 }
 
@@ -292,7 +293,7 @@ void rail_rndv_peer_failed(struct rail_peer *peer)
 		if (!op)
 			continue;
 		rail_table_remove(table, op->handle);
-		op->how &= (uint8_t)~RNDV_FIN;
+		op->rndv_state &= (uint8_t)~RNDV_AWAITS_FIN;
 		if (op->parts)
 			op->parts->tabled = false;
 		/* By both, or in parts: one with chunks under way ends with the last of them. */

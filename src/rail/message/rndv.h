@@ -56,19 +56,23 @@ struct rail_tx;
 /* ... nor smaller for the sake of more queue pairs. */
 #define RAIL_CHUNK_BYTES_MIN ((uint64_t)16 << 10)
 
-/* How the data of a message moves; in the RTS. */
+/* op->rndv_flags: how the data of a message moves, as an RTS says it. */
 enum {
 	RNDV_READ = 1,			/* the receiver reads */
 	RNDV_CONTROL = 2,		/* plain writes, then a control message on each rail used */
-	RNDV_CANCEL = 4,		/* not in the RTS: its CANCEL is out, or waits */
-	RNDV_BOTH = 8,			/* half is written; who reads the other has RNDV_READ as well */
-	RNDV_FIN = 16,			/* not in the RTS: its CTS has come, its FIN is to come */
-	RNDV_ALONE = 32,		/* not in the RTS: it offers both, but one end moves all */
-	RNDV_EDGES = 64,		/* not in the RTS: edges.h */
-	RNDV_MORE = 128,		/* by both, and an earlier offer waits for its answer */
+	RNDV_BOTH = 8,			/* half is written; the end with RNDV_READ reads the other */
+	RNDV_MORE = 128,		/* with RNDV_BOTH: an earlier offer waits for its answer */
 };
 
-/* In the word of a CTS: RNDV_ALONE, RNDV_EDGES; of a CTS and a FIN: more parts follow, bytes. */
+/* op->rndv_state: what this end has done or learned since. */
+enum {
+	RNDV_CANCELLING = 1,		/* the CANCEL is out, or waits */
+	RNDV_AWAITS_FIN = 2,			/* the CTS has come, the FIN is to come */
+	RNDV_ONE_END = 4,			/* both ends were offered, and one moves all */
+	RNDV_HAS_EDGES = 8,			/* the edges go as a record: edges.h */
+};
+
+/* In the word of a CTS: RNDV_ONE_END, RNDV_HAS_EDGES; of a CTS and a FIN: more parts follow, bytes. */
 #define CTS_ALONE ((uint64_t)1 << 47)
 #define CTS_EDGES ((uint64_t)1 << 46)
 #define RECORD_MORE ((uint64_t)1 << 45)
@@ -90,7 +94,7 @@ static inline uint32_t rndv_written(const struct rail_op *op, const struct rail_
 	const uint32_t half = s->chunk_count - s->chunk_count / 2, first = s->piece[k].first;
 	const uint32_t count = s->piece[k].count;
 
-	if (!(op->how & RNDV_BOTH) || half >= first + count)
+	if (!(op->rndv_flags & RNDV_BOTH) || half >= first + count)
 		return count;
 	return half > first ? half - first : 0;
 }
@@ -98,11 +102,11 @@ static inline uint32_t rndv_written(const struct rail_op *op, const struct rail_
 /* By both: does this end read?  Else it writes. */
 static inline bool rndv_reads_half(const struct rail_op *op)
 {
-	return (op->how & (RNDV_BOTH | RNDV_READ)) == (RNDV_BOTH | RNDV_READ);
+	return (op->rndv_flags & (RNDV_BOTH | RNDV_READ)) == (RNDV_BOTH | RNDV_READ);
 }
 
 /* How many chunks of rail k this end moves, *first from the rail's first on. */
-static inline uint32_t rndv_share(const struct rail_op *op, const struct rail_stripe *s, int k,
+static inline uint32_t rndv_own_chunks(const struct rail_op *op, const struct rail_stripe *s, int k,
 				  uint32_t *first)
 {
 	uint32_t written = rndv_written(op, s, k);
@@ -115,7 +119,7 @@ static inline uint32_t rndv_share(const struct rail_op *op, const struct rail_st
 /* May one end move all of an offer by both?  In one copy, where processors copy. */
 static inline bool rndv_may_move_alone(const struct rail_op *op, uint64_t bytes)
 {
-	return op->how & RNDV_BOTH && op->peer->copies && bytes <= RNDV_COPY_BYTES;
+	return op->rndv_flags & RNDV_BOTH && op->peer->copies && bytes <= RNDV_COPY_BYTES;
 }
 
 /* The pieces of its rails follow measured rates. */
@@ -153,7 +157,7 @@ static inline uint32_t chunks_of_lane(const struct rail_op *op, int q, uint32_t 
  */
 static inline struct rail_lane *op_lane(const struct rail_op *op, int k, uint32_t n)
 {
-	return chunk_lane(op, k, op->how & RNDV_CONTROL ? 0 : n);
+	return chunk_lane(op, k, op->rndv_flags & RNDV_CONTROL ? 0 : n);
 }
 
 /* The table of op's chunks, the same at both ends once bytes is known. */

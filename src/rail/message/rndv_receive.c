@@ -37,8 +37,8 @@ void rail_keys_arrived(struct rail_rx *rx, const struct rail_record *record, con
 static bool rts_is_sound(const struct rail_rx *rx, const struct rail_rts_wire *rts, uint64_t bytes)
 {
 	const struct rail_peer *peer = rx->lane->peer;
-	bool read = rts->how & (RNDV_READ | RNDV_BOTH), control = rts->how & RNDV_CONTROL;
-	bool both = rts->how & RNDV_BOTH;
+	bool read = rts->rndv_flags & (RNDV_READ | RNDV_BOTH), control = rts->rndv_flags & RNDV_CONTROL;
+	bool both = rts->rndv_flags & RNDV_BOTH;
 	const struct rail_policy_row *policy;
 	unsigned share;
 
@@ -49,9 +49,9 @@ static bool rts_is_sound(const struct rail_rx *rx, const struct rail_rts_wire *r
 	for (int k = 0; k < peer->rail_count; k++)
 		share |= rts->weight[k];
 	return bytes <= INT64_MAX && share && rts->bound < peer->rail_count &&
-	       !(rts->how & ~(RNDV_READ | RNDV_CONTROL | RNDV_BOTH | RNDV_MORE)) &&
-	       !(both && (rts->how & RNDV_READ || policy->not_both)) &&
-	       !(rts->how & RNDV_MORE && !both) &&
+	       !(rts->rndv_flags & ~(RNDV_READ | RNDV_CONTROL | RNDV_BOTH | RNDV_MORE)) &&
+	       !(both && (rts->rndv_flags & RNDV_READ || policy->not_both)) &&
+	       !(rts->rndv_flags & RNDV_MORE && !both) &&
 	       !(control && (read || policy->not_control)) &&
 	       !(read && rts->parts) && rts->parts <= 1 &&
 	       (!read || rx->keys.handle == rts->handle);
@@ -88,7 +88,7 @@ void rail_rts_arrived(struct rail_rx *rx, const struct rail_record *record, cons
 		.policy = rts->policy,
 		.bound = rts->bound,
 		.lane = rts->lane,
-		.how = rts->how,
+		.rndv_flags = rts->rndv_flags,
 		.keys = rx->keys,
 		.parts = rts->parts,
 	};
@@ -102,7 +102,7 @@ void rail_rts_arrived(struct rail_rx *rx, const struct rail_record *record, cons
 void rndv_cts_sent(struct rail_op *op)
 {
 	op->stage = STAGE_LANDING;
-	if (op->how & RNDV_BOTH)
+	if (op->rndv_flags & RNDV_BOTH)
 		rndv_chunks_start(op);
 }
 
@@ -147,21 +147,22 @@ void rndv_clear_to_send(struct rail_op *op)
 		rndv_cts_sent(op);
 }
 
-static void take_alone(struct rail_op *op, bool reads)
+static void move_by_one_end(struct rail_op *op, bool reads)
 {
-	op->how &= (uint8_t)~(RNDV_BOTH | RNDV_READ);
-	op->how |= RNDV_ALONE | (reads ? RNDV_READ : 0);
+	op->rndv_flags &= (uint8_t)~(RNDV_BOTH | RNDV_READ);
+	op->rndv_flags |= reads ? RNDV_READ : 0;
+	op->rndv_state |= RNDV_ONE_END;
 }
 
 /* Its buffer is mapped: the sender writes, and sends apart what is not. */
 static void take_mapped(struct rail_op *op)
 {
-	if (op->how & RNDV_BOTH)
-		take_alone(op, false);
+	if (op->rndv_flags & RNDV_BOTH)
+		move_by_one_end(op, false);
 	rail_edges_find(op, (uintptr_t)op->buf.addr);
 	op->edges = rail_edges_fit(op);
 	if (op->edges)
-		op->how |= RNDV_EDGES;
+		op->rndv_state |= RNDV_HAS_EDGES;
 }
 
 /*
@@ -173,16 +174,16 @@ static void take_both(struct rail_op *op)
 {
 	struct rail_peer *peer = op->peer;
 
-	if (op_has_more(op) && op->how & RNDV_BOTH) {
-		take_alone(op, true);
+	if (op_has_more(op) && op->rndv_flags & RNDV_BOTH) {
+		move_by_one_end(op, true);
 		return;
 	}
 	if (!rndv_may_move_alone(op, op->bytes))
 		return;
 	if (peer->offers)
-		take_alone(op, true);
-	else if (op->how & RNDV_MORE && op->bytes <= RNDV_TURN_BYTES)
-		take_alone(op, peer->reads_next = !peer->reads_next);
+		move_by_one_end(op, true);
+	else if (op->rndv_flags & RNDV_MORE && op->bytes <= RNDV_TURN_BYTES)
+		move_by_one_end(op, peer->reads_next = !peer->reads_next);
 }
 
 static void op_take_rts(struct rail_op *op, const struct rail_rts *rts)
@@ -192,7 +193,8 @@ static void op_take_rts(struct rail_op *op, const struct rail_rts *rts)
 	op->threshold = rts->threshold;
 	op->bound = rts->bound;
 	op->lane = rts->lane;
-	op->how = (uint8_t)(rts->how | (rts->how & RNDV_BOTH ? RNDV_READ : 0));
+	op->rndv_flags = (uint8_t)(rts->rndv_flags | (rts->rndv_flags & RNDV_BOTH ? RNDV_READ : 0));
+	op->rndv_state = 0;
 	op->edges = false;
 	if (op->mapped)
 		take_mapped(op);
@@ -203,7 +205,7 @@ static void op_take_rts(struct rail_op *op, const struct rail_rts *rts)
 	memcpy(op->weight, rts->weight, sizeof(op->weight));
 	op->slot = op->generation = 0;
 	/* Who reads knows best how fast the rails are in this direction. */
-	if (rail_policies[op->policy].measures && op->how & RNDV_READ) {
+	if (rail_policies[op->policy].measures && op->rndv_flags & RNDV_READ) {
 		rail_estimate_weights(&op->peer->reading, op->weight);
 		rail_estimate_sent(&op->peer->reading);
 	}
@@ -217,7 +219,7 @@ void rndv_receive(struct rail_op *op)
 	if (!op->bytes) {
 		if (rndv_answer(op, STAGE_FIN))
 			op_end_later(op, 0);
-	} else if (op->how & RNDV_READ && !(op->how & RNDV_BOTH)) {
+	} else if (op->rndv_flags & RNDV_READ && !(op->rndv_flags & RNDV_BOTH)) {
 		rndv_chunks_start(op);
 	} else if (!peer->accepting.head && rndv_landing_take(op)) {
 		rndv_clear_to_send(op);
@@ -235,7 +237,7 @@ static int register_landing(struct rail_op *op, const struct rail_rts *rts)
 	size_t bytes;
 	void *addr;
 
-	if (unlikely(op->bytes >= ctx->map_from) && !(rts->how & RNDV_READ) && !op_has_more(op) &&
+	if (unlikely(op->bytes >= ctx->map_from) && !(rts->rndv_flags & RNDV_READ) && !op_has_more(op) &&
 	    op->buf.kind != RAIL_MEM_PARTS) {
 		op->mr = rail_mapped_get(ctx, &op->buf, op->bytes);
 		op->mapped = op->mr;

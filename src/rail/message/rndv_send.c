@@ -35,14 +35,15 @@ static void op_take_way(struct rail_op *op, const struct rail_way *way)
 	op->policy = (uint8_t)way->policy;
 	op->rail = way->rail;
 	op->threshold = way->threshold;
-	op->how = way->completion == RAIL_BY_CONTROL ? RNDV_CONTROL : 0;
+	op->rndv_state = 0;
+	op->rndv_flags = way->completion == RAIL_BY_CONTROL ? RNDV_CONTROL : 0;
 	/* Nobody else knows when memory that is gathered in parts has the next one. */
 	if (op->buf.kind == RAIL_MEM_PARTS)
 		return;
 	if (way->rendezvous == RAIL_BY_READ)
-		op->how |= RNDV_READ;
+		op->rndv_flags |= RNDV_READ;
 	else if (by_both(op->peer, way, op->buf.bytes))
-		op->how |= RNDV_BOTH | (op->peer->offers ? RNDV_MORE : 0);
+		op->rndv_flags |= RNDV_BOTH | (op->peer->offers ? RNDV_MORE : 0);
 }
 
 static int memory_take(struct rail_op *op)
@@ -85,7 +86,7 @@ int rail_rndv_send(struct rail_peer *peer, const struct rail_way *way,
 		return rc;
 	}
 	rail_table_find(&ctx->table, peer, op->handle)->op = op;
-	op->stage = op->how & (RNDV_READ | RNDV_BOTH) ? STAGE_KEYS : STAGE_RTS;
+	op->stage = op->rndv_flags & (RNDV_READ | RNDV_BOTH) ? STAGE_KEYS : STAGE_RTS;
 	rc = tx->waiting.head ? 0 : rail_rndv_post(tx, op);
 	if (rc < 0) {
 		rail_table_remove(&ctx->table, op->handle);
@@ -97,7 +98,7 @@ int rail_rndv_send(struct rail_peer *peer, const struct rail_way *way,
 	if (rc > 0)
 		op->stage = STAGE_RTS_SENT;
 	else
-		rail_tx_wait(tx, op);
+		rail_tx_enqueue(tx, op);
 	return 0;
 }
 
@@ -108,24 +109,24 @@ static bool is_between(const struct rail_op *op)
 }
 
 /* Of an answer that moves bytes, is it one that this operation waits for? */
-static bool is_due(const struct rail_op *op, uint64_t bytes, bool more, unsigned how)
+static bool is_due(const struct rail_op *op, uint64_t bytes, bool more, unsigned flags)
 {
-	if (op->how & RNDV_FIN)
-		return how == RNDV_READ;
-	if (op->how & RNDV_BOTH && more && !how)
+	if (op->rndv_state & RNDV_AWAITS_FIN)
+		return flags == RNDV_READ;
+	if (op->rndv_flags & RNDV_BOTH && more && !flags)
 		return false;
 	if (op->stage != STAGE_RTS_SENT && !is_between(op))
 		return false;
-	return !bytes || (op->how & RNDV_READ) == how || rndv_may_move_alone(op, bytes) ||
-	       (op->how & RNDV_BOTH && more);
+	return !bytes || (op->rndv_flags & RNDV_READ) == flags || rndv_may_move_alone(op, bytes) ||
+	       (op->rndv_flags & RNDV_BOTH && more);
 }
 
 /*
- * The operation that this record answers: one to be read (how: RNDV_READ) or written (0) if there
+ * The operation that this record answers: one to be read (flags: RNDV_READ) or written (0) if there
  * are bytes, or by both, first by a CTS; NULL: none, and the peer has failed.
  */
 static struct rail_op *answered(struct rail_peer *peer, const struct rail_record *record,
-				bool fits, unsigned how, const char *what)
+				bool fits, unsigned flags, const char *what)
 {
 	struct rail_entry *entry = rail_table_find(&peer->ctx->table, peer,
 						   record->header.word[0]);
@@ -133,20 +134,20 @@ static struct rail_op *answered(struct rail_peer *peer, const struct rail_record
 	uint64_t bytes = record->word & RECORD_BYTES;
 	bool more = record->word & RECORD_MORE;
 
-	if (!op || !fits || !is_due(op, bytes, more, how) ||
-	    (!(op->how & RNDV_FIN) && !rail_parts_fit(op, bytes, more))) {
+	if (!op || !fits || !is_due(op, bytes, more, flags) ||
+	    (!(op->rndv_state & RNDV_AWAITS_FIN) && !rail_parts_fit(op, bytes, more))) {
 		rail_peer_fail(peer, -EPROTO, "a %s for no message of ours", what);
 		return NULL;
 	}
-	if (!(op->how & RNDV_FIN) && !op_has_more(op))
+	if (!(op->rndv_state & RNDV_AWAITS_FIN) && !op_has_more(op))
 		peer->offers--;
-	if (op->parts && !(op->how & RNDV_FIN))
+	if (op->parts && !(op->rndv_state & RNDV_AWAITS_FIN))
 		rail_parts_asked(op, bytes, more);
-	if (op->how & RNDV_BOTH && !how) {
-		op->how |= RNDV_FIN;
+	if (op->rndv_flags & RNDV_BOTH && !flags) {
+		op->rndv_state |= RNDV_AWAITS_FIN;
 	} else if (!more) {
 		rail_table_remove(&peer->ctx->table, op->handle);
-		op->how &= (uint8_t)~RNDV_FIN;
+		op->rndv_state &= (uint8_t)~RNDV_AWAITS_FIN;
 	}
 	if (op->parts)
 		op->parts->tabled = more;
@@ -156,13 +157,14 @@ static struct rail_op *answered(struct rail_peer *peer, const struct rail_record
 /* The receiver wants all of an offer by both written. */
 static bool write_alone(struct rail_op *op)
 {
-	if (!(op->how & RNDV_BOTH)) {
+	if (!(op->rndv_flags & RNDV_BOTH)) {
 		rail_peer_fail(op->peer, -EPROTO, "a CTS for all, for no message of ours by both");
 		rndv_finish(op, -ECONNRESET);
 		return false;
 	}
 	rail_table_remove(&op->peer->ctx->table, op->handle);
-	op->how &= (uint8_t)~(RNDV_BOTH | RNDV_FIN);
+	op->rndv_flags &= (uint8_t)~RNDV_BOTH;
+	op->rndv_state &= (uint8_t)~RNDV_AWAITS_FIN;
 	return true;
 }
 
@@ -194,7 +196,7 @@ void rail_cts_arrived(struct rail_peer *peer, const struct rail_record *record,
 		rndv_finish(op, -ECONNRESET);
 		return;
 	}
-	op->how |= RNDV_EDGES;
+	op->rndv_state |= RNDV_HAS_EDGES;
 	if (rndv_answer(op, STAGE_EDGES))
 		rndv_chunks_start(op);
 }
@@ -223,13 +225,13 @@ void rail_fin_arrived(struct rail_peer *peer, const struct rail_record *record,
 		ledger->tx_bytes += (uint64_t)units[k] * RAIL_STRIPE_ALIGN +
 				    (k == odd ? bytes - whole : 0);
 	}
-	if (op->how & RNDV_BOTH && op->stage != STAGE_RTS_SENT) {
+	if (op->rndv_flags & RNDV_BOTH && op->stage != STAGE_RTS_SENT) {
 		if (--op->chunks_left == 0)	/* counts the other end's half as one */
 			rndv_finish(op, 0);
 		return;
 	}
-	if (op->how & RNDV_BOTH)	/* the receiver has read all of it */
-		op->how = (uint8_t)((op->how & ~RNDV_BOTH) | RNDV_READ);
+	if (op->rndv_flags & RNDV_BOTH)	/* the receiver has read all of it */
+		op->rndv_flags = (uint8_t)((op->rndv_flags & ~RNDV_BOTH) | RNDV_READ);
 	memcpy(op->cursor, chunks, sizeof(chunks));
 	op->bytes = bytes;
 	if (!op_has_more(op))

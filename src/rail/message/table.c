@@ -9,7 +9,7 @@ enum { TABLE_FIRST = 256, TABLE_MAX = 1 << 30 };
 
 static const uint32_t none = UINT32_MAX;
 
-static int grow(struct rail_table *t)
+static int table_grow(struct rail_table *t)
 {
 	uint32_t count = t->count ? 2 * t->count : TABLE_FIRST;
 	struct rail_entry *entry;
@@ -35,7 +35,7 @@ int rail_table_init(struct rail_table *t)
 	t->entry = NULL;
 	t->count = 0;
 	t->first_free = none;
-	return grow(t);
+	return table_grow(t);
 }
 
 void rail_table_fini(struct rail_table *t)
@@ -54,7 +54,7 @@ int rail_table_add(struct rail_table *t, struct rail_peer *peer, uint64_t *handl
 {
 	struct rail_entry *e;
 
-	if (t->first_free == none && grow(t))
+	if (t->first_free == none && table_grow(t))
 		return -ENOMEM;
 	e = &t->entry[t->first_free];
 	*handle = handle_of(t, t->first_free);

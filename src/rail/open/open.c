@@ -217,7 +217,7 @@ static void describe_rails(struct rail_ctx *ctx)
 		 *rate ? " per port and direction" : "");
 }
 
-static void describe(struct rail_ctx *ctx)
+static void ctx_describe(struct rail_ctx *ctx)
 {
 	size_t used;
 
@@ -363,7 +363,7 @@ int rail_open(const struct rail_config *cfg, struct rail_ctx **out)
 		ctx_free(ctx);
 		return rc;
 	}
-	describe(ctx);
+	ctx_describe(ctx);
 	if (cfg->on_eager)
 		rail_trace_start(ctx);
 	*out = ctx;

@@ -49,7 +49,7 @@ static bool peer_advance(struct rail_peer *peer)
 	return more || peer->error;
 }
 
-static void work(struct rail_ctx *ctx)
+static void progress_peers(struct rail_ctx *ctx)
 {
 	struct rail_peer *peer = ctx->working, *next;
 
@@ -62,7 +62,7 @@ static void work(struct rail_ctx *ctx)
 	}
 }
 
-static void slow(struct rail_ctx *ctx)
+static void progress_probes(struct rail_ctx *ctx)
 {
 	uint64_t now;
 
@@ -78,24 +78,24 @@ static void slow(struct rail_ctx *ctx)
 }
 
 /* What is not for every call: completions that are wanted, the clock, connections, what waits. */
-static __attribute__((noinline)) void aside(struct rail_ctx *ctx)
+static __attribute__((noinline)) void progress_rare(struct rail_ctx *ctx)
 {
 	struct rail_op *op;
 
 	if (!ctx->polled || ctx->cq_wanted || ctx->idle > TICKS_IDLE)
 		rail_cq_poll(ctx);
 	if (ctx->tick % TICKS_SLOW == 0)
-		slow(ctx);
+		progress_probes(ctx);
 	else if (ctx->unlinked && ctx->tick % TICKS_CONNECT == 0)
 		rail_on_demand_poll(ctx);
 	if (ctx->working)
-		work(ctx);
+		progress_peers(ctx);
 	while ((op = queue_pop(&ctx->completed)) != NULL)
 		op_end(op, op->status);
 }
 
-/* Has `aside` anything to do in this call? */
-static inline bool is_aside_due(const struct rail_ctx *ctx)
+/* Has progress_rare anything to do in this call? */
+static inline bool is_rare_due(const struct rail_ctx *ctx)
 {
 	return ctx->cq_wanted || ctx->working || ctx->completed.head ||
 	       ctx->tick % TICKS_CONNECT == 0 || !ctx->polled || ctx->idle > TICKS_IDLE;
@@ -111,8 +111,8 @@ int rail_progress(struct rail_ctx *ctx)
 	ctx->progressing = true;
 	ctx->tick++;
 	ctx->events += rail_rings_poll(ctx);
-	if (unlikely(is_aside_due(ctx)))
-		aside(ctx);
+	if (unlikely(is_rare_due(ctx)))
+		progress_rare(ctx);
 	ctx->progressing = false;
 	events = ctx->events - before;
 	ctx->idle = events ? 0 : ctx->idle + 1;

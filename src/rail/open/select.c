@@ -37,7 +37,7 @@ static struct vrb_port *port_by_name(const struct vrb_ports *ports, const char *
 	return NULL;
 }
 
-static int add(struct rail_ctx *ctx, struct vrb_port *port)
+static int rail_add(struct rail_ctx *ctx, struct vrb_port *port)
 {
 	const struct rail_settings *set = &ctx->settings;
 	struct vrb_port_wish wish = {
@@ -73,7 +73,7 @@ static int select_all(struct rail_ctx *ctx)
 	int count = vrb_ports_choose(&ctx->ports, RAIL_MAX, chosen, &active);
 
 	for (int i = 0; i < count && !rc; i++)
-		rc = add(ctx, &ctx->ports.port[chosen[i]]);
+		rc = rail_add(ctx, &ctx->ports.port[chosen[i]]);
 	if (rc)
 		return rc;
 	if (active > RAIL_MAX)
@@ -107,7 +107,7 @@ static int select_named(struct rail_ctx *ctx, const char *list, const char *host
 				 host, accepted_names(&ctx->ports, names, sizeof(names)));
 			return -ENODEV;
 		}
-		rc = add(ctx, port);
+		rc = rail_add(ctx, port);
 		if (rc)
 			return rc;
 	}

@@ -72,7 +72,7 @@ static void chunks_by_cursor(const struct rail_op *op, struct rail_traced *out)
 {
 	for (int k = 0; k < op->peer->rail_count; k++)
 		out->chunks[op->peer->rail[k]] =
-			(uint8_t)(op->cursor[k] - (op->cursor[k] && op->how & RNDV_CONTROL));
+			(uint8_t)(op->cursor[k] - (op->cursor[k] && op->rndv_flags & RNDV_CONTROL));
 }
 
 void rail_op_traced(const struct rail_op *op, bool sent, struct rail_traced *out)
@@ -83,8 +83,8 @@ void rail_op_traced(const struct rail_op *op, bool sent, struct rail_traced *out
 	if (out->eager)
 		return;
 	out->bytes = op->bytes;
-	out->both = op->how & RNDV_BOTH;
-	out->read = op->how & RNDV_READ && !out->both;
+	out->both = op->rndv_flags & RNDV_BOTH;
+	out->read = op->rndv_flags & RNDV_READ && !out->both;
 	out->in_parts = op->in_parts;
 	if (!op->bytes || op->in_parts)
 		return;

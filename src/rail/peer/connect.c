@@ -24,7 +24,7 @@
 
 /* ---- Agreeing ----------------------------------------------------------- */
 
-static int disagree(const struct rail_peer *peer, const char *what, uint64_t theirs, uint64_t ours)
+static int terms_disagree(const struct rail_peer *peer, const char *what, uint64_t theirs, uint64_t ours)
 {
 	rg_error("peer %u has %s %llu, this process %llu: give all processes the same", peer->index,
 		 what, (unsigned long long)theirs, (unsigned long long)ours);
@@ -36,16 +36,16 @@ int rail_terms_check(const struct rail_peer *peer, const struct rail_terms *thei
 	const struct rail_ctx *ctx = peer->ctx;
 
 	if (theirs->rail_count != (uint64_t)peer->rail_count)
-		return disagree(peer, "a number of rails (--rails) of", theirs->rail_count,
+		return terms_disagree(peer, "a number of rails (--rails) of", theirs->rail_count,
 				(uint64_t)peer->rail_count);
 	if (theirs->qps != (uint64_t)peer->qps)
-		return disagree(peer, "--qps", theirs->qps, (uint64_t)peer->qps);
+		return terms_disagree(peer, "--qps", theirs->qps, (uint64_t)peer->qps);
 	if (theirs->chunk != ctx->settings.chunk)
-		return disagree(peer, "--chunk", theirs->chunk, ctx->settings.chunk);
+		return terms_disagree(peer, "--chunk", theirs->chunk, ctx->settings.chunk);
 	if (theirs->eager != ctx->eager_max)
-		return disagree(peer, "--eager", theirs->eager, ctx->eager_max);
+		return terms_disagree(peer, "--eager", theirs->eager, ctx->eager_max);
 	if (theirs->threshold != ctx->settings.threshold)
-		return disagree(peer, "--threshold", theirs->threshold, ctx->settings.threshold);
+		return terms_disagree(peer, "--threshold", theirs->threshold, ctx->settings.threshold);
 	return 0;
 }
 

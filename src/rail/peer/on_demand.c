@@ -85,7 +85,7 @@ struct rail_connector {
 };
 
 /* A peer that is not known to be connected. */
-struct rail_link {
+struct rail_demand {
 	struct rail_connector *connector;
 	struct vrb_ud_address to;
 	uint64_t cookie, next_ns, wait_ns;
@@ -97,14 +97,14 @@ struct rail_link {
 
 /* ---- The queue pairs ---------------------------------------------------- */
 
-static unsigned char *buffer_at(const struct rail_connector *c, uint64_t which)
+static unsigned char *datagram_at(const struct rail_connector *c, uint64_t which)
 {
 	return c->memory + which * CONNECT_STRIDE;
 }
 
 static int receive_post(struct rail_connector *c, uint64_t which)
 {
-	return vrb_ud_receive(&c->ud, which, buffer_at(c, which), VRB_GRH_BYTES + CONNECT_BYTES,
+	return vrb_ud_receive(&c->ud, which, datagram_at(c, which), VRB_GRH_BYTES + CONNECT_BYTES,
 			      c->mr->lkey);
 }
 
@@ -181,7 +181,7 @@ void rail_on_demand_close(struct rail_ctx *ctx)
 
 /* ---- Addresses ---------------------------------------------------------- */
 
-static uint64_t fabric_of(const struct rail_connector *c)
+static uint64_t connector_fabric(const struct rail_connector *c)
 {
 	struct softhca_model model;
 
@@ -212,7 +212,7 @@ int rail_address(struct rail_ctx *ctx, unsigned char bytes[RAIL_ADDRESS_BYTES])
 		if (ctx->connector[i]) {
 			vrb_ud_address(&ctx->connector[i]->ud, ctx->connector[i]->port,
 				       &a.connector[i]);
-			a.fabric[i] = fabric_of(ctx->connector[i]);
+			a.fabric[i] = connector_fabric(ctx->connector[i]);
 		}
 	for (int r = 0; r < ctx->rail_count; r++) {
 		const struct vrb_port *port = ctx->rail[r].port;
@@ -231,7 +231,7 @@ static int fabric_check(const struct rail_peer *peer, const struct address *a)
 {
 	const int which = peer_is_local(peer) ? CONNECTOR_LOCAL : CONNECTOR_RAILS;
 
-	if (a->fabric[which] == fabric_of(peer->ctx->connector[which]))
+	if (a->fabric[which] == connector_fabric(peer->ctx->connector[which]))
 		return 0;
 	rg_error("peer %u is on another fabric of the software HCA: the processes have neither a "
 		 "directory for its files in common (/dev/shm, or SOFTHCA_DIR) nor a network namespace; "
@@ -281,16 +281,16 @@ int rail_peer_add(struct rail_ctx *ctx, unsigned index,
 	rc = address_check(peer, &a);
 	if (rc)
 		goto undo;
-	peer->link = calloc(1, sizeof(*peer->link));
-	if (!peer->link) {
+	peer->demand = calloc(1, sizeof(*peer->demand));
+	if (!peer->demand) {
 		rg_error("no memory for peer %u", index);
 		rc = -ENOMEM;
 		goto undo;
 	}
 	which = peer_is_local(peer) ? CONNECTOR_LOCAL : CONNECTOR_RAILS;
-	peer->link->connector = ctx->connector[which];
-	peer->link->to = a.connector[which];
-	peer->link->cookie = a.cookie;
+	peer->demand->connector = ctx->connector[which];
+	peer->demand->to = a.connector[which];
+	peer->demand->cookie = a.cookie;
 	ctx->unlinked += index != ctx->cfg.index;
 	ctx->peer[index] = peer;
 	if (ctx->near_of)
@@ -307,37 +307,37 @@ undo:
 
 void rail_on_demand_forget(struct rail_peer *peer)
 {
-	if (peer->link && peer->link->ah)
-		ibv_destroy_ah(peer->link->ah);
-	free(peer->link);
-	peer->link = NULL;
+	if (peer->demand && peer->demand->ah)
+		ibv_destroy_ah(peer->demand->ah);
+	free(peer->demand);
+	peer->demand = NULL;
 }
 
 /* ---- Sending ------------------------------------------------------------ */
 
 static void info_send(struct rail_peer *peer, bool refused)
 {
-	struct rail_link *link = peer->link;
-	struct rail_connector *c = link->connector;
+	struct rail_demand *demand = peer->demand;
+	struct rail_connector *c = demand->connector;
 	struct connect_head head = {
 		.magic = CONNECT_MAGIC,
-		.cookie = link->cookie,
+		.cookie = demand->cookie,
 		.from = peer->ctx->cfg.index,
 		.bytes = ENDPOINT_INFO_USED,
-		.linked = link->linked,
+		.linked = demand->linked,
 		.knows = peer->connected,
 		.refused = refused,
 	};
 	unsigned char *at;
 	uint32_t which;
 
-	if ((!link->ah && vrb_ud_way(c->adapter, c->port, &link->to, &link->ah)) || !c->free_count)
+	if ((!demand->ah && vrb_ud_way(c->adapter, c->port, &demand->to, &demand->ah)) || !c->free_count)
 		return;
 	which = c->free[--c->free_count];
-	at = buffer_at(c, which);
+	at = datagram_at(c, which);
 	memcpy(at, &head, sizeof(head));
-	memcpy(at + sizeof(head), link->info, ENDPOINT_INFO_USED);
-	if (vrb_ud_send(&c->ud, link->ah, link->to.qpn, which, at,
+	memcpy(at + sizeof(head), demand->info, ENDPOINT_INFO_USED);
+	if (vrb_ud_send(&c->ud, demand->ah, demand->to.qpn, which, at,
 			(uint32_t)(sizeof(head) + ENDPOINT_INFO_USED), c->mr->lkey))
 		c->free[c->free_count++] = which;
 }
@@ -346,10 +346,10 @@ static int prepare_once(struct rail_peer *peer)
 {
 	int rc;
 
-	if (peer->link->prepared)
+	if (peer->demand->prepared)
 		return 0;
-	rc = rail_peer_prepare(peer, peer->link->info);
-	peer->link->prepared = !rc;
+	rc = rail_peer_prepare(peer, peer->demand->info);
+	peer->demand->prepared = !rc;
 	return rc;
 }
 
@@ -357,12 +357,12 @@ static int link_to(struct rail_peer *peer, const unsigned char *info)
 {
 	int rc;
 
-	if (peer->link->linked)
+	if (peer->demand->linked)
 		return 0;
 	rc = prepare_once(peer);
 	if (!rc)
 		rc = rail_peer_link(peer, info);
-	peer->link->linked = !rc;
+	peer->demand->linked = !rc;
 	peer->ctx->unlinked -= !rc && peer->index != peer->ctx->cfg.index;
 	return rc;
 }
@@ -403,7 +403,7 @@ static void arrived(struct rail_connector *c, const unsigned char *at, uint32_t 
 	memcpy(&head, at + VRB_GRH_BYTES, sizeof(head));
 	if (head.magic != CONNECT_MAGIC || head.cookie != ctx->cookie ||
 	    head.bytes != ENDPOINT_INFO_USED || head.from >= ctx->cfg.peer_count ||
-	    !ctx->peer[head.from] || !ctx->peer[head.from]->link)
+	    !ctx->peer[head.from] || !ctx->peer[head.from]->demand)
 		return;
 	memcpy(info, at + VRB_GRH_BYTES + sizeof(head), ENDPOINT_INFO_USED);
 	info_handle(ctx->peer[head.from], &head, info);
@@ -422,7 +422,7 @@ static void connector_poll(struct rail_connector *c)
 			continue;
 		}
 		if (wc[i].status == IBV_WC_SUCCESS)
-			arrived(c, buffer_at(c, which), wc[i].byte_len);
+			arrived(c, datagram_at(c, which), wc[i].byte_len);
 		receive_post(c, which);
 	}
 	if (n > 0)
@@ -450,7 +450,7 @@ void rail_on_demand_settle(struct rail_ctx *ctx)
 	for (unsigned i = 0; i < ctx->cfg.peer_count; i++) {
 		struct rail_peer *peer = ctx->peer[i];
 
-		if (peer && peer->link && peer->link->linked && !peer->connected && !peer->error &&
+		if (peer && peer->demand && peer->demand->linked && !peer->connected && !peer->error &&
 		    has_sent(peer))
 			rail_peer_start(peer);
 	}
@@ -464,7 +464,7 @@ static int connect_self(struct rail_peer *peer)
 	int rc = prepare_once(peer);
 
 	if (!rc)
-		rc = link_to(peer, peer->link->info);
+		rc = link_to(peer, peer->demand->info);
 	if (!rc)
 		rail_peer_start(peer);
 	return rc;
@@ -472,9 +472,9 @@ static int connect_self(struct rail_peer *peer)
 
 int rail_on_demand_why(const struct rail_peer *peer, const char **why)
 {
-	const struct rail_connector *c = peer->link ? peer->link->connector : NULL;
+	const struct rail_connector *c = peer->demand ? peer->demand->connector : NULL;
 
-	return c ? vrb_ud_lost(c->adapter, c->port, &peer->link->to, why) : 0;
+	return c ? vrb_ud_lost(c->adapter, c->port, &peer->demand->to, why) : 0;
 }
 
 /* True: it has failed.  cut_matters: also by a way that is cut, else only by its end. */
@@ -483,31 +483,31 @@ static bool is_lost(struct rail_peer *peer, bool cut_matters, uint64_t now_ns)
 	const char *why;
 	int rc;
 
-	if (!rail_reach_due(&peer->link->reach, now_ns))
+	if (!rail_reach_due(&peer->demand->reach, now_ns))
 		return false;
 	rc = rail_on_demand_why(peer, &why);
 	if (!cut_matters && rc != -ECONNRESET)
 		return false;
-	if (!rail_reach_is_lost(&peer->link->reach, rc, now_ns))
+	if (!rail_reach_is_lost(&peer->demand->reach, rc, now_ns))
 		return false;
 	rail_peer_fail(peer, rc == -ECONNRESET ? -ESRCH : rc, "no connection over %s (%s)%s",
-		       peer->link->connector->port->name, why,
+		       peer->demand->connector->port->name, why,
 		       rc == -ENETUNREACH ? "; " RAIL_ADVICE : "");
 	return true;
 }
 
 /* A question about many peers must not take long. */
-static bool may_ask(const struct rail_peer *peer, enum rail_watch what)
+static bool peer_may_ask(const struct rail_peer *peer, enum rail_watch what)
 {
-	return what == RAIL_WATCH_NAMED || peer->link->connector->port->kind == VRB_SOFTHCA;
+	return what == RAIL_WATCH_NAMED || peer->demand->connector->port->kind == VRB_SOFTHCA;
 }
 
 void rail_peer_watch(struct rail_peer *peer, enum rail_watch what)
 {
 	int rc;
 
-	if (!peer->link || peer->connected || peer->error || peer->index == peer->ctx->cfg.index ||
-	    !may_ask(peer, what) || is_lost(peer, what != RAIL_WATCH_END, rg_now_ns()) ||
+	if (!peer->demand || peer->connected || peer->error || peer->index == peer->ctx->cfg.index ||
+	    !peer_may_ask(peer, what) || is_lost(peer, what != RAIL_WATCH_END, rg_now_ns()) ||
 	    what != RAIL_WATCH_NAMED)
 		return;
 	rc = prepare_once(peer);
@@ -519,11 +519,11 @@ void rail_peer_watch(struct rail_peer *peer, enum rail_watch what)
 
 void rail_on_demand_drive(struct rail_peer *peer)
 {
-	struct rail_link *link = peer->link;
+	struct rail_demand *demand = peer->demand;
 	uint64_t now = rg_now_ns();
 	int rc;
 
-	if (!link || !peer->tx[LANE_SINGLE].waiting.head || !rg_reached(link->next_ns, now))
+	if (!demand || !peer->tx[LANE_SINGLE].waiting.head || !rg_reached(demand->next_ns, now))
 		return;
 	rc = peer->index == peer->ctx->cfg.index ? connect_self(peer) : prepare_once(peer);
 	if (rc) {
@@ -533,8 +533,8 @@ void rail_on_demand_drive(struct rail_peer *peer)
 	if (peer->connected || is_lost(peer, true, now))
 		return;
 	info_send(peer, false);
-	link->wait_ns = link->wait_ns ? 2 * link->wait_ns : CONNECT_FIRST_NS;
-	if (link->wait_ns > CONNECT_LAST_NS)
-		link->wait_ns = CONNECT_LAST_NS;
-	link->next_ns = now + link->wait_ns;
+	demand->wait_ns = demand->wait_ns ? 2 * demand->wait_ns : CONNECT_FIRST_NS;
+	if (demand->wait_ns > CONNECT_LAST_NS)
+		demand->wait_ns = CONNECT_LAST_NS;
+	demand->next_ns = now + demand->wait_ns;
 }

@@ -14,7 +14,7 @@
 #include "rail/message/rate_estimate.h"
 
 struct ibv_mr;
-struct rail_link;
+struct rail_demand;
 
 enum { LANDINGS = 256 };		/* rendezvous messages under way from one peer */
 
@@ -33,7 +33,7 @@ struct rail_peer {
 	bool connected, gone;
 	bool reported;			/* its failure has been told, or need not be */
 	bool told;			/* on_peer_error has been called */
-	struct rail_link *link;		/* connected on demand: how (on_demand.c) */
+	struct rail_demand *demand;		/* connected on demand: how (on_demand.c) */
 	bool reads_next;		/* how the last of several moved: rndv_receive.c, take_both */
 	bool working;			/* in the context's list of peers with something to do */
 	struct rail_peer *next_working;
