@@ -1,5 +1,5 @@
 /*
- * policy.h - policies: how large messages are laid over rails.  A row is all that is known of one.
+ * policy.h - policies lay large messages over rails; a row holds all that differs between them.
  *
  * --over takes name and help from the row; rail_way_check and the check of an RTS take the
  * exclusions; the eager limit, the table of chunks and collectives ask how it spreads.
@@ -20,21 +20,21 @@ struct rail_cut;
 
 /* The fate of a message above the threshold. */
 enum rail_spread {
-	RAIL_SPREADS_NOTHING,		/* it goes over one rail, like a smaller one */
+	RAIL_SPREADS_NOTHING,		/* the message goes over one rail, as a smaller one */
 	RAIL_SPREADS_PIECES,		/* each rail has a piece of its own */
 	RAIL_SPREADS_CHUNKS,		/* each chunk goes over any rail that is free */
 };
 
 struct rail_policy_row {
-	const char *name, *help;	/* as a choice of --over */
+	const char *name, *help;	/* the choice of --over */
 	enum rail_spread spreads;
 	/*
 	 * rail_way.rail names the rail of large messages; small messages and control go over the first
-	 * rail.  Else the bound rail carries all that is not spread.
+	 * rail.  Else the bound rail carries all whole messages.
 	 */
 	bool names_rail;
 	bool measures;			/* pieces follow the rails' rates, which the RTS carries */
-	/* Why it excludes completion by control, rendezvous by both; NULL: the two go together. */
+	/* The reason to exclude completion by control, rendezvous by both; NULL: the two agree. */
 	const char *not_control, *not_both;
 	/* The part of each rail of a message that is spread, in any unit; NULL: nothing is spread. */
 	void (*weigh)(uint32_t weight[RAIL_MAX], int rail_count, const uint8_t rate[RAIL_MAX]);

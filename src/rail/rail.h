@@ -5,29 +5,28 @@
  * peer.  Each peer has *lanes*, queue pairs of its own.  Eager lanes carry whole small
  * messages and control; they are on the first rail and on the rails that the two ends are
  * bound to.  Bulk lanes carry chunks of large messages; `qps` of them are on every rail.
- * So eight bytes never queue behind a megabyte.
+ * So eight bytes never wait for a megabyte.
  *
  *	message <= eager limit   one eager record on the rail bound to the peer
  *	message >  eager limit   rendezvous: RTS, CTS (addresses, rkeys), chunks
  *	                         by RDMA_WRITE_WITH_IMM over the rails that the
  *	                         policy names, a bitmap at the receiver, one upcall;
- *	                         or the receiver reads and says when it is done
+ *	                         or the receiver reads and answers FIN
  *
- * The sender decides which rail carries a chunk (by read: the receiver).  Receives for
- * immediates stand on all bulk lanes and are only counted out before a CTS.  So no queue
- * pair ever finds its receiver not ready.
+ * The sender decides which rail carries a chunk (by read: the receiver).  All bulk lanes hold
+ * receives for immediates; a CTS only counts them out.  So every queue pair finds its receiver
+ * ready.
  *
- * No MPI in here.  The caller exchanges addresses (rail_address / rail_peer_add), gives
- * every message a 16-byte header that means nothing to librail, and does the matching in
+ * librail knows no MPI.  The caller exchanges addresses (rail_address / rail_peer_add), gives
+ * every message a 16-byte header, which librail only carries, and does the matching in
  * on_message.
  *
- * Order: messages of one way to one peer arrive (on_message) in the order in which they
- * were sent.  Ways are not ordered among each other.
+ * Order: messages that go one way (struct rail_way) to one peer arrive (on_message) in the order
+ * in which they were sent.  Messages of different ways have no order.
  *
- * Threads: a context is used by one thread at a time; the caller ensures that.  Nothing
- * here blocks.  Nothing on the path of a message allocates, makes a system call or takes a
- * lock, except the first use of a buffer (registration), a message of more than RAIL_PART_BYTES
- * and what the device does.
+ * Threads: the caller lets one thread at a time use a context.  Every call returns without
+ * waiting.  The path of a message has no allocation, system call or lock, except in the device,
+ * at the first use of a buffer (registration) and for a message of more than RAIL_PART_BYTES.
  *
  * Errors: 0 or -errno.  The function that detects an error logs it, in one line.  Outputs
  * are set only on success.
@@ -62,8 +61,9 @@ enum rail_mem_kind {
 	RAIL_MEM_ARENA,		/* from rail_alloc: mapped by the software HCA */
 	RAIL_MEM_CUDA,		/* GPU memory: never touched by memcpy; not yet carried */
 	/*
-	 * Not in one piece, or not to be registered: addr means nothing, on_part gathers and
-	 * scatters its bytes, RAIL_PART_BYTES at a time.  Not for a message of eager size.
+	 * Memory in several pieces, or memory that adapters cannot have: addr is unused, on_part
+	 * gathers and scatters the bytes, RAIL_PART_BYTES at a time.  For messages above the eager
+	 * limit only.
 	 */
 	RAIL_MEM_PARTS,
 };
@@ -76,12 +76,12 @@ struct rail_buf {
 	enum rail_mem_kind kind;
 	/*
 	 * rail_accept: the frame of the function that owns the buffer, to tell stacks from other
-	 * memory (softhca_map).  NULL: it is not to be mapped, whatever the settings say.
+	 * memory (softhca_map).  NULL: the buffer stays unmapped, whatever the settings say.
 	 */
 	const void *frame;
 };
 
-/* Buffers for messages, registered on all rails once and for all. */
+/* Buffers for messages, registered on all rails until rail_free. */
 void *rail_alloc(struct rail_ctx *ctx, size_t bytes);
 void rail_free(struct rail_ctx *ctx, void *addr);
 enum rail_mem_kind rail_mem_kind_of(const struct rail_ctx *ctx, const void *addr);
@@ -89,17 +89,17 @@ enum rail_mem_kind rail_mem_kind_of(const struct rail_ctx *ctx, const void *addr
 /*
  * Memory [addr, addr + bytes) is about to be unmapped or replaced: drop its registrations,
  * in every context of the process.  From any thread, at any time.  Where a real device
- * needs it, munmap, mremap, madvise and the like are watched without this call.  It is for
+ * needs it, librail itself watches munmap, mremap, madvise and the like; this call is for
  * allocators that hide them.
  */
 void rail_mr_invalidate(const void *addr, size_t bytes);
 
 /* ---- Options ------------------------------------------------------------ */
 
-/* The rule for the rail that carries a process's small messages, and all that is not cut. */
+/* The rule for the rail that carries a process's small messages and all whole ones. */
 enum rail_bind {
 	RAIL_BIND_RANK,		/* local rank, modulo rails; P1: one further towards lower ranks */
-	RAIL_BIND_NEAR,		/* one that is nearest to the cores it may run on */
+	RAIL_BIND_NEAR,		/* the rail nearest to the cores that the process may run on */
 };
 
 /* How peers on one node are reached. */
@@ -109,23 +109,23 @@ enum rail_intranode {
 };
 
 /*
- * How long a registration of memory that is not from rail_alloc lives: until the memory
- * goes away, which is watched (memwatch.h; rail_unwatched tells why it cannot be), or
- * as long as the message that it was made for.
+ * The life of a registration of memory that is not from rail_alloc: until the memory goes
+ * away, which a watch on memory reports (rail_unwatched tells why there is no watch), or as
+ * long as the message that it was made for.
  */
 enum rail_registration {
 	RAIL_REGISTER_KEPT,
 	RAIL_REGISTER_EACH,
 };
 
-/* Values behind rail_options(); process-wide (OPT_JOB) and per-way (OPT_COMM) ones. */
+/* The values of rail_options(): process-wide (OPT_JOB) and per-way (OPT_COMM) ones. */
 struct rail_settings {
 	const char *rails;	/* "all" or "soft0:1,soft0:2" */
 	const char *soft;	/* spec of the software HCA; NULL: only if no device exists */
 	uint64_t threshold;	/* bytes; a message above it is striped */
 	/*
 	 * Bytes; a message above it goes by rendezvous.  The receive buffers of
-	 * the process are made for it: a way with a larger value is held to this one.
+	 * the process have this size, so it bounds the value of a way.
 	 */
 	uint64_t eager;
 	int rendezvous, completion;	/* enum rail_rendezvous, rail_completion */
@@ -135,7 +135,7 @@ struct rail_settings {
 	int intranode;		/* enum rail_intranode */
 	int registration;	/* enum rail_registration */
 	bool map_buffers;	/* peers map receive buffers that are used again: mapped.h */
-	/* What every port is configured for; see vrb_port_wish. */
+	/* The configuration of every port; see vrb_port_wish. */
 	uint64_t gid_index;	/* OPT_SPECIAL: chosen by type */
 	uint64_t mtu;		/* bytes at most; 0 or OPT_SPECIAL: the active one */
 	uint64_t sl, tclass;
@@ -153,9 +153,9 @@ enum rail_fabric {
 };
 
 /*
- * How many ACTIVE ports of real (or kernel software) devices this process
- * sees, without opening anything for long.  The caller agrees with its peers
- * on what to use.
+ * Count the ACTIVE ports of real (or kernel software) devices that this process
+ * sees.  Each device is open only briefly.  The caller agrees with its peers on
+ * the devices to use.
  */
 int rail_probe(const struct rail_settings *set, int *active_ports);
 
@@ -173,9 +173,9 @@ struct rail_config {
 	unsigned local_rank;		/* among the processes of its node: gives its rail */
 	unsigned peer_count;		/* peers at most, this one included */
 	/*
-	 * Where each peer is, by index; peers with equal numbers share memory.  With
-	 * local_fabric, a name that only they use: see enum rail_intranode.  NULL: no two
-	 * peers are on one node.
+	 * The node of each peer, by index; peers with equal numbers share memory.
+	 * local_fabric is a name that only they use: see enum rail_intranode.  NULL: every
+	 * peer is on a node of its own.
 	 */
 	const unsigned *node_of;
 	const char *local_fabric;
@@ -186,8 +186,8 @@ struct rail_config {
 	 */
 	void (*on_message)(void *user, const struct rail_message *msg);
 	/*
-	 * A peer has failed; its operations have ended with -ECONNRESET, no message comes any more.
-	 * rail_peer_failure tells what has happened.  error: -ESRCH if its process has ended, as
+	 * A peer has failed; its operations have ended with -ECONNRESET, and its last message has
+	 * come.  rail_peer_failure tells the reason.  error: -ESRCH if its process has ended, as
 	 * far as this host knows; else another.
 	 */
 	void (*on_peer_error)(void *user, unsigned index, int error);
@@ -197,22 +197,22 @@ struct rail_config {
 	 */
 	void (*on_watch)(void *user);
 	/*
-	 * The sender of a rendezvous message that has not been accepted cancels it.  True:
-	 * the caller forgets it, its handle is void.  False: it will be accepted, and the send
-	 * goes on.  From rail_progress only.  NULL: never.
+	 * The sender cancels a rendezvous message that has not been accepted.  True: the caller
+	 * forgets the message, its handle is void.  False: the caller will accept it, and the
+	 * send goes on.  From rail_progress only.  NULL: as false.
 	 */
 	bool (*on_cancel)(void *user, uint64_t rendezvous);
 	/*
 	 * For people: an eager message has left over this rail, or is about to be handed to
-	 * on_message.  NULL: functions that call it stand nowhere, and nothing asks whether they
-	 * do.  Of rendezvous messages rail_op_traced tells.
+	 * on_message.  NULL costs nothing: functions that call on_eager replace others only while
+	 * it is set (trace.c).  For rendezvous messages: rail_op_traced.
 	 */
 	void (*on_eager)(void *user, unsigned index, bool sent, int rail,
 			 const struct rail_header *header, size_t bytes);
 	/*
-	 * Bytes [from, from + bytes) of a message are to be gathered into `part`, or
-	 * scattered from it: that of an operation whose buffer is RAIL_MEM_PARTS.  From
-	 * rail_progress only, in order.  NULL: there is no such buffer.
+	 * Gather bytes [from, from + bytes) of a message into `part`, or scatter them from
+	 * there.  The buffer of `op` is RAIL_MEM_PARTS.  From rail_progress only, in order.
+	 * NULL: the caller has no such buffers.
 	 */
 	void (*on_part)(void *user, struct rail_op *op, uint64_t from, void *part, size_t bytes,
 			bool gather);
@@ -220,12 +220,12 @@ struct rail_config {
 };
 
 int rail_open(const struct rail_config *cfg, struct rail_ctx **out);
-/* Every operation must have completed.  Drains, then destroys. */
+/* Drain all queues, then destroy.  Every operation has completed before. */
 void rail_close(struct rail_ctx *ctx);
 
 /*
  * All peers of a software fabric are attached: its name may go.  Called after
- * the caller's barrier; nothing to do on other fabrics.
+ * the caller's barrier; without effect on other fabrics.
  */
 void rail_all_attached(struct rail_ctx *ctx);
 
@@ -239,71 +239,71 @@ struct rail_info {
 };
 
 /*
- * What several rails of this node share, and how fast that is, nominally: the PCIe
- * link of their adapters, what the software HCA models.
+ * A limit that several rails of this node share, with its nominal rate: the PCIe
+ * link of their adapters, or a limit in the software HCA's model.
  */
 enum { RAIL_SHARES_MAX = 2 * RAIL_MAX };
 struct rail_share {
 	char name[64];			/* "PCIe link 0000:17:00", "bus of soft0" */
 	uint32_t rails;			/* bit i: rail i */
 	uint64_t out, in;		/* bytes per second, sending and receiving */
-	bool half;			/* both directions share it, each at its own rate */
+	bool half;			/* both directions share the limit, each at its own rate */
 };
 
-/* What of one rail has been used; counted where a chunk is posted and where it lands. */
+/* The use of one rail, counted where a chunk is posted and where it lands. */
 struct rail_ledger {
-	uint64_t tx_messages, tx_chunks, tx_bytes;	/* eager; of rendezvous; payload of both */
+	uint64_t tx_messages, tx_chunks, tx_bytes;	/* eager; rendezvous; payload of both */
 	uint64_t rx_messages, rx_chunks, rx_bytes;
 	uint64_t stalls;		/* times a message waited for credit or queue space */
 	/*
-	 * Times that the adapter sent something again for this process.  Only the
-	 * software HCA counts that by process: elsewhere retries_counted is false
-	 * and the port's counters, of all its users, show it (rail_counter_is_retry).
+	 * Retransmissions of the adapter for this process.  Only the software HCA counts
+	 * them by process: elsewhere retries_counted is false, and the port's counters show
+	 * those of all its users (rail_counter_is_retry).
 	 */
 	uint64_t retries;
 	bool retries_counted;
 };
 
 /*
- * The known limits, sets of rails nested or disjoint, smaller ones first.  Makes system calls:
- * not between two messages.  Returns how many there are.
+ * The known limits, smaller sets of rails first; two sets are nested or disjoint.  Makes system
+ * calls: not between two messages.  Returns the number of limits.
  */
 int rail_shares(const struct rail_ctx *ctx, struct rail_share out[RAIL_SHARES_MAX]);
 
 /* Rails to other nodes: 0 to count - 1. */
 int rail_count(const struct rail_ctx *ctx);
-/* The rail to peers on this node, also for rail_info and rail_ledger; -1: there is none. */
+/* The rail to peers on this node, also for rail_info and rail_ledger; -1: no such rail. */
 int rail_local(const struct rail_ctx *ctx);
 void rail_info(const struct rail_ctx *ctx, int rail, struct rail_info *out);
 /*
- * Are all rails, the local one included, untimed software HCAs, whose bytes the processors of both
- * ends copy?  Then several rails are no faster than one.
+ * Are all rails, the local one included, untimed software HCAs?  The processors of both ends copy
+ * the bytes of these, so several rails are no faster than one.
  */
 bool rail_copied(const struct rail_ctx *ctx);
 void rail_ledger(const struct rail_ctx *ctx, int rail, struct rail_ledger *out);
 
 /*
- * The state of the port now.  System calls: never between two messages.
- * State: enum ibv_port_state, IBV_PORT_ACTIVE is 4; 0: it cannot be read.
+ * The state of the port now: enum ibv_port_state, IBV_PORT_ACTIVE is 4; 0: it cannot be read.
+ * Makes system calls: not between two messages.
  */
 int rail_port_state(const struct rail_ctx *ctx, int rail);
 const char *rail_port_state_text(int state);
-/* The port itself (vrb.h), for users of verbs beside this library. */
+/* The port itself (vrb.h), for users of verbs in addition to this library. */
 struct vrb_port;
 const struct vrb_port *rail_port(const struct rail_ctx *ctx, int rail);
 /*
- * Its counters, of all its users, under the kernel's names; *value NULL: at its
- * end, what came after is not known.  port_xmit_data and port_rcv_data count units
- * of four bytes.  Returns how many there are (software HCA: none).
+ * The counters of the port, for all its users, under the kernel's names; value NULL: the
+ * counter is at its end and has stopped.  port_xmit_data and port_rcv_data count units
+ * of four bytes.  Returns the number of counters (software HCA: 0).
  */
 typedef void rail_counter_fn(void *user, const char *name, const uint64_t *value);
 int rail_port_counters(const struct rail_ctx *ctx, int rail, rail_counter_fn *each, void *user);
-/* Does it count how often something had to be sent again? */
+/* Does a counter of this name count retransmissions? */
 bool rail_counter_is_retry(const char *name);
-/* Why registrations are not kept although that was wanted: "beside a sanitizer"; else NULL. */
+/* Why registrations are not kept although the settings want it; else NULL. */
 const char *rail_unwatched(const struct rail_ctx *ctx);
 
-/* What the fabric is: "software HCA (libsofthca), 2 ports, 1 GB/s per port and direction, 2 us". */
+/* The fabric: "software HCA (libsofthca), 2 ports, 1 GB/s per port and direction, 2 us". */
 const char *rail_fabric_text(const struct rail_ctx *ctx);
 /* Canonical spec of the software HCA, "" elsewhere. */
 const char *rail_fabric_spec(const struct rail_ctx *ctx);
@@ -311,42 +311,42 @@ const char *rail_fabric_spec(const struct rail_ctx *ctx);
 const char *rail_fabric_doubt(struct rail_ctx *ctx);
 enum rail_fabric rail_fabric_kind(const struct rail_ctx *ctx);
 
-/* Receive buffers, and what became of them under `map_buffers`. */
+/* Receive buffers that `map_buffers` has mapped, or could not map. */
 struct rail_map_count {
-	uint64_t buffers, bytes;	/* mapped, each time counted */
-	uint64_t refused;		/* times that one could not be */
+	uint64_t buffers, bytes;	/* mapped, counted each time */
+	uint64_t refused;		/* times that a buffer could not be mapped */
 };
 void rail_map_count(const struct rail_ctx *ctx, struct rail_map_count *out);
 /*
- * Memory that others know by its pages, such as a window's: not mapped, moved back if it was, until
- * rail_unkeep of the same.  Nothing to do where nothing is mapped.  0 or -ENOMEM.
+ * Others know this memory by its pages, such as a window's: it stays unmapped, and is moved back if
+ * it was mapped, until rail_unkeep of the same.  Without effect unless map_buffers.  0 or -ENOMEM.
  */
 int rail_keep(struct rail_ctx *ctx, const void *addr, size_t bytes);
-void rail_unkeep(struct rail_ctx *ctx, const void *addr, size_t bytes);	/* 0: any */
+void rail_unkeep(struct rail_ctx *ctx, const void *addr, size_t bytes);	/* bytes 0: any */
 
 /* ---- Peers -------------------------------------------------------------- */
 
-enum { RAIL_OFFER_BYTES = 1024 };	/* of endpoint info, an offer; unused bytes are zero */
+enum { RAIL_OFFER_BYTES = 1024 };	/* size of endpoint info, an offer; unused bytes are 0 */
 
 /*
- * Prepare the connection to one peer (itself allowed) and write the endpoint info for that
- * peer.  The caller carries the offer of A for B to B and the other way round; then both
- * connect; then a barrier; then messages may flow.  Without the others' addresses --bind
- * near is as --bind rank.
+ * Prepare the connection to one peer (or to this process itself) and write the endpoint info for
+ * that peer.  The caller carries the offer of A for B to B, and that of B for A to A; then both
+ * connect; then a barrier; then messages may flow.  --bind near is as --bind rank here, since it
+ * needs the others' addresses.
  */
 int rail_peer_offer(struct rail_ctx *ctx, unsigned index, struct rail_peer **peer,
 		    unsigned char offer[RAIL_OFFER_BYTES]);
 int rail_peer_connect(struct rail_peer *peer, const unsigned char theirs[RAIL_OFFER_BYTES]);
 
 /*
- * The other way: connections on demand.  Each process gives all others its address,
- * adds every peer (itself too) with the address that it gave; then a barrier.  That costs
- * some KiB per peer.  Lanes are made when the first message goes to a peer or comes from
- * it; that message waits for them.  rail_peer_add finds what the two disagree in.
+ * Connections on demand.  Each process gives all others its address and adds every peer
+ * (itself too) with that peer's address; then a barrier.  That costs some KiB per peer.
+ * The first message to a peer or from a peer makes the lanes, and waits for them.
+ * rail_peer_add finds the settings in which the two disagree.
  *
- * What a connected peer costs, with R rails, Q queue pairs on each and the standard
- * --eager of 8 KiB, in KiB; where a number depends on how many peers there could be,
- * for 1,024.  What is registered is locked memory on a real device.
+ * The cost of a connected peer, with R rails, Q queue pairs on each and the standard
+ * --eager of 8 KiB, in KiB; for 1,024 peers where a number depends on the possible peers.
+ * Registered memory is locked on a real device.
  *
  *	rings of two polled eager lanes: 2 x (128 slots of 64 bytes + 128 KiB)	272
  *	or receive buffers of two SEND lanes: 2 x 16 x (8 KiB + 64 bytes)	258
@@ -356,11 +356,10 @@ int rail_peer_connect(struct rail_peer *peer, const unsigned char theirs[RAIL_OF
  *	this library's own: landings, lanes, requests under way			14 + 1.5 R Q
  *
  * In all 442 + 26 R Q: 494 for two rails, 650 for eight, so that 1,024 peers take
- * 0.64 GiB at most with Q = 1.  A peer that no message goes to or comes from: 14.
- * With fewer peers possible, lanes are deeper: SEND lanes of up to 128 buffers, those
- * beyond 16 only while they are 16,384 in all; bulk queue pairs of up to 256 requests,
- * but 4,096 per rail in all.
- * A test of tests/mpi measures it with 64 ranks.
+ * 0.64 GiB at most with Q = 1.  A peer without messages costs 14.  With fewer possible
+ * peers lanes are deeper: SEND lanes of up to 128 buffers, while all have at most 16,384
+ * (and at least 16 each); bulk queue pairs of up to 256 requests, while all of a rail have
+ * at most 4,096.  A test of tests/mpi measures the cost with 64 ranks.
  */
 enum { RAIL_ADDRESS_BYTES = 320 };
 int rail_address(struct rail_ctx *ctx, unsigned char address[RAIL_ADDRESS_BYTES]);
@@ -368,15 +367,15 @@ int rail_peer_add(struct rail_ctx *ctx, unsigned index,
 		  const unsigned char theirs[RAIL_ADDRESS_BYTES], struct rail_peer **peer);
 
 /*
- * How the failure of a peer is detected.
+ * Detection of a failed peer.
  *
- * A connected peer by requests: each lane that has carried something is probed once a second,
- * by a write of nothing.  A process that has ended, a rail that is cut and a host that is off fail
- * it, after about 8 s (software HCA: 2 s).  Silence does not: adapters answer for a process that is
- * stopped or computes.
+ * A connected peer is probed once a second, by an empty write on each lane that has carried
+ * something.  A process that has ended, a rail that is cut and a host that is off fail the probe
+ * after about 8 s (software HCA: 2 s).  A process that is stopped or computes does not: its adapter
+ * answers.
  *
- * A peer that is not connected by what this host knows (reach.h), while messages to it wait or the
- * caller watches it.  A process that has ended on another host is not detected then; its launcher
+ * An unconnected peer is judged by this host's knowledge (reach.h), while messages to it wait or
+ * the caller watches it.  The end of a process on another host stays unknown then; its launcher
  * ends the job.
  */
 
@@ -385,18 +384,18 @@ enum rail_watch {
 	RAIL_WATCH_AMONG,	/* a message of this peer or of others is waited for */
 	RAIL_WATCH_NAMED,	/* a message of this peer alone: a connection is made, if there is none */
 };
-/* Only in on_watch, and for nothing else than the time until the next. */
+/* Only in on_watch; valid until the next on_watch. */
 void rail_peer_watch(struct rail_peer *peer, enum rail_watch what);
-/* The reason of a peer's failure, for people: one line. */
+/* The reason why a peer has failed, for people: one line. */
 const char *rail_peer_failure(const struct rail_peer *peer);
 unsigned rail_peer_index(const struct rail_peer *peer);
 
-/* What is under way with a peer, for people. */
+/* Operations under way with a peer, for people. */
 struct rail_queues {
-	unsigned index;			/* of the peer */
+	unsigned index;			/* peer's index */
 	bool connected;
 	unsigned in_flight;		/* operations that have left and are not complete */
-	unsigned waiting;		/* those that wait for credit, queue space or a connection */
+	unsigned waiting;		/* operations that wait for credit, queue space, connection */
 };
 void rail_queues(const struct rail_peer *peer, struct rail_queues *out);
 
@@ -405,12 +404,11 @@ void rail_queues(const struct rail_peer *peer, struct rail_queues *out);
 /* policy.c has a row for each. */
 enum rail_policy {
 	/*
-	 * Small messages and control on rail 0, as without cutting; the payload of
-	 * those that go by rendezvous on rail_way.rail alone, so that each rail can
-	 * be measured by itself.
+	 * Small messages and control on rail 0; the payload of rendezvous messages on
+	 * rail_way.rail alone, so that each rail can be measured by itself.
 	 */
 	RAIL_SINGLE,
-	RAIL_BIND,		/* never cut; on the rail bound to the pair */
+	RAIL_BIND,		/* whole messages, on the rail bound to the pair */
 	RAIL_STRIPE,		/* bound at and below the threshold, even pieces above */
 	RAIL_WEIGHTED,		/* the same, pieces in proportion to each rail's measured rate */
 	RAIL_PULL,		/* the same, small chunks, each for the next rail that is free */
@@ -419,26 +417,26 @@ enum rail_policy {
 
 /* The end that moves the data of a message above the eager limit. */
 enum rail_rendezvous {
-	RAIL_BY_WRITE,		/* the sender, when the receiver has named the place */
-	RAIL_BY_READ,		/* the receiver: the sender need not be there */
-	RAIL_BY_BOTH,		/* each moves half, or of several whole ones (rndv.h) */
+	RAIL_BY_WRITE,		/* the sender, when the receiver has named its buffer */
+	RAIL_BY_READ,		/* the receiver, also while the sender computes */
+	RAIL_BY_BOTH,		/* each moves half, or every second message whole (rndv.h) */
 	RAIL_BY_AUTO,		/* both over untimed software HCAs alone, else write */
 };
 
-/* How the receiver of writes learns that they are there. */
+/* The sign by which a receiver learns that the writes of a message are there. */
 enum rail_completion {
 	RAIL_BY_IMMEDIATE,	/* each chunk carries an immediate */
-	RAIL_BY_CONTROL,	/* a message of no bytes behind them, on each rail used */
+	RAIL_BY_CONTROL,	/* an empty message after the writes, on each rail used */
 };
 
-/* How a communicator's messages travel; fixed for its life, the same at both ends. */
+/* The way of a communicator's messages; fixed for its life, the same at both ends. */
 struct rail_way {
 	enum rail_policy policy;
 	uint64_t threshold;
-	uint64_t eager;		/* held to that of the settings; rail_way_check refuses more */
-	uint8_t rail;		/* RAIL_SINGLE: which; below rail_count */
-	uint8_t rendezvous;	/* enum rail_rendezvous; not every policy goes by both, and */
-	uint8_t completion;	/* enum rail_completion; not every one by control: rail_way_check */
+	uint64_t eager;		/* at most that of the settings: rail_way_check */
+	uint8_t rail;		/* RAIL_SINGLE: the rail, below rail_count */
+	uint8_t rendezvous;	/* enum rail_rendezvous; some policies exclude RAIL_BY_BOTH and */
+	uint8_t completion;	/* enum rail_completion, RAIL_BY_CONTROL: rail_way_check */
 };
 
 /* Bytes: the largest message that goes whole at once on this way. */
@@ -446,7 +444,7 @@ uint64_t rail_eager_limit(const struct rail_ctx *ctx, const struct rail_way *way
 
 /*
  * Does this way make sense on these rails?  0, or -EINVAL with "what: why
- * (accepted: ...)" in why.  A way that does not must not be sent on.
+ * (accepted: ...)" in why.  rail_send needs a way that does.
  */
 int rail_way_check(const struct rail_ctx *ctx, const struct rail_way *way, char *why,
 		   size_t why_size);
@@ -458,9 +456,9 @@ enum {
 	/* Complete only when the receiver has matched: rendezvous for any size. */
 	RAIL_SEND_SYNC = 1,
 	/*
-	 * -EAGAIN, and nothing is sent, when an eager message would have to wait for its
-	 * peer to be connected: that may take as long as the peer does not call
-	 * rail_progress.  For callers that can copy it.  Not when many wait already.
+	 * -EAGAIN, and nothing is sent, when an eager message would have to wait until its
+	 * peer is connected, which takes until the peer calls rail_progress.  For callers
+	 * that can copy the message.  Without effect when many wait already.
 	 */
 	RAIL_SEND_NOW = 2,
 };
@@ -480,22 +478,22 @@ struct rail_op {
 	struct rail_mr *mr;			/* registration of buf */
 	struct rail_parts *parts;		/* parts.h; NULL: it moves as a whole */
 	uint64_t handle;			/* in the sender's table of RTSs */
-	uint64_t threshold, bytes, remote;	/* of the way; to transfer now; where to */
-	uint32_t rkey[RAIL_MAX];		/* of the other side, by rail */
+	uint64_t threshold, bytes, remote;	/* the way's; to transfer now; peer's address */
+	uint32_t rkey[RAIL_MAX];		/* peer's keys, by rail */
 	uint32_t carried[RAIL_MAX];		/* read: by rail, in units (RAIL_STRIPE_ALIGN) */
 	uint8_t cursor[RAIL_MAX];		/* requests posted on each rail */
-	uint8_t weight[RAIL_MAX];		/* shares of the rails */
+	uint8_t weight[RAIL_MAX];		/* parts of the rails, in proportion */
 	uint8_t stage, policy, rndv_flags, rndv_state, rail, bound, lane, slot, generation;
 	uint8_t taken, remainder_rail, chunks_left, chunks_out;
-	bool mapped, edges;			/* mr is mapped.h's; its EDGES are still to come */
-	bool in_parts;				/* it moved, or moves, in several parts */
-	uint16_t head, tail;			/* bytes that go as EDGES (rndv.h) */
+	bool mapped, edges;			/* mr is mapped.h's; EDGES are still to come */
+	bool in_parts;				/* the message moves, or moved, in several parts */
+	uint16_t head, tail;			/* bytes that go as EDGES (edges.h) */
 	int status;
 };
 
 /*
  * Send buf to peer.  header and way are read before the return.
- *   1    done: buf may be reused, op is not touched any more, done is not called
+ *   1    done: buf and op are free, op->done is not called
  *   0    in flight: op->done will be called; op and buf belong to librail until then
  *  <0    -errno: nothing was sent (-ECONNRESET: the peer has failed)
  */
@@ -505,31 +503,31 @@ int rail_send(struct rail_peer *peer, const struct rail_way *way,
 
 /*
  * Cancel a send that is in flight.  op->done gives the outcome.  -ECANCELED: the message has
- * not reached the peer, or the peer's on_cancel has forgotten it.  Else it was too late, and
- * the send has ended as usual.  A send that has not left ends with the next rail_progress;
- * one whose RTS is out ends by an answer of the peer, from a rail_progress there.  More than
- * one call is as one.  Not for receives, not from an upcall.  0, or -ENOMEM: not tried.
+ * not reached the peer, or the peer's on_cancel has forgotten it.  Else the call came too late,
+ * and the send has ended as usual.  A send that has not left ends with the next rail_progress;
+ * a send whose RTS is out ends by an answer of the peer, from a rail_progress there.  Several
+ * calls are as one.  Not for receives, not from an upcall.  0, or -ENOMEM: not tried.
  */
 int rail_cancel(struct rail_op *op);
 
-/* How an operation went that ends now: only in its `done`, with status 0. */
+/* The course of an operation that ends now: only in its `done`, with status 0. */
 struct rail_traced {
-	unsigned index;			/* of the peer */
-	bool eager;			/* it had to wait; on_eager has told of it, and the rest is unset */
-	bool read, both;		/* by the receiver, or half by either end; else by the sender */
-	bool any;			/* received, its sender alone knows over which rails */
-	bool in_parts;			/* several, whose chunks are not told */
+	unsigned index;			/* peer's index */
+	bool eager;			/* eager, after a wait: on_eager has told of it, the rest is 0 */
+	bool read, both;		/* the receiver read, or each end moved half; else writes */
+	bool any;			/* received: the sender alone knows the rails */
+	bool in_parts;			/* several parts: their chunks are unknown */
 	uint64_t bytes;			/* transferred */
-	uint8_t chunks[RAIL_ALL];	/* by rail */
+	uint8_t chunks[RAIL_ALL];	/* number on each rail */
 };
 void rail_op_traced(const struct rail_op *op, bool sent, struct rail_traced *out);
-/* Of an operation that ends, well or not: the index of its peer. */
+/* The index of the peer of an operation that ends, well or not. */
 unsigned rail_op_index(const struct rail_op *op);
 
 /* An arrived message, as on_message sees it. */
 struct rail_message {
 	struct rail_peer *peer;
-	unsigned index;			/* of the peer */
+	unsigned index;			/* peer's index */
 	const struct rail_header *header;
 	size_t bytes;			/* length of the whole message */
 	const void *payload;		/* eager: the bytes; NULL: rendezvous */
@@ -537,9 +535,9 @@ struct rail_message {
 };
 
 /*
- * Receive a rendezvous message into buf, now or at any later time.  Every handle must be
- * accepted once, unless it was cancelled by on_cancel.  buf.bytes may be less than the
- * message: the rest is not transferred, the caller reports the truncation.
+ * Receive a rendezvous message into buf, now or at any later time.  Every handle is accepted
+ * once, unless on_cancel has agreed to cancel it.  buf.bytes may be less than the message:
+ * the rest stays at the sender, and the caller reports the truncation.
  * 0: op->done will be called when all bytes are in place.  -errno.
  */
 int rail_accept(struct rail_peer *peer, uint64_t rendezvous, const struct rail_buf *buf,
@@ -551,13 +549,13 @@ int rail_accept(struct rail_peer *peer, uint64_t rendezvous, const struct rail_b
  */
 int rail_progress(struct rail_ctx *ctx);
 /*
- * A call takes at most RAIL_BATCH messages from each peer whose messages are polled for in memory.
- * RAIL_BATCHES calls take all that had come from there before the first of them.
+ * A call takes at most RAIL_BATCH messages from each ring in memory that it polls.  RAIL_BATCHES
+ * calls take all messages that were in a ring before the first call.
  */
 enum { RAIL_BATCH = 16, RAIL_BATCHES = 8 };
 /*
- * The same, with everything that rail_progress does in one of many calls: requests for connections,
- * completions that nothing waits for, probes of peers.  For callers that call rarely.
+ * The same, with everything that rail_progress does once in many calls: requests for connections,
+ * unawaited completions, probes of peers.  For callers that call rarely.
  */
 int rail_progress_whole(struct rail_ctx *ctx);
 

@@ -32,19 +32,19 @@ enum { VRB_GID_BYTES = 16 };
 struct vrb_port {
 	struct ibv_device *device;	/* owned by the table */
 	char name[IBV_SYSFS_NAME_MAX + 8];	/* "mlx5_0:1" */
-	uint8_t number;			/* of the port, from 1 */
+	uint8_t number;			/* number of the port, from 1 */
 	enum vrb_kind kind;
-	bool usable;			/* its transport has RC with immediates */
+	bool usable;			/* the transport has RC with immediates */
 	uint8_t link_layer;		/* IBV_LINK_LAYER_... */
 	enum ibv_port_state state;
-	uint64_t rate_bytes_per_s;	/* one direction, data; 0 = unlimited */
-	enum ibv_mtu active_mtu;	/* of datagrams */
-	enum ibv_mtu mtu;		/* of connections: the active one, or less on request */
+	uint64_t rate_bytes_per_s;	/* data, in each direction; 0 = unlimited */
+	enum ibv_mtu active_mtu;	/* for datagrams */
+	enum ibv_mtu mtu;		/* for connections: the active one, or less on request */
 	uint32_t message_max;		/* bytes of one request */
 	uint16_t lid;
-	int gid_index;			/* -1: this port has no GID that can be used */
+	int gid_index;			/* -1: the port has no usable GID */
 	uint8_t gid_type;		/* enum ibv_gid_type; both ends must use the same */
-	bool gid_link_local;		/* Ethernet: there is none but a link-local one */
+	bool gid_link_local;		/* Ethernet: every GID is a link-local one */
 	union ibv_gid gid;
 	/*
 	 * Ports with equal keys reach each other.  InfiniBand: the subnet prefix.
@@ -52,7 +52,7 @@ struct vrb_port {
 	 */
 	unsigned char subnet[VRB_GID_BYTES];
 	char pci[32];			/* address on the bus for sorting; "" for virtual devices */
-	char firmware[64];		/* as the device reports it; may be empty */
+	char firmware[64];		/* version in the device's words; may be empty */
 	/* Set by vrb_port_configure; 0 after a scan. */
 	uint8_t sl, tclass;
 	uint16_t pkey_index;
@@ -70,7 +70,7 @@ struct vrb_ports {
  * Opens each device briefly; one that cannot be opened is omitted, after a line.
  */
 int vrb_ports_scan(struct ibv_device **list, struct vrb_ports *out);
-/* The same without software HCAs, which stand in the list under the softhca command. */
+/* The same without software HCAs, which the list has under the softhca command. */
 int vrb_ports_scan_real(struct ibv_device **list, struct vrb_ports *out);
 void vrb_ports_free(struct vrb_ports *ports);
 
@@ -121,7 +121,7 @@ typedef void vrb_counter_fn(void *user, const char *name, const uint64_t *value)
 /*
  * Read every counter of a port: the files of `counters` and `hw_counters` in its
  * directory ("/sys/class/infiniband/mlx5_0/ports/1").  A counter that is missing,
- * unreadable or not a number is omitted.  Returns how many there are.  The kernel may
+ * unreadable or not a number is omitted.  Returns the number of counters.  The kernel may
  * report values that are some 10 ms old.
  */
 int vrb_counters_read(const char *port, vrb_counter_fn *each, void *user);
@@ -151,7 +151,7 @@ struct vrb_adapter {
 
 /* fork.c.  Once, before the first registration on a real device: protects its pages from fork. */
 void vrb_fork_init(void);
-/* Does libibverbs keep pages out of children without need?  Then undo it at each registration. */
+/* Does libibverbs keep pages out of children without need?  The caller then undoes it. */
 bool vrb_fork_must_undo(struct ibv_pd *pd);
 void vrb_fork_prepare(void *addr, size_t bytes);
 void vrb_fork_undo(void *addr, size_t bytes);
@@ -166,7 +166,7 @@ void vrb_adapter_close(struct vrb_adapter *adapter);
 enum vrb_mr_use {
 	VRB_MR_POLLED,		/* strictly ordered: this memory is polled */
 	VRB_MR_BULK,		/* complete through the CQ: may be written in any order */
-	VRB_MR_ATOMIC,		/* as polled, and peers may use atomic operations on it */
+	VRB_MR_ATOMIC,		/* polled, and peers may use atomic operations on it */
 };
 
 /*
@@ -187,7 +187,7 @@ struct vrb_qp_limits {
 	uint32_t inline_bytes;		/* best effort: granted may be less, down to 0 */
 };
 
-/* What a queue pair is; vrb_qp_create makes one that is as librail needs it. */
+/* The service of a queue pair; vrb_qp_create makes a queue pair as librail needs it. */
 struct vrb_service {
 	enum ibv_qp_type type;		/* IBV_QPT_RC, IBV_QPT_UC or IBV_QPT_UD */
 	struct ibv_cq *send_cq, *recv_cq;
@@ -200,14 +200,14 @@ struct vrb_qp {
 	struct ibv_qp *qp;
 	uint32_t psn;			/* first packet number that this side sends */
 	bool stopped;
-	bool patient, atomics;		/* of its service */
+	bool patient, atomics;		/* from the service */
 	struct vrb_qp_limits granted;
-	/* UD, since it is connected: what a send request names. */
+	/* UD, once connected: the addressee of a send request. */
 	struct ibv_ah *ah;
 	uint32_t peer_qpn;
 };
 
-enum { VRB_QKEY = 0x1f2a11 };		/* of all datagrams; not a privileged one (top bit) */
+enum { VRB_QKEY = 0x1f2a11 };		/* for all datagrams; unprivileged (no top bit) */
 
 /* The address of a queue pair, for its peer; in host byte order. */
 struct vrb_address {
@@ -233,22 +233,21 @@ int vrb_qp_create(struct vrb_adapter *adapter, const struct vrb_port *port, stru
 void vrb_qp_address(const struct vrb_adapter *adapter, const struct vrb_qp *qp,
 		    const struct vrb_port *port, struct vrb_address *out);
 
-/* The same of any service. */
+/* The same for any service. */
 int vrb_qp_create_of(struct vrb_adapter *adapter, const struct vrb_port *port,
 		     const struct vrb_service *service, const struct vrb_qp_limits *want,
 		     struct vrb_qp *out);
 /*
- * Back to INIT: what was posted is gone, without a completion, and what arrives is lost until both
- * ends are connected again, by the same addresses.  Empty its CQs first.
+ * Back to INIT: posted requests are gone, without a completion, and data that arrive are lost
+ * until both ends are connected again, by the same addresses.  Empty the CQs first.
  */
 int vrb_qp_reset(struct vrb_qp *qp, const struct vrb_port *port);
 
 /*
- * Connect to theirs, up to RTS, with the smaller MTU and the fewer RDMA reads of both sides.  UC
- * and UD have no retries of what follows.
- * A peer that has gone is detected after about 8 s, on the software HCA after 2 s.  A
+ * Connect to theirs, up to RTS, with the smaller MTU and the fewer RDMA reads of both sides.
+ * RC: a peer that has gone is detected after about 8 s, on the software HCA after 2 s.  A
  * receiver that is not ready is an error at once on the software HCA and after six tries
- * elsewhere: it never happens with correct credits, and endless retries would hide wrong ones.
+ * elsewhere: correct credits prevent it, and endless retries would hide wrong ones.
  */
 int vrb_qp_connect(struct vrb_adapter *adapter, struct vrb_qp *qp, const struct vrb_port *port,
 		   const struct vrb_address *theirs);
@@ -260,8 +259,8 @@ void vrb_qp_stop(struct vrb_qp *qp);
  * Stop, with a marker at the end of each queue that is still running.  When all
  * markers have come out of the CQ (wr_id; flushed like the rest), nothing is in
  * flight and the queue pair may be destroyed.  Returns the number of markers:
- * 2; 1 if it had been stopped before (some devices do not process what is posted to a
- * stopped receive queue) or receives from an SRQ; fewer if a queue is full.
+ * 2; 1 if the queue pair was stopped before (some devices ignore requests in a stopped
+ * receive queue) or receives from an SRQ; fewer if a queue is full.
  */
 int vrb_qp_stop_marked(struct vrb_qp *qp, uint64_t wr_id);
 void vrb_qp_destroy(struct vrb_qp *qp);
@@ -311,15 +310,15 @@ void vrb_ud_address(const struct vrb_ud *ud, const struct vrb_port *port,
 int vrb_ud_way(struct vrb_adapter *adapter, const struct vrb_port *port,
 	       const struct vrb_ud_address *theirs, struct ibv_ah **out);
 /*
- * Are datagrams to that address lost, as far as this host knows?  0: nothing is known.
+ * Are datagrams to that address lost, as far as this host knows?  0: no sign of it.
  * -ENETUNREACH: now, for a reason that may pass.  -ESHUTDOWN, -ECONNRESET: for ever, since its
- * process has taken the queue pair away or has ended.  *why, for people, is set then.  What it knows: the state of the port; on Ethernet, whether the address can be
- * resolved, and that question may take a second; on the software HCA, the whole way and the
- * process behind the address.
+ * process has destroyed the queue pair or has ended.  *why, for people, is set then.  The host
+ * knows the state of the port; on Ethernet, whether the address can be resolved (the question may
+ * take a second); on the software HCA, the whole path and the process at the address.
  */
 int vrb_ud_lost(struct vrb_adapter *adapter, const struct vrb_port *port,
 		const struct vrb_ud_address *theirs, const char **why);
-/* 0 or -errno, silent: a datagram may be lost anyway.  Buffers are registered, and must stay. */
+/* 0 or -errno, silent: a datagram may be lost anyway.  Buffers are registered, and stay. */
 int vrb_ud_send(struct vrb_ud *ud, struct ibv_ah *ah, uint32_t qpn, uint64_t wr_id,
 		const void *at, uint32_t bytes, uint32_t lkey);
 int vrb_ud_receive(struct vrb_ud *ud, uint64_t wr_id, void *at, uint32_t bytes, uint32_t lkey);

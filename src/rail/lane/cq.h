@@ -11,12 +11,12 @@ struct rail_ctx;
 struct rail_cq {
 	struct ibv_cq *cq;
 	int adapter;
-	uint32_t room;			/* entries that no queue pair has */
+	uint32_t room;			/* entries without a queue pair */
 };
 
-/* One batch from every completion queue. */
+/* Handle a batch from every completion queue. */
 void rail_cq_poll(struct rail_ctx *ctx);
-/* A completion queue of that adapter with room for `entries`, taken.  0 or -errno after a line. */
+/* Take `entries` of a completion queue of that adapter.  0 or -errno after a line. */
 int rail_cq_take(struct rail_ctx *ctx, int adapter, uint32_t entries, struct rail_cq **out);
 void rail_cq_give(struct rail_cq *cq, uint32_t entries);
 void rail_cq_free(struct rail_ctx *ctx);

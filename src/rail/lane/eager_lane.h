@@ -1,4 +1,4 @@
-/* eager_lane.h - the two ends of an eager lane: what is sent and read there, and credit. */
+/* eager_lane.h - the two ends of an eager lane: sending, reading, and credit. */
 #ifndef RAIL_EAGER_LANE_H
 #define RAIL_EAGER_LANE_H
 
@@ -16,13 +16,13 @@
 #include "rail/message/table.h"
 #include "verbs/vrb.h"
 
-enum { LANE_SINGLE, LANE_BOUND, LANE_ROLES };	/* eager lanes of a peer, by what goes there */
+enum { LANE_SINGLE, LANE_BOUND, LANE_ROLES };	/* eager lanes of a peer, by their messages */
 
 /* Geometry of the eager lanes, stated by the receiver. */
 struct rail_geometry {
 	bool polled, trailing;
 	uint32_t slots, units;
-	uint32_t slot_bytes;		/* of a receive buffer */
+	uint32_t slot_bytes;		/* size of a receive buffer */
 	uint64_t key;
 };
 
@@ -35,25 +35,25 @@ struct rail_tx {
 			  const void *payload, size_t bytes);
 	int (*control)(struct rail_tx *tx, unsigned kind, const struct rail_header *header,
 		       uint64_t word, const void *payload);
-	/* RECORD_EDGES: more bytes than a slot has, not counted as a message. */
+	/* RECORD_EDGES: more bytes than a slot has, counted as no message. */
 	int (*edges)(struct rail_tx *tx, const struct rail_header *header, const void *payload,
 		     size_t bytes);
 	struct rail_lane *lane;
 	uint64_t seq;			/* records sent */
-	uint32_t slots, granted;	/* ring size; given back by the reader, when last seen */
+	uint32_t slots, granted;	/* ring size; given back by the reader, when last read */
 	uint32_t position, units, units_granted;	/* byte ring */
 	const _Atomic uint64_t *grant;	/* where the reader writes it */
 	uint64_t slots_addr, bytes_addr;
 	uint32_t rkey;
 	bool polled;			/* the receiver polls memory; else by SEND */
-	bool trailing;			/* mark behind payloads in the byte ring too */
-	uint64_t key;			/* of that mark */
-	uint32_t their_lane;		/* by SEND: its number at the receiver */
+	bool trailing;			/* a mark after payloads in the byte ring too */
+	uint64_t key;			/* key of the trailing marks */
+	uint32_t their_lane;		/* SEND: the lane's number at the receiver */
 	struct rail_op_queue waiting;
 	struct ibv_send_wr wr[2];	/* payload, record */
 	struct ibv_sge sge[3];
 	struct rail_slot slot;
-	/* What `eager` was before trace.c took its place. */
+	/* The function `eager` before trace.c replaced it. */
 	int (*untraced)(struct rail_tx *tx, const struct rail_header *header, const void *payload,
 			size_t bytes);
 };
@@ -61,15 +61,15 @@ struct rail_tx {
 /* Receiving end. */
 struct rail_rx {
 	struct rail_lane *lane;
-	uint64_t seq;			/* of the next record, from 1 */
+	uint64_t seq;			/* number of the next record, from 1 */
 	uint32_t granted;		/* slots given back */
 	uint32_t units_read, units_granted;
 	struct rail_geometry geometry;
 	unsigned char *slots, *bytes;	/* ring and byte ring, or receive buffers */
 	bool grant_owed;
-	struct rail_keys keys;		/* of the RTS that comes next */
-	uint64_t *grant_word;		/* what is written to the sender, in registered memory */
-	struct ibv_send_wr wr;		/* that write */
+	struct rail_keys keys;		/* for the RTS that comes next */
+	uint64_t *grant_word;		/* the source of grants to the sender, registered */
+	struct ibv_send_wr wr;		/* the write of a grant */
 	struct ibv_sge sge;
 };
 

@@ -1,4 +1,4 @@
-/* lane.h - lanes: one queue pair each, what has been posted on it, and posting on an eager one. */
+/* lane.h - lanes, each with one queue pair: the posted requests, and posting on an eager lane. */
 #ifndef RAIL_LANE_H
 #define RAIL_LANE_H
 
@@ -23,26 +23,26 @@ struct rail_sent {
 	uint32_t bytes;
 };
 
-/* One queue pair. */
+/* A lane: a queue pair to a peer. */
 struct rail_lane {
 	struct rail_ctx *ctx;
 	struct rail_peer *peer;
 	struct vrb_qp qp;
 	uint32_t id;
-	bool numbered;			/* ctx->lane[id] is this one */
-	int rail;			/* of the context */
+	bool numbered;			/* ctx->lane[id] is this lane */
+	int rail;			/* index among the context's rails */
 	int k;				/* the same among the peer's rails */
-	struct rail_ledger *ledger;	/* of its rail */
-	struct rail_cq *cq;		/* where it has cq_entries of its own */
+	struct rail_ledger *ledger;	/* the rail's */
+	struct rail_cq *cq;		/* the lane has cq_entries of it */
 	uint32_t cq_entries;
 	uint32_t sq_depth;
 	uint32_t sq_posted, sq_done, sq_signalled;	/* counted for ever */
-	uint32_t rq_free;		/* bulk: receives that stand and are not promised */
-	uint32_t rq_owed;		/* ... that were taken and not posted again yet */
+	uint32_t rq_free;		/* bulk: posted receives without a promise */
+	uint32_t rq_owed;		/* bulk: taken receives, to be posted again */
 	uint32_t pulled;		/* bulk: chunks under way that any lane could have taken */
 	bool landed;			/* bulk: something has come */
-	struct rail_rx *rx;		/* eager, by SEND: the end that arrivals belong to */
-	struct rail_sent *sent;		/* bulk: what request n is, at n % sq_depth */
+	struct rail_rx *rx;		/* eager, by SEND: the receiving end */
+	struct rail_sent *sent;		/* bulk: request n is at n % sq_depth */
 };
 
 static inline struct rail_ledger *lane_ledger(const struct rail_lane *lane)
@@ -65,7 +65,7 @@ static inline bool lane_has_room(const struct rail_lane *lane, uint32_t requests
 /* The device has refused a request: the peer has failed.  -ECONNRESET. */
 int rail_lane_refused(struct rail_lane *lane, int error);
 
-/* Post `count` chained requests, `last` signalled, which else are not.  1, or -ECONNRESET. */
+/* Post `count` chained requests, the last one signalled.  1, or -ECONNRESET. */
 int rail_lane_post_signalled(struct rail_lane *lane, struct ibv_send_wr *first,
 			     struct ibv_send_wr *last, uint32_t count);
 
@@ -90,14 +90,14 @@ static inline int lane_post(struct rail_lane *lane, struct ibv_send_wr *first,
 int rail_lane_post_staged(struct rail_lane *lane, struct ibv_send_wr *first,
 			  struct ibv_send_wr *last, uint32_t count, uint32_t buffer);
 
-/* A write of nothing, signalled: tests whether the other side lives and all before it is out. */
+/* An empty write, signalled: tests that the other side lives, and that all before it is out. */
 int rail_lane_probe(struct rail_lane *lane);
-/* Has it carried anything, in either direction? */
+/* Has the lane carried anything, in either direction? */
 bool rail_lane_is_used(const struct rail_lane *lane);
 
 /* Room for one more record in the peer's ring or receive queue? */
 bool rail_tx_refresh(struct rail_tx *tx);
-/* Grant the sender what has been read; now, or as soon as the lane has room. */
+/* Grant the sender all records read; now, or as soon as the lane has room. */
 void rail_rx_grant(struct rail_rx *rx);
 
 #endif

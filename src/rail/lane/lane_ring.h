@@ -20,7 +20,7 @@ enum {
 	RING_BYTES_MIN = 128 * 1024,
 };
 
-/* What rail_progress polls: nothing else is read while nothing comes. */
+/* The memory that rail_progress polls: all that it reads while nothing comes. */
 struct rail_poll {
 	const _Atomic uint64_t *mark;
 	uint64_t seq;
@@ -33,7 +33,7 @@ static inline bool rail_adapter_polls(const struct vrb_adapter *adapter)
 	return adapter->in_order && adapter->inline_bytes >= sizeof(struct rail_slot);
 }
 
-/* Is it known that a record may go at once?  Reads no credit: that is tx_slot_free's. */
+/* Is it known that a record may go at once?  Only tx_slot_free reads new credit. */
 static inline bool rail_ring_ready(const struct rail_tx *tx)
 {
 	return likely(rail_ring_free((uint32_t)tx->seq, tx->granted, tx->slots)) &&

@@ -9,7 +9,7 @@ struct rail_tx;
 
 /* The request, prepared once the fields above `wr` are set. */
 void rail_send_tx_init(struct rail_tx *tx);
-/* A message is at `at`; then its buffer is free again. */
+/* A message is at `at`.  rail_send_taken: the buffer is free again. */
 void rail_send_arrived(struct rail_rx *rx, const unsigned char *at, uint32_t bytes);
 void rail_send_taken(struct rail_rx *rx);
 

@@ -9,7 +9,7 @@ struct rail_geometry;
 
 int rail_pool_srq(struct rail_ctx *ctx, int adapter, const struct rail_geometry *g,
 		  struct ibv_srq **out);
-/* Buffers for one more lane.  0 or -errno. */
+/* Add the buffers of one more lane.  0 or -errno. */
 int rail_pool_add(struct rail_ctx *ctx, int adapter);
 /* A receive has completed. */
 void rail_pool_arrived(struct rail_ctx *ctx, const struct ibv_wc *wc);

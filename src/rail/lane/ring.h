@@ -1,17 +1,17 @@
 /*
  * ring.h - arithmetic of the rings that one process writes in another's memory.
  *
- * Positions count for ever and wrap with their 32 bits.  The place in the ring is the
+ * Positions count for ever and wrap with their 32 bits.  The slot or unit in the ring is the
  * position modulo the ring's size, a power of two.  The writer may be at most one size
- * ahead of what the reader has granted back.  Pure functions, nothing else.
+ * ahead of the reader's last grant.  All functions are pure.
  *
  * Slots are of one size.  The byte ring holds payloads in units of 64 bytes, each payload
- * contiguous.  One that does not fit before the end starts at the beginning, and the gap
- * counts as used.  The reader needs only the end of a payload: it grants everything up to
- * there, gap included.
+ * contiguous.  A payload that does not fit before the end starts at the beginning, and the
+ * gap counts as used.  The reader needs only the end of a payload: it grants everything up
+ * to this end, gap included.
  *
- * No wait is for ever: the reader grants after a quarter of a ring, so the writer sees at
- * least three quarters free when nothing is unread.  A payload is at most a quarter of the
+ * Every wait ends: the reader grants after a quarter of a ring, so the writer finds at
+ * least three quarters free when everything is read.  A payload is at most a quarter of the
  * byte ring, and needs at most twice its size, gap included.
  */
 #ifndef RAIL_RING_H
@@ -35,8 +35,8 @@ static inline bool rail_ring_free(uint32_t next, uint32_t granted, uint32_t size
 }
 
 /*
- * Where a payload of `units` goes after `position`: its first unit, or false when
- * it does not fit yet.  The next payload's position is *first + units.
+ * Find the first unit of a payload of `units` after `position`; false when it does not fit yet.
+ * The next payload's position is *first + units.
  */
 static inline bool rail_ring_place(uint32_t position, uint32_t granted, uint32_t size,
 				   uint32_t units, uint32_t *first)

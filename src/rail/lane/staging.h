@@ -13,12 +13,12 @@ enum { STAGING = 128 };			/* buffers */
 struct rail_staging {
 	unsigned char *memory;
 	uint32_t buffer_bytes;
-	struct ibv_mr *mr[RAIL_ALL];	/* by adapter */
+	struct ibv_mr *mr[RAIL_ALL];	/* one per adapter */
 	uint16_t free[STAGING];
 	int free_count;
 };
 
-/* lane.c.  Make: 0 or -errno after a line; nothing to do the second time. */
+/* lane.c.  Make: 0 or -errno after a line; without effect the second time. */
 int rail_staging_make(struct rail_ctx *ctx);
 void rail_staging_free(struct rail_ctx *ctx);
 

@@ -1,8 +1,8 @@
 /*
  * wr_id.h - work request identities.
  *
- * lane:24 | kind:4 | count:16 | value:20.  No pointers: of a failed completion only wr_id
- * is valid, and it holds the lane that failed.
+ * lane:24 | kind:4 | count:16 | value:20.  Numbers, no pointers: a failed completion has only a
+ * valid wr_id, which names the lane that failed.
  */
 #ifndef RAIL_WR_ID_H
 #define RAIL_WR_ID_H
@@ -10,9 +10,9 @@
 #include <stdint.h>
 
 enum rail_wr_kind {
-	WR_EAGER,		/* count: posted on the lane up to this one */
-	WR_STAGED,		/* the same; value: staging buffer that is free again */
-	WR_RECEIVE,		/* lane: the adapter; value: receive buffer of its pool */
+	WR_EAGER,		/* count: requests posted on the lane, this one included */
+	WR_STAGED,		/* the same; value: the staging buffer, free again */
+	WR_RECEIVE,		/* lane: the adapter; value: a receive buffer of its pool */
 	WR_CHUNK,
 	WR_PROBE,		/* on a bulk lane */
 	WR_LANDING,

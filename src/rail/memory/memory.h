@@ -9,11 +9,11 @@
 
 struct rail_ctx;
 
-/* NULL: there is none. */
+/* NULL: no memory. */
 void *rail_memory_map(struct rail_ctx *ctx, size_t bytes);
 void rail_memory_unmap(struct rail_ctx *ctx, void *addr, size_t bytes);
 
-/* The context's registration cache, on its adapters.  0 or -errno. */
+/* Start the context's registration cache, on its adapters.  0 or -errno. */
 int rail_memory_open(struct rail_ctx *ctx);
 
 #endif

@@ -4,16 +4,16 @@
  *
  * A hit allocates nothing and takes no lock: one comparison with the last entry, else a
  * binary search.  A miss registers whole pages, joined with the entries that overlap them.
- * So entries in the cache never overlap.
+ * So entries in the cache are disjoint.
  *
  * Stale entries: memory that is unmapped and mapped again has other pages under the same
  * address.  rail_mr_invalidate (rail.h; a listener of memwatch.h, called by any thread
  * before the memory goes) writes the range into a log of the process.  Every cache reads
- * what is new in the log before each lookup.  Static data of a library goes without a
+ * the new part of the log before each lookup.  Static data of a library goes without a
  * report; its entries compare the count of unloaded libraries at each use.  Where memory
- * cannot be watched nothing is kept: `each`.
+ * cannot be watched, registrations live for one operation: `each`.
  *
- * Owned by one thread, but for the log.
+ * One thread owns a cache; the log belongs to all threads.
  */
 #ifndef RAIL_MR_H
 #define RAIL_MR_H
@@ -29,35 +29,35 @@ struct ibv_mr;
 struct rail_mr {
 	uintptr_t start;
 	size_t bytes;
-	struct ibv_mr *on[RAIL_ALL];	/* by adapter */
+	struct ibv_mr *on[RAIL_ALL];	/* one per adapter */
 	uint32_t refs;			/* operations that use it */
-	bool pinned;			/* by rail_mr_pin: never evicted or joined */
-	bool stale;			/* pinned: its pages have gone, others came */
-	bool detached;			/* not found any more; goes with the last reference */
-	bool in_library;		/* watched: of a shared object ... */
-	uint64_t unloads;		/* ... when so many had been unloaded */
+	bool pinned;			/* rail_mr_pin: never evicted or joined */
+	bool stale;			/* pinned: the pages have gone, others came */
+	bool detached;			/* no longer found; goes with the last reference */
+	bool in_library;		/* watched: memory of a shared object ... */
+	uint64_t unloads;		/* ... and the libraries unloaded before */
 	uint64_t used;			/* time of last use, counted in lookups */
 };
 
 struct rail_mr_cache {
-	/* Fill on[] for start, bytes: 0 or -errno, nothing left behind.  And undo it. */
+	/* Fill on[] for start, bytes: 0, or -errno with on[] empty.  detach: undo it. */
 	int (*attach)(void *user, struct rail_mr *mr);
 	void (*detach)(void *user, struct rail_mr *mr);
 	void *user;
-	size_t max_entries, max_bytes;	/* of what is neither pinned nor in use */
+	size_t max_entries, max_bytes;	/* for entries neither pinned nor in use */
 	bool watched;			/* registrations name pages; memwatch.h reports their end */
-	bool each;			/* keep nothing but what is pinned */
-	/* The rest is the cache's. */
+	bool each;			/* keep only pinned entries */
+	/* The rest is private. */
 	struct rail_mr *last;
 	uint64_t clock, log_seen;
 	struct rail_mr **sorted;
 	size_t count, capacity, bytes;
-	size_t loose;			/* entries in use that are not found any more */
+	size_t loose;			/* detached entries in use */
 	size_t page;
 	uint64_t hits, misses, evictions, invalidations;
 };
 
-/* In librailmpi these four are for src/vbench, too. */
+/* librailmpi gives these four functions to src/vbench, too. */
 #pragma GCC visibility push(default)
 
 /* Set the first block of fields before. */
@@ -74,12 +74,12 @@ void rail_mr_put(struct rail_mr_cache *cache, struct rail_mr *mr);
 /* May an operation that is under way use any of these bytes? */
 bool rail_mr_in_use(const struct rail_mr_cache *cache, uintptr_t start, size_t bytes);
 
-/* Words behind the reason of a failed registration: often the limit of locked memory. */
+/* Advice after the reason of a failed registration: often the limit of locked memory. */
 const char *rail_mr_hint(int rc);
 
-/* A registration for good, until rail_mr_unpin with the same address. */
+/* Register memory until rail_mr_unpin with the same address. */
 int rail_mr_pin(struct rail_mr_cache *cache, void *addr, size_t bytes);
-/* 0; -ENOENT: nothing pinned there; -EBUSY: an operation uses it. *bytes: what was pinned. */
+/* 0; -ENOENT: nothing is pinned at addr; -EBUSY: an operation uses it.  *bytes: its size. */
 int rail_mr_unpin(struct rail_mr_cache *cache, void *addr, size_t *bytes);
 bool rail_mr_is_pinned(const struct rail_mr_cache *cache, const void *addr);
 

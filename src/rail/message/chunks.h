@@ -9,7 +9,7 @@ struct rail_op;
 struct rail_peer;
 
 /*
- * remote, rkey, bytes of op are known: post what the lanes take now, the rest
+ * remote, rkey, bytes of op are known: post as many chunks as the lanes take now, the rest
  * from rail_progress.
  */
 void rndv_chunks_start(struct rail_op *op);

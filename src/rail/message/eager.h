@@ -1,4 +1,4 @@
-/* eager.h - a message's first step at both ends, and the queue of what waits for room. */
+/* eager.h - a message's first step at both ends, and the queue of operations without room. */
 #ifndef RAIL_EAGER_H
 #define RAIL_EAGER_H
 
@@ -14,13 +14,13 @@
 
 struct rail_op;
 
-/* Whatever still comes has no taker, closing or after a failure that was told. */
+/* Does a message of this peer have a taker?  None has, once closing or after a told failure. */
 static inline bool rail_peer_listens(const struct rail_peer *peer)
 {
 	return likely(!peer->ctx->closing && !peer->told);
 }
 
-/* A message has come whole, of a peer that listens. */
+/* A whole message has come, with a taker. */
 static inline void rail_message_arrived(struct rail_rx *rx, const struct rail_record *record,
 					const void *payload, size_t bytes)
 {
@@ -39,12 +39,12 @@ static inline void rail_message_arrived(struct rail_rx *rx, const struct rail_re
 	peer->ctx->cfg.on_message(peer->ctx->cfg.user, &msg);
 }
 
-/* One record has come. */
+/* A record has come. */
 void rail_record_arrived(struct rail_rx *rx, unsigned kind, const struct rail_record *record,
 			 const void *payload, size_t bytes);
-/* op waits for room on the lane, behind the operations that wait there already. */
+/* Let op wait for room on the lane, after the operations that wait already. */
 void rail_tx_enqueue(struct rail_tx *tx, struct rail_op *op);
-/* Send what waits.  True while anything still waits. */
+/* Send the waiting operations.  True while any still waits. */
 bool rail_tx_advance(struct rail_tx *tx);
 
 #endif

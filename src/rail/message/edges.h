@@ -1,10 +1,10 @@
 /*
- * edges.h - what lies beside whole pages of a receive buffer that is mapped (mapped.h).
+ * edges.h - bytes before and after the whole pages of a receive buffer that is mapped (mapped.h).
  *
  * The first and the last page of such a buffer are not mapped, since they hold other data, too.
- * What of the message lies there comes as a record of the eager lane (EDGES), before the chunks,
- * from which it is left out: each of the two would be a system call of its own.  Not if it is more
- * than an eager message or fits a slot, nor with control messages: then it goes with the chunks.
+ * Bytes of the message on these pages would cost a system call each.  They come as a record of the
+ * eager lane (EDGES), before the chunks, which leave them out.  Edges that exceed an eager message
+ * or fit a slot, and those of a message with control messages, go with the chunks.
  */
 #ifndef RAIL_EDGES_H
 #define RAIL_EDGES_H
@@ -17,13 +17,13 @@
 struct rail_op;
 struct rail_tx;
 
-/* Sets op->head and op->tail, from the address of the receiver's buffer. */
+/* Set op->head and op->tail, from the address of the receiver's buffer. */
 void rail_edges_find(struct rail_op *op, uint64_t address);
-/* Are they for a record?  Also of what a peer says. */
+/* Do the edges go as a record?  Also checks the head and tail that a peer implies. */
 bool rail_edges_fit(const struct rail_op *op);
-/* As rail_rndv_post. */
+/* Post the record, with the results of rail_rndv_post. */
 int rail_edges_post(struct rail_tx *tx, const struct rail_op *op);
-/* Chunk n of the table, without edges, if they have a record: it may be empty. */
+/* Chunk n of the table, perhaps empty, without edges that go as a record. */
 struct rail_chunk rndv_chunk(const struct rail_op *op, const struct rail_stripe *s, uint32_t n);
 
 #endif

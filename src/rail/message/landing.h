@@ -1,4 +1,4 @@
-/* landing.h - receives that stand on the bulk lanes, and chunks that land. */
+/* landing.h - receives on the bulk lanes, and chunks that land. */
 #ifndef RAIL_LANDING_H
 #define RAIL_LANDING_H
 
@@ -12,14 +12,14 @@ struct rail_peer;
 struct rail_record;
 struct rail_rx;
 
-/* Receives for immediates, as many as the lane ever has.  0 or -errno. */
+/* Post all receives for immediates that the lane ever has.  0 or -errno. */
 int rail_receives_start(struct rail_lane *lane);
-/* Take a landing for op, if there is everything that its chunks need at once. */
+/* Take a landing for op, if everything that its chunks need is free at once. */
 bool rndv_landing_take(struct rail_op *op);
-/* By both: is the half that is written still to come? */
+/* RNDV_BOTH: is the written half still to come? */
 bool rndv_is_landing(const struct rail_op *op);
 void rndv_landings_peer_failed(struct rail_peer *peer);
-/* `written`: the immediate of a write, else of a SEND. */
+/* An immediate has come: `written` by a write, else by a SEND. */
 void rail_chunk_landed(struct rail_lane *lane, uint32_t imm, uint32_t bytes, bool written);
 /* An EDGES record has come. */
 void rail_edges_arrived(struct rail_rx *rx, const struct rail_record *record, const void *payload,

@@ -9,18 +9,18 @@
 
 enum rail_stage {
 	STAGE_EAGER,		/* waits for room on the eager lane */
-	STAGE_KEYS,		/* its KEYS do */
-	STAGE_RTS,		/* its RTS does */
-	STAGE_RTS_SENT,		/* RTS sent */
-	STAGE_EDGES,		/* its EDGES wait for room, all else after them */
+	STAGE_KEYS,		/* KEYS wait for room */
+	STAGE_RTS,		/* the RTS waits for room */
+	STAGE_RTS_SENT,
+	STAGE_EDGES,		/* EDGES wait for room, chunks follow */
 	STAGE_CUTTING,		/* in a queue of the peer until all chunks are posted */
 	STAGE_POSTED,
 	STAGE_ACCEPTED,		/* receiver: waits for receive requests and a landing */
-	STAGE_CTS,		/* its CTS waits for room */
+	STAGE_CTS,		/* the CTS waits for room */
 	STAGE_LANDING,
-	/* Nothing else is left to do than: */
-	STAGE_FIN,		/* its FIN waits for room */
-	STAGE_CANCEL,		/* a record by itself (cancel.c) does */
+	/* The last step of an operation: */
+	STAGE_FIN,		/* the FIN waits for room */
+	STAGE_CANCEL,		/* a record without a message (cancel.c) waits for room */
 	STAGE_CANCELLED,
 	STAGE_OVER,		/* in the context's list of what has completed */
 };
@@ -39,7 +39,7 @@ static inline void op_end(struct rail_op *op, int status)
 	op->done(op, status);
 }
 
-/* Call op->done from the next rail_progress: for what completes where no upcall is allowed. */
+/* Let the next rail_progress call op->done: for operations that end where no upcall is allowed. */
 static inline void op_end_later(struct rail_op *op, int status)
 {
 	op->status = status;

@@ -1,4 +1,4 @@
-/* rail_record.h - what travels on eager lanes: records, and the slots of rings that hold them. */
+/* rail_record.h - records, which travel on eager lanes, and the slots of rings that hold them. */
 #ifndef RAIL_RECORD_H
 #define RAIL_RECORD_H
 
@@ -7,22 +7,22 @@
 
 #include "rail/rail.h"
 
-enum { RAIL_SLOT_PAYLOAD = 32 };	/* bytes of payload beside the record in one cache line */
+enum { RAIL_SLOT_PAYLOAD = 32 };	/* bytes of payload with the record in one cache line */
 
 enum rail_record_kind {
-	RECORD_EAGER = 1,	/* payload beside the record; word: bytes */
+	RECORD_EAGER = 1,	/* payload in the slot; word: bytes */
 	RECORD_LONG,		/* payload in the byte ring; word: bytes | end of payload << 32 */
 	RECORD_RTS,		/* word: bytes; payload: struct rail_rts_wire */
 	RECORD_CTS,		/* header: handle, address; word: see rndv.c; payload: rkeys */
 	RECORD_BYE,		/* the peer closes */
 	RECORD_KEYS,		/* just before its RTS; header: handle, address; payload: rkeys */
-	RECORD_FIN,		/* all that was wanted is there; see rndv.c */
+	RECORD_FIN,		/* all wanted bytes have come; see rndv.c */
 	RECORD_CANCEL,		/* header: handle of an RTS before it that is to be cancelled */
-	RECORD_CANCELLED,	/* it was; header: handle */
-	RECORD_EDGES,		/* as RECORD_LONG; header: landing; see rndv.h */
+	RECORD_CANCELLED,	/* answer to CANCEL; header: handle */
+	RECORD_EDGES,		/* RECORD_LONG with edges (edges.h); header: landing */
 };
 
-/* The last 8 bytes show that the rest is there: sequence number << 8 | kind, never 0. */
+/* The mark shows that the rest has come: sequence number << 8 | kind, never 0. */
 struct rail_record {
 	struct rail_header header;
 	uint64_t word;
@@ -39,7 +39,7 @@ _Static_assert(sizeof(struct rail_slot) == 64, "one slot is one cache line");
 struct rail_rts_wire {
 	uint64_t handle, threshold;
 	uint8_t policy, bound, lane, rndv_flags;	/* rndv_flags: rndv.h */
-	uint8_t weight[RAIL_MAX];	/* weighted: shares of the rails */
+	uint8_t weight[RAIL_MAX];	/* weighted: parts of the rails, in proportion */
 	uint8_t parts, pad[3];		/* the sender's memory is in parts */
 };
 

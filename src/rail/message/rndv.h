@@ -1,25 +1,25 @@
 /*
- * rndv.h - rendezvous: RTS, KEYS, CTS and FIN, and what chunks.c and landing.c know of them.
+ * rndv.h - rendezvous: RTS, KEYS, CTS and FIN, as chunks.c and landing.c know them.
  *
  * Chunks are posted and completed at the end that moves the data (chunks.c): the sender (by
- * write) or the receiver (by read); those that are written land at the other (landing.c).
+ * write) or the receiver (by read).  Written chunks land at the other end (landing.c).
  *
  *	by write                                by read
  *	RTS  -->                                KEYS, RTS  -->
  *	     <--  CTS                           (the receiver reads over all rails)
  *	chunks  -->                             <--  FIN
  *
- * By both: KEYS, RTS  -->  <--  CTS; the sender writes the first half of the chunks, so of two
- * rails all of the first, the receiver reads the others, and its FIN tells that.  Where processors
- * copy, two do, with as few chunks as rails if the message is not large.  If the receiver's
- * buffer is mapped (mapped.h), its CTS makes it a message by write; see also edges.h.  If both
- * ends have offered the other a message, each reads the whole of one that is not large.  Of
- * several smaller ones one way, the ends move every second one whole.
+ * By both: KEYS, RTS  -->  <--  CTS; the sender writes the first half of the chunks, with two
+ * rails all chunks of the first, the receiver reads the others and answers FIN.  Where processors
+ * copy, both then do, with as few chunks as rails unless the message is large.  If the receiver's
+ * buffer is mapped (mapped.h), the CTS makes it a message by write; see also edges.h.  If each
+ * end has offered the other a message, each reads a whole one, unless it is large.  If several
+ * smaller messages go in one direction, sender and receiver move alternate ones.
  *
  * Long messages may move part by part (parts.h), each as above, one after the other.
  *
- * FIN also answers a message of which no byte is wanted.  An RTS that has not been
- * answered can be cancelled: CANCEL, CANCELLED (cancel.c).
+ * FIN also answers a message without wanted bytes.  An RTS that has not been answered can be
+ * cancelled: CANCEL, CANCELLED (cancel.c).
  */
 #ifndef RAIL_RNDV_H
 #define RAIL_RNDV_H
@@ -39,21 +39,22 @@ struct rail_rx;
 struct rail_tx;
 
 /*
- * --chunk: a chunk is not larger, unless the message would have too many.  Each is acknowledged
- * by itself, and both ways at once acknowledgements wait behind the other direction's data.
- * Soft-RoCE sends 128 packets beyond the last one, 512 KiB; while these are all queued on
- * the other side, a rail waits for about a chunk of them.  Smaller ones lose less there and
- * cost more requests everywhere.  Over a long distance an adapter may limit the requests that are
- * under way: 142 of a queue pair (profile wan-8600mi) are 57 MB/s by chunks of 64 KiB.
+ * --chunk: the largest chunk, unless the message would have too many chunks.  Each chunk is
+ * acknowledged by itself, and with traffic in both directions an acknowledgement waits for the
+ * other direction's data.  Soft-RoCE sends 128 packets (512 KiB) beyond the last acknowledged one;
+ * while these are all queued on the other side, a rail waits for about a chunk of them.  Smaller
+ * chunks lose less there and cost more requests everywhere.  Over a long distance an adapter may
+ * limit the requests that are under way: 142 of a queue pair (profile wan-8600mi) are 57 MB/s by
+ * chunks of 64 KiB.
  */
 #define RAIL_CHUNK_BYTES ((uint64_t)64 << 10)
-/* By both, no wire is to be kept busy: each is a copy by the kernel, which is dear to begin. */
+/* RNDV_BOTH chunks: each is a copy by the kernel, dear to begin, with no wire to keep busy. */
 #define RNDV_COPY_BYTES ((uint64_t)256 << 10)
-/* Of several messages up to this, each is moved by one end: half as many calls and records. */
+/* Several messages up to this size take turns, each moved by one end: half the calls, records. */
 #define RNDV_TURN_BYTES ((uint64_t)64 << 10)
-/* `auto` takes both from so many bytes on: less, one end has copied before two agree. */
+/* `auto` takes both from so many bytes on: one end has copied less before two agree. */
 #define RNDV_BOTH_BYTES ((size_t)16 << 10)
-/* ... nor smaller for the sake of more queue pairs. */
+/* The least chunk for the sake of more queue pairs. */
 #define RAIL_CHUNK_BYTES_MIN ((uint64_t)16 << 10)
 
 /* op->rndv_flags: how the data of a message moves, as an RTS says it. */
@@ -72,7 +73,7 @@ enum {
 	RNDV_HAS_EDGES = 8,			/* the edges go as a record: edges.h */
 };
 
-/* In the word of a CTS: RNDV_ONE_END, RNDV_HAS_EDGES; of a CTS and a FIN: more parts follow, bytes. */
+/* Bits in the word of a CTS: RNDV_ONE_END, RNDV_HAS_EDGES; of a CTS or FIN: more parts, bytes. */
 #define CTS_ALONE ((uint64_t)1 << 47)
 #define CTS_EDGES ((uint64_t)1 << 46)
 #define RECORD_MORE ((uint64_t)1 << 45)
@@ -88,7 +89,7 @@ static inline uint32_t rndv_imm(const struct rail_op *op, uint32_t number)
 	return (uint32_t)op->slot << 24 | (uint32_t)op->generation << 16 | number;
 }
 
-/* How many chunks of rail k are written: by both the first half of all, and an odd one. */
+/* The number of chunks of rail k that are written; RNDV_BOTH: the first half, rounded up. */
 static inline uint32_t rndv_written(const struct rail_op *op, const struct rail_stripe *s, int k)
 {
 	const uint32_t half = s->chunk_count - s->chunk_count / 2, first = s->piece[k].first;
@@ -99,13 +100,13 @@ static inline uint32_t rndv_written(const struct rail_op *op, const struct rail_
 	return half > first ? half - first : 0;
 }
 
-/* By both: does this end read?  Else it writes. */
+/* RNDV_BOTH: does this end read?  Else it writes. */
 static inline bool rndv_reads_half(const struct rail_op *op)
 {
 	return (op->rndv_flags & (RNDV_BOTH | RNDV_READ)) == (RNDV_BOTH | RNDV_READ);
 }
 
-/* How many chunks of rail k this end moves, *first from the rail's first on. */
+/* The number of chunks of rail k that this end moves, from the rail's chunk *first on. */
 static inline uint32_t rndv_own_chunks(const struct rail_op *op, const struct rail_stripe *s, int k,
 				  uint32_t *first)
 {
@@ -116,19 +117,19 @@ static inline uint32_t rndv_own_chunks(const struct rail_op *op, const struct ra
 	return reads ? s->piece[k].count - written : written;
 }
 
-/* May one end move all of an offer by both?  In one copy, where processors copy. */
+/* May one end move all of an offer by both?  It does so in one copy, where processors copy. */
 static inline bool rndv_may_move_alone(const struct rail_op *op, uint64_t bytes)
 {
 	return op->rndv_flags & RNDV_BOTH && op->peer->copies && bytes <= RNDV_COPY_BYTES;
 }
 
-/* The pieces of its rails follow measured rates. */
+/* Do the pieces of the rails follow measured rates? */
 static inline bool op_is_weighted(const struct rail_op *op)
 {
 	return rail_policies[op->policy].measures && op->bytes > op->threshold;
 }
 
-/* Any rail may carry its next chunk. */
+/* May any rail carry the next chunk? */
 static inline bool op_is_pulled(const struct rail_op *op)
 {
 	return rail_policies[op->policy].spreads == RAIL_SPREADS_CHUNKS &&
@@ -141,7 +142,7 @@ static inline struct rail_lane *chunk_lane(const struct rail_op *op, int k, uint
 	return peer_bulk(op->peer, k, (int)((op->lane + n) % (uint32_t)op->peer->qps));
 }
 
-/* How many of the chunks [first, first + count) take lane q. */
+/* The number of chunks in [first, first + count) that take lane q. */
 static inline uint32_t chunks_of_lane(const struct rail_op *op, int q, uint32_t first,
 				      uint32_t count)
 {
@@ -152,8 +153,8 @@ static inline uint32_t chunks_of_lane(const struct rail_op *op, int q, uint32_t 
 }
 
 /*
- * The lane of chunk n, on rail k.  One for all of a rail's piece where a control
- * message comes behind them: only one queue pair's requests are ordered.
+ * The lane of chunk n, on rail k.  A piece that a control message completes has one lane for all
+ * its chunks: only one queue pair's requests are ordered.
  */
 static inline struct rail_lane *op_lane(const struct rail_op *op, int k, uint32_t n)
 {
@@ -162,9 +163,9 @@ static inline struct rail_lane *op_lane(const struct rail_op *op, int k, uint32_
 
 /* The table of op's chunks, the same at both ends once bytes is known. */
 void rndv_plan(const struct rail_op *op, struct rail_stripe *s);
-/* Its buffer is not needed any more. */
+/* Release the registration of the buffer, and parts. */
 void rndv_release(struct rail_op *op);
-/* Upcall from within rail_progress, buffer given back first. */
+/* Give the buffer back, then end op: an upcall, only from within rail_progress. */
 void rndv_finish(struct rail_op *op, int status);
 
 /* Answer with the record of this stage.  True when it is out; else it waits in its lane. */
@@ -174,9 +175,9 @@ bool rndv_answer(struct rail_op *op, unsigned stage);
 int rail_rndv_post(struct rail_tx *tx, struct rail_op *op);
 /* A queued record is out. */
 void rail_rndv_control_sent(struct rail_op *op);
-/* Post what waits.  True while anything still waits. */
+/* Post the waiting operations.  True while any still waits. */
 bool rail_rndv_advance(struct rail_peer *peer);
-/* A peer has failed: end all that will not be ended by flushed completions. */
+/* A peer has failed: end all operations but those that flushed completions will end. */
 void rail_rndv_peer_failed(struct rail_peer *peer);
 
 #endif

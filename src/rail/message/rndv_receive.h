@@ -6,16 +6,16 @@ struct rail_op;
 struct rail_record;
 struct rail_rx;
 
-/* What was wanted is to come now: it is read, or cleared to send. */
+/* Fetch the wanted bytes: read them, or clear them to send. */
 void rndv_receive(struct rail_op *op);
-/* All that was wanted has been written, or has been read. */
+/* All wanted bytes have been written, or have been read. */
 void rndv_written_done(struct rail_op *op);
 void rndv_read_done(struct rail_op *op);
 /* The FIN is out. */
 void rndv_fin_sent(struct rail_op *op);
-/* It has a landing: the sender may write. */
+/* op has a landing: the sender may write. */
 void rndv_clear_to_send(struct rail_op *op);
-/* The CTS is out.  By both: the sender begins to write, and this end to read. */
+/* The CTS is out.  RNDV_BOTH: the sender begins to write, and this end to read. */
 void rndv_cts_sent(struct rail_op *op);
 /* Records that have come. */
 void rail_keys_arrived(struct rail_rx *rx, const struct rail_record *record, const void *payload);

@@ -9,7 +9,7 @@ struct rail_peer;
 struct rail_record;
 struct rail_way;
 
-/* RTS, and KEYS before it: as rail_send. */
+/* Send the RTS, and KEYS before it, with the results of rail_send. */
 int rail_rndv_send(struct rail_peer *peer, const struct rail_way *way,
 		   const struct rail_header *header, const struct rail_buf *buf,
 		   struct rail_op *op);

@@ -6,7 +6,7 @@
 
 struct topo;
 
-/* As rail_shares, for real devices: device[i] is the name of rail i's. */
+/* rail_shares for real devices: device[i] is the name of rail i's device. */
 int rail_shared_limits_on(const struct topo *t, const char *const *device, int rails,
 			  struct rail_share out[RAIL_SHARES_MAX]);
 

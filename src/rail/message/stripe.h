@@ -22,13 +22,13 @@ enum {
 
 /* A chunk is one RDMA write, and verbs allow at most 2 GiB. */
 #define RAIL_CHUNK_MAX_BYTES ((uint64_t)1 << 30)
-/* The longest message whose chunks are not larger than that. */
+/* The longest message whose chunks are at most RAIL_CHUNK_MAX_BYTES. */
 #define RAIL_STRIPE_MAX_BYTES ((RAIL_CHUNKS_MAX - RAIL_MAX) * RAIL_CHUNK_MAX_BYTES)
 
-/* Of ports whose requests are shorter, a table of chunks would not move a part. */
+/* The least request size of a port: with shorter ones a table of chunks would not move a part. */
 #define RAIL_CHUNK_LEAST_BYTES (RAIL_PART_BYTES / (RAIL_CHUNKS_MAX - 2 * RAIL_MAX) + RAIL_STRIPE_ALIGN)
 
-/* So much at most has chunks that are not larger than that, pulled or not. */
+/* The longest message whose chunks are at most chunk_bytes, pulled or not. */
 static inline uint64_t rail_stripe_table(uint64_t chunk_bytes)
 {
 	return (RAIL_CHUNKS_MAX - 2 * RAIL_MAX) * (chunk_bytes & ~(uint64_t)(RAIL_STRIPE_ALIGN - 1));
@@ -46,11 +46,11 @@ enum { RAIL_ANY = -1 };		/* a chunk that any rail may carry */
 struct rail_cut {
 	int rail_count;
 	bool pull;			/* chunks for any rail; the rest does not matter then */
-	uint32_t weight[RAIL_MAX];	/* share of each rail, 0: none; at least one is not 0 */
-	uint64_t chunk_bytes;		/* larger pieces are cut; two alignments or more of them */
+	uint32_t weight[RAIL_MAX];	/* part of each rail, 0: none; at least one is not 0 */
+	uint64_t chunk_bytes;		/* larger pieces are cut; at least two alignments */
 };
 
-/* The share of one rail: contiguous, cut into count chunks numbered from first. */
+/* The part of one rail: contiguous, cut into count chunks numbered from first. */
 struct rail_piece {
 	uint64_t offset, bytes;
 	uint32_t first, count;		/* count 0: this rail carries nothing */
@@ -61,11 +61,11 @@ struct rail_stripe {
 	int rail_count;
 	bool pull;
 	union {
-		struct rail_piece piece[RAIL_MAX];	/* by rail, rail_count of them */
+		struct rail_piece piece[RAIL_MAX];	/* rail_count of them */
 		/* Pull: whole chunks of four units, then halves, then quarters. */
 		struct {
 			uint64_t bytes;
-			uint32_t wholes, halves, units;	/* units: of the whole message */
+			uint32_t wholes, halves, units;	/* units in the whole message */
 		};
 	};
 };
@@ -76,10 +76,9 @@ struct rail_chunk {
 };
 
 /*
- * The table.  Pull: as many chunks for each rail at least as it takes to share out
- * the message, smaller ones at the end, so that rails of any speed end together.
- * 0, or -EMSGSIZE beyond RAIL_STRIPE_MAX_BYTES.   0 bytes: no
- * chunks.
+ * Make the table.  Pull: enough chunks for each rail to divide the message, smaller ones at the
+ * end, so that rails of any speed end together.  0, or -EMSGSIZE beyond RAIL_STRIPE_MAX_BYTES.
+ * A message of 0 bytes has no chunks.
  */
 int rail_stripe_plan(struct rail_stripe *s, uint64_t bytes, const struct rail_cut *cut);
 

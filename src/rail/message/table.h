@@ -1,10 +1,10 @@
 /*
  * table.h - handles: numbers that cross the wire in place of pointers.
  *
- * A handle names what waits for an answer: an operation whose RTS is out, or an RTS that
- * has not been accepted yet.  It is a place in the table and the generation of that place,
- * so a stale or invented handle is detected.  The table grows with the number of messages
- * in flight and never shrinks.
+ * A handle names an operation or an RTS that waits for an answer: an operation whose RTS is out,
+ * or an RTS that has not been accepted yet.  The handle is an index into the table and the
+ * generation of that entry, so a stale or invented handle is detected.  The table grows with the
+ * number of messages in flight and never shrinks.
  */
 #ifndef RAIL_TABLE_H
 #define RAIL_TABLE_H
@@ -17,10 +17,10 @@
 struct rail_op;
 struct rail_peer;
 
-/* Where a message is that is to be read: from the record before its RTS. */
+/* The memory of a message to be read: from the record before its RTS. */
 struct rail_keys {
 	uint64_t handle, address;
-	uint32_t rkey[RAIL_MAX];	/* by rail */
+	uint32_t rkey[RAIL_MAX];	/* one per rail */
 };
 
 /* An RTS that has come. */
@@ -49,10 +49,10 @@ int rail_table_init(struct rail_table *t);
 void rail_table_fini(struct rail_table *t);
 /* A new entry of that peer; its handle is never 0.  0 or -ENOMEM. */
 int rail_table_add(struct rail_table *t, struct rail_peer *peer, uint64_t *handle);
-/* NULL: there is no such entry of that peer.  Valid until the next rail_table_add. */
+/* NULL: that peer has no such entry.  Valid until the next rail_table_add. */
 struct rail_entry *rail_table_find(struct rail_table *t, const struct rail_peer *peer,
 				   uint64_t handle);
-/* The handle of that peer's RTS that has this handle there; 0: none waits to be accepted. */
+/* Our handle of the RTS that has handle `theirs` at that peer; 0: none waits to be accepted. */
 uint64_t rail_table_find_rts(const struct rail_table *t, const struct rail_peer *peer,
 			     uint64_t theirs);
 void rail_table_remove(struct rail_table *t, uint64_t handle);

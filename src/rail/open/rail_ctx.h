@@ -1,4 +1,4 @@
-/* rail_ctx.h - the context: ports used, adapters, and what all peers of a process share. */
+/* rail_ctx.h - the context: ports used, adapters, and the state that all peers share. */
 #ifndef RAIL_CTX_H
 #define RAIL_CTX_H
 
@@ -22,7 +22,7 @@ struct rail_connector;
 
 enum { RAIL_CQ_MAX = 1024 };
 
-/* One port used. */
+/* A port in use. */
 struct rail {
 	struct vrb_port *port;
 	int adapter;
@@ -36,12 +36,12 @@ struct rail_ctx {
 	bool polled;			/* eager lanes: memory polled */
 	bool progressing, closing;
 	uint32_t cq_wanted;		/* completions that are still to come */
-	uint32_t tick, idle;		/* calls of rail_progress; without an event */
+	uint32_t tick, idle;		/* calls of rail_progress; the last ones without event */
 	uint32_t events;		/* counted for ever: records, completions, ends */
 	struct rail_peer *working;
 	struct rail_op_queue completed;
 	uint64_t ops;			/* in flight */
-	/* Chunks whose rate is measured: under way; last poll for them; last one that found any. */
+	/* Chunks whose rate is measured: under way; last poll for them; last poll that found any. */
 	uint32_t measured;
 	uint64_t looked_ns, completed_ns;
 	uint64_t eager_max;
@@ -50,30 +50,30 @@ struct rail_ctx {
 	struct rail_cq *cq[RAIL_CQ_MAX];
 	int cq_count;
 
-	struct rail_config cfg;		/* its strings are copies */
+	struct rail_config cfg;		/* with copies of the strings */
 	struct rail_settings settings;
 	struct vrb_ports ports, local_ports;
 	int adapter_count;
-	int rail_count;			/* that lead to other nodes */
-	int local;			/* the one that does not, behind them; or -1 */
-	unsigned bound;			/* rail of what is not cut; see rail_peer_bound */
+	int rail_count;			/* rails to other nodes */
+	int local;			/* the rail to this node, after them; or -1 */
+	unsigned bound;			/* rail of whole messages; see rail_peer_bound */
 	uint32_t near;			/* rails nearest to this process's cores, bits */
-	uint32_t *near_of;		/* of every peer, when --bind near */
+	uint32_t *near_of;		/* the same for every peer, when --bind near */
 	unsigned added;			/* peers, by rail_peer_add */
 	struct vrb_adapter adapter[RAIL_ALL];
 	struct rail rail[RAIL_ALL];
 	struct rail_peer **peer;
-	struct rail_lane **lane;	/* by id */
+	struct rail_lane **lane;	/* index: id */
 	uint32_t lane_count, lane_capacity;
 	struct rail_table table;
 	struct rail_mr_cache mr;
 	struct rail_mapped *mapped;	/* receive buffers that peers map; NULL: none */
-	size_t map_from;		/* bytes from which on a receive asks for that */
-	const char *unwatched;		/* why registrations are not kept, though wanted; or NULL */
+	size_t map_from;		/* least bytes of such a receive */
+	const char *unwatched;		/* rail_unwatched */
 	struct rail_staging staging;
-	struct rail_pool *pool[RAIL_ALL];	/* by adapter */
+	struct rail_pool *pool[RAIL_ALL];	/* one per adapter */
 	struct rail_connector *connector[RAIL_CONNECTORS];
-	uint64_t cookie;		/* of datagrams for this process */
+	uint64_t cookie;		/* datagrams for this process carry it */
 	uint32_t unlinked;		/* peers that may still want to connect */
 	uint64_t probed_ns;		/* last time that peers were probed */
 	int marks_out;			/* while closing */

@@ -1,4 +1,4 @@
-/* bound_rail.h - the rail that carries what a process does not cut. */
+/* bound_rail.h - the rail that carries the whole messages of a process. */
 #ifndef RAIL_BOUND_RAIL_H
 #define RAIL_BOUND_RAIL_H
 
@@ -6,7 +6,7 @@ struct rail_ctx;
 
 /* At rail_open, by the local rank and the cores of this process.  0, or -errno after a line. */
 int rail_bound_find(struct rail_ctx *ctx);
-/* When all peers have been added: by their addresses, too. */
+/* When all peers have been added: also by their addresses. */
 void rail_bound_settle(struct rail_ctx *ctx);
 
 #endif

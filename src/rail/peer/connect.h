@@ -6,13 +6,13 @@
 
 #include "rail/rail.h"
 
-/* What both ends must have alike.  0, or -errno after a line. */
+/* Settings that must agree at both ends.  Checks: 0, or -errno after a line. */
 struct rail_terms { uint64_t rail_count, qps, chunk, eager, threshold; };
 int rail_terms_check(const struct rail_peer *peer, const struct rail_terms *theirs);
 int rail_port_check(const struct rail_peer *peer, int k, uint8_t link_layer, uint8_t gid_type,
 		    const unsigned char *subnet);
 
-/* Queue pairs up and able to receive; then messages may also be sent. */
+/* Connect the queue pairs, able to receive; then start to send. */
 int rail_peer_link(struct rail_peer *peer, const unsigned char theirs[RAIL_OFFER_BYTES]);
 void rail_peer_start(struct rail_peer *peer);
 

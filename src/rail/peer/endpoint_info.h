@@ -1,5 +1,5 @@
 /*
- * endpoint_info.h - what two processes exchange before a message can flow.
+ * endpoint_info.h - the data that two processes exchange before messages flow.
  *
  * Fixed sizes, native byte order: another order is recognised by the magic.  Every
  * field is checked (connect.c) before it is used.
@@ -18,12 +18,12 @@ enum { ENDPOINT_INFO_USED = 848 };	/* bytes that are not zero, of RAIL_OFFER_BYT
 /* "rgrail04": another byte order reads another. */
 #define ENDPOINT_INFO_MAGIC 0x34306c6961726772ull
 
-/* The queue pairs of one rail share what is true of the port, and one first packet number. */
+/* The queue pairs of a rail have the port's data and the first packet number in common. */
 struct endpoint_rail {
 	struct vrb_address port;	/* qpn: of the eager lane */
 	unsigned char subnet[VRB_GID_BYTES];
 	uint32_t bulk[RAIL_QPS_MAX];	/* queue pair numbers */
-	uint32_t rkey;			/* of the block */
+	uint32_t rkey;			/* key of the block */
 	uint32_t lane;			/* number of the eager lane, for SENDs there */
 	uint8_t gid_type, pad[3];
 };

@@ -1,4 +1,4 @@
-/* peer.h - a peer: its lanes, what is under way with it, the memory behind its lanes. */
+/* peer.h - a peer: its lanes, their memory, and its operations under way. */
 #ifndef RAIL_PEER_H
 #define RAIL_PEER_H
 
@@ -29,34 +29,34 @@ struct rail_peer {
 	struct rail_ctx *ctx;
 	unsigned index;
 	int error, cause;		/* failed: -ECONNRESET, and why */
-	char *why;			/* the same for people, when told of; NULL: no memory */
+	char *why;			/* the reason, for people; NULL: no memory */
 	bool connected, gone;
-	bool reported;			/* its failure has been told, or need not be */
+	bool reported;			/* the failure has been told, or need not be */
 	bool told;			/* on_peer_error has been called */
-	struct rail_demand *demand;		/* connected on demand: how (on_demand.c) */
-	bool reads_next;		/* how the last of several moved: rndv_receive.c, take_both */
+	struct rail_demand *demand;		/* state of a connection on demand (on_demand.c) */
+	bool reads_next;		/* who moved the last of several: rndv_receive.c, take_both */
 	bool working;			/* in the context's list of peers with something to do */
 	struct rail_peer *next_working;
 	uint32_t ops;			/* in flight with this peer */
-	uint32_t offers;		/* rendezvous that it has not answered */
+	uint32_t offers;		/* rendezvous that the peer has not answered */
 	struct rail_tx *route[RAIL_POLICIES];
 	struct rail_tx tx[LANE_ROLES];
 	struct rail_rx rx[LANE_ROLES];
 	int tx_count, rx_count;
-	struct rail_geometry geometry;	/* of this end */
+	struct rail_geometry geometry;	/* lanes towards this end */
 	/*
-	 * Its rails, in an order that both ends share; everything that crosses the wire
-	 * counts them so.  rail[k]: which of the context's rails that is.
+	 * The peer's rails, in an order that both ends share and the wire uses.  rail[k]: index
+	 * among the context's rails.
 	 */
 	int rail_count, qps;
 	uint8_t rail[RAIL_MAX];
 	uint64_t chunk_most;		/* the longest request that either end's rails carry */
-	uint64_t table_bytes;		/* what one table of chunks moves at most */
-	bool polled;			/* its eager lanes: memory polled */
+	uint64_t table_bytes;		/* bytes that one table of chunks moves at most */
+	bool polled;			/* eager lanes: memory polled */
 	bool copies;			/* the processors of both ends move the data, on all rails */
 	struct rail_lane eager[RAIL_MAX];
 	struct rail_lane *bulk;		/* peer_bulk(): qps of them per rail */
-	uint8_t next_lane;		/* where the next message's first chunk goes */
+	uint8_t next_lane;		/* lane of the next message's first chunk */
 	struct rail_op_queue accepting;	/* accepted, but receives or a landing are missing */
 	struct rail_op_queue cutting;	/* CTS here, chunks not all posted */
 	struct rail_op_queue pulling;	/* the same, chunks for any rail that is free ... */
@@ -68,7 +68,7 @@ struct rail_peer {
 	/* Rings, receive buffers and grants, registered on all adapters. */
 	unsigned char *block;
 	size_t block_bytes;
-	struct ibv_mr *block_mr[RAIL_ALL];	/* by adapter */
+	struct ibv_mr *block_mr[RAIL_ALL];	/* one per adapter */
 };
 
 static inline struct rail_lane *peer_bulk(const struct rail_peer *peer, int k, int q)
@@ -76,13 +76,13 @@ static inline struct rail_lane *peer_bulk(const struct rail_peer *peer, int k, i
 	return &peer->bulk[k * peer->qps + q];
 }
 
-/* To its bound rail; to its first one where that is bound to it. */
+/* The lane on the rail bound to the peer, which may be the first. */
 static inline struct rail_tx *peer_bound_tx(struct rail_peer *peer)
 {
 	return &peer->tx[peer->tx_count - 1];
 }
 
-/* Which of the peer's rails rail r of the context is; its first if it has no such rail. */
+/* The index among the peer's rails of rail r of the context; 0 if the peer does not have it. */
 static inline int peer_rail(const struct rail_peer *peer, int r)
 {
 	for (int k = 0; k < peer->rail_count; k++)
@@ -113,13 +113,13 @@ static inline void peer_work(struct rail_peer *peer)
 	ctx->working = peer;
 }
 
-/* A peer that costs little; then lanes, block and endpoint info.  0, or -errno after a line. */
+/* Make a peer, cheaply; later its lanes, block and endpoint info.  0, or -errno after a line. */
 int rail_peer_new(struct rail_ctx *ctx, unsigned index, struct rail_peer **out);
 int rail_peer_prepare(struct rail_peer *peer, unsigned char info[RAIL_OFFER_BYTES]);
 /* rail_on_demand_forget comes before it, for a peer of rail_peer_add. */
 void rail_peer_free(struct rail_peer *peer);
 void rail_lane_drop(struct rail_lane *lane);
-/* Which of the peer's rails carries what is not cut. */
+/* The index among the peer's rails of the one that carries whole messages. */
 int rail_peer_bound(const struct rail_peer *peer);
 /* The parts of the block. */
 unsigned char *rail_block_grant_in(const struct rail_peer *peer, int role);

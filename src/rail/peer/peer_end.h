@@ -7,11 +7,11 @@
 struct rail_ctx;
 struct rail_peer;
 
-/* End the operations of a failed peer.  True until all have ended and the caller knows. */
+/* End the operations of a failed peer.  True until all have ended and on_peer_error was called. */
 bool rail_peer_failure_advance(struct rail_peer *peer);
 /* Probe every connected peer. */
 void rail_peers_probe(struct rail_ctx *ctx);
-/* Nothing in flight on any queue pair: they may be destroyed. */
+/* Empty all queue pairs: afterwards they may be destroyed. */
 void rail_drain(struct rail_ctx *ctx);
 
 #endif

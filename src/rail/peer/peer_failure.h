@@ -4,10 +4,10 @@
 
 struct rail_peer;
 
-/* Words of advice behind a failure of the rail itself. */
+/* Advice after a failure of the rail itself. */
 #define RAIL_ADVICE "check the link and the ports at both ends, or leave the rail out (--rails)"
 
-/* It has failed from now on: its queue pairs stop, rail_progress ends what is under way. */
+/* Fail the peer: its queue pairs stop, rail_progress ends its operations. */
 void rail_peer_fail(struct rail_peer *peer, int error, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
