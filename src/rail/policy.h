@@ -4,8 +4,8 @@
  * --over takes name and help from the row; rail_way_check and the check of an RTS take the
  * exclusions; the eager limit, the table of chunks and collectives ask how it spreads.
  *
- * To add a policy: an enumerator before RAIL_POLICIES (rail.h), a row in policy.c with its function,
- * a line in README.md; tests/rail/test_policy.c holds the table.  The number crosses the wire in an
+ * To add a policy: an enumerator before RAIL_POLICIES (rail.h), a row in policy.c with its
+ * function, a line in README.md; tests/rail/test_policy.c holds the table.  The number crosses the wire in an
  * RTS, so a policy keeps it.
  */
 #ifndef RAIL_POLICY_H

@@ -6,7 +6,7 @@
 #include "softhca/softhca.h"
 #include "verbs/vrb.h"
 
-/* What polling memory may rely on; a question to a queue pair, so one is made for it. */
+/* Ask for the order of writes, on which polling relies.  A queue pair answers, so make one. */
 static int adapter_ask_order(struct vrb_adapter *a, const struct vrb_port *port)
 {
 	const struct vrb_qp_limits want = {
@@ -30,7 +30,7 @@ static int adapter_ask_order(struct vrb_adapter *a, const struct vrb_port *port)
 		a->in_order = softhca_query_model(port->device, &model) == 0 && !model.timed;
 		a->in_order_writes = a->copies = a->in_order;
 	} else {
-		/* The manual: one write in order, but nothing is said of separate ones. */
+		/* The manual promises order within a write, not among several. */
 		a->in_order = ibv_query_qp_data_in_order(qp.qp, IBV_WR_RDMA_WRITE, 0) > 0;
 		a->in_order_writes = false;
 	}

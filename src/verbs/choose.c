@@ -9,7 +9,7 @@ static bool port_is_candidate(const struct vrb_port *port)
 	return port->usable && port->state == IBV_PORT_ACTIVE;
 }
 
-/* Ports of its adapter that come before this one. */
+/* The number of ports of the same adapter before this one. */
 static int ports_before(const struct vrb_ports *ports, int which)
 {
 	int n = 0;

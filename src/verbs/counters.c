@@ -35,8 +35,8 @@ static const struct { const char *name; uint64_t end; } narrow[] = {
 };
 
 /*
- * What makes a requester send again, each cause counted once: its timer ran out,
- * or the responder said that something was missing (sequence) or not ready (RNR).
+ * Causes of retransmission, each counted once: the requester's timer ran out, or the
+ * responder reported a missing packet (sequence) or that it is not ready (RNR).
  */
 static const char *const retries[] = {
 	/* mlx5 */
@@ -63,7 +63,7 @@ static bool at_end(const char *name, uint64_t value)
 
 static const char pma[] = "counters", driver[] = "hw_counters";
 
-/* One decimal number and a newline; anything else ("N/A (no PMA)") is no value. */
+/* A value is a decimal number and a newline, unlike "N/A (no PMA)". */
 static bool value_read(const char *path, uint64_t *value)
 {
 	FILE *f = fopen(path, "re");
@@ -86,7 +86,7 @@ static bool value_read(const char *path, uint64_t *value)
 
 static int counter_is_visible(const struct dirent *entry)
 {
-	/* How long the kernel keeps values before it asks the device again: a setting. */
+	/* lifespan is a setting: how long the kernel keeps values before it asks the device. */
 	return entry->d_name[0] != '.' && strcmp(entry->d_name, "lifespan") != 0;
 }
 

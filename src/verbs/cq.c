@@ -18,7 +18,7 @@ int vrb_cq_create(struct vrb_adapter *adapter, int depth, bool events, struct vr
 		cq.channel = ibv_create_comp_channel(adapter->context);
 		if (!cq.channel)
 			goto fail;
-		/* So that a wait can have an end. */
+		/* Non-blocking, so that a wait can have an end. */
 		if (fcntl(cq.channel->fd, F_SETFL, fcntl(cq.channel->fd, F_GETFL) | O_NONBLOCK))
 			goto fail;
 	}

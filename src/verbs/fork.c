@@ -1,12 +1,12 @@
 /*
- * fork.c - child processes of fork, beside registrations.
+ * fork.c - registrations and child processes of fork.
  *
  * Kernels from 5.13 on report that a child gets copies of registered pages (5.12 made copies
  * without reporting it).  On older kernels ibv_fork_init keeps registered pages out of
- * children.  Where that is not needed it only does harm: it splits mappings, so that mremap
- * of the program's memory fails, and a child that touches its copy is killed.  libibverbs
- * before 51 does it whenever ibv_fork_init was called, and UCX in an MPI library calls it for
- * the whole process.  So its effect on a registration is undone here.
+ * children.  On newer kernels that only does harm: it splits mappings, so that mremap of the
+ * program's memory fails, and a child that touches its copy is killed.  libibverbs before 51
+ * does it whenever ibv_fork_init was called, and UCX in an MPI library calls that function for
+ * the whole process.  So this file undoes the effect on a registration.
  */
 #include "config.h"		/* _GNU_SOURCE */
 
@@ -21,7 +21,7 @@ void vrb_fork_init(void)
 		ibv_fork_init();
 }
 
-/* Three pages, the one in the middle registered: are they one mapping still? */
+/* Does the registration of a page split a mapping of three? */
 static bool registering_splits(struct ibv_pd *pd)
 {
 	const size_t page = (size_t)sysconf(_SC_PAGESIZE);
@@ -58,8 +58,8 @@ static void range_advise(void *addr, size_t bytes, int advice)
 }
 
 /*
- * Pages that are first touched in a part that was split off belong to that part alone, which
- * never becomes one mapping with its neighbours again.  They would be touched now anyway.
+ * Touch all pages before: pages that are first touched in a part that was split off keep this
+ * part from joining its neighbours again.  A registration would touch them anyway.
  */
 void vrb_fork_prepare(void *addr, size_t bytes)
 {

@@ -13,7 +13,7 @@ static int soft_look(const char *soft, struct vrb_ports *out)
 	const struct softhca_config config = { .spec = soft, .fabric = fabric, .node = 0 };
 	struct ibv_device **list;
 
-	/* Not by the pid, which a process of another pid namespace may have, too. */
+	/* A random name: a process of another pid namespace may have the same pid. */
 	snprintf(fabric, sizeof(fabric), "look-%016llx", (unsigned long long)rg_random());
 	list = softhca_get_device_list(&config, NULL);
 	if (!list) {
@@ -22,7 +22,7 @@ static int soft_look(const char *soft, struct vrb_ports *out)
 		rg_error("%s: %s", rc == -EINVAL ? "--soft" : "software HCA", softhca_last_error());
 		return rc;
 	}
-	/* Nobody else joins. */
+	/* No other process joins. */
 	softhca_fabric_close(&config);
 	return vrb_ports_scan(list, out);
 }

@@ -43,8 +43,8 @@ uint32_t vrb_mtu_bytes(enum ibv_mtu mtu)
 
 /*
  * Data rate of a link from its encoded speed and width.  SDR to QDR carry 8 data
- * bits in 10 line bits on InfiniBand; for Ethernet drivers report the same codes
- * for what is already the data rate.
+ * bits in 10 line bits on InfiniBand; Ethernet drivers report the same codes for the data
+ * rate itself.
  */
 static uint64_t link_rate(const struct ibv_port_attr *attr)
 {
@@ -129,8 +129,8 @@ static void port_subnet(struct vrb_port *port, uint32_t ifindex)
 }
 
 /*
- * Which GID speaks for an Ethernet port: RoCE v2 before v1, IPv4 before routable
- * IPv6 before link-local.  Never by index: index 0 usually is a v1 link-local one.
+ * The preference for a GID of an Ethernet port: RoCE v2 before v1, IPv4 before routable
+ * IPv6 before link-local.  The index says nothing: index 0 usually is a v1 link-local GID.
  */
 static int gid_rank(const struct ibv_gid_entry *e)
 {
@@ -155,7 +155,7 @@ static void port_gid(struct ibv_context *context, struct vrb_port *port, int tab
 
 		if (ibv_query_gid_ex(context, port->number, (uint32_t)i, &e, 0))
 			continue;
-		/* InfiniBand: entry 0 is the port's own, whatever follows are aliases. */
+		/* InfiniBand: entry 0 is the port's own, the others are aliases. */
 		rank = port->link_layer == IBV_LINK_LAYER_ETHERNET ? gid_rank(&e) : 8;
 		if (rank <= best)
 			continue;
@@ -300,7 +300,7 @@ static int gid_wish(struct ibv_context *context, struct vrb_port *port, int inde
 	return -EINVAL;
 }
 
-/* Full or limited membership: the top bit does not say which partition. */
+/* The top bit of a key is its membership, full or limited; the others name the partition. */
 static int pkey_wish(struct ibv_context *context, struct vrb_port *port, uint16_t key, int length)
 {
 	char accepted[128] = "";

@@ -15,12 +15,12 @@ enum {
 	QP_RNR_RETRIES = 6,		/* 7 means for ever everywhere */
 	QP_RNR_RETRIES_EVER = 7,
 	QP_RNR_TIMER = 12,		/* 0.64 ms */
-	QP_RNR_TIMER_SHORT = 1,		/* 0.01 ms: of a receiver that is only late */
+	QP_RNR_TIMER_SHORT = 1,		/* 0.01 ms: for a receiver that is only late */
 	QP_READS = 16,			/* outstanding RDMA reads at most; a byte of the address */
 	QP_HOPS = 64,
 };
 
-/* Inline space is asked for in halves, since a device refuses more than it has. */
+/* Request inline space, then half of it and so on: a device refuses more than it has. */
 static struct ibv_qp *qp_make_inline(struct vrb_adapter *a, const struct vrb_service *service,
 			      const struct vrb_qp_limits *want, struct ibv_qp_init_attr *init)
 {
@@ -208,7 +208,7 @@ static int qp_to_rts(struct vrb_adapter *a, struct vrb_qp *qp, const struct vrb_
 	return ibv_modify_qp(qp->qp, &attr, mask);
 }
 
-/* A datagram's request names the way; the queue pair itself is connected to none. */
+/* The request of a datagram names the peer; the queue pair itself is unconnected. */
 static int qp_way(struct vrb_adapter *a, struct vrb_qp *qp, const struct vrb_port *port,
 		  const struct vrb_address *theirs)
 {
@@ -275,7 +275,7 @@ int vrb_qp_stop_marked(struct vrb_qp *qp, uint64_t wr_id)
 	if (!qp->stopped && !qp->qp->srq)
 		markers += ibv_post_recv(qp->qp, &recv, &bad_recv) == 0;
 	vrb_qp_stop(qp);
-	/* Some devices look at the way of a datagram, even of one that does not go. */
+	/* Some devices check the address of a datagram, even of one that stays here. */
 	if (qp->qp->qp_type != IBV_QPT_UD || qp->ah)
 		markers += ibv_post_send(qp->qp, &send, &bad_send) == 0;
 	return markers;

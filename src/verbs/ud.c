@@ -1,4 +1,4 @@
-/* ud.c - datagrams: a queue pair that reaches all peers, for the first message to each. */
+/* ud.c - datagrams: a queue pair that reaches all peers, before a connection exists. */
 #include <errno.h>
 #include <string.h>
 

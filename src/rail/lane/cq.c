@@ -1,4 +1,4 @@
-/* cq.c - completions: the lane or adapter that each belongs to, and what it means. */
+/* cq.c - completions: each one finds its lane or adapter, and is handled there. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -23,7 +23,7 @@
 
 enum {
 	CQ_BATCH = 32,
-	CQ_PEERS = 16,			/* a completion queue is made for so many peers */
+	CQ_PEERS = 16,			/* a completion queue has room for so many peers */
 };
 
 static void wanted_came(struct rail_ctx *ctx)
@@ -59,7 +59,7 @@ static void completion_failed(struct rail_lane *lane, const struct ibv_wc *wc)
 			       wc->vendor_err);
 }
 
-/* Completions of one queue pair come in order, so the counter says how many are done. */
+/* Completions of a queue pair come in order, so the counter is the number of requests done. */
 static void lane_reclaim(struct rail_lane *lane, const struct ibv_wc *wc)
 {
 	lane->sq_done += (uint16_t)(wr_count(wc->wr_id) - lane->sq_done);
@@ -126,7 +126,7 @@ void rail_cq_poll(struct rail_ctx *ctx)
 		if (n > 0)
 			ctx->events += (uint32_t)n;
 	}
-	/* A full batch may have left some.  Chunks that were posted meanwhile set it themselves. */
+	/* A full batch may have left some.  Chunks posted meanwhile set looked_ns themselves. */
 	if (all && look_ns > ctx->looked_ns)
 		ctx->looked_ns = look_ns;
 }
@@ -134,8 +134,8 @@ void rail_cq_poll(struct rail_ctx *ctx)
 /* ---- Room --------------------------------------------------------------- */
 
 /*
- * Large enough for some peers like the one that needs it, not for all that there
- * could be: a device has a limit, and each entry may be locked memory.
+ * Make a queue large enough for some peers like this one, instead of for all possible peers:
+ * a device has a limit, and each entry may be locked memory.
  */
 static int cq_make(struct rail_ctx *ctx, int adapter, uint32_t entries, struct rail_cq **out)
 {

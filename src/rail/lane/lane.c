@@ -1,4 +1,4 @@
-/* lane.c - what the lanes of either kind share. */
+/* lane.c - functions for lanes of every kind. */
 #include <errno.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -57,7 +57,7 @@ int rail_lane_post_staged(struct rail_lane *lane, struct ibv_send_wr *first,
 	last->wr_id = wr_id(lane->id, WR_STAGED, lane->sq_posted, buffer);
 	last->send_flags |= IBV_SEND_SIGNALED;
 	rc = ibv_post_send(lane->qp.qp, first, &bad);
-	last->wr_id = wr_id(lane->id, WR_EAGER, 0, 0);	/* the buffer is not the next one's */
+	last->wr_id = wr_id(lane->id, WR_EAGER, 0, 0);	/* the next request has no buffer */
 	last->send_flags &= ~(unsigned)IBV_SEND_SIGNALED;
 	if (likely(!rc))
 		return 1;
@@ -83,7 +83,7 @@ int rail_lane_probe(struct rail_lane *lane)
 	return likely(!rc) ? 1 : rail_lane_refused(lane, rc);
 }
 
-/* The reader of an eager lane counts the records that the lane has brought. */
+/* An eager lane has carried something if its reader has seen a record. */
 bool rail_lane_is_used(const struct rail_lane *lane)
 {
 	const struct rail_peer *peer = lane->peer;

@@ -2,13 +2,13 @@
  * lane_ring.c - eager messages by RDMA write into memory that the receiver polls.
  *
  * A record is one cache line, written by one RDMA write.  Its last 8 bytes, the mark, hold
- * a sequence number that this place has never held.  So nothing has to be cleared, and no
- * payload can be taken for a mark.  Up to 32 bytes of payload travel in the line.  A longer
+ * a sequence number that this slot has never held.  So slots need no clearing, and a payload
+ * cannot pass for a mark.  Up to 32 bytes of payload travel in the line.  A longer
  * payload goes first into the byte ring, in the same post.
  *
  * On every real device the writes of a queue pair may appear in another order (vrb.h).
  * There a payload in the byte ring ends with a mark of its own, sequence number and a
- * random key.  The receiver waits for it when the record is there.
+ * random key.  The receiver of the record waits for this mark.
  */
 #include <errno.h>
 #include <stdatomic.h>
@@ -201,7 +201,7 @@ static inline const struct rail_slot *ring_slot_at(const struct rail_rx *rx, uin
 	return &slots[(seq - 1) & (rx->geometry.slots - 1)];
 }
 
-/* The slot whose mark is looked at. */
+/* The slot whose mark is polled. */
 static inline const struct rail_slot *poll_slot(const struct rail_poll *p)
 {
 	return (const struct rail_slot *)(const void *)((const unsigned char *)p->mark -
@@ -217,8 +217,8 @@ static inline bool slot_came(const struct rail_poll *p, unsigned *kind)
 }
 
 /*
- * Find a long payload: 1 it is there, 0 not yet, -EPROTO no such place.  *end is
- * the position behind it.
+ * Find a long payload: 1 it has come, 0 not yet, -EPROTO outside the ring.  *end is the
+ * position after it.
  */
 static int payload_find(const struct rail_rx *rx, uint64_t word, size_t *bytes, uint32_t *end,
 			const void **payload)
@@ -243,14 +243,14 @@ static int payload_find(const struct rail_rx *rx, uint64_t word, size_t *bytes, 
 	return mark == (rx->seq ^ g->key);
 }
 
-/* The next record is behind this one. */
+/* Go on to the next record. */
 static inline void slot_pass(struct rail_poll *p, struct rail_rx *rx)
 {
 	rx->seq = ++p->seq;
 	p->mark = &ring_slot_at(rx, p->seq)->record.mark;
 }
 
-/* A record whose payload is elsewhere, or one that is none.  False: it is not there yet. */
+/* Take a record whose payload is elsewhere, or an invalid one.  False: it has not come yet. */
 static __attribute__((noinline)) bool slot_take_other(struct rail_poll *p,
 						      const struct rail_slot *slot, unsigned kind)
 {
@@ -276,7 +276,7 @@ static __attribute__((noinline)) bool slot_take_other(struct rail_poll *p,
 	return true;
 }
 
-/* The record that has come; false: its payload is not there yet. */
+/* Take the record that has come; false: its payload has not come yet. */
 static inline bool slot_take(struct rail_poll *p, unsigned kind)
 {
 	struct rail_rx *rx = p->rx;

@@ -2,9 +2,9 @@
  * lane_send.c - eager messages by SEND into shared receive buffers (pool.c): where memory may
  * not be polled, and where a model or a real wire times the arrival.
  *
- * One SEND carries the record and the payload behind it.  The receiver posts a buffer again
- * before it grants it back, so a sender with credit always finds one.  A receiver that is
- * not ready would be an error of librail.
+ * A SEND carries the record, then the payload.  The receiver posts a buffer again before it
+ * grants the buffer back, so a sender with credit always finds one.  A receiver that is not
+ * ready would be an error of librail.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -25,7 +25,7 @@
 #include "verbs/vrb.h"
 #include "rail/lane/wr_id.h"
 
-/* The request: inline, or copied behind each other into a staging buffer. */
+/* The request: record and payload inline, or both copied into a staging buffer. */
 static int send_prepare(struct rail_tx *tx, const void *payload, size_t bytes)
 {
 	struct rail_staging *s = &tx->lane->ctx->staging;

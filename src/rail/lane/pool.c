@@ -24,9 +24,9 @@
 #include "verbs/vrb.h"
 #include "rail/lane/wr_id.h"
 
-enum { RAIL_POOL_MAX = 1 << 20 };	/* receive buffers of an adapter: 20 bits say which */
+enum { RAIL_POOL_MAX = 1 << 20 };	/* receive buffers of an adapter: 20 bits number them */
 
-/* The buffers of one lane's worth. */
+/* The buffers that one lane adds. */
 struct block {
 	unsigned char *memory;
 	struct ibv_mr *mr;
@@ -175,9 +175,9 @@ int rail_pool_add(struct rail_ctx *ctx, int adapter)
 	return rc;
 }
 
-/* ---- What comes --------------------------------------------------------- */
+/* ---- Arrivals ----------------------------------------------------------- */
 
-/* Of a completion that failed only this is certain. */
+/* A failed completion names only its queue pair. */
 static struct rail_lane *lane_of_qp(const struct rail_ctx *ctx, uint32_t qpn, int adapter)
 {
 	for (uint32_t i = 0; i < ctx->lane_count; i++) {

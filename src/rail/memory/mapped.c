@@ -15,25 +15,25 @@
 #include "verbs/vrb.h"
 
 enum {
-	WAYS = 4,			/* places that a buffer may have in the table */
+	WAYS = 4,			/* entries of the table that may hold a buffer */
 	SETS = MAPPED_MAX / WAYS,
 	MAPPED_BYTES = 32 << 10,	/* smaller messages have few whole pages; not measured */
-	CHECKED_NS = 10000000,		/* how often the process's devices are looked at */
-	DUE_MAX = 1024,			/* uses before it is mapped, at most */
+	CHECKED_NS = 10000000,		/* time between checks for the process's devices */
+	DUE_MAX = 1024,			/* uses of a buffer before it is mapped, at most */
 };
 
-/* A buffer that has been received into, known by where it begins. */
+/* A buffer that has been received into, known by its first address. */
 struct buffer {
 	struct rail_mr mr;		/* bytes 0: free; registered and mapped if on[0] is set */
-	uint32_t uses, due;		/* since it was last mapped; when it is mapped */
-	uint64_t repairs;		/* of the watch on memory, when it was mapped */
+	uint32_t uses, due;		/* since the last mapping; number that makes it mapped */
+	uint64_t repairs;		/* count of the watch on memory when it was mapped */
 };
 
 struct rail_mapped {
 	struct buffer buffer[SETS][WAYS];
-	size_t bytes, max_bytes;	/* of what is mapped */
+	size_t bytes, max_bytes;	/* mapped */
 	uint64_t clock, checked_ns;
-	bool held;			/* a device may know pages: nothing moves, neither way */
+	bool held;			/* a device may know pages: no page is moved */
 	struct rail_map_count count;
 };
 
@@ -80,7 +80,7 @@ static bool is_registered(const struct buffer *b)
 	return b->mr.on[0];
 }
 
-/* What is not kept must not stay mapped, unless a device may know its pages. */
+/* A buffer that leaves the table is moved back, unless a device may know its pages. */
 static void buffer_unregister(struct rail_ctx *ctx, struct buffer *b)
 {
 	if (!is_registered(b))
@@ -91,7 +91,7 @@ static void buffer_unregister(struct rail_ctx *ctx, struct buffer *b)
 	ctx->mapped->bytes -= b->mr.bytes;
 }
 
-/* No operation uses it.  It is as if it had just been received into for the first time. */
+/* Start to count the uses of a buffer anew.  No operation uses it. */
 static void buffer_begin(struct rail_ctx *ctx, struct buffer *b, uintptr_t start, size_t bytes)
 {
 	buffer_unregister(ctx, b);
@@ -109,7 +109,7 @@ void rail_mapped_close(struct rail_ctx *ctx)
 	ctx->mapped = NULL;
 }
 
-/* The one that was unused for longest, of those that no operation uses; NULL: none. */
+/* The buffer that was unused for longest and that no operation uses; NULL: none. */
 static struct buffer *buffer_oldest(struct rail_mapped *m, struct buffer *first, int count,
 			     bool registered)
 {
@@ -136,7 +136,7 @@ static bool make_room(struct rail_ctx *ctx, size_t bytes)
 	return true;
 }
 
-/* Does any operation use bytes of it, through the cache or through a buffer here? */
+/* Does any operation use bytes of mr, through the cache or through a buffer here? */
 static bool is_in_use(const struct rail_ctx *ctx, const struct rail_mr *mr)
 {
 	const struct buffer *first = &ctx->mapped->buffer[0][0];
@@ -150,7 +150,7 @@ static bool is_in_use(const struct rail_ctx *ctx, const struct rail_mr *mr)
 	return false;
 }
 
-/* Register it by itself, and map it. */
+/* Register the buffer by itself, and map it. */
 static bool buffer_map(struct rail_ctx *ctx, struct buffer *b, const void *frame)
 {
 	int a = 0;
@@ -176,8 +176,8 @@ static bool buffer_map(struct rail_ctx *ctx, struct buffer *b, const void *frame
 /* ---- Receives ----------------------------------------------------------- */
 
 /*
- * A device that came after the first buffers were mapped may have been told of these: they stay
- * where they are, as all others do.
+ * A device that came after the first buffers were mapped may know their pages: these and all
+ * others stay where they are.
  */
 static void look_for_devices(struct rail_mapped *m)
 {
@@ -189,14 +189,14 @@ static void look_for_devices(struct rail_mapped *m)
 	m->held = softhca_may_map();
 }
 
-/* The pages that are mapped are those that are there. */
+/* Are the mapped pages still those at the buffer's addresses? */
 static bool is_mapped(const struct buffer *b)
 {
 	return is_registered(b) && rg_memwatch_check() && b->repairs == rg_memwatch_repairs() &&
 	       softhca_is_mapped(b->mr.on[0]);
 }
 
-/* The place of the buffer that begins there, perhaps new; NULL: all are in use. */
+/* The entry of the buffer that begins at start, perhaps a new one; NULL: all are in use. */
 static struct buffer *buffer_find(struct rail_ctx *ctx, uintptr_t start)
 {
 	const uint64_t mixed = (uint64_t)(start >> 4) * 0x9e3779b97f4a7c15u;
@@ -212,8 +212,8 @@ static struct buffer *buffer_find(struct rail_ctx *ctx, uintptr_t start)
 }
 
 /*
- * The program has unmapped it, perhaps frees it after each use; or it may not be mapped, at least
- * now.  The next time it waits longer.
+ * The program has unmapped the buffer, and perhaps frees it after each use; or it cannot be mapped
+ * now.  The next mapping waits for twice as many uses.
  */
 static void buffer_put_off(struct rail_ctx *ctx, struct buffer *b)
 {
@@ -223,14 +223,14 @@ static void buffer_put_off(struct rail_ctx *ctx, struct buffer *b)
 	b->due = due;
 }
 
-/* Nothing of it is registered, and no operation has it.  Is it mapped from now on? */
+/* A use of an unmapped buffer.  True: the buffer is mapped from now on. */
 static bool map_in_turn(struct rail_ctx *ctx, struct buffer *b, size_t bytes, const void *frame)
 {
 	if (b->mr.bytes < bytes) {
 		buffer_begin(ctx, b, b->mr.start, bytes);
 		return false;
 	}
-	/* What is under way may be shorter than what came before, and the rest the program's. */
+	/* This receive may be shorter than earlier ones, and the rest the program's. */
 	b->mr.bytes = bytes;
 	if (++b->uses < b->due || ctx->mapped->held || is_in_use(ctx, &b->mr))
 		return false;

@@ -104,9 +104,9 @@ static void memory_goes(enum rg_mem_call call, uintptr_t start, size_t bytes)
 }
 
 /*
- * The software HCA's registrations of memory that is not its arena's are a range of
- * addresses: data is copied there when it comes, into the pages of that time.  They
- * cannot go stale, unless the user asks it to remap pages.
+ * The software HCA registers memory outside its arena as a range of addresses: it copies data
+ * into the pages that are there when the data comes.  Such a registration cannot go stale,
+ * unless the user asks the software HCA to remap pages.
  */
 static bool pages_are_named(const struct rail_ctx *ctx)
 {

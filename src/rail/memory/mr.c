@@ -13,7 +13,7 @@
 
 enum { LOG_ENTRIES = 1024 };		/* a power of two */
 
-/* An entry is valid for position n when turn is n + 1: written without a lock, by any thread. */
+/* Any thread writes entries, without a lock; an entry is valid for position n if turn is n + 1. */
 static struct {
 	_Atomic uint64_t turn;
 	_Atomic uintptr_t start;
@@ -72,7 +72,7 @@ static int entry_make(struct rail_mr_cache *c, uintptr_t start, size_t bytes, st
 	return 0;
 }
 
-/* Index of the first entry that ends behind addr. */
+/* The index of the first entry that ends after addr. */
 static size_t entry_search(const struct rail_mr_cache *c, uintptr_t addr)
 {
 	size_t low = 0, high = c->count;
@@ -119,7 +119,7 @@ static void entry_insert(struct rail_mr_cache *c, struct rail_mr *mr)
 	c->bytes += mr->bytes;
 }
 
-/* Out of the table; gone now, or with the last operation that uses it. */
+/* Take the entry out of the table; it goes now, or with the last operation that uses it. */
 static void entry_drop(struct rail_mr_cache *c, size_t i)
 {
 	struct rail_mr *mr = c->sorted[i];
@@ -180,7 +180,7 @@ static void catch_up(struct rail_mr_cache *c)
 		uintptr_t start = 0;
 		size_t bytes = SIZE_MAX;
 
-		/* Unknown is everything. */
+		/* An unknown range may be everything. */
 		if (head - c->log_seen > LOG_ENTRIES || !log_read(c->log_seen, &start, &bytes)) {
 			c->log_seen = head;
 			entries_invalidate(c, 0, SIZE_MAX);
@@ -217,8 +217,8 @@ void rail_mr_cache_fini(struct rail_mr_cache *c)
 }
 
 /*
- * Whole pages around the range, and the unpinned entries that overlap them.
- * False when a pinned one does: then the range stands alone, outside the table.
+ * Widen the range to whole pages and to the unpinned entries that overlap them.
+ * False when a pinned entry does: then the range is registered alone, outside the table.
  */
 static bool range_widen(struct rail_mr_cache *c, uintptr_t *start, uintptr_t *end)
 {
@@ -270,7 +270,7 @@ static int entry_add(struct rail_mr_cache *c, uintptr_t addr, size_t bytes, stru
 		end = addr + bytes;
 	}
 	rc = make_room_and_retry(c, start, end - start, &mr);
-	/* Its neighbours may have gone, or the ends of its pages be somebody's who forbids it. */
+	/* The neighbours may have gone, or forbid a registration of the ends of these pages. */
 	if (rc && (start != addr || end != addr + bytes))
 		rc = make_room_and_retry(c, addr, bytes, &mr);
 	if (rc)
@@ -289,7 +289,7 @@ static int entry_add(struct rail_mr_cache *c, uintptr_t addr, size_t bytes, stru
 	return 0;
 }
 
-/* It is not known any more which pages have gone: all are registered for each operation. */
+/* Lost pages are no longer reported: register memory for each operation from now on. */
 static void stop_keeping(struct rail_mr_cache *c)
 {
 	if (c->each)
@@ -300,13 +300,13 @@ static void stop_keeping(struct rail_mr_cache *c)
 		"library's functions: buffers are registered for each message from now on");
 }
 
-/* Its pages may have gone without a report, or with one that pinned memory outlives. */
+/* Have the pages perhaps gone, without a report, or with one that pinned memory outlives? */
 static bool is_doubtful(const struct rail_mr *mr)
 {
 	return mr->stale || (mr->in_library && mr->unloads != rg_memwatch_unloads());
 }
 
-/* The same range, the pages that are there now.  False: an operation still uses the old ones. */
+/* Register the same range, with its pages of now.  False: an operation uses the old ones. */
 static bool entry_renew(struct rail_mr_cache *c, struct rail_mr *mr)
 {
 	if (mr->refs)
@@ -316,7 +316,7 @@ static bool entry_renew(struct rail_mr_cache *c, struct rail_mr *mr)
 	return !mr->stale;
 }
 
-/* The entry that covers the range, with pages that are what they were; NULL: none. */
+/* The entry that covers the range, with unchanged pages; NULL: none. */
 static struct rail_mr *entry_lookup(struct rail_mr_cache *c, uintptr_t start, size_t bytes)
 {
 	size_t i = entry_search(c, start);
@@ -348,7 +348,7 @@ int rail_mr_get(struct rail_mr_cache *c, const void *addr, size_t bytes, struct 
 		mr = entry_lookup(c, start, bytes);
 		if (!mr) {
 			rc = entry_add(c, start, bytes, out);
-			/* -EFAULT: it may only be read; the caller can copy it. */
+			/* -EFAULT: read-only memory, which the caller can copy. */
 			if (rc && rc != -EFAULT)
 				rg_error("cannot register %zu bytes of memory for the rails: %s%s",
 					 bytes, strerror(-rc), rail_mr_hint(rc));

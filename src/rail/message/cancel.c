@@ -1,17 +1,17 @@
 /*
  * cancel.c - sends that are cancelled.
  *
- *   rail_cancel: CANCEL, behind its RTS  -------->  not accepted yet: on_cancel agrees,
+ *   rail_cancel: CANCEL, after its RTS   -------->  not accepted yet: on_cancel agrees,
  *   done: -ECANCELED                     <--------  entry removed, CANCELLED
  *
  * A send that has not left waits in a queue, and is taken out of it.  An RTS that has left
  * belongs to the receiver.  The receiver alone decides, and answers with exactly one of CTS,
  * FIN and CANCELLED.  A CANCEL that arrives when the message is accepted finds no entry; the
- * answer to the RTS is on its way then.  There is nothing to be done, and no error.
+ * answer to the RTS is already under way, so the receiver ignores the CANCEL.
  *
  * Both records may have to wait for room.  A cancelled send must not wait for that, and a
- * receiver has no operation of its own to wait in.  A record that has to wait is therefore
- * an operation by itself.
+ * receiver has no operation that could wait.  A record that has to wait is therefore an
+ * operation by itself.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -52,7 +52,7 @@ static void record_done(struct rail_op *op, int status)
 	free(op);
 }
 
-/* Now, or as soon as there is room.  0 or -ENOMEM; a peer that has failed needs no record. */
+/* Send now, or as soon as the lane has room.  0 or -ENOMEM; a failed peer needs none. */
 static int record_send(struct rail_peer *peer, unsigned policy, unsigned stage, uint64_t handle)
 {
 	struct rail_tx *tx = peer->route[policy];
@@ -86,7 +86,7 @@ static void queue_remove(struct rail_op_queue *q, const struct rail_op *op)
 		q->tail = at;
 }
 
-/* It has not left.  Its KEYS may have: they mean nothing without the RTS behind them. */
+/* The message has not left.  Its KEYS may have: without the RTS they mean nothing. */
 static void op_withdraw(struct rail_op *op)
 {
 	struct rail_peer *peer = op->peer;
@@ -157,7 +157,7 @@ void rail_cancel_arrived(struct rail_peer *peer, const struct rail_record *recor
 	uint64_t handle = rail_table_find_rts(table, peer, theirs);
 	unsigned policy;
 
-	/* RTSs of a failed peer stay: rail_accept answers for them. */
+	/* RTSs of a failed peer stay: rail_accept returns the error. */
 	if (!handle || peer->error || !cfg->on_cancel || !cfg->on_cancel(cfg->user, handle))
 		return;
 	policy = rail_table_find(table, peer, handle)->rts.policy;

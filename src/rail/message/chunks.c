@@ -1,6 +1,6 @@
 /*
- * chunks.c - chunks on their way, at the end that moves them: the sender of a message
- * writes, or its receiver reads, or either does half.
+ * chunks.c - chunks under way, at the end that moves them: the sender of a message writes, or
+ * its receiver reads, or each does half.
  *
  * Chunks with a rail of their own are posted as the lanes have room, rails in turn.  Pulled
  * chunks wait in one queue.  A lane that has few chunks under way takes the next one, so a
@@ -29,18 +29,17 @@
 #include "rail/lane/wr_id.h"
 
 /*
- * Chunks under way on a lane: two keep it busy.  More where many wait, or a long wire
- * would run dry between small ones: a third of the lane's even part of these, so that
- * what a slow rail has taken too many is soon made up for (guided self-scheduling:
- * Polychronopoulos and Kuck, IEEE Trans. Computers C-36, 1987).  Of two rails the slow
- * one has then a sixth of all, and is done before the other unless that is five times
- * as fast.
+ * Chunks under way on a lane: two keep it busy.  Where many wait, a lane takes more, or a long
+ * wire would run dry between small chunks: a third of the lane's even part of the waiting
+ * chunks, so that the excess of a slow rail is soon made up for (guided self-scheduling:
+ * Polychronopoulos and Kuck, IEEE Trans. Computers C-36, 1987).  The slower of two rails then
+ * has a sixth of all, and is done before the other unless the other is five times as fast.
  */
 enum { PULL_OUT = 2, PULL_PART = 3 };
 
 enum { BULK_BATCH = 8 };		/* chunks posted to one peer in one rail_progress */
 
-/* NULL: the rates do not matter, or there are none. */
+/* NULL: the policy needs no rates, or the rails have none. */
 static struct rail_estimate *estimate_of(const struct rail_op *op)
 {
 	struct rail_estimate *e = op->rndv_flags & RNDV_READ ? &op->peer->reading : &op->peer->writing;
@@ -92,7 +91,7 @@ static int chunk_post(struct rail_op *op, struct rail_lane *lane, const struct r
 		return rc;
 	if (estimate && sge.length) {
 		if (lane->ctx->measured++ == 0)
-			lane->ctx->looked_ns = now_ns;	/* nothing was missed before */
+			lane->ctx->looked_ns = now_ns;	/* no completion was missed before */
 		rail_estimate_posted(estimate, lane->k, now_ns);
 	}
 	op->cursor[lane->k]++;
@@ -103,7 +102,7 @@ static int chunk_post(struct rail_op *op, struct rail_lane *lane, const struct r
 	return 0;
 }
 
-/* Behind all chunks of rail k: they are there when this is. */
+/* A control message after all chunks of rail k: its arrival shows theirs. */
 static int control_post(struct rail_op *op, struct rail_lane *lane)
 {
 	struct ibv_send_wr wr = {
@@ -117,7 +116,7 @@ static int control_post(struct rail_op *op, struct rail_lane *lane)
 	return rc;
 }
 
-/* Requests of rail k's piece that are this end's. */
+/* The requests of this end in rail k's piece. */
 static uint32_t piece_requests(const struct rail_op *op, const struct rail_stripe *s, int k)
 {
 	uint32_t first;
@@ -136,8 +135,8 @@ static int next_post(struct rail_op *op, struct rail_lane *lane, const struct ra
 }
 
 /*
- * Post what the lanes take, rails in turn, at most *budget requests.  True when all
- * of op are out.
+ * Post as many requests as the lanes take, rails in turn, at most *budget.  True when all
+ * requests of op are out.
  */
 static bool chunks_post(struct rail_op *op, int *budget)
 {
@@ -194,7 +193,7 @@ static bool pull_next(struct rail_peer *peer, struct rail_lane *lane)
 	return true;
 }
 
-/* One for each lane in turn, so that all rails are at work before one gets a second. */
+/* Each lane gets a chunk in turn, so that all rails are at work before one gets a second. */
 static void chunks_pull(struct rail_peer *peer, int *budget)
 {
 	bool moved;
@@ -219,7 +218,7 @@ void rndv_chunks_start(struct rail_op *op)
 	int budget = BULK_BATCH;
 
 	rndv_plan(op, &s);
-	/* By both: what the other end moves counts as one. */
+	/* RNDV_BOTH: the other end's half counts as one. */
 	op->chunks_left = (uint8_t)(s.pull ? s.chunk_count : (op->rndv_flags & RNDV_BOTH) != 0);
 	for (int k = 0; k < RAIL_MAX; k++) {
 		op->cursor[k] = 0;
@@ -247,7 +246,7 @@ bool rndv_chunks_advance(struct rail_peer *peer)
 	struct rail_op **at = &peer->cutting.head, *op;
 	int budget = BULK_BATCH;
 
-	/* Not only the first: its rail may be full while those of the next are idle. */
+	/* All operations get a try: the rails of the first may be full, those of the next idle. */
 	while ((op = *at) && budget && !peer->error) {
 		if (!chunks_post(op, &budget)) {
 			at = &op->next;
@@ -280,7 +279,7 @@ void rndv_chunks_peer_failed(struct rail_peer *peer)
 	queue_fail(&peer->pulling);
 }
 
-/* What a read has brought; the sender learns it from the FIN. */
+/* Count the bytes that a read has brought; the FIN tells the sender. */
 static void read_landed(struct rail_op *op, const struct rail_lane *lane, uint32_t bytes)
 {
 	lane_ledger(lane)->rx_chunks++;
@@ -316,7 +315,7 @@ void rail_chunk_sent(struct rail_lane *lane)
 	op->chunks_out--;
 	op->chunks_left--;
 	if (unlikely(lane->peer->error)) {
-		/* One that is still being cut, or landing as well, ends with the peer's failure. */
+		/* An operation still in a queue, or landing as well, ends with the peer's failure. */
 		if (!op->chunks_out && op->stage != STAGE_CUTTING && !rndv_is_landing(op))
 			rndv_finish(op, -ECONNRESET);
 		return;

@@ -1,4 +1,4 @@
-/* eager.c - the two ends of a message's first step: rail_send, and a record that arrives. */
+/* eager.c - the first step of a message at both ends: rail_send, and a record that arrives. */
 #include <errno.h>
 
 #include "rail/message/cancel.h"
@@ -21,7 +21,7 @@
 #include "rail/message/rndv_send.h"
 #include "rail/message/rndv_receive.h"
 
-enum { WAIT_MAX = RING_SLOTS };	/* messages to an unconnected peer, if they can be refused */
+enum { WAIT_MAX = RING_SLOTS };	/* operations from which on RAIL_SEND_NOW is ignored */
 
 static inline uint64_t eager_limit(const struct rail_ctx *ctx, const struct rail_way *way)
 {
@@ -41,7 +41,7 @@ static int cuda_refused(void)
 	return -EOPNOTSUPP;
 }
 
-/* Any message, as rail_send. */
+/* Send any message, with the results of rail_send. */
 static __attribute__((noinline)) int send_any(struct rail_peer *peer, const struct rail_way *way,
 					      const struct rail_header *header,
 					      const struct rail_buf *buf, unsigned flags,
@@ -66,14 +66,14 @@ static __attribute__((noinline)) int send_any(struct rail_peer *peer, const stru
 	op->peer = peer;
 	op->buf = *buf;
 	op->header = *header;
-	op->policy = (uint8_t)way->policy;	/* it may have to wait for a connection, too */
+	op->policy = (uint8_t)way->policy;	/* the route, should a connection come first */
 	op->stage = STAGE_EAGER;
 	rail_tx_enqueue(tx, op);
 	op_begin(op);
 	return 0;
 }
 
-/* Does it fit beside its record in one slot, and may it overtake nothing? */
+/* Does the message fit in a slot, with no other message to overtake? */
 static inline bool goes_short(const struct rail_peer *peer, const struct rail_tx *tx,
 			      const struct rail_way *way, const struct rail_buf *buf,
 			      unsigned flags)

@@ -12,7 +12,7 @@
 #include "rail/peer/peer.h"
 #include "rail/message/rndv.h"
 
-enum { EDGE_MAX = 4096 };		/* bytes of a page, at most, where edges are sent apart */
+enum { EDGE_MAX = 4096 };		/* bytes of the largest page for which edges are a record */
 
 void rail_edges_find(struct rail_op *op, uint64_t address)
 {
@@ -22,7 +22,7 @@ void rail_edges_find(struct rail_op *op, uint64_t address)
 	op->tail = (uint16_t)((address + op->bytes) & (page - 1));
 }
 
-/* Control messages count bytes by rail. */
+/* No edges with control messages, which count bytes by rail. */
 bool rail_edges_fit(const struct rail_op *op)
 {
 	const struct rail_ctx *ctx = op->peer->ctx;

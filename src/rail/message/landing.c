@@ -1,12 +1,12 @@
 /*
- * landing.c - receives that stand on the bulk lanes, and chunks that land.
+ * landing.c - receives on the bulk lanes, and chunks that land.
  *
- * An immediate takes a posted receive.  Which receive a message takes is open: with `pull`
- * the rail of a chunk is known to the sender alone.  So receives stand on every bulk lane
- * from the beginning, and are posted again in small batches.  They are not assigned, only
- * promised: a message gets its CTS when each lane has as many unpromised receives as the
- * message may take there.  No receive is ever missing.  A promise that cannot be used any
- * more, because the chunk came on another lane, is free at once.
+ * An immediate takes a posted receive.  The receiver cannot know which one: with `pull` the
+ * sender alone knows the rail of a chunk.  So every bulk lane holds receives from the
+ * beginning, and they are posted again in small batches.  They are promised, not assigned:
+ * a message gets its CTS when each lane has as many unpromised receives as the message may
+ * take there.  So a chunk always finds a receive.  A promise that has lost its use, because
+ * the chunk came on another lane, is free at once.
  */
 #include <errno.h>
 #include <string.h>
@@ -76,7 +76,7 @@ static void receives_renew(struct rail_lane *lane)
 
 /* ---- Landings ----------------------------------------------------------- */
 
-/* Receives that op may take on lane q of rail k. */
+/* The number of receives that op may take on lane q of rail k. */
 static uint32_t receives_needed(const struct rail_op *op, const struct rail_stripe *s, int k, int q)
 {
 	if (s->pull)
@@ -93,7 +93,7 @@ static bool lane_can_promise(struct rail_lane *lane, uint32_t count)
 	return lane->rq_free >= count;
 }
 
-/* By both: those that the sender writes. */
+/* RNDV_BOTH: the chunks that the sender writes. */
 static uint64_t written_chunks(const struct rail_op *op, const struct rail_stripe *s)
 {
 	uint64_t chunks = 0;
@@ -104,7 +104,7 @@ static uint64_t written_chunks(const struct rail_op *op, const struct rail_strip
 	return chunks;
 }
 
-/* Completions that end a landing, one bit each. */
+/* The completions that end a landing, one bit each. */
 static uint64_t completions_of(const struct rail_op *op, const struct rail_stripe *s)
 {
 	uint64_t rails = 0;
@@ -171,16 +171,16 @@ void rndv_landings_peer_failed(struct rail_peer *peer)
 			continue;
 		peer->ctx->cq_wanted -= (uint32_t)__builtin_popcountll(peer->landing[i].missing);
 		landing_end(peer, i);
-		/* By both: one that reads ends with its last chunk, or in the queue. */
+		/* RNDV_BOTH: an operation that reads ends with its last chunk, or in the queue. */
 		if (!(op->rndv_flags & RNDV_BOTH) || op->stage == STAGE_CTS ||
 		    (op->stage == STAGE_POSTED && !op->chunks_out))
 			rndv_finish(op, -ECONNRESET);
 	}
 }
 
-/* ---- What lands --------------------------------------------------------- */
+/* ---- Chunks that land --------------------------------------------------- */
 
-/* Something of it has come: is that all? */
+/* A piece of the landing has come.  End the landing if nothing is missing. */
 static void landing_check(struct rail_peer *peer, uint32_t slot)
 {
 	struct rail_op *op = peer->landing[slot].op;
@@ -195,7 +195,7 @@ static void landing_check(struct rail_peer *peer, uint32_t slot)
 		rndv_read_done(op);
 }
 
-/* One of the receives that are promised to a pulled message was taken: one less elsewhere. */
+/* A pulled chunk has taken a promised receive: every other lane gets one promise back. */
 static void promises_return(struct rail_lane *taken)
 {
 	struct rail_peer *peer = taken->peer;
@@ -205,7 +205,7 @@ static void promises_return(struct rail_lane *taken)
 			peer->bulk[i].rq_free++;
 }
 
-/* All chunks of a rail are here. */
+/* A control message shows that all chunks of its rail have come. */
 static bool control_landed(struct rail_lane *lane, const struct rail_stripe *s, uint32_t rail,
 			   uint32_t bytes)
 {

@@ -37,7 +37,7 @@ void rail_parts_free(struct rail_op *op)
 {
 	if (!op->parts)
 		return;
-	op->bytes = op->parts->cleared;		/* of the whole, for those who ask how it went */
+	op->bytes = op->parts->cleared;		/* the whole, for rail_op_traced */
 	free(op->parts->memory);
 	free(op->parts);
 	op->parts = NULL;
@@ -149,7 +149,7 @@ bool rail_parts_next(struct rail_op *op)
 	if (!p->more)
 		return false;
 	p->begin = p->cleared;
-	op->remote += op->bytes;	/* if it is read */
+	op->remote += op->bytes;	/* used by reads */
 	part_request(op);
 	return true;
 }

@@ -4,10 +4,10 @@
 
 #include "rail/message/rate_estimate.h"
 
-/* Of a decaying sum that is worth n periods: n = (2 - gain) / gain. */
+/* The gain of a decaying sum that is worth n periods: n = (2 - gain) / gain. */
 #define GAIN(n) (2.0 / ((n) + 1))
 
-/* Before it is known. */
+/* The spread before any measurement. */
 #define SPREAD 0.25
 
 /*
@@ -19,7 +19,7 @@ static bool is_chance(double difference, double spread, double n)
 	return difference * difference * n <= 2 * 2 * 1.25 * 1.25 * 2 * spread * spread;
 }
 
-/* Do the rails differ from what was assumed of them by no more than noise? */
+/* Do the rails differ from the assumed rates by no more than noise? */
 static bool as_assumed(const struct rail_estimate *e)
 {
 	double least = INFINITY, most = 0, spread = 0;
@@ -47,7 +47,7 @@ static void weights_settle(struct rail_estimate *e)
 		most = rate[r] > most ? rate[r] : most;
 	}
 	for (int r = 0; r < e->rail_count; r++)
-		/* Down: a slow rail that has too much makes all others wait. */
+		/* Rounded down: a slow rail with too much makes all others wait. */
 		e->weight[r] = (uint8_t)(rate[r] == most ? RAIL_SHARE_MAX :
 							   rate[r] / most * RAIL_SHARE_MAX);
 }
@@ -98,13 +98,13 @@ static void learn(struct rail_estimate_rail *r)
 	double gain = 1.0 / (r->periods + 1);
 
 	gain = gain > GAIN(RAIL_PERIODS_LATELY) ? gain : GAIN(RAIL_PERIODS_LATELY);
-	/* The first says nothing of how much they vary. */
+	/* The first period says nothing about the variation. */
 	if (r->periods)
 		r->spread += (fabs(bytes / busy_ns / r->rate - 1) - r->spread) * gain;
 	carried_add(&r->lately, GAIN(RAIL_PERIODS_LATELY), bytes, busy_ns);
 	carried_add(&r->always, GAIN(RAIL_PERIODS_MAX), bytes, busy_ns);
 	r->periods += r->periods < RAIL_PERIODS_MAX;
-	/* Another rail than it was. */
+	/* The rail has changed: only the newest periods count. */
 	if (!is_chance(carried_rate(&r->lately) / carried_rate(&r->always) - 1, r->spread,
 		       RAIL_PERIODS_LATELY)) {
 		r->always = r->lately;
@@ -125,8 +125,8 @@ static bool period_ended(const struct rail_estimate *e)
 }
 
 /*
- * Bytes since the completion that was counted last, or since the rail was idle: counted once
- * that span is well known.  What is found by the same look as that completion belongs to it.
+ * Count the bytes since the completion that was counted last, or since the rail was idle, once
+ * that span is well known.  Completions found by the same poll as that one belong to it.
  */
 static bool counted(struct rail_estimate_rail *r, uint64_t now_ns, uint64_t unsure_ns,
 		    uint64_t bytes)

@@ -1,5 +1,5 @@
 /*
- * rndv.c - rendezvous: which end sends what, and when.
+ * rndv.c - rendezvous: the records that both ends send, and their order.
  *
  * by write:
  *   rail_send: registers, RTS  -------->  on_message with a handle
@@ -20,14 +20,13 @@
  *   written, FIN here: done    -------->  each completion clears its bit
  *                              <--------  no bit left, all read: FIN, done
  *
- * An offer by both may be answered as one by read (a FIN alone), or by write (rndv.h).
+ * The answer to an offer by both may be as by read (a FIN alone), or as by write (rndv.h).
  *
- * The RTS carries what decides the cut: policy, threshold, bound rail, weights.  The CTS
- * carries how much is wanted.  Both ends compute the same table (stripe.h).  Every chunk has
- * an immediate of its own, since rails are not ordered among each other.  With `completion
- * control` plain writes are followed by one control message on each rail used, behind them
- * on the same queue pair.  The address and the keys of a message that is to be read do not
- * fit into the RTS: they are the record before it.
+ * The RTS decides the cut: policy, threshold, bound rail, weights.  The CTS carries the number
+ * of wanted bytes.  Both ends compute the same table (stripe.h).  Every chunk has an immediate
+ * of its own, since two rails have no common order.  With `completion control` a control
+ * message follows the plain writes on each rail used, on the same queue pair.  The address and
+ * the keys of a message to be read do not fit into the RTS: they are the record before it.
  */
 #include <errno.h>
 #include <string.h>
@@ -64,7 +63,7 @@ static uint64_t cts_word(const struct rail_op *op)
 	       (op_has_more(op) ? RECORD_MORE : 0) | op->bytes;
 }
 
-/* By both: equally many for each rail, and an even number of all, since half are for either end. */
+/* RNDV_BOTH: the same number for each rail, and an even sum, half of it for either end. */
 static uint64_t even_chunk_bytes(const struct rail_op *op)
 {
 	bool cut = rail_policy_cuts(op->policy, op->bytes, op->threshold);
@@ -78,7 +77,7 @@ static uint64_t even_chunk_bytes(const struct rail_op *op)
 	return bytes & ~(uint64_t)(RAIL_STRIPE_ALIGN - 1);
 }
 
-/* Several queue pairs per rail get a chunk each, unless it would be small. */
+/* Each of several queue pairs per rail gets a chunk, unless the chunk would be small. */
 static uint64_t chunk_bytes(const struct rail_peer *peer, uint64_t bytes)
 {
 	uint64_t share = bytes / (uint64_t)(peer->rail_count * peer->qps) + RAIL_STRIPE_ALIGN;
@@ -176,7 +175,7 @@ static int cts_post(struct rail_tx *tx, const struct rail_op *op)
 	return tx->control(tx, RECORD_CTS, &header, cts_word(op), rkey);
 }
 
-/* By both: what this end has read, the end of each piece. */
+/* RNDV_BOTH: the bytes that this end has read, the end of each piece. */
 static uint64_t half_read(const struct rail_op *op)
 {
 	uint64_t bytes = 0;
@@ -195,8 +194,8 @@ static uint64_t half_read(const struct rail_op *op)
 }
 
 /*
- * What was read, for the sender's ledger: chunks by rail, bytes in units of
- * RAIL_STRIPE_ALIGN by rail, and the rail of those that are less than a unit.
+ * A FIN tells the sender's ledger the read part: chunks by rail, bytes by rail in units of
+ * RAIL_STRIPE_ALIGN, and the rail of the remainder.
  */
 static int fin_post(struct rail_tx *tx, const struct rail_op *op)
 {
@@ -211,7 +210,7 @@ static int fin_post(struct rail_tx *tx, const struct rail_op *op)
 			   (op_has_more(op) ? RECORD_MORE : 0) | bytes, op->carried);
 }
 
-/* KEYS and RTS are one to the receiver: nothing comes between them, since op stays first. */
+/* KEYS and RTS are one to the receiver: op stays first, so no other record comes between. */
 int rail_rndv_post(struct rail_tx *tx, struct rail_op *op)
 {
 	int rc;
@@ -262,7 +261,7 @@ void rail_rndv_control_sent(struct rail_op *op)
 		op_end(op, 0);
 }
 
-/* ---- What waits --------------------------------------------------------- */
+/* ---- Waiting operations ------------------------------------------------- */
 
 bool rail_rndv_advance(struct rail_peer *peer)
 {
@@ -277,7 +276,6 @@ bool rail_rndv_advance(struct rail_peer *peer)
 	return more || peer->accepting.head;
 }
 
-/* A peer has failed: end all that will not be ended by flushed completions. */
 void rail_rndv_peer_failed(struct rail_peer *peer)
 {
 	struct rail_table *table = &peer->ctx->table;
@@ -287,7 +285,7 @@ void rail_rndv_peer_failed(struct rail_peer *peer)
 		rndv_finish(op, -ECONNRESET);
 	rndv_landings_peer_failed(peer);
 	rndv_chunks_peer_failed(peer);
-	/* RTSs that have not been accepted stay: rail_accept answers for them. */
+	/* RTSs that have not been accepted stay: rail_accept returns the error. */
 	for (uint32_t i = 0; i < table->count; i++) {
 		op = table->entry[i].peer == peer ? table->entry[i].op : NULL;
 		if (!op)
@@ -296,7 +294,7 @@ void rail_rndv_peer_failed(struct rail_peer *peer)
 		op->rndv_state &= (uint8_t)~RNDV_AWAITS_FIN;
 		if (op->parts)
 			op->parts->tabled = false;
-		/* By both, or in parts: one with chunks under way ends with the last of them. */
+		/* An operation with chunks under way (both, parts) ends with its last chunk. */
 		if (op->stage == STAGE_RTS_SENT || !op->chunks_out)
 			rndv_finish(op, -ECONNRESET);
 	}

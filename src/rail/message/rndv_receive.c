@@ -154,7 +154,7 @@ static void move_by_one_end(struct rail_op *op, bool reads)
 	op->rndv_state |= RNDV_ONE_END;
 }
 
-/* Its buffer is mapped: the sender writes, and sends apart what is not. */
+/* The buffer is mapped: the sender writes it, and sends unmapped edges as a record. */
 static void take_mapped(struct rail_op *op)
 {
 	if (op->rndv_flags & RNDV_BOTH)
@@ -166,9 +166,9 @@ static void take_mapped(struct rail_op *op)
 }
 
 /*
- * Offered by both, and one call moves all, which is done before half and half are agreed on: if
- * the peer has not answered offers of this end, each end reads what it gets.  If this is one of
- * several, the sender writes one while this end reads the next.
+ * An offer by both that one call moves whole, before two ends could agree on halves.  If the peer
+ * has not answered offers of this end, each end reads its own messages.  If this offer is one of
+ * several, the sender writes one message while this end reads the next.
  */
 static void take_both(struct rail_op *op)
 {
@@ -204,7 +204,7 @@ static void op_take_rts(struct rail_op *op, const struct rail_rts *rts)
 	memcpy(op->rkey, rts->keys.rkey, sizeof(op->rkey));
 	memcpy(op->weight, rts->weight, sizeof(op->weight));
 	op->slot = op->generation = 0;
-	/* Who reads knows best how fast the rails are in this direction. */
+	/* The reader knows best how fast the rails are in this direction. */
 	if (rail_policies[op->policy].measures && op->rndv_flags & RNDV_READ) {
 		rail_estimate_weights(&op->peer->reading, op->weight);
 		rail_estimate_sent(&op->peer->reading);
@@ -230,7 +230,7 @@ void rndv_receive(struct rail_op *op)
 	}
 }
 
-/* What is written may be written to a mapping, as a whole; who reads does not need one. */
+/* A message that the sender writes whole may go to a mapping; a reader needs none. */
 static int register_landing(struct rail_op *op, const struct rail_rts *rts)
 {
 	struct rail_ctx *ctx = op->peer->ctx;

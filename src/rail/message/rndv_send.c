@@ -1,4 +1,4 @@
-/* rndv_send.c - rendezvous: the end that sends, and what its peer answers. */
+/* rndv_send.c - rendezvous: the end that sends, and its peer's answers. */
 #include <errno.h>
 #include <string.h>
 
@@ -37,7 +37,7 @@ static void op_take_way(struct rail_op *op, const struct rail_way *way)
 	op->threshold = way->threshold;
 	op->rndv_state = 0;
 	op->rndv_flags = way->completion == RAIL_BY_CONTROL ? RNDV_CONTROL : 0;
-	/* Nobody else knows when memory that is gathered in parts has the next one. */
+	/* Only the sender knows when memory that is gathered in parts has the next part. */
 	if (op->buf.kind == RAIL_MEM_PARTS)
 		return;
 	if (way->rendezvous == RAIL_BY_READ)
@@ -102,13 +102,13 @@ int rail_rndv_send(struct rail_peer *peer, const struct rail_way *way,
 	return 0;
 }
 
-/* Is a part under way, behind which another one may be asked for? */
+/* Is a part under way, during which the next may be requested? */
 static bool is_between(const struct rail_op *op)
 {
 	return op_has_more(op) && op->stage == STAGE_POSTED && !op->parts->next;
 }
 
-/* Of an answer that moves bytes, is it one that this operation waits for? */
+/* Does this operation wait for such an answer, if the answer moves bytes? */
 static bool is_due(const struct rail_op *op, uint64_t bytes, bool more, unsigned flags)
 {
 	if (op->rndv_state & RNDV_AWAITS_FIN)
@@ -122,8 +122,8 @@ static bool is_due(const struct rail_op *op, uint64_t bytes, bool more, unsigned
 }
 
 /*
- * The operation that this record answers: one to be read (flags: RNDV_READ) or written (0) if there
- * are bytes, or by both, first by a CTS; NULL: none, and the peer has failed.
+ * The operation that this record answers: read (flags: RNDV_READ) or to be written (0) if the
+ * record has bytes, or by both, first with a CTS; NULL: no such operation, and the peer has failed.
  */
 static struct rail_op *answered(struct rail_peer *peer, const struct rail_record *record,
 				bool fits, unsigned flags, const char *what)
@@ -226,11 +226,11 @@ void rail_fin_arrived(struct rail_peer *peer, const struct rail_record *record,
 				    (k == odd ? bytes - whole : 0);
 	}
 	if (op->rndv_flags & RNDV_BOTH && op->stage != STAGE_RTS_SENT) {
-		if (--op->chunks_left == 0)	/* counts the other end's half as one */
+		if (--op->chunks_left == 0)	/* the other end's half counts as one */
 			rndv_finish(op, 0);
 		return;
 	}
-	if (op->rndv_flags & RNDV_BOTH)	/* the receiver has read all of it */
+	if (op->rndv_flags & RNDV_BOTH)	/* the receiver has read everything */
 		op->rndv_flags = (uint8_t)((op->rndv_flags & ~RNDV_BOTH) | RNDV_READ);
 	memcpy(op->cursor, chunks, sizeof(chunks));
 	op->bytes = bytes;

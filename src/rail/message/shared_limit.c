@@ -18,7 +18,7 @@ static uint32_t rails_of(const struct rail_ctx *ctx, const struct ibv_device *de
 	return rails;
 }
 
-/* Of a software HCA: what its model has. */
+/* The limits in a software HCA's model. */
 static int limits_modelled(const struct rail_ctx *ctx, struct rail_share *out)
 {
 	int count = 0;
@@ -28,7 +28,7 @@ static int limits_modelled(const struct rail_ctx *ctx, struct rail_share *out)
 		uint32_t rails = rails_of(ctx, device);
 		struct softhca_model m;
 
-		/* Once per adapter. */
+		/* Each adapter once, at its first rail. */
 		if (rails & ((1u << r) - 1) || softhca_query_model(device, &m))
 			continue;
 		if (m.cap) {

@@ -16,15 +16,15 @@ static uint64_t align_up(uint64_t x)
 /* ---- Pulled ------------------------------------------------------------- */
 
 enum {
-	PULL_SHARE = 4,			/* chunks for each rail, if they are large enough: */
-	PULL_LEAST = 8192,		/* bytes */
-	PULL_TAIL_LEAST = 16384,	/* of smaller chunks there are no halves */
+	PULL_SHARE = 4,			/* chunks for each rail ... */
+	PULL_LEAST = 8192,		/* ... of at least so many bytes */
+	PULL_TAIL_LEAST = 16384,	/* smaller chunks are not halved */
 };
 
 /*
- * The last rail_count chunks are cut: the first half of what they hold into halves,
- * the second into quarters, so 2 x rail_count more.  Below, each rail has the same
- * number of chunks: equal rails share a small message evenly.
+ * The last rail_count chunks are cut: the first half of their bytes into halves, the second
+ * into quarters, so 2 x rail_count chunks more.  Small messages have the same number of
+ * chunks for each rail: equal rails share a small message evenly.
  */
 static void pull_plan(struct rail_stripe *s, uint64_t bytes, uint32_t rails)
 {
@@ -51,7 +51,7 @@ static void pull_plan(struct rail_stripe *s, uint64_t bytes, uint32_t rails)
 	s->chunk_count = bytes ? s->wholes + s->halves + (tail ? 2 * rails : 0) : 0;
 }
 
-/* The first byte of chunk n; of chunk_count: the end. */
+/* The first byte of chunk n; n = chunk_count: the end. */
 static uint64_t pull_begin(const struct rail_stripe *s, uint32_t n)
 {
 	uint64_t unit;
@@ -68,7 +68,7 @@ static uint64_t pull_begin(const struct rail_stripe *s, uint32_t n)
 	return align_down(s->bytes * unit / s->units);
 }
 
-/* ---- Pieces of their own for all rails ---------------------------------- */
+/* ---- A piece for each rail ---------------------------------------------- */
 
 /*
  * Pieces of at most limit bytes are at most sum(piece / limit + 1) in number, so

@@ -1,4 +1,4 @@
-/* ledger.c - what each rail has carried; state and counters of its port. */
+/* ledger.c - the use of each rail; state and counters of its port. */
 #include <limits.h>
 #include <stdio.h>
 

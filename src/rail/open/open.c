@@ -32,7 +32,7 @@
 
 enum {
 	BULK_DEPTH_MAX = 256,		/* chunks under way on a lane; fewer with many peers */
-	BULK_DEPTH_MIN = RAIL_CHUNKS_MAX,	/* one message always fits */
+	BULK_DEPTH_MIN = RAIL_CHUNKS_MAX,	/* a message always fits */
 };
 
 static bool on_softhca(const struct rail_ctx *ctx)
@@ -40,7 +40,7 @@ static bool on_softhca(const struct rail_ctx *ctx)
 	return ctx->cfg.use_softhca;
 }
 
-/* Rails of both kinds. */
+/* The number of all rails, the local one included. */
 static int all_rails(const struct rail_ctx *ctx)
 {
 	return ctx->rail_count + (ctx->local >= 0);
@@ -97,7 +97,7 @@ static bool has_neighbour(const struct rail_config *cfg)
 	return false;
 }
 
-/* An untimed software HCA is memory already. */
+/* Is the local rail of use?  An untimed software HCA is memory already. */
 static bool wants_local(const struct rail_ctx *ctx)
 {
 	struct softhca_model model;
@@ -164,7 +164,7 @@ static int adapters_open(struct rail_ctx *ctx)
 			return rc;
 		ctx->adapter_count++;
 	}
-	/* Queues no deeper than the devices have them; one request more is kept for the end. */
+	/* Queues are as deep as the devices allow, with one request kept for vrb_qp_stop_marked. */
 	for (int a = 0; a < ctx->adapter_count; a++)
 		while (ctx->bulk_depth > BULK_DEPTH_MIN &&
 		       ctx->bulk_depth >= (uint32_t)ctx->adapter[a].attr.max_qp_wr)
@@ -186,7 +186,7 @@ enum rail_fabric rail_fabric_kind(const struct rail_ctx *ctx)
 	};
 	enum rail_fabric kind = RAIL_FABRIC_HARDWARE;
 
-	/* One rail in software is enough for the numbers not to be hardware's. */
+	/* A single rail in software makes the numbers those of software. */
 	for (int r = 0; r < ctx->rail_count; r++)
 		if (of[ctx->rail[r].port->kind] > kind)
 			kind = of[ctx->rail[r].port->kind];
@@ -261,7 +261,7 @@ static void ctx_free(struct rail_ctx *ctx)
 	free(ctx);
 }
 
-/* NULL stays NULL; false only when there is no memory. */
+/* NULL stays NULL.  False: no memory. */
 static bool copy_text(const char **text)
 {
 	char *copy = *text ? strdup(*text) : NULL;
@@ -307,7 +307,7 @@ static struct rail_ctx *ctx_make(const struct rail_config *cfg)
 		ctx->bulk_depth /= 2;
 	ctx->probed_ns = rg_now_ns();
 	queue_init(&ctx->completed);
-	/* All of them, whatever fails: what is in ctx is freed with it. */
+	/* Every copy is made, whatever fails: ctx_free frees all pointers of ctx. */
 	ok = copy_text(&ctx->settings.rails);
 	ok &= copy_text(&ctx->settings.soft);
 	ok &= copy_text(&ctx->settings.pkey);

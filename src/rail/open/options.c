@@ -79,7 +79,7 @@ static int check_list(const char *list, char *why, size_t why_size)
 	return 0;
 }
 
-/* "HOST=" before a list: its length without the '=', 0 when there is none. */
+/* The length of HOST in a segment "HOST=LIST"; 0: the segment is a list alone. */
 static size_t host_length(const char *segment)
 {
 	size_t n = strcspn(segment, "=,;:");
@@ -87,7 +87,7 @@ static size_t host_length(const char *segment)
 	return segment[n] == '=' ? n : 0;
 }
 
-/* A list for all hosts, then, behind ';' each, HOST=LIST for those that differ. */
+/* The text is a list for all hosts, then ';HOST=LIST' for each host that differs. */
 int rail_lists_check(const char *text, char *why, size_t why_size)
 {
 	const char *segment = text;
@@ -177,18 +177,18 @@ static const struct opt_choice intranodes[] = {
 #define AT(field) .offset = offsetof(struct rail_settings, field)
 
 static const struct opt_choice rendezvous[] = {
-	{ "auto", RAIL_BY_AUTO, "both between processes that the software HCA, untimed, connects; "
+	{ "auto", RAIL_BY_AUTO, "both between processes that an untimed software HCA connects, "
 	  "else write" },
-	{ "write", RAIL_BY_WRITE, "the sender writes, when the receiver has said where to" },
+	{ "write", RAIL_BY_WRITE, "the sender writes, when the receiver has named its buffer" },
 	{ "read", RAIL_BY_READ, "the receiver reads, the sender need not be there" },
-	{ "both", RAIL_BY_BOTH, "the sender writes one half, the receiver reads the other, or of "
+	{ "both", RAIL_BY_BOTH, "the sender writes one half, the receiver reads the other; with "
 	  "several messages each moves whole ones" },
 	{ NULL },
 };
 
 static const struct opt_choice completions[] = {
-	{ "imm", RAIL_BY_IMMEDIATE, "every chunk says so itself, by its immediate" },
-	{ "control", RAIL_BY_CONTROL, "a message without data behind the chunks of each rail" },
+	{ "imm", RAIL_BY_IMMEDIATE, "the immediate of every chunk says so" },
+	{ "control", RAIL_BY_CONTROL, "a message without data after the chunks of each rail" },
 	{ NULL },
 };
 
@@ -211,25 +211,25 @@ static const struct opt options[] = {
 	  .help = "messages above this size are striped over all rails; auto measures it" },
 	{ .name = "eager", .type = OPT_SIZE, .carry = OPT_BOTH, AT(eager), .arg = "BYTES",
 	  .standard = "8K", .min = 0, .max = RAIL_EAGER_MAX,
-	  .help = "messages up to this size are sent at once, larger ones, and what is striped, "
-		  "by rendezvous" },
+	  .help = "messages up to this size are sent at once, larger ones and striped ones by "
+		  "rendezvous" },
 	{ .name = "rendezvous", .type = OPT_CHOICE, .carry = OPT_COMM, AT(rendezvous),
 	  .arg = "HOW", .standard = "auto", .choices = rendezvous,
 	  .help = "who moves the data of messages above the eager limit" },
 	{ .name = "completion", .type = OPT_CHOICE, .carry = OPT_COMM, AT(completion),
 	  .arg = "HOW", .standard = "imm", .choices = completions,
-	  .help = "how a receiver learns that what was written is there; control not with "
+	  .help = "how a receiver learns that the writes of a message are there; control not with "
 		  "read, both and ways whose chunks take any rail" },
 	{ .name = "chunk", .type = OPT_SIZE, .carry = OPT_JOB, AT(chunk), .arg = "BYTES",
 	  .standard = "64K", .min = RAIL_CHUNK_BYTES_MIN, .max = RAIL_CHUNK_MAX_BYTES,
-	  .help = "pieces of large messages are cut into requests of so many bytes, but for pull and "
-		  "both, which have their own: larger ones for long distances" },
+	  .help = "bytes of the requests into which pieces of large messages are cut (pull and both "
+		  "have sizes of their own): larger ones for long distances" },
 	{ .name = "qps", .type = OPT_COUNT, .carry = OPT_JOB, AT(qps), .arg = "N",
 	  .standard = "1", .min = 1, .max = RAIL_QPS_MAX,
 	  .help = "queue pairs per rail and peer that share large messages: for long distances" },
 	{ .name = "bind", .type = OPT_CHOICE, .carry = OPT_JOB, AT(bind), .arg = "HOW",
 	  .standard = "rank", .choices = binds,
-	  .help = "which rail carries the messages of a process that are not cut" },
+	  .help = "which rail carries the whole messages of a process" },
 	{ .name = "intranode", .type = OPT_CHOICE, .carry = OPT_JOB, AT(intranode), .arg = "HOW",
 	  .standard = "soft", .choices = intranodes,
 	  .help = "how ranks on one node reach each other" },
@@ -244,7 +244,7 @@ static const struct opt options[] = {
 	  .help = "entry of the ports' GID tables to use; auto finds a routable RoCE v2 one" },
 	{ .name = "mtu", .type = OPT_SIZE, .carry = OPT_JOB, AT(mtu), .arg = "BYTES",
 	  .standard = "active", .special = "active", .min = 256, .max = 4096,
-	  .help = "path MTU at most; active is what the ports say" },
+	  .help = "path MTU at most; active is that of the ports" },
 	{ .name = "sl", .type = OPT_COUNT, .carry = OPT_JOB, AT(sl), .arg = "N", .standard = "0",
 	  .min = 0, .max = 15, .help = "service level (Ethernet: priority)" },
 	{ .name = "tclass", .type = OPT_COUNT, .carry = OPT_JOB, AT(tclass), .arg = "N",

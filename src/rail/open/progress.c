@@ -1,4 +1,4 @@
-/* progress.c - rail_progress: rings, completions and what waits, in a fixed order. */
+/* progress.c - rail_progress: rings, completions and waiting operations, in a fixed order. */
 #include <stdatomic.h>
 
 #include "util/clock.h"
@@ -19,17 +19,17 @@
 
 enum {
 	/*
-	 * Calls between looks at a CQ that owes nothing, and at the clock.  Not many:
-	 * where processes outnumber cores and yield, a call takes a time slice.
+	 * Calls between polls of a CQ without wanted completions, and of the clock.  The number
+	 * is small: where processes outnumber cores and yield, a call takes a time slice.
 	 */
 	TICKS_SLOW = 64,
-	TICKS_CONNECT = 8,		/* ... between looks for datagrams, while some may come */
-	TICKS_IDLE = 1024,		/* calls without any event: then latency is no concern */
+	TICKS_CONNECT = 8,		/* calls between polls for datagrams, while some may come */
+	TICKS_IDLE = 1024,		/* calls without any event, after which latency is no concern */
 };
 
 #define PROBE_NS 1000000000u
 
-/* True while the peer has more to do than could be done now. */
+/* True while work for the peer is left. */
 static bool peer_advance(struct rail_peer *peer)
 {
 	bool more = false;
@@ -77,7 +77,7 @@ static void progress_probes(struct rail_ctx *ctx)
 		ctx->cfg.on_watch(ctx->cfg.user);
 }
 
-/* What is not for every call: completions that are wanted, the clock, connections, what waits. */
+/* Work of some calls only: wanted completions, the clock, connections, waiting operations. */
 static __attribute__((noinline)) void progress_rare(struct rail_ctx *ctx)
 {
 	struct rail_op *op;
@@ -121,7 +121,7 @@ int rail_progress(struct rail_ctx *ctx)
 
 int rail_progress_whole(struct rail_ctx *ctx)
 {
-	ctx->tick |= TICKS_SLOW - 1;	/* the next is one of those that look at everything */
+	ctx->tick |= TICKS_SLOW - 1;	/* the next call polls everything */
 	return rail_progress(ctx);
 }
 

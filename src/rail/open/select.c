@@ -1,4 +1,4 @@
-/* select.c - which ports are rails. */
+/* select.c - the choice of ports as rails. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +15,7 @@
 
 enum { NAMES_TEXT = 512 };
 
-/* "soft0:1, soft0:2": what could have been named. */
+/* The names that --rails accepts: "soft0:1, soft0:2". */
 static const char *accepted_names(const struct vrb_ports *ports, char *text, size_t size)
 {
 	size_t used = 0;
@@ -79,7 +79,7 @@ static int select_all(struct rail_ctx *ctx)
 	if (active > RAIL_MAX)
 		rg_warn("--rails all: of %d ACTIVE ports %d are left out", active,
 			active - RAIL_MAX);
-	/* Another GID (--gid-index) may be of another subnet: sorted when that is known. */
+	/* --gid-index may change the subnet, so sort afterwards. */
 	qsort(ctx->rail, (size_t)ctx->rail_count, sizeof(ctx->rail[0]), by_order);
 	if (ctx->rail_count)
 		return 0;

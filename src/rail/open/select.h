@@ -1,4 +1,4 @@
-/* select.h - which ports are rails. */
+/* select.h - the choice of ports as rails. */
 #ifndef RAIL_SELECT_H
 #define RAIL_SELECT_H
 

@@ -1,9 +1,9 @@
 /*
- * trace.c - which rail a message went over, for those who ask.
+ * trace.c - the rail that a message went over, for rail_config.on_eager and rail_op_traced.
  *
- * A peer's lane is reached by a pointer to its function, and so is the caller's on_message.
- * While messages are traced, functions of this file stand there and call those.  So without it
- * no message pays, not even by a test.  The rail of an arrival follows from the ledger, which
+ * Pointers to functions lead to a peer's lane and to the caller's on_message.  While messages are
+ * traced, the pointers lead to functions of this file, which call the others.  So an untraced
+ * message pays nothing, not even a test.  The rail of an arrival follows from the ledger, which
  * has just counted it.
  */
 #include <string.h>
@@ -34,7 +34,7 @@ void rail_trace_tx(struct rail_tx *tx)
 {
 	tx->untraced = tx->eager;
 	tx->eager = eager_traced;
-	tx->eager_slot = NULL;		/* all go by eager */
+	tx->eager_slot = NULL;		/* every message takes `eager` */
 }
 
 static void message_traced(void *user, const struct rail_message *msg)
@@ -67,7 +67,7 @@ static void chunks_by_plan(const struct rail_op *op, struct rail_traced *out)
 		out->chunks[op->peer->rail[k]] = (uint8_t)s.piece[k].count;
 }
 
-/* Requests that were posted, of which a control message is none. */
+/* The posted requests without control messages. */
 static void chunks_by_cursor(const struct rail_op *op, struct rail_traced *out)
 {
 	for (int k = 0; k < op->peer->rail_count; k++)

@@ -1,4 +1,4 @@
-/* way.c - ways of messages: which ones make sense on the rails of a context. */
+/* way.c - rail_way_check: the ways that make sense on the rails of a context. */
 #include <errno.h>
 #include <stdio.h>
 

@@ -24,7 +24,8 @@
 
 /* ---- Agreeing ----------------------------------------------------------- */
 
-static int terms_disagree(const struct rail_peer *peer, const char *what, uint64_t theirs, uint64_t ours)
+static int terms_disagree(const struct rail_peer *peer, const char *what, uint64_t theirs,
+			  uint64_t ours)
 {
 	rg_error("peer %u has %s %llu, this process %llu: give all processes the same", peer->index,
 		 what, (unsigned long long)theirs, (unsigned long long)ours);
@@ -122,7 +123,7 @@ static void tx_make(struct rail_peer *peer, int role, int k, const struct endpoi
 	peer->tx_count = role + 1;
 }
 
-/* What a receiver polls must be written in one piece, also by a process that does not poll. */
+/* A receiver that polls needs records in one piece, also from a process that does not poll. */
 static int tx_check(const struct rail_peer *peer)
 {
 	for (int i = 0; i < peer->tx_count; i++) {
@@ -154,7 +155,7 @@ static int poll_add(struct rail_ctx *ctx, struct rail_rx *rx)
 	return 0;
 }
 
-/* What arrives by SEND on its lane is for this end; the pool gets buffers for it. */
+/* Messages by SEND on the lane belong to this end; the pool gets buffers for them. */
 static int rx_start(struct rail_rx *rx)
 {
 	struct rail_lane *lane = rx->lane;
@@ -270,7 +271,7 @@ void rail_peer_start(struct rail_peer *peer)
 		if (!rail_policies[p].names_rail)
 			peer->route[p] = peer_bound_tx(peer);
 	peer->connected = true;
-	/* What has waited, each in its own way's order. */
+	/* Waiting operations go on, those of each way in their order. */
 	for (op = held.head; op; op = next) {
 		next = op->next;
 		queue_push(&peer->route[op->policy]->waiting, op);

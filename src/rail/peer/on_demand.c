@@ -8,11 +8,11 @@
  *
  * A datagram holds the sender's endpoint info and two bits.  `linked`: the sender has the
  * receiver's endpoint info, and its queue pairs are ready to receive.  `knows`: the sender
- * has learned this of the receiver.  A process with both bits set may send messages.  A
- * datagram without both bits is answered.  A process that waits repeats its datagram.  So
+ * has learned that the receiver is linked.  A process with both bits set may send messages.
+ * A datagram without both bits is answered.  A process that waits repeats its datagram.  So
  * any loss, any duplication and a simultaneous start of both sides lead to the same end.
  *
- * Repetitions have no limit by themselves, since a process that is stopped answers when it goes
+ * Repetitions have no limit of their own, since a process that is stopped answers when it goes
  * on.  reach.h tells silence from loss.
  */
 #include <errno.h>
@@ -41,9 +41,9 @@ enum {
 	CONNECT_RECEIVES = 128,
 	CONNECT_SENDS = 32,
 	CONNECT_BATCH = 16,
-	CONNECT_BYTES = 1024,		/* of a datagram: every port's MTU, nearly */
+	CONNECT_BYTES = 1024,		/* size of a datagram: nearly every port's MTU */
 	CONNECT_STRIDE = VRB_GRH_BYTES + CONNECT_BYTES + 24,
-	CONNECT_FIRST_NS = 2000000,	/* before the first repetition; doubled each time */
+	CONNECT_FIRST_NS = 2000000,	/* wait before the first repetition; doubled each time */
 	CONNECT_LAST_NS = 256000000,
 };
 
@@ -51,8 +51,8 @@ enum {
 #define ADDRESS_MAGIC 0x3372646461676972ull	/* "rigaddr3" */
 
 struct connect_head {
-	uint64_t magic, cookie;		/* the receiver's: not a stranger's datagram */
-	uint32_t from, bytes;		/* of the endpoint info behind */
+	uint64_t magic, cookie;		/* cookie: the receiver's, unknown to strangers */
+	uint32_t from, bytes;		/* sender; size of the endpoint info that follows */
 	uint8_t linked, knows, refused, pad[5];
 };
 
@@ -67,7 +67,7 @@ struct address {
 	uint64_t magic, cookie, chunk, eager, threshold;
 	uint32_t index, rail_count, qps, near;
 	struct vrb_ud_address connector[RAIL_CONNECTORS];
-	uint64_t fabric[RAIL_CONNECTORS];	/* of the software HCA; 0: another device's */
+	uint64_t fabric[RAIL_CONNECTORS];	/* software HCA: the fabric; 0: another device */
 	struct address_rail rail[RAIL_MAX];
 };
 
@@ -84,7 +84,7 @@ struct rail_connector {
 	int free_count;
 };
 
-/* A peer that is not known to be connected. */
+/* The state of a connection on demand. */
 struct rail_demand {
 	struct rail_connector *connector;
 	struct vrb_ud_address to;
@@ -143,7 +143,7 @@ static void connector_close(struct rail_connector *c)
 	free(c);
 }
 
-/* The context has it only when it is whole: one that is not could not be polled. */
+/* The context gets a connector only when it is whole, since it polls it. */
 static int connector_open(struct rail_ctx *ctx, int which, int rail)
 {
 	struct rail_connector *c = calloc(1, sizeof(*c));
@@ -226,7 +226,7 @@ int rail_address(struct rail_ctx *ctx, unsigned char bytes[RAIL_ADDRESS_BYTES])
 	return 0;
 }
 
-/* Processes that see nothing of each other begin a fabric each. */
+/* Two processes without common files or network begin a fabric each. */
 static int fabric_check(const struct rail_peer *peer, const struct address *a)
 {
 	const int which = peer_is_local(peer) ? CONNECTOR_LOCAL : CONNECTOR_RAILS;
@@ -477,7 +477,7 @@ int rail_on_demand_why(const struct rail_peer *peer, const char **why)
 	return c ? vrb_ud_lost(c->adapter, c->port, &peer->demand->to, why) : 0;
 }
 
-/* True: it has failed.  cut_matters: also by a way that is cut, else only by its end. */
+/* True: the peer has failed, by the end of its process or (cut_matters) by a path that is cut. */
 static bool is_lost(struct rail_peer *peer, bool cut_matters, uint64_t now_ns)
 {
 	const char *why;
@@ -496,7 +496,7 @@ static bool is_lost(struct rail_peer *peer, bool cut_matters, uint64_t now_ns)
 	return true;
 }
 
-/* A question about many peers must not take long. */
+/* May vrb_ud_lost be asked?  With many peers, only where its answer is quick. */
 static bool peer_may_ask(const struct rail_peer *peer, enum rail_watch what)
 {
 	return what == RAIL_WATCH_NAMED || peer->demand->connector->port->kind == VRB_SOFTHCA;

@@ -1,4 +1,4 @@
-/* peer.c - a peer: its lanes, the memory behind them, and the endpoint info of both. */
+/* peer.c - a peer: its lanes, their memory, and the endpoint info of both. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -47,7 +47,7 @@ static void geometry_choose(const struct rail_peer *peer, struct rail_geometry *
 		for (int k = 0; k < peer->rail_count; k++)
 			g->trailing |= !ctx->adapter[peer_adapter(peer, k)].in_order_writes;
 	} else {
-		/* 16 to 128 buffers per lane; beyond 16 only while all peers' are 8192 per role. */
+		/* 16 to 128 buffers per lane; more than 16 while all peers have at most 8192 per role. */
 		g->slots = 128;
 		while (g->slots > 16 && g->slots * ctx->cfg.peer_count > 8192)
 			g->slots /= 2;
@@ -58,7 +58,7 @@ static void geometry_choose(const struct rail_peer *peer, struct rail_geometry *
 
 static size_t ring_bytes(const struct rail_geometry *g)
 {
-	/* Where memory is not polled, buffers are the adapter's (pool.c). */
+	/* Lanes by SEND use the adapter's buffers (pool.c). */
 	return g->polled ? (size_t)g->slots * g->slot_bytes + (size_t)g->units * RAIL_UNIT_BYTES :
 			   0;
 }
@@ -132,7 +132,7 @@ static uint32_t lane_eager_bytes(const struct rail_ctx *ctx)
 	return (uint32_t)ctx->eager_max + sizeof(struct rail_slot);
 }
 
-/* One request, and one receive, more than are used: for vrb_qp_stop_marked. */
+/* The limits include a request and a receive for vrb_qp_stop_marked. */
 static void lane_limits(const struct rail_lane *lane, bool bulk, struct vrb_qp_limits *want)
 {
 	const struct rail_ctx *ctx = lane->ctx;
@@ -207,7 +207,7 @@ void rail_lane_drop(struct rail_lane *lane)
 /*
  * The rail on which this process sends small messages to that peer.  By local rank:
  * one further towards lower ranks, so that with one process per node each sends on
- * one rail and receives on the other, and no rail crosses subnets (P1).
+ * one rail and receives on the other, and every rail stays on its subnet (P1).
  */
 int rail_peer_bound(const struct rail_peer *peer)
 {
@@ -275,7 +275,7 @@ static void endpoint_info_write(const struct rail_peer *peer, unsigned char *byt
 	memcpy(bytes, &info, sizeof(info));
 }
 
-/* All queue pairs of a rail send from one packet number on: endpoint info holds one. */
+/* All queue pairs of a rail start at the same packet number: endpoint info holds one. */
 static int rail_lanes_make(struct rail_peer *peer, int k)
 {
 	int rc = lane_make(peer, &peer->eager[k], k, false);

@@ -1,9 +1,9 @@
 /*
  * peer_end.c - how a peer ends: the operations of a failed one, signs of life, leaving.
  *
- * A peer that only waits for this process never fails a request of this process.  So every
- * peer is probed once a second, by a write of nothing on each lane that has carried anything.
- * Lanes are on several rails, and each rail fails by itself: a probe of one lane proves one rail.
+ * A process that only waits for a peer has no request that could fail.  So every peer is
+ * probed once a second, by an empty write on each lane that has carried anything.  A single
+ * lane would not do: lanes are on several rails, and each rail fails by itself.
  */
 #include <errno.h>
 
@@ -58,7 +58,7 @@ bool rail_peer_failure_advance(struct rail_peer *peer)
 	return false;
 }
 
-/* True: the last signalled request is not complete, and serves as a probe. */
+/* Is a signalled request of the lane under way, which serves as a probe? */
 static bool lane_is_probed(const struct rail_lane *lane)
 {
 	return (lane->sent ? lane->sq_posted : lane->sq_signalled) != lane->sq_done;
@@ -94,7 +94,7 @@ void rail_peers_probe(struct rail_ctx *ctx)
 
 /* ---- Leaving ------------------------------------------------------------ */
 
-/* Nothing from this process is on its way to the peer, or the peer needs nothing any more. */
+/* Has everything left for the peer, or does the peer need no more? */
 static bool peer_flushed(const struct rail_peer *peer)
 {
 	if (!peer || !peer->connected || peer->error || peer->gone)
@@ -124,7 +124,7 @@ static void bye_send(struct rail_peer *peer)
 		rail_lane_probe(peer->tx[k].lane);
 }
 
-/* What was sent has also left: rail_send returns before it does. */
+/* Wait until sent messages have left: rail_send returns before. */
 static void flush(struct rail_ctx *ctx, uint64_t until_ns)
 {
 	for (unsigned i = 0; i < ctx->cfg.peer_count; i++) {
@@ -140,7 +140,6 @@ static void flush(struct rail_ctx *ctx, uint64_t until_ns)
 	}
 }
 
-/* Nothing in flight on any queue pair: they may be destroyed. */
 void rail_drain(struct rail_ctx *ctx)
 {
 	uint64_t until_ns = rg_now_ns() + DRAIN_NS;

@@ -1,7 +1,7 @@
 /*
- * peer_failure.c - a peer that has failed: a request failed, or what came makes no sense.
+ * peer_failure.c - a peer that has failed: a request failed, or a record makes no sense.
  *
- * All its queue pairs stop at once, so nothing lands in memory any more.  Its operations
+ * All its queue pairs stop at once, so memory is safe from late chunks.  Its operations
  * end with -ECONNRESET from the next rail_progress.  Operations with chunks under way end
  * as soon as these are flushed (peer_end.c).
  */
@@ -34,7 +34,7 @@ void rail_peer_fail(struct rail_peer *peer, int error, const char *fmt, ...)
 
 	if (peer->error)
 		return;
-	/* One of us has said goodbye, and nothing is owed: its queue pairs just went away. */
+	/* One end has said goodbye and every operation has ended: queue pairs just went away. */
 	expected = (peer->gone || peer->ctx->closing) && !peer->ops;
 	if (!expected) {
 		va_start(args, fmt);
@@ -45,7 +45,7 @@ void rail_peer_fail(struct rail_peer *peer, int error, const char *fmt, ...)
 	}
 	peer->error = -ECONNRESET;
 	for (int role = 0; role < LANE_ROLES; role++)
-		peer->tx[role].eager_slot = NULL;	/* asks for no error; the rest does */
+		peer->tx[role].eager_slot = NULL;	/* it does not check error; others do */
 	peer->cause = error;
 	peer->reported = expected;
 	lanes_stop(peer);

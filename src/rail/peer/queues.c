@@ -1,4 +1,4 @@
-/* queues.c - how much is under way with a peer, and how much of it waits for room. */
+/* queues.c - the number of operations under way with a peer, and of those without room. */
 #include "rail/rail.h"
 #include "rail/message/rail_op.h"
 #include "rail/peer/peer.h"
@@ -12,7 +12,7 @@ static unsigned queue_length(const struct rail_op_queue *q)
 	return n;
 }
 
-/* Answers of a receiver wait in the same queues as what is sent. */
+/* Answers of a receiver wait in the same queues as messages. */
 void rail_queues(const struct rail_peer *peer, struct rail_queues *out)
 {
 	unsigned waiting = queue_length(&peer->accepting) + queue_length(&peer->cutting) +
@@ -23,7 +23,7 @@ void rail_queues(const struct rail_peer *peer, struct rail_queues *out)
 	*out = (struct rail_queues){
 		.index = peer->index,
 		.connected = peer->connected,
-		/* A CANCEL of its own waits beside the message that it cancels. */
+		/* A waiting CANCEL counts in addition to the message that it cancels. */
 		.in_flight = peer->ops > waiting ? peer->ops - waiting : 0,
 		.waiting = waiting,
 	};
