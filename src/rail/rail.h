@@ -169,7 +169,7 @@ struct rail_config {
 	bool use_softhca;		/* agreed by all: software devices instead of real ones */
 	const char *fabric;		/* name of the software fabric, the same at all peers */
 	unsigned node;			/* virtual node (software HCA) */
-	unsigned index;			/* this process among its peers: world rank */
+	unsigned index;			/* index of this process among its peers: world rank */
 	unsigned local_rank;		/* among the processes of its node: gives its rail */
 	unsigned peer_count;		/* peers at most, this one included */
 	/*
@@ -382,7 +382,7 @@ int rail_peer_add(struct rail_ctx *ctx, unsigned index,
 enum rail_watch {
 	RAIL_WATCH_END,		/* only the end of its process matters */
 	RAIL_WATCH_AMONG,	/* a message of this peer or of others is waited for */
-	RAIL_WATCH_NAMED,	/* a message of this peer alone: a connection is made, if there is none */
+	RAIL_WATCH_NAMED,	/* a message of this peer alone: connect to it, if not done */
 };
 /* Only in on_watch; valid until the next on_watch. */
 void rail_peer_watch(struct rail_peer *peer, enum rail_watch what);

@@ -26,7 +26,7 @@ struct job_config {
 	uint64_t chunk;			/* the standard when 0 */
 	bool over_hca;			/* peers on one node, too */
 	bool on_demand;			/* connections when messages want them */
-	int seconds;			/* until a process is taken to hang; 300 when 0 */
+	int seconds;			/* time after which a process hangs; 300 when 0 */
 };
 
 struct job_shared;
@@ -50,7 +50,7 @@ struct job {
 int job_run(const struct job_config *config, void (*body)(struct job *), const void *arg,
 	    unsigned killed);
 
-/* What a process of a job is started with, and how: the forked run job_sit and exit. */
+/* Start a process of a job: a forked process runs job_sit and exits. */
 struct job_seat {
 	const struct job_config *config;
 	struct job_shared *shared;
@@ -67,10 +67,10 @@ int job_spawn(const struct job_seat *seat, unsigned killed);
 void job_open(struct job *job);
 /* Offers to all, connections with all, barrier; or addresses, when on demand. */
 void job_connect(struct job *job);
-/* The two halves of it; prepare may change the offer's conditions. 0 or what connect said. */
+/* The two halves of job_connect; prepare may change the offer's terms.  0, or connect's error. */
 void job_offer(struct job *job);
 int job_accept_offers(struct job *job);
-/* Where a process leaves its address for the others. */
+/* The memory in which a process leaves its address for the others. */
 unsigned char *job_address(const struct job *job, int rank);
 void job_close(struct job *job);
 
@@ -79,22 +79,22 @@ void job_barrier(struct job *job);
 void job_progress(struct job *job);
 /* Something has come: tests/virtual/virtual.h. */
 void virtual_found(void);
-/* The barrier of fewer: after some have been killed. */
+/* The barrier of the survivors, after some processes have been killed. */
 void job_lost(struct job *job, int processes);
 
-/* What has come and ended, for tests that count: as on_message and as op.done. */
+/* Counts of messages that came and operations that ended: on_message and op.done. */
 extern struct job_seen {
-	uint64_t handle;		/* of the last message, a rendezvous */
-	int done, status;		/* operations that have ended, and how the last one did */
+	uint64_t handle;		/* the last message's, a rendezvous */
+	int done, status;		/* operations that have ended; status of the last */
 } job_seen;
 
 void job_keep_handle(void *user, const struct rail_message *msg);
 void job_count_done(struct rail_op *op, int status);
 
-/* As on_message, where none may come. */
+/* on_message of a job that must receive none. */
 void job_no_message(void *user, const struct rail_message *msg);
 
-/* What two processes may have differently, [rank], so that they must not connect. */
+/* A setting that differs between two processes, [rank], so that they must not connect. */
 struct job_mismatch {
 	const char *rails[2];
 	uint64_t eager[2], threshold[2], qps[2], chunk[2];
@@ -102,9 +102,9 @@ struct job_mismatch {
 	const char *says;		/* the error line, among other words */
 };
 
-/* Run body in two processes for each mismatch there is: its job->arg.  As job_run. */
+/* job_run with body in two processes, for each mismatch: its job->arg. */
 int job_run_mismatches(void (*body)(struct job *));
-/* In body: job_open with what differs, then what the try to connect must have come to. */
+/* In body: job_open with the mismatch, then check the outcome of the try to connect. */
 void job_open_mismatch(struct job *job);
 void job_check_mismatch(const struct job *job, int rc, const char *text);
 

@@ -1,14 +1,14 @@
 /*
- * rail_perf.c - what librail costs and brings, without MPI: two processes on the
+ * rail_perf.c - the cost and the gain of librail, without MPI: two processes on the
  * software HCA, one table.
  *
  *	rail_perf [SPEC [RAILS [BYTES]]]	messages up to BYTES, e.g.
  *	rail_perf ideal all 64; rail_perf ports=2,rate=1GB/s,latency=2us
  *
  * latency: half a round trip, median of rounds; post: rail_send of 8 bytes that
- * does not wait, beside ibv_post_send of the same line; bandwidth: a window of 64
+ * does not wait, next to ibv_post_send of the same line; bandwidth: a window of 64
  * messages and a small answer, median of rounds.  RAIL_PERF_BEST=1 gives the best
- * round instead: on a machine that is busy with something else.
+ * round instead, for a machine that has other work.
  */
 #include "config.h"		/* _GNU_SOURCE */
 
@@ -82,7 +82,7 @@ static inline void move(void)
 	rail_progress(perf.job->ctx);
 }
 
-/* That many more than were waited for so far. */
+/* Wait for so many more messages. */
 static void wait_for(uint64_t messages)
 {
 	perf.expected += messages;
@@ -110,7 +110,7 @@ static int by_value(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Of times; for rates the other end is the best. */
+/* The best or median of times; the best rate is at the other end. */
 static double median(double *value, int n, bool rate)
 {
 	qsort(value, (size_t)n, sizeof(*value), by_value);
@@ -228,8 +228,8 @@ static double bandwidth(const struct rail_way *way, size_t bytes, bool both)
 }
 
 /*
- * CPU ns of rail_send of 8 bytes while there is credit, and of the post inside it:
- * to oneself, so that no other core's cache takes part.
+ * CPU ns of rail_send of 8 bytes with credit, and of the post inside it: to this process
+ * itself, so that no other core's cache takes part.
  */
 static void post_cost(double *send_ns, double *post_ns)
 {
@@ -260,7 +260,7 @@ static void post_cost(double *send_ns, double *post_ns)
 				spent += rg_now_ns() - begin;
 				if (!what)
 					wait_for(BURST);
-				/* Reclaims what was posted behind librail's back. */
+				/* Reclaim requests that librail does not know. */
 				CHECK_EQUAL(rail_lane_probe(tx->lane), 1);
 				rail_cq_poll(perf.job->ctx);
 			}

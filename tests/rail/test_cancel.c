@@ -30,7 +30,7 @@
 enum { MESSAGES = 400, WINDOW = 48, BYTES_MAX = 100001 };
 enum outcome { UNKNOWN, SENT, CANCELLED, RECEIVED };
 
-/* What became of each message, at both its ends, for all to see: [of][for]. */
+/* The fate of each message, at both ends, in memory of all processes: [of][for]. */
 static struct outcomes {
 	_Atomic int finished, flag;
 	uint8_t sender[JOB_MAX][JOB_MAX][MESSAGES], receiver[JOB_MAX][JOB_MAX][MESSAGES];
@@ -329,7 +329,7 @@ static void offer(struct job *job, const struct one *o)
 
 	memset(data, 0x5a, o->bytes);
 	CHECK_EQUAL(rail_send(job->peer[1], &o->way, &none, &buf, RAIL_SEND_SYNC, &op), 0);
-	job_barrier(job);		/* it has come */
+	job_barrier(job);		/* the message has come */
 	job_barrier(job);		/* perhaps it was accepted */
 	for (int i = 0; i < 3; i++)
 		CHECK_EQUAL(rail_cancel(&op), 0);
@@ -440,8 +440,8 @@ static void count_cancelled(struct rail_op *op, int status)
 }
 
 /*
- * Process 1 does not look until all is done here: an offer, as much as the lane takes, then
- * what waits.  Of that every third is cancelled; so is the offer, behind all of it.
+ * Process 1 makes no progress until all is done here: an offer, as many messages as the lane
+ * takes, then waiting ones.  Every third of these is cancelled, and last of all the offer.
  */
 static void fill(struct job *job, const struct rail_way *way)
 {
@@ -459,7 +459,7 @@ static void fill(struct job *job, const struct rail_way *way)
 		rc = rail_send(job->peer[1], way, &header, &buf, n % 6 == 3 ? RAIL_SEND_SYNC : 0,
 			       &waiting[n]);
 		CHECK(rc >= 0);
-		header.word[0] += rc || n % 3;		/* it will come */
+		header.word[0] += rc || n % 3;		/* will come */
 		n += !rc;
 	}
 	CHECK_EQUAL(rail_cancel(&offer_op), 0);
@@ -528,14 +528,14 @@ static void peer_fails(struct job *job, enum failure what)
 	unsigned char nothing[RAIL_SLOT_PAYLOAD] = { 0 };
 
 	if (what == UNASKED) {
-		/* A message of ours that we have not cancelled. */
+		/* A message of this process, not cancelled. */
 		for (uint32_t i = 0; i < job->ctx->table.count; i++)
 			if (job->ctx->table.entry[i].op)
 				record.header.word[0] = job->ctx->table.entry[i].op->handle;
 		rail_record_arrived(&peer->rx[0], RECORD_CANCELLED, &record, nothing, 32);
 		CHECK_EQUAL(peer->error, -ECONNRESET);
 	} else if (what == UNKNOWN_HANDLE) {
-		/* The first may have crossed an answer of ours; the second may not. */
+		/* The first may have crossed an answer; the second may not. */
 		rail_record_arrived(&peer->rx[0], RECORD_CANCEL, &record, nothing, 32);
 		CHECK_EQUAL(peer->error, 0);
 		rail_record_arrived(&peer->rx[0], RECORD_CANCELLED, &record, nothing, 32);
@@ -562,7 +562,7 @@ static void sender_of_failed(struct job *job, enum failure what)
 		CHECK_EQUAL(job_seen.status, -ECONNRESET);
 		return;
 	}
-	/* A CANCEL on its way, another that waits behind one that has not left. */
+	/* A CANCEL under way, and another that waits after one that has not left. */
 	CHECK_EQUAL(rail_cancel(&offered), 0);
 	depth = job->peer[1]->route[way.policy]->lane->sq_depth;
 	job->peer[1]->route[way.policy]->lane->sq_depth = 0;

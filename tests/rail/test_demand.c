@@ -1,7 +1,7 @@
 /*
- * test_demand.c - connections that are made when a message wants one: nothing is lost
- * or out of order on the way, whoever begins and whatever datagram is lost; who is not
- * talked to costs nothing; what processes disagree in is said before.
+ * test_demand.c - connections that the first message makes: no message is lost or out of
+ * order, whoever begins and whatever datagram is lost; a peer without messages costs
+ * nothing; differing settings are reported before.
  */
 #include "cmocka_all.h"
 
@@ -55,7 +55,7 @@ static void test_everybody(void **state)
 	on((struct job_config){ .soft = "ideal,ports=4,hcas=2", .count = 3, .qps = 8 }, everybody);
 }
 
-/* One in five datagrams, and as many packets of everything else. */
+/* Lose a fifth of the datagrams and of all other packets. */
 static void test_loss(void **state)
 {
 	(void)state;
@@ -64,7 +64,7 @@ static void test_loss(void **state)
 		   everybody);
 }
 
-/* Only the lower rank sends, and nobody else is talked to. */
+/* The lower rank sends to its partner; no other pair connects. */
 static void one_pair(struct job *job)
 {
 	static const struct rail_way stripe = { RAIL_STRIPE, 8192, 8192 };
@@ -78,7 +78,7 @@ static void one_pair(struct job *job)
 	job_connect(job);
 	if (job->rank == 0) {
 		memset(data, 0x5a, sizeof(data));
-		/* Not sent when rail_send returns, but its payload is taken by then or later. */
+		/* rail_send returns before the message has left; done tells when buf is free. */
 		rc = rail_send(job->peer[1], &stripe, &header, &buf, RAIL_SEND_SYNC, &op);
 		CHECK_EQUAL(rc, 0);
 		CHECK(rail_busy(job->ctx));
@@ -122,7 +122,7 @@ static void hear(void *user, const struct rail_message *msg)
 	heard = true;
 }
 
-/* Process 1 leaves with the first message, before it has looked for the last datagram. */
+/* Process 1 leaves with the first message, before it has polled for the last datagram. */
 static void leave_at_once(struct job *job)
 {
 	static const struct rail_way bind = { RAIL_BIND, 8192, 8192 };
@@ -140,7 +140,7 @@ static void leave_at_once(struct job *job)
 		return;
 	}
 	CHECK(rail_send(job->peer[1], &bind, &header, &buf, 0, &op) >= 0);
-	/* It says that it leaves: nothing is sent to it in vain until retries are exhausted. */
+	/* A BYE of process 1 keeps this one from sending in vain until retries are exhausted. */
 	while (!job->peer[1]->gone && !job->peer[1]->error)
 		job_progress(job);
 	CHECK_EQUAL(job->peer[1]->error, 0);
@@ -190,7 +190,7 @@ static void test_disagreement(void **state)
 
 /* ---- Whose rail --------------------------------------------------------- */
 
-/* Two nodes with three processes each; what is near them is as if hwloc had said so. */
+/* Two nodes with three processes each; the test sets their near rails in place of hwloc. */
 static void near_body(struct job *job)
 {
 	static const unsigned node_of[] = { 0, 0, 0, 1, 1, 1 };
@@ -212,7 +212,7 @@ static void near_body(struct job *job)
 	job_connect(job);
 	CHECK_EQUAL(job->ctx->bound, bound[job->rank]);
 	traffic_run(job, &t);
-	/* What it sends is on its own rail, whoever the peer is. */
+	/* Each process sends on its own rail, whoever the peer is. */
 	for (unsigned r = 0; r < 3; r++) {
 		rail_ledger(job->ctx, (int)r, &l);
 		CHECK_EQUAL(l.tx_messages, r == bound[job->rank] ? 3 * 20 : 0);

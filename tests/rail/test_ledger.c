@@ -1,6 +1,6 @@
 /*
- * test_ledger.c - what the ledger knows from the adapter: retries and the state of
- * the port.  What it counts itself: test_peer.c.
+ * test_ledger.c - the part of the ledger that comes from the adapter: retries and the state
+ * of the port.  The counts of librail: test_peer.c.
  */
 #include "config.h"		/* _GNU_SOURCE */
 #include "cmocka_all.h"
@@ -18,7 +18,7 @@ static void count_any(void *user, const char *name, const uint64_t *value)
 	++*(int *)user;
 }
 
-/* arg: must something have been sent again? */
+/* arg: must a packet have been sent again? */
 static void retries_body(struct job *job)
 {
 	static const struct rail_way way[] = { { .policy = RAIL_STRIPE, .threshold = 8192,
@@ -76,7 +76,7 @@ static void state_body(struct job *job)
 		rail_progress(job->ctx);
 	CHECK_EQUAL(rail_port_state(job->ctx, 0), IBV_PORT_ACTIVE);
 	CHECK(job->rank || rail_port_state(job->ctx, 1) == IBV_PORT_DOWN);
-	/* It comes back, so that both can take their leave. */
+	/* The port comes back, so that both processes can leave. */
 	while (job->rank == 0 && rail_port_state(job->ctx, 1) != IBV_PORT_ACTIVE)
 		rail_progress(job->ctx);
 	job_close(job);

@@ -1,6 +1,6 @@
 /*
- * test_mr.c - the registration cache with a device that only keeps books: what it
- * finds, what it forgets, what it never forgets; and memory that goes away.
+ * test_mr.c - the registration cache with a device that only keeps books: hits, evicted
+ * and pinned entries; and memory that goes away.
  */
 #include "config.h"		/* _GNU_SOURCE */
 #include "cmocka_all.h"
@@ -19,7 +19,7 @@
 
 enum { PAGE = 4096 };
 
-/* The device: which registrations live, and when it refuses. */
+/* The device: the live registrations, and the time to refuse. */
 static struct {
 	int live, made;
 	size_t bytes, limit;
@@ -76,7 +76,7 @@ static void *at(size_t page, size_t offset)
 	return (void *)(0x10000000 + page * PAGE + offset);
 }
 
-/* Use a range once; the entry that served it, which may be gone afterwards. */
+/* Use a range once; returns the entry that served it, which may be gone. */
 static struct rail_mr *touch(struct rail_mr_cache *c, void *addr, size_t bytes)
 {
 	struct rail_mr *mr = NULL;
@@ -120,7 +120,7 @@ static void test_overlap_joins(void **state)
 	assert_int_equal(device.made, 4);
 }
 
-/* An entry in use lives until its last user is done, even if nobody finds it any more. */
+/* An entry in use lives until its last user is done, even when detached. */
 static void test_overlap_in_use(void **state)
 {
 	struct rail_mr_cache *c = *state;
@@ -188,7 +188,7 @@ static void test_bytes_bound(void **state)
 	assert_int_equal(device.bytes, 4 * PAGE);
 }
 
-/* Locked memory runs out: old entries make room; what cannot be had is said. */
+/* Locked memory runs out: old entries make room, then one line says so. */
 static void test_device_full(void **state)
 {
 	struct rail_mr_cache *c = *state;
@@ -301,7 +301,7 @@ static void test_random(void **state)
 	assert_true(c->hits > 1000 && c->misses > 1000 && c->invalidations > 1000);
 }
 
-/* Memory from rail_alloc is known for good; when its pages go, the new ones are registered. */
+/* Memory from rail_alloc stays registered; when its pages go, the new ones are registered. */
 static void test_pinned_goes(void **state)
 {
 	struct rail_mr_cache *c = *state;
@@ -330,7 +330,7 @@ static void test_pinned_goes(void **state)
 	assert_int_equal(rail_mr_unpin(c, at(1, 0), &bytes), 0);
 }
 
-/* Where memory cannot be watched nothing is kept but what is pinned. */
+/* Where memory cannot be watched, only pinned entries are kept. */
 static void test_each(void **state)
 {
 	struct rail_mr_cache *c = *state;
@@ -356,7 +356,7 @@ static void test_each(void **state)
 	assert_int_equal(device.live, 1);
 }
 
-/* Watching has failed (here: was never begun): said once, and nothing is kept from then on. */
+/* The watch has failed (here: never begun): one line, and no entry is kept from then on. */
 static void test_unwatched(void **state)
 {
 	struct rail_mr_cache *c = *state;
@@ -381,7 +381,7 @@ static void goes(enum rg_mem_call call, uintptr_t start, size_t bytes)
 	rail_mr_invalidate((const void *)start, bytes);
 }
 
-/* What a program does with its memory reaches the cache. */
+/* The program's calls on its memory reach the cache. */
 static void test_watched(void **state)
 {
 	struct rail_mr_cache *c = *state;

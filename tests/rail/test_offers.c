@@ -15,17 +15,17 @@ struct met {
 	const char *soft;
 	bool meet;			/* process 1 offers a message as well */
 	size_t bytes;
-	bool read, both;		/* how the one of process 0 is to move */
+	bool read, both;		/* the expected move of process 0's message */
 };
 
 static struct rail_op met_in = { .done = job_count_done };
 static unsigned char met_to[MET_BYTES + 1];
 
-/* The other end's offer, if it comes before this end, late out of the barrier, has made its own. */
+/* An offer that came before this end had made its own, since it was late out of the barrier. */
 static struct rail_message met_early;
 static bool met_ready;
 
-/* An offer is accepted as it comes: before an answer to what this end offered. */
+/* An offer is accepted as it comes: before an answer to this end's offer. */
 static void met_accept(void *user, const struct rail_message *msg)
 {
 	(void)user;
@@ -169,7 +169,7 @@ static void several_body(struct job *job)
 	job_close(job);
 }
 
-/* The ends take turns at several messages for which one copy is enough, where processors copy. */
+/* The ends take turns at several messages of a single copy each, where processors copy. */
 static void test_several(void **state)
 {
 	static const struct several cases[] = {

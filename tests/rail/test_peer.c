@@ -1,6 +1,6 @@
 /*
- * test_peer.c - what is not a message: selection, agreement, the ledger, what a
- * synchronous send waits for, memory kinds.
+ * test_peer.c - all but messages: selection, agreement, the ledger, the end of a
+ * synchronous send, memory kinds.
  */
 #include "config.h"		/* _GNU_SOURCE */
 #include "cmocka_all.h"
@@ -42,7 +42,7 @@ static void ledger_body(struct job *job)
 		chunks = job->rank == 0 ? l[r].tx_chunks : l[r].rx_chunks;
 		/* 50 % +- 2 of all bytes on either rail, and not one more or less in all. */
 		CHECK(bytes > 64u * (1 << 20) * 48 / 100 && bytes < 64u * (1 << 20) * 52 / 100);
-		CHECK_EQUAL(chunks, 64 * 8);		/* of 64 KiB */
+		CHECK_EQUAL(chunks, 64 * 8);		/* chunks have 64 KiB */
 		CHECK_EQUAL(job->rank == 0 ? l[r].rx_bytes : l[r].tx_bytes, 0);
 		CHECK_EQUAL(l[r].tx_messages + l[r].rx_messages, 0);
 	}
@@ -91,7 +91,7 @@ static void test_ledger_bind(void **state)
 
 /* ---- Peers on one node -------------------------------------------------- */
 
-/* Four processes on two nodes, beside modelled rails: neighbours talk through memory. */
+/* Four processes on two nodes with modelled rails: neighbours talk through memory. */
 static void local_body(struct job *job)
 {
 	static const unsigned node_of[] = { 0, 0, 1, 1 };
@@ -120,7 +120,7 @@ static void local_body(struct job *job)
 		sum.tx_bytes += l.tx_bytes;
 		sum.rx_bytes += l.rx_bytes;
 	}
-	/* Two peers elsewhere; here one more and oneself. */
+	/* Two peers on the other node; here a neighbour and this process. */
 	CHECK_EQUAL(sum.tx_bytes, (soft ? 2 : 4) * all);
 	CHECK_EQUAL(sum.rx_bytes, (soft ? 2 : 4) * all);
 	if (soft) {
@@ -217,7 +217,7 @@ static void test_mismatch(void **state)
 	assert_int_equal(job_run_mismatches(mismatch_body), 0);
 }
 
-/* Offers that nobody of ours would make. */
+/* Offers that no librail would make. */
 static void garbage_body(struct job *job)
 {
 	unsigned char offer[RAIL_OFFER_BYTES];
@@ -226,7 +226,7 @@ static void garbage_body(struct job *job)
 	job->rail.on_message = job_no_message;
 	job_open(job);
 	CHECK_EQUAL(rail_peer_offer(job->ctx, 0, &job->peer[0], offer), 0);
-	/* Who, for whom, how many rails, limits; not the local rank, which may be anything. */
+	/* Sender, receiver, number of rails, limits; the local rank may be anything. */
 	for (size_t at = 0; at < 40; at = at == 15 ? 20 : at + 1) {
 		unsigned char wrong[RAIL_OFFER_BYTES];
 		int rc;
@@ -334,7 +334,7 @@ static void test_host_list(void **state)
 	assert_string_equal(rail_list_of_host("n1=c:1", "n2"), "all");
 }
 
-/* What every port is asked for: it is, or one line says what could be. */
+/* Every port gets the wished settings, or one line tells the accepted ones. */
 static void wish_body(struct job *job)
 {
 	const struct rail_settings *wish = job->arg;
@@ -362,8 +362,9 @@ static void wish_body(struct job *job)
 	rail_close(job->ctx);
 }
 
-/* What goes at once: up to --eager and up to the way's own limit; of what is striped, no more than
- * its threshold. */
+/*
+ * The eager limit: --eager, the way's own limit, and the threshold of a way that stripes.
+ */
 static void eager_body(struct job *job)
 {
 	const uint64_t *eager = job->arg;
@@ -409,7 +410,7 @@ static void test_wishes(void **state)
 					 0), 0);
 }
 
-/* The same checks behind the option row, before anything is opened. */
+/* The same checks by the option row, before anything is opened. */
 static void test_options(void **state)
 {
 	struct rail_settings set = { 0 };

@@ -114,7 +114,7 @@ static void inject(struct job *job, int what)
 	case 1:		/* beyond all landings */
 		rail_chunk_landed(&peer->bulk[0], 0xffu << 24, 8, true);
 		break;
-	case 2:		/* of an earlier generation */
+	case 2:		/* an earlier generation */
 		rail_chunk_landed(&peer->bulk[0], (uint32_t)(uint8_t)(generation - 1) << 16, 32768, true);
 		break;
 	case 3:		/* a number that the table does not have */
@@ -140,37 +140,37 @@ static void inject(struct job *job, int what)
 	case 9:
 		rail_record_arrived(&peer->rx[0], 77, &record, &rts, 8);
 		break;
-	case 10:	/* to be read, but nobody has said where */
+	case 10:	/* to be read, without KEYS */
 		rts = (struct rail_rts_wire){ .handle = 5, .rndv_flags = RNDV_READ };
 		rail_rts_arrived(&peer->rx[0], &record, &rts);
 		break;
-	case 11:	/* by weights, and all are 0 */
+	case 11:	/* weights that are all 0 */
 		rts = (struct rail_rts_wire){ .policy = RAIL_WEIGHTED };
 		rail_rts_arrived(&peer->rx[0], &record, &rts);
 		break;
-	case 12:	/* what does not go together */
+	case 12:	/* a policy that excludes control messages */
 		rts = (struct rail_rts_wire){ .policy = RAIL_PULL, .rndv_flags = RNDV_CONTROL };
 		rail_rts_arrived(&peer->rx[0], &record, &rts);
 		break;
-	case 13:	/* a way of moving data that does not exist */
+	case 13:	/* a flag that does not exist */
 		rts = (struct rail_rts_wire){ .rndv_flags = 1 << 6 };
 		rail_rts_arrived(&peer->rx[0], &record, &rts);
 		break;
-	case 14:	/* by both, and nobody has said where to read */
+	case 14:	/* both, without KEYS */
 		rts = (struct rail_rts_wire){ .handle = 5, .rndv_flags = RNDV_BOTH };
 		rail_rts_arrived(&peer->rx[0], &record, &rts);
 		break;
-	case 15:	/* by both, and chunks for any rail */
+	case 15:	/* both, and chunks for any rail */
 		peer->rx[0].keys.handle = 5;
 		rts = (struct rail_rts_wire){ .handle = 5, .rndv_flags = RNDV_BOTH, .policy = RAIL_PULL };
 		rail_rts_arrived(&peer->rx[0], &record, &rts);
 		break;
-	case 16:	/* by both, and all to be read */
+	case 16:	/* both, and read */
 		peer->rx[0].keys.handle = 5;
 		rts = (struct rail_rts_wire){ .handle = 5, .rndv_flags = RNDV_BOTH | RNDV_READ };
 		rail_rts_arrived(&peer->rx[0], &record, &rts);
 		break;
-	case 17:	/* a control message, where every chunk speaks for itself */
+	case 17:	/* a control message, where every chunk has an immediate */
 		rail_chunk_landed(&peer->bulk[0], landed | IMM_CONTROL, 0, false);
 		break;
 	case 18:	/* an immediate without a write */
@@ -181,11 +181,11 @@ static void inject(struct job *job, int what)
 		record.header.word[1] = landed >> 16 & 0xff;
 		rail_edges_arrived(&peer->rx[0], &record, &rts, 0);
 		break;
-	case 20:	/* one of several by both, and not by both */
+	case 20:	/* RNDV_MORE without RNDV_BOTH */
 		rts = (struct rail_rts_wire){ .rndv_flags = RNDV_MORE };
 		rail_rts_arrived(&peer->rx[0], &record, &rts);
 		break;
-	case 21:	/* in parts that nobody else can gather, and to be read */
+	case 21:	/* memory in parts, and read */
 		peer->rx[0].keys.handle = 5;
 		rts = (struct rail_rts_wire){ .handle = 5, .rndv_flags = RNDV_READ, .parts = 1 };
 		rail_rts_arrived(&peer->rx[0], &record, &rts);
@@ -289,26 +289,26 @@ static const struct answer {
 	bool parts;			/* the message may move in some */
 } answers[] = {
 	{ RAIL_BY_READ, false, 65536, { 0 } },			/* a CTS for what is to be read */
-	{ RAIL_BY_WRITE, false, 0, { 0 } },			/* of nothing */
-	{ RAIL_BY_WRITE, false, 65537, { 0 } },			/* of more than there is */
+	{ RAIL_BY_WRITE, false, 0, { 0 } },			/* a CTS of no bytes */
+	{ RAIL_BY_WRITE, false, 65537, { 0 } },			/* a CTS of too many bytes */
 	{ RAIL_BY_WRITE, true, 65536, { 256, 256 } },		/* a FIN for what is to be written */
-	{ RAIL_BY_READ, true, 65536, { 256, 255 } },		/* of less than it says */
-	{ RAIL_BY_READ, true, 65536, { 256, 257 } },		/* of more */
-	{ RAIL_BY_READ, true, 65664, { 256, 257 } },		/* of more than there is */
+	{ RAIL_BY_READ, true, 65536, { 256, 255 } },		/* fewer units than bytes */
+	{ RAIL_BY_READ, true, 65536, { 256, 257 } },		/* more units than bytes */
+	{ RAIL_BY_READ, true, 65664, { 256, 257 } },		/* a FIN of too many bytes */
 	{ RAIL_BY_READ, true, 2ull << 56 | 100, { 0 } },	/* on a rail that does not exist */
 	{ RAIL_BY_BOTH, true, 32768, { 128, 128 }, MODELLED },	/* a FIN before any CTS */
 	{ RAIL_BY_BOTH, true, 65664, { 256, 257 } },	/* all read, of more than there is */
 	{ RAIL_BY_BOTH, false, 0, { 0 } },		/* a CTS of nothing */
-	{ RAIL_BY_WRITE, false, 1ull << 47 | 65536, { 0 } },	/* for all, of what is not by both */
+	{ RAIL_BY_WRITE, false, 1ull << 47 | 65536, { 0 } },	/* for all, but not both */
 	{ RAIL_BY_WRITE, false, 1ull << 46 | 65536, { 0 } },	/* with edges of no bytes */
-	{ RAIL_BY_BOTH, false, 3ull << 46 | 16, { 0 } },	/* of fewer than the page's */
-	{ RAIL_BY_WRITE, false, 1ull << 45 | 16384, { 0 } },	/* of a part of what has none */
+	{ RAIL_BY_BOTH, false, 3ull << 46 | 16, { 0 } },	/* edges of too few bytes */
+	{ RAIL_BY_WRITE, false, 1ull << 45 | 16384, { 0 } },	/* a part, but not in parts */
 	{ RAIL_BY_READ, true, 1ull << 45 | 16384, { 64, 64 } },
-	{ RAIL_BY_WRITE, false, 1ull << 45 | 65536, { 0 }, NULL, true },	/* of all, and of more */
+	{ RAIL_BY_WRITE, false, 1ull << 45 | 65536, { 0 }, NULL, true },	/* all, and more to come */
 	{ RAIL_BY_READ, true, 1ull << 45 | 65536, { 256, 256 }, NULL, true },
-	{ RAIL_BY_WRITE, false, 1ull << 45, { 0 }, NULL, true },	/* of a part of nothing */
+	{ RAIL_BY_WRITE, false, 1ull << 45, { 0 }, NULL, true },	/* a part of no bytes */
 	{ RAIL_BY_READ, true, 1ull << 45, { 0 }, NULL, true },
-	{ RAIL_BY_BOTH, false, 1ull << 45 | 16384, { 0 }, NULL, true },	/* by both, and in parts */
+	{ RAIL_BY_BOTH, false, 1ull << 45 | 16384, { 0 }, NULL, true },	/* both, and in parts */
 	{ RAIL_BY_BOTH, false, 5ull << 45 | 16384, { 0 }, NULL, true },	/* for all, and for a part */
 };
 
@@ -341,7 +341,7 @@ static void answers_body(struct job *job)
 		CHECK_EQUAL(job_seen.done, 1);
 		CHECK_EQUAL(job_seen.status, -ECONNRESET);
 		CHECK(!rail_busy(job->ctx));
-		/* What it sent before it failed, found after that was told: job_keep_handle minds. */
+		/* Records from before a told failure are dropped: job_keep_handle checks it. */
 		record.word = 8;
 		rail_record_arrived(&job->peer[1]->rx[0], RECORD_EAGER, &record, data, 8);
 	}
@@ -363,16 +363,16 @@ static void test_answers(void **state)
 /* ---- Peers that die ----------------------------------------------------- */
 
 enum when {
-	BEFORE_ACCEPTING,	/* process 0 has offered messages that nobody will take */
-	BEFORE_CHUNKS,		/* process 0 has accepted messages that nobody will send */
-	IN_THE_MIDDLE,		/* of traffic in both directions */
+	BEFORE_ACCEPTING,	/* process 0 has offered messages, never to be accepted */
+	BEFORE_CHUNKS,		/* process 0 has accepted messages, never to be sent */
+	IN_THE_MIDDLE,		/* traffic in both directions */
 };
 
 struct death {
 	struct rail_way way;
 	const char *soft;
 	enum when when;
-	useconds_t pause;	/* of the survivors, between two calls of rail_progress */
+	useconds_t pause;	/* between two calls of rail_progress of a survivor */
 	bool parts;		/* messages move in parts; most of them also have memory that does */
 };
 
@@ -418,7 +418,7 @@ static void accept_all(void *user, const struct rail_message *msg)
 		return;
 	CHECK(death.used < 2 * DEATH_OPS);
 	op->done = job_count_done;
-	/* It may have failed already when what it has sent is found. */
+	/* The peer may have failed already when its message is found. */
 	rc = rail_accept(msg->peer, msg->rendezvous, &buf, op);
 	CHECK(rc == 0 || rc == -ECONNRESET);
 	death.used += rc == 0;
@@ -479,7 +479,7 @@ static void outlive(struct job *job, enum when when, useconds_t pause)
 	CHECK_EQUAL(failure.index, 1);
 	CHECK_EQUAL(job_seen.done, death.used);
 	CHECK(!rail_busy(job->ctx));
-	/* Who reads may have read it all before; and nothing begins with who has gone before. */
+	/* A reader may have read all before; an operation with a lost peer does not begin. */
 	if (job->rank == 0 && when != IN_THE_MIDDLE && death.used &&
 	    (when != BEFORE_CHUNKS || death.way->rendezvous != RAIL_BY_READ))
 		CHECK_EQUAL(job_seen.status, -ECONNRESET);
@@ -584,7 +584,7 @@ static void test_death_by_both(void **state)
 	deaths(way);
 }
 
-/* Where every call takes a time slice, because other processes want the core. */
+/* Every call takes a time slice, because other processes want the core. */
 static void test_slow_death(void **state)
 {
 	const struct death d = { traffic_ways[RAIL_STRIPE], "ideal", BEFORE_ACCEPTING, 4000 };

@@ -11,7 +11,7 @@
 
 enum { THRESHOLD = 8192, EAGER = 16384, RAILS = 3 };
 
-/* By number, as it crosses the wire. */
+/* The numbers that cross the wire. */
 static const struct expected {
 	const char *name;
 	bool cuts, pulls, names_rail, by_rate, by_control, by_both;
@@ -85,7 +85,7 @@ static void test_cuts(void **unused)
 	}
 }
 
-/* A context as far as ways look at it. */
+/* A context with the fields that rail_way_check reads. */
 static struct rail_ctx *context(void)
 {
 	static struct vrb_port port[RAILS] = { { .name = "a:1" }, { .name = "b:1" }, { .name = "c:1" } };
@@ -127,7 +127,7 @@ static void check_way(int policy, int rendezvous, int completion)
 	assert_int_equal(right, !*why);
 	if ((both && !e->by_both) || (control && !e->by_control))
 		assert_non_null(strstr(why, e->name));
-	/* Those that it accepts are all that go by both. */
+	/* The accepted policies are all that agree with both. */
 	if (!control && both && !e->by_both)
 		assert_non_null(strstr(why, "(accepted: single, bind, stripe)"));
 }

@@ -1,7 +1,6 @@
 /*
- * test_rate_estimate.c - rates of rails, learned: on rails that a few lines of arithmetic
- * stand for, shares come to what they should be from wherever they start, follow a
- * rail that changes, and stay.
+ * test_rate_estimate.c - estimated rates of rails, on rails of a few lines of arithmetic:
+ * shares come to the right ones from any start, follow a rail that changes, and stay.
  */
 #include "cmocka_all.h"
 
@@ -48,7 +47,7 @@ static double share(const struct world *w, int r)
 	return w->estimate.rail[r].rate / sum;
 }
 
-/* One message after another, each waited for: every rail carries its piece and waits. */
+/* Single messages, each waited for: every rail carries its piece and waits. */
 static void ping(struct world *w, uint64_t bytes, int messages)
 {
 	while (messages--) {
@@ -136,7 +135,7 @@ static void test_starts(void **state)
 	rail_estimate_weights(&w.estimate, weight);
 	assert_int_equal(weight[0], 255);
 	assert_int_equal(weight[1], 85);
-	/* One that is not known: even.  None has a limit: even for ever. */
+	/* A rail of unknown rate: even.  All without limit: even for ever. */
 	start(&w, some);
 	rail_estimate_weights(&w.estimate, weight);
 	assert_int_equal(weight[0], weight[1]);
@@ -165,7 +164,7 @@ static void test_converges(void **state)
 	}
 }
 
-/* Once there, it stays: no message is cut far from what is right. */
+/* Right shares stay: every message is cut nearly so. */
 static void test_stays(void **state)
 {
 	struct world w = world_make(2, 2000, three_to_one);
@@ -198,7 +197,7 @@ static void test_follows(void **state)
 	}
 }
 
-/* Who has no core finds completions late, and all at one time: that says nothing of rails. */
+/* A process without a core finds completions late and together, which must not change rates. */
 static void test_lateness_says_nothing(void **state)
 {
 	struct world w = world_make(2, 2000, three_to_one);
@@ -215,7 +214,7 @@ static void test_lateness_says_nothing(void **state)
 		rail_estimate_done(&w.estimate, 1, w.now_ns, 100, 1000);
 		w.now_ns += late;
 		rail_estimate_done(&w.estimate, 0, w.now_ns, late, 37500);
-		/* Two, found by one look. */
+		/* A poll finds two. */
 		if (i % 2)
 			continue;
 		rail_estimate_posted(&w.estimate, 0, w.now_ns);
@@ -227,7 +226,7 @@ static void test_lateness_says_nothing(void **state)
 	assert_true(w.estimate.rail[0].rate < 0.76 && w.estimate.rail[0].rate > 0.7);
 }
 
-/* Looks are rarer than completions, each finds all that came since the one before. */
+/* Polls are rarer than completions; each finds all that came since the last one. */
 static void test_rare_looks(void **state)
 {
 	enum { LOOK_NS = 1000000, CHUNK = 65536 };
@@ -299,8 +298,8 @@ static void test_noise(void **state)
 }
 
 /*
- * Acknowledgements that wait behind the other direction's data come in bunches, when no
- * look is late: shares stay near what is right all the time, not on average only.
+ * Acknowledgements that wait for the other direction's data come in bunches, with no poll
+ * late: shares stay near the right ones all the time, not on average only.
  */
 static void test_bunches(void **state)
 {

@@ -1,6 +1,6 @@
 /*
  * test_ring.c - ring arithmetic against a writer and a reader with bookkeeping of
- * their own: nothing unread is ever overwritten, nothing waits for ever, positions
+ * their own: no unread byte is overwritten, every wait ends, positions
  * wrap their 32 bits unnoticed.
  */
 #include "cmocka_all.h"
@@ -22,7 +22,7 @@ static uint32_t random_below(uint32_t n)
 enum { UNITS = 256, SLOTS = 32, QUEUE = 4096 };
 
 struct model {
-	uint64_t owner[UNITS];		/* which payload a unit holds unread; 0: free */
+	uint64_t owner[UNITS];		/* unread payload in a unit; 0: free */
 	uint32_t slot_owner[SLOTS];
 	struct { uint32_t first, units; } sent[QUEUE];
 	uint32_t sent_count, read_count;
@@ -30,7 +30,7 @@ struct model {
 	uint32_t seq, position, slots_granted, units_granted;
 	/* reader */
 	uint32_t read, units_read, slots_told, units_told;
-	uint64_t word;			/* what the reader wrote to the writer */
+	uint64_t word;			/* grant of the reader to the writer */
 };
 
 static bool model_send(struct model *m, uint32_t units)

@@ -1,4 +1,4 @@
-/* test_shared_limit.c - what rails share: PCIe links of a saved machine, a software HCA's model. */
+/* test_shared_limit.c - limits of several rails: PCIe links of a saved machine, a model's. */
 #include "config.h"		/* _GNU_SOURCE */
 #include "cmocka_all.h"
 
@@ -21,7 +21,7 @@ static void expect(const struct rail_share *s, const char *name, uint32_t rails,
 	assert_int_equal(s->half, half);
 }
 
-/* Two ports of one card behind a Gen4 x16 slot; two cards in a switch with a Gen3 x16 one. */
+/* Two ports of a card in a Gen4 x16 slot; two cards in a switch with a Gen3 x16 link. */
 static void test_slots(void **state)
 {
 	static const char *const device[] = { "mlx5_2", "mlx5_0", "mlx5_1", "mlx5_3" };

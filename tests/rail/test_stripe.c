@@ -1,5 +1,5 @@
 /*
- * test_stripe.c - what stripe.h guarantees, on random input: the chunks cover
+ * test_stripe.c - the guarantees of stripe.h, on random input: the chunks cover
  * every byte exactly once, none is empty, cuts are aligned, their number is
  * bounded.  The seed is printed with a failure and can be given as argument.
  */
@@ -84,10 +84,10 @@ static void check_pull(int rails, uint64_t bytes)
 		expected += c.bytes;
 	}
 	assert_int_equal(expected, bytes);
-	/* Something for everybody, where there is enough for it. */
+	/* A large enough message has a chunk for every rail. */
 	if (bytes >= (uint64_t)rails * RAIL_STRIPE_ALIGN)
 		assert_true(s.chunk_count >= (uint32_t)rails);
-	/* What the last one to end can be late by is small beside the message. */
+	/* The last chunk to end can be late by a small part of the message only. */
 	if (bytes >= (uint64_t)rails << 20 && bytes <= (uint64_t)1 << 35)
 		assert_true(rail_stripe_chunk(&s, s.chunk_count - 1).bytes <=
 			    bytes / (uint64_t)rails / 15 + RAIL_STRIPE_ALIGN);
@@ -189,7 +189,7 @@ static void test_policies(void **unused)
 	struct rail_stripe s;
 
 	(void)unused;
-	/* Equal is not striped. */
+	/* A message of the threshold is whole. */
 	rail_policy_cut(&cut, RAIL_STRIPE, 8192, 8192, 1, NULL);
 	assert_int_equal(rail_stripe_plan(&s, 8192, &cut), 0);
 	assert_int_equal(s.chunk_count, 1);
@@ -206,7 +206,7 @@ static void test_policies(void **unused)
 	assert_int_equal(rail_stripe_plan(&s, 3 << 20, &cut), 0);
 	assert_int_equal(s.chunk_count, 3);
 	assert_int_equal(rail_stripe_chunk(&s, 2).rail, 2);
-	/* By weight above the threshold; a rail may have none. */
+	/* Above the threshold, weights count; a rail may get nothing. */
 	rail_policy_cut(&cut, RAIL_WEIGHTED, 8192, 8192, 1, weight);
 	assert_int_equal(rail_stripe_plan(&s, 8192, &cut), 0);
 	assert_int_equal(s.chunk_count, 1);

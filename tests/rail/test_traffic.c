@@ -35,8 +35,8 @@ struct how {
 };
 
 /*
- * As a real device would have it: marks behind long payloads, no inline to speak of, or
- * an adapter at one end whose memory cannot be polled.
+ * Features of real devices: marks after long payloads, hardly any inline space, or an adapter
+ * at one end whose memory cannot be polled.
  */
 static void bend(struct job *job, const struct how *how)
 {
@@ -70,10 +70,10 @@ static void bend_parts(struct job *job, const struct how *how)
 		job->peer[p]->table_bytes = 2 * how->traffic.part_bytes;
 }
 
-/* What each process says of each rail, for all to see. */
+/* The ledgers of all processes and rails, in memory of all. */
 static struct rail_ledger (*ledgers)[RAIL_MAX];
 
-/* What left on a rail arrived on it, whoever moved it. */
+/* Bytes that left on a rail arrived on it, whoever moved them. */
 static void check_sums(struct job *job, int r)
 {
 	struct rail_ledger sum = { 0 };
@@ -91,7 +91,7 @@ static void check_sums(struct job *job, int r)
 	CHECK_EQUAL(sum.tx_bytes, 0);
 }
 
-/* Nobody was ever late with a receive, nothing is left over. */
+/* Every receive was in time, and every queue is empty. */
 static void check_ledger(struct job *job)
 {
 	for (int r = 0; r < rail_count(job->ctx); r++)
@@ -103,13 +103,13 @@ static void check_ledger(struct job *job)
 		CHECK_EQUAL(job->peer[p]->error, 0);
 		CHECK_EQUAL(job->peer[p]->ops, 0);
 		CHECK_EQUAL(job->peer[p]->landings_used, 0);
-		/* Who does not poll memory shares receives. */
+		/* Without polled memory, lanes share receives. */
 		CHECK_EQUAL(job->peer[p]->eager[0].qp.qp->srq == NULL, job->peer[p]->polled);
 		for (int i = 0; i < job->peer[p]->rail_count * job->peer[p]->qps; i++)
 			{
 			const struct rail_lane *lane = &job->peer[p]->bulk[i];
 
-			/* Every receive stands or will, no promise is forgotten. */
+			/* Every receive is posted or owed, no promise is forgotten. */
 			CHECK_EQUAL(lane->rq_free + lane->rq_owed, job->ctx->bulk_depth);
 			CHECK_EQUAL(lane->pulled, 0);
 		}
@@ -149,7 +149,7 @@ static void run(struct job_config config, struct how how)
 }
 
 /*
- * Which of so many variants of a set-up is run: one, another with each call, drawn by RG_SEED;
+ * The variant of a set-up to run: one in each call, drawn by RG_SEED, the next in the next call;
  * RG_LONG=1: ALL of them (`make check-long`).
  */
 enum { ALL = -1 };
@@ -296,8 +296,8 @@ static int all_ways(struct rail_way ways[TRAFFIC_WAYS_MAX], int rails)
 }
 
 /*
- * All ways, all sizes (the largest once), between processes that accept now, later, or of some
- * messages only a half; part_bytes: as in traffic.h.
+ * All ways, all sizes (the largest once), between processes that accept now, later, or only half
+ * of some messages; part_bytes: as in traffic.h.
  */
 static void ways_in_parts(const char *soft, int rails, int lanes, int qps, size_t part_bytes)
 {
@@ -400,7 +400,7 @@ static void test_staged(void **state)
 	edges_on(MODELLED, STAGED);
 }
 
-/* Way beyond every credit, both directions, nobody waits for anything. */
+/* Far more messages than credit, in both directions, without waiting. */
 static void flood_on(const char *soft, int lanes, size_t max_bytes, int count)
 {
 	int drawn = draw(2);

@@ -15,10 +15,10 @@ const struct rail_way traffic_ways[3] = {
 
 struct item {
 	struct rail_op op;
-	size_t bytes;			/* of the message */
-	size_t room;			/* of the receive buffer */
+	size_t bytes;			/* length of the message */
+	size_t room;			/* length of the receive buffer */
 	unsigned char *at;
-	size_t offset;			/* of at in the memory of all */
+	size_t offset;			/* offset of at in the memory of all */
 	const struct rail_way *way;
 	unsigned flags;
 	bool started, finished;
@@ -27,7 +27,7 @@ struct item {
 	size_t moved;			/* this end's: through parts, so far */
 };
 
-/* Messages with one partner: those to it and those from it. */
+/* Messages with a partner, in both directions. */
 struct side {
 	struct item *out, *in;
 	unsigned char *out_memory, *in_memory;
@@ -153,7 +153,7 @@ static struct item *items_make(int from, int to, unsigned char **at, size_t *byt
 	for (int i = 0; i < run.t->count; i++)
 		describe(&items[i], from, to, i, bytes);
 	*at = memory(*bytes + 1);
-	/* What lies between guards is left as it came: of a new process, and no message's content. */
+	/* Memory between guards stays as a new process has it, which is no message's content. */
 	for (int i = 0; i < run.t->count; i++) {
 		items[i].at = *at + items[i].offset;
 		memset(items[i].at - GUARD, GUARD_BYTE, GUARD);
@@ -277,7 +277,7 @@ static void send_some(int p)
 			CHECK(!(item->flags & RAIL_SEND_SYNC));
 			item->finished = true;
 			s->sending--;
-			/* The buffer is ours again: this must not reach the receiver. */
+			/* The buffer is free again: this write must not reach the receiver. */
 			memset(item->at, 0xee, item->bytes);
 		}
 		s->sent++;
@@ -301,7 +301,7 @@ static void accept_waiting(int p)
 {
 	struct side *s = &run.side[p];
 
-	/* Those that wait are as many as can come before one is accepted. */
+	/* So many messages can come before one is accepted. */
 	if (run.t->accept == ACCEPT_LATER && s->arrived < run.t->count && s->later < run.t->window)
 		return;
 	for (int i = run.t->count - 1; i >= 0 && s->later; i--)

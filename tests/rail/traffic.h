@@ -1,6 +1,6 @@
 /*
- * traffic.h - messages whose every byte both ends can compute: what is sent, what
- * must arrive, in which order, and that nothing else is touched.
+ * traffic.h - messages whose every byte both ends can compute: their content, their order,
+ * and untouched memory around them.
  */
 #ifndef TESTS_RAIL_TRAFFIC_H
 #define TESTS_RAIL_TRAFFIC_H
@@ -30,8 +30,8 @@ struct traffic {
 	bool with_self, one_way;	/* one_way: only the lower rank sends */
 	size_t truncate_every;		/* every so many is received into half its length */
 	/*
-	 * Long messages move in parts of so many bytes: of some the sender's memory is RAIL_MEM_PARTS,
-	 * of some the receiver's, of some neither's, which have a table of twice as many.  0: none.
+	 * Long messages move in parts of so many bytes: the sender's memory, the receiver's or
+	 * neither's is RAIL_MEM_PARTS; the last have a table of twice as many.  0: no parts.
 	 */
 	size_t part_bytes;
 };

@@ -85,7 +85,7 @@ static void test_as_it_is(void **state)
 	expect(&s, 2, "local_ack_timeout_err", true, 7);
 }
 
-/* At the end of its field a counter stays: it is there, its value says nothing. */
+/* A counter at the end of its field stays there: it has a name and no value. */
 static void test_saturated(void **state)
 {
 	static const struct { const char *name, *text; bool known; uint64_t value; } c[] = {

@@ -42,7 +42,7 @@ struct rail_tx {
 	uint64_t seq;			/* records sent */
 	uint32_t slots, granted;	/* ring size; given back by the reader, when last read */
 	uint32_t position, units, units_granted;	/* byte ring */
-	const _Atomic uint64_t *grant;	/* where the reader writes it */
+	const _Atomic uint64_t *grant;	/* written by the reader */
 	uint64_t slots_addr, bytes_addr;
 	uint32_t rkey;
 	bool polled;			/* the receiver polls memory; else by SEND */

@@ -13,7 +13,7 @@ enum { STAGING = 128 };			/* buffers */
 struct rail_staging {
 	unsigned char *memory;
 	uint32_t buffer_bytes;
-	struct ibv_mr *mr[RAIL_ALL];	/* one per adapter */
+	struct ibv_mr *mr[RAIL_ALL];	/* index: adapter */
 	uint16_t free[STAGING];
 	int free_count;
 };

@@ -29,7 +29,7 @@ struct ibv_mr;
 struct rail_mr {
 	uintptr_t start;
 	size_t bytes;
-	struct ibv_mr *on[RAIL_ALL];	/* one per adapter */
+	struct ibv_mr *on[RAIL_ALL];	/* index: adapter */
 	uint32_t refs;			/* operations that use it */
 	bool pinned;			/* rail_mr_pin: never evicted or joined */
 	bool stale;			/* pinned: the pages have gone, others came */

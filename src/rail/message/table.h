@@ -20,7 +20,7 @@ struct rail_peer;
 /* The memory of a message to be read: from the record before its RTS. */
 struct rail_keys {
 	uint64_t handle, address;
-	uint32_t rkey[RAIL_MAX];	/* one per rail */
+	uint32_t rkey[RAIL_MAX];	/* index: rail */
 };
 
 /* An RTS that has come. */

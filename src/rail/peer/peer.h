@@ -68,7 +68,7 @@ struct rail_peer {
 	/* Rings, receive buffers and grants, registered on all adapters. */
 	unsigned char *block;
 	size_t block_bytes;
-	struct ibv_mr *block_mr[RAIL_ALL];	/* one per adapter */
+	struct ibv_mr *block_mr[RAIL_ALL];	/* index: adapter */
 };
 
 static inline struct rail_lane *peer_bulk(const struct rail_peer *peer, int k, int q)

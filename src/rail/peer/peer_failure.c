@@ -34,7 +34,7 @@ void rail_peer_fail(struct rail_peer *peer, int error, const char *fmt, ...)
 
 	if (peer->error)
 		return;
-	/* One end has said goodbye and every operation has ended: queue pairs just went away. */
+	/* An end has said goodbye and every operation has ended: queue pairs just went away. */
 	expected = (peer->gone || peer->ctx->closing) && !peer->ops;
 	if (!expected) {
 		va_start(args, fmt);
@@ -45,7 +45,7 @@ void rail_peer_fail(struct rail_peer *peer, int error, const char *fmt, ...)
 	}
 	peer->error = -ECONNRESET;
 	for (int role = 0; role < LANE_ROLES; role++)
-		peer->tx[role].eager_slot = NULL;	/* it does not check error; others do */
+		peer->tx[role].eager_slot = NULL;	/* eager_slot alone does not check `error` */
 	peer->cause = error;
 	peer->reported = expected;
 	lanes_stop(peer);
