@@ -208,7 +208,7 @@ static void inject(struct job *job, int what)
 		CHECK_EQUAL(peer->error, 0);
 		rail_chunk_landed(&peer->bulk[0], landed | IMM_CONTROL, 0, false);
 		break;
-	case LAST_RULE:	/* of a rail that does not exist */
+	case LAST_RULE:	/* a rail that does not exist */
 		rail_chunk_landed(&peer->bulk[0], landed | IMM_CONTROL | 7, 0, false);
 		break;
 	default:
@@ -231,7 +231,7 @@ static void rules_body(struct job *job)
 	job_connect(job);
 	data = calloc(1, 65536);
 	if (job->rank == 0) {
-		/* One message of two chunks is offered, and stays so. */
+		/* A message of two chunks is offered, without an answer. */
 		CHECK_EQUAL(rail_send(job->peer[1], &way, &header,
 				      &(struct rail_buf){ data, 65536, RAIL_MEM_HOST }, 0, &op), 0);
 		capture_begin(2);
@@ -281,7 +281,7 @@ static void test_rules(void **state)
 
 /* Answers to a message of 65536 bytes that make no sense; process 1 stays silent. */
 static const struct answer {
-	enum rail_rendezvous by;	/* of the message */
+	enum rail_rendezvous by;	/* memory of the message */
 	bool fin;			/* the answer, else a CTS */
 	uint64_t word;
 	uint32_t units[RAIL_MAX];

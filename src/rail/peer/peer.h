@@ -34,7 +34,7 @@ struct rail_peer {
 	bool reported;			/* the failure has been told, or need not be */
 	bool told;			/* on_peer_error has been called */
 	struct rail_demand *demand;		/* state of a connection on demand (on_demand.c) */
-	bool reads_next;		/* who moved the last of several: rndv_receive.c, take_both */
+	bool reads_next;		/* the mover of the last of several: rndv_receive.c, take_both */
 	bool working;			/* in the context's list of peers with something to do */
 	struct rail_peer *next_working;
 	uint32_t ops;			/* in flight with this peer */
