@@ -26,7 +26,7 @@ struct call_row {
 
 extern const struct call_row call_row[CALLS];
 
-/* Set the hook that was there before: called by this one.  NULL: it makes the system call. */
+/* Set the earlier hook, which this one calls.  NULL: this one makes the system call. */
 void call_set_next(enum call call, void *function);
 
 /* The lowest end of the heap that brk accepts; set before the first patch. */

@@ -12,8 +12,8 @@
  *
  * Not reported: system calls made by an instruction outside the C library's functions.
  * The dynamic linker makes such calls (dlclose): see rg_memwatch_in_library.
- * Sanitizers' allocators do, too: rg_memwatch_start refuses beside them.
- * Not reported either: what another process does to memory that both share.
+ * Sanitizers' allocators do, too: rg_memwatch_start refuses to run with them.
+ * Not reported either: changes by another process of memory that both share.
  */
 #ifndef RG_MEMWATCH_H
 #define RG_MEMWATCH_H
@@ -58,7 +58,7 @@ int rg_memwatch_start(rg_memwatch_fn *listener, const char **why);
  * all the same.  False, from then on: setting them failed, and calls are not reported.
  */
 bool rg_memwatch_check(void);
-/* How often they were set again: who relies on reports asks whether that has changed. */
+/* Repairs of patches so far: a caller that relies on reports asks whether the count has changed. */
 uint64_t rg_memwatch_repairs(void);
 
 /*

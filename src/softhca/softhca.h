@@ -1,8 +1,8 @@
 /*
  * softhca.h - libsofthca: the libibverbs API in user space, on any Linux machine.
  *
- * The API of the library is infiniband/verbs.h.  This header adds only what
- * verbs does not define: which devices exist, the arena of memory that every
+ * The API of the library is infiniband/verbs.h.  This header adds only calls that
+ * verbs does not define: the list of devices, the arena of memory that every
  * process of a fabric can map, and the description of the timing model.
  *
  * Terms:  a *fabric* is one switch and everything attached to it, named, per
@@ -17,8 +17,8 @@
  *
  * Environment, where a function takes no configuration: SOFTHCA_SPEC,
  * SOFTHCA_FABRIC, SOFTHCA_NODE; SOFTHCA_REMAP and SOFTHCA_COPY (below).  SOFTHCA_DIR
- * names the directory of files, instead of /dev/shm, TMPDIR and /tmp, of which the
- * first that takes any is used: member registries and, where the system denies
+ * names the directory of files; the default is the first of /dev/shm, TMPDIR and /tmp
+ * that takes files.  Files are member registries and, where the system denies
  * memfd_create or with SOFTHCA_MEMORY=file, shared memory as files without a name.
  * ibv_get_device_list shows software devices only with SOFTHCA_EXPOSE=1 (the
  * softhca command sets it).
@@ -36,35 +36,35 @@ extern "C" {
 #endif
 
 /*
- * How registered memory that is not from the arena is reached.  To *remap* it is
- * to move its pages, in place, onto memory that peers can map: data then moves
- * by one copy.  Otherwise peers copy by process_vm_readv/writev, at 1 us and more
- * per message.  Where the kernel denies that (Yama from ptrace_scope 1 on, seccomp
- * filters, other user or pid namespaces), the copy service copies: a thread of the
- * process that owns the memory, at about a fifth of that bandwidth.  SOFTHCA_COPY chooses: "auto" is
- * this; "bounce" always uses the copy service; "kernel" never, and declares under
- * ptrace_scope 1 that any process of the same user may trace this one
- * (PR_SET_PTRACER_ANY), which no other setting does.
+ * How peers reach registered memory outside of the arena.  Remapping moves its pages,
+ * in place, onto memory that peers can map: data then moves by one copy.  Without it
+ * peers copy by process_vm_readv/writev, at 1 us and more per message.  Where the kernel
+ * denies process_vm_readv (Yama from ptrace_scope 1 on, seccomp filters, other user or
+ * pid namespaces), the copy service copies: a thread of the process that owns the
+ * memory, at about a fifth of the kernel's bandwidth.  SOFTHCA_COPY chooses: "auto" is
+ * this order; "bounce" always uses the copy service; "kernel" never uses it, and under
+ * ptrace_scope 1 declares that any process of the same user may trace this one
+ * (PR_SET_PTRACER_ANY).  No other setting makes this declaration.
  *
  * A write by another thread to a page during its first registration can be lost.
  * Otherwise remapped memory behaves as before: pages are moved back ahead of calls
- * that would show a difference (mremap, madvise, fork...), which patches of the C
- * library's functions intercept; peers then reach the registrations as if they
- * had not been remapped.  Where these calls cannot be intercepted (beside a
- * sanitizer) nothing is remapped.
+ * that would show a difference (mremap, madvise, fork...); patches of the C library's
+ * functions intercept these calls.  Peers then reach the registrations as if they
+ * had not been remapped.  Where these calls cannot be intercepted (under a sanitizer)
+ * nothing is remapped.
  */
 enum softhca_remap {
 	SOFTHCA_REMAP_DEFAULT,	/* SOFTHCA_REMAP, else: never */
 	SOFTHCA_REMAP_NEVER,
 	SOFTHCA_REMAP_AUTO,	/* whole pages of private anonymous memory, except the main stack */
-	SOFTHCA_REMAP_ALWAYS,	/* also the pages at its edges, with what else they hold */
+	SOFTHCA_REMAP_ALWAYS,	/* also the pages at its edges, with the rest of their contents */
 };
 
 struct softhca_config {
 	const char *spec;	/* NULL: SOFTHCA_SPEC, else "ideal" */
 	const char *fabric;	/* NULL: SOFTHCA_FABRIC, else one per user */
 	int node;		/* -1: SOFTHCA_NODE, else 0 */
-	enum softhca_remap remap;	/* of the first call on a fabric; SOFTHCA_REMAP wins */
+	enum softhca_remap remap;	/* the first call on a fabric decides; SOFTHCA_REMAP wins */
 };
 
 /*
@@ -83,7 +83,7 @@ struct softhca_config {
  */
 struct ibv_device **softhca_get_device_list(const struct softhca_config *cfg, int *count);
 
-/* One line about the last failure in this thread: "spec: rate=0: ... (accepted: ...)". */
+/* The last failure in this thread, in one line: "spec: rate=0: ... (accepted: ...)". */
 const char *softhca_last_error(void);
 
 /*
@@ -101,10 +101,10 @@ int softhca_spec_canonical(const char *spec, char *buf, size_t size);
 /*
  * Memory that objects occupy, in bytes: a queue pair 7 KiB and, per request it
  * has room for, 144 + 16 per SGE (send) or 72 and more from 4 SGEs on (receive),
- * in all about 25 KiB with 64 and 64 and its share of what it touches at its
- * peer; a completion queue 120 per entry once used; a process 2.5 MiB.  It is
- * allocated when touched, but at creation with vm.overcommit_memory=2 or
- * SOFTHCA_RESERVE=1, so that a shortage is an error (ENOMEM) and no SIGBUS.
+ * in all about 25 KiB with 64 and 64 and its share of memory touched at its
+ * peer; a completion queue 120 per entry once used; a process 2.5 MiB.  Memory is
+ * allocated when touched; with vm.overcommit_memory=2 or SOFTHCA_RESERVE=1 at
+ * creation, so that a shortage is an error (ENOMEM) and no SIGBUS.
  * Address space: 8 GiB for each peer process, so RLIMIT_AS (ulimit -v) must be
  * unlimited.  File descriptors: two per peer process and one for each of its
  * channels that receives wake-ups (64 at most), three per open device, two per
@@ -114,13 +114,13 @@ int softhca_spec_canonical(const char *spec, char *buf, size_t size);
 
 bool softhca_is_device(const struct ibv_device *device);
 
-/* What a device models; rates in bytes per second and direction, 0 = unlimited. */
+/* A device's model; rates in bytes per second and direction, 0 = unlimited. */
 struct softhca_model {
 	bool timed;
 	unsigned ports;			/* per adapter */
-	uint64_t port_rate[8];		/* of port 1, 2, ... */
-	uint64_t latency_ns;		/* one way, of the wire and both adapters */
-	/* Limits of an adapter, all its ports together: its own; its host bus's. */
+	uint64_t port_rate[8];		/* port 1, 2, ... */
+	uint64_t latency_ns;		/* the wire and both adapters, in one direction */
+	/* Limits of an adapter with all its ports: its own; its host bus's. */
 	uint64_t cap;
 	uint64_t bus_read, bus_write;	/* data sent; received */
 	bool bus_half;			/* both directions share it, each at its own rate */
@@ -139,14 +139,14 @@ int softhca_query_model(const struct ibv_device *device, struct softhca_model *m
 int softhca_query_retries(const struct ibv_context *context, unsigned port, uint64_t *retries);
 
 /*
- * What is known of a queue pair that datagrams go to: the one of this number at the address of `ah`.
- * Their sender itself learns nothing of a loss.  -ENODEV: not a software device's.
+ * The state of a queue pair that datagrams go to: number `qpn` at the address of `ah`.  The sender
+ * of a datagram learns nothing of a loss.  -ENODEV: `ah` is not a software device's.
  */
 enum softhca_reach {
-	SOFTHCA_REACHED,	/* its process exists, and runs or is stopped */
+	SOFTHCA_REACHED,	/* the process exists, and runs or is stopped */
 	SOFTHCA_CUT,		/* a port at either end is down, or 9 of 10 packets are lost */
-	SOFTHCA_LEFT,		/* its process has left the fabric in good order, or none has this number */
-	SOFTHCA_DEAD,		/* its process has ended without that */
+	SOFTHCA_LEFT,		/* the process has left the fabric in good order, or none has this number */
+	SOFTHCA_DEAD,		/* the process has ended without leaving */
 };
 int softhca_query_reach(const struct ibv_ah *ah, uint32_t qpn);
 
@@ -170,17 +170,18 @@ void softhca_arena_free(void *addr);
 bool softhca_arena_contains(const void *addr, size_t bytes);
 
 /*
- * Mapping on request: peers map what is registered instead of copying it through the kernel.  The whole pages of the registration are moved, in place, onto memory
- * that can be mapped; what lies beside them in its first and last page is not.  Until
- * softhca_map returns, nothing but its caller may write to these bytes, not a peer either: so it is
- * for receive buffers of operations that peers have not been told of.
+ * Mapping on request: peers map the registration instead of copying through the kernel.  The whole
+ * pages of the registration are moved, in place, onto memory that can be mapped; a first or last
+ * page that it shares with other data stays.  Until softhca_map returns, only its caller may write
+ * to these bytes, and no peer: softhca_map is for receive buffers of operations that no peer has
+ * been told of.
  *
  * `frame` is an address in the frame of the function that owns the buffer, for the question
  * whether it is on the stack of that thread or fiber.
  *
- * -EPERM, with the reason in softhca_last_error(), and nothing has changed: it holds no whole page;
- * it is not private anonymous memory; it is on a stack, or bound to NUMA nodes, or kept (below);
- * it is pinned by a real device; the process has locked memory, or a GPU, VFIO, KVM or verbs
+ * -EPERM, with the reason in softhca_last_error(), and nothing has changed: the memory holds no
+ * whole page; is not private anonymous memory; is on a stack, or bound to NUMA nodes, or kept
+ * (below); is pinned by a real device; the process has locked memory, or a GPU, VFIO, KVM or verbs
  * device, io_uring or userfaultfd open; calls that change mappings cannot be watched; there is no
  * memory for the copy.  -ENODEV.
  *
@@ -189,17 +190,17 @@ bool softhca_arena_contains(const void *addr, size_t bytes);
  * the program and peers may go on using it.
  */
 int softhca_map(struct ibv_mr *mr, const void *frame);
-/* 0: as far as the process is concerned; else -EPERM, with the reason, as above. */
+/* 0: nothing about the process prevents mapping; else -EPERM, with the reason, as above. */
 int softhca_may_map(void);
 bool softhca_is_mapped(const struct ibv_mr *mr);
 void softhca_unmap(struct ibv_mr *mr);
 
 /*
- * Memory that others know by its pages: it is moved back, and not moved until softhca_unkeep of the
- * same.  0 or -ENOMEM.
+ * Memory that others know by its pages is moved back, and stays until softhca_unkeep of the same
+ * address.  0 or -ENOMEM.
  */
 int softhca_keep(const void *addr, size_t bytes);
-void softhca_unkeep(const void *addr, size_t bytes);	/* 0: what begins there, whatever it is */
+void softhca_unkeep(const void *addr, size_t bytes);	/* 0: the kept memory that begins there */
 
 #ifdef __cplusplus
 }

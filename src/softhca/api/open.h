@@ -5,7 +5,7 @@
 #include "softhca/object/device.h"
 
 struct ibv_context *hca_device_open(struct ibv_device *d);
-/* Objects that the user has not destroyed are destroyed, as when the kernel closes a device. */
+/* Closing destroys the objects that the user has not destroyed, like the kernel's close. */
 int hca_device_close(struct ibv_context *c);
 
 /* Lists for ibv_free_device_list: software devices first, then those of the real library. */
@@ -16,7 +16,7 @@ void hca_list_free(struct ibv_device **list);
 /*
  * ibv_import_device: another context of a device that this process has opened,
  * by (a duplicate of) its cmd_fd, which then belongs to the new context.  *ours:
- * whether it is the cmd_fd of a software device at all.
+ * is it the cmd_fd of a software device at all?
  */
 struct ibv_context *hca_device_import(int cmd_fd, bool *ours);
 

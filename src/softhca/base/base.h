@@ -17,7 +17,7 @@
 #define hca_container(ptr, type, member) \
 	((type *)(void *)((char *)(ptr) - offsetof(type, member)))
 
-/* What libsofthca.so exports; everything else is hidden. */
+/* libsofthca.so exports functions with this mark; all others are hidden. */
 #define HCA_EXPORT __attribute__((visibility("default")))
 
 /*

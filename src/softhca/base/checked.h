@@ -1,6 +1,6 @@
 /*
- * checked.h - is the process under valgrind?  It keeps books of every byte that is mapped, used or not:
- * with --track-origins a second for each GiB, when it is mapped and when it is unmapped.
+ * checked.h - is the process under valgrind?  Valgrind keeps books of every mapped byte, used or
+ * not: with --track-origins each GiB takes a second when it is mapped and when it is unmapped.
  */
 #ifndef HCA_CHECKED_H
 #define HCA_CHECKED_H

@@ -2,7 +2,7 @@
  * heap.h - allocation of pieces of this process's segment.
  *
  * Sizes are rounded to powers of two of lines; a freed piece is kept for the same
- * size.  All bookkeeping is private, so that a peer cannot disturb it.  The caller
+ * size.  Bookkeeping is private, so that a peer cannot disturb it.  The caller
  * holds the lock (fabric.slow).
  */
 #ifndef HCA_HEAP_H
@@ -15,7 +15,7 @@ enum { HCA_HEAP_CLASSES = 28 };		/* 1 line ... 2^27 lines */
 
 struct hca_heap {
 	unsigned char *base;
-	int fd;				/* the segment, and where in it base is */
+	int fd;				/* the segment; base is at `offset` in it */
 	uint64_t offset;
 	uint64_t lines, top;
 	struct {

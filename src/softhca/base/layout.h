@@ -7,16 +7,16 @@
  *
  *	fabric	one per fabric: its members, the owner of each queue pair, when
  *		each port and bus is free.  Exists as long as one member does.
- *	process	one per member: what peers need to reach its queue pairs:
- *		receive queues, completion mailboxes.
+ *	process	one per member: the state of its queue pairs that peers use, receive
+ *		queues, completion mailboxes.
  *	table	one per member: its registrations.  Peers read it; no mapping but
  *		the member's own is writable (mr_table.h).
  *	memory	one per process: its data.  File offset = virtual address.
  *
  * Rules.  Offsets instead of pointers.  No lock: every word has one writer at a
  * time or is claimed by compare-and-swap, so that a process may die at any
- * instruction.  A reader checks every index and length it finds and keeps
- * private copies of what it checked: a peer can corrupt data and connections, not
+ * instruction.  A reader checks every index and length that it reads and keeps
+ * private copies of the checked values: a peer can corrupt data and connections, not
  * another process.
  *
  * Positions are 32-bit counters that wrap; the slot is position & mask.
@@ -30,7 +30,7 @@
 #include <stdint.h>
 
 enum {
-	HCA_ABI = 5,			/* of everything in this file and of registry.h */
+	HCA_ABI = 5,			/* version of this file and of registry.h */
 	HCA_LINE = 64,
 	HCA_PAGE = 4096,
 	HCA_SPEC_MAX = 896,		/* canonical spec with its NUL */
@@ -43,16 +43,16 @@ enum {
 	HCA_PORTS_MAX = 8,		/* per adapter */
 
 	HCA_QPN_INDEX_BITS = 18,	/* queue pairs of a fabric ... */
-	HCA_QPN_GEN_BITS = 6,		/* ... and how often a number was used */
+	HCA_QPN_GEN_BITS = 6,		/* ... and uses of a number so far */
 	HCA_FABRIC_QPS = 1 << HCA_QPN_INDEX_BITS,
 	HCA_QPS_MAX = 1 << 16,		/* per process */
 
 	HCA_KEY_INDEX_BITS = 20,	/* registrations of a process ... */
-	HCA_KEY_GEN_BITS = 12,		/* ... and how often an index was used */
+	HCA_KEY_GEN_BITS = 12,		/* ... and uses of an index so far */
 	HCA_MRS_MAX = 1 << HCA_KEY_INDEX_BITS,
 
 	HCA_SGE_MAX = 32,
-	HCA_MEMBERS_MAX = 4096,		/* of all multicast groups of a fabric */
+	HCA_MEMBERS_MAX = 4096,		/* all multicast groups of a fabric together */
 
 	HCA_WAKEUPS_MAX = 4096,		/* per process: open adapters and completion channels */
 };
@@ -80,12 +80,12 @@ struct hca_shm_slot {
 	int32_t process_fd;		/* numbers of its file descriptors */
 	int32_t memory_fd;
 	uint32_t node;
-	uint64_t start_time;		/* of the pid, field 22 of /proc/<pid>/stat */
+	uint64_t start_time;		/* the pid's: field 22 of /proc/<pid>/stat */
 	int32_t table_fd;
 	uint32_t pid_ns;		/* the pid counts there; 0: unknown */
-	uint64_t net_ns;		/* its socket is there */
-	uint32_t address;		/* of its socket: enum hca_address_kind */
-	uint32_t memory_bits;		/* its memory segment has 1 << that bytes */
+	uint64_t net_ns;		/* the network namespace of the socket */
+	uint32_t address;		/* the socket's: enum hca_address_kind */
+	uint32_t memory_bits;		/* the memory segment has 1 << this bytes */
 	char pad[HCA_LINE - 56];
 };
 
@@ -96,7 +96,7 @@ struct hca_shm_slot {
  */
 struct hca_shm_port {
 	_Atomic uint64_t state;
-	_Atomic uint32_t loss_ppb;	/* of the packets that it sends or receives */
+	_Atomic uint32_t loss_ppb;	/* share of its packets, in both directions */
 	uint32_t pad;
 };
 
@@ -119,7 +119,7 @@ struct hca_shm_adapter {
 /* A queue pair that is attached to a multicast GID (mcast.c). */
 struct hca_shm_member {
 	_Atomic uint64_t owner;		/* generation << 32 | claimer << 8 | state; 0: free */
-	_Atomic uint32_t address;	/* of its port */
+	_Atomic uint32_t address;	/* address of the queue pair's port */
 	uint32_t qpn;
 	uint8_t gid[16];
 };
@@ -130,13 +130,13 @@ struct hca_shm_fabric {
 	uint32_t abi;
 	uint32_t pad;
 	uint64_t nonce;
-	uint64_t id, place;		/* of addresses: descriptors.h */
+	uint64_t id, place;		/* parts of addresses: descriptors.h */
 	char spec[HCA_SPEC_MAX];
 	char name[HCA_NAME_MAX + 1];
 
 	/* Rarely written. */
 	alignas(HCA_LINE) _Atomic uint64_t started_ns;	/* first queue pair ready; 0: none yet */
-	_Atomic uint32_t changes_done;	/* of the spec's schedule */
+	_Atomic uint32_t changes_done;	/* changes of the schedule that are carried out */
 	_Atomic uint32_t faulty;	/* a port was down or has lost packets at some time */
 	_Atomic uint32_t unfenced;	/* some member may not use membarrier: peer.h */
 
@@ -170,17 +170,16 @@ static inline uint64_t hca_shm_qp_entry(uint32_t index, uint32_t slot, uint32_t 
 /*
  * A registration or a memory window.  stamp is 0 while the rest changes; else
  * its key (31..0) and the count of writes to the table (63..32), so that a stamp
- * never recurs, although a key may.  The part that is in the owner's memory
- * segment can be mapped; the rest is reached by the methods of copy.h.  That part
- * may shrink: one of its ends changes, by one store, and then the stamp, to
- * another with the same key.
+ * never recurs, although a key may.  The mapped part is in the owner's memory
+ * segment; the methods of copy.h reach the rest.  The mapped part may shrink: one
+ * store changes one of its ends, then the stamp becomes another with the same key.
  */
 struct hca_shm_mr {
 	_Atomic uint64_t stamp;
 	uint32_t access;	/* enum ibv_access_flags */
 	uint32_t pd;
-	uint32_t qpn;		/* not 0: only for the peer connected to this queue pair, */
-				/* which may invalidate it: hca_shm_process.taken */
+	uint32_t qpn;		/* not 0: only the peer connected to this queue pair may use */
+				/* and invalidate it: hca_shm_process.taken */
 	_Atomic uint32_t away;	/* temporarily not to be copied to or from by address */
 	uint64_t iova;		/* base of remote addresses */
 	uint64_t addr;		/* the owner's address of iova */
@@ -189,12 +188,12 @@ struct hca_shm_mr {
 };
 
 struct hca_shm_table {
-	/* Its owner: written before another process can open the segment. */
+	/* The owner; written before another process can open the segment. */
 	uint64_t magic;
 	uint32_t abi;
 	uint32_t slot;
-	uint64_t nonce;			/* of the fabric */
-	uint32_t generation;		/* of the slot */
+	uint64_t nonce;			/* the fabric's */
+	uint32_t generation;		/* the slot's */
 	int32_t pid;
 	uint64_t start_time;
 
@@ -226,17 +225,17 @@ struct hca_shm_recv {
  * entries are completed in any order, so positions and entries are separate.
  * order[position & mask] is the entry that was posted at a position; it is written
  * after the entry is POSTED.  A sender searches from `head` on for an entry that
- * is POSTED at its position and claims it, by one compare-and-swap.  Once its
+ * is POSTED at its position, and one compare-and-swap claims it.  Once its
  * completion is in the mailbox the entry becomes DONE; if the message failed, it
  * becomes POSTED again and the head moves back.  The owner posts anew the entries
- * that senders pass by nevertheless, and those claimed by dead processes.
+ * that senders nevertheless pass by, and the entries claimed by dead processes.
  */
 struct hca_shm_shared {
 	_Atomic uint32_t head;		/* hint: no POSTED entry before it */
-	_Atomic uint32_t first;		/* where it began */
+	_Atomic uint32_t first;		/* position of the first entry */
 	alignas(HCA_LINE) _Atomic uint32_t limit;	/* fewer left: one event; 0: none */
 	_Atomic uint32_t limit_reached;
-	_Atomic uint32_t returned;	/* some entry was posted again behind the head */
+	_Atomic uint32_t returned;	/* an entry before the head was posted again */
 	alignas(HCA_LINE) _Atomic uint32_t posted;	/* position of the next */
 	alignas(HCA_LINE) _Atomic uint64_t order[];	/* position << 32 | entry */
 };
@@ -246,18 +245,18 @@ struct hca_shm_shared {
  * (FREE -> CLAIMED), fills it, publishes (CLAIMED -> FULL); the owner of the
  * queue makes it FREE for the next lap.  All-zero memory is an empty mailbox.
  *
- * The owner makes a slot FREE whose claimer is dead, and REVOKED one whose claimer
- * seems to be stopped; every process skips a REVOKED slot, since its claimer may
- * still write to it.  The claimer finds it REVOKED when it fails to publish, makes
- * it RETURNED, and claims a later slot; the owner makes it FREE on its next pass.
+ * If a claimer is dead, the owner makes its slot FREE; if it seems to be stopped, REVOKED.
+ * Every process skips a REVOKED slot, since its claimer may still write to it.  The
+ * claimer fails to publish a REVOKED slot, makes it RETURNED, and claims a later one;
+ * the owner makes a RETURNED slot FREE on its next pass.
  */
 struct hca_shm_cqe {
 	_Atomic uint64_t state;		/* hca_shm_state(lap, ...) */
 	uint64_t visible_ns;		/* 0: at once */
 	uint32_t qp_index;		/* in the owner's table */
 	uint32_t qpn;
-	uint32_t position;		/* of the receive that is complete */
-	uint32_t entry;			/* of a shared receive queue */
+	uint32_t position;		/* the complete receive's */
+	uint32_t entry;			/* the shared receive queue's */
 	uint32_t bytes;
 	uint32_t imm;
 	uint32_t src_qp;
@@ -273,18 +272,18 @@ struct hca_shm_cqe {
 struct hca_shm_mailbox {
 	_Atomic uint32_t overflow;	/* a producer found it full */
 	alignas(HCA_LINE) _Atomic uint32_t tail;	/* hint: no free slot before it */
-	uint32_t wakeup;			/* of its completion channel: index + 1; 0: none */
+	uint32_t wakeup;			/* the completion channel's: index + 1; 0: none */
 	_Atomic uint64_t armed;		/* generation << 3 | enum hca_armed */
 	uint32_t stamped;		/* entries need the time of their creation */
 	alignas(HCA_LINE) struct hca_shm_cqe slot[];
 };
 
 /*
- * Whether the owner is to be woken.  A producer that has published an entry fires
- * an armed queue (ARMED_* -> FIRED), sends a wake-up, and records it
- * (FIRED -> RUNG).  A producer that finds FIRED sends a wake-up, too: the one that
- * fired may have died before it did.  Only the owner returns to IDLE, when it
- * hands out the event, and arms again, each time in a new generation.
+ * Does the owner want to be woken?  A producer that has published an entry fires
+ * an armed queue (ARMED_* -> FIRED), sends a wake-up, and notes that (FIRED -> RUNG).
+ * A producer that finds FIRED sends a wake-up, too: the producer that fired may have
+ * died before it sent one.  Only the owner returns to IDLE, when it hands out the
+ * event, and arms again, each time in a new generation.
  */
 enum hca_armed {
 	HCA_IDLE,
@@ -353,7 +352,7 @@ static inline uint32_t hca_shm_claimer(uint64_t state)
 struct hca_shm_wakeup {
 	_Atomic uint64_t ino;
 	_Atomic int32_t fd;
-	_Atomic uint32_t adapter;	/* whose events it announces; or HCA_WAKEUP_CHANNEL */
+	_Atomic uint32_t adapter;	/* it announces this one's events; or HCA_WAKEUP_CHANNEL */
 };
 
 /* A fault that a completion of the queue pair reports already: no event. */
@@ -379,15 +378,15 @@ struct hca_shm_qp {
 	/* The same, read once per connection. */
 	uint32_t qpn;
 	uint32_t pd;
-	uint32_t address;		/* of its port: fabric.h */
+	uint32_t address;		/* its port's: fabric.h */
 	uint32_t rq_line;		/* receive ring, in lines of the heap */
 	uint32_t rq_count;		/* a power of two */
 	uint32_t rq_stride;		/* bytes */
 	uint32_t rq_pd;
 	uint32_t shared_line;		/* struct hca_shm_shared of the ring; 0: not shared */
-	uint32_t reads;			/* RDMA reads that it answers at a time */
-	uint32_t wakeup[3];		/* that announce errors: of its context, of its */
-					/* queues' channels; index + 1; 0: none */
+	uint32_t reads;			/* limit of RDMA reads that it answers at a time */
+	uint32_t wakeup[3];		/* they announce errors: its context's, its queues' */
+					/* channels'; index + 1; 0: none */
 	char pad1[HCA_LINE - 48];
 
 	/* Written by the peer. */
@@ -422,9 +421,9 @@ struct hca_shm_process {
 	uint64_t magic;
 	uint32_t abi;
 	uint32_t slot;
-	uint64_t nonce;			/* of the fabric */
-	uint32_t generation;		/* of the slot */
-	uint64_t heap_bytes;		/* of the heap as far as its owner uses and peers map it */
+	uint64_t nonce;			/* the fabric's */
+	uint32_t generation;		/* the slot's */
+	uint64_t heap_bytes;		/* size of the heap, as its owner uses and peers map it */
 
 	/* Incremented by peers after a change that the owner must examine. */
 	alignas(HCA_LINE) _Atomic uint32_t attention;

@@ -12,7 +12,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* One mapping, as /proc/self/maps lists it. */
+/* A mapping, as /proc/self/maps lists it. */
 struct hca_map {
 	uint64_t start, end;
 	uint64_t offset;		/* in its file */

@@ -1,6 +1,6 @@
 /*
  * place.h - the directories for files of this library: member registries and, where the system
- * denies memfd_create, the files behind shared memory.
+ * denies memfd_create, the files of shared memory.
  */
 #ifndef HCA_PLACE_H
 #define HCA_PLACE_H

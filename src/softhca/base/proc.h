@@ -15,7 +15,7 @@
 
 void hca_proc_keep(void);
 
-/* As open, readlink and stat. */
+/* Like open, readlink and stat. */
 int hca_proc_open(const char *path, int flags);
 ssize_t hca_proc_link(const char *path, char *text, size_t size);
 int hca_proc_stat(const char *path, struct stat *st);
@@ -27,9 +27,9 @@ int hca_proc_reopen(int fd, int flags);
 uint32_t hca_proc_namespace(void);
 
 /*
- * Field 22 of /proc/<pid>/stat, + 1; or 0 with errno: ENOENT or ESRCH when there is
- * no such process or only the zombie of one whose threads have all ended, else it
- * could not be read.  EACCES: there is a process of that number, and /proc hides it.
+ * Field 22 of /proc/<pid>/stat, + 1; or 0 with errno: ENOENT or ESRCH when no such
+ * process exists, or only a zombie, all of whose threads have ended; else the file
+ * could not be read.  EACCES: a process of that number exists, and /proc hides it.
  */
 uint64_t hca_process_start_time(pid_t pid);
 

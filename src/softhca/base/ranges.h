@@ -25,17 +25,17 @@ struct hca_ranges {
 	struct hca_range range[HCA_RANGES_MAX];	/* ascending, apart from each other */
 };
 
-/* Is any of [start, end) in it?  Without the lock, true may be out of date. */
+/* Does the set touch [start, end)?  Without the lock, true may be out of date. */
 bool hca_ranges_touch(const struct hca_ranges *r, uint64_t start, uint64_t end);
 
 /* False: there is no room. */
 bool hca_ranges_add(struct hca_ranges *r, uint64_t start, uint64_t end);
-/* Where there is no room to split one range into two, some of it stays. */
+/* Without room to split one range into two, a part of it stays. */
 void hca_ranges_remove(struct hca_ranges *r, uint64_t start, uint64_t end);
 /* Empty it in a child of fork, even if a change was in progress. */
 void hca_ranges_reset(struct hca_ranges *r);
 
-/* The first part of it in [*start, end); false: none. */
+/* The first part of the set in [*start, end); false: none. */
 bool hca_ranges_next(const struct hca_ranges *r, uint64_t *start, uint64_t end, uint64_t *stop);
 
 #endif

@@ -2,8 +2,8 @@
  * segment.h - memory that processes share: sealed memfds, and opening those of other processes.
  *
  * Where the system denies memfd_create (a seccomp filter), or with SOFTHCA_MEMORY=file, segments are
- * files without a name (place.h).  Those cannot be sealed: a peer can shrink its own, and so end the
- * processes that have them mapped.  A process accepts segments of its own kind only.
+ * files without a name (place.h).  Files cannot be sealed: a peer can shrink its own, and so end the
+ * processes that have them mapped.  A process accepts only segments of its own kind.
  */
 #ifndef HCA_SEGMENT_H
 #define HCA_SEGMENT_H
@@ -21,7 +21,7 @@ int hca_file_size(int fd, uint64_t bytes, bool reserve);
 
 /* Are the segments of this process files? */
 bool hca_segments_are_files(void);
-/* Is that the user of this process, or the one that it had when it made its first segment? */
+/* Is uid the user of this process, now or when it made its first segment? */
 bool hca_segment_of_user(uid_t uid);
 
 /* memfd_create, close-on-exec, and not executable where the kernel has that. */
@@ -41,10 +41,10 @@ enum hca_guards {
 };
 
 /*
- * The same, mapped, read-only for all other processes, and empty: no process
- * mapped or wrote it before it was sealed.  *guards: enum hca_guards, as far as
- * this kernel supports them (all since Linux 5.1); hca_segment_open_own can
- * require the same of a peer's.
+ * hca_segment_create, mapped, read-only for all other processes, and empty: no
+ * process mapped or wrote it before it was sealed.  *guards: enum hca_guards, as far
+ * as this kernel supports them (all since Linux 5.1); hca_segment_open_own can
+ * require the same of a peer's segment.
  */
 int hca_segment_create_own(const char *name, uint64_t bytes, void **at, unsigned *guards);
 
@@ -57,14 +57,14 @@ int hca_segment_reserve(int fd, uint64_t offset, uint64_t bytes);
 
 /*
  * Descriptor `fd` of process `pid`, if it is a sealed memfd of this size that
- * belongs to this user.  A new descriptor or -errno (silent); -EMEDIUMTYPE: it is
+ * belongs to this user.  A new descriptor or -errno (silent); -EMEDIUMTYPE: `fd` is
  * a file, or where files are expected a memfd.
  */
 int hca_segment_open(pid_t pid, int fd, uint64_t bytes);
-/* The same for one that only `pid` itself writes to, with these guards; read-only. */
+/* hca_segment_open of a segment that only `pid` itself writes to, with these guards; read-only. */
 int hca_segment_open_own(pid_t pid, int fd, uint64_t bytes, unsigned guards);
 
-/* The same check of a descriptor that a member has handed over: 0, -EPERM or -EMEDIUMTYPE. */
+/* Check a descriptor that a member has handed over, as open does: 0, -EPERM or -EMEDIUMTYPE. */
 int hca_segment_check(int fd, uint64_t bytes, unsigned guards);
 
 /* Shared mapping, excluded from core dumps and from children of fork; NULL with errno. */

@@ -1,7 +1,7 @@
 /*
- * sys.h - system calls that are not reported to listeners of memwatch.h: what this library
- * does to its segment and to pages that it moves is no action of the program, and its own
- * listener would run inside of these calls otherwise.
+ * sys.h - system calls that are not reported to listeners of memwatch.h: calls by this library on
+ * its segment and on pages that it moves are no actions of the program, and the library's own
+ * listener would run inside of them.
  */
 #ifndef HCA_SYS_H
 #define HCA_SYS_H

@@ -3,9 +3,9 @@
  *
  * A queue pair whose oldest work request has to wait (no receive at the peer,
  * no peer, not yet due) is on its fabric's list.  Every verb that moves data
- * looks at one word and, if anything waits, one thread goes through the list.
- * So a program makes progress whenever it polls or posts, whatever it polls;
- * while it does neither, the progress thread does this (progress_thread.h).
+ * checks one word and, if anything waits, one thread goes through the list.
+ * So a program makes progress whenever it posts or polls any queue; while it
+ * does neither, the progress thread goes through the list (progress_thread.h).
  */
 #ifndef HCA_ENGINE_H
 #define HCA_ENGINE_H
@@ -18,13 +18,13 @@ struct hca_engine {
 	struct hca_fabric fabric;	/* first */
 	struct hca_lock list_lock;
 	struct hca_qp *first, *last;
-	_Atomic uint32_t pending;	/* length of the list; one look per verb */
-	_Atomic bool turning;		/* what was on the list is having its turn */
-	_Atomic uint32_t runs;		/* how often it was gone through */
-	_Atomic bool sharing;		/* several queue pairs have their turns just now */
-	_Atomic uint64_t looked_ns;	/* when the peers were last looked at */
+	_Atomic uint32_t pending;	/* length of the list; every verb reads it */
+	_Atomic bool turning;		/* queue pairs taken off the list are having their turns */
+	_Atomic uint32_t runs;		/* passes over the list so far */
+	_Atomic bool sharing;		/* several queue pairs have their turns now */
+	_Atomic uint64_t looked_ns;	/* when the peers were last checked */
 	_Atomic uint64_t polled_ns;	/* timed: when a queue was last polled */
-	_Atomic uint64_t waited_ns;	/* timed: when one was last polled in vain */
+	_Atomic uint64_t waited_ns;	/* timed: when a queue was last polled in vain */
 	struct hca_progress_thread progress_thread;
 };
 
@@ -40,16 +40,16 @@ void hca_engine_remove(struct hca_qp *qp);
 
 void hca_engine_run(struct hca_fabric *f);
 
-/* Act now on what peers have signalled, if anything; waits for a thread that is at it. */
+/* Act now on events that peers have signalled; waits for another thread that does so. */
 void hca_engine_look(struct hca_fabric *f);
 
-/* Go on with the oldest work requests of a queue pair.  qp->lock held. */
+/* Continue the oldest work requests of a queue pair.  qp->lock held. */
 void hca_sq_progress(struct hca_qp *qp);
 
 /*
- * The oldest request cannot be carried out, for a negative result of a
- * transfer.  0: it waits; or the status with which it fails, when its tries
- * are used up.
+ * The oldest request cannot be carried out: a transfer had the negative result
+ * `why`.  0: it waits; or the status with which it fails, once its tries are
+ * used up.
  */
 int hca_engine_wait_or_fail(struct hca_qp *qp, int why);
 /* The oldest request is over: its completion, and the error state if it failed. */
@@ -71,8 +71,8 @@ static inline bool hca_engine_due(struct hca_fabric *f)
 }
 
 /*
- * Timed: may anything be due that is not done?  A queue pair that has its turn, in another thread,
- * is not on the list.
+ * Timed: may due work be undone?  A queue pair that has its turn, in another thread, is not on the
+ * list.
  */
 static inline bool hca_engine_behind(struct hca_fabric *f)
 {
@@ -80,7 +80,7 @@ static inline bool hca_engine_behind(struct hca_fabric *f)
 	       atomic_load_explicit(&hca_engine_of(f)->turning, memory_order_acquire);
 }
 
-/* Look for dead peers and receives that they claimed, once in 10 ms at most. */
+/* Check for dead peers and receives that they claimed, once in 10 ms at most. */
 void hca_engine_idle(struct hca_fabric *f);
 
 #endif

@@ -5,11 +5,11 @@
 #include "softhca/object/qp.h"
 
 /*
- * Write what is due; arm the progress thread's timer for the rest if the program does not
- * poll.  True: some are left.  A timed fabric's; qp->lock held.
+ * Write the due ends; arm the progress thread's timer for the others if the program does not
+ * poll.  True: some are left.  On a timed fabric only; qp->lock held.
  */
 bool hca_release_due(struct hca_qp *qp, uint64_t now_ns);
-/* At the end of ibv_post_send: wait for what is due very soon.  qp->lock held. */
+/* At the end of ibv_post_send: wait for ends that are due very soon.  qp->lock held. */
 void hca_linger(struct hca_qp *qp);
 
 #endif

@@ -1,14 +1,14 @@
 /*
  * pace.h - work requests on a timed fabric: each quantum is sent when it is due.
  *
- * Loss, for RC.  Of a quantum whose packet k is lost, the packets before k
- * arrive.  The sender goes back to k (go-back-N)
+ * Loss, for RC.  If packet k of a quantum is lost, the packets before k arrive.
+ * The sender goes back to k (go-back-N)
  *
  *	one round trip after the next packet left, which arrives out of order at
  *	the receiver and is answered with a NAK; or, if no packet follows,
  *	4.096 us * 2^timeout after it left
  *
- * and sends nothing of this queue pair in between (an adapter would go on, in
+ * and sends nothing of this queue pair in between (an adapter would continue, in
  * vain).  A packet that is lost more than retry_cnt times in a row ends the
  * queue pair: IBV_WC_RETRY_EXC_ERR.  A path that is down loses every packet, and
  * then only timeouts detect the loss.
@@ -26,21 +26,21 @@ struct hca_qp;
 struct hca_pace {
 	struct hca_window window;
 	struct hca_times outstanding, reads;
-	uint64_t end_ns;		/* of the last quantum sent; later ones end later */
-	uint64_t arrival_ns;		/* of the last quantum, in either direction */
-	uint64_t ack_ns;		/* of the last quantum sent */
-	uint64_t visible_ns;		/* of the last completion: later ones are not earlier */
+	uint64_t end_ns;		/* the last quantum's; later ones end later */
+	uint64_t arrival_ns;		/* the last quantum's, in either direction */
+	uint64_t ack_ns;		/* the last sent quantum's */
+	uint64_t visible_ns;		/* the last completion's: later ones are not earlier */
 	uint64_t read_ns;		/* completion of the last RDMA read, for fences */
 
-	bool begun;			/* the oldest request: some of it is in flight */
-	bool sent;			/* all of it; a datagram waits for a receiver that lags */
-	uint64_t earliest_ns;		/* it may not begin before */
-	uint64_t late_ns, ack_late_ns;	/* by jitter */
+	bool begun;			/* a part of the oldest request is in flight */
+	bool sent;			/* all of it is sent; a datagram waits for a receiver that lags */
+	uint64_t earliest_ns;		/* the oldest request begins no earlier */
+	uint64_t late_ns, ack_late_ns;	/* added by jitter */
 
 	/* Recovery: the lost packet is sent again at resume_ns. */
 	uint64_t resume_ns;		/* 0: nothing was lost */
 	uint64_t after_ns;		/* nothing leaves before: the last resume_ns */
-	unsigned losses;		/* of the next packet, in a row */
+	unsigned losses;		/* losses of the next packet in a row */
 	bool silent;			/* no packet followed: a timeout or a post detects it */
 };
 
@@ -48,13 +48,13 @@ int hca_pace_make(struct hca_qp *qp);		/* 0 or ENOMEM */
 void hca_pace_free(struct hca_qp *qp);
 /* The peer and the MTU are known: at RTR. */
 void hca_pace_connect(struct hca_qp *qp);
-/* Forget what was in flight, but for the ends of writes whose completions say that all is done. */
+/* Forget messages in flight; keep the ends of writes whose completions say that they are done. */
 void hca_pace_stop(struct hca_qp *qp);
-/* Those, too. */
+/* Forget messages in flight and all deferred ends. */
 void hca_pace_reset(struct hca_qp *qp);
 
 /*
- * Go on with the oldest requests as far as they are due.  True when a step or a
+ * Continue the oldest requests as far as they are due.  True when a step or a
  * local request has been carried out.  The caller puts the queue pair on the
  * engine's list if it is due again (hca_pace_due).  qp->lock held.
  */

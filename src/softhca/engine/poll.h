@@ -7,7 +7,7 @@
 struct hca_cq;
 
 int hca_cq_poll(struct ibv_cq *cq, int max, struct ibv_wc *wc);
-/* Poll one entry of any queue; *stamp_ns is set if it is timed, as with timestamps it is. */
+/* Poll one entry of any queue; *stamp_ns is set if it is timed: a queue with timestamps is. */
 int hca_cq_poll_stamped(struct hca_cq *cq, struct ibv_wc *wc, uint64_t *stamp_ns);
 
 /* cq_ex.c */

@@ -1,5 +1,5 @@
 /*
- * port_events.h - ports that have gone down or come up: events for users of their adapters, and
+ * port_events.h - ports that went down or came up: events for users of their adapters, and
  * the slow path for queue pairs whose path is no longer clear (object/loss.h).
  */
 #ifndef HCA_PORT_EVENTS_H

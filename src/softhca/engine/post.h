@@ -33,7 +33,7 @@ struct ibv_qp_ex *hca_qp_to_ex(struct ibv_qp *qp);
 /* The send completion of the work request at `position`. */
 void hca_sq_complete(struct hca_qp *qp, const struct ibv_send_wr *wr, uint32_t position,
 		     uint32_t bytes, int status, uint64_t visible_ns);
-/* Remove the request at the head of the queue, which is over. */
+/* Remove the request at the head of the queue, once it is over. */
 void hca_sq_pop(struct hca_qp *qp);
 
 #endif

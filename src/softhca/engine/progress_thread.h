@@ -1,7 +1,7 @@
 /*
  * progress_thread.h - a thread that runs the engine while the program does not.
  *
- * An adapter goes on sending while its program computes; in software a thread must.
+ * An adapter continues to send while its program computes; in software a thread must.
  * While work is on the engine's list and no verb of the program has run the engine
  * since the last tick, the progress thread runs it, five thousand times a second.
  * It ticks less often while a program polls, and sleeps when nothing has waited for

@@ -21,7 +21,7 @@ int hca_fidelity(const struct hca_spec *spec, unsigned processes, char *buf, siz
 unsigned hca_cores(void);
 /* Copy rate of one core in bytes per second: measured once, in some milliseconds. */
 uint64_t hca_copy_rate(void);
-/* The most that an adapter moves in one direction; 0: no limit. */
+/* An adapter's highest rate in one direction; 0: no limit. */
 uint64_t hca_adapter_rate(const struct hca_spec *spec);
 
 #endif

@@ -6,8 +6,8 @@
  * write.  The change with the latest time determines it, whatever the order in which changes
  * were written.  A path is the two ports at its ends; it is up when both are.
  *
- * loss: of the packets on a path, the wire (the spec's `loss`), the sending and the receiving
- * port each lose their share, independently.
+ * loss: the wire (the spec's `loss`), the sending and the receiving port each lose their share of
+ * the packets on a path, independently.
  */
 #ifndef HCA_LOSS_H
 #define HCA_LOSS_H
@@ -50,8 +50,8 @@ uint32_t hca_loss_ppb(struct hca_shm_fabric *shm, const struct hca_spec *s, uint
 /* ---- The schedule -------------------------------------------------------- */
 
 /*
- * Carry out the schedule's changes that are due; *done: how many of them all members together
- * have carried out.  Returns the time until the next one; UINT64_MAX: there is none.
+ * Carry out the schedule's due changes; *done: the number that all members together have carried
+ * out.  Returns the time until the next one; UINT64_MAX: none.
  */
 uint64_t hca_schedule_advance(struct hca_shm_fabric *shm, const struct hca_spec *s,
 			      uint64_t now_ns, uint32_t *done);
@@ -59,8 +59,8 @@ uint64_t hca_schedule_advance(struct hca_shm_fabric *shm, const struct hca_spec 
 /* ---- Random numbers ------------------------------------------------------ */
 
 /*
- * The first state of a sequence, for what sender `number` of a process sends between two ports,
- * determined by the spec's seed.  It is never 0.
+ * The first state of a sequence, for messages of sender `number` of a process between two ports.
+ * The spec's seed determines it; it is never 0.
  */
 uint64_t hca_rng_first(const struct hca_spec *s, uint32_t from, uint32_t to, uint32_t number);
 /* The next number below 2^32. */

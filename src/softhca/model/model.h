@@ -16,9 +16,9 @@
  *	busy_i := max(busy_i, t + f_i) + s_i
  *
  * where f_i is 0 at the source and the latency at the destination, whose times
- * are later by it; but 0 for a bus that both directions share, or messages that
- * arrive would always be ahead of those that start there.  The quantum has left
- * when the last server is done with it:
+ * are later by it; but 0 for a bus that both directions share, or arriving messages
+ * would always be ahead of messages that start there.  The quantum has left when the
+ * last server is done with it:
  *
  *	end     = max over i of (busy_i - f_i)
  *	arrival = end + latency		+ cqe: the receiver's completion is visible
@@ -51,7 +51,7 @@
  * server on the path is free within the *horizon*: two quanta, but not more than
  * 16 us or half a quantum, which may be a long packet (twice that if it has had
  * none for as long: pace.c).  So a small message of another queue pair, or of
- * another process, waits behind that much and not behind all that is queued; and
+ * another process, waits for one horizon and not for all queued messages; and
  * congestion at the destination delays its sender, as credits would.  Queue pairs
  * of a process take turns.
  *
@@ -94,7 +94,7 @@ struct hca_path {
 	uint64_t latency_ns;
 	uint64_t msg_ns, pkt_ns;
 	uint32_t mtu;
-	uint32_t quantum_bytes;		/* of whole packets */
+	uint32_t quantum_bytes;		/* a number of whole packets */
 	uint64_t horizon_ns;
 };
 
@@ -113,13 +113,13 @@ static inline bool hca_implausible(uint64_t busy_ns, uint64_t now_ns)
 
 /*
  * Reserve one quantum that may begin at t.  `first`: it begins a message.
- * Returns its end; it arrives one latency later.  *span_ns (may be NULL): how
- * long the slowest server took.
+ * Returns its end; it arrives one latency later.  *span_ns (may be NULL): the
+ * time that the slowest server took.
  */
 uint64_t hca_path_reserve(const struct hca_path *path, uint64_t t, uint32_t bytes, bool first,
 			  uint64_t *span_ns);
 
-/* The request of an RDMA read: when it arrives at the responder. */
+/* The time when the request of an RDMA read arrives at the responder. */
 uint64_t hca_path_request(const struct hca_path *path, uint64_t t);
 
 static inline uint32_t hca_packets(uint32_t bytes, uint32_t mtu)
@@ -127,15 +127,15 @@ static inline uint32_t hca_packets(uint32_t bytes, uint32_t mtu)
 	return bytes ? (bytes + mtu - 1) / mtu : 1;
 }
 
-/* ---- Limits on what is unacknowledged ------------------------------------ */
+/* ---- Limits of unacknowledged messages ----------------------------------- */
 
 /*
- * The times of acks.  One record per quantum, kept as long as its packets may
+ * The times of acks.  A quantum has a record as long as its packets may
  * still delay others.  `packet` counts from 0.
  */
 struct hca_window_record {
 	uint64_t end;			/* first packet after it */
-	uint64_t ack_ns;		/* of its last packet */
+	uint64_t ack_ns;		/* the last packet's */
 	uint64_t gap_ns;		/* between two of its packets */
 };
 
@@ -150,7 +150,7 @@ int hca_window_init(struct hca_window *w, uint64_t limit);	/* 0 or -ENOMEM */
 void hca_window_destroy(struct hca_window *w);
 /* When the next packet may leave: 0 for at once. */
 uint64_t hca_window_open(struct hca_window *w);
-/* `packets` left in a quantum; the time of the last one's ack, and the time all took. */
+/* `packets` left in a quantum; ack_ns: the last one's ack; span_ns: the time all took. */
 void hca_window_add(struct hca_window *w, uint32_t packets, uint64_t ack_ns, uint64_t span_ns);
 
 /* The last `limit` times of something; the next may begin when the oldest is over. */

@@ -23,15 +23,15 @@ struct hca_profile {
 struct hca_profiles {
 	unsigned count;
 	struct hca_profile item[HCA_PROFILES_MAX];
-	char *text[3];			/* of the files; hca_profiles_free */
+	char *text[3];			/* contents of the files; hca_profiles_free */
 };
 
 /* The built-in ones: no files, nothing to free. */
 void hca_profiles_own(struct hca_profiles *all);
 
 /*
- * All.  0, or -errno with "spec: FILE:LINE: the error" in why and nothing to be
- * freed.
+ * Load all profiles.  0, or -errno with "spec: FILE:LINE: the error" in why and
+ * nothing to be freed.
  */
 int hca_profiles_load(struct hca_profiles *all, char *why, size_t why_size);
 void hca_profiles_free(struct hca_profiles *all);

@@ -29,7 +29,7 @@ struct hca_change {
 
 enum { HCA_CHANGES_MAX = 32 };
 
-/* In order of time; of changes at the same time, those to down come first. */
+/* Changes in order of time; of changes at the same time, changes to down come first. */
 struct hca_schedule {
 	uint32_t count;
 	struct hca_change change[HCA_CHANGES_MAX];
@@ -37,7 +37,7 @@ struct hca_schedule {
 
 /* Add "PORT@WHEN+PORT@WHEN..." to the schedule.  0, -EINVAL: malformed, -E2BIG: too many. */
 int hca_schedule_parse(const char *text, bool up, struct hca_schedule *s);
-/* The changes to up or to down, in the same form; "none" if there is none.  False: did not fit. */
+/* The changes to up or to down, in the same form; "none" without any.  False: did not fit. */
 bool hca_schedule_format(const struct hca_schedule *s, bool up, char *buf, size_t size);
 
 #endif

@@ -23,12 +23,12 @@ enum { HCA_ALL_PPB = 1000000000 };
 struct hca_spec {
 	uint64_t hcas;			/* adapters per node */
 	uint64_t ports;			/* per adapter */
-	uint64_t rate[HCA_PORTS_MAX];	/* of port 1, 2, ..., per direction */
-	uint64_t rate_count;		/* values given; the rest are like the last */
-	uint64_t latency_ns;		/* one way */
+	uint64_t rate[HCA_PORTS_MAX];	/* port 1, 2, ..., per direction */
+	uint64_t rate_count;		/* values given; the others are like the last */
+	uint64_t latency_ns;		/* in one direction */
 	uint64_t bus_read, bus_write;	/* the adapter's host bus */
 	bool bus_half;			/* both directions share it */
-	uint64_t cap;			/* of an adapter, per direction */
+	uint64_t cap;			/* an adapter's, per direction */
 	uint64_t msg_ns, pkt_ns;	/* cost per message, per packet */
 	uint64_t cqe_ns;		/* until a completion is written */
 	uint64_t mtu;			/* bytes */

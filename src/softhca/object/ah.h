@@ -16,8 +16,8 @@ enum { HCA_GRH_BYTES = 40 };
 
 struct hca_ah {
 	struct ibv_ah ibv;		/* first */
-	struct hca_list_node link;		/* of the context */
-	_Atomic int references;		/* by the user and by waiting requests */
+	struct hca_list_node link;		/* the context's list */
+	_Atomic int references;		/* the user's and those of waiting requests */
 	uint32_t pd;
 	uint32_t from, to;		/* addresses on the fabric; to: unless multicast */
 	bool multicast, global;

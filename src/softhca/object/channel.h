@@ -3,8 +3,8 @@
  *
  * ibv_req_notify_cq arms a queue (hca_shm_mailbox.armed).  The producer of the next
  * entry fires it and sends the channel's wake-up, on whose descriptor the program
- * waits.  Which queues have fired is in their armed words, not in the wake-up, so a
- * dying process or a false wake-up cannot lose an event.
+ * waits.  The armed words, not the wake-up, say which queues have fired, so a dying
+ * process or a false wake-up cannot lose an event.
  *
  * An event is delivered when the entry is visible, which on a timed fabric is
  * later than the firing.  A blocking ibv_get_cq_event waits until then; for a
@@ -28,7 +28,7 @@ struct hca_shm_mailbox;
 struct hca_channel {
 	struct ibv_comp_channel ibv;	/* first */
 	struct hca_fabric *fabric;
-	struct hca_list_node link;		/* of its context */
+	struct hca_list_node link;		/* the context's list */
 	struct hca_list_node fabric_link;
 	struct hca_wakeup wakeup;
 	_Atomic bool postponed;		/* wake-up due at the progress thread's alarm */
@@ -46,7 +46,7 @@ static inline struct hca_channel *hca_channel_of(struct ibv_comp_channel *c)
 struct ibv_comp_channel *hca_channel_create(struct ibv_context *c);
 int hca_channel_destroy(struct ibv_comp_channel *c);
 
-/* Add a queue before it is published; remove it when no process fills it any more. */
+/* Add a queue before it is published; remove it once no process fills it. */
 void hca_channel_add(struct hca_channel *ch, struct hca_cq *cq);
 void hca_channel_remove(struct hca_cq *cq);
 
@@ -55,8 +55,8 @@ int hca_cq_req_notify(struct ibv_cq *cq, int solicited_only);
 void hca_cq_events_ack(struct ibv_cq *cq, unsigned n);
 
 /*
- * Deliver an event of a queue that has one; NULL: none has, and *due is the time when the first
- * that has fired will be ready (UINT64_MAX: none has fired).  `rung`: a wake-up had been sent.
+ * Deliver an event of a queue that has one.  NULL: none has; *due is then the time when the first
+ * fired queue will be ready (UINT64_MAX: none has fired).  `rung`: a wake-up had been sent.
  */
 struct hca_cq *hca_channel_take(struct hca_channel *ch, bool rung, uint64_t *due);
 /*
@@ -70,8 +70,8 @@ void hca_cq_fire(struct hca_cq *cq, const struct hca_completion *c);
 
 /*
  * The mailbox moves (cq_resize.c).  hca_channel_copy_armed arms the new one as the old one is.
- * hca_channel_move_armed, when the new one is the queue's and with the channel locked, collects
- * what has fired in the meantime.  cq->lock held.
+ * hca_channel_move_armed, called when the new one is the queue's, with the channel locked, collects
+ * events that have fired in the meantime.  cq->lock held.
  */
 void hca_channel_lock(struct hca_cq *cq);
 void hca_channel_unlock(struct hca_cq *cq);

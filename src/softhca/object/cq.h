@@ -37,7 +37,7 @@ struct hca_completion {
 /*
  * A mailbox as a producer sees it, with private copies of its size, and the
  * wake-up of its owner: a peer's (the number of its channel's wake-up is in the
- * mailbox) or that of this process's channel.  Neither: the owner is not woken.
+ * mailbox) or this process's channel's.  Neither: the owner is not woken.
  */
 struct hca_mailbox {
 	struct hca_shm_mailbox *shm;
@@ -57,14 +57,14 @@ struct hca_cq {
 	bool unquiet;			/* a stopped peer may still write to the mailbox */
 	bool moving;			/* peers may fill another one already: cq_resize.c */
 	_Atomic bool overflowed;
-	_Atomic bool error_told;	/* its IBV_EVENT_CQ_ERR */
-	uint32_t polls, idle;		/* all; without success, in a row */
+	_Atomic bool error_told;	/* IBV_EVENT_CQ_ERR was raised */
+	uint32_t polls, idle;		/* all polls; polls without success, in a row */
 	_Atomic int objects;		/* queue pairs */
 
 	/* channel.h */
 	bool armed;			/* perhaps: the mailbox decides */
 	bool armed_solicited;		/* mode of the last arming */
-	uint32_t generation;		/* of arming */
+	uint32_t generation;		/* counts armings */
 	_Atomic uint32_t fired;		/* events not yet delivered when it was armed again */
 	struct hca_list_node channel_link;
 	uint32_t comp_events;		/* delivered */
@@ -72,9 +72,9 @@ struct hca_cq {
 
 	struct hca_mailbox mailbox;
 	uint32_t head;			/* next mailbox position to read */
-	uint64_t stuck_ns;		/* since when the claim at stuck_head is unpublished */
+	uint64_t stuck_ns;		/* the claim at stuck_head is unpublished since then */
 	uint32_t stuck_head;
-	uint32_t line;			/* of the mailbox in the heap */
+	uint32_t line;			/* the mailbox's, in the heap */
 
 	/*
 	 * Not timed: a ring, count from first.  Timed: a heap of count.  room may
@@ -87,7 +87,7 @@ struct hca_cq {
 	/* Extended completion queues: cq_ex.c */
 	struct hca_lock poll_lock;	/* from start_poll to end_poll; before all others */
 	bool single_threaded, stamped;
-	uint64_t stamp_ns;		/* of the last entry: time stamps never decrease */
+	uint64_t stamp_ns;		/* the last entry's: time stamps never decrease */
 	struct {
 		struct ibv_wc wc;
 		uint64_t stamp_ns;
@@ -142,13 +142,13 @@ bool hca_cq_mailbox_take(struct hca_cq *cq, struct hca_completion *c);
 /* A timed queue: remove the first of its list, which is not empty. */
 void hca_cq_heap_pop(struct hca_cq *cq, struct hca_completion *out);
 /*
- * Revoke a claim on the head entry that has not been published for too long, so that entries
- * behind it do not wait for ever.  Called when nothing has arrived for a while.
+ * Revoke a claim on the head entry that has not been published for too long, so that later
+ * entries do not wait for ever.  Called when nothing has arrived for a while.
  */
 void hca_cq_unstick(struct hca_cq *cq);
-/* As hca_cq_drain. */
+/* hca_cq_drain without the result. */
 void hca_cq_drain_locked(struct hca_cq *cq);
-/* The same, up to room instead of size. */
+/* hca_cq_drain_locked, up to room instead of size. */
 void hca_cq_empty_mailbox(struct hca_cq *cq);
 /*
  * A timed queue: the first time, not before `after`, at which an entry of the
@@ -156,8 +156,8 @@ void hca_cq_empty_mailbox(struct hca_cq *cq);
  */
 uint64_t hca_cq_next_ns(const struct hca_cq *cq, bool solicited, uint64_t after);
 /*
- * If entries wait behind a claimed, unpublished one: when to check again (the
- * claim is revoked then); 0: none wait.
+ * If entries wait for a claimed, unpublished one before them: when to check again
+ * (the claim is revoked then); 0: none wait.
  */
 uint64_t hca_cq_stuck_ns(struct hca_cq *cq);
 

@@ -2,12 +2,12 @@
  * deferred.h - for programs that poll memory on a timed fabric: the end of an RDMA write is
  * deferred until its arrival time.
  *
- * Data is copied when it leaves, which is before it arrives.  A receiver that waits for a
- * completion does not notice; one that polls the last bytes would.  So the sender keeps the last
- * line of a write (without immediate) and writes it at the arrival time: in its next verb, in the
- * progress thread if it calls none, or in ibv_post_send itself if the wait is short and the sender
- * is not streaming.  It is never early, except where later work of the same queue pair depends on
- * it: a message that completes at the receiver, or one that touches the same bytes.
+ * Data is copied when it leaves, before it arrives.  A receiver that waits for a completion does
+ * not notice; a receiver that polls the last bytes would.  So the sender keeps the last line of a
+ * write (without immediate) and writes it at the arrival time: in its next verb, in the progress
+ * thread if it calls none, or in ibv_post_send itself if the wait is short and the sender is not
+ * streaming.  The line is never early, except where later work of the same queue pair depends on
+ * it: a message that completes at the receiver, or a message that touches the same bytes.
  */
 #ifndef HCA_DEFERRED_H
 #define HCA_DEFERRED_H
@@ -18,27 +18,27 @@
 
 #include "softhca/base/layout.h"
 
-/* HCA_HELD_NS: what is held is tried again after so long. */
+/* HCA_HELD_NS: a held end is tried again after so long. */
 enum { HCA_DEFERRED_MAX = 64, HCA_HELD_NS = 50000 };
 
 struct hca_deferred {
 	uint64_t due_ns;
 	uint64_t remote;		/* the peer's address */
 	unsigned char *local;		/* local address; NULL: not mapped */
-	const _Atomic uint64_t *live, *taken;	/* of the registration: hca_remote_stands */
+	const _Atomic uint64_t *live, *taken;	/* the registration's: hca_remote_stands */
 	uint64_t stamp;
 	uint32_t bytes;
 	unsigned char data[HCA_LINE];
 };
 
-/* Of a queue pair on a timed fabric; made by the link. */
+/* A queue pair's, on a timed fabric; the link makes it. */
 struct hca_deferred_list {
 	uint32_t first, count;
-	/* One that is due cannot be written yet: completions of the queue pair's requests wait, too. */
+	/* A due end cannot be written yet: completions of the queue pair's requests wait, too. */
 	_Atomic bool held;
-	uint32_t reached;		/* the last access section in which nothing had to wait */
+	uint32_t reached;		/* the last access section in which no end had to wait */
 	uint64_t posted_ns;		/* end of the last post */
-	uint64_t complete_ns;		/* when all that was posted before is complete at the sender */
+	uint64_t complete_ns;		/* all earlier posts are complete at the sender then */
 	struct hca_deferred entry[HCA_DEFERRED_MAX];
 };
 
@@ -48,7 +48,7 @@ static inline void hca_deferred_clear(struct hca_deferred_list *l)
 	atomic_store_explicit(&l->held, false, memory_order_release);
 }
 
-/* When the oldest and the youngest are due; the list is not empty. */
+/* Due times of the oldest and the youngest; the list is not empty. */
 static inline uint64_t hca_deferred_first_ns(const struct hca_deferred_list *l)
 {
 	return l->entry[l->first].due_ns;

@@ -22,8 +22,8 @@ struct hca_context {
 	struct hca_list_node link;		/* under fabric.slow, as are */
 	struct hca_list_node *pds, *cqs, *srqs, *ahs, *mws, *dms, *channels;
 	struct hca_events events;
-	_Atomic uint64_t retries[HCA_PORTS_MAX];	/* by port: hca_qp_retried */
-	struct hca_list_node opened;		/* of all contexts of this process (device.c) */
+	_Atomic uint64_t retries[HCA_PORTS_MAX];	/* index: port - 1; hca_qp_retried */
+	struct hca_list_node opened;		/* list of all contexts of this process (device.c) */
 	uint64_t file;			/* identity of cmd_fd: shared by imported contexts */
 	struct verbs_context verbs;	/* last: ends with struct ibv_context */
 };
@@ -33,7 +33,7 @@ struct hca_pd {
 	struct ibv_pd ibv;
 	struct hca_fabric *fabric;
 	struct hca_list_node link;
-	struct hca_pd *parent;		/* counts this one among its objects; NULL: none */
+	struct hca_pd *parent;		/* this domain is one of its objects; NULL: none */
 	struct hca_td *td;		/* NULL */
 	uint32_t id;			/* unique in this process, not 0 */
 	_Atomic int objects;
@@ -53,20 +53,20 @@ enum hca_mr_kind {
 	HCA_MR_WINDOW,		/* part of a struct hca_mw: no ibv_mr */
 };
 
-/* A registration of this process; its row in the table has what peers need. */
+/* A registration of this process; its row in the table is for peers. */
 struct hca_mr {
 	struct ibv_mr ibv;
 	struct hca_fabric *fabric;
 	enum hca_mr_kind kind;
 	uint32_t key;
-	uint32_t pd;			/* where it is valid as a local key; 0: nowhere */
-	uint32_t remote_pd, qpn;	/* where it is valid as a remote key (layout.h) */
+	uint32_t pd;			/* it is valid there as a local key; 0: nowhere */
+	uint32_t remote_pd, qpn;	/* it is valid there as a remote key (layout.h) */
 	uint32_t access;
 	uint64_t iova, length;
 	unsigned char *base;		/* local address of iova */
 	_Atomic uint64_t mapped, mapped_end;	/* layout.h */
-	struct hca_moved moved;		/* the same, of memory outside the arena */
-	bool shown;			/* its row is published; under remap.h's lock, if moved */
+	struct hca_moved moved;		/* the mapped part of memory outside the arena */
+	bool shown;			/* the row is published; under remap.h's lock, if moved */
 	_Atomic int windows;		/* bound to it */
 	struct hca_dm *dm;		/* NULL */
 };
@@ -177,7 +177,7 @@ struct hca_context *hca_context_next(uint64_t file, struct hca_context *after);
 
 struct ibv_pd *hca_pd_alloc(struct ibv_context *c);
 int hca_pd_dealloc(struct ibv_pd *pd);
-/* Free what is left of a closing context. */
+/* Free the remaining domains of a closing context. */
 void hca_pds_drop(struct hca_context *c);
 struct ibv_td *hca_td_alloc(struct ibv_context *c, struct ibv_td_init_attr *attr);
 int hca_td_dealloc(struct ibv_td *td);
@@ -207,7 +207,7 @@ void hca_mr_release_key(struct hca_fabric *f, uint32_t key);
 void hca_mr_publish(struct hca_mr *mr);
 /* Clear the row; a peer that is using it may go on for a moment. */
 void hca_mr_hide(struct hca_mr *mr);
-/* For mr->moved.changed: publish which part of it is mapped now. */
+/* For mr->moved.changed: publish the part that is mapped now. */
 void hca_mr_moved(struct hca_moved *m);
 
 #endif

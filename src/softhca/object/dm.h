@@ -28,7 +28,7 @@ struct ibv_mr *hca_dm_reg(struct ibv_pd *pd, struct ibv_dm *dm, uint64_t offset,
 struct ibv_dm *hca_dm_import(struct ibv_context *c, uint32_t handle);
 void hca_dm_unimport(struct ibv_dm *dm);
 
-/* Free what is left of a closing context. */
+/* Free the remaining device memory of a closing context. */
 void hca_dms_drop(struct hca_context *c);
 
 #endif

@@ -5,7 +5,7 @@
  * functions below.  It may hold any lock except fabric.slow and that of an event
  * queue.  The event is queued at the context, whose async_fd (a wake-up, wakeup.h)
  * becomes readable.  Other processes announce events by `attention` and the
- * wake-up: a thread that waits for events then looks for them.
+ * wake-up: a thread that waits for events then checks for them.
  *
  * An object is destroyed when each of its delivered events has been acknowledged;
  * undelivered events are withdrawn.
@@ -23,20 +23,20 @@ struct hca_qp;
 struct hca_cq;
 struct hca_srq;
 
-/* Of a context; all under lock, which is innermost. */
+/* A context's events; all under lock, which is innermost. */
 struct hca_events {
 	struct hca_lock lock;
 	struct hca_wakeup wakeup;
 	struct hca_event *first, **last;
 	struct hca_reported *reported;	/* objects with delivered events */
-	bool closing;			/* no acknowledgement is awaited any more */
+	bool closing;			/* acknowledgements are no longer awaited */
 };
 
 void hca_event_qp(struct hca_qp *qp, enum ibv_event_type type);
 void hca_event_cq(struct hca_cq *cq, enum ibv_event_type type);
 /* The structure begins with its struct ibv_srq. */
 void hca_event_srq(struct hca_srq *srq, enum ibv_event_type type);
-/* For every context of this process that has the adapter open.  fabric.slow not held. */
+/* To every context of this process that has the adapter open.  fabric.slow not held. */
 void hca_event_port(struct hca_fabric *f, uint32_t node, uint32_t hca, uint8_t port,
 		    enum ibv_event_type type);
 

@@ -35,7 +35,7 @@ struct hca_fabric {
 	struct hca_spec spec;
 	enum softhca_remap remap;
 	bool inherited;			/* in a child of fork: api/inherit.h */
-	uint32_t slot, generation;	/* of this process on the fabric */
+	uint32_t slot, generation;	/* this process's, on the fabric */
 	uint32_t claim;			/* hca_shm_claim of both */
 
 	/* Shared memory (layout.h); made and mapped by the link. */
@@ -45,7 +45,7 @@ struct hca_fabric {
 	uint64_t self_bytes;		/* mapped */
 	struct hca_shm_table *table;
 	int table_fd;
-	struct hca_heap heap;		/* of self->heap */
+	struct hca_heap heap;		/* self->heap's pieces */
 
 	const struct hca_link_operations *link;
 	struct hca_link_state *link_state;	/* private to the link */
@@ -54,9 +54,9 @@ struct hca_fabric {
 	_Atomic uint32_t attention;	/* last value seen in self->attention */
 	_Atomic uint32_t faults;	/* errors found under other locks, to be handled */
 	_Atomic uint32_t accept_tokens;		/* published so far */
-	_Atomic uint32_t changes_seen;	/* of the spec's schedule */
+	_Atomic uint32_t changes_seen;	/* changes of the schedule that this process has seen */
 
-	/* By index; changed under `slow`, read without it. */
+	/* Tables by index; changed under `slow`, read without it. */
 	struct hca_qp *_Atomic *qp;
 	struct hca_mr *_Atomic *mr;
 	_Atomic uint32_t qp_top, mr_top;	/* no index in use at or above */
@@ -67,7 +67,7 @@ struct hca_fabric {
 	_Atomic uint32_t mr_written;	/* rows published so far */
 	uint32_t *mr_freed;		/* stack of indices */
 	uint32_t mr_freed_count;
-	struct hca_device *devices;	/* of every node requested so far */
+	struct hca_device *devices;	/* every node's that was requested so far */
 	struct hca_list_node *contexts;	/* hca_context.link */
 	struct hca_list_node *channels;	/* hca_channel.fabric_link */
 	uint64_t wakeups[HCA_WAKEUPS_MAX / 64];	/* indices of self->wakeup in use */
@@ -78,7 +78,7 @@ struct hca_fabric {
 /* Allocate its tables; the rest is zero.  0 or -ENOMEM. */
 int hca_fabric_init(struct hca_fabric *f, const char *name, const struct hca_spec *spec,
 		    enum softhca_remap remap);
-/* Free what hca_fabric_init has made, in whole or in part, and the devices. */
+/* Undo hca_fabric_init, complete or not, and free the devices. */
 void hca_fabric_destroy(struct hca_fabric *f);
 
 /* Has a peer or another thread reported something that has not been examined yet? */

@@ -4,7 +4,8 @@
  * A link carries out the work requests of a fabric's queue pairs: link/memory between processes of
  * one host.  The engine, which like a link is above objects, decides about order, time, retries,
  * fences and flushing, and calls a link only through struct hca_link_operations.  Objects call it
- * where the lifetime of what peers use begins or ends.  Only the exported verbs (api) name a link.
+ * where the lifetime of things that peers use begins or ends.  Only the exported verbs (api) name a
+ * link.
  *
  * The parts of a queue pair that a link may use are in qp.h: its connection and the message being
  * carried out.  A link finds queue pairs, claims receives, checks keys and adds completions by the
@@ -43,7 +44,7 @@ enum {
 struct hca_link_operations {
 	/* ---- The processes of the fabric ---- */
 
-	/* Of the process in a slot; of a claimer (hca_shm_claim): LEFT if its slot was reused. */
+	/* The fate of the process in a slot; of a claimer (hca_shm_claim): LEFT if its slot was reused. */
 	enum hca_fate (*slot_fate)(struct hca_fabric *f, uint32_t slot);
 	enum hca_fate (*claim_fate)(struct hca_fabric *f, uint32_t claim);
 	/* The fate of the process that has this queue pair number; LEFT if none has. */
@@ -51,17 +52,17 @@ struct hca_link_operations {
 	/* Check all peers once, for peer_lost. */
 	void (*look)(struct hca_fabric *f);
 
-	/* ---- Withdrawing what peers use ---- */
+	/* ---- Withdrawing things that peers use ---- */
 
 	/*
-	 * Wait until no peer of `only` (NULL: of any queue pair of this process, nor a thread of
-	 * this process) uses what was withdrawn before this call.  The wait for a stopped peer is
-	 * a second at most, for a dead one none; false: a peer may still be using it.
+	 * Wait until no peer of `only` (NULL: no peer of any queue pair of this process, nor a
+	 * thread of this process) uses anything that was withdrawn before this call.  The wait for
+	 * a stopped peer is a second at most, for a dead one none; false: a peer may still use it.
 	 */
 	bool (*quiesce)(struct hca_fabric *f, struct hca_qp *only);
-	/* The queue pair accepts nothing any more: is its peer still in an access section? */
+	/* The queue pair accepts nothing now: is its peer still in an access section? */
 	bool (*peer_inside)(struct hca_qp *qp);
-	/* A registration that peers may need copied for them is published; one is hidden. */
+	/* A registration that peers may need copied for them is published; one is withdrawn. */
 	void (*mr_shown)(struct hca_fabric *f, const struct hca_mr *mr);
 	void (*mr_hidden)(struct hca_fabric *f);
 
@@ -88,11 +89,12 @@ struct hca_link_operations {
 	 */
 	int (*transfer_whole)(struct hca_qp *qp, const struct ibv_send_wr *wr, uint32_t bytes);
 	/*
-	 * The commonest request by far, at once: an RDMA write of one piece, 1 to HCA_MESSAGE_MAX
-	 * bytes, over a path that loses nothing.  False: it was not that simple, nothing was done.
+	 * The commonest request, carried out at once: an RDMA write of one piece, 1 to
+	 * HCA_MESSAGE_MAX bytes, over a path that loses nothing.  False: the request is another
+	 * one, and nothing was done.
 	 */
 	bool (*write_short)(struct hca_qp *qp, const struct ibv_send_wr *wr, uint32_t bytes);
-	/* The same in steps, for messages that take time. */
+	/* transfer_whole in steps, for messages that take time. */
 	int (*transfer_begin)(struct hca_qp *qp, const struct ibv_send_wr *wr, uint32_t bytes);
 	/* *deferred: bytes deferred at the end (deferred.h); NULL: nothing is deferred. */
 	int (*transfer_copy)(struct hca_qp *qp, const struct ibv_send_wr *wr, uint32_t bytes,
@@ -100,9 +102,9 @@ struct hca_link_operations {
 	void (*transfer_defer)(struct hca_qp *qp, const struct ibv_send_wr *wr, uint32_t deferred,
 			       uint64_t due_ns);
 	int (*transfer_end)(struct hca_qp *qp, const struct ibv_send_wr *wr, uint64_t visible_ns);
-	/* Abandon the message in progress, if any, and release what it has claimed. */
+	/* Abandon the message in progress, if any, and release its claims. */
 	void (*transfer_drop)(struct hca_qp *qp);
-	/* Write what was deferred and is due. */
+	/* Write the deferred ends that are due. */
 	void (*release_deferred)(struct hca_qp *qp, uint64_t now_ns);
 	/*
 	 * An unreliable message that found no receive waits for a lagging receiver, a second at

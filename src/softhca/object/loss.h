@@ -3,10 +3,10 @@
  * a queue pair.
  *
  * A fault-free untimed fabric pays nothing for this.  A process that changes a port raises the
- * attention of every member (layout.h), which every verb reads anyway.  A member whose attention is
- * raised goes through its queue pairs (engine/port_events.h) and disables the fast path of those
- * whose path is not clear.  Their messages go through the engine, which consults this file before
- * each one.  Each member detects scheduled changes itself.
+ * attention of every member (layout.h); every verb reads it anyway.  A member whose attention is
+ * raised goes through its queue pairs (engine/port_events.h) and disables the fast path of each
+ * queue pair whose path is not clear.  Its messages go through the engine, which consults this file
+ * before each one.  Each member detects scheduled changes itself.
  *
  *   RC, untimed	over a path that is down the peer is not found, so the timeout and
  *		retry_cnt of the queue pair run, and it continues once the path is up; a lost
@@ -14,8 +14,8 @@
  *   RC, timed	engine/pace.h.
  *   UC, UD	a message over a path that is down, or of which a packet is lost, is lost as a
  *		whole; the sender does not notice.
- * Whether a packet is lost is decided when it leaves: packets in flight when a port goes down
- * arrive.  Acknowledgements and read requests share the result of the data.
+ * The loss of a packet is decided when it leaves: packets in flight when a port goes down arrive.
+ * Acknowledgements and read requests share the result of the data.
  */
 #ifndef HCA_OBJECT_LOSS_H
 #define HCA_OBJECT_LOSS_H
@@ -50,7 +50,7 @@ static inline bool hca_path_up(const struct hca_fabric *f, uint32_t from, uint32
  */
 bool hca_path_clear(const struct hca_qp *qp);
 
-/* Of so many packets to `to`: index of the first that is lost, or `packets`. */
+/* The index of the first lost packet of `packets` to `to`; or `packets`. */
 uint32_t hca_fault_first_lost(struct hca_qp *qp, uint32_t to, uint32_t packets);
 
 /* UC and UD: is a message of so many bytes to `to` lost? */

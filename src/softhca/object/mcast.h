@@ -3,8 +3,8 @@
  * to which GID.
  *
  * Members are in the fabric segment (hca_shm_member).  Only the process that has
- * claimed an entry writes it; entries of dead processes are freed by any process
- * that finds them.  A datagram to the group goes to every member on every port
+ * claimed an entry writes it; any process that finds entries of dead processes
+ * frees them.  A datagram to the group goes to every member on every port
  * and node, the sending queue pair included if it is a member.
  */
 #ifndef HCA_MCAST_H
@@ -16,7 +16,7 @@
 
 struct hca_qp;
 
-/* 0, EINVAL, or ENOMEM: HCA_MEMBERS_MAX exist.  Attaching twice is attaching once. */
+/* 0, EINVAL, or ENOMEM: HCA_MEMBERS_MAX members exist.  Attaching twice is attaching once. */
 int hca_mcast_attach(struct ibv_qp *qp, const union ibv_gid *gid);
 int hca_mcast_detach(struct ibv_qp *qp, const union ibv_gid *gid);
 

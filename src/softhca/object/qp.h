@@ -30,7 +30,7 @@ enum {
 	HCA_QPN_MULTICAST = 0xffffff,
 };
 
-/* The peer's registration behind a key, checked and mapped. */
+/* The peer's registration of a key, checked and mapped. */
 struct hca_remote_mr {
 	uint32_t key;			/* 0: none, or a window that its peer may invalidate */
 	uint32_t access;
@@ -58,18 +58,18 @@ static inline bool hca_remote_stands(const _Atomic uint64_t *live, const _Atomic
 struct hca_conn {
 	struct hca_shm_qp *shm;		/* the peer's queue pair; NULL: not resolved */
 	uint64_t accept;
-	uint32_t address, qpn;		/* of its port, on the fabric; its number */
+	uint32_t address, qpn;		/* its port's, on the fabric; its number */
 	struct hca_peer *peer;
 	uint32_t pd;
 	unsigned char *rq;
 	uint32_t rq_mask, rq_stride, rq_head;
-	bool gave_up;			/* it lagged too long, with so many receives claimed: */
+	bool gave_up;			/* the receiver lagged too long; receives claimed then: */
 	uint32_t gave_up_at;
 	struct hca_shared_view shared;	/* the same ring, if it is shared */
 	uint32_t rq_pd;
-	struct hca_remote_mr *rq_mr;	/* of rq_pd: mr, if that is pd */
+	struct hca_remote_mr *rq_mr;	/* rq_pd's cache: mr, if rq_pd is pd */
 	struct hca_mailbox mailbox;
-	uint64_t cq;			/* its location, as last published by the peer */
+	uint64_t cq;			/* the mailbox's location, as last published by the peer */
 	struct hca_remote_mr mr[HCA_KEYS];
 	struct hca_path out, in;	/* timed fabrics: to the peer; from it, for RDMA reads */
 };
@@ -79,28 +79,28 @@ struct hca_span {
 	unsigned char *local;
 	uint64_t remote;
 	size_t bytes;
-	uint32_t key;			/* remote: of the peer's registration */
+	uint32_t key;			/* remote: the peer's registration's */
 };
 
 /* The message being carried out: its two ends. */
 struct hca_message {
-	struct hca_conn *to;		/* of a connected queue pair always &qp->conn */
+	struct hca_conn *to;		/* a connected queue pair's: always &qp->conn */
 	struct hca_span local[1 + HCA_SGE_MAX];
 	struct hca_span remote[3 * HCA_SGE_MAX];	/* before, in and after the mapped part */
 	unsigned local_count, remote_count;
 	uint32_t bytes, done;
-	bool lost;			/* it is sent and does not arrive */
+	bool lost;			/* the message is sent and does not arrive */
 	bool claimed;			/* a receive is claimed */
 	uint32_t position;
 	struct hca_shm_recv *recv;
 	struct hca_shared_claim claim;	/* if the queue is shared */
 	uint16_t slid;			/* UD: further fields of the completion */
 	uint8_t sl, flags;
-	uint64_t lock_holder, lock_since_ns;	/* of the lock that an atomic operation waits for */
+	uint64_t lock_holder, lock_since_ns;	/* the lock that an atomic operation waits for */
 };
 
 struct hca_wqe {
-	struct ibv_send_wr wr;		/* its sg_list points into the queue's own memory */
+	struct ibv_send_wr wr;		/* sg_list points into the queue's own memory */
 	uint64_t posted_ns;
 	uint32_t bytes;
 	uint32_t inline_bytes;		/* held in the inline ring */
@@ -111,10 +111,10 @@ enum hca_wait { HCA_NOT_WAITING, HCA_WAITS_RECEIVE, HCA_WAITS_PEER };
 struct hca_sq {
 	uint32_t depth, mask;
 	uint32_t posted;		/* position of the next to be posted */
-	_Atomic uint32_t done;		/* of the oldest whose slot is not free */
-	uint32_t next;			/* of the next to be carried out */
+	_Atomic uint32_t done;		/* position of the oldest whose slot is not free */
+	uint32_t next;			/* position of the next to be carried out */
 	uint32_t sge_max, inline_max;
-	uint32_t short_max;		/* of an inline RDMA write of one piece; 0: there are none */
+	uint32_t short_max;		/* longest inline RDMA write of one piece; 0: none is allowed */
 	struct hca_wqe *wqe;
 	struct ibv_sge *sge;		/* sge_max per wqe */
 	unsigned char *bytes;		/* ring of inline data */
@@ -128,13 +128,13 @@ struct hca_sq {
 struct hca_rq {
 	uint32_t depth, mask, stride, sge_max;
 	_Atomic uint32_t posted;
-	_Atomic uint32_t done;		/* of the oldest that has not been polled */
-	_Atomic uint32_t next;		/* of the oldest not complete; under recv_cq's lock */
+	_Atomic uint32_t done;		/* position of the oldest that has not been polled */
+	_Atomic uint32_t next;		/* position of the oldest not complete; under recv_cq's lock */
 	uint64_t *wr_id;
 	uint32_t *room;			/* bytes that each can receive */
 	unsigned char *ring;		/* in the segment */
 	uint32_t line;
-	uint64_t visible_ns;		/* of the last completion; under recv_cq's lock */
+	uint64_t visible_ns;		/* the last completion's; under recv_cq's lock */
 	uint64_t flush_deadline_ns;	/* error state: claims are respected until then */
 };
 
@@ -146,7 +146,7 @@ struct hca_ud;
 struct hca_qp {
 	struct ibv_qp_ex ibv;		/* first */
 	struct hca_fabric *fabric;
-	struct hca_shm_qp *shm;		/* of this process */
+	struct hca_shm_qp *shm;		/* in this process's segment */
 	struct hca_lock lock;
 	bool fast;			/* RTS, untimed, nothing waiting, path clear */
 	bool signal_all;
@@ -156,18 +156,18 @@ struct hca_qp {
 	bool listening;			/* RTR: first message raises an event; under fabric.life */
 	bool draining;			/* SQD: something is still in flight */
 	bool drain_told;		/* the end of draining raises an event */
-	uint32_t operations;		/* 1 << enum ibv_wr_opcode, of its type */
+	uint32_t operations;		/* allowed for its type: 1 << enum ibv_wr_opcode */
 	_Atomic int state;		/* enum ibv_qp_state; changes under lock */
 	uint32_t index, pd, address;
 	struct hca_sq sq;
-	struct hca_conn conn;		/* of a connected queue pair: to its peer */
+	struct hca_conn conn;		/* a connected queue pair's, to its peer */
 
 	struct hca_lock rq_lock;
 	struct hca_rq rq;
 	struct hca_shared *shared;	/* source of receives: an SRQ's, or its own (UD) */
 
 	struct hca_qp *next;		/* engine's list */
-	struct hca_qp *served;		/* while the engine runs: next of those it has served */
+	struct hca_qp *served;		/* while the engine runs: the next one that it has served */
 	bool queued;
 	bool unquiet;			/* a stopped peer may still write to its queues */
 
@@ -229,7 +229,7 @@ static inline uint32_t hca_qpn(const struct hca_qp *qp)
 	return qp->ibv.qp_base.qp_num;
 }
 
-/* Bytes of a receive queue entry; *sge_max: how many SGEs fit into it. */
+/* Bytes of a receive queue entry; *sge_max: SGEs that fit into it. */
 static inline uint32_t hca_rq_stride(uint32_t sge, uint32_t *sge_max)
 {
 	const uint32_t one = sizeof(struct hca_shm_sge), head = sizeof(struct hca_shm_recv);
@@ -251,11 +251,11 @@ static inline struct hca_shm_recv *hca_rq_entry(unsigned char *ring, uint32_t po
 
 /* Create a queue pair with its queues, in RESET, without a number: 0, or an errno value. */
 int hca_qp_new(struct ibv_pd *pd, struct ibv_qp_init_attr *init, struct hca_qp **out);
-/* Free what hca_qp_new has made; nothing refers to it any more. */
+/* Undo hca_qp_new; nothing refers to the queue pair now. */
 void hca_qp_free(struct hca_qp *qp);
 /* Claim an index in the process's table and a number on the fabric: 0 or ENOMEM. */
 int hca_qp_claim_index(struct hca_qp *qp);
-/* Publish what peers need of the queue pair.  fabric.life held. */
+/* Publish the values that peers need.  fabric.life held. */
 void hca_qp_publish(struct hca_qp *qp);
 /* The mailbox of the receive completion queue has moved: publish its location. */
 void hca_qp_tell_cq(struct hca_qp *qp);

@@ -1,6 +1,6 @@
 /*
- * shared.h - a receive queue from which many senders claim: that of an SRQ or of
- * a UD queue pair.  layout.h describes its memory.
+ * shared.h - a receive queue from which many senders claim: an SRQ's or a UD queue
+ * pair's.  layout.h describes its memory.
  *
  * An entry is in one of these states:
  *	free		its index is in `freed`, in private memory
@@ -34,7 +34,7 @@ struct hca_shared_claim {
 /* Claim the oldest receive as the process `claimer` (hca_shm_claim); false: none. */
 bool hca_shared_claim_oldest(const struct hca_shared_view *v, uint32_t claimer,
 		     struct hca_shared_claim *claim);
-/* Its completion has been delivered. */
+/* The receive's completion has been delivered. */
 void hca_shared_done(const struct hca_shared_claim *claim, uint32_t claimer);
 /* The claim leads to nothing: the receive is posted again.  The caller notifies the owner. */
 void hca_shared_unclaim(const struct hca_shared_view *v, const struct hca_shared_claim *claim,
@@ -56,7 +56,7 @@ struct hca_shared_wr {
 struct hca_shared {
 	struct hca_fabric *fabric;
 	struct hca_shared_view view;
-	uint32_t line, shm_line;	/* of the ring and of the rest, in the heap */
+	uint32_t line, shm_line;	/* the ring's and the rest's, in the heap */
 	uint32_t depth, sge_max, pd;
 	bool unquiet;			/* a stopped peer may still write to it */
 	struct hca_shared_wr *wr;
@@ -81,8 +81,8 @@ void hca_shared_free(struct hca_shared *s);
 int hca_shared_post(struct hca_shared *s, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad);
 
 /*
- * Check a completion for an entry posted at `position`: true, its wr_id and the bytes that it can
- * receive, if it is valid.  hca_shared_release frees the entry when the completion has been polled
+ * Check a completion for an entry posted at `position`: true, the entry's wr_id and the bytes that
+ * it can receive, if valid.  hca_shared_release frees the entry when the completion has been polled
  * or removed.
  */
 bool hca_shared_accept(struct hca_shared *s, uint32_t position, uint32_t entry, uint64_t *wr_id,
@@ -99,15 +99,15 @@ void hca_shared_quiesce(struct hca_fabric *f, const struct hca_shared_view *v,
 			uint64_t deadline_ns);
 
 /*
- * Post again what is behind the head and will not be claimed; with `dead` also
- * what dead processes had claimed, whose last completions must have been drained.
+ * Post again the entries before the head that no sender will claim; with `dead` also
+ * the claims of dead processes, whose last completions must have been drained.
  */
 void hca_shared_recover(struct hca_shared *s, bool dead);
-/* May there be anything to recover?  Checks the processes that hold claims. */
+/* May an entry need recovery?  Checks the processes that hold claims. */
 bool hca_shared_suspect(struct hca_shared *s);
 
 /*
- * Withdraw the oldest posted receive: 1 and its entry, 0 if there is none, or
+ * Withdraw the oldest posted receive: 1 and its entry, 0 if none is posted, or
  * -EAGAIN while a live process holds a claim on it; `force` ignores the claim.
  * s->lock held.
  */

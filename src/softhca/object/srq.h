@@ -16,7 +16,7 @@
 
 struct hca_srq {
 	struct ibv_srq ibv;		/* first */
-	struct hca_list_node link;		/* of the context */
+	struct hca_list_node link;		/* the context's list */
 	struct hca_shared shared;
 	uint32_t number;
 	_Atomic int objects;		/* queue pairs */

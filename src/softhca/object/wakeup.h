@@ -5,7 +5,7 @@
  * pipe through /proc/<pid>/fd, which requires only read access to the process
  * (PTRACE_MODE_READ: granted under Yama, too), or asks the owner for it, and writes
  * a byte.  So the owner sleeps on a descriptor that fits poll.  Without /proc, where
- * a pipe cannot be opened twice, it is a pair of sockets.
+ * a pipe cannot be opened twice, a wake-up is a pair of sockets.
  *
  * A wake-up carries no information.  The owner empties the pipe, then examines
  * its own state, and sends itself another wake-up if something stays pending.
@@ -24,7 +24,7 @@ struct hca_fabric;
 struct hca_wakeup {
 	int fd;			/* the read end, which the program polls */
 	int own;		/* the library's own open file of the pipe, never blocks */
-	bool is_socket;		/* `own` is the other end, and what is sent there arrives at `fd` */
+	bool is_socket;		/* `own` is the other end: bytes sent there arrive at `fd` */
 	uint32_t number;	/* index in self->wakeup + 1 */
 };
 
@@ -36,7 +36,7 @@ int hca_wakeup_make(struct hca_fabric *f, uint32_t adapter, struct hca_wakeup *b
 /* Withdraw it and close both descriptors. */
 void hca_wakeup_free(struct hca_fabric *f, struct hca_wakeup *b);
 
-/* Another descriptor of one of this process's, by its index in self->wakeup; or -1. */
+/* Another descriptor of a wake-up of this process, by its index in self->wakeup; or -1. */
 int hca_wakeup_duplicate(struct hca_fabric *f, uint32_t index);
 
 /* Make a wake-up of this process readable. */

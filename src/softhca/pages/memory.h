@@ -1,14 +1,13 @@
 /*
  * memory.h - this process's memory segment, which every peer can map.
  *
- * One sparse memfd per process, file offset = virtual address.  Where it has to be a file, the file
+ * The segment is a sparse memfd, file offset = virtual address.  Where it has to be a file, the file
  * system may not have files of that size: then it is smaller, the arena lies within it, and other
- * memory is not moved.  The arena is on it
- * from the start; other memory can be moved onto it in place (remap.h).  Peers map
- * windows of it, so that moving data is one copy.
+ * memory is not moved.  The arena is on it from the start; other memory can be moved onto it in
+ * place (remap.h).  Peers map windows of it, so that moving data is one copy.
  *
- * A child of fork starts without one.  The arena that it inherited stays shared
- * with its parent; memory that was moved is private to each (remap.h).
+ * A child of fork starts without a segment.  The arena that it inherited stays shared with its
+ * parent; moved memory is private to each (remap.h).
  */
 #ifndef HCA_MEMORY_H
 #define HCA_MEMORY_H
@@ -19,7 +18,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Its descriptor, made on first use; or -errno with the line set. */
+/* The segment's descriptor, made on first use; or -errno with the line set. */
 int hca_memory_fd(void);
 
 /* In a child of fork, before its first use of this header; may be repeated. */
@@ -31,14 +30,14 @@ bool hca_memory_in_arena(const void *addr, size_t bytes);
 uint64_t hca_page_bytes(void);
 
 /*
- * One per process, since it mirrors the address space.  For memory.c, remap.c and
+ * The state of a process, whose address space it mirrors.  For memory.c, remap.c and
  * restore.c.  The lock protects the descriptor and the arena; moved memory has its own
  * (hca_remap_lock), which may be taken inside of it and not the other way round.
  */
 struct hca_memory {
 	pthread_mutex_t lock;
 	int fd;
-	uint64_t bytes;			/* of the segment: the addresses that it can hold */
+	uint64_t bytes;			/* the segment's: addresses that it can hold */
 	uint64_t inode;
 	_Atomic uintptr_t start, end;	/* addresses reserved for the arena */
 };

@@ -11,8 +11,8 @@
  * pages.  Pages next to those moved back stay where they are, so that transfers to them
  * are not disturbed.
  *
- * Except at fork and hca_remap_back, there is no waiting for peers that are copying to pages that
- * are moved back: the program removes these pages while they are being written to.
+ * Only fork and hca_remap_back wait for peers that are copying to pages that are moved back; other
+ * calls do not: there the program removes pages while they are being written to.
  */
 #ifndef HCA_REMAP_H
 #define HCA_REMAP_H
@@ -24,12 +24,12 @@
 
 #include "memwatch/memwatch.h"
 
-/* A registration, as this room knows it: the part of it that peers can map.  Zeros: nothing. */
+/* The part of a registration that peers can map.  Zeros: nothing. */
 struct hca_moved {
 	struct hca_moved *next, **at;
-	bool listed;			/* it is on the list; the two above are valid */
+	bool listed;			/* on the list; the two above are valid */
 	uint64_t from, to;		/* addresses of all that is registered */
-	uint64_t start, end;		/* of the part; equal: nothing */
+	uint64_t start, end;		/* the part's; equal: nothing */
 	bool away;			/* temporarily not to be copied to by address either */
 	/* Called when start, end or away has changed; locked, perhaps inside malloc; or NULL. */
 	void (*changed)(struct hca_moved *m);
@@ -38,20 +38,20 @@ struct hca_moved {
 /*
  * Move memory of this process onto the segment: the whole pages of the range, or with
  * `edges` also the pages that it shares with its neighbours.  Private anonymous memory
- * only.  *m is what peers can map from now on: all of that, or nothing.  Nothing also
- * when a real device has pinned pages of it, and during a fork.
+ * only.  *m is the part that peers can map from now on: all of these pages, or nothing.
+ * Nothing also when a real device has pinned pages of it, and during a fork.
  *
  * A concurrent write to those pages can be lost.
  */
 void hca_remap(struct hca_moved *m, void *addr, size_t bytes, bool edges);
 
-/* If all of it is on the segment already, readable and writable: the same, and true. */
+/* If all of the range is on the segment already, readable and writable: set *m, and true. */
 bool hca_remap_again(struct hca_moved *m, void *addr, size_t bytes);
 
 /*
- * On request, for one buffer that nothing but the caller uses until it returns: its whole pages,
- * unless they are held (held.h), pinned, or of another kind.  *m may be in use; its
- * `changed` is called.  NULL, or why nothing of *m has changed: a text in static storage.
+ * On request, move one buffer that only the caller uses until the return: its whole pages, unless
+ * they are held (held.h), pinned, or not private anonymous.  *m may be in use; its `changed` is
+ * called.  NULL, or the reason why nothing of *m has changed: a text in static storage.
  */
 const char *hca_remap_requested(struct hca_moved *m, const void *addr, size_t bytes,
 				const void *frame);
@@ -62,8 +62,8 @@ const char *hca_remap_requested(struct hca_moved *m, const void *addr, size_t by
 void hca_remap_back(const void *addr, size_t bytes);
 
 /*
- * It has no such part, but may get one on request, and is not to be copied to by address while
- * pages are moved back.
+ * The registration has no mapped part, but may get one on request, and is not to be copied to by
+ * address while pages are moved back.
  */
 void hca_moved_none(struct hca_moved *m, void *addr, size_t bytes);
 /* The part of `from` in [start, end), for a window of it. */
@@ -112,7 +112,7 @@ void hca_pin_set_owner(struct hca_pinned *p, const void *owner);
 void hca_unpin(struct hca_pinned *p);
 /* The pinned range of an owner; NULL: none. */
 struct hca_pinned *hca_pin_of(const void *owner);
-/* ... that is this one.  NULL: none. */
+/* The pinned range of an owner that is exactly this range; NULL: none. */
 struct hca_pinned *hca_pin_like(const void *owner, const void *addr, size_t bytes);
 /* The caller holds hca_remap_lock. */
 bool hca_is_pinned(uint64_t start, uint64_t end);

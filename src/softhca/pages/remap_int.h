@@ -9,13 +9,13 @@
 /* Under hca_remap_lock; hca_ranges_touch needs none. */
 struct hca_remap_state {
 	/*
-	 * Memory that was moved at some time and has not been unmapped since.  Its present
-	 * state is in /proc/self/maps: some may have been unmapped unseen, or moved back.
+	 * Memory that was moved at some time and has not been unmapped since.  /proc/self/maps
+	 * has its present state: a part may have been unmapped unseen, or moved back.
 	 */
 	struct hca_ranges ranges;
 	struct hca_moved *list;
 	unsigned forking;		/* from hca_remap_before_fork to hca_remap_after_fork */
-	unsigned making_private;	/* those of them that make it private: all that is new is away */
+	unsigned making_private;	/* forks that make it private: new registrations are moving */
 	struct hca_maps maps;		/* too large for the stack of a signal handler */
 };
 extern struct hca_remap_state hca_remap_state;
@@ -23,7 +23,7 @@ extern struct hca_remap_state hca_remap_state;
 /* In a child of fork: another thread of the parent may have held the lock. */
 void hca_remap_reset_lock(void);
 
-/* Shared, on this process's segment, at its own address: moved, or the arena's. */
+/* Is it shared, on this process's segment, at its own address: moved, or the arena's? */
 bool hca_is_moved(const struct hca_map *map);
 /*
  * A view: a private mapping of the segment of this process or of an ancestor, into which
@@ -56,7 +56,7 @@ static inline void hca_remap_walked(void)
 	hca_maps_close(&hca_remap_state.maps);
 }
 
-/* Make private, writable copies of all pages of a view, in place.  False: not of all. */
+/* Make private, writable copies of all pages of a view, in place.  False: some are left. */
 bool hca_remap_copy_pages(uint64_t start, uint64_t end);
 
 #endif

@@ -1,9 +1,8 @@
 /*
  * inspect.h - the fabrics of this user, seen from outside, for the softhca command.
  *
- * A fabric is found through its member registry, or, when that was removed because
- * the fabric is closed (as after the start of an MPI job), through a process that
- * holds its segment.
+ * A fabric is found through its member registry.  A closed fabric (after the start of
+ * an MPI job) has none and is found through a process that holds its segment.
  */
 #ifndef HCA_INSPECT_H
 #define HCA_INSPECT_H

@@ -14,13 +14,13 @@ int hca_conn_mailbox(struct hca_conn *c, const volatile struct hca_shm_qp *their
 void hca_conn_drop(struct hca_conn *c);
 
 /*
- * The peer's registration behind a key, from its table; NULL: none, or of another PD.  Kept in a
- * cache: `known`, or its entry m.
+ * The peer's registration of a key, from its table; NULL: none, or another PD's.  A cache keeps it:
+ * `known`, or its entry m.
  */
 const struct hca_remote_mr *hca_conn_mr_look_up(struct hca_conn *c, struct hca_remote_mr *m,
 						uint32_t pd, uint32_t key);
 
-/* From the cache alone; NULL: it may be in the table. */
+/* The registration from the cache alone; NULL: it may be in the table. */
 static inline const struct hca_remote_mr *hca_conn_mr_known(const struct hca_remote_mr *known,
 							    uint32_t key)
 {
@@ -46,7 +46,7 @@ static inline const struct hca_remote_mr *hca_conn_mr(struct hca_conn *c, uint32
 	return hca_conn_mr_of(c, c->mr, c->pd, key);
 }
 
-/* The same for the buffers of its receives. */
+/* hca_conn_mr for the buffers of the peer's receives. */
 static inline const struct hca_remote_mr *hca_conn_rq_mr(struct hca_conn *c, uint32_t key)
 {
 	return hca_conn_mr_of(c, c->rq_mr, c->rq_pd, key);
@@ -54,7 +54,7 @@ static inline const struct hca_remote_mr *hca_conn_rq_mr(struct hca_conn *c, uin
 
 /* SEND with invalidate, at the sender: is `rkey` a window of the peer's queue pair? */
 bool hca_mw_is_theirs(const struct hca_conn *c, uint32_t rkey);
-/* Invalidate it. */
+/* Invalidate such a window. */
 void hca_mw_invalidate_theirs(const struct hca_conn *c, uint32_t rkey);
 
 #endif

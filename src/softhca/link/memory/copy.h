@@ -1,9 +1,9 @@
 /*
  * copy.h - moving bytes between two lists of spans.
  *
- * One side is always in this process (local); the other (remote) may have spans
- * that are only in the peer: the kernel copies them (process_vm_readv/writev), or
- * the peer itself (bounce.h).
+ * The local side is always in this process; the remote side may have spans that are
+ * only in the peer: the kernel copies them (process_vm_readv/writev), or the peer
+ * itself (bounce.h).
  */
 #ifndef HCA_COPY_H
 #define HCA_COPY_H
@@ -93,20 +93,20 @@ int hca_copy(struct hca_peer *peer, const struct hca_message *m, enum hca_direct
 	     size_t skip, size_t n, bool last);
 
 /*
- * The same for one run whose remote end is only in the peer, under a key of the
- * peer's: by the kernel or by the peer itself.  Also -EINPROGRESS (bounce.h).
+ * hca_copy for one run whose remote end is only in the peer, under a key of the
+ * peer's: the kernel or the peer itself copies.  Also -EINPROGRESS (bounce.h).
  */
 int hca_copy_remote(struct hca_peer *peer, enum hca_direction direction, void *local,
 		    uint64_t remote, uint32_t key, size_t n);
 
 /*
- * The same towards the peer, in an access section in which the memory has been found not to be
- * away: its owner, who may want to move it meanwhile, waits for the end of the section and has not
- * begun.  To wait here until it is not away would be to wait for each other.
+ * hca_copy_remote towards the peer, in an access section that has found the memory not moving: an
+ * owner that wants to move it waits for the end of the section.  Waiting here for the move would
+ * deadlock.
  */
 int hca_copy_reached(struct hca_peer *peer, void *local, uint64_t remote, uint32_t key, size_t n);
 
-/* The peer copies what is not mapped, as far as is known. */
+/* Does the peer copy memory that is not mapped, as far as is known? */
 bool hca_copy_bounces(const struct hca_peer *peer);
 
 #endif

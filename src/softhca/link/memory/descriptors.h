@@ -1,21 +1,21 @@
 /*
  * descriptors.h - descriptors of a member, which the member itself hands over.
  *
- * Peers open a member's segments and wake-ups through /proc/<pid>/fd.  Where that is denied, or shows
- * other processes (another pid or user namespace, setuid after the start, hidepid, no /proc), they
- * ask the member: it has a socket with an abstract name, and a thread that answers with descriptors
- * (SCM_RIGHTS), which sleeps in the usual case.  A network namespace in common is enough for that.
+ * Peers open a member's segments and wake-ups through /proc/<pid>/fd.  Where /proc denies that or
+ * shows other processes (another pid or user namespace, setuid after the start, hidepid, no /proc),
+ * they ask the member: it has a socket with an abstract name, and a thread that answers with
+ * descriptors (SCM_RIGHTS) and usually sleeps.  Asking needs only a common network namespace.
  *
  *	address		abstract name
  *	by number	softhca.<id of the fabric>.<slot>
  *	by name		softhca.<place>.<name of the fabric>
  *
- * The address by name is that of the process that began the fabric.  Processes that have no directory
- * in common, and so no member registry, find the fabric by it; <place> is a hash of SOFTHCA_DIR.
+ * The process that began the fabric has the address by name.  Processes without a common directory,
+ * and so without a member registry, find the fabric by it; <place> is a hash of SOFTHCA_DIR.
  *
- * The kernel reports the user at the other end (SO_PEERCRED; of the member: its user at the time of
+ * The kernel reports the user at the other end (SO_PEERCRED; for a member, its user at the time of
  * listen).  A member answers to its own user, and to a process that knows the nonce of the fabric,
- * as another member does after setuid.  A process asks members of its own user only.
+ * such as another member after setuid.  A process asks only members of its own user.
  */
 #ifndef HCA_DESCRIPTORS_H
 #define HCA_DESCRIPTORS_H
@@ -33,7 +33,7 @@
 struct hca_fabric;
 struct hca_link_state;
 
-/* A process, to others: as it was when it joined. */
+/* A process as others see it: its state when it joined. */
 struct hca_identity {
 	uid_t uid;
 	bool uid_is_unique;	/* no other user looks like this one from here */
@@ -53,7 +53,7 @@ struct hca_address {
 void hca_address_by_number(uint64_t id, uint32_t slot, struct hca_address *a);
 void hca_address_by_name(uint64_t place, const char *fabric, struct hca_address *a);
 uint64_t hca_address_place(void);
-/* Of a member of the fabric; false: it has none, or not in this network namespace. */
+/* A member's address; false: it has none, or none in this network namespace. */
 bool hca_address_of_slot(const struct hca_identity *me, const struct hca_shm_fabric *shm,
 			 uint32_t slot, struct hca_address *a);
 /* Does a process listen there? */
@@ -65,14 +65,14 @@ enum hca_question {
 	HCA_ASK_FABRIC,		/* the fabric segment */
 	HCA_ASK_SEGMENTS,	/* process, table, memory and, if it has any, a pidfd */
 	HCA_ASK_WAKEUP,		/* number `index` */
-	HCA_ASK_COPIES,		/* no descriptor: that it starts its copy service (bounce.h) */
+	HCA_ASK_COPIES,		/* no descriptor: the member starts its copy service (bounce.h) */
 };
 enum { HCA_ANSWER_MAX = 4 };
 
 /*
- * Asks, and waits for the answer, a second at most.  The number of descriptors, which are not checked
- * yet; or -errno (silent): -ECONNREFUSED: no process listens there; -EACCES: it belongs to another
- * user; -ETIMEDOUT; -EPERM: it refuses.
+ * Ask, and wait for the answer, a second at most.  The number of descriptors, not checked yet; or
+ * -errno (silent): -ECONNREFUSED: no process listens there; -EACCES: the process belongs to another
+ * user; -ETIMEDOUT; -EPERM: the process refuses.
  */
 int hca_ask(const struct hca_identity *me, const struct hca_address *a, uint64_t nonce,
 	    enum hca_question question, uint32_t index, int fd[HCA_ANSWER_MAX]);
@@ -85,20 +85,20 @@ int hca_ask_slot(struct hca_link_state *state, uint32_t slot, const struct hca_a
 		 enum hca_question question, uint32_t index, int fd[HCA_ANSWER_MAX]);
 
 /*
- * Why no descriptor of a member that lives can be had, and what to allow: results of /proc and of
- * asking, -EXDEV where that is of no use in these namespaces.
+ * The reason why no descriptor of a living member can be had, and the remedy.  `near` and `far`:
+ * results of /proc and of asking, -EXDEV for a method of no use in these namespaces.
  */
 void hca_unreachable(char *buf, size_t size, const char *fabric, pid_t pid, int near, int far);
 
 /* ---- Members as others see them --------------------------------------------- */
 
-/* Does /proc show this process the member's, under the number that the member knows itself by? */
+/* Does /proc show the member to this process, under the member's own pid? */
 static inline bool hca_is_near(const struct hca_identity *me, uint32_t pid_ns)
 {
 	return pid_ns && pid_ns == me->pid_ns;
 }
 
-/* Is the process in that slot alive, as far as is known?  Not known is alive. */
+/* Is the process in that slot alive?  True if unknown. */
 bool hca_slot_alive(const struct hca_identity *me, const struct hca_shm_fabric *shm,
 		    uint32_t slot);
 
@@ -116,14 +116,14 @@ struct hca_service {
 /* Listen there.  0, -EADDRINUSE or another -errno (silent). */
 int hca_service_listen(struct hca_service *s, enum hca_address_kind kind,
 		       const struct hca_address *a);
-/* Start the thread that answers; where it cannot be had, nothing listens any more. */
+/* Start the thread that answers; without a thread, stop listening. */
 void hca_service_start(struct hca_fabric *f);
 void hca_service_stop(struct hca_service *s);
 
 /* Tests set it: members that are tasks of one process need no thread for this. */
 extern bool hca_service_unwanted;
 
-/* The message. */
+/* The messages: a request and its answer. */
 struct hca_request {
 	uint64_t magic, nonce;
 	uint32_t abi, question, index, pad;

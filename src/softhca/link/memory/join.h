@@ -16,8 +16,8 @@ int hca_join(struct hca_fabric *f, enum hca_copy_method copy, uint32_t node);
 /* Leave, and free what hca_join has made.  All objects are gone. */
 void hca_leave(struct hca_fabric *f);
 /*
- * Announce an orderly departure: peers do not take it for a death.  Other threads may still
- * use objects.
+ * Announce an orderly departure, so that peers do not take it for a death.  Other threads may
+ * still use objects.
  */
 void hca_say_goodbye(struct hca_fabric *f);
 /* Leave the member registry.  The last member removes the file; `at_once` removes it at once. */

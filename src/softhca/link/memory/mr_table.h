@@ -7,9 +7,8 @@
  * (F_SEAL_FUTURE_WRITE), and the kernel itself identifies the owner (by the lock
  * on the file; segment.h).  Peers do not accept a member that puts another
  * process's pid into its slot of the fabric segment, with a descriptor number that
- * this process happens to have.  On a kernel without either guard processes do
- * without it: then a process that writes into another's table misleads the peers
- * of that one.
+ * this process happens to have.  A kernel may lack either guard: then a process
+ * that writes into another's table misleads the peers of that one.
  *
  * A peer decides only one thing about a row: that a type 2 window is invalidated
  * (SEND with invalidate).  It records this in the owner's process segment
@@ -27,14 +26,14 @@ void hca_table_name(struct hca_fabric *f, pid_t pid, uint64_t start_time);
 void hca_table_free(struct hca_fabric *f);
 
 /*
- * The table of the process in a slot, a copy of which says its generation, pid and
- * start time, through /proc.  0 or -errno (silent); -EPROTO: it is another one.
+ * The table of the process in a slot, opened through /proc; *s is a copy of the slot.
+ * 0 or -errno (silent); -EPROTO: it is another process's.
  */
 int hca_table_open(const struct hca_fabric *f, uint32_t slot, const struct hca_shm_slot *s,
 		   const struct hca_shm_table **table);
 /*
- * The same by a descriptor that the process has handed over; NULL: it is another one.  The owner of
- * the descriptor is not checked: the kernel copies nothing under a pid that the table names.
+ * The table by a descriptor that the process has handed over; NULL: it is another process's.  The
+ * descriptor's owner is not checked: the kernel copies nothing under a pid that the table names.
  */
 const struct hca_shm_table *hca_table_take(const struct hca_fabric *f, uint32_t slot,
 					   const struct hca_shm_slot *s, int fd);

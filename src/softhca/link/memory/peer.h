@@ -1,9 +1,9 @@
 /*
  * peer.h - this process's view of another process of the fabric.
  *
- * Its process segment and its table are mapped whole; of its memory segment,
- * windows are mapped as messages need them, and kept.  This process is a peer of
- * itself (loopback): its addresses are used as they are, under its private records.
+ * The peer's process segment and table are mapped whole; windows of its memory
+ * segment are mapped as messages need them, and kept.  This process is a peer of
+ * itself (loopback): its addresses are used as they are, under its private table.
  * Another copy of this library in this process is a peer like any other.
  */
 #ifndef HCA_PEER_H
@@ -21,19 +21,19 @@ enum { HCA_GIVEN_UP = 8 };
 struct hca_peer {
 	struct hca_fabric *fabric;
 	struct hca_shm_process *shm;
-	uint64_t heap_bytes;	/* of shm->heap, mapped */
+	uint64_t heap_bytes;	/* mapped size of shm->heap */
 	const struct hca_shm_table *table;
 	pid_t pid;
 	bool is_self;		/* this process: its addresses are used as they are */
-	bool is_far;		/* it was reached by its address: its pid is not used */
+	bool is_far;		/* reached by its address: its pid is not used */
 	struct hca_address address;	/* no bytes: it has none */
 	uint32_t slot, generation;
 	uint64_t start_time;
 	int watch;		/* pidfd or -1 */
-	_Atomic uint64_t lived_ns;	/* when that was last seen to be this process: copy.c */
+	_Atomic uint64_t lived_ns;	/* when pid was last seen to be this process: copy.c */
 	int memory_fd;
 	uint64_t memory_bytes;
-	_Atomic bool bounces;	/* the kernel does not copy from or to it: bounce.h */
+	_Atomic bool bounces;	/* the kernel does not copy for it: bounce.h */
 	struct hca_lock ask_lock;
 	bool asked_for_copies;
 	_Atomic bool copy_service_silent;	/* the last request timed out */
@@ -49,11 +49,11 @@ struct hca_peer {
 	struct hca_wakeup_cache wakeups;
 };
 
-/* The process in a slot; one more reference.  0, or -ENOTCONN: none (silent). */
+/* The process in a slot; one more reference.  0, or -ENOTCONN: no process (silent). */
 int hca_peer_get(struct hca_fabric *f, uint32_t slot, struct hca_peer **out);
 void hca_peer_put(struct hca_peer *p);
 
-/* Free all, whatever the references: the fabric is being closed. */
+/* Free all, in spite of references: the fabric is being closed. */
 void hca_peers_forget(struct hca_fabric *f);
 
 enum hca_fate hca_peer_fate(const struct hca_peer *p);
@@ -73,8 +73,8 @@ enum hca_fate hca_claim_fate(struct hca_fabric *f, uint32_t claim);
 unsigned char *hca_peer_map(struct hca_peer *p, uint64_t addr, uint64_t bytes);
 
 /*
- * Make the peer look at its queue pairs (fault, overflow), above all at this
- * one: threads that sleep on an event of its context or its queues are woken.
+ * Make the peer check its queue pairs (fault, overflow).  Threads that sleep on an
+ * event of this queue pair's context or its queues are woken.
  */
 static inline void hca_peer_alert(struct hca_peer *p, const volatile struct hca_shm_qp *theirs)
 {
@@ -86,7 +86,7 @@ static inline void hca_peer_alert(struct hca_peer *p, const volatile struct hca_
 			hca_wakeup_send_peer(p, theirs->wakeup[i]);
 }
 
-/* The same without a wake-up, for what the peer's program learns anyway. */
+/* hca_peer_alert without a wake-up, for events that the peer's program learns anyway. */
 static inline void hca_peer_note(struct hca_peer *p)
 {
 	atomic_fetch_add(&p->shm->attention, 1);
@@ -94,14 +94,15 @@ static inline void hca_peer_note(struct hca_peer *p)
 
 /*
  * Access sections: a process that works on a peer's memory marks this in its own
- * queue pair, so that the peer can wait until no process can be using what it has
- * just withdrawn (a registration, a receive ring, a mailbox).  The worker pays two
- * plain stores; the withdrawer pays for the ordering, by membarrier(), or by waiting for a millisecond
- * where that is denied to any member: it orders the stores of processes that have registered only.
+ * queue pair, so that the peer can wait until no process uses a thing that the peer has
+ * just withdrawn (a registration, a receive ring, a mailbox).  The worker pays two plain
+ * stores; the withdrawer pays for the ordering, by membarrier().  membarrier() orders only
+ * the stores of processes that have registered for it; if it is denied to any member, the
+ * withdrawer waits for a millisecond instead.
  *
  *	worker					withdrawer
  *	hca_access_section_enter(mine)		withdraw (release store)
- *	check that it stands, use it		hca_quiesce()
+ *	check that it is valid, use it		hca_quiesce()
  *	hca_access_section_leave(mine)		reuse
  */
 static inline void hca_access_section_enter(struct hca_shm_qp *mine)
@@ -120,8 +121,8 @@ static inline void hca_access_section_leave(struct hca_shm_qp *mine)
 }
 
 /*
- * Is the memory behind a key of the peer's being moved, so that for a moment it
- * cannot be reached?  Inside an access section.
+ * Is the memory under a key of the peer's being moved, so that it cannot be reached
+ * for a moment?  Inside an access section.
  */
 static inline bool hca_peer_memory_away(const struct hca_peer *p, uint32_t key)
 {
@@ -129,14 +130,14 @@ static inline bool hca_peer_memory_away(const struct hca_peer *p, uint32_t key)
 				    memory_order_acquire);
 }
 
-/* Register for it: 0 or -errno. */
+/* Register this process for membarrier(): 0 or -errno. */
 int hca_quiesce_prepare(void);
 
 /*
- * Wait until no peer of `only` (NULL: of any queue pair of this process, nor any
- * thread of this process) is in an access section that it entered before this
- * call.  The wait for a stopped peer lasts a second at most, for a dead one there
- * is none; false: a peer may still be inside.  Not from inside an access section.
+ * Wait until no peer of `only` (NULL: no peer of any queue pair of this process, nor
+ * any thread of this process) is in an access section that it entered before this
+ * call.  The wait for a stopped peer lasts a second at most, and a dead one is not
+ * waited for; false: a peer may still be inside.  Not from inside an access section.
  */
 bool hca_quiesce(struct hca_fabric *f, struct hca_qp *only);
 

@@ -1,12 +1,12 @@
 /*
  * registry.h - the member registry, the one file of a fabric:
- * /dev/shm/softhca.<uid>.<name>, or in the next directory of place.h where nothing can be made there.
+ * /dev/shm/softhca.<uid>.<name>, or the same name in the next directory of place.h.
  *
- * It lists the members of the fabric, so that a new process finds the fabric
- * segment in a living member.  It is read and written under flock, never mapped,
- * and holds nothing that a message needs.  The last member to leave removes it;
- * what dead members left behind, the next new process, `softhca reap` or the
- * softhca command removes.
+ * The registry lists the members of the fabric, so that a new process finds the
+ * fabric segment in a living member.  It is read and written under flock, never
+ * mapped, and holds nothing that a message needs.  The last member to leave removes
+ * it; the next new process, `softhca reap` or the softhca command removes the
+ * registry of members that have all died.
  */
 #ifndef HCA_REGISTRY_H
 #define HCA_REGISTRY_H
@@ -20,9 +20,9 @@
 
 struct hca_member {
 	int32_t pid;			/* 0: no member */
-	int32_t fabric_fd;		/* its descriptor of the fabric segment */
+	int32_t fabric_fd;		/* the member's descriptor of the fabric segment */
 	uint64_t start_time;
-	uint64_t net_ns;		/* as in struct hca_shm_slot */
+	uint64_t net_ns;		/* see struct hca_shm_slot */
 	uint32_t pid_ns;
 	uint32_t address;
 	uint32_t node;
@@ -34,7 +34,7 @@ struct hca_registry_image {
 	uint64_t magic;
 	uint32_t abi;
 	uint32_t slots;			/* HCA_PROCS_MAX */
-	uint64_t nonce;			/* of the fabric; 0: the file is new */
+	uint64_t nonce;			/* the fabric's; 0: the file is new */
 	uint64_t id, place;
 	char spec[HCA_SPEC_MAX];
 	char pad[1024 - 40 - HCA_SPEC_MAX];
@@ -55,12 +55,12 @@ int hca_registry_name(const char *name, char out[HCA_NAME_MAX + 1]);
  */
 enum { HCA_NO_PLACE = 1 };
 int hca_registry_open(const char *name, struct hca_registry *r);
-/* The same at this path; -ENOENT: there is no file. */
+/* Open and lock the registry at this path; -ENOENT: no file exists. */
 int hca_registry_open_at(const char *path, struct hca_registry *r);
 void hca_registry_close(struct hca_registry *r);
 
 /*
- * Read the file into *image (which is large: allocate it).  An empty file gives
+ * Read the file into *image, a large structure: allocate it.  An empty file gives
  * nonce 0.  0, or -errno with the line set; -EPROTO: another format or version.
  */
 int hca_registry_read(struct hca_registry *r, struct hca_registry_image *image);
@@ -69,8 +69,8 @@ int hca_registry_read(struct hca_registry *r, struct hca_registry_image *image);
 int hca_registry_check(const struct hca_registry_image *image, size_t bytes);
 
 /*
- * Begin a fabric: reserve the space, write the header, of which nonce, id, place and spec are set; no
- * members.
+ * Begin a fabric without members: reserve the space, write the header; the caller has set nonce, id,
+ * place and spec.
  */
 int hca_registry_begin(struct hca_registry *r, struct hca_registry_image *head);
 
@@ -89,11 +89,11 @@ enum hca_member_state {
 enum hca_member_state hca_member_look(const struct hca_identity *me,
 				      const struct hca_registry_image *image, uint32_t slot,
 				      const char *fabric);
-/* Its address; false: it has none, or not in this network namespace. */
+/* A member's address; false: it has none, or none in this network namespace. */
 bool hca_member_address(const struct hca_identity *me, const struct hca_registry_image *image,
 			uint32_t slot, const char *fabric, struct hca_address *a);
 
-/* Visit the file of each fabric of this user, until a result is not 0; that result. */
+/* Visit the file of each fabric of this user until a result is not 0; returns that result. */
 int hca_registry_each(int (*visit)(void *arg, const char *path, const char *name), void *arg);
 
 #endif

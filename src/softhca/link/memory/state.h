@@ -1,4 +1,4 @@
-/* state.h - what the memory link keeps per fabric. */
+/* state.h - the memory link's state of a fabric. */
 #ifndef HCA_LINK_STATE_H
 #define HCA_LINK_STATE_H
 
@@ -9,7 +9,7 @@
 struct hca_peer;
 
 struct hca_link_state {
-	uint64_t nonce;			/* of the fabric segment */
+	uint64_t nonce;			/* the fabric segment's */
 	struct hca_identity me;
 	struct hca_service service;
 	char registry[256];		/* path of the member registry; empty: there is none */
@@ -19,8 +19,8 @@ struct hca_link_state {
 	_Atomic bool kernel_asked, kernel_copies;	/* bounce.c */
 	_Atomic bool left;		/* the departure has been announced */
 	struct hca_copy_service copy_service;
-	_Atomic uint64_t silent_until_ns[HCA_PROCS_MAX];	/* by slot: it did not answer */
-	struct hca_peer *peer[HCA_PROCS_MAX];	/* by slot; under fabric.slow */
+	_Atomic uint64_t silent_until_ns[HCA_PROCS_MAX];	/* by slot (index): it did not answer */
+	struct hca_peer *peer[HCA_PROCS_MAX];	/* index: slot; under fabric.slow */
 };
 
 #endif

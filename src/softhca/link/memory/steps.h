@@ -21,7 +21,7 @@ static inline bool hca_takes_receive(enum ibv_wr_opcode op)
 	       op == IBV_WR_RDMA_WRITE_WITH_IMM || op == IBV_WR_SEND_WITH_INV;
 }
 
-/* No completion tells the peer of it, so that a program may poll for its last bytes. */
+/* May a program poll for its last bytes, because no completion reports it to the peer? */
 static inline bool hca_is_polled_for(enum ibv_wr_opcode op)
 {
 	return op == IBV_WR_RDMA_WRITE;
@@ -32,7 +32,7 @@ static inline bool hca_is_send(enum ibv_wr_opcode op)
 	return op == IBV_WR_SEND || op == IBV_WR_SEND_WITH_IMM || op == IBV_WR_SEND_WITH_INV;
 }
 
-/* Check that the registration allows the range; *offset: where it begins.  NULL: refused. */
+/* Check that the registration allows the range; *offset: its begin.  NULL: refused. */
 static inline const struct hca_remote_mr *hca_remote_range(const struct hca_remote_mr *mr,
 							   uint64_t addr, uint32_t bytes,
 							   unsigned need, uint64_t *offset)
@@ -55,8 +55,8 @@ static inline bool hca_remote_mapped(const struct hca_remote_mr *mr, uint64_t of
 int hca_gather_local(struct hca_qp *qp, const struct ibv_send_wr *wr, unsigned first);
 
 /*
- * RDMA: the one range that the request names, if it is allowed: success, or the
- * status of the request.  A range of no bytes is not checked.
+ * RDMA: check the range that the request names: success, or the status of the
+ * request.  An empty range is not checked.
  */
 int hca_find_range(struct hca_qp *qp, const struct ibv_send_wr *wr);
 
@@ -65,10 +65,10 @@ int hca_claim_receive(struct hca_qp *qp);
 /*
  * An unreliable message that finds no receive is lost.  But a receiver is a process
  * that may be off its core: a sender waits, a second at most, for a receiver that has
- * been receiving and lags behind, or that has yet to copy by itself.
+ * been receiving and lags, or that has yet to copy by itself.
  * hca_lags: is a wait worthwhile after a failure for this reason?
- * hca_lag_waits: begin the wait or go on with it; false: this message has waited
- * long enough.
+ * hca_lag_waits: begin or continue the wait; false: this message has waited long
+ * enough.
  */
 bool hca_lags(const struct hca_qp *qp, int why);
 bool hca_lag_waits(struct hca_qp *qp);
@@ -77,7 +77,7 @@ void hca_release_receive(struct hca_qp *qp);
 
 /*
  * The buffers of the claimed receive, as far as message.bytes needs them: success,
- * or the status of the request, and *their_status, with which the receive completes.
+ * or the status of the request; *their_status: the status of the receive.
  */
 int hca_find_buffers(struct hca_qp *qp, int *their_status);
 
@@ -86,7 +86,7 @@ int hca_tell_peer(struct hca_qp *qp, const struct ibv_send_wr *wr, int status,
 		  uint64_t visible_ns);
 
 /*
- * The peer's queue pair must enter the error state, because of this:
+ * Report an error to the peer's queue pair, which must enter the error state.  `why`:
  * enum ibv_event_type + 1, or HCA_FAULT_TOLD.
  */
 void hca_fault(struct hca_conn *c, uint32_t why);

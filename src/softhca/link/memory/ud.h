@@ -4,14 +4,13 @@
  * A UD queue pair keeps the destinations that it has sent to, at most
  * HCA_DESTINATIONS_MAX, with their connections; after the first message to one only
  * the destination is looked up.  A message that meets an obstacle is lost: no such
- * queue pair, another qkey, no receive, one that is too short (IBTA 9.8.3, class D),
- * a port that is down, a process that has died.  So is a message longer than the MTU
- * (C10-93.1.1).
+ * queue pair, another qkey, no receive, too short a receive (IBTA 9.8.3, class D),
+ * a port that is down, a dead process, or more bytes than the MTU (C10-93.1.1).
  *
  * A receiver is a process that may be off its core, and on an untimed fabric no
  * wire limits the rate of a sender.  So a sender waits for a receiver that has been
- * receiving and lags behind: once, for a second; after that messages are lost until
- * one gets through.
+ * receiving and lags: once, for a second; after that messages are lost until one gets
+ * through.
  *
  * In front of the message the receiver finds 40 bytes: the GRH, or for IPv4 the
  * header in the last 20 (as RoCE v2 does); without a GRH they are zero.
@@ -34,12 +33,12 @@ int hca_ud_make(struct hca_qp *qp);	/* 0 or ENOMEM */
 void hca_ud_free(struct hca_qp *qp);
 /* Forget all destinations. */
 void hca_ud_reset(struct hca_qp *qp);
-/* Drop the connections to processes that have gone.  qp->lock held. */
+/* Drop the connections to processes that are gone.  qp->lock held. */
 void hca_ud_look(struct hca_qp *qp);
 
 /*
- * A datagram on an untimed fabric; or in steps: begin does what concerns the local
- * end alone and sets qp->message.to to the destination; end does the rest.  Success,
+ * A datagram on an untimed fabric; or in steps: begin does the work of the local end
+ * alone and sets qp->message.to to the destination; end does the rest.  Success,
  * the status of the request, HCA_NO_RECEIVE or HCA_BUSY.  qp->lock held, inside an
  * access section.
  */

@@ -18,8 +18,7 @@ struct hca_wakeup_cache {
 };
 
 /*
- * Send a wake-up of a peer's, given as index + 1 (0: none).  0, or -errno: it could
- * not be sent.
+ * Send a wake-up of a peer's, given as index + 1 (0: none).  0, or -errno: not sent.
  */
 int hca_wakeup_send_peer(struct hca_peer *p, uint32_t wakeup);
 void hca_wakeup_cache_drop(struct hca_wakeup_cache *c);
