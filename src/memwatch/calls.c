@@ -20,14 +20,14 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
-/* Newer than some headers. */
+/* These values are newer than some headers. */
 enum { DONTNEED_LOCKED = 24, GUARD_INSTALL = 102 };
 
 static _Atomic(void *) next[CALLS];
 _Atomic(void *) memwatch_next_syscall;
 uintptr_t call_heap_start = 1;
 
-/* No call to find them, which might allocate. */
+/* The access makes no call, which might allocate. */
 #define THREAD _Thread_local __attribute__((tls_model("initial-exec")))
 static THREAD uint32_t inside;		/* bits: calls that are being handed to `next` */
 static THREAD enum call probed;		/* ... + 1; 0: none */
@@ -96,7 +96,7 @@ static void before_brk(long end)
 {
 	long now = rg_raw_syscall(SYS_brk, 0, 0, 0, 0, 0, 0);
 
-	/* Below the heap's start the kernel only says where it ends. */
+	/* Below the heap's start the kernel only returns the heap's end. */
 	if ((unsigned long)end >= call_heap_start && (unsigned long)end < (unsigned long)now)
 		report(RG_MEM_UNMAP, end, now - end);
 }
@@ -183,8 +183,8 @@ static bool is_probe(enum call call)
 }
 
 /*
- * Hand the call to what was there before.  False: nothing was, or it has come back
- * here, as a patcher does that takes this hook for the original.
+ * Hand the call to the earlier hook.  False: there was none, or it has called this hook
+ * again, like a patcher that takes this hook for the original.
  */
 static bool hand_on(enum call call, long *result, long a, long b, long c, long d, long e, long f)
 {
@@ -223,7 +223,7 @@ static long hook_mmap(long addr, long bytes, long prot, long flags, long fd, lon
 
 /*
  * Some hooks that may come next (UCX before 1.15) drop the fifth argument.  They hear of
- * both ranges by calls that the kernel refuses, of no new bytes, and not of the call.
+ * both ranges by calls without new bytes, which the kernel refuses, and not of the call.
  */
 static long hook_mremap(long from, long old_bytes, long new_bytes, long flags, long to, long f,
 			long g)
@@ -268,8 +268,8 @@ static long hook_brk(long end, long b, long c, long d, long e, long f, long g)
 }
 
 /*
- * The C library's sbrk calls its brk, but UCX's, which may stand in its place, makes the system
- * call by an instruction of its own.
+ * The C library's sbrk calls its brk.  UCX's sbrk, which may replace it, makes the system call by
+ * an instruction of its own.
  */
 static long hook_sbrk(long change, long b, long c, long d, long e, long f, long g)
 {
@@ -334,7 +334,7 @@ static long hook_remap_file_pages(long addr, long bytes, long prot, long page, l
 
 /*
  * The function syscall() makes every system call, a clone whose child returns on another
- * stack among them.  So only those that take pages away come here (syscall.c).
+ * stack among them.  So only calls that take pages away come here (syscall.c).
  */
 long memwatch_syscall(long n, long a, long b, long c, long d, long e, long f)
 {

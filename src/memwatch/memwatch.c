@@ -19,7 +19,7 @@ enum { LISTENERS_MAX = 4 };
 
 enum state { UNTRIED, WATCHING, FAILED };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;	/* of all that follows but reads */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;	/* for changes of all below */
 static _Atomic enum state state;
 static int failure;
 static const char *failure_text;
@@ -28,7 +28,7 @@ static struct patch patch[CALLS];
 
 static _Atomic(rg_memwatch_fn *) listener[LISTENERS_MAX];
 static atomic_uint listeners;
-/* Which listener this thread is in, + 1: it is not told of its own calls. */
+/* The listener that this thread runs, + 1: it is not told of its own calls. */
 static _Thread_local unsigned listening __attribute__((tls_model("initial-exec")));
 
 /* ---- Listeners -------------------------------------------------------------- */
@@ -70,7 +70,7 @@ static int fail(int rc, const char *text)
 	return rc;
 }
 
-/* A hook must not disappear.  Nothing is found where it is part of the program. */
+/* A hook must not disappear.  The search fails where the hook is part of the program. */
 static void stay_loaded(void)
 {
 	Dl_info self;
@@ -79,7 +79,7 @@ static void stay_loaded(void)
 		dlopen(self.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
 }
 
-/* The C library's own function, whatever else has that name in front of it. */
+/* Find the C library's own function, even if another one of its name precedes it. */
 static bool functions_find(void)
 {
 	void *libc = dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD);
@@ -111,7 +111,7 @@ static void heap_find(void)
 		call_heap_start = strtoull(at, NULL, 10);
 }
 
-/* What stands there is called next, whether another hook or nothing. */
+/* The hook that is there now, if any, is called next. */
 static int patch_one(enum call call)
 {
 	call_set_next(call, patch_jump_target(function[call]));
@@ -124,7 +124,7 @@ static int install(void)
 
 	if (!PATCH_WORKS)
 		return fail(-ENOTSUP, "not on this processor");
-	/* Every sanitizer that brings an allocator has it; that one makes its system calls itself. */
+	/* Every sanitizer has it whose allocator makes system calls itself. */
 	if (dlsym(RTLD_DEFAULT, "__sanitizer_get_ownership"))
 		return fail(-ENOTSUP, "beside a sanitizer, whose allocator cannot be watched");
 	if (!functions_find())
@@ -169,7 +169,7 @@ static bool all_stand(void)
 	return stand;
 }
 
-/* Another patcher came: behind it, if it calls what was there before, else in front of it. */
+/* After another patcher: run after its hook, if that calls the earlier hook, else before it. */
 static bool repair_one(enum call call)
 {
 	if (call_is_seen(call, function[call])) {
@@ -191,7 +191,7 @@ static bool repair(void)
 	if (!ok)
 		fail(-ENOTSUP, "another library has patched the C library's functions");
 	pthread_mutex_unlock(&lock);
-	/* What went unseen meanwhile was anything. */
+	/* Any call may have gone unseen meanwhile. */
 	atomic_fetch_add(&repairs, 1);
 	call_report(RG_MEM_SHARED, 0, SIZE_MAX);
 	return ok;

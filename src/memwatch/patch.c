@@ -46,7 +46,7 @@ void *patch_jump_target(const void *function)
 	return NULL;
 }
 
-/* jmp *0(%rip), and behind it the address. */
+/* jmp *0(%rip), followed by the address. */
 static void stub_write(unsigned char *stub, const void *hook)
 {
 	static const unsigned char jump[6] = { 0xff, 0x25 };
@@ -55,7 +55,7 @@ static void stub_write(unsigned char *stub, const void *hook)
 	memcpy(stub + sizeof(jump), &hook, sizeof(hook));
 }
 
-/* jmp distance: five bytes, with what stands behind them in the same word. */
+/* jmp distance: five bytes, with the present last bytes of the same word. */
 static int jump_plan(struct patch *p, void *function)
 {
 	unsigned offset = (uintptr_t)function % sizeof(patch_word);
@@ -76,7 +76,7 @@ static int jump_plan(struct patch *p, void *function)
 
 #define REACH ((intptr_t)120 << 20)
 
-/* bti c, or paciasp: where an indirect call may arrive. */
+/* bti c, or paciasp: an indirect call may arrive there. */
 static const uint32_t *behind_mark(const uint32_t *code)
 {
 	return *code == 0xd503245f || *code == 0xd503233f ? code + 1 : code;
@@ -112,7 +112,7 @@ static int jump_plan(struct patch *p, void *function)
 	uint32_t *at = function;
 	intptr_t words;
 
-	/* Behind a landing mark; a function that signs its return address is left alone. */
+	/* After a landing mark; a function that signs its return address is left alone. */
 	if (*at == 0xd503233f)
 		return -ENOTSUP;
 	at += *at == 0xd503245f;
@@ -202,7 +202,7 @@ static int jump_write(const struct patch *p)
 {
 	void *page = (void *)((uintptr_t)p->at & ~(page_bytes() - 1));
 
-	/* Other threads may be executing what else is on this page. */
+	/* Other threads may be executing other code on this page. */
 	if (mprotect(page, page_bytes(), PROT_READ | PROT_WRITE | PROT_EXEC))
 		return -errno;
 	atomic_store(p->at, p->jump);

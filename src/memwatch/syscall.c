@@ -11,7 +11,7 @@
 
 #define STRING(x) #x
 #define NUMBER(x) STRING(x)
-/* Those that memwatch_syscall knows (calls.c); WATCH compares and jumps. */
+/* System calls that memwatch_syscall knows (calls.c); WATCH compares and jumps. */
 #define WATCH_ALL \
 	WATCH(SYS_munmap) WATCH(SYS_mmap) WATCH(SYS_mremap) WATCH(SYS_madvise) WATCH(SYS_brk) \
 	WATCH(SYS_shmat) WATCH(SYS_shmdt) WATCH(SYS_ftruncate) WATCH(SYS_truncate) \

@@ -53,7 +53,7 @@ HCA_EXPORT int softhca_query_retries(const struct ibv_context *context, unsigned
 	return 0;
 }
 
-/* A path that loses so much carries no connection: of 7 tries all are lost every other time. */
+/* A path with this loss carries no connection: all of 7 tries are lost every other time. */
 enum { CUT_PPB = HCA_ALL_PPB / 10 * 9 };
 
 HCA_EXPORT int softhca_query_reach(const struct ibv_ah *ibv, uint32_t qpn)

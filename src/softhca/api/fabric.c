@@ -36,7 +36,7 @@ static struct membership *membership_of(struct hca_fabric *f)
 
 /* ---- Forks, exit --------------------------------------------------------- */
 
-/* The parent is the member, not its child, which may join by itself. */
+/* The parent is the member, not its child; the child may join by itself. */
 static void forget_in_child(void)
 {
 	struct membership *m;
@@ -66,7 +66,7 @@ static void watch_forks(void)
 	pthread_atfork(NULL, NULL, forget_in_child);
 }
 
-/* Before a fork: until no peer uses a mapping of memory that this process has withdrawn. */
+/* Before a fork: wait until no peer uses a mapping of memory that this process has withdrawn. */
 static void quiesce_all(void)
 {
 	struct membership *m;
@@ -125,7 +125,7 @@ static int get_remap(const struct softhca_config *cfg, enum softhca_remap *remap
 	return hca_fail(EINVAL, "SOFTHCA_REMAP: '%.40s' (accepted: never, auto, always)", text);
 }
 
-/* By name and the current hca_fabric_member; registry_lock held. */
+/* Find by name and the current hca_fabric_member; registry_lock held. */
 static struct membership *find(const char *name)
 {
 	struct membership *m;
@@ -159,7 +159,7 @@ static int join(const char *name, const struct hca_spec *spec, enum softhca_rema
 	m->next = registry;
 	registry = m;
 	if (spec->schedule.count)
-		hca_progress_thread_wake(fabric_of(m));	/* ports change whatever the program does */
+		hca_progress_thread_wake(fabric_of(m));	/* ports change also without verbs */
 	*out = m;
 	return 0;
 }

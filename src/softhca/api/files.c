@@ -1,7 +1,7 @@
 /*
- * files.c - a separate library, which the softhca command preloads beside
- * libsofthca: it provides the device files that some programs look for before
- * they call libibverbs.
+ * files.c - a separate library, which the softhca command preloads together with
+ * libsofthca: it provides the device files that some programs check before they
+ * call libibverbs.
  *
  *	/dev/infiniband/usoftN		a character device (UCX), for stat and access
  *	/sys/class/infiniband		a directory (Open MPI's openib), likewise

@@ -74,7 +74,7 @@ static void make_inert(struct hca_context *c)
 	v->context.ops.dealloc_mw = dealloc_mw;
 	/* Without an extended verb libibverbs says EOPNOTSUPP. */
 	memset(v, 0, offsetof(struct verbs_context, sz));
-	/* What a device can do has not changed; its memory is of this process. */
+	/* The device's capabilities are the same; the function uses only memory of this process. */
 	v->query_device_ex = hca_query_device_ex;
 	v->alloc_dm = hca_dm_alloc;
 	v->free_dm = hca_dm_free;

@@ -29,11 +29,11 @@
 /*
  * The array begins where its allocation does, because some programs (qperf)
  * release it with free(), which works with libibverbs.  Private data of the list
- * stands at the end of the allocation: behind the array, which the program may shorten.
+ * is at the end of the allocation: after the array, which the program may shorten.
  */
 struct list_end {
 	struct hca_fabric *fabric;	/* referenced; or NULL */
-	struct ibv_device **real;	/* of the real library; or NULL */
+	struct ibv_device **real;	/* the real library's; or NULL */
 };
 
 static struct list_end *end_of(struct ibv_device **list)
@@ -184,7 +184,7 @@ static struct ibv_context *open_device(struct hca_device *d)
 	return &v->context;
 }
 
-/* In a child of fork: opens the same adapter, as a separate member. */
+/* In a child of fork: open the same adapter, as a separate member. */
 static struct ibv_context *open_inherited(struct hca_device *d)
 {
 	const struct softhca_config cfg = { .spec = d->fabric->spec.text,
@@ -271,7 +271,7 @@ static void destroy_leftovers(struct hca_context *c)
 	hca_dms_drop(c);
 	while (c->ahs)
 		hca_ah_destroy(&hca_container(c->ahs, struct hca_ah, link)->ibv);
-	/* What another context of the same file still uses stays, on no list. */
+	/* Objects that another context of the same file still uses stay, on no list. */
 	while ((l = c->srqs))
 		if (hca_srq_destroy(&hca_container(l, struct hca_srq, link)->ibv))
 			hca_list_remove(l);

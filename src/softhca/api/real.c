@@ -1,7 +1,7 @@
 /*
  * real.c - the libibverbs of the system.
  *
- * Where libsofthca stands in for libibverbs.so.1 (the drop-in directory), that
+ * Where libsofthca replaces libibverbs.so.1 (the drop-in directory), that
  * name resolves to libsofthca itself; then the next one on the search path is
  * used.  Drivers of real devices require the only libibverbs.so.1, so a drop-in
  * shows software devices alone (drivers cannot be loaded then).

@@ -216,7 +216,7 @@ static int real_dereg_mr(struct ibv_mr *mr)
 	return rc;
 }
 
-/* Both ranges are pinned during the call: either may be the device's. */
+/* Both ranges are pinned during the call: the device may have either. */
 static int real_rereg_mr(struct ibv_mr *mr, int flags, struct ibv_pd *pd, void *addr, size_t bytes,
 			 int access)
 {
@@ -375,7 +375,7 @@ HCA_EXPORT int ibv_fork_init(void)
 
 HCA_EXPORT enum ibv_fork_status ibv_is_fork_initialized(void)
 {
-	/* One that cannot say so needs to be asked for it. */
+	/* A libibverbs without this query needs the call. */
 	return FORWARD(ibv_is_fork_initialized,
 		       hca_real("ibv_fork_init") ? IBV_FORK_DISABLED : IBV_FORK_UNNEEDED, ());
 }

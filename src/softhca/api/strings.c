@@ -99,7 +99,7 @@ HCA_EXPORT const char *ibv_event_type_str(enum ibv_event_type event)
 
 static const struct {
 	enum ibv_rate rate;
-	int mult;		/* of 2.5 Gb/s as IBTA counts it; 0: none */
+	int mult;		/* multiple of 2.5 Gb/s as IBTA counts; 0: none */
 	int mbps;
 } rates[] = {
 	{ IBV_RATE_2_5_GBPS, 1, 2500 }, { IBV_RATE_5_GBPS, 2, 5000 },

@@ -352,7 +352,7 @@ static inline uint32_t hca_shm_claimer(uint64_t state)
 struct hca_shm_wakeup {
 	_Atomic uint64_t ino;
 	_Atomic int32_t fd;
-	_Atomic uint32_t adapter;	/* it announces this one's events; or HCA_WAKEUP_CHANNEL */
+	_Atomic uint32_t adapter;	/* the source of announced events; or HCA_WAKEUP_CHANNEL */
 };
 
 /* A fault that a completion of the queue pair reports already: no event. */
@@ -378,7 +378,7 @@ struct hca_shm_qp {
 	/* The same, read once per connection. */
 	uint32_t qpn;
 	uint32_t pd;
-	uint32_t address;		/* its port's: fabric.h */
+	uint32_t address;		/* the port's: fabric.h */
 	uint32_t rq_line;		/* receive ring, in lines of the heap */
 	uint32_t rq_count;		/* a power of two */
 	uint32_t rq_stride;		/* bytes */

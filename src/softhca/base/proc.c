@@ -29,7 +29,7 @@ void hca_proc_keep(void)
 		close(fd);
 }
 
-/* Absent by its path, as after chroot; *at: where it may be all the same. */
+/* Absent by its path, as after chroot; *at: the directory where it may be all the same. */
 static bool elsewhere(int *at)
 {
 	*at = atomic_load(&kept);
@@ -82,10 +82,10 @@ uint32_t hca_proc_namespace(void)
 
 /* ---- Processes ------------------------------------------------------------- */
 
-/* Of /proc/<pid>/stat. */
+/* Fields of /proc/<pid>/stat. */
 struct process {
 	char state;
-	long threads;		/* a zombie's: itself, and those that have not ended yet */
+	long threads;		/* a zombie's: itself, and threads that have not ended yet */
 	uint64_t start_time;
 };
 
@@ -99,7 +99,7 @@ static int look_at_process(pid_t pid, struct process *p)
 	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
 	fd = hca_proc_open(path, O_RDONLY);
 	if (fd < 0) {
-		/* hidepid= hides other users' processes, and those that others may not trace. */
+		/* hidepid= hides processes of other users, and such as others may not trace. */
 		if (errno == ENOENT && pid > 0 && (!kill(pid, 0) || errno == EPERM))
 			errno = EACCES;
 		return -1;

@@ -21,7 +21,7 @@ static void put(struct hca_ranges *r, uint32_t i, uint64_t start, uint64_t end)
 	atomic_store_explicit(&r->range[i].end, end, memory_order_relaxed);
 }
 
-/* The first range that ends behind addr. */
+/* The first range that ends after addr. */
 static uint32_t find(const struct hca_ranges *r, uint64_t addr, uint32_t count)
 {
 	uint32_t low = 0, high = count;
@@ -89,7 +89,7 @@ bool hca_ranges_add(struct hca_ranges *r, uint64_t start, uint64_t end)
 {
 	uint32_t first, last;
 
-	/* Those that it overlaps or touches become one with it. */
+	/* Ranges that it overlaps or touches become one with it. */
 	first = find(r, start - 1, r->count);
 	for (last = first; last < r->count && start_of(r, last) <= end; last++)
 		;

@@ -29,7 +29,7 @@ enum { CREATIONS = 1000 };	/* tries while another process interferes */
 
 /* ---- Making one ------------------------------------------------------------ */
 
-/* Hides from the program a SIGXFSZ that a call of this library raises in this thread. */
+/* Hide from the program a SIGXFSZ that a call of this library raises in this thread. */
 struct muted {
 	sigset_t it, before, pending;
 };
@@ -68,7 +68,7 @@ int hca_file_size(int fd, uint64_t bytes, bool reserve)
 }
 
 /*
- * Where shared memory is: decided by the first segment of this process.  Peers' segments are to be of
+ * The first segment of this process decides the kind of shared memory.  Peers' segments must be of
  * the same kind, since a memfd can be sealed and a file cannot.
  */
 enum kind { UNDECIDED, MEMFDS, FILES };
@@ -202,8 +202,8 @@ int hca_segment_create(const char *name, uint64_t bytes)
 /* ---- Writable by its owner only ------------------------------------------ */
 
 /*
- * Opens it again, since this counts as a writer; the descriptor that memfd_create
- * returns does not.  False: there is no /proc, through which another process could open it, too.
+ * Open the segment again: an opened descriptor counts as a writer, the one that memfd_create
+ * returns does not.  False: without /proc; then no other process can open the segment, either.
  */
 static bool reopen(int *fd)
 {
@@ -217,10 +217,10 @@ static bool reopen(int *fd)
 }
 
 /*
- * A process that opened it before it was sealed may have a writable mapping; the
- * kernel grants a lease only if no such descriptor or mapping exists.  Writes through
- * one that is gone have left pages.  An open while the lease is held raises a signal:
- * SIGXFSZ, which no program waits for, blocked in this thread.
+ * A process that opened the segment before it was sealed may have a writable mapping;
+ * the kernel grants a lease only if no such descriptor or mapping exists.  Earlier
+ * writes through a mapping that is gone have left pages.  An open while the lease is
+ * held raises a signal: SIGXFSZ, which no program waits for, blocked in this thread.
  */
 static bool is_ours_alone(int fd)
 {
@@ -264,7 +264,7 @@ static bool is_signed(int fd, pid_t pid, int theirs)
 	return strstr(text, want);
 }
 
-/* Seals it; *sealed: no other mapping is writable.  -EBUSY: another process has sealed it. */
+/* Seal a segment; *sealed: no other mapping is writable.  -EBUSY: another process has sealed it. */
 static int seal_own(int fd, bool *sealed)
 {
 	*sealed = false;
@@ -370,8 +370,8 @@ static dev_t memfd_device(void)
 }
 
 /*
- * Is it a memfd of ordinary pages, or where segments are files, a file?  Huge pages may not be there
- * when they are touched.  Asked without synchronizing with the file system, which may block each
+ * Is it a memfd of ordinary pages, or where segments are files, a file?  Huge pages may be missing
+ * when they are touched.  The query does not synchronize with the file system, which may block each
  * access for ever.  0, -EPERM, or -EMEDIUMTYPE: it may be a segment of the other kind.
  */
 static int examine(int fd, uint64_t bytes)

@@ -25,8 +25,8 @@ static struct hca_cq *cq_of(struct ibv_cq_ex *ibv)
 /* ---- Polling ------------------------------------------------------------- */
 
 /*
- * A poller holds poll_lock from start_poll to end_poll.  It is not the lock of the
- * queue, since the program may post in between, which may add entries.
+ * A poller holds poll_lock from start_poll to end_poll, not the lock of the queue: the
+ * program may post in between, and a post may add entries.
  */
 static int next(struct ibv_cq_ex *ibv)
 {
@@ -107,7 +107,7 @@ int hca_query_rt_values(struct ibv_context *c, struct ibv_values_ex *values)
 		return EINVAL;
 	values->comp_mask = 0;
 	if (asked & IBV_VALUES_MASK_RAW_CLOCK) {
-		/* As the drivers of adapters do it: all of the count in tv_nsec. */
+		/* Like the drivers of adapters: the whole count in tv_nsec. */
 		values->raw_clock.tv_sec = 0;
 		values->raw_clock.tv_nsec = (long)rg_now_ns();
 		values->comp_mask |= IBV_VALUES_MASK_RAW_CLOCK;

@@ -11,7 +11,7 @@
 #include "softhca/object/mw.h"
 #include "softhca/object/srq.h"
 
-/* Shortest time between two looks at the peers. */
+/* Shortest time between two checks of the peers. */
 enum { LOOK_NS = 10000000 };
 
 /* ---- The list ------------------------------------------------------------ */
@@ -86,7 +86,7 @@ static uint64_t rnr_ns(unsigned code)
 	return us10[code & 31] * 10000ull;
 }
 
-/* How long until the next try is due; 0: no limit. */
+/* The time until the next try is due; 0: no limit. */
 static uint64_t period_ns(const struct hca_qp *qp, enum hca_wait wait)
 {
 	if (wait == HCA_WAITS_RECEIVE)
@@ -210,7 +210,7 @@ static enum turn drain(struct hca_qp *qp)
 		remains = progress_untimed(qp);
 	}
 	if (hca_qp_state(qp) != IBV_QPS_SQD)
-		return OVER;		/* it failed */
+		return OVER;		/* the request failed */
 	if (remains)
 		return WAITS;
 	qp->draining = false;
@@ -219,7 +219,7 @@ static enum turn drain(struct hca_qp *qp)
 	return OVER;
 }
 
-/* It has failed: are there ends of earlier writes that cannot be written yet? */
+/* After a failure: do ends of earlier writes remain that cannot be written yet? */
 static bool ends_remain(struct hca_qp *qp)
 {
 	return qp->pace && hca_release_due(qp, rg_now_ns());
@@ -262,7 +262,7 @@ static bool overflowed(struct hca_cq *cq)
 	       atomic_load_explicit(&cq->mailbox.shm->overflow, memory_order_acquire);
 }
 
-/* One event per overflowed queue; each of its queue pairs in use raises its own. */
+/* An overflowed queue raises one event; each of its queue pairs in use raises its own. */
 static bool look_at_cq(struct hca_cq *cq)
 {
 	if (hca_likely(!overflowed(cq)))
@@ -290,7 +290,7 @@ void hca_qp_look_for_first(struct hca_qp *qp, bool last)
 {
 	uint32_t first;
 
-	/* Once, whatever peers write. */
+	/* The event is raised once, even if peers write the word again. */
 	if (!qp->listening)
 		return;
 	first = last ? atomic_exchange(&qp->shm->first, HCA_FIRST_IGNORED)
@@ -300,7 +300,7 @@ void hca_qp_look_for_first(struct hca_qp *qp, bool last)
 		hca_event_qp(qp, IBV_EVENT_COMM_EST);
 }
 
-/* What peers that claim from a shared receive queue leave to its owner. */
+/* Work that claiming peers leave to the owner of a shared receive queue. */
 static void look_at_shared(struct hca_qp *qp)
 {
 	struct hca_shared *s = qp->shared;
@@ -355,7 +355,7 @@ static void look(struct hca_fabric *f)
 	hca_fault_look(f);
 }
 
-/* Drain all completions of a shared receive queue; false: there is no room for them. */
+/* Drain all completions of a shared receive queue; false: some find no room. */
 static bool drain_all(struct hca_fabric *f, const struct hca_shared *s)
 {
 	uint32_t i, top = atomic_load(&f->qp_top);
@@ -378,7 +378,7 @@ static void look_for_claims(struct hca_fabric *f)
 	for (i = 0; i < top; i++) {
 		struct hca_qp *qp = atomic_load(&f->qp[i]);
 
-		/* What those peers have completed comes first. */
+		/* Completions of dead peers come first. */
 		if (qp && qp->shared && hca_shared_suspect(qp->shared) && drain_all(f, qp->shared))
 			hca_shared_recover(qp->shared, true);
 	}
@@ -416,8 +416,8 @@ static void look_for_deaths(struct hca_fabric *f)
 /* ---- Running ------------------------------------------------------------- */
 
 /*
- * Each queue pair on the list has a turn.  A queue pair that was served goes behind
- * those that were not, so that none uses every gap on the path.
+ * Each queue pair on the list has a turn.  A served queue pair goes to the end of the
+ * list, after the others, so that none uses every gap on the path.
  */
 static void take_turns(struct hca_engine *e)
 {
@@ -451,9 +451,9 @@ void hca_engine_run(struct hca_fabric *f)
 	struct hca_engine *e = hca_engine_of(f);
 
 	if (f->spec.timed)
-		hca_lock(&f->life);	/* what is due now must be done now */
+		hca_lock(&f->life);	/* due work must be done now */
 	else if (!hca_trylock(&f->life))
-		return;			/* another thread is at it */
+		return;			/* another thread does this */
 	atomic_fetch_add_explicit(&e->runs, 1, memory_order_relaxed);
 	look(f);
 	take_turns(e);

@@ -56,8 +56,8 @@ void hca_sq_fail(struct hca_qp *qp)
 
 /*
  * Withdraw this receive; false: a completion may still come.  A dead process's claim may
- * have led to a completion, and to some behind it, that wait in the mailbox behind an entry
- * which another process is writing: nothing is flushed before those have been seen.
+ * have led to a completion, with others after it, that waits in the mailbox for an earlier
+ * entry which another process is writing: all of them are read before anything is flushed.
  */
 static bool withdraw(struct hca_qp *qp, uint32_t position)
 {
@@ -104,7 +104,7 @@ static void complete_flushed(struct hca_qp *qp, uint32_t from, uint32_t to)
 	}
 }
 
-/* Receives stay in the SRQ; wait until those that messages to this queue pair claimed are over. */
+/* Receives stay in the SRQ; wait for the end of claims by messages to this queue pair. */
 static bool flush_srq(struct hca_qp *qp)
 {
 	if (qp->last_told)
@@ -150,7 +150,7 @@ bool hca_rq_flush(struct hca_qp *qp)
 	if (qp->shared)
 		return qp->ibv.qp_base.srq ? flush_srq(qp) : flush_shared(qp);
 	for (;;) {
-		hca_cq_drain(hca_recv_cq(qp));	/* what has arrived comes first */
+		hca_cq_drain(hca_recv_cq(qp));	/* entries that have arrived come first */
 		at = atomic_load_explicit(&rq->next, memory_order_relaxed);
 		posted = atomic_load_explicit(&rq->posted, memory_order_relaxed);
 		if (at == posted)
@@ -158,7 +158,7 @@ bool hca_rq_flush(struct hca_qp *qp)
 		if (withdraw(qp, at))
 			to = at + 1;
 		else if (rg_reached(rq->flush_deadline_ns, rg_now_ns()))
-			to = posted;	/* all at once: none of them succeeds after this one */
+			to = posted;	/* all at once: none succeeds after this one */
 		else if (atomic_load_explicit(&rq->next, memory_order_relaxed) == at)
 			return true;
 		else
@@ -176,7 +176,7 @@ void hca_qp_fail(struct hca_qp *qp)
 		return;
 	atomic_store(&qp->state, IBV_QPS_ERR);
 	qp->fast = false;
-	/* What was written, was written; but for ends whose memory is being moved. */
+	/* Writes are complete, except for ends whose memory is being moved. */
 	ends = qp->pace && hca_release_due(qp, UINT64_MAX);
 	atomic_store_explicit(&qp->shm->accept, 0, memory_order_release);
 	hca_sq_flush(qp);

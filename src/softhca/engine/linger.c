@@ -6,7 +6,7 @@
 
 enum {
 	POLLING_NS = 100000,	/* a program that polled so recently will call again on time */
-	LINGER_NS = 5000,	/* ibv_post_send waits for what is due sooner */
+	LINGER_NS = 5000,	/* ibv_post_send waits for ends that are due sooner */
 	LINGER_ALONE_NS = 12000,	/* without polling: 4 KiB, and 7 us at 1 GB/s */
 	STREAM_NS = 1000,	/* posts closer than this are a stream */
 };
@@ -19,8 +19,8 @@ static bool polls(const struct hca_qp *qp, uint64_t now_ns)
 }
 
 /*
- * Nor does one that finds its completions when it looks for them, and looks for the peer's answer
- * in memory: at each post all that was posted before is complete.  In a stream something never is.
+ * A program that polls memory for the peer's answer does not poll the CQ on time.  Sign: at each
+ * post all earlier posts are complete.  In a stream one never is.
  */
 static bool looks_in_memory(const struct hca_qp *qp, uint64_t now_ns)
 {
@@ -30,7 +30,7 @@ static bool looks_in_memory(const struct hca_qp *qp, uint64_t now_ns)
 	       now_ns >= POLLING_NS + atomic_load_explicit(&e->waited_ns, memory_order_relaxed);
 }
 
-/* `alone`: the program will not call again on time, and the progress thread writes what is left. */
+/* `alone`: the program will not call again on time, and the progress thread writes the rest. */
 static void release_due(struct hca_qp *qp, uint64_t now_ns, bool alone)
 {
 	const struct hca_deferred_list *l = qp->deferred;

@@ -8,7 +8,7 @@
 #include "softhca/object/loss.h"
 #include "softhca/object/mw.h"
 
-/* Limits one call, however far behind it is. */
+/* Limits of one call, even if much work is due. */
 enum { QUANTA_PER_TURN = 64, LOOK_NS = 1000000 };
 
 /* ---- Coming and going ---------------------------------------------------- */
@@ -22,7 +22,7 @@ int hca_pace_make(struct hca_qp *qp)
 		return ENOMEM;
 	qp->pace = p;
 	if (!qp->reliable)
-		return 0;		/* nothing is acknowledged: no limits */
+		return 0;		/* no acknowledgements: no limits */
 	/* More messages than the queue holds cannot be outstanding anyway. */
 	if (hca_window_init(&p->window, s->window) ||
 	    hca_times_init(&p->outstanding,
@@ -74,7 +74,7 @@ void hca_pace_reset(struct hca_qp *qp)
 
 /* ---- A message ----------------------------------------------------------- */
 
-/* When the limits on messages let the request begin. */
+/* The time at which the limits on messages let the request begin. */
 static uint64_t may_begin(const struct hca_pace *p, const struct hca_wqe *w)
 {
 	uint64_t at = w->posted_ns, open = hca_times_open(&p->outstanding);
@@ -89,7 +89,7 @@ static uint64_t may_begin(const struct hca_pace *p, const struct hca_wqe *w)
 	return at;
 }
 
-enum step { WAIT = -100, ON = 0 };	/* else a status that ends the request */
+enum step { WAIT = -100, ON = 0 };	/* others: a status that ends the request */
 
 static uint64_t jitter(struct hca_qp *qp)
 {
@@ -121,7 +121,7 @@ static int ask_path(struct hca_qp *qp, uint64_t now)
 	p->silent = false;
 	if (qp->attr.timeout)
 		return miss(p, timeout_after(qp, now));
-	p->resume_ns = now + LOOK_NS;		/* no timeout: as long as it takes */
+	p->resume_ns = now + LOOK_NS;		/* no timeout: wait for the path */
 	return WAIT;
 }
 
@@ -133,7 +133,7 @@ static int recover(struct hca_qp *qp, uint64_t now)
 
 	if (!p->resume_ns)
 		return ON;
-	/* What was posted meanwhile tells the receiver what it has missed. */
+	/* A later request shows the receiver that a packet is missing. */
 	if (p->silent && qp->sq.posted - qp->sq.next > 1) {
 		p->silent = false;
 		if (now + answer_ns < p->resume_ns)
@@ -150,7 +150,7 @@ static int recover(struct hca_qp *qp, uint64_t now)
 	return ON;
 }
 
-/* The packet that left at `end_ns` is lost: set when the sender detects this. */
+/* The packet that left at `end_ns` is lost: set the time at which the sender detects this. */
 static int lose_packet(struct hca_qp *qp, bool last, uint64_t end_ns, uint64_t gap_ns)
 {
 	struct hca_pace *p = qp->pace;
@@ -190,7 +190,7 @@ static int begin(struct hca_qp *qp, struct hca_wqe *w, uint64_t now)
 	int rc;
 
 	if (hca_qp_state(qp) == IBV_QPS_SQD && sq->wait == HCA_NOT_WAITING && !p->losses)
-		return WAIT;		/* draining: nothing new begins */
+		return WAIT;		/* draining: no request begins */
 	p->earliest_ns = hca_later(p->after_ns, may_begin(p, w));
 	if (!rg_reached(p->earliest_ns, now))
 		return WAIT;
@@ -220,7 +220,7 @@ static int begin(struct hca_qp *qp, struct hca_wqe *w, uint64_t now)
 	return ON;
 }
 
-/* When the limits permit the next quantum to begin. */
+/* The time at which the limits permit the next quantum to begin. */
 static uint64_t quantum_open(struct hca_pace *p, bool reading)
 {
 	uint64_t open = reading ? 0 : hca_window_open(&p->window);
@@ -259,7 +259,7 @@ static int send(struct hca_qp *qp, struct hca_wqe *w, const struct hca_path *pat
 	return ON;
 }
 
-/* Of `bytes` that may leave at t, the packets before packet `good` arrive; it is lost. */
+/* Packet `good` of `bytes` that may leave at t is lost; the packets before it arrive. */
 static int lose(struct hca_qp *qp, struct hca_wqe *w, const struct hca_path *path, uint64_t t,
 		uint32_t bytes, uint32_t good)
 {
@@ -280,8 +280,8 @@ static int lose(struct hca_qp *qp, struct hca_wqe *w, const struct hca_path *pat
 }
 
 /*
- * How far ahead the path may be reserved.  Processes that look more often than this one
- * would reserve every gap: a queue pair that had none for long reserves behind theirs.
+ * The time ahead for which the path may be reserved.  Processes that check more often than
+ * this one would reserve every gap: a queue pair that had none for long reserves after them.
  */
 static uint64_t patience(const struct hca_pace *p, const struct hca_path *path, uint64_t now)
 {
@@ -301,7 +301,7 @@ static int quantum(struct hca_qp *qp, struct hca_wqe *w, uint64_t now)
 	/* The answer to a read begins at the responder, when the request is there. */
 	if (!reading && !rg_reached(t, now))
 		return WAIT;
-	/* Not `t`: it would admit the queue pair served last always, and the others never. */
+	/* Not `t`: it would always admit the queue pair served last, and never the others. */
 	busy = hca_path_free(path);
 	ahead = patience(qp->pace, path, now);
 	if (busy > hca_later(open, now) + ahead && !hca_implausible(busy, now)) {
@@ -327,7 +327,7 @@ static int end(struct hca_qp *qp, struct hca_wqe *w)
 	const bool reading = hca_is_answered(w->wr.opcode);
 	const uint64_t cqe_ns = qp->fabric->spec.cqe_ns;
 	struct hca_pace *p = qp->pace;
-	/* What is not acknowledged is over when it has left. */
+	/* An unacknowledged message is over when it has left. */
 	uint64_t over = reading ? p->arrival_ns : qp->reliable ? p->ack_ns : p->end_ns;
 	int rc = qp->fabric->link->transfer_end(qp, &w->wr, p->arrival_ns + cqe_ns);
 
@@ -362,7 +362,7 @@ static int step(struct hca_qp *qp, struct hca_wqe *w)
 	return rc;
 }
 
-/* Does no other queue pair wait?  Otherwise those have their turn after each quantum. */
+/* Does no other queue pair wait?  Waiting ones have their turn after each quantum. */
 static bool alone(const struct hca_qp *qp)
 {
 	const struct hca_engine *e = hca_engine_of(qp->fabric);
@@ -399,7 +399,7 @@ bool hca_pace_progress(struct hca_qp *qp)
 		qp->pace->begun = qp->pace->sent = false;
 		hca_engine_finish(qp, rc);
 	}
-	/* After the loop, since what it has found late may be due already. */
+	/* After the loop: ends that it has added may be due already. */
 	if (qp->deferred->count)
 		hca_release_due(qp, rg_now_ns());
 	return turn > 0;

@@ -7,11 +7,11 @@
 #include "softhca/object/qp.h"
 
 /*
- * LOOK_POLLS: empty polls in a row before the peers' fate is looked at, which reads
- * the clock first; not many, because a caller that yields between its polls may wait
+ * LOOK_POLLS: empty polls in a row before the peers' fate is checked; the check reads
+ * the clock first.  Not many, because a caller that yields between its polls may wait
  * a time slice for each.  IDLE_POLLS: empty polls (some 20 us) before a yield.
- * BUSY_POLLS: a poller that always finds completions looks as often; they may be its
- * own, or of other peers than the dead ones.
+ * BUSY_POLLS: polls before the check by a poller that always finds completions; they may
+ * be its own, or those of other peers than the dead ones.
  */
 enum { LOOK_POLLS = 64, BUSY_POLLS = 1024, IDLE_POLLS = 2048 };
 
@@ -35,7 +35,7 @@ static void deliver(const struct hca_completion *c, struct ibv_wc *wc)
 		hca_shared_release(qp->shared, c->position);
 		return;
 	}
-	/* Its slot and those before it are free from now on. */
+	/* The request's slot and all earlier ones are free from now on. */
 	atomic_store_explicit(c->receive ? &qp->rq.done : &qp->sq.done, c->position + 1,
 			      memory_order_release);
 }
@@ -86,8 +86,8 @@ static inline int poll_cq(struct hca_cq *cq, int max, struct ibv_wc *wc, uint64_
 	int n;
 
 	/*
-	 * The clock before the engine: the engine has written out every byte of what
-	 * is complete by then.
+	 * The clock before the engine: the engine has written every byte of
+	 * messages that are complete by then.
 	 */
 	if (cq->timed) {
 		now = rg_now_ns();

@@ -20,7 +20,7 @@ static void look_at_port(struct hca_device *d, uint32_t port)
 	if (state == before)
 		return;
 	d->port_seen[port - 1] = state;
-	/* Changed, and changed back since the last look. */
+	/* Changed, and changed back since the last check. */
 	if (hca_port_is_down(before) == hca_port_is_down(state))
 		tell_users(d, port, !hca_port_is_down(state));
 	tell_users(d, port, hca_port_is_down(state));
@@ -31,7 +31,7 @@ static void look_at_ports(struct hca_fabric *f)
 	struct hca_device *d;
 	uint32_t port;
 
-	/* Devices are only ever added, before the first. */
+	/* Devices are only added, before the first. */
 	pthread_mutex_lock(&f->slow);
 	d = f->devices;
 	pthread_mutex_unlock(&f->slow);

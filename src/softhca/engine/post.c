@@ -1,4 +1,4 @@
-/* post.c - the send queue: what ibv_post_send does before a message moves. */
+/* post.c - the send queue: the work of ibv_post_send before a message moves. */
 #include <string.h>
 
 #include "util/clock.h"
@@ -115,9 +115,9 @@ void hca_sq_pop(struct hca_qp *qp)
 /* ---- Waiting in the queue ------------------------------------------------ */
 
 /*
- * Room for inline data, which must outlive the call.  The ring holds the largest
- * inline message in every slot, so there always is room; what is skipped at its
- * end is freed with the message behind the skip.
+ * Room for inline data, which must outlive the call.  The ring can hold the largest
+ * inline message in every slot, so room never lacks; bytes skipped at its end are
+ * freed with the message after the skip.
  */
 static unsigned char *take_inline(struct hca_sq *sq, uint32_t bytes, uint32_t *taken)
 {
@@ -283,8 +283,9 @@ static __attribute__((noinline)) int post_list(struct hca_qp *qp, struct ibv_sen
 }
 
 /*
- * The same, straight on, for the commonest request by far: one RDMA write of a few bytes, inline,
- * with nothing before it.  False: it is another, or cannot be carried out so; nothing was done.
+ * post_list, straight on, for the commonest request: one RDMA write of a few bytes, inline, with
+ * nothing before it.  False: the request is another, or this path cannot carry it out; nothing was
+ * done.
  */
 static inline bool post_short(struct hca_qp *qp, const struct ibv_send_wr *wr)
 {
@@ -327,7 +328,7 @@ int hca_mw_bind(struct ibv_qp *ibv, struct ibv_mw *mw, struct ibv_mw_bind *bind)
 	int rc;
 
 	if (bind->bind_info.mw_access_flags & IBV_ACCESS_ZERO_BASED)
-		return EINVAL;		/* type 2 alone has it */
+		return EINVAL;		/* only type 2 has it */
 	wr.bind_mw.mw = mw;
 	wr.bind_mw.rkey = ibv_inc_rkey(mw->rkey);
 	wr.bind_mw.bind_info = bind->bind_info;

@@ -56,7 +56,7 @@ static void rest(struct hca_fabric *f, uint64_t most_ns)
 	atomic_store(&a->asleep, 0);
 }
 
-/* Ports change on schedule even if no verb is called.  How long until the next change. */
+/* Ports change on schedule even if no verb is called.  Returns the time until the next change. */
 static uint64_t keep_schedule(struct hca_fabric *f)
 {
 	uint64_t left_ns;

@@ -94,7 +94,7 @@ static void reset(struct hca_qp *qp)
 	atomic_store(&qp->state, IBV_QPS_RESET);
 	hca_unlock(&qp->lock);
 	hca_engine_remove(qp);
-	/* A peer stopped in its access section may go on: what it writes to is not used again. */
+	/* A peer stopped in its access section may go on: its target is not used again. */
 	if (!qp->fabric->link->quiesce(qp->fabric, qp)) {
 		qp->unquiet = hca_recv_cq(qp)->unquiet = true;
 		if (qp->shared)
@@ -193,7 +193,7 @@ static int modify_locked(struct hca_qp *qp, struct ibv_qp_attr *a, int mask)
 	}
 	hca_lock(&qp->lock);
 	if (hca_qp_state(qp) != from)
-		rc = EINVAL;		/* an error came between */
+		rc = EINVAL;		/* an error came meanwhile */
 	else if (to == IBV_QPS_ERR)
 		hca_qp_fail(qp);
 	else

@@ -9,7 +9,7 @@
 #include "softhca/object/event.h"
 
 enum {
-	LOOK_NS = 100000000,	/* period in which a waiter looks at its peers */
+	LOOK_NS = 100000000,	/* period in which a waiter checks its peers */
 	WORK_NS = 50000,	/* the same while work waits in this process */
 	SPIN_NS = 60000,	/* shorter waits spin: the kernel's timers are too coarse */
 };
@@ -23,7 +23,7 @@ static void spin_until(struct hca_fabric *f, uint64_t due)
 	}
 }
 
-/* Until a wake-up, something is due, or it is time to look.  0, or -1 and errno. */
+/* Wait for a wake-up, due work, or the time of a check.  0, or -1 and errno. */
 static int wait_for_event(struct hca_channel *ch, uint64_t due)
 {
 	struct hca_fabric *f = ch->fabric;
@@ -39,7 +39,7 @@ static int wait_for_event(struct hca_channel *ch, uint64_t due)
 	if (timeout > due - now - SPIN_NS)
 		timeout = due - now - SPIN_NS;
 	if (work) {
-		/* On a timed fabric what is due must be done when it is due. */
+		/* On a timed fabric work must be done when it is due. */
 		timeout = f->spec.timed ? 0 : WORK_NS;
 		rg_yield();
 	}
@@ -52,7 +52,7 @@ static int wait_for_event(struct hca_channel *ch, uint64_t due)
 	return 0;
 }
 
-/* The same for a non-blocking channel: the progress thread sends the wake-up when it is due. */
+/* For a non-blocking channel: the progress thread sends the wake-up when the event is due. */
 static int postpone(struct hca_channel *ch, uint64_t due)
 {
 	if (due != UINT64_MAX) {
@@ -75,7 +75,7 @@ int hca_cq_event_get(struct ibv_comp_channel *ibv, struct ibv_cq **out, void **c
 	bool rung;
 
 	for (;;) {
-		/* In this order: what fires after the look sends another wake-up. */
+		/* In this order: a queue that fires after the check sends another wake-up. */
 		rung = hca_wakeup_drain(&ch->wakeup);
 		hca_engine_look(ch->fabric);
 		if (hca_engine_due(ch->fabric))
@@ -97,7 +97,7 @@ int hca_event_get(struct ibv_context *c, struct ibv_async_event *event)
 	const struct hca_wakeup *wakeup = &hca_context_of(c)->events.wakeup;
 
 	for (;;) {
-		/* In this order: what comes after the look sends another wake-up. */
+		/* In this order: an event after the check sends another wake-up. */
 		hca_wakeup_drain(wakeup);
 		hca_engine_look(f);
 		if (hca_events_take(c, event))

@@ -11,15 +11,15 @@
 #include "softhca/engine/post.h"
 
 struct hca_batch {
-	struct ibv_send_wr *wr;		/* one per slot of the send queue */
+	struct ibv_send_wr *wr;		/* a request per slot of the send queue */
 	struct ibv_sge *sge;		/* sge_max per request */
 	unsigned char *bytes;		/* inline_max per request */
 	size_t bytes_stride, bytes_size;
 	uint32_t count, room;
 	int error;
 	/*
-	 * Held from start to complete or abort.  Not the queue pair's lock, which the engine
-	 * takes: it may run meanwhile, in a verb on another object.
+	 * Held from start to complete or abort.  The queue pair's lock would not do: the engine,
+	 * which may run meanwhile in a verb on another object, takes it.
 	 */
 	struct hca_lock lock;
 };

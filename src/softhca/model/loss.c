@@ -74,7 +74,7 @@ uint32_t hca_loss_ppb(struct hca_shm_fabric *shm, const struct hca_spec *s, uint
 
 /*
  * Each change is written before it is counted: if the process dies in between, another writes
- * it again, which changes nothing.
+ * it again, without effect.
  */
 uint64_t hca_schedule_advance(struct hca_shm_fabric *shm, const struct hca_spec *spec,
 			      uint64_t now_ns, uint32_t *counted)
@@ -84,7 +84,7 @@ uint64_t hca_schedule_advance(struct hca_shm_fabric *shm, const struct hca_spec 
 	uint64_t start = atomic_load(&shm->started_ns);
 	unsigned looks;
 
-	/* Bounded, whatever other processes write to the count. */
+	/* Bounded, even if other processes write anything to the count. */
 	for (looks = 0; start && done < s->count && looks < 2 * HCA_CHANGES_MAX; looks++) {
 		const struct hca_change *c = &s->change[done];
 

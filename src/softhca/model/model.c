@@ -144,7 +144,7 @@ uint64_t hca_window_open(struct hca_window *w)
 
 	if (!w->limit || w->next < w->limit)
 		return 0;
-	blocking = w->next - w->limit;	/* its ack opens the window */
+	blocking = w->next - w->limit;	/* the packet whose ack opens the window */
 	while (w->count && w->record[w->oldest].end <= blocking) {
 		w->oldest = w->oldest == w->limit ? 0 : w->oldest + 1;
 		w->count--;

@@ -15,9 +15,9 @@
 
 /*
  * Sources of the numbers.  P1, P4 and P5 are the papers that doc/measuring.md names;
- * `railgauge reproduce p1` sets each profile beside their figures.  Calibrated values are
- * marked here, and in data/ the figures that gave them, of which each profile has more than
- * calibrated keys (tests/report/test_experiment.c); everything else follows from the model.
+ * `railgauge reproduce p1` compares each profile with their figures.  Calibrated values are
+ * marked here, and in data/ the figures that gave them; each profile has more figures than
+ * calibrated keys (tests/report/test_experiment.c).  All other values follow from the model.
  *
  * mt25208-pcie, mt23108-pcix (P1, verbs, two ports, 4X SDR):
  *	rate	1 GB/s: 4 lanes of 2.5 Gb/s, 8b/10b
@@ -134,7 +134,7 @@ static bool is_name(const char *text)
 	return strlen(text) <= 40 && strspn(text, letters) == strlen(text);
 }
 
-/* Add the profile of a line; `what` receives the error, "" if there is none. */
+/* Add the profile of a line; `what` receives the error, "" without one. */
 static void add_line(struct hca_profiles *all, char *line, char *what, size_t size)
 {
 	static const char prefix[] = "spec: ";

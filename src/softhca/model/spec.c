@@ -12,7 +12,7 @@
 enum kind {
 	COUNT,		/* 0 spelled `none` where the row allows it */
 	RATE,
-	RATES,		/* RATE+RATE...: of port 1, 2, ...; the last one also of those after it */
+	RATES,		/* RATE+RATE...: port 1, 2, ...; the last one also for all later ports */
 	TIME,
 	SIZE,
 	BUS,		/* READ/WRITE[:half|full] */
@@ -220,7 +220,7 @@ static int parse_rates(const struct key *k, char *text, struct hca_spec *spec)
 	return 0;
 }
 
-/* Replaces the changes of a profile to the same state. */
+/* The changes replace those of a profile to the same state. */
 static int parse_changes(const char *text, bool up, struct hca_schedule *s)
 {
 	struct hca_schedule others = { 0 };

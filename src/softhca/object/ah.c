@@ -78,7 +78,7 @@ static void make_header(struct hca_ah *ah, const struct ibv_ah_attr *a, const un
 
 void hca_ah_header(const struct hca_ah *ah, uint32_t bytes, unsigned char header[HCA_GRH_BYTES])
 {
-	/* Of the packet behind the IP header, padded as on the wire. */
+	/* Bytes of the packet after the IP header, padded as on the wire. */
 	uint32_t packet = UDP_BYTES + BTH_DETH_BYTES + ((bytes + 3) & ~3u) + ICRC_BYTES;
 	uint16_t length;
 
@@ -256,7 +256,7 @@ int hca_ah_resolve_l2(struct ibv_context *c, struct ibv_ah_attr *attr, uint8_t m
 	if (!hca_gid_is_multicast(&attr->grh.dgid)) {
 		if (hca_route(hca_context_of(c)->fabric, attr, &to))
 			return EHOSTUNREACH;
-		/* The one that the link-local GID is made from. */
+		/* The address that the link-local GID is made from. */
 		memcpy(mac, (const uint8_t[]){ 0x02, 0x53, 0x48, (uint8_t)(to >> 16),
 					       (uint8_t)(to >> 8), (uint8_t)to }, 6);
 	} else if (is_ipv4(&attr->grh.dgid)) {

@@ -102,8 +102,8 @@ static bool has_fired(uint64_t armed)
 }
 
 /*
- * A new generation, unless the present arming covers the request.  True if the
- * last generation has fired and its event is undelivered: it is still to be delivered.
+ * Arm in a new generation, unless the present arming covers the request.  True if
+ * the last generation has fired and its event is still to be delivered.
  */
 static bool arm(struct hca_cq *cq, bool solicited_only)
 {
@@ -155,10 +155,10 @@ void hca_cq_fire(struct hca_cq *cq, const struct hca_completion *c)
 /* ---- Delivery ------------------------------------------------------------ */
 
 /*
- * Has it an event to deliver?  A process that has fired it sends a wake-up next
- * and then marks the word HCA_RUNG.  The event is left to that wake-up, lest the
- * program be woken for nothing later.  If a wake-up was sent (`rung`), it may be
- * that one.
+ * Has the queue an event to deliver?  A process that has fired the queue then sends
+ * a wake-up and marks the word HCA_RUNG.  The event is left to that wake-up, lest
+ * the program be woken for nothing later.  If a wake-up was sent (`rung`), it may be
+ * that wake-up.
  */
 static bool pending(struct hca_cq *cq, bool rung)
 {
@@ -180,7 +180,7 @@ static bool pending(struct hca_cq *cq, bool rung)
 	return hca_shm_armed(armed) == HCA_RUNG;
 }
 
-/* When the program can poll the entry of its event; 0: now. */
+/* The time at which the program can poll the entry of its event; 0: now. */
 static uint64_t ready_ns(struct hca_cq *cq)
 {
 	uint64_t ready = 0;
@@ -214,8 +214,8 @@ static void take(struct hca_cq *cq)
 }
 
 /*
- * A queue that has fired and is ready, or NULL; then *due is when the first will
- * be (UINT64_MAX: none has fired).  ch->lock held.
+ * A queue that has fired and is ready, or NULL; *due is then the time at which the
+ * first will be ready (UINT64_MAX: none has fired).  ch->lock held.
  */
 static struct hca_cq *find_event(struct hca_channel *ch, bool rung, uint64_t *due)
 {
@@ -265,7 +265,7 @@ struct hca_cq *hca_channel_take(struct hca_channel *ch, bool rung, uint64_t *due
 	return cq;
 }
 
-/* Has it been polled since its last event, with entries left? */
+/* Was the queue polled since its last event, with entries left? */
 static bool left_in(struct hca_cq *cq)
 {
 	const struct hca_mailbox *m = &cq->mailbox;
@@ -286,9 +286,9 @@ static bool left_in(struct hca_cq *cq)
 }
 
 /*
- * An armed queue with entries left is fired because no more entries may follow.
+ * An armed queue with entries left is fired because no further entry may follow.
  * An adapter completes messages one after the other, as they travel, and the next
- * one would wake the program; in software all of them can be present at once.
+ * message would wake the program; in software all can be present at once.
  */
 bool hca_channel_left(struct hca_channel *ch)
 {

@@ -168,7 +168,7 @@ static bool decode(struct hca_cq *cq, const volatile struct hca_shm_cqe *e,
 	if (!(qp->shared ? accept_shared(qp, e->position, e->entry, c, &room)
 			 : accept_own(qp, e->position, c, &room)))
 		return false;
-	/* From one sender in order, whatever it says of the time. */
+	/* Entries of one sender are in order, in spite of the times that it writes. */
 	if (!qp->datagram && c->visible_ns < qp->rq.visible_ns)
 		c->visible_ns = qp->rq.visible_ns;
 	qp->rq.visible_ns = c->visible_ns;
@@ -239,7 +239,7 @@ bool hca_cq_mailbox_take(struct hca_cq *cq, struct hca_completion *c)
 	}
 }
 
-/* Entries behind an unpublished claim at the head must not wait for ever: revoke it. */
+/* Entries after an unpublished claim at the head must not wait for ever: revoke it. */
 void hca_cq_unstick(struct hca_cq *cq)
 {
 	struct hca_shm_cqe *e = &cq->mailbox.shm->slot[cq->head & cq->mailbox.mask];
@@ -255,7 +255,7 @@ void hca_cq_unstick(struct hca_cq *cq)
 		cq->stuck_head = cq->head;
 		return;
 	}
-	/* Revoked, it is passed by; whether its claimer lives is seen then. */
+	/* A revoked entry is passed by; that checks whether its claimer lives. */
 	if (rg_reached(cq->stuck_ns + CLAIM_NS + 1, now))
 		atomic_compare_exchange_strong(&e->state, &state,
 			state_of(cq, cq->head, hca_shm_revoked(hca_shm_claimer(state))));
@@ -304,7 +304,7 @@ bool hca_cq_drain(struct hca_cq *cq)
 	return empty;
 }
 
-/* When it can be polled, or is looked for again. */
+/* The time at which it can be polled or is checked again. */
 static uint64_t shows_ns(const struct hca_completion *c)
 {
 	return hca_is_held(c) ? rg_now_ns() + HCA_HELD_NS : c->visible_ns;
@@ -376,8 +376,8 @@ static uint32_t purge(struct hca_cq *cq, const struct hca_qp *qp)
 }
 
 /*
- * Entries that wait in the mailbox, behind one that is being written or because the
- * list is full, will match no queue pair when they are read: release their receives now.
+ * Entries that wait in the mailbox, for an earlier one that is being written or because
+ * the list is full, will match no queue pair when they are read: release their receives.
  */
 static void release_waiting(struct hca_cq *cq, const struct hca_qp *qp)
 {

@@ -1,10 +1,10 @@
 /*
  * cq_resize.c - resizing a completion queue that is in use.
  *
- * Its mailbox moves.  A word in each queue pair, which peers read for each entry,
- * has its location.  So the new mailbox is published there.  When no peer can be
- * filling the old one any more (quiesce), its entries move to the list, before
- * those of the new one.
+ * The mailbox of the queue moves.  A word in each queue pair has its location, and
+ * peers read this word for each entry: the new mailbox is published there.  Once no
+ * peer can be filling the old one (quiesce), its entries move to the list, before
+ * entries of the new one.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -7,7 +7,7 @@
 
 /* ---- Devices ------------------------------------------------------------- */
 
-/* Its address in an unused field marks a device of this library. */
+/* The address of this function in an unused field marks a device of this library. */
 static struct ibv_context *mark(struct ibv_device *d, int fd)
 {
 	return NULL;

@@ -59,8 +59,8 @@ struct hca_mr {
 	struct hca_fabric *fabric;
 	enum hca_mr_kind kind;
 	uint32_t key;
-	uint32_t pd;			/* it is valid there as a local key; 0: nowhere */
-	uint32_t remote_pd, qpn;	/* it is valid there as a remote key (layout.h) */
+	uint32_t pd;			/* domain where the local key is valid; 0: none */
+	uint32_t remote_pd, qpn;	/* where the remote key is valid (layout.h) */
 	uint32_t access;
 	uint64_t iova, length;
 	unsigned char *base;		/* local address of iova */

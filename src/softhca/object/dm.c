@@ -171,7 +171,7 @@ void hca_dms_drop(struct hca_context *c)
 {
 	struct hca_list_node *l;
 
-	/* As domains: what another context has imported stays, on no list. */
+	/* Like domains, memory that another context has imported stays, on no list. */
 	while ((l = c->dms)) {
 		struct hca_dm *dm = hca_container(l, struct hca_dm, link);
 

@@ -34,7 +34,7 @@ static void raise_event(struct ibv_context *c, void *object, struct ibv_async_ev
 	struct hca_event *e = malloc(sizeof(*e));
 
 	if (!e)
-		return;		/* no memory to tell it by; the object is in its state */
+		return;		/* no memory for the event; the object is in its state */
 	*e = (struct hca_event){ .object = object, .event = event };
 	hca_lock(&q->lock);
 	*q->last = e;
@@ -126,7 +126,7 @@ bool hca_events_take(struct ibv_context *c, struct ibv_async_event *event)
 		free(e);
 		taken = true;
 	}
-	/* Readable is what holds an event, and nothing else if it can be helped. */
+	/* The wake-up is readable while an event is queued, and otherwise not, if possible. */
 	hca_wakeup_drain(&q->wakeup);
 	if (q->first || hca_fabric_told(f))
 		hca_wakeup_send(&q->wakeup);
@@ -205,7 +205,7 @@ static uint32_t withdraw(struct hca_fabric *f, struct hca_events *q, const void 
 	}
 	q->last = at;
 	if (!q->first) {
-		/* A peer may have sent a wake-up: a sleeper must still look for its cause. */
+		/* A peer may have sent a wake-up: a sleeper must still check for its cause. */
 		hca_wakeup_drain(&q->wakeup);
 		if (hca_fabric_told(f))
 			hca_wakeup_send(&q->wakeup);

@@ -19,7 +19,7 @@ uint64_t hca_fault_advance(struct hca_fabric *f, uint64_t now_ns)
 	uint32_t done;
 	uint64_t left_ns = hca_schedule_advance(f->shm, &f->spec, now_ns, &done);
 
-	/* Perhaps another member has written it: look in any case. */
+	/* Another member may have written it: check in any case. */
 	if (atomic_load(&f->changes_seen) != done &&
 	    atomic_exchange(&f->changes_seen, done) != done)
 		atomic_fetch_add(&f->self->attention, 1);

@@ -152,7 +152,7 @@ static void take_along(struct hca_mr *mr, uint64_t old, uint64_t stamp)
 		atomic_store(taken, stamp);
 }
 
-/* The row always has a stamp meanwhile: concurrent lookups by peers must find it. */
+/* The row keeps a stamp throughout: concurrent look-ups by peers must find it. */
 void hca_mr_moved(struct hca_moved *m)
 {
 	struct hca_mr *mr = hca_container(m, struct hca_mr, moved);
@@ -183,7 +183,7 @@ static void withdraw(struct hca_mr *mr)
 
 /* ---- Memory -------------------------------------------------------------- */
 
-/* Check that the memory exists, and find the part of it that peers can map. */
+/* Check that the memory exists, and find the part that peers can map. */
 static int find_memory(struct hca_mr *mr, void *addr, size_t bytes)
 {
 	const enum softhca_remap remap = mr->fabric->remap;
@@ -299,14 +299,14 @@ struct ibv_mr *hca_mr_reg_dmabuf(struct ibv_pd *pd, uint64_t offset, size_t byte
 	mr = rc ? NULL : mr_new(pd, HCA_MR_DMABUF, access);
 	if (!mr)
 		return fail_with(NULL, rc ? rc : ENOMEM);
-	/* What its exporter does not let a processor see (EINVAL, ENODEV), cannot be. */
+	/* EINVAL, ENODEV: the exporter does not let processors see the memory. */
 	at = mmap(NULL, bytes + lead, prot, MAP_SHARED, fd, (off_t)(offset - lead));
 	if (at == MAP_FAILED)
 		return fail_with(mr, errno);
 	mr->iova = access & IBV_ACCESS_ZERO_BASED ? 0 : iova;
 	mr->base = (unsigned char *)at + lead;
 	mr->length = mr->ibv.length = bytes;
-	mr->ibv.addr = (void *)(uintptr_t)offset;	/* as libibverbs has it */
+	mr->ibv.addr = (void *)(uintptr_t)offset;	/* like libibverbs */
 	rc = enter(mr, pd);
 	if (rc) {
 		munmap(at, bytes + lead);
@@ -409,7 +409,7 @@ int hca_mr_rereg(struct ibv_mr *ibv, int flags, struct ibv_pd *pd, void *addr, s
 
 /* ---- Importing ----------------------------------------------------------- */
 
-/* As in libibverbs, the address of an imported registration is not known. */
+/* The address of an imported registration is unknown, like in libibverbs. */
 struct ibv_mr *hca_mr_import(struct ibv_pd *pd, uint32_t handle)
 {
 	struct hca_fabric *f = hca_pd_of(pd)->fabric;

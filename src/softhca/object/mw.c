@@ -13,7 +13,7 @@ static struct hca_mw *mw_of(struct ibv_mw *mw)
 
 /* ---- Bound or not -------------------------------------------------------- */
 
-/* Close a bound window; the copy service does not use it any more.  fabric.slow held. */
+/* Close a bound window; the copy service no longer uses it on return.  fabric.slow held. */
 static void unbind(struct hca_mw *mw)
 {
 	hca_mr_hide(&mw->row);

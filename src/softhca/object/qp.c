@@ -11,8 +11,8 @@
 #include "softhca/object/srq.h"
 
 /*
- * IBV_ACCESS_FLUSH_GLOBAL and _PERSISTENT of rdma-core 46: programs allow them without a look at what
- * the device can do, and adapters without flushes take them.
+ * IBV_ACCESS_FLUSH_GLOBAL and _PERSISTENT of rdma-core 46: programs allow them without a check of
+ * the device's capabilities, and adapters without flushes accept them.
  */
 enum { ACCESS_FLUSH = 1 << 8 | 1 << 9 };
 
@@ -29,12 +29,12 @@ static int check_init(const struct ibv_pd *pd, const struct ibv_qp_init_attr *a)
 	if (!a->send_cq || !a->recv_cq || a->cap.max_send_wr > HCA_WR_MAX ||
 	    a->cap.max_send_sge > HCA_SGE_MAX || a->cap.max_inline_data > HCA_INLINE_MAX)
 		return EINVAL;
-	/* As the kernel sees it: objects of one file only. */
+	/* Like the kernel: objects of one file only. */
 	if (!hca_same_file(pd->context, a->send_cq->context) ||
 	    !hca_same_file(pd->context, a->recv_cq->context) ||
 	    (a->srq && !hca_same_file(pd->context, a->srq->context)))
 		return EINVAL;
-	/* With an SRQ, what is asked of the receive queue is of no account. */
+	/* With an SRQ, the capacities asked of the receive queue do not count. */
 	if (!a->srq && (a->cap.max_recv_wr > HCA_WR_MAX || a->cap.max_recv_sge > HCA_SGE_MAX))
 		return EINVAL;
 	return 0;
@@ -49,7 +49,7 @@ static void grant(struct hca_qp *qp, const struct ibv_qp_cap *asked, bool shared
 	sq->depth = hca_pow2(asked->max_send_wr);
 	sq->mask = sq->depth - 1;
 	sq->sge_max = asked->max_send_sge < 4 ? 4 : asked->max_send_sge;
-	/* UCX sends datagrams as long as can be sent inline: these must fit into a packet. */
+	/* UCX sends datagrams up to the inline limit: they must fit into a packet. */
 	sq->inline_max = qp->datagram ? (uint32_t)qp->fabric->spec.mtu : HCA_INLINE_GRANT;
 	if (sq->inline_max < asked->max_inline_data)
 		sq->inline_max = asked->max_inline_data;
@@ -94,7 +94,7 @@ static int make_queues(struct hca_qp *qp)
 	return 0;
 }
 
-/* Shared receives: an SRQ's, or those of a queue pair to which any sender may send. */
+/* Shared receives: an SRQ's, or a queue pair's to which any sender may send. */
 static int make_shared(struct hca_qp *qp, const struct ibv_qp_init_attr *init)
 {
 	int rc;

@@ -58,7 +58,7 @@ static inline bool hca_remote_stands(const _Atomic uint64_t *live, const _Atomic
 struct hca_conn {
 	struct hca_shm_qp *shm;		/* the peer's queue pair; NULL: not resolved */
 	uint64_t accept;
-	uint32_t address, qpn;		/* its port's, on the fabric; its number */
+	uint32_t address, qpn;		/* the peer's port on the fabric; its number */
 	struct hca_peer *peer;
 	uint32_t pd;
 	unsigned char *rq;

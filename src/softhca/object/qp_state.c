@@ -4,7 +4,7 @@
  */
 #include "softhca/object/qp.h"
 
-enum { NEVER = 1 << 30 };	/* no such attribute exists: there is no such transition */
+enum { NEVER = 1 << 30 };	/* no such attribute exists: the transition is not allowed */
 
 struct attributes {
 	int need, take;

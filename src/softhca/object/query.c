@@ -210,7 +210,7 @@ int hca_query_gid(struct ibv_context *c, uint8_t port, int index, union ibv_gid 
 						       sizeof(entry));
 
 	if (rc == ENODATA) {
-		memset(gid, 0, sizeof(*gid));	/* an empty entry, as libibverbs says it */
+		memset(gid, 0, sizeof(*gid));	/* an empty entry, like libibverbs */
 		return 0;
 	}
 	if (rc) {

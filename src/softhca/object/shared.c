@@ -19,7 +19,7 @@ static struct hca_shm_recv *entry_at(const struct hca_shared_view *v, uint32_t e
 
 /* ---- Senders ------------------------------------------------------------- */
 
-/* Only forward; of concurrent updates, one is sufficient. */
+/* Only forward; one of several concurrent updates is sufficient. */
 static void advance(_Atomic uint32_t *head, uint32_t to)
 {
 	uint32_t now = atomic_load_explicit(head, memory_order_relaxed);
@@ -62,7 +62,7 @@ bool hca_shared_claim_oldest(const struct hca_shared_view *v, uint32_t claimer,
 		if ((int32_t)(posted - at) < 0)
 			return false;		/* not posted yet */
 		if (posted != at) {
-			at = posted - v->mask;	/* at least a lap behind */
+			at = posted - v->mask;	/* older by a lap or more */
 			continue;
 		}
 		if (entry <= v->mask &&
@@ -114,7 +114,7 @@ void hca_shared_unclaim(const struct hca_shared_view *v, const struct hca_shared
 
 /* ---- Creation and destruction -------------------------------------------- */
 
-/* No position precedes the first; those of an earlier queue in the same memory are far away. */
+/* No position precedes the first; positions of an earlier queue in the same memory are far away. */
 static uint32_t first_position(struct hca_fabric *f)
 {
 	return ++f->shared_last << 16;
@@ -132,7 +132,7 @@ void hca_shared_clear(struct hca_shared *s)
 	for (i = 0; i < s->depth; i++) {
 		atomic_store(&entry_at(&s->view, i)->state, hca_shm_state(first, HCA_FREE));
 		atomic_store(&s->wr[i].held, 0);
-		/* Behind the first position, whatever it is. */
+		/* Positions before the first one. */
 		atomic_store(&shm->order[i], (uint64_t)(first + i - s->depth) << 32);
 		atomic_store(&s->freed[i], i + 1);
 	}
@@ -275,7 +275,7 @@ bool hca_shared_accept(struct hca_shared *s, uint32_t position, uint32_t entry, 
 	if (state >> 32 != position ||
 	    (hca_shm_kind(state) != HCA_CLAIMED && hca_shm_kind(state) != HCA_DONE))
 		return false;
-	/* Once, whatever peers say. */
+	/* Once, even if peers report it again. */
 	if (!atomic_compare_exchange_strong_explicit(&s->wr[entry].held, &held, 0,
 						     memory_order_acquire, memory_order_relaxed))
 		return false;

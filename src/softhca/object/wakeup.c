@@ -25,7 +25,7 @@ static int claim_number(struct hca_fabric *f, uint32_t *number)
 
 /*
  * The program chooses whether its end has O_NONBLOCK.  So the library empties the
- * pipe through an open file of its own, which is also the one that peers find.
+ * pipe through an open file of its own; peers find this open file, too.
  */
 static int make_pipe(struct hca_wakeup *b)
 {
@@ -44,7 +44,7 @@ static int make_pipe(struct hca_wakeup *b)
 	return -err;
 }
 
-/* Of datagrams: one that arrives too late raises no signal. */
+/* Sockets of datagrams: a datagram that arrives too late raises no signal. */
 static int make_sockets(struct hca_wakeup *b)
 {
 	int end[2];
@@ -103,7 +103,7 @@ void hca_wakeup_free(struct hca_fabric *f, struct hca_wakeup *b)
 	close_both(b);
 }
 
-/* Peers can write to self->wakeup: what they find there is not what they get. */
+/* Peers can write to self->wakeup, so the descriptor is not taken from there. */
 int hca_wakeup_duplicate(struct hca_fabric *f, uint32_t index)
 {
 	int fd = -1;

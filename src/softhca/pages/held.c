@@ -1,9 +1,9 @@
 /*
  * held.c - memory that is not moved, although it is private and anonymous: the stacks of threads
- * and fibers, and on request that of a device or of the kernel, which may know its pages.
+ * and fibers, and on request memory whose pages a device or the kernel may know.
  *
- * Asked once per buffer, before anything is moved; allocates.  What a program does later with
- * memory that has been moved is seen only as far as memwatch.h sees it.
+ * These functions are called once per buffer, before anything is moved, and allocate.  Later
+ * changes of moved memory by the program are seen only as far as memwatch.h sees them.
  */
 #include <dirent.h>
 #include <fcntl.h>
@@ -21,10 +21,10 @@
 #include "softhca/pages/held.h"
 
 /*
- * What a descriptor leads to, by the beginning of its name, when the process may have given pages
- * to a device, to a virtual machine or to a ring of the kernel, which go on using them; and
- * userfaultfd, whose handler takes part in each fault.  verbs: what a library opens that does not
- * call this one's ibv_reg_mr.
+ * Beginnings of names of open files through which the process may have given pages to a device, to
+ * a virtual machine or to a ring of the kernel, which go on using them; and userfaultfd, whose
+ * handler takes part in each fault.  verbs: opened by a library that does not call this library's
+ * ibv_reg_mr.
  */
 static const char *const holders[] = {
 	"/dev/nvidia", "/dev/kfd", "/dev/dri/", "/dev/accel/", "/dev/habanalabs", "/dev/vfio/",
@@ -98,9 +98,9 @@ static uint64_t run_end(uint64_t start)
 enum { THREADS_MAX = 512 };
 
 /*
- * Where the control blocks of the other threads stand: the C library puts them at the upper end of
- * stacks, also of those that a program provides.  The kernel knows a part of each, the list of
- * robust mutexes.  The first thread's is with the libraries.  Negative: not known.
+ * Addresses of the control blocks of the other threads: the C library puts them at the upper end of
+ * stacks, also of stacks that a program provides.  The kernel knows a part of each, the list of
+ * robust mutexes.  The first thread's is with the libraries.  Negative: unknown.
  */
 static int control_blocks(uint64_t at[THREADS_MAX])
 {
@@ -118,7 +118,7 @@ static int control_blocks(uint64_t at[THREADS_MAX])
 			continue;
 		rc = hca_sys(SYS_get_robust_list, tid, (long)&head, (long)&bytes, 0, 0, 0);
 		if (rc == -ESRCH)
-			continue;		/* it has ended */
+			continue;		/* the thread has ended */
 		if (rc || count == THREADS_MAX)
 			count = -1;
 		else
@@ -139,8 +139,8 @@ static bool any_in(const uint64_t *at, int count, uint64_t start, uint64_t end)
 }
 
 /*
- * A thread's stack ends at its control block, with no gap.  A fiber's ends nowhere in particular:
- * all that lies above the frame of the caller counts, unless a control block is between.
+ * A thread's stack ends at its control block, with no gap.  A fiber's stack has no known end: all
+ * memory above the frame of the caller counts, unless a control block is between.
  */
 bool hca_held_by_stack(uint64_t start, const void *frame)
 {
@@ -155,7 +155,7 @@ bool hca_held_by_stack(uint64_t start, const void *frame)
 
 /* ---- Ranges -------------------------------------------------------------- */
 
-/* mbind has been called for it.  Where the kernel has no such call, it has not. */
+/* Has mbind been called for it?  False where the kernel has no such call. */
 static bool is_bound(uint64_t addr)
 {
 	enum { DEFAULT = 0, OF_ADDRESS = 2 };	/* MPOL_DEFAULT, MPOL_F_ADDR: linux/mempolicy.h */

@@ -87,7 +87,7 @@ static uint64_t inode_of(int fd)
 
 static int fd_locked(void)
 {
-	/* What addresses need; ext4 has files of up to 16 TiB. */
+	/* All addresses need the first size; ext4 has files of up to 16 TiB. */
 	static const uint64_t sizes[] = { HCA_MEMORY_BYTES, 1ull << 43, 1ull << 38 };
 	int fd = -EFBIG;
 	unsigned i;
@@ -132,7 +132,7 @@ static void *reserve(size_t bytes)
 	return MAP_FAILED;
 }
 
-/* As much address space as the process may reserve. */
+/* Reserve as much address space as the process may. */
 static int reserve_locked(size_t least)
 {
 	const size_t most = (size_t)1 << (hca_is_checked() ? 30 : 40), fewest = (size_t)1 << 26;
@@ -216,7 +216,7 @@ HCA_EXPORT void *softhca_arena_alloc(size_t bytes)
 
 	if (bytes <= SIZE_MAX - hca_page_bytes()) {
 		bytes = hca_align_up(bytes ? bytes : 1, hca_page_bytes());
-		hca_memory_fd();		/* says why not, and watches forks */
+		hca_memory_fd();		/* reports why not, and watches forks */
 		pthread_mutex_lock(&hca_memory.lock);
 		addr = alloc_locked(bytes);
 		pthread_mutex_unlock(&hca_memory.lock);

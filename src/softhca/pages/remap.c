@@ -44,7 +44,7 @@ void hca_remap_reset_lock(void)
 
 /* ---- Kinds of mappings --------------------------------------------------- */
 
-/* The arena's, too, since the kernel merges the two mappings where they touch. */
+/* True for the arena, too: the kernel merges the two mappings where they touch. */
 bool hca_is_moved(const struct hca_map *map)
 {
 	return map->shared && map->inode == hca_memory.inode && map->offset == map->start;
@@ -125,7 +125,7 @@ static bool copy_touched(uint64_t start, uint64_t end)
 {
 	int pagemap = hca_proc_open("/proc/self/pagemap", O_RDONLY);
 	const uint64_t page = hca_page_bytes();
-	uint64_t from = end;		/* what is to be copied begins there; end: nothing */
+	uint64_t from = end;		/* the next piece to be copied begins there; end: none */
 	bool ok = true, touched;
 
 	while (ok && start < end) {
@@ -148,9 +148,9 @@ static bool copy_touched(uint64_t start, uint64_t end)
 }
 
 /*
- * Fills the page tables for pages with data, at once instead of by a fault per
- * page.  By reading: the kernel maps many pages around each, and writably, since
- * it does not track dirty pages of a memfd.
+ * Fill the page tables for pages with data, at once instead of by a fault per page.
+ * Reading is enough: the kernel maps many pages around each, and writably, since it
+ * does not track dirty pages of a memfd.
  */
 static void populate(uint64_t start, uint64_t end)
 {
@@ -237,7 +237,7 @@ void hca_moved_replace(struct hca_moved *m, struct hca_moved *from)
 	hca_remap_unlock(&before);
 }
 
-/* Locked: what is published already has another part from now on. */
+/* A published registration gets another mapped part.  Locked. */
 static void renew(struct hca_moved *m, uint64_t start, uint64_t end)
 {
 	if (m->listed)
@@ -294,7 +294,7 @@ static bool move(const struct hca_map *map)
 	return true;
 }
 
-/* Free what the segment holds in [at, end) and no mapping shows. */
+/* Free pages of the segment in [at, end) that no mapping shows. */
 static void sweep_piece(uint64_t at, uint64_t end)
 {
 	struct hca_map map;
@@ -311,8 +311,8 @@ static void sweep_piece(uint64_t at, uint64_t end)
 }
 
 /*
- * Frees pages of mappings that were removed by unseen calls, and those that peers wrote
- * after they had been moved back.
+ * Free pages of mappings that unseen calls removed, and pages that peers wrote after
+ * they had been moved back.
  */
 static void sweep(void)
 {
@@ -334,13 +334,13 @@ static bool has_room(uint64_t end)
 	return hca_memory_fd() >= 0 && hca_memory.inode && end <= hca_memory.bytes;
 }
 
-/* False: some of it could not be moved; the rest stays moved. */
+/* False: a part could not be moved; the rest stays moved. */
 static bool move_all(uint64_t start, uint64_t end)
 {
 	struct hca_map map;
 	bool ok = true;
 
-	/* Where the pages are the segment's already, a real device has these. */
+	/* If the pages are the segment's already, a real device has pinned these. */
 	if (hca_is_pinned(start, end) && !all_pages(start, end, hca_is_moved))
 		return false;
 	if (!hca_remap_walk(start, end))
@@ -385,7 +385,7 @@ void hca_remap(struct hca_moved *m, void *addr, size_t bytes, bool edges)
 
 	m->start = m->end = start;
 	/*
-	 * dlclose unmaps data of a library without a call that is seen; a thread writes to its stack
+	 * dlclose unmaps data of a library by a call that is not seen; a thread writes to its stack
 	 * while another one moves a page of it.
 	 */
 	if (!bytes || first >= last || rg_memwatch_in_library(first, last - first, &unloads) ||

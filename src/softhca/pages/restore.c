@@ -1,8 +1,8 @@
 /*
  * restore.c - moving memory back before the program could observe that it was moved.
  *
- * Runs inside malloc, in signal handlers, in children of fork: nothing is allocated, and
- * the functions called in the C library only make system calls.
+ * The code runs inside malloc, in signal handlers, in children of fork: it allocates nothing,
+ * and the functions that it calls in the C library only make system calls.
  */
 #include <pthread.h>
 
@@ -34,7 +34,7 @@ static void tell(struct hca_moved *m)
 		m->changed(m);
 }
 
-/* These pages are moved back: of each part that has some, the larger rest stays mapped. */
+/* These pages are moved back: the larger rest of each part that has some stays mapped. */
 static void shrink(uint64_t start, uint64_t end)
 {
 	struct hca_moved *m;
@@ -55,7 +55,7 @@ static void shrink(uint64_t start, uint64_t end)
 
 /* ---- Copies -------------------------------------------------------------- */
 
-/* Copy from the segment the pages that it holds. */
+/* Copy the pages that the segment holds. */
 static bool fill_from_segment(uint64_t to, uint64_t start, uint64_t end)
 {
 	off_t data = (off_t)start, hole;
@@ -75,7 +75,7 @@ static bool fill_from_segment(uint64_t to, uint64_t start, uint64_t end)
 }
 
 /*
- * Not checked by sanitizers: a page may hold bytes of any object.  volatile keeps the
+ * Sanitizers do not check it: a page may hold bytes of any object.  volatile keeps the
  * compiler from calling memcpy.
  */
 __attribute__((no_sanitize("address"))) __attribute__((no_sanitize("thread")))
@@ -86,7 +86,7 @@ static void copy_page(volatile uint64_t *to, const volatile uint64_t *from)
 
 	for (i = 0; i < words && !from[i]; i++)
 		;
-	/* A page of zeros is one that was never touched, and need not be. */
+	/* A page of zeros was never touched, and the copy need not touch it. */
 	for (; i < words; i++)
 		to[i] = from[i];
 }
@@ -159,7 +159,7 @@ static bool is_ours(const struct hca_map *map)
 	return hca_is_moved(map) || hca_is_view(map);
 }
 
-/* A search for moved memory and views in [at, end), within what was ever moved. */
+/* A search for moved memory and views in [at, end), among all that was ever moved. */
 struct search {
 	uint64_t at, end, stop;		/* at: position of the walk, which ends at stop */
 	bool walking;
@@ -239,8 +239,8 @@ static bool is_uniform(uint64_t start, uint64_t end, int *prot, unsigned *pieces
 }
 
 /*
- * Move all of it back into one new mapping: mremap accepts only one, and moving parts of
- * it has split it.
+ * Move the range back into one new mapping: mremap accepts only one, and moving parts has
+ * split it.
  */
 static bool put_back_as_one(uint64_t start, uint64_t end)
 {
@@ -299,7 +299,7 @@ void hca_remap_hear(enum rg_mem_call call, uintptr_t start, size_t bytes)
 		drop(first, last);
 	else if (call != RG_MEM_MOVE || !put_back_as_one(first, last))
 		put_all_back(first, last);
-	/* What is discarded or brought back stays of interest to mremap: in several pieces. */
+	/* Discarded or restored pages may be in several pieces, which matters to mremap. */
 	if (call == RG_MEM_REPLACE)
 		hca_ranges_remove(&hca_remap_state.ranges, first, last);
 	hca_remap_unlock(&before);
@@ -308,7 +308,7 @@ void hca_remap_hear(enum rg_mem_call call, uintptr_t start, size_t bytes)
 
 /* ---- Fork ---------------------------------------------------------------- */
 
-/* For older kernels: an atomic write that changes nothing, safe beside other threads. */
+/* For older kernels: an atomic write that changes nothing, safe with other threads. */
 static void touch_pages(uint64_t start, uint64_t end)
 {
 	for (; start < end; start += hca_page_bytes())
@@ -353,8 +353,8 @@ static void make_private(const struct hca_map *map)
 }
 
 /*
- * Mark what is registered in [start, end) away and unmapped: peers may be copying to its pages
- * by mapping, and through another registration by address.  True: there is any.
+ * Mark registrations in [start, end) moving and unmapped: peers may be copying to their pages
+ * by mapping, and through another registration by address.  True: at least one.
  */
 static bool send_away(uint64_t start, uint64_t end)
 {
@@ -372,7 +372,7 @@ static bool send_away(uint64_t start, uint64_t end)
 	return any;
 }
 
-/* Is there anything to be made private?  Else no peer has to wait, nor be waited for. */
+/* Must any page become private?  If none, no peer has to wait, nor be waited for. */
 static bool any_moved(uint64_t start, uint64_t end)
 {
 	struct search s = { .at = start, .end = end };
@@ -406,7 +406,7 @@ static void begin_private(uint64_t start, uint64_t end)
 	while (next_piece(&s, &piece))
 		if (hca_is_moved(&piece))
 			make_private(&piece);
-	/* Only the last thread knows that nothing has to be away any more. */
+	/* Only the last thread knows that the move is over. */
 	hca_remap_state.making_private--;
 	for (m = hca_remap_state.list; m && !hca_remap_state.making_private; m = m->next) {
 		if (!m->away)
@@ -471,7 +471,7 @@ void hca_remap_in_child(void)
 	hca_remap_state.forking = hca_remap_state.making_private = 0;
 	if (hca_remap_state.ranges.turn & 1)
 		find_views();
-	/* What could not be made private before. */
+	/* Pieces that could not be made private before. */
 	while (next_piece(&s, &piece))
 		if (hca_is_moved(&piece))
 			put_back(&piece);

@@ -9,7 +9,7 @@ bool hca_remap_watch(void)
 	static _Atomic bool said;
 	const char *why = "unknown";
 
-	/* In force already, and cheap to ask; else every time, since it is not asked often. */
+	/* A watch in force is cheap to check; a failed one is tried each time, which is rare. */
 	if (rg_memwatch_start(hca_remap_hear, &why)) {
 		if (!atomic_exchange(&said, true))
 			hca_say("registered memory is copied by the kernel, whatever "

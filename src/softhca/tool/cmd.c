@@ -52,7 +52,7 @@ static const struct opt rows[] = {
 
 /* ---- Fabrics, as files --------------------------------------------------- */
 
-/* What is done with each fabric, and how often it was done. */
+/* The visit to each fabric, and a count of visits that returned true. */
 struct walk {
 	bool (*visit)(const struct walk *w, const char *name, struct hca_registry *r,
 		      const struct hca_registry_image *image);
@@ -68,7 +68,7 @@ static int visit_file(void *arg, const char *path, const char *name)
 	int rc = hca_registry_open_at(path, &r);
 
 	if (rc == -ENOENT)
-		return 0;		/* its last member has just left */
+		return 0;		/* the last member has just left */
 	if (rc) {
 		rg_error("%s", softhca_last_error());
 		return 0;
@@ -79,7 +79,7 @@ static int visit_file(void *arg, const char *path, const char *name)
 	return 0;
 }
 
-/* Visits the fabrics of this user: how often it returned true. */
+/* Visit the fabrics of this user; returns the number of visits that returned true. */
 static int each_fabric(bool (*visit)(const struct walk *w, const char *name, struct hca_registry *r,
 				     const struct hca_registry_image *image))
 {
@@ -230,7 +230,7 @@ static int start_child(char **argv, const sigset_t *mask)
 	}
 	if (child > 0)
 		return 0;
-	/* Should this command be killed, the program must not stay behind. */
+	/* The program must not outlive this command if that is killed. */
 	prctl(PR_SET_PDEATHSIG, SIGTERM);
 	sigprocmask(SIG_SETMASK, mask, NULL);
 	if (set_environment())
@@ -265,7 +265,7 @@ static void warn_of_model(void)
 		rg_warn("%s", line);
 }
 
-/* The program's exit code, or as in a shell 128 + the signal that ended it. */
+/* The program's exit code, or like a shell 128 + the signal that ended it. */
 static int run(char **argv)
 {
 	static const int signals[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2,

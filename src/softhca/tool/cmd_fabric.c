@@ -107,7 +107,7 @@ static void list_one(const struct hca_identity *me, const struct hca_seen *f)
 	char text[256], why[320];
 	struct hca_spec spec = f->spec;
 
-	/* All members are dead: what the file says is all there is. */
+	/* All members are dead: the file has the only information. */
 	if (!f->shm && hca_spec_parse(f->image->spec, &spec, why, sizeof(why)))
 		return;
 	hca_spec_describe(&spec, text, sizeof(text));
@@ -212,7 +212,7 @@ static void change_state(struct hca_shm_fabric *shm, const struct hca_port_name 
 		hca_wakeup_send_adapter(shm, name->node, name->hca);
 }
 
-/* It causes no event: members find it at their next verb. */
+/* A loss causes no event: members find it at their next verb. */
 static void change_loss(struct hca_shm_fabric *shm, const struct hca_port_name *name,
 			struct hca_shm_port *p, const struct change *c)
 {

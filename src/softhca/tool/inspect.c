@@ -41,7 +41,7 @@ static bool take(struct hca_seen *seen, struct hca_shm_fabric *shm)
 	return true;
 }
 
-/* The segment behind a descriptor, which is closed. */
+/* Map the segment of a descriptor, and close that. */
 static bool map(struct hca_seen *seen, int fd)
 {
 	struct hca_shm_fabric *shm;

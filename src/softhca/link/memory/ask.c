@@ -39,7 +39,7 @@ static uint64_t network(void)
 	return cookie;
 }
 
-/* In a user namespace all users without a number there have one number, which may be this user's, too. */
+/* In a user namespace all users without a number have one number, perhaps also this user. */
 static bool is_unique(uid_t uid)
 {
 	static const char everybody[] = "         0          0 4294967295\n";
@@ -150,7 +150,7 @@ bool hca_address_lives(const struct hca_address *a)
 
 /* ---- Asking -------------------------------------------------------------- */
 
-/* It listens, and many ask at once. */
+/* The member listens, and many ask at once. */
 static int connect_in_time(const struct hca_address *a, uint64_t deadline)
 {
 	int s;
@@ -188,7 +188,7 @@ static int take_descriptors(struct msghdr *m, int fd[HCA_ANSWER_MAX])
 	return count;
 }
 
-/* -EAGAIN: there is no answer yet. */
+/* -EAGAIN: no answer yet. */
 static int receive(int s, int fd[HCA_ANSWER_MAX])
 {
 	union {

@@ -9,7 +9,7 @@
 
 enum {
 	WORD = 8,
-	LOOK_NS = 20000,	/* after so long the fate of the holder is looked at */
+	LOOK_NS = 20000,	/* after so long the fate of the holder is checked */
 	WAIT_NS = 200000,	/* after so long other queue pairs have their turn */
 	STOPPED_NS = 1000000000, /* limit of the wait for a stopped holder */
 };
@@ -27,8 +27,8 @@ static uint64_t changed(const struct ibv_send_wr *wr, uint64_t old)
 /* ---- Mapped memory ------------------------------------------------------- */
 
 /*
- * A process always reaches its own memory; but what peers cannot map they reach
- * through the kernel, under the lock, which this process then needs as well.
+ * A process always reaches its own memory; but peers reach memory that they cannot map
+ * through the kernel, under the lock; this process then needs the lock as well.
  */
 static bool everybody_maps(const struct hca_conn *c, uint32_t key, uint64_t remote)
 {
@@ -79,7 +79,7 @@ static bool holder_is_gone(struct hca_fabric *f, uint64_t holder)
 /*
  * Has this holder, which is not gone, had its turn for so long, over all tries of the
  * message, that the lock is taken from it?  A holder that only waits for a processor is
- * about to write, and gets one sooner than that.
+ * about to write, and gets a processor sooner.
  */
 static bool waited_enough(struct hca_fabric *f, struct hca_message *m, uint64_t holder,
 			  uint64_t now)
@@ -176,7 +176,7 @@ static int under_lock(struct hca_qp *qp, const struct ibv_send_wr *wr,
 
 /* ---- The operation ------------------------------------------------------- */
 
-/* Its result may go to several pieces. */
+/* The result may go to several pieces. */
 static void scatter(const struct hca_message *m, uint64_t value)
 {
 	const unsigned char *from = (const unsigned char *)&value;
@@ -195,7 +195,7 @@ static void scatter(const struct hca_message *m, uint64_t value)
 int hca_atomic(struct hca_qp *qp, const struct ibv_send_wr *wr)
 {
 	struct hca_message *m = &qp->message;
-	/* A word that is mapped in part only has pieces, all of which the kernel reaches. */
+	/* A word of which only a part is mapped has pieces; the kernel reaches all of them. */
 	struct hca_span word = { .local = m->remote_count == 1 ? m->remote[0].local : NULL,
 				 .remote = m->remote[0].remote, .bytes = WORD,
 				 .key = m->remote[0].key };

@@ -18,9 +18,9 @@
 
 enum {
 	PATIENCE_NS = 100000000,	/* timeout without progress of the copy service */
-	LOOKS = 200,			/* of a claimer, before it sleeps */
-	NAP_NS = 10000000,		/* ... and between its looks then */
-	SERVICE_LOOKS = 50,		/* of a copy service that has just served a request */
+	LOOKS = 200,			/* checks by a claimer before it sleeps */
+	NAP_NS = 10000000,		/* a claimer's sleep between checks */
+	SERVICE_LOOKS = 50,		/* checks by a copy service after a request */
 };
 
 enum state { FREE, CLAIMED, ASKED, SERVED, DONE, LEFT, PROBE };
@@ -88,7 +88,7 @@ static bool kernel_copies(struct hca_fabric *f)
 
 static bool wanted(struct hca_fabric *f, const struct hca_mr *mr)
 {
-	/* What was moved may have to be moved back. */
+	/* Moved memory may have to be moved back. */
 	if (f->link_state->copy == HCA_COPY_KERNEL ||
 	    (!mr->moved.listed && mr->mapped_end - mr->mapped >= mr->length))
 		return false;
@@ -115,9 +115,9 @@ static unsigned char *allowed(struct hca_fabric *f, uint32_t key, uint64_t addr,
 }
 
 /*
- * Between this process's memory and a slot, through the segment's descriptor, so that
- * unmapped memory is an error, not the end of the program.  By syscall(), past a
- * sanitizer's pread: whole pages, whatever their bytes belong to.
+ * Move bytes between this process's memory and a slot, through the segment's descriptor,
+ * so that unmapped memory is an error, not the end of the program.  syscall() bypasses a
+ * sanitizer's pread, which would reject bytes of other objects in whole pages.
  */
 static int move(struct hca_fabric *f, bool to_us, unsigned char *at, uint64_t slot, uint32_t bytes)
 {
@@ -126,7 +126,7 @@ static int move(struct hca_fabric *f, bool to_us, unsigned char *at, uint64_t sl
 
 	if (syscall(request, f->self_fd, at, (size_t)first, (off_t)slot) != (long)first)
 		return EFAULT;
-	/* The end of it last. */
+	/* The end is written last. */
 	if (tail && syscall(request, f->self_fd, at + first, (size_t)tail,
 			    (off_t)(slot + first)) != (long)tail)
 		return EFAULT;
@@ -152,7 +152,7 @@ static int serve(struct hca_fabric *f, volatile struct hca_shm_bounce *b)
 	return rc;
 }
 
-/* Serve all requests; returns how many. */
+/* Serve all requests; returns their number. */
 static unsigned serve_all(struct hca_fabric *f)
 {
 	unsigned i, served = 0;
@@ -376,8 +376,8 @@ static bool is_silent(struct hca_peer *p)
 }
 
 /*
- * The peer does not know that the kernel denies its memory to this process.  0: it runs; -EPERM: the
- * peer refuses, or has no address; -EBUSY: it does not answer now.
+ * Ask for the copy service: the peer does not know that the kernel denies its memory to this
+ * process.  0: it runs; -EPERM: the peer refuses, or has no address; -EBUSY: no answer now.
  */
 static int start_theirs(struct hca_peer *p)
 {

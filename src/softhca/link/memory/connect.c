@@ -47,7 +47,7 @@ static void forget_keys(struct hca_conn *c)
 	c->rq_mr = NULL;
 }
 
-/* The cache of registrations behind buffers of receives; those of an SRQ may have another PD. */
+/* The cache of registrations of receives' buffers; an SRQ's may have another PD. */
 static int make_rq_keys(struct hca_conn *c)
 {
 	c->rq_mr = c->rq_pd == c->pd ? c->mr : calloc(HCA_KEYS, sizeof(*c->rq_mr));
@@ -72,8 +72,8 @@ int hca_conn_mailbox(struct hca_conn *c, const volatile struct hca_shm_qp *their
 }
 
 /*
- * Copy and check the peer's description of its queues.  volatile: what was
- * checked must not be read again.
+ * Copy and check the peer's description of its queues.  volatile: checked values
+ * must not be read again.
  */
 static int read_shape(struct hca_conn *c, const volatile struct hca_shm_qp *theirs)
 {
@@ -96,7 +96,7 @@ static int read_shape(struct hca_conn *c, const volatile struct hca_shm_qp *thei
 	return read_shared(c, theirs->shared_line) || make_rq_keys(c) ? -ENOTCONN : 0;
 }
 
-/* Hold a reference to the process in that slot; one that is held already is kept. */
+/* Hold a reference to the process in that slot; keep one that is held already. */
 static int hold_peer(struct hca_qp *qp, struct hca_conn *c, uint32_t slot)
 {
 	const struct hca_shm_slot *s = &qp->fabric->shm->slot[slot];
@@ -151,7 +151,7 @@ void hca_conn_drop(struct hca_conn *c)
 
 /* ---- The peer's registrations -------------------------------------------- */
 
-/* Of this process: its private records decide, not shared memory. */
+/* A registration of this process: its private table decides, not shared memory. */
 static bool read_own_mr(struct hca_conn *c, uint32_t pd, uint32_t key, struct hca_remote_mr *out)
 {
 	const struct hca_fabric *f = c->peer->fabric;
@@ -216,8 +216,8 @@ static bool is_known_window(const struct hca_remote_mr *m, uint32_t key)
 }
 
 /*
- * The slow path.  A row whose stamp changes meanwhile may still have the same key, with
- * less of it mapped: then it is read again.
+ * The slow path.  A row whose stamp changes meanwhile may still have the same key, with a
+ * smaller mapped part: then it is read again.
  */
 const struct hca_remote_mr *hca_conn_mr_look_up(struct hca_conn *c, struct hca_remote_mr *m,
 						uint32_t pd, uint32_t key)

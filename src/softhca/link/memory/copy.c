@@ -11,10 +11,10 @@
 enum { BATCH = 4 * HCA_SGE_MAX };	/* pieces per system call */
 
 /*
- * The kernel copies from the process of a number, which may be another's by now.  Numbers are given
- * in turn, at least 1,024 for each processor (PIDS_PER_CPU_DEFAULT in include/linux/threads.h, where
- * nobody has lowered kernel.pid_max).  Were a process made in 10 us, each processor would use ten of
- * them in 100 us: a peer that lived then has its number still, or it is nobody's.
+ * The kernel copies from the process of a pid, which may be another's by now.  Pids are given in
+ * turn, at least 1,024 for each processor (PIDS_PER_CPU_DEFAULT in include/linux/threads.h, unless
+ * kernel.pid_max was lowered).  If a process were made in 10 us, each processor would use ten pids
+ * in 100 us: a peer that lived then still has its pid, or no process has it.
  */
 enum { LIVES_NS = 100000 };
 
@@ -93,7 +93,7 @@ bool hca_copy_bounces(const struct hca_peer *peer)
 	       atomic_load_explicit(&peer->bounces, memory_order_relaxed);
 }
 
-/* Are any of its pages being moved?  What is copied to them meanwhile would be lost. */
+/* Are any of its pages being moved?  Bytes copied to them meanwhile would be lost. */
 static bool any_away(const struct batch *b, const struct hca_peer *peer)
 {
 	unsigned i;
@@ -110,7 +110,7 @@ static int batch_copy(struct batch *b, struct hca_peer *peer, enum hca_direction
 
 	if (!hca_copy_bounces(peer))
 		rc = by_kernel(b, peer, direction);
-	/* EFAULT: some memory only its own process can access, whatever the rights of others. */
+	/* EFAULT: only its own process can access some memory, in spite of others' rights. */
 	if ((rc == -EPERM || rc == -EFAULT) && peer->fabric->link_state->copy != HCA_COPY_KERNEL) {
 		int again = by_peer(b, peer, direction);
 
@@ -141,7 +141,7 @@ static int batch_add(struct batch *b, struct hca_peer *peer, enum hca_direction 
 	return ++b->count == BATCH ? batch_flush(b, peer, direction) : 0;
 }
 
-/* One run that is contiguous at both ends; `last`: it ends what a peer may poll for. */
+/* Copy a run that is contiguous at both ends; `last`: a peer may poll for its end. */
 static int copy_run(struct batch *b, struct hca_peer *peer, enum hca_direction direction,
 		    unsigned char *local, const struct hca_span *remote, size_t offset, size_t n,
 		    bool last)
@@ -204,7 +204,7 @@ int hca_copy(struct hca_peer *peer, const struct hca_message *m, enum hca_direct
 
 		if (run > n)
 			run = n;
-		/* What came before must be in place before the end of the message is. */
+		/* Earlier pieces must be in place before the end of the message. */
 		if (run == n && b.count && remote.span->local)
 			rc = batch_flush(&b, peer, direction);
 		if (!rc)
@@ -216,6 +216,6 @@ int hca_copy(struct hca_peer *peer, const struct hca_message *m, enum hca_direct
 	}
 	if (!rc)
 		rc = batch_flush(&b, peer, direction);
-	/* The same once more does no harm. */
+	/* Copying it once more does no harm. */
 	return rc == -EINPROGRESS ? -EBUSY : rc;
 }

@@ -61,8 +61,8 @@ static int copy_end(const struct hca_qp *qp, const struct hca_deferred *h)
 }
 
 /*
- * Another stamp with the same key: less of it is mapped than when the write was deferred,
- * or it is another registration.  A failure is not reported: the next message finds it.
+ * Another stamp with the same key: a smaller part is mapped than when the write was deferred,
+ * or the registration is another one.  A failure is not reported: the next message finds it.
  */
 static void write_elsewhere(struct hca_qp *qp, const struct hca_deferred *h)
 {
@@ -89,7 +89,7 @@ static void write_out(struct hca_qp *qp, const struct hca_deferred *h)
 {
 	struct hca_conn *c = &qp->conn;
 
-	/* What was withdrawn meanwhile is not written to any more. */
+	/* Memory that was withdrawn meanwhile is not written to. */
 	if (!c->shm || atomic_load_explicit(&c->shm->accept, memory_order_acquire) != c->accept)
 		return;
 	if (h->local && hca_remote_stands(h->live, h->taken, h->stamp))
@@ -129,8 +129,8 @@ void hca_deferred_make_room(struct hca_qp *qp)
 }
 
 /*
- * Since the message was copied the owner may have moved the memory.  What is mapped is asked of the
- * registration whose stamp is kept, not of the message's spans.
+ * Since the message was copied the owner may have moved the memory.  The registration whose stamp
+ * is kept, not the message's spans, says which part is mapped.
  */
 void hca_deferred_add(struct hca_qp *qp, uint32_t key, uint32_t bytes, uint64_t due_ns)
 {
@@ -169,7 +169,7 @@ void hca_deferred_release(struct hca_qp *qp, uint64_t now_ns)
 	bool waits;
 
 	hca_access_section_enter(qp->shm);
-	/* The memory of a dead process stays away. */
+	/* The memory of a dead process stays moving. */
 	waits = hca_deferred_waits(qp) && hca_peer_fate(qp->conn.peer) == HCA_FATE_ALIVE;
 	if (!waits)
 		release(qp, now_ns);

@@ -25,7 +25,7 @@
 
 enum {
 	PAUSE_NS = 1000000,
-	NAME_NS = 1000000000,		/* in which a process that has the name listens or ends */
+	NAME_NS = 1000000000,		/* a process that has the name listens or ends within it */
 };
 #define SLOTS_NS 60000000000ull
 
@@ -142,7 +142,7 @@ static int ask_for_fabric(struct hca_fabric *f, const struct hca_address *a)
 	return rc;
 }
 
-/* From this member: 0; -ENOENT: it no longer has one; or another -errno, with the line set. */
+/* Join by this member: 0; -ENOENT: it has no segment now; or another -errno, with the line set. */
 static int join_member(struct hca_fabric *f, const struct hca_registry_image *image, uint32_t i)
 {
 	const struct hca_identity *me = &f->link_state->me;
@@ -162,7 +162,7 @@ static int join_member(struct hca_fabric *f, const struct hca_registry_image *im
 	switch (hca_member_look(me, image, i, f->name)) {
 	case HCA_MEMBER_NONE:
 	case HCA_MEMBER_DEAD:
-		return -ENOENT;			/* it has ended meanwhile */
+		return -ENOENT;			/* the member has ended meanwhile */
 	default:
 		break;
 	}
@@ -175,7 +175,7 @@ static int join_member(struct hca_fabric *f, const struct hca_registry_image *im
 	return hca_fail(EACCES, "%s", why);
 }
 
-/* The fabric segment, from the first member that still has it; -ENOENT: from none. */
+/* Join by the first member that still has the fabric segment; -ENOENT: none has. */
 static int join_members(struct hca_fabric *f, const struct hca_registry_image *image)
 {
 	int rc = -ENOENT;
@@ -188,9 +188,9 @@ static int join_members(struct hca_fabric *f, const struct hca_registry_image *i
 }
 
 /*
- * No registry names it.  Another directory may have one that does: the process that begins a fabric
- * takes the address by name, or finds it taken, and joins.  0: joined; -ENOENT: it is to begin the
- * fabric, and has the address if it can; or another -errno, with the line set.
+ * No registry here names the fabric, but another directory may have one: the process that begins a
+ * fabric takes the address by name, or finds it taken, and joins.  0: joined; -ENOENT: this process
+ * begins the fabric, and has the address if possible; or another -errno, with the line set.
  */
 static int join_by_name(struct hca_fabric *f)
 {
@@ -243,8 +243,9 @@ static int make_process_segment(struct hca_fabric *f)
 }
 
 /*
- * One process at a time claims a slot, whatever directories they have in common.  A lock of the process
- * (not of the open file, which a member may have handed over); the kernel releases it with its holder.
+ * Only one process at a time claims a slot, also among processes without a common directory.  The
+ * lock is the process's (not the open file's, which a member may have handed over); the kernel
+ * releases it with its holder.
  */
 static int lock_slots(struct hca_fabric *f, bool on)
 {
@@ -359,7 +360,7 @@ static int compare_spec(const struct hca_fabric *f)
 			f->spec.text);
 }
 
-/* The fabric of the registry, another directory's, or a new one; *fresh: the registry is to be begun. */
+/* The registry's fabric, another directory's, or a new one; *fresh: the registry is to be begun. */
 static int find_or_found(struct hca_fabric *f, const struct hca_registry *r,
 			 const struct hca_registry_image *image, bool *fresh)
 {
@@ -382,7 +383,7 @@ static int find_or_found(struct hca_fabric *f, const struct hca_registry *r,
 	if (rc != -ENOENT)
 		return rc;
 	if (r->fd < 0 && state->service.fd < 0)
-		return -EROFS;			/* nobody would find it; the line says why */
+		return -EROFS;			/* no process would find it; the line says why */
 	state->nonce = rg_random() | 1;		/* not 0 */
 	return found_fabric(f);
 }
@@ -396,7 +397,7 @@ static int attach(struct hca_fabric *f, uint32_t node)
 
 	if (!image)
 		return hca_fail(ENOMEM, "no memory");
-	memory = hca_memory_fd();		/* of the kind that all segments are then */
+	memory = hca_memory_fd();		/* decides the kind of all segments */
 	rc = memory < 0 ? memory : make_process_segment(f);
 	if (!rc)
 		rc = hca_registry_open(f->name, &r);
@@ -479,7 +480,7 @@ void hca_say_goodbye(struct hca_fabric *f)
 	atomic_store(&f->shm->slot[f->slot].phase, HCA_LEFT);
 }
 
-/* Free what attach has made, in whole or in part. */
+/* Undo attach, complete or not. */
 static void detach(struct hca_fabric *f)
 {
 	hca_service_stop(&f->link_state->service);
@@ -519,8 +520,8 @@ static void prepare_process(enum hca_copy_method copy)
 {
 #ifdef PR_SET_PTRACER
 	/*
-	 * Under Yama's scope 1 peers may copy only from and to a process that permits it.  That
-	 * lets every process of the user trace this one: only on request.
+	 * Under Yama's scope 1 peers may copy only from and to a process that permits it.  The
+	 * permission lets every process of the user trace this one: only on request.
 	 */
 	if (copy == HCA_COPY_KERNEL)
 		prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);

@@ -36,9 +36,9 @@ static void qp_reset(struct hca_qp *qp)
 }
 
 /*
- * A process that leaves in good order clears its accept tokens.  So a token that
- * still stands on a process that is gone means death, even if another process has
- * its slot by now.
+ * A process that leaves in good order clears its accept tokens.  So a token that is
+ * still valid after its process is gone means death, even if another process has the
+ * slot by now.
  */
 static bool conn_died(const struct hca_conn *c)
 {

@@ -41,7 +41,7 @@ void hca_table_free(struct hca_fabric *f)
 		close(f->table_fd);
 }
 
-/* Mapped, if it is what the slot says. */
+/* Map the table, if it is the one that the slot names. */
 static const struct hca_shm_table *view(const struct hca_fabric *f, uint32_t slot,
 					const struct hca_shm_slot *s, int fd)
 {

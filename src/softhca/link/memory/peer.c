@@ -19,7 +19,7 @@
 #include "softhca/base/proc.h"
 #include "softhca/base/segment.h"
 
-enum { PAUSE_NS = 50000 };	/* between looks at an access section */
+enum { PAUSE_NS = 50000 };	/* between checks of an access section */
 
 struct hca_view {
 	struct hca_view *next;
@@ -59,7 +59,7 @@ static bool is_own(const struct hca_fabric *f, int fd)
 	       (own.st_ino == other.st_ino && own.st_dev == other.st_dev);
 }
 
-/* How much of its heap it uses: read once, since it may change it.  0: it makes no sense. */
+/* The size of the peer's heap, read once: the peer may change it.  0: implausible. */
 static uint64_t heap_bytes_of(int fd)
 {
 	uint64_t bytes;
@@ -70,7 +70,7 @@ static uint64_t heap_bytes_of(int fd)
 	return bytes > HCA_HEAP_BYTES || bytes % HCA_PAGE ? 0 : bytes;
 }
 
-/* Its process segment; the descriptor is closed. */
+/* Map the peer's process segment; the descriptor is closed. */
 static int map_process(struct hca_peer *p, int fd)
 {
 	if (is_own(p->fabric, fd)) {
@@ -91,7 +91,7 @@ static int map_process(struct hca_peer *p, int fd)
 	return 0;
 }
 
-/* Through /proc.  The table first: it alone shows that it is that process. */
+/* Map through /proc.  The table first: only the table shows that the process is the right one. */
 static int map_near(struct hca_peer *p, const struct hca_shm_slot *s)
 {
 	int rc = hca_table_open(p->fabric, p->slot, s, &p->table), fd;
@@ -103,7 +103,7 @@ static int map_near(struct hca_peer *p, const struct hca_shm_slot *s)
 	return fd < 0 ? fd : map_process(p, fd);
 }
 
-/* A descriptor that polls: only a pidfd cannot block who looks at it. */
+/* Check a descriptor that is to be polled: only a pidfd never blocks a reader of its state. */
 static int take_pidfd(int fd)
 {
 	char path[40], text[32] = "";
@@ -120,7 +120,7 @@ static int ask_for_segments(struct hca_peer *p, int fd[HCA_ANSWER_MAX])
 	return hca_ask_slot(p->fabric->link_state, p->slot, &p->address, HCA_ASK_SEGMENTS, 0, fd);
 }
 
-/* By asking it. */
+/* Map by asking the peer. */
 static int map_far(struct hca_peer *p, const struct hca_shm_slot *s)
 {
 	int fd[HCA_ANSWER_MAX], count = ask_for_segments(p, fd), rc = -EPROTO;
@@ -145,7 +145,7 @@ static int map_far(struct hca_peer *p, const struct hca_shm_slot *s)
 	return rc;
 }
 
-/* What failed half-way. */
+/* Undo a map that failed half-way. */
 static void unmap(struct hca_peer *p)
 {
 	if (p->shm)
@@ -158,7 +158,7 @@ static void unmap(struct hca_peer *p)
 	p->watch = -1;
 }
 
-/* Once: a message is tried again and again. */
+/* Report once: a message is tried again and again. */
 static void say_why(const struct hca_peer *p, int near, int far)
 {
 	static _Atomic bool said;
@@ -188,7 +188,7 @@ static int map_segments(struct hca_peer *p, const struct hca_shm_slot *s)
 		return 0;
 	unmap(p);
 	far = map_far(p, s);
-	/* A segment that exists and is of another fabric is no fault of the surroundings. */
+	/* A file that is no segment of this fabric is not the surroundings' fault. */
 	if (far && (near == -EACCES || near == -EXDEV) && far != -EPROTO)
 		say_why(p, near, p->address.bytes || !s->address ? far : -EXDEV);
 	return far;
@@ -285,7 +285,7 @@ enum hca_fate hca_peer_fate(const struct hca_peer *p)
 		return HCA_FATE_LEFT;
 	if (p->is_self || is_alive(p))
 		return HCA_FATE_ALIVE;
-	/* It may have left between the two looks. */
+	/* The process may have left between the two checks. */
 	return atomic_load(&s->phase) == HCA_PRESENT ? HCA_FATE_DEAD : HCA_FATE_LEFT;
 }
 
@@ -323,13 +323,13 @@ enum hca_fate hca_claim_fate(struct hca_fabric *f, uint32_t claim)
 
 /* ---- Its memory ---------------------------------------------------------- */
 
-/* Large and aligned, so that few cover all buffers: address space is cheap. */
+/* Windows are large and aligned, so that few cover all buffers: address space is cheap. */
 #define WINDOW_BYTES (1ull << 30)
 /* Limits per peer; the rest is not mapped. */
 #define WINDOWS_MAX 1024
 #define WINDOWS_BYTES (1ull << 43)
 
-/* Later than the others, so that /proc may be closed by now: after setuid. */
+/* The memory is opened later than the rest: /proc may be closed by now, after setuid. */
 static int open_memory(struct hca_peer *p)
 {
 	int fd[HCA_ANSWER_MAX], count, memory = -EPERM;
@@ -404,8 +404,8 @@ int hca_quiesce_prepare(void)
 }
 
 /*
- * A process of several threads waits here for a grace period of RCU (10 to 20 ms), one of a single
- * thread does not: so when this library is loaded, before the program has started any.
+ * A process with several threads waits here for a grace period of RCU (10 to 20 ms), a process with
+ * one thread does not: so the call comes at load, before the program starts threads.
  */
 __attribute__((constructor)) static void prepare_early(void)
 {
@@ -420,7 +420,7 @@ static void fence_all(const struct hca_fabric *f)
 		rg_sleep_ns(1000000);
 }
 
-/* Until a queue pair is out of its access section; false: it is still in the same one. */
+/* Wait until a queue pair leaves its access section; false: it is still in the same one. */
 static bool wait_outside(const struct hca_shm_qp *qp, const struct hca_peer *peer,
 			 uint32_t seen, uint64_t deadline)
 {
@@ -433,7 +433,7 @@ static bool wait_outside(const struct hca_shm_qp *qp, const struct hca_peer *pee
 	return true;
 }
 
-/* The same for a peer's queue pair; a wait that timed out for a section is not repeated. */
+/* Wait for a peer's queue pair; a wait that timed out for a section is not repeated. */
 static bool wait_for_peers(struct hca_peer *peer, uint32_t index, uint64_t deadline)
 {
 	const struct hca_shm_qp *qp = &peer->shm->qp[index];
@@ -478,8 +478,8 @@ static uint32_t peer_of(struct hca_fabric *f, uint32_t index)
 }
 
 /*
- * A UD queue pair accepts any sender: there a claim on a receive serves as the
- * access section does between connected queue pairs.
+ * A UD queue pair accepts any sender: there a claim on a receive has the role of the
+ * access section between connected queue pairs.
  */
 static void wait_for_claimers(struct hca_fabric *f, uint32_t index, uint64_t deadline)
 {

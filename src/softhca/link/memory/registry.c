@@ -21,7 +21,7 @@ enum { LOCK_WAIT_S = 60 };
 
 static_assert(offsetof(struct hca_registry_image, member) == 1024, "room in the header");
 
-/* Of the names of the files. */
+/* The common prefix of the files' names. */
 static void prefix_make(char *buf, size_t size)
 {
 	snprintf(buf, size, "softhca.%u.", (unsigned)geteuid());
@@ -113,7 +113,7 @@ int hca_registry_open_at(const char *path, struct hca_registry *r)
 	return open_and_lock(r, false);
 }
 
-/* Nothing can be made there: a file that is there, whatever its state, is one that others find, too. */
+/* Can no file be made there?  A file that exists, in any state, is one that others find, too. */
 static bool is_no_place(const struct hca_registry *r, int rc)
 {
 	struct stat st;
@@ -212,7 +212,7 @@ int hca_registry_read(struct hca_registry *r, struct hca_registry_image *image)
 	if (n < 0 || fstat(r->fd, &st))
 		return hca_fail(errno, "%s: %s", r->path, strerror(errno));
 	if (st.st_size == 0 || (n >= 24 && image->magic == 0 && image->nonce == 0)) {
-		memset(image, 0, sizeof(*image));	/* its maker got no further */
+		memset(image, 0, sizeof(*image));	/* the maker got no further */
 		return 0;
 	}
 	if (hca_registry_check(image, (size_t)n) || (size_t)st.st_size != sizeof(*image))

@@ -18,7 +18,7 @@
 
 enum {
 	BACKLOG = 512,
-	REQUEST_NS = 100000000,		/* before one that has connected asks */
+	REQUEST_NS = 100000000,		/* limit of the wait for the request after a connect */
 	PAUSE_NS = 10000000,		/* when no descriptor is free */
 };
 
@@ -26,7 +26,7 @@ bool hca_service_unwanted;
 
 /* ---- One answer ---------------------------------------------------------- */
 
-/* What is sent, and what of it is to be closed afterwards. */
+/* Descriptors to send, and those of them to close afterwards. */
 struct parcel {
 	int fd[HCA_ANSWER_MAX], close[HCA_ANSWER_MAX];
 	unsigned count, to_close;
@@ -46,8 +46,8 @@ static void add_and_close(struct parcel *p, int fd)
 }
 
 /*
- * Its own open file of the table: the lock on the other one shows whose the table is, and who
- * receives a descriptor could release it.
+ * An open file of the table for the receiver alone: the lock on the other open file shows the owner
+ * of the table, and a receiver of that could release it.
  */
 static void add_table(struct parcel *p, const struct hca_fabric *f)
 {
@@ -117,7 +117,7 @@ static void send_parcel(int s, const struct parcel *p, int result)
 	sendmsg(s, &m, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
-/* The nonce is read last, when the process that asks has said who it is. */
+/* The nonce is read last, once the asking process has identified itself. */
 static bool may_ask(const struct hca_fabric *f, int s, const struct hca_request *r)
 {
 	const struct hca_identity *me = &f->link_state->me;
@@ -149,7 +149,7 @@ static void answer(struct hca_fabric *f, int s)
 
 /* ---- The thread ---------------------------------------------------------- */
 
-/* A program that closes descriptors which are not its own may have another socket by this number. */
+/* A program that closes descriptors of others may have another socket by this number. */
 static bool is_the_same(const struct hca_service *s)
 {
 	struct stat st;

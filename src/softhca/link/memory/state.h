@@ -19,7 +19,7 @@ struct hca_link_state {
 	_Atomic bool kernel_asked, kernel_copies;	/* bounce.c */
 	_Atomic bool left;		/* the departure has been announced */
 	struct hca_copy_service copy_service;
-	_Atomic uint64_t silent_until_ns[HCA_PROCS_MAX];	/* by slot (index): it did not answer */
+	_Atomic uint64_t silent_until_ns[HCA_PROCS_MAX];	/* index: slot; no answer came */
 	struct hca_peer *peer[HCA_PROCS_MAX];	/* index: slot; under fabric.slow */
 };
 

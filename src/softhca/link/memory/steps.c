@@ -64,7 +64,7 @@ static bool add_range(struct hca_message *m, const struct hca_remote_mr *mr, uin
 	return true;
 }
 
-/* What the responder's queue pair and registration must allow. */
+/* The rights that the responder's queue pair and registration must grant. */
 static unsigned access_needed(enum ibv_wr_opcode op)
 {
 	if (hca_is_atomic(op))
@@ -72,7 +72,7 @@ static unsigned access_needed(enum ibv_wr_opcode op)
 	return op == IBV_WR_RDMA_READ ? IBV_ACCESS_REMOTE_READ : IBV_ACCESS_REMOTE_WRITE;
 }
 
-/* RDMA: one range, named by the request.  A range of no bytes is not checked. */
+/* RDMA: the request names one range.  An empty range is not checked. */
 int hca_find_range(struct hca_qp *qp, const struct ibv_send_wr *wr)
 {
 	const unsigned need = access_needed(wr->opcode);
@@ -83,7 +83,7 @@ int hca_find_range(struct hca_qp *qp, const struct ibv_send_wr *wr)
 	struct hca_conn *c = qp->message.to;
 
 	m->remote_count = 0;
-	/* What its queue pair does not answer at all is an invalid request. */
+	/* A request that the peer's queue pair never answers is invalid. */
 	if (hca_is_answered(wr->opcode) && !*(const volatile uint32_t *)&c->shm->reads)
 		return IBV_WC_REM_INV_REQ_ERR;
 	if (!(atomic_load_explicit(&c->shm->access, memory_order_relaxed) & need))
@@ -96,7 +96,7 @@ int hca_find_range(struct hca_qp *qp, const struct ibv_send_wr *wr)
 }
 
 /*
- * Claim the peer's next receive.  The claim stands until the completion for it is in
+ * Claim the peer's next receive.  The claim is valid until the completion for it is in
  * the peer's mailbox, or the peer revokes it.
  */
 static int claim_own(struct hca_qp *qp)
@@ -144,7 +144,7 @@ int hca_claim_receive(struct hca_qp *qp)
 
 enum { LAG_NS = 1000000000 };
 
-/* How many of its receives have been claimed, as far as is known. */
+/* The number of the peer's receives that have been claimed, as far as is known. */
 static uint32_t claimed(const struct hca_conn *c)
 {
 	const struct hca_shm_shared *s = c->shared.shm;
@@ -218,7 +218,7 @@ void hca_release_receive(struct hca_qp *qp)
 						memory_order_release, memory_order_relaxed);
 }
 
-/* SEND: the buffers of the receive that was claimed, as far as they are needed. */
+/* SEND: find the buffers of the claimed receive, as far as they are needed. */
 int hca_find_buffers(struct hca_qp *qp, int *their_status)
 {
 	struct hca_message *m = &qp->message;
@@ -258,7 +258,7 @@ static bool has_immediate(enum ibv_wr_opcode op)
 }
 
 /*
- * Put the entry into the mailbox in its current place.  The mailbox may move meanwhile,
+ * Put the entry into the mailbox at its current location.  The mailbox may move meanwhile,
  * if this process was stopped for so long that the owner did not wait: then the entry may
  * never be read.  An entry that is read twice counts once.
  */

@@ -36,7 +36,7 @@ static int reach(struct hca_qp *qp)
 	if (hca_conn_stands(c))
 		return 0;
 	if (qp->deferred)
-		hca_deferred_clear(qp->deferred);	/* it was for a connection that is gone */
+		hca_deferred_clear(qp->deferred);	/* their connection is gone */
 	rc = hca_conn_resolve(qp, c);
 	if (rc)
 		return rc == -ECONNRESET ? HCA_PEER_DIED : HCA_NO_PEER;
@@ -59,14 +59,14 @@ static uint32_t fault_of(int status)
 }
 
 /*
- * The message failed at the peer: its receive completes with the error, or it enters
+ * The message failed at the peer: the receive completes with the error, or the peer enters
  * the error state.  An unreliable message that does not fit or is not allowed is
  * dropped (IBTA 9.9.3, class D); an unusable receive is the peer's fault (class A).
  */
 static void fail_at_peer(struct hca_qp *qp, const struct ibv_send_wr *wr, int status, int theirs)
 {
 	if (status == IBV_WC_SUCCESS || status == IBV_WC_LOC_PROT_ERR)
-		return;			/* a local error alone */
+		return;			/* only a local error */
 	if (!qp->reliable && (status != IBV_WC_REM_OP_ERR || !hca_is_send(wr->opcode))) {
 		if (qp->message.claimed)
 			hca_release_receive(qp);
@@ -265,7 +265,7 @@ static int copy_some(struct hca_qp *qp, const struct ibv_send_wr *wr, uint32_t b
 }
 
 /*
- * Leave the claimed receive to another message.  A receive queue of one sender is as before
+ * Leave the claimed receive to another message.  A receive queue of one sender is unchanged
  * when its accept token is published again.
  */
 static void leave_claim(struct hca_qp *qp)
@@ -322,7 +322,7 @@ int hca_transfer_end(struct hca_qp *qp, const struct ibv_send_wr *wr, uint64_t v
 	} else if (qp->deferred && hca_deferred_waits(qp)) {
 		rc = HCA_BUSY;
 	} else {
-		/* A peer that is gone does not answer: an error after the retries only. */
+		/* A peer that is gone does not answer: an error follows the retries. */
 		rc = hca_conn_stands(qp->message.to) ? end(qp, wr, visible_ns) : HCA_NO_PEER;
 		rc = outcome(qp, rc);
 	}
@@ -330,7 +330,7 @@ int hca_transfer_end(struct hca_qp *qp, const struct ibv_send_wr *wr, uint64_t v
 	return rc;
 }
 
-/* Where a write goes in this process, if it is allowed and that is mapped; or NULL. */
+/* The address of a write's target in this process, if allowed and mapped; or NULL. */
 static inline unsigned char *write_place(struct hca_conn *c, const struct hca_remote_mr *mr,
 					 const struct ibv_send_wr *wr, uint32_t bytes)
 {
@@ -361,7 +361,7 @@ static bool write_any(struct hca_qp *qp, const struct ibv_send_wr *wr, uint32_t 
 	return true;
 }
 
-/* The access section is entered: what hca_write_short does not do straight on. */
+/* The rest of hca_write_short, for other cases; in the access section. */
 static __attribute__((noinline)) bool write_short(struct hca_qp *qp, const struct ibv_send_wr *wr,
 						  uint32_t bytes)
 {
@@ -371,7 +371,7 @@ static __attribute__((noinline)) bool write_short(struct hca_qp *qp, const struc
 	return done;
 }
 
-/* Most are lines that a receiver polls, under a key that is known.  It calls nothing for them. */
+/* Most writes are lines that a receiver polls, under a cached key: they need no call. */
 bool hca_write_short(struct hca_qp *qp, const struct ibv_send_wr *wr, uint32_t bytes)
 {
 	struct hca_conn *c = &qp->conn;
@@ -401,7 +401,7 @@ static int carry_out(struct hca_qp *qp, const struct ibv_send_wr *wr, uint32_t b
 	if (!rc)
 		rc = copy(qp, wr, bytes);
 	if (rc < 0 && qp->message.claimed)
-		hca_release_receive(qp);			/* it starts anew */
+		hca_release_receive(qp);			/* the message starts anew */
 	if (!rc)
 		rc = end(qp, wr, 0);
 	return outcome(qp, rc);

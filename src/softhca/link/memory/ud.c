@@ -16,12 +16,12 @@ enum { BUCKETS = 256 };
 
 struct destination {
 	struct hca_conn conn;
-	struct destination *next;		/* of its bucket */
+	struct destination *next;		/* in the same bucket */
 };
 
 struct hca_ud {
 	struct destination *bucket[BUCKETS];
-	/* In the order they were made; when it is full, the oldest is replaced. */
+	/* Destinations in order of creation; when it is full, the oldest is replaced. */
 	struct destination *destination[HCA_DESTINATIONS_MAX];
 	uint32_t count, oldest;
 	unsigned char header[HCA_GRH_BYTES];
@@ -204,7 +204,7 @@ static bool reach(struct hca_qp *qp, struct hca_conn *c)
 	if (hca_conn_stands(c))
 		return true;
 	rc = hca_conn_resolve(qp, c);
-	/* Nothing of a dead process is kept: its number may soon be another's. */
+	/* A dead process is forgotten: its number may soon be another's. */
 	if (rc == -ECONNRESET)
 		hca_conn_drop(c);
 	return !rc;
@@ -233,7 +233,7 @@ static int fill(struct hca_qp *qp, const struct ibv_send_wr *wr, uint64_t visibl
 	return IBV_WC_SUCCESS;
 }
 
-/* To one queue pair, if reachable and of this qkey; HCA_NO_RECEIVE, HCA_BUSY: not now. */
+/* Deliver to one queue pair, if reachable and of this qkey; HCA_NO_RECEIVE, HCA_BUSY: not now. */
 static int deliver(struct hca_qp *qp, struct hca_conn *c, const struct ibv_send_wr *wr,
 		   uint64_t visible_ns)
 {

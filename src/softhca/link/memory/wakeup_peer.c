@@ -31,8 +31,8 @@ static bool is_pipe(const char *path, uint64_t ino)
 }
 
 /*
- * The O_PATH descriptor pins the file, so that what is opened is what was
- * checked.  O_RDWR: no SIGPIPE, and no waiting for a reader.
+ * The O_PATH descriptor pins the file, so that the opened file is the checked one.
+ * O_RDWR: no SIGPIPE, and no waiting for a reader.
  */
 static int open_pipe(pid_t pid, int fd, uint64_t ino)
 {
@@ -59,7 +59,7 @@ static int open_pipe(pid_t pid, int fd, uint64_t ino)
 	return got;
 }
 
-/* One that its owner has handed over: of the kinds that object/wakeup.c makes. */
+/* Is a descriptor that its owner has handed over of a kind that object/wakeup.c makes? */
 static bool is_wakeup(int fd, uint64_t ino)
 {
 	struct statx st;
@@ -163,7 +163,7 @@ int hca_wakeup_send_peer(struct hca_peer *p, uint32_t wakeup)
 
 #define HEAD_BYTES offsetof(struct hca_shm_process, taken)
 
-/* A member, to a process that need not be one. */
+/* A member as a process sees it that need not be one. */
 struct member {
 	const struct hca_identity *me;
 	const struct hca_shm_slot *s;
