@@ -25,7 +25,7 @@ struct attacker {
 	struct hca_fabric *fabric;
 	struct hca_peer *peer;
 	struct hca_shm_process *victim;
-	struct hca_shm_slot was[2];	/* ours, the victim's: as they should be */
+	struct hca_shm_slot was[2];	/* ours, the victim's: the true ones */
 	int strange[12];		/* descriptors */
 	int strange_count;
 };
@@ -92,7 +92,7 @@ static void scribble(struct attacker *a)
 
 /* ---- Well-made lies ------------------------------------------------------- */
 
-/* A memfd that looks right but for one thing. */
+/* A memfd that is right except for one property. */
 static int false_memfd(unsigned flags, uint64_t bytes, int seals)
 {
 	int fd = memfd_create("false", MFD_CLOEXEC | MFD_ALLOW_SEALING | flags);
@@ -129,7 +129,7 @@ static void gather_descriptors(struct attacker *a)
 	a->strange_count = n;
 }
 
-/* Who and what we are, or the victim is, according to the table of all. */
+/* The fabric's table lies about the identity of this process or the victim. */
 static void lie_about_slot(struct attacker *a)
 {
 	static const int32_t pids[] = { 0, 1, -1, INT32_MAX, INT32_MIN };
@@ -167,7 +167,7 @@ static void lie_about_slot(struct attacker *a)
 		s->node = (uint32_t)dice(2000);
 		s->start_time = dice(2) ? 0 : dice(UINT64_MAX);
 		break;
-	default:		/* the truth again, so that there is something to lie about */
+	default:		/* the truth again, for the next lie */
 		*mine = a->was[0];
 		*theirs = a->was[1];
 	}
@@ -220,7 +220,7 @@ static void lie_about_completions(struct attacker *a)
 	atomic_fetch_add(&a->victim->attention, 1);
 }
 
-/* Receives that lead anywhere; registrations that lie in the victim's memory. */
+/* Receives with any address; registrations in the victim's memory. */
 static void lie_about_memory(struct attacker *a)
 {
 	struct hca_shm_process *p = a->fabric->self;
@@ -283,7 +283,7 @@ static void tell_lies(struct attacker *a)
 	}
 }
 
-/* What no process may do to another, however hard it tries. */
+/* Attempts at things that no process can do to another. */
 static void try_to_cut(struct hca_fabric *f, struct hca_peer *p)
 {
 	char path[64];

@@ -1,6 +1,6 @@
 /*
  * bounce.c - where the kernel does not let processes copy from each other: the
- * copy service of the memory's owner copies, in whatever state the owner is.
+ * copy service of the memory's owner copies, in every state of the owner.
  *
  * A seccomp filter denies process_vm_readv/writev as Yama would.  Cases run as
  * two processes; side 0 requests, side 1 owns the memory.
@@ -121,7 +121,7 @@ static void test_data(struct side *s)
 	buffer_free(s, &b);
 }
 
-/* What the owner has unmapped is an error of the message, not the end of the owner. */
+/* Memory that the owner has unmapped is an error of the message, not the end of the owner. */
 static void test_unmapped(struct side *s)
 {
 	struct buffer b = { .bytes = 4 * PAGE };
@@ -148,7 +148,7 @@ static void test_unmapped(struct side *s)
 
 /* ---- The owner is stopped, or dies --------------------------------------- */
 
-/* Until every thread of it stands still. */
+/* Wait until every thread of it has stopped. */
 static void stop(pid_t pid)
 {
 	uint64_t end = now_ns() + 60000000000u;

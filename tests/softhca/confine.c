@@ -9,7 +9,7 @@
  *			ro=DIR, own=DIR	an empty file system there, read-only or of its own
  *			deny=CALL	a system call fails with EPERM
  *
- * Exit code 77, with the reason: it may not.
+ * Exit code 77, with the reason: the system does not permit it.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -56,7 +56,7 @@ static void user_namespace(void)
 	put("/proc/self/gid_map", map);
 }
 
-/* Its first process is this one's child, and ends with it. */
+/* The first process of the namespace is this one's child, and ends with it. */
 static void pid_namespace(void)
 {
 	int status;

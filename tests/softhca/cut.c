@@ -6,7 +6,7 @@
  * entering or leaving its k-th system call, for each k: while it sends, while it
  * receives.  In half of the cuts the third process is stopped meanwhile with an entry
  * in the survivor's completion queue claimed and not filled, so that the victim's
- * completions wait behind it.  Then
+ * completions wait for it.  Then
  *	- every send that completed at the victim has arrived, in order and without a
  *	  gap, before anything is flushed, and nothing arrives after that,
  *	- the shared queue has all its receives,
@@ -38,7 +38,7 @@ static struct seat {
 	pid_t pid;
 	int sock;
 } seat[ROLES];
-static uint32_t from_other[KINDS];	/* how many messages it has been told to send us */
+static uint32_t from_other[KINDS];	/* messages that it has been told to send us */
 static bool quiet;			/* we do not poll */
 
 static void start(int who)
@@ -60,7 +60,7 @@ static void say(int who, struct word w)
 	require_equal(send(seat[who].sock, &w, sizeof(w), MSG_NOSIGNAL), sizeof(w));
 }
 
-/* What it waits for may wait for us, unless nothing is to be polled now. */
+/* The process may wait for one that waits for us, unless nothing is to be polled now. */
 static struct word hear(int who)
 {
 	struct word w;
@@ -120,7 +120,7 @@ static void wait_stop(int who)
 		fail("process %d: status 0x%x", who, (unsigned)status);
 }
 
-/* One step, or up to a system call; false: it is through. */
+/* Run one step, or up to a system call; false: the command is done. */
 static bool step(int who, int how)
 {
 	int status;
@@ -174,7 +174,7 @@ static void let_other_go(void)
 	hear(OTHER);
 }
 
-/* What the victim had in hand is over. */
+/* The victim's work in progress is over. */
 static void settle(void)
 {
 	struct link *l = &here.link[VICTIM];
@@ -190,7 +190,7 @@ static void settle(void)
 	wait_received(&here, VICTIM, SHARED, atomic_load(&told->sent[SHARED]));
 }
 
-/* All its receives are there: none is posted again before as many have come. */
+/* The shared queue has all its receives: none is posted again before as many have come. */
 static void use_shared_up(void)
 {
 	uint32_t i;
@@ -263,7 +263,7 @@ static void finish(void)
 	use_shared_up();
 }
 
-/* How many stops there were. */
+/* Returns the number of stops. */
 static uint64_t cut_before(uint64_t stops, bool hold)
 {
 	uint64_t done;
@@ -324,7 +324,7 @@ static uint64_t cut_receiver(uint64_t stops, bool hold)
 	if (hold)
 		hold_other();
 	done = walk(stops);
-	/* It is stopped there, and has receives; or has not posted them again. */
+	/* The other is stopped there, and has receives; or has not posted them again. */
 	for (k = 0; k < KINDS; k++) {
 		if (!hold)
 			ask(OTHER, (struct word){ .type = POST, .peer = VICTIM, .kind = k,
@@ -353,7 +353,7 @@ static const struct part {
 	{ "a receiver while one is stopped", cut_receiver, true },
 };
 
-/* First at its end, where all that it sent waits; then at random, or everywhere. */
+/* Cut first at the end, where all that it sent waits; then at random, or everywhere. */
 static void cut_all(const struct part *part, uint64_t limit_ns)
 {
 	uint64_t began = now_ns(), total = part->cut(UINT64_MAX, part->hold), cuts = 0;

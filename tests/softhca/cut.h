@@ -14,7 +14,7 @@ enum {
 	OWN_DEPTH = 8, SHARED_DEPTH = 16,
 	SHARED_SLOTS = 2 * SHARED_DEPTH,	/* lost receives may occupy some */
 	SLOTS = ROLES * OWN_DEPTH + SHARED_SLOTS,
-	MESSAGES = 3,			/* of each kind, during a cut */
+	MESSAGES = 3,			/* per kind, during a cut */
 	SENT = 1 << 24, PROBE = 1 << 25,	/* in a wr_id */
 	PATIENCE_S = 60,
 };

@@ -9,7 +9,7 @@
 
 #include "cut.h"
 
-enum { LOOK_US = 11000, POLLS = 130 };	/* then who still lives is looked at, once */
+enum { LOOK_US = 11000, POLLS = 130 };	/* then the peers are checked for death, once */
 
 struct told *told;
 
@@ -224,7 +224,7 @@ static void send_to_survivor(struct place *p)
 		}
 }
 
-/* Take what has come, post anew, have the completion queue and memory moved, and look around. */
+/* Take messages, post anew, have the completion queue and memory moved, check peers. */
 static void receive_from_all(struct place *p)
 {
 	struct buffer more;

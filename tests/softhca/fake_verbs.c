@@ -1,6 +1,6 @@
 /*
- * fake_verbs.c - stands for the libibverbs of a machine with one real device,
- * so that forwarding can be tested without one.  Installed by forward.sh as
+ * fake_verbs.c - the libibverbs of a machine with one real device, imitated so
+ * that forwarding can be tested without a real one.  forward.sh installs it as
  * libibverbs.so.1.
  */
 #include <errno.h>

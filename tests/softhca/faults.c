@@ -72,7 +72,7 @@ static struct end connected(struct side *s, enum ibv_qp_type type, int timeout, 
 	return e;
 }
 
-/* UD: ready, and the way to the other side's. */
+/* UD: a ready queue pair, and the address of the other side's. */
 static struct end datagram(struct side *s, struct ibv_ah **ah)
 {
 	struct end_config c = end_defaults;
@@ -101,7 +101,7 @@ static struct end datagram(struct side *s, struct ibv_ah **ah)
 
 /* ---- Ports --------------------------------------------------------------- */
 
-/* Who has the adapter open learns it, also while asleep; who has another does not. */
+/* A process that has the adapter open learns it, also while asleep; others do not. */
 static void events(struct side *s)
 {
 	require_equal(port_state(s, 2), IBV_PORT_ACTIVE);
@@ -125,7 +125,7 @@ static void events(struct side *s)
 	expect_no_event(s);
 }
 
-/* RC waits for a way that comes back in time, at either end; nothing is lost. */
+/* RC waits for a path that comes back in time, at either end; nothing is lost. */
 static void resume(struct side *s, const char *port)
 {
 	struct buffer b = buffer_new(s, 4096, ACCESS_ALL);
@@ -219,7 +219,7 @@ static void other_port(struct side *s)
 	buffer_free(s, &b);
 }
 
-/* UC: the sender does not notice, nothing arrives, what comes later does. */
+/* UC: the sender does not notice, nothing arrives, later messages do. */
 static void unreliable(struct side *s)
 {
 	struct buffer b = buffer_new(s, 4096, ACCESS_ALL);
@@ -257,7 +257,7 @@ static void unreliable(struct side *s)
 	buffer_free(s, &b);
 }
 
-/* By the spec: down at 30 ms, up at 90 ms; a program that sleeps hears of it, too. */
+/* The spec says down at 30 ms, up at 90 ms; a program that sleeps hears of it, too. */
 static void schedule(struct side *s)
 {
 	struct buffer b = buffer_new(s, 4096, ACCESS_ALL);
@@ -293,9 +293,9 @@ static void schedule(struct side *s)
 enum { ROUNDS = 40, BURST = 100 };
 
 /*
- * Whether something has arrived by `end`. Only a poll that began after `end`
- * says no: one before it, and a clock read late because the process was not
- * running, would leave behind what had long arrived.
+ * Has a message arrived by `end`?  Only a poll that began after `end` says no:
+ * with an earlier poll, and a clock read late because the process was not running,
+ * a message that had long arrived would be missed.
  */
 static bool next_arrival(struct ibv_cq *cq, uint64_t end, struct ibv_wc *wc)
 {
@@ -313,7 +313,7 @@ static bool next_arrival(struct ibv_cq *cq, uint64_t end, struct ibv_wc *wc)
 	return false;
 }
 
-/* How many of 4000 messages arrive; their numbers, as they come, in `hash`. */
+/* The count of messages, of 4000, that arrive; their numbers, in order of arrival, in `hash`. */
 static int arrivals(struct side *s, enum ibv_qp_type type, size_t bytes, uint64_t *hash)
 {
 	const uint32_t grh = type == IBV_QPT_UD ? 40 : 0;
@@ -344,7 +344,7 @@ static int arrivals(struct side *s, enum ibv_qp_type type, size_t bytes, uint64_
 			expect(e.cq, (uint64_t)i, IBV_WC_SUCCESS);
 		}
 		barrier(s);
-		/* All have left; what is still under way arrives in 20 us. */
+		/* All have left; messages under way arrive in 20 us. */
 		for (end = now_ns() + MS; s->me == 1 && next_arrival(e.cq, end, &wc);) {
 			require_equal(wc.status, IBV_WC_SUCCESS);
 			require_equal(wc.byte_len, bytes + grh);
@@ -408,7 +408,7 @@ static void share_4(struct side *s)
 	share(s, IBV_QPT_UC, 4, 0.1);
 }
 
-/* By command, at both ports: 1 - 0.8 * 0.75 */
+/* Set by command, at both ports: 1 - 0.8 * 0.75 */
 static void share_ports(struct side *s)
 {
 	uint64_t hash;
@@ -427,10 +427,10 @@ static void share_ports(struct side *s)
 	require_equal(arrivals(s, IBV_QPT_UC, 64, &hash), s->me ? ROUNDS * BURST : 0);
 }
 
-/* What is lost depends on the seed alone. */
+/* The set of lost messages depends only on the seed. */
 static void seeded(struct side *s)
 {
-	static uint64_t first;		/* of the run before, in the parent: see main */
+	static uint64_t first;		/* the first run's, in the parent: see main */
 	uint64_t hash;
 	int fd = open(getenv("SEEDED"), O_RDWR | O_CREAT, 0600);
 
@@ -443,7 +443,7 @@ static void seeded(struct side *s)
 	close(fd);
 }
 
-/* RC: every byte arrives, in order, whatever is lost. */
+/* RC: every byte arrives, in order, in spite of losses. */
 static void reliable(struct side *s)
 {
 	const size_t bytes = 20000;

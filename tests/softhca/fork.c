@@ -1,9 +1,8 @@
 /*
  * fork.c - children of a process that uses a fabric, while the parent goes on.
  *
- * Whatever a child does with inherited objects (use them, destroy them, exit), the
- * parent and its peer are unaffected.  A child that opens a device is a separate
- * member.
+ * A child uses inherited objects, destroys them, exits: the parent and its peer are
+ * unaffected.  A child that opens a device is a separate member.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -23,8 +22,8 @@ enum { BYTES = 65536, CHILDREN = 20 };
 static struct options options = { .port = 1, .gid_index = -2 };
 
 /*
- * A leak sanitizer locks what another thread may have held at the fork, which
- * is for ever in the child: so it looks where we ask it to, in the parents.
+ * A leak sanitizer takes locks that another thread may have held at the fork; in the
+ * child they are held for ever.  So leaks are checked on request, in the parents.
  */
 const char *__asan_default_options(void);
 const char *__asan_default_options(void)
@@ -63,7 +62,7 @@ static struct ibv_wc write_some(struct end *e, struct buffer *b, uint64_t seed, 
 	return wait_wc(e->cq);
 }
 
-/* One process connected with itself, on a device that it has just opened. */
+/* A process connected with itself, on a device that it has just opened. */
 static void loopback(struct ibv_device *device)
 {
 	struct side s = { .options = &options, .port_num = 1, .gid_index = -1 };
@@ -213,15 +212,15 @@ static unsigned threads(void)
 }
 
 /*
- * A sanitizer's allocator is not fit for fork while another thread is in it: a child waits
- * for ever for its lock.  So the worker's allocations are behind it, and those with which a
- * modelled device starts its attendant, as soon as something waits.
+ * A sanitizer's allocator does not allow fork while another thread is in it: a child waits
+ * for ever for its lock.  So the worker has done its allocations, and so has a modelled
+ * device, which allocates for its progress thread as soon as something waits.
  */
 static void settle(const struct worker *w)
 {
 	while (!atomic_load(&w->going) || (getenv("SOFTHCA_SPEC") && threads() < 3))
 		usleep(1000);
-	usleep(20000);			/* what a thread does before its first line */
+	usleep(20000);			/* the start of a thread */
 }
 
 static void run_side(int me, int sock, const void *arg)

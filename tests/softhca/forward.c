@@ -23,7 +23,7 @@ static void use_real(struct ibv_device *device)
 	require_equal(ibv_dereg_mr(mr), 77);
 	require_equal(ibv_query_port(c, 3, &port), 0);
 	require_equal(port.lid, 0x103);
-	/* What that library does not have is refused, not jumped to. */
+	/* A function that the real library lacks is refused, not jumped to. */
 	errno = 0;
 	require(ibv_create_cq(c, 1, NULL, NULL, 0) == NULL);
 	require_equal(errno, ENOSYS);

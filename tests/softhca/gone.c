@@ -96,10 +96,10 @@ static void is_closed(unsigned char *at)
 }
 
 static const struct life {
-	const char *name;		/* for who steps through it */
+	const char *name;		/* for debuggers */
 	unsigned char *(*make)(void);
 	void (*change)(unsigned char *at);
-	bool reads, writes;		/* what peers can do then */
+	bool reads, writes;		/* access that peers still have */
 } lives[] = {
 	{ "anonymous", anonymous, stays, true, true },
 	{ "unmapped", anonymous, goes, false, false },
@@ -170,7 +170,7 @@ static void try(struct side *s, const struct life *l, enum ibv_wr_opcode op)
 	require_equal(ibv_dereg_mr(b.mr), 0);
 }
 
-/* Its own memory fails the one who sends or reads; the peer has done no wrong. */
+/* A fault of the requester's own memory is the requester's, not the peer's. */
 static void blame(struct side *s)
 {
 	struct buffer b = buffer_of(s, anonymous(), 9);

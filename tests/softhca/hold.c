@@ -11,7 +11,7 @@ int main(void)
 	const struct softhca_config cfg = { .node = -1 };
 	struct ibv_device **list;
 
-	/* As a program that keeps secrets does. */
+	/* Hide like a program that keeps secrets. */
 	if (getenv("HOLD_HIDDEN"))
 		prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 	list = softhca_get_device_list(&cfg, NULL);

@@ -51,11 +51,11 @@ struct victim {
 	struct buffer b;
 	struct ibv_srq *srq;
 	struct end ud;
-	uint32_t qpn[3];		/* of datagrams: the attacker, ourselves, a group */
+	uint32_t qpn[3];		/* datagrams': the attacker's, ours, a group's */
 	struct ibv_ah *ah[3];
 	struct ibv_comp_channel *channel;
 	struct ibv_cq *cq;
-	unsigned char *canary[2];	/* before and behind the buffer; registered for nobody */
+	unsigned char *canary[2];	/* before and after the buffer; not registered */
 	uint64_t slowest_ns;
 };
 
@@ -171,7 +171,7 @@ static void make_datagrams(struct victim *v, const struct end_config *config)
 
 static void end_datagrams(struct victim *v)
 {
-	/* The attacker may have taken it out of the group, or seem to be it. */
+	/* The attacker may have removed it from the group, or pose as it. */
 	int i, rc = ibv_detach_mcast(v->ud.qp, &group, 0);
 
 	require(rc == 0 || rc == EINVAL);
@@ -197,14 +197,14 @@ static void take_events(struct victim *v)
 		require_equal(ibv_req_notify_cq(v->cq, (int)dice(2)), 0);
 }
 
-/* Queue pairs that have failed are made anew, as a program would. */
+/* Make failed queue pairs anew, as a program would. */
 static void repair(struct victim *v, int i)
 {
 	struct end *e = &v->e[i];
 
 	if (end_state(e) != IBV_QPS_ERR && end_state(e) != IBV_QPS_SQE)
 		return;
-	/* Faults that it does not have may be told of it at any moment. */
+	/* A peer may report faults that it does not have at any moment. */
 	do {
 		require_equal(end_to(e, IBV_QPS_RESET), 0);
 		require_equal(end_to_init(v->s, e), 0);
@@ -249,7 +249,7 @@ static void a_turn(struct victim *v)
 	repair(v, i);
 }
 
-/* Others, while this goes on: they may be refused, but not crash or hang. */
+/* Other processes meanwhile may be refused, but not crash or hang. */
 static pid_t start_bystander(unsigned which)
 {
 	pid_t pid;
@@ -317,7 +317,7 @@ static void leave(struct victim *v)
 {
 	int i;
 
-	(void)!write(v->s->sock, "d", 1);	/* it may have hurt itself */
+	(void)!write(v->s->sock, "d", 1);	/* the attacker may have hurt itself */
 	end_datagrams(v);
 	for (i = 0; i < 3; i++)
 		if (v->e[i].qp)

@@ -31,7 +31,7 @@
 enum {
 	CAMPAIGN_KILLS = 20,	/* on one fabric, before all leave it in good order */
 	PATIENCE_NS = 900000000,	/* less than the second after which a lock is taken */
-	ANSWER_MS = 120000,	/* this machine may be slow; what is measured has its own limits */
+	ANSWER_MS = 120000,	/* this machine may be slow; measurements have their own limits */
 };
 
 const struct mode modes[] = {
@@ -44,14 +44,14 @@ const struct mode modes[] = {
 };
 
 struct seat {
-	pid_t pid;		/* 0: nobody */
+	pid_t pid;		/* 0: the seat is empty */
 	int sock;
 };
 
 static struct seat seat[SEATS];
 static unsigned long kills;
 static uint32_t incarnations;
-static unsigned features;	/* of the device, as the processes say */
+static unsigned features;	/* the device's, as the processes report */
 static uint64_t random_state;
 
 static unsigned dice(unsigned sides)
@@ -64,13 +64,13 @@ static unsigned dice(unsigned sides)
 
 static void tell(int who, const struct word *w)
 {
-	/* It may have ended on purpose; otherwise its answer will be missed. */
+	/* The process may have ended on purpose; otherwise its answer will be missed. */
 	if (send(seat[who].sock, w, sizeof(*w), MSG_NOSIGNAL) < 0 && errno != EPIPE &&
 	    errno != ECONNRESET)
 		fail("send: %s", strerror(errno));
 }
 
-/* Something is wrong with one of them: what have the others to say? */
+/* After a failure of one process, collect the diagnostics of the others. */
 static void ask_others(int who)
 {
 	const struct word w = { .type = WORD_TELL };
@@ -191,7 +191,7 @@ static void introduce(int a, int b)
 	tell(b, &go);
 }
 
-/* Fill the seats in `mask`; those that had been taken are in `before`. */
+/* Fill the seats in `mask`; `before` has the seats that were occupied. */
 static void fill_seats(unsigned mask, const struct mode *mode)
 {
 	unsigned before = seats_taken();
@@ -210,7 +210,7 @@ static void fill_seats(unsigned mask, const struct mode *mode)
 				introduce(i, k);
 }
 
-/* All in `mask` exchange so many messages, of each kind, with each other. */
+/* All in `mask` exchange messages of each kind with each other. */
 static void flow(unsigned mask)
 {
 	const struct word w = { .type = WORD_FLOW, .mask = mask };
@@ -277,7 +277,7 @@ static void kill_under_load(const struct mode *mode)
 	fill_seats(mask, mode);
 }
 
-/* A process that has not got far: nobody knows it yet. */
+/* Kill a process early: no other knows it yet. */
 static void kill_while_joining(const struct mode *mode)
 {
 	unsigned others, mask = any_seat();
@@ -295,7 +295,7 @@ static void kill_while_joining(const struct mode *mode)
 	fill_seats(mask, mode);
 }
 
-/* It takes everything apart in good order, and does not get to the end. */
+/* Kill a process that destroys its objects in good order, before it is done. */
 static void kill_while_leaving(const struct mode *mode)
 {
 	const struct word quit = { .type = WORD_QUIT };
@@ -322,9 +322,8 @@ static bool is_locked(const struct mode *mode)
 }
 
 /*
- * Stopped: nobody waits for it, nothing fails.  Then it goes on, or is killed: the
- * latter when others may have taken a lock from it, for then it could still make
- * one late write, as atomic.h says.
+ * Stop a process: no other waits for it, nothing fails.  Then it continues, or is killed if
+ * others may have taken a lock from it: it could still make one late write (atomic.h).
  */
 static void stop(const struct mode *mode)
 {
@@ -369,7 +368,7 @@ static void all_leave(const char *fabric)
 	char path[80];
 	int i, k;
 
-	/* First nobody expects anything of anybody any more. */
+	/* First no process expects messages of another. */
 	for (i = 0; i < SEATS; i++)
 		for (k = 0; k < SEATS; k++)
 			if (i != k) {

@@ -98,7 +98,7 @@ static void slot_check(const struct slot *s, const char *what)
 	fail("%s: byte %zu of %zu pages is %u, not %u", what, i, s->pages, s->at[i], s->copy[i]);
 }
 
-/* Some pages of it. */
+/* A random piece of the slot, in pages. */
 static size_t piece(const struct slot *s, size_t *pages)
 {
 	size_t first = roll(s->pages);
@@ -156,7 +156,7 @@ static void do_replace(struct slot *s)
 	s->torn = true;
 }
 
-/* What is in several pieces by the program's own doing, mremap need not take. */
+/* mremap may refuse memory that the program itself has split. */
 static void do_resize(struct slot *s)
 {
 	size_t pages = 1 + roll(MOST);
@@ -181,7 +181,7 @@ static void do_protect(struct slot *s)
 	require_equal(mprotect(s->at, s->pages * PAGE, PROT_READ | PROT_WRITE), 0);
 }
 
-/* The child has what was there, whatever we do now; and does as it likes. */
+/* The child keeps the contents at the fork, in spite of later changes here, and changes its own. */
 static void do_fork(struct slot *s)
 {
 	unsigned deed = (unsigned)roll(4);
@@ -224,7 +224,7 @@ struct place {
 	uint32_t rkey, pad;
 };
 
-/* Bytes [skip, skip + n) of a slot, registered if it is not any more. */
+/* Bytes [skip, skip + n) of a slot, registered again if needed. */
 static struct place place_of(struct side *s, struct slot *slot, size_t skip, size_t n)
 {
 	if (!slot->mr)
@@ -316,7 +316,7 @@ static void *fork_on(void *arg)
 	return NULL;
 }
 
-/* Of the same registration, behind the parts that receive. */
+/* Change pages of the same registration after the parts that receive. */
 static void *change_neighbours(void *arg)
 {
 	unsigned char *at = received + PARTS * PART;
@@ -369,7 +369,7 @@ static void under_way(struct side *s, struct end *e, void *(*run)(void *arg))
 	unsigned turn, i;
 	void *failed;
 
-	/* A place to move to, which is not of the registration. */
+	/* An address to move to, outside of the registration. */
 	b.mr = ibv_reg_mr(s->pd, b.at, bytes - 8 * PAGE, ACCESS_ALL);
 	require(b.mr != NULL);
 	buffer_swap(s, &b);

@@ -28,7 +28,7 @@ struct link {
 	uint64_t failed_ns;
 	enum kind failed_kind;
 	enum ibv_wc_status failed_status;
-	/* One at a time: adds to this member's word at the peer, adds to a shared one, reads. */
+	/* A request at a time: add to this member's word at the peer, add to a shared one, read. */
 	bool asked;
 	uint64_t asks, adds, others_adds;
 	uint64_t ud_seq;
@@ -72,7 +72,7 @@ struct member {
 
 /* Post receives that belong to no link: datagrams', the shared queue's. */
 void member_receives(struct member *n);
-/* Post those of a link whose queue pairs are in INIT. */
+/* Post receives of a link whose queue pairs are in INIT. */
 void link_receives(struct member *n, int from);
 /* A round: send to each peer that is alive, and check what has arrived. */
 void traffic(struct member *n);

@@ -19,11 +19,11 @@
 
 enum { ATTEMPTS = 10 };
 
-/* How near to the model, and by how much it may seem to be better: rounding, chance. */
+/* Distance from the model, and the allowed excess over it: rounding, chance. */
 enum tolerance {
 	RATE,		/* 3 %; MB/s */
-	WINDOW,		/* 5 %; MB/s: limited by what is unacknowledged */
-	CHANCE,		/* 3 %, either way; MB/s: depends on what is lost */
+	WINDOW,		/* 5 %; MB/s: limited by unacknowledged packets */
+	CHANCE,		/* 3 % above or below; MB/s: depends on losses */
 	LATENCY,	/* 0.3 us or 3 %, whichever is more; us */
 	POLLED,		/* 0.3 us; us */
 	LATE,		/* 50 us; us: polled for, after a long wait */
@@ -37,7 +37,7 @@ struct paced {
 	enum tolerance tolerance;
 	double expected;
 	double alone;			/* reached when the other side is off its core; or 0 */
-	double exact;			/* of the whole run, its ends included, by arithmetic; 0: by chance */
+	double exact;			/* whole run with its ends, by arithmetic; 0: by chance */
 };
 
 /* ---- Cases --------------------------------------------------------------- */
@@ -68,16 +68,16 @@ static double adding(struct side *s, const void *arg)
 }
 
 /*
- * The queue form of perftest and rg_verbs_bw: half of the queue is posted, of which the last tells of
- * its end, while the other half is under way; MB/s.  A post takes a while, which a virtual clock
- * does not see, and none may wait for what it has posted: the next would begin that much later.
+ * The queue form of perftest and rg_verbs_bw: half of the queue is posted, with a completion of its
+ * last, while the other half is under way; MB/s.  A virtual clock does not see the time of a post,
+ * and no post may wait for its own messages: the next would begin that much later.
  */
 static double queued(struct side *s, const void *arg)
 {
 #ifdef VIRTUAL_CLOCK
 	enum { POST_NS = 1500 };
 #else
-	enum { POST_NS = 0 };		/* its own */
+	enum { POST_NS = 0 };		/* a real post takes time itself */
 #endif
 	enum { HALF = 32 };
 	const struct flow *f = arg;
@@ -135,8 +135,8 @@ static double completing(struct side *s, const void *arg)
 }
 
 /*
- * When does who polls memory see the end of a write?  us after the post; the
- * earliest counts.  With .messages the sender calls no verb until then.
+ * The time at which a poller of memory sees the end of a write: us after the post;
+ * the earliest counts.  With .messages the sender calls no verb until then.
  */
 static double polled(struct side *s, const void *arg)
 {
@@ -183,8 +183,8 @@ static double polled(struct side *s, const void *arg)
 }
 
 /*
- * A ping-pong that looks at memory for the answer, and at its queue only for what is there already:
- * us one way, the best of the later rounds.
+ * A ping-pong that polls memory for the answer, and its queue only for completions that are there
+ * already: us in one direction, the best of the later rounds.
  */
 static double answered(struct side *s, const void *arg)
 {
@@ -211,7 +211,7 @@ static double answered(struct side *s, const void *arg)
 			post(&e, wr);
 		else if (i > LATER && now_ns() - start < best)
 			best = now_ns() - start;
-		/* Side 1 takes that of the round before. */
+		/* Side 1 takes the earlier round's completion. */
 		if (s->me == 0 || i > 1)
 			wait_ok(e.cq);
 	}
@@ -223,7 +223,7 @@ static double answered(struct side *s, const void *arg)
 	return s->me == 0 ? (double)best / 2 / US : 0;
 }
 
-/* A small message of another queue pair, behind 64 queued megabytes: us. */
+/* A small message of another queue pair, after 64 queued megabytes: us. */
 static double overtaking(struct side *s, const void *arg)
 {
 	struct buffer b = buffer_new(s, 1 << 20, ACCESS_ALL);
@@ -277,7 +277,7 @@ static double catching_up(struct side *s, const void *arg)
 	return (double)took / MS;
 }
 
-/* One way and back over jitter, on average: us. */
+/* The average round trip over jitter: us. */
 static double spread(struct side *s, const void *arg)
 {
 	struct buffer b = buffer_new(s, 64, ACCESS_ALL);
@@ -299,7 +299,7 @@ static double spread(struct side *s, const void *arg)
 	return (double)sum / 400 / US;
 }
 
-/* Side 1 waits for its port to be in this state, not for ever: when it last was not, and was. */
+/* Side 1 waits, with a limit, for a port state: the last time without and the first with it. */
 struct turn {
 	uint64_t before, after;
 };
@@ -322,8 +322,8 @@ static struct turn when_port_is(struct side *s, enum ibv_port_state state)
 }
 
 /*
- * A write that meets a port which is down is tried again whenever its timeout
- * of 67.1 ms is over, and not before: by how much later than that it is over, us.
+ * A write over a port that is down is tried again whenever its timeout of 67.1 ms
+ * is over, and not before: returns by how much later the write is over, us.
  */
 static double outage(struct side *s, const void *arg)
 {
@@ -387,8 +387,8 @@ static const struct paced cases[] = {
 	{ "full duplex", "rate=200MB/s", rate,
 	  WRITES(.bytes = MIB, .messages = 10, .both = true), RATE, 400, 0, 400 },
 	/*
-	 * 1 / (1/150 + 1/300) = 100 each way while both are at it; who is off its
-	 * core leaves the bus to the other
+	 * 1 / (1/150 + 1/300) = 100 in each direction while both send; a side that is
+	 * off its core leaves the bus to the other
 	 */
 	{ "half-duplex bus", "rate=200MB/s,bus=150MB/s/300MB/s:half", rate,
 	  WRITES(.bytes = MIB, .messages = 20, .both = true), RATE, 200, 302 },
@@ -397,7 +397,7 @@ static const struct paced cases[] = {
 	  WRITES(.bytes = 4096, .messages = 400), WINDOW, 16.05, 0,
 	  MBS(400 * 4096, 49 * 2040960 + 8 * 40960 + 2000000) },
 	{ "queue, 4096 bytes", "rate=1GB/s,latency=4us", queued, WRITES(.bytes = 4096, .messages = 6400),
-	  RATE, 1000, 0 },	/* the first posts wait: nothing says yet that it is a stream */
+	  RATE, 1000, 0 },	/* the first posts wait: they are no stream yet */
 	/* 2 messages of 65536 bytes per round trip of 2 ms and a message's time */
 	{ "outstanding messages", "rate=100MB/s,latency=1ms,outstanding=2", rate,
 	  WRITES(.bytes = 65536, .messages = 80), WINDOW, 49.36, 0,
@@ -416,7 +416,7 @@ static const struct paced cases[] = {
 	{ "latency of a read", "rate=1GB/s,latency=50us", reading, { 0 }, LATENCY, 100.01, 0, 100.008 },
 	{ "completion of a write", "rate=100MB/s,latency=1ms", completing,
 	  { .bytes = 50000, .opcode = IBV_WR_RDMA_WRITE }, LATENCY, 2500, 0, 2500 },
-	/* Not acknowledged: over when it has left, whatever the limits on what is. */
+	/* Unacknowledged messages are over when they have left, without regard to limits. */
 	{ "completion of an unreliable write", "rate=100MB/s,latency=1ms,window=2,outstanding=1",
 	  completing, { .bytes = 50000, .opcode = IBV_WR_RDMA_WRITE, .type = IBV_QPT_UC },
 	  LATENCY, 500, 0, 500 },
@@ -435,7 +435,7 @@ static const struct paced cases[] = {
 	{ "polled ping-pong", "rate=1GB/s,latency=4us", writing, { 0 }, LATENCY, 4.01, 0, 4.008 },
 	{ "no wait in the queue", "rate=1GB/s,latency=8us", answered, { 0 }, LATENCY,
 	  8.01, 0, 8.008 },
-	/* behind two quanta of 41 us, not behind 0.6 s */
+	/* after two quanta of 41 us, not after 0.6 s */
 	{ "overtaking", "rate=100MB/s,latency=10us", overtaking, { 0 }, LATE, 92, 0 },
 	{ "catching up", "rate=100MB/s,latency=10us", catching_up, { 0 }, LOOSE, 100, 0, 100.02 },
 	{ "latency with jitter", "rate=1GB/s,latency=20us,jitter=100us", spread, { 0 }, LOOSE,
@@ -459,7 +459,7 @@ static bool is_rate(enum tolerance t)
 	return t <= CHANCE;
 }
 
-/* Better than that is impossible, worse than that slow. */
+/* A result above *best is impossible, one below *worst slow. */
 static void limits(const struct paced *p, double *best, double *worst)
 {
 	const double e = p->expected;
@@ -498,7 +498,10 @@ static void limits(const struct paced *p, double *best, double *worst)
 enum verdict { GOOD, SLOW, EXCUSED, TOO_GOOD };
 
 #ifdef VIRTUAL_CLOCK
-/* To a ns in 10 ms, which is to the ns for all but long streams; what chance or the order of turns decides, in the limits, give or take 2 %. */
+/*
+ * Exact to a ns in 10 ms: to the ns except for long streams.  Results that chance or the order of
+ * turns decides: within the limits, give or take 2 %.
+ */
 static enum verdict compare(const struct paced *p, double value)
 {
 	double best, worst;

@@ -26,7 +26,7 @@ static struct shared {
 	long qp_bytes[PROCESSES], cq_bytes[PROCESSES], files[PROCESSES];
 } *shared;
 
-/* What is resident; of what processes share, each has its share. */
+/* Resident bytes; each process counts its share of shared pages. */
 static long resident_bytes(void)
 {
 	FILE *f = fopen("/proc/self/smaps_rollup", "r");

@@ -29,7 +29,7 @@
 #include "softhca/softhca.h"
 
 enum {
-	BYTES = 200000,		/* more than a porter moves at once */
+	BYTES = 200000,		/* more than a copy service moves at once */
 	CANARY = 1 << 20,
 	CALM_MS = 50, ROUND_MS = 700,
 	SLOWEST_MS = 60000,	/* a turn, on a busy machine; several waits of a second within */
@@ -82,7 +82,7 @@ static void add_target(struct target *t, int fd, uint64_t bytes)
 	require(t->at != MAP_FAILED);
 }
 
-/* All the ways into a table of another's. */
+/* Try every method to write into another's table. */
 static void try_table(pid_t pid, int their_fd)
 {
 	const size_t bytes = sizeof(struct hca_shm_table);
@@ -105,7 +105,7 @@ static void try_table(pid_t pid, int their_fd)
 	close(fd);
 }
 
-/* Some page that is in use; NULL: none was found. */
+/* A page that is in use; NULL: none was found. */
 static unsigned char *a_page(const struct target *t)
 {
 	off_t data, end;
@@ -125,7 +125,7 @@ static void scribble(unsigned char *page)
 	unsigned times = 1 + (unsigned)dice(dice(4) ? 8 : 512);
 	size_t from = (size_t)dice(HCA_PAGE), span = HCA_PAGE - from;
 
-	/* Near each other, mostly. */
+	/* Mostly near each other. */
 	if (dice(4) && span > HCA_LINE)
 		span = HCA_LINE;
 	while (times--) {
@@ -135,7 +135,7 @@ static void scribble(unsigned char *page)
 	}
 }
 
-/* Of a page of theirs; for a while, mostly. */
+/* Overwrite a page of theirs; mostly for a while. */
 static void write_garbage(const struct target *t)
 {
 	static unsigned char was[HCA_PAGE];
@@ -153,7 +153,7 @@ static void write_garbage(const struct target *t)
 		memcpy(page, was, sizeof(was));
 }
 
-/* Two members, one of them perhaps the liar, under each other's names; for a while. */
+/* Exchange the names of two members, perhaps one's own, for a while. */
 static void mix_up(struct hca_fabric *f, const struct hca_shm_slot *truth)
 {
 	const uint64_t one = dice(3), other = dice(3);
@@ -209,7 +209,7 @@ struct innocent {
 	struct end e;
 	struct peer_address to;
 	struct buffer b;
-	unsigned char *canary[2];	/* before and behind the buffer; registered for nobody */
+	unsigned char *canary[2];	/* before and after the buffer; not registered */
 	uint64_t slowest_ns;
 	unsigned long good, bad;
 };
@@ -259,7 +259,7 @@ static void use(struct innocent *v)
 		look_at(v, &wc[i]);
 }
 
-/* As a program would; it may be told of faults that it does not have. */
+/* Repair queue pairs like a program; it may be told of faults that it does not have. */
 static void repair(struct innocent *v, uint64_t until_ns)
 {
 	struct ibv_async_event event;
@@ -400,7 +400,7 @@ static bool kernel_copies(void)
 			scope = 1;
 		fclose(f);
 	}
-	return scope < 2;	/* 1: who says so (SOFTHCA_COPY=kernel) can be copied from */
+	return scope < 2;	/* 1: only a process that permits it (SOFTHCA_COPY=kernel) */
 }
 
 int main(int argc, char **argv)

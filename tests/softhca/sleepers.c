@@ -24,13 +24,13 @@
 enum {
 	CLIENTS = 3,
 	RECEIVES = 32,
-	SLEEP_MS = 2000,	/* longer than anybody is stopped */
+	SLEEP_MS = 2000,	/* longer than any stop */
 	GRACE_MS = 60000,
 };
 
 static struct options options = { .port = 1, .gid_index = -2 };
 
-/* Between all processes of a round. */
+/* Shared by all processes of a round. */
 static struct shared {
 	_Atomic int done;		/* clients: this exchange is the last */
 	_Atomic int killed;		/* client + 1 */
@@ -85,7 +85,7 @@ static void meet(struct sleeper *p, int sock)
 	int i;
 
 	c.cq = p->cq;
-	c.timeout = 0;			/* who is stopped is waited for */
+	c.timeout = 0;			/* a stopped peer is waited for */
 	p->side.sock = sock;
 	p->e[p->ends] = end_new(&p->side, &c);
 	for (i = 0; i < RECEIVES; i++) {
@@ -135,14 +135,14 @@ static int sleep_once(struct sleeper *p)
 	return fds[1].revents ? 0 : 1;
 }
 
-/* Woken by the time limit with something to read: its event must be on its way. */
+/* After a wake-up by the time limit with an entry: its event must be on its way. */
 static void check_event(struct sleeper *p, const struct ibv_wc *wc)
 {
 	struct pollfd fd = { .fd = p->channel->fd, .events = POLLIN };
 
 	if (poll(&fd, 1, GRACE_MS) == 1)
 		return;
-	/* Who is killed before he rings is as one whose message was lost. */
+	/* A client killed before its wake-up is like one whose message was lost. */
 	if (p->ends == CLIENTS && atomic_load(&shared->killed) == (int)wc->wr_id + 1)
 		return;
 	fail("asleep for %d ms with a completion to read", SLEEP_MS);
@@ -167,7 +167,7 @@ static bool sleep_for_message(struct sleeper *p, struct ibv_wc *wc, unsigned way
 			if (!sleep_once(p))
 				return false;
 			late = !p->block && now_ns() - begin > SLEEP_MS * 900000ull;
-			/* Still armed: look, and see whether the event comes. */
+			/* Still armed: poll, then check whether the event comes. */
 			n = late ? ibv_poll_cq(p->cq, 1, wc) : 0;
 			if (n && (way % 4 != 3 || (wc->opcode & IBV_WC_RECV)))
 				check_event(p, wc);

@@ -2,7 +2,7 @@
  * step.c - a process is killed at any instruction.
  *
  * A victim, single-stepped by ptrace, carries out one verb and is killed after
- * k instructions; then another victim after another k.  Of long verbs: some
+ * k instructions; then another victim after another k.  In long verbs: some
  * instructions after entering or leaving a system call.  The survivor must detect
  * it, find a message whole or not at all, and be able to go on: receive from
  * others into the same queues, use the lock of the adapter's atomics, have all
@@ -26,7 +26,7 @@
 
 enum {
 	BYTES = 200,
-	DEPTH = 4,			/* of the shared receive queue */
+	DEPTH = 4,			/* the shared receive queue's */
 	AFTER = 300,			/* instructions at most after a system call */
 	FULL_LONG = 20,			/* in a full run: kills per system call of a long verb */
 	QUICK_MS = 10000,
@@ -34,7 +34,7 @@ enum {
 
 static struct options options = { .port = 1, .gid_index = -2 };
 
-/* What each side has. */
+/* The objects of a side. */
 struct place {
 	struct side s;
 	struct ibv_cq *cq;
@@ -190,7 +190,7 @@ static void do_send_unmapped(struct place *p)
 	post(&p->e, write_wr(&p->unmapped, &sge, 1));
 }
 
-/* What the survivor has sent, taken and its receive posted again. */
+/* Take the survivor's message and post its receive again. */
 static void do_poll(struct place *p)
 {
 	struct ibv_sge sge = sge_of(&p->mapped, 0, BYTES);
@@ -250,7 +250,7 @@ static void do_leave(struct place *p)
 static const struct verb {
 	const char *name;
 	void (*run)(struct place *p);
-	bool joins;		/* it has not joined before */
+	bool joins;		/* the process joins in the verb */
 	bool is_long;
 } verbs[] = {
 	{ "write", do_write, false, false },
@@ -268,7 +268,7 @@ static const struct verb {
 	{ "leave", do_leave, false, true },
 };
 
-/* What is found and mapped at the first message only. */
+/* Send first messages: they find and map memory. */
 static void warm_up(struct place *p)
 {
 	struct ibv_sge sge = sge_of(&p->mapped, 1024, 8);
@@ -369,7 +369,7 @@ static void open_survivor(struct survivor *v)
 		post_shared(v);
 }
 
-/* What comes from the victim is whole. */
+/* Check that a message of the victim is whole. */
 static void take(struct survivor *v, const struct ibv_wc *wc)
 {
 	size_t at = wc->wr_id == ID_SHARED ? 1024 : 0;
@@ -399,7 +399,7 @@ static struct ibv_wc wait_for(struct survivor *v, uint64_t id, const char *what)
 	fail("%s: nothing for 60 s", what);
 }
 
-/* The queue pair to the dead fails; what it had in hand is back. */
+/* The queue pair to the dead fails, and its receives are back. */
 static void learn(struct survivor *v)
 {
 	struct ibv_sge sge = sge_of(&v->in, 0, 0);
@@ -445,7 +445,7 @@ static void add_around(struct survivor *v)
 	require_equal(wait_for(v, ID_SEND, "an atomic operation").status, IBV_WC_SUCCESS);
 }
 
-/* As many as the shared queue holds, none of which is posted again before all have come. */
+/* Use all receives of the shared queue before any is posted again. */
 static void drain_shared(struct survivor *v)
 {
 	int i;
@@ -500,8 +500,8 @@ static void wait_stop(pid_t pid, int want)
 }
 
 /*
- * After so many stops at system calls (entering, leaving) or, from there on, so
- * many instructions; or when it is done: how many of those it took.
+ * Run the victim for `stops` stops at system calls (entering, leaving) or `stops`
+ * instructions, or until it is done; returns the number that it took.
  */
 static uint64_t walk(pid_t pid, bool by_calls, uint64_t stops)
 {
@@ -539,7 +539,7 @@ static void connect_victim(struct survivor *v, int sock)
 	barrier(&v->p.s);
 }
 
-/* How many system calls or instructions there were. */
+/* Returns the number of system calls or instructions. */
 static uint64_t kill_at(struct survivor *v, const struct verb *verb, uint64_t stops)
 {
 	int pair[2], status;
@@ -607,7 +607,7 @@ int main(int argc, char **argv)
 	fprintf(stderr, "skipped: with a sanitizer\n");
 	return 77;
 #endif
-	if (!getenv("LD_BIND_NOW")) {	/* the linker's instructions are not what we mean */
+	if (!getenv("LD_BIND_NOW")) {	/* the linker's instructions are not tested */
 		setenv("LD_BIND_NOW", "1", 1);
 		execv("/proc/self/exe", argv);
 	}

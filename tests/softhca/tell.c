@@ -15,7 +15,7 @@ static const char *const state_names[] = {
 	[HCA_DONE] = "done",
 };
 
-/* "7:claimed(3)": of its position or lap 7, by claimer 3. */
+/* "7:claimed(3)": claimed in position or lap 7 by claimer 3. */
 static void tell_state(uint64_t state)
 {
 	enum hca_state kind = hca_shm_kind(state);

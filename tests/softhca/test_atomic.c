@@ -1,7 +1,7 @@
 /*
  * test_atomic.c - the lock under which memory that cannot be mapped is changed: a
  * dead holder loses it at once, a stopped one after a second, a running one after
- * five, and counts are right whichever process is killed.
+ * five, and counts are right after any process is killed.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -21,7 +21,7 @@ enum { ALL = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_ATOMIC };
 
 static char name[32];
 
-/* A queue pair that is connected with itself; [0] the word, [1] what it was. */
+/* A queue pair that is connected with itself; [0] the word, [1] its old value. */
 struct self {
 	struct ibv_context *ctx;
 	struct ibv_pd *pd;
@@ -132,7 +132,7 @@ __attribute__((unused)) static void test_free_after(void **state)
 	self_free(&s);
 }
 
-/* By nobody, by one who left, by one whose slot is another's, by nonsense. */
+/* The lock is held by no process, by one that left, by one whose slot is another's, by nonsense. */
 __attribute__((unused)) static void test_taken_over(void **state)
 {
 	struct self s;
@@ -151,7 +151,7 @@ __attribute__((unused)) static void test_taken_over(void **state)
 	self_free(&s);
 }
 
-/* How long an add takes while somebody who lives has the lock. */
+/* The time of an add while a living process has the lock. */
 static uint64_t held_ns(struct self *s, uint64_t by)
 {
 	uint64_t began = rg_now_ns();
@@ -177,7 +177,7 @@ static void join_and_stop(int tell)
 		raise(SIGSTOP);
 }
 
-/* From one who is stopped it is taken after a second, from one who runs after five. */
+/* A stopped holder loses the lock after a second, a running one after five. */
 static void test_kept(void **state)
 {
 	uint64_t stopped, running, word;
@@ -196,7 +196,7 @@ static void test_kept(void **state)
 	stopped = held_ns(&s, word);
 	running = held_ns(&s, holder(fabric_of(&s)->slot, fabric_of(&s)->generation));
 #ifdef VIRTUAL_CLOCK
-	/* The owner of the lock is looked at every now and then. */
+	/* The holder of the lock is checked now and then. */
 	assert_in_range(stopped, 1000000000, 1000300000);
 	assert_in_range(running, 5000000000, 5000300000);
 #else
@@ -212,7 +212,7 @@ static void test_kept(void **state)
 
 /*
  * Children add to a word of their own, through the lock that all share, and are
- * killed at it; whoever is left always gets on.
+ * killed at it; the others always continue.
  */
 __attribute__((unused)) static void test_killed(void **state)
 {

@@ -35,7 +35,7 @@ static struct softhca_config config = { .node = 0 };
 static struct hca_fabric *fabric;
 static struct ibv_device **list;
 
-/* Copies for children of fork, which have no shared memory. */
+/* This process's; a child of fork, which has no shared memory, has these. */
 static struct hca_address address;
 static struct hca_identity identity;
 static uint64_t right_nonce;
@@ -136,7 +136,7 @@ static void test_segments(void **state)
 	assert_int_equal(ask(nonce, (enum hca_question)99, 0, fd), -EPERM);
 }
 
-/* Values that a peer writes where a member publishes its wake-ups are not handed over. */
+/* Peers can write to the published wake-ups: descriptors of their numbers are not handed over. */
 static void test_wakeups(void **state)
 {
 	struct ibv_context *c = ibv_open_device(list[0]);
@@ -346,7 +346,7 @@ static void liar_segments(void)
 	munmap(at, HCA_PAGE);
 }
 
-/* In a slot of another pid namespace. */
+/* The liar has a slot of another pid namespace. */
 static void liar_slot(void)
 {
 	struct hca_shm_slot *s = &fabric->shm->slot[SLOT];
@@ -406,7 +406,7 @@ static void test_lies(void **state)
 		assert_int_equal(has_memory, liar.lie == TRUTH);
 	}
 	assert_true(descriptors_become(open));
-	/* Once for a second, and not again at once. */
+	/* The wait is a second once, and is not repeated at once. */
 	liar.lie = SILENCE;
 	{
 		const uint64_t begun = rg_now_ns();
@@ -427,7 +427,7 @@ static void test_lies(void **state)
 
 /* ---- A member's end -------------------------------------------------------------- */
 
-/* Without a pidfd by its address alone. */
+/* Without a pidfd only the address shows the end. */
 static void watch_end(bool by_address)
 {
 	struct hca_shm_slot *s;
@@ -451,7 +451,7 @@ static void watch_end(bool by_address)
 	assert_int_equal(read(tell[0], &slot, sizeof(slot)), sizeof(slot));
 	assert_true(slot >= 0);
 	s = &fabric->shm->slot[slot];
-	s->pid_ns = 0;			/* as in another pid namespace */
+	s->pid_ns = 0;			/* like in another pid namespace */
 	assert_int_equal(hca_peer_get(fabric, (uint32_t)slot, &peer), 0);
 	assert_true(peer->is_far);
 	if (by_address && peer->watch >= 0) {

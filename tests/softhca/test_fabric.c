@@ -101,7 +101,7 @@ static void test_asked(void **state)
 	ibv_free_device_list(list);
 }
 
-/* A program may shorten its list, as it may that of libibverbs. */
+/* A program may shorten its list, like a list of libibverbs. */
 static void test_shortened(void **state)
 {
 	struct softhca_config cfg = config(name_a, "hcas=3", 0);
@@ -182,7 +182,7 @@ static void test_close(void **state)
 	ibv_free_device_list(list);
 }
 
-/* Objects that were not destroyed go with the device. */
+/* Closing the device destroys the remaining objects. */
 static void test_leftovers(void **state)
 {
 	struct softhca_config a = config(name_a, "ports=2", 0);
@@ -223,14 +223,14 @@ static void test_numbers(void **state)
 	}
 	assert_int_equal(hca_number_find(f, 0xffffffff, &slot, &index), -ENOENT);
 	assert_int_equal(hca_number_find(f, 0, &slot, &index), -ENOENT);
-	/* The whole directory: every number once, none twice, then none left. */
+	/* All numbers: every one once, none twice, then none left. */
 	for (i = 0; hca_number_claim(f, 0); i++)
 		;
 	assert_int_equal(i, HCA_FABRIC_QPS - 2);
 	hca_fabric_put(f);
 }
 
-/* A child is not the member that its parent is; it may become one of its own. */
+/* A child is not its parent's member; it may become a member itself. */
 static void test_fork(void **state)
 {
 	struct softhca_config a = config(name_a, "ports=2", 0);
@@ -260,7 +260,7 @@ static void test_fork(void **state)
 	assert_false(file_of(name_a));
 }
 
-/* Many come and go at once: always one fabric, at the end none. */
+/* Many processes come and go at once: always one fabric, at the end none. */
 static void test_crowd(void **state)
 {
 	enum { PROCESSES = 16, ROUNDS = 30 };
@@ -422,9 +422,9 @@ static void loop_send(struct loop *l, uint64_t id)
 }
 
 /*
- * Somebody claimed the next entry and stands still: messages of others come
- * through all the same.  Its slot is not used until it wakes up and gives it
- * back, or dies.
+ * A process claimed the next entry and has stopped: messages of others come
+ * through all the same.  The slot is not used until the process wakes up and
+ * gives it back, or dies.
  */
 static void test_stopped_claimer(void **state)
 {
@@ -436,19 +436,19 @@ static void test_stopped_claimer(void **state)
 	uint64_t id = 0;
 
 	atomic_store(&e->state, claimed);
-	e->position = 1000;		/* what it writes there harms nobody */
+	e->position = 1000;		/* a late write there does no harm */
 	for (id = 1; id < 100; id++)
 		loop_send(&l, id);
 	revoked = atomic_load(&e->state);
 	assert_int_equal(hca_shm_kind(revoked), HCA_REVOKED);
-	/* It wakes up, and cannot publish. */
+	/* The claimer wakes up, and cannot publish. */
 	assert_false(atomic_compare_exchange_strong(&e->state, &claimed,
 						    hca_shm_state(0, HCA_FULL)));
 	atomic_store(&e->state, hca_shm_state(0, HCA_RETURNED));
 	for (; id < 200; id++)
 		loop_send(&l, id);
 	assert_true(hca_shm_kind(atomic_load(&e->state)) != HCA_RETURNED);
-	/* The same with a claimer that has died: nobody has slot 500. */
+	/* The same with a claimer that has died: slot 500 is free. */
 	e = &cq->mailbox.shm->slot[cq->head & cq->mailbox.mask];
 	atomic_store(&e->state, hca_shm_state(cq->head >> cq->mailbox.shift,
 					      hca_shm_claimed(500)));
@@ -465,7 +465,7 @@ static void *wait_for_ever(void *arg)
 	return arg;
 }
 
-/* Who has lost its first thread only, is not dead: others may still write to our memory. */
+/* A process that has lost only its first thread lives: it may still write to our memory. */
 static void test_first_thread(void **state)
 {
 	char path[32], text[256] = "";

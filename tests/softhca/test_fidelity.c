@@ -38,7 +38,7 @@ static void test_adapter_rate(void **state)
 	}
 }
 
-/* Rates are measured against a quarter of what a core copies, whatever that is here. */
+/* Rates are compared with a quarter of a core's copy rate on this machine. */
 static void test_rates(void **state)
 {
 	struct hca_spec slow = parse("rate=1kB/s,ports=1"), fast = parse("rate=1000GB/s");

@@ -21,7 +21,7 @@ static struct hca_mailbox box(uint32_t count)
 	return m;
 }
 
-/* The consumer, as cq.c does it: the entry at a position, if it is published. */
+/* The consumer, like cq.c: take the entry at a position, if it is published. */
 static bool take(struct hca_mailbox *m, uint32_t *head, struct hca_shm_cqe *out)
 {
 	struct hca_shm_cqe *e = &m->shm->slot[*head & m->mask];
@@ -79,7 +79,7 @@ static void test_wrap(void **state)
 	free(m.shm);
 }
 
-/* Who was away for many laps, or left a hint from then, finds the place all the same. */
+/* A producer that was away for many laps, or left an old hint, finds the tail all the same. */
 static void test_away(void **state)
 {
 	struct hca_mailbox m = box(SLOTS);
@@ -128,7 +128,7 @@ static void test_dead_producer(void **state)
 	uint32_t head = 0;
 
 	atomic_store(&m.shm->slot[0].state, hca_shm_state(0, hca_shm_claimed(5)));
-	assert_int_equal(put(&m, 1, 11), 0);		/* goes behind it */
+	assert_int_equal(put(&m, 1, 11), 0);		/* goes after it */
 	assert_false(take(&m, &head, &e));
 	atomic_store(&m.shm->slot[0].state, hca_shm_state(1, HCA_FREE));
 	head = 1;
@@ -149,7 +149,7 @@ static void test_revoked(void **state)
 	for (i = 0; i < SLOTS - 2; i++)
 		assert_int_equal(put(&m, 1, i), 0);
 	assert_int_equal(put(&m, 1, i), -ENOSPC);
-	/* Their contents are nobody's business. */
+	/* The owner does not read their contents. */
 	assert_int_equal(hca_shm_kind(atomic_load(&m.shm->slot[0].state)), HCA_REVOKED);
 	assert_int_equal(hca_shm_kind(atomic_load(&m.shm->slot[1].state)), HCA_RETURNED);
 	for (head = 2, i = 0; i < SLOTS - 2; i++) {
@@ -165,7 +165,7 @@ static void test_revoked(void **state)
 	free(m.shm);
 }
 
-/* Whatever a hostile peer wrote into it, a producer comes back. */
+/* A producer returns in spite of any garbage that a hostile peer wrote. */
 static void test_garbage(void **state)
 {
 	struct hca_mailbox m = box(SLOTS);
@@ -187,7 +187,7 @@ enum { PRODUCERS = 4, EACH = 50000 };
 struct producer {
 	struct hca_mailbox m;
 	uint32_t slot;
-	_Atomic uint32_t *taken;	/* how much of mine has been taken */
+	_Atomic uint32_t *taken;	/* number of mine that have been taken */
 	pthread_t thread;
 };
 
@@ -206,7 +206,7 @@ static void *produce(void *arg)
 	return NULL;
 }
 
-/* From many at once: nothing lost, nothing twice, each producer's order kept. */
+/* Many producers at once: nothing lost, nothing twice, each producer's order kept. */
 static void test_many_producers(void **state)
 {
 	struct hca_mailbox m = box(64);
@@ -246,7 +246,7 @@ static uint64_t armed_as(uint32_t generation, enum hca_armed state)
 	return (uint64_t)generation << 3 | state;
 }
 
-/* What a put leaves of the word. */
+/* The armed word after a put. */
 static uint64_t after_put(uint64_t armed, bool solicited, uint8_t status)
 {
 	const struct hca_shm_cqe cqe = { .solicited = solicited, .status = status };
@@ -262,13 +262,13 @@ static uint64_t after_put(uint64_t armed, bool solicited, uint8_t status)
 
 static void test_armed(void **state)
 {
-	/* Once, and then no more until it is armed again. */
+	/* A queue fires once until it is armed again. */
 	assert_int_equal(after_put(armed_as(5, HCA_IDLE), true, 1), armed_as(5, HCA_IDLE));
 	assert_int_equal(after_put(armed_as(5, HCA_ARMED_ANY), false, 0), armed_as(5, HCA_RUNG));
 	assert_int_equal(after_put(armed_as(5, HCA_RUNG), true, 1), armed_as(5, HCA_RUNG));
-	/* Who fired may have died before it rang: the next one rings. */
+	/* The producer that fired may have died before its wake-up: the next one sends it. */
 	assert_int_equal(after_put(armed_as(5, HCA_FIRED), false, 0), armed_as(5, HCA_RUNG));
-	/* What is solicited, and errors. */
+	/* Solicited entries fire, and errors. */
 	assert_int_equal(after_put(armed_as(5, HCA_ARMED_SOLICITED), false, 0),
 			 armed_as(5, HCA_ARMED_SOLICITED));
 	assert_int_equal(after_put(armed_as(5, HCA_ARMED_SOLICITED), true, 0),
@@ -280,7 +280,7 @@ static void test_armed(void **state)
 			 armed_as(UINT32_MAX, HCA_RUNG));
 }
 
-/* Garbage in the word: each value is left behind, none keeps a producer. */
+/* Garbage in the word: a producer gets past each value. */
 static void test_armed_garbage(void **state)
 {
 	uint64_t value;
@@ -290,7 +290,7 @@ static void test_armed_garbage(void **state)
 	assert_false(hca_shm_wakes(after_put(UINT64_MAX, true, 0)));
 }
 
-/* Entries bear a time if the owner wants that, and theirs if they have one. */
+/* Entries bear a time if the owner wants one; a time of their own stays. */
 static void test_stamped(void **state)
 {
 	struct hca_shm_cqe cqe = { .visible_ns = 0 };

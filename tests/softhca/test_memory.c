@@ -15,7 +15,7 @@
 
 enum { PAGE = 4096 };
 
-/* What a peer would read at an address of this process. */
+/* Read an address of this process as a peer would. */
 static void read_as_peer(const void *addr, void *to, size_t bytes)
 {
 	assert_int_equal(pread(hca_memory_fd(), to, bytes, (off_t)(uintptr_t)addr), bytes);
@@ -79,7 +79,7 @@ static void test_arena(void **state)
 	assert_false(softhca_arena_contains(&byte, 1));
 	softhca_arena_free(a);
 	assert_false(hca_memory_in_arena(a, 1));
-	/* The same place again, and nothing of before in it. */
+	/* The same address again, without its old contents. */
 	c = softhca_arena_alloc(10000);
 	assert_ptr_equal(c, a);
 	assert_true(all(c, 0, 10000));
@@ -132,7 +132,7 @@ static void test_interior(void **state)
 	at[2 * PAGE] = 99;
 	read_as_peer(at + 2 * PAGE, copy, 1);
 	assert_int_equal(copy[0], 99);
-	/* What peers write, the process sees. */
+	/* The process sees peers' writes. */
 	copy[0] = 42;
 	assert_int_equal(pwrite(hca_memory_fd(), copy, 1, (off_t)(uintptr_t)(at + 3 * PAGE)), 1);
 	assert_int_equal(at[3 * PAGE], 42);
@@ -157,7 +157,7 @@ static void test_edges(void **state)
 	munmap(at, 3 * PAGE);
 }
 
-/* Again, overlapping, and over what is partly moved already. */
+/* Again, overlapping, and over memory that is partly moved already. */
 static void test_overlapping(void **state)
 {
 	unsigned char *at = fresh(64);
@@ -245,7 +245,7 @@ static void *stand(void *argument)
 	return NULL;
 }
 
-/* The thread writes to it at any time: what it wrote during the move would be lost. */
+/* The thread writes to it at any time: a write during the move would be lost. */
 static void test_thread_stack(void **state)
 {
 	uint64_t start, end;
@@ -285,7 +285,7 @@ static void test_pinned(void **state)
 	assert_null(hca_pin_of(&owner));
 	remap(at, 8 * PAGE, false, &start, &end);
 	assert_int_equal(end - start, 8 * PAGE);
-	/* What the device found on the segment already may be registered again. */
+	/* Memory that the device found on the segment already may be registered again. */
 	remap(moved, 4 * PAGE, false, &start, &end);
 	q = hca_pin(moved, 4 * PAGE);
 	remap(moved, 4 * PAGE, false, &start, &end);
@@ -295,7 +295,7 @@ static void test_pinned(void **state)
 	munmap(at, 8 * PAGE);
 }
 
-/* What has been moved and unmapped does not take memory for ever. */
+/* Moved and unmapped memory does not occupy the segment for ever. */
 static void test_sweep(void **state)
 {
 	enum { PAGES = 4096, ROUNDS = 40 };	/* 16 MiB, 40 times */
@@ -321,7 +321,7 @@ static void test_sweep(void **state)
 			most.blocks = used;
 		assert_int_equal(at[0], 1);
 	}
-	/* 640 MiB went through; what stays is what is swept between times. */
+	/* 640 MiB went through; only memory since the last sweep stays. */
 	assert_true(most.blocks < 350ul << 20 >> 12);
 }
 
@@ -378,7 +378,7 @@ static void test_fork_private(void **state)
 	munmap(at, 4 * PAGE);
 }
 
-/* What lies side by side with the arena is one mapping with it, and still not its. */
+/* Memory next to the arena is one mapping with it, and still not the arena's. */
 static void test_beside_arena(void **state)
 {
 	unsigned char *arena = softhca_arena_alloc(PAGE), *start = (void *)hca_memory.start, *at;
@@ -412,7 +412,7 @@ static void test_fork_arena(void **state)
 	unsigned char *at = softhca_arena_alloc(PAGE);
 
 	assert_int_equal(in_child(write_arena, at), 0);
-	assert_int_equal(at[0], 77);	/* as documented: shared */
+	assert_int_equal(at[0], 77);	/* shared, as documented */
 	softhca_arena_free(at);
 }
 

@@ -51,7 +51,7 @@ static uint64_t next(struct flow *f, uint32_t bytes)
 	return f->end + f->path.latency_ns;
 }
 
-/* `count` quanta as early as possible; when the last has arrived. */
+/* `count` quanta as early as possible; returns the arrival of the last. */
 static uint64_t stream(struct hca_path *p, unsigned count, uint32_t bytes)
 {
 	struct flow f = { *p, 0 };
@@ -118,12 +118,12 @@ static void test_destination_port(void **state)
 		last = next(&b, 1000);
 	}
 	assert_int_equal(last, 5000 + 200 * 1000);
-	/* The jam is felt by whoever wants to go there, in its own time. */
+	/* Every sender to this port feels the jam, in its own time. */
 	assert_int_equal(hca_path_free(&a.path), 200 * 1000);
 	drop(f);
 }
 
-/* An adapter's cap below the sum of its ports, whoever comes first how often. */
+/* An adapter's cap below the sum of its ports, in any order of turns. */
 static void test_cap(void **state)
 {
 	static const char *const orders[] = { "ab", "aabb", "aab", "abb", "aaabbb", "abbbaabab" };
@@ -152,7 +152,7 @@ static void test_cap(void **state)
 	}
 }
 
-/* One port is not held up by a cap that it does not fill. */
+/* A cap that a port does not fill does not hold it up. */
 static void test_cap_one_port(void **state)
 {
 	struct hca_fabric *f = fabric("rate=1GB/s,cap=1.6GB/s");
@@ -202,7 +202,7 @@ static void test_full_duplex_bus(void **state)
 	drop(f);
 }
 
-/* Idle time is gone: who was held up elsewhere does not make it up at the port. */
+/* Idle time is gone: a flow held up elsewhere does not make it up at the port. */
 static void test_no_credit(void **state)
 {
 	struct hca_fabric *f = fabric("rate=1GB/s");
@@ -253,7 +253,7 @@ static void test_quanta(void **state)
 		{ "rate=4GB/s", 28672, 14336 }, { "rate=100GB/s", 65536, 8000 },
 		{ "rate=1GB/s,mtu=256", 7936, 15872 }, { "latency=1us", 65536, 8000 },
 		{ "rate=10GB/s,window=8", 8192, 8000 }, { "rate=10GB/s,window=1", 4096, 8000 },
-		/* A packet that takes long: what comes across waits for that one and a half. */
+		/* A long packet: a message across waits for it and a half. */
 		{ "rate=200MB/s", 4096, 16000 }, { "rate=100MB/s", 4096, 20480 },
 		{ "rate=10MB/s,mtu=1024", 1024, 51200 }, { "rate=1MB/s", 4096, 2048000 },
 	};
@@ -295,7 +295,7 @@ static void test_window_rate(void **state)
 	drop(f);
 }
 
-/* A window that is wider than the way holds back nothing. */
+/* A window wider than the path holds back nothing. */
 static void test_window_wide(void **state)
 {
 	struct hca_fabric *f = fabric("rate=1GB/s,latency=10us,window=1000");

@@ -99,7 +99,7 @@ static void test_sealed(void **state)
 	close(fd);
 }
 
-/* Nobody can seal what others are to write to. */
+/* No process can seal a segment that others are to write to. */
 static void test_no_more_seals(void **state)
 {
 	const int own[] = { fabric->link_state->shm_fd, fabric->self_fd, hca_memory_fd() };
@@ -116,7 +116,7 @@ static void test_no_more_seals(void **state)
 	}
 }
 
-/* Opens whatever comes up in a process, and writes to it if it can. */
+/* Open every new descriptor of a process, and write to it if possible. */
 static void lie_in_wait(pid_t pid, int first)
 {
 	volatile unsigned char *at;
@@ -142,7 +142,7 @@ static void lie_in_wait(pid_t pid, int first)
 	}
 }
 
-/* Between its creation and its seals somebody may be quick: then it is not used. */
+/* Another process may be quick between creation and seals: then the segment is not used. */
 static void test_quick_hands(void **state)
 {
 	enum { TIMES = 5000 };
@@ -174,7 +174,7 @@ static void test_quick_hands(void **state)
 
 /* ---- Whose it is --------------------------------------------------------- */
 
-/* A process that holds descriptors of ours, and signs when told. */
+/* A process with descriptors of ours, which signs on command. */
 struct puppet {
 	pid_t pid;
 	int tell[2], answer[2];
@@ -325,7 +325,7 @@ static void test_header(void **state)
 	end(&p);
 }
 
-/* Who says that he is another, who happens to hold a descriptor of what he made. */
+/* A liar claims to be another process, which happens to hold a descriptor of the liar's table. */
 static void test_somebody_elses(void **state)
 {
 	enum hca_copy_method copy;
@@ -339,14 +339,14 @@ static void test_somebody_elses(void **state)
 	tell(&p, 's');
 	assert_true(is_believed());
 	flock(p.table_fd, LOCK_UN);
-	assert_false(is_believed());	/* nobody has */
+	assert_false(is_believed());	/* no process has */
 	copy = fabric->link_state->copy;
-	fabric->link_state->copy = HCA_COPY_BOUNCE;	/* where it does not matter */
+	fabric->link_state->copy = HCA_COPY_BOUNCE;	/* the owner does not matter there */
 	assert_true(is_believed());
 	fabric->link_state->copy = copy;
 	tell(&p, 's');
 	assert_true(is_believed());
-	/* He says that he is us. */
+	/* The liar claims to be this process. */
 	fabric->shm->slot[SLOT].pid = p.table->pid = getpid();
 	fabric->shm->slot[SLOT].start_time = p.table->start_time =
 		hca_process_start_time(getpid());

@@ -15,7 +15,7 @@
 
 enum { PAGE = 4096, PAGES = 16 };
 
-/* Beside a sanitizer nothing is heard: then the test tells. */
+/* Under a sanitizer no call is heard: then the test reports calls. */
 static bool watched;
 
 static void tell(enum rg_mem_call call, const void *at, size_t bytes)
@@ -61,7 +61,7 @@ static unsigned char *fresh(size_t pages)
 	return at;
 }
 
-/* What byte i of page p has. */
+/* The value of byte i of page p. */
 static unsigned char value(size_t page, size_t i, unsigned seed)
 {
 	return (unsigned char)(page * 31 + i * 7 + seed + 1);
@@ -75,7 +75,7 @@ static void fill(unsigned char *at, size_t pages, unsigned seed)
 		at[i] = value(i / PAGE, i, seed);
 }
 
-/* Pages [first, first + pages) of what was filled are found from `at` on. */
+/* Are pages [first, first + pages) of the filled memory at `at`? */
 static bool is_filled(const unsigned char *at, size_t first, size_t pages, unsigned seed)
 {
 	size_t i;
@@ -114,7 +114,7 @@ static bool is_moved(void *at, size_t bytes)
 	return done;
 }
 
-/* Does the segment hold pages for any of it? */
+/* Does the segment hold pages of this memory? */
 static bool takes_memory(const void *at, size_t bytes)
 {
 	off_t start = (off_t)(uintptr_t)at, data = lseek(hca_memory_fd(), start, SEEK_DATA);
@@ -122,7 +122,7 @@ static bool takes_memory(const void *at, size_t bytes)
 	return data >= 0 && data < start + (off_t)bytes;
 }
 
-/* PAGES of it, with data, of which [4, 12) are moved. */
+/* PAGES with data, of which [4, 12) are moved. */
 static unsigned char *partly_moved(unsigned seed)
 {
 	unsigned char *at = fresh(PAGES);
@@ -143,7 +143,7 @@ static void test_dontneed(void **state)
 	assert_true(is_filled(at, 0, 2, 1));
 	assert_true(is_zero(at + 2 * PAGE, 4));
 	assert_true(is_filled(at + 6 * PAGE, 6, 10, 1));
-	/* Its neighbours are still where peers have them; its own pages are not kept. */
+	/* The neighbours are still where peers have them; the removed pages are not kept. */
 	assert_true(is_moved(at + 6 * PAGE, 6 * PAGE));
 	assert_false(is_moved(at + 5 * PAGE, PAGE));
 	assert_false(takes_memory(at + 4 * PAGE, 2 * PAGE));
@@ -161,7 +161,7 @@ static void test_advise_free(void **state)
 	size_t i;
 
 	assert_int_equal(advise(at, PAGES * PAGE, MADV_FREE), 0);
-	/* The old data or zeros, as ever. */
+	/* The old data or zeros, both valid. */
 	for (i = 0; i < PAGES; i++)
 		assert_true(is_filled(at + i * PAGE, i, 1, 3) || is_zero(at + i * PAGE, 1));
 	fill(at, PAGES, 4);
@@ -169,7 +169,7 @@ static void test_advise_free(void **state)
 	unmap(at, PAGES * PAGE);
 }
 
-/* Of shared memory alone. */
+/* MADV_REMOVE is for shared memory only. */
 static void test_remove(void **state)
 {
 	unsigned char *at = partly_moved(5);
@@ -262,7 +262,7 @@ static void test_move_from(void **state)
 	unmap(to, PAGES * PAGE);
 }
 
-/* Pieces of it were moved, discarded, moved again: to mremap it is one mapping still. */
+/* Pieces were moved, discarded, moved again: to mremap the memory is still one mapping. */
 static void test_move_pieces(void **state)
 {
 	unsigned char *at = fresh(PAGES), *to;
@@ -278,13 +278,13 @@ static void test_move_pieces(void **state)
 	for (i = 0; i < PAGES; i++)
 		assert_true(i % 4 == 1 ? is_zero(to + i * PAGE, 1)
 				       : is_filled(to + i * PAGE, i, 1, 12));
-	/* Nothing of it is moved any more, but all that was private was in several pieces. */
+	/* Nothing is moved now, but all private memory was in several pieces. */
 	to = resize(to, 2 * PAGES * PAGE, PAGES * PAGE, MREMAP_MAYMOVE, NULL);
 	assert_true(to != MAP_FAILED);
 	unmap(to, PAGES * PAGE);
 }
 
-/* A range of no bytes duplicates shared memory; ours is none. */
+/* A range of no bytes duplicates shared memory; moved memory is not shared. */
 static void test_duplicate(void **state)
 {
 	unsigned char *at = partly_moved(13);
@@ -322,7 +322,7 @@ static void test_realloc_moved(void **state)
 		for (i = 0; i < bytes; i++)
 			at[i] = value(round, i, 15);
 		page = at + PAGE - (uintptr_t)at % PAGE;
-		/* The sanitizers' realloc is its own, and nobody hears it. */
+		/* The sanitizers have their own realloc, which is not heard. */
 		if (watched)
 			move(page + round % 3 * PAGE, small / 2);
 	}
@@ -335,7 +335,7 @@ static void test_place(void **state)
 {
 	unsigned char *at = partly_moved(16);
 
-	/* What fails leaves it as it was. */
+	/* A failed call leaves the memory unchanged. */
 	assert_true(place(at + 3 * PAGE, 4 * PAGE, 0, -1) == MAP_FAILED);
 	assert_true(is_filled(at, 0, PAGES, 16));
 	assert_true(place(at + 3 * PAGE, 4 * PAGE, MAP_ANONYMOUS, -1) != MAP_FAILED);
@@ -357,7 +357,7 @@ static void test_unmap(void **state)
 	assert_int_equal(advise(at + 4 * PAGE + 1, PAGE, MADV_DONTNEED), -1);
 	assert_true(is_filled(at, 0, PAGES, 17));
 	assert_true(is_moved(at + 4 * PAGE, 8 * PAGE));
-	/* As the end of the heap might be: moved back, perhaps in vain. */
+	/* An unaligned range might end the heap: it is moved back, perhaps in vain. */
 	assert_int_equal(unmap(at + 4 * PAGE + 1, PAGE), -1);
 	assert_true(is_filled(at, 0, PAGES, 17));
 	assert_int_equal(unmap(at + 6 * PAGE, 2 * PAGE - 100), 0);
@@ -365,7 +365,7 @@ static void test_unmap(void **state)
 	assert_true(is_filled(at + 8 * PAGE, 8, 8, 17));
 	assert_false(takes_memory(at + 6 * PAGE, 2 * PAGE));
 	assert_true(is_moved(at + 8 * PAGE, 4 * PAGE));
-	/* Others may come there, and what they do is no concern of ours. */
+	/* Other memory may come there; its calls are ignored. */
 	assert_true(place(at + 6 * PAGE, 2 * PAGE, MAP_ANONYMOUS, -1) == at + 6 * PAGE);
 	fill(at, PAGES, 18);
 	move(at, PAGES * PAGE);
@@ -410,7 +410,7 @@ static void count_changes(struct hca_moved *m)
 	seen.changes++;
 }
 
-/* A registration of several buffers: the larger part of what stays is mapped still. */
+/* A registration of several buffers: the larger remaining part is still mapped. */
 static void test_shrinks(void **state)
 {
 	unsigned char *at = fresh(PAGES);

@@ -19,7 +19,7 @@
 
 enum { PAGE = 4096, PAGES = 64, PATIENCE_S = 120 };
 
-/* Beside a sanitizer nothing is heard: then the test tells. */
+/* Under a sanitizer no call is heard: then the test reports calls. */
 static bool watched;
 
 static void tell(enum rg_mem_call call, const void *at, size_t bytes)
@@ -56,7 +56,7 @@ static bool all(const unsigned char *at, unsigned char value, size_t bytes)
 	return true;
 }
 
-/* PAGES of 3, of which the second half is moved, and of that the second untouched. */
+/* PAGES of 3: the second half is moved, and half of that is untouched. */
 static unsigned char *partly_moved(void)
 {
 	unsigned char *at = fresh(PAGES);
@@ -74,7 +74,7 @@ static bool is_as_before(const unsigned char *at)
 
 /* ---- A child ------------------------------------------------------------- */
 
-/* What runs in a child, which goes on when the parent has written what it has to. */
+/* Run in a child, which continues when the parent has written its part. */
 static int in_child(int (*run)(unsigned char *at), unsigned char *at)
 {
 	int status, go[2];
@@ -136,7 +136,7 @@ static int unmap(unsigned char *at)
 	return munmap(at, PAGES * PAGE) != 0;
 }
 
-/* It has a segment of its own, to which it moves the same memory, and a child. */
+/* The child has a segment of its own, to which it moves the same memory, and a child. */
 static int go_on(unsigned char *at)
 {
 	if (!is_as_before(at))
@@ -167,7 +167,7 @@ static void test_child(void **state)
 	}
 }
 
-/* What fork has made private is moved again, and again a child has its snapshot. */
+/* Memory that fork has made private is moved again, and again a child has its snapshot. */
 static void test_again(void **state)
 {
 	unsigned char *at = partly_moved();
@@ -243,7 +243,7 @@ static void test_quiesce(void **state)
 	assert_int_equal(seen.away, 1);
 	assert_int_equal(seen.waits, 1);
 	assert_int_equal(seen.back, 1);
-	/* Nobody has it mapped any more. */
+	/* No process has it mapped now. */
 	assert_int_equal(in_child(unmap, at), 0);
 	assert_int_equal(seen.waits, 1);
 	hca_remap_quiesce = NULL;
@@ -295,7 +295,7 @@ static void *fork_often(void *arg)
 	return NULL;
 }
 
-/* No write of a thread is lost while its pages are moved back, and others with them. */
+/* No write of a thread is lost while its pages are moved back together with others. */
 static void test_threads_back(void **state)
 {
 	enum { ROUNDS = 30 };
@@ -332,7 +332,7 @@ static void test_threads_back(void **state)
 	munmap(at, PAGES * PAGE);
 }
 
-/* No write of a thread that knows nothing of forks is lost, whoever forks. */
+/* No write of a thread is lost while another thread forks. */
 static void test_threads_fork(void **state)
 {
 	enum { WRITERS = 2, FORKERS = 3, ROUNDS = 5 };
@@ -399,7 +399,7 @@ static void test_threads_allocate(void **state)
 	uintptr_t i;
 	void *failed;
 
-	/* A sanitizer's realloc is its own, and nobody hears it. */
+	/* A sanitizer has its own realloc, which is not heard. */
 	if (!watched)
 		skip();
 	for (i = 0; i < THREADS; i++)

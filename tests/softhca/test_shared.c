@@ -15,9 +15,9 @@
 #include "softhca/object/qp.h"
 #include "softhca/object/shared.h"
 
-enum { HEAP_BYTES = 1 << 20, DEPTH = 8, STRANGER = 900 };	/* a slot that nobody has */
+enum { HEAP_BYTES = 1 << 20, DEPTH = 8, STRANGER = 900 };	/* a free slot */
 
-/* A fabric as far as a queue needs it: a heap, and slots in which nobody is. */
+/* A fabric as far as a queue needs it: a heap, and free slots. */
 static struct hca_fabric *fabric;
 
 static int setup(void **state)
@@ -95,7 +95,7 @@ static void test_order(void **state)
 			assert_int_equal(complete(&s, &c[n]), taken + n);
 		taken = posted;
 	}
-	assert_true(s.posted < 0x80000000u);	/* it has wrapped */
+	assert_true(s.posted < 0x80000000u);	/* the position has wrapped */
 	hca_shared_free(&s);
 }
 
@@ -120,7 +120,7 @@ static void test_full(void **state)
 	hca_shared_free(&s);
 }
 
-/* What is given back is the next to be taken; what others have passed by is posted anew. */
+/* A released receive is the next to be taken; a receive that others passed by is posted anew. */
 static void test_return(void **state)
 {
 	struct hca_shared s;
@@ -149,7 +149,7 @@ static void test_return(void **state)
 	hca_shared_free(&s);
 }
 
-/* Whoever dies with a claim loses it, nobody else does. */
+/* A process that dies with a claim loses it; others keep theirs. */
 static void test_dead(void **state)
 {
 	struct hca_shared s;
@@ -171,7 +171,7 @@ static void test_dead(void **state)
 	assert_true(hca_shared_suspect(&s));
 	hca_shared_recover(&s, true);
 	assert_true(hca_shared_claim_oldest(&s.view, STRANGER, &c));
-	/* A word from the grave. */
+	/* A late word of the dead process. */
 	hca_shared_done(&lost, STRANGER);
 	assert_false(hca_shared_accept(&s, lost.position, lost.entry, &wr_id, &room));
 	assert_int_equal(complete(&s, &c), 0);
@@ -196,7 +196,7 @@ static void test_limit(void **state)
 	hca_shared_free(&s);
 }
 
-/* Only what is claimed can be complete, once, under its own name. */
+/* Only a claimed receive can be complete, once, under its own number. */
 static void test_accept(void **state)
 {
 	struct hca_shared s;
@@ -241,7 +241,7 @@ static void test_withdraw(void **state)
 	hca_shared_free(&s);
 }
 
-/* Garbage where takers look: no receive, perhaps, but no crash and no long search. */
+/* Garbage in words that takers read: perhaps no receive, but no crash and no long search. */
 static void test_hostile(void **state)
 {
 	struct hca_shared s;
@@ -357,7 +357,7 @@ static void test_many(void **state)
 			assert_int_equal(post(&s, next++), 0);
 			left--;
 		}
-		/* What was given back behind the head. */
+		/* Recover receives that were given back before the head. */
 		if (atomic_load(&s.view.shm->returned))
 			hca_shared_recover(&s, false);
 	}

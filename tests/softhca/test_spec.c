@@ -97,7 +97,7 @@ static void test_fractions(void **state)
 			fail_msg("'%s' was accepted", bad[i]);
 }
 
-/* What a user gives replaces what a profile says, and has an order in time. */
+/* A user's changes replace a profile's, and are ordered by time. */
 static void test_schedule(void **state)
 {
 	struct hca_spec s = parse("down=0/soft0:1@3ms+0/soft0:2@1ms,up=0/soft0:1@3ms");
@@ -136,7 +136,7 @@ static void test_many_changes(void **state)
 	assert_non_null(strstr(why, "longer than"));
 }
 
-/* Ports of their own rates: the last one holds for those behind it. */
+/* Ports of their own rates: the last one holds for later ports. */
 static void test_rates(void **state)
 {
 	static const uint64_t three[] = { 750000000, 250000000, 250000000 };
@@ -152,7 +152,7 @@ static void test_rates(void **state)
 	assert_true(strstr(parse("rate=1GB/s+2GB/s").text, ",rate=1GB/s+2GB/s,") != NULL);
 	hca_spec_describe(&s, text, sizeof(text));
 	assert_string_equal(text, "3 ports, 750 MB/s + 250 MB/s per port and direction");
-	/* A profile's are forgotten. */
+	/* A profile's rates are forgotten. */
 	s = parse("mt23108-pcix,rate=2GB/s+1GB/s");
 	assert_int_equal(s.rate[0], 2000000000);
 	assert_int_equal(s.rate[1], 1000000000);
@@ -272,7 +272,7 @@ static void test_long(void **state)
 
 /* ---- Profiles ------------------------------------------------------------ */
 
-/* Every profile that comes with the library means something and says so. */
+/* Every built-in profile is valid and has a summary. */
 static void test_profiles(void **state)
 {
 	struct hca_profiles all;
@@ -322,7 +322,7 @@ static void test_profile_file(void **state)
 	assert_non_null(strstr(why, " lab, lab-slow, plain, no-newline, then"));
 }
 
-/* The line names the file and the line, and what comes with the library works all the same. */
+/* The message names the file and the line, and built-in profiles still work. */
 static void test_bad_profile_files(void **state)
 {
 	static const struct {
@@ -404,7 +404,7 @@ int main(void)
 	FILE *f;
 	int rc;
 
-	/* Files of whoever runs this must not matter. */
+	/* Files of the tester must not matter. */
 	if (scratch_make(scratch))
 		return 1;
 	snprintf(profiles_path, sizeof(profiles_path), "%s/profiles", scratch);

@@ -3,7 +3,7 @@
  *
  * Some post on queue pairs that they share, some poll a completion queue that
  * all share, one sleeps on a channel, one reads asynchronous events, one creates
- * and destroys objects of every kind beside them.  Every message that was sent
+ * and destroys objects of every kind meanwhile.  Every message that was sent
  * arrives, once and whole.  This is the test for builds with a thread sanitizer.
  *
  * Usage: threads [MILLISECONDS [SPEC]]

@@ -61,7 +61,7 @@ static int reap(struct ibv_cq *cq, int *done)
 	return n;
 }
 
-/* All queue pairs have as much posted as they hold, until all is over: ns. */
+/* Keep all queue pairs full until the end: ns. */
 static uint64_t stream(struct side *s, struct end *e, int ends, struct buffer *b,
 		       const struct flow *f)
 {
@@ -148,7 +148,7 @@ double send_latency(struct side *s)
 	return s->me == 0 ? half(best) : 0;
 }
 
-/* The engine moves when a verb is called, so who waits calls one. */
+/* Verbs run the engine, so a waiter calls one. */
 static void wait_for(struct end *e, volatile unsigned char *at, unsigned char value, int *done)
 {
 	unsigned turns = 0;
@@ -184,7 +184,7 @@ double write_latency(struct side *s)
 			best = now_ns() - start;
 		if (s->me == 1)
 			post(&e, wr);
-		/* As in a ping-pong: who stops to poll leaves its write to the attendant. */
+		/* A ping-pong: a side that stops polling leaves its write to the progress thread. */
 		while (done < i)
 			if (!reap(e.cq, &done))
 				turn(&turns, UINT64_MAX);
@@ -240,7 +240,7 @@ struct timed_run {
 	const char *spec;
 	double (*measure)(struct side *s, const void *arg);
 	const void *arg;
-	int result;			/* of each side, a double */
+	int result;			/* each side sends a double */
 };
 
 static void run_side(int me, int sock, const void *arg)

@@ -9,12 +9,12 @@
 
 enum { US = 1000, MS = 1000000 };
 
-/* A stream of equal messages, or several side by side. */
+/* A stream of equal messages, or several parallel ones. */
 struct flow {
 	int ports, per_port;		/* queue pairs: 1 each if 0 */
 	size_t bytes;
-	int messages;			/* of each queue pair */
-	enum ibv_wr_opcode opcode;	/* RDMA write, read, or SEND (UC: whatever is lost) */
+	int messages;			/* per queue pair */
+	enum ibv_wr_opcode opcode;	/* RDMA write, read, or SEND (UC: losses allowed) */
 	enum ibv_qp_type type;		/* 0: RC */
 	bool both;			/* directions at once */
 };

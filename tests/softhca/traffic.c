@@ -11,7 +11,7 @@ enum {
 	UD_SEAT = SEATS,
 };
 
-/* What a message begins with; the rest is pattern(seq). */
+/* The beginning of a message; the rest is pattern(seq). */
 struct header {
 	uint32_t from, bytes;
 	uint32_t incarnation, churn_rkey;
@@ -152,7 +152,7 @@ static void send_small(struct member *n, int to, enum kind kind)
 
 	wr.send_flags |= IBV_SEND_INLINE;
 	if (kind == LOOSE && dice(n, 2) && l->churn_rkey) {
-		/* Its owner may withdraw the memory meanwhile. */
+		/* The owner may withdraw the memory meanwhile. */
 		wr.opcode = IBV_WR_RDMA_WRITE;
 		wr.wr.rdma.remote_addr = l->churn_addr + dice(n, CHURN - SMALL);
 		wr.wr.rdma.rkey = l->churn_rkey;
@@ -177,7 +177,7 @@ static void send_ud(struct member *n, int to)
 		n->ud_sent++;
 }
 
-/* Our word at the peer counts our adds; the one of all only grows. */
+/* Our word at the peer counts our adds; the common word only grows. */
 static void ask(struct member *n, int to)
 {
 	struct link *l = &n->link[to];
@@ -252,7 +252,7 @@ static struct header check_bytes(const unsigned char *at, const char *what)
 
 static void poll_all(struct member *n, struct ibv_cq *cq);
 
-/* Is it lost, or late?  What comes within half a second is in what is told then. */
+/* Is a message lost, or late?  The report has messages of another half second. */
 static void __attribute__((noreturn)) out_of_order(struct member *n, int from, enum kind kind,
 						   const struct header *h, const struct ibv_wc *wc)
 {
@@ -318,7 +318,7 @@ static void check_ud(struct member *n, const struct ibv_wc *wc)
 	struct link *l = &n->link[h.from];
 
 	require_equal(h.bytes + GRH, wc->byte_len);
-	/* One that has gone may still be heard of. */
+	/* A message of a dead peer may still arrive. */
 	if (l->connected && h.incarnation == l->to.incarnation) {
 		require(h.seq >= l->ud_seq);
 		l->ud_seq = h.seq + 1;
@@ -359,7 +359,7 @@ static void handle(struct member *n, const struct ibv_wc *wc)
 	require(who >= 0 && who <= SEATS && kind < KINDS);
 	note(n, who, kind, wc);
 	if (n->broken)
-		return;		/* only looked at */
+		return;		/* only probed */
 	if (wc->status != IBV_WC_SUCCESS)
 		completed_badly(n, who, kind, wc);
 	else if (wc->wr_id & SENT && who == UD_SEAT)
@@ -389,7 +389,7 @@ static void poll_all(struct member *n, struct ibv_cq *cq)
 	} while (count == 16);
 }
 
-/* Only when it was told to; now and then it sleeps until then. */
+/* Poll only after an event; now and then sleep until it comes. */
 static void poll_channel(struct member *n)
 {
 	struct pollfd p = { .fd = n->channel->fd, .events = POLLIN };
@@ -414,7 +414,7 @@ static void take_events(struct member *n)
 		ibv_ack_async_event(&e);
 }
 
-/* Memory that was withdrawn is not written to, and another's comes instead. */
+/* Withdrawn memory is not written to, and other memory replaces it. */
 static void churn(struct member *n)
 {
 	uint64_t began = now_ns();
@@ -426,7 +426,7 @@ static void churn(struct member *n)
 		return;
 	}
 	require_equal(ibv_dereg_mr(n->churn.mr), 0);
-	/* Who was stopped in the middle of a copy is not waited for longer than a second. */
+	/* The wait for a process stopped in the middle of a copy is a second at most. */
 	if (now_ns() - began < 800000000) {
 		memset(was, 0xaa, CHURN);
 		for (i = 0; i < 50; i++)

@@ -1,6 +1,6 @@
 /*
  * turns.c - fairness: queue pairs of a process that share a port, and senders on
- * unreliable transports whose receiver lags behind.
+ * unreliable transports whose receiver lags.
  *
  * Nothing here depends on the speed of the machine.
  */
@@ -13,14 +13,14 @@
 struct turns {
 	const char *name, *spec;
 	double (*run)(struct side *s, const void *arg);
-	int kind;			/* of operation or of queue pair */
+	int kind;			/* an operation, or a type of queue pair */
 };
 
 /* ---- Sharing ------------------------------------------------------------- */
 
 enum { SHARERS = 4, MESSAGES = 40, PIECE = 65536 };
 
-/* When the first of some is through with its messages, the others nearly are. */
+/* When the first queue pair is done with its messages, the others nearly are. */
 static double sharing(struct side *s, const void *arg)
 {
 	enum ibv_wr_opcode op = (enum ibv_wr_opcode)((const struct turns *)arg)->kind;
@@ -73,7 +73,7 @@ static double sharing(struct side *s, const void *arg)
 
 enum { STREAM = 600, LOOKS = 150, LITTLE = 64 };
 
-/* One side always has something to send over the bus that both directions share. */
+/* Keep sending over the bus that both directions share. */
 static void stream(struct end *e, struct buffer *b, struct ibv_sge *sge)
 {
 	int i;
@@ -87,7 +87,7 @@ static void stream(struct end *e, struct buffer *b, struct ibv_sge *sge)
 		wait_ok(e->cq);
 }
 
-/* How many of its messages are through that looks once in a while, one at a time. */
+/* Send one message at a time, and poll seldom; returns the count of messages. */
 static int look_seldom(struct end *e, struct buffer *b, struct ibv_sge *sge)
 {
 	struct ibv_wc wc;
@@ -108,7 +108,7 @@ static int look_seldom(struct end *e, struct buffer *b, struct ibv_sge *sge)
 	return done;
 }
 
-/* Who looks less often than another process does not wait until that has nothing left. */
+/* A process that polls less often than another does not wait until that is done. */
 static double seldom(struct side *s, const void *arg)
 {
 	struct buffer b = buffer_new(s, PIECE, ACCESS_ALL);

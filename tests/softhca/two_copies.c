@@ -12,7 +12,7 @@
 #include "../conformance/conformance.h"
 #include "softhca/softhca.h"
 
-/* The verbs of one copy.  What is inline in verbs.h goes through the context. */
+/* The verbs of one copy.  Inline verbs of verbs.h go through the context. */
 struct copy {
 	struct ibv_device **(*get_list)(const struct softhca_config *, int *);
 	void (*free_list)(struct ibv_device **);
@@ -36,7 +36,7 @@ struct copy {
 	struct ibv_qp *qp;
 	struct ibv_mr *mr, *plain;
 	unsigned char *at;
-	unsigned char here[256];	/* no arena's */
+	unsigned char here[256];	/* not from an arena */
 	struct ibv_port_attr port;
 };
 
@@ -183,7 +183,7 @@ int main(void)
 		talk(&mine, &other, round);
 		talk(&other, &mine, round + 1000);
 	}
-	/* One leaves; the other still is on the fabric. */
+	/* A copy leaves; the other is still on the fabric. */
 	close_copy(&other);
 	require(access(path, F_OK) == 0);
 	close_copy(&mine);

@@ -62,7 +62,7 @@ static void owner_receive(struct owner *o)
 	post_receive(o->e, RECEIVE, NULL, 0);
 }
 
-/* It comes back, with what was written through it. */
+/* The window comes back, with the data written through it. */
 static void owner_check(struct owner *o, unsigned turn)
 {
 	struct ibv_wc wc = wait_ok(o->e->cq);
@@ -73,7 +73,7 @@ static void owner_check(struct owner *o, unsigned turn)
 	check(o->b.at + o->at, turn, PIECE, "through the window");
 	check_untouched(o->b.at, 0xee, o->at, "before the window");
 	check_untouched(o->b.at + o->at + PIECE, 0xee, BYTES - o->at - PIECE, "behind the window");
-	/* Nothing is bound to it: or it could not go. */
+	/* No window is bound to it, or it could not be deregistered. */
 	if (turn % 7 == 3) {
 		require_equal(ibv_dereg_mr(o->b.mr), 0);
 		o->b.mr = ibv_reg_mr(o->s->pd, o->b.at, BYTES,
@@ -144,7 +144,7 @@ static void own(struct side *s, struct end *e)
 		owner_check(&o, turn);
 	}
 	barrier(s);
-	/* Used after it was given back; given back twice; an old key, while another one stands. */
+	/* Use after invalidation; a second invalidation; an old key, while another is valid. */
 	reconnect(s, e);
 	check(o.b.at + o.at, TIMES - 1, PIECE, "after it was given back");
 	owner_receive(&o);

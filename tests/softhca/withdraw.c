@@ -1,5 +1,5 @@
 /*
- * withdraw.c - withdrawn memory is not written to, whatever is sent.
+ * withdraw.c - withdrawn memory is not written to, by any message.
  *
  * A few processes send datagrams to one queue pair as fast as they can.  Its
  * owner withdraws, in turns, the registration of the buffers, the queue pair
@@ -22,7 +22,7 @@
 
 enum { SENDERS = 3, BYTES = 1000, SLOT = 1088, SLOTS = 32, QKEY = 3 };
 
-/* Where to send to; the senders look at it before each message. */
+/* The target of messages; the senders read it before each message. */
 struct target {
 	_Atomic uint32_t qpn;		/* 0: nowhere for now; UINT32_MAX: end */
 	_Atomic uint32_t lid;
@@ -141,7 +141,7 @@ static void owner_make(struct owner *o, bool shared)
 	atomic_store(&target->qpn, o->e.qp->qp_num);
 }
 
-/* So many messages; their receives are posted again. */
+/* Receive `count` messages and post their receives again. */
 static void owner_receive(struct owner *o, int count)
 {
 	while (count--) {
@@ -157,7 +157,7 @@ static void owner_receive(struct owner *o, int count)
 	}
 }
 
-/* From now on nobody may write. */
+/* Check that no process writes from now on. */
 static void must_stay(struct owner *o, const char *what)
 {
 	uint64_t end;
