@@ -15,9 +15,9 @@
 
 enum {			/* how a child ends: exit codes that mean something */
 	CHILD_WELL = 0,
-	CHILD_SAW_OTHER = 41,	/* than what was there at the fork */
-	CHILD_SAW_LATER = 42,	/* something that the parent did after it */
-	CHILD_LOST = 43,	/* what it wrote itself */
+	CHILD_SAW_OTHER = 41,	/* other contents than at the fork */
+	CHILD_SAW_LATER = 42,	/* a later change by the parent */
+	CHILD_LOST = 43,	/* data that the child wrote */
 };
 
 static const char *begin(struct life *l)
@@ -49,7 +49,7 @@ static int child_reads(struct life *l, int told)
 	return memcmp(l->mem, l->shadow, l->bytes) ? CHILD_SAW_LATER : CHILD_WELL;
 }
 
-/* Every second page: the others must still be what they were. */
+/* Write every second page: the others must be unchanged. */
 static int child_writes(struct life *l, int told)
 {
 	if (memcmp(l->mem, l->shadow, l->bytes))
@@ -82,7 +82,7 @@ static int child_unmaps(struct life *l, int told)
 }
 
 /*
- * Its own heap, and what it has of the buffer by other calls.  A child of a process with several
+ * Free its own heap, and its copy of the buffer by other calls.  A child of a process with several
  * threads may not call malloc (POSIX, fork), and where heap pages are pinned it cannot:
  * src/memwatch/README.md, "Forks".
  */
@@ -175,7 +175,7 @@ static const char *change_frees(struct life *l, size_t need)
 	return change(l, child_frees, _exit);
 }
 
-/* Through all that libraries have left to be called at the end. */
+/* The child runs all exit handlers of libraries. */
 static const char *change_exits(struct life *l, size_t need)
 {
 	(void)need;

@@ -1,4 +1,4 @@
-/* heap.c - kinds of memory.h: what allocators give, the C library's or one that is preloaded. */
+/* heap.c - kinds of memory.h: memory of allocators, the C library's or one that is preloaded. */
 #include <dlfcn.h>
 #include <malloc.h>
 #include <mpi.h>
@@ -7,7 +7,7 @@
 
 #include "memory.h"
 
-/* All that the allocator can give back it does now; each has a way of its own. */
+/* Make the allocator give back all that it can; each has a call of its own. */
 static void trim(void)
 {
 	void (*tcmalloc)(void), (*mimalloc)(bool);
@@ -117,7 +117,7 @@ static const char *begin_early(struct life *l)
 	return is_fresh(l, p, l->limit);
 }
 
-/* For who comes next. */
+/* Free early, for the next life. */
 static void end_early(struct life *l)
 {
 	early.block = realloc(l->own, early.bytes);
@@ -131,7 +131,7 @@ static void *new_arena(void *argument)
 
 	free(l->own);
 	l->own = malloc(l->bytes);
-	/* Something behind it, so that not all of this is given back at once. */
+	/* A block after it, so that not all of this is given back at once. */
 	free(malloc(100000));
 	return NULL;
 }
@@ -209,7 +209,7 @@ static const char *begin_break(struct life *l)
 	return NULL;
 }
 
-/* Down only while the end is ours, and nobody else's memory behind it. */
+/* Lower the end only while it is ours, without other memory after it. */
 static bool break_down(struct life *l)
 {
 	return sbrk(0) == l->home + l->limit + LIFE_PAGE && !brk(l->home);

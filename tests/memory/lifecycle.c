@@ -38,12 +38,12 @@ static struct {
 static int rank, thread_count = 1;
 bool life_threaded;
 
-/* Of a kind: messages and faults where it was received into, or sent from, or changed. */
+/* Counts of a kind: messages and faults where it was received into, sent from, or changed. */
 struct count {
 	int messages, wrong;
 };
 
-/* One of the threads, with what it may not share with the other. */
+/* A thread, with the data that it may not share with the other. */
 struct worker {
 	pthread_t thread;
 	int index;
@@ -59,8 +59,8 @@ static struct worker workers[THREADS];
 /* ---- What the next message is: the same on both ranks ------------------------------------- */
 
 /*
- * Sizes and places come in fours, so that what was registered for the first is there, wrongly,
- * for the others.
+ * Sizes and offsets come in fours, so that a stale registration for the first would be there,
+ * wrongly, for the others.
  */
 static struct message message_of(unsigned round, uint64_t seed)
 {
@@ -86,7 +86,7 @@ static bool receives(const struct message *m)
 
 /* ---- Each kind by itself, at both ends ------------------------------------------------------ */
 
-/* Both or none. */
+/* Begin both buffers or none. */
 static bool begin(struct worker *w, int k)
 {
 	uint64_t seed = options.seed * 1000003 + (uint64_t)(k * 64 + w->index * 2 + rank);
@@ -142,7 +142,7 @@ static void run_kind(struct worker *w, int k)
 	end(w, k);
 }
 
-/* The first kind lives beside all others. */
+/* The first kind lives together with all others. */
 static void run_kinds(struct worker *w)
 {
 	if (!begin(w, 0))
@@ -173,7 +173,7 @@ static void draw_kinds(const bool *all, const struct message *m, uint64_t *state
 	}
 }
 
-/* What is known to go wrong is left out: a message sent from it is wrong in good memory, too. */
+/* Known failures are left out: a message sent from it is wrong in good memory, too. */
 static void run_random(struct worker *w)
 {
 	uint64_t state = options.seed * 104729 + (uint64_t)w->index;
@@ -229,7 +229,7 @@ static void work_all(void)
 		MPI_Comm_free(&workers[t].comm);
 }
 
-/* Rank 0's table of both; how many were wrong, or -1 if there was no message. */
+/* Rank 0's table of both; returns the count of faults, or -1 without any message. */
 static int report(void)
 {
 	struct count both;

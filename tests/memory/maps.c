@@ -22,7 +22,7 @@ static void *map(void *at, size_t bytes, int flags)
 	return mmap(at, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | flags, -1, 0);
 }
 
-/* At the same address if nobody was faster. */
+/* Map at the same address, unless another thread was faster. */
 static void *map_again(void *at, size_t bytes, int flags)
 {
 	void *p = map(at, bytes, flags | MAP_FIXED_NOREPLACE);
@@ -51,7 +51,7 @@ static void end(struct life *l)
 	munmap(l->mem, l->bytes);
 }
 
-/* What stays: the same messages, and nothing happens in between. */
+/* Memory that stays: the same messages, without changes in between. */
 static const char *change_nothing(struct life *l, size_t need)
 {
 	(void)l, (void)need;
@@ -83,7 +83,7 @@ static const char *change_fixed(struct life *l, size_t need)
 	return NULL;
 }
 
-/* By system call: through the C library's syscall, and past it. */
+/* Unmap by system call: through the C library's syscall, and past it. */
 static const char *change_syscall(struct life *l, size_t need)
 {
 	(void)need;
@@ -189,7 +189,7 @@ static const char *change_fixed_mremap(struct life *l, size_t need)
 	void *p;
 
 	(void)need;
-	/* What was mapped at the old place meanwhile is nobody's to write. */
+	/* Memory mapped at the old address meanwhile must stay unwritten. */
 	for (size_t i = 0; to && i < l->bytes; i++)
 		if (to[i] != 0xdd)
 			return "what is mapped where moved memory was has been written";

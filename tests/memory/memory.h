@@ -1,5 +1,5 @@
 /*
- * memory.h - memory and its life, as programs have it: what a registration cache must survive.
+ * memory.h - memory and its life: changes by programs that a registration cache must survive.
  *
  * A *life* is one buffer from its beginning to its end.  Its *kind* says how it begins, how it
  * changes between messages (is unmapped and mapped again, grown, moved, emptied...), and how it
@@ -28,8 +28,8 @@ struct kind;
 struct life {
 	const struct kind *kind;
 	unsigned char *mem;	/* the buffer now */
-	size_t bytes;		/* how long it is now */
-	unsigned char *shadow;	/* what it holds; room for limit bytes */
+	size_t bytes;		/* the present length */
+	unsigned char *shadow;	/* the expected contents; room for limit bytes */
 	size_t limit;		/* bytes is never more; whole pages */
 	uint64_t random;	/* the state of life_draw */
 	/* The kind's own. */
@@ -41,7 +41,7 @@ struct life {
 
 enum {
 	KIND_SEND_ONLY = 1,	/* nothing can be received into it */
-	KIND_ALONE = 2,		/* one life at a time in a process */
+	KIND_ALONE = 2,		/* a process has one life at a time */
 	KIND_SHOWN = 4,		/* a documented limit: counted, never an error */
 };
 
@@ -66,7 +66,7 @@ extern const struct kind map_kinds[], heap_kinds[], shared_kinds[], thread_kinds
 /* The program has several threads that do this at once. */
 extern bool life_threaded;
 
-/* Before MPI_Init: what malloc gives then. */
+/* Before MPI_Init: get memory from malloc. */
 void heap_early(size_t bytes);
 
 enum { LIFE_PAGE = 4096 };
@@ -102,7 +102,7 @@ static inline void life_pages(struct life *l, size_t page, size_t *at, size_t *b
 	*bytes = (all ? pages : 1 + life_draw(l, pages - first)) * page;
 }
 
-/* The buffer is here now, and holds zeros; or what it held, and zeros behind that. */
+/* The buffer is here now, and holds zeros; or its old contents, and zeros after them. */
 static inline void life_is_zero(struct life *l, void *mem, size_t bytes)
 {
 	l->mem = (unsigned char *)mem;
@@ -118,7 +118,7 @@ static inline void life_is_kept(struct life *l, void *mem, size_t bytes)
 	l->bytes = bytes;
 }
 
-/* ... or what nobody knows, from here on: the shadow takes it as it is. */
+/* ... or unknown contents from `kept` on: the shadow takes them as they are. */
 static inline void life_is_unknown(struct life *l, void *mem, size_t kept, size_t bytes)
 {
 	l->mem = (unsigned char *)mem;
@@ -154,7 +154,7 @@ const char *frame_enter(struct life *l, void (*body)(struct life *l, size_t need
 void frame_wait(struct life *l, void *mem, size_t bytes);
 void frame_leave(struct life *l);
 
-/* What module.so has; NULL: not that much.  of_file: 0x5a in each byte, else zeros. */
+/* Data of module.so; NULL: it has fewer bytes.  of_file: 0x5a in each byte, else zeros. */
 __attribute__((visibility("default"))) unsigned char *module_data(size_t bytes, bool of_file);
 __attribute__((visibility("default"))) unsigned char *module_tls(size_t bytes);
 

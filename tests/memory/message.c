@@ -47,7 +47,7 @@ const char *life_begin(struct life *l, const struct kind *kind, size_t limit, ui
 	void *shadow;
 
 	*l = (struct life){.kind = kind, .limit = limit, .bytes = limit, .random = seed, .fd = -1};
-	/* Where no allocator and no life meets it. */
+	/* A mapping, so that no allocator and no life meets it. */
 	shadow = mmap(NULL, limit, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (shadow == MAP_FAILED)
 		return life_failed("mmap of a shadow");
@@ -82,7 +82,7 @@ int life_check(struct life *l, const char *when)
 	return 1;
 }
 
-/* Looked at half of the time, so that the other half meets pages that nobody has touched. */
+/* Check only half of the time, so that the other half meets untouched pages. */
 int life_change(struct life *l, const struct message *m)
 {
 	const char *failed = l->kind->change(l, message_need(m));

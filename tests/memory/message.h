@@ -16,7 +16,7 @@ struct message {
 	const char *peer;	/* the kind of the other rank's buffer */
 };
 
-/* What a message takes of a buffer, and what is to be had for messages up to max. */
+/* The bytes of a buffer that a message needs, and the bytes for messages up to max. */
 size_t message_need(const struct message *m);
 size_t message_limit(size_t max);
 
@@ -25,8 +25,8 @@ const char *life_begin(struct life *l, const struct kind *kind, size_t limit, ui
 void life_end(struct life *l);
 
 /*
- * 1 if something is not as it should be, after one line on stderr (the first of each life), else 0.
- * life_check makes the shadow what is there, so that one fault counts once.
+ * 1 after a fault, with one line on stderr (the first of each life), else 0.  life_check copies
+ * the contents to the shadow, so that one fault counts once.
  */
 int life_check(struct life *l, const char *when);
 int life_change(struct life *l, const struct message *m);

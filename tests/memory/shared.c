@@ -13,7 +13,7 @@
 
 /* ---- System V -------------------------------------------------------------------- */
 
-/* A segment of its own, whose name is gone at once: it lives while it is attached. */
+/* Attach a new segment, whose name is gone at once: it lives while it is attached. */
 static unsigned char *attach_new(struct life *l, void *at, int flags)
 {
 	int id = shmget(IPC_PRIVATE, l->limit, IPC_CREAT | 0600);
@@ -167,7 +167,7 @@ static void end_object(struct life *l)
 	close(l->fd);
 }
 
-/* What came through the mapping is in the object, for those who read it. */
+/* Data received through the mapping is in the object, for its readers. */
 static bool object_has(const struct life *l, const unsigned char *expected)
 {
 	static _Thread_local unsigned char got[65536];
@@ -242,7 +242,7 @@ static const char *change_foreign(struct life *l, size_t need)
 	return NULL;
 }
 
-/* Its pages in another order: the address of each half shows the other, or itself again. */
+/* The pages in another order: the address of each half shows the other, or itself again. */
 static const char *change_remap_pages(struct life *l, size_t need)
 {
 	size_t half = l->limit / 2 / LIFE_PAGE, swapped = l->turn++ % 2 ? 0 : half;
@@ -272,7 +272,7 @@ static const char *change_file(struct life *l, size_t need)
 	return map_object(l, at, PROT_READ | PROT_WRITE, MAP_SHARED);
 }
 
-/* What was written to a private mapping goes with it: then the file's own is there. */
+/* Writes to a private mapping go with it: then the file's own data is there. */
 static const char *change_private_file(struct life *l, size_t need)
 {
 	void *at = l->mem;

@@ -1,6 +1,6 @@
 /*
  * threads.c - kinds of memory.h: memory that ends with a thread or a library, and memory
- * beside which another thread is at work.
+ * next to which another thread is at work.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -14,7 +14,7 @@
 
 /* ---- Stacks and thread-local data (the frames are in frame.c) ------------------------ */
 
-/* Two copies of one library, so that who closes one has closed it. */
+/* Two copies of one library, so that a thread that closes one really closes it. */
 static void *open_module(const char *name)
 {
 	char path[4096];
@@ -176,7 +176,7 @@ enum { SIDE = 16 * LIFE_PAGE };
 struct neighbour {
 	pthread_t thread;
 	atomic_bool ends;
-	unsigned char *side[2];	/* directly before the buffer, and behind it */
+	unsigned char *side[2];	/* directly before the buffer, and after it */
 	bool lost[2];		/* another thread has mapped something there */
 };
 

@@ -1,5 +1,5 @@
 /* clock.c - the functions of virtual.h and src/util/clock.h. */
-#undef _FORTIFY_SOURCE		/* its longjmp does not believe in other stacks */
+#undef _FORTIFY_SOURCE		/* the fortified longjmp rejects other stacks */
 #include "config.h"		/* _GNU_SOURCE */
 
 #include <errno.h>
@@ -26,7 +26,7 @@ enum {
 	TASKS_MAX = 64,
 	STACK_BYTES = 1 << 20,
 	ROUNDS = 8,
-	DEEP_ROUNDS = 4096,	/* empty ones, before nothing due is a deadlock */
+	DEEP_ROUNDS = 4096,	/* empty rounds before nothing due is a deadlock */
 };
 
 enum state { RUNS, WORD, READABLE, SLEEPS, JOINS, ENDED };
@@ -41,12 +41,12 @@ struct task {
 	ucontext_t context;
 	jmp_buf jump;
 	bool begun;
-	volatile bool waits;	/* its state is being changed, or another runs */
+	volatile bool waits;	/* the task's state is being changed, or another runs */
 	void *stack, *fake_stack;
 	int error;		/* errno while another runs */
 
 	enum state state;
-	uint64_t until_ns;	/* of all but RUNS and ENDED; UINT64_MAX: no limit */
+	uint64_t until_ns;	/* all states but RUNS and ENDED; UINT64_MAX: no limit */
 	_Atomic uint32_t *word;
 	uint32_t value;
 	int fd;
@@ -62,7 +62,7 @@ static struct {
 	ucontext_t scheduler;
 	jmp_buf jump;
 	void *fake_stack;
-	const void *bottom;	/* of the scheduler's stack */
+	const void *bottom;	/* the scheduler's stack */
 	size_t bytes;
 	bool found, reporting;
 	pthread_t thread;
@@ -89,8 +89,8 @@ static void enter_stack(void *fake, const void **bottom, size_t *bytes)
 }
 
 /*
- * A sanitizer follows swapcontext.  Else longjmp does once a task has begun: it makes no system
- * call, and places are changed millions of times.
+ * A sanitizer follows swapcontext.  Without one longjmp switches tasks that have begun: it makes no
+ * system call, and tasks are switched millions of times.
  */
 #ifdef __SANITIZE_ADDRESS__
 static void to_task(struct task *t)
@@ -161,7 +161,7 @@ static void say_where(const struct task *t)
 		backtrace_symbols_fd(frame + 3, n - 3, STDERR_FILENO);
 }
 
-/* The others have their turns; back when the state is RUNS again. */
+/* Give the others their turns; returns when the state is RUNS again. */
 static void change_places(struct task *t)
 {
 	do {
@@ -353,7 +353,7 @@ static uint64_t nearest(void)
 }
 
 /*
- * Who polls looks all the time: also right before it happens, and knows then that it has not
+ * A poller polls all the time: also right before an event, and knows then that it has not
  * happened yet.
  */
 static void jump(uint64_t to_ns)
@@ -361,7 +361,7 @@ static void jump(uint64_t to_ns)
 	v.now_ns = to_ns - 1;
 	take_turns();
 	v.now_ns = to_ns;
-	v.due_ns = UINT64_MAX;	/* who still waits looks again */
+	v.due_ns = UINT64_MAX;	/* tasks that still wait check again */
 }
 
 void virtual_run(void)
@@ -449,7 +449,7 @@ void rg_relax(uint64_t due_ns)
 	rg_yield();
 }
 
-/* Without tasks nothing else happens: what is waited for by time has come. */
+/* Without tasks nothing else happens: a wait for a time is over. */
 void rg_yield(void)
 {
 	if (v.current) {
@@ -481,7 +481,7 @@ void rg_wait_word(_Atomic uint32_t *word, uint32_t value, uint64_t most_ns, bool
 
 void rg_wake_word(_Atomic uint32_t *word, bool shared)
 {
-	(void)word, (void)shared;	/* who waits for it looks at it */
+	(void)word, (void)shared;	/* waiting tasks check the word */
 	v.found = true;
 }
 
@@ -504,8 +504,8 @@ void rg_thread_join(pthread_t thread)
 }
 
 /*
- * A task that meets a mutex which another one holds waits as tasks do: in the C library's function
- * all of them would stand.
+ * A task that meets a mutex which another task holds waits as tasks do: the C library's function
+ * would stop all of them.
  */
 int pthread_mutex_lock(pthread_mutex_t *mutex)
 {

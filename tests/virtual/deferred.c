@@ -1,13 +1,13 @@
 /*
  * deferred.c - the deferred end of an RDMA write over a timed fabric.
- *	To memory that only the owner's copy service can write, while the owner does not answer for
- *	longer than one wait: there is no completion before the last byte is written.
+ *	A write to memory that only the owner's copy service can write, while the owner does not
+ *	answer for longer than one wait: there is no completion before the last byte is written.
  *	A completion is not handed out while another thread may be writing such an end.
  *	While the owner moves the memory, for longer than the acknowledgement takes: no completion
- *	either, nor of what failed later.
- *	To memory that has been moved since the message was copied: not by the old mapping.
- *	To memory whose owner is about to move it, as before a fork, and waits for the access
- *	section in which it is written: neither waits for the other.
+ *	either, nor one of a later failure.
+ *	A write to memory that has been moved since the message was copied: not by the old mapping.
+ *	A write to memory whose owner is about to move it, as before a fork, and waits for the access
+ *	section of the write: neither waits for the other.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -24,7 +24,7 @@
 
 enum { BYTES = 10000, SILENT_MS = 250 };
 
-/* Of malloc: no other member maps it. */
+/* Memory of malloc: no other member maps it. */
 static struct buffer unmapped_buffer(struct side *s)
 {
 	static struct options options;
@@ -49,7 +49,7 @@ static double write_to_silent(struct side *s, const void *arg)
 			fill(b.at, round, BYTES);
 		barrier(s);
 		if (s->me == 1) {
-			/* Now and then in the middle of the message, 100 us long, or behind it. */
+			/* Sometimes in the middle of the message, 100 us long, or after it. */
 			pause_ns(round * 15 * US);
 			pthread_mutex_lock(porter);
 			pause_ns(SILENT_MS * (uint64_t)MS);
@@ -57,7 +57,7 @@ static double write_to_silent(struct side *s, const void *arg)
 		} else {
 			post(&e, timed_wr(&b, &sge, IBV_WR_RDMA_WRITE));
 			wait_ok(e.cq);
-			/* Of the other side, in this very process. */
+			/* The other side's memory, in this very process. */
 			check((unsigned char *)(uintptr_t)b.addr, round, BYTES, "completed");
 		}
 		barrier(s);
@@ -79,7 +79,7 @@ static void set_away(bool away)
 	hca_remap_unlock(&before);
 }
 
-/* Until the data have left; looked at so often that the end is not due by then. */
+/* Wait until the data have left; polls are so frequent that the end is not due by then. */
 static void wait_deferred(struct hca_qp *qp)
 {
 	while (!qp->deferred->count) {
@@ -88,7 +88,7 @@ static void wait_deferred(struct hca_qp *qp)
 	}
 }
 
-/* Does a poll wait for a thread that gives a queue pair its turn?  It does by taking turns itself. */
+/* A poll must wait for a thread that gives a queue pair its turn, by taking turns itself. */
 static void poll_beside_turn(struct ibv_cq *cq)
 {
 	struct hca_engine *e = hca_engine_of(hca_cq_of(cq)->fabric);
@@ -157,7 +157,7 @@ static double write_to_moving(struct side *s, const void *arg)
 		post(&e, timed_wr(&b, &sge, IBV_WR_RDMA_WRITE));
 		wait_deferred(qp);
 		set_away(true);
-		/* A queue pair that fails meanwhile has sent it. */
+		/* A queue pair that fails meanwhile has sent the write. */
 		if (round == 2) {
 			struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
 
@@ -166,7 +166,7 @@ static double write_to_moving(struct side *s, const void *arg)
 		for (uint64_t until = rg_now_ns() + MS; rg_now_ns() < until; pause_ns(100 * US)) {
 			require_equal(ibv_poll_cq(e.cq, 1, &wc), 0);
 			require(theirs[BYTES - 1] != pattern(round, BYTES - 1));
-			/* One that waits for an event learns of it later. */
+			/* A program that waits for an event learns of it later. */
 			hca_lock(&cq->lock);
 			require(hca_cq_next_ns(cq, false, 0) > rg_now_ns());
 			hca_unlock(&cq->lock);
@@ -194,7 +194,7 @@ static double write_behind_moving(struct side *s, const void *arg)
 	(void)arg;
 	if (s->me == 1) {
 		owners = hca_mr_of(b.mr);
-		owners->shown = true;	/* which of the arena is not needed, for it does not move */
+		owners->shown = true;	/* arena registrations skip this: they never move */
 	}
 	buffer_swap(s, &b);
 	wr.wr.rdma.rkey = b.rkey;
@@ -211,7 +211,7 @@ static double write_behind_moving(struct side *s, const void *arg)
 			require_equal(link->transfer_begin(qp, &wr, HCA_LINE), 0);
 			require_equal(link->transfer_copy(qp, &wr, HCA_LINE, &deferred), 0);
 			require(deferred > 0);
-			/* The last finds the list full: the room is made where nothing waits. */
+			/* The last finds the list full: room is made while no end has to wait. */
 			if (i == HCA_DEFERRED_MAX) {
 				require_equal(l->count, HCA_DEFERRED_MAX - 1);
 				owners->moved.start = owners->moved.end = 0;

@@ -6,7 +6,7 @@
 #include "virtual.h"
 
 enum {
-	/* librail looks at the clock, and at queues that owe it nothing, every 64 calls. */
+	/* librail checks the clock, and queues that owe it nothing, every 64 calls. */
 	ROUNDS = 160,
 };
 

@@ -6,15 +6,15 @@
  * verb of the sender or the owner is single-stepped.  Before its k-th instruction in the library
  * it stops, and the other side acts: the owner polls, resizes its completion queue, closes,
  * resets or destroys its queue pairs, withdraws memory; or the senders send.  The verb goes on when
- * that is done, or after 5 ms (claims in a mailbox are respected for 1 ms) or 3 s (nobody is
- * waited for as long).  This is done for each pair of verb and act, and each k.  Then
+ * that is done, or after 5 ms (claims in a mailbox are respected for 1 ms) or 3 s (longer than any
+ * wait).  This is done for each pair of verb and act, and each k.  Then
  *	- each message that the sender was told has arrived is there, once, in order, whole,
- *	- those of the other sender all are, and before the verb goes on if the owner polls,
+ *	- all messages of the other sender are, and before the verb goes on if the owner polls,
  *	- each receive of the queue pair that was closed is complete or flushed, once,
  *	- every queue that is left has all its receives: they are used up, one by one,
  *	- nothing is written to memory that was withdrawn.
- * After 3 s the last three do not hold for what the stopped sender had claimed of a queue pair
- * that is gone: nobody can know whether it will ever go on.
+ * After 3 s the last three do not hold for claims of the stopped sender on a queue pair that is
+ * gone: no process can know whether the sender will ever go on.
  *
  * Usage: stops [STRIDE [SEED]]	each pair at every STRIDE-th instruction, from one that is drawn;
  *				for 3 s at a quarter of those
@@ -30,10 +30,10 @@
 
 enum { STRIDE = 61 };
 
-/* So long is one that has stopped waited for, at most. */
+/* The longest wait for a stopped process. */
 #define PATIENCE_NS (1000 * MS_NS)
 
-/* What is being tried: a verb that is stopped, and what happens meanwhile. */
+/* The present trial: a verb that is stopped, and the act meanwhile. */
 static const struct verb {
 	const char *name;
 	void (*before)(void), (*verb)(void);
@@ -46,7 +46,7 @@ static const struct act {
 	bool owners;
 } *act;
 
-/* That of the verb that is stopped. */
+/* The message of the stopped verb. */
 static struct message verbs_message;
 
 static void post_verbs_message(void)
@@ -222,7 +222,7 @@ static void before_reset(void)
 	run.gone = true;
 }
 
-/* One receive of the shared queue is used up, so that there is room for another. */
+/* A receive of the shared queue is used up, so that another one fits. */
 static void before_post(void)
 {
 	send_one(OTHER, SHARED);
@@ -285,7 +285,7 @@ static void judge(void)
 			if (kind != SHARED && (from == OTHER || !(run.gone || run.closed ||
 								  (run.refused && kind == OWN))))
 				use_up(from, kind, DEPTH - taken_by(from, kind));
-	/* Of a queue pair that is gone, completions that nobody saw have gone with it. */
+	/* Completions that no poll saw have gone with their queue pair. */
 	used = taken_by(SENDER, SHARED) + taken_by(OTHER, SHARED);
 	if (run.gone && run.ok[SENDER][SHARED] > run.received[SENDER][SHARED])
 		used += run.ok[SENDER][SHARED] - run.received[SENDER][SHARED];
@@ -295,14 +295,14 @@ static void judge(void)
 
 static struct {
 	bool over;
-	bool served;		/* by a copy service, whose turns are drawn: the path may differ */
+	bool served;		/* a copy service took part: the path may differ */
 	uint64_t number, nap_ns;
 	_Atomic uint32_t go, done;
 } now;
 
 static uint64_t stride, drawn;
 
-/* In the middle of the verb. */
+/* The wait in the middle of the verb. */
 static void nap(void)
 {
 	const uint64_t stopped_ns = rg_now_ns();
@@ -312,7 +312,7 @@ static void nap(void)
 	run.in_time = rg_now_ns() - stopped_ns < PATIENCE_NS;
 }
 
-/* The verb is carried out, and stopped; false: it was not. */
+/* Carry out the verb, and stop it; false: it was not stopped. */
 static bool one(uint64_t number)
 {
 	bool stopped;
@@ -342,7 +342,7 @@ static void trace_alone(void)
 	tear_down();
 }
 
-/* What fails does so by exit. */
+/* A failure calls exit: report the trial then. */
 static void say_where(void)
 {
 	if (act)

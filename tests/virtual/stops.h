@@ -1,4 +1,4 @@
-/* stops.h - stopping a verb at an instruction (stops_at.c); whom it meets (stops_place.c). */
+/* stops.h - stopping a verb at an instruction (stops_at.c); its members (stops_place.c). */
 #ifndef TESTS_STOPS_H
 #define TESTS_STOPS_H
 
@@ -18,18 +18,18 @@
 /* ---- stops_at.c ------------------------------------------------------------- */
 
 /*
- * First a verb is single-stepped, nobody else acting, and the instructions of the library that it
- * carries out are noted.  Then, to stop before one of them, a breakpoint is set there, which lets
- * it pass as often as it came before.
+ * First a verb is single-stepped while no other member acts, and the instructions of the library
+ * that it carries out are noted.  Then a breakpoint stops the verb before one of them, after it has
+ * let the verb pass as often as the trace has the same address before.
  */
 extern uint64_t trace_length;
 const void *trace_at(uint64_t number);
 
-/* Once; exits with 77 where it cannot be. */
+/* Call it once; it exits with 77 where stopping is impossible. */
 void stops_prepare(void);
 void trace_verb(void (*verb)(void));
 /*
- * Before instruction `number` `stopped` is called, in which the task may wait.  False: the
+ * `stopped` is called before instruction `number`; the task may wait in it.  False: the
  * instruction was not met.
  */
 bool stop_verb(void (*verb)(void), uint64_t number, void (*stopped)(void));
@@ -41,8 +41,8 @@ enum { OWN, SHARED, LOOSE, UD, KINDS };		/* RC; RC into the SRQ; UC; UD */
 
 enum {
 	BYTES = 200, GRH = 40, SLOT = 512,
-	OUT = 8,			/* slots of messages that go out, of each kind */
-	DEPTH = 4,			/* of each receive queue */
+	OUT = 8,			/* slots of outgoing messages per kind */
+	DEPTH = 4,			/* receives per queue */
 };
 
 struct member {
@@ -50,20 +50,20 @@ struct member {
 	struct ibv_cq *cq;
 	struct ibv_srq *srq;
 	struct buffer in, out, away;	/* away: memory that is withdrawn */
-	struct end e[MEMBERS][KINDS];	/* by who is at the other end; UD: of [me] */
+	struct end e[MEMBERS][KINDS];	/* index: member at the other end; UD: [me] */
 	struct ibv_ah *ah;		/* to the owner */
 };
 extern struct member member[MEMBERS];
 
-/* What has become of this round's messages. */
+/* The fate of this round's messages. */
 extern struct round {
 	uint32_t sent[MEMBERS][KINDS], ended[MEMBERS][KINDS], ok[MEMBERS][KINDS];
 	uint32_t received[MEMBERS][KINDS], flushed[KINDS];
-	uint32_t reposted[MEMBERS][KINDS];	/* of the receives that these took */
+	uint32_t reposted[MEMBERS][KINDS];	/* receives posted again */
 	bool reposts;			/* each at once */
 	bool closed, gone, withdrawn;	/* the queue pairs to the sender; memory */
 	bool refused;			/* a write to that memory closes its queue pair, too */
-	bool in_time;			/* the verb went on before anyone lost patience */
+	bool in_time;			/* the verb went on before any wait timed out */
 } run;
 
 struct message {
@@ -74,7 +74,7 @@ struct message {
 
 void members_open(const struct options *options);
 void members_close(void);
-/* Queues are made, and each way has carried a message. */
+/* Make the queues, and send a message of each kind. */
 void set_up(void);
 void tear_down(void);
 
@@ -86,19 +86,19 @@ void post_message(struct message *m);
 void send_one(int from, int kind);
 void all_send(int from);
 
-/* Of one completion of the owner that is a success. */
+/* Note a successful completion of the owner. */
 void take_message(const struct ibv_wc *wc);
-/* A completion is taken; false: there is none.  Who lives and what is stuck is looked at, too. */
+/* Take a completion; false: none.  Also checks for dead peers and stuck entries. */
 bool take_any(void);
 bool take_sent(int from);
 bool all_ended(int from);
 bool all_here(int from);
-/* Everything that is under way, for so long at most. */
+/* Wait for all messages under way, for `most_ns` at most. */
 void settle(uint64_t most_ns);
 void must_have_all(int from);
-/* How many of its messages have taken a receive that was not posted again. */
+/* The count of its messages that have taken a receive not posted again. */
 uint32_t taken_by(int from, int kind);
-/* All that is posted there can be used, one by one. */
+/* Check that all posted receives can be used, one by one. */
 void use_up(int from, int kind, uint32_t count);
 
 #endif

@@ -20,7 +20,7 @@ uint64_t trace_length;
 static struct {
 	_Atomic bool tracing;
 	bool stopped, passing;		/* passing: one step, then the breakpoint is set again */
-	unsigned char *at, byte;	/* the breakpoint, NULL: none; what stood there */
+	unsigned char *at, byte;	/* the breakpoint, NULL: none; the byte that it replaced */
 	uint64_t passes;
 	const void *task;
 	void (*call)(void);
@@ -40,7 +40,7 @@ static void remove_breakpoint(void)
 	stop.at = NULL;
 }
 
-/* One more instruction; false: no more of them is to be traced. */
+/* Note an instruction; false: tracing ends. */
 static bool note_instruction(const char *at)
 {
 	if (!atomic_load(&stop.tracing) || virtual_self() != stop.task)
@@ -67,7 +67,7 @@ static void on_trap(int signal, siginfo_t *info, void *context)
 		if (here && !stop.passes) {
 			int error;
 
-			/* First: it may be in the way to errno, too. */
+			/* First of all: the access to errno may meet it, too. */
 			remove_breakpoint();
 			error = errno;
 			stop.stopped = true;
@@ -95,7 +95,7 @@ static void set_trap_flag(void)
 			 "lea 128(%%rsp), %%rsp" : : "i"(TRAP_FLAG) : "memory", "cc");
 }
 
-/* After a wait, in which others were not stepped. */
+/* Step again after a wait; others were not stepped. */
 void virtual_returns(void)
 {
 	if (atomic_load(&stop.tracing) && virtual_self() == stop.task)
@@ -136,7 +136,7 @@ const void *trace_at(uint64_t number)
 	return number < trace_length ? trace[number] : NULL;
 }
 
-/* One thread, which is in none of this while it is written to. */
+/* The only thread does not execute this text while it is written. */
 static void make_text_writable(void)
 {
 	const uintptr_t page = 4096, begin = (uintptr_t)__executable_start & -page;

@@ -31,7 +31,7 @@ static uint32_t room_of(int kind)
 	return BYTES + (kind == UD ? GRH : 0);
 }
 
-/* The shared queue's and UD's slots stand as the owner's own. */
+/* The shared queue's and UD's slots count as the owner's own. */
 void post_slot(int from, int kind, uint32_t slot)
 {
 	struct member *o = &member[OWNER];
@@ -204,7 +204,7 @@ static bool take(void)
 	return true;
 }
 
-/* Who still lives and what is stuck is looked at every 64th time. */
+/* Every 64th call checks for dead peers and stuck entries. */
 bool take_any(void)
 {
 	int i;
@@ -275,7 +275,7 @@ uint32_t taken_by(int from, int kind)
 	return run.received[from][kind] - run.reposted[from][kind];
 }
 
-/* What is left over, of messages that are no more, would make it fail. */
+/* Leftovers of messages that are gone would make it fail. */
 void use_up(int from, int kind, uint32_t count)
 {
 	uint32_t i, before = run.received[from][kind];
@@ -312,7 +312,7 @@ void set_up(void)
 			make_link(from, kind);
 		make_ud(&member[from]);
 	}
-	/* One of each, so that the ways are known. */
+	/* A message of each kind, so that connections are resolved. */
 	all_send(SENDER);
 	all_send(OTHER);
 	settle(1000 * MS_NS);

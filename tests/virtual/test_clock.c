@@ -43,7 +43,7 @@ static void test_sleep(void **state)
 {
 	(void)state;
 	run_two(1, sleeper, sleeper);
-	/* b first; who is first at 300, the seed says. */
+	/* b first; the seed decides the first at 300. */
 	assert_memory_equal(trace, "b@200 ", 6);
 	assert_non_null(strstr(trace, "a@300 "));
 	assert_non_null(strstr(trace, "b@300 "));
@@ -70,7 +70,7 @@ static void waiter(void *name)
 {
 	rg_wait_word(&word, 0, 1000, false);
 	note(name);
-	/* A comparison with what has not come is enough to be there when it comes. */
+	/* A comparison with a future time is enough to run at that time. */
 	while (!rg_reached(VIRTUAL_START_NS + 750, rg_now_ns()))
 		rg_yield();
 	note(name);
@@ -154,7 +154,7 @@ static void ticks(void *name)
 		rg_sleep_ns(1000000000);
 }
 
-/* What a run in a child says before it exits with 1. */
+/* The output of a run in a child before it exits with 1. */
 static void dies(void (*one)(void *), void (*other)(void *), const char *words[])
 {
 	static char text[16384];

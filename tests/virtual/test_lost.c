@@ -1,6 +1,6 @@
 /*
- * test_lost.c - how librail finds that a peer is lost, on a virtual clock: what this host knows of a
- * way or a process decides, and silence never does; each rail that is in use is probed, and no other.
+ * test_lost.c - how librail finds that a peer is lost, on a virtual clock: this host's knowledge of
+ * a path or a process decides, and silence never does; each rail in use is probed, and no other.
  */
 #include "cmocka_all.h"
 
@@ -29,7 +29,7 @@ static void on_lost(void *user, unsigned index, int error)
 	const struct job *job = user;
 
 	CHECK(error < 0);
-	/* The rank's own port may be down, and messages to itself go through the port. */
+	/* A rank's own port may be down, and messages to itself go through it. */
 	if (index == (unsigned)job->rank)
 		return;
 	seen[job->rank].errors++;
@@ -57,8 +57,8 @@ struct silence {
 	enum how how;
 	const char *soft;
 	uint64_t silent_ns;	/* process 1 makes no call meanwhile */
-	bool leaves;		/* it has closed its rails before anything is sent */
-	/* When process 0 hears that process 1 is lost; 0: never. */
+	bool leaves;		/* process 1 has closed its rails before anything is sent */
+	/* The time at which process 0 hears that process 1 is lost; 0: never. */
 	uint64_t from_ns, to_ns;
 	const char *says;
 };
@@ -95,7 +95,7 @@ static void process_0(struct job *job, const struct silence *c)
 
 	capture_begin(2);
 	if (c->leaves)
-		rg_sleep_ns(10 * MS);		/* it answers nothing any more */
+		rg_sleep_ns(10 * MS);		/* no answer from now on */
 	begin = rg_now_ns();
 	until = begin + c->silent_ns;
 	if (c->how == SENDS)
@@ -126,7 +126,7 @@ static void process_0(struct job *job, const struct silence *c)
 		CHECK_EQUAL(job_seen.status, -ECONNRESET);
 }
 
-/* Nobody is lost: what process 1 sends, or is sent, arrives. */
+/* No process is lost: messages from and to process 1 arrive. */
 static void go_on(struct job *job, const struct silence *c)
 {
 	static struct rail_op op[2];
@@ -166,7 +166,7 @@ static void silence_body(struct job *job)
 	job_close(job);
 }
 
-/* The first look is late; a repetition, at most 256 ms away, makes it and the last one. */
+/* The first check is late; a repetition, at most 256 ms away, makes it and the last one. */
 #define CUT_FROM (REACH_LIMIT_NS + REACH_FIRST_NS)
 #define CUT_TO (CUT_FROM + 512 * MS)
 
@@ -178,20 +178,20 @@ static void test_silence(void **state)
 		{ SENDS, "ports=2,loss=0.9", 20 * S, false, CUT_FROM, CUT_TO, "packets are lost" },
 		{ SENDS, "ports=2,down=0/soft0:1@1us", 20 * S, false, CUT_FROM, CUT_TO, "is DOWN" },
 		{ SENDS, "ports=2,down=1/soft0:1@1us", 20 * S, false, CUT_FROM, CUT_TO, "is DOWN" },
-		/* Another rail than that of the connections. */
+		/* The fault is on another rail than the connections. */
 		{ SENDS, "ports=2,down=1/soft0:2@1us,up=1/soft0:2@9s", 8 * S },
 		/* Back in time, and again. */
 		{ SENDS, "ports=2,down=1/soft0:1@1us+1/soft0:1@4s,up=1/soft0:1@3s+1/soft0:1@7s", 9 * S },
-		/* A receiver looks once a second. */
+		/* A receiver checks once a second. */
 		{ WATCHES_NAMED, "ports=2,loss=1", 20 * S, false, REACH_LIMIT_NS, 5 * S + 200 * MS, "soft0:1" },
 		{ WATCHES_AMONG, "ports=2,loss=1", 20 * S, false, REACH_LIMIT_NS, 5 * S + 200 * MS, "soft0:1" },
 		{ WATCHES_END, "ports=2,down=1/soft0:1@1us,up=1/soft0:1@19s", 20 * S },
-		/* A process that has gone is no matter of time; to have left in good order is no end. */
+		/* A process that is gone is lost at once; a departure in good order is no loss. */
 		{ SENDS, "ports=2", 20 * S, true, 0, 1 * S, "its process has closed its rails" },
 		{ WATCHES_NAMED, "ports=2", 20 * S, true, 0, 3 * S, "its process has closed its rails" },
 		{ WATCHES_AMONG, "ports=2", 20 * S, true, 0, 3 * S, "its process has closed its rails" },
 		{ WATCHES_END, "ports=2", 20 * S, true },
-		/* Stopped, or computing without a look, for minutes. */
+		/* Stopped, or computing without a call, for minutes. */
 		{ SENDS, "ports=2", 600 * S },
 		{ WATCHES_NAMED, "ports=2", 60 * S },
 		{ WATCHES_AMONG, "ports=2", 60 * S },
@@ -207,7 +207,7 @@ static void test_silence(void **state)
 	}
 }
 
-/* To wait for a peer by name makes a connection; to wait for any does not. */
+/* A receiver that names a peer is connected with it; a receiver from any is not. */
 static void watch_body(struct job *job)
 {
 	const struct silence *c = job->arg;
@@ -272,7 +272,7 @@ static void on_large(void *user, const struct rail_message *msg)
 	CHECK_EQUAL(rail_accept(msg->peer, msg->rendezvous, &buf, &e->in), 0);
 }
 
-/* A message each way; each rail carries a share if the way stripes. */
+/* A message in each direction; each rail has its share of a striped one. */
 static void both_ways(struct job *job, const struct rail_way *way)
 {
 	const struct rail_header header = { { 0 } };
@@ -300,7 +300,7 @@ static void use_body(struct job *job)
 	if (job->rank == 0)
 		capture_begin(2);
 	job_barrier(job);
-	/* Nothing is sent any more: each waits for the other. */
+	/* No message is sent now: each waits for the other. */
 	while (!rg_reached(until, rg_now_ns()) && !seen[job->rank].errors)
 		job_progress(job);
 	job_barrier(job);
@@ -317,14 +317,14 @@ static void use_body(struct job *job)
 static void test_use(void **state)
 {
 	static const struct use cases[] = {
-		/* The third rail carries chunks alone. */
+		/* The third rail carries only chunks. */
 		{ "ports=3,down=0/soft0:3@3s", &traffic_ways[RAIL_STRIPE], 1, true },
 		{ "ports=3,rate=20GB/s,latency=1us,down=0/soft0:3@3s", &traffic_ways[RAIL_STRIPE], 3,
 		  true },
 		{ "ports=3,down=1/soft0:1@3s", &traffic_ways[RAIL_STRIPE], 1, true },
 		/* Process 1 sends on the second one. */
 		{ "ports=3,down=0/soft0:2@3s", &traffic_ways[RAIL_BIND], 1, true },
-		/* None that is used. */
+		/* The fault is on an unused rail. */
 		{ "ports=3,down=0/soft0:3@3s", &traffic_ways[RAIL_BIND], 1, false },
 		/* Back before its retries are over. */
 		{ "ports=3,down=0/soft0:3@3s,up=0/soft0:3@4s", &traffic_ways[RAIL_STRIPE], 1, false },

@@ -19,7 +19,7 @@
 
 #define SPEC "ports=2,rate=1GB/s,latency=2us"
 
-/* A byte takes 1 ns.  A message has a record beside it, an RTS or a CTS is a whole slot. */
+/* A byte takes 1 ns.  A record goes with a message; an RTS or a CTS is a whole slot. */
 enum {
 	LATENCY_NS = 2000, LARGE = 4 << 20, ROUNDS = 5,
 	RECORD = sizeof(struct rail_record), SLOT = sizeof(struct rail_slot),
@@ -28,7 +28,7 @@ enum {
 struct message {
 	struct rail_way way;
 	size_t bytes;
-	uint64_t ns;			/* one way */
+	uint64_t ns;			/* in one direction */
 };
 
 struct player {
@@ -140,13 +140,13 @@ static void test_large(void **state)
 
 enum { BYTES = 1 << 20, WINDOW = 8, MESSAGES = 32, WARM_UP = 128 };
 
-/* What the estimate says at first; the ports' own rates when NULL. */
+/* The initial estimate; NULL: the ports' own rates. */
 static const uint64_t even[] = { 1, 1 }, inverse[] = { 1, 1000 }, nothing[] = { 1, 100000 };
 
 struct target {
 	struct rail_way way;
 	const uint64_t *start;
-	double share, off;		/* of the first rail */
+	double share, off;		/* the first rail's */
 	const char *soft;
 	double rate;			/* bytes per ns, to 1 %; 0: not judged */
 };
@@ -156,7 +156,7 @@ struct stream {
 	struct rail_op out[WINDOW], in[WINDOW];
 	bool in_used[WINDOW];
 	int posted, done, landed;
-	uint32_t deepest;		/* chunks on a lane that any could have taken, at most */
+	uint32_t deepest;		/* most chunks on a lane that any lane could have taken */
 };
 
 static struct stream stream[2];
@@ -213,7 +213,7 @@ static void send_all(struct job *job, const struct rail_way *way, int messages)
 	}
 }
 
-/* So many messages from 0 to 1; the share of the first rail in this process's bytes. */
+/* Send `messages` from 0 to 1; returns the first rail's share of this process's bytes. */
 static double share_of(struct job *job, const struct rail_way *way, int messages)
 {
 	uint64_t bytes[2];
@@ -269,7 +269,7 @@ static void share_body(struct job *job)
 		job_fail(__FILE__, __LINE__, "policy %d, %s: %.4f of the bytes on the first rail, "
 			 "should be %.4f", t->way.policy, t->way.rendezvous ? "read" : "write",
 			 share, t->share);
-	/* Many chunks wait: then two on a lane are not all, or a long wire would run dry. */
+	/* While many chunks wait, a lane holds more than two, or a long wire would run dry. */
 	if (job->rank == 0 && t->way.policy == RAIL_PULL && !t->way.rendezvous)
 		CHECK(s->deepest > 2 && s->deepest < MESSAGES);
 	while (rail_busy(job->ctx))
@@ -309,7 +309,7 @@ static void test_weighted(void **state)
 	check_share(RAIL_WEIGHTED, nothing, 0.75, 0.01);
 }
 
-/* What two rails bring together: their sum, or what a bus or an adapter lets through. */
+/* The rate of two rails: their sum, or the limit of a bus or an adapter. */
 static void test_sums(void **state)
 {
 	static const struct target targets[] = {

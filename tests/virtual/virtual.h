@@ -7,9 +7,9 @@
  * empty rounds in a row it jumps to the nearest time that a task waits for.  So a test does not
  * depend on the machine's time, and the same seed gives the same run.
  *
- * If no task waits for a time, it is a deadlock; if more virtual time has passed than the test
- * allows, it is treated as one.  Both end the process with exit code 1, after the waiting place
- * of each task has been printed.
+ * A state in which no task waits for a time is a deadlock; more virtual time than the test allows
+ * counts as one.  Both end the process with exit code 1, after the waiting place of each task has
+ * been printed.
  */
 #ifndef TESTS_VIRTUAL_H
 #define TESTS_VIRTUAL_H
