@@ -165,7 +165,7 @@ static bool all_stand(void)
 	bool stand = true;
 
 	for (int i = 0; i < CALLS; i++)
-		stand &= patch_stands(&patch[i]);
+		stand &= patch_is_valid(&patch[i]);
 	return stand;
 }
 
@@ -187,7 +187,7 @@ static bool repair(void)
 
 	pthread_mutex_lock(&lock);
 	for (int i = 0; i < CALLS && ok; i++)
-		ok = patch_stands(&patch[i]) || repair_one(i);
+		ok = patch_is_valid(&patch[i]) || repair_one(i);
 	if (!ok)
 		fail(-ENOTSUP, "another library has patched the C library's functions");
 	pthread_mutex_unlock(&lock);

@@ -33,7 +33,7 @@ void *patch_jump_target(const void *function);
  */
 int patch_set(struct patch *p, void *function, void *hook);
 
-static inline bool patch_stands(const struct patch *p)
+static inline bool patch_is_valid(const struct patch *p)
 {
 	return atomic_load_explicit(p->at, memory_order_relaxed) == p->jump;
 }

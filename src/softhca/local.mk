@@ -52,8 +52,8 @@ libsofthca_core_la_SOURCES += src/softhca/link/memory/ask.c src/softhca/link/mem
 	src/softhca/link/memory/ud.c src/softhca/link/memory/ud.h
 libsofthca_core_la_SOURCES += src/softhca/engine/progress_thread.c src/softhca/engine/progress_thread.h \
 	src/softhca/engine/cq_ex.c src/softhca/engine/engine.c src/softhca/engine/engine.h \
-	src/softhca/engine/flush.c src/softhca/engine/flush.h src/softhca/engine/linger.c \
-	src/softhca/engine/linger.h src/softhca/engine/pace.c src/softhca/engine/pace.h \
+	src/softhca/engine/flush.c src/softhca/engine/flush.h src/softhca/engine/deferred_wait.c \
+	src/softhca/engine/deferred_wait.h src/softhca/engine/pace.c src/softhca/engine/pace.h \
 	src/softhca/engine/poll.c src/softhca/engine/poll.h src/softhca/engine/port_events.c \
 	src/softhca/engine/port_events.h src/softhca/engine/post.c src/softhca/engine/post.h \
 	src/softhca/engine/qp_states.c src/softhca/engine/qp_states.h src/softhca/engine/recv.c \

@@ -337,7 +337,7 @@ static void patch(struct script *s)
 		word = (uint32_t *)(void *)&fuzz.fabric->shm->adapter[0] + where;
 		break;
 	case 4:
-		word = (uint32_t *)(void *)own->taken + where;
+		word = (uint32_t *)(void *)own->invalidated + where;
 		break;
 	default:
 		word = (uint32_t *)(void *)&own->bounce[0] + where % 16;
@@ -352,7 +352,7 @@ static void change_row(uint8_t how)
 
 	atomic_store(&fuzz.table->mr[1].stamp, how & 1 ? 0 : stamp);
 	fuzz.table->mr[1].qpn = how & 2 ? QPN : 0;
-	atomic_store(&fuzz.theirs->taken[1], how & 4 ? stamp : 0);
+	atomic_store(&fuzz.theirs->invalidated[1], how & 4 ? stamp : 0);
 }
 
 static void run_script(struct script *s)
@@ -400,7 +400,7 @@ static void install(const struct image *m)
 
 	memcpy(&t->qp[0], &m->qp, sizeof(m->qp));
 	memcpy(fuzz.table->mr, m->mr, sizeof(m->mr));
-	memset(t->taken, 0, 2 * sizeof(t->taken[0]));
+	memset(t->invalidated, 0, 2 * sizeof(t->invalidated[0]));
 	memcpy(t->wakeup, m->wakeup, sizeof(m->wakeup));
 	memcpy(t->heap, m->heap, sizeof(m->heap));
 	nobody_works();

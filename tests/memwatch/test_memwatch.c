@@ -441,7 +441,7 @@ static void test_patched_after(void **state)
 	memset(&mine, 0, sizeof(mine));
 	assert_int_equal(patch_set(&mine, libc_munmap(), (void *)their_kind_munmap), 0);
 	assert_true(rg_memwatch_check());
-	assert_true(patch_stands(&mine));
+	assert_true(patch_is_valid(&mine));
 	heard_count = theirs = 0;
 	assert_int_equal(munmap(b, PAGE), 0);
 	assert_true(was_heard(RG_MEM_UNMAP, b));

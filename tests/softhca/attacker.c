@@ -63,7 +63,7 @@ static void scribble(struct attacker *a)
 		flip(p->qp, 8 * sizeof(p->qp[0]));
 		break;
 	case 1:
-		flip(p->taken, 8 * sizeof(p->taken[0]));
+		flip(p->invalidated, 8 * sizeof(p->invalidated[0]));
 		flip(a->fabric->table->mr, 8 * sizeof(a->fabric->table->mr[0]));
 		break;
 	case 2:

@@ -223,12 +223,12 @@ static struct {
 static void note(struct hca_moved *m)
 {
 	assert_int_equal(m->start, m->end);
-	*(m->away ? &seen.away : &seen.back) += 1;
+	*(m->moving ? &seen.away : &seen.back) += 1;
 }
 
 static void note_wait(void)
 {
-	assert_true(seen.m.away);
+	assert_true(seen.m.moving);
 	seen.waits++;
 }
 
@@ -323,7 +323,7 @@ static void test_threads_back(void **state)
 		pthread_join(writer, &failed);
 		assert_null(failed);
 		assert_int_equal(m.start, m.end);
-		assert_false(m.away);
+		assert_false(m.moving);
 		hca_moved_drop(&m);
 		hca_remap_back(other, PAGES * PAGE);
 		assert_true(is_as_before(other));

@@ -74,7 +74,7 @@ static void set_away(bool away)
 	sigset_t before;
 
 	hca_remap_lock(&before);
-	owners->moved.away = away;
+	owners->moved.moving = away;
 	hca_mr_moved(&owners->moved);
 	hca_remap_unlock(&before);
 }
@@ -194,7 +194,7 @@ static double write_behind_moving(struct side *s, const void *arg)
 	(void)arg;
 	if (s->me == 1) {
 		owners = hca_mr_of(b.mr);
-		owners->shown = true;	/* arena registrations skip this: they never move */
+		owners->published = true;	/* arena registrations skip this: they never move */
 	}
 	buffer_swap(s, &b);
 	wr.wr.rdma.rkey = b.rkey;

@@ -71,7 +71,7 @@ HCA_EXPORT int softhca_query_reach(const struct ibv_ah *ibv, uint32_t qpn)
 	if (fate != HCA_FATE_ALIVE)
 		return fate == HCA_FATE_DEAD ? SOFTHCA_DEAD : SOFTHCA_LEFT;
 	if (f->spec.schedule.count)
-		hca_fault_advance(f, rg_now_ns());
+		hca_loss_advance(f, rg_now_ns());
 	return hca_path_up(f, ah->from, ah->to) &&
 	       hca_loss_ppb(f->shm, &f->spec, ah->from, ah->to) < CUT_PPB ? SOFTHCA_REACHED :
 									     SOFTHCA_CUT;

@@ -179,8 +179,8 @@ struct hca_shm_mr {
 	uint32_t access;	/* enum ibv_access_flags */
 	uint32_t pd;
 	uint32_t qpn;		/* not 0: only the peer connected to this queue pair may use */
-				/* and invalidate it: hca_shm_process.taken */
-	_Atomic uint32_t away;	/* temporarily not to be copied to or from by address */
+				/* and invalidate it: hca_shm_process.invalidated */
+	_Atomic uint32_t moving;	/* temporarily not to be copied to or from by address */
 	uint64_t iova;		/* base of remote addresses */
 	uint64_t addr;		/* the owner's address of iova */
 	uint64_t length;
@@ -434,7 +434,7 @@ struct hca_shm_process {
 	_Atomic uint32_t copy_wakeup;			/* a futex: counts requests */
 
 	/* Stamps of windows that peers invalidated (SEND with invalidate), by row of the table. */
-	alignas(HCA_PAGE) _Atomic uint64_t taken[HCA_MRS_MAX];
+	alignas(HCA_PAGE) _Atomic uint64_t invalidated[HCA_MRS_MAX];
 	alignas(HCA_PAGE) struct hca_shm_qp qp[HCA_QPS_MAX];
 	alignas(HCA_PAGE) struct hca_shm_bounce bounce[HCA_BOUNCES];
 	alignas(HCA_PAGE) unsigned char heap[];	/* HCA_HEAP_BYTES; heap_bytes are mapped */

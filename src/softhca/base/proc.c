@@ -90,7 +90,7 @@ struct process {
 };
 
 /* 0, or -1 with errno as hca_process_start_time. */
-static int look_at_process(pid_t pid, struct process *p)
+static int check_process(pid_t pid, struct process *p)
 {
 	char path[32], text[1024], *at;
 	ssize_t n;
@@ -134,7 +134,7 @@ uint64_t hca_process_start_time(pid_t pid)
 {
 	struct process p;
 
-	if (look_at_process(pid, &p) || ((p.state == 'Z' || p.state == 'X') && p.threads <= 1))
+	if (check_process(pid, &p) || ((p.state == 'Z' || p.state == 'X') && p.threads <= 1))
 		return 0;
 	return p.start_time;
 }
@@ -143,7 +143,7 @@ bool hca_process_stopped(pid_t pid, uint64_t start_time)
 {
 	struct process p;
 
-	return !look_at_process(pid, &p) && p.start_time == start_time &&
+	return !check_process(pid, &p) && p.start_time == start_time &&
 	       (p.state == 'T' || p.state == 't');
 }
 

@@ -2,7 +2,7 @@
 #include "util/clock.h"
 #include "softhca/engine/engine.h"
 #include "softhca/engine/flush.h"
-#include "softhca/engine/linger.h"
+#include "softhca/engine/deferred_wait.h"
 #include "softhca/engine/pace.h"
 #include "softhca/engine/port_events.h"
 #include "softhca/engine/post.h"
@@ -149,7 +149,7 @@ void hca_engine_finish(struct hca_qp *qp, int status)
 static int transfer(struct hca_qp *qp, const struct hca_wqe *w)
 {
 	if (qp->reliable && qp->sq.wait == HCA_NOT_WAITING && !hca_mw_is_local(w->wr.opcode) &&
-	    hca_fault_exhausts(qp, w->bytes))
+	    hca_loss_exhausts(qp, w->bytes))
 		return IBV_WC_RETRY_EXC_ERR;
 	return qp->fabric->link->transfer_whole(qp, &w->wr, w->bytes);
 }
@@ -164,7 +164,7 @@ static bool progress_untimed(struct hca_qp *qp)
 		int rc = transfer(qp, w);
 
 		if (rc < 0 && !qp->reliable) {
-			if (qp->fabric->link->lag_waits(qp))
+			if (qp->fabric->link->wait_for_receiver(qp))
 				return true;
 			continue;
 		}
@@ -263,7 +263,7 @@ static bool overflowed(struct hca_cq *cq)
 }
 
 /* An overflowed queue raises one event; each of its queue pairs in use raises its own. */
-static bool look_at_cq(struct hca_cq *cq)
+static bool check_cq(struct hca_cq *cq)
 {
 	if (hca_likely(!overflowed(cq)))
 		return false;
@@ -286,7 +286,7 @@ static void raise_fault(struct hca_qp *qp, uint32_t fault)
 	}
 }
 
-void hca_qp_look_for_first(struct hca_qp *qp, bool last)
+void hca_qp_check_first(struct hca_qp *qp, bool last)
 {
 	uint32_t first;
 
@@ -301,7 +301,7 @@ void hca_qp_look_for_first(struct hca_qp *qp, bool last)
 }
 
 /* Work that claiming peers leave to the owner of a shared receive queue. */
-static void look_at_shared(struct hca_qp *qp)
+static void check_shared(struct hca_qp *qp)
 {
 	struct hca_shared *s = qp->shared;
 	struct ibv_srq *srq = qp->ibv.qp_base.srq;
@@ -312,14 +312,14 @@ static void look_at_shared(struct hca_qp *qp)
 		hca_event_srq(hca_srq_of(srq), IBV_EVENT_SRQ_LIMIT_REACHED);
 }
 
-static void look_at_qp(struct hca_qp *qp)
+static void check_qp(struct hca_qp *qp)
 {
 	uint32_t fault = atomic_exchange(&qp->shm->fault, 0);
-	bool send_cq = look_at_cq(hca_send_cq(qp)), recv_cq = look_at_cq(hca_recv_cq(qp));
+	bool send_cq = check_cq(hca_send_cq(qp)), recv_cq = check_cq(hca_recv_cq(qp));
 
 	if (qp->shared)
-		look_at_shared(qp);
-	hca_qp_look_for_first(qp, false);
+		check_shared(qp);
+	hca_qp_check_first(qp, false);
 	if (!fault && !send_cq && !recv_cq)
 		return;
 	hca_lock(&qp->lock);
@@ -331,7 +331,7 @@ static void look_at_qp(struct hca_qp *qp)
 }
 
 /* fabric.life held. */
-static void look_for_faults(struct hca_fabric *f)
+static void check_faults(struct hca_fabric *f)
 {
 	uint32_t i, top = atomic_load(&f->qp_top);
 
@@ -339,7 +339,7 @@ static void look_for_faults(struct hca_fabric *f)
 		struct hca_qp *qp = atomic_load(&f->qp[i]);
 
 		if (qp && hca_qp_state(qp) >= IBV_QPS_RTR)
-			look_at_qp(qp);
+			check_qp(qp);
 	}
 }
 
@@ -351,8 +351,8 @@ static void look(struct hca_fabric *f)
 	if (!atomic_exchange(&f->faults, 0) && seen == atomic_load(&f->attention))
 		return;
 	atomic_store(&f->attention, seen);
-	look_for_faults(f);
-	hca_fault_look(f);
+	check_faults(f);
+	hca_port_events_handle(f);
 }
 
 /* Drain all completions of a shared receive queue; false: some find no room. */
@@ -371,7 +371,7 @@ static bool drain_all(struct hca_fabric *f, const struct hca_shared *s)
 }
 
 /* Receives that dead peers have claimed are posted again. */
-static void look_for_claims(struct hca_fabric *f)
+static void check_claims(struct hca_fabric *f)
 {
 	uint32_t i, top = atomic_load(&f->qp_top);
 
@@ -385,7 +385,7 @@ static void look_for_claims(struct hca_fabric *f)
 }
 
 /* Bring queue pairs whose peer has died to the error state. */
-static void look_for_deaths(struct hca_fabric *f)
+static void check_deaths(struct hca_fabric *f)
 {
 	uint32_t i, top = atomic_load(&f->qp_top);
 
@@ -460,7 +460,7 @@ void hca_engine_run(struct hca_fabric *f)
 	hca_unlock(&f->life);
 }
 
-void hca_engine_look(struct hca_fabric *f)
+void hca_engine_handle_events(struct hca_fabric *f)
 {
 	if (!hca_fabric_told(f))
 		return;
@@ -478,7 +478,7 @@ void hca_engine_idle(struct hca_fabric *f)
 	    !hca_trylock(&f->life))
 		return;
 	atomic_store_explicit(&e->looked_ns, now, memory_order_relaxed);
-	look_for_deaths(f);
-	look_for_claims(f);
+	check_deaths(f);
+	check_claims(f);
 	hca_unlock(&f->life);
 }

@@ -41,7 +41,7 @@ void hca_engine_remove(struct hca_qp *qp);
 void hca_engine_run(struct hca_fabric *f);
 
 /* Act now on events that peers have signalled; waits for another thread that does so. */
-void hca_engine_look(struct hca_fabric *f);
+void hca_engine_handle_events(struct hca_fabric *f);
 
 /* Continue the oldest work requests of a queue pair.  qp->lock held. */
 void hca_sq_progress(struct hca_qp *qp);
@@ -59,7 +59,7 @@ void hca_engine_finish(struct hca_qp *qp, int status);
  * Raise COMM_EST if a first message has arrived; `last`: a later one no longer
  * raises it.  fabric.life held.
  */
-void hca_qp_look_for_first(struct hca_qp *qp, bool last);
+void hca_qp_check_first(struct hca_qp *qp, bool last);
 
 static inline bool hca_engine_due(struct hca_fabric *f)
 {

@@ -2,7 +2,7 @@
 #include "util/clock.h"
 #include "softhca/engine/engine.h"
 #include "softhca/engine/flush.h"
-#include "softhca/engine/linger.h"
+#include "softhca/engine/deferred_wait.h"
 #include "softhca/object/event.h"
 #include "softhca/engine/pace.h"
 #include "softhca/engine/post.h"
@@ -110,7 +110,8 @@ static bool flush_srq(struct hca_qp *qp)
 	if (qp->last_told)
 		return false;
 	if (!rg_reached(qp->rq.flush_deadline_ns, rg_now_ns()) &&
-	    ((qp->datagram ? hca_shared_busy(qp->shared) : qp->fabric->link->peer_inside(qp)) ||
+	    ((qp->datagram ? hca_shared_busy(qp->shared) :
+			     qp->fabric->link->peer_in_access_section(qp)) ||
 	     !hca_cq_drain(hca_recv_cq(qp))))
 		return true;
 	qp->last_told = true;

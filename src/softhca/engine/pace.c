@@ -3,7 +3,7 @@
 
 #include "util/clock.h"
 #include "softhca/engine/engine.h"
-#include "softhca/engine/linger.h"
+#include "softhca/engine/deferred_wait.h"
 #include "softhca/engine/pace.h"
 #include "softhca/object/loss.h"
 #include "softhca/object/mw.h"
@@ -166,7 +166,7 @@ static int ask(struct hca_qp *qp, const struct hca_wqe *w, uint64_t now)
 	int rc = ask_path(qp, now);
 
 	if (rc || !hca_is_answered(w->wr.opcode) ||
-	    hca_fault_first_lost(qp, qp->conn.address, 1))
+	    hca_loss_first_lost(qp, qp->conn.address, 1))
 		return rc;
 	return lose_packet(qp, true, now, 0);
 }
@@ -179,7 +179,7 @@ static int hold_up(struct hca_qp *qp, int why)
 	if (qp->reliable)
 		rc = hca_engine_wait_or_fail(qp, why);
 	else
-		qp->fabric->link->lag_waits(qp);	/* at its limit the next try loses it */
+		qp->fabric->link->wait_for_receiver(qp);	/* else the next try loses it */
 	return rc ? rc : WAIT;
 }
 
@@ -314,7 +314,7 @@ static int quantum(struct hca_qp *qp, struct hca_wqe *w, uint64_t now)
 	if (rc)
 		return rc;
 	packets = hca_packets(bytes, path->mtu);
-	good = qp->reliable ? hca_fault_first_lost(qp, qp->conn.address, packets) : packets;
+	good = qp->reliable ? hca_loss_first_lost(qp, qp->conn.address, packets) : packets;
 	if (good < packets)
 		return lose(qp, w, path, t, bytes, good);
 	defer = bytes == w->bytes - qp->message.done && w->wr.opcode == IBV_WR_RDMA_WRITE;
@@ -353,7 +353,7 @@ static int step(struct hca_qp *qp, struct hca_wqe *w)
 	if (qp->pace->sent)
 		return ON;
 	if (qp->fabric->spec.schedule.count)
-		hca_fault_advance(qp->fabric, now);
+		hca_loss_advance(qp->fabric, now);
 	rc = recover(qp, now);
 	if (!rc && !qp->pace->begun)
 		rc = begin(qp, w, now);

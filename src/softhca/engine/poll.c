@@ -102,7 +102,7 @@ static inline int poll_cq(struct hca_cq *cq, int max, struct ibv_wc *wc, uint64_
 	idle = n ? 0 : cq->idle + 1;
 	cq->idle = idle;
 	if (hca_unlikely((idle && idle % LOOK_POLLS == 0) || polls % BUSY_POLLS == 0))
-		hca_cq_unstick(cq);
+		hca_cq_revoke_stale_claim(cq);
 	hca_unlock(&cq->lock);
 	if (cq->timed && !n)
 		atomic_store_explicit(&hca_engine_of(cq->fabric)->waited_ns, now,

@@ -12,7 +12,7 @@ static void tell_users(struct hca_device *d, uint32_t port, bool down)
 		       down ? IBV_EVENT_PORT_ERR : IBV_EVENT_PORT_ACTIVE);
 }
 
-static void look_at_port(struct hca_device *d, uint32_t port)
+static void check_port(struct hca_device *d, uint32_t port)
 {
 	uint64_t state = hca_device_port_word(d, port);
 	uint64_t before = d->port_seen[port - 1];
@@ -26,7 +26,7 @@ static void look_at_port(struct hca_device *d, uint32_t port)
 	tell_users(d, port, hca_port_is_down(state));
 }
 
-static void look_at_ports(struct hca_fabric *f)
+static void check_ports(struct hca_fabric *f)
 {
 	struct hca_device *d;
 	uint32_t port;
@@ -37,11 +37,11 @@ static void look_at_ports(struct hca_fabric *f)
 	pthread_mutex_unlock(&f->slow);
 	for (; d; d = d->next)
 		for (port = 1; port <= f->spec.ports; port++)
-			look_at_port(d, port);
+			check_port(d, port);
 }
 
 /* Leave the fast path; if the path is down, the peer must be resolved again. */
-static void look_at_path(struct hca_qp *qp)
+static void check_path(struct hca_qp *qp)
 {
 	hca_lock(&qp->lock);
 	if (hca_qp_state(qp) >= IBV_QPS_RTR && !qp->pace && !hca_path_clear(qp)) {
@@ -52,17 +52,17 @@ static void look_at_path(struct hca_qp *qp)
 	hca_unlock(&qp->lock);
 }
 
-void hca_fault_look(struct hca_fabric *f)
+void hca_port_events_handle(struct hca_fabric *f)
 {
 	uint32_t i, top = atomic_load(&f->qp_top);
 
 	if (!hca_is_faulty(f->shm))
 		return;
-	look_at_ports(f);
+	check_ports(f);
 	for (i = 0; i < top; i++) {
 		struct hca_qp *qp = atomic_load(&f->qp[i]);
 
 		if (qp)
-			look_at_path(qp);
+			check_path(qp);
 	}
 }

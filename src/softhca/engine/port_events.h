@@ -8,6 +8,6 @@
 struct hca_fabric;
 
 /* Act on ports that have changed since the last call.  fabric.life held. */
-void hca_fault_look(struct hca_fabric *f);
+void hca_port_events_handle(struct hca_fabric *f);
 
 #endif

@@ -4,7 +4,7 @@
 #include "util/clock.h"
 #include "softhca/engine/engine.h"
 #include "softhca/engine/flush.h"
-#include "softhca/engine/linger.h"
+#include "softhca/engine/deferred_wait.h"
 #include "softhca/engine/pace.h"
 #include "softhca/engine/post.h"
 #include "softhca/object/ah.h"
@@ -258,7 +258,7 @@ int hca_post_batch(struct hca_qp *qp, const struct ibv_send_wr *wr, uint32_t cou
 	for (i = 0; i < count; i++)
 		post_one(qp, &wr[i]);
 	if (qp->pace)
-		hca_linger(qp);
+		hca_wait_for_deferred(qp);
 	return 0;
 }
 
@@ -278,7 +278,7 @@ static __attribute__((noinline)) int post_list(struct hca_qp *qp, struct ibv_sen
 			*bad = wr;
 	}
 	if (qp->pace)
-		hca_linger(qp);
+		hca_wait_for_deferred(qp);
 	return rc;
 }
 

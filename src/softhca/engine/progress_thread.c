@@ -63,8 +63,8 @@ static uint64_t keep_schedule(struct hca_fabric *f)
 
 	if (!f->spec.schedule.count)
 		return UINT64_MAX;
-	left_ns = hca_fault_advance(f, rg_now_ns());
-	hca_engine_look(f);
+	left_ns = hca_loss_advance(f, rg_now_ns());
+	hca_engine_handle_events(f);
 	return left_ns;
 }
 

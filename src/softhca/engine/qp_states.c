@@ -163,7 +163,7 @@ static int change(struct hca_qp *qp, const struct ibv_qp_attr *a, int mask, int 
 	if (from == IBV_QPS_INIT && to == IBV_QPS_RTR)
 		open_to_peer(qp);
 	if (to == IBV_QPS_RTS)
-		hca_qp_look_for_first(qp, true);
+		hca_qp_check_first(qp, true);
 	if (from == IBV_QPS_RTS && to == IBV_QPS_SQD) {
 		qp->draining = true;
 		qp->drain_told = (mask & IBV_QP_EN_SQD_ASYNC_NOTIFY) && a->en_sqd_async_notify;
@@ -171,7 +171,7 @@ static int change(struct hca_qp *qp, const struct ibv_qp_attr *a, int mask, int 
 	qp->fast = false;
 	atomic_store(&qp->state, to);
 	if (to == IBV_QPS_RTS)
-		hca_fault_start(qp->fabric);
+		hca_loss_start(qp->fabric);
 	hca_sq_progress(qp);
 	return 0;
 }
@@ -207,7 +207,7 @@ int hca_qp_modify(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int mask)
 	struct hca_qp *qp = hca_qp_of(ibv);
 	int rc;
 
-	hca_engine_look(qp->fabric);	/* a peer may have brought it to the error state */
+	hca_engine_handle_events(qp->fabric);	/* a peer may have brought it to the error state */
 	hca_lock(&qp->fabric->life);
 	rc = modify_locked(qp, attr, mask);
 	hca_unlock(&qp->fabric->life);
@@ -223,7 +223,7 @@ int hca_qp_query(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int mask,
 {
 	struct hca_qp *qp = hca_qp_of(ibv);
 
-	hca_engine_look(qp->fabric);
+	hca_engine_handle_events(qp->fabric);
 	hca_lock(&qp->lock);
 	*attr = qp->attr;
 	attr->qp_state = attr->cur_qp_state = (enum ibv_qp_state)hca_qp_state(qp);

@@ -77,7 +77,7 @@ int hca_cq_event_get(struct ibv_comp_channel *ibv, struct ibv_cq **out, void **c
 	for (;;) {
 		/* In this order: a queue that fires after the check sends another wake-up. */
 		rung = hca_wakeup_drain(&ch->wakeup);
-		hca_engine_look(ch->fabric);
+		hca_engine_handle_events(ch->fabric);
 		if (hca_engine_due(ch->fabric))
 			hca_engine_run(ch->fabric);
 		cq = hca_channel_take(ch, rung, &due);
@@ -99,7 +99,7 @@ int hca_event_get(struct ibv_context *c, struct ibv_async_event *event)
 	for (;;) {
 		/* In this order: an event after the check sends another wake-up. */
 		hca_wakeup_drain(wakeup);
-		hca_engine_look(f);
+		hca_engine_handle_events(f);
 		if (hca_events_take(c, event))
 			return 0;
 		if (!hca_wakeup_blocks(wakeup)) {

@@ -240,7 +240,7 @@ bool hca_cq_mailbox_take(struct hca_cq *cq, struct hca_completion *c)
 }
 
 /* Entries after an unpublished claim at the head must not wait for ever: revoke it. */
-void hca_cq_unstick(struct hca_cq *cq)
+void hca_cq_revoke_stale_claim(struct hca_cq *cq)
 {
 	struct hca_shm_cqe *e = &cq->mailbox.shm->slot[cq->head & cq->mailbox.mask];
 	uint64_t state = atomic_load_explicit(&e->state, memory_order_relaxed), now;
@@ -299,7 +299,7 @@ bool hca_cq_drain(struct hca_cq *cq)
 		atomic_load_explicit(&cq->mailbox.shm->slot[cq->head & cq->mailbox.mask].state,
 				     memory_order_relaxed) == state_of(cq, cq->head, HCA_FREE);
 	if (!empty)
-		hca_cq_unstick(cq);	/* a caller that waits need not poll */
+		hca_cq_revoke_stale_claim(cq);	/* a caller that waits need not poll */
 	hca_unlock(&cq->lock);
 	return empty;
 }
@@ -342,7 +342,7 @@ uint64_t hca_cq_stuck_ns(struct hca_cq *cq)
 	if (!ahead || ahead > cq->mailbox.mask ||
 	    state != state_of(cq, cq->head + ahead, HCA_FULL))
 		return 0;
-	hca_cq_unstick(cq);
+	hca_cq_revoke_stale_claim(cq);
 	return cq->stuck_ns + CLAIM_NS;
 }
 

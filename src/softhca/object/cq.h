@@ -145,7 +145,7 @@ void hca_cq_heap_pop(struct hca_cq *cq, struct hca_completion *out);
  * Revoke a claim on the head entry that has not been published for too long, so that later
  * entries do not wait for ever.  Called when nothing has arrived for a while.
  */
-void hca_cq_unstick(struct hca_cq *cq);
+void hca_cq_revoke_stale_claim(struct hca_cq *cq);
 /* hca_cq_drain without the result. */
 void hca_cq_drain_locked(struct hca_cq *cq);
 /* hca_cq_drain_locked, up to room instead of size. */

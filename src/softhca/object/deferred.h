@@ -25,7 +25,7 @@ struct hca_deferred {
 	uint64_t due_ns;
 	uint64_t remote;		/* the peer's address */
 	unsigned char *local;		/* local address; NULL: not mapped */
-	const _Atomic uint64_t *live, *taken;	/* the registration's: hca_remote_stands */
+	const _Atomic uint64_t *live, *invalidated;	/* hca_remote_is_valid */
 	uint64_t stamp;
 	uint32_t bytes;
 	unsigned char data[HCA_LINE];

@@ -66,7 +66,7 @@ struct hca_mr {
 	unsigned char *base;		/* local address of iova */
 	_Atomic uint64_t mapped, mapped_end;	/* layout.h */
 	struct hca_moved moved;		/* the mapped part of memory outside the arena */
-	bool shown;			/* the row is published; under remap.h's lock, if moved */
+	bool published;			/* the row is published; under remap.h's lock, if moved */
 	_Atomic int windows;		/* bound to it */
 	struct hca_dm *dm;		/* NULL */
 };
@@ -102,14 +102,14 @@ static inline const struct hca_mr *hca_mr_find(const struct hca_fabric *f, uint3
 }
 
 /* Is its row still valid?  The peer may have invalidated a window. */
-static inline bool hca_mr_stands(const struct hca_mr *mr)
+static inline bool hca_mr_is_valid(const struct hca_mr *mr)
 {
 	const struct hca_fabric *f = mr->fabric;
 	uint32_t index = mr->key >> HCA_KEY_GEN_BITS;
 	uint64_t stamp = atomic_load(&f->table->mr[index].stamp);
 
 	return (uint32_t)stamp == mr->key &&
-	       (!mr->qpn || atomic_load(&f->self->taken[index]) != stamp);
+	       (!mr->qpn || atomic_load(&f->self->invalidated[index]) != stamp);
 }
 
 /*

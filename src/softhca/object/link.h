@@ -61,10 +61,10 @@ struct hca_link_operations {
 	 */
 	bool (*quiesce)(struct hca_fabric *f, struct hca_qp *only);
 	/* The queue pair accepts nothing now: is its peer still in an access section? */
-	bool (*peer_inside)(struct hca_qp *qp);
+	bool (*peer_in_access_section)(struct hca_qp *qp);
 	/* A registration that peers may need copied for them is published; one is withdrawn. */
-	void (*mr_shown)(struct hca_fabric *f, const struct hca_mr *mr);
-	void (*mr_hidden)(struct hca_fabric *f);
+	void (*mr_published)(struct hca_fabric *f, const struct hca_mr *mr);
+	void (*mr_withdrawn)(struct hca_fabric *f);
 
 	/* ---- Life of a queue pair ---- */
 
@@ -110,7 +110,7 @@ struct hca_link_operations {
 	 * An unreliable message that found no receive waits for a lagging receiver, a second at
 	 * most; false: this message has waited long enough.
 	 */
-	bool (*lag_waits)(struct hca_qp *qp);
+	bool (*wait_for_receiver)(struct hca_qp *qp);
 };
 
 #endif

@@ -6,7 +6,7 @@
 
 /* ---- Ports and time ------------------------------------------------------ */
 
-void hca_fault_start(struct hca_fabric *f)
+void hca_loss_start(struct hca_fabric *f)
 {
 	uint64_t never = 0;
 
@@ -14,7 +14,7 @@ void hca_fault_start(struct hca_fabric *f)
 		atomic_compare_exchange_strong(&f->shm->started_ns, &never, rg_now_ns());
 }
 
-uint64_t hca_fault_advance(struct hca_fabric *f, uint64_t now_ns)
+uint64_t hca_loss_advance(struct hca_fabric *f, uint64_t now_ns)
 {
 	uint32_t done;
 	uint64_t left_ns = hca_schedule_advance(f->shm, &f->spec, now_ns, &done);
@@ -29,7 +29,7 @@ uint64_t hca_fault_advance(struct hca_fabric *f, uint64_t now_ns)
 enum ibv_port_state hca_port_state(struct hca_fabric *f, uint32_t address)
 {
 	if (f->spec.schedule.count)
-		hca_fault_advance(f, rg_now_ns());
+		hca_loss_advance(f, rg_now_ns());
 	return hca_port_up(f->shm, &f->spec, address) ? IBV_PORT_ACTIVE : IBV_PORT_DOWN;
 }
 
@@ -64,7 +64,7 @@ uint32_t hca_random(struct hca_qp *qp)
 	return hca_rng_next(rng(qp));
 }
 
-uint32_t hca_fault_first_lost(struct hca_qp *qp, uint32_t to, uint32_t packets)
+uint32_t hca_loss_first_lost(struct hca_qp *qp, uint32_t to, uint32_t packets)
 {
 	uint32_t ppb = loss_to(qp, to), i;
 
@@ -80,14 +80,14 @@ static uint32_t packets_of(const struct hca_qp *qp, uint32_t bytes)
 	return qp->attr.path_mtu ? hca_packets(bytes, 128u << qp->attr.path_mtu) : 1;
 }
 
-bool hca_fault_lost(struct hca_qp *qp, uint32_t to, uint32_t bytes)
+bool hca_loss_lost(struct hca_qp *qp, uint32_t to, uint32_t bytes)
 {
 	uint32_t packets = packets_of(qp, bytes);
 
 	if (hca_likely(!hca_is_faulty(qp->fabric->shm)))
 		return false;
 	return !hca_path_up(qp->fabric, qp->address, to) ||
-	       hca_fault_first_lost(qp, to, packets) < packets;
+	       hca_loss_first_lost(qp, to, packets) < packets;
 }
 
 void hca_qp_retried(struct hca_qp *qp, uint32_t times)
@@ -98,7 +98,7 @@ void hca_qp_retried(struct hca_qp *qp, uint32_t times)
 				  memory_order_relaxed);
 }
 
-bool hca_fault_exhausts(struct hca_qp *qp, uint32_t bytes)
+bool hca_loss_exhausts(struct hca_qp *qp, uint32_t bytes)
 {
 	uint32_t packets = packets_of(qp, bytes), ppb, again = 0, i;
 	bool exhausted = false;

@@ -28,12 +28,12 @@
 struct hca_qp;
 
 /* A queue pair is ready to send: start the schedule's clock, unless it runs already. */
-void hca_fault_start(struct hca_fabric *f);
+void hca_loss_start(struct hca_fabric *f);
 /*
  * Apply the schedule up to now, and raise the attention of this process if anything has changed.
  * Returns the time until the next change; UINT64_MAX: there is none.  Any thread, any time.
  */
-uint64_t hca_fault_advance(struct hca_fabric *f, uint64_t now_ns);
+uint64_t hca_loss_advance(struct hca_fabric *f, uint64_t now_ns);
 
 /* The state as of now. */
 enum ibv_port_state hca_port_state(struct hca_fabric *f, uint32_t address);
@@ -51,13 +51,13 @@ static inline bool hca_path_up(const struct hca_fabric *f, uint32_t from, uint32
 bool hca_path_clear(const struct hca_qp *qp);
 
 /* The index of the first lost packet of `packets` to `to`; or `packets`. */
-uint32_t hca_fault_first_lost(struct hca_qp *qp, uint32_t to, uint32_t packets);
+uint32_t hca_loss_first_lost(struct hca_qp *qp, uint32_t to, uint32_t packets);
 
 /* UC and UD: is a message of so many bytes to `to` lost? */
-bool hca_fault_lost(struct hca_qp *qp, uint32_t to, uint32_t bytes);
+bool hca_loss_lost(struct hca_qp *qp, uint32_t to, uint32_t bytes);
 
 /* RC on an untimed fabric: is a packet of the message lost more than retry_cnt times in a row? */
-bool hca_fault_exhausts(struct hca_qp *qp, uint32_t bytes);
+bool hca_loss_exhausts(struct hca_qp *qp, uint32_t bytes);
 
 /* A random number below 2^32, from the queue pair's own sequence. */
 uint32_t hca_random(struct hca_qp *qp);

@@ -41,10 +41,11 @@ static int check_access(unsigned access)
 static int reserve_row(struct hca_fabric *f, uint32_t index)
 {
 	const uint64_t row = (uintptr_t)&f->table->mr[index] - (uintptr_t)f->table;
-	const uint64_t taken = (uintptr_t)&f->self->taken[index] - (uintptr_t)f->self;
+	const uint64_t offset = (uintptr_t)&f->self->invalidated[index] - (uintptr_t)f->self;
 	int rc = hca_segment_reserve(f->table_fd, row, sizeof(f->table->mr[index]));
 
-	return rc ? rc : hca_segment_reserve(f->self_fd, taken, sizeof(f->self->taken[index]));
+	return rc ? rc : hca_segment_reserve(f->self_fd, offset,
+					     sizeof(f->self->invalidated[index]));
 }
 
 int hca_mr_claim_key(struct hca_fabric *f, uint32_t *key)
@@ -94,7 +95,7 @@ static void write_row(struct hca_mr *mr)
 	shm->access = mr->access;
 	shm->pd = mr->remote_pd;
 	shm->qpn = mr->qpn;
-	atomic_store_explicit(&shm->away, mr->moved.away, memory_order_relaxed);
+	atomic_store_explicit(&shm->moving, mr->moved.moving, memory_order_relaxed);
 	shm->mapped = mr->mapped;
 	shm->mapped_end = mr->mapped_end;
 	shm->iova = mr->iova;
@@ -112,12 +113,12 @@ void hca_mr_publish(struct hca_mr *mr)
 		mr->mapped = mr->moved.start;
 		mr->mapped_end = mr->moved.end;
 		write_row(mr);
-		mr->shown = true;
+		mr->published = true;
 		hca_remap_unlock(&before);
 	} else {
 		write_row(mr);
 	}
-	mr->fabric->link->mr_shown(mr->fabric, mr);
+	mr->fabric->link->mr_published(mr->fabric, mr);
 }
 
 static void clear_row(const struct hca_mr *mr)
@@ -135,21 +136,21 @@ void hca_mr_hide(struct hca_mr *mr)
 	if (mr->moved.listed) {
 		hca_remap_lock(&before);
 		clear_row(mr);
-		mr->shown = false;
+		mr->published = false;
 		hca_remap_unlock(&before);
 	} else {
 		clear_row(mr);
 	}
-	mr->fabric->link->mr_hidden(mr->fabric);
+	mr->fabric->link->mr_withdrawn(mr->fabric);
 }
 
 /* A window that its peer has invalidated stays so under a new stamp (hca_mw_invalidate_theirs). */
 static void take_along(struct hca_mr *mr, uint64_t old, uint64_t stamp)
 {
-	_Atomic uint64_t *taken = &mr->fabric->self->taken[mr->key >> HCA_KEY_GEN_BITS];
+	_Atomic uint64_t *invalidated = &mr->fabric->self->invalidated[mr->key >> HCA_KEY_GEN_BITS];
 
-	if (mr->qpn && atomic_load(taken) == old)
-		atomic_store(taken, stamp);
+	if (mr->qpn && atomic_load(invalidated) == old)
+		atomic_store(invalidated, stamp);
 }
 
 /* The row keeps a stamp throughout: concurrent look-ups by peers must find it. */
@@ -159,9 +160,9 @@ void hca_mr_moved(struct hca_moved *m)
 	struct hca_shm_mr *shm = &mr->fabric->table->mr[mr->key >> HCA_KEY_GEN_BITS];
 	uint64_t old, stamp;
 
-	if (!mr->shown)
+	if (!mr->published)
 		return;			/* hca_mr_publish will see */
-	atomic_store(&shm->away, m->away);
+	atomic_store(&shm->moving, m->moving);
 	if (mr->mapped == m->start && mr->mapped_end == m->end)
 		return;
 	mr->mapped = m->start;

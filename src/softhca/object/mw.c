@@ -25,7 +25,7 @@ static void unbind(struct hca_mw *mw)
 /* Is it bound?  The peer may have invalidated it.  fabric.slow held. */
 static bool is_bound(struct hca_mw *mw)
 {
-	if (mw->under && !hca_mr_stands(&mw->row))
+	if (mw->under && !hca_mr_is_valid(&mw->row))
 		unbind(mw);
 	return mw->under;
 }

@@ -41,14 +41,14 @@ struct hca_remote_mr {
 	/* Offsets of the part that is mapped locally, and the local address of its begin. */
 	uint64_t mapped, mapped_end;
 	unsigned char *base;
-	const _Atomic uint64_t *taken;	/* a window: equals stamp once invalidated; NULL */
+	const _Atomic uint64_t *invalidated;	/* a window: equals stamp once invalidated; NULL */
 };
 
-static inline bool hca_remote_stands(const _Atomic uint64_t *live, const _Atomic uint64_t *taken,
-				     uint64_t stamp)
+static inline bool hca_remote_is_valid(const _Atomic uint64_t *live,
+				       const _Atomic uint64_t *invalidated, uint64_t stamp)
 {
 	return atomic_load_explicit(live, memory_order_acquire) == stamp &&
-	       (!taken || atomic_load_explicit(taken, memory_order_acquire) != stamp);
+	       (!invalidated || atomic_load_explicit(invalidated, memory_order_acquire) != stamp);
 }
 
 /*

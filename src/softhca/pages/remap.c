@@ -191,7 +191,7 @@ static void set(struct hca_moved *m, uint64_t start, uint64_t end)
 {
 	m->start = start;
 	m->end = end;
-	m->away = hca_remap_state.making_private > 0;
+	m->moving = hca_remap_state.making_private > 0;
 	if (m->from < m->to)
 		list_add(m);
 }

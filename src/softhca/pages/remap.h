@@ -30,8 +30,8 @@ struct hca_moved {
 	bool listed;			/* on the list; the two above are valid */
 	uint64_t from, to;		/* addresses of all that is registered */
 	uint64_t start, end;		/* the part's; equal: nothing */
-	bool away;			/* temporarily not to be copied to by address either */
-	/* Called when start, end or away has changed; locked, perhaps inside malloc; or NULL. */
+	bool moving;			/* temporarily not to be copied to by address either */
+	/* Called when start, end or moving has changed; locked, perhaps inside malloc; or NULL. */
 	void (*changed)(struct hca_moved *m);
 };
 
@@ -94,7 +94,7 @@ rg_memwatch_fn hca_remap_hear;
  * Fork handlers.  Before fork all moved memory becomes private, by way of a private
  * mapping of the segment whose pages are copied at once: no write of another thread is
  * lost, and the kernel makes the child's snapshot as usual.  hca_remap_quiesce waits for
- * the users of mappings, after struct hca_moved has marked them away; NULL: there are none.
+ * the users of mappings, after struct hca_moved has marked them moving; NULL: there are none.
  */
 extern void (*hca_remap_quiesce)(void);
 void hca_remap_before_fork(void);

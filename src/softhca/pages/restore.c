@@ -365,7 +365,7 @@ static bool send_away(uint64_t start, uint64_t end)
 		if (m->from >= end || m->to <= start)
 			continue;
 		m->end = m->start;
-		m->away = true;
+		m->moving = true;
 		tell(m);
 		any = true;
 	}
@@ -409,9 +409,9 @@ static void begin_private(uint64_t start, uint64_t end)
 	/* Only the last thread knows that the move is over. */
 	hca_remap_state.making_private--;
 	for (m = hca_remap_state.list; m && !hca_remap_state.making_private; m = m->next) {
-		if (!m->away)
+		if (!m->moving)
 			continue;
-		m->away = false;
+		m->moving = false;
 		tell(m);
 	}
 	hca_remap_unlock(&before);

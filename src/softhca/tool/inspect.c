@@ -134,7 +134,7 @@ static bool is_known(const struct hca_sight *sight, uint64_t nonce)
 	return false;
 }
 
-static int look_at_descriptor(struct hca_sight *sight, pid_t pid, int fd)
+static int check_descriptor(struct hca_sight *sight, pid_t pid, int fd)
 {
 	struct hca_seen seen = { 0 }, *more;
 
@@ -153,7 +153,7 @@ static int look_at_descriptor(struct hca_sight *sight, pid_t pid, int fd)
 	return 0;
 }
 
-static int look_at_process(struct hca_sight *sight, pid_t pid)
+static int check_process(struct hca_sight *sight, pid_t pid)
 {
 	char path[64], link[64];
 	struct dirent *e;
@@ -167,14 +167,14 @@ static int look_at_process(struct hca_sight *sight, pid_t pid)
 
 		link[n > 0 ? n : 0] = '\0';
 		if (strncmp(link, "/memfd:softhca-fabric", 21) == 0)
-			rc = look_at_descriptor(sight, pid, atoi(e->d_name));
+			rc = check_descriptor(sight, pid, atoi(e->d_name));
 	}
 	if (dir)
 		closedir(dir);
 	return rc;
 }
 
-static int look_at_processes(struct hca_sight *sight)
+static int check_processes(struct hca_sight *sight)
 {
 	DIR *dir = opendir("/proc");
 	struct dirent *e;
@@ -182,7 +182,7 @@ static int look_at_processes(struct hca_sight *sight)
 
 	while (!rc && dir && (e = readdir(dir)))
 		if (isdigit((unsigned char)e->d_name[0]))
-			rc = look_at_process(sight, atoi(e->d_name));
+			rc = check_process(sight, atoi(e->d_name));
 	if (dir)
 		closedir(dir);
 	return rc;
@@ -198,7 +198,7 @@ int hca_inspect(struct hca_sight *sight)
 	hca_identity_get(&sight->me);
 	rc = hca_registry_each(see_file, sight);
 	if (!rc)
-		rc = look_at_processes(sight);
+		rc = check_processes(sight);
 	if (rc)
 		hca_inspect_end(sight);
 	return rc;

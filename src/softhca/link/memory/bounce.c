@@ -108,7 +108,7 @@ static unsigned char *allowed(struct hca_fabric *f, uint32_t key, uint64_t addr,
 	const struct hca_mr *mr = hca_mr_find(f, key);
 	uint64_t at;
 
-	if (!mr || !(mr->access & any) || !hca_mr_stands(mr))
+	if (!mr || !(mr->access & any) || !hca_mr_is_valid(mr))
 		return NULL;
 	at = addr - (uintptr_t)mr->base;
 	return at <= mr->length && bytes <= mr->length - at ? mr->base + at : NULL;
@@ -238,7 +238,7 @@ void hca_copy_service_need(struct hca_fabric *f, const struct hca_mr *mr)
 		hca_copy_service_start(f);
 }
 
-void hca_copy_service_pass(struct hca_fabric *f)
+void hca_copy_service_quiesce(struct hca_fabric *f)
 {
 	if (!atomic_load(&f->link_state->copy_service.started))
 		return;

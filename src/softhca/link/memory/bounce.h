@@ -50,7 +50,7 @@ void hca_copy_service_need(struct hca_fabric *f, const struct hca_mr *mr);
 /* Start it because a peer asks for it: 0, or -EPERM: SOFTHCA_COPY=kernel, or no memory. */
 int hca_copy_service_start(struct hca_fabric *f);
 /* On return the copy service no longer uses memory that was withdrawn before this call. */
-void hca_copy_service_pass(struct hca_fabric *f);
+void hca_copy_service_quiesce(struct hca_fabric *f);
 void hca_copy_service_stop(struct hca_fabric *f);
 
 /*

@@ -165,7 +165,7 @@ static bool read_own_mr(struct hca_conn *c, uint32_t pd, uint32_t key, struct hc
 		.addr = (uintptr_t)mr->base, .mapped_end = mr->length, .base = mr->base,
 		.stamp = atomic_load(&f->table->mr[index].stamp),
 		.live = &f->table->mr[index].stamp,
-		.taken = mr->qpn ? &f->self->taken[index] : NULL,
+		.invalidated = mr->qpn ? &f->self->invalidated[index] : NULL,
 	};
 	return (uint32_t)out->stamp == key;	/* or it is being bound anew */
 }
@@ -204,14 +204,14 @@ static bool read_mr(struct hca_conn *c, uint32_t pd, uint32_t key, struct hca_re
 	if (atomic_load_explicit(&mr->stamp, memory_order_relaxed) != stamp || their_pd != pd ||
 	    (qpn && qpn != c->qpn))
 		return false;
-	out->taken = qpn ? &c->peer->shm->taken[index] : NULL;
+	out->invalidated = qpn ? &c->peer->shm->invalidated[index] : NULL;
 	map_mr(c, out, mapped, mapped_end);
 	return true;
 }
 
 static bool is_known_window(const struct hca_remote_mr *m, uint32_t key)
 {
-	return m->taken && (uint32_t)m->stamp == key &&
+	return m->invalidated && (uint32_t)m->stamp == key &&
 	       atomic_load_explicit(m->live, memory_order_acquire) == m->stamp;
 }
 
@@ -231,15 +231,15 @@ const struct hca_remote_mr *hca_conn_mr_look_up(struct hca_conn *c, struct hca_r
 
 		if ((is_known_window(m, key) ||
 		     (c->peer->is_self ? read_own_mr : read_mr)(c, pd, key, m)) &&
-		    hca_remote_stands(m->live, m->taken, m->stamp)) {
+		    hca_remote_is_valid(m->live, m->invalidated, m->stamp)) {
 			/* A window may be invalidated by a peer: its key is never cached. */
-			m->key = m->taken ? 0 : key;
+			m->key = m->invalidated ? 0 : key;
 			return m;
 		}
 		if (atomic_load(live) == before)
 			break;
 	}
-	m->taken = NULL;
+	m->invalidated = NULL;
 	return NULL;
 }
 
@@ -252,7 +252,7 @@ bool hca_mw_is_theirs(const struct hca_conn *c, uint32_t rkey)
 	uint64_t stamp = atomic_load(&row->stamp);
 
 	return rkey && (uint32_t)stamp == rkey && row->qpn && row->qpn == c->qpn &&
-	       row->pd == c->pd && atomic_load(&c->peer->shm->taken[index]) != stamp;
+	       row->pd == c->pd && atomic_load(&c->peer->shm->invalidated[index]) != stamp;
 }
 
 void hca_mw_invalidate_theirs(const struct hca_conn *c, uint32_t rkey)
@@ -264,7 +264,7 @@ void hca_mw_invalidate_theirs(const struct hca_conn *c, uint32_t rkey)
 
 	/* The row may change meanwhile; one of the two processes sees the other's store. */
 	for (tries = 0; tries < HCA_CHANGES && (uint32_t)stamp == rkey; tries++) {
-		atomic_store(&c->peer->shm->taken[index], stamp);
+		atomic_store(&c->peer->shm->invalidated[index], stamp);
 		seen = stamp;
 		stamp = atomic_load(live);
 		if (stamp == seen)

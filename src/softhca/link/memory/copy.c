@@ -99,7 +99,7 @@ static bool any_away(const struct batch *b, const struct hca_peer *peer)
 	unsigned i;
 
 	for (i = 0; i < b->count; i++)
-		if (hca_peer_memory_away(peer, b->key[i]))
+		if (hca_peer_memory_moving(peer, b->key[i]))
 			return true;
 	return false;
 }

@@ -92,7 +92,7 @@ static void write_out(struct hca_qp *qp, const struct hca_deferred *h)
 	/* Memory that was withdrawn meanwhile is not written to. */
 	if (!c->shm || atomic_load_explicit(&c->shm->accept, memory_order_acquire) != c->accept)
 		return;
-	if (h->local && hca_remote_stands(h->live, h->taken, h->stamp))
+	if (h->local && hca_remote_is_valid(h->live, h->invalidated, h->stamp))
 		hca_copy_last_last(h->local, h->data, h->bytes);
 	else
 		write_elsewhere(qp, h);
@@ -105,7 +105,7 @@ bool hca_deferred_waits(const struct hca_qp *qp)
 	uint32_t i;
 
 	for (i = 0; i < l->count && c->shm; i++)
-		if (hca_peer_memory_away(c->peer, (uint32_t)l->entry[(l->first + i) %
+		if (hca_peer_memory_moving(c->peer, (uint32_t)l->entry[(l->first + i) %
 								     HCA_DEFERRED_MAX].stamp))
 			return true;
 	l->reached = section_of(qp);
@@ -150,7 +150,7 @@ void hca_deferred_add(struct hca_qp *qp, uint32_t key, uint32_t bytes, uint64_t 
 	h->local = hca_remote_mapped(mr, at, bytes) ? mr->base + (at - mr->mapped) : NULL;
 	h->stamp = mr->stamp;
 	h->live = mr->live;
-	h->taken = mr->taken;
+	h->invalidated = mr->invalidated;
 	h->bytes = bytes;
 	gather_end(m, h->data, bytes);
 }

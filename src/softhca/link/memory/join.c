@@ -232,7 +232,7 @@ static int make_process_segment(struct hca_fabric *f)
 	if (!f->self)
 		return cannot_map("process");
 	f->self_bytes = sizeof(*f->self) + heap;
-	if (hca_segment_reserve(f->self_fd, 0, offsetof(struct hca_shm_process, taken)))
+	if (hca_segment_reserve(f->self_fd, 0, offsetof(struct hca_shm_process, invalidated)))
 		return hca_fail(ENOMEM, "no memory for the process segment");
 	f->self->abi = HCA_ABI;
 	f->self->heap_bytes = heap;

@@ -12,7 +12,7 @@
  *
  * A peer decides only one thing about a row: that a type 2 window is invalidated
  * (SEND with invalidate).  It records this in the owner's process segment
- * (hca_shm_process.taken).
+ * (hca_shm_process.invalidated).
  */
 #ifndef HCA_MR_TABLE_H
 #define HCA_MR_TABLE_H

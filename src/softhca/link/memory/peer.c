@@ -495,7 +495,7 @@ static void wait_for_claimers(struct hca_fabric *f, uint32_t index, uint64_t dea
 		hca_shared_quiesce(f, &view, deadline);
 }
 
-bool hca_peer_inside(struct hca_qp *qp)
+bool hca_peer_in_access_section(struct hca_qp *qp)
 {
 	uint32_t slot, index;
 	struct hca_peer *peer;

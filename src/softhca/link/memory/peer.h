@@ -124,9 +124,9 @@ static inline void hca_access_section_leave(struct hca_shm_qp *mine)
  * Is the memory under a key of the peer's being moved, so that it cannot be reached
  * for a moment?  Inside an access section.
  */
-static inline bool hca_peer_memory_away(const struct hca_peer *p, uint32_t key)
+static inline bool hca_peer_memory_moving(const struct hca_peer *p, uint32_t key)
 {
-	return atomic_load_explicit(&p->table->mr[key >> HCA_KEY_GEN_BITS].away,
+	return atomic_load_explicit(&p->table->mr[key >> HCA_KEY_GEN_BITS].moving,
 				    memory_order_acquire);
 }
 
@@ -142,6 +142,6 @@ int hca_quiesce_prepare(void);
 bool hca_quiesce(struct hca_fabric *f, struct hca_qp *only);
 
 /* Is the peer of this queue pair, whose accept token is cleared, still in an access section? */
-bool hca_peer_inside(struct hca_qp *qp);
+bool hca_peer_in_access_section(struct hca_qp *qp);
 
 #endif

@@ -155,7 +155,7 @@ static uint32_t claimed(const struct hca_conn *c)
 }
 
 /* A receiver that has polled all its receives and is about to post again lags as well. */
-bool hca_lags(const struct hca_qp *qp, int why)
+bool hca_receiver_may_catch_up(const struct hca_qp *qp, int why)
 {
 	const struct hca_conn *c = qp->message.to;
 
@@ -177,7 +177,7 @@ static void say_that_it_lags(void)
 		    "waits (1 s at most) rather than lose it, so rates are not the model's");
 }
 
-bool hca_lag_waits(struct hca_qp *qp)
+bool hca_wait_for_receiver(struct hca_qp *qp)
 {
 	struct hca_conn *c = qp->message.to;
 	struct hca_sq *sq = &qp->sq;
@@ -277,7 +277,7 @@ static int put(struct hca_qp *qp, struct hca_conn *c, const struct hca_shm_cqe *
 	return rc;
 }
 
-int hca_tell_peer(struct hca_qp *qp, const struct ibv_send_wr *wr, int status,
+int hca_complete_receive(struct hca_qp *qp, const struct ibv_send_wr *wr, int status,
 		  uint64_t visible_ns)
 {
 	struct hca_message *m = &qp->message;
@@ -320,7 +320,7 @@ int hca_tell_peer(struct hca_qp *qp, const struct ibv_send_wr *wr, int status,
 	return rc;
 }
 
-void hca_fault(struct hca_conn *c, uint32_t why)
+void hca_report_qp_error(struct hca_conn *c, uint32_t why)
 {
 	uint32_t none = 0;
 

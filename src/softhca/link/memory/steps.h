@@ -9,7 +9,7 @@
 #include "softhca/object/qp.h"
 
 /* Is the connection resolved, and the peer's accept token unchanged? */
-static inline bool hca_conn_stands(const struct hca_conn *c)
+static inline bool hca_conn_is_valid(const struct hca_conn *c)
 {
 	return hca_likely(c->shm && atomic_load_explicit(&c->shm->accept, memory_order_acquire) ==
 					    c->accept);
@@ -66,12 +66,12 @@ int hca_claim_receive(struct hca_qp *qp);
  * An unreliable message that finds no receive is lost.  But a receiver is a process
  * that may be off its core: a sender waits, a second at most, for a receiver that has
  * been receiving and lags, or that has yet to copy by itself.
- * hca_lags: is a wait worthwhile after a failure for this reason?
- * hca_lag_waits: begin or continue the wait; false: this message has waited long
+ * hca_receiver_may_catch_up: is a wait worthwhile after a failure for this reason?
+ * hca_wait_for_receiver: begin or continue the wait; false: this message has waited long
  * enough.
  */
-bool hca_lags(const struct hca_qp *qp, int why);
-bool hca_lag_waits(struct hca_qp *qp);
+bool hca_receiver_may_catch_up(const struct hca_qp *qp, int why);
+bool hca_wait_for_receiver(struct hca_qp *qp);
 /* The message is dropped: release the receive that it has claimed. */
 void hca_release_receive(struct hca_qp *qp);
 
@@ -82,13 +82,13 @@ void hca_release_receive(struct hca_qp *qp);
 int hca_find_buffers(struct hca_qp *qp, int *their_status);
 
 /* Complete the receive: 0; -ENOSPC: the peer's queue is full; -ENOTCONN: its mailbox is gone. */
-int hca_tell_peer(struct hca_qp *qp, const struct ibv_send_wr *wr, int status,
+int hca_complete_receive(struct hca_qp *qp, const struct ibv_send_wr *wr, int status,
 		  uint64_t visible_ns);
 
 /*
  * Report an error to the peer's queue pair, which must enter the error state.  `why`:
  * enum ibv_event_type + 1, or HCA_FAULT_TOLD.
  */
-void hca_fault(struct hca_conn *c, uint32_t why);
+void hca_report_qp_error(struct hca_conn *c, uint32_t why);
 
 #endif

@@ -33,7 +33,7 @@ static int reach(struct hca_qp *qp)
 	struct hca_conn *c = qp->message.to;
 	int rc;
 
-	if (hca_conn_stands(c))
+	if (hca_conn_is_valid(c))
 		return 0;
 	if (qp->deferred)
 		hca_deferred_clear(qp->deferred);	/* their connection is gone */
@@ -73,10 +73,10 @@ static void fail_at_peer(struct hca_qp *qp, const struct ibv_send_wr *wr, int st
 		return;
 	}
 	/* An error that a receive completion reports is not also an event (IBTA 11.6.3.2). */
-	if (qp->message.claimed && !hca_tell_peer(qp, wr, theirs, 0))
-		hca_fault(qp->message.to, HCA_FAULT_TOLD);
+	if (qp->message.claimed && !hca_complete_receive(qp, wr, theirs, 0))
+		hca_report_qp_error(qp->message.to, HCA_FAULT_TOLD);
 	else
-		hca_fault(qp->message.to, fault_of(status));
+		hca_report_qp_error(qp->message.to, fault_of(status));
 }
 
 /* ---- The steps ----------------------------------------------------------- */
@@ -97,9 +97,10 @@ static int locate(struct hca_qp *qp, const struct ibv_send_wr *wr, int *their_st
 /*
  * A write of no bytes only tests whether the peer still answers, so it is worth a
  * system call.  Other messages to the memory of a dead peer succeed until
- * look_for_deaths (engine.c) finds the death.
+ * check_deaths (engine.c) finds the death.
  */
-static bool asks_in_vain(const struct hca_qp *qp, const struct ibv_send_wr *wr, uint32_t bytes)
+static bool is_probe_of_dead_peer(const struct hca_qp *qp, const struct ibv_send_wr *wr,
+				  uint32_t bytes)
 {
 	return !bytes && wr->opcode == IBV_WR_RDMA_WRITE &&
 	       hca_peer_fate(qp->message.to->peer) == HCA_FATE_DEAD;
@@ -125,11 +126,11 @@ static int begin(struct hca_qp *qp, const struct ibv_send_wr *wr, uint32_t bytes
 	if (!rc)
 		rc = reach(qp);
 	if (!rc && !qp->reliable && qp->sq.wait == HCA_NOT_WAITING &&	/* drawn once */
-	    hca_fault_lost(qp, qp->message.to->address, bytes))
+	    hca_loss_lost(qp, qp->message.to->address, bytes))
 		rc = HCA_NO_PEER;
 	if (rc)
 		return rc;
-	if (hca_unlikely(asks_in_vain(qp, wr, bytes)))
+	if (hca_unlikely(is_probe_of_dead_peer(qp, wr, bytes)))
 		return HCA_PEER_DIED;
 	/* A write that may not be done claims no receive. */
 	if (!hca_is_send(wr->opcode))
@@ -193,9 +194,9 @@ static int end(struct hca_qp *qp, const struct ibv_send_wr *wr, uint64_t visible
 {
 	if (wr->opcode == IBV_WR_SEND_WITH_INV)
 		hca_mw_invalidate_theirs(&qp->conn, wr->invalidate_rkey);
-	if (!qp->message.claimed || !hca_tell_peer(qp, wr, IBV_WC_SUCCESS, visible_ns))
+	if (!qp->message.claimed || !hca_complete_receive(qp, wr, IBV_WC_SUCCESS, visible_ns))
 		return IBV_WC_SUCCESS;
-	hca_fault(qp->message.to, IBV_EVENT_CQ_ERR + 1);
+	hca_report_qp_error(qp->message.to, IBV_EVENT_CQ_ERR + 1);
 	return IBV_WC_REM_OP_ERR;
 }
 
@@ -205,7 +206,7 @@ static int outcome(struct hca_qp *qp, int rc)
 	if (hca_likely(!rc) || qp->reliable || rc == IBV_WC_LOC_LEN_ERR ||
 	    rc == IBV_WC_LOC_QP_OP_ERR || rc == IBV_WC_LOC_PROT_ERR)
 		return rc;
-	if (hca_lags(qp, rc))
+	if (hca_receiver_may_catch_up(qp, rc))
 		return rc;
 	qp->message.lost = true;
 	return IBV_WC_SUCCESS;
@@ -235,7 +236,7 @@ static int look_again(struct hca_qp *qp, const struct ibv_send_wr *wr)
 {
 	int rc, theirs = IBV_WC_WR_FLUSH_ERR;
 
-	if (!hca_conn_stands(qp->message.to))
+	if (!hca_conn_is_valid(qp->message.to))
 		return HCA_NO_PEER;
 	rc = hca_gather_local(qp, wr, 0);
 	if (!rc)
@@ -270,7 +271,7 @@ static int copy_some(struct hca_qp *qp, const struct ibv_send_wr *wr, uint32_t b
  */
 static void leave_claim(struct hca_qp *qp)
 {
-	if (qp->message.claimed && hca_conn_stands(qp->message.to)) {
+	if (qp->message.claimed && hca_conn_is_valid(qp->message.to)) {
 		hca_release_receive(qp);
 		qp->message.claimed = false;
 	}
@@ -323,7 +324,7 @@ int hca_transfer_end(struct hca_qp *qp, const struct ibv_send_wr *wr, uint64_t v
 		rc = HCA_BUSY;
 	} else {
 		/* A peer that is gone does not answer: an error follows the retries. */
-		rc = hca_conn_stands(qp->message.to) ? end(qp, wr, visible_ns) : HCA_NO_PEER;
+		rc = hca_conn_is_valid(qp->message.to) ? end(qp, wr, visible_ns) : HCA_NO_PEER;
 		rc = outcome(qp, rc);
 	}
 	hca_access_section_leave(qp->shm);
@@ -350,7 +351,7 @@ static bool write_any(struct hca_qp *qp, const struct ibv_send_wr *wr, uint32_t 
 	const unsigned char *from = (const unsigned char *)(uintptr_t)sge->addr;
 	unsigned char *to;
 
-	if (!hca_conn_stands(c))
+	if (!hca_conn_is_valid(c))
 		return false;
 	to = write_place(c, hca_conn_mr(c, wr->wr.rdma.rkey), wr, bytes);
 	if (to && !(wr->send_flags & IBV_SEND_INLINE))
@@ -380,7 +381,7 @@ bool hca_write_short(struct hca_qp *qp, const struct ibv_send_wr *wr, uint32_t b
 
 	hca_access_section_enter(qp->shm);
 	if (hca_unlikely(bytes != HCA_LINE || !(wr->send_flags & IBV_SEND_INLINE)) ||
-	    !hca_conn_stands(c))
+	    !hca_conn_is_valid(c))
 		return write_short(qp, wr, bytes);
 	mr = hca_conn_mr_known(c->mr, wr->wr.rdma.rkey);
 	to = hca_likely(mr) ? write_place(c, mr, wr, HCA_LINE) : NULL;

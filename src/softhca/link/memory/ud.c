@@ -201,7 +201,7 @@ static bool reach(struct hca_qp *qp, struct hca_conn *c)
 {
 	int rc;
 
-	if (hca_conn_stands(c))
+	if (hca_conn_is_valid(c))
 		return true;
 	rc = hca_conn_resolve(qp, c);
 	/* A dead process is forgotten: its number may soon be another's. */
@@ -226,10 +226,10 @@ static int fill(struct hca_qp *qp, const struct ibv_send_wr *wr, uint64_t visibl
 		hca_release_receive(qp);	/* too short: dropped */
 		return IBV_WC_SUCCESS;
 	}
-	if (hca_tell_peer(qp, wr, theirs, visible_ns))
-		hca_fault(m->to, IBV_EVENT_CQ_ERR + 1);
+	if (hca_complete_receive(qp, wr, theirs, visible_ns))
+		hca_report_qp_error(m->to, IBV_EVENT_CQ_ERR + 1);
 	else if (theirs)
-		hca_fault(m->to, HCA_FAULT_TOLD);
+		hca_report_qp_error(m->to, HCA_FAULT_TOLD);
 	return IBV_WC_SUCCESS;
 }
 
@@ -243,7 +243,7 @@ static int deliver(struct hca_qp *qp, struct hca_conn *c, const struct ibv_send_
 	qp->message.to = c;
 	if (!reach(qp, c) || atomic_load_explicit(&c->shm->qkey, memory_order_relaxed) != qkey ||
 	    (qp->sq.wait == HCA_NOT_WAITING &&	/* drawn once */
-	     hca_fault_lost(qp, c->address, qp->message.bytes - HCA_GRH_BYTES)))
+	     hca_loss_lost(qp, c->address, qp->message.bytes - HCA_GRH_BYTES)))
 		return IBV_WC_SUCCESS;
 	if (hca_claim_receive(qp))
 		return HCA_NO_RECEIVE;
@@ -252,7 +252,7 @@ static int deliver(struct hca_qp *qp, struct hca_conn *c, const struct ibv_send_
 	 * then: either it finds this claim, or the token is seen cleared here.
 	 */
 	atomic_thread_fence(memory_order_seq_cst);
-	if (hca_conn_stands(c))
+	if (hca_conn_is_valid(c))
 		return fill(qp, wr, visible_ns);
 	hca_release_receive(qp);
 	return IBV_WC_SUCCESS;
@@ -263,7 +263,7 @@ static int deliver_alone(struct hca_qp *qp, const struct ibv_send_wr *wr, uint64
 {
 	int rc = deliver(qp, qp->message.to, wr, visible_ns);
 
-	return hca_likely(!rc) || !hca_lags(qp, rc) ? IBV_WC_SUCCESS : rc;
+	return hca_likely(!rc) || !hca_receiver_may_catch_up(qp, rc) ? IBV_WC_SUCCESS : rc;
 }
 
 static bool know_members(struct hca_qp *qp, const union ibv_gid *group)

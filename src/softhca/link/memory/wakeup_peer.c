@@ -161,7 +161,7 @@ int hca_wakeup_send_peer(struct hca_peer *p, uint32_t wakeup)
 
 /* ---- All members of the fabric ------------------------------------------- */
 
-#define HEAD_BYTES offsetof(struct hca_shm_process, taken)
+#define HEAD_BYTES offsetof(struct hca_shm_process, invalidated)
 
 /* A member as a process sees it that need not be one. */
 struct member {

@@ -1,13 +1,13 @@
-/* linger.c - when the deferred ends of RDMA writes are written (object/deferred.h). */
-#include "softhca/engine/linger.h"
+/* deferred_wait.c - when the deferred ends of RDMA writes are written (object/deferred.h). */
+#include "softhca/engine/deferred_wait.h"
 
 #include "util/clock.h"
 #include "softhca/engine/engine.h"
 
 enum {
 	POLLING_NS = 100000,	/* a program that polled so recently will call again on time */
-	LINGER_NS = 5000,	/* ibv_post_send waits for ends that are due sooner */
-	LINGER_ALONE_NS = 12000,	/* without polling: 4 KiB, and 7 us at 1 GB/s */
+	WAIT_NS = 5000,	/* ibv_post_send waits for ends that are due sooner */
+	WAIT_ALONE_NS = 12000,	/* without polling: 4 KiB, and 7 us at 1 GB/s */
 	STREAM_NS = 1000,	/* posts closer than this are a stream */
 };
 
@@ -49,7 +49,7 @@ bool hca_release_due(struct hca_qp *qp, uint64_t now_ns)
 	return qp->deferred->count;
 }
 
-void hca_linger(struct hca_qp *qp)
+void hca_wait_for_deferred(struct hca_qp *qp)
 {
 	uint64_t stream_ns = qp->conn.out.latency_ns / 2;
 	struct hca_deferred_list *l = qp->deferred;
@@ -64,7 +64,7 @@ void hca_linger(struct hca_qp *qp)
 	streaming = now - l->posted_ns < stream_ns;
 	due = hca_deferred_last_ns(l);
 	alone = !polls(qp, now) || looks_in_memory(qp, now);
-	most = alone ? LINGER_ALONE_NS : LINGER_NS;
+	most = alone ? WAIT_ALONE_NS : WAIT_NS;
 	l->complete_ns = due + qp->conn.out.latency_ns;
 	if (qp->sq.next == qp->sq.posted && due < now + most && !streaming)
 		while (now < due) {

@@ -1,6 +1,6 @@
-/* linger.h - when the deferred ends of RDMA writes are written (object/deferred.h). */
-#ifndef HCA_LINGER_H
-#define HCA_LINGER_H
+/* deferred_wait.h - when the deferred ends of RDMA writes are written (object/deferred.h). */
+#ifndef HCA_DEFERRED_WAIT_H
+#define HCA_DEFERRED_WAIT_H
 
 #include "softhca/object/qp.h"
 
@@ -10,6 +10,6 @@
  */
 bool hca_release_due(struct hca_qp *qp, uint64_t now_ns);
 /* At the end of ibv_post_send: wait for ends that are due very soon.  qp->lock held. */
-void hca_linger(struct hca_qp *qp);
+void hca_wait_for_deferred(struct hca_qp *qp);
 
 #endif
