@@ -46,7 +46,7 @@ static long with_errno(long result)
 
 /* ---- What a call takes away ------------------------------------------------ */
 
-static void report(enum rg_mem_call call, long start, long bytes)
+static void hook_report(enum rg_mem_call call, long start, long bytes)
 {
 	int error = errno;
 
@@ -57,21 +57,21 @@ static void report(enum rg_mem_call call, long start, long bytes)
 
 static void report_shared(void)
 {
-	report(RG_MEM_SHARED, 0, -1);
+	hook_report(RG_MEM_SHARED, 0, -1);
 }
 
 static void before_mmap(long addr, long bytes, long flags)
 {
 	if (flags & MAP_FIXED)
-		report(RG_MEM_REPLACE, addr, bytes);
+		hook_report(RG_MEM_REPLACE, addr, bytes);
 }
 
 static void before_mremap(long from, long old_bytes, long new_bytes, long flags, long to)
 {
 	/* No bytes: a second mapping of what is shared there. */
-	report(RG_MEM_MOVE, from, old_bytes ? old_bytes : 1);
+	hook_report(RG_MEM_MOVE, from, old_bytes ? old_bytes : 1);
 	if (flags & MREMAP_FIXED)
-		report(RG_MEM_REPLACE, to, new_bytes);
+		hook_report(RG_MEM_REPLACE, to, new_bytes);
 }
 
 static void before_madvise(long addr, long bytes, long advice)
@@ -85,7 +85,7 @@ static void before_madvise(long addr, long bytes, long advice)
 	case MADV_WIPEONFORK:	/* in the child */
 	case DONTNEED_LOCKED:
 	case GUARD_INSTALL:
-		report(RG_MEM_DISCARD, addr, bytes);
+		hook_report(RG_MEM_DISCARD, addr, bytes);
 		break;
 	default:
 		break;
@@ -98,7 +98,7 @@ static void before_brk(long end)
 
 	/* Below the heap's start the kernel only returns the heap's end. */
 	if ((unsigned long)end >= call_heap_start && (unsigned long)end < (unsigned long)now)
-		report(RG_MEM_UNMAP, end, now - end);
+		hook_report(RG_MEM_UNMAP, end, now - end);
 }
 
 static void before_shmat(long id, long addr, long flags)
@@ -106,7 +106,7 @@ static void before_shmat(long id, long addr, long flags)
 	struct shmid_ds segment;
 
 	if (flags & SHM_REMAP && !shmctl((int)id, IPC_STAT, &segment))
-		report(RG_MEM_REPLACE, addr, (long)segment.shm_segsz);
+		hook_report(RG_MEM_REPLACE, addr, (long)segment.shm_segsz);
 }
 
 static void before_ftruncate(long fd, long bytes)
@@ -135,7 +135,7 @@ static void before_syscall(long n, long a, long b, long c, long d, long e)
 {
 	switch (n) {
 	case SYS_munmap:
-		report(RG_MEM_UNMAP, a, b);
+		hook_report(RG_MEM_UNMAP, a, b);
 		break;
 	case SYS_mmap:
 		before_mmap(a, b, d);
@@ -165,7 +165,7 @@ static void before_syscall(long n, long a, long b, long c, long d, long e)
 		before_fallocate(b);
 		break;
 	case SYS_remap_file_pages:
-		report(RG_MEM_REPLACE, a, b);
+		hook_report(RG_MEM_REPLACE, a, b);
 		break;
 	default:
 		break;
@@ -210,7 +210,7 @@ static long go(enum call call, long n, long a, long b, long c, long d, long e, l
 static long hook_munmap(long addr, long bytes, long c, long d, long e, long f, long g)
 {
 	if (!is_probe(CALL_MUNMAP))
-		report(RG_MEM_UNMAP, addr, bytes);
+		hook_report(RG_MEM_UNMAP, addr, bytes);
 	return go(CALL_MUNMAP, SYS_munmap, addr, bytes, 0, 0, 0, 0);
 }
 
@@ -327,7 +327,7 @@ static long hook_remap_file_pages(long addr, long bytes, long prot, long page, l
 				  long g)
 {
 	if (!is_probe(CALL_REMAP_FILE_PAGES))
-		report(RG_MEM_REPLACE, addr, bytes);
+		hook_report(RG_MEM_REPLACE, addr, bytes);
 	return go(CALL_REMAP_FILE_PAGES, SYS_remap_file_pages, addr, bytes, (int)prot, page,
 		  (int)flags, 0);
 }

@@ -231,7 +231,7 @@ uint64_t rg_memwatch_unloads(void)
 	return unloads;
 }
 
-static int look_at(struct dl_phdr_info *object, size_t bytes, void *user)
+static int object_check(struct dl_phdr_info *object, size_t bytes, void *user)
 {
 	struct look *look = user;
 	bool program = look->first;
@@ -253,7 +253,7 @@ bool rg_memwatch_in_library(uintptr_t start, size_t bytes, uint64_t *unloads)
 {
 	struct look look = { .start = start, .end = start + bytes, .first = true };
 
-	dl_iterate_phdr(look_at, &look);
+	dl_iterate_phdr(object_check, &look);
 	*unloads = look.unloads;
 	return look.found;
 }

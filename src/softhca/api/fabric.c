@@ -24,7 +24,7 @@ static pthread_mutex_t registry_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct membership *registry;
 unsigned hca_fabric_member;
 
-static struct hca_fabric *fabric_of(struct membership *m)
+static struct hca_fabric *membership_fabric(struct membership *m)
 {
 	return &m->engine.fabric;
 }
@@ -44,8 +44,8 @@ static void forget_in_child(void)
 	hca_memory_after_fork();	/* before the heap is touched */
 	pthread_mutex_init(&registry_lock, NULL);
 	for (m = registry; m; m = m->next) {
-		hca_inherit(fabric_of(m));
-		hca_forget_in_child(fabric_of(m));
+		hca_inherit(membership_fabric(m));
+		hca_forget_in_child(membership_fabric(m));
 	}
 	registry = NULL;
 	hca_contexts_forget();
@@ -58,10 +58,10 @@ static void leave_all_at_exit(void)
 
 	/* Objects may still be in use by other threads: only say goodbye. */
 	for (m = registry; m; m = m->next)
-		hca_say_goodbye(fabric_of(m));
+		hca_say_goodbye(membership_fabric(m));
 }
 
-static void watch_forks(void)
+static void membership_watch_forks(void)
 {
 	pthread_atfork(NULL, NULL, forget_in_child);
 }
@@ -73,22 +73,22 @@ static void quiesce_all(void)
 
 	pthread_mutex_lock(&registry_lock);
 	for (m = registry; m; m = m->next)
-		fabric_of(m)->link->quiesce(fabric_of(m), NULL);
+		membership_fabric(m)->link->quiesce(membership_fabric(m), NULL);
 	pthread_mutex_unlock(&registry_lock);
 }
 
 /* At every join, since a child of fork must do it again. */
-static void prepare_process(void)
+static void membership_prepare(void)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-	pthread_once(&once, watch_forks);
+	pthread_once(&once, membership_watch_forks);
 	hca_remap_quiesce = quiesce_all;
 }
 
 static void leave(struct membership *m)
 {
-	struct hca_fabric *f = fabric_of(m);
+	struct hca_fabric *f = membership_fabric(m);
 
 	hca_progress_thread_stop(f);
 	hca_leave(f);
@@ -126,32 +126,32 @@ static int get_remap(const struct softhca_config *cfg, enum softhca_remap *remap
 }
 
 /* Find by name and the current hca_fabric_member; registry_lock held. */
-static struct membership *find(const char *name)
+static struct membership *membership_find(const char *name)
 {
 	struct membership *m;
 
 	for (m = registry; m; m = m->next)
-		if (m->member == hca_fabric_member && strcmp(fabric_of(m)->name, name) == 0)
+		if (m->member == hca_fabric_member && strcmp(membership_fabric(m)->name, name) == 0)
 			return m;
 	return NULL;
 }
 
-static int join(const char *name, const struct hca_spec *spec, enum softhca_remap remap,
-		enum hca_copy_method copy, uint32_t node, struct membership **out)
+static int membership_join(const char *name, const struct hca_spec *spec, enum softhca_remap remap,
+			   enum hca_copy_method copy, uint32_t node, struct membership **out)
 {
 	struct membership *m = calloc(1, sizeof(*m));
 	int rc = -ENOMEM;
 
 	if (!m)
 		return hca_fail(ENOMEM, "no memory");
-	prepare_process();
-	rc = hca_fabric_init(fabric_of(m), name, spec, remap);
+	membership_prepare();
+	rc = hca_fabric_init(membership_fabric(m), name, spec, remap);
 	if (rc)
 		hca_fail(ENOMEM, "no memory");
 	else
-		rc = hca_join(fabric_of(m), copy, node);
+		rc = hca_join(membership_fabric(m), copy, node);
 	if (rc) {
-		hca_fabric_destroy(fabric_of(m));
+		hca_fabric_destroy(membership_fabric(m));
 		free(m);
 		return rc;
 	}
@@ -159,7 +159,7 @@ static int join(const char *name, const struct hca_spec *spec, enum softhca_rema
 	m->next = registry;
 	registry = m;
 	if (spec->schedule.count)
-		hca_progress_thread_wake(fabric_of(m));	/* ports change also without verbs */
+		hca_progress_thread_wake(membership_fabric(m));	/* ports change without verbs */
 	*out = m;
 	return 0;
 }
@@ -185,16 +185,16 @@ static int get_locked(const struct softhca_config *cfg, struct hca_fabric **out)
 		rc = hca_copy_method(&copy);
 	if (rc)
 		return rc;
-	m = find(name);
-	if (m && strcmp(fabric_of(m)->spec.text, spec.text) != 0)
+	m = membership_find(name);
+	if (m && strcmp(membership_fabric(m)->spec.text, spec.text) != 0)
 		return hca_fail(EEXIST, "fabric %s exists with spec %s; asked for spec %s", name,
-				fabric_of(m)->spec.text, spec.text);
+				membership_fabric(m)->spec.text, spec.text);
 	if (!m)
-		rc = join(name, &spec, remap, copy, node, &m);
+		rc = membership_join(name, &spec, remap, copy, node, &m);
 	if (rc)
 		return rc;
 	m->references++;
-	*out = fabric_of(m);
+	*out = membership_fabric(m);
 	return 0;
 }
 
@@ -262,9 +262,9 @@ HCA_EXPORT int softhca_fabric_close(const struct softhca_config *cfg)
 	if (rc)
 		return rc;
 	pthread_mutex_lock(&registry_lock);
-	m = find(name);
+	m = membership_find(name);
 	if (m)
-		hca_sign_off(fabric_of(m), true);
+		hca_sign_off(membership_fabric(m), true);
 	else
 		rc = hca_fail(ENOENT, "fabric %s: this process is not on it", name);
 	pthread_mutex_unlock(&registry_lock);

@@ -10,12 +10,12 @@
 
 /* ---- The verbs that inline functions of verbs.h call directly ------------ */
 
-static int poll_cq(struct ibv_cq *cq, int max, struct ibv_wc *wc)
+static int inherited_poll_cq(struct ibv_cq *cq, int max, struct ibv_wc *wc)
 {
 	return 0;
 }
 
-static int start_poll(struct ibv_cq_ex *cq, struct ibv_poll_cq_attr *attr)
+static int inherited_start_poll(struct ibv_cq_ex *cq, struct ibv_poll_cq_attr *attr)
 {
 	return ENOENT;
 }
@@ -64,7 +64,7 @@ static void make_inert(struct hca_context *c)
 	struct verbs_context *v = &c->verbs;
 	struct hca_list_node *l;
 
-	v->context.ops.poll_cq = poll_cq;
+	v->context.ops.poll_cq = inherited_poll_cq;
 	v->context.ops.req_notify_cq = req_notify_cq;
 	v->context.ops.post_send = post_send;
 	v->context.ops.post_recv = post_recv;
@@ -81,16 +81,16 @@ static void make_inert(struct hca_context *c)
 	for (l = c->dms; l; l = l->next)
 		hca_container(l, struct hca_dm, link)->inherited = true;
 	for (l = c->cqs; l; l = l->next)
-		hca_container(l, struct hca_cq, link)->ibv.start_poll = start_poll;
+		hca_container(l, struct hca_cq, link)->ibv.start_poll = inherited_start_poll;
 }
 
 /* ---- ibv_wr_* ------------------------------------------------------------ */
 
-static void wr_start(struct ibv_qp_ex *qp)
+static void inherited_wr_start(struct ibv_qp_ex *qp)
 {
 }
 
-static int wr_complete(struct ibv_qp_ex *qp)
+static int inherited_wr_complete(struct ibv_qp_ex *qp)
 {
 	return EIO;
 }
@@ -98,9 +98,9 @@ static int wr_complete(struct ibv_qp_ex *qp)
 /* Requests between start and complete go to private memory, so only these need replacing. */
 static void stop_batches(struct hca_qp *qp)
 {
-	qp->ibv.wr_start = wr_start;
-	qp->ibv.wr_abort = wr_start;
-	qp->ibv.wr_complete = wr_complete;
+	qp->ibv.wr_start = inherited_wr_start;
+	qp->ibv.wr_abort = inherited_wr_start;
+	qp->ibv.wr_complete = inherited_wr_complete;
 }
 
 void hca_inherit(struct hca_fabric *f)

@@ -36,7 +36,7 @@ struct list_end {
 	struct ibv_device **real;	/* the real library's; or NULL */
 };
 
-static struct list_end *end_of(struct ibv_device **list)
+static struct list_end *list_end_of(struct ibv_device **list)
 {
 	size_t bytes = malloc_usable_size(list) & ~(sizeof(void *) - 1);
 
@@ -63,7 +63,7 @@ struct ibv_device **hca_list_make(struct hca_fabric *f, uint32_t node, struct ib
 		list[n++] = &soft[i]->ibv;
 	for (i = 0; i < reals; i++)
 		list[n++] = real[i];
-	*end_of(list) = (struct list_end){ f, real };
+	*list_end_of(list) = (struct list_end){ f, real };
 	if (count)
 		*count = (int)n;
 	return list;
@@ -71,7 +71,7 @@ struct ibv_device **hca_list_make(struct hca_fabric *f, uint32_t node, struct ib
 
 void hca_list_free(struct ibv_device **list)
 {
-	const struct list_end *end = end_of(list);
+	const struct list_end *end = list_end_of(list);
 
 	if (end->real)
 		hca_real_free_device_list(end->real);

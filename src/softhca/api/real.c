@@ -20,7 +20,7 @@
 static void *library;
 
 /* Does a name that both libraries export resolve to this library's function? */
-static bool is_ours(void *handle)
+static bool real_is_ours(void *handle)
 {
 	Dl_info theirs, ours;
 	void *f = dlsym(handle, "ibv_get_device_list");
@@ -47,7 +47,7 @@ static void *open_another(void)
 	for (i = 0; path && !found && i < path->dls_cnt; i++) {
 		snprintf(file, sizeof(file), "%s/libibverbs.so.1", path->dls_serpath[i].dls_name);
 		found = dlopen(file, RTLD_NOW | RTLD_LOCAL);
-		if (found && is_ours(found)) {
+		if (found && real_is_ours(found)) {
 			dlclose(found);
 			found = NULL;
 		}
@@ -61,7 +61,7 @@ static void *open_another(void)
 static void open_library(void)
 {
 	library = dlopen("libibverbs.so.1", RTLD_NOW | RTLD_LOCAL);
-	if (library && is_ours(library)) {
+	if (library && real_is_ours(library)) {
 		dlclose(library);
 		library = open_another();
 	}

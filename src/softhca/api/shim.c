@@ -76,7 +76,7 @@ static void *absent(void)
 
 /* ---- Devices ------------------------------------------------------------- */
 
-static bool exposed(void)
+static bool devices_exposed(void)
 {
 	const char *text = getenv("SOFTHCA_EXPOSE");
 
@@ -91,7 +91,7 @@ HCA_EXPORT struct ibv_device **ibv_get_device_list(int *count)
 	uint32_t node = 0;
 	int rc = 0;
 
-	if (exposed())
+	if (devices_exposed())
 		rc = hca_fabric_get(&cfg, &f);
 	if (!rc && f)
 		rc = hca_fabric_node(&cfg, &f->spec, &node);

@@ -8,7 +8,7 @@
 #include "softhca/base/layout.h"
 #include "softhca/base/segment.h"
 
-static unsigned class_of(size_t bytes)
+static unsigned heap_class(size_t bytes)
 {
 	uint64_t lines = (bytes + HCA_LINE - 1) / HCA_LINE;
 	unsigned class = 0;
@@ -37,7 +37,7 @@ void hca_heap_destroy(struct hca_heap *h)
 	memset(h, 0, sizeof(*h));
 }
 
-static int reserve(const struct hca_heap *h, uint64_t line, uint64_t lines)
+static int heap_reserve(const struct hca_heap *h, uint64_t line, uint64_t lines)
 {
 	return hca_segment_reserve(h->fd, h->offset + line * HCA_LINE, lines * HCA_LINE)
 		? -ENOMEM : 0;
@@ -45,7 +45,7 @@ static int reserve(const struct hca_heap *h, uint64_t line, uint64_t lines)
 
 int hca_heap_alloc(struct hca_heap *h, size_t bytes, uint32_t *line)
 {
-	unsigned class = class_of(bytes);
+	unsigned class = heap_class(bytes);
 	uint64_t lines, at;
 
 	if (class >= HCA_HEAP_CLASSES)
@@ -53,7 +53,7 @@ int hca_heap_alloc(struct hca_heap *h, size_t bytes, uint32_t *line)
 	lines = 1ull << class;
 	if (h->free[class].count) {
 		*line = h->free[class].line[h->free[class].count - 1];
-		if (reserve(h, *line, lines))
+		if (heap_reserve(h, *line, lines))
 			return -ENOMEM;
 		h->free[class].count--;
 		memset(h->base + (uint64_t)*line * HCA_LINE, 0, lines * HCA_LINE);
@@ -61,7 +61,7 @@ int hca_heap_alloc(struct hca_heap *h, size_t bytes, uint32_t *line)
 	}
 	/* A piece of a page or more begins on one. */
 	at = hca_align_up(h->top, lines < HCA_PAGE / HCA_LINE ? lines : HCA_PAGE / HCA_LINE);
-	if (at > h->lines || lines > h->lines - at || reserve(h, at, lines))
+	if (at > h->lines || lines > h->lines - at || heap_reserve(h, at, lines))
 		return -ENOMEM;
 	h->top = at + lines;
 	*line = (uint32_t)at;
@@ -70,7 +70,7 @@ int hca_heap_alloc(struct hca_heap *h, size_t bytes, uint32_t *line)
 
 void hca_heap_free(struct hca_heap *h, uint32_t line, size_t bytes)
 {
-	unsigned class = class_of(bytes);
+	unsigned class = heap_class(bytes);
 	size_t size = (size_t)HCA_LINE << class;
 
 	if (h->free[class].count == h->free[class].room) {

@@ -10,7 +10,7 @@
 
 enum { PLACES = 3 };
 
-static const char *named(unsigned index)
+static const char *place_named(unsigned index)
 {
 	const char *dir = getenv("TMPDIR");
 
@@ -32,7 +32,7 @@ const char *hca_place(unsigned index)
 	if (dir && *dir)
 		return index ? NULL : dir;
 	for (i = 0; i < PLACES; i++) {
-		place = named(i);
+		place = place_named(i);
 		if (place && !index--)
 			return place;
 	}

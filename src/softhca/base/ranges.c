@@ -10,26 +10,26 @@ static uint64_t start_of(const struct hca_ranges *r, uint32_t i)
 	return atomic_load_explicit(&r->range[i].start, memory_order_relaxed);
 }
 
-static uint64_t end_of(const struct hca_ranges *r, uint32_t i)
+static uint64_t range_end(const struct hca_ranges *r, uint32_t i)
 {
 	return atomic_load_explicit(&r->range[i].end, memory_order_relaxed);
 }
 
-static void put(struct hca_ranges *r, uint32_t i, uint64_t start, uint64_t end)
+static void range_put(struct hca_ranges *r, uint32_t i, uint64_t start, uint64_t end)
 {
 	atomic_store_explicit(&r->range[i].start, start, memory_order_relaxed);
 	atomic_store_explicit(&r->range[i].end, end, memory_order_relaxed);
 }
 
 /* The first range that ends after addr. */
-static uint32_t find(const struct hca_ranges *r, uint64_t addr, uint32_t count)
+static uint32_t ranges_find(const struct hca_ranges *r, uint64_t addr, uint32_t count)
 {
 	uint32_t low = 0, high = count;
 
 	while (low < high) {
 		uint32_t middle = low + (high - low) / 2;
 
-		if (end_of(r, middle) > addr)
+		if (range_end(r, middle) > addr)
 			high = middle;
 		else
 			low = middle + 1;
@@ -46,7 +46,7 @@ bool hca_ranges_touch(const struct hca_ranges *r, uint64_t start, uint64_t end)
 	for (tries = 0; tries < TRIES; tries++) {
 		uint32_t turn = atomic_load_explicit(&r->turn, memory_order_acquire);
 		uint32_t count = atomic_load_explicit(&r->count, memory_order_relaxed);
-		uint32_t i = find(r, start, count);
+		uint32_t i = ranges_find(r, start, count);
 		bool touch = i < count && start_of(r, i) < end;
 
 		atomic_thread_fence(memory_order_acquire);
@@ -59,7 +59,7 @@ bool hca_ranges_touch(const struct hca_ranges *r, uint64_t start, uint64_t end)
 
 /* ---- Changing it, under the lock ----------------------------------------- */
 
-static void begin(struct hca_ranges *r)
+static void ranges_begin(struct hca_ranges *r)
 {
 	atomic_fetch_add_explicit(&r->turn, 1, memory_order_relaxed);
 	atomic_thread_fence(memory_order_release);
@@ -78,10 +78,10 @@ static uint32_t shift(struct hca_ranges *r, uint32_t from, uint32_t to)
 
 	if (to < from)
 		for (i = from; i < count; i++)
-			put(r, i - from + to, start_of(r, i), end_of(r, i));
+			range_put(r, i - from + to, start_of(r, i), range_end(r, i));
 	else
 		for (i = count; i-- > from;)
-			put(r, i - from + to, start_of(r, i), end_of(r, i));
+			range_put(r, i - from + to, start_of(r, i), range_end(r, i));
 	return count - from + to;
 }
 
@@ -90,25 +90,25 @@ bool hca_ranges_add(struct hca_ranges *r, uint64_t start, uint64_t end)
 	uint32_t first, last;
 
 	/* Ranges that it overlaps or touches become one with it. */
-	first = find(r, start - 1, r->count);
+	first = ranges_find(r, start - 1, r->count);
 	for (last = first; last < r->count && start_of(r, last) <= end; last++)
 		;
 	if (first == last && r->count == HCA_RANGES_MAX)
 		return false;
 	if (first < last) {
 		start = start_of(r, first) < start ? start_of(r, first) : start;
-		end = hca_later(end, end_of(r, last - 1));
+		end = hca_later(end, range_end(r, last - 1));
 	}
-	begin(r);
+	ranges_begin(r);
 	last = shift(r, last, first + 1);
-	put(r, first, start, end);
+	range_put(r, first, start, end);
 	done(r, last);
 	return true;
 }
 
 void hca_ranges_remove(struct hca_ranges *r, uint64_t start, uint64_t end)
 {
-	uint32_t first = find(r, start, r->count), last, keep;
+	uint32_t first = ranges_find(r, start, r->count), last, keep;
 	uint64_t before, behind;
 
 	for (last = first; last < r->count && start_of(r, last) < end; last++)
@@ -116,16 +116,16 @@ void hca_ranges_remove(struct hca_ranges *r, uint64_t start, uint64_t end)
 	if (first == last)
 		return;
 	before = start_of(r, first);
-	behind = end_of(r, last - 1);
+	behind = range_end(r, last - 1);
 	keep = first + (before < start) + (behind > end);
 	if (keep > last && r->count == HCA_RANGES_MAX)
 		return;
-	begin(r);
+	ranges_begin(r);
 	last = shift(r, last, keep);
 	if (before < start)
-		put(r, first, before, start);
+		range_put(r, first, before, start);
 	if (behind > end)
-		put(r, keep - 1, end, behind);
+		range_put(r, keep - 1, end, behind);
 	done(r, last);
 }
 
@@ -137,11 +137,11 @@ void hca_ranges_reset(struct hca_ranges *r)
 
 bool hca_ranges_next(const struct hca_ranges *r, uint64_t *start, uint64_t end, uint64_t *stop)
 {
-	uint32_t count = r->count, i = find(r, *start, count);
+	uint32_t count = r->count, i = ranges_find(r, *start, count);
 
 	if (*start >= end || i == count || start_of(r, i) >= end)
 		return false;
 	*start = hca_later(*start, start_of(r, i));
-	*stop = end_of(r, i) < end ? end_of(r, i) : end;
+	*stop = range_end(r, i) < end ? range_end(r, i) : end;
 	return true;
 }

@@ -119,7 +119,7 @@ static int wants_files(bool *wants)
 }
 
 /* An empty file of either kind; or -errno with the line set. */
-static int make(const char *name)
+static int segment_make(const char *name)
 {
 	bool wants = hca_segments_are_files();
 	char why[512], denied[96] = "";
@@ -158,9 +158,9 @@ static int cannot_size(uint64_t bytes, int rc)
 	return hca_fail(-rc, "sizing a memfd: %s", strerror(-rc));
 }
 
-static int create(const char *name, uint64_t bytes)
+static int segment_create(const char *name, uint64_t bytes)
 {
-	int fd = make(name), rc;
+	int fd = segment_make(name), rc;
 
 	if (fd < 0)
 		return fd;
@@ -187,7 +187,7 @@ static int seal(int fd)
 
 int hca_segment_create(const char *name, uint64_t bytes)
 {
-	int fd = create(name, bytes), rc;
+	int fd = segment_create(name, bytes), rc;
 
 	if (fd < 0)
 		return fd;
@@ -280,7 +280,7 @@ static int seal_own(int fd, bool *sealed)
 /* -EBUSY: another process opened, sealed or locked it meanwhile. */
 static int create_own(const char *name, uint64_t bytes, void **at, unsigned *guards)
 {
-	int fd = create(name, bytes), rc;
+	int fd = segment_create(name, bytes), rc;
 	bool watched, sealed;
 
 	if (fd < 0)
@@ -461,7 +461,7 @@ int hca_segment_open_own(pid_t pid, int fd, uint64_t bytes, unsigned guards)
 
 /* ---- Mapping ----------------------------------------------------------------- */
 
-static void *map(int fd, uint64_t offset, uint64_t bytes, int prot)
+static void *segment_map(int fd, uint64_t offset, uint64_t bytes, int prot)
 {
 	void *at = mmap(NULL, bytes, prot, MAP_SHARED | MAP_NORESERVE, fd, (off_t)offset);
 
@@ -474,10 +474,10 @@ static void *map(int fd, uint64_t offset, uint64_t bytes, int prot)
 
 void *hca_segment_map(int fd, uint64_t offset, uint64_t bytes)
 {
-	return map(fd, offset, bytes, PROT_READ | PROT_WRITE);
+	return segment_map(fd, offset, bytes, PROT_READ | PROT_WRITE);
 }
 
 const void *hca_segment_view(int fd, uint64_t bytes)
 {
-	return map(fd, 0, bytes, PROT_READ);
+	return segment_map(fd, 0, bytes, PROT_READ);
 }

@@ -28,7 +28,7 @@ static struct hca_cq *cq_of(struct ibv_cq_ex *ibv)
  * A poller holds poll_lock from start_poll to end_poll, not the lock of the queue: the
  * program may post in between, and a post may add entries.
  */
-static int next(struct ibv_cq_ex *ibv)
+static int cq_ex_next(struct ibv_cq_ex *ibv)
 {
 	struct hca_cq *cq = cq_of(ibv);
 
@@ -39,7 +39,7 @@ static int next(struct ibv_cq_ex *ibv)
 	return 0;
 }
 
-static int start_poll(struct ibv_cq_ex *ibv, struct ibv_poll_cq_attr *attr)
+static int cq_ex_start_poll(struct ibv_cq_ex *ibv, struct ibv_poll_cq_attr *attr)
 {
 	struct hca_cq *cq = cq_of(ibv);
 	int rc;
@@ -48,7 +48,7 @@ static int start_poll(struct ibv_cq_ex *ibv, struct ibv_poll_cq_attr *attr)
 		return EINVAL;
 	if (!cq->single_threaded)
 		hca_lock(&cq->poll_lock);
-	rc = next(ibv);
+	rc = cq_ex_next(ibv);
 	if (rc && !cq->single_threaded)
 		hca_unlock(&cq->poll_lock);
 	return rc;
@@ -119,8 +119,8 @@ int hca_query_rt_values(struct ibv_context *c, struct ibv_values_ex *values)
 
 static void set_readers(struct ibv_cq_ex *ibv, uint64_t fields)
 {
-	ibv->start_poll = start_poll;
-	ibv->next_poll = next;
+	ibv->start_poll = cq_ex_start_poll;
+	ibv->next_poll = cq_ex_next;
 	ibv->end_poll = end_poll;
 	ibv->read_opcode = read_opcode;
 	ibv->read_vendor_err = read_vendor_err;

@@ -146,7 +146,7 @@ void hca_engine_finish(struct hca_qp *qp, int status)
 }
 
 /* On a lossy path each request draws random numbers once: at its first try. */
-static int transfer(struct hca_qp *qp, const struct hca_wqe *w)
+static int engine_transfer(struct hca_qp *qp, const struct hca_wqe *w)
 {
 	if (qp->reliable && qp->sq.wait == HCA_NOT_WAITING && !hca_mw_is_local(w->wr.opcode) &&
 	    hca_loss_exhausts(qp, w->bytes))
@@ -161,7 +161,7 @@ static bool progress_untimed(struct hca_qp *qp)
 
 	while (sq->next != sq->posted && (sq->wait || hca_qp_state(qp) == IBV_QPS_RTS)) {
 		struct hca_wqe *w = &sq->wqe[sq->next & sq->mask];
-		int rc = transfer(qp, w);
+		int rc = engine_transfer(qp, w);
 
 		if (rc < 0 && !qp->reliable) {
 			if (qp->fabric->link->wait_for_receiver(qp))

@@ -59,7 +59,7 @@ void hca_sq_fail(struct hca_qp *qp)
  * have led to a completion, with others after it, that waits in the mailbox for an earlier
  * entry which another process is writing: all of them are read before anything is flushed.
  */
-static bool withdraw(struct hca_qp *qp, uint32_t position)
+static bool receive_withdraw(struct hca_qp *qp, uint32_t position)
 {
 	struct hca_rq *rq = &qp->rq;
 	struct hca_shm_recv *r = hca_rq_entry(rq->ring, position, rq->mask, rq->stride);
@@ -156,7 +156,7 @@ bool hca_rq_flush(struct hca_qp *qp)
 		posted = atomic_load_explicit(&rq->posted, memory_order_relaxed);
 		if (at == posted)
 			return false;
-		if (withdraw(qp, at))
+		if (receive_withdraw(qp, at))
 			to = at + 1;
 		else if (rg_reached(rq->flush_deadline_ns, rg_now_ns()))
 			to = posted;	/* all at once: none succeeds after this one */

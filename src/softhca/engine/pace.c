@@ -99,7 +99,7 @@ static uint64_t jitter(struct hca_qp *qp)
 /* ---- Loss (RC; what is not reliable is lost as a whole, transfer.c) ------- */
 
 /* A try failed; the next is at `resume_ns`. */
-static int miss(struct hca_pace *p, uint64_t resume_ns)
+static int pace_miss(struct hca_pace *p, uint64_t resume_ns)
 {
 	p->losses++;
 	p->resume_ns = resume_ns;
@@ -120,7 +120,7 @@ static int ask_path(struct hca_qp *qp, uint64_t now)
 		return ON;
 	p->silent = false;
 	if (qp->attr.timeout)
-		return miss(p, timeout_after(qp, now));
+		return pace_miss(p, timeout_after(qp, now));
 	p->resume_ns = now + LOOK_NS;		/* no timeout: wait for the path */
 	return WAIT;
 }
@@ -156,12 +156,12 @@ static int lose_packet(struct hca_qp *qp, bool last, uint64_t end_ns, uint64_t g
 	struct hca_pace *p = qp->pace;
 
 	p->silent = last;
-	return miss(p, last ? timeout_after(qp, end_ns)
+	return pace_miss(p, last ? timeout_after(qp, end_ns)
 			    : end_ns + gap_ns + 2 * qp->conn.out.latency_ns);
 }
 
 /* Can the message begin: is the path up, and a request for an answer not lost? */
-static int ask(struct hca_qp *qp, const struct hca_wqe *w, uint64_t now)
+static int pace_ask(struct hca_qp *qp, const struct hca_wqe *w, uint64_t now)
 {
 	int rc = ask_path(qp, now);
 
@@ -183,7 +183,7 @@ static int hold_up(struct hca_qp *qp, int why)
 	return rc ? rc : WAIT;
 }
 
-static int begin(struct hca_qp *qp, struct hca_wqe *w, uint64_t now)
+static int pace_begin(struct hca_qp *qp, struct hca_wqe *w, uint64_t now)
 {
 	struct hca_pace *p = qp->pace;
 	struct hca_sq *sq = &qp->sq;
@@ -198,7 +198,7 @@ static int begin(struct hca_qp *qp, struct hca_wqe *w, uint64_t now)
 	if (qp->reliable && sq->wait == HCA_WAITS_RECEIVE &&
 	    !rg_reached(sq->deadline_ns, now))
 		return WAIT;
-	rc = ask(qp, w, now);
+	rc = pace_ask(qp, w, now);
 	if (rc)
 		return rc;
 	rc = qp->fabric->link->transfer_begin(qp, &w->wr, w->bytes);
@@ -322,7 +322,7 @@ static int quantum(struct hca_qp *qp, struct hca_wqe *w, uint64_t now)
 }
 
 /* All of it is in flight: complete it at both ends, with the times. */
-static int end(struct hca_qp *qp, struct hca_wqe *w)
+static int pace_end(struct hca_qp *qp, struct hca_wqe *w)
 {
 	const bool reading = hca_is_answered(w->wr.opcode);
 	const uint64_t cqe_ns = qp->fabric->spec.cqe_ns;
@@ -356,7 +356,7 @@ static int step(struct hca_qp *qp, struct hca_wqe *w)
 		hca_loss_advance(qp->fabric, now);
 	rc = recover(qp, now);
 	if (!rc && !qp->pace->begun)
-		rc = begin(qp, w, now);
+		rc = pace_begin(qp, w, now);
 	if (!rc)
 		rc = quantum(qp, w, now);
 	return rc;
@@ -392,7 +392,7 @@ bool hca_pace_progress(struct hca_qp *qp)
 			continue;
 		if (!rc) {
 			qp->pace->sent = true;
-			rc = end(qp, w);
+			rc = pace_end(qp, w);
 		}
 		if (rc == WAIT)
 			break;

@@ -15,7 +15,7 @@
  */
 enum { LOOK_POLLS = 64, BUSY_POLLS = 1024, IDLE_POLLS = 2048 };
 
-static void deliver(const struct hca_completion *c, struct ibv_wc *wc)
+static void completion_deliver(const struct hca_completion *c, struct ibv_wc *wc)
 {
 	struct hca_qp *qp = c->qp;
 
@@ -47,11 +47,11 @@ static int poll_untimed(struct hca_cq *cq, int max, struct ibv_wc *wc)
 
 	for (n = 0; n < max; n++) {
 		if (cq->count) {
-			deliver(&cq->list[cq->first], &wc[n]);
+			completion_deliver(&cq->list[cq->first], &wc[n]);
 			cq->first = (cq->first + 1) & (cq->room - 1);
 			cq->count--;
 		} else if (hca_cq_mailbox_take(cq, &c)) {
-			deliver(&c, &wc[n]);
+			completion_deliver(&c, &wc[n]);
 		} else {
 			break;
 		}
@@ -69,7 +69,7 @@ static int poll_timed(struct hca_cq *cq, uint64_t now, int max, struct ibv_wc *w
 	for (n = 0; n < max && cq->count && rg_reached(cq->list[0].visible_ns, now) &&
 		    !hca_unlikely(hca_is_held(&cq->list[0])); n++) {
 		hca_cq_heap_pop(cq, &c);
-		deliver(&c, &wc[n]);
+		completion_deliver(&c, &wc[n]);
 		if (!stamp_ns)
 			continue;
 		if (cq->stamp_ns < c.visible_ns)
@@ -79,7 +79,7 @@ static int poll_timed(struct hca_cq *cq, uint64_t now, int max, struct ibv_wc *w
 	return n;
 }
 
-static inline int poll_cq(struct hca_cq *cq, int max, struct ibv_wc *wc, uint64_t *stamp_ns)
+static inline int cq_poll(struct hca_cq *cq, int max, struct ibv_wc *wc, uint64_t *stamp_ns)
 {
 	uint32_t idle, polls;
 	uint64_t now = 0;
@@ -117,10 +117,10 @@ static inline int poll_cq(struct hca_cq *cq, int max, struct ibv_wc *wc, uint64_
 
 int hca_cq_poll(struct ibv_cq *ibv, int max, struct ibv_wc *wc)
 {
-	return poll_cq(hca_cq_of(ibv), max, wc, NULL);
+	return cq_poll(hca_cq_of(ibv), max, wc, NULL);
 }
 
 int hca_cq_poll_stamped(struct hca_cq *cq, struct ibv_wc *wc, uint64_t *stamp_ns)
 {
-	return poll_cq(cq, 1, wc, stamp_ns);
+	return cq_poll(cq, 1, wc, stamp_ns);
 }

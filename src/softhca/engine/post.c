@@ -32,7 +32,7 @@ static int check_rare(const struct ibv_send_wr *wr, uint32_t *bytes)
 }
 
 /* 0 and its length, or an errno as ibv_post_send returns it. */
-static int check(const struct hca_qp *qp, const struct ibv_send_wr *wr, uint32_t *bytes)
+static int wr_check(const struct hca_qp *qp, const struct ibv_send_wr *wr, uint32_t *bytes)
 {
 	uint64_t sum = 0;
 	int i;
@@ -174,7 +174,7 @@ static uint32_t slots_free(const struct hca_sq *sq)
 	return sq->depth - (sq->posted - atomic_load_explicit(&sq->done, memory_order_acquire));
 }
 
-static int transfer(struct hca_qp *qp, const struct ibv_send_wr *wr, uint32_t bytes)
+static int sq_transfer(struct hca_qp *qp, const struct ibv_send_wr *wr, uint32_t bytes)
 {
 	const struct hca_link_operations *link = qp->fabric->link;
 
@@ -191,7 +191,7 @@ static void post_checked(struct hca_qp *qp, const struct ibv_send_wr *wr, uint32
 	int rc;
 
 	if (hca_likely(qp->fast)) {
-		rc = transfer(qp, wr, bytes);
+		rc = sq_transfer(qp, wr, bytes);
 		if (hca_likely(rc >= 0)) {
 			hca_sq_complete(qp, wr, sq->posted++, bytes, rc, 0);
 			sq->next++;
@@ -212,10 +212,10 @@ static void post_wrong(struct hca_qp *qp, const struct ibv_send_wr *wr)
 	hca_sq_progress(qp);
 }
 
-static int post_one(struct hca_qp *qp, const struct ibv_send_wr *wr)
+static int sq_post_one(struct hca_qp *qp, const struct ibv_send_wr *wr)
 {
 	uint32_t bytes;
-	int rc = check(qp, wr, &bytes);
+	int rc = wr_check(qp, wr, &bytes);
 
 	if (hca_unlikely(rc > 0))
 		return rc;
@@ -249,14 +249,14 @@ int hca_post_batch(struct hca_qp *qp, const struct ibv_send_wr *wr, uint32_t cou
 	int rc;
 
 	for (i = 0; i < count; i++) {
-		rc = check(qp, &wr[i], &bytes);
+		rc = wr_check(qp, &wr[i], &bytes);
 		if (rc > 0)
 			return rc;
 	}
 	if (slots_free(&qp->sq) < count)
 		return ENOMEM;
 	for (i = 0; i < count; i++)
-		post_one(qp, &wr[i]);
+		sq_post_one(qp, &wr[i]);
 	if (qp->pace)
 		hca_wait_for_deferred(qp);
 	return 0;
@@ -273,7 +273,7 @@ static __attribute__((noinline)) int post_list(struct hca_qp *qp, struct ibv_sen
 		*bad = wr;
 	}
 	for (; wr && !rc; wr = wr->next) {
-		rc = post_one(qp, wr);
+		rc = sq_post_one(qp, wr);
 		if (hca_unlikely(rc))
 			*bad = wr;
 	}

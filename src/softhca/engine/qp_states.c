@@ -23,7 +23,7 @@ static void free_qp(struct hca_qp *qp)
 	hca_qp_free(qp);
 }
 
-static struct ibv_qp *create(struct ibv_pd *pd, struct ibv_qp_init_attr *init, bool batches)
+static struct ibv_qp *qp_create(struct ibv_pd *pd, struct ibv_qp_init_attr *init, bool batches)
 {
 	struct hca_qp *qp;
 	int rc = hca_qp_new(pd, init, &qp);
@@ -57,7 +57,7 @@ static struct ibv_qp *create(struct ibv_pd *pd, struct ibv_qp_init_attr *init, b
 
 struct ibv_qp *hca_qp_create(struct ibv_pd *pd, struct ibv_qp_init_attr *init)
 {
-	return create(pd, init, false);
+	return qp_create(pd, init, false);
 }
 
 struct ibv_qp *hca_qp_create_ex(struct ibv_context *c, struct ibv_qp_init_attr_ex *init)
@@ -77,7 +77,7 @@ struct ibv_qp *hca_qp_create_ex(struct ibv_context *c, struct ibv_qp_init_attr_e
 		return NULL;
 	}
 	/* The extended structure begins with the plain one. */
-	return create(init->pd, (struct ibv_qp_init_attr *)(void *)init, batches);
+	return qp_create(init->pd, (struct ibv_qp_init_attr *)(void *)init, batches);
 }
 
 /* ---- State changes ------------------------------------------------------- */

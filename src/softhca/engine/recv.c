@@ -3,7 +3,7 @@
 #include "softhca/engine/flush.h"
 #include "softhca/engine/post.h"
 
-static int post_one(struct hca_qp *qp, const struct ibv_recv_wr *wr)
+static int rq_post_one(struct hca_qp *qp, const struct ibv_recv_wr *wr)
 {
 	struct hca_rq *rq = &qp->rq;
 	uint32_t at = atomic_load_explicit(&rq->posted, memory_order_relaxed);
@@ -61,7 +61,7 @@ int hca_post_recv(struct ibv_qp *ibv, struct ibv_recv_wr *wr, struct ibv_recv_wr
 		*bad = wr;
 	}
 	for (; wr && !rc; wr = wr->next) {
-		rc = post_one(qp, wr);
+		rc = rq_post_one(qp, wr);
 		if (hca_unlikely(rc))
 			*bad = wr;
 	}

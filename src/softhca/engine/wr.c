@@ -31,7 +31,7 @@ static struct hca_qp *qp_of(struct ibv_qp_ex *qp)
 
 /* ---- One request after the other ----------------------------------------- */
 
-static struct ibv_send_wr *next(struct ibv_qp_ex *ibv, enum ibv_wr_opcode op)
+static struct ibv_send_wr *batch_next(struct ibv_qp_ex *ibv, enum ibv_wr_opcode op)
 {
 	struct hca_batch *b = qp_of(ibv)->batch;
 	struct ibv_send_wr *wr = &b->wr[b->count < b->room ? b->count : 0];
@@ -61,7 +61,7 @@ static struct ibv_send_wr *current(struct hca_qp *qp, struct ibv_sge **sge)
 static void rdma(struct ibv_qp_ex *ibv, enum ibv_wr_opcode op, uint32_t rkey, uint64_t addr,
 		 __be32 imm)
 {
-	struct ibv_send_wr *wr = next(ibv, op);
+	struct ibv_send_wr *wr = batch_next(ibv, op);
 
 	wr->wr.rdma.rkey = rkey;
 	wr->wr.rdma.remote_addr = addr;
@@ -85,18 +85,18 @@ static void wr_rdma_read(struct ibv_qp_ex *ibv, uint32_t rkey, uint64_t addr)
 
 static void wr_send(struct ibv_qp_ex *ibv)
 {
-	next(ibv, IBV_WR_SEND);
+	batch_next(ibv, IBV_WR_SEND);
 }
 
 static void wr_send_imm(struct ibv_qp_ex *ibv, __be32 imm)
 {
-	next(ibv, IBV_WR_SEND_WITH_IMM)->imm_data = imm;
+	batch_next(ibv, IBV_WR_SEND_WITH_IMM)->imm_data = imm;
 }
 
 static void atomic(struct ibv_qp_ex *ibv, enum ibv_wr_opcode op, uint32_t rkey, uint64_t addr,
 		   uint64_t compare_add, uint64_t swap)
 {
-	struct ibv_send_wr *wr = next(ibv, op);
+	struct ibv_send_wr *wr = batch_next(ibv, op);
 
 	wr->wr.atomic.rkey = rkey;
 	wr->wr.atomic.remote_addr = addr;
@@ -119,18 +119,18 @@ static void wr_atomic_fetch_add(struct ibv_qp_ex *ibv, uint32_t rkey, uint64_t a
 
 static void wr_send_inv(struct ibv_qp_ex *ibv, uint32_t rkey)
 {
-	next(ibv, IBV_WR_SEND_WITH_INV)->invalidate_rkey = rkey;
+	batch_next(ibv, IBV_WR_SEND_WITH_INV)->invalidate_rkey = rkey;
 }
 
 static void wr_local_inv(struct ibv_qp_ex *ibv, uint32_t rkey)
 {
-	next(ibv, IBV_WR_LOCAL_INV)->invalidate_rkey = rkey;
+	batch_next(ibv, IBV_WR_LOCAL_INV)->invalidate_rkey = rkey;
 }
 
 static void wr_bind_mw(struct ibv_qp_ex *ibv, struct ibv_mw *mw, uint32_t rkey,
 		       const struct ibv_mw_bind_info *info)
 {
-	struct ibv_send_wr *wr = next(ibv, IBV_WR_BIND_MW);
+	struct ibv_send_wr *wr = batch_next(ibv, IBV_WR_BIND_MW);
 
 	wr->bind_mw.mw = mw;
 	wr->bind_mw.rkey = rkey;
@@ -206,7 +206,7 @@ static void wr_set_inline_data(struct ibv_qp_ex *ibv, void *addr, size_t bytes)
 
 /* ---- The batch: held by one thread from start to complete or abort ------- */
 
-static void wr_start(struct ibv_qp_ex *ibv)
+static void batch_start(struct ibv_qp_ex *ibv)
 {
 	struct hca_qp *qp = qp_of(ibv);
 
@@ -217,7 +217,7 @@ static void wr_start(struct ibv_qp_ex *ibv)
 	qp->batch->error = 0;
 }
 
-static int wr_complete(struct ibv_qp_ex *ibv)
+static int batch_complete(struct ibv_qp_ex *ibv)
 {
 	struct hca_qp *qp = qp_of(ibv);
 	struct hca_batch *b = qp->batch;
@@ -319,8 +319,8 @@ int hca_batch_make(struct hca_qp *qp)
 	ex->wr_set_sge_list = wr_set_sge_list;
 	ex->wr_set_inline_data = wr_set_inline_data;
 	ex->wr_set_inline_data_list = wr_set_inline_data_list;
-	ex->wr_start = wr_start;
-	ex->wr_complete = wr_complete;
+	ex->wr_start = batch_start;
+	ex->wr_complete = batch_complete;
 	ex->wr_abort = wr_abort;
 	return 0;
 }

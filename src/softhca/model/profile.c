@@ -116,7 +116,7 @@ const struct hca_profile *hca_profile_find(const struct hca_profiles *all, const
 static const char space[] = " \t\r";
 
 /* The next word, terminated in place; NULL: none. */
-static char *word(char **at)
+static char *profile_word(char **at)
 {
 	char *begin = *at + strspn(*at, space);
 
@@ -144,10 +144,10 @@ static void add_line(struct hca_profiles *all, char *line, char *what, size_t si
 
 	what[0] = '\0';
 	line[strcspn(line, "#")] = '\0';
-	p->name = word(&line);
+	p->name = profile_word(&line);
 	if (!p->name)
 		return;
-	p->spec = word(&line);
+	p->spec = profile_word(&line);
 	line += strspn(line, space);
 	for (end = line + strlen(line); end > line && strchr(space, end[-1]); end--)
 		end[-1] = '\0';

@@ -43,18 +43,18 @@ char *hca_port_name_format(const struct hca_port_name *name, char *buf, size_t s
 
 /* ---- Schedules ----------------------------------------------------------- */
 
-static bool before(const struct hca_change *a, const struct hca_change *b)
+static bool change_before(const struct hca_change *a, const struct hca_change *b)
 {
 	return a->when_ns != b->when_ns ? a->when_ns < b->when_ns : !a->up && b->up;
 }
 
-static int add(struct hca_schedule *s, const struct hca_change *c)
+static int schedule_add(struct hca_schedule *s, const struct hca_change *c)
 {
 	uint32_t at;
 
 	if (s->count == HCA_CHANGES_MAX)
 		return -E2BIG;
-	for (at = s->count++; at && before(c, &s->change[at - 1]); at--)
+	for (at = s->count++; at && change_before(c, &s->change[at - 1]); at--)
 		s->change[at] = s->change[at - 1];
 	s->change[at] = *c;
 	return 0;
@@ -72,7 +72,7 @@ static int parse_one(char *item, bool up, struct hca_schedule *s)
 	if (!hca_port_name_parse(item, &c.at) || rg_parse_time(at, &c.when_ns) ||
 	    c.when_ns > 31536000000000000ull)
 		return -EINVAL;
-	return add(s, &c);
+	return schedule_add(s, &c);
 }
 
 int hca_schedule_parse(const char *text, bool up, struct hca_schedule *s)

@@ -100,7 +100,7 @@ void hca_ah_header(const struct hca_ah *ah, uint32_t bytes, unsigned char header
 
 /* ---- Creation ------------------------------------------------------------ */
 
-static int check(const struct ibv_context *c, const struct ibv_ah_attr *a)
+static int ah_check(const struct ibv_context *c, const struct ibv_ah_attr *a)
 {
 	const struct hca_context *context = hca_context_of((struct ibv_context *)(uintptr_t)c);
 
@@ -115,7 +115,7 @@ struct ibv_ah *hca_ah_create(struct ibv_pd *pd, struct ibv_ah_attr *attr)
 	struct hca_context *context = hca_context_of(pd->context);
 	const struct hca_device *d = context->device;
 	struct hca_fabric *f = context->fabric;
-	int rc = check(pd->context, attr);
+	int rc = ah_check(pd->context, attr);
 	struct hca_ah *ah;
 	union ibv_gid sgid;
 
@@ -250,7 +250,7 @@ int hca_ah_resolve_l2(struct ibv_context *c, struct ibv_ah_attr *attr, uint8_t m
 	const uint8_t *raw = attr->grh.dgid.raw;
 	uint32_t to = 0;
 
-	if (check(c, attr) || !attr->is_global)
+	if (ah_check(c, attr) || !attr->is_global)
 		return EINVAL;
 	*vid = 0xffff;			/* none */
 	if (!hca_gid_is_multicast(&attr->grh.dgid)) {

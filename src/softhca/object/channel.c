@@ -196,7 +196,7 @@ static uint64_t ready_ns(struct hca_cq *cq)
 	return ready;
 }
 
-static void take(struct hca_cq *cq)
+static void channel_take(struct hca_cq *cq)
 {
 	_Atomic uint64_t *word = &cq->mailbox.shm->armed;
 	uint64_t armed = atomic_load(word);
@@ -256,7 +256,7 @@ struct hca_cq *hca_channel_take(struct hca_channel *ch, bool rung, uint64_t *due
 	hca_lock(&ch->lock);
 	cq = find_event(ch, rung, due);
 	if (cq) {
-		take(cq);
+		channel_take(cq);
 		ch->last = &cq->channel_link;
 		if (any_pending(ch))
 			hca_wakeup_send(&ch->wakeup);

@@ -15,7 +15,7 @@ enum { CLAIM_NS = 1000000 };
 
 /* ---- The list of a timed queue: a binary heap ---------------------------- */
 
-static bool before(const struct hca_completion *a, const struct hca_completion *b)
+static bool completion_before(const struct hca_completion *a, const struct hca_completion *b)
 {
 	return a->visible_ns != b->visible_ns ? a->visible_ns < b->visible_ns
 					      : a->order < b->order;
@@ -25,7 +25,7 @@ static void heap_push(struct hca_cq *cq, const struct hca_completion *c)
 {
 	uint32_t at = cq->count++;
 
-	while (at && before(c, &cq->list[(at - 1) / 2])) {
+	while (at && completion_before(c, &cq->list[(at - 1) / 2])) {
 		cq->list[at] = cq->list[(at - 1) / 2];
 		at = (at - 1) / 2;
 	}
@@ -39,9 +39,10 @@ static void heap_sift(struct hca_cq *cq, uint32_t at, const struct hca_completio
 
 		if (child >= cq->count)
 			break;
-		if (child + 1 < cq->count && before(&cq->list[child + 1], &cq->list[child]))
+		if (child + 1 < cq->count &&
+		    completion_before(&cq->list[child + 1], &cq->list[child]))
 			child++;
-		if (!before(&cq->list[child], c))
+		if (!completion_before(&cq->list[child], c))
 			break;
 		cq->list[at] = cq->list[child];
 		at = child;
@@ -154,8 +155,8 @@ static void check_words(struct hca_completion *c, uint32_t room)
 }
 
 /* An entry written by a peer, checked; false: it refers to nothing that exists. */
-static bool decode(struct hca_cq *cq, const volatile struct hca_shm_cqe *e,
-		   struct hca_completion *c)
+static bool cqe_decode(struct hca_cq *cq, const volatile struct hca_shm_cqe *e,
+		       struct hca_completion *c)
 {
 	uint32_t index = e->qp_index, room;
 	struct hca_qp *qp;
@@ -187,7 +188,7 @@ static bool decode(struct hca_cq *cq, const volatile struct hca_shm_cqe *e,
 	return true;
 }
 
-static uint64_t state_of(const struct hca_cq *cq, uint32_t position, uint32_t state)
+static uint64_t cqe_state(const struct hca_cq *cq, uint32_t position, uint32_t state)
 {
 	return hca_shm_state(position >> cq->mailbox.shift, state);
 }
@@ -196,7 +197,7 @@ static void free_slot(struct hca_cq *cq, uint32_t position)
 {
 	struct hca_shm_cqe *e = &cq->mailbox.shm->slot[position & cq->mailbox.mask];
 
-	atomic_store_explicit(&e->state, state_of(cq, position + cq->mailbox.mask + 1, HCA_FREE),
+	atomic_store_explicit(&e->state, cqe_state(cq, position + cq->mailbox.mask + 1, HCA_FREE),
 			      memory_order_release);
 }
 
@@ -222,13 +223,13 @@ bool hca_cq_mailbox_take(struct hca_cq *cq, struct hca_completion *c)
 		uint64_t state = atomic_load_explicit(&e->state, memory_order_acquire);
 		bool valid;
 
-		if (state != state_of(cq, cq->head, HCA_FULL)) {
+		if (state != cqe_state(cq, cq->head, HCA_FULL)) {
 			if (hca_unlikely(hca_shm_kind(state) >= HCA_REVOKED) &&
 			    passed++ <= cq->mailbox.mask && pass_by(cq, state))
 				continue;
 			return false;
 		}
-		valid = decode(cq, e, c);
+		valid = cqe_decode(cq, e, c);
 		free_slot(cq, cq->head);
 		cq->head++;
 		if (hca_likely(valid))
@@ -245,7 +246,7 @@ void hca_cq_revoke_stale_claim(struct hca_cq *cq)
 	struct hca_shm_cqe *e = &cq->mailbox.shm->slot[cq->head & cq->mailbox.mask];
 	uint64_t state = atomic_load_explicit(&e->state, memory_order_relaxed), now;
 
-	if (state >> 32 != state_of(cq, cq->head, 0) >> 32 || hca_shm_kind(state) != HCA_CLAIMED) {
+	if (state >> 32 != cqe_state(cq, cq->head, 0) >> 32 || hca_shm_kind(state) != HCA_CLAIMED) {
 		cq->stuck_ns = 0;
 		return;
 	}
@@ -258,7 +259,7 @@ void hca_cq_revoke_stale_claim(struct hca_cq *cq)
 	/* A revoked entry is passed by; that checks whether its claimer lives. */
 	if (rg_reached(cq->stuck_ns + CLAIM_NS + 1, now))
 		atomic_compare_exchange_strong(&e->state, &state,
-			state_of(cq, cq->head, hca_shm_revoked(hca_shm_claimer(state))));
+			cqe_state(cq, cq->head, hca_shm_revoked(hca_shm_claimer(state))));
 }
 
 static void move_entries(struct hca_cq *cq, uint32_t most)
@@ -282,7 +283,7 @@ void hca_cq_empty_mailbox(struct hca_cq *cq)
 	for (n = 0; n <= m->mask; n++) {
 		move_entries(cq, cq->room);
 		if (atomic_load(&m->shm->slot[cq->head & m->mask].state) ==
-		    state_of(cq, cq->head, HCA_FREE))
+		    cqe_state(cq, cq->head, HCA_FREE))
 			return;
 		/* Claimed by a process that died or was stopped: entries follow it. */
 		cq->head++;
@@ -297,7 +298,7 @@ bool hca_cq_drain(struct hca_cq *cq)
 	hca_cq_drain_locked(cq);
 	empty = !cq->moving &&
 		atomic_load_explicit(&cq->mailbox.shm->slot[cq->head & cq->mailbox.mask].state,
-				     memory_order_relaxed) == state_of(cq, cq->head, HCA_FREE);
+				     memory_order_relaxed) == cqe_state(cq, cq->head, HCA_FREE);
 	if (!empty)
 		hca_cq_revoke_stale_claim(cq);	/* a caller that waits need not poll */
 	hca_unlock(&cq->lock);
@@ -335,12 +336,12 @@ uint64_t hca_cq_stuck_ns(struct hca_cq *cq)
 	for (ahead = 0; ahead <= cq->mailbox.mask; ahead++) {
 		state = atomic_load(&cq->mailbox.shm->slot[(cq->head + ahead) &
 							   cq->mailbox.mask].state);
-		if (state >> 32 != state_of(cq, cq->head + ahead, 0) >> 32 ||
+		if (state >> 32 != cqe_state(cq, cq->head + ahead, 0) >> 32 ||
 		    hca_shm_kind(state) != HCA_CLAIMED)
 			break;
 	}
 	if (!ahead || ahead > cq->mailbox.mask ||
-	    state != state_of(cq, cq->head + ahead, HCA_FULL))
+	    state != cqe_state(cq, cq->head + ahead, HCA_FULL))
 		return 0;
 	hca_cq_revoke_stale_claim(cq);
 	return cq->stuck_ns + CLAIM_NS;
@@ -390,9 +391,9 @@ static void release_waiting(struct hca_cq *cq, const struct hca_qp *qp)
 		uint64_t state = atomic_load_explicit(&e->state, memory_order_acquire), wr_id;
 		uint32_t entry = e->entry, room;
 
-		if (state == state_of(cq, at, HCA_FREE))
+		if (state == cqe_state(cq, at, HCA_FREE))
 			return;
-		if (state == state_of(cq, at, HCA_FULL) && e->qpn == hca_qpn(qp) &&
+		if (state == cqe_state(cq, at, HCA_FULL) && e->qpn == hca_qpn(qp) &&
 		    hca_shared_accept(qp->shared, e->position, entry, &wr_id, &room))
 			hca_shared_release(qp->shared, entry);
 	}
@@ -410,7 +411,7 @@ void hca_cq_purge(struct hca_cq *cq, const struct hca_qp *qp)
 	hca_unlock(&cq->lock);
 }
 
-static int make_queues(struct hca_cq *cq, uint32_t count)
+static int cq_make_queues(struct hca_cq *cq, uint32_t count)
 {
 	struct hca_fabric *f = cq->fabric;
 	int rc;
@@ -448,7 +449,7 @@ struct ibv_cq *hca_cq_make(struct ibv_context *c, const struct hca_cq_config *co
 	cq->fabric = context->fabric;
 	cq->stamped = config->stamped;
 	cq->timed = config->stamped || context->fabric->spec.timed;
-	if (make_queues(cq, hca_pow2((uint32_t)config->entries))) {
+	if (cq_make_queues(cq, hca_pow2((uint32_t)config->entries))) {
 		free(cq->list);
 		free(cq);
 		errno = ENOMEM;

@@ -73,7 +73,7 @@ static int prepare(struct hca_cq *cq, uint32_t count, struct move *m)
 }
 
 /* Use the new list from now on, and set the new mailbox to be published. */
-static void begin(struct hca_cq *cq, const struct move *m)
+static void resize_begin(struct hca_cq *cq, const struct move *m)
 {
 	struct hca_completion *old = cq->list;
 	uint32_t i;
@@ -94,7 +94,7 @@ static void begin(struct hca_cq *cq, const struct move *m)
 	free(old);
 }
 
-static bool publish(struct hca_cq *cq)
+static bool resize_publish(struct hca_cq *cq)
 {
 	struct hca_fabric *f = cq->fabric;
 	uint32_t i, top = atomic_load(&f->qp_top);
@@ -141,8 +141,8 @@ static int resize(struct hca_cq *cq, uint32_t count)
 	rc = prepare(cq, count, &m);
 	if (rc)
 		return rc;
-	begin(cq, &m);
-	left = publish(cq);
+	resize_begin(cq, &m);
+	left = resize_publish(cq);
 	finish(cq, &m);
 	/* A peer stopped in an access section may still write there: the memory is not reused. */
 	if (!left)

@@ -62,7 +62,7 @@ static struct hca_device *device_new(struct hca_fabric *f, uint32_t node, uint32
 	return d;
 }
 
-static struct hca_device *find(struct hca_fabric *f, uint32_t node, uint32_t hca)
+static struct hca_device *device_find(struct hca_fabric *f, uint32_t node, uint32_t hca)
 {
 	struct hca_device *d;
 
@@ -77,7 +77,7 @@ int hca_devices_of_node(struct hca_fabric *f, uint32_t node, struct hca_device *
 
 	pthread_mutex_lock(&f->slow);
 	for (i = 0; i < f->spec.hcas; i++) {
-		list[i] = find(f, node, i);
+		list[i] = device_find(f, node, i);
 		if (list[i])
 			continue;
 		list[i] = device_new(f, node, i);

@@ -124,7 +124,7 @@ struct ibv_mr *hca_dm_reg(struct ibv_pd *pd, struct ibv_dm *ibv, uint64_t offset
 
 /* ---- Importing ----------------------------------------------------------- */
 
-static struct hca_dm *find(struct hca_context *c, uint32_t handle)
+static struct hca_dm *dm_find(struct hca_context *c, uint32_t handle)
 {
 	struct hca_dm *found = NULL;
 	struct hca_list_node *l;
@@ -147,7 +147,7 @@ struct ibv_dm *hca_dm_import(struct ibv_context *c, uint32_t handle)
 
 	hca_contexts_lock();
 	while (!found && (other = hca_context_next(hca_context_of(c)->file, other)))
-		found = find(other, handle);
+		found = dm_find(other, handle);
 	if (found)
 		atomic_fetch_add(&found->objects, 1);
 	hca_contexts_unlock();

@@ -95,7 +95,7 @@ static struct hca_reported **find_reported(struct hca_events *q, const void *obj
 }
 
 /* Count an event that must be acknowledged; false: no memory. */
-static bool report(struct hca_events *q, void *object)
+static bool event_report(struct hca_events *q, void *object)
 {
 	struct hca_reported **r = find_reported(q, object);
 
@@ -118,7 +118,7 @@ bool hca_events_take(struct ibv_context *c, struct ibv_async_event *event)
 
 	hca_lock(&q->lock);
 	e = q->first;
-	if (e && (!e->object || report(q, e->object))) {
+	if (e && (!e->object || event_report(q, e->object))) {
 		*event = e->event;
 		q->first = e->next;
 		if (!q->first)
@@ -188,7 +188,7 @@ void hca_event_ack(struct ibv_async_event *event)
 }
 
 /* Withdraw queued events; returns the number of delivered ones. */
-static uint32_t withdraw(struct hca_fabric *f, struct hca_events *q, const void *object)
+static uint32_t events_withdraw(struct hca_fabric *f, struct hca_events *q, const void *object)
 {
 	struct hca_reported **r, *gone;
 	struct hca_event **at = &q->first, *e;
@@ -226,7 +226,7 @@ static uint32_t withdraw(struct hca_fabric *f, struct hca_events *q, const void 
 static void forget(struct ibv_context *c, const void *object, pthread_mutex_t *mutex,
 		   pthread_cond_t *cond, const uint32_t *completed)
 {
-	uint32_t reported = withdraw(hca_context_of(c)->fabric, events_of(c), object);
+	uint32_t reported = events_withdraw(hca_context_of(c)->fabric, events_of(c), object);
 
 	if (!reported)
 		return;

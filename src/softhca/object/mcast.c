@@ -14,7 +14,7 @@ static uint64_t owner_word(uint64_t before, uint32_t claim, uint32_t state)
 	return ((before >> 32) + 1) << 32 | claim << 8 | state;
 }
 
-static uint32_t state_of(uint64_t owner)
+static uint32_t member_state(uint64_t owner)
 {
 	return (uint32_t)owner & 0xff;
 }
@@ -24,7 +24,7 @@ static uint32_t claim_of(uint64_t owner)
 	return (uint32_t)owner >> 8;
 }
 
-static void changed(struct hca_fabric *f)
+static void groups_changed(struct hca_fabric *f)
 {
 	atomic_fetch_add_explicit(&f->shm->member_epoch, 1, memory_order_release);
 }
@@ -42,7 +42,7 @@ static bool is_of(const struct hca_shm_member *m, const struct hca_qp *qp)
 {
 	uint64_t owner = atomic_load_explicit(&m->owner, memory_order_relaxed);
 
-	return state_of(owner) == MEMBER && claim_of(owner) == qp->fabric->claim &&
+	return member_state(owner) == MEMBER && claim_of(owner) == qp->fabric->claim &&
 	       m->qpn == hca_qpn(qp);
 }
 
@@ -59,12 +59,12 @@ static struct hca_shm_member *next_of(const struct hca_qp *qp, const union ibv_g
 	return NULL;
 }
 
-static void take_out(struct hca_fabric *f, struct hca_shm_member *m)
+static void member_take_out(struct hca_fabric *f, struct hca_shm_member *m)
 {
 	uint64_t owner = atomic_load_explicit(&m->owner, memory_order_relaxed);
 
 	atomic_store_explicit(&m->owner, owner_word(owner, 0, FREE), memory_order_release);
-	changed(f);
+	groups_changed(f);
 }
 
 bool hca_mcast_attached(const struct hca_qp *qp)
@@ -77,7 +77,7 @@ void hca_mcast_leave(struct hca_qp *qp)
 	struct hca_shm_member *m;
 
 	while (qp->datagram && (m = next_of(qp, NULL, NULL)))
-		take_out(qp->fabric, m);
+		member_take_out(qp->fabric, m);
 }
 
 void hca_mcast_moved(struct hca_qp *qp)
@@ -86,7 +86,7 @@ void hca_mcast_moved(struct hca_qp *qp)
 
 	while ((m = next_of(qp, NULL, m))) {
 		atomic_store_explicit(&m->address, qp->address, memory_order_release);
-		changed(qp->fabric);
+		groups_changed(qp->fabric);
 	}
 }
 
@@ -101,7 +101,7 @@ int hca_mcast_detach(struct ibv_qp *ibv, const union ibv_gid *gid)
 	hca_lock(&qp->lock);
 	m = next_of(qp, gid, NULL);
 	if (m)
-		take_out(qp->fabric, m);
+		member_take_out(qp->fabric, m);
 	else
 		rc = EINVAL;
 	hca_unlock(&qp->lock);
@@ -115,8 +115,9 @@ static bool reap(struct hca_fabric *f, struct hca_shm_member *m)
 {
 	uint64_t owner = atomic_load_explicit(&m->owner, memory_order_acquire);
 
-	if (state_of(owner) == FREE || (claim_of(owner) == f->claim ||
-					f->link->claim_fate(f, claim_of(owner)) == HCA_FATE_ALIVE))
+	if (member_state(owner) == FREE ||
+	    (claim_of(owner) == f->claim ||
+	     f->link->claim_fate(f, claim_of(owner)) == HCA_FATE_ALIVE))
 		return false;
 	return atomic_compare_exchange_strong(&m->owner, &owner, owner_word(owner, 0, FREE));
 }
@@ -132,7 +133,7 @@ static struct hca_shm_member *claim_entry(struct hca_fabric *f, bool reaping)
 		if (reaping)
 			reap(f, &m[i]);
 		owner = atomic_load_explicit(&m[i].owner, memory_order_relaxed);
-		if (state_of(owner) == FREE &&
+		if (member_state(owner) == FREE &&
 		    atomic_compare_exchange_strong(&m[i].owner, &owner,
 						   owner_word(owner, f->claim, FILLING)))
 			return &m[i];
@@ -176,7 +177,7 @@ int hca_mcast_attach(struct ibv_qp *ibv, const union ibv_gid *gid)
 	owner = atomic_load_explicit(&m->owner, memory_order_relaxed);
 	atomic_store_explicit(&m->owner, owner_word(owner, f->claim, MEMBER),
 			      memory_order_release);
-	changed(f);
+	groups_changed(f);
 out:
 	hca_unlock(&qp->lock);
 	return rc;
@@ -190,7 +191,7 @@ static bool read_member(struct hca_fabric *f, struct hca_shm_member *m, const un
 	uint8_t its[16];
 	unsigned i;
 
-	if (state_of(owner) != MEMBER)
+	if (member_state(owner) != MEMBER)
 		return false;
 	for (i = 0; i < sizeof(its); i++)
 		its[i] = v->gid[i];

@@ -176,7 +176,7 @@ void hca_mr_moved(struct hca_moved *m)
 }
 
 /* When this returns, no process uses the row any more. */
-static void withdraw(struct hca_mr *mr)
+static void mr_withdraw(struct hca_mr *mr)
 {
 	hca_mr_hide(mr);
 	mr->fabric->link->quiesce(mr->fabric, NULL);
@@ -241,7 +241,7 @@ static struct hca_mr *mr_new(struct ibv_pd *pd, enum hca_mr_kind kind, unsigned 
 }
 
 /* Claim a key for a registration whose memory is known, and publish it. */
-static int enter(struct hca_mr *mr, struct ibv_pd *pd)
+static int mr_enter(struct hca_mr *mr, struct ibv_pd *pd)
 {
 	int rc = hca_mr_claim_key(mr->fabric, &mr->key);
 
@@ -269,7 +269,7 @@ struct ibv_mr *hca_mr_reg(struct ibv_pd *pd, void *addr, size_t bytes, uint64_t 
 	mr->length = mr->ibv.length = bytes;
 	rc = find_memory(mr, addr, bytes);
 	if (!rc)
-		rc = enter(mr, pd);
+		rc = mr_enter(mr, pd);
 	return rc ? fail_with(mr, rc) : &mr->ibv;
 }
 
@@ -308,7 +308,7 @@ struct ibv_mr *hca_mr_reg_dmabuf(struct ibv_pd *pd, uint64_t offset, size_t byte
 	mr->base = (unsigned char *)at + lead;
 	mr->length = mr->ibv.length = bytes;
 	mr->ibv.addr = (void *)(uintptr_t)offset;	/* like libibverbs */
-	rc = enter(mr, pd);
+	rc = mr_enter(mr, pd);
 	if (rc) {
 		munmap(at, bytes + lead);
 		return fail_with(mr, rc);
@@ -331,7 +331,7 @@ int hca_mr_dereg(struct ibv_mr *ibv)
 		return EINVAL;
 	if (atomic_load(&mr->windows) && hca_mw_count(mr))
 		return EBUSY;
-	withdraw(mr);
+	mr_withdraw(mr);
 	hca_moved_drop(&mr->moved);
 	hca_mr_release_key(mr->fabric, mr->key);
 	if (mr->kind == HCA_MR_DMABUF)
@@ -386,7 +386,7 @@ int hca_mr_rereg(struct ibv_mr *ibv, int flags, struct ibv_pd *pd, void *addr, s
 		rereg_plan(mr, &to, flags, pd, addr, bytes, (unsigned)access);
 	if (errno)
 		return IBV_REREG_MR_ERR_CMD;
-	withdraw(mr);
+	mr_withdraw(mr);
 	mr->access = to.access;
 	mr->iova = to.iova;
 	mr->base = to.base;

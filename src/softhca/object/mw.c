@@ -23,7 +23,7 @@ static void unbind(struct hca_mw *mw)
 }
 
 /* Is it bound?  The peer may have invalidated it.  fabric.slow held. */
-static bool is_bound(struct hca_mw *mw)
+static bool mw_is_bound(struct hca_mw *mw)
 {
 	if (mw->under && !hca_mr_is_valid(&mw->row))
 		unbind(mw);
@@ -47,7 +47,7 @@ int hca_mw_count(struct hca_mr *mr)
 		struct hca_mw *mw = window_at(f, i);
 
 		if (mw && mw->under == mr)
-			is_bound(mw);
+			mw_is_bound(mw);
 	}
 	pthread_mutex_unlock(&f->slow);
 	return atomic_load(&mr->windows);
@@ -60,7 +60,7 @@ static void close_window(struct hca_mw *mw, struct hca_qp *qp)
 	bool bound;
 
 	pthread_mutex_lock(&f->slow);
-	bound = is_bound(mw);
+	bound = mw_is_bound(mw);
 	if (bound)
 		unbind(mw);
 	pthread_mutex_unlock(&f->slow);
@@ -179,7 +179,7 @@ static int bind_window(struct hca_qp *qp, const struct ibv_send_wr *wr)
 			return IBV_WC_SUCCESS;
 	}
 	pthread_mutex_lock(&f->slow);
-	bound = is_bound(mw) || !info->length;
+	bound = mw_is_bound(mw) || !info->length;
 	if (!bound) {
 		fill_row(qp, mw, info, offset, wr->bind_mw.rkey);
 		mw->under = hca_mr_of(info->mr);
@@ -193,14 +193,14 @@ static int bind_window(struct hca_qp *qp, const struct ibv_send_wr *wr)
 	return IBV_WC_SUCCESS;
 }
 
-static int invalidate(struct hca_qp *qp, uint32_t rkey)
+static int mw_invalidate(struct hca_qp *qp, uint32_t rkey)
 {
 	struct hca_mw *mw;
 	bool mine;
 
 	pthread_mutex_lock(&qp->fabric->slow);
 	mw = window_at(qp->fabric, rkey >> HCA_KEY_GEN_BITS);
-	mine = mw && mw->row.key == rkey && mw->row.qpn == hca_qpn(qp) && is_bound(mw);
+	mine = mw && mw->row.key == rkey && mw->row.qpn == hca_qpn(qp) && mw_is_bound(mw);
 	pthread_mutex_unlock(&qp->fabric->slow);
 	if (!mine)
 		return IBV_WC_LOC_QP_OP_ERR;
@@ -211,7 +211,7 @@ static int invalidate(struct hca_qp *qp, uint32_t rkey)
 int hca_mw_carry_out(struct hca_qp *qp, const struct ibv_send_wr *wr)
 {
 	return wr->opcode == IBV_WR_BIND_MW ? bind_window(qp, wr) :
-					      invalidate(qp, wr->invalidate_rkey);
+					      mw_invalidate(qp, wr->invalidate_rkey);
 }
 
 int hca_mw_check(const struct ibv_send_wr *wr)

@@ -157,7 +157,7 @@ struct ibv_pd *hca_pd_alloc_parent(struct ibv_context *c,
 
 /* ---- Importing ----------------------------------------------------------- */
 
-static struct hca_pd *find(struct hca_context *c, uint32_t id)
+static struct hca_pd *pd_find(struct hca_context *c, uint32_t id)
 {
 	struct hca_pd *found = NULL;
 	struct hca_list_node *l;
@@ -180,7 +180,7 @@ struct ibv_pd *hca_pd_import(struct ibv_context *c, uint32_t handle)
 
 	hca_contexts_lock();
 	while (!found && (other = hca_context_next(mine->file, other)))
-		found = find(other, handle);
+		found = pd_find(other, handle);
 	if (found)
 		atomic_fetch_add(&found->objects, 1);
 	hca_contexts_unlock();

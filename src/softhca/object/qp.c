@@ -65,7 +65,7 @@ static void grant(struct hca_qp *qp, const struct ibv_qp_cap *asked, bool shared
 }
 
 /* The queues' memory; untouched pages cost address space only. */
-static int make_queues(struct hca_qp *qp)
+static int qp_make_queues(struct hca_qp *qp)
 {
 	struct hca_fabric *f = qp->fabric;
 	struct hca_sq *sq = &qp->sq;
@@ -244,7 +244,7 @@ int hca_qp_new(struct ibv_pd *pd, struct ibv_qp_init_attr *init, struct hca_qp *
 	qp->operations = hca_operations(init->qp_type);
 	grant(qp, &init->cap, init->srq || qp->datagram);
 	fill_base(qp, pd, init);
-	rc = make_queues(qp);
+	rc = qp_make_queues(qp);
 	if (!rc)
 		rc = make_shared(qp, init);
 	if (rc) {

@@ -84,7 +84,7 @@ int hca_query_device_ex(struct ibv_context *c, const struct ibv_query_device_ex_
 
 /* ---- Ports --------------------------------------------------------------- */
 
-static uint32_t address_of(const struct ibv_context *c, uint32_t port)
+static uint32_t port_address(const struct ibv_context *c, uint32_t port)
 {
 	const struct hca_device *d = hca_context_of((struct ibv_context *)(uintptr_t)c)->device;
 
@@ -139,10 +139,10 @@ int hca_query_port(struct ibv_context *c, uint8_t port, struct ibv_port_attr *at
 
 	if (port < 1 || port > s->ports)
 		return EINVAL;
-	full.state = hca_port_state(hca_context_of(c)->fabric, address_of(c, port));
+	full.state = hca_port_state(hca_context_of(c)->fabric, port_address(c, port));
 	full.phys_state = full.state == IBV_PORT_ACTIVE ? PHYS_LINK_UP : PHYS_DISABLED;
 	full.active_mtu = (enum ibv_mtu)(hca_log2((uint32_t)s->mtu) - 7);
-	full.lid = (uint16_t)(address_of(c, port) + 1);
+	full.lid = (uint16_t)(port_address(c, port) + 1);
 	speed_of(s->rate[port - 1], &full);
 	memset(attr, 0, size);
 	memcpy(attr, &full, size < sizeof(full) ? size : sizeof(full));
@@ -197,7 +197,7 @@ int hca_query_gid_ex(struct ibv_context *c, uint32_t port, uint32_t index,
 		return EINVAL;
 	if (index >= HCA_GIDS)
 		return ENODATA;
-	gid_of(spec_of(c), address_of(c, port), index, &full.gid);
+	gid_of(spec_of(c), port_address(c, port), index, &full.gid);
 	memset(entry, 0, size);
 	memcpy(entry, &full, size < sizeof(full) ? size : sizeof(full));
 	return 0;

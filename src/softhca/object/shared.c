@@ -196,7 +196,7 @@ void hca_shared_free(struct hca_shared *s)
 /* ---- Posting, completing ------------------------------------------------- */
 
 /* Make an entry claimable.  The entry is written first: one found in order[] is valid. */
-static void publish(struct hca_shared *s, uint32_t entry)
+static void shared_publish(struct hca_shared *s, uint32_t entry)
 {
 	struct hca_shm_shared *shm = s->view.shm;
 	uint32_t at = s->posted++;
@@ -220,7 +220,7 @@ static bool is_coming(const struct hca_shared *s)
 	return true;
 }
 
-static int post_one(struct hca_shared *s, const struct ibv_recv_wr *wr)
+static int shared_post_one(struct hca_shared *s, const struct ibv_recv_wr *wr)
 {
 	uint32_t slot = s->freed_head & s->view.mask, entry;
 	struct hca_shm_recv *r;
@@ -244,7 +244,7 @@ static int post_one(struct hca_shared *s, const struct ibv_recv_wr *wr)
 		room += wr->sg_list[i].length;
 	}
 	s->wr[entry].room = room < UINT32_MAX ? (uint32_t)room : UINT32_MAX;
-	publish(s, entry);
+	shared_publish(s, entry);
 	return 0;
 }
 
@@ -254,7 +254,7 @@ int hca_shared_post(struct hca_shared *s, struct ibv_recv_wr *wr, struct ibv_rec
 
 	hca_lock(&s->lock);
 	for (; wr && !rc; wr = wr->next) {
-		rc = post_one(s, wr);
+		rc = shared_post_one(s, wr);
 		if (hca_unlikely(rc))
 			*bad = wr;
 	}
@@ -293,7 +293,7 @@ void hca_shared_release(struct hca_shared *s, uint32_t entry)
 
 /* ---- Claims that lead to nothing ----------------------------------------- */
 
-static uint64_t state_of(const struct hca_shared_view *v, uint32_t entry)
+static uint64_t entry_state(const struct hca_shared_view *v, uint32_t entry)
 {
 	return atomic_load_explicit(&entry_at(v, entry)->state, memory_order_acquire);
 }
@@ -310,7 +310,7 @@ bool hca_shared_busy(struct hca_shared *s)
 
 	for (i = 0; i < s->depth; i++)
 		if ((atomic_load(&s->wr[i].held) & 1) &&
-		    is_worked_on(s->fabric, state_of(&s->view, i)))
+		    is_worked_on(s->fabric, entry_state(&s->view, i)))
 			return true;
 	return false;
 }
@@ -321,10 +321,10 @@ void hca_shared_quiesce(struct hca_fabric *f, const struct hca_shared_view *v,
 	uint32_t i;
 
 	for (i = 0; i <= v->mask; i++) {
-		uint64_t seen = state_of(v, i);
+		uint64_t seen = entry_state(v, i);
 
 		while (is_worked_on(f, seen) && !rg_reached(deadline_ns, rg_now_ns()) &&
-		       state_of(v, i) == seen)
+		       entry_state(v, i) == seen)
 			rg_sleep_ns(PAUSE_NS);
 	}
 }
@@ -358,7 +358,7 @@ bool hca_shared_suspect(struct hca_shared *s)
 	if (atomic_load_explicit(&s->view.shm->returned, memory_order_relaxed))
 		return true;
 	for (i = 0; i < s->depth; i++) {
-		uint64_t state = state_of(&s->view, i);
+		uint64_t state = entry_state(&s->view, i);
 
 		if ((atomic_load(&s->wr[i].held) & 1) &&
 		    (is_forlorn(s, state) || is_behind(s, state)))
@@ -373,9 +373,9 @@ static bool let_go(struct hca_shared *s, uint32_t entry, uint64_t held)
 	return atomic_compare_exchange_strong(&s->wr[entry].held, &held, 0);
 }
 
-static bool reclaim(struct hca_shared *s, uint32_t entry, bool dead)
+static bool shared_reclaim(struct hca_shared *s, uint32_t entry, bool dead)
 {
-	uint64_t held = atomic_load(&s->wr[entry].held), state = state_of(&s->view, entry);
+	uint64_t held = atomic_load(&s->wr[entry].held), state = entry_state(&s->view, entry);
 
 	if (!(held & 1))
 		return false;
@@ -396,8 +396,8 @@ void hca_shared_recover(struct hca_shared *s, bool dead)
 	if ((int32_t)(atomic_load(&shm->head) - s->posted) > 0)
 		atomic_store(&shm->head, s->posted);
 	for (i = 0; i < s->depth; i++)
-		if (reclaim(s, i, dead)) {
-			publish(s, i);
+		if (shared_reclaim(s, i, dead)) {
+			shared_publish(s, i);
 			s->recovered++;
 		}
 	hca_unlock(&s->lock);

@@ -134,7 +134,7 @@ void hca_wakeup_send(const struct hca_wakeup *b)
 	hca_wakeup_write(b->own);
 }
 
-static ssize_t take(const struct hca_wakeup *b, char *bytes, size_t size)
+static ssize_t wakeup_take(const struct hca_wakeup *b, char *bytes, size_t size)
 {
 	return b->is_socket ? recv(b->fd, bytes, size, MSG_DONTWAIT) : read(b->own, bytes, size);
 }
@@ -148,7 +148,7 @@ bool hca_wakeup_drain(const struct hca_wakeup *b)
 
 	/* Bounded: a peer may go on writing. */
 	do
-		n = take(b, bytes, sizeof(bytes));
+		n = wakeup_take(b, bytes, sizeof(bytes));
 	while (b->is_socket ? n > 0 && ++i < DATAGRAMS : n == sizeof(bytes) && ++i < AT_MOST);
 	errno = err;
 	return n > 0 || i;

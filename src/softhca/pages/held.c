@@ -156,7 +156,7 @@ bool hca_held_by_stack(uint64_t start, const void *frame)
 /* ---- Ranges -------------------------------------------------------------- */
 
 /* Has mbind been called for it?  False where the kernel has no such call. */
-static bool is_bound(uint64_t addr)
+static bool held_by_policy(uint64_t addr)
 {
 	enum { DEFAULT = 0, OF_ADDRESS = 2 };	/* MPOL_DEFAULT, MPOL_F_ADDR: linux/mempolicy.h */
 	int mode = DEFAULT;
@@ -174,7 +174,7 @@ static bool any_bound(uint64_t start, uint64_t end)
 	if (hca_maps_open(start, end - start, &m))
 		return true;
 	while (!bound && hca_maps_next(&m, &map))
-		bound = is_bound(hca_later(map.start, start));
+		bound = held_by_policy(hca_later(map.start, start));
 	hca_maps_close(&m);
 	return bound;
 }

@@ -57,7 +57,7 @@ void hca_memory_after_fork(void)
 	memset(&arena, 0, sizeof(arena));
 }
 
-static void watch_forks(void)
+static void memory_watch_forks(void)
 {
 	pthread_atfork(hca_remap_before_fork, hca_remap_after_fork, hca_memory_after_fork);
 }
@@ -110,7 +110,7 @@ int hca_memory_fd(void)
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	int fd;
 
-	pthread_once(&once, watch_forks);
+	pthread_once(&once, memory_watch_forks);
 	pthread_mutex_lock(&hca_memory.lock);
 	fd = fd_locked();
 	pthread_mutex_unlock(&hca_memory.lock);
@@ -120,7 +120,7 @@ int hca_memory_fd(void)
 /* ---- The arena ----------------------------------------------------------- */
 
 /* Address space that the segment covers: anywhere or, in a small one, from its middle on. */
-static void *reserve(size_t bytes)
+static void *arena_reserve(size_t bytes)
 {
 	const bool anywhere = hca_memory.bytes == HCA_MEMORY_BYTES;
 	void *hint = anywhere ? NULL : (void *)(uintptr_t)(hca_memory.bytes / 2), *at;
@@ -140,7 +140,7 @@ static int reserve_locked(size_t least)
 	void *at;
 
 	for (bytes = most; bytes >= least && bytes >= fewest; bytes >>= 2) {
-		at = reserve(bytes);
+		at = arena_reserve(bytes);
 		if (at == MAP_FAILED)
 			continue;
 		madvise(at, bytes, MADV_DONTDUMP);

@@ -107,7 +107,7 @@ static size_t count_alike(int pagemap, uint64_t start, size_t pages, bool *touch
 	return i;
 }
 
-static bool copy_out(uint64_t start, uint64_t end)
+static bool remap_copy_out(uint64_t start, uint64_t end)
 {
 	while (start < end) {
 		/* A raw call: a sanitizer's pwrite would reject bytes of other objects. */
@@ -135,13 +135,13 @@ static bool copy_touched(uint64_t start, uint64_t end)
 		if (touched && from == end)
 			from = start;
 		if (!touched && from != end) {
-			ok = copy_out(from, start);
+			ok = remap_copy_out(from, start);
 			from = end;
 		}
 		start = next;
 	}
 	if (ok)
-		ok = copy_out(from, end);
+		ok = remap_copy_out(from, end);
 	if (pagemap >= 0)
 		close(pagemap);
 	return ok;
@@ -169,7 +169,7 @@ static void populate(uint64_t start, uint64_t end)
 
 /* ---- Parts that peers can map -------------------------------------------- */
 
-static void list_add(struct hca_moved *m)
+static void moved_list_add(struct hca_moved *m)
 {
 	m->next = hca_remap_state.list;
 	m->at = &hca_remap_state.list;
@@ -193,7 +193,7 @@ static void set(struct hca_moved *m, uint64_t start, uint64_t end)
 	m->end = end;
 	m->moving = hca_remap_state.making_private > 0;
 	if (m->from < m->to)
-		list_add(m);
+		moved_list_add(m);
 }
 
 void hca_moved_none(struct hca_moved *m, void *addr, size_t bytes)
@@ -238,7 +238,7 @@ void hca_moved_replace(struct hca_moved *m, struct hca_moved *from)
 }
 
 /* A published registration gets another mapped part.  Locked. */
-static void renew(struct hca_moved *m, uint64_t start, uint64_t end)
+static void moved_renew(struct hca_moved *m, uint64_t start, uint64_t end)
 {
 	if (m->listed)
 		list_remove(m);
@@ -279,7 +279,7 @@ static bool move_slice(uint64_t start, uint64_t end)
 }
 
 /* Move the pages of one private mapping; false: not all of them. */
-static bool move(const struct hca_map *map)
+static bool remap_move(const struct hca_map *map)
 {
 	uint64_t at, end;
 
@@ -347,7 +347,7 @@ static bool move_all(uint64_t start, uint64_t end)
 		return false;
 	while (ok && hca_remap_next(start, end, &map))
 		if (!hca_is_moved(&map))
-			ok = move(&map);
+			ok = remap_move(&map);
 	hca_remap_walked();
 	if (moved_since_sweep > SWEEP_BYTES)
 		sweep();
@@ -433,7 +433,7 @@ const char *hca_remap_requested(struct hca_moved *m, const void *addr, size_t by
 	else if (!move_all(first, last))
 		failed = true;
 	else
-		renew(m, first, last);
+		moved_renew(m, first, last);
 	hca_remap_unlock(&before);
 	if (!failed)
 		return why;

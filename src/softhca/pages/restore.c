@@ -104,7 +104,7 @@ static bool fill_from_memory(uint64_t to, const struct hca_map *map)
 	return true;
 }
 
-static bool fill(uint64_t to, const struct hca_map *map)
+static bool restore_fill(uint64_t to, const struct hca_map *map)
 {
 	return hca_is_moved(map) ? fill_from_segment(to, map->start, map->end)
 				 : fill_from_memory(to, map);
@@ -143,7 +143,7 @@ static void put_back(const struct hca_map *map)
 		from = fresh(part.end - part.start);
 		if (!from)
 			return;
-		if (!fill(from, &part)) {
+		if (!restore_fill(from, &part)) {
 			hca_sys_unmap(from, part.end - part.start);
 			return;
 		}
@@ -154,7 +154,7 @@ static void put_back(const struct hca_map *map)
 
 /* ---- Searching ----------------------------------------------------------- */
 
-static bool is_ours(const struct hca_map *map)
+static bool restore_is_ours(const struct hca_map *map)
 {
 	return hca_is_moved(map) || hca_is_view(map);
 }
@@ -175,7 +175,7 @@ static bool next_piece(struct search *s, struct hca_map *piece)
 			s->walking = true;
 		}
 		while (hca_remap_next(s->at, s->stop, piece))
-			if (is_ours(piece))
+			if (restore_is_ours(piece))
 				return true;
 		hca_remap_walked();
 		s->walking = false;
@@ -198,7 +198,7 @@ static void put_all_back(uint64_t start, uint64_t end)
  * The pages are about to be unmapped and need no copy: until the call is made, empty pages
  * take their place.  (A hole would let another thread map something there.)
  */
-static void drop(uint64_t start, uint64_t end)
+static void restore_drop(uint64_t start, uint64_t end)
 {
 	const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE;
 	struct search s = { .at = start, .end = end };
@@ -226,12 +226,12 @@ static bool is_uniform(uint64_t start, uint64_t end, int *prot, unsigned *pieces
 	if (!hca_remap_walk(start, end))
 		return false;
 	while (at < end && hca_remap_next(start, end, &map) && map.start == at) {
-		if (!is_ours(&map) && (map.shared || map.inode || map.stack))
+		if (!restore_is_ours(&map) && (map.shared || map.inode || map.stack))
 			break;
 		if ((*pieces)++ && prot_of(&map) != *prot)
 			break;
 		*prot = prot_of(&map);
-		*ours |= is_ours(&map);
+		*ours |= restore_is_ours(&map);
 		at = map.end;
 	}
 	hca_remap_walked();
@@ -258,7 +258,7 @@ static bool put_back_as_one(uint64_t start, uint64_t end)
 	ok = from && hca_remap_walk(start, end);
 	if (ok) {
 		while (ok && hca_remap_next(start, end, &map))
-			ok = fill(from + (map.start - start), &map);
+			ok = restore_fill(from + (map.start - start), &map);
 		hca_remap_walked();
 	}
 	if (ok)
@@ -296,7 +296,7 @@ void hca_remap_hear(enum rg_mem_call call, uintptr_t start, size_t bytes)
 	hca_remap_lock(&before);
 	shrink(first, last);
 	if (call == RG_MEM_UNMAP && first == start)
-		drop(first, last);
+		restore_drop(first, last);
 	else if (call != RG_MEM_MOVE || !put_back_as_one(first, last))
 		put_all_back(first, last);
 	/* Discarded or restored pages may be in several pieces, which matters to mremap. */

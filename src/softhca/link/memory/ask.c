@@ -70,7 +70,7 @@ void hca_identity_get(struct hca_identity *me)
 /* ---- Addresses ----------------------------------------------------------- */
 
 /* Abstract: the first byte is 0, and the length counts. */
-static void make(struct hca_address *a, uint64_t number, const char *what)
+static void address_make(struct hca_address *a, uint64_t number, const char *what)
 {
 	const size_t room = sizeof(a->name.sun_path) - 1;
 	int n;
@@ -87,7 +87,7 @@ void hca_address_by_number(uint64_t id, uint32_t slot, struct hca_address *a)
 	char text[12];
 
 	snprintf(text, sizeof(text), "%u", slot);
-	make(a, id, text);
+	address_make(a, id, text);
 }
 
 void hca_address_by_name(uint64_t place, const char *fabric, struct hca_address *a)
@@ -95,7 +95,7 @@ void hca_address_by_name(uint64_t place, const char *fabric, struct hca_address 
 	char name[HCA_NAME_MAX + 1] = "";
 
 	strncat(name, fabric, HCA_NAME_MAX);
-	make(a, place, name);
+	address_make(a, place, name);
 }
 
 /* FNV-1a */
@@ -160,7 +160,7 @@ static int connect_in_time(const struct hca_address *a, uint64_t deadline)
 	return s == -EAGAIN ? -ETIMEDOUT : s;
 }
 
-static bool is_ours(const struct hca_identity *me, int s)
+static bool socket_is_ours(const struct hca_identity *me, int s)
 {
 	struct ucred other;
 	socklen_t bytes = sizeof(other);
@@ -237,7 +237,7 @@ int hca_ask(const struct hca_identity *me, const struct hca_address *a, uint64_t
 
 	if (s < 0)
 		rc = s;
-	else if (!is_ours(me, s))
+	else if (!socket_is_ours(me, s))
 		rc = -EACCES;
 	else if (send(s, &request, sizeof(request), MSG_NOSIGNAL) != (ssize_t)sizeof(request))
 		rc = -EPERM;

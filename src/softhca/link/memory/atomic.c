@@ -17,7 +17,7 @@ enum {
 /* The limit for a running holder: a turn takes microseconds, and a processor is free some time. */
 #define RUNNING_NS 5000000000ull
 
-static uint64_t changed(const struct ibv_send_wr *wr, uint64_t old)
+static uint64_t word_change(const struct ibv_send_wr *wr, uint64_t old)
 {
 	if (wr->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD)
 		return old + wr->wr.atomic.compare_add;
@@ -63,14 +63,14 @@ static uint64_t my_turn(const struct hca_fabric *f)
 	return (uint64_t)f->generation << 32 | (turn & 0xfffff) << 12 | (f->slot + 1);
 }
 
-static uint32_t slot_of(uint64_t holder)
+static uint32_t holder_slot(uint64_t holder)
 {
 	return ((uint32_t)holder & 0xfff) - 1;
 }
 
 static bool holder_is_gone(struct hca_fabric *f, uint64_t holder)
 {
-	uint32_t slot = slot_of(holder);
+	uint32_t slot = holder_slot(holder);
 
 	return hca_slot_fate(f, slot) != HCA_FATE_ALIVE ||
 	       atomic_load(&f->shm->slot[slot].generation) != (uint32_t)(holder >> 32);
@@ -84,7 +84,7 @@ static bool holder_is_gone(struct hca_fabric *f, uint64_t holder)
 static bool waited_enough(struct hca_fabric *f, struct hca_message *m, uint64_t holder,
 			  uint64_t now)
 {
-	const struct hca_shm_slot *s = &f->shm->slot[slot_of(holder)];
+	const struct hca_shm_slot *s = &f->shm->slot[holder_slot(holder)];
 
 	if (m->lock_holder != holder) {
 		m->lock_holder = holder;
@@ -168,8 +168,8 @@ static int under_lock(struct hca_qp *qp, const struct ibv_send_wr *wr,
 		return -EBUSY;
 	if (rc == -EINPROGRESS)
 		rc = -EBUSY;		/* nothing was changed: once more */
-	else if (!rc && changed(wr, *old) != *old)
-		rc = write_word(c, s, changed(wr, *old));
+	else if (!rc && word_change(wr, *old) != *old)
+		rc = write_word(c, s, word_change(wr, *old));
 	unlock(word, me);
 	return rc;
 }
@@ -177,7 +177,7 @@ static int under_lock(struct hca_qp *qp, const struct ibv_send_wr *wr,
 /* ---- The operation ------------------------------------------------------- */
 
 /* The result may go to several pieces. */
-static void scatter(const struct hca_message *m, uint64_t value)
+static void atomic_scatter(const struct hca_message *m, uint64_t value)
 {
 	const unsigned char *from = (const unsigned char *)&value;
 	size_t left = WORD;
@@ -208,6 +208,6 @@ int hca_atomic(struct hca_qp *qp, const struct ibv_send_wr *wr)
 	else
 		rc = under_lock(qp, wr, &word, &old);
 	if (!rc)
-		scatter(m, old);
+		atomic_scatter(m, old);
 	return rc;
 }

@@ -26,12 +26,12 @@ enum {
 enum state { FREE, CLAIMED, ASKED, SERVED, DONE, LEFT, PROBE };
 
 /* 31..18 count of claims, 17..8 claimer's slot, 7..0 enum state */
-static uint32_t word(uint32_t count, uint32_t slot, enum state state)
+static uint32_t bounce_word(uint32_t count, uint32_t slot, enum state state)
 {
 	return count << 18 | slot << 8 | (uint32_t)state;
 }
 
-static enum state state_of(uint32_t w)
+static enum state bounce_state(uint32_t w)
 {
 	return (enum state)(w & 0xff);
 }
@@ -119,7 +119,8 @@ static unsigned char *allowed(struct hca_fabric *f, uint32_t key, uint64_t addr,
  * so that unmapped memory is an error, not the end of the program.  syscall() bypasses a
  * sanitizer's pread, which would reject bytes of other objects in whole pages.
  */
-static int move(struct hca_fabric *f, bool to_us, unsigned char *at, uint64_t slot, uint32_t bytes)
+static int bounce_move(struct hca_fabric *f, bool to_us, unsigned char *at, uint64_t slot,
+		       uint32_t bytes)
 {
 	uint32_t tail = bytes > 8 ? 8 : 0, first = bytes - tail;
 	long request = to_us ? SYS_pread64 : SYS_pwrite64;
@@ -134,7 +135,7 @@ static int move(struct hca_fabric *f, bool to_us, unsigned char *at, uint64_t sl
 }
 
 /* volatile: the claimer may change it meanwhile, so each word is read once. */
-static int serve(struct hca_fabric *f, volatile struct hca_shm_bounce *b)
+static int bounce_serve(struct hca_fabric *f, volatile struct hca_shm_bounce *b)
 {
 	const uint32_t bytes = b->bytes, key = b->key;
 	const bool to_us = b->to_owner;
@@ -147,7 +148,7 @@ static int serve(struct hca_fabric *f, volatile struct hca_shm_bounce *b)
 	pthread_mutex_lock(&f->link_state->copy_service.lock);
 	at = allowed(f, key, b->addr, bytes, to_us);
 	if (at)
-		rc = move(f, to_us, at, slot, bytes);
+		rc = bounce_move(f, to_us, at, slot, bytes);
 	pthread_mutex_unlock(&f->link_state->copy_service.lock);
 	return rc;
 }
@@ -162,16 +163,16 @@ static unsigned serve_all(struct hca_fabric *f)
 		struct hca_shm_bounce *b = &f->self->bounce[i];
 		uint32_t w = atomic_load_explicit(&b->state, memory_order_acquire);
 
-		if (state_of(w) == PROBE) {
+		if (bounce_state(w) == PROBE) {
 			if (atomic_compare_exchange_strong(&b->state, &w, with_state(w, FREE)))
 				served++;
 			continue;
 		}
-		if (state_of(w) != ASKED ||
+		if (bounce_state(w) != ASKED ||
 		    !atomic_compare_exchange_strong(&b->state, &w, with_state(w, SERVED)))
 			continue;
 		w = with_state(w, SERVED);
-		result = serve(f, b);
+		result = bounce_serve(f, b);
 		b->result = result;
 		if (!atomic_compare_exchange_strong(&b->state, &w, with_state(w, DONE)))
 			atomic_store(&b->state, with_state(w, FREE));
@@ -263,7 +264,7 @@ void hca_copy_service_stop(struct hca_fabric *f)
 
 static bool claim_slot(struct hca_shm_bounce *b, uint32_t seen, uint32_t me, uint32_t *mine)
 {
-	*mine = word((seen >> 18) + 1, me, CLAIMED);
+	*mine = bounce_word((seen >> 18) + 1, me, CLAIMED);
 	return atomic_compare_exchange_strong(&b->state, &seen, *mine);
 }
 
@@ -276,7 +277,7 @@ static struct hca_shm_bounce *claim(struct hca_peer *p, uint32_t *mine)
 		struct hca_shm_bounce *b = &p->shm->bounce[(f->slot + i) % HCA_BOUNCES];
 
 		w = atomic_load(&b->state);
-		if (state_of(w) == FREE && claim_slot(b, w, f->slot, mine))
+		if (bounce_state(w) == FREE && claim_slot(b, w, f->slot, mine))
 			return b;
 	}
 	/* Not a slot that the copy service is serving or has yet to free. */
@@ -284,7 +285,7 @@ static struct hca_shm_bounce *claim(struct hca_peer *p, uint32_t *mine)
 		struct hca_shm_bounce *b = &p->shm->bounce[i];
 
 		w = atomic_load(&b->state);
-		if (state_of(w) != SERVED && state_of(w) != LEFT &&
+		if (bounce_state(w) != SERVED && bounce_state(w) != LEFT &&
 		    hca_slot_fate(f, w >> 8 & 0x3ff) != HCA_FATE_ALIVE &&
 		    claim_slot(b, w, f->slot, mine))
 			return b;
@@ -320,7 +321,7 @@ static int wait_done(struct hca_peer *p, struct hca_shm_bounce *b, uint32_t w)
 }
 
 /* Abandon the request: -EBUSY, it will not be done; -EINPROGRESS, it may be; 0, it just was. */
-static int give_up(struct hca_shm_bounce *b, uint32_t w)
+static int bounce_give_up(struct hca_shm_bounce *b, uint32_t w)
 {
 	uint32_t asked = with_state(w, ASKED), served = with_state(w, SERVED);
 
@@ -356,7 +357,7 @@ static int bounce_piece(struct hca_peer *p, bool to_peer, void *local, uint64_t 
 	wake_copy_service(p->shm);
 	rc = wait_done(p, b, w);
 	if (rc) {
-		int left = give_up(b, w);
+		int left = bounce_give_up(b, w);
 
 		if (left)
 			return rc == -ESRCH ? rc : left;

@@ -106,7 +106,7 @@ bool hca_deferred_waits(const struct hca_qp *qp)
 
 	for (i = 0; i < l->count && c->shm; i++)
 		if (hca_peer_memory_moving(c->peer, (uint32_t)l->entry[(l->first + i) %
-								     HCA_DEFERRED_MAX].stamp))
+								       HCA_DEFERRED_MAX].stamp))
 			return true;
 	l->reached = section_of(qp);
 	return false;

@@ -309,7 +309,7 @@ static int fill_slot(struct hca_fabric *f, struct hca_member *me)
 	return 0;
 }
 
-static int enter(struct hca_fabric *f, struct hca_registry *r, uint32_t node)
+static int slot_enter(struct hca_fabric *f, struct hca_registry *r, uint32_t node)
 {
 	struct hca_link_state *state = f->link_state;
 	struct hca_member me = { .pid = getpid(), .fabric_fd = state->shm_fd,
@@ -412,7 +412,7 @@ static int attach(struct hca_fabric *f, uint32_t node)
 	if (!rc)
 		rc = hca_table_create(f);
 	if (!rc)
-		rc = enter(f, &r, node);
+		rc = slot_enter(f, &r, node);
 	if (!rc && r.fd >= 0)
 		snprintf(f->link_state->registry, sizeof(f->link_state->registry), "%s", r.path);
 	if (rc && fresh && r.fd >= 0)
@@ -516,7 +516,7 @@ void hca_forget_in_child(struct hca_fabric *f)
 }
 
 /* At every attachment, since a child of fork needs it as well. */
-static void prepare_process(enum hca_copy_method copy)
+static void link_prepare_process(enum hca_copy_method copy)
 {
 #ifdef PR_SET_PTRACER
 	/*
@@ -540,7 +540,7 @@ int hca_join(struct hca_fabric *f, enum hca_copy_method copy, uint32_t node)
 	f->link_state->copy = copy;
 	hca_identity_get(&f->link_state->me);
 	pthread_mutex_init(&f->link_state->copy_service.lock, NULL);
-	prepare_process(copy);
+	link_prepare_process(copy);
 	rc = attach(f, node);
 	if (rc)
 		detach(f);

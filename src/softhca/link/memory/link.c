@@ -11,7 +11,7 @@
 #include "softhca/link/memory/transfer.h"
 #include "softhca/link/memory/ud.h"
 
-static int qp_make(struct hca_qp *qp)
+static int conn_qp_make(struct hca_qp *qp)
 {
 	if (qp->fabric->spec.timed) {
 		qp->deferred = calloc(1, sizeof(*qp->deferred));
@@ -61,7 +61,7 @@ static bool died_unseen(const struct hca_qp *qp)
 	return number_fate(qp->fabric, qp->conn.qpn) == HCA_FATE_DEAD;
 }
 
-static bool peer_lost(struct hca_qp *qp)
+static bool conn_peer_lost(struct hca_qp *qp)
 {
 	if (!qp->conn.peer) {
 		hca_conn_resolve(qp, &qp->conn);
@@ -82,11 +82,11 @@ const struct hca_link_operations hca_memory_link = {
 	.mr_withdrawn = hca_copy_service_quiesce,
 	.number_claim = hca_number_claim,
 	.number_release = hca_number_release,
-	.qp_make = qp_make,
+	.qp_make = conn_qp_make,
 	.qp_free = qp_free,
 	.qp_reset = qp_reset,
 	.qp_look = hca_ud_look,
-	.peer_lost = peer_lost,
+	.peer_lost = conn_peer_lost,
 	.write_short = hca_write_short,
 	.transfer_whole = hca_transfer_whole,
 	.transfer_begin = hca_transfer_begin,

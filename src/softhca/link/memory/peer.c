@@ -393,14 +393,14 @@ unsigned char *hca_peer_map(struct hca_peer *p, uint64_t addr, uint64_t bytes)
 
 /* ---- Waiting until no peer uses what was withdrawn ----------------------- */
 
-static int membarrier(int command)
+static int peer_membarrier(int command)
 {
 	return (int)syscall(SYS_membarrier, command, 0, 0);
 }
 
 int hca_quiesce_prepare(void)
 {
-	return membarrier(MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED) ? -errno : 0;
+	return peer_membarrier(MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED) ? -errno : 0;
 }
 
 /*
@@ -416,7 +416,7 @@ __attribute__((constructor)) static void prepare_early(void)
 static void fence_all(const struct hca_fabric *f)
 {
 	/* Without membarrier: far longer than any store stays in a buffer. */
-	if (atomic_load(&f->shm->unfenced) || membarrier(MEMBARRIER_CMD_GLOBAL_EXPEDITED))
+	if (atomic_load(&f->shm->unfenced) || peer_membarrier(MEMBARRIER_CMD_GLOBAL_EXPEDITED))
 		rg_sleep_ns(1000000);
 }
 

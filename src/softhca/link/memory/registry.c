@@ -221,7 +221,7 @@ int hca_registry_read(struct hca_registry *r, struct hca_registry_image *image)
 	return 0;
 }
 
-static int put(struct hca_registry *r, const void *bytes, size_t n, size_t at)
+static int registry_put(struct hca_registry *r, const void *bytes, size_t n, size_t at)
 {
 	ssize_t done = pwrite(r->fd, bytes, n, (off_t)at);
 
@@ -245,13 +245,13 @@ int hca_registry_begin(struct hca_registry *r, struct hca_registry_image *head)
 	if (rc)
 		return hca_fail(-rc, "%s: cannot reserve %zu bytes: %s", r->path, sizeof(*head),
 				strerror(-rc));
-	return put(r, head, offsetof(struct hca_registry_image, member), 0);
+	return registry_put(r, head, offsetof(struct hca_registry_image, member), 0);
 }
 
 int hca_registry_put(struct hca_registry *r, uint32_t slot, const struct hca_member *m)
 {
-	return put(r, m, sizeof(*m),
-		   offsetof(struct hca_registry_image, member) + slot * sizeof(*m));
+	return registry_put(r, m, sizeof(*m),
+			    offsetof(struct hca_registry_image, member) + slot * sizeof(*m));
 }
 
 void hca_registry_remove(struct hca_registry *r)

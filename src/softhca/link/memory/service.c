@@ -32,7 +32,7 @@ struct parcel {
 	unsigned count, to_close;
 };
 
-static void add(struct parcel *p, int fd)
+static void parcel_add(struct parcel *p, int fd)
 {
 	p->fd[p->count++] = fd;
 }
@@ -41,7 +41,7 @@ static void add_and_close(struct parcel *p, int fd)
 {
 	if (fd < 0)
 		return;
-	add(p, fd);
+	parcel_add(p, fd);
 	p->close[p->to_close++] = fd;
 }
 
@@ -56,7 +56,7 @@ static void add_table(struct parcel *p, const struct hca_fabric *f)
 	if (fd >= 0)
 		add_and_close(p, fd);
 	else
-		add(p, f->table_fd);
+		parcel_add(p, f->table_fd);
 }
 
 static int segments(struct hca_fabric *f, struct parcel *p)
@@ -65,9 +65,9 @@ static int segments(struct hca_fabric *f, struct parcel *p)
 
 	if (memory < 0)
 		return -ENOMEM;
-	add(p, f->self_fd);
+	parcel_add(p, f->self_fd);
 	add_table(p, f);
-	add(p, memory);
+	parcel_add(p, memory);
 #ifdef SYS_pidfd_open
 	add_and_close(p, (int)syscall(SYS_pidfd_open, getpid(), 0));
 #endif
@@ -82,7 +82,7 @@ static int pack(struct hca_fabric *f, const struct hca_request *r, struct parcel
 	case HCA_ASK_FABRIC:
 		if (atomic_load(&state->service.closed) || atomic_load(&state->left))
 			return -ENOTCONN;
-		add(p, state->shm_fd);
+		parcel_add(p, state->shm_fd);
 		return 0;
 	case HCA_ASK_SEGMENTS:
 		return segments(f, p);
@@ -118,7 +118,7 @@ static void send_parcel(int s, const struct parcel *p, int result)
 }
 
 /* The nonce is read last, once the asking process has identified itself. */
-static bool may_ask(const struct hca_fabric *f, int s, const struct hca_request *r)
+static bool service_may_answer(const struct hca_fabric *f, int s, const struct hca_request *r)
 {
 	const struct hca_identity *me = &f->link_state->me;
 	struct ucred other;
@@ -141,7 +141,7 @@ static void answer(struct hca_fabric *f, int s)
 	rg_wait_readable(s, REQUEST_NS);
 	if (recv(s, &request, sizeof(request), MSG_DONTWAIT) != (ssize_t)sizeof(request))
 		return;
-	rc = may_ask(f, s, &request) ? pack(f, &request, &p) : -EACCES;
+	rc = service_may_answer(f, s, &request) ? pack(f, &request, &p) : -EACCES;
 	send_parcel(s, &p, rc);
 	while (p.to_close)
 		close(p.close[--p.to_close]);
@@ -157,7 +157,7 @@ static bool is_the_same(const struct hca_service *s)
 	return fstat(s->fd, &st) == 0 && st.st_ino == s->inode;
 }
 
-static void *serve(void *arg)
+static void *service_serve(void *arg)
 {
 	struct hca_fabric *f = arg;
 	struct hca_service *service = &f->link_state->service;
@@ -206,7 +206,7 @@ void hca_service_start(struct hca_fabric *f)
 
 	if (s->fd < 0)
 		return;
-	s->started = !hca_service_unwanted && !rg_thread_start(&s->thread, serve, f);
+	s->started = !hca_service_unwanted && !rg_thread_start(&s->thread, service_serve, f);
 	if (!s->started)
 		hca_service_stop(s);
 }

@@ -262,7 +262,7 @@ static bool has_immediate(enum ibv_wr_opcode op)
  * if this process was stopped for so long that the owner did not wait: then the entry may
  * never be read.  An entry that is read twice counts once.
  */
-static int put(struct hca_qp *qp, struct hca_conn *c, const struct hca_shm_cqe *cqe)
+static int cqe_put(struct hca_qp *qp, struct hca_conn *c, const struct hca_shm_cqe *cqe)
 {
 	int rc = -ENOTCONN, tries;
 
@@ -278,7 +278,7 @@ static int put(struct hca_qp *qp, struct hca_conn *c, const struct hca_shm_cqe *
 }
 
 int hca_complete_receive(struct hca_qp *qp, const struct ibv_send_wr *wr, int status,
-		  uint64_t visible_ns)
+			 uint64_t visible_ns)
 {
 	struct hca_message *m = &qp->message;
 	struct hca_conn *c = m->to;
@@ -310,7 +310,7 @@ int hca_complete_receive(struct hca_qp *qp, const struct ibv_send_wr *wr, int st
 	/* A program that sees this completion relies on the writes before it. */
 	if (qp->deferred)
 		hca_deferred_settle(qp);
-	rc = put(qp, c, &cqe);
+	rc = cqe_put(qp, c, &cqe);
 	if (!c->shared.shm)
 		return rc;
 	if (rc)

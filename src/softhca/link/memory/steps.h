@@ -83,7 +83,7 @@ int hca_find_buffers(struct hca_qp *qp, int *their_status);
 
 /* Complete the receive: 0; -ENOSPC: the peer's queue is full; -ENOTCONN: its mailbox is gone. */
 int hca_complete_receive(struct hca_qp *qp, const struct ibv_send_wr *wr, int status,
-		  uint64_t visible_ns);
+			 uint64_t visible_ns);
 
 /*
  * Report an error to the peer's queue pair, which must enter the error state.  `why`:

@@ -28,7 +28,7 @@ static void tell_of_first(struct hca_conn *c)
 }
 
 /* 0 with the connection valid inside the access section, or a negative transfer result. */
-static int reach(struct hca_qp *qp)
+static int conn_reach(struct hca_qp *qp)
 {
 	struct hca_conn *c = qp->message.to;
 	int rc;
@@ -106,7 +106,7 @@ static bool is_probe_of_dead_peer(const struct hca_qp *qp, const struct ibv_send
 	       hca_peer_fate(qp->message.to->peer) == HCA_FATE_DEAD;
 }
 
-static int begin(struct hca_qp *qp, const struct ibv_send_wr *wr, uint32_t bytes)
+static int message_begin(struct hca_qp *qp, const struct ibv_send_wr *wr, uint32_t bytes)
 {
 	int rc, theirs = IBV_WC_WR_FLUSH_ERR;
 
@@ -124,7 +124,7 @@ static int begin(struct hca_qp *qp, const struct ibv_send_wr *wr, uint32_t bytes
 		return IBV_WC_LOC_LEN_ERR;
 	rc = hca_gather_local(qp, wr, 0);
 	if (!rc)
-		rc = reach(qp);
+		rc = conn_reach(qp);
 	if (!rc && !qp->reliable && qp->sq.wait == HCA_NOT_WAITING &&	/* drawn once */
 	    hca_loss_lost(qp, qp->message.to->address, bytes))
 		rc = HCA_NO_PEER;
@@ -190,7 +190,7 @@ static int copy(struct hca_qp *qp, const struct ibv_send_wr *wr, uint32_t bytes)
 	return IBV_WC_REM_OP_ERR;
 }
 
-static int end(struct hca_qp *qp, const struct ibv_send_wr *wr, uint64_t visible_ns)
+static int message_end(struct hca_qp *qp, const struct ibv_send_wr *wr, uint64_t visible_ns)
 {
 	if (wr->opcode == IBV_WR_SEND_WITH_INV)
 		hca_mw_invalidate_theirs(&qp->conn, wr->invalidate_rkey);
@@ -217,7 +217,7 @@ int hca_transfer_begin(struct hca_qp *qp, const struct ibv_send_wr *wr, uint32_t
 	int rc;
 
 	hca_access_section_enter(qp->shm);
-	rc = qp->datagram ? hca_ud_begin(qp, wr, bytes) : outcome(qp, begin(qp, wr, bytes));
+	rc = qp->datagram ? hca_ud_begin(qp, wr, bytes) : outcome(qp, message_begin(qp, wr, bytes));
 	hca_access_section_leave(qp->shm);
 	return rc;
 }
@@ -324,7 +324,8 @@ int hca_transfer_end(struct hca_qp *qp, const struct ibv_send_wr *wr, uint64_t v
 		rc = HCA_BUSY;
 	} else {
 		/* A peer that is gone does not answer: an error follows the retries. */
-		rc = hca_conn_is_valid(qp->message.to) ? end(qp, wr, visible_ns) : HCA_NO_PEER;
+		rc = hca_conn_is_valid(qp->message.to) ? message_end(qp, wr, visible_ns) :
+							 HCA_NO_PEER;
 		rc = outcome(qp, rc);
 	}
 	hca_access_section_leave(qp->shm);
@@ -398,13 +399,13 @@ static int carry_out(struct hca_qp *qp, const struct ibv_send_wr *wr, uint32_t b
 
 	if (qp->datagram)
 		return hca_ud_send(qp, wr, bytes);
-	rc = begin(qp, wr, bytes);
+	rc = message_begin(qp, wr, bytes);
 	if (!rc)
 		rc = copy(qp, wr, bytes);
 	if (rc < 0 && qp->message.claimed)
 		hca_release_receive(qp);			/* the message starts anew */
 	if (!rc)
-		rc = end(qp, wr, 0);
+		rc = message_end(qp, wr, 0);
 	return outcome(qp, rc);
 }
 

@@ -197,7 +197,7 @@ int hca_ud_begin(struct hca_qp *qp, const struct ibv_send_wr *wr, uint32_t bytes
 
 /* ---- The remote end ------------------------------------------------------ */
 
-static bool reach(struct hca_qp *qp, struct hca_conn *c)
+static bool ud_reach(struct hca_qp *qp, struct hca_conn *c)
 {
 	int rc;
 
@@ -211,7 +211,7 @@ static bool reach(struct hca_qp *qp, struct hca_conn *c)
 }
 
 /* Copy the message into the buffers of the claimed receive and complete it. */
-static int fill(struct hca_qp *qp, const struct ibv_send_wr *wr, uint64_t visible_ns)
+static int ud_fill(struct hca_qp *qp, const struct ibv_send_wr *wr, uint64_t visible_ns)
 {
 	struct hca_message *m = &qp->message;
 	int theirs = IBV_WC_SUCCESS, rc = hca_find_buffers(qp, &theirs);
@@ -234,14 +234,14 @@ static int fill(struct hca_qp *qp, const struct ibv_send_wr *wr, uint64_t visibl
 }
 
 /* Deliver to one queue pair, if reachable and of this qkey; HCA_NO_RECEIVE, HCA_BUSY: not now. */
-static int deliver(struct hca_qp *qp, struct hca_conn *c, const struct ibv_send_wr *wr,
-		   uint64_t visible_ns)
+static int ud_deliver(struct hca_qp *qp, struct hca_conn *c, const struct ibv_send_wr *wr,
+		      uint64_t visible_ns)
 {
 	const uint32_t asked = wr->wr.ud.remote_qkey;
 	const uint32_t qkey = asked & (uint32_t)HCA_QKEY_PRIVILEGED ? qp->attr.qkey : asked;
 
 	qp->message.to = c;
-	if (!reach(qp, c) || atomic_load_explicit(&c->shm->qkey, memory_order_relaxed) != qkey ||
+	if (!ud_reach(qp, c) || atomic_load_explicit(&c->shm->qkey, memory_order_relaxed) != qkey ||
 	    (qp->sq.wait == HCA_NOT_WAITING &&	/* drawn once */
 	     hca_loss_lost(qp, c->address, qp->message.bytes - HCA_GRH_BYTES)))
 		return IBV_WC_SUCCESS;
@@ -253,7 +253,7 @@ static int deliver(struct hca_qp *qp, struct hca_conn *c, const struct ibv_send_
 	 */
 	atomic_thread_fence(memory_order_seq_cst);
 	if (hca_conn_is_valid(c))
-		return fill(qp, wr, visible_ns);
+		return ud_fill(qp, wr, visible_ns);
 	hca_release_receive(qp);
 	return IBV_WC_SUCCESS;
 }
@@ -261,7 +261,7 @@ static int deliver(struct hca_qp *qp, struct hca_conn *c, const struct ibv_send_
 /* A message that finds no receive is lost, unless a wait is worthwhile. */
 static int deliver_alone(struct hca_qp *qp, const struct ibv_send_wr *wr, uint64_t visible_ns)
 {
-	int rc = deliver(qp, qp->message.to, wr, visible_ns);
+	int rc = ud_deliver(qp, qp->message.to, wr, visible_ns);
 
 	return hca_likely(!rc) || !hca_receiver_may_catch_up(qp, rc) ? IBV_WC_SUCCESS : rc;
 }
@@ -296,7 +296,7 @@ static void deliver_to_group(struct hca_qp *qp, const struct hca_ah *ah,
 		struct hca_conn *c = destination_to(qp, ud->member[i].address, ud->member[i].qpn);
 
 		if (c)
-			deliver(qp, c, wr, visible_ns);
+			ud_deliver(qp, c, wr, visible_ns);
 	}
 	qp->message.to = &ud->cast;
 }

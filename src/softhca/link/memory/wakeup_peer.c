@@ -107,7 +107,7 @@ void hca_wakeup_cache_drop(struct hca_wakeup_cache *c)
 }
 
 /* This process's descriptor of the peer's wake-up; cached, in place of an older one if full. */
-static int find(struct hca_peer *p, uint32_t index, uint64_t ino, int their_fd)
+static int wakeup_find(struct hca_peer *p, uint32_t index, uint64_t ino, int their_fd)
 {
 	struct hca_wakeup_cache *c = &p->wakeups;
 	uint32_t i;
@@ -151,7 +151,7 @@ int hca_wakeup_send_peer(struct hca_peer *p, uint32_t wakeup)
 	b = &p->shm->wakeup[wakeup - 1];
 	ino = atomic_load(&b->ino);
 	hca_lock(&p->wakeup_lock);
-	fd = find(p, wakeup - 1, ino, atomic_load(&b->fd));
+	fd = wakeup_find(p, wakeup - 1, ino, atomic_load(&b->fd));
 	if (fd >= 0)
 		fd = hca_wakeup_write(fd);
 	hca_unlock(&p->wakeup_lock);
@@ -172,8 +172,8 @@ struct member {
 	bool is_near;
 };
 
-static int ask(const struct member *m, enum hca_question question, uint32_t index,
-	       int fd[HCA_ANSWER_MAX])
+static int wakeup_ask(const struct member *m, enum hca_question question, uint32_t index,
+		      int fd[HCA_ANSWER_MAX])
 {
 	return m->address.bytes ? hca_ask(m->me, &m->address, m->nonce, question, index, fd) : -ENOENT;
 }
@@ -186,7 +186,7 @@ static int open_process(const struct member *m)
 		process = hca_segment_open(m->s->pid, m->s->process_fd, HCA_PROCESS_BYTES);
 	if (process >= 0)
 		return process;
-	count = ask(m, HCA_ASK_SEGMENTS, 0, fd);
+	count = wakeup_ask(m, HCA_ASK_SEGMENTS, 0, fd);
 	if (count > 0 && !hca_segment_check(fd[0], HCA_PROCESS_BYTES, 0))
 		process = fcntl(fd[0], F_DUPFD_CLOEXEC, 0);
 	while (count > 0)
@@ -202,7 +202,7 @@ static void wake(const struct member *m, const struct hca_shm_wakeup *w, uint32_
 	if (m->is_near)
 		fd = open_pipe(m->s->pid, atomic_load(&w->fd), ino);
 	if (fd < 0)
-		fd = take_wakeup(got, ask(m, HCA_ASK_WAKEUP, index, got), ino);
+		fd = take_wakeup(got, wakeup_ask(m, HCA_ASK_WAKEUP, index, got), ino);
 	if (fd < 0)
 		return;
 	hca_wakeup_write(fd);
