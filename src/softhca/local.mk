@@ -13,7 +13,8 @@ libsofthca_core_la_SOURCES += src/softhca/base/base.h src/softhca/base/errors.c 
 	src/softhca/base/segment.h \
 	src/softhca/base/sys.h
 libsofthca_core_la_SOURCES += src/softhca/pages/held.c src/softhca/pages/held.h \
-	src/softhca/pages/memory.c src/softhca/pages/memory.h src/softhca/pages/pinned.c src/softhca/pages/remap.c src/softhca/pages/remap.h \
+	src/softhca/pages/memory.c src/softhca/pages/memory.h src/softhca/pages/pinned.c src/softhca/pages/pinned.h \
+	src/softhca/pages/remap.c src/softhca/pages/remap.h \
 	src/softhca/pages/remap_int.h src/softhca/pages/restore.c src/softhca/pages/watch.c
 libsofthca_core_la_SOURCES += src/softhca/model/fidelity.c src/softhca/model/fidelity.h \
 	src/softhca/model/loss.c src/softhca/model/loss.h src/softhca/model/model.c \
@@ -31,6 +32,7 @@ libsofthca_core_la_SOURCES += src/softhca/object/ah.c src/softhca/object/ah.h \
 	src/softhca/object/mcast.h src/softhca/object/mr.c src/softhca/object/mw.c \
 	src/softhca/object/mw.h src/softhca/object/pd.c src/softhca/object/qp.c \
 	src/softhca/object/qp.h src/softhca/object/qp_state.c src/softhca/object/query.c \
+	src/softhca/object/query.h src/softhca/object/pd.h src/softhca/object/mr.h \
 	src/softhca/object/shared.c src/softhca/object/shared.h src/softhca/object/srq.c \
 	src/softhca/object/srq.h
 libsofthca_core_la_SOURCES += src/softhca/link/memory/ask.c src/softhca/link/memory/atomic.c \
@@ -46,6 +48,7 @@ libsofthca_core_la_SOURCES += src/softhca/link/memory/ask.c src/softhca/link/mem
 	src/softhca/link/memory/numbers.h src/softhca/link/memory/peer.c \
 	src/softhca/link/memory/peer.h src/softhca/link/memory/registry.c \
 	src/softhca/link/memory/registry.h src/softhca/link/memory/service.c \
+	src/softhca/link/memory/service.h src/softhca/link/memory/ask.h \
 	src/softhca/link/memory/state.h \
 	src/softhca/link/memory/steps.c src/softhca/link/memory/steps.h \
 	src/softhca/link/memory/transfer.c src/softhca/link/memory/transfer.h \
@@ -57,7 +60,7 @@ libsofthca_core_la_SOURCES += src/softhca/engine/progress_thread.c src/softhca/e
 	src/softhca/engine/poll.c src/softhca/engine/poll.h src/softhca/engine/port_events.c \
 	src/softhca/engine/port_events.h src/softhca/engine/post.c src/softhca/engine/post.h \
 	src/softhca/engine/qp_states.c src/softhca/engine/qp_states.h src/softhca/engine/recv.c \
-	src/softhca/engine/wait.c src/softhca/engine/wait.h src/softhca/engine/wr.c
+	src/softhca/engine/wait.c src/softhca/engine/wait.h src/softhca/engine/wr.c src/softhca/engine/wr.h
 libsofthca_core_la_SOURCES += src/softhca/api/about.c src/softhca/api/fabric.c \
 	src/softhca/api/fabric.h src/softhca/api/inherit.c src/softhca/api/inherit.h src/softhca/api/map.c \
 	src/softhca/api/open.c src/softhca/api/open.h src/softhca/api/real.c \

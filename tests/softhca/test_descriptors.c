@@ -17,12 +17,14 @@
 #include <unistd.h>
 
 #include "softhca/base/segment.h"
+#include "softhca/link/memory/ask.h"
 #include "util/clock.h"
 #include "cmocka_all.h"
 #include "softhca/link/memory/copy.h"
 #include "softhca/link/memory/descriptors.h"
 #include "softhca/link/memory/mr_table.h"
 #include "softhca/link/memory/peer.h"
+#include "softhca/link/memory/service.h"
 #include "softhca/link/memory/state.h"
 #include "softhca/object/device.h"
 #include "softhca/object/fabric.h"

@@ -20,6 +20,7 @@
 #include "softhca/object/device.h"
 #include "softhca/object/fabric.h"
 #include "softhca/object/qp.h"
+#include "softhca/object/query.h"
 #include "softhca/softhca.h"
 
 static char name_a[32], name_b[32];

@@ -10,6 +10,7 @@
 #include "cmocka_all.h"
 #include "softhca/base/maps.h"
 #include "softhca/pages/memory.h"
+#include "softhca/pages/pinned.h"
 #include "softhca/pages/remap.h"
 #include "softhca/softhca.h"
 

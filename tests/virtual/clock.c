@@ -20,6 +20,7 @@
 #include "util/clock.h"
 #include "softhca/api/fabric.h"
 #include "softhca/link/memory/descriptors.h"
+#include "softhca/link/memory/service.h"
 #include "virtual.h"
 
 enum {

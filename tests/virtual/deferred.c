@@ -20,6 +20,7 @@
 #include "softhca/link/memory/state.h"
 #include "softhca/object/device.h"
 #include "softhca/object/fabric.h"
+#include "softhca/object/mr.h"
 #include "softhca/pages/remap.h"
 
 enum { BYTES = 10000, SILENT_MS = 250 };

@@ -7,6 +7,7 @@
 #include "softhca/object/device.h"
 #include "softhca/object/dm.h"
 #include "softhca/object/qp.h"
+#include "softhca/object/query.h"
 
 /* ---- The verbs that inline functions of verbs.h call directly ------------ */
 

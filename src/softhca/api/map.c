@@ -1,6 +1,7 @@
 /* map.c - softhca.h: mapping on request. */
 #include "softhca/object/device.h"
 #include "softhca/pages/held.h"
+#include "softhca/pages/pinned.h"
 #include "softhca/pages/remap.h"
 #include "softhca/softhca.h"
 

@@ -23,6 +23,9 @@
 #include "softhca/object/mcast.h"
 #include "softhca/object/mw.h"
 #include "softhca/object/srq.h"
+#include "softhca/object/query.h"
+#include "softhca/object/pd.h"
+#include "softhca/object/mr.h"
 
 /* ---- Lists of devices ---------------------------------------------------- */
 

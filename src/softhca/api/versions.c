@@ -7,6 +7,7 @@
 
 #include "softhca/object/device.h"
 #include "softhca/api/real.h"
+#include "softhca/object/query.h"
 
 /* ibv_devinfo calls it to find out whether a GID is RoCE v2. */
 int hca_compat_query_gid_type(struct ibv_context *c, uint8_t port, unsigned index, int *type);

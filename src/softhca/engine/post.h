@@ -20,14 +20,6 @@ int hca_post_local(struct hca_qp *qp, const struct ibv_send_wr *wr);
 /* ibv_bind_mw of a type 1 window: posts the work request. */
 int hca_mw_bind(struct ibv_qp *qp, struct ibv_mw *mw, struct ibv_mw_bind *bind);
 
-/* ---- wr.c: ibv_wr_* ------------------------------------------------------ */
-
-/* Operations that a queue pair of this type may be created with: ibv_qp_create_send_ops_flags. */
-uint64_t hca_batch_ops(enum ibv_qp_type type);
-int hca_batch_make(struct hca_qp *qp);	/* 0 or ENOMEM */
-void hca_batch_free(struct hca_qp *qp);
-struct ibv_qp_ex *hca_qp_to_ex(struct ibv_qp *qp);
-
 /* ---- post.c: the send queue's bookkeeping, for the engine and flush.c ---- */
 
 /* The send completion of the work request at `position`. */

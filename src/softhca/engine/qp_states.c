@@ -12,6 +12,8 @@
 #include "softhca/object/event.h"
 #include "softhca/object/loss.h"
 #include "softhca/object/mcast.h"
+#include "softhca/object/query.h"
+#include "softhca/engine/wr.h"
 
 /* ---- Creation ------------------------------------------------------------ */
 

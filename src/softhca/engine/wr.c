@@ -9,6 +9,7 @@
 
 #include "softhca/engine/engine.h"
 #include "softhca/engine/post.h"
+#include "softhca/engine/wr.h"
 
 struct hca_batch {
 	struct ibv_send_wr *wr;		/* a request per slot of the send queue */

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "softhca/object/ah.h"
+#include "softhca/object/query.h"
 
 enum {
 	IPV4_AT = HCA_GRH_BYTES - (int)sizeof(struct iphdr),	/* after reserved bytes */

@@ -143,28 +143,6 @@ bool hca_context_is_ours(const struct ibv_context *c);
 /* Inherited by a child of fork: not to be touched (inherit.h). */
 bool hca_context_is_inherited(struct ibv_context *c);
 
-/* ---- Queries (query.c) --------------------------------------------------- */
-
-uint64_t hca_device_guid(const struct hca_device *d);	/* host byte order */
-int hca_query_device(struct ibv_context *c, struct ibv_device_attr *attr);
-int hca_query_device_ex(struct ibv_context *c, const struct ibv_query_device_ex_input *in,
-			struct ibv_device_attr_ex *attr, size_t size);
-int hca_query_port(struct ibv_context *c, uint8_t port, struct ibv_port_attr *attr, size_t size);
-int hca_query_gid(struct ibv_context *c, uint8_t port, int index, union ibv_gid *gid);
-int hca_query_gid_ex(struct ibv_context *c, uint32_t port, uint32_t index,
-		     struct ibv_gid_entry *entry, uint32_t flags, size_t size);
-ssize_t hca_query_gid_table(struct ibv_context *c, struct ibv_gid_entry *entries, size_t max,
-			    uint32_t flags, size_t size);
-int hca_query_pkey(struct ibv_context *c, uint8_t port, int index, __be16 *pkey);
-
-enum {
-	HCA_GIDS = 2,		/* per port: link-local, IPv4-mapped; both RoCE v2 */
-	HCA_GID_TABLE = 16,	/* length of the table; the rest is empty */
-};
-
-/* Address of the port that `ah` leads to: 0, or -EHOSTUNREACH. */
-int hca_route(const struct hca_fabric *f, const struct ibv_ah_attr *ah, uint32_t *address);
-
 /* Iterate over the contexts of this process with `file`; the lock is held meanwhile. */
 void hca_contexts_lock(void);
 void hca_contexts_unlock(void);
@@ -172,42 +150,5 @@ void hca_contexts_forget(void);
 void hca_contexts_add(struct hca_context *c);
 void hca_contexts_remove(struct hca_context *c);
 struct hca_context *hca_context_next(uint64_t file, struct hca_context *after);
-
-/* ---- Protection domains (pd.c) ------------------------------------------- */
-
-struct ibv_pd *hca_pd_alloc(struct ibv_context *c);
-int hca_pd_dealloc(struct ibv_pd *pd);
-/* Free the remaining domains of a closing context. */
-void hca_pds_drop(struct hca_context *c);
-struct ibv_td *hca_td_alloc(struct ibv_context *c, struct ibv_td_init_attr *attr);
-int hca_td_dealloc(struct ibv_td *td);
-struct ibv_pd *hca_pd_alloc_parent(struct ibv_context *c,
-				   struct ibv_parent_domain_init_attr *attr);
-/* Import a domain of another context of the same file, by its ibv_pd.handle. */
-struct ibv_pd *hca_pd_import(struct ibv_context *c, uint32_t handle);
-void hca_pd_unimport(struct ibv_pd *pd);
-
-/* ---- Registrations (mr.c) ------------------------------------------------ */
-
-struct ibv_mr *hca_mr_reg(struct ibv_pd *pd, void *addr, size_t bytes, uint64_t iova,
-			  unsigned access);
-struct ibv_mr *hca_mr_reg_dmabuf(struct ibv_pd *pd, uint64_t offset, size_t bytes, uint64_t iova,
-				 int fd, unsigned access);
-/* 0 or enum ibv_rereg_mr_err_code; keys stay.  A failure changes nothing. */
-int hca_mr_rereg(struct ibv_mr *mr, int flags, struct ibv_pd *pd, void *addr, size_t bytes,
-		 int access);
-int hca_mr_dereg(struct ibv_mr *mr);
-struct ibv_mr *hca_mr_import(struct ibv_pd *pd, uint32_t handle);
-void hca_mr_unimport(struct ibv_mr *mr);
-
-/* Rows of the table, also for windows.  0, or ENOMEM. */
-int hca_mr_claim_key(struct hca_fabric *f, uint32_t *key);
-void hca_mr_release_key(struct hca_fabric *f, uint32_t key);
-/* Publish the row, with mr's values. */
-void hca_mr_publish(struct hca_mr *mr);
-/* Clear the row; a peer that is using it may go on for a moment. */
-void hca_mr_hide(struct hca_mr *mr);
-/* For mr->moved.changed: publish the part that is mapped now. */
-void hca_mr_moved(struct hca_moved *m);
 
 #endif

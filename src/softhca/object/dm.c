@@ -1,5 +1,6 @@
 /* dm.c - device memory. */
 #include "softhca/object/dm.h"
+#include "softhca/object/mr.h"
 
 #include <stdlib.h>
 #include <string.h>

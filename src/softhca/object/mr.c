@@ -15,6 +15,7 @@
 #include "softhca/object/link.h"
 #include "softhca/pages/remap.h"
 #include "softhca/base/segment.h"
+#include "softhca/object/mr.h"
 
 /* ---- Registrations ------------------------------------------------------- */
 

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "softhca/object/link.h"
+#include "softhca/object/mr.h"
 #include "softhca/object/mw.h"
 
 enum { TAG = 0xff };		/* the part of a key that changes with each binding */

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "softhca/object/device.h"
+#include "softhca/object/pd.h"
 
 static struct hca_pd *pd_new(struct ibv_context *c, uint32_t id)
 {

@@ -9,6 +9,7 @@
 #include "softhca/object/dm.h"
 #include "softhca/object/loss.h"
 #include "softhca/object/qp.h"
+#include "softhca/object/query.h"
 #include "softhca/object/srq.h"
 
 static const struct hca_spec *spec_of(const struct ibv_context *c)

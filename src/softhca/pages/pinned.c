@@ -1,8 +1,9 @@
-/* pinned.c - memory that real devices have registered: see remap.h. */
+/* pinned.c - memory that real devices have registered: see pinned.h. */
 #include <stdlib.h>
 
 #include "softhca/base/base.h"
 #include "softhca/pages/memory.h"
+#include "softhca/pages/pinned.h"
 #include "softhca/pages/remap.h"
 
 struct hca_pinned {

@@ -9,6 +9,7 @@
 #include "softhca/pages/remap_int.h"
 #include "softhca/base/segment.h"
 #include "softhca/base/sys.h"
+#include "softhca/pages/pinned.h"
 
 struct hca_remap_state hca_remap_state;
 

@@ -21,6 +21,7 @@
 #include "softhca/link/memory/registry.h"
 #include "softhca/softhca.h"
 #include "softhca/model/spec.h"
+#include "softhca/link/memory/ask.h"
 
 struct settings {
 	const char *soft, *fabric;

@@ -14,6 +14,7 @@
 #include "softhca/tool/inspect.h"
 #include "softhca/base/proc.h"
 #include "softhca/base/segment.h"
+#include "softhca/link/memory/ask.h"
 
 /* ---- Listing ------------------------------------------------------------- */
 

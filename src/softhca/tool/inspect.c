@@ -11,6 +11,7 @@
 #include "softhca/base/base.h"
 #include "softhca/tool/inspect.h"
 #include "softhca/base/segment.h"
+#include "softhca/link/memory/ask.h"
 
 static struct hca_seen *add(struct hca_sight *s)
 {

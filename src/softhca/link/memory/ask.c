@@ -12,6 +12,7 @@
 #include "softhca/base/proc.h"
 #include "util/clock.h"
 #include "softhca/link/memory/state.h"
+#include "softhca/link/memory/ask.h"
 
 #ifndef SO_NETNS_COOKIE
 #define SO_NETNS_COOKIE 71

@@ -15,6 +15,7 @@
 #include "softhca/link/memory/peer.h"
 #include "softhca/base/proc.h"
 #include "softhca/base/segment.h"
+#include "softhca/link/memory/ask.h"
 
 enum {
 	PATIENCE_NS = 100000000,	/* timeout without progress of the copy service */

@@ -41,23 +41,12 @@ struct hca_identity {
 	uint64_t net_ns;	/* 0: it has no sockets */
 };
 
-void hca_identity_get(struct hca_identity *me);
-
 enum hca_address_kind { HCA_NO_ADDRESS, HCA_BY_NUMBER, HCA_BY_NAME };
 
 struct hca_address {
 	struct sockaddr_un name;
 	socklen_t bytes;
 };
-
-void hca_address_by_number(uint64_t id, uint32_t slot, struct hca_address *a);
-void hca_address_by_name(uint64_t place, const char *fabric, struct hca_address *a);
-uint64_t hca_address_place(void);
-/* A member's address; false: it has none, or none in this network namespace. */
-bool hca_address_of_slot(const struct hca_identity *me, const struct hca_shm_fabric *shm,
-			 uint32_t slot, struct hca_address *a);
-/* Does a process listen there? */
-bool hca_address_lives(const struct hca_address *a);
 
 /* ---- Asking ---------------------------------------------------------------- */
 
@@ -69,27 +58,6 @@ enum hca_question {
 };
 enum { HCA_ANSWER_MAX = 4 };
 
-/*
- * Ask, and wait for the answer, a second at most.  The number of descriptors, not checked yet; or
- * -errno (silent): -ECONNREFUSED: no process listens there; -EACCES: the process belongs to another
- * user; -ETIMEDOUT; -EPERM: the process refuses.
- */
-int hca_ask(const struct hca_identity *me, const struct hca_address *a, uint64_t nonce,
-	    enum hca_question question, uint32_t index, int fd[HCA_ANSWER_MAX]);
-
-/*
- * The same of a member in a slot, by a member.  -ENOENT: no address; -EAGAIN: it has not answered within
- * the last second, as a process that is stopped does not, and is not waited for again.
- */
-int hca_ask_slot(struct hca_link_state *state, uint32_t slot, const struct hca_address *a,
-		 enum hca_question question, uint32_t index, int fd[HCA_ANSWER_MAX]);
-
-/*
- * The reason why no descriptor of a living member can be had, and the remedy.  `near` and `far`:
- * results of /proc and of asking, -EXDEV for a method of no use in these namespaces.
- */
-void hca_unreachable(char *buf, size_t size, const char *fabric, pid_t pid, int near, int far);
-
 /* ---- Members as others see them --------------------------------------------- */
 
 /* Does /proc show the member to this process, under the member's own pid? */
@@ -97,31 +65,6 @@ static inline bool hca_is_near(const struct hca_identity *me, uint32_t pid_ns)
 {
 	return pid_ns && pid_ns == me->pid_ns;
 }
-
-/* Is the process in that slot alive?  True if unknown. */
-bool hca_slot_alive(const struct hca_identity *me, const struct hca_shm_fabric *shm,
-		    uint32_t slot);
-
-/* ---- Answering -------------------------------------------------------------- */
-
-struct hca_service {
-	int fd;			/* listens; -1: none */
-	enum hca_address_kind kind;
-	uint64_t inode;
-	pthread_t thread;
-	bool started;
-	_Atomic bool stop, closed;	/* closed: to processes that want to join */
-};
-
-/* Listen there.  0, -EADDRINUSE or another -errno (silent). */
-int hca_service_listen(struct hca_service *s, enum hca_address_kind kind,
-		       const struct hca_address *a);
-/* Start the thread that answers; without a thread, stop listening. */
-void hca_service_start(struct hca_fabric *f);
-void hca_service_stop(struct hca_service *s);
-
-/* Tests set it: members that are tasks of one process need no thread for this. */
-extern bool hca_service_unwanted;
 
 /* The messages: a request and its answer. */
 struct hca_request {

@@ -21,6 +21,8 @@
 #include "softhca/link/memory/state.h"
 #include "softhca/object/qp.h"
 #include "softhca/pages/memory.h"
+#include "softhca/link/memory/ask.h"
+#include "softhca/link/memory/service.h"
 #include "util/random.h"
 
 enum {

@@ -1,4 +1,5 @@
 /* numbers.c - numbers of queue pairs, in the fabric segment. */
+#include "softhca/link/memory/ask.h"
 #include "softhca/link/memory/numbers.h"
 
 #include "softhca/link/memory/state.h"

@@ -18,6 +18,7 @@
 #include "softhca/object/qp.h"
 #include "softhca/base/proc.h"
 #include "softhca/base/segment.h"
+#include "softhca/link/memory/ask.h"
 
 enum { PAUSE_NS = 50000 };	/* between checks of an access section */
 

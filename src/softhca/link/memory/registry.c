@@ -14,6 +14,7 @@
 #include "softhca/link/memory/registry.h"
 #include "softhca/base/proc.h"
 #include "softhca/base/segment.h"
+#include "softhca/link/memory/ask.h"
 
 #define MAGIC 0x3130766472616368ull	/* "hcardv01" */
 

@@ -15,6 +15,7 @@
 #include "softhca/object/fabric.h"
 #include "softhca/object/wakeup.h"
 #include "softhca/pages/memory.h"
+#include "softhca/link/memory/service.h"
 
 enum {
 	BACKLOG = 512,

@@ -5,6 +5,7 @@
 #include "softhca/base/layout.h"
 #include "softhca/link/memory/bounce.h"
 #include "softhca/link/memory/descriptors.h"
+#include "softhca/link/memory/service.h"
 
 struct hca_peer;
 

@@ -14,6 +14,7 @@
 #include "softhca/link/memory/peer.h"
 #include "softhca/link/memory/state.h"
 #include "softhca/object/wakeup.h"
+#include "softhca/link/memory/ask.h"
 
 enum { CACHE_LINES = 64 };
 
