@@ -2,6 +2,7 @@
 #ifndef RG_MEMWATCH_CALLS_H
 #define RG_MEMWATCH_CALLS_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -34,6 +35,11 @@ extern uintptr_t call_heap_start;
 
 /* Does a call of this function in this thread reach its hook?  Reports nothing meanwhile. */
 bool call_is_seen(enum call call, void *function);
+
+/* For syscall.c: system calls that take pages away; the result of a failed one; the next hook. */
+long memwatch_syscall(long n, long a, long b, long c, long d, long e, long f);
+long memwatch_failed(long result);
+extern _Atomic(void *) memwatch_next_syscall;
 
 /* memwatch.c: call all listeners. */
 void call_report(enum rg_mem_call call, uintptr_t start, size_t bytes);

@@ -5,6 +5,7 @@
  */
 #include "config.h"		/* _GNU_SOURCE */
 
+#include "memwatch/calls.h"
 #include "memwatch/syscall.h"
 
 #include <sys/syscall.h>
