@@ -179,7 +179,7 @@ static int hold_up(struct hca_qp *qp, int why)
 	if (qp->reliable)
 		rc = hca_engine_wait_or_fail(qp, why);
 	else
-		qp->fabric->link->wait_for_receiver(qp);	/* else the next try loses it */
+		qp->fabric->link->wait_for_receiver(qp);	/* false: the next try loses it */
 	return rc ? rc : WAIT;
 }
 

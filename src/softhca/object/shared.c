@@ -406,7 +406,7 @@ void hca_shared_recover(struct hca_shared *s, bool dead)
 /* ---- The error state ----------------------------------------------------- */
 
 /* The entry posted at a position, if the queue still holds it; else UINT32_MAX. */
-static uint32_t entry_of(const struct hca_shared *s, uint32_t at)
+static uint32_t entry_posted_at(const struct hca_shared *s, uint32_t at)
 {
 	uint32_t i = (uint32_t)atomic_load_explicit(&s->view.shm->order[at & s->view.mask],
 						    memory_order_relaxed);
@@ -424,7 +424,7 @@ again:
 	if (s->posted - s->oldest > s->depth)
 		s->oldest = s->posted - s->depth;
 	for (at = s->oldest; at != s->posted; at++) {
-		i = entry_of(s, at);
+		i = entry_posted_at(s, at);
 		if (i < s->depth)
 			break;
 	}
