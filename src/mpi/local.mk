@@ -1,22 +1,35 @@
 # ---- src/mpi: librailmpi, one build per MPI library -------------------------------
-railmpi_sources = src/mpi/abi/abi.h src/mpi/abi/args.h src/mpi/abi/bypass.c src/mpi/abi/bypass.h src/mpi/job/calibrate.c \
-	src/mpi/watch/call_count.c src/mpi/watch/call_count.h src/mpi/job/catch_up.c src/mpi/comm/comm.c src/mpi/abi/dispatch.h \
-	src/mpi/type/dtype.c src/mpi/watch/dump.c src/mpi/watch/dump.h src/mpi/abi/extensions.c \
-	src/mpi/abi/fortran.c src/mpi/job/greet.c src/mpi/job/init.c src/mpi/p2p/isendrecv.c src/mpi/job/layer.h \
-	src/mpi/watch/ledger.c src/mpi/job/library.c src/mpi/job/library.h src/mpi/abi/loaded.c src/mpi/abi/loaded.h src/mpi/p2p/match.c src/mpi/p2p/match.h src/mpi/p2p/match_order.c src/mpi/p2p/match_order.h src/mpi/abi/native.c src/mpi/abi/native.h \
-	src/mpi/comm/lost.c src/mpi/comm/lost.h src/mpi/job/options.c src/mpi/p2p/p2p.c src/mpi/comm/peers.c src/mpi/p2p/persist.c src/mpi/comm/windows.c \
-	src/mpi/p2p/request_status.c \
-	src/mpi/p2p/pool.c src/mpi/p2p/pool.h src/mpi/p2p/probe.c src/mpi/job/progress.c \
-	src/mpi/p2p/queue.h src/mpi/comm/record.c src/mpi/comm/record.h src/mpi/p2p/request.c src/mpi/p2p/request.h \
-	src/mpi/p2p/send.c src/mpi/p2p/send.h src/mpi/type/contents.c src/mpi/type/contents.h src/mpi/type/strides.c \
-	src/mpi/type/strides_copy.c src/mpi/type/strides.h src/mpi/watch/trace.c src/mpi/watch/trace.h src/mpi/p2p/unexpected.c \
-	src/mpi/p2p/unexpected.h src/mpi/p2p/wait.c src/mpi/p2p/wait_many.c src/mpi/job/world.c src/mpi/job/world.h \
-	src/mpi/coll/allgather.c src/mpi/coll/allreduce.c \
-	src/mpi/coll/alltoall.c src/mpi/coll/barrier.c src/mpi/coll/bcast.c \
-	src/mpi/coll/coll.c src/mpi/coll/coll.h src/mpi/coll/coll_data.c \
-	src/mpi/coll/coll_file.c src/mpi/coll/coll_op.c \
-	src/mpi/coll/coll_types.c src/mpi/coll/reduce.c src/mpi/coll/rooted.c \
-	src/mpi/coll/scan.c
+railmpi_sources = \
+	src/mpi/abi/abi.h src/mpi/abi/args.h src/mpi/abi/bypass.c src/mpi/abi/bypass.h \
+	src/mpi/abi/compiler.h src/mpi/abi/dispatch.h src/mpi/abi/extensions.c \
+	src/mpi/abi/fortran.c src/mpi/abi/fortran.h src/mpi/abi/loaded.c src/mpi/abi/loaded.h \
+	src/mpi/abi/native.c src/mpi/abi/native.h \
+	src/mpi/coll/allgather.c src/mpi/coll/allreduce.c src/mpi/coll/alltoall.c \
+	src/mpi/coll/barrier.c src/mpi/coll/bcast.c src/mpi/coll/coll.c src/mpi/coll/coll.h \
+	src/mpi/coll/coll_data.c src/mpi/coll/coll_data.h src/mpi/coll/coll_file.c \
+	src/mpi/coll/coll_file.h src/mpi/coll/coll_op.c src/mpi/coll/coll_op.h \
+	src/mpi/coll/coll_types.c src/mpi/coll/coll_types.h src/mpi/coll/reduce.c \
+	src/mpi/coll/rooted.c src/mpi/coll/scan.c \
+	src/mpi/comm/comm.c src/mpi/comm/comm.h src/mpi/comm/comm_table.c \
+	src/mpi/comm/comm_table.h src/mpi/comm/lost.c src/mpi/comm/lost.h src/mpi/comm/peers.c \
+	src/mpi/comm/peers.h src/mpi/comm/windows.c \
+	src/mpi/job/calibrate.c src/mpi/job/calibrate.h src/mpi/job/catch_up.c \
+	src/mpi/job/catch_up.h src/mpi/job/handshake.c src/mpi/job/handshake.h \
+	src/mpi/job/init.c src/mpi/job/library.c src/mpi/job/library.h src/mpi/job/options.c \
+	src/mpi/job/options.h src/mpi/job/progress.c src/mpi/job/progress.h src/mpi/job/world.c \
+	src/mpi/job/world.h \
+	src/mpi/p2p/isendrecv.c src/mpi/p2p/match.c src/mpi/p2p/match.h \
+	src/mpi/p2p/match_order.c src/mpi/p2p/match_order.h src/mpi/p2p/p2p.c \
+	src/mpi/p2p/persist.c src/mpi/p2p/pool.c src/mpi/p2p/pool.h src/mpi/p2p/probe.c \
+	src/mpi/p2p/queue.h src/mpi/p2p/request.c src/mpi/p2p/request.h \
+	src/mpi/p2p/request_status.c src/mpi/p2p/send.c src/mpi/p2p/send.h \
+	src/mpi/p2p/unexpected.c src/mpi/p2p/unexpected.h src/mpi/p2p/wait.c \
+	src/mpi/p2p/wait_many.c \
+	src/mpi/type/contents.c src/mpi/type/contents.h src/mpi/type/dtype.c \
+	src/mpi/type/dtype.h src/mpi/type/strides.c src/mpi/type/strides.h \
+	src/mpi/type/strides_copy.c src/mpi/type/strides_copy.h \
+	src/mpi/watch/call_count.c src/mpi/watch/call_count.h src/mpi/watch/dump.c \
+	src/mpi/watch/dump.h src/mpi/watch/ledger.c src/mpi/watch/trace.c src/mpi/watch/trace.h
 # What stays native, from the list that the tests hold against the libraries' functions.
 BUILT_SOURCES += src/mpi/abi/calls_list.h
 CLEANFILES += src/mpi/abi/calls_list.h

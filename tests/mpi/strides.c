@@ -12,6 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "mpi/type/strides_copy.h"
+
 /* What strides.c calls; the layer has all of it (native.c). */
 struct native native;
 

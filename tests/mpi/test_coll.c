@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "mpi/coll/coll.h"
+#include "mpi/railmpi.h"
 #include "util/opt.h"
 #include "scratch.h"
 

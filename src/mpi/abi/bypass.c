@@ -10,9 +10,9 @@
 #include <sys/types.h>
 #include <unistd.h>
 
-#include "util/err.h"
 #include "mpi/abi/loaded.h"
 #include "mpi/abi/native.h"
+#include "util/err.h"
 #include "util/told.h"
 
 #if RG_OPENMPI

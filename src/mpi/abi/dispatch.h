@@ -8,7 +8,10 @@
 #ifndef RAILMPI_DISPATCH_H
 #define RAILMPI_DISPATCH_H
 
-#include "mpi/job/layer.h"
+#include "mpi/abi/compiler.h"
+#include "mpi/abi/native.h"
+#include "mpi/comm/comm.h"
+#include "mpi/comm/comm_table.h"
 
 /*
  * Define MPI_NAME and PMPI_NAME.  Stands behind the definition of NAME_routed.

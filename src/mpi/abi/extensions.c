@@ -2,8 +2,10 @@
  * extensions.c - functions of MPI libraries beyond the standard, where the library's own
  * answer would be wrong in a job over rails.
  */
-#include "mpi/job/layer.h"
-
+#include "mpi/abi/native.h"
+#include "mpi/comm/comm_table.h"
+#include "mpi/job/progress.h"
+#include "mpi/p2p/request.h"
 #include "util/err.h"
 
 /* mpi-ext.h has some of them in Open MPI, and mpi.h in MPICH; this is what both say. */

@@ -8,9 +8,13 @@
  * distance of that place from the handle is learned from the library's MPI_Request_c2f, which
  * reads the same field.
  */
-#include "mpi/job/layer.h"
+#include "mpi/abi/fortran.h"
 
 #include <string.h>
+
+#include "mpi/abi/abi.h"
+#include "mpi/abi/native.h"
+#include "mpi/job/progress.h"
 
 #if RG_OPENMPI
 

@@ -4,11 +4,14 @@
  * cache alone, and what copies it from there takes up to three times as long.  The others put it in
  * its place first.
  */
-#include "mpi/coll/coll.h"
-
 #include <stdlib.h>
 
 #include "mpi/abi/dispatch.h"
+#include "mpi/abi/native.h"
+#include "mpi/coll/coll.h"
+#include "mpi/coll/coll_data.h"
+#include "mpi/comm/comm.h"
+#include "mpi/type/dtype.h"
 
 struct gather {
 	struct coll_blocks to;

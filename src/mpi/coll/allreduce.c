@@ -2,8 +2,12 @@
  * allreduce.c - MPI_Allreduce.  A rank's own elements, `own`, are only read, and are not copied
  * where what arrives can be combined with them; in place they are the result.
  */
-#include "mpi/coll/coll.h"
 #include "mpi/abi/dispatch.h"
+#include "mpi/abi/native.h"
+#include "mpi/coll/coll.h"
+#include "mpi/coll/coll_data.h"
+#include "mpi/coll/coll_op.h"
+#include "mpi/comm/comm.h"
 
 /*
  * Each exchange joins two runs of ranks that follow each other; the lower one's value

@@ -4,11 +4,15 @@
  * The three differ in their blocks only.  With MPI_IN_PLACE the blocks to send are copied
  * first; long ones, of which both ends know that they are long, are swapped piece by piece afterwards.
  */
-#include "mpi/coll/coll.h"
-
 #include <stdlib.h>
 
 #include "mpi/abi/dispatch.h"
+#include "mpi/abi/native.h"
+#include "mpi/coll/coll.h"
+#include "mpi/coll/coll_data.h"
+#include "mpi/comm/comm.h"
+#include "mpi/type/dtype.h"
+#include "rail/rail.h"
 
 struct trade {
 	struct coll_blocks from, to;	/* block i: for rank i, of rank i */

@@ -1,6 +1,8 @@
 /* barrier.c - MPI_Barrier. */
-#include "mpi/coll/coll.h"
 #include "mpi/abi/dispatch.h"
+#include "mpi/coll/coll.h"
+#include "mpi/coll/coll_data.h"
+#include "mpi/comm/comm.h"
 
 /* Each round doubles the run of ranks, ending with mine, that I know to be there. */
 static void dissemination(struct coll *k)

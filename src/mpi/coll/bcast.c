@@ -5,8 +5,13 @@
  * packed once at the root and unpacked once at each other rank; of a message that is too long for
  * that, each piece is.  Ranks are counted from the root: v = 0 is the root.
  */
-#include "mpi/coll/coll.h"
 #include "mpi/abi/dispatch.h"
+#include "mpi/abi/native.h"
+#include "mpi/coll/coll.h"
+#include "mpi/coll/coll_data.h"
+#include "mpi/comm/comm.h"
+#include "mpi/type/dtype.h"
+#include "rail/rail.h"
 
 enum { RANGES = 8 };			/* more than there are pieces under way */
 

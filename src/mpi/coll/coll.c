@@ -7,9 +7,12 @@
 #include "mpi/coll/coll.h"
 
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "mpi/coll/coll_file.h"
+#include "mpi/railmpi.h"
 #include "util/opt.h"
 #include "util/text.h"
 

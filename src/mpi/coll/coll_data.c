@@ -1,18 +1,28 @@
 /* coll_data.c - what all collectives use: messages, memory, arguments. */
-#include "mpi/coll/coll.h"
+#include "mpi/coll/coll_data.h"
 
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "util/clock.h"
-#include "util/err.h"
+#include "mpi/abi/compiler.h"
+#include "mpi/abi/native.h"
+#include "mpi/coll/coll.h"
+#include "mpi/comm/comm.h"
+#include "mpi/comm/comm_table.h"
 #include "mpi/comm/lost.h"
+#include "mpi/job/progress.h"
 #include "mpi/p2p/match.h"
-#include "rail/policy.h"
 #include "mpi/p2p/pool.h"
 #include "mpi/p2p/request.h"
+#include "mpi/p2p/send.h"
+#include "mpi/type/dtype.h"
+#include "mpi/watch/call_count.h"
+#include "rail/policy.h"
+#include "rail/rail.h"
+#include "util/clock.h"
+#include "util/err.h"
 
 enum { LINE = 64 };
 

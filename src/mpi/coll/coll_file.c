@@ -3,7 +3,7 @@
  *
  * Nothing here calls MPI, as in coll.c.
  */
-#include "mpi/coll/coll.h"
+#include "mpi/coll/coll_file.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "mpi/coll/coll.h"
 #include "util/opt.h"
 #include "util/text.h"
 #include "util/units.h"

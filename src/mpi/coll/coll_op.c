@@ -1,5 +1,13 @@
 /* coll_op.c - operations of reductions: which one a call uses, and how it is applied. */
+#include "mpi/coll/coll_op.h"
+
+#include "mpi/abi/compiler.h"
+#include "mpi/abi/native.h"
 #include "mpi/coll/coll.h"
+#include "mpi/coll/coll_data.h"
+#include "mpi/coll/coll_types.h"
+#include "mpi/job/progress.h"
+#include "mpi/type/dtype.h"
 
 /* ---- Which operation ------------------------------------------------------------------------ */
 

@@ -5,7 +5,11 @@
  * alone.  So what it reduces beyond what MPI says (MPI_CHAR), what it lacks (MPI_COMPLEX32) and
  * what only it knows (types of Fortran's kinds and precisions) are treated as it treats them.
  */
-#include "mpi/coll/coll.h"
+#include "mpi/coll/coll_types.h"
+
+#include "mpi/abi/native.h"
+#include "mpi/job/progress.h"
+#include "mpi/type/dtype.h"
 
 enum { ROOM = 128 };			/* an element of the largest predefined type, and more */
 

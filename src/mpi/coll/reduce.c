@@ -1,6 +1,11 @@
 /* reduce.c - MPI_Reduce, MPI_Reduce_scatter, MPI_Reduce_scatter_block. */
-#include "mpi/coll/coll.h"
 #include "mpi/abi/dispatch.h"
+#include "mpi/abi/native.h"
+#include "mpi/coll/coll.h"
+#include "mpi/coll/coll_data.h"
+#include "mpi/coll/coll_op.h"
+#include "mpi/comm/comm.h"
+#include "mpi/type/dtype.h"
 
 /* ---- binomial ------------------------------------------------------------------------------- */
 

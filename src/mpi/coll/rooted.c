@@ -4,11 +4,13 @@
  * `own` is the block of a rank itself: the one that it contributes or receives.  With
  * MPI_IN_PLACE the root has none: its block stays where it is.
  */
-#include "mpi/coll/coll.h"
-
 #include <stdlib.h>
 
 #include "mpi/abi/dispatch.h"
+#include "mpi/abi/native.h"
+#include "mpi/coll/coll.h"
+#include "mpi/coll/coll_data.h"
+#include "mpi/comm/comm.h"
 
 struct rooted {
 	struct coll_blocks all;		/* at the root: of each rank */

@@ -5,8 +5,12 @@
  * one.  result is the program's buffer.  A scan's result is acc; an exscan's result leaves
  * this rank's own elements out.
  */
-#include "mpi/coll/coll.h"
 #include "mpi/abi/dispatch.h"
+#include "mpi/abi/native.h"
+#include "mpi/coll/coll.h"
+#include "mpi/coll/coll_data.h"
+#include "mpi/coll/coll_op.h"
+#include "mpi/comm/comm.h"
 
 struct scan {
 	void *acc, *result;

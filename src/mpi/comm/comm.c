@@ -10,18 +10,25 @@
  * context differs in one bit.  Both records are made together and released together; each
  * lives on as long as operations hold it.
  */
-#include "mpi/job/layer.h"
+#include "mpi/comm/comm.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "util/err.h"
+#include "mpi/abi/native.h"
+#include "mpi/comm/comm_table.h"
 #include "mpi/comm/lost.h"
+#include "mpi/comm/peers.h"
+#include "mpi/job/calibrate.h"
+#include "mpi/job/options.h"
+#include "mpi/job/progress.h"
+#include "mpi/p2p/match.h"
+#include "mpi/railmpi.h"
+#include "rail/rail.h"
+#include "util/err.h"
 #include "util/opt.h"
-#include "mpi/comm/record.h"
-#include "mpi/job/world.h"
 
 static _Atomic uint32_t context_counter;
 

@@ -6,13 +6,18 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "util/clock.h"
-#include "mpi/coll/coll.h"
+#include "mpi/abi/native.h"
+#include "mpi/coll/coll_data.h"
+#include "mpi/comm/comm.h"
+#include "mpi/comm/comm_table.h"
+#include "mpi/comm/peers.h"
+#include "mpi/job/progress.h"
+#include "mpi/p2p/match.h"
 #include "mpi/p2p/queue.h"
-#include "mpi/comm/record.h"
 #include "mpi/p2p/request.h"
 #include "mpi/p2p/unexpected.h"
-#include "mpi/job/world.h"
+#include "rail/rail.h"
+#include "util/clock.h"
 
 enum { CODES_MAX = 32 };		/* lost ranks beyond them share the last code */
 

@@ -25,9 +25,12 @@
 #ifndef RAILMPI_LOST_H
 #define RAILMPI_LOST_H
 
-#include "mpi/job/layer.h"
+#include "mpi/abi/compiler.h"
+#include "mpi/comm/comm.h"
 
 #pragma GCC visibility push(hidden)
+
+struct req;
 
 /* Collective only in that each rank adds the same codes.  0 or -ENOMEM. */
 int lost_start(void);

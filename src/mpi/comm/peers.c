@@ -1,8 +1,10 @@
 /* peers.c - the ranks of a communicator: their peers and their nodes. */
-#include "mpi/job/world.h"
+#include "mpi/comm/peers.h"
 
 #include <errno.h>
 #include <stdlib.h>
+
+#include "mpi/abi/native.h"
 
 struct rail_peer **world_peer;
 unsigned *world_node_of;

@@ -4,7 +4,8 @@
  *
  * All that windows do is the library's.  These calls only tell librail of the memory.
  */
-#include "mpi/job/layer.h"
+#include "mpi/abi/native.h"
+#include "mpi/job/progress.h"
 
 static int keep(const void *base, MPI_Aint size)
 {

@@ -6,12 +6,17 @@
  * is the largest size at which striping is not clearly faster.  All other ranks wait.  The
  * measurement takes about a second, once for all communicators of the whole job.
  */
-#include "mpi/job/world.h"
+#include "mpi/job/calibrate.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "mpi/abi/native.h"
+#include "mpi/comm/comm.h"
+#include "mpi/comm/peers.h"
+#include "mpi/job/progress.h"
+#include "rail/rail.h"
 #include "util/clock.h"
 #include "util/err.h"
 

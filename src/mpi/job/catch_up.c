@@ -6,8 +6,11 @@
  * call behind a message over rails that asks the library whether something has come, and does not
  * wait for it, lets the library look first.  MPI_Test and its like are in wait.c, probes in probe.c.
  */
-#include "mpi/job/layer.h"
+#include "mpi/job/catch_up.h"
+
+#include "mpi/abi/native.h"
 #include "mpi/job/library.h"
+#include "mpi/job/progress.h"
 
 enum {
 	/*

@@ -2,8 +2,6 @@
  * init.c - MPI_Init and MPI_Finalize, constructors of communicators, and MPI_Alloc_mem, which
  * returns memory that is registered with every rail.
  */
-#include "mpi/job/layer.h"
-
 #include <dlfcn.h>
 #include <errno.h>
 #include <stdio.h>
@@ -11,9 +9,17 @@
 #include <string.h>
 
 #include "mpi/abi/bypass.h"
+#include "mpi/abi/native.h"
+#include "mpi/comm/comm.h"
+#include "mpi/comm/comm_table.h"
+#include "mpi/job/options.h"
+#include "mpi/job/progress.h"
+#include "mpi/job/world.h"
+#include "mpi/p2p/request.h"
+#include "mpi/railmpi.h"
+#include "rail/rail.h"
 #include "util/err.h"
 #include "util/opt.h"
-#include "mpi/job/world.h"
 
 /* ---- Init and Finalize ---------------------------------------------------------------------- */
 

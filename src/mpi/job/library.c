@@ -10,8 +10,10 @@
 #include <dlfcn.h>
 #include <stdlib.h>
 
+#include "mpi/abi/compiler.h"
+#include "mpi/abi/native.h"
+#include "mpi/job/progress.h"
 #include "util/err.h"
-#include "mpi/job/layer.h"
 
 static int (*look)(void);
 static _Atomic uint64_t turns;

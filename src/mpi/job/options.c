@@ -1,5 +1,5 @@
 /* options.c - the layer's options: librail's rows and a few of its own. */
-#include "mpi/job/world.h"
+#include "mpi/job/options.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -8,7 +8,9 @@
 #include <string.h>
 
 #include "mpi/coll/coll.h"
+#include "mpi/railmpi.h"
 #include "rail/policy.h"
+#include "rail/rail.h"
 
 struct world_settings world_settings;
 

@@ -11,7 +11,7 @@
  *    once every LOOK_NS: MPI_Wait of a cancelled send returns whatever the receiver does, and
  *    what the receiver has not read yet may be such an offer.
  */
-#include "mpi/job/layer.h"
+#include "mpi/job/progress.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -22,11 +22,16 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "util/clock.h"
-#include "mpi/watch/dump.h"
+#include "mpi/abi/compiler.h"
+#include "mpi/abi/native.h"
 #include "mpi/job/library.h"
+#include "mpi/job/options.h"
+#include "mpi/p2p/request.h"
 #include "mpi/p2p/unexpected.h"
-#include "mpi/job/world.h"
+#include "mpi/watch/call_count.h"
+#include "mpi/watch/dump.h"
+#include "rail/rail.h"
+#include "util/clock.h"
 
 enum {
 	TICK_NS = 500000,

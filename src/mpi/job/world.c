@@ -14,14 +14,29 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "util/clock.h"
 #include "mpi/abi/bypass.h"
+#include "mpi/abi/compiler.h"
+#include "mpi/abi/native.h"
 #include "mpi/coll/coll.h"
-#include "util/err.h"
+#include "mpi/coll/coll_data.h"
+#include "mpi/comm/comm.h"
 #include "mpi/comm/lost.h"
-#include "util/random.h"
-#include "mpi/watch/trace.h"
+#include "mpi/comm/peers.h"
+#include "mpi/job/calibrate.h"
+#include "mpi/job/handshake.h"
+#include "mpi/job/options.h"
+#include "mpi/job/progress.h"
+#include "mpi/p2p/match.h"
+#include "mpi/p2p/request.h"
 #include "mpi/p2p/unexpected.h"
+#include "mpi/railmpi.h"
+#include "mpi/type/dtype.h"
+#include "mpi/watch/call_count.h"
+#include "mpi/watch/trace.h"
+#include "rail/rail.h"
+#include "util/clock.h"
+#include "util/err.h"
+#include "util/random.h"
 
 /* What every rank tells all others. */
 struct hello {

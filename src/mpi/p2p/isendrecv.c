@@ -4,11 +4,14 @@
  * The program's request stands for two internal ones, its parts, to which it alone refers.
  * It is done when both parts are.  Its status is that of the receive.
  */
-#include "mpi/job/layer.h"
-
+#include "mpi/abi/abi.h"
 #include "mpi/abi/args.h"
+#include "mpi/abi/compiler.h"
 #include "mpi/abi/dispatch.h"
+#include "mpi/abi/native.h"
+#include "mpi/comm/comm.h"
 #include "mpi/comm/lost.h"
+#include "mpi/job/progress.h"
 #include "mpi/p2p/match.h"
 #include "mpi/p2p/request.h"
 #include "mpi/p2p/send.h"

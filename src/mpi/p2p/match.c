@@ -8,11 +8,19 @@
 #include <errno.h>
 #include <string.h>
 
-#include "util/copy.h"
+#include "mpi/abi/abi.h"
+#include "mpi/abi/compiler.h"
+#include "mpi/abi/native.h"
+#include "mpi/comm/comm.h"
+#include "mpi/comm/comm_table.h"
 #include "mpi/comm/lost.h"
+#include "mpi/job/progress.h"
 #include "mpi/p2p/queue.h"
 #include "mpi/p2p/request.h"
 #include "mpi/p2p/unexpected.h"
+#include "mpi/type/dtype.h"
+#include "rail/rail.h"
+#include "util/copy.h"
 
 /* ---- A message in hand, a receive in hand ---------------------------------------- */
 

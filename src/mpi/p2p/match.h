@@ -2,8 +2,37 @@
 #ifndef RAILMPI_MATCH_H
 #define RAILMPI_MATCH_H
 
-#include "mpi/job/layer.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "mpi/abi/compiler.h"
+#include "mpi/abi/native.h"
+#include "mpi/comm/comm.h"
+#include "mpi/job/progress.h"
 #include "mpi/p2p/match_order.h"
+#include "mpi/p2p/queue.h"
+#include "mpi/p2p/request.h"
+#include "mpi/type/dtype.h"
+#include "rail/rail.h"
+
+#pragma GCC visibility push(hidden)
+
+struct unexpected;
+
+/* The end of an operation of librail: a pointer, so that trace.c can stand before it. */
+extern void (*recv_done)(struct rail_op *op, int status);
+/* Receive a message that MPI_Mprobe removed from the queues. */
+void recv_unexpected(struct comm *c, struct req *r, const struct message_args *m,
+		     struct unexpected *u);
+/* recv_start: r is initialised and meets u, the answer of match_receive. */
+void recv_waiting(struct req *r, struct unexpected *u);
+void match_unexpected_status(const struct unexpected *u, MPI_Status *status);
+/* It is in no queue: complete it with this error, since that rank is lost. */
+void recv_lost(struct req *r, int source, int error);
+void match_on_message(void *user, const struct rail_message *msg);
+bool match_on_cancel(void *user, uint64_t rendezvous);
+/* Match the messages that arrived before their communicator's constructor returned. */
+void match_replay_early(struct comm *c);
 
 /* For an operation of this communicator; sets all that does not depend on a message. */
 static inline void recv_init(struct comm *c, struct req *r, const struct message_args *m)
@@ -41,5 +70,7 @@ static inline void recv_start(struct comm *c, struct req *r, const struct messag
 	if (unlikely(u))
 		recv_waiting(r, u);
 }
+
+#pragma GCC visibility pop
 
 #endif

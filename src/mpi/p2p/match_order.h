@@ -11,9 +11,21 @@
 #ifndef RAILMPI_MATCH_ORDER_H
 #define RAILMPI_MATCH_ORDER_H
 
-#include "mpi/job/layer.h"
+#include <stdbool.h>
+
+#include "mpi/abi/compiler.h"
+#include "mpi/abi/native.h"
+#include "mpi/comm/comm.h"
 #include "mpi/p2p/queue.h"
+#include "mpi/p2p/request.h"
 #include "mpi/p2p/unexpected.h"
+
+#pragma GCC visibility push(hidden)
+
+void match_comm_init(struct comm *c);
+/* A message, else the notice of a rank that is lost (u->lost), else NULL; still queued. */
+struct unexpected *match_probe(struct comm *c, int source, int tag);
+void match_unpost(struct req *r);
 
 static inline bool tag_matches(int wanted, int tag)
 {
@@ -82,5 +94,7 @@ static inline struct req *match_message(struct comm *c, int source, int tag)
 	}
 	return r;
 }
+
+#pragma GCC visibility pop
 
 #endif

@@ -4,18 +4,23 @@
  * Each function checks whether the communicator is routed.  If it is not, or if the library
  * would refuse the arguments, the library's own function does the work.
  */
-#include "mpi/job/layer.h"
-
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "mpi/abi/abi.h"
 #include "mpi/abi/args.h"
+#include "mpi/abi/compiler.h"
 #include "mpi/abi/dispatch.h"
+#include "mpi/abi/native.h"
+#include "mpi/comm/comm.h"
 #include "mpi/comm/lost.h"
+#include "mpi/job/progress.h"
 #include "mpi/p2p/match.h"
+#include "mpi/p2p/queue.h"
 #include "mpi/p2p/request.h"
 #include "mpi/p2p/send.h"
+#include "mpi/type/dtype.h"
 
 /* ---- Sends ------------------------------------------------------------------------------ */
 

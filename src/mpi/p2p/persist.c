@@ -1,13 +1,19 @@
 /* persist.c - persistent requests and buffered sends. */
-#include "mpi/job/layer.h"
-
 #include <stdlib.h>
 
+#include "mpi/abi/abi.h"
 #include "mpi/abi/args.h"
+#include "mpi/abi/compiler.h"
+#include "mpi/abi/native.h"
+#include "mpi/comm/comm.h"
+#include "mpi/comm/comm_table.h"
 #include "mpi/comm/lost.h"
+#include "mpi/job/catch_up.h"
+#include "mpi/job/progress.h"
 #include "mpi/p2p/match.h"
 #include "mpi/p2p/request.h"
 #include "mpi/p2p/send.h"
+#include "mpi/watch/call_count.h"
 
 /* ---- Buffered sends ---------------------------------------------------------------------- */
 

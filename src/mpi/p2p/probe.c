@@ -1,10 +1,18 @@
 /* probe.c - probes, and receives of probed messages. */
-#include "mpi/job/layer.h"
-
+#include "mpi/abi/abi.h"
 #include "mpi/abi/args.h"
+#include "mpi/abi/compiler.h"
+#include "mpi/abi/native.h"
+#include "mpi/comm/comm.h"
+#include "mpi/comm/comm_table.h"
 #include "mpi/comm/lost.h"
+#include "mpi/job/catch_up.h"
+#include "mpi/job/progress.h"
+#include "mpi/p2p/match.h"
 #include "mpi/p2p/request.h"
 #include "mpi/p2p/unexpected.h"
+#include "mpi/type/dtype.h"
+#include "mpi/watch/call_count.h"
 
 /*
  * MPI_Probe and MPI_Mprobe: wait until a message could be received.  The caller holds c, which

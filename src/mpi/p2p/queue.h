@@ -2,7 +2,11 @@
 #ifndef RAILMPI_QUEUE_H
 #define RAILMPI_QUEUE_H
 
-#include "mpi/job/layer.h"
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Doubly linked, embedded in the member as `links[which]`. */
+struct link { struct link *next, *prev; };
 
 #define queue_entry(ptr, type, member) ((type *)((char *)(ptr)-offsetof(type, member)))
 

@@ -6,8 +6,18 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "util/err.h"
+#include "mpi/abi/abi.h"
+#include "mpi/abi/compiler.h"
+#include "mpi/abi/fortran.h"
+#include "mpi/abi/native.h"
+#include "mpi/comm/comm.h"
+#include "mpi/comm/comm_table.h"
 #include "mpi/comm/lost.h"
+#include "mpi/job/progress.h"
+#include "mpi/p2p/pool.h"
+#include "mpi/type/dtype.h"
+#include "rail/rail.h"
+#include "util/err.h"
 
 enum {
 	GROW_SLOTS = 1024,

@@ -17,10 +17,93 @@
 #ifndef RAILMPI_REQUEST_H
 #define RAILMPI_REQUEST_H
 
-#include "mpi/job/layer.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "mpi/abi/abi.h"
+#include "mpi/abi/compiler.h"
+#include "mpi/abi/native.h"
+#include "mpi/comm/comm.h"
+#include "mpi/comm/comm_table.h"
+#include "mpi/job/progress.h"
 #include "mpi/p2p/pool.h"
+#include "mpi/p2p/queue.h"
+#include "mpi/type/dtype.h"
+#include "rail/rail.h"
 
 #pragma GCC visibility push(hidden)
+
+struct unexpected;
+struct persistent;
+
+enum req_kind { REQ_FREE, REQ_SEND, REQ_RECV, REQ_MESSAGE };
+/* A ready send is a standard send. */
+enum req_mode { MODE_STANDARD, MODE_SYNC, MODE_BUFFERED };
+
+struct req {
+	struct rail_op op;		/* first: op's address is the request's */
+	struct link link;		/* in a posted queue */
+	struct comm *comm;		/* holds a reference while set */
+	struct dtype *type;		/* holds a reference while set: buf is not in one piece */
+	void *buf;
+	const void *frame;		/* of a receive: where its caller's stack was */
+	void *packed;			/* a copy: not contiguous, or not registrable; request.h */
+	size_t bytes;			/* capacity as posted; the message's length when done */
+	uint64_t stamp;
+	int source, tag;		/* as posted; of the message when done */
+	int error;			/* MPI error code when done */
+	unsigned char kind;		/* enum req_kind */
+	bool done;
+	bool posted;			/* in a posted queue */
+	bool cancelled;
+	bool detached;			/* freed when done; a part of `whole`, if set */
+	bool active;			/* persistent: started and not yet waited for */
+	unsigned char parts;		/* of a whole: parts not complete */
+	struct persistent *persistent;	/* how to start it again, or NULL */
+	struct req *whole;		/* the request that this one is a part of; isendrecv.c */
+	union {
+		struct unexpected *unexpected;	/* REQ_MESSAGE: what MPI_Mprobe took out */
+		struct req *other;	/* of a part: the other one, as long as both go on */
+	};
+	struct req *next_free;
+	uint64_t serial;		/* of the slot: operations that have ended; request.h */
+};
+_Static_assert(sizeof(struct req) <= SLAB_FORTRAN, "a request must fit its slot");
+
+struct message_args {
+	void *buf;
+	size_t count;
+	struct dtype *type;
+	int rank;	/* destination or source; MPI_ANY_SOURCE allowed for receives */
+	int tag;
+};
+
+/* The arguments of MPI_Send_init and its like. */
+struct persistent {
+	struct comm *comm;		/* holds a reference */
+	struct message_args args;	/* args.type holds a reference */
+	enum req_kind kind;
+	enum req_mode mode;
+};
+
+int req_start(void);
+void req_stop(void);
+void req_discard(struct req *r);		/* its references and its slot */
+struct req *req_pending(const struct comm *c);	/* one of the program's that is not complete, or NULL */
+/* Of librail (on_part): bytes of r->buf, by r->type or in one piece, to or from memory of librail's. */
+void req_on_part(void *user, struct rail_op *op, uint64_t from, void *part, size_t bytes,
+		 bool gather);
+void req_part_done(struct req *part);		/* part is complete: update its whole */
+void req_status_empty(MPI_Status *status);
+void req_status_proc_null(MPI_Status *status);
+/* Raise the error of a completed operation on the communicator that MPI names; returns it. */
+int req_raise_error(MPI_Comm handle, int error);
+
+static inline int req_raise(MPI_Comm handle, int error)
+{
+	return likely(error == MPI_SUCCESS) ? error : req_raise_error(handle, error);
+}
 
 /* ---- The pool (request.c) -------------------------------------------------------------- */
 

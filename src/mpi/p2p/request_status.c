@@ -4,9 +4,13 @@
  *
  * The library gets a copy of an array with requests of its own, as in wait_many.c.
  */
-#include "mpi/p2p/request.h"
-
 #include <stdlib.h>
+
+#include "mpi/abi/abi.h"
+#include "mpi/abi/native.h"
+#include "mpi/job/catch_up.h"
+#include "mpi/job/progress.h"
+#include "mpi/p2p/request.h"
 
 #ifdef HAVE_MPI_REQUEST_GET_STATUS_ALL
 

@@ -4,9 +4,15 @@
 #include <errno.h>
 #include <string.h>
 
-#include "util/err.h"
+#include "mpi/abi/compiler.h"
+#include "mpi/abi/native.h"
+#include "mpi/comm/comm.h"
 #include "mpi/comm/lost.h"
+#include "mpi/job/progress.h"
 #include "mpi/p2p/request.h"
+#include "mpi/type/dtype.h"
+#include "rail/rail.h"
+#include "util/err.h"
 
 static void send_ended(struct rail_op *op, int status)
 {

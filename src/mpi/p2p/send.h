@@ -2,7 +2,22 @@
 #ifndef RAILMPI_SEND_H
 #define RAILMPI_SEND_H
 
-#include "mpi/job/layer.h"
+#include "mpi/abi/compiler.h"
+#include "mpi/comm/comm.h"
+#include "mpi/job/progress.h"
+#include "mpi/p2p/request.h"
+#include "rail/rail.h"
+
+#pragma GCC visibility push(hidden)
+
+/* The end of an operation of librail: a pointer, so that trace.c can stand before it. */
+extern void (*send_done)(struct rail_op *op, int status);
+/* r is initialised by the call.  Return: 1 complete (r not in use), 0 in flight, or -errno. */
+int send_start(struct comm *c, struct req *r, const struct message_args *m, enum req_mode mode);
+/* The end of it, with what rail_send of a message of eager size has returned. */
+int send_begun(struct comm *c, struct req *r, const struct message_args *m, int rc);
+/* A nonblocking send is in flight: may poll, so that earlier messages make progress. */
+void send_look(const struct comm *c, const struct message_args *m);
 
 /* As send_start: a message of plain bytes that is short enough goes without it. */
 static inline int send_short(struct comm *c, struct req *r, const struct message_args *m,
@@ -41,5 +56,7 @@ static inline int send_beside(struct comm *c, struct req *r, const struct messag
 		send_look(c, m);
 	return rc;
 }
+
+#pragma GCC visibility pop
 
 #endif

@@ -4,6 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "mpi/abi/native.h"
+#include "mpi/comm/comm.h"
+#include "mpi/job/progress.h"
+#include "mpi/p2p/pool.h"
+#include "mpi/p2p/queue.h"
+#include "rail/rail.h"
 #include "util/err.h"
 
 size_t unexpected_bytes;

@@ -7,9 +7,11 @@
 #ifndef RAILMPI_UNEXPECTED_H
 #define RAILMPI_UNEXPECTED_H
 
-#include "mpi/job/layer.h"
+#include "mpi/comm/comm.h"
+#include "mpi/job/progress.h"
 #include "mpi/p2p/pool.h"
 #include "mpi/p2p/queue.h"
+#include "rail/rail.h"
 
 struct unexpected {
 	struct link by_source, by_comm;

@@ -2,6 +2,12 @@
  * wait.c - completion of one request: Wait, Test, Request_get_status, Request_free, Cancel.
  * wait_many.c has those of arrays.
  */
+#include "mpi/abi/abi.h"
+#include "mpi/abi/compiler.h"
+#include "mpi/abi/native.h"
+#include "mpi/job/catch_up.h"
+#include "mpi/job/progress.h"
+#include "mpi/p2p/match.h"
 #include "mpi/p2p/request.h"
 
 static MPI_Comm comm_of(const struct req *r)

@@ -8,11 +8,15 @@
  * Under MPI_THREAD_MULTIPLE a call keeps to the handles that it has found: another thread may
  * complete some of them meanwhile (request.h), and post others in the array.
  */
-#include "mpi/p2p/request.h"
-
 #include <stdlib.h>
 
+#include "mpi/abi/abi.h"
+#include "mpi/abi/compiler.h"
+#include "mpi/abi/native.h"
 #include "mpi/comm/lost.h"
+#include "mpi/job/catch_up.h"
+#include "mpi/job/progress.h"
+#include "mpi/p2p/request.h"
 
 static MPI_Comm comm_of(const struct req *r)
 {

@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+#include "mpi/abi/native.h"
+
 #ifdef HAVE_MPI_SEND_C
 bool contents_envelope(MPI_Datatype handle, MPI_Count n[4], int *combiner)
 {

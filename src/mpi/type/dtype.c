@@ -2,14 +2,20 @@
  * dtype.c - datatypes: whether a type is plain bytes, and where its bytes are if not (strides.c).
  * The answer is kept as an attribute of the type.
  */
-#include "mpi/job/layer.h"
+#include "mpi/type/dtype.h"
 
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "mpi/abi/compiler.h"
+#include "mpi/abi/native.h"
+#include "mpi/job/progress.h"
+#include "mpi/railmpi.h"
 #include "mpi/type/contents.h"
+#include "mpi/type/strides.h"
+#include "mpi/type/strides_copy.h"
 #include "util/err.h"
 
 _Atomic unsigned dtype_epoch = 1;

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "mpi/abi/native.h"
 #include "mpi/type/contents.h"
 
 /* ---- Memory of lists ------------------------------------------------------------------ */

@@ -1,7 +1,7 @@
 /*
  * strides.h - where the bytes of a datatype are: blocks in loops around each other, and in lists.
  * They are packed and unpacked here, from any byte on and in pieces of any length, without a call
- * of the MPI library, so also where none is allowed (layer.h, transport_only).
+ * of the MPI library, so also where none is allowed (progress.h, transport_only).
  *
  * A vector of N blocks is one loop; a column of a matrix of such vectors, two; bytes in one piece,
  * none.  Loops that go on where the one inside them ends are one loop.  Blocks at uneven distances,
@@ -62,11 +62,6 @@ static inline bool strides_are_solid(const struct strides *s)
 {
 	return !s->loops && !s->list;
 }
-
-/* So many bytes of the data of elements that follow each other, from any byte on, to any byte. */
-void strides_pack(const struct strides *s, const void *buf, size_t from, void *packed, size_t bytes);
-void strides_unpack(const struct strides *s, const void *packed, size_t bytes, void *buf,
-		    size_t from);
 
 #pragma GCC visibility pop
 

@@ -1,9 +1,12 @@
 /* strides_copy.c - see strides.h: the bytes of types, gathered and scattered. */
+#include "mpi/type/strides_copy.h"
+
 #include <stdint.h>
 #include <string.h>
 
-#include "util/copy.h"
+#include "mpi/abi/native.h"
 #include "mpi/type/strides.h"
+#include "util/copy.h"
 
 /* ---- Whole turns --------------------------------------------------------------------------- */
 

@@ -6,10 +6,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "util/err.h"
+#include "mpi/comm/comm.h"
+#include "mpi/comm/comm_table.h"
+#include "mpi/comm/peers.h"
+#include "mpi/job/progress.h"
 #include "mpi/p2p/queue.h"
 #include "mpi/p2p/unexpected.h"
-#include "mpi/job/world.h"
+#include "rail/rail.h"
+#include "util/err.h"
 
 /* What the communicators' queues hold of one peer. */
 struct held {

@@ -1,8 +1,10 @@
 /* ledger.c - what the rails have carried and could carry, for programs that include railmpi.h. */
-#include "mpi/job/world.h"
-
 #include <errno.h>
 #include <string.h>
+
+#include "mpi/job/progress.h"
+#include "mpi/railmpi.h"
+#include "rail/rail.h"
 
 /* librail's number of a rail of railmpi.h, or -1. */
 static int number_of(int rail)

@@ -11,6 +11,12 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "mpi/comm/comm.h"
+#include "mpi/job/progress.h"
+#include "mpi/p2p/match.h"
+#include "mpi/p2p/request.h"
+#include "mpi/p2p/send.h"
+#include "rail/rail.h"
 #include "util/err.h"
 #include "util/text.h"
 

@@ -12,7 +12,7 @@
 #ifndef RAILMPI_TRACE_H
 #define RAILMPI_TRACE_H
 
-#include "mpi/job/layer.h"
+#include "rail/rail.h"
 
 enum { TRACE_LINES = 1 << 16 };
 

@@ -1,14 +1,19 @@
 /*
- * record.c - records of routed communicators.
+ * comm_table.c - records of routed communicators.
  *
  * The context of a message, or the program's handle, leads to a record.  The last operation
  * that holds a record frees it.
  */
-#include "mpi/comm/record.h"
+#include "mpi/comm/comm_table.h"
 
 #include <stdlib.h>
 
+#include "mpi/abi/compiler.h"
+#include "mpi/abi/native.h"
+#include "mpi/comm/comm.h"
+#include "mpi/job/progress.h"
 #include "mpi/p2p/unexpected.h"
+#include "mpi/watch/call_count.h"
 
 enum { BUCKETS = 1024 };
 

@@ -1,5 +1,5 @@
 /*
- * greet.c - is every rank of the job there, with this layer?
+ * handshake.c - is every rank of the job there, with this layer?
  *
  * What follows is collective over MPI_COMM_WORLD.  A rank whose executable does not carry the layer
  * (one of an MPMD job, started without railgauge exec), or whose --over is native, takes no part in
@@ -7,13 +7,16 @@
  * binomial tree and down again, by messages of no bytes under the highest tag, and a wait for one has
  * a limit.  Rank r's parent is r without its lowest bit.
  */
-#include "mpi/job/world.h"
+#include "mpi/job/handshake.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <unistd.h>
 
+#include "mpi/abi/native.h"
+#include "mpi/job/options.h"
+#include "mpi/job/progress.h"
 #include "util/clock.h"
 #include "util/err.h"
 
