@@ -67,7 +67,7 @@ MPI_Fint fortran_of(const void *slot)
 	return FORTRAN_FIRST - (MPI_Fint)(((const unsigned char *)slot - slab_base) / SLAB_SLOT_BYTES);
 }
 
-static void *slot_of(MPI_Fint f)
+static void *fortran_slot(MPI_Fint f)
 {
 	return slab_base + (size_t)(FORTRAN_FIRST - f) * SLAB_SLOT_BYTES;
 }
@@ -83,7 +83,7 @@ BOTH(Request_c2f);
 
 MPI_Request MPI_Request_f2c(MPI_Fint request)
 {
-	return layer.rails && request <= FORTRAN_FIRST ? abi_request_handle(slot_of(request))
+	return layer.rails && request <= FORTRAN_FIRST ? abi_request_handle(fortran_slot(request))
 						       : native.Request_f2c(request);
 }
 BOTH(Request_f2c);
@@ -97,7 +97,7 @@ BOTH(Message_c2f);
 
 MPI_Message MPI_Message_f2c(MPI_Fint message)
 {
-	return layer.rails && message <= FORTRAN_FIRST ? abi_message_handle(slot_of(message))
+	return layer.rails && message <= FORTRAN_FIRST ? abi_message_handle(fortran_slot(message))
 						       : native.Message_f2c(message);
 }
 BOTH(Message_f2c);

@@ -12,7 +12,7 @@
 struct native native;
 
 /* In the MPI library, which may stand before this one: then bypass.c says what follows from that. */
-static void *find(const char *name)
+static void *native_find(const char *name)
 {
 	void *f = dlsym(RTLD_NEXT, name);
 	Dl_info its, ours;
@@ -34,7 +34,7 @@ __attribute__((constructor)) static void native_resolve(void)
 	const char *missing = NULL;
 
 #define X(name)                                                                                   \
-	*(void **)&native.name = find("PMPI_" #name);                                             \
+	*(void **)&native.name = native_find("PMPI_" #name);                                             \
 	if (!native.name)                                                                         \
 		missing = "PMPI_" #name;
 	NATIVE_FUNCTIONS(X)
@@ -45,7 +45,7 @@ __attribute__((constructor)) static void native_resolve(void)
 	NATIVE_PARTITIONED(X)
 	NATIVE_FORTRAN(X)
 #undef X
-#define X(name, params) *(void **)&native.name = find(#name);
+#define X(name, params) *(void **)&native.name = native_find(#name);
 	NATIVE_EXTENSIONS(X)
 #undef X
 	if (missing) {

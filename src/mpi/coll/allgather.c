@@ -20,7 +20,7 @@ struct gather {
 	bool placed;
 };
 
-static void place(struct coll *k, struct gather *g)
+static void gather_copy_own(struct coll *k, struct gather *g)
 {
 	struct coll_block here = coll_block_at(&g->to, k->rank);
 
@@ -37,7 +37,7 @@ static struct coll_block block_at(const void *gather, int i)
 	return i == g->rank ? g->own : coll_block_at(&g->to, i);
 }
 
-static void ring(struct coll *k, struct gather *g)
+static void allgather_ring(struct coll *k, struct gather *g)
 {
 	coll_ring(k, (k->rank + 1) % k->size, (k->rank + k->size - 1) % k->size, k->rank, block_at, g);
 }
@@ -110,7 +110,7 @@ static void ring_rails(struct coll *k, const struct coll_blocks *to)
 }
 
 /* Neighbours swap their blocks, then neighbouring pairs what both have, then fours. */
-static void doubling(struct coll *k, struct gather *g)
+static void allgather_doubling(struct coll *k, struct gather *g)
 {
 	const struct coll_blocks *to = &g->to;
 	struct coll_message sent, received;
@@ -120,7 +120,7 @@ static void doubling(struct coll *k, struct gather *g)
 		return;
 	coll_irecv(k, &received, coll_block_at(to, k->rank ^ 1), k->rank ^ 1);
 	coll_isend(k, &sent, g->own, k->rank ^ 1);
-	place(k, g);
+	gather_copy_own(k, g);
 	coll_wait(k, &received);
 	coll_wait(k, &sent);
 	for (have = 2; have < k->size; have *= 2) {
@@ -132,7 +132,7 @@ static void doubling(struct coll *k, struct gather *g)
 }
 
 /* Each collects the blocks of itself and the ranks above it, in this order, and turns them. */
-static void bruck(struct coll *k, const struct coll_blocks *to)
+static void allgather_bruck(struct coll *k, const struct coll_blocks *to)
 {
 	struct coll_block own = coll_block_at(to, k->rank);
 	size_t bytes = coll_size(own);
@@ -157,23 +157,23 @@ static void gather_all(struct coll *k, struct gather *g, size_t bytes)
 {
 	switch (coll_choose(COLL_ALLGATHER, k->size, bytes, coll_rails_hold(k))) {
 	case COLL_BRUCK:
-		place(k, g);
-		bruck(k, &g->to);
+		gather_copy_own(k, g);
+		allgather_bruck(k, &g->to);
 		break;
 	case COLL_DOUBLING:
-		doubling(k, g);
+		allgather_doubling(k, g);
 		break;
 	case COLL_RING_RAILS:
-		place(k, g);
+		gather_copy_own(k, g);
 		ring_rails(k, &g->to);
 		break;
 	default:
-		ring(k, g);
+		allgather_ring(k, g);
 	}
 }
 
 /* The caller's block, or the one that stands in its place already. */
-static void own_set(struct gather *g, const struct coll *k, const struct coll_block *from)
+static void gather_own_set(struct gather *g, const struct coll *k, const struct coll_block *from)
 {
 	struct coll_block here = coll_block_at(&g->to, k->rank);
 
@@ -198,10 +198,10 @@ static int allgather(struct comm *c, const void *sbuf, MPI_Count scount, MPI_Dat
 		return COLL_BY_ARGUMENTS;
 	bytes = coll_size(g.to.first) * (size_t)c->size;
 	coll_begin(&k, c);
-	own_set(&g, &k, sbuf == MPI_IN_PLACE ? NULL : &own);
+	gather_own_set(&g, &k, sbuf == MPI_IN_PLACE ? NULL : &own);
 	if (bytes)
 		gather_all(&k, &g, bytes);
-	place(&k, &g);
+	gather_copy_own(&k, &g);
 	return coll_end(&k);
 }
 
@@ -219,9 +219,9 @@ static int allgatherv(struct comm *c, const void *sbuf, MPI_Count scount, MPI_Da
 	    !coll_blocks_set(&g.to, c->size, rbuf, rcounts, rtype))
 		return COLL_BY_ARGUMENTS;
 	coll_begin(&k, c);
-	own_set(&g, &k, sbuf == MPI_IN_PLACE ? NULL : &own);
-	ring(&k, &g);
-	place(&k, &g);
+	gather_own_set(&g, &k, sbuf == MPI_IN_PLACE ? NULL : &own);
+	allgather_ring(&k, &g);
+	gather_copy_own(&k, &g);
 	free(g.to.list);
 	return coll_end(&k);
 }

@@ -13,8 +13,8 @@
  * Each exchange joins two runs of ranks that follow each other; the lower one's value
  * stays on the left, on both sides, so that both have the same bits.
  */
-static void doubling(struct coll *k, const struct coll_reduction *r, void *own, void *result,
-		     size_t count)
+static void allreduce_doubling(struct coll *k, const struct coll_reduction *r, void *own,
+			       void *result, size_t count)
 {
 	void *tmp = coll_vector(k, r->type, count), *theirs, *to, *acc;
 	struct coll_fold f;
@@ -72,7 +72,7 @@ struct parts {
 	int n;
 };
 
-static struct coll_block part_at(const void *parts, int i)
+static struct coll_block ring_part(const void *parts, int i)
 {
 	const struct parts *p = parts;
 
@@ -80,8 +80,8 @@ static struct coll_block part_at(const void *parts, int i)
 }
 
 /* Parts go round twice: to be reduced, ending one rank below their number; to be known. */
-static void ring(struct coll *k, const struct coll_reduction *r, void *own, void *result,
-		 size_t count)
+static void allreduce_ring(struct coll *k, const struct coll_reduction *r, void *own, void *result,
+			   size_t count)
 {
 	int n = k->size, right = (k->rank + 1) % n, left = (k->rank + n - 1) % n;
 	void *tmp = own == result ? coll_vector(k, r->type, coll_part(count, n, 1)) : NULL;
@@ -103,13 +103,13 @@ static void ring(struct coll *k, const struct coll_reduction *r, void *own, void
 			coll_apply(k, r, mine.buf, in.buf, mine.count);
 		at = next;
 	}
-	coll_ring(k, right, left, at, part_at, &all);
+	coll_ring(k, right, left, at, ring_part, &all);
 }
 
 /* ---- The call ------------------------------------------------------------------------------- */
 
-static void reduce(struct coll *k, const struct coll_reduction *r, void *own, void *result,
-		   size_t count)
+static void allreduce_by(struct coll *k, const struct coll_reduction *r, void *own, void *result,
+			 size_t count)
 {
 	switch (coll_choose(COLL_ALLREDUCE, k->size, count * r->type->size,
 			    coll_reduction_holds(r, count, k->size))) {
@@ -117,10 +117,10 @@ static void reduce(struct coll *k, const struct coll_reduction *r, void *own, vo
 		rabenseifner(k, r, own, result, count);
 		break;
 	case COLL_RING:
-		ring(k, r, own, result, count);
+		allreduce_ring(k, r, own, result, count);
 		break;
 	default:
-		doubling(k, r, own, result, count);
+		allreduce_doubling(k, r, own, result, count);
 	}
 }
 
@@ -146,7 +146,7 @@ static int allreduce(struct comm *c, const void *sbuf, void *rbuf, MPI_Count cou
 	if (k.size == 1 && own.buf != rbuf)
 		coll_copy(&k, own, result);
 	else if (coll_size(result) && k.size > 1)
-		reduce(&k, &r, own.buf, rbuf, result.count);
+		allreduce_by(&k, &r, own.buf, rbuf, result.count);
 	return coll_end(&k);
 }
 

@@ -26,7 +26,7 @@ static void copy_own(struct coll *k, const struct trade *t)
 /* ---- pairwise ------------------------------------------------------------------------------- */
 
 /* One partner after the other; among a power of two of ranks it is the same both ways. */
-static void pairwise(struct coll *k, const struct trade *t)
+static void alltoall_pairwise(struct coll *k, const struct trade *t)
 {
 	bool same = (k->size & (k->size - 1)) == 0;
 	int i, to, from;
@@ -69,7 +69,7 @@ static void pairwise_rails(struct coll *k, const struct trade *t)
 /* ---- linear --------------------------------------------------------------------------------- */
 
 /* All at once; no two ranks begin with the same partner. */
-static void linear(struct coll *k, const struct trade *t)
+static void alltoall_linear(struct coll *k, const struct trade *t)
 {
 	size_t n = (size_t)k->size - 1;
 	struct coll_message *in = coll_temp(k, 2 * n * sizeof(*in)), *out = in + n;
@@ -108,7 +108,7 @@ static size_t pack_bit(struct coll *k, char *at, char *packed, size_t bytes, int
 }
 
 /* Block i has i ranks to go: by its highest bit, then the next, each round all that share one. */
-static void bruck(struct coll *k, const struct trade *t)
+static void alltoall_bruck(struct coll *k, const struct trade *t)
 {
 	size_t bytes = coll_size(t->to.first), half = (size_t)(k->size / 2 + 1) * bytes, used;
 	char *at = coll_temp(k, (size_t)k->size * bytes);
@@ -137,7 +137,7 @@ static bool is_long(struct coll_block b)
 }
 
 /* Of blocks that are not long: from becomes a copy, in plain bytes, of what t->to holds. */
-static struct trade copy_out(struct coll *k, const struct trade *t)
+static struct trade trade_copy(struct coll *k, const struct trade *t)
 {
 	const size_t list = (size_t)k->size * sizeof(*t->to.list);
 	struct trade copied = {.from.list = coll_temp(k, list), .to.list = coll_temp(k, list)};
@@ -195,16 +195,16 @@ static void trade_by(struct coll *k, const struct trade *t, enum coll_id id, siz
 {
 	switch (coll_choose(id, k->size, bytes, coll_rails_hold(k))) {
 	case COLL_BRUCK:
-		bruck(k, t);
+		alltoall_bruck(k, t);
 		break;
 	case COLL_LINEAR:
-		linear(k, t);
+		alltoall_linear(k, t);
 		break;
 	case COLL_PAIRWISE_RAILS:
 		pairwise_rails(k, t);
 		break;
 	default:
-		pairwise(k, t);
+		alltoall_pairwise(k, t);
 	}
 }
 
@@ -216,7 +216,7 @@ static int trade(struct comm *c, struct trade *t, enum coll_id id, bool in_place
 
 	coll_begin(&k, c);
 	if (in_place && bytes <= RAIL_PART_BYTES) {
-		copied = copy_out(&k, t);
+		copied = trade_copy(&k, t);
 		trade_by(&k, &copied, id, bytes);
 	} else if (!in_place) {
 		trade_by(&k, t, id, bytes);

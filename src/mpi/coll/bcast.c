@@ -40,7 +40,7 @@ static int real(const struct coll *k, const struct bcast *b, int v)
 
 /* ---- binomial ------------------------------------------------------------------------------- */
 
-static void binomial(struct coll *k, const struct bcast *b)
+static void bcast_binomial(struct coll *k, const struct bcast *b)
 {
 	struct coll_block all = b->data;
 	int bit = 1;
@@ -68,7 +68,7 @@ static struct coll_block pieces(const struct coll *k, const struct bcast *b, int
 }
 
 /* Down the binomial tree each rank gets the pieces of its branch: v to v + bit - 1. */
-static void scatter(struct coll *k, const struct bcast *b)
+static void bcast_scatter(struct coll *k, const struct bcast *b)
 {
 	int bit = 1, end;
 
@@ -97,7 +97,7 @@ static struct coll_block ring_piece(const void *ring, int i)
 }
 
 /* The root has all of it already, and its memory may be only read: nothing goes there. */
-static void ring(struct coll *k, const struct bcast *b)
+static void bcast_ring(struct coll *k, const struct bcast *b)
 {
 	const struct ring r = {k, b};
 	bool first = b->v == 0, last = b->v == k->size - 1;
@@ -144,14 +144,14 @@ static void spread(struct coll *k, const struct bcast *b)
 {
 	switch (coll_choose(COLL_BCAST, k->size, b->bytes, 0)) {
 	case COLL_SCATTER_RING:
-		scatter(k, b);
-		ring(k, b);
+		bcast_scatter(k, b);
+		bcast_ring(k, b);
 		break;
 	case COLL_CHAIN:
 		chain(k, b);
 		break;
 	default:
-		binomial(k, b);
+		bcast_binomial(k, b);
 	}
 }
 

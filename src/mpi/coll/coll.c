@@ -187,7 +187,7 @@ enum coll_algorithm coll_choose(enum coll_id id, int ranks, size_t bytes, unsign
 
 /* ---- The option ----------------------------------------------------------------------------- */
 
-static bool is_candidate(const struct family *f, enum coll_algorithm a)
+static bool family_has(const struct family *f, enum coll_algorithm a)
 {
 	int i;
 
@@ -200,7 +200,7 @@ static bool is_candidate(const struct family *f, enum coll_algorithm a)
 /* What --coll NAME= takes, or only what a rule of a file can say. */
 static bool is_accepted(const struct family *f, enum coll_algorithm a, bool option)
 {
-	return is_candidate(f, a) || (option && (a == COLL_AUTO || a == COLL_LIBRARY));
+	return family_has(f, a) || (option && (a == COLL_AUTO || a == COLL_LIBRARY));
 }
 
 static enum coll_algorithm algorithm_named(const char *name)

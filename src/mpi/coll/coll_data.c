@@ -396,7 +396,7 @@ static int rank_of(const struct comm *c, const struct rail_peer *peer)
 }
 
 /* Nothing may ever match it.  Once for each message: what is under way goes on. */
-static void withdraw(struct coll *k, struct coll_message *m)
+static void message_withdraw(struct coll *k, struct coll_message *m)
 {
 	if (m->withdrawn)
 		return;
@@ -422,7 +422,7 @@ static void wait_beside_lost(struct coll *k, struct coll_message *m)
 	while (m->active && !m->req.done) {
 		layer_poll(&idle);
 		if (!m->req.done && is_over(k->comm))
-			withdraw(k, m);
+			message_withdraw(k, m);
 		if (m->req.done && m->withdrawn && m->req.cancelled)
 			cancelled(k, m);
 	}

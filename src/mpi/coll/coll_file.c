@@ -22,7 +22,7 @@ enum { FILE_BYTES = 64 << 10, RANKS_MAX = 1 << 20, WORDS = 4 };
 static const char accepted[] = " (accepted: COLLECTIVE RANKS BYTES ALGORITHM)";
 
 /* Where a file is wrong, and what is said of it. */
-struct place {
+struct file_line {
 	const char *path;
 	int line;			/* 0: none */
 	char *why;
@@ -30,7 +30,7 @@ struct place {
 };
 
 __attribute__((format(printf, 2, 3)))
-static int refuse(const struct place *at, const char *format, ...)
+static int file_refuse(const struct file_line *at, const char *format, ...)
 {
 	char line[32] = "";
 	va_list args;
@@ -49,13 +49,13 @@ static int refuse(const struct place *at, const char *format, ...)
 
 /* ---- A line --------------------------------------------------------------------------------- */
 
-static int rule_add(const struct place *at, struct coll_rules *rules, enum coll_id id,
+static int rule_add(const struct file_line *at, struct coll_rules *rules, enum coll_id id,
 		    struct coll_rule rule)
 {
 	short *last = &rules->first[id];
 
 	if (rules->count == COLL_RULES_MAX)
-		return refuse(at, "too many rules (accepted: up to %d)", COLL_RULES_MAX);
+		return file_refuse(at, "too many rules (accepted: up to %d)", COLL_RULES_MAX);
 	while (*last)
 		last = &rules->rule[*last - 1].next;
 	rules->rule[rules->count++] = rule;
@@ -63,7 +63,7 @@ static int rule_add(const struct place *at, struct coll_rules *rules, enum coll_
 	return 0;
 }
 
-static int rule_parse(const struct place *at, char *const word[WORDS], struct coll_rules *rules)
+static int rule_parse(const struct file_line *at, char *const word[WORDS], struct coll_rules *rules)
 {
 	struct coll_rule rule = {.next = 0};
 	char reason[OPT_WHY_BYTES / 2];
@@ -71,13 +71,13 @@ static int rule_parse(const struct place *at, char *const word[WORDS], struct co
 	enum coll_id id;
 
 	if (coll_names(word[0], word[3], &id, &rule.algorithm, reason, sizeof(reason)))
-		return refuse(at, "%s", reason);
+		return file_refuse(at, "%s", reason);
 	if (rg_parse_count(word[1], &ranks) || ranks > RANKS_MAX)
-		return refuse(at, "RANKS %.40s: no such number (accepted: 0 to %d; 0: any)",
-			      word[1], RANKS_MAX);
+		return file_refuse(at, "RANKS %.40s: no such number (accepted: 0 to %d; 0: any)",
+				   word[1], RANKS_MAX);
 	if (rg_parse_size(word[2], &bytes) || bytes > BYTES_MAX)
-		return refuse(at, "BYTES %.40s: no such size (accepted: 0 to 1T, such as 64K; "
-			      "0: any)", word[2]);
+		return file_refuse(at, "BYTES %.40s: no such size (accepted: 0 to 1T, such as 64K; "
+				   "0: any)", word[2]);
 	rule.ranks = (int)ranks;
 	rule.bytes = (size_t)bytes;
 	return rule_add(at, rules, id, rule);
@@ -97,13 +97,13 @@ static bool is_text(const char *line)
 	return true;
 }
 
-static int line_parse(const struct place *at, char *line, struct coll_rules *rules)
+static int line_parse(const struct file_line *at, char *line, struct coll_rules *rules)
 {
 	char *word[WORDS + 1], *rest = NULL;
 	int words = 0;
 
 	if (!is_text(line))
-		return refuse(at, "a byte that is no text%s", accepted);
+		return file_refuse(at, "a byte that is no text%s", accepted);
 	line[strcspn(line, "#")] = '\0';
 	for (char *w = strtok_r(line, " \t\r", &rest); w && words <= WORDS;
 	     w = strtok_r(NULL, " \t\r", &rest))
@@ -111,29 +111,29 @@ static int line_parse(const struct place *at, char *line, struct coll_rules *rul
 	if (!words)
 		return 0;
 	if (words != WORDS)
-		return refuse(at, "too %s words%s", words < WORDS ? "few" : "many", accepted);
+		return file_refuse(at, "too %s words%s", words < WORDS ? "few" : "many", accepted);
 	return rule_parse(at, word, rules);
 }
 
 /* ---- A file --------------------------------------------------------------------------------- */
 
 /* Malloc'ed; NULL after saying why. */
-static char *file_read(const struct place *at, size_t *bytes)
+static char *file_read(const struct file_line *at, size_t *bytes)
 {
 	char *text = rg_file_read(at->path, FILE_BYTES + 1, bytes);
 
 	if (text)
 		return text;
 	if (errno == EFBIG)
-		refuse(at, "is too long (accepted: up to %dK)", FILE_BYTES >> 10);
+		file_refuse(at, "is too long (accepted: up to %dK)", FILE_BYTES >> 10);
 	else if (errno == EISDIR || errno == EINVAL)
-		refuse(at, "is no regular file (accepted: a table of rg_tune)");
+		file_refuse(at, "is no regular file (accepted: a table of rg_tune)");
 	else
-		refuse(at, "cannot be read: %s", strerror(errno));
+		file_refuse(at, "cannot be read: %s", strerror(errno));
 	return NULL;
 }
 
-static int text_parse(struct place *at, char *text, size_t bytes, struct coll_rules *rules)
+static int text_parse(struct file_line *at, char *text, size_t bytes, struct coll_rules *rules)
 {
 	char *line = text, *end;
 	int rc = 0;
@@ -142,7 +142,7 @@ static int text_parse(struct place *at, char *text, size_t bytes, struct coll_ru
 		at->line++;
 		end = line + strcspn(line, "\n");
 		if (!*end && end < text + bytes)
-			return refuse(at, "a byte that is no text%s", accepted);
+			return file_refuse(at, "a byte that is no text%s", accepted);
 		*end = '\0';
 		rc = line_parse(at, line, rules);
 		line = end + 1;
@@ -152,7 +152,7 @@ static int text_parse(struct place *at, char *text, size_t bytes, struct coll_ru
 
 int coll_file_read(const char *path, struct coll_rules *rules, char *why, size_t why_size)
 {
-	struct place at = {.path = path, .why = why, .why_size = why_size};
+	struct file_line at = {.path = path, .why = why, .why_size = why_size};
 	size_t bytes = 0;
 	char *text = file_read(&at, &bytes);
 	int rc;

@@ -14,8 +14,8 @@
  * counted from the root.  `mine` is only read.  Returns where the result is, at the root: in
  * `result`, unless that is NULL, mine, or there is nothing to join.
  */
-static void *binomial(struct coll *k, const struct coll_reduction *r, void *mine, void *result,
-		      size_t count, int root)
+static void *binomial_to_rank(struct coll *k, const struct coll_reduction *r, void *mine,
+			      void *result, size_t count, int root)
 {
 	int n = k->size, v = (k->rank - root + n) % n, bit, next = 1;
 	void *acc = mine, *room[2] = {v || result == mine ? NULL : result, NULL}, *theirs;
@@ -44,7 +44,7 @@ static void reduce_binomial(struct coll *k, const struct coll_reduction *r, void
 			    void *result, size_t count, int root)
 {
 	int first = r->commutes ? root : 0;
-	void *acc = binomial(k, r, mine, first == root ? result : NULL, count, first);
+	void *acc = binomial_to_rank(k, r, mine, first == root ? result : NULL, count, first);
 
 	if (first != root && k->rank == first)
 		coll_send(k, coll_elements(r, acc, 0, count), root);
@@ -106,8 +106,8 @@ static void reduce_any(struct coll *k, const struct coll_reduction *r, void *min
 		reduce_binomial(k, r, mine, result, count, root);
 }
 
-static int reduce(struct comm *c, const void *sbuf, void *rbuf, MPI_Count count,
-		  MPI_Datatype type, MPI_Op op, int root)
+static int reduce_to_root(struct comm *c, const void *sbuf, void *rbuf, MPI_Count count,
+			  MPI_Datatype type, MPI_Op op, int root)
 {
 	bool in_place = sbuf == MPI_IN_PLACE;
 	struct coll_reduction r;
@@ -146,7 +146,8 @@ static struct coll_block part_of(const struct coll_reduction *r, const struct di
 }
 
 /* Each sends every other its part, and reduces what comes for its own. */
-static void pairwise(struct coll *k, const struct coll_reduction *r, const struct division *d)
+static void reduce_scatter_pairwise(struct coll *k, const struct coll_reduction *r,
+				    const struct division *d)
 {
 	struct coll_block own = part_of(r, d, d->mine, k->rank), in = own, acc = own;
 	int i, to, from;
@@ -169,7 +170,7 @@ static void pairwise(struct coll *k, const struct coll_reduction *r, const struc
 static void reduce_then_scatter(struct coll *k, const struct coll_reduction *r,
 				const struct division *d)
 {
-	void *acc = binomial(k, r, d->mine, NULL, d->first[k->size], 0);
+	void *acc = binomial_to_rank(k, r, d->mine, NULL, d->first[k->size], 0);
 	struct coll_block own = coll_elements(r, d->result, 0, d->first[k->rank + 1] -
 							       d->first[k->rank]);
 	struct coll_message *out;
@@ -219,7 +220,7 @@ static int reduce_scatter(struct comm *c, const void *sbuf, void *rbuf, struct c
 				 (size_t)(counts.counts ? coll_count_at(&counts, i) : each);
 	if (coll_choose(COLL_REDUCE_SCATTER, k.size, bytes,
 			coll_reduction_holds(&r, total, k.size)) == COLL_PAIRWISE)
-		pairwise(&k, &r, &d);
+		reduce_scatter_pairwise(&k, &r, &d);
 	else
 		reduce_then_scatter(&k, &r, &d);
 	return coll_end(&k);
@@ -236,7 +237,7 @@ static int reduce_scatter(struct comm *c, const void *sbuf, void *rbuf, struct c
 
 #define GEN_REDUCE(S, COUNT, DISPL)                                                                \
 	COLL_CALL(Reduce##S, COUNT, DISPL, REDUCE_PARAMS, REDUCE_ARGS,                             \
-		  reduce(c, sbuf, rbuf, count, type, op, root))                                    \
+		  reduce_to_root(c, sbuf, rbuf, count, type, op, root))                            \
 	COLL_CALL(Reduce_scatter##S, COUNT, DISPL, SCATTER_PARAMS, SCATTER_ARGS,                   \
 		  !counts ? COLL_BY_ARGUMENTS :                                                    \
 			    reduce_scatter(c, sbuf, rbuf, COLL_COUNTS(COUNT, counts, NULL), 0,     \

@@ -133,8 +133,8 @@ static void scatter_binomial(struct coll *k, const struct rooted *s, size_t byte
 /* ---- Arguments ------------------------------------------------------------------------------ */
 
 /* The rank's own part, which the root may keep in place; what is at the root is its business. */
-static bool own_set(struct comm *c, struct rooted *x, const void *buf, MPI_Count count,
-		    MPI_Datatype type)
+static bool rooted_own_set(struct comm *c, struct rooted *x, const void *buf, MPI_Count count,
+			   MPI_Datatype type)
 {
 	if (x->root < 0 || x->root >= c->size)
 		return false;
@@ -158,7 +158,7 @@ static bool list_set(struct comm *c, struct rooted *x, const void *buf, struct c
 	       (buf != MPI_IN_PLACE && coll_blocks_set(&x->all, c->size, buf, counts, type));
 }
 
-static size_t block_bytes(const struct coll *k, const struct rooted *x)
+static size_t rooted_block_bytes(const struct coll *k, const struct rooted *x)
 {
 	return coll_size(k->rank == x->root ? x->all.first : x->own);
 }
@@ -174,11 +174,11 @@ static int gather(struct comm *c, const void *sbuf, MPI_Count scount, MPI_Dataty
 
 	if (!coll_is_ours(COLL_GATHER))
 		return COLL_BY_OPTION;
-	if (!own_set(c, &g, sbuf, scount, stype) ||
+	if (!rooted_own_set(c, &g, sbuf, scount, stype) ||
 	    !all_set(c, &g, rbuf, rcount, rtype))
 		return COLL_BY_ARGUMENTS;
 	coll_begin(&k, c);
-	bytes = block_bytes(&k, &g);
+	bytes = rooted_block_bytes(&k, &g);
 	if (coll_choose(COLL_GATHER, k.size, bytes, 0) == COLL_BINOMIAL)
 		gather_binomial(&k, &g, bytes);
 	else
@@ -194,7 +194,7 @@ static int gatherv(struct comm *c, const void *sbuf, MPI_Count scount, MPI_Datat
 
 	if (!coll_is_ours(COLL_GATHERV))
 		return COLL_BY_OPTION;
-	if (!own_set(c, &g, sbuf, scount, stype) ||
+	if (!rooted_own_set(c, &g, sbuf, scount, stype) ||
 	    !list_set(c, &g, rbuf, rcounts, rtype))
 		return COLL_BY_ARGUMENTS;
 	coll_begin(&k, c);
@@ -203,8 +203,8 @@ static int gatherv(struct comm *c, const void *sbuf, MPI_Count scount, MPI_Datat
 	return coll_end(&k);
 }
 
-static int scatter(struct comm *c, const void *sbuf, MPI_Count scount, MPI_Datatype stype,
-		   void *rbuf, MPI_Count rcount, MPI_Datatype rtype, int root)
+static int scatter_from_root(struct comm *c, const void *sbuf, MPI_Count scount, MPI_Datatype stype,
+			     void *rbuf, MPI_Count rcount, MPI_Datatype rtype, int root)
 {
 	struct rooted s = {.root = root};
 	struct coll k;
@@ -212,11 +212,11 @@ static int scatter(struct comm *c, const void *sbuf, MPI_Count scount, MPI_Datat
 
 	if (!coll_is_ours(COLL_SCATTER))
 		return COLL_BY_OPTION;
-	if (!own_set(c, &s, rbuf, rcount, rtype) ||
+	if (!rooted_own_set(c, &s, rbuf, rcount, rtype) ||
 	    !all_set(c, &s, sbuf, scount, stype))
 		return COLL_BY_ARGUMENTS;
 	coll_begin(&k, c);
-	bytes = block_bytes(&k, &s);
+	bytes = rooted_block_bytes(&k, &s);
 	if (coll_choose(COLL_SCATTER, k.size, bytes, 0) == COLL_BINOMIAL)
 		scatter_binomial(&k, &s, bytes);
 	else
@@ -232,7 +232,7 @@ static int scatterv(struct comm *c, const void *sbuf, struct coll_counts scounts
 
 	if (!coll_is_ours(COLL_SCATTERV))
 		return COLL_BY_OPTION;
-	if (!own_set(c, &s, rbuf, rcount, rtype) ||
+	if (!rooted_own_set(c, &s, rbuf, rcount, rtype) ||
 	    !list_set(c, &s, sbuf, scounts, stype))
 		return COLL_BY_ARGUMENTS;
 	coll_begin(&k, c);
@@ -261,7 +261,7 @@ static int scatterv(struct comm *c, const void *sbuf, struct coll_counts scounts
 		  gatherv(c, sbuf, scount, stype, rbuf, COLL_COUNTS(COUNT, rcounts, displs),       \
 			  rtype, root))                                                            \
 	COLL_CALL(Scatter##S, COUNT, DISPL, ROOTED_PARAMS, ROOTED_ARGS,                            \
-		  scatter(c, sbuf, scount, stype, rbuf, rcount, rtype, root))                      \
+		  scatter_from_root(c, sbuf, scount, stype, rbuf, rcount, rtype, root))            \
 	COLL_CALL(Scatterv##S, COUNT, DISPL, SCATTERV_PARAMS, SCATTERV_ARGS,                       \
 		  scatterv(c, sbuf, COLL_COUNTS(COUNT, scounts, displs), stype, rbuf, rcount,      \
 			   rtype, root))

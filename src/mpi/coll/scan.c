@@ -25,8 +25,8 @@ static struct coll_block vector(const struct coll_reduction *r, const struct sca
 }
 
 /* `below`: of the run of ranks that ends where what I have begins.  acc: is it needed any more? */
-static void join(struct coll *k, const struct coll_reduction *r, struct scan *s, void *below,
-		 bool acc)
+static void scan_join(struct coll *k, const struct coll_reduction *r, struct scan *s, void *below,
+		      bool acc)
 {
 	if (acc || !s->exclusive)
 		coll_apply(k, r, below, s->acc, s->count);
@@ -40,7 +40,7 @@ static void join(struct coll *k, const struct coll_reduction *r, struct scan *s,
 }
 
 /* My run of `far` ranks goes to the rank `far` above; the one that comes joins before mine. */
-static void doubling(struct coll *k, const struct coll_reduction *r, struct scan *s)
+static void scan_doubling(struct coll *k, const struct coll_reduction *r, struct scan *s)
 {
 	void *below = coll_vector(k, r->type, s->count);
 	struct coll_block none = coll_elements(r, below, 0, 0), out, in;
@@ -53,18 +53,18 @@ static void doubling(struct coll *k, const struct coll_reduction *r, struct scan
 		in = down >= 0 ? vector(r, s, below) : none;
 		coll_exchange(k, out, up, in, down);
 		if (down >= 0)
-			join(k, r, s, below, up + far < k->size);
+			scan_join(k, r, s, below, up + far < k->size);
 	}
 }
 
-static void linear(struct coll *k, const struct coll_reduction *r, struct scan *s)
+static void scan_linear(struct coll *k, const struct coll_reduction *r, struct scan *s)
 {
 	void *below = coll_vector(k, r->type, s->count);
 	bool last = k->rank == k->size - 1;
 
 	if (k->rank) {
 		coll_recv(k, vector(r, s, below), k->rank - 1);
-		join(k, r, s, below, !last);
+		scan_join(k, r, s, below, !last);
 	}
 	if (!last)
 		coll_send(k, vector(r, s, s->acc), k->rank + 1);
@@ -97,9 +97,9 @@ static int scan(struct comm *c, const void *sbuf, void *rbuf, MPI_Count count, M
 		if (s.acc != own.buf)
 			coll_copy(&k, own, vector(&r, &s, s.acc));
 		if (coll_choose(COLL_SCAN, k.size, coll_size(own), 0) == COLL_LINEAR)
-			linear(&k, &r, &s);
+			scan_linear(&k, &r, &s);
 		else
-			doubling(&k, &r, &s);
+			scan_doubling(&k, &r, &s);
 	}
 	return coll_end(&k);
 }

@@ -52,7 +52,7 @@ static int comm_deleted(MPI_Comm handle, int keyval, void *value, void *extra)
 	return MPI_SUCCESS;
 }
 
-static struct comm *record_alloc(MPI_Comm handle, const struct rail_way *way)
+static struct comm *comm_alloc_one(MPI_Comm handle, const struct rail_way *way)
 {
 	struct comm *c = calloc(1, sizeof(*c));
 
@@ -67,7 +67,7 @@ static struct comm *record_alloc(MPI_Comm handle, const struct rail_way *way)
 	c->peer = calloc((size_t)c->size, sizeof(*c->peer));
 	c->source = calloc((size_t)c->size, sizeof(*c->source));
 	if (!c->peer || !c->source || world_peers(handle, c->size, c->peer)) {
-		record_free(c);
+		comm_free(c);
 		return NULL;
 	}
 	match_comm_init(c);
@@ -76,19 +76,19 @@ static struct comm *record_alloc(MPI_Comm handle, const struct rail_way *way)
 
 static void comm_abandon(struct comm *c)
 {
-	record_free(c->collective);
-	record_free(c);
+	comm_free(c->collective);
+	comm_free(c);
 }
 
 static struct comm *comm_alloc(MPI_Comm handle, const struct rail_way *way)
 {
-	struct comm *c = record_alloc(handle, way);
+	struct comm *c = comm_alloc_one(handle, way);
 
 	if (!c)
 		return NULL;
-	c->collective = record_alloc(handle, way);
+	c->collective = comm_alloc_one(handle, way);
 	if (!c->collective) {
-		record_free(c);
+		comm_free(c);
 		return NULL;
 	}
 	return c;
@@ -97,7 +97,7 @@ static struct comm *comm_alloc(MPI_Comm handle, const struct rail_way *way)
 /* Inside layer_enter: from here on its messages find it. */
 static void comm_insert(struct comm *c)
 {
-	record_insert(c);
+	comm_table_insert(c);
 	match_replay_early(c);
 	lost_comm(c);
 }
@@ -255,7 +255,7 @@ int comm_start(void)
 
 void comm_stop(void)
 {
-	records_end();
+	comm_table_end();
 	native.Comm_free_keyval(&comm_keyval);
 	atomic_fetch_add(&comm_epoch, 1);
 }

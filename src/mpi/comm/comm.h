@@ -19,8 +19,8 @@
 
 /* The queues of one source rank of a communicator. */
 struct source {
-	struct link posted;		/* receives from this source by name, in post order */
-	struct link unexpected;		/* unmatched messages, in order of arrival */
+	struct queue_link posted;	/* receives from this source by name, in post order */
+	struct queue_link unexpected;	/* unmatched messages, in order of arrival */
 };
 
 /* A buffer that the program has attached, or not; the room that buffered sends have in it. */
@@ -41,8 +41,8 @@ struct comm {
 	int refs;			/* the communicator itself, and each operation on it */
 	struct rail_peer **peer;	/* by rank */
 	struct source *source;		/* by rank */
-	struct link posted_any;		/* receives from MPI_ANY_SOURCE, in post order */
-	struct link unexpected_any;	/* every unmatched message, in order of arrival */
+	struct queue_link posted_any;	/* receives from MPI_ANY_SOURCE, in post order */
+	struct queue_link unexpected_any;	/* every unmatched message, in order of arrival */
 	uint64_t stamp;			/* next post-order stamp */
 	int probed;			/* see lost_probed; MPI_PROC_NULL: nothing since the last watch */
 	int lost;			/* the error of a rank that is lost; 0: none is */

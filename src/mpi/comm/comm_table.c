@@ -56,7 +56,7 @@ bool comm_some(bool (*test)(struct comm *c, uint64_t arg), uint64_t arg)
 	return false;
 }
 
-void comms_each(void (*visit)(struct comm *c, uint64_t arg), uint64_t arg)
+void comm_table_each(void (*visit)(struct comm *c, uint64_t arg), uint64_t arg)
 {
 	struct comm *c, *next;
 	int b;
@@ -99,7 +99,7 @@ struct comm *comm_lookup_slow(MPI_Comm handle, enum call call)
 	return c;
 }
 
-void record_free(struct comm *c)
+void comm_free(struct comm *c)
 {
 	free(c->peer);
 	free(c->source);
@@ -116,16 +116,16 @@ void comm_unref_last(struct comm *c)
 	if (comm_last_found == c)
 		comm_last_found = NULL;
 	unexpected_drop(c);
-	record_free(c);
+	comm_free(c);
 }
 
-void record_insert(struct comm *c)
+void comm_table_insert(struct comm *c)
 {
 	c->next = *bucket(c->context);
 	*bucket(c->context) = c;
 }
 
-void records_end(void)
+void comm_table_end(void)
 {
 	struct comm *c;
 	int b;

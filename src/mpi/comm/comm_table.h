@@ -81,13 +81,13 @@ void comm_unref_last(struct comm *c);		/* the last reference is gone */
 extern int comm_keyval;
 
 /* Inside layer_enter.  c->context is set; messages find the record from here on. */
-void record_insert(struct comm *c);
+void comm_table_insert(struct comm *c);
 /* Free a record that is not in the table. */
-void record_free(struct comm *c);
+void comm_free(struct comm *c);
 /* Inside layer_enter: each record, which visit may release its operations of. */
-void comms_each(void (*visit)(struct comm *c, uint64_t arg), uint64_t arg);
+void comm_table_each(void (*visit)(struct comm *c, uint64_t arg), uint64_t arg);
 /* Before MPI_Finalize: delete the attributes of all records that are left, and free them. */
-void records_end(void);
+void comm_table_end(void);
 
 #pragma GCC visibility pop
 

@@ -153,7 +153,7 @@ void lost_texts(void)
 
 /* ---- A rank is lost ------------------------------------------------------------------------- */
 
-static void receives_end(struct link *posted, int source, int error)
+static void receives_end(struct queue_link *posted, int source, int error)
 {
 	while (!queue_empty(posted)) {
 		struct req *r = queue_entry(posted->next, struct req, link);
@@ -177,7 +177,7 @@ void lost_withdraw(struct req *r, int error)
 
 static bool has_notice(const struct source *s)
 {
-	struct link *l;
+	struct queue_link *l;
 
 	queue_each(l, &s->unexpected)
 		if (queue_entry(l, struct unexpected, by_source)->lost)
@@ -199,7 +199,7 @@ static void rank_lost(struct comm *c, int rank, int error)
 	receives_end(&c->posted_any, rank, error);
 }
 
-static void peer_lost(struct comm *c, uint64_t index)
+static void comm_lose_peer(struct comm *c, uint64_t index)
 {
 	for (int i = 0; i < c->size; i++)
 		if (c->peer[i] == world_peer[index])
@@ -212,7 +212,7 @@ void lost_peer(void *user, unsigned index, int error)
 	ended |= error == -ESRCH;
 	fate[index].told = true;
 	lost_error(index);
-	comms_each(peer_lost, index);
+	comm_table_each(comm_lose_peer, index);
 }
 
 void lost_comm(struct comm *c)
@@ -241,7 +241,7 @@ static bool is_late(const struct comm *c, const struct unexpected *u)
 /* Their senders wait until they are received. */
 static void late_drop(struct comm *c)
 {
-	struct link *l, *next;
+	struct queue_link *l, *next;
 
 	for (l = c->unexpected_any.next; l != &c->unexpected_any; l = next) {
 		struct unexpected *u = queue_entry(l, struct unexpected, by_comm);
@@ -275,7 +275,7 @@ static void comm_watch(struct comm *c, uint64_t unused)
 
 void lost_watch(void *user)
 {
-	comms_each(comm_watch, 0);
+	comm_table_each(comm_watch, 0);
 	for (int i = 0; watching_all && i < layer.world_size; i++)
 		rail_peer_watch(world_peer[i], RAIL_WATCH_END);
 }

@@ -133,8 +133,8 @@ static int communicators_make(struct calibration *c, MPI_Comm handle, const stru
 	return rc;
 }
 
-static int measure(MPI_Comm handle, const struct rail_way *way, struct calibration *c,
-		   uint64_t *found)
+static int calibration_measure(MPI_Comm handle, const struct rail_way *way, struct calibration *c,
+			       uint64_t *found)
 {
 	int rc = communicators_make(c, handle, way), i;
 
@@ -175,7 +175,7 @@ int calibrate(MPI_Comm handle, const struct rail_way *way, uint64_t *threshold)
 			 (unsigned long long)STANDARD, c.partner < 0 ? "all ranks are on one node" :
 			 "there is one rail");
 	else
-		rc = measure(handle, way, &c, &found);
+		rc = calibration_measure(handle, way, &c, &found);
 	if (rc)
 		return rc;
 	if (size == layer.world_size)

@@ -55,7 +55,7 @@ static bool hear(int from, uint64_t limit_ns)
 }
 
 /* The launcher ends the others, which know of nothing. */
-static void miss(int rank)
+static void end_without(int rank)
 {
 	rg_errors_release(true);
 	rg_set_quiet(false);
@@ -67,7 +67,7 @@ static void miss(int rank)
 	_exit(RG_EXIT_USAGE);
 }
 
-void greet(void)
+void handshake(void)
 {
 	const uint64_t limit_ns = world_settings.start_limit_ns;
 	const int rank = layer.world_rank, size = layer.world_size;
@@ -76,12 +76,12 @@ void greet(void)
 	for (bit = 1; bit < size && !(rank & bit); bit *= 2) {
 		child = rank + bit;
 		if (child < size && !hear(child, limit_ns))
-			miss(child);
+			end_without(child);
 	}
 	if (rank) {
 		native.Send(NULL, 0, MPI_BYTE, rank - bit, layer.tag_ub, MPI_COMM_WORLD);
 		if (!hear(rank - bit, limit_ns + (1 + (uint64_t)(rank % RANKS_TOLD)) * LATER_NS))
-			miss(rank - bit);
+			end_without(rank - bit);
 	}
 	for (bit /= 2; bit; bit /= 2) {
 		child = rank + bit;

@@ -6,6 +6,6 @@
  * After the native MPI_Init: returns when all ranks of MPI_COMM_WORLD have called it, and ends the
  * job with one line when one does not within --start-limit.
  */
-void greet(void);
+void handshake(void);
 
 #endif

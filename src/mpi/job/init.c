@@ -65,7 +65,7 @@ static void end_together(void)
 }
 #endif
 
-static void end(void)
+static void layer_end(void)
 {
 	world_stop();
 	end_together();
@@ -80,7 +80,7 @@ static bool ends_by_attribute;
 
 static int end_on_delete(MPI_Comm self, int keyval, void *value, void *extra)
 {
-	end();
+	layer_end();
 	return MPI_SUCCESS;
 }
 
@@ -134,7 +134,7 @@ BOTH(Init_thread);
 int MPI_Finalize(void)
 {
 	if (!ends_by_attribute)
-		end();
+		layer_end();
 	return native.Finalize();
 }
 BOTH(Finalize);

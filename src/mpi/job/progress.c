@@ -62,7 +62,7 @@ static _Atomic bool progress_thread_stop;
 
 /* ---- Exclusion ---------------------------------------------------------------------- */
 
-static long membarrier(int command)
+static long process_barrier(int command)
 {
 	return syscall(__NR_membarrier, command, 0, 0);
 }
@@ -70,7 +70,7 @@ static long membarrier(int command)
 /* Where the process has one thread, this waits for nothing; later for a grace period of RCU. */
 __attribute__((constructor)) static void bias_early(void)
 {
-	membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED);
+	process_barrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED);
 }
 
 /* While *word is `value`; most_ns below a second. */
@@ -124,7 +124,7 @@ static bool progress_thread_enter(void)
 	if (atomic_load_explicit(&layer.busy, memory_order_relaxed))
 		return false;
 	atomic_store(&layer.progress_thread_wants, 1);
-	membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED);
+	process_barrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED);
 	if (!atomic_load_explicit(&layer.busy, memory_order_acquire))
 		return true;
 	atomic_store_explicit(&layer.progress_thread_wants, 0, memory_order_release);
@@ -264,7 +264,7 @@ static void progress_thread_nap(uint64_t most_ns)
 {
 	atomic_store(&layer.progress_thread_sleeps, 1);
 	if (biased)
-		membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED);
+		process_barrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED);
 	if (!layer_pending() && !atomic_load(&progress_thread_stop) && !atomic_load(&dump_asked))
 		futex_wait(&layer.progress_thread_sleeps, 1, most_ns);
 	atomic_store(&layer.progress_thread_sleeps, 0);
@@ -375,7 +375,7 @@ static void drive_native(void)
 }
 
 /* Another thread may hold what this one waits for. */
-static void share(bool yield)
+static void let_others_in(bool yield)
 {
 	layer_leave_slow();
 	if (yield)
@@ -396,7 +396,7 @@ static void poll_idle(unsigned *idle)
 	if (n < YIELD_ROUNDS)
 		return;
 	if (layer.multiple && (n >= DRIVE_NATIVE_EMPTY || n % YIELD_ROUNDS == 0))
-		share(n % YIELD_ROUNDS == 0);
+		let_others_in(n % YIELD_ROUNDS == 0);
 	else if (layer.oversubscribed)
 		rg_yield();
 }
@@ -408,7 +408,7 @@ void layer_poll(unsigned *idle)
 	if (likely(layer_progress() > 0)) {
 		*idle = 0;
 		if (unlikely(layer.multiple) && ++busy % SHARE_ROUNDS == 0)
-			share(true);
+			let_others_in(true);
 	} else {
 		poll_idle(idle);
 	}
@@ -452,7 +452,7 @@ int layer_start_progress(void)
 	int level = MPI_THREAD_SINGLE;
 
 	native.Query_thread(&level);
-	biased = membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) == 0;
+	biased = process_barrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) == 0;
 	layer.multiple = level == MPI_THREAD_MULTIPLE || !biased;
 	layer_enter();
 	library_start(library_look);

@@ -383,7 +383,7 @@ int railmpi_open(void)
 	rg_errors_hold();
 	rc = bypass_refuse();
 	rc = rc ? rc : world_options();
-	greet();		/* a rank with wrong options is there all the same */
+	handshake();		/* a rank with wrong options is there all the same */
 	rc = agree(rc);
 	if (rc)
 		return rc;

@@ -165,9 +165,9 @@ void recv_unexpected(struct comm *c, struct req *r, const struct message_args *m
 
 /* ---- A send is cancelled ------------------------------------------------------------------- */
 
-static struct unexpected *offer_among(const struct link *messages, uint64_t rendezvous)
+static struct unexpected *offer_among(const struct queue_link *messages, uint64_t rendezvous)
 {
-	struct link *l;
+	struct queue_link *l;
 
 	queue_each(l, messages) {
 		struct unexpected *u = queue_entry(l, struct unexpected, by_comm);
@@ -178,7 +178,7 @@ static struct unexpected *offer_among(const struct link *messages, uint64_t rend
 	return NULL;
 }
 
-static bool offer_forget_early(struct link *messages, uint64_t rendezvous)
+static bool offer_forget_early(struct queue_link *messages, uint64_t rendezvous)
 {
 	struct unexpected *u = offer_among(messages, rendezvous);
 
@@ -221,7 +221,7 @@ void match_unexpected_status(const struct unexpected *u, MPI_Status *status)
 /* ---- Beginnings and ends ------------------------------------------------------------------- */
 
 /* One message of the early queue meets its communicator, as if it came now. */
-static void replay(struct comm *c, struct unexpected *u)
+static void unexpected_replay(struct comm *c, struct unexpected *u)
 {
 	struct req *r = match_message(c, u->source, u->tag);
 
@@ -233,7 +233,7 @@ static void replay(struct comm *c, struct unexpected *u)
 
 void match_replay_early(struct comm *c)
 {
-	struct link *l, *next;
+	struct queue_link *l, *next;
 
 	for (l = unexpected_early.next; l != &unexpected_early; l = next) {
 		struct unexpected *u = queue_entry(l, struct unexpected, by_comm);
@@ -242,6 +242,6 @@ void match_replay_early(struct comm *c)
 		if (u->context != c->context)
 			continue;
 		queue_remove(l);
-		replay(c, u);
+		unexpected_replay(c, u);
 	}
 }

@@ -11,7 +11,7 @@ void match_comm_init(struct comm *c)
 	}
 }
 
-static struct unexpected *entry_of(struct link *l, bool any)
+static struct unexpected *unexpected_entry(struct queue_link *l, bool any)
 {
 	return any ? queue_entry(l, struct unexpected, by_comm) :
 		     queue_entry(l, struct unexpected, by_source);
@@ -20,11 +20,11 @@ static struct unexpected *entry_of(struct link *l, bool any)
 struct unexpected *match_probe(struct comm *c, int source, int tag)
 {
 	const bool any = source == MPI_ANY_SOURCE;
-	struct link *head = any ? &c->unexpected_any : &c->source[source].unexpected, *l;
+	struct queue_link *head = any ? &c->unexpected_any : &c->source[source].unexpected, *l;
 	struct unexpected *notice = NULL;
 
 	queue_each(l, head) {
-		struct unexpected *u = entry_of(l, any);
+		struct unexpected *u = unexpected_entry(l, any);
 
 		if (unlikely(u->lost))
 			notice = u;

@@ -59,9 +59,9 @@ static inline struct unexpected *match_receive(struct comm *c, struct req *r, bo
 	return NULL;
 }
 
-static inline struct req *match_first_posted(const struct link *head, int tag)
+static inline struct req *match_first_posted(const struct queue_link *head, int tag)
 {
-	struct link *l;
+	struct queue_link *l;
 
 	queue_each(l, head) {
 		struct req *r = queue_entry(l, struct req, link);

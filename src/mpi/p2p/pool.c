@@ -15,7 +15,7 @@ union pool_head {
 	_Alignas(LINE) char line[LINE];
 };
 
-static unsigned class_of(size_t bytes)
+static unsigned pool_class(size_t bytes)
 {
 	unsigned log2 = bytes <= 1 ? 0 : 64 - (unsigned)__builtin_clzll(bytes - 1);
 
@@ -34,7 +34,7 @@ static void *get_new(struct pool *pool, size_t bytes, unsigned class)
 
 void *pool_get(struct pool *pool, size_t bytes)
 {
-	unsigned class = class_of(bytes);
+	unsigned class = pool_class(bytes);
 	union pool_head *h;
 
 	if (pool->largest && bytes > pool->largest)

@@ -6,21 +6,21 @@
 #include <stddef.h>
 
 /* Doubly linked, embedded in the member as `links[which]`. */
-struct link { struct link *next, *prev; };
+struct queue_link { struct queue_link *next, *prev; };
 
 #define queue_entry(ptr, type, member) ((type *)((char *)(ptr)-offsetof(type, member)))
 
-static inline void queue_init(struct link *head)
+static inline void queue_init(struct queue_link *head)
 {
 	head->next = head->prev = head;
 }
 
-static inline bool queue_empty(const struct link *head)
+static inline bool queue_empty(const struct queue_link *head)
 {
 	return head->next == head;
 }
 
-static inline void queue_push(struct link *head, struct link *l)
+static inline void queue_push(struct queue_link *head, struct queue_link *l)
 {
 	l->next = head;
 	l->prev = head->prev;
@@ -28,7 +28,7 @@ static inline void queue_push(struct link *head, struct link *l)
 	head->prev = l;
 }
 
-static inline void queue_remove(struct link *l)
+static inline void queue_remove(struct queue_link *l)
 {
 	l->prev->next = l->next;
 	l->next->prev = l->prev;

@@ -79,7 +79,7 @@ static void say_full(bool all)
 			 slots_ready);
 }
 
-static struct req *slot_at(size_t i)
+static struct req *req_slot(size_t i)
 {
 	return (struct req *)(slab_base + i * SLAB_SLOT_BYTES);
 }
@@ -95,7 +95,7 @@ struct req *req_grow(void)
 		return NULL;
 	}
 	for (i = GROW_SLOTS; i-- > 0;) {
-		struct req *r = slot_at(slots_ready + i);
+		struct req *r = req_slot(slots_ready + i);
 
 		req_free(r);
 		slot_number(r);
@@ -107,7 +107,7 @@ struct req *req_grow(void)
 struct req *req_pending(const struct comm *c)
 {
 	for (size_t i = 0; i < slots_ready; i++) {
-		struct req *r = slot_at(i);
+		struct req *r = req_slot(i);
 
 		if ((r->kind == REQ_SEND || r->kind == REQ_RECV) && !r->done && r->comm == c)
 			return r;

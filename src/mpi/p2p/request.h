@@ -43,7 +43,7 @@ enum req_mode { MODE_STANDARD, MODE_SYNC, MODE_BUFFERED };
 
 struct req {
 	struct rail_op op;		/* first: op's address is the request's */
-	struct link link;		/* in a posted queue */
+	struct queue_link link;		/* in a posted queue */
 	struct comm *comm;		/* holds a reference while set */
 	struct dtype *type;		/* holds a reference while set: buf is not in one piece */
 	void *buf;
@@ -99,6 +99,12 @@ void req_status_empty(MPI_Status *status);
 void req_status_proc_null(MPI_Status *status);
 /* Raise the error of a completed operation on the communicator that MPI names; returns it. */
 int req_raise_error(MPI_Comm handle, int error);
+
+/* The communicator that errors of r are raised on. */
+static inline MPI_Comm req_comm(const struct req *r)
+{
+	return r->comm ? r->comm->handle : MPI_COMM_WORLD;
+}
 
 static inline int req_raise(MPI_Comm handle, int error)
 {

@@ -36,7 +36,7 @@ static inline struct req *ours_active(MPI_Request handle)
 }
 
 /* Or may become so: where there is no request, another thread may post one (request.h). */
-static bool some_ours(int count, requests_type requests)
+static bool any_may_be_ours(int count, requests_type requests)
 {
 	for (int i = 0; layer.rails && i < count; i++)
 		if (abi_request_ours(requests[i]) ||
@@ -46,7 +46,7 @@ static bool some_ours(int count, requests_type requests)
 }
 
 /* False: out of memory.  *copy is NULL if none of the requests is the library's. */
-static bool library_share(int count, requests_type requests, MPI_Request **copy)
+static bool library_part(int count, requests_type requests, MPI_Request **copy)
 {
 	int foreign = 0;
 
@@ -102,11 +102,11 @@ int MPI_Request_get_status_all(int count, requests_type requests, int *flag, MPI
 	int rc = MPI_SUCCESS;
 	MPI_Request *copy;
 
-	if (!some_ours(count, requests)) {
+	if (!any_may_be_ours(count, requests)) {
 		layer_catch_up();
 		return native.Request_get_status_all(count, requests, flag, statuses);
 	}
-	if (!library_share(count, requests, &copy))
+	if (!library_part(count, requests, &copy))
 		return req_raise(MPI_COMM_WORLD, MPI_ERR_NO_MEM);
 	layer_enter();
 	layer_look();
@@ -154,7 +154,7 @@ int MPI_Request_get_status_any(int count, requests_type requests, int *index, in
 	bool active = false;
 	MPI_Request *copy;
 
-	if (!some_ours(count, requests)) {
+	if (!any_may_be_ours(count, requests)) {
 		layer_catch_up();
 		return native.Request_get_status_any(count, requests, index, flag, status);
 	}
@@ -162,7 +162,7 @@ int MPI_Request_get_status_any(int count, requests_type requests, int *index, in
 	*flag = *index != MPI_UNDEFINED;
 	if (*flag)
 		return MPI_SUCCESS;
-	if (!library_share(count, requests, &copy))
+	if (!library_part(count, requests, &copy))
 		return req_raise(MPI_COMM_WORLD, MPI_ERR_NO_MEM);
 	if (copy) {
 		layer_catch_up();
@@ -188,11 +188,11 @@ int MPI_Request_get_status_some(int count, requests_type requests, int *out, int
 	MPI_Request *copy;
 	bool active;
 
-	if (!some_ours(count, requests)) {
+	if (!any_may_be_ours(count, requests)) {
 		layer_catch_up();
 		return native.Request_get_status_some(count, requests, out, indices, statuses);
 	}
-	if (!library_share(count, requests, &copy))
+	if (!library_part(count, requests, &copy))
 		return req_raise(MPI_COMM_WORLD, MPI_ERR_NO_MEM);
 	if (copy) {
 		layer_catch_up();

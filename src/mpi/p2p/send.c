@@ -150,13 +150,13 @@ int send_start(struct comm *c, struct req *r, const struct message_args *m, enum
 enum { SENDS_BEFORE_LOOK = 4, SENDS_BETWEEN_LOOKS = 16 };
 
 /* Of the large messages that the program sent since it last waited, this one. */
-static bool look_at(unsigned nth)
+static bool poll_is_due(unsigned nth)
 {
 	return nth == SENDS_BEFORE_LOOK || nth % SENDS_BETWEEN_LOOKS == 0;
 }
 
-void send_look(const struct comm *c, const struct message_args *m)
+void poll_between_sends(const struct comm *c, const struct message_args *m)
 {
-	if (m->count * m->type->size > c->way.eager && look_at(++layer.large))
+	if (m->count * m->type->size > c->way.eager && poll_is_due(++layer.large))
 		rail_progress(layer.rails);
 }

@@ -17,7 +17,7 @@ int send_start(struct comm *c, struct req *r, const struct message_args *m, enum
 /* The end of it, with what rail_send of a message of eager size has returned. */
 int send_begun(struct comm *c, struct req *r, const struct message_args *m, int rc);
 /* A nonblocking send is in flight: may poll, so that earlier messages make progress. */
-void send_look(const struct comm *c, const struct message_args *m);
+void poll_between_sends(const struct comm *c, const struct message_args *m);
 
 /* As send_start: a message of plain bytes that is short enough goes without it. */
 static inline int send_short(struct comm *c, struct req *r, const struct message_args *m,
@@ -53,7 +53,7 @@ static inline int send_beside(struct comm *c, struct req *r, const struct messag
 	int rc = send_short(c, r, m, mode);
 
 	if (unlikely(!rc))
-		send_look(c, m);
+		poll_between_sends(c, m);
 	return rc;
 }
 

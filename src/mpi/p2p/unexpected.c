@@ -14,8 +14,8 @@
 
 size_t unexpected_bytes;
 struct pool unexpected_pool = { .get = pool_heap_get, .put = free };
-struct link unexpected_early = {&unexpected_early, &unexpected_early};
-struct link unexpected_dropped = {&unexpected_dropped, &unexpected_dropped};
+struct queue_link unexpected_early = {&unexpected_early, &unexpected_early};
+struct queue_link unexpected_dropped = {&unexpected_dropped, &unexpected_dropped};
 
 static struct unexpected *unexpected_get(size_t bytes)
 {
@@ -68,7 +68,7 @@ void unexpected_drop(struct comm *c)
 	}
 }
 
-static void drop_all(struct link *messages)
+static void drop_all(struct queue_link *messages)
 {
 	while (!queue_empty(messages)) {
 		struct unexpected *u = queue_entry(messages->next, struct unexpected, by_comm);

@@ -14,7 +14,7 @@
 #include "rail/rail.h"
 
 struct unexpected {
-	struct link by_source, by_comm;
+	struct queue_link by_source, by_comm;
 	struct comm *comm;		/* NULL while the communicator is not known yet */
 	uint64_t context;
 	struct rail_peer *peer;
@@ -28,9 +28,9 @@ struct unexpected {
 extern struct pool unexpected_pool;
 extern size_t unexpected_bytes;		/* of all of them here; inside layer_enter */
 /* Messages on communicators whose constructor has not returned here; linked by by_comm. */
-extern struct link unexpected_early;
+extern struct queue_link unexpected_early;
 /* Offers (RTS) on communicators freed here: their senders may still cancel them. */
-extern struct link unexpected_dropped;
+extern struct queue_link unexpected_dropped;
 
 /* A copy of the message, in no queue.  Without memory the job ends. */
 struct unexpected *unexpected_make(const struct rail_message *msg);

@@ -10,11 +10,6 @@
 #include "mpi/p2p/match.h"
 #include "mpi/p2p/request.h"
 
-static MPI_Comm comm_of(const struct req *r)
-{
-	return r->comm ? r->comm->handle : MPI_COMM_WORLD;
-}
-
 /* ---- What several threads do to one handle; see request.h ------------------------------------ */
 
 /*
@@ -105,7 +100,7 @@ static inline __attribute__((always_inline)) int wait_in(MPI_Request *request, M
 		error = ended_elsewhere(request, handle, status);
 	} else {
 		if (unlikely(r->error))
-			comm = comm_of(r);
+			comm = req_comm(r);
 		error = req_finish(r, request, handle, status, shared);
 	}
 	layer_leave();
@@ -161,7 +156,7 @@ static inline __attribute__((always_inline)) int test_in(MPI_Request *request, M
 		*flag = r->done;
 		if (r->done) {
 			if (unlikely(r->error))
-				comm = comm_of(r);
+				comm = req_comm(r);
 			error = req_finish(r, request, handle, status, shared);
 		}
 	}
@@ -280,7 +275,7 @@ int MPI_Cancel(MPI_Request *request)
 		r->tag = MPI_ANY_TAG;
 		req_complete(r, MPI_SUCCESS);
 	} else if (r->kind == REQ_SEND) {
-		comm = comm_of(r);
+		comm = req_comm(r);
 		rc = rail_cancel(&r->op) ? MPI_ERR_NO_MEM : MPI_SUCCESS;
 	}
 	layer_leave();

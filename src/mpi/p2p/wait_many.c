@@ -18,11 +18,6 @@
 #include "mpi/job/progress.h"
 #include "mpi/p2p/request.h"
 
-static MPI_Comm comm_of(const struct req *r)
-{
-	return r->comm ? r->comm->handle : MPI_COMM_WORLD;
-}
-
 static inline bool inactive(const struct req *r)
 {
 	return r->persistent && !r->active;
@@ -39,7 +34,7 @@ struct found {
 
 static const uint64_t serial_of_none = UINT64_MAX;
 
-struct share {
+struct split_requests {
 	MPI_Request *copy;	/* the library's share; NULL when it has none */
 	struct found *found;	/* if several threads may call; else NULL: what the array holds */
 	int ours;		/* number of ours, inactive ones included */
@@ -48,13 +43,14 @@ struct share {
 	struct found few_found[FEW];
 };
 
-static inline bool is_ours_at(const struct share *s, const MPI_Request requests[], int i)
+static inline bool is_ours_at(const struct split_requests *s, const MPI_Request requests[], int i)
 {
 	return abi_request_ours(unlikely(s->found) ? s->found[i].handle : requests[i]);
 }
 
 /* Inside layer_enter: request i, if it is the layer's and no other thread has ended it. */
-static inline struct req *req_at(const struct share *s, const MPI_Request requests[], int i)
+static inline struct req *req_at(const struct split_requests *s,
+				 const MPI_Request requests[], int i)
 {
 	struct req *r;
 
@@ -64,8 +60,8 @@ static inline struct req *req_at(const struct share *s, const MPI_Request reques
 	return r && r->serial == s->found[i].serial ? r : NULL;
 }
 
-static inline int finish_at(const struct share *s, MPI_Request requests[], int i, struct req *r,
-			    MPI_Status *status)
+static inline int finish_at(const struct split_requests *s, MPI_Request requests[], int i,
+			    struct req *r, MPI_Status *status)
 {
 	if (likely(!s->found))
 		return req_finish(r, &requests[i], requests[i], status, false);
@@ -73,7 +69,7 @@ static inline int finish_at(const struct share *s, MPI_Request requests[], int i
 }
 
 /* Room for what the library and, if shared, other threads make necessary; false: out of memory. */
-static bool share_alloc(struct share *s, size_t n, bool shared)
+static bool split_alloc(struct split_requests *s, size_t n, bool shared)
 {
 	s->copy = s->few;
 	s->found = shared ? s->few_found : NULL;
@@ -99,7 +95,7 @@ static struct found found_in(MPI_Request *at)
 }
 
 /* Inside layer_enter.  Does the library have a share? */
-static bool share_find(struct share *s, int count, MPI_Request requests[])
+static bool split_find(struct split_requests *s, int count, MPI_Request requests[])
 {
 	bool foreign = false;
 	int i;
@@ -114,7 +110,7 @@ static bool share_find(struct share *s, int count, MPI_Request requests[])
 }
 
 /* Where nothing is ours, the library gets a copy if other threads may post in the array. */
-static int share_open_shared(struct share *s, int count, MPI_Request requests[])
+static int split_open_shared(struct split_requests *s, int count, MPI_Request requests[])
 {
 	bool wanted = false;
 	int i;
@@ -126,10 +122,10 @@ static int share_open_shared(struct share *s, int count, MPI_Request requests[])
 	}
 	if (!wanted)
 		return 0;
-	if (!share_alloc(s, (size_t)count, true))
+	if (!split_alloc(s, (size_t)count, true))
 		return req_raise(MPI_COMM_WORLD, MPI_ERR_NO_MEM);
 	layer_enter();
-	if (!share_find(s, count, requests) && s->ours)
+	if (!split_find(s, count, requests) && s->ours)
 		s->copy = NULL;
 	if (!s->ours)
 		layer_leave();
@@ -137,7 +133,7 @@ static int share_open_shared(struct share *s, int count, MPI_Request requests[])
 }
 
 /* Inside layer_enter afterwards if any is ours.  Returns an MPI error. */
-static int share_open(struct share *s, int count, MPI_Request requests[])
+static int split_open(struct split_requests *s, int count, MPI_Request requests[])
 {
 	bool foreign = false;
 	int i;
@@ -149,7 +145,7 @@ static int share_open(struct share *s, int count, MPI_Request requests[])
 	if (!layer.rails)
 		return 0;
 	if (unlikely(layer.multiple))
-		return share_open_shared(s, count, requests);
+		return split_open_shared(s, count, requests);
 	for (i = 0; i < count; i++) {
 		if (abi_request_ours(requests[i]))
 			s->ours++;
@@ -159,7 +155,7 @@ static int share_open(struct share *s, int count, MPI_Request requests[])
 	if (!s->ours)
 		return 0;
 	if (foreign) {
-		if (!share_alloc(s, (size_t)count, false))
+		if (!split_alloc(s, (size_t)count, false))
 			return req_raise(MPI_COMM_WORLD, MPI_ERR_NO_MEM);
 		for (i = 0; i < count; i++)
 			s->copy[i] = abi_request_ours(requests[i]) ? MPI_REQUEST_NULL : requests[i];
@@ -169,7 +165,7 @@ static int share_open(struct share *s, int count, MPI_Request requests[])
 }
 
 /* What the library is to look at.  Another thread may have completed some of it. */
-static MPI_Request *share_native(struct share *s, int count, MPI_Request requests[])
+static MPI_Request *split_native(struct split_requests *s, int count, MPI_Request requests[])
 {
 	int i;
 
@@ -181,7 +177,7 @@ static MPI_Request *share_native(struct share *s, int count, MPI_Request request
 	return s->copy;
 }
 
-static void share_return_shared(struct share *s, int count, MPI_Request requests[])
+static void split_return_shared(struct split_requests *s, int count, MPI_Request requests[])
 {
 	int i;
 
@@ -198,12 +194,12 @@ static void share_return_shared(struct share *s, int count, MPI_Request requests
 }
 
 /* Persistent handles of the library stay, completed ones became null: hand both back. */
-static void share_close(struct share *s, int count, MPI_Request requests[])
+static void split_close(struct split_requests *s, int count, MPI_Request requests[])
 {
 	int i;
 
 	if (unlikely(s->found))
-		share_return_shared(s, count, requests);
+		split_return_shared(s, count, requests);
 	else if (s->copy)
 		for (i = 0; i < count; i++)
 			if (!abi_request_ours(requests[i]))
@@ -219,7 +215,7 @@ static MPI_Status *status_at(MPI_Status *statuses, int i)
 	return statuses == MPI_STATUSES_IGNORE ? MPI_STATUS_IGNORE : &statuses[i];
 }
 
-static int all_ours_done(const struct share *s, int count, const MPI_Request requests[])
+static int all_ours_done(const struct split_requests *s, int count, const MPI_Request requests[])
 {
 	struct req *r;
 	int i;
@@ -230,8 +226,8 @@ static int all_ours_done(const struct share *s, int count, const MPI_Request req
 	return 1;
 }
 
-/* True: a request has ended since a rank is lost.  The others may never end. */
-static bool is_cut_short(const struct share *s, int count, const MPI_Request requests[])
+/* One has ended since a rank is lost: the others may never, and are not waited for. */
+static bool is_cut_short(const struct split_requests *s, int count, const MPI_Request requests[])
 {
 	const struct req *r;
 	int i;
@@ -247,7 +243,7 @@ static bool is_cut_short(const struct share *s, int count, const MPI_Request req
  * Finish ours in an array of completed requests, or of one that is cut short.  Returns the first
  * error, its communicator too.
  */
-static int finish_all(const struct share *s, int count, MPI_Request requests[],
+static int finish_all(const struct split_requests *s, int count, MPI_Request requests[],
 		      MPI_Status *statuses, MPI_Comm *comm)
 {
 	int i, error, first = MPI_SUCCESS;
@@ -268,7 +264,7 @@ static int finish_all(const struct share *s, int count, MPI_Request requests[],
 			continue;
 		}
 		if (unlikely(r->error) && !first)
-			*comm = comm_of(r);
+			*comm = req_comm(r);
 		error = finish_at(s, requests, i, r, status);
 		if (status != MPI_STATUS_IGNORE)
 			status->MPI_ERROR = error;
@@ -278,8 +274,8 @@ static int finish_all(const struct share *s, int count, MPI_Request requests[],
 }
 
 /* Statuses of the library's requests hold MPI_ERROR only if it returned MPI_ERR_IN_STATUS. */
-static void clear_native_errors(const struct share *s, int count, const MPI_Request requests[],
-				MPI_Status *statuses)
+static void clear_native_errors(const struct split_requests *s, int count,
+				const MPI_Request requests[], MPI_Status *statuses)
 {
 	int i;
 
@@ -290,10 +286,10 @@ static void clear_native_errors(const struct share *s, int count, const MPI_Requ
 }
 
 /* The library's part of what is cut short: as it is now. */
-static int native_cut_short(struct share *s, int count, MPI_Request requests[],
+static int native_cut_short(struct split_requests *s, int count, MPI_Request requests[],
 			    MPI_Status statuses[])
 {
-	int i, flag, rc = native.Testall(count, share_native(s, count, requests), &flag, statuses);
+	int i, flag, rc = native.Testall(count, split_native(s, count, requests), &flag, statuses);
 
 	if (rc == MPI_SUCCESS)
 		clear_native_errors(s, count, requests, statuses);
@@ -310,14 +306,14 @@ static __attribute__((noinline)) int waitall(int count, MPI_Request requests[],
 	int i, error, rc = MPI_SUCCESS;
 	bool cut_short = false;
 	unsigned idle = 0;
-	struct share s;
+	struct split_requests s;
 	struct req *r;
 
-	if (share_open(&s, count, requests))
+	if (split_open(&s, count, requests))
 		return MPI_ERR_NO_MEM;
 	if (!s.ours) {
-		rc = native.Waitall(count, share_native(&s, count, requests), statuses);
-		share_close(&s, count, requests);
+		rc = native.Waitall(count, split_native(&s, count, requests), statuses);
+		split_close(&s, count, requests);
 		return rc;
 	}
 	for (i = 0; i < count && !cut_short; i++)
@@ -329,20 +325,20 @@ static __attribute__((noinline)) int waitall(int count, MPI_Request requests[],
 		cut_short = is_cut_short(&s, count, requests);
 		layer_leave();
 		rc = unlikely(cut_short) ? native_cut_short(&s, count, requests, statuses) :
-		     native.Waitall(count, share_native(&s, count, requests), statuses);
+		     native.Waitall(count, split_native(&s, count, requests), statuses);
 		if (rc != MPI_ERR_IN_STATUS && !cut_short)
 			clear_native_errors(&s, count, requests, statuses);
 		layer_enter();
 	}
 	error = finish_all(&s, count, requests, statuses, &comm);
-	share_close(&s, count, requests);
+	split_close(&s, count, requests);
 	layer_leave();
 	if (likely(!error))
 		return rc;
 	return req_raise(comm, statuses == MPI_STATUSES_IGNORE ? error : MPI_ERR_IN_STATUS);
 }
 
-static bool some_ours(int count, const MPI_Request requests[])
+static bool any_is_ours(int count, const MPI_Request requests[])
 {
 	int i;
 
@@ -355,7 +351,7 @@ static bool some_ours(int count, const MPI_Request requests[])
 /* Split, because the library's requests must cost nothing; see p2p.c. */
 int MPI_Waitall(int count, MPI_Request requests[], MPI_Status statuses[])
 {
-	if (layer.rails && (layer.multiple || some_ours(count, requests)))
+	if (layer.rails && (layer.multiple || any_is_ours(count, requests)))
 		return waitall(count, requests, statuses);
 	return native.Waitall(count, requests, statuses);
 }
@@ -366,14 +362,14 @@ int MPI_Testall(int count, MPI_Request requests[], int *flag, MPI_Status statuse
 	MPI_Comm comm = MPI_COMM_WORLD;
 	int error = MPI_SUCCESS, rc = MPI_SUCCESS;
 	bool cut_short;
-	struct share s;
+	struct split_requests s;
 
-	if (share_open(&s, count, requests))
+	if (split_open(&s, count, requests))
 		return MPI_ERR_NO_MEM;
 	if (!s.ours) {
 		layer_catch_up();
-		rc = native.Testall(count, share_native(&s, count, requests), flag, statuses);
-		share_close(&s, count, requests);
+		rc = native.Testall(count, split_native(&s, count, requests), flag, statuses);
+		split_close(&s, count, requests);
 		return rc;
 	}
 	*flag = all_ours_done(&s, count, requests);
@@ -388,7 +384,7 @@ int MPI_Testall(int count, MPI_Request requests[], int *flag, MPI_Status statuse
 		layer_leave();
 		layer_catch_up();
 		rc = cut_short ? native_cut_short(&s, count, requests, statuses) :
-		     native.Testall(count, share_native(&s, count, requests), flag, statuses);
+		     native.Testall(count, split_native(&s, count, requests), flag, statuses);
 		if (*flag && !cut_short && rc != MPI_ERR_IN_STATUS)
 			clear_native_errors(&s, count, requests, statuses);
 		layer_enter();
@@ -396,7 +392,7 @@ int MPI_Testall(int count, MPI_Request requests[], int *flag, MPI_Status statuse
 	*flag |= cut_short;
 	if (*flag)
 		error = finish_all(&s, count, requests, statuses, &comm);
-	share_close(&s, count, requests);
+	split_close(&s, count, requests);
 	layer_leave();
 	if (likely(!error))
 		return rc;
@@ -409,7 +405,7 @@ BOTH(Testall);
  * no request is active at all (*index = MPI_UNDEFINED).  Where the library has
  * a share, it is asked once.
  */
-static bool any_once(int count, MPI_Request requests[], struct share *s, int *index,
+static bool any_once(int count, MPI_Request requests[], struct split_requests *s, int *index,
 		     MPI_Status *status, int *error, MPI_Comm *comm)
 {
 	bool active = false;
@@ -424,7 +420,7 @@ static bool any_once(int count, MPI_Request requests[], struct share *s, int *in
 		if (!r->done)
 			continue;
 		*index = i;
-		*comm = comm_of(r);
+		*comm = req_comm(r);
 		*error = finish_at(s, requests, i, r, status);
 		return true;
 	}
@@ -432,7 +428,7 @@ static bool any_once(int count, MPI_Request requests[], struct share *s, int *in
 		/* Not inside: a generalized request asks its program, which may call MPI. */
 		layer_leave();
 		layer_catch_up();
-		*error = native.Testany(count, share_native(s, count, requests), index, &flag, status);
+		*error = native.Testany(count, split_native(s, count, requests), index, &flag, status);
 		layer_enter();
 		if (*error != MPI_SUCCESS || (flag && *index != MPI_UNDEFINED))
 			return true;
@@ -450,18 +446,18 @@ int MPI_Waitany(int count, MPI_Request requests[], int *index, MPI_Status *statu
 	MPI_Comm comm = MPI_COMM_NULL;
 	int error = MPI_SUCCESS;
 	unsigned idle = 0;
-	struct share s;
+	struct split_requests s;
 
-	if (share_open(&s, count, requests))
+	if (split_open(&s, count, requests))
 		return MPI_ERR_NO_MEM;
 	if (!s.ours) {
-		error = native.Waitany(count, share_native(&s, count, requests), index, status);
-		share_close(&s, count, requests);
+		error = native.Waitany(count, split_native(&s, count, requests), index, status);
+		split_close(&s, count, requests);
 		return error;
 	}
 	while (!any_once(count, requests, &s, index, status, &error, &comm))
 		layer_poll(&idle);
-	share_close(&s, count, requests);
+	split_close(&s, count, requests);
 	layer_leave();
 	return comm == MPI_COMM_NULL ? error : req_raise(comm, error);
 }
@@ -471,14 +467,15 @@ int MPI_Testany(int count, MPI_Request requests[], int *index, int *flag, MPI_St
 {
 	MPI_Comm comm = MPI_COMM_NULL;
 	int error = MPI_SUCCESS;
-	struct share s;
+	struct split_requests s;
 
-	if (share_open(&s, count, requests))
+	if (split_open(&s, count, requests))
 		return MPI_ERR_NO_MEM;
 	if (!s.ours) {
 		layer_catch_up();
-		error = native.Testany(count, share_native(&s, count, requests), index, flag, status);
-		share_close(&s, count, requests);
+		error = native.Testany(count, split_native(&s, count, requests), index, flag,
+				       status);
+		split_close(&s, count, requests);
 		return error;
 	}
 	*flag = any_once(count, requests, &s, index, status, &error, &comm);
@@ -488,15 +485,15 @@ int MPI_Testany(int count, MPI_Request requests[], int *index, int *flag, MPI_St
 	}
 	if (!*flag)
 		*index = MPI_UNDEFINED;
-	share_close(&s, count, requests);
+	split_close(&s, count, requests);
 	layer_leave();
 	return comm == MPI_COMM_NULL ? error : req_raise(comm, error);
 }
 BOTH(Testany);
 
 /* All that are complete.  *out = MPI_UNDEFINED when none is active. */
-static int some_once(int count, MPI_Request requests[], struct share *s, int *out, int indices[],
-		     MPI_Status statuses[], MPI_Comm *comm)
+static int some_once(int count, MPI_Request requests[], struct split_requests *s, int *out,
+		     int indices[], MPI_Status statuses[], MPI_Comm *comm)
 {
 	int i, n = 0, error, first = MPI_SUCCESS;
 	bool active = false;
@@ -505,7 +502,7 @@ static int some_once(int count, MPI_Request requests[], struct share *s, int *ou
 	if (s->copy) {
 		layer_leave();		/* as in any_once */
 		layer_catch_up();
-		first = native.Testsome(count, share_native(s, count, requests), &n, indices,
+		first = native.Testsome(count, split_native(s, count, requests), &n, indices,
 					statuses);
 		layer_enter();
 		active = n != MPI_UNDEFINED;
@@ -525,7 +522,7 @@ static int some_once(int count, MPI_Request requests[], struct share *s, int *ou
 		if (!r->done)
 			continue;
 		status = status_at(statuses, n);
-		*comm = comm_of(r);
+		*comm = req_comm(r);
 		error = finish_at(s, requests, i, r, status);
 		if (status != MPI_STATUS_IGNORE)
 			status->MPI_ERROR = error;
@@ -540,20 +537,21 @@ static int some_once(int count, MPI_Request requests[], struct share *s, int *ou
 int MPI_Testsome(int count, MPI_Request requests[], int *out, int indices[], MPI_Status statuses[])
 {
 	MPI_Comm comm = MPI_COMM_WORLD;
-	struct share s;
+	struct split_requests s;
 	int error;
 
-	if (share_open(&s, count, requests))
+	if (split_open(&s, count, requests))
 		return MPI_ERR_NO_MEM;
 	if (!s.ours) {
 		layer_catch_up();
-		error = native.Testsome(count, share_native(&s, count, requests), out, indices, statuses);
-		share_close(&s, count, requests);
+		error = native.Testsome(count, split_native(&s, count, requests), out, indices,
+					statuses);
+		split_close(&s, count, requests);
 		return error;
 	}
 	layer_look();
 	error = some_once(count, requests, &s, out, indices, statuses, &comm);
-	share_close(&s, count, requests);
+	split_close(&s, count, requests);
 	layer_leave();
 	return req_raise(comm, error);
 }
@@ -563,19 +561,20 @@ int MPI_Waitsome(int count, MPI_Request requests[], int *out, int indices[], MPI
 {
 	MPI_Comm comm = MPI_COMM_WORLD;
 	unsigned idle = 0;
-	struct share s;
+	struct split_requests s;
 	int error;
 
-	if (share_open(&s, count, requests))
+	if (split_open(&s, count, requests))
 		return MPI_ERR_NO_MEM;
 	if (!s.ours) {
-		error = native.Waitsome(count, share_native(&s, count, requests), out, indices, statuses);
-		share_close(&s, count, requests);
+		error = native.Waitsome(count, split_native(&s, count, requests), out, indices,
+					statuses);
+		split_close(&s, count, requests);
 		return error;
 	}
 	while (!(error = some_once(count, requests, &s, out, indices, statuses, &comm)) && *out == 0)
 		layer_poll(&idle);
-	share_close(&s, count, requests);
+	split_close(&s, count, requests);
 	layer_leave();
 	return req_raise(comm, error);
 }

@@ -72,7 +72,7 @@ static bool is_committed(MPI_Datatype handle)
 }
 
 /* Another rank may send or wait already: the library cannot be asked to do it in our place. */
-static _Noreturn void give_up(int error)
+static _Noreturn void dtype_end(int error)
 {
 	native_end(error == -ENOMEM ? "out of memory for what a datatype is made of" :
 		   "a datatype is made in a way that is not known here, of an MPI standard behind 4.1 "
@@ -85,7 +85,7 @@ static void take_strides(struct dtype *t, MPI_Datatype handle)
 	int rc = strides_of(handle, &t->strides);
 
 	if (rc)
-		give_up(rc);
+		dtype_end(rc);
 	strides_bounds(&t->strides, &t->true_lb, &end);
 	t->true_extent = end - t->true_lb;
 	t->solid = strides_are_solid(&t->strides);
@@ -104,7 +104,7 @@ static struct dtype *dtype_make(MPI_Datatype handle)
 		return NULL;
 	t = calloc(1, sizeof(*t));
 	if (!t)
-		give_up(-ENOMEM);
+		dtype_end(-ENOMEM);
 	t->size = (size_t)size;
 	t->extent = extent;
 	t->predefined = contents_envelope(handle, n, &combiner) && contents_are_predefined(combiner);
@@ -127,7 +127,7 @@ static struct dtype *find_or_make(MPI_Datatype handle)
 		return t;
 	t = dtype_make(handle);
 	if (t && native.Type_set_attr(handle, dtype_keyval, t))
-		give_up(-ENOMEM);
+		dtype_end(-ENOMEM);
 	return t;
 }
 

@@ -67,7 +67,8 @@ static size_t list_bytes(const struct strides_list *list)
 	return list->part[list->parts].from;
 }
 
-static void list_add(struct strides_list *list, MPI_Aint at, size_t bytes, const struct strides *of)
+static void strides_list_add(struct strides_list *list, MPI_Aint at, size_t bytes,
+			     const struct strides *of)
 {
 	struct strides_part *p = &list->part[list->parts], *last = list->parts ? p - 1 : NULL;
 
@@ -142,7 +143,7 @@ static bool wrap(struct making *m, struct strides *s)
 
 	if (!list)
 		return false;
-	list_add(list, 0, inner->loop[inner->loops].bytes, inner);
+	strides_list_add(list, 0, inner->loop[inner->loops].bytes, inner);
 	*s = (struct strides){.block = list_bytes(list), .list = list};
 	return true;
 }
@@ -236,7 +237,7 @@ static bool places_list(struct making *m, struct strides *s, const struct places
 
 	while (list && run_next(p, &i, &place, &n)) {
 		if (plain) {
-			list_add(list, place + s->first, (size_t)n * s->block, NULL);
+			strides_list_add(list, place + s->first, (size_t)n * s->block, NULL);
 			continue;
 		}
 		if (n != before) {
@@ -246,7 +247,7 @@ static bool places_list(struct making *m, struct strides *s, const struct places
 		}
 		if (!of)
 			return false;
-		list_add(list, place, of->loop[of->loops].bytes, of);
+		strides_list_add(list, place, of->loop[of->loops].bytes, of);
 	}
 	return list && list_take(s, list);
 }
@@ -311,8 +312,8 @@ static bool dealt(struct making *m, struct strides *s, MPI_Count size, MPI_Count
 	copy[1] = copy_of(m, &last);
 	list = copy[0] && copy[1] ? list_make(m, 2) : NULL;
 	for (int i = 0; i < 2 && list; i++)
-		list_add(list, (MPI_Aint)places[i] * stride, copy[i]->loop[copy[i]->loops].bytes,
-			 copy[i]);
+		strides_list_add(list, (MPI_Aint)places[i] * stride,
+				 copy[i]->loop[copy[i]->loops].bytes, copy[i]);
 	return list && list_take(s, list);
 }
 
@@ -349,7 +350,7 @@ static bool darray(struct making *m, struct strides *s, MPI_Aint extent, const s
 
 /* ---- All constructors ------------------------------------------------------------------ */
 
-static bool decode(struct making *m, MPI_Datatype handle, struct strides *s);
+static bool strides_decode(struct making *m, MPI_Datatype handle, struct strides *s);
 
 /* Members without data move bounds, if anything. */
 static bool structure(struct making *m, struct strides *s, const struct contents *c)
@@ -366,18 +367,18 @@ static bool structure(struct making *m, struct strides *s, const struct contents
 			return false;
 		if (!length[i] || !size)
 			continue;
-		if (!decode(m, c->type[i], s) ||
+		if (!strides_decode(m, c->type[i], s) ||
 		    native.Type_get_extent(c->type[i], &lb, &extent) ||
 		    !repeat(m, s, length[i], extent))
 			return false;
 		if (strides_are_solid(s)) {
-			list_add(list, (MPI_Aint)at[i] + s->first, s->block, NULL);
+			strides_list_add(list, (MPI_Aint)at[i] + s->first, s->block, NULL);
 			continue;
 		}
 		of = copy_of(m, s);
 		if (!of)
 			return false;
-		list_add(list, (MPI_Aint)at[i], of->loop[of->loops].bytes, of);
+		strides_list_add(list, (MPI_Aint)at[i], of->loop[of->loops].bytes, of);
 	}
 	return list && list_take(s, list);
 }
@@ -422,7 +423,7 @@ static bool construct(struct making *m, struct strides *s, MPI_Aint extent, cons
 }
 
 /* A pair such as MPI_SHORT_INT has a hole before its int, which is its end. */
-static bool named(struct making *m, MPI_Datatype handle, struct strides *s)
+static bool strides_of_named(struct making *m, MPI_Datatype handle, struct strides *s)
 {
 	struct strides_list *list;
 	MPI_Aint lb, extent;
@@ -437,12 +438,12 @@ static bool named(struct making *m, MPI_Datatype handle, struct strides *s)
 	list = size > (MPI_Count)sizeof(int) ? list_make(m, 2) : NULL;
 	if (!list)
 		return false;
-	list_add(list, lb, (size_t)size - sizeof(int), NULL);
-	list_add(list, lb + extent - (MPI_Aint)sizeof(int), sizeof(int), NULL);
+	strides_list_add(list, lb, (size_t)size - sizeof(int), NULL);
+	strides_list_add(list, lb + extent - (MPI_Aint)sizeof(int), sizeof(int), NULL);
 	return list_take(s, list);
 }
 
-static bool decode(struct making *m, MPI_Datatype handle, struct strides *s)
+static bool strides_decode(struct making *m, MPI_Datatype handle, struct strides *s)
 {
 	struct contents c;
 	MPI_Aint lb, extent;
@@ -452,7 +453,7 @@ static bool decode(struct making *m, MPI_Datatype handle, struct strides *s)
 	if (!contents_envelope(handle, n, &c.combiner))
 		return false;
 	if (contents_are_predefined(c.combiner))
-		return named(m, handle, s);
+		return strides_of_named(m, handle, s);
 	if (!contents_get(handle, n, &c)) {
 		m->error = -ENOMEM;
 		return false;
@@ -460,7 +461,7 @@ static bool decode(struct making *m, MPI_Datatype handle, struct strides *s)
 	if (c.combiner == MPI_COMBINER_STRUCT)
 		well = structure(m, s, &c);
 	else
-		well = c.types == 1 && decode(m, c.type[0], s) &&
+		well = c.types == 1 && strides_decode(m, c.type[0], s) &&
 		       !native.Type_get_extent(c.type[0], &lb, &extent) &&
 		       construct(m, s, extent, &c);
 	contents_free(&c);
@@ -474,7 +475,7 @@ int strides_of(MPI_Datatype handle, struct strides *out)
 	struct strides s;
 	MPI_Count size;
 
-	if (!decode(&m, handle, &s) || native.Type_get_extent(handle, &lb, &extent)) {
+	if (!strides_decode(&m, handle, &s) || native.Type_get_extent(handle, &lb, &extent)) {
 		memory_free(m.memory);
 		return m.error;
 	}

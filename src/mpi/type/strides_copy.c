@@ -131,7 +131,7 @@ static void range_copy(const struct strides *s, unsigned loop, char *data, size_
 		       size_t bytes, bool pack);
 
 /* The part that holds a byte. */
-static size_t part_at(const struct strides_list *list, size_t from)
+static size_t strides_part_at(const struct strides_list *list, size_t from)
 {
 	size_t low = 0, high = list->parts, middle;
 
@@ -148,7 +148,7 @@ static size_t part_at(const struct strides_list *list, size_t from)
 static void list_range(const struct strides_list *list, char *data, size_t from, char *packed,
 		       size_t bytes, bool pack)
 {
-	const struct strides_part *p = &list->part[part_at(list, from)];
+	const struct strides_part *p = &list->part[strides_part_at(list, from)];
 	size_t n;
 
 	for (; bytes; bytes -= n, p++) {

@@ -100,7 +100,7 @@ struct sums {
 	struct { uint64_t rounds, turns, looks, thread_looks; } progress;
 };
 
-static int number_of(int r)
+static int ledger_rail(int r)
 {
 	if (r == LOCAL)
 		return rail_local(layer.rails);
@@ -112,9 +112,9 @@ static void rails_sum(struct sums *s)
 	for (int r = 0; r < RAILS; r++) {
 		struct rail_ledger l;
 
-		if (number_of(r) < 0)
+		if (ledger_rail(r) < 0)
 			continue;
-		rail_ledger(layer.rails, number_of(r), &l);
+		rail_ledger(layer.rails, ledger_rail(r), &l);
 		s->rail[r].ranks = 1;
 		s->rail[r].counting = l.retries_counted;
 		s->rail[r].tx_messages = l.tx_messages;

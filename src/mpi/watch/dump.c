@@ -70,9 +70,9 @@ void dump_stop(void)
 	held = NULL;
 }
 
-static unsigned length_of(const struct link *head)
+static unsigned length_of(const struct queue_link *head)
 {
-	const struct link *l;
+	const struct queue_link *l;
 	unsigned n = 0;
 
 	queue_each(l, head)
@@ -84,7 +84,7 @@ static unsigned length_of(const struct link *head)
 static bool add_communicator(struct comm *c, uint64_t unused)
 {
 	struct rail_queues peer;
-	struct link *l;
+	struct queue_link *l;
 
 	(void)unused;
 	any_source += length_of(&c->posted_any);

@@ -7,7 +7,7 @@
 #include "rail/rail.h"
 
 /* librail's number of a rail of railmpi.h, or -1. */
-static int number_of(int rail)
+static int rail_of_number(int rail)
 {
 	if (!layer.rails)
 		return -1;
@@ -20,7 +20,7 @@ int railmpi_ledger(int rail, struct railmpi_ledger *out)
 {
 	struct rail_ledger l;
 
-	rail = number_of(rail);
+	rail = rail_of_number(rail);
 	if (rail < 0)
 		return -ENOENT;
 	rail_ledger(layer.rails, rail, &l);
@@ -34,7 +34,7 @@ int railmpi_ledger(int rail, struct railmpi_ledger *out)
 
 int railmpi_port_state(int rail)
 {
-	rail = number_of(rail);
+	rail = rail_of_number(rail);
 	return rail < 0 ? 0 : rail_port_state(layer.rails, rail);
 }
 
@@ -45,13 +45,13 @@ const char *railmpi_port_state_text(int state)
 
 int railmpi_port_counters(int rail, railmpi_counter_fn *each, void *user)
 {
-	rail = number_of(rail);
+	rail = rail_of_number(rail);
 	return rail < 0 ? 0 : rail_port_counters(layer.rails, rail, each, user);
 }
 
 const struct vrb_port *railmpi_port(int rail)
 {
-	rail = number_of(rail);
+	rail = rail_of_number(rail);
 	return rail < 0 ? NULL : rail_port(layer.rails, rail);
 }
 

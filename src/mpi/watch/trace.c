@@ -35,7 +35,7 @@ static void (*plain_recv_done)(struct rail_op *op, int status);
 /* ---- The file --------------------------------------------------------------------------- */
 
 /* Full disks and the like end the trace, not the program. */
-static void put(const char *text, size_t bytes, off_t at)
+static void trace_put(const char *text, size_t bytes, off_t at)
 {
 	ssize_t n;
 
@@ -59,7 +59,7 @@ static void put_padded(char *line, int used, int bytes, off_t at)
 		used = bytes - 1;
 	memset(line + used, ' ', (size_t)(bytes - 1 - used));
 	line[bytes - 1] = '\n';
-	put(line, (size_t)bytes, at);
+	trace_put(line, (size_t)bytes, at);
 }
 
 static void put_state(const char *state)
@@ -212,7 +212,7 @@ void trace_begin(void)
 	}
 	rg_text_add(head, sizeof(head), "; those of large messages with their chunks\n"
 		    "# number, seconds since 1970, way, peer, communicator, use, tag, bytes, how, rails\n");
-	put(head, strlen(head), 0);
+	trace_put(head, strlen(head), 0);
 	state_at = (off_t)strlen(head);
 	lines_at = state_at + STATE_BYTES;
 	put_state("not cut so far; a rank that ends well says here how many messages there were");
