@@ -1,8 +1,8 @@
 /*
  * railmpi.h - librailmpi: MPI over rails; the interface for programs that compare ways.
  *
- * Other programs need none of this.  With librailmpi linked or preloaded, the messages of
- * a program go over rails; RAILGAUGE_OVER and the other RAILGAUGE_ variables set the options.
+ * Other programs need no part of it.  With librailmpi linked or preloaded, the messages of a
+ * program go over rails; RAILGAUGE_OVER and the other RAILGAUGE_ variables set the options.
  *
  * The way of a communicator is chosen when it is made and never changes:
  *
@@ -42,7 +42,7 @@ struct opt_choice;
  * has OPT_JOB, and in the info value where it has OPT_COMM.
  */
 const struct opt *railmpi_options(void);
-/* Those that concern programs that know nothing of this header: `railgauge exec`. */
+/* Rows for programs that know nothing of this header: `railgauge exec`. */
 const struct opt *railmpi_program_options(void);
 
 /*
@@ -85,11 +85,11 @@ struct railmpi_rail {
 
 struct railmpi_fabric {
 	const char *kind;		/* "hardware", "kernel software", "software HCA" or "none" */
-	bool software_hca;		/* its ports are libsofthca's */
+	bool software_hca;		/* true: ports are libsofthca's */
 	bool hardware;			/* numbers may be cited as hardware's */
 	bool modelled;			/* timed by a model, not by the machine */
 	const char *text;		/* for people */
-	const char *spec;		/* of the software HCA or "" */
+	const char *spec;		/* text of the software HCA's model, or "" */
 	const char *doubt;		/* why this machine cannot keep the model's times, or "" */
 	/*
 	 * The result of --threshold auto: a buffer of librailmpi's, "" until it is filled in.  A
@@ -100,8 +100,8 @@ struct railmpi_fabric {
 	int rail_count;
 	struct railmpi_rail rail[RAILMPI_RAILS_MAX];
 	/*
-	 * This process reaches ranks on its node over a separate rail, an untimed
-	 * software HCA: RAILMPI_LOCAL.  Not counted in rail_count.
+	 * The process reaches ranks on its node over a separate rail, an untimed software HCA:
+	 * RAILMPI_LOCAL.  rail_count leaves it out.
 	 */
 	bool has_local;
 };
@@ -137,9 +137,9 @@ struct railmpi_share {
 int railmpi_shares(struct railmpi_share out[RAILMPI_SHARES_MAX]);
 
 /*
- * For the suite's own programs, which make queue pairs beside librail's: the port of a rail as
- * src/verbs knows it (vrb.h).  That room's functions are exported for them and for no others, since
- * this library holds the software HCA that the port may belong to.  NULL: no such rail.
+ * The port of a rail as src/verbs knows it (vrb.h); NULL: no such rail.  The suite's own programs
+ * make queue pairs of their own on it.  Functions of src/verbs are exported for these programs
+ * only, since this library holds the software HCA that the port may belong to.
  */
 struct vrb_port;
 const struct vrb_port *railmpi_port(int rail);
@@ -149,7 +149,7 @@ struct railmpi_ledger {
 	uint64_t tx_messages, tx_chunks, tx_bytes;	/* eager; of rendezvous; payload of both */
 	uint64_t rx_messages, rx_chunks, rx_bytes;
 	uint64_t stalls;		/* times a message waited for credit or queue space */
-	uint64_t retries;		/* of the adapter; 0 unless railmpi_rail.counts_retries */
+	uint64_t retries;		/* the adapter's; 0 unless railmpi_rail.counts_retries */
 };
 /* -ENOENT: this process has no such rail. */
 int railmpi_ledger(int rail, struct railmpi_ledger *out);
@@ -161,8 +161,8 @@ int railmpi_ledger(int rail, struct railmpi_ledger *out);
 int railmpi_port_state(int rail);
 const char *railmpi_port_state_text(int state);
 /*
- * The port's own counters, of all its users, under the kernel's names.  value NULL: the
- * counter is at its maximum and has stopped.  Returns how many there are.
+ * The port's own counters, over all users of the port, under the kernel's names.  value NULL: the
+ * counter is at its maximum and has stopped.  Returns the number of counters.
  */
 typedef void railmpi_counter_fn(void *user, const char *name, const uint64_t *value);
 int railmpi_port_counters(int rail, railmpi_counter_fn *each, void *user);

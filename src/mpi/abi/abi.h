@@ -24,7 +24,7 @@
 enum {
 	SLAB_SLOT_BYTES = 384,
 	SLAB_SLOTS_MAX = 1 << 24,	/* requests in flight per process */
-	/* Open MPI: the request's index in Fortran, behind the request in its slot. */
+	/* Open MPI: the request's index in Fortran, after the request in its slot. */
 	SLAB_FORTRAN = SLAB_SLOT_BYTES - 8,
 };
 

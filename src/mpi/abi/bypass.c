@@ -27,7 +27,7 @@
 
 static pid_t loaded_by;			/* a child of fork has nothing to tell */
 static bool in_front;
-static bool said;			/* nothing is left to tell: MPI_Init came, or rails were refused */
+static bool said;			/* nothing more to tell: after MPI_Init, or refused rails */
 static const char *not_redirected;	/* why, or NULL */
 
 static const char *library(void)
@@ -37,7 +37,7 @@ static const char *library(void)
 
 /* ---- The start ------------------------------------------------------------------------------- */
 
-/* As a program of this layer: "python3: ..." rather than "railgauge: ...". */
+/* Messages begin with the program's name, "python3: ...", in place of "railgauge: ...". */
 static void name_program(void)
 {
 	if (rg_launch_rank() >= 0 && !strcmp(rg_program(), "railgauge"))

@@ -1,21 +1,24 @@
 /*
- * bypass.h - MPI calls that go past the layer: brought to it where that can be, and told where not.
+ * bypass.h - MPI calls that go past the layer: they are brought to it, or the user is told.
  *
- * Who looks a function up in the MPI library alone gets the layer's (loaded.h).  What remains: a
- * library that stands before the layer, another MPI library than the layer's.
+ * A look-up of a function in the MPI library alone finds the layer's (loaded.h).  Two cases remain:
+ * a library that comes before the layer, and another MPI library than the layer's.
  */
 #ifndef RAILMPI_BYPASS_H
 #define RAILMPI_BYPASS_H
 
 #pragma GCC visibility push(hidden)
 
-/* When this library is loaded, behind the look-up of the library's functions. */
+/* Called when this library is loaded, after the look-up of the MPI library's functions. */
 void bypass_start(void);
-/* MPI_Init begins: refuse a process with another MPI library. */
+/* Called when MPI_Init begins: refuses a process with another MPI library. */
 void bypass_check(void);
-/* MPI_Init has returned. */
+/* Called when MPI_Init has returned. */
 void bypass_seen(void);
-/* Rails are wanted: 0, or -EINVAL with the line if the program's calls do not come here. */
+/*
+ * Called when rails are wanted.  0, or -EINVAL after one line if the program's calls go past the
+ * layer.
+ */
 int bypass_refuse(void);
 
 #pragma GCC visibility pop

@@ -14,7 +14,7 @@
 #include "mpi/comm/comm_table.h"
 
 /*
- * Define MPI_NAME and PMPI_NAME.  Stands behind the definition of NAME_routed.
+ * Define MPI_NAME and PMPI_NAME.  Follows the definition of NAME_routed.
  *
  *	PARAMS	the MPI call's parameters in parentheses, with the communicator as
  *		`MPI_Comm comm`; NAME_routed has `struct comm *` there

@@ -49,7 +49,7 @@ GEN_QUERY(Query_ze_support)
 #ifdef HAVE_MPIX_GPU_QUERY_SUPPORT
 int MPIX_GPU_query_support(int kind, int *supported)
 {
-	int rc = native.PMPIX_GPU_query_support(kind, supported);	/* it knows which kinds there are */
+	int rc = native.PMPIX_GPU_query_support(kind, supported);	/* the library knows all kinds */
 	if (rc == MPI_SUCCESS && layer.rails)
 		*supported = 0;
 	return rc;

@@ -27,7 +27,7 @@ struct object {
 	int segments;
 	ElfW(Sym) *symbol;
 	const char *names;
-	const uint32_t *buckets, *chains;	/* of its GNU hash table */
+	const uint32_t *buckets, *chains;	/* the GNU hash table */
 	uint32_t bucket_count, first;		/* first: the lowest symbol in it */
 };
 
@@ -148,7 +148,7 @@ const char *loaded_file(const void *function)
 
 struct other {
 	const void *native;
-	int skip;			/* so many of them */
+	int skip;			/* objects left out so far */
 	const char *file;
 	int (*initialized)(int *flag);
 };

@@ -1,9 +1,9 @@
 /*
- * loaded.h - the objects that the loader has loaded: their symbols, and what these lead to.
+ * loaded.h - the objects that the loader has loaded, and their symbols.
  *
  * A look-up of a function of MPI in the MPI library alone (dlsym with its handle: ctypes, MPI.jl,
- * wi4mpi; objects loaded with RTLD_DEEPBIND) is to find the layer's.  And a program whose calls of
- * MPI go past the layer is to be told so.
+ * wi4mpi; objects loaded with RTLD_DEEPBIND) finds the layer's.  A program whose calls of MPI go
+ * past the layer is told so.
  */
 #ifndef RAILMPI_LOADED_H
 #define RAILMPI_LOADED_H
@@ -14,9 +14,9 @@
 #pragma GCC visibility push(hidden)
 
 /*
- * In the library's symbol table, set the addresses of the functions that the layer has to the layer's.
- * `function` is one of the library.  NULL, or why that is not possible here.  `guard`, if not NULL: of
- * one more function, by name, which the guard stands before.
+ * Set the addresses of the layer's functions in the library's symbol table.  `function` is a
+ * function of the library.  `guard`, if not NULL, names one more function that the guard's own
+ * replaces.  NULL, or the reason why it is impossible here.
  */
 struct loaded_guard {
 	const char *name;
@@ -25,15 +25,19 @@ struct loaded_guard {
 };
 const char *loaded_redirect(const void *function, struct loaded_guard *guard);
 
-/* Does the program's own search for functions of MPI end at the layer?  A tool may come before it. */
+/*
+ * The program's own search for functions of MPI ends at the layer.  A tool may come before the
+ * layer.
+ */
 bool loaded_in_front(void);
 
 /* The file of the object that holds this function; "?" if it is not known. */
 const char *loaded_file(const void *function);
 
 /*
- * A library in the process that defines MPI, and is neither the layer nor the one that holds
- * `function`: its file, or NULL.  `initialized`: only one in which MPI_Init has been called.
+ * The file of a library in the process that defines MPI and is neither the layer nor the library
+ * that holds `function`; NULL: there is none.  `initialized`: only a library whose MPI_Init has
+ * been called.
  */
 const char *loaded_other_mpi(const void *function, bool initialized);
 

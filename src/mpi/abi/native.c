@@ -11,7 +11,7 @@
 
 struct native native;
 
-/* In the MPI library, which may stand before this one: then bypass.c says what follows from that. */
+/* The function in the MPI library.  bypass.c handles a library that comes before this one. */
 static void *native_find(const char *name)
 {
 	void *f = dlsym(RTLD_NEXT, name);

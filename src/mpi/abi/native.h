@@ -1,9 +1,9 @@
 /*
  * native.h - the MPI library below the layer, through saved pointers.
  *
- * The layer defines both MPI_X and PMPI_X, because Fortran bindings and tools call
- * either.  So the library's own PMPI_X is reached through a pointer, which
- * dlsym(RTLD_NEXT) returned when this library was loaded.
+ * The layer defines both MPI_X and PMPI_X, because Fortran bindings and tools call either.  The
+ * library's own PMPI_X is reached through a pointer that dlsym(RTLD_NEXT) returns when this library
+ * is loaded.  The rest of the layer calls the library through these pointers only, never by name.
  */
 #ifndef RAILMPI_NATIVE_H
 #define RAILMPI_NATIVE_H
@@ -91,7 +91,9 @@
 #define NATIVE_PARTITIONED(X)
 #endif
 
-/* Open MPI's Fortran handles are indices that the library assigns; MPICH's are those of C. */
+/*
+ * Open MPI's Fortran handles are indices that the library assigns; MPICH's equal the handles of C.
+ */
 #if RG_OPENMPI
 #define NATIVE_FORTRAN(X) X(Request_c2f) X(Request_f2c) X(Message_c2f) X(Message_f2c)
 #else
@@ -122,8 +124,8 @@ struct native {
 extern struct native native;
 
 /*
- * Define MPI_name and, as the same function, PMPI_name.
- * Usage: BOTH(Send) at file scope behind the definition of MPI_Send.
+ * Define MPI_name and, as the same function, PMPI_name. Usage: BOTH(Send) at file scope after the
+ * definition of MPI_Send.
  */
 #define BOTH(name) BOTH_(MPI_##name, PMPI_##name)
 #define BOTH_(mpi, pmpi) __typeof__(pmpi) pmpi __attribute__((alias(#mpi)))
@@ -141,14 +143,13 @@ extern struct native native;
 #endif
 
 /*
- * This rank alone cannot go on, and others may send or wait already, so nothing else will do in place
- * of what it should: one line, and the job ends.
+ * Print one line and end the job.  This rank cannot go on alone, and other ranks may send to it or
+ * wait for it already.
  */
 _Noreturn void native_end(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /*
- * The library was asked, by a call that moves nothing, whether it takes certain arguments; this is its
- * error.  Does it refuse them?  A failure of another kind, such as of memory, would be no answer: it
- * ends the job.
+ * True: the library refuses certain arguments.  `error` is the result of a call that moves nothing
+ * and asks for that.  A failure of another kind, such as lack of memory, ends the job.
  */
 bool native_refuses(int error);
 

@@ -1,8 +1,7 @@
 /*
- * allgather.c - MPI_Allgather(v).  ring and doubling send a rank's own block from where it is, and
- * it is put in its place beside that or at the end: a block that was just copied is in this core's
- * cache alone, and what copies it from there takes up to three times as long.  The others put it in
- * its place first.
+ * allgather.c - MPI_Allgather(v).  Ring and doubling send a rank's own block from its buffer and
+ * copy it to its place in the result later.  A peer that reads a block just copied, still in this
+ * core's cache, takes up to three times as long.  The other algorithms copy the block first.
  */
 #include <stdlib.h>
 
@@ -15,7 +14,7 @@
 
 struct gather {
 	struct coll_blocks to;
-	struct coll_block own;		/* where it is: also in its place, if `placed` */
+	struct coll_block own;		/* if `placed`, the block's place in the result */
 	int rank;
 	bool placed;
 };
@@ -56,7 +55,7 @@ static void both_ways(struct coll *k, struct coll_block right_out, struct coll_b
 	coll_wait_all(k, m, 4);
 }
 
-/* What begins at `from`, of `bytes` bytes of a block in plain bytes. */
+/* The `bytes` bytes at `from` of a block in plain bytes. */
 static struct coll_block piece(struct coll_block plain, size_t from, size_t bytes)
 {
 	return coll_bytes((char *)plain.buf + from, bytes);
@@ -172,7 +171,7 @@ static void gather_all(struct coll *k, struct gather *g, size_t bytes)
 	}
 }
 
-/* The caller's block, or the one that stands in its place already. */
+/* The caller's block, or the block that is in its place already. */
 static void gather_own_set(struct gather *g, const struct coll *k, const struct coll_block *from)
 {
 	struct coll_block here = coll_block_at(&g->to, k->rank);

@@ -1,8 +1,8 @@
 /*
  * alltoall.c - MPI_Alltoall, MPI_Alltoallv, MPI_Alltoallw.
  *
- * The three differ in their blocks only.  With MPI_IN_PLACE the blocks to send are copied
- * first; long ones, of which both ends know that they are long, are swapped piece by piece afterwards.
+ * The three differ in their blocks only.  With MPI_IN_PLACE the blocks to send are copied first;
+ * long blocks, known as long at both ends, are swapped piece by piece afterwards.
  */
 #include <stdlib.h>
 
@@ -25,7 +25,9 @@ static void copy_own(struct coll *k, const struct trade *t)
 
 /* ---- pairwise ------------------------------------------------------------------------------- */
 
-/* One partner after the other; among a power of two of ranks it is the same both ways. */
+/*
+ * Partners come one after the other; among a power of two of ranks a partner is the same both ways.
+ */
 static void alltoall_pairwise(struct coll *k, const struct trade *t)
 {
 	bool same = (k->size & (k->size - 1)) == 0;
@@ -136,7 +138,7 @@ static bool is_long(struct coll_block b)
 	return coll_size(b) > RAIL_PART_BYTES;
 }
 
-/* Of blocks that are not long: from becomes a copy, in plain bytes, of what t->to holds. */
+/* Short blocks only: `from` becomes a copy, in plain bytes, of the blocks of t->to. */
 static struct trade trade_copy(struct coll *k, const struct trade *t)
 {
 	const size_t list = (size_t)k->size * sizeof(*t->to.list);

@@ -33,7 +33,7 @@ static const char *const algorithm_names[COLL_ALGORITHMS] = {
 	[COLL_RABENSEIFNER] = "rabenseifner",
 };
 
-/* Where not all that it needs holds, another one is used, which needs nothing. */
+/* An algorithm whose needs do not all hold is replaced by `otherwise`, which needs nothing. */
 struct candidate {
 	enum coll_algorithm algorithm;
 	unsigned needs;
@@ -129,7 +129,7 @@ static const struct family {
 	},
 };
 
-/* What --coll says. */
+/* The value of --coll. */
 struct setting {
 	enum coll_algorithm forced[COLL_COUNT];		/* COLL_AUTO: not this one */
 	struct coll_rules rules;
@@ -137,7 +137,10 @@ struct setting {
 
 static struct setting now;
 
-/* What the last collective was given, for railmpi_coll_used: threads may have several at once. */
+/*
+ * The last collective's algorithm and bytes, for railmpi_coll_used; threads may have several at
+ * once.
+ */
 static _Atomic int used_algorithm;
 static _Atomic size_t used_bytes;
 
@@ -197,7 +200,7 @@ static bool family_has(const struct family *f, enum coll_algorithm a)
 	return false;
 }
 
-/* What --coll NAME= takes, or only what a rule of a file can say. */
+/* The algorithm is accepted by --coll NAME= (option), or by a rule of a file. */
 static bool is_accepted(const struct family *f, enum coll_algorithm a, bool option)
 {
 	return family_has(f, a) || (option && (a == COLL_AUTO || a == COLL_LIBRARY));
@@ -270,7 +273,7 @@ int coll_names(const char *collective, const char *algorithm, enum coll_id *id,
 	return rc;
 }
 
-/* What becomes of @FILE. */
+/* The treatment of @FILE. */
 enum files { FILES_NAMED, FILES_READ, FILES_REFUSED };
 
 static int file_parse(const char *path, struct setting *set, enum files files, char *why,
@@ -348,7 +351,7 @@ uint64_t coll_digest(void)
 	uint64_t digest = 0;
 	int id;
 
-	/* What comes first counts for more: the order of rules is part of it. */
+	/* The digest depends on the order of rules. */
 	for (id = 0; id < COLL_COUNT; id++) {
 		short i = now.rules.first[id];
 

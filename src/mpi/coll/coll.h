@@ -1,9 +1,9 @@
 /*
  * coll.h - collectives of routed communicators, over messages of this layer.
  *
- * The path of a call:  the MPI call at the end of its family's file (does the library
- * have to refuse the arguments?) -> coll.c (which algorithm?) -> the algorithm ->
- * coll_data.c (its messages) -> send.c, match.c.
+ * The path of a call:  the MPI call at the end of its family's file (arguments that the library
+ * must refuse?) -> coll.c (which algorithm?) -> the algorithm -> coll_data.c (its messages) ->
+ * send.c, match.c.
  *
  *	barrier.c  bcast.c  allgather.c  alltoall.c
  *	allreduce.c  reduce.c  rooted.c  scan.c
@@ -16,31 +16,30 @@
  *    routed (an intercommunicator never is), and --coll.  For a reduction, also whether the
  *    library has the operation for the type; MPI requires both to be the same on all ranks.
  *    Nonblocking and neighbourhood collectives are executed by the library.
- *  - The algorithm is chosen by --coll, else by rules of its files, else by the table of
- *    coll.c.  The choice depends on n and on the bytes of the type signature, which MPI
- *    requires to be the same on all ranks.  It never depends on datatypes, whose layouts may
- *    differ.
- *  - Messages belong to the communicator's collective record (comm.c), which has a context
- *    of its own.  Their tag is the number of the collective on that communicator, so that a
- *    message left over from one collective never matches a receive of the next.
+ *  - The algorithm is chosen by --coll, else by rules of its files, else by the table of coll.c.
+ *    The choice depends on n and on the bytes of the type signature, which MPI requires to be the
+ *    same on all ranks.  The choice never depends on datatypes, whose layouts may differ.
+ *  - Messages belong to the communicator's collective record (comm.c), which has a context of its
+ *    own.  A message's tag is the number of the collective on that communicator, so that a message
+ *    left over from one collective never matches a receive of the next.
  *  - A block of no bytes is not sent: both ends know its size.
  *  - Reductions keep the order of ranks, a0 op a1 op ..., unless the operation commutes.
  *    Every rank gets the same bits.
- *  - Calls with wrong arguments go to the library, which raises its usual error.  After an
- *    error, a lost rank's too (lost.h), the algorithm goes on, so that other ranks do not wait
- *    for ever; the call returns the first error.  What a rank has then may be anything, so it
- *    sends no more data: an empty message in place of each, and one byte in place of an empty
- *    message (coll_signal).  Either is an error at its receiver, which goes on in the same way.
- *    So a rank whose call succeeds has the right result.  Without memory the job ends, since
- *    other ranks would wait for ever.
- *  - Where a rank is lost, another may have had its own error, and never call the collective.  So
- *    from some seconds later on, collectives of that communicator do not wait: messages that
- *    have not begun are withdrawn.  What others send for such a collective afterwards is received
- *    and dropped (lost_watch).
+ *  - Calls with wrong arguments go to the library, which raises its usual error.  After an error, a
+ *    lost rank's too (lost.h), the algorithm goes on, so that other ranks do not wait for ever; the
+ *    call returns the first error.  The data of a rank with an error may be wrong, so the rank
+ *    sends no more of it: an empty message in place of each, and one byte in place of an empty
+ *    message (coll_signal).  Either is an error at its receiver, which goes on in the same way.  A
+ *    rank whose call succeeds has the right result.  Lack of memory ends the job, since other ranks
+ *    would wait for ever.
+ *  - After the loss of a rank another rank may have had its own error, and never call the
+ *    collective.  From some seconds later on, collectives of that communicator withdraw messages
+ *    that have not begun, in place of waiting.  Messages that others send for such a collective
+ *    afterwards are received and dropped (lost_watch).
  *
- * Costs.  n: number of ranks.  p: the largest power of two that is not above n.  lg: log2 n
- * rounded up.  a: time of a message of no bytes.  b: time per byte.  g: time to reduce a
- * byte.  m: bytes, of what stands below the collective's name.
+ * Costs.  n: number of ranks.  p: the largest power of two that is not above n.  lg: log2 n rounded
+ * up.  a: time of a message of no bytes.  b: time per byte.  g: time to reduce a byte.  m: bytes of
+ * the data named below the collective's name.
  *
  *	barrier		dissemination	lg a
  *			[Hensgen, Finkel, Manber 1988]
@@ -105,7 +104,7 @@ enum coll_id {
 };
 
 enum coll_algorithm {
-	COLL_AUTO,		/* by the table */
+	COLL_AUTO,		/* chosen by the table */
 	COLL_LIBRARY,		/* "native": executed by the MPI library */
 	COLL_DISSEMINATION, COLL_BINOMIAL, COLL_SCATTER_RING, COLL_CHAIN, COLL_BRUCK,
 	COLL_DOUBLING, COLL_RING, COLL_RING_RAILS, COLL_PAIRWISE, COLL_PAIRWISE_RAILS, COLL_LINEAR,
@@ -126,7 +125,7 @@ struct coll_rule {
 	int ranks;
 	size_t bytes;
 	enum coll_algorithm algorithm;
-	short next;		/* of the same collective: as `first` */
+	short next;		/* the collective's next rule, as `first` */
 };
 
 enum { COLL_RULES_MAX = 1024 };

@@ -26,7 +26,7 @@
 
 enum { LINE = 64 };
 
-/* What goes through a rendezvous is registered once and for all; larger ones are given back. */
+/* Blocks for a rendezvous are registered once and for all; larger blocks are given back. */
 enum { REGISTERED_BYTES = 8 << 10, POOLED_BYTES = 16 << 20 };
 
 static void *registered_get(size_t bytes)
@@ -198,7 +198,7 @@ static bool countable(MPI_Count count, const struct dtype *t)
 
 bool coll_block_set(struct coll_block *b, const void *buf, MPI_Count count, MPI_Datatype type)
 {
-	/* Of nothing, MPICH does not ask the type. */
+	/* MPICH ignores the type of an empty block. */
 	b->type = count ? coll_type(type) : &coll_byte_type;
 	b->buf = (void *)(uintptr_t)buf;
 	b->count = (size_t)count;
@@ -316,7 +316,10 @@ unsigned coll_rails_hold(const struct coll *k)
 
 /* ---- Messages ------------------------------------------------------------------------------- */
 
-/* A block that tells of an error: no bytes in place of data, a byte in place of a signal. */
+/*
+ * A message that tells the receiver of an error: empty in place of data, a byte in place of a
+ * signal.
+ */
 static struct coll_block failure_like(struct coll_block b)
 {
 	static unsigned char byte;
@@ -395,7 +398,7 @@ static int rank_of(const struct comm *c, const struct rail_peer *peer)
 	return rank;
 }
 
-/* Nothing may ever match it.  Once for each message: what is under way goes on. */
+/* A message that nothing may ever match is withdrawn, once; a message under way goes on. */
 static void message_withdraw(struct coll *k, struct coll_message *m)
 {
 	if (m->withdrawn)
@@ -406,7 +409,7 @@ static void message_withdraw(struct coll *k, struct coll_message *m)
 	lost_withdraw(&m->req, k->comm->lost);
 }
 
-/* The receiver of a cancelled message, if it comes at last, is told of the error. */
+/* The receiver is told, in case it comes at last. */
 static void cancelled(struct coll *k, struct coll_message *m)
 {
 	const int to = rank_of(k->comm, m->req.op.peer);

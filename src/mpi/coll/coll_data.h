@@ -15,8 +15,8 @@
 /* Returned by the implementation of an MPI call: the library is to execute it, for this reason. */
 enum {
 	COLL_BY_OPTION = -NATIVE_OPTION,	/* --coll */
-	COLL_BY_OPERATION = -NATIVE_OPERATION,	/* it does not have it for the type */
-	COLL_BY_ARGUMENTS = -NATIVE_ARGUMENTS,	/* it raises its usual error */
+	COLL_BY_OPERATION = -NATIVE_OPERATION,	/* the library lacks it for the type */
+	COLL_BY_ARGUMENTS = -NATIVE_ARGUMENTS,	/* the library raises its usual error */
 };
 
 enum { COLL_TEMPS = 8 };
@@ -77,7 +77,7 @@ struct coll_block coll_range(struct coll_block b, size_t from, size_t bytes, str
 /* MPI_ERR_TRUNCATE if `to` is smaller than `from`. */
 void coll_copy(struct coll *k, struct coll_block from, struct coll_block to);
 
-/* One block for each rank. */
+/* Blocks, one for each rank. */
 struct coll_blocks {
 	struct coll_block first;	/* without list: the blocks follow each other */
 	struct coll_block *list;	/* malloc'ed; or NULL */
@@ -121,10 +121,10 @@ static inline MPI_Aint coll_displ_at(const struct coll_counts *a, int i)
 	return a->wide ? ((const MPI_Aint *)a->displs)[i] : ((const int *)a->displs)[i];
 }
 
-/* Block i is displs[i] extents behind buf.  Free b->list.  False: the library would refuse it. */
+/* Block i is at displs[i] extents from buf.  Free b->list.  False: the library would refuse it. */
 bool coll_blocks_set(struct coll_blocks *b, int n, const void *buf, struct coll_counts a,
 		     MPI_Datatype type);
-/* Block i has types[i], displs[i] bytes behind buf. */
+/* Block i has types[i] and is at displs[i] bytes from buf. */
 bool coll_blocks_set_typed(struct coll_blocks *b, int n, const void *buf, struct coll_counts a,
 			   const MPI_Datatype types[]);
 

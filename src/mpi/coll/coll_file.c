@@ -21,7 +21,7 @@ enum { FILE_BYTES = 64 << 10, RANKS_MAX = 1 << 20, WORDS = 4 };
 
 static const char accepted[] = " (accepted: COLLECTIVE RANKS BYTES ALGORITHM)";
 
-/* Where a file is wrong, and what is said of it. */
+/* A wrong line of a file, and the message about it. */
 struct file_line {
 	const char *path;
 	int line;			/* 0: none */

@@ -11,7 +11,7 @@
 
 /* ---- Which operation ------------------------------------------------------------------------ */
 
-/* Those that all ranks have as long as they have the type; all of them commute. */
+/* Operations that all ranks have as long as they have the type; all of them commute. */
 static const MPI_Op predefined[] = {
 	MPI_SUM, MPI_MAX, MPI_MIN, MPI_PROD, MPI_LAND, MPI_LOR, MPI_LXOR, MPI_BAND, MPI_BOR, MPI_BXOR,
 	MPI_MAXLOC, MPI_MINLOC,
@@ -51,7 +51,7 @@ unsigned coll_reduction_holds(const struct coll_reduction *r, size_t count, int 
 
 /* ---- Applying them -------------------------------------------------------------------------- */
 
-enum { CALL_BYTES = 1 << 30 };	/* of one call: its number of elements is an int */
+enum { CALL_BYTES = 1 << 30 };	/* most bytes of a call: its number of elements is an int */
 
 void coll_apply(struct coll *k, const struct coll_reduction *r, const void *in, void *inout,
 		size_t count)

@@ -58,13 +58,13 @@ static inline struct coll_block coll_parts(const struct coll_reduction *r, void 
 }
 
 /*
- * Where n is no power of two: the first 2 (n - p) ranks form pairs, and the upper rank of a
- * pair takes part for both.  The order of ranks is kept.
+ * A number of ranks n that is no power of two: the first 2 (n - p) ranks form pairs, and the upper
+ * rank of a pair takes part for both.  The order of ranks is kept.
  */
 struct coll_fold {
 	int ranks;	/* p: ranks that take part */
 	int pairs;
-	int rank;	/* this rank's number among them; -1: its neighbour has its data */
+	int rank;	/* number of this rank among them; -1: its neighbour has its data */
 };
 
 static inline int coll_fold_real(const struct coll_fold *f, int rank)

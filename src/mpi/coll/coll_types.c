@@ -2,8 +2,8 @@
  * coll_types.c - which predefined operations of reductions a type has.
  *
  * The MPI library is asked, once for each type and operation, by a reduction among this process
- * alone.  So what it reduces beyond what MPI says (MPI_CHAR), what it lacks (MPI_COMPLEX32) and
- * what only it knows (types of Fortran's kinds and precisions) are treated as it treats them.
+ * alone.  Types that it reduces beyond MPI's rules (MPI_CHAR), types that it lacks (MPI_COMPLEX32)
+ * and types that only it knows (Fortran's kinds and precisions) are treated as it treats them.
  */
 #include "mpi/coll/coll_types.h"
 
@@ -13,7 +13,7 @@
 
 enum { ROOM = 128 };			/* an element of the largest predefined type, and more */
 
-/* One thread at a time: a communicator has one collective at a time. */
+/* Held during the reduction: a communicator has one collective at a time. */
 static pthread_mutex_t asking = PTHREAD_MUTEX_INITIALIZER;
 
 static bool library_has(MPI_Datatype handle, MPI_Op op)

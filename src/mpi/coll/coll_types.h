@@ -8,7 +8,7 @@
 #include "mpi/type/dtype.h"
 
 /*
- * Has the library this operation, the n-th of up to COLL_OPERATIONS, for the type?  No: also for
+ * True: the library has this operation, the n-th of up to COLL_OPERATIONS, for the type.  False for
  * all types that are not predefined.
  */
 enum { COLL_OPERATIONS = 16 };

@@ -39,7 +39,9 @@ static void *binomial_to_rank(struct coll *k, const struct coll_reduction *r, vo
 	return acc;
 }
 
-/* Where order matters, ranks are counted from 0, and rank 0 passes the result on. */
+/*
+ * Ranks are counted from 0 for an operation that does not commute, and rank 0 passes the result on.
+ */
 static void reduce_binomial(struct coll *k, const struct coll_reduction *r, void *mine,
 			    void *result, size_t count, int root)
 {

@@ -63,10 +63,10 @@ static void scatter_linear(struct coll *k, const struct rooted *s)
 
 /* ---- binomial: ranks counted from the root -------------------------------------------------- */
 
-/* The branch of v: so many blocks, v's own first. */
+/* The branch of v: `blocks` blocks, v's own first. */
 struct branch {
 	int v, bit, blocks;
-	size_t bytes;			/* of a block */
+	size_t bytes;			/* bytes of a block */
 	char *at;
 };
 
@@ -82,7 +82,7 @@ static void branch_set(struct coll *k, struct branch *b, int root, size_t bytes)
 	b->at = coll_temp(k, (size_t)b->blocks * bytes);
 }
 
-/* Those of the branch that begins `bit` above mine. */
+/* Blocks of the branch that begins `bit` above this rank's. */
 static struct coll_block branch_above(const struct branch *b, int bit)
 {
 	int blocks = bit < b->blocks - bit ? bit : b->blocks - bit;

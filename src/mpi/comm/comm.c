@@ -94,7 +94,7 @@ static struct comm *comm_alloc(MPI_Comm handle, const struct rail_way *way)
 	return c;
 }
 
-/* Inside layer_enter: from here on its messages find it. */
+/* Inside layer_enter.  Messages find the record from here on. */
 static void comm_insert(struct comm *c)
 {
 	comm_table_insert(c);
@@ -113,7 +113,7 @@ static uint64_t way_digest(const struct rail_way *w)
 	return d >> 1;	/* room for the complement below, as MPI_UINT64_T has no sign to mind */
 }
 
-/* The other ranks route it already: this one alone cannot do otherwise. */
+/* The other ranks route the communicator already, so a failure ends the job. */
 static void attribute_set(MPI_Comm handle, struct comm *c)
 {
 	if (native.Comm_set_attr(handle, comm_keyval, c))
@@ -150,20 +150,20 @@ int comm_adopt(MPI_Comm handle, const struct rail_way *wanted)
 		native.Barrier(handle);
 		return all[FAILED] ? -ENOMEM : -EINVAL;
 	}
-	/* All want to know: measured together, so not before that was agreed. */
+	/* The threshold is measured by all ranks together, so only after they have agreed on it. */
 	if (wanted->threshold == OPT_SPECIAL)
 		rc = calibrate(handle, wanted, &c->way.threshold);
 	if (rc) {
 		comm_abandon(c);
 		return rc;
 	}
-	/* The kind of memory of what is larger matters (send.c). */
+	/* The kind of memory matters to a message above this limit (send.c). */
 	c->way.eager = rail_eager_limit(layer.rails, &c->way);
 	c->collective->way = c->way;
 	c->context = all[CONTEXT];
 	c->collective->context = c->context | COMM_COLLECTIVE_CONTEXT;
 	attribute_set(handle, c);
-	atomic_fetch_add(&comm_epoch, 1);	/* it may be remembered as native */
+	atomic_fetch_add(&comm_epoch, 1);	/* a cache may hold it as native */
 	layer_enter();
 	comm_insert(c);
 	comm_insert(c->collective);
@@ -249,7 +249,7 @@ int comm_start(void)
 {
 	if (native.Comm_create_keyval(MPI_COMM_NULL_COPY_FN, comm_deleted, &comm_keyval, NULL))
 		return -ENOMEM;
-	atomic_fetch_add(&comm_epoch, 1);	/* what was looked up without rails */
+	atomic_fetch_add(&comm_epoch, 1);	/* look-ups made without rails are stale */
 	return 0;
 }
 

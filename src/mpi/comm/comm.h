@@ -23,14 +23,14 @@ struct source {
 	struct queue_link unexpected;	/* unmatched messages, in order of arrival */
 };
 
-/* A buffer that the program has attached, or not; the room that buffered sends have in it. */
+/* The buffer that the program has attached, if any, and the room of buffered sends in it. */
 struct attached {
 	bool here;
 	size_t capacity, used;
 	unsigned sends;			/* in flight */
 };
 
-/* Of a context: messages of collectives.  World ranks, in the upper half, do not reach it. */
+/* The bit of a context of collectives.  World ranks, in the upper half, do not reach it. */
 #define COMM_COLLECTIVE_CONTEXT (UINT64_C(1) << 63)
 
 struct comm {
@@ -39,14 +39,14 @@ struct comm {
 	struct rail_way way;
 	int rank, size;
 	int refs;			/* the communicator itself, and each operation on it */
-	struct rail_peer **peer;	/* by rank */
-	struct source *source;		/* by rank */
+	struct rail_peer **peer;	/* indexed by rank */
+	struct source *source;		/* indexed by rank */
 	struct queue_link posted_any;	/* receives from MPI_ANY_SOURCE, in post order */
 	struct queue_link unexpected_any;	/* every unmatched message, in order of arrival */
 	uint64_t stamp;			/* next post-order stamp */
 	int probed;			/* see lost_probed; MPI_PROC_NULL: nothing since the last watch */
 	int lost;			/* the error of a rank that is lost; 0: none is */
-	uint64_t lost_until_ns;		/* then: until when collectives wait for others */
+	uint64_t lost_until_ns;		/* then: collectives wait for others until here */
 	struct comm *next;		/* same hash bucket */
 	struct attached attached;	/* before that of the process: MPI_Comm_attach_buffer */
 	/*
@@ -55,7 +55,7 @@ struct comm {
 	 */
 	struct comm *collective;
 	unsigned collectives;		/* in such a record: collectives begun */
-	unsigned withdrawn;		/* ... the number behind the last one that was not waited for */
+	unsigned withdrawn;		/* ... the number after the last one that was withdrawn */
 };
 
 /* Collective over `handle`: route it in this way.  0 or -errno, the same on all its ranks. */

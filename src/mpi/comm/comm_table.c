@@ -21,7 +21,7 @@ static struct comm *buckets[BUCKETS];
 struct comm *comm_last_found;
 int comm_keyval = MPI_KEYVAL_INVALID;
 
-/* No program passes it, not even by mistake. */
+/* A handle that no program passes, not even by mistake. */
 #define NO_HANDLE ((MPI_Comm)(intptr_t)-1)
 
 _Atomic unsigned comm_epoch = 1;
@@ -74,7 +74,7 @@ void comm_table_each(void (*visit)(struct comm *c, uint64_t arg), uint64_t arg)
 struct comm *comm_lookup_slow(MPI_Comm handle, enum call call)
 {
 	struct comm_cache *k = &comm_cache;
-	/* Before the look: what is freed after it makes the answer stale. */
+	/* Read before the look: a communicator freed after it makes the answer stale. */
 	unsigned epoch = atomic_load(&comm_epoch);
 	struct comm *c = NULL;
 	int found = 0;
@@ -84,7 +84,7 @@ struct comm *comm_lookup_slow(MPI_Comm handle, enum call call)
 	if (layer.rails && native.Comm_get_attr(handle, comm_keyval, &c, &found) != MPI_SUCCESS)
 		return NULL;
 	if (calls_counted) {
-		/* The next call is to come here, too. */
+		/* The cache stays empty, so that the next call comes here, too. */
 		calls_count(call, found, handle);
 		return found ? c : NULL;
 	}
@@ -132,7 +132,7 @@ void comm_table_end(void)
 
 	for (b = 0; b < BUCKETS; b++)
 		while ((c = buckets[b])) {
-			/* Not freed by the program: detach it while its handle lives. */
+			/* The program has not freed it: detach it while its handle lives. */
 			if (c->handle != MPI_COMM_NULL)
 				native.Comm_delete_attr(c->handle, comm_keyval);
 			if (buckets[b] == c)	/* operations left over: an erroneous program */

@@ -53,14 +53,14 @@ static inline struct comm *comm_lookup_of(MPI_Comm handle, enum call call)
 	return comm_lookup_slow(handle, call);
 }
 
-/* The same for what is not counted. */
+/* The same, uncounted. */
 static inline struct comm *comm_lookup(MPI_Comm handle)
 {
 	return comm_lookup_of(handle, CALL_NONE);
 }
 
 struct comm *comm_by_context_slow(uint64_t context);
-extern struct comm *comm_last_found;		/* by its context; inside layer_enter */
+extern struct comm *comm_last_found;		/* the last found by context; inside layer_enter */
 
 /* NULL: not known (yet). */
 static inline struct comm *comm_by_context(uint64_t context)
@@ -70,7 +70,10 @@ static inline struct comm *comm_by_context(uint64_t context)
 	return likely(c && c->context == context) ? c : comm_by_context_slow(context);
 }
 
-/* Is the test true of any routed communicator?  Stops at the first, which test may change. */
+/*
+ * True: the test is true of a routed communicator.  The search stops at the first, which test may
+ * change.
+ */
 bool comm_some(bool (*test)(struct comm *c, uint64_t arg), uint64_t arg);
 
 void comm_unref_last(struct comm *c);		/* the last reference is gone */
@@ -80,11 +83,11 @@ void comm_unref_last(struct comm *c);		/* the last reference is gone */
 /* The attribute of a routed communicator that points to its record. */
 extern int comm_keyval;
 
-/* Inside layer_enter.  c->context is set; messages find the record from here on. */
+/* Inside layer_enter, with c->context set.  Messages find the record from here on. */
 void comm_table_insert(struct comm *c);
 /* Free a record that is not in the table. */
 void comm_free(struct comm *c);
-/* Inside layer_enter: each record, which visit may release its operations of. */
+/* Inside layer_enter: visit each record.  visit may release operations of the record. */
 void comm_table_each(void (*visit)(struct comm *c, uint64_t arg), uint64_t arg);
 /* Before MPI_Finalize: delete the attributes of all records that are left, and free them. */
 void comm_table_end(void);

@@ -27,8 +27,8 @@ enum { CODES_MAX = 32 };		/* lost ranks beyond them share the last code */
 
 struct code {
 	int mpi;			/* the error code */
-	unsigned index;			/* of the lost rank */
-	_Atomic bool untold;		/* its text is to be attached */
+	unsigned index;			/* the lost rank's */
+	_Atomic bool untold;		/* the text is not attached yet */
 };
 
 struct fate {
@@ -39,7 +39,7 @@ struct fate {
 static struct code code[CODES_MAX];
 static int code_count, code_used;	/* made at the start; assigned */
 static int elsewhere, several;
-static struct fate *fate;		/* by world rank */
+static struct fate *fate;		/* indexed by world rank */
 bool lost_some;
 static bool ended, watching_all;
 
@@ -232,13 +232,13 @@ bool lost_ended(void)
 
 /* ---- Who is waited for ---------------------------------------------------------------------- */
 
-/* Does u belong to a collective that this rank no longer waits for? */
+/* A message of a collective that this rank has withdrawn from. */
 static bool is_late(const struct comm *c, const struct unexpected *u)
 {
 	return !u->lost && ((c->withdrawn - 1 - (unsigned)u->tag) & INT_MAX) <= INT_MAX / 2;
 }
 
-/* Their senders wait until they are received. */
+/* Late messages are received and dropped, since their senders wait for that. */
 static void late_drop(struct comm *c)
 {
 	struct queue_link *l, *next;

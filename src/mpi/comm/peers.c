@@ -10,7 +10,7 @@ struct rail_peer **world_peer;
 unsigned *world_node_of;
 char (*world_host_of)[WORLD_HOST_BYTES];
 
-/* World ranks of a communicator's, behind as many of its own; free() them.  NULL: no memory. */
+/* The communicator's own ranks, then as many world ranks; free() them.  NULL: no memory. */
 static int *ranks_of(MPI_Comm comm, int size)
 {
 	int *ranks = malloc((size_t)size * 2 * sizeof(*ranks)), i;

@@ -8,8 +8,8 @@
 #include "rail/rail.h"
 
 /*
- * --threshold auto (calibrate.c): measure.  Collective over a communicator that is about to
- * be routed in this way.  0 or -errno on all its ranks.
+ * Measure for --threshold auto.  Collective over a communicator that is about to be routed in this
+ * way.  0 or -errno on all its ranks.
  */
 int calibrate(MPI_Comm handle, const struct rail_way *way, uint64_t *threshold);
 /* The result as text for people; "": not measured. */

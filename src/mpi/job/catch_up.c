@@ -1,10 +1,11 @@
 /*
- * catch_up.c - calls that ask the MPI library, behind messages over rails.
+ * catch_up.c - calls that ask the MPI library after messages over rails.
  *
  * A message over rails may overtake messages of the library's own that were sent before.  Natively
- * both take one way: where the later one has been received, the earlier ones are there.  So the first
- * call behind a message over rails that asks the library whether something has come, and does not
- * wait for it, lets the library look first.  MPI_Test and its like are in wait.c, probes in probe.c.
+ * both take one path: where the later one has been received, the earlier ones are there.  So the
+ * first call after a message over rails that asks the library whether something has come, and does
+ * not wait for it, lets the library look first.  MPI_Test and its like are in wait.c, probes in
+ * probe.c.
  */
 #include "mpi/job/catch_up.h"
 
@@ -14,9 +15,9 @@
 
 enum {
 	/*
-	 * Rounds of the library's progress.  MPICH takes one message from shared memory in a round, and
-	 * a sender has 64 cells there; Open MPI takes 31.  Behind a collective: all that each rank has
-	 * sent.  Behind a message: the little that its sender has just sent.
+	 * Rounds of the library's progress.  MPICH takes one message from shared memory in a round,
+	 * and a sender has 64 cells there; Open MPI takes 31.  After a collective: all that each
+	 * rank has sent.  After a message: the little that its sender has just sent.
 	 */
 	ROUNDS_COLLECTIVE = 64,
 	ROUNDS_MESSAGE = 4,

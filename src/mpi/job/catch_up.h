@@ -1,4 +1,4 @@
-/* catch_up.h - the MPI library has its turn behind events of rails. */
+/* catch_up.h - the MPI library has its turn after events of rails. */
 #ifndef RAILMPI_CATCH_UP_H
 #define RAILMPI_CATCH_UP_H
 
@@ -12,8 +12,8 @@
 void layer_catch_up_slow(unsigned events);
 
 /*
- * Before a call asks the MPI library whether something has come, outside layer_enter.  Natively what
- * was sent before a message that has been received would be there.
+ * Called before a call that asks the MPI library for arrivals, outside layer_enter.  Natively a
+ * message is there if a later one has been received.
  */
 static inline void layer_catch_up(void)
 {

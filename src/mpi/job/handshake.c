@@ -1,11 +1,11 @@
 /*
- * handshake.c - is every rank of the job there, with this layer?
+ * handshake.c - the handshake of all ranks of the job at the start.
  *
- * What follows is collective over MPI_COMM_WORLD.  A rank whose executable does not carry the layer
- * (one of an MPMD job, started without railgauge exec), or whose --over is native, takes no part in
- * it: the others would wait for ever, or meet collectives of its program.  So first word goes up a
- * binomial tree and down again, by messages of no bytes under the highest tag, and a wait for one has
- * a limit.  Rank r's parent is r without its lowest bit.
+ * The start of the layer is collective over MPI_COMM_WORLD.  A rank whose executable does not carry
+ * the layer (one of an MPMD job, started without railgauge exec), or whose --over is native, takes
+ * no part in it: the others would wait for ever, or meet collectives of its program.  So word first
+ * goes up a binomial tree and down again, by messages of no bytes under the highest tag, and a wait
+ * for such a message has a limit.  Rank r's parent is r without its lowest bit.
  */
 #include "mpi/job/handshake.h"
 
@@ -28,7 +28,7 @@ enum {
 	RANKS_TOLD = 64,
 };
 
-/* True when it is done before `limit_ns` are over. */
+/* True: the request is done before `limit_ns` are over. */
 static bool await(MPI_Request *request, uint64_t limit_ns)
 {
 	uint64_t until = rg_now_ns() + limit_ns;
@@ -54,7 +54,7 @@ static bool hear(int from, uint64_t limit_ns)
 	return await(&request, limit_ns);
 }
 
-/* The launcher ends the others, which know of nothing. */
+/* End the job with a line; the launcher ends the other ranks. */
 static void end_without(int rank)
 {
 	rg_errors_release(true);

@@ -1,4 +1,4 @@
-/* handshake.h - is every rank of the job there, with this layer? */
+/* handshake.h - the handshake of all ranks of the job at the start. */
 #ifndef RAILMPI_HANDSHAKE_H
 #define RAILMPI_HANDSHAKE_H
 

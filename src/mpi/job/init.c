@@ -46,11 +46,11 @@ void *ucp_disconnect_nb(void *ep)
 	return next ? next(ep) : NULL;
 }
 
-/* By all ranks, and no other rank's receive waits when it returns. */
+/* Called by all ranks; no receive of another rank waits when it returns. */
 static void end_together(void)
 {
 	MPI_Group all;
-	MPI_Comm comm;		/* where no receive of the program's waits; no attribute is copied */
+	MPI_Comm comm;		/* free of the program's receives and attributes */
 
 	native.Comm_group(MPI_COMM_WORLD, &all);
 	native.Comm_create(MPI_COMM_WORLD, all, &comm);
@@ -141,7 +141,7 @@ BOTH(Finalize);
 
 /* ---- Communicators ---------------------------------------------------------------------------- */
 
-/* The new communicator goes the way of its parent.  Collective over it. */
+/* Route the new communicator in the way of its parent.  Collective over the new one. */
 static int inherit(int rc, const struct comm *parent, MPI_Comm *made)
 {
 	int inter = 0;
@@ -244,7 +244,10 @@ int MPI_Dist_graph_create_adjacent(MPI_Comm comm, int indegree, const int source
 }
 BOTH(Dist_graph_create_adjacent);
 
-/* A rank with a wrong key finds that alone.  Its error may end the job, which rank 0's line must precede. */
+/*
+ * A rank with a wrong key finds that alone.  The error may end the job, so rank 0's line comes
+ * first.
+ */
 static int refuse_way(MPI_Comm comm, const char *why)
 {
 	MPI_Errhandler handler;

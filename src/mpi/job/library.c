@@ -73,7 +73,9 @@ unsigned ucp_worker_progress(void *worker)
 	return atomic_load_explicit(&ucx_progress, memory_order_relaxed)(worker);
 }
 
-/* Where the MPI library was loaded late, UCX is not behind this library. */
+/*
+ * UCX does not follow this library in the order of the loader if the MPI library was loaded late.
+ */
 static worker_progress_fn *ucx_find(void)
 {
 	worker_progress_fn *found;

@@ -1,6 +1,4 @@
-/*
- * library.h - the progress of the MPI library, from both sides.  progress.c decides when.
- */
+/* library.h - the progress of the MPI library.  progress.c decides when. */
 #ifndef RAILMPI_LIBRARY_H
 #define RAILMPI_LIBRARY_H
 
@@ -15,12 +13,12 @@
  */
 void library_start(int (*look)(void));
 void library_stop(void);
-/* Does it?  Libraries differ. */
+/* True: the library calls `look`.  Libraries differ. */
 bool library_calls(void);
 
 /* A round of the library's progress. */
 void library_turn(void);
-/* Many, one behind the other. */
+/* Many rounds in a row. */
 void library_turns(unsigned rounds);
 uint64_t library_turn_count(void);
 

@@ -91,7 +91,7 @@ static const struct opt trace_row = {
 		"FILE",
 };
 
-/* Those that MPI libraries, launchers and the layer leave to programs. */
+/* Signals that MPI libraries, launchers and the layer leave to programs. */
 static const struct opt_choice signals[] = {
 	{"none", 0, NULL}, {"HUP", SIGHUP, NULL}, {"USR1", SIGUSR1, NULL}, {"USR2", SIGUSR2, NULL},
 	{NULL, 0, NULL},
@@ -104,14 +104,17 @@ static const struct opt dump_signal_row = {
 	.help = "at this signal, print a rank's queues of each peer on stderr",
 };
 
-/* Of MPI_COMM_WORLD; a benchmark has a list of its own under this name, so not for others. */
+/*
+ * The way of MPI_COMM_WORLD.  Benchmarks have a list of their own under this name and leave the row
+ * out.
+ */
 static const struct opt over_row = {
 	.name = "over", .type = OPT_CHOICE, .carry = OPT_LOCAL,
 	.offset = offsetof(struct world_settings, over), .arg = "WAY", .standard = "auto",
 	.choices = over_choices, .help = "how point-to-point messages travel",
 };
 
-/* Of other programs: a benchmark has a ledger of its own, by way and size. */
+/* For other programs: a benchmark has a ledger of its own, by way and size. */
 static const struct opt ledger_row = {
 	.name = "ledger", .type = OPT_FLAG, .carry = OPT_LOCAL,
 	.offset = offsetof(struct world_settings, ledger),
@@ -209,7 +212,7 @@ struct rail_way world_way(const struct world_settings *s, int way)
 	bool named = way >= RAILMPI_SINGLE_RAIL, native_way = way == RAILMPI_NATIVE;
 
 	return (struct rail_way){
-		/* Nothing goes over the way of a native communicator. */
+		/* A native communicator sends nothing over rails: any policy will do. */
 		.policy = named || native_way ? RAIL_SINGLE : (enum rail_policy)(way - 1),
 		.rail = (uint8_t)(named ? way - RAILMPI_SINGLE_RAIL : 0),
 		.threshold = s->rail.threshold,

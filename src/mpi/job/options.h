@@ -17,7 +17,7 @@ struct world_settings {
 	const char *trace;	/* a file for each rank, see trace.h; NULL: none */
 	int dump_signal;	/* see dump.h; 0: none */
 	uint64_t start_limit_ns;	/* see handshake.c */
-	bool ledger;		/* of calls, at the end; see call_count.h */
+	bool ledger;		/* printed at the end; see call_count.h */
 };
 enum { WORLD_OVER_AUTO = -1 };
 

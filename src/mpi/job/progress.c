@@ -3,8 +3,8 @@
  *
  *  - In a thread that waits in a call of this layer: layer_poll.  It also gives the MPI library
  *    its turns, because a peer may wait for that.
- *  - In the MPI library's own progress, while the program waits natively, if the library calls
- *    the layer there (library.c).
+ *  - In the MPI library's own progress, while the program waits natively, if the library calls the
+ *    layer there (library.c).
  *  - In a progress thread, while the program computes, and while it waits natively in another
  *    library.  It drives the transport only, never MPI.  It polls while an operation of this
  *    layer is in flight or an offered message (RTS) has not been received.  Otherwise it polls
@@ -67,7 +67,7 @@ static long process_barrier(int command)
 	return syscall(__NR_membarrier, command, 0, 0);
 }
 
-/* Where the process has one thread, this waits for nothing; later for a grace period of RCU. */
+/* The call waits for nothing while the process has one thread, later for a grace period of RCU. */
 __attribute__((constructor)) static void bias_early(void)
 {
 	process_barrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED);
@@ -113,9 +113,8 @@ void layer_leave_slow(void)
 }
 
 /*
- * The progress thread's half of the bias: announce, make every thread of the process
- * pass a barrier, look.  After that either the program saw the announcement or
- * we see that it is inside.
+ * The progress thread's half of the bias: announce, make every thread of the process pass a
+ * barrier, look.  After that either the program saw the announcement or we see that it is inside.
  */
 static bool progress_thread_enter(void)
 {
@@ -141,7 +140,7 @@ static void progress_thread_leave(void)
 
 /* ---- Inside the MPI library's progress ------------------------------------------------- */
 
-/* Where calling the MPI library is forbidden. */
+/* Progress of rails where calls of the MPI library are forbidden. */
 static int transport_progress(int (*progress)(struct rail_ctx *rails))
 {
 	int events;
@@ -223,7 +222,7 @@ static int progress_thread_look(int (*progress)(struct rail_ctx *rails))
 	return events;
 }
 
-/* What the signal of --dump-signal asks for; if the program is inside, at the next look. */
+/* Print the queues for --dump-signal; while the program is inside, that waits for the next look. */
 static void progress_thread_dump(void)
 {
 	pthread_mutex_lock(&fork_mutex);
@@ -290,7 +289,7 @@ static bool progress_thread_may_serve(void)
 	return true;
 }
 
-/* Look at least once: the program may have cancelled a send, or a peer want a connection. */
+/* Looks at least once: the program may have cancelled a send, or a peer may want a connection. */
 static void progress_thread_sleep(void)
 {
 	uint64_t seen;
@@ -332,7 +331,7 @@ static void *progress_thread_main(void *unused)
 			progress_thread_dump();
 		now = layer_polls();
 		if (now != seen) {
-			/* It polls by itself: keep out of its way. */
+			/* The program polls by itself: keep out of its way. */
 			tick_ns = tick_ns * 2 < TICK_MAX_NS ? tick_ns * 2 : TICK_MAX_NS;
 			seen = now;
 			continue;
@@ -384,7 +383,7 @@ static void let_others_in(bool yield)
 }
 
 /*
- * Nothing for the MPI library in the first microsecond, so that a message that is about to come is
+ * The MPI library gets no turn in the first microsecond, so that a message that is about to come is
  * found at once; then a turn in each round.
  */
 static void poll_idle(unsigned *idle)

@@ -29,33 +29,33 @@ extern struct layer {
 	_Atomic unsigned progress_thread_sleeps;
 	_Atomic uint64_t polls;		/* grows whenever the program polls the transport */
 	_Atomic unsigned pending;	/* operations in flight, posted receives, open offers */
-	_Atomic unsigned events;	/* of rails; messages are among them */
-	_Atomic unsigned caught_up;	/* events that the MPI library has had its turn behind */
+	_Atomic unsigned events;	/* events of rails, messages among them */
+	_Atomic unsigned caught_up;	/* events after which the MPI library has had its turn */
 	_Atomic bool collected;		/* a collective has ended since */
 	unsigned looks;			/* calls in a row that polled once and found nothing */
 	unsigned large;			/* nonblocking sends above eager size since the last poll */
 	bool oversubscribed;
 	bool transport_only;		/* progress thread, or inside the library: no MPI calls */
-	struct call_count *call;	/* whose bytes are counted; see call_count.h */
+	struct call_count *call;	/* the call whose bytes are counted; see call_count.h */
 	pthread_mutex_t mutex;
 	int world_rank, world_size;
 	int tag_ub;
 	unsigned nodes;
-	MPI_Request sentinel;		/* never matched: PMPI_Test on it drives the library */
+	MPI_Request sentinel;		/* matches nothing: PMPI_Test of it drives the library */
 	MPI_Comm self;			/* dup of MPI_COMM_SELF */
 } layer;
 
-/* At rails, for the ledger; inside layer_enter. */
+/* Looks at rails, for the ledger; inside layer_enter. */
 extern struct layer_looks {
-	uint64_t library;		/* in the MPI library's progress */
-	uint64_t thread;		/* by the progress thread */
+	uint64_t library;		/* looks in the MPI library's progress */
+	uint64_t thread;		/* looks of the progress thread */
 } layer_looks;
 
 void layer_enter_slow(void);
 void layer_leave_slow(void);
 void layer_wake_progress_thread(void);
 
-/* One thread at a time writes, the progress thread reads: no locked instruction. */
+/* A plain store: a single thread at a time writes, and the progress thread reads. */
 static inline unsigned layer_pending(void)
 {
 	return atomic_load_explicit(&layer.pending, memory_order_relaxed);
@@ -87,8 +87,8 @@ static inline void layer_enter(void)
 }
 
 /*
- * The same without a call; false: nothing is entered, layer_enter has to wait or to lock.  What
- * is entered may be entered once more.
+ * The same without a call.  False: nothing is entered, since layer_enter has to wait or to lock.
+ * True: the section may be entered once more.
  */
 static inline bool layer_enter_straight(void)
 {
@@ -111,7 +111,7 @@ static inline void layer_leave(void)
 	atomic_store_explicit(&layer.busy, 0, memory_order_release);
 }
 
-/* Inside layer_enter: a call that has no communicator to look up; see call_count.h. */
+/* Count a call that looks no communicator up (call_count.h).  Inside layer_enter. */
 static inline void layer_count(enum call call)
 {
 	struct call_count *k = &calls[call];
@@ -140,11 +140,11 @@ static inline int layer_progress(void)
 	return events;
 }
 
-/* One round of a waiting loop: progress, or yield.  *idle counts rounds without an event. */
+/* A round of a waiting loop: progress, or yield.  *idle counts rounds without an event. */
 void layer_poll(unsigned *idle);
 /*
- * A turn of the MPI library, whose own messages want its help.  Under MPI_THREAD_MULTIPLE at the
- * next layer_leave: the library may hold a lock of its own while it calls the program.
+ * A turn of the MPI library, for its own messages.  Under MPI_THREAD_MULTIPLE the turn comes at the
+ * next layer_leave, since the library may hold a lock of its own while it calls the program.
  */
 void layer_drive_native(void);
 
@@ -163,8 +163,8 @@ static inline bool layer_owes_turn(void)
 void layer_look_on(void);
 
 /*
- * In a call that returns whatever has happened, as MPI_Test: a loop of them is a wait.  What has
- * come before, however much of it, is seen.
+ * Progress in a call that does not wait, such as MPI_Test; a loop of such calls is a wait.  All
+ * events that came before are seen.
  */
 static inline void layer_look(void)
 {

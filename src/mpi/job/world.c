@@ -1,8 +1,8 @@
 /*
  * world.c - the job: agreement on a fabric, rails opened, addresses of all peers.
  *
- * Collective over MPI_COMM_WORLD, by a handful of native collectives: one Allgather (places
- * and options of all ranks), an Allreduce behind each step that can fail, one Allgather of
+ * The start is collective over MPI_COMM_WORLD, by a handful of native collectives: an Allgather of
+ * hosts and options of all ranks, an Allreduce after each step that can fail, an Allgather of
  * addresses.  After a failure all ranks return an error and one of them prints it.
  */
 #include "mpi/job/world.h"
@@ -38,7 +38,7 @@
 #include "util/err.h"
 #include "util/random.h"
 
-/* What every rank tells all others. */
+/* A rank's message to all others. */
 struct hello {
 	char host[WORLD_HOST_BYTES];
 	uint64_t option[OPT_ROWS_MAX];	/* opt_digest of each value, by row */
@@ -199,7 +199,7 @@ static int choose_fabric(const struct hello *all, bool *soft)
 	return 0;
 }
 
-/* Its rank among those of its node, and a name for what only they share. */
+/* The rank among the ranks of its node, and a name for resources that only these share. */
 static void place_among_neighbours(struct rail_config *cfg)
 {
 	int i;
@@ -415,7 +415,7 @@ int world_start(void)
 	struct rail_way w;
 	int way, rc;
 
-	/* What is wrong is said once, by railmpi_open. */
+	/* Errors are printed once, by railmpi_open. */
 	rg_errors_hold();
 	rc = world_options();
 	rg_errors_release(false);
@@ -438,7 +438,9 @@ int world_start(void)
 	return rc;
 }
 
-/* No rails were wanted: without a word to other ranks, which may not have been asked. */
+/*
+ * Warn that no rails were wanted, without a message to other ranks, which may not have been asked.
+ */
 static void nothing_to_tell(void)
 {
 	int rank;

@@ -1,8 +1,8 @@
 /*
  * isendrecv.c - MPI_Isendrecv and MPI_Isendrecv_replace: one request for a send and a receive.
  *
- * The program's request stands for two internal ones, its parts, to which it alone refers.
- * It is done when both parts are.  Its status is that of the receive.
+ * The program's request has two internal ones, its parts; no other handle refers to them.  The
+ * request is done when both parts are.  The status is the receive's.
  */
 #include "mpi/abi/abi.h"
 #include "mpi/abi/args.h"
@@ -18,7 +18,7 @@
 
 #ifdef HAVE_MPI_ISENDRECV
 
-/* It goes on by itself, unless it is complete already. */
+/* The part goes on by itself, unless it is complete already. */
 static void part_let_go(struct req *part, struct req *whole)
 {
 	part->whole = whole;
@@ -48,7 +48,7 @@ static void part_send(struct comm *c, struct req *part, const struct message_arg
 {
 	int rc = m ? send_beside(c, part, m, mode) : 1;
 
-	/* Nothing is in flight: what was not begun is complete. */
+	/* A send that has not begun is complete: nothing is in flight. */
 	if (rc) {
 		part->done = true;
 		part->error = rc < 0 ? lost_error_of(c->peer[m->rank], rc) : MPI_SUCCESS;

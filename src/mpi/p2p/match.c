@@ -33,7 +33,7 @@ static void recv_status(struct req *r, int source, int tag, size_t bytes)
 		r->bytes = bytes;
 }
 
-/* From a copy: scatter the bytes of a datatype that is not in one piece. */
+/* Scatter the bytes of a copy into the buffer of a datatype that is not in one piece. */
 static void recv_unpack(struct req *r, const void *bytes)
 {
 	if (!r->type)
@@ -64,7 +64,7 @@ static void recv_rendezvous_done(struct rail_op *op, int status)
 
 void (*recv_done)(struct rail_op *op, int status) = recv_rendezvous_done;
 
-/* Not into the program's buffer: into a copy, or in parts if that would be large.  0 or -ENOMEM. */
+/* Receive into a copy, or in parts if the copy would be large.  0 or -ENOMEM. */
 static int recv_apart(struct req *r, struct rail_buf *b)
 {
 	b->frame = NULL;
@@ -86,7 +86,7 @@ static void recv_rendezvous(struct req *r, struct rail_peer *peer, uint64_t hand
 		rc = recv_apart(r, &b);
 	r->op.done = recv_done;
 	rc = rc ? rc : rail_accept(peer, handle, &b, &r->op);
-	/* Memory that adapters cannot have, such as a file's: a copy they can. */
+	/* Adapters refuse some memory, such as a file's; they take a copy. */
 	if (unlikely(rc == -EFAULT && b.addr == r->buf)) {
 		rc = recv_apart(r, &b);
 		rc = rc ? rc : rail_accept(peer, handle, &b, &r->op);
@@ -199,7 +199,7 @@ static bool offer_forget(struct comm *c, uint64_t rendezvous)
 	return true;
 }
 
-/* In no queue is what MPI_Mprobe has taken out: it will be received. */
+/* A message that MPI_Mprobe has taken out is in no queue: it will be received. */
 bool match_on_cancel(void *user, uint64_t rendezvous)
 {
 	return comm_some(offer_forget, rendezvous) ||
@@ -220,7 +220,7 @@ void match_unexpected_status(const struct unexpected *u, MPI_Status *status)
 
 /* ---- Beginnings and ends ------------------------------------------------------------------- */
 
-/* One message of the early queue meets its communicator, as if it came now. */
+/* A message of the early queue meets its communicator, as if it came now. */
 static void unexpected_replay(struct comm *c, struct unexpected *u)
 {
 	struct req *r = match_message(c, u->source, u->tag);

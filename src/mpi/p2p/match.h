@@ -19,22 +19,22 @@
 
 struct unexpected;
 
-/* The end of an operation of librail: a pointer, so that trace.c can stand before it. */
+/* The end of an operation of librail: a pointer, so that trace.c can put its own function first. */
 extern void (*recv_done)(struct rail_op *op, int status);
 /* Receive a message that MPI_Mprobe removed from the queues. */
 void recv_unexpected(struct comm *c, struct req *r, const struct message_args *m,
 		     struct unexpected *u);
-/* recv_start: r is initialised and meets u, the answer of match_receive. */
+/* The end of recv_start: r is initialised and meets u, the answer of match_receive. */
 void recv_waiting(struct req *r, struct unexpected *u);
 void match_unexpected_status(const struct unexpected *u, MPI_Status *status);
-/* It is in no queue: complete it with this error, since that rank is lost. */
+/* Complete a receive that is in no queue with this error, since the source is lost. */
 void recv_lost(struct req *r, int source, int error);
 void match_on_message(void *user, const struct rail_message *msg);
 bool match_on_cancel(void *user, uint64_t rendezvous);
 /* Match the messages that arrived before their communicator's constructor returned. */
 void match_replay_early(struct comm *c);
 
-/* For an operation of this communicator; sets all that does not depend on a message. */
+/* Set all of a receive that does not depend on a message. */
 static inline void recv_init(struct comm *c, struct req *r, const struct message_args *m)
 {
 	r->kind = REQ_RECV;

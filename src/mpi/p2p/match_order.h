@@ -32,7 +32,7 @@ static inline bool tag_matches(int wanted, int tag)
 	return wanted == tag || wanted == MPI_ANY_TAG;
 }
 
-/* Is there a message that a receive from this source may have to take? */
+/* True: a message waits that a receive from this source may have to take. */
 static inline bool match_waits(const struct comm *c, int source)
 {
 	return !queue_empty(source == MPI_ANY_SOURCE ? &c->unexpected_any :
@@ -42,7 +42,7 @@ static inline bool match_waits(const struct comm *c, int source)
 /*
  * A receive with its source and tag meets the messages that wait: the first of them that it
  * matches, which is in no queue any more, or a notice (unexpected.h), which remains.  NULL: the
- * receive is posted, behind all before it.  `quiet`: match_waits was false.
+ * receive is posted, after all before it.  `quiet`: match_waits was false.
  */
 static inline struct unexpected *match_receive(struct comm *c, struct req *r, bool quiet)
 {

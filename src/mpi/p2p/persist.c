@@ -360,7 +360,7 @@ static int start(MPI_Request *request)
 	if (!layer.rails || !abi_request_ours(handle)) {
 		if (unlikely(calls_counted))
 			calls_count(CALL_Start, false, MPI_COMM_NULL);
-		layer_catch_up();	/* of a partitioned message: its other end may be ready */
+		layer_catch_up();	/* the other end of a partitioned message may be ready */
 		/* Another thread may post a request in a variable that has none. */
 		return native.Start(handle == MPI_REQUEST_NULL ? &handle : request);
 	}

@@ -107,7 +107,7 @@ int MPI_Iprobe(int source, int tag, MPI_Comm comm, int *flag, MPI_Status *status
 }
 BOTH(Iprobe);
 
-/* As req_handle and req_handle_set. */
+/* The counterparts of req_handle and req_handle_set. */
 static inline MPI_Message message_in(const MPI_Message *at)
 {
 	return __atomic_load_n(at, __ATOMIC_RELAXED);

@@ -1,11 +1,11 @@
-/* queue.h - circular doubly linked lists; the head is a link, too. */
+/* queue.h - circular doubly linked lists, whose head is a link, too. */
 #ifndef RAILMPI_QUEUE_H
 #define RAILMPI_QUEUE_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Doubly linked, embedded in the member as `links[which]`. */
+/* A link of a doubly linked list, embedded in the member. */
 struct queue_link { struct queue_link *next, *prev; };
 
 #define queue_entry(ptr, type, member) ((type *)((char *)(ptr)-offsetof(type, member)))

@@ -1,4 +1,4 @@
-/* request.c - requests of the layer: a slab that never moves; a handle stands for a slot. */
+/* request.c - requests of the layer: slots of a slab that never moves, one for each handle. */
 #include "mpi/p2p/request.h"
 
 #include <errno.h>
@@ -63,7 +63,7 @@ static void handles_place(void)
 }
 #endif
 
-/* Once: who asks again and again is told so by errors. */
+/* Printed once; further requests only fail. */
 static void say_full(bool all)
 {
 	static bool said;

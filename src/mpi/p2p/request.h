@@ -5,9 +5,9 @@
  * complete before its call returns takes none: all of them share one, which is never freed.
  *
  * MPI gives a request to one thread at a time.  Programs are less strict (two threads test one
- * request, or one tests it while another has completed it and posts the next in the same
- * variable), and libraries that look at a handle inside their lock endure that.  So does this
- * layer, under MPI_THREAD_MULTIPLE:
+ * request, or one tests it while another has completed it and posts the next in the same variable),
+ * and libraries that look at a handle inside their lock endure that.  This layer does, too, under
+ * MPI_THREAD_MULTIPLE:
  *  - A handle counts as read inside layer_enter (req_now), and its variable is set there, if it
  *    still has that handle (req_handle_end).
  *  - layer_poll and layer_look may let another thread in, which may end the operation: the
@@ -47,11 +47,11 @@ struct req {
 	struct comm *comm;		/* holds a reference while set */
 	struct dtype *type;		/* holds a reference while set: buf is not in one piece */
 	void *buf;
-	const void *frame;		/* of a receive: where its caller's stack was */
-	void *packed;			/* a copy: not contiguous, or not registrable; request.h */
+	const void *frame;		/* for a receive: the stack of its caller */
+	void *packed;			/* a copy: not contiguous, or not registrable */
 	size_t bytes;			/* capacity as posted; the message's length when done */
 	uint64_t stamp;
-	int source, tag;		/* as posted; of the message when done */
+	int source, tag;		/* posted values; the message's when done */
 	int error;			/* MPI error code when done */
 	unsigned char kind;		/* enum req_kind */
 	bool done;
@@ -59,15 +59,15 @@ struct req {
 	bool cancelled;
 	bool detached;			/* freed when done; a part of `whole`, if set */
 	bool active;			/* persistent: started and not yet waited for */
-	unsigned char parts;		/* of a whole: parts not complete */
+	unsigned char parts;		/* number of parts that are not complete */
 	struct persistent *persistent;	/* how to start it again, or NULL */
 	struct req *whole;		/* the request that this one is a part of; isendrecv.c */
 	union {
 		struct unexpected *unexpected;	/* REQ_MESSAGE: what MPI_Mprobe took out */
-		struct req *other;	/* of a part: the other one, as long as both go on */
+		struct req *other;	/* the other part, as long as both go on */
 	};
 	struct req *next_free;
-	uint64_t serial;		/* of the slot: operations that have ended; request.h */
+	uint64_t serial;		/* operations that have ended in this slot; see above */
 };
 _Static_assert(sizeof(struct req) <= SLAB_FORTRAN, "a request must fit its slot");
 
@@ -89,9 +89,11 @@ struct persistent {
 
 int req_start(void);
 void req_stop(void);
-void req_discard(struct req *r);		/* its references and its slot */
-struct req *req_pending(const struct comm *c);	/* one of the program's that is not complete, or NULL */
-/* Of librail (on_part): bytes of r->buf, by r->type or in one piece, to or from memory of librail's. */
+void req_discard(struct req *r);		/* release references and slot */
+struct req *req_pending(const struct comm *c);	/* a request that is not complete, or NULL */
+/*
+ * librail's on_part: copy bytes of r->buf, by r->type or in one piece, to or from librail's memory.
+ */
 void req_on_part(void *user, struct rail_op *op, uint64_t from, void *part, size_t bytes,
 		 bool gather);
 void req_part_done(struct req *part);		/* part is complete: update its whole */
@@ -116,7 +118,7 @@ static inline int req_raise(MPI_Comm handle, int error)
 extern struct req *req_free_list;
 struct req *req_grow(void);		/* NULL: out of memory */
 
-/* The first free one, r.  The caller sets all that its operation does not. */
+/* Take r, the first free one.  The caller sets the remaining fields. */
 static inline void req_take(struct req *r)
 {
 	req_free_list = r->next_free;
@@ -147,7 +149,7 @@ static inline struct req *req_alloc(enum req_kind kind)
 	return r;
 }
 
-/* The slot; its references have been dropped. */
+/* Free the slot, after its references have been dropped. */
 static inline void req_free(struct req *r)
 {
 	r->kind = REQ_FREE;
@@ -156,7 +158,10 @@ static inline void req_free(struct req *r)
 	req_free_list = r;
 }
 
-/* Of copies that requests have (r->packed); those that go at once, as eager messages, are reused. */
+/*
+ * The pool of requests' copies (r->packed).  A copy that is free at once, an eager message's, is
+ * reused.
+ */
 extern struct pool req_copies;
 
 void req_copy_failed(size_t bytes);	/* says so */
@@ -180,8 +185,9 @@ static inline void req_copy_put(struct req *r)
 /* ---- Sends that are complete at once ----------------------------------------------------- */
 
 /*
- * Their request, and its handle.  Any number of handles of the program may be this one at the
- * same time: it is complete, has no error, and cannot be cancelled any more.
+ * The request of sends that are complete at once, and its handle.  Any number of the program's
+ * handles may be this one at the same time: the request is complete, has no error, and cannot be
+ * cancelled any more.
  */
 extern struct req *req_done_send;
 extern MPI_Request req_done_handle;
@@ -198,7 +204,7 @@ static inline struct req *req_for_send(void)
 
 /* ---- Completion ------------------------------------------------------------------------- */
 
-/* Of req_complete: what few requests have. */
+/* The rest of req_complete, which few requests need. */
 void req_complete_rare(struct req *r);
 
 /* Mark it done; waiters poll, so there is no wake-up.  Frees a detached one. */
@@ -239,11 +245,11 @@ static inline struct req *req_ours(MPI_Request handle)
 
 /*
  * Inside layer_enter, if several threads may call: the request in *at, which has become *handle.
- * NULL: it has ended, or is not the layer's.
+ * NULL: the request has ended, or is the library's.
  */
 struct req *req_again(const MPI_Request *at, MPI_Request *handle);
 
-/* The same for a handle of the layer's that has just been read.  shared: layer.multiple. */
+/* The same for a handle of the layer that has just been read.  shared: layer.multiple. */
 static inline __attribute__((always_inline)) struct req *
 req_now(const MPI_Request *at, MPI_Request *handle, const bool shared)
 {
@@ -274,7 +280,7 @@ static inline void req_status(const struct req *r, MPI_Status *status)
 	abi_status_set_count(status, sent ? 0 : r->bytes, r->cancelled);
 }
 
-/* Of req_finish: a persistent one stays. */
+/* req_finish of a persistent request, which stays. */
 int req_finish_persistent(struct req *r, MPI_Status *status);
 
 /*

@@ -19,7 +19,7 @@ typedef __typeof__(_Generic(&PMPI_Request_get_status_all,
 			    int (*)(int, MPI_Request *, int *, MPI_Status *): (MPI_Request *)0,
 			    default: (const MPI_Request *)0)) requests_type;
 
-/* NULL also where another thread has ended it. */
+/* The request of the layer; NULL also if another thread has ended it. */
 static inline struct req *ours(MPI_Request handle)
 {
 	struct req *r = abi_request_ours(handle) ? abi_request_slot(handle) : NULL;
@@ -35,7 +35,10 @@ static inline struct req *ours_active(MPI_Request handle)
 	return r && r->persistent && !r->active ? NULL : r;
 }
 
-/* Or may become so: where there is no request, another thread may post one (request.h). */
+/*
+ * True: a request is ours, or may become ours: another thread may post one in a variable that has
+ * none (request.h).
+ */
 static bool any_may_be_ours(int count, requests_type requests)
 {
 	for (int i = 0; layer.rails && i < count; i++)
@@ -127,7 +130,9 @@ BOTH(Request_get_status_all);
 
 /* ---- Any ------------------------------------------------------------------------------------ */
 
-/* One of ours that is complete, or MPI_UNDEFINED; *active: one is active. */
+/*
+ * The index of a complete request of ours, or MPI_UNDEFINED.  *active: a request of ours is active.
+ */
 static int find_done(int count, requests_type requests, MPI_Status *status, bool *active)
 {
 	int found = MPI_UNDEFINED;

@@ -43,9 +43,9 @@ static const unsigned flags_of[] = {
 };
 
 /*
- * The peer is not connected yet, and cannot be before it calls us: where it waits for
- * something else first, a program that trusts that small messages are taken at once would
- * wait for ever.  So it is taken.
+ * The peer is not connected yet, and will be only when it calls the layer.  If the peer waits for
+ * something else first, a program that relies on small messages being taken at once would wait for
+ * ever.  So the message is copied.
  */
 static int send_copied(struct comm *c, const struct message_args *m)
 {
@@ -85,7 +85,7 @@ static __attribute__((noinline, cold)) int too_long(const struct message_args *m
 	return -EMSGSIZE;
 }
 
-/* Too much for a copy: gathered in parts, as the receiver asks for them. */
+/* A message too large for a copy is gathered in parts, as the receiver asks for them. */
 static __attribute__((noinline, cold)) int send_parts(struct comm *c, struct req *r,
 						      const struct message_args *m,
 						      const struct rail_header *header,
@@ -124,7 +124,7 @@ int send_start(struct comm *c, struct req *r, const struct message_args *m, enum
 		if (rc)
 			return send_begun(c, r, m, rc);
 	}
-	/* Where the memory is matters only to a message that is not copied. */
+	/* The kind of memory matters only to a message that is not copied. */
 	b.kind = b.bytes <= c->way.eager ? RAIL_MEM_HOST : rail_mem_kind_of(layer.rails, b.addr);
 	rc = rail_send(c->peer[m->rank], &c->way, &header, &b, flags_of[mode], &r->op);
 	/* Memory that may only be read is not registered; its copy is. */
@@ -140,16 +140,16 @@ int send_start(struct comm *c, struct req *r, const struct message_args *m, enum
 }
 
 /*
- * A rendezvous needs its sender once more, when it is answered.  Looked for only when the
- * program waits, the answers to a window of messages, and with them the first byte, would wait
- * until the last of them is begun.  Looked for at each, data of the first would queue on a slow
- * link before the requests of the rest, and before our answers to the other side's: up to 512 KiB
- * per rail on Soft-RoCE, 0.17 s at 25 Mbit/s.  So the first look is an early one, that rails have
- * something to carry, and the rest are rare.
+ * A rendezvous needs its sender once more, when it is answered.  If the sender polled only while
+ * the program waits, the answers to a window of messages, and with them the first byte, would wait
+ * until the last of them is begun.  If the sender polled at each send, data of the first message
+ * would queue on a slow rail before the requests of the rest, and before our answers to the other
+ * side's: up to 512 KiB per rail on Soft-RoCE, 0.17 s at 25 Mbit/s.  So the first poll is early, to
+ * give rails something to carry, and further polls are rare.
  */
 enum { SENDS_BEFORE_LOOK = 4, SENDS_BETWEEN_LOOKS = 16 };
 
-/* Of the large messages that the program sent since it last waited, this one. */
+/* True: poll at the nth large message since the program last waited. */
 static bool poll_is_due(unsigned nth)
 {
 	return nth == SENDS_BEFORE_LOOK || nth % SENDS_BETWEEN_LOOKS == 0;

@@ -10,16 +10,16 @@
 
 #pragma GCC visibility push(hidden)
 
-/* The end of an operation of librail: a pointer, so that trace.c can stand before it. */
+/* The end of an operation of librail: a pointer, so that trace.c can put its own function first. */
 extern void (*send_done)(struct rail_op *op, int status);
 /* r is initialised by the call.  Return: 1 complete (r not in use), 0 in flight, or -errno. */
 int send_start(struct comm *c, struct req *r, const struct message_args *m, enum req_mode mode);
-/* The end of it, with what rail_send of a message of eager size has returned. */
+/* The end of send_start.  rc: result of rail_send of a message of eager size. */
 int send_begun(struct comm *c, struct req *r, const struct message_args *m, int rc);
 /* A nonblocking send is in flight: may poll, so that earlier messages make progress. */
 void poll_between_sends(const struct comm *c, const struct message_args *m);
 
-/* As send_start: a message of plain bytes that is short enough goes without it. */
+/* send_start with a short cut for short messages of plain bytes. */
 static inline int send_short(struct comm *c, struct req *r, const struct message_args *m,
 			     enum req_mode mode)
 {
@@ -46,7 +46,7 @@ static inline int send_short(struct comm *c, struct req *r, const struct message
 	return likely(rc > 0) ? rc : send_begun(c, r, m, rc);
 }
 
-/* The same for a nonblocking call: may poll, so that earlier messages make progress. */
+/* The same for a nonblocking call, which may poll, so that earlier messages make progress. */
 static inline int send_beside(struct comm *c, struct req *r, const struct message_args *m,
 			      enum req_mode mode)
 {

@@ -50,7 +50,7 @@ struct unexpected *unexpected_make(const struct rail_message *msg)
 		memcpy(u->payload, msg->payload, payload);
 	unexpected_bytes += payload;
 	if (!msg->payload)
-		layer_pending_add(1);	/* its sender may cancel it, and waits for our answer */
+		layer_pending_add(1);	/* the sender may cancel it, and waits for our answer */
 	return u;
 }
 

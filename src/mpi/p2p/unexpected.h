@@ -1,8 +1,8 @@
 /*
- * unexpected.h - unexpected messages: those that arrive before a matching receive is posted.
+ * unexpected.h - unexpected messages, which arrive before a matching receive is posted.
  *
- * Each is in two queues, its source's and its communicator's, in order of arrival.  One
- * whose communicator is not known yet, or has been freed, is in one of two lists instead.
+ * Each is in two queues, its source's and its communicator's, in order of arrival.  A message whose
+ * communicator is unknown yet, or has been freed, is in one of two lists instead.
  */
 #ifndef RAILMPI_UNEXPECTED_H
 #define RAILMPI_UNEXPECTED_H
@@ -21,12 +21,12 @@ struct unexpected {
 	uint64_t rendezvous;
 	size_t bytes;
 	int source, tag;
-	int lost;			/* a notice, behind all messages: the error; see lost.h */
+	int lost;			/* the error of a notice, after all messages; lost.h */
 	unsigned char payload[];	/* eager: the message */
 };
 
 extern struct pool unexpected_pool;
-extern size_t unexpected_bytes;		/* of all of them here; inside layer_enter */
+extern size_t unexpected_bytes;		/* in all unexpected messages; inside layer_enter */
 /* Messages on communicators whose constructor has not returned here; linked by by_comm. */
 extern struct queue_link unexpected_early;
 /* Offers (RTS) on communicators freed here: their senders may still cancel them. */

@@ -1,6 +1,6 @@
 /*
  * wait.c - completion of one request: Wait, Test, Request_get_status, Request_free, Cancel.
- * wait_many.c has those of arrays.
+ * wait_many.c has the calls for arrays.
  */
 #include "mpi/abi/abi.h"
 #include "mpi/abi/compiler.h"
@@ -13,8 +13,8 @@
 /* ---- What several threads do to one handle; see request.h ------------------------------------ */
 
 /*
- * What the library is to look at.  Not at a variable that had no request, where another thread
- * may post one of the layer's: at *handle, which was read from it.
+ * The handle that the library gets.  Another thread may post a request of the layer in a variable
+ * that had none, so the library gets *handle, which was read from it, in place of the variable.
  */
 static inline MPI_Request *native_at(MPI_Request *request, MPI_Request *handle)
 {
@@ -56,7 +56,7 @@ static inline __attribute__((always_inline)) bool look_for(struct req *r, const 
 
 /* ---- A send that was complete before its call returned ---------------------------------------- */
 
-/* Its request never changes, so no lock. */
+/* The request of complete sends never changes, so no lock is needed. */
 static inline bool done_send(MPI_Request handle)
 {
 	return handle == req_done_handle && layer.rails;
@@ -250,9 +250,9 @@ int MPI_Request_free(MPI_Request *request)
 BOTH(Request_free);
 
 /*
- * A receive that is still posted is cancelled.  Of a send its completion tells: its receiver
- * may have to be asked, who answers also while it computes (progress.c).  What has begun
- * completes normally.
+ * A receive that is still posted is cancelled.  A send's completion tells whether it was: the
+ * receiver may have to be asked, and answers also while it computes (progress.c).  An operation
+ * that has begun completes normally.
  */
 int MPI_Cancel(MPI_Request *request)
 {

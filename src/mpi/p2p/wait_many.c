@@ -29,16 +29,16 @@ enum { FEW = 64 };
 
 struct found {
 	MPI_Request handle;
-	uint64_t serial;	/* of the layer's: request.h */
+	uint64_t serial;	/* the slot's, for a request of the layer; request.h */
 };
 
 static const uint64_t serial_of_none = UINT64_MAX;
 
 struct split_requests {
-	MPI_Request *copy;	/* the library's share; NULL when it has none */
+	MPI_Request *copy;	/* the library's requests; NULL when it has none */
 	struct found *found;	/* if several threads may call; else NULL: what the array holds */
 	int ours;		/* number of ours, inactive ones included */
-	void *memory;		/* of both, if few is too small */
+	void *memory;		/* room of both, if few is too small */
 	MPI_Request few[FEW];
 	struct found few_found[FEW];
 };
@@ -94,7 +94,7 @@ static struct found found_in(MPI_Request *at)
 	return f;
 }
 
-/* Inside layer_enter.  Does the library have a share? */
+/* Inside layer_enter.  True: some requests are the library's. */
 static bool split_find(struct split_requests *s, int count, MPI_Request requests[])
 {
 	bool foreign = false;
@@ -109,7 +109,7 @@ static bool split_find(struct split_requests *s, int count, MPI_Request requests
 	return foreign;
 }
 
-/* Where nothing is ours, the library gets a copy if other threads may post in the array. */
+/* The library gets a copy of an array without requests of ours if other threads may post in it. */
 static int split_open_shared(struct split_requests *s, int count, MPI_Request requests[])
 {
 	bool wanted = false;
@@ -164,7 +164,7 @@ static int split_open(struct split_requests *s, int count, MPI_Request requests[
 	return 0;
 }
 
-/* What the library is to look at.  Another thread may have completed some of it. */
+/* The array that the library gets.  Another thread may have completed some requests of it. */
 static MPI_Request *split_native(struct split_requests *s, int count, MPI_Request requests[])
 {
 	int i;
@@ -226,7 +226,10 @@ static int all_ours_done(const struct split_requests *s, int count, const MPI_Re
 	return 1;
 }
 
-/* One has ended since a rank is lost: the others may never, and are not waited for. */
+/*
+ * True: a request has ended since a rank is lost.  The others may never end, and are not waited
+ * for.
+ */
 static bool is_cut_short(const struct split_requests *s, int count, const MPI_Request requests[])
 {
 	const struct req *r;
@@ -285,7 +288,7 @@ static void clear_native_errors(const struct split_requests *s, int count,
 				statuses[i].MPI_ERROR = MPI_SUCCESS;
 }
 
-/* The library's part of what is cut short: as it is now. */
+/* The library's part of a wait that is cut short, in its present state. */
 static int native_cut_short(struct split_requests *s, int count, MPI_Request requests[],
 			    MPI_Status statuses[])
 {
@@ -373,13 +376,19 @@ int MPI_Testall(int count, MPI_Request requests[], int *flag, MPI_Status statuse
 		return rc;
 	}
 	*flag = all_ours_done(&s, count, requests);
-	/* Also where none of ours is left: what the library's wait for may wait for us. */
+	/*
+	 * A look is needed even if all of ours are done: peers of the library's requests may wait
+	 * for us.
+	 */
 	if (!*flag || s.copy) {
 		layer_look();
 		*flag = all_ours_done(&s, count, requests);
 	}
 	cut_short = is_cut_short(&s, count, requests);
-	/* Ours first: the library's complete, and free theirs, as soon as it says so. */
+	/*
+	 * Our requests come first: the library completes and frees its own in the call that reports
+	 * them.
+	 */
 	if ((*flag || cut_short) && s.copy) {
 		layer_leave();
 		layer_catch_up();
@@ -401,9 +410,8 @@ int MPI_Testall(int count, MPI_Request requests[], int *flag, MPI_Status statuse
 BOTH(Testall);
 
 /*
- * One request that is complete: finish it, *index says which.  True also when
- * no request is active at all (*index = MPI_UNDEFINED).  Where the library has
- * a share, it is asked once.
+ * Finish a complete request, *index.  True also when no request is active at all (*index =
+ * MPI_UNDEFINED).  The library is asked once if it has requests in the array.
  */
 static bool any_once(int count, MPI_Request requests[], struct split_requests *s, int *index,
 		     MPI_Status *status, int *error, MPI_Comm *comm)
@@ -425,7 +433,9 @@ static bool any_once(int count, MPI_Request requests[], struct split_requests *s
 		return true;
 	}
 	if (s->copy) {
-		/* Not inside: a generalized request asks its program, which may call MPI. */
+		/*
+		 * Outside layer_enter: a generalized request asks its program, which may call MPI.
+		 */
 		layer_leave();
 		layer_catch_up();
 		*error = native.Testany(count, split_native(s, count, requests), index, &flag, status);
@@ -500,7 +510,7 @@ static int some_once(int count, MPI_Request requests[], struct split_requests *s
 	struct req *r;
 
 	if (s->copy) {
-		layer_leave();		/* as in any_once */
+		layer_leave();		/* for the reason in any_once */
 		layer_catch_up();
 		first = native.Testsome(count, split_native(s, count, requests), &n, indices,
 					statuses);

@@ -1,4 +1,4 @@
-/* contents.h - what a datatype was made of, as the MPI library tells. */
+/* contents.h - the construction of a datatype, as the MPI library tells it. */
 #ifndef RAILMPI_CONTENTS_H
 #define RAILMPI_CONTENTS_H
 
@@ -10,8 +10,8 @@
 #pragma GCC visibility push(hidden)
 
 /*
- * The arguments of its constructor: integers, then addresses, then large counts.  A constructor of
- * large counts has all its numbers among the latter, in the same order.
+ * The arguments of the constructor: integers, then addresses, then large counts.  A constructor of
+ * large counts has all its numbers among the large counts, in the same order.
  */
 struct contents {
 	int combiner;
@@ -22,7 +22,7 @@ struct contents {
 
 /* n: integers, addresses, large counts, types.  False: the library refuses. */
 bool contents_envelope(MPI_Datatype handle, MPI_Count n[4], int *combiner);
-/* These have no contents to get, and may not be freed, though contents_get returns them. */
+/* Types without contents, which may not be freed, though contents_get returns them. */
 bool contents_are_predefined(int combiner);
 /* n: of the envelope.  c->combiner stays.  False: no memory. */
 bool contents_get(MPI_Datatype handle, const MPI_Count n[4], struct contents *c);

@@ -24,8 +24,8 @@ FAST_THREAD_LOCAL struct dtype_cache dtype_cache;
 static int dtype_keyval = MPI_KEYVAL_INVALID;
 
 /*
- * One thread at a time asks for a type's record and makes it.  The order of locks:
- * this, the library's own around attributes, then layer_enter (in comm.c's callback).
+ * Held by the thread that asks for a type's record and makes it.  The order of locks: this, the
+ * library's own around attributes, then layer_enter (in comm.c's callback).
  */
 static pthread_mutex_t making = PTHREAD_MUTEX_INITIALIZER;
 
@@ -53,7 +53,7 @@ static void bury(void)
 	}
 }
 
-/* Receives of it may still be pending, so the record may outlive the type. */
+/* Receives of the type may still be pending, so the record may outlive it. */
 static int dtype_deleted(MPI_Datatype handle, int keyval, void *value, void *extra)
 {
 	atomic_fetch_add(&dtype_epoch, 1);
@@ -63,7 +63,9 @@ static int dtype_deleted(MPI_Datatype handle, int keyval, void *value, void *ext
 
 /* ---- The making of a record ---------------------------------------------------- */
 
-/* There is no call that tells; a send to nobody refuses what has not been committed. */
+/*
+ * MPI has no call that tells; a send to MPI_PROC_NULL refuses a type that has not been committed.
+ */
 static bool is_committed(MPI_Datatype handle)
 {
 	char unread;

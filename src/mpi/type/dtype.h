@@ -1,4 +1,4 @@
-/* dtype.h - datatypes: what the layer knows of each, and packing. */
+/* dtype.h - datatypes: the record of each, and packing. */
 #ifndef RAILMPI_DTYPE_H
 #define RAILMPI_DTYPE_H
 
@@ -16,21 +16,21 @@
 struct dtype {
 	size_t size;		/* bytes of data per element */
 	MPI_Aint extent;
-	MPI_Aint true_lb;	/* where the data of an element begins */
+	MPI_Aint true_lb;	/* beginning of an element's data */
 	MPI_Aint true_extent;	/* from there to its end */
-	_Atomic uint32_t reduces;	/* which operations the library has for it: coll_types.c */
+	_Atomic uint32_t reduces;	/* operations that the library has: coll_types.c */
 	bool predefined;
 	bool contiguous;	/* element i's data is at true_lb + i * size, in order */
 	bool solid;		/* the data of one element is in one piece */
 	_Atomic int refs;	/* the type itself, and each operation that packs later */
 	struct dtype *next_dead;
 	struct strides strides;	/* if size is not zero */
-	size_t skip;		/* of dtype_range: bytes in front of its first */
+	size_t skip;		/* for dtype_range: bytes in front of the first */
 };
 
 /*
- * Each thread caches its last type; the cache is invalid once any type has been freed.  It holds none
- * of which INT_MAX elements could be more bytes than can be counted.
+ * Each thread caches its last type; the cache is invalid once any type has been freed.  A type is
+ * cached only if the bytes of INT_MAX elements can be counted.
  */
 struct dtype_cache {
 	MPI_Datatype handle;
@@ -40,10 +40,10 @@ struct dtype_cache {
 extern _Atomic unsigned dtype_epoch;
 extern FAST_THREAD_LOCAL struct dtype_cache dtype_cache;
 
-/* Not inside layer_enter: callbacks of the library's attributes may wait for layer_enter. */
+/* Called outside layer_enter, since callbacks of the library's attributes may wait for it. */
 struct dtype *dtype_lookup_slow(MPI_Datatype handle);
 
-/* From this thread's cache alone; NULL: dtype_lookup knows. */
+/* The type in this thread's cache; NULL: call dtype_lookup. */
 static inline struct dtype *dtype_cached(MPI_Datatype handle)
 {
 	const struct dtype_cache *k = &dtype_cache;
@@ -62,8 +62,8 @@ static inline struct dtype *dtype_lookup(MPI_Datatype handle)
 }
 
 /*
- * Of so many elements, as many as have DTYPE_BYTES_MAX bytes, and one more: send_start refuses what
- * has more, and a receive that has room for more has room for all there is.
+ * A count of elements limited to DTYPE_BYTES_MAX bytes and one element more: send_start refuses
+ * more, and a receive with room for more has room for any message.
  */
 #define DTYPE_BYTES_MAX ((size_t)INT64_MAX)
 
@@ -74,15 +74,15 @@ static inline size_t dtype_elements(const struct dtype *t, MPI_Count count)
 	return (size_t)count < most ? (size_t)count : most;
 }
 
-/* So many elements are in one piece, from true_lb on. */
+/* True: the elements are in one piece, from true_lb on. */
 static inline bool dtype_is_plain(const struct dtype *t, size_t count)
 {
 	return likely(t->contiguous) || (t->solid && count <= 1);
 }
 
 /*
- * What is left of a message behind so many bytes, as a type of bytes, so many elements as are wanted:
- * for what `of` describes from the same address.  Only while `of` is held, and never released.
+ * A type of bytes for the rest of a message from byte `from` on: any number of its elements, at the
+ * address that `of` is used with.  Valid while `of` is held; never released.
  */
 struct dtype dtype_range(const struct dtype *of, size_t from);
 

@@ -49,7 +49,7 @@ void strides_free(struct strides *s)
 	s->memory = NULL;
 }
 
-/* Room for the part behind the last, too. */
+/* A list has room for the part after the last, too. */
 static struct strides_list *list_make(struct making *m, size_t parts)
 {
 	struct strides_list *list = remember(m, sizeof(*list) + (parts + 1) * sizeof(list->part[0]));
@@ -61,7 +61,7 @@ static struct strides_list *list_make(struct making *m, size_t parts)
 	return list;
 }
 
-/* What is in it so far. */
+/* The bytes of data in the list so far. */
 static size_t list_bytes(const struct strides_list *list)
 {
 	return list->part[list->parts].from;
@@ -84,7 +84,10 @@ static void strides_list_add(struct strides_list *list, MPI_Aint at, size_t byte
 
 /* ---- Loops --------------------------------------------------------------------------- */
 
-/* What one turn of each loop has; that over elements needs its stride if they are several. */
+/*
+ * Set the bytes in a turn of each loop.  The loop over elements needs its stride for several
+ * elements.
+ */
 static void settle(struct strides *s)
 {
 	unsigned i;
@@ -135,7 +138,7 @@ static bool list_take(struct strides *s, const struct strides_list *list)
 	return true;
 }
 
-/* There is no room for another loop: all that there is becomes a list of one part. */
+/* All loops become a list of one part, to make room for another loop. */
 static bool wrap(struct making *m, struct strides *s)
 {
 	const struct strides *inner = copy_of(m, s);
@@ -179,7 +182,7 @@ static bool repeat(struct making *m, struct strides *s, MPI_Count count, MPI_Ain
 struct places {
 	MPI_Aint extent;
 	size_t blocks;
-	const MPI_Count *length;	/* of each block, or one for all */
+	const MPI_Count *length;	/* length of each block, or one for all */
 	bool each;
 	const MPI_Count *at;
 	MPI_Aint unit;
@@ -287,7 +290,7 @@ static bool subarray(struct making *m, struct strides *s, MPI_Aint extent, const
 	return true;
 }
 
-/* One dimension of MPI_Type_create_darray [MPI 4.0, 5.1.4]; blocks of `of`, dealt to `ranks`. */
+/* A dimension of MPI_Type_create_darray [MPI 4.0, 5.1.4]: blocks of `of`, dealt to `ranks`. */
 static bool dealt(struct making *m, struct strides *s, MPI_Count size, MPI_Count of, MPI_Count ranks,
 		  MPI_Count rank, MPI_Aint stride)
 {
@@ -321,7 +324,7 @@ static bool darray(struct making *m, struct strides *s, MPI_Aint extent, const s
 {
 	const MPI_Count *n = c->number;
 	size_t dims = (size_t)n[2], i, k;
-	/* With large counts the sizes of the array are behind the integers. */
+	/* With large counts the sizes of the array follow the integers. */
 	const MPI_Count *size = c->large ? n + 4 + 3 * dims : n + 3;
 	const MPI_Count *how = c->large ? n + 3 : size + dims, *arg = how + dims, *ranks = arg + dims;
 	const bool fortran = ranks[dims] == MPI_ORDER_FORTRAN;

@@ -1,13 +1,13 @@
 /*
- * strides.h - where the bytes of a datatype are: blocks in loops around each other, and in lists.
- * They are packed and unpacked here, from any byte on and in pieces of any length, without a call
- * of the MPI library, so also where none is allowed (progress.h, transport_only).
+ * strides.h - the places of a datatype's bytes: blocks in loops around each other, and in lists.
+ * Data are packed and unpacked, from any byte on and in pieces of any length, without a call of the
+ * MPI library, so also where no call is allowed (progress.h, transport_only).
  *
  * A vector of N blocks is one loop; a column of a matrix of such vectors, two; bytes in one piece,
  * none.  Loops that go on where the one inside them ends are one loop.  Blocks at uneven distances,
  * or that differ, are a list, inside the loops; its parts are blocks, or loops and lists again.
- * Parts that go on where the one before ends are one part.  An address is counted from the
- * one that the program gives.
+ * Parts that go on where the one before ends are one part.  Addresses are relative to the program's
+ * buffer.
  */
 #ifndef RAILMPI_STRIDES_H
 #define RAILMPI_STRIDES_H
@@ -26,21 +26,21 @@ struct strides_memory;
 
 struct strides {
 	size_t block;			/* bytes of data in one piece, or in the list */
-	MPI_Aint first;			/* where the first block begins */
+	MPI_Aint first;			/* beginning of the first block */
 	const struct strides_list *list;	/* NULL: the block is in one piece */
 	unsigned loops;
-	/* The innermost first; behind the last one that over elements, which has no count. */
+	/* Loops from the innermost on, then the loop over elements, which has no count. */
 	struct strides_loop {
 		size_t count;
 		MPI_Aint stride;	/* from one turn to the next; may be zero or negative */
-		size_t bytes;		/* of data in one turn */
+		size_t bytes;		/* data in one turn */
 	} loop[STRIDES_LOOPS + 1];
-	struct strides_memory *memory;	/* of all lists; only in what strides_of has made */
+	struct strides_memory *memory;	/* memory of all lists; set by strides_of only */
 };
 
 struct strides_list {
 	size_t parts;
-	/* One more, behind the last, which only says what all have. */
+	/* The list has a part more, after the last: its `from` is the sum of all. */
 	struct strides_part {
 		MPI_Aint at;
 		size_t from;			/* bytes of data in the parts before it */
@@ -49,15 +49,18 @@ struct strides_list {
 };
 
 /*
- * Calls MPI.  0 with *s, to be freed; -ENOMEM; -ENOTSUP: it is made in a way that no MPI
- * standard up to 4.1 has.  The type must have data.
+ * Calls MPI.  0 with *s, to be freed; -ENOMEM; -ENOTSUP: the type is made by a constructor that no
+ * MPI standard up to 4.1 has.  The type must have data.
  */
 int strides_of(MPI_Datatype handle, struct strides *s);
 void strides_free(struct strides *s);
-/* Where the data of one element begins and ends. */
+/* The beginning and end of an element's data. */
 void strides_bounds(const struct strides *s, MPI_Aint *low, MPI_Aint *high);
 
-/* Is an element in one piece?  Then are elements that follow each other, if the extent is that. */
+/*
+ * True: an element is in one piece.  Elements that follow each other are, too, if the extent equals
+ * its length.
+ */
 static inline bool strides_are_solid(const struct strides *s)
 {
 	return !s->loops && !s->list;

@@ -105,7 +105,7 @@ static inline void innermost_copy(const struct strides *s, MPI_Aint stride, size
 	}
 }
 
-/* So many turns of a loop, the innermost one at once; either way. */
+/* Copy `turns` turns of a loop, the innermost loop at once, in either direction. */
 static void turns_copy(const struct strides *s, unsigned loop, size_t turns, char *data,
 		       char *packed, bool pack)
 {
@@ -211,7 +211,7 @@ static char *first_block(const struct strides *s, const void *buf)
 	return moved(buf, s->first);
 }
 
-/* One element, as a whole: what most messages are. */
+/* True: the bytes are one whole element, as in most messages. */
 static inline bool is_element(const struct strides *s, size_t from, size_t bytes)
 {
 	return !from && bytes == s->loop[s->loops].bytes;

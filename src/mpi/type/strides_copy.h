@@ -8,7 +8,7 @@
 
 #pragma GCC visibility push(hidden)
 
-/* So many bytes of the data of elements that follow each other, from any byte on, to any byte. */
+/* Copy `bytes` bytes of the data of elements that follow each other, from any byte on. */
 void strides_pack(const struct strides *s, const void *buf, size_t from, void *packed, size_t bytes);
 void strides_unpack(const struct strides *s, const void *packed, size_t bytes, void *buf,
 		    size_t from);

@@ -28,7 +28,7 @@ bool calls_counted;
 static FAST_THREAD_LOCAL struct call_count *current = &calls[CALL_NONE];
 
 static const char *const names[CALL_COUNT] = {
-	/* Where --threshold auto measures, for instance. */
+	/* The calls of --threshold auto, for instance. */
 	[CALL_NONE] = "(before the first call)",
 #define X(name) [CALL_##name] = "MPI_" #name,
 	NATIVE_FUNCTIONS(X)
@@ -91,8 +91,8 @@ enum { LOCAL = RAIL_MAX, RAILS = RAIL_MAX + 1 };	/* rails to other nodes, then t
 struct sums {
 	struct { uint64_t routed, native, bytes, why[NATIVE_REASONS]; } call[CALL_COUNT];
 	struct {
-		uint64_t ranks;			/* that have such a rail */
-		uint64_t counting;		/* of these: whose adapter counts retries */
+		uint64_t ranks;			/* ranks that have such a rail */
+		uint64_t counting;		/* ranks of these whose adapter counts retries */
 		uint64_t tx_messages, tx_chunks, tx_bytes, rx_messages, rx_chunks, rx_bytes;
 		uint64_t stalls, retries;
 	} rail[RAILS];
@@ -280,7 +280,7 @@ void calls_start(void)
 {
 	memset(calls, 0, sizeof(calls));
 	calls_counted = true;
-	atomic_fetch_add(&comm_epoch, 1);	/* what threads remember would not be counted */
+	atomic_fetch_add(&comm_epoch, 1);	/* calls found in caches would not be counted */
 }
 
 void calls_end(bool together)

@@ -32,20 +32,20 @@ enum call {
 	CALL_COUNT,
 };
 
-/* Why a call went to the library. */
+/* The reason why a call went to the library. */
 enum native_reason {
 	NATIVE_SELF = 1,		/* on MPI_COMM_SELF */
 	NATIVE_INTER,			/* on an intercommunicator */
 	NATIVE_COMM,			/* on another communicator that is not routed */
 	NATIVE_OPTION,			/* --coll */
 	NATIVE_OPERATION,		/* a reduction that the library has not, or only for one-sided calls */
-	NATIVE_ARGUMENTS,		/* of which it refuses some */
+	NATIVE_ARGUMENTS,		/* the library refuses some of them */
 	NATIVE_REASONS,
 };
 
 struct call_count {
 	_Atomic uint64_t routed, native;
-	_Atomic uint64_t why[NATIVE_REASONS];	/* of the native ones */
+	_Atomic uint64_t why[NATIVE_REASONS];	/* reasons of the native ones */
 	uint64_t bytes;			/* sent over rails; changed inside layer_enter only */
 };
 

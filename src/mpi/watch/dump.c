@@ -15,10 +15,10 @@
 #include "rail/rail.h"
 #include "util/err.h"
 
-/* What the communicators' queues hold of one peer. */
+/* The entries of the communicators' queues for one peer. */
 struct held {
 	unsigned posted, unexpected;
-	size_t bytes;			/* of the unexpected ones */
+	size_t bytes;			/* in unexpected messages */
 };
 
 _Atomic bool dump_asked;
@@ -26,7 +26,7 @@ _Atomic bool dump_asked;
 static int dump_number;
 static struct sigaction before;
 static void (*wake_progress_thread)(void);
-/* By world rank; allocated before it is needed: the heap may be what is broken then. */
+/* A table by world rank, allocated ahead: the heap may be broken when the signal comes. */
 static struct held *held;
 static unsigned any_source;
 
@@ -80,7 +80,7 @@ static unsigned length_of(const struct queue_link *head)
 	return n;
 }
 
-/* Of comm_some: it is to look at all. */
+/* The test of comm_some: false, so that it looks at all. */
 static bool add_communicator(struct comm *c, uint64_t unused)
 {
 	struct rail_queues peer;

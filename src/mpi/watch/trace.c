@@ -22,7 +22,7 @@
 
 enum {
 	LINE_BYTES = 160,
-	STATE_BYTES = 100,		/* of the head's last line, which is written again */
+	STATE_BYTES = 100,		/* the head's last line, which is written again */
 };
 
 static int fd = -1;

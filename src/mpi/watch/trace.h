@@ -6,8 +6,8 @@
  * file of a rank that was killed is whole.  A message that waits, or of which only the request
  * has been sent, has none yet: --dump-signal tells of those.
  *
- * Without --trace nothing is asked and nothing is called: librail's lanes, and send_done and
- * recv_done here, are pointers to functions, which this file puts its own in front of.
+ * Without --trace the path of a message has no branch and no call more: librail's lanes, send_done
+ * and recv_done are pointers to functions, and trace.c puts its own functions in front.
  */
 #ifndef RAILMPI_TRACE_H
 #define RAILMPI_TRACE_H
