@@ -15,8 +15,8 @@
 enum {
 	AGAINST_RANKS = 16,
 	AGAINST_ROUNDS = 150,		/* unless SUITE_ROUNDS says otherwise */
-	AGAINST_ROOM = 24 << 20,	/* of each buffer */
-	AGAINST_MARGIN = 256,		/* in front of what MPI is told of, and behind it */
+	AGAINST_ROOM = 24 << 20,	/* bytes of each buffer */
+	AGAINST_MARGIN = 256,		/* bytes in front of the part that MPI gets, and after it */
 };
 
 extern MPI_Comm against_ours, against_native;

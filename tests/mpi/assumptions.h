@@ -1,9 +1,9 @@
 /*
- * assumptions.h - what MPI programs do besides MPI, and what the layer must bear.
+ * assumptions.h - acts of MPI programs besides MPI, which the layer must bear.
  *
- * A case is a function that two ranks run in step; main runs the cases of a group
- * with a checked exchange behind each of them, by the MPI library alone (control)
- * or over rails: the program cannot tell and does not ask.
+ * A case is a function that two ranks run in step; main runs the cases of a group with a checked
+ * exchange after each case, by the MPI library alone (control) or over rails: the program cannot
+ * tell and does not ask.
  */
 #ifndef ASSUMPTIONS_H
 #define ASSUMPTIONS_H

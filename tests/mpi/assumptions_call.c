@@ -145,7 +145,7 @@ static void attributes(void)
 static ucontext_t outside, inside;
 static int coroutine_steps;
 
-/* Its variables, which MPI reads and writes, lie on a stack that is no thread's. */
+/* The function's variables, which MPI reads and writes, lie on a stack that is no thread's. */
 static void coroutine(void)
 {
 	unsigned char out[LARGE], in[LARGE + 16];

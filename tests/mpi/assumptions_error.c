@@ -194,7 +194,7 @@ static void raise_in_arrays(MPI_Comm others)
 			MPI_Waitany(2, request, &index, MPI_STATUS_IGNORE);
 		else
 			MPI_Waitsome(2, request, &n, &index, MPI_STATUSES_IGNORE);
-		/* One may have called its handler where the other one has not. */
+		/* A rank may have called its handler where the other rank has not. */
 		if (calls == 0)
 			traffic();
 		MPI_Send(out, 4, MPI_BYTE, !suite_rank, 50, MPI_COMM_WORLD);

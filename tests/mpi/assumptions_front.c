@@ -1,5 +1,5 @@
 /* assumptions_front.c - a profiling tool: preloaded before the layer, it counts and passes on. */
-/* What mpi.h declares and we define must be seen outside; not every mpi.h says so. */
+/* Functions of mpi.h that we define must be seen outside; not every mpi.h says so. */
 #pragma GCC visibility push(default)
 #include <mpi.h>
 #pragma GCC visibility pop

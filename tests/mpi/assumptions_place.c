@@ -151,7 +151,7 @@ static void odd_place(void)
 	setenv("TMPDIR", "/nowhere/at/all", 1);
 	feenableexcept(FE_DIVBYZERO | FE_INVALID | FE_OVERFLOW);
 	fesetround(FE_UPWARD);
-	setlocale(LC_ALL, "de_DE.UTF-8");	/* where it is there */
+	setlocale(LC_ALL, "de_DE.UTF-8");	/* if it is installed */
 	if (chdir("/"))
 		exit(95);
 	one_core();
@@ -196,7 +196,7 @@ void change_place(const char *group)
 		become_nobody();
 	else if (!strcmp(group, "setuid-one") && suite_rank == 1)
 		become_nobody();
-	/* Nothing of what libraries look for is there. */
+	/* The environment has nothing that libraries look for. */
 	if (!strcmp(group, "chroot") && (chroot("/sys") || chdir("/")))
 		exit(93);
 }

@@ -19,7 +19,7 @@ static void ended_well(pid_t child)
 	CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 7, "wait status %x", status);
 }
 
-/* What the child reads is what the parent had; what it writes is its own. */
+/* The child reads the data that the parent had; data that the child writes are its own. */
 static void child_scribbles(const struct pair *p)
 {
 	for (size_t i = 0; i < LARGE; i++)
@@ -84,7 +84,7 @@ static void fork_exec(void)
 	fork_with(BY_EXEC);
 }
 
-/* One side is late, so that a large message is under way when the other one forks. */
+/* A side is late, so that a large message is under way when the other side forks. */
 static void fork_in_the_middle(void)
 {
 	struct pair p;
@@ -244,7 +244,7 @@ static void descriptors(void)
 
 	CHECK(fd >= 0 && fd < 200, "%d", fd);
 	close(fd);
-	/* Nothing of ours is inherited by programs that are exec'ed. */
+	/* Programs that are exec'ed inherit nothing of the layer. */
 	if (suite_rank == 0) {
 		fflush(stdout);
 		status = system("ls -l /proc/self/fd | grep -q 'softhca\\|infiniband'");

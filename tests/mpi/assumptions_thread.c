@@ -93,7 +93,10 @@ static void *wait_for_it(void *request)
 	return NULL;
 }
 
-/* One thread waits in MPI_Wait for what this one has posted and the other rank sends late. */
+/*
+ * A second thread waits in MPI_Wait for a receive that this thread has posted and the other rank
+ * sends late.
+ */
 static void waits_elsewhere(void)
 {
 	MPI_Request request;
@@ -112,7 +115,7 @@ static void waits_elsewhere(void)
 	}
 }
 
-/* A thread that is idle in no MPI call at all: others go on, fork works beside them. */
+/* A thread is idle in no MPI call at all: others go on, and fork works meanwhile. */
 static void *sleeper(void *end)
 {
 	char c;

@@ -1,6 +1,6 @@
 /*
- * beside.h - the cases of beside_suite, in two rooms: beside_suite.c (what stays the library's) and
- * beside_turns.c (waits that serve both).
+ * beside.h - the cases of beside_suite, in two files: beside_suite.c (calls that stay the
+ * library's) and beside_turns.c (waits that serve both).
  */
 #ifndef BESIDE_H
 #define BESIDE_H

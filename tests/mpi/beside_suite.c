@@ -1,7 +1,7 @@
 /*
- * beside_suite.c - what stays the library's own (src/mpi/abi/calls.txt) beside messages over
- * rails: on the same communicator, in the same arrays of requests, on communicators that are
- * made from a routed one.
+ * beside_suite.c - calls that stay the library's own (src/mpi/abi/calls.txt) among messages over
+ * rails: on the same communicator, in the same arrays of requests, on communicators that are made
+ * from a routed one.
  */
 #include "config.h"
 
@@ -192,7 +192,7 @@ static void partitioned(MPI_Comm comm)
 		MPI_Request_free(&q[i]);
 }
 
-/* A communicator from a session, beside the world of MPI_Init. */
+/* A communicator from a session, in addition to the world of MPI_Init. */
 static void sessions(MPI_Comm comm)
 {
 	MPI_Session session;
@@ -366,7 +366,10 @@ static void statuses(MPI_Comm comm)
 	MPI_Status_c2f(&st, fortran);
 	MPI_Status_f2c(fortran, &copy);
 	suite_status(&copy, left(), 1, 2 * (sizeof(int) + sizeof(double)));
-	/* What MPI_Pack made is received as what it was made of, and ends inside an element. */
+	/*
+	 * Data of MPI_Pack are received by the type that they were packed from, and end inside an
+	 * element.
+	 */
 	MPI_Pack(out, 1, pair, packed, sizeof(packed), &position, comm);
 	MPI_Pack(&out[1].i, 1, MPI_INT, packed, sizeof(packed), &position, comm);
 	MPI_Isend(packed, position, MPI_PACKED, right(), 2, comm, &q);
@@ -382,7 +385,7 @@ static void statuses(MPI_Comm comm)
 
 enum { LOOK_TEST, LOOK_TESTALL, LOOK_TESTANY, LOOK_TESTSOME, LOOK_GET_STATUS, LOOK_IPROBE, LOOK_IMPROBE, LOOKS };
 
-/* Whether what comes from rank 1 is there; it is received then, or the request is complete. */
+/* True: the message from rank 1 is there; it is received then, or the request is complete. */
 static int look(int how, MPI_Comm comm, MPI_Request *q, int *word)
 {
 	int flag = 0, index;

@@ -1,6 +1,6 @@
 /*
- * beside_turns.c - cases of beside_suite: who waits in one transport serves the other, and who asks
- * one behind the other is told what has come.
+ * beside_turns.c - cases of beside_suite: a wait in one transport serves the other, and a question
+ * to one after an arrival by the other finds all that has come.
  */
 #include "config.h"
 
@@ -11,7 +11,7 @@
 /* MPICH 4.0.2 adds to the beginning of 16 bytes, whatever the address in them. */
 enum { ALIGNED = 16 };
 
-/* Ranks 0 and 1: all messages on this communicator are the library's. */
+/* A communicator of ranks 0 and 1 whose messages are all the library's. */
 static MPI_Comm between;
 static MPI_Win window;
 static long *memory;
@@ -272,10 +272,10 @@ void beside_one_sided(MPI_Comm comm)
 	library_end();
 }
 
-/* ---- Asked once, behind a message over rails ------------------------------------------------ */
+/* ---- Asked once, after a message over rails ------------------------------------------------ */
 
 /*
- * The library looks as often as it has to behind a collective, and a few times behind a message
+ * The library looks as often as needed after a collective, and a few times after a message
  * (src/mpi/job/catch_up.c).
  */
 enum { ROUNDS = 50, BURST_COLLECTIVE = 40, BURST_MESSAGE = 3 };
@@ -288,7 +288,7 @@ static int burst(bool by_barrier)
 
 enum ask {
 	ASK_TEST, ASK_TESTALL, ASK_TESTANY, ASK_TESTSOME, ASK_GET_STATUS,
-	ASK_MIXED_ALL, ASK_MIXED_ANY, ASK_MIXED_SOME,	/* beside a request of comm */
+	ASK_MIXED_ALL, ASK_MIXED_ANY, ASK_MIXED_SOME,	/* in addition to a request of comm */
 	ASK_IPROBE, ASK_IMPROBE, ASK_BURST, ASK_WIN,
 #if MPI_VERSION >= 4
 	ASK_PARRIVED,
@@ -420,7 +420,7 @@ static void take(enum ask how, bool by_barrier, long *word, MPI_Request q[2], MP
 	MPI_Wait(&q[0], MPI_STATUS_IGNORE);
 }
 
-/* A round; true: the first answer was no. */
+/* Run a round; true: the first answer was no. */
 static bool late(enum ask how, bool by_barrier, MPI_Comm comm, long *word, MPI_Request *part)
 {
 	MPI_Request q[2] = {MPI_REQUEST_NULL, *part};
@@ -479,7 +479,9 @@ void beside_asked_once(MPI_Comm comm)
 	library_end();
 }
 
-/* ---- The other way: asked once, behind a collective of the library's ----------------------------- */
+/*
+ * ---- The other way: asked once, after a collective of the library's -----------------------------
+ */
 
 enum { AHEAD = 100 };
 

@@ -238,7 +238,7 @@ static void large_counts(MPI_Comm comm)
 
 static MPI_Comm asked;
 
-/* It may call MPI, and does. */
+/* The function may call MPI, and does. */
 static int query(void *extra, MPI_Status *status)
 {
 	int flag;
@@ -386,7 +386,10 @@ static void some_are(const int *wanted, int count, MPI_Request *q, MPI_Status *s
 			suite_status(&st[i], left(), 1, 1000);
 }
 
-/* What has completed in an array with requests of the library, too; the array stays as it is. */
+/*
+ * The completed requests of an array that has requests of the library, too; the array stays as it
+ * is.
+ */
 static void get_statuses(MPI_Comm comm)
 {
 	const int before[] = {FIRST, MEETS}, all[] = {FIRST, SECOND, MEETS};
@@ -424,7 +427,7 @@ static void get_statuses(MPI_Comm comm)
 	suite_verify(to, 1000, 1000, left(), 1);
 	suite_verify(to + 1000, 900, 2000, left(), 1);
 
-	/* Of what is left nothing is active. */
+	/* The rest has no active request. */
 	MPI_Request_get_status_all(LOOKED_AT, q, &flag, st);
 	CHECK(flag);
 	MPI_Request_get_status_any(LOOKED_AT, q, &index, &flag, &one);
@@ -483,7 +486,7 @@ static void own_buffers(MPI_Comm comm)
 	CHECK(base == own && size == sizeof(own));
 	CHECK(bsend(comm) == MPI_ERR_BUFFER);
 
-	/* That of the process is another one. */
+	/* The buffer of the process is another one. */
 	MPI_Buffer_attach(of_all, sizeof(of_all));
 	CHECK(bsend(comm) == MPI_SUCCESS && bsend(comm) == MPI_ERR_BUFFER);
 	MPI_Comm_attach_buffer(comm, own, sizeof(own));
@@ -499,7 +502,7 @@ static void own_buffers(MPI_Comm comm)
 	MPI_Buffer_detach(&base, &size);
 	CHECK(base == of_all);
 
-	/* As large as it has to be. */
+	/* The buffer has the least size that is enough. */
 	MPI_Comm_attach_buffer(comm, MPI_BUFFER_AUTOMATIC, 0);
 	for (i = 0; i < 3; i++)
 		CHECK(bsend(comm) == MPI_SUCCESS, "%d", i);

@@ -1,4 +1,4 @@
-/* coll_suite.c - collectives that move data: against the library's, and beside messages. */
+/* coll_suite.c - collectives that move data, compared with the library's, and among messages. */
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -55,7 +55,7 @@ static struct {
 	enum move what;
 	int root, count;		/* in units */
 	bool in_place;
-	int stype, rtype;		/* this rank's own choice */
+	int stype, rtype;		/* choice of this rank alone */
 	int scounts[AGAINST_RANKS], sdispls[AGAINST_RANKS];
 	int rcounts[AGAINST_RANKS], rdispls[AGAINST_RANKS];
 	MPI_Datatype stypes[AGAINST_RANKS], rtypes[AGAINST_RANKS];
@@ -257,7 +257,7 @@ static void moves_on_a_part(MPI_Comm comm)
 	MPI_Comm_free(&part);
 }
 
-/* What is sent may be memory that can only be read, beyond every limit of size. */
+/* Memory that can only be read may be sent, beyond every limit of size. */
 static void read_only(MPI_Comm comm)
 {
 	enum { BYTES = 256 << 10 };
@@ -280,7 +280,7 @@ static void read_only(MPI_Comm comm)
 	free(to);
 }
 
-/* No more address space than there is now, but for a little. */
+/* Limit the address space to its present size and a little more. */
 static void memory_limit(bool on)
 {
 	static struct rlimit before;
@@ -302,8 +302,8 @@ static void memory_limit(bool on)
 }
 
 /*
- * What one rank cannot send, since there is no memory to gather its bytes in, keeps no other
- * waiting: both ends have an error, and all go on.
+ * A rank without memory to gather its bytes in cannot send.  No other rank waits for it: both ends
+ * have an error, and all go on.
  */
 static void unsendable(MPI_Comm comm)
 {
@@ -314,7 +314,7 @@ static void unsendable(MPI_Comm comm)
 
 #ifdef __SANITIZE_ADDRESS__
 	free(buf);
-	return;		/* its allocator does not return without memory */
+	return;		/* the allocator does not return without memory */
 #endif
 	CHECK(buf);
 	for (i = 0; i < suite_size; i++)
@@ -334,7 +334,7 @@ static void unsendable(MPI_Comm comm)
 	CHECK(all == suite_size * (suite_size - 1) / 2, "%d", all);
 }
 
-/* ---- Beside messages, behind each other ----------------------------------------------------- */
+/* ---- Among messages, and in a row ----------------------------------------------------- */
 
 /* A receive for anything is posted while collectives run: it must not take what is theirs. */
 static void wildcard_beside(MPI_Comm comm)
@@ -429,7 +429,7 @@ static void liveness(MPI_Comm comm)
 	free(in);
 }
 
-/* What a collective of one rank gave; the next one finds nothing of it. */
+/* The result of a collective on a communicator of one rank; the next one finds nothing of it. */
 static void is_own(int *out, int count, const char *what)
 {
 	for (int i = 0; i < count; i++) {
@@ -466,7 +466,7 @@ static void themselves(MPI_Comm self, int *in, int *out, int count)
 	is_own(in, count, "Bcast");
 }
 
-/* Nothing of an earlier collective is left that a later one writes to: here it would be in `guard`. */
+/* A later collective never writes to buffers of an earlier one: the write would be in `guard`. */
 static __attribute__((noinline)) void themselves_deeper(MPI_Comm self, int *in, int *out, int count)
 {
 	volatile unsigned char guard[32768];

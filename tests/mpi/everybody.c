@@ -47,7 +47,7 @@ int main(int argc, char **argv)
 	MPI_Comm_rank(MPI_COMM_WORLD, &suite_rank);
 	MPI_Comm_size(MPI_COMM_WORLD, &suite_size);
 	CHECK(argc == 2 && suite_size > 1, "usage: everybody KIB, with 2 ranks or more");
-	/* What is made once, the buffers above too, is not a peer's. */
+	/* Memory that is allocated once, the buffers above too, does not count for a peer. */
 	exchange((suite_rank + 1) % suite_size, (suite_rank + suite_size - 1) % suite_size, 0, LARGE);
 	before = resident_kib();
 	for (int d = 2; d < suite_size - 1; d++) {

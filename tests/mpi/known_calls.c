@@ -92,7 +92,10 @@ static void receives(void)
 	MPI_Mrecv(in, 30, MPI_BYTE, &message, MPI_STATUS_IGNORE);
 }
 
-/* Of each rank: MPI_Sendrecv 64 bytes, MPI_Allreduce 4, MPI_Barrier twice, MPI_Bcast (0: 1000). */
+/*
+ * Calls of each rank: MPI_Sendrecv 64 bytes, MPI_Allreduce 4, MPI_Barrier twice, MPI_Bcast (0:
+ * 1000).
+ */
 static void together(void)
 {
 	int one = 1, all = 0;
@@ -236,7 +239,7 @@ static void on_alarm(int number)
 	raise(SIGUSR2);
 }
 
-/* Of rank 1: four receives are posted, three messages unexpected, 16 bytes and 1 MiB. */
+/* Queues of rank 1: four receives are posted, three messages unexpected, 16 bytes and 1 MiB. */
 static void rank0_waits(void)
 {
 	const struct itimerval soon = { .it_value = { .tv_usec = 200000 } };

@@ -108,7 +108,7 @@ static unsigned char byte_at(int message, int i)
 	return (unsigned char)(i * 7 + message * 31 + (i >> 8));
 }
 
-/* One message from rank 0 to rank 1, or back. */
+/* A message from rank 0 to rank 1, or back. */
 static int deliver(const struct caller *sender, const struct caller *receiver, int from, int rank,
 		   int message, int count)
 {

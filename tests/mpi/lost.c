@@ -164,7 +164,7 @@ static void new_communicator(void)
 	else
 		nothing_more(comm);
 	left_alone(comm);
-	/* The other rank waits for messages, and this rank has ended. */
+	/* The rank waits for messages of a rank that has ended. */
 	MPI_Irecv(in, 8, MPI_BYTE, suite_rank == victim ? 0 : victim, NEVER, comm, &request);
 	rc = MPI_Comm_disconnect(&comm);
 	CHECK(rc == MPI_SUCCESS, "rc %d", rc);
@@ -198,7 +198,7 @@ static void greet_victim(void)
 	free(request);
 }
 
-/* The victim waits for all ranks, as each rank waits for the victim. */
+/* The rank waits for all others, and each waits for it. */
 static void cut(bool met)
 {
 	int i;

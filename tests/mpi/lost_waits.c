@@ -121,7 +121,10 @@ static int sendrecv(void)
 			    MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 }
 
-/* A half waits for the lost rank; the other half for a rank that does not know of the loss. */
+/*
+ * A half waits for the lost rank, and the other half for a rank that lives and does not know of the
+ * loss.
+ */
 static int sendrecv_from(void)
 {
 	return MPI_Sendrecv(out, LARGE, MPI_BYTE, (suite_rank + 1) % victim, AMISS, in, LARGE, MPI_BYTE,

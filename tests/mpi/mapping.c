@@ -30,7 +30,7 @@ enum { PAGE = 4096, BYTES = 1 << 20 };
 
 static int rank, wrong;
 static const char *now;			/* the case */
-static unsigned turn;			/* of the next message; its pattern */
+static unsigned turn;			/* number of the next message, and its pattern */
 
 static void check_at(int line, bool right, const char *what)
 {
@@ -127,7 +127,7 @@ static bool is_not(const void *at, size_t bytes)
 	return mapped(at, bytes) == 0;
 }
 
-/* Where nothing was before: an address that came and went often is mapped late. */
+/* Take an address without earlier mappings: an address that came and went often is mapped late. */
 static unsigned char *pages(size_t bytes)
 {
 	static uintptr_t next = (uintptr_t)1 << 44;
@@ -139,7 +139,7 @@ static unsigned char *pages(size_t bytes)
 
 /* ---- What is mapped, and when -------------------------------------------- */
 
-/* From the second use on; whole pages of the message, nothing beside them. */
+/* Pages are mapped from the second use on: whole pages of the message, and no others. */
 static const char *second_use(void)
 {
 	unsigned char *buf = malloc(BYTES + 3 * PAGE), *at = buf + 3000;
@@ -231,7 +231,7 @@ static const char *window(void)
 	return NULL;
 }
 
-/* What is sent from stays where it is. */
+/* A buffer that is sent from stays where it is. */
 static const char *sends(void)
 {
 	unsigned char *buf = pages(BYTES), *to = pages(BYTES);
@@ -331,7 +331,7 @@ static const char *fiber_stack(void)
 
 	run_fiber(stack);
 	munmap(stack, BYTES);
-	/* So large that it is no heap memory that was mapped before. */
+	/* The size excludes heap memory that was mapped before. */
 	stack = malloc((size_t)64 << 20);
 	run_fiber(stack);
 	free(stack);
@@ -628,7 +628,7 @@ int main(int argc, char **argv)
 		if (!is_wanted(cases[i].name, argc, argv))
 			continue;
 		now = cases[i].name;
-		usleep(20000);		/* what the case before had open is looked for every 10 ms */
+		usleep(20000);		/* files of the case before are looked for every 10 ms */
 		MPI_Barrier(MPI_COMM_WORLD);
 		why = cases[i].run();
 		if (rank == 1)

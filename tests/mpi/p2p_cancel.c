@@ -1,6 +1,6 @@
 /*
  * p2p_cancel.c - point-to-point: sends that are cancelled.  MPI_Wait returns without any call of
- * the receiver's; what was cancelled is nowhere, and what comes behind it is what it should be.
+ * the receiver's; a cancelled message is nowhere, and later messages are right.
  */
 #include "p2p.h"
 
@@ -81,7 +81,7 @@ void p2p_cancel_sends(MPI_Comm comm)
 	buffers();
 	for (i = 0; i < 4 * LENGTHS; i++) {
 		start(lengths[i % LENGTHS], (unsigned)i, right(), comm, &q);
-		if (i % 3 == 1) {	/* it has certainly come */
+		if (i % 3 == 1) {	/* the message has certainly come */
 			MPI_Probe(left(), TAG, comm, MPI_STATUS_IGNORE);
 			MPI_Barrier(comm);
 		}
@@ -185,7 +185,7 @@ void p2p_cancel_persistent(MPI_Comm comm)
 	}
 }
 
-/* Nobody waits for what was cancelled: messages behind it say that it is gone. */
+/* No rank waits for a cancelled message: later messages say that it is gone. */
 void p2p_cancel_and_free(MPI_Comm comm)
 {
 	MPI_Request q;
@@ -213,7 +213,7 @@ void p2p_cancel_and_free(MPI_Comm comm)
 	}
 }
 
-/* What is complete stays so; what is cancelled goes out of the middle of what is not. */
+/* A complete send stays complete; a cancelled one goes out of the middle of others. */
 void p2p_cancel_some(MPI_Comm comm)
 {
 	enum { N = 60, ROW = 20000 };
@@ -304,7 +304,7 @@ void p2p_cancel_to_self(MPI_Comm comm)
 		start(n, (unsigned)i + 100, suite_rank, comm, &q[0]);
 		MPI_Irecv(rbuf, n + PAD, MPI_BYTE, suite_rank, TAG, comm, &q[1]);
 		MPI_Cancel(&q[0]);
-		/* It may be too late for that or not: one or the other. */
+		/* The cancellation may be too late or not: either result is right. */
 		if (ended_cancelled(&q[0])) {
 			MPI_Cancel(&q[1]);
 			CHECK(ended_cancelled(&q[1]));

@@ -89,7 +89,7 @@ void p2p_done_cancel(MPI_Comm comm)
 		MPI_Wait(&q[i], &st);
 		check_sent(&st);
 	}
-	/* What comes next was not cancelled. */
+	/* The next message was not cancelled. */
 	send_all(comm, q);
 	receive_all(comm);
 	for (int i = 0; i < N; i++) {
@@ -98,7 +98,7 @@ void p2p_done_cancel(MPI_Comm comm)
 	}
 }
 
-/* The request stays, as often as it is asked, also beside one that has gone. */
+/* The request stays, as often as it is asked, also with a request that has gone. */
 void p2p_done_get_status(MPI_Comm comm)
 {
 	MPI_Request q[N];
@@ -123,7 +123,7 @@ void p2p_done_get_status(MPI_Comm comm)
 	}
 }
 
-/* One more of those that index says; each is told once. */
+/* Count a request that index names; each is told once. */
 static void told(MPI_Request q[], int index, bool seen[])
 {
 	if (index < 0 || index >= N + 2) {
@@ -136,8 +136,7 @@ static void told(MPI_Request q[], int index, bool seen[])
 }
 
 /*
- * An array of them, with a persistent send and a receive behind them, taken out by one kind of
- * call.
+ * An array of complete sends, then a persistent send and a receive, taken out by one kind of call.
  */
 static void take_out(MPI_Request q[], int kind)
 {

@@ -130,7 +130,7 @@ void p2p_get_status_and_free(MPI_Comm comm)
 	MPI_Irecv(&w, 1, MPI_INT, left(), 4, comm, &r);
 	MPI_Request_free(&r);
 	MPI_Send(&v, 1, MPI_INT, right(), 4, comm);
-	for (i = 0; i < 2; i++)		/* order: the second barrier message is behind it */
+	for (i = 0; i < 2; i++)		/* order: the second barrier message comes after it */
 		MPI_Sendrecv(&v, 1, MPI_INT, right(), 5, &flag, 1, MPI_INT, left(), 5, comm, &st);
 	CHECK(w == left());
 }

@@ -145,7 +145,7 @@ static void unexpected(MPI_Comm comm)
 	MPI_Waitall(N, q, MPI_STATUSES_IGNORE);
 }
 
-/* One envelope: messages overtake neither eager nor rendezvous ones before them. */
+/* Messages of one envelope overtake neither eager nor rendezvous messages before them. */
 static void ordered(MPI_Comm comm)
 {
 	enum { N = 60 };

@@ -17,14 +17,14 @@ struct element {
 	int bytes;			/* from one element to the next */
 	int ops;
 	enum value value;
-	int value_bytes, values;	/* of each value, two of a complex number */
-	int index_at;			/* of the int behind it, or 0 */
+	int value_bytes, values;	/* bytes of each value; a complex number has two */
+	int index_at;			/* place of the int after it, or 0 */
 };
 
 #define INTEGER(t, c, ops) {#t, t, sizeof(c), ops, BITS_OF_ANY_KIND, sizeof(c), 1, 0}
 #define ALL (ORDER | ARITHMETIC | LOGICAL | BITS)
 #define NUMBER(t, c, v, n, ops) {#t, t, n * sizeof(c), ops, v, sizeof(c), n, 0}
-/* The int stands where its alignment, or that of the value, lets it. */
+/* The int is at the first place that its alignment, or the value's, allows. */
 #define BEHIND(c) (sizeof(c) < sizeof(int) ? sizeof(int) : sizeof(c))
 #define PAIR(t, c, v) {#t, t, 2 * BEHIND(c), PLACE, v, sizeof(c), 1, BEHIND(c)}
 
@@ -50,7 +50,7 @@ static const struct element known[] = {
 	NUMBER(MPI_C_DOUBLE_COMPLEX, double, DOUBLE, 2, ARITHMETIC),
 	PAIR(MPI_2INT, int, INT), PAIR(MPI_SHORT_INT, short, SHORT), PAIR(MPI_LONG_INT, long, LONG),
 	PAIR(MPI_FLOAT_INT, float, SINGLE), PAIR(MPI_DOUBLE_INT, double, DOUBLE),
-	/* Of Fortran, by size; a library may lack some. */
+	/* Types of Fortran, by size; a library may lack some. */
 	NUMBER(MPI_REAL4, float, SINGLE, 1, ORDER | ARITHMETIC),
 	NUMBER(MPI_REAL8, double, DOUBLE, 1, ORDER | ARITHMETIC),
 	INTEGER(MPI_INTEGER4, int32_t, ORDER | ARITHMETIC | BITS),
@@ -70,7 +70,7 @@ static const struct element known[] = {
 	NUMBER(MPI_CXX_BOOL, bool, TRUTH, 1, LOGICAL),
 	NUMBER(MPI_CXX_DOUBLE_COMPLEX, double, DOUBLE, 2, ARITHMETIC),
 #endif
-	/* By precision: made when the suite begins. */
+	/* Types by precision, made when the suite begins. */
 	NUMBER(MPI_DATATYPE_NULL, float, SINGLE, 1, ORDER | ARITHMETIC),
 	NUMBER(MPI_DATATYPE_NULL, double, DOUBLE, 1, ORDER | ARITHMETIC),
 	NUMBER(MPI_DATATYPE_NULL, double, DOUBLE, 2, ARITHMETIC),
@@ -240,7 +240,7 @@ struct plan {
 	enum call call;
 	MPI_Datatype type;
 	MPI_Op op;
-	int count;			/* of a vector; of all parts together */
+	int count;			/* elements of a vector; of all parts together */
 	int root;
 	bool in_place;
 	int parts[AGAINST_RANKS];
@@ -312,8 +312,8 @@ static int result_count(const struct plan *p)
 }
 
 /*
- * What the library says.  Not in place: MPICH 4.0 crashes in MPI_Reduce of more than a few
- * kilobytes to a root other than rank 0 then.
+ * The library's result, never in place: MPICH 4.0 crashes then in MPI_Reduce of more than a few
+ * kilobytes to a root other than rank 0.
  */
 static void library_run(const struct plan *p, void *in, void *placed, void *result)
 {
@@ -349,7 +349,7 @@ static void predefined_run(const struct element *e, const struct plan *p)
 	for (i = 0; i < result_count(p); i++)
 		CHECK(element_same(e, a + i * e->bytes, b + i * e->bytes),
 		      "%s: element %d (round %lu, see against.h)", what, i, against_round);
-	/* Behind the buffer nothing may be written. */
+	/* Bytes after the buffer stay as they are. */
 	for (i = 0; i < AGAINST_MARGIN; i++)
 		CHECK_ROUND(a[p->count * e->bytes + i] == b[p->count * e->bytes + i], what);
 }
@@ -469,7 +469,7 @@ static void matrix_types(MPI_Datatype types[3])
 	MPI_Type_commit(&types[2]);
 }
 
-/* Where elements that are this rank's in the result begin, and the last rank that they hold. */
+/* The beginning of this rank's elements in the result, and the last rank that they hold. */
 static void matrix_check(const struct plan *p, const unsigned char *data, MPI_Aint extent)
 {
 	int last = p->call == SCAN ? against_rank :

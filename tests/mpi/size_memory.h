@@ -14,7 +14,7 @@
 #define MIB ((size_t)1 << 20)
 #define GIB ((size_t)1 << 30)
 
-/* In blocks of so many bytes, with gaps behind them; block 0: in one piece. */
+/* Memory in blocks of `block` bytes, with gaps after them; block 0: in one piece. */
 struct shape {
 	size_t block, gap;
 };
@@ -26,7 +26,7 @@ enum { WINDOWS = 16 };
 struct memory {
 	unsigned char *at;
 	size_t mapped;
-	size_t bytes;			/* of the message */
+	size_t bytes;			/* bytes of the message */
 	size_t room;			/* for so many of them, or of a longer one */
 	struct shape shape;
 	int windows;
@@ -36,7 +36,7 @@ struct memory {
 /* For a message of so many bytes; room for as many, or for less or more. */
 struct memory memory_make(struct shape shape, size_t bytes, size_t room);
 void memory_free(struct memory *m);
-/* What a rank sends, and what nobody has received anything into. */
+/* The buffer that a rank sends, and a buffer before any receive. */
 void memory_fill(struct memory *m, unsigned message);
 void memory_blank(struct memory *m);
 /*

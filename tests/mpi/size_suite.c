@@ -381,7 +381,7 @@ static void in_place(MPI_Comm comm)
 	MPI_Type_free(&pairs);
 }
 
-/* Of one byte each, more elements than an operation of the library is asked for at once. */
+/* More elements, of a byte each, than an operation of the library is asked for at once. */
 static void reduction(MPI_Comm comm)
 {
 	const size_t bytes = 2 * GIB - 5000;

@@ -1,7 +1,8 @@
 /*
- * strides.c - types that librailmpi packs (src/mpi/type/strides.h): what they are made of, and where
- * their bytes are.  The truth is a list of places, made beside each type from the definition of
- * its constructor; of the MPI library, which packs some types wrongly, only extents are asked.
+ * strides.c - types that librailmpi packs (src/mpi/type/strides.h): their construction and the
+ * places of their bytes.  The truth is a list of places, made along with each type from the
+ * definition of its constructor; the MPI library, which packs some types wrongly, is asked for
+ * extents only.
  *
  *	strides [SEED [TYPES]]	on one rank: so many drawn types (1, 5000)
  */
@@ -14,7 +15,7 @@
 
 #include "mpi/type/strides_copy.h"
 
-/* What strides.c calls; the layer has all of it (native.c). */
+/* The functions that strides.c calls; the layer has all of them (native.c). */
 struct native native;
 
 enum { AREA = 1 << 16, MIDDLE = AREA / 2, GUARD = 64, PARTS = 5, DEPTH = 4, COUNT_MAX = 5 };
@@ -56,7 +57,7 @@ struct places {
 	long size, at[AREA];
 };
 
-static struct places made, old;		/* of the type that is being made, and of what it is made of */
+static struct places made, old;		/* places of the type, and of the types in it */
 
 static void put(struct places *p, long at, int bytes)
 {
@@ -67,7 +68,7 @@ static void put(struct places *p, long at, int bytes)
 			p->at[p->size] = at + i;
 }
 
-/* So many elements of the old type from there on. */
+/* Add elements of the old type from `at` on. */
 static void put_old(long at, long elements, MPI_Aint extent)
 {
 	long e, i;
@@ -83,7 +84,7 @@ static MPI_Datatype basic(void)
 {
 	static const struct {
 		MPI_Datatype type;
-		int first, then, bytes;		/* so many bytes, and behind them more at a place */
+		int first, then, bytes;		/* `first` bytes, then `bytes` more at `then` */
 	} of[] = {
 		{MPI_BYTE, 1, 0, 0}, {MPI_PACKED, 1, 0, 0}, {MPI_SHORT, 2, 0, 0}, {MPI_INT, 4, 0, 0},
 		{MPI_DOUBLE, 8, 0, 0}, {MPI_LONG_DOUBLE, sizeof(long double), 0, 0},
@@ -247,7 +248,7 @@ static int in_hand(int dim, int index)
 	return index / dealt_by[dim] % dealt_to[dim] == dealt_here[dim];
 }
 
-/* One rank's part of an array that is dealt out, in each way there is. */
+/* A rank's part of an array that is dealt out, in each distribution. */
 static MPI_Datatype darray(MPI_Datatype of, MPI_Aint extent)
 {
 	int size[DIMS], how[DIMS], arg[DIMS], n = between(1, DIMS), k, all = 1, rank = 0;
@@ -354,10 +355,10 @@ static MPI_Datatype type_draw(void)
 
 static struct {
 	int size, apart;		/* bytes of all elements; no two lie at one place */
-	int at[AREA];			/* of each packed byte, its place in an area */
+	int at[AREA];			/* the place in an area of each packed byte */
 } elements;
 
-/* So many elements from the middle of an area on; false: they do not fit. */
+/* Place `count` elements from the middle of an area on; false: they do not fit. */
 static int elements_fit(int count, MPI_Aint extent)
 {
 	long e, i, at;
@@ -524,7 +525,7 @@ static void loops_known(void)
 	known(u, "columns", 2, 8, 0);
 }
 
-/* So many loops around each other. */
+/* A type of `loops` loops around each other. */
 static MPI_Datatype nested(int loops)
 {
 	MPI_Datatype t, u;

@@ -28,7 +28,7 @@ struct suite_case {
 
 int suite_main(int argc, char **argv, int thread_level, const struct suite_case *cases);
 
-extern int suite_rank, suite_size;	/* of the case's communicator */
+extern int suite_rank, suite_size;	/* rank and size in the case's communicator */
 extern const char *suite_where;		/* "stripe: derived_types" */
 
 #define CHECK(condition, ...)                                                                      \
@@ -61,7 +61,7 @@ static inline void suite_fill(void *buf, size_t bytes, int source, unsigned mess
 		p[i] = suite_byte(source, message, i);
 }
 
-/* The message, and not a byte of what lies behind it (kept at 0xee by suite_blank). */
+/* The message, and not a byte after it (kept at 0xee by suite_blank). */
 static inline void suite_blank(void *buf, size_t bytes)
 {
 	memset(buf, 0xee, bytes);

@@ -1,5 +1,5 @@
 /*
- * test_early.c - registrations with membarrier() stand before main(): made later, by a process of
+ * test_early.c - registrations with membarrier() are made before main(): later, in a process of
  * several threads, each of them waits for a grace period of the kernel's RCU.
  */
 #include "cmocka_all.h"

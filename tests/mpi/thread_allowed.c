@@ -502,7 +502,7 @@ static void sums(MPI_Comm comm, int round)
 		CHECK(all[i] == i + round);
 }
 
-/* The library's request beside the layer's. */
+/* The library's request together with the layer's. */
 static void beside_native(MPI_Comm comm, int round)
 {
 	MPI_Request requests[3];

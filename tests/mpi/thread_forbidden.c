@@ -347,7 +347,10 @@ static void *wait_or_end(void *number)
 		} else {
 			MPI_Wait(&variable, &status);
 			MPI_Test_cancelled(&status, &flag);
-			/* What was freed goes on; where a cancelled receive was, the message still is. */
+			/*
+			 * A freed operation goes on; the message of a cancelled receive is still
+			 * there.
+			 */
 			if (flag)
 				MPI_Recv(&value, 1, MPI_INT, threads_left(), TAG, shared,
 					 MPI_STATUS_IGNORE);
@@ -356,7 +359,7 @@ static void *wait_or_end(void *number)
 		pthread_barrier_wait(&meet);
 		if ((intptr_t)number != 0)
 			continue;
-		/* Of the same source and tag: behind the other. */
+		/* The message has the same source and tag, and comes after the other. */
 		MPI_Sendrecv(&round, 1, MPI_INT, threads_right(), TAG, &flag, 1, MPI_INT,
 			     threads_left(), TAG, shared, MPI_STATUS_IGNORE);
 		CHECK(flag == round && value == round, "%d and %d, not %d", flag, value, round);

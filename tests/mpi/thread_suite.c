@@ -41,7 +41,7 @@ static void threads(MPI_Comm comm)
 	threads_run(THREADS, worker);
 }
 
-/* One thread waits for what another one sends later. */
+/* A thread waits for a message that another thread sends later. */
 static void *late_sender(void *arg)
 {
 	int v = 42;

@@ -296,7 +296,7 @@ static void partial_shapes(MPI_Comm comm)
 	}
 }
 
-/* More data than the receive has room for: an error, and nothing beside the type's bytes is written. */
+/* More data than the receive has room for: an error, and no byte but the type's is written. */
 static void truncated(MPI_Comm comm)
 {
 	static const int counts[] = {1, 200};
@@ -318,7 +318,7 @@ static void truncated(MPI_Comm comm)
 			MPI_Error_class(rc, &error);
 			CHECK(error == MPI_ERR_TRUNCATE, "%s: error class %d", s.name, error);
 			MPI_Wait(&q, MPI_STATUS_IGNORE);
-			/* What has come of it is not said: made equal to what would be. */
+			/* The received bytes are undefined: set them to the expected ones. */
 			for (i = 0; i < bytes; i++)
 				to[(MPI_Aint)(i / (size_t)s.size) * s.extent + s.map[i % (size_t)s.size]] =
 					suite_byte(left(), 5, i);
@@ -626,7 +626,10 @@ static void attributes(MPI_Comm comm)
 	MPI_Type_free(&type);
 	CHECK(copies == 0 && deletes == 1, "copied %d times, deleted %d times", copies, deletes);
 
-	/* Of a type that another is made of, the same: what is asked of that one keeps nothing. */
+	/*
+	 * The same for a type in another type: a question about the outer type keeps nothing of the
+	 * inner.
+	 */
 	copies = deletes = 0;
 	MPI_Type_vector(10, 1, 2, MPI_INT, &type);
 	MPI_Type_set_attr(type, keyval, &copies);

@@ -27,7 +27,7 @@
 
 static pid_t loaded_by;			/* a child of fork has nothing to tell */
 static bool in_front;
-static bool said;			/* nothing more to tell: after MPI_Init, or refused rails */
+static bool said;			/* set by MPI_Init and by refused rails: no more to tell */
 static const char *not_redirected;	/* why, or NULL */
 
 static const char *library(void)

@@ -54,9 +54,9 @@ struct dtype coll_byte_type = {
 /* ---- What other threads may free meanwhile ---------------------------------------------------- */
 
 /*
- * A collective that has begun goes on when another thread frees its datatype.  Its block-setting
- * calls look types up before it begins; the thread holds these until it ends.  Types that reduce
- * are predefined and stay.
+ * A collective that has begun goes on when another thread frees its datatype.  Block-setting calls
+ * look types up before the collective begins; the thread holds these types until it ends.  Types
+ * that reduce are predefined and stay.
  */
 enum { HELD = 8 };
 

@@ -1,10 +1,10 @@
 /*
  * comm.c - routing: which communicators go over rails, and in which way.
  *
- * A routed communicator carries a cached attribute that points to its record; a
- * communicator without the attribute is native.  Rank 0 picks the context id (world rank
- * and a counter: unique in the job without coordination).  One native MPI_Allreduce on the
- * new communicator distributes it and checks that all ranks chose the same way.
+ * A routed communicator carries a cached attribute that points to its record; a communicator
+ * without the attribute is native.  Rank 0 picks the context id (world rank and a counter: unique
+ * in the job without coordination).  A native MPI_Allreduce on the new communicator distributes the
+ * id and checks that all ranks chose the same way.
  *
  * Each routed communicator has a second record for the messages of its collectives, whose
  * context differs in one bit.  Both records are made together and released together; each

@@ -2,7 +2,7 @@
  * windows.c - the memory of windows is never mapped (--map-buffers): the library, and through it other
  * processes, may know it by its pages.
  *
- * All that windows do is the library's.  These calls only tell librail of the memory.
+ * All that windows do is the library's.  The calls of this file only tell librail of the memory.
  */
 #include "mpi/abi/native.h"
 #include "mpi/job/progress.h"

@@ -1,15 +1,15 @@
 /*
  * progress.c - progress: where and when the transport is polled, and the MPI library driven.
  *
- *  - In a thread that waits in a call of this layer: layer_poll.  It also gives the MPI library
- *    its turns, because a peer may wait for that.
+ *  - In a thread that waits in a call of this layer: layer_poll.  The thread also gives the MPI
+ *    library its turns, because a peer may wait for that.
  *  - In the MPI library's own progress, while the program waits natively, if the library calls the
  *    layer there (library.c).
  *  - In a progress thread, while the program computes, and while it waits natively in another
- *    library.  It drives the transport only, never MPI.  It polls while an operation of this
- *    layer is in flight or an offered message (RTS) has not been received.  Otherwise it polls
- *    once every LOOK_NS: MPI_Wait of a cancelled send returns whatever the receiver does, and
- *    what the receiver has not read yet may be such an offer.
+ *    library.  The progress thread drives the transport only, never MPI.  The thread polls while an
+ *    operation of this layer is in flight or an offered message (RTS) has not been received.
+ *    Otherwise the thread polls once every LOOK_NS: MPI_Wait of a cancelled send returns whatever
+ *    the receiver does, and a message that the receiver has not read yet may be such an offer.
  */
 #include "mpi/job/progress.h"
 
@@ -38,9 +38,9 @@ enum {
 	TICK_MAX_NS = 4000000,		/* while the program polls by itself */
 	QUIET_TICKS = 16,		/* without anything in flight, before it sleeps */
 	LOOK_NS = 100000000,		/* between looks of a progress thread that sleeps */
-	SERVE_NS = 2000000,		/* ... that alone serves a program which waits in the library */
+	SERVE_NS = 2000000,		/* ... of a thread that serves a waiting program */
 	SERVE_SHARE = 150,		/* ... at most one part in so many of the time */
-	SERVE_SAVED_NS = 5000000,	/* ... of which so much is kept for a burst */
+	SERVE_SAVED_NS = 5000000,	/* ... and so much is kept for a burst */
 	SERVE_BYTES_MOST = 64 << 20,	/* ... and so many bytes of unexpected messages */
 	LOOKS_DENSE = 64,		/* in the library's progress, without an event, before they are rare */
 	CALLS_PER_LOOK = 32,		/* then: calls of the library's progress for each */
@@ -237,10 +237,10 @@ static void progress_thread_dump(void)
 
 /*
  * The kernel copies pages that a device has pinned while it forks, one after the other, and other
- * threads go on meanwhile; the C library's free() takes no lock for small chunks.  So a child
- * has a damaged heap if a thread frees memory during the fork and heap pages are registered.  A
- * program with several threads may call no malloc in a child (POSIX, fork); one with a single
- * thread may, and does not know of the progress thread: it is kept out of the way.
+ * threads go on meanwhile; the C library's free() takes no lock for small chunks.  So a child has a
+ * damaged heap if a thread frees memory during the fork and heap pages are registered.  A program
+ * with several threads may call no malloc in a child (POSIX, fork); a program with a single thread
+ * may, and does not know of the progress thread.  So the progress thread is kept out of the way.
  */
 static void fork_begins(void)
 {

@@ -320,8 +320,8 @@ out:
 }
 
 /*
- * A dup of MPI_COMM_SELF for our own calls, with a receive that nothing ever matches.  What
- * fails there is for us to handle, not for the handler that it has from MPI_COMM_SELF.
+ * A dup of MPI_COMM_SELF for our own calls, with a receive that nothing ever matches.  The layer
+ * handles errors on it, not the error handler of MPI_COMM_SELF.
  */
 static int open_sentinel(void)
 {

@@ -1,7 +1,7 @@
 /*
  * call_count.c - calls and bytes by function, and the table that --ledger prints at the end.
  *
- * The table is of all ranks together: one native MPI_Reduce in MPI_Finalize.  It goes to
+ * The table is of all ranks together: one native MPI_Reduce in MPI_Finalize.  The ledger goes to
  * stderr, in one write, because stdout is the program's.
  */
 #include "mpi/watch/call_count.h"

@@ -1,7 +1,7 @@
 /*
  * dump.h - --dump-signal: a signal that makes the progress thread print the queues.
  *
- * The signal's handler sets a flag and wakes the progress thread, nothing else.  That thread looks
+ * The signal's handler sets a flag and wakes the progress thread, nothing else.  The thread looks
  * at the flag whenever it wakes; a program that waits in a call looks at it in the rare round in
  * which it drives the MPI library too, and then gives way (progress.c).  The path of a message is
  * the same with and without it.

@@ -110,7 +110,9 @@ static void check_status(const struct half *h, const struct message *m)
 	if (h->l.type == MPI_DATATYPE_NULL)
 		return;
 	DO(MPI_Get_elements(st, h->l.type, &n));
-	/* Of what is made of MPI_DOUBLE_INT, MPICH 4.0.2 says 0, and Open MPI 4.1 pairs at times.
+	/*
+	 * Types of MPI_DOUBLE_INT have 0 elements for MPICH 4.0.2, and pairs at times for Open MPI
+	 * 4.1.
 	 */
 	CHECK((size_t)n == m->units * units[m->unit].fields || m->unit == FIRST_MIXED,
 	      "message %d: %d basic elements, not %zu (%s)", (int)(m - running->message), n,
@@ -150,7 +152,7 @@ void receive_finish(int index)
 /* ---- Wildcards
  * ------------------------------------------------------------------------------------ */
 
-/* Of this class, the first message with the receive's status that no receive has yet got. */
+/* The first message of this class, with the receive's status, that no receive has got yet. */
 static int message_of(const struct receive *r, const MPI_Status *st, const bool *taken)
 {
 	int i;

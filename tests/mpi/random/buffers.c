@@ -115,7 +115,7 @@ static void *map_moved(size_t bytes)
 	return mem == MAP_FAILED ? NULL : mem;
 }
 
-/* One place, at which other pages are mapped each time. */
+/* A place at which other pages are mapped each time. */
 static unsigned char *same_place;
 static bool same_taken;
 
@@ -203,7 +203,7 @@ void buffer_get(struct buffer *b, enum origin origin, size_t bytes, unsigned ali
 	if (origin == ORIGIN_STRADDLE) /* the message, if it is short */
 		shift = PAGE - GUARD - (bytes / 2 % (PAGE / 2) + align - 1) / align * align;
 	b->own = get(origin, all);
-	if (!b->own) { /* it is all lent out */
+	if (!b->own) { /* all memory is lent out */
 		origin = ORIGIN_MALLOC;
 		b->own = malloc(all);
 	}

@@ -5,7 +5,7 @@
 
 struct half between[OTHERS_MAX];
 
-/* What a rank gives and gets, in units; kept until a nonblocking one has ended. */
+/* Buffers that a rank gives and gets, in units, kept until a nonblocking collective has ended. */
 static struct blocks {
 	int give[RANKS_MAX], give_at[RANKS_MAX], get[RANKS_MAX], get_at[RANKS_MAX];
 	int gives, gets; /* blocks */
@@ -18,7 +18,7 @@ static int length(const struct other *o, int from, int to)
 
 	if (!o->vector)
 		return (int)o->units;
-	if (o->in_place) /* as much both ways */
+	if (o->in_place) /* the same size both ways */
 		from = low, to = high;
 	return (int)(mix(o->key + (unsigned)(from * RANKS_MAX + to)) % (o->units + 1));
 }
@@ -79,7 +79,7 @@ static bool in_place(const struct other *o, int me)
 	       (o->kind == OTHER_ALLGATHER || o->kind == OTHER_ALLTOALL || me == o->root);
 }
 
-/* What the receive buffer has: in the beginning, in the end. */
+/* Contents of the receive buffer: in the beginning, in the end. */
 static void image(unsigned char *mem, const struct half *h, const struct blocks *b,
 		  const struct other *o, int me, bool begun)
 {

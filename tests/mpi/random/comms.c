@@ -66,7 +66,7 @@ static const char *way_of(const struct plan *p, int index, bool native)
 	return LIBRARY_LOSES_ORDER && !native && !strcmp(way, "native") ? "stripe" : way;
 }
 
-/* Whether its messages go over rails. */
+/* True: messages of the communicator go over rails. */
 static bool is_routed(const struct plan *p, int index, bool native)
 {
 	switch (p->comm[index].maker) {

@@ -25,11 +25,11 @@ enum { TASKS_MAX = 4 * MESSAGES_MAX + OTHERS_MAX * (RANKS_MAX + 1) + EPOCHS_MAX 
 static struct task task[TASKS_MAX];
 static int tasks;
 
-/* Which event it was, counted from 1; 0: not yet. */
+/* The number of the event, from 1; 0: not yet. */
 static int sent[MESSAGES_MAX], posted[MESSAGES_MAX], sent_end[MESSAGES_MAX],
     posted_end[MESSAGES_MAX];
 static int other_begun[OTHERS_MAX], closed[EPOCHS_MAX + 1];
-/* What a rank knows of another one: it has had all events before this one. */
+/* A rank's knowledge of another rank: the other has had all events before this one. */
 static int know[RANKS_MAX][RANKS_MAX], told[MESSAGES_MAX][RANKS_MAX];
 
 /* ---- What depends on what ----------------------------------------------------------------- */
@@ -276,7 +276,7 @@ static bool is_end(const struct task *t)
 	return t->kind == TASK_SEND_END || t->kind == TASK_RECEIVE_END || t->kind == TASK_OTHER_END;
 }
 
-/* One request, or all that this rank may wait for at this moment, or some of them. */
+/* Choose one request, or all that this rank may wait for at this moment, or some of them. */
 static void wait_next(struct plan *p, const struct task *t, struct draw *d)
 {
 	struct event *e = event_add(p, EVENT_WAIT, t->rank, 0);
@@ -323,8 +323,8 @@ static void task_next(struct plan *p, int i, struct draw *d)
 }
 
 /*
- * Nothing may be next: blocking calls wait for each other.  One becomes nonblocking; if none can,
- * a persistent request is a new one.
+ * Blocking calls wait for each other, and no event may be next.  A call becomes nonblocking; if
+ * none can, a persistent request is a new one.
  */
 static void untie(struct plan *p)
 {

@@ -40,7 +40,7 @@ static void ring_finish(int index)
 	bool none = from == MPI_PROC_NULL;
 
 	CHECK(h->q == MPI_REQUEST_NULL, "a request has ended and is there");
-	/* Where several requests are one, not every library has a status of its receive. */
+	/* Some libraries have no status of the receive where several requests are one. */
 	if (o->kind == OTHER_SENDRECV || o->kind == OTHER_SENDRECV_REPLACE) {
 		CHECK(h->st.MPI_SOURCE == from, "source %d, not %d", h->st.MPI_SOURCE, from);
 		CHECK(h->st.MPI_TAG == (none ? MPI_ANY_TAG : TAG_RING), "tag %d", h->st.MPI_TAG);

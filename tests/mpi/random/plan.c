@@ -133,7 +133,7 @@ void shape_draw(struct draw *d, struct shape *shape, int unit, size_t bytes)
 	}
 }
 
-/* Of a type whose elements are longer than that, another is taken. */
+/* Another type is taken in place of a type with longer elements. */
 static size_t whole_elements(struct shape *shape, int unit, size_t units_count)
 {
 	struct layout l;

@@ -1,11 +1,11 @@
 /*
- * programs.h - random MPI programs, each judged by what its plan says.
+ * programs.h - random MPI programs, each judged by its plan.
  *
- * A *plan* follows from a seed, a number and the number of ranks; all ranks draw the same.  It
- * has messages, receives, collectives and more, and one order of *events*: every rank does its
- * own events in that order.  An event that waits is placed behind the events of other ranks that it
- * depends on, so no rank waits for ever, whatever the library buffers: of all ranks that wait,
- * the one with the earliest event waits for events that other ranks have had.
+ * A *plan* follows from a seed, a number and the number of ranks; all ranks draw the same.  It has
+ * messages, receives, collectives and more, and one order of *events*: every rank does its own
+ * events in that order.  An event that waits is placed after the events of other ranks that it
+ * depends on, so no rank waits for ever, whatever the library buffers: of all ranks that wait, the
+ * one with the earliest event waits for events that other ranks have had.
  *
  * What bytes are received follows from the plan alone: byte i of what was sent is a function of
  * the key of its message and of i.  Which message a receive gets depends on the communicator's
@@ -33,9 +33,9 @@ enum {
 	OTHERS_MAX = 48,
 	EVENTS_MAX = 2000,
 	EPOCHS_MAX = 4,
-	BLOCK = 20, /* so many programs share their communicators */
+	BLOCK = 20, /* number of programs that share their communicators */
 	BYTES_MAX = 8 << 20,
-	GUARD = 64, /* bytes in front of what MPI is told of, and behind it */
+	GUARD = 64, /* bytes in front of the part that MPI gets, and after it */
 };
 
 /*
@@ -87,7 +87,7 @@ enum { UNITS = 10, FIRST_MIXED = 7 };
 extern const struct unit {
 	const char *name;
 	unsigned fields, bytes, align;
-	unsigned char field[4]; /* of the basic types: an index into the first seven */
+	unsigned char field[4]; /* basic types: indices into the first seven */
 } units[UNITS];
 
 enum layout_kind {
@@ -117,7 +117,7 @@ struct shape {
 enum { PIECES_MAX = 512 };
 struct layout {
 	MPI_Datatype type;
-	unsigned units;              /* of one element of type */
+	unsigned units;              /* units of an element of type */
 	ptrdiff_t lb, ub, low, high; /* with markers of bounds, and without */
 	unsigned pieces;
 	struct piece {
@@ -126,11 +126,11 @@ struct layout {
 	} piece[PIECES_MAX]; /* in the order sent */
 };
 
-/* Of a unit of one field. */
+/* The type of a unit of one field. */
 MPI_Datatype basic(int unit);
 /* A committed type as well, if typed. */
 void layout_make(struct layout *l, const struct shape *shape, int unit, bool typed);
-/* Where count elements begin and end, counted from the address that MPI is given. */
+/* The beginning and end of count elements, relative to the address that MPI is given. */
 void layout_span(const struct layout *l, size_t count, ptrdiff_t *low, ptrdiff_t *high);
 /* Bring the first bytes of data to where elements at `at` have them. */
 void layout_scatter(const struct layout *l, unsigned char *at, const unsigned char *data,
@@ -163,7 +163,7 @@ struct buffer {
 	size_t room;
 	void *own;
 	size_t own_bytes;
-	uint64_t key; /* of the bytes that are no message's */
+	uint64_t key; /* seed of the bytes that are no message's */
 };
 
 /* Room for bytes at a multiple of align, which the draw moves; not a page's start in general. */
@@ -192,9 +192,9 @@ enum style { STYLE_TAGGED, STYLE_NAMED, STYLE_WILD };
 struct comm_plan {
 	enum comm_maker maker;
 	int parent;                  /* a communicator with all members */
-	int size, member[RANKS_MAX]; /* its ranks' numbers in the world */
+	int size, member[RANKS_MAX]; /* numbers of the ranks in the world */
 	int left;                    /* COMM_INTER: so many of them are the one group */
-	enum style style;            /* of the program */
+	enum style style;            /* style of the program */
 };
 
 enum mode { MODE_STANDARD, MODE_BUFFERED, MODE_SYNCHRONOUS, MODE_READY, MODES };
@@ -210,11 +210,11 @@ enum receive_how {
 	RECEIVE_HOWS
 };
 
-/* One end of a message. */
+/* An end of a message. */
 struct side {
 	struct shape shape;
 	enum origin origin;
-	bool type_freed; /* as soon as the message is under way */
+	bool type_freed; /* freed as soon as the message is under way */
 };
 
 struct message {
@@ -224,9 +224,9 @@ struct message {
 	uint64_t key;
 	enum mode mode;
 	enum how how;
-	bool request_freed; /* nothing waits for its end */
+	bool request_freed; /* without a wait for its end */
 	int chain;          /* starts the request of this one again; -1 */
-	int receive;        /* that gets it; -1 in STYLE_WILD */
+	int receive;        /* receive that gets it; -1 in STYLE_WILD */
 	int before;         /* the message before it between the two; -1 */
 	struct side side;
 };
@@ -234,9 +234,9 @@ struct message {
 struct receive {
 	int comm, to, source, tag; /* a member or MPI_ANY_SOURCE; a tag or MPI_ANY_TAG */
 	int unit, epoch;
-	size_t units; /* that there is room for */
+	size_t units; /* room, in units */
 	enum receive_how how;
-	int chain, message, before; /* as above; before: posted by the same rank */
+	int chain, message, before; /* the same as above; before: posted by the same rank */
 	int ordinal;                /* STYLE_WILD: that many messages of its pattern suffice */
 	struct side side;
 };
@@ -271,17 +271,17 @@ enum {
 	TAG_RING = 1000,
 	TAG_NONE, /* STYLE_TAGGED alone has these */
 	TAG_TOLD,
-	TAG_CANCELLED /* and one more for each: the next may be sent while the last is looked for */
+	TAG_CANCELLED /* and a tag for each: the next may be sent while the last is awaited */
 };
 
-/* What is no message between two ranks.  All members take part, or `from` and `to`. */
+/* An act other than a message between two ranks.  All members take part, or `from` and `to`. */
 struct other {
 	enum other_kind kind;
 	int comm, root, from, to, unit;
 	int shift;                          /* OTHER_SENDRECV and the like: to rank + shift */
 	bool wraps;                         /* ... round; else to MPI_PROC_NULL */
-	bool nonblocking, in_place, vector; /* of collectives; vector: Gatherv for Gather */
-	unsigned op;                        /* of reductions */
+	bool nonblocking, in_place, vector; /* for collectives; vector: Gatherv for Gather */
+	unsigned op;                        /* for reductions */
 	size_t units;
 	uint64_t key;
 	enum origin origin;
@@ -314,7 +314,7 @@ struct item {
 struct event {
 	enum event_kind kind;
 	int rank;  /* in the world; -1: all members, or all ranks */
-	int index; /* of the message, receive, other; of the epoch that ends */
+	int index; /* index of the message, receive, other; of the epoch that ends */
 	enum wait_style style;
 	int first, items; /* EVENT_WAIT: for these */
 };
@@ -375,7 +375,7 @@ void plan_print(const struct plan *p);
 
 /* ---- Running a plan -------------------------------------------------------------------------- */
 
-/* One end of a message under way, or a collective. */
+/* An end of a message under way, or a collective. */
 struct half {
 	bool open;
 	MPI_Request q;
@@ -391,7 +391,7 @@ extern const struct plan *running;
 extern int world_rank;
 extern const char *running_way;
 extern MPI_Comm comm_of[COMMS_MAX]; /* MPI_COMM_NULL where this rank is no member */
-extern bool routed[COMMS_MAX];      /* its messages go over rails */
+extern bool routed[COMMS_MAX];      /* true: messages go over rails */
 extern struct half sending[MESSAGES_MAX], receiving[MESSAGES_MAX], between[OTHERS_MAX];
 
 void comms_make(const struct plan *p, MPI_Comm base, bool native);
@@ -419,7 +419,7 @@ void half_get(struct half *h, const struct shape *shape, int unit, size_t units,
 	      uint64_t key);
 void *half_at(const struct half *h);
 void half_fill(struct half *h, uint64_t key, size_t bytes);
-/* Whether the buffer holds this message's first bytes, and nothing else was written. */
+/* True: the buffer holds this message's first bytes, and nothing else was written. */
 void half_check(const struct half *h, uint64_t key, size_t bytes, const char *what);
 void half_put(struct half *h);
 /* The same of plain bytes. */

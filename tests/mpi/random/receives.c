@@ -42,7 +42,7 @@ static int first_of(const struct plan *p, const int *list, int n, int from, int 
 	return -1;
 }
 
-/* One that starts the persistent request of the receive before it again. */
+/* A receive that starts the persistent request of the receive before it again. */
 static bool is_again(const struct plan *p, int before, const struct message *m)
 {
 	const struct receive *r = &p->receive[before < 0 ? 0 : before];

@@ -6,7 +6,7 @@
 enum number { NUMBER_UINT, NUMBER_ULONG, NUMBER_DOUBLE, NUMBERS };
 enum op { OP_SUM, OP_MAX, OP_MIN, OP_BXOR, OP_PROD, OPS };
 
-static int counts_of[OTHERS_MAX][RANKS_MAX]; /* of Reduce_scatter */
+static int counts_of[OTHERS_MAX][RANKS_MAX]; /* for Reduce_scatter */
 
 static enum number number_of(const struct other *o)
 {

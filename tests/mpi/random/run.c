@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { LIMIT_S = 300 }; /* of a program, which takes milliseconds: it hangs */
+enum { LIMIT_S = 300 }; /* limit of a program, which takes milliseconds: above it hangs */
 
 const struct plan *running;
 const char *running_way = "";

@@ -72,7 +72,7 @@ static ptrdiff_t extent(const struct layout *l)
 	return l->ub - l->lb;
 }
 
-/* n elements of the one behind what the other has. */
+/* Append n elements of type `of` to l. */
 static void place(struct layout *l, const struct layout *of, unsigned n, ptrdiff_t at)
 {
 	unsigned i, k;
@@ -147,7 +147,7 @@ static void blocks_draw(struct blocks *b, const struct layout *of, struct draw *
 		b->start[i] = at;
 		at += b->length[i] + (int)draw(d, 3);
 	}
-	if (!equal && !b->length[0]) /* not all of them; nothing else is moved by it */
+	if (!equal && !b->length[0]) /* keeps a length above zero, and moves nothing else */
 		b->length[0] = 1, b->start[0] -= 1;
 	for (i = b->n - 1; i > 0 && draw_chance(d, 50); i--) {
 		int s = b->start[i], l = b->length[i];
@@ -195,7 +195,7 @@ static void strided_make(struct layout *l, const struct layout *of, enum layout_
 	unsigned i, n = 2 + draw(d, 4), length = 1 + draw(d, 3), stride = length + draw(d, 3);
 	ptrdiff_t bytes = (ptrdiff_t)stride * extent(of);
 
-	if (kind == LAYOUT_HVECTOR) /* what every basic type is aligned to */
+	if (kind == LAYOUT_HVECTOR) /* the alignment of all basic types */
 		bytes += 8 * draw(d, 3);
 	/* With gaps: Open MPI 4.1 is wrong about where bytes in reverse without gaps begin. */
 	if (kind == LAYOUT_HVECTOR && draw_chance(d, 30))
@@ -288,7 +288,7 @@ static void make(struct layout *l, const struct layout *of, const struct shape *
 	}
 }
 
-/* What the library says of a type is what we think. */
+/* Check that the library describes a type as the plan does. */
 static void compare(const struct layout *l, int unit)
 {
 	MPI_Aint lb, ext, low, ext_true;
@@ -314,7 +314,7 @@ void layout_make(struct layout *l, const struct shape *shape, int unit, bool typ
 	unit_make(&one, unit, &d, typed);
 	layout_begin(&grain);
 	place(&grain, &one, 1, 0);
-	if (shape->grain > 1) { /* one piece, whatever its length: units of one field */
+	if (shape->grain > 1) { /* a piece of any length: units of one field */
 		grain.units = shape->grain;
 		grain.piece[0].bytes *= shape->grain;
 		grain.ub = grain.high = (ptrdiff_t)grain.piece[0].bytes;

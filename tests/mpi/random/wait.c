@@ -51,7 +51,7 @@ static void wait_one(enum wait_style style, MPI_Request *q, MPI_Status *st)
 /* ---- Several ----------------------------------------------------------------------------------
  */
 
-/* Which have ended; at least one, or none yet. */
+/* The requests that have ended: at least one, or none yet. */
 static int some(enum wait_style style, int n, int *index, MPI_Status *st)
 {
 	int ended = 1, flag = 1;
