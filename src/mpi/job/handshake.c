@@ -22,8 +22,8 @@
 
 enum {
 	LOOKS = 1000,			/* before it sleeps between them */
-	NAP_US = 500,
-	TOLD_US = 200000,		/* MPI_Abort overtakes a line that the launcher has not read */
+	NAP_NS = 500000,
+	TOLD_NS = 200000000,		/* MPI_Abort overtakes a line that the launcher has not read */
 	LATER_NS = 1000000000,		/* a parent's own wait ends first: one rank tells */
 	RANKS_TOLD = 64,
 };
@@ -36,12 +36,12 @@ static bool await(MPI_Request *request, uint64_t limit_ns)
 
 	for (unsigned looks = 0; ; looks++) {
 		native.Test(request, &done, MPI_STATUS_IGNORE);
-		if (done || rg_now_ns() >= until)
+		if (done || rg_reached(until, rg_now_ns()))
 			return done;
 		if (looks < LOOKS)
 			rg_yield();
 		else
-			usleep(NAP_US);
+			rg_sleep_ns(NAP_NS);
 	}
 }
 
@@ -62,7 +62,7 @@ static void end_without(int rank)
 	rg_error("rank %d did not take part within %" PRIu64 " s (--start-limit) of its start "
 		 "(accepted: every executable of the job under railgauge exec or linked with the "
 		 "layer, with the same --over)", rank, world_settings.start_limit_ns / 1000000000);
-	usleep(TOLD_US);
+	rg_sleep_ns(TOLD_NS);
 	native.Abort(MPI_COMM_WORLD, RG_EXIT_USAGE);
 	_exit(RG_EXIT_USAGE);
 }

@@ -14,10 +14,7 @@
 #include "mpi/job/progress.h"
 
 #include <errno.h>
-#include <limits.h>
-#include <linux/futex.h>
 #include <linux/membarrier.h>
-#include <signal.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -71,14 +68,6 @@ static long process_barrier(int command)
 __attribute__((constructor)) static void bias_early(void)
 {
 	process_barrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED);
-}
-
-/* While *word is `value`; most_ns below a second. */
-static void futex_wait(_Atomic unsigned *word, unsigned value, uint64_t most_ns)
-{
-	const struct timespec most = {.tv_nsec = (long)most_ns};
-
-	syscall(__NR_futex, word, FUTEX_WAIT_PRIVATE, value, &most, NULL, 0);
 }
 
 static uint64_t thread_used_ns(void)
@@ -201,7 +190,7 @@ static int library_look(void)
 void layer_wake_progress_thread(void)
 {
 	atomic_store(&layer.progress_thread_sleeps, 0);
-	syscall(__NR_futex, &layer.progress_thread_sleeps, FUTEX_WAKE_PRIVATE, INT_MAX);
+	rg_wake_word(&layer.progress_thread_sleeps, false);
 }
 
 /* At the progress thread's last look: unexpected messages fill as much memory as it may fill. */
@@ -265,7 +254,7 @@ static void progress_thread_nap(uint64_t most_ns)
 	if (biased)
 		process_barrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED);
 	if (!layer_pending() && !atomic_load(&progress_thread_stop) && !atomic_load(&dump_asked))
-		futex_wait(&layer.progress_thread_sleeps, 1, most_ns);
+		rg_wait_word(&layer.progress_thread_sleeps, 1, most_ns, false);
 	atomic_store(&layer.progress_thread_sleeps, 0);
 }
 
@@ -305,22 +294,21 @@ static void progress_thread_sleep(void)
 }
 
 /* Until the next look, after one that found nothing: such looks take a small share of the time. */
-static long progress_thread_tick_ns(uint64_t look_ns)
+static uint64_t progress_thread_tick_ns(uint64_t look_ns)
 {
 	const uint64_t tick_ns = look_ns * SERVE_SHARE;
 
-	return tick_ns < TICK_NS ? TICK_NS : tick_ns > TICK_MAX_NS ? TICK_MAX_NS : (long)tick_ns;
+	return tick_ns < TICK_NS ? TICK_NS : tick_ns > TICK_MAX_NS ? TICK_MAX_NS : tick_ns;
 }
 
 static void *progress_thread_main(void *unused)
 {
-	uint64_t seen = layer_polls(), now, used_ns;
-	long tick_ns = TICK_NS;
+	uint64_t seen = layer_polls(), now, used_ns, tick_ns = TICK_NS;
 	unsigned quiet = 0;
 
 	while (!atomic_load(&progress_thread_stop)) {
 		used_ns = thread_used_ns();
-		nanosleep(&(struct timespec){.tv_nsec = tick_ns}, NULL);
+		rg_sleep_ns(tick_ns);
 		quiet = layer_pending() ? 0 : quiet + 1;
 		if (quiet > QUIET_TICKS) {
 			progress_thread_sleep();
@@ -354,7 +342,7 @@ static __attribute__((noinline, cold)) void give_way(void)
 	else
 		atomic_store_explicit(&layer.busy, 0, memory_order_release);
 	while (atomic_load(&dump_asked))
-		nanosleep(&(struct timespec){.tv_nsec = TICK_NS}, NULL);
+		rg_sleep_ns(TICK_NS);
 	layer_enter();
 }
 
@@ -432,19 +420,6 @@ void layer_wait(struct req *r)
 
 /* ---- Start and stop ------------------------------------------------------------------------ */
 
-/* The program's signals are not the progress thread's: its handlers, and what it keeps pending. */
-static bool progress_thread_start(void)
-{
-	sigset_t all, before;
-	bool runs;
-
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	runs = pthread_create(&progress_thread, NULL, progress_thread_main, NULL) == 0;
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	return runs;
-}
-
 int layer_start_progress(void)
 {
 	static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
@@ -458,7 +433,8 @@ int layer_start_progress(void)
 	layer_leave();
 	atomic_store(&progress_thread_stop, false);
 	pthread_once(&fork_once, fork_watch);
-	progress_thread_runs = progress_thread_start();
+	/* All signals stay the program's: its handlers, and the signals that it keeps pending. */
+	progress_thread_runs = !rg_thread_start(&progress_thread, progress_thread_main, NULL);
 	if (!progress_thread_runs)
 		return -EAGAIN;
 	return dump_start(world_settings.dump_signal, layer_wake_progress_thread);
@@ -471,7 +447,7 @@ void layer_stop_progress(void)
 		return;
 	atomic_store(&progress_thread_stop, true);
 	layer_wake_progress_thread();
-	pthread_join(progress_thread, NULL);
+	rg_thread_join(progress_thread);
 	progress_thread_runs = false;
 	dump_stop();
 }
