@@ -76,8 +76,8 @@ static bool is_committed(MPI_Datatype handle)
 /* Another rank may send or wait already: the library cannot be asked to do it in our place. */
 static _Noreturn void dtype_end(int error)
 {
-	native_end(error == -ENOMEM ? "out of memory for what a datatype is made of" :
-		   "a datatype is made in a way that is not known here, of an MPI standard behind 4.1 "
+	native_end(error == -ENOMEM ? "out of memory for the description of a datatype" :
+		   "a datatype has a constructor of an MPI standard after 4.1, unknown to the layer "
 		   "(keep its communicator off the rails: info key " RAILMPI_INFO_KEY ", native)");
 }
 

@@ -239,7 +239,7 @@ static void mapped_print(FILE *f, const struct sums *s)
 static void progress_print(FILE *f, const struct sums *s)
 {
 	fprintf(f, "  progress: %" PRIu64 " rounds in calls over rails, %" PRIu64 " turns of the MPI library "
-		"beside them;\n  looks at rails: %" PRIu64 " in the MPI library's progress, %" PRIu64
+		"among them;\n  looks at rails: %" PRIu64 " in the MPI library's progress, %" PRIu64
 		" by progress threads\n", s->progress.rounds, s->progress.turns, s->progress.looks,
 		s->progress.thread_looks);
 }

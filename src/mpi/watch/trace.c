@@ -184,7 +184,7 @@ int trace_open(const char *name, struct rail_config *cfg)
 	fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
 	if (fd < 0) {
 		rc = -errno;
-		rg_error("--trace %s: %s (accepted: a file that can be written; %%r stands for the rank)",
+		rg_error("--trace %s: %s (accepted: a file that can be written; %%r becomes the rank)",
 			 path, strerror(-rc));
 		return rc;
 	}
