@@ -43,7 +43,7 @@ static void allreduce_doubling(struct coll *k, const struct coll_reduction *r, v
 	coll_fold_out(k, r, &f, result, count);
 }
 
-/* Halve until each has one reduced part, then double until all have all. */
+/* Halve until each rank has one reduced part, then double until all ranks have all parts. */
 static void rabenseifner(struct coll *k, const struct coll_reduction *r, void *own, void *result,
 			 size_t count)
 {
@@ -79,7 +79,9 @@ static struct coll_block ring_part(const void *parts, int i)
 	return coll_parts(p->r, p->vector, p->count, p->n, i, i + 1);
 }
 
-/* Parts go round twice: to be reduced, ending one rank below their number; to be known. */
+/*
+ * Parts go round twice: once to be reduced, ending one rank below their number, once to be known.
+ */
 static void allreduce_ring(struct coll *k, const struct coll_reduction *r, void *own, void *result,
 			   size_t count)
 {

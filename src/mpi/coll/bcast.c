@@ -1,9 +1,9 @@
 /*
  * bcast.c - MPI_Bcast.
  *
- * The algorithms cut a message into pieces of bytes.  A type that is not plain bytes is
- * packed once at the root and unpacked once at each other rank; of a message that is too long for
- * that, each piece is.  Ranks are counted from the root: v = 0 is the root.
+ * The algorithms cut a message into pieces of bytes.  A type that is not plain bytes is packed once
+ * at the root and unpacked once at each other rank; a message that is too long for that is packed
+ * piece by piece.  Ranks are counted from the root: v = 0 is the root.
  */
 #include "mpi/abi/dispatch.h"
 #include "mpi/abi/native.h"

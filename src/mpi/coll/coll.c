@@ -42,10 +42,7 @@ struct candidate {
 
 enum { CANDIDATES = 4, RULES = 5 };
 
-/*
- * The first rule that fits counts, and the last one always fits.  `bytes` are those
- * that coll.h calls m.
- */
+/* The first rule that fits counts, and the last one always fits.  `bytes` is m of coll.h. */
 static const struct family {
 	const char *name;
 	struct candidate candidates[CANDIDATES];	/* COLL_AUTO: no more */

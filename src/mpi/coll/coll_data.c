@@ -1,4 +1,4 @@
-/* coll_data.c - what all collectives use: messages, memory, arguments. */
+/* coll_data.c - messages, memory and arguments of all collectives. */
 #include "mpi/coll/coll_data.h"
 
 #include <errno.h>
@@ -190,7 +190,9 @@ void coll_stop(void)
 
 /* ---- Arguments ------------------------------------------------------------------------------ */
 
-/* More bytes than can be counted are the library's to refuse: it is asked on all ranks. */
+/*
+ * A type with more bytes than can be counted goes to the library, on all ranks, which refuses it.
+ */
 static bool countable(MPI_Count count, const struct dtype *t)
 {
 	return count >= 0 && (!t->size || (size_t)count <= DTYPE_BYTES_MAX / t->size);

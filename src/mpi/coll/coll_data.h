@@ -30,7 +30,7 @@ struct coll {
 	struct { void *block; struct pool *pool; } temp[COLL_TEMPS];
 };
 
-/* Everything up to coll_end is inside layer_enter. */
+/* Begin a call; all up to coll_end is inside layer_enter. */
 void coll_begin(struct coll *k, struct comm *c);
 /* The library executes it on this rank, maybe not on others: keeps later tags the same. */
 void coll_skip(struct comm *c, int why);
@@ -145,7 +145,7 @@ struct coll_message {
 };
 
 void coll_isend(struct coll *k, struct coll_message *m, struct coll_block b, int to);
-/* If it is large, over this rail alone; rail: below coll_rails. */
+/* The same; a large message goes over this rail alone (rail: below coll_rails). */
 void coll_isend_over(struct coll *k, struct coll_message *m, struct coll_block b, int to, int rail);
 void coll_irecv(struct coll *k, struct coll_message *m, struct coll_block b, int from);
 void coll_wait(struct coll *k, struct coll_message *m);

@@ -1,4 +1,4 @@
-/* coll_op.c - operations of reductions: which one a call uses, and how it is applied. */
+/* coll_op.c - operations of reductions: the operation of a call, and its application. */
 #include "mpi/coll/coll_op.h"
 
 #include "mpi/abi/compiler.h"

@@ -1,4 +1,4 @@
-/* coll_op.h - reductions: operations, and how they are applied. */
+/* coll_op.h - reductions: operations and their application. */
 #ifndef RAILMPI_COLL_OP_H
 #define RAILMPI_COLL_OP_H
 

@@ -10,9 +10,9 @@
 /* ---- binomial ------------------------------------------------------------------------------- */
 
 /*
- * Each rank joins what it has with what the branch above it has, in the order of ranks
- * counted from the root.  `mine` is only read.  Returns where the result is, at the root: in
- * `result`, unless that is NULL, mine, or there is nothing to join.
+ * Each rank joins its own elements with those of the branch above it, in the order of ranks counted
+ * from the root.  `mine` is only read.  Returns where the result is, at the root: in `result`,
+ * unless that is NULL, mine, or there is nothing to join.
  */
 static void *binomial_to_rank(struct coll *k, const struct coll_reduction *r, void *mine,
 			      void *result, size_t count, int root)
@@ -58,7 +58,7 @@ static void reduce_binomial(struct coll *k, const struct coll_reduction *r, void
 
 /* ---- rabenseifner --------------------------------------------------------------------------- */
 
-/* The parts that others have reduced go to the root; its own is where it belongs. */
+/* The parts that others have reduced go to the root; the root's own part is in place. */
 static void collect_parts(struct coll *k, const struct coll_reduction *r, const struct coll_fold *f,
 			  void *acc, size_t count, int root)
 {
@@ -134,7 +134,7 @@ static int reduce_to_root(struct comm *c, const void *sbuf, void *rbuf, MPI_Coun
 
 /* ---- MPI_Reduce_scatter --------------------------------------------------------------------- */
 
-/* Part i is elements first[i] to first[i + 1] - 1 of what each rank has. */
+/* Part i is elements first[i] to first[i + 1] - 1 of each rank's vector. */
 struct division {
 	size_t *first;
 	void *mine;
@@ -147,7 +147,7 @@ static struct coll_block part_of(const struct coll_reduction *r, const struct di
 	return coll_elements(r, base, d->first[i], d->first[i + 1] - d->first[i]);
 }
 
-/* Each sends every other its part, and reduces what comes for its own. */
+/* Each rank sends every other rank its part, and reduces the elements that come for its own. */
 static void reduce_scatter_pairwise(struct coll *k, const struct coll_reduction *r,
 				    const struct division *d)
 {
@@ -155,7 +155,7 @@ static void reduce_scatter_pairwise(struct coll *k, const struct coll_reduction 
 	int i, to, from;
 
 	in.buf = coll_vector(k, r->type, own.count);
-	/* In place, the result would lie where parts still have to be sent from. */
+	/* In place, the result would overwrite parts that are still to be sent. */
 	acc.buf = d->mine == d->result ? coll_vector(k, r->type, own.count) : d->result;
 	if (k->size == 1)
 		coll_copy(k, own, acc);

@@ -132,7 +132,10 @@ static void scatter_binomial(struct coll *k, const struct rooted *s, size_t byte
 
 /* ---- Arguments ------------------------------------------------------------------------------ */
 
-/* The rank's own part, which the root may keep in place; what is at the root is its business. */
+/*
+ * The rank's own part, which the root may keep in place.  The arguments at the root count at the
+ * root only.
+ */
 static bool rooted_own_set(struct comm *c, struct rooted *x, const void *buf, MPI_Count count,
 			   MPI_Datatype type)
 {

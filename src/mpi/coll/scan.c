@@ -24,7 +24,10 @@ static struct coll_block vector(const struct coll_reduction *r, const struct sca
 	return coll_elements(r, base, 0, s->count);
 }
 
-/* `below`: of the run of ranks that ends where what I have begins.  acc: is it needed any more? */
+/*
+ * `below`: the value of the run of ranks that ends before acc's run.  acc: true if acc is needed
+ * further.
+ */
 static void scan_join(struct coll *k, const struct coll_reduction *r, struct scan *s, void *below,
 		      bool acc)
 {
@@ -39,7 +42,9 @@ static void scan_join(struct coll *k, const struct coll_reduction *r, struct sca
 	s->begun = true;
 }
 
-/* My run of `far` ranks goes to the rank `far` above; the one that comes joins before mine. */
+/*
+ * The run of `far` ranks goes to the rank `far` above; the arriving run joins before the own run.
+ */
 static void scan_doubling(struct coll *k, const struct coll_reduction *r, struct scan *s)
 {
 	void *below = coll_vector(k, r->type, s->count);

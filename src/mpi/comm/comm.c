@@ -1,5 +1,5 @@
 /*
- * comm.c - routing: which communicators go over rails, and in which way.
+ * comm.c - routing: the communicators that go over rails, and their ways.
  *
  * A routed communicator carries a cached attribute that points to its record; a communicator
  * without the attribute is native.  Rank 0 picks the context id (world rank and a counter: unique
@@ -110,7 +110,7 @@ static uint64_t way_digest(const struct rail_way *w)
 	d = d * 0xff51afd7ed558ccdu + w->eager;
 	d = d * 0xff51afd7ed558ccdu + (w->rail | (uint64_t)w->rendezvous << 8 |
 				       (uint64_t)w->completion << 16);
-	return d >> 1;	/* room for the complement below, as MPI_UINT64_T has no sign to mind */
+	return d >> 1;	/* room for the complement below: MPI_UINT64_T has no sign */
 }
 
 /* The other ranks route the communicator already, so a failure ends the job. */
@@ -146,7 +146,7 @@ int comm_adopt(MPI_Comm handle, const struct rail_way *wanted)
 					 "different ways; all must give the same");
 			comm_abandon(c);
 		}
-		/* The error may end the job: not before it has been said. */
+		/* The error may end the job, so a barrier lets the message be printed first. */
 		native.Barrier(handle);
 		return all[FAILED] ? -ENOMEM : -EINVAL;
 	}

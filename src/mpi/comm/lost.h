@@ -32,7 +32,7 @@
 
 struct req;
 
-/* Adds the codes, the same on each rank, without a message.  0 or -ENOMEM. */
+/* Add the codes, the same on each rank, without a message.  0 or -ENOMEM. */
 int lost_start(void);
 void lost_stop(void);
 

@@ -19,7 +19,7 @@ static void unkeep(const void *base, MPI_Aint size)
 		rail_unkeep(layer.rails, base, (size_t)size);
 }
 
-/* The library has refused what was kept for it. */
+/* The library has refused the window whose memory was kept for it. */
 static int kept_for(int rc, const void *base, MPI_Aint size)
 {
 	if (rc && size > 0)
@@ -31,7 +31,7 @@ static int kept_for(int rc, const void *base, MPI_Aint size)
 	int MPI_Win_create##S(void *base, MPI_Aint size, INT unit, MPI_Info info, MPI_Comm comm,   \
 			      MPI_Win *win)                                                        \
 	{                                                                                          \
-		/* Before the library looks at its pages. */                                       \
+		/* Called before the library looks at the pages. */                                       \
 		int rc = keep(base, size);                                                         \
                                                                                                    \
 		return rc ? rc : kept_for(native.Win_create##S(base, size, unit, info, comm, win), \

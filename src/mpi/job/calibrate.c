@@ -82,7 +82,7 @@ static double size_ratio(const struct calibration *c, int bytes)
 	}
 	count = (int)(SIZE_NS / (slow ? slow : 1));
 	count = count < SAMPLES_MIN ? SAMPLES_MIN : count > SAMPLES ? SAMPLES : count;
-	/* Only rank 0 knows the time: it says how often. */
+	/* Rank 0 alone measures the time, and tells the number of rounds. */
 	if (c->rank == 0)
 		MPI_Send(&count, 1, MPI_INT, c->partner, TAG, c->comm[0]);
 	else

@@ -156,7 +156,7 @@ static void rows_build(void)
 	rows[n] = ledger_row;
 }
 
-/* A program offers the rows in its own tables: without those that other programs have. */
+/* The rows that a program offers in its own tables, without the rows for other programs. */
 const struct opt *railmpi_options(void)
 {
 	static struct opt for_all[OPT_ROWS_MAX];
