@@ -44,7 +44,7 @@ struct comm {
 	struct queue_link posted_any;	/* receives from MPI_ANY_SOURCE, in post order */
 	struct queue_link unexpected_any;	/* every unmatched message, in order of arrival */
 	uint64_t stamp;			/* next post-order stamp */
-	int probed;			/* see lost_probed; MPI_PROC_NULL: no probe since the last watch */
+	int probed;			/* see lost_probed; MPI_PROC_NULL: none since the last watch */
 	int lost;			/* the error of a rank that is lost; 0: none is */
 	uint64_t lost_until_ns;		/* then: collectives wait for others until here */
 	struct comm *next;		/* same hash bucket */

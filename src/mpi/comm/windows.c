@@ -31,7 +31,7 @@ static int kept_for(int rc, const void *base, MPI_Aint size)
 	int MPI_Win_create##S(void *base, MPI_Aint size, INT unit, MPI_Info info, MPI_Comm comm,   \
 			      MPI_Win *win)                                                        \
 	{                                                                                          \
-		/* Called before the library looks at the pages. */                                       \
+		/* Called before the library looks at the pages. */                                \
 		int rc = keep(base, size);                                                         \
                                                                                                    \
 		return rc ? rc : kept_for(native.Win_create##S(base, size, unit, info, comm, win), \
