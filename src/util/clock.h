@@ -2,10 +2,10 @@
  * clock.h - time in uint64_t nanoseconds of CLOCK_MONOTONIC, and all waiting for a time or for
  * another thread.
  *
- * These functions are one object, clock.c.  Nothing else in librail and libsofthca reads the
- * clock, sleeps, yields or starts a thread.  So a test can link another object with the same
- * functions, tests/virtual/clock.c, in which time is a number that advances when nothing else
- * is left to do.  Such an object needs to know the times that are waited for: rg_reached tells
+ * These functions are one object, clock.c.  Nothing else in librail, librailmpi and libsofthca
+ * reads this clock, sleeps, yields or starts a thread.  So a test can link another object with
+ * the same functions, tests/virtual/clock.c, in which time is a number that advances when nothing
+ * else is left to do.  Such an object needs to know the times that are waited for: rg_reached tells
  * it.
  */
 #ifndef RG_UTIL_CLOCK_H

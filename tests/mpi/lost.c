@@ -8,9 +8,9 @@
  *	lost killed	the last rank kills itself, and the launcher does not mind
  *	lost stopped	the last rank is stopped for some seconds: nobody is lost
  *
- * With RG_LOST_THREADS in the environment: of a program under MPI_THREAD_MULTIPLE.
+ * With RG_LOST_THREADS in the environment the program asks for MPI_THREAD_MULTIPLE.
  *
- * It knows nothing of the layer, but for how its errors begin.
+ * The program knows nothing of the layer but the beginning of its errors.
  */
 #include <signal.h>
 #include <sys/types.h>

@@ -2,8 +2,9 @@
  * test_match.c - the order of matching against two lists: of receives in the order in which they
  * were posted, of messages in the order in which they came.
  *
- * Every sequence of SHORT events, and long ones by chance: receives by name and from any source, with
- * and without a tag, messages, notices of lost ranks, receives that are withdrawn.
+ * The test runs every sequence of SHORT events, and long random sequences: receives by name and
+ * from any source, with and without a tag, messages, notices of lost ranks, receives that are
+ * withdrawn.
  */
 #include "cmocka_all.h"
 
@@ -174,14 +175,14 @@ static void test_every_order(void **unused)
 
 static void test_long(void **unused)
 {
-	uint64_t dice = 20041106;
+	uint64_t state = 20041106;
 
 	(void)unused;
 	for (int i = 0; i < RUNS; i++) {
 		begin();
 		for (int n = 0; n < LONG; n++) {
-			dice = dice * 6364136223846793005u + 1442695040888963407u;
-			step(n, &events[(dice >> 33) % EVENTS]);
+			state = state * 6364136223846793005u + 1442695040888963407u;
+			step(n, &events[(state >> 33) % EVENTS]);
 		}
 	}
 }

@@ -1,4 +1,4 @@
-/* match.h - a receive is posted: what nearly all receives do of match.c. */
+/* match.h - the start of a receive, inline; its end and the callbacks of librail in match.c. */
 #ifndef RAILMPI_MATCH_H
 #define RAILMPI_MATCH_H
 

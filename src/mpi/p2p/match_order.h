@@ -40,9 +40,9 @@ static inline bool match_waits(const struct comm *c, int source)
 }
 
 /*
- * A receive with its source and tag meets the messages that wait: the first of them that it
- * matches, which is in no queue any more, or a notice (unexpected.h), which remains.  NULL: the
- * receive is posted, after all before it.  `quiet`: match_waits was false.
+ * A receive with its source and tag meets the messages that wait.  The result is the first message
+ * that it matches, taken out of both queues, or a notice (unexpected.h), still queued.  NULL: the
+ * receive is posted, after all earlier receives.  `quiet`: match_waits was false.
  */
 static inline struct unexpected *match_receive(struct comm *c, struct req *r, bool quiet)
 {

@@ -7,8 +7,8 @@
  * depends on, so no rank waits for ever, whatever the library buffers: of all ranks that wait, the
  * one with the earliest event waits for events that other ranks have had.
  *
- * What bytes are received follows from the plan alone: byte i of what was sent is a function of
- * the key of its message and of i.  Which message a receive gets depends on the communicator's
+ * The bytes that are received follow from the plan alone: byte i of a message is a function of the
+ * key of the message and of i.  Which message a receive gets depends on the communicator's
  * style in this program:
  *
  * STYLE_TAGGED, STYLE_NAMED: receives name their source (NAMED: some have MPI_ANY_TAG).  By
