@@ -12,7 +12,7 @@ static const struct opt rows[] = NAS_OPTIONS;
 static struct {
 	const struct ft_class *c;
 	struct ft ft;
-	MPI_Comm group[2];		/* by enum ft_group, of the way at hand */
+	MPI_Comm group[2];		/* the current way's, by enum ft_group */
 	struct bench_turn *turn;
 	struct fft_complex sum[FT_ITERATIONS_MAX];	/* rank 0 */
 } ft;
@@ -84,7 +84,7 @@ static void ft_app_close(void)
 
 /* ---- A turn ------------------------------------------------------------------------ */
 
-/* Slabs have one column of all ranks, and no rows. */
+/* Slabs have a single column of all ranks, and no rows. */
 static void groups_open(MPI_Comm comm)
 {
 	const struct ft_grid *g = &ft.ft.grid;

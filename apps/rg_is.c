@@ -14,23 +14,23 @@ static struct {
 	const struct is_class *c;
 	int buckets, shift, rank, ranks;
 	size_t count;			/* keys that this rank generates */
-	size_t room;			/* of keys, sorted and received */
+	size_t room;			/* keys that sorted and received can hold */
 	uint32_t *keys, *sorted, *received;
-	uint32_t *rank_of;		/* by key, from the first of this rank's buckets on */
-	uint32_t mask;			/* of its places */
-	/* By bucket; behind them, in size and total, the keys that are tested. */
+	uint32_t *rank_of;		/* ranks; [0]: the first key of this rank's buckets */
+	uint32_t mask;			/* index of a key in rank_of: key & mask */
+	/* A number for each bucket; size and total end with the tested keys. */
 	uint32_t *size, *total, *at;
-	/* By rank. */
-	int *first;			/* bucket; one more */
+	/* Arrays by rank. */
+	int *first;			/* each rank's first bucket, and the end */
 	int *send, *send_at, *receive, *receive_at;
-	uint64_t tested;		/* by this rank, in this turn */
+	uint64_t tested;		/* keys tested by this rank in this turn */
 } is;
 
-/* What one ranking leaves behind. */
+/* The results of one ranking. */
 struct ranking {
 	uint32_t low;			/* the smallest key of this rank's buckets */
-	size_t range;			/* so many keys from it on */
-	const uint32_t *own;		/* keys that stayed here, in sorted */
+	size_t range;			/* number of different keys, from low on */
+	const uint32_t *own;		/* keys of `sorted` that stayed on this rank */
 	size_t own_count, received_count;
 };
 
@@ -102,7 +102,7 @@ static void is_close(void)
 
 /* ---- Ranking ----------------------------------------------------------------------- */
 
-/* Two keys are different in each iteration, so that none can be left out. */
+/* Two keys change in each iteration, so that no iteration can be left out. */
 static void keys_change(int iteration)
 {
 	if (is.rank)
@@ -130,7 +130,7 @@ static void buckets_fill(struct bench_turn *t)
 	bench_communication_end(t, begun, is.ranks > 1 ? (uint64_t)vector * sizeof(is.size[0]) : 0);
 }
 
-/* Whole buckets to their ranks; what stays here stays where it is. */
+/* Send whole buckets to their ranks; keys of this rank stay in `sorted`. */
 static void buckets_exchange(struct bench_turn *t, struct ranking *r)
 {
 	uint64_t sent = 0, begun;
@@ -159,7 +159,7 @@ static void buckets_exchange(struct bench_turn *t, struct ranking *r)
 	r->received_count = (size_t)at;
 	if (r->own_count + r->received_count > is.room || r->own_count + r->received_count !=
 	    is_sum(is.total, is.first[is.rank], is.first[is.rank + 1])) {
-		/* Going on would write where there is no room. */
+		/* Continuing would write outside of the buffer. */
 		rg_error("ranks were told of other numbers of keys than there are");
 		MPI_Abort(MPI_COMM_WORLD, RG_EXIT_FAILED);
 	}
@@ -169,7 +169,7 @@ static void buckets_exchange(struct bench_turn *t, struct ranking *r)
 	bench_communication_end(t, begun, sent);
 }
 
-/* Is each test's key, if it is in this rank's buckets, at its place among all? */
+/* Has each tested key that is in this rank's buckets the published rank? */
 static void partial_verify(struct bench_turn *t, const struct ranking *r, int iteration)
 {
 	uint32_t before = (uint32_t)is_sum(is.total, 0, is.first[is.rank]);
@@ -207,7 +207,7 @@ static struct ranking rank_keys(struct bench_turn *t, int iteration)
 
 /* ---- After ---------------------------------------------------------------------------- */
 
-/* Of keys, whatever their order. */
+/* A digest of keys that does not depend on their order. */
 struct digest { uint64_t count, sum, squares; };
 
 static struct digest digest(const uint32_t *keys, size_t count)
@@ -271,7 +271,10 @@ static void is_run(struct bench_turn *t)
 	is_generate(is.c, is.keys, (uint64_t)is.rank * is.count, is.count);
 	/* Once without a clock, for pages, caches and connections. */
 	r = rank_keys(t, 1);
-	/* All rankings receive the same: what is not delivered must not look as if it were. */
+	/*
+	 * All rankings receive the same keys: a key that is not delivered must not look as if it
+	 * were.
+	 */
 	for (size_t i = 0; i < r.received_count; i++)
 		is.received[i] = r.low;
 	bench_turn_begin(t);

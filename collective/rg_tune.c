@@ -57,7 +57,7 @@ static void (*const runs[])(struct bench *b) = {
 	reduce_scatter_run, gather_run, scatter_run, scan_run,
 };
 
-/* Those that have a choice, as --coll names them: values are places in runs. */
+/* Collectives with several algorithms, as --coll names them; a value is an index of runs. */
 static const struct opt_choice collectives[] = {
 	{ "bcast", 0 }, { "allgather", 1 }, { "alltoall", 2 }, { "alltoallv", 3 },
 	{ "allreduce", 4 }, { "reduce", 5 }, { "reduce_scatter", 6 }, { "gather", 7 },

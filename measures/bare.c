@@ -1,7 +1,6 @@
 /*
- * bare.c - railmpi.h without the layer behind it: a program linked with this
- * talks to the MPI library and to nothing else.  What the native way costs
- * with the layer is measured against it.
+ * bare.c - railmpi.h without the layer: a program linked with this file talks to the MPI library
+ * and to nothing else.  It is the baseline for the cost of the native way with the layer.
  */
 #include <errno.h>
 #include <string.h>

@@ -32,8 +32,8 @@ enum {
 };
 
 static struct shared {
-	_Alignas(64) _Atomic uint64_t turn[2];	/* of each process, as it has come to it */
-	_Alignas(64) _Atomic uint64_t filled;	/* slots, since the beginning */
+	_Alignas(64) _Atomic uint64_t turn[2];	/* turn that each process has reached */
+	_Alignas(64) _Atomic uint64_t filled;	/* slots filled since the start */
 	_Alignas(64) _Atomic uint64_t emptied;
 	pid_t pid[2];
 	char *buffer[2];
@@ -87,7 +87,7 @@ static void two(size_t bytes)
 
 static void through_shared(size_t bytes)
 {
-	static uint64_t number;		/* of the next slot, counted at either end */
+	static uint64_t number;		/* the next slot; each process counts */
 
 	for (size_t at = 0; at < bytes; at += SLOT, number++) {
 		size_t n = bytes - at < SLOT ? bytes - at : SLOT;
@@ -105,7 +105,7 @@ static void through_shared(size_t bytes)
 	meet();
 }
 
-/* Nanoseconds for a byte; the receiver's last message is looked at. */
+/* Nanoseconds for a byte; the receiver's last message is verified. */
 static double cost(void (*copy)(size_t bytes), size_t bytes)
 {
 	uint64_t messages = MOVED / bytes, start;

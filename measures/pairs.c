@@ -27,7 +27,7 @@ enum { WARM = 200, BYTES = 8, DOUBLES_MAX = 4096, TAG = 7 };
 static double buffer[2 * DOUBLES_MAX];
 static int count = BYTES;
 static MPI_Datatype type = MPI_BYTE;
-static long looks;		/* of MPI_Test that found nothing */
+static long looks;		/* calls of MPI_Test that found nothing */
 
 static inline void complete(MPI_Request *request)
 {
@@ -112,7 +112,7 @@ int main(int argc, char **argv)
 		MPI_Abort(MPI_COMM_WORLD, 3);
 	if (argc > 3)
 		type_make(atoi(argv[3]));
-	/* Connections are made when messages want them, by both sides. */
+	/* Both sides connect when the first messages need it. */
 	for (int k = 0; k < 20; k++)
 		MPI_Sendrecv(out, BYTES, MPI_BYTE, 1 - rank, TAG, in, BYTES, MPI_BYTE, 1 - rank, TAG,
 			     MPI_COMM_WORLD, MPI_STATUS_IGNORE);

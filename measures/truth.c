@@ -1,11 +1,12 @@
 /*
- * truth.c - what our native columns say, beside a plain loop of the kind that MPI benchmark suites
- * have, in one process.  Two processes differ by more than what is looked for: in the pages that they
- * get, and in what else the machine does meanwhile.
+ * truth.c - our native columns compared with a plain loop, as MPI benchmark suites have it, in one
+ * process.  Two processes differ by more than the difference in question: in the pages that they
+ * get, and in other work of the machine.
  *
- * Linked with a program of pt2pt, without the layer, and --wrap=measure_size: the loop takes half of
- * its samples before and half of them behind our measurement of each size, with the same buffers; one
- * clock for all samples, after those of a warm-up.  Rank 0 writes "plain BYTES VALUE" to stderr:
+ * The file is linked with a program of pt2pt, without the layer, and --wrap=measure_size.  The loop
+ * takes half of its samples before our measurement of each size and half after it, with the same
+ * buffers.  A single clock serves all samples, after a warm-up.  Rank 0 writes "plain BYTES VALUE"
+ * to stderr:
  *	latency	a message and its answer; half of that in microseconds
  *	bw	a window of 64 messages and an answer of 4 bytes; MB/s
  *	bibw	a window of 64 messages in each direction; MB/s of both

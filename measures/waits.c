@@ -46,7 +46,7 @@ static void nap_ms(long ms)
 	nanosleep(&(struct timespec){ .tv_nsec = ms * 1000000 }, NULL);
 }
 
-/* Native everywhere: no connection over rails is made for it. */
+/* A native message everywhere: it makes no connection over rails. */
 static void meet(void)
 {
 	MPI_Request q;

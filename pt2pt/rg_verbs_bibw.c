@@ -9,7 +9,7 @@ static const struct opt options[] = {
 	VBENCH_ROW_COMPLETION, VBENCH_ROW_INLINE, { .name = NULL },
 };
 
-/* Of both sides. */
+/* Messages of both sides. */
 static int bibw_messages(const struct bench *b)
 {
 	return 2 * vbench_group(b);

@@ -2,8 +2,8 @@
  * verbs_hotspot - bandwidth of a master and its slaves: it sends to all of them, or all of them to
  * it, by the number of slaves.
  *
- * A sample is a window to each slave, message by message to one after the other, or a window from
- * each; behind each window comes a reply.  Timed at the master.
+ * A sample is a window to each slave, message by message in turn, or a window from each.  A reply
+ * follows each window.  The master measures the time.
  */
 #include "vbench/vbench.h"
 

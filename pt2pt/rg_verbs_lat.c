@@ -9,7 +9,7 @@ static const struct opt options[] = {
 	VBENCH_ROW_SPREAD("1"), VBENCH_ROW_SHARE, { .name = NULL },
 };
 
-/* A round trip has two; what happens at once is one. */
+/* A round trip has two messages; an exchange at the same time counts as one. */
 static int lat_messages(const struct bench *b)
 {
 	return vbench_is_one_sided() || vbench.bidir ? 1 : 2;

@@ -108,7 +108,7 @@ json_t *app_describe(const struct bench_job *job)
 
 /* ---- Turns --------------------------------------------------------------------------- */
 
-/* Of the ranks that found something, one tells rank 0, which tells the user. */
+/* A single rank with an error reports it to rank 0, which prints it. */
 static bool anything_wrong(const struct bench_job *job, const struct bench_way *way,
 			   struct bench_turn *t)
 {
@@ -162,7 +162,10 @@ static struct report_row row_of(const struct bench_problem *p, const uint64_t *s
 	struct report_row row = {.bytes = p->bytes};
 
 	stats_summarise(&samples, true, mops, p, row.stat);
-	/* The run that is told in full is one of them: of an even number, the slower of two. */
+	/*
+	 * The median is an existing run, which is reported in full: the slower of two in the
+	 * middle.
+	 */
 	row.stat[STATS_MEDIAN] = mops(p, (double)sorted[n / 2]);
 	return row;
 }
@@ -208,7 +211,7 @@ static int row_write(struct bench_job *job, int w, json_t *ledger)
 	return rc;
 }
 
-/* Ways in order in the last run of all, so that rows come in order and as soon as they can. */
+/* The last run takes ways in order, so that rows come in order and early. */
 int app_run(struct bench_job *job)
 {
 	int ways = job->way_count;

@@ -5,12 +5,12 @@
 #include <stddef.h>
 
 struct set {
-	uint32_t rails;		/* 0: has gone into another */
-	double ports, brings;	/* what its ports could; what it does */
-	int share;		/* the last that took something away */
+	uint32_t rails;		/* 0: joined with another set */
+	double ports, brings;	/* rate of the ports alone; after limits */
+	int share;		/* index of the last share that reduced it */
 };
 
-/* What passes a share; INFINITY: not known. */
+/* Bytes per second through a share; INFINITY: not known. */
 static double share_limit(const struct bound_share *s, bool both_ways)
 {
 	double one = fmin(s->out, s->in);
@@ -23,7 +23,7 @@ static double share_limit(const struct bound_share *s, bool both_ways)
 	return s->half ? 2 / (1 / s->out + 1 / s->in) : 2 * one;
 }
 
-/* All that the share has in common becomes one set; NULL: nothing. */
+/* Join all sets that contain rails of the share; NULL: no set does. */
 static struct set *sets_join(struct set set[], int sets, uint32_t rails)
 {
 	struct set *into = NULL;

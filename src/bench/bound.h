@@ -28,8 +28,8 @@ struct bound {
 };
 
 /*
- * The bound of data from one node to another one like it.  both_ways: in both directions at
- * once, counted together.  rate: of each rail, bytes per second and direction; 0: not known.
+ * The bound of data between two nodes that are alike.  both_ways: both directions at once, counted
+ * together.  rate: each rail's bytes per second and direction; 0: not known.
  */
 void bound_find(const double rate[], int rails, const struct bound_share share[], int shares,
 		bool both_ways, struct bound *out);

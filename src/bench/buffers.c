@@ -1,6 +1,6 @@
 /*
- * buffers.c - memory for messages: allocated once, in the way of --buffers.  Unless told
- * otherwise by malloc, as most programs do: what MPI_Alloc_mem returns, the devices know.
+ * buffers.c - memory for messages: allocated once, in the way of --buffers.  The default is malloc,
+ * as in most programs; the devices know memory of MPI_Alloc_mem.
  */
 #include "bench/buffers.h"
 #include "bench/options.h"
@@ -16,7 +16,7 @@
 
 #include "topo/topo.h"
 
-/* More than this for the blocks of a window is not worth validating at once. */
+/* Limit for the blocks of a window that are validated at once. */
 #define VALIDATE_BYTES ((size_t)64 << 20)
 
 static int window_validated(const struct bench_job *job, uint64_t bytes)
@@ -49,7 +49,7 @@ static size_t pages_of(size_t bytes)
 	return (bytes + page - 1) / page * page;
 }
 
-/* Whole pages of a NUMA node; *refused: there is none such. */
+/* Allocate whole pages of a NUMA node; *refused: the machine has no such node. */
 static unsigned char *bound_alloc(const struct topo *t, size_t bytes, enum bench_memory kind,
 				  bool *refused)
 {
@@ -66,7 +66,7 @@ static unsigned char *bound_alloc(const struct topo *t, size_t bytes, enum bench
 	return NULL;
 }
 
-/* Touched, so that no page is missing when time is taken.  t: for BENCH_NEAR, BENCH_FAR. */
+/* Allocate and touch a buffer, so that timed runs find all pages.  t: for BENCH_NEAR, BENCH_FAR. */
 static unsigned char *buffer_alloc(const struct topo *t, size_t bytes, enum bench_memory kind,
 				   bool *refused)
 {
@@ -113,7 +113,7 @@ const char *buffers_text(const struct bench_job *job)
 
 /* ---- All of them ---------------------------------------------------------------- */
 
-/* In this round or another. */
+/* Does this rank record samples, in a tournament in any of its rounds? */
 static bool times(const struct bench_job *job)
 {
 	return job->def->layout == BENCH_TOURNAMENT ? place_plays(job) : place_times(job);
@@ -133,7 +133,7 @@ static void samples_alloc(struct bench_job *job, bool *failed)
 	}
 }
 
-/* What the largest size of all needs, validated or timed. */
+/* Bytes for the largest size, validated or timed. */
 static void bytes_find_here(struct bench_job *job, size_t *send, size_t *receive)
 {
 	for (uint64_t s = job->opt.sizes.min; s <= job->opt.sizes.max; s = options_next_size(s))
@@ -165,7 +165,7 @@ static int unit_of(const struct bench_job *job)
 	return job->def->unit ? job->def->unit : 1;
 }
 
-/* Their numbers are ints. */
+/* Allocate counts and displacements, which are ints. */
 static int lists_open(struct bench_job *job, bool *failed)
 {
 	uint64_t most = (uint64_t)INT_MAX / (uint64_t)job->b.size * (uint64_t)unit_of(job);
@@ -184,7 +184,9 @@ static int lists_open(struct bench_job *job, bool *failed)
 	return 0;
 }
 
-/* Both buffers; an exit code on all ranks if --buffers names memory that one of them cannot have. */
+/*
+ * Allocate both buffers; an exit code on all ranks if a rank cannot have the memory of --buffers.
+ */
 static int buffers_alloc(struct bench_job *job)
 {
 	const enum bench_memory kind = (enum bench_memory)job->opt.buffers;
@@ -193,7 +195,7 @@ static int buffers_alloc(struct bench_job *job)
 	bool refused = false;
 
 	if (bound)
-		topo_open(TOPO_RAILS, &t);	/* says what is wrong; there is no buffer then */
+		topo_open(TOPO_RAILS, &t);	/* prints the error; allocation then fails */
 	job->b.sbuf = buffer_alloc(t, job->sbuf_bytes, kind, &refused);
 	job->b.rbuf = buffer_alloc(t, job->rbuf_bytes, kind, &refused);
 	topo_close(t);

@@ -1,4 +1,4 @@
-/* carrier.c - what carries messages in place of MPI: its place in the order of events. */
+/* carrier.c - the steps of a carrier of messages in place of MPI, in the order of events. */
 #include "bench/carrier.h"
 #include "bench/options_use.h"
 #include "bench/ranks.h"
@@ -12,7 +12,7 @@ static const struct bench_carrier *carrier_of(const struct bench_job *job)
 	return job->def->carrier;
 }
 
-/* Sizes that were asked for are refused, those of the default are left out. */
+/* Limit sizes to the carrier's: a size that the user gave is refused, a default size left out. */
 static int sizes_limit(struct bench_job *job)
 {
 	struct opt_range can, *sizes = &job->opt.sizes;

@@ -1,4 +1,4 @@
-/* describe.c - the run record and the '#' lines: what was measured, on what, with which caveats. */
+/* describe.c - the run record and the '#' lines: measurement, fabric and caveats. */
 #include "bench/describe.h"
 #include "bench/app.h"
 #include "bench/buffers.h"
@@ -59,7 +59,7 @@ static const char *fabric_label(const struct bench_job *job)
 		" - software, not hardware";
 }
 
-/* What the library's messages on one host go through, as far as that can be known. */
+/* The medium of the MPI library's messages on one host, if it can be known. */
 static const char *native_medium(void)
 {
 	static const char *const told[] = {"OMPI_MCA_pml", "OMPI_MCA_btl", "OMPI_MCA_mtl",
@@ -135,7 +135,7 @@ static bool has_window(const struct bench_job *job)
 	       !app_is(job) && !job->def->carrier;
 }
 
-/* What a paper measured stands above what is measured here, and nowhere else. */
+/* A paper's values appear in the lines above the table, and nowhere else. */
 static void experiment_lines(const struct bench_job *job, json_t *lines)
 {
 	char text[EXPERIMENT_TEXT];
@@ -149,7 +149,7 @@ static void experiment_lines(const struct bench_job *job, json_t *lines)
 	add_line(lines, "quoted: %s", experiment_quoted(job->experiment, text, sizeof(text)));
 }
 
-/* Only the software HCA does; a carrier has buffers of its own. */
+/* Does the fabric map buffers?  The software HCA does; a carrier registers its own. */
 static bool maps_buffers(const struct bench_job *job)
 {
 	const struct opt_table *table;

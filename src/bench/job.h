@@ -9,7 +9,7 @@
  *	place.c		hosts, nodes, pairs of ranks
  *	star.c		a master and its slaves
  *	ways.c		a communicator per way
- *	carrier.c	what carries messages in place of MPI
+ *	carrier.c	steps of the carrier of messages in place of MPI
  *	buffers.c	memory for messages
  *	describe.c	the run record and the '#' lines
  *	validate.c	validation of every received byte
@@ -18,7 +18,7 @@
  *	rounds.c	the pairs of each round (pure)
  *	rows.c		rows from samples
  *	ledger.c	what each rail carried
- *	rail_baseline.c	each rail alone, measured beside the ways over all rails
+ *	rail_baseline.c	each rail alone, in turns with the ways over all rails
  *	bound.c		upper bounds of several rails (pure)
  *	app.c		BENCH_APP: computations over each way, in turns
  *	tune.c		the quickest algorithms of collectives
@@ -60,17 +60,17 @@ struct bench_options {
 struct bench_way {
 	const char *name;
 	enum railmpi_way id;
-	bool foreign;			/* does not run on the fabric of the others */
+	bool foreign;			/* does not run on the other ways' fabric */
 	bool uses_all;			/* RAILMPI_USES_ALL */
 	MPI_Comm comm;
-	int variant;			/* of bench_def.variants */
+	int variant;			/* value in bench_def.variants */
 	const char *coll;		/* tune.c: the value of --coll in its turn; or NULL */
-	struct railmpi_ledger ledger[RAILMPI_LEDGERS];	/* this rank's, one size */
-	struct bench_arrivals arrivals;	/* this rank's of a carrier, one size */
-	struct railmpi_ledger total[RAILMPI_LEDGERS];	/* rank 0: of the whole job */
+	struct railmpi_ledger ledger[RAILMPI_LEDGERS];	/* this rank's counts of one size */
+	struct bench_arrivals arrivals;	/* this rank's counts of a carrier, one size */
+	struct railmpi_ledger total[RAILMPI_LEDGERS];	/* rank 0: sums over the whole job */
 };
 
-/* The place of one rank; every rank has those of all. */
+/* The place of a rank; every rank knows the places of all ranks. */
 struct bench_place {
 	char host[64];
 	cpu_set_t cpus;
@@ -79,7 +79,7 @@ struct bench_place {
 
 struct bench_pair { int rank[2]; };
 
-/* Consecutive samples of one way. */
+/* A batch: consecutive samples of a way. */
 struct bench_batch {
 	uint64_t samples;
 	uint64_t run_ns;	/* wall time of the batch over all ranks / its runs, timed or not */
@@ -89,11 +89,11 @@ struct bench_batches {
 	size_t count, room;
 };
 
-/* BENCH_APP: one rank in one turn. */
+/* BENCH_APP: times of a rank in a turn. */
 struct bench_times { uint64_t total_ns, communication_ns, sent_bytes; };
 
 struct bench_job {
-	struct bench b;			/* the part that the program sees */
+	struct bench b;			/* the program's view of the job */
 	size_t sbuf_bytes, rbuf_bytes;
 	const struct bench_def *def;
 	int argc;
@@ -110,7 +110,7 @@ struct bench_job {
 	double x;			/* the value of the axis */
 
 	MPI_Comm comm;			/* native; for the harness itself */
-	struct railmpi_fabric fabric;	/* as this rank sees it */
+	struct railmpi_fabric fabric;	/* this rank's view of it */
 	int common_rails;		/* rails that every rank has; the same on all ranks */
 	struct bench_way way[REPORT_WAYS_MAX];
 	int way_count;
@@ -118,31 +118,31 @@ struct bench_job {
 	struct bench_place *place;
 	int node_count, host_count;
 	bool oversubscribed;
-	struct bench_pair *pair;	/* tournament: those of the round; star: master and slave */
+	struct bench_pair *pair;	/* tournament: pairs of the round; star: master and slave */
 	int pair_count;
-	int *player;			/* tournament: the rank that takes part, by node */
+	int *player;			/* tournament: by node, the rank that takes part */
 
 	struct railmpi_ledger ledger_seen[RAILMPI_LEDGERS];	/* at the last ledger_take */
 	bool some_local;		/* a rank has a rail to others on its node */
-	json_t *counters;		/* of this node's ports, at the start; or NULL */
+	json_t *counters;		/* counters of this node's ports at the start; or NULL */
 
-	uint64_t generation;		/* of the pattern; the same on all ranks */
-	uint64_t *samples[REPORT_WAYS_MAX];	/* in ns, of one size; timing ranks */
-	struct bench_batches batches[REPORT_WAYS_MAX];	/* of one size */
+	uint64_t generation;		/* number of the pattern, the same on all ranks */
+	uint64_t *samples[REPORT_WAYS_MAX];	/* ns of one size, on ranks that measure time */
+	struct bench_batches batches[REPORT_WAYS_MAX];	/* batches of one size */
 
 	struct bench_times *times;	/* BENCH_APP, rank 0: by way, run and rank */
 	bool way_wrong[REPORT_WAYS_MAX];	/* BENCH_APP: in any run; the same on all ranks */
 
-	bool validation_failed;		/* of any rank, in any row: the same on all */
+	bool validation_failed;		/* on any rank, in any row; the same on all ranks */
 	bool wrong;			/* this rank found wrong bytes in the last validate_way */
 
 	/* Rank 0 only. */
 	struct report *report;
 	FILE *samples_file;
-	double mean[REPORT_WAYS_MAX];	/* of one size, where columns are variants */
+	double mean[REPORT_WAYS_MAX];	/* means of one size, if columns are variants */
 };
 
-/* ---- The part of a rank, by the layout; place.c has set its pair ---- */
+/* ---- The role of a rank in the layout; place.c has set its pair ---- */
 
 static inline bool app_is(const struct bench_job *job)
 {
@@ -155,7 +155,7 @@ static inline bool place_runs(const struct bench_job *job)
 	return job->def->layout == BENCH_ALL || app_is(job) || job->b.pair >= 0;
 }
 
-/* Are its samples the row's? */
+/* Do this rank's samples make the row? */
 static inline bool place_times(const struct bench_job *job)
 {
 	return job->def->layout == BENCH_ALL || app_is(job) ||

@@ -1,9 +1,9 @@
 /*
  * ledger.c - what each rail carried, by way and size, and the counters of its port.
  *
- * A rank reads its counts when it has nothing under way and no rank can have sent anything
- * new: just before a collective that all ranks must enter before the next messages.  So every
- * message is counted for exactly one way, at either end.
+ * A rank reads its counts just before a collective that all ranks must enter before the next
+ * messages.  Then it has no message under way and no rank can have sent a new one, so every message
+ * is counted for exactly one way at both ends.
  *
  * Port counters count all users of a port, and kernels show them some 10 ms late.  So only
  * their difference over the whole measurement is reported.
@@ -24,7 +24,10 @@ static bool is_kept(const struct bench_job *job)
 	return job->opt.ledger && job->fabric.rail_count;
 }
 
-/* Rails that are told of: those to other nodes, then that within nodes, if any rank has one. */
+/*
+ * The next rail in reports: rails to other nodes first, then the rail within nodes, if any rank has
+ * it.
+ */
 static int next_rail(const struct bench_job *job, int r)
 {
 	if (++r < job->fabric.rail_count)
@@ -40,7 +43,7 @@ static const char *rail_name(const struct bench_job *job, int r)
 	return r == RAILMPI_LOCAL ? "local" : job->fabric.rail[r].name;
 }
 
-/* The rail within nodes is a software HCA, which does. */
+/* Does the rail count retries?  The rail within nodes does, since it is a software HCA. */
 static bool counts_retries(const struct bench_job *job, int r)
 {
 	return r == RAILMPI_LOCAL || job->fabric.rail[r].counts_retries;
@@ -78,7 +81,7 @@ static json_t *rail_json(const struct bench_job *job, int r, const struct railmp
 			 json_integer((json_int_t)l->retries) : json_null());
 }
 
-/* The worst of all ranks' ports, at rank 0. */
+/* Collect each rail's worst port state over all ranks, at rank 0. */
 static void states_collect(const struct bench_job *job, int state[])
 {
 	int mine[RAILMPI_LEDGERS];
@@ -86,7 +89,7 @@ static void states_collect(const struct bench_job *job, int state[])
 	for (int r = 0; r < RAILMPI_LEDGERS; r++) {
 		struct railmpi_ledger any;
 
-		/* Who has no such rail has no word in it. */
+		/* A rank without this rail does not affect the minimum. */
 		mine[r] = railmpi_ledger(r, &any) ? INT_MAX : railmpi_port_state(r);
 	}
 	MPI_Reduce(mine, state, RAILMPI_LEDGERS, MPI_INT, MPI_MIN, 0, job->comm);
@@ -120,7 +123,7 @@ json_t *ledger_row(struct bench_job *job, struct bench_way *way)
 
 /* ---- Ports ------------------------------------------------------------------------ */
 
-/* The first rank of a node speaks for its ports. */
+/* Does this rank report ports?  The first rank of a node does. */
 static bool speaks(const struct bench_job *job)
 {
 	const struct bench_place *me = &job->place[job->b.rank];
@@ -137,7 +140,7 @@ static void counter_keep(void *user, const char *name, const uint64_t *value)
 			    json_integer((json_int_t)*value) : json_null());
 }
 
-/* By rail: name -> value, null where it is not known. */
+/* Counters by rail: name -> value, null if it is not known. */
 static json_t *counters_read(const struct bench_job *job)
 {
 	json_t *list = json_array();
@@ -151,7 +154,7 @@ static json_t *counters_read(const struct bench_job *job)
 	return list;
 }
 
-/* null unless both are known and nobody has set the counter back in between. */
+/* Differences; null for a counter that is unknown at either time or was reset in between. */
 static json_t *counters_since(const json_t *begin, json_t *end)
 {
 	json_t *all = json_object(), *value;
@@ -168,7 +171,7 @@ static json_t *counters_since(const json_t *begin, json_t *end)
 	return all;
 }
 
-/* null: nothing counts them, or one of those that do is not known. */
+/* The sum of counters of retries; null: none exists, or one is not known. */
 static json_t *retries_of(json_t *counters)
 {
 	json_int_t sum = 0;
@@ -187,7 +190,7 @@ static json_t *retries_of(json_t *counters)
 	return counted ? json_integer(sum) : json_null();
 }
 
-/* Of a counter in units of four bytes. */
+/* Bytes by a counter in units of four bytes. */
 static json_t *bytes_of(const json_t *counters, const char *name)
 {
 	const json_t *value = json_object_get(counters, name);
@@ -219,7 +222,7 @@ static json_t *ports_mine(const struct bench_job *job)
 	return list;
 }
 
-/* Texts of all ranks, NUL-terminated, one behind the other, at rank 0; else NULL. */
+/* Texts of all ranks in sequence, each NUL-terminated, at rank 0; else NULL. */
 static char *texts_gather(const struct bench_job *job, const char *mine)
 {
 	int length = (int)strlen(mine) + 1, *lengths = NULL, *at = NULL, total = 0;
@@ -241,7 +244,7 @@ static char *texts_gather(const struct bench_job *job, const char *mine)
 	return all;
 }
 
-/* Of all nodes, at rank 0. */
+/* Ports of all nodes, at rank 0. */
 static json_t *ports_collect(const struct bench_job *job)
 {
 	json_t *mine = speaks(job) ? ports_mine(job) : json_array(), *list = json_array();
@@ -282,7 +285,7 @@ static void way_note(const struct bench_job *job, const struct bench_way *way)
 	}
 }
 
-/* What its counters have moved by; those that stood still are not named. */
+/* Print the changes of a port's counters; a counter without change is left out. */
 static void port_note(const struct bench_job *job, json_t *port)
 {
 	json_t *counters = json_object_get(port, "counters"), *value;
@@ -303,7 +306,7 @@ static void port_note(const struct bench_job *job, json_t *port)
 				 used ? "," : "; counters of all its users:", name,
 				 json_integer_value(value));
 	}
-	/* Most ports of the software HCA have nothing to say. */
+	/* Most ports of the software HCA are active and without changes: no line. */
 	if (*text || strcmp(state, railmpi_port_state_text(4)) != 0)
 		report_note(job->report, "port %s of %s: %s%s",
 			    json_string_value(json_object_get(port, "rail")), where, state, text);

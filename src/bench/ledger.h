@@ -6,8 +6,8 @@
 
 void ledger_open(struct bench_job *job);	/* before anything is validated or measured */
 /*
- * Count what this rank has moved since the last call for this way (NULL: for none).  Call
- * it before a collective that all ranks enter before any sends more over rails.
+ * Count the data that this rank has moved since the last call for this way (NULL: for no way).
+ * Call it before a collective that all ranks enter before any rank sends more over rails.
  */
 void ledger_take(struct bench_job *job, struct bench_way *way);
 /* The sums over all ranks of one size; at rank 0, else NULL. */

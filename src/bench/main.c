@@ -26,7 +26,7 @@ _Static_assert((int)BENCH_LATENCY == (int)REPORT_LATENCY &&
 	       (int)BENCH_RATE == (int)REPORT_RATE && (int)BENCH_MOPS == (int)REPORT_MOPS,
 	       "a metric of bench.h is one of report.h");
 
-/* Rank 0 opens the outputs; what it met, all know. */
+/* Rank 0 opens the outputs; all ranks get its exit code. */
 static int outputs_open(struct bench_job *job)
 {
 	static const char *names[REPORT_WAYS_MAX];	/* the report keeps it */
@@ -37,8 +37,8 @@ static int outputs_open(struct bench_job *job)
 		.validate = job->opt.validate && job->def->expect, .full = job->opt.full,
 		.percentiles = job->percentile, .percentile_count = job->percentile_count,
 	};
-	static struct report_axis axis;		/* as well */
-	static struct report_matrix matrix;	/* as well */
+	static struct report_axis axis;		/* the report keeps it, too */
+	static struct report_matrix matrix;	/* the report keeps it, too */
 	int rc = 0;
 
 	for (int w = 0; w < job->way_count; w++)
@@ -180,7 +180,7 @@ int main(int argc, char **argv)
 	job.argc = argc;
 	job.argv = argv;
 	rg_set_program(argv[0]);
-	/* Until MPI_Init the launcher tells who speaks for all. */
+	/* Until MPI_Init the rank comes from the launcher: only rank 0 prints errors. */
 	rg_set_quiet(rg_launch_rank() > 0);
 	if (rg_launch_rank() > 0 && !freopen("/dev/null", "w", stdout))
 		return RG_EXIT_FAULT;

@@ -19,7 +19,7 @@
 
 enum {
 	BATCHES = 10, BATCHES_FEW = 4, FEW = 50,
-	/* Shorter, and the ranks' uneven start would be felt. */
+	/* a shorter batch shows the ranks' uneven start */
 	BATCH_NS_MIN = 1000000,
 	WARMUP_SHARE = 10,
 	CLOCK_READINGS = 1000,
@@ -28,9 +28,8 @@ enum {
 /* ---- A sample ----------------------------------------------------------------------- */
 
 /*
- * A sample lasts from one reading of the clock to the next, and so as long as a reading takes more
- * than what was measured: much of a short message and its answer.  The least of many is taken
- * off, so that no sample becomes too short.
+ * Each sample is corrected for the cost of reading the clock, a large part of a short message and
+ * its answer.  The cost is the least of many readings, so that no sample becomes too short.
  */
 uint64_t bench_clock_ns(void)
 {
@@ -46,7 +45,7 @@ uint64_t bench_clock_ns(void)
 	return least;
 }
 
-/* Since `begin`, as a sample. */
+/* A sample: the time since `begin`, less the cost of the clock. */
 static uint64_t sample_ns(uint64_t begin, uint64_t clock)
 {
 	uint64_t took = rg_now_ns() - begin;
@@ -78,8 +77,8 @@ static void batch_timed(struct bench_job *job, uint64_t count, uint64_t *samples
 }
 
 /*
- * Collectives begin together, or one sample would hide in the next.  By the library's barrier
- * whatever the way: who leaves it last, and how late, is the same for all of them then.
+ * Run samples of a collective, each after a barrier, since otherwise a sample hides in the next
+ * one.  The barrier is the MPI library's for all ways, so that ranks leave it equally unevenly.
  */
 static void batch_timed_together(struct bench_job *job, uint64_t count, uint64_t *samples)
 {
@@ -95,7 +94,7 @@ static void batch_timed_together(struct bench_job *job, uint64_t count, uint64_t
 	}
 }
 
-/* One batch; how long it took where it took longest. */
+/* Run a batch; returns its time on the slowest rank. */
 static uint64_t batch(struct bench_job *job, struct bench_way *way, uint64_t bytes,
 		      uint64_t untimed, uint64_t timed, uint64_t *samples)
 {
@@ -127,7 +126,7 @@ static uint64_t min_u64(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
-/* How many of `count` runs fit into the time that is left, at least one. */
+/* The number of runs, 1 to `count`, that fit into the time left. */
 static uint64_t fitting(uint64_t count, uint64_t left_ns, uint64_t run_ns)
 {
 	uint64_t fit = run_ns ? left_ns / run_ns : count;
@@ -152,7 +151,7 @@ static void warm_up(struct bench_job *job, struct bench_way *way, uint64_t bytes
 	}
 }
 
-/* Length of the next batch; 0: the row is finished, or cut. */
+/* The length of the next batch; 0: the row is finished, or cut. */
 static uint64_t next_batch(const struct bench_job *job, struct measure *m)
 {
 	uint64_t batches = m->wanted < FEW ? BATCHES_FEW : BATCHES, run_ns = 0, spent, count;
@@ -174,7 +173,7 @@ static uint64_t next_batch(const struct bench_job *job, struct measure *m)
 	if (count * run_ns < BATCH_NS_MIN)
 		count = BATCH_NS_MIN / run_ns + 1;
 	count = min_u64(count, m->wanted - m->done);
-	/* Of the time that is left, one run is untimed. */
+	/* The next batch has an untimed run. */
 	spent += run_ns;
 	return fitting(count, spent < job->opt.time_cap_ns ? job->opt.time_cap_ns - spent : 0,
 		       run_ns);
@@ -191,12 +190,12 @@ static void batch_note(struct bench_batches *b, uint64_t samples, uint64_t run_n
 	b->list[b->count++] = (struct bench_batch){ samples, run_ns };
 }
 
-/* A timed batch of the way; how long it took where it took longest. */
+/* Run a timed batch of the way; returns its time on the slowest rank. */
 static uint64_t sample(struct bench_job *job, int w, uint64_t bytes, struct measure *m,
 		       uint64_t count)
 {
 	uint64_t *samples = job->samples[w] ? job->samples[w] + m->done : NULL;
-	/* The untimed run absorbs how unevenly ranks leave the last agreement. */
+	/* The untimed run absorbs the uneven start of ranks after the last agreement. */
 	uint64_t spent_ns = batch(job, &job->way[w], bytes, 1, count, samples);
 
 	batch_note(&job->batches[w], count, spent_ns / (count + 1));
@@ -210,7 +209,7 @@ void measure_size(struct bench_job *job, uint64_t bytes, struct measure m[])
 	struct bench_counts counts = options_counts(job, bytes);
 	bool busy = true;
 
-	bench_clock_ns();	/* for the first time outside of all batches */
+	bench_clock_ns();	/* the first call, outside of batches, measures */
 	for (int w = 0; w < job->way_count; w++) {
 		m[w] = (struct measure){ .wanted = counts.iterations,
 					 .warm_wanted = counts.warmup };

@@ -4,9 +4,9 @@
 
 #include "bench/job.h"
 
-struct measure {			/* of one size and way */
+struct measure {			/* state of a size and way */
 	uint64_t wanted, done;		/* samples */
-	uint64_t runs;			/* done, and one untimed per batch; without warm-up */
+	uint64_t runs;			/* done, plus an untimed run per batch; no warm-up */
 	uint64_t warm_wanted, warm_done;
 	uint64_t spent_ns, warm_spent_ns;
 	bool cut;

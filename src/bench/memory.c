@@ -18,7 +18,7 @@ static uint64_t least(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
-/* The number behind key in a line of DIR/FILE; key "": the first number of all. */
+/* Read the number after key in a line of DIR/FILE; key "": the file's first number. */
 static bool number_read(const char *dir, const char *file, const char *key, uint64_t *out)
 {
 	char path[PATH_BYTES], line[256];
@@ -42,7 +42,7 @@ static bool number_read(const char *dir, const char *file, const char *key, uint
 	return found;
 }
 
-/* Where control groups tell what a group may have, and has, and could drop. */
+/* Files of control groups: the group's limit, its use, and the part that can be dropped. */
 static const struct group_kind {
 	const char *controllers, *mount, *limit, *usage, *idle;
 } group_kinds[] = {
@@ -55,7 +55,7 @@ static uint64_t group_left(const struct group_kind *k, const char *dir)
 {
 	uint64_t limit, usage, idle = 0;
 
-	/* "max" is no number; the older kind says as much with a very large one. */
+	/* No limit: "max" in the newer kind, a very large number in the older one. */
 	if (!number_read(dir, k->limit, "", &limit) || limit > UINT64_C(1) << 60 ||
 	    !number_read(dir, k->usage, "", &usage))
 		return UINT64_MAX;
@@ -64,7 +64,7 @@ static uint64_t group_left(const struct group_kind *k, const char *dir)
 	return limit - least(limit, usage);
 }
 
-/* Of the group at `path` and of all above it. */
+/* Bytes left in the group at `path` and in all groups above it. */
 static uint64_t groups_left(const struct group_kind *k, const char *path)
 {
 	char dir[PATH_BYTES];
@@ -144,7 +144,7 @@ uint64_t memory_available(int sharers)
 
 /* ---- Some of it -------------------------------------------------------------------- */
 
-/* What MPI_Alloc_mem returned stands before what we return. */
+/* The pointer of MPI_Alloc_mem is stored just before the returned memory. */
 void *bench_alloc(size_t bytes)
 {
 	unsigned char *raw = NULL, *at = NULL;
@@ -159,7 +159,7 @@ void *bench_alloc(size_t bytes)
 	at = raw + 2 * CACHE_LINE - (uintptr_t)raw % CACHE_LINE;
 	memcpy(at - sizeof(raw), &raw, sizeof(raw));
 #ifdef MADV_HUGEPAGE
-	/* Only a wish. */
+	/* A failure has no effect. */
 	if (bytes >= (size_t)4 << 20) {
 		uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
 		uintptr_t begin = ((uintptr_t)at + page - 1) / page * page;

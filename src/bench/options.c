@@ -92,7 +92,7 @@ static struct opt app_rows[APP_NAMES + 2] = {
 static struct opt carried_rows[OPT_ROWS_MAX];
 static struct opt_choice carried_ways[RAILMPI_WAYS_MAX + 1];
 
-/* Calibration has neither other ways beside its own, nor rows of samples. */
+/* Calibration has a way of its own and no rows of samples. */
 static const char *const tune_names[] = {
 	"over", "sizes", "iterations", "warmup", "buffers", "time-cap",
 };
@@ -106,7 +106,7 @@ static unsigned char origin[3][OPT_ROWS_MAX];
 static const char percentiles_accepted[] =
 	"(accepted: up to 8 numbers above 0 and below 100, such as 50,90,99.9)";
 
-/* Into out, if it is not NULL; the number of them, or -1. */
+/* Parse a list of percentiles into out, if it is not NULL; their number, or -1. */
 static int percentiles_parse(const char *text, double *out)
 {
 	int count = 0;
@@ -139,7 +139,7 @@ static int check_percentiles(const char *text, char *why, size_t why_size)
 
 /* ---- Counts and sizes ---------------------------------------------------------------- */
 
-/* What well-known suites use, so that results stand side by side. */
+/* Defaults are those of well-known suites, so that results can be compared. */
 static struct bench_counts counts_default(const struct bench_def *def, bool small)
 {
 	const struct bench_counts *given = small ? &def->small : &def->large;
@@ -196,7 +196,7 @@ static bool is_named(const char *const *names, const char *name)
 	return false;
 }
 
-/* "single" stands for each "single:N" too. */
+/* The ways that --over takes; "single" covers each "single:N". */
 static const struct opt_choice *ways_of(const struct bench_carrier *carrier)
 {
 	int n = 0;
@@ -229,7 +229,7 @@ static void carrier_complete(const struct bench_carrier *carrier)
 {
 	row_named("over")->choices = ways_of(carrier);
 	row_named("over")->help = "ways to measure side by side; default: single";
-	/* Devices move other memory by detours of their own. */
+	/* Arena memory needs no detour on any device. */
 	row_named("buffers")->standard = "arena";
 }
 
@@ -281,7 +281,7 @@ static int tables_build(struct bench_job *job)
 	return 0;
 }
 
-/* All others are its doubles. */
+/* Check the first size only: each further size is twice the one before. */
 static int sizes_check(const struct bench_job *job)
 {
 	int unit = job->def->unit;
@@ -293,7 +293,7 @@ static int sizes_check(const struct bench_job *job)
 	return -EINVAL;
 }
 
-/* The MPI library's own algorithms are not ours to choose. */
+/* Calibration cannot choose algorithms of the MPI library. */
 static int over_check(const struct bench_job *job)
 {
 	const struct opt_list *over = &job->opt.over;

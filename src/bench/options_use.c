@@ -24,13 +24,16 @@ const struct opt *options_find(const struct bench_job *job, const char *name,
 
 /* ---- Among ranks ------------------------------------------------------------------------ */
 
-/* A file's name is rank 0's business; variables may not even reach the others. */
+/*
+ * Must all ranks have the same value?  Rank 0 alone uses a file's name, and variables may not reach
+ * other ranks.
+ */
 static bool is_for_all(const struct opt *row)
 {
 	return row->type != OPT_TEXT || row->carry != OPT_LOCAL;
 }
 
-/* The n-th row of all tables, or NULL behind the last one; with its value as text. */
+/* The n-th row of all tables, with its value as text; NULL after the last row. */
 static const struct opt *row_at(const struct bench_job *job, int n, char *text, size_t size)
 {
 	for (int i = 0; i < job->table_count; i++)

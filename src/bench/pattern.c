@@ -45,7 +45,7 @@ static uint64_t word(struct pattern p, size_t index)
 	return p.ranks ? sum_word(p, index) : mix(p.seed + index * GOLDEN);
 }
 
-/* As memory has it, so that byte k is the same however it is computed. */
+/* Byte k in the order of memory, as pattern_fill writes it. */
 unsigned char pattern_byte(struct pattern p, size_t offset)
 {
 	uint64_t w = word(p, offset / 8);

@@ -17,7 +17,7 @@
 
 struct pattern {
 	uint64_t seed;
-	int ranks;		/* of a sum; 0: none */
+	int ranks;		/* ranks in the sum; 0: no sum */
 	int block;
 	uint64_t generation;
 };

@@ -23,7 +23,7 @@ static bool same_host(const struct bench_job *job, int a, int b)
 	return strcmp(job->place[a].host, job->place[b].host) == 0;
 }
 
-/* Any host with more ranks than CPUs on which these may run? */
+/* Has any host more ranks than CPUs that they may use? */
 static bool is_oversubscribed(const struct bench_job *job)
 {
 	for (int first = 0; first < job->b.size; first++) {
@@ -63,7 +63,7 @@ static uint64_t nodes_wanted(const struct bench_job *job)
 	const struct opt_table *table;
 	const struct opt *row = options_find(job, "nodes", &table);
 
-	/* A rank by itself is one node, whatever the default for several. */
+	/* A single rank is one node. */
 	if (job->b.size == 1)
 		return 1;
 	return row ? OPT_VALUE(table, row, uint64_t) : 2;
@@ -201,7 +201,10 @@ bool place_plays(const struct bench_job *job)
 	return job->player[job->place[job->b.rank].node] == job->b.rank;
 }
 
-/* Small messages take the same lane whatever rail is named: nothing would be measured. */
+/*
+ * Refuse sizes up to --eager: all ways send them over the same lane, so that rails cannot be
+ * compared.
+ */
 static bool takes_small(const struct bench_job *job)
 {
 	uint64_t eager = ways_eager_limit(job);

@@ -14,7 +14,7 @@
 
 static struct experiment_papers papers;	/* values of OPT_TEXT point into it */
 
-/* The file's own words, so that a mistake in it is found by whoever maintains it. */
+/* Report an error of the experiment's file in the file's own words, for its maintainer. */
 static int damaged(const struct experiment *e, const char *why)
 {
 	rg_error("%s: damaged: %s: %s", e->paper->path, e->id, why);
@@ -28,7 +28,7 @@ static int option_apply(const struct bench_job *job, const struct experiment *e,
 	const struct opt_table *t;
 	const struct opt *row = options_find(job, name, &t);
 
-	/* Files that a user writes, and --experiment itself, are no paper's business. */
+	/* A paper cannot set --experiment or the name of a file. */
 	if (!row || (row->type == OPT_TEXT && row->carry == OPT_LOCAL)) {
 		snprintf(why, sizeof(why), "option %s is none of %s that can be preset", name,
 			 e->program);

@@ -1,6 +1,6 @@
 /*
- * rail_baseline.c - each rail alone, measured beside the ways that use all rails: the ratio
- * of the aggregate to the sum of the rails, and the bound that applies.
+ * rail_baseline.c - each rail alone, in turns with the ways that use all rails: the ratio of the
+ * aggregate to the sum of the rails, and the bound that applies.
  *
  * Measured at the largest size, after the rows.  Rails and ways take turns as ways do in a
  * row, so the ratio is of one and the same state of the machine.  All values are medians.
@@ -45,7 +45,7 @@ static bool shares_node(const struct bench_job *job)
 	return false;
 }
 
-/* Nodes at which data are sent off; as many receive. */
+/* The number of nodes that send data; as many receive. */
 static int nodes_sending(const struct bench_job *job)
 {
 	int count = 0;
@@ -60,7 +60,7 @@ static int nodes_sending(const struct bench_job *job)
 	return count;
 }
 
-/* NULL: it makes sense; or why not ("": nothing to say). */
+/* The reason for no comparison ("": without a line); NULL: compare. */
 static const char *why_not(const struct bench_job *job)
 {
 	bool all = false;
@@ -81,7 +81,7 @@ static const char *why_not(const struct bench_job *job)
 
 /* ---- Measuring -------------------------------------------------------------------- */
 
-/* A job of its own: the ways that use all rails, then each rail alone. */
+/* Set up a separate job: the ways that use all rails, then each rail alone. */
 static int side_open(const struct bench_job *job, struct bench_job *side)
 {
 	uint64_t iterations = options_counts(job, options_last_size(job)).iterations;
@@ -120,8 +120,8 @@ static void side_close(struct bench_job *side)
 /* ---- Memory ------------------------------------------------------------------------ */
 
 /*
- * Bytes per second that the ranks that send copy, all at once, at best: on a software
- * fabric each byte is copied once at least, by its sender.  0: not known.
+ * Bytes per second that the sending ranks copy at best, all at once.  On a software fabric the
+ * sender copies each byte at least once.  0: not known.
  */
 static double memory_measure(const struct bench_job *job, size_t bytes)
 {
@@ -141,7 +141,7 @@ static double memory_measure(const struct bench_job *job, size_t bytes)
 
 		for (size_t i = 0; copies && i < times; i++) {
 			memcpy(to, from, bytes);
-			/* The compiler must not see that nobody looks. */
+			/* Keep the compiler from dropping the copy, whose result is unused. */
 			__asm__ volatile("" : : "r"(to), "r"(from) : "memory");
 		}
 		ns = ranks_max(job, rg_now_ns() - begin);
@@ -157,7 +157,7 @@ out:
 
 enum { LINK, SHARED, MEMORY, BOUNDS };
 
-/* In MB/s, for all pairs together; NaN: not known. */
+/* Bounds in MB/s, for all pairs together; NaN: not known. */
 struct bounds {
 	double value[BOUNDS];
 	char name[BOUNDS][96];
@@ -197,7 +197,7 @@ static void bounds_find(const struct bench_job *job, uint64_t bytes, struct boun
 
 	*b = (struct bounds){ .value = { NAN, NAN, NAN }, .least = -1 };
 	bounds_nominal(job, b);
-	/* Where memory is the wire. */
+	/* On the software HCA memory is the wire. */
 	if (job->fabric.software_hca)
 		memory = memory_measure(job, (size_t)bytes);
 	if (memory > 0) {
@@ -225,7 +225,7 @@ static json_t *bounds_json(const struct bounds *b)
 
 /* ---- Words ------------------------------------------------------------------------- */
 
-/* At rank 0: one line of the rails, one for each way. */
+/* Print, at rank 0, a line about the rails and a line for each way. */
 static json_t *tell(const struct bench_job *job, const struct bench_job *side, uint64_t bytes,
 		    const double median[], const struct bounds *b)
 {

@@ -1,4 +1,4 @@
-/* rail_baseline.h - each rail alone, measured beside the ways over all rails. */
+/* rail_baseline.h - each rail alone, in turns with the ways over all rails. */
 #ifndef BENCH_RAIL_BASELINE_H
 #define BENCH_RAIL_BASELINE_H
 

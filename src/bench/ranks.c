@@ -26,7 +26,7 @@ static void on_mpi_error(MPI_Comm *comm, int *code, ...)
 	MPI_Error_string(*code, text, &length);
 	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
 	rg_set_quiet(false);
-	/* The transport has reported a rank that is lost. */
+	/* The transport has reported a lost rank. */
 	if (strncmp(text, "rail: rank ", 11))
 		rg_error("rank %d: MPI: %s", rank, text);
 	MPI_Abort(MPI_COMM_WORLD, RG_EXIT_FAULT);
@@ -64,7 +64,7 @@ uint64_t ranks_max(const struct bench_job *job, uint64_t mine)
 		MPI_Wait(&request, MPI_STATUS_IGNORE);
 		return all;
 	}
-	/* A rank that has nothing to do must not take a core from one that has. */
+	/* A rank without work sleeps, so that ranks with work have the cores. */
 	while (MPI_Test(&request, &done, MPI_STATUS_IGNORE) == MPI_SUCCESS && !done)
 		nanosleep(&nap, NULL);
 	return all;

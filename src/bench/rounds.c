@@ -16,7 +16,10 @@ int rounds_opponent(int players, int round, int player)
 	int last = even(players) - 1, other;
 
 	if (player == last)
-		/* Who meets himself: 2 i = round, and (last + 1) / 2 is the inverse of 2. */
+		/*
+		 * The player i that meets itself: 2 i = round, and (last + 1) / 2 is the inverse of
+		 * 2.
+		 */
 		other = (int)((long)round * ((last + 1) / 2) % last);
 	else
 		other = ((round - player) % last + last) % last;

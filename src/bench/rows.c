@@ -44,7 +44,7 @@ struct pool {
 
 enum { SAMPLES_TAG = 3 };
 
-/* At rank 0: of the first `pairs` pairs, one after the other, n samples each. */
+/* Gather at rank 0 the samples of the first `pairs` pairs in sequence, n of each. */
 static uint64_t *gather_pairs(const struct bench_job *job, uint64_t *mine, uint64_t n, int pairs)
 {
 	uint64_t *all;
@@ -81,13 +81,13 @@ static uint64_t *gather(const struct bench_job *job, int way, uint64_t n, int *s
 {
 	enum bench_layout layout = job->def->layout;
 
-	/* The master's samples are those of all its slaves. */
+	/* The master's samples cover all its slaves. */
 	*series = layout == BENCH_ALL || layout == BENCH_STAR ? 1 : job->pair_count;
 	return layout != BENCH_ALL ? gather_pairs(job, job->samples[way], n, *series) :
 		gather_all(job, job->samples[way], n);
 }
 
-/* One series: of a pair; of a cell of a matrix, from * nodes + to; of all. */
+/* Write a series: of a pair, of a cell of a matrix (from * nodes + to), or of all ranks. */
 static void samples_file_add(const struct bench_job *job, const char *way, uint64_t bytes,
 			     const uint64_t *ns, uint64_t n, int series)
 {
@@ -125,7 +125,7 @@ static void aggregate(struct pool *p, int pairs, const struct bench_batches *bat
 	p->count = n;
 }
 
-/* What divides a time (latency), or is divided by it (else), to get the metric's unit. */
+/* The factor of the metric's unit: latency = time / factor, other metrics = factor / time. */
 static double worth(const struct bench_job *job)
 {
 	int messages = job->def->messages ? job->def->messages(&job->b) : 1;
@@ -164,7 +164,7 @@ static struct report_row row_of(const struct bench_job *job, const struct pool *
 
 /* ---- Rows ------------------------------------------------------------------------------------ */
 
-/* What a variant's mean adds to that of the first, of the same size. */
+/* Add to a row the difference of its mean from the first variant's, of the same size. */
 static void added_record(struct bench_job *job, int w, const struct report_row *row, json_t *extra)
 {
 	if (!job->def->variants || job->def->metric != BENCH_LATENCY)
@@ -187,7 +187,7 @@ static void added_tell(struct bench_job *job, uint64_t bytes)
 		    text);
 }
 
-/* At rank 0.  0 or -errno. */
+/* Write a row, at rank 0.  0 or -errno. */
 static int row_write(struct bench_job *job, int w, uint64_t bytes, struct pool *pool, int series,
 		     const struct measure *m, int valid, json_t *ledger,
 		     const struct bench_arrivals *arrivals)
@@ -227,7 +227,7 @@ static int row_write(struct bench_job *job, int w, uint64_t bytes, struct pool *
 	return rc;
 }
 
-/* One pair's samples of a tournament's round. */
+/* Write the row of a pair in a tournament's round. */
 static int pair_row_write(struct bench_job *job, int w, uint64_t bytes, int p, uint64_t *ns,
 			  const struct measure *m, int valid)
 {
@@ -269,7 +269,7 @@ int rows_write_pairs(struct bench_job *job, uint64_t bytes, const struct measure
 		uint64_t n = m[w].done, *ns;
 		int pairs;
 
-		/* Pairs are not told apart: it adds to the way's totals. */
+		/* Ledgers do not separate pairs: the call adds to the way's totals. */
 		json_decref(ledger_row(job, &job->way[w]));
 		buffers_set(job, &job->way[w], bytes, false);
 		ns = gather(job, w, n, &pairs);

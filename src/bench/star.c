@@ -1,4 +1,4 @@
-/* star.c - BENCH_STAR: a master, its slaves, and those of them that take part in a row. */
+/* star.c - BENCH_STAR: a master, its slaves, and the slaves that take part in a row. */
 #include "bench/star.h"
 #include "bench/options_use.h"
 #include "bench/ranks.h"
@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static struct bench_job *star_job;	/* an axis is set by its value alone */
+static struct bench_job *star_job;	/* for axis_set, which gets a value only */
 
 static int slaves(void)
 {

@@ -18,7 +18,7 @@
 
 #include "bench/rounds.h"
 
-/* Below this share of the median of its rail a cell is worth a look at the cable. */
+/* A cell below this share of its rail's median suggests a bad cable. */
 #define SLOW 0.9
 
 /* ---- Words --------------------------------------------------------------------- */
@@ -80,7 +80,7 @@ static void round_set(struct bench_job *job, int round, bool back)
 	}
 }
 
-/* Who of all ranks found something wrong: valid[way * pairs + pair], at rank 0. */
+/* Validate a round: valid[way * pairs + pair], at rank 0. */
 static void round_validate(struct bench_job *job, uint64_t bytes, int *valid)
 {
 	int *wrong = bench_must(calloc((size_t)job->b.size, sizeof(wrong[0])));

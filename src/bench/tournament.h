@@ -1,4 +1,4 @@
-/* tournament.h - the same for every pair of nodes. */
+/* tournament.h - measurement of every pair of nodes. */
 #ifndef BENCH_TOURNAMENT_H
 #define BENCH_TOURNAMENT_H
 

@@ -25,24 +25,24 @@
 
 #include "util/units.h"
 
-/* What is so little slower than the best may be as good. */
+/* A candidate slower by at most this share counts as equal to the best. */
 #define NOISE 0.03
 
-/* One collective. */
+/* The calibration of a collective. */
 struct tune {
 	struct bench_job *job;
-	struct bench_def def;			/* whose run is the collective's */
+	struct bench_def def;			/* with the collective's run */
 	const char *name;
-	/* Of one size: the same on all ranks. */
+	/* State of one size, the same on all ranks. */
 	const char *candidate[BENCH_CANDIDATES];
 	char force[BENCH_CANDIDATES][64];
 	int count;
-	const char *now;			/* what the table chooses */
+	const char *now;			/* the transport's choice without a rule */
 	size_t m;
-	/* Rank 0. */
+	/* State of rank 0. */
 	double median[BENCH_CANDIDATES];	/* us */
 	double score[BENCH_CANDIDATES];		/* sums of logarithms */
-	int sizes;				/* summed up */
+	int sizes;				/* number of summed sizes */
 	const char *rule;			/* chosen up to rule_m */
 	size_t rule_m;
 	FILE *rules;
@@ -76,7 +76,7 @@ static FILE *beside_create(const char *path, char **beside)
 	return f;
 }
 
-/* Whole, or not at all; rules NULL: try only. */
+/* Write the whole file or none; rules NULL: only try. */
 static int out_write(const char *path, const char *rules)
 {
 	char *beside;
@@ -129,7 +129,7 @@ static void head_write(const struct bench_job *job, FILE *rules)
 
 /* ---- Rules, at rank 0 ---------------------------------------------------------------- */
 
-/* m 0: whatever the bytes. */
+/* Write a rule for up to m bytes; m 0: any number. */
 static void rule_write(const struct tune *t, size_t m)
 {
 	char bytes[RG_UNIT_TEXT];
@@ -138,7 +138,7 @@ static void rule_write(const struct tune *t, size_t m)
 		rg_format_size(m, bytes, sizeof(bytes)), t->rule);
 }
 
-/* If it is as good as the best. */
+/* Is the candidate as good as the best? */
 static bool holds(const struct tune *t, const char *name, int best)
 {
 	for (int i = 0; name && i < t->count; i++)
@@ -147,12 +147,15 @@ static bool holds(const struct tune *t, const char *name, int best)
 	return false;
 }
 
-/* What is as good as the best: the one used until now, or that of the size before. */
+/*
+ * Choose among candidates as good as the best: first the transport's choice, then the rule of the
+ * size before.
+ */
 static const char *choose(struct tune *t)
 {
 	int best = 0;
 
-	/* Where rules count no bytes, all sizes together decide. */
+	/* If rules count no bytes, all sizes together decide. */
 	if (t->m)
 		t->sizes = 0;
 	for (int i = 0; i < t->count; i++) {
@@ -183,7 +186,7 @@ static void size_note(struct tune *t)
 
 /* ---- Measuring ------------------------------------------------------------------------- */
 
-/* What is used when that is asked for. */
+/* The algorithm that the transport uses when `force` is requested. */
 static const char *used(struct tune *t, const char *force)
 {
 	way_switch(&(struct bench_way){ .coll = force });
@@ -191,7 +194,7 @@ static const char *used(struct tune *t, const char *force)
 	return railmpi_coll_used(&t->m);
 }
 
-/* Those that are not replaced by another one here. */
+/* Find the candidates that the transport does not replace by another algorithm here. */
 static void candidates_find(struct tune *t, uint64_t bytes)
 {
 	const char *name;

@@ -19,8 +19,8 @@ enum { RUNS_SMALL = 10, RUNS_LARGE = 3, GUARD_BYTE = 0xe7 };
 
 /* The first wrong byte that a rank found. */
 struct finding {
-	int found, block;		/* -1: no block, but what the carrier looks at */
-	unsigned long long offset;	/* count: one behind the last block */
+	int found, block;		/* -1: found by the carrier, in no block */
+	unsigned long long offset;	/* count: just after the last block */
 	int got, expected;
 };
 
@@ -28,7 +28,7 @@ static struct pattern expected(const struct bench_job *job, int block)
 {
 	struct bench_origin o = job->def->expect(&job->b, block);
 
-	/* What a block will lose, nothing tells beforehand. */
+	/* Losses are unknown in advance: expect the peer's block. */
 	if (o.rank == BENCH_LOST)
 		o = bench_from_peer(&job->b, block);
 	return o.rank == BENCH_SUM ? pattern_sum(job->b.size, o.block, job->generation) :
@@ -71,7 +71,7 @@ static void check_blocks(const struct bench_job *job, struct finding *f)
 					       GUARD_BYTE };
 }
 
-/* Of the ranks that found something, one tells rank 0, which tells the user. */
+/* A single rank with an error reports it to rank 0, which prints it. */
 static bool all_pass(const struct bench_job *job, const struct bench_way *way, uint64_t bytes,
 		     struct finding *f)
 {

@@ -25,9 +25,9 @@ static const struct opt_choice *way_choice(int id)
 }
 
 /*
- * Native messages between ranks of one host go through its memory.  Beside an
- * untimed software HCA, which is memory too, that is a fair comparison; beside
- * anything else it is another fabric.
+ * Does the way run on another fabric than the others?  Native messages between ranks of one host go
+ * through its memory.  They compare with an untimed software HCA, which is memory too, and with no
+ * other fabric.
  */
 static bool is_foreign(const struct bench_job *job, int id)
 {
@@ -54,7 +54,7 @@ int way_open(struct bench_job *job, struct bench_way *way, int id)
 	}
 	if (job->def->carrier && job->def->carrier->check_way(id))
 		return RG_EXIT_USAGE;
-	/* The carrier's messages go over the rails, those of MPI beside it do not. */
+	/* A carrier's messages go over the rails. */
 	if (job->def->carrier)
 		snprintf(value, sizeof(value), "native");
 	MPI_Info_create(&info);
@@ -66,7 +66,7 @@ int way_open(struct bench_job *job, struct bench_way *way, int id)
 	return 0;
 }
 
-/* The one way in each of the program's variants. */
+/* Open the single way once for each of the program's variants. */
 static int variants_open(struct bench_job *job, const struct opt_list *over)
 {
 	const struct opt_choice *v = job->def->variants();
