@@ -32,7 +32,7 @@ static int power_of_two_check(const struct nas_kernel *k, int ranks, char *why, 
 	return -EINVAL;
 }
 
-/* "S, W or A": those that so many ranks of so much memory can run. */
+/* The classes that so many ranks of so much memory can run: "S, W or A". */
 static void fitting(const struct nas_kernel *k, int ranks, uint64_t available, char *text,
 		    size_t size)
 {

@@ -1,4 +1,4 @@
-/* fft.c - the transform of the lines in a tile, which lie side by side. */
+/* fft.c - the transform of the lines in a tile. */
 #include "nas/fft_impl.h"
 
 #include <errno.h>
@@ -6,8 +6,8 @@
 #include <stdlib.h>
 
 /*
- * The vectors of the machine that the compiler was told of: of 16 bytes where nothing
- * is known, which is SSE2 on x86-64 and NEON on ARM.
+ * Vectors of the machine that the compiler builds for.  Without options they have 16 bytes: SSE2 on
+ * x86-64, NEON on ARM.
  */
 #ifdef __AVX__
 #define VEC_BYTES 32
@@ -60,7 +60,7 @@ int fft_work_open(struct fft_work *w, size_t n)
 	*w = (struct fft_work){ .tile = NULL };
 	if (!all)
 		return -ENOMEM;
-	/* Lanes that no line fills are transformed as well. */
+	/* Lanes without a line are transformed as well. */
 	for (size_t i = 0; i < 2 * half; i++)
 		all[i] = (struct fft_lanes){ .part = { { 0 } } };
 	*w = (struct fft_work){ .tile = all, .other = all + half };
@@ -128,8 +128,8 @@ butterfly4(const struct fft_lanes *restrict x, struct fft_lanes *restrict y, siz
 }
 
 /*
- * One pass of radix 4 over sub-transforms of length n / s, of which there are s: element
- * q + s (p + k m) of x, k = 0 .. 3, goes to q + s (4 p + k) of y; m = n / s / 4.
+ * A pass of radix 4 over s sub-transforms of length n / s: element q + s (p + k m) of x, k = 0 ..
+ * 3, goes to q + s (4 p + k) of y; m = n / s / 4.
  */
 static void pass4(const struct fft_plan *plan, size_t s, const struct fft_lanes *restrict x,
 		  struct fft_lanes *restrict y)

@@ -65,7 +65,10 @@ void ft_close(struct ft *f)
 	f->line = f->element = NULL;
 }
 
-/* Each plane has yl lines in a row; those of all planes too, if there is one rank per row. */
+/*
+ * Each plane has yl lines in sequence; with one rank per row the lines of all planes are in
+ * sequence.
+ */
 void ft_initial(struct ft *f)
 {
 	const struct ft_grid *g = &f->grid;
@@ -82,7 +85,7 @@ void ft_initial(struct ft *f)
 
 /* ---- Where lines are ------------------------------------------------------------- */
 
-/* Lines of x from line `first` on, all elements together: X. */
+/* Lines of x from line `first` on, elements in sequence: X. */
 static struct fft_view lines_of_x(const struct ft_grid *g, struct fft_complex *at, size_t first)
 {
 	return (struct fft_view){ .at = at + first * (size_t)g->nx, .line = (size_t)g->nx,
@@ -99,8 +102,8 @@ static struct fft_view blocks_of_x(const struct ft_grid *g, struct fft_complex *
 }
 
 /*
- * Lines of y in plane z, as an exchange has them: a block per `rows` elements, yl in the
- * row and ym in the column.  With one rank in the group that is Y itself.
+ * Lines of y in plane z, as an exchange has them: a block per `rows` elements, yl in the row and ym
+ * in the column.  With one rank in the group the blocks are Y itself.
  */
 static struct fft_view lines_of_y(const struct ft_grid *g, struct fft_complex *at, int z, int rows)
 {
@@ -195,7 +198,7 @@ static void factors_set(struct ft *f, int t)
 
 	for (int z = 0; z < g->nz; z++)
 		f->element[z] = decay(z, g->nz, t);
-	/* The first line of y holds those of x alone, until its turn comes at last. */
+	/* The first line of y holds the factors of x, and is multiplied last. */
 	for (int x = 0; x < g->xl; x++)
 		line[x] = decay(g->r1 * g->xl + x, g->nx, t);
 	for (int y = g->ym - 1; y >= 0; y--) {

@@ -68,7 +68,7 @@ bool ft_sum_matches(const struct ft_class *c, int t, struct fft_complex sum)
 	const struct fft_complex *is = &c->sums[t - 1];
 	double off = hypot(sum.re - is->re, sum.im - is->im);
 
-	/* What is not a number does not match. */
+	/* NaN does not match. */
 	return off <= 1e-12 * hypot(is->re, is->im);
 }
 

@@ -6,8 +6,8 @@
 #include "nas/lcg.h"
 
 /*
- * Numbers of the published verification, from NPB 3.4-MPI, IS/is.c (the arrays
- * *_test_index_array and *_test_rank_array and the shifts beside them).
+ * Numbers of the published verification, from NPB 3.4-MPI, IS/is.c (the arrays *_test_index_array
+ * and *_test_rank_array, and the shifts next to them).
  */
 const struct is_class is_classes[NAS_CLASSES] = {
 	[NAS_S] = { 16, 11, 9, {
@@ -126,7 +126,7 @@ void is_deal(const uint32_t *total, int buckets, uint64_t keys, int ranks, int *
 	for (int b = 0; b < buckets; b++) {
 		uint64_t owner = before / share;
 
-		/* Empty buckets behind the last key. */
+		/* Empty buckets after the last key. */
 		if (owner >= (uint64_t)ranks)
 			owner = (uint64_t)ranks - 1;
 		while ((uint64_t)r <= owner)

@@ -13,7 +13,7 @@
 
 enum { IS_ITERATIONS = 10, IS_TESTS = 5 };
 
-/* In iteration i the key that stands at `index` has rank `rank` + slope * (i - lag). */
+/* In iteration i the key at `index` has rank `rank` + slope * (i - lag). */
 struct is_test {
 	uint32_t index, rank;
 	int slope, lag;
@@ -62,9 +62,9 @@ void is_bucket_sort(const uint32_t *keys, size_t count, int shift, const uint32_
 		    int buckets, uint32_t *at, uint32_t *sorted);
 
 /*
- * Assign buckets: rank r gets those from first[r] up to, not including, first[r + 1]; first
- * has ranks + 1 members.  A bucket belongs to the rank in whose part of the sorted sequence,
- * keys / ranks long, it begins.  total: keys of all ranks, by bucket.
+ * Assign buckets: rank r gets buckets first[r] to first[r + 1] - 1; first has ranks + 1 members.  A
+ * bucket belongs to the rank in whose part of the sorted sequence, keys / ranks long, it begins.
+ * total: keys of all ranks, by bucket.
  */
 void is_deal(const uint32_t *total, int buckets, uint64_t keys, int ranks, int *first);
 

@@ -16,20 +16,20 @@
 
 enum nas_class { NAS_S, NAS_W, NAS_A, NAS_B, NAS_C, NAS_CLASSES };
 
-/* For the row of --class. */
+/* Choices of --class. */
 extern const struct opt_choice nas_classes[];
 const char *nas_class_name(enum nas_class c);	/* "S" */
 
 struct nas_kernel {
 	const char *name;				/* "IS" */
 	int (*ranks_max)(enum nas_class c);		/* a power of two */
-	uint64_t (*memory_bytes)(enum nas_class c, int ranks);	/* that each rank allocates */
+	uint64_t (*memory_bytes)(enum nas_class c, int ranks);	/* allocated by each rank */
 };
 
 /*
- * Can this class run on so many ranks, each of which can still allocate `available`
- * bytes?  0, or -EINVAL with one line in why that names what is accepted.  Pure: the
- * same numbers give the same answer on all ranks.
+ * Check that this class runs on so many ranks, each of which can still allocate `available` bytes.
+ * 0, or -EINVAL with one line in why that names the accepted values.  Pure: the same numbers give
+ * the same answer on all ranks.
  */
 int nas_check(const struct nas_kernel *k, enum nas_class c, int ranks, uint64_t available,
 	      char *why, size_t why_size);

@@ -1,13 +1,13 @@
 /*
  * tile.c - copies of lines into a tile and back.
  *
- * Across: lines lie side by side, so that one element of all of them is contiguous memory.
- * Along: the elements of a line are contiguous; four lines are read at once.  In both cases
- * each contiguous stretch is used up while its cache line is in the cache.
+ * Across: the same element of all lines is contiguous memory.  Along: the elements of a line are
+ * contiguous; four lines are read at once.  In both cases each contiguous stretch is used up while
+ * its cache line is in the cache.
  */
 #include "nas/fft_impl.h"
 
-/* Two doubles, wherever they lie. */
+/* Two doubles, with the alignment of one. */
 typedef double pair __attribute__((vector_size(16), may_alias, aligned(8)));
 
 /* ---- Four elements ------------------------------------------------------------- */
@@ -40,7 +40,7 @@ static inline void multiply4(struct fft_lanes *x, const double *line, double ele
 
 /* ---- Across ------------------------------------------------------------------------ */
 
-/* One element of count lines, which are at s[0], s[1], ...; n: from lane group to lane group. */
+/* Load an element of count lines, from s[0], s[1], ...; n: distance of lane groups. */
 static inline void row_in(struct fft_lanes *x, size_t n, const struct fft_complex *s, size_t count,
 			  bool swapped)
 {

@@ -1,4 +1,4 @@
-/* batch.c - before and behind some runs: what is posted ahead, what was lost, the ledger. */
+/* batch.c - before and after a batch of runs: receives posted ahead, lost messages, the ledger. */
 #include "vbench/batch.h"
 #include "vbench/ends.h"
 #include "vbench/messages.h"
@@ -11,15 +11,15 @@
 
 enum { BATCH_TAG = 12, NAP_NS = 1000000 };
 
-/* What one side tells the other at the beginning and at the end. */
+/* The message between the sides at the beginning and end of a batch. */
 struct note {
 	uint64_t word;			/* atomics: the value of the first 8 bytes of sbuf */
-	uint64_t groups;		/* posted, for each peer */
-	uint8_t last;			/* of rbuf: the byte that is polled for */
-	uint8_t left;			/* receives that took nothing */
+	uint64_t groups;		/* groups posted for each peer */
+	uint8_t last;			/* last byte of rbuf, which the side polls */
+	uint8_t left;			/* nonzero: receives are left over */
 };
 
-/* Of several peers: the groups of all together. */
+/* Exchange notes with all peers; returns the sum of their groups. */
 static struct note exchange(const struct bench *b, struct note mine)
 {
 	struct note all = { 0 };
@@ -38,9 +38,8 @@ static struct note exchange(const struct bench *b, struct note mine)
 }
 
 /*
- * At the passive end of one-sided operations, which has nothing to do.  Were it to wait in the MPI
- * library, it would poll: beside it, on the other hardware thread of its core, a read of 65 ns
- * takes more than twice as long.
+ * Wait at the passive end of one-sided operations, in naps.  A wait in the MPI library polls, and a
+ * read of 65 ns on the other hardware thread of the core then takes more than twice as long.
  */
 static void passive_wait(const struct bench *b)
 {
@@ -62,7 +61,7 @@ static uint64_t word_of(const struct bench *b)
 
 /* ---- The beginning -------------------------------------------------------------------- */
 
-/* What a side of the pair posts goes over these rails.  `bind` is as librail's, of P1. */
+/* The rails for messages that a side of the pair posts.  `bind` is librail's, of P1. */
 static struct vb_span rails_of(const struct bench *b, int side)
 {
 	const unsigned traits = vb_way_traits(b->way);
@@ -78,7 +77,7 @@ static struct vb_span rails_of(const struct bench *b, int side)
 	return (struct vb_span){ one, one + 1 };
 }
 
-/* The piece of a message that each of the rails takes. */
+/* Set the piece of a message that each of the rails takes. */
 static void pieces_set(const struct bench *b, const struct vb_span *rails)
 {
 	const size_t count = (size_t)b->count, width = (size_t)(rails->last - rails->first);
@@ -105,7 +104,7 @@ static enum vb_notice notice(void)
 	return NOTICE_LAST;
 }
 
-/* The completion of a control message tells of the piece before it, too. */
+/* Set control messages; the completion of a control message covers the piece before it. */
 static void control_set(struct vb_rail *r)
 {
 	const bool used = vb.notice == NOTICE_CONTROL;
@@ -124,13 +123,13 @@ static void control_set(struct vb_rail *r)
 	}
 }
 
-/* Of messages 0 to count - 1, those that go over this lane. */
+/* The number of messages 0 to count - 1 that go over this lane. */
 static uint64_t share(uint64_t count, int lane)
 {
 	return (count + (uint64_t)(vb.qps - 1 - lane)) / (uint64_t)vb.qps;
 }
 
-/* A reply comes by the first lane of the first rail. */
+/* Receives that the lane needs; a reply comes by the first lane of the first rail. */
 static uint64_t receives(const struct bench *b, int rail, int lane)
 {
 	uint64_t messages = vb.groups * (uint64_t)vb.group;
@@ -141,15 +140,15 @@ static uint64_t receives(const struct bench *b, int rail, int lane)
 		return vb_has_replies() && rail == vb.in.first && lane == 0 ? vb.groups : 0;
 	if (vb.notice == NOTICE_NONE)
 		return 0;
-	/* With fewer messages than queue pairs each is the last one on its own. */
+	/* With fewer messages than queue pairs each message is the last on its queue pair. */
 	if (vb.notice == NOTICE_LAST && vb.group >= vb.qps)
 		return vb.groups;
 	return share(messages, lane);
 }
 
 /*
- * What goes over the lane has one part of the buffers: on the side of a master, which has one for
- * each slave, that of the peer; all of them on the other side.
+ * Set the lane's part of the buffers.  A master has a part for each slave: the lane takes the
+ * peer's.  A slave uses its whole buffers, and its part of the master's.
  */
 static void parts_set(const struct bench *b, struct vb_lane *lane, int peer)
 {
@@ -213,7 +212,7 @@ void vb_begin(struct bench *b, uint64_t runs)
 	vb.last_flags = vb.notice == NOTICE_CONTROL ? 0 : IBV_SEND_SIGNALED;
 	for (int i = vb.out.first; i < vb.out.last; i++)
 		control_set(&vb.rail[i]);
-	/* A queue is full when its last run begins, too. */
+	/* A queue is full also when its last run begins. */
 	vb.groups = runs + (vb_streams() && vbench.queue > 1);
 	vb.posted = vb.completed = vb.arrived = vb.messages = vb.replies = vb.replies_out = 0;
 	vb.reply = 0;
@@ -235,7 +234,10 @@ void vb_begin(struct bench *b, uint64_t runs)
 
 /* ---- The end ------------------------------------------------------------------------------- */
 
-/* What is still on its way: all of it, or, where it can be lost, what comes in time. */
+/*
+ * Take messages that are still under way: all, or where messages can be lost, those that come in
+ * time.
+ */
 static void stragglers(struct bench *b, uint64_t messages)
 {
 	uint64_t since_ns = rg_now_ns();
@@ -250,7 +252,7 @@ static void stragglers(struct bench *b, uint64_t messages)
 	}
 }
 
-/* Pieces of messages that went out, or came in, over each of the rails. */
+/* Count pieces of messages that went out, or came in, over each of the rails. */
 static void count(bool out, const struct vb_span *rails, uint64_t messages, bool arrived_only)
 {
 	for (int i = rails->first; i < rails->last; i++) {
@@ -277,7 +279,7 @@ static bool receives_left(void)
 	return false;
 }
 
-/* Every add of the peer has added one, every swap has found the value that it had left. */
+/* Has every add of the peer added one, and every swap found the value of the swap before? */
 static bool atomics_are_right(const struct bench *b, uint64_t groups)
 {
 	return !vb_is_atomic() || word_of(b) == vb.own_word + groups * (uint64_t)vb.group;
@@ -302,13 +304,13 @@ bool vb_end(struct bench *b, struct bench_arrivals *out)
 		out->lost = vb_may_lose() && vb.messages < out->expected ?
 			out->expected - vb.messages : 0;
 	}
-	/* What a read brings takes the rail of its request. */
+	/* Data of a read take the rail of its request. */
 	count(!vbench_is_one_sided(), &vb.out, vb.posted * each * (uint64_t)vb.peers, false);
 	count(vbench_is_one_sided(), &vb.in, theirs.groups * each, vb_may_lose());
 	right = atomics_are_right(b, theirs.groups);
 	/*
-	 * Behind this neither side sees anything of the other's; what is left is taken away.  To
-	 * several peers all goes by RC, and nothing is left.
+	 * After this exchange neither side sees messages of the other; receives that are left are
+	 * dropped.  Messages to several peers go by RC and leave none.
 	 */
 	if (receives_left() | exchange(b, (struct note){ .left = receives_left() }).left)
 		vb_reset();

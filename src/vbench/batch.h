@@ -1,4 +1,4 @@
-/* batch.h - before and behind some runs: receives, what was lost, the ledger. */
+/* batch.h - before and after a batch of runs: receives, lost messages, the ledger. */
 #ifndef VBENCH_BATCH_H
 #define VBENCH_BATCH_H
 

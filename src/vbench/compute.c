@@ -1,18 +1,18 @@
 /*
  * compute.c - computation while messages are under way.
  *
- * The row without computation comes first: the mean of its runs, untimed ones too, is the time that
- * the shares of the other rows refer to.  A computation keeps the processor busy until its time is
- * over and makes no call meanwhile, so what goes on is the adapter's work; of the software HCA, also
- * that of its progress thread, which needs a processor.
+ * The row without computation comes first.  The mean of its runs, including untimed ones, is the
+ * base of the shares in other rows.  A computation keeps the processor busy for its time without a
+ * call, so only the adapter works meanwhile.  On the software HCA its progress thread works, too,
+ * and needs a processor.
  */
 #include "vbench/compute.h"
 
 #include "util/clock.h"
 
-static double share;			/* of the current row, in percent */
-static uint64_t alone_ns, alone_runs;	/* of side 0, in the row without */
-static volatile uint64_t result;	/* so that the work is done */
+static double share;			/* computation of the current row, in percent */
+static uint64_t alone_ns, alone_runs;	/* time and runs of side 0 without computation */
+static volatile uint64_t result;	/* keeps the compiler from dropping the work */
 
 bool vbench_compute_value(int i, double *out)
 {

@@ -16,10 +16,10 @@
 enum {
 	HELLO_TAG = 11,
 	INLINE_AUTO = 256,
-	RECEIVES_MORE = 16,		/* than two groups */
+	RECEIVES_MORE = 16,		/* receives beyond two groups */
 	RECEIVES_LOSSY = 512,		/* a receiver that is late would lose messages */
 	SENDS_MORE = 4,
-	MARK = 77,			/* wr_id of what ends a queue */
+	MARK = 77,			/* wr_id of the last request of a queue */
 	CLOSE_NS = 1000000000,
 };
 
@@ -30,7 +30,7 @@ static unsigned char *aside;		/* ASIDE_BYTES; NULL: not needed */
 
 static int by_lane(int group)
 {
-	/* All of it, where some rows have one queue pair only. */
+	/* The whole group, if some rows have a single queue pair. */
 	int lanes = vbench.sweep == VBENCH_QPS ? 1 : vb.open_qps;
 
 	return (group + lanes - 1) / lanes;
@@ -41,7 +41,7 @@ static uint32_t least(uint32_t a, uint32_t b)
 	return a < b ? a : b;
 }
 
-/* What the device has, in terms of the option that wants it. */
+/* Find the depths of queues; an error names the option that exceeds the device. */
 static int depths_find(const struct vb_rail *r, int group)
 {
 	const struct ibv_device_attr *has = &r->adapter.attr;
@@ -212,7 +212,9 @@ int vb_memory(const struct bench *b, size_t sbuf_bytes, size_t rbuf_bytes)
 
 /* ---- To the peers --------------------------------------------------------------------------- */
 
-/* What one side tells the other; of each rail, then of each of its lanes. */
+/*
+ * The message of a side to the other: hello, then per rail a hello_rail and its lanes' addresses.
+ */
 struct hello { uint64_t sbuf, rbuf; };
 struct hello_rail { uint32_t skey, rkey; };
 
@@ -230,7 +232,7 @@ static void hello_write(const struct bench *b, int peer, unsigned char *at)
 	at += sizeof(hello);
 	for (int i = 0; i < vb.rails; i++) {
 		const struct vb_rail *r = &vb.rail[i];
-		/* What this side registers by and by is its own, and none of the peer's business. */
+		/* Keys of memory that this side registers per message are not for the peer. */
 		struct hello_rail keys = { r->smr ? r->smr->rkey : 0, r->rmr ? r->rmr->rkey : 0 };
 
 		memcpy(at, &keys, sizeof(keys));
@@ -283,7 +285,7 @@ int vb_connect(const struct bench *b)
 	if (!mine)
 		vb_die("no memory for addresses", -ENOMEM);
 	theirs = mine + bytes;
-	/* All of them, whatever fails: each waits for an answer. */
+	/* Answer all peers even after a failure, since each waits. */
 	for (int p = 0; p < b->peers; p++) {
 		int failed;
 
@@ -326,7 +328,7 @@ void vb_reset(void)
 
 /* ---- The end ------------------------------------------------------------------------ */
 
-/* Nothing may be in flight when a queue pair is destroyed: some kernels' devices do not bear it. */
+/* Drain a queue pair before it is destroyed: some kernels' devices require it. */
 static void rail_drain(struct vb_rail *r)
 {
 	const uint64_t end_ns = rg_now_ns() + CLOSE_NS;
@@ -379,7 +381,7 @@ int vb_ledger(int rail, struct railmpi_ledger *out)
 	if (rc)
 		return rc;
 	l = &vb.rail[rail].ledger;
-	/* Of librail's own counts only the adapter's remain. */
+	/* Keep only the adapter's count of librail's ledger. */
 	*out = (struct railmpi_ledger){
 		.tx_messages = l->tx_messages, .tx_chunks = l->tx_chunks, .tx_bytes = l->tx_bytes,
 		.rx_messages = l->rx_messages, .rx_chunks = l->rx_chunks, .rx_bytes = l->rx_bytes,

@@ -10,7 +10,7 @@ int vb_memory(const struct bench *b, size_t sbuf_bytes, size_t rbuf_bytes);
 int vb_connect(const struct bench *b);
 void vb_close(void);
 int vb_ledger(int rail, struct railmpi_ledger *out);
-/* Back to the state behind vb_connect, with no receive posted; both ends. */
+/* Return to the state after vb_connect, with no receive posted; both ends call it. */
 void vb_reset(void);
 
 #endif

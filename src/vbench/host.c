@@ -1,10 +1,10 @@
 /*
  * host.c - the time that a processor spends on messages, without waiting for them.
  *
- * Both sides send at once and then leave the queues alone until the message of the other side is
- * here without doubt: some times what the first run has taken.  What counts is the time in the
- * calls before and behind that: a message posted, one found, a completion taken.  Of the software
- * HCA it is the adapter's work, too.
+ * Both sides send at once and then leave the queues alone until the other side's message has surely
+ * arrived: for several times the first run's time.  The time in the calls before and after this
+ * rest counts: a message posted, a message found, a completion taken.  On the software HCA it
+ * includes the adapter's work.
  */
 #include "vbench/compute.h"
 
@@ -14,7 +14,7 @@ enum { TIMES = 4 };
 #define REST_MIN_NS UINT64_C(20000)
 
 static uint64_t rest_ns;		/* 0: not known yet */
-static uint64_t busy_ns, clock_ns;	/* of the last run; of a reading of the clock */
+static uint64_t busy_ns, clock_ns;	/* in calls of the last run; to read the clock */
 
 void vbench_host_prepare(struct bench *b)
 {

@@ -1,8 +1,9 @@
 /*
  * messages.c - groups of messages: posted, complete, arrived.
  *
- * An immediate has 14 bits of its group's number and 16 bits of the message's place in it, or the
- * top bit and the group's number: a reply.  Groups under way are few, so that this tells all.
+ * An immediate has 14 bits of its group's number and 16 bits of the message's place in the group.
+ * A reply has the top bit and the group's number.  Few groups are under way, so 14 bits identify
+ * one.
  */
 #include "vbench/messages.h"
 #include "vbench/options.h"
@@ -19,7 +20,7 @@
 
 enum {
 	POLLS = 16,			/* completions taken at once */
-	SPINS = 2000,			/* empty looks before the core is offered to others */
+	SPINS = 2000,			/* empty polls before the core is yielded */
 	GROUP_BITS = 14, PLACE_BITS = 16, GROUP_MASK = (1 << GROUP_BITS) - 1,
 	PLACE_MASK = (1 << PLACE_BITS) - 1,
 };
@@ -42,8 +43,8 @@ void vb_die(const char *what, int rc)
 /* ---- Waiting ---------------------------------------------------------------------------- */
 
 struct wait {
-	unsigned empty;			/* looks that found nothing */
-	uint64_t since_ns;		/* 0: the clock has not been asked yet */
+	unsigned empty;			/* empty polls */
+	uint64_t since_ns;		/* 0: the clock was not read yet */
 };
 
 void vb_arm(struct vrb_cq *cq)
@@ -55,9 +56,8 @@ void vb_arm(struct vrb_cq *cq)
 }
 
 /*
- * With --arrival event every look comes behind an event, that has been asked for before the one
- * look that found what came then: a completion between the two leaves an event that tells nothing.
- * false: none within limit_ns (0: no limit).
+ * With --arrival event each poll follows an event, which was armed before the poll.  A completion
+ * between arming and polling leaves a stale event.  false: no event within limit_ns (0: no limit).
  */
 static bool event_wait(struct vrb_cq *cq, uint64_t limit_ns)
 {
@@ -71,7 +71,7 @@ static bool event_wait(struct vrb_cq *cq, uint64_t limit_ns)
 	return true;
 }
 
-/* Nothing was there.  false: limit_ns have passed since something was (0: no limit). */
+/* Wait after an empty poll.  false: limit_ns have passed since the last message (0: no limit). */
 static bool wait_more(struct wait *w, uint64_t limit_ns)
 {
 	if (++w->empty < SPINS) {
@@ -92,7 +92,7 @@ static void wait_again(struct wait *w)
 	w->since_ns = 0;
 }
 
-/* Completions, all of them well; up to `most`, and none is looked for behind that. */
+/* Poll up to `most` completions; a failed one ends the job. */
 static int look(struct vrb_cq *cq, struct ibv_wc wc[POLLS], int most)
 {
 	int got = ibv_poll_cq(cq->cq, most, wc);
@@ -170,7 +170,7 @@ void vb_requests_set(const struct vb_rail *r, struct vb_lane *lane)
 	}
 }
 
-/* The lane's piece of message i of the group, whose place in the buffers is `place`. */
+/* Post the lane's piece of message i of the group, at `place` in the buffers. */
 static inline void piece_post(const struct bench *b, struct vb_lane *lane, int i, int place,
 			      bool last)
 {
@@ -181,7 +181,7 @@ static inline void piece_post(const struct bench *b, struct vb_lane *lane, int i
 	lane->piece.addr = lane->from + at;
 	wr->wr_id = vb.posted;
 	wr->imm_data = htonl(immediate(vb.posted, i));
-	/* At the same place for an atomic. */
+	/* remote_addr has the same offset in wr.rdma and wr.atomic. */
 	if (vb.names_memory)
 		wr->wr.rdma.remote_addr = lane->to + at;
 	if (vb_is_atomic()) {
@@ -200,7 +200,7 @@ static inline int first_lane(void)
 	return vb.qps == 1 ? 0 : (int)(vb.posted * (uint64_t)vb.group % (uint64_t)vb.qps);
 }
 
-/* A group for each of several peers, message by message to one after the other. */
+/* Post a group for each of several peers, message by message in turn. */
 static void post_to_all(const struct bench *b)
 {
 	int lane = first_lane();
@@ -216,7 +216,7 @@ static void post_to_all(const struct bench *b)
 	vb.posted++;
 }
 
-/* --register: keys of message i of the group, whose place is `place`, for its pieces on all rails. */
+/* --register: set the keys of message i of the group, at `place`, for its pieces on all rails. */
 static void keys_set(const struct bench *b, int lane, int i, int place)
 {
 	const uintptr_t from = (uintptr_t)(vb.one_sided ? b->rbuf : b->sbuf);
@@ -238,7 +238,7 @@ void vbench_post(struct bench *b)
 		post_to_all(b);
 		return;
 	}
-	/* Which changes, so that the receiver sees it. */
+	/* The last byte changes, so that the receiver sees the message. */
 	if (vb.in_memory && !b->validating)
 		b->sbuf[b->count - 1] = ++vb.stamp;
 	for (int i = 0; i < vb.group; i++) {
@@ -304,7 +304,7 @@ void vb_receives_post(const struct bench *b, struct vb_rail *r, struct vb_lane *
 		if (vbench.transport == VBENCH_UD)
 			sge[wr.num_sge++] = (struct ibv_sge){ (uintptr_t)r->aside->addr,
 							      VRB_GRH_BYTES, r->aside->lkey };
-		/* Of a write, and of a reply, no data come. */
+		/* Receives of writes and replies take no data. */
 		if (vbench.op == VBENCH_SEND && vb.target && r->bytes)
 			sge[wr.num_sge++] = (struct ibv_sge){
 				(uintptr_t)lane->rbuf + (size_t)place * b->step + r->at,
@@ -321,7 +321,7 @@ void vb_receives_post(const struct bench *b, struct vb_rail *r, struct vb_lane *
 	}
 }
 
-/* Groups of which something came: how far ahead of the one that is arriving; negative: late. */
+/* The distance of the immediate's group from the group that is arriving; negative: late. */
 static int ahead(uint32_t imm)
 {
 	int group = (int)(imm >> PLACE_BITS & GROUP_MASK);
@@ -350,7 +350,7 @@ static void message_take(struct vb_rail *r, const struct ibv_wc *wc)
 		return;
 	if (ahead(imm) >= 0 && ahead(imm) < GROUPS_OUT)
 		vb.noticed[(vb.arrived + (uint64_t)ahead(imm)) % GROUPS_OUT]++;
-	/* Of sends, the place that the data took; of writes, their own. */
+	/* The data of a send are at the receive's place, the data of a write at their own. */
 	if (vb_may_lose() && place < vb.group)
 		vb.place[vbench.op == VBENCH_SEND ? (int)(uint32_t)wc->wr_id : place] = place;
 }
@@ -379,8 +379,8 @@ int vb_take(const struct bench *b)
 /* ---- Arrivals -------------------------------------------------------------------------------- */
 
 /*
- * Validated data differ from what was there.  Others end in a number that goes up by one: with
- * both sides at once the next message may be here, too, when this one is looked for.
+ * Validated data differ from the data before.  Other data end in a number that each message
+ * increases by one: with both sides at once the next message may have arrived, too.
  */
 static bool is_in_memory(const struct bench *b)
 {
@@ -400,7 +400,7 @@ static void memory_arrive(const struct bench *b)
 		wait_more(&w, 0);
 }
 
-/* The group that is arriving is whole, or will not be. */
+/* Is the group that is arriving whole, or certain to stay incomplete? */
 static bool is_over(void)
 {
 	if (vb.notice == NOTICE_LAST)
@@ -478,7 +478,7 @@ void vbench_reply(void)
 		reply_post(vb_lane(&vb.rail[vb.out.first], p, 0));
 }
 
-/* To the last group posted; or none comes in time. */
+/* Wait for the reply to the last group posted; without one, until the limit. */
 void vbench_await_reply(struct bench *b)
 {
 	const uint64_t replies = vb.posted * (uint64_t)vb.peers;
@@ -497,7 +497,9 @@ void vbench_await_reply(struct bench *b)
 static void queue_run(struct bench *b)
 {
 	if (vb.active) {
-		/* The first of some runs fills the queue, of which half is one message at least. */
+		/*
+		 * The first run of a batch fills the queue, half of which is at least one message.
+		 */
 		if (!vb.posted && vbench.queue > 1)
 			vbench_post(b);
 		vbench_post(b);
@@ -530,7 +532,7 @@ static void ping_pong(struct bench *b)
 	if (b->side == 1)
 		vbench_arrive(b);
 	vbench_post(b);
-	/* The message before is complete by then: the answer to it is here. */
+	/* The message before is complete then, since its answer has arrived. */
 	vbench_complete(b, 1);
 	if (b->side == 0)
 		vbench_arrive(b);

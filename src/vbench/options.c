@@ -1,4 +1,4 @@
-/* options.c - what a program measures: values of its options, and which of them go together. */
+/* options.c - values of a program's options, and which of them go together. */
 #include "vbench/options.h"
 
 #include <errno.h>
@@ -149,7 +149,7 @@ int vbench_group(const struct bench *b)
 {
 	if (vb_is_single())
 		return 1;
-	/* Each of them once. */
+	/* Validation uses each place once. */
 	if (b->validating && vbench_apart())
 		return (int)vbench.spread;
 	if (!has_queue())
@@ -175,7 +175,7 @@ static int blocks(const struct bench *b)
 
 int vb_place(const struct bench *b, uint64_t n)
 {
-	uint64_t again = n * vbench.share / 100;	/* of the messages before */
+	uint64_t again = n * vbench.share / 100;	/* reused messages before n */
 
 	if (!vbench_apart())
 		return (int)(n % (uint64_t)vb.group);
@@ -202,7 +202,7 @@ int vbench_rblocks(const struct bench *b)
 
 /* ---- --sweep ------------------------------------------------------------------------ */
 
-enum { QUEUE_SWEPT = 128 };		/* where --queue says none */
+enum { QUEUE_SWEPT = 128 };		/* swept when --queue is none */
 static uint64_t swept_last;
 
 static bool swept_value(int i, double *out)
@@ -239,7 +239,7 @@ static void share_set(double value)
 	vbench.share = (uint64_t)value;
 }
 
-/* What is opened is for the largest value, which stays set until the first row. */
+/* The largest value stays set until the first row, so that queues are opened for it. */
 const struct bench_axis *vbench_axis(void)
 {
 	static const struct bench_axis queue = {
@@ -323,7 +323,7 @@ unsigned vb_way_traits(int way)
 	return way_choice(way)->traits;
 }
 
-/* A message in pieces that loses one is neither right nor missing. */
+/* Striping needs RC: a message that loses a piece is neither right nor missing. */
 int vb_check_way(int way)
 {
 	const struct opt_choice *c = way_choice(way);
@@ -343,7 +343,7 @@ void vb_describe(char *text, size_t size)
 		[VBENCH_EVENT] = "announced by an event",
 	};
 
-	/* Where it is a column, the column's name says so. */
+	/* A column for each arrival has it in its name. */
 	const char *arrival = bench_def.variants ? "" : arrivals[vb_arrival()];
 
 	snprintf(text, size, "%s by %s, %s%d queue pair%s on each rail in use",

@@ -5,20 +5,20 @@
 #include "vbench/lanes.h"
 
 bool vb_side_is_active(int side);
-/* A message at a time, no window. */
+/* Does the program send a message at a time, without a window? */
 bool vb_is_single(void);
 /* Do groups arrive at this rank? */
 bool vb_is_target(const struct bench *b);
-/* The side that groups arrive at replies to each of them. */
+/* Does the side that groups arrive at reply to each? */
 bool vb_has_replies(void);
-/* Groups follow each other without a gap. */
+/* Do groups follow each other without a gap? */
 bool vb_streams(void);
 int vb_check(void);
 int vb_check_way(int way);
 /* RAILMPI_USES_ALL and RAILMPI_CUTS of an enum railmpi_way. */
 unsigned vb_way_traits(int way);
 void vb_describe(char *text, size_t size);
-/* How arrivals are found, "auto" resolved. */
+/* The way to find arrivals, with "auto" resolved. */
 enum vbench_arrival vb_arrival(void);
 /* The place of message n of a batch in the buffers, times b->step. */
 int vb_place(const struct bench *b, uint64_t n);

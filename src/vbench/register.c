@@ -1,8 +1,8 @@
 /*
- * register.c - --register: registrations of what a message is posted from, by librail's cache.
+ * register.c - --register: registrations of messages' buffers, by librail's cache.
  *
- * A registration is held until its group is complete, as a transport does it.  The buffers outlive
- * the cache, so that nothing in it becomes stale and memory is not watched for it.
+ * A registration is held until its group is complete, as in a transport.  The buffers outlive the
+ * cache, so that it never becomes stale and needs no watch of memory.
  */
 #include "vbench/register.h"
 #include "vbench/messages.h"

@@ -1,11 +1,11 @@
 /*
  * vbench.h - messages between queue pairs, for programs that measure below MPI.
  *
- * A program names vbench_carrier in its bench_def and takes the option rows below that it has a use
- * for.  MPI starts the job and exchanges addresses; --rails, --soft, --nodes and the settings of
- * ports are the transport's, so that the fabric is the one that MPI programs of the suite measure.
- * The queue pairs are this room's own, --qps of them on each rail; librail sends nothing meanwhile.
- * A master has as many for each slave (BENCH_STAR, by RC), and a part of its buffers.
+ * A program names vbench_carrier in its bench_def and takes the option rows below that it needs.
+ * MPI starts the job and exchanges addresses; --rails, --soft, --nodes and the settings of ports
+ * are the transport's, so that the fabric is the one that MPI programs of the suite measure.  The
+ * queue pairs belong to this room, --qps of them on each rail; librail sends nothing meanwhile.  A
+ * master has as many for each slave (BENCH_STAR, by RC), and a part of its buffers.
  *
  * Messages go in *groups* of vbench_group() messages: a window, half of a queue, or one message.
  * Message i of a group has its place at i * b->step in both buffers, goes over queue pair
@@ -22,8 +22,8 @@
  *	read, fadd, cswap	only the initiator takes part
  *
  * Pieces of a striped write are announced as --completion says: with the group as above (window);
- * each by its immediate; or each by a control message behind it on the same queue pair, a send of 8
- * bytes.  With the latter two a message is there when the announcements of all rails are.
+ * each by its immediate; or each by a control message after it on the same queue pair, a send of 8
+ * bytes.  With the latter two a message has arrived when the announcements of all rails have.
  *
  * With --spread message n has its place at n % --spread times its size instead: the buffers are
  * used first in, first out.  With --share so many percent of the messages, evenly between the
@@ -33,9 +33,9 @@
  * posts asks librail's registration cache for each message instead, which keeps what it has
  * registered, or keeps nothing; registrations are held until the message's group is complete.
  *
- * UC and UD lose messages.  What has not arrived when its group ends is counted as lost: when a
- * message of a later group is here, or after half a second without any.  Such a wait is in the
- * samples.  Rates are those of the sender: --queue paces it by completions, which are its own.
+ * UC and UD lose messages.  A message that has not arrived at the end of its group is counted as
+ * lost.  A group ends when a message of a later group arrives, or after half a second without any.
+ * Such a wait is in the samples.  Rates are the sender's: --queue paces it by its own completions.
  *
  * An error of a queue pair ends the job, after one line.
  */
@@ -48,15 +48,15 @@ enum vbench_op { VBENCH_SEND, VBENCH_WRITE, VBENCH_READ, VBENCH_FADD, VBENCH_CSW
 enum vbench_transport { VBENCH_RC, VBENCH_UC, VBENCH_UD };
 enum vbench_arrival { VBENCH_AUTO, VBENCH_MEMORY, VBENCH_CQ, VBENCH_EVENT };
 enum vbench_completion { VBENCH_BY_WINDOW, VBENCH_BY_IMMEDIATE, VBENCH_BY_CONTROL };
-enum vbench_direction { VBENCH_OUT, VBENCH_IN };	/* its value: the side that sends */
+enum vbench_direction { VBENCH_OUT, VBENCH_IN };	/* value: the side that sends */
 enum vbench_registration { VBENCH_AHEAD, VBENCH_CACHE, VBENCH_EACH };
 enum vbench_sweep { VBENCH_SIZES, VBENCH_QUEUES, VBENCH_QPS, VBENCH_BUFFERS, VBENCH_SHARES };
 
-/* Which sides send, or read: the program says so. */
+/* Which sides send, or read; each program defines it. */
 enum vbench_shape {
-	VBENCH_ONE_WAY,			/* side 0, of a star that of --direction */
+	VBENCH_ONE_WAY,			/* side 0; in a star the side of --direction */
 	VBENCH_BOTH_WAYS,		/* both sides, at once */
-	VBENCH_PING_PONG,		/* both, in turn; of one-sided operations as one way */
+	VBENCH_PING_PONG,		/* both, in turn; one-sided operations: as one way */
 	VBENCH_ONE_EACH,		/* both sides, at once, a message at a time */
 };
 extern const enum vbench_shape vbench_shape;
@@ -67,11 +67,11 @@ enum { VBENCH_QPS_MAX = 64, VBENCH_QUEUE_MAX = 65536, VBENCH_SPREAD_MAX = 16384 
 struct vbench_values {
 	int op, transport, arrival, completion, direction, registration, sweep;
 	bool bidir;
-	uint64_t inline_bytes;		/* OPT_SPECIAL: what the device grants, to 256 */
+	uint64_t inline_bytes;		/* OPT_SPECIAL: the device's limit, to 256 */
 	uint64_t qps, threshold;
 	uint64_t queue;			/* OPT_SPECIAL: none, windows */
 	uint64_t spread;		/* buffers that messages take in turn */
-	uint64_t share;			/* percent of messages that take the first of them */
+	uint64_t share;			/* percent of messages in the first buffer */
 };
 extern struct vbench_values vbench;
 
@@ -136,7 +136,7 @@ extern const struct opt_choice vbench_ops[], vbench_ops_moving[], vbench_ops_sen
 	  .standard = first, .choices = list, \
 	  .help = "what changes from row to row" }
 
-/* Of a bench_def: what all programs have; and those whose layout is pairs. */
+/* Members of a bench_def that all programs have; VBENCH_DEF: of programs whose layout is pairs. */
 #define VBENCH_DEF VBENCH_DEF_OF(BENCH_PAIRS)
 #define VBENCH_DEF_OF(of_layout) \
 	.layout = of_layout, .min_ranks = 2, .carrier = &vbench_carrier, \
@@ -144,7 +144,7 @@ extern const struct opt_choice vbench_ops[], vbench_ops_moving[], vbench_ops_sen
 	.options = options, .values = &vbench
 
 extern const struct bench_carrier vbench_carrier;
-const struct bench_axis *vbench_axis(void);	/* for bench_def.axis: that of --sweep */
+const struct bench_axis *vbench_axis(void);	/* for bench_def.axis: the axis of --sweep */
 
 /* Is the operation one in which only the initiator takes part? */
 bool vbench_is_one_sided(void);
@@ -160,21 +160,21 @@ struct bench_origin vbench_expect(const struct bench *b, int block);
 
 /* ---- In a run ---- */
 
-/* Post the next group; of a master, one for each slave, in turn message by message. */
+/* Post the next group; a master posts one for each slave, message by message in turn. */
 void vbench_post(struct bench *b);
 /* Wait until at most `left` of the groups posted are incomplete. */
 void vbench_complete(struct bench *b, unsigned left);
-/* Wait until the next group of the peer, or of all, has arrived, as far as it does. */
+/* Wait until the next group of the peer, or of all peers, has arrived, or its rest is lost. */
 void vbench_arrive(struct bench *b);
-/* To each sender: a message of no bytes behind a group that has arrived; one way only. */
+/* Send each sender an empty message after a group that has arrived; one way only. */
 void vbench_reply(void);
 void vbench_await_reply(struct bench *b);
 /*
- * One run: a message there and one back; or a window, behind which one way a reply comes; or with a
- * queue half of it, which completes, or arrives, while the sender posts as many.
+ * A run: a message and its answer; or a window, with a reply if it goes one way; or half of a
+ * queue, which completes, or arrives, while the sender posts as many messages.
  */
 void vbench_run(struct bench *b);
-/* The part of a window's run behind vbench_post, at side 0. */
+/* The part of a window's run after vbench_post, at side 0. */
 void vbench_finish(struct bench *b);
 
 /* ---- Computation in windows, for bench_def and its axis (compute.c) ---- */
@@ -183,7 +183,7 @@ bool vbench_compute_value(int i, double *out);
 void vbench_compute_set(double value);
 void vbench_compute_run(struct bench *b);
 
-/* ---- What the processor has to do (host.c), for bench_def: prepare, run and took ---- */
+/* ---- Work of the processor (host.c), for bench_def: prepare, run and took ---- */
 
 void vbench_host_prepare(struct bench *b);
 void vbench_host_run(struct bench *b);
