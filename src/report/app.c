@@ -1,10 +1,10 @@
 /*
  * app.c - programs timed as a whole: the text view of their rows.
  *
- * For each way there are first the lines that NAS benchmarks print, which their users and
- * parsers know, then '#' lines with the division of each rank's time.  Behind all ways stand
- * the savings of each against the first.  All values come from the records, both when the
- * program prints and when `railgauge report` does.
+ * Each way has first the lines that NAS benchmarks print, which their users and parsers know, then
+ * '#' lines with the division of each rank's time.  The savings of each way over the first follow
+ * after all ways.  All values come from the records, both when the program prints and when
+ * `railgauge report` does.
  */
 #include <math.h>
 #include <stdarg.h>
@@ -177,7 +177,7 @@ static void lines_of_ranks(const struct app_table *t, const json_t *row)
 
 /* ---- All ways ------------------------------------------------------------------------- */
 
-/* "12.3 %": how much less than it was; negative: more. */
+/* The saving, "12.3 %"; negative: an increase. */
 static void less(char *text, size_t size, double was, double is)
 {
 	if (was > 0)

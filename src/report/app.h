@@ -1,4 +1,4 @@
-/* app.h - the same for programs that are timed as a whole. */
+/* app.h - the text view of programs that are timed as a whole. */
 #ifndef REPORT_APP_H
 #define REPORT_APP_H
 
@@ -6,7 +6,7 @@
 
 struct app_table {
 	FILE *out;
-	json_t *problem;	/* of the run record; NULL: not such a program, no effect */
+	json_t *problem;	/* member of the run record; NULL: another program, no effect */
 	json_t *rows;		/* received so far */
 };
 

@@ -1,4 +1,4 @@
-/* axis.c - the coordinate of rows, where it is not the message size: in records and as text. */
+/* axis.c - a coordinate of rows other than the message size: in records and as text. */
 #include <math.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* axis.h - what rows are told apart by, where it is not the message size. */
+/* axis.h - a coordinate of rows other than the message size. */
 #ifndef REPORT_AXIS_H
 #define REPORT_AXIS_H
 
@@ -11,7 +11,7 @@ const char *axis_check(const json_t *run);
 const char *axis_row_check(const json_t *run, const json_t *row);
 /* True, with strings that belong to the record: the run has an axis. */
 bool axis_load(struct report_axis *out, const json_t *run);
-/* "64", "0.25": in as few digits as tell it. */
+/* The value in as few digits as possible: "64", "0.25". */
 char *axis_text(double value, char *buf, size_t size);
 enum { AXIS_TEXT = 32 };
 

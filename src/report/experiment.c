@@ -42,7 +42,7 @@ static int wrong(struct check *c, const char *fmt, ...)
 	return -EINVAL;
 }
 
-/* A line of text: it goes into '#' lines as it is. */
+/* Is it one line?  The text goes into '#' lines unchanged. */
 static bool is_line(const char *text)
 {
 	size_t length = strlen(text);
@@ -186,7 +186,7 @@ static int list_take(struct experiment_paper *p, const json_t *list, struct chec
 	return 0;
 }
 
-/* `name` is that of the file. */
+/* Take a paper in; `name` is the file's. */
 static int paper_take(struct experiment_paper *p, const char *name, struct check *c)
 {
 	json_error_t error;
@@ -242,7 +242,7 @@ failed:
 	return -EINVAL;
 }
 
-/* p1.json: the name of a paper and nothing else. */
+/* Is it the file of a paper, such as p1.json? */
 static int is_paper(const struct dirent *entry)
 {
 	size_t length = strspn(entry->d_name, lower);

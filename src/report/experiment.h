@@ -1,9 +1,9 @@
 /*
  * experiment.h - experiments of papers, as presets of Railgauge's programs.
  *
- * A paper is one file, NAME.json, in the directory RAILGAUGE_DATA, else in the installed
- * one.  Quoted values are the paper's, of its hardware.  They are shown beside measured values,
- * and nothing is judged by them.
+ * A paper is one file, NAME.json, in the directory RAILGAUGE_DATA, else in the installed one.
+ * Quoted values are the paper's, of its hardware.  They are shown with measured values, and decide
+ * no check.
  */
 #ifndef RG_EXPERIMENT_H
 #define RG_EXPERIMENT_H
@@ -35,7 +35,7 @@ struct experiment {
 	const char *adapter, *shows;
 	const char *differs;		/* from the paper's method, and by how much; or NULL */
 	int figure;			/* 0: none of the paper's */
-	int cells;			/* of its table: rows times columns */
+	int cells;			/* rows times columns of the table */
 	int ranks[EXPERIMENT_RANKS_MAX], rank_counts;
 	json_t *options;		/* long option name -> text */
 	json_t *quoted;			/* array of {what, value, unit[, shorter][, way, x |
@@ -52,27 +52,29 @@ struct experiment_point {
 };
 
 /*
- * A quoted "this by up to so many per cent better than that".  Each is a way of the table, or of
- * another experiment's: "stripe", "p1-fig15-pcie single".
+ * A quoted advantage: `better` is better than `than` by up to so many per cent.  Each is a way of
+ * the table, or of another experiment's: "stripe", "p1-fig15-pcie single".
  */
 struct experiment_relation { const char *better, *than; };
 
 struct experiment_papers { struct experiment_paper *list; int count; };
 
 /*
- * Load all papers, in order of their names; each is checked as a whole.  0, or -EINVAL or
- * another -errno after one error line that names the file and the error; then there is
- * nothing to free.
+ * Load all papers, in order of their names; each is checked as a whole.  0, or -EINVAL or another
+ * -errno after one error line that names the file and the error; then nothing is left to free.
  */
 int experiment_load(struct experiment_papers *out);
 void experiment_free(struct experiment_papers *p);
 
-/* NULL: there is none. */
+/* The paper of that name; NULL: none. */
 const struct experiment_paper *experiment_paper_find(const struct experiment_papers *p,
 						     const char *name);
 const struct experiment *experiment_find(const struct experiment_papers *p, const char *id);
 
-/* "p1-fig12-pcie, p1-fig12-pcix".  program NULL: of all programs; paper NULL: of all papers. */
+/*
+ * A list, "p1-fig12-pcie, p1-fig12-pcix".  program NULL: of all programs; paper NULL: of all
+ * papers.
+ */
 char *experiment_ids(const struct experiment_papers *p, const struct experiment_paper *paper,
 		     const char *program, char *buf, size_t size);
 
@@ -83,14 +85,14 @@ char *experiment_figure(const struct experiment *e, char buf[EXPERIMENT_FIGURE])
 char *experiment_text(const struct experiment *e, char *buf, size_t size);
 /* "one port 971 MB/s (shorter version 969); ... (on the paper's hardware)" */
 char *experiment_quoted(const struct experiment *e, char *buf, size_t size);
-/* "mpirun -np 2 rg_bw --experiment p1-fig13-pcie", with its i-th number of ranks. */
+/* "mpirun -np 2 rg_bw --experiment p1-fig13-pcie", with the experiment's i-th number of ranks. */
 char *experiment_command(const struct experiment *e, int i, char *buf, size_t size);
 /*
- * One of the quoted values, also of a record's quoted_from_paper, which may hold anything.
- * false: it has no place in the table.
+ * Read the i-th quoted value of an experiment or of a record's quoted_from_paper, which is not
+ * trusted.  false: the value is of no row.
  */
 bool experiment_point(const json_t *quoted, size_t i, struct experiment_point *out);
-/* What a value of the metric is multiplied by to be in this unit ("MiB/s"); 0: it cannot be. */
+/* The factor from the metric's unit to this unit ("MiB/s"); 0: the units do not convert. */
 double experiment_scale(enum report_metric metric, const char *unit);
 /* A copy for a record. */
 json_t *experiment_record(const struct experiment *e);

@@ -2,14 +2,14 @@
  * matrix.c - the text view of rows that belong to two nodes each: a line per sender, a column
  * per receiver, and the slow cells as text.
  *
- * 	# over single:1 (mlx5_1:1), MB/s, medians
- * 	#                0         1         2
- * 	         0         -  12041.22  12038.75
+ *	# over single:1 (mlx5_1:1), MB/s, medians
+ *	#                0         1         2
+ *	         0         -  12041.22  12038.75
  *
- * A cell is slow if it is below a stated share of the median of all cells of its way.  If all
- * cells of a node are slow, the node is named instead of them.  Of ways that should be equal,
- * one is named if its median, without such nodes, is slow compared with the best way.  (Of
- * fewer than four nodes a slow one lowers the median, too.)
+ * A cell is slow if it is below a given fraction of the median of all cells of its way.  If all
+ * cells of a node are slow, the node is named instead of them.  If ways should be equal, a way is
+ * named if its median, without slow nodes, is slow compared with the best way.  (A slow node lowers
+ * the median, too, if there are fewer than four.)
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -85,7 +85,7 @@ static int compare(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Without the nodes that are marked as slow; NaN: no cell is left. */
+/* The median without nodes that are marked as slow; NaN: no cell is left. */
 static double median_of(const struct matrix *m, int way)
 {
 	int n = m->matrix->count, count = 0;
@@ -110,7 +110,7 @@ static bool is_slow(const struct matrix *m, double value, double reference)
 	return isfinite(value) && value < m->matrix->slow * reference;
 }
 
-/* All that a node sends and receives on this way, of two cells or more. */
+/* Are all cells of the node, two or more, slow on this way? */
 static bool node_is_slow(const struct matrix *m, int way, int node, double median)
 {
 	int cells = 0;
@@ -222,7 +222,7 @@ void matrix_close(struct matrix *m)
 		median[w] = median_of(m, w);
 		slow_nodes(m, w, median[w], out);
 		slow_cells(m, w, median[w], out);
-		/* A way is not as slow as one node on it. */
+		/* A slow node does not make the way slow: leave it out. */
 		median[w] = median_of(m, w);
 	}
 	if (out && m->matrix->alike)

@@ -1,4 +1,4 @@
-/* matrix.h - the same for rows that belong to two nodes. */
+/* matrix.h - the text view of rows that belong to two nodes. */
 #ifndef REPORT_MATRIX_H
 #define REPORT_MATRIX_H
 
@@ -7,13 +7,13 @@
 struct matrix {
 	const struct report_table *table;
 	const struct report_matrix *matrix;
-	double *cell;		/* by way, from, to; NaN: none */
-	unsigned char *slow;	/* by node, of the current way */
+	double *cell;		/* values by way, from, to; NaN: none */
+	unsigned char *slow;	/* node is slow on the current way */
 	uint64_t bytes;
 	int checked, failed, cut;
 };
 
-/* table must stay valid until matrix_close, which prints once, and frees. */
+/* Open a matrix.  table must stay valid until matrix_close, which prints once, and frees. */
 int matrix_open(struct matrix *m, const struct report_table *table);
 void matrix_row(struct matrix *m, const struct report_row *row);
 void matrix_close(struct matrix *m);

@@ -1,9 +1,8 @@
 /*
  * plot.c - the figure of one result file, drawn by gnuplot.
  *
- * DIR/NAME.dat and DIR/NAME.gp are kept beside the pictures, so that the script can be edited
- * for another look.  Text from the file goes into the script in single quotes only, in which
- * gnuplot expands nothing.
+ * DIR/NAME.dat and DIR/NAME.gp are kept with the pictures, so that a user can edit the script.
+ * Text from the file goes into the script in single quotes only, in which gnuplot expands nothing.
  */
 #include "config.h"
 
@@ -28,15 +27,15 @@ struct plot {
 	double top;		/* largest value of the ways that share the fabric */
 	double largest;		/* largest value of all */
 	struct report_axis axis;
-	bool has_axis;		/* else x is the message size */
-	double x_min, x_max;	/* of those above 0 */
-	bool x_zero;		/* there is one of 0, or below */
-	int quoted[REPORT_WAYS_MAX];	/* values of a paper that are drawn, of each way */
+	bool has_axis;		/* false: x is the message size */
+	double x_min, x_max;	/* range of values above 0 */
+	bool x_zero;		/* a value is 0 or negative */
+	int quoted[REPORT_WAYS_MAX];	/* drawn values of a paper, by way */
 };
 
 /*
- * Okabe and Ito's colours: told apart by everybody, and in grey by the symbols.
- * Small filled symbols lie on large open ones, so that equal curves are both seen.
+ * Okabe and Ito's colours: all readers can distinguish them, in grey by the symbols.  Small filled
+ * symbols lie on large open ones, so that equal curves are both seen.
  */
 static const struct { const char *colour; int symbol; double size; } styles[] = {
 	{ "#000000", 3, 0.9 }, { "#d55e00", 5, 0.8 }, { "#0072b2", 6, 1.5 }, { "#009e73", 9, 0.8 },
@@ -51,7 +50,7 @@ static const char *way_name(const struct plot *p, int way)
 						(size_t)way));
 }
 
-/* A way that does not run on the fabric of the others: drawn behind them, in grey. */
+/* Does the way run on another fabric than the others?  It is drawn in grey, in the background. */
 static bool way_foreign(const struct plot *p, int way)
 {
 	const json_t *foreign = json_object_get(p->file->run, "foreign_ways"), *name;
@@ -70,7 +69,7 @@ static const json_t *quoted_of(const struct plot *p)
 	return json_object_get(json_object_get(p->file->run, "experiment"), "quoted_from_paper");
 }
 
-/* Is the i-th of them one of this way, in a unit that the figure has? */
+/* Is the i-th value one of this way, in a unit of the figure? */
 static bool point_of_way(const struct plot *p, size_t i, int way, struct experiment_point *point)
 {
 	return experiment_point(quoted_of(p), i, point) && point->value > 0 &&
@@ -104,7 +103,7 @@ static int plot_finish(const struct plot *p, FILE *out)
 	return -EIO;
 }
 
-/* "dir/bw.jsonl" -> "bw", with nothing that a shell or gnuplot could read anything into. */
+/* "dir/bw.jsonl" -> "bw", without characters that a shell or gnuplot interprets. */
 static void plot_name(struct plot *p)
 {
 	const char *slash = strrchr(p->file->path, '/');
@@ -162,7 +161,7 @@ static void plot_data_line(struct plot *p, FILE *out, double x)
 	p->x_zero = p->x_zero || x <= 0;
 }
 
-/* The paper's values that have a place in this way's curve: a block of their own. */
+/* Write the paper's values for this way's curve as a block. */
 static void plot_quoted(struct plot *p, FILE *out, int way)
 {
 	const json_t *quoted = quoted_of(p);
@@ -233,7 +232,7 @@ static void script_sizes(const struct plot *p, FILE *out)
 	fprintf(out, ") nomirror\nset xlabel 'Message size (bytes; K = 1024)'\n");
 }
 
-/* Any other coordinate: linear, unless it doubles again and again. */
+/* Any other coordinate is linear, unless its values double from row to row. */
 static void script_axis(const struct plot *p, FILE *out)
 {
 	if (p->x_max >= 16 * p->x_min && !p->x_zero)
@@ -281,7 +280,7 @@ static size_t caption_break(const char *text)
 	return at;
 }
 
-/* The caption stands between title and graph; its height is not known before its end. */
+/* The caption is between title and graph; its height is known at its end. */
 static void script_title(const struct plot *p, FILE *out)
 {
 	const json_t *caption = json_object_get(p->file->run, "caption"), *text;
@@ -330,7 +329,7 @@ static void script_curve(const struct plot *p, FILE *out, int way)
 	fprintf(out, " noenhanced");
 }
 
-/* Large open circles in the colour of the curve that they belong to. */
+/* The paper's values are large open circles in the colour of their curve. */
 static void script_quoted(const struct plot *p, FILE *out, int way, int index)
 {
 	char label[256];
@@ -416,7 +415,7 @@ int report_plot(const struct report_file *f, const char *dir)
 
 	p.has_axis = axis_load(&p.axis, f->run);
 	p.way_count = (int)json_array_size(json_object_get(f->run, "ways"));
-	/* One size, no curve: the text says all. */
+	/* These have a single size and no curve. */
 	if (json_object_get(f->run, "matrix") || json_object_get(f->run, "app"))
 		return 0;
 	plot_name(&p);

@@ -34,7 +34,7 @@ static struct report_row row_from(const json_t *row)
 	return r;
 }
 
-/* A job that was killed may have left the last size without some of its ways. */
+/* The last size of a killed job may lack some of its ways. */
 static struct report_row row_of(const struct report_file *f, const char *way, double x)
 {
 	const json_t *row = report_file_row(f, way, x);

@@ -80,7 +80,7 @@ static bool begins_with(const char *text, const char *const prefixes[], size_t c
 	return false;
 }
 
-/* What steers a measurement; never the whole environment, which may hold secrets. */
+/* Variables that affect a measurement.  The whole environment may hold secrets. */
 static json_t *environment(void)
 {
 	static const char *const prefixes[] = {
@@ -88,7 +88,7 @@ static json_t *environment(void)
 		"SLURM_JOB_ID=", "SLURM_JOB_NODELIST=", "SLURM_NNODES=", "SLURM_NTASKS=",
 		"OMP_NUM_THREADS=", "LD_PRELOAD=",
 	};
-	/* What Open MPI's launcher tells its own ranks. */
+	/* Variables between Open MPI's launcher and its ranks. */
 	static const char *const internals[] = {
 		"OMPI_MCA_orte_", "OMPI_MCA_ess", "OMPI_MCA_pmix", "OMPI_MCA_initial_wdir",
 		"OMPI_MCA_shmem_RUNTIME",

@@ -57,7 +57,7 @@ static bool has_string(const json_t *record, const char *member)
 	return json_is_string(json_object_get(record, member));
 }
 
-/* NULL, or what is wrong. */
+/* Check a run record.  Returns NULL or the error. */
 static const char *run_check(const json_t *run, enum report_metric *metric)
 {
 	json_t *ways = json_object_get(run, "ways"), *way;
@@ -112,7 +112,7 @@ static const char *row_check(const json_t *run, const json_t *row)
 	return wrong ? wrong : app_row_check(run, row);
 }
 
-/* Take one record in; NULL, or what is wrong.  `record` is stolen. */
+/* Take a record in, with its reference.  Returns NULL or the error. */
 static const char *file_take(struct report_file *f, const char *type, json_t *record)
 {
 	const char *wrong;
@@ -154,8 +154,8 @@ static int file_load(struct report_file *f, FILE *in)
 
 		number++;
 		/*
-		 * Torn: the writer was killed in the middle of its last write.  A
-		 * whole record that merely lacks its newline is as good as any.
+		 * Torn: the writer was killed during its last write.  A whole record that only
+		 * lacks its newline is valid.
 		 */
 		if (!record && torn && f->run) {
 			rg_warn("%s:%d: torn last record dropped", f->path, number);

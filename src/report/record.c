@@ -17,7 +17,7 @@ json_t *record_new(const char *type)
 	return json_pack("{s:i, s:s}", "schema", REPORT_SCHEMA, "type", type);
 }
 
-/* A nearly full disk may take a part of a line: the reader drops a torn last one. */
+/* A nearly full disk may take a part of a line; the reader drops a torn last line. */
 static int write_all(int fd, const char *text, size_t length)
 {
 	while (length) {
@@ -108,7 +108,7 @@ int record_write(struct record_file *f, const json_t *record)
 
 int record_close(struct record_file *f)
 {
-	/* Some file systems tell only now that there was no room. */
+	/* Some file systems report a full disk only on close. */
 	if (f->fd >= 0 && close(f->fd) && !f->error) {
 		f->error = -errno;
 		rg_error("%s: cannot be written: %s", f->path, strerror(errno));

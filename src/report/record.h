@@ -11,8 +11,8 @@ struct record_file {
 };
 
 /*
- * Write `first` to a new file beside path and rename it to path.  If path is not a regular
- * file (a pipe, /dev/stdout), it is opened directly.  0 or -errno after an error line.
+ * Write `first` to a new file in the directory of path and rename it to path.  If path is not a
+ * regular file (a pipe, /dev/stdout), it is opened directly.  0 or -errno after an error line.
  */
 int record_open(struct record_file *f, const char *path, const json_t *first);
 int record_write(struct record_file *f, const json_t *record);

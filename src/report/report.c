@@ -17,8 +17,8 @@
 struct report {
 	struct record_file json;
 	struct text_table text;
-	struct matrix matrix;	/* where the table has one, instead */
-	struct app_table app;	/* where the run record has one, instead */
+	struct matrix matrix;	/* used instead if the table has one */
+	struct app_table app;	/* used instead if the run record has one */
 	struct report_table table;
 	uint64_t opened_ns;
 	int row_count, error;
@@ -204,7 +204,7 @@ void report_note(struct report *r, const char *fmt, ...)
 
 	if (!r->text.out)
 		return;
-	/* What is said behind the rows stands behind them. */
+	/* A note after the rows follows the views that print late. */
 	if (r->row_count) {
 		matrix_close(&r->matrix);
 		app_table_close(&r->app);
@@ -233,7 +233,7 @@ int report_close(struct report *r, int status, json_t *extra)
 	app_table_close(&r->app);
 	text_close(&r->text);
 	rc = record_close(&r->json);
-	/* A table on a full disk or a closed pipe is a failure too. */
+	/* A table that cannot be written (full disk, closed pipe) is a failure. */
 	if (r->text.out && (fflush(r->text.out) || ferror(r->text.out)) && !rc) {
 		rc = -EIO;
 		rg_error("the table could not be written: %s", strerror(errno));

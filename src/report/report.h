@@ -28,7 +28,7 @@ enum { REPORT_METRIC_COUNT = 4 };
 
 const char *report_metric_name(enum report_metric metric);	/* "latency" */
 const char *report_metric_unit(enum report_metric metric);	/* "us" */
-/* -1: no such name. */
+/* The metric of that name, or -1. */
 int report_metric_find(const char *name);
 
 /* ---- Writing ------------------------------------------------------------- */
@@ -38,18 +38,18 @@ enum { REPORT_WAYS_MAX = 16, REPORT_PERCENTILES_MAX = 8 };
 /* A table whose rows belong to two nodes each: a sender and a receiver. */
 enum { REPORT_MATRIX_MAX = 1024 };
 struct report_matrix {
-	const char *const *names;	/* of the nodes, for people */
-	const char *const *labels;	/* of the ways, for people: "single:1 (mlx5_1:1)" */
+	const char *const *names;	/* names of nodes, for people */
+	const char *const *labels;	/* names of ways, for people: "single:1 (mlx5_1:1)" */
 	int count;			/* nodes, to REPORT_MATRIX_MAX */
-	double slow;			/* cells below this share of their way's median are named */
+	double slow;			/* fraction of a way's median; cells below are named */
 	bool alike;			/* the ways should be equal: slow ones are named, too */
 };
 
 /* The coordinate of a table's rows. */
 struct report_axis {
 	const char *name;		/* "queue" */
-	const char *unit;		/* "messages"; "": it is a plain number */
-	const char *title;		/* of the figure's axis: "Queue length (messages)" */
+	const char *unit;		/* "messages"; "": a plain number */
+	const char *title;		/* title in a figure: "Queue length (messages)" */
 };
 
 struct report_table {
@@ -58,7 +58,7 @@ struct report_table {
 	const char *program;		/* "rg_bw" */
 	const char *title;		/* "uni-directional bandwidth" */
 	enum report_metric metric;
-	const char *quantity;		/* "CPU time": of a time that is no latency, or NULL */
+	const char *quantity;		/* name of a time that is no latency: "CPU time" */
 	const char *const *ways;	/* in column order; must outlive the report */
 	int way_count;			/* 1 to REPORT_WAYS_MAX */
 	bool validate;			/* with a Pass/Fail column */
@@ -66,20 +66,23 @@ struct report_table {
 	const double *percentiles;	/* further percentiles, each in (0, 100) */
 	int percentile_count;		/* 0 to REPORT_PERCENTILES_MAX */
 	const struct report_axis *axis;	/* NULL: the message size; must outlive the report */
-	/* NULL, or: rows come in any order, the matrix of their medians is printed at the end. */
+	/*
+	 * Unless NULL: rows come in any order, and the matrix of their medians is printed at the
+	 * end.
+	 */
 	const struct report_matrix *matrix;	/* must outlive the report */
 };
 
 struct report_row {
 	const char *way;	/* "stripe" */
 	uint64_t bytes;		/* message size */
-	double x;		/* where the table has an axis: the coordinate */
+	double x;		/* the coordinate, if the table has an axis */
 	/*
 	 * In the metric's unit; NaN where undefined.  Percentiles count from the good end:
 	 * 99 % of the samples were at least as good as p99.
 	 */
 	double stat[STATS_ROWS];
-	double percentile[REPORT_PERCENTILES_MAX];	/* as in the table */
+	double percentile[REPORT_PERCENTILES_MAX];	/* in the table's order */
 	int from, to;		/* nodes, where the table is a matrix */
 	int valid;		/* -1 not checked, 0 Fail, 1 Pass */
 	bool cut;		/* ended early by the time cap */
@@ -117,7 +120,7 @@ int report_open(const struct report_table *table, json_t *run, struct report **o
  */
 int report_row(struct report *r, const struct report_row *row);
 
-/* A '#' line, in the text view only, for facts that are not known yet when `run` is written. */
+/* Print a '#' line, in the text view only, for facts that are unknown when `run` is written. */
 void report_note(struct report *r, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /*
@@ -127,7 +130,7 @@ void report_note(struct report *r, const char *fmt, ...) __attribute__((format(p
  */
 int report_close(struct report *r, int status, json_t *extra);
 
-/* A JSON string from any bytes: those that are not UTF-8 become '?'. */
+/* A JSON string from any bytes: bytes that are not UTF-8 become '?'. */
 json_t *report_string(const char *text);
 
 /* Machine, software and launch: the provenance in every result file. */
@@ -144,10 +147,10 @@ struct report_file {
 };
 
 /*
- * 0, or -EINVAL (damaged: no run record or an incomplete one, another schema, a line in the
- * middle that is no record) or another -errno, after one error line that names file and
- * line.  An incomplete last line is dropped with a warning.  A missing end record is warned
- * about, too.
+ * Read a file.  0, or -EINVAL (damaged: no run record or an incomplete one, another schema, a line
+ * in the middle that is no record) or another -errno, after one error line that names file and
+ * line.  An incomplete last line is dropped with a warning.  A missing end record causes a warning,
+ * too.
  */
 int report_read(const char *path, struct report_file *out);
 void report_file_free(struct report_file *f);

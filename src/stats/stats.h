@@ -25,15 +25,15 @@ struct stats_samples {
 };
 
 enum stats_kind {
-	STATS_VALUE,		/* a time; of rates: quantity / that time */
-	STATS_SPREAD,		/* a time; of rates: its share of the mean time, of the mean rate */
-	STATS_COUNT,		/* a number, of any metric the same */
+	STATS_VALUE,		/* a time; for rates quantity / that time */
+	STATS_SPREAD,		/* a time; for rates its share of the mean time, of the mean rate */
+	STATS_COUNT,		/* a number, the same for any metric */
 };
 
 /*
- * X(ID, name in records, column header, kind, of times, of the times of rates).  Each function
- * returns nanoseconds or a count, or NaN where the samples are too few.  The mean, the first
- * row, is in every table; the columns of the others follow in this order (--full).
+ * X(ID, name in records, column header, kind, function for times, function for times of rates).
+ * Each function returns nanoseconds or a count, or NaN where the samples are too few.  The mean,
+ * the first row, is in every table; the columns of the others follow in this order (--full).
  */
 #define STATISTICS(X) \
 	X(MEAN, "mean", "Mean", STATS_VALUE, stats_mean, stats_mean) \
@@ -60,8 +60,8 @@ struct statistic {
 extern const struct statistic statistics[STATS_ROWS];
 
 /*
- * All rows, in the unit of a metric.  `value` converts a time to the unit; `rate`: a longer time
- * is a smaller value.  n = 0: NaN in all rows, 0 in N.
+ * Compute all rows in the unit of a metric.  `value` converts a time to the unit; `rate`: a longer
+ * time is a smaller value.  n = 0: NaN in all rows, 0 in N.
  */
 void stats_summarise(const struct stats_samples *s, bool rate,
 		     double (*value)(const void *user, double ns), const void *user,

@@ -42,7 +42,7 @@ static bool lanes_are_known(unsigned lanes)
 	return lanes >= 1 && lanes <= 32;
 }
 
-/* "16.0 GT/s PCIe", "2.5 GT/s": tenths at most; 0 if it is nothing of that kind. */
+/* Parse "16.0 GT/s PCIe" or "2.5 GT/s" with at most tenths; 0: another text. */
 static unsigned speed_parse(const char *text, const char **end)
 {
 	unsigned whole, tenth = 0, mt;
@@ -90,7 +90,7 @@ static unsigned file_speed(const char *dir, const char *name)
 	return file_line(dir, name, line, sizeof(line)) ? speed_parse(line, &end) : 0;
 }
 
-/* 255 is what a link that is down, or a virtual function, says. */
+/* 255 is the value of a link that is down, or of a virtual function. */
 static unsigned file_lanes(const char *dir, const char *name)
 {
 	char line[64];
@@ -101,7 +101,7 @@ static unsigned file_lanes(const char *dir, const char *name)
 	return lanes_are_known(lanes) ? lanes : 0;
 }
 
-/* Both or none: half of it is no speed. */
+/* Set both values or none. */
 static void link_set(unsigned mt, unsigned lanes, unsigned *mt_out, unsigned *lanes_out,
 		     uint64_t *bytes)
 {

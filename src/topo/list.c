@@ -91,7 +91,7 @@ void topo_spot_home(const struct topo *t, struct topo_spot *s, hwloc_const_cpuse
 	s->package = empty || !t->package_count ? -1 : index_of(topo_package_of(t, set));
 }
 
-/* Names come from files, and go to terminals. */
+/* Copy a name from a file without characters that harm a terminal. */
 static void text_copy(char *out, size_t size, const char *text)
 {
 	snprintf(out, size, "%s", text);
@@ -100,7 +100,7 @@ static void text_copy(char *out, size_t size, const char *text)
 			*out = '?';
 }
 
-/* An object of I/O as a spot.  What is on no bus has no home: hwloc hangs it on the root. */
+/* The spot of an I/O object.  An object on no bus has no home: hwloc hangs it on the root. */
 static void spot_of(const struct topo *t, hwloc_obj_t obj, const char *name,
 		    struct topo_spot *out)
 {
@@ -166,7 +166,7 @@ static int adapters_list(struct topo *t)
 
 /* ---- Accelerators ------------------------------------------------------- */
 
-/* The display of a management controller or of an emulator computes nothing. */
+/* Is it the display of a management controller or of an emulator, which computes nothing? */
 static bool is_plain_display(const struct hwloc_pcidev_attr_s *pci)
 {
 	static const uint16_t vendors[] = {
@@ -182,7 +182,7 @@ static bool is_plain_display(const struct hwloc_pcidev_attr_s *pci)
 	return false;
 }
 
-/* How well a user knows a GPU by this name; 0: it is no GPU's. */
+/* Rank of a name by which users know a GPU; 0: no GPU's name. */
 static int osdev_fame(hwloc_obj_t obj)
 {
 	static const char *const names[] = { "card", "opencl", "nvml", "rsmi", "ze", "cuda" };
@@ -208,8 +208,8 @@ static hwloc_obj_t best_osdev(hwloc_obj_t pci)
 }
 
 /*
- * Display controllers (class 03xx), processing accelerators (12xx) and whatever a
- * driver calls a GPU or a coprocessor: one spot per PCI function.
+ * List display controllers (class 03xx), processing accelerators (12xx) and devices that a driver
+ * calls a GPU or a coprocessor: one spot per PCI function.
  */
 static int gpus_list(struct topo *t)
 {
@@ -313,7 +313,7 @@ static int cores_list(struct topo *t)
 
 /* ---- All of it ---------------------------------------------------------- */
 
-/* More than one level of a type (never with these) would be -1. */
+/* hwloc returns -1 for several levels of a type, which these types never have. */
 static int count_of(const struct topo *t, hwloc_obj_type_t type)
 {
 	int count = hwloc_get_nbobjs_by_type(t->hwloc, type);
@@ -341,7 +341,7 @@ int topo_list(struct topo *t)
 	return rc;
 }
 
-/* The network interface that a device of the kernel's software stands on. */
+/* The network interface below a device of the kernel's software. */
 static hwloc_obj_t interface_below(const struct topo *t, const char *device)
 {
 	char path[PATH_MAX], name[TOPO_NAME_BYTES] = "";

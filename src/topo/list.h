@@ -6,12 +6,12 @@
 
 #include "topo/topo.h"
 
-/* The PCI function that obj is, or is part of; NULL: obj is on no PCI bus. */
+/* The PCI function of obj, which may be a part of it; NULL: obj is on no PCI bus. */
 hwloc_obj_t topo_pci_of(hwloc_obj_t obj);
 
 bool topo_is_bridge(hwloc_obj_t obj, hwloc_obj_bridge_type_t upstream);
 
-/* The address of a PCI function or PCI bridge; "" of anything else. */
+/* The address of a PCI function or PCI bridge; "" for other objects. */
 void topo_pci_text(hwloc_obj_t obj, char text[TOPO_PCI_BYTES]);
 
 /* The smallest NUMA node, or the package, that contains all of set; NULL: none does. */

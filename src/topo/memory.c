@@ -6,7 +6,7 @@
 
 #include "topo/near.h"
 
-/* The matrix of the firmware; 0: there is none. */
+/* The distance in the firmware's matrix; 0: the machine has no matrix. */
 static uint64_t distance(hwloc_topology_t hwloc, hwloc_obj_t from, hwloc_obj_t to)
 {
 	struct hwloc_distances_s *matrix = NULL;
@@ -21,7 +21,7 @@ static uint64_t distance(hwloc_topology_t hwloc, hwloc_obj_t from, hwloc_obj_t t
 	return there;
 }
 
-/* Of equals the last: without a matrix, the one whose number is farthest from the first. */
+/* The farthest node, the last among equals: without a matrix, the node with the last number. */
 static hwloc_obj_t farthest(hwloc_topology_t hwloc, hwloc_obj_t from)
 {
 	hwloc_obj_t node = NULL, best = NULL;

@@ -12,7 +12,7 @@
 
 /* ---- CPUs --------------------------------------------------------------- */
 
-/* A list of Linux and nothing else: hwloc would take "0-" and "banana" for something. */
+/* Is it a list as Linux writes it?  hwloc accepts also "0-" and "banana". */
 static bool list_is_sound(const char *list)
 {
 	const char *digits = "0123456789";
@@ -44,7 +44,7 @@ int topo_cpus_get(const struct topo *t, const char *cpus, hwloc_bitmap_t set)
 	return hwloc_bitmap_iszero(set) ? -EINVAL : 0;
 }
 
-/* UNKNOWN is the farthest of all. */
+/* The farthest path; UNKNOWN is the farthest. */
 static enum topo_path farthest(const struct topo *t, const struct topo_spot *s,
 			       hwloc_const_bitmap_t set)
 {
@@ -114,7 +114,7 @@ static int choices(uint32_t mask)
 	return __builtin_popcount(mask);
 }
 
-/* Of the rails with the fewest ranks the first. */
+/* The first of the rails with the fewest ranks. */
 static int emptiest(uint32_t mask, const int used[TOPO_RAILS_MAX])
 {
 	int best = -1;

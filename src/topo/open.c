@@ -14,10 +14,10 @@
 #include "topo/list.h"
 
 /*
- * Components that nobody here needs; one that hwloc does not know is no error.  "linux"
- * finds in sysfs what "x86" asks every core for, on that core, and what "pci" asks
- * libpciaccess for, which reads the names of all devices of the world, and leaks
- * them.  The others start drivers for names: only `slow` ones are names that users know.
+ * Drop components that topo does not need; a name that hwloc does not know is no error.  "linux"
+ * finds the same in sysfs as "x86", which runs on each core in turn, and as "pci", whose
+ * libpciaccess reads the names of all known devices and leaks them.  The others start drivers for
+ * names; users know only names of the `slow` ones.
  */
 static void components_drop(hwloc_topology_t hwloc, enum topo_want want)
 {
@@ -47,7 +47,7 @@ static struct topo *topo_make(enum topo_want want)
 		free(t);
 		return NULL;
 	}
-	/* A job that may use one package only still wants to know what is near the other. */
+	/* A job that may use one package also needs the devices near the other. */
 #if HWLOC_API_VERSION >= 0x00020100
 	hwloc_topology_set_flags(t->hwloc, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED);
 #else
@@ -97,7 +97,7 @@ fail:
 	return rc;
 }
 
-/* hwloc says EINVAL for whatever is wrong; a user wants to know whether the file is there. */
+/* Check that the file can be read, since hwloc returns EINVAL for any error. */
 static int file_check(const char *path)
 {
 	struct stat st;
@@ -113,7 +113,7 @@ static int file_check(const char *path)
 	return rc;
 }
 
-/* Which hwloc has written the file; 0: it does not say. */
+/* The format of the hwloc that wrote the file; 0: not given. */
 static unsigned format_of(const char *path)
 {
 	static const char mark[] = "<topology version=\"";

@@ -15,7 +15,7 @@ const char *topo_path_text(enum topo_path path)
 	return text[path];
 }
 
-/* The nearest object that both are, or are below; at worst the root. */
+/* The nearest common ancestor; an object is its own ancestor. */
 static hwloc_obj_t common_ancestor(hwloc_obj_t a, hwloc_obj_t b)
 {
 	for (; a->parent; a = a->parent)
@@ -40,7 +40,7 @@ static hwloc_const_cpuset_t locality(const struct topo *t, hwloc_obj_t obj)
 	return hwloc_get_non_io_ancestor_obj(t->hwloc, obj)->cpuset;
 }
 
-/* SYS, UNKNOWN, or NODE: one package has both. */
+/* SYS, UNKNOWN, or NODE if one package has both. */
 static enum topo_path across(const struct topo *t, hwloc_const_cpuset_t a, hwloc_const_cpuset_t b)
 {
 	hwloc_obj_t pa = topo_package_of(t, a), pb = topo_package_of(t, b);
@@ -64,7 +64,7 @@ static enum topo_path between_devices(const struct topo *t, hwloc_obj_t a, hwloc
 	return across(t, locality(t, a), locality(t, b));
 }
 
-/* Nodes with the same cores (two kinds of memory) are one place. */
+/* Is it the same node?  Nodes with the same cores (two kinds of memory) are. */
 static bool same_node(const struct topo *t, hwloc_const_cpuset_t a, hwloc_const_cpuset_t b)
 {
 	hwloc_obj_t na = topo_numa_of(t, a), nb = topo_numa_of(t, b);

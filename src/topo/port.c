@@ -17,13 +17,13 @@
 #include "util/err.h"
 #include "util/units.h"
 
-/* In the order in which verbs number them. */
+/* Names in the order of the verbs' numbers. */
 static const char *const states[] = {
 	"", "DOWN", "INIT", "ARMED", "ACTIVE", "ACTIVE_DEFER",
 };
 enum { STATES = sizeof(states) / sizeof(states[0]), PORT_NUMBER_MAX = 254 };
 
-/* ---- One value each: false if it makes no sense ------------------------- */
+/* ---- Parsers of a value; false: invalid ------------------------- */
 
 static bool whole(const char *text, unsigned long max, unsigned long *value)
 {
@@ -103,7 +103,7 @@ static bool parse_gid(const char *text, struct topo_port *p)
 	return true;
 }
 
-/* One of a few words, so that nothing strange gets into a table. */
+/* Only listed words, so that no other text gets into a table. */
 static bool parse_word(const char *text, const char *const *words, char *out, size_t size)
 {
 	for (; *words; words++)
@@ -138,7 +138,7 @@ static bool parse_type(const char *text, struct topo_port *p)
 /* ---- Infos -------------------------------------------------------------- */
 
 static const struct info {
-	const char *name;		/* behind "PortN" */
+	const char *name;		/* after "PortN" */
 	bool (*parse)(const char *text, struct topo_port *p);
 } infos[] = {
 	{ "State", parse_state },	{ "LID", parse_lid },		{ "Rate", parse_rate },
@@ -178,7 +178,7 @@ static struct topo_port *port_at(struct topo_port *ports, int *count, unsigned n
 	return &ports[at];
 }
 
-/* Text of a file that goes to a terminal. */
+/* Is the text of the file safe for a terminal? */
 static bool is_printable(const char *text)
 {
 	for (; *text; text++)
@@ -204,7 +204,7 @@ static void info_take(const char *adapter, const struct hwloc_info_s *pair,
 	}
 }
 
-/* A port with one GID is known by that one; of several it takes a type to tell. */
+/* Take the GID of a port that has a single one; among several the type decides. */
 static void gid_take(hwloc_obj_t obj, struct topo_port *p)
 {
 	const char *only = NULL;
@@ -255,7 +255,7 @@ static int note(hwloc_obj_t obj, unsigned port, const char *name, const char *te
 		snprintf(full, sizeof(full), "Port%u%s", port, name);
 	else
 		snprintf(full, sizeof(full), "%s", name);
-	/* hwloc has noted states and LIDs by itself. */
+	/* hwloc has its own infos of states and LIDs. */
 	if (hwloc_obj_get_info_by_name(obj, full))
 		return 0;
 	return hwloc_obj_add_info(obj, full, text) ? -ENOMEM : 0;

@@ -23,7 +23,7 @@ static bool is_narrower(const struct topo_link *a, const struct topo_link *b)
 	return a->bytes_per_s && (!b->bytes_per_s || a->bytes_per_s < b->bytes_per_s);
 }
 
-/* Kept in the order of their sizes. */
+/* Insert in order of size. */
 static void share_add(struct topo_share *out, int *count, uint32_t rails,
 		      const struct topo_link *link)
 {
@@ -35,7 +35,7 @@ static void share_add(struct topo_share *out, int *count, uint32_t rails,
 				out[i].link = *link;
 			return;
 		}
-	/* Sets of a tree: there cannot be more. */
+	/* A tree has no more sets than this. */
 	if (*count == TOPO_SHARES_MAX)
 		return;
 	while (at && __builtin_popcount(out[at - 1].rails) > __builtin_popcount(rails))

@@ -79,10 +79,10 @@ struct topo_cores {
 };
 
 struct topo {
-	bool live;			/* of this machine: sysfs may be read as well */
+	bool live;			/* the machine's own: sysfs may be read as well */
 	char host[256];			/* "" if the file does not contain it */
 	int package_count, numa_count;
-	int core_count, usable_count;	/* all; those allowed for a job here (cgroups) */
+	int core_count, usable_count;	/* all cores; cores allowed for this job (cgroups) */
 	int adapter_count, gpu_count, cores_count;
 	struct topo_spot *adapter;	/* RDMA devices: by PCI address, then name */
 	struct topo_spot *gpu;		/* accelerators, not management controllers' displays */
@@ -127,10 +127,10 @@ int topo_path_cpus(const struct topo *t, const struct topo_spot *s, const char *
 		   enum topo_path *out);
 
 /*
- * Which of `count` rails are nearest to these CPUs (`--bind near`): bit i of *mask
- * stands for device[i] ("mlx5_0").  Distance is defined by topo_path_cpus; a rail of
- * unknown place counts as SYS.  So all rails are nearest for a process that may run
- * anywhere, or if no place is known.  count is 1 to TOPO_RAILS_MAX; *mask is never 0.
+ * Find which of `count` rails are nearest to these CPUs (`--bind near`): bit i of *mask is
+ * device[i] ("mlx5_0").  Distance is defined by topo_path_cpus; a rail of unknown place counts as
+ * SYS.  So all rails are nearest for a process that may run anywhere, or if no place is known.
+ * count is 1 to TOPO_RAILS_MAX; *mask is never 0.
  */
 int topo_near(const struct topo *t, const char *const *device, int count, const char *cpus,
 	      uint32_t *mask);
@@ -150,7 +150,7 @@ void topo_spread(const uint32_t *mask, int ranks, int *rail);
 struct topo_block {
 	char *cores;			/* "4-7", logical numbers; free() it */
 	char *cpus;			/* OS numbers; free() it */
-	int numa, package;		/* as in a spot */
+	int numa, package;		/* see struct topo_spot */
 };
 int topo_block(const struct topo *t, unsigned rank, unsigned ranks, struct topo_block *out);
 
@@ -164,8 +164,8 @@ enum topo_side { TOPO_NEAR, TOPO_FAR };
 int topo_node(const struct topo *t, const char *cpus, enum topo_side side);
 
 /*
- * Pages of [addr, addr + bytes), which begin and end at page borders, come from that node of the
- * calling thread's when they are touched first.  0, -ENOENT as above, or another -errno.
+ * Bind [addr, addr + bytes), which begins and ends at page borders, to that node of the calling
+ * thread's: the first touch takes pages from it.  0, -ENOENT as above, or another -errno.
  */
 int topo_bind(const struct topo *t, void *addr, size_t bytes, enum topo_side side);
 
@@ -191,10 +191,10 @@ int topo_links(const struct topo *t, const struct topo_spot *s,
 	       struct topo_link out[TOPO_LINKS_MAX]);
 
 /*
- * The links that limit several rails together; bits of `rails` are indices of spot.  Of
- * links with the same rails only the narrowest known one is included (the first, if no speed
- * is known).  Sets are nested or disjoint, smaller ones first.  count is at most
- * TOPO_RAILS_MAX.  Returns their number.
+ * The links that limit several rails together; bits of `rails` are indices of spot.  Only the
+ * narrowest known of links with the same rails is included (the first, if no speed is known).  Sets
+ * are nested or disjoint, smaller ones first.  count is at most TOPO_RAILS_MAX.  Returns their
+ * number.
  */
 enum { TOPO_SHARES_MAX = 2 * TOPO_RAILS_MAX };
 struct topo_share {
@@ -222,14 +222,14 @@ struct topo_port {
 	char link_layer[24];		/* "InfiniBand", "Ethernet" */
 	char state[24];			/* "ACTIVE" */
 	char firmware[64];
-	char gid[48];			/* as inet_ntop writes it */
+	char gid[48];			/* in the format of inet_ntop */
 	char gid_type[16];		/* "IB", "RoCE v1", "RoCE v2" */
 	int gid_index, lid;
-	int rail;			/* librail's number of it */
+	int rail;			/* librail's number of the port */
 	uint32_t mtu_bytes;
 	bool rate_known;
 	bool gid_link_local;
-	uint64_t rate_bytes_per_s;	/* one direction; known and 0: unlimited */
+	uint64_t rate_bytes_per_s;	/* per direction; known and 0: unlimited */
 };
 
 /*

@@ -38,11 +38,11 @@ void rg_relax(uint64_t due_ns)
 }
 
 /*
- * Where a thread computes that never yields, the scheduler gives it the core for milliseconds, and
- * from Linux 6.18 on whoever yields falls behind it as well.  A thread that slept goes first: after
- * a yield that took so long the next ones are the shortest sleep that there is (some 55 us), first
- * a few, and twice as many each time when the yield behind them took long again.  (30 us of work, a
- * round trip beside one such thread: 3,850 us by yields, 200 us so, 66 us without it by either.)
+ * The scheduler gives a thread that computes and never yields the core for milliseconds, and from
+ * Linux 6.18 on also before threads that yield.  A thread that slept goes first: after a yield that
+ * took so long the next ones are the shortest possible sleep (some 55 us), first a few, and twice
+ * as many each time when the yield after them took long again.  (30 us of work, a round trip with
+ * one such thread on the core: 3,850 us by yields, 200 us so, 66 us without it by either.)
  */
 void rg_yield(void)
 {

@@ -30,7 +30,7 @@ static inline bool rg_reached(uint64_t due_ns, uint64_t now_ns)
 	return false;
 }
 
-/* One round of a spin loop that ends at `due_ns` at the latest; UINT64_MAX: no limit. */
+/* A round of a spin loop that ends at `due_ns` at the latest; UINT64_MAX: no limit. */
 void rg_relax(uint64_t due_ns);
 /* Yield, or sleep for a moment: the awaited event may need this core. */
 void rg_yield(void);

@@ -133,7 +133,7 @@ static const char *name_nearest(const struct cmdline *c, const char *name, size_
 		int distance = name_distance(name, length, o->longName);
 		size_t whole = strlen(o->longName);
 
-		/* What was typed as an abbreviation is near too. */
+		/* An abbreviation is near, too. */
 		if (distance > 1 && length >= 3 && length < whole &&
 		    strncmp(o->longName, name, length) == 0)
 			distance = 1;
@@ -187,7 +187,7 @@ static int cmdline_complain(const struct cmdline *c, int code)
 
 /* ---- Reading it -------------------------------------------------------------------- */
 
-/* --help works whatever else stands on the line or in the environment. */
+/* --help works with any other options and environment. */
 static bool cmdline_wants(struct cmdline *c)
 {
 	bool wants = false;
@@ -227,7 +227,7 @@ static int cmdline_read(struct cmdline *c)
 	return code == -1 ? 0 : cmdline_complain(c, code);
 }
 
-/* Move the operands, which popt has found, behind everything else. */
+/* Move the operands, which popt has found, to the end. */
 static int cmdline_operands(struct cmdline *c, int *first_operand)
 {
 	const char **operands = poptGetArgs(c->context);

@@ -36,7 +36,10 @@ void rg_set_quiet(bool on)
 
 void rg_let_rank_0_speak(void)
 {
-	/* Open MPI's ends this rank as soon as rank 0 has ended, which a busy machine may delay. */
+	/*
+	 * Open MPI's launcher ends this rank as soon as rank 0 has ended, which a busy machine may
+	 * delay.
+	 */
 	enum { OPEN_MPI_SECONDS = 30, OTHER_SECONDS = 2 };
 
 	if (rg_launch_rank() > 0)
@@ -64,7 +67,7 @@ int rg_launch_rank(void)
 	return -1;
 }
 
-/* What the user typed comes back in the line, but never breaks it. */
+/* Text of the user in the line must not break it. */
 static void line_clean(char *line, size_t length)
 {
 	for (size_t i = 0; i < length; i++)

@@ -18,22 +18,22 @@ void rg_set_program(const char *name);
 const char *rg_program(void);
 
 /*
- * Of many ranks only one should print an error; the others fail silently.
- * Before MPI_Init the rank is in the launcher's environment: rg_launch_rank
- * returns it, or -1 if this process was not started by a launcher.
+ * Only one of many ranks should print an error; the others fail silently.  Before MPI_Init the rank
+ * is in the launcher's environment: rg_launch_rank returns it, or -1 if this process was not
+ * started by a launcher.
  */
 int rg_launch_rank(void);
 void rg_set_quiet(bool quiet);
 /*
- * Before a rank ends with an error and without MPI: a launcher that sees one end first ends the others
- * (Open MPI's; MPICH's ends none), so those who are silent must not be quicker than rank 0.
+ * Call before a rank ends with an error and without MPI.  A silent rank must end after rank 0: Open
+ * MPI's launcher ends all ranks at the end of the first (MPICH's does not).
  */
 void rg_let_rank_0_speak(void);
 
 /* "program: text\n" in a single write(2), so that lines of ranks never mix. */
 void rg_error(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void rg_warn(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-/* The same for what was asked for. */
+/* The same for information that the user requested. */
 void rg_note(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 /*

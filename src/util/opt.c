@@ -111,7 +111,7 @@ static const char *set_sizes(const struct opt *row, const char *text, void *valu
 	} else if ((size_t)(colon - text) >= sizeof(first) || strcmp(text, ":") == 0) {
 		wrong = "makes no sense";
 	} else {
-		/* A standard has both ends: this ends after one level. */
+		/* A standard has both ends, so the recursion has one level. */
 		if ((colon == text || !colon[1]) && row->standard && row->standard != text)
 			set_sizes(row, row->standard, &standard);
 		memcpy(first, text, (size_t)(colon - text));
@@ -192,7 +192,7 @@ static const char *set_value(const struct opt *row, const char *text, void *valu
 
 /* ---- Rows ---------------------------------------------------------------------- */
 
-/* `label` is how the user named it: "--threshold 0", "RAILGAUGE_THRESHOLD=0". */
+/* `label` is the user's text for it: "--threshold 0", "RAILGAUGE_THRESHOLD=0". */
 static int row_set(const struct opt_table *t, const struct opt *row, const char *text,
 		   enum opt_origin origin, const char *label, char *why, size_t why_size)
 {

@@ -17,7 +17,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* Each with the C type at `offset` of the values struct. */
+/* Types, each with the C type at `offset` of the values struct. */
 enum opt_type {
 	OPT_FLAG,	/* bool: present or not; environment: 1, 0, yes, no */
 	OPT_COUNT,	/* uint64_t: whole number in [min, max] */
@@ -67,7 +67,7 @@ struct opt {
 	char letter;			/* short name or 0 */
 	enum opt_type type;
 	enum opt_carry carry;
-	size_t offset;			/* of the value in the values struct */
+	size_t offset;			/* place of the value in the values struct */
 	const char *arg;		/* name of the argument in the help: "BYTES" */
 	const char *standard;		/* default, as on the command line; NULL: unset */
 	uint64_t min, max;		/* inclusive; max 0: unlimited */
@@ -79,7 +79,7 @@ struct opt {
 	 * "why, accepted: ..." (no newline) into why.
 	 */
 	int (*check)(const char *text, char *why, size_t why_size);
-	const char *help;		/* one sentence, no full stop */
+	const char *help;		/* a sentence without full stop */
 };
 
 /* Rows, the struct that their offsets refer to, and the origin of each value. */
@@ -140,9 +140,9 @@ char *opt_variable(const struct opt *row, char *buf, size_t size);
 
 struct opt_program {
 	const char *name;		/* rg_bw */
-	const char *summary;		/* one line for --help and the man page */
+	const char *summary;		/* a line for --help and the man page */
 	const char *operands;		/* "FILE..." or NULL when there are none */
-	bool first_operand_ends;	/* arguments behind the first operand are not parsed */
+	bool first_operand_ends;	/* arguments after the first operand are not parsed */
 	const char *notes;		/* paragraphs at the end of --help, or NULL */
 	struct opt_table *tables;
 	int table_count;

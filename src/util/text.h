@@ -4,7 +4,7 @@
 
 #include <stddef.h>
 
-/* Append to the text in buf; truncated at size, that of the whole buffer. */
+/* Append to the text in buf, truncated at the size of the whole buffer. */
 __attribute__((format(printf, 3, 4)))
 void rg_text_add(char *buf, size_t size, const char *format, ...);
 

@@ -17,7 +17,7 @@
 
 #define VARIABLE "RAILGAUGE_EXEC"
 
-/* The bytes of the address: a name that begins with a zero is not one of a file. */
+/* Length of the address: a name that begins with a zero is not a file's. */
 static socklen_t address_of(const char *name, struct sockaddr_un *address)
 {
 	*address = (struct sockaddr_un){ .sun_family = AF_UNIX };

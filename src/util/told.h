@@ -1,8 +1,8 @@
 /*
- * told.h - a word to the watcher that `railgauge exec` has left behind: the layer is at work.
+ * told.h - the layer's report to the watcher of `railgauge exec` that it is at work.
  *
- * A socket by a name that is no file, which the environment carries: it passes through shells and
- * interpreters that close descriptors, and nothing of it stays behind.
+ * The report goes through a socket with a name that is no file.  The name is in the environment, so
+ * it passes through shells and interpreters that close descriptors, and leaves no file.
  */
 #ifndef RG_UTIL_TOLD_H
 #define RG_UTIL_TOLD_H
@@ -11,9 +11,12 @@
 
 /* Is there a listener? */
 bool told_listens(void);
-/* A socket that waits for the word of this process's children, named in its environment.  Or -errno. */
+/*
+ * Open a socket for the report of this process's children, and name it in the environment.  The
+ * socket or -errno.
+ */
 int told_listen(void);
-/* Say it; without a listener nothing happens. */
+/* Report; without a listener no effect. */
 void told_say(void);
 
 #endif

@@ -159,7 +159,7 @@ int rg_parse_time(const char *text, uint64_t *ns)
 	return parse_with_unit(text, time_units, ns);
 }
 
-/* value / factor as an exact decimal of at most 9 places; false if there is none. */
+/* value / factor as an exact decimal of at most 9 places; false: it has more. */
 static bool decimal_format(uint64_t value, uint64_t factor, char *buf, size_t size)
 {
 	unsigned __int128 rest = value % factor;
@@ -190,7 +190,7 @@ static char *format_with_unit(uint64_t value, const struct unit *units, char *bu
 		if (!decimal_format(value, u->factor, number, sizeof(number)))
 			continue;
 		snprintf(text, sizeof(text), "%s%s", number, u->name);
-		/* At equal length whole numbers win: "1536", not "1.5K". */
+		/* A whole number wins at equal length: "1536", not "1.5K". */
 		if (!*best || strlen(text) < strlen(best) ||
 		    (strlen(text) == strlen(best) && !strchr(text, '.')))
 			memcpy(best, text, sizeof(best));
