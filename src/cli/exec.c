@@ -1,11 +1,11 @@
 /*
  * exec.c - railgauge exec: run an unmodified MPI program over rails.
  *
- * 	mpirun -np 4 railgauge exec --over stripe -- ./program
+ *	mpirun -np 4 railgauge exec --over stripe -- ./program
  *
- * Options become RAILGAUGE_ variables.  The two libraries are added to LD_PRELOAD, behind
- * existing entries, because a profiling tool must come first, but before an MPI library.  Then the
- * program replaces this process.
+ * Options become RAILGAUGE_ variables.  The two libraries are added to LD_PRELOAD, after existing
+ * entries, because a profiling tool must come first, but before an MPI library.  Then the program
+ * replaces this process.
  */
 #include "config.h"
 
@@ -32,7 +32,7 @@ static const struct opt rows[] = {
 	{ .name = NULL },
 };
 
-/* What the command line said; the environment and defaults reach the program anyway. */
+/* Export the values of the command line; the program gets defaults and the environment anyway. */
 static int table_export(const struct opt_table *t)
 {
 	for (const struct opt *row = t->rows; row->name; row++) {
@@ -55,8 +55,8 @@ static const char *flavor_name(const char *flavor)
 }
 
 /*
- * What links no MPI library itself (an interpreter, a shell, a debugger) loads or starts one later: that
- * of the launcher, if there is a layer for it.  The layer looks again in MPI_Init.
+ * The MPI library of a program that links none (an interpreter, a shell, a debugger) and loads or
+ * starts it later: the launcher's, if a layer for it exists.  The layer checks again in MPI_Init.
  */
 static const char *launcher_flavor(void)
 {
@@ -199,7 +199,7 @@ int cli_exec(int argc, char **argv)
 	cli_watch(argv[first]);
 	execv(path, argv + first);
 	rc = -errno;
-	told_say();		/* and nothing else */
+	told_say();		/* the watcher ends without a warning */
 	rg_error("%s: %s", argv[first], strerror(-rc));
 out:
 	if (rc && rc != 1)

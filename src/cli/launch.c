@@ -1,6 +1,6 @@
 /*
- * launch.c - programs of the suite, started by a launcher as a user would: their text goes into a
- * file, and a launch that does not end is ended.
+ * launch.c - programs of the suite, started by a launcher as a user would.  Their text goes into a
+ * file; a launch that exceeds its limit is ended.
  */
 #include "config.h"
 
@@ -26,7 +26,10 @@ enum { WORDS_MAX = 64, GRACE_S = 10 };
 
 int cli_suite_find(const char *name, char *path, size_t size)
 {
-	/* Installed beside this command; or <build>/src/cli/.libs/railgauge, or without .libs. */
+	/*
+	 * The directory of this command, if installed; or seen from <build>/src/cli/.libs, or from
+	 * <build>/src/cli.
+	 */
 	static const char *const places[] = {
 		"", "../../pt2pt/", "../../collective/", "../../apps/", "../../../pt2pt/",
 		"../../../collective/", "../../../apps/",
@@ -49,7 +52,7 @@ int cli_suite_find(const char *name, char *path, size_t size)
 
 /* ---- A launch ------------------------------------------------------------------------- */
 
-/* In the child; the launcher's words, then -np N, then the program's. */
+/* Replace the child by the launcher: its words, -np N, the program's words. */
 static void become(const struct cli_launch *l)
 {
 	char *words = strdup(l->launcher), *rest = words, *word, ranks[16];
@@ -71,7 +74,9 @@ static void become(const struct cli_launch *l)
 	for (int i = 0; l->argv[i] && count < WORDS_MAX; i++)
 		argv[count++] = l->argv[i];
 	argv[count] = NULL;
-	/* Open MPI refuses more ranks than cores; 4 and 5 have each their own word for it. */
+	/*
+	 * Open MPI refuses more ranks than cores; versions 4 and 5 have different variables for it.
+	 */
 	setenv("OMPI_MCA_rmaps_base_oversubscribe", "1", 0);
 	setenv("PRTE_MCA_rmaps_default_mapping_policy", ":oversubscribe", 0);
 	execvp(argv[0], (char *const *)argv);

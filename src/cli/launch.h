@@ -1,4 +1,4 @@
-/* launch.h - programs of the suite, by a launcher. */
+/* launch.h - programs of the suite, started by a launcher. */
 #ifndef CLI_LAUNCH_H
 #define CLI_LAUNCH_H
 
@@ -6,17 +6,17 @@
 
 struct cli_launch {
 	const char *launcher;		/* "mpirun", with its options, blanks between */
-	int ranks;			/* its -np */
+	int ranks;			/* the value of -np */
 	const char *const *argv;	/* the program and its arguments; ends with NULL */
-	const char *log;		/* a file that gets what is printed */
+	const char *log;		/* a file that gets all printed text */
 	unsigned limit_s;
 };
 
 /* "rg_bw" -> its path, in the build tree or installed.  0 or -ENOENT. */
 int cli_suite_find(const char *name, char *path, size_t size);
 /*
- * Run it to its end.  The exit code of the launcher (127: there is no such command), 128 + signal,
- * -ETIMEDOUT (it has been ended) or another -errno.
+ * Run the launcher to its end.  Returns its exit code (127: the command does not exist), 128 +
+ * signal, -ETIMEDOUT (it was ended) or another -errno.
  */
 int cli_launch(const struct cli_launch *launch);
 

@@ -1,9 +1,9 @@
 /*
  * library.c - paths of Railgauge's shared libraries.
  *
- * The path of this command, which /proc tells, or without it how it was called, leads to them: in
- * the build tree they are beside it.  Installed, they are in the same relative place as configured
- * (libdir, seen from bindir), so that the installation may be moved as a whole.
+ * They are found from the path of this command, as /proc has it, or as the command was called.  In
+ * the build tree both are in neighbouring directories.  Installed libraries are in libdir as seen
+ * from bindir, so that the installation may be moved as a whole.
  */
 #include "config.h"
 
@@ -56,7 +56,7 @@ static void libdir_from(const char *bindir, char *path, size_t size)
 		snprintf(path + length, size - length, "%s", lib + same);
 }
 
-/* As it was called: by a path, or by a name that PATH leads to. */
+/* The path by which this command was called, or which PATH has for its name. */
 static int path_as_called(char *path, size_t size)
 {
 	const char *name = program_invocation_name, *dir = getenv("PATH");

@@ -1,9 +1,9 @@
 /*
  * program.c - the kind of a program: static or dynamic, and its MPI library.
  *
- * A preloaded library has no effect on a program without a dynamic loader, and does harm to
- * one that was built for another MPI library.  The ELF header shows the former.  The loader
- * itself lists the libraries that the program would load, also indirectly (as Fortran
+ * A preloaded library has no effect on a program without a dynamic loader, and harms a program that
+ * was built for another MPI library.  The ELF header shows whether a program has a loader.  The
+ * loader itself lists the libraries that the program would load, also indirectly (as Fortran
  * programs do): LD_TRACE_LOADED_OBJECTS.
  */
 #include "config.h"
@@ -105,7 +105,7 @@ static FILE *loader_start(const char *path, pid_t *child)
 	return *child < 0 ? NULL : fdopen(ends[0], "r");
 }
 
-/* Both MPI libraries are called libmpi by their makers; the version tells. */
+/* Both MPI libraries are called libmpi; the version differs. */
 static void library_note(const char *line, enum cli_program_kind *kind)
 {
 	const char *name = line + strspn(line, " \t");
@@ -123,7 +123,7 @@ int cli_program_kind(const char *path, enum cli_program_kind *kind)
 	pid_t child;
 	FILE *in;
 
-	/* What may be run but not read can only be tried. */
+	/* A program may be executable and unreadable: try it. */
 	if (fd < 0) {
 		*kind = CLI_PROGRAM_SCRIPT;
 		return errno == EACCES ? 0 : -errno;

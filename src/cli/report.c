@@ -87,7 +87,7 @@ int cli_report(int argc, char **argv)
 		rg_error("--out %s: %s", values.out, strerror(errno));
 		return RG_EXIT_USAGE;
 	}
-	/* A damaged file does not keep the others from being shown. */
+	/* Show the other files after a damaged one. */
 	for (int i = first; i < argc && !ferror(stdout); i++) {
 		if (i > first)
 			putchar('\n');

@@ -75,7 +75,7 @@ static void papers_text(const struct experiment_papers *papers, char *buf, size_
 			 papers->list[i].name);
 }
 
-/* All of a paper. */
+/* Repeat all experiments of a paper. */
 static int repeat(const struct experiment_paper *p, const struct reproduce_values *v)
 {
 	struct cli_reproduction r = { .launcher = v->launcher, .time_ns = v->time_ns };

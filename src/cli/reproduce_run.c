@@ -1,9 +1,8 @@
 /*
- * reproduce_run.c - experiments of a paper, a launch each, and their values beside the paper's.
+ * reproduce_run.c - experiments of a paper, a launch each, compared with the paper's values.
  *
- * All cells of all tables share the time: each gets the same cap (--time-cap), so that what it
- * takes is known before, but where one run of a cell takes longer than that.  A value is the median
- * of its samples.
+ * `--time` is split evenly over the cells of all tables as --time-cap, so that the total is known
+ * in advance.  A cell whose single run is longer exceeds it.  A value is the median of its samples.
  */
 #include "config.h"
 
@@ -23,25 +22,25 @@
 #include "topo/topo.h"
 
 #define START_NS UINT64_C(2000000000)	/* a launch without its cells, at most */
-#define CAP_MAX_NS UINT64_C(1000000000)	/* of a cell: more makes no value better */
+#define CAP_MAX_NS UINT64_C(1000000000)	/* cap of a cell: more improves no value */
 #define CAP_MIN_NS UINT64_C(10000000)
 enum {
-	WARM_PERCENT = 10,		/* of the cap, on top of it */
-	HANGS_AFTER = 3,		/* times the longest that it should take, and a minute */
+	WARM_PERCENT = 10,		/* warm-up, in addition to the cap */
+	HANGS_AFTER = 3,		/* limit: so many times the longest time, plus a minute */
 	LIST_MAX = 256,			/* experiments of a paper */
 };
 
-/* ---- What there is to do -------------------------------------------------------------- */
+/* ---- The plan -------------------------------------------------------------------------- */
 
 struct plan {
 	const struct experiment *run[LIST_MAX];
 	int runs;
-	uint64_t cells;			/* of all of them */
-	uint64_t cap_ns;		/* of each cell */
+	uint64_t cells;			/* cells of all runs */
+	uint64_t cap_ns;		/* cap of each cell */
 };
 
 /* NULL, or why it is not run. */
-/* Whether memory can lie in another NUMA node than the rank. */
+/* Can memory be in another NUMA node than the rank? */
 static bool is_numa(void)
 {
 	struct topo *t = NULL;
@@ -57,7 +56,7 @@ static const char *left_out(const struct experiment *e)
 
 	if (buffers && strcmp(buffers, "far") == 0 && !is_numa())
 		return "this machine has one NUMA node";
-	/* NAS kernels have classes, and no rows that could be cut. */
+	/* NAS kernels have classes, and no rows to cut. */
 	return json_object_get(e->options, "class") ?
 		"it is timed as a whole and cannot be made shorter" : NULL;
 }
@@ -91,7 +90,7 @@ static bool plan_make(const struct experiment_paper *p, uint64_t time_ns, struct
 	return true;
 }
 
-/* The longest that so many cells in a launch take. */
+/* The longest time of `launches` launches with so many cells. */
 static uint64_t longest_ns(const struct plan *plan, uint64_t cells, int launches)
 {
 	return (uint64_t)launches * START_NS + cells * plan->cap_ns * (100 + WARM_PERCENT) / 100;
@@ -108,7 +107,7 @@ static void line(const struct experiment *e, const char *what, const char *paper
 	       what, paper, here, unit, ratio, mark);
 }
 
-/* With four figures or more, and no exponent. */
+/* A number with at least four digits and no exponent. */
 static const char *number(double value, char *buf, size_t size)
 {
 	snprintf(buf, size, "%.*f", value < 10 ? 3 : value < 100 ? 2 : value < 1000 ? 1 : 0, value);
@@ -122,7 +121,7 @@ static double value_of(const struct report_file *f, const char *way, double x)
 	return json_number_value(json_object_get(row, "median"));
 }
 
-/* A way and its table: mine, or that of a record in the same folder. */
+/* A way and its table: this record's, or another record's in the same directory. */
 struct place {
 	const struct report_file *table;
 	struct report_file other;
@@ -152,8 +151,8 @@ static void place_close(struct place *p)
 }
 
 /*
- * Over the rows of both, the most by which one is better: of the time that the other takes, or of
- * its bandwidth.  Per cent, negative if it is better nowhere; NAN: there is no such row.
+ * The largest advantage over the rows of both, in per cent of the other's time or bandwidth;
+ * negative if `better` is better in no row; NAN: no common row.
  */
 static double most(const struct place *better, const struct place *than)
 {
@@ -223,7 +222,10 @@ static void quoted_line(const struct experiment *e, size_t i, const struct repor
 	     json_string_value(json_object_get(q, "unit")), ratio, mark);
 }
 
-/* Without a value of the paper: what each way reaches, at the first row or at the last. */
+/*
+ * Values of each way, at the first row or at the last, for an experiment without values of the
+ * paper.
+ */
 static void own_lines(const struct experiment *e, const struct report_file *f)
 {
 	const json_t *ways = json_object_get(f->run, "ways"), *way;
@@ -263,7 +265,7 @@ static bool compare(const struct experiment *e, const char *record, const char *
 
 /* ---- Launches ---------------------------------------------------------------------------- */
 
-enum outcome { RUN_WELL, RUN_FAILED, RUN_NONE };	/* none: nor would any other */
+enum outcome { RUN_WELL, RUN_FAILED, RUN_NONE };	/* none: no other run would work either */
 
 static enum outcome run(const struct experiment *e, const struct plan *plan,
 		const struct cli_reproduction *r)
@@ -335,7 +337,7 @@ static void left_out_lines(const struct experiment_paper *p)
 			       experiment_command(&p->list[i], 0, command, sizeof(command)));
 }
 
-/* What a reader has to know of single experiments. */
+/* Remarks on single experiments. */
 static void remarks(const struct plan *plan)
 {
 	const int there = processors();

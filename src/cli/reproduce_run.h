@@ -11,7 +11,7 @@ struct cli_reproduction {
 	uint64_t time_ns;		/* for all launches */
 };
 
-/* Run a paper's experiments and print their values beside the paper's.  An exit code. */
+/* Run a paper's experiments and print their values with the paper's.  Returns an exit code. */
 int cli_reproduction_run(const struct experiment_paper *p, const struct cli_reproduction *r);
 
 #endif

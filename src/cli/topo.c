@@ -40,11 +40,11 @@ static struct opt rows[] = {
 	{ .name = "json", .type = OPT_FLAG, AT(json),
 	  .help = "print one JSON object (RAILGAUGE_JSON, with which the benchmarks name a file, is "
 		  "not read)" },
-	{ .name = "soft", .type = OPT_TEXT, AT(soft) },		/* the transport's row */
+	{ .name = "soft", .type = OPT_TEXT, AT(soft) },		/* completed by soft_row */
 	{ .name = NULL },
 };
 
-/* The transport's option with its check, whose value stands elsewhere there. */
+/* Copy the transport's option with its check; the offset of its value is this table's. */
 static void soft_row(void)
 {
 	struct opt *mine = rows;
@@ -92,12 +92,12 @@ static void port_from_verbs(const struct vrb_port *v, struct topo_port *p)
 	}
 	p->gid_link_local = v->gid_link_local;
 	p->mtu_bytes = vrb_mtu_bytes(v->mtu);
-	/* A device that says no speed is no device without limit. */
+	/* A device without a speed has an unknown rate, not an unlimited one. */
 	p->rate_known = v->rate_bytes_per_s || v->kind == VRB_SOFTHCA;
 	p->rate_bytes_per_s = v->rate_bytes_per_s;
 }
 
-/* As --rails all numbers them. */
+/* Number the rails as --rails all does. */
 static void rails_choose(struct topo_report *r, const struct vrb_ports *ports)
 {
 	int chosen[RAILMPI_RAILS_MAX];
@@ -153,7 +153,7 @@ static int rails_from_file(struct topo_report *r)
 							      .rail = -1 } };
 		int count = topo_ports(t, a, port);
 
-		/* Not a word about ports: at least one there must be. */
+		/* An adapter without ports in the file has at least one. */
 		for (int p = 0; p < (count ? count : 1); p++) {
 			struct topo_rail *rail = &r->rail[r->rail_count++];
 
@@ -176,7 +176,10 @@ static bool could_be_rail(const struct topo_rail *rail)
 	return !rail->unusable && (!*rail->port.state || !strcmp(rail->port.state, "ACTIVE"));
 }
 
-/* A file of --save has numbers: 0, 1, ... of ports that are up, each once. */
+/*
+ * Does the file have rail numbers?  A file of --save numbers ports that are up: 0, 1, ..., each
+ * once.
+ */
 static bool rails_are_numbered(const struct topo_report *r)
 {
 	unsigned seen = 0;
@@ -194,7 +197,7 @@ static bool rails_are_numbered(const struct topo_report *r)
 	return seen && !(seen & (seen + 1));
 }
 
-/* Ports of its adapter that come before this one. */
+/* The number of ports of the same adapter before this port. */
 static int ports_before(const struct topo_report *r, int which)
 {
 	int n = 0;
@@ -205,8 +208,9 @@ static int ports_before(const struct topo_report *r, int which)
 }
 
 /*
- * Of other files all that could be rails, first ports of adapters before second ones, in
- * the order of their addresses: librail sorts by subnet first, and those are not known.
+ * Number the rails of a file without numbers: all possible rails, first ports of adapters before
+ * second ones, in the order of their addresses.  librail sorts by subnet first, and the file lacks
+ * subnets.
  */
 static void rails_assume(struct topo_report *r)
 {
@@ -248,7 +252,7 @@ enum topo_path topo_rail_path(const struct topo_report *r, int a, int b)
 	return *r->rail[a].spot.pci ? TOPO_PIX : TOPO_UNKNOWN;
 }
 
-/* By number: the devices of rails, and where they stand in r->rail. */
+/* Devices of rails by number, and their indices in r->rail. */
 static int rails_used(const struct topo_report *r, const char *device[], int index[])
 {
 	int count = 0;
@@ -362,7 +366,9 @@ static int report_save(struct topo_report *r, const char *path)
 	return rc ? rc : topo_save(r->topo, path);
 }
 
-/* RAILGAUGE_SOFT may be set for the transport; only who says both here contradicts himself. */
+/*
+ * Is the option on the command line?  RAILGAUGE_SOFT, set for the transport, is no contradiction.
+ */
 static bool is_on_line(const struct opt_table *t, const char *name)
 {
 	for (const struct opt *row = t->rows; row->name; row++)
@@ -382,7 +388,7 @@ static int options_check(const struct opt_table *t, const struct topo_values *v)
 	return -EINVAL;
 }
 
-/* What the user named is wrong, or the machine is. */
+/* The exit code: an error in the user's input, or a fault of the machine. */
 static int exit_code(int rc)
 {
 	switch (rc) {
@@ -413,7 +419,7 @@ int cli_topo(int argc, char **argv)
 	struct topo_report report = { .topo = NULL };
 	int rc, first;
 
-	/* To the benchmarks it names a file, and may be set for them. */
+	/* RAILGAUGE_JSON names a file of the benchmarks, and may be set for them. */
 	unsetenv("RAILGAUGE_JSON");
 	soft_row();
 	rc = opt_parse(&program, argc, argv, &first);
@@ -426,7 +432,7 @@ int cli_topo(int argc, char **argv)
 	if (!rc)
 		rc = values.json ? topo_print_json(&report, stdout) :
 				   topo_print_text(&report, stdout);
-	/* After what is shown: saving notes down what printing does not read. */
+	/* Save after printing: saving changes the topology. */
 	if (!rc && values.save)
 		rc = report_save(&report, values.save);
 	report_free(&report);

@@ -146,7 +146,7 @@ static json_t *rank(const struct topo_report *r, unsigned index)
 			 "near", bound(r, k, TOPO_BIND_NEAR));
 }
 
-/* What warnings about shared links are drawn from. */
+/* The shared links, from which warnings are derived. */
 static json_t *links(const struct topo_report *r)
 {
 	json_t *list = json_array();

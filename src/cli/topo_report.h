@@ -15,14 +15,14 @@
 struct topo_rail {
 	int rail;			/* -1: not a rail, since it cannot carry messages now */
 	char name[TOPO_NAME_BYTES + 8];	/* "mlx5_0:1"; "mlx5_0" if no port is known */
-	struct topo_spot spot;		/* of the adapter */
+	struct topo_spot spot;		/* the adapter's place */
 	struct topo_port port;		/* number 0: unknown */
-	bool unusable;			/* its transport carries no RDMA immediates */
+	bool unusable;			/* true: no RDMA immediates */
 	int link_count;
 	struct topo_link link[TOPO_LINKS_MAX];	/* [0]: its slot */
 };
 
-/* Per kind of binding, an index into rails; -1: there is no rail. */
+/* Per kind of binding, an index into rails; -1: no rail. */
 enum topo_bind { TOPO_BIND_RANK, TOPO_BIND_NEAR, TOPO_BINDS };
 
 struct topo_rank {

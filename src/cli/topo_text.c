@@ -1,4 +1,4 @@
-/* topo_text.c - railgauge topo as tables; "-" stands for an unknown value. */
+/* topo_text.c - railgauge topo as tables; "-" is an unknown value. */
 #include "config.h"
 
 #include <errno.h>
@@ -14,7 +14,7 @@
 
 enum { CELL_BYTES = 96 };
 
-/* Columns as wide as they must be; [row * columns + column]. */
+/* A table; columns get the width of their texts; [row * columns + column]. */
 struct grid {
 	int rows, columns;
 	char (*cell)[CELL_BYTES];

@@ -34,7 +34,7 @@ static int warn(struct topo_report *r, const char *kind, const char *fmt, ...)
 	return 0;
 }
 
-/* "16 GT/s x16, 31.5GB/s", or what of it is known. */
+/* "16 GT/s x16, 31.5GB/s", or its known part. */
 static const char *speed(const struct topo_link *l, char *text, size_t size)
 {
 	size_t used = 0;
@@ -96,7 +96,7 @@ static uint64_t rates_sum(const struct topo_shared *s, uint32_t mask)
 	return sum;
 }
 
-/* What could come through share `at` from below: links there may already be narrower. */
+/* Bytes per second that can come through share `at` from below, where links may be narrower. */
 static uint64_t demand(const struct topo_shared *s, int at)
 {
 	uint32_t left = s->share[at].rails;
@@ -156,7 +156,7 @@ static int warn_shares(struct topo_report *r)
 
 /* ---- One adapter -------------------------------------------------------- */
 
-/* The other end of the slot allows no more than what is running. */
+/* Does the other end of the slot allow no more than the current speed? */
 static bool slot_is_full(const struct topo_rail *rail)
 {
 	return rail->link_count > 1 && rail->link[1].max_bytes_per_s &&
@@ -171,7 +171,7 @@ static int warn_slow(struct topo_report *r, int at)
 
 	if (!rail->link_count || !l->bytes_per_s || l->bytes_per_s >= l->max_bytes_per_s)
 		return 0;
-	/* One line for all ports of a card. */
+	/* All ports of a card get a single line. */
 	for (int i = 0; i < at; i++)
 		if (r->rail[i].link_count && !strcmp(r->rail[i].link[0].at, l->at))
 			return 0;

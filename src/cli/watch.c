@@ -1,10 +1,10 @@
 /*
- * watch.c - a job in which the layer never saw MPI_Init is told so at its end.
+ * watch.c - a warning at the end of a job in which the layer never saw MPI_Init.
  *
- * What starts may drop the layer without a word: a script that starts a static program, env with
- * another LD_PRELOAD, a setuid program.  exec is replaced by the program, so a process of its own
- * watches.  It is no child of the program's, whose wait() and SIGCHLD are its own, and it ends when the
- * layer says that MPI_Init has been called, or else when the program ends.
+ * A started program may silently drop the layer: a script that starts a static program, env with
+ * another LD_PRELOAD, a setuid program.  exec is replaced by the program, so a separate process
+ * watches.  The watcher is no child of the program, so it does not disturb wait() and SIGCHLD.  It
+ * ends when the layer reports MPI_Init, or else when the program ends.
  */
 #include "config.h"
 
@@ -41,7 +41,10 @@ static void close_from(unsigned first, unsigned last)
 		close((int)fd);
 }
 
-/* A launcher waits for the end of all who could write to its pipes.  `end` may be -1. */
+/*
+ * Close other descriptors: a launcher waits until all writers of its pipes have ended.  `end` may
+ * be -1.
+ */
 static void close_others(int word, int end)
 {
 	unsigned low = (unsigned)(word < end || end < 0 ? word : end);
@@ -53,7 +56,7 @@ static void close_others(int word, int end)
 	close_from(high + 1, ~0u);
 }
 
-/* Until the layer has given its word or the program has ended: has it given it? */
+/* Wait until the layer reports or the program ends.  Did the layer report? */
 static bool await(pid_t program, int word, int end)
 {
 	struct pollfd at[2] = { { .fd = word, .events = POLLIN }, { .fd = end, .events = POLLIN } };
@@ -65,11 +68,11 @@ static bool await(pid_t program, int word, int end)
 		if (at[1].revents || (end < 0 && kill(program, 0) && errno == ESRCH))
 			break;
 	}
-	/* Said before the end, and seen after it. */
+	/* A report before the end may be seen after it. */
 	return poll(at, 1, 0) > 0;
 }
 
-/* Standard error may be closed: nothing else takes its number. */
+/* Standard error may be closed: keep its number unused. */
 static int above_standard(int fd)
 {
 	int high = fd < 0 || fd > STDERR_FILENO ? fd : fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
@@ -81,7 +84,7 @@ static int above_standard(int fd)
 
 static _Noreturn void watch(pid_t program, const char *name, int word, int end)
 {
-	/* Not of the process group that a launcher ends when one rank has failed. */
+	/* Leave the process group that a launcher ends when a rank has failed. */
 	setsid();
 	close_others(word, end);
 	if (chdir("/") || !await(program, word, end))
@@ -97,7 +100,7 @@ void cli_watch(const char *name)
 	int word, end;
 	pid_t child;
 
-	/* One line a job; what is started by a program that is watched is watched, too. */
+	/* A job gets a single line; the programs that a watched program starts are watched, too. */
 	if (rg_launch_rank() > 0 || told_listens())
 		return;
 	word = above_standard(told_listen());

@@ -4,7 +4,10 @@
 
 #include "cli/cli.h"
 
-/* Of the process that the program `name` will replace: at its end rank 0 tells if the layer saw nothing. */
+/*
+ * Watch this process, which the program `name` will replace: at its end rank 0 warns if the layer
+ * saw no MPI_Init.
+ */
 void cli_watch(const char *name);
 
 #endif
