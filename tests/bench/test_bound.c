@@ -29,7 +29,7 @@ static void test_ports_alone(void **state)
 	check(rate, 1, NULL, 0, false, (struct expected){ 3, 3, -1, 0 });
 }
 
-/* Two ports behind one slot: the slot is the limit, unless it is wide. */
+/* Two ports of one slot: the slot is the limit, unless it is wide. */
 static void test_one_slot(void **state)
 {
 	static const double rate[] = { 1, 1 };
@@ -41,9 +41,9 @@ static void test_one_slot(void **state)
 	check(rate, 2, &narrow, 1, false, (struct expected){ 2, 1.5, 0, 1 });
 	check(rate, 2, &narrow, 1, true, (struct expected){ 4, 3, 0, 1 });
 	check(rate, 2, &wide, 1, false, (struct expected){ 2, 2, -1, 0 });
-	/* What leaves one node enters another like it. */
+	/* Data that leave a node enter another like it. */
 	check(rate, 2, &lopsided, 1, false, (struct expected){ 2, 1.25, 0, 1 });
-	/* Of a second, 0.6 to read 1.2 and 0.4 to write as much. */
+	/* A second is 0.6 to read 1.2 and 0.4 to write as much. */
 	check(rate, 2, &half, 1, true, (struct expected){ 4, 2.4, 0, 1 });
 	check(rate, 2, &half, 1, false, (struct expected){ 2, 2, -1, 0 });
 	check(rate, 2, &silent, 1, false, (struct expected){ 2, 2, -1, 0 });

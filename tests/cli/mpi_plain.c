@@ -1,7 +1,7 @@
 /*
- * mpi_plain.c - an MPI program that has never heard of Railgauge: rank 0 and
- * the last rank exchange a message that both check.  Prints what a layer before
- * the MPI library says that it has carried (or that there is none).
+ * mpi_plain.c - an MPI program that has never heard of Railgauge: rank 0 and the last rank exchange
+ * a message that both check.  Prints what a layer before the MPI library says that it has carried
+ * (or that it has none).
  */
 #include <dlfcn.h>
 #include <mpi.h>

@@ -265,7 +265,7 @@ struct job {
 	int fd;
 };
 
-/* What came in over the real device goes over the software one into the other buffer. */
+/* Data received over the real device go over the software HCA into the other buffer. */
 static void relay(struct job *j, int round, size_t bytes)
 {
 	check(&j->in, round, bytes, "over the real device");

@@ -42,7 +42,7 @@ static size_t mutate(unsigned char *data, size_t size)
 		case 2:				/* cut */
 			size = dice(4) ? size : at;
 			break;
-		case 3:				/* one more */
+		case 3:				/* a further one */
 			if (size < LARGEST) {
 				memmove(data + at + 1, data + at, size - at);
 				data[at] = (unsigned char)dice(256);
@@ -76,7 +76,7 @@ static int run_file(const char *path)
 	return 0;
 }
 
-/* What libFuzzer may begin with. */
+/* Inputs from which libFuzzer may begin. */
 static int write_seeds(const char *directory)
 {
 	static unsigned char data[LARGEST];

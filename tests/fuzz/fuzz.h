@@ -8,7 +8,7 @@
 /* Run one input; aborts on an error.  The name is libFuzzer's. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* Input number `index` to begin with; its size, 0 when there is none. */
+/* Initial input number `index`; returns its size, 0 after the last one. */
 size_t fuzz_seed(unsigned index, unsigned char *to, size_t most);
 
 /* The number of inputs that `make check` runs. */

@@ -37,7 +37,7 @@ enum {
 	THEIRS = 1 << 20,	/* their buffer: offset in the memory segment */
 };
 
-/* What is put into the peer's segment. */
+/* Content put into the peer's segment. */
 struct image {
 	struct hca_shm_qp qp;
 	struct hca_shm_mr mr[2];	/* [1]: their buffer */
@@ -118,7 +118,7 @@ static void start_peer(void)
 	atomic_store(&fuzz.fabric->shm->qp[ENTRY], hca_shm_qp_entry(0, SLOT, ENTRY_GENERATION));
 }
 
-/* Who is not taken for a member, is not tried at all. */
+/* A process that is no member is not tried. */
 static void require_peer(void)
 {
 	struct hca_shm_process *t = fuzz.theirs;
@@ -387,7 +387,7 @@ static void run_script(struct script *s)
 
 /* ---- One input ------------------------------------------------------------------- */
 
-/* What waits for somebody who seems to be at work would take a second each time. */
+/* A wait for a process that seems to be at work would take a second each time. */
 static void nobody_works(void)
 {
 	atomic_store(&fuzz.theirs->qp[0].access_section, 0);

@@ -41,7 +41,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		if (!memchr(why, '\0', sizeof(why)) || strncmp(why, "spec: ", 6) != 0)
 			abort();
 	} else {
-		/* What was accepted makes sense, and its canonical form says the same. */
+		/* Accepted text is valid, and its canonical form has the same meaning. */
 		if (spec.ports < 1 || spec.ports > HCA_PORTS_MAX || spec.hcas < 1 ||
 		    spec.hcas > HCA_HCAS_MAX || spec.mtu < 256 || spec.mtu > 4096 ||
 		    !spec.reads || spec.loss_ppb > HCA_ALL_PPB)

@@ -51,7 +51,7 @@ static void test_memory(void **state)
 	const uint64_t mib = 1 << 20;
 
 	(void)state;
-	/* Of the problem's data: at least what is there once, at most some four times. */
+	/* Between one and about four times the size of the problem's data. */
 	assert_true(is_memory_bytes(NAS_C, 1) > 3 * 512 * mib);
 	assert_true(is_memory_bytes(NAS_C, 1) < 4 * 512 * mib);
 	assert_true(ft_memory_bytes(NAS_C, 1) > 2 * 2048 * mib);

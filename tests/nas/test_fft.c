@@ -96,15 +96,15 @@ static void check(size_t n, size_t lines, enum fft_sign sign, struct fft_view fr
 	free(before);
 }
 
-static struct fft_complex here[1], there[1];	/* stand for memory */
+static struct fft_complex here[1], there[1];	/* places of memory */
 
-/* Rows of a matrix, with a gap behind each. */
+/* Rows of a matrix, with a gap after each. */
 static struct fft_view along(struct fft_complex *at, size_t n)
 {
 	return (struct fft_view){ .at = at, .line = n + 3, .stride = 1, .group = n };
 }
 
-/* Its columns. */
+/* The matrix's columns. */
 static struct fft_view across(struct fft_complex *at, size_t n, size_t lines)
 {
 	return (struct fft_view){ .at = at, .line = 1, .stride = lines + 5, .group = n };

@@ -19,10 +19,10 @@
 struct job {
 	int nx, ny, nz, ranks, iterations;
 	pthread_barrier_t barrier;
-	const struct fft_complex **send;	/* by rank, in an exchange */
+	const struct fft_complex **send;	/* buffers by rank, in an exchange */
 	struct fft_complex *spectrum;		/* [z][y][x], if somebody wants it */
 	struct fft_complex *values;		/* at time 1, [z][y][x] */
-	struct fft_complex *part;		/* of sums: by iteration and rank */
+	struct fft_complex *part;		/* parts of sums by iteration and rank */
 };
 
 struct rank { struct job *job; int number; struct ft ft; pthread_t thread; };
@@ -201,7 +201,7 @@ static void check_grid(int nx, int ny, int nz, int ranks)
 	free(j.values);
 }
 
-/* One rank, slabs, pencils up to the last rank that has work. */
+/* A single rank, slabs, pencils up to the last rank that has work. */
 static void test_grids(void **state)
 {
 	(void)state;
@@ -246,7 +246,7 @@ static void test_sums(void **state)
 	assert_false(ft_sum_matches(c, 19, c->sums[19]));
 }
 
-/* Of class A well-known: 7.14 Gop. */
+/* Class A has the well-known 7.14 Gop. */
 static void test_operations(void **state)
 {
 	(void)state;

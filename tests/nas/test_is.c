@@ -9,7 +9,7 @@
 
 enum { RANKS_MAX = 16 };
 
-/* What a program does, of all ranks, one behind the other. */
+/* The steps of the program, for all ranks in sequence. */
 struct job {
 	const struct is_class *c;
 	int ranks;
@@ -102,7 +102,7 @@ static int compare(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Of each key: how many are smaller, as qsort has it. */
+/* The number of smaller keys of each key, by qsort. */
 static void check_ranks(struct job *j)
 {
 	size_t n = (size_t)is_keys(j->c);

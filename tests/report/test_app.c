@@ -141,7 +141,7 @@ static void test_ways(void **state)
 	assert_non_null(strstr(text, "(of each of 17 ranks: in the file of --json)"));
 }
 
-/* What came with a file is not believed. */
+/* Values of a file are not trusted. */
 static void damaged(const char *member, json_t *value, const char *words)
 {
 	json_t *run = json_pack("{s:i, s:s, s:s, s:s, s:s, s:[s]}", "schema", 1, "type", "run",

@@ -100,7 +100,7 @@ static void test_p1(void **state)
 
 /* ---- Calibration -------------------------------------------------------------------- */
 
-/* Of one profile; the wan ones are one, each with a latency of its own. */
+/* All of one profile; the wan profiles count as one and differ in latency. */
 struct fit { const char *profile, *of[8], *key[8]; int keys, figures; };
 
 static struct fit *fit_of(struct fit fits[8], const char *profile)
@@ -182,7 +182,7 @@ static void test_point_of_anything(void **state)
 	}
 }
 
-/* What is given to it never overflows. */
+/* The given buffer never overflows. */
 static void test_short_buffers(void **state)
 {
 	struct experiment_papers papers;

@@ -165,7 +165,7 @@ static void test_slow(void **state)
 				     "0.90 of the median 75.00\n"));
 	assert_int_equal(slow_lines(said), 1);
 
-	/* It receives well: its cells are named one by one. */
+	/* The node receives well: its cells are named individually. */
 	said = printed(5, 1, true, one_sender);
 	assert_non_null(strstr(said, "# slow: 4 to 3 (eva to dan) over single:0 (x:1): 10.00, "
 				     "0.10 of"));

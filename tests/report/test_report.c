@@ -144,7 +144,7 @@ static void test_text(void **state)
 	const char *said;
 	struct report *r;
 
-	/* One way: other people's parsers know this layout. */
+	/* A single way: parsers of other suites know this layout. */
 	t.metric = REPORT_LATENCY;
 	capture_begin(1);
 	assert_int_equal(report_open(&t, NULL, &r), 0);

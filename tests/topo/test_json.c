@@ -245,7 +245,7 @@ static void test_software_hca(void **state)
 	json_decref(all);
 }
 
-/* As many rails as librail would use of all these ports. */
+/* The number of rails that librail would use of all these ports. */
 static void test_rails_of_a_process(void **state)
 {
 	json_t *all = run("--soft hcas=3,ports=4 --ranks 1");

@@ -200,7 +200,7 @@ static void test_near(void **state)
 	static const struct { const char *cpus; uint32_t mask; } expected[] = {
 		{ "0", 0x3 }, { "3", 0x3 }, { "0-3", 0x3 }, { "1,3", 0x3 },
 		{ "4", 0xc }, { "4-7", 0xc }, { "7,500", 0xc },
-		/* It may run on either side: nothing is nearer. */
+		/* The process may run on either side: no rail is nearer. */
 		{ "0-7", 0xf }, { "3-4", 0xf }, { "0,7", 0xf },
 	};
 	struct topo *t = machine("dual.xml");
@@ -274,7 +274,7 @@ static void test_nodes(void **state)
 
 		assert_int_equal(topo_node(t, all[i].cpus, TOPO_NEAR), all[i].near);
 		assert_int_equal(topo_node(t, all[i].cpus, TOPO_FAR), all[i].far);
-		/* Of another machine no memory can be had. */
+		/* Memory of another machine cannot be bound. */
 		assert_int_equal(topo_bind(t, NULL, 0, TOPO_NEAR), -ENOENT);
 		topo_close(t);
 	}
@@ -309,7 +309,7 @@ static void spread_is(const uint32_t *mask, int ranks, const int *expected)
 static void test_spread(void **state)
 {
 	(void)state;
-	/* In blocks over two packages; by turns; two far ones beside. */
+	/* Ranks in blocks over two packages; by turns; with two far rails. */
 	spread_is((const uint32_t[]){ 3, 3, 3, 3, 12, 12, 12, 12 }, 8,
 		  (const int[]){ 0, 1, 0, 1, 2, 3, 2, 3 });
 	spread_is((const uint32_t[]){ 3, 12, 3, 12, 3, 12, 3, 12 }, 8,
@@ -568,7 +568,7 @@ static void test_ports(void **state)
 	topo_close(dual);
 }
 
-/* What is saved is read again, all of it, and does not replace what hwloc had noted. */
+/* All saved values are read again, and replace none of hwloc's. */
 static void test_save(void **state)
 {
 	static const struct topo_port noted = {

@@ -118,7 +118,7 @@ static uint64_t random_next(uint64_t *seed)
 	return *seed * UINT64_C(2685821657736338717);
 }
 
-/* What is formatted parses back to itself, in the room that the header promises. */
+/* Formatted text parses back to the same value, and fits into RG_UNIT_TEXT bytes. */
 static void test_round_trip(void **state)
 {
 	static const struct {

@@ -27,7 +27,10 @@ static long slept(void)
 	return r.ru_nvcsw;
 }
 
-/* By and by it sleeps instead of giving time slices away: no time is judged, a minute is a hang. */
+/*
+ * After some yields it sleeps instead of giving time slices away: no time is judged, a minute is a
+ * hang.
+ */
 static void test_beside_one_that_computes(void **state)
 {
 	const uint64_t until = rg_now_ns() + 60000000000u;
