@@ -438,7 +438,7 @@ beside_perftest() {
 	for program in ib_write_lat ib_send_lat ib_read_lat ib_write_bw ib_read_bw; do
 		command -v $program >/dev/null || { echo "  not measured: no $program (perftest)"; return; }
 	done
-	queue="--queue 64 --sweep size --spread 2 --share 100"
+	queue="--queue 64 --sweep size --buffer-count 2 --reuse-percent 100"
 	for size in 4096 65536 1048576; do
 		count=$((size < 65536 ? 20000 : 2000000000 / size))
 		spec=$model

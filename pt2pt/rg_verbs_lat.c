@@ -6,7 +6,7 @@ const enum vbench_shape vbench_shape = VBENCH_PING_PONG;
 static const struct opt options[] = {
 	VBENCH_ROW_OP(vbench_ops, "send"), VBENCH_ROW_TRANSPORT, VBENCH_ROW_BIDIR,
 	VBENCH_ROW_ARRIVAL, VBENCH_ROW_INLINE, VBENCH_ROW_SWEEP(vbench_sweeps_of_reuse, "size"),
-	VBENCH_ROW_SPREAD("1"), VBENCH_ROW_SHARE, { .name = NULL },
+	VBENCH_ROW_BUFFER_COUNT("1"), VBENCH_ROW_REUSE, { .name = NULL },
 };
 
 /* A round trip has two messages; an exchange at the same time counts as one. */

@@ -8,8 +8,8 @@ const enum vbench_shape vbench_shape = VBENCH_ONE_WAY;
 
 static const struct opt options[] = {
 	VBENCH_ROW_OP(vbench_ops_moving, "write"), VBENCH_ROW_QUEUE("none"),
-	VBENCH_ROW_SWEEP(vbench_sweeps_of_reuse, "buffers"), VBENCH_ROW_SPREAD("64"),
-	VBENCH_ROW_SHARE, VBENCH_ROW_REGISTER, { .name = NULL },
+	VBENCH_ROW_SWEEP(vbench_sweeps_of_reuse, "buffers"), VBENCH_ROW_BUFFER_COUNT("64"),
+	VBENCH_ROW_REUSE, VBENCH_ROW_REGISTRATION, { .name = NULL },
 };
 
 const struct bench_def bench_def = {

@@ -15,7 +15,7 @@ const struct opt *options_find(const struct bench_job *job, const char *name,
 {
 	for (int i = 0; i < job->table_count; i++)
 		for (const struct opt *row = job->table[i].rows; row->name; row++)
-			if (strcmp(row->name, name) == 0) {
+			if (opt_is_named(row, name)) {
 				*table = &job->table[i];
 				return row;
 			}

@@ -17,6 +17,7 @@ struct cmdline {
 	int argc;
 	char **argv;
 	struct poptOption *options;	/* CMDLINE_ROW + i is row i of all tables in sequence */
+	int shown;			/* options that --help shows; aliases follow */
 	poptContext context;
 };
 
@@ -49,9 +50,9 @@ static int cmdline_open(struct cmdline *c)
 		{ "help", '\0', POPT_ARG_NONE, NULL, CMDLINE_HELP, NULL, NULL },
 		{ "version", '\0', POPT_ARG_NONE, NULL, CMDLINE_VERSION, NULL, NULL },
 	};
-	int rows = cmdline_row_count(c->program);
+	int rows = cmdline_row_count(c->program), end = rows + 2;
 
-	c->options = calloc((size_t)rows + 3, sizeof(c->options[0]));
+	c->options = calloc(2 * (size_t)rows + 3, sizeof(c->options[0]));
 	if (!c->options)
 		return -ENOMEM;
 	memcpy(c->options, fixed, sizeof(fixed));
@@ -64,7 +65,13 @@ static int cmdline_open(struct cmdline *c)
 			.argInfo = row->type == OPT_FLAG ? POPT_ARG_NONE : POPT_ARG_STRING,
 			.val = CMDLINE_ROW + i,
 		};
+		if (!row->alias)
+			continue;
+		c->options[end] = c->options[i + 2];
+		c->options[end].longName = row->alias;
+		c->options[end++].shortName = '\0';
 	}
+	c->shown = rows + 2;
 	c->context = poptGetContext(c->program->name, c->argc, (const char **)c->argv, c->options,
 				    c->program->first_operand_ends ?
 				    POPT_CONTEXT_POSIXMEHARDER : 0);
@@ -129,7 +136,7 @@ static const char *name_nearest(const struct cmdline *c, const char *name, size_
 	const char *best = NULL;
 	int least = length < 4 ? 1 : length < 8 ? 2 : 3;
 
-	for (const struct poptOption *o = c->options; o->longName; o++) {
+	for (const struct poptOption *o = c->options; o < c->options + c->shown; o++) {
 		int distance = name_distance(name, length, o->longName);
 		size_t whole = strlen(o->longName);
 
@@ -172,7 +179,7 @@ static int cmdline_complain(const struct cmdline *c, int code)
 	     (row = cmdline_row(c->program, i, &table)); i++) {
 		char letter[3] = { '-', row->letter, '\0' };
 
-		if ((strncmp(option, "--", 2) || strcmp(option + 2, row->name)) &&
+		if ((strncmp(option, "--", 2) || !opt_is_named(row, option + 2)) &&
 		    strcmp(option, letter))
 			continue;
 		opt_accepted(row, accepted, sizeof(accepted));

@@ -253,12 +253,30 @@ int opt_defaults(const struct opt_table *t)
 	return 0;
 }
 
-char *opt_variable(const struct opt *row, char *buf, size_t size)
+bool opt_is_named(const struct opt *row, const char *name)
 {
-	snprintf(buf, size, "RAILGAUGE_%s", row->name);
+	return strcmp(row->name, name) == 0 || (row->alias && strcmp(row->alias, name) == 0);
+}
+
+static char *variable_named(const char *name, char *buf, size_t size)
+{
+	snprintf(buf, size, "RAILGAUGE_%s", name);
 	for (char *c = buf; *c; c++)
 		*c = *c == '-' ? '_' : (char)toupper((unsigned char)*c);
 	return buf;
+}
+
+char *opt_variable(const struct opt *row, char *buf, size_t size)
+{
+	return variable_named(row->name, buf, size);
+}
+
+/* The value of the row's variable, or of its alias's; `name` gets the variable's name. */
+static const char *variable_value(const struct opt *row, char *name, size_t size)
+{
+	const char *text = getenv(opt_variable(row, name, size));
+
+	return text || !row->alias ? text : getenv(variable_named(row->alias, name, size));
 }
 
 int opt_from_environment(const struct opt_table *t)
@@ -269,7 +287,7 @@ int opt_from_environment(const struct opt_table *t)
 		return rc;
 	for (const struct opt *row = t->rows; row->name; row++) {
 		char why[OPT_WHY_BYTES], name[64], label[192];
-		const char *text = getenv(opt_variable(row, name, sizeof(name)));
+		const char *text = variable_value(row, name, sizeof(name));
 
 		if (!text)
 			continue;
@@ -288,7 +306,7 @@ int opt_set(const struct opt_table *t, const char *name, const char *text,
 	for (const struct opt *row = t->rows; row->name; row++) {
 		char label[192];
 
-		if (strcmp(row->name, name))
+		if (!opt_is_named(row, name))
 			continue;
 		snprintf(label, sizeof(label), "%s %s", name, text);
 		return row_set(t, row, text, origin, label, why, why_size);

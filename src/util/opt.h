@@ -64,6 +64,7 @@ enum opt_carry {
 
 struct opt {
 	const char *name;		/* long name: "threshold" for --threshold */
+	const char *alias;		/* an older name, accepted and not shown; or NULL */
 	char letter;			/* short name or 0 */
 	enum opt_type type;
 	enum opt_carry carry;
@@ -132,6 +133,9 @@ char *opt_accepted(const struct opt *row, char *buf, size_t size);
  * know; the size follows from the rows.  NULL: out of memory; free() it.
  */
 void *opt_values_alloc(const struct opt *rows);
+
+/* Is `name` the row's name or alias? */
+bool opt_is_named(const struct opt *row, const char *name);
 
 /* "RAILGAUGE_GID_INDEX" of "gid-index". */
 char *opt_variable(const struct opt *row, char *buf, size_t size);

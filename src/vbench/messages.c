@@ -216,7 +216,9 @@ static void post_to_all(const struct bench *b)
 	vb.posted++;
 }
 
-/* --register: set the keys of message i of the group, at `place`, for its pieces on all rails. */
+/*
+ * --registration: set the keys of the group's message i, at `place`, for its pieces on all rails.
+ */
 static void keys_set(const struct bench *b, int lane, int i, int place)
 {
 	const uintptr_t from = (uintptr_t)(vb.one_sided ? b->rbuf : b->sbuf);

@@ -11,7 +11,7 @@
 #include "util/units.h"
 
 struct vbench_values vbench = {
-	.inline_bytes = OPT_SPECIAL, .qps = 1, .threshold = 8192, .queue = OPT_SPECIAL, .spread = 1,
+	.inline_bytes = OPT_SPECIAL, .qps = 1, .threshold = 8192, .queue = OPT_SPECIAL, .buffer_count = 1,
 };
 
 #define SEND { "send", VBENCH_SEND, "into a receive" }
@@ -46,6 +46,7 @@ const struct opt_choice vbench_completions[] = {
 	{ "window", VBENCH_BY_WINDOW,
 	  "an immediate of the last piece of a window on each queue pair" },
 	{ "immediate", VBENCH_BY_IMMEDIATE, "an immediate of each piece" },
+	{ "imm", VBENCH_BY_IMMEDIATE, NULL, "" },
 	{ "control", VBENCH_BY_CONTROL, "a send of 8 bytes behind each piece, on its queue pair" },
 	{ NULL },
 };
@@ -60,6 +61,7 @@ const struct opt_choice vbench_registrations[] = {
 	{ "ahead", VBENCH_AHEAD, "all of them, before the first message" },
 	{ "cache", VBENCH_CACHE, "at the first message from there, through the transport's cache" },
 	{ "each", VBENCH_EACH, "for each message, and not longer" },
+	{ "kept", VBENCH_CACHE, NULL, "" },
 	{ NULL },
 };
 
@@ -71,8 +73,9 @@ const struct opt_choice vbench_sweeps[] = {
 };
 const struct opt_choice vbench_sweeps_of_reuse[] = {
 	{ "size", VBENCH_SIZES, "the message size" },
-	{ "buffers", VBENCH_BUFFERS, "how many there are, from 1 to --spread" },
-	{ "share", VBENCH_SHARES, "of messages that use one buffer again, from 0 to 100 %" },
+	{ "buffers", VBENCH_BUFFERS, "--buffer-count, from 1 to its value" },
+	{ "reuse", VBENCH_REUSE, "--reuse-percent, from 0 to 100" },
+	{ "share", VBENCH_REUSE, NULL, "" },
 	{ NULL },
 };
 
@@ -142,7 +145,7 @@ static int half(uint64_t queue)
 
 bool vbench_apart(void)
 {
-	return vbench.spread > 1;
+	return vbench.buffer_count > 1;
 }
 
 int vbench_group(const struct bench *b)
@@ -151,7 +154,7 @@ int vbench_group(const struct bench *b)
 		return 1;
 	/* Validation uses each place once. */
 	if (b->validating && vbench_apart())
-		return (int)vbench.spread;
+		return (int)vbench.buffer_count;
 	if (!has_queue())
 		return b->window;
 	/* Validation may have room for fewer. */
@@ -164,26 +167,26 @@ int vb_group_max(int window)
 
 	if (vb_is_single())
 		return 1;
-	return vbench_apart() && (int)vbench.spread > group ? (int)vbench.spread : group;
+	return vbench_apart() && (int)vbench.buffer_count > group ? (int)vbench.buffer_count : group;
 }
 
 /* Places of messages in a buffer. */
 static int blocks(const struct bench *b)
 {
-	return vbench_apart() && !b->validating ? (int)vbench.spread : vbench_group(b);
+	return vbench_apart() && !b->validating ? (int)vbench.buffer_count : vbench_group(b);
 }
 
 int vb_place(const struct bench *b, uint64_t n)
 {
-	uint64_t again = n * vbench.share / 100;	/* reused messages before n */
+	uint64_t again = n * vbench.reuse_percent / 100;	/* reused messages before n */
 
 	if (!vbench_apart())
 		return (int)(n % (uint64_t)vb.group);
-	if (!vbench.share || b->validating)
-		return (int)(n % vbench.spread);
-	if ((n + 1) * vbench.share / 100 > again)
+	if (!vbench.reuse_percent || b->validating)
+		return (int)(n % vbench.buffer_count);
+	if ((n + 1) * vbench.reuse_percent / 100 > again)
 		return 0;
-	return 1 + (int)((n - again) % (vbench.spread - 1));
+	return 1 + (int)((n - again) % (vbench.buffer_count - 1));
 }
 
 int vbench_sblocks(const struct bench *b)
@@ -225,18 +228,18 @@ static void qps_set(double value)
 
 static void buffers_set(double value)
 {
-	vbench.spread = (uint64_t)value;
+	vbench.buffer_count = (uint64_t)value;
 }
 
-static bool share_value(int i, double *out)
+static bool reuse_value(int i, double *out)
 {
 	*out = 10 * i;
 	return i <= 10;
 }
 
-static void share_set(double value)
+static void reuse_set(double value)
 {
-	vbench.share = (uint64_t)value;
+	vbench.reuse_percent = (uint64_t)value;
 }
 
 /* The largest value stays set until the first row, so that queues are opened for it. */
@@ -251,8 +254,8 @@ const struct bench_axis *vbench_axis(void)
 	static const struct bench_axis buffers = {
 		"buffers", "buffers", "Buffers used in turn", swept_value, buffers_set,
 	};
-	static const struct bench_axis share = {
-		"share", "%", "Messages that use one buffer again (%)", share_value, share_set,
+	static const struct bench_axis reuse = {
+		"reuse", "%", "Messages that use one buffer again (%)", reuse_value, reuse_set,
 	};
 
 	switch (vbench.sweep) {
@@ -263,10 +266,10 @@ const struct bench_axis *vbench_axis(void)
 		swept_last = vbench.qps;
 		return &qps;
 	case VBENCH_BUFFERS:
-		swept_last = vbench.spread;
+		swept_last = vbench.buffer_count;
 		return &buffers;
-	case VBENCH_SHARES:
-		return &share;
+	case VBENCH_REUSE:
+		return &reuse;
 	default:
 		return NULL;
 	}
@@ -296,13 +299,13 @@ int vb_check(void)
 		return refused("arrival", arrival, "only a write is seen in memory",
 			       "auto, cq, event");
 	if (vbench.arrival == VBENCH_MEMORY && vbench_apart())
-		return refused("arrival", arrival, "not with --spread: what a buffer held before "
-			       "is there", "auto, cq, event");
-	if ((vbench.share || vbench.sweep == VBENCH_SHARES) && !vbench_apart())
-		return refused("spread", "1", "all messages use one buffer", "2 to 16384");
+		return refused("arrival", arrival, "not with --buffer-count: a buffer still has "
+			       "earlier data", "auto, cq, event");
+	if ((vbench.reuse_percent || vbench.sweep == VBENCH_REUSE) && !vbench_apart())
+		return refused("buffer-count", "1", "all messages use one buffer", "2 to 16384");
 	if (vbench_apart() && vb_may_lose())
 		return refused("transport", name_of(vbench_transports, vbench.transport),
-			       "not with --spread", "RC");
+			       "not with --buffer-count", "RC");
 	if (vbench.arrival == VBENCH_MEMORY && vbench.transport == VBENCH_UC)
 		return refused("arrival", arrival, "a write that is lost would be waited for",
 			       "auto, cq, event");
@@ -360,7 +363,7 @@ void vb_describe(char *text, size_t size)
 	if (vbench.sweep == VBENCH_BUFFERS)
 		rg_text_add(text, size, ", from and to 1 to %" PRIu64 " buffers", swept_last);
 	else if (vbench_apart())
-		rg_text_add(text, size, ", from and to %" PRIu64 " buffers", vbench.spread);
+		rg_text_add(text, size, ", from and to %" PRIu64 " buffers", vbench.buffer_count);
 	if (vbench.registration != VBENCH_AHEAD)
 		rg_text_add(text, size, ", registered %s",
 			    vbench.registration == VBENCH_CACHE ? "through the cache" : "for each message");

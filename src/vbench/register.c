@@ -1,5 +1,5 @@
 /*
- * register.c - --register: registrations of messages' buffers, by librail's cache.
+ * register.c - --registration: registrations of messages' buffers, by librail's cache.
  *
  * A registration is held until its group is complete, as in a transport.  The buffers outlive the
  * cache, so that it never becomes stale and needs no watch of memory.
@@ -52,7 +52,7 @@ int vb_register_open(void)
 	}
 	cache = (struct rail_mr_cache){
 		.attach = attach, .detach = detach, .each = vbench.registration == VBENCH_EACH,
-		.max_entries = VBENCH_SPREAD_MAX,
+		.max_entries = VBENCH_BUFFERS_MAX,
 		.max_bytes = (size_t)sysconf(_SC_PHYS_PAGES) / 2 * (size_t)sysconf(_SC_PAGESIZE),
 	};
 	return rail_mr_cache_init(&cache);

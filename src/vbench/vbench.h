@@ -25,13 +25,14 @@
  * each by its immediate; or each by a control message after it on the same queue pair, a send of 8
  * bytes.  With the latter two a message has arrived when the announcements of all rails have.
  *
- * With --spread message n has its place at n % --spread times its size instead: the buffers are
- * used first in, first out.  With --share so many percent of the messages, evenly between the
- * others, have the first place.
+ * With --buffer-count message n has its place at n % --buffer-count times its size instead: the
+ * buffers are used first in, first out.  With --reuse-percent so many percent of the messages,
+ * evenly between the others, have the first place.
  *
- * All buffers are registered before the first message.  With --register cache or each the side that
- * posts asks librail's registration cache for each message instead, which keeps what it has
- * registered, or keeps nothing; registrations are held until the message's group is complete.
+ * All buffers are registered before the first message.  With --registration cache or each the side
+ * that posts asks librail's registration cache for each message instead.  The cache keeps its
+ * registrations (cache) or none (each); registrations are held until the message's group is
+ * complete.
  *
  * UC and UD lose messages.  A message that has not arrived at the end of its group is counted as
  * lost.  A group ends when a message of a later group arrives, or after half a second without any.
@@ -50,7 +51,7 @@ enum vbench_arrival { VBENCH_AUTO, VBENCH_MEMORY, VBENCH_CQ, VBENCH_EVENT };
 enum vbench_completion { VBENCH_BY_WINDOW, VBENCH_BY_IMMEDIATE, VBENCH_BY_CONTROL };
 enum vbench_direction { VBENCH_OUT, VBENCH_IN };	/* value: the side that sends */
 enum vbench_registration { VBENCH_AHEAD, VBENCH_CACHE, VBENCH_EACH };
-enum vbench_sweep { VBENCH_SIZES, VBENCH_QUEUES, VBENCH_QPS, VBENCH_BUFFERS, VBENCH_SHARES };
+enum vbench_sweep { VBENCH_SIZES, VBENCH_QUEUES, VBENCH_QPS, VBENCH_BUFFERS, VBENCH_REUSE };
 
 /* Which sides send, or read; each program defines it. */
 enum vbench_shape {
@@ -61,7 +62,7 @@ enum vbench_shape {
 };
 extern const enum vbench_shape vbench_shape;
 
-enum { VBENCH_QPS_MAX = 64, VBENCH_QUEUE_MAX = 65536, VBENCH_SPREAD_MAX = 16384 };
+enum { VBENCH_QPS_MAX = 64, VBENCH_QUEUE_MAX = 65536, VBENCH_BUFFERS_MAX = 16384 };
 
 /* Values of the rows; where a program has no such row, the default stays. */
 struct vbench_values {
@@ -70,8 +71,8 @@ struct vbench_values {
 	uint64_t inline_bytes;		/* OPT_SPECIAL: the device's limit, to 256 */
 	uint64_t qps, threshold;
 	uint64_t queue;			/* OPT_SPECIAL: none, windows */
-	uint64_t spread;		/* buffers that messages take in turn */
-	uint64_t share;			/* percent of messages in the first buffer */
+	uint64_t buffer_count;		/* buffers that messages take in turn */
+	uint64_t reuse_percent;		/* percent of messages in the first buffer */
 };
 extern struct vbench_values vbench;
 
@@ -99,9 +100,10 @@ extern const struct opt_choice vbench_ops[], vbench_ops_moving[], vbench_ops_sen
 #define VBENCH_ROW_DIRECTION \
 	{ .name = "direction", .type = OPT_CHOICE, VBENCH_AT(direction), .arg = "WAY", \
 	  .standard = "out", .choices = vbench_directions, .help = "who sends" }
-#define VBENCH_ROW_REGISTER \
-	{ .name = "register", .type = OPT_CHOICE, VBENCH_AT(registration), .arg = "WHEN", \
-	  .standard = "ahead", .choices = vbench_registrations, \
+#define VBENCH_ROW_REGISTRATION \
+	{ .name = "registration", .alias = "register", .type = OPT_CHOICE, \
+	  VBENCH_AT(registration), .arg = "WHEN", .standard = "ahead", \
+	  .choices = vbench_registrations, \
 	  .help = "when the side that posts registers its buffers; the other does so ahead" }
 #define VBENCH_ROW_BIDIR \
 	{ .name = "bidir", .type = OPT_FLAG, VBENCH_AT(bidir), .help = "both sides at once" }
@@ -122,15 +124,14 @@ extern const struct opt_choice vbench_ops[], vbench_ops_moving[], vbench_ops_sen
 	{ .name = "queue", .type = OPT_COUNT, VBENCH_AT(queue), .arg = "Q", .standard = length, \
 	  .special = "none", .min = 1, .max = VBENCH_QUEUE_MAX, \
 	  .help = "keep Q/2 to Q messages outstanding, in place of windows with a reply" }
-#define VBENCH_ROW_SPREAD(buffers) \
-	{ .name = "spread", .type = OPT_COUNT, VBENCH_AT(spread), .arg = "N", .standard = buffers, \
-	  .min = 1, .max = VBENCH_SPREAD_MAX, \
-	  .help = "buffers that messages come from and go to, one after the other" }
-#define VBENCH_ROW_SHARE \
-	{ .name = "share", .type = OPT_COUNT, VBENCH_AT(share), .arg = "PERCENT", .standard = "0", \
-	  .max = 100, \
-	  .help = "messages of which so many use the first of the buffers again, evenly between " \
-		  "others" }
+#define VBENCH_ROW_BUFFER_COUNT(buffers) \
+	{ .name = "buffer-count", .alias = "spread", .type = OPT_COUNT, VBENCH_AT(buffer_count), \
+	  .arg = "N", .standard = buffers, .min = 1, .max = VBENCH_BUFFERS_MAX, \
+	  .help = "buffers that messages use in turn" }
+#define VBENCH_ROW_REUSE \
+	{ .name = "reuse-percent", .alias = "share", .type = OPT_COUNT, \
+	  VBENCH_AT(reuse_percent), .arg = "PERCENT", .standard = "0", .max = 100, \
+	  .help = "percentage of messages that use the first buffer again, evenly between others" }
 #define VBENCH_ROW_SWEEP(list, first) \
 	{ .name = "sweep", .type = OPT_CHOICE, VBENCH_AT(sweep), .arg = "NAME", \
 	  .standard = first, .choices = list, \
@@ -152,7 +153,7 @@ bool vbench_is_one_sided(void);
 bool vbench_is_active(const struct bench *b);
 /* Messages in a group, to one peer: b->window, or half of --queue. */
 int vbench_group(const struct bench *b);
-bool vbench_apart(void);			/* for bench_def.apart: with --spread */
+bool vbench_apart(void);			/* for bench_def.apart: with --buffer-count */
 /* For bench_def: a group in the buffer that messages come from, or go to, on this side. */
 int vbench_sblocks(const struct bench *b);
 int vbench_rblocks(const struct bench *b);

@@ -65,9 +65,9 @@ expect "one node: bytes add up, those of the local rail included" sum "$work/h.j
 expect "one node: the local rail carries all of them" \
 	grep -q '^# ledger stripe local: [0-9]* bytes (100.0 %)' "$out"
 launch 4 pt2pt/rg_bw --over stripe --soft ports=2,rate=2GB/s --nodes 1 -m 64K -W 4 -i 3 --ledger \
-	--intranode hca --json "$work/i.jsonl"
-expect "--intranode hca: none" [ "$(grep -c '^# ledger stripe local' "$out")" -eq 0 ]
-expect "--intranode hca: bytes add up" sum "$work/i.jsonl" stripe 4 2 8
+	--intranode rails --json "$work/i.jsonl"
+expect "--intranode rails: none" [ "$(grep -c '^# ledger stripe local' "$out")" -eq 0 ]
+expect "--intranode rails: bytes add up" sum "$work/i.jsonl" stripe 4 2 8
 
 # Each rail alone, beside the ways that use all, and the bounds: by the spec, and what memory does.
 # (Which of them is the least: tests/bench/test_bound.c; how near the ways come: `make bench`.)

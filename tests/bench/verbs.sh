@@ -35,9 +35,9 @@ bad() {
 	shift 2
 	refused $program 2 "$words" --soft ports=2 "$@"
 }
-told '--spread 1: all messages use one buffer (accepted: 2 to 16384)' $lat --sweep share -m 4K
-told '--transport UC: not with --spread (accepted: RC)' $lat --transport UC --spread 4
-told '--arrival memory: not with --spread' $lat --op write --arrival memory --spread 4
+told '--buffer-count 1: all messages use one buffer (accepted: 2 to 16384)' $lat --sweep reuse -m 4K
+told '--transport UC: not with --buffer-count (accepted: RC)' $lat --transport UC --buffer-count 4
+told '--arrival memory: not with --buffer-count' $lat --op write --arrival memory --buffer-count 4
 
 bad '--sizes 4K:8K: a datagram is no longer than the MTU (accepted: 1 to 4K)' $bw --op send \
 	--transport UD -m 4K:8K
@@ -107,16 +107,16 @@ expect "rows by queue pairs" grep -q '^# qps .*Messages/s' "$out"
 passes 4 pt2pt/rg_verbs_rate --soft ports=2 -m 1:8 --op send --qps 64
 passes 7 pt2pt/rg_verbs_reuse --soft ports=2 -m 16K
 expect "rows by buffers" grep -q '^# buffers  *Bandwidth' "$out"
-passes 11 pt2pt/rg_verbs_reuse --soft ports=2 -m 16K --sweep share --op send --queue 8
-passes 11 $lat --soft ports=2 -m 4K --sweep share --spread 100
+passes 11 pt2pt/rg_verbs_reuse --soft ports=2 -m 16K --sweep reuse --op send --queue 8
+passes 11 $lat --soft ports=2 -m 4K --sweep reuse --buffer-count 100
 # Nothing that is posted from is registered before: a wrong key would be refused.
 for when in cache each; do
 	for op in write $(long send read); do
-		passes 4 pt2pt/rg_verbs_reuse --soft ports=2 -m 16K --spread 8 --op $op --register $when \
+		passes 4 pt2pt/rg_verbs_reuse --soft ports=2 -m 16K --buffer-count 8 --op $op --registration $when \
 			--sweep buffers --over single,stripe
 	done
 done
-passes 2 pt2pt/rg_verbs_reuse --soft ports=2 -m 4K:8K --sweep size --spread 40 --register cache --queue 8
+passes 2 pt2pt/rg_verbs_reuse --soft ports=2 -m 4K:8K --sweep size --spread 40 --register kept --queue 8
 expect "what is measured is told" grep -q '^# verbs: write by RC, .*, registered through the cache, ' "$out"
 passes 3 pt2pt/rg_verbs_notify --soft ports=2 -m 8:32
 expect "columns are variants" grep -Eq '^# Size +memory +cq +event ' "$out"
@@ -124,7 +124,7 @@ for op in send $(more write); do
 	passes 3 pt2pt/rg_verbs_host --soft ports=2 -m 8:32 --op $op
 done
 passes 13 pt2pt/rg_verbs_overhead --soft ports=2 -m 4K -W 8
-expect "rows by share" grep -q '^# share  *Bandwidth' "$out"
+expect "rows by reuse" grep -q '^# reuse  *Bandwidth' "$out"
 expect "... on processors that do the adapter's work" \
 	grep -q "^# verbs: .*; processors that compute do the adapter's work, too$" "$out"
 passes 1 $bw --op send --soft ports=2 -m 4K --transport UD --queue 8

@@ -25,8 +25,8 @@ for program in "lat --op send" "lat --op write" "lat --op read --bidir" "lat --o
 	"bw --over single,stripe --qps 2" "bw --op send --queue 8" \
 	"bibw --over bind,stripe --completion control" "bibw --op read" \
 	"bw --op send --transport UD" "bw --transport UC" "notify" \
-	"reuse --sweep size --spread 4 --register cache" \
-	"reuse --sweep size --spread 4 --register each --op read"; do
+	"reuse --sweep size --buffer-count 4 --registration cache" \
+	"reuse --sweep size --buffer-count 4 --registration each --op read"; do
 	drawn 2 "$program" || continue
 	case $program in
 	*fadd*) sizes=8 ;;
@@ -52,7 +52,7 @@ for options in "--rendezvous read --qps 4 --bind near" \
 	launch 2 pt2pt/rg_bibw $ways $options -m $some -W 8 $few
 	expect "rg_bibw $options" well
 done
-# Four ranks, two on each node: each pair across, and by --intranode hca as well within.
-launch 4 pt2pt/rg_bw --over bind,stripe --intranode hca -m $some -W 8 $few
+# Four ranks, two on each node: each pair across, and by --intranode rails as well within.
+launch 4 pt2pt/rg_bw --over bind,stripe --intranode rails -m $some -W 8 $few
 expect "rg_bw, two ranks per node" well
 finish

@@ -24,7 +24,7 @@ static const struct opt rows_a[] = {
 	{ .name = NULL },
 };
 static const struct opt rows_b[] = {
-	{ .name = "iterations", .letter = 'i', .type = OPT_COUNT, AT(count), .arg = "N",
+	{ .name = "iterations", .alias = "rounds", .letter = 'i', .type = OPT_COUNT, AT(count), .arg = "N",
 	  .help = "timed iterations" },
 	{ .name = "full", .letter = 'f', .type = OPT_FLAG, AT(full), .help = "more columns" },
 	{ .name = "soft", .type = OPT_TEXT, AT(soft), .arg = "SPEC", .help = "software HCA" },
@@ -84,6 +84,32 @@ static void test_precedence(void **state)
 	parse("x -i 5 -i6 --iterations=8 --soft one --soft two", NULL, false, 2);
 	assert_int_equal(v.count, 8);
 	assert_string_equal(v.soft, "two");
+}
+
+/* An alias is accepted as the name is, and shown nowhere. */
+static void test_alias(void **state)
+{
+	parse("x --rounds=8", NULL, false, 2);
+	assert_int_equal(rc, 0);
+	assert_int_equal(v.count, 8);
+	assert_string_equal(parse("x --rounds", NULL, false, 2),
+			    "rg_test: --rounds: needs N (accepted: a whole number)\n");
+	assert_string_equal(parse("x --rounds 1K", NULL, false, 2), "rg_test: --iterations 1K: "
+			    "makes no sense (accepted: a whole number)\n");
+	assert_string_equal(parse("x --round 8", NULL, false, 2),
+			    "rg_test: --round: unknown option (accepted: see --help)\n");
+	assert_null(strstr(parse("x --help", NULL, false, 1), "rounds"));
+	setenv("RAILGAUGE_ROUNDS", "7", 1);
+	parse("x", NULL, false, 2);
+	assert_int_equal(v.count, 7);
+	setenv("RAILGAUGE_ITERATIONS", "6", 1);
+	parse("x", NULL, false, 2);
+	assert_int_equal(v.count, 6);
+	unsetenv("RAILGAUGE_ITERATIONS");
+	setenv("RAILGAUGE_ROUNDS", "ten", 1);
+	assert_string_equal(parse("x", NULL, false, 2), "rg_test: RAILGAUGE_ROUNDS=ten: "
+			    "makes no sense (accepted: a whole number)\n");
+	unsetenv("RAILGAUGE_ROUNDS");
 }
 
 static void test_operands(void **state)
@@ -189,6 +215,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_precedence),
+		cmocka_unit_test(test_alias),
 		cmocka_unit_test(test_operands),
 		cmocka_unit_test(test_errors),
 		cmocka_unit_test(test_help),

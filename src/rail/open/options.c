@@ -169,8 +169,10 @@ static const struct opt_choice binds[] = {
 };
 
 static const struct opt_choice intranodes[] = {
-	{ "soft", RAIL_INTRANODE_SOFT, "through memory, by an untimed software HCA" },
-	{ "hca", RAIL_INTRANODE_HCA, "over the rails, as between nodes" },
+	{ "memory", RAIL_INTRANODE_SOFT, "through memory, by an untimed software HCA" },
+	{ "rails", RAIL_INTRANODE_HCA, "over the rails, as between nodes" },
+	{ "soft", RAIL_INTRANODE_SOFT, NULL, "" },
+	{ "hca", RAIL_INTRANODE_HCA, NULL, "" },
 	{ 0 },
 };
 
@@ -187,13 +189,15 @@ static const struct opt_choice rendezvous[] = {
 };
 
 static const struct opt_choice completions[] = {
-	{ "imm", RAIL_BY_IMMEDIATE, "the immediate of every chunk says so" },
+	{ "immediate", RAIL_BY_IMMEDIATE, "the immediate of every chunk says so" },
+	{ "imm", RAIL_BY_IMMEDIATE, NULL, "" },
 	{ "control", RAIL_BY_CONTROL, "a message without data after the chunks of each rail" },
 	{ NULL },
 };
 
 static const struct opt_choice registrations[] = {
-	{ "kept", RAIL_REGISTER_KEPT, "until the memory goes away" },
+	{ "cache", RAIL_REGISTER_KEPT, "until the memory goes away" },
+	{ "kept", RAIL_REGISTER_KEPT, NULL, "" },
 	{ "each", RAIL_REGISTER_EACH, "for each message, and no longer" },
 	{ NULL },
 };
@@ -217,7 +221,7 @@ static const struct opt options[] = {
 	  .arg = "HOW", .standard = "auto", .choices = rendezvous,
 	  .help = "who moves the data of messages above the eager limit" },
 	{ .name = "completion", .type = OPT_CHOICE, .carry = OPT_COMM, AT(completion),
-	  .arg = "HOW", .standard = "imm", .choices = completions,
+	  .arg = "HOW", .standard = "immediate", .choices = completions,
 	  .help = "how a receiver learns that the writes of a message are there; control not with "
 		  "read, both and ways whose chunks take any rail" },
 	{ .name = "chunk", .type = OPT_SIZE, .carry = OPT_JOB, AT(chunk), .arg = "BYTES",
@@ -231,10 +235,10 @@ static const struct opt options[] = {
 	  .standard = "rank", .choices = binds,
 	  .help = "which rail carries the whole messages of a process" },
 	{ .name = "intranode", .type = OPT_CHOICE, .carry = OPT_JOB, AT(intranode), .arg = "HOW",
-	  .standard = "soft", .choices = intranodes,
+	  .standard = "memory", .choices = intranodes,
 	  .help = "how ranks on one node reach each other" },
 	{ .name = "registration", .type = OPT_CHOICE, .carry = OPT_JOB, AT(registration),
-	  .arg = "HOW", .standard = "kept", .choices = registrations,
+	  .arg = "HOW", .standard = "cache", .choices = registrations,
 	  .help = "how long the adapters know a buffer that has gone by rendezvous" },
 	{ .name = "map-buffers", .type = OPT_FLAG, .carry = OPT_JOB, AT(map_buffers),
 	  .help = "software HCA: peers map receive buffers of large messages from their second use "

@@ -47,7 +47,7 @@ int rail_way_check(const struct rail_ctx *ctx, const struct rail_way *way, char 
 	}
 	if (way->completion == RAIL_BY_CONTROL && policy->not_control) {
 		snprintf(why, why_size, "%s: completion=control makes no sense, since %s "
-			 "(accepted: completion=imm)", policy->name, policy->not_control);
+			 "(accepted: completion=immediate)", policy->name, policy->not_control);
 		return -EINVAL;
 	}
 	if (way->rendezvous == RAIL_BY_BOTH && policy->not_both) {
@@ -59,7 +59,7 @@ int rail_way_check(const struct rail_ctx *ctx, const struct rail_way *way, char 
 	if (way->completion == RAIL_BY_CONTROL &&
 	    (way->rendezvous == RAIL_BY_READ || way->rendezvous == RAIL_BY_BOTH)) {
 		snprintf(why, why_size, "rendezvous=%s: completion=control makes no sense, since "
-			 "who reads knows when it is done (accepted: completion=imm)",
+			 "who reads knows when it is done (accepted: completion=immediate)",
 			 way->rendezvous == RAIL_BY_READ ? "read" : "both");
 		return -EINVAL;
 	}
