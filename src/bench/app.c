@@ -109,7 +109,7 @@ json_t *app_describe(const struct bench_job *job)
 /* ---- Turns --------------------------------------------------------------------------- */
 
 /* A single rank with an error reports it to rank 0, which prints it. */
-static bool anything_wrong(const struct bench_job *job, const struct bench_way *way,
+static bool anything_wrong(const struct bench_job *job, const struct bench_column *way,
 			   struct bench_turn *t)
 {
 	int who = (int)ranks_max(job, *t->wrong ? (uint64_t)job->b.rank + 1 : 0);

@@ -257,7 +257,7 @@ void buffers_close(struct bench_job *job)
 	buffer_free(job->b.rbuf, job->rbuf_bytes, (enum bench_memory)job->opt.buffers);
 }
 
-void buffers_set(struct bench_job *job, const struct bench_way *way, uint64_t bytes,
+void buffers_set(struct bench_job *job, const struct bench_column *way, uint64_t bytes,
 		 bool validating)
 {
 	struct bench *b = &job->b;

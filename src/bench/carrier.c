@@ -81,7 +81,7 @@ void carrier_begin(struct bench_job *job, uint64_t runs)
 		carrier_of(job)->begin(&job->b, runs);
 }
 
-bool carrier_end(struct bench_job *job, struct bench_way *way)
+bool carrier_end(struct bench_job *job, struct bench_column *way)
 {
 	struct bench_arrivals arrivals = { 0 };
 	bool right;
@@ -96,7 +96,7 @@ bool carrier_end(struct bench_job *job, struct bench_way *way)
 	return right;
 }
 
-struct bench_arrivals carrier_row(struct bench_job *job, struct bench_way *way)
+struct bench_arrivals carrier_row(struct bench_job *job, struct bench_column *way)
 {
 	struct bench_arrivals sum = { 0 };
 

@@ -107,7 +107,7 @@ static void pairs_line(const struct bench_job *job, char *text, size_t size)
 	}
 }
 
-static void way_line(const struct bench_job *job, const struct bench_way *way, json_t *lines)
+static void way_line(const struct bench_job *job, const struct bench_column *way, json_t *lines)
 {
 	char version[128], extra[256];
 	const struct opt_table *table;

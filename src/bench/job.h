@@ -57,7 +57,7 @@ struct bench_options {
 	int buffers;			/* enum bench_memory */
 };
 
-struct bench_way {
+struct bench_column {
 	const char *name;
 	enum railmpi_way id;
 	bool foreign;			/* does not run on the other ways' fabric */
@@ -112,7 +112,7 @@ struct bench_job {
 	MPI_Comm comm;			/* native; for the harness itself */
 	struct railmpi_fabric fabric;	/* this rank's view of it */
 	int common_rails;		/* rails that every rank has; the same on all ranks */
-	struct bench_way way[REPORT_WAYS_MAX];
+	struct bench_column way[REPORT_WAYS_MAX];
 	int way_count;
 
 	struct bench_place *place;

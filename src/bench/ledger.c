@@ -51,7 +51,7 @@ static bool counts_retries(const struct bench_job *job, int r)
 
 /* ---- Rails ---------------------------------------------------------------------- */
 
-void ledger_take(struct bench_job *job, struct bench_way *way)
+void ledger_take(struct bench_job *job, struct bench_column *way)
 {
 	for (int r = 0; is_kept(job) && r < RAILMPI_LEDGERS; r++) {
 		struct railmpi_ledger now;
@@ -95,7 +95,7 @@ static void states_collect(const struct bench_job *job, int state[])
 	MPI_Reduce(mine, state, RAILMPI_LEDGERS, MPI_INT, MPI_MIN, 0, job->comm);
 }
 
-json_t *ledger_row(struct bench_job *job, struct bench_way *way)
+json_t *ledger_row(struct bench_job *job, struct bench_column *way)
 {
 	struct railmpi_ledger sum[RAILMPI_LEDGERS];
 	int state[RAILMPI_LEDGERS];
@@ -265,7 +265,7 @@ static json_t *ports_collect(const struct bench_job *job)
 
 /* ---- For people ---------------------------------------------------------------------- */
 
-static void way_note(const struct bench_job *job, const struct bench_way *way)
+static void way_note(const struct bench_job *job, const struct bench_column *way)
 {
 	uint64_t all = 0;
 

@@ -9,9 +9,9 @@ void ledger_open(struct bench_job *job);	/* before anything is validated or meas
  * Count the data that this rank has moved since the last call for this way (NULL: for no way).
  * Call it before a collective that all ranks enter before any rank sends more over rails.
  */
-void ledger_take(struct bench_job *job, struct bench_way *way);
+void ledger_take(struct bench_job *job, struct bench_column *way);
 /* The sums over all ranks of one size; at rank 0, else NULL. */
-json_t *ledger_row(struct bench_job *job, struct bench_way *way);
+json_t *ledger_row(struct bench_job *job, struct bench_column *way);
 /* Print the '#' lines; returns the member of the end record, at rank 0, else NULL. */
 json_t *ledger_close(struct bench_job *job);
 

@@ -95,7 +95,7 @@ static void batch_timed_together(struct bench_job *job, uint64_t count, uint64_t
 }
 
 /* Run a batch; returns its time on the slowest rank. */
-static uint64_t batch(struct bench_job *job, struct bench_way *way, uint64_t bytes,
+static uint64_t batch(struct bench_job *job, struct bench_column *way, uint64_t bytes,
 		      uint64_t untimed, uint64_t timed, uint64_t *samples)
 {
 	uint64_t begin = rg_now_ns();
@@ -134,7 +134,7 @@ static uint64_t fitting(uint64_t count, uint64_t left_ns, uint64_t run_ns)
 	return fit < 1 ? 1 : min_u64(fit, count);
 }
 
-static void warm_up(struct bench_job *job, struct bench_way *way, uint64_t bytes,
+static void warm_up(struct bench_job *job, struct bench_column *way, uint64_t bytes,
 		    struct measure *m)
 {
 	uint64_t budget_ns = job->opt.time_cap_ns / WARMUP_SHARE;

@@ -126,7 +126,7 @@ static void aggregate(struct pool *p, int pairs, const struct bench_batches *bat
 }
 
 /* The factor of the metric's unit: latency = time / factor, other metrics = factor / time. */
-static double worth(const struct bench_job *job)
+static double unit_factor(const struct bench_job *job)
 {
 	int messages = job->def->messages ? job->def->messages(&job->b) : 1;
 	int pairs = job->def->layout == BENCH_PAIRS ? job->pair_count : 1;
@@ -146,8 +146,8 @@ static double value(const void *user, double ns)
 	const struct bench_job *job = user;
 
 	if (job->def->metric == BENCH_LATENCY)
-		return ns / worth(job);
-	return worth(job) / (ns < 1 ? 1 : ns);	/* NaN stays NaN */
+		return ns / unit_factor(job);
+	return unit_factor(job) / (ns < 1 ? 1 : ns);	/* NaN stays NaN */
 }
 
 static struct report_row row_of(const struct bench_job *job, const struct pool *p)
@@ -231,7 +231,7 @@ static int row_write(struct bench_job *job, int w, uint64_t bytes, struct pool *
 static int pair_row_write(struct bench_job *job, int w, uint64_t bytes, int p, uint64_t *ns,
 			  const struct measure *m, int valid)
 {
-	const struct bench_way *way = &job->way[w];
+	const struct bench_column *way = &job->way[w];
 	const int *rank = job->pair[p].rank;
 	int from = job->place[rank[0]].node, to = job->place[rank[1]].node;
 	const char *rail = way_rail(job, way);

@@ -189,7 +189,7 @@ static void size_note(struct tune *t)
 /* The algorithm that the transport uses when `force` is requested. */
 static const char *used(struct tune *t, const char *force)
 {
-	way_switch(&(struct bench_way){ .coll = force });
+	way_switch(&(struct bench_column){ .coll = force });
 	t->def.run(&t->job->b);
 	return railmpi_coll_used(&t->m);
 }

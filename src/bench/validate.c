@@ -72,7 +72,7 @@ static void check_blocks(const struct bench_job *job, struct finding *f)
 }
 
 /* A single rank with an error reports it to rank 0, which prints it. */
-static bool all_pass(const struct bench_job *job, const struct bench_way *way, uint64_t bytes,
+static bool all_pass(const struct bench_job *job, const struct bench_column *way, uint64_t bytes,
 		     struct finding *f)
 {
 	int who = (int)ranks_max(job, f->found ? (uint64_t)job->b.rank + 1 : 0);
@@ -90,7 +90,7 @@ static bool all_pass(const struct bench_job *job, const struct bench_way *way, u
 	return false;
 }
 
-int validate_way(struct bench_job *job, const struct bench_way *way, uint64_t bytes)
+int validate_way(struct bench_job *job, const struct bench_column *way, uint64_t bytes)
 {
 	struct finding f = { .found = 0 };
 	int runs = bytes <= BENCH_SMALL_BYTES ? RUNS_SMALL : RUNS_LARGE;

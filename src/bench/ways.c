@@ -36,7 +36,7 @@ static bool is_foreign(const struct bench_job *job, int id)
 	return id == RAILMPI_NATIVE && job->host_count == 1 && job->fabric.rail_count && !memory;
 }
 
-int way_open(struct bench_job *job, struct bench_way *way, int id)
+int way_open(struct bench_job *job, struct bench_column *way, int id)
 {
 	char value[MPI_MAX_INFO_VAL], extra[MPI_MAX_INFO_VAL - 32] = "", why[OPT_WHY_BYTES];
 	MPI_Info info;
@@ -77,7 +77,7 @@ static int variants_open(struct bench_job *job, const struct opt_list *over)
 		return RG_EXIT_USAGE;
 	}
 	for (; v->name && !rc; v++) {
-		struct bench_way *way = &job->way[job->way_count];
+		struct bench_column *way = &job->way[job->way_count];
 
 		rc = way_open(job, way, over->item[0]);
 		way->name = v->name;
@@ -112,14 +112,14 @@ int ways_open(struct bench_job *job)
 	return rc;
 }
 
-const char *way_rail(const struct bench_job *job, const struct bench_way *way)
+const char *way_rail(const struct bench_job *job, const struct bench_column *way)
 {
 	int rail = (int)way->id - RAILMPI_SINGLE_RAIL;
 
 	return rail >= 0 && rail < job->fabric.rail_count ? job->fabric.rail[rail].name : NULL;
 }
 
-void way_switch(const struct bench_way *way)
+void way_switch(const struct bench_column *way)
 {
 	char why[OPT_WHY_BYTES];
 

@@ -6,13 +6,13 @@
 
 int ways_open(struct bench_job *job);		/* rails, fabric, communicators */
 /* Open a further way.  id: enum railmpi_way, or RAILMPI_SINGLE_RAIL + N.  way: the job's next. */
-int way_open(struct bench_job *job, struct bench_way *way, int id);
+int way_open(struct bench_job *job, struct bench_column *way, int id);
 void ways_close(struct bench_job *job);
 /* The largest message that may be sent eagerly, over any way: --eager. */
 uint64_t ways_eager_limit(const struct bench_job *job);
 /* The rail of a way over one rail alone ("mlx5_1:1"), or NULL. */
-const char *way_rail(const struct bench_job *job, const struct bench_way *way);
+const char *way_rail(const struct bench_job *job, const struct bench_column *way);
 /* Set the algorithm of the way, if it has one; before each of its batches. */
-void way_switch(const struct bench_way *way);
+void way_switch(const struct bench_column *way);
 
 #endif

@@ -122,19 +122,19 @@ static double value_of(const struct report_file *f, const char *way, double x)
 }
 
 /* A way and its table: this record's, or another record's in the same directory. */
-struct place {
+struct curve {
 	const struct report_file *table;
 	struct report_file other;
 	const char *way;
 };
 
-static bool place_open(struct place *p, const char *text, const struct report_file *mine,
+static bool curve_open(struct curve *p, const char *text, const struct report_file *mine,
 		       const char *folder)
 {
 	const char *space = strchr(text, ' ');
 	char path[PATH_MAX];
 
-	*p = (struct place){ .table = mine, .way = space ? space + 1 : text };
+	*p = (struct curve){ .table = mine, .way = space ? space + 1 : text };
 	if (!space)
 		return true;
 	snprintf(path, sizeof(path), "%s/%.*s.jsonl", folder, (int)(space - text), text);
@@ -144,7 +144,7 @@ static bool place_open(struct place *p, const char *text, const struct report_fi
 	return true;
 }
 
-static void place_close(struct place *p)
+static void curve_close(struct curve *p)
 {
 	if (p->table == &p->other)
 		report_file_free(&p->other);
@@ -154,7 +154,7 @@ static void place_close(struct place *p)
  * The largest advantage over the rows of both, in per cent of the other's time or bandwidth;
  * negative if `better` is better in no row; NAN: no common row.
  */
-static double most(const struct place *better, const struct place *than)
+static double most(const struct curve *better, const struct curve *than)
 {
 	double best = NAN;
 	const json_t *row;
@@ -174,15 +174,15 @@ static double most(const struct place *better, const struct place *than)
 static double related(const struct experiment_relation *r, const struct report_file *mine,
 		      const char *folder)
 {
-	struct place better, than;
+	struct curve better, than;
 	double value = NAN;
 
-	if (place_open(&better, r->better, mine, folder)) {
-		if (place_open(&than, r->than, mine, folder)) {
+	if (curve_open(&better, r->better, mine, folder)) {
+		if (curve_open(&than, r->than, mine, folder)) {
 			value = most(&better, &than);
-			place_close(&than);
+			curve_close(&than);
 		}
-		place_close(&better);
+		curve_close(&better);
 	}
 	return value;
 }

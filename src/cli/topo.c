@@ -198,7 +198,7 @@ static bool rails_are_numbered(const struct topo_report *r)
 }
 
 /* The number of ports of the same adapter before this port. */
-static int ports_before(const struct topo_report *r, int which)
+static int adapter_ports_before(const struct topo_report *r, int which)
 {
 	int n = 0;
 
@@ -218,7 +218,7 @@ static void rails_assume(struct topo_report *r)
 
 	for (int turn = 0; turn < TOPO_PORTS_MAX; turn++)
 		for (int i = 0; i < r->rail_count && left; i++)
-			if (could_be_rail(&r->rail[i]) && ports_before(r, i) == turn) {
+			if (could_be_rail(&r->rail[i]) && adapter_ports_before(r, i) == turn) {
 				r->rail[i].rail = 0;
 				left--;
 			}

@@ -192,7 +192,7 @@ int topo_links(const struct topo *t, const struct topo_spot *s,
 	return count;
 }
 
-static int note(hwloc_obj_t obj, const char *name, unsigned mt, unsigned lanes)
+static int link_info_add(hwloc_obj_t obj, const char *name, unsigned mt, unsigned lanes)
 {
 	char text[48];
 
@@ -208,8 +208,8 @@ static int link_note(const struct topo *t, hwloc_obj_t obj)
 	int rc;
 
 	link_of(t, obj, &link);
-	rc = note(obj, INFO_LINK, link.mt_per_s, link.lanes);
-	return rc ? rc : note(obj, INFO_LINK_MAX, link.max_mt_per_s, link.max_lanes);
+	rc = link_info_add(obj, INFO_LINK, link.mt_per_s, link.lanes);
+	return rc ? rc : link_info_add(obj, INFO_LINK_MAX, link.max_mt_per_s, link.max_lanes);
 }
 
 int topo_links_note(struct topo *t)

@@ -22,7 +22,7 @@ static uint64_t distance(hwloc_topology_t hwloc, hwloc_obj_t from, hwloc_obj_t t
 }
 
 /* The farthest node, the last among equals: without a matrix, the node with the last number. */
-static hwloc_obj_t farthest(hwloc_topology_t hwloc, hwloc_obj_t from)
+static hwloc_obj_t node_farthest(hwloc_topology_t hwloc, hwloc_obj_t from)
 {
 	hwloc_obj_t node = NULL, best = NULL;
 	uint64_t most = 0;
@@ -50,7 +50,7 @@ static hwloc_obj_t node_of(const struct topo *t, const char *cpus, enum topo_sid
 	}
 	hwloc_bitmap_free(nodes);
 	hwloc_bitmap_free(set);
-	return near && side == TOPO_FAR ? farthest(t->hwloc, near) : near;
+	return near && side == TOPO_FAR ? node_farthest(t->hwloc, near) : near;
 }
 
 int topo_node(const struct topo *t, const char *cpus, enum topo_side side)

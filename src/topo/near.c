@@ -45,7 +45,7 @@ int topo_cpus_get(const struct topo *t, const char *cpus, hwloc_bitmap_t set)
 }
 
 /* The farthest path; UNKNOWN is the farthest. */
-static enum topo_path farthest(const struct topo *t, const struct topo_spot *s,
+static enum topo_path path_farthest(const struct topo *t, const struct topo_spot *s,
 			       hwloc_const_bitmap_t set)
 {
 	enum topo_path path = TOPO_SELF;
@@ -69,7 +69,7 @@ int topo_path_cpus(const struct topo *t, const struct topo_spot *s, const char *
 	int rc = set ? topo_cpus_get(t, cpus, set) : -ENOMEM;
 
 	if (!rc)
-		*out = farthest(t, s, set);
+		*out = path_farthest(t, s, set);
 	hwloc_bitmap_free(set);
 	return rc;
 }
@@ -91,7 +91,7 @@ int topo_near(const struct topo *t, const char *const *device, int count, const 
 		enum topo_path path;
 
 		topo_find(t, device[i], &spot);
-		path = farthest(t, &spot, set);
+		path = path_farthest(t, &spot, set);
 		if (path > TOPO_SYS)
 			path = TOPO_SYS;
 		if (path < best) {

@@ -245,7 +245,7 @@ int topo_ports(const struct topo *t, int adapter, struct topo_port out[TOPO_PORT
 
 /* ---- Saving ------------------------------------------------------------- */
 
-static int note(hwloc_obj_t obj, unsigned port, const char *name, const char *text)
+static int port_info_add(hwloc_obj_t obj, unsigned port, const char *name, const char *text)
 {
 	char full[48];
 
@@ -266,7 +266,7 @@ static int note_number(hwloc_obj_t obj, unsigned port, const char *name, long va
 	char text[24];
 
 	snprintf(text, sizeof(text), "%ld", value);
-	return note(obj, port, name, text);
+	return port_info_add(obj, port, name, text);
 }
 
 static int state_number(const char *state)
@@ -301,12 +301,12 @@ int topo_port_note(struct topo *t, const char *device, const struct topo_port *p
 	if (p->rate_known)
 		rg_format_rate(p->rate_bytes_per_s, rate, sizeof(rate));
 	rc |= note_number(obj, p->number, "State", state_number(p->state));
-	rc |= note(obj, p->number, "Rate", rate);
-	rc |= note(obj, p->number, "Kind", p->kind);
-	rc |= note(obj, p->number, "LinkLayer", p->link_layer);
-	rc |= note(obj, p->number, "GID", p->gid);
-	rc |= note(obj, p->number, "GIDType", p->gid_type);
-	rc |= note(obj, 0, "FirmwareVersion", p->firmware);
+	rc |= port_info_add(obj, p->number, "Rate", rate);
+	rc |= port_info_add(obj, p->number, "Kind", p->kind);
+	rc |= port_info_add(obj, p->number, "LinkLayer", p->link_layer);
+	rc |= port_info_add(obj, p->number, "GID", p->gid);
+	rc |= port_info_add(obj, p->number, "GIDType", p->gid_type);
+	rc |= port_info_add(obj, 0, "FirmwareVersion", p->firmware);
 	if (p->lid >= 0)
 		rc |= note_number(obj, p->number, "LID", p->lid);
 	if (p->gid_index >= 0)

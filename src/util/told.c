@@ -18,7 +18,7 @@
 #define VARIABLE "RAILGAUGE_EXEC"
 
 /* Length of the address: a name that begins with a zero is not a file's. */
-static socklen_t address_of(const char *name, struct sockaddr_un *address)
+static socklen_t told_address(const char *name, struct sockaddr_un *address)
 {
 	*address = (struct sockaddr_un){ .sun_family = AF_UNIX };
 	snprintf(address->sun_path + 1, sizeof(address->sun_path) - 1, "railgauge-%s", name);
@@ -34,13 +34,13 @@ static int socket_open(void)
 }
 
 /* A socket to the listener, or -1. */
-static int reach(void)
+static int told_reach(void)
 {
 	const char *name = getenv(VARIABLE);
 	struct sockaddr_un address;
 	int fd = name && *name ? socket_open() : -1;
 
-	if (fd < 0 || !connect(fd, (struct sockaddr *)&address, address_of(name, &address)))
+	if (fd < 0 || !connect(fd, (struct sockaddr *)&address, told_address(name, &address)))
 		return fd < 0 ? -1 : fd;
 	close(fd);
 	return -1;
@@ -48,7 +48,7 @@ static int reach(void)
 
 bool told_listens(void)
 {
-	int fd = reach();
+	int fd = told_reach();
 
 	if (fd >= 0)
 		close(fd);
@@ -64,7 +64,7 @@ int told_listen(void)
 	if (fd < 0)
 		return fd;
 	snprintf(name, sizeof(name), "%016llx", (unsigned long long)rg_random());
-	if (!bind(fd, (struct sockaddr *)&address, address_of(name, &address)) &&
+	if (!bind(fd, (struct sockaddr *)&address, told_address(name, &address)) &&
 	    !setenv(VARIABLE, name, 1))
 		return fd;
 	rc = -errno;
@@ -74,7 +74,7 @@ int told_listen(void)
 
 void told_say(void)
 {
-	int fd = reach();
+	int fd = told_reach();
 
 	if (fd < 0)
 		return;

@@ -124,7 +124,7 @@ static void control_set(struct vb_rail *r)
 }
 
 /* The number of messages 0 to count - 1 that go over this lane. */
-static uint64_t share(uint64_t count, int lane)
+static uint64_t lane_messages(uint64_t count, int lane)
 {
 	return (count + (uint64_t)(vb.qps - 1 - lane)) / (uint64_t)vb.qps;
 }
@@ -143,7 +143,7 @@ static uint64_t receives(const struct bench *b, int rail, int lane)
 	/* With fewer messages than queue pairs each message is the last on its queue pair. */
 	if (vb.notice == NOTICE_LAST && vb.group >= vb.qps)
 		return vb.groups;
-	return share(messages, lane);
+	return lane_messages(messages, lane);
 }
 
 /*
