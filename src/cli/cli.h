@@ -17,9 +17,4 @@ struct cli_command {
 	int (*run)(int argc, char **argv);
 };
 
-int cli_exec(int argc, char **argv);
-int cli_report(int argc, char **argv);
-int cli_reproduce(int argc, char **argv);
-int cli_topo(int argc, char **argv);
-
 #endif

@@ -16,6 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/exec.h"
 #include "cli/library.h"
 #include "cli/program.h"
 #include "cli/watch.h"

@@ -5,6 +5,10 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "cli/exec.h"
+#include "cli/report.h"
+#include "cli/reproduce.h"
+#include "cli/topo.h"
 #include "util/err.h"
 #include "util/text.h"
 

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "cli/cli.h"
+#include "cli/report.h"
 #include "util/err.h"
 #include "util/opt.h"
 #include "report/report.h"

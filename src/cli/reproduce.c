@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "cli/reproduce.h"
 #include "cli/reproduce_run.h"
 #include "util/err.h"
 #include "report/experiment.h"

@@ -10,11 +10,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/cli.h"
+#include "cli/topo.h"
 #include "util/err.h"
 #include "util/opt.h"
 #include "mpi/railmpi.h"
-#include "cli/topo_report.h"
+#include "cli/topo_json.h"
+#include "cli/topo_text.h"
+#include "cli/topo_warn.h"
 #include "verbs/vrb.h"
 
 enum { RANKS_STANDARD_MAX = 8, RANKS_MAX = 4096 };

@@ -26,7 +26,9 @@
 
 #include "util/err.h"
 #include "report/report.h"
-#include "cli/topo_report.h"
+#include "cli/topo.h"
+#include "cli/topo_json.h"
+#include "cli/topo_warn.h"
 
 static json_t *text_or_null(const char *text)
 {

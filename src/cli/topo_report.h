@@ -7,7 +7,7 @@
 #ifndef RG_CLI_TOPO_REPORT_H
 #define RG_CLI_TOPO_REPORT_H
 
-#include <stdio.h>
+#include <stdbool.h>
 
 #include "topo/topo.h"
 
@@ -47,23 +47,5 @@ struct topo_report {
 	int warning_count;
 	struct topo_warning *warning;
 };
-
-/* PIX or farther between different ports, also of one adapter; X only on the diagonal. */
-enum topo_path topo_rail_path(const struct topo_report *r, int a, int b);
-
-/* topo_warn.c: fills warning.  0 or -ENOMEM. */
-int topo_warn(struct topo_report *r);
-
-/* topo_warn.c: the rails, in order, and the links that they share. */
-struct topo_shared {
-	const struct topo_rail *rail[TOPO_RAILS_MAX];
-	int rails, count;
-	struct topo_share share[TOPO_SHARES_MAX];
-};
-void topo_shares_find(const struct topo_report *r, struct topo_shared *s);
-
-/* Both return 0 or -EIO after one line. */
-int topo_print_text(const struct topo_report *r, FILE *out);
-int topo_print_json(const struct topo_report *r, FILE *out);
 
 #endif

@@ -7,7 +7,8 @@
 #include <string.h>
 
 #include "util/err.h"
-#include "cli/topo_report.h"
+#include "cli/topo.h"
+#include "cli/topo_text.h"
 #include "util/units.h"
 
 /* ---- Tables ------------------------------------------------------------- */

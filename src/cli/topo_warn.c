@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "mpi/railmpi.h"
-#include "cli/topo_report.h"
+#include "cli/topo_warn.h"
 #include "util/units.h"
 
 enum { NAMES_TEXT = 512 };

@@ -1,5 +1,5 @@
 /* fft.c - the transform of the lines in a tile. */
-#include "nas/fft_impl.h"
+#include "nas/tile.h"
 
 #include <errno.h>
 #include <math.h>

@@ -25,20 +25,7 @@
 #define RG_NAS_FT_H
 
 #include "nas/fft.h"
-#include "nas/nas.h"
-
-enum { FT_ITERATIONS_MAX = 20, FT_CHECKSUM_POINTS = 1024 };
-
-struct ft_class {
-	int nx, ny, nz, iterations;
-	const struct fft_complex *sums;		/* published, one per iteration */
-};
-extern const struct ft_class ft_classes[NAS_CLASSES];
-
-/* Operations of all iterations, as NPB counts them. */
-double ft_operations(const struct ft_class *c);
-/* Is this the published sum of iteration t (from 1)?  Relative difference up to 1e-12. */
-bool ft_sum_matches(const struct ft_class *c, int t, struct fft_complex sum);
+#include "nas/ft_class.h"
 
 enum ft_group { FT_ROW, FT_COLUMN };
 
@@ -50,8 +37,6 @@ struct ft_grid {
 /* ranks is a power of two, up to nz * min(nx, ny). */
 struct ft_grid ft_divide(int nx, int ny, int nz, int ranks, int rank);
 size_t ft_points(const struct ft_grid *g);	/* per rank */
-int ft_ranks_max(enum nas_class c);
-uint64_t ft_memory_bytes(enum nas_class c, int ranks);
 
 /*
  * Block i of send goes to rank i of the group; the block from rank i becomes block i of recv.

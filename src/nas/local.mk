@@ -1,8 +1,8 @@
 # ---- src/nas, apps: NAS-style kernels, without MPI and with it -------------------------------
 noinst_LTLIBRARIES += librg-nas.la
-librg_nas_la_SOURCES = src/nas/class.c src/nas/fft.c src/nas/fft.h src/nas/fft_impl.h src/nas/ft.c \
-	src/nas/ft.h src/nas/ft_class.c src/nas/is.c src/nas/is.h src/nas/lcg.c src/nas/lcg.h \
-	src/nas/nas.h src/nas/tile.c
+librg_nas_la_SOURCES = src/nas/class.c src/nas/fft.c src/nas/fft.h src/nas/ft.c src/nas/ft.h \
+	src/nas/ft_class.c src/nas/ft_class.h src/nas/is.c src/nas/is.h src/nas/lcg.c src/nas/lcg.h \
+	src/nas/nas.h src/nas/tile.c src/nas/tile.h
 bin_PROGRAMS += apps/rg_ft apps/rg_is
 apps_rg_ft_SOURCES = apps/rg_ft.c apps/nas_program.h
 apps_rg_ft_LDADD = librg-nas.la $(LDADD)

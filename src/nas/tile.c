@@ -5,7 +5,7 @@
  * contiguous; four lines are read at once.  In both cases each contiguous stretch is used up while
  * its cache line is in the cache.
  */
-#include "nas/fft_impl.h"
+#include "nas/tile.h"
 
 /* Two doubles, with the alignment of one. */
 typedef double pair __attribute__((vector_size(16), may_alias, aligned(8)));

@@ -1,6 +1,6 @@
-/* fft_impl.h - the interface between fft.c, which transforms tiles, and tile.c, which copies. */
-#ifndef RG_NAS_FFT_IMPL_H
-#define RG_NAS_FFT_IMPL_H
+/* tile.h - copies of lines into a tile, which fft.c transforms, and back. */
+#ifndef RG_NAS_TILE_H
+#define RG_NAS_TILE_H
 
 #include "nas/fft.h"
 
