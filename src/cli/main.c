@@ -30,8 +30,7 @@ static void help(void)
 	       "  --help       print this and exit (railgauge COMMAND --help: the command's)\n"
 	       "  --version    print the version and exit\n\n"
 	       "The benchmarks are programs of their own: rg_latency, rg_bw, rg_bcast, rg_is, ...\n\n"
-	       "Exit status: 0 well, 1 a check failed, 2 undecided, 3 wrong use or damaged input,\n"
-	       "4 a fault.\n");
+	       "Exit status: 0 well, 1 a check failed, 3 wrong use or damaged input, 4 a fault.\n");
 }
 
 static void unknown(const char *name)

@@ -37,10 +37,8 @@ static const char *directory_of(const char *path, char *buf, size_t size)
 static int draw(const struct report_file *f, const char *out)
 {
 	char dir[4096];
-	int rc;
 
-	rc = report_plot(f, out ? out : directory_of(f->path, dir, sizeof(dir)));
-	return rc;
+	return report_plot(f, out ? out : directory_of(f->path, dir, sizeof(dir)));
 }
 
 static int report_one(const char *path, const struct report_values *v)
@@ -52,7 +50,7 @@ static int report_one(const char *path, const struct report_values *v)
 		return rc;
 	rc = report_print(&f, stdout, v->full);
 	if (rc)
-		rc = -EIO;		/* rg_end says so */
+		rc = -EIO;		/* rg_end prints the error */
 	if (json_integer_value(json_object_get(f.end, "status")))
 		printf("# the job ended with exit code %d\n",
 		       (int)json_integer_value(json_object_get(f.end, "status")));

@@ -39,7 +39,6 @@ struct plan {
 	uint64_t cap_ns;		/* cap of each cell */
 };
 
-/* NULL, or why it is not run. */
 /* Can memory be in another NUMA node than the rank? */
 static bool is_numa(void)
 {
@@ -50,6 +49,7 @@ static bool is_numa(void)
 	return answer;
 }
 
+/* The reason for not running the experiment, or NULL. */
 static const char *left_out(const struct experiment *e)
 {
 	const char *buffers = json_string_value(json_object_get(e->options, "buffers"));

@@ -8,7 +8,6 @@
 enum {
 	RG_EXIT_OK = 0,
 	RG_EXIT_FAILED = 1,	/* a check or a comparison failed */
-	RG_EXIT_UNDECIDED = 2,
 	RG_EXIT_USAGE = 3,	/* option, environment or input file */
 	RG_EXIT_FAULT = 4,	/* device, memory, peer */
 };
