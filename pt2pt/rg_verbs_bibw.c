@@ -19,9 +19,10 @@ const struct bench_def bench_def = {
 	VBENCH_DEF,
 	.name = "verbs_bibw",
 	.summary = "Bi-directional bandwidth of queue pairs",
-	.about = "The average bandwidth, which each row has, is that of all samples: their bytes "
-		 "by\ntheir time.  The peak bandwidth, Max of --full and max in result files, is that "
-		 "of\nthe quickest sample.  A sample is a window of messages in each direction,\n"
+	.about = "Each row has the average bandwidth: the bytes of all samples by their time.\n"
+		 "The peak bandwidth, Max of --full and max in result files, is that of the\n"
+		 "quickest sample.\n"
+		 "A sample is a window of messages in each direction,\n"
 		 "or with --queue half of the queue, of all pairs together.",
 	.metric = BENCH_BANDWIDTH,
 	.axis = vbench_axis,

@@ -13,10 +13,11 @@ const struct bench_def bench_def = {
 	VBENCH_DEF,
 	.name = "verbs_bw",
 	.summary = "Uni-directional bandwidth of queue pairs",
-	.about = "The average bandwidth, which each row has, is that of all samples: their bytes "
-		 "by\ntheir time.  The peak bandwidth, Max of --full and max in result files, is that "
-		 "of\nthe quickest sample.  A sample is a window of messages with the reply behind\n"
-		 "it, or with --queue half of the queue, of all pairs together.",
+	.about = "Each row has the average bandwidth: the bytes of all samples by their time.\n"
+		 "The peak bandwidth, Max of --full and max in result files, is that of the\n"
+		 "quickest sample.\n"
+		 "A sample is a window of messages and its reply, or with --queue half of the\n"
+		 "queue, of all pairs together.",
 	.metric = BENCH_BANDWIDTH,
 	.axis = vbench_axis,
 	.messages = vbench_group,

@@ -11,8 +11,8 @@ const struct bench_def bench_def = {
 	VBENCH_DEF,
 	.name = "verbs_host",
 	.summary = "Host overhead of queue pairs",
-	.about = "The host overhead is the time in the calls that post a message, find one and take "
-		 "a\ncompletion, without the time that passes until the message is there.",
+	.about = "The host overhead is the time in the calls that post a message, find a message\n"
+		 "and take a completion, without the time until the message arrives.",
 	.metric = BENCH_LATENCY,
 	.quantity = "CPU time",
 	.prepare = vbench_host_prepare,

@@ -23,10 +23,10 @@ const struct bench_def bench_def = {
 	VBENCH_DEF_OF(BENCH_STAR),
 	.name = "verbs_hotspot",
 	.summary = "Bandwidth of one master by the number of its slaves",
-	.about = "Rank 0 is the master, and its bandwidth is told: the bytes to, or from, all "
-		 "slaves\nof a row by the time of a sample.  A sample is a window of messages to, or "
-		 "from,\neach of them with the reply behind it.  Ranks of one host are virtual nodes "
-		 "of\ntheir own unless --nodes is given.",
+	.about = "Rank 0 is the master.  Its bandwidth is the bytes to, or from, all slaves of a\n"
+		 "row by the time of a sample.  A sample is a window of messages to, or from, each\n"
+		 "slave and the window's reply.  Each rank of one host is a virtual node unless\n"
+		 "--nodes is given.",
 	.metric = BENCH_BANDWIDTH,
 	.axis = bench_slaves,
 	.messages = hotspot_messages,

@@ -37,8 +37,7 @@ static const struct opt_choice buffers[] = {
 /* Rows that options_parse completes from bench_def are marked. */
 static struct opt rows[] = {
 	{ .name = "over", .type = OPT_CHOICES, AT(over), .arg = "LIST",		/* choices */
-	  .help = "ways to measure side by side; default: stripe with two or more rails, else "
-		  "single" },
+	  .help = "ways to compare; default: stripe with two or more rails, else single" },
 	{ .name = "sizes", .letter = 'm', .type = OPT_SIZES, AT(sizes), .arg = "MIN:MAX", /* all */
 	  .max = UINT64_C(1) << 30,
 	  .help = "message sizes, each twice the one before" },
@@ -50,32 +49,32 @@ static struct opt rows[] = {
 	},
 	{ .name = "window", .letter = 'W', .type = OPT_COUNT, AT(window), .arg = "N",
 	  .standard = "64", .min = 1, .max = WINDOW_MAX,
-	  .help = "messages in flight at once, where a program has a window" },
+	  .help = "messages in flight at once" },
 	{ .name = "buffers", .type = OPT_CHOICE, AT(buffers), .arg = "KIND", .standard = "malloc",
 	  .choices = buffers, .help = "where the buffers of messages come from" },
 	{ .name = "pairs", .letter = 'p', .type = OPT_COUNT, AT(pairs), .arg = "N",
 	  .standard = "auto", .special = "auto", .min = 1, .max = 1 << 20,
-	  .help = "pairs of ranks at work at once; auto: all" },
+	  .help = "pairs of ranks that send at once; auto: all" },
 	{ .name = "time-cap", .type = OPT_TIME, AT(time_cap_ns), .arg = "SECONDS",
 	  .standard = "10s", .min = 1000000, .max = UINT64_C(86400000000000), .bare = "s",
-	  .help = "end a row that would take longer, and mark it" },
+	  .help = "limit for a row; a row that is cut is marked" },
 	{ .name = "validate", .letter = 'c', .type = OPT_FLAG, AT(validate),
-	  .help = "check every byte received, in runs of their own before the timed ones" },
+	  .help = "check every received byte, in separate runs before the timed ones" },
 	{ .name = "full", .letter = 'f', .type = OPT_FLAG, AT(full),
-	  .help = "print median, min, max, P99, deviation and number of samples too" },
+	  .help = "also print median, min, max, P99, deviation and number of samples" },
 	{ .name = "percentiles", .letter = 'z', .type = OPT_TEXT, AT(percentiles), .arg = "LIST",
 	  .check = check_percentiles,
-	  .help = "print these percentiles too, such as 50,90,99.9" },
+	  .help = "also print these percentiles, such as 50,90,99.9" },
 	{ .name = "json", .type = OPT_TEXT, AT(json), .arg = "FILE", .check = bench_check_path,
 	  .help = "write the result as JSON Lines, one record per size and way" },
 	{ .name = "samples", .type = OPT_TEXT, AT(samples), .arg = "FILE", .check = bench_check_path,
-	  .help = "write every single sample as CSV" },
+	  .help = "write each sample as CSV" },
 	{ .name = "ledger", .type = OPT_FLAG, AT(ledger),
-	  .help = "tell what each rail carried and its port counted, and, of bandwidths, what it "
-		  "brings alone" },
+	  .help = "print the data and port counters of each rail; for bandwidths also its rate "
+		  "alone" },
 	{ .name = "experiment", .type = OPT_TEXT, AT(experiment), .arg = "ID",
-	  .help = "do as a paper did where nothing else is said; railgauge reproduce PAPER --list "
-		  "names all" },
+	  .help = "use a paper's values for options that are not given; railgauge reproduce PAPER "
+		  "--list lists them" },
 	{ .name = NULL },
 };
 
@@ -85,7 +84,7 @@ enum { APP_NAMES = sizeof(app_names) / sizeof(app_names[0]) };
 static struct opt app_rows[APP_NAMES + 2] = {
 	{ .name = "runs", .type = OPT_COUNT, AT(runs), .arg = "N", .standard = "1", .min = 1,
 	  .max = 1000,
-	  .help = "how often each way has its turn; that of median time is told in full" },
+	  .help = "turns of each way; the turn of median time is printed in full" },
 };
 
 /* A carrier's part of the transport's options and ways. */
@@ -228,7 +227,7 @@ static const struct opt *transport_rows(const struct bench_carrier *carrier)
 static void carrier_complete(const struct bench_carrier *carrier)
 {
 	row_named("over")->choices = ways_of(carrier);
-	row_named("over")->help = "ways to measure side by side; default: single";
+	row_named("over")->help = "ways to compare; default: single";
 	/* Arena memory needs no detour on any device. */
 	row_named("buffers")->standard = "arena";
 }
@@ -246,8 +245,8 @@ static void rows_complete(const struct bench_def *def)
 	row_named("sizes")->min = def->unit ? (uint64_t)def->unit : latency ? 0 : 1;
 	snprintf(help[0], sizeof(help[0]), "timed samples per size; auto: %" PRIu64 ", above 8K %"
 		 PRIu64, small.iterations, large.iterations);
-	snprintf(help[1], sizeof(help[1]), "untimed ones before them; auto: %" PRIu64 ", above 8K %"
-		 PRIu64, small.warmup, large.warmup);
+	snprintf(help[1], sizeof(help[1]), "untimed samples before them; auto: %" PRIu64 ", above 8K "
+		 "%" PRIu64, small.warmup, large.warmup);
 	row_named("iterations")->help = help[0];
 	row_named("warmup")->help = help[1];
 	if (def->time_cap)

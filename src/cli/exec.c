@@ -29,7 +29,7 @@ struct exec_values { bool force; };
 
 static const struct opt rows[] = {
 	{ .name = "force", .type = OPT_FLAG, .offset = offsetof(struct exec_values, force),
-	  .help = "a statically linked program, too, which the layer cannot help" },
+	  .help = "also start a statically linked program, which the layer cannot reach" },
 	{ .name = NULL },
 };
 

@@ -15,15 +15,15 @@
 static const struct cli_command commands[] = {
 	{ "exec", "run an MPI program, unmodified, over rails", cli_exec },
 	{ "report", "print results again and draw them", cli_report },
-	{ "reproduce", "repeat what papers measured, beside their values", cli_reproduce },
-	{ "topo", "show this machine's rails, what is near them and what limits them", cli_topo },
+	{ "reproduce", "repeat experiments of papers and compare the values", cli_reproduce },
+	{ "topo", "show this machine's rails, the devices near them and their limits", cli_topo },
 	{ NULL },
 };
 
 static void help(void)
 {
 	printf("Usage: railgauge COMMAND [OPTION]...\n"
-	       "What several network rails bring to MPI programs.\n\nCommands:\n");
+	       "Measure several network rails in MPI programs.\n\nCommands:\n");
 	for (const struct cli_command *c = commands; c->name; c++)
 		printf("  %-12s %s\n", c->name, c->summary);
 	printf("\nOther options:\n"

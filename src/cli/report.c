@@ -17,9 +17,9 @@ struct report_values { const char *out; bool full, no_plot; };
 #define AT(member) .offset = offsetof(struct report_values, member)
 static const struct opt rows[] = {
 	{ .name = "out", .letter = 'o', .type = OPT_TEXT, AT(out), .arg = "DIR",
-	  .help = "where figures go; default: beside each file" },
+	  .help = "directory of figures; default: the directory of each file" },
 	{ .name = "full", .letter = 'f', .type = OPT_FLAG, AT(full),
-	  .help = "print median, min, max, P99, deviation and number of samples too" },
+	  .help = "also print median, min, max, P99, deviation and number of samples" },
 	{ .name = "no-plot", .type = OPT_FLAG, AT(no_plot), .help = "print tables only" },
 	{ .name = NULL },
 };
@@ -70,7 +70,7 @@ int cli_report(int argc, char **argv)
 		.summary = "Print the tables of result files (--json) and draw them, as PNG and "
 			   "SVG, with gnuplot.",
 		.tables = &table, .table_count = 1,
-		.notes = "Of each FILE.jsonl: FILE.png, FILE.svg, the data as FILE.dat and the "
+		.notes = "FILE.jsonl gives FILE.png, FILE.svg, the data as FILE.dat and the "
 			 "script as FILE.gp.",
 	};
 	int first, rc = opt_parse(&program, argc, argv, &first), status = RG_EXIT_OK;

@@ -24,14 +24,14 @@ struct reproduce_values {
 #define AT(member) .offset = offsetof(struct reproduce_values, member)
 static const struct opt rows[] = {
 	{ .name = "list", .letter = 'l', .type = OPT_FLAG, AT(list),
-	  .help = "print one line per experiment: its id, figure and command, and what it shows" },
+	  .help = "print one line per experiment: id, figure, command and subject" },
 	{ .name = "time", .letter = 't', .type = OPT_TIME, AT(time_ns), .arg = "SECONDS",
 	  .standard = "600s", .min = 1000000000, .max = UINT64_C(86400000000000), .bare = "s",
-	  .help = "what all experiments together may take" },
+	  .help = "time for all experiments together" },
 	{ .name = "out", .letter = 'o', .type = OPT_TEXT, AT(out), .arg = "DIR",
-	  .help = "where records (ID.jsonl) and tables (ID.txt) go; default: reproduce-PAPER" },
+	  .help = "directory of records (ID.jsonl) and tables (ID.txt); default: reproduce-PAPER" },
 	{ .name = "launcher", .type = OPT_TEXT, AT(launcher), .arg = "COMMAND",
-	  .standard = "mpirun", .help = "command that starts a job, and gets -np N" },
+	  .standard = "mpirun", .help = "command that starts a job; it gets -np N" },
 	{ .name = NULL },
 };
 
@@ -129,7 +129,7 @@ int cli_reproduce(int argc, char **argv)
 	struct opt_table table = { "Reproduce", rows, &values, origin };
 	struct opt_program program = {
 		.name = "railgauge reproduce", .operands = "PAPER [ID]",
-		.summary = "Repeat the experiments of a paper and print their values beside the "
+		.summary = "Repeat the experiments of a paper and compare their values with the "
 			   "paper's; list them; or print one with its options.",
 		.tables = &table, .table_count = 1,
 		.notes = "Each is run by --experiment ID of its program; what the command line "

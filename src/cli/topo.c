@@ -34,14 +34,13 @@ static struct opt rows[] = {
 	  .help = "show the rails of N local ranks, each bound to its share of the cores; auto: "
 		  "one per core, at most 8" },
 	{ .name = "xml", .type = OPT_TEXT, AT(xml), .arg = "FILE",
-	  .help = "look at a saved topology instead of this machine: a file of --save, or of "
-		  "lstopo --of xml, which knows no rates" },
+	  .help = "show a saved topology instead of this machine: a file of --save, or of lstopo "
+		  "--of xml, which has no rates" },
 	{ .name = "save", .type = OPT_TEXT, AT(save), .arg = "FILE",
-	  .help = "also write this machine's topology, with what is known of ports and links, for "
-		  "--xml" },
+	  .help = "also write this machine's topology, with its ports and links, for --xml" },
 	{ .name = "json", .type = OPT_FLAG, AT(json),
-	  .help = "print one JSON object (RAILGAUGE_JSON, with which the benchmarks name a file, is "
-		  "not read)" },
+	  .help = "print one JSON object (RAILGAUGE_JSON, a file name of the benchmarks, is not "
+		  "read)" },
 	{ .name = "soft", .type = OPT_TEXT, AT(soft) },		/* completed by soft_row */
 	{ .name = NULL },
 };
@@ -412,7 +411,8 @@ int cli_topo(int argc, char **argv)
 	struct opt_table table = { "Topology", rows, &values, origin };
 	struct opt_program program = {
 		.name = "railgauge topo",
-		.summary = "Show the rails of a machine, what is near them, and what limits them.",
+		.summary = "Show the rails of a machine, the devices and cores near them, and their "
+			   "limits.",
 		.tables = &table, .table_count = 1,
 		.notes = "Paths: X itself; PIX at most one PCIe bridge or switch; PXB several; PHB "
 			 "the host bridge, in one NUMA node; NODE within a package; SYS between "

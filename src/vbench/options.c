@@ -11,7 +11,8 @@
 #include "util/units.h"
 
 struct vbench_values vbench = {
-	.inline_bytes = OPT_SPECIAL, .qps = 1, .threshold = 8192, .queue = OPT_SPECIAL, .buffer_count = 1,
+	.inline_bytes = OPT_SPECIAL, .qps = 1, .threshold = 8192, .queue = OPT_SPECIAL,
+	.buffer_count = 1,
 };
 
 #define SEND { "send", VBENCH_SEND, "into a receive" }
@@ -47,7 +48,7 @@ const struct opt_choice vbench_completions[] = {
 	  "an immediate of the last piece of a window on each queue pair" },
 	{ "immediate", VBENCH_BY_IMMEDIATE, "an immediate of each piece" },
 	{ "imm", VBENCH_BY_IMMEDIATE, NULL, "" },
-	{ "control", VBENCH_BY_CONTROL, "a send of 8 bytes behind each piece, on its queue pair" },
+	{ "control", VBENCH_BY_CONTROL, "a send of 8 bytes after each piece, on its queue pair" },
 	{ NULL },
 };
 
@@ -58,9 +59,10 @@ const struct opt_choice vbench_directions[] = {
 };
 
 const struct opt_choice vbench_registrations[] = {
-	{ "ahead", VBENCH_AHEAD, "all of them, before the first message" },
-	{ "cache", VBENCH_CACHE, "at the first message from there, through the transport's cache" },
-	{ "each", VBENCH_EACH, "for each message, and not longer" },
+	{ "ahead", VBENCH_AHEAD, "all buffers, before the first message" },
+	{ "cache", VBENCH_CACHE,
+	  "at the first message from a buffer, through the transport's cache" },
+	{ "each", VBENCH_EACH, "for each message, and until its end" },
 	{ "kept", VBENCH_CACHE, NULL, "" },
 	{ NULL },
 };
@@ -167,7 +169,8 @@ int vb_group_max(int window)
 
 	if (vb_is_single())
 		return 1;
-	return vbench_apart() && (int)vbench.buffer_count > group ? (int)vbench.buffer_count : group;
+	return vbench_apart() && (int)vbench.buffer_count > group ? (int)vbench.buffer_count :
+		group;
 }
 
 /* Places of messages in a buffer. */

@@ -92,11 +92,11 @@ extern const struct opt_choice vbench_ops[], vbench_ops_moving[], vbench_ops_sen
 #define VBENCH_ROW_ARRIVAL \
 	{ .name = "arrival", .type = OPT_CHOICE, VBENCH_AT(arrival), .arg = "HOW", \
 	  .standard = "auto", .choices = vbench_arrivals, \
-	  .help = "how a message that has arrived, or an operation that is complete, is found" }
+	  .help = "how the program finds an arrived message or a complete operation" }
 #define VBENCH_ROW_COMPLETION \
 	{ .name = "completion", .type = OPT_CHOICE, VBENCH_AT(completion), .arg = "HOW", \
 	  .standard = "window", .choices = vbench_completions, \
-	  .help = "how a receiver learns that a striped write is there" }
+	  .help = "how a striped write announces its arrival" }
 #define VBENCH_ROW_DIRECTION \
 	{ .name = "direction", .type = OPT_CHOICE, VBENCH_AT(direction), .arg = "WAY", \
 	  .standard = "out", .choices = vbench_directions, .help = "who sends" }
@@ -104,7 +104,7 @@ extern const struct opt_choice vbench_ops[], vbench_ops_moving[], vbench_ops_sen
 	{ .name = "registration", .alias = "register", .type = OPT_CHOICE, \
 	  VBENCH_AT(registration), .arg = "WHEN", .standard = "ahead", \
 	  .choices = vbench_registrations, \
-	  .help = "when the side that posts registers its buffers; the other does so ahead" }
+	  .help = "when the posting side registers its buffers; the other side does so ahead" }
 #define VBENCH_ROW_BIDIR \
 	{ .name = "bidir", .type = OPT_FLAG, VBENCH_AT(bidir), .help = "both sides at once" }
 #define VBENCH_ROW_INLINE \
@@ -119,7 +119,7 @@ extern const struct opt_choice vbench_ops[], vbench_ops_moving[], vbench_ops_sen
 #define VBENCH_ROW_THRESHOLD \
 	{ .name = "threshold", .type = OPT_SIZE, VBENCH_AT(threshold), .arg = "BYTES", \
 	  .standard = "8K", .min = 1, .max = (uint64_t)1 << 40, \
-	  .help = "messages above this size are striped, others are on the first rail" }
+	  .help = "messages above this size are striped; others take the first rail" }
 #define VBENCH_ROW_QUEUE(length) \
 	{ .name = "queue", .type = OPT_COUNT, VBENCH_AT(queue), .arg = "Q", .standard = length, \
 	  .special = "none", .min = 1, .max = VBENCH_QUEUE_MAX, \
@@ -135,7 +135,7 @@ extern const struct opt_choice vbench_ops[], vbench_ops_moving[], vbench_ops_sen
 #define VBENCH_ROW_SWEEP(list, first) \
 	{ .name = "sweep", .type = OPT_CHOICE, VBENCH_AT(sweep), .arg = "NAME", \
 	  .standard = first, .choices = list, \
-	  .help = "what changes from row to row" }
+	  .help = "the value that changes from row to row" }
 
 /* Members of a bench_def that all programs have; VBENCH_DEF: of programs whose layout is pairs. */
 #define VBENCH_DEF VBENCH_DEF_OF(BENCH_PAIRS)
