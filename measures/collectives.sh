@@ -26,7 +26,7 @@ collectives_ideal() {
 	[ $mpich = yes ] || echo "  (Open MPI only: no RG_MPICH_BUILD)"
 }
 
-# ideal_rows TEXT SIZE COLUMN: beside each library, and beside the better of both
+# ideal_rows TEXT SIZE COLUMN: against each library, and against the better of both
 ideal_rows() {
 	ratios coll "$2" "$3" coll "$2" 1 | measure "$1: ours / Open MPI's" "$wanted"
 	[ $mpich = yes ] || return 0
@@ -53,7 +53,7 @@ cost() {
 }
 
 # Rates so low that it does not matter that four ranks share cores.  Packets are the smallest that
-# connections are made over; a control message may still wait behind one and a half, which shows
+# connections are made over; a control message may still wait for one and a half, which shows
 # at 64 KiB.
 slow_ports=ports=2,rate=10MB/s,latency=2us,mtu=1024
 

@@ -1,6 +1,6 @@
 #!/bin/sh
 # instructions.sh - `make bench-instructions`: instructions per pair of an 8-byte MPI_Isend and
-# MPI_Irecv, ours beside the MPI libraries' own; and ours of eight doubles, every second of a vector.
+# MPI_Irecv, ours and the MPI libraries' own; and ours of eight doubles, every second of a vector.
 #
 # Counted by valgrind --tool=callgrind, in user space, on two ranks of one machine: all that
 # runs inside pair_send (MPI_Isend, MPI_Test) and pair_receive (MPI_Irecv, MPI_Test) of

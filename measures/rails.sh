@@ -1,6 +1,6 @@
 #!/bin/sh
 # rails.sh - rails of the kernel's Soft-RoCE on shaped links, measured on node 0 of a virtual
-# cluster (measures/cluster.sh boots it): Railgauge beside perftest on both rails at once, Open
+# cluster (measures/cluster.sh boots it): Railgauge against perftest on both rails at once, Open
 # MPI over UCX and MPICH over UCX with two rails each.  No test: the exit code is 0 unless a
 # launch fails, which is said where it does.
 #
@@ -16,7 +16,7 @@
 # repetition, shown is its median over repetitions with its extremes.  One way all are at the links'
 # limit, so that ratios to UCX are near 1: the digits show by how little a row meets or misses.
 # Windows are the programs' own, 64 messages: of 16 they would last 2.7 s both ways, and an
-# acknowledgement at their end may wait behind 512 KiB, 0.17 s.
+# acknowledgement at their end may wait for 512 KiB before it, 0.17 s.
 # perftest's sum is of one ib_write_bw per rail, both at the same time, which send what they can
 # for some seconds, in messages of 64 KiB, 8 MiB under way: it counts what is acknowledged between
 # its margins, and both ways that comes in bunches of up to 512 KiB: 4 % of what 25 Mbit/s carry
@@ -43,7 +43,7 @@ on_all() {
 
 # ---- One value each: lines "SECTION REPETITION WAY BYTES VALUE" in $values
 
-# program NAME COMMAND...: the medians of a launch; NAME stands for "native"
+# program NAME COMMAND...: the medians of a launch; NAME replaces "native"
 program() {
 	prefix=$1
 	shift

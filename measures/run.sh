@@ -9,7 +9,7 @@
 #	MEASURE_LAUNCHES=N	launches per measure (default 5)
 #	MEASURE_ONLY=WORD	only the groups whose name contains WORD
 #	MEASURE_TRUTH_COUNT=N	samples per size in the group native_truth
-#	RG_MPICH_BUILD=DIR	a build with MPICH, for rows beside both libraries
+#	RG_MPICH_BUILD=DIR	a build with MPICH, for rows that compare both libraries
 #	RG_BEFORE_BUILD=DIR	another build of Railgauge, for rows of the group memory
 #
 # A group is a function below: launch, take ratios, say what is wanted.
@@ -77,7 +77,7 @@ mean_of() {
 	rm -f "$1"
 }
 
-# ratios NAME SIZE COLUMN NAME SIZE COLUMN: one per launch; columns count behind the size
+# ratios NAME SIZE COLUMN NAME SIZE COLUMN: one per launch; columns count after the size
 ratios() {
 	for k in $(seq "$launches"); do
 		cat "$work/$1.$k" "$work/$4.$k" | awk -v as="$2" -v ac="$3" -v bs="$5" -v bc="$6" \
@@ -108,7 +108,7 @@ measure() {
 	printf '  %-64s %7.3f  %.3f..%-7.3f %-24s %s\n' "$1" "$median" "$low" "$high" "$2" "$verdict"
 }
 
-# Of several sizes the one whose median over launches is farthest from 1:
+# The size, of several, whose median over launches is farthest from 1:
 # measure_worst TEXT CONDITION NAME COLUMN NAME COLUMN SIZE...
 measure_worst() {
 	text=$1 condition=$2 an=$3 ac=$4 bn=$5 bc=$6
@@ -256,7 +256,7 @@ better() {
 	done | sort $order | head -n 1
 }
 
-# Programs as users have them: buffers of malloc, beside the better of both MPI libraries by itself.
+# Programs as users have them: buffers of malloc, against the better of both MPI libraries by itself.
 # Open MPI's launches and MPICH's take turns; each has its native way and ours in turns, too.
 beside_native() {
 	for row in latency:low:8:x\<=0.95 latency:low:4096:x\<=1.0 latency:low:16384:x\<=1.0 \
@@ -302,7 +302,7 @@ truth() {
 	rm -f "$work/a.jsonl"
 }
 
-# Our native column beside a plain loop of the kind that benchmark suites have.
+# Our native column against a plain loop of the kind that benchmark suites have.
 native_truth() {
 	for row in latency:8:8192:10000:200 latency:16384:4194304:1000:10 \
 		bw:8:8192:1000:100 bw:16384:4194304:20:2 \
@@ -330,7 +330,7 @@ native_truth() {
 		echo "  MPICH: not measured (RG_MPICH_BUILD=DIR: a build with it, and make check TESTS= there)"
 }
 
-# An unmodified program under railgauge exec beside itself: types with gaps, memory that no cache
+# An unmodified program under railgauge exec against itself: types with gaps, memory that no cache
 # holds, buffers that are used once; and what its start costs.
 unmodified() {
 	exec="src/cli/railgauge exec --over single --soft ideal --"
@@ -402,7 +402,7 @@ against() {
 	done
 }
 
-# Verbs programs that nobody here wrote, beside the MPI library's shared memory.
+# Verbs programs of others, against the MPI library's shared memory.
 verbs() {
 	for program in ib_write_lat ib_send_lat ib_write_bw; do
 		command -v $program >/dev/null || { echo "  not measured: no $program (perftest)"; return; }
@@ -466,7 +466,7 @@ beside_perftest() {
 		measure "untimed: latency of a read, 8 bytes / perftest" "x >= 0.85 && x <= 1.15"
 }
 
-# What a registration costs; reg_speed.c says against what.
+# The cost of a registration, against the bases in reg_speed.c.
 registration() {
 	for k in $(seq "$launches"); do
 		SOFTHCA_FABRIC="measures.$$" measures/reg_speed 2>"$err" >"$work/reg.$k" ||
@@ -478,7 +478,7 @@ registration() {
 	sed -n 's/^reg again //p' "$work"/reg.* | measure "64 MiB once more, ms" "x < 1"
 }
 
-# What `--rendezvous both` is for; copies.c says which ways these are.
+# The reason for `--rendezvous both`; copies.c explains the ways.
 copies() {
 	for k in $(seq "$launches"); do
 		measures/copies 2>"$err" >"$work/copies.$k" || stop "copies"
@@ -510,9 +510,9 @@ buffers_ratio() {
 	done
 }
 
-# What watching memory costs who allocates; and what large messages do from memory that stays and
-# memory that does not.  SOFTHCA_REMAP=auto: registrations that must be dropped in time, as
-# those of adapters must.  RG_BEFORE_BUILD=DIR: another build to stand beside this one.
+# The cost of watching memory for a program that allocates; and large messages from memory that
+# stays and memory that does not.  SOFTHCA_REMAP=auto: registrations that must be dropped in time, as
+# those of adapters must.  RG_BEFORE_BUILD=DIR: another build to compare with this one.
 memory() {
 	exec="src/cli/railgauge exec --over single --soft ideal --"
 	watched="env SOFTHCA_REMAP=auto $exec"

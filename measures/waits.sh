@@ -54,7 +54,7 @@ worst() {
 	done
 }
 
-# served_rows TEXT better|own COLUMN MS "MODE...": beside the better library, or each beside itself
+# served_rows TEXT better|own COLUMN MS "MODE...": against the better library, or each against itself
 served_rows() {
 	for build in own $waits_mpich; do
 		flavor=$([ $build = own ] && echo "$RG_MPI_FLAVOR" || echo mpich)

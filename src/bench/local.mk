@@ -34,11 +34,11 @@ librg_bench_la_SOURCES = src/bench/app.c src/bench/bench.h src/bench/blocks.c sr
 	src/bench/rail_baseline.h src/bench/ranks.h src/bench/rows.h src/bench/star.h \
 	src/bench/tournament.h src/bench/tune.h src/bench/validate.h src/bench/ways.h
 librg_bench_la_LIBADD = librg-report.la librg-cmdline.la librg-topo.la
-# What a program without a line of its own links: the layer stands before the MPI library.
-# Of src/vbench only programs that name its carrier take anything.
+# Libraries of programs without a line of their own: the layer precedes the MPI library.
+# Only programs that name the carrier of src/vbench take parts of it.
 LDADD = librg-vbench.la librg-bench.la $(RAILMPI_LIB) $(MPI_LIBS)
 RAILMPI_LIB = librailmpi-$(RG_MPI_FLAVOR).la
-# Its option rows alone, for a command that has no business with an MPI library.
+# The layer's option rows alone, for a command without an MPI library.
 noinst_LTLIBRARIES += librg-railmpi-rows.la
 librg_railmpi_rows_la_SOURCES = src/mpi/coll/coll.c src/mpi/coll/coll_file.c src/mpi/job/options.c
 librg_railmpi_rows_la_LIBADD = librail-core.la

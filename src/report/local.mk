@@ -9,7 +9,7 @@ librg_report_la_SOURCES = src/report/app.c src/report/axis.c src/report/experime
 nodist_librg_report_la_SOURCES = build-info.h
 librg_report_la_CPPFLAGS = $(AM_CPPFLAGS) \
 	-DRG_EXPERIMENTS_DIR='"$(experimentsdir)"'
-# What papers measured, a file each.
+# Experiments of papers, a file each.
 experimentsdir = $(pkgdatadir)/experiments
 dist_experiments_DATA = data/p1.json data/p3.json data/p4.json data/p5.json
 librg_report_la_LIBADD = librg-util.la $(JANSSON_LIBS)

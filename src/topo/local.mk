@@ -1,5 +1,5 @@
 # ---- src/topo: hwloc ---------------------------------------------------------------
-# Who embeds it also links librg-util.la.
+# A library that embeds it also links librg-util.la.
 noinst_LTLIBRARIES += librg-topo.la
 librg_topo_la_SOURCES = src/topo/topo.h src/topo/link.h src/topo/list.h src/topo/near.h src/topo/open.c src/topo/list.c \
 	src/topo/path.c src/topo/memory.c src/topo/near.c src/topo/link.c src/topo/share.c src/topo/port.c

@@ -25,7 +25,7 @@ expect "rg_allreduce of three words" [ "$(grep -c '^[0-9].*Pass' "$out")" -eq 3 
 refused collective/rg_allreduce 2 '--sizes 6: not a whole number of elements' -m 6:24
 refused collective/rg_reduce 2 '--sizes 1:8: out of range' -m 1:8
 
-# What a collective carried over rails is in the ledger: no collective is the library's.
+# The ledger has the data of a collective over rails: no collective is the library's.
 launch 2 collective/rg_alltoall --over stripe -m 64K -i 10 -x 1 --ledger
 expect "an alltoall goes over rails" grep -q '^# ledger stripe soft0:1: [1-9]' "$out"
 launch 2 collective/rg_alltoall --over stripe --coll native -m 64K -i 10 -x 1 --ledger

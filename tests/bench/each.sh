@@ -47,7 +47,7 @@ validates() {
 		expect "$program: at least $rows rows pass" [ "$(grep -c '^[0-9].*Pass' "$out")" -ge $rows ]
 }
 
-# One of each kind, and all where the code is not sanitized.
+# A program of each kind; all programs if the code is not sanitized.
 kinds='pt2pt/rg_bw pt2pt/rg_verbs_lat pt2pt/rg_verbs_bw pt2pt/rg_pairs collective/rg_alltoall
 	collective/rg_reduce collective/rg_barrier collective/rg_tune apps/rg_is'
 others=$(cd "$srcdir" && for source in pt2pt/rg_*.c collective/rg_*.c apps/rg_*.c; do

@@ -1,4 +1,4 @@
-# ledger-lib.sh - sourced behind run-lib.sh: what the ledger in a record says.
+# ledger-lib.sh - sourced after run-lib.sh: values of the ledger in a record.
 
 # rows FILE WAY: of each row, "bytes runs" and of each rail "tx rx retries state"
 rows() {

@@ -58,7 +58,7 @@ expect "loss: either rail had to send something again" [ "$(grep -c ' [1-9][0-9]
 	-eq 2 ]
 expect "loss: in the row" [ "$(rows "$work/e.jsonl" stripe | awk '{ print ($5 > 0 && $9 > 0) }')" = 1 ]
 
-# Ranks on one node: a rail of their own, beside a modelled one; or the modelled one.
+# Ranks on one node have a rail of their own in addition to a modelled one, or use the modelled one.
 launch 4 pt2pt/rg_bw --over stripe --soft ports=2,rate=2GB/s --nodes 1 -m 1K:256K -W 4 -i 3 --ledger \
 	--json "$work/h.jsonl"
 expect "one node: bytes add up, those of the local rail included" sum "$work/h.jsonl" stripe 4 2 8
@@ -69,7 +69,7 @@ launch 4 pt2pt/rg_bw --over stripe --soft ports=2,rate=2GB/s --nodes 1 -m 64K -W
 expect "--intranode rails: none" [ "$(grep -c '^# ledger stripe local' "$out")" -eq 0 ]
 expect "--intranode rails: bytes add up" sum "$work/i.jsonl" stripe 4 2 8
 
-# Each rail alone, beside the ways that use all, and the bounds: by the spec, and what memory does.
+# Each rail alone and the ways that use all, with the bounds of the spec and of memory.
 # (Which of them is the least: tests/bench/test_bound.c; how near the ways come: `make bench`.)
 launch 2 pt2pt/rg_bw --over single,stripe --soft ports=2,rate=80MB/s,bus=120MB/s/120MB/s -m 128K:256K \
 	-W 8 -i 4 --ledger --json "$work/k.jsonl"

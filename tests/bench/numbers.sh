@@ -17,8 +17,8 @@ samples() {
 	sed 1d "$1" | cut -d, -f3,5 | sort | uniq -c | awk '{ printf "%s x %s; ", $1, $2 }'
 }
 
-# Of the runs, batches of 10 and an untimed one before each, those that end in 9 are long: ten of
-# the 100 timed ones.  (90 x 4 + 10 x 12) / 100 ms over 4 messages.
+# A batch is an untimed run and 10 timed ones.  Runs whose number ends in 9 are long: ten of the
+# 100 timed ones.  (90 x 4 + 10 x 12) / 100 ms over 4 messages.
 launch 2 tests/bench/rg_clockwork --over native -m 8 -W 4 -i 100 -x 0 -f --samples "$work/l.csv"
 expect "latency: 100 samples have no P99" row_is 8 "1200.00 1000.00 1000.00 3000.00 - 603.02 100"
 expect "latency: samples" [ "$(samples "$work/l.csv")" = "10 x 0,12000000; 90 x 0,4000000; " ]
@@ -42,7 +42,7 @@ launch 4 tests/bench/rg_clockwork_rate --over native -m 1M -W 4 -i 40 -x 0 -f --
 expect "a shared resource is not counted twice" \
 	row_is 1048576 "1048.58 1048.58 1048.58 1048.58 - 0.00 40"
 
-# One pair: 4 MiB in (18 x 4 + 2 x 12) / 20 ms.
+# A single pair: 4 MiB in (18 x 4 + 2 x 12) / 20 ms.
 launch 2 tests/bench/rg_clockwork_rate --over native -m 1M -W 4 -i 20 -x 0 -f
 expect "one pair" row_is 1048576 "873.81 1048.58 349.53 1048.58 - 448.26 20"
 # A cap of 0.1 s: after the first two runs, 8 ms, 92 ms are left for an untimed one and 22.

@@ -243,7 +243,7 @@ expect "what each way to find a message adds" grep -q \
 launch 2 tests/bench/rg_verbs_known_host --soft ports=2 -m 8:16 -i 5 -x 1
 expect "host overhead: what calls take" [ "$(grep -cE '^(8|16) +6000\.00$' "$out")" -eq 2 ]
 expect "... is no latency" grep -q '^# Size  *Avg CPU time(us)$' "$out"
-# A share of x % of 4 ms is computed beside each window of 4 ms; looks at the clock take a thousandth.
+# A computation of x % of 4 ms overlaps each window of 4 ms; looks at the clock take a thousandth.
 launch 2 ${known}_overhead --soft ports=2 -m 1M -W 4 -i 20 -x 2
 expect "13 shares" [ "$(grep -c '^[0-9]' "$out")" -eq 13 ]
 expect "computation takes the share of the time that the row says" awk '

@@ -41,7 +41,7 @@ for over in native single bind stripe weighted pull; do
 	expect "$over: the program ends well" [ $rc -eq 0 ]
 	expect "$over: the layer is there" grep -q '^layer: yes' "$out"
 done
-# What links no MPI library itself: interpreters and what starts other programs, as scripts.
+# Programs that link no MPI library: interpreters, and programs that start others, such as scripts.
 over="src/cli/railgauge exec --over stripe --soft ports=2 --"
 cat >"$work/script" <<-END
 	#!/bin/sh
@@ -66,7 +66,7 @@ dropped env LD_PRELOAD= tests/cli/mpi_plain
 dropped sh -c 'unset LD_PRELOAD; tests/cli/mpi_plain; true'
 expect "without the layer: natively" grep -q '^layer: no' "$out"
 [ ! -x "$work/static" ] || dropped sh -c "$work/static"
-# Open MPI ends the job of a rank that fails, and may not read what is written behind that.
+# Open MPI ends the job of a rank that fails, and may not read later output.
 launch 2 $over sh -c 'exit 7'
 expect "sh -c 'exit 7': exit code 7" [ "$rc" -eq 7 ]
 
@@ -82,7 +82,7 @@ for option in threshold=16K eager=4K qps=2 rails=soft0:1 bind=near coll=native; 
 		grep -q "^mpi_plain: --$name .*rank 1 has another value than rank 0" "$err"
 done
 
-# What no rank accepts, rank 0 alone says, whoever ends first.
+# All ranks refuse: rank 0 alone prints the error, whichever rank ends first.
 launch_beside 3 src/cli/railgauge exec --bind sideways -- tests/cli/mpi_plain
 judge_refusal railgauge 1 255 '--bind sideways: .*accepted: rank' "refused by all"
 

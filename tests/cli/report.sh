@@ -48,7 +48,7 @@ expect "a torn last row: the rows before" [ "$(grep -c '^[0-9]' "$out")" -eq 3 ]
 report --out "$work/bw.jsonl/x" "$work/bw.jsonl"
 expect "--out below a file: exit code 3" [ $rc -eq 3 ]
 
-# What is printed gets nowhere: a fault, and one line, whatever prints.
+# Output that cannot be written is a fault with one line, in every command.
 if [ -w /dev/full ]; then
 	for command in "src/cli/railgauge report --no-plot $work/bw.jsonl" \
 		"src/cli/railgauge report --no-plot $work/bw.jsonl $work/bw.jsonl" \

@@ -48,7 +48,7 @@ for figure in 2 6 9 12 13 19; do
 done
 
 # Every command that is listed, made shorter.
-# One of each kind, or with RG_LONG=1 all of them, but not where ranks never yield.
+# An experiment of each kind, with RG_LONG=1 all, except where ranks never yield.
 case $RG_MPI_FLAVOR:${RG_LONG-} in
 openmpi:?*) these=p1- all=16 ;;
 *) these='p1-fig1[38]-pcie ' all=2 ;;

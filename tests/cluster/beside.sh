@@ -28,6 +28,6 @@ for first in soft real; do
 	}
 	cat "$work/node0" "$work/node1"
 done
-# What the kernel's devices do by themselves, they do under the command.
+# The kernel's devices work under the command as they do without it.
 ./softhca -- ./tests/conformance/conformance -d rxe0 --only '*_imm' || failed=1
 exit $failed

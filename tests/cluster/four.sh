@@ -4,7 +4,7 @@
 . "$srcdir/tests/run-lib.sh"
 limit=400
 
-# By its own count, this node's devices have sent more than so many packets each.
+# Each of this node's devices has sent more than so many packets, by its own count.
 sent() {
 	cat "/sys/class/infiniband/$1/ports/1/hw_counters/sent_pkts"
 }

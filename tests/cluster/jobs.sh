@@ -8,7 +8,7 @@ shift
 nodes=$(seq 0 $((VC_NODES - 1)))
 . "$srcdir/tests/cluster/env.sh"
 
-# What a job that failed leaves to look at.
+# Print the outputs of a failed job.
 look() {
 	for node in $nodes; do
 		echo "-- node$node: memory, processes, the kernel's last words"
@@ -17,7 +17,7 @@ look() {
 	done
 }
 
-# Those of check-hw as their user starts them; those of another build, in it.
+# Jobs of check-hw start as their user starts them; jobs of another build start in it.
 job() {
 	case $1 in
 	tests/hw/*) ;;
@@ -45,7 +45,7 @@ ended() {
 	echo "== end $1 $rc $(($(date +%s) - $3)) s"
 }
 
-# A long job of one node goes to node 1, beside what keeps node 0 busy.
+# A long job of one node goes to node 1, while node 0 is busy.
 aside=
 begin_aside() {
 	aside=$1 aside_began=$(date +%s)
@@ -63,7 +63,7 @@ end_aside() {
 	aside=
 }
 
-# One look for what is there, in the first job of each build.
+# The first job of each build looks for devices; later ones use its result.
 for job do
 	case $job in *tests/hw/*) rm -f "${job%/*}/found" ;; esac
 done

@@ -4,8 +4,8 @@
 #	RG_MPICH_BUILD=DIR	a build with MPICH, whose jobs run as well: a part of what depends
 #				on the MPI library, or with RG_LONG=1 the whole
 #
-# One boot of two nodes carries all jobs but one, which has four nodes to itself.  Those of
-# tests/hw are what `make check-hw` runs, by its own script.
+# One boot of two nodes carries all jobs but one, which has four nodes to itself.  `make
+# check-hw` runs the jobs of tests/hw, by its own script.
 . "$srcdir/tests/results.sh"
 here=tests/cluster all=$here/all.log
 # Jobs of another build start elsewhere.

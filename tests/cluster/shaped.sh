@@ -23,8 +23,8 @@ for way in single stripe weighted pull; do
 done
 share=$(share "$work/ledger.jsonl" stripe 1)
 expect "stripe: both carry the same ($share %)" holds "${share:-0} > 49.9 && ${share:-0} < 50.1"
-# What the kernel counted: on both hosts packets left either device, and who had to send
-# something again is known, as a number.
+# Counters of the kernel: on both hosts packets left either device, and the number of packets
+# sent again is known.
 for node in 0 1; do
 	for rail in 0 1; do
 		port=$(tr '{' '\n' <"$work/ledger.jsonl" | sed -n \

@@ -1,5 +1,5 @@
 #!/bin/sh
-# topo.sh - railgauge topo beside the kernel's own devices: where their network interfaces
+# topo.sh - railgauge topo with the kernel's own devices: where their network interfaces
 # are, and a port that goes down.
 . "$srcdir/tests/run-lib.sh"
 

@@ -23,7 +23,7 @@ far() {
 	expect "$*: not below $least us" [ "$(awk -v least="$least" '/^[0-9]/ && $2 < least' "$out" | wc -l)" -eq 0 ]
 }
 
-# One way, as over 1400 miles; with RG_LONG=1 over 8600 miles, too.
+# A way, as over 1400 miles; with RG_LONG=1 over 8600 miles, too.
 for ms in 13 $(long 81.5); do
 	on_all_nodes vc-shape netem delay ${ms}ms limit 20000
 	us=$(echo "$ms" | awk '{ print $1 * 1000 }')

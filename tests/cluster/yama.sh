@@ -84,7 +84,7 @@ for scope in 1 2; do
 done
 conformance ordinary --arena --only '*write*'
 pair root ib_write_lat -F -s 8 -n 500
-# Of this job's own fabric: others may run beside it.
+# Look at this job's own fabric only: other jobs may run at the same time.
 for left in /dev/shm/softhca.*yama*; do
 	[ ! -e "$left" ] || {
 		echo "FAIL: $left is still there"

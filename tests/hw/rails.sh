@@ -1,4 +1,4 @@
-# rails.sh - sourced by the jobs of check-hw, behind run-lib.sh: over which rails.
+# rails.sh - sourced by the jobs of check-hw, after run-lib.sh: the rails to use.
 #
 #	$nodes			how many there are
 #	$first_rail		the first port found on the first node

@@ -46,7 +46,7 @@ export RAILGAUGE_QPS=4 RAILGAUGE_BIND=near RAILGAUGE_MTU=1024
 programs 4 "$([ -n "$all" ] && echo 4 || echo 2)" stripe
 export RAILGAUGE_INTRANODE=rails
 [ -z "$all" ] || programs 4 4 pull,rendezvous=read
-# What MPICH itself does not survive (src/mpi/job/init.c).
+# Calls that MPICH itself does not survive (src/mpi/job/init.c).
 for over in $([ "$RG_MPI_FLAVOR" != mpich ] || echo native stripe); do
 	export RAILGAUGE_OVER=$over
 	launch 4 tests/mpi/late_end

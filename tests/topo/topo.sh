@@ -42,7 +42,7 @@ expect "no rail is near ranks 0 and 1" \
 	grep -q '^no rail is on the package of ranks 0-1: every path' "$out"
 expect "which no way to bind could change" [ "$(grep -c 'by local rank' "$out")" -eq 0 ]
 
-# What hwloc calls OpenFabrics is not always verbs.
+# Some devices that hwloc calls OpenFabrics have no verbs.
 sed 's/name="mlx5_9"/name="cxi0"/' "$machines/far.xml" >"$work/cxi.xml"
 topo --xml "$work/cxi.xml"
 expect "a device without verbs is no rail" [ $rc -eq 0 -a "$(grep -c cxi0 "$out")" -eq 0 ]
