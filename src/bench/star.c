@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static struct bench_job *star_job;	/* for axis_set, which gets a value only */
+static struct bench_job *star_job;	/* an axis gets its value only */
 
 static int slaves(void)
 {

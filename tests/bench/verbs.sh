@@ -109,6 +109,7 @@ passes 7 pt2pt/rg_verbs_reuse --soft ports=2 -m 16K
 expect "rows by buffers" grep -q '^# buffers  *Bandwidth' "$out"
 passes 11 pt2pt/rg_verbs_reuse --soft ports=2 -m 16K --sweep reuse --op send --queue 8
 passes 11 $lat --soft ports=2 -m 4K --sweep reuse --buffer-count 100
+expect "rows by reuse" grep -q '^# reuse  *Avg Latency' "$out"
 # Nothing that is posted from is registered before: a wrong key would be refused.
 for when in cache each; do
 	for op in write $(long send read); do
@@ -124,7 +125,7 @@ for op in send $(more write); do
 	passes 3 pt2pt/rg_verbs_host --soft ports=2 -m 8:32 --op $op
 done
 passes 13 pt2pt/rg_verbs_overhead --soft ports=2 -m 4K -W 8
-expect "rows by reuse" grep -q '^# reuse  *Bandwidth' "$out"
+expect "rows by share" grep -q '^# share  *Bandwidth' "$out"
 expect "... on processors that do the adapter's work" \
 	grep -q "^# verbs: .*; processors that compute do the adapter's work, too$" "$out"
 passes 1 $bw --op send --soft ports=2 -m 4K --transport UD --queue 8
