@@ -24,31 +24,6 @@ struct report {
 	int row_count, error;
 };
 
-static const struct { const char *name, *unit; } metrics[REPORT_METRIC_COUNT] = {
-	[REPORT_LATENCY] = { "latency", "us" },
-	[REPORT_BANDWIDTH] = { "bandwidth", "MB/s" },
-	[REPORT_RATE] = { "rate", "messages/s" },
-	[REPORT_MOPS] = { "operations", "Mop/s" },
-};
-
-const char *report_metric_name(enum report_metric metric)
-{
-	return metrics[metric].name;
-}
-
-const char *report_metric_unit(enum report_metric metric)
-{
-	return metrics[metric].unit;
-}
-
-int report_metric_find(const char *name)
-{
-	for (int i = 0; i < REPORT_METRIC_COUNT; i++)
-		if (strcmp(metrics[i].name, name) == 0)
-			return i;
-	return -1;
-}
-
 json_t *report_string(const char *text)
 {
 	json_t *string = json_string(text);
