@@ -10,7 +10,7 @@ static void allgatherv_run(struct bench *b)
 const struct bench_def bench_def = {
 	.name = "allgatherv",
 	.summary = "MPI_Allgatherv latency",
-	.metric = BENCH_LATENCY,
+	.metric = REPORT_LATENCY,
 	.min_ranks = 2,
 	.lists = true,
 	.sblocks = bench_one,

@@ -9,7 +9,7 @@ static void alltoall_run(struct bench *b)
 const struct bench_def bench_def = {
 	.name = "alltoall",
 	.summary = "MPI_Alltoall latency",
-	.metric = BENCH_LATENCY,
+	.metric = REPORT_LATENCY,
 	.min_ranks = 2,
 	.sblocks = bench_per_rank,
 	.rblocks = bench_per_rank,

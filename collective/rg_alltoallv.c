@@ -10,7 +10,7 @@ static void alltoallv_run(struct bench *b)
 const struct bench_def bench_def = {
 	.name = "alltoallv",
 	.summary = "MPI_Alltoallv latency",
-	.metric = BENCH_LATENCY,
+	.metric = REPORT_LATENCY,
 	.min_ranks = 2,
 	.lists = true,
 	.sblocks = bench_per_rank,

@@ -9,7 +9,7 @@ static void barrier_run(struct bench *b)
 const struct bench_def bench_def = {
 	.name = "barrier",
 	.summary = "MPI_Barrier latency",
-	.metric = BENCH_LATENCY,
+	.metric = REPORT_LATENCY,
 	.min_ranks = 2,
 	.run = barrier_run,
 	.sizes = "0",

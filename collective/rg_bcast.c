@@ -19,7 +19,7 @@ static struct bench_origin bcast_expect(const struct bench *b, int block)
 const struct bench_def bench_def = {
 	.name = "bcast",
 	.summary = "MPI_Bcast latency",
-	.metric = BENCH_LATENCY,
+	.metric = REPORT_LATENCY,
 	.min_ranks = 2,
 	.sblocks = bench_one_at_root,
 	.rblocks = bcast_rblocks,

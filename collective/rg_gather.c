@@ -9,7 +9,7 @@ static void gather_run(struct bench *b)
 const struct bench_def bench_def = {
 	.name = "gather",
 	.summary = "MPI_Gather latency",
-	.metric = BENCH_LATENCY,
+	.metric = REPORT_LATENCY,
 	.min_ranks = 2,
 	.sblocks = bench_one,
 	.rblocks = bench_per_rank_at_root,

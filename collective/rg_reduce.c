@@ -9,7 +9,7 @@ static void reduce_run(struct bench *b)
 const struct bench_def bench_def = {
 	.name = "reduce",
 	.summary = "MPI_Reduce latency",
-	.metric = BENCH_LATENCY,
+	.metric = REPORT_LATENCY,
 	.min_ranks = 2,
 	.unit = 4,
 	.sblocks = bench_one,

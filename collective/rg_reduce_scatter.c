@@ -14,7 +14,7 @@ static struct bench_origin reduce_scatter_expect(const struct bench *b, int bloc
 const struct bench_def bench_def = {
 	.name = "reduce_scatter",
 	.summary = "MPI_Reduce_scatter latency",
-	.metric = BENCH_LATENCY,
+	.metric = REPORT_LATENCY,
 	.min_ranks = 2,
 	.unit = 4,
 	.lists = true,

@@ -14,7 +14,7 @@ static struct bench_origin scatter_expect(const struct bench *b, int block)
 const struct bench_def bench_def = {
 	.name = "scatter",
 	.summary = "MPI_Scatter latency",
-	.metric = BENCH_LATENCY,
+	.metric = REPORT_LATENCY,
 	.min_ranks = 2,
 	.sblocks = bench_per_rank_at_root,
 	.rblocks = bench_one,

@@ -18,7 +18,7 @@ static void bibw_run(struct bench *b)
 const struct bench_def bench_def = {
 	.name = "bibw",
 	.summary = "Bi-directional bandwidth",
-	.metric = BENCH_BANDWIDTH,
+	.metric = REPORT_BANDWIDTH,
 	.layout = BENCH_PAIRS,
 	.min_ranks = 2,
 	.messages = bench_two_windows,

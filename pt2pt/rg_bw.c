@@ -4,7 +4,7 @@
 const struct bench_def bench_def = {
 	.name = "bw",
 	.summary = "Uni-directional bandwidth",
-	.metric = BENCH_BANDWIDTH,
+	.metric = REPORT_BANDWIDTH,
 	.layout = BENCH_PAIRS,
 	.min_ranks = 2,
 	.messages = bench_window,

@@ -17,7 +17,7 @@ static void latency_run(struct bench *b)
 const struct bench_def bench_def = {
 	.name = "latency",
 	.summary = "One-way latency",
-	.metric = BENCH_LATENCY,
+	.metric = REPORT_LATENCY,
 	.layout = BENCH_PAIRS,
 	.min_ranks = 2,
 	.messages = bench_two,

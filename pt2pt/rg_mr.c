@@ -4,7 +4,7 @@
 const struct bench_def bench_def = {
 	.name = "mr",
 	.summary = "Message rate",
-	.metric = BENCH_RATE,
+	.metric = REPORT_RATE,
 	.layout = BENCH_PAIRS,
 	.min_ranks = 2,
 	.messages = bench_window,

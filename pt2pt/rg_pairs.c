@@ -4,7 +4,7 @@
 const struct bench_def bench_def = {
 	.name = "pairs",
 	.summary = "Bandwidth of every pair of nodes, each rail alone",
-	.metric = BENCH_BANDWIDTH,
+	.metric = REPORT_BANDWIDTH,
 	.layout = BENCH_TOURNAMENT,
 	.min_ranks = 2,
 	.messages = bench_window,

@@ -24,7 +24,7 @@ const struct bench_def bench_def = {
 		 "quickest sample.\n"
 		 "A sample is a window of messages in each direction,\n"
 		 "or with --queue half of the queue, of all pairs together.",
-	.metric = BENCH_BANDWIDTH,
+	.metric = REPORT_BANDWIDTH,
 	.axis = vbench_axis,
 	.messages = bibw_messages,
 	.run = vbench_run,

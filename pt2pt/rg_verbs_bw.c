@@ -18,7 +18,7 @@ const struct bench_def bench_def = {
 		 "quickest sample.\n"
 		 "A sample is a window of messages and its reply, or with --queue half of the\n"
 		 "queue, of all pairs together.",
-	.metric = BENCH_BANDWIDTH,
+	.metric = REPORT_BANDWIDTH,
 	.axis = vbench_axis,
 	.messages = vbench_group,
 	.run = vbench_run,

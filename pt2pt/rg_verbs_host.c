@@ -13,7 +13,7 @@ const struct bench_def bench_def = {
 	.summary = "Host overhead of queue pairs",
 	.about = "The host overhead is the time in the calls that post a message, find a message\n"
 		 "and take a completion, without the time until the message arrives.",
-	.metric = BENCH_LATENCY,
+	.metric = REPORT_LATENCY,
 	.quantity = "CPU time",
 	.prepare = vbench_host_prepare,
 	.run = vbench_host_run,

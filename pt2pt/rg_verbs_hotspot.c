@@ -27,7 +27,7 @@ const struct bench_def bench_def = {
 		 "row by the time of a sample.  A sample is a window of messages to, or from, each\n"
 		 "slave and the window's reply.  Each rank of one host is a virtual node unless\n"
 		 "--nodes is given.",
-	.metric = BENCH_BANDWIDTH,
+	.metric = REPORT_BANDWIDTH,
 	.axis = bench_slaves,
 	.messages = hotspot_messages,
 	.run = vbench_run,

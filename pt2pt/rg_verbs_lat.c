@@ -19,7 +19,7 @@ const struct bench_def bench_def = {
 	VBENCH_DEF,
 	.name = "verbs_lat",
 	.summary = "Latency of queue pairs",
-	.metric = BENCH_LATENCY,
+	.metric = REPORT_LATENCY,
 	.axis = vbench_axis,
 	.apart = vbench_apart,
 	.messages = lat_messages,

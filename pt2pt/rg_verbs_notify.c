@@ -30,7 +30,7 @@ const struct bench_def bench_def = {
 	VBENCH_DEF,
 	.name = "verbs_notify",
 	.summary = "Latency of queue pairs by completion notification",
-	.metric = BENCH_LATENCY,
+	.metric = REPORT_LATENCY,
 	.unit = 1,			/* the receiver polls the last byte */
 	.variants = notify_variants,
 	.messages = bench_two,

@@ -25,7 +25,7 @@ const struct bench_def bench_def = {
 	VBENCH_DEF,
 	.name = "verbs_overhead",
 	.summary = "Bandwidth of queue pairs against computation",
-	.metric = BENCH_BANDWIDTH,
+	.metric = REPORT_BANDWIDTH,
 	.axis = overhead_axis,
 	.messages = vbench_group,
 	.run = vbench_compute_run,

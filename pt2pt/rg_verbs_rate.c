@@ -13,7 +13,7 @@ const struct bench_def bench_def = {
 	VBENCH_DEF,
 	.name = "verbs_rate",
 	.summary = "Message rate of queue pairs",
-	.metric = BENCH_RATE,
+	.metric = REPORT_RATE,
 	.axis = vbench_axis,
 	.messages = vbench_group,
 	.run = vbench_run,

@@ -16,7 +16,7 @@ const struct bench_def bench_def = {
 	VBENCH_DEF,
 	.name = "verbs_reuse",
 	.summary = "Bandwidth of queue pairs by reuse of buffers",
-	.metric = BENCH_BANDWIDTH,
+	.metric = REPORT_BANDWIDTH,
 	.axis = vbench_axis,
 	.messages = vbench_group,
 	.run = vbench_run,

@@ -39,14 +39,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "report/metric.h"
 #include "util/opt.h"
-
-enum bench_metric {
-	BENCH_LATENCY,		/* us: time of a sample / messages */
-	BENCH_BANDWIDTH,	/* MB/s: messages * count / time, all pairs together */
-	BENCH_RATE,		/* messages / second, all pairs together */
-	BENCH_MOPS,		/* BENCH_APP: operations / 1e6 / time of the slowest rank */
-};
 
 enum bench_layout { BENCH_ALL, BENCH_PAIRS, BENCH_STAR, BENCH_TOURNAMENT, BENCH_APP };
 
@@ -225,8 +219,8 @@ int bench_check_path(const char *text, char *why, size_t why_size);
 struct bench_def {
 	const char *name;		/* "bw" in rg_bw.c */
 	const char *summary;		/* "Uni-directional bandwidth": heading, title, --help */
-	enum bench_metric metric;
-	const char *quantity;		/* BENCH_LATENCY of another time: "CPU time" */
+	enum report_metric metric;
+	const char *quantity;		/* REPORT_LATENCY of another time: "CPU time" */
 	enum bench_layout layout;
 	int min_ranks;
 	int unit;			/* bytes; sizes are multiples of it; 0: 1 */

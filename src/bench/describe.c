@@ -131,7 +131,7 @@ static void way_line(const struct bench_job *job, const struct bench_column *way
 
 static bool has_window(const struct bench_job *job)
 {
-	return job->def->metric != BENCH_LATENCY && job->def->layout != BENCH_ALL &&
+	return job->def->metric != REPORT_LATENCY && job->def->layout != BENCH_ALL &&
 	       !app_is(job) && !job->def->carrier;
 }
 
@@ -189,7 +189,7 @@ static json_t *notes(const struct bench_job *job)
 		job->def->carrier->describe(text, sizeof(text));
 		add_line(lines, "verbs: %s%s", text,
 			 job->def->layout == BENCH_STAR ? "; values are the master's" :
-			 job->pair_count > 1 && job->def->metric != BENCH_LATENCY ?
+			 job->pair_count > 1 && job->def->metric != REPORT_LATENCY ?
 			 "; values are sums over all pairs" : "");
 	}
 	if (has_window(job))

@@ -21,18 +21,13 @@
 #include <string.h>
 #include <unistd.h>
 
-_Static_assert((int)BENCH_LATENCY == (int)REPORT_LATENCY &&
-	       (int)BENCH_BANDWIDTH == (int)REPORT_BANDWIDTH &&
-	       (int)BENCH_RATE == (int)REPORT_RATE && (int)BENCH_MOPS == (int)REPORT_MOPS,
-	       "a metric of bench.h is one of report.h");
-
 /* Rank 0 opens the outputs; all ranks get its exit code. */
 static int outputs_open(struct bench_job *job)
 {
 	static const char *names[REPORT_WAYS_MAX];	/* the report keeps it */
 	struct report_table table = {
 		.text = stdout, .json_path = job->opt.json, .program = rg_program(),
-		.title = job->def->summary, .metric = (enum report_metric)job->def->metric,
+		.title = job->def->summary, .metric = job->def->metric,
 		.quantity = job->def->quantity, .ways = names, .way_count = job->way_count,
 		.validate = job->opt.validate && job->def->expect, .full = job->opt.full,
 		.percentiles = job->percentile, .percentile_count = job->percentile_count,

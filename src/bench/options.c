@@ -145,7 +145,7 @@ static struct bench_counts counts_default(const struct bench_def *def, bool smal
 
 	if (given->iterations)
 		return *given;
-	if (def->metric == BENCH_LATENCY)
+	if (def->metric == REPORT_LATENCY)
 		return small ? (struct bench_counts){ 10000, 200 } :
 			       (struct bench_counts){ 1000, 10 };
 	return small ? (struct bench_counts){ 100, 10 } : (struct bench_counts){ 20, 2 };
@@ -236,7 +236,7 @@ static void rows_complete(const struct bench_def *def)
 {
 	static char help[2][96];
 	struct bench_counts small = counts_default(def, true), large = counts_default(def, false);
-	bool latency = def->metric == BENCH_LATENCY;
+	bool latency = def->metric == REPORT_LATENCY;
 
 	row_named("over")->choices = railmpi_ways();
 	row_named("sizes")->standard = def->sizes ? def->sizes :

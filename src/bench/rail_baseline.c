@@ -66,7 +66,7 @@ static const char *why_not(const struct bench_job *job)
 	bool all = false;
 
 	if (!job->opt.ledger || job->axis || job->def->layout != BENCH_PAIRS ||
-	    job->def->metric != BENCH_BANDWIDTH || job->common_rails < 2)
+	    job->def->metric != REPORT_BANDWIDTH || job->common_rails < 2)
 		return "";
 	for (int w = 0; w < job->way_count; w++)
 		all = all || job->way[w].uses_all;

@@ -132,9 +132,9 @@ static double unit_factor(const struct bench_job *job)
 	int pairs = job->def->layout == BENCH_PAIRS ? job->pair_count : 1;
 
 	switch (job->def->metric) {
-	case BENCH_LATENCY:
+	case REPORT_LATENCY:
 		return messages * 1e3;
-	case BENCH_BANDWIDTH:
+	case REPORT_BANDWIDTH:
 		return (double)messages * pairs * job->b.count * 1e9 / 1e6;
 	default:
 		return (double)messages * pairs * 1e9;
@@ -145,7 +145,7 @@ static double value(const void *user, double ns)
 {
 	const struct bench_job *job = user;
 
-	if (job->def->metric == BENCH_LATENCY)
+	if (job->def->metric == REPORT_LATENCY)
 		return ns / unit_factor(job);
 	return unit_factor(job) / (ns < 1 ? 1 : ns);	/* NaN stays NaN */
 }
@@ -155,7 +155,7 @@ static struct report_row row_of(const struct bench_job *job, const struct pool *
 	const struct stats_samples samples = {p->ns, p->count};
 	struct report_row row = {0};
 
-	stats_summarise(&samples, job->def->metric != BENCH_LATENCY, value, job, row.stat);
+	stats_summarise(&samples, job->def->metric != REPORT_LATENCY, value, job, row.stat);
 	for (int i = 0; i < job->percentile_count; i++)
 		row.percentile[i] = value(job, stats_percentile(p->ns, p->count,
 								job->percentile[i] / 100));
@@ -167,7 +167,7 @@ static struct report_row row_of(const struct bench_job *job, const struct pool *
 /* Add to a row the difference of its mean from the first variant's, of the same size. */
 static void added_record(struct bench_job *job, int w, const struct report_row *row, json_t *extra)
 {
-	if (!job->def->variants || job->def->metric != BENCH_LATENCY)
+	if (!job->def->variants || job->def->metric != REPORT_LATENCY)
 		return;
 	job->mean[w] = row->stat[STATS_MEAN];
 	if (w)
@@ -178,7 +178,7 @@ static void added_tell(struct bench_job *job, uint64_t bytes)
 {
 	char text[512] = "";
 
-	if (!job->report || !job->def->variants || job->def->metric != BENCH_LATENCY)
+	if (!job->report || !job->def->variants || job->def->metric != REPORT_LATENCY)
 		return;
 	for (int w = 1; w < job->way_count; w++)
 		rg_text_add(text, sizeof(text), "%s%s %.4f us", w > 1 ? ", " : "",
@@ -201,7 +201,7 @@ static int row_write(struct bench_job *job, int w, uint64_t bytes, struct pool *
 	for (int s = 0; s < series; s++)
 		samples_file_add(job, job->way[w].name, bytes, pool->ns + (size_t)s * m->done,
 				 m->done, s);
-	if (job->def->metric != BENCH_LATENCY)
+	if (job->def->metric != REPORT_LATENCY)
 		aggregate(pool, series, &job->batches[w]);
 	stats_sort(pool->ns, pool->count);
 	row = row_of(job, pool);

@@ -3,10 +3,10 @@
 #define REPORT_METRIC_H
 
 enum report_metric {
-	REPORT_LATENCY,		/* us, lower is better */
-	REPORT_BANDWIDTH,	/* MB/s, MB = 10^6 */
-	REPORT_RATE,		/* messages per second */
-	REPORT_MOPS,		/* millions of operations per second, of a program as a whole */
+	REPORT_LATENCY,		/* us, lower is better: time of a sample / messages */
+	REPORT_BANDWIDTH,	/* MB/s, MB = 10^6: bytes of all pairs together / time */
+	REPORT_RATE,		/* messages per second, of all pairs together */
+	REPORT_MOPS,		/* operations / 10^6 / time of the slowest rank of a program */
 };
 enum { REPORT_METRIC_COUNT = 4 };
 

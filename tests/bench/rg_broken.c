@@ -89,7 +89,7 @@ static void broken_run(struct bench *b)
 const struct bench_def bench_def = {
 	.name = "broken",
 	.summary = "Damage on purpose",
-	.metric = BENCH_LATENCY,
+	.metric = REPORT_LATENCY,
 	.layout = BENCH_PAIRS,
 	.min_ranks = 2,
 	.messages = bench_window,

@@ -34,9 +34,9 @@ const struct bench_def bench_def = {
 	.name = "clockwork",
 	.summary = "Known times",
 #ifdef CLOCKWORK_RATE
-	.metric = BENCH_BANDWIDTH,
+	.metric = REPORT_BANDWIDTH,
 #else
-	.metric = BENCH_LATENCY,
+	.metric = REPORT_LATENCY,
 #endif
 	.layout = BENCH_PAIRS,
 	.min_ranks = 2,

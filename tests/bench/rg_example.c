@@ -15,7 +15,7 @@ static struct bench_origin alltoall_expect(const struct bench *b, int block)
 const struct bench_def bench_def = {
 	.name = "example",
 	.summary = "MPI_Alltoall latency",
-	.metric = BENCH_LATENCY,
+	.metric = REPORT_LATENCY,
 	.min_ranks = 2,
 	.sblocks = bench_per_rank,
 	.rblocks = bench_per_rank,

@@ -36,7 +36,7 @@ static void limp_run(struct bench *b)
 const struct bench_def bench_def = {
 	.name = "limp",
 	.summary = "A matrix of known times",
-	.metric = BENCH_BANDWIDTH,
+	.metric = REPORT_BANDWIDTH,
 	.layout = BENCH_TOURNAMENT,
 	.min_ranks = 2,
 	.run = limp_run,
