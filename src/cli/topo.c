@@ -241,18 +241,6 @@ static void rails_number(struct topo_report *r)
 		rails_assume(r);
 }
 
-enum topo_path topo_rail_path(const struct topo_report *r, int a, int b)
-{
-	enum topo_path path = topo_path(r->topo, &r->rail[a].spot, &r->rail[b].spot);
-
-	if (a == b)
-		return TOPO_SELF;
-	if (path != TOPO_SELF)
-		return path;
-	/* Two ports of one adapter. */
-	return *r->rail[a].spot.pci ? TOPO_PIX : TOPO_UNKNOWN;
-}
-
 /* Devices of rails by number, and their indices in r->rail. */
 static int rails_used(const struct topo_report *r, const char *device[], int index[])
 {

@@ -26,7 +26,7 @@
 
 #include "util/err.h"
 #include "report/report.h"
-#include "cli/topo.h"
+#include "cli/topo_path.h"
 #include "cli/topo_json.h"
 #include "cli/topo_warn.h"
 

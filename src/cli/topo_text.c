@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "util/err.h"
-#include "cli/topo.h"
+#include "cli/topo_path.h"
 #include "cli/topo_text.h"
 #include "util/units.h"
 
