@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "util/clock.h"
+#include "util/text.h"
 
 enum { BATCH_TAG = 12, NAP_NS = 1000000 };
 
@@ -317,6 +318,14 @@ bool vb_end(struct bench *b, struct bench_arrivals *out)
 	return right;
 }
 
+static void describe(char *text, size_t size)
+{
+	vb_describe(text, size);
+	if (bench_def.run == vbench_compute_run && vb.rails &&
+	    vb.rail[0].port->kind == VRB_SOFTHCA)
+		rg_text_add(text, size, "; processors that compute do the adapter's work, too");
+}
+
 const struct bench_carrier vbench_carrier = {
 	.options = (const char *const []){ "rails", "soft", "nodes", "gid-index", "mtu", "sl",
 					   "tclass", "pkey", NULL },
@@ -337,5 +346,5 @@ const struct bench_carrier vbench_carrier = {
 	.end = vb_end,
 	.close = vb_close,
 	.ledger = vb_ledger,
-	.describe = vb_describe,
+	.describe = describe,
 };

@@ -1,6 +1,6 @@
 /* ends.c - adapters, queue pairs and registrations of this rank, and their connection. */
 #include "vbench/ends.h"
-#include "vbench/messages.h"
+#include "vbench/die.h"
 #include "vbench/options.h"
 #include "vbench/register.h"
 
@@ -23,7 +23,6 @@ enum {
 	CLOSE_NS = 1000000000,
 };
 
-struct vb vb;
 static unsigned char *aside;		/* ASIDE_BYTES; NULL: not needed */
 
 /* ---- Depths ------------------------------------------------------------------------- */

@@ -7,6 +7,7 @@
  *	messages.c	groups: posted, complete, arrived
  *	compute.c	computation while messages are under way
  *	host.c		time in calls, without waiting
+ *	die.c		the end of a job that cannot go on
  *	batch.c		before and after a batch of runs: receives, lost messages, the ledger
  */
 #ifndef VBENCH_LANES_H

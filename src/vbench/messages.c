@@ -6,6 +6,7 @@
  * one.
  */
 #include "vbench/messages.h"
+#include "vbench/die.h"
 #include "vbench/options.h"
 #include "vbench/register.h"
 
@@ -29,16 +30,6 @@ enum {
 
 /* The first message of a group may be as late as a sender that waits for a lost reply. */
 #define FIRST_WAIT_NS (REPLY_WAIT_NS + LOSS_WAIT_NS)
-
-void vb_die(const char *what, int rc)
-{
-	int rank;
-
-	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-	rg_set_quiet(false);
-	rg_error("rank %d: %s: %s", rank, what, strerror(rc < 0 ? -rc : rc));
-	MPI_Abort(MPI_COMM_WORLD, RG_EXIT_FAULT);
-}
 
 /* ---- Waiting ---------------------------------------------------------------------------- */
 

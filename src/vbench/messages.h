@@ -4,8 +4,6 @@
 
 #include "vbench/lanes.h"
 
-/* Ends the job after one line. */
-void vb_die(const char *what, int rc);
 /* Ask for the next event. */
 void vb_arm(struct vrb_cq *cq);
 /* Make the requests that vbench_post posts on this lane. */

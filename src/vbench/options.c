@@ -381,9 +381,6 @@ void vb_describe(char *text, size_t size)
 	else
 		rg_text_add(text, size, ", window of %d messages%s", vb.window,
 			    vb_has_replies() ? " and a reply" : "");
-	if (bench_def.run == vbench_compute_run && vb.rails &&
-	    vb.rail[0].port->kind == VRB_SOFTHCA)
-		rg_text_add(text, size, "; processors that compute do the adapter's work, too");
 }
 
 struct bench_origin vbench_expect(const struct bench *b, int block)

@@ -5,7 +5,7 @@
  * cache, so that it never becomes stale and needs no watch of memory.
  */
 #include "vbench/register.h"
-#include "vbench/messages.h"
+#include "vbench/die.h"
 
 #include <errno.h>
 #include <stdlib.h>

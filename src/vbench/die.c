@@ -1,0 +1,17 @@
+/* die.c - the end of a job that cannot go on. */
+#include "vbench/die.h"
+
+#include <mpi.h>
+#include <string.h>
+
+#include "util/err.h"
+
+void vb_die(const char *what, int rc)
+{
+	int rank;
+
+	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+	rg_set_quiet(false);
+	rg_error("rank %d: %s: %s", rank, what, strerror(rc < 0 ? -rc : rc));
+	MPI_Abort(MPI_COMM_WORLD, RG_EXIT_FAULT);
+}

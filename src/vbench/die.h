@@ -1,0 +1,8 @@
+/* die.h - the end of a job that cannot go on. */
+#ifndef VBENCH_DIE_H
+#define VBENCH_DIE_H
+
+/* Ends the job after one line. */
+void vb_die(const char *what, int rc);
+
+#endif
