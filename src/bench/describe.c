@@ -239,7 +239,7 @@ static json_t *options(const struct bench_job *job)
 	json_t *all = json_object();
 
 	for (int t = 0; t < job->table_count; t++)
-		for (const struct opt *row = job->table[t].rows; row->name; row++) {
+		opt_each(row, &job->table[t]) {
 			const struct opt_table *table = &job->table[t];
 			char text[1024];
 			json_t *value = report_string(opt_text(table, row, text, sizeof(text)));

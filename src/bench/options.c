@@ -36,6 +36,10 @@ static const struct opt_choice buffers[] = {
 
 /* Rows that options_parse completes from bench_def are marked. */
 static struct opt rows[] = {
+	/* The first row is that of programs that are timed as a whole; all others have the rest. */
+	{ .name = "runs", .type = OPT_COUNT, AT(runs), .arg = "N", .standard = "1", .min = 1,
+	  .max = 1000,
+	  .help = "turns of each way; the turn of median time is printed in full" },
 	{ .name = "over", .type = OPT_CHOICES, AT(over), .arg = "LIST",		/* choices */
 	  .help = "ways to compare; default: stripe with two or more rails, else single" },
 	{ .name = "sizes", .letter = 'm', .type = OPT_SIZES, AT(sizes), .arg = "MIN:MAX", /* all */
@@ -78,25 +82,15 @@ static struct opt rows[] = {
 	{ .name = NULL },
 };
 
-/* Programs of BENCH_APP have no sizes, windows and samples: these, and a row of their own. */
-static const char *const app_names[] = { "over", "json", "ledger", "experiment" };
-enum { APP_NAMES = sizeof(app_names) / sizeof(app_names[0]) };
-static struct opt app_rows[APP_NAMES + 2] = {
-	{ .name = "runs", .type = OPT_COUNT, AT(runs), .arg = "N", .standard = "1", .min = 1,
-	  .max = 1000,
-	  .help = "turns of each way; the turn of median time is printed in full" },
-};
-
-/* A carrier's part of the transport's options and ways. */
-static struct opt carried_rows[OPT_ROWS_MAX];
-static struct opt_choice carried_ways[RAILMPI_WAYS_MAX + 1];
-
+/* Programs that are timed as a whole have no sizes, windows and samples. */
+static const char *const app_rows[] = { "runs", "over", "json", "ledger", "experiment", NULL };
 /* Calibration has a way of its own and no rows of samples. */
-static const char *const tune_names[] = {
-	"over", "sizes", "iterations", "warmup", "buffers", "time-cap",
+static const char *const tune_rows[] = {
+	"over", "sizes", "iterations", "warmup", "buffers", "time-cap", NULL,
 };
-enum { TUNE_NAMES = sizeof(tune_names) / sizeof(tune_names[0]) };
-static struct opt tune_rows[TUNE_NAMES + 1];
+
+/* A carrier's part of the transport's ways. */
+static struct opt_choice carried_ways[RAILMPI_WAYS_MAX + 1];
 
 static unsigned char origin[3][OPT_ROWS_MAX];
 
@@ -187,14 +181,6 @@ static struct opt *row_named(const char *name)
 	return row;
 }
 
-static bool is_named(const char *const *names, const char *name)
-{
-	for (; *names; names++)
-		if (strcmp(*names, name) == 0)
-			return true;
-	return false;
-}
-
 /* The ways that --over takes; "single" covers each "single:N". */
 static const struct opt_choice *ways_of(const struct bench_carrier *carrier)
 {
@@ -210,18 +196,6 @@ static const struct opt_choice *ways_of(const struct bench_carrier *carrier)
 			carried_ways[n++].help = way->help;
 		}
 	return carried_ways;
-}
-
-static const struct opt *transport_rows(const struct bench_carrier *carrier)
-{
-	int n = 0;
-
-	if (!carrier)
-		return railmpi_options();
-	for (const struct opt *row = railmpi_options(); row->name; row++)
-		if (is_named(carrier->options, row->name))
-			carried_rows[n++] = *row;
-	return carried_rows;
 }
 
 static void carrier_complete(const struct bench_carrier *carrier)
@@ -253,12 +227,11 @@ static void rows_complete(const struct bench_def *def)
 		row_named("time-cap")->standard = def->time_cap;
 	if (def->carrier)
 		carrier_complete(def->carrier);
-	for (int i = 0; i < APP_NAMES; i++)
-		app_rows[i + 1] = *row_named(app_names[i]);
-	for (int i = 0; i < TUNE_NAMES; i++)
-		tune_rows[i] = *row_named(tune_names[i]);
-	tune_rows[0].arg = "WAY";
-	tune_rows[0].help = "the way to measure; default: stripe with two or more rails, else single";
+	if (def->tune) {
+		row_named("over")->arg = "WAY";
+		row_named("over")->help =
+			"the way to measure; default: stripe with two or more rails, else single";
+	}
 }
 
 static int tables_build(struct bench_job *job)
@@ -271,11 +244,18 @@ static int tables_build(struct bench_job *job)
 		return -EINVAL;
 	}
 	rows_complete(def);
-	job->table[0] = (struct opt_table){ "Measurement", app_is(job) ? app_rows :
-					    def->tune ? tune_rows : rows, &job->opt, origin[0] };
-	job->table[1] = (struct opt_table){ "Transport", transport_rows(def->carrier), values,
-					    origin[1] };
-	job->table[2] = (struct opt_table){ "Program", def->options, def->values, origin[2] };
+	job->table[0] = (struct opt_table){
+		.title = "Measurement", .rows = app_is(job) ? rows : rows + 1, .values = &job->opt,
+		.origin = origin[0], .only = app_is(job) ? app_rows : def->tune ? tune_rows : NULL,
+	};
+	job->table[1] = (struct opt_table){
+		.title = "Transport", .rows = railmpi_options(), .values = values,
+		.origin = origin[1], .only = def->carrier ? def->carrier->options : NULL,
+	};
+	job->table[2] = (struct opt_table){
+		.title = "Program", .rows = def->options, .values = def->values,
+		.origin = origin[2],
+	};
 	job->table_count = def->options ? 3 : 2;
 	return 0;
 }
@@ -302,7 +282,7 @@ static int over_check(const struct bench_job *job)
 	    (over->count == 1 && over->item[0] != RAILMPI_NATIVE))
 		return 0;
 	rg_error("--over %s: makes no table (accepted: one way, not native)",
-		 opt_text(&job->table[0], &tune_rows[0], text, sizeof(text)));
+		 opt_text(&job->table[0], row_named("over"), text, sizeof(text)));
 	return -EINVAL;
 }
 

@@ -14,7 +14,7 @@ const struct opt *options_find(const struct bench_job *job, const char *name,
 			       const struct opt_table **table)
 {
 	for (int i = 0; i < job->table_count; i++)
-		for (const struct opt *row = job->table[i].rows; row->name; row++)
+		opt_each(row, &job->table[i])
 			if (opt_is_named(row, name)) {
 				*table = &job->table[i];
 				return row;
@@ -37,7 +37,7 @@ static bool is_for_all(const struct opt *row)
 static const struct opt *row_at(const struct bench_job *job, int n, char *text, size_t size)
 {
 	for (int i = 0; i < job->table_count; i++)
-		for (const struct opt *row = job->table[i].rows; row->name; row++)
+		opt_each(row, &job->table[i])
 			if (n-- == 0) {
 				opt_text(&job->table[i], row, text, size);
 				return row;
@@ -87,7 +87,7 @@ int options_to_transport(const struct bench_job *job)
 		rg_error("%s", why);
 		return -EINVAL;
 	}
-	for (const struct opt *row = t->rows; row->name; row++) {
+	opt_each(row, t) {
 		opt_text(t, row, text, sizeof(text));
 		if (!(row->carry & OPT_JOB) || !*text)
 			continue;
@@ -105,7 +105,7 @@ void options_of_communicator(const struct bench_job *job, char *text, size_t siz
 	char value[256];
 
 	*text = '\0';
-	for (const struct opt *row = t->rows; row->name; row++)
+	opt_each(row, t)
 		if (row->carry & OPT_COMM && *opt_text(t, row, value, sizeof(value)))
 			rg_text_add(text, size, ",%s=%s", row->name,
 				 value);

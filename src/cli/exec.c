@@ -36,7 +36,7 @@ static const struct opt rows[] = {
 /* Export the values of the command line; the program gets defaults and the environment anyway. */
 static int table_export(const struct opt_table *t)
 {
-	for (const struct opt *row = t->rows; row->name; row++) {
+	opt_each(row, t) {
 		char name[64], text[1024];
 
 		if (t->origin[row - t->rows] != OPT_FROM_COMMAND_LINE)

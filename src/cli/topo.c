@@ -360,7 +360,7 @@ static int report_save(struct topo_report *r, const char *path)
  */
 static bool is_on_line(const struct opt_table *t, const char *name)
 {
-	for (const struct opt *row = t->rows; row->name; row++)
+	opt_each(row, t)
 		if (!strcmp(row->name, name))
 			return t->origin[row - t->rows] == OPT_FROM_COMMAND_LINE;
 	return false;

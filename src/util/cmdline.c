@@ -26,7 +26,7 @@ static int cmdline_row_count(const struct opt_program *p)
 	int count = 0;
 
 	for (int i = 0; i < p->table_count; i++)
-		for (const struct opt *row = p->tables[i].rows; row->name; row++)
+		opt_each(row, &p->tables[i])
 			count++;
 	return count;
 }
@@ -35,7 +35,7 @@ static const struct opt *cmdline_row(const struct opt_program *p, int index,
 				     const struct opt_table **table)
 {
 	for (int i = 0; i < p->table_count; i++)
-		for (const struct opt *row = p->tables[i].rows; row->name; row++)
+		opt_each(row, &p->tables[i])
 			if (index-- == 0) {
 				*table = &p->tables[i];
 				return row;
@@ -365,14 +365,14 @@ void opt_help(const struct opt_program *p, FILE *out)
 		p->operands ? p->operands : "", p->summary);
 	for (int i = 0; i < p->table_count; i++) {
 		fprintf(out, "\n%s options:\n", p->tables[i].title);
-		for (const struct opt *row = p->tables[i].rows; row->name; row++)
+		opt_each(row, &p->tables[i])
 			help_row(out, row);
 	}
 	fprintf(out, "\nOther options:\n");
 	for (size_t i = 0; i < sizeof(last) / sizeof(last[0]); i++)
 		help_row(out, &last[i]);
 	if (p->table_count) {
-		const struct opt *row = p->tables[p->table_count - 1].rows;
+		const struct opt *row = opt_next(&p->tables[p->table_count - 1], NULL);
 		char name[64];
 
 		fprintf(out, "\nEvery option can also be set in the environment, --%s as\n%s; the "

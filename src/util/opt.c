@@ -192,6 +192,23 @@ static const char *set_value(const struct opt *row, const char *text, void *valu
 
 /* ---- Rows ---------------------------------------------------------------------- */
 
+static bool row_is_in_use(const struct opt_table *t, const struct opt *row)
+{
+	const char *const *name = t->only;
+
+	while (name && *name && strcmp(*name, row->name))
+		name++;
+	return !name || *name;
+}
+
+const struct opt *opt_next(const struct opt_table *t, const struct opt *row)
+{
+	row = row ? row + 1 : t->rows;
+	while (row->name && !row_is_in_use(t, row))
+		row++;
+	return row->name ? row : NULL;
+}
+
 /* `label` is the user's text for it: "--threshold 0", "RAILGAUGE_THRESHOLD=0". */
 static int row_set(const struct opt_table *t, const struct opt *row, const char *text,
 		   enum opt_origin origin, const char *label, char *why, size_t why_size)
@@ -235,7 +252,7 @@ void *opt_values_alloc(const struct opt *rows)
 
 int opt_defaults(const struct opt_table *t)
 {
-	for (const struct opt *row = t->rows; row->name; row++) {
+	opt_each(row, t) {
 		char why[OPT_WHY_BYTES], label[64];
 
 		memset((char *)t->values + row->offset, 0,
@@ -285,7 +302,7 @@ int opt_from_environment(const struct opt_table *t)
 
 	if (rc)
 		return rc;
-	for (const struct opt *row = t->rows; row->name; row++) {
+	opt_each(row, t) {
 		char why[OPT_WHY_BYTES], name[64], label[192];
 		const char *text = variable_value(row, name, sizeof(name));
 
@@ -303,7 +320,7 @@ int opt_from_environment(const struct opt_table *t)
 int opt_set(const struct opt_table *t, const char *name, const char *text,
 	    enum opt_origin origin, char *why, size_t why_size)
 {
-	for (const struct opt *row = t->rows; row->name; row++) {
+	opt_each(row, t) {
 		char label[192];
 
 		if (!opt_is_named(row, name))

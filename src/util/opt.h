@@ -89,7 +89,13 @@ struct opt_table {
 	const struct opt *rows;		/* ends with a NULL name */
 	void *values;
 	unsigned char *origin;		/* enum opt_origin of each row; the caller's or NULL */
+	const char *const *only;	/* names of the rows in use, then NULL; NULL: all rows */
 };
+
+/* The row in use after `row`, or the first after NULL; NULL: no more. */
+const struct opt *opt_next(const struct opt_table *t, const struct opt *row);
+#define opt_each(row, t) \
+	for (const struct opt *row = opt_next(t, NULL); row; row = opt_next(t, row))
 
 enum opt_origin {
 	OPT_FROM_DEFAULT, OPT_FROM_PRESET, OPT_FROM_ENVIRONMENT, OPT_FROM_COMMAND_LINE,

@@ -175,6 +175,27 @@ static void test_environment(void **state)
 	unsetenv("RAILGAUGE_TIME_CAP");
 }
 
+/* A table with names has their rows alone, in the order of the rows. */
+static void test_only(void **state)
+{
+	static const char *const names[] = { "bind", "count", NULL };
+	static const struct opt_table part = { "Part", rows, &v, origin, names };
+	char why[OPT_WHY_BYTES];
+
+	assert_string_equal(opt_next(&part, NULL)->name, "count");
+	assert_string_equal(opt_next(&part, &rows[1])->name, "bind");
+	assert_null(opt_next(&part, &rows[7]));
+	v.count = v.threshold = 1;
+	assert_int_equal(opt_defaults(&part), 0);
+	assert_int_equal(v.count, 100);
+	assert_int_equal(v.threshold, 1);
+	assert_int_equal(opt_set(&part, "count", "7", OPT_FROM_CALL, why, sizeof(why)), 0);
+	assert_int_equal(origin[1], OPT_FROM_CALL);
+	assert_int_equal(opt_set(&part, "threshold", "7", OPT_FROM_CALL, why, sizeof(why)), -ENOENT);
+	assert_string_equal(opt_next(&table, NULL)->name, "full");
+	assert_null(opt_next(&table, &rows[9]));
+}
+
 static void test_broken_row(void **state)
 {
 	static const struct opt broken[] = {
@@ -200,6 +221,7 @@ int main(void)
 		cmocka_unit_test_setup(test_defaults, setup),
 		cmocka_unit_test_setup(test_set, setup),
 		cmocka_unit_test_setup(test_environment, setup),
+		cmocka_unit_test_setup(test_only, setup),
 		cmocka_unit_test_setup(test_broken_row, setup),
 		cmocka_unit_test(test_digest),
 	};
