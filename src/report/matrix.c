@@ -78,30 +78,20 @@ void matrix_row(struct matrix *m, const struct report_row *row)
 
 /* ---- What is slow -------------------------------------------------------------- */
 
-static int compare(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
 /* The median without nodes that are marked as slow; NaN: no cell is left. */
 static double median_of(const struct matrix *m, int way)
 {
 	int n = m->matrix->count, count = 0;
-	double *sorted = malloc((size_t)n * (size_t)n * sizeof(sorted[0])), median = NAN;
+	double *values = malloc((size_t)n * (size_t)n * sizeof(values[0])), median;
 
-	for (int i = 0; sorted && i < n * n; i++) {
+	for (int i = 0; values && i < n * n; i++) {
 		double value = *cell_at(m, way, i / n, i % n);
 
 		if (isfinite(value) && !m->slow[i / n] && !m->slow[i % n])
-			sorted[count++] = value;
+			values[count++] = value;
 	}
-	if (count) {
-		qsort(sorted, (size_t)count, sizeof(sorted[0]), compare);
-		median = (sorted[(count - 1) / 2] + sorted[count / 2]) / 2;
-	}
-	free(sorted);
+	median = stats_median_of(values, (size_t)count);
+	free(values);
 	return median;
 }
 

@@ -26,6 +26,21 @@ double stats_median(const uint64_t *sorted, size_t n)
 	return ((double)sorted[n / 2 - 1] + (double)sorted[n / 2]) / 2;
 }
 
+static int compare_values(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+double stats_median_of(double *values, size_t n)
+{
+	if (n == 0)
+		return NAN;
+	qsort(values, n, sizeof(values[0]), compare_values);
+	return (values[(n - 1) / 2] + values[n / 2]) / 2;
+}
+
 double stats_percentile(const uint64_t *sorted, size_t n, double q)
 {
 	/* q * n is seldom exact in binary: 0.07 * 100 must be rank 7, not 8. */

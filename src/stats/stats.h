@@ -79,5 +79,7 @@ double stats_percentile(const uint64_t *sorted, size_t n, double q);
 
 /* Mean of the two in the middle when n is even; NaN when n is 0. */
 double stats_median(const uint64_t *sorted, size_t n);
+/* The same of any finite values, which the function sorts. */
+double stats_median_of(double *values, size_t n);
 
 #endif

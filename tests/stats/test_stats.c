@@ -43,6 +43,9 @@ static void test_small(void **state)
 	assert_true(isnan(r[STATS_SD]));
 	assert_true(isnan(stats_median(s, 0)));
 	assert_close(stats_median(s, 7), 4);
+	assert_true(isnan(stats_median_of(NULL, 0)));
+	assert_close(stats_median_of((double []){ 3.5, -1, 2 }, 3), 2);
+	assert_close(stats_median_of((double []){ 4, 1, 3, 0.5 }, 4), 2);
 }
 
 /* The longest time is the smallest rate; the deviation is as large a part of the mean as the times'. */
