@@ -17,7 +17,7 @@ librail_core_la_SOURCES = \
 	src/rail/peer/bound_rail.h src/rail/message/cancel.h src/rail/message/chunks.h src/rail/message/eager.h \
 	src/rail/lane/eager_lane.h src/rail/message/edges.h src/rail/peer/endpoint_info.h src/rail/message/foreign_writes.h \
 	src/rail/message/landing.h src/rail/lane/lane.h src/rail/memory/mapped.h \
-	src/rail/lane/lane_ring.h src/rail/lane/lane_send.h src/rail/likely.h src/rail/memory/mr.h \
+	src/rail/lane/lane_ring.h src/rail/lane/lane_send.h src/rail/memory/mr.h \
 	src/rail/peer/on_demand.h src/rail/message/op_queue.h src/rail/message/parts.h src/rail/peer/peer_end.h src/rail/peer/peer_failure.h src/rail/policy.h \
 	src/rail/peer/connect.h src/rail/lane/cq.h src/rail/open/rail_ctx.h src/rail/memory/memory.h \
 	src/rail/message/rail_op.h src/rail/open/options.h src/rail/peer/peer.h src/rail/lane/pool.h \

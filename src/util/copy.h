@@ -6,12 +6,14 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "util/compiler.h"
+
 /* memcpy; the lengths of one or two numbers are copied in place, as two words that may overlap. */
 static inline void rg_copy_short(void *to, const void *from, size_t bytes)
 {
 	uint64_t first, last;
 
-	if (!__builtin_expect(bytes - sizeof(first) <= sizeof(last), 1)) {
+	if (unlikely(bytes - sizeof(first) > sizeof(last))) {
 		memcpy(to, from, bytes);
 		return;
 	}

@@ -3,7 +3,7 @@
 # librg-cmdline is for programs.
 noinst_LTLIBRARIES += librg-util.la librg-cmdline.la
 librg_util_la_SOURCES = src/util/err.c src/util/err.h src/util/clock.c src/util/clock.h \
-	src/util/copy.h src/util/opt.c src/util/opt.h src/util/random.h src/util/text.c src/util/text.h \
+	src/util/copy.h src/util/compiler.h src/util/opt.c src/util/opt.h src/util/random.h src/util/text.c src/util/text.h \
 	src/util/told.c src/util/told.h \
 	src/util/units.c src/util/units.h src/stats/stats.c src/stats/stats.h
 librg_cmdline_la_SOURCES = src/util/cmdline.c

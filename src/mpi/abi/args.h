@@ -10,12 +10,12 @@
 
 #include <limits.h>
 
-#include "mpi/abi/compiler.h"
 #include "mpi/abi/native.h"
 #include "mpi/comm/comm.h"
 #include "mpi/job/progress.h"
 #include "mpi/p2p/request.h"
 #include "mpi/type/dtype.h"
+#include "util/compiler.h"
 
 enum args { ARGS_NATIVE, ARGS_PROC_NULL, ARGS_OK };
 

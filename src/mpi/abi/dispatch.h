@@ -8,10 +8,10 @@
 #ifndef RAILMPI_DISPATCH_H
 #define RAILMPI_DISPATCH_H
 
-#include "mpi/abi/compiler.h"
 #include "mpi/abi/native.h"
 #include "mpi/comm/comm.h"
 #include "mpi/comm/comm_table.h"
+#include "util/compiler.h"
 
 /*
  * Define MPI_NAME and PMPI_NAME.  Follows the definition of NAME_routed.

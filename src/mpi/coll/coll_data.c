@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "mpi/abi/compiler.h"
 #include "mpi/abi/native.h"
 #include "mpi/coll/coll.h"
 #include "mpi/comm/comm.h"
@@ -22,6 +21,7 @@
 #include "rail/policy.h"
 #include "rail/rail.h"
 #include "util/clock.h"
+#include "util/compiler.h"
 #include "util/err.h"
 
 enum { LINE = 64 };

@@ -1,13 +1,13 @@
 /* coll_op.c - operations of reductions: the operation of a call, and its application. */
 #include "mpi/coll/coll_op.h"
 
-#include "mpi/abi/compiler.h"
 #include "mpi/abi/native.h"
 #include "mpi/coll/coll.h"
 #include "mpi/coll/coll_data.h"
 #include "mpi/coll/coll_types.h"
 #include "mpi/job/progress.h"
 #include "mpi/type/dtype.h"
+#include "util/compiler.h"
 
 /* ---- Which operation ------------------------------------------------------------------------ */
 

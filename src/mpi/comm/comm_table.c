@@ -8,12 +8,12 @@
 
 #include <stdlib.h>
 
-#include "mpi/abi/compiler.h"
 #include "mpi/abi/native.h"
 #include "mpi/comm/comm.h"
 #include "mpi/job/progress.h"
 #include "mpi/p2p/unexpected.h"
 #include "mpi/watch/call_count.h"
+#include "util/compiler.h"
 
 enum { BUCKETS = 1024 };
 

@@ -8,10 +8,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "mpi/abi/compiler.h"
 #include "mpi/abi/native.h"
 #include "mpi/comm/comm.h"
 #include "mpi/watch/call_count.h"
+#include "util/compiler.h"
 
 #pragma GCC visibility push(hidden)
 

@@ -25,8 +25,8 @@
 #ifndef RAILMPI_LOST_H
 #define RAILMPI_LOST_H
 
-#include "mpi/abi/compiler.h"
 #include "mpi/comm/comm.h"
+#include "util/compiler.h"
 
 #pragma GCC visibility push(hidden)
 

@@ -4,8 +4,8 @@
 
 #include <stdatomic.h>
 
-#include "mpi/abi/compiler.h"
 #include "mpi/job/progress.h"
+#include "util/compiler.h"
 
 #pragma GCC visibility push(hidden)
 

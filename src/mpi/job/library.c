@@ -10,9 +10,9 @@
 #include <dlfcn.h>
 #include <stdlib.h>
 
-#include "mpi/abi/compiler.h"
 #include "mpi/abi/native.h"
 #include "mpi/job/progress.h"
+#include "util/compiler.h"
 #include "util/err.h"
 
 static int (*look)(void);

@@ -19,7 +19,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "mpi/abi/compiler.h"
 #include "mpi/abi/native.h"
 #include "mpi/job/library.h"
 #include "mpi/job/options.h"
@@ -29,6 +28,7 @@
 #include "mpi/watch/dump.h"
 #include "rail/rail.h"
 #include "util/clock.h"
+#include "util/compiler.h"
 
 enum {
 	TICK_NS = 500000,

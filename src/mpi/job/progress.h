@@ -12,10 +12,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "mpi/abi/compiler.h"
 #include "mpi/abi/native.h"
 #include "mpi/watch/call_count.h"
 #include "rail/rail.h"
+#include "util/compiler.h"
 
 #pragma GCC visibility push(hidden)
 

@@ -15,7 +15,6 @@
 #include <unistd.h>
 
 #include "mpi/abi/bypass.h"
-#include "mpi/abi/compiler.h"
 #include "mpi/abi/native.h"
 #include "mpi/coll/coll.h"
 #include "mpi/coll/coll_data.h"
@@ -35,6 +34,7 @@
 #include "mpi/watch/trace.h"
 #include "rail/rail.h"
 #include "util/clock.h"
+#include "util/compiler.h"
 #include "util/err.h"
 #include "util/random.h"
 

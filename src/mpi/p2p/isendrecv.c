@@ -6,7 +6,6 @@
  */
 #include "mpi/abi/abi.h"
 #include "mpi/abi/args.h"
-#include "mpi/abi/compiler.h"
 #include "mpi/abi/dispatch.h"
 #include "mpi/abi/native.h"
 #include "mpi/comm/comm.h"
@@ -15,6 +14,7 @@
 #include "mpi/p2p/match.h"
 #include "mpi/p2p/request.h"
 #include "mpi/p2p/send.h"
+#include "util/compiler.h"
 
 #ifdef HAVE_MPI_ISENDRECV
 

@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "mpi/abi/abi.h"
-#include "mpi/abi/compiler.h"
 #include "mpi/abi/native.h"
 #include "mpi/comm/comm.h"
 #include "mpi/comm/comm_table.h"
@@ -20,6 +19,7 @@
 #include "mpi/p2p/unexpected.h"
 #include "mpi/type/dtype.h"
 #include "rail/rail.h"
+#include "util/compiler.h"
 #include "util/copy.h"
 
 /* ---- A message in hand, a receive in hand ---------------------------------------- */

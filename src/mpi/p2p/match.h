@@ -5,7 +5,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "mpi/abi/compiler.h"
 #include "mpi/abi/native.h"
 #include "mpi/comm/comm.h"
 #include "mpi/job/progress.h"
@@ -14,6 +13,7 @@
 #include "mpi/p2p/request.h"
 #include "mpi/type/dtype.h"
 #include "rail/rail.h"
+#include "util/compiler.h"
 
 #pragma GCC visibility push(hidden)
 

@@ -13,12 +13,12 @@
 
 #include <stdbool.h>
 
-#include "mpi/abi/compiler.h"
 #include "mpi/abi/native.h"
 #include "mpi/comm/comm.h"
 #include "mpi/p2p/queue.h"
 #include "mpi/p2p/request.h"
 #include "mpi/p2p/unexpected.h"
+#include "util/compiler.h"
 
 #pragma GCC visibility push(hidden)
 

@@ -10,7 +10,6 @@
 
 #include "mpi/abi/abi.h"
 #include "mpi/abi/args.h"
-#include "mpi/abi/compiler.h"
 #include "mpi/abi/dispatch.h"
 #include "mpi/abi/native.h"
 #include "mpi/comm/comm.h"
@@ -21,6 +20,7 @@
 #include "mpi/p2p/request.h"
 #include "mpi/p2p/send.h"
 #include "mpi/type/dtype.h"
+#include "util/compiler.h"
 
 /* ---- Sends ------------------------------------------------------------------------------ */
 

@@ -3,7 +3,6 @@
 
 #include "mpi/abi/abi.h"
 #include "mpi/abi/args.h"
-#include "mpi/abi/compiler.h"
 #include "mpi/abi/native.h"
 #include "mpi/comm/comm.h"
 #include "mpi/comm/comm_table.h"
@@ -14,6 +13,7 @@
 #include "mpi/p2p/request.h"
 #include "mpi/p2p/send.h"
 #include "mpi/watch/call_count.h"
+#include "util/compiler.h"
 
 /* ---- Buffered sends ---------------------------------------------------------------------- */
 

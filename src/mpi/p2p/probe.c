@@ -1,7 +1,6 @@
 /* probe.c - probes, and receives of probed messages. */
 #include "mpi/abi/abi.h"
 #include "mpi/abi/args.h"
-#include "mpi/abi/compiler.h"
 #include "mpi/abi/native.h"
 #include "mpi/comm/comm.h"
 #include "mpi/comm/comm_table.h"
@@ -13,6 +12,7 @@
 #include "mpi/p2p/unexpected.h"
 #include "mpi/type/dtype.h"
 #include "mpi/watch/call_count.h"
+#include "util/compiler.h"
 
 /*
  * MPI_Probe and MPI_Mprobe: wait until a message could be received.  The caller holds c, which

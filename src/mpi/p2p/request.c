@@ -7,7 +7,6 @@
 #include <sys/mman.h>
 
 #include "mpi/abi/abi.h"
-#include "mpi/abi/compiler.h"
 #include "mpi/abi/fortran.h"
 #include "mpi/abi/native.h"
 #include "mpi/comm/comm.h"
@@ -17,6 +16,7 @@
 #include "mpi/p2p/pool.h"
 #include "mpi/type/dtype.h"
 #include "rail/rail.h"
+#include "util/compiler.h"
 #include "util/err.h"
 
 enum {

@@ -22,7 +22,6 @@
 #include <stdint.h>
 
 #include "mpi/abi/abi.h"
-#include "mpi/abi/compiler.h"
 #include "mpi/abi/native.h"
 #include "mpi/comm/comm.h"
 #include "mpi/comm/comm_table.h"
@@ -31,6 +30,7 @@
 #include "mpi/p2p/queue.h"
 #include "mpi/type/dtype.h"
 #include "rail/rail.h"
+#include "util/compiler.h"
 
 #pragma GCC visibility push(hidden)
 

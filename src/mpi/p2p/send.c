@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <string.h>
 
-#include "mpi/abi/compiler.h"
 #include "mpi/abi/native.h"
 #include "mpi/comm/comm.h"
 #include "mpi/comm/lost.h"
@@ -12,6 +11,7 @@
 #include "mpi/p2p/request.h"
 #include "mpi/type/dtype.h"
 #include "rail/rail.h"
+#include "util/compiler.h"
 #include "util/err.h"
 
 static void send_ended(struct rail_op *op, int status)

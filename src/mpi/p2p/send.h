@@ -2,11 +2,11 @@
 #ifndef RAILMPI_SEND_H
 #define RAILMPI_SEND_H
 
-#include "mpi/abi/compiler.h"
 #include "mpi/comm/comm.h"
 #include "mpi/job/progress.h"
 #include "mpi/p2p/request.h"
 #include "rail/rail.h"
+#include "util/compiler.h"
 
 #pragma GCC visibility push(hidden)
 

@@ -3,12 +3,12 @@
  * wait_many.c has the calls for arrays.
  */
 #include "mpi/abi/abi.h"
-#include "mpi/abi/compiler.h"
 #include "mpi/abi/native.h"
 #include "mpi/job/catch_up.h"
 #include "mpi/job/progress.h"
 #include "mpi/p2p/match.h"
 #include "mpi/p2p/request.h"
+#include "util/compiler.h"
 
 /* ---- What several threads do to one handle; see request.h ------------------------------------ */
 

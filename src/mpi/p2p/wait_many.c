@@ -11,12 +11,12 @@
 #include <stdlib.h>
 
 #include "mpi/abi/abi.h"
-#include "mpi/abi/compiler.h"
 #include "mpi/abi/native.h"
 #include "mpi/comm/lost.h"
 #include "mpi/job/catch_up.h"
 #include "mpi/job/progress.h"
 #include "mpi/p2p/request.h"
+#include "util/compiler.h"
 
 static inline bool inactive(const struct req *r)
 {

@@ -9,13 +9,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "mpi/abi/compiler.h"
 #include "mpi/abi/native.h"
 #include "mpi/job/progress.h"
 #include "mpi/railmpi.h"
 #include "mpi/type/contents.h"
 #include "mpi/type/strides.h"
 #include "mpi/type/strides_copy.h"
+#include "util/compiler.h"
 #include "util/err.h"
 
 _Atomic unsigned dtype_epoch = 1;

@@ -7,9 +7,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "mpi/abi/compiler.h"
 #include "mpi/abi/native.h"
 #include "mpi/type/strides.h"
+#include "util/compiler.h"
 
 #pragma GCC visibility push(hidden)
 

@@ -13,13 +13,13 @@
 #include <unistd.h>
 
 #include "mpi/abi/calls_list.h"
-#include "mpi/abi/compiler.h"
 #include "mpi/abi/native.h"
 #include "mpi/comm/comm_table.h"
 #include "mpi/job/library.h"
 #include "mpi/job/options.h"
 #include "mpi/job/progress.h"
 #include "rail/rail.h"
+#include "util/compiler.h"
 #include "util/err.h"
 
 struct call_count calls[CALL_COUNT];

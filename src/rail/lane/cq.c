@@ -6,10 +6,10 @@
 
 #include "rail/message/chunks.h"
 #include "util/clock.h"
+#include "util/compiler.h"
 #include "util/err.h"
 #include "rail/message/landing.h"
 #include "rail/lane/lane.h"
-#include "rail/likely.h"
 #include "rail/peer/on_demand.h"
 #include "rail/peer/peer_failure.h"
 #include "rail/rail.h"

@@ -7,13 +7,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "rail/likely.h"
 #include "rail/message/op_queue.h"
 #include "rail/rail.h"
 #include "rail/message/rail_record.h"
 #include "rail/lane/lane.h"
 #include "rail/lane/ring.h"
 #include "rail/message/table.h"
+#include "util/compiler.h"
 #include "verbs/vrb.h"
 
 enum { LANE_SINGLE, LANE_BOUND, LANE_ROLES };	/* eager lanes of a peer, by their messages */

@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "rail/lane/eager_lane.h"
+#include "util/compiler.h"
 #include "util/err.h"
 #include "rail/lane/lane.h"
-#include "rail/likely.h"
 #include "rail/memory/mr.h"
 #include "rail/peer/peer_failure.h"
 #include "rail/rail.h"

@@ -5,11 +5,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "rail/likely.h"
 #include "rail/rail.h"
 #include "rail/open/rail_ctx.h"
 #include "verbs/vrb.h"
 #include "rail/lane/wr_id.h"
+#include "util/compiler.h"
 
 struct rail_cq;
 struct rail_rx;

@@ -15,12 +15,12 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "util/compiler.h"
 #include "util/copy.h"
 #include "rail/message/eager.h"
 #include "rail/lane/eager_lane.h"
 #include "rail/lane/lane.h"
 #include "rail/lane/lane_ring.h"
-#include "rail/likely.h"
 #include "rail/rail.h"
 #include "rail/open/rail_ctx.h"
 #include "rail/peer/peer.h"

@@ -15,7 +15,6 @@
 #include "rail/lane/eager_lane.h"
 #include "rail/lane/lane.h"
 #include "rail/lane/lane_send.h"
-#include "rail/likely.h"
 #include "rail/rail.h"
 #include "rail/open/rail_ctx.h"
 #include "rail/peer/peer.h"
@@ -24,6 +23,7 @@
 #include "rail/lane/staging.h"
 #include "verbs/vrb.h"
 #include "rail/lane/wr_id.h"
+#include "util/compiler.h"
 
 /* The request: record and payload inline, or both copied into a staging buffer. */
 static int send_prepare(struct rail_tx *tx, const void *payload, size_t bytes)

@@ -12,10 +12,10 @@
 #include <string.h>
 
 #include "rail/lane/eager_lane.h"
+#include "util/compiler.h"
 #include "util/err.h"
 #include "rail/lane/lane.h"
 #include "rail/lane/lane_send.h"
-#include "rail/likely.h"
 #include "rail/peer/peer_failure.h"
 #include "rail/rail.h"
 #include "rail/open/rail_ctx.h"

@@ -14,7 +14,6 @@
 #include "rail/message/edges.h"
 #include "rail/message/landing.h"
 #include "rail/lane/lane.h"
-#include "rail/likely.h"
 #include "rail/message/op_queue.h"
 #include "rail/message/parts.h"
 #include "rail/rail.h"
@@ -27,6 +26,7 @@
 #include "rail/message/stripe.h"
 #include "verbs/vrb.h"
 #include "rail/lane/wr_id.h"
+#include "util/compiler.h"
 
 /*
  * Chunks under way on a lane: two keep it busy.  Where many wait, a lane takes more, or a long

@@ -6,11 +6,11 @@
 #include <stddef.h>
 
 #include "rail/lane/eager_lane.h"
-#include "rail/likely.h"
 #include "rail/rail.h"
 #include "rail/open/rail_ctx.h"
 #include "rail/peer/peer.h"
 #include "rail/message/rail_record.h"
+#include "util/compiler.h"
 
 struct rail_op;
 

@@ -5,12 +5,12 @@
 
 #include "rail/lane/eager_lane.h"
 #include "rail/lane/lane.h"
-#include "rail/likely.h"
 #include "rail/memory/mr.h"
 #include "rail/rail.h"
 #include "rail/open/rail_ctx.h"
 #include "rail/peer/peer.h"
 #include "rail/message/rndv.h"
+#include "util/compiler.h"
 
 enum { EDGE_MAX = 4096 };		/* bytes of the largest page for which edges are a record */
 

@@ -38,7 +38,6 @@
 #include "rail/message/edges.h"
 #include "rail/message/landing.h"
 #include "rail/lane/lane.h"
-#include "rail/likely.h"
 #include "rail/memory/mr.h"
 #include "rail/message/op_queue.h"
 #include "rail/message/parts.h"
@@ -53,6 +52,7 @@
 #include "rail/message/rndv_receive.h"
 #include "rail/message/stripe.h"
 #include "rail/message/table.h"
+#include "util/compiler.h"
 
 /* From the top bit down, word of a CTS: generation:8 landing:8 alone:1 edges:1 more:1 bytes:45. */
 static uint64_t cts_word(const struct rail_op *op)

@@ -5,7 +5,6 @@
 #include "rail/message/eager.h"
 #include "rail/lane/eager_lane.h"
 #include "rail/lane/lane_ring.h"
-#include "rail/likely.h"
 #include "rail/peer/on_demand.h"
 #include "rail/message/op_queue.h"
 #include "rail/peer/peer_end.h"
@@ -16,6 +15,7 @@
 #include "rail/peer/peer.h"
 #include "rail/message/rndv.h"
 #include "rail/lane/lane.h"
+#include "util/compiler.h"
 
 enum {
 	/*

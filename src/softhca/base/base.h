@@ -10,9 +10,7 @@
 #include <stdint.h>
 
 #include "util/clock.h"
-
-#define hca_likely(x)	__builtin_expect(!!(x), 1)
-#define hca_unlikely(x)	__builtin_expect(!!(x), 0)
+#include "util/compiler.h"
 
 #define hca_container(ptr, type, member) \
 	((type *)(void *)((char *)(ptr) - offsetof(type, member)))
@@ -96,7 +94,7 @@ void hca_lock_wait(struct hca_lock *l);		/* lock.c: it is held */
 
 static inline void hca_lock(struct hca_lock *l)
 {
-	if (hca_unlikely(!hca_trylock(l)))
+	if (unlikely(!hca_trylock(l)))
 		hca_lock_wait(l);
 }
 

@@ -265,7 +265,7 @@ static bool overflowed(struct hca_cq *cq)
 /* An overflowed queue raises one event; each of its queue pairs in use raises its own. */
 static bool check_cq(struct hca_cq *cq)
 {
-	if (hca_likely(!overflowed(cq)))
+	if (likely(!overflowed(cq)))
 		return false;
 	hca_cq_tell_error(cq);
 	return true;

@@ -63,7 +63,7 @@ void hca_qp_check_first(struct hca_qp *qp, bool last);
 
 static inline bool hca_engine_due(struct hca_fabric *f)
 {
-	return hca_unlikely(
+	return unlikely(
 	    atomic_load_explicit(&hca_engine_of(f)->pending, memory_order_acquire) ||
 	    atomic_load_explicit(&f->faults, memory_order_relaxed) ||
 	    atomic_load_explicit(&f->self->attention, memory_order_relaxed) !=

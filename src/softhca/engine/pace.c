@@ -380,7 +380,7 @@ bool hca_pace_progress(struct hca_qp *qp)
 		struct hca_wqe *w = &sq->wqe[sq->next & sq->mask];
 		int rc = WAIT;
 
-		if (hca_unlikely(hca_mw_is_local(w->wr.opcode))) {
+		if (unlikely(hca_mw_is_local(w->wr.opcode))) {
 			hca_engine_finish(qp, hca_mw_carry_out(qp, &w->wr));
 			continue;
 		}

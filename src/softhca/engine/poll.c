@@ -31,7 +31,7 @@ static void completion_deliver(const struct hca_completion *c, struct ibv_wc *wc
 		.slid = c->slid,
 		.sl = c->sl,
 	};
-	if (hca_unlikely(c->receive && qp->shared)) {
+	if (unlikely(c->receive && qp->shared)) {
 		hca_shared_release(qp->shared, c->position);
 		return;
 	}
@@ -67,7 +67,7 @@ static int poll_timed(struct hca_cq *cq, uint64_t now, int max, struct ibv_wc *w
 
 	hca_cq_drain_locked(cq);
 	for (n = 0; n < max && cq->count && rg_reached(cq->list[0].visible_ns, now) &&
-		    !hca_unlikely(hca_is_held(&cq->list[0])); n++) {
+		    !unlikely(hca_is_held(&cq->list[0])); n++) {
 		hca_cq_heap_pop(cq, &c);
 		completion_deliver(&c, &wc[n]);
 		if (!stamp_ns)
@@ -101,16 +101,16 @@ static inline int cq_poll(struct hca_cq *cq, int max, struct ibv_wc *wc, uint64_
 	polls = ++cq->polls;
 	idle = n ? 0 : cq->idle + 1;
 	cq->idle = idle;
-	if (hca_unlikely((idle && idle % LOOK_POLLS == 0) || polls % BUSY_POLLS == 0))
+	if (unlikely((idle && idle % LOOK_POLLS == 0) || polls % BUSY_POLLS == 0))
 		hca_cq_revoke_stale_claim(cq);
 	hca_unlock(&cq->lock);
 	if (cq->timed && !n)
 		atomic_store_explicit(&hca_engine_of(cq->fabric)->waited_ns, now,
 				      memory_order_relaxed);
-	if (hca_unlikely((idle && idle % LOOK_POLLS == 0) || polls % BUSY_POLLS == 0))
+	if (unlikely((idle && idle % LOOK_POLLS == 0) || polls % BUSY_POLLS == 0))
 		hca_engine_idle(cq->fabric);
 	/* The process that is waited for may need this very core. */
-	if (hca_unlikely(idle && idle % IDLE_POLLS == 0))
+	if (unlikely(idle && idle % IDLE_POLLS == 0))
 		rg_yield();
 	return n;
 }

@@ -37,7 +37,7 @@ static int wr_check(const struct hca_qp *qp, const struct ibv_send_wr *wr, uint3
 	uint64_t sum = 0;
 	int i;
 
-	if (hca_unlikely((unsigned)wr->opcode >= 32 || !(qp->operations & 1u << wr->opcode)))
+	if (unlikely((unsigned)wr->opcode >= 32 || !(qp->operations & 1u << wr->opcode)))
 		return wrong_operation(wr);
 	if (wr->num_sge < 0 || (uint32_t)wr->num_sge > qp->sq.sge_max)
 		return EINVAL;
@@ -50,7 +50,7 @@ static int wr_check(const struct hca_qp *qp, const struct ibv_send_wr *wr, uint3
 		sum = UINT32_MAX;	/* too long as well */
 	}
 	*bytes = (uint32_t)sum;
-	return hca_likely(wr->opcode <= IBV_WR_RDMA_READ) ? 0 : check_rare(wr, bytes);
+	return likely(wr->opcode <= IBV_WR_RDMA_READ) ? 0 : check_rare(wr, bytes);
 }
 
 /* ---- Completions and slots ----------------------------------------------- */
@@ -190,12 +190,12 @@ static void post_checked(struct hca_qp *qp, const struct ibv_send_wr *wr, uint32
 	struct hca_sq *sq = &qp->sq;
 	int rc;
 
-	if (hca_likely(qp->fast)) {
+	if (likely(qp->fast)) {
 		rc = sq_transfer(qp, wr, bytes);
-		if (hca_likely(rc >= 0)) {
+		if (likely(rc >= 0)) {
 			hca_sq_complete(qp, wr, sq->posted++, bytes, rc, 0);
 			sq->next++;
-			if (hca_unlikely(rc))
+			if (unlikely(rc))
 				hca_sq_fail(qp);
 			return;
 		}
@@ -217,11 +217,11 @@ static int sq_post_one(struct hca_qp *qp, const struct ibv_send_wr *wr)
 	uint32_t bytes;
 	int rc = wr_check(qp, wr, &bytes);
 
-	if (hca_unlikely(rc > 0))
+	if (unlikely(rc > 0))
 		return rc;
-	if (hca_unlikely(!slots_free(&qp->sq)))
+	if (unlikely(!slots_free(&qp->sq)))
 		return ENOMEM;
-	if (hca_unlikely(rc))
+	if (unlikely(rc))
 		post_wrong(qp, wr);
 	else
 		post_checked(qp, wr, bytes);
@@ -268,13 +268,13 @@ static __attribute__((noinline)) int post_list(struct hca_qp *qp, struct ibv_sen
 {
 	int rc = 0;
 
-	if (hca_unlikely(hca_qp_state(qp) < IBV_QPS_RTS)) {
+	if (unlikely(hca_qp_state(qp) < IBV_QPS_RTS)) {
 		rc = EINVAL;
 		*bad = wr;
 	}
 	for (; wr && !rc; wr = wr->next) {
 		rc = sq_post_one(qp, wr);
-		if (hca_unlikely(rc))
+		if (unlikely(rc))
 			*bad = wr;
 	}
 	if (qp->pace)
@@ -300,7 +300,7 @@ static inline bool post_short(struct hca_qp *qp, const struct ibv_send_wr *wr)
 	    !qp->fabric->link->write_short(qp, wr, bytes))
 		return false;
 	sq->next = ++sq->posted;
-	if (hca_unlikely(qp->signal_all || wr->send_flags & IBV_SEND_SIGNALED))
+	if (unlikely(qp->signal_all || wr->send_flags & IBV_SEND_SIGNALED))
 		hca_sq_complete(qp, wr, sq->posted - 1, wr->sg_list->length, IBV_WC_SUCCESS, 0);
 	return true;
 }
@@ -313,7 +313,7 @@ int hca_post_send(struct ibv_qp *ibv, struct ibv_send_wr *wr, struct ibv_send_wr
 	if (hca_engine_due(qp->fabric))
 		hca_engine_run(qp->fabric);
 	hca_lock(&qp->lock);
-	if (!hca_likely(wr && !wr->next && qp->fast && post_short(qp, wr)))
+	if (!likely(wr && !wr->next && qp->fast && post_short(qp, wr)))
 		rc = post_list(qp, wr, bad);
 	hca_unlock(&qp->lock);
 	return rc;

@@ -104,10 +104,10 @@ void hca_progress_thread_wake(struct hca_fabric *f)
 {
 	struct hca_progress_thread *a = &hca_engine_of(f)->progress_thread;
 
-	if (hca_unlikely(!atomic_load_explicit(&a->started, memory_order_relaxed)) &&
+	if (unlikely(!atomic_load_explicit(&a->started, memory_order_relaxed)) &&
 	    !atomic_exchange(&a->started, true) && rg_thread_start(&a->thread, progress_thread, f))
 		atomic_store(&a->started, false);	/* no thread now: perhaps next time */
-	if (hca_unlikely(atomic_load(&a->asleep))) {
+	if (unlikely(atomic_load(&a->asleep))) {
 		atomic_store(&a->asleep, 0);
 		rg_wake_word(&a->asleep, false);
 	}

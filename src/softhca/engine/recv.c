@@ -11,9 +11,9 @@ static int rq_post_one(struct hca_qp *qp, const struct ibv_recv_wr *wr)
 	uint64_t room = 0;
 	int i;
 
-	if (hca_unlikely(wr->num_sge < 0 || (uint32_t)wr->num_sge > rq->sge_max))
+	if (unlikely(wr->num_sge < 0 || (uint32_t)wr->num_sge > rq->sge_max))
 		return EINVAL;
-	if (hca_unlikely(at - atomic_load_explicit(&rq->done, memory_order_acquire) >= rq->depth))
+	if (unlikely(at - atomic_load_explicit(&rq->done, memory_order_acquire) >= rq->depth))
 		return ENOMEM;
 	rq->wr_id[at & rq->mask] = wr->wr_id;
 	r->sge_count = (uint32_t)wr->num_sge;
@@ -34,12 +34,12 @@ static int post_shared(struct hca_qp *qp, struct ibv_recv_wr *wr, struct ibv_rec
 {
 	int rc;
 
-	if (hca_unlikely(qp->ibv.qp_base.srq || hca_qp_state(qp) == IBV_QPS_RESET)) {
+	if (unlikely(qp->ibv.qp_base.srq || hca_qp_state(qp) == IBV_QPS_RESET)) {
 		*bad = wr;
 		return EINVAL;
 	}
 	rc = hca_shared_post(qp->shared, wr, bad);
-	if (hca_unlikely(hca_qp_state(qp) == IBV_QPS_ERR)) {
+	if (unlikely(hca_qp_state(qp) == IBV_QPS_ERR)) {
 		hca_lock(&qp->rq_lock);
 		if (hca_rq_flush(qp))
 			hca_engine_add(qp);
@@ -56,16 +56,16 @@ int hca_post_recv(struct ibv_qp *ibv, struct ibv_recv_wr *wr, struct ibv_recv_wr
 	if (qp->shared)
 		return post_shared(qp, wr, bad);
 	hca_lock(&qp->rq_lock);
-	if (hca_unlikely(hca_qp_state(qp) == IBV_QPS_RESET)) {
+	if (unlikely(hca_qp_state(qp) == IBV_QPS_RESET)) {
 		rc = EINVAL;
 		*bad = wr;
 	}
 	for (; wr && !rc; wr = wr->next) {
 		rc = rq_post_one(qp, wr);
-		if (hca_unlikely(rc))
+		if (unlikely(rc))
 			*bad = wr;
 	}
-	if (hca_unlikely(hca_qp_state(qp) == IBV_QPS_ERR) && hca_rq_flush(qp))
+	if (unlikely(hca_qp_state(qp) == IBV_QPS_ERR) && hca_rq_flush(qp))
 		hca_engine_add(qp);
 	hca_unlock(&qp->rq_lock);
 	return rc;

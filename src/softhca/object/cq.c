@@ -97,16 +97,16 @@ int hca_cq_add(struct hca_cq *cq, const struct hca_completion *c)
 	int rc = 0;
 
 	hca_lock(&cq->lock);
-	if (hca_unlikely(cq->count >= cq->size)) {
+	if (unlikely(cq->count >= cq->size)) {
 		atomic_store(&cq->overflowed, true);
 		hca_cq_tell_error(cq);
 		rc = -ENOSPC;
 	} else {
-		if (hca_unlikely(cq->stamped))
+		if (unlikely(cq->stamped))
 			add_stamped(cq, c);
 		else
 			list_push(cq, c);
-		if (hca_unlikely(cq->armed))
+		if (unlikely(cq->armed))
 			hca_cq_fire(cq, c);
 	}
 	hca_unlock(&cq->lock);
@@ -224,7 +224,7 @@ bool hca_cq_mailbox_take(struct hca_cq *cq, struct hca_completion *c)
 		bool valid;
 
 		if (state != cqe_state(cq, cq->head, HCA_FULL)) {
-			if (hca_unlikely(hca_shm_kind(state) >= HCA_REVOKED) &&
+			if (unlikely(hca_shm_kind(state) >= HCA_REVOKED) &&
 			    passed++ <= cq->mailbox.mask && pass_by(cq, state))
 				continue;
 			return false;
@@ -232,7 +232,7 @@ bool hca_cq_mailbox_take(struct hca_cq *cq, struct hca_completion *c)
 		valid = cqe_decode(cq, e, c);
 		free_slot(cq, cq->head);
 		cq->head++;
-		if (hca_likely(valid))
+		if (likely(valid))
 			return true;
 		/* A peer may be writing invalid entries as fast as they are read. */
 		if (passed++ > cq->mailbox.mask)

@@ -175,7 +175,7 @@ void hca_mailbox_fire(struct hca_mailbox *m, bool special);
 /* Call after an entry has been published with seq_cst order. */
 static inline void hca_mailbox_wake(struct hca_mailbox *m, bool special)
 {
-	if (hca_unlikely(hca_shm_wakes(atomic_load(&m->shm->armed))))
+	if (unlikely(hca_shm_wakes(atomic_load(&m->shm->armed))))
 		hca_mailbox_fire(m, special);
 }
 

@@ -44,7 +44,7 @@ bool hca_path_clear(const struct hca_qp *qp)
 {
 	const struct hca_fabric *f = qp->fabric;
 
-	if (hca_likely(!hca_is_faulty(f->shm)))
+	if (likely(!hca_is_faulty(f->shm)))
 		return true;
 	return qp->ibv.qp_base.qp_type != IBV_QPT_UD &&
 	       hca_path_up(f, qp->address, qp->conn.address) && !loss_to(qp, qp->conn.address);
@@ -84,7 +84,7 @@ bool hca_loss_lost(struct hca_qp *qp, uint32_t to, uint32_t bytes)
 {
 	uint32_t packets = packets_of(qp, bytes);
 
-	if (hca_likely(!hca_is_faulty(qp->fabric->shm)))
+	if (likely(!hca_is_faulty(qp->fabric->shm)))
 		return false;
 	return !hca_path_up(qp->fabric, qp->address, to) ||
 	       hca_loss_first_lost(qp, to, packets) < packets;
@@ -104,7 +104,7 @@ bool hca_loss_exhausts(struct hca_qp *qp, uint32_t bytes)
 	bool exhausted = false;
 	unsigned losses;
 
-	if (hca_likely(!hca_is_faulty(qp->fabric->shm)))
+	if (likely(!hca_is_faulty(qp->fabric->shm)))
 		return false;
 	ppb = loss_to(qp, qp->conn.address);
 	for (i = 0; ppb && i < packets && !exhausted; i++)

@@ -94,7 +94,7 @@ int hca_mailbox_put(struct hca_mailbox *m, uint32_t slot, const struct hca_shm_c
 		position++;
 		atomic_store_explicit(&m->shm->tail, position, memory_order_relaxed);
 		e->visible_ns = cqe->visible_ns;
-		if (hca_unlikely(m->shm->stamped && !cqe->visible_ns))
+		if (unlikely(m->shm->stamped && !cqe->visible_ns))
 			e->visible_ns = rg_now_ns();
 		e->qp_index = cqe->qp_index;
 		e->qpn = cqe->qpn;
@@ -109,7 +109,7 @@ int hca_mailbox_put(struct hca_mailbox *m, uint32_t slot, const struct hca_shm_c
 		e->slid = cqe->slid;
 		e->sl = cqe->sl;
 		e->solicited = cqe->solicited;
-		if (hca_likely(atomic_compare_exchange_strong_explicit(
+		if (likely(atomic_compare_exchange_strong_explicit(
 			    &e->state, &mine, hca_shm_state(lap, HCA_FULL),
 			    memory_order_seq_cst, memory_order_relaxed))) {
 			hca_mailbox_wake(m, cqe->solicited || cqe->status);

@@ -36,7 +36,7 @@ static bool below_limit(struct hca_shm_shared *shm, uint32_t next)
 {
 	uint32_t limit = atomic_load_explicit(&shm->limit, memory_order_relaxed);
 
-	if (hca_likely(!limit))
+	if (likely(!limit))
 		return false;
 	if (atomic_load_explicit(&shm->posted, memory_order_relaxed) - next >= limit ||
 	    !atomic_compare_exchange_strong(&shm->limit, &limit, 0))
@@ -227,7 +227,7 @@ static int shared_post_one(struct hca_shared *s, const struct ibv_recv_wr *wr)
 	uint64_t room = 0;
 	int i;
 
-	if (hca_unlikely(wr->num_sge < 0 || (uint32_t)wr->num_sge > s->sge_max))
+	if (unlikely(wr->num_sge < 0 || (uint32_t)wr->num_sge > s->sge_max))
 		return EINVAL;
 	while (!(entry = atomic_load_explicit(&s->freed[slot], memory_order_acquire)))
 		if (!is_coming(s))
@@ -255,7 +255,7 @@ int hca_shared_post(struct hca_shared *s, struct ibv_recv_wr *wr, struct ibv_rec
 	hca_lock(&s->lock);
 	for (; wr && !rc; wr = wr->next) {
 		rc = shared_post_one(s, wr);
-		if (hca_unlikely(rc))
+		if (unlikely(rc))
 			*bad = wr;
 	}
 	hca_unlock(&s->lock);

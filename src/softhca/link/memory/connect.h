@@ -26,7 +26,7 @@ static inline const struct hca_remote_mr *hca_conn_mr_known(const struct hca_rem
 {
 	const struct hca_remote_mr *m = &known[(key >> HCA_KEY_GEN_BITS) % HCA_KEYS];
 
-	return hca_likely(m->key == key && key &&
+	return likely(m->key == key && key &&
 			  atomic_load_explicit(m->live, memory_order_acquire) == m->stamp)
 		       ? m : NULL;
 }
@@ -37,7 +37,7 @@ static inline const struct hca_remote_mr *hca_conn_mr_of(struct hca_conn *c,
 {
 	const struct hca_remote_mr *m = hca_conn_mr_known(known, key);
 
-	return hca_likely(m) ? m : hca_conn_mr_look_up(c, &known[(key >> HCA_KEY_GEN_BITS) %
+	return likely(m) ? m : hca_conn_mr_look_up(c, &known[(key >> HCA_KEY_GEN_BITS) %
 								 HCA_KEYS], pd, key);
 }
 

@@ -55,7 +55,7 @@ static inline void hca_copy_last_last(unsigned char *to, const unsigned char *fr
 {
 	uint64_t tail;
 
-	if (hca_likely(n >= sizeof(tail))) {
+	if (likely(n >= sizeof(tail))) {
 		unsigned char *last = to + n - sizeof(tail);
 
 		memcpy(&tail, from + n - sizeof(tail), sizeof(tail));
@@ -63,7 +63,7 @@ static inline void hca_copy_last_last(unsigned char *to, const unsigned char *fr
 			hca_copy_line_begin(to, from);
 		else if (n > sizeof(tail))
 			hca_copy_short(to, from, n - sizeof(tail));
-		if (hca_likely((uintptr_t)last % sizeof(tail) == 0)) {
+		if (likely((uintptr_t)last % sizeof(tail) == 0)) {
 			atomic_store_explicit((_Atomic uint64_t *)(void *)last, tail,
 					      memory_order_release);
 			return;

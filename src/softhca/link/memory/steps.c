@@ -128,7 +128,7 @@ static int claim_shared(struct hca_qp *qp)
 	m->claimed = true;
 	m->position = m->claim.position;
 	m->recv = m->claim.recv;
-	if (hca_unlikely(m->claim.alert))
+	if (unlikely(m->claim.alert))
 		hca_peer_alert(c->peer, c->shm);
 	return IBV_WC_SUCCESS;
 }
@@ -267,11 +267,11 @@ static int cqe_put(struct hca_qp *qp, struct hca_conn *c, const struct hca_shm_c
 	int rc = -ENOTCONN, tries;
 
 	for (tries = 0; tries < 4; tries++) {
-		if (hca_unlikely(atomic_load(&c->shm->cq) != c->cq) &&
+		if (unlikely(atomic_load(&c->shm->cq) != c->cq) &&
 		    hca_conn_mailbox(c, c->shm))
 			return -ENOTCONN;
 		rc = hca_mailbox_put(&c->mailbox, qp->fabric->slot, cqe);
-		if (hca_likely(atomic_load(&c->shm->cq) == c->cq))
+		if (likely(atomic_load(&c->shm->cq) == c->cq))
 			break;
 	}
 	return rc;

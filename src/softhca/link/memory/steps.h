@@ -11,7 +11,7 @@
 /* Is the connection resolved, and the peer's accept token unchanged? */
 static inline bool hca_conn_is_valid(const struct hca_conn *c)
 {
-	return hca_likely(c->shm && atomic_load_explicit(&c->shm->accept, memory_order_acquire) ==
+	return likely(c->shm && atomic_load_explicit(&c->shm->accept, memory_order_acquire) ==
 					    c->accept);
 }
 

@@ -130,7 +130,7 @@ static int message_begin(struct hca_qp *qp, const struct ibv_send_wr *wr, uint32
 		rc = HCA_NO_PEER;
 	if (rc)
 		return rc;
-	if (hca_unlikely(is_probe_of_dead_peer(qp, wr, bytes)))
+	if (unlikely(is_probe_of_dead_peer(qp, wr, bytes)))
 		return HCA_PEER_DIED;
 	/* A write that may not be done claims no receive. */
 	if (!hca_is_send(wr->opcode))
@@ -203,7 +203,7 @@ static int message_end(struct hca_qp *qp, const struct ibv_send_wr *wr, uint64_t
 /* An unreliable queue pair reports local errors only. */
 static int outcome(struct hca_qp *qp, int rc)
 {
-	if (hca_likely(!rc) || qp->reliable || rc == IBV_WC_LOC_LEN_ERR ||
+	if (likely(!rc) || qp->reliable || rc == IBV_WC_LOC_LEN_ERR ||
 	    rc == IBV_WC_LOC_QP_OP_ERR || rc == IBV_WC_LOC_PROT_ERR)
 		return rc;
 	if (hca_receiver_may_catch_up(qp, rc))
@@ -381,12 +381,12 @@ bool hca_write_short(struct hca_qp *qp, const struct ibv_send_wr *wr, uint32_t b
 	unsigned char *to;
 
 	hca_access_section_enter(qp->shm);
-	if (hca_unlikely(bytes != HCA_LINE || !(wr->send_flags & IBV_SEND_INLINE)) ||
+	if (unlikely(bytes != HCA_LINE || !(wr->send_flags & IBV_SEND_INLINE)) ||
 	    !hca_conn_is_valid(c))
 		return write_short(qp, wr, bytes);
 	mr = hca_conn_mr_known(c->mr, wr->wr.rdma.rkey);
-	to = hca_likely(mr) ? write_place(c, mr, wr, HCA_LINE) : NULL;
-	if (hca_unlikely(!to))
+	to = likely(mr) ? write_place(c, mr, wr, HCA_LINE) : NULL;
+	if (unlikely(!to))
 		return write_short(qp, wr, bytes);
 	hca_copy_last_last(to, (const unsigned char *)(uintptr_t)wr->sg_list->addr, HCA_LINE);
 	hca_access_section_leave(qp->shm);
@@ -413,7 +413,7 @@ int hca_transfer_whole(struct hca_qp *qp, const struct ibv_send_wr *wr, uint32_t
 {
 	int rc;
 
-	if (hca_unlikely(hca_mw_is_local(wr->opcode)))
+	if (unlikely(hca_mw_is_local(wr->opcode)))
 		return hca_mw_carry_out(qp, wr);
 	hca_access_section_enter(qp->shm);
 	rc = carry_out(qp, wr, bytes);

@@ -95,7 +95,7 @@ static inline struct hca_conn *destination_to(struct hca_qp *qp, uint32_t addres
 
 	while (w && (w->conn.qpn != qpn || w->conn.address != address))
 		w = w->next;
-	return hca_likely(w) ? &w->conn : destination_new(qp, address, qpn);
+	return likely(w) ? &w->conn : destination_new(qp, address, qpn);
 }
 
 int hca_ud_make(struct hca_qp *qp)
@@ -183,7 +183,7 @@ int hca_ud_begin(struct hca_qp *qp, const struct ibv_send_wr *wr, uint32_t bytes
 		return rc;
 	to = ah->multicast ? destination_group(qp)
 			   : destination_to(qp, ah->to, wr->wr.ud.remote_qpn);
-	if (hca_unlikely(!to))
+	if (unlikely(!to))
 		return IBV_WC_GENERAL_ERR;	/* no memory */
 	m->to = to;
 	m->bytes = HCA_GRH_BYTES + bytes;
@@ -263,7 +263,7 @@ static int deliver_alone(struct hca_qp *qp, const struct ibv_send_wr *wr, uint64
 {
 	int rc = ud_deliver(qp, qp->message.to, wr, visible_ns);
 
-	return hca_likely(!rc) || !hca_receiver_may_catch_up(qp, rc) ? IBV_WC_SUCCESS : rc;
+	return likely(!rc) || !hca_receiver_may_catch_up(qp, rc) ? IBV_WC_SUCCESS : rc;
 }
 
 static bool know_members(struct hca_qp *qp, const union ibv_gid *group)
@@ -305,7 +305,7 @@ int hca_ud_end(struct hca_qp *qp, const struct ibv_send_wr *wr, uint64_t visible
 {
 	const struct hca_ah *ah = hca_ah_of(wr->wr.ud.ah);
 
-	if (hca_likely(!ah->multicast))
+	if (likely(!ah->multicast))
 		return deliver_alone(qp, wr, visible_ns);
 	deliver_to_group(qp, ah, wr, visible_ns);
 	return IBV_WC_SUCCESS;
