@@ -92,12 +92,12 @@ bool railmpi_counter_is_retry(const char *name)
 	return false;
 }
 
-int railmpi_shares(struct railmpi_share out[RAILMPI_SHARES_MAX])
+int railmpi_shares(struct rail_share out[RAIL_SHARES_MAX])
 {
 	return 0;
 }
 
-int railmpi_ledger(int rail, struct railmpi_ledger *out)
+int railmpi_ledger(int rail, struct rail_ledger *out)
 {
 	return -ENOENT;
 }

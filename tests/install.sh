@@ -16,7 +16,7 @@ run() {
 
 run install
 for name in bin/rg_bw bin/rg_is bin/rg_ft bin/rg_tune bin/railgauge bin/softhca lib/libsofthca.so.0 lib/librail.so.0 \
-	lib/softhca/libibverbs.so.1 lib/softhca/softhca-files.so include/softhca.h \
+	lib/softhca/libibverbs.so.1 lib/softhca/softhca-files.so include/softhca.h include/rail.h include/railmpi.h include/rail/ledger.h \
 	experiments/p1.json man1/railgauge-reproduce.1 man1/rg_bw.1 man1/softhca.1 man7/libsofthca.7 pkgconfig/libsofthca.pc; do
 	# Links are followed.
 	find "$root" -path "*/$name" -exec test -s '{}' ';' -print | grep -q . || {

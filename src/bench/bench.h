@@ -142,7 +142,7 @@ void bench_free(void *memory);			/* NULL: nothing */
 
 /* ---- Messages that are not MPI's ------------------------------------------- */
 
-struct railmpi_ledger;
+struct rail_ledger;
 
 /* Messages expected at this rank, and messages of these that did not arrive. */
 struct bench_arrivals { uint64_t expected, lost; };
@@ -181,7 +181,7 @@ struct bench_carrier {
 	bool (*end)(struct bench *b, struct bench_arrivals *out);
 	void (*close)(void);				/* also after a failed open */
 	/* Same contract as railmpi_ledger. */
-	int (*ledger)(int rail, struct railmpi_ledger *out);
+	int (*ledger)(int rail, struct rail_ledger *out);
 	/* Text for the heading: "RC, 1 queue pair on each rail, ..." */
 	void (*describe)(char *text, size_t size);
 };

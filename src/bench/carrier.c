@@ -106,7 +106,7 @@ struct bench_arrivals carrier_row(struct bench_job *job, struct bench_column *wa
 	return sum;
 }
 
-int carrier_ledger(const struct bench_job *job, int rail, struct railmpi_ledger *out)
+int carrier_ledger(const struct bench_job *job, int rail, struct rail_ledger *out)
 {
 	return carrier_of(job) ? carrier_of(job)->ledger(rail, out) : railmpi_ledger(rail, out);
 }

@@ -13,6 +13,6 @@ bool carrier_end(struct bench_job *job, struct bench_column *way);
 /* Messages expected and lost by all ranks for one row; at rank 0, else zeros. */
 struct bench_arrivals carrier_row(struct bench_job *job, struct bench_column *way);
 /* The ledger of the carrier or the transport; contract of railmpi_ledger. */
-int carrier_ledger(const struct bench_job *job, int rail, struct railmpi_ledger *out);
+int carrier_ledger(const struct bench_job *job, int rail, struct rail_ledger *out);
 
 #endif

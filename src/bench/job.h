@@ -65,9 +65,9 @@ struct bench_column {
 	MPI_Comm comm;
 	int variant;			/* value in bench_def.variants */
 	const char *coll;		/* tune.c: the value of --coll in its turn; or NULL */
-	struct railmpi_ledger ledger[RAILMPI_LEDGERS];	/* this rank's counts of one size */
+	struct rail_ledger ledger[RAILMPI_LEDGERS];	/* this rank's counts of one size */
 	struct bench_arrivals arrivals;	/* this rank's counts of a carrier, one size */
-	struct railmpi_ledger total[RAILMPI_LEDGERS];	/* rank 0: sums over the whole job */
+	struct rail_ledger total[RAILMPI_LEDGERS];	/* rank 0: sums over the whole job */
 };
 
 /* The place of a rank; every rank knows the places of all ranks. */
@@ -122,7 +122,7 @@ struct bench_job {
 	int pair_count;
 	int *player;			/* tournament: by node, the rank that takes part */
 
-	struct railmpi_ledger ledger_seen[RAILMPI_LEDGERS];	/* at the last ledger_take */
+	struct rail_ledger ledger_seen[RAILMPI_LEDGERS];	/* at the last ledger_take */
 	bool some_local;		/* a rank has a rail to others on its node */
 	json_t *counters;		/* counters of this node's ports at the start; or NULL */
 

@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FIELDS = sizeof(struct railmpi_ledger) / sizeof(uint64_t) };
+enum { FIELDS = sizeof(struct rail_ledger) / sizeof(uint64_t) };
 
 static bool is_kept(const struct bench_job *job)
 {
@@ -54,7 +54,7 @@ static bool counts_retries(const struct bench_job *job, int r)
 void ledger_take(struct bench_job *job, struct bench_column *way)
 {
 	for (int r = 0; is_kept(job) && r < RAILMPI_LEDGERS; r++) {
-		struct railmpi_ledger now;
+		struct rail_ledger now;
 		const uint64_t *at = (const uint64_t *)&now;
 		uint64_t *seen = (uint64_t *)&job->ledger_seen[r];
 
@@ -66,7 +66,7 @@ void ledger_take(struct bench_job *job, struct bench_column *way)
 	}
 }
 
-static json_t *rail_json(const struct bench_job *job, int r, const struct railmpi_ledger *l)
+static json_t *rail_json(const struct bench_job *job, int r, const struct rail_ledger *l)
 {
 	return json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o}",
 			 "rail", rail_name(job, r),
@@ -87,7 +87,7 @@ static void states_collect(const struct bench_job *job, int state[])
 	int mine[RAILMPI_LEDGERS];
 
 	for (int r = 0; r < RAILMPI_LEDGERS; r++) {
-		struct railmpi_ledger any;
+		struct rail_ledger any;
 
 		/* A rank without this rail does not affect the minimum. */
 		mine[r] = railmpi_ledger(r, &any) ? INT_MAX : railmpi_port_state(r);
@@ -97,7 +97,7 @@ static void states_collect(const struct bench_job *job, int state[])
 
 json_t *ledger_row(struct bench_job *job, struct bench_column *way)
 {
-	struct railmpi_ledger sum[RAILMPI_LEDGERS];
+	struct rail_ledger sum[RAILMPI_LEDGERS];
 	int state[RAILMPI_LEDGERS];
 	json_t *list;
 
@@ -272,7 +272,7 @@ static void way_note(const struct bench_job *job, const struct bench_column *way
 	for_each_rail(job, r)
 		all += way->total[r].tx_bytes;
 	for_each_rail(job, r) {
-		const struct railmpi_ledger *l = &way->total[r];
+		const struct rail_ledger *l = &way->total[r];
 		char retries[48] = "";
 
 		if (counts_retries(job, r))

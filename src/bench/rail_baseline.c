@@ -168,8 +168,8 @@ static const char *const bound_kinds[BOUNDS] = { "link", "shared", "memory" };
 
 static void bounds_nominal(const struct bench_job *job, struct bounds *b)
 {
-	struct railmpi_share share[RAILMPI_SHARES_MAX];
-	struct bound_share limit[RAILMPI_SHARES_MAX];
+	struct rail_share share[RAIL_SHARES_MAX];
+	struct bound_share limit[RAIL_SHARES_MAX];
 	double rate[RAILMPI_RAILS_MAX], nodes = nodes_sending(job);
 	int shares = railmpi_shares(share);
 	struct bound found;

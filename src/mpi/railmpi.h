@@ -26,6 +26,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "rail/ledger.h"
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -80,7 +82,7 @@ struct railmpi_rail {
 	uint64_t rate_bytes_per_s;	/* nominal, per direction; 0 = unlimited */
 	uint32_t mtu_bytes;
 	bool polls_memory;
-	bool counts_retries;		/* railmpi_ledger.retries is valid */
+	bool counts_retries;		/* rail_ledger.retries is valid */
 };
 
 struct railmpi_fabric {
@@ -123,18 +125,10 @@ int railmpi_way_check(const char *value, char *why, size_t why_size);
 void railmpi_fabric(struct railmpi_fabric *out);
 
 /*
- * Limits that several rails of this node share, with nominal rates: a PCIe link, or the
- * bus that the software HCA models.  Sets are nested or disjoint, smaller ones first.
+ * Fills in the known limits that rails of this node share; returns their number.  Sets are nested
+ * or disjoint, smaller ones first.
  */
-enum { RAILMPI_SHARES_MAX = 16 };
-struct railmpi_share {
-	char name[64];			/* "PCIe link 0000:17:00", "bus of soft0" */
-	uint32_t rails;			/* bit i: rail i */
-	uint64_t out, in;		/* bytes per second, sending and receiving */
-	bool half;			/* both directions share it, each at its own rate */
-};
-/* Fills in the known ones; returns their number. */
-int railmpi_shares(struct railmpi_share out[RAILMPI_SHARES_MAX]);
+int railmpi_shares(struct rail_share out[RAIL_SHARES_MAX]);
 
 /*
  * The port of a rail as src/verbs knows it (vrb.h); NULL: no such rail.  The suite's own programs
@@ -144,15 +138,11 @@ int railmpi_shares(struct railmpi_share out[RAILMPI_SHARES_MAX]);
 struct vrb_port;
 const struct vrb_port *railmpi_port(int rail);
 
-/* Counts of this process's messages over a rail since it was opened. */
-struct railmpi_ledger {
-	uint64_t tx_messages, tx_chunks, tx_bytes;	/* eager; of rendezvous; payload of both */
-	uint64_t rx_messages, rx_chunks, rx_bytes;
-	uint64_t stalls;		/* times a message waited for credit or queue space */
-	uint64_t retries;		/* the adapter's; 0 unless railmpi_rail.counts_retries */
-};
-/* -ENOENT: this process has no such rail. */
-int railmpi_ledger(int rail, struct railmpi_ledger *out);
+/*
+ * Counts of this process's messages over a rail since it was opened.  retries: 0 unless
+ * railmpi_rail.counts_retries.  -ENOENT: this process has no such rail.
+ */
+int railmpi_ledger(int rail, struct rail_ledger *out);
 
 /*
  * The state of the rail's port now, by system calls: an enum ibv_port_state (4: ACTIVE),

@@ -1,6 +1,9 @@
 # ---- src/verbs, src/rail: librail -------------------------------------------------
 # librail-core is what librail and librailmpi are made of.
 include_HEADERS += src/rail/rail.h
+# rail.h and railmpi.h include "rail/ledger.h".
+railincludedir = $(includedir)/rail
+railinclude_HEADERS = src/rail/ledger.h
 noinst_LTLIBRARIES += librail-core.la
 librail_core_la_SOURCES = \
 	src/verbs/vrb.h src/verbs/port.c src/verbs/look.c src/verbs/adapter.c src/verbs/qp.c \

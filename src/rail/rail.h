@@ -39,6 +39,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "rail/ledger.h"
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -239,32 +241,6 @@ struct rail_info {
 };
 
 /*
- * A limit that several rails of this node share, with its nominal rate: the PCIe
- * link of their adapters, or a limit in the software HCA's model.
- */
-enum { RAIL_SHARES_MAX = 2 * RAIL_MAX };
-struct rail_share {
-	char name[64];			/* "PCIe link 0000:17:00", "bus of soft0" */
-	uint32_t rails;			/* bit i: rail i */
-	uint64_t out, in;		/* bytes per second, sending and receiving */
-	bool half;			/* both directions share the limit, each at its own rate */
-};
-
-/* The use of one rail, counted where a chunk is posted and where it lands. */
-struct rail_ledger {
-	uint64_t tx_messages, tx_chunks, tx_bytes;	/* eager; rendezvous; payload of both */
-	uint64_t rx_messages, rx_chunks, rx_bytes;
-	uint64_t stalls;		/* times a message waited for credit or queue space */
-	/*
-	 * Retransmissions of the adapter for this process.  Only the software HCA counts
-	 * them by process: elsewhere retries_counted is false, and the port's counters show
-	 * those of all its users (rail_counter_is_retry).
-	 */
-	uint64_t retries;
-	bool retries_counted;
-};
-
-/*
  * The known limits, smaller sets of rails first; two sets are nested or disjoint.  Makes system
  * calls: not between two messages.  Returns the number of limits.
  */
@@ -280,7 +256,12 @@ void rail_info(const struct rail_ctx *ctx, int rail, struct rail_info *out);
  * the bytes of these, so several rails are no faster than one.
  */
 bool rail_copied(const struct rail_ctx *ctx);
-void rail_ledger(const struct rail_ctx *ctx, int rail, struct rail_ledger *out);
+/*
+ * Returns whether the adapter counts retransmissions by process, as the software HCA alone does.
+ * Elsewhere retries is 0, and the port's counters show those of all its users
+ * (rail_counter_is_retry).
+ */
+bool rail_ledger(const struct rail_ctx *ctx, int rail, struct rail_ledger *out);
 
 /*
  * The state of the port now: enum ibv_port_state, IBV_PORT_ACTIVE is 4; 0: it cannot be read.

@@ -257,7 +257,7 @@ static void stragglers(struct bench *b, uint64_t messages)
 static void count(bool out, const struct vb_span *rails, uint64_t messages, bool arrived_only)
 {
 	for (int i = rails->first; i < rails->last; i++) {
-		struct railmpi_ledger *l = &vb.rail[i].ledger;
+		struct rail_ledger *l = &vb.rail[i].ledger;
 		uint64_t n = arrived_only ? vb.rail[i].arrived : messages;
 		bool whole = vb.width == 1;
 

@@ -372,16 +372,16 @@ void vb_close(void)
 	memset(&vb, 0, sizeof(vb));
 }
 
-int vb_ledger(int rail, struct railmpi_ledger *out)
+int vb_ledger(int rail, struct rail_ledger *out)
 {
-	const struct railmpi_ledger *l;
+	const struct rail_ledger *l;
 	int rc = rail < RAILMPI_RAILS_MAX ? railmpi_ledger(rail, out) : -ENOENT;
 
 	if (rc)
 		return rc;
 	l = &vb.rail[rail].ledger;
 	/* Keep only the adapter's count of librail's ledger. */
-	*out = (struct railmpi_ledger){
+	*out = (struct rail_ledger){
 		.tx_messages = l->tx_messages, .tx_chunks = l->tx_chunks, .tx_bytes = l->tx_bytes,
 		.rx_messages = l->rx_messages, .rx_chunks = l->rx_chunks, .rx_bytes = l->rx_bytes,
 		.retries = out->retries,

@@ -9,7 +9,7 @@ const char *vb_sizes(struct opt_range *out);
 int vb_memory(const struct bench *b, size_t sbuf_bytes, size_t rbuf_bytes);
 int vb_connect(const struct bench *b);
 void vb_close(void);
-int vb_ledger(int rail, struct railmpi_ledger *out);
+int vb_ledger(int rail, struct rail_ledger *out);
 /* Return to the state after vb_connect, with no receive posted; both ends call it. */
 void vb_reset(void);
 

@@ -47,7 +47,7 @@ struct vb_rail {
 	struct vrb_cq send, recv;
 	struct vb_lane *lane;		/* lanes to the first peer, then to the next */
 	struct ibv_mr *smr, *rmr, *aside;
-	struct railmpi_ledger ledger;
+	struct rail_ledger ledger;
 	/* The current batch: this rail's piece of each message. */
 	size_t at, bytes;
 	uint64_t arrived;

@@ -548,8 +548,7 @@ void railmpi_fabric(struct railmpi_fabric *out)
 		out->rail[i].rate_bytes_per_s = info.rate;
 		out->rail[i].mtu_bytes = info.mtu_bytes;
 		out->rail[i].polls_memory = info.polls_memory;
-		rail_ledger(layer.rails, i, &ledger);
-		out->rail[i].counts_retries = ledger.retries_counted;
+		out->rail[i].counts_retries = rail_ledger(layer.rails, i, &ledger);
 		out->modelled |= info.fabric == RAIL_FABRIC_SOFTHCA && info.rate;
 	}
 }

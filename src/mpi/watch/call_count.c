@@ -114,9 +114,8 @@ static void rails_sum(struct sums *s)
 
 		if (ledger_rail(r) < 0)
 			continue;
-		rail_ledger(layer.rails, ledger_rail(r), &l);
 		s->rail[r].ranks = 1;
-		s->rail[r].counting = l.retries_counted;
+		s->rail[r].counting = rail_ledger(layer.rails, ledger_rail(r), &l);
 		s->rail[r].tx_messages = l.tx_messages;
 		s->rail[r].tx_chunks = l.tx_chunks;
 		s->rail[r].tx_bytes = l.tx_bytes;
@@ -124,7 +123,7 @@ static void rails_sum(struct sums *s)
 		s->rail[r].rx_chunks = l.rx_chunks;
 		s->rail[r].rx_bytes = l.rx_bytes;
 		s->rail[r].stalls = l.stalls;
-		s->rail[r].retries = l.retries_counted ? l.retries : 0;
+		s->rail[r].retries = l.retries;
 	}
 }
 

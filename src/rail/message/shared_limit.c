@@ -88,6 +88,8 @@ static int limits_found(const struct rail_ctx *ctx, struct rail_share *out)
 	return count;
 }
 
+_Static_assert((int)RAIL_SHARES_MAX == 2 * RAIL_MAX, "the most limits of so many rails");
+
 int rail_shares(const struct rail_ctx *ctx, struct rail_share out[RAIL_SHARES_MAX])
 {
 	return ctx->cfg.use_softhca ? limits_modelled(ctx, out) : limits_found(ctx, out);

@@ -7,14 +7,14 @@
 #include "softhca/softhca.h"
 #include "verbs/vrb.h"
 
-void rail_ledger(const struct rail_ctx *ctx, int rail, struct rail_ledger *out)
+bool rail_ledger(const struct rail_ctx *ctx, int rail, struct rail_ledger *out)
 {
 	const struct rail *r = &ctx->rail[rail];
 
 	*out = r->ledger;
-	out->retries_counted = r->port->kind == VRB_SOFTHCA &&
-			       softhca_query_retries(ctx->adapter[r->adapter].context,
-						     r->port->number, &out->retries) == 0;
+	return r->port->kind == VRB_SOFTHCA &&
+	       softhca_query_retries(ctx->adapter[r->adapter].context, r->port->number,
+				     &out->retries) == 0;
 }
 
 int rail_port_state(const struct rail_ctx *ctx, int rail)
