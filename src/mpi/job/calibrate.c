@@ -17,6 +17,7 @@
 #include "mpi/comm/peers.h"
 #include "mpi/job/progress.h"
 #include "rail/rail.h"
+#include "stats/stats.h"
 #include "util/clock.h"
 #include "util/err.h"
 
@@ -61,13 +62,6 @@ static uint64_t round_trip(const struct calibration *c, int which, int bytes)
 	return rg_now_ns() - start;
 }
 
-static int compare(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return x < y ? -1 : x > y;
-}
-
 static double size_ratio(const struct calibration *c, int bytes)
 {
 	uint64_t ns[2][SAMPLES], slow = 0;
@@ -91,8 +85,8 @@ static double size_ratio(const struct calibration *c, int bytes)
 		for (w = 0; w < 2; w++)
 			ns[w][i] = round_trip(c, w, bytes);
 	for (w = 0; w < 2; w++)
-		qsort(ns[w], (size_t)count, sizeof(ns[w][0]), compare);
-	return (double)ns[1][count / 2] / (double)ns[0][count / 2];
+		stats_sort(ns[w], (size_t)count);
+	return stats_median(ns[1], (size_t)count) / stats_median(ns[0], (size_t)count);
 }
 
 /* ---- Judging -------------------------------------------------------------------------------- */
