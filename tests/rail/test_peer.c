@@ -425,7 +425,7 @@ static void test_options(void **state)
 		{ "eager", "1M", "accepted" },
 		{ "qps", "9", "accepted: 1 to 8" },
 		{ "bind", "far", "rank or near" },
-		{ "intranode", "shm", "soft or hca" },
+		{ "intranode", "shm", "memory or rails" },
 		{ "gid-index", "256", "auto" },
 		{ "mtu", "64", "active" },
 		{ "sl", "16", "accepted: 0 to 15" },
