@@ -129,8 +129,8 @@ found=$(echo "$symbols" | awk '
 
 # ---- Cycles of objects within a room: those of tests/cycles.txt, and no others ----
 
-# ROOM FILE... a line: files that reach one another through symbols.
-cycles() {
+# "has" or "wants" FILE SYMBOL; "empty" FILE, if nothing of it is compiled with this MPI library.
+symbols_of_src() {
 	find "$build/src" -name '*.o' | while read -r object; do
 		path=${object#"$build/"}
 		dir=${path%/*} name=${path##*/}
@@ -139,8 +139,14 @@ cycles() {
 		# What an earlier build has left has no source.
 		[ -f "$file.c" ] || continue
 		nm "$object" 2>/dev/null | awk -v file="${file#src/}" '$1 == "U" { print "wants", file, $2 }
-			NF == 3 && $2 ~ /[TDBRVWC]/ { print "has", file, $3 }'
-	done | sort -u | awk '
+			NF == 3 && $2 ~ /[TDBRVWC]/ { print "has", file, $3 }
+			END { if (!NR) print "empty", file }'
+	done | sort -u
+}
+# FILE... a line: files that reach one another through symbols.
+cycles() {
+	awk '
+		$1 == "empty" { next }
 		{ split($2, part, "/"); room[$2] = part[1] }
 		$1 == "has" { place[$3] = $2 }
 		$1 == "wants" { who[++n] = $2; what[n] = $3 }
@@ -178,12 +184,27 @@ cycles() {
 		{ line = line (line ? " " : "") $1 }
 		END { if (last) print line }' | sort
 }
-cycles >"$build/tests/cycles.found"
+# tests/cycles.txt without files that are empty here: fortran.c with MPICH.
+cycles_known() {
+	awk '
+		FNR == NR { if ($1 == "empty") empty[$2] = 1; next }
+		{
+			line = ""
+			for (i = 1; i <= NF; i++)
+				if (!($i in empty))
+					line = line (line ? " " : "") $i
+			if (line ~ / /)
+				print line
+		}' "$build/tests/symbols.found" tests/cycles.txt | sort
+}
+symbols_of_src >"$build/tests/symbols.found"
+cycles <"$build/tests/symbols.found" >"$build/tests/cycles.found"
+cycles_known >"$build/tests/cycles.known"
 # A sanitizer optimises less, and so leaves more edges.
-if [ "${RG_SANITIZE:-no}" = no ] && ! diff tests/cycles.txt "$build/tests/cycles.found" >/dev/null; then
+if [ "${RG_SANITIZE:-no}" = no ] && ! diff "$build/tests/cycles.known" "$build/tests/cycles.found" >/dev/null; then
 	failures=$((failures + 1))
 	echo "cycles of objects that are not those of tests/cycles.txt:"
-	diff tests/cycles.txt "$build/tests/cycles.found" | grep '^[<>]'
+	diff "$build/tests/cycles.known" "$build/tests/cycles.found" | grep '^[<>]'
 fi
 
 # Time and waiting are clock.c's, so that tests/virtual may put another in its place.

@@ -5,6 +5,7 @@ AM_TESTS_ENVIRONMENT = srcdir='$(srcdir)'; MPIRUN='$(MPIRUN)'; \
 EXTRA_DIST += tests/chroot.sh tests/chroots.sh tests/run-lib.sh tests/listens.sh tests/results.sh tests/coverage.sh tests/house.sh tests/names.txt tests/rooms.txt tests/cycles.txt tests/run-jobs.sh tests/tsan-lib.sh tests/timed.sh \
 	tests/bench/die.sh tests/bench/ledger-lib.sh
 LOG_COMPILER = $(SHELL) $(top_srcdir)/tests/timed.sh
+CLEANFILES += tests/symbols.found tests/cycles.found tests/cycles.known
 CLEANFILES += tests/.mpi-lock tests/.mpi-lock-2 tests/softhca/matrix.log tests/softhca/matrix.trs \
 	tests/softhca/stacks.log tests/softhca/stacks.trs tests/softhca/tsan.log \
 	tests/softhca/tsan.trs
