@@ -81,9 +81,7 @@ static void queue_remove(struct rail_op_queue *q, const struct rail_op *op)
 
 	while (*at != op)
 		at = &(*at)->next;
-	*at = op->next;
-	if (!*at)
-		q->tail = at;
+	queue_unlink(q, at);
 }
 
 /* The message has not left.  Its KEYS may have: without the RTS they mean nothing. */

@@ -252,9 +252,7 @@ bool rndv_chunks_advance(struct rail_peer *peer)
 			at = &op->next;
 			continue;
 		}
-		*at = op->next;
-		if (peer->cutting.tail == &op->next)
-			peer->cutting.tail = at;
+		queue_unlink(&peer->cutting, at);
 		op->stage = STAGE_POSTED;
 	}
 	if (peer->pulling.head)

@@ -23,15 +23,20 @@ static inline void queue_push(struct rail_op_queue *q, struct rail_op *op)
 	q->tail = &op->next;
 }
 
+/* Take out *at, which is the head of the queue or the `next` of one of its operations. */
+static inline void queue_unlink(struct rail_op_queue *q, struct rail_op **at)
+{
+	*at = (*at)->next;
+	if (!*at)
+		q->tail = at;
+}
+
 static inline struct rail_op *queue_pop(struct rail_op_queue *q)
 {
 	struct rail_op *op = q->head;
 
-	if (op) {
-		q->head = op->next;
-		if (!q->head)
-			q->tail = &q->head;
-	}
+	if (op)
+		queue_unlink(q, &q->head);
 	return op;
 }
 
