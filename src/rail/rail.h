@@ -162,7 +162,6 @@ enum rail_fabric {
 int rail_probe(const struct rail_settings *set, int *active_ports);
 
 struct rail_message;
-struct rail_mr;
 struct rail_op;
 struct rail_header;
 
@@ -451,25 +450,7 @@ enum {
  */
 struct rail_op {
 	void (*done)(struct rail_op *op, int status);
-	/* The rest is librail's. */
-	struct rail_op *next;
-	struct rail_peer *peer;
-	struct rail_buf buf;
-	struct rail_header header;
-	struct rail_mr *mr;			/* registration of buf */
-	struct rail_parts *parts;		/* parts.h; NULL: it moves as a whole */
-	uint64_t handle;			/* in the sender's table of RTSs */
-	uint64_t threshold, bytes, remote;	/* the way's; to transfer now; peer's address */
-	uint32_t rkey[RAIL_MAX];		/* peer's keys, by rail */
-	uint32_t carried[RAIL_MAX];		/* read: by rail, in units (RAIL_STRIPE_ALIGN) */
-	uint8_t cursor[RAIL_MAX];		/* requests posted on each rail */
-	uint8_t weight[RAIL_MAX];		/* parts of the rails, in proportion */
-	uint8_t stage, policy, rndv_flags, rndv_state, rail, bound, lane, slot, generation;
-	uint8_t taken, remainder_rail, chunks_left, chunks_out;
-	bool mapped, edges;			/* mr is mapped.h's; EDGES are still to come */
-	bool in_parts;				/* the message moves, or moved, in several parts */
-	uint16_t head, tail;			/* bytes that go as EDGES (edges.h) */
-	int status;
+	unsigned char librails[216] __attribute__((aligned(8)));
 };
 
 /*
@@ -502,8 +483,11 @@ struct rail_traced {
 	uint8_t chunks[RAIL_ALL];	/* number on each rail */
 };
 void rail_op_traced(const struct rail_op *op, bool sent, struct rail_traced *out);
-/* The index of the peer of an operation that ends, well or not. */
+/* The peer of an operation that ends, well or not; the index of that peer. */
+struct rail_peer *rail_op_peer(const struct rail_op *op);
 unsigned rail_op_index(const struct rail_op *op);
+/* The header of a send that ends by rendezvous. */
+const struct rail_header *rail_op_header(const struct rail_op *op);
 
 /* An arrived message, as on_message sees it. */
 struct rail_message {

@@ -331,7 +331,7 @@ static void answers_body(struct job *job)
 	if (job->rank == 0) {
 		CHECK_EQUAL(rail_send(job->peer[1], &way, &header,
 				      &(struct rail_buf){ data, 65536, RAIL_MEM_HOST }, 0, &op), 0);
-		record.header.word[0] = op.handle;
+		record.header.word[0] = op_of(&op)->handle;
 		rail_record_arrived(&job->peer[1]->rx[0], a->fin ? RECORD_FIN : RECORD_CTS, &record,
 				    a->units, 0);
 		for (int i = 0; i < 100; i++)

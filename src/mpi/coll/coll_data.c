@@ -414,7 +414,7 @@ static void message_withdraw(struct coll *k, struct coll_message *m)
 /* The receiver is told, in case it comes at last. */
 static void cancelled(struct coll *k, struct coll_message *m)
 {
-	const int to = rank_of(k->comm, m->req.op.peer);
+	const int to = rank_of(k->comm, rail_op_peer(&m->req.op));
 
 	req_retire(&m->req);
 	m->active = block_send(k, m, coll_bytes(NULL, 0), to) == 0;

@@ -56,7 +56,7 @@ static void recv_rendezvous_done(struct rail_op *op, int status)
 	struct req *r = (struct req *)op;
 
 	if (status)
-		r->error = lost_error_of(op->peer, status);
+		r->error = lost_error_of(rail_op_peer(op), status);
 	else if (r->packed)
 		recv_unpack(r, r->packed);
 	req_complete(r, r->error);

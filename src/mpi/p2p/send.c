@@ -19,7 +19,7 @@ static void send_ended(struct rail_op *op, int status)
 	struct req *r = (struct req *)op;
 
 	r->cancelled = status == -ECANCELED;
-	req_complete(r, status && !r->cancelled ? lost_error_of(op->peer, status) : MPI_SUCCESS);
+	req_complete(r, status && !r->cancelled ? lost_error_of(rail_op_peer(op), status) : MPI_SUCCESS);
 }
 
 void (*send_done)(struct rail_op *op, int status) = send_ended;

@@ -160,7 +160,9 @@ static void rendezvous_put(const struct rail_op *op, bool sent, uint64_t context
 
 static void traced_send_done(struct rail_op *op, int status)
 {
-	rendezvous_put(op, true, op->header.word[0], (int)(uint32_t)op->header.word[1], status);
+	const struct rail_header *header = rail_op_header(op);
+
+	rendezvous_put(op, true, header->word[0], (int)(uint32_t)header->word[1], status);
 	plain_send_done(op, status);
 }
 

@@ -19,7 +19,7 @@ enum { EAGER_SIGNAL = 32 };	/* eager: every so many requests are signalled, to r
 
 /* A request on a bulk lane. */
 struct rail_sent {
-	struct rail_op *op;
+	struct op *op;
 	uint32_t bytes;
 };
 

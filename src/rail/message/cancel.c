@@ -20,6 +20,7 @@
 #include "rail/message/eager.h"
 #include "rail/lane/eager_lane.h"
 #include "util/err.h"
+#include "rail/message/op_end.h"
 #include "rail/message/op_queue.h"
 #include "rail/peer/peer_failure.h"
 #include "rail/rail.h"
@@ -41,7 +42,7 @@ static int record_post(struct rail_tx *tx, unsigned stage, uint64_t handle)
 			   0, nothing);
 }
 
-int rail_cancel_post(struct rail_tx *tx, const struct rail_op *op)
+int rail_cancel_post(struct rail_tx *tx, const struct op *op)
 {
 	return record_post(tx, op->stage, op->handle);
 }
@@ -49,14 +50,14 @@ int rail_cancel_post(struct rail_tx *tx, const struct rail_op *op)
 static void record_done(struct rail_op *op, int status)
 {
 	(void)status;
-	free(op);
+	free(op_of(op));
 }
 
 /* Send now, or as soon as the lane has room.  0 or -ENOMEM; a failed peer needs none. */
 static int record_send(struct rail_peer *peer, unsigned policy, unsigned stage, uint64_t handle)
 {
 	struct rail_tx *tx = peer->route[policy];
-	struct rail_op *op;
+	struct op *op;
 
 	if (!tx->waiting.head && record_post(tx, stage, handle))
 		return 0;
@@ -75,9 +76,9 @@ static int record_send(struct rail_peer *peer, unsigned policy, unsigned stage, 
 
 /* ---- Sender ------------------------------------------------------------- */
 
-static void queue_remove(struct rail_op_queue *q, const struct rail_op *op)
+static void queue_remove(struct rail_op_queue *q, const struct op *op)
 {
-	struct rail_op **at = &q->head;
+	struct op **at = &q->head;
 
 	while (*at != op)
 		at = &(*at)->next;
@@ -85,7 +86,7 @@ static void queue_remove(struct rail_op_queue *q, const struct rail_op *op)
 }
 
 /* The message has not left.  Its KEYS may have: without the RTS they mean nothing. */
-static void op_withdraw(struct rail_op *op)
+static void op_withdraw(struct op *op)
 {
 	struct rail_peer *peer = op->peer;
 
@@ -99,7 +100,7 @@ static void op_withdraw(struct rail_op *op)
 	op_end_later(op, -ECANCELED);
 }
 
-static int cancel_request(struct rail_op *op)
+static int cancel_request(struct op *op)
 {
 	int rc;
 
@@ -113,8 +114,10 @@ static int cancel_request(struct rail_op *op)
 	return rc;
 }
 
-int rail_cancel(struct rail_op *op)
+int rail_cancel(struct rail_op *outer)
 {
+	struct op *op = op_of(outer);
+
 	if (op->peer->error)
 		return 0;
 	switch (op->stage) {
@@ -134,7 +137,7 @@ void rail_cancelled_arrived(struct rail_peer *peer, const struct rail_record *re
 {
 	struct rail_entry *entry = rail_table_find(&peer->ctx->table, peer,
 						   record->header.word[0]);
-	struct rail_op *op = entry ? entry->op : NULL;
+	struct op *op = entry ? entry->op : NULL;
 
 	if (!op || op->stage != STAGE_RTS_SENT || !(op->rndv_state & RNDV_CANCELLING)) {
 		rail_peer_fail(peer, -EPROTO, "a CANCELLED for no message of ours");

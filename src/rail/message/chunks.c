@@ -40,7 +40,7 @@ enum { PULL_OUT = 2, PULL_PART = 3 };
 enum { BULK_BATCH = 8 };		/* chunks posted to one peer in one rail_progress */
 
 /* NULL: the policy needs no rates, or the rails have none. */
-static struct rail_estimate *estimate_of(const struct rail_op *op)
+static struct rail_estimate *estimate_of(const struct op *op)
 {
 	struct rail_estimate *e = op->rndv_flags & RNDV_READ ? &op->peer->reading : &op->peer->writing;
 
@@ -49,7 +49,7 @@ static struct rail_estimate *estimate_of(const struct rail_op *op)
 
 /* ---- Posting ------------------------------------------------------------ */
 
-static int request_post(struct rail_op *op, struct rail_lane *lane, struct ibv_send_wr *wr,
+static int request_post(struct op *op, struct rail_lane *lane, struct ibv_send_wr *wr,
 			uint32_t bytes)
 {
 	struct ibv_send_wr *bad;
@@ -66,7 +66,7 @@ static int request_post(struct rail_op *op, struct rail_lane *lane, struct ibv_s
 	return 0;
 }
 
-static int chunk_post(struct rail_op *op, struct rail_lane *lane, const struct rail_stripe *s,
+static int chunk_post(struct op *op, struct rail_lane *lane, const struct rail_stripe *s,
 		      uint32_t number, uint64_t now_ns)
 {
 	struct rail_chunk chunk = rndv_chunk(op, s, number);
@@ -103,7 +103,7 @@ static int chunk_post(struct rail_op *op, struct rail_lane *lane, const struct r
 }
 
 /* A control message after all chunks of rail k: its arrival shows theirs. */
-static int control_post(struct rail_op *op, struct rail_lane *lane)
+static int control_post(struct op *op, struct rail_lane *lane)
 {
 	struct ibv_send_wr wr = {
 		.opcode = IBV_WR_SEND_WITH_IMM,
@@ -117,14 +117,14 @@ static int control_post(struct rail_op *op, struct rail_lane *lane)
 }
 
 /* The requests of this end in rail k's piece. */
-static uint32_t piece_requests(const struct rail_op *op, const struct rail_stripe *s, int k)
+static uint32_t piece_requests(const struct op *op, const struct rail_stripe *s, int k)
 {
 	uint32_t first;
 
 	return rndv_own_chunks(op, s, k, &first) + (s->piece[k].count && op->rndv_flags & RNDV_CONTROL);
 }
 
-static int next_post(struct rail_op *op, struct rail_lane *lane, const struct rail_stripe *s,
+static int next_post(struct op *op, struct rail_lane *lane, const struct rail_stripe *s,
 		     uint64_t now_ns)
 {
 	uint32_t first, n = op->cursor[lane->k];
@@ -138,7 +138,7 @@ static int next_post(struct rail_op *op, struct rail_lane *lane, const struct ra
  * Post as many requests as the lanes take, rails in turn, at most *budget.  True when all
  * requests of op are out.
  */
-static bool chunks_post(struct rail_op *op, int *budget)
+static bool chunks_post(struct op *op, int *budget)
 {
 	uint64_t now_ns = estimate_of(op) ? rg_now_ns() : 0;
 	struct rail_stripe s;
@@ -176,7 +176,7 @@ static bool may_pull(const struct rail_peer *peer, const struct rail_lane *lane)
 /* The next chunk of the first message that waits, on this lane. */
 static bool pull_next(struct rail_peer *peer, struct rail_lane *lane)
 {
-	struct rail_op *op = peer->pulling.head;
+	struct op *op = peer->pulling.head;
 	struct rail_stripe s;
 
 	if (!op || !may_pull(peer, lane) || !lane_has_room(lane, 1))
@@ -211,7 +211,7 @@ static void chunks_pull(struct rail_peer *peer, int *budget)
 
 /* ---- Beginning, going on, ending ---------------------------------------- */
 
-void rndv_chunks_start(struct rail_op *op)
+void rndv_chunks_start(struct op *op)
 {
 	struct rail_peer *peer = op->peer;
 	struct rail_stripe s;
@@ -243,7 +243,7 @@ void rndv_chunks_start(struct rail_op *op)
 
 bool rndv_chunks_advance(struct rail_peer *peer)
 {
-	struct rail_op **at = &peer->cutting.head, *op;
+	struct op **at = &peer->cutting.head, *op;
 	int budget = BULK_BATCH;
 
 	/* All operations get a try: the rails of the first may be full, those of the next idle. */
@@ -262,7 +262,7 @@ bool rndv_chunks_advance(struct rail_peer *peer)
 
 static void queue_fail(struct rail_op_queue *queue)
 {
-	struct rail_op *op;
+	struct op *op;
 
 	while ((op = queue_pop(queue))) {
 		op->stage = STAGE_POSTED;
@@ -278,7 +278,7 @@ void rndv_chunks_peer_failed(struct rail_peer *peer)
 }
 
 /* Count the bytes that a read has brought; the FIN tells the sender. */
-static void read_landed(struct rail_op *op, const struct rail_lane *lane, uint32_t bytes)
+static void read_landed(struct op *op, const struct rail_lane *lane, uint32_t bytes)
 {
 	lane_ledger(lane)->rx_chunks++;
 	lane_ledger(lane)->rx_bytes += bytes;
@@ -303,7 +303,7 @@ static void chunk_measure(struct rail_estimate *estimate, const struct rail_lane
 void rail_chunk_sent(struct rail_lane *lane)
 {
 	const struct rail_sent *sent = &lane->sent[lane->sq_done++ % lane->sq_depth];
-	struct rail_op *op = sent->op;
+	struct op *op = sent->op;
 	struct rail_estimate *estimate = estimate_of(op);
 
 	if (estimate && sent->bytes)

@@ -5,14 +5,14 @@
 #include <stdbool.h>
 
 struct rail_lane;
-struct rail_op;
+struct op;
 struct rail_peer;
 
 /*
  * remote, rkey, bytes of op are known: post as many chunks as the lanes take now, the rest
  * from rail_progress.
  */
-void rndv_chunks_start(struct rail_op *op);
+void rndv_chunks_start(struct op *op);
 /* True while chunks wait for room. */
 bool rndv_chunks_advance(struct rail_peer *peer);
 void rndv_chunks_peer_failed(struct rail_peer *peer);

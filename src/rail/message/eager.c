@@ -8,6 +8,7 @@
 #include "util/err.h"
 #include "rail/lane/lane.h"
 #include "rail/lane/lane_ring.h"
+#include "rail/message/op_end.h"
 #include "rail/message/op_queue.h"
 #include "rail/peer/peer_failure.h"
 #include "rail/policy.h"
@@ -45,7 +46,7 @@ static int cuda_refused(void)
 static __attribute__((noinline)) int send_any(struct rail_peer *peer, const struct rail_way *way,
 					      const struct rail_header *header,
 					      const struct rail_buf *buf, unsigned flags,
-					      struct rail_op *op)
+					      struct op *op)
 {
 	struct rail_tx *tx = peer->route[way->policy];
 	int rc;
@@ -91,10 +92,10 @@ int rail_send(struct rail_peer *peer, const struct rail_way *way,
 
 	if (likely(goes_short(peer, tx, way, buf, flags) && rail_ring_ready(tx)))
 		return tx->eager_slot(tx, header, buf->addr, buf->bytes);
-	return send_any(peer, way, header, buf, flags, op);
+	return send_any(peer, way, header, buf, flags, op_of(op));
 }
 
-void rail_tx_enqueue(struct rail_tx *tx, struct rail_op *op)
+void rail_tx_enqueue(struct rail_tx *tx, struct op *op)
 {
 	queue_push(&tx->waiting, op);
 	if (likely(tx->lane))
@@ -104,7 +105,7 @@ void rail_tx_enqueue(struct rail_tx *tx, struct rail_op *op)
 
 bool rail_tx_advance(struct rail_tx *tx)
 {
-	struct rail_op *op;
+	struct op *op;
 	int rc;
 
 	while ((op = tx->waiting.head)) {

@@ -12,7 +12,7 @@
 #include "rail/message/rail_record.h"
 #include "util/compiler.h"
 
-struct rail_op;
+struct op;
 
 /* Does a message of this peer have a taker?  None has, once closing or after a told failure. */
 static inline bool rail_peer_listens(const struct rail_peer *peer)
@@ -43,7 +43,7 @@ static inline void rail_message_arrived(struct rail_rx *rx, const struct rail_re
 void rail_record_arrived(struct rail_rx *rx, unsigned kind, const struct rail_record *record,
 			 const void *payload, size_t bytes);
 /* Let op wait for room on the lane, after the operations that wait already. */
-void rail_tx_enqueue(struct rail_tx *tx, struct rail_op *op);
+void rail_tx_enqueue(struct rail_tx *tx, struct op *op);
 /* Send the waiting operations.  True while any still waits. */
 bool rail_tx_advance(struct rail_tx *tx);
 

@@ -14,7 +14,7 @@
 
 enum { EDGE_MAX = 4096 };		/* bytes of the largest page for which edges are a record */
 
-void rail_edges_find(struct rail_op *op, uint64_t address)
+void rail_edges_find(struct op *op, uint64_t address)
 {
 	const uint64_t page = op->peer->ctx->mr.page;
 
@@ -23,7 +23,7 @@ void rail_edges_find(struct rail_op *op, uint64_t address)
 }
 
 /* No edges with control messages, which count bytes by rail. */
-bool rail_edges_fit(const struct rail_op *op)
+bool rail_edges_fit(const struct op *op)
 {
 	const struct rail_ctx *ctx = op->peer->ctx;
 	const uint64_t bytes = (uint64_t)op->head + op->tail;
@@ -32,7 +32,7 @@ bool rail_edges_fit(const struct rail_op *op)
 	       ctx->mr.page <= EDGE_MAX && !(op->rndv_flags & RNDV_CONTROL);
 }
 
-struct rail_chunk rndv_chunk(const struct rail_op *op, const struct rail_stripe *s, uint32_t n)
+struct rail_chunk rndv_chunk(const struct op *op, const struct rail_stripe *s, uint32_t n)
 {
 	struct rail_chunk chunk = rail_stripe_chunk(s, n);
 	uint64_t low = op->head, high = op->bytes - op->tail;
@@ -47,7 +47,7 @@ struct rail_chunk rndv_chunk(const struct rail_op *op, const struct rail_stripe 
 	return chunk;
 }
 
-int rail_edges_post(struct rail_tx *tx, const struct rail_op *op)
+int rail_edges_post(struct rail_tx *tx, const struct op *op)
 {
 	const struct rail_header header = { { op->slot, op->generation } };
 	const unsigned char *from = op->buf.addr;

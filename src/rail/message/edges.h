@@ -14,16 +14,16 @@
 
 #include "rail/message/stripe.h"
 
-struct rail_op;
+struct op;
 struct rail_tx;
 
 /* Set op->head and op->tail, from the address of the receiver's buffer. */
-void rail_edges_find(struct rail_op *op, uint64_t address);
+void rail_edges_find(struct op *op, uint64_t address);
 /* Do the edges go as a record?  Also checks the head and tail that a peer implies. */
-bool rail_edges_fit(const struct rail_op *op);
+bool rail_edges_fit(const struct op *op);
 /* Post the record, with the results of rail_rndv_post. */
-int rail_edges_post(struct rail_tx *tx, const struct rail_op *op);
+int rail_edges_post(struct rail_tx *tx, const struct op *op);
 /* Chunk n of the table, perhaps empty, without edges that go as a record. */
-struct rail_chunk rndv_chunk(const struct rail_op *op, const struct rail_stripe *s, uint32_t n);
+struct rail_chunk rndv_chunk(const struct op *op, const struct rail_stripe *s, uint32_t n);
 
 #endif

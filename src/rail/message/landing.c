@@ -77,7 +77,7 @@ static void receives_renew(struct rail_lane *lane)
 /* ---- Landings ----------------------------------------------------------- */
 
 /* The number of receives that op may take on lane q of rail k. */
-static uint32_t receives_needed(const struct rail_op *op, const struct rail_stripe *s, int k, int q)
+static uint32_t receives_needed(const struct op *op, const struct rail_stripe *s, int k, int q)
 {
 	if (s->pull)
 		return s->chunk_count;
@@ -94,7 +94,7 @@ static bool lane_can_promise(struct rail_lane *lane, uint32_t count)
 }
 
 /* RNDV_BOTH: the chunks that the sender writes. */
-static uint64_t written_chunks(const struct rail_op *op, const struct rail_stripe *s)
+static uint64_t written_chunks(const struct op *op, const struct rail_stripe *s)
 {
 	uint64_t chunks = 0;
 
@@ -105,7 +105,7 @@ static uint64_t written_chunks(const struct rail_op *op, const struct rail_strip
 }
 
 /* The completions that end a landing, one bit each. */
-static uint64_t completions_of(const struct rail_op *op, const struct rail_stripe *s)
+static uint64_t completions_of(const struct op *op, const struct rail_stripe *s)
 {
 	uint64_t rails = 0;
 
@@ -119,7 +119,7 @@ static uint64_t completions_of(const struct rail_op *op, const struct rail_strip
 	return rails;
 }
 
-bool rndv_landing_take(struct rail_op *op)
+bool rndv_landing_take(struct op *op)
 {
 	struct rail_peer *peer = op->peer;
 	struct rail_landing *landing;
@@ -157,7 +157,7 @@ static void landing_end(struct rail_peer *peer, uint32_t slot)
 	peer->landings_used--;
 }
 
-bool rndv_is_landing(const struct rail_op *op)
+bool rndv_is_landing(const struct op *op)
 {
 	return rndv_reads_half(op) && op->peer->landing[op->slot].op == op;
 }
@@ -165,7 +165,7 @@ bool rndv_is_landing(const struct rail_op *op)
 void rndv_landings_peer_failed(struct rail_peer *peer)
 {
 	for (uint32_t i = 0; i < LANDINGS; i++) {
-		struct rail_op *op = peer->landing[i].op;
+		struct op *op = peer->landing[i].op;
 
 		if (!op)
 			continue;
@@ -183,7 +183,7 @@ void rndv_landings_peer_failed(struct rail_peer *peer)
 /* A piece of the landing has come.  End the landing if nothing is missing. */
 static void landing_check(struct rail_peer *peer, uint32_t slot)
 {
-	struct rail_op *op = peer->landing[slot].op;
+	struct op *op = peer->landing[slot].op;
 
 	if (peer->landing[slot].missing || op->edges)
 		return;
@@ -219,7 +219,7 @@ static bool control_landed(struct rail_lane *lane, const struct rail_stripe *s, 
 	return true;
 }
 
-static bool chunk_landed(struct rail_lane *lane, const struct rail_op *op,
+static bool chunk_landed(struct rail_lane *lane, const struct op *op,
 			 const struct rail_stripe *s, uint32_t number, uint32_t bytes)
 {
 	struct rail_chunk chunk = rndv_chunk(op, s, number);
@@ -243,7 +243,7 @@ void rail_chunk_landed(struct rail_lane *lane, uint32_t imm, uint32_t bytes, boo
 	bool control = imm & IMM_CONTROL;
 	uint32_t slot = imm >> 24, number = imm & (IMM_CONTROL - 1);
 	struct rail_landing *landing = &peer->landing[slot];	/* 8 bits: all exist */
-	struct rail_op *op = landing->op;
+	struct op *op = landing->op;
 	struct rail_stripe s;
 
 	lane->landed = true;
@@ -271,7 +271,7 @@ void rail_edges_arrived(struct rail_rx *rx, const struct rail_record *record, co
 	struct rail_peer *peer = rx->lane->peer;
 	uint32_t slot = (uint8_t)record->header.word[0];
 	struct rail_landing *landing = &peer->landing[slot];
-	struct rail_op *op = landing->op;
+	struct op *op = landing->op;
 
 	if (!op || landing->generation != record->header.word[1] || !op->edges ||
 	    bytes != (size_t)op->head + op->tail) {

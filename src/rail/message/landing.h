@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 struct rail_lane;
-struct rail_op;
+struct op;
 struct rail_peer;
 struct rail_record;
 struct rail_rx;
@@ -15,9 +15,9 @@ struct rail_rx;
 /* Post all receives for immediates that the lane ever has.  0 or -errno. */
 int rail_receives_start(struct rail_lane *lane);
 /* Take a landing for op, if everything that its chunks need is free at once. */
-bool rndv_landing_take(struct rail_op *op);
+bool rndv_landing_take(struct op *op);
 /* RNDV_BOTH: is the written half still to come? */
-bool rndv_is_landing(const struct rail_op *op);
+bool rndv_is_landing(const struct op *op);
 void rndv_landings_peer_failed(struct rail_peer *peer);
 /* An immediate has come: `written` by a write, else by a SEND. */
 void rail_chunk_landed(struct rail_lane *lane, uint32_t imm, uint32_t bytes, bool written);

@@ -10,7 +10,7 @@
 #include "rail/peer/peer.h"
 #include "rail/message/rndv.h"
 
-int rail_parts_make(struct rail_op *op, size_t bytes, bool staged)
+int rail_parts_make(struct op *op, size_t bytes, bool staged)
 {
 	const size_t most = op->peer->ctx->part_bytes;
 	struct rail_parts *p;
@@ -33,7 +33,7 @@ int rail_parts_make(struct rail_op *op, size_t bytes, bool staged)
 	return 0;
 }
 
-void rail_parts_free(struct rail_op *op)
+void rail_parts_free(struct op *op)
 {
 	if (!op->parts)
 		return;
@@ -43,7 +43,7 @@ void rail_parts_free(struct rail_op *op)
 	op->parts = NULL;
 }
 
-void rail_parts_memory(const struct rail_op *op, void **addr, size_t *bytes)
+void rail_parts_memory(const struct op *op, void **addr, size_t *bytes)
 {
 	const struct rail_parts *p = op->parts;
 
@@ -51,25 +51,25 @@ void rail_parts_memory(const struct rail_op *op, void **addr, size_t *bytes)
 	*bytes = p && p->memory ? p->memory_bytes : op->buf.bytes;
 }
 
-unsigned char *rail_parts_data(const struct rail_op *op)
+unsigned char *rail_parts_data(const struct op *op)
 {
 	const struct rail_parts *p = op->parts;
 
 	return p->memory ? p->memory : (unsigned char *)op->buf.addr + p->begin;
 }
 
-static void part_copy(struct rail_op *op, bool gather)
+static void part_copy(struct op *op, bool gather)
 {
 	const struct rail_parts *p = op->parts;
 	const struct rail_config *cfg = &op->peer->ctx->cfg;
 
 	if (p->memory && op->bytes)
-		cfg->on_part(cfg->user, op, p->begin, p->memory, op->bytes, gather);
+		cfg->on_part(cfg->user, op_outer(op), p->begin, p->memory, op->bytes, gather);
 }
 
 /* ---- Sender ------------------------------------------------------------- */
 
-bool rail_parts_fit(const struct rail_op *op, uint64_t bytes, bool more)
+bool rail_parts_fit(const struct op *op, uint64_t bytes, bool more)
 {
 	const struct rail_parts *p = op->parts;
 	uint64_t left = op->buf.bytes - (p ? p->cleared : 0);
@@ -78,7 +78,7 @@ bool rail_parts_fit(const struct rail_op *op, uint64_t bytes, bool more)
 	       (!p || !p->memory || bytes <= p->memory_bytes);
 }
 
-static void part_start(struct rail_op *op)
+static void part_start(struct op *op)
 {
 	struct rail_parts *p = op->parts;
 
@@ -88,14 +88,14 @@ static void part_start(struct rail_op *op)
 	part_copy(op, true);
 }
 
-void rail_parts_asked(struct rail_op *op, uint64_t bytes, bool more)
+void rail_parts_asked(struct op *op, uint64_t bytes, bool more)
 {
 	op->parts->cleared += bytes;
 	op->parts->more = more;
 	op->in_parts |= more;
 }
 
-bool rail_parts_cleared(struct rail_op *op, uint64_t bytes)
+bool rail_parts_cleared(struct op *op, uint64_t bytes)
 {
 	op->parts->next = bytes;
 	if (op->stage == STAGE_POSTED)
@@ -104,7 +104,7 @@ bool rail_parts_cleared(struct rail_op *op, uint64_t bytes)
 	return true;
 }
 
-bool rail_parts_sent(struct rail_op *op)
+bool rail_parts_sent(struct op *op)
 {
 	if (op->parts->next) {
 		part_start(op);
@@ -118,7 +118,7 @@ bool rail_parts_sent(struct rail_op *op)
 
 /* ---- Receiver ----------------------------------------------------------- */
 
-static void part_request(struct rail_op *op)
+static void part_request(struct op *op)
 {
 	struct rail_parts *p = op->parts;
 	uint64_t left = op->buf.bytes - p->begin;
@@ -129,7 +129,7 @@ static void part_request(struct rail_op *op)
 	op->in_parts |= p->more;
 }
 
-void rail_parts_begin(struct rail_op *op, bool theirs)
+void rail_parts_begin(struct op *op, bool theirs)
 {
 	struct rail_parts *p = op->parts;
 
@@ -137,12 +137,12 @@ void rail_parts_begin(struct rail_op *op, bool theirs)
 	part_request(op);
 }
 
-void rail_parts_landed(struct rail_op *op)
+void rail_parts_landed(struct op *op)
 {
 	part_copy(op, false);
 }
 
-bool rail_parts_next(struct rail_op *op)
+bool rail_parts_next(struct op *op)
 {
 	struct rail_parts *p = op->parts;
 

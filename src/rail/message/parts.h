@@ -23,7 +23,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "rail/rail.h"
+#include "rail/message/rail_op.h"
 
 struct rail_parts {
 	uint64_t begin;			/* the moving part's first byte, in the message */
@@ -37,39 +37,39 @@ struct rail_parts {
 };
 
 /* Make the state of a message of so many bytes that may need it.  0, or -ENOMEM after a line. */
-int rail_parts_make(struct rail_op *op, size_t bytes, bool staged);
-void rail_parts_free(struct rail_op *op);
+int rail_parts_make(struct op *op, size_t bytes, bool staged);
+void rail_parts_free(struct op *op);
 /* The memory to be registered, for the part under way or all; the first byte of the part. */
-void rail_parts_memory(const struct rail_op *op, void **addr, size_t *bytes);
-unsigned char *rail_parts_data(const struct rail_op *op);
+void rail_parts_memory(const struct op *op, void **addr, size_t *bytes);
+unsigned char *rail_parts_data(const struct op *op);
 
 /* ---- Sender ------------------------------------------------------------- */
 
 /* May a peer ask for so many bytes next, and for more? */
-bool rail_parts_fit(const struct rail_op *op, uint64_t bytes, bool more);
+bool rail_parts_fit(const struct op *op, uint64_t bytes, bool more);
 /* The peer has asked. */
-void rail_parts_asked(struct rail_op *op, uint64_t bytes, bool more);
+void rail_parts_asked(struct op *op, uint64_t bytes, bool more);
 /* The request was a CTS.  True: obey it now; false: once the part before it has gone. */
-bool rail_parts_cleared(struct rail_op *op, uint64_t bytes);
+bool rail_parts_cleared(struct op *op, uint64_t bytes);
 /* All chunks of a part have gone.  False: this was the last part. */
-bool rail_parts_sent(struct rail_op *op);
+bool rail_parts_sent(struct op *op);
 
 /* ---- Receiver ----------------------------------------------------------- */
 
 /* Begin with the first part; theirs: the sender's memory is in parts. */
-void rail_parts_begin(struct rail_op *op, bool theirs);
+void rail_parts_begin(struct op *op, bool theirs);
 /* A part has come: scatter it into the buffer. */
-void rail_parts_landed(struct rail_op *op);
+void rail_parts_landed(struct op *op);
 /* Begin the next part; false: this was the last part. */
-bool rail_parts_next(struct rail_op *op);
+bool rail_parts_next(struct op *op);
 
-static inline bool op_has_more(const struct rail_op *op)
+static inline bool op_has_more(const struct op *op)
 {
 	return op->parts && op->parts->more;
 }
 
 /* The first byte that moves. */
-static inline unsigned char *op_data(const struct rail_op *op)
+static inline unsigned char *op_data(const struct op *op)
 {
 	return op->parts ? rail_parts_data(op) : op->buf.addr;
 }

@@ -1,11 +1,19 @@
-/* rail_op.h - operations: the stages of one, its beginning and its end. */
+/*
+ * rail_op.h - an operation as librail sees it, and its stages.
+ *
+ * The caller has a struct rail_op, librail the same memory as a struct op.  The two differ in type
+ * alone, so op_of and op_outer cost nothing; they are called at librail's border only.
+ */
 #ifndef RAIL_OP_H
 #define RAIL_OP_H
 
-#include "rail/message/op_queue.h"
+#include <stdbool.h>
+#include <stdint.h>
+
 #include "rail/rail.h"
-#include "rail/open/rail_ctx.h"
-#include "rail/peer/peer.h"
+
+struct rail_mr;
+struct rail_parts;
 
 enum rail_stage {
 	STAGE_EAGER,		/* waits for room on the eager lane */
@@ -25,25 +33,45 @@ enum rail_stage {
 	STAGE_OVER,		/* in the context's list of what has completed */
 };
 
-static inline void op_begin(struct rail_op *op)
+struct op {
+	void (*done)(struct rail_op *op, int status);	/* the caller's; the rest is librail's */
+	struct op *next;
+	struct rail_peer *peer;
+	struct rail_buf buf;
+	struct rail_header header;
+	struct rail_mr *mr;			/* registration of buf */
+	struct rail_parts *parts;		/* parts.h; NULL: it moves as a whole */
+	uint64_t handle;			/* in the sender's table of RTSs */
+	uint64_t threshold, bytes, remote;	/* the way's; to transfer now; peer's address */
+	uint32_t rkey[RAIL_MAX];		/* peer's keys, by rail */
+	uint32_t carried[RAIL_MAX];		/* read: by rail, in units (RAIL_STRIPE_ALIGN) */
+	uint8_t cursor[RAIL_MAX];		/* requests posted on each rail */
+	uint8_t weight[RAIL_MAX];		/* parts of the rails, in proportion */
+	uint8_t stage, policy, rndv_flags, rndv_state, rail, bound, lane, slot, generation;
+	uint8_t taken, remainder_rail, chunks_left, chunks_out;
+	bool mapped, edges;			/* mr is mapped.h's; EDGES are still to come */
+	bool in_parts;				/* the message moves, or moved, in several parts */
+	uint16_t head, tail;			/* bytes that go as EDGES (edges.h) */
+	int status;
+};
+
+_Static_assert(sizeof(struct op) <= sizeof(struct rail_op), "the caller's memory holds it");
+_Static_assert(_Alignof(struct op) <= _Alignof(struct rail_op), "and has its alignment");
+_Static_assert(offsetof(struct op, done) == offsetof(struct rail_op, done), "done is in both");
+
+static inline struct op *op_of(struct rail_op *outer)
 {
-	op->peer->ops++;
-	op->peer->ctx->ops++;
+	return (struct op *)outer;
 }
 
-static inline void op_end(struct rail_op *op, int status)
+static inline const struct op *op_of_const(const struct rail_op *outer)
 {
-	op->peer->ops--;
-	op->peer->ctx->ops--;
-	op->peer->ctx->events++;
-	op->done(op, status);
+	return (const struct op *)outer;
 }
 
-/* Let the next rail_progress call op->done: for operations that end where no upcall is allowed. */
-static inline void op_end_later(struct rail_op *op, int status)
+static inline struct rail_op *op_outer(struct op *op)
 {
-	op->status = status;
-	queue_push(&op->peer->ctx->completed, op);
+	return (struct rail_op *)op;
 }
 
 #endif

@@ -39,6 +39,7 @@
 #include "rail/message/landing.h"
 #include "rail/lane/lane.h"
 #include "rail/memory/mr.h"
+#include "rail/message/op_end.h"
 #include "rail/message/op_queue.h"
 #include "rail/message/parts.h"
 #include "rail/policy.h"
@@ -55,7 +56,7 @@
 #include "util/compiler.h"
 
 /* From the top bit down, word of a CTS: generation:8 landing:8 alone:1 edges:1 more:1 bytes:45. */
-static uint64_t cts_word(const struct rail_op *op)
+static uint64_t cts_word(const struct op *op)
 {
 	return (uint64_t)op->generation << 56 | (uint64_t)op->slot << 48 |
 	       (op->rndv_state & RNDV_ONE_END ? CTS_ALONE : 0) |
@@ -64,7 +65,7 @@ static uint64_t cts_word(const struct rail_op *op)
 }
 
 /* RNDV_BOTH: the same number for each rail, and an even sum, half of it for either end. */
-static uint64_t even_chunk_bytes(const struct rail_op *op)
+static uint64_t even_chunk_bytes(const struct op *op)
 {
 	bool cut = rail_policy_cuts(op->policy, op->bytes, op->threshold);
 	uint64_t rails = (uint64_t)(cut ? op->peer->rail_count : 1);
@@ -90,7 +91,7 @@ static uint64_t chunk_bytes(const struct rail_peer *peer, uint64_t bytes)
 	return share < RAIL_CHUNK_BYTES_MIN ? RAIL_CHUNK_BYTES_MIN : share;
 }
 
-void rndv_plan(const struct rail_op *op, struct rail_stripe *s)
+void rndv_plan(const struct op *op, struct rail_stripe *s)
 {
 	struct rail_cut cut = {
 		.rail_count = op->peer->rail_count,
@@ -103,7 +104,7 @@ void rndv_plan(const struct rail_op *op, struct rail_stripe *s)
 	rail_stripe_plan(s, op->bytes, &cut);
 }
 
-void rndv_release(struct rail_op *op)
+void rndv_release(struct op *op)
 {
 	if (op->mr)
 		rail_mr_put(&op->peer->ctx->mr, op->mr);
@@ -111,7 +112,7 @@ void rndv_release(struct rail_op *op)
 	rail_parts_free(op);
 }
 
-void rndv_finish(struct rail_op *op, int status)
+void rndv_finish(struct op *op, int status)
 {
 	if (op->rndv_state & RNDV_AWAITS_FIN || (op->parts && op->parts->tabled))
 		rail_table_remove(&op->peer->ctx->table, op->handle);
@@ -120,7 +121,7 @@ void rndv_finish(struct rail_op *op, int status)
 }
 
 /* The keys of op's buffer, by rail. */
-static void keys_of(const struct rail_op *op, uint32_t rkey[RAIL_MAX])
+static void keys_of(const struct op *op, uint32_t rkey[RAIL_MAX])
 {
 	_Static_assert(RAIL_MAX * sizeof(*rkey) == RAIL_SLOT_PAYLOAD, "keys fit a slot");
 	memset(rkey, 0, RAIL_SLOT_PAYLOAD);
@@ -130,7 +131,7 @@ static void keys_of(const struct rail_op *op, uint32_t rkey[RAIL_MAX])
 
 /* ---- Records ------------------------------------------------------------ */
 
-static int keys_post(struct rail_tx *tx, const struct rail_op *op)
+static int keys_post(struct rail_tx *tx, const struct op *op)
 {
 	const struct rail_header header = { { op->handle, (uintptr_t)op->buf.addr } };
 	uint32_t rkey[RAIL_MAX];
@@ -139,7 +140,7 @@ static int keys_post(struct rail_tx *tx, const struct rail_op *op)
 	return tx->control(tx, RECORD_KEYS, &header, 0, rkey);
 }
 
-static int rts_post(struct rail_tx *tx, struct rail_op *op)
+static int rts_post(struct rail_tx *tx, struct op *op)
 {
 	const struct rail_policy_row *policy = &rail_policies[op->policy];
 	struct rail_rts_wire rts = {
@@ -166,7 +167,7 @@ static int rts_post(struct rail_tx *tx, struct rail_op *op)
 	return rc;
 }
 
-static int cts_post(struct rail_tx *tx, const struct rail_op *op)
+static int cts_post(struct rail_tx *tx, const struct op *op)
 {
 	const struct rail_header header = { { op->handle, (uintptr_t)op_data(op) } };
 	uint32_t rkey[RAIL_MAX];
@@ -176,7 +177,7 @@ static int cts_post(struct rail_tx *tx, const struct rail_op *op)
 }
 
 /* RNDV_BOTH: the bytes that this end has read, the end of each piece. */
-static uint64_t half_read(const struct rail_op *op)
+static uint64_t half_read(const struct op *op)
 {
 	uint64_t bytes = 0;
 	struct rail_stripe s;
@@ -197,7 +198,7 @@ static uint64_t half_read(const struct rail_op *op)
  * A FIN tells the sender's ledger the read part: chunks by rail, bytes by rail in units of
  * RAIL_STRIPE_ALIGN, and the rail of the remainder.
  */
-static int fin_post(struct rail_tx *tx, const struct rail_op *op)
+static int fin_post(struct rail_tx *tx, const struct op *op)
 {
 	struct rail_header header = { { op->handle, 0 } };
 	uint32_t nothing[RAIL_MAX] = { 0 };
@@ -211,7 +212,7 @@ static int fin_post(struct rail_tx *tx, const struct rail_op *op)
 }
 
 /* KEYS and RTS are one to the receiver: op stays first, so no other record comes between. */
-int rail_rndv_post(struct rail_tx *tx, struct rail_op *op)
+int rail_rndv_post(struct rail_tx *tx, struct op *op)
 {
 	int rc;
 
@@ -235,7 +236,7 @@ int rail_rndv_post(struct rail_tx *tx, struct rail_op *op)
 	}
 }
 
-bool rndv_answer(struct rail_op *op, unsigned stage)
+bool rndv_answer(struct op *op, unsigned stage)
 {
 	struct rail_tx *tx = op->peer->route[op->policy];
 
@@ -247,7 +248,7 @@ bool rndv_answer(struct rail_op *op, unsigned stage)
 }
 
 /* A queued record is out. */
-void rail_rndv_control_sent(struct rail_op *op)
+void rail_rndv_control_sent(struct op *op)
 {
 	if (op->stage == STAGE_RTS)
 		op->stage = STAGE_RTS_SENT;
@@ -265,7 +266,7 @@ void rail_rndv_control_sent(struct rail_op *op)
 
 bool rail_rndv_advance(struct rail_peer *peer)
 {
-	struct rail_op *op;
+	struct op *op;
 	bool more;
 
 	while ((op = peer->accepting.head) && !peer->error && rndv_landing_take(op)) {
@@ -279,7 +280,7 @@ bool rail_rndv_advance(struct rail_peer *peer)
 void rail_rndv_peer_failed(struct rail_peer *peer)
 {
 	struct rail_table *table = &peer->ctx->table;
-	struct rail_op *op;
+	struct op *op;
 
 	while ((op = queue_pop(&peer->accepting)))
 		rndv_finish(op, -ECONNRESET);

@@ -84,13 +84,13 @@ _Static_assert(RAIL_STRIPE_MAX_BYTES <= RECORD_BYTES, "the bytes of a part fit i
 /* Immediate: landing:8 generation:8 chunk:16; a control message has its rail for a chunk. */
 enum { IMM_CONTROL = 0x8000 };
 
-static inline uint32_t rndv_imm(const struct rail_op *op, uint32_t number)
+static inline uint32_t rndv_imm(const struct op *op, uint32_t number)
 {
 	return (uint32_t)op->slot << 24 | (uint32_t)op->generation << 16 | number;
 }
 
 /* The number of chunks of rail k that are written; RNDV_BOTH: the first half, rounded up. */
-static inline uint32_t rndv_written(const struct rail_op *op, const struct rail_stripe *s, int k)
+static inline uint32_t rndv_written(const struct op *op, const struct rail_stripe *s, int k)
 {
 	const uint32_t half = s->chunk_count - s->chunk_count / 2, first = s->piece[k].first;
 	const uint32_t count = s->piece[k].count;
@@ -101,13 +101,13 @@ static inline uint32_t rndv_written(const struct rail_op *op, const struct rail_
 }
 
 /* RNDV_BOTH: does this end read?  Else it writes. */
-static inline bool rndv_reads_half(const struct rail_op *op)
+static inline bool rndv_reads_half(const struct op *op)
 {
 	return (op->rndv_flags & (RNDV_BOTH | RNDV_READ)) == (RNDV_BOTH | RNDV_READ);
 }
 
 /* The number of chunks of rail k that this end moves, from the rail's chunk *first on. */
-static inline uint32_t rndv_own_chunks(const struct rail_op *op, const struct rail_stripe *s, int k,
+static inline uint32_t rndv_own_chunks(const struct op *op, const struct rail_stripe *s, int k,
 				  uint32_t *first)
 {
 	uint32_t written = rndv_written(op, s, k);
@@ -118,32 +118,32 @@ static inline uint32_t rndv_own_chunks(const struct rail_op *op, const struct ra
 }
 
 /* May one end move all of an offer by both?  It does so in one copy, where processors copy. */
-static inline bool rndv_may_move_alone(const struct rail_op *op, uint64_t bytes)
+static inline bool rndv_may_move_alone(const struct op *op, uint64_t bytes)
 {
 	return op->rndv_flags & RNDV_BOTH && op->peer->copies && bytes <= RNDV_COPY_BYTES;
 }
 
 /* Do the pieces of the rails follow measured rates? */
-static inline bool op_is_weighted(const struct rail_op *op)
+static inline bool op_is_weighted(const struct op *op)
 {
 	return rail_policies[op->policy].measures && op->bytes > op->threshold;
 }
 
 /* May any rail carry the next chunk? */
-static inline bool op_is_pulled(const struct rail_op *op)
+static inline bool op_is_pulled(const struct op *op)
 {
 	return rail_policies[op->policy].spreads == RAIL_SPREADS_CHUNKS &&
 	       op->bytes > op->threshold;
 }
 
 /* Chunk n of a message takes this lane of rail k; consecutive chunks take the lanes in turn. */
-static inline struct rail_lane *chunk_lane(const struct rail_op *op, int k, uint32_t n)
+static inline struct rail_lane *chunk_lane(const struct op *op, int k, uint32_t n)
 {
 	return peer_bulk(op->peer, k, (int)((op->lane + n) % (uint32_t)op->peer->qps));
 }
 
 /* The number of chunks in [first, first + count) that take lane q. */
-static inline uint32_t chunks_of_lane(const struct rail_op *op, int q, uint32_t first,
+static inline uint32_t chunks_of_lane(const struct op *op, int q, uint32_t first,
 				      uint32_t count)
 {
 	uint32_t qps = (uint32_t)op->peer->qps;
@@ -156,25 +156,25 @@ static inline uint32_t chunks_of_lane(const struct rail_op *op, int q, uint32_t 
  * The lane of chunk n, on rail k.  A piece that a control message completes has one lane for all
  * its chunks: only one queue pair's requests are ordered.
  */
-static inline struct rail_lane *op_lane(const struct rail_op *op, int k, uint32_t n)
+static inline struct rail_lane *op_lane(const struct op *op, int k, uint32_t n)
 {
 	return chunk_lane(op, k, op->rndv_flags & RNDV_CONTROL ? 0 : n);
 }
 
 /* The table of op's chunks, the same at both ends once bytes is known. */
-void rndv_plan(const struct rail_op *op, struct rail_stripe *s);
+void rndv_plan(const struct op *op, struct rail_stripe *s);
 /* Release the registration of the buffer, and parts. */
-void rndv_release(struct rail_op *op);
+void rndv_release(struct op *op);
 /* Give the buffer back, then end op: an upcall, only from within rail_progress. */
-void rndv_finish(struct rail_op *op, int status);
+void rndv_finish(struct op *op, int status);
 
 /* Answer with the record of this stage.  True when it is out; else it waits in its lane. */
-bool rndv_answer(struct rail_op *op, unsigned stage);
+bool rndv_answer(struct op *op, unsigned stage);
 
 /* The record that op waits to send: 1 it is out, 0 there is no room, or -errno. */
-int rail_rndv_post(struct rail_tx *tx, struct rail_op *op);
+int rail_rndv_post(struct rail_tx *tx, struct op *op);
 /* A queued record is out. */
-void rail_rndv_control_sent(struct rail_op *op);
+void rail_rndv_control_sent(struct op *op);
 /* Post the waiting operations.  True while any still waits. */
 bool rail_rndv_advance(struct rail_peer *peer);
 /* A peer has failed: end all operations but those that flushed completions will end. */

@@ -12,6 +12,7 @@
 #include "rail/lane/lane.h"
 #include "rail/memory/mapped.h"
 #include "rail/memory/mr.h"
+#include "rail/message/op_end.h"
 #include "rail/message/op_queue.h"
 #include "rail/message/parts.h"
 #include "rail/peer/peer_failure.h"
@@ -99,14 +100,14 @@ void rail_rts_arrived(struct rail_rx *rx, const struct rail_record *record, cons
 
 /* ---- Answers -------------------------------------------------- */
 
-void rndv_cts_sent(struct rail_op *op)
+void rndv_cts_sent(struct op *op)
 {
 	op->stage = STAGE_LANDING;
 	if (op->rndv_flags & RNDV_BOTH)
 		rndv_chunks_start(op);
 }
 
-void rndv_read_done(struct rail_op *op)
+void rndv_read_done(struct op *op)
 {
 	foreign_writes_tell(op->buf.addr, op->bytes);
 	if (unlikely(op->parts))
@@ -117,7 +118,7 @@ void rndv_read_done(struct rail_op *op)
 		rndv_fin_sent(op);
 }
 
-void rndv_fin_sent(struct rail_op *op)
+void rndv_fin_sent(struct op *op)
 {
 	if (likely(!op->parts)) {
 		op_end(op, 0);
@@ -129,7 +130,7 @@ void rndv_fin_sent(struct rail_op *op)
 	}
 }
 
-void rndv_written_done(struct rail_op *op)
+void rndv_written_done(struct op *op)
 {
 	if (unlikely(op->parts)) {
 		rail_parts_landed(op);
@@ -141,13 +142,13 @@ void rndv_written_done(struct rail_op *op)
 	rndv_finish(op, 0);
 }
 
-void rndv_clear_to_send(struct rail_op *op)
+void rndv_clear_to_send(struct op *op)
 {
 	if (rndv_answer(op, STAGE_CTS))
 		rndv_cts_sent(op);
 }
 
-static void move_by_one_end(struct rail_op *op, bool reads)
+static void move_by_one_end(struct op *op, bool reads)
 {
 	op->rndv_flags &= (uint8_t)~(RNDV_BOTH | RNDV_READ);
 	op->rndv_flags |= reads ? RNDV_READ : 0;
@@ -155,7 +156,7 @@ static void move_by_one_end(struct rail_op *op, bool reads)
 }
 
 /* The buffer is mapped: the sender writes it, and sends unmapped edges as a record. */
-static void take_mapped(struct rail_op *op)
+static void take_mapped(struct op *op)
 {
 	if (op->rndv_flags & RNDV_BOTH)
 		move_by_one_end(op, false);
@@ -170,7 +171,7 @@ static void take_mapped(struct rail_op *op)
  * has not answered offers of this end, each end reads its own messages.  If this offer is one of
  * several, the sender writes one message while this end reads the next.
  */
-static void take_both(struct rail_op *op)
+static void take_both(struct op *op)
 {
 	struct rail_peer *peer = op->peer;
 
@@ -186,7 +187,7 @@ static void take_both(struct rail_op *op)
 		move_by_one_end(op, peer->reads_next = !peer->reads_next);
 }
 
-static void op_take_rts(struct rail_op *op, const struct rail_rts *rts)
+static void op_take_rts(struct op *op, const struct rail_rts *rts)
 {
 	op->handle = rts->handle;
 	op->policy = rts->policy;
@@ -212,7 +213,7 @@ static void op_take_rts(struct rail_op *op, const struct rail_rts *rts)
 }
 
 /* No upcall from here: rail_accept may be called in one. */
-void rndv_receive(struct rail_op *op)
+void rndv_receive(struct op *op)
 {
 	struct rail_peer *peer = op->peer;
 
@@ -231,7 +232,7 @@ void rndv_receive(struct rail_op *op)
 }
 
 /* A message that the sender writes whole may go to a mapping; a reader needs none. */
-static int register_landing(struct rail_op *op, const struct rail_rts *rts)
+static int register_landing(struct op *op, const struct rail_rts *rts)
 {
 	struct rail_ctx *ctx = op->peer->ctx;
 	size_t bytes;
@@ -248,7 +249,7 @@ static int register_landing(struct rail_op *op, const struct rail_rts *rts)
 	return rail_mr_get(&ctx->mr, addr, bytes, &op->mr);
 }
 
-static int landing_make(struct rail_op *op, const struct rail_rts *rts)
+static int landing_make(struct op *op, const struct rail_rts *rts)
 {
 	int rc = rail_parts_make(op, op->buf.bytes, op->buf.kind == RAIL_MEM_PARTS);
 
@@ -263,8 +264,9 @@ static int landing_make(struct rail_op *op, const struct rail_rts *rts)
 }
 
 int rail_accept(struct rail_peer *peer, uint64_t rendezvous, const struct rail_buf *buf,
-		struct rail_op *op)
+		struct rail_op *outer)
 {
+	struct op *op = op_of(outer);
 	struct rail_ctx *ctx = peer->ctx;
 	struct rail_entry *entry = rail_table_find(&ctx->table, peer, rendezvous);
 	int rc;

@@ -14,6 +14,7 @@
 #include "rail/policy.h"
 #include "rail/rail.h"
 #include "rail/open/rail_ctx.h"
+#include "rail/message/op_end.h"
 #include "rail/message/rail_op.h"
 #include "rail/peer/peer.h"
 #include "rail/message/rail_record.h"
@@ -30,7 +31,7 @@ static bool by_both(const struct rail_peer *peer, const struct rail_way *way, si
 	       way->completion == RAIL_BY_IMMEDIATE;
 }
 
-static void op_take_way(struct rail_op *op, const struct rail_way *way)
+static void op_take_way(struct op *op, const struct rail_way *way)
 {
 	op->policy = (uint8_t)way->policy;
 	op->rail = way->rail;
@@ -46,7 +47,7 @@ static void op_take_way(struct rail_op *op, const struct rail_way *way)
 		op->rndv_flags |= RNDV_BOTH | (op->peer->offers ? RNDV_MORE : 0);
 }
 
-static int memory_take(struct rail_op *op)
+static int memory_take(struct op *op)
 {
 	size_t bytes;
 	void *addr;
@@ -65,7 +66,7 @@ static int memory_take(struct rail_op *op)
 
 int rail_rndv_send(struct rail_peer *peer, const struct rail_way *way,
 		   const struct rail_header *header, const struct rail_buf *buf,
-		   struct rail_op *op)
+		   struct op *op)
 {
 	struct rail_ctx *ctx = peer->ctx;
 	struct rail_tx *tx = peer->route[way->policy];
@@ -103,13 +104,13 @@ int rail_rndv_send(struct rail_peer *peer, const struct rail_way *way,
 }
 
 /* Is a part under way, during which the next may be requested? */
-static bool is_between(const struct rail_op *op)
+static bool is_between(const struct op *op)
 {
 	return op_has_more(op) && op->stage == STAGE_POSTED && !op->parts->next;
 }
 
 /* Does this operation wait for such an answer, if the answer moves bytes? */
-static bool is_due(const struct rail_op *op, uint64_t bytes, bool more, unsigned flags)
+static bool is_due(const struct op *op, uint64_t bytes, bool more, unsigned flags)
 {
 	if (op->rndv_state & RNDV_AWAITS_FIN)
 		return flags == RNDV_READ;
@@ -125,12 +126,12 @@ static bool is_due(const struct rail_op *op, uint64_t bytes, bool more, unsigned
  * The operation that this record answers: read (flags: RNDV_READ) or to be written (0) if the
  * record has bytes, or by both, first with a CTS; NULL: no such operation, and the peer has failed.
  */
-static struct rail_op *answered(struct rail_peer *peer, const struct rail_record *record,
+static struct op *answered(struct rail_peer *peer, const struct rail_record *record,
 				bool fits, unsigned flags, const char *what)
 {
 	struct rail_entry *entry = rail_table_find(&peer->ctx->table, peer,
 						   record->header.word[0]);
-	struct rail_op *op = entry ? entry->op : NULL;
+	struct op *op = entry ? entry->op : NULL;
 	uint64_t bytes = record->word & RECORD_BYTES;
 	bool more = record->word & RECORD_MORE;
 
@@ -155,7 +156,7 @@ static struct rail_op *answered(struct rail_peer *peer, const struct rail_record
 }
 
 /* The receiver wants all of an offer by both written. */
-static bool write_alone(struct rail_op *op)
+static bool write_alone(struct op *op)
 {
 	if (!(op->rndv_flags & RNDV_BOTH)) {
 		rail_peer_fail(op->peer, -EPROTO, "a CTS for all, for no message of ours by both");
@@ -173,7 +174,7 @@ void rail_cts_arrived(struct rail_peer *peer, const struct rail_record *record,
 {
 	uint64_t bytes = record->word & RECORD_BYTES;
 	bool fits = bytes && !(record->word & CTS_ALONE && record->word & RECORD_MORE);
-	struct rail_op *op = answered(peer, record, fits, 0, "CTS");
+	struct op *op = answered(peer, record, fits, 0, "CTS");
 
 	if (!op)
 		return;
@@ -208,7 +209,7 @@ void rail_fin_arrived(struct rail_peer *peer, const struct rail_record *record,
 	uint8_t chunks[RAIL_MAX];
 	uint32_t units[RAIL_MAX];
 	int odd = (int)(record->word >> 56);
-	struct rail_op *op;
+	struct op *op;
 
 	memcpy(chunks, &record->header.word[1], sizeof(chunks));
 	memcpy(units, payload, sizeof(units));

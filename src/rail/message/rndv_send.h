@@ -4,7 +4,7 @@
 
 struct rail_buf;
 struct rail_header;
-struct rail_op;
+struct op;
 struct rail_peer;
 struct rail_record;
 struct rail_way;
@@ -12,7 +12,7 @@ struct rail_way;
 /* Send the RTS, and KEYS before it, with the results of rail_send. */
 int rail_rndv_send(struct rail_peer *peer, const struct rail_way *way,
 		   const struct rail_header *header, const struct rail_buf *buf,
-		   struct rail_op *op);
+		   struct op *op);
 /* Records that have come. */
 void rail_cts_arrived(struct rail_peer *peer, const struct rail_record *record,
 		      const void *payload);

@@ -14,7 +14,7 @@
 
 #include "rail/rail.h"
 
-struct rail_op;
+struct op;
 struct rail_peer;
 
 /* The memory of a message to be read: from the record before its RTS. */
@@ -35,7 +35,7 @@ struct rail_rts {
 
 struct rail_entry {
 	struct rail_peer *peer;		/* NULL: free */
-	struct rail_op *op;		/* sender; NULL at the receiver */
+	struct op *op;		/* sender; NULL at the receiver */
 	struct rail_rts rts;		/* receiver */
 	uint32_t generation, next_free;
 };

@@ -6,6 +6,7 @@
 #include "rail/lane/eager_lane.h"
 #include "rail/lane/lane_ring.h"
 #include "rail/peer/on_demand.h"
+#include "rail/message/op_end.h"
 #include "rail/message/op_queue.h"
 #include "rail/peer/peer_end.h"
 #include "rail/rail.h"
@@ -80,7 +81,7 @@ static void progress_probes(struct rail_ctx *ctx)
 /* Work of some calls only: wanted completions, the clock, connections, waiting operations. */
 static __attribute__((noinline)) void progress_rare(struct rail_ctx *ctx)
 {
-	struct rail_op *op;
+	struct op *op;
 
 	if (!ctx->polled || ctx->cq_wanted || ctx->idle > TICKS_IDLE)
 		rail_cq_poll(ctx);

@@ -57,7 +57,7 @@ void rail_trace_start(struct rail_ctx *ctx)
 
 /* ---- Rendezvous --------------------------------------------------------- */
 
-static void chunks_by_plan(const struct rail_op *op, struct rail_traced *out)
+static void chunks_by_plan(const struct op *op, struct rail_traced *out)
 {
 	struct rail_stripe s;
 
@@ -68,15 +68,17 @@ static void chunks_by_plan(const struct rail_op *op, struct rail_traced *out)
 }
 
 /* The posted requests without control messages. */
-static void chunks_by_cursor(const struct rail_op *op, struct rail_traced *out)
+static void chunks_by_cursor(const struct op *op, struct rail_traced *out)
 {
 	for (int k = 0; k < op->peer->rail_count; k++)
 		out->chunks[op->peer->rail[k]] =
 			(uint8_t)(op->cursor[k] - (op->cursor[k] && op->rndv_flags & RNDV_CONTROL));
 }
 
-void rail_op_traced(const struct rail_op *op, bool sent, struct rail_traced *out)
+void rail_op_traced(const struct rail_op *outer, bool sent, struct rail_traced *out)
 {
+	const struct op *op = op_of_const(outer);
+
 	memset(out, 0, sizeof(*out));
 	out->index = op->peer->index;
 	out->eager = sent && op->stage == STAGE_EAGER;
@@ -94,7 +96,17 @@ void rail_op_traced(const struct rail_op *op, bool sent, struct rail_traced *out
 		chunks_by_plan(op, out);
 }
 
+struct rail_peer *rail_op_peer(const struct rail_op *op)
+{
+	return op_of_const(op)->peer;
+}
+
 unsigned rail_op_index(const struct rail_op *op)
 {
-	return op->peer->index;
+	return rail_op_peer(op)->index;
+}
+
+const struct rail_header *rail_op_header(const struct rail_op *op)
+{
+	return &op_of_const(op)->header;
 }

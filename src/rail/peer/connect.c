@@ -257,7 +257,7 @@ int rail_peer_link(struct rail_peer *peer, const unsigned char theirs[RAIL_OFFER
 void rail_peer_start(struct rail_peer *peer)
 {
 	struct rail_op_queue held = peer->tx[LANE_SINGLE].waiting;
-	struct rail_op *op, *next;
+	struct op *op, *next;
 
 	queue_init(&peer->tx[LANE_SINGLE].waiting);
 	for (int i = 0; i < peer->tx_count; i++)

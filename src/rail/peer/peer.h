@@ -20,7 +20,7 @@ enum { LANDINGS = 256 };		/* rendezvous messages under way from one peer */
 
 /* A message that is landing. */
 struct rail_landing {
-	struct rail_op *op;		/* NULL: free */
+	struct op *op;		/* NULL: free */
 	uint64_t missing;		/* chunks or control messages, one bit each */
 	uint8_t generation, next_free;
 };

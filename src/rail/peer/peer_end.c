@@ -13,6 +13,7 @@
 #include "rail/lane/lane.h"
 #include "rail/lane/lane_ring.h"
 #include "rail/peer/on_demand.h"
+#include "rail/message/op_end.h"
 #include "rail/message/op_queue.h"
 #include "rail/peer/peer_end.h"
 #include "rail/rail.h"
@@ -30,7 +31,7 @@
 bool rail_peer_failure_advance(struct rail_peer *peer)
 {
 	struct rail_ctx *ctx = peer->ctx;
-	struct rail_op *op, *next;
+	struct op *op, *next;
 
 	for (int i = 0; i < peer->tx_count; i++) {
 		op = peer->tx[i].waiting.head;

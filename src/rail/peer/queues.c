@@ -7,7 +7,7 @@ static unsigned queue_length(const struct rail_op_queue *q)
 {
 	unsigned n = 0;
 
-	for (const struct rail_op *op = q->head; op; op = op->next)
+	for (const struct op *op = q->head; op; op = op->next)
 		n++;
 	return n;
 }
