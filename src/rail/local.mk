@@ -21,7 +21,7 @@ librail_core_la_SOURCES = \
 	src/rail/lane/eager_lane.h src/rail/message/edges.h src/rail/peer/endpoint_info.h src/rail/message/foreign_writes.h \
 	src/rail/message/landing.h src/rail/lane/lane.h src/rail/memory/mapped.h \
 	src/rail/lane/lane_ring.h src/rail/lane/lane_send.h src/rail/memory/mr.h \
-	src/rail/peer/on_demand.h src/rail/message/op_queue.h src/rail/message/parts.h src/rail/peer/peer_end.h src/rail/peer/peer_failure.h src/rail/policy.h \
+	src/rail/peer/on_demand.h src/rail/message/op_queue.h src/rail/message/parts.h src/rail/peer/peer_end.h src/rail/peer/peer_failure.h src/rail/policy.h src/rail/programs.h \
 	src/rail/peer/connect.h src/rail/lane/cq.h src/rail/open/rail_ctx.h src/rail/memory/memory.h \
 	src/rail/message/op_end.h src/rail/message/rail_op.h src/rail/open/options.h src/rail/peer/peer.h src/rail/lane/pool.h \
 	src/rail/message/rail_record.h src/rail/open/select.h src/rail/open/trace.h \

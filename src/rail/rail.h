@@ -46,7 +46,6 @@ extern "C" {
 #endif
 #pragma GCC visibility push(default)
 
-struct opt;
 struct rail_ctx;
 struct rail_peer;
 
@@ -120,7 +119,10 @@ enum rail_registration {
 	RAIL_REGISTER_EACH,
 };
 
-/* The values of rail_options(): process-wide (OPT_JOB) and per-way (OPT_COMM) ones. */
+/* A setting that librail chooses itself. */
+#define RAIL_AUTO UINT64_MAX
+
+/* The options of a process; rail_settings_init gives each its default. */
 struct rail_settings {
 	const char *rails;	/* "all" or "soft0:1,soft0:2" */
 	const char *soft;	/* spec of the software HCA; NULL: only if no device exists */
@@ -136,15 +138,14 @@ struct rail_settings {
 	int bind;		/* enum rail_bind */
 	int intranode;		/* enum rail_intranode */
 	int registration;	/* enum rail_registration */
-	bool map_buffers;	/* peers map receive buffers that are used again: mapped.h */
-	/* The configuration of every port; see vrb_port_wish. */
-	uint64_t gid_index;	/* OPT_SPECIAL: chosen by type */
-	uint64_t mtu;		/* bytes at most; 0 or OPT_SPECIAL: the active one */
+	bool map_buffers;	/* peers map receive buffers that are used again (software HCA) */
+	/* The configuration of every port. */
+	uint64_t gid_index;	/* RAIL_AUTO: chosen by type */
+	uint64_t mtu;		/* bytes at most; 0 or RAIL_AUTO: the active one */
 	uint64_t sl, tclass;
 	const char *pkey;	/* "0x8001"; NULL: the port's first */
 };
-/* The rows, offsets into struct rail_settings; ends with a NULL name. */
-const struct opt *rail_options(void);
+void rail_settings_init(struct rail_settings *set);
 
 /* ---- Opening ------------------------------------------------------------ */
 
@@ -268,9 +269,6 @@ bool rail_ledger(const struct rail_ctx *ctx, int rail, struct rail_ledger *out);
  */
 int rail_port_state(const struct rail_ctx *ctx, int rail);
 const char *rail_port_state_text(int state);
-/* The port itself (vrb.h), for users of verbs in addition to this library. */
-struct vrb_port;
-const struct vrb_port *rail_port(const struct rail_ctx *ctx, int rail);
 /*
  * The counters of the port, for all its users, under the kernel's names; value NULL: the
  * counter is at its end and has stopped.  port_xmit_data and port_rcv_data count units

@@ -13,9 +13,13 @@
 
 #include "capture.h"
 #include "util/opt.h"
+#include "rail/programs.h"
 #include "rail/rail.h"
 #include "rail/open/rail_ctx.h"
 #include "rail/open/options.h"
+#include "rail/peer/connect.h"
+#include "rail/peer/endpoint_info.h"
+#include "rail/peer/peer.h"
 #include "traffic.h"
 #include "verbs/vrb.h"
 

@@ -10,6 +10,7 @@
 #include "mpi/coll/coll.h"
 #include "mpi/railmpi.h"
 #include "rail/policy.h"
+#include "rail/programs.h"
 #include "rail/rail.h"
 
 struct world_settings world_settings;

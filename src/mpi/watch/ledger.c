@@ -3,6 +3,7 @@
 
 #include "mpi/job/progress.h"
 #include "mpi/railmpi.h"
+#include "rail/programs.h"
 #include "rail/rail.h"
 
 /* librail's number of a rail of railmpi.h, or -1. */

@@ -2,6 +2,7 @@
 #include <limits.h>
 #include <stdio.h>
 
+#include "rail/programs.h"
 #include "rail/rail.h"
 #include "rail/open/rail_ctx.h"
 #include "softhca/softhca.h"

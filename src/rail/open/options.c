@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "util/opt.h"
+#include "rail/programs.h"
 #include "rail/rail.h"
 #include "rail/open/options.h"
 #include "rail/message/rndv.h"
@@ -262,4 +263,11 @@ static const struct opt options[] = {
 const struct opt *rail_options(void)
 {
 	return options;
+}
+
+_Static_assert(RAIL_AUTO == OPT_SPECIAL, "rail.h has the value of a special word");
+
+void rail_settings_init(struct rail_settings *set)
+{
+	opt_defaults(&(struct opt_table){ .rows = options, .values = set });
 }

@@ -41,8 +41,8 @@ static int rail_add(struct rail_ctx *ctx, struct vrb_port *port)
 {
 	const struct rail_settings *set = &ctx->settings;
 	struct vrb_port_wish wish = {
-		.gid_index = set->gid_index == OPT_SPECIAL ? -1 : (int)set->gid_index,
-		.mtu_bytes = set->mtu == OPT_SPECIAL ? 0 : (uint32_t)set->mtu,
+		.gid_index = set->gid_index == RAIL_AUTO ? -1 : (int)set->gid_index,
+		.mtu_bytes = set->mtu == RAIL_AUTO ? 0 : (uint32_t)set->mtu,
 		.sl = (uint8_t)set->sl,
 		.tclass = (uint8_t)set->tclass,
 	};

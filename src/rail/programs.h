@@ -1,0 +1,23 @@
+/*
+ * programs.h - calls of librail for librailmpi and the programs of this package.
+ *
+ * The header is not installed, since these calls show types of headers that are not.
+ */
+#ifndef RAIL_PROGRAMS_H
+#define RAIL_PROGRAMS_H
+
+#include "rail/rail.h"
+
+#pragma GCC visibility push(default)
+
+struct opt;
+struct vrb_port;
+
+/* The rows (util/opt.h), offsets into struct rail_settings; ends with a NULL name. */
+const struct opt *rail_options(void);
+/* The port itself (verbs/vrb.h), for users of verbs in addition to this library. */
+const struct vrb_port *rail_port(const struct rail_ctx *ctx, int rail);
+
+#pragma GCC visibility pop
+
+#endif
