@@ -304,18 +304,6 @@ void rail_unkeep(struct rail_ctx *ctx, const void *addr, size_t bytes);	/* bytes
 
 /* ---- Peers -------------------------------------------------------------- */
 
-enum { RAIL_OFFER_BYTES = 1024 };	/* size of endpoint info, an offer; unused bytes are 0 */
-
-/*
- * Prepare the connection to one peer (or to this process itself) and write the endpoint info for
- * that peer.  The caller carries the offer of A for B to B, and that of B for A to A; then both
- * connect; then a barrier; then messages may flow.  --bind near is as --bind rank here, since it
- * needs the others' addresses.
- */
-int rail_peer_offer(struct rail_ctx *ctx, unsigned index, struct rail_peer **peer,
-		    unsigned char offer[RAIL_OFFER_BYTES]);
-int rail_peer_connect(struct rail_peer *peer, const unsigned char theirs[RAIL_OFFER_BYTES]);
-
 /*
  * Connections on demand.  Each process gives all others its address and adds every peer
  * (itself too) with that peer's address; then a barrier.  That costs some KiB per peer.

@@ -18,12 +18,15 @@
 #include "util/opt.h"
 #include "rail/rail.h"
 #include "rail/open/rail_ctx.h"
+#include "rail/peer/connect.h"
+#include "rail/peer/endpoint_info.h"
+#include "rail/peer/peer.h"
 #include "verbs/vrb.h"
 
 struct job_shared {
 	_Atomic unsigned arrived, generation, failed;
 	_Atomic unsigned expected;
-	unsigned char offer[JOB_MAX][JOB_MAX][RAIL_OFFER_BYTES];	/* [of][for] */
+	unsigned char offer[JOB_MAX][JOB_MAX][ENDPOINT_INFO_BYTES];	/* [of][for] */
 	unsigned char address[JOB_MAX][RAIL_ADDRESS_BYTES];
 };
 
@@ -227,11 +230,14 @@ void job_open(struct job *job)
 		job_fail(__FILE__, __LINE__, "rail_open: %s", strerror(-rc));
 }
 
+/* Jobs that are not on demand connect as on_demand.c does, but through the page in common. */
 void job_offer(struct job *job)
 {
-	for (int p = 0; p < job->count; p++)
-		CHECK_EQUAL(rail_peer_offer(job->ctx, (unsigned)p, &job->peer[p],
-					    job->shared->offer[job->rank][p]), 0);
+	for (unsigned p = 0; p < (unsigned)job->count; p++) {
+		CHECK_EQUAL(rail_peer_new(job->ctx, p, &job->ctx->peer[p]), 0);
+		job->peer[p] = job->ctx->peer[p];
+		CHECK_EQUAL(rail_peer_prepare(job->peer[p], job->shared->offer[job->rank][p]), 0);
+	}
 	job_barrier(job);
 }
 
@@ -239,8 +245,11 @@ int job_accept_offers(struct job *job)
 {
 	int rc = 0;
 
-	for (int p = 0; p < job->count && !rc; p++)
-		rc = rail_peer_connect(job->peer[p], job->shared->offer[p][job->rank]);
+	for (int p = 0; p < job->count && !rc; p++) {
+		rc = rail_peer_link(job->peer[p], job->shared->offer[p][job->rank]);
+		if (!rc)
+			rail_peer_start(job->peer[p]);
+	}
 	return rc;
 }
 

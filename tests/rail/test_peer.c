@@ -224,28 +224,30 @@ static void test_mismatch(void **state)
 /* Offers that no librail would make. */
 static void garbage_body(struct job *job)
 {
-	unsigned char offer[RAIL_OFFER_BYTES];
+	unsigned char offer[ENDPOINT_INFO_BYTES];
 	const char *text;
 
 	job->rail.on_message = job_no_message;
 	job_open(job);
-	CHECK_EQUAL(rail_peer_offer(job->ctx, 0, &job->peer[0], offer), 0);
+	CHECK_EQUAL(rail_peer_new(job->ctx, 0, &job->ctx->peer[0]), 0);
+	job->peer[0] = job->ctx->peer[0];
+	CHECK_EQUAL(rail_peer_prepare(job->peer[0], offer), 0);
 	/* Sender, receiver, number of rails, limits; the local rank may be anything. */
 	for (size_t at = 0; at < 40; at = at == 15 ? 20 : at + 1) {
-		unsigned char wrong[RAIL_OFFER_BYTES];
+		unsigned char wrong[ENDPOINT_INFO_BYTES];
 		int rc;
 
 		memcpy(wrong, offer, sizeof(wrong));
 		wrong[at] ^= 0x15;
 		capture_begin(2);
-		rc = rail_peer_connect(job->peer[0], wrong);
+		rc = rail_peer_link(job->peer[0], wrong);
 		text = capture_end();
 		if (!rc || !*text || strchr(text, '\n') != strrchr(text, '\n'))
 			job_fail(__FILE__, __LINE__, "byte %zu of the offer: %d, %s", at, rc, text);
 	}
 	memset(offer, 0, sizeof(offer));
 	capture_begin(2);
-	CHECK(rail_peer_connect(job->peer[0], offer) < 0);
+	CHECK(rail_peer_link(job->peer[0], offer) < 0);
 	CHECK(strstr(capture_end(), "another version") != NULL);
 	job_close(job);
 }

@@ -79,7 +79,7 @@ static int endpoint_info_check(const struct rail_peer *peer, const struct endpoi
 		return -EPROTO;
 	}
 	if (info->index != peer->index || info->wanted_peer != ctx->cfg.index) {
-		rg_error("the offer of peer %u for peer %u came to peer %u as that of peer %u",
+		rg_error("the endpoint info of peer %u for peer %u came to peer %u as that of peer %u",
 			 info->index, info->wanted_peer, ctx->cfg.index, peer->index);
 		return -EPROTO;
 	}
@@ -223,7 +223,7 @@ static int lanes_connect(struct rail_peer *peer, const struct endpoint_info *inf
 	return rc;
 }
 
-int rail_peer_link(struct rail_peer *peer, const unsigned char theirs[RAIL_OFFER_BYTES])
+int rail_peer_link(struct rail_peer *peer, const unsigned char theirs[ENDPOINT_INFO_BYTES])
 {
 	struct endpoint_info info;
 	int rc, tx_k, rx_k;
@@ -278,13 +278,4 @@ void rail_peer_start(struct rail_peer *peer)
 	}
 	if (held.head)
 		peer_work(peer);
-}
-
-int rail_peer_connect(struct rail_peer *peer, const unsigned char theirs[RAIL_OFFER_BYTES])
-{
-	int rc = rail_peer_link(peer, theirs);
-
-	if (!rc)
-		rail_peer_start(peer);
-	return rc;
 }

@@ -4,6 +4,7 @@
 
 #include <stdint.h>
 
+#include "rail/peer/endpoint_info.h"
 #include "rail/rail.h"
 
 /* Settings that must agree at both ends.  Checks: 0, or -errno after a line. */
@@ -13,7 +14,7 @@ int rail_port_check(const struct rail_peer *peer, int k, uint8_t link_layer, uin
 		    const unsigned char *subnet);
 
 /* Connect the queue pairs, able to receive; then start to send. */
-int rail_peer_link(struct rail_peer *peer, const unsigned char theirs[RAIL_OFFER_BYTES]);
+int rail_peer_link(struct rail_peer *peer, const unsigned char theirs[ENDPOINT_INFO_BYTES]);
 void rail_peer_start(struct rail_peer *peer);
 
 #endif

@@ -13,7 +13,10 @@
 #include "rail/rail.h"
 #include "verbs/vrb.h"
 
-enum { ENDPOINT_INFO_USED = 848 };	/* bytes that are not zero, of RAIL_OFFER_BYTES */
+enum {
+	ENDPOINT_INFO_BYTES = 1024,	/* on the wire; unused bytes are 0 */
+	ENDPOINT_INFO_USED = 848,
+};
 
 /* "rgrail04": another byte order reads another. */
 #define ENDPOINT_INFO_MAGIC 0x34306c6961726772ull

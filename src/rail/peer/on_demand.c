@@ -92,7 +92,7 @@ struct rail_demand {
 	struct rail_reach reach;
 	struct ibv_ah *ah;
 	bool prepared, linked;
-	unsigned char info[RAIL_OFFER_BYTES];
+	unsigned char info[ENDPOINT_INFO_BYTES];
 };
 
 /* ---- The queue pairs ---------------------------------------------------- */
@@ -395,7 +395,7 @@ static void info_handle(struct rail_peer *peer, const struct connect_head *head,
 static void arrived(struct rail_connector *c, const unsigned char *at, uint32_t bytes)
 {
 	const struct rail_ctx *ctx = c->ctx;
-	unsigned char info[RAIL_OFFER_BYTES] = { 0 };
+	unsigned char info[ENDPOINT_INFO_BYTES] = { 0 };
 	struct connect_head head;
 
 	if (bytes != VRB_GRH_BYTES + sizeof(head) + ENDPOINT_INFO_USED)

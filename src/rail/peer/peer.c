@@ -271,7 +271,7 @@ static void endpoint_info_write(const struct rail_peer *peer, unsigned char *byt
 	}
 	for (int k = 0; k < peer->rail_count; k++)
 		endpoint_rail_write(peer, k, &info.rail[k]);
-	memset(bytes, 0, RAIL_OFFER_BYTES);
+	memset(bytes, 0, ENDPOINT_INFO_BYTES);
 	memcpy(bytes, &info, sizeof(info));
 }
 
@@ -378,7 +378,7 @@ int rail_peer_new(struct rail_ctx *ctx, unsigned index, struct rail_peer **out)
 {
 	if (index >= ctx->cfg.peer_count || ctx->peer[index]) {
 		rg_error("peer %u: %s", index, index < ctx->cfg.peer_count ?
-			 "has an offer already" : "is beyond the number of peers");
+			 "is added already" : "is beyond the number of peers");
 		return -EINVAL;
 	}
 	*out = peer_make(ctx, index);
@@ -388,7 +388,7 @@ int rail_peer_new(struct rail_ctx *ctx, unsigned index, struct rail_peer **out)
 	return -ENOMEM;
 }
 
-int rail_peer_prepare(struct rail_peer *peer, unsigned char info[RAIL_OFFER_BYTES])
+int rail_peer_prepare(struct rail_peer *peer, unsigned char info[ENDPOINT_INFO_BYTES])
 {
 	int rc;
 
@@ -403,24 +403,6 @@ int rail_peer_prepare(struct rail_peer *peer, unsigned char info[RAIL_OFFER_BYTE
 	if (!rc)
 		endpoint_info_write(peer, info);
 	return rc;
-}
-
-int rail_peer_offer(struct rail_ctx *ctx, unsigned index, struct rail_peer **out,
-		    unsigned char offer[RAIL_OFFER_BYTES])
-{
-	struct rail_peer *peer;
-	int rc = rail_peer_new(ctx, index, &peer);
-
-	if (rc)
-		return rc;
-	rc = rail_peer_prepare(peer, offer);
-	if (rc) {
-		rail_peer_free(peer);
-		return rc;
-	}
-	ctx->peer[index] = peer;
-	*out = peer;
-	return 0;
 }
 
 void rail_peer_free(struct rail_peer *peer)

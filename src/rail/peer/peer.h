@@ -9,6 +9,7 @@
 #include "rail/lane/eager_lane.h"
 #include "rail/lane/lane.h"
 #include "rail/message/op_queue.h"
+#include "rail/peer/endpoint_info.h"
 #include "rail/rail.h"
 #include "rail/open/rail_ctx.h"
 #include "rail/message/rate_estimate.h"
@@ -115,7 +116,7 @@ static inline void peer_work(struct rail_peer *peer)
 
 /* Make a peer, cheaply; later its lanes, block and endpoint info.  0, or -errno after a line. */
 int rail_peer_new(struct rail_ctx *ctx, unsigned index, struct rail_peer **out);
-int rail_peer_prepare(struct rail_peer *peer, unsigned char info[RAIL_OFFER_BYTES]);
+int rail_peer_prepare(struct rail_peer *peer, unsigned char info[ENDPOINT_INFO_BYTES]);
 /* rail_on_demand_forget comes before it, for a peer of rail_peer_add. */
 void rail_peer_free(struct rail_peer *peer);
 void rail_lane_drop(struct rail_lane *lane);
