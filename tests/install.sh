@@ -17,7 +17,7 @@ run() {
 run install
 for name in bin/rg_bw bin/rg_is bin/rg_ft bin/rg_tune bin/railgauge bin/softhca lib/libsofthca.so.0 lib/librail.so.0 \
 	lib/softhca/libibverbs.so.1 lib/softhca/softhca-files.so include/softhca.h include/rail.h include/railmpi.h include/rail/ledger.h \
-	experiments/p1.json man1/railgauge-reproduce.1 man1/rg_bw.1 man1/softhca.1 man7/libsofthca.7 pkgconfig/libsofthca.pc; do
+	experiments/p1.json man1/railgauge-reproduce.1 man1/rg_bw.1 man1/softhca.1 man7/libsofthca.7 pkgconfig/libsofthca.pc pkgconfig/librail.pc examples/rail_example.c; do
 	# Links are followed.
 	find "$root" -path "*/$name" -exec test -s '{}' ';' -print | grep -q . || {
 		echo "FAIL: no $name"
@@ -33,6 +33,50 @@ said=$(RAILGAUGE_DATA= "$railgauge" reproduce p1 --list 2>&1) ||
 	echo "FAIL: railgauge reproduce p1 --list: $said"
 	failed=1
 }
+
+# ---- librail, from the installed files alone -----------------------------------------------
+
+# rail_flags OPTION: pkg-config of a librail.pc whose paths lie below $root
+rail_flags() {
+	PKG_CONFIG_PATH=$root/pc ${PKG_CONFIG-pkg-config} "$1" librail
+}
+# NAME COMMAND...: it succeeds and is silent.
+silent() {
+	name=$1
+	shift
+	said=$("$@" 2>&1) && [ -z "$said" ] && return
+	echo "FAIL: $name: $said"
+	failed=1
+}
+mkdir "$root/pc" "$root/example"
+installed=$(find "$root" -name librail.pc)
+sed "s|^\([a-z_]*\)=/|\1=$root/|" "$installed" >"$root/pc/librail.pc"
+example=$(find "$root" -name rail_example.c)
+libdir=$(dirname "$(dirname "$installed")")
+if rail_flags --exists; then
+	cflags=$(rail_flags --cflags) libs=$(rail_flags --libs) cc=${CC-cc}
+	warn='-Wall -Wextra -Werror' sanitize=
+	[ "${RG_SANITIZE:-no}" = no ] || sanitize=-fsanitize=$RG_SANITIZE
+	echo '#include <rail.h>' >"$root/example/alone.c"
+	cp "$root/example/alone.c" "$root/example/alone.cc"
+	cd "$root/example" || exit 99
+	silent 'rail.h in C11' $cc -std=c11 $warn $cflags -fsyntax-only alone.c
+	if ${CXX-c++} --version >/dev/null 2>&1; then
+		silent 'rail.h in C++' ${CXX-c++} -std=c++11 $warn $cflags -fsyntax-only alone.cc
+	fi
+	silent 'rail_example.c' $cc -std=gnu11 $warn $cflags "$example" -o rail_example $sanitize $libs
+	said=$(LD_LIBRARY_PATH=$libdir${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} timeout 120 ./rail_example 2>&1)
+	rc=$?
+	[ $rc -eq 0 ] && [ "$(echo "$said" | grep -c '^process [01] has sent 2[0-9]* bytes over soft0:[12]$')" -eq 4 ] || {
+		echo "FAIL: rail_example: $rc, $said"
+		failed=1
+	}
+	cd "$OLDPWD" || exit 99
+else
+	echo "FAIL: pkg-config finds no librail, or there is no pkg-config"
+	failed=1
+fi
+rm -r "$root/pc" "$root/example"
 run uninstall
 left=$(find "$root" ! -type d)
 [ -z "$left" ] || {

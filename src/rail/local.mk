@@ -38,3 +38,6 @@ librail_la_LDFLAGS = $(AM_LDFLAGS) -version-info 0:0:0 \
 EXTRA_librail_la_DEPENDENCIES = src/rail/librail.map
 EXTRA_DIST += src/rail/librail.map
 pkgconfig_DATA += src/rail/librail.pc
+# tests/install.sh builds and runs it from the installed files alone.
+railexampledir = $(docdir)/examples
+dist_railexample_DATA = doc/rail_example.c
