@@ -44,7 +44,7 @@ static void arrived(void *user, const struct rail_message *msg)
 
 	(void)user;
 	check(msg->bytes == bytes_of[i], "a message has another length");
-	if (msg->payload) {			/* eager: the bytes are here, and go with the return */
+	if (msg->payload) {			/* eager: the bytes go with the return */
 		memcpy(buf.addr, msg->payload, msg->bytes);
 		unfinished--;
 	} else {

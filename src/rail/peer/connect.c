@@ -79,7 +79,8 @@ static int endpoint_info_check(const struct rail_peer *peer, const struct endpoi
 		return -EPROTO;
 	}
 	if (info->index != peer->index || info->wanted_peer != ctx->cfg.index) {
-		rg_error("the endpoint info of peer %u for peer %u came to peer %u as that of peer %u",
+		rg_error("the endpoint info of peer %u for peer %u came to peer %u as that of "
+			 "peer %u",
 			 info->index, info->wanted_peer, ctx->cfg.index, peer->index);
 		return -EPROTO;
 	}
