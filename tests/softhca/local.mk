@@ -1,4 +1,9 @@
 # ---- tests/softhca, tests/conformance, tests/virtual, tests/fuzz, tests/pyverbs ---------
+# What the tests share; a program of one file needs a line for its libraries alone.
+check_LTLIBRARIES += tests/softhca/libkit.la
+tests_softhca_libkit_la_SOURCES = tests/conformance/side.c tests/softhca/timed.c \
+	tests/softhca/timed.h
+SOFTHCA_KIT = tests/softhca/libkit.la libsofthca-core.la librg-util.la
 # The same list of cases on any verbs device (real ones through dlopen).
 check_PROGRAMS += tests/conformance/conformance
 conformance_sources = tests/conformance/conformance.h \
@@ -19,8 +24,8 @@ conformance_sources = tests/conformance/conformance.h \
 	tests/conformance/events.c tests/conformance/channels.c tests/conformance/cq.c \
 	tests/conformance/retries.c \
 	tests/conformance/memory.c
-tests_conformance_conformance_SOURCES = $(conformance_sources) tests/conformance/side.c
-tests_conformance_conformance_LDADD = libsofthca-core.la librg-util.la $(POPT_LIBS)
+tests_conformance_conformance_SOURCES = $(conformance_sources)
+tests_conformance_conformance_LDADD = $(SOFTHCA_KIT) $(POPT_LIBS)
 EXTRA_DIST += tests/softhca/conformance.sh tests/softhca/bad_input.sh tests/softhca/perftest.sh \
 	tests/softhca/pair-lib.sh tests/softhca/matrix.sh tests/softhca/stacks.sh \
 	tests/conformance/rxe.txt
@@ -30,97 +35,76 @@ check_PROGRAMS += tests/softhca/hold
 tests_softhca_hold_LDADD = libsofthca-core.la librg-util.la
 check_PROGRAMS += tests/softhca/kill
 tests_softhca_kill_SOURCES = tests/softhca/kill.c tests/softhca/kill.h tests/softhca/member.c \
-	tests/softhca/member.h tests/softhca/tell.c tests/softhca/traffic.c \
-	tests/conformance/side.c
-tests_softhca_kill_LDADD = libsofthca-core.la librg-util.la
+	tests/softhca/member.h tests/softhca/tell.c tests/softhca/traffic.c
+tests_softhca_kill_LDADD = $(SOFTHCA_KIT)
 check_PROGRAMS += tests/softhca/sleepers
-tests_softhca_sleepers_SOURCES = tests/softhca/sleepers.c tests/conformance/side.c
-tests_softhca_sleepers_LDADD = libsofthca-core.la librg-util.la
+tests_softhca_sleepers_LDADD = $(SOFTHCA_KIT)
 TESTS += tests/softhca/sleepers
 check_PROGRAMS += tests/softhca/withdraw
-tests_softhca_withdraw_SOURCES = tests/softhca/withdraw.c tests/conformance/side.c
-tests_softhca_withdraw_LDADD = libsofthca-core.la librg-util.la
+tests_softhca_withdraw_LDADD = $(SOFTHCA_KIT)
 TESTS += tests/softhca/withdraw
 check_PROGRAMS += tests/softhca/hostile
 tests_softhca_hostile_SOURCES = tests/softhca/hostile.c tests/softhca/hostile.h \
-	tests/softhca/attacker.c tests/conformance/side.c
-tests_softhca_hostile_LDADD = libsofthca-core.la librg-util.la
+	tests/softhca/attacker.c
+tests_softhca_hostile_LDADD = $(SOFTHCA_KIT)
 check_PROGRAMS += tests/softhca/windows
-tests_softhca_windows_SOURCES = tests/softhca/windows.c tests/conformance/side.c
-tests_softhca_windows_LDADD = libsofthca-core.la librg-util.la
+tests_softhca_windows_LDADD = $(SOFTHCA_KIT)
 TESTS += tests/softhca/windows
 check_PROGRAMS += tests/softhca/scribble
-tests_softhca_scribble_SOURCES = tests/softhca/scribble.c tests/conformance/side.c
-tests_softhca_scribble_LDADD = libsofthca-core.la librg-util.la
+tests_softhca_scribble_LDADD = $(SOFTHCA_KIT)
 TESTS += tests/softhca/scribble
 check_PROGRAMS += tests/softhca/paced
-tests_softhca_paced_SOURCES = tests/softhca/paced.c tests/softhca/timed.c tests/softhca/timed.h \
-	tests/conformance/side.c
-tests_softhca_paced_LDADD = libsofthca-core.la librg-util.la
+tests_softhca_paced_LDADD = $(SOFTHCA_KIT)
 # The same on a clock of their own, both sides in one process: clock.c before librg-util.la's.
 virtual_sources = tests/virtual/clock.c tests/virtual/virtual.h
-virtual_sides = $(virtual_sources) tests/virtual/sides.c tests/conformance/side.c
+virtual_sides = $(virtual_sources) tests/virtual/sides.c
 VIRTUAL = tests/virtual/paced tests/virtual/turns tests/virtual/faults tests/virtual/deferred \
 	tests/virtual/stops
 check_PROGRAMS += tests/virtual/conformance
 check_PROGRAMS += $(VIRTUAL)
 TESTS += $(VIRTUAL)
-tests_virtual_paced_SOURCES = tests/softhca/paced.c tests/softhca/timed.c tests/softhca/timed.h \
-	$(virtual_sides)
+tests_virtual_paced_SOURCES = tests/softhca/paced.c $(virtual_sides)
 tests_virtual_paced_CPPFLAGS = $(AM_CPPFLAGS) -DVIRTUAL_CLOCK
-tests_virtual_paced_LDADD = libsofthca-core.la librg-util.la
-tests_virtual_turns_SOURCES = tests/softhca/turns.c tests/softhca/timed.c tests/softhca/timed.h \
-	$(virtual_sides)
-tests_virtual_turns_LDADD = libsofthca-core.la librg-util.la
+tests_virtual_paced_LDADD = $(SOFTHCA_KIT)
+tests_virtual_turns_SOURCES = tests/softhca/turns.c $(virtual_sides)
+tests_virtual_turns_LDADD = $(SOFTHCA_KIT)
 tests_virtual_faults_SOURCES = tests/softhca/faults.c $(virtual_sides)
-tests_virtual_faults_LDADD = libsofthca-core.la librg-util.la
-tests_virtual_deferred_SOURCES = tests/virtual/deferred.c tests/softhca/timed.c tests/softhca/timed.h \
-	$(virtual_sides)
-tests_virtual_deferred_LDADD = libsofthca-core.la librg-util.la
+tests_virtual_faults_LDADD = $(SOFTHCA_KIT)
+tests_virtual_deferred_SOURCES = tests/virtual/deferred.c $(virtual_sides)
+tests_virtual_deferred_LDADD = $(SOFTHCA_KIT)
 tests_virtual_stops_SOURCES = tests/virtual/stops.c tests/virtual/stops.h tests/virtual/stops_at.c \
 	tests/virtual/stops_place.c $(virtual_sides)
-tests_virtual_stops_LDADD = libsofthca-core.la librg-util.la
+tests_virtual_stops_LDADD = $(SOFTHCA_KIT)
 tests_virtual_conformance_SOURCES = $(conformance_sources) tests/virtual/conformance.c \
 	$(virtual_sides)
-tests_virtual_conformance_LDADD = libsofthca-core.la librg-util.la $(POPT_LIBS)
+tests_virtual_conformance_LDADD = $(SOFTHCA_KIT) $(POPT_LIBS)
 EXTRA_DIST += tests/virtual/aside.txt
 dist_check_SCRIPTS += tests/virtual/conformance.sh
 TESTS += tests/virtual/conformance.sh
 check_PROGRAMS += tests/softhca/turns
-tests_softhca_turns_SOURCES = tests/softhca/turns.c tests/softhca/timed.c tests/softhca/timed.h \
-	tests/conformance/side.c
-tests_softhca_turns_LDADD = libsofthca-core.la librg-util.la
+tests_softhca_turns_LDADD = $(SOFTHCA_KIT)
 check_PROGRAMS += tests/softhca/faults
-tests_softhca_faults_SOURCES = tests/softhca/faults.c tests/conformance/side.c
-tests_softhca_faults_LDADD = libsofthca-core.la librg-util.la
+tests_softhca_faults_LDADD = $(SOFTHCA_KIT)
 check_PROGRAMS += tests/softhca/bounce
-tests_softhca_bounce_SOURCES = tests/softhca/bounce.c tests/conformance/side.c
-tests_softhca_bounce_LDADD = libsofthca-core.la librg-util.la
+tests_softhca_bounce_LDADD = $(SOFTHCA_KIT)
 check_PROGRAMS += tests/softhca/fork
-tests_softhca_fork_SOURCES = tests/softhca/fork.c tests/conformance/side.c
-tests_softhca_fork_LDADD = libsofthca-core.la librg-util.la
+tests_softhca_fork_LDADD = $(SOFTHCA_KIT)
 check_PROGRAMS += tests/softhca/scale
-tests_softhca_scale_SOURCES = tests/softhca/scale.c tests/conformance/side.c
-tests_softhca_scale_LDADD = libsofthca-core.la librg-util.la
+tests_softhca_scale_LDADD = $(SOFTHCA_KIT)
 TESTS += tests/softhca/fork tests/softhca/scale
 check_PROGRAMS += tests/softhca/lifecycle
-tests_softhca_lifecycle_SOURCES = tests/softhca/lifecycle.c tests/conformance/side.c
-tests_softhca_lifecycle_LDADD = libsofthca-core.la librg-util.la -lpthread
+tests_softhca_lifecycle_LDADD = $(SOFTHCA_KIT) -lpthread
 check_PROGRAMS += tests/softhca/gone
-tests_softhca_gone_SOURCES = tests/softhca/gone.c tests/conformance/side.c
-tests_softhca_gone_LDADD = libsofthca-core.la librg-util.la
+tests_softhca_gone_LDADD = $(SOFTHCA_KIT)
 TESTS += tests/softhca/lifecycle tests/softhca/gone
 check_PROGRAMS += tests/softhca/step
-tests_softhca_step_SOURCES = tests/softhca/step.c tests/conformance/side.c
-tests_softhca_step_LDADD = libsofthca-core.la librg-util.la
+tests_softhca_step_LDADD = $(SOFTHCA_KIT)
 check_PROGRAMS += tests/softhca/cut
-tests_softhca_cut_SOURCES = tests/softhca/cut.c tests/softhca/cut.h tests/softhca/cut_place.c \
-	tests/conformance/side.c
-tests_softhca_cut_LDADD = libsofthca-core.la librg-util.la
+tests_softhca_cut_SOURCES = tests/softhca/cut.c tests/softhca/cut.h tests/softhca/cut_place.c
+tests_softhca_cut_LDADD = $(SOFTHCA_KIT)
 TESTS += tests/softhca/cut
 check_PROGRAMS += tests/softhca/threads
-tests_softhca_threads_SOURCES = tests/softhca/threads.c tests/conformance/side.c
-tests_softhca_threads_LDADD = libsofthca-core.la librg-util.la -lpthread
+tests_softhca_threads_LDADD = $(SOFTHCA_KIT) -lpthread
 EXTRA_DIST += tests/softhca/user.sh tests/softhca/long.sh tests/softhca/tsan.sh
 TESTS += tests/softhca/user.sh
 TESTS += tests/softhca/kill tests/softhca/step tests/softhca/hostile tests/softhca/threads \
@@ -128,10 +112,8 @@ TESTS += tests/softhca/kill tests/softhca/step tests/softhca/hostile tests/softh
 
 # Two copies of the library in a process; a real libibverbs beside it (a fake one).
 check_PROGRAMS += tests/softhca/two_copies tests/softhca/forward
-tests_softhca_two_copies_SOURCES = tests/softhca/two_copies.c tests/conformance/side.c
-tests_softhca_two_copies_LDADD = libsofthca-core.la librg-util.la
-tests_softhca_forward_SOURCES = tests/softhca/forward.c tests/conformance/side.c
-tests_softhca_forward_LDADD = libsofthca-core.la librg-util.la
+tests_softhca_two_copies_LDADD = $(SOFTHCA_KIT)
+tests_softhca_forward_LDADD = $(SOFTHCA_KIT)
 check_LTLIBRARIES += fake_verbs.la
 fake_verbs_la_SOURCES = tests/softhca/fake_verbs.c
 fake_verbs_la_LDFLAGS = $(AM_LDFLAGS) -module -avoid-version -rpath /nowhere
