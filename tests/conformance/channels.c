@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "conformance.h"
+#include "random.h"
 
 /* An end whose queue belongs to a channel; a buffer; connected. */
 struct heard {
@@ -557,7 +558,8 @@ static void ping_pong(struct side *s, unsigned solicited)
 	struct heard h = heard_new(s);
 	struct epoll_event want = { .events = EPOLLIN };
 	int epoll = epoll_create1(EPOLL_CLOEXEC);
-	unsigned i, seed = 11u + (unsigned)s->me, spin;
+	uint64_t seed = 11u + (unsigned)s->me;
+	unsigned i, spin;
 
 	require(epoll >= 0);
 	require_equal(epoll_ctl(epoll, EPOLL_CTL_ADD, h.channel->fd, &want), 0);
@@ -569,11 +571,10 @@ static void ping_pong(struct side *s, unsigned solicited)
 			heard_receive(&h, i);
 		}
 		/* From at once to well after the other has fallen asleep. */
-		seed = seed * 1103515245u + 12345u;
-		for (spin = seed >> 16 & 0x3ff; spin; spin--)
+		for (spin = (unsigned)random_below(&seed, 1024); spin; spin--)
 			__asm__ __volatile__("" ::: "memory");
 		if (i % 64 == 0)
-			pause_ns(1000 * (seed >> 16 & 0x3ff));
+			pause_ns(1000 * random_below(&seed, 1024));
 		heard_send(&h, (i % 16 == 15 ? IBV_SEND_SIGNALED : 0) |
 			       (solicited ? IBV_SEND_SOLICITED : 0));
 		if (s->me == 0) {

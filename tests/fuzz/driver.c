@@ -10,47 +10,45 @@
 #include <string.h>
 
 #include "fuzz.h"
+#include "random.h"
 
 enum { LARGEST = 1 << 16 };
 
-static uint64_t state = 0x9e3779b97f4a7c15ull;
+static uint64_t random_state = 1;
 
-static uint64_t dice(uint64_t sides)
+static uint64_t draw(uint64_t limit)
 {
-	state ^= state << 13;
-	state ^= state >> 7;
-	state ^= state << 17;
-	return state % sides;
+	return random_below(&random_state, limit);
 }
 
 static size_t mutate(unsigned char *data, size_t size)
 {
-	uint64_t times = 1 + dice(6);
+	uint64_t times = 1 + draw(6);
 
 	while (times--) {
-		size_t at = (size_t)dice(size + 1), n;
+		size_t at = (size_t)draw(size + 1), n;
 
-		switch (dice(5)) {
+		switch (draw(5)) {
 		case 0:				/* another byte */
 			if (at < size)
-				data[at] = (unsigned char)dice(256);
+				data[at] = (unsigned char)draw(256);
 			break;
 		case 1:				/* a bit */
 			if (at < size)
-				data[at] ^= (unsigned char)(1u << dice(8));
+				data[at] ^= (unsigned char)(1u << draw(8));
 			break;
 		case 2:				/* cut */
-			size = dice(4) ? size : at;
+			size = draw(4) ? size : at;
 			break;
 		case 3:				/* a further one */
 			if (size < LARGEST) {
 				memmove(data + at + 1, data + at, size - at);
-				data[at] = (unsigned char)dice(256);
+				data[at] = (unsigned char)draw(256);
 				size++;
 			}
 			break;
 		default:			/* repeat a piece */
-			n = (size_t)dice(16);
+			n = (size_t)draw(16);
 			if (at + n <= size && size + n <= LARGEST) {
 				memmove(data + at + n, data + at, size - at);
 				size += n;

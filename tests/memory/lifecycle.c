@@ -74,8 +74,8 @@ static struct message message_of(unsigned round, uint64_t seed)
 
 	while (count > 1 && sizes[count - 1] > options.max)
 		count--;
-	m.bytes = sizes[life_next(&state) % count];
-	m.at = places[life_next(&state) % 4];
+	m.bytes = sizes[random_next(&state) % count];
+	m.at = places[random_next(&state) % 4];
 	return m;
 }
 
@@ -167,7 +167,7 @@ static void draw_kinds(const bool *all, const struct message *m, uint64_t *state
 		int k;
 
 		do
-			k = (int)(life_next(state) % (uint64_t)kind_count);
+			k = (int)(random_next(state) % (uint64_t)kind_count);
 		while (!all[k] || (receives && kinds[k]->flags & KIND_SEND_ONLY));
 		kind_of[r] = k;
 	}
@@ -183,14 +183,14 @@ static void run_random(struct worker *w)
 	for (int k = 0; k < kind_count; k++)
 		all[k] = !(kinds[k]->flags & KIND_SHOWN) && begin(w, k);
 	for (unsigned round = 0; round < options.rounds; round++) {
-		struct message m = message_of((unsigned)(life_next(&state) % 64), options.seed);
-		int k = (int)(life_next(&state) % (uint64_t)kind_count);
+		struct message m = message_of((unsigned)(random_next(&state) % 64), options.seed);
+		int k = (int)(random_next(&state) % (uint64_t)kind_count);
 
 		draw_kinds(all, &m, &state, kind_of);
 		m.peer = kinds[kind_of[1 - rank]]->name;
 		pass(w, &m, kind_of[rank], kind_of[rank]);
 		/* Now and then a life ends, and another begins. */
-		if (all[k] && life_next(&state) % 16 == 0) {
+		if (all[k] && random_next(&state) % 16 == 0) {
 			end(w, k);
 			all[k] = begin(w, k);
 		}

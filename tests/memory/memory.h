@@ -19,6 +19,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../random.h"
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -71,19 +73,10 @@ void heap_early(size_t bytes);
 
 enum { LIFE_PAGE = 4096 };
 
-/* A number below n; splitmix64. */
-static inline uint64_t life_next(uint64_t *state)
-{
-	uint64_t z = *state += 0x9e3779b97f4a7c15u;
-
-	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
-	z = (z ^ z >> 27) * 0x94d049bb133111ebu;
-	return z ^ z >> 31;
-}
-
+/* A random number below n. */
 static inline size_t life_draw(struct life *l, size_t n)
 {
-	return (size_t)(life_next(&l->random) % n);
+	return (size_t)random_below(&l->random, n);
 }
 
 static inline size_t life_round(size_t bytes, size_t page)
@@ -135,7 +128,7 @@ static inline void life_pattern(unsigned char *to, size_t bytes, uint64_t seed)
 	while (bytes) {
 		size_t n = bytes < sizeof(word) ? bytes : sizeof(word);
 
-		word = life_next(&state);
+		word = random_next(&state);
 		memcpy(to, &word, n);
 		to += n;
 		bytes -= n;

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "mpi/type/strides_copy.h"
+#include "random.h"
 
 /* The functions that strides.c calls; the layer has all of them (native.c). */
 struct native native;
@@ -38,11 +39,7 @@ static unsigned long seed = 1, types = 5000, number;
 /* 0 to n - 1. */
 static unsigned draw(unsigned n)
 {
-	uint64_t z = state += 0x9e3779b97f4a7c15u;
-
-	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
-	z = (z ^ z >> 27) * 0x94d049bb133111ebu;
-	return (unsigned)((z ^ z >> 31) >> 33) % n;
+	return (unsigned)random_below(&state, n);
 }
 
 static int between(int low, int high)

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "mpi/p2p/match_order.h"
+#include "random.h"
 
 enum { SHORT = 5, LONG = 60, RUNS = 20000, SOURCES = 2, ERROR = 77 };
 
@@ -181,8 +182,7 @@ static void test_long(void **unused)
 	for (int i = 0; i < RUNS; i++) {
 		begin();
 		for (int n = 0; n < LONG; n++) {
-			state = state * 6364136223846793005u + 1442695040888963407u;
-			step(n, &events[(state >> 33) % EVENTS]);
+			step(n, &events[random_below(&state, EVENTS)]);
 		}
 	}
 }

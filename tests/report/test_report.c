@@ -16,6 +16,7 @@
 #include "util/err.h"
 #include "report/report.h"
 #include "scratch.h"
+#include "random.h"
 
 static char dir[SCRATCH_PATH], path[SCRATCH_PATH + 16];
 static const char *const ways[] = { "native", "stripe" };
@@ -408,10 +409,9 @@ static void test_mutated(void **state)
 		size_t at[4];
 
 		for (int k = 0; k < 4; k++) {
-			seed = seed * UINT64_C(6364136223846793005) + 1442695040888963407u;
-			at[k] = (size_t)(seed >> 33) % length;
+			at[k] = (size_t)random_below(&seed, length);
 			saved[k] = text[at[k]];
-			text[at[k]] = "{}[]\",:0\n\\x\xff-"[(seed >> 20) % 13];
+			text[at[k]] = "{}[]\",:0\n\\x\xff-"[random_below(&seed, 13)];
 		}
 		spill(text, length);
 		if (read_file(&f, &said) == 0) {

@@ -32,29 +32,29 @@ struct attacker {
 
 static void flip(void *base, size_t bytes)
 {
-	uint64_t *word = (uint64_t *)base + dice(bytes / 8);
+	uint64_t *word = (uint64_t *)base + draw(bytes / 8);
 
-	switch (dice(4)) {
+	switch (draw(4)) {
 	case 0:
-		*(volatile uint64_t *)word = dice(UINT64_MAX);
+		*(volatile uint64_t *)word = draw(UINT64_MAX);
 		break;
 	case 1:
 		*(volatile uint64_t *)word = 0;
 		break;
 	case 2:
-		*(volatile uint64_t *)word ^= 1ull << dice(64);
+		*(volatile uint64_t *)word ^= 1ull << draw(64);
 		break;
 	default:
-		((volatile uint32_t *)word)[dice(2)] = (uint32_t)dice(70000);
+		((volatile uint32_t *)word)[draw(2)] = (uint32_t)draw(70000);
 	}
 }
 
 static void scribble(struct attacker *a)
 {
-	struct hca_shm_process *p = dice(2) ? a->victim : a->fabric->self;
+	struct hca_shm_process *p = draw(2) ? a->victim : a->fabric->self;
 	struct hca_shm_fabric *shm = a->fabric->shm;
 
-	switch (dice(11)) {
+	switch (draw(11)) {
 	case 9:
 		flip(shm->member, 8 * sizeof(shm->member[0]));
 		flip((void *)&shm->member_epoch, 8);
@@ -69,10 +69,10 @@ static void scribble(struct attacker *a)
 	case 2:
 	case 3:
 	case 4:
-		flip(p->heap, 64ull << dice(14));		/* rings and mailboxes */
+		flip(p->heap, 64ull << draw(14));		/* rings and mailboxes */
 		break;
 	case 5:
-		flip(p->bounce, dice(2) ? 64 : sizeof(p->bounce));
+		flip(p->bounce, draw(2) ? 64 : sizeof(p->bounce));
 		flip((void *)&p->copy_service, 16);
 		break;
 	case 6:
@@ -82,7 +82,7 @@ static void scribble(struct attacker *a)
 		flip(shm->qp, 64 * sizeof(shm->qp[0]));
 		break;
 	case 8:
-		flip(shm, dice(2) ? sizeof(*shm) - sizeof(shm->adapter) - sizeof(shm->qp) :
+		flip(shm, draw(2) ? sizeof(*shm) - sizeof(shm->adapter) - sizeof(shm->qp) :
 			  offsetof(struct hca_shm_fabric, slot));
 		break;
 	default:
@@ -136,11 +136,11 @@ static void lie_about_slot(struct attacker *a)
 	struct hca_fabric *f = a->fabric;
 	struct hca_shm_slot *mine = &f->shm->slot[f->slot];
 	struct hca_shm_slot *theirs = &f->shm->slot[a->peer->slot];
-	struct hca_shm_slot *s = dice(4) ? mine : theirs;
+	struct hca_shm_slot *s = draw(4) ? mine : theirs;
 
-	switch (dice(9)) {
+	switch (draw(9)) {
 	case 0:
-		s->pid = pids[dice(5)];
+		s->pid = pids[draw(5)];
 		break;
 	case 1:			/* the victim itself, under our number */
 		mine->pid = a->was[1].pid;
@@ -151,21 +151,21 @@ static void lie_about_slot(struct attacker *a)
 		atomic_store(&mine->generation, a->was[1].generation);
 		break;
 	case 2:
-		*(dice(2) ? &s->process_fd : &s->table_fd) =
-			a->strange[dice((uint64_t)a->strange_count)];
+		*(draw(2) ? &s->process_fd : &s->table_fd) =
+			a->strange[draw((uint64_t)a->strange_count)];
 		break;
 	case 3:
-		s->memory_fd = a->strange[dice((uint64_t)a->strange_count)];
+		s->memory_fd = a->strange[draw((uint64_t)a->strange_count)];
 		break;
 	case 4:
 		atomic_fetch_add(&s->generation, 1);
 		break;
 	case 5:
-		atomic_store(&s->phase, (uint32_t)dice(5));
+		atomic_store(&s->phase, (uint32_t)draw(5));
 		break;
 	case 6:
-		s->node = (uint32_t)dice(2000);
-		s->start_time = dice(2) ? 0 : dice(UINT64_MAX);
+		s->node = (uint32_t)draw(2000);
+		s->start_time = draw(2) ? 0 : draw(UINT64_MAX);
 		break;
 	default:		/* the truth again, for the next lie */
 		*mine = a->was[0];
@@ -175,23 +175,23 @@ static void lie_about_slot(struct attacker *a)
 
 static void lie_about_bells(struct attacker *a)
 {
-	struct hca_shm_process *p = dice(2) ? a->victim : a->fabric->self;
-	struct hca_shm_wakeup *b = &p->wakeup[dice(8)];
-	int fd = a->strange[dice((uint64_t)a->strange_count)];
+	struct hca_shm_process *p = draw(2) ? a->victim : a->fabric->self;
+	struct hca_shm_wakeup *b = &p->wakeup[draw(8)];
+	int fd = a->strange[draw((uint64_t)a->strange_count)];
 	struct stat st = { 0 };
 
 	if (fd >= 0)
 		fstat(fd, &st);
 	atomic_store(&b->fd, fd);
 	atomic_store(&b->ino, st.st_ino);
-	atomic_store(&b->adapter, dice(2) ? 0 : UINT32_MAX);
+	atomic_store(&b->adapter, draw(2) ? 0 : UINT32_MAX);
 	atomic_fetch_add(&p->attention, 1);
 }
 
 /* Completions that look right, for receives that are not. */
 static void lie_about_completions(struct attacker *a)
 {
-	struct hca_shm_qp *q = &a->victim->qp[dice(8)];
+	struct hca_shm_qp *q = &a->victim->qp[draw(8)];
 	uint64_t cq = atomic_load(&q->cq);
 	uint32_t count = (uint32_t)cq, i;
 	struct hca_shm_mailbox *m = (void *)(a->victim->heap + (size_t)(cq >> 32) * HCA_LINE);
@@ -202,21 +202,21 @@ static void lie_about_completions(struct attacker *a)
 	if (!count || count > 4096 || (cq >> 32) * HCA_LINE > 1 << 26)
 		return;
 	for (i = 0; i < 16; i++) {
-		struct hca_shm_cqe *e = &m->slot[dice(count)];
+		struct hca_shm_cqe *e = &m->slot[draw(count)];
 
-		e->qp_index = (uint32_t)dice(8);
-		e->qpn = dice(4) ? q->qpn : (uint32_t)dice(1 << 24);
-		e->position = dice(2) ? atomic_load(&q->rq_head) : (uint32_t)dice(64);
-		e->bytes = dice(2) ? UINT32_MAX : (uint32_t)dice(10000);
-		e->status = (uint8_t)(dice(2) ? 0 : dice(256));
-		e->opcode = (uint8_t)(dice(2) ? 128 + dice(3) : dice(256));
-		e->flags = (uint8_t)dice(256);
-		e->visible_ns = dice(2) ? 0 : dice(UINT64_MAX);
+		e->qp_index = (uint32_t)draw(8);
+		e->qpn = draw(4) ? q->qpn : (uint32_t)draw(1 << 24);
+		e->position = draw(2) ? atomic_load(&q->rq_head) : (uint32_t)draw(64);
+		e->bytes = draw(2) ? UINT32_MAX : (uint32_t)draw(10000);
+		e->status = (uint8_t)(draw(2) ? 0 : draw(256));
+		e->opcode = (uint8_t)(draw(2) ? 128 + draw(3) : draw(256));
+		e->flags = (uint8_t)draw(256);
+		e->visible_ns = draw(2) ? 0 : draw(UINT64_MAX);
 		/* In this lap or the next; sometimes anywhere. */
-		atomic_store(&e->state, (dice(8) ? atomic_load(&e->state) & ~0xffffffffull
-						 : dice(UINT64_MAX) << 32) | kinds[dice(9)]);
+		atomic_store(&e->state, (draw(8) ? atomic_load(&e->state) & ~0xffffffffull
+						 : draw(UINT64_MAX) << 32) | kinds[draw(9)]);
 	}
-	atomic_store(&m->tail, dice(2) ? (uint32_t)dice(UINT32_MAX) : (uint32_t)dice(count));
+	atomic_store(&m->tail, draw(2) ? (uint32_t)draw(UINT32_MAX) : (uint32_t)draw(count));
 	atomic_fetch_add(&a->victim->attention, 1);
 }
 
@@ -224,48 +224,48 @@ static void lie_about_completions(struct attacker *a)
 static void lie_about_memory(struct attacker *a)
 {
 	struct hca_shm_process *p = a->fabric->self;
-	struct hca_shm_mr *mr = &a->fabric->table->mr[dice(8)];
-	struct hca_shm_qp *q = &p->qp[dice(8)];
+	struct hca_shm_mr *mr = &a->fabric->table->mr[draw(8)];
+	struct hca_shm_qp *q = &p->qp[draw(8)];
 
-	switch (dice(4)) {
+	switch (draw(4)) {
 	case 0:
-		mr->addr = dice(2) ? dice(UINT64_MAX) : (uintptr_t)&dice & ~0xfffull;
-		mr->length = dice(UINT64_MAX);
+		mr->addr = draw(2) ? draw(UINT64_MAX) : (uintptr_t)&draw & ~0xfffull;
+		mr->length = draw(UINT64_MAX);
 		break;
 	case 1:
-		mr->mapped = dice(HCA_MEMORY_BYTES);
-		mr->mapped_end = mr->mapped + dice(1ull << 40);
-		mr->addr = mr->mapped - dice(4096);
-		mr->length = dice(UINT64_MAX);
+		mr->mapped = draw(HCA_MEMORY_BYTES);
+		mr->mapped_end = mr->mapped + draw(1ull << 40);
+		mr->addr = mr->mapped - draw(4096);
+		mr->length = draw(UINT64_MAX);
 		break;
 	case 2:
-		q->rq_line = (uint32_t)dice(UINT32_MAX);
-		q->rq_count = 1u << dice(32);
-		atomic_store(&q->cq, dice(UINT64_MAX) << 32 | 1u << dice(32));
+		q->rq_line = (uint32_t)draw(UINT32_MAX);
+		q->rq_count = 1u << draw(32);
+		atomic_store(&q->cq, draw(UINT64_MAX) << 32 | 1u << draw(32));
 		break;
 	default:
-		q->rq_stride = (uint32_t)(64 * dice(20));
-		atomic_store(&q->rnr_timer, (uint32_t)dice(UINT32_MAX));
-		atomic_store(&q->access_section, (uint32_t)dice(UINT32_MAX));
+		q->rq_stride = (uint32_t)(64 * draw(20));
+		atomic_store(&q->rnr_timer, (uint32_t)draw(UINT32_MAX));
+		atomic_store(&q->access_section, (uint32_t)draw(UINT32_MAX));
 	}
 }
 
 static void lie_about_time(struct attacker *a)
 {
-	struct hca_shm_adapter *ad = &a->fabric->shm->adapter[dice(8)];
-	uint64_t when = dice(2) ? UINT64_MAX - dice(100) : now_ns() + dice(1ull << 40);
+	struct hca_shm_adapter *ad = &a->fabric->shm->adapter[draw(8)];
+	uint64_t when = draw(2) ? UINT64_MAX - draw(100) : now_ns() + draw(1ull << 40);
 
 	atomic_store(&ad->bus_read.busy, when);
-	atomic_store(&ad->port[dice(2)].tx.busy, when);
-	atomic_store(&ad->atomics, dice(2) ? dice(UINT64_MAX) :
+	atomic_store(&ad->port[draw(2)].tx.busy, when);
+	atomic_store(&ad->atomics, draw(2) ? draw(UINT64_MAX) :
 		     (uint64_t)a->was[1].generation << 32 | (a->peer->slot + 1));
-	atomic_store(&ad->fault[dice(2)].state, dice(3) ? 0 : dice(UINT64_MAX));
-	atomic_store(&ad->fault[dice(2)].loss_ppb, (uint32_t)dice(UINT32_MAX));
+	atomic_store(&ad->fault[draw(2)].state, draw(3) ? 0 : draw(UINT64_MAX));
+	atomic_store(&ad->fault[draw(2)].loss_ppb, (uint32_t)draw(UINT32_MAX));
 }
 
 static void tell_lies(struct attacker *a)
 {
-	switch (dice(6)) {
+	switch (draw(6)) {
 	case 0:
 		lie_about_slot(a);
 		break;
@@ -306,7 +306,7 @@ void attack(struct side *s, struct end *e)
 	struct hca_qp *qp = hca_qp_of(e->qp);
 	struct pollfd done = { .fd = s->sock, .events = POLLIN };
 	struct attacker a = { .fabric = qp->fabric };
-	bool lies = dice(2);
+	bool lies = draw(2);
 	int times;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -320,7 +320,7 @@ void attack(struct side *s, struct end *e)
 	gather_descriptors(&a);
 	barrier(s);
 	while (poll(&done, 1, 0) == 0)
-		for (times = 1 + (int)dice(20); times; times--)
+		for (times = 1 + (int)draw(20); times; times--)
 			(lies ? tell_lies : scribble)(&a);
 	_exit(0);
 }

@@ -20,13 +20,11 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "../conformance/conformance.h"
+#include "kit.h"
 #include "softhca/link/memory/peer.h"
 #include "softhca/object/qp.h"
 
 enum { BIG = 3 << 20, PAGE = 4096 };
-
-static struct options options = { .port = 1, .gid_index = -2 };
 
 static void deny_copying(void)
 {
@@ -42,26 +40,6 @@ static void deny_copying(void)
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
 	    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program))
 		skip("no seccomp filters: %s", strerror(errno));
-}
-
-static void open_side(struct side *s, int me, int sock)
-{
-	struct ibv_device **list;
-	char node[16];
-
-	*s = (struct side){ .me = me, .sock = sock, .options = &options, .port_num = 1,
-			    .gid_index = -1 };
-	snprintf(node, sizeof(node), "%d", me);
-	setenv("SOFTHCA_NODE", node, 1);
-	list = ibv_get_device_list(NULL);
-	require(list && list[0]);
-	s->ctx = ibv_open_device(list[0]);
-	require(s->ctx != NULL);
-	ibv_free_device_list(list);
-	require_equal(ibv_query_device(s->ctx, &s->dev), 0);
-	require_equal(ibv_query_port(s->ctx, 1, &s->port), 0);
-	s->pd = ibv_alloc_pd(s->ctx);
-	require(s->pd != NULL);
 }
 
 static struct ibv_wc outcome(struct end *e, struct buffer *b, enum ibv_wr_opcode op, size_t at,
@@ -234,30 +212,26 @@ static void test_killed(struct side *s)
 
 /* ---- Running ------------------------------------------------------------- */
 
-static void run_side(void (*run)(struct side *s), int me, int sock, bool deny)
+static void be_side(void (*run)(struct side *s), int me, int sock, bool deny)
 {
 	struct side s;
 
 	alarm(300);
 	if (deny)
 		deny_copying();
-	open_side(&s, me, sock);
+	s = side_open(me, me, sock);
 	run(&s);
-	require_equal(ibv_dealloc_pd(s.pd), 0);
-	require_equal(ibv_close_device(s.ctx), 0);
+	side_close(&s);
 	exit(0);
 }
 
-/* 0, 1 or 77. */
-static int run_case(const char *name, void (*run)(struct side *s), bool deny, bool dies)
+/* 0, 1 or 77.  A side may skip, or be killed: unlike sides of run_case. */
+static int run_here(const char *name, void (*run)(struct side *s), bool deny, bool dies)
 {
 	int pair[2], me, status, result = 0;
-	char fabric[64], path[128];
 	pid_t pid[2];
+	const char *path = fabric_new("bounce");
 
-	snprintf(fabric, sizeof(fabric), "bounce.%d", (int)getpid());
-	snprintf(path, sizeof(path), "/dev/shm/softhca.%u.%s", (unsigned)geteuid(), fabric);
-	setenv("SOFTHCA_FABRIC", fabric, 1);
 	if (socketpair(AF_UNIX, SOCK_STREAM, 0, pair))
 		return 1;
 	fflush(NULL);
@@ -265,7 +239,7 @@ static int run_case(const char *name, void (*run)(struct side *s), bool deny, bo
 		pid[me] = fork();
 		if (pid[me] == 0) {
 			close(pair[!me]);
-			run_side(run, me, pair[me], deny);
+			be_side(run, me, pair[me], deny);
 		}
 	}
 	close(pair[0]);
@@ -279,11 +253,10 @@ static int run_case(const char *name, void (*run)(struct side *s), bool deny, bo
 		else if (status)
 			result = 1;
 	}
-	if (!dies && access(path, F_OK) == 0) {
-		puts("  the fabric's file is still there");
+	if (dies)
+		unlink(path);
+	else if (fabric_is_left())
 		result = 1;
-	}
-	unlink(path);
 	printf("%s %s%s\n", result == 0 ? "ok  " : result == 77 ? "skip" : "FAIL", name,
 	       deny ? ", denied by the kernel" : ", asked for");
 	return result;
@@ -302,13 +275,12 @@ int main(void)
 	int failed = 0, deny;
 	unsigned i;
 
-	setenv("SOFTHCA_EXPOSE", "1", 1);
 	setenv("SOFTHCA_REMAP", "never", 1);
 	unsetenv("SOFTHCA_SPEC");
 	for (deny = 0; deny < 2; deny++) {
 		setenv("SOFTHCA_COPY", deny ? "auto" : "bounce", 1);
 		for (i = 0; i < sizeof(cases) / sizeof(*cases); i++)
-			failed |= run_case(cases[i].name, cases[i].run, deny, cases[i].dies) == 1;
+			failed |= run_here(cases[i].name, cases[i].run, deny, cases[i].dies) == 1;
 	}
 	return failed;
 }

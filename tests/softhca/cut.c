@@ -373,7 +373,6 @@ int main(int argc, char **argv)
 	double seconds = argc > 1 ? atof(argv[1]) : QUICK_MS / 1e3;
 	unsigned seed = drawn_seed(argc > 2 ? argv[2] : NULL);
 	const unsigned count = sizeof(parts) / sizeof(*parts);
-	char fabric[32], path[80];
 	unsigned i;
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -381,13 +380,9 @@ int main(int argc, char **argv)
 	fprintf(stderr, "skipped: with a sanitizer\n");
 	return 77;
 #endif
-	signal(SIGPIPE, SIG_IGN);
 	printf("seed %u\n", seed);
 	srandom(seed);
-	snprintf(fabric, sizeof(fabric), "cut.%d", (int)getpid());
-	snprintf(path, sizeof(path), "/dev/shm/softhca.%u.%s", (unsigned)geteuid(), fabric);
-	setenv("SOFTHCA_EXPOSE", "1", 1);
-	setenv("SOFTHCA_FABRIC", fabric, 1);
+	fabric_new("cut");
 	setenv("SOFTHCA_REMAP", "never", 1);
 	setenv("SOFTHCA_COPY", "kernel", 1);
 	unsetenv("SOFTHCA_SPEC");
@@ -403,7 +398,6 @@ int main(int argc, char **argv)
 	kill(seat[OTHER].pid, SIGKILL);
 	waitpid(seat[OTHER].pid, NULL, 0);
 	require_equal(ibv_close_device(here.s.ctx), 0);
-	if (access(path, F_OK) == 0)
-		fail("%s is still there", path);
+	require(!fabric_is_left());
 	return 0;
 }

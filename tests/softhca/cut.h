@@ -4,7 +4,7 @@
 
 #include <stdatomic.h>
 
-#include "../conformance/conformance.h"
+#include "kit.h"
 
 enum { SURVIVOR, OTHER, VICTIM, ROLES };
 enum { OWN, SHARED, KINDS };

@@ -13,8 +13,6 @@ enum { LOOK_US = 11000, POLLS = 130 };	/* then the peers are checked for death, 
 
 struct told *told;
 
-static struct options options = { .port = 1, .gid_index = -2 };
-
 /* ---- A process's queues ---------------------------------------------------- */
 
 static void post_own(struct place *p, int from, uint32_t slot)
@@ -39,20 +37,13 @@ bool post_shared(struct place *p, uint32_t slot)
 void open_place(struct place *p, int me, int sock)
 {
 	struct ibv_srq_init_attr a = { .attr = { .max_wr = SHARED_DEPTH, .max_sge = 1 } };
-	struct ibv_device **list = ibv_get_device_list(NULL);
 	uint32_t i;
 
-	require(list != NULL && list[0] != NULL);
 	memset(p, 0, sizeof(*p));
 	p->me = me;
-	p->s = (struct side){ .options = &options, .port_num = 1, .gid_index = -1, .sock = sock };
-	p->s.ctx = ibv_open_device(list[0]);
-	require(p->s.ctx != NULL);
-	ibv_free_device_list(list);
-	require_equal(ibv_query_port(p->s.ctx, 1, &p->s.port), 0);
-	p->s.pd = ibv_alloc_pd(p->s.ctx);
+	p->s = side_open(0, me, sock);
 	p->cq = ibv_create_cq(p->s.ctx, 128, NULL, NULL, 0);
-	require(p->s.pd && p->cq);
+	require(p->cq != NULL);
 	p->srq = ibv_create_srq(p->s.pd, &a);
 	require(p->srq != NULL);
 	p->in = buffer_new(&p->s, SLOTS * BYTES, ACCESS_ALL);

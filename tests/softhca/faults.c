@@ -4,17 +4,14 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "../conformance/conformance.h"
+#include "kit.h"
 
 enum { MS = 1000000 };
-
-static struct options options = { .port = 1, .gid_index = -2, .arena = true };
 
 struct fault_case {
 	const char *name, *spec;
@@ -539,55 +536,30 @@ static const struct fault_case cases[] = {
 static void run_side(int me, int sock, const void *arg)
 {
 	const struct fault_case *c = arg;
-	struct side s = { .me = me, .sock = sock, .options = &options, .gid_index = -1,
-			  .port_num = 1 };
-	struct ibv_device **list;
-	char node[16];
+	struct side s;
 
 	alarm(600);
-	snprintf(node, sizeof(node), "%d", me);
-	setenv("SOFTHCA_NODE", node, 1);
 	setenv("SOFTHCA_SPEC", c->spec, 1);
-	list = ibv_get_device_list(NULL);
-	require(list != NULL && list[0] != NULL);
-	s.ctx = ibv_open_device(list[0]);
-	ibv_free_device_list(list);
-	require_equal(ibv_query_port(s.ctx, 1, &s.port), 0);
-	s.pd = ibv_alloc_pd(s.ctx);
-	require(s.pd != NULL);
+	s = side_open(me, me, sock);
 	barrier(&s);
 	c->run(&s);
 	barrier(&s);
-	require_equal(ibv_dealloc_pd(s.pd), 0);
-	require_equal(ibv_close_device(s.ctx), 0);
-}
-
-static bool run_case(const struct fault_case *c)
-{
-	bool good = two_sides(run_side, c);
-
-	printf("%s %s\n", good ? "ok  " : "FAIL", c->name);
-	return good;
+	side_close(&s);
 }
 
 int main(int argc, char **argv)
 {
-	char name[32], path[64], seeded_path[64];
+	char seeded_path[64];
 	int failed = 0;
 	unsigned i;
 
-	signal(SIGPIPE, SIG_IGN);
-	snprintf(name, sizeof(name), "faults.%d", (int)getpid());
-	snprintf(path, sizeof(path), "/dev/shm/softhca.%u.%s", (unsigned)geteuid(), name);
-	snprintf(seeded_path, sizeof(seeded_path), "/tmp/softhca-%s", name);
+	fabric_new("faults");
+	side_options.arena = true;
+	snprintf(seeded_path, sizeof(seeded_path), "/tmp/softhca-faults.%d", (int)getpid());
 	setenv("SEEDED", seeded_path, 1);
-	setenv("SOFTHCA_EXPOSE", "1", 1);
-	setenv("SOFTHCA_FABRIC", name, 1);
 	for (i = 0; i < sizeof(cases) / sizeof(*cases); i++)
 		if (argc < 2 || strstr(cases[i].name, argv[1]))
-			failed += !run_case(&cases[i]);
+			failed |= run_case(cases[i].name, run_side, &cases[i]);
 	unlink(seeded_path);
-	if (access(path, F_OK) == 0)
-		fail("%s is still there", path);
-	return failed > 0;
+	return fabric_is_left() || failed;
 }

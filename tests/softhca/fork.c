@@ -7,19 +7,16 @@
 #include <dirent.h>
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "../conformance/conformance.h"
+#include "kit.h"
 #include "softhca/softhca.h"
 
 enum { BYTES = 65536, CHILDREN = 20 };
-
-static struct options options = { .port = 1, .gid_index = -2 };
 
 /*
  * A leak sanitizer takes locks that another thread may have held at the fork; in the
@@ -36,16 +33,6 @@ int __lsan_do_recoverable_leak_check(void) __attribute__((weak));
 static int leaks(void)
 {
 	return __lsan_do_recoverable_leak_check ? __lsan_do_recoverable_leak_check() : 0;
-}
-
-static void open_side(struct side *s, struct ibv_device *device)
-{
-	s->ctx = ibv_open_device(device);
-	require(s->ctx != NULL);
-	require_equal(ibv_query_device(s->ctx, &s->dev), 0);
-	require_equal(ibv_query_port(s->ctx, 1, &s->port), 0);
-	s->pd = ibv_alloc_pd(s->ctx);
-	require(s->pd != NULL);
 }
 
 /* ---- Connected ends ------------------------------------------------------ */
@@ -65,13 +52,12 @@ static struct ibv_wc write_some(struct end *e, struct buffer *b, uint64_t seed, 
 /* A process connected with itself, on a device that it has just opened. */
 static void loopback(struct ibv_device *device)
 {
-	struct side s = { .options = &options, .port_num = 1, .gid_index = -1 };
+	struct side s = side_on(device, 0, -1);
 	struct peer_address to[2];
 	struct buffer a, b;
 	struct end e[2];
 	unsigned i;
 
-	open_side(&s, device);
 	a = buffer_new(&s, BYTES, ACCESS_ALL);
 	b = buffer_new(&s, BYTES, ACCESS_ALL);
 	for (i = 0; i < 2; i++) {
@@ -91,8 +77,7 @@ static void loopback(struct ibv_device *device)
 	end_free(&e[1]);
 	buffer_free(&s, &a);
 	buffer_free(&s, &b);
-	require_equal(ibv_dealloc_pd(s.pd), 0);
-	require_equal(ibv_close_device(s.ctx), 0);
+	side_close(&s);
 }
 
 /* ---- What children do ---------------------------------------------------- */
@@ -152,7 +137,7 @@ static void join_anew(const struct inherited *i)
 
 static void scribble(const struct inherited *i)
 {
-	if (!options.arena)		/* which is shared, as documented */
+	if (!side_options.arena)		/* which is shared, as documented */
 		memset(i->buffer->at, 0x55, BYTES);
 }
 
@@ -179,7 +164,6 @@ static void have_child(const struct inherited *i, unsigned n)
 /* ---- The parent ---------------------------------------------------------- */
 
 struct worker {
-	struct side *side;
 	struct end end;
 	struct buffer buffer;
 	_Atomic bool going, stop;
@@ -223,14 +207,13 @@ static void settle(const struct worker *w)
 	usleep(20000);			/* the start of a thread */
 }
 
-static void run_side(int me, int sock, const void *arg)
+static void run(int me, int sock, const void *arg)
 {
-	struct side s = { .me = me, .sock = sock, .options = &options, .port_num = 1,
-			  .gid_index = -1 };
 	struct ibv_device **list;
-	struct worker w = { .side = &s };
+	struct worker w = { 0 };
 	struct buffer b;
 	pthread_t thread;
+	struct side s;
 	struct end e;
 	unsigned n;
 
@@ -238,7 +221,7 @@ static void run_side(int me, int sock, const void *arg)
 	setenv("SOFTHCA_NODE", me ? "1" : "0", 1);
 	list = ibv_get_device_list(NULL);
 	require(list && list[0]);
-	open_side(&s, list[0]);
+	s = side_on(list[0], me, sock);
 	e = end_new(&s, NULL);
 	end_connect(&s, &e);
 	w.end = end_new(&s, NULL);
@@ -273,48 +256,36 @@ static void run_side(int me, int sock, const void *arg)
 	end_free(&e);
 	buffer_free(&s, &w.buffer);
 	buffer_free(&s, &b);
-	require_equal(ibv_dealloc_pd(s.pd), 0);
-	require_equal(ibv_close_device(s.ctx), 0);
+	side_close(&s);
 	ibv_free_device_list(list);
 	exit(leaks());
 }
 
-static int run_case(const char *name)
+static bool run_here(const char *name)
 {
-	char fabric[64], path[128];
-	int failed;
+	bool failed;
 
-	snprintf(fabric, sizeof(fabric), "fork.%d", (int)getpid());
-	snprintf(path, sizeof(path), "/dev/shm/softhca.%u.%s", (unsigned)geteuid(), fabric);
-	setenv("SOFTHCA_FABRIC", fabric, 1);
-	failed = !two_sides(run_side, NULL);
-	if (access(path, F_OK) == 0) {
-		puts("  the fabric's file is still there");
-		unlink(path);
-		failed = 1;
-	}
-	printf("%s %s\n", failed ? "FAIL" : "ok  ", name);
-	return failed;
+	fabric_new("fork");
+	failed = run_case(name, run, NULL);
+	return fabric_is_left() || failed;
 }
 
 int main(void)
 {
 	int failed = 0;
 
-	signal(SIGPIPE, SIG_IGN);
-	setenv("SOFTHCA_EXPOSE", "1", 1);
 	unsetenv("SOFTHCA_SPEC");
 	setenv("SOFTHCA_REMAP", "auto", 1);
-	failed |= run_case("memory remapped");
+	failed |= run_here("memory remapped");
 	setenv("SOFTHCA_REMAP", "never", 1);
 	setenv("SOFTHCA_COPY", "bounce", 1);
-	failed |= run_case("memory of its own");
+	failed |= run_here("memory of its own");
 	unsetenv("SOFTHCA_COPY");
-	options.arena = true;
-	failed |= run_case("memory of the arena");
+	side_options.arena = true;
+	failed |= run_here("memory of the arena");
 	setenv("RDMAV_FORK_SAFE", "1", 1);
-	failed |= run_case("RDMAV_FORK_SAFE");
+	failed |= run_here("RDMAV_FORK_SAFE");
 	setenv("SOFTHCA_SPEC", "rate=1GB/s,latency=2us", 1);
-	failed |= run_case("timed");
+	failed |= run_here("timed");
 	return failed;
 }

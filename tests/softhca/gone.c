@@ -2,17 +2,14 @@
  * gone.c - registered memory that has changed: data arrives at its addresses, or the
  * message fails; the process that owns it, and its other connections, go on.
  */
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "../conformance/conformance.h"
+#include "kit.h"
 
 enum { PAGE = 4096, BYTES = 8 * PAGE };
-
-static struct options options = { .port = 1, .gid_index = -2 };
 
 /* ---- Memory, and what becomes of it -------------------------------------- */
 
@@ -197,56 +194,32 @@ static void blame(struct side *s)
 	require_equal(ibv_dereg_mr(b.mr), 0);
 }
 
-static void run_side(int me, int sock, const void *arg)
+static void run(int me, int sock, const void *arg)
 {
 	static const enum ibv_wr_opcode ops[] = {
 		IBV_WR_RDMA_WRITE, IBV_WR_RDMA_READ, IBV_WR_SEND,
 	};
-	struct side s = { .me = me, .sock = sock, .options = &options, .port_num = 1,
-			  .gid_index = -1 };
-	struct ibv_device **list = ibv_get_device_list(NULL);
+	struct side s = side_open(0, me, sock);
 	unsigned i, k;
 
 	alarm(240);
-	require(list && list[0]);
-	s.ctx = ibv_open_device(list[0]);
-	require(s.ctx != NULL);
-	ibv_free_device_list(list);
-	require_equal(ibv_query_device(s.ctx, &s.dev), 0);
-	require_equal(ibv_query_port(s.ctx, 1, &s.port), 0);
-	s.pd = ibv_alloc_pd(s.ctx);
 	for (i = 0; i < sizeof(lives) / sizeof(*lives); i++)
 		for (k = 0; k < sizeof(ops) / sizeof(*ops); k++)
 			try(&s, &lives[i], ops[k]);
-	if (strcmp(arg, "kernel") == 0)
+	if (arg)
 		blame(&s);
-	exit(0);
-}
-
-static int run_case(const char *copy)
-{
-	char fabric[64];
-	int failed;
-
-	snprintf(fabric, sizeof(fabric), "gone.%d", (int)getpid());
-	setenv("SOFTHCA_FABRIC", fabric, 1);
-	setenv("SOFTHCA_COPY", copy, 1);
-	failed = !two_sides(run_side, copy);
-	printf("%s copy %s\n", failed ? "FAIL" : "ok  ", copy);
-	fflush(stdout);
-	return failed;
 }
 
 int main(void)
 {
 	int failed = 0;
 
-	signal(SIGPIPE, SIG_IGN);
-	setenv("SOFTHCA_EXPOSE", "1", 1);
+	fabric_new("gone");
 	setenv("SOFTHCA_REMAP", "never", 1);
 	unsetenv("SOFTHCA_SPEC");
-	patience_s = 60;
-	failed |= run_case("kernel");
-	failed |= run_case("bounce");
+	setenv("SOFTHCA_COPY", "kernel", 1);
+	failed |= run_case("copy kernel", run, "blame");
+	setenv("SOFTHCA_COPY", "bounce", 1);
+	failed |= run_case("copy bounce", run, NULL);
 	return failed;
 }

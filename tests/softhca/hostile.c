@@ -31,17 +31,6 @@ enum {
 	SLOWEST_MS = 60000,	/* a verb, on a busy machine; several waits of a second within */
 };
 
-static struct options options = { .port = 1, .gid_index = -2 };
-static uint64_t state;
-
-uint64_t dice(uint64_t sides)
-{
-	state ^= state << 13;
-	state ^= state >> 7;
-	state ^= state << 17;
-	return state % sides;
-}
-
 /* ---- The victim ---------------------------------------------------------- */
 
 struct victim {
@@ -80,10 +69,10 @@ static void use(struct victim *v, struct end *e)
 	static const enum ibv_wr_opcode ops[] = { IBV_WR_SEND, IBV_WR_RDMA_WRITE, IBV_WR_RDMA_READ,
 						  IBV_WR_RDMA_WRITE_WITH_IMM,
 						  IBV_WR_ATOMIC_FETCH_AND_ADD };
-	size_t bytes = (size_t)dice(3) * dice(2000), at = (size_t)dice(BYTES - bytes - 8) & ~7ull;
+	size_t bytes = (size_t)draw(3) * draw(2000), at = (size_t)draw(BYTES - bytes - 8) & ~7ull;
 	struct ibv_sge sge = sge_of(&v->b, at, bytes);
 	struct ibv_send_wr wr = { .wr_id = 1, .sg_list = &sge, .num_sge = 1,
-		.opcode = ops[dice(5)], .send_flags = IBV_SEND_SIGNALED,
+		.opcode = ops[draw(5)], .send_flags = IBV_SEND_SIGNALED,
 		.wr.rdma = { v->b.addr + at, v->b.rkey } }, *bad;
 	struct ibv_recv_wr rwr = { .wr_id = RECEIVE + bytes, .sg_list = &sge, .num_sge = 1 }, *rbad;
 	struct ibv_wc wc[8];
@@ -108,8 +97,8 @@ static void use(struct victim *v, struct end *e)
 /* Datagrams to the attacker, to ourselves, to a group of both. */
 static void use_datagrams(struct victim *v)
 {
-	unsigned to = (unsigned)dice(3);
-	size_t bytes = (size_t)dice(2000);
+	unsigned to = (unsigned)draw(3);
+	size_t bytes = (size_t)draw(2000);
 	struct ibv_sge sge = sge_of(&v->b, 0, bytes), in = sge_of(&v->b, 4096, 2048);
 	struct ibv_send_wr wr = send_wr(&sge, 1), *bad;
 	struct ibv_recv_wr rwr = { .wr_id = RECEIVE + 2048, .sg_list = &in, .num_sge = 1 }, *rbad;
@@ -194,7 +183,7 @@ static void take_events(struct victim *v)
 		ibv_ack_cq_events(cq, 1);
 	}
 	if (v->channel)
-		require_equal(ibv_req_notify_cq(v->cq, (int)dice(2)), 0);
+		require_equal(ibv_req_notify_cq(v->cq, (int)draw(2)), 0);
 }
 
 /* Make failed queue pairs anew, as a program would. */
@@ -221,7 +210,7 @@ static void churn(struct victim *v)
 	e = end_new(v->s, &v->e[0].config);
 	require_equal(end_to_init(v->s, &e), 0);
 	end_free(&e);
-	ibv_resize_cq(v->cq, dice(2) ? 256 : 512);
+	ibv_resize_cq(v->cq, draw(2) ? 256 : 512);
 }
 
 static void timed(struct victim *v, void (*what)(struct victim *v))
@@ -235,7 +224,7 @@ static void timed(struct victim *v, void (*what)(struct victim *v))
 
 static void a_turn(struct victim *v)
 {
-	int i = (int)dice(4);
+	int i = (int)draw(4);
 
 	if (i == 3) {
 		use_datagrams(v);
@@ -269,7 +258,7 @@ static pid_t start_bystander(unsigned which)
 		struct ibv_device **list = ibv_get_device_list(NULL);
 		struct ibv_context *c = list && list[0] ? ibv_open_device(list[0]) : NULL;
 		struct ibv_pd *pd = c ? ibv_alloc_pd(c) : NULL;
-		struct side s = { .ctx = c, .pd = pd, .options = &options };
+		struct side s = { .ctx = c, .pd = pd, .options = &side_options };
 
 		if (pd) {
 			struct end e = end_new(&s, NULL);
@@ -328,8 +317,7 @@ static void leave(struct victim *v)
 	if (v->channel)
 		require_equal(ibv_destroy_comp_channel(v->channel), 0);
 	require_equal(ibv_dereg_mr(v->b.mr), 0);
-	require_equal(ibv_dealloc_pd(v->s->pd), 0);
-	require_equal(ibv_close_device(v->s->ctx), 0);
+	side_close(v->s);
 	exit(0);
 }
 
@@ -337,7 +325,7 @@ static void leave(struct victim *v)
 
 static void make_buffer(struct victim *v)
 {
-	bool arena = dice(2);
+	bool arena = draw(2);
 	unsigned char *at = arena ? softhca_arena_alloc(BYTES + 2 * CANARY)
 				  : aligned_alloc(4096, BYTES + 2 * CANARY);
 
@@ -402,18 +390,11 @@ static void connect_queues(struct victim *v)
 
 static void run(int me, int sock, unsigned seed)
 {
-	struct side s = { .me = me, .sock = sock, .options = &options, .port_num = 1,
-			  .gid_index = -1 };
-	struct ibv_device **list = ibv_get_device_list(NULL);
+	struct side s = side_open(0, me, sock);
 	struct victim v = { .s = &s };
 
 	alarm(300);
-	state = seed * 2654435761u + (unsigned)me + 1;
-	require(list != NULL && list[0] != NULL);
-	s.ctx = ibv_open_device(list[0]);
-	ibv_free_device_list(list);
-	require_equal(ibv_query_port(s.ctx, 1, &s.port), 0);
-	s.pd = ibv_alloc_pd(s.ctx);
+	draw_from(seed * 2654435761u + (unsigned)me + 1);
 	make_buffer(&v);
 	make_queues(&v);
 	connect_queues(&v);
@@ -455,16 +436,12 @@ int main(int argc, char **argv)
 	static const char *const copies[] = { "kernel", "bounce", "" };
 	unsigned rounds = argc > 1 ? (unsigned)atoi(argv[1]) : 20, i;
 	unsigned seed = drawn_seed(argc > 2 ? argv[2] : NULL);
-	char name[32], path[80];
+	const char *path;
 
-	signal(SIGPIPE, SIG_IGN);
 	for (i = 0; i < rounds; i++) {
 		printf("round %u of %u, seed %u\n", i + 1, rounds, seed + i);
 		fflush(stdout);
-		snprintf(name, sizeof(name), "hostile.%d.%u", (int)getpid(), i);
-		snprintf(path, sizeof(path), "/dev/shm/softhca.%u.%s", (unsigned)geteuid(), name);
-		setenv("SOFTHCA_EXPOSE", "1", 1);
-		setenv("SOFTHCA_FABRIC", name, 1);
+		path = fabric_new("hostile");
 		setenv("SOFTHCA_REMAP", remaps[(seed + i) % 4], 1);
 		setenv("SOFTHCA_COPY", copies[(seed + i) % 3], 1);
 		setenv("SOFTHCA_SPEC", (seed + i) % 5 ? "" : "ports=2,rate=1GB/s,latency=5us", 1);

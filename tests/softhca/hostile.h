@@ -2,10 +2,7 @@
 #ifndef HOSTILE_H
 #define HOSTILE_H
 
-#include "../conformance/conformance.h"
-
-/* A random number from 0 to sides - 1, by the seed of the round and of this process. */
-uint64_t dice(uint64_t sides);
+#include "kit.h"
 
 /*
  * Run the attacker, on a queue pair that is connected with the victim's, until the

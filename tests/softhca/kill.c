@@ -52,13 +52,6 @@ static struct seat seat[SEATS];
 static unsigned long kills;
 static uint32_t incarnations;
 static unsigned features;	/* the device's, as the processes report */
-static uint64_t random_state;
-
-static unsigned dice(unsigned sides)
-{
-	random_state = random_state * 6364136223846793005u + 1442695040888963407u;
-	return (unsigned)(random_state >> 33) % sides;
-}
 
 /* ---- Talking to the seats ------------------------------------------------ */
 
@@ -263,16 +256,16 @@ static void strike(unsigned mask)
 
 static unsigned any_seat(void)
 {
-	return 1u << dice(SEATS);
+	return 1u << draw(SEATS);
 }
 
 static void kill_under_load(const struct mode *mode)
 {
 	unsigned mask = any_seat();
 
-	if (dice(4) == 0)
+	if (draw(4) == 0)
 		mask |= any_seat();
-	usleep(dice(8000));
+	usleep(draw(8000));
 	strike(mask);
 	fill_seats(mask, mode);
 }
@@ -283,11 +276,11 @@ static void kill_while_joining(const struct mode *mode)
 	unsigned others, mask = any_seat();
 	int who = __builtin_ctz(mask);
 
-	usleep(dice(4000));
+	usleep(draw(4000));
 	strike(mask);
 	others = seats_taken();
 	start(who, mode);
-	usleep(dice(dice(2) ? 2000 : 15000));
+	usleep(draw(draw(2) ? 2000 : 15000));
 	kill(seat[who].pid, SIGKILL);
 	bury(who);
 	kills++;
@@ -307,7 +300,7 @@ static void kill_while_leaving(const struct mode *mode)
 	tell_all(seats_taken() & ~mask, &gone);
 	hear_all(seats_taken() & ~mask, WORD_DEAD);
 	tell(who, &quit);
-	usleep(dice(dice(2) ? 500 : 5000));
+	usleep(draw(draw(2) ? 500 : 5000));
 	kill(seat[who].pid, SIGKILL);
 	bury(who);
 	kills++;
@@ -328,17 +321,17 @@ static bool is_locked(const struct mode *mode)
 static void stop(const struct mode *mode)
 {
 	unsigned mask = any_seat();
-	int who = __builtin_ctz(mask), times = 1 + (int)dice(3);
+	int who = __builtin_ctz(mask), times = 1 + (int)draw(3);
 	uint64_t began;
 
-	usleep(dice(4000));
+	usleep(draw(4000));
 	began = now_ns();
 	kill(seat[who].pid, SIGSTOP);
 	while (times--) {
 		usleep(20000);
 		flow(seats_taken() & ~mask);
 	}
-	if (dice(2) && !(is_locked(mode) && now_ns() - began > PATIENCE_NS)) {
+	if (draw(2) && !(is_locked(mode) && now_ns() - began > PATIENCE_NS)) {
 		kill(seat[who].pid, SIGCONT);
 		flow(seats_taken());
 	} else {
@@ -349,10 +342,8 @@ static void stop(const struct mode *mode)
 
 /* ---- A fabric's life ------------------------------------------------------ */
 
-static void set_mode(const struct mode *mode, const char *fabric)
+static void set_mode(const struct mode *mode)
 {
-	setenv("SOFTHCA_EXPOSE", "1", 1);
-	setenv("SOFTHCA_FABRIC", fabric, 1);
 	setenv("SOFTHCA_REMAP", mode->remap ? mode->remap : "", 1);
 	setenv("SOFTHCA_COPY", mode->copy ? mode->copy : "", 1);
 	if (mode->spec)
@@ -361,11 +352,10 @@ static void set_mode(const struct mode *mode, const char *fabric)
 		unsetenv("SOFTHCA_SPEC");
 }
 
-static void all_leave(const char *fabric)
+static void all_leave(void)
 {
 	const struct word quit = { .type = WORD_QUIT };
 	struct word gone = { .type = WORD_GONE };
-	char path[80];
 	int i, k;
 
 	/* First no process expects messages of another. */
@@ -387,22 +377,18 @@ static void all_leave(const char *fabric)
 		close(seat[i].sock);
 		seat[i] = (struct seat){ 0, -1 };
 	}
-	snprintf(path, sizeof(path), "/dev/shm/softhca.%u.%s", (unsigned)geteuid(), fabric);
-	if (access(path, F_OK) == 0)
-		fail("%s is still there", path);
+	require(!fabric_is_left());
 }
 
 static void campaign(const struct mode *mode, unsigned long until, unsigned seed)
 {
-	char fabric[32];
-
-	random_state = seed * 2654435761u + 1;
-	snprintf(fabric, sizeof(fabric), "kill.%d.%s", (int)getpid(), mode->name);
-	set_mode(mode, fabric);
+	draw_from(seed * 2654435761u + 1);
+	fabric_new("kill");
+	set_mode(mode);
 	fill_seats((1u << SEATS) - 1, mode);
 	flow(seats_taken());
 	while (kills < until) {
-		switch (dice(16)) {
+		switch (draw(16)) {
 		case 0:
 		case 1:
 			kill_while_joining(mode);
@@ -419,7 +405,7 @@ static void campaign(const struct mode *mode, unsigned long until, unsigned seed
 		}
 		flow(seats_taken());
 	}
-	all_leave(fabric);
+	all_leave();
 }
 
 int main(int argc, char **argv)
@@ -430,7 +416,6 @@ int main(int argc, char **argv)
 	uint64_t began = now_ns();
 	unsigned i;
 
-	signal(SIGPIPE, SIG_IGN);
 	for (i = 0; kills < wanted; i++) {
 		const struct mode *mode = &modes[i % (sizeof(modes) / sizeof(*modes) - 1)];
 

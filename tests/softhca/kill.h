@@ -2,7 +2,7 @@
 #ifndef KILL_H
 #define KILL_H
 
-#include "../conformance/conformance.h"
+#include "kit.h"
 
 enum { SEATS = 4, NODES = 3 };
 

@@ -5,7 +5,6 @@
  * A registration survives every call that leaves its addresses mapped.
  */
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,31 +12,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "../conformance/conformance.h"
+#include "kit.h"
 
 enum { PAGE = 4096, SLOTS = 6, ROUNDS = 150, MOST = 96 };
-
-static struct options options = { .port = 1, .gid_index = -2 };
-
-static void open_side(struct side *s)
-{
-	struct ibv_device **list = ibv_get_device_list(NULL);
-
-	require(list && list[0]);
-	s->ctx = ibv_open_device(list[0]);
-	require(s->ctx != NULL);
-	ibv_free_device_list(list);
-	require_equal(ibv_query_device(s->ctx, &s->dev), 0);
-	require_equal(ibv_query_port(s->ctx, 1, &s->port), 0);
-	s->pd = ibv_alloc_pd(s->ctx);
-	require(s->pd != NULL);
-}
-
-static void close_side(struct side *s)
-{
-	require_equal(ibv_dealloc_pd(s->pd), 0);
-	require_equal(ibv_close_device(s->ctx), 0);
-}
 
 static unsigned char *fresh(void *where, size_t bytes)
 {
@@ -57,17 +34,9 @@ struct slot {
 	struct ibv_mr *mr;
 };
 
-static uint64_t dice;
-
-static size_t roll(size_t sides)
-{
-	dice = dice * 6364136223846793005ull + 1442695040888963407ull;
-	return (size_t)(dice >> 33) % sides;
-}
-
 static void slot_new(struct slot *s)
 {
-	*s = (struct slot){ .pages = 1 + roll(MOST) };
+	*s = (struct slot){ .pages = 1 + draw(MOST) };
 	s->at = fresh(NULL, s->pages * PAGE);
 	s->copy = calloc(MOST + 1, PAGE);
 	require(s->copy != NULL);
@@ -101,9 +70,9 @@ static void slot_check(const struct slot *s, const char *what)
 /* A random piece of the slot, in pages. */
 static size_t piece(const struct slot *s, size_t *pages)
 {
-	size_t first = roll(s->pages);
+	size_t first = draw(s->pages);
 
-	*pages = 1 + roll(s->pages - first);
+	*pages = 1 + draw(s->pages - first);
 	return first;
 }
 
@@ -111,8 +80,8 @@ static void do_write(struct slot *s)
 {
 	size_t pages, first = piece(s, &pages), i;
 
-	for (i = first * PAGE; i < (first + pages) * PAGE; i += 1 + roll(64))
-		s->at[i] = s->copy[i] = (unsigned char)roll(256);
+	for (i = first * PAGE; i < (first + pages) * PAGE; i += 1 + draw(64))
+		s->at[i] = s->copy[i] = (unsigned char)draw(256);
 }
 
 static void do_discard(struct slot *s)
@@ -145,7 +114,7 @@ static void do_replace(struct slot *s)
 	size_t pages, first = piece(s, &pages);
 	unsigned char *at = s->at + first * PAGE;
 
-	if (roll(2)) {
+	if (draw(2)) {
 		require_equal(munmap(at, pages * PAGE), 0);
 		fresh(at, pages * PAGE);
 	} else {
@@ -159,7 +128,7 @@ static void do_replace(struct slot *s)
 /* mremap may refuse memory that the program itself has split. */
 static void do_resize(struct slot *s)
 {
-	size_t pages = 1 + roll(MOST);
+	size_t pages = 1 + draw(MOST);
 	unsigned char *at;
 
 	slot_dereg(s);
@@ -184,7 +153,7 @@ static void do_protect(struct slot *s)
 /* The child keeps the contents at the fork, in spite of later changes here, and changes its own. */
 static void do_fork(struct slot *s)
 {
-	unsigned deed = (unsigned)roll(4);
+	unsigned deed = (unsigned)draw(4);
 	int status, go[2];
 	char byte;
 	pid_t pid;
@@ -236,7 +205,7 @@ static struct place place_of(struct side *s, struct slot *slot, size_t skip, siz
 static void transfer(struct side *s, struct end *e, struct slot *slot, unsigned round)
 {
 	const bool sends = (round & 1) == (unsigned)s->me;
-	size_t skip = roll(slot->pages * PAGE), n = slot->pages * PAGE - skip, i;
+	size_t skip = draw(slot->pages * PAGE), n = slot->pages * PAGE - skip, i;
 	struct place mine = place_of(s, slot, skip, n), theirs;
 	struct ibv_send_wr wr = { .wr_id = round, .send_flags = IBV_SEND_SIGNALED, .num_sge = 1,
 				  .opcode = IBV_WR_RDMA_WRITE };
@@ -267,15 +236,15 @@ static void lives(struct side *s, struct end *e)
 	struct slot slot[SLOTS];
 	unsigned round, i;
 
-	dice = 77 + (unsigned)s->me;
+	draw_from(77 + (unsigned)s->me);
 	for (i = 0; i < SLOTS; i++)
 		slot_new(&slot[i]);
 	for (round = 0; round < ROUNDS; round++) {
-		transfer(s, e, &slot[roll(SLOTS)], round);
+		transfer(s, e, &slot[draw(SLOTS)], round);
 		for (i = 0; i < 3; i++) {
-			struct slot *one = &slot[roll(SLOTS)];
+			struct slot *one = &slot[draw(SLOTS)];
 
-			deeds[roll(sizeof(deeds) / sizeof(*deeds))](one);
+			deeds[draw(sizeof(deeds) / sizeof(*deeds))](one);
 			slot_check(one, "after a change");
 		}
 	}
@@ -396,54 +365,42 @@ static void under_way(struct side *s, struct end *e, void *(*run)(void *arg))
 
 /* ---- Cases --------------------------------------------------------------- */
 
-static void run_side(int me, int sock, const void *arg)
+static void run(int me, int sock, const void *arg)
 {
-	struct side s = { .me = me, .sock = sock, .options = &options, .port_num = 1,
-			  .gid_index = -1 };
-	struct end e;
+	struct side s = side_open(0, me, sock);
+	struct end e = end_new(&s, NULL);
 
 	alarm(240);
-	open_side(&s);
-	e = end_new(&s, NULL);
 	end_connect(&s, &e);
 	lives(&s, &e);
 	under_way(&s, &e, change_neighbours);
 	under_way(&s, &e, fork_on);
 	barrier(&s);
 	end_free(&e);
-	close_side(&s);
-	exit(0);
+	side_close(&s);
 }
 
-static int run_case(const char *remap, const char *copy, const char *spec)
+static bool run_with(const char *remap, const char *copy, const char *spec)
 {
-	char fabric[64];
-	int failed;
+	char name[96];
 
-	snprintf(fabric, sizeof(fabric), "lifecycle.%d", (int)getpid());
-	setenv("SOFTHCA_FABRIC", fabric, 1);
+	snprintf(name, sizeof(name), "remap %s, copy %s%s%s", remap, copy, *spec ? ", " : "", spec);
 	setenv("SOFTHCA_REMAP", remap, 1);
 	setenv("SOFTHCA_COPY", copy, 1);
 	setenv("SOFTHCA_SPEC", spec, 1);
-	failed = !two_sides(run_side, NULL);
-	printf("%s remap %s, copy %s%s%s\n", failed ? "FAIL" : "ok  ", remap, copy,
-	       *spec ? ", " : "", spec);
-	fflush(stdout);
-	return failed;
+	return run_case(name, run, NULL);
 }
 
 int main(void)
 {
 	int failed = 0;
 
-	signal(SIGPIPE, SIG_IGN);
-	setenv("SOFTHCA_EXPOSE", "1", 1);
-	patience_s = 60;
-	failed |= run_case("auto", "auto", "");
-	failed |= run_case("always", "auto", "");
-	failed |= run_case("auto", "bounce", "");
-	failed |= run_case("auto", "auto", "rate=1GB/s,latency=2us");
-	failed |= run_case("never", "auto", "");
-	failed |= run_case("never", "bounce", "");
+	fabric_new("lifecycle");
+	failed |= run_with("auto", "auto", "");
+	failed |= run_with("always", "auto", "");
+	failed |= run_with("auto", "bounce", "");
+	failed |= run_with("auto", "auto", "rate=1GB/s,latency=2us");
+	failed |= run_with("never", "auto", "");
+	failed |= run_with("never", "bounce", "");
 	return failed;
 }

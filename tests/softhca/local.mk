@@ -1,8 +1,8 @@
 # ---- tests/softhca, tests/conformance, tests/virtual, tests/fuzz, tests/pyverbs ---------
 # What the tests share; a program of one file needs a line for its libraries alone.
 check_LTLIBRARIES += tests/softhca/libkit.la
-tests_softhca_libkit_la_SOURCES = tests/conformance/side.c tests/softhca/timed.c \
-	tests/softhca/timed.h
+tests_softhca_libkit_la_SOURCES = tests/conformance/side.c tests/softhca/kit.c tests/softhca/kit.h \
+	tests/softhca/timed.c tests/softhca/timed.h
 SOFTHCA_KIT = tests/softhca/libkit.la libsofthca-core.la librg-util.la
 # The same list of cases on any verbs device (real ones through dlopen).
 check_PROGRAMS += tests/conformance/conformance

@@ -55,19 +55,9 @@ static void open_queues(struct member *n)
 
 static void open_member(struct member *n)
 {
-	struct ibv_device **list = ibv_get_device_list(NULL);
-
-	require(list != NULL && list[0] != NULL);
-	n->side = (struct side){ .options = &n->options, .port_num = 1, .gid_index = -1 };
-	n->side.ctx = ibv_open_device(list[0]);
-	require(n->side.ctx != NULL);
-	ibv_free_device_list(list);
-	require_equal(ibv_query_port(n->side.ctx, 1, &n->side.port), 0);
-	require_equal(ibv_query_device(n->side.ctx, &n->side.dev), 0);
+	n->side = side_open(n->me % NODES, 0, -1);	/* the last seat shares a node */
 	n->atomics = n->side.dev.atomic_cap != IBV_ATOMIC_NONE;
 	n->access = ACCESS_ALL | (n->atomics ? IBV_ACCESS_REMOTE_ATOMIC : 0);
-	n->side.pd = ibv_alloc_pd(n->side.ctx);
-	require(n->side.pd != NULL);
 	n->out = buffer_new(&n->side, SEATS * WINDOW * SLOT, ACCESS_ALL);
 	n->in = buffer_new(&n->side, SEATS * 2 * WINDOW * SLOT, ACCESS_ALL);
 	n->small = buffer_new(&n->side, (SHARED_DEPTH + SEATS * (CHANNEL_DEPTH + LOOSE_DEPTH) +
@@ -296,8 +286,7 @@ static void leave(struct member *n)
 	buffer_free(&n->side, &n->words);
 	buffer_free(&n->side, &n->answers);
 	buffer_free(&n->side, &n->churn);
-	require_equal(ibv_dealloc_pd(n->side.pd), 0);
-	require_equal(ibv_close_device(n->side.ctx), 0);
+	side_close(&n->side);
 }
 
 static unsigned features(const struct member *n)
@@ -310,16 +299,13 @@ void member_run(int seat, int sock, uint32_t incarnation, const struct mode *mod
 {
 	static struct member n;
 	struct word w = { .type = WORD_READY };
-	char number[8];
 
 	alarm(300);
-	snprintf(number, sizeof(number), "%d", seat % NODES);	/* the last shares one */
-	setenv("SOFTHCA_NODE", number, 1);
-	n.options = (struct options){ .port = 1, .gid_index = -2, .arena = mode->arena };
+	side_options.arena = mode->arena;
 	n.me = seat;
 	n.sock = sock;
 	n.incarnation = incarnation;
-	n.random = incarnation * 2654435761u;
+	draw_from(incarnation * 2654435761u);
 	open_member(&n);
 	member_receives(&n);
 	w.mask = features(&n);

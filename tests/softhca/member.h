@@ -45,7 +45,6 @@ struct note {
 
 struct member {
 	struct side side;
-	struct options options;
 	int me, sock;
 	uint32_t incarnation;
 	unsigned access;
@@ -56,7 +55,7 @@ struct member {
 	struct buffer out, in, small, words, answers, churn;
 	struct link link[SEATS];
 	uint64_t ud_sent, ud_acked;
-	unsigned random, rounds;
+	unsigned rounds;
 	bool atomics;
 	struct note history[HISTORY];
 	unsigned noted;

@@ -13,12 +13,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "../conformance/conformance.h"
+#include "kit.h"
 #include "softhca/softhca.h"
 
 enum { PROCESSES = 64, QPS = 64, BYTES = 100, FILES = 1024, PROMISED_QP_BYTES = 64 << 10 };
-
-static struct options options = { .port = 1, .gid_index = -2 };
 
 static struct shared {
 	pthread_barrier_t barrier;
@@ -83,26 +81,15 @@ static void transfer(struct side *s, struct end *e, struct buffer *b, struct ibv
 
 static void run_process(int me)
 {
-	struct side s = { .me = me, .options = &options, .port_num = 1, .gid_index = -1 };
+	struct side s = side_open(me, me, -1);
 	struct end_config c = end_defaults;
-	struct ibv_device **list;
 	struct end e[QPS];
 	struct ibv_cq *cq;
 	struct buffer b;
-	char node[16];
 	long before;
 	int j;
 
 	alarm(300);
-	snprintf(node, sizeof(node), "%d", me);
-	setenv("SOFTHCA_NODE", node, 1);
-	list = ibv_get_device_list(NULL);
-	require(list && list[0]);
-	s.ctx = ibv_open_device(list[0]);
-	require(s.ctx != NULL);
-	ibv_free_device_list(list);
-	require_equal(ibv_query_port(s.ctx, 1, &s.port), 0);
-	s.pd = ibv_alloc_pd(s.ctx);
 	b = buffer_new(&s, 2 * QPS * BYTES, ACCESS_ALL);
 	pthread_barrier_wait(&shared->barrier);
 	before = resident_bytes();
@@ -136,8 +123,7 @@ static void run_process(int me)
 		end_free(&e[j]);
 	require_equal(ibv_destroy_cq(cq), 0);
 	buffer_free(&s, &b);
-	require_equal(ibv_dealloc_pd(s.pd), 0);
-	require_equal(ibv_close_device(s.ctx), 0);
+	side_close(&s);
 	exit(0);
 }
 
@@ -155,14 +141,10 @@ int main(void)
 {
 	const struct rlimit files = { FILES, FILES };
 	pthread_barrierattr_t across;
-	char fabric[64], path[128];
 	pid_t pid[PROCESSES];
 	int me, status, failed = 0;
 
-	snprintf(fabric, sizeof(fabric), "scale.%d", (int)getpid());
-	snprintf(path, sizeof(path), "/dev/shm/softhca.%u.%s", (unsigned)geteuid(), fabric);
-	setenv("SOFTHCA_FABRIC", fabric, 1);
-	setenv("SOFTHCA_EXPOSE", "1", 1);
+	fabric_new("scale");
 	unsetenv("SOFTHCA_SPEC");
 	require_equal(setrlimit(RLIMIT_NOFILE, &files), 0);
 	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
@@ -185,11 +167,7 @@ int main(void)
 				kill(pid[other], SIGTERM);
 			failed = 1;
 		}
-	if (access(path, F_OK) == 0) {
-		puts("the fabric's file is still there");
-		unlink(path);
-		failed = 1;
-	}
+	failed |= fabric_is_left();
 	printf("%d processes, %d queue pairs each: %ld KiB per queue pair of 64 + 64 requests "
 	       "that is connected with a process of its own; %ld KiB per completion queue of %d "
 	       "that is empty; %ld descriptors per process\n", PROCESSES, QPS, most(shared->qp_bytes) / 1024,

@@ -22,7 +22,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "../conformance/conformance.h"
+#include "kit.h"
 #include "softhca/base/segment.h"
 #include "softhca/link/memory/state.h"
 #include "softhca/object/device.h"
@@ -34,29 +34,6 @@ enum {
 	CALM_MS = 50, ROUND_MS = 700,
 	SLOWEST_MS = 60000,	/* a turn, on a busy machine; several waits of a second within */
 };
-
-static struct options options = { .port = 1, .gid_index = -2 };
-static uint64_t state;
-
-static uint64_t dice(uint64_t sides)
-{
-	state ^= state << 13;
-	state ^= state >> 7;
-	state ^= state << 17;
-	return state % sides;
-}
-
-static struct ibv_context *open_first(void)
-{
-	struct ibv_device **list = ibv_get_device_list(NULL);
-	struct ibv_context *c;
-
-	require(list != NULL && list[0] != NULL);
-	c = ibv_open_device(list[0]);
-	require(c != NULL);
-	ibv_free_device_list(list);
-	return c;
-}
 
 /* ---- The third ----------------------------------------------------------- */
 
@@ -110,28 +87,28 @@ static unsigned char *a_page(const struct target *t)
 {
 	off_t data, end;
 
-	data = lseek(t->fd, (off_t)dice(dice(2) ? 1 << 20 : t->bytes), SEEK_DATA);
+	data = lseek(t->fd, (off_t)draw(draw(2) ? 1 << 20 : t->bytes), SEEK_DATA);
 	if (data < 0)
 		data = lseek(t->fd, 0, SEEK_DATA);
 	if (data < 0)
 		return NULL;
 	end = lseek(t->fd, data, SEEK_HOLE);
-	data += (off_t)dice((uint64_t)(end - data));
+	data += (off_t)draw((uint64_t)(end - data));
 	return t->at + data / HCA_PAGE * HCA_PAGE;
 }
 
 static void scribble(unsigned char *page)
 {
-	unsigned times = 1 + (unsigned)dice(dice(4) ? 8 : 512);
-	size_t from = (size_t)dice(HCA_PAGE), span = HCA_PAGE - from;
+	unsigned times = 1 + (unsigned)draw(draw(4) ? 8 : 512);
+	size_t from = (size_t)draw(HCA_PAGE), span = HCA_PAGE - from;
 
 	/* Mostly near each other. */
-	if (dice(4) && span > HCA_LINE)
+	if (draw(4) && span > HCA_LINE)
 		span = HCA_LINE;
 	while (times--) {
-		volatile unsigned char *byte = page + from + dice(span);
+		volatile unsigned char *byte = page + from + draw(span);
 
-		*byte = (unsigned char)(dice(3) ? dice(256) : 0);
+		*byte = (unsigned char)(draw(3) ? draw(256) : 0);
 	}
 }
 
@@ -145,38 +122,38 @@ static void write_garbage(const struct target *t)
 	if (!page)
 		return;
 	memcpy(was, page, sizeof(was));
-	for (i = 1 + (int)dice(4); i; i--)
+	for (i = 1 + (int)draw(4); i; i--)
 		scribble(page);
-	if (dice(2))
-		usleep((unsigned)dice(500));
-	if (dice(16))
+	if (draw(2))
+		usleep((unsigned)draw(500));
+	if (draw(16))
 		memcpy(page, was, sizeof(was));
 }
 
 /* Exchange the names of two members, perhaps one's own, for a while. */
 static void mix_up(struct hca_fabric *f, const struct hca_shm_slot *truth)
 {
-	const uint64_t one = dice(3), other = dice(3);
+	const uint64_t one = draw(3), other = draw(3);
 	const struct hca_shm_slot is = truth[one];
 	struct hca_shm_slot *b = &f->shm->slot[other];
 
-	if (dice(2)) {
+	if (draw(2)) {
 		b->pid = is.pid;
 		b->start_time = is.start_time;
 	}
-	if (dice(2))
+	if (draw(2))
 		b->process_fd = is.process_fd;
-	if (dice(2))
+	if (draw(2))
 		b->table_fd = is.table_fd;
-	atomic_fetch_add(&b->generation, (uint32_t)dice(2));
-	usleep((unsigned)dice(2000));
+	atomic_fetch_add(&b->generation, (uint32_t)draw(2));
+	usleep((unsigned)draw(2000));
 	*b = truth[other];
 }
 
 static void attack(const int *slot, int go, unsigned seed)
 {
-	struct ibv_context *c = open_first();
-	struct hca_fabric *f = hca_context_of(c)->fabric;
+	struct side mine = side_open(0, 2, -1);
+	struct hca_fabric *f = hca_context_of(mine.ctx)->fabric;
 	const struct hca_shm_slot *s[2];
 	struct hca_shm_slot truth[3];
 	struct target t[3];
@@ -185,7 +162,7 @@ static void attack(const int *slot, int go, unsigned seed)
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	require(slot[0] < 3 && slot[1] < 3 && f->slot < 3);
 	memcpy(truth, f->shm->slot, sizeof(truth));
-	state = seed * 2654435761u + 77;
+	draw_from(seed * 2654435761u + 77);
 	add_target(&t[0], f->link_state->shm_fd, sizeof(*f->shm));
 	for (i = 0; i < 2; i++) {
 		s[i] = &f->shm->slot[slot[i]];
@@ -196,8 +173,8 @@ static void attack(const int *slot, int go, unsigned seed)
 	require(write(go, "g", 1) == 1);
 	usleep(CALM_MS * 1000);
 	for (;;)
-		if (dice(16))
-			write_garbage(&t[dice(3)]);
+		if (draw(16))
+			write_garbage(&t[draw(3)]);
 		else
 			mix_up(f, truth);
 }
@@ -242,9 +219,9 @@ static void use(struct innocent *v)
 {
 	static const enum ibv_wr_opcode ops[] = { IBV_WR_SEND, IBV_WR_RDMA_WRITE, IBV_WR_RDMA_READ,
 						  IBV_WR_RDMA_WRITE_WITH_IMM };
-	size_t bytes = (size_t)(dice(4) ? dice(5000) : dice(BYTES)), at = dice(BYTES - bytes);
+	size_t bytes = (size_t)(draw(4) ? draw(5000) : draw(BYTES)), at = draw(BYTES - bytes);
 	struct ibv_sge sge = sge_of(&v->b, at, bytes), all = sge_of(&v->b, 0, BYTES);
-	struct ibv_send_wr wr = { .wr_id = 1, .sg_list = &sge, .num_sge = 1, .opcode = ops[dice(4)],
+	struct ibv_send_wr wr = { .wr_id = 1, .sg_list = &sge, .num_sge = 1, .opcode = ops[draw(4)],
 				  .send_flags = IBV_SEND_SIGNALED,
 				  .wr.rdma = { v->b.addr + at, v->b.rkey } }, *bad;
 	struct ibv_recv_wr rwr = { .wr_id = 2, .sg_list = &all, .num_sge = 1 }, *rbad;
@@ -302,8 +279,7 @@ static void suffer(struct innocent *v)
 
 static void run(int me, int sock, int tell, int go, unsigned seed)
 {
-	struct side s = { .me = me, .sock = sock, .options = &options, .port_num = 1,
-			  .gid_index = -1 };
+	struct side s = side_open(0, me, sock);
 	struct innocent v = { .s = &s };
 	struct end_config c = end_defaults;
 	struct peer_address mine;
@@ -312,11 +288,8 @@ static void run(int me, int sock, int tell, int go, unsigned seed)
 
 	alarm(300);
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	state = seed * 2654435761u + (unsigned)me + 1;
-	s.ctx = open_first();
+	draw_from(seed * 2654435761u + (unsigned)me + 1);
 	set_nonblocking(s.ctx->async_fd);
-	require_equal(ibv_query_port(s.ctx, 1, &s.port), 0);
-	s.pd = ibv_alloc_pd(s.ctx);
 	make_buffer(&v);
 	c.timeout = 1;
 	c.rnr_retry = 1;
@@ -337,8 +310,7 @@ static void run(int me, int sock, int tell, int go, unsigned seed)
 	printf("  side %d: %lu completions, %lu errors\n", me, v.good, v.bad);
 	end_free(&v.e);
 	require_equal(ibv_dereg_mr(v.b.mr), 0);
-	require_equal(ibv_dealloc_pd(s.pd), 0);
-	require_equal(ibv_close_device(s.ctx), 0);
+	side_close(&s);
 	exit(0);
 }
 
@@ -408,17 +380,13 @@ int main(int argc, char **argv)
 	const char *const copies[] = { kernel_copies() ? "kernel" : "bounce", "bounce", "auto" };
 	unsigned rounds = argc > 1 ? (unsigned)atoi(argv[1]) : 8, i;
 	unsigned seed = drawn_seed(argc > 2 ? argv[2] : NULL);
-	char name[32], path[80];
+	const char *path;
 
-	signal(SIGPIPE, SIG_IGN);
-	setenv("SOFTHCA_EXPOSE", "1", 1);
 	setenv("SOFTHCA_REMAP", "never", 1);
 	setenv("SOFTHCA_SPEC", "", 1);
 	for (i = 0; i < rounds; i++) {
 		printf("round %u of %u, seed %u\n", i + 1, rounds, seed + i);
-		snprintf(name, sizeof(name), "scribble.%d.%u", (int)getpid(), i);
-		snprintf(path, sizeof(path), "/dev/shm/softhca.%u.%s", (unsigned)geteuid(), name);
-		setenv("SOFTHCA_FABRIC", name, 1);
+		path = fabric_new("scribble");
 		setenv("SOFTHCA_COPY", copies[(seed + i) % 3], 1);
 		a_round(seed + i);
 		unlink(path);		/* the third does not leave in good order */

@@ -19,7 +19,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "../conformance/conformance.h"
+#include "kit.h"
 
 enum {
 	CLIENTS = 3,
@@ -27,8 +27,6 @@ enum {
 	SLEEP_MS = 2000,	/* longer than any stop */
 	GRACE_MS = 60000,
 };
-
-static struct options options = { .port = 1, .gid_index = -2 };
 
 /* Shared by all processes of a round. */
 static struct shared {
@@ -50,20 +48,13 @@ struct sleeper {
 
 /* ---- Setting up ---------------------------------------------------------- */
 
-static void open_side(struct sleeper *p, bool block)
+static void open_sleeper(struct sleeper *p, bool block)
 {
-	struct ibv_device **list = ibv_get_device_list(NULL);
 	struct side *s = &p->side;
 
-	require(list != NULL && list[0] != NULL);
-	*s = (struct side){ .options = &options, .port_num = 1, .gid_index = -1 };
-	s->ctx = ibv_open_device(list[0]);
-	require(s->ctx != NULL);
-	ibv_free_device_list(list);
-	require_equal(ibv_query_port(s->ctx, 1, &s->port), 0);
-	s->pd = ibv_alloc_pd(s->ctx);
+	*s = side_open(0, 0, -1);
 	p->channel = ibv_create_comp_channel(s->ctx);
-	require(s->pd && p->channel);
+	require(p->channel != NULL);
 	p->cq = ibv_create_cq(s->ctx, 1024, NULL, p->channel, 0);
 	require(p->cq != NULL);
 	p->b = buffer_new(s, 4096, ACCESS_ALL);
@@ -190,7 +181,7 @@ static void run_server(int sock[CLIENTS], int stop, unsigned seed)
 	unsigned way = seed;
 	int i;
 
-	open_side(&p, false);
+	open_sleeper(&p, false);
 	for (i = 0; i < CLIENTS; i++)
 		meet(&p, sock[i]);
 	while (sleep_for_message(&p, &wc, way++)) {
@@ -207,7 +198,7 @@ static void run_client(int me, int sock, unsigned seed)
 	struct ibv_wc wc;
 	uint32_t n;
 
-	open_side(&p, seed % 3 == 0);
+	open_sleeper(&p, seed % 3 == 0);
 	meet(&p, sock);
 	for (n = 1; !atomic_load(&shared->done); n++) {
 		say_to(&p, 0, n);
@@ -221,22 +212,14 @@ static void run_client(int me, int sock, unsigned seed)
 
 /* ---- What happens to them ------------------------------------------------ */
 
-static unsigned state;
-
-static unsigned dice(unsigned sides)
-{
-	state = state * 1103515245u + 12345u;
-	return (state >> 16) % sides;
-}
-
 static void disturb(pid_t pid[CLIENTS + 1], int times)
 {
 	while (times--) {
-		pid_t who = pid[dice(CLIENTS + 1)];
+		pid_t who = pid[draw(CLIENTS + 1)];
 
-		usleep(dice(3000));
+		usleep(draw(3000));
 		kill(who, SIGSTOP);
-		usleep(dice(4) ? dice(2000) : dice(30000));
+		usleep(draw(4) ? draw(2000) : draw(30000));
 		kill(who, SIGCONT);
 	}
 }
@@ -281,7 +264,7 @@ static int run_round(unsigned seed)
 		else
 			usleep(1000);
 	disturb(pid, 20);
-	victim = (int)dice(CLIENTS);
+	victim = (int)draw(CLIENTS);
 	atomic_store(&shared->killed, victim + 1);
 	kill(pid[victim], SIGKILL);
 	disturb((pid_t [CLIENTS + 1]){ pid[(victim + 1) % CLIENTS], pid[(victim + 2) % CLIENTS],
@@ -305,16 +288,13 @@ int main(int argc, char **argv)
 	int rounds = argc > 1 ? atoi(argv[1]) : 20, round, i;
 	unsigned seed = argc > 2 ? (unsigned)atoi(argv[2]) : 1;
 	uint64_t exchanges = 0;
-	char name[40];
 
-	snprintf(name, sizeof(name), "sleepers.%d", (int)getpid());
-	setenv("SOFTHCA_FABRIC", name, 1);
-	setenv("SOFTHCA_EXPOSE", "1", 1);
+	fabric_new("sleepers");
 	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
 		      -1, 0);
 	require(shared != MAP_FAILED);
 	for (round = 0; round < rounds; round++) {
-		state = seed + (unsigned)round;
+		draw_from(seed + (unsigned)round);
 		if (run_round(seed + (unsigned)round)) {
 			fprintf(stderr, "round %d failed (seed %u)\n", round,
 				seed + (unsigned)round);

@@ -21,7 +21,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "../conformance/conformance.h"
+#include "kit.h"
 #include "softhca/softhca.h"
 
 enum {
@@ -31,8 +31,6 @@ enum {
 	FULL_LONG = 20,			/* in a full run: kills per system call of a long verb */
 	QUICK_MS = 10000,
 };
-
-static struct options options = { .port = 1, .gid_index = -2 };
 
 /* The objects of a side. */
 struct place {
@@ -55,18 +53,10 @@ static bool have_srq;
 
 static void open_place(struct place *p, int sock)
 {
-	struct ibv_device **list = ibv_get_device_list(NULL);
-
-	require(list != NULL && list[0] != NULL);
 	memset(p, 0, sizeof(*p));
-	p->s = (struct side){ .options = &options, .port_num = 1, .gid_index = -1, .sock = sock };
-	p->s.ctx = ibv_open_device(list[0]);
-	require(p->s.ctx != NULL);
-	ibv_free_device_list(list);
-	require_equal(ibv_query_port(p->s.ctx, 1, &p->s.port), 0);
-	p->s.pd = ibv_alloc_pd(p->s.ctx);
+	p->s = side_open(0, 0, sock);
 	p->cq = ibv_create_cq(p->s.ctx, 256, NULL, NULL, 0);
-	require(p->s.pd && p->cq);
+	require(p->cq != NULL);
 }
 
 static struct end rc_end(struct place *p, struct ibv_srq *srq)
@@ -126,13 +116,13 @@ static void hear_addresses(struct place *p, struct addresses *a)
 
 static struct buffer make_buffer(struct place *p, bool arena, size_t bytes)
 {
-	struct options o = options;
+	struct options o = side_options;
 	struct buffer b;
 
 	o.arena = arena;
 	p->s.options = &o;
 	b = buffer_new(&p->s, bytes, ACCESS_ALL | IBV_ACCESS_REMOTE_ATOMIC);
-	p->s.options = &options;
+	p->s.options = &side_options;
 	return b;
 }
 
@@ -598,7 +588,6 @@ int main(int argc, char **argv)
 	double seconds = argc > 1 ? atof(argv[1]) : QUICK_MS / 1e3;
 	unsigned seed = drawn_seed(argc > 2 ? argv[2] : NULL);
 	const unsigned count = sizeof(verbs) / sizeof(*verbs);
-	char fabric[32], path[80];
 	struct survivor v;
 	unsigned i;
 
@@ -611,13 +600,9 @@ int main(int argc, char **argv)
 		setenv("LD_BIND_NOW", "1", 1);
 		execv("/proc/self/exe", argv);
 	}
-	signal(SIGPIPE, SIG_IGN);
 	printf("seed %u\n", seed);
 	srandom(seed);
-	snprintf(fabric, sizeof(fabric), "step.%d", (int)getpid());
-	snprintf(path, sizeof(path), "/dev/shm/softhca.%u.%s", (unsigned)geteuid(), fabric);
-	setenv("SOFTHCA_EXPOSE", "1", 1);
-	setenv("SOFTHCA_FABRIC", fabric, 1);
+	fabric_new("step");
 	setenv("SOFTHCA_REMAP", "never", 1);
 	open_survivor(&v);
 	go_on(&v);
@@ -625,7 +610,6 @@ int main(int argc, char **argv)
 		if (have_srq || verbs[i].run != do_send_shared)
 			kill_in(&v, &verbs[i], (uint64_t)(seconds * 1e9) / count);
 	require_equal(ibv_close_device(v.p.s.ctx), 0);
-	if (access(path, F_OK) == 0)
-		fail("%s is still there", path);
+	require(!fabric_is_left());
 	return 0;
 }

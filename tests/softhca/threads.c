@@ -11,15 +11,13 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/socket.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include "../conformance/conformance.h"
+#include "kit.h"
+#include "random.h"
 
 enum {
 	ENDS = 4,		/* queue pairs to the other process: two on a shared receive queue */
@@ -37,7 +35,6 @@ struct header {
 	uint64_t seed;
 };
 
-static struct options options = { .port = 1, .gid_index = -2 };
 static struct side side;
 static struct end end[ENDS + 1];
 static struct ibv_cq *cq, *channel_cq;
@@ -88,17 +85,10 @@ static void make_end(int i)
 
 static void open_all(int me, int sock)
 {
-	struct ibv_device **list = ibv_get_device_list(NULL);
 	struct ibv_srq_init_attr a = { .attr = { .max_wr = 2 * DEPTH, .max_sge = 1 } };
 	int i;
 
-	require(list != NULL && list[0] != NULL);
-	side = (struct side){ .me = me, .sock = sock, .options = &options, .port_num = 1,
-			      .gid_index = -1 };
-	side.ctx = ibv_open_device(list[0]);
-	ibv_free_device_list(list);
-	require_equal(ibv_query_port(side.ctx, 1, &side.port), 0);
-	side.pd = ibv_alloc_pd(side.ctx);
+	side = side_open(0, me, sock);
 	in = buffer_new(&side, (ENDS + 1) * DEPTH * SLOT, ACCESS_ALL);
 	cq = ibv_create_cq(side.ctx, 1024, NULL, NULL, 0);
 	srq = ibv_create_srq(side.pd, &a);
@@ -134,20 +124,14 @@ static void connect_all(void)
 
 /* ---- Posting, polling ------------------------------------------------------ */
 
-static unsigned dice(unsigned *state, unsigned sides)
-{
-	*state = *state * 1103515245u + 12345u;
-	return (*state >> 16) % sides;
-}
-
-static void send_one(int i, unsigned *random)
+static void send_one(int i, uint64_t *random)
 {
 	unsigned char bytes[SLOT];
-	struct header h = { .end = (uint32_t)i, .seed = dice(random, 65536) };
+	struct header h = { .end = (uint32_t)i, .seed = random_below(random, 65536) };
 	struct ibv_sge sge = { .addr = (uintptr_t)bytes };
 	struct ibv_send_wr wr = send_wr(&sge, (uint64_t)i << 32 | SENT), *bad;
 
-	h.bytes = sge.length = (uint32_t)sizeof(h) + dice(random, SLOT - (unsigned)sizeof(h));
+	h.bytes = sge.length = (uint32_t)sizeof(h) + random_below(random, SLOT - (unsigned)sizeof(h));
 	memcpy(bytes, &h, sizeof(h));
 	fill(bytes + sizeof(h), h.seed, h.bytes - sizeof(h));
 	wr.send_flags |= IBV_SEND_INLINE;
@@ -157,10 +141,10 @@ static void send_one(int i, unsigned *random)
 
 static void *poster(void *arg)
 {
-	unsigned random = (unsigned)(uintptr_t)arg * 7919u + (unsigned)side.me;
+	uint64_t random = (uintptr_t)arg * 7919u + (unsigned)side.me;
 
 	while (!atomic_load(&no_more)) {
-		int i = (int)dice(&random, ENDS + 1);
+		int i = (int)random_below(&random, ENDS + 1);
 
 		if (atomic_load(&sent[i]) < atomic_load(&acked[i]) + IN_FLIGHT)
 			send_one(i, &random);
@@ -348,12 +332,12 @@ static void close_all(void)
 		require_equal(ibv_destroy_comp_channel(channel), 0);
 	}
 	buffer_free(&side, &in);
-	require_equal(ibv_dealloc_pd(side.pd), 0);
-	require_equal(ibv_close_device(side.ctx), 0);
+	side_close(&side);
 }
 
-static void run(int me, int sock, unsigned ms)
+static void run(int me, int sock, const void *arg)
 {
+	const unsigned ms = *(const unsigned *)arg;
 	void *(*const stopped[])(void *) = { poller, poller, listener, sleeper };
 	void *(*const first[])(void *) = { poster, poster, poster, churner, asker };
 	enum { STOPPED = sizeof(stopped) / sizeof(*stopped), FIRST = sizeof(first) / sizeof(*first) };
@@ -382,39 +366,14 @@ static void run(int me, int sock, unsigned ms)
 	printf("process %d: %llu messages\n", me, (unsigned long long)sum);
 	fflush(stdout);
 	close_all();
-	exit(0);
 }
 
 int main(int argc, char **argv)
 {
 	unsigned ms = argc > 1 ? (unsigned)atoi(argv[1]) : 3000;
-	int pair[2], me, status, failed = 0;
-	char fabric[32];
-	pid_t pid[2];
 
-	signal(SIGPIPE, SIG_IGN);
-	snprintf(fabric, sizeof(fabric), "threads.%d", (int)getpid());
-	setenv("SOFTHCA_EXPOSE", "1", 1);
-	setenv("SOFTHCA_FABRIC", fabric, 1);
+	fabric_new("threads");
 	if (argc > 2)
 		setenv("SOFTHCA_SPEC", argv[2], 1);
-	require_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
-	for (me = 0; me < 2; me++) {
-		pid[me] = fork();
-		require(pid[me] >= 0);
-		if (pid[me] == 0) {
-			close(pair[!me]);
-			run(me, pair[me], ms);
-		}
-	}
-	close(pair[0]);
-	close(pair[1]);
-	for (me = 0; me < 2; me++) {
-		require_equal(waitpid(pid[me], &status, 0), pid[me]);
-		if (!WIFEXITED(status) || WEXITSTATUS(status)) {
-			fprintf(stderr, "process %d ended with status 0x%x\n", me, (unsigned)status);
-			failed = 1;
-		}
-	}
-	return failed;
+	return !two_sides(run, &ms);
 }

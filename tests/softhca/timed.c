@@ -1,6 +1,5 @@
 /* timed.c - measuring the timing model through the verbs. */
 #include <fcntl.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -8,8 +7,6 @@
 #include "timed.h"
 
 enum { DEPTH = 256, ENDS_MAX = 16, ROUNDS = 50 };
-
-static struct options options = { .port = 1, .gid_index = -2, .arena = true };
 
 /* ---- Tools --------------------------------------------------------------- */
 
@@ -246,26 +243,16 @@ struct timed_run {
 static void run_side(int me, int sock, const void *arg)
 {
 	const struct timed_run *run = arg;
-	struct side s = { .me = me, .sock = sock, .options = &options, .gid_index = -1 };
-	struct ibv_device **list;
-	char node[16];
+	struct side s;
 	double value;
 
 	alarm(600);
-	snprintf(node, sizeof(node), "%d", me);
-	setenv("SOFTHCA_NODE", node, 1);
 	setenv("SOFTHCA_SPEC", run->spec, 1);
-	list = ibv_get_device_list(NULL);
-	require(list != NULL && list[0] != NULL);
-	s.ctx = ibv_open_device(list[0]);
-	ibv_free_device_list(list);
-	s.pd = ibv_alloc_pd(s.ctx);
-	require(s.pd != NULL);
+	s = side_open(me, me, sock);
 	value = run->measure(&s, run->arg);
 	require_equal(write(run->result, &value, sizeof(value)), sizeof(value));
 	barrier(&s);
-	require_equal(ibv_dealloc_pd(s.pd), 0);
-	require_equal(ibv_close_device(s.ctx), 0);
+	side_close(&s);
 }
 
 double timed_run(const char *name, const char *spec,
@@ -275,6 +262,7 @@ double timed_run(const char *name, const char *spec,
 	double value, sum = 0;
 	int result[2], me;
 
+	side_options.arena = true;
 	require_equal(pipe2(result, O_CLOEXEC), 0);
 	run.result = result[1];
 	if (!two_sides(run_side, &run))
@@ -286,16 +274,4 @@ double timed_run(const char *name, const char *spec,
 	}
 	close(result[0]);
 	return sum;
-}
-
-const char *timed_fabric(const char *prefix)
-{
-	static char name[32], path[96];
-
-	signal(SIGPIPE, SIG_IGN);
-	snprintf(name, sizeof(name), "%s.%d", prefix, (int)getpid());
-	snprintf(path, sizeof(path), "/dev/shm/softhca.%u.%s", (unsigned)geteuid(), name);
-	setenv("SOFTHCA_EXPOSE", "1", 1);
-	setenv("SOFTHCA_FABRIC", name, 1);
-	return path;
 }

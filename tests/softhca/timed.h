@@ -5,7 +5,7 @@
 #ifndef TIMED_H
 #define TIMED_H
 
-#include "../conformance/conformance.h"
+#include "kit.h"
 
 enum { US = 1000, MS = 1000000 };
 
@@ -43,8 +43,5 @@ void settle(void);
  */
 double timed_run(const char *name, const char *spec,
 		 double (*measure)(struct side *s, const void *arg), const void *arg);
-
-/* Set up a fabric of this process's own for child processes; its file. */
-const char *timed_fabric(const char *prefix);
 
 #endif

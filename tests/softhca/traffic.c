@@ -89,12 +89,6 @@ void member_receives(struct member *n)
 
 /* ---- Sending --------------------------------------------------------------- */
 
-static unsigned dice(struct member *n, unsigned sides)
-{
-	n->random = n->random * 1103515245u + 12345u;
-	return (n->random >> 16) % sides;
-}
-
 static struct header header_of(struct member *n, uint64_t seq, uint32_t bytes)
 {
 	return (struct header){ .from = (uint32_t)n->me, .bytes = bytes, .seq = seq,
@@ -118,7 +112,7 @@ static void send_main(struct member *n, int to)
 	struct ibv_send_wr wr, *bad;
 	struct ibv_sge sge;
 
-	h.bytes = (uint32_t)sizeof(h) + dice(n, dice(n, 4) ? 200 : SLOT - (unsigned)sizeof(h));
+	h.bytes = (uint32_t)sizeof(h) + draw(draw(4) ? 200 : SLOT - (unsigned)sizeof(h));
 	memcpy(n->out.at + at, &h, sizeof(h));
 	fill(n->out.at + at + sizeof(h), seed_of(&h), h.bytes - sizeof(h));
 	sge = sge_of(&n->out, at, h.bytes);
@@ -135,7 +129,7 @@ static void send_main(struct member *n, int to)
 
 static uint32_t make_small(struct member *n, unsigned char *at, uint64_t seq)
 {
-	struct header h = header_of(n, seq, (uint32_t)sizeof(struct header) + dice(n, 100));
+	struct header h = header_of(n, seq, (uint32_t)sizeof(struct header) + draw(100));
 
 	memcpy(at, &h, sizeof(h));
 	fill(at + sizeof(h), seed_of(&h), h.bytes - sizeof(h));
@@ -151,10 +145,10 @@ static void send_small(struct member *n, int to, enum kind kind)
 	struct ibv_send_wr wr = send_wr(&sge, id_of(to, kind, 0) | SENT), *bad;
 
 	wr.send_flags |= IBV_SEND_INLINE;
-	if (kind == LOOSE && dice(n, 2) && l->churn_rkey) {
+	if (kind == LOOSE && draw(2) && l->churn_rkey) {
 		/* The owner may withdraw the memory meanwhile. */
 		wr.opcode = IBV_WR_RDMA_WRITE;
-		wr.wr.rdma.remote_addr = l->churn_addr + dice(n, CHURN - SMALL);
+		wr.wr.rdma.remote_addr = l->churn_addr + draw(CHURN - SMALL);
 		wr.wr.rdma.rkey = l->churn_rkey;
 	}
 	if (ibv_post_send(l->e[kind].qp, &wr, &bad) == 0)
@@ -230,11 +224,11 @@ static void send_some(struct member *n, int to)
 	if (l->e[CHANNEL].qp && c[CHANNEL].sent < c[CHANNEL].acked + 2 &&
 	    c[CHANNEL].sent < c[CHANNEL].received + 2)
 		send_small(n, to, CHANNEL);
-	if (l->e[LOOSE].qp && c[LOOSE].sent < c[LOOSE].acked + LOOSE_DEPTH && !dice(n, 4))
+	if (l->e[LOOSE].qp && c[LOOSE].sent < c[LOOSE].acked + LOOSE_DEPTH && !draw(4))
 		send_small(n, to, LOOSE);
-	if (l->ah && n->ud_sent < n->ud_acked + UD_DEPTH && !dice(n, 4))
+	if (l->ah && n->ud_sent < n->ud_acked + UD_DEPTH && !draw(4))
 		send_ud(n, to);
-	if (!l->asked && !dice(n, 4))
+	if (!l->asked && !draw(4))
 		ask(n, to);
 }
 
@@ -396,7 +390,7 @@ static void poll_channel(struct member *n)
 	struct ibv_cq *cq;
 	void *context;
 
-	if (poll(&p, 1, dice(n, 64) ? 0 : 1) != 1 || ibv_get_cq_event(n->channel, &cq, &context))
+	if (poll(&p, 1, draw(64) ? 0 : 1) != 1 || ibv_get_cq_event(n->channel, &cq, &context))
 		return;
 	require(cq == n->channel_cq);
 	ibv_ack_cq_events(cq, 1);
@@ -421,7 +415,7 @@ static void churn(struct member *n)
 	unsigned char *was = n->churn.at;
 	int i;
 
-	if (dice(n, 4) == 0) {
+	if (draw(4) == 0) {
 		ibv_rereg_mr(n->churn.mr, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0, ACCESS_ALL);
 		return;
 	}
@@ -444,7 +438,7 @@ static void sundries(struct member *n)
 	if (n->rounds % 512 == 0)
 		churn(n);
 	if (n->rounds % 4096 == 0)
-		ibv_resize_cq(n->cq, dice(n, 2) ? 4096 : 2048);
+		ibv_resize_cq(n->cq, draw(2) ? 4096 : 2048);
 }
 
 void traffic(struct member *n)

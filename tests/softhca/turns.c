@@ -265,14 +265,13 @@ static const struct turns cases[] = {
 
 int main(void)
 {
-	const char *path = timed_fabric("turns");
 	unsigned i;
 
+	fabric_new("turns");
 	for (i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		timed_run(cases[i].name, cases[i].spec, cases[i].run, &cases[i]);
 		printf("ok   %s\n", cases[i].name);
 	}
-	if (access(path, F_OK) == 0)
-		fail("%s is still there", path);
+	require(!fabric_is_left());
 	return 0;
 }

@@ -5,20 +5,17 @@
  * method of copying.
  */
 #include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "../conformance/conformance.h"
+#include "kit.h"
 
 enum {
 	TIMES = 600,		/* the part of a key that changes has 8 bits */
 	PIECE = 4096, PIECES = 16, BYTES = PIECES * PIECE,
 	WRITE = 1, GIVE_BACK, RECEIVE, BIND,
 };
-
-static struct options options = { .port = 1, .gid_index = -2 };
 
 /* ---- The owner ----------------------------------------------------------- */
 
@@ -239,26 +236,16 @@ static void alone(struct side *s)
 
 static void run(int me, int sock, const void *arg)
 {
-	struct side s = { .me = me, .sock = sock, .options = &options, .port_num = 1,
-			  .gid_index = -1 };
-	struct ibv_device **list = ibv_get_device_list(NULL);
-	struct end e;
+	struct side s = side_open(0, me, sock);
+	struct end e = end_new(&s, NULL);
 
 	alarm(100);
-	require(list != NULL && list[0] != NULL);
-	s.ctx = ibv_open_device(list[0]);
-	ibv_free_device_list(list);
-	require_equal(ibv_query_port(s.ctx, 1, &s.port), 0);
-	s.pd = ibv_alloc_pd(s.ctx);
-	e = end_new(&s, NULL);
 	end_connect(&s, &e);
 	(me ? use : own)(&s, &e);
 	end_free(&e);
 	if (me)
 		alone(&s);
-	require_equal(ibv_dealloc_pd(s.pd), 0);
-	require_equal(ibv_close_device(s.ctx), 0);
-	exit(0);
+	side_close(&s);
 }
 
 int main(void)
@@ -267,22 +254,18 @@ int main(void)
 		{ "auto", "auto", "" }, { "never", "kernel", "" }, { "never", "bounce", "" },
 		{ "auto", "auto", "rate=1GB/s,latency=2us" },
 	};
-	char name[32], path[96];
 	bool failed = false;
+	char name[96];
 	unsigned i;
 
-	snprintf(name, sizeof(name), "windows.%d", (int)getpid());
-	snprintf(path, sizeof(path), "/dev/shm/softhca.%u.%s", (unsigned)geteuid(), name);
-	setenv("SOFTHCA_EXPOSE", "1", 1);
-	setenv("SOFTHCA_FABRIC", name, 1);
+	fabric_new("windows");
 	for (i = 0; i < sizeof(ways) / sizeof(*ways); i++) {
-		printf("remap %s, copy %s, spec '%s'\n", ways[i][0], ways[i][1], ways[i][2]);
+		snprintf(name, sizeof(name), "remap %s, copy %s, spec '%s'", ways[i][0], ways[i][1],
+			 ways[i][2]);
 		setenv("SOFTHCA_REMAP", ways[i][0], 1);
 		setenv("SOFTHCA_COPY", ways[i][1], 1);
 		setenv("SOFTHCA_SPEC", ways[i][2], 1);
-		failed |= !two_sides(run, NULL);
+		failed |= run_case(name, run, NULL);
 	}
-	if (access(path, F_OK) == 0)
-		fail("%s is still there", path);
-	return failed;
+	return fabric_is_left() || failed;
 }

@@ -18,7 +18,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "../conformance/conformance.h"
+#include "kit.h"
 
 enum { SENDERS = 3, BYTES = 1000, SLOT = 1088, SLOTS = 32, QKEY = 3 };
 
@@ -29,27 +29,7 @@ struct target {
 	_Atomic uint32_t ready;
 };
 
-static struct options options = { .port = 1, .gid_index = -2 };
 static struct target *target;
-
-static struct side side_open(int node)
-{
-	struct side s = { .options = &options, .port_num = 1, .gid_index = -1 };
-	struct ibv_device **list;
-	char number[8];
-
-	snprintf(number, sizeof(number), "%d", node);
-	setenv("SOFTHCA_NODE", number, 1);
-	list = ibv_get_device_list(NULL);
-	require(list != NULL && list[0] != NULL);
-	s.ctx = ibv_open_device(list[0]);
-	require(s.ctx != NULL);
-	ibv_free_device_list(list);
-	require_equal(ibv_query_port(s.ctx, 1, &s.port), 0);
-	s.pd = ibv_alloc_pd(s.ctx);
-	require(s.pd != NULL);
-	return s;
-}
 
 static void ready(struct end *e)
 {
@@ -67,7 +47,7 @@ static void ready(struct end *e)
 
 static void run_sender(int who)
 {
-	struct side s = side_open(1 + who);
+	struct side s = side_open(1 + who, 0, -1);
 	struct buffer b = buffer_new(&s, BYTES, ACCESS_ALL);
 	struct end_config c = end_defaults;
 	struct ibv_ah_attr a = { .port_num = 1 };
@@ -216,12 +196,9 @@ int main(int argc, char **argv)
 	int rounds = argc > 1 ? atoi(argv[1]) : 100, i, status;
 	pid_t pid[SENDERS];
 	struct side s;
-	char name[32];
 
 	alarm(300);
-	snprintf(name, sizeof(name), "withdraw.%d", (int)getpid());
-	setenv("SOFTHCA_EXPOSE", "1", 1);
-	setenv("SOFTHCA_FABRIC", name, 1);
+	fabric_new("withdraw");
 	target = mmap(NULL, sizeof(*target), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
 		      -1, 0);
 	require(target != MAP_FAILED);
@@ -235,7 +212,7 @@ int main(int argc, char **argv)
 			run_sender(i);
 		}
 	}
-	s = side_open(0);
+	s = side_open(0, 0, -1);
 	require_equal(s.port.lid, 1);
 	while (atomic_load(&target->ready) < SENDERS) {
 		require(waitpid(-1, &status, WNOHANG) == 0);
@@ -247,8 +224,7 @@ int main(int argc, char **argv)
 		require_equal(waitpid(pid[i], &status, 0), pid[i]);
 		require(WIFEXITED(status) && WEXITSTATUS(status) == 0);
 	}
-	require_equal(ibv_dealloc_pd(s.pd), 0);
-	require_equal(ibv_close_device(s.ctx), 0);
+	side_close(&s);
 	printf("%d rounds\n", rounds);
 	return 0;
 }

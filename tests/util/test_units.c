@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "util/units.h"
+#include "random.h"
 
 typedef int parse_fn(const char *text, uint64_t *value);
 
@@ -107,15 +108,6 @@ static void test_format(void **state)
 	assert_string_equal(rg_format_time(1500, buf, sizeof(buf)), "1.5us");
 	assert_string_equal(rg_format_time(0, buf, sizeof(buf)), "0ns");
 	assert_string_equal(rg_format_time(999, buf, 3), "99");	/* a small buffer truncates */
-}
-
-/* xorshift64*: the same sequence everywhere. */
-static uint64_t random_next(uint64_t *seed)
-{
-	*seed ^= *seed >> 12;
-	*seed ^= *seed << 25;
-	*seed ^= *seed >> 27;
-	return *seed * UINT64_C(2685821657736338717);
 }
 
 /* Formatted text parses back to the same value, and fits into RG_UNIT_TEXT bytes. */

@@ -18,6 +18,7 @@
 #endif
 
 #include "util/clock.h"
+#include "random.h"
 #include "softhca/api/fabric.h"
 #include "softhca/link/memory/descriptors.h"
 #include "softhca/link/memory/service.h"
@@ -296,18 +297,12 @@ static bool ready(struct task *t)
 	return true;
 }
 
-static uint64_t dice(void)
-{
-	v.random = v.random * 6364136223846793005u + 1442695040888963407u;
-	return v.random >> 33;
-}
-
 static void take_turns(void)
 {
 	unsigned order[TASKS_MAX], n = v.tasks, i;
 
 	for (i = 0; i < n; i++) {
-		unsigned j = (unsigned)(dice() % (i + 1));
+		unsigned j = (unsigned)random_below(&v.random, i + 1);
 
 		order[i] = order[j];
 		order[j] = i;

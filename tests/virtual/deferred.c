@@ -240,14 +240,14 @@ int main(void)
 {
 	setenv("SOFTHCA_REMAP", "never", 1);
 	setenv("SOFTHCA_COPY", "bounce", 1);
-	timed_fabric("held");
+	fabric_new("held");
 	timed_run("held", "rate=100MB/s,latency=20us", write_to_silent, NULL);
 	setenv("SOFTHCA_COPY", "kernel", 1);
-	timed_fabric("moving");
+	fabric_new("moving");
 	timed_run("moving", "rate=100MB/s,latency=200us", write_while_moving, NULL);
-	timed_fabric("away");
+	fabric_new("away");
 	timed_run("away", "rate=100MB/s,latency=200us", write_to_moving, NULL);
-	timed_fabric("behind");
+	fabric_new("behind");
 	timed_run("behind", "rate=100MB/s,latency=200us", write_behind_moving, NULL);
 	return 0;
 }

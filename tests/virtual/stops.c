@@ -23,6 +23,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "random.h"
 #include "util/clock.h"
 #include "stops.h"
 
@@ -355,9 +356,8 @@ static void pair(uint64_t nap_ns, uint64_t every)
 {
 	uint64_t k, stops = 0, reached = 0;
 
-	drawn = drawn * 6364136223846793005u + 1442695040888963407u;
 	now.nap_ns = nap_ns;
-	for (k = (drawn >> 33) % every; k < trace_length; k += every) {
+	for (k = random_below(&drawn, every); k < trace_length; k += every) {
 		reached += one(k);
 		stops++;
 	}
@@ -403,9 +403,10 @@ static void run_acts(void *arg)
 	}
 }
 
-static void run_all(void *options)
+static void run_all(void *arg)
 {
-	members_open(options);
+	(void)arg;
+	members_open();
 	virtual_task("who acts meanwhile", 0, run_acts, NULL);
 	run_verbs();
 	now.over = true;
@@ -415,18 +416,15 @@ static void run_all(void *options)
 
 static void in_mode(const char *name, const char *copy, bool arena)
 {
-	struct options options = { .port = 1, .gid_index = -2, .arena = arena };
-	char fabric[40];
-
 	printf("== %s\n", name);
 	now.over = false;
 	now.served = strcmp(copy, "bounce") == 0;
 	atomic_store(&now.go, 0);
-	snprintf(fabric, sizeof(fabric), "stops.%d.%s", (int)getpid(), name);
-	setenv("SOFTHCA_FABRIC", fabric, 1);
+	fabric_new("stops");
+	side_options.arena = arena;
 	setenv("SOFTHCA_COPY", copy, 1);
 	virtual_begin(&(struct virtual_config){ .rounds = 2, .limit_ns = UINT64_MAX });
-	virtual_task("who stops", 0, run_all, &options);
+	virtual_task("who stops", 0, run_all, NULL);
 	virtual_run();
 }
 
@@ -442,7 +440,6 @@ int main(int argc, char **argv)
 	       (unsigned long long)drawn);
 	atexit(say_where);
 	stops_prepare();
-	setenv("SOFTHCA_EXPOSE", "1", 1);
 	setenv("SOFTHCA_REMAP", "never", 1);
 	unsetenv("SOFTHCA_SPEC");
 	in_mode("mapped", "kernel", true);

@@ -4,7 +4,7 @@
 
 #include <stdatomic.h>
 
-#include "../conformance/conformance.h"
+#include "../softhca/kit.h"
 #include "virtual.h"
 
 #if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
@@ -72,7 +72,7 @@ struct message {
 	struct end *end;
 };
 
-void members_open(const struct options *options);
+void members_open(void);
 void members_close(void);
 /* Make the queues, and send a message of each kind. */
 void set_up(void);

@@ -351,21 +351,12 @@ void tear_down(void)
 	o->away.mr = NULL;
 }
 
-static void open_member(int me, const struct options *options)
+static void open_member(int me)
 {
-	struct ibv_device **list;
 	struct member *m = &member[me];
 
 	hca_fabric_member = (unsigned)me;
-	list = ibv_get_device_list(NULL);
-	require(list != NULL && list[0] != NULL);
-	m->s = (struct side){ .me = me, .options = options, .port_num = 1, .gid_index = -1 };
-	m->s.ctx = ibv_open_device(list[0]);
-	require(m->s.ctx != NULL);
-	ibv_free_device_list(list);
-	require_equal(ibv_query_port(m->s.ctx, 1, &m->s.port), 0);
-	m->s.pd = ibv_alloc_pd(m->s.ctx);
-	require(m->s.pd != NULL);
+	m->s = side_open(0, me, -1);
 	m->in = buffer_new(&m->s, SLOTS * SLOT, ACCESS_ALL);
 	m->out = buffer_new(&m->s, (KINDS * OUT + 1) * SLOT, ACCESS_ALL);
 	m->away = buffer_new(&m->s, SLOT, ACCESS_ALL);
@@ -381,17 +372,16 @@ static void close_member(int me)
 	buffer_free(&m->s, &m->in);
 	buffer_free(&m->s, &m->out);
 	buffer_free(&m->s, &m->away);
-	require_equal(ibv_dealloc_pd(m->s.pd), 0);
-	require_equal(ibv_close_device(m->s.ctx), 0);
+	side_close(&m->s);
 }
 
-void members_open(const struct options *options)
+void members_open(void)
 {
 	struct ibv_ah_attr to = { .port_num = 1 };
 	int me;
 
 	for (me = 0; me < MEMBERS; me++)
-		open_member(me, options);
+		open_member(me);
 	hca_fabric_member = 0;
 	to.dlid = member[OWNER].s.port.lid;
 	for (me = 0; me < MEMBERS; me++) {
