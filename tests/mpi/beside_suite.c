@@ -383,47 +383,12 @@ static void statuses(MPI_Comm comm)
 
 /* ---- Messages of the library's own, while calls of ours ask again and again --------------------- */
 
-enum { LOOK_TEST, LOOK_TESTALL, LOOK_TESTANY, LOOK_TESTSOME, LOOK_GET_STATUS, LOOK_IPROBE, LOOK_IMPROBE, LOOKS };
-
-/* True: the message from rank 1 is there; it is received then, or the request is complete. */
-static int look(int how, MPI_Comm comm, MPI_Request *q, int *word)
-{
-	int flag = 0, index;
-	MPI_Message message;
-
-	switch (how) {
-	case LOOK_TEST:
-		MPI_Test(q, &flag, MPI_STATUS_IGNORE);
-		break;
-	case LOOK_TESTALL:
-		MPI_Testall(1, q, &flag, MPI_STATUSES_IGNORE);
-		break;
-	case LOOK_TESTANY:
-		MPI_Testany(1, q, &index, &flag, MPI_STATUS_IGNORE);
-		break;
-	case LOOK_TESTSOME:
-		MPI_Testsome(1, q, &flag, &index, MPI_STATUSES_IGNORE);
-		break;
-	case LOOK_GET_STATUS:
-		MPI_Request_get_status(*q, &flag, MPI_STATUS_IGNORE);
-		break;
-	case LOOK_IPROBE:
-		MPI_Iprobe(1, TAG, comm, &flag, MPI_STATUS_IGNORE);
-		if (flag)
-			MPI_Recv(word, 1, MPI_INT, 1, TAG, comm, MPI_STATUS_IGNORE);
-		break;
-	default:
-		MPI_Improbe(1, TAG, comm, &flag, &message, MPI_STATUS_IGNORE);
-		if (flag)
-			MPI_Mrecv(word, 1, MPI_INT, &message, MPI_STATUS_IGNORE);
-	}
-	return flag;
-}
-
 /* A long buffered send wants its sender's help, which is in no call of the library. */
 static void looks(MPI_Comm comm)
 {
-	int room = LOOKS * (BYTES + MPI_BSEND_OVERHEAD), how, word;
+	int room = ASK_WAYS * (BYTES + MPI_BSEND_OVERHEAD), how;
+	MPI_Message message;
+	long word;
 	void *mem = malloc((size_t)room);
 	MPI_Request q = MPI_REQUEST_NULL;
 	MPI_Comm other;
@@ -432,23 +397,24 @@ static void looks(MPI_Comm comm)
 	MPI_Comm_idup(comm, &other, &q);
 	MPI_Wait(&q, MPI_STATUS_IGNORE);
 	MPI_Buffer_attach(mem, room);
-	for (how = 0; how < LOOKS && suite_rank < 2; how++) {
+	for (how = 0; how < ASK_WAYS && suite_rank < 2; how++) {
 		word = how;
 		if (suite_rank == 1) {
 			MPI_Recv(to, BYTES, MPI_BYTE, 0, TAG, other, MPI_STATUS_IGNORE);
 			suite_verify(to, BYTES, BYTES, 0, (unsigned)how);
-			MPI_Send(&word, 1, MPI_INT, 0, TAG, comm);
+			MPI_Send(&word, 1, MPI_LONG, 0, TAG, comm);
 			continue;
 		}
 		suite_fill(from, BYTES, 0, (unsigned)how);
 		word = -1;
 		MPI_Bsend(from, BYTES, MPI_BYTE, 1, TAG, other);
-		if (how < LOOK_IPROBE)
-			MPI_Irecv(&word, 1, MPI_INT, 1, TAG, comm, &q);
-		while (!look(how, comm, &q, &word))
+		if (!ask_probes(how))
+			MPI_Irecv(&word, 1, MPI_LONG, 1, TAG, comm, &q);
+		while (!beside_ask(how, &q, 1, comm, &message))
 			continue;
+		beside_receive(how, true, 1, comm, &message, &word);
 		MPI_Wait(&q, MPI_STATUS_IGNORE);
-		CHECK(word == how, "%d", word);
+		CHECK(word == how, "%ld", word);
 	}
 	MPI_Buffer_detach(&mem, &room);
 	free(mem);

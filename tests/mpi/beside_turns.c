@@ -285,11 +285,51 @@ static int burst(bool by_barrier)
 	return by_barrier ? BURST_COLLECTIVE : BURST_MESSAGE;
 }
 
+bool beside_ask(enum ask how, MPI_Request *q, int source, MPI_Comm comm, MPI_Message *message)
+{
+	int flag = 0, index;
 
-enum ask {
-	ASK_TEST, ASK_TESTALL, ASK_TESTANY, ASK_TESTSOME, ASK_GET_STATUS,
-	ASK_MIXED_ALL, ASK_MIXED_ANY, ASK_MIXED_SOME,	/* in addition to a request of comm */
-	ASK_IPROBE, ASK_IMPROBE, ASK_BURST, ASK_WIN,
+	switch (how) {
+	case ASK_TEST:
+		MPI_Test(q, &flag, MPI_STATUS_IGNORE);
+		break;
+	case ASK_TESTALL:
+		MPI_Testall(1, q, &flag, MPI_STATUSES_IGNORE);
+		break;
+	case ASK_TESTANY:
+		MPI_Testany(1, q, &index, &flag, MPI_STATUS_IGNORE);
+		break;
+	case ASK_TESTSOME:
+		MPI_Testsome(1, q, &flag, &index, MPI_STATUSES_IGNORE);
+		break;
+	case ASK_GET_STATUS:
+		MPI_Request_get_status(*q, &flag, MPI_STATUS_IGNORE);
+		break;
+	case ASK_IPROBE:
+		MPI_Iprobe(source, BESIDE_TAG, comm, &flag, MPI_STATUS_IGNORE);
+		break;
+	case ASK_IMPROBE:
+		MPI_Improbe(source, BESIDE_TAG, comm, &flag, message, MPI_STATUS_IGNORE);
+		break;
+	case ASK_WAYS:
+		break;
+	}
+	return flag;
+}
+
+void beside_receive(enum ask how, bool found, int source, MPI_Comm comm, MPI_Message *message,
+		    long *word)
+{
+	if (how == ASK_IMPROBE && found)
+		MPI_Mrecv(word, 1, MPI_LONG, message, MPI_STATUS_IGNORE);
+	else if (ask_probes(how))
+		MPI_Recv(word, 1, MPI_LONG, source, BESIDE_TAG, comm, MPI_STATUS_IGNORE);
+}
+
+/* More ways to ask, after those of enum ask. */
+enum {
+	ASK_MIXED_ALL = ASK_WAYS, ASK_MIXED_ANY, ASK_MIXED_SOME,	/* in addition to a request of comm */
+	ASK_BURST, ASK_WIN,
 #if MPI_VERSION >= 4
 	ASK_PARRIVED,
 #endif
@@ -298,15 +338,15 @@ enum ask {
 
 static const char *const asks[ASKS] = {
 	"MPI_Test", "MPI_Testall", "MPI_Testany", "MPI_Testsome", "MPI_Request_get_status",
-	"MPI_Testall of both", "MPI_Testany of both", "MPI_Testsome of both",
-	"MPI_Iprobe", "MPI_Improbe", "MPI_Iprobe behind many", "MPI_Win_test",
+	"MPI_Iprobe", "MPI_Improbe", "MPI_Testall of both", "MPI_Testany of both", "MPI_Testsome of both",
+	"MPI_Iprobe behind many", "MPI_Win_test",
 #if MPI_VERSION >= 4
 	"MPI_Parrived",
 #endif
 };
 
 /* Rank 1: what is to be seen at once. */
-static void give(enum ask how, bool by_barrier, long *word, MPI_Request *part)
+static void give(int how, bool by_barrier, long *word, MPI_Request *part)
 {
 	switch (how) {
 	case ASK_WIN:
@@ -331,11 +371,11 @@ static void give(enum ask how, bool by_barrier, long *word, MPI_Request *part)
 }
 
 /* Rank 0, before rank 1 gives: q[0] is of comm and complete, or never is; q[1] is the library's. */
-static void prepare(enum ask how, MPI_Comm comm, long *word, MPI_Request q[2])
+static void prepare(int how, MPI_Comm comm, long *word, MPI_Request q[2])
 {
 	if (how == ASK_WIN)
 		MPI_Win_post(peer, 0, window);
-	else if (how <= ASK_MIXED_SOME)
+	else if (!ask_probes(how) && how <= ASK_MIXED_SOME)
 		MPI_Irecv(word, 1, MPI_LONG, 0, BESIDE_TAG, between, &q[1]);
 	if (how == ASK_MIXED_ALL)
 		MPI_Isend(NULL, 0, MPI_BYTE, MPI_PROC_NULL, 0, comm, &q[0]);
@@ -347,72 +387,50 @@ static void prepare(enum ask how, MPI_Comm comm, long *word, MPI_Request q[2])
 #endif
 }
 
-static int ask(enum ask how, MPI_Request q[2], MPI_Message *message)
+static bool ask(int how, MPI_Request q[2], MPI_Message *message)
 {
-	int flag = 0, index = -1, count;
+	int flag = 0, index, count;
 	MPI_Status st[2];
 
 	switch (how) {
-	case ASK_TEST:
-		MPI_Test(&q[1], &flag, MPI_STATUS_IGNORE);
-		break;
-	case ASK_TESTALL:
-		MPI_Testall(1, &q[1], &flag, MPI_STATUSES_IGNORE);
-		break;
-	case ASK_TESTANY:
-		MPI_Testany(1, &q[1], &index, &flag, MPI_STATUS_IGNORE);
-		break;
-	case ASK_TESTSOME:
-		MPI_Testsome(1, &q[1], &flag, &index, MPI_STATUSES_IGNORE);
-		break;
-	case ASK_GET_STATUS:
-		MPI_Request_get_status(q[1], &flag, MPI_STATUS_IGNORE);
-		break;
 	case ASK_MIXED_ALL:
 		MPI_Testall(2, q, &flag, st);
-		break;
+		return flag;
 	case ASK_MIXED_ANY:
 		MPI_Testany(2, q, &index, &flag, MPI_STATUS_IGNORE);
-		break;
+		return flag;
 	case ASK_MIXED_SOME:
 		MPI_Testsome(2, q, &count, &index, MPI_STATUSES_IGNORE);
-		flag = count == 1;
-		break;
-	case ASK_IPROBE:
+		return count == 1;
 	case ASK_BURST:
-		MPI_Iprobe(0, BESIDE_TAG, between, &flag, MPI_STATUS_IGNORE);
-		break;
-	case ASK_IMPROBE:
-		MPI_Improbe(0, BESIDE_TAG, between, &flag, message, MPI_STATUS_IGNORE);
-		break;
+		return beside_ask(ASK_IPROBE, NULL, 0, between, NULL);
 	case ASK_WIN:
 		MPI_Win_test(window, &flag);
-		break;
+		return flag;
 #if MPI_VERSION >= 4
 	case ASK_PARRIVED:
 		MPI_Parrived(q[1], 0, &flag);
-		break;
+		return flag;
 #endif
-	case ASKS:
-		break;
+	default:
+		return beside_ask(how, &q[1], 0, between, message);
 	}
-	return flag;
 }
 
 /* Whatever the answer was: it comes, and is right. */
-static void take(enum ask how, bool by_barrier, long *word, MPI_Request q[2], MPI_Message *message,
+static void take(int how, bool by_barrier, long *word, MPI_Request q[2], MPI_Message *message,
 		 int flag)
 {
 	if (how == ASK_WIN) {
 		if (!flag)
 			MPI_Win_wait(window);
 		*word = *memory;
-	} else if (how == ASK_IMPROBE && flag) {
-		MPI_Mrecv(word, 1, MPI_LONG, message, MPI_STATUS_IGNORE);
-	} else if (how >= ASK_IPROBE && how <= ASK_BURST) {
-		MPI_Recv(word, 1, MPI_LONG, 0, BESIDE_TAG, between, MPI_STATUS_IGNORE);
-		for (int i = 1; how == ASK_BURST && i < burst(by_barrier); i++)
+	} else if (how == ASK_BURST) {
+		beside_receive(ASK_IPROBE, flag, 0, between, message, word);
+		for (int i = 1; i < burst(by_barrier); i++)
 			MPI_Recv(word, 1, MPI_LONG, 0, BESIDE_TAG + 1, between, MPI_STATUS_IGNORE);
+	} else {
+		beside_receive(how, flag, 0, between, message, word);
 	}
 	MPI_Wait(&q[1], MPI_STATUS_IGNORE);
 	if (how == ASK_MIXED_ANY || how == ASK_MIXED_SOME)
@@ -421,7 +439,7 @@ static void take(enum ask how, bool by_barrier, long *word, MPI_Request q[2], MP
 }
 
 /* Run a round; true: the first answer was no. */
-static bool late(enum ask how, bool by_barrier, MPI_Comm comm, long *word, MPI_Request *part)
+static bool late(int how, bool by_barrier, MPI_Comm comm, long *word, MPI_Request *part)
 {
 	MPI_Request q[2] = {MPI_REQUEST_NULL, *part};
 	const long wanted = *word;
@@ -485,14 +503,14 @@ void beside_asked_once(MPI_Comm comm)
 
 enum { AHEAD = 100 };
 
-static void answered(enum ask how, MPI_Comm comm)
+static void answered(int how, MPI_Comm comm)
 {
 	MPI_Request q[2] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL};
 	long word = -1, other;
 	MPI_Message message;
 	int flag;
 
-	if (suite_rank == 0 && how < ASK_IPROBE)
+	if (suite_rank == 0 && !ask_probes(how))
 		MPI_Irecv(&word, 1, MPI_LONG, 1, BESIDE_TAG, comm, &q[1]);
 	wait_ibarrier(comm);
 	for (int i = 0; suite_rank == 1 && i <= AHEAD; i++) {
@@ -502,15 +520,9 @@ static void answered(enum ask how, MPI_Comm comm)
 	wait_ibarrier(comm);
 	if (suite_rank)
 		return;
-	flag = how == ASK_IMPROBE ?
-		       (MPI_Improbe(1, BESIDE_TAG, comm, &flag, &message, MPI_STATUS_IGNORE), flag) :
-	       how == ASK_IPROBE ? (MPI_Iprobe(1, BESIDE_TAG, comm, &flag, MPI_STATUS_IGNORE), flag) :
-				   ask(how, q, &message);
+	flag = beside_ask(how, &q[1], 1, comm, &message);
 	CHECK(flag, "%s: late", asks[how]);
-	if (how == ASK_IMPROBE)
-		MPI_Mrecv(&word, 1, MPI_LONG, &message, MPI_STATUS_IGNORE);
-	else if (how == ASK_IPROBE)
-		MPI_Recv(&word, 1, MPI_LONG, 1, BESIDE_TAG, comm, MPI_STATUS_IGNORE);
+	beside_receive(how, flag, 1, comm, &message, &word);
 	MPI_Wait(&q[1], MPI_STATUS_IGNORE);
 	for (int i = 0; i < AHEAD; i++)
 		MPI_Recv(&other, 1, MPI_LONG, 1, BESIDE_TAG + 1, comm, MPI_STATUS_IGNORE);
@@ -519,12 +531,8 @@ static void answered(enum ask how, MPI_Comm comm)
 
 void beside_answered_once(MPI_Comm comm)
 {
-	static const enum ask hows[] = {
-		ASK_TEST, ASK_TESTALL, ASK_TESTANY, ASK_TESTSOME, ASK_GET_STATUS, ASK_IPROBE, ASK_IMPROBE,
-	};
-
 	MPI_Barrier(comm);	/* they are connected: MPI_Send copies what waits for that */
 	for (int k = 0; k < 5; k++)
-		for (size_t i = 0; i < sizeof(hows) / sizeof(*hows); i++)
-			answered(hows[i], comm);
+		for (int how = 0; how < ASK_WAYS; how++)
+			answered(how, comm);
 }

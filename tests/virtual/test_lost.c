@@ -10,6 +10,7 @@
 
 #include "capture.h"
 #include "../rail/traffic.h"
+#include "counted.h"
 #include "rail/rail.h"
 #include "rail/peer/peer.h"
 #include "rail/peer/reach.h"
@@ -246,30 +247,17 @@ struct use {
 };
 
 static struct traffic_end {
-	struct rail_op out, in;
-	int sent, landed;
+	struct counted out, in;
 	unsigned char data[2][LARGE];
 } end[2];
-
-static void sent(struct rail_op *op, int status)
-{
-	CHECK_EQUAL(status, 0);
-	end[op == &end[1].out].sent++;
-}
-
-static void landed(struct rail_op *op, int status)
-{
-	CHECK_EQUAL(status, 0);
-	end[op == &end[1].in].landed++;
-}
 
 static void on_large(void *user, const struct rail_message *msg)
 {
 	struct traffic_end *e = &end[((const struct job *)user)->rank];
 	struct rail_buf buf = { e->data[1], LARGE, RAIL_MEM_HOST };
 
-	e->in.done = landed;
-	CHECK_EQUAL(rail_accept(msg->peer, msg->rendezvous, &buf, &e->in), 0);
+	e->in.op.done = counted_done;
+	CHECK_EQUAL(rail_accept(msg->peer, msg->rendezvous, &buf, &e->in.op), 0);
 }
 
 /* A message in each direction; each rail has its share of a striped one. */
@@ -279,10 +267,10 @@ static void both_ways(struct job *job, const struct rail_way *way)
 	struct traffic_end *e = &end[job->rank];
 	struct rail_buf buf = { e->data[0], LARGE, RAIL_MEM_HOST };
 
-	e->sent = e->landed = 0;
-	e->out.done = sent;
-	CHECK_EQUAL(rail_send(job->peer[!job->rank], way, &header, &buf, 0, &e->out), 0);
-	while (!e->sent || !e->landed)
+	e->out.count = e->in.count = 0;
+	e->out.op.done = counted_done;
+	CHECK_EQUAL(rail_send(job->peer[!job->rank], way, &header, &buf, 0, &e->out.op), 0);
+	while (!e->out.count || !e->in.count)
 		job_progress(job);
 }
 

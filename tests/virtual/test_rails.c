@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "../rail/traffic.h"
+#include "counted.h"
 #include "rail/rail.h"
 #include "rail/peer/peer.h"
 #include "rail/message/rail_record.h"
@@ -33,23 +34,10 @@ struct message {
 
 struct player {
 	unsigned char *data;
-	int got, done;
-	struct rail_op in, out;
+	struct counted in, out;
 };
 
 static struct player player[2];
-
-static void landed(struct rail_op *op, int status)
-{
-	CHECK_EQUAL(status, 0);
-	player[op == &player[1].in].got++;
-}
-
-static void sent(struct rail_op *op, int status)
-{
-	CHECK_EQUAL(status, 0);
-	player[op == &player[1].out].done++;
-}
 
 static void on_message(void *user, const struct rail_message *msg)
 {
@@ -58,11 +46,11 @@ static void on_message(void *user, const struct rail_message *msg)
 
 	if (msg->payload) {
 		memcpy(p->data, msg->payload, msg->bytes);
-		p->got++;
+		p->in.count++;
 		return;
 	}
-	p->in.done = landed;
-	CHECK_EQUAL(rail_accept(msg->peer, msg->rendezvous, &buf, &p->in), 0);
+	p->in.op.done = counted_done;
+	CHECK_EQUAL(rail_accept(msg->peer, msg->rendezvous, &buf, &p->in.op), 0);
 }
 
 static void send_and_wait(struct job *job, const struct message *m)
@@ -71,10 +59,10 @@ static void send_and_wait(struct job *job, const struct message *m)
 	struct player *p = &player[job->rank];
 	struct rail_buf buf = { p->data + LARGE, m->bytes, RAIL_MEM_ARENA };
 
-	p->out = (struct rail_op){ .done = sent };
-	p->done = rail_send(job->peer[!job->rank], &m->way, &header, &buf, 0, &p->out);
-	CHECK(p->done >= 0);
-	while (!p->done)
+	p->out.op = (struct rail_op){ .done = counted_done };
+	p->out.count = rail_send(job->peer[!job->rank], &m->way, &header, &buf, 0, &p->out.op);
+	CHECK(p->out.count >= 0);
+	while (!p->out.count)
 		job_progress(job);
 }
 
@@ -94,7 +82,7 @@ static void ping_body(struct job *job)
 
 		if (job->rank == 0)
 			send_and_wait(job, m);
-		while (p->got < round)
+		while (p->in.count < round)
 			job_progress(job);
 		took = rg_now_ns() - begin;
 		if (job->rank == 1)
