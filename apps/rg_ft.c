@@ -160,10 +160,5 @@ static const struct bench_app app = {
 const struct bench_def bench_def = {
 	.name = "ft",
 	.summary = "Solution of a differential equation by 3-D FFTs, NAS-style",
-	.metric = REPORT_MOPS,
-	.layout = BENCH_APP,
-	.min_ranks = 1,
-	.options = rows,
-	.values = &values,
-	.app = &app,
+	BENCH_APP_DEF,
 };

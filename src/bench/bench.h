@@ -252,7 +252,7 @@ struct bench_def {
 	/* The program's own options: rows and the struct that their offsets refer to. */
 	const struct opt *options;
 	void *values;
-	/* BENCH_APP: set this, and of the above name, summary, metric, options, values. */
+	/* BENCH_APP: set this, and of the above name, summary, and those of BENCH_APP_DEF. */
 	const struct bench_app *app;
 	/* Moves messages in place of MPI; NULL: MPI does. */
 	const struct bench_carrier *carrier;
@@ -270,6 +270,11 @@ struct bench_def {
 };
 
 extern const struct bench_def bench_def;
+
+/* Members of the bench_def of each BENCH_APP program; rows, values and app are the program's. */
+#define BENCH_APP_DEF \
+	.metric = REPORT_MOPS, .layout = BENCH_APP, .min_ranks = 1, .options = rows, \
+	.values = &values, .app = &app
 
 /* Cost of reading the clock, which each measured interval includes. */
 uint64_t bench_clock_ns(void);

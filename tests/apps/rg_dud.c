@@ -82,10 +82,5 @@ static const struct bench_app app = {
 const struct bench_def bench_def = {
 	.name = "dud",
 	.summary = "Naps",
-	.metric = REPORT_MOPS,
-	.layout = BENCH_APP,
-	.min_ranks = 1,
-	.options = rows,
-	.values = &values,
-	.app = &app,
+	BENCH_APP_DEF,
 };
