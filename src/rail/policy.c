@@ -18,12 +18,17 @@ static void weigh_by_rate(uint32_t weight[RAIL_MAX], int rail_count, const uint8
 		weight[r] = rate[r];
 }
 
+static int choose_named(const struct rail_choice *choice)
+{
+	return choice->named;
+}
+
 #define MEASURED "whose rails are measured at one end"
 
 const struct rail_policy_row rail_policies[RAIL_POLICIES] = {
 	[RAIL_SINGLE] = {
 		.name = "single", .help = "one rail: the first, or for large messages rail N",
-		.names_rail = true,
+		.names_rail = true, .choose = choose_named,
 	},
 	[RAIL_BIND] = {
 		.name = "bind", .help = "whole messages, on the rail bound to the pair of ranks",

@@ -5,8 +5,8 @@
  * exclusions; the eager limit, the table of chunks and collectives ask how it spreads.
  *
  * To add a policy: an enumerator before RAIL_POLICIES (rail.h), a row in policy.c with its
- * function, a line in README.md; tests/rail/test_policy.c holds the table.  The number crosses the wire in an
- * RTS, so a policy keeps it.
+ * function (choose or weigh), a row in README.md; tests/rail/test_policy.c holds the table.  The
+ * number crosses the wire in an RTS, so a policy keeps it.
  */
 #ifndef RAIL_POLICY_H
 #define RAIL_POLICY_H
@@ -25,17 +25,26 @@ enum rail_spread {
 	RAIL_SPREADS_CHUNKS,		/* each chunk goes over any rail that is free */
 };
 
+/* The facts about a large message that goes whole; rails are numbered as the peer's. */
+struct rail_choice {
+	int rail_count;
+	int bound, named;		/* the bound rail, rail_way.rail */
+	unsigned message;		/* number among the large messages to the peer, modulo 256 */
+};
+
 struct rail_policy_row {
 	const char *name, *help;	/* the choice of --over */
 	enum rail_spread spreads;
 	/*
-	 * rail_way.rail names the rail of large messages; small messages and control go over the first
-	 * rail.  Else the bound rail carries all whole messages.
+	 * rail_way.rail may name a rail; small messages and control go over the first rail.  Else
+	 * they go over the bound rail.
 	 */
 	bool names_rail;
 	bool measures;			/* pieces follow the rails' rates, which the RTS carries */
 	/* The reason to exclude completion by control, rendezvous by both; NULL: the two agree. */
 	const char *not_control, *not_both;
+	/* The rail of a large message that is not spread; NULL: the bound rail. */
+	int (*choose)(const struct rail_choice *choice);
 	/* The part of each rail of a message that is spread, in any unit; NULL: nothing is spread. */
 	void (*weigh)(uint32_t weight[RAIL_MAX], int rail_count, const uint8_t rate[RAIL_MAX]);
 };

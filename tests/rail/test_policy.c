@@ -14,13 +14,13 @@ enum { THRESHOLD = 8192, EAGER = 16384, RAILS = 3 };
 /* The numbers that cross the wire. */
 static const struct expected {
 	const char *name;
-	bool cuts, pulls, names_rail, by_rate, by_control, by_both;
+	bool cuts, pulls, names_rail, chooses, by_rate, by_control, by_both;
 } expected[] = {
-	{ "single", false, false, true, false, true, true },
-	{ "bind", false, false, false, false, true, true },
-	{ "stripe", true, false, false, false, true, true },
-	{ "weighted", true, false, false, true, true, false },
-	{ "pull", true, true, false, false, false, false },
+	{ "single", false, false, true, true, false, true, true },
+	{ "bind", false, false, false, false, false, true, true },
+	{ "stripe", true, false, false, false, false, true, true },
+	{ "weighted", true, false, false, false, true, true, false },
+	{ "pull", true, true, false, false, false, false, false },
 };
 
 static void test_rows(void **unused)
@@ -37,6 +37,7 @@ static void test_rows(void **unused)
 		assert_int_equal(row->spreads != RAIL_SPREADS_NOTHING, expected[p].cuts);
 		assert_int_equal(row->spreads == RAIL_SPREADS_CHUNKS, expected[p].pulls);
 		assert_int_equal(row->names_rail, expected[p].names_rail);
+		assert_int_equal(row->choose != NULL, expected[p].chooses);
 		assert_int_equal(row->measures, expected[p].by_rate);
 		assert_int_equal(!row->not_control, expected[p].by_control);
 		assert_int_equal(!row->not_both, expected[p].by_both);
@@ -83,6 +84,23 @@ static void test_cuts(void **unused)
 		assert_int_equal(rail_policy_cuts((unsigned)policy, THRESHOLD + 1, THRESHOLD),
 				 expected[policy].cuts);
 	}
+}
+
+/* The chosen rail of a whole message is one of the peer's; a policy that names a rail takes it. */
+static void test_choices(void **unused)
+{
+	(void)unused;
+	for (int policy = 0; policy < RAIL_POLICIES; policy++)
+		for (unsigned n = 0; n < 256 && rail_policies[policy].choose; n++) {
+			const struct rail_choice choice = {
+				.rail_count = RAILS, .bound = 1, .named = 2, .message = n,
+			};
+			const int rail = rail_policies[policy].choose(&choice);
+
+			assert_in_range(rail, 0, RAILS - 1);
+			if (expected[policy].names_rail)
+				assert_int_equal(rail, 2);
+		}
 }
 
 /* A context with the fields that rail_way_check reads. */
@@ -166,6 +184,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_rows),
 		cmocka_unit_test(test_cuts),
+		cmocka_unit_test(test_choices),
 		cmocka_unit_test(test_eager_limits),
 		cmocka_unit_test(test_exclusions),
 		cmocka_unit_test(test_no_such),

@@ -140,6 +140,20 @@ static int keys_post(struct rail_tx *tx, const struct op *op)
 	return tx->control(tx, RECORD_KEYS, &header, 0, rkey);
 }
 
+/* The rail of op's message, if the message goes whole. */
+static int whole_rail(const struct op *op, int bound)
+{
+	const struct rail_policy_row *policy = &rail_policies[op->policy];
+	const struct rail_choice choice = {
+		.rail_count = op->peer->rail_count,
+		.bound = bound,
+		.named = peer_rail(op->peer, op->rail),
+		.message = op->lane,
+	};
+
+	return policy->choose ? policy->choose(&choice) : bound;
+}
+
 static int rts_post(struct rail_tx *tx, struct op *op)
 {
 	const struct rail_policy_row *policy = &rail_policies[op->policy];
@@ -155,7 +169,7 @@ static int rts_post(struct rail_tx *tx, struct op *op)
 
 	if (unlikely(!tx->lane))
 		return 0;		/* not connected yet */
-	rts.bound = (uint8_t)(policy->names_rail ? peer_rail(op->peer, op->rail) : tx->lane->k);
+	rts.bound = (uint8_t)whole_rail(op, tx->lane->k);
 	op->bound = rts.bound;
 	if (policy->measures) {
 		rail_estimate_weights(&op->peer->writing, op->weight);
