@@ -41,6 +41,59 @@ static struct {
 	const struct event *event[LONG];
 } run;
 
+static const char *rank_text(int source)
+{
+	static char text[24];
+
+	if (source == MPI_ANY_SOURCE)
+		return "any rank";
+	snprintf(text, sizeof(text), "rank %d", source);
+	return text;
+}
+
+static const char *tag_text(int tag)
+{
+	static char text[24];
+
+	if (tag == MPI_ANY_TAG)
+		return "any tag";
+	snprintf(text, sizeof(text), "tag %d", tag);
+	return text;
+}
+
+static const char *event_text(char *text, size_t size, int event)
+{
+	if (event < 0)
+		return "none";
+	snprintf(text, size, "event %d", event);
+	return text;
+}
+
+/* Fail unless event n has met event `expected`; -1: none.  The failure shows all events up to n. */
+static void check_met(int n, int met, int expected)
+{
+	static const char *const texts[] = {
+		[RECEIVE] = "a receive from", [MESSAGE] = "a message from",
+		[NOTICE] = "a notice of", [WITHDRAW] = "the first receive is withdrawn",
+	};
+	char text[2][24];
+
+	if (met == expected)
+		return;
+	for (int i = 0; i <= n; i++) {
+		const struct event *e = run.event[i];
+
+		print_error("event %d: %s", i, texts[e->what]);
+		if (e->what != WITHDRAW)
+			print_error(" %s", rank_text(e->source));
+		if (e->what == RECEIVE || e->what == MESSAGE)
+			print_error(", %s", tag_text(e->tag));
+		print_error("\n");
+	}
+	fail_msg("event %d met %s, expected: %s", n, event_text(text[0], sizeof(text[0]), met),
+		 event_text(text[1], sizeof(text[1]), expected));
+}
+
 static void list_remove(int *list, int *count, int at)
 {
 	--*count;
@@ -95,8 +148,8 @@ static void receive(int n, const struct event *e)
 
 	*r = (struct req){ .source = e->source, .tag = e->tag };
 	u = match_receive(&run.comm, r, quiet);
-	assert_ptr_equal(u, expected < 0 ? NULL : &run.message[expected]);
-	assert_ptr_equal(u, probed);
+	check_met(n, u ? (int)(u - run.message) : -1, expected);
+	check_met(n, probed ? (int)(probed - run.message) : -1, expected);
 	assert_int_equal(r->posted, !u);
 	if (!u)
 		run.posted[run.posted_count++] = n;
@@ -107,7 +160,7 @@ static void message(int n, const struct event *e)
 	const int expected = list_message(e);
 	struct req *r = match_message(&run.comm, e->source, e->tag);
 
-	assert_ptr_equal(r, expected < 0 ? NULL : &run.receive[expected]);
+	check_met(n, r ? (int)(r - run.receive) : -1, expected);
 	if (r) {
 		assert_false(r->posted);
 		return;
