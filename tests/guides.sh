@@ -112,6 +112,16 @@ while read -r where name; do
 		grep -qxF "$name" tests/names.txt || fail "$where: $name: no such file"
 done <"$work/named-files"
 
+# A name in brackets after a file is in that file: `src/stats/stats.h` (STATISTICS).
+while read -r guide; do
+	grep -oE '`[^` ]+\.[ch]` \([A-Z_]+\)' "$guide" | tr -d '`()' | while read -r file name; do
+		[ ! -f "$file" ] || grep -qw "$name" "$file" || echo "$guide: $file has no $name"
+	done
+done <"$work/guides" >"$work/elsewhere"
+while read -r line; do
+	fail "$line"
+done <"$work/elsewhere"
+
 # Options of programs, of bootstrap and of configure.
 named '--[a-z][a-z0-9-]+' "$work/texts" | sort -u >"$work/named-options"
 {
