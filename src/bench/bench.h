@@ -227,7 +227,10 @@ struct bench_def {
 	bool lists;			/* BENCH_ALL: b->counts and b->displs are set */
 	/* The last paragraph of --help: the meaning of a value, if the summary does not say it. */
 	const char *about;
-	/* Messages of a pair, or of a master, in a sample; NULL: one. */
+	/*
+	 * Messages of a pair, or of a master, in a sample; NULL: one.  A latency is the sample's
+	 * time divided by them.
+	 */
 	int (*messages)(const struct bench *b);
 	/* Blocks of the buffers of this rank; NULL: none. */
 	int (*sblocks)(const struct bench *b);
