@@ -65,7 +65,7 @@ static struct opt rows[] = {
 	{ .name = "validate", .letter = 'c', .type = OPT_FLAG, AT(validate),
 	  .help = "check every received byte, in separate runs before the timed ones" },
 	{ .name = "full", .letter = 'f', .type = OPT_FLAG, AT(full),
-	  .help = "also print median, min, max, P99, deviation and number of samples" },
+	  .help = "also print all other statistics, such as median, P99 and deviation" },
 	{ .name = "percentiles", .letter = 'z', .type = OPT_TEXT, AT(percentiles), .arg = "LIST",
 	  .check = check_percentiles,
 	  .help = "also print these percentiles, such as 50,90,99.9" },

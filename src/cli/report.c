@@ -19,7 +19,7 @@ static const struct opt rows[] = {
 	{ .name = "out", .letter = 'o', .type = OPT_TEXT, AT(out), .arg = "DIR",
 	  .help = "directory of figures; default: the directory of each file" },
 	{ .name = "full", .letter = 'f', .type = OPT_FLAG, AT(full),
-	  .help = "also print median, min, max, P99, deviation and number of samples" },
+	  .help = "also print all other statistics, such as median, P99 and deviation" },
 	{ .name = "no-plot", .type = OPT_FLAG, AT(no_plot), .help = "print tables only" },
 	{ .name = NULL },
 };
