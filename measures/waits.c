@@ -302,7 +302,7 @@ static double computing(int flooded)
 		all = seconds_of(CLOCK_PROCESS_CPUTIME_ID);
 		while (seconds_of(CLOCK_MONOTONIC) - start < COMPUTE_S)
 			for (int i = 0; i < 10000; i++)
-				work += (unsigned)i;
+				work = work + (unsigned)i;
 		all = seconds_of(CLOCK_PROCESS_CPUTIME_ID) - all;
 		mine = seconds_of(CLOCK_THREAD_CPUTIME_ID) - mine;
 		if (all > mine)

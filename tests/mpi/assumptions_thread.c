@@ -129,7 +129,8 @@ static void beside_an_idle_thread(void)
 	int ends[2];
 	pthread_t t;
 
-	CHECK(pipe(ends) == 0 && pthread_create(&t, NULL, sleeper, &ends[0]) == 0);
+	CHECK(pipe(ends) == 0);
+	CHECK(pthread_create(&t, NULL, sleeper, &ends[0]) == 0);
 	traffic();
 	CHECK(system("exit 0") == 0);
 	traffic();

@@ -242,7 +242,9 @@ void settle(uint64_t most_ns)
 
 	while (more || !all_ended(SENDER) || !all_ended(OTHER) || !all_here(SENDER) ||
 	       !all_here(OTHER)) {
-		more = take_any() | take_sent(SENDER) | take_sent(OTHER);
+		more = take_any();
+		more |= take_sent(SENDER);
+		more |= take_sent(OTHER);
 		if (!more && !goes_on(end_ns))
 			break;
 	}
