@@ -3,7 +3,7 @@ AM_TESTS_ENVIRONMENT = srcdir='$(srcdir)'; MPIRUN='$(MPIRUN)'; \
 	RG_MPI_FLAVOR='$(RG_MPI_FLAVOR)'; RG_SANITIZE='$(RG_SANITIZE)'; \
 	CC='$(CC)'; MPIFC='$(MPIFC)'; export srcdir MPIRUN RG_MPI_FLAVOR RG_SANITIZE CC MPIFC;
 noinst_HEADERS += tests/random.h tests/virtual/counted.h
-EXTRA_DIST += tests/chroot.sh tests/chroots.sh tests/run-lib.sh tests/listens.sh tests/results.sh tests/coverage.sh tests/house.sh tests/names.txt tests/rooms.txt tests/cycles.txt tests/run-jobs.sh tests/tsan-lib.sh tests/timed.sh \
+EXTRA_DIST += tests/chroot.sh tests/chroots.sh tests/run-lib.sh tests/listens.sh tests/results.sh tests/clang.sh tests/coverage.sh tests/house.sh tests/names.txt tests/rooms.txt tests/cycles.txt tests/run-jobs.sh tests/tsan-lib.sh tests/timed.sh \
 	tests/bench/die.sh tests/bench/ledger-lib.sh
 LOG_COMPILER = $(SHELL) $(top_srcdir)/tests/timed.sh
 CLEANFILES += tests/symbols.found tests/cycles.found tests/cycles.known
@@ -42,11 +42,12 @@ coverage:
 	@$(AM_TESTS_ENVIRONMENT) $(SHELL) $(srcdir)/tests/coverage.sh
 house:
 	@$(AM_TESTS_ENVIRONMENT) $(SHELL) $(srcdir)/tests/house.sh "$(abs_builddir)"
-# All compiles without a warning of clang's: a build of its own, in clang/.
-check-clang:
-	@$(MKDIR_P) clang && cd clang && { test -f Makefile || $(SHELL) $(abs_srcdir)/configure CC=clang \
-		--enable-werror --disable-dependency-tracking --with-mpi=$(RG_MPI_FLAVOR) >configure.out; } && \
-		$(MAKE) -s all
+# clang's warnings are errors, at the flags of this build; -W: every source has a compile to tell.
+check-clang: $(BUILT_SOURCES) config.h
+	@$(MAKE) -n V=1 CC=clang: CFLAGS= $(addprefix -W $(srcdir)/,$(filter %.c,$(SOURCES))) \
+		$(PROGRAMS) $(LTLIBRARIES) $(check_PROGRAMS) $(check_LTLIBRARIES) $(EXTRA_PROGRAMS) | \
+		srcdir='$(srcdir)' $(SHELL) $(srcdir)/tests/clang.sh \
+		$(DEFS) $(DEFAULT_INCLUDES) $(AM_CPPFLAGS) $(CPPFLAGS) $(AM_CFLAGS)
 .PHONY: coverage house check-clang
 
 # Scripts that launch MPI programs take turns (run-lib.sh): one at a time, of Open MPI two; more would
