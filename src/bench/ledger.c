@@ -201,10 +201,11 @@ static json_t *bytes_of(const json_t *counters, const char *name)
 static json_t *port_json(const struct bench_job *job, int r, json_t *counters)
 {
 	const struct bench_place *me = &job->place[job->b.rank];
+	const int state = railmpi_port_state(r);
 
-	return json_pack("{s:i, s:o, s:s, s:s, s:o, s:o, s:o, s:o}", "node", me->node,
+	return json_pack("{s:i, s:o, s:s, s:s, s:b, s:o, s:o, s:o, s:o}", "node", me->node,
 			 "host", report_string(me->host), "rail", job->fabric.rail[r].name,
-			 "state", railmpi_port_state_text(railmpi_port_state(r)),
+			 "state", railmpi_port_state_text(state), "active", state == RAILMPI_PORT_ACTIVE,
 			 "tx_bytes", bytes_of(counters, "port_xmit_data"),
 			 "rx_bytes", bytes_of(counters, "port_rcv_data"),
 			 "retries", retries_of(counters), "counters", counters);
@@ -307,7 +308,7 @@ static void port_note(const struct bench_job *job, json_t *port)
 				 json_integer_value(value));
 	}
 	/* Most ports of the software HCA are active and without changes: no line. */
-	if (*text || strcmp(state, railmpi_port_state_text(4)) != 0)
+	if (*text || !json_is_true(json_object_get(port, "active")))
 		report_note(job->report, "port %s of %s: %s%s",
 			    json_string_value(json_object_get(port, "rail")), where, state, text);
 }

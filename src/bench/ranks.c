@@ -27,7 +27,7 @@ static void on_mpi_error(MPI_Comm *comm, int *code, ...)
 	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
 	rg_set_quiet(false);
 	/* The transport has reported a lost rank. */
-	if (strncmp(text, "rail: rank ", 11))
+	if (!railmpi_error_is_lost(*code))
 		rg_error("rank %d: MPI: %s", rank, text);
 	MPI_Abort(MPI_COMM_WORLD, RG_EXIT_FAULT);
 }

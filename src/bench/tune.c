@@ -58,19 +58,19 @@ static bool is_special(const char *path)
 	return stat(path, &st) == 0 && !S_ISREG(st.st_mode);
 }
 
-static FILE *beside_create(const char *path, char **beside)
+static FILE *temporary_create(const char *path, char **temporary)
 {
 	FILE *f = NULL;
 	int fd;
 
-	*beside = NULL;
+	*temporary = NULL;
 	if (is_special(path))
 		return NULL;
-	if (asprintf(beside, "%s.new.%ld", path, (long)getpid()) < 0) {
-		*beside = NULL;
+	if (asprintf(temporary, "%s.new.%ld", path, (long)getpid()) < 0) {
+		*temporary = NULL;
 		return NULL;
 	}
-	fd = open(*beside, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+	fd = open(*temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
 	if (fd >= 0)
 		f = fdopen(fd, "w");
 	return f;
@@ -79,8 +79,8 @@ static FILE *beside_create(const char *path, char **beside)
 /* Write the whole file or none; rules NULL: only try. */
 static int out_write(const char *path, const char *rules)
 {
-	char *beside;
-	FILE *f = beside_create(path, &beside);
+	char *temporary;
+	FILE *f = temporary_create(path, &temporary);
 	int failed = !f, error;
 
 	if (f && rules)
@@ -88,14 +88,14 @@ static int out_write(const char *path, const char *rules)
 	if (f)
 		failed = fclose(f) != 0 || failed;
 	if (!failed && rules)
-		failed = rename(beside, path) != 0;
+		failed = rename(temporary, path) != 0;
 	error = errno;
 	if (failed)
 		rg_error("--out %s: cannot be written: %s", path, is_special(path) ?
 			 "it is there and no regular file" : strerror(error));
 	if (f && (failed || !rules))
-		unlink(beside);
-	free(beside);
+		unlink(temporary);
+	free(temporary);
 	return failed;
 }
 

@@ -145,9 +145,10 @@ const struct vrb_port *railmpi_port(int rail);
 int railmpi_ledger(int rail, struct rail_ledger *out);
 
 /*
- * The state of the rail's port now, by system calls: an enum ibv_port_state (4: ACTIVE),
- * 0 if it cannot be read.
+ * The state of the rail's port now, by system calls: an enum ibv_port_state, 0 if it cannot be
+ * read.
  */
+enum { RAILMPI_PORT_ACTIVE = 4 };	/* IBV_PORT_ACTIVE */
 int railmpi_port_state(int rail);
 const char *railmpi_port_state_text(int state);
 /*
@@ -158,6 +159,9 @@ typedef void railmpi_counter_fn(void *user, const char *name, const uint64_t *va
 int railmpi_port_counters(int rail, railmpi_counter_fn *each, void *user);
 /* Does this counter count retransmissions? */
 bool railmpi_counter_is_retry(const char *name);
+
+/* Is this the error of a rank that is lost?  The transport has reported it on stderr. */
+bool railmpi_error_is_lost(int error);
 
 /* ---- Algorithms of collectives, for programs that compare them ---- */
 

@@ -51,26 +51,26 @@ static int record_put(int fd, const json_t *record)
 
 static int record_create(struct record_file *f, const char *path, const json_t *first)
 {
-	char *beside = NULL;
+	char *temporary = NULL;
 	int rc = 0;
 
-	if (asprintf(&beside, "%s.new.%ld", path, (long)getpid()) < 0)
+	if (asprintf(&temporary, "%s.new.%ld", path, (long)getpid()) < 0)
 		return -ENOMEM;
-	f->fd = open(beside, O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0666);
+	f->fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0666);
 	if (f->fd < 0) {
 		rc = -errno;
 		goto out;
 	}
 	rc = record_put(f->fd, first);
-	if (!rc && rename(beside, path))
+	if (!rc && rename(temporary, path))
 		rc = -errno;
 	if (rc) {
-		unlink(beside);
+		unlink(temporary);
 		close(f->fd);
 		f->fd = -1;
 	}
 out:
-	free(beside);
+	free(temporary);
 	return rc;
 }
 

@@ -129,7 +129,7 @@ static unsigned format_of(const char *path)
 	return at ? (unsigned)strtoul(at + sizeof(mark) - 1, NULL, 10) : 0;
 }
 
-static void file_refuse(const char *path)
+static void saved_refuse(const char *path)
 {
 	const unsigned theirs = format_of(path), ours = HWLOC_API_VERSION >> 16;
 
@@ -157,7 +157,7 @@ int topo_open_xml(const char *path, struct topo **out)
 		return -ENOMEM;
 	}
 	if (hwloc_topology_set_xml(t->hwloc, path) || hwloc_topology_load(t->hwloc)) {
-		file_refuse(path);
+		saved_refuse(path);
 		rc = -EINVAL;
 		goto fail;
 	}

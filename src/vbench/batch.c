@@ -120,7 +120,7 @@ static void control_set(struct vb_rail *r)
 			.send_flags = (last ? IBV_SEND_SIGNALED : 0) |
 				      (is_inline ? IBV_SEND_INLINE : 0),
 		};
-		r->behind[last] = used ? &r->control[last] : NULL;
+		r->after[last] = used ? &r->control[last] : NULL;
 	}
 }
 

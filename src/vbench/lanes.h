@@ -54,7 +54,7 @@ struct vb_rail {
 	/*
 	 * Requests posted after each piece, and after the last piece of a group: NULL, or control.
 	 */
-	struct ibv_send_wr *behind[2], control[2];
+	struct ibv_send_wr *after[2], control[2];
 	struct ibv_sge word;
 };
 

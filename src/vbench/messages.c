@@ -147,7 +147,7 @@ void vb_requests_set(const struct vb_rail *r, struct vb_lane *lane)
 		struct ibv_send_wr *wr = &lane->wr[last];
 
 		*wr = (struct ibv_send_wr){
-			.next = r->behind[last], .sg_list = &lane->piece,
+			.next = r->after[last], .sg_list = &lane->piece,
 			.num_sge = r->bytes ? 1 : 0, .opcode = opcode(last),
 			.send_flags = last ? vb.last_flags : 0,
 		};

@@ -16,6 +16,7 @@
 #include "mpi/p2p/queue.h"
 #include "mpi/p2p/request.h"
 #include "mpi/p2p/unexpected.h"
+#include "mpi/railmpi.h"
 #include "rail/rail.h"
 #include "util/clock.h"
 
@@ -133,6 +134,11 @@ bool lost_is(int error)
 	for (int i = 0; i < code_used; i++)
 		is = is || error == code[i].mpi;
 	return is;
+}
+
+bool railmpi_error_is_lost(int error)
+{
+	return lost_is(error);
 }
 
 void lost_texts(void)

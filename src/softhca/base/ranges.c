@@ -109,23 +109,23 @@ bool hca_ranges_add(struct hca_ranges *r, uint64_t start, uint64_t end)
 void hca_ranges_remove(struct hca_ranges *r, uint64_t start, uint64_t end)
 {
 	uint32_t first = ranges_find(r, start, r->count), last, keep;
-	uint64_t before, behind;
+	uint64_t before, after;
 
 	for (last = first; last < r->count && start_of(r, last) < end; last++)
 		;
 	if (first == last)
 		return;
 	before = start_of(r, first);
-	behind = range_end(r, last - 1);
-	keep = first + (before < start) + (behind > end);
+	after = range_end(r, last - 1);
+	keep = first + (before < start) + (after > end);
 	if (keep > last && r->count == HCA_RANGES_MAX)
 		return;
 	ranges_begin(r);
 	last = shift(r, last, keep);
 	if (before < start)
 		range_put(r, first, before, start);
-	if (behind > end)
-		range_put(r, keep - 1, end, behind);
+	if (after > end)
+		range_put(r, keep - 1, end, after);
 	done(r, last);
 }
 

@@ -22,7 +22,7 @@ struct move {
 };
 
 /* Number of entries that wait in the mailbox when the list is full. */
-static uint32_t behind(const struct hca_cq *cq)
+static uint32_t mailbox_waiting(const struct hca_cq *cq)
 {
 	const struct hca_mailbox *m = &cq->mailbox;
 	uint32_t n;
@@ -43,7 +43,7 @@ static int check_size(struct hca_cq *cq, uint32_t count)
 
 	hca_lock(&cq->lock);
 	hca_cq_drain_locked(cq);
-	held = cq->count + behind(cq);
+	held = cq->count + mailbox_waiting(cq);
 	hca_unlock(&cq->lock);
 	return held > count ? EINVAL : 0;
 }

@@ -41,11 +41,11 @@ static void shrink(uint64_t start, uint64_t end)
 
 	for (m = hca_remap_state.list; m; m = m->next) {
 		uint64_t before = start > m->start ? start - m->start : 0;
-		uint64_t behind = end < m->end ? m->end - end : 0;
+		uint64_t after = end < m->end ? m->end - end : 0;
 
 		if (m->start >= m->end || end <= m->start || start >= m->end)
 			continue;
-		if (before >= behind)
+		if (before >= after)
 			m->end = m->start + before;
 		else
 			m->start = end;

@@ -197,7 +197,7 @@ static int extend(const char *variable, const char *item, bool before)
 
 static int set_environment(void)
 {
-	char library[PATH_MAX + 64], beside[PATH_MAX + 128], node[16];
+	char library[PATH_MAX + 64], path[PATH_MAX + 128], node[16];
 
 	if (find_library(library, sizeof(library))) {
 		rg_error("libsofthca.so.0 is neither in the build tree nor in %s", RG_LIBDIR);
@@ -206,11 +206,11 @@ static int set_environment(void)
 	if (extend("LD_PRELOAD", library, false))
 		return -ENOMEM;
 	*strrchr(library, '/') = '\0';
-	snprintf(beside, sizeof(beside), "%s/softhca/softhca-files.so", library);
-	if (access(beside, R_OK) == 0 && extend("LD_PRELOAD", beside, false))
+	snprintf(path, sizeof(path), "%s/softhca/softhca-files.so", library);
+	if (access(path, R_OK) == 0 && extend("LD_PRELOAD", path, false))
 		return -ENOMEM;
-	snprintf(beside, sizeof(beside), "%s/softhca", library);
-	if (settings.drop_in && extend("LD_LIBRARY_PATH", beside, true))
+	snprintf(path, sizeof(path), "%s/softhca", library);
+	if (settings.drop_in && extend("LD_LIBRARY_PATH", path, true))
 		return -ENOMEM;
 	snprintf(node, sizeof(node), "%llu", (unsigned long long)settings.node);
 	setenv("SOFTHCA_EXPOSE", "1", 1);

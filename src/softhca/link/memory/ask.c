@@ -43,8 +43,8 @@ static uint64_t network(void)
 /* In a user namespace all users without a number have one number, perhaps also this user. */
 static bool is_unique(uid_t uid)
 {
-	static const char everybody[] = "         0          0 4294967295\n";
-	char text[sizeof(everybody)] = "";
+	static const char all_users[] = "         0          0 4294967295\n";
+	char text[sizeof(all_users)] = "";
 	bool all = false;
 	int fd;
 
@@ -53,7 +53,7 @@ static bool is_unique(uid_t uid)
 	fd = hca_proc_open("/proc/self/uid_map", O_RDONLY);
 	if (fd >= 0) {
 		all = read(fd, text, sizeof(text)) == (ssize_t)sizeof(text) - 1 &&
-		      strcmp(text, everybody) == 0;
+		      strcmp(text, all_users) == 0;
 		close(fd);
 	}
 	return all;

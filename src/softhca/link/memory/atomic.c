@@ -30,7 +30,7 @@ static uint64_t word_change(const struct ibv_send_wr *wr, uint64_t old)
  * A process always reaches its own memory; but peers reach memory that they cannot map
  * through the kernel, under the lock; this process then needs the lock as well.
  */
-static bool everybody_maps(const struct hca_conn *c, uint32_t key, uint64_t remote)
+static bool all_peers_map(const struct hca_conn *c, uint32_t key, uint64_t remote)
 {
 	const struct hca_mr *mr;
 
@@ -203,7 +203,7 @@ int hca_atomic(struct hca_qp *qp, const struct ibv_send_wr *wr)
 	int rc = 0;
 
 	if (word.local && word.remote % WORD == 0 &&
-	    everybody_maps(m->to, wr->wr.atomic.rkey, word.remote))
+	    all_peers_map(m->to, wr->wr.atomic.rkey, word.remote))
 		old = on_processor(wr, word.local);
 	else
 		rc = under_lock(qp, wr, &word, &old);

@@ -426,7 +426,7 @@ static int attach(struct hca_fabric *f, uint32_t node)
 
 /* ---- Leaving ------------------------------------------------------------- */
 
-static bool anyone_else(const struct hca_fabric *f, const struct hca_registry_image *image)
+static bool has_other_members(const struct hca_fabric *f, const struct hca_registry_image *image)
 {
 	enum hca_member_state state;
 	uint32_t i;
@@ -444,7 +444,7 @@ static bool anyone_else(const struct hca_fabric *f, const struct hca_registry_im
 void hca_sign_off(struct hca_fabric *f, bool at_once)
 {
 	struct hca_registry_image *image = calloc(1, sizeof(*image));
-	const struct hca_member nobody = { 0 };
+	const struct hca_member none = { 0 };
 	struct hca_registry r = { .fd = -1 };
 
 	if (at_once)
@@ -453,10 +453,10 @@ void hca_sign_off(struct hca_fabric *f, bool at_once)
 	    hca_registry_open_at(f->link_state->registry, &r) || hca_registry_read(&r, image) ||
 	    image->nonce != f->link_state->nonce)
 		goto out;		/* the name is gone or another fabric's by now */
-	if (at_once || !anyone_else(f, image))
+	if (at_once || !has_other_members(f, image))
 		hca_registry_remove(&r);
 	else
-		hca_registry_put(&r, f->slot, &nobody);
+		hca_registry_put(&r, f->slot, &none);
 out:
 	hca_registry_close(&r);
 	free(image);
