@@ -160,7 +160,7 @@ static void buckets_exchange(struct bench_turn *t, struct ranking *r)
 	if (r->own_count + r->received_count > is.room || r->own_count + r->received_count !=
 	    is_sum(is.total, is.first[is.rank], is.first[is.rank + 1])) {
 		/* Continuing would write outside of the buffer. */
-		rg_error("ranks were told of other numbers of keys than there are");
+		rg_error("the numbers of keys that ranks exchanged do not add up");
 		MPI_Abort(MPI_COMM_WORLD, RG_EXIT_FAILED);
 	}
 	begun = bench_communication_begin();

@@ -15,37 +15,7 @@ say() {
 
 # ---- Comments ------------------------------------------------------------------------------
 
-# One line a comment: FILE:LINE, a tab, its text.  Section rules and file heads are left out.
-comments() {
-	find src pt2pt collective apps -name '*.[ch]' | sort | xargs awk '
-	FNR == 1 { inside = want = 0 }
-	{
-		line = $0
-		for (;;) {
-			if (!inside) {
-				at = index(line, "/*")
-				if (!at)
-					break
-				line = substr(line, at + 2)
-				inside = want = 1
-			}
-			if (want) {
-				text = line
-				sub(/^[ \t*]+/, "", text)
-				if (text ~ /^[A-Za-z]/ && !(FNR <= 2 && text ~ /^[a-z_0-9.]+ - /))
-					print FILENAME ":" FNR "\t" text
-				if (text != "")
-					want = 0
-			}
-			at = index(line, "*/")
-			if (!at)
-				break
-			line = substr(line, at + 2)
-			inside = 0
-		}
-	}'
-}
-comments >"$work/comments"
+find src pt2pt collective apps -name '*.[ch]' | sort | xargs awk -f tests/comments.awk >"$work/comments"
 all=$(wc -l <"$work/comments")
 bad=$(awk -F'\t' 'tolower($2) ~ /^(of|what|one|its|by|it|as)[^a-z0-9_]/ { n++ } END { print n + 0 }' "$work/comments")
 say "comments" "$all"
@@ -144,7 +114,7 @@ static_names() {
 		xargs grep -oE '^static [^=;(]*[a-z_0-9]+\(' |
 		sed -E 's/^([^:]*):.*[ *]([a-z_0-9]+)\($/\2 \1/' | grep -v '^__' | sort -u
 }
-say "static names that stand more than once in librailmpi" \
+say "static names that are twice or more in librailmpi" \
 	"$(static_names | awk '{ n[$1]++ } END { for (i in n) twice += n[i] > 1; print twice + 0 }')"
 
 # ---- Places of a thing -----------------------------------------------------------------------

@@ -139,7 +139,7 @@ static int warn_share(struct topo_report *r, const struct topo_shared *s, int at
 	if (several)
 		return warn(r, "shared_link", "%s, together %s, share one PCIe link (%s) of %s: "
 			    "the slot is the limit", list, rate, share->link.at, text);
-	return warn(r, "narrow_link", "%s, %s, stands behind a PCIe link (%s) of %s: the slot is "
+	return warn(r, "narrow_link", "%s, %s, has a PCIe link (%s) of %s: the slot is "
 		    "the limit", list, rate, share->link.at, text);
 }
 

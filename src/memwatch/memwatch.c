@@ -126,7 +126,7 @@ static int install(void)
 		return fail(-ENOTSUP, "not on this processor");
 	/* Every sanitizer has it whose allocator makes system calls itself. */
 	if (dlsym(RTLD_DEFAULT, "__sanitizer_get_ownership"))
-		return fail(-ENOTSUP, "beside a sanitizer, whose allocator cannot be watched");
+		return fail(-ENOTSUP, "with a sanitizer, whose allocator cannot be watched");
 	if (!functions_find())
 		return fail(-ENOTSUP, "not with this C library");
 	stay_loaded();

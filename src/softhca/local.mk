@@ -78,8 +78,8 @@ libsofthca_la_DEPENDENCIES = libsofthca-core.la librg-util.la src/softhca/libsof
 EXTRA_DIST += src/softhca/libsofthca.map
 pkgconfig_DATA += src/softhca/libsofthca.pc
 
-# Beside it, the directory softhca/: files.c, and the name of libibverbs for
-# programs that load that themselves.  The same in the build tree.  (automake
+# The directory softhca/ next to the library has files.c, and the name of libibverbs for
+# programs that load libibverbs themselves.  The build tree has the same.  (automake
 # counts a directory of its own name to the data.)
 dropindir = $(libdir)/softhca
 dropin_LTLIBRARIES = softhca-files.la

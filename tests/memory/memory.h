@@ -3,10 +3,10 @@
  *
  * A *life* is one buffer from its beginning to its end.  Its *kind* says how it begins, how it
  * changes between messages (is unmapped and mapped again, grown, moved, emptied...), and how it
- * ends.  Beside each buffer stands its *shadow*: what the program may expect to read there, every
- * byte.  Whoever changes the one changes the other by another way (message.c by the pattern of
- * the message, a kind by what the call that it makes is documented to do), so that one comparison
- * finds a message that is wrong, a byte beside it that was written, and a promise of the
+ * ends.  Each buffer has a *shadow*: every byte that the program may expect to read in the buffer.
+ * Code that changes a buffer changes the shadow by other means (message.c by the pattern of
+ * the message, a kind by the documented effect of its call), so that one comparison finds a
+ * message that is wrong, a byte outside of the message that was written, and a promise of the
  * operating system that no longer holds.
  */
 #ifndef MEMORY_H

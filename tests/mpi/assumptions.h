@@ -1,5 +1,5 @@
 /*
- * assumptions.h - acts of MPI programs besides MPI, which the layer must bear.
+ * assumptions.h - acts of MPI programs other than calls of MPI, which the layer must bear.
  *
  * A case is a function that two ranks run in step; main runs the cases of a group with a checked
  * exchange after each case, by the MPI library alone (control) or over rails: the program cannot

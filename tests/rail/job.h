@@ -74,7 +74,7 @@ int job_accept_offers(struct job *job);
 unsigned char *job_address(const struct job *job, int rank);
 void job_close(struct job *job);
 
-/* Wait for everybody (of mask, when not 0), moving messages meanwhile. */
+/* Wait for all processes (of mask, when not 0), moving messages meanwhile. */
 void job_barrier(struct job *job);
 void job_progress(struct job *job);
 /* Something has come: tests/virtual/virtual.h. */

@@ -3,7 +3,7 @@
  *
  * clock.c here replaces src/util/clock.c: the library's threads and the members of a test are
  * tasks of one thread, each with its own stack, which are switched only in a wait of clock.h.
- * A seed determines the order.  Time stands still while tasks make progress; after a number of
+ * A seed determines the order.  Time rests while tasks make progress; after a number of
  * empty rounds in a row it jumps to the nearest time that a task waits for.  So a test does not
  * depend on the machine's time, and the same seed gives the same run.
  *

@@ -294,7 +294,7 @@ static int add_all(const unsigned char *addresses)
 	return rc;
 }
 
-/* Everybody learns where everybody is; connections are made when messages want them. */
+/* All ranks learn the addresses of all; connections are made when messages want them. */
 static int know_peers(void)
 {
 	size_t n = (size_t)layer.world_size;

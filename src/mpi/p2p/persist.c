@@ -213,7 +213,7 @@ EACH_COUNT_TYPE(GEN_BUFFER)
 
 EACH_COUNT_TYPE(GEN_COMM_BUFFER)
 
-/* The copies go on in memory of ours: the buffer has its room again, and nobody waits. */
+/* The copies go on in memory of ours: the buffer has its room again, and no call waits. */
 static void buffered_leave(struct attached *a)
 {
 	layer_enter();

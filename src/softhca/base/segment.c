@@ -318,7 +318,7 @@ int hca_segment_create_own(const char *name, uint64_t bytes, void **at, unsigned
 	return fd;
 }
 
-/* ---- Memory behind it ------------------------------------------------------ */
+/* ---- Memory of segments----------------------------------------------------- */
 
 /* Is memory committed strictly (vm.overcommit_memory=2), or bounded, or did the user ask for it? */
 static bool counts(void)

@@ -86,10 +86,10 @@ static const struct hca_profile own[] = {
 	{ "wan-0mi", WAN "latency=5us", "8 Gb/s in one place: what wan-1400mi is measured against" },
 	{ "wan-1400mi", WAN "latency=13ms", "8 Gb/s over 1400 miles, 2008" },
 	{ "wan-8600mi", WAN "latency=81.5ms", "8 Gb/s over 8600 miles, 2008" },
-	{ "fdr-2port", FDR2, "two 56 Gb/s ports behind one PCI Express Gen3 x16 slot, 2014" },
+	{ "fdr-2port", FDR2, "two 56 Gb/s ports in one PCI Express Gen3 x16 slot, 2014" },
 	{ "hdr-2port", HDR2, "two 200 Gb/s ports, the host no limit" },
 	{ "hdr-1slot", HDR2 ",bus=28.1GB/s/28.1GB/s:full",
-	  "two 200 Gb/s ports behind one PCI Express Gen4 x16 slot" },
+	  "two 200 Gb/s ports in one PCI Express Gen4 x16 slot" },
 };
 
 enum { OWN = sizeof(own) / sizeof(*own), FILE_MAX = 1 << 20 };

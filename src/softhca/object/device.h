@@ -92,7 +92,7 @@ static inline struct hca_mr *hca_mr_of(struct ibv_mr *mr)
 	return (struct hca_mr *)(void *)mr;
 }
 
-/* This process's registration behind a key, or NULL. */
+/* Return this process's registration of a key, or NULL. */
 static inline const struct hca_mr *hca_mr_find(const struct hca_fabric *f, uint32_t key)
 {
 	uint32_t index = key >> HCA_KEY_GEN_BITS;

@@ -62,7 +62,7 @@ static enum claim try_claim(struct hca_mailbox *m, uint32_t position, uint32_t s
 		return FULL;
 	/*
 	 * A producer that was stopped before this, or read the tail of one that was, may
-	 * be many laps behind.  The slot's entry of the lap before its present one has been
+	 * be late by many laps.  The slot's entry of the lap before its present one has been
 	 * consumed: trying from there on skips no free slot.
 	 */
 	from = position + (ahead << m->shift) - m->mask;

@@ -174,7 +174,7 @@ static struct hca_seen *choose(struct hca_sight *sight, const char *name)
 		found = f;
 	}
 	if (!found)
-		rg_error("%s%s (softhca list shows what there is)",
+		rg_error("%s%s (softhca list shows all fabrics)",
 			 name ? "no process is on fabric " : "no process is on any fabric",
 			 name ? name : "");
 	return found;

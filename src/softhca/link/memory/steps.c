@@ -140,7 +140,7 @@ int hca_claim_receive(struct hca_qp *qp)
 	return c->shared.shm ? claim_shared(qp) : claim_own(qp);
 }
 
-/* ---- Receivers that lag behind --------------------------------------------- */
+/* ---- Receivers that lag --------------------------------------------------- */
 
 enum { LAG_NS = 1000000000 };
 
