@@ -221,7 +221,7 @@ static struct digest digest(const uint32_t *keys, size_t count)
 	return d;
 }
 
-/* Does each rank begin where the one before it ended?  Ranks without keys do not count. */
+/* Does the keys' order hold from each rank to the next?  Ranks without keys do not count. */
 static bool ends_meet(const uint32_t *sorted, size_t count, MPI_Comm comm)
 {
 	struct { uint32_t before, first; } link;

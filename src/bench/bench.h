@@ -297,7 +297,7 @@ int bench_window_side1(const struct bench *b);
 struct bench_origin bench_from_peer(const struct bench *b, int block);
 /* Block i is the only block of rank i. */
 struct bench_origin bench_from_each(const struct bench *b, int block);
-/* Block i is the one that rank i sent to this rank. */
+/* Rank i sent block i to this rank. */
 struct bench_origin bench_to_me(const struct bench *b, int block);
 /* Block i is the sum of all ranks' block i. */
 struct bench_origin bench_sum(const struct bench *b, int block);

@@ -25,7 +25,7 @@ struct pattern {
 struct pattern pattern_of(int rank, int block, uint64_t generation);
 struct pattern pattern_sum(int ranks, int block, uint64_t generation);
 void pattern_fill(struct pattern p, unsigned char *to, size_t bytes);
-/* Every byte differs from the one that pattern_fill writes. */
+/* Every byte differs from the byte that pattern_fill writes. */
 void pattern_fill_wrong(struct pattern p, unsigned char *to, size_t bytes);
 /* The first byte that differs, or `bytes` if none does. */
 size_t pattern_check(struct pattern p, const unsigned char *at, size_t bytes);

@@ -8,10 +8,10 @@
  * largest time gives the smallest rate, and P99 is the rate that 99 % of the windows reached.
  *
  * Several pairs, aggregate: a sample is the mean time of the i-th windows of all k pairs, in
- * which k windows were moved.  That alone would be wrong where pairs take turns on a core or
- * a port, since each measures only its own turn.  So the samples of a batch are scaled by one
- * factor, such that their mean is the wall time of the batch, over all ranks, divided by its
- * runs.  The reported rate therefore never exceeds what was moved in the time that passed.
+ * which k windows were moved.  The sum alone would be wrong where pairs take turns on a core or a
+ * port, since each measures only its own turn.  So the samples of a batch are scaled by one
+ * factor, such that their mean is the wall time of the batch, over all ranks, divided by its runs.
+ * The reported rate therefore never exceeds the bytes moved in the time that passed.
  *
  * A master and its slaves: the samples are the master's.
  *

@@ -26,8 +26,8 @@ static const struct opt_choice *way_choice(int id)
 
 /*
  * Does the way run on another fabric than the others?  Native messages between ranks of one host go
- * through its memory.  They compare with an untimed software HCA, which is memory too, and with no
- * other fabric.
+ * through its memory.  Native messages compare with an untimed software HCA, which is memory too,
+ * and with no other fabric.
  */
 static bool is_foreign(const struct bench_job *job, int id)
 {

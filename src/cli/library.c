@@ -1,9 +1,9 @@
 /*
  * library.c - paths of Railgauge's shared libraries.
  *
- * They are found from the path of this command, as /proc has it, or as the command was called.  In
- * the build tree both are in neighbouring directories.  Installed libraries are in libdir as seen
- * from bindir, so that the installation may be moved as a whole.
+ * The libraries are found from the path of this command, as /proc has it, or as the command was
+ * called.  In the build tree both are in neighbouring directories.  Installed libraries are in
+ * libdir as seen from bindir, so that the installation may be moved as a whole.
  */
 #include "config.h"
 

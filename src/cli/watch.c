@@ -3,8 +3,8 @@
  *
  * A started program may silently drop the layer: a script that starts a static program, env with
  * another LD_PRELOAD, a setuid program.  exec is replaced by the program, so a separate process
- * watches.  The watcher is no child of the program, so it does not disturb wait() and SIGCHLD.  It
- * ends when the layer reports MPI_Init, or else when the program ends.
+ * watches.  The watcher is no child of the program, so it does not disturb wait() and SIGCHLD.
+ * The watcher ends when the layer reports MPI_Init, or else when the program ends.
  */
 #include "config.h"
 

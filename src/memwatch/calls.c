@@ -2,8 +2,8 @@
  * calls.c - hooks: each reports the range that its call takes away, then makes the call.
  *
  * The patched functions do little more than their system calls, so a hook makes the system
- * call itself.  If another hook was in its place before, it calls that one instead.  Code
- * here must not call a function of the C library that is hooked or that allocates.
+ * call itself.  A hook that replaced another hook calls the other hook instead.  Code here must
+ * not call a function of the C library that is hooked or that allocates.
  */
 #include "config.h"		/* _GNU_SOURCE */
 
@@ -68,7 +68,7 @@ static void before_mmap(long addr, long bytes, long flags)
 
 static void before_mremap(long from, long old_bytes, long new_bytes, long flags, long to)
 {
-	/* No bytes: a second mapping of what is shared there. */
+	/* old_bytes 0: the call makes a second mapping of shared memory. */
 	hook_report(RG_MEM_MOVE, from, old_bytes ? old_bytes : 1);
 	if (flags & MREMAP_FIXED)
 		hook_report(RG_MEM_REPLACE, to, new_bytes);
@@ -222,8 +222,9 @@ static long hook_mmap(long addr, long bytes, long prot, long flags, long fd, lon
 }
 
 /*
- * Some hooks that may come next (UCX before 1.15) drop the fifth argument.  They hear of
- * both ranges by calls without new bytes, which the kernel refuses, and not of the call.
+ * Some hooks that may come next (UCX before 1.15) drop the fifth argument.  Calls without new
+ * bytes, which the kernel refuses, tell these hooks of both ranges; the call itself does not reach
+ * them.
  */
 static long hook_mremap(long from, long old_bytes, long new_bytes, long flags, long to, long f,
 			long g)

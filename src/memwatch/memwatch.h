@@ -36,10 +36,10 @@ enum rg_mem_call {
 
 /*
  * Called before the call is made, in the thread that makes it, with the range that the
- * caller passed (also one that the call will refuse).  It may run inside malloc, in a
+ * caller passed (also one that the call will refuse).  The function may run inside malloc, in a
  * signal handler, in a child of fork.  So it must take no lock that is held while memory is
- * allocated, must not allocate, and must keep errno.  Calls of the above kind that it makes
- * itself are not reported.
+ * allocated, must not allocate, and must keep errno.  Calls of the above kind that it makes itself
+ * are not reported.
  */
 typedef void rg_memwatch_fn(enum rg_mem_call call, uintptr_t start, size_t bytes);
 

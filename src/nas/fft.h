@@ -5,7 +5,7 @@
  * the length needs it.  Source: C. Van Loan, Computational Frameworks for the Fast Fourier
  * Transform, section 1.7.  FFT_TILE lines at a time are copied into a buffer that stays in
  * the caches, four of them side by side, so that vector units work on lines in parallel for
- * any stride in memory.  They are copied back to the same or to another place, so that a
+ * any stride in memory.  The lines are copied back to the same or to another place, so that a
  * transposition for an exchange costs no pass of its own.
  */
 #ifndef RG_NAS_FFT_H

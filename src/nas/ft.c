@@ -190,7 +190,7 @@ static double decay(int i, int n, int t)
 	return exp(-4 * ALPHA * M_PI * M_PI * t * k * k);
 }
 
-/* The factor of a point is the product of those of x, y and z. */
+/* The factor of a point is the product of the factors of x, y and z. */
 static void factors_set(struct ft *f, int t)
 {
 	const struct ft_grid *g = &f->grid;

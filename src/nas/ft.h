@@ -17,9 +17,9 @@
  * one among the p2 ranks of a column (the same r1).  p1 is 1 unless there are more ranks
  * than nz: these are slabs, which need only the second exchange.
  *
- * There are three arrays.  spectrum: Z.  a, b: the copies into and out of the tiles of an FFT
- * write data to the places that an exchange sends from and read them where it received
- * them, so that nothing is packed or unpacked in a pass of its own.
+ * Three arrays hold the points.  spectrum: Z.  a, b: the copies into and out of the tiles of an
+ * FFT write data to the places that an exchange sends from and read them where it received them,
+ * so that nothing is packed or unpacked in a pass of its own.
  */
 #ifndef RG_NAS_FT_H
 #define RG_NAS_FT_H

@@ -2,9 +2,9 @@
  * is.h - integer sort: keys, buckets, ranks; without the messages.
  *
  * RNR-94-007, section 2.8: the rank of a key is its place in the sorted sequence.  Keys
- * are scaled sums of four numbers of the generator, so most lie in the middle.  They are
- * sorted into buckets by their high bits.  Whole buckets are assigned to ranks so that each
- * gets about the same number of keys.  A rank then counts the keys of its buckets.
+ * are scaled sums of four numbers of the generator, so most lie in the middle.  The keys are
+ * sorted into buckets by their high bits.  Whole buckets are assigned to ranks so that each gets
+ * about the same number of keys.  A rank then counts the keys of its buckets.
  */
 #ifndef RG_NAS_IS_H
 #define RG_NAS_IS_H
@@ -91,7 +91,7 @@ uint32_t is_expected(const struct is_class *c, int t, int iteration);
 #define IS_EMPTY UINT32_MAX
 bool is_place(const uint32_t *keys, size_t count, uint32_t low, uint32_t mask, uint32_t *rank,
 	      uint32_t *out, size_t room);
-/* Is no key smaller than the one before it, and no place empty? */
+/* Is no key smaller than the key before it, and no place empty? */
 bool is_ascending(const uint32_t *keys, size_t count);
 
 #endif

@@ -36,7 +36,7 @@ struct rail_policy_row {
 	const char *name, *help;	/* the choice of --over */
 	enum rail_spread spreads;
 	/*
-	 * rail_way.rail may name a rail; small messages and control go over the first rail.  Else
+	 * rail_way.rail may name a rail; small messages and control go over the first rail.  Otherwise
 	 * they go over the bound rail.
 	 */
 	bool names_rail;

@@ -27,7 +27,7 @@ static const char *directory(void)
 	return given && *given ? given : RG_EXPERIMENTS_DIR;
 }
 
-/* ---- Checks: 0, or -EINVAL with what is wrong -------------------------------------- */
+/* ---- Checks: 0, or -EINVAL with the reason -------------------------------------- */
 
 struct check { char why[256]; };
 

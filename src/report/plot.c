@@ -50,7 +50,10 @@ static const char *way_name(const struct plot *p, int way)
 						(size_t)way));
 }
 
-/* Does the way run on another fabric than the others?  It is drawn in grey, in the background. */
+/*
+ * Does the way run on another fabric than the others?  Such a way is drawn in grey, in the
+ * background.
+ */
 static bool way_foreign(const struct plot *p, int way)
 {
 	const json_t *foreign = json_object_get(p->file->run, "foreign_ways"), *name;
@@ -268,7 +271,7 @@ static void script_values(const struct plot *p, FILE *out)
 		fprintf(out, "set yrange [0:%.6g]\n", p->top * SCALE_ROOM);
 }
 
-/* Where a line of at most CAPTION_COLUMNS ends, at a blank if there is one. */
+/* The end of a line of at most CAPTION_COLUMNS, at a blank if it has one. */
 static size_t caption_break(const char *text)
 {
 	size_t length = strlen(text), at = CAPTION_COLUMNS;

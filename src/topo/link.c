@@ -1,4 +1,4 @@
-/* link.c - PCIe links: their speed, and those on the path of a device's data. */
+/* link.c - PCIe links: their speed, and the links on the path of a device's data. */
 #include "config.h"
 
 #include <errno.h>

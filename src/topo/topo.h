@@ -30,10 +30,10 @@ enum {
 /* ---- Paths -------------------------------------------------------------- */
 
 /*
- * The path between two places; each value is farther than the one before.  The names
- * are those of `nvidia-smi topo -m`.  A *device* is a PCI function (an adapter,
- * a GPU), its *host bridge* the root of its PCI tree, its *locality* the cores of
- * the object that hwloc attaches the host bridge to.
+ * The path between two places; each value is farther than the value before.  `nvidia-smi topo -m`
+ * has the same names.  A *device* is a PCI function (an adapter, a GPU), its *host bridge* the
+ * root of its PCI tree, its *locality* the cores of the object that hwloc attaches the host bridge
+ * to.
  *
  *   SELF  The same place.
  *   PIX   Two devices below one PCI bridge, with at most one further bridge above

@@ -36,8 +36,8 @@ void rg_warn(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void rg_note(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 /*
- * The exit code of a program that would end with `status`: RG_EXIT_FAULT, after a line, if what it
- * printed on standard output could not be written.
+ * The exit code of a program that would end with `status`: RG_EXIT_FAULT, after a line, if text on
+ * standard output could not be written.
  */
 int rg_end(int status);
 

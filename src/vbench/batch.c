@@ -236,8 +236,8 @@ void vb_begin(struct bench *b, uint64_t runs)
 /* ---- The end ------------------------------------------------------------------------------- */
 
 /*
- * Take messages that are still under way: all, or where messages can be lost, those that come in
- * time.
+ * Take messages that are still under way: all, or where messages can be lost, the messages that
+ * come in time.
  */
 static void stragglers(struct bench *b, uint64_t messages)
 {

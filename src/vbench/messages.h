@@ -14,7 +14,7 @@ void vb_run_set(void);
 void vb_receives_post(const struct bench *b, struct vb_rail *r, struct vb_lane *lane);
 /* Wait until at most `left` replies are incomplete. */
 void vb_replies_complete(uint64_t left);
-/* Take what has arrived; the number of messages and replies. */
+/* Take all that has arrived; returns the number of messages and replies. */
 int vb_take(const struct bench *b);
 
 #endif

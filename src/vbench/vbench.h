@@ -3,17 +3,16 @@
  *
  * A program names vbench_carrier in its bench_def and takes the option rows below that it needs.
  * MPI starts the job and exchanges addresses; --rails, --soft, --nodes and the settings of ports
- * are the transport's, so that the fabric is the one that MPI programs of the suite measure.  The
- * queue pairs belong to this room, --qps of them on each rail; librail sends nothing meanwhile.  A
- * master has as many for each slave (BENCH_STAR, by RC), and a part of its buffers.
+ * are the transport's, so that MPI programs of the suite measure the same fabric.  The queue pairs
+ * belong to this room, --qps of them on each rail; librail sends nothing meanwhile.  A master has
+ * as many for each slave (BENCH_STAR, by RC), and a part of its buffers.
  *
  * Messages go in *groups* of vbench_group() messages: a window, half of a queue, or one message.
  * Message i of a group has its place at i * b->step in both buffers, goes over queue pair
  * n % --qps, where n counts the messages, and, over `stripe` above --threshold, in even pieces over
- * all rails.  Over `bind` all that a side posts, replies too, takes one rail, and what the other
- * side posts the next.
- * The last message of a group on each queue pair is the only one that completes with an event at
- * its sender; so a group is complete when these are.
+ * all rails.  Over `bind` all posts of a side, replies too, take one rail, and the posts of the
+ * other side the next.  The last message of a group on each queue pair is the only one that
+ * completes with an event at its sender; so a group is complete when these are.
  *
  *	send		a receive takes it; by UC and UD an immediate tells which message it is
  *	write		the receiver polls for the last byte (memory); or the last message of a
@@ -23,7 +22,8 @@
  *
  * Pieces of a striped write are announced as --completion says: with the group as above (window);
  * each by its immediate; or each by a control message after it on the same queue pair, a send of 8
- * bytes.  With the latter two a message has arrived when the announcements of all rails have.
+ * bytes.  With immediates or control messages a message has arrived when the announcements of all
+ * rails have.
  *
  * With --buffer-count message n has its place at n % --buffer-count times its size instead: the
  * buffers are used first in, first out.  With --reuse-percent so many percent of the messages,

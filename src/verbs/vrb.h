@@ -88,8 +88,8 @@ int vrb_ports_choose(const struct vrb_ports *ports, int max, int *index, int *ac
 int vrb_port_order(const struct vrb_port *a, const struct vrb_port *b);
 
 /*
- * List ports without using them: those of all devices that programs see, or with soft (a
- * spec) those of a software HCA, on a fabric of its own that is removed at once.
+ * List ports without using them: the ports of all devices that programs see, or with soft (a spec)
+ * the ports of a software HCA, on a fabric of its own that is removed at once.
  */
 int vrb_ports_look(const char *soft, struct vrb_ports *out);
 

@@ -62,8 +62,9 @@ static void refuse_other(void)
 }
 
 /*
- * A second copy of Open MPI that is opened by its path has functions and data of its own, but what its
- * functions call by name is in the first: its MPI_Init starts the first library, and its MPI_Send dies.
+ * A second copy of Open MPI that is opened by its path has functions and data of its own, but its
+ * functions call the functions of the first by name: its MPI_Init starts the first library, and
+ * its MPI_Send dies.
  */
 #if RG_OPENMPI
 static intptr_t guarded_init(intptr_t a, intptr_t b, intptr_t c, intptr_t d, intptr_t e);

@@ -8,7 +8,9 @@
 #include "mpi/p2p/request.h"
 #include "util/err.h"
 
-/* mpi-ext.h has some of them in Open MPI, and mpi.h in MPICH; this is what both say. */
+/*
+ * mpi-ext.h has some of them in Open MPI, and mpi.h in MPICH; these are the declarations of both.
+ */
 #pragma GCC visibility push(default)
 int MPIX_Query_cuda_support(void);
 int PMPIX_Query_cuda_support(void);

@@ -2,10 +2,10 @@
  * fortran.c - handles of requests and messages in Fortran, with Open MPI (MPICH's equal C's).
  *
  * The library's Fortran handles are indices from 0 on, MPI's constants among them; the layer's are
- * negative.  The library's bindings call MPI_Request_c2f and _f2c, except those that wait and test:
- * these read the index from a field of the library's request, after the handle.  So every slot
- * holds its own index at the place where the library looks.  The distance of that place from the
- * handle is learned from the library's MPI_Request_c2f, which reads the same field.
+ * negative.  The library's bindings call MPI_Request_c2f and _f2c, except the bindings that wait
+ * and test: they read the index from a field of the library's request, after the handle.  So every
+ * slot holds its own index at the place where the library looks.  The distance of that place from
+ * the handle is learned from the library's MPI_Request_c2f, which reads the same field.
  */
 #include "mpi/abi/fortran.h"
 

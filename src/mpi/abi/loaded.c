@@ -235,7 +235,7 @@ static void redirect_one(struct object *theirs, struct loaded_guard *guard)
 	s->st_value = (ElfW(Addr))guard->with - theirs->base;
 }
 
-/* The whole pages of the segment that holds the table, and what may be done with them. */
+/* The whole pages of the segment that holds the table, and their protection. */
 static bool pages_of(const struct object *o, void **at, size_t *bytes, int *protection)
 {
 	const ElfW(Addr) page = (ElfW(Addr))sysconf(_SC_PAGESIZE);

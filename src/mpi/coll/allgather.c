@@ -108,7 +108,7 @@ static void ring_rails(struct coll *k, const struct coll_blocks *to)
 		halves(k, to);
 }
 
-/* Neighbours swap their blocks, then neighbouring pairs what both have, then fours. */
+/* Neighbours swap their blocks, then neighbouring pairs swap the blocks of both, then fours. */
 static void allgather_doubling(struct coll *k, struct gather *g)
 {
 	const struct coll_blocks *to = &g->to;

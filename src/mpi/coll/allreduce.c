@@ -1,6 +1,6 @@
 /*
  * allreduce.c - MPI_Allreduce.  A rank's own elements, `own`, are only read, and are not copied
- * where what arrives can be combined with them; in place they are the result.
+ * where data that arrives can be combined with them; in place they are the result.
  */
 #include "mpi/abi/dispatch.h"
 #include "mpi/abi/native.h"

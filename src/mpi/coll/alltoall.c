@@ -176,7 +176,7 @@ static void swap(struct coll *k, struct coll_block b, int peer, void *piece)
 	}
 }
 
-/* In round i those ranks meet whose numbers add up to it. */
+/* In round i each two ranks meet whose numbers add up to i, modulo the number of ranks. */
 static void swap_long(struct coll *k, const struct trade *t)
 {
 	void *piece = NULL;

@@ -130,7 +130,7 @@ struct coll_rule {
 
 enum { COLL_RULES_MAX = 1024 };
 
-/* Rules of files, which take precedence over those of coll.c. */
+/* Rules of files, which take precedence over the rules of coll.c. */
 struct coll_rules {
 	int count;
 	short first[COLL_COUNT];	/* rule[first - 1]; 0: none */

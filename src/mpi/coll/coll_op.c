@@ -104,7 +104,7 @@ enum { ALIGNMENT = 64 };
 
 /*
  * Data reaches from the first or, where the extent is negative, the last element's
- * true_lb on.  The buffer, not its first byte of data, is what must be aligned.
+ * true_lb on.  The buffer must be aligned, not its first byte of data.
  */
 void *coll_vector(struct coll *k, const struct dtype *type, size_t count)
 {

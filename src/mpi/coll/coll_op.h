@@ -82,8 +82,9 @@ void *coll_fold_in(struct coll *k, const struct coll_reduction *r, struct coll_f
 void coll_fold_out(struct coll *k, const struct coll_reduction *r, const struct coll_fold *f,
 		   void *acc, size_t count);
 /*
- * Recursive halving among the ranks that take part, of what coll_fold_in has returned:
- * afterwards part f->rank of f->ranks in acc is reduced.  Only for operations that commute.
+ * Recursive halving among the ranks that take part, of the elements that coll_fold_in has
+ * returned: afterwards part f->rank of f->ranks in acc is reduced.  Only for operations that
+ * commute.
  */
 void coll_halve(struct coll *k, const struct coll_reduction *r, const struct coll_fold *f,
 		void *mine, void *acc, void *tmp, size_t count);

@@ -1,8 +1,8 @@
 /*
  * rooted.c - MPI_Gather(v) and MPI_Scatter(v).
  *
- * `own` is the block of a rank itself: the one that it contributes or receives.  With
- * MPI_IN_PLACE the root has none: its block stays where it is.
+ * `own` is the block that a rank itself contributes or receives.  With MPI_IN_PLACE the root has
+ * none: its block stays where it is.
  */
 #include <stdlib.h>
 

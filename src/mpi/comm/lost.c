@@ -66,7 +66,7 @@ static int code_make(int class, const char *text, int *made)
 	return 0;
 }
 
-/* They outlive the rails, since a program may ask for their texts until the library ends. */
+/* Error codes outlive the rails, since a program may ask for their texts until the library ends. */
 int lost_start(void)
 {
 	int class, rc = 0;

@@ -361,7 +361,7 @@ static void drive_native(void)
 		give_way();
 }
 
-/* Another thread may hold what this one waits for. */
+/* Another thread's call may end this thread's wait. */
 static void let_others_in(bool yield)
 {
 	layer_leave_slow();

@@ -17,8 +17,8 @@ struct pool {
 };
 
 /*
- * NULL: out of memory.  Allocates while a size class grows, frees in pool_stop; what is longer than
- * the largest, each time.
+ * NULL: out of memory.  Allocates while a size class grows, frees in pool_stop; longer memory than
+ * the largest class is allocated and freed each time.
  */
 void *pool_get(struct pool *pool, size_t bytes);
 void pool_put(struct pool *pool, void *block);

@@ -53,7 +53,7 @@ static struct unexpected *probe_once(struct comm *c, int source, int tag)
 	return u;
 }
 
-/* The status of what was found, or the error of a notice. */
+/* The status of the message that was found, or the error of a notice. */
 static int probed(const struct unexpected *u, MPI_Status *status)
 {
 	if (unlikely(u->lost))

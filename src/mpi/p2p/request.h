@@ -6,8 +6,8 @@
  *
  * MPI gives a request to one thread at a time.  Programs are less strict (two threads test one
  * request, or one tests it while another has completed it and posts the next in the same variable),
- * and libraries that look at a handle inside their lock endure that.  This layer does, too, under
- * MPI_THREAD_MULTIPLE:
+ * and libraries that look at a handle inside their lock endure that.  This layer endures that,
+ * too, under MPI_THREAD_MULTIPLE:
  *  - A handle counts as read inside layer_enter (req_now), and its variable is set there, if it
  *    still has that handle (req_handle_end).
  *  - layer_poll and layer_look may let another thread in, which may end the operation: the

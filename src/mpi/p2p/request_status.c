@@ -1,6 +1,6 @@
 /*
- * request_status.c - MPI_Request_get_status_all, _any and _some (MPI 4.1): what has completed in
- * an array, whose requests stay.
+ * request_status.c - MPI_Request_get_status_all, _any and _some (MPI 4.1): completed requests of
+ * an array; all requests stay.
  *
  * The library gets a copy of an array with requests of its own, as in wait_many.c.
  */

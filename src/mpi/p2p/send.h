@@ -1,4 +1,4 @@
-/* send.h - a message is sent: what nearly all short ones do of send.c. */
+/* send.h - sending a message: the part of send.c that nearly all short messages take. */
 #ifndef RAILMPI_SEND_H
 #define RAILMPI_SEND_H
 

@@ -1,4 +1,4 @@
-/* unexpected.c - memory of unexpected messages, and those that no receive takes. */
+/* unexpected.c - memory of unexpected messages, and messages that no receive takes. */
 #include "mpi/p2p/unexpected.h"
 
 #include <stdlib.h>

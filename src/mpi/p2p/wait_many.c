@@ -68,7 +68,10 @@ static inline int finish_at(const struct split_requests *s, MPI_Request requests
 	return req_finish(r, &requests[i], s->found[i].handle, status, true);
 }
 
-/* Room for what the library and, if shared, other threads make necessary; false: out of memory. */
+/*
+ * Allocate arrays that the library and, if shared, other threads make necessary; false: out of
+ * memory.
+ */
 static bool split_alloc(struct split_requests *s, size_t n, bool shared)
 {
 	s->copy = s->few;

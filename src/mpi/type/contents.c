@@ -39,7 +39,7 @@ static bool arguments(MPI_Datatype handle, const MPI_Count n[4], int integers[],
 }
 #endif
 
-/* Predefined types may not be freed, even those that contents_get returns. */
+/* Predefined types may not be freed, even if contents_get returns them. */
 bool contents_are_predefined(int combiner)
 {
 #if MPI_VERSION > 4 || (MPI_VERSION == 4 && MPI_SUBVERSION >= 1)

@@ -135,7 +135,7 @@ static struct dtype *find_or_make(MPI_Datatype handle)
 
 struct dtype *dtype_lookup_slow(MPI_Datatype handle)
 {
-	/* Before the look: what is freed after it makes the answer stale. */
+	/* Read before the look: a type that is freed after the look makes the answer stale. */
 	unsigned epoch = atomic_load(&dtype_epoch);
 	struct dtype *t;
 

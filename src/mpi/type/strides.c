@@ -188,7 +188,7 @@ struct places {
 	MPI_Aint unit;
 };
 
-/* The next run: blocks that go on where the one before ends are one.  False: no more. */
+/* The next run: a block that begins at the end of the block before joins it.  False: no more. */
 static bool run_next(const struct places *p, size_t *i, MPI_Aint *place, MPI_Count *run)
 {
 	MPI_Count n;
@@ -333,7 +333,10 @@ static bool darray(struct making *m, struct strides *s, MPI_Aint extent, const s
 
 	for (i = 0; i < dims; i++) {
 		k = fortran ? i : dims - 1 - i;
-		/* Places of ranks are counted as in C, whatever the order: the last the fastest. */
+		/*
+		 * Places of ranks are counted as in C for both orders: the last dimension the
+		 * fastest.
+		 */
 		below = 1;
 		for (size_t j = k + 1; j < dims; j++)
 			below *= ranks[j];

@@ -4,10 +4,10 @@
  * MPI library, so also where no call is allowed (progress.h, transport_only).
  *
  * A vector of N blocks is one loop; a column of a matrix of such vectors, two; bytes in one piece,
- * none.  Loops that go on where the one inside them ends are one loop.  Blocks at uneven distances,
- * or that differ, are a list, inside the loops; its parts are blocks, or loops and lists again.
- * Parts that go on where the one before ends are one part.  Addresses are relative to the program's
- * buffer.
+ * none.  A loop that goes on at the end of its inner loop is one loop with it.  Blocks at uneven
+ * distances, or that differ, are a list, inside the loops; its parts are blocks, or loops and
+ * lists again.  A part that begins at the end of the part before is one part with it.  Addresses
+ * are relative to the program's buffer.
  */
 #ifndef RAILMPI_STRIDES_H
 #define RAILMPI_STRIDES_H

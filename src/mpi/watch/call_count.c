@@ -66,7 +66,7 @@ void calls_count(enum call call, bool routed, MPI_Comm comm)
 		atomic_fetch_add_explicit(&current->routed, 1, memory_order_relaxed);
 	else
 		count_native(reason_of(comm));
-	/* With several threads the one that gets the lock says so then. */
+	/* With several threads the thread that gets the lock says so then. */
 	if (!layer.multiple)
 		layer.call = current;
 }

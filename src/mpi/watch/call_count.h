@@ -8,7 +8,7 @@
  *
  * Bytes are added where a message is handed to librail (send_start), always, to the function
  * that layer.call points at: two instructions.  Without --ledger that is CALL_NONE.  So the sum
- * over functions is what all rails together have sent.
+ * over functions is the bytes that all rails together have sent.
  *
  * MPI_Start and receives of probed messages have no communicator to look up and are counted
  * always.  MPI_Startall counts as MPI_Start for each of its requests.

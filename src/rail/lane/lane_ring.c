@@ -1,14 +1,14 @@
 /*
  * lane_ring.c - eager messages by RDMA write into memory that the receiver polls.
  *
- * A record is one cache line, written by one RDMA write.  Its last 8 bytes, the mark, hold
- * a sequence number that this slot has never held.  So slots need no clearing, and a payload
- * cannot pass for a mark.  Up to 32 bytes of payload travel in the line.  A longer
- * payload goes first into the byte ring, in the same post.
+ * A record is one cache line, written by one RDMA write.  The last 8 bytes of a record, the mark,
+ * hold a sequence number that this slot has never held.  So slots need no clearing, and a payload
+ * cannot pass for a mark.  Up to 32 bytes of payload travel in the line.  A longer payload goes
+ * first into the byte ring, in the same post.
  *
  * On every real device the writes of a queue pair may appear in another order (vrb.h).
- * There a payload in the byte ring ends with a mark of its own, sequence number and a
- * random key.  The receiver of the record waits for this mark.
+ * A payload in the byte ring then ends with a mark of its own, a sequence number and a random key.
+ * The receiver of the record waits for this mark.
  */
 #include <errno.h>
 #include <stdatomic.h>

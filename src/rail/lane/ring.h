@@ -56,7 +56,7 @@ static inline bool rail_ring_grant_due(uint32_t read, uint32_t granted, uint32_t
 	return read - granted >= size / 4;
 }
 
-/* Both counters in the one word that the reader writes into the writer's memory. */
+/* Both counters in a word that the reader writes into the writer's memory. */
 static inline uint64_t rail_grant_word(uint32_t slots, uint32_t units)
 {
 	return (uint64_t)units << 32 | slots;

@@ -85,7 +85,7 @@ static void queue_remove(struct rail_op_queue *q, const struct op *op)
 	queue_unlink(q, at);
 }
 
-/* The message has not left.  Its KEYS may have: without the RTS they mean nothing. */
+/* The message has not left. KEYS that have left mean nothing without the RTS. */
 static void op_withdraw(struct op *op)
 {
 	struct rail_peer *peer = op->peer;

@@ -246,7 +246,10 @@ bool rndv_chunks_advance(struct rail_peer *peer)
 	struct op **at = &peer->cutting.head, *op;
 	int budget = BULK_BATCH;
 
-	/* All operations get a try: the rails of the first may be full, those of the next idle. */
+	/*
+	 * All operations get a try: the rails of the first may be full, the rails of the next
+	 * idle.
+	 */
 	while ((op = *at) && budget && !peer->error) {
 		if (!chunks_post(op, &budget)) {
 			at = &op->next;

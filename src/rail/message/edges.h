@@ -2,9 +2,9 @@
  * edges.h - bytes before and after the whole pages of a receive buffer that is mapped (mapped.h).
  *
  * The first and the last page of such a buffer are not mapped, since they hold other data, too.
- * Bytes of the message on these pages would cost a system call each.  They come as a record of the
- * eager lane (EDGES), before the chunks, which leave them out.  Edges that exceed an eager message
- * or fit a slot, and those of a message with control messages, go with the chunks.
+ * Bytes of the message on these pages would cost a system call each.  The edges come as a record
+ * of the eager lane (EDGES), before the chunks, which leave them out.  Edges that exceed an eager
+ * message or fit a slot, and those of a message with control messages, go with the chunks.
  */
 #ifndef RAIL_EDGES_H
 #define RAIL_EDGES_H

@@ -3,10 +3,10 @@
  *
  * An immediate takes a posted receive.  The receiver cannot know which one: with `pull` the
  * sender alone knows the rail of a chunk.  So every bulk lane holds receives from the
- * beginning, and they are posted again in small batches.  They are promised, not assigned:
- * a message gets its CTS when each lane has as many unpromised receives as the message may
- * take there.  So a chunk always finds a receive.  A promise that has lost its use, because
- * the chunk came on another lane, is free at once.
+ * beginning, and they are posted again in small batches.  Receives are promised, not assigned: a
+ * message gets its CTS when each lane has as many unpromised receives as the message may take
+ * there.  So a chunk always finds a receive.  A promise that has lost its use, because the chunk
+ * came on another lane, is free at once.
  */
 #include <errno.h>
 #include <string.h>

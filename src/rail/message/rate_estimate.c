@@ -126,7 +126,7 @@ static bool period_ended(const struct rail_estimate *e)
 
 /*
  * Count the bytes since the completion that was counted last, or since the rail was idle, once
- * that span is well known.  Completions found by the same poll as that one belong to it.
+ * that span is well known.  Completions found by the same poll belong to the same period.
  */
 static bool counted(struct rail_estimate_rail *r, uint64_t now_ns, uint64_t unsure_ns,
 		    uint64_t bytes)

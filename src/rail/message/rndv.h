@@ -11,10 +11,10 @@
  *
  * By both: KEYS, RTS  -->  <--  CTS; the sender writes the first half of the chunks, with two
  * rails all chunks of the first, the receiver reads the others and answers FIN.  Where processors
- * copy, both then do, with as few chunks as rails unless the message is large.  If the receiver's
- * buffer is mapped (mapped.h), the CTS makes it a message by write; see also edges.h.  If each
- * end has offered the other a message, each reads a whole one, unless it is large.  If several
- * smaller messages go in one direction, sender and receiver move alternate ones.
+ * copy, both ends then copy, with as few chunks as rails unless the message is large.  If the
+ * receiver's buffer is mapped (mapped.h), the CTS makes it a message by write; see also edges.h.
+ * If each end has offered the other a message, each reads a whole one, unless it is large.  If
+ * several smaller messages go in one direction, sender and receiver move alternate ones.
  *
  * Long messages may move part by part (parts.h), each as above, one after the other.
  *
@@ -65,7 +65,7 @@ enum {
 	RNDV_MORE = 128,		/* with RNDV_BOTH: an earlier offer waits for its answer */
 };
 
-/* op->rndv_state: what this end has done or learned since. */
+/* op->rndv_state: the steps that this end has done or learned of since. */
 enum {
 	RNDV_CANCELLING = 1,		/* the CANCEL is out, or waits */
 	RNDV_AWAITS_FIN = 2,			/* the CTS has come, the FIN is to come */
@@ -100,7 +100,7 @@ static inline uint32_t rndv_written(const struct op *op, const struct rail_strip
 	return half > first ? half - first : 0;
 }
 
-/* RNDV_BOTH: does this end read?  Else it writes. */
+/* RNDV_BOTH: does this end read? The other end writes. */
 static inline bool rndv_reads_half(const struct op *op)
 {
 	return (op->rndv_flags & (RNDV_BOTH | RNDV_READ)) == (RNDV_BOTH | RNDV_READ);
@@ -117,7 +117,9 @@ static inline uint32_t rndv_own_chunks(const struct op *op, const struct rail_st
 	return reads ? s->piece[k].count - written : written;
 }
 
-/* May one end move all of an offer by both?  It does so in one copy, where processors copy. */
+/*
+ * May one end move all of an offer by both?  One end moves all in one copy, where processors copy.
+ */
 static inline bool rndv_may_move_alone(const struct op *op, uint64_t bytes)
 {
 	return op->rndv_flags & RNDV_BOTH && op->peer->copies && bytes <= RNDV_COPY_BYTES;

@@ -1,10 +1,9 @@
 /*
  * stripe.h - how a message is cut into chunks: arithmetic only.
  *
- * Both ends compute the same table from what the RTS and the CTS hold, so no table
- * travels.  Guaranteed for every input, and property-tested: the chunks cover every byte
- * exactly once; none is empty; all but the last begin and end on multiples of
- * RAIL_STRIPE_ALIGN; there are at most RAIL_CHUNKS_MAX.
+ * Both ends compute the same table from the RTS and the CTS, so no table travels.  Guaranteed for
+ * every input, and property-tested: the chunks cover every byte exactly once; none is empty; all
+ * but the last begin and end on multiples of RAIL_STRIPE_ALIGN; there are at most RAIL_CHUNKS_MAX.
  */
 #ifndef RAIL_STRIPE_H
 #define RAIL_STRIPE_H

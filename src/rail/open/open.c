@@ -186,7 +186,7 @@ enum rail_fabric rail_fabric_kind(const struct rail_ctx *ctx)
 	};
 	enum rail_fabric kind = RAIL_FABRIC_HARDWARE;
 
-	/* A single rail in software makes the numbers those of software. */
+	/* A single rail in software makes all numbers software's. */
 	for (int r = 0; r < ctx->rail_count; r++)
 		if (of[ctx->rail[r].port->kind] > kind)
 			kind = of[ctx->rail[r].port->kind];
@@ -307,7 +307,7 @@ static struct rail_ctx *ctx_make(const struct rail_config *cfg)
 		ctx->bulk_depth /= 2;
 	ctx->probed_ns = rg_now_ns();
 	queue_init(&ctx->completed);
-	/* Every copy is made, whatever fails: ctx_free frees all pointers of ctx. */
+	/* Every copy is made, also after a failure: ctx_free frees all pointers of ctx. */
 	ok = copy_text(&ctx->settings.rails);
 	ok &= copy_text(&ctx->settings.soft);
 	ok &= copy_text(&ctx->settings.pkey);

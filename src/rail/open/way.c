@@ -8,7 +8,7 @@
 #include "util/text.h"
 #include "verbs/vrb.h"
 
-/* Names of all policies, or of those that go with rendezvous by both. */
+/* Names of all policies, or of the policies that go with rendezvous by both. */
 static const char *policies_list(char *list, size_t size, bool both)
 {
 	*list = '\0';

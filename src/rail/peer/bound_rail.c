@@ -1,9 +1,9 @@
 /*
  * bound_rail.c - the rail that carries the whole messages of a process.
  *
- * The bound rail follows from the local rank, or is the nearest rail (--bind near).  For the
- * latter each process finds the rails nearest to its cores, and sends them to all others with
- * its address.  All processes spread the ranks of a node over these rails alike (topo_spread).
+ * The bound rail follows from the local rank, or is the nearest rail (--bind near).  For --bind
+ * near each process finds the rails nearest to its cores, and sends them to all others with its
+ * address.  All processes spread the ranks of a node over these rails alike (topo_spread).
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -205,8 +205,8 @@ void rail_lane_drop(struct rail_lane *lane)
 /* ---- Endpoint info ------------------------------------------------------- */
 
 /*
- * The rail on which this process sends small messages to that peer.  By local rank:
- * one further towards lower ranks, so that with one process per node each sends on
+ * The rail on which this process sends small messages to that peer.  The local rank decides: each
+ * process sends one rail further to lower ranks, so that with one process per node each sends on
  * one rail and receives on the other, and every rail stays on its subnet (P1).
  */
 int rail_peer_bound(const struct rail_peer *peer)

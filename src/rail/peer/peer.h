@@ -120,7 +120,7 @@ int rail_peer_prepare(struct rail_peer *peer, unsigned char info[ENDPOINT_INFO_B
 /* rail_on_demand_forget comes before it, for a peer of rail_peer_add. */
 void rail_peer_free(struct rail_peer *peer);
 void rail_lane_drop(struct rail_lane *lane);
-/* The index among the peer's rails of the one that carries whole messages. */
+/* The rail that carries whole messages, as an index among the peer's rails. */
 int rail_peer_bound(const struct rail_peer *peer);
 /* The parts of the block. */
 unsigned char *rail_block_grant_in(const struct rail_peer *peer, int role);

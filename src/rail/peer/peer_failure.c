@@ -1,9 +1,9 @@
 /*
  * peer_failure.c - a peer that has failed: a request failed, or a record makes no sense.
  *
- * All its queue pairs stop at once, so memory is safe from late chunks.  Its operations
- * end with -ECONNRESET from the next rail_progress.  Operations with chunks under way end
- * as soon as these are flushed (peer_end.c).
+ * All its queue pairs stop at once, so memory is safe from late chunks.  Operations with the peer
+ * end with -ECONNRESET from the next rail_progress.  Operations with chunks under way end as soon
+ * as these are flushed (peer_end.c).
  */
 #include <errno.h>
 #include <stdarg.h>

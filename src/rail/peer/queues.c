@@ -1,4 +1,4 @@
-/* queues.c - the number of operations under way with a peer, and of those without room. */
+/* queues.c - the number of operations under way with a peer, and of operations without room. */
 #include "rail/rail.h"
 #include "rail/message/rail_op.h"
 #include "rail/peer/peer.h"

@@ -202,8 +202,8 @@ int hca_segment_create(const char *name, uint64_t bytes)
 /* ---- Writable by its owner only ------------------------------------------ */
 
 /*
- * Open the segment again: an opened descriptor counts as a writer, the one that memfd_create
- * returns does not.  False: without /proc; then no other process can open the segment, either.
+ * Open the segment again: an opened descriptor counts as a writer, the descriptor of memfd_create
+ * does not.  False: without /proc; then no other process can open the segment, either.
  */
 static bool reopen(int *fd)
 {
@@ -240,7 +240,7 @@ static bool is_ours_alone(int fd)
 
 /*
  * A lock bears the pid of the process that took it, and only the creator of a
- * segment locks it.  It belongs to that open file description, which shows it in
+ * segment locks it.  The lock belongs to that open file description, which shows it in
  * /proc/<pid>/fdinfo; closing other descriptions of the file does not release it.
  */
 static bool is_signed(int fd, pid_t pid, int theirs)

@@ -96,7 +96,7 @@ static uint64_t jitter(struct hca_qp *qp)
 	return (uint64_t)((unsigned __int128)qp->fabric->spec.jitter_ns * hca_random(qp) >> 32);
 }
 
-/* ---- Loss (RC; what is not reliable is lost as a whole, transfer.c) ------- */
+/* ---- Loss (RC; UC and UD messages are lost as a whole, transfer.c) ------- */
 
 /* A try failed; the next is at `resume_ns`. */
 static int pace_miss(struct hca_pace *p, uint64_t resume_ns)

@@ -10,8 +10,8 @@
  * LOOK_POLLS: empty polls in a row before the peers' fate is checked; the check reads
  * the clock first.  Not many, because a caller that yields between its polls may wait
  * a time slice for each.  IDLE_POLLS: empty polls (some 20 us) before a yield.
- * BUSY_POLLS: polls before the check by a poller that always finds completions; they may
- * be its own, or those of other peers than the dead ones.
+ * BUSY_POLLS: polls before the check by a poller that always finds completions; they may be the
+ * poller's own, or of peers other than the dead ones.
  */
 enum { LOOK_POLLS = 64, BUSY_POLLS = 1024, IDLE_POLLS = 2048 };
 

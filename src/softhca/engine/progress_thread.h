@@ -4,8 +4,8 @@
  * An adapter continues to send while its program computes; in software a thread must.
  * While work is on the engine's list and no verb of the program has run the engine
  * since the last tick, the progress thread runs it, five thousand times a second.
- * It ticks less often while a program polls, and sleeps when nothing has waited for
- * a while.  On a fabric with scheduled faults it also carries out the schedule.
+ * The thread ticks less often while a program polls, and sleeps when nothing has waited for a
+ * while. On a fabric with scheduled faults the thread also carries out the schedule.
  */
 #ifndef HCA_PROGRESS_THREAD_H
 #define HCA_PROGRESS_THREAD_H

@@ -220,7 +220,7 @@ static int parse_rates(const struct key *k, char *text, struct hca_spec *spec)
 	return 0;
 }
 
-/* The changes replace those of a profile to the same state. */
+/* The changes replace a profile's changes to the same state. */
 static int parse_changes(const char *text, bool up, struct hca_schedule *s)
 {
 	struct hca_schedule others = { 0 };

@@ -65,7 +65,7 @@ bool hca_spec_key(unsigned i, const char **name, const char **accepted, const ch
 
 /*
  * Address of a port on the fabric: 0, 1, 2, ... over nodes, adapters, ports.
- * Its LID is the address + 1.
+ * The LID is the address + 1.
  */
 static inline uint32_t hca_address(const struct hca_spec *s, uint32_t node, uint32_t hca,
 				   uint32_t port)

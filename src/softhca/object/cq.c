@@ -10,7 +10,9 @@
 /* A claim on a mailbox entry that has not been published for so long is revoked. */
 enum { CLAIM_NS = 1000000 };
 
-/* No peer's completion becomes visible later than now plus this, whatever the peer wrote. */
+/*
+ * No peer's completion becomes visible later than now plus this, for any time that the peer wrote.
+ */
 #define FAR_NS 60000000000ull
 
 /* ---- The list of a timed queue: a binary heap ---------------------------- */

@@ -1,6 +1,6 @@
 /*
  * dm.h - device memory: memory that belongs to the device and is addressed by
- * offset.  It is allocated from the arena, so that peers can map it.  As on known
+ * offset.  Device memory is allocated from the arena, so that peers can map it.  As on known
  * devices, copies to and from it are aligned to 4 bytes.
  */
 #ifndef HCA_DM_H

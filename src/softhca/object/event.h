@@ -2,10 +2,10 @@
  * event.h - asynchronous events: errors of objects, changes of ports.
  *
  * A function that detects an event of an object of this process calls one of the
- * functions below.  It may hold any lock except fabric.slow and that of an event
- * queue.  The event is queued at the context, whose async_fd (a wake-up, wakeup.h)
- * becomes readable.  Other processes announce events by `attention` and the
- * wake-up: a thread that waits for events then checks for them.
+ * functions below.  The caller may hold any lock except fabric.slow and that of an event queue.
+ * The event is queued at the context, whose async_fd (a wake-up, wakeup.h) becomes readable.
+ * Other processes announce events by `attention` and the wake-up: a thread that waits for events
+ * then checks for them.
  *
  * An object is destroyed when each of its delivered events has been acknowledged;
  * undelivered events are withdrawn.
@@ -41,8 +41,8 @@ void hca_event_port(struct hca_fabric *f, uint32_t node, uint32_t hca, uint8_t p
 		    enum ibv_event_type type);
 
 /*
- * The object is being destroyed and raises no more events: withdraw those
- * queued, and wait until the delivered ones are acknowledged.  No lock held.
+ * The object is being destroyed and raises no more events: withdraw queued events, and wait until
+ * delivered events are acknowledged.  No lock held.
  */
 void hca_event_forget_qp(struct hca_qp *qp);
 void hca_event_forget_cq(struct hca_cq *cq);

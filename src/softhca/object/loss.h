@@ -5,8 +5,8 @@
  * A fault-free untimed fabric pays nothing for this.  A process that changes a port raises the
  * attention of every member (layout.h); every verb reads it anyway.  A member whose attention is
  * raised goes through its queue pairs (engine/port_events.h) and disables the fast path of each
- * queue pair whose path is not clear.  Its messages go through the engine, which consults this file
- * before each one.  Each member detects scheduled changes itself.
+ * queue pair whose path is not clear.  Messages of that queue pair go through the engine, which
+ * consults this file before each one.  Each member detects scheduled changes itself.
  *
  *   RC, untimed	over a path that is down the peer is not found, so the timeout and
  *		retry_cnt of the queue pair run, and it continues once the path is up; a lost

@@ -56,7 +56,7 @@ static enum claim try_claim(struct hca_mailbox *m, uint32_t position, uint32_t s
 	*next = position + 1;
 	if (hca_shm_kind(state) >= HCA_REVOKED)
 		return TAKEN;
-	/* Laps have 32 - shift significant bits: compare in those. */
+	/* Laps have 32 - shift significant bits: compare in these bits. */
 	ahead = (uint32_t)(state >> 32) - lap;
 	if (ahead << m->shift >> 31)
 		return FULL;

@@ -274,7 +274,7 @@ struct ibv_mr *hca_mr_reg(struct ibv_pd *pd, void *addr, size_t bytes, uint64_t 
 	return rc ? fail_with(mr, rc) : &mr->ibv;
 }
 
-/* Is it memory exported by a device driver?  Its name in /proc has the type. */
+/* Is it memory exported by a device driver?  The descriptor's name in /proc has the type. */
 static bool is_dmabuf(int fd)
 {
 	static const char begins[] = "/dmabuf:";

@@ -2,8 +2,8 @@
  * held.c - memory that is not moved, although it is private and anonymous: the stacks of threads
  * and fibers, and on request memory whose pages a device or the kernel may know.
  *
- * These functions are called once per buffer, before anything is moved, and allocate.  Later
- * changes of moved memory by the program are seen only as far as memwatch.h sees them.
+ * The functions are called once per buffer, before anything is moved, and allocate.  Later changes
+ * of moved memory by the program are seen only as far as memwatch.h sees them.
  */
 #include <dirent.h>
 #include <fcntl.h>

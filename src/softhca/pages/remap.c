@@ -89,7 +89,7 @@ static bool all_pages(uint64_t start, uint64_t end, bool (*fits)(const struct hc
 
 /* ---- Copying ------------------------------------------------------------- */
 
-/* The number of pages that are all touched or all untouched; the latter need no copy. */
+/* The number of pages that are all touched or all untouched; untouched pages need no copy. */
 static size_t count_alike(int pagemap, uint64_t start, size_t pages, bool *touched)
 {
 	enum { CHUNK = 512 };

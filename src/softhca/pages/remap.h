@@ -7,9 +7,9 @@
  *
  * A registration remains a range of addresses: the part of it that peers map (struct
  * hca_moved) shrinks when pages of it are moved back, and peers reach the rest by address
- * (copy.h), whatever pages are there by then.  An adapter would go on using the original
- * pages.  Pages next to those moved back stay where they are, so that transfers to them
- * are not disturbed.
+ * (copy.h), with the pages that are mapped by then.  An adapter would go on using the original
+ * pages.  Pages next to those moved back stay where they are, so that transfers to them are not
+ * disturbed.
  *
  * Only fork and hca_remap_back wait for peers that are copying to pages that are moved back; other
  * calls do not: there the program removes pages while they are being written to.

@@ -34,7 +34,10 @@ static void tell(struct hca_moved *m)
 		m->changed(m);
 }
 
-/* These pages are moved back: the larger rest of each part that has some stays mapped. */
+/*
+ * Pages [start, end) are moved back: of each part that has such pages, the larger rest stays
+ * mapped.
+ */
 static void shrink(uint64_t start, uint64_t end)
 {
 	struct hca_moved *m;

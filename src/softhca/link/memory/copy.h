@@ -12,7 +12,7 @@
 
 #include "softhca/object/qp.h"
 
-/* All of a line but its last 8 bytes.  Lines are what pollers poll most: no call. */
+/* All of a line but its last 8 bytes.  Pollers poll lines most: no call. */
 static inline void hca_copy_line_begin(unsigned char *to, const unsigned char *from)
 {
 	typedef uint64_t words __attribute__((vector_size(16)));

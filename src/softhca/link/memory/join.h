@@ -13,7 +13,7 @@ extern const struct hca_link_operations hca_memory_link;
  * segments, link and link_state.  0, or -errno with the line set.
  */
 int hca_join(struct hca_fabric *f, enum hca_copy_method copy, uint32_t node);
-/* Leave, and free what hca_join has made.  All objects are gone. */
+/* Leave, and free all that hca_join has made.  All objects are gone. */
 void hca_leave(struct hca_fabric *f);
 /*
  * Announce an orderly departure, so that peers do not take it for a death.  Other threads may

@@ -8,10 +8,10 @@
  * on the file; segment.h).  Peers do not accept a member that puts another
  * process's pid into its slot of the fabric segment, with a descriptor number that
  * this process happens to have.  A kernel may lack either guard: then a process
- * that writes into another's table misleads the peers of that one.
+ * that writes into another's table misleads the peers of that process.
  *
  * A peer decides only one thing about a row: that a type 2 window is invalidated
- * (SEND with invalidate).  It records this in the owner's process segment
+ * (SEND with invalidate).  The peer records this in the owner's process segment
  * (hca_shm_process.invalidated).
  */
 #ifndef HCA_MR_TABLE_H

@@ -392,7 +392,7 @@ unsigned char *hca_peer_map(struct hca_peer *p, uint64_t addr, uint64_t bytes)
 	return at;
 }
 
-/* ---- Waiting until no peer uses what was withdrawn ----------------------- */
+/* ---- Waiting until no peer uses withdrawn memory ----------------------- */
 
 static int peer_membarrier(int command)
 {

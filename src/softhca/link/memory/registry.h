@@ -3,10 +3,9 @@
  * /dev/shm/softhca.<uid>.<name>, or the same name in the next directory of place.h.
  *
  * The registry lists the members of the fabric, so that a new process finds the
- * fabric segment in a living member.  It is read and written under flock, never
- * mapped, and holds nothing that a message needs.  The last member to leave removes
- * it; the next new process, `softhca reap` or the softhca command removes the
- * registry of members that have all died.
+ * fabric segment in a living member.  The file is read and written under flock, never mapped, and
+ * holds nothing that a message needs.  The last member to leave removes it; the next new process,
+ * `softhca reap` or the softhca command removes the registry of members that have all died.
  */
 #ifndef HCA_REGISTRY_H
 #define HCA_REGISTRY_H

@@ -27,7 +27,7 @@ bool hca_service_unwanted;
 
 /* ---- One answer ---------------------------------------------------------- */
 
-/* Descriptors to send, and those of them to close afterwards. */
+/* Descriptors to send, and the descriptors among them to close afterwards. */
 struct parcel {
 	int fd[HCA_ANSWER_MAX], close[HCA_ANSWER_MAX];
 	unsigned count, to_close;

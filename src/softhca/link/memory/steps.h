@@ -1,7 +1,7 @@
 /*
  * steps.h - the steps of a message, for the code that carries out work requests
- * (transfer.c, ud.c).  They work on qp->message, whose `to` is set; qp->lock
- * held, inside an access section.
+ * (transfer.c, ud.c).  The steps work on qp->message, whose `to` is set; qp->lock held, inside an
+ * access section.
  */
 #ifndef HCA_STEPS_H
 #define HCA_STEPS_H

@@ -25,8 +25,8 @@ void hca_wakeup_cache_drop(struct hca_wakeup_cache *c);
 
 /*
  * An adapter's ports have changed in the fabric segment: raise every member's
- * `attention` and wake those that have the adapter open.  The caller needs the
- * segment mapped; it need not be a member.
+ * `attention` and wake members that have the adapter open.  The caller needs the segment mapped;
+ * it need not be a member.
  */
 void hca_wakeup_send_adapter(struct hca_shm_fabric *shm, uint32_t node, uint32_t hca);
 
