@@ -44,7 +44,7 @@ static struct opt rows[] = {
 	  .help = "ways to compare; default: stripe with two or more rails, else single" },
 	{ .name = "sizes", .letter = 'm', .type = OPT_SIZES, AT(sizes), .arg = "MIN:MAX", /* all */
 	  .max = UINT64_C(1) << 30,
-	  .help = "message sizes, each twice the one before" },
+	  .help = "message sizes, each twice the previous" },
 	{ .name = "iterations", .letter = 'i', .type = OPT_COUNT, AT(iterations), .arg = "N",
 	  .standard = "auto", .special = "auto", .min = 1, .max = ITERATIONS_MAX,	/* help */
 	},
@@ -63,7 +63,7 @@ static struct opt rows[] = {
 	  .standard = "10s", .min = 1000000, .max = UINT64_C(86400000000000), .bare = "s",
 	  .help = "limit for a row; a row that is cut is marked" },
 	{ .name = "validate", .letter = 'c', .type = OPT_FLAG, AT(validate),
-	  .help = "check every received byte, in separate runs before the timed ones" },
+	  .help = "check every received byte, in separate runs before the timed runs" },
 	{ .name = "full", .letter = 'f', .type = OPT_FLAG, AT(full),
 	  .help = "also print all other statistics, such as median, P99 and deviation" },
 	{ .name = "percentiles", .letter = 'z', .type = OPT_TEXT, AT(percentiles), .arg = "LIST",

@@ -133,7 +133,7 @@ static int preload_set(const char *flavor)
 
 	snprintf(layer_name, sizeof(layer_name), "librailmpi-%s", flavor);
 	if (cli_library_find(layer_name, layer, sizeof(layer))) {
-		rg_error("the program's MPI library is %s, and there is no %s (configure "
+		rg_error("the program's MPI library is %s, and %s is not installed (configure "
 			 "--with-mpi=%s builds it; this railgauge was built for %s)",
 			 flavor_name(flavor), layer_name, flavor, flavor_name(RG_MPI_FLAVOR));
 		return -ENOENT;

@@ -75,21 +75,21 @@ static const struct opt nodes_row = {
 	.name = "nodes", .type = OPT_COUNT, .carry = OPT_JOB,
 	.offset = offsetof(struct world_settings, nodes), .arg = "N", .standard = "2",
 	.min = 1, .max = 1024,
-	.help = "virtual nodes that the ranks of one host stand for, in blocks (software HCA)",
+	.help = "virtual nodes that the ranks of one host form, in blocks (software HCA)",
 };
 
 static const struct opt coll_row = {
 	.name = "coll", .type = OPT_TEXT, .carry = OPT_JOB,
 	.offset = offsetof(struct world_settings, coll), .arg = "LIST", .check = coll_check,
 	.help = "algorithms of collectives, such as alltoall=pairwise,bcast=chain; native: the MPI "
-		"library's; @FILE: by a table of rg_tune",
+		"library's algorithms; @FILE: a table of rg_tune",
 };
 
 static const struct opt trace_row = {
 	.name = "trace", .type = OPT_TEXT, .carry = OPT_JOB,
 	.offset = offsetof(struct world_settings, trace), .arg = "FILE",
-	.help = "write a line for each of a rank's last messages to FILE.RANK, or with RANK for %r in "
-		"FILE",
+	.help = "write a line for each of a rank's last messages to FILE.RANK; a %r in FILE is replaced "
+		"by the rank",
 };
 
 /* Signals that MPI libraries, launchers and the layer leave to programs. */
@@ -119,15 +119,15 @@ static const struct opt over_row = {
 static const struct opt ledger_row = {
 	.name = "ledger", .type = OPT_FLAG, .carry = OPT_LOCAL,
 	.offset = offsetof(struct world_settings, ledger),
-	.help = "at the end, tell on stderr which calls and bytes went over which rail, by function, "
-		"and which stayed native",
+	.help = "at the end, print on stderr the calls and bytes of each rail, by function, and the "
+		"calls that stayed native",
 };
 
 static const struct opt start_limit_row = {
 	.name = "start-limit", .type = OPT_TIME, .carry = OPT_LOCAL,
 	.offset = offsetof(struct world_settings, start_limit_ns), .arg = "SECONDS",
 	.standard = "60s", .min = 1000000000, .max = UINT64_C(86400000000000), .bare = "s",
-	.help = "how long ranks wait at the start for one that takes no part",
+	.help = "how long ranks wait at the start for a rank that takes no part",
 };
 
 static struct opt rows[OPT_ROWS_MAX];

@@ -165,7 +165,7 @@ static int check_pkey(const char *text, char *why, size_t why_size)
 
 static const struct opt_choice binds[] = {
 	{ "rank", RAIL_BIND_RANK, "by rank within the node, in turn" },
-	{ "near", RAIL_BIND_NEAR, "the one nearest to the cores that the process may run on" },
+	{ "near", RAIL_BIND_NEAR, "the rail nearest to the cores that the process may run on" },
 	{ 0 },
 };
 
@@ -183,14 +183,14 @@ static const struct opt_choice rendezvous[] = {
 	{ "auto", RAIL_BY_AUTO, "both between processes that an untimed software HCA connects, "
 	  "else write" },
 	{ "write", RAIL_BY_WRITE, "the sender writes, when the receiver has named its buffer" },
-	{ "read", RAIL_BY_READ, "the receiver reads, the sender need not be there" },
-	{ "both", RAIL_BY_BOTH, "the sender writes one half, the receiver reads the other; with "
-	  "several messages each moves whole ones" },
+	{ "read", RAIL_BY_READ, "the receiver reads, also while the sender computes" },
+	{ "both", RAIL_BY_BOTH, "the sender writes one half, the receiver reads the other half; "
+	  "of several messages each end moves whole messages" },
 	{ NULL },
 };
 
 static const struct opt_choice completions[] = {
-	{ "immediate", RAIL_BY_IMMEDIATE, "the immediate of every chunk says so" },
+	{ "immediate", RAIL_BY_IMMEDIATE, "each chunk carries an immediate" },
 	{ "imm", RAIL_BY_IMMEDIATE, NULL, "" },
 	{ "control", RAIL_BY_CONTROL, "a message without data after the chunks of each rail" },
 	{ NULL },
@@ -216,7 +216,7 @@ static const struct opt options[] = {
 	  .help = "messages above this size are striped over all rails; auto measures it" },
 	{ .name = "eager", .type = OPT_SIZE, .carry = OPT_BOTH, AT(eager), .arg = "BYTES",
 	  .standard = "8K", .min = 0, .max = RAIL_EAGER_MAX,
-	  .help = "messages up to this size are sent at once, larger ones and striped ones by "
+	  .help = "messages up to this size are sent at once; larger and striped messages go by "
 		  "rendezvous" },
 	{ .name = "rendezvous", .type = OPT_CHOICE, .carry = OPT_COMM, AT(rendezvous),
 	  .arg = "HOW", .standard = "auto", .choices = rendezvous,
@@ -227,8 +227,8 @@ static const struct opt options[] = {
 		  "read, both and ways whose chunks take any rail" },
 	{ .name = "chunk", .type = OPT_SIZE, .carry = OPT_JOB, AT(chunk), .arg = "BYTES",
 	  .standard = "64K", .min = RAIL_CHUNK_BYTES_MIN, .max = RAIL_CHUNK_MAX_BYTES,
-	  .help = "bytes of the requests into which pieces of large messages are cut (pull and both "
-		  "have sizes of their own): larger ones for long distances" },
+	  .help = "largest request of a piece of a large message; pull and both have sizes of their "
+		  "own; long distances need more" },
 	{ .name = "qps", .type = OPT_COUNT, .carry = OPT_JOB, AT(qps), .arg = "N",
 	  .standard = "1", .min = 1, .max = RAIL_QPS_MAX,
 	  .help = "queue pairs per rail and peer that share large messages: for long distances" },
@@ -240,7 +240,7 @@ static const struct opt options[] = {
 	  .help = "how ranks on one node reach each other" },
 	{ .name = "registration", .type = OPT_CHOICE, .carry = OPT_JOB, AT(registration),
 	  .arg = "HOW", .standard = "cache", .choices = registrations,
-	  .help = "how long the adapters know a buffer that has gone by rendezvous" },
+	  .help = "how long buffers of rendezvous messages stay registered" },
 	{ .name = "map-buffers", .type = OPT_FLAG, .carry = OPT_JOB, AT(map_buffers),
 	  .help = "software HCA: peers map receive buffers of large messages from their second use "
 		  "on" },
@@ -249,14 +249,14 @@ static const struct opt options[] = {
 	  .help = "entry of the ports' GID tables to use; auto finds a routable RoCE v2 one" },
 	{ .name = "mtu", .type = OPT_SIZE, .carry = OPT_JOB, AT(mtu), .arg = "BYTES",
 	  .standard = "active", .special = "active", .min = 256, .max = 4096,
-	  .help = "path MTU at most; active is that of the ports" },
+	  .help = "largest path MTU; active: the MTU of the ports" },
 	{ .name = "sl", .type = OPT_COUNT, .carry = OPT_JOB, AT(sl), .arg = "N", .standard = "0",
 	  .min = 0, .max = 15, .help = "service level (Ethernet: priority)" },
 	{ .name = "tclass", .type = OPT_COUNT, .carry = OPT_JOB, AT(tclass), .arg = "N",
 	  .standard = "0", .min = 0, .max = 255, .help = "traffic class (RoCE v2: the DSCP byte)" },
 	{ .name = "pkey", .type = OPT_TEXT, .carry = OPT_JOB, AT(pkey), .arg = "KEY",
-	  .check = check_pkey, .help = "partition key, such as 0x8001; the first of the port's if "
-	  "not given" },
+	  .check = check_pkey, .help = "partition key, such as 0x8001; default: the first key of the "
+	  "port" },
 	{ 0 },
 };
 

@@ -83,7 +83,7 @@ static const struct hca_profile own[] = {
 	  "InfiniHost, PCI-X 133 MHz, in another host, 2003" },
 	{ "mt23108-pci66", SDR2 "latency=5963ns,cqe=1.8us," PCI66,
 	  "InfiniHost, PCI 64 bits 66 MHz; from the bus's clock, not from measurements" },
-	{ "wan-0mi", WAN "latency=5us", "8 Gb/s in one place: what wan-1400mi is measured against" },
+	{ "wan-0mi", WAN "latency=5us", "8 Gb/s in one place, to compare wan-1400mi with" },
 	{ "wan-1400mi", WAN "latency=13ms", "8 Gb/s over 1400 miles, 2008" },
 	{ "wan-8600mi", WAN "latency=81.5ms", "8 Gb/s over 8600 miles, 2008" },
 	{ "fdr-2port", FDR2, "two 56 Gb/s ports in one PCI Express Gen3 x16 slot, 2014" },
