@@ -81,7 +81,7 @@ int app_open(struct bench_job *job)
 	}
 	if (!ranks_max(job, failed != 0))
 		return 0;
-	rg_error("no memory: it was there when asked, and is gone (use a smaller problem, fewer "
+	rg_error("no memory: free memory has shrunk since the check (use a smaller problem, fewer "
 		 "--runs or more hosts)");
 	return RG_EXIT_FAULT;
 }

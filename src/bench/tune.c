@@ -92,7 +92,7 @@ static int out_write(const char *path, const char *rules)
 	error = errno;
 	if (failed)
 		rg_error("--out %s: cannot be written: %s", path, is_special(path) ?
-			 "it is there and no regular file" : strerror(error));
+			 "the file exists and is no regular file" : strerror(error));
 	if (f && (failed || !rules))
 		unlink(temporary);
 	free(temporary);

@@ -188,8 +188,8 @@ static int warn_place(struct topo_report *r, int at)
 	if (!*rail->spot.pci || r->topo->package_count < 2 || rail->spot.package >= 0 ||
 	    (at && !strcmp(r->rail[at - 1].spot.name, rail->spot.name)))
 		return 0;
-	return warn(r, "no_place", "%s: the machine does not say which package it is near (a "
-		    "matter of its firmware)", rail->spot.name);
+	return warn(r, "no_place", "%s: no package is known to be near (the firmware names "
+		    "none)", rail->spot.name);
 }
 
 static int rails_count(const struct topo_report *r)
@@ -210,14 +210,14 @@ static int warn_port(struct topo_report *r, int at)
 		return warn(r, "no_immediates", "%s is no rail: its transport carries no RDMA "
 			    "immediates", rail->name);
 	if (*p->state && strcmp(p->state, "ACTIVE"))
-		return warn(r, "port_down", "%s is %s: it is no rail until it is ACTIVE",
+		return warn(r, "port_down", "%s is %s: only ACTIVE ports are rails",
 			    rail->name, p->state);
 	if (rail->rail < 0 && rails_count(r) == RAILMPI_RAILS_MAX)
 		return warn(r, "left_out", "%s is left out: a process uses %d ports (--rails "
 			    "chooses others)", rail->name, RAILMPI_RAILS_MAX);
 	if (rail->rail < 0)
-		return warn(r, "no_rail", "%s is no rail: the machine that was saved did not take it "
-			    "for one", rail->name);
+		return warn(r, "no_rail", "%s is no rail: the saved machine did not use the port "
+			    "as a rail", rail->name);
 	if (p->gid_link_local && !strcmp(p->link_layer, "Ethernet"))
 		return warn(r, "link_local", "%s has only a link-local GID: give its network "
 			    "interface an address", rail->name);

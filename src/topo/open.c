@@ -180,7 +180,7 @@ int topo_save(struct topo *t, const char *path)
 	struct stat st;
 
 	if (!rc && stat(path, &st) == 0 && !S_ISREG(st.st_mode)) {
-		rg_error("%s: it is there and no regular file", path);
+		rg_error("%s: the file exists and is no regular file", path);
 		return -EEXIST;
 	}
 	if (!rc && asprintf(&tmp, "%s.%ld.tmp", path, (long)getpid()) < 0) {

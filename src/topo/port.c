@@ -199,7 +199,7 @@ static void info_take(const char *adapter, const struct hwloc_info_s *pair,
 			continue;
 		p = port_at(ports, count, number);
 		if (p && !i->parse(pair->value, p))
-			rg_warn("%s: %s '%.40s' makes no sense, so it is taken as not known",
+			rg_warn("%s: %s '%.40s' makes no sense and counts as unknown",
 				adapter, pair->name, is_printable(pair->value) ? pair->value : "?");
 	}
 }
@@ -222,7 +222,7 @@ static void gid_take(hwloc_obj_t obj, struct topo_port *p)
 		only = obj->infos[i].value;
 	}
 	if (found == 1 && !parse_gid(only, p))
-		rg_warn("%s: %s makes no sense, so it is taken as not known", obj->name, prefix);
+		rg_warn("%s: %s makes no sense and counts as unknown", obj->name, prefix);
 }
 
 int topo_ports(const struct topo *t, int adapter, struct topo_port out[TOPO_PORTS_MAX])
@@ -316,6 +316,6 @@ int topo_port_note(struct topo *t, const char *device, const struct topo_port *p
 	if (p->mtu_bytes)
 		rc |= note_number(obj, p->number, "MTU", (long)p->mtu_bytes);
 	if (rc)
-		rg_error("no memory for what is known of %s", device);
+		rg_error("no memory for the values of %s", device);
 	return rc ? -ENOMEM : 0;
 }

@@ -55,14 +55,14 @@ past() {
 launch 2 $over $program "$modules/loading_other.so"
 past "another MPI library" "warning: calls of MPI went to .*loading_other.so, and $layer is for .*libmpi"
 launch 2 env LOADING_ALSO="$modules/loading_other.so" $over $program "$library"
-past "two MPI libraries" "two MPI libraries in one process: .*libmpi.*, which $layer is for, and .*other.so"
+past "two MPI libraries" "two MPI libraries in one process: .*libmpi.*, the library of $layer, and .*other.so"
 expect "two MPI libraries: refused" [ "$rc" -ne 0 -a "$rc" -ne 124 ]
 
 # A copy of Open MPI calls the first one's functions, so that it cannot run at all.
 if [ "$RG_MPI_FLAVOR" = openmpi ]; then
 	cp "$library" "$work/libmpi-copy.so"
 	launch 2 $over $program "$work/libmpi-copy.so"
-	past "a copy of the library" "two MPI libraries in one process: .*libmpi.*, which .* and .*libmpi-copy.so"
+	past "a copy of the library" "two MPI libraries in one process: .*libmpi.*, the library of .* and .*libmpi-copy.so"
 	expect "a copy of the library: refused" [ "$rc" -ne 0 -a "$rc" -ne 124 ]
 fi
 

@@ -77,7 +77,7 @@ judge_refusal rg_bcast 3 3 'rank 1: --coll @table: cannot be read' "a file on ra
 
 # Where no table can be written, nothing is measured; nothing is left beside one.
 refused collective/rg_tune 2 'cannot be written: No such file' --out "$work/none/table" -m 8
-refused collective/rg_tune 2 'it is there and no regular file' --out /dev/full -m 8
+refused collective/rg_tune 2 'the file exists and is no regular file' --out /dev/full -m 8
 refused collective/rg_tune 2 '--over native,single: makes no table (accepted: one way' --over native,single
 expect "nothing is left beside tables" [ -z "$(find "$work" -name '*.new.*')" ]
 expect "nothing in /dev/shm" shm_is_clean

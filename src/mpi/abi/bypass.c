@@ -54,9 +54,9 @@ static void refuse_other(void)
 	said = true;
 	told_say();
 	rg_set_quiet(rg_launch_rank() > 0);
-	rg_error("two MPI libraries in one process: %s, which librailmpi-" RG_MPI_FLAVOR " is for, and %s "
-		 "(accepted: a program of the former; with the latter, a railgauge that was configured "
-		 "for it)", library(), other);
+	rg_error("two MPI libraries in one process: %s, the library of librailmpi-" RG_MPI_FLAVOR ", and %s "
+		 "(accepted: a program of the first alone; for the second, a railgauge that was "
+		 "configured for that library)", library(), other);
 	rg_let_rank_0_speak();
 	exit(RG_EXIT_USAGE);
 }
@@ -128,7 +128,7 @@ void bypass_seen(void)
 		return;
 	text[strcspn(text, ",\n")] = '\0';
 	rg_warn("librailmpi-" RG_MPI_FLAVOR " was built with version %d.%d of its MPI library, and this "
-		"program runs with %s (%s), which was not tried", LAYER_MAJOR, LAYER_MINOR, text,
+		"program runs with %s (%s): this pair is untried", LAYER_MAJOR, LAYER_MINOR, text,
 		library());
 }
 

@@ -68,7 +68,7 @@ int MPIX_Comm_revoke(MPI_Comm comm)
 {
 	if (comm_lookup(comm)) {
 		rg_error("MPIX_Comm_revoke: a communicator over rails cannot be revoked (accepted: "
-			 "RAILGAUGE_OVER=native, or one that is not routed)");
+			 "RAILGAUGE_OVER=native, or a native communicator)");
 		return req_raise(comm, MPI_ERR_UNSUPPORTED_OPERATION);
 	}
 	return native.PMPIX_Comm_revoke(comm);

@@ -290,7 +290,7 @@ void calls_end(bool together)
 		return;
 	calls_counted = false;
 	if (!together) {
-		rg_warn("ledger: not printed, since not all ranks are there");
+		rg_warn("ledger: not printed, since some ranks are missing");
 		return;
 	}
 	memset(&mine, 0, sizeof(mine));

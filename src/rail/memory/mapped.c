@@ -45,7 +45,7 @@ int rail_mapped_open(struct rail_ctx *ctx)
 	if (!ctx->cfg.use_softhca) {
 		if (!ctx->cfg.index)
 			rg_warn("--map-buffers: receive buffers are not mapped, since adapters know "
-				"them (it is for the software HCA)");
+				"them (accepted: with the software HCA)");
 		return 0;
 	}
 	ctx->mapped = calloc(1, sizeof(*ctx->mapped));

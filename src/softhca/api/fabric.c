@@ -266,7 +266,7 @@ HCA_EXPORT int softhca_fabric_close(const struct softhca_config *cfg)
 	if (m)
 		hca_sign_off(membership_fabric(m), true);
 	else
-		rc = hca_fail(ENOENT, "fabric %s: this process is not on it", name);
+		rc = hca_fail(ENOENT, "fabric %s: this process is no member", name);
 	pthread_mutex_unlock(&registry_lock);
 	return rc;
 }

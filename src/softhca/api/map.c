@@ -46,7 +46,7 @@ HCA_EXPORT int softhca_keep(const void *addr, size_t bytes)
 	struct hca_pinned *p = hca_pin(addr, bytes);
 
 	if (!p)
-		return hca_fail(ENOMEM, "no memory to remember what may not be mapped");
+		return hca_fail(ENOMEM, "no memory for the list of kept memory");
 	hca_pin_set_owner(p, addr);
 	hca_remap_back(addr, bytes);
 	return 0;

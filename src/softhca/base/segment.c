@@ -153,7 +153,7 @@ static int cannot_size(uint64_t bytes, int rc)
 	if (rc == -EFBIG && limit.rlim_cur < bytes)
 		return hca_fail(EFBIG,
 				"a sparse memfd of %llu bytes exceeds RLIMIT_FSIZE (ulimit -f), "
-				"which is %llu bytes: it must be unlimited",
+				"%llu bytes: RLIMIT_FSIZE must be unlimited",
 				(unsigned long long)bytes, (unsigned long long)limit.rlim_cur);
 	return hca_fail(-rc, "sizing a memfd: %s", strerror(-rc));
 }
@@ -313,8 +313,8 @@ int hca_segment_create_own(const char *name, uint64_t bytes, void **at, unsigned
 	for (tries = 0; fd == -EBUSY && tries < CREATIONS; tries++)
 		fd = create_own(name, bytes, at, guards);
 	if (fd == -EBUSY)
-		hca_fail(EBUSY, "%s: another process of this user opens or locks it before it can "
-			 "be sealed, each time", name);
+		hca_fail(EBUSY, "%s: each time another process of this user opens or locks the "
+			 "segment before its sealing", name);
 	return fd;
 }
 

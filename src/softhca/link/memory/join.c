@@ -48,7 +48,7 @@ static int find_slot(struct hca_fabric *f, uint32_t *slot)
 				break;
 			}
 	if (i == HCA_PROCS_MAX)
-		return hca_fail(EUSERS, "fabric %s: %d processes are on it, which is the most",
+		return hca_fail(EUSERS, "fabric %s is full, with %d processes",
 				f->name, HCA_PROCS_MAX);
 	*slot = i;
 	return 0;
