@@ -12,12 +12,11 @@
  * The harness sets over=native (railmpi_option) before MPI_Init.  MPI_COMM_WORLD then stays
  * native, and only such duplicates go over rails.  Programs that compare should do the same.
  *
- * Value: a way, which is a choice of railmpi_ways (native, single, single:N, bind, stripe and
- * others), then ",name=value" for options that belong to a communicator.  All ranks must give the
- * same.
- * single:N: large messages go over rail N alone (rails count from 0, in the order
- * of railmpi_fabric); small messages go as with `single`.  Communicators made
- * from a routed one by dup and split inherit its way.
+ * A value begins with a way of railmpi_ways (native, single, single:N, bind, stripe and others),
+ * then has ",name=value" for options that belong to a communicator.  All ranks must give the same.
+ * single:N: large messages go over rail N alone (rails count from 0, in the order of
+ * railmpi_fabric); small messages go as with `single`.  Communicators made from a routed one by
+ * dup and split inherit its way.
  */
 #ifndef RAILMPI_H
 #define RAILMPI_H
@@ -95,7 +94,7 @@ struct railmpi_fabric {
 	const char *doubt;		/* why this machine cannot keep the model's times, or "" */
 	/*
 	 * The result of --threshold auto: a buffer of librailmpi's, "" until it is filled in.  A
-	 * struct that was obtained earlier, with the rails open, shows it, too.
+	 * struct that was obtained earlier, with the rails open, shows the result, too.
 	 */
 	const char *threshold;
 	unsigned nodes;			/* virtual nodes, 0 on a real fabric */
@@ -125,7 +124,7 @@ int railmpi_way_check(const char *value, char *why, size_t why_size);
 void railmpi_fabric(struct railmpi_fabric *out);
 
 /*
- * Fills in the known limits that rails of this node share; returns their number.  Sets are nested
+ * Fill in the known limits that rails of this node share; returns their number.  Sets are nested
  * or disjoint, smaller ones first.
  */
 int railmpi_shares(struct rail_share out[RAIL_SHARES_MAX]);

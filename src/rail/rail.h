@@ -77,7 +77,7 @@ struct rail_buf {
 	enum rail_mem_kind kind;
 	/*
 	 * rail_accept: the frame of the function that owns the buffer, to tell stacks from other
-	 * memory (softhca_map).  NULL: the buffer stays unmapped, whatever the settings say.
+	 * memory (softhca_map).  NULL: the buffer stays unmapped under all settings.
 	 */
 	const void *frame;
 };
@@ -99,11 +99,11 @@ void rail_mr_invalidate(const void *addr, size_t bytes);
 
 /* The rule for the rail that carries a process's small messages and all whole ones. */
 enum rail_bind {
-	RAIL_BIND_RANK,		/* local rank, modulo rails; P1: one further towards lower ranks */
+	RAIL_BIND_RANK,		/* local rank, modulo rails; P1: one rail further to lower ranks */
 	RAIL_BIND_NEAR,		/* the rail nearest to the cores that the process may run on */
 };
 
-/* How peers on one node are reached. */
+/* The path to peers on the same node. */
 enum rail_intranode {
 	RAIL_INTRANODE_SOFT,	/* through an untimed software HCA of their own: memory */
 	RAIL_INTRANODE_HCA,	/* over the rails, as if they were apart */
@@ -141,7 +141,7 @@ struct rail_settings {
 	bool map_buffers;	/* peers map receive buffers that are used again (software HCA) */
 	/* The configuration of every port. */
 	uint64_t gid_index;	/* RAIL_AUTO: chosen by type */
-	uint64_t mtu;		/* bytes at most; 0 or RAIL_AUTO: the active one */
+	uint64_t mtu;		/* bytes at most; 0 or RAIL_AUTO: the active MTU */
 	uint64_t sl, tclass;
 	const char *pkey;	/* "0x8001"; NULL: the port's first */
 };
@@ -258,7 +258,7 @@ void rail_info(const struct rail_ctx *ctx, int rail, struct rail_info *out);
 bool rail_copied(const struct rail_ctx *ctx);
 /*
  * Returns whether the adapter counts retransmissions by process, as the software HCA alone does.
- * Elsewhere retries is 0, and the port's counters show those of all its users
+ * Elsewhere retries is 0, and the port's counters show the retries of all its users
  * (rail_counter_is_retry).
  */
 bool rail_ledger(const struct rail_ctx *ctx, int rail, struct rail_ledger *out);
@@ -296,8 +296,9 @@ struct rail_map_count {
 };
 void rail_map_count(const struct rail_ctx *ctx, struct rail_map_count *out);
 /*
- * Others know this memory by its pages, such as a window's: it stays unmapped, and is moved back if
- * it was mapped, until rail_unkeep of the same.  Without effect unless map_buffers.  0 or -ENOMEM.
+ * Keep memory unmapped that others know by its pages, such as a window's, until rail_unkeep of the
+ * same address; mapped memory is moved back first.  Without effect unless map_buffers.  0 or
+ * -ENOMEM.
  */
 int rail_keep(struct rail_ctx *ctx, const void *addr, size_t bytes);
 void rail_unkeep(struct rail_ctx *ctx, const void *addr, size_t bytes);	/* bytes 0: any */
@@ -306,9 +307,9 @@ void rail_unkeep(struct rail_ctx *ctx, const void *addr, size_t bytes);	/* bytes
 
 /*
  * Connections on demand.  Each process gives all others its address and adds every peer
- * (itself too) with that peer's address; then a barrier.  That costs some KiB per peer.
- * The first message to a peer or from a peer makes the lanes, and waits for them.
- * rail_peer_add finds the settings in which the two disagree.
+ * (itself too) with that peer's address; then a barrier.  An address costs some KiB per peer.  The
+ * first message to a peer or from a peer makes the lanes, and waits for them.  rail_peer_add finds
+ * the settings in which the two disagree.
  *
  * The cost of a connected peer, with R rails, Q queue pairs on each and the standard
  * --eager of 8 KiB, in KiB; for 1,024 peers where a number depends on the possible peers.
@@ -337,8 +338,8 @@ int rail_peer_add(struct rail_ctx *ctx, unsigned index,
  *
  * A connected peer is probed once a second, by an empty write on each lane that has carried
  * something.  A process that has ended, a rail that is cut and a host that is off fail the probe
- * after about 8 s (software HCA: 2 s).  A process that is stopped or computes does not: its adapter
- * answers.
+ * after about 8 s (software HCA: 2 s).  A process that is stopped or computes passes the probe:
+ * its adapter answers.
  *
  * An unconnected peer is judged by this host's knowledge (reach.h), while messages to it wait or
  * the caller watches it.  The end of a process on another host stays unknown then; its launcher
@@ -451,17 +452,18 @@ int rail_send(struct rail_peer *peer, const struct rail_way *way,
 
 /*
  * Cancel a send that is in flight.  op->done gives the outcome.  -ECANCELED: the message has
- * not reached the peer, or the peer's on_cancel has forgotten it.  Else the call came too late,
- * and the send has ended as usual.  A send that has not left ends with the next rail_progress;
- * a send whose RTS is out ends by an answer of the peer, from a rail_progress there.  Several
- * calls are as one.  Not for receives, not from an upcall.  0, or -ENOMEM: not tried.
+ * not reached the peer, or the peer's on_cancel has forgotten it.  Any other status: the call came
+ * too late, and the send has ended as usual.  A send that has not left ends with the next
+ * rail_progress; a send whose RTS is out ends by an answer of the peer, from a rail_progress
+ * there.  Several calls are as one.  Not for receives, not from an upcall.  0, or -ENOMEM: not
+ * tried.
  */
 int rail_cancel(struct rail_op *op);
 
 /* The course of an operation that ends now: only in its `done`, with status 0. */
 struct rail_traced {
 	unsigned index;			/* peer's index */
-	bool eager;			/* eager, after a wait: on_eager has told of it, the rest is 0 */
+	bool eager;			/* eager, after a wait: on_eager has reported it, the rest is 0 */
 	bool read, both;		/* the receiver read, or each end moved half; else writes */
 	bool any;			/* received: the sender alone knows the rails */
 	bool in_parts;			/* several parts: their chunks are unknown */

@@ -36,15 +36,14 @@ extern "C" {
 #endif
 
 /*
- * How peers reach registered memory outside of the arena.  Remapping moves its pages,
- * in place, onto memory that peers can map: data then moves by one copy.  Without it
- * peers copy by process_vm_readv/writev, at 1 us and more per message.  Where the kernel
- * denies process_vm_readv (Yama from ptrace_scope 1 on, seccomp filters, other user or
- * pid namespaces), the copy service copies: a thread of the process that owns the
- * memory, at about a fifth of the kernel's bandwidth.  SOFTHCA_COPY chooses: "auto" is
- * this order; "bounce" always uses the copy service; "kernel" never uses it, and under
- * ptrace_scope 1 declares that any process of the same user may trace this one
- * (PR_SET_PTRACER_ANY).  No other setting makes this declaration.
+ * How peers reach registered memory outside of the arena.  Remapping moves the pages of such
+ * memory, in place, onto memory that peers can map: data then moves by one copy. Without remapping
+ * peers copy by process_vm_readv/writev, at 1 us and more per message.  Where the kernel denies
+ * process_vm_readv (Yama from ptrace_scope 1 on, seccomp filters, other user or pid namespaces),
+ * the copy service copies: a thread of the process that owns the memory, at about a fifth of the
+ * kernel's bandwidth.  SOFTHCA_COPY chooses: "auto" is this order; "bounce" always uses the copy
+ * service; "kernel" never uses it, and under ptrace_scope 1 declares that any process of the same
+ * user may trace this one (PR_SET_PTRACER_ANY).  No other setting makes this declaration.
  *
  * A write by another thread to a page during its first registration can be lost.
  * Otherwise remapped memory behaves as before: pages are moved back ahead of calls
@@ -120,7 +119,7 @@ struct softhca_model {
 	unsigned ports;			/* per adapter */
 	uint64_t port_rate[8];		/* port 1, 2, ... */
 	uint64_t latency_ns;		/* the wire and both adapters, in one direction */
-	/* Limits of an adapter with all its ports: its own; its host bus's. */
+	/* Limits of an adapter with all its ports: of the adapter; of its host bus. */
 	uint64_t cap;
 	uint64_t bus_read, bus_write;	/* data sent; received */
 	bool bus_half;			/* both directions share it, each at its own rate */
@@ -172,9 +171,9 @@ bool softhca_arena_contains(const void *addr, size_t bytes);
 /*
  * Mapping on request: peers map the registration instead of copying through the kernel.  The whole
  * pages of the registration are moved, in place, onto memory that can be mapped; a first or last
- * page that it shares with other data stays.  Until softhca_map returns, only its caller may write
- * to these bytes, and no peer: softhca_map is for receive buffers of operations that no peer has
- * been told of.
+ * page that it shares with other data stays.  Until softhca_map returns, only the caller may write
+ * to these bytes, and no peer: softhca_map is for receive buffers of operations that peers do not
+ * know yet.
  *
  * `frame` is an address in the frame of the function that owns the buffer, for the question
  * whether it is on the stack of that thread or fiber.
@@ -186,18 +185,18 @@ bool softhca_arena_contains(const void *addr, size_t bytes);
  * memory for the copy.  -ENODEV.
  *
  * The registration remains valid whatever the program does with the memory: see enum softhca_remap.
- * softhca_is_mapped tells whether any of it is still mapped.  softhca_unmap moves it back, while
- * the program and peers may go on using it.
+ * softhca_is_mapped returns whether any part is still mapped. softhca_unmap moves the memory back,
+ * while the program and peers may go on using it.
  */
 int softhca_map(struct ibv_mr *mr, const void *frame);
-/* 0: nothing about the process prevents mapping; else -EPERM, with the reason, as above. */
+/* 0: the process may map memory; -EPERM, with the reason, as above. */
 int softhca_may_map(void);
 bool softhca_is_mapped(const struct ibv_mr *mr);
 void softhca_unmap(struct ibv_mr *mr);
 
 /*
- * Memory that others know by its pages is moved back, and stays until softhca_unkeep of the same
- * address.  0 or -ENOMEM.
+ * Move memory back that others know by its pages, and keep it in place until softhca_unkeep of the
+ * same address.  0 or -ENOMEM.
  */
 int softhca_keep(const void *addr, size_t bytes);
 void softhca_unkeep(const void *addr, size_t bytes);	/* 0: the kept memory that begins there */
