@@ -82,6 +82,11 @@ const char *railmpi_port_state_text(int state)
 	return "";
 }
 
+bool railmpi_error_is_lost(int error)
+{
+	return false;
+}
+
 int railmpi_port_counters(int rail, railmpi_counter_fn *each, void *user)
 {
 	return 0;

@@ -1,4 +1,4 @@
-/* cmocka_all.h - cmocka, after the headers that it needs; RG_CASE=PATTERN runs the cases that match. */
+/* cmocka_all.h - cmocka, after its headers; RG_CASE=PATTERN runs the cases that match. */
 #ifndef RG_TESTS_CMOCKA_ALL_H
 #define RG_TESTS_CMOCKA_ALL_H
 

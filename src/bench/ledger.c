@@ -205,7 +205,8 @@ static json_t *port_json(const struct bench_job *job, int r, json_t *counters)
 
 	return json_pack("{s:i, s:o, s:s, s:s, s:b, s:o, s:o, s:o, s:o}", "node", me->node,
 			 "host", report_string(me->host), "rail", job->fabric.rail[r].name,
-			 "state", railmpi_port_state_text(state), "active", state == RAILMPI_PORT_ACTIVE,
+			 "state", railmpi_port_state_text(state),
+			 "active", state == RAILMPI_PORT_ACTIVE,
 			 "tx_bytes", bytes_of(counters, "port_xmit_data"),
 			 "rx_bytes", bytes_of(counters, "port_rcv_data"),
 			 "retries", retries_of(counters), "counters", counters);

@@ -139,7 +139,8 @@ static int preload_set(const char *flavor)
 		return -ENOENT;
 	}
 	if (cli_library_find("libsofthca", softhca, sizeof(softhca))) {
-		rg_error("libsofthca is not next to this command: the installation is not complete");
+		rg_error("libsofthca is not next to this command: the installation is "
+			 "incomplete");
 		return -ENOENT;
 	}
 	before = before ? before : "";

@@ -27,7 +27,8 @@ static void help(void)
 	for (const struct cli_command *c = commands; c->name; c++)
 		printf("  %-12s %s\n", c->name, c->summary);
 	printf("\nOther options:\n"
-	       "  --help       print this and exit (railgauge COMMAND --help: options of the command)\n"
+	       "  --help       print this and exit "
+	       "(railgauge COMMAND --help: options of the command)\n"
 	       "  --version    print the version and exit\n\n"
 	       "The benchmarks are programs of their own: rg_latency, rg_bw, rg_bcast, rg_is, ...\n\n"
 	       "Exit status: 0 well, 1 a check failed, 3 wrong use or damaged input, 4 a fault.\n");

@@ -132,13 +132,13 @@ int cli_reproduce(int argc, char **argv)
 		.summary = "Repeat the experiments of a paper and compare their values with the "
 			   "paper's; list them; or print one with its options.",
 		.tables = &table, .table_count = 1,
-		.notes = "The option --experiment ID of a program runs one experiment; options on the "
-			 "command\nline win over the paper's options.  Quoted values come from the "
-			 "paper's hardware,\nmeasured values from models of that hardware on the "
-			 "software HCA.  Rows are cut so\nthat all experiments keep to --time; a "
-			 "value is the median of its row.  railgauge\nreport draws the records, with "
-			 "the paper's values as open circles.\n\nThe data come from the installation, "
-			 "or from the directory that RAILGAUGE_DATA\nnames.",
+		.notes = "The option --experiment ID of a program runs one experiment; options on "
+			 "the command\nline win over the paper's options.  Quoted values come from "
+			 "the paper's hardware,\nmeasured values from models of that hardware on "
+			 "the software HCA.  Rows are cut so\nthat all experiments keep to --time; "
+			 "a value is the median of its row.  railgauge\nreport draws the records, "
+			 "with the paper's values as open circles.\n\nThe data come from the "
+			 "installation, or from the directory that RAILGAUGE_DATA\nnames.",
 	};
 	struct experiment_papers papers;
 	int first, rc = opt_parse(&program, argc, argv, &first);

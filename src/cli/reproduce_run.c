@@ -285,7 +285,7 @@ static enum outcome run(const struct experiment *e, const struct plan *plan,
 	snprintf(log, sizeof(log), "%s/%s.txt", r->out, e->id);
 	snprintf(cap, sizeof(cap), "%.3fs", (double)plan->cap_ns / 1e9);
 	if (cli_suite_find(e->program, program, sizeof(program))) {
-		rg_error("%s: %s is not next to this command: the installation is not complete",
+		rg_error("%s: %s is not next to this command: the installation is incomplete",
 			 e->id, e->program);
 		return RUN_NONE;
 	}

@@ -463,7 +463,7 @@ int rail_cancel(struct rail_op *op);
 /* The course of an operation that ends now: only in its `done`, with status 0. */
 struct rail_traced {
 	unsigned index;			/* peer's index */
-	bool eager;			/* eager, after a wait: on_eager has reported it, the rest is 0 */
+	bool eager;			/* eager, after a wait: on_eager has it, the rest is 0 */
 	bool read, both;		/* the receiver read, or each end moved half; else writes */
 	bool any;			/* received: the sender alone knows the rails */
 	bool in_parts;			/* several parts: their chunks are unknown */

@@ -54,8 +54,8 @@ static void refuse_other(void)
 	said = true;
 	told_say();
 	rg_set_quiet(rg_launch_rank() > 0);
-	rg_error("two MPI libraries in one process: %s, the library of librailmpi-" RG_MPI_FLAVOR ", and %s "
-		 "(accepted: a program of the first alone; for the second, a railgauge that was "
+	rg_error("two MPI libraries in one process: %s, the library of librailmpi-" RG_MPI_FLAVOR
+		 ", and %s (accepted: a program of the first alone; for the second, a railgauge that was "
 		 "configured for that library)", library(), other);
 	rg_let_rank_0_speak();
 	exit(RG_EXIT_USAGE);

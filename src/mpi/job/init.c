@@ -26,9 +26,9 @@
 /*
  * MPICH's ch4:ucx before 4.2 waits in MPI_Finalize until UCX has closed each endpoint, which may
  * want an answer of the peer's.  A peer whose own endpoints are closed waits for the process manager
- * meanwhile and answers no peer (pmodels/mpich pull request 6596): now and then a rank hangs.  After
- * a barrier in MPI_Finalize no receive waits for anything any more.  So the endpoints need not be
- * closed one by one, and go with their worker.
+ * meanwhile and answers no peer (pmodels/mpich pull request 6596): now and then a rank hangs.
+ * After a barrier in MPI_Finalize no receive waits for anything any more.  So the endpoints need
+ * not be closed one by one, and go with their worker.
  */
 #if defined(MPICH_NUMVERSION) && MPICH_NUMVERSION < 40200000
 static bool ending;

@@ -88,8 +88,8 @@ static const struct opt coll_row = {
 static const struct opt trace_row = {
 	.name = "trace", .type = OPT_TEXT, .carry = OPT_JOB,
 	.offset = offsetof(struct world_settings, trace), .arg = "FILE",
-	.help = "write a line for each of a rank's last messages to FILE.RANK; a %r in FILE is replaced "
-		"by the rank",
+	.help = "write a line for each of a rank's last messages to FILE.RANK; a %r in FILE is "
+		"replaced by the rank",
 };
 
 /* Signals that MPI libraries, launchers and the layer leave to programs. */
@@ -119,8 +119,8 @@ static const struct opt over_row = {
 static const struct opt ledger_row = {
 	.name = "ledger", .type = OPT_FLAG, .carry = OPT_LOCAL,
 	.offset = offsetof(struct world_settings, ledger),
-	.help = "at the end, print on stderr the calls and bytes of each rail, by function, and the "
-		"calls that stayed native",
+	.help = "at the end, print on stderr the calls and bytes of each rail, by function, and "
+		"the calls that stayed native",
 };
 
 static const struct opt start_limit_row = {

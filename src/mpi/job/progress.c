@@ -260,8 +260,9 @@ static void progress_thread_nap(uint64_t most_ns)
 
 /*
  * May the progress thread serve a program that may compute?  Where the library's waits drive rails,
- * the waits suffice.  Elsewhere such a program looks like one that waits, and the thread takes a share of
- * the time, saved up to a limit, and a limited amount of memory for messages that no receive asks for.
+ * the waits suffice.  Elsewhere such a program looks like one that waits, and the thread takes a
+ * share of the time, saved up to a limit, and a limited amount of memory for messages that no
+ * receive asks for.
  */
 static bool progress_thread_may_serve(void)
 {

@@ -167,8 +167,8 @@ static void take_mapped(struct op *op)
 }
 
 /*
- * A single call moves an offer by both whole, before two ends could agree on halves.  If the peer has
- * not answered offers of this end, each end reads its own messages.  If this offer is one of
+ * A single call moves an offer by both whole, before two ends could agree on halves.  If the peer
+ * has not answered offers of this end, each end reads its own messages.  If this offer is one of
  * several, the sender writes one message while this end reads the next.
  */
 static void take_both(struct op *op)

@@ -227,8 +227,8 @@ static const struct opt options[] = {
 		  "read, both and ways whose chunks take any rail" },
 	{ .name = "chunk", .type = OPT_SIZE, .carry = OPT_JOB, AT(chunk), .arg = "BYTES",
 	  .standard = "64K", .min = RAIL_CHUNK_BYTES_MIN, .max = RAIL_CHUNK_MAX_BYTES,
-	  .help = "largest request of a piece of a large message; pull and both have sizes of their "
-		  "own; long distances need more" },
+	  .help = "largest request of a piece of a large message; pull and both have sizes of "
+		  "their own; long distances need more" },
 	{ .name = "qps", .type = OPT_COUNT, .carry = OPT_JOB, AT(qps), .arg = "N",
 	  .standard = "1", .min = 1, .max = RAIL_QPS_MAX,
 	  .help = "queue pairs per rail and peer that share large messages: for long distances" },
@@ -255,8 +255,8 @@ static const struct opt options[] = {
 	{ .name = "tclass", .type = OPT_COUNT, .carry = OPT_JOB, AT(tclass), .arg = "N",
 	  .standard = "0", .min = 0, .max = 255, .help = "traffic class (RoCE v2: the DSCP byte)" },
 	{ .name = "pkey", .type = OPT_TEXT, .carry = OPT_JOB, AT(pkey), .arg = "KEY",
-	  .check = check_pkey, .help = "partition key, such as 0x8001; default: the first key of the "
-	  "port" },
+	  .check = check_pkey,
+	  .help = "partition key, such as 0x8001; default: the first key of the port" },
 	{ 0 },
 };
 
