@@ -43,7 +43,7 @@
 
 enum { BENCH_SMALL_BYTES = 8192 };	/* up to here the counts for small messages apply */
 
-/* Where buffers of messages come from. */
+/* The place of the buffers of messages. */
 enum bench_memory { BENCH_MALLOC, BENCH_ARENA, BENCH_NEAR, BENCH_FAR };
 
 struct bench_options {

@@ -2,8 +2,8 @@
  * experiment.h - experiments of papers, as presets of Railgauge's programs.
  *
  * A paper is one file, NAME.json, in the directory RAILGAUGE_DATA, else in the installed one.
- * Quoted values are the paper's, of its hardware.  They are shown with measured values, and decide
- * no check.
+ * Quoted values are the paper's, of its hardware.  Such values are shown with measured values, and
+ * decide no check.
  */
 #ifndef RG_EXPERIMENT_H
 #define RG_EXPERIMENT_H

@@ -89,8 +89,8 @@ struct report;
  *	caption		array of strings: lines below the title of a figure
  *	foreign_ways	array of ways that do not run on the fabric of the others
  *	app		the program is timed as a whole: class, size, operation (strings),
- *			iterations, ranks (integers), operations (of all iterations).  There is
- *			one row per way, whose bytes are the size of the problem's data.  Its
+ *			iterations, ranks (integers), operations (of all iterations).  Each way
+ *			has one row, whose bytes are the size of the problem's data.  The row's
  *			member `app` has three arrays by rank: total_s, communication_s and
  *			sent_bytes, of the run with the median time
  * A table's quantity is recorded as `quantity`, its axis as `x` (name, unit, title); its rows have

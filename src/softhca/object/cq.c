@@ -404,7 +404,7 @@ static void release_waiting(struct hca_cq *cq, const struct hca_qp *qp)
 void hca_cq_purge(struct hca_cq *cq, const struct hca_qp *qp)
 {
 	hca_lock(&cq->lock);
-	/* Where the list was full, more waits in the mailbox. */
+	/* The mailbox has more entries if the list was full. */
 	do
 		hca_cq_drain_locked(cq);
 	while (purge(cq, qp));

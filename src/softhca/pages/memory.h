@@ -1,10 +1,10 @@
 /*
  * memory.h - this process's memory segment, which every peer can map.
  *
- * The segment is a sparse memfd, file offset = virtual address.  Where it has to be a file, the file
- * system may not have files of that size: then it is smaller, the arena lies within it, and other
- * memory is not moved.  The arena is on it from the start; other memory can be moved onto it in
- * place (remap.h).  Peers map windows of it, so that moving data is one copy.
+ * The segment is a sparse memfd, file offset = virtual address.  If the segment has to be a file
+ * and the file system has no files of that size, the segment is smaller, the arena lies within it,
+ * and other memory is not moved.  The arena is on it from the start; other memory can be moved
+ * onto it in place (remap.h).  Peers map windows of it, so that moving data is one copy.
  *
  * A child of fork starts without a segment.  The arena that it inherited stays shared with its
  * parent; moved memory is private to each (remap.h).
