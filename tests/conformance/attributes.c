@@ -178,6 +178,23 @@ static struct ibv_qp_attr query(struct end *e)
 	return a;
 }
 
+/* A partition key has the index where it is found; the function and the inline one agree on a port. */
+static void test_port(struct side *s)
+{
+	struct ibv_port_attr now, old;
+	struct _compat_ibv_port_attr *of_old = (struct _compat_ibv_port_attr *)(void *)&old;
+	__be16 pkey;
+
+	memset(&old, 0xee, sizeof(old));
+	require_equal(ibv_query_pkey(s->ctx, (uint8_t)s->port_num, 0, &pkey), 0);
+	require_equal(ibv_get_pkey_index(s->ctx, (uint8_t)s->port_num, pkey), 0);
+	require_equal(ibv_get_pkey_index(s->ctx, (uint8_t)s->port_num, (__be16)(pkey ^ 0x5a5a)), -1);
+	require_equal(ibv_query_port(s->ctx, (uint8_t)s->port_num, &now), 0);
+	require_equal((ibv_query_port)(s->ctx, (uint8_t)s->port_num, of_old), 0);
+	/* The old structure is the beginning of the new one. */
+	require(!memcmp(&old, &now, offsetof(struct ibv_port_attr, flags)));
+}
+
 /* Each attribute is what it was set to, as soon as it was. */
 static void test_query_on_the_way(struct side *s)
 {
@@ -399,6 +416,7 @@ const struct test attribute_tests[] = {
 	{ "masks_uc", test_masks_uc },
 	{ "masks_ud", test_masks_ud },
 	{ "values", test_values },
+	{ "port", test_port },
 	{ "query_on_the_way", test_query_on_the_way },
 	{ "access_changed", test_access_changed },
 	{ "sqd_idle", test_sqd_idle },

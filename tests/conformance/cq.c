@@ -5,7 +5,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "conformance.h"
+#include "softhca/softhca.h"
+#include "ud.h"
 
 static struct ibv_cq_ex *cq_ex_new(struct side *s, uint64_t fields,
 				   struct ibv_comp_channel *channel)
@@ -97,9 +98,50 @@ static void test_ex_fields(struct side *s)
 		start(cq);
 		require_equal(cq->status, IBV_WC_WR_FLUSH_ERR);
 		require_equal(cq->wr_id, 79);
+		require(!softhca_is_device(s->ctx->device) || !ibv_wc_read_vendor_err(cq));
 		ibv_end_poll(cq);
 	}
 	barrier(s);
+	end_free(&e);
+	require_equal(ibv_destroy_cq(ibv_cq_ex_to_cq(cq)), 0);
+	buffer_free(s, &b);
+}
+
+/* Fields of a datagram. */
+static void test_ex_datagram(struct side *s)
+{
+	struct ibv_cq_ex *cq = cq_ex_new(s, IBV_WC_STANDARD_FLAGS, NULL);
+	struct buffer b = buffer_new(s, 4096, ACCESS_ALL);
+	struct ibv_sge in = sge_of(&b, 0, GRH + 100), out = sge_of(&b, 2048, 100);
+	struct end e = ud_make(s, ibv_cq_ex_to_cq(cq), NULL);
+	struct peer_address to;
+	struct ibv_ah *ah;
+	uint32_t slid;
+
+	ud_init(s, &e, QKEY);
+	ud_ready(&e);
+	to = ud_swap(s, &e);
+	ah = ah_to(s, &to);
+	if (s->me == 1)
+		post_receive(&e, 77, &in, 1);
+	barrier(s);
+	if (s->me == 0) {
+		ud_send(&e, ah, to.qpn, &out, 66);
+	} else {
+		start(cq);
+		require_equal(cq->status, IBV_WC_SUCCESS);
+		require_equal(cq->wr_id, 77);
+		require_equal(ibv_wc_read_src_qp(cq), to.qpn);
+		require_equal(ibv_wc_read_byte_len(cq), GRH + 100);
+		slid = ibv_wc_read_slid(cq);
+		require(s->gid_index >= 0 || slid == to.lid);
+		require_equal(ibv_wc_read_dlid_path_bits(cq), 0);
+		if (softhca_is_device(s->ctx->device) && s->gid_index >= 0)
+			require_equal(ibv_wc_read_sl(cq), 1 + s->gid_index);
+		ibv_end_poll(cq);
+	}
+	barrier(s);
+	require_equal(ibv_destroy_ah(ah), 0);
 	end_free(&e);
 	require_equal(ibv_destroy_cq(ibv_cq_ex_to_cq(cq)), 0);
 	buffer_free(s, &b);
@@ -422,6 +464,7 @@ static void test_foreign(struct side *s)
 
 const struct test cq_tests[] = {
 	{ "cq-ex/fields", test_ex_fields },
+	{   "cq-ex/datagram", test_ex_datagram },
 	{ "cq-ex/post-while-polling", test_ex_post_while_polling },
 	{ "cq-ex/channel", test_ex_channel },
 	{ "cq-ex/refused", test_ex_refused },

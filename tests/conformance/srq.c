@@ -510,8 +510,27 @@ static void test_come_and_go(struct side *s)
 	buffer_free(s, &b);
 }
 
+/* A kind that the device lacks is refused; a number is what the device has, or nothing. */
+static void test_kinds(struct side *s)
+{
+	struct ibv_srq_init_attr_ex init = {
+		.attr = { .max_wr = DEPTH, .max_sge = 1 }, .pd = s->pd, .srq_type = IBV_SRQT_TM,
+		.comp_mask = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD,
+	};
+	struct ibv_srq *srq = srq_new(s, s->pd, DEPTH, 1), *tags;
+	uint32_t number;
+	int rc = ibv_get_srq_num(srq, &number);
+
+	require(rc == 0 || rc == EOPNOTSUPP || rc == ENOSYS);
+	require_equal(ibv_destroy_srq(srq), 0);
+	tags = ibv_create_srq_ex(s->ctx, &init);
+	require(tags || errno == EOPNOTSUPP || errno == EINVAL || errno == ENOSYS);
+	require(!tags || ibv_destroy_srq(tags) == 0);
+}
+
 const struct test srq_tests[] = {
 	{ "srq_life", test_life },
+	{ "srq_kinds", test_kinds },
 	{ "srq_send", test_send },
 	{ "srq_send_imm", test_send_imm },
 	{ "srq_write_imm", test_write_imm },

@@ -136,6 +136,25 @@ static void check_grh(const struct side *s, const unsigned char *at, size_t byte
 
 /* ---- Address handles ----------------------------------------------------- */
 
+/* A link-local GID is made from the address (EUI-64), which no VLAN has. */
+static void check_mac(struct side *s, struct ibv_ah_attr *a)
+{
+	uint8_t eui[8], mac[6];
+	union ibv_gid local;
+	uint16_t vid = 0;
+
+	require_equal(ibv_query_gid(s->ctx, (uint8_t)s->port_num, 0, &local), 0);
+	require_equal(local.raw[0], 0xfe);
+	require_equal(ibv_resolve_eth_l2_from_gid(s->ctx, a, mac, &vid), 0);
+	require_equal(vid, 0xffff);
+	memcpy(eui, (const uint8_t[]){ mac[0] ^ 2, mac[1], mac[2], 0xff, 0xfe, mac[3], mac[4],
+				       mac[5] }, sizeof(eui));
+	require(!memcmp(eui, local.raw + 8, sizeof(eui)));
+	a->is_global = 0;
+	require_equal(ibv_resolve_eth_l2_from_gid(s->ctx, a, mac, &vid), EINVAL);
+	a->is_global = 1;
+}
+
 static void test_ah(struct side *s)
 {
 	struct peer_address me = { .lid = s->port.lid, .gid = s->gid };
@@ -151,6 +170,8 @@ static void test_ah(struct side *s)
 	}
 	for (i = 0; i < 64; i++)
 		require_equal(ibv_destroy_ah(ah[i]), 0);
+	if (softhca_is_device(s->ctx->device) && a.is_global)
+		check_mac(s, &a);
 	a.port_num = (uint8_t)(s->dev.phys_port_cnt + 1);
 	require(!ibv_create_ah(s->pd, &a));
 }

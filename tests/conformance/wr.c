@@ -1,7 +1,7 @@
 /* wr.c - posting with ibv_wr_*. */
 #include <errno.h>
 
-#include "conformance.h"
+#include "ud.h"
 
 enum { DEPTH = 16 };
 
@@ -309,6 +309,116 @@ static void test_wr_two(struct side *s)
 	buffer_free(s, &b);
 }
 
+/* Wait for the entry of a request, or of the only receive. */
+static void wr_end(struct ibv_qp_ex *ex, struct ibv_cq *cq, enum ibv_wc_opcode opcode)
+{
+	require_equal(ibv_wr_complete(ex), 0);
+	require_equal(wait_ok(cq).opcode, opcode);
+}
+
+/* A window of type 2 that its queue pair binds; then its owner invalidates the key, or the peer. */
+static void wr_window(struct side *s, bool by_peer)
+{
+	struct end e = wr_new(s, IBV_QPT_RC, IBV_QP_EX_WITH_BIND_MW | IBV_QP_EX_WITH_LOCAL_INV |
+			      IBV_QP_EX_WITH_SEND_WITH_INV);
+	struct buffer b = buffer_new(s, 8192, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_MW_BIND);
+	const struct ibv_mw_bind_info info = { .mr = b.mr, .addr = (uintptr_t)b.at, .length = 4096,
+					       .mw_access_flags = IBV_ACCESS_REMOTE_WRITE };
+	struct ibv_sge sge = sge_of(&b, 4096, 100);
+	struct ibv_qp_ex *ex = ibv_qp_to_qp_ex(e.qp);
+	struct ibv_mw *mw = ibv_alloc_mw(s->pd, IBV_MW_TYPE_2);
+	uint32_t rkey, given;
+	struct ibv_wc wc;
+
+	if (!mw)
+		skip("no memory window of type 2");
+	rkey = ibv_inc_rkey(mw->rkey);
+	end_connect(s, &e);
+	if (s->me == 1) {
+		post_receive(&e, 7, &sge, 1);
+		ibv_wr_start(ex);
+		ex->wr_flags = IBV_SEND_SIGNALED;
+		ibv_wr_bind_mw(ex, mw, rkey, &info);
+		wr_end(ex, e.cq, IBV_WC_BIND_MW);
+		require(!by_peer || ibv_dereg_mr(b.mr) != 0);	/* bound */
+		if (!by_peer) {
+			ibv_wr_start(ex);
+			ibv_wr_local_inv(ex, rkey);
+			wr_end(ex, e.cq, IBV_WC_LOCAL_INV);
+		}
+	}
+	swap(s, &rkey, &given, sizeof(rkey));
+	if (by_peer && s->me == 0) {
+		fill(b.at + 4096, 8, 100);
+		ibv_wr_start(ex);
+		ex->wr_flags = IBV_SEND_SIGNALED;
+		ibv_wr_send_inv(ex, given);
+		ibv_wr_set_sge(ex, sge.lkey, sge.addr, sge.length);
+		wr_end(ex, e.cq, IBV_WC_SEND);
+	} else if (by_peer) {
+		wc = wait_ok(e.cq);
+		require(wc.wc_flags & IBV_WC_WITH_INV);
+		require_equal(wc.invalidated_rkey, rkey);
+		check(b.at + 4096, 8, 100, "the message");
+	}
+	/* Memory whose window is unbound can go before the window. */
+	require_equal(ibv_dereg_mr(b.mr), 0);
+	b.mr = NULL;
+	barrier(s);
+	require_equal(ibv_dealloc_mw(mw), 0);
+	end_free(&e);
+	buffer_free(s, &b);
+}
+
+static void test_wr_local_invalidate(struct side *s)
+{
+	wr_window(s, false);
+}
+
+static void test_wr_send_invalidate(struct side *s)
+{
+	wr_window(s, true);
+}
+
+/* Each datagram has its address. */
+static void test_wr_datagram(struct side *s)
+{
+	struct end e = wr_new(s, IBV_QPT_UD, IBV_QP_EX_WITH_SEND);
+	struct ibv_qp_ex *ex = ibv_qp_to_qp_ex(e.qp);
+	struct buffer b = buffer_new(s, 4096, ACCESS_ALL);
+	struct ibv_sge in = sge_of(&b, 0, GRH + 100), out = sge_of(&b, 2048, 100);
+	struct peer_address to;
+	struct ibv_ah *ah;
+	struct ibv_wc wc;
+
+	ud_init(s, &e, QKEY);
+	ud_ready(&e);
+	to = ud_swap(s, &e);
+	ah = ah_to(s, &to);
+	if (s->me == 1)
+		post_receive(&e, 7, &in, 1);
+	barrier(s);
+	if (s->me == 0) {
+		fill(b.at + 2048, 4, 100);
+		ibv_wr_start(ex);
+		ex->wr_id = 5;
+		ex->wr_flags = IBV_SEND_SIGNALED;
+		ibv_wr_send(ex);
+		ibv_wr_set_ud_addr(ex, ah, to.qpn, QKEY);
+		ibv_wr_set_sge(ex, out.lkey, out.addr, out.length);
+		wr_end(ex, e.cq, IBV_WC_SEND);
+	} else {
+		wc = wait_ok(e.cq);
+		require_equal(wc.byte_len, GRH + 100);
+		require_equal(wc.src_qp, to.qpn);
+		check(b.at + GRH, 4, 100, "the datagram");
+	}
+	barrier(s);
+	require_equal(ibv_destroy_ah(ah), 0);
+	end_free(&e);
+	buffer_free(s, &b);
+}
+
 const struct test wr_tests[] = {
 	{ "wr_api", test_wr_api },
 	{ "wr_pieces", test_wr_pieces },
@@ -318,5 +428,8 @@ const struct test wr_tests[] = {
 	{ "wr_operations", test_wr_operations },
 	{ "wr_refused", test_wr_refused },
 	{ "wr_two", test_wr_two },
+	{ "wr_local_invalidate", test_wr_local_invalidate },
+	{ "wr_send_invalidate", test_wr_send_invalidate },
+	{ "wr_datagram", test_wr_datagram },
 	{ NULL, NULL },
 };
