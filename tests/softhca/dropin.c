@@ -20,6 +20,35 @@ static int fails(const char *what)
 	return 1;
 }
 
+/* Calls that only a compiler makes, and programs of older C libraries. */
+static int other_names(int files)
+{
+	static const char *const open_names[] = { "__open_2", "__open64_2" };
+	static const char *const stat_names[] = { "__xstat", "__xstat64" };
+	union { void *any; int (*open)(const char *, int);
+		int (*stat)(int, const char *, struct stat *); } name;
+	struct stat st;
+	int i, fd;
+
+	for (i = 0; i < 2; i++) {
+		name.any = dlsym(RTLD_DEFAULT, open_names[i]);
+		if (!name.any)
+			continue;
+		fd = name.open("/sys/class/infiniband/soft0/ports/1/gid_attrs/types/1", O_RDONLY);
+		if ((fd >= 0) != files || name.open("/no/such/file", O_RDONLY) >= 0)
+			return fails(open_names[i]);
+		if (fd >= 0)
+			close(fd);
+	}
+	for (i = 0; i < 2; i++) {
+		name.any = dlsym(RTLD_DEFAULT, stat_names[i]);
+		/* 1: the structure's version on 64 bits. */
+		if (name.any && (name.stat(1, "/dev/infiniband/usoft0", &st) == 0) != files)
+			return fails(stat_names[i]);
+	}
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	int want = argc > 1 ? atoi(argv[1]) : 0, files = argc > 2 ? atoi(argv[2]) : 0;
@@ -60,5 +89,5 @@ int main(int argc, char **argv)
 		return fails("a file that is not there");
 	if (stat("/dev/null", &st) || !S_ISCHR(st.st_mode) || !stat("/no/such/file", &st))
 		return fails("other files");
-	return 0;
+	return other_names(files);
 }

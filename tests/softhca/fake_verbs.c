@@ -10,6 +10,7 @@
 
 #undef ibv_query_port
 #undef ibv_reg_mr
+#undef ibv_reg_mr_iova
 
 #define EXPORT __attribute__((visibility("default")))
 
@@ -67,6 +68,24 @@ EXPORT int ibv_dealloc_pd(struct ibv_pd *p)
 EXPORT struct ibv_mr *ibv_reg_mr(struct ibv_pd *p, void *addr, size_t bytes, int access)
 {
 	return p == &pd && bytes == 42 ? &mr : NULL;
+}
+
+EXPORT struct ibv_mr *ibv_reg_mr_iova(struct ibv_pd *p, void *addr, size_t bytes, uint64_t iova,
+				      int access)
+{
+	return p == &pd && bytes == 42 && iova == 0x5000 ? &mr : NULL;
+}
+
+EXPORT struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *p, void *addr, size_t bytes, uint64_t iova,
+				       unsigned access)
+{
+	return p == &pd && bytes == 42 && iova == 0x6000 ? &mr : NULL;
+}
+
+EXPORT int ibv_rereg_mr(struct ibv_mr *m, int flags, struct ibv_pd *p, void *addr, size_t bytes,
+			int access)
+{
+	return m == &mr && bytes == 24 ? 0 : IBV_REREG_MR_ERR_CMD;
 }
 
 EXPORT int ibv_dereg_mr(struct ibv_mr *m)

@@ -21,6 +21,13 @@ static void use_real(struct ibv_device *device)
 	mr = ibv_reg_mr(pd, bytes, 42, 0);
 	require(mr != NULL && mr->lkey == 815);
 	require_equal(ibv_dereg_mr(mr), 77);
+	require(ibv_reg_mr_iova(pd, bytes, 42, 0x5000, 0) == mr);
+	require(ibv_reg_mr_iova2(pd, bytes, 42, 0x6000, 0) == mr);
+	require(ibv_reg_mr_iova2(pd, bytes, 42, 0x5000, 0) == NULL);
+	require_equal(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_TRANSLATION, NULL, bytes, 24, 0), 0);
+	require_equal(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_TRANSLATION, NULL, bytes, 25, 0),
+		      IBV_REREG_MR_ERR_CMD);
+	require_equal(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 24, 0), 0);
 	require_equal(ibv_query_port(c, 3, &port), 0);
 	require_equal(port.lid, 0x103);
 	/* A function that the real library lacks is refused, not jumped to. */
