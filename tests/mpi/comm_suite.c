@@ -29,10 +29,17 @@ static void constructors(MPI_Comm comm)
 {
 	int dims[1] = {suite_size}, periods[1] = {1}, one[1] = {1}, i;
 	int peer = (suite_rank + 1) % suite_size, from = (suite_rank + suite_size - 1) % suite_size;
-	MPI_Comm c[9];
+	enum { MADE = 11, RANKS = 64 };
+	int edge_end[RANKS], edges[RANKS];
+	MPI_Comm c[MADE];
 	MPI_Group group;
 	MPI_Info info;
 
+	CHECK(suite_size <= RANKS);
+	for (i = 0; i < suite_size; i++) {
+		edge_end[i] = i + 1;
+		edges[i] = (i + 1) % suite_size;
+	}
 	MPI_Comm_group(comm, &group);
 	MPI_Info_create(&info);
 	MPI_Comm_dup(comm, &c[0]);
@@ -45,10 +52,12 @@ static void constructors(MPI_Comm comm)
 	MPI_Cart_sub(c[6], one, &c[7]);
 	MPI_Dist_graph_create_adjacent(comm, 1, &from, one, 1, &peer, one, info, 0,
 				       &c[8]);
-	for (i = 0; i < 9; i++)
+	MPI_Dist_graph_create(comm, 1, &suite_rank, one, &peer, one, info, 0, &c[9]);
+	MPI_Graph_create(comm, suite_size, edge_end, edges, 0, &c[10]);
+	for (i = 0; i < MADE; i++)
 		rings(c[i], (unsigned)(i * 10));
 	/* Ranks of a part: only some are in it. */
-	for (i = 0; i < 9; i++)
+	for (i = 0; i < MADE; i++)
 		MPI_Comm_free(&c[i]);
 	MPI_Comm_split(comm, suite_rank ? MPI_UNDEFINED : 0, 0, &c[0]);
 	CHECK((c[0] == MPI_COMM_NULL) == (suite_rank != 0));
