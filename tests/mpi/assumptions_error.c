@@ -177,7 +177,7 @@ static void raise_in_arrays(MPI_Comm others)
 	unsigned char out[SMALL] = { 0 }, in[4], late[4] = { 0 };
 	MPI_Request request[3];
 	MPI_Errhandler own;
-	int index;
+	int index[2];
 
 	MPI_Comm_create_errhandler(sends_on, &own);
 	MPI_Comm_set_errhandler(MPI_COMM_SELF, own);
@@ -191,9 +191,9 @@ static void raise_in_arrays(MPI_Comm others)
 		MPI_Irecv(in, 4, MPI_BYTE, me, 51, comm, &request[1]);
 		MPI_Isend(out, SMALL, MPI_BYTE, me, 51, comm, &request[2]);
 		if (i < 2)
-			MPI_Waitany(2, request, &index, MPI_STATUS_IGNORE);
+			MPI_Waitany(2, request, index, MPI_STATUS_IGNORE);
 		else
-			MPI_Waitsome(2, request, &n, &index, MPI_STATUSES_IGNORE);
+			MPI_Waitsome(2, request, &n, index, MPI_STATUSES_IGNORE);
 		/* A rank may have called its handler where the other rank has not. */
 		if (calls == 0)
 			traffic();
