@@ -389,7 +389,7 @@ static void prepare(int how, MPI_Comm comm, long *word, MPI_Request q[2])
 
 static bool ask(int how, MPI_Request q[2], MPI_Message *message)
 {
-	int flag = 0, index, count;
+	int flag = 0, index, indices[2], count;
 	MPI_Status st[2];
 
 	switch (how) {
@@ -400,7 +400,7 @@ static bool ask(int how, MPI_Request q[2], MPI_Message *message)
 		MPI_Testany(2, q, &index, &flag, MPI_STATUS_IGNORE);
 		return flag;
 	case ASK_MIXED_SOME:
-		MPI_Testsome(2, q, &count, &index, MPI_STATUSES_IGNORE);
+		MPI_Testsome(2, q, &count, indices, MPI_STATUSES_IGNORE);
 		return count == 1;
 	case ASK_BURST:
 		return beside_ask(ASK_IPROBE, NULL, 0, between, NULL);
