@@ -31,7 +31,7 @@ _Static_assert(RAILMPI_SINGLE == 1 + RAIL_SINGLE && RAILMPI_PULL == 1 + RAIL_PUL
 /* "single:N" of a policy that names a rail, for each N. */
 static int named_rails_build(const struct rail_policy_row *policy, struct opt_choice *way)
 {
-	static char name[RAIL_MAX][24], help[RAIL_MAX][40];
+	static char name[RAIL_MAX][24], help[RAIL_MAX][48];
 
 	for (int r = 0; r < RAIL_MAX; r++) {
 		snprintf(name[r], sizeof(name[r]), "%s:%d", policy->name, r);
