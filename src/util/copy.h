@@ -1,4 +1,4 @@
-/* copy.h - copies of a few bytes, without a call of the C library. */
+/* copy.h - copies of a few bytes and of some KiB. */
 #ifndef RG_UTIL_COPY_H
 #define RG_UTIL_COPY_H
 
@@ -21,6 +21,25 @@ static inline void rg_copy_short(void *to, const void *from, size_t bytes)
 	memcpy(&last, (const unsigned char *)from + bytes - sizeof(last), sizeof(last));
 	memcpy(to, &first, sizeof(first));
 	memcpy((unsigned char *)to + bytes - sizeof(last), &last, sizeof(last));
+}
+
+/*
+ * memcpy in blocks, for messages of some KiB.  From about 2 KiB on the C library copies by one string
+ * instruction, which some processors execute four times slower where both ends have nearly the same
+ * place in their pages.
+ */
+static inline void rg_copy_blocks(void *to, const void *from, size_t bytes)
+{
+	enum { BLOCK = 1024 };
+	unsigned char *out = to;
+	const unsigned char *in = from;
+
+	for (; bytes > BLOCK; bytes -= BLOCK) {
+		memcpy(out, in, BLOCK);
+		out += BLOCK;
+		in += BLOCK;
+	}
+	memcpy(out, in, bytes);
 }
 
 #endif

@@ -10,6 +10,7 @@
 #include "mpi/p2p/pool.h"
 #include "mpi/p2p/queue.h"
 #include "rail/rail.h"
+#include "util/copy.h"
 #include "util/err.h"
 
 size_t unexpected_bytes;
@@ -47,7 +48,7 @@ struct unexpected *unexpected_make(const struct rail_message *msg)
 	u->peer = msg->peer;
 	u->rendezvous = msg->rendezvous;
 	if (payload)
-		memcpy(u->payload, msg->payload, payload);
+		rg_copy_blocks(u->payload, msg->payload, payload);
 	unexpected_bytes += payload;
 	if (!msg->payload)
 		layer_pending_add(1);	/* the sender may cancel it, and waits for our answer */

@@ -110,7 +110,7 @@ static int payload_prepare(struct rail_tx *tx, const void *payload, size_t bytes
 		return -EAGAIN;
 	which = s->free[--s->free_count];
 	buffer = s->memory + (size_t)which * s->buffer_bytes;
-	memcpy(buffer, payload, bytes);
+	rg_copy_blocks(buffer, payload, bytes);
 	memcpy(buffer + bytes, mark, trailing);
 	tx->sge[0] = (struct ibv_sge){
 		.addr = (uintptr_t)buffer,
