@@ -53,7 +53,7 @@ enum vbench_direction { VBENCH_OUT, VBENCH_IN };	/* value: the side that sends *
 enum vbench_registration { VBENCH_AHEAD, VBENCH_CACHE, VBENCH_EACH };
 enum vbench_sweep { VBENCH_SIZES, VBENCH_QUEUES, VBENCH_QPS, VBENCH_BUFFERS, VBENCH_REUSE };
 
-/* Which sides send, or read; each program defines it. */
+/* The sides that send, or read; each program defines the value. */
 enum vbench_shape {
 	VBENCH_ONE_WAY,			/* side 0; in a star the side of --direction */
 	VBENCH_BOTH_WAYS,		/* both sides, at once */
