@@ -33,33 +33,8 @@ done
 # ---- Comments and code -----------------------------------------------------------------------
 
 # Comments as FILE:LINE, a tab and text; the rest of all sources, tests included, as $work/code.
-xargs awk -v code="$work/code" '
-	FNR == 1 { inside = 0 }
-	{
-		line = $0
-		rest = ""
-		for (;;) {
-			if (!inside) {
-				at = index(line, "/*")
-				if (!at) {
-					rest = rest line
-					break
-				}
-				rest = rest substr(line, 1, at - 1)
-				line = substr(line, at + 2)
-				inside = 1
-			}
-			at = index(line, "*/")
-			if (!at) {
-				print FILENAME ":" FNR "\t" line
-				break
-			}
-			print FILENAME ":" FNR "\t" substr(line, 1, at - 1)
-			line = substr(line, at + 2)
-			inside = 0
-		}
-		print rest >code
-	}' <"$work/sources" >"$work/comments"
+xargs awk -v code="$work/parts" -f tests/split.awk <"$work/sources" >"$work/comments"
+cut -f 2- "$work/parts" >"$work/code"
 # In guides only names in backticks, and blocks of commands, are names.
 while read -r guide; do
 	awk -v guide="$guide" '

@@ -24,29 +24,13 @@ say "comments that begin with Of, What, One, Its, By, It, As" "$bad ($(awk -v a=
 # ---- Headers -------------------------------------------------------------------------------
 
 # NAME HEADER of all that headers declare outside of functions, structures and comments.
-find src -name '*.h' | sort | xargs awk '
-	FNR == 1 { comment = depth = 0 }
+find src -name '*.h' | sort | xargs awk -v code="$work/parts" -f tests/split.awk >"$work/texts"
+awk -F'\t' '
+	$1 != file { file = $1; depth = 0 }
+	{ sub(/^[^\t]*\t/, "") }
 	/^[ \t]*#/ { next }
 	{
-		text = ""
-		line = $0
-		while (line != "") {
-			if (comment) {
-				at = index(line, "*/")
-				if (!at)
-					break
-				line = substr(line, at + 2)
-				comment = 0
-			}
-			at = index(line, "/*")
-			if (!at) {
-				text = text line
-				break
-			}
-			text = text substr(line, 1, at - 1)
-			line = substr(line, at + 2)
-			comment = 1
-		}
+		text = $0
 		n = length(text)
 		word = ""
 		for (i = 1; i <= n + 1; i++) {
@@ -56,14 +40,14 @@ find src -name '*.h' | sort | xargs awk '
 				continue
 			}
 			if (word != "" && depth == 0)
-				print word, FILENAME
+				print word, file
 			word = ""
 			if (c == "{")
 				depth++
 			else if (c == "}")
 				depth--
 		}
-	}' | sort -u >"$work/declared"
+	}' "$work/parts" | sort -u >"$work/declared"
 
 # ROOM/FILE NAME of each function with external linkage, and of each static one.
 find "$build/src" -name '*.o' ! -path '*/tests/*' | sort | while read -r object; do
