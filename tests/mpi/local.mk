@@ -57,7 +57,7 @@ tests_mpi_calls_suite_LDFLAGS = $(mpi_program_ldflags)
 tests_mpi_strides_CPPFLAGS = $(AM_CPPFLAGS)
 tests_mpi_strides_SOURCES = tests/mpi/strides.c src/mpi/type/contents.c src/mpi/type/contents.h \
 	src/mpi/type/strides.c src/mpi/type/strides_copy.c src/mpi/type/strides.h
-tests_mpi_strides_LDADD = $(MPI_LIBS)
+tests_mpi_strides_LDADD = librg-util.la $(MPI_LIBS)
 tests_mpi_lost_SOURCES = tests/mpi/lost.c tests/mpi/lost_waits.c tests/mpi/lost_waits.h tests/mpi/suite.c tests/mpi/suite.h
 tests_mpi_lost_LDADD = $(RAILMPI_LIB) $(MPI_LIBS)
 tests_mpi_lost_LDFLAGS = $(mpi_program_ldflags)

@@ -37,7 +37,7 @@ static void recv_status(struct req *r, int source, int tag, size_t bytes)
 static void recv_unpack(struct req *r, const void *bytes)
 {
 	if (!r->type)
-		memcpy(r->buf, bytes, r->bytes);
+		rg_copy_blocks(r->buf, bytes, r->bytes);
 	else if (r->bytes)
 		dtype_unpack(r->type, bytes, r->bytes, r->buf, 0);
 }

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "softhca/object/qp.h"
+#include "util/copy.h"
 
 /* All of a line but its last 8 bytes.  Pollers poll lines most: no call. */
 static inline void hca_copy_line_begin(unsigned char *to, const unsigned char *from)
@@ -29,23 +30,6 @@ static inline void hca_copy_line_begin(unsigned char *to, const unsigned char *f
 	memcpy(to + 48, &d, 8);
 }
 
-enum { HCA_COPY_BLOCK = 1024, HCA_COPY_BLOCKS_MOST = 16384 };
-
-/*
- * memmove, in blocks.  From about 2 KiB on the C library copies by one string instruction, which some
- * processors execute three times slower where both ends have nearly the same place in their pages.
- */
-static inline void hca_copy_short(unsigned char *to, const unsigned char *from, size_t n)
-{
-	if (n <= HCA_COPY_BLOCKS_MOST)
-		for (; n > HCA_COPY_BLOCK; n -= HCA_COPY_BLOCK) {
-			memmove(to, from, HCA_COPY_BLOCK);
-			to += HCA_COPY_BLOCK;
-			from += HCA_COPY_BLOCK;
-		}
-	memmove(to, from, n);
-}
-
 /*
  * Copy n bytes so that a poll that finds the last 8 (or the last byte of fewer)
  * new finds all others in place.  A process that sends to itself may let both
@@ -62,7 +46,7 @@ static inline void hca_copy_last_last(unsigned char *to, const unsigned char *fr
 		if (n == HCA_LINE)
 			hca_copy_line_begin(to, from);
 		else if (n > sizeof(tail))
-			hca_copy_short(to, from, n - sizeof(tail));
+			rg_copy_blocks(to, from, n - sizeof(tail));
 		if (likely((uintptr_t)last % sizeof(tail) == 0)) {
 			atomic_store_explicit((_Atomic uint64_t *)(void *)last, tail,
 					      memory_order_release);
