@@ -27,7 +27,7 @@ librail_core_la_SOURCES = \
 	src/rail/message/rail_record.h src/rail/open/select.h src/rail/open/trace.h \
 	src/rail/message/rate_estimate.h src/rail/peer/reach.h src/rail/lane/ring.h src/rail/message/rndv.h \
 	src/rail/message/rndv_receive.h src/rail/message/rndv_send.h \
-	src/rail/message/shared_limit.h src/rail/lane/staging.h src/rail/message/stripe.h \
+	src/rail/message/shared_limit.h src/rail/lane/lane_stage.h src/rail/lane/staging.h src/rail/message/stripe.h \
 	src/rail/message/table.h src/rail/lane/wr_id.h
 librail_core_la_LIBADD = libsofthca-core.la librg-topo.la librg-util.la
 lib_LTLIBRARIES += librail.la

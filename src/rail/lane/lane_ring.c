@@ -26,7 +26,7 @@
 #include "rail/peer/peer.h"
 #include "rail/message/rail_record.h"
 #include "rail/lane/ring.h"
-#include "rail/lane/staging.h"
+#include "rail/lane/lane_stage.h"
 #include "verbs/vrb.h"
 #include "rail/lane/wr_id.h"
 
@@ -88,45 +88,12 @@ static bool payload_place(struct rail_tx *tx, uint32_t units, uint32_t *first)
 	return rail_ring_place(tx->position, tx->units_granted, tx->units, units, first);
 }
 
-/* The payload's request: inline where the device takes it, else from a staging buffer. */
-static int payload_prepare(struct rail_tx *tx, const void *payload, size_t bytes, uint64_t *mark)
-{
-	struct rail_staging *s = &tx->lane->ctx->staging;
-	struct ibv_send_wr *wr = &tx->wr[0];
-	size_t trailing = tx->trailing ? sizeof(*mark) : 0;
-	unsigned char *buffer;
-	int which;
-
-	if (likely(bytes + trailing <= tx->lane->qp.granted.inline_bytes)) {
-		tx->sge[0] = (struct ibv_sge){ .addr = (uintptr_t)payload,
-					       .length = (uint32_t)bytes };
-		tx->sge[1] = (struct ibv_sge){ .addr = (uintptr_t)mark,
-					       .length = sizeof(*mark) };
-		wr->num_sge = tx->trailing ? 2 : 1;
-		wr->send_flags = IBV_SEND_INLINE;
-		return STAGING;
-	}
-	if (!s->free_count)
-		return -EAGAIN;
-	which = s->free[--s->free_count];
-	buffer = s->memory + (size_t)which * s->buffer_bytes;
-	rg_copy_blocks(buffer, payload, bytes);
-	memcpy(buffer + bytes, mark, trailing);
-	tx->sge[0] = (struct ibv_sge){
-		.addr = (uintptr_t)buffer,
-		.length = (uint32_t)(bytes + trailing),
-		.lkey = s->mr[tx->lane->ctx->rail[tx->lane->rail].adapter]->lkey,
-	};
-	wr->num_sge = 1;
-	wr->send_flags = 0;
-	return which;
-}
-
 static int ring_long(struct rail_tx *tx, unsigned kind, const struct rail_header *header,
 		     const void *payload, size_t bytes)
 {
 	uint64_t mark = (tx->seq + 1) ^ tx->key;
-	uint32_t units = rail_ring_units(bytes + (tx->trailing ? sizeof(mark) : 0));
+	size_t trailing = tx->trailing ? sizeof(mark) : 0;
+	uint32_t units = rail_ring_units(bytes + trailing);
 	struct ibv_send_wr *wr = tx->wr;
 	uint32_t first;
 	int buffer;
@@ -135,7 +102,8 @@ static int ring_long(struct rail_tx *tx, unsigned kind, const struct rail_header
 		return 0;
 	if (unlikely(!payload_place(tx, units, &first)))
 		return 0;
-	buffer = payload_prepare(tx, payload, bytes, &mark);
+	buffer = lane_stage(tx, (struct lane_part){payload, bytes},
+			    (struct lane_part){&mark, trailing});
 	if (unlikely(buffer < 0))
 		return 0;
 	tx->seq++;

@@ -20,44 +20,10 @@
 #include "rail/peer/peer.h"
 #include "rail/message/rail_record.h"
 #include "rail/lane/ring.h"
-#include "rail/lane/staging.h"
+#include "rail/lane/lane_stage.h"
 #include "verbs/vrb.h"
 #include "rail/lane/wr_id.h"
 #include "util/compiler.h"
-
-/* The request: record and payload inline, or both copied into a staging buffer. */
-static int send_prepare(struct rail_tx *tx, const void *payload, size_t bytes)
-{
-	struct rail_staging *s = &tx->lane->ctx->staging;
-	struct rail_record *record = &tx->slot.record;
-	struct ibv_send_wr *wr = &tx->wr[0];
-	unsigned char *buffer;
-	int which;
-
-	if (likely(sizeof(*record) + bytes <= tx->lane->qp.granted.inline_bytes)) {
-		tx->sge[0] = (struct ibv_sge){ .addr = (uintptr_t)record,
-					       .length = sizeof(*record) };
-		tx->sge[1] = (struct ibv_sge){ .addr = (uintptr_t)payload,
-					       .length = (uint32_t)bytes };
-		wr->num_sge = bytes ? 2 : 1;
-		wr->send_flags = IBV_SEND_INLINE;
-		return STAGING;
-	}
-	if (!s->free_count)
-		return -EAGAIN;
-	which = s->free[--s->free_count];
-	buffer = s->memory + (size_t)which * s->buffer_bytes;
-	memcpy(buffer, record, sizeof(*record));
-	memcpy(buffer + sizeof(*record), payload, bytes);
-	tx->sge[0] = (struct ibv_sge){
-		.addr = (uintptr_t)buffer,
-		.length = (uint32_t)(sizeof(*record) + bytes),
-		.lkey = s->mr[tx->lane->ctx->rail[tx->lane->rail].adapter]->lkey,
-	};
-	wr->num_sge = 1;
-	wr->send_flags = 0;
-	return which;
-}
 
 static int send_post(struct rail_tx *tx, unsigned kind, const struct rail_header *header,
 		     uint64_t word, const void *payload, size_t bytes)
@@ -71,7 +37,8 @@ static int send_post(struct rail_tx *tx, unsigned kind, const struct rail_header
 	record->header = *header;
 	record->word = word;
 	atomic_store_explicit(&record->mark, (tx->seq + 1) << 8 | kind, memory_order_relaxed);
-	buffer = send_prepare(tx, payload, bytes);
+	buffer = lane_stage(tx, (struct lane_part){record, sizeof(*record)},
+			    (struct lane_part){payload, bytes});
 	if (unlikely(buffer < 0))
 		return 0;
 	tx->seq++;
