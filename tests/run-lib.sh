@@ -83,8 +83,8 @@ launch() {
 	[ "$rc" -ne 124 ] || echo "launch: no end within $limit s: $*" >>"$err"
 }
 
-# Open MPI 5: now and then prterun stays for ever when its ranks have ended with an error (7 of 270
-# launches on a crowded machine, 0 of 840 on another).  No rank is left, and prterun has told their exit code.
+# Open MPI 5.0.7: now and then, on a crowded machine, prterun stays for ever after it has told the exit code of
+# ranks that failed.  Accepted only if no process of the launch is left.
 launcher_stayed() {
 	[ "$rc" -eq 137 ] && grep -q '^prterun detected' "$err" && grep -q '^ *Exit code: *[0-9]*$' "$err" &&
 		! grep -qsxz "RG_LAUNCH=$$" /proc/[0-9]*/environ

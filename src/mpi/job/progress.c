@@ -441,14 +441,15 @@ int layer_start_progress(void)
 	return dump_start(world_settings.dump_signal, layer_wake_progress_thread);
 }
 
+/* The progress thread asks whether the library calls, so the thread ends first. */
 void layer_stop_progress(void)
 {
+	if (progress_thread_runs) {
+		atomic_store(&progress_thread_stop, true);
+		layer_wake_progress_thread();
+		rg_thread_join(progress_thread);
+		progress_thread_runs = false;
+		dump_stop();
+	}
 	library_stop();
-	if (!progress_thread_runs)
-		return;
-	atomic_store(&progress_thread_stop, true);
-	layer_wake_progress_thread();
-	rg_thread_join(progress_thread);
-	progress_thread_runs = false;
-	dump_stop();
 }
