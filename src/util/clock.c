@@ -6,6 +6,7 @@
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -102,6 +103,40 @@ int rg_wait_readable(int fd, uint64_t most_ns)
 	return ppoll(&p, 1, most_ns == UINT64_MAX ? NULL : &t, NULL) < 0 ? -1 : 0;
 }
 
+#ifdef __SANITIZE_ADDRESS__
+/*
+ * A thread that begins allocates in AddressSanitizer's runtime, which before GCC 14 has no
+ * pthread_atfork handlers: the child of a fork at this moment inherits a locked allocator.
+ */
+struct begin {
+	void *(*run)(void *);
+	void *arg;
+	_Atomic uint32_t begun;
+};
+
+static void *begin_run(void *arg)
+{
+	struct begin *b = arg;
+	void *(*run)(void *) = b->run, *run_arg = b->arg;
+
+	atomic_store(&b->begun, 1);
+	rg_wake_word(&b->begun, false);
+	return run(run_arg);
+}
+
+static int thread_create(pthread_t *thread, void *(*run)(void *), void *arg)
+{
+	struct begin b = { .run = run, .arg = arg };
+	int rc = pthread_create(thread, NULL, begin_run, &b);
+
+	while (!rc && !atomic_load(&b.begun))
+		rg_wait_word(&b.begun, 0, UINT64_MAX, false);
+	return rc;
+}
+#else
+#define thread_create(thread, run, arg) pthread_create(thread, NULL, run, arg)
+#endif
+
 int rg_thread_start(pthread_t *thread, void *(*run)(void *), void *arg)
 {
 	sigset_t all, before;
@@ -109,7 +144,7 @@ int rg_thread_start(pthread_t *thread, void *(*run)(void *), void *arg)
 
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	rc = pthread_create(thread, NULL, run, arg);
+	rc = thread_create(thread, run, arg);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	return rc;
 }
