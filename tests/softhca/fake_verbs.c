@@ -93,6 +93,20 @@ EXPORT int ibv_dereg_mr(struct ibv_mr *m)
 	return m == &mr ? 77 : EINVAL;
 }
 
+/* Exported by libibverbs, but not declared in a header. */
+int ibv_dontfork_range(void *base, size_t size);
+int ibv_dofork_range(void *base, size_t size);
+
+EXPORT int ibv_dontfork_range(void *base, size_t size)
+{
+	return base == &mr && size == 42 ? 71 : EINVAL;
+}
+
+EXPORT int ibv_dofork_range(void *base, size_t size)
+{
+	return base == &mr && size == 42 ? 72 : EINVAL;
+}
+
 EXPORT int ibv_query_port(struct ibv_context *c, uint8_t port, struct _compat_ibv_port_attr *attr)
 {
 	((struct ibv_port_attr *)(void *)attr)->lid = (uint16_t)(0x100 + port);

@@ -5,6 +5,7 @@
  * unaffected.  A child that opens a device is a separate member.
  */
 #include <dirent.h>
+#include <endian.h>
 #include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -82,12 +83,112 @@ static void loopback(struct ibv_device *device)
 
 /* ---- What children do ---------------------------------------------------- */
 
+/* Objects with verbs that inline functions of verbs.h call directly. */
+struct extras {
+	struct ibv_cq_ex *cq;
+	struct ibv_qp *qp;		/* with ibv_wr_*: batch */
+	struct ibv_qp_ex *batch;
+	struct ibv_srq *srq;
+	struct ibv_mw *mw;
+	struct ibv_ah *ah;
+	struct ibv_comp_channel *channel;
+};
+
 struct inherited {
 	struct side *side;
 	struct end *end;
 	struct buffer *buffer;
 	struct ibv_device **list;
+	struct extras *extras;
 };
+
+static struct extras extras_new(struct side *s)
+{
+	struct ibv_cq_init_attr_ex cq_init = { .cqe = 8, .wc_flags = IBV_WC_STANDARD_FLAGS };
+	struct ibv_srq_init_attr srq_init = { .attr = { .max_wr = 4, .max_sge = 1 } };
+	struct ibv_ah_attr to = { .dlid = s->port.lid, .port_num = 1 };
+	struct extras x = { .cq = ibv_create_cq_ex(s->ctx, &cq_init) };
+	struct ibv_qp_init_attr_ex qp_init = {
+		.qp_type = IBV_QPT_RC, .pd = s->pd,
+		.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS,
+		.send_ops_flags = IBV_QP_EX_WITH_RDMA_WRITE,
+		.cap = { .max_send_wr = 4, .max_recv_wr = 4, .max_send_sge = 1, .max_recv_sge = 1 },
+	};
+
+	require(x.cq != NULL);
+	qp_init.send_cq = qp_init.recv_cq = ibv_cq_ex_to_cq(x.cq);
+	x.qp = ibv_create_qp_ex(s->ctx, &qp_init);
+	x.srq = ibv_create_srq(s->pd, &srq_init);
+	x.mw = ibv_alloc_mw(s->pd, IBV_MW_TYPE_1);
+	x.ah = ibv_create_ah(s->pd, &to);
+	x.channel = ibv_create_comp_channel(s->ctx);
+	require(x.qp && x.srq && x.mw && x.ah && x.channel);
+	x.batch = ibv_qp_to_qp_ex(x.qp);
+	require(x.batch != NULL);
+	return x;
+}
+
+static void extras_free(const struct extras *x)
+{
+	require_equal(ibv_destroy_comp_channel(x->channel), 0);
+	require_equal(ibv_destroy_ah(x->ah), 0);
+	require_equal(ibv_dealloc_mw(x->mw), 0);
+	require_equal(ibv_destroy_srq(x->srq), 0);
+	require_equal(ibv_destroy_qp(x->qp), 0);
+	require_equal(ibv_destroy_cq(ibv_cq_ex_to_cq(x->cq)), 0);
+}
+
+static void use_extras(const struct inherited *i)
+{
+	struct ibv_sge sge = sge_of(i->buffer, 0, 1000);
+	struct ibv_recv_wr wr = { .sg_list = &sge, .num_sge = 1 }, *bad = NULL;
+	struct ibv_mw_bind bind = { .bind_info = { i->buffer->mr, (uintptr_t)i->buffer->at, 100,
+						   IBV_ACCESS_REMOTE_READ } };
+	struct ibv_poll_cq_attr poll = { 0 };
+
+	require_equal(ibv_start_poll(i->extras->cq, &poll), ENOENT);
+	require_equal(ibv_post_srq_recv(i->extras->srq, &wr, &bad), EIO);
+	require(bad == &wr);
+	require_equal(ibv_bind_mw(i->end->qp, i->extras->mw, &bind), EIO);
+	require(!ibv_qp_to_qp_ex(i->extras->qp) && errno == EIO);
+}
+
+static void use_batch(struct ibv_qp_ex *ex)
+{
+	ibv_wr_start(ex);
+	ibv_wr_rdma_write(ex, 1, 4096);
+	ibv_wr_set_sge(ex, 1, 4096, 8);
+	require_equal(ibv_wr_complete(ex), EIO);
+	ibv_wr_start(ex);
+	ibv_wr_abort(ex);
+}
+
+/* A verb fails as its manual page says. */
+static void use_answers(const struct inherited *i)
+{
+	struct ibv_async_event event;
+	struct ibv_gid_entry table[2];
+	struct ibv_ah_attr path;
+	union ibv_gid gid;
+	struct ibv_wc wc = { 0 };
+	struct ibv_cq *cq;
+	__be16 pkey;
+	void *context;
+
+	errno = 0;
+	require_equal(ibv_get_pkey_index(i->side->ctx, 1, htobe16(0xffff)), -1);
+	require_equal(errno, EIO);
+	require_equal(ibv_query_gid(i->side->ctx, 1, 0, &gid), -1);
+	require_equal(ibv_query_pkey(i->side->ctx, 1, 0, &pkey), -1);
+	require_equal(ibv_query_gid_table(i->side->ctx, table, 2, 0), -EIO);
+	require_equal(ibv_query_gid_ex(i->side->ctx, 1, 0, table, 0), EIO);
+	require_equal(ibv_query_qp_data_in_order(i->end->qp, IBV_WR_SEND, 0), 0);
+	require_equal(ibv_init_ah_from_wc(i->side->ctx, 1, &wc, NULL, &path), -1);
+	require_equal(ibv_get_cq_event(i->extras->channel, &cq, &context), -1);
+	require_equal(ibv_get_async_event(i->side->ctx, &event), -1);
+	require_equal(ibv_rereg_mr(i->buffer->mr, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0, 0),
+		      IBV_REREG_MR_ERR_CMD);
+}
 
 static void use(const struct inherited *i)
 {
@@ -97,7 +198,6 @@ static void use(const struct inherited *i)
 	struct ibv_recv_wr rwr = { .sg_list = &sge, .num_sge = 1 }, *rbad;
 	struct ibv_port_attr port;
 	struct ibv_device_attr attr;
-	union ibv_gid gid;
 	struct ibv_wc wc;
 
 	require_equal(ibv_post_send(i->end->qp, &wr, &bad), EIO);
@@ -108,14 +208,17 @@ static void use(const struct inherited *i)
 	require_equal(end_to(i->end, IBV_QPS_ERR), EIO);
 	require(ibv_query_port(i->side->ctx, 1, &port) != 0);
 	require(ibv_query_device(i->side->ctx, &attr) != 0);
-	require(ibv_query_gid(i->side->ctx, 1, 0, &gid) != 0);
 	require(ibv_alloc_pd(i->side->ctx) == NULL && errno == EIO);
 	require(ibv_reg_mr(i->side->pd, i->buffer->at, 100, 0) == NULL && errno == EIO);
 	require(ibv_alloc_mw(i->side->pd, IBV_MW_TYPE_1) == NULL && errno == EIO);
+	use_answers(i);
+	use_extras(i);
+	use_batch(i->extras->batch);
 }
 
 static void destroy(const struct inherited *i)
 {
+	extras_free(i->extras);
 	require_equal(ibv_destroy_qp(i->end->qp), 0);
 	require_equal(ibv_destroy_cq(i->end->cq), 0);
 	require_equal(ibv_dereg_mr(i->buffer->mr), 0);
@@ -211,6 +314,7 @@ static void run(int me, int sock, const void *arg)
 {
 	struct ibv_device **list;
 	struct worker w = { 0 };
+	struct extras extras;
 	struct buffer b;
 	pthread_t thread;
 	struct side s;
@@ -231,10 +335,11 @@ static void run(int me, int sock, const void *arg)
 	w.buffer = buffer_new(&s, BYTES, ACCESS_ALL);
 	buffer_swap(&s, &w.buffer);
 	if (me == 0) {
+		extras = extras_new(&s);
 		require_equal(pthread_create(&thread, NULL, work, &w), 0);
 		settle(&w);
 		for (n = 0; n < CHILDREN; n++) {
-			have_child(&(struct inherited){ &s, &e, &b, list }, n);
+			have_child(&(struct inherited){ &s, &e, &b, list, &extras }, n);
 			require_equal(write_some(&e, &b, n, 100 * n).status, IBV_WC_SUCCESS);
 			barrier(&s);
 			barrier(&s);
@@ -242,6 +347,7 @@ static void run(int me, int sock, const void *arg)
 		}
 		atomic_store(&w.stop, true);
 		pthread_join(thread, NULL);
+		extras_free(&extras);
 	} else {
 		for (n = 0; n < CHILDREN; n++) {
 			barrier(&s);

@@ -5,6 +5,10 @@
 #include "../conformance/conformance.h"
 #include "softhca/softhca.h"
 
+/* Exported by libibverbs, but not declared in a header. */
+int ibv_dontfork_range(void *base, size_t size);
+int ibv_dofork_range(void *base, size_t size);
+
 static void use_real(struct ibv_device *device)
 {
 	struct ibv_context *c = ibv_open_device(device);
@@ -28,6 +32,8 @@ static void use_real(struct ibv_device *device)
 	require_equal(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_TRANSLATION, NULL, bytes, 25, 0),
 		      IBV_REREG_MR_ERR_CMD);
 	require_equal(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 24, 0), 0);
+	require_equal(ibv_dontfork_range(mr, 42), 71);
+	require_equal(ibv_dofork_range(mr, 42), 72);
 	require_equal(ibv_query_port(c, 3, &port), 0);
 	require_equal(port.lid, 0x103);
 	/* A function that the real library lacks is refused, not jumped to. */
@@ -66,6 +72,8 @@ int main(int argc, char **argv)
 		first = list[soft];
 	if (soft)
 		use_soft(list[0]);
+	if (!real)		/* without a libibverbs, nothing has to be kept from children */
+		require(!ibv_dontfork_range(&count, 42) && !ibv_dofork_range(&count, 42));
 	ibv_free_device_list(list);
 	if (real)
 		use_real(first);

@@ -120,17 +120,3 @@ void hca_inherit(struct hca_fabric *f)
 			stop_batches(qp);
 	}
 }
-
-/* ---- The exported verbs -------------------------------------------------- */
-
-int hca_inherited_result(const char *verb)
-{
-	static const char *const ends[] = { "ibv_de", "ibv_close", "ibv_unimport" };
-	unsigned i;
-
-	for (i = 0; i < sizeof(ends) / sizeof(*ends); i++)
-		if (strncmp(verb, ends[i], strlen(ends[i])) == 0)
-			return 0;
-	errno = EIO;
-	return EIO;
-}

@@ -4,8 +4,9 @@
  * The parent is the member of the fabric, not the child.  The segments are not
  * mapped in the child (segment.c, MADV_DONTFORK), so that it cannot harm the
  * parent or its peers.  The verbs of inherited objects access nothing: they fail
- * with EIO, and those that destroy an object report success.  An inherited device
- * can be opened: the child then joins the fabric itself.
+ * with EIO, in the way of each verb's manual page, and those that destroy an object
+ * report success.  An inherited device can be opened: the child then joins the fabric
+ * itself.
  */
 #ifndef HCA_INHERIT_H
 #define HCA_INHERIT_H
@@ -14,8 +15,5 @@
 
 /* In the child, which has one thread; locks that another thread held stay locked. */
 void hca_inherit(struct hca_fabric *f);
-
-/* The result of the exported verb of this name on an inherited object. */
-int hca_inherited_result(const char *verb);
 
 #endif

@@ -48,20 +48,31 @@ int ibv_read_sysfs_file(const char *dir, const char *file, char *buf, size_t siz
 	real ? real args : none;					\
 })
 
-/* In a child of fork: an errno (which is not 0, as -1 would not be), or NULL. */
-#define INHERITED(type, name)						\
-	((type)(intptr_t)(__builtin_types_compatible_p(type, int)	\
-			  ? hca_inherited_result(name)			\
-			  : (hca_inherited_result(name), 0)))
+/*
+ * The answer of a verb that fails with errno `err`, as the manual page of the verb says: in a child
+ * of fork, and without a real library.
+ */
+#define ERRNO(err) (errno = (err))
+#define NEGATIVE(err) (-(errno = (err)))
+#define MINUS_ONE(err) (errno = (err), -1)
+#define ZERO(err) (errno = (err), 0)
+#define NO_OBJECT(err) (errno = (err), NULL)
 
-#define VERB(type, name, context_of, none, mine, params, args)		\
+#define ANY_VERB(type, name, context_of, inherited, none, mine, params, args)	\
 	HCA_EXPORT type name params					\
 	{								\
 		if (hca_context_is_ours(context_of))			\
 			return hca_context_is_inherited(context_of)	\
-				? INHERITED(type, #name) : mine;	\
+				? inherited : mine;			\
 		return FORWARD(name, none, args);			\
 	}
+
+#define VERB(type, name, context_of, fails, mine, params, args)		\
+	ANY_VERB(type, name, context_of, fails(EIO), fails(ENOSYS), mine, params, args)
+
+/* The end of an object: an inherited one is gone already. */
+#define END_VERB(name, context_of, mine, params, args)			\
+	ANY_VERB(int, name, context_of, 0, ERRNO(ENOSYS), mine, params, args)
 
 #define VOID_VERB(name, context_of, mine, params, args)			\
 	HCA_EXPORT void name params					\
@@ -71,13 +82,6 @@ int ibv_read_sysfs_file(const char *dir, const char *file, char *buf, size_t siz
 		else if (!hca_context_is_inherited(context_of))		\
 			mine;						\
 	}
-
-/* The result where there is no real library. */
-static void *absent(void)
-{
-	errno = ENOSYS;
-	return NULL;
-}
 
 /* ---- Devices ------------------------------------------------------------- */
 
@@ -144,10 +148,10 @@ HCA_EXPORT struct ibv_context *ibv_open_device(struct ibv_device *device)
 {
 	if (hca_device_is_ours(device))
 		return hca_device_open(device);
-	return FORWARD(ibv_open_device, absent(), (device));
+	return FORWARD(ibv_open_device, NO_OBJECT(ENOSYS), (device));
 }
 
-VERB(int, ibv_close_device, c, ENOSYS, hca_device_close(c), (struct ibv_context *c), (c))
+END_VERB(ibv_close_device, c, hca_device_close(c), (struct ibv_context *c), (c))
 
 /* ---- Queries ------------------------------------------------------------- */
 
@@ -165,27 +169,27 @@ static int pkey_index(struct ibv_context *c, uint8_t port, __be16 pkey)
 	return hca_query_pkey(c, port, 0, &have) == 0 && have == pkey ? 0 : -1;
 }
 
-VERB(int, ibv_query_device, c, ENOSYS, hca_query_device(c, attr),
+VERB(int, ibv_query_device, c, ERRNO, hca_query_device(c, attr),
      (struct ibv_context *c, struct ibv_device_attr *attr), (c, attr))
-VERB(int, ibv_query_port, c, ENOSYS, query_port_compat(c, port, attr),
+VERB(int, ibv_query_port, c, ERRNO, query_port_compat(c, port, attr),
      (struct ibv_context *c, uint8_t port, struct _compat_ibv_port_attr *attr), (c, port, attr))
-VERB(int, ibv_query_gid, c, -1, hca_query_gid(c, port, index, gid),
+VERB(int, ibv_query_gid, c, MINUS_ONE, hca_query_gid(c, port, index, gid),
      (struct ibv_context *c, uint8_t port, int index, union ibv_gid *gid), (c, port, index, gid))
-VERB(int, _ibv_query_gid_ex, c, ENOSYS, hca_query_gid_ex(c, port, index, entry, flags, size),
+VERB(int, _ibv_query_gid_ex, c, ERRNO, hca_query_gid_ex(c, port, index, entry, flags, size),
      (struct ibv_context *c, uint32_t port, uint32_t index, struct ibv_gid_entry *entry,
       uint32_t flags, size_t size), (c, port, index, entry, flags, size))
-VERB(ssize_t, _ibv_query_gid_table, c, -ENOSYS, hca_query_gid_table(c, entries, max, flags, size),
+VERB(ssize_t, _ibv_query_gid_table, c, NEGATIVE, hca_query_gid_table(c, entries, max, flags, size),
      (struct ibv_context *c, struct ibv_gid_entry *entries, size_t max, uint32_t flags,
       size_t size), (c, entries, max, flags, size))
-VERB(int, ibv_query_pkey, c, -1, hca_query_pkey(c, port, index, pkey),
+VERB(int, ibv_query_pkey, c, MINUS_ONE, hca_query_pkey(c, port, index, pkey),
      (struct ibv_context *c, uint8_t port, int index, __be16 *pkey), (c, port, index, pkey))
-VERB(int, ibv_get_pkey_index, c, -1, pkey_index(c, port, pkey),
+VERB(int, ibv_get_pkey_index, c, MINUS_ONE, pkey_index(c, port, pkey),
      (struct ibv_context *c, uint8_t port, __be16 pkey), (c, port, pkey))
 
 /* ---- Protection domains, memory ------------------------------------------ */
 
-VERB(struct ibv_pd *, ibv_alloc_pd, c, absent(), hca_pd_alloc(c), (struct ibv_context *c), (c))
-VERB(int, ibv_dealloc_pd, pd->context, ENOSYS, hca_pd_dealloc(pd), (struct ibv_pd *pd), (pd))
+VERB(struct ibv_pd *, ibv_alloc_pd, c, NO_OBJECT, hca_pd_alloc(c), (struct ibv_context *c), (c))
+END_VERB(ibv_dealloc_pd, pd->context, hca_pd_dealloc(pd), (struct ibv_pd *pd), (pd))
 
 /* Memory registered with a real device is pinned: its pages are not moved from now on. */
 #define MR_VERB(name, mine, params, args)					\
@@ -196,7 +200,7 @@ VERB(int, ibv_dealloc_pd, pd->context, ENOSYS, hca_pd_dealloc(pd), (struct ibv_p
 										\
 		if (!p)								\
 			return NULL;						\
-		mr = FORWARD(name, absent(), args);				\
+		mr = FORWARD(name, NO_OBJECT(ENOSYS), args);				\
 		if (mr)								\
 			hca_pin_set_owner(p, mr);				\
 		else								\
@@ -208,7 +212,7 @@ VERB(int, ibv_dealloc_pd, pd->context, ENOSYS, hca_pd_dealloc(pd), (struct ibv_p
 		if (!hca_context_is_ours(pd->context))				\
 			return real_##name args;				\
 		return hca_context_is_inherited(pd->context)			\
-			? INHERITED(struct ibv_mr *, #name) : mine;		\
+			? NO_OBJECT(EIO) : mine;			\
 	}
 
 static int real_dereg_mr(struct ibv_mr *mr)
@@ -247,7 +251,7 @@ MR_VERB(ibv_reg_mr_iova, hca_mr_reg(pd, addr, bytes, iova, (unsigned)access),
 MR_VERB(ibv_reg_mr_iova2, hca_mr_reg(pd, addr, bytes, iova, access),
 	(struct ibv_pd *pd, void *addr, size_t bytes, uint64_t iova, unsigned access),
 	(pd, addr, bytes, iova, access))
-VERB(struct ibv_mr *, ibv_reg_dmabuf_mr, pd->context, absent(),
+VERB(struct ibv_mr *, ibv_reg_dmabuf_mr, pd->context, NO_OBJECT,
      hca_mr_reg_dmabuf(pd, offset, bytes, iova, fd, (unsigned)access),
      (struct ibv_pd *pd, uint64_t offset, size_t bytes, uint64_t iova, int fd, int access),
      (pd, offset, bytes, iova, fd, access))
@@ -258,7 +262,7 @@ HCA_EXPORT int ibv_rereg_mr(struct ibv_mr *mr, int flags, struct ibv_pd *pd, voi
 	if (!hca_context_is_ours(mr->context))
 		return real_rereg_mr(mr, flags, pd, addr, bytes, access);
 	if (hca_context_is_inherited(mr->context))
-		return hca_inherited_result(__func__), IBV_REREG_MR_ERR_CMD;
+		return errno = EIO, IBV_REREG_MR_ERR_CMD;
 	return hca_mr_rereg(mr, flags, pd, addr, bytes, access);
 }
 
@@ -269,85 +273,85 @@ HCA_EXPORT int ibv_dereg_mr(struct ibv_mr *mr)
 	return hca_context_is_inherited(mr->context) ? 0 : hca_mr_dereg(mr);
 }
 
-VERB(struct ibv_pd *, ibv_import_pd, c, absent(), hca_pd_import(c, handle),
+VERB(struct ibv_pd *, ibv_import_pd, c, NO_OBJECT, hca_pd_import(c, handle),
      (struct ibv_context *c, uint32_t handle), (c, handle))
 VOID_VERB(ibv_unimport_pd, pd->context, hca_pd_unimport(pd), (struct ibv_pd *pd), (pd))
-VERB(struct ibv_mr *, ibv_import_mr, pd->context, absent(), hca_mr_import(pd, handle),
+VERB(struct ibv_mr *, ibv_import_mr, pd->context, NO_OBJECT, hca_mr_import(pd, handle),
      (struct ibv_pd *pd, uint32_t handle), (pd, handle))
 VOID_VERB(ibv_unimport_mr, mr->context, hca_mr_unimport(mr), (struct ibv_mr *mr), (mr))
 
-VERB(struct ibv_dm *, ibv_import_dm, c, absent(), hca_dm_import(c, handle),
+VERB(struct ibv_dm *, ibv_import_dm, c, NO_OBJECT, hca_dm_import(c, handle),
      (struct ibv_context *c, uint32_t handle), (c, handle))
 VOID_VERB(ibv_unimport_dm, dm->context, hca_dm_unimport(dm), (struct ibv_dm *dm), (dm))
 
 /* ---- Completion queues --------------------------------------------------- */
 
-VERB(struct ibv_cq *, ibv_create_cq, c, absent(),
+VERB(struct ibv_cq *, ibv_create_cq, c, NO_OBJECT,
      hca_cq_create(c, entries, cq_context, channel, vector),
      (struct ibv_context *c, int entries, void *cq_context, struct ibv_comp_channel *channel,
       int vector), (c, entries, cq_context, channel, vector))
-VERB(int, ibv_resize_cq, cq->context, ENOSYS, hca_cq_resize(cq, entries), (struct ibv_cq *cq, int entries),
+VERB(int, ibv_resize_cq, cq->context, ERRNO, hca_cq_resize(cq, entries), (struct ibv_cq *cq, int entries),
      (cq, entries))
-VERB(int, ibv_destroy_cq, cq->context, ENOSYS, hca_cq_destroy(cq), (struct ibv_cq *cq), (cq))
-VERB(struct ibv_comp_channel *, ibv_create_comp_channel, c, absent(), hca_channel_create(c),
+END_VERB(ibv_destroy_cq, cq->context, hca_cq_destroy(cq), (struct ibv_cq *cq), (cq))
+VERB(struct ibv_comp_channel *, ibv_create_comp_channel, c, NO_OBJECT, hca_channel_create(c),
      (struct ibv_context *c), (c))
-VERB(int, ibv_destroy_comp_channel, channel->context, ENOSYS, hca_channel_destroy(channel),
+END_VERB(ibv_destroy_comp_channel, channel->context, hca_channel_destroy(channel),
      (struct ibv_comp_channel *channel), (channel))
-VERB(int, ibv_get_cq_event, channel->context, -1, hca_cq_event_get(channel, cq, cq_context),
+VERB(int, ibv_get_cq_event, channel->context, MINUS_ONE, hca_cq_event_get(channel, cq, cq_context),
      (struct ibv_comp_channel *channel, struct ibv_cq **cq, void **cq_context),
      (channel, cq, cq_context))
 VOID_VERB(ibv_ack_cq_events, cq->context, hca_cq_events_ack(cq, n), (struct ibv_cq *cq, unsigned n), (cq, n))
 
 /* ---- Queue pairs --------------------------------------------------------- */
 
-VERB(struct ibv_qp *, ibv_create_qp, pd->context, absent(), hca_qp_create(pd, init),
+VERB(struct ibv_qp *, ibv_create_qp, pd->context, NO_OBJECT, hca_qp_create(pd, init),
      (struct ibv_pd *pd, struct ibv_qp_init_attr *init), (pd, init))
-VERB(struct ibv_qp_ex *, ibv_qp_to_qp_ex, qp->context, absent(), hca_qp_to_ex(qp),
+VERB(struct ibv_qp_ex *, ibv_qp_to_qp_ex, qp->context, NO_OBJECT, hca_qp_to_ex(qp),
      (struct ibv_qp *qp), (qp))
-VERB(int, ibv_modify_qp, qp->context, ENOSYS, hca_qp_modify(qp, attr, mask),
+VERB(int, ibv_modify_qp, qp->context, ERRNO, hca_qp_modify(qp, attr, mask),
      (struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask), (qp, attr, mask))
-VERB(int, ibv_query_qp, qp->context, ENOSYS, hca_qp_query(qp, attr, mask, init),
+VERB(int, ibv_query_qp, qp->context, ERRNO, hca_qp_query(qp, attr, mask, init),
      (struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask, struct ibv_qp_init_attr *init),
      (qp, attr, mask, init))
-VERB(int, ibv_query_qp_data_in_order, qp->context, 0, hca_qp_data_in_order(qp, op, flags),
+VERB(int, ibv_query_qp_data_in_order, qp->context, ZERO, hca_qp_data_in_order(qp, op, flags),
      (struct ibv_qp *qp, enum ibv_wr_opcode op, uint32_t flags), (qp, op, flags))
-VERB(int, ibv_destroy_qp, qp->context, ENOSYS, hca_qp_destroy(qp), (struct ibv_qp *qp), (qp))
-VERB(int, ibv_set_ece, qp->context, ENOSYS, EOPNOTSUPP, (struct ibv_qp *qp, struct ibv_ece *ece),
+END_VERB(ibv_destroy_qp, qp->context, hca_qp_destroy(qp), (struct ibv_qp *qp), (qp))
+VERB(int, ibv_set_ece, qp->context, ERRNO, EOPNOTSUPP, (struct ibv_qp *qp, struct ibv_ece *ece),
      (qp, ece))
-VERB(int, ibv_query_ece, qp->context, ENOSYS, EOPNOTSUPP,
+VERB(int, ibv_query_ece, qp->context, ERRNO, EOPNOTSUPP,
      (struct ibv_qp *qp, struct ibv_ece *ece), (qp, ece))
 
 /* ---- Shared receive queues, addresses, multicast -------------------------- */
 
-VERB(struct ibv_srq *, ibv_create_srq, pd->context, absent(), hca_srq_create(pd, init),
+VERB(struct ibv_srq *, ibv_create_srq, pd->context, NO_OBJECT, hca_srq_create(pd, init),
      (struct ibv_pd *pd, struct ibv_srq_init_attr *init), (pd, init))
-VERB(int, ibv_modify_srq, srq->context, ENOSYS, hca_srq_modify(srq, attr, mask),
+VERB(int, ibv_modify_srq, srq->context, ERRNO, hca_srq_modify(srq, attr, mask),
      (struct ibv_srq *srq, struct ibv_srq_attr *attr, int mask), (srq, attr, mask))
-VERB(int, ibv_query_srq, srq->context, ENOSYS, hca_srq_query(srq, attr),
+VERB(int, ibv_query_srq, srq->context, ERRNO, hca_srq_query(srq, attr),
      (struct ibv_srq *srq, struct ibv_srq_attr *attr), (srq, attr))
-VERB(int, ibv_destroy_srq, srq->context, ENOSYS, hca_srq_destroy(srq), (struct ibv_srq *srq),
+END_VERB(ibv_destroy_srq, srq->context, hca_srq_destroy(srq), (struct ibv_srq *srq),
      (srq))
-VERB(struct ibv_ah *, ibv_create_ah, pd->context, absent(), hca_ah_create(pd, attr),
+VERB(struct ibv_ah *, ibv_create_ah, pd->context, NO_OBJECT, hca_ah_create(pd, attr),
      (struct ibv_pd *pd, struct ibv_ah_attr *attr), (pd, attr))
-VERB(struct ibv_ah *, ibv_create_ah_from_wc, pd->context, absent(),
+VERB(struct ibv_ah *, ibv_create_ah_from_wc, pd->context, NO_OBJECT,
      hca_ah_create_from_wc(pd, wc, grh, port),
      (struct ibv_pd *pd, struct ibv_wc *wc, struct ibv_grh *grh, uint8_t port),
      (pd, wc, grh, port))
-VERB(int, ibv_init_ah_from_wc, c, -1, hca_ah_init_from_wc(c, port, wc, grh, attr),
+VERB(int, ibv_init_ah_from_wc, c, MINUS_ONE, hca_ah_init_from_wc(c, port, wc, grh, attr),
      (struct ibv_context *c, uint8_t port, struct ibv_wc *wc, struct ibv_grh *grh,
       struct ibv_ah_attr *attr), (c, port, wc, grh, attr))
-VERB(int, ibv_destroy_ah, ah->context, ENOSYS, hca_ah_destroy(ah), (struct ibv_ah *ah), (ah))
-VERB(int, ibv_attach_mcast, qp->context, ENOSYS, hca_mcast_attach(qp, gid),
+END_VERB(ibv_destroy_ah, ah->context, hca_ah_destroy(ah), (struct ibv_ah *ah), (ah))
+VERB(int, ibv_attach_mcast, qp->context, ERRNO, hca_mcast_attach(qp, gid),
      (struct ibv_qp *qp, const union ibv_gid *gid, uint16_t lid), (qp, gid, lid))
-VERB(int, ibv_detach_mcast, qp->context, ENOSYS, hca_mcast_detach(qp, gid),
+END_VERB(ibv_detach_mcast, qp->context, hca_mcast_detach(qp, gid),
      (struct ibv_qp *qp, const union ibv_gid *gid, uint16_t lid), (qp, gid, lid))
-VERB(int, ibv_resolve_eth_l2_from_gid, c, ENOSYS, hca_ah_resolve_l2(c, attr, mac, vid),
+VERB(int, ibv_resolve_eth_l2_from_gid, c, ERRNO, hca_ah_resolve_l2(c, attr, mac, vid),
      (struct ibv_context *c, struct ibv_ah_attr *attr, uint8_t mac[ETHERNET_LL_SIZE],
       uint16_t *vid), (c, attr, mac, vid))
 
 /* ---- Asynchronous events ------------------------------------------------- */
 
-VERB(int, ibv_get_async_event, c, -1, hca_event_get(c, event),
+VERB(int, ibv_get_async_event, c, MINUS_ONE, hca_event_get(c, event),
      (struct ibv_context *c, struct ibv_async_event *event), (c, event))
 
 HCA_EXPORT void ibv_ack_async_event(struct ibv_async_event *event)
@@ -367,7 +371,7 @@ HCA_EXPORT struct ibv_context *ibv_import_device(int fd)
 	bool ours;
 	struct ibv_context *c = hca_device_import(fd, &ours);
 
-	return ours ? c : FORWARD(ibv_import_device, absent(), (fd));
+	return ours ? c : FORWARD(ibv_import_device, NO_OBJECT(ENOSYS), (fd));
 }
 
 HCA_EXPORT int ibv_fork_init(void)

@@ -21,7 +21,8 @@ int hca_compat_query_gid_type(struct ibv_context *c, uint8_t port, unsigned inde
 		real = (__typeof__(real))hca_real("ibv_query_gid_type");
 		return real ? real(c, port, index, type) : -1;
 	}
-	errno = hca_query_gid_ex(c, port, index, &entry, 0, sizeof(entry));
+	errno = hca_context_is_inherited(c) ? EIO :
+		hca_query_gid_ex(c, port, index, &entry, 0, sizeof(entry));
 	if (errno)
 		return -1;
 	*type = entry.gid_type == IBV_GID_TYPE_ROCE_V2 ? SYSFS_ROCE_V2 : SYSFS_IB_ROCE_V1;
