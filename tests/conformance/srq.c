@@ -6,7 +6,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 
-#include "conformance.h"
+#include "ud.h"
 
 enum { QPS = 4, SLOT = 512, DEPTH = 32 };
 
@@ -468,6 +468,51 @@ static void test_last_wqe(struct side *s)
 	buffer_free(s, &b);
 }
 
+/* A queue pair for datagrams, too, leaves what is posted to the others. */
+static void test_last_wqe_ud(struct side *s)
+{
+	struct buffer b = buffer_new(s, DEPTH * SLOT, ACCESS_ALL);
+	struct ibv_srq *srq = srq_new(s, s->pd, DEPTH, 1);
+	struct end bad = ud_make(s, NULL, srq), good = ud_make(s, NULL, srq);
+	struct ibv_async_event event;
+	struct peer_address to;
+	struct ibv_sge sge;
+	struct ibv_ah *ah;
+
+	ud_init(s, &bad, QKEY);
+	ud_ready(&bad);
+	ud_init(s, &good, QKEY);
+	ud_ready(&good);
+	to = ud_swap(s, &good);
+	ah = ah_to(s, &to);
+	if (s->me == 1) {
+		post_slot(srq, &b, 0);
+		require_equal(end_to(&bad, IBV_QPS_ERR), 0);
+		if (!has_event(s, 3000))
+			skip("the device does not say IBV_EVENT_QP_LAST_WQE_REACHED");
+		require_equal(ibv_get_async_event(s->ctx, &event), 0);
+		require_equal(event.event_type, IBV_EVENT_QP_LAST_WQE_REACHED);
+		require(event.element.qp == bad.qp);
+		ibv_ack_async_event(&event);
+		expect_nothing(bad.cq, 20);
+		barrier(s);
+		require_equal(wait_ok(good.cq).wr_id, 0);
+		check(b.at + GRH, 4, 100, "received");
+		require(!has_event(s, 0));
+	} else {
+		fill(b.at + SLOT, 4, 100);
+		sge = sge_of(&b, SLOT, 100);
+		barrier(s);
+		ud_send(&good, ah, to.qpn, &sge, 1);
+	}
+	barrier(s);
+	require_equal(ibv_destroy_ah(ah), 0);
+	end_free(&bad);
+	end_free(&good);
+	require_equal(ibv_destroy_srq(srq), 0);
+	buffer_free(s, &b);
+}
+
 /* Queue pairs come and go under load; the receives stay. */
 static void test_come_and_go(struct side *s)
 {
@@ -539,6 +584,7 @@ const struct test srq_tests[] = {
 	{ "srq_too_long", test_too_long },
 	{ "srq_limit", test_limit },
 	{ "srq_last_wqe", test_last_wqe },
+	{ "srq_last_wqe_ud", test_last_wqe_ud },
 	{ "srq_come_and_go", test_come_and_go },
 	{ NULL, NULL },
 };

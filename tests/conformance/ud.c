@@ -436,6 +436,36 @@ static void test_lost(struct side *s)
 	buffer_free(s, &b);
 }
 
+/* Datagrams to more numbers than a device may remember are lost, and the others arrive in between. */
+static void test_strangers(struct side *s)
+{
+	enum { STRANGERS = 1100, EVERY = 275 };
+	struct buffer b = buffer_new(s, 16384, ACCESS_ALL);
+	struct end e = ud_new(s, QKEY);
+	struct peer_address to = ud_swap(s, &e);
+	struct ibv_ah *ah = ah_to(s, &to);
+	struct ibv_sge in = sge_of(&b, 0, GRH + 64), out = sge_of(&b, 2048, 64);
+	uint32_t qpn = to.qpn;
+
+	for (uint64_t i = 1; i <= STRANGERS; i++) {
+		qpn = qpn < 0xfffff0 ? qpn + 1 : 2;
+		/* Under a key of their own, if a number is in use. */
+		if (s->me == 0) {
+			ud_post(&e, ah, qpn, QKEY + 1, &out, i);
+			expect(e.cq, i, IBV_WC_SUCCESS);
+		}
+		if (i % EVERY)
+			continue;
+		if (s->me == 1)
+			post_receive(&e, i, &in, 1);
+		barrier(s);
+		arrives(s, &e, &b, ah, to.qpn, i);
+	}
+	require_equal(ibv_destroy_ah(ah), 0);
+	end_free(&e);
+	buffer_free(s, &b);
+}
+
 /* A privileged key in the request stands for the queue pair's own. */
 static void test_qkey(struct side *s)
 {
@@ -638,6 +668,7 @@ const struct test ud_tests[] = {
 	{ "ud_reply", test_reply },
 	{ "ud_self", test_self },
 	{ "ud_lost", test_lost },
+	{ "ud_strangers", test_strangers },
 	{ "ud_qkey", test_qkey },
 	{ "ud_local_error", test_local_error },
 	{ "ud_bad_receive", test_bad_receive },

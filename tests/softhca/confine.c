@@ -8,6 +8,7 @@
  *			hidepid, noproc	/proc that hides processes; none
  *			ro=DIR, own=DIR	an empty file system there, read-only or of its own
  *			deny=CALL	a system call fails with EPERM
+ *			old=FEATURE	a feature of newer kernels or of some file systems is absent
  *
  * Exit code 77, with the reason: the system does not permit it.
  */
@@ -106,6 +107,15 @@ static const struct {
 #endif
 };
 
+static void install(struct sock_filter *filter, size_t count)
+{
+	struct sock_fprog program = { (unsigned short)count, filter };
+
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
+	    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program))
+		may_not("a filter of calls");
+}
+
 static void deny(const char *name)
 {
 	struct sock_filter filter[] = {
@@ -114,7 +124,6 @@ static void deny(const char *name)
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
 	};
-	struct sock_fprog program = { sizeof(filter) / sizeof(*filter), filter };
 	size_t i;
 
 	for (i = 0; i < sizeof(calls) / sizeof(*calls) && strcmp(calls[i].name, name); i++)
@@ -124,9 +133,45 @@ static void deny(const char *name)
 		exit(3);
 	}
 	filter[1].k = (unsigned)calls[i].number;
-	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
-	    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program))
-		may_not("deny");
+	install(filter, sizeof(filter) / sizeof(*filter));
+}
+
+static const struct {
+	const char *name;
+	int call, argument;
+	unsigned mask, value;
+	int err;
+} features[] = {
+	/* Files without a name: 020000000 is O_TMPFILE without O_DIRECTORY. */
+	{ "tmpfile", SYS_openat, 2, 020000000, 020000000, EOPNOTSUPP },
+	/* MADV_POPULATE_WRITE */
+	{ "populate", SYS_madvise, 2, ~0u, 23, EINVAL },
+};
+
+static void take_away(const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < sizeof(features) / sizeof(*features) && strcmp(features[i].name, name); i++)
+		;
+	if (i == sizeof(features) / sizeof(*features)) {
+		fprintf(stderr, "confine: old=%s: no such feature\n", name);
+		exit(3);
+	}
+	const size_t word = offsetof(struct seccomp_data, args[0]) +
+		8 * (size_t)features[i].argument +
+		(__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__ ? 4 : 0);
+	struct sock_filter filter[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (unsigned)features[i].call, 0, 4),
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, (unsigned)word),
+		BPF_STMT(BPF_ALU | BPF_AND | BPF_K, features[i].mask),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, features[i].value, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | (unsigned)features[i].err),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+
+	install(filter, sizeof(filter) / sizeof(*filter));
 }
 
 static void confine(const char *word)
@@ -148,6 +193,8 @@ static void confine(const char *word)
 		mount_at("tmpfs", word + 4, 0, "mode=1777");
 	} else if (!strncmp(word, "deny=", 5)) {
 		deny(word + 5);
+	} else if (!strncmp(word, "old=", 4)) {
+		take_away(word + 4);
 	} else {
 		fprintf(stderr, "confine: %s: no such word\n", word);
 		exit(3);

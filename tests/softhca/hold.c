@@ -1,4 +1,7 @@
-/* hold.c - joins the fabric, prints that, stays until killed. */
+/*
+ * hold.c - joins the fabric, prints that, stays until killed; with an argument until the first event
+ * of its first device, and prints its number.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
@@ -6,7 +9,23 @@
 
 #include "softhca/softhca.h"
 
-int main(void)
+static int await_event(struct ibv_device *device)
+{
+	struct ibv_context *c = ibv_open_device(device);
+	struct ibv_async_event event;
+
+	if (!c)
+		return 1;
+	puts("ready");
+	fflush(stdout);
+	if (ibv_get_async_event(c, &event))
+		return 1;
+	printf("event %d\n", (int)event.event_type);
+	ibv_ack_async_event(&event);
+	return ibv_close_device(c);
+}
+
+int main(int argc, char **argv)
 {
 	const struct softhca_config cfg = { .node = -1 };
 	struct ibv_device **list;
@@ -20,9 +39,11 @@ int main(void)
 		fprintf(stderr, "softhca: %s\n", softhca_last_error());
 		return 1;
 	}
+	alarm(300);
+	if (argc > 1)
+		return await_event(list[0]);
 	puts("ready");
 	fflush(stdout);
-	alarm(300);
 	pause();
 	return 0;
 }

@@ -107,6 +107,8 @@ check_PROGRAMS += tests/softhca/threads
 tests_softhca_threads_LDADD = $(SOFTHCA_KIT) -lpthread
 EXTRA_DIST += tests/softhca/user.sh tests/softhca/long.sh tests/softhca/tsan.sh
 TESTS += tests/softhca/user.sh
+EXTRA_DIST += tests/softhca/confined.sh
+TESTS += tests/softhca/confined.sh
 TESTS += tests/softhca/kill tests/softhca/step tests/softhca/hostile tests/softhca/threads \
 	tests/softhca/bounce
 
@@ -186,6 +188,7 @@ tests_softhca_test_fidelity_LDADD = $(SOFTHCA_TEST_LDADD)
 tests_softhca_test_atomic_LDADD = $(SOFTHCA_TEST_LDADD)
 tests_softhca_test_memory_LDADD = $(SOFTHCA_TEST_LDADD)
 tests_softhca_test_fabric_LDADD = $(SOFTHCA_TEST_LDADD)
+tests_softhca_test_fabric_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=hca_proc_link
 TESTS += tests/softhca/conformance.sh
 # rdma-core's own tests, as a distribution carries them.
 EXTRA_DIST += tests/pyverbs/pyverbs.sh tests/pyverbs/run.py tests/pyverbs/rxe.txt \

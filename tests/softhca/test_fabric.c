@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -231,6 +232,66 @@ static void test_numbers(void **state)
 	hca_fabric_put(f);
 }
 
+/* Slots and numbers of members that have ended are free for others. */
+static void test_dead_members(void **state)
+{
+	enum { DEAD = 500 };
+	struct softhca_config a = config(name_a, "ports=2", 0);
+	struct hca_fabric *f;
+	struct hca_shm_slot *s;
+	uint32_t qpn, slot, index, i;
+	int status;
+	pid_t pid;
+
+	assert_int_equal(hca_fabric_get(&a, &f), 0);
+	for (i = 0; i < HCA_PROCS_MAX; i++) {
+		if (i == f->slot)
+			continue;
+		s = &f->shm->slot[i];
+		s->pid = getpid();
+		s->start_time = hca_process_start_time(getpid()) + (i == DEAD);
+		s->pid_ns = f->shm->slot[f->slot].pid_ns;
+		atomic_store(&s->phase, HCA_PRESENT);
+	}
+	/* No number is free until those of the dead member are. */
+	for (i = 0; i < HCA_FABRIC_QPS; i++)
+		atomic_store(&f->shm->qp[i], hca_shm_qp_entry(i, i % 2 ? DEAD : DEAD + 1, 7));
+	qpn = hca_number_claim(f, 5);
+	assert_int_not_equal(qpn, 0);
+	assert_int_equal(hca_number_find(f, qpn, &slot, &index), 0);
+	assert_int_equal(slot, f->slot);
+	assert_int_equal(index, 5);
+	for (i = 1; hca_number_claim(f, 0); i++)
+		;
+	assert_int_equal(i, HCA_FABRIC_QPS / 2 - 1);
+	/* A process joins in the slot of the dead member, whose numbers are free then. */
+	atomic_store(&f->shm->qp[1000], hca_shm_qp_entry(3, DEAD, 9));
+	fflush(NULL);
+	pid = fork();
+	if (pid == 0) {
+		struct hca_fabric *mine;
+
+		_exit(hca_fabric_get(&a, &mine) || mine->slot != DEAD ||
+		      atomic_load(&mine->shm->qp[1000]) != 9);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	/* All members live. */
+	s = &f->shm->slot[DEAD];
+	s->pid = getpid();
+	s->start_time = hca_process_start_time(getpid());
+	pid = fork();
+	if (pid == 0) {
+		struct hca_fabric *mine;
+
+		_exit(hca_fabric_get(&a, &mine) != -EUSERS ||
+		      !strstr(softhca_last_error(), "is full, with 1024 processes"));
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	hca_fabric_put(f);
+}
+
 /* A child is not its parent's member; it may become a member itself. */
 static void test_fork(void **state)
 {
@@ -398,17 +459,11 @@ static void loop_free(struct loop *l)
 	ibv_free_device_list(l->list);
 }
 
-/* An empty message to ourselves arrives, in time. */
-static void loop_send(struct loop *l, uint64_t id)
+static void loop_await(struct loop *l, uint64_t id)
 {
-	struct ibv_recv_wr rwr = { .wr_id = id }, *rbad;
-	struct ibv_send_wr wr = { .opcode = IBV_WR_SEND }, *bad;
-	time_t end = time(NULL) + 10;
+	time_t end = time(NULL) + 60;
 	struct ibv_wc wc;
 
-	wr.send_flags = id % 16 == 0 ? IBV_SEND_SIGNALED : 0;
-	assert_int_equal(ibv_post_recv(l->qp, &rwr, &rbad), 0);
-	assert_int_equal(ibv_post_send(l->qp, &wr, &bad), 0);
 	for (;;) {
 		int n = ibv_poll_cq(l->cq, 1, &wc);
 
@@ -420,6 +475,97 @@ static void loop_send(struct loop *l, uint64_t id)
 			break;
 	}
 	assert_int_equal(wc.wr_id, id);
+}
+
+/* An empty message to ourselves arrives, in time. */
+static void loop_send(struct loop *l, uint64_t id)
+{
+	struct ibv_recv_wr rwr = { .wr_id = id }, *rbad;
+	struct ibv_send_wr wr = { .opcode = IBV_WR_SEND }, *bad;
+
+	wr.send_flags = id % 16 == 0 ? IBV_SEND_SIGNALED : 0;
+	assert_int_equal(ibv_post_recv(l->qp, &rwr, &rbad), 0);
+	assert_int_equal(ibv_post_send(l->qp, &wr, &bad), 0);
+	loop_await(l, id);
+}
+
+/* ---- Memory that a device driver exports ------------------------------------ */
+
+/* Files of this name are such memory to the library: no driver here exports any. */
+#define EXPORTED "dmabuf"
+
+ssize_t __real_hca_proc_link(const char *path, char *text, size_t size);
+ssize_t __wrap_hca_proc_link(const char *path, char *text, size_t size);
+ssize_t __wrap_hca_proc_link(const char *path, char *text, size_t size)
+{
+	ssize_t n = __real_hca_proc_link(path, text, size);
+
+	if (n > 8 && memcmp(text, "/memfd:dm", 9) == 0)
+		memcpy(text, "/dmabuf:", 8);
+	return n;
+}
+
+static unsigned mappings_of(const char *name)
+{
+	FILE *maps = fopen("/proc/self/maps", "re");
+	unsigned count = 0;
+	char line[512];
+
+	assert_non_null(maps);
+	while (fgets(line, sizeof(line), maps))
+		count += strstr(line, name) != NULL;
+	fclose(maps);
+	return count;
+}
+
+/* A registration of such memory is written through its offset, and maps the memory while it is. */
+static void test_dmabuf(void **state)
+{
+	enum { OFFSET = 4096 + 100, BYTES = 5000 };
+	const int access = IBV_ACCESS_LOCAL_WRITE;
+	unsigned char from[BYTES], got[BYTES];
+	int fd = memfd_create(EXPORTED, MFD_CLOEXEC), other = memfd_create("other", MFD_CLOEXEC);
+	struct loop l = loop_new(16);
+	struct ibv_mr *source, *mr;
+	struct ibv_sge to = { 0x5000, BYTES, 0 }, sge = { (uintptr_t)from, BYTES, 0 };
+	struct ibv_recv_wr receive = { .wr_id = 3, .sg_list = &to, .num_sge = 1 }, *bad_receive;
+	struct ibv_send_wr send = { .opcode = IBV_WR_SEND, .sg_list = &sge, .num_sge = 1 }, *bad_send;
+
+	assert_int_equal(ftruncate(fd, 4 * 4096) | ftruncate(other, 4 * 4096), 0);
+	source = ibv_reg_mr(l.pd, from, BYTES, 0);
+	assert_non_null(source);
+	for (unsigned i = 0; i < BYTES; i++)
+		from[i] = (unsigned char)(i * 7 + 1);
+	mr = ibv_reg_dmabuf_mr(l.pd, OFFSET, BYTES, 0x5000, fd, access);
+	assert_non_null(mr);
+	assert_int_equal(mr->length, BYTES);
+	assert_int_equal(mappings_of(EXPORTED), 1);
+	to.lkey = mr->lkey;
+	sge.lkey = source->lkey;
+	assert_int_equal(ibv_post_recv(l.qp, &receive, &bad_receive), 0);
+	assert_int_equal(ibv_post_send(l.qp, &send, &bad_send), 0);
+	loop_await(&l, 3);
+	assert_int_equal(pread(fd, got, BYTES, OFFSET), BYTES);
+	assert_memory_equal(got, from, BYTES);
+	assert_int_equal(pread(fd, got, 100, OFFSET - 100), 100);
+	for (unsigned i = 0; i < 100; i++)
+		assert_int_equal(got[i], 0);
+	assert_int_equal(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0, access),
+			 IBV_REREG_MR_ERR_INPUT);
+	assert_int_equal(ibv_dereg_mr(mr), 0);
+	assert_int_equal(mappings_of(EXPORTED), 0);
+	/* Refused: an ordinary file, none, nothing of it, an offset that no file has, unknown access. */
+	errno = 0;
+	assert_true(!ibv_reg_dmabuf_mr(l.pd, 0, 4096, 0, other, access) && errno == EINVAL);
+	assert_true(!ibv_reg_dmabuf_mr(l.pd, 0, 4096, 0, -1, access) && errno == EBADF);
+	assert_true(!ibv_reg_dmabuf_mr(l.pd, 0, 0, 0, fd, access) && errno == EINVAL);
+	assert_true(!ibv_reg_dmabuf_mr(l.pd, 1ull << 63, 4096, 0, fd, access) && errno == EINVAL);
+	assert_true(!ibv_reg_dmabuf_mr(l.pd, 0, 4096, 0, fd, IBV_ACCESS_REMOTE_WRITE) &&
+		    errno == EINVAL);
+	assert_int_equal(ibv_dereg_mr(source), 0);
+	loop_free(&l);
+	close(fd);
+	close(other);
 }
 
 /*
@@ -547,6 +693,7 @@ int main(void)
 		cmocka_unit_test(test_refused),
 		cmocka_unit_test(test_two_fabrics), cmocka_unit_test(test_close),
 		cmocka_unit_test(test_leftovers), cmocka_unit_test(test_numbers),
+		cmocka_unit_test(test_dead_members), cmocka_unit_test(test_dmabuf),
 		cmocka_unit_test(test_fork), cmocka_unit_test(test_crowd),
 		cmocka_unit_test(test_late_leaver),
 		cmocka_unit_test(test_addresses), cmocka_unit_test(test_stopped_claimer),

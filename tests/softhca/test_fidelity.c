@@ -64,6 +64,21 @@ static void test_processes(void **state)
 	assert_string_equal(line, "");
 }
 
+static void test_cpus(void **state)
+{
+	static const struct {
+		const char *list;
+		unsigned cpus;
+	} cases[] = {
+		{ "0\n", 1 }, { "0-3\n", 4 }, { "0-3,8\n", 5 }, { "2,4,6-7", 4 }, { "0-0", 1 },
+		{ "10-127,200-201", 120 }, { "\n", 0 }, { "", 0 }, { "none", 0 }, { "0-3;5", 4 },
+		{ "3-1", 0 }, { "1,", 1 },
+	};
+
+	for (unsigned i = 0; i < sizeof(cases) / sizeof(*cases); i++)
+		assert_int_equal(hca_cpus_count(cases[i].list), cases[i].cpus);
+}
+
 /* A process that is bound to one core still has a machine of many. */
 static void test_bound(void **state)
 {
@@ -86,6 +101,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_adapter_rate), cmocka_unit_test(test_rates),
 		cmocka_unit_test(test_processes), cmocka_unit_test(test_bound),
+		cmocka_unit_test(test_cpus),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

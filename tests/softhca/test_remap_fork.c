@@ -15,7 +15,7 @@
 
 #include "cmocka_all.h"
 #include "softhca/pages/memory.h"
-#include "softhca/pages/remap.h"
+#include "softhca/pages/remap_int.h"
 
 enum { PAGE = 4096, PAGES = 64, PATIENCE_S = 120 };
 
@@ -187,6 +187,23 @@ static void test_again(void **state)
 	memset(at, 3, PAGES / 4 * 3 * PAGE);
 	move(at, PAGES / 2 * PAGE);
 	assert_int_equal(resize(at), 0);
+}
+
+/*
+ * Another thread was changing the set of moved ranges at the fork: the child finds them anew, and so
+ * its mremap of one works.
+ */
+static void test_changing(void **state)
+{
+	unsigned char *at = partly_moved();
+
+	atomic_fetch_add(&hca_remap_state.ranges.turn, 1);
+	assert_int_equal(in_child(resize, at), 0);
+	assert_int_equal(in_child(go_on, partly_moved()), 0);
+	atomic_fetch_add(&hca_remap_state.ranges.turn, 1);
+	assert_true(all(at, 7, PAGES * PAGE));
+	tell(RG_MEM_UNMAP, at, PAGES * PAGE);
+	munmap(at, PAGES * PAGE);
 }
 
 static int killed(unsigned char *at)
@@ -465,6 +482,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_child), cmocka_unit_test(test_again),
 		cmocka_unit_test(test_death), cmocka_unit_test(test_quiesce),
+		cmocka_unit_test(test_changing),
 		cmocka_unit_test(test_threads_back), cmocka_unit_test(test_threads_fork),
 		cmocka_unit_test(test_threads_allocate), cmocka_unit_test(test_signal),
 	};

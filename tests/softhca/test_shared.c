@@ -8,10 +8,13 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "softhca/base/proc.h"
 #include "softhca/base/segment.h"
 #include "util/clock.h"
 #include "cmocka_all.h"
+#include "softhca/link/memory/ask.h"
 #include "softhca/link/memory/join.h"
+#include "softhca/link/memory/state.h"
 #include "softhca/object/qp.h"
 #include "softhca/object/shared.h"
 
@@ -176,6 +179,41 @@ static void test_dead(void **state)
 	assert_false(hca_shared_accept(&s, lost.position, lost.entry, &wr_id, &room));
 	assert_int_equal(complete(&s, &c), 0);
 	assert_false(hca_shared_suspect(&s));
+	hca_shared_free(&s);
+}
+
+/* A queue is busy while a living process has a claim. */
+static void test_busy(void **state)
+{
+	struct hca_shm_slot *slot = &fabric->shm->slot[STRANGER];
+	struct hca_link_state link_state = { 0 };
+	struct hca_shared_claim c;
+	struct hca_shared s;
+	uint64_t wr_id;
+	uint32_t room;
+
+	make(&s);
+	hca_identity_get(&link_state.me);
+	fabric->link_state = &link_state;
+	slot->pid = getpid();
+	slot->start_time = hca_process_start_time(getpid());
+	slot->pid_ns = link_state.me.pid_ns;
+	atomic_store(&slot->phase, HCA_PRESENT);
+	assert_false(hca_shared_busy(&s));
+	assert_int_equal(post(&s, 1), 0);
+	assert_false(hca_shared_busy(&s));
+	assert_true(hca_shared_claim_oldest(&s.view, STRANGER, &c));
+	assert_true(hca_shared_busy(&s));
+	slot->start_time++;		/* the number of a process that has ended */
+	assert_false(hca_shared_busy(&s));
+	slot->start_time--;
+	assert_true(hca_shared_busy(&s));
+	hca_shared_done(&c, STRANGER);
+	assert_false(hca_shared_busy(&s));
+	assert_true(hca_shared_accept(&s, c.position, c.entry, &wr_id, &room));
+	assert_false(hca_shared_busy(&s));
+	atomic_store(&slot->phase, HCA_ABSENT);
+	fabric->link_state = NULL;
 	hca_shared_free(&s);
 }
 
@@ -373,6 +411,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_full, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_return, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_dead, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_busy, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_limit, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_accept, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_withdraw, setup, teardown),

@@ -8,6 +8,7 @@
  *	A write to memory that has been moved since the message was copied: not by the old mapping.
  *	A write to memory whose owner is about to move it, as before a fork, and waits for the access
  *	section of the write: neither waits for the other.
+ *	An unreliable write to memory that goes meanwhile: it is lost, its receive is for the next one.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -236,6 +237,53 @@ static double write_behind_moving(struct side *s, const void *arg)
 	return 0;
 }
 
+/*
+ * The memory of an unreliable message goes while the message is under way: the message is lost, all is
+ * well at the sender, and the receive that it had is for the next one.
+ */
+static double write_to_gone(struct side *s, const void *arg)
+{
+	struct buffer gone = buffer_new(s, BYTES, ACCESS_ALL), b = buffer_new(s, BYTES, ACCESS_ALL);
+	struct end e = timed_end(s, 1, IBV_QPT_UC);
+	struct ibv_sge sge = sge_of(&b, 0, BYTES);
+
+	(void)arg;
+	buffer_swap(s, &gone);
+	buffer_swap(s, &b);
+	if (s->me == 1) {
+		struct ibv_wc wc;
+
+		post_receive(&e, 8, NULL, 0);
+		barrier(s);
+		pause_ns(50 * US);		/* half of the first message */
+		require_equal(ibv_dereg_mr(gone.mr), 0);
+		gone.mr = NULL;
+		wc = wait_ok(e.cq);
+		require_equal(wc.wr_id, 8);
+		require_equal(wc.imm_data, 2);
+		check(b.at, 1, BYTES, "of the second message");
+		check_untouched(gone.at + BYTES - 100, 0xee, 100, "of the first message");
+		expect_nothing(e.cq, 1);
+	} else {
+		struct ibv_send_wr wr = timed_wr(&gone, &sge, IBV_WR_RDMA_WRITE_WITH_IMM);
+
+		fill(b.at, 1, BYTES);
+		barrier(s);
+		wr.imm_data = 1;
+		post(&e, wr);
+		wait_ok(e.cq);
+		wr = timed_wr(&b, &sge, IBV_WR_RDMA_WRITE_WITH_IMM);
+		wr.imm_data = 2;
+		post(&e, wr);
+		wait_ok(e.cq);
+	}
+	barrier(s);
+	end_free(&e);
+	buffer_free(s, &gone);
+	buffer_free(s, &b);
+	return 0;
+}
+
 int main(void)
 {
 	setenv("SOFTHCA_REMAP", "never", 1);
@@ -249,5 +297,7 @@ int main(void)
 	timed_run("away", "rate=100MB/s,latency=200us", write_to_moving, NULL);
 	fabric_new("behind");
 	timed_run("behind", "rate=100MB/s,latency=200us", write_behind_moving, NULL);
+	fabric_new("gone");
+	timed_run("gone", "rate=100MB/s,latency=20us", write_to_gone, NULL);
 	return 0;
 }

@@ -13,8 +13,7 @@
 
 /* ---- Cores --------------------------------------------------------------- */
 
-/* The number of CPUs in a list such as 0-3,8. */
-static unsigned count_list(const char *text)
+unsigned hca_cpus_count(const char *text)
 {
 	unsigned count = 0;
 	char *end;
@@ -53,7 +52,7 @@ unsigned hca_cores(void)
 
 	/* A container's share (cgroup v2, as seen from inside). */
 	if (read_line("/sys/fs/cgroup/cpuset.cpus.effective", text, sizeof(text))) {
-		some = count_list(text);
+		some = hca_cpus_count(text);
 		if (some && some < cores)
 			cores = some;
 	}

@@ -17,6 +17,8 @@
  */
 int hca_fidelity(const struct hca_spec *spec, unsigned processes, char *buf, size_t size);
 
+/* The number of CPUs in a list of the kernel's, such as 0-3,8; what follows an error is not counted. */
+unsigned hca_cpus_count(const char *list);
 /* Cores available to processes of this machine or container. */
 unsigned hca_cores(void);
 /* Copy rate of one core in bytes per second: measured once, in some milliseconds. */

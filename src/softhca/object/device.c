@@ -7,15 +7,17 @@
 
 /* ---- Devices ------------------------------------------------------------- */
 
-/* The address of this function in an unused field marks a device of this library. */
-static struct ibv_context *mark(struct ibv_device *d, int fd)
+/* In an unused field, a pointer that no other library has marks a device of this library. */
+typedef __typeof__(((struct ibv_device *)NULL)->_ops._dummy1) mark_fn;
+
+static mark_fn mark(void)
 {
-	return NULL;
+	return (mark_fn)(void (*)(void))mark;
 }
 
 bool hca_device_is_ours(const struct ibv_device *d)
 {
-	return d->_ops._dummy1 == mark;
+	return d->_ops._dummy1 == mark();
 }
 
 bool hca_context_is_ours(const struct ibv_context *c)
@@ -49,7 +51,7 @@ static struct hca_device *device_new(struct hca_fabric *f, uint32_t node, uint32
 	/* The present state is the initial one: only later changes raise events. */
 	for (port = 1; port <= f->spec.ports; port++)
 		d->port_seen[port - 1] = hca_device_port_word(d, port);
-	d->ibv._ops._dummy1 = mark;
+	d->ibv._ops._dummy1 = mark();
 	d->ibv.node_type = IBV_NODE_CA;
 	d->ibv.transport_type = IBV_TRANSPORT_IB;
 	snprintf(d->ibv.name, sizeof(d->ibv.name), "soft%u", hca);
