@@ -97,7 +97,7 @@ static int look(struct vrb_cq *cq, struct ibv_wc wc[POLLS], int most)
 			MPI_Comm_rank(MPI_COMM_WORLD, &rank);
 			rg_set_quiet(false);
 			rg_error("rank %d: a queue pair has failed: %s", rank,
-				 vrb_wc_text(wc[i].status));
+				 ibv_wc_status_str(wc[i].status));
 			MPI_Abort(MPI_COMM_WORLD, RG_EXIT_FAULT);
 		}
 	return got;

@@ -9,13 +9,17 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <link.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <malloc.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/shm.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -477,6 +481,50 @@ static void test_loop(void **state)
 	assert_true(was_heard(RG_MEM_UNMAP, a));
 }
 
+/* ---- A process that may not patch ----------------------------------------------- */
+
+static const char no_patch[] = "the C library's functions cannot be patched";
+
+/* In a child whose system denies memory that is writable and executable: refused, with the reason. */
+static int denied_start(void)
+{
+	struct sock_filter filter[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_mprotect, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EACCES),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog program = { sizeof(filter) / sizeof(*filter), filter };
+	const char *why = "";
+
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
+	    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program))
+		return 77;
+	if (rg_memwatch_start(listen, &why) != -EACCES || strcmp(why, no_patch))
+		return 1;
+	/* As often as it is asked, and the calls of the program go on. */
+	why = "";
+	if (rg_memwatch_start(listen, &why) != -EACCES || strcmp(why, no_patch))
+		return 2;
+	return rg_memwatch_check() || munmap(map_pages(1), PAGE) || heard_count;
+}
+
+static bool denied_holds(void)
+{
+	int status;
+	pid_t pid = fork();
+
+	if (pid == 0)
+		exit(denied_start());
+	if (waitpid(pid, &status, 0) != pid || !WIFEXITED(status))
+		return false;
+	if (WEXITSTATUS(status) == 77)
+		printf("not tried: a filter of calls\n");
+	else if (status)
+		printf("a start without patches: %d\n", WEXITSTATUS(status));
+	return !status || WEXITSTATUS(status) == 77;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -501,6 +549,9 @@ int main(void)
 
 	if (PATCH_WORKS)
 		patch_set(&before, libc_munmap(), (void *)their_munmap);
+	/* A sanitizer is refused for another reason. */
+	if (PATCH_WORKS && !dlsym(RTLD_DEFAULT, "__sanitizer_get_ownership") && !denied_holds())
+		return 1;
 	rc = rg_memwatch_start(listen, &why);
 	if (rc == -ENOTSUP) {
 		printf("memory cannot be watched %s\n", why);

@@ -1,12 +1,18 @@
 /*
  * fake_verbs.c - the libibverbs of a machine with one real device, imitated so
- * that forwarding can be tested without a real one.  forward.sh installs it as
- * libibverbs.so.1.
+ * that forwarding, and paths of real devices, can be tested without a real one.
+ * abi.sh and tests/verbs/real.sh install it as libibverbs.so.1.
+ *
+ * FAKE_FORK: unset, nothing is kept from children of fork; "split", registered pages
+ * are, as by a libibverbs before 51 after ibv_fork_init; "old", the same on a kernel
+ * that needs it, until when ibv_fork_init has to be called.
  */
 #include <errno.h>
 #include <infiniband/verbs.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #undef ibv_query_port
 #undef ibv_reg_mr
@@ -14,11 +20,16 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
-static struct ibv_device fake = { .name = "fake0", .node_type = IBV_NODE_CA };
+static struct ibv_device fake = { .name = "fake0", .node_type = IBV_NODE_CA,
+				  .transport_type = IBV_TRANSPORT_IB };
 static struct ibv_context context = { .device = &fake };
 static struct ibv_pd pd = { .context = &context, .handle = 4711 };
 static struct ibv_mr mr = { .context = &context, .pd = &pd, .lkey = 815 };
+static struct ibv_mr pages_mr = { .context = &context, .pd = &pd };
+static struct ibv_cq cq = { .context = &context };
+static struct ibv_qp qp = { .context = &context, .pd = &pd, .qp_num = 99 };
 static int lists;
+static bool is_fork_ready;
 
 EXPORT struct ibv_device **ibv_get_device_list(int *count)
 {
@@ -65,8 +76,40 @@ EXPORT int ibv_dealloc_pd(struct ibv_pd *p)
 	return p == &pd ? 0 : EINVAL;
 }
 
+static bool fork_is(const char *how)
+{
+	const char *text = getenv("FAKE_FORK");
+
+	return text && strcmp(text, how) == 0;
+}
+
+EXPORT enum ibv_fork_status ibv_is_fork_initialized(void)
+{
+	if (!fork_is("old"))
+		return IBV_FORK_UNNEEDED;
+	return is_fork_ready ? IBV_FORK_ENABLED : IBV_FORK_DISABLED;
+}
+
+EXPORT int ibv_fork_init(void)
+{
+	is_fork_ready = true;
+	return 0;
+}
+
+/* A registration of whole pages. */
+static struct ibv_mr *reg_pages(void *addr, size_t bytes)
+{
+	pages_mr.addr = addr;
+	pages_mr.length = bytes;
+	if ((fork_is("split") || fork_is("old")) && madvise(addr, bytes, MADV_DONTFORK))
+		return NULL;
+	return &pages_mr;
+}
+
 EXPORT struct ibv_mr *ibv_reg_mr(struct ibv_pd *p, void *addr, size_t bytes, int access)
 {
+	if (p == &pd && bytes % 4096 == 0)
+		return reg_pages(addr, bytes);
 	return p == &pd && bytes == 42 ? &mr : NULL;
 }
 
@@ -79,6 +122,8 @@ EXPORT struct ibv_mr *ibv_reg_mr_iova(struct ibv_pd *p, void *addr, size_t bytes
 EXPORT struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *p, void *addr, size_t bytes, uint64_t iova,
 				       unsigned access)
 {
+	if (p == &pd && bytes % 4096 == 0)
+		return reg_pages(addr, bytes);
 	return p == &pd && bytes == 42 && iova == 0x6000 ? &mr : NULL;
 }
 
@@ -90,6 +135,8 @@ EXPORT int ibv_rereg_mr(struct ibv_mr *m, int flags, struct ibv_pd *p, void *add
 
 EXPORT int ibv_dereg_mr(struct ibv_mr *m)
 {
+	if (m == &pages_mr)
+		return madvise(m->addr, m->length, MADV_DOFORK) ? errno : 0;
 	return m == &mr ? 77 : EINVAL;
 }
 
@@ -109,6 +156,46 @@ EXPORT int ibv_dofork_range(void *base, size_t size)
 
 EXPORT int ibv_query_port(struct ibv_context *c, uint8_t port, struct _compat_ibv_port_attr *attr)
 {
-	((struct ibv_port_attr *)(void *)attr)->lid = (uint16_t)(0x100 + port);
+	struct ibv_port_attr *a = (struct ibv_port_attr *)(void *)attr;
+
+	a->lid = (uint16_t)(0x100 + port);
+	a->state = IBV_PORT_ACTIVE;
+	a->active_mtu = IBV_MTU_2048;
 	return 0;
+}
+
+EXPORT int ibv_query_device(struct ibv_context *c, struct ibv_device_attr *attr)
+{
+	*attr = (struct ibv_device_attr){ .phys_port_cnt = 1 };
+	strcpy(attr->fw_ver, "1.2.3");
+	return 0;
+}
+
+/* Few completions fit, and there are no datagrams. */
+EXPORT struct ibv_cq *ibv_create_cq(struct ibv_context *c, int entries, void *user,
+				    struct ibv_comp_channel *channel, int vector)
+{
+	errno = ENOMEM;
+	return entries <= 64 ? &cq : NULL;
+}
+
+EXPORT int ibv_destroy_cq(struct ibv_cq *q)
+{
+	return q == &cq ? 0 : EINVAL;
+}
+
+EXPORT struct ibv_qp *ibv_create_qp(struct ibv_pd *p, struct ibv_qp_init_attr *init)
+{
+	errno = EOPNOTSUPP;
+	return init->qp_type == IBV_QPT_RC ? &qp : NULL;
+}
+
+EXPORT int ibv_modify_qp(struct ibv_qp *q, struct ibv_qp_attr *attr, int mask)
+{
+	return q == &qp ? 0 : EINVAL;
+}
+
+EXPORT int ibv_destroy_qp(struct ibv_qp *q)
+{
+	return q == &qp ? 0 : EINVAL;
 }
