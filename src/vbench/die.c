@@ -2,16 +2,15 @@
 #include "vbench/die.h"
 
 #include <mpi.h>
-#include <string.h>
 
 #include "util/err.h"
 
-void vb_die(const char *what, int rc)
+void vb_die(const char *what, const char *why)
 {
 	int rank;
 
 	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
 	rg_set_quiet(false);
-	rg_error("rank %d: %s: %s", rank, what, strerror(rc < 0 ? -rc : rc));
+	rg_error("rank %d: %s: %s", rank, what, why);
 	MPI_Abort(MPI_COMM_WORLD, RG_EXIT_FAULT);
 }

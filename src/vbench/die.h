@@ -2,7 +2,7 @@
 #ifndef VBENCH_DIE_H
 #define VBENCH_DIE_H
 
-/* Ends the job after one line. */
-void vb_die(const char *what, int rc);
+/* Ends the job after one line: the rank, what failed, why. */
+void vb_die(const char *what, const char *why);
 
 #endif

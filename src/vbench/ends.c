@@ -282,7 +282,7 @@ int vb_connect(const struct bench *b)
 		return 0;
 	mine = malloc(2 * bytes);
 	if (!mine)
-		vb_die("no memory for addresses", -ENOMEM);
+		vb_die("no memory for addresses", strerror(ENOMEM));
 	theirs = mine + bytes;
 	/* Answer all peers even after a failure, since each waits. */
 	for (int p = 0; p < b->peers; p++) {
@@ -319,7 +319,7 @@ void vb_reset(void)
 						    &r->lane[l].theirs);
 		}
 		if (rc)
-			vb_die("queue pairs cannot be set back", rc);
+			vb_die("queue pairs cannot be set back", strerror(abs(rc)));
 		cq_empty(&r->send);
 		cq_empty(&r->recv);
 	}

@@ -43,7 +43,7 @@ void vb_arm(struct vrb_cq *cq)
 	int rc = ibv_req_notify_cq(cq->cq, 0);
 
 	if (rc)
-		vb_die("no event of a completion queue", rc);
+		vb_die("no event of a completion queue", strerror(abs(rc)));
 }
 
 /*
@@ -57,7 +57,7 @@ static bool event_wait(struct vrb_cq *cq, uint64_t limit_ns)
 	if (rc == -ETIMEDOUT)
 		return false;
 	if (rc)
-		vb_die("no event of a completion queue", rc);
+		vb_die("no event of a completion queue", strerror(abs(rc)));
 	vb_arm(cq);
 	return true;
 }
@@ -89,17 +89,10 @@ static int look(struct vrb_cq *cq, struct ibv_wc wc[POLLS], int most)
 	int got = ibv_poll_cq(cq->cq, most, wc);
 
 	if (got < 0)
-		vb_die("a completion queue", -got);
+		vb_die("a completion queue", strerror(-got));
 	for (int i = 0; i < got; i++)
-		if (wc[i].status != IBV_WC_SUCCESS) {
-			int rank;
-
-			MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-			rg_set_quiet(false);
-			rg_error("rank %d: a queue pair has failed: %s", rank,
-				 ibv_wc_status_str(wc[i].status));
-			MPI_Abort(MPI_COMM_WORLD, RG_EXIT_FAULT);
-		}
+		if (wc[i].status != IBV_WC_SUCCESS)
+			vb_die("a queue pair has failed", vrb_wc_text(wc[i].status));
 	return got;
 }
 
@@ -182,7 +175,7 @@ static inline void piece_post(const struct bench *b, struct vb_lane *lane, int i
 	}
 	rc = ibv_post_send(lane->qp.qp, wr, &bad);
 	if (rc)
-		vb_die("a message cannot be posted", rc);
+		vb_die("a message cannot be posted", strerror(abs(rc)));
 }
 
 /* The queue pair of the first message of the next group: they take turns. */
@@ -310,7 +303,7 @@ void vb_receives_post(const struct bench *b, struct vb_rail *r, struct vb_lane *
 		wr.wr_id = index << 32 | (uint32_t)place;
 		rc = ibv_post_recv(lane->qp.qp, &wr, &bad);
 		if (rc)
-			vb_die("a receive cannot be posted", rc);
+			vb_die("a receive cannot be posted", strerror(abs(rc)));
 	}
 }
 
@@ -461,7 +454,7 @@ static void reply_post(struct vb_lane *lane)
 	way_name(&wr, lane);
 	rc = ibv_post_send(lane->qp.qp, &wr, &bad);
 	if (rc)
-		vb_die("a reply cannot be posted", rc);
+		vb_die("a reply cannot be posted", strerror(abs(rc)));
 	vb.replies_out++;
 }
 

@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "util/err.h"
@@ -66,7 +67,7 @@ struct ibv_mr *const *vb_register(int i, uintptr_t at, size_t bytes)
 	*mr = NULL;
 	rc = bytes ? rail_mr_get(&cache, (const void *)at, bytes, mr) : 0;
 	if (rc)
-		vb_die("a buffer cannot be registered", rc);
+		vb_die("a buffer cannot be registered", strerror(abs(rc)));
 	return *mr ? (*mr)->on : NULL;
 }
 

@@ -48,6 +48,11 @@ void vrb_cq_destroy(struct vrb_cq *cq)
 	memset(cq, 0, sizeof(*cq));
 }
 
+const char *vrb_wc_text(enum ibv_wc_status status)
+{
+	return ibv_wc_status_str(status);
+}
+
 int vrb_cq_wait(struct vrb_cq *cq, uint64_t most_ns)
 {
 	const uint64_t end_ns = rg_now_ns() + most_ns;

@@ -276,6 +276,8 @@ struct vrb_cq {
 /* -EINVAL and the like after one error line. */
 int vrb_cq_create(struct vrb_adapter *adapter, int depth, bool events, struct vrb_cq *out);
 void vrb_cq_destroy(struct vrb_cq *cq);
+/* For programs, which link no libibverbs. */
+const char *vrb_wc_text(enum ibv_wc_status status);
 /*
  * Sleep until the event that ibv_req_notify_cq has asked for, at most most_ns.  0; -ETIMEDOUT; or
  * another -errno.  Silent.

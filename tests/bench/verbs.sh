@@ -138,6 +138,11 @@ told '--transport: unknown option' $hotspot --transport UD
 refused $hotspot 2 '--pairs 1: rows differ by the number of slaves (accepted: auto)' --soft ports=2 -p 1
 bad '--over bind: a master and its slaves are no pairs (accepted: single' $hotspot --over bind
 refused $hotspot 1 '1 rank: too few (accepted: 2 or more' --soft ports=2
+# A queue pair that fails ends the job.
+launch 2 $lat -m 8 -i 10 --soft rate=1GB/s,loss=1
+expect "all messages are lost: the job fails" [ $rc -ne 0 ]
+expect "... and a line says which rank's queue pair and why" \
+	grep -Eq '^rg_verbs_lat: rank [01]: a queue pair has failed: ' "$err"
 for options in '--direction out' '--direction in --op write --qps 3' \
 	$(more --direction=out,--op=write,--qps=3 --direction=in); do
 	launch 4 $hotspot --soft ports=2 --over single,single:1,stripe -m 16K -W 8 -c -i 3 -x 1 --ledger \
