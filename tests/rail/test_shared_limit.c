@@ -8,6 +8,7 @@
 
 #include "rail/rail.h"
 #include "rail/message/shared_limit.h"
+#include "rail/open/rail_ctx.h"
 #include "topo/topo.h"
 #include "traffic.h"
 
@@ -41,6 +42,22 @@ static void test_slots(void **state)
 	expect(&share[3], "PCIe link 0000:01:00", 0x6, 31507692307, 31507692307, false);
 	assert_int_equal(rail_shared_limits_on(t, none, 2, share), 0);
 	topo_close(t);
+}
+
+/* A device that the machine does not show shares no link. */
+static void test_real(void **state)
+{
+	static struct ibv_device device = { .name = "nothing0" };
+	struct vrb_port port = { .device = &device };
+	struct rail_share share[RAIL_SHARES_MAX];
+	struct rail_ctx *ctx = calloc(1, sizeof(*ctx));
+
+	(void)state;
+	assert_non_null(ctx);
+	ctx->rail_count = 2;
+	ctx->rail[0].port = ctx->rail[1].port = &port;
+	assert_int_equal(rail_shares(ctx, share), 0);
+	free(ctx);
 }
 
 static void check(const struct rail_share *s, const char *name, uint32_t rails, uint64_t out,
@@ -95,6 +112,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_slots),
+		cmocka_unit_test(test_real),
 		cmocka_unit_test(test_model),
 	};
 
