@@ -8,7 +8,9 @@ trap '[ -z "$holder" ] || kill -9 "$holder" 2>/dev/null; rm -rf "$work"' EXIT
 failed=0
 SOFTHCA_EXPOSE=1
 SOFTHCA_FABRIC=confined.$$
-export SOFTHCA_EXPOSE SOFTHCA_FABRIC
+# A leak sanitizer needs /proc.
+ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}detect_leaks=0
+export SOFTHCA_EXPOSE SOFTHCA_FABRIC ASAN_OPTIONS
 confine=./tests/softhca/confine
 conformance=./tests/conformance/conformance
 
