@@ -8,7 +8,7 @@ trap '[ -z "$holder" ] || kill -9 "$holder" 2>/dev/null; rm -rf "$work"' EXIT
 failed=0
 SOFTHCA_EXPOSE=1
 SOFTHCA_FABRIC=confined.$$
-# A leak sanitizer needs /proc.
+# A leak sanitizer sees no process of another namespace.
 ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}detect_leaks=0
 export SOFTHCA_EXPOSE SOFTHCA_FABRIC ASAN_OPTIONS
 confine=./tests/softhca/confine
@@ -55,8 +55,8 @@ end_holder() {
 	holder=
 }
 
-# Wake-ups are sockets; without /proc only memory of the arena can be registered.  The sides look for
-# leaks, which needs /proc.
+# Wake-ups are sockets; without /proc only memory of the arena can be registered.  A
+# sanitizer reads its options from there.
 [ "${RG_SANITIZE:-no}" != no ] || confined noproc $conformance --arena --only 'channel*'
 mkdir "$work/files"
 SOFTHCA_DIR=$work/files
