@@ -63,6 +63,16 @@ static void test_retries(void **state)
 				 &clean, 0), 0);
 }
 
+/* Names that the kernel's drivers use; tests/verbs/test_counters.c has all of them. */
+static void test_counter_names(void **state)
+{
+	(void)state;
+	assert_true(rail_counter_is_retry("local_ack_timeout_err"));
+	assert_true(rail_counter_is_retry("completer_retry_err"));
+	assert_false(rail_counter_is_retry("out_of_sequence"));
+	assert_false(rail_counter_is_retry("port_xmit_data"));
+}
+
 static void state_body(struct job *job)
 {
 	job->rail.on_message = traffic_on_message;
@@ -93,6 +103,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_retries),
+		cmocka_unit_test(test_counter_names),
 		cmocka_unit_test(test_state),
 	};
 

@@ -5,10 +5,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-#include "rail/rail.h"
 #include "rail/message/shared_limit.h"
 #include "rail/open/rail_ctx.h"
+#include "rail/rail.h"
 #include "topo/topo.h"
 #include "traffic.h"
 
@@ -108,12 +109,96 @@ static void test_model(void **state)
 	assert_int_equal(job_run(&(struct job_config){ .soft = "ideal" }, plain_body, NULL, 0), 0);
 }
 
+/* slot.xml with the names of a software fabric's adapters: the machine that hwloc shows us. */
+static void machine_write(char *path)
+{
+	static const char theirs[] = "name=\"mlx5_", ours[] = "name=\"soft";
+	char from[512], line[4096], *name;
+	FILE *in, *out;
+
+	snprintf(from, sizeof(from), "%s/tests/topo/slot.xml", getenv("srcdir"));
+	in = fopen(from, "r");
+	out = fdopen(mkstemp(path), "w");
+	assert_true(in && out);
+	while (fgets(line, sizeof(line), in)) {
+		name = strstr(line, theirs);
+		if (name)
+			fprintf(out, "%.*s%s%s", (int)(name - line), line, ours,
+				name + strlen(theirs));
+		else
+			fputs(line, out);
+	}
+	fclose(in);
+	assert_int_equal(fclose(out), 0);
+}
+
+/* The rails of adapters `first` to `last`, whose names end in these digits. */
+static uint32_t rails_of(const struct job *job, char first, char last)
+{
+	uint32_t rails = 0;
+
+	for (int r = 0; r < rail_count(job->ctx); r++) {
+		const char *name = ibv_get_device_name(job->ctx->rail[r].port->device);
+		char digit = name[strlen(name) - 1];
+
+		rails |= (uint32_t)(digit >= first && digit <= last) << r;
+	}
+	return rails;
+}
+
+/* Real adapters have the limits of their slots, whatever the order of the rails. */
+static void machine_body(struct job *job)
+{
+	const struct { const char *name; uint32_t rails; uint64_t rate; } links[] = {
+		{ "PCIe link 0000:43:00", rails_of(job, '2', '2'), 15753846153 },
+		{ "PCIe link 0000:44:00", rails_of(job, '3', '3'), 15753846153 },
+		{ "PCIe link 0000:41:00.0", rails_of(job, '2', '3'), 15753846153 },
+		{ "PCIe link 0000:01:00", rails_of(job, '0', '1'), 31507692307 },
+	};
+	struct rail_share share[RAIL_SHARES_MAX];
+	unsigned found = 0;
+
+	job->ctx->cfg.use_softhca = false;
+	CHECK_EQUAL(rail_shares(job->ctx, share), 4);
+	job->ctx->cfg.use_softhca = true;
+	for (int i = 0; i < 4; i++)
+		for (unsigned l = 0; l < 4; l++)
+			if (!strcmp(share[i].name, links[l].name)) {
+				check(&share[i], links[l].name, links[l].rails, links[l].rate,
+				      links[l].rate, false);
+				found |= 1u << l;
+			}
+	CHECK_EQUAL(found, 0xf);
+}
+
+static void on_machine_body(struct job *job)
+{
+	job->rail.on_message = traffic_on_message;
+	job_connect(job);
+	CHECK(!setenv("HWLOC_XMLFILE", job->arg, 1));
+	machine_body(job);
+	CHECK(!unsetenv("HWLOC_XMLFILE"));
+	job_close(job);
+}
+
+static void test_machine(void **state)
+{
+	char path[] = "/tmp/rg-limits-XXXXXX";
+
+	(void)state;
+	machine_write(path);
+	assert_int_equal(job_run(&(struct job_config){ .soft = "hcas=4,ports=1" }, on_machine_body,
+				 path, 0), 0);
+	unlink(path);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_slots),
 		cmocka_unit_test(test_real),
 		cmocka_unit_test(test_model),
+		cmocka_unit_test(test_machine),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
