@@ -19,7 +19,7 @@ bench_test_scripts = tests/layers.sh tests/words.sh tests/guides.sh tests/instal
 mpi_test_scripts = tests/memory/memory.sh tests/mpi/assumptions.sh tests/mpi/suites.sh tests/mpi/random.sh \
 	tests/mpi/collectives.sh tests/mpi/confined.sh tests/mpi/everybody.sh tests/mpi/tune.sh tests/mpi/calls.sh \
 	tests/mpi/fortran.sh tests/mpi/ledger.sh tests/mpi/loading.sh tests/mpi/lost.sh tests/mpi/mapping.sh \
-	tests/mpi/memcheck.sh
+	tests/mpi/memcheck.sh tests/mpi/no_memory.sh
 EXTRA_DIST += tests/mpi/fortran.F90
 dist_check_SCRIPTS += $(bench_test_scripts) $(mpi_test_scripts)
 TESTS += $(bench_test_scripts) $(mpi_test_scripts)

@@ -1,4 +1,5 @@
 /* comm_suite.c - communicators: made, split, freed early, and never confused. */
+#include "../capture.h"
 #include "suite.h"
 
 /* A ring over `comm`; every communicator has its own messages. */
@@ -134,6 +135,41 @@ static void ways_differ(MPI_Comm comm)
 	MPI_Info_free(&info);
 }
 
+/* Keys that make no sense: an error on each rank, a line on rank 0, and no communicator. */
+static void way_refused(MPI_Comm comm)
+{
+	static const struct { const char *key, *says; } wrong[] = {
+		{"sideways", "'sideways' (accepted: native, single"},
+		{"stripe,speed=3", "'speed' (accepted after the way: threshold="},
+		{"stripe,threshold", "'threshold' (accepted after the way: threshold="},
+		{"stripe,soft=ports=2", "'soft' (accepted after the way: threshold="},
+		{"stripe,threshold=many", "threshold"},
+	};
+	const char *text;
+	MPI_Info info;
+	MPI_Comm c;
+	int rc, class;
+
+	MPI_Info_create(&info);
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		c = MPI_COMM_NULL;
+		MPI_Info_set(info, "railgauge", wrong[i].key);
+		capture_begin(2);
+		rc = MPI_Comm_dup_with_info(comm, info, &c);
+		text = capture_end();
+		MPI_Error_class(rc, &class);
+		CHECK(class == MPI_ERR_INFO_VALUE && c == MPI_COMM_NULL, "%s: error class %d",
+		      wrong[i].key, class);
+		CHECK(suite_rank ? !*text : strstr(text, wrong[i].says) &&
+		      strchr(text, '\n') == strrchr(text, '\n'), "%s: said %s", wrong[i].key, text);
+	}
+	MPI_Info_set(info, "railgauge", "single");
+	MPI_Comm_dup_with_info(comm, info, &c);
+	rings(c, 1);
+	MPI_Comm_free(&c);
+	MPI_Info_free(&info);
+}
+
 static void freed_with_operations(MPI_Comm comm)
 {
 	static unsigned char out[100000], in[100000];
@@ -242,6 +278,7 @@ static const struct suite_case cases[] = {
 	{.name = "separate", .run = separate, .min_ranks = 1},
 	{.name = "handles_reused", .run = handles_reused, .min_ranks = 1},
 	{.name = "ways_differ", .run = ways_differ, .min_ranks = 2},
+	{.name = "way_refused", .run = way_refused, .min_ranks = 1, .changes_errors = true},
 	{.name = "freed_with_operations", .run = freed_with_operations, .min_ranks = 1},
 	{.name = "disconnected", .run = disconnected, .min_ranks = 1},
 	{.name = "early_message", .run = early_message, .min_ranks = 1},

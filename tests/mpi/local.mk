@@ -3,7 +3,8 @@
 mpi_suites = tests/mpi/p2p_suite tests/mpi/type_suite tests/mpi/comm_suite tests/mpi/thread_suite \
 	tests/mpi/random_programs tests/mpi/coll_suite tests/mpi/reduce_suite tests/mpi/everybody \
 	tests/mpi/late_end tests/mpi/strides tests/mpi/calls_suite tests/mpi/beside_suite tests/mpi/spawn \
-	tests/mpi/known_calls tests/mpi/mapping tests/mpi/loading tests/mpi/lost tests/mpi/size_suite
+	tests/mpi/known_calls tests/mpi/mapping tests/mpi/loading tests/mpi/lost tests/mpi/size_suite \
+	tests/mpi/no_memory
 check_PROGRAMS += $(mpi_suites) tests/mpi/assumptions
 tests_mpi_mapping_LDADD = $(MPI_LIBS) -lpthread
 # What programs do besides MPI: a stranger to the layer, which stands before it by railgauge exec.
@@ -49,7 +50,12 @@ tests_mpi_size_suite_SOURCES = tests/mpi/size_suite.c tests/mpi/size_memory.c te
 tests_mpi_size_suite_LDADD = $(RAILMPI_LIB) $(MPI_LIBS)
 tests_mpi_size_suite_LDFLAGS = $(mpi_program_ldflags)
 tests_mpi_type_suite_SOURCES = tests/mpi/type_suite.c tests/mpi/suite.c tests/mpi/suite.h
-tests_mpi_comm_suite_SOURCES = tests/mpi/comm_suite.c tests/mpi/suite.c tests/mpi/suite.h
+tests_mpi_comm_suite_SOURCES = tests/mpi/comm_suite.c tests/mpi/suite.c tests/mpi/suite.h \
+	tests/capture.c tests/capture.h
+tests_mpi_no_memory_SOURCES = tests/mpi/no_memory.c tests/mpi/suite.c tests/mpi/suite.h \
+	tests/capture.c tests/capture.h
+tests_mpi_no_memory_LDADD = $(RAILMPI_LIB) $(MPI_LIBS)
+tests_mpi_no_memory_LDFLAGS = $(mpi_program_ldflags)
 tests_mpi_calls_suite_SOURCES = tests/mpi/calls_suite.c tests/mpi/suite.c tests/mpi/suite.h
 tests_mpi_calls_suite_LDADD = $(RAILMPI_LIB) $(MPI_LIBS)
 tests_mpi_calls_suite_LDFLAGS = $(mpi_program_ldflags)

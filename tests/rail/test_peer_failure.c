@@ -365,7 +365,9 @@ static void test_answers(void **state)
 
 /* ---- Requests that the device refuses, completions of no lane ------------ */
 
-enum refused { REFUSED_EAGER, REFUSED_SIGNALLED, REFUSED_STAGED, REFUSED_PROBE, REFUSED_CHUNK, REFUSALS };
+enum refused {
+	REFUSED_EAGER, REFUSED_SIGNALLED, REFUSED_STAGED, REFUSED_PROBE, REFUSED_CHUNK, REFUSALS
+};
 
 /* A message of process 0 whose lane's queue pair takes no request. */
 static int refused_send(struct job *job, enum refused what, struct rail_op *op, unsigned char *data)
