@@ -63,7 +63,7 @@ lanes: $(call in_lanes,$(filter $(launching),$(TEST_LOGS)),$(if $(filter openmpi
 	$(call in_lanes,$(filter-out $(launching),$(TEST_LOGS)),$(shell seq `nproc`))
 .PHONY: lanes
 check_PROGRAMS += tests/bench/rg_broken tests/bench/rg_clockwork tests/bench/rg_clockwork_rate \
-	tests/bench/rg_example tests/bench/rg_limp tests/bench/rg_verbs_known_bibw \
+	tests/bench/rg_counted tests/bench/rg_example tests/bench/rg_limp tests/bench/rg_verbs_known_bibw \
 	tests/bench/rg_verbs_known_bw tests/bench/rg_verbs_known_host \
 	tests/bench/rg_verbs_known_hotspot tests/bench/rg_verbs_known_lat \
 	tests/bench/rg_verbs_known_notify tests/bench/rg_verbs_known_overhead tests/cli/mpi_plain \

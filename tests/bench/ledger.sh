@@ -49,6 +49,23 @@ done
 expect "3:1, stripe: half each all the same" \
 	holds "$(share "$work/w.jsonl" stripe 1) > 49.9 && $(share "$work/w.jsonl" stripe 1) < 50.1"
 
+# Ports with counters: differences; null where a counter has stopped, was reset or is beyond JSON.
+launch 2 tests/bench/rg_counted --over stripe --soft ports=2 -m 8 -i 2 --ledger --json "$work/p.jsonl"
+expect "counters: it ends well" [ $rc -eq 0 ]
+# counted RAIL TEXT: so on both nodes
+counted() {
+	sed -n '/"type":"end"/s/{"node":/\n&/gp' "$work/p.jsonl" | grep "\"rail\":\"$1\"" >"$work/ports"
+	[ "$(grep -c . "$work/ports")" -eq 2 ] && [ "$(grep -c "$2" "$work/ports")" -eq 2 ]
+}
+expect "counters: differences" counted soft0:1 '"port_xmit_data":500,.*"out_of_sequence":100'
+expect "counters: bytes by units of four" counted soft0:1 '"tx_bytes":2000,"rx_bytes":null'
+expect "counters: those of retries" counted soft0:1 '"retries":5,'
+expect "counters: stopped" counted soft0:1 '"port_rcv_data":null'
+expect "counters: reset" counted soft0:1 '"port_xmit_wait":null'
+expect "counters: beyond JSON" counted soft0:1 '"beyond_json":null'
+expect "counters: of retries, one stopped" counted soft0:2 '"retries":null,'
+expect "counters: no bytes" counted soft0:2 '"tx_bytes":null,"rx_bytes":null'
+
 # A wire that loses packets.
 launch 2 pt2pt/rg_bw --over stripe --soft ports=2,loss=0.02 -m 1M -W 8 -i 4 --ledger \
 	--json "$work/e.jsonl"

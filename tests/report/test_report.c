@@ -129,6 +129,32 @@ static void full_line(char *line, size_t size, const char *sd)
 	snprintf(line + at, size - (size_t)at, "        Pass  native\n");
 }
 
+/* Further percentiles: named by their number, null where the samples are too few. */
+static void test_percentiles(void **state)
+{
+	static const double wanted[] = { 50, 99.9 }, got[] = { 12.5, NAN };
+	struct report_table t = table_for(NULL, 2, false);
+	struct report_row row = row_for("native", 8, 100.5);
+	struct report_file f;
+	const char *said;
+	struct report *r;
+	json_t *all;
+
+	t.percentiles = wanted;
+	t.percentile_count = 2;
+	memcpy(row.percentile, got, sizeof(got));
+	assert_int_equal(report_open(&t, run_with_notes(), &r), 0);
+	assert_int_equal(report_row(r, &row), 0);
+	assert_int_equal(report_close(r, 0, NULL), 0);
+	assert_int_equal(read_file(&f, &said), 0);
+	assert_string_equal(said, "");
+	all = json_object_get(report_file_row(&f, "native", 8), "percentiles");
+	assert_int_equal(json_object_size(all), 2);
+	assert_true(json_real_value(json_object_get(all, "50")) == 12.5);
+	assert_true(json_is_null(json_object_get(all, "99.9")));
+	report_file_free(&f);
+}
+
 static void test_round_trip(void **state)
 {
 	struct report_file f;
@@ -575,6 +601,7 @@ static void test_provenance(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_percentiles, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_round_trip, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_text, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_percentiles, setup, teardown),
