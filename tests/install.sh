@@ -33,6 +33,18 @@ said=$(RAILGAUGE_DATA= "$railgauge" reproduce p1 --list 2>&1) ||
 	echo "FAIL: railgauge reproduce p1 --list: $said"
 	failed=1
 }
+# Its libraries are in libdir as seen from bindir, wherever both are.
+if [ "${RG_SANITIZE:-no}" = no ]; then
+	layer=$(find "$root" -name 'librailmpi-*.so.0')
+	said=$(LD_LIBRARY_PATH=$(dirname "$layer") "$railgauge" exec -- /bin/sh -c 'echo "$LD_PRELOAD"' 2>&1)
+	case $said in
+	"$(realpath "$layer"):$(dirname "$(realpath "$layer")")/libsofthca.so"*) ;;
+	*)
+		echo "FAIL: railgauge exec has preloaded: $said"
+		failed=1
+		;;
+	esac
+fi
 
 # ---- librail, from the installed files alone -----------------------------------------------
 

@@ -24,6 +24,17 @@ echo 'int main(void) { return 0; }' >"$work/s.c"
 if ${CC:-gcc} -static -o "$work/static" "$work/s.c" 2>/dev/null; then
 	exec_refused 'statically linked' "$work/static"
 fi
+# The other MPI library's program, by the name of a library that it links.
+case $RG_MPI_FLAVOR in
+openmpi) other=libmpich.so.12 names='MPICH, and librailmpi-mpich .*this railgauge was built for Open MPI' ;;
+*) other=libmpi.so.40 names='Open MPI, and librailmpi-openmpi .*this railgauge was built for MPICH' ;;
+esac
+echo 'int its_call(void) { return 0; }' >"$work/l.c"
+echo 'int its_call(void); int main(void) { return its_call(); }' >"$work/o.c"
+if ${CC:-gcc} -shared -fPIC -Wl,-soname,$other -o "$work/$other" "$work/l.c" 2>/dev/null &&
+	${CC:-gcc} -o "$work/other" "$work/o.c" "$work/$other" -Wl,-rpath,"$work" 2>/dev/null; then
+	exec_refused "the program's MPI library is $names" "$work/other"
+fi
 printf 'no program' >"$work/no-format"
 chmod +x "$work/no-format"
 exec_refused 'Exec format error' "$work/no-format"

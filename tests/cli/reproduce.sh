@@ -189,6 +189,23 @@ RAILGAUGE_DATA=$work/papers src/cli/railgauge reproduce t1 --out "$work/t2" --la
 	--time 60 >"$out" 2>"$err"
 expect "no launcher: told once" [ "$(grep -c '^railgauge: --launcher /nowhere/mpirun: cannot' "$err")" -eq 1 ]
 expect "no launcher: nothing else" [ "$(wc -l <"$err")" -eq 1 ]
+# Memory of another NUMA node, on machines with one and with two.
+mkdir "$work/far"
+{
+	echo '{"paper": "t2", "title": "A paper", "source": "of nobody", "experiments": ['
+	some a rg_bw "$small, \"buffers\": \"far\"" '' '' | sed 's/"t1-/"t2-/'
+	echo ']}'
+} >"$work/far/t2.json"
+far() {
+	HWLOC_XMLFILE=$srcdir/tests/topo/$1.xml RAILGAUGE_DATA=$work/far src/cli/railgauge reproduce t2 \
+		--out "$work/t3" --launcher /nowhere/mpirun --time 60 >"$out" 2>"$err"
+}
+far none
+expect "one NUMA node: left out" grep -q '^# left out: t2-a: this machine has one NUMA node: ' "$out"
+expect "one NUMA node: nothing is started" [ "$(grep -c 'launcher' "$err")" -eq 0 ]
+far far
+expect "two NUMA nodes: not left out" [ "$(grep -c '^# left out' "$out")" -eq 0 ]
+expect "two NUMA nodes: started" grep -q '^railgauge: --launcher /nowhere/mpirun: cannot' "$err"
 
 # Damaged and missing files: named, with what is wrong.
 good=$RAILGAUGE_DATA/p1.json

@@ -68,6 +68,15 @@ if [ -n "$mounts" ]; then
 	[ -z "${RG_LONG-}" ] || for words in pid "pid proc" hidepid "user pid"; do
 		in_ confined "$words"
 	done
+	# railgauge finds its libraries by the path of its call, and by PATH.
+	if "$confine" noproc -- true 2>/dev/null; then
+		for call in "$PWD/src/cli/railgauge" "env PATH=$PWD/src/cli:$PATH railgauge"; do
+			# shellcheck disable=SC2016,SC2086 # words are meant; the inner shell expands
+			"$confine" noproc -- $call exec -- /bin/sh -c 'echo "$LD_PRELOAD"' >"$out" 2>"$err"
+			expect "$call without /proc: its libraries" \
+				grep -q "^$(cd .libs && pwd -P)/librailmpi-$RG_MPI_FLAVOR.so.*:.*/libsofthca.so" "$out"
+		done
+	fi
 	# MPICH itself wants /proc, and a common /dev/shm.
 	[ "$RG_MPI_FLAVOR" = mpich ] || for words in "user pid proc own=/dev/shm" $(long noproc); do
 		in_ confined "$words"
