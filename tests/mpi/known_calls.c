@@ -3,9 +3,10 @@
  * messages over rails from rank 0 to rank 1, some collectives, and the same on a communicator
  * that is native.
  *
- * Usage: known_calls [many N | abort | kill | dump FILE | reductions]
+ * Usage: known_calls [many N | abort | cancel | kill | dump FILE | reductions]
  *	many	N messages of 8 bytes more
  *	abort	MPI_Abort in place of MPI_Finalize
+ *	cancel	rank 0 cancels a message of 1 MiB that rank 1 does not receive
  *	kill	rank 0 is killed then
  *	dump	SIGUSR2, once while rank 0 has known queues and once while it waits; goes on
  *		when FILE is there
@@ -280,6 +281,24 @@ static void rank1_serves(const char *file)
 	MPI_Wait(&large, MPI_STATUS_IGNORE);
 }
 
+/* The tag is 200: rank 1 looks at its messages in the barrier and takes none. */
+static void cancels(void)
+{
+	int cancelled = 1;
+	MPI_Request q;
+	MPI_Status st;
+
+	if (rank == 0) {
+		MPI_Isend(out, LARGE, MPI_BYTE, 1, 200, MPI_COMM_WORLD, &q);
+		MPI_Cancel(&q);
+		MPI_Wait(&q, &st);
+		MPI_Test_cancelled(&st, &cancelled);
+	}
+	MPI_Barrier(MPI_COMM_WORLD);
+	if (!cancelled)
+		MPI_Abort(MPI_COMM_WORLD, 3);
+}
+
 int main(int argc, char **argv)
 {
 	int level = getenv("KNOWN_MULTIPLE") ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE, size;
@@ -306,6 +325,8 @@ int main(int argc, char **argv)
 	}
 	if (strcmp(mode, "many") == 0)
 		many(atoi(argv[2]));
+	if (strcmp(mode, "cancel") == 0)
+		cancels();
 	if (strcmp(mode, "dump") == 0 && rank == 0)
 		rank0_waits();
 	else if (strcmp(mode, "dump") == 0)

@@ -145,6 +145,11 @@ for end in 0 1; do
 	expect "many: rank $end has the last" \
 		[ "$(sort -n "$work/m.$end" | tail -n 1 | awk '{ print $1, $8 }')" = "66021 8" ]
 done
+# A message that is withdrawn has a peer and a tag, and no bytes.
+launch 2 $exec --trace "$work/c" -- tests/mpi/known_calls cancel
+expect "cancelled: ends well" [ "$rc" -eq 0 ]
+expect "cancelled: in the trace" \
+	[ "$(awk '$7 == 200 { print $3, $4, $6, $8, $9 }' "$work/c.0")" = "sent 1 p2p 0 cancelled" ]
 # A rank that is killed leaves what it has written.
 launch 2 $exec --trace "$work/k" -- tests/mpi/known_calls kill
 ! loses_exit_codes || [ "$rc" -ne 0 ] || rc=9
