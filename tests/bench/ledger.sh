@@ -54,7 +54,8 @@ launch 2 tests/bench/rg_counted --over stripe --soft ports=2 -m 8 -i 2 --ledger 
 expect "counters: it ends well" [ $rc -eq 0 ]
 # counted RAIL TEXT: so on both nodes
 counted() {
-	sed -n '/"type":"end"/s/{"node":/\n&/gp' "$work/p.jsonl" | grep "\"rail\":\"$1\"" >"$work/ports"
+	sed -n '/"type":"end"/s/{"node":/\n&/gp' "$work/p.jsonl" |
+		grep "^{\"node\".*\"rail\":\"$1\"" >"$work/ports"
 	[ "$(grep -c . "$work/ports")" -eq 2 ] && [ "$(grep -c "$2" "$work/ports")" -eq 2 ]
 }
 expect "counters: differences" counted soft0:1 '"port_xmit_data":500,.*"out_of_sequence":100'
