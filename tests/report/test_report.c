@@ -226,32 +226,6 @@ static void test_text(void **state)
 	report_file_free(&f);
 }
 
-/* Further percentiles of a row are members under their own names. */
-static void test_percentiles(void **state)
-{
-	static const double percentiles[] = { 10, 99.9 };
-	struct report_table t = table_for(NULL, 1, false);
-	struct report_row row = row_for("native", 8, 12.345);
-	struct report_file f;
-	const char *said;
-	struct report *r;
-	json_t *got;
-
-	t.percentiles = percentiles;
-	t.percentile_count = 2;
-	row.percentile[0] = 4.5;
-	row.percentile[1] = NAN;
-	assert_int_equal(report_open(&t, NULL, &r), 0);
-	assert_int_equal(report_row(r, &row), 0);
-	assert_int_equal(report_close(r, 0, NULL), 0);
-	assert_int_equal(read_file(&f, &said), 0);
-	got = json_object_get(report_file_row(&f, "native", 8), "percentiles");
-	assert_int_equal(json_object_size(got), 2);
-	assert_true(json_real_value(json_object_get(got, "10")) == 4.5);
-	assert_true(json_is_null(json_object_get(got, "99.9")));
-	report_file_free(&f);
-}
-
 /* A file of a version that has one statistic less is read; the column says "-". */
 static void test_fewer_statistics(void **state)
 {
@@ -604,7 +578,6 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_percentiles, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_round_trip, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_text, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_percentiles, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_fewer_statistics, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_axis, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_killed, setup, teardown),
