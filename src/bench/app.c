@@ -47,7 +47,7 @@ static int ranks_here(const struct bench_job *job)
 	int count = 0;
 
 	for (int i = 0; i < job->b.size; i++)
-		count += strcmp(job->place[i].host, job->place[job->b.rank].host) == 0;
+		count += strcmp(job->where.place[i].host, job->where.place[job->b.rank].host) == 0;
 	return count;
 }
 
@@ -59,7 +59,7 @@ int app_check(struct bench_job *job)
 	if (!app_is(job))
 		return 0;
 	mine = memory_available(ranks_here(job));
-	MPI_Allreduce(&mine, &least, 1, MPI_UINT64_T, MPI_MIN, job->comm);
+	MPI_Allreduce(&mine, &least, 1, MPI_UINT64_T, MPI_MIN, job->where.comm);
 	if (!job->def->app->check(job->b.size, least, why, sizeof(why)))
 		return 0;
 	rg_error("%s", why);
@@ -76,8 +76,9 @@ int app_open(struct bench_job *job)
 	int failed = job->def->app->open(job->b.rank, job->b.size);
 
 	if (job->b.rank == 0) {
-		job->times = malloc(times_at(job, job->way_count, 0) * sizeof(job->times[0]));
-		failed = failed || !job->times;
+		job->got.times = malloc(times_at(job, job->where.way_count, 0) *
+					sizeof(job->got.times[0]));
+		failed = failed || !job->got.times;
 	}
 	if (!ranks_max(job, failed != 0))
 		return 0;
@@ -91,8 +92,8 @@ void app_close(struct bench_job *job)
 	if (!app_is(job))
 		return;
 	job->def->app->close();
-	free(job->times);
-	job->times = NULL;
+	free(job->got.times);
+	job->got.times = NULL;
 }
 
 json_t *app_describe(const struct bench_job *job)
@@ -116,32 +117,33 @@ static bool anything_wrong(const struct bench_job *job, const struct bench_colum
 
 	if (who == 0)
 		return false;
-	MPI_Bcast(t->wrong, sizeof(t->wrong), MPI_CHAR, who - 1, job->comm);
+	MPI_Bcast(t->wrong, sizeof(t->wrong), MPI_CHAR, who - 1, job->where.comm);
 	rg_error("verification failed: %s, rank %d: %s", way->name, who - 1, t->wrong);
 	return true;
 }
 
 static void turn(struct bench_job *job, int w, uint64_t run)
 {
-	struct bench_turn t = { .comm = job->way[w].comm, .rank = job->b.rank,
+	struct bench_turn t = { .comm = job->where.way[w].comm, .rank = job->b.rank,
 				.size = job->b.size };
 	struct bench_times mine;
 
 	job->def->app->run(&t);
-	ledger_take(job, &job->way[w]);
-	if (anything_wrong(job, &job->way[w], &t))
-		job->way_wrong[w] = job->validation_failed = true;
+	ledger_take(job, &job->where.way[w]);
+	if (anything_wrong(job, &job->where.way[w], &t))
+		job->got.way_wrong[w] = job->got.validation_failed = true;
 	mine = (struct bench_times){ t.total_ns, t.communication_ns, t.sent_bytes };
 	MPI_Gather(&mine, sizeof(mine), MPI_BYTE,
-		   job->times ? job->times + times_at(job, w, run) : NULL, sizeof(mine), MPI_BYTE,
-		   0, job->comm);
+		   job->got.times ? job->got.times + times_at(job, w, run) : NULL,
+		   sizeof(mine), MPI_BYTE,
+		   0, job->where.comm);
 }
 
 /* ---- Rows, at rank 0 ------------------------------------------------------------------ */
 
 static uint64_t slowest(const struct bench_job *job, int w, uint64_t run)
 {
-	const struct bench_times *t = job->times + times_at(job, w, run);
+	const struct bench_times *t = job->got.times + times_at(job, w, run);
 	uint64_t most = 0;
 
 	for (int i = 0; i < job->b.size; i++)
@@ -172,7 +174,7 @@ static struct report_row row_of(const struct bench_problem *p, const uint64_t *s
 
 static json_t *times_json(const struct bench_job *job, int w, uint64_t run)
 {
-	const struct bench_times *t = job->times + times_at(job, w, run);
+	const struct bench_times *t = job->got.times + times_at(job, w, run);
 	json_t *total = json_array(), *communication = json_array(), *bytes = json_array();
 
 	for (int i = 0; i < job->b.size; i++) {
@@ -200,12 +202,12 @@ static int row_write(struct bench_job *job, int w, json_t *ledger)
 		middle++;
 	job->def->app->problem(&p);
 	row = row_of(&p, sorted, runs);
-	row.way = job->way[w].name;
-	row.valid = !job->way_wrong[w];
+	row.way = job->where.way[w].name;
+	row.valid = !job->got.way_wrong[w];
 	row.extra = json_pack("{s:o}", "app", times_json(job, w, middle));
 	if (ledger)
 		json_object_set(row.extra, "ledger", ledger);
-	rc = report_row(job->report, &row);
+	rc = report_row(job->got.report, &row);
 	json_decref(row.extra);
 	free(sorted);
 	return rc;
@@ -214,7 +216,7 @@ static int row_write(struct bench_job *job, int w, json_t *ledger)
 /* The last run takes ways in order, so that rows come in order and early. */
 int app_run(struct bench_job *job)
 {
-	int ways = job->way_count;
+	int ways = job->where.way_count;
 	uint64_t failed = 0;
 
 	for (uint64_t left = job->opt.runs; left-- > 0; )
@@ -225,7 +227,7 @@ int app_run(struct bench_job *job)
 			turn(job, w, left);
 			if (left)
 				continue;
-			ledger = ledger_row(job, &job->way[w]);
+			ledger = ledger_row(job, &job->where.way[w]);
 			if (job->b.rank == 0)
 				failed = row_write(job, w, ledger) || failed;
 			json_decref(ledger);

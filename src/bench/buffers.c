@@ -121,15 +121,15 @@ static bool times(const struct bench_job *job)
 
 static void samples_alloc(struct bench_job *job, bool *failed)
 {
-	int series = job->def->tune ? BENCH_CANDIDATES : job->way_count;
+	int series = job->def->tune ? BENCH_CANDIDATES : job->where.way_count;
 	uint64_t most = 0;
 
 	for (uint64_t s = job->opt.sizes.min; s <= job->opt.sizes.max; s = options_next_size(s))
 		if (options_counts(job, s).iterations > most)
 			most = options_counts(job, s).iterations;
 	for (int w = 0; w < series && times(job); w++) {
-		job->samples[w] = malloc(most * sizeof(uint64_t));
-		*failed = *failed || !job->samples[w];
+		job->got.samples[w] = malloc(most * sizeof(uint64_t));
+		*failed = *failed || !job->got.samples[w];
 	}
 }
 
@@ -140,7 +140,7 @@ static void bytes_find_here(struct bench_job *job, size_t *send, size_t *receive
 		for (int validating = 0; validating <= job->opt.validate; validating++) {
 			size_t needed;
 
-			buffers_set(job, &job->way[0], s, validating);
+			buffers_set(job, &job->where.way[0], s, validating);
 			needed = bytes_needed(job, job->def->sblocks);
 			*send = needed > *send ? needed : *send;
 			needed = bytes_needed(job, job->def->rblocks);
@@ -152,10 +152,10 @@ static void bytes_find(struct bench_job *job, size_t *send, size_t *receive)
 {
 	double x;
 
-	if (!job->axis)
+	if (!job->opt.axis)
 		bytes_find_here(job, send, receive);
-	for (int i = 0; job->axis && job->axis->value(i, &x); i++) {
-		job->axis->set(x);
+	for (int i = 0; job->opt.axis && job->opt.axis->value(i, &x); i++) {
+		job->opt.axis->set(x);
 		bytes_find_here(job, send, receive);
 	}
 }
@@ -248,9 +248,9 @@ int buffers_open(struct bench_job *job)
 void buffers_close(struct bench_job *job)
 {
 	for (int w = 0; w < REPORT_WAYS_MAX; w++)
-		free(job->samples[w]);
+		free(job->got.samples[w]);
 	for (int w = 0; w < REPORT_WAYS_MAX; w++)
-		free(job->batches[w].list);
+		free(job->got.batches[w].list);
 	free(job->b.request);
 	free(job->b.counts);
 	buffer_free(job->b.sbuf, job->sbuf_bytes, (enum bench_memory)job->opt.buffers);

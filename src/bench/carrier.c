@@ -21,7 +21,7 @@ static int sizes_limit(struct bench_job *job)
 	const struct opt *row = options_find(job, "sizes", &table);
 	char min[RG_UNIT_TEXT], max[RG_UNIT_TEXT], wanted[64];
 
-	MPI_Allreduce(MPI_IN_PLACE, &can.max, 1, MPI_UINT64_T, MPI_MIN, job->comm);
+	MPI_Allreduce(MPI_IN_PLACE, &can.max, 1, MPI_UINT64_T, MPI_MIN, job->where.comm);
 	can.min = can.min < row->min ? row->min : can.min;
 	if (sizes->min >= can.min && sizes->max <= can.max)
 		return 0;
@@ -48,7 +48,7 @@ int carrier_open(struct bench_job *job)
 		return 0;
 	job->b.window = (int)job->opt.window;
 	rg_errors_hold();
-	rc = carrier_of(job)->open(&job->b, job->common_rails);
+	rc = carrier_of(job)->open(&job->b, job->where.common_rails);
 	if (ranks_failed(job, rc))
 		return RG_EXIT_USAGE;
 	return sizes_limit(job);
@@ -101,7 +101,7 @@ struct bench_arrivals carrier_row(struct bench_job *job, struct bench_column *wa
 	struct bench_arrivals sum = { 0 };
 
 	if (carrier_of(job))
-		MPI_Reduce(&way->arrivals, &sum, 2, MPI_UINT64_T, MPI_SUM, 0, job->comm);
+		MPI_Reduce(&way->arrivals, &sum, 2, MPI_UINT64_T, MPI_SUM, 0, job->where.comm);
 	way->arrivals = (struct bench_arrivals){ 0 };
 	return sum;
 }

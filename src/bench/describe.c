@@ -51,11 +51,11 @@ static const char *plural(int n)
 
 static const char *fabric_label(const struct bench_job *job)
 {
-	if (job->fabric.rail_count == 0)
+	if (job->where.fabric.rail_count == 0)
 		return "";
-	if (job->fabric.hardware)
+	if (job->where.fabric.hardware)
 		return "";
-	return job->fabric.modelled ? " - a model in software, not hardware" :
+	return job->where.fabric.modelled ? " - a model in software, not hardware" :
 		" - software, not hardware";
 }
 
@@ -73,37 +73,39 @@ static const char *native_medium(void)
 
 void describe_fabric(const struct bench_job *job, char *text, size_t size)
 {
-	if (job->fabric.rail_count)
-		snprintf(text, size, "%s%s", job->fabric.text, fabric_label(job));
-	else if (job->host_count == 1)
+	if (job->where.fabric.rail_count)
+		snprintf(text, size, "%s%s", job->where.fabric.text, fabric_label(job));
+	else if (job->where.host_count == 1)
 		snprintf(text, size, "no rails: native messages on one host, through %s",
 			 native_medium());
 	else
-		snprintf(text, size, "no rails: native messages between %d hosts", job->host_count);
+		snprintf(text, size, "no rails: native messages between %d hosts",
+			 job->where.host_count);
 }
 
 static void ranks_line(const struct bench_job *job, char *text, size_t size)
 {
 	int n = job->b.size;
 
-	if (job->host_count == 1 && job->node_count > 1)
+	if (job->where.host_count == 1 && job->where.node_count > 1)
 		snprintf(text, size, "%d rank%s on one host, standing for %d virtual nodes", n,
-			 plural(n), job->node_count);
+			 plural(n), job->where.node_count);
 	else
-		snprintf(text, size, "%d rank%s on %d host%s", n, plural(n), job->host_count,
-			 plural(job->host_count));
+		snprintf(text, size, "%d rank%s on %d host%s", n, plural(n), job->where.host_count,
+			 plural(job->where.host_count));
 }
 
 static void pairs_line(const struct bench_job *job, char *text, size_t size)
 {
-	snprintf(text, size, "%d pair%s at once:", job->pair_count, plural(job->pair_count));
-	for (int p = 0; p < job->pair_count; p++) {
+	snprintf(text, size, "%d pair%s at once:", job->where.pair_count,
+		 plural(job->where.pair_count));
+	for (int p = 0; p < job->where.pair_count; p++) {
 		if (p == 8) {
 			rg_text_add(text, size, " ...");
 			break;
 		}
 		rg_text_add(text, size, " %d-%d",
-			 job->pair[p].rank[0], job->pair[p].rank[1]);
+			 job->where.pair[p].rank[0], job->where.pair[p].rank[1]);
 	}
 }
 
@@ -117,8 +119,8 @@ static void way_line(const struct bench_job *job, const struct bench_column *way
 		c++;
 	if (way->id == RAILMPI_NATIVE)
 		add_line(lines, "native: %s by itself%s%s%s", library(version, sizeof(version)),
-			 job->host_count == 1 ? ", through " : "",
-			 job->host_count == 1 ? native_medium() : "",
+			 job->where.host_count == 1 ? ", through " : "",
+			 job->where.host_count == 1 ? native_medium() : "",
 			 way->foreign ? ": not this fabric" : "");
 	else if (job->def->carrier)
 		add_line(lines, "%s: %s", way->name, c->help);
@@ -140,13 +142,13 @@ static void experiment_lines(const struct bench_job *job, json_t *lines)
 {
 	char text[EXPERIMENT_TEXT];
 
-	if (!job->experiment)
+	if (!job->opt.experiment)
 		return;
-	add_line(lines, "experiment: %s, %s", job->experiment->id,
-		 experiment_text(job->experiment, text, sizeof(text)));
+	add_line(lines, "experiment: %s, %s", job->opt.experiment->id,
+		 experiment_text(job->opt.experiment, text, sizeof(text)));
 	if (*preset_changes(job, text, sizeof(text)))
 		add_line(lines, "not as preset: %s", text);
-	add_line(lines, "quoted: %s", experiment_quoted(job->experiment, text, sizeof(text)));
+	add_line(lines, "quoted: %s", experiment_quoted(job->opt.experiment, text, sizeof(text)));
 }
 
 /* Does the fabric map buffers?  The software HCA does; a carrier registers its own. */
@@ -155,7 +157,7 @@ static bool maps_buffers(const struct bench_job *job)
 	const struct opt_table *table;
 	const struct opt *row = options_find(job, "map-buffers", &table);
 
-	return row && OPT_VALUE(table, row, bool) && job->fabric.nodes && !job->def->carrier;
+	return row && OPT_VALUE(table, row, bool) && job->where.fabric.nodes && !job->def->carrier;
 }
 
 static json_t *notes(const struct bench_job *job)
@@ -168,37 +170,38 @@ static json_t *notes(const struct bench_job *job)
 		add_line(lines, "%s", job->def->app->remark);
 	describe_fabric(job, text, sizeof(text));
 	add_line(lines, "fabric: %s", text);
-	if (*job->fabric.doubt)
-		add_line(lines, "model: %s", job->fabric.doubt);
-	if (*job->fabric.threshold)
-		add_line(lines, "threshold %s", job->fabric.threshold);
+	if (*job->where.fabric.doubt)
+		add_line(lines, "model: %s", job->where.fabric.doubt);
+	if (*job->where.fabric.threshold)
+		add_line(lines, "threshold %s", job->where.fabric.threshold);
 	ranks_line(job, text, sizeof(text));
 	if (job->def->layout == BENCH_PAIRS)
 		pairs_line(job, pairs, sizeof(pairs));
 	if (job->def->layout == BENCH_STAR)
 		snprintf(pairs, sizeof(pairs), "rank 0 is the master of 1 to %d slaves",
-			 job->pair_count);
+			 job->where.pair_count);
 	if (job->def->layout == BENCH_TOURNAMENT)
 		snprintf(pairs, sizeof(pairs), "every pair of %d nodes once, both ways, in %d "
-			 "round%s, %d at once", job->node_count, rounds_count(job->node_count),
-			 plural(rounds_count(job->node_count)), job->node_count / 2);
+			 "round%s, %d at once", job->where.node_count,
+			 rounds_count(job->where.node_count),
+			 plural(rounds_count(job->where.node_count)), job->where.node_count / 2);
 	add_line(lines, "ranks: %s%s%s", text, *pairs ? "; " : "", pairs);
-	for (int w = 0; w < job->way_count && !job->def->variants; w++)
-		way_line(job, &job->way[w], lines);
+	for (int w = 0; w < job->where.way_count && !job->def->variants; w++)
+		way_line(job, &job->where.way[w], lines);
 	if (job->def->carrier) {
 		job->def->carrier->describe(text, sizeof(text));
 		add_line(lines, "verbs: %s%s", text,
 			 job->def->layout == BENCH_STAR ? "; values are the master's" :
-			 job->pair_count > 1 && job->def->metric != REPORT_LATENCY ?
+			 job->where.pair_count > 1 && job->def->metric != REPORT_LATENCY ?
 			 "; values are sums over all pairs" : "");
 	}
 	if (has_window(job))
 		add_line(lines, "window: %llu messages%s", (unsigned long long)job->opt.window,
-			 job->pair_count > 1 ? "; values are sums over all pairs" : "");
+			 job->where.pair_count > 1 ? "; values are sums over all pairs" : "");
 	if (!job->def->app)
 		add_line(lines, "buffers: %s%s", buffers_text(job), maps_buffers(job) ?
 			 "; peers map those that are received into (--map-buffers)" : "");
-	if (job->oversubscribed)
+	if (job->where.oversubscribed)
 		add_line(lines, "oversubscribed: more ranks than cores, which take turns; latency "
 			 "and CPU-bound values say little");
 	return lines;
@@ -211,13 +214,13 @@ static json_t *caption(const struct bench_job *job)
 
 	ranks_line(job, text, sizeof(text));
 	if (job->def->layout == BENCH_PAIRS)
-		snprintf(pairs, sizeof(pairs), ", %d pair%s", job->pair_count,
-			 plural(job->pair_count));
+		snprintf(pairs, sizeof(pairs), ", %d pair%s", job->where.pair_count,
+			 plural(job->where.pair_count));
 	if (has_window(job))
 		snprintf(window, sizeof(window), ", window %llu",
 			 (unsigned long long)job->opt.window);
 	add_line(lines, "%s, %s%s%s%s", library(version, sizeof(version)), text, pairs, window,
-		 job->oversubscribed ? ", oversubscribed" : "");
+		 job->where.oversubscribed ? ", oversubscribed" : "");
 	describe_fabric(job, text, sizeof(text));
 	add_line(lines, "%s", text);
 	if (job->def->carrier) {
@@ -238,9 +241,9 @@ static json_t *options(const struct bench_job *job)
 	};
 	json_t *all = json_object();
 
-	for (int t = 0; t < job->table_count; t++)
-		opt_each(row, &job->table[t]) {
-			const struct opt_table *table = &job->table[t];
+	for (int t = 0; t < job->opt.table_count; t++)
+		opt_each(row, &job->opt.table[t]) {
+			const struct opt_table *table = &job->opt.table[t];
 			char text[1024];
 			json_t *value = report_string(opt_text(table, row, text, sizeof(text)));
 
@@ -252,7 +255,7 @@ static json_t *options(const struct bench_job *job)
 
 static json_t *fabric(const struct bench_job *job)
 {
-	const struct railmpi_fabric *f = &job->fabric;
+	const struct railmpi_fabric *f = &job->where.fabric;
 	json_t *rails = json_array();
 
 	for (int i = 0; i < f->rail_count; i++)
@@ -284,8 +287,9 @@ static json_t *ranks(const struct bench_job *job)
 
 	for (int i = 0; i < job->b.size; i++)
 		json_array_append_new(list, json_pack("{s:i, s:o, s:i, s:o}", "rank", i,
-			"host", report_string(job->place[i].host), "node", job->place[i].node,
-			"cpus", cpu_list(&job->place[i].cpus)));
+			"host", report_string(job->where.place[i].host), "node",
+			job->where.place[i].node,
+			"cpus", cpu_list(&job->where.place[i].cpus)));
 	return list;
 }
 
@@ -293,9 +297,9 @@ static json_t *pairs(const struct bench_job *job)
 {
 	json_t *list = json_array();
 
-	for (int p = 0; p < job->pair_count; p++)
-		json_array_append_new(list, json_pack("[i, i]", job->pair[p].rank[0],
-						      job->pair[p].rank[1]));
+	for (int p = 0; p < job->where.pair_count; p++)
+		json_array_append_new(list, json_pack("[i, i]", job->where.pair[p].rank[0],
+						      job->where.pair[p].rank[1]));
 	return list;
 }
 
@@ -303,9 +307,9 @@ static json_t *foreign_ways(const struct bench_job *job)
 {
 	json_t *list = json_array();
 
-	for (int w = 0; w < job->way_count; w++)
-		if (job->way[w].foreign)
-			json_array_append_new(list, json_string(job->way[w].name));
+	for (int w = 0; w < job->where.way_count; w++)
+		if (job->where.way[w].foreign)
+			json_array_append_new(list, json_string(job->where.way[w].name));
 	return list;
 }
 
@@ -320,13 +324,13 @@ json_t *describe_run(const struct bench_job *job)
 	json_object_set_new(run, "mpi", report_string(library(version, sizeof(version))));
 	json_object_set_new(run, "options", options(job));
 	json_object_set_new(run, "fabric", fabric(job));
-	json_object_set_new(run, "oversubscribed", json_boolean(job->oversubscribed));
+	json_object_set_new(run, "oversubscribed", json_boolean(job->where.oversubscribed));
 	json_object_set_new(run, "pairs", pairs(job));
 	json_object_set_new(run, "ranks", ranks(job));
-	if (job->experiment)
-		json_object_set_new(run, "experiment", experiment_record(job->experiment));
+	if (job->opt.experiment)
+		json_object_set_new(run, "experiment", experiment_record(job->opt.experiment));
 	if (app_is(job))
 		json_object_set_new(run, "app", app_describe(job));
-	json_object_set_new(run, "provenance", report_provenance(job->argc, job->argv));
+	json_object_set_new(run, "provenance", report_provenance(job->opt.argc, job->opt.argv));
 	return run;
 }

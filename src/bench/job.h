@@ -46,15 +46,26 @@ enum { BENCH_SMALL_BYTES = 8192 };	/* up to here the counts for small messages a
 /* The place of the buffers of messages. */
 enum bench_memory { BENCH_MALLOC, BENCH_ARENA, BENCH_NEAR, BENCH_FAR };
 
+/* What is asked for: the command line, parsed. */
 struct bench_options {
+	int argc;
+	char **argv;
+	struct opt_table table[3];	/* measurement, transport, the program's own */
+	int table_count;
+
 	struct opt_range sizes;
 	uint64_t iterations, warmup;	/* OPT_SPECIAL: by size */
 	uint64_t window, pairs, time_cap_ns;
 	bool validate, full, ledger;
 	uint64_t runs;			/* BENCH_APP */
 	struct opt_list over;
-	const char *percentiles, *json, *samples, *experiment;
+	const char *percentiles, *json, *samples, *experiment_id;
 	int buffers;			/* enum bench_memory */
+
+	const struct experiment *experiment;	/* or NULL */
+	double percentile[REPORT_PERCENTILES_MAX];	/* 99 for P99 */
+	int percentile_count;
+	const struct bench_axis *axis;	/* NULL: rows go by message size */
 };
 
 struct bench_column {
@@ -92,54 +103,50 @@ struct bench_batches {
 /* BENCH_APP: times of a rank in a turn. */
 struct bench_times { uint64_t total_ns, communication_ns, sent_bytes; };
 
-struct bench_job {
-	struct bench b;			/* the program's view of the job */
-	size_t sbuf_bytes, rbuf_bytes;
-	const struct bench_def *def;
-	int argc;
-	char **argv;
-
-	struct bench_options opt;
-	struct opt_table table[3];	/* measurement, transport, the program's own */
-	int table_count;
-	const struct experiment *experiment;	/* or NULL */
-	double percentile[REPORT_PERCENTILES_MAX];	/* 99 for P99 */
-	int percentile_count;
-
-	const struct bench_axis *axis;	/* NULL: rows go by message size */
-	double x;			/* the value of the axis */
-
+/* Where the job runs: its ranks, ways and rails.  Known before the first sample. */
+struct bench_where {
 	MPI_Comm comm;			/* native; for the harness itself */
 	struct railmpi_fabric fabric;	/* this rank's view of it */
 	int common_rails;		/* rails that every rank has; the same on all ranks */
+	bool some_local;		/* a rank has a rail to others on its node */
 	struct bench_column way[REPORT_WAYS_MAX];
 	int way_count;
 
-	struct bench_place *place;
+	struct bench_place *place;	/* by rank */
 	int node_count, host_count;
 	bool oversubscribed;
 	struct bench_pair *pair;	/* tournament: pairs of the round; star: master and slave */
 	int pair_count;
 	int *player;			/* tournament: by node, the rank that takes part */
+};
 
-	struct rail_ledger ledger_seen[RAILMPI_LEDGERS];	/* at the last ledger_take */
-	bool some_local;		/* a rank has a rail to others on its node */
-	json_t *counters;		/* counters of this node's ports at the start; or NULL */
-
+/* What is measured: of one size, unless said otherwise. */
+struct bench_results {
+	double x;			/* the value of the axis */
 	uint64_t generation;		/* number of the pattern, the same on all ranks */
-	uint64_t *samples[REPORT_WAYS_MAX];	/* ns of one size, on ranks that measure time */
-	struct bench_batches batches[REPORT_WAYS_MAX];	/* batches of one size */
+	uint64_t *samples[REPORT_WAYS_MAX];	/* ns, on ranks that measure time */
+	struct bench_batches batches[REPORT_WAYS_MAX];
+	struct rail_ledger ledger_seen[RAILMPI_LEDGERS];	/* at the last ledger_take */
+	json_t *counters;		/* counters of this node's ports at the start; or NULL */
 
 	struct bench_times *times;	/* BENCH_APP, rank 0: by way, run and rank */
 	bool way_wrong[REPORT_WAYS_MAX];	/* BENCH_APP: in any run; the same on all ranks */
-
 	bool validation_failed;		/* on any rank, in any row; the same on all ranks */
 	bool wrong;			/* this rank found wrong bytes in the last validate_way */
 
 	/* Rank 0 only. */
 	struct report *report;
 	FILE *samples_file;
-	double mean[REPORT_WAYS_MAX];	/* means of one size, if columns are variants */
+	double mean[REPORT_WAYS_MAX];	/* if columns are variants */
+};
+
+struct bench_job {
+	const struct bench_def *def;
+	struct bench b;			/* the program's view of the job */
+	size_t sbuf_bytes, rbuf_bytes;
+	struct bench_options opt;
+	struct bench_where where;
+	struct bench_results got;
 };
 
 /* ---- The role of a rank in the layout; place.c has set its pair ---- */

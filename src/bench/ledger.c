@@ -21,7 +21,7 @@ enum { FIELDS = sizeof(struct rail_ledger) / sizeof(uint64_t) };
 
 static bool is_kept(const struct bench_job *job)
 {
-	return job->opt.ledger && job->fabric.rail_count;
+	return job->opt.ledger && job->where.fabric.rail_count;
 }
 
 /*
@@ -30,9 +30,9 @@ static bool is_kept(const struct bench_job *job)
  */
 static int next_rail(const struct bench_job *job, int r)
 {
-	if (++r < job->fabric.rail_count)
+	if (++r < job->where.fabric.rail_count)
 		return r;
-	return r <= RAILMPI_LOCAL && job->some_local ? RAILMPI_LOCAL : RAILMPI_LEDGERS;
+	return r <= RAILMPI_LOCAL && job->where.some_local ? RAILMPI_LOCAL : RAILMPI_LEDGERS;
 }
 
 #define for_each_rail(job, r) \
@@ -40,13 +40,13 @@ static int next_rail(const struct bench_job *job, int r)
 
 static const char *rail_name(const struct bench_job *job, int r)
 {
-	return r == RAILMPI_LOCAL ? "local" : job->fabric.rail[r].name;
+	return r == RAILMPI_LOCAL ? "local" : job->where.fabric.rail[r].name;
 }
 
 /* Does the rail count retries?  The rail within nodes does, since it is a software HCA. */
 static bool counts_retries(const struct bench_job *job, int r)
 {
-	return r == RAILMPI_LOCAL || job->fabric.rail[r].counts_retries;
+	return r == RAILMPI_LOCAL || job->where.fabric.rail[r].counts_retries;
 }
 
 /* ---- Rails ---------------------------------------------------------------------- */
@@ -56,13 +56,13 @@ void ledger_take(struct bench_job *job, struct bench_column *way)
 	for (int r = 0; is_kept(job) && r < RAILMPI_LEDGERS; r++) {
 		struct rail_ledger now;
 		const uint64_t *at = (const uint64_t *)&now;
-		uint64_t *seen = (uint64_t *)&job->ledger_seen[r];
+		uint64_t *seen = (uint64_t *)&job->got.ledger_seen[r];
 
 		if (carrier_ledger(job, r, &now))
 			continue;
 		for (int i = 0; way && i < FIELDS; i++)
 			((uint64_t *)&way->ledger[r])[i] += at[i] - seen[i];
-		job->ledger_seen[r] = now;
+		job->got.ledger_seen[r] = now;
 	}
 }
 
@@ -92,7 +92,7 @@ static void states_collect(const struct bench_job *job, int state[])
 		/* A rank without this rail does not affect the minimum. */
 		mine[r] = railmpi_ledger(r, &any) ? INT_MAX : railmpi_port_state(r);
 	}
-	MPI_Reduce(mine, state, RAILMPI_LEDGERS, MPI_INT, MPI_MIN, 0, job->comm);
+	MPI_Reduce(mine, state, RAILMPI_LEDGERS, MPI_INT, MPI_MIN, 0, job->where.comm);
 }
 
 json_t *ledger_row(struct bench_job *job, struct bench_column *way)
@@ -103,7 +103,8 @@ json_t *ledger_row(struct bench_job *job, struct bench_column *way)
 
 	if (!is_kept(job))
 		return NULL;
-	MPI_Reduce(way->ledger, sum, RAILMPI_LEDGERS * FIELDS, MPI_UINT64_T, MPI_SUM, 0, job->comm);
+	MPI_Reduce(way->ledger, sum, RAILMPI_LEDGERS * FIELDS, MPI_UINT64_T, MPI_SUM, 0,
+		   job->where.comm);
 	memset(way->ledger, 0, sizeof(way->ledger));
 	states_collect(job, state);
 	if (job->b.rank)
@@ -126,10 +127,10 @@ json_t *ledger_row(struct bench_job *job, struct bench_column *way)
 /* Does this rank report ports?  The first rank of a node does. */
 static bool speaks(const struct bench_job *job)
 {
-	const struct bench_place *me = &job->place[job->b.rank];
+	const struct bench_place *me = &job->where.place[job->b.rank];
 
 	for (int i = 0; i < job->b.rank; i++)
-		if (job->place[i].node == me->node)
+		if (job->where.place[i].node == me->node)
 			return false;
 	return true;
 }
@@ -145,7 +146,7 @@ static json_t *counters_read(const struct bench_job *job)
 {
 	json_t *list = json_array();
 
-	for (int r = 0; r < job->fabric.rail_count; r++) {
+	for (int r = 0; r < job->where.fabric.rail_count; r++) {
 		json_t *counters = json_object();
 
 		railmpi_port_counters(r, counter_keep, counters);
@@ -200,11 +201,11 @@ static json_t *bytes_of(const json_t *counters, const char *name)
 
 static json_t *port_json(const struct bench_job *job, int r, json_t *counters)
 {
-	const struct bench_place *me = &job->place[job->b.rank];
+	const struct bench_place *me = &job->where.place[job->b.rank];
 	const int state = railmpi_port_state(r);
 
 	return json_pack("{s:i, s:o, s:s, s:s, s:b, s:o, s:o, s:o, s:o}", "node", me->node,
-			 "host", report_string(me->host), "rail", job->fabric.rail[r].name,
+			 "host", report_string(me->host), "rail", job->where.fabric.rail[r].name,
 			 "state", railmpi_port_state_text(state),
 			 "active", state == RAILMPI_PORT_ACTIVE,
 			 "tx_bytes", bytes_of(counters, "port_xmit_data"),
@@ -216,9 +217,9 @@ static json_t *ports_mine(const struct bench_job *job)
 {
 	json_t *now = counters_read(job), *list = json_array();
 
-	for (int r = 0; r < job->fabric.rail_count; r++)
+	for (int r = 0; r < job->where.fabric.rail_count; r++)
 		json_array_append_new(list, port_json(job, r,
-			counters_since(json_array_get(job->counters, (size_t)r),
+			counters_since(json_array_get(job->got.counters, (size_t)r),
 				       json_array_get(now, (size_t)r))));
 	json_decref(now);
 	return list;
@@ -234,14 +235,14 @@ static char *texts_gather(const struct bench_job *job, const char *mine)
 		lengths = bench_must(calloc((size_t)job->b.size, 2 * sizeof(lengths[0])));
 		at = lengths + job->b.size;
 	}
-	MPI_Gather(&length, 1, MPI_INT, lengths, 1, MPI_INT, 0, job->comm);
+	MPI_Gather(&length, 1, MPI_INT, lengths, 1, MPI_INT, 0, job->where.comm);
 	for (int i = 0; lengths && i < job->b.size; i++) {
 		at[i] = total;
 		total += lengths[i];
 	}
 	if (lengths)
 		all = bench_must(malloc((size_t)total));
-	MPI_Gatherv(mine, length, MPI_CHAR, all, lengths, at, MPI_CHAR, 0, job->comm);
+	MPI_Gatherv(mine, length, MPI_CHAR, all, lengths, at, MPI_CHAR, 0, job->where.comm);
 	free(lengths);
 	return all;
 }
@@ -279,7 +280,7 @@ static void way_note(const struct bench_job *job, const struct bench_column *way
 
 		if (counts_retries(job, r))
 			snprintf(retries, sizeof(retries), ", %" PRIu64 " retries", l->retries);
-		report_note(job->report, "ledger %s %s: %" PRIu64 " bytes (%.1f %%), "
+		report_note(job->got.report, "ledger %s %s: %" PRIu64 " bytes (%.1f %%), "
 			    "%" PRIu64 " eager messages, %" PRIu64 " chunks, %" PRIu64 " stalls%s",
 			    way->name, rail_name(job, r), l->tx_bytes,
 			    all ? 100.0 * (double)l->tx_bytes / (double)all : 0.0,
@@ -294,7 +295,7 @@ static void port_note(const struct bench_job *job, json_t *port)
 	const char *state = json_string_value(json_object_get(port, "state")), *name;
 	char text[768] = "", where[96];
 
-	if (job->host_count > 1)
+	if (job->where.host_count > 1)
 		snprintf(where, sizeof(where), "%s",
 			 json_string_value(json_object_get(port, "host")));
 	else
@@ -310,7 +311,7 @@ static void port_note(const struct bench_job *job, json_t *port)
 	}
 	/* Most ports of the software HCA are active and without changes: no line. */
 	if (*text || !json_is_true(json_object_get(port, "active")))
-		report_note(job->report, "port %s of %s: %s%s",
+		report_note(job->got.report, "port %s of %s: %s%s",
 			    json_string_value(json_object_get(port, "rail")), where, state, text);
 }
 
@@ -320,9 +321,9 @@ void ledger_open(struct bench_job *job)
 {
 	if (!is_kept(job))
 		return;
-	job->some_local = ranks_max(job, job->fabric.has_local);
+	job->where.some_local = ranks_max(job, job->where.fabric.has_local);
 	if (speaks(job))
-		job->counters = counters_read(job);
+		job->got.counters = counters_read(job);
 	ledger_take(job, NULL);
 }
 
@@ -332,25 +333,26 @@ json_t *ledger_close(struct bench_job *job)
 	size_t i;
 
 	if (!is_kept(job)) {
-		if (job->report && job->opt.ledger)
-			report_note(job->report, "ledger: no rails in use");
+		if (job->got.report && job->opt.ledger)
+			report_note(job->got.report, "ledger: no rails in use");
 		return NULL;
 	}
 	ports = ports_collect(job);
-	json_decref(job->counters);
-	job->counters = NULL;
-	if (!job->report) {
+	json_decref(job->got.counters);
+	job->got.counters = NULL;
+	if (!job->got.report) {
 		json_decref(ports);
 		return NULL;
 	}
 	ways = json_object();
-	for (int w = 0; w < job->way_count; w++) {
+	for (int w = 0; w < job->where.way_count; w++) {
 		json_t *rails = json_array();
 
-		way_note(job, &job->way[w]);
+		way_note(job, &job->where.way[w]);
 		for_each_rail(job, r)
-			json_array_append_new(rails, rail_json(job, r, &job->way[w].total[r]));
-		json_object_set_new(ways, job->way[w].name, rails);
+			json_array_append_new(rails,
+					      rail_json(job, r, &job->where.way[w].total[r]));
+		json_object_set_new(ways, job->where.way[w].name, rails);
 	}
 	json_array_foreach(ports, i, port)
 		port_note(job, port);

@@ -28,18 +28,19 @@ static int outputs_open(struct bench_job *job)
 	struct report_table table = {
 		.text = stdout, .json_path = job->opt.json, .program = rg_program(),
 		.title = job->def->summary, .metric = job->def->metric,
-		.quantity = job->def->quantity, .ways = names, .way_count = job->way_count,
+		.quantity = job->def->quantity, .ways = names, .way_count = job->where.way_count,
 		.validate = job->opt.validate && job->def->expect, .full = job->opt.full,
-		.percentiles = job->percentile, .percentile_count = job->percentile_count,
+		.percentiles = job->opt.percentile, .percentile_count = job->opt.percentile_count,
 	};
 	static struct report_axis axis;		/* the report keeps it, too */
 	static struct report_matrix matrix;	/* the report keeps it, too */
 	int rc = 0;
 
-	for (int w = 0; w < job->way_count; w++)
-		names[w] = job->way[w].name;
-	if (job->axis) {
-		axis = (struct report_axis){ job->axis->name, job->axis->unit, job->axis->title };
+	for (int w = 0; w < job->where.way_count; w++)
+		names[w] = job->where.way[w].name;
+	if (job->opt.axis) {
+		axis = (struct report_axis){ job->opt.axis->name, job->opt.axis->unit,
+					     job->opt.axis->title };
 		table.axis = &axis;
 	}
 	if (job->def->layout == BENCH_TOURNAMENT) {
@@ -47,16 +48,16 @@ static int outputs_open(struct bench_job *job)
 		table.matrix = &matrix;
 	}
 	if (job->b.rank == 0 && job->opt.samples) {
-		job->samples_file = fopen(job->opt.samples, "we");
-		if (!job->samples_file) {
+		job->got.samples_file = fopen(job->opt.samples, "we");
+		if (!job->got.samples_file) {
 			rg_error("%s: cannot be written: %s", job->opt.samples, strerror(errno));
 			rc = -errno;
 		} else {
-			fprintf(job->samples_file, "way,bytes,series,iteration,ns\n");
+			fprintf(job->got.samples_file, "way,bytes,series,iteration,ns\n");
 		}
 	}
 	if (job->b.rank == 0 && !rc)
-		rc = report_open(&table, describe_run(job), &job->report);
+		rc = report_open(&table, describe_run(job), &job->got.report);
 	return ranks_max(job, rc != 0) ? RG_EXIT_USAGE : 0;
 }
 
@@ -64,9 +65,9 @@ static int outputs_close(struct bench_job *job, int status, json_t *end)
 {
 	int failed = 0;
 
-	if (job->report)
-		failed = report_close(job->report, status, end);
-	if (job->samples_file && fclose(job->samples_file)) {
+	if (job->got.report)
+		failed = report_close(job->got.report, status, end);
+	if (job->got.samples_file && fclose(job->got.samples_file)) {
 		rg_error("%s: cannot be written: %s", job->opt.samples, strerror(errno));
 		failed = 1;
 	}
@@ -80,9 +81,9 @@ static int size_run(struct bench_job *job, uint64_t bytes)
 
 	if (job->def->layout == BENCH_TOURNAMENT)
 		return tournament_run(job, bytes);
-	for (int w = 0; w < job->way_count; w++) {
-		valid[w] = validate_way(job, &job->way[w], bytes);
-		job->validation_failed = job->validation_failed || valid[w] == 0;
+	for (int w = 0; w < job->where.way_count; w++) {
+		valid[w] = validate_way(job, &job->where.way[w], bytes);
+		job->got.validation_failed = job->got.validation_failed || valid[w] == 0;
 	}
 	measure_size(job, bytes, m);
 	return rows_write(job, bytes, m, valid);
@@ -92,11 +93,11 @@ static int sizes_run(struct bench_job *job)
 {
 	int rc = 0;
 
-	for (int i = 0; job->axis && !rc && job->axis->value(i, &job->x); i++) {
-		job->axis->set(job->x);
+	for (int i = 0; job->opt.axis && !rc && job->opt.axis->value(i, &job->got.x); i++) {
+		job->opt.axis->set(job->got.x);
 		rc = size_run(job, job->opt.sizes.min);
 	}
-	if (job->axis)
+	if (job->opt.axis)
 		return rc;
 	for (uint64_t s = job->opt.sizes.min; s <= job->opt.sizes.max && !rc;
 	     s = options_next_size(s))
@@ -123,7 +124,7 @@ static int job_measure(struct bench_job *job)
 			json_object_set(end, "aggregate", baseline);
 		json_decref(baseline);
 	}
-	if (!rc && job->validation_failed)
+	if (!rc && job->got.validation_failed)
 		rc = RG_EXIT_FAILED;
 	return outputs_close(job, rc, end);
 }
@@ -137,7 +138,7 @@ static int job_run(struct bench_job *job)
 	MPI_Comm_rank(MPI_COMM_WORLD, &job->b.rank);
 	MPI_Comm_size(MPI_COMM_WORLD, &job->b.size);
 	rg_set_quiet(job->b.rank != 0);
-	MPI_Comm_dup(MPI_COMM_WORLD, &job->comm);
+	MPI_Comm_dup(MPI_COMM_WORLD, &job->where.comm);
 	rc = options_agree(job);
 	if (!rc)
 		rc = place_find(job);
@@ -159,10 +160,10 @@ static int job_run(struct bench_job *job)
 	carrier_close(job);
 	buffers_close(job);
 	ways_close(job);
-	MPI_Comm_free(&job->comm);
-	free(job->place);
-	free(job->pair);
-	free(job->player);
+	MPI_Comm_free(&job->where.comm);
+	free(job->where.place);
+	free(job->where.pair);
+	free(job->where.player);
 	return rc;
 }
 
@@ -172,8 +173,8 @@ int main(int argc, char **argv)
 	int rc;
 
 	job.def = &bench_def;
-	job.argc = argc;
-	job.argv = argv;
+	job.opt.argc = argc;
+	job.opt.argv = argv;
 	rg_set_program(argv[0]);
 	/* Until MPI_Init the rank comes from the launcher: only rank 0 prints errors. */
 	rg_set_quiet(rg_launch_rank() > 0);

@@ -87,7 +87,7 @@ static void batch_timed_together(struct bench_job *job, uint64_t count, uint64_t
 	for (uint64_t i = 0; i < count; i++) {
 		uint64_t begin;
 
-		MPI_Barrier(job->comm);
+		MPI_Barrier(job->where.comm);
 		begin = rg_now_ns();
 		job->def->run(&job->b);
 		samples[i] = sample_ns(begin, clock);
@@ -194,11 +194,11 @@ static void batch_note(struct bench_batches *b, uint64_t samples, uint64_t run_n
 static uint64_t sample(struct bench_job *job, int w, uint64_t bytes, struct measure *m,
 		       uint64_t count)
 {
-	uint64_t *samples = job->samples[w] ? job->samples[w] + m->done : NULL;
+	uint64_t *samples = job->got.samples[w] ? job->got.samples[w] + m->done : NULL;
 	/* The untimed run absorbs the uneven start of ranks after the last agreement. */
-	uint64_t spent_ns = batch(job, &job->way[w], bytes, 1, count, samples);
+	uint64_t spent_ns = batch(job, &job->where.way[w], bytes, 1, count, samples);
 
-	batch_note(&job->batches[w], count, spent_ns / (count + 1));
+	batch_note(&job->got.batches[w], count, spent_ns / (count + 1));
 	m->done += count;
 	m->runs += count + 1;
 	return spent_ns;
@@ -210,16 +210,16 @@ void measure_size(struct bench_job *job, uint64_t bytes, struct measure m[])
 	bool busy = true;
 
 	bench_clock_ns();	/* the first call, outside of batches, measures */
-	for (int w = 0; w < job->way_count; w++) {
+	for (int w = 0; w < job->where.way_count; w++) {
 		m[w] = (struct measure){ .wanted = counts.iterations,
 					 .warm_wanted = counts.warmup };
-		job->batches[w].count = 0;
-		warm_up(job, &job->way[w], bytes, &m[w]);
+		job->got.batches[w].count = 0;
+		warm_up(job, &job->where.way[w], bytes, &m[w]);
 	}
 	for (int round = 0; busy; round++) {
 		busy = false;
-		for (int i = 0; i < job->way_count; i++) {
-			int w = (round + i) % job->way_count;
+		for (int i = 0; i < job->where.way_count; i++) {
+			int w = (round + i) % job->where.way_count;
 			uint64_t count = next_batch(job, &m[w]);
 
 			if (!count)

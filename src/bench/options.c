@@ -76,7 +76,7 @@ static struct opt rows[] = {
 	{ .name = "ledger", .type = OPT_FLAG, AT(ledger),
 	  .help = "print the data and port counters of each rail; for bandwidths also its rate "
 		  "alone" },
-	{ .name = "experiment", .type = OPT_TEXT, AT(experiment), .arg = "ID",
+	{ .name = "experiment", .type = OPT_TEXT, AT(experiment_id), .arg = "ID",
 	  .help = "use a paper's values for options that are not given; railgauge reproduce PAPER "
 		  "--list lists them" },
 	{ .name = NULL },
@@ -244,19 +244,19 @@ static int tables_build(struct bench_job *job)
 		return -EINVAL;
 	}
 	rows_complete(def);
-	job->table[0] = (struct opt_table){
+	job->opt.table[0] = (struct opt_table){
 		.title = "Measurement", .rows = app_is(job) ? rows : rows + 1, .values = &job->opt,
 		.origin = origin[0], .only = app_is(job) ? app_rows : def->tune ? tune_rows : NULL,
 	};
-	job->table[1] = (struct opt_table){
+	job->opt.table[1] = (struct opt_table){
 		.title = "Transport", .rows = railmpi_options(), .values = values,
 		.origin = origin[1], .only = def->carrier ? def->carrier->options : NULL,
 	};
-	job->table[2] = (struct opt_table){
+	job->opt.table[2] = (struct opt_table){
 		.title = "Program", .rows = def->options, .values = def->values,
 		.origin = origin[2],
 	};
-	job->table_count = def->options ? 3 : 2;
+	job->opt.table_count = def->options ? 3 : 2;
 	return 0;
 }
 
@@ -282,17 +282,17 @@ static int over_check(const struct bench_job *job)
 	    (over->count == 1 && over->item[0] != RAILMPI_NATIVE))
 		return 0;
 	rg_error("--over %s: makes no table (accepted: one way, not native)",
-		 opt_text(&job->table[0], row_named("over"), text, sizeof(text)));
+		 opt_text(&job->opt.table[0], row_named("over"), text, sizeof(text)));
 	return -EINVAL;
 }
 
 static int axis_find(struct bench_job *job)
 {
-	job->axis = job->def->axis ? job->def->axis() : NULL;
-	if (!job->axis || job->opt.sizes.min == job->opt.sizes.max)
+	job->opt.axis = job->def->axis ? job->def->axis() : NULL;
+	if (!job->opt.axis || job->opt.sizes.min == job->opt.sizes.max)
 		return 0;
 	rg_error("--sizes: rows at several values of %s are of one message size (accepted: one, "
-		 "such as 4K)", job->axis->name);
+		 "such as 4K)", job->opt.axis->name);
 	return -EINVAL;
 }
 
@@ -301,7 +301,7 @@ int options_parse(struct bench_job *job)
 	static char name[64];
 	static char notes[1024];
 	struct opt_program program = {
-		.name = name, .summary = job->def->summary, .tables = job->table, .notes = notes,
+		.name = name, .summary = job->def->summary, .tables = job->opt.table, .notes = notes,
 	};
 	int rc = tables_build(job), first;
 
@@ -312,8 +312,8 @@ int options_parse(struct bench_job *job)
 		 job->def->about ? "\n\n" : "", job->def->about ? job->def->about : "");
 	if (rc)
 		return rc;
-	program.table_count = job->table_count;
-	rc = opt_parse(&program, job->argc, job->argv, &first);
+	program.table_count = job->opt.table_count;
+	rc = opt_parse(&program, job->opt.argc, job->opt.argv, &first);
 	if (!rc)
 		rc = preset_apply(job, name);
 	if (!rc)
@@ -325,13 +325,14 @@ int options_parse(struct bench_job *job)
 	if (!rc && job->def->carrier)
 		rc = job->def->carrier->check();
 	if (!rc && job->opt.percentiles)
-		job->percentile_count = percentiles_parse(job->opt.percentiles, job->percentile);
+		job->opt.percentile_count =
+			percentiles_parse(job->opt.percentiles, job->opt.percentile);
 	return rc;
 }
 
 void options_free(struct bench_job *job)
 {
 	preset_free(job);
-	free(job->table[1].values);
-	job->table[1].values = NULL;
+	free(job->opt.table[1].values);
+	job->opt.table[1].values = NULL;
 }

@@ -13,10 +13,10 @@
 const struct opt *options_find(const struct bench_job *job, const char *name,
 			       const struct opt_table **table)
 {
-	for (int i = 0; i < job->table_count; i++)
-		opt_each(row, &job->table[i])
+	for (int i = 0; i < job->opt.table_count; i++)
+		opt_each(row, &job->opt.table[i])
 			if (opt_is_named(row, name)) {
-				*table = &job->table[i];
+				*table = &job->opt.table[i];
 				return row;
 			}
 	return NULL;
@@ -36,10 +36,10 @@ static bool is_for_all(const struct opt *row)
 /* The n-th row of all tables, with its value as text; NULL after the last row. */
 static const struct opt *row_at(const struct bench_job *job, int n, char *text, size_t size)
 {
-	for (int i = 0; i < job->table_count; i++)
-		opt_each(row, &job->table[i])
+	for (int i = 0; i < job->opt.table_count; i++)
+		opt_each(row, &job->opt.table[i])
 			if (n-- == 0) {
-				opt_text(&job->table[i], row, text, size);
+				opt_text(&job->opt.table[i], row, text, size);
 				return row;
 			}
 	return NULL;
@@ -56,17 +56,17 @@ int options_agree(const struct bench_job *job)
 
 	for (int n = 0; (row = row_at(job, n, text, sizeof(text))); n++)
 		digest[n] = job->b.rank == 0 && is_for_all(row) ? opt_digest(text) : 0;
-	MPI_Bcast(digest, ROWS, MPI_UINT64_T, 0, job->comm);
+	MPI_Bcast(digest, ROWS, MPI_UINT64_T, 0, job->where.comm);
 	for (int n = 0; odd.row < 0 && (row = row_at(job, n, text, sizeof(text))); n++)
 		if (is_for_all(row) && digest[n] != opt_digest(text)) {
 			odd.row = n;
 			snprintf(odd.text, sizeof(odd.text), "%.*s", (int)sizeof(odd.text) - 1, text);
 		}
 	who = odd.row < 0 ? job->b.size : job->b.rank;
-	MPI_Allreduce(&who, &first, 1, MPI_INT, MPI_MIN, job->comm);
+	MPI_Allreduce(&who, &first, 1, MPI_INT, MPI_MIN, job->where.comm);
 	if (first == job->b.size)
 		return 0;
-	MPI_Bcast(&odd, sizeof(odd), MPI_BYTE, first, job->comm);
+	MPI_Bcast(&odd, sizeof(odd), MPI_BYTE, first, job->where.comm);
 	row = row_at(job, odd.row, text, sizeof(text));
 	if (row)
 		rg_error("--%s: rank %d has '%s', rank 0 '%s' (accepted: the same on all ranks; "
@@ -79,7 +79,7 @@ int options_agree(const struct bench_job *job)
 
 int options_to_transport(const struct bench_job *job)
 {
-	const struct opt_table *t = &job->table[1];
+	const struct opt_table *t = &job->opt.table[1];
 	char why[OPT_WHY_BYTES], text[1024];
 
 	/* Each way has a communicator of its own: MPI_COMM_WORLD stays native. */
@@ -101,7 +101,7 @@ int options_to_transport(const struct bench_job *job)
 
 void options_of_communicator(const struct bench_job *job, char *text, size_t size)
 {
-	const struct opt_table *t = &job->table[1];
+	const struct opt_table *t = &job->opt.table[1];
 	char value[256];
 
 	*text = '\0';

@@ -20,7 +20,7 @@
 
 static bool same_host(const struct bench_job *job, int a, int b)
 {
-	return strcmp(job->place[a].host, job->place[b].host) == 0;
+	return strcmp(job->where.place[a].host, job->where.place[b].host) == 0;
 }
 
 /* Has any host more ranks than CPUs that they may use? */
@@ -35,7 +35,7 @@ static bool is_oversubscribed(const struct bench_job *job)
 			if (same_host(job, first, i)) {
 				if (i < first)
 					break;		/* this host has been counted */
-				CPU_OR(&all, &all, &job->place[i].cpus);
+				CPU_OR(&all, &all, &job->where.place[i].cpus);
 				ranks++;
 			}
 		if (ranks > CPU_COUNT(&all))
@@ -84,7 +84,7 @@ static int count_check(const struct bench_job *job)
 			 n + 1);
 		return RG_EXIT_USAGE;
 	}
-	if (job->host_count == 1 && nodes_wanted(job) > (uint64_t)n) {
+	if (job->where.host_count == 1 && nodes_wanted(job) > (uint64_t)n) {
 		rg_error("--nodes %llu: more virtual nodes than ranks (accepted: 1 to %d)",
 			 (unsigned long long)nodes_wanted(job), n);
 		return RG_EXIT_USAGE;
@@ -100,12 +100,13 @@ int place_find(struct bench_job *job)
 	memset(&mine, 0, sizeof(mine));
 	gethostname(mine.host, sizeof(mine.host) - 1);
 	sched_getaffinity(0, sizeof(mine.cpus), &mine.cpus);
-	job->place = calloc((size_t)job->b.size, sizeof(job->place[0]));
-	if (!job->place)
+	job->where.place = calloc((size_t)job->b.size, sizeof(job->where.place[0]));
+	if (!job->where.place)
 		MPI_Abort(MPI_COMM_WORLD, RG_EXIT_FAULT);
-	MPI_Allgather(&mine, sizeof(mine), MPI_BYTE, job->place, sizeof(mine), MPI_BYTE, job->comm);
-	job->oversubscribed = is_oversubscribed(job);
-	job->host_count = hosts_count(job);
+	MPI_Allgather(&mine, sizeof(mine), MPI_BYTE, job->where.place, sizeof(mine), MPI_BYTE,
+		      job->where.comm);
+	job->where.oversubscribed = is_oversubscribed(job);
+	job->where.host_count = hosts_count(job);
 	rc = star_nodes(job);
 	return rc ? rc : count_check(job);
 }
@@ -114,46 +115,47 @@ int place_find(struct bench_job *job)
 
 static void nodes_set(struct bench_job *job)
 {
-	uint64_t nodes = job->fabric.nodes;
+	uint64_t nodes = job->where.fabric.nodes;
 	int n = job->b.size;
 
-	if (nodes == 0 && job->fabric.rail_count == 0 && job->host_count == 1)
+	if (nodes == 0 && job->where.fabric.rail_count == 0 && job->where.host_count == 1)
 		nodes = nodes_wanted(job);
 	for (int i = 0; i < n; i++) {
 		int first = 0;
 
 		if (nodes) {
-			job->place[i].node = (int)((uint64_t)i * nodes / (uint64_t)n);
+			job->where.place[i].node = (int)((uint64_t)i * nodes / (uint64_t)n);
 			continue;
 		}
 		while (!same_host(job, first, i))
 			first++;
-		job->place[i].node = first == i ? job->node_count++ : job->place[first].node;
+		job->where.place[i].node = first == i ? job->where.node_count++ :
+					   job->where.place[first].node;
 	}
 	if (nodes)
-		job->node_count = (int)nodes;
+		job->where.node_count = (int)nodes;
 	else
-		job->fabric.nodes = 0;
+		job->where.fabric.nodes = 0;
 }
 
 /* The k-th rank of a node, or -1. */
 static int rank_on_node(const struct bench_job *job, int node, int k)
 {
 	for (int i = 0; i < job->b.size; i++)
-		if (job->place[i].node == node && k-- == 0)
+		if (job->where.place[i].node == node && k-- == 0)
 			return i;
 	return -1;
 }
 
 static void pairs_across_virtual_nodes(struct bench_job *job)
 {
-	for (int node = 0; node + 1 < job->node_count; node += 2)
+	for (int node = 0; node + 1 < job->where.node_count; node += 2)
 		for (int k = 0; ; k++) {
 			int a = rank_on_node(job, node, k), b = rank_on_node(job, node + 1, k);
 
 			if (a < 0 || b < 0)
 				break;
-			job->pair[job->pair_count++] = (struct bench_pair){ { a, b } };
+			job->where.pair[job->where.pair_count++] = (struct bench_pair){ { a, b } };
 		}
 }
 
@@ -162,27 +164,27 @@ static void pairs_across_halves(struct bench_job *job)
 	int half = job->b.size / 2, sharing = -1;
 
 	for (int i = 0; i < half; i++) {
-		job->pair[job->pair_count++] = (struct bench_pair){ { i, i + half } };
+		job->where.pair[job->where.pair_count++] = (struct bench_pair){ { i, i + half } };
 		if (sharing < 0 && same_host(job, i, i + half))
 			sharing = i;
 	}
-	if (sharing >= 0 && job->host_count > 1)
+	if (sharing >= 0 && job->where.host_count > 1)
 		rg_warn("ranks %d and %d are a pair but share host %s: place ranks in blocks, half "
 			"of them on either side", sharing, sharing + half,
-			job->place[sharing].host);
+			job->where.place[sharing].host);
 }
 
 static int pairs_limit(struct bench_job *job)
 {
 	if (job->opt.pairs == OPT_SPECIAL)
 		return 0;
-	if (job->opt.pairs > (uint64_t)job->pair_count) {
+	if (job->opt.pairs > (uint64_t)job->where.pair_count) {
 		rg_error("--pairs %llu: %d ranks make %d pair%s (accepted: 1 to %d)",
-			 (unsigned long long)job->opt.pairs, job->b.size, job->pair_count,
-			 job->pair_count == 1 ? "" : "s", job->pair_count);
+			 (unsigned long long)job->opt.pairs, job->b.size, job->where.pair_count,
+			 job->where.pair_count == 1 ? "" : "s", job->where.pair_count);
 		return RG_EXIT_USAGE;
 	}
-	job->pair_count = (int)job->opt.pairs;
+	job->where.pair_count = (int)job->opt.pairs;
 	return 0;
 }
 
@@ -191,14 +193,15 @@ static int pairs_limit(struct bench_job *job)
 /* The first rank of each node, by node. */
 static void players_find(struct bench_job *job)
 {
-	job->player = bench_must(calloc((size_t)job->node_count, sizeof(job->player[0])));
+	job->where.player = bench_must(calloc((size_t)job->where.node_count,
+					     sizeof(job->where.player[0])));
 	for (int rank = job->b.size; rank-- > 0; )
-		job->player[job->place[rank].node] = rank;
+		job->where.player[job->where.place[rank].node] = rank;
 }
 
 bool place_plays(const struct bench_job *job)
 {
-	return job->player[job->place[job->b.rank].node] == job->b.rank;
+	return job->where.player[job->where.place[job->b.rank].node] == job->b.rank;
 }
 
 /*
@@ -209,8 +212,8 @@ static bool takes_small(const struct bench_job *job)
 {
 	uint64_t eager = ways_eager_limit(job);
 
-	for (int w = 0; w < job->way_count; w++)
-		if (way_rail(job, &job->way[w]) && job->opt.sizes.max <= eager) {
+	for (int w = 0; w < job->where.way_count; w++)
+		if (way_rail(job, &job->where.way[w]) && job->opt.sizes.max <= eager) {
 			rg_error("--sizes %llu: rails carry only messages above --eager alone "
 				 "(accepted: from %llu on)",
 				 (unsigned long long)job->opt.sizes.max,
@@ -231,15 +234,17 @@ static int players_join(struct bench_job *job)
 		rg_error("--sizes: a matrix is of one message size (accepted: one, such as 1M)");
 		return RG_EXIT_USAGE;
 	}
-	if (job->node_count < 2 || job->node_count > REPORT_MATRIX_MAX) {
+	if (job->where.node_count < 2 || job->where.node_count > REPORT_MATRIX_MAX) {
 		rg_error("%d node%s: a matrix needs 2 to %d (on one host: --nodes)",
-			 job->node_count, job->node_count == 1 ? "" : "s", REPORT_MATRIX_MAX);
+			 job->where.node_count, job->where.node_count == 1 ? "" : "s",
+			 REPORT_MATRIX_MAX);
 		return RG_EXIT_USAGE;
 	}
 	if (takes_small(job))
 		return RG_EXIT_USAGE;
 	players_find(job);
-	job->pair = bench_must(calloc((size_t)job->node_count, sizeof(job->pair[0])));
+	job->where.pair = bench_must(calloc((size_t)job->where.node_count,
+					   sizeof(job->where.pair[0])));
 	return 0;
 }
 
@@ -258,22 +263,22 @@ int place_join(struct bench_job *job)
 		return star_join(job);
 	if (job->def->layout != BENCH_PAIRS)
 		return 0;
-	job->pair = calloc((size_t)b->size, sizeof(job->pair[0]));
-	if (!job->pair)
+	job->where.pair = calloc((size_t)b->size, sizeof(job->where.pair[0]));
+	if (!job->where.pair)
 		MPI_Abort(MPI_COMM_WORLD, RG_EXIT_FAULT);
-	if (job->host_count == 1 && job->node_count > 1)
+	if (job->where.host_count == 1 && job->where.node_count > 1)
 		pairs_across_virtual_nodes(job);
 	else
 		pairs_across_halves(job);
 	rc = pairs_limit(job);
 	if (rc)
 		return rc;
-	for (int p = 0; p < job->pair_count; p++)
+	for (int p = 0; p < job->where.pair_count; p++)
 		for (int side = 0; side < 2; side++)
-			if (job->pair[p].rank[side] == b->rank) {
+			if (job->where.pair[p].rank[side] == b->rank) {
 				b->pair = p;
 				b->side = side;
-				b->peer = job->pair[p].rank[!side];
+				b->peer = job->where.pair[p].rank[!side];
 				b->peers = 1;
 			}
 	return 0;

@@ -48,7 +48,7 @@ static int refuse(const struct bench_job *job, const struct experiment *e, const
 	if (e)
 		snprintf(other, sizeof(other), "one of %s", e->program);
 	experiment_ids(&papers, NULL, program, ids, sizeof(ids));
-	rg_error("--experiment %s: %s (accepted: %s)", job->opt.experiment, other,
+	rg_error("--experiment %s: %s (accepted: %s)", job->opt.experiment_id, other,
 		 *ids ? ids : "none, no paper ran this");
 	return -EINVAL;
 }
@@ -60,12 +60,12 @@ int preset_apply(struct bench_job *job, const char *program)
 	json_t *text;
 	int rc = 0;
 
-	if (!job->opt.experiment)
+	if (!job->opt.experiment_id)
 		return 0;
 	rc = experiment_load(&papers);
 	if (rc)
 		return rc;
-	e = experiment_find(&papers, job->opt.experiment);
+	e = experiment_find(&papers, job->opt.experiment_id);
 	if (!e || strcmp(e->program, program))
 		return refuse(job, e, program);
 	json_object_foreach(e->options, name, text) {
@@ -73,13 +73,13 @@ int preset_apply(struct bench_job *job, const char *program)
 		if (rc)
 			return rc;
 	}
-	job->experiment = e;
+	job->opt.experiment = e;
 	return 0;
 }
 
 void preset_free(struct bench_job *job)
 {
-	job->experiment = NULL;
+	job->opt.experiment = NULL;
 	experiment_free(&papers);
 }
 
@@ -87,7 +87,7 @@ void preset_free(struct bench_job *job)
 
 static void ranks_differ(const struct bench_job *job, char *buf, size_t size)
 {
-	const struct experiment *e = job->experiment;
+	const struct experiment *e = job->opt.experiment;
 
 	for (int i = 0; i < e->rank_counts; i++)
 		if (e->ranks[i] == job->b.size)
@@ -105,7 +105,7 @@ char *preset_changes(const struct bench_job *job, char *buf, size_t size)
 
 	*buf = '\0';
 	ranks_differ(job, buf, size);
-	json_object_foreach(job->experiment->options, name, text) {
+	json_object_foreach(job->opt.experiment->options, name, text) {
 		const struct opt_table *t;
 		const struct opt *row = options_find(job, name, &t);
 		char value[128];

@@ -39,9 +39,14 @@ static bool both_ways(const struct bench_job *job)
 
 static bool shares_node(const struct bench_job *job)
 {
-	for (int p = 0; p < job->pair_count; p++)
-		if (job->place[job->pair[p].rank[0]].node == job->place[job->pair[p].rank[1]].node)
+	const struct bench_place *place = job->where.place;
+
+	for (int p = 0; p < job->where.pair_count; p++) {
+		const int *rank = job->where.pair[p].rank;
+
+		if (place[rank[0]].node == place[rank[1]].node)
 			return true;
+	}
 	return false;
 }
 
@@ -50,11 +55,11 @@ static int nodes_sending(const struct bench_job *job)
 {
 	int count = 0;
 
-	for (int n = 0; n < job->node_count; n++) {
+	for (int n = 0; n < job->where.node_count; n++) {
 		bool found = false;
 
-		for (int p = 0; p < job->pair_count; p++)
-			found = found || job->place[job->pair[p].rank[0]].node == n;
+		for (int p = 0; p < job->where.pair_count; p++)
+			found = found || job->where.place[job->where.pair[p].rank[0]].node == n;
 		count += found;
 	}
 	return count;
@@ -65,11 +70,11 @@ static const char *why_not(const struct bench_job *job)
 {
 	bool all = false;
 
-	if (!job->opt.ledger || job->axis || job->def->layout != BENCH_PAIRS ||
-	    job->def->metric != REPORT_BANDWIDTH || job->common_rails < 2)
+	if (!job->opt.ledger || job->opt.axis || job->def->layout != BENCH_PAIRS ||
+	    job->def->metric != REPORT_BANDWIDTH || job->where.common_rails < 2)
 		return "";
-	for (int w = 0; w < job->way_count; w++)
-		all = all || job->way[w].uses_all;
+	for (int w = 0; w < job->where.way_count; w++)
+		all = all || job->where.way[w].uses_all;
 	if (!all)
 		return "";
 	if (options_last_size(job) <= ways_eager_limit(job))
@@ -89,19 +94,20 @@ static int side_open(const struct bench_job *job, struct bench_job *side)
 
 	*side = *job;
 	side->opt.ledger = false;
-	side->report = NULL;
-	side->samples_file = NULL;
-	side->way_count = 0;
-	memset(side->samples, 0, sizeof(side->samples));
-	memset(side->batches, 0, sizeof(side->batches));
-	for (int w = 0; w < job->way_count; w++)
-		if (job->way[w].uses_all)
-			side->way[side->way_count++] = job->way[w];
-	for (int r = 0; r < job->common_rails && !rc; r++)
-		rc = way_open(side, &side->way[side->way_count], RAILMPI_SINGLE_RAIL + r);
-	for (int w = 0; w < side->way_count && place_times(job); w++) {
-		side->samples[w] = malloc(iterations * sizeof(uint64_t));
-		if (!side->samples[w])
+	side->got.report = NULL;
+	side->got.samples_file = NULL;
+	side->where.way_count = 0;
+	memset(side->got.samples, 0, sizeof(side->got.samples));
+	memset(side->got.batches, 0, sizeof(side->got.batches));
+	for (int w = 0; w < job->where.way_count; w++)
+		if (job->where.way[w].uses_all)
+			side->where.way[side->where.way_count++] = job->where.way[w];
+	for (int r = 0; r < job->where.common_rails && !rc; r++)
+		rc = way_open(side, &side->where.way[side->where.way_count],
+			      RAILMPI_SINGLE_RAIL + r);
+	for (int w = 0; w < side->where.way_count && place_times(job); w++) {
+		side->got.samples[w] = malloc(iterations * sizeof(uint64_t));
+		if (!side->got.samples[w])
 			MPI_Abort(MPI_COMM_WORLD, RG_EXIT_FAULT);
 	}
 	return rc;
@@ -109,11 +115,11 @@ static int side_open(const struct bench_job *job, struct bench_job *side)
 
 static void side_close(struct bench_job *side)
 {
-	for (int w = 0; w < side->way_count; w++) {
-		if (!side->way[w].uses_all)
-			MPI_Comm_free(&side->way[w].comm);
-		free(side->samples[w]);
-		free(side->batches[w].list);
+	for (int w = 0; w < side->where.way_count; w++) {
+		if (!side->where.way[w].uses_all)
+			MPI_Comm_free(&side->where.way[w].comm);
+		free(side->got.samples[w]);
+		free(side->got.batches[w].list);
 	}
 }
 
@@ -135,7 +141,7 @@ static double memory_measure(const struct bench_job *job, size_t bytes)
 		goto out;
 	if (copies)
 		memset(from, 1, bytes);
-	MPI_Allreduce(&mine, &senders, 1, MPI_UINT64_T, MPI_SUM, job->comm);
+	MPI_Allreduce(&mine, &senders, 1, MPI_UINT64_T, MPI_SUM, job->where.comm);
 	for (int round = 0; round < ROUNDS; round++) {
 		uint64_t begin = rg_now_ns(), ns;
 
@@ -174,12 +180,12 @@ static void bounds_nominal(const struct bench_job *job, struct bounds *b)
 	int shares = railmpi_shares(share);
 	struct bound found;
 
-	for (int r = 0; r < job->fabric.rail_count; r++)
-		rate[r] = (double)job->fabric.rail[r].rate_bytes_per_s;
+	for (int r = 0; r < job->where.fabric.rail_count; r++)
+		rate[r] = (double)job->where.fabric.rail[r].rate_bytes_per_s;
 	for (int s = 0; s < shares; s++)
 		limit[s] = (struct bound_share){ share[s].rails, (double)share[s].out,
 						 (double)share[s].in, share[s].half };
-	bound_find(rate, job->fabric.rail_count, limit, shares, both_ways(job), &found);
+	bound_find(rate, job->where.fabric.rail_count, limit, shares, both_ways(job), &found);
 	if (isfinite(found.link)) {
 		b->value[LINK] = nodes * found.link / 1e6;
 		snprintf(b->name[LINK], sizeof(b->name[0]), "links, the sum of all ports");
@@ -198,12 +204,12 @@ static void bounds_find(const struct bench_job *job, uint64_t bytes, struct boun
 	*b = (struct bounds){ .value = { NAN, NAN, NAN }, .least = -1 };
 	bounds_nominal(job, b);
 	/* On the software HCA memory is the wire. */
-	if (job->fabric.software_hca)
+	if (job->where.fabric.software_hca)
 		memory = memory_measure(job, (size_t)bytes);
 	if (memory > 0) {
 		b->value[MEMORY] = memory / 1e6;
 		snprintf(b->name[MEMORY], sizeof(b->name[0]), "memory, as copied at best by %s",
-			 job->pair_count > 1 || both_ways(job) ? "all senders at once" :
+			 job->where.pair_count > 1 || both_ways(job) ? "all senders at once" :
 			 "the sender alone");
 	}
 	for (int i = 0; i < BOUNDS; i++)
@@ -233,8 +239,8 @@ static json_t *tell(const struct bench_job *job, const struct bench_job *side, u
 	char text[512] = "", bound[160] = "not known";
 	double sum = 0;
 
-	for (int w = 0; w < side->way_count; w++) {
-		const char *rail = way_rail(side, &side->way[w]);
+	for (int w = 0; w < side->where.way_count; w++) {
+		const char *rail = way_rail(side, &side->where.way[w]);
 		size_t used = strlen(text);
 
 		if (!rail)
@@ -245,19 +251,19 @@ static json_t *tell(const struct bench_job *job, const struct bench_job *side, u
 		json_array_append_new(baseline, json_pack("{s:s, s:f}", "rail", rail, "median",
 							  median[w]));
 	}
-	report_note(job->report, "each rail alone, %" PRIu64 " bytes, measured after the rows, in "
-		    "turns with the ways; medians: %s MB/s", bytes, text);
+	report_note(job->got.report, "each rail alone, %" PRIu64 " bytes, measured after the rows, "
+		    "in turns with the ways; medians: %s MB/s", bytes, text);
 	if (b->least >= 0)
 		snprintf(bound, sizeof(bound), "%.2f MB/s (%s)", b->value[b->least],
 			 b->name[b->least]);
-	for (int w = 0; w < side->way_count; w++) {
-		if (!side->way[w].uses_all)
+	for (int w = 0; w < side->where.way_count; w++) {
+		if (!side->where.way[w].uses_all)
 			continue;
-		report_note(job->report, "%s: aggregate %.2f MB/s = %.2f of the sum of single "
-			    "rails (%.2f MB/s); bound: %s", side->way[w].name, median[w],
+		report_note(job->got.report, "%s: aggregate %.2f MB/s = %.2f of the sum of single "
+			    "rails (%.2f MB/s); bound: %s", side->where.way[w].name, median[w],
 			    median[w] / sum, sum, bound);
-		json_array_append_new(ways, json_pack("{s:s, s:f, s:f}", "way", side->way[w].name,
-			"median", median[w], "of_sum", median[w] / sum));
+		json_array_append_new(ways, json_pack("{s:s, s:f, s:f}", "way",
+			side->where.way[w].name, "median", median[w], "of_sum", median[w] / sum));
 	}
 	return json_pack("{s:I, s:o, s:f, s:o, s:o}", "bytes", (json_int_t)bytes, "alone", baseline,
 			 "sum", sum, "ways", ways, "bounds", bounds_json(b));
@@ -274,8 +280,8 @@ json_t *rail_baseline_compare(struct bench_job *job)
 	json_t *said = NULL;
 
 	if (why) {
-		if (*why && job->report)
-			report_note(job->report, "no comparison with each rail alone: %s", why);
+		if (*why && job->got.report)
+			report_note(job->got.report, "no comparison with each rail alone: %s", why);
 		return NULL;
 	}
 	if (side_open(job, &side)) {
@@ -283,10 +289,10 @@ json_t *rail_baseline_compare(struct bench_job *job)
 		return NULL;
 	}
 	measure_size(&side, bytes, m);
-	for (int w = 0; w < side.way_count; w++)
+	for (int w = 0; w < side.where.way_count; w++)
 		median[w] = rows_median(&side, w, bytes, &m[w]);
 	bounds_find(job, bytes, &bounds);
-	if (job->report)
+	if (job->got.report)
 		said = tell(job, &side, bytes, median, &bounds);
 	side_close(&side);
 	return said;

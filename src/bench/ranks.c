@@ -47,7 +47,7 @@ bool ranks_failed(const struct bench_job *job, int rc)
 {
 	int mine = rc ? job->b.rank : job->b.size, first;
 
-	MPI_Allreduce(&mine, &first, 1, MPI_INT, MPI_MIN, job->comm);
+	MPI_Allreduce(&mine, &first, 1, MPI_INT, MPI_MIN, job->where.comm);
 	rg_errors_release(first == job->b.rank);
 	return first < job->b.size;
 }
@@ -59,8 +59,8 @@ uint64_t ranks_max(const struct bench_job *job, uint64_t mine)
 	MPI_Request request;
 	int done = 0;
 
-	MPI_Iallreduce(&mine, &all, 1, MPI_UINT64_T, MPI_MAX, job->comm, &request);
-	if (place_runs(job) && !job->oversubscribed) {
+	MPI_Iallreduce(&mine, &all, 1, MPI_UINT64_T, MPI_MAX, job->where.comm, &request);
+	if (place_runs(job) && !job->where.oversubscribed) {
 		MPI_Wait(&request, MPI_STATUS_IGNORE);
 		return all;
 	}

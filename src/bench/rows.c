@@ -50,18 +50,18 @@ static uint64_t *gather_pairs(const struct bench_job *job, uint64_t *mine, uint6
 	uint64_t *all;
 
 	if (job->b.rank && place_times(job))
-		MPI_Send(mine, (int)n, MPI_UINT64_T, 0, SAMPLES_TAG, job->comm);
+		MPI_Send(mine, (int)n, MPI_UINT64_T, 0, SAMPLES_TAG, job->where.comm);
 	if (job->b.rank)
 		return NULL;
 	all = bench_must(malloc((size_t)pairs * n * sizeof(all[0])));
 	for (int p = 0; p < pairs; p++) {
-		int from = job->pair[p].rank[0];
+		int from = job->where.pair[p].rank[0];
 
 		if (from == 0)
 			memcpy(all + (size_t)p * n, mine, n * sizeof(all[0]));
 		else
 			MPI_Recv(all + (size_t)p * n, (int)n, MPI_UINT64_T, from, SAMPLES_TAG,
-				 job->comm, MPI_STATUS_IGNORE);
+				 job->where.comm, MPI_STATUS_IGNORE);
 	}
 	return all;
 }
@@ -72,7 +72,7 @@ static uint64_t *gather_all(const struct bench_job *job, uint64_t *mine, uint64_
 
 	if (job->b.rank == 0)
 		all = bench_must(malloc(n * sizeof(all[0])));
-	MPI_Reduce(mine, all, (int)n, MPI_UINT64_T, MPI_MAX, 0, job->comm);
+	MPI_Reduce(mine, all, (int)n, MPI_UINT64_T, MPI_MAX, 0, job->where.comm);
 	return all;
 }
 
@@ -82,17 +82,17 @@ static uint64_t *gather(const struct bench_job *job, int way, uint64_t n, int *s
 	enum bench_layout layout = job->def->layout;
 
 	/* The master's samples cover all its slaves. */
-	*series = layout == BENCH_ALL || layout == BENCH_STAR ? 1 : job->pair_count;
-	return layout != BENCH_ALL ? gather_pairs(job, job->samples[way], n, *series) :
-		gather_all(job, job->samples[way], n);
+	*series = layout == BENCH_ALL || layout == BENCH_STAR ? 1 : job->where.pair_count;
+	return layout != BENCH_ALL ? gather_pairs(job, job->got.samples[way], n, *series) :
+		gather_all(job, job->got.samples[way], n);
 }
 
 /* Write a series: of a pair, of a cell of a matrix (from * nodes + to), or of all ranks. */
 static void samples_file_add(const struct bench_job *job, const char *way, uint64_t bytes,
 			     const uint64_t *ns, uint64_t n, int series)
 {
-	for (uint64_t i = 0; job->samples_file && i < n; i++)
-		fprintf(job->samples_file, "%s,%" PRIu64 ",%d,%" PRIu64 ",%" PRIu64 "\n", way,
+	for (uint64_t i = 0; job->got.samples_file && i < n; i++)
+		fprintf(job->got.samples_file, "%s,%" PRIu64 ",%d,%" PRIu64 ",%" PRIu64 "\n", way,
 			bytes, series, i, ns[i]);
 }
 
@@ -129,7 +129,7 @@ static void aggregate(struct pool *p, int pairs, const struct bench_batches *bat
 static double unit_factor(const struct bench_job *job)
 {
 	int messages = job->def->messages ? job->def->messages(&job->b) : 1;
-	int pairs = job->def->layout == BENCH_PAIRS ? job->pair_count : 1;
+	int pairs = job->def->layout == BENCH_PAIRS ? job->where.pair_count : 1;
 
 	switch (job->def->metric) {
 	case REPORT_LATENCY:
@@ -156,9 +156,9 @@ static struct report_row row_of(const struct bench_job *job, const struct pool *
 	struct report_row row = {0};
 
 	stats_summarise(&samples, job->def->metric != REPORT_LATENCY, value, job, row.stat);
-	for (int i = 0; i < job->percentile_count; i++)
+	for (int i = 0; i < job->opt.percentile_count; i++)
 		row.percentile[i] = value(job, stats_percentile(p->ns, p->count,
-								job->percentile[i] / 100));
+								job->opt.percentile[i] / 100));
 	return row;
 }
 
@@ -169,22 +169,22 @@ static void added_record(struct bench_job *job, int w, const struct report_row *
 {
 	if (!job->def->variants || job->def->metric != REPORT_LATENCY)
 		return;
-	job->mean[w] = row->stat[STATS_MEAN];
+	job->got.mean[w] = row->stat[STATS_MEAN];
 	if (w)
-		json_object_set_new(extra, "added", json_real(job->mean[w] - job->mean[0]));
+		json_object_set_new(extra, "added", json_real(job->got.mean[w] - job->got.mean[0]));
 }
 
 static void added_tell(struct bench_job *job, uint64_t bytes)
 {
 	char text[512] = "";
 
-	if (!job->report || !job->def->variants || job->def->metric != REPORT_LATENCY)
+	if (!job->got.report || !job->def->variants || job->def->metric != REPORT_LATENCY)
 		return;
-	for (int w = 1; w < job->way_count; w++)
+	for (int w = 1; w < job->where.way_count; w++)
 		rg_text_add(text, sizeof(text), "%s%s %.4f us", w > 1 ? ", " : "",
-			    job->way[w].name, job->mean[w] - job->mean[0]);
-	report_note(job->report, "added to %s, %" PRIu64 " bytes: %s", job->way[0].name, bytes,
-		    text);
+			    job->where.way[w].name, job->got.mean[w] - job->got.mean[0]);
+	report_note(job->got.report, "added to %s, %" PRIu64 " bytes: %s", job->where.way[0].name,
+		    bytes, text);
 }
 
 /* Write a row, at rank 0.  0 or -errno. */
@@ -193,22 +193,22 @@ static int row_write(struct bench_job *job, int w, uint64_t bytes, struct pool *
 		     const struct bench_arrivals *arrivals)
 {
 	struct report_row row;
-	json_t *extra = json_pack("{s:i, s:I, s:I}", "pairs", job->pair_count, "iterations",
+	json_t *extra = json_pack("{s:i, s:I, s:I}", "pairs", job->where.pair_count, "iterations",
 				  (json_int_t)m->done, "runs",
 				  (json_int_t)(m->warm_done + m->runs));
 	int rc;
 
 	for (int s = 0; s < series; s++)
-		samples_file_add(job, job->way[w].name, bytes, pool->ns + (size_t)s * m->done,
+		samples_file_add(job, job->where.way[w].name, bytes, pool->ns + (size_t)s * m->done,
 				 m->done, s);
 	if (job->def->metric != REPORT_LATENCY)
-		aggregate(pool, series, &job->batches[w]);
+		aggregate(pool, series, &job->got.batches[w]);
 	stats_sort(pool->ns, pool->count);
 	row = row_of(job, pool);
-	row.way = job->way[w].name;
+	row.way = job->where.way[w].name;
 	row.bytes = bytes;
 	row.valid = valid;
-	row.x = job->x;
+	row.x = job->got.x;
 	row.cut = m->cut;
 	row.extra = extra;
 	if (ledger)
@@ -217,10 +217,10 @@ static int row_write(struct bench_job *job, int w, uint64_t bytes, struct pool *
 	if (job->def->carrier)
 		json_object_set_new(extra, "arrivals", json_pack("{s:I, s:I}", "expected",
 			(json_int_t)arrivals->expected, "lost", (json_int_t)arrivals->lost));
-	rc = report_row(job->report, &row);
+	rc = report_row(job->got.report, &row);
 	json_decref(extra);
 	if (arrivals->lost)
-		report_note(job->report, "lost: %s, %" PRIu64 " bytes: %" PRIu64 " of %" PRIu64
+		report_note(job->got.report, "lost: %s, %" PRIu64 " bytes: %" PRIu64 " of %" PRIu64
 			    " messages (%.3g %%)", row.way, bytes, arrivals->lost,
 			    arrivals->expected,
 			    100 * (double)arrivals->lost / (double)arrivals->expected);
@@ -231,21 +231,21 @@ static int row_write(struct bench_job *job, int w, uint64_t bytes, struct pool *
 static int pair_row_write(struct bench_job *job, int w, uint64_t bytes, int p, uint64_t *ns,
 			  const struct measure *m, int valid)
 {
-	const struct bench_column *way = &job->way[w];
-	const int *rank = job->pair[p].rank;
-	int from = job->place[rank[0]].node, to = job->place[rank[1]].node;
+	const struct bench_column *way = &job->where.way[w];
+	const int *rank = job->where.pair[p].rank;
+	int from = job->where.place[rank[0]].node, to = job->where.place[rank[1]].node;
 	const char *rail = way_rail(job, way);
 	struct pool pool = { .ns = ns, .count = m->done };
 	json_t *extra = json_pack("{s:[i, i], s:[o, o], s:s?, s:I, s:I}",
 				  "ranks", rank[0], rank[1],
-				  "hosts", report_string(job->place[rank[0]].host),
-				  report_string(job->place[rank[1]].host), "rail", rail,
+				  "hosts", report_string(job->where.place[rank[0]].host),
+				  report_string(job->where.place[rank[1]].host), "rail", rail,
 				  "iterations", (json_int_t)m->done,
 				  "runs", (json_int_t)(m->warm_done + m->runs));
 	struct report_row row;
 	int rc;
 
-	samples_file_add(job, way->name, bytes, ns, m->done, from * job->node_count + to);
+	samples_file_add(job, way->name, bytes, ns, m->done, from * job->where.node_count + to);
 	stats_sort(pool.ns, pool.count);
 	row = row_of(job, &pool);
 	row.way = way->name;
@@ -255,7 +255,7 @@ static int pair_row_write(struct bench_job *job, int w, uint64_t bytes, int p, u
 	row.valid = valid;
 	row.cut = m->cut;
 	row.extra = extra;
-	rc = report_row(job->report, &row);
+	rc = report_row(job->got.report, &row);
 	json_decref(extra);
 	return rc;
 }
@@ -265,13 +265,13 @@ int rows_write_pairs(struct bench_job *job, uint64_t bytes, const struct measure
 {
 	uint64_t failed = 0;
 
-	for (int w = 0; w < job->way_count; w++) {
+	for (int w = 0; w < job->where.way_count; w++) {
 		uint64_t n = m[w].done, *ns;
 		int pairs;
 
 		/* Ledgers do not separate pairs: the call adds to the way's totals. */
-		json_decref(ledger_row(job, &job->way[w]));
-		buffers_set(job, &job->way[w], bytes, false);
+		json_decref(ledger_row(job, &job->where.way[w]));
+		buffers_set(job, &job->where.way[w], bytes, false);
 		ns = gather(job, w, n, &pairs);
 		for (int p = 0; job->b.rank == 0 && p < pairs; p++)
 			failed = pair_row_write(job, w, bytes, p, ns + (size_t)p * n, &m[w],
@@ -287,11 +287,11 @@ double rows_median(struct bench_job *job, int w, uint64_t bytes, const struct me
 	double median = NAN;
 	int series;
 
-	buffers_set(job, &job->way[w], bytes, false);
+	buffers_set(job, &job->where.way[w], bytes, false);
 	pool.ns = gather(job, w, m->done, &series);
 	pool.count = (size_t)series * m->done;
 	if (job->b.rank == 0) {
-		aggregate(&pool, series, &job->batches[w]);
+		aggregate(&pool, series, &job->got.batches[w]);
 		stats_sort(pool.ns, pool.count);
 		median = row_of(job, &pool).stat[STATS_MEDIAN];
 	}
@@ -304,13 +304,13 @@ int rows_write(struct bench_job *job, uint64_t bytes, const struct measure m[],
 {
 	uint64_t failed = 0;
 
-	for (int w = 0; w < job->way_count; w++) {
-		struct bench_arrivals arrivals = carrier_row(job, &job->way[w]);
-		json_t *ledger = ledger_row(job, &job->way[w]);
+	for (int w = 0; w < job->where.way_count; w++) {
+		struct bench_arrivals arrivals = carrier_row(job, &job->where.way[w]);
+		json_t *ledger = ledger_row(job, &job->where.way[w]);
 		struct pool pool;
 		int series;
 
-		buffers_set(job, &job->way[w], bytes, false);
+		buffers_set(job, &job->where.way[w], bytes, false);
 		pool.ns = gather(job, w, m[w].done, &series);
 		pool.count = (size_t)series * m[w].done;
 		if (job->b.rank == 0)
@@ -320,7 +320,7 @@ int rows_write(struct bench_job *job, uint64_t bytes, const struct measure m[],
 		json_decref(ledger);
 	}
 	added_tell(job, bytes);
-	if (job->samples_file && fflush(job->samples_file)) {
+	if (job->got.samples_file && fflush(job->got.samples_file)) {
 		rg_error("%s: cannot be written: %s", job->opt.samples, strerror(errno));
 		failed = 1;
 	}

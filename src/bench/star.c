@@ -24,11 +24,11 @@ static void slaves_set(double value)
 {
 	struct bench *b = &star_job->b;
 
-	star_job->pair_count = (int)value;
+	star_job->where.pair_count = (int)value;
 	b->side = b->rank > 0;
 	b->peer = b->side ? 0 : 1;
-	b->peers = b->side ? 1 : star_job->pair_count;
-	b->pair = b->rank <= star_job->pair_count ? 0 : -1;
+	b->peers = b->side ? 1 : star_job->where.pair_count;
+	b->pair = b->rank <= star_job->where.pair_count ? 0 : -1;
 }
 
 const struct bench_axis *bench_slaves(void)
@@ -67,9 +67,9 @@ int star_join(struct bench_job *job)
 		return RG_EXIT_USAGE;
 	}
 	star_job = job;
-	job->pair = bench_must(calloc((size_t)job->b.size, sizeof(job->pair[0])));
+	job->where.pair = bench_must(calloc((size_t)job->b.size, sizeof(job->where.pair[0])));
 	for (int p = 0; p < slaves(); p++)
-		job->pair[p] = (struct bench_pair){ { 0, p + 1 } };
+		job->where.pair[p] = (struct bench_pair){ { 0, p + 1 } };
 	slaves_set(slaves());
 	return 0;
 }

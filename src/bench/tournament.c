@@ -25,32 +25,32 @@
 
 void tournament_matrix(const struct bench_job *job, struct report_matrix *out)
 {
-	const char **names = bench_must(calloc((size_t)job->node_count, sizeof(names[0])));
-	const char **labels = bench_must(calloc((size_t)job->way_count, sizeof(labels[0])));
+	const char **names = bench_must(calloc((size_t)job->where.node_count, sizeof(names[0])));
+	const char **labels = bench_must(calloc((size_t)job->where.way_count, sizeof(labels[0])));
 
-	for (int n = 0; n < job->node_count; n++) {
-		const char *host = job->place[job->player[n]].host;
+	for (int n = 0; n < job->where.node_count; n++) {
+		const char *host = job->where.place[job->where.player[n]].host;
 		char *text;
 
-		if (job->host_count > 1)
+		if (job->where.host_count > 1)
 			text = strdup(host);
 		else if (asprintf(&text, "virtual node %d of %s", n, host) < 0)
 			text = NULL;
 		names[n] = bench_must(text);
 	}
-	for (int w = 0; w < job->way_count; w++) {
-		const char *rail = way_rail(job, &job->way[w]);
+	for (int w = 0; w < job->where.way_count; w++) {
+		const char *rail = way_rail(job, &job->where.way[w]);
 		char *text;
 
-		if (asprintf(&text, "%s%s%s%s", job->way[w].name, rail ? " (" : "",
+		if (asprintf(&text, "%s%s%s%s", job->where.way[w].name, rail ? " (" : "",
 			     rail ? rail : "", rail ? ")" : "") < 0)
 			text = NULL;
 		labels[w] = bench_must(text);
 	}
 	*out = (struct report_matrix){ .names = names, .labels = labels, .slow = SLOW,
-				       .count = job->node_count, .alike = true };
-	for (int w = 0; w < job->way_count; w++)
-		out->alike = out->alike && way_rail(job, &job->way[w]);
+				       .count = job->where.node_count, .alike = true };
+	for (int w = 0; w < job->where.way_count; w++)
+		out->alike = out->alike && way_rail(job, &job->where.way[w]);
 }
 
 /* ---- Rounds ------------------------------------------------------------------------ */
@@ -60,23 +60,24 @@ static void round_set(struct bench_job *job, int round, bool back)
 {
 	struct bench *b = &job->b;
 
-	job->pair_count = 0;
+	job->where.pair_count = 0;
 	b->pair = b->peer = -1;
-	for (int n = 0; n < job->node_count; n++) {
-		int other = rounds_opponent(job->node_count, round, n);
+	for (int n = 0; n < job->where.node_count; n++) {
+		int other = rounds_opponent(job->where.node_count, round, n);
 		int rank[2];
 
 		if (other < n)
 			continue;
-		rank[back] = job->player[n];
-		rank[!back] = job->player[other];
+		rank[back] = job->where.player[n];
+		rank[!back] = job->where.player[other];
 		for (int side = 0; side < 2; side++)
 			if (rank[side] == b->rank) {
-				b->pair = job->pair_count;
+				b->pair = job->where.pair_count;
 				b->side = side;
 				b->peer = rank[!side];
 			}
-		job->pair[job->pair_count++] = (struct bench_pair){ { rank[0], rank[1] } };
+		job->where.pair[job->where.pair_count++] =
+			(struct bench_pair){ { rank[0], rank[1] } };
 	}
 }
 
@@ -85,22 +86,25 @@ static void round_validate(struct bench_job *job, uint64_t bytes, int *valid)
 {
 	int *wrong = bench_must(calloc((size_t)job->b.size, sizeof(wrong[0])));
 
-	for (int w = 0; w < job->way_count; w++) {
-		int all = validate_way(job, &job->way[w], bytes), mine = job->wrong;
+	for (int w = 0; w < job->where.way_count; w++) {
+		int all = validate_way(job, &job->where.way[w], bytes), mine = job->got.wrong;
 
-		job->validation_failed = job->validation_failed || all == 0;
+		job->got.validation_failed = job->got.validation_failed || all == 0;
 		if (all >= 0)
-			MPI_Gather(&mine, 1, MPI_INT, wrong, 1, MPI_INT, 0, job->comm);
-		for (int p = 0; p < job->pair_count; p++)
-			valid[w * job->pair_count + p] = all < 0 ? -1 :
-				!wrong[job->pair[p].rank[0]] && !wrong[job->pair[p].rank[1]];
+			MPI_Gather(&mine, 1, MPI_INT, wrong, 1, MPI_INT, 0, job->where.comm);
+		for (int p = 0; p < job->where.pair_count; p++) {
+			const int *rank = job->where.pair[p].rank;
+
+			valid[w * job->where.pair_count + p] = all < 0 ? -1 :
+				!wrong[rank[0]] && !wrong[rank[1]];
+		}
 	}
 	free(wrong);
 }
 
 static int round_run(struct bench_job *job, uint64_t bytes)
 {
-	size_t cells = (size_t)job->way_count * (size_t)job->pair_count;
+	size_t cells = (size_t)job->where.way_count * (size_t)job->where.pair_count;
 	int *valid = bench_must(calloc(cells + 1, sizeof(valid[0]))), rc;
 	struct measure m[REPORT_WAYS_MAX];
 
@@ -115,7 +119,7 @@ int tournament_run(struct bench_job *job, uint64_t bytes)
 {
 	int rc = 0;
 
-	for (int turn = 0; turn < 2 * rounds_count(job->node_count) && !rc; turn++) {
+	for (int turn = 0; turn < 2 * rounds_count(job->where.node_count) && !rc; turn++) {
 		round_set(job, turn / 2, turn % 2);
 		rc = round_run(job, bytes);
 	}

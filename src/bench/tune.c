@@ -121,9 +121,10 @@ static void head_write(const struct bench_job *job, FILE *rules)
 	strftime(date, sizeof(date), "%Y-%m-%d %H:%M:%S UTC", gmtime_r(&now, &utc));
 	fprintf(rules, "# Made by %s, %s: for --coll @FILE\n", rg_program(), date);
 	fprintf(rules, "# fabric: %s\n", fabric);
-	fprintf(rules, "# %d ranks on %d node%s%s, over %s\n", job->b.size, job->node_count,
-		job->node_count == 1 ? "" : "s", job->oversubscribed ? ", oversubscribed" : "",
-		job->way[0].name);
+	fprintf(rules, "# %d ranks on %d node%s%s, over %s\n", job->b.size, job->where.node_count,
+		job->where.node_count == 1 ? "" : "s",
+		job->where.oversubscribed ? ", oversubscribed" : "",
+		job->where.way[0].name);
 	fprintf(rules, "# COLLECTIVE RANKS BYTES ALGORITHM (up to so many ranks and bytes; 0: any)\n");
 }
 
@@ -199,7 +200,7 @@ static void candidates_find(struct tune *t, uint64_t bytes)
 {
 	const char *name;
 
-	buffers_set(t->job, &t->job->way[0], bytes, false);
+	buffers_set(t->job, &t->job->where.way[0], bytes, false);
 	t->now = used(t, "auto");
 	t->count = 0;
 	for (int i = 0; (name = railmpi_coll_candidate(t->name, i)) && i < BENCH_CANDIDATES; i++) {
@@ -215,16 +216,16 @@ static void size_run(struct tune *t, uint64_t bytes)
 	struct measure m[REPORT_WAYS_MAX];
 
 	candidates_find(t, bytes);
-	job->way_count = t->count;
+	job->where.way_count = t->count;
 	for (int i = 0; i < t->count; i++) {
-		job->way[i].comm = job->way[0].comm;
-		job->way[i].coll = t->force[i];
+		job->where.way[i].comm = job->where.way[0].comm;
+		job->where.way[i].coll = t->force[i];
 	}
 	measure_size(job, bytes, m);
 	for (int i = 0; i < t->count; i++)
 		t->median[i] = rows_median(job, i, bytes, &m[i]);
-	job->way_count = 1;
-	job->way[0].coll = NULL;
+	job->where.way_count = 1;
+	job->where.way[0].coll = NULL;
 	if (job->b.rank == 0)
 		size_note(t);
 }

@@ -31,8 +31,8 @@ static struct pattern expected(const struct bench_job *job, int block)
 	/* Losses are unknown in advance: expect the peer's block. */
 	if (o.rank == BENCH_LOST)
 		o = bench_from_peer(&job->b, block);
-	return o.rank == BENCH_SUM ? pattern_sum(job->b.size, o.block, job->generation) :
-		pattern_of(o.rank, o.block, job->generation);
+	return o.rank == BENCH_SUM ? pattern_sum(job->b.size, o.block, job->got.generation) :
+		pattern_of(o.rank, o.block, job->got.generation);
 }
 
 static void fill_blocks(struct bench_job *job)
@@ -43,7 +43,8 @@ static void fill_blocks(struct bench_job *job)
 	int rblocks = buffers_blocks(job, job->def->rblocks);
 
 	for (int i = 0; i < sblocks; i++)
-		pattern_fill(pattern_of(b->rank, i, job->generation), b->sbuf + (size_t)i * bytes,
+		pattern_fill(pattern_of(b->rank, i, job->got.generation),
+			     b->sbuf + (size_t)i * bytes,
 			     bytes);
 	for (int i = 0; i < rblocks; i++)
 		pattern_fill_wrong(expected(job, i), b->rbuf + (size_t)i * bytes, bytes);
@@ -79,7 +80,7 @@ static bool all_pass(const struct bench_job *job, const struct bench_column *way
 
 	if (who == 0)
 		return true;
-	MPI_Bcast(f, sizeof(*f), MPI_BYTE, who - 1, job->comm);
+	MPI_Bcast(f, sizeof(*f), MPI_BYTE, who - 1, job->where.comm);
 	if (f->block < 0)
 		rg_error("validation failed: %s, %llu bytes: rank %d: operations of the peer have "
 			 "left a wrong value", way->name, (unsigned long long)bytes, who - 1);
@@ -99,7 +100,7 @@ int validate_way(struct bench_job *job, const struct bench_column *way, uint64_t
 		return -1;
 	buffers_set(job, way, bytes, true);
 	for (int i = 0; i < runs; i++) {
-		job->generation++;
+		job->got.generation++;
 		if (!place_runs(job))
 			continue;
 		fill_blocks(job);
@@ -109,7 +110,7 @@ int validate_way(struct bench_job *job, const struct bench_column *way, uint64_t
 			f = (struct finding){ 1, -1, 0, 0, 0 };
 		check_blocks(job, &f);
 	}
-	job->wrong = f.found;
+	job->got.wrong = f.found;
 	ledger_take(job, NULL);
 	return all_pass(job, way, bytes, &f);
 }

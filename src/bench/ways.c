@@ -31,9 +31,10 @@ static const struct opt_choice *way_choice(int id)
  */
 static bool is_foreign(const struct bench_job *job, int id)
 {
-	bool memory = job->fabric.software_hca && !job->fabric.modelled;
+	bool memory = job->where.fabric.software_hca && !job->where.fabric.modelled;
 
-	return id == RAILMPI_NATIVE && job->host_count == 1 && job->fabric.rail_count && !memory;
+	return id == RAILMPI_NATIVE && job->where.host_count == 1 &&
+	       job->where.fabric.rail_count && !memory;
 }
 
 int way_open(struct bench_job *job, struct bench_column *way, int id)
@@ -62,7 +63,7 @@ int way_open(struct bench_job *job, struct bench_column *way, int id)
 	MPI_Comm_dup_with_info(MPI_COMM_WORLD, info, &way->comm);
 	MPI_Info_free(&info);
 	ranks_guard(way->comm);
-	job->way_count++;
+	job->where.way_count++;
 	return 0;
 }
 
@@ -77,7 +78,7 @@ static int variants_open(struct bench_job *job, const struct opt_list *over)
 		return RG_EXIT_USAGE;
 	}
 	for (; v->name && !rc; v++) {
-		struct bench_column *way = &job->way[job->way_count];
+		struct bench_column *way = &job->where.way[job->where.way_count];
 
 		rc = way_open(job, way, over->item[0]);
 		way->name = v->name;
@@ -93,22 +94,23 @@ int ways_open(struct bench_job *job)
 
 	if (rc)
 		return rc == -EINVAL || rc == -ENODEV ? RG_EXIT_USAGE : RG_EXIT_FAULT;
-	railmpi_fabric(&job->fabric);
-	MPI_Allreduce(&job->fabric.rail_count, &job->common_rails, 1, MPI_INT, MPI_MIN, job->comm);
+	railmpi_fabric(&job->where.fabric);
+	MPI_Allreduce(&job->where.fabric.rail_count, &job->where.common_rails, 1, MPI_INT, MPI_MIN,
+		      job->where.comm);
 	if (over.count == 0 && job->def->layout == BENCH_TOURNAMENT) {
-		over.count = job->common_rails;
+		over.count = job->where.common_rails;
 		for (int r = 0; r < over.count; r++)
 			over.item[r] = RAILMPI_SINGLE_RAIL + r;
 	}
 	if (over.count == 0) {
 		over.count = 1;
-		over.item[0] = !job->def->carrier && job->common_rails > 1 ? RAILMPI_STRIPE :
+		over.item[0] = !job->def->carrier && job->where.common_rails > 1 ? RAILMPI_STRIPE :
 			       RAILMPI_SINGLE;
 	}
 	if (job->def->variants)
 		return variants_open(job, &over);
 	for (int i = 0; i < over.count && !rc; i++)
-		rc = way_open(job, &job->way[job->way_count], over.item[i]);
+		rc = way_open(job, &job->where.way[job->where.way_count], over.item[i]);
 	return rc;
 }
 
@@ -116,7 +118,8 @@ const char *way_rail(const struct bench_job *job, const struct bench_column *way
 {
 	int rail = (int)way->id - RAILMPI_SINGLE_RAIL;
 
-	return rail >= 0 && rail < job->fabric.rail_count ? job->fabric.rail[rail].name : NULL;
+	return rail >= 0 && rail < job->where.fabric.rail_count ?
+		job->where.fabric.rail[rail].name : NULL;
 }
 
 void way_switch(const struct bench_column *way)
@@ -139,6 +142,6 @@ uint64_t ways_eager_limit(const struct bench_job *job)
 
 void ways_close(struct bench_job *job)
 {
-	while (job->way_count)
-		MPI_Comm_free(&job->way[--job->way_count].comm);
+	while (job->where.way_count)
+		MPI_Comm_free(&job->where.way[--job->where.way_count].comm);
 }
