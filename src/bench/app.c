@@ -128,7 +128,9 @@ static void turn(struct bench_job *job, int w, uint64_t run)
 				.size = job->b.size };
 	struct bench_times mine;
 
+	noise_batch_begin(job);
 	job->def->app->run(&t);
+	noise_batch_end(job, &job->where.way[w]);
 	ledger_take(job, &job->where.way[w]);
 	if (anything_wrong(job, &job->where.way[w], &t))
 		job->got.way_wrong[w] = job->got.validation_failed = true;
@@ -204,7 +206,8 @@ static int row_write(struct bench_job *job, int w, json_t *ledger)
 	row = row_of(&p, sorted, runs);
 	row.way = job->where.way[w].name;
 	row.valid = !job->got.way_wrong[w];
-	row.extra = json_pack("{s:o}", "app", times_json(job, w, middle));
+	row.extra = json_pack("{s:o, s:o}", "app", times_json(job, w, middle),
+			      "noise", noise_record(job, w));
 	if (ledger)
 		json_object_set(row.extra, "ledger", ledger);
 	rc = report_row(job->got.report, &row);
@@ -219,6 +222,7 @@ int app_run(struct bench_job *job)
 	int ways = job->where.way_count;
 	uint64_t failed = 0;
 
+	noise_begin(job);
 	for (uint64_t left = job->opt.runs; left-- > 0; )
 		for (int i = 0; i < ways; i++) {
 			int w = (int)((left + (uint64_t)i) % (uint64_t)ways);
@@ -227,6 +231,7 @@ int app_run(struct bench_job *job)
 			turn(job, w, left);
 			if (left)
 				continue;
+			noise_end(job);
 			ledger = ledger_row(job, &job->where.way[w]);
 			if (job->b.rank == 0)
 				failed = row_write(job, w, ledger) || failed;

@@ -285,11 +285,13 @@ static json_t *ranks(const struct bench_job *job)
 {
 	json_t *list = json_array();
 
-	for (int i = 0; i < job->b.size; i++)
-		json_array_append_new(list, json_pack("{s:i, s:o, s:i, s:o}", "rank", i,
-			"host", report_string(job->where.place[i].host), "node",
-			job->where.place[i].node,
-			"cpus", cpu_list(&job->where.place[i].cpus)));
+	for (int i = 0; i < job->b.size; i++) {
+		const struct bench_place *p = &job->where.place[i];
+
+		json_array_append_new(list, json_pack("{s:i, s:o, s:i, s:o, s:o}", "rank", i,
+			"host", report_string(p->host), "node", p->node, "cpus", cpu_list(&p->cpus),
+			"cores", CPU_COUNT(&p->cores) ? cpu_list(&p->cores) : json_null()));
+	}
 	return list;
 }
 

@@ -18,6 +18,9 @@
  *	rounds.c	the pairs of each round (pure)
  *	rows.c		rows from samples
  *	ledger.c	what each rail carried
+ *	noise.c		what the machine took from ranks
+ *	noise_read.c	the kernel's counters of it (pure)
+ *	cores.c		the cores of CPUs (pure)
  *	rail_baseline.c	each rail alone, in turns with the ways over all rails
  *	bound.c		upper bounds of several rails (pure)
  *	app.c		BENCH_APP: computations over each way, in turns
@@ -36,6 +39,7 @@
 #include <stdio.h>
 
 #include "bench/bench.h"
+#include "bench/noise.h"
 #include "util/err.h"
 #include "report/experiment.h"
 #include "mpi/railmpi.h"
@@ -85,6 +89,7 @@ struct bench_column {
 struct bench_place {
 	char host[64];
 	cpu_set_t cpus;
+	cpu_set_t cores;		/* by their lowest CPUs; empty: not known */
 	int node;			/* virtual or real, counted from 0 */
 };
 
@@ -127,6 +132,7 @@ struct bench_results {
 	uint64_t *samples[REPORT_WAYS_MAX];	/* ns, on ranks that measure time */
 	struct bench_batches batches[REPORT_WAYS_MAX];
 	struct rail_ledger ledger_seen[RAILMPI_LEDGERS];	/* at the last ledger_take */
+	struct noise noise;
 	json_t *counters;		/* counters of this node's ports at the start; or NULL */
 
 	struct bench_times *times;	/* BENCH_APP, rank 0: by way, run and rank */

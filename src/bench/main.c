@@ -154,8 +154,11 @@ static int job_run(struct bench_job *job)
 		rc = app_is(job) ? app_open(job) : buffers_open(job);
 	if (!rc)
 		rc = carrier_memory(job);
-	if (!rc)
+	if (!rc) {
+		noise_open(job);
 		rc = job_measure(job);
+		noise_close(job);
+	}
 	app_close(job);
 	carrier_close(job);
 	buffers_close(job);

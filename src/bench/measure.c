@@ -98,8 +98,10 @@ static void batch_timed_together(struct bench_job *job, uint64_t count, uint64_t
 static uint64_t batch(struct bench_job *job, struct bench_column *way, uint64_t bytes,
 		      uint64_t untimed, uint64_t timed, uint64_t *samples)
 {
-	uint64_t begin = rg_now_ns();
+	uint64_t begin;
 
+	noise_batch_begin(job);
+	begin = rg_now_ns();
 	way_switch(way);
 	if (place_runs(job)) {
 		buffers_set(job, way, bytes, false);
@@ -113,6 +115,8 @@ static uint64_t batch(struct bench_job *job, struct bench_column *way, uint64_t 
 			batch_untimed(job, timed);
 	}
 	begin = rg_now_ns() - begin;
+	if (timed)
+		noise_batch_end(job, way);
 	if (place_runs(job))
 		carrier_end(job, way);
 	ledger_take(job, way);
@@ -216,6 +220,7 @@ void measure_size(struct bench_job *job, uint64_t bytes, struct measure m[])
 		job->got.batches[w].count = 0;
 		warm_up(job, &job->where.way[w], bytes, &m[w]);
 	}
+	noise_begin(job);
 	for (int round = 0; busy; round++) {
 		busy = false;
 		for (int i = 0; i < job->where.way_count; i++) {
@@ -228,4 +233,5 @@ void measure_size(struct bench_job *job, uint64_t bytes, struct measure m[])
 			busy = true;
 		}
 	}
+	noise_end(job);
 }

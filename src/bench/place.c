@@ -7,6 +7,7 @@
  * node if ranks are placed in blocks.
  */
 #include "bench/place.h"
+#include "bench/cores.h"
 #include "bench/options_use.h"
 #include "bench/ranks.h"
 #include "bench/star.h"
@@ -100,6 +101,7 @@ int place_find(struct bench_job *job)
 	memset(&mine, 0, sizeof(mine));
 	gethostname(mine.host, sizeof(mine.host) - 1);
 	sched_getaffinity(0, sizeof(mine.cpus), &mine.cpus);
+	cores_of("/sys/devices/system/cpu", &mine.cpus, &mine.cores);
 	job->where.place = calloc((size_t)job->b.size, sizeof(job->where.place[0]));
 	if (!job->where.place)
 		MPI_Abort(MPI_COMM_WORLD, RG_EXIT_FAULT);

@@ -213,6 +213,7 @@ static int row_write(struct bench_job *job, int w, uint64_t bytes, struct pool *
 	row.extra = extra;
 	if (ledger)
 		json_object_set(extra, "ledger", ledger);
+	json_object_set_new(extra, "noise", noise_record(job, w));
 	added_record(job, w, &row, extra);
 	if (job->def->carrier)
 		json_object_set_new(extra, "arrivals", json_pack("{s:I, s:I}", "expected",
@@ -255,6 +256,7 @@ static int pair_row_write(struct bench_job *job, int w, uint64_t bytes, int p, u
 	row.valid = valid;
 	row.cut = m->cut;
 	row.extra = extra;
+	json_object_set_new(extra, "noise", noise_record(job, w));
 	rc = report_row(job->got.report, &row);
 	json_decref(extra);
 	return rc;

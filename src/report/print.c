@@ -91,6 +91,12 @@ static void print_app(const struct report_file *f, FILE *text)
 	app_table_close(&t);
 }
 
+static int verdict_print(const struct report_file *f, FILE *text)
+{
+	citable_print(&f->citable, text);
+	return ferror(text) ? -1 : 0;
+}
+
 int report_print(const struct report_file *f, FILE *text, bool full)
 {
 	const char *ways[REPORT_WAYS_MAX], *first;
@@ -114,11 +120,11 @@ int report_print(const struct report_file *f, FILE *text, bool full)
 	if (json_object_get(f->run, "matrix")) {
 		if (print_matrix(f, &table))
 			return -1;
-		return ferror(text) ? -1 : 0;
+		return verdict_print(f, text);
 	}
 	if (json_object_get(f->run, "app")) {
 		print_app(f, text);
-		return ferror(text) ? -1 : 0;
+		return verdict_print(f, text);
 	}
 	text_open(&t, &table);
 	first = ways[0];
@@ -133,5 +139,5 @@ int report_print(const struct report_file *f, FILE *text, bool full)
 		}
 	}
 	text_close(&t);
-	return ferror(text) ? -1 : 0;
+	return verdict_print(f, text);
 }

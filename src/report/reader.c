@@ -121,19 +121,25 @@ static const char *file_take(struct report_file *f, const char *type, json_t *re
 		wrong = strcmp(type, "run") ? "does not begin with a run record" :
 			run_check(record, &f->metric);
 		f->run = record;
+		citable_run(&f->citable, record);
 		return wrong;
 	}
 	if (f->end) {
 		wrong = "a record after the end record";
 	} else if (strcmp(type, "row") == 0) {
 		wrong = row_check(f->run, record);
-		if (!wrong)
+		if (!wrong) {
 			json_array_append(f->rows, record);
+			citable_row(&f->citable, record);
+		}
 	} else if (strcmp(type, "end") == 0) {
 		wrong = json_is_integer(json_object_get(record, "status")) ? NULL :
 			"an end record without status";
-		if (!wrong)
+		if (!wrong) {
 			f->end = json_incref(record);
+			citable_end(&f->citable,
+				    json_integer_value(json_object_get(record, "status")));
+		}
 	} else {
 		wrong = strcmp(type, "run") ? "a record of unknown type" : "a second run record";
 	}

@@ -20,6 +20,7 @@ struct report {
 	struct matrix matrix;	/* used instead if the table has one */
 	struct app_table app;	/* used instead if the run record has one */
 	struct report_table table;
+	struct citable citable;
 	uint64_t opened_ns;
 	int row_count, error;
 };
@@ -95,6 +96,7 @@ int report_open(const struct report_table *table, json_t *run, struct report **o
 		matrix_free(&r->matrix);
 		goto out;
 	}
+	citable_run(&r->citable, record);
 	text_open(&r->text, table);
 	app_table_open(&r->app, table->text, record);
 	r->opened_ns = rg_now_ns();
@@ -162,6 +164,7 @@ int report_row(struct report *r, const struct report_row *row)
 	int rc = record_write(&r->json, record);
 
 	app_table_row(&r->app, record);
+	citable_row(&r->citable, record);
 	json_decref(record);
 	if (r->table.matrix)
 		matrix_row(&r->matrix, row);
@@ -193,12 +196,18 @@ void report_note(struct report *r, const char *fmt, ...)
 
 int report_close(struct report *r, int status, json_t *extra)
 {
-	json_t *record = record_new("end");
+	json_t *record = record_new("end"), *why;
+	unsigned reasons;
 	int rc;
+
+	citable_end(&r->citable, status);
+	why = citable_why(&r->citable, &reasons);
 
 	json_object_set_new(record, "status", json_integer(status));
 	json_object_set_new(record, "rows", json_integer(r->row_count));
 	json_object_set_new(record, "seconds", number((double)(rg_now_ns() - r->opened_ns) / 1e9));
+	json_object_set_new(record, "citable", json_boolean(!reasons));
+	json_object_set_new(record, "why", why);
 	if (extra)
 		json_object_update(record, extra);
 	record_write(&r->json, record);
@@ -207,6 +216,8 @@ int report_close(struct report *r, int status, json_t *extra)
 	matrix_close(&r->matrix);
 	app_table_close(&r->app);
 	text_close(&r->text);
+	if (r->text.out)
+		citable_print(&r->citable, r->text.out);
 	rc = record_close(&r->json);
 	/* A table that cannot be written (full disk, closed pipe) is a failure. */
 	if (r->text.out && (fflush(r->text.out) || ferror(r->text.out)) && !rc) {

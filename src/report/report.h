@@ -14,6 +14,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "report/citable.h"
 #include "report/metric.h"
 #include "stats/stats.h"
 
@@ -112,9 +113,9 @@ int report_row(struct report *r, const struct report_row *row);
 void report_note(struct report *r, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /*
- * Write the `end` record with `status`, the exit code of the program, and the members of
- * extra (its reference is taken over; may be NULL).  Frees r.  0, or the first -errno of all
- * calls.
+ * Write the `end` record with `status`, the exit code of the program, the verdict (citable, why:
+ * citable.h) and the members of extra (its reference is taken over; may be NULL).  Frees r.  0, or
+ * the first -errno of all calls.
  */
 int report_close(struct report *r, int status, json_t *extra);
 
@@ -132,6 +133,7 @@ struct report_file {
 	enum report_metric metric;
 	json_t *rows;			/* array of checked row records */
 	json_t *end;			/* NULL: the job did not finish */
+	struct citable citable;		/* of all records of the file */
 };
 
 /*

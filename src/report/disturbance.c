@@ -1,0 +1,87 @@
+/* disturbance.c - rows that the machine disturbed. */
+#include <stdint.h>
+
+#include "report/disturbance.h"
+
+/* A count of the member; false: not known. */
+static bool count_of(const json_t *noise, const char *name, double *out)
+{
+	const json_t *value = json_object_get(noise, name);
+
+	*out = json_number_value(value);
+	return json_is_number(value) && *out >= 0;
+}
+
+/* "stripe, 8 bytes", "stripe, queue 16", "single:1, nodes 0 to 3" */
+static void row_name(const json_t *row, char *buf, size_t size)
+{
+	const char *way = json_string_value(json_object_get(row, "way"));
+	const json_t *x = json_object_get(row, "x"), *from = json_object_get(row, "from");
+	const char *name = json_string_value(json_object_get(x, "name"));
+
+	if (name)
+		snprintf(buf, size, "%s, %s %g", way ? way : "-", name,
+			 json_number_value(json_object_get(x, "value")));
+	else if (from)
+		snprintf(buf, size, "%s, nodes %d to %d", way ? way : "-",
+			 (int)json_integer_value(from),
+			 (int)json_integer_value(json_object_get(row, "to")));
+	else
+		snprintf(buf, size, "%s, %lld bytes", way ? way : "-",
+			 (long long)json_integer_value(json_object_get(row, "bytes")));
+}
+
+static void kind_add(struct disturbance_kind *k, double share, int rank, const json_t *row)
+{
+	if (k->rows++ && share <= k->share)
+		return;
+	k->share = share;
+	k->rank = rank;
+	row_name(row, k->row, sizeof(k->row));
+}
+
+void disturbance_add(struct disturbance *d, const json_t *row)
+{
+	const json_t *noise = json_object_get(row, "noise");
+	double wait_ns, wall_ns, ticks, span_ns;
+	bool waited, stolen;
+
+	d->rows++;
+	if (!json_is_object(noise)) {
+		d->unrecorded++;
+		return;
+	}
+	if (!count_of(noise, "wait_ns_most", &wait_ns) || !count_of(noise, "wall_ns", &wall_ns)) {
+		d->unknown++;
+		wait_ns = wall_ns = 0;
+	}
+	if (!count_of(noise, "steal_ticks", &ticks) || !count_of(noise, "span_ns", &span_ns))
+		ticks = span_ns = 0;
+	waited = wait_ns >= DISTURBANCE_WAIT_NS_MIN && wait_ns >= wall_ns * DISTURBANCE_WAIT_SHARE;
+	stolen = ticks >= DISTURBANCE_STEAL_TICKS_MIN &&
+		 ticks * DISTURBANCE_TICK_NS >= span_ns * DISTURBANCE_STEAL_SHARE;
+	d->disturbed += waited || stolen;
+	if (waited)
+		kind_add(&d->waited, wall_ns > 0 ? wait_ns / wall_ns : 1,
+			 (int)json_integer_value(json_object_get(noise, "rank")), row);
+	if (stolen)
+		kind_add(&d->stolen, span_ns > 0 ? ticks * DISTURBANCE_TICK_NS / span_ns : 1, -1,
+			 row);
+}
+
+void disturbance_print(const struct disturbance *d, FILE *out)
+{
+	const struct disturbance_kind *k = &d->waited;
+
+	if (d->unknown)
+		fprintf(out, "# noise: not known in %zu of %zu rows: the kernel does not tell how long "
+			"ranks wait for a core (/proc/self/schedstat)\n", d->unknown, d->rows);
+	if (k->rows)
+		fprintf(out, "# noise: ranks waited for a core in %zu of %zu rows, most in %s: rank %d "
+			"for %.2g %% of the time\n", k->rows, d->rows, k->row, k->rank,
+			100 * k->share);
+	k = &d->stolen;
+	if (k->rows)
+		fprintf(out, "# noise: a hypervisor took cores in %zu of %zu rows, most in %s: %.2g %% "
+			"of one core\n", k->rows, d->rows, k->row, 100 * k->share);
+}
