@@ -9,4 +9,7 @@ void capture_begin(int fd);
 /* The text so far, NUL-terminated, in a static buffer of 64 KiB; fd is restored. */
 const char *capture_end(void);
 
+/* The same without its last line if that is the verdict, which tests/report/test_citable.c has. */
+const char *capture_table(void);
+
 #endif

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "report/citable.h"
-#include "report/report.h"
 #include "util/text.h"
 
 static void unrecorded_add(char *list, size_t size, const char *what)
@@ -164,6 +163,16 @@ struct verdict {
 	unsigned reasons;
 };
 
+/* A text that was cut inside of a character loses its rest. */
+static void why_add(struct verdict *v, char *text)
+{
+	json_t *string;
+
+	while (!(string = json_string(text)) && *text)
+		text[strlen(text) - 1] = '\0';
+	json_array_append_new(v->why, string);
+}
+
 __attribute__((format(printf, 3, 4)))
 static void reason_add(struct verdict *v, enum citable_reason reason, const char *fmt, ...)
 {
@@ -173,7 +182,7 @@ static void reason_add(struct verdict *v, enum citable_reason reason, const char
 	va_start(args, fmt);
 	vsnprintf(text, sizeof(text), fmt, args);
 	va_end(args);
-	json_array_append_new(v->why, report_string(text));
+	why_add(v, text);
 	v->reasons |= CITABLE_BIT(reason);
 }
 
@@ -216,6 +225,7 @@ static void unrecorded_judge(const struct citable *c, struct verdict *v)
 json_t *citable_why(const struct citable *c, unsigned *reasons)
 {
 	struct verdict v = { .why = json_array() };
+	char fabric[CITABLE_TEXT];
 
 	for (int i = 0; i < CITABLE_REASONS; i++)
 		if (*c->reason[i])
@@ -226,8 +236,9 @@ json_t *citable_why(const struct citable *c, unsigned *reasons)
 	else if (c->status)
 		reason_add(&v, CITABLE_STATUS, "exit code %lld", c->status);
 	unrecorded_judge(c, &v);
-	if (*c->fabric)
-		json_array_append_new(v.why, report_string(c->fabric));
+	snprintf(fabric, sizeof(fabric), "%s", c->fabric);
+	if (*fabric)
+		why_add(&v, fabric);
 	if (reasons)
 		*reasons = v.reasons;
 	return v.why;

@@ -78,10 +78,10 @@ void disturbance_print(const struct disturbance *d, FILE *out)
 			"ranks wait for a core (/proc/self/schedstat)\n", d->unknown, d->rows);
 	if (k->rows)
 		fprintf(out, "# noise: ranks waited for a core in %zu of %zu rows, most in %s: rank %d "
-			"for %.2g %% of the time\n", k->rows, d->rows, k->row, k->rank,
+			"for %.3g %% of the time\n", k->rows, d->rows, k->row, k->rank,
 			100 * k->share);
 	k = &d->stolen;
 	if (k->rows)
-		fprintf(out, "# noise: a hypervisor took cores in %zu of %zu rows, most in %s: %.2g %% "
+		fprintf(out, "# noise: a hypervisor took cores in %zu of %zu rows, most in %s: %.3g %% "
 			"of one core\n", k->rows, d->rows, k->row, 100 * k->share);
 }

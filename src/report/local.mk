@@ -28,13 +28,15 @@ dist-hook:
 	sed -n 's/^#define RG_BUILD_COMMIT "\(.*\)"/\1/p' build-info.h > $(distdir)/COMMIT
 
 if HAVE_CMOCKA
-REPORT_UNITS = tests/report/test_app tests/report/test_experiment tests/report/test_report \
+REPORT_UNITS = tests/report/test_app tests/report/test_citable tests/report/test_experiment tests/report/test_report \
 	tests/report/test_matrix
 check_PROGRAMS += $(REPORT_UNITS)
 TESTS += $(REPORT_UNITS)
 endif
 tests_report_test_app_SOURCES = tests/report/test_app.c tests/capture.c
 tests_report_test_app_LDADD = librg-report.la $(CMOCKA_LIBS)
+tests_report_test_citable_SOURCES = tests/report/test_citable.c tests/capture.c
+tests_report_test_citable_LDADD = librg-report.la $(CMOCKA_LIBS)
 tests_report_test_experiment_SOURCES = tests/report/test_experiment.c tests/capture.c
 tests_report_test_experiment_LDADD = librg-report.la $(CMOCKA_LIBS)
 tests_report_test_report_SOURCES = tests/report/test_report.c tests/capture.c

@@ -80,11 +80,11 @@ static const char *printed(int ranks, int way_count, const double share[], const
 		json_decref(row.extra);
 	}
 	assert_int_equal(report_close(r, 0, NULL), 0);
-	strcpy(said, capture_end());
+	strcpy(said, capture_table());
 	assert_int_equal(report_read(path, &f), 0);
 	capture_begin(1);
 	assert_int_equal(report_print(&f, stdout, false), 0);
-	assert_string_equal(capture_end(), said);
+	assert_string_equal(capture_table(), said);
 	capture_begin(1);
 	assert_int_equal(report_plot(&f, dir), 0);
 	assert_string_equal(capture_end(), "");

@@ -66,11 +66,11 @@ static const char *printed(int count, int way_count, bool alike,
 					assert_int_equal(report_row(r, &row), 0);
 			}
 	assert_int_equal(report_close(r, 0, NULL), 0);
-	snprintf(said, sizeof(said), "%s", capture_end());
+	snprintf(said, sizeof(said), "%s", capture_table());
 	assert_int_equal(report_read(path, &f), 0);
 	capture_begin(1);
 	assert_int_equal(report_print(&f, stdout, false), 0);
-	assert_string_equal(capture_end(), said);
+	assert_string_equal(capture_table(), said);
 	report_file_free(&f);
 	return said;
 }
@@ -205,7 +205,7 @@ static void test_note_after(void **state)
 	report_row(r, &row);
 	report_note(r, "last");
 	assert_int_equal(report_close(r, 1, NULL), 0);
-	said = capture_end();
+	said = capture_table();
 	assert_non_null(strstr(said, "# validation: Fail: 0 to 1 over single:0\n"));
 	assert_null(strstr(said, "Pass"));
 	assert_non_null(strstr(said, "# cut: 1 of the cells"));
@@ -251,7 +251,7 @@ static void test_damaged(void **state)
 		spill(files[i].text);
 		capture_begin(2);
 		rc = report_read(path, &f);
-		said = capture_end();
+		said = capture_table();
 		if (rc != -EINVAL || !strstr(said, files[i].says))
 			fail_msg("case %zu: %d, says: %s", i, rc, said);
 	}

@@ -194,7 +194,7 @@ static void test_text(void **state)
 	report_row(r, &row);
 	report_note(r, "ledger %d", 5);
 	report_close(r, 0, NULL);
-	assert_string_equal(capture_end(),
+	assert_string_equal(capture_table(),
 		"# Railgauge rg_test: a test\n"
 		"# Size         Avg Latency(us)  Validation\n"
 		"8                        12.35        Pass\n"
@@ -205,7 +205,7 @@ static void test_text(void **state)
 	assert_int_equal(report_open(&t, run_with_notes(), &r), 0);
 	write_rows(r, 2);
 	report_close(r, 1, NULL);
-	said = strdup(capture_end());
+	said = strdup(capture_table());
 	assert_string_equal(said,
 		"# Railgauge rg_test: a test\n"
 		"# a note: of 'this' \"kind\"\n"
@@ -217,7 +217,7 @@ static void test_text(void **state)
 	assert_int_equal(report_read(path, &f), 0);
 	capture_begin(1);
 	report_print(&f, stdout, false);
-	assert_string_equal(capture_end(), said);
+	assert_string_equal(capture_table(), said);
 	full_line(line, sizeof(line), "0.0001");
 	capture_begin(1);
 	report_print(&f, stdout, true);
@@ -287,7 +287,7 @@ static void test_axis(void **state)
 
 	capture_begin(1);
 	write_axis(stdout);
-	said = strdup(capture_end());
+	said = strdup(capture_table());
 	assert_string_equal(said,
 		"# Railgauge rg_test: a test\n"
 		"# Bandwidth (MB/s), one column per way\n"
@@ -304,7 +304,7 @@ static void test_axis(void **state)
 	assert_null(report_file_row(&f, "native", 4096));
 	capture_begin(1);
 	report_print(&f, stdout, false);
-	assert_string_equal(capture_end(), said);
+	assert_string_equal(capture_table(), said);
 	free((char *)said);
 	if (system("gnuplot --version >/dev/null 2>&1") == 0) {
 		assert_int_equal(report_plot(&f, dir), 0);
