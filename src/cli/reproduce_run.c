@@ -17,6 +17,7 @@
 #include "cli/reproduce_run.h"
 #include "cli/launch.h"
 #include "util/err.h"
+#include "report/citable.h"
 #include "report/experiment.h"
 #include "report/report.h"
 #include "topo/topo.h"
@@ -192,7 +193,7 @@ static void quoted_line(const struct experiment *e, size_t i, const struct repor
 			const char *folder)
 {
 	const json_t *q = json_array_get(e->quoted, i);
-	char paper[32], here[32] = "-", ratio[32] = "-", key[64];
+	char paper[32], here[32] = "-", ratio[32] = "-", key[64], said[96], why[CITABLE_TEXT];
 	struct experiment_relation relation;
 	struct experiment_point point;
 	const char *mark = "not compared";
@@ -218,8 +219,10 @@ static void quoted_line(const struct experiment *e, size_t i, const struct repor
 			 strcmp(here, "-") == 0 ? "; not compared" : "");
 		mark = key;
 	}
+	snprintf(said, sizeof(said), "%s%s", mark, strcmp(ratio, "-") &&
+		 *citable_text(&f->citable, CITABLE_DOUBTFUL, why, sizeof(why)) ? "; doubtful" : "");
 	line(e, json_string_value(json_object_get(q, "what")), paper, here,
-	     json_string_value(json_object_get(q, "unit")), ratio, mark);
+	     json_string_value(json_object_get(q, "unit")), ratio, said);
 }
 
 /*
@@ -244,6 +247,15 @@ static void own_lines(const struct experiment *e, const struct report_file *f)
 	}
 }
 
+/* The reasons for which the machine may have missed the model's values, by the record itself. */
+static void doubt_line(const struct experiment *e, const struct report_file *f)
+{
+	char why[2 * CITABLE_TEXT];
+
+	if (*citable_text(&f->citable, CITABLE_DOUBTFUL, why, sizeof(why)))
+		printf("# %s: doubtful: %s\n", e->id, why);
+}
+
 static bool compare(const struct experiment *e, const char *record, const char *folder)
 {
 	struct report_file f;
@@ -259,6 +271,8 @@ static bool compare(const struct experiment *e, const char *record, const char *
 		quoted_line(e, i, &f, folder);
 	if (whole && !json_array_size(e->quoted))
 		own_lines(e, &f);
+	if (whole)
+		doubt_line(e, &f);
 	report_file_free(&f);
 	return whole;
 }
@@ -322,7 +336,8 @@ static void heading(const struct experiment_paper *p, const struct plan *plan,
 	       (double)plan->cap_ns / 1e9, r->out);
 	printf("# fabric: models of the paper's adapters on the software HCA, not hardware\n"
 	       "# calibrated: this value of the paper, alone or with others, gave the model that key; "
-	       "predicted: it gave none\n");
+	       "predicted: it gave none\n"
+	       "# doubtful: this machine was too busy, or is too slow, for the model; a line says why\n");
 	printf("%-6s %-20s %-36s %10s %10s %-6s %6s\n", "figure", "experiment", "what", "paper",
 	       "here", "unit", "ratio");
 }

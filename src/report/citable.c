@@ -244,6 +244,23 @@ json_t *citable_why(const struct citable *c, unsigned *reasons)
 	return v.why;
 }
 
+const char *citable_text(const struct citable *c, unsigned these, char *buf, size_t size)
+{
+	unsigned reasons;
+	json_t *why = citable_why(c, &reasons);
+	size_t at = 0;
+
+	*buf = '\0';
+	for (int i = 0; i < CITABLE_REASONS; i++) {
+		if (reasons & these & CITABLE_BIT(i))
+			rg_text_add(buf, size, "%s%s", *buf ? "; " : "",
+				    json_string_value(json_array_get(why, at)));
+		at += (reasons & CITABLE_BIT(i)) != 0;
+	}
+	json_decref(why);
+	return buf;
+}
+
 void citable_print(const struct citable *c, FILE *out)
 {
 	unsigned reasons;

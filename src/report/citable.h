@@ -60,10 +60,12 @@ void citable_row(struct citable *c, const json_t *row);
 void citable_end(struct citable *c, long long status);
 
 /*
- * The reasons, as texts and, unless NULL, as bits; no bit: the values can be cited.  A fabric that
- * is no hardware has a text, the last, and no bit.
+ * The reasons, as texts in the order of enum citable_reason and, unless NULL, as bits; no bit: the
+ * values can be cited.  A fabric that is no hardware has a text, the last, and no bit.
  */
 json_t *citable_why(const struct citable *c, unsigned *reasons);
+/* The texts of the reasons with a bit in `these`, joined by "; "; returns buf, "" if none. */
+const char *citable_text(const struct citable *c, unsigned these, char *buf, size_t size);
 
 /* '#' lines for people: noise, then the verdict as the last one.  Nothing without rows. */
 void citable_print(const struct citable *c, FILE *out);

@@ -154,15 +154,15 @@ expect "a paper with one that fails" [ $rc -eq 4 ]
 expect "the estimate" grep -q '^# 3 of 4 experiments, about [0-9]* s: 18 cells of 1.00 s' "$out"
 expect "no hardware" grep -q '^# fabric: models .* not hardware' "$out"
 expect "beside the paper" compared 'one port' 1 single 256 50
-expect "... calibrated" grep -q '^1 .* one port .* MB/s .*  calibrated: rate$' "$out"
+expect "... calibrated" grep -q '^1 .* one port .* MB/s .*  calibrated: rate\(; doubtful\)\?$' "$out"
 expect "in its unit" compared 'two ports' 0.95367431640625 stripe 64 2
-expect "... predicted" grep -q '^1 .* two ports .* MiB/s .*  predicted$' "$out"
+expect "... predicted" grep -q '^1 .* two ports .* MiB/s .*  predicted\(; doubtful\)\?$' "$out"
 expect "no row" grep -q '^1 .* of no row  *1  *-  *MB/s  *-  no such row was measured$' "$out"
 expect "no number" grep -q '^1 .* a relation  *47  *-  *%  *-  not compared$' "$out"
 gain=$(for size in 64 128 256; do echo "$(median stripe $size) $(median single $size)"; done |
 	awk '{ share = ($1 / $2 - 1) * 100; if (NR == 1 || share > most) most = share } END { printf "%.10g\n", most }')
 expect "the most by which a way is ahead ($gain %)" near "$(sed -n \
-	's/^1 .* a gain  *8  *\([-0-9.]*\)  *%.*predicted$/\1/p' "$out")" "$gain"
+	's/^1 .* a gain  *8  *\([-0-9.]*\)  *%.*predicted\(; doubtful\)\{0,1\}$/\1/p' "$out")" "$gain"
 expect "another table" grep -q '^1 .* over another  *8  *-  *%  *-  no such row was measured$' "$out"
 expect "no paper's value" grep -q '^1 *t1-b  *single at 64  *-  *[0-9.]* *us .*no value' "$out"
 expect "a wrong number of cells" [ "$(grep -c '^# t1-b: its table has 3 cells, .* says 6$' "$out")" -eq 1 ]
@@ -189,6 +189,42 @@ RAILGAUGE_DATA=$work/papers src/cli/railgauge reproduce t1 --out "$work/t2" --la
 	--time 60 >"$out" 2>"$err"
 expect "no launcher: told once" [ "$(grep -c '^railgauge: --launcher /nowhere/mpirun: cannot' "$err")" -eq 1 ]
 expect "no launcher: nothing else" [ "$(wc -l <"$err")" -eq 1 ]
+# A launcher that leaves a record, of a machine that cannot keep the model.
+mkdir "$work/slow"
+{
+	echo '{"paper": "t3", "title": "A paper", "source": "of nobody", "experiments": ['
+	some a rg_bw "$small" '{"what": "one port", "value": 50, "unit": "MB/s", "way": "single", "x": 64},
+		{"what": "of no row", "value": 1, "unit": "MB/s", "way": "single", "x": 300}' |
+		sed 's/"t1-/"t3-/; s/"cells": 6/"cells": 1/'
+	echo ']}'
+} >"$work/slow/t3.json"
+cat >"$work/mpirun" <<END
+#!/bin/sh
+until [ "\$1" = --json ]; do
+	shift
+done
+cp "$work/cell.jsonl" "\$2"
+END
+chmod +x "$work/mpirun"
+# leaves DOUBT OVERSUBSCRIBED WAIT: reproduce, with a record that has these
+leaves() {
+	cat >"$work/cell.jsonl" <<-END
+		{"schema":1,"type":"run","program":"rg_bw","title":"a test","metric":"bandwidth","unit":"MB/s","ways":["single"],"oversubscribed":$2,"fabric":{"hardware":false,"modelled":true,"text":"x","rails":[{}],"doubt":"$1"}}
+		{"schema":1,"type":"row","way":"single","bytes":64,"n":9,"mean":25.0,"median":25.0,"noise":{"wait_ns":$3,"wait_ns_most":$3,"rank":1,"wall_ns":1000000000}}
+		{"schema":1,"type":"end","status":0,"rows":1}
+	END
+	RAILGAUGE_DATA=$work/slow reproduce t3 --out "$work/t4" --launcher "$work/mpirun" --time 60
+	expect "a record that was left" [ $rc -eq 0 ]
+}
+leaves 'its rate is too high' true 120000000
+expect "a doubtful ratio is marked" grep -q '^1 .* one port  *50  *25.00  *MB/s  *0.500  predicted; doubtful$' "$out"
+expect "... and says why" grep -qFx \
+	'# t3-a: doubtful: more ranks than cores; model: its rate is too high; noise in 1 of 1 rows' "$out"
+expect "what has no ratio is not marked" grep -q '^1 .* of no row .*  no such row was measured$' "$out"
+leaves '' false 0
+expect "no doubt: no mark" grep -q '^1 .* one port  *50  *25.00  *MB/s  *0.500  predicted$' "$out"
+expect "... and no line" [ "$(grep -c '^# t3-a: ' "$out")" -eq 0 ]
+
 # Memory of another NUMA node, on machines with one and with two.
 mkdir "$work/far"
 {
