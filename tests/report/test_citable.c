@@ -54,12 +54,14 @@ static const struct {
 	  "CPU governor powersave, not performance" },
 	{ "no governor", "{'provenance': {'machine': {'governor': null}}}", NULL, 0, 0, "" },
 	{ "doubt", FABRIC("'hardware': true, 'doubt': 'too fast'"), NULL, 0, BIT(DOUBT), "model: too fast" },
-	{ "wait", NULL, NOISE("10000000", "0"), 0, BIT(NOISE), "noise in 1 of 1 rows" },
-	{ "wait below the share", NULL, NOISE("9999999", "0"), 0, 0, "" },
-	{ "wait of a wake-up", NULL, "{'noise': {'wait_ns': 99999, 'wait_ns_most': 99999, 'rank': 0,"
-	  " 'switches': 1, 'steal_ticks': 0, 'wall_ns': 100000, 'span_ns': 100000}}", 0, 0, "" },
+	{ "wait", NULL, NOISE("20000000", "0"), 0, BIT(NOISE), "noise in 1 of 1 rows" },
+	{ "wait below the share", NULL, NOISE("19999999", "0"), 0, 0, "" },
+	{ "wait of a wake-up", NULL, "{'noise': {'wait_ns': 499999, 'wait_ns_most': 499999, 'rank': 0,"
+	  " 'switches': 1, 'steal_ticks': 0, 'wall_ns': 500000, 'span_ns': 500000}}", 0, 0, "" },
 	{ "steal", NULL, NOISE("0", "2"), 0, BIT(NOISE), "noise in 1 of 1 rows" },
-	{ "a tick", NULL, NOISE("0", "1"), 0, 0, "" },
+	{ "a tick", NULL, "{'noise': {'wait_ns': 0, 'wait_ns_most': 0, 'rank': 0,"
+	  " 'switches': 1, 'steal_ticks': 1, 'wall_ns': 9000000, 'span_ns': 9000000}}", 0, 0, "" },
+	{ "steal below the share", NULL, NOISE("0", "1"), 0, 0, "" },
 	{ "steal not known", NULL, NOISE("0", "null"), 0, 0, "" },
 	{ "unconverged", NULL, "{'converged': false}", 0, BIT(UNCONVERGED), "1 of 1 rows did not converge" },
 	{ "counts given", NULL, "{'converged': null}", 0, 0, "" },
