@@ -72,19 +72,30 @@ static void binding_check(struct citable *c, const json_t *ranks)
 
 /* ---- The run record ------------------------------------------------------------------------ */
 
+/* Machines without frequency scaling, such as virtual ones, record null.  false: not recorded. */
+static bool machine_check(struct citable *c, const json_t *machine)
+{
+	const json_t *governor = json_object_get(machine, "governor");
+	const char *text = json_string_value(governor);
+
+	if (text && strcmp(text, "performance"))
+		snprintf(c->reason[CITABLE_GOVERNOR], CITABLE_TEXT,
+			 "CPU governor %.32s, not performance", text);
+	return governor;
+}
+
+/* Of all hosts, where they are recorded, else of rank 0's. */
 static void governor_check(struct citable *c, const json_t *run)
 {
-	const json_t *provenance = json_object_get(run, "provenance"),
-		*machine = json_object_get(provenance, "machine"),
-		*governor = json_object_get(machine, "governor");
+	const json_t *hosts = json_object_get(run, "hosts"), *host;
+	bool known = machine_check(c, json_object_get(json_object_get(run, "provenance"),
+						      "machine"));
+	size_t i;
 
-	/* Machines without frequency scaling, such as virtual ones, record null. */
-	if (!governor)
+	json_array_foreach(hosts, i, host)
+		known = machine_check(c, json_object_get(host, "machine")) && (known || !i);
+	if (!known)
 		unrecorded_add(c->unrecorded, CITABLE_TEXT, "CPU governor");
-	else if (json_is_string(governor) &&
-		 strcmp(json_string_value(governor), "performance"))
-		snprintf(c->reason[CITABLE_GOVERNOR], CITABLE_TEXT,
-			 "CPU governor %.32s, not performance", json_string_value(governor));
 }
 
 static void fabric_check(struct citable *c, const json_t *run)
@@ -129,9 +140,11 @@ void citable_run(struct citable *c, const json_t *run)
 static long long row_launches(const json_t *row)
 {
 	const char *of = json_string_value(json_object_get(row, "ci_of"));
+	double n = json_number_value(json_object_get(row, "ci_n"));
 
-	return of && strcmp(of, "launches") == 0 ?
-		(long long)json_number_value(json_object_get(row, "ci_n")) : 1;
+	if (!of || strcmp(of, "launches"))
+		return 1;
+	return n >= 0 && n < 1e9 ? (long long)n : 0;
 }
 
 void citable_row(struct citable *c, const json_t *row)
@@ -154,6 +167,27 @@ void citable_end(struct citable *c, long long status)
 {
 	c->ended = true;
 	c->status = status;
+}
+
+void citable_merge(struct citable *c, const struct citable *launch)
+{
+	for (int i = 0; i < CITABLE_REASONS; i++)
+		if (!*c->reason[i])
+			memcpy(c->reason[i], launch->reason[i], CITABLE_TEXT);
+	if (!*c->unrecorded)
+		memcpy(c->unrecorded, launch->unrecorded, CITABLE_TEXT);
+	if (!*c->fabric)
+		memcpy(c->fabric, launch->fabric, CITABLE_TEXT);
+	disturbance_merge(&c->noise, &launch->noise);
+	c->rows += launch->rows;
+	c->unconverged += launch->unconverged;
+	c->cut += launch->cut;
+	c->invalid += launch->invalid;
+	c->no_convergence += launch->no_convergence;
+	c->no_interval += launch->no_interval;
+	c->launches += launch->launches;
+	c->ended = c->ended && launch->ended;
+	c->status = c->status ? c->status : launch->status;
 }
 
 /* ---- The verdict --------------------------------------------------------------------------- */

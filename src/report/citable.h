@@ -59,6 +59,9 @@ void citable_run(struct citable *c, const json_t *run);
 void citable_row(struct citable *c, const json_t *row);
 void citable_end(struct citable *c, long long status);
 
+/* Add the facts of another launch of the same job. */
+void citable_merge(struct citable *c, const struct citable *launch);
+
 /*
  * The reasons, as texts in the order of enum citable_reason and, unless NULL, as bits; no bit: the
  * values can be cited.  A fabric that is no hardware has a text, the last, and no bit.

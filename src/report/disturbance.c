@@ -69,6 +69,25 @@ void disturbance_add(struct disturbance *d, const json_t *row)
 			 row);
 }
 
+static void kind_merge(struct disturbance_kind *k, const struct disturbance_kind *launch)
+{
+	size_t rows = k->rows + launch->rows;
+
+	if (launch->rows && (!k->rows || launch->share > k->share))
+		*k = *launch;
+	k->rows = rows;
+}
+
+void disturbance_merge(struct disturbance *d, const struct disturbance *launch)
+{
+	d->rows += launch->rows;
+	d->disturbed += launch->disturbed;
+	d->unrecorded += launch->unrecorded;
+	d->unknown += launch->unknown;
+	kind_merge(&d->waited, &launch->waited);
+	kind_merge(&d->stolen, &launch->stolen);
+}
+
 void disturbance_print(const struct disturbance *d, FILE *out)
 {
 	const struct disturbance_kind *k = &d->waited;

@@ -49,6 +49,9 @@ struct disturbance {
 
 void disturbance_add(struct disturbance *d, const json_t *row);
 
+/* Add the rows of another launch of the same job. */
+void disturbance_merge(struct disturbance *d, const struct disturbance *launch);
+
 /* '#' lines for people: none if no row was disturbed and all waits are known. */
 void disturbance_print(const struct disturbance *d, FILE *out);
 

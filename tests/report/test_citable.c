@@ -52,6 +52,11 @@ static const struct {
 	  "ranks 1 and 2 share a core, and others do" },
 	{ "governor", "{'provenance': {'machine': {'governor': 'powersave'}}}", NULL, 0, BIT(GOVERNOR),
 	  "CPU governor powersave, not performance" },
+	{ "governor of another host", "{'hosts': [{'machine': {'governor': 'performance'}},"
+	  " {'machine': {'governor': 'ondemand'}}]}", NULL, 0, BIT(GOVERNOR),
+	  "CPU governor ondemand, not performance" },
+	{ "a host without a word of it", "{'hosts': [{'machine': {'governor': 'performance'}}, {}]}", NULL,
+	  0, BIT(UNRECORDED), "not recorded: CPU governor" },
 	{ "no governor", "{'provenance': {'machine': {'governor': null}}}", NULL, 0, 0, "" },
 	{ "doubt", FABRIC("'hardware': true, 'doubt': 'too fast'"), NULL, 0, BIT(DOUBT), "model: too fast" },
 	{ "wait", NULL, NOISE("20000000", "0"), 0, BIT(NOISE), "noise in 1 of 1 rows" },
@@ -230,6 +235,49 @@ static void test_yes(void **state)
 	json_decref(row);
 }
 
+/* Launches add up; a reason of one launch is a reason of all. */
+static void test_merge(void **state)
+{
+	static const char *const rows[] = { "{'ci_of': 'batches'}",
+		"{'ci_of': 'batches', 'noise': {'wait_ns_most': 40000000, 'wall_ns': 1000000000, 'rank': 2}}",
+		"{'ci_of': 'batches', 'noise': {'wait_ns_most': 30000000, 'wall_ns': 1000000000, 'rank': 1}}" };
+	static const int of[] = { 0, 0, 1, 0, 2, 0 };
+	struct citable all, c;
+	unsigned reasons;
+
+	for (int noisy = 0; noisy < 2; noisy++) {
+		for (int i = 0; i < 6; i++) {
+			json_t *run = parsed(good_run), *row = changed(good_row, rows[noisy ? of[i] : 0]);
+
+			citable_run(&c, run);
+			citable_row(&c, row);
+			citable_end(&c, 0);
+			json_decref(run);
+			json_decref(row);
+			if (i)
+				citable_merge(&all, &c);
+			else
+				all = c;
+			if (i == 4) {
+				json_decref(citable_why(&all, &reasons));
+				assert_true(reasons & BIT(LAUNCHES));
+			}
+		}
+		capture_begin(1);
+		citable_print(&all, stdout);
+		fflush(stdout);
+		assert_string_equal(capture_end(), !noisy ? "# citable: yes\n" :
+			"# noise: ranks waited for a core in 2 of 6 rows, most in stripe, 8 bytes: rank 2 "
+			"for 4 % of the time\n"
+			"# citable: no, noise in 2 of 6 rows\n");
+	}
+	c.ended = false;
+	c.status = 0;
+	citable_merge(&all, &c);
+	json_decref(citable_why(&all, &reasons));
+	assert_int_equal(reasons, BIT(NOISE) | BIT(UNFINISHED));
+}
+
 /* ---- Files --------------------------------------------------------------------------------- */
 
 static char dir[SCRATCH_PATH], path[SCRATCH_PATH + 16];
@@ -324,7 +372,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_cases), cmocka_unit_test(test_no_rows), cmocka_unit_test(test_rows),
-		cmocka_unit_test(test_yes), cmocka_unit_test(test_files),
+		cmocka_unit_test(test_yes), cmocka_unit_test(test_merge), cmocka_unit_test(test_files),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);
