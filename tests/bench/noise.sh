@@ -21,12 +21,24 @@ on_one_core() {
 	launch "$n" taskset -c "$core" "$@" --json "$work/n.jsonl"
 }
 
-if [ ! -r /proc/self/schedstat ]; then
-	echo "no /proc/self/schedstat: not known, says the table"
-	on_one_core 2 pt2pt/rg_latency --over native -m 8 -i 4 -x 0
+# unknown: the last launch says so, and no number
+unknown() {
 	expect "not known" grep -q '^# noise: not known in 1 of 1 rows' "$out"
-	expect "... is no number" [ "$(noise wait_ns)" = null ]
+	expect "... is no number" [ "$(noise wait_ns) $(noise wait_ns_most) $(noise rank)" = "null null null" ]
+	expect "... and a reason" grep -q '^# citable: no, .*not recorded: .*noise' "$out"
+}
+if [ ! -r /proc/self/schedstat ]; then
+	echo "no /proc/self/schedstat"
+	on_one_core 2 pt2pt/rg_latency --over native -m 8 -i 4 -x 0
+	unknown
 	finish
+fi
+# MPICH itself wants /proc.
+if [ "$RG_MPI_FLAVOR" = openmpi ] && tests/softhca/confine noproc -- true 2>/dev/null; then
+	launch 2 "$PWD/tests/softhca/confine" noproc -- pt2pt/rg_latency --over native -m 8 -i 4 -x 0 \
+		--json "$work/n.jsonl"
+	expect "without /proc" [ $rc -eq 0 ]
+	unknown
 fi
 
 on_one_core 2 pt2pt/rg_latency --over native -m 8:16 -i 20 -x 0
