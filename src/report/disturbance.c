@@ -40,33 +40,49 @@ static void kind_add(struct disturbance_kind *k, double share, int rank, const j
 	row_name(row, k->row, sizeof(k->row));
 }
 
-void disturbance_add(struct disturbance *d, const json_t *row)
+/* Shares of a row; a row that is not disturbed has share 0. */
+struct shares {
+	bool recorded, known;
+	double waited, stolen;
+};
+
+static struct shares shares_of(const json_t *row)
 {
 	const json_t *noise = json_object_get(row, "noise");
+	struct shares s = { .recorded = json_is_object(noise) };
 	double wait_ns, wall_ns, ticks, span_ns;
-	bool waited, stolen;
+
+	s.known = count_of(noise, "wait_ns_most", &wait_ns) && count_of(noise, "wall_ns", &wall_ns);
+	if (s.known && wait_ns >= DISTURBANCE_WAIT_NS_MIN &&
+	    wait_ns >= wall_ns * DISTURBANCE_WAIT_SHARE)
+		s.waited = wall_ns > 0 ? wait_ns / wall_ns : 1;
+	if (count_of(noise, "steal_ticks", &ticks) && count_of(noise, "span_ns", &span_ns) &&
+	    ticks >= DISTURBANCE_STEAL_TICKS_MIN &&
+	    ticks * DISTURBANCE_TICK_NS >= span_ns * DISTURBANCE_STEAL_SHARE)
+		s.stolen = span_ns > 0 ? ticks * DISTURBANCE_TICK_NS / span_ns : 1;
+	return s;
+}
+
+bool disturbance_of_row(const json_t *row)
+{
+	struct shares s = shares_of(row);
+
+	return s.waited > 0 || s.stolen > 0;
+}
+
+void disturbance_add(struct disturbance *d, const json_t *row)
+{
+	const json_t *rank = json_object_get(json_object_get(row, "noise"), "rank");
+	struct shares s = shares_of(row);
 
 	d->rows++;
-	if (!json_is_object(noise)) {
-		d->unrecorded++;
-		return;
-	}
-	if (!count_of(noise, "wait_ns_most", &wait_ns) || !count_of(noise, "wall_ns", &wall_ns)) {
-		d->unknown++;
-		wait_ns = wall_ns = 0;
-	}
-	if (!count_of(noise, "steal_ticks", &ticks) || !count_of(noise, "span_ns", &span_ns))
-		ticks = span_ns = 0;
-	waited = wait_ns >= DISTURBANCE_WAIT_NS_MIN && wait_ns >= wall_ns * DISTURBANCE_WAIT_SHARE;
-	stolen = ticks >= DISTURBANCE_STEAL_TICKS_MIN &&
-		 ticks * DISTURBANCE_TICK_NS >= span_ns * DISTURBANCE_STEAL_SHARE;
-	d->disturbed += waited || stolen;
-	if (waited)
-		kind_add(&d->waited, wall_ns > 0 ? wait_ns / wall_ns : 1,
-			 (int)json_integer_value(json_object_get(noise, "rank")), row);
-	if (stolen)
-		kind_add(&d->stolen, span_ns > 0 ? ticks * DISTURBANCE_TICK_NS / span_ns : 1, -1,
-			 row);
+	d->unrecorded += !s.recorded;
+	d->unknown += s.recorded && !s.known;
+	d->disturbed += s.waited > 0 || s.stolen > 0;
+	if (s.waited > 0)
+		kind_add(&d->waited, s.waited, (int)json_integer_value(rank), row);
+	if (s.stolen > 0)
+		kind_add(&d->stolen, s.stolen, -1, row);
 }
 
 static void kind_merge(struct disturbance_kind *k, const struct disturbance_kind *launch)

@@ -47,6 +47,9 @@ struct disturbance {
 	struct disturbance_kind waited, stolen;
 };
 
+/* Is the row, a record, disturbed? */
+bool disturbance_of_row(const json_t *row);
+
 void disturbance_add(struct disturbance *d, const json_t *row);
 
 /* Add the rows of another launch of the same job. */
