@@ -1,11 +1,11 @@
 # ---- src/report: jansson, gnuplot ---------------------------------------------
 noinst_LTLIBRARIES += librg-report.la
 librg_report_la_SOURCES = src/report/app.c src/report/axis.c src/report/check.c src/report/experiment.c \
-	src/report/experiment.h src/report/lookup.c src/report/matrix.c src/report/metric.c src/report/plot.c src/report/print.c \
+	src/report/experiment.h src/report/files.c src/report/lookup.c src/report/matrix.c src/report/merge.c src/report/metric.c src/report/plot.c src/report/print.c \
 	src/report/provenance.c src/report/reader.c src/report/record.c src/report/report.c src/report/report.h \
 	src/report/text.c \
-	src/report/app.h src/report/axis.h src/report/check.h src/report/lookup.h src/report/matrix.h src/report/metric.h src/report/print.h \
-	src/report/record.h src/report/text.h
+	src/report/app.h src/report/axis.h src/report/check.h src/report/files.h src/report/lookup.h src/report/matrix.h src/report/merge.h src/report/metric.h src/report/print.h \
+	src/report/record.h src/report/source.h src/report/text.h
 nodist_librg_report_la_SOURCES = build-info.h
 librg_report_la_CPPFLAGS = $(AM_CPPFLAGS) \
 	-DRG_EXPERIMENTS_DIR='"$(experimentsdir)"'
@@ -29,7 +29,7 @@ dist-hook:
 
 if HAVE_CMOCKA
 REPORT_UNITS = tests/report/test_app tests/report/test_experiment tests/report/test_report \
-	tests/report/test_matrix
+	tests/report/test_matrix tests/report/test_merge
 check_PROGRAMS += $(REPORT_UNITS)
 TESTS += $(REPORT_UNITS)
 endif
@@ -41,3 +41,5 @@ tests_report_test_report_SOURCES = tests/report/test_report.c tests/capture.c
 tests_report_test_report_LDADD = librg-report.la $(CMOCKA_LIBS)
 tests_report_test_matrix_SOURCES = tests/report/test_matrix.c tests/capture.c
 tests_report_test_matrix_LDADD = librg-report.la $(CMOCKA_LIBS)
+tests_report_test_merge_SOURCES = tests/report/test_merge.c tests/capture.c
+tests_report_test_merge_LDADD = librg-report.la $(CMOCKA_LIBS) -lm

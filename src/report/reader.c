@@ -12,19 +12,9 @@
 
 #include "util/err.h"
 #include "report/check.h"
-#include "report/lookup.h"
+#include "report/source.h"
 
 enum { LINE_BYTES_MAX = 16 << 20 };
-
-struct report_source {
-	FILE *in;
-	char *line;
-	size_t room, length;
-	bool torn;		/* the last line lacks its newline */
-	size_t number;		/* of the line, from 1 */
-	size_t row_room;
-	struct lookup lookup;
-};
 
 /* ---- Lines ---------------------------------------------------------------------------- */
 
@@ -271,7 +261,8 @@ static FILE *file_open(const char *path)
 int report_read_stream(FILE *in, const char *name, report_row_fn *each, void *user,
 		       struct report_file *out)
 {
-	struct report_file f = { .path = strdup(name), .source = calloc(1, sizeof(*f.source)) };
+	struct report_file f = { .path = strdup(name), .launches = 1,
+				 .source = calloc(1, sizeof(*f.source)) };
 	struct reading r = { .f = &f, .each = each, .user = user };
 	int rc = -ENOMEM;
 
@@ -313,6 +304,7 @@ void report_file_free(struct report_file *f)
 			fclose(f->source->in);
 		free(f->source->line);
 		lookup_free(&f->source->lookup);
+		free(f->source->middle);
 	}
 	free(f->source);
 	free(f->path);
@@ -342,6 +334,8 @@ json_t *report_file_record(const struct report_file *f, const struct report_row 
 	const char *type;
 	json_t *record = NULL;
 
+	if (!s->in)
+		return merge_record(f, row);
 	if (fseeko(s->in, f->row_at[row - f->row], SEEK_SET) == 0 && line_next(s) > 0)
 		record = record_parse(s, &type);
 	if (!record)

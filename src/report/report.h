@@ -130,6 +130,7 @@ json_t *report_provenance(int argc, char *const *argv);
 struct report_file {
 	char *path;
 	int schema;			/* 1 to REPORT_SCHEMA */
+	int launches;			/* 1; of merged files (merge.h) their number */
 	json_t *run;			/* checked: has program, title, metric, ways */
 	enum report_metric metric;
 	/*
