@@ -7,6 +7,7 @@
 #include "bench/measure.h"
 #include "bench/options.h"
 #include "bench/options_use.h"
+#include "bench/outputs.h"
 #include "bench/place.h"
 #include "bench/rail_baseline.h"
 #include "bench/ranks.h"
@@ -22,7 +23,7 @@
 #include <unistd.h>
 
 /* Rank 0 opens the outputs; all ranks get its exit code. */
-static int outputs_open(struct bench_job *job)
+static int report_begin(struct bench_job *job)
 {
 	static const char *names[REPORT_WAYS_MAX];	/* the report keeps it */
 	struct report_table table = {
@@ -30,7 +31,7 @@ static int outputs_open(struct bench_job *job)
 		.title = job->def->summary, .metric = job->def->metric,
 		.quantity = job->def->quantity, .ways = names, .way_count = job->where.way_count,
 		.validate = job->opt.validate && job->def->expect, .full = job->opt.full,
-		.percentiles = job->opt.percentile, .percentile_count = job->opt.percentile_count,
+		.percentiles = job->opt.percentile, .percentile_count = job->opt.percentile_count, .redact = job->where.redact,
 	};
 	static struct report_axis axis;		/* the report keeps it, too */
 	static struct report_matrix matrix;	/* the report keeps it, too */
@@ -47,17 +48,8 @@ static int outputs_open(struct bench_job *job)
 		tournament_matrix(job, &matrix);
 		table.matrix = &matrix;
 	}
-	if (job->b.rank == 0 && job->opt.samples) {
-		job->got.samples_file = fopen(job->opt.samples, "we");
-		if (!job->got.samples_file) {
-			rg_error("%s: cannot be written: %s", job->opt.samples, strerror(errno));
-			rc = -errno;
-		} else {
-			fprintf(job->got.samples_file, "way,bytes,series,iteration,ns\n");
-		}
-	}
-	if (job->b.rank == 0 && !rc)
-		rc = report_open(&table, describe_run(job), &job->got.report);
+	if (job->b.rank == 0)
+		rc = outputs_open(job, &table, describe_run(job));
 	return ranks_max(job, rc != 0) ? RG_EXIT_USAGE : 0;
 }
 
@@ -113,7 +105,7 @@ static int job_measure(struct bench_job *job)
 	ledger_open(job);
 	rc = job->def->tune ? tune_check(job) : 0;
 	if (!rc)
-		rc = outputs_open(job);
+		rc = report_begin(job);
 	if (rc)
 		return rc;
 	rc = app_is(job) ? app_run(job) : job->def->tune ? tune_run(job) : sizes_run(job);
@@ -164,6 +156,7 @@ static int job_run(struct bench_job *job)
 	free(job->where.place);
 	free(job->where.pair);
 	free(job->where.player);
+	redact_free(job->where.redact);
 	return rc;
 }
 

@@ -60,6 +60,7 @@ struct report_table {
 	 * end.
 	 */
 	const struct report_matrix *matrix;	/* must outlive the report */
+	struct redact *redact;		/* placeholders in records (redact.h); NULL: none */
 };
 
 struct report_row {
