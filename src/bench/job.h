@@ -12,6 +12,8 @@
  *	carrier.c	steps of the carrier of messages in place of MPI
  *	buffers.c	memory for messages
  *	describe.c	the run record and the '#' lines
+ *	hosts.c		facts of all hosts
+ *	interfaces.c	the interfaces that carry native messages
  *	outputs.c	the files of --json and --samples
  *	validate.c	validation of every received byte
  *	measure.c	the samples of one size

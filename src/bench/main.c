@@ -3,6 +3,8 @@
 #include "bench/buffers.h"
 #include "bench/carrier.h"
 #include "bench/describe.h"
+#include "bench/hosts.h"
+#include "bench/interfaces.h"
 #include "bench/ledger.h"
 #include "bench/measure.h"
 #include "bench/options.h"
@@ -35,6 +37,7 @@ static int report_begin(struct bench_job *job)
 	};
 	static struct report_axis axis;		/* the report keeps it, too */
 	static struct report_matrix matrix;	/* the report keeps it, too */
+	json_t *hosts = hosts_describe(job);
 	int rc = 0;
 
 	for (int w = 0; w < job->where.way_count; w++)
@@ -49,7 +52,8 @@ static int report_begin(struct bench_job *job)
 		table.matrix = &matrix;
 	}
 	if (job->b.rank == 0)
-		rc = outputs_open(job, &table, describe_run(job));
+		rc = outputs_open(job, &table, describe_run(job, hosts));
+	interfaces_open(job);
 	return ranks_max(job, rc != 0) ? RG_EXIT_USAGE : 0;
 }
 
@@ -99,7 +103,7 @@ static int sizes_run(struct bench_job *job)
 
 static int job_measure(struct bench_job *job)
 {
-	json_t *end, *baseline;
+	json_t *end, *baseline, *native;
 	int rc;
 
 	ledger_open(job);
@@ -109,7 +113,12 @@ static int job_measure(struct bench_job *job)
 	if (rc)
 		return rc;
 	rc = app_is(job) ? app_run(job) : job->def->tune ? tune_run(job) : sizes_run(job);
+	native = interfaces_close(job);
 	end = ledger_close(job);
+	if (native && !end)
+		end = json_object();
+	if (native)
+		json_object_set_new(end, "native", native);
 	if (!rc && !app_is(job)) {
 		baseline = rail_baseline_compare(job);
 		if (end && baseline)

@@ -125,6 +125,12 @@ json_t *report_string(const char *text);
 
 /* Machine, software and launch: the provenance in every result file. */
 json_t *report_provenance(int argc, char *const *argv);
+/* Facts of this machine that are equal on machines of one kind; null: not known. */
+json_t *report_machine(void);
+/* [1, 5, 15 minutes], or null */
+json_t *report_load_average(void);
+/* Versions of ucx, libfabric and rdma_core, as loaded or installed; "not known". */
+json_t *report_libraries(void);
 
 /* ---- Reading --------------------------------------------------------------- */
 
