@@ -1,11 +1,13 @@
 # ---- src/report: jansson, gnuplot ---------------------------------------------
 noinst_LTLIBRARIES += librg-report.la
 librg_report_la_SOURCES = src/report/app.c src/report/axis.c src/report/check.c src/report/experiment.c \
-	src/report/experiment.h src/report/files.c src/report/lookup.c src/report/matrix.c src/report/merge.c src/report/metric.c src/report/output.c src/report/plot.c src/report/print.c \
-	src/report/provenance.c src/report/reader.c src/report/record.c src/report/redact.c src/report/report.c src/report/report.h \
-	src/report/text.c src/report/versions.c \
-	src/report/app.h src/report/axis.h src/report/check.h src/report/files.h src/report/lookup.h src/report/matrix.h src/report/merge.h src/report/metric.h src/report/output.h src/report/print.h \
-	src/report/record.h src/report/redact.h src/report/source.h src/report/text.h
+	src/report/experiment.h src/report/files.c src/report/lookup.c src/report/matrix.c src/report/merge.c \
+	src/report/metric.c src/report/output.c src/report/plot.c src/report/print.c src/report/provenance.c \
+	src/report/reader.c src/report/record.c src/report/redact.c src/report/report.c src/report/report.h \
+	src/report/sheet.c src/report/text.c src/report/versions.c \
+	src/report/app.h src/report/axis.h src/report/check.h src/report/files.h src/report/lookup.h \
+	src/report/matrix.h src/report/merge.h src/report/metric.h src/report/output.h src/report/print.h \
+	src/report/record.h src/report/redact.h src/report/sheet.h src/report/source.h src/report/text.h
 nodist_librg_report_la_SOURCES = build-info.h
 librg_report_la_CPPFLAGS = $(AM_CPPFLAGS) \
 	-DRG_EXPERIMENTS_DIR='"$(experimentsdir)"'
