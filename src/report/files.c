@@ -63,6 +63,7 @@ static int is_result(const struct dirent *entry)
 
 static int directory_add(struct report_files *f, const char *path)
 {
+	const char *slash = *path && path[strlen(path) - 1] == '/' ? "" : "/";
 	struct dirent **entry;
 	int rc = 0, n = scandir(path, &entry, is_result, alphasort);
 
@@ -78,7 +79,7 @@ static int directory_add(struct report_files *f, const char *path)
 	for (int i = 0; i < n; i++) {
 		char *name = NULL;
 
-		if (!rc && asprintf(&name, "%s/%s", path, entry[i]->d_name) < 0) {
+		if (!rc && asprintf(&name, "%s%s%s", path, slash, entry[i]->d_name) < 0) {
 			rg_error("%s: no memory", path);
 			name = NULL;
 			rc = -ENOMEM;

@@ -13,12 +13,13 @@ librg_report_la_CPPFLAGS = $(AM_CPPFLAGS) \
 	-DRG_EXPERIMENTS_DIR='"$(experimentsdir)"'
 # Experiments of papers, a file each.
 experimentsdir = $(pkgdatadir)/experiments
+dist_pkgdata_DATA = data/railgauge-result.schema.json
 dist_experiments_DATA = data/p1.json data/p3.json data/p4.json data/p5.json
 librg_report_la_LIBADD = librg-util.la $(JANSSON_LIBS) -ldl -lm
 
 BUILT_SOURCES += build-info.h
 CLEANFILES += build-info.h
-EXTRA_DIST += src/report/build-info.sh
+EXTRA_DIST += src/report/build-info.sh tests/report/records.py tests/report/schema1.jsonl
 build-info.h: build-info-always
 	$(AM_V_GEN)$(SHELL) $(srcdir)/src/report/build-info.sh '$(srcdir)' '$(CC)' '$(CFLAGS)' \
 		'$(RG_SANITIZE)' > $@.tmp
