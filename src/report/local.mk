@@ -46,3 +46,7 @@ tests_report_test_matrix_SOURCES = tests/report/test_matrix.c tests/capture.c
 tests_report_test_matrix_LDADD = librg-report.la $(CMOCKA_LIBS)
 tests_report_test_merge_SOURCES = tests/report/test_merge.c tests/capture.c
 tests_report_test_merge_LDADD = librg-report.la $(CMOCKA_LIBS) -lm
+check_PROGRAMS += tests/fuzz/fuzz_result
+TESTS += tests/fuzz/fuzz_result
+tests_fuzz_fuzz_result_SOURCES = tests/fuzz/fuzz_result.c tests/fuzz/driver.c tests/fuzz/fuzz.h
+tests_fuzz_fuzz_result_LDADD = librg-report.la -lm
