@@ -140,7 +140,7 @@ int cli_show(int argc, char **argv)
 		.name = "railgauge show", .operands = "FILE|DIR...",
 		.summary = "Print the medians of result files (--json) as a table.",
 		.tables = &table, .table_count = 1,
-		.notes = "A directory stands for its *.jsonl.  Files of several launches of one job (the "
+		.notes = "A directory means its *.jsonl.  Files of several launches of one job (the "
 			 "same\nprogram, build, options, ranks and fabric) are merged: medians over "
 			 "launches, from 6\nlaunches on with their 95 % interval.  Other files of one "
 			 "metric are columns of one table.",

@@ -13,7 +13,7 @@ struct report_files {
 };
 
 /*
- * Read files; a directory stands for its *.jsonl.  A file of the same launch as an earlier one, a
+ * Read files; a directory means its *.jsonl.  A file of the same launch as an earlier one, a
  * copy, is left out with a warning, and a damaged file after its error line.  0, or -errno after an
  * error line: no file is left, a path cannot be read, no memory.
  */

@@ -229,6 +229,36 @@ static void row_merge(const struct report_file *const *file, int count, size_t i
 	stat_set(out, "ci_n", n);
 }
 
+/* ---- Records ---------------------------------------------------------------------------------- */
+
+static json_t *number(double value)
+{
+	return isfinite(value) ? json_real(value) : json_null();
+}
+
+static json_t *statistic_json(int i, double value)
+{
+	return statistics[i].kind == STATS_COUNT && isfinite(value) ?
+		json_integer((json_int_t)value) : number(value);
+}
+
+static json_t *merge_record(const struct report_file *f, const struct report_row *row)
+{
+	const struct merge_middle *m = &f->source->middle[row - f->row];
+	json_t *record = report_file_record(m->file, m->row);
+
+	for (int i = 0; record && i < STATS_ROWS; i++)
+		json_object_set_new(record, statistics[i].name,
+				    statistic_json(i, row->stat[i]));
+	if (record) {
+		json_object_set_new(record, "ci_low", number(m->low));
+		json_object_set_new(record, "ci_high", number(m->high));
+		json_object_set_new(record, "ci_n", json_integer(m->launches));
+		json_object_set_new(record, "ci_of", json_string("launches"));
+	}
+	return record;
+}
+
 /* ---- Files -------------------------------------------------------------------------------------- */
 
 static json_t *run_merge(const struct report_file *first, int count)
@@ -288,6 +318,7 @@ int report_merge(const struct report_file *const *file, int count, struct report
 
 	if (!rc) {
 		f.source->middle = calloc(rows + 1, sizeof(f.source->middle[0]));
+		f.source->record = merge_record;
 		rc = f.source->middle ? 0 : -ENOMEM;
 	}
 	for (size_t i = 0; i < rows && !rc; i++) {
@@ -304,32 +335,4 @@ int report_merge(const struct report_file *const *file, int count, struct report
 		*out = f;
 	}
 	return rc;
-}
-
-static json_t *number(double value)
-{
-	return isfinite(value) ? json_real(value) : json_null();
-}
-
-static json_t *statistic_json(int i, double value)
-{
-	return statistics[i].kind == STATS_COUNT && isfinite(value) ?
-		json_integer((json_int_t)value) : number(value);
-}
-
-json_t *merge_record(const struct report_file *f, const struct report_row *row)
-{
-	const struct merge_middle *m = &f->source->middle[row - f->row];
-	json_t *record = report_file_record(m->file, m->row);
-
-	for (int i = 0; record && i < STATS_ROWS; i++)
-		json_object_set_new(record, statistics[i].name,
-				    statistic_json(i, row->stat[i]));
-	if (record) {
-		json_object_set_new(record, "ci_low", number(m->low));
-		json_object_set_new(record, "ci_high", number(m->high));
-		json_object_set_new(record, "ci_n", json_integer(m->launches));
-		json_object_set_new(record, "ci_of", json_string("launches"));
-	}
-	return record;
 }

@@ -334,8 +334,8 @@ json_t *report_file_record(const struct report_file *f, const struct report_row 
 	const char *type;
 	json_t *record = NULL;
 
-	if (!s->in)
-		return merge_record(f, row);
+	if (s->record)
+		return s->record(f, row);
 	if (fseeko(s->in, f->row_at[row - f->row], SEEK_SET) == 0 && line_next(s) > 0)
 		record = record_parse(s, &type);
 	if (!record)

@@ -13,10 +13,9 @@ struct report_source {
 	size_t number;		/* of the line, from 1 */
 	size_t row_room;
 	struct lookup lookup;
-	struct merge_middle *middle;	/* merged: by row, the launch in the middle */
+	/* Merged: the record of a row, and by row the launch in the middle (merge.c). */
+	json_t *(*record)(const struct report_file *f, const struct report_row *row);
+	struct merge_middle *middle;
 };
-
-/* The record of a merged row (merge.c). */
-json_t *merge_record(const struct report_file *f, const struct report_row *row);
 
 #endif
