@@ -32,7 +32,7 @@ dist-hook:
 
 if HAVE_CMOCKA
 REPORT_UNITS = tests/report/test_app tests/report/test_experiment tests/report/test_report \
-	tests/report/test_matrix tests/report/test_merge
+	tests/report/test_matrix tests/report/test_merge tests/report/test_reader
 check_PROGRAMS += $(REPORT_UNITS)
 TESTS += $(REPORT_UNITS)
 endif
@@ -44,6 +44,8 @@ tests_report_test_report_SOURCES = tests/report/test_report.c tests/capture.c
 tests_report_test_report_LDADD = librg-report.la $(CMOCKA_LIBS)
 tests_report_test_matrix_SOURCES = tests/report/test_matrix.c tests/capture.c
 tests_report_test_matrix_LDADD = librg-report.la $(CMOCKA_LIBS)
+tests_report_test_reader_SOURCES = tests/report/test_reader.c tests/capture.c
+tests_report_test_reader_LDADD = librg-report.la $(CMOCKA_LIBS) -lm
 tests_report_test_merge_SOURCES = tests/report/test_merge.c tests/capture.c
 tests_report_test_merge_LDADD = librg-report.la $(CMOCKA_LIBS) -lm
 check_PROGRAMS += tests/fuzz/fuzz_result

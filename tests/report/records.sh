@@ -26,12 +26,12 @@ expect "rg_allreduce" [ $rc -eq 0 ]
 launch 2 pt2pt/rg_pairs --over single -m 64K -i 5 --json "$work/pairs.jsonl"
 expect "rg_pairs" [ $rc -eq 0 ]
 more_files=
-if more apps pairs; then
+if [ -n "$(more apps)" ]; then
 	launch 2 apps/rg_is --class S --over native --json "$work/is.jsonl"
 	expect "rg_is" [ $rc -eq 0 ]
 	more_files=$work/is.jsonl
 fi
-if long latency hotspot; then
+if [ -n "$(long latency hotspot)" ]; then
 	launch 4 pt2pt/rg_latency --over native -m 8 -i 20 -x 0 --json "$work/latency.jsonl"
 	expect "rg_latency" [ $rc -eq 0 ]
 	launch 2 pt2pt/rg_verbs_hotspot -m 4K -i 5 --json "$work/hotspot.jsonl"
@@ -47,6 +47,27 @@ expect "a name is in a file without --redact" grep -q "\"$(uname -n)\"" "$work/b
 expect "a path is in a file without --redact" grep -qF "$work" "$work/bw.jsonl"
 expect "no host, no path with --redact" py hosts "$work/all.jsonl" "\"$(uname -n)\"" "$work" "$PWD"
 expect "placeholders" grep -q '"names":\["host1"\].*/path1' "$work/all.jsonl"
+
+# Three hosts by name, of which the last has another processor: two groups.
+if unshare -um sh -c 'mount --bind /dev/null /proc/cpuinfo && hostname other' 2>/dev/null; then
+	cat >"$work/host" <<'END'
+rank=${OMPI_COMM_WORLD_RANK-$PMI_RANK}
+exec unshare -um sh -c 'hostname "rg-node$0" && { [ "$0" -ne 2 ] || mount --bind "$1" /proc/cpuinfo; } &&
+	shift && exec "$@"' "$rank" "$@"
+END
+	echo 'model name : Another' >"$work/cpuinfo"
+	for redact in '' --redact; do
+		launch 3 sh "$work/host" "$work/cpuinfo" collective/rg_allreduce --over native -m 8 -i 5 \
+			--json "$work/hosts$redact.jsonl" $redact
+		expect "three hosts $redact" [ $rc -eq 0 ]
+	done
+	py validate "$schema" "$work/hosts.jsonl" "$work/hosts--redact.jsonl" >"$out"
+	rc=$?
+	expect "records of three hosts are valid" [ $rc -eq 0 ]
+	expect "identical hosts are grouped" py groups "$work/hosts.jsonl" rg-node0,rg-node1 rg-node2
+	expect "placeholders are grouped" py groups "$work/hosts--redact.jsonl" host1,host2 host3
+	expect "no host has its name" py hosts "$work/hosts--redact.jsonl" rg-node "$work"
+fi
 
 # ---- Files of another origin ----
 echo "my notes" >"$work/notes"
