@@ -17,7 +17,7 @@ run() {
 run install
 for name in bin/rg_bw bin/rg_is bin/rg_ft bin/rg_tune bin/railgauge bin/softhca lib/libsofthca.so.0 lib/librail.so.0 \
 	lib/softhca/libibverbs.so.1 lib/softhca/softhca-files.so include/softhca.h include/rail.h include/railmpi.h include/rail/ledger.h \
-	experiments/p1.json man1/railgauge-reproduce.1 man1/rg_bw.1 man1/softhca.1 man7/libsofthca.7 pkgconfig/libsofthca.pc pkgconfig/librail.pc examples/rail_example.c; do
+	railgauge/railgauge-result.schema.json experiments/p1.json man1/railgauge-reproduce.1 man1/railgauge-show.1 man1/rg_bw.1 man1/softhca.1 man7/libsofthca.7 pkgconfig/libsofthca.pc pkgconfig/librail.pc examples/rail_example.c; do
 	# Links are followed.
 	find "$root" -path "*/$name" -exec test -s '{}' ';' -print | grep -q . || {
 		echo "FAIL: no $name"

@@ -20,7 +20,7 @@ only 'infiniband/verbs\.h' 'src/verbs/|src/rail/|src/softhca/'
 only 'jansson\.h' 'src/report/|src/bench/|src/cli/'
 only 'popt\.h' 'src/util/cmdline\.c|src/softhca/'
 only 'hwloc\.h|hwloc/[a-z-]*\.h' 'src/topo/'
-only '(topo/)?topo\.h' 'src/topo/|src/rail/|src/cli/|src/bench/buffers\.c'
+only '(topo/)?topo\.h' 'src/topo/|src/rail/|src/cli/|src/bench/buffers\.c|src/bench/hosts\.c'
 only '(verbs/)?vrb\.h' 'src/verbs/|src/rail/|src/vbench/|src/cli/topo\.c'
 only '(vbench/)?vbench\.h' 'src/vbench/|pt2pt/rg_verbs_'
 

@@ -8,6 +8,7 @@
 #include "bench/ledger.h"
 #include "bench/memory.h"
 #include "bench/ranks.h"
+#include "bench/ways.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -128,6 +129,7 @@ static void turn(struct bench_job *job, int w, uint64_t run)
 				.size = job->b.size };
 	struct bench_times mine;
 
+	way_switch(&job->where.way[w]);
 	noise_batch_begin(job);
 	job->def->app->run(&t);
 	noise_batch_end(job, &job->where.way[w]);

@@ -315,7 +315,7 @@ static json_t *foreign_ways(const struct bench_job *job)
 	return list;
 }
 
-json_t *describe_run(const struct bench_job *job)
+json_t *describe_run(const struct bench_job *job, json_t *hosts)
 {
 	json_t *run = json_object();
 	char version[128];
@@ -333,6 +333,7 @@ json_t *describe_run(const struct bench_job *job)
 		json_object_set_new(run, "experiment", experiment_record(job->opt.experiment));
 	if (app_is(job))
 		json_object_set_new(run, "app", app_describe(job));
+	json_object_set_new(run, "hosts", hosts);
 	json_object_set_new(run, "provenance", report_provenance(job->opt.argc, job->opt.argv));
 	return run;
 }

@@ -4,7 +4,8 @@
 
 #include "bench/job.h"
 
-json_t *describe_run(const struct bench_job *job);
+/* The run record, at rank 0; takes over `hosts` (hosts.h). */
+json_t *describe_run(const struct bench_job *job, json_t *hosts);
 void describe_fabric(const struct bench_job *job, char *text, size_t size);
 
 #endif

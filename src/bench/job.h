@@ -12,6 +12,9 @@
  *	carrier.c	steps of the carrier of messages in place of MPI
  *	buffers.c	memory for messages
  *	describe.c	the run record and the '#' lines
+ *	hosts.c		facts of all hosts
+ *	interfaces.c	the interfaces that carry native messages
+ *	outputs.c	the files of --json and --samples
  *	validate.c	validation of every received byte
  *	measure.c	the samples of one size
  *	tournament.c	the same for every pair of nodes
@@ -43,6 +46,7 @@
 #include "util/err.h"
 #include "report/experiment.h"
 #include "mpi/railmpi.h"
+#include "report/redact.h"
 #include "report/report.h"
 
 enum { BENCH_SMALL_BYTES = 8192 };	/* up to here the counts for small messages apply */
@@ -60,7 +64,7 @@ struct bench_options {
 	struct opt_range sizes;
 	uint64_t iterations, warmup;	/* OPT_SPECIAL: by size */
 	uint64_t window, pairs, time_cap_ns;
-	bool validate, full, ledger;
+	bool validate, full, ledger, overwrite, redact;
 	uint64_t runs;			/* BENCH_APP */
 	struct opt_list over;
 	const char *percentiles, *json, *samples, *experiment_id;
@@ -119,6 +123,7 @@ struct bench_where {
 
 	struct bench_place *place;	/* by rank */
 	int node_count, host_count;
+	struct redact *redact;		/* --redact: the placeholders of names; or NULL */
 	bool oversubscribed;
 	struct bench_pair *pair;	/* tournament: pairs of the round; star: master and slave */
 	int pair_count;

@@ -3,10 +3,13 @@
 #include "bench/buffers.h"
 #include "bench/carrier.h"
 #include "bench/describe.h"
+#include "bench/hosts.h"
+#include "bench/interfaces.h"
 #include "bench/ledger.h"
 #include "bench/measure.h"
 #include "bench/options.h"
 #include "bench/options_use.h"
+#include "bench/outputs.h"
 #include "bench/place.h"
 #include "bench/rail_baseline.h"
 #include "bench/ranks.h"
@@ -22,7 +25,7 @@
 #include <unistd.h>
 
 /* Rank 0 opens the outputs; all ranks get its exit code. */
-static int outputs_open(struct bench_job *job)
+static int report_begin(struct bench_job *job)
 {
 	static const char *names[REPORT_WAYS_MAX];	/* the report keeps it */
 	struct report_table table = {
@@ -30,10 +33,11 @@ static int outputs_open(struct bench_job *job)
 		.title = job->def->summary, .metric = job->def->metric,
 		.quantity = job->def->quantity, .ways = names, .way_count = job->where.way_count,
 		.validate = job->opt.validate && job->def->expect, .full = job->opt.full,
-		.percentiles = job->opt.percentile, .percentile_count = job->opt.percentile_count,
+		.percentiles = job->opt.percentile, .percentile_count = job->opt.percentile_count, .redact = job->where.redact,
 	};
 	static struct report_axis axis;		/* the report keeps it, too */
 	static struct report_matrix matrix;	/* the report keeps it, too */
+	json_t *hosts = hosts_describe(job);
 	int rc = 0;
 
 	for (int w = 0; w < job->where.way_count; w++)
@@ -47,17 +51,9 @@ static int outputs_open(struct bench_job *job)
 		tournament_matrix(job, &matrix);
 		table.matrix = &matrix;
 	}
-	if (job->b.rank == 0 && job->opt.samples) {
-		job->got.samples_file = fopen(job->opt.samples, "we");
-		if (!job->got.samples_file) {
-			rg_error("%s: cannot be written: %s", job->opt.samples, strerror(errno));
-			rc = -errno;
-		} else {
-			fprintf(job->got.samples_file, "way,bytes,series,iteration,ns\n");
-		}
-	}
-	if (job->b.rank == 0 && !rc)
-		rc = report_open(&table, describe_run(job), &job->got.report);
+	if (job->b.rank == 0)
+		rc = outputs_open(job, &table, describe_run(job, hosts));
+	interfaces_open(job);
 	return ranks_max(job, rc != 0) ? RG_EXIT_USAGE : 0;
 }
 
@@ -107,17 +103,22 @@ static int sizes_run(struct bench_job *job)
 
 static int job_measure(struct bench_job *job)
 {
-	json_t *end, *baseline;
+	json_t *end, *baseline, *native;
 	int rc;
 
 	ledger_open(job);
 	rc = job->def->tune ? tune_check(job) : 0;
 	if (!rc)
-		rc = outputs_open(job);
+		rc = report_begin(job);
 	if (rc)
 		return rc;
 	rc = app_is(job) ? app_run(job) : job->def->tune ? tune_run(job) : sizes_run(job);
+	native = interfaces_close(job);
 	end = ledger_close(job);
+	if (native && !end)
+		end = json_object();
+	if (native)
+		json_object_set_new(end, "native", native);
 	if (!rc && !app_is(job)) {
 		baseline = rail_baseline_compare(job);
 		if (end && baseline)
@@ -167,6 +168,7 @@ static int job_run(struct bench_job *job)
 	free(job->where.place);
 	free(job->where.pair);
 	free(job->where.player);
+	redact_free(job->where.redact);
 	return rc;
 }
 

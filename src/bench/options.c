@@ -73,6 +73,10 @@ static struct opt rows[] = {
 	  .help = "write the result as JSON Lines, one record per size and way" },
 	{ .name = "samples", .type = OPT_TEXT, AT(samples), .arg = "FILE", .check = bench_check_path,
 	  .help = "write each sample as CSV" },
+	{ .name = "overwrite", .type = OPT_FLAG, AT(overwrite),
+	  .help = "let --json and --samples replace files of other origin, too" },
+	{ .name = "redact", .type = OPT_FLAG, AT(redact),
+	  .help = "write host1, user1 and /path1 for names of hosts and users and for paths" },
 	{ .name = "ledger", .type = OPT_FLAG, AT(ledger),
 	  .help = "print the data and port counters of each rail; for bandwidths also its rate "
 		  "alone" },
@@ -83,7 +87,9 @@ static struct opt rows[] = {
 };
 
 /* Programs that are timed as a whole have no sizes, windows and samples. */
-static const char *const app_rows[] = { "runs", "over", "json", "ledger", "experiment", NULL };
+static const char *const app_rows[] = {
+	"runs", "over", "json", "overwrite", "redact", "ledger", "experiment", NULL,
+};
 /* Calibration has a way of its own and no rows of samples. */
 static const char *const tune_rows[] = {
 	"over", "sizes", "iterations", "warmup", "buffers", "time-cap", NULL,

@@ -93,6 +93,26 @@ static int count_check(const struct bench_job *job)
 	return 0;
 }
 
+/* From here on a host has its placeholder as its name, the same on all ranks. */
+static void hosts_redact(struct bench_job *job)
+{
+	struct redact *r = job->opt.redact ? bench_must(redact_new()) : NULL;
+	const char *const paths[] = { job->opt.json, job->opt.samples, job->opt.argv[0] };
+
+	for (int i = 0; r && i < job->b.size; i++) {
+		char *host = job->where.place[i].host;
+
+		snprintf(host, sizeof(job->where.place[i].host), "%s",
+			 redact_name(r, "host", host));
+	}
+	for (size_t i = 0; r && i < sizeof(paths) / sizeof(paths[0]); i++)
+		if (paths[i])
+			redact_name(r, "/path", paths[i]);
+	if (r)
+		redact_user(r);
+	job->where.redact = r;
+}
+
 int place_find(struct bench_job *job)
 {
 	struct bench_place mine;
@@ -107,6 +127,7 @@ int place_find(struct bench_job *job)
 		MPI_Abort(MPI_COMM_WORLD, RG_EXIT_FAULT);
 	MPI_Allgather(&mine, sizeof(mine), MPI_BYTE, job->where.place, sizeof(mine), MPI_BYTE,
 		      job->where.comm);
+	hosts_redact(job);
 	job->where.oversubscribed = is_oversubscribed(job);
 	job->where.host_count = hosts_count(job);
 	rc = star_nodes(job);

@@ -1,5 +1,6 @@
 /* ways.c - ways: a communicator for each, its rail and its algorithm. */
 #include "bench/ways.h"
+#include "bench/interfaces.h"
 #include "bench/options_use.h"
 #include "bench/ranks.h"
 
@@ -130,6 +131,7 @@ void way_switch(const struct bench_column *way)
 		rg_error("%s", why);
 		MPI_Abort(MPI_COMM_WORLD, RG_EXIT_FAULT);
 	}
+	interfaces_turn(way->id == RAILMPI_NATIVE);
 }
 
 uint64_t ways_eager_limit(const struct bench_job *job)

@@ -117,9 +117,9 @@ static const char *number(double value, char *buf, size_t size)
 
 static double value_of(const struct report_file *f, const char *way, double x)
 {
-	const json_t *row = report_file_row(f, way, x);
+	const struct report_row *row = report_file_row(f, way, x);
 
-	return json_number_value(json_object_get(row, "median"));
+	return row ? row->stat[STATS_MEDIAN] : 0;
 }
 
 /* A way and its table: this record's, or another record's in the same directory. */
@@ -158,12 +158,10 @@ static void curve_close(struct curve *p)
 static double most(const struct curve *better, const struct curve *than)
 {
 	double best = NAN;
-	const json_t *row;
-	size_t i;
 
-	json_array_foreach(than->table->rows, i, row) {
-		double x = report_row_x(row), b = value_of(better->table, better->way, x),
-		       t = value_of(than->table, than->way, x);
+	report_each(row, than->table) {
+		double b = value_of(better->table, better->way, row->x),
+		       t = value_of(than->table, than->way, row->x);
 		double share = than->table->metric == REPORT_LATENCY ? 1 - b / t : b / t - 1;
 
 		if (b > 0 && t > 0 && !(share <= best))
@@ -232,9 +230,8 @@ static void quoted_line(const struct experiment *e, size_t i, const struct repor
 static void own_lines(const struct experiment *e, const struct report_file *f)
 {
 	const json_t *ways = json_object_get(f->run, "ways"), *way;
-	const json_t *rows = f->rows;
-	size_t at = f->metric == REPORT_LATENCY ? 0 : json_array_size(rows) - 1, i;
-	double x = report_row_x(json_array_get(rows, at));
+	double x = f->row[f->metric == REPORT_LATENCY ? 0 : f->row_count - 1].x;
+	size_t i;
 
 	json_array_foreach(ways, i, way) {
 		double ours = value_of(f, json_string_value(way), x);
@@ -263,10 +260,10 @@ static bool compare(const struct experiment *e, const char *record, const char *
 
 	if (report_read(record, &f))
 		return false;
-	whole = f.end && json_array_size(f.rows) > 0;
-	if (whole && json_array_size(f.rows) != (size_t)e->cells)
+	whole = f.end && f.row_count > 0;
+	if (whole && f.row_count != (size_t)e->cells)
 		printf("# %s: its table has %zu cells, and the paper's file says %d\n", e->id,
-		       json_array_size(f.rows), e->cells);
+		       f.row_count, e->cells);
 	for (size_t i = 0; whole && i < json_array_size(e->quoted); i++)
 		quoted_line(e, i, &f, folder);
 	if (whole && !json_array_size(e->quoted))

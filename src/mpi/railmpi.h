@@ -82,6 +82,8 @@ struct railmpi_rail {
 	uint32_t mtu_bytes;
 	bool polls_memory;
 	bool counts_retries;		/* rail_ledger.retries is valid */
+	char firmware[64];		/* in the device's words; "": not known */
+	char gid[48];			/* in the format of inet_ntop; "": none */
 };
 
 struct railmpi_fabric {

@@ -238,6 +238,8 @@ struct rail_info {
 	uint64_t rate;			/* nominal, bytes per second and direction; 0 = unlimited */
 	uint32_t mtu_bytes;
 	bool polls_memory;		/* eager lane: RDMA-write ring, else SEND */
+	char firmware[64];		/* in the device's words; "": not known */
+	char gid[48];			/* in the format of inet_ntop; "": none */
 };
 
 /*

@@ -1,22 +1,27 @@
 # ---- src/report: jansson, gnuplot ---------------------------------------------
 noinst_LTLIBRARIES += librg-report.la
-librg_report_la_SOURCES = src/report/app.c src/report/axis.c src/report/citable.c src/report/disturbance.c src/report/experiment.c \
-	src/report/experiment.h src/report/matrix.c src/report/metric.c src/report/plot.c src/report/print.c \
-	src/report/provenance.c src/report/reader.c src/report/record.c src/report/report.c src/report/report.h \
-	src/report/text.c \
-	src/report/app.h src/report/axis.h src/report/citable.h src/report/disturbance.h src/report/matrix.h src/report/metric.h src/report/print.h \
-	src/report/record.h src/report/text.h
+librg_report_la_SOURCES = src/report/app.c src/report/axis.c src/report/check.c src/report/citable.c \
+	src/report/disturbance.c src/report/experiment.c \
+	src/report/experiment.h src/report/files.c src/report/lookup.c src/report/matrix.c src/report/merge.c \
+	src/report/metric.c src/report/output.c src/report/plot.c src/report/print.c src/report/provenance.c \
+	src/report/reader.c src/report/record.c src/report/redact.c src/report/report.c src/report/report.h \
+	src/report/sheet.c src/report/text.c src/report/versions.c \
+	src/report/app.h src/report/axis.h src/report/check.h src/report/citable.h \
+	src/report/disturbance.h src/report/files.h src/report/lookup.h \
+	src/report/matrix.h src/report/merge.h src/report/metric.h src/report/output.h src/report/print.h \
+	src/report/record.h src/report/redact.h src/report/sheet.h src/report/source.h src/report/text.h
 nodist_librg_report_la_SOURCES = build-info.h
 librg_report_la_CPPFLAGS = $(AM_CPPFLAGS) \
 	-DRG_EXPERIMENTS_DIR='"$(experimentsdir)"'
 # Experiments of papers, a file each.
 experimentsdir = $(pkgdatadir)/experiments
+dist_pkgdata_DATA = data/railgauge-result.schema.json
 dist_experiments_DATA = data/p1.json data/p3.json data/p4.json data/p5.json
-librg_report_la_LIBADD = librg-util.la $(JANSSON_LIBS)
+librg_report_la_LIBADD = librg-util.la $(JANSSON_LIBS) -ldl -lm
 
 BUILT_SOURCES += build-info.h
 CLEANFILES += build-info.h
-EXTRA_DIST += src/report/build-info.sh
+EXTRA_DIST += src/report/build-info.sh tests/report/records.py tests/report/schema1.jsonl
 build-info.h: build-info-always
 	$(AM_V_GEN)$(SHELL) $(srcdir)/src/report/build-info.sh '$(srcdir)' '$(CC)' '$(CFLAGS)' \
 		'$(RG_SANITIZE)' > $@.tmp
@@ -29,7 +34,7 @@ dist-hook:
 
 if HAVE_CMOCKA
 REPORT_UNITS = tests/report/test_app tests/report/test_citable tests/report/test_experiment tests/report/test_report \
-	tests/report/test_matrix
+	tests/report/test_matrix tests/report/test_merge tests/report/test_reader
 check_PROGRAMS += $(REPORT_UNITS)
 TESTS += $(REPORT_UNITS)
 endif
@@ -43,3 +48,11 @@ tests_report_test_report_SOURCES = tests/report/test_report.c tests/capture.c
 tests_report_test_report_LDADD = librg-report.la $(CMOCKA_LIBS)
 tests_report_test_matrix_SOURCES = tests/report/test_matrix.c tests/capture.c
 tests_report_test_matrix_LDADD = librg-report.la $(CMOCKA_LIBS)
+tests_report_test_reader_SOURCES = tests/report/test_reader.c tests/capture.c
+tests_report_test_reader_LDADD = librg-report.la $(CMOCKA_LIBS) -lm
+tests_report_test_merge_SOURCES = tests/report/test_merge.c tests/capture.c
+tests_report_test_merge_LDADD = librg-report.la $(CMOCKA_LIBS) -lm
+check_PROGRAMS += tests/fuzz/fuzz_result
+TESTS += tests/fuzz/fuzz_result
+tests_fuzz_fuzz_result_SOURCES = tests/fuzz/fuzz_result.c tests/fuzz/driver.c tests/fuzz/fuzz.h
+tests_fuzz_fuzz_result_LDADD = librg-report.la -lm

@@ -134,10 +134,9 @@ static void plot_quote(FILE *out, const char *text)
 
 static double plot_value(const struct plot *p, int way, double x)
 {
-	const json_t *row = report_file_row(p->file, way_name(p, way), x);
-	const json_t *mean = json_object_get(row, "mean");
+	const struct report_row *row = report_file_row(p->file, way_name(p, way), x);
 
-	return json_is_number(mean) ? json_number_value(mean) : NAN;
+	return row ? row->stat[STATS_MEAN] : NAN;
 }
 
 static void plot_data_line(struct plot *p, FILE *out, double x)
@@ -187,9 +186,7 @@ static void plot_quoted(struct plot *p, FILE *out, int way)
 static int plot_data(struct plot *p)
 {
 	double last = NAN;
-	json_t *row;
 	FILE *out;
-	size_t i;
 	int rc = plot_open(p, ".dat", &out);
 
 	if (rc)
@@ -199,12 +196,10 @@ static int plot_data(struct plot *p)
 	for (int w = 0; w < p->way_count; w++)
 		fprintf(out, " %s", way_name(p, w));
 	fputc('\n', out);
-	json_array_foreach(p->file->rows, i, row) {
-		double x = report_row_x(row);
-
-		if (x != last)
-			plot_data_line(p, out, x);
-		last = x;
+	report_each(row, p->file) {
+		if (row->x != last)
+			plot_data_line(p, out, row->x);
+		last = row->x;
 	}
 	if (p->top == 0)
 		p->top = p->largest;
@@ -422,7 +417,7 @@ int report_plot(const struct report_file *f, const char *dir)
 	if (json_object_get(f->run, "matrix") || json_object_get(f->run, "app"))
 		return 0;
 	plot_name(&p);
-	if (json_array_size(f->rows) == 0) {
+	if (f->row_count == 0) {
 		rg_error("%s: no rows, nothing to draw", f->path);
 		return -ENODATA;
 	}

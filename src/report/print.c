@@ -1,7 +1,5 @@
 /* print.c - the table of a program, printed again from its records. */
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "report/print.h"
 #include "report/app.h"
@@ -9,40 +7,15 @@
 #include "report/matrix.h"
 #include "report/text.h"
 
-static double member(const json_t *row, const char *name)
-{
-	const json_t *value = json_object_get(row, name);
-
-	return json_is_number(value) ? json_number_value(value) : NAN;
-}
-
-static struct report_row row_from(const json_t *row)
-{
-	const json_t *valid = json_object_get(row, "valid");
-	struct report_row r = {
-		.way = json_string_value(json_object_get(row, "way")),
-		.bytes = (uint64_t)json_integer_value(json_object_get(row, "bytes")),
-		.x = report_row_x(row),
-		.from = (int)json_integer_value(json_object_get(row, "from")),
-		.to = (int)json_integer_value(json_object_get(row, "to")),
-		.valid = json_is_boolean(valid) ? json_is_true(valid) : -1,
-		.cut = json_is_true(json_object_get(row, "cut")),
-	};
-
-	for (int i = 0; i < STATS_ROWS; i++)
-		r.stat[i] = member(row, statistics[i].name);
-	return r;
-}
-
 /* The last size of a killed job may lack some of its ways. */
 static struct report_row row_of(const struct report_file *f, const char *way, double x)
 {
-	const json_t *row = report_file_row(f, way, x);
+	const struct report_row *row = report_file_row(f, way, x);
 	struct report_row none = {.way = way, .bytes = (uint64_t)x, .x = x, .valid = -1};
 
 	for (int i = 0; i < STATS_ROWS; i++)
 		none.stat[i] = NAN;
-	return row ? row_from(row) : none;
+	return row ? *row : none;
 }
 
 void report_print_notes(FILE *text, const json_t *run)
@@ -59,8 +32,6 @@ static int print_matrix(const struct report_file *f, struct report_table *table)
 {
 	struct report_matrix shape;
 	struct matrix m;
-	json_t *row;
-	size_t i;
 	int rc = matrix_load(&shape, f->run);
 
 	if (rc)
@@ -68,11 +39,8 @@ static int print_matrix(const struct report_file *f, struct report_table *table)
 	table->matrix = &shape;
 	rc = matrix_open(&m, table);
 	if (!rc) {
-		json_array_foreach(f->rows, i, row) {
-			struct report_row r = row_from(row);
-
-			matrix_row(&m, &r);
-		}
+		report_each(row, f)
+			matrix_row(&m, row);
 		matrix_close(&m);
 	}
 	matrix_unload(&shape);
@@ -82,12 +50,15 @@ static int print_matrix(const struct report_file *f, struct report_table *table)
 static void print_app(const struct report_file *f, FILE *text)
 {
 	struct app_table t;
-	json_t *row;
-	size_t i;
 
 	app_table_open(&t, text, f->run);
-	json_array_foreach(f->rows, i, row)
-		app_table_row(&t, row);
+	report_each(row, f) {
+		json_t *record = report_file_record(f, row);
+
+		if (record)
+			app_table_row(&t, record);
+		json_decref(record);
+	}
 	app_table_close(&t);
 }
 
@@ -103,17 +74,17 @@ int report_print(const struct report_file *f, FILE *text, bool full)
 	struct report_table table = { .text = text, .metric = f->metric, .full = full };
 	struct report_axis axis;
 	struct text_table t;
-	json_t *row;
+	json_t *way;
 	size_t i;
 
 	table.ways = ways;
 	table.quantity = json_string_value(json_object_get(f->run, "quantity"));
 	if (axis_load(&axis, f->run))
 		table.axis = &axis;
-	json_array_foreach(json_object_get(f->run, "ways"), i, row)
-		ways[table.way_count++] = json_string_value(row);
-	json_array_foreach(f->rows, i, row)
-		table.validate = table.validate || json_is_boolean(json_object_get(row, "valid"));
+	json_array_foreach(json_object_get(f->run, "ways"), i, way)
+		ways[table.way_count++] = json_string_value(way);
+	report_each(row, f)
+		table.validate = table.validate || row->valid >= 0;
 	fprintf(text, "# Railgauge %s: %s\n", json_string_value(json_object_get(f->run, "program")),
 		json_string_value(json_object_get(f->run, "title")));
 	report_print_notes(text, f->run);
@@ -129,11 +100,11 @@ int report_print(const struct report_file *f, FILE *text, bool full)
 	text_open(&t, &table);
 	first = ways[0];
 	/* Coordinates in the order of the first way, which comes first in each. */
-	json_array_foreach(f->rows, i, row) {
-		if (strcmp(json_string_value(json_object_get(row, "way")), first))
+	report_each(row, f) {
+		if (row->way != first)
 			continue;
 		for (int w = 0; w < table.way_count; w++) {
-			struct report_row r = row_of(f, ways[w], report_row_x(row));
+			struct report_row r = row_of(f, ways[w], row->x);
 
 			text_row(&t, &r);
 		}

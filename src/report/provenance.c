@@ -1,5 +1,7 @@
 /* provenance.c - the origin of a result: machine, software, launch. */
+#include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
 #include <time.h>
@@ -37,25 +39,78 @@ static void put(json_t *object, const char *key, json_t *value)
 	json_object_set_new(object, key, value ? value : json_null());
 }
 
-static json_t *machine(void)
+/* Memory in GiB with one digit: equal machines differ in their kilobytes. */
+static json_t *memory_gib(void)
+{
+	json_t *text = file_line("/proc/meminfo", "MemTotal");
+	double kib = text ? strtod(json_string_value(text), NULL) : 0;
+
+	json_decref(text);
+	return kib > 0 ? json_real(round(kib / 1048576 * 10) / 10) : NULL;
+}
+
+json_t *report_machine(void)
 {
 	json_t *m = json_object();
 	struct utsname u;
 
 	if (uname(&u) == 0) {
-		put(m, "host", report_string(u.nodename));
 		put(m, "kernel", report_string(u.release));
 		put(m, "architecture", report_string(u.machine));
 	}
 	put(m, "cpu", file_line("/proc/cpuinfo", "model name"));
 	put(m, "cpus_online", json_integer(sysconf(_SC_NPROCESSORS_ONLN)));
-	put(m, "memory", file_line("/proc/meminfo", "MemTotal"));
+	put(m, "memory_gib", memory_gib());
 	put(m, "huge_pages", file_line("/sys/kernel/mm/transparent_hugepage/enabled", ""));
 	put(m, "governor", file_line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", ""));
 	put(m, "no_turbo", file_line("/sys/devices/system/cpu/intel_pstate/no_turbo", ""));
 	put(m, "clock_source",
 	    file_line("/sys/devices/system/clocksource/clocksource0/current_clocksource", ""));
 	return m;
+}
+
+/* The machine of this process, by name. */
+static json_t *machine(void)
+{
+	json_t *m = report_machine();
+	struct utsname u;
+
+	if (uname(&u) == 0)
+		put(m, "host", report_string(u.nodename));
+	put(m, "memory", file_line("/proc/meminfo", "MemTotal"));
+	return m;
+}
+
+json_t *report_load_average(void)
+{
+	FILE *in = fopen("/proc/loadavg", "re");
+	double load[3];
+	bool known = in && fscanf(in, "%lf %lf %lf", &load[0], &load[1], &load[2]) == 3;
+
+	if (in)
+		fclose(in);
+	return known ? json_pack("[f, f, f]", load[0], load[1], load[2]) : json_null();
+}
+
+/* The job of the batch system; null: none. */
+static json_t *slurm(void)
+{
+	static const char *const names[][2] = {
+		{ "job", "SLURM_JOB_ID" }, { "partition", "SLURM_JOB_PARTITION" },
+		{ "nodelist", "SLURM_JOB_NODELIST" },
+	};
+	json_t *s = json_object();
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		const char *text = getenv(names[i][1]);
+
+		put(s, names[i][0], text ? report_string(text) : NULL);
+	}
+	if (!getenv("SLURM_JOB_ID")) {
+		json_decref(s);
+		return NULL;
+	}
+	return s;
 }
 
 static json_t *software(void)
@@ -85,7 +140,7 @@ static json_t *environment(void)
 {
 	static const char *const prefixes[] = {
 		"RAILGAUGE_", "SOFTHCA_", "OMPI_MCA_", "UCX_", "MPICH_", "MPIR_CVAR_", "FI_",
-		"SLURM_JOB_ID=", "SLURM_JOB_NODELIST=", "SLURM_NNODES=", "SLURM_NTASKS=",
+		"SLURM_JOB_ID=", "SLURM_JOB_PARTITION=", "SLURM_JOB_NODELIST=", "SLURM_NNODES=", "SLURM_NTASKS=",
 		"OMP_NUM_THREADS=", "LD_PRELOAD=",
 	};
 	/* Variables between Open MPI's launcher and its ranks. */
@@ -124,6 +179,8 @@ json_t *report_provenance(int argc, char *const *argv)
 	put(p, "utc", json_string(text));
 	put(p, "argv", words);
 	put(p, "environment", environment());
+	put(p, "slurm", slurm());
+	put(p, "load_average", report_load_average());
 	put(p, "machine", machine());
 	put(p, "software", software());
 	return p;

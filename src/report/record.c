@@ -2,14 +2,13 @@
 #include "config.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "util/err.h"
+#include "report/output.h"
 #include "report/record.h"
 
 json_t *record_new(const char *type)
@@ -49,49 +48,28 @@ static int record_put(int fd, const json_t *record)
 	return rc;
 }
 
-static int record_create(struct record_file *f, const char *path, const json_t *first)
-{
-	char *temporary = NULL;
-	int rc = 0;
-
-	if (asprintf(&temporary, "%s.new.%ld", path, (long)getpid()) < 0)
-		return -ENOMEM;
-	f->fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0666);
-	if (f->fd < 0) {
-		rc = -errno;
-		goto out;
-	}
-	rc = record_put(f->fd, first);
-	if (!rc && rename(temporary, path))
-		rc = -errno;
-	if (rc) {
-		unlink(temporary);
-		close(f->fd);
-		f->fd = -1;
-	}
-out:
-	free(temporary);
-	return rc;
-}
-
 int record_open(struct record_file *f, const char *path, const json_t *first)
 {
-	struct stat st;
+	struct output o;
 	int rc;
 
 	*f = (struct record_file){ .fd = -1, .path = path };
 	if (!path)
 		return 0;
-	if (stat(path, &st) == 0 && !S_ISREG(st.st_mode)) {
-		f->fd = open(path, O_WRONLY | O_APPEND | O_CLOEXEC);
-		rc = f->fd < 0 ? -errno : record_put(f->fd, first);
-	} else {
-		rc = record_create(f, path, first);
+	rc = output_begin(&o, path);
+	if (!rc) {
+		rc = record_put(o.fd, first);
+		if (rc)
+			output_drop(&o);
 	}
-	if (rc) {
-		rg_error("%s: cannot be written: %s", path, strerror(-rc));
-		f->error = rc;
+	if (!rc)
+		rc = output_commit(&o, path);
+	if (!rc) {
+		f->fd = o.fd;
+		return 0;
 	}
+	rg_error("%s: cannot be written: %s", path, strerror(-rc));
+	f->error = rc;
 	return rc;
 }
 

@@ -18,7 +18,7 @@ int record_open(struct record_file *f, const char *path, const json_t *first);
 int record_write(struct record_file *f, const json_t *record);
 int record_close(struct record_file *f);
 
-/* {"schema": 1, "type": type} */
+/* {"schema": 2, "type": type} */
 json_t *record_new(const char *type);
 
 #endif

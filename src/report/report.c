@@ -12,6 +12,7 @@
 #include "report/matrix.h"
 #include "report/print.h"
 #include "report/record.h"
+#include "report/redact.h"
 #include "report/text.h"
 
 struct report {
@@ -55,6 +56,15 @@ static json_t *matrix_record(const struct report_table *t)
 			 t->matrix->slow, "alike", (int)t->matrix->alike);
 }
 
+/* The record as it is written; takes the reference over. */
+static json_t *redacted(const struct report_table *t, json_t *record)
+{
+	json_t *written = redact_record(t->redact, record);
+
+	json_decref(record);
+	return written;
+}
+
 static json_t *run_record(const struct report_table *t, json_t *run)
 {
 	json_t *record = record_new("run"), *ways = json_array();
@@ -74,7 +84,7 @@ static json_t *run_record(const struct report_table *t, json_t *run)
 		json_object_set_new(record, "matrix", matrix_record(t));
 	if (run)
 		json_object_update(record, run);
-	return record;
+	return redacted(t, record);
 }
 
 int report_open(const struct report_table *table, json_t *run, struct report **out)
@@ -141,7 +151,7 @@ static json_t *row_record(const struct report_table *table, const struct report_
 		json_object_set_new(record, "x", axis_row_record(table->axis, row->x));
 	for (int i = 0; i < STATS_ROWS; i++)
 		json_object_set_new(record, statistics[i].name,
-				    statistics[i].kind == STATS_COUNT ?
+				    statistics[i].kind == STATS_COUNT && isfinite(row->stat[i]) ?
 					    json_integer((json_int_t)row->stat[i]) :
 					    number(row->stat[i]));
 	if (table->matrix) {
@@ -155,7 +165,7 @@ static json_t *row_record(const struct report_table *table, const struct report_
 	json_object_set_new(record, "cut", json_boolean(row->cut));
 	if (row->extra)
 		json_object_update(record, row->extra);
-	return record;
+	return redacted(table, record);
 }
 
 int report_row(struct report *r, const struct report_row *row)
@@ -210,6 +220,7 @@ int report_close(struct report *r, int status, json_t *extra)
 	json_object_set_new(record, "why", why);
 	if (extra)
 		json_object_update(record, extra);
+	record = redacted(&r->table, record);
 	record_write(&r->json, record);
 	json_decref(record);
 	json_decref(extra);

@@ -13,12 +13,13 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <sys/types.h>
 
 #include "report/citable.h"
 #include "report/metric.h"
 #include "stats/stats.h"
 
-#define REPORT_SCHEMA 1
+#define REPORT_SCHEMA 2	/* the schema that is written; 1 is read, too */
 
 /* ---- Writing ------------------------------------------------------------- */
 
@@ -60,6 +61,7 @@ struct report_table {
 	 * end.
 	 */
 	const struct report_matrix *matrix;	/* must outlive the report */
+	struct redact *redact;		/* placeholders in records (redact.h); NULL: none */
 };
 
 struct report_row {
@@ -124,31 +126,62 @@ json_t *report_string(const char *text);
 
 /* Machine, software and launch: the provenance in every result file. */
 json_t *report_provenance(int argc, char *const *argv);
+/* Facts of this machine that are equal on machines of one kind; null: not known. */
+json_t *report_machine(void);
+/* [1, 5, 15 minutes], or null */
+json_t *report_load_average(void);
+/* Versions of ucx, libfabric and rdma_core, as loaded or installed; "not known". */
+json_t *report_libraries(void);
 
 /* ---- Reading --------------------------------------------------------------- */
 
 struct report_file {
 	char *path;
+	int schema;			/* 1 to REPORT_SCHEMA */
+	int launches;			/* 1; of merged files (merge.h) their number */
 	json_t *run;			/* checked: has program, title, metric, ways */
 	enum report_metric metric;
-	json_t *rows;			/* array of checked row records */
+	/*
+	 * Checked rows in the order of the file.  Each has its coordinate in x, the message size
+	 * where the table has no axis; extra is NULL: report_file_record has further members.
+	 */
+	struct report_row *row;
+	size_t row_count;
 	json_t *end;			/* NULL: the job did not finish */
 	struct citable citable;		/* of all records of the file */
+	off_t *row_at;			/* private, by row: the place of its line */
+	struct report_source *source;	/* private; stays open */
 };
 
+/* for each row of a file */
+#define report_each(r, f) \
+	for (const struct report_row *r = (f)->row; r < (f)->row + (f)->row_count; r++)
+
 /*
- * Read a file.  0, or -EINVAL (damaged: no run record or an incomplete one, another schema, a line
- * in the middle that is no record) or another -errno, after one error line that names file and
- * line.  An incomplete last line is dropped with a warning.  A missing end record causes a warning,
- * too.
+ * Read a file.  0, or -EINVAL (damaged: no run record or an incomplete one, a newer schema, a line
+ * in the middle that is no record, fewer or more rows than the end record counts) or another -errno,
+ * after one error line that names file and line.  An incomplete last line is dropped with a
+ * warning.  A missing end record causes a warning, too.
  */
 int report_read(const char *path, struct report_file *out);
+
+/*
+ * The same without keeping rows: `each` gets every row in turn, with the run record in f->run and
+ * the row's whole record; another value than 0 ends the reading and is returned.  *out has no row
+ * array.
+ */
+typedef int report_row_fn(void *user, const struct report_file *f, const struct report_row *row,
+			  const json_t *record);
+int report_read_each(const char *path, report_row_fn *each, void *user, struct report_file *out);
+/* The same of an open stream that can be sought; it is taken over, also on error. */
+int report_read_stream(FILE *in, const char *name, report_row_fn *each, void *user,
+		       struct report_file *out);
 void report_file_free(struct report_file *f);
 
-/* The coordinate of a row: the value of its `x`, else its message size. */
-double report_row_x(const json_t *row);
-/* The row of a way at a coordinate, or NULL. */
-json_t *report_file_row(const struct report_file *f, const char *way, double x);
+/* The first row of a way at a coordinate, or NULL.  A look-up, no search. */
+const struct report_row *report_file_row(const struct report_file *f, const char *way, double x);
+/* The record of a row of f, with all members, read again: json_decref it.  NULL: an error line. */
+json_t *report_file_record(const struct report_file *f, const struct report_row *row);
 
 /* Print the program's table again, from the records. */
 int report_print(const struct report_file *f, FILE *text, bool full);

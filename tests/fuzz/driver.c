@@ -1,8 +1,8 @@
 /*
  * driver.c - runs a libFuzzer target without libFuzzer, so that `make check`
  * needs no clang: on the files named on the command line, or else on the target's
- * own seeds and many mutations of them, from a fixed seed of the generator;
- * --seeds DIRECTORY writes the seeds to that directory.
+ * own seeds and many mutations of them, from a fixed seed of the generator or
+ * RG_SEED; --rounds N: so many.  --seeds DIRECTORY writes the seeds to that directory.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -58,6 +58,15 @@ static size_t mutate(unsigned char *data, size_t size)
 	return size;
 }
 
+/* Of targets with a mutation of their own each fourth input has changed bytes, too. */
+static size_t change(unsigned char *data, size_t size)
+{
+	if (!fuzz_mutate)
+		return mutate(data, size);
+	size = fuzz_mutate(data, size, LARGEST, &random_state);
+	return draw(4) ? size : mutate(data, size);
+}
+
 static int run_file(const char *path)
 {
 	static unsigned char data[LARGEST];
@@ -98,10 +107,17 @@ static int write_seeds(const char *directory)
 int main(int argc, char **argv)
 {
 	static unsigned char data[LARGEST + 16];
-	unsigned i, seeds = 0;
+	const char *seed = getenv("RG_SEED");
+	unsigned i, seeds = 0, rounds = fuzz_rounds;
 	size_t size;
 	int rc = 0;
 
+	if (seed)
+		random_state = strtoull(seed, NULL, 10);
+	if (argc == 3 && strcmp(argv[1], "--rounds") == 0) {
+		rounds = (unsigned)strtoul(argv[2], NULL, 10);
+		argc = 1;
+	}
 	if (argc == 3 && strcmp(argv[1], "--seeds") == 0)
 		return write_seeds(argv[2]);
 	for (i = 1; i < (unsigned)argc; i++)
@@ -110,12 +126,12 @@ int main(int argc, char **argv)
 		return rc;
 	while (fuzz_seed(seeds, data, LARGEST))
 		seeds++;
-	for (i = 0; i < fuzz_rounds; i++) {
+	for (i = 0; i < rounds; i++) {
 		size = fuzz_seed(i % seeds, data, LARGEST);
 		if (i >= seeds)
-			size = mutate(data, size);
+			size = change(data, size);
 		LLVMFuzzerTestOneInput(data, size);
 	}
-	printf("%u inputs from %u seeds\n", i, seeds);
+	printf("%u inputs from %u seeds, RG_SEED=%s\n", i, seeds, seed ? seed : "1");
 	return 0;
 }

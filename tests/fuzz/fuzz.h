@@ -11,6 +11,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 /* Initial input number `index`; returns its size, 0 after the last one. */
 size_t fuzz_seed(unsigned index, unsigned char *to, size_t most);
 
+/*
+ * Optional: another mutation than of bytes, by the structure of the input; returns the new size.
+ * *random is a state of random.h.
+ */
+size_t fuzz_mutate(unsigned char *data, size_t size, size_t most, uint64_t *random)
+	__attribute__((weak));
+
 /* The number of inputs that `make check` runs. */
 extern const unsigned fuzz_rounds;
 

@@ -52,6 +52,8 @@ else
 	done
 fi
 
+part tests/fuzz/fuzz_result --rounds "$(some 10000000 0.0003)"
+
 # random_spec SEED: a device and a wire like nobody thought of.
 random_spec() {
 	awk -v seed="$1" 'BEGIN {

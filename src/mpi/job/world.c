@@ -548,6 +548,8 @@ void railmpi_fabric(struct railmpi_fabric *out)
 		out->rail[i].rate_bytes_per_s = info.rate;
 		out->rail[i].mtu_bytes = info.mtu_bytes;
 		out->rail[i].polls_memory = info.polls_memory;
+		memcpy(out->rail[i].firmware, info.firmware, sizeof(info.firmware));
+		memcpy(out->rail[i].gid, info.gid, sizeof(info.gid));
 		out->rail[i].counts_retries = rail_ledger(layer.rails, i, &ledger);
 		out->modelled |= info.fabric == RAIL_FABRIC_SOFTHCA && info.rate;
 	}

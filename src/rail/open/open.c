@@ -1,4 +1,5 @@
 /* open.c - contexts: ports, adapters, and information about them. */
+#include <arpa/inet.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -408,6 +409,9 @@ void rail_info(const struct rail_ctx *ctx, int rail, struct rail_info *out)
 	out->rate = port->rate_bytes_per_s;
 	out->mtu_bytes = vrb_mtu_bytes(port->mtu);
 	out->polls_memory = rail_adapter_polls(&ctx->adapter[ctx->rail[rail].adapter]);
+	snprintf(out->firmware, sizeof(out->firmware), "%s", port->firmware);
+	if (port->gid_index >= 0)
+		inet_ntop(AF_INET6, port->gid.raw, out->gid, sizeof(out->gid));
 }
 
 const char *rail_unwatched(const struct rail_ctx *ctx)

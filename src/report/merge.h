@@ -1,0 +1,44 @@
+/*
+ * merge.h - several launches of one job as one table: a launch gives one value, its median.
+ *
+ * The median over launches and its interval hold for the next launch, too; the interval within a
+ * launch does not.
+ */
+#ifndef REPORT_MERGE_H
+#define REPORT_MERGE_H
+
+#include "report/report.h"
+
+/* Launches with fewer values have no 95 % interval of the median. */
+enum { MERGE_LAUNCHES_MIN = 6 };
+
+/*
+ * Are a and b launches of one job: the same program and build, the same ways and options (but those
+ * of the output), as many ranks on as many nodes, the same kind of machine and fabric?  Else *why
+ * names the difference.
+ */
+bool report_same_job(const struct report_file *a, const struct report_file *b, const char **why);
+
+/*
+ * Divide files into jobs: group[i] is the number of file i's job, counted from 0 in the order of
+ * first files.  Returns the number of jobs.
+ */
+int report_group(const struct report_file *file, int count, int *group);
+
+/*
+ * Merge launches of one job; the files must outlive *out.  Rows are those of the first file, at
+ * each the median over launches (`median`), its interval (`ci_low`, `ci_high`; NaN below
+ * MERGE_LAUNCHES_MIN), the number of launches (`ci_n`), the mean of means (harmonic for rates), the
+ * extremes and the sum of n; further statistics are NaN.  out->launches is count, and its run
+ * record has `launches` and `ci_of` "launches".  report_file_record gives the record of the launch in
+ * the middle, with these values.  0 or -ENOMEM after an error line.
+ */
+int report_merge(const struct report_file *const *file, int count, struct report_file *out);
+
+/*
+ * The 95 % interval of the median of sorted values by order statistics (exact, binomial); false,
+ * with NaN, below MERGE_LAUNCHES_MIN values.
+ */
+bool report_interval(const double *sorted, int n, double *low, double *high);
+
+#endif
