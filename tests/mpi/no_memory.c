@@ -94,22 +94,26 @@ static void requests(void)
 {
 	static MPI_Request q[REQUESTS];
 	static int in[REQUESTS];
-	int n = 0, rc, last;
+	const int other = 1 - suite_rank;
+	int n = 0, theirs, rc, last;
 
 	mprotect_fails = true;
 	capture_begin(2);
-	while ((rc = MPI_Irecv(&in[n], 1, MPI_INT, 1 - suite_rank, 1, MPI_COMM_WORLD, &q[n])) ==
+	while ((rc = MPI_Irecv(&in[n], 1, MPI_INT, other, 1, MPI_COMM_WORLD, &q[n])) ==
 	       MPI_SUCCESS)
 		CHECK(++n < REQUESTS, "so many at once");
-	last = MPI_Irecv(&in[n], 1, MPI_INT, 1 - suite_rank, 1, MPI_COMM_WORLD, &q[n]);
+	last = MPI_Irecv(&in[n], 1, MPI_INT, other, 1, MPI_COMM_WORLD, &q[n]);
 	says_once(capture_end(), "no memory for more requests than ");
 	CHECK(class_of(rc) == MPI_ERR_NO_MEM && class_of(last) == MPI_ERR_NO_MEM, "classes %d, %d",
 	      class_of(rc), class_of(last));
 	mprotect_fails = false;
 	for (int more = n + 5000; n < more; n++)
-		MPI_Irecv(&in[n], 1, MPI_INT, 1 - suite_rank, 1, MPI_COMM_WORLD, &q[n]);
-	for (int i = 0; i < n; i++)
-		MPI_Send(&i, 1, MPI_INT, 1 - suite_rank, 1, MPI_COMM_WORLD);
+		MPI_Irecv(&in[n], 1, MPI_INT, other, 1, MPI_COMM_WORLD, &q[n]);
+	/* A rank that still holds a request of the barrier is refused one receive earlier. */
+	MPI_Sendrecv(&n, 1, MPI_INT, other, 2, &theirs, 1, MPI_INT, other, 2, MPI_COMM_WORLD,
+		     MPI_STATUS_IGNORE);
+	for (int i = 0; i < theirs; i++)
+		MPI_Send(&i, 1, MPI_INT, other, 1, MPI_COMM_WORLD);
 	MPI_Waitall(n, q, MPI_STATUSES_IGNORE);
 	for (int i = 0; i < n; i++)
 		CHECK(in[i] == i, "request %d has got %d", i, in[i]);

@@ -10,7 +10,6 @@
 
 #include "softhca/base/proc.h"
 #include "softhca/base/segment.h"
-#include "util/clock.h"
 #include "cmocka_all.h"
 #include "softhca/link/memory/ask.h"
 #include "softhca/link/memory/join.h"
@@ -330,7 +329,7 @@ static void test_hostile(void **state)
 
 /* ---- Many at once -------------------------------------------------------- */
 
-enum { THREADS = 3, EACH = 20000 };
+enum { THREADS = 3, EACH = 5000 };
 
 struct taker {
 	pthread_t thread;
@@ -368,7 +367,7 @@ static void *take_many(void *arg)
 static void test_many(void **state)
 {
 	static struct taker t[THREADS];
-	uint64_t left = (uint64_t)THREADS * EACH, next = 0, wr_id, end = rg_now_ns() + 60000000000u;
+	uint64_t left = (uint64_t)THREADS * EACH, next = 0, wr_id;
 	static unsigned char seen[THREADS * EACH + DEPTH];
 	struct hca_shared s;
 	uint32_t i, room;
@@ -382,7 +381,6 @@ static void test_many(void **state)
 		assert_int_equal(pthread_create(&t[i].thread, NULL, take_many, &t[i]), 0);
 	}
 	while (left) {
-		assert_true(rg_now_ns() < end);
 		for (i = 0; i < THREADS; i++) {
 			uint64_t hand = atomic_exchange(&t[i].hand, 0);
 
