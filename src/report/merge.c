@@ -113,20 +113,14 @@ int report_group(const struct report_file *file, int count, int *group)
 
 bool report_interval(const double *sorted, int n, double *low, double *high)
 {
-	double below = 0, term = pow(0.5, n);
-	int rank = 0;
+	/* Of a binomial distribution of n and 1/2: mean and 1.96 deviations, ranks from 1. */
+	double half = 1.959964 * sqrt(n) / 2, middle = n / 2.0;
 
 	*low = *high = NAN;
 	if (n < MERGE_LAUNCHES_MIN)
 		return false;
-	/* The largest rank below which the median lies with at most 2.5 %. */
-	while (below + term <= 0.025) {
-		below += term;
-		term *= (double)(n - rank) / (rank + 1);
-		rank++;
-	}
-	*low = sorted[rank - 1];
-	*high = sorted[n - rank];
+	*low = sorted[(int)fmax(floor(middle - half), 1) - 1];
+	*high = sorted[(int)fmin(ceil(1 + middle + half), n) - 1];
 	return true;
 }
 
