@@ -14,6 +14,9 @@
  *	describe.c	the run record and the '#' lines
  *	validate.c	validation of every received byte
  *	measure.c	the samples of one size
+ *	collective.c	BENCH_ALL: the timed loop
+ *	clocks.c	synchronised clocks (without MPI)
+ *	roundtime.c	rounds that begin at a common time (without MPI)
  *	tournament.c	the same for every pair of nodes
  *	rounds.c	the pairs of each round (pure)
  *	rows.c		rows from samples
@@ -46,6 +49,9 @@ enum { BENCH_SMALL_BYTES = 8192 };	/* up to here the counts for small messages a
 /* The place of the buffers of messages. */
 enum bench_memory { BENCH_MALLOC, BENCH_ARENA, BENCH_NEAR, BENCH_FAR };
 
+/* Methods that time collectives; see collective.h. */
+enum bench_timing { BENCH_SYNC, BENCH_BARRIER, BENCH_OSU };
+
 /* What is asked for: the command line, parsed. */
 struct bench_options {
 	int argc;
@@ -61,6 +67,7 @@ struct bench_options {
 	struct opt_list over;
 	const char *percentiles, *json, *samples, *experiment_id;
 	int buffers;			/* enum bench_memory */
+	int timing;			/* BENCH_ALL: enum bench_timing */
 
 	const struct experiment *experiment;	/* or NULL */
 	double percentile[REPORT_PERCENTILES_MAX];	/* 99 for P99 */
@@ -126,6 +133,7 @@ struct bench_results {
 	uint64_t generation;		/* number of the pattern, the same on all ranks */
 	uint64_t *samples[REPORT_WAYS_MAX];	/* ns, on ranks that measure time */
 	struct bench_batches batches[REPORT_WAYS_MAX];
+	struct collective *collective;	/* BENCH_ALL, from the first row on; collective.c's */
 	struct rail_ledger ledger_seen[RAILMPI_LEDGERS];	/* at the last ledger_take */
 	json_t *counters;		/* counters of this node's ports at the start; or NULL */
 

@@ -22,7 +22,7 @@ bin_PROGRAMS += \
 noinst_LTLIBRARIES += librg-bench.la
 librg_bench_la_SOURCES = src/bench/app.c src/bench/bench.h src/bench/blocks.c src/bench/bound.c \
 	src/bench/bound.h src/bench/buffers.c src/bench/carrier.c src/bench/clocks.c \
-	src/bench/describe.c \
+	src/bench/collective.c src/bench/describe.c \
 	src/bench/ledger.c src/bench/main.c src/bench/measure.c src/bench/memory.c \
 	src/bench/options.c src/bench/options_use.c src/bench/pattern.c \
 	src/bench/pattern.h src/bench/place.c src/bench/preset.c \
@@ -30,7 +30,7 @@ librg_bench_la_SOURCES = src/bench/app.c src/bench/bench.h src/bench/blocks.c sr
 	src/bench/rounds.h src/bench/rows.c src/bench/star.c src/bench/tournament.c src/bench/tune.c \
 	src/bench/validate.c src/bench/ways.c \
 	src/bench/app.h src/bench/buffers.h src/bench/carrier.h src/bench/clocks.h \
-	src/bench/describe.h \
+	src/bench/collective.h src/bench/describe.h \
 	src/bench/job.h src/bench/ledger.h src/bench/measure.h src/bench/memory.h \
 	src/bench/options.h src/bench/options_use.h src/bench/place.h src/bench/preset.h \
 	src/bench/rail_baseline.h src/bench/ranks.h src/bench/roundtime.h src/bench/rows.h src/bench/star.h \

@@ -2,9 +2,9 @@
 #include "bench/app.h"
 #include "bench/buffers.h"
 #include "bench/carrier.h"
+#include "bench/collective.h"
 #include "bench/describe.h"
 #include "bench/ledger.h"
-#include "bench/measure.h"
 #include "bench/options.h"
 #include "bench/options_use.h"
 #include "bench/place.h"
@@ -85,7 +85,7 @@ static int size_run(struct bench_job *job, uint64_t bytes)
 		valid[w] = validate_way(job, &job->where.way[w], bytes);
 		job->got.validation_failed = job->got.validation_failed || valid[w] == 0;
 	}
-	measure_size(job, bytes, m);
+	collective_measure(job, bytes, m);
 	return rows_write(job, bytes, m, valid);
 }
 
@@ -158,6 +158,7 @@ static int job_run(struct bench_job *job)
 		rc = job_measure(job);
 	app_close(job);
 	carrier_close(job);
+	collective_close(job);
 	buffers_close(job);
 	ways_close(job);
 	MPI_Comm_free(&job->where.comm);
