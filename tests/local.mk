@@ -14,7 +14,7 @@ CLEANFILES += tests/.mpi-lock tests/.mpi-lock-2 tests/softhca/matrix.log tests/s
 bench_test_scripts = tests/layers.sh tests/words.sh tests/guides.sh tests/install.sh tests/bench/bad-input.sh \
 	tests/bench/collectives.sh tests/bench/each.sh \
 	tests/bench/ledger.sh tests/bench/numbers.sh tests/bench/pairs.sh tests/bench/programs.sh \
-	tests/bench/rails.sh tests/bench/validation.sh tests/bench/verbs.sh \
+	tests/bench/rails.sh tests/bench/timing.sh tests/bench/validation.sh tests/bench/verbs.sh \
 	tests/cli/exec.sh tests/cli/liveness.sh tests/cli/report.sh tests/cli/reproduce.sh
 mpi_test_scripts = tests/memory/memory.sh tests/mpi/assumptions.sh tests/mpi/suites.sh tests/mpi/random.sh \
 	tests/mpi/collectives.sh tests/mpi/confined.sh tests/mpi/everybody.sh tests/mpi/tune.sh tests/mpi/calls.sh \
@@ -63,7 +63,8 @@ lanes: $(call in_lanes,$(filter $(launching),$(TEST_LOGS)),$(if $(filter openmpi
 	$(call in_lanes,$(filter-out $(launching),$(TEST_LOGS)),$(shell seq `nproc`))
 .PHONY: lanes
 check_PROGRAMS += tests/bench/rg_broken tests/bench/rg_clockwork tests/bench/rg_clockwork_rate \
-	tests/bench/rg_counted tests/bench/rg_example tests/bench/rg_limp tests/bench/rg_verbs_known_bibw \
+	tests/bench/rg_counted tests/bench/rg_example tests/bench/rg_limp tests/bench/rg_shifted \
+	tests/bench/rg_together tests/bench/rg_verbs_known_bibw \
 	tests/bench/rg_verbs_known_bw tests/bench/rg_verbs_known_host \
 	tests/bench/rg_verbs_known_hotspot tests/bench/rg_verbs_known_lat \
 	tests/bench/rg_verbs_known_notify tests/bench/rg_verbs_known_overhead tests/cli/mpi_plain \
@@ -99,6 +100,7 @@ tests_bench_rg_verbs_known_overhead_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)
 tests_bench_rg_verbs_known_overhead_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=vbench_run \
 	-Wl,--wrap=vbench_finish
 tests_bench_rg_limp_SOURCES = tests/bench/rg_limp.c $(KNOWN_CLOCK)
+tests_bench_rg_together_SOURCES = tests/bench/rg_together.c $(KNOWN_CLOCK)
 tests_apps_rg_dud_SOURCES = tests/apps/rg_dud.c $(KNOWN_CLOCK)
 check_LTLIBRARIES += tests/bench/late_error.la
 tests_bench_late_error_la_SOURCES = tests/bench/late_error.c

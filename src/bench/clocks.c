@@ -7,6 +7,7 @@
 
 enum {
 	PINGS = 100, PINGS_LEAST = 8, PINGS_SAME = 20,
+	PINGS_NS = 2000000,		/* after the first measurement, for slow networks */
 	/* A trip longer by this share is as quick.  (SKaMPI: 10; half of the share is an error.) */
 	TRIP_SHARE = 50,
 	SPAN_LEAST_NS = 1000000,
@@ -78,21 +79,30 @@ static uint64_t now(const struct clocks *c)
 }
 
 /*
- * Ping-pongs with a parent until `pings`, or until one is as quick as the quickest known.
- * parent_error_ns: that of the parent's own clock.
+ * Are so many ping-pongs, for so long, enough?  At the latest `pings`; after the first measurement
+ * also one as quick as the quickest known, or the time limit.
  */
+static bool is_enough(const struct clocks *c, int done, int pings, uint64_t best_ns,
+		      uint64_t took_ns)
+{
+	if (done >= pings || !c->least_trip_ns)
+		return done >= pings;
+	return done >= PINGS_LEAST &&
+	       (took_ns > PINGS_NS || best_ns <= c->least_trip_ns + c->least_trip_ns / TRIP_SHARE);
+}
+
+/* Ping-pongs with a parent.  parent_error_ns: that of the parent's own clock. */
 static struct clocks_reading ping(struct clocks *c, int parent, int pings,
 				  uint64_t *parent_error_ns)
 {
 	struct clocks_reading best = { .trip_ns = UINT64_MAX };
-	uint64_t more = 1, reply[2];
+	uint64_t more = 1, begin = now(c), reply[2];
 
 	for (int i = 1; more; i++) {
 		struct clocks_reading r;
-		uint64_t sent;
+		uint64_t sent = now(c);
 
-		more = i < pings && (i < PINGS_LEAST ||
-				     best.trip_ns > c->least_trip_ns + c->least_trip_ns / TRIP_SHARE);
+		more = !is_enough(c, i, pings, best.trip_ns, sent - begin);
 		sent = now(c);
 		c->link.send(c->link.user, parent, &more, 1);
 		c->link.receive(c->link.user, parent, reply, 2);

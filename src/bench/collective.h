@@ -12,9 +12,7 @@
  *		each run, outside of the timed part; a row is the mean over ranks of the mean
  *		own times, and so is a sample here.  OMB does not subtract the cost of the clock.
  *
- * sync gives way to barrier, for a whole row, on an oversubscribed node, where ranks do not start
- * together, and where the clocks' error exceeds 5 % of the row's median.  All ranks decide alike,
- * from agreed numbers.
+ * timing.c decides where sync gives way to barrier.
  *
  * The record of a row has `timing` (collective_record).
  */
@@ -22,17 +20,43 @@
 #define BENCH_COLLECTIVE_H
 
 #include "bench/job.h"
-#include "bench/measure.h"
+#include "bench/roundtime.h"
+
+/* A row of a way. */
+struct collective_row {
+	uint64_t spent_ns, runs_ns;	/* on this rank: all of it; the runs alone */
+	uint64_t residual_ns, voided;
+	uint64_t rounds;
+	uint64_t more_runs;		/* in void rounds, and in a first pass that was given up */
+	double skew_ns, local_ns;	/* sums over rounds */
+};
+
+struct collective {
+	struct clocks_link link;
+	struct clocks clocks;
+	struct roundtime round;
+	bool synchronised;
+	uint64_t clock_ns;		/* bench_clock_ns() */
+	struct collective_row row[REPORT_WAYS_MAX];
+	/* Of this row; timing.c sets them. */
+	enum bench_timing method;
+	char why[160];			/* barrier in place of sync; "" */
+	uint64_t before_ns;		/* cost of clocks, and of a first pass that was given up */
+	bool vain;			/* ranks did not start together; collective_batch sets it */
+	/* timing.c's, of the job. */
+	int skip, skipped;		/* rows without a try after vain ones; of these so far */
+	double expected_ns;		/* time of the quickest way, by earlier rows; 0: unknown */
+	bool told;
+};
 
 /* Values of --timing. */
 const struct opt_choice *collective_methods(void);
 
-/*
- * Run measure_size; for BENCH_ALL by the method of --timing, and once more by a barrier if the
- * clocks do not suffice.  Collective.
- */
-void collective_measure(struct bench_job *job, uint64_t bytes, struct measure m[]);
-/* Run `count` timed runs of a way (BENCH_ALL).  Called by measure_size.  Collective. */
+/* The state, from the first call on. */
+struct collective *collective_open(struct bench_job *job);
+/* Synchronise clocks, once.  Collective. */
+void collective_synchronise(struct bench_job *job);
+/* Run `count` timed runs of a way (BENCH_ALL).  Called by measure.c.  Collective. */
 void collective_batch(struct bench_job *job, const struct bench_column *way, uint64_t count,
 		      uint64_t *samples);
 /* The samples of a row at rank 0, from all ranks' samples: n of them, allocated; else NULL. */
@@ -51,6 +75,8 @@ uint64_t *collective_gather(const struct bench_job *job, const uint64_t *mine, u
  * Values that the method does not have are null.
  */
 json_t *collective_record(const struct bench_job *job, int way);
+/* Runs of a row that measure.c does not count. */
+uint64_t collective_more_runs(const struct bench_job *job, int way);
 /* The '#' line above the table, or NULL. */
 const char *collective_text(const struct bench_job *job);
 void collective_close(struct bench_job *job);

@@ -14,7 +14,8 @@
  *	describe.c	the run record and the '#' lines
  *	validate.c	validation of every received byte
  *	measure.c	the samples of one size
- *	collective.c	BENCH_ALL: the timed loop
+ *	collective.c	BENCH_ALL: the timed loops
+ *	timing.c	BENCH_ALL: the loop that times a row
  *	clocks.c	synchronised clocks (without MPI)
  *	roundtime.c	rounds that begin at a common time (without MPI)
  *	tournament.c	the same for every pair of nodes

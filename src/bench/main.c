@@ -11,6 +11,7 @@
 #include "bench/rail_baseline.h"
 #include "bench/ranks.h"
 #include "bench/rows.h"
+#include "bench/timing.h"
 #include "bench/tournament.h"
 #include "bench/tune.h"
 #include "bench/validate.h"
@@ -85,7 +86,7 @@ static int size_run(struct bench_job *job, uint64_t bytes)
 		valid[w] = validate_way(job, &job->where.way[w], bytes);
 		job->got.validation_failed = job->got.validation_failed || valid[w] == 0;
 	}
-	collective_measure(job, bytes, m);
+	timing_measure(job, bytes, m);
 	return rows_write(job, bytes, m, valid);
 }
 

@@ -26,9 +26,10 @@ struct roundtime {
 	/* State of a row, the same on all ranks. */
 	uint64_t ahead_ns;
 	uint64_t rounds, voided;	/* voided ones are not rounds */
+	uint64_t rounds_ns, voided_ns;	/* their times on the slowest rank */
 	uint64_t voided_in_turn;
 	/* The round: this rank's. */
-	uint64_t due_ns;
+	uint64_t entered_ns, due_ns;
 	bool late;
 };
 
@@ -51,7 +52,10 @@ uint64_t roundtime_start(struct roundtime *r);
  */
 bool roundtime_end(struct roundtime *r, uint64_t begin_ns, uint64_t end_ns,
 		   struct roundtime_sample *out);
-/* Are so many rounds void that ranks cannot start together here?  The same on all ranks. */
+/*
+ * Are so many rounds void, or for so long, that ranks cannot start together here?  The same on all
+ * ranks.
+ */
 bool roundtime_is_vain(const struct roundtime *r);
 
 #endif

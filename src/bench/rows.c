@@ -185,8 +185,8 @@ static int row_write(struct bench_job *job, int w, uint64_t bytes, struct pool *
 {
 	struct report_row row;
 	json_t *extra = json_pack("{s:i, s:I, s:I}", "pairs", job->where.pair_count, "iterations",
-				  (json_int_t)m->done, "runs",
-				  (json_int_t)(m->warm_done + m->runs));
+				  (json_int_t)m->done, "runs", (json_int_t)(m->warm_done +
+				  m->runs + collective_more_runs(job, w)));
 	int rc;
 
 	for (int s = 0; s < series; s++)
@@ -202,9 +202,9 @@ static int row_write(struct bench_job *job, int w, uint64_t bytes, struct pool *
 	row.x = job->got.x;
 	row.cut = m->cut;
 	row.extra = extra;
-	json_object_set_new(extra, "timing", collective_record(job, w));
 	if (ledger)
 		json_object_set(extra, "ledger", ledger);
+	json_object_set_new(extra, "timing", collective_record(job, w));
 	added_record(job, w, &row, extra);
 	if (job->def->carrier)
 		json_object_set_new(extra, "arrivals", json_pack("{s:I, s:I}", "expected",

@@ -1,5 +1,6 @@
 /*
- * test_clocks.c - synchronised clocks and rounds of a common start, on modelled clocks and messages.
+ * test_clocks.c - synchronised clocks and rounds of a common start, on modelled clocks and
+ * messages.
  *
  * Each rank is a thread with a time of its own, in ns of true time; a message carries its time of
  * arrival, and a receiver is not earlier than that (Lamport).  So true time is known everywhere and
@@ -20,8 +21,8 @@ enum {
 	RANKS_MAX = 8, QUEUE = 4096, VALUES_MAX = RANKS_MAX,
 	LATENCY_NS = 1000, READING_NS = 20, SEND_NS = 100,
 	/*
-	 * What is promised of a sample: reading a clock, 20 ns at the start and at the end, and what
-	 * the quickest of 100 ping-pongs leaves of the jitter, on three levels of the tree.
+	 * The promise for a sample: reading a clock, 20 ns at the start and at the end, and the part
+	 * of the jitter in the quickest of 100 ping-pongs, on three levels of the tree.
 	 */
 	BOUND_NS = 250,
 	ROUNDS = 200,
@@ -352,7 +353,7 @@ static void test_fit(void **state)
 	assert_int_equal(clocks_to_global(&m, 9000000000), 9003000000);
 }
 
-/* ---- Clocks of a job ---------------------------------------------------------------------------- */
+/* ---- Clocks of a job --------------------------------------------------------------------- */
 
 static void clocks_are(int count, const int *leader)
 {
@@ -364,8 +365,8 @@ static void clocks_are(int count, const int *leader)
 
 static void test_shared(void **state)
 {
-	static const int two[] = { 0, 0, 0, 0, 4, 4, 4, 4 }, shifted[] = { 0, 0, 0, 0, 4, 5, 4, 4 },
-		unknown[] = { 0, 1, 0, 0, 4, 4, 4, 4 };
+	static const int two[] = { 0, 0, 0, 0, 4, 4, 4, 4 },
+		shifted[] = { 0, 0, 0, 0, 4, 5, 4, 4 }, unknown[] = { 0, 1, 0, 0, 4, 4, 4, 4 };
 
 	(void)state;
 	for (int with = 0; with < 3; with++) {
@@ -412,7 +413,7 @@ static void test_residual(void **state)
 	world_close();
 }
 
-/* ---- Rounds --------------------------------------------------------------------------------------- */
+/* ---- Rounds ------------------------------------------------------------------------------ */
 
 static uint64_t distance(uint64_t a, uint64_t b)
 {
@@ -475,7 +476,7 @@ static void test_recovered(void **state)
 			assert_true(off > 4 * BOUND_NS);
 			nearest = off < nearest ? off : nearest;
 		}
-	printf("of a common start: off by at most %d ns; the median after a barrier by at least %d\n",
+	printf("common start: off by at most %d ns; the median after a barrier by %d or more\n",
 	       (int)worst, (int)nearest);
 }
 
