@@ -55,6 +55,12 @@ if [ "$(nproc)" -ge 2 ]; then
 	done
 fi
 
+# Clocks that jump: no row is sync's.
+launch 2 tests/bench/rg_shifted --wander --over native -m 8:64 -i 2000 -x 2 --json "$work/t.jsonl"
+expect "clocks that jump: 4 rows" [ "$(grep -c '^[0-9]' "$out")" -eq 4 ]
+expect "clocks that jump: barriers" [ "$(grep -c '"timing":{"method":"barrier","asked":"sync","why":"' \
+	"$work/t.jsonl")" -eq 4 ]
+
 launch 2 pt2pt/rg_latency --over native -m 8 -i 10 -x 2 --json "$work/t.jsonl"
 expect "a pair has its own clock" grep -q '"timing":{"method":"local"}' "$work/t.jsonl"
 
