@@ -71,6 +71,11 @@ uint64_t clocks_to_local(const struct clocks_model *m, uint64_t global_ns)
 				      round_ns(m->drift * passed / (1 + m->drift)));
 }
 
+bool clocks_suffice(uint64_t error_ns, double time_ns)
+{
+	return (double)error_ns * 100 <= time_ns * CLOCKS_ERROR_PERCENT;
+}
+
 /* ---- Messages ---------------------------------------------------------------------------- */
 
 static uint64_t now(const struct clocks *c)

@@ -69,6 +69,10 @@ struct clocks_model clocks_fit(const struct clocks_reading *first,
 uint64_t clocks_to_global(const struct clocks_model *m, uint64_t local_ns);
 uint64_t clocks_to_local(const struct clocks_model *m, uint64_t global_ns);
 
+/* Is an error small enough for times such as this one? */
+enum { CLOCKS_ERROR_PERCENT = 5 };
+bool clocks_suffice(uint64_t error_ns, double time_ns);
+
 /* ---- Clocks of a job ----------------------------------------------------------------- */
 
 struct clocks {

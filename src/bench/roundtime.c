@@ -15,7 +15,9 @@ enum {
 	AHEAD_MORE_NS = 500000,
 	/* A start so long after its time is late. */
 	LATE_NS = 500, LATE_READINGS = 8,
-	VOIDED_IN_TURN = 40, VOIDED_MORE = 100, VOIDED_MORE_NS = 300000000,
+	VOIDED_IN_TURN = 40, VOIDED_MORE = 100,
+	/* So much time is lost only to more than a few: one of 20. */
+	VOIDED_MORE_NS = 300000000, FEW_SHARE = 20,
 };
 
 static uint64_t now(const struct roundtime *r)
@@ -119,5 +121,6 @@ bool roundtime_end(struct roundtime *r, uint64_t begin_ns, uint64_t end_ns,
 bool roundtime_is_vain(const struct roundtime *r)
 {
 	return r->voided_in_turn >= VOIDED_IN_TURN || r->voided > r->rounds + VOIDED_MORE ||
-	       r->voided_ns > r->rounds_ns + VOIDED_MORE_NS;
+	       (r->voided_ns > r->rounds_ns + VOIDED_MORE_NS &&
+		r->voided * FEW_SHARE > r->rounds);
 }

@@ -10,9 +10,6 @@
 #include "stats/stats.h"
 #include "util/clock.h"
 
-/* The clocks' error is at most the median / 20. */
-enum { ERROR_SHARE = 20 };
-
 static void barrier_choose(struct collective *c, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
@@ -26,15 +23,10 @@ static void barrier_choose(struct collective *c, const char *fmt, ...)
 	c->method = BENCH_BARRIER;
 }
 
-static bool is_above_share(uint64_t error_ns, double time_ns)
-{
-	return (double)error_ns * ERROR_SHARE > time_ns;
-}
-
 static void clocks_doubt(struct collective *c, uint64_t error_ns, double time_ns, const char *of)
 {
 	barrier_choose(c, "clocks are off by up to %.3f us, above %d %% of %s, %.3f us",
-		       (double)error_ns / 1e3, 100 / ERROR_SHARE, of, time_ns / 1e3);
+		       (double)error_ns / 1e3, CLOCKS_ERROR_PERCENT, of, time_ns / 1e3);
 }
 
 /*
@@ -49,7 +41,7 @@ static void hope_check(struct collective *c)
 	clocks_check(&c->clocks);
 	error = clocks_check(&c->clocks);
 	c->expected_ns *= 2;
-	if (c->expected_ns > 0 && is_above_share(error, c->expected_ns))
+	if (c->expected_ns > 0 && !clocks_suffice(error, c->expected_ns))
 		clocks_doubt(c, error, c->expected_ns, "the time expected");
 }
 
@@ -100,7 +92,7 @@ static void method_review(struct bench_job *job, struct collective *c, const str
 		double median = median_ns(job->got.samples[w], m[w].done);
 
 		c->expected_ns = w && c->expected_ns < median ? c->expected_ns : median;
-		if (is_above_share(c->row[w].residual_ns, median))
+		if (!clocks_suffice(c->row[w].residual_ns, median))
 			clocks_doubt(c, c->row[w].residual_ns, median, "the median");
 	}
 }

@@ -18,7 +18,7 @@
 #include "random.h"
 
 enum {
-	RANKS_MAX = 8, QUEUE = 4096, VALUES_MAX = RANKS_MAX,
+	RANKS_MAX = 8, QUEUE = 64, VALUES_MAX = RANKS_MAX,
 	LATENCY_NS = 1000, READING_NS = 20, SEND_NS = 100,
 	/*
 	 * The promise for a sample: reading a clock, 20 ns at the start and at the end, and the part
@@ -103,6 +103,8 @@ static void post(struct member *m, int to, const uint64_t *value, int count, uin
 
 	m->true_ns += SEND_NS;
 	pthread_mutex_lock(&m->w->lock);
+	if (q->tail - q->head == QUEUE)
+		abort();	/* no rank runs so far ahead */
 	msg = &q->m[q->tail++ % QUEUE];
 	msg->arrival = m->true_ns + LATENCY_NS + late;
 	memcpy(msg->value, value, (size_t)count * sizeof(value[0]));
@@ -353,6 +355,15 @@ static void test_fit(void **state)
 	assert_int_equal(clocks_to_global(&m, 9000000000), 9003000000);
 }
 
+static void test_suffice(void **state)
+{
+	(void)state;
+	assert_true(clocks_suffice(50, 1000));
+	assert_false(clocks_suffice(51, 1000));
+	assert_true(clocks_suffice(0, 0));
+	assert_false(clocks_suffice(1, 19.5));
+}
+
 /* ---- Clocks of a job --------------------------------------------------------------------- */
 
 static void clocks_are(int count, const int *leader)
@@ -527,6 +538,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_reading),
 		cmocka_unit_test(test_fit),
+		cmocka_unit_test(test_suffice),
 		cmocka_unit_test(test_shared),
 		cmocka_unit_test(test_residual),
 		cmocka_unit_test(test_recovered),
