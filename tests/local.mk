@@ -14,7 +14,7 @@ CLEANFILES += tests/.mpi-lock tests/.mpi-lock-2 tests/softhca/matrix.log tests/s
 bench_test_scripts = tests/layers.sh tests/words.sh tests/guides.sh tests/install.sh tests/bench/bad-input.sh \
 	tests/bench/collectives.sh tests/bench/each.sh \
 	tests/bench/ledger.sh tests/bench/noise.sh tests/bench/numbers.sh tests/bench/pairs.sh tests/bench/programs.sh \
-	tests/bench/rails.sh tests/bench/validation.sh tests/bench/verbs.sh \
+	tests/bench/rails.sh tests/bench/timing.sh tests/bench/validation.sh tests/bench/verbs.sh \
 	tests/cli/cite.sh tests/cli/exec.sh tests/cli/figures.sh tests/cli/liveness.sh tests/cli/report.sh tests/cli/reproduce.sh \
 	tests/report/records.sh
 mpi_test_scripts = tests/memory/memory.sh tests/mpi/assumptions.sh tests/mpi/suites.sh tests/mpi/random.sh \
@@ -64,7 +64,8 @@ lanes: $(call in_lanes,$(filter $(launching),$(TEST_LOGS)),$(if $(filter openmpi
 	$(call in_lanes,$(filter-out $(launching),$(TEST_LOGS)),$(shell seq `nproc`))
 .PHONY: lanes
 check_PROGRAMS += tests/bench/rg_broken tests/bench/rg_clockwork tests/bench/rg_clockwork_rate \
-	tests/bench/rg_counted tests/bench/rg_example tests/bench/rg_limp tests/bench/rg_verbs_known_bibw \
+	tests/bench/rg_counted tests/bench/rg_example tests/bench/rg_limp tests/bench/rg_shifted \
+	tests/bench/rg_together tests/bench/rg_verbs_known_bibw \
 	tests/bench/rg_verbs_known_bw tests/bench/rg_verbs_known_host \
 	tests/bench/rg_verbs_known_hotspot tests/bench/rg_verbs_known_lat \
 	tests/bench/rg_verbs_known_notify tests/bench/rg_verbs_known_overhead tests/cli/mpi_plain \
@@ -100,6 +101,7 @@ tests_bench_rg_verbs_known_overhead_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)
 tests_bench_rg_verbs_known_overhead_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=vbench_run \
 	-Wl,--wrap=vbench_finish
 tests_bench_rg_limp_SOURCES = tests/bench/rg_limp.c $(KNOWN_CLOCK)
+tests_bench_rg_together_SOURCES = tests/bench/rg_together.c $(KNOWN_CLOCK)
 tests_apps_rg_dud_SOURCES = tests/apps/rg_dud.c $(KNOWN_CLOCK)
 check_LTLIBRARIES += tests/bench/late_error.la
 tests_bench_late_error_la_SOURCES = tests/bench/late_error.c
@@ -111,8 +113,8 @@ TESTS += tests/mpi/test_coll tests/mpi/test_early tests/mpi/test_match
 tests_mpi_test_match_CPPFLAGS = $(AM_CPPFLAGS)
 tests_mpi_test_match_SOURCES = tests/mpi/test_match.c src/mpi/p2p/match_order.c
 tests_mpi_test_match_LDADD = $(CMOCKA_LIBS)
-check_PROGRAMS += tests/bench/test_bound tests/bench/test_noise tests/bench/test_pattern tests/bench/test_rounds
-TESTS += tests/bench/test_bound tests/bench/test_noise tests/bench/test_pattern tests/bench/test_rounds
+check_PROGRAMS += tests/bench/test_bound tests/bench/test_clocks tests/bench/test_noise tests/bench/test_pattern tests/bench/test_rounds
+TESTS += tests/bench/test_bound tests/bench/test_clocks tests/bench/test_noise tests/bench/test_pattern tests/bench/test_rounds
 endif
 tests_mpi_test_coll_SOURCES = tests/mpi/test_coll.c
 tests_mpi_test_coll_LDADD = librg-railmpi-rows.la $(CMOCKA_LIBS)
@@ -128,6 +130,10 @@ tests_bench_test_noise_LDADD = $(CMOCKA_LIBS)
 tests_bench_test_bound_CPPFLAGS = $(AM_CPPFLAGS)
 tests_bench_test_bound_SOURCES = tests/bench/test_bound.c src/bench/bound.c
 tests_bench_test_bound_LDADD = $(CMOCKA_LIBS) -lm
+tests_bench_test_clocks_CPPFLAGS = $(AM_CPPFLAGS)
+tests_bench_test_clocks_SOURCES = tests/bench/test_clocks.c src/bench/clocks.c \
+	src/bench/roundtime.c src/util/clock.c
+tests_bench_test_clocks_LDADD = $(CMOCKA_LIBS)
 tests_bench_test_rounds_CPPFLAGS = $(AM_CPPFLAGS)
 tests_bench_test_rounds_SOURCES = tests/bench/test_rounds.c src/bench/rounds.c
 tests_bench_test_rounds_LDADD = $(CMOCKA_LIBS)

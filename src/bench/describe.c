@@ -2,6 +2,7 @@
 #include "bench/describe.h"
 #include "bench/app.h"
 #include "bench/buffers.h"
+#include "bench/collective.h"
 #include "bench/options_use.h"
 #include "bench/preset.h"
 
@@ -198,6 +199,8 @@ static json_t *notes(const struct bench_job *job)
 	if (has_window(job))
 		add_line(lines, "window: %llu messages%s", (unsigned long long)job->opt.window,
 			 job->where.pair_count > 1 ? "; values are sums over all pairs" : "");
+	if (collective_text(job))
+		add_line(lines, "timing: %s", collective_text(job));
 	if (!job->def->app)
 		add_line(lines, "buffers: %s%s", buffers_text(job), maps_buffers(job) ?
 			 "; peers map those that are received into (--map-buffers)" : "");

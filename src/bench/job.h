@@ -17,6 +17,10 @@
  *	outputs.c	the files of --json and --samples
  *	validate.c	validation of every received byte
  *	measure.c	the samples of one size
+ *	collective.c	BENCH_ALL: the timed loops
+ *	timing.c	BENCH_ALL: the loop that times a row
+ *	clocks.c	synchronised clocks (without MPI)
+ *	roundtime.c	rounds that begin at a common time (without MPI)
  *	tournament.c	the same for every pair of nodes
  *	rounds.c	the pairs of each round (pure)
  *	rows.c		rows from samples
@@ -54,6 +58,9 @@ enum { BENCH_SMALL_BYTES = 8192 };	/* up to here the counts for small messages a
 /* The place of the buffers of messages. */
 enum bench_memory { BENCH_MALLOC, BENCH_ARENA, BENCH_NEAR, BENCH_FAR };
 
+/* Methods that time collectives; see collective.h. */
+enum bench_timing { BENCH_SYNC, BENCH_BARRIER, BENCH_OSU };
+
 /* What is asked for: the command line, parsed. */
 struct bench_options {
 	int argc;
@@ -69,6 +76,7 @@ struct bench_options {
 	struct opt_list over;
 	const char *percentiles, *json, *samples, *experiment_id;
 	int buffers;			/* enum bench_memory */
+	int timing;			/* BENCH_ALL: enum bench_timing */
 
 	const struct experiment *experiment;	/* or NULL */
 	double percentile[REPORT_PERCENTILES_MAX];	/* 99 for P99 */
@@ -136,6 +144,7 @@ struct bench_results {
 	uint64_t generation;		/* number of the pattern, the same on all ranks */
 	uint64_t *samples[REPORT_WAYS_MAX];	/* ns, on ranks that measure time */
 	struct bench_batches batches[REPORT_WAYS_MAX];
+	struct collective *collective;	/* BENCH_ALL, from the first row on; collective.c's */
 	struct rail_ledger ledger_seen[RAILMPI_LEDGERS];	/* at the last ledger_take */
 	struct noise noise;
 	json_t *counters;		/* counters of this node's ports at the start; or NULL */

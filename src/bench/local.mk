@@ -21,22 +21,25 @@ bin_PROGRAMS += \
 
 noinst_LTLIBRARIES += librg-bench.la
 librg_bench_la_SOURCES = src/bench/app.c src/bench/bench.h src/bench/blocks.c src/bench/bound.c \
-	src/bench/bound.h src/bench/buffers.c src/bench/carrier.c src/bench/cores.c src/bench/describe.c \
+	src/bench/bound.h src/bench/buffers.c src/bench/carrier.c src/bench/clocks.c \
+	src/bench/collective.c src/bench/cores.c src/bench/describe.c \
 	src/bench/hosts.c src/bench/interfaces.c \
 	src/bench/ledger.c src/bench/main.c src/bench/measure.c src/bench/memory.c \
 	src/bench/noise.c src/bench/noise_read.c \
 	src/bench/options.c src/bench/options_use.c src/bench/outputs.c src/bench/pattern.c \
 	src/bench/pattern.h src/bench/place.c src/bench/preset.c \
-	src/bench/rail_baseline.c src/bench/ranks.c src/bench/rounds.c \
-	src/bench/rounds.h src/bench/rows.c src/bench/star.c src/bench/tournament.c src/bench/tune.c \
+	src/bench/rail_baseline.c src/bench/ranks.c src/bench/rounds.c src/bench/roundtime.c \
+	src/bench/rounds.h src/bench/rows.c src/bench/star.c src/bench/timing.c src/bench/tournament.c src/bench/tune.c \
 	src/bench/validate.c src/bench/ways.c \
-	src/bench/app.h src/bench/buffers.h src/bench/carrier.h src/bench/cores.h src/bench/describe.h \
+	src/bench/app.h src/bench/buffers.h src/bench/carrier.h src/bench/clocks.h \
+	src/bench/collective.h src/bench/cores.h src/bench/describe.h \
 	src/bench/hosts.h src/bench/interfaces.h \
 	src/bench/job.h src/bench/ledger.h src/bench/measure.h src/bench/memory.h \
-	src/bench/noise.h src/bench/noise_read.h \
-	src/bench/options.h src/bench/options_use.h src/bench/outputs.h src/bench/place.h src/bench/preset.h \
-	src/bench/rail_baseline.h src/bench/ranks.h src/bench/rows.h src/bench/star.h \
-	src/bench/tournament.h src/bench/tune.h src/bench/validate.h src/bench/ways.h
+	src/bench/noise.h src/bench/noise_read.h src/bench/options.h src/bench/options_use.h \
+	src/bench/outputs.h src/bench/place.h src/bench/preset.h src/bench/rail_baseline.h \
+	src/bench/ranks.h src/bench/roundtime.h src/bench/rows.h src/bench/star.h \
+	src/bench/timing.h src/bench/tournament.h src/bench/tune.h src/bench/validate.h \
+	src/bench/ways.h
 librg_bench_la_LIBADD = librg-report.la librg-cmdline.la librg-topo.la
 # Libraries of programs without a line of their own: the layer precedes the MPI library.
 # Only programs that name the carrier of src/vbench take parts of it.

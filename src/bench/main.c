@@ -2,11 +2,11 @@
 #include "bench/app.h"
 #include "bench/buffers.h"
 #include "bench/carrier.h"
+#include "bench/collective.h"
 #include "bench/describe.h"
 #include "bench/hosts.h"
 #include "bench/interfaces.h"
 #include "bench/ledger.h"
-#include "bench/measure.h"
 #include "bench/options.h"
 #include "bench/options_use.h"
 #include "bench/outputs.h"
@@ -14,6 +14,7 @@
 #include "bench/rail_baseline.h"
 #include "bench/ranks.h"
 #include "bench/rows.h"
+#include "bench/timing.h"
 #include "bench/tournament.h"
 #include "bench/tune.h"
 #include "bench/validate.h"
@@ -81,7 +82,7 @@ static int size_run(struct bench_job *job, uint64_t bytes)
 		valid[w] = validate_way(job, &job->where.way[w], bytes);
 		job->got.validation_failed = job->got.validation_failed || valid[w] == 0;
 	}
-	measure_size(job, bytes, m);
+	timing_measure(job, bytes, m);
 	return rows_write(job, bytes, m, valid);
 }
 
@@ -162,6 +163,7 @@ static int job_run(struct bench_job *job)
 	}
 	app_close(job);
 	carrier_close(job);
+	collective_close(job);
 	buffers_close(job);
 	ways_close(job);
 	MPI_Comm_free(&job->where.comm);

@@ -8,6 +8,7 @@
 #include "bench/measure.h"
 #include "bench/buffers.h"
 #include "bench/carrier.h"
+#include "bench/collective.h"
 #include "bench/ledger.h"
 #include "bench/options.h"
 #include "bench/ranks.h"
@@ -76,24 +77,6 @@ static void batch_timed(struct bench_job *job, uint64_t count, uint64_t *samples
 	}
 }
 
-/*
- * Run samples of a collective, each after a barrier, since otherwise a sample hides in the next
- * one.  The barrier is the MPI library's for all ways, so that ranks leave it equally unevenly.
- */
-static void batch_timed_together(struct bench_job *job, uint64_t count, uint64_t *samples)
-{
-	uint64_t clock = bench_clock_ns();
-
-	for (uint64_t i = 0; i < count; i++) {
-		uint64_t begin;
-
-		MPI_Barrier(job->where.comm);
-		begin = rg_now_ns();
-		job->def->run(&job->b);
-		samples[i] = sample_ns(begin, clock);
-	}
-}
-
 /* Run a batch; returns its time on the slowest rank. */
 static uint64_t batch(struct bench_job *job, struct bench_column *way, uint64_t bytes,
 		      uint64_t untimed, uint64_t timed, uint64_t *samples)
@@ -108,7 +91,7 @@ static uint64_t batch(struct bench_job *job, struct bench_column *way, uint64_t 
 		carrier_begin(job, untimed + timed);
 		batch_untimed(job, untimed);
 		if (timed && job->def->layout == BENCH_ALL)
-			batch_timed_together(job, timed, samples);
+			collective_batch(job, way, timed, samples);
 		else if (timed && samples)
 			batch_timed(job, timed, samples);
 		else

@@ -1,5 +1,6 @@
 /* options.c - options of all programs: one row each, and their parsing. */
 #include "bench/options.h"
+#include "bench/collective.h"
 #include "bench/preset.h"
 
 #include <errno.h>
@@ -56,6 +57,10 @@ static struct opt rows[] = {
 	  .help = "messages in flight at once" },
 	{ .name = "buffers", .type = OPT_CHOICE, AT(buffers), .arg = "KIND", .standard = "malloc",
 	  .choices = buffers, .help = "where the buffers of messages come from" },
+	{ .name = "timing", .type = OPT_CHOICE, AT(timing), .arg = "METHOD",	/* choices */
+	  .standard = "sync",
+	  .help = "times of a collective; sync: where nodes have a core for each rank, else "
+		  "barrier" },
 	{ .name = "pairs", .letter = 'p', .type = OPT_COUNT, AT(pairs), .arg = "N",
 	  .standard = "auto", .special = "auto", .min = 1, .max = 1 << 20,
 	  .help = "pairs of ranks that send at once; auto: all" },
@@ -92,8 +97,10 @@ static const char *const app_rows[] = {
 };
 /* Calibration has a way of its own and no rows of samples. */
 static const char *const tune_rows[] = {
-	"over", "sizes", "iterations", "warmup", "buffers", "time-cap", NULL,
+	"over", "sizes", "iterations", "warmup", "buffers", "time-cap", "timing", NULL,
 };
+/* Programs whose samples are not of all ranks together have all rows but --timing. */
+static const char *apart_rows[OPT_ROWS_MAX];
 
 /* A carrier's part of the transport's ways. */
 static struct opt_choice carried_ways[RAILMPI_WAYS_MAX + 1];
@@ -219,6 +226,7 @@ static void rows_complete(const struct bench_def *def)
 	bool latency = def->metric == REPORT_LATENCY;
 
 	row_named("over")->choices = railmpi_ways();
+	row_named("timing")->choices = collective_methods();
 	row_named("sizes")->standard = def->sizes ? def->sizes :
 		def->layout == BENCH_PAIRS ? sizes_pairs : sizes_all;
 	/* An empty message has a latency, but no bandwidth. */
@@ -240,6 +248,21 @@ static void rows_complete(const struct bench_def *def)
 	}
 }
 
+static const char *const *rows_in_use(const struct bench_def *def)
+{
+	int n = 0;
+
+	if (def->layout == BENCH_APP || def->tune)
+		return def->tune ? tune_rows : app_rows;
+	if (def->layout == BENCH_ALL)
+		return NULL;
+	for (const struct opt *row = rows + 1; row->name; row++)
+		if (strcmp(row->name, "timing"))
+			apart_rows[n++] = row->name;
+	apart_rows[n] = NULL;
+	return apart_rows;
+}
+
 static int tables_build(struct bench_job *job)
 {
 	const struct bench_def *def = job->def;
@@ -252,7 +275,7 @@ static int tables_build(struct bench_job *job)
 	rows_complete(def);
 	job->opt.table[0] = (struct opt_table){
 		.title = "Measurement", .rows = app_is(job) ? rows : rows + 1, .values = &job->opt,
-		.origin = origin[0], .only = app_is(job) ? app_rows : def->tune ? tune_rows : NULL,
+		.origin = origin[0], .only = rows_in_use(def),
 	};
 	job->opt.table[1] = (struct opt_table){
 		.title = "Transport", .rows = railmpi_options(), .values = values,

@@ -15,11 +15,12 @@
  *
  * A master and its slaves: the samples are the master's.
  *
- * Collectives: a sample is the largest of all ranks' times.
+ * Collectives: see collective.h.
  */
 #include "bench/rows.h"
 #include "bench/buffers.h"
 #include "bench/carrier.h"
+#include "bench/collective.h"
 #include "bench/ledger.h"
 #include "bench/measure.h"
 #include "bench/ranks.h"
@@ -66,16 +67,6 @@ static uint64_t *gather_pairs(const struct bench_job *job, uint64_t *mine, uint6
 	return all;
 }
 
-static uint64_t *gather_all(const struct bench_job *job, uint64_t *mine, uint64_t n)
-{
-	uint64_t *all = NULL;
-
-	if (job->b.rank == 0)
-		all = bench_must(malloc(n * sizeof(all[0])));
-	MPI_Reduce(mine, all, (int)n, MPI_UINT64_T, MPI_MAX, 0, job->where.comm);
-	return all;
-}
-
 /* The samples of one way at rank 0: `series` of them, n each. */
 static uint64_t *gather(const struct bench_job *job, int way, uint64_t n, int *series)
 {
@@ -84,7 +75,7 @@ static uint64_t *gather(const struct bench_job *job, int way, uint64_t n, int *s
 	/* The master's samples cover all its slaves. */
 	*series = layout == BENCH_ALL || layout == BENCH_STAR ? 1 : job->where.pair_count;
 	return layout != BENCH_ALL ? gather_pairs(job, job->got.samples[way], n, *series) :
-		gather_all(job, job->got.samples[way], n);
+		collective_gather(job, job->got.samples[way], n);
 }
 
 /* Write a series: of a pair, of a cell of a matrix (from * nodes + to), or of all ranks. */
@@ -194,8 +185,8 @@ static int row_write(struct bench_job *job, int w, uint64_t bytes, struct pool *
 {
 	struct report_row row;
 	json_t *extra = json_pack("{s:i, s:I, s:I}", "pairs", job->where.pair_count, "iterations",
-				  (json_int_t)m->done, "runs",
-				  (json_int_t)(m->warm_done + m->runs));
+				  (json_int_t)m->done, "runs", (json_int_t)(m->warm_done +
+				  m->runs + collective_more_runs(job, w)));
 	int rc;
 
 	for (int s = 0; s < series; s++)
@@ -214,6 +205,7 @@ static int row_write(struct bench_job *job, int w, uint64_t bytes, struct pool *
 	if (ledger)
 		json_object_set(extra, "ledger", ledger);
 	json_object_set_new(extra, "noise", noise_record(job, w));
+	json_object_set_new(extra, "timing", collective_record(job, w));
 	added_record(job, w, &row, extra);
 	if (job->def->carrier)
 		json_object_set_new(extra, "arrivals", json_pack("{s:I, s:I}", "expected",
@@ -246,6 +238,7 @@ static int pair_row_write(struct bench_job *job, int w, uint64_t bytes, int p, u
 	struct report_row row;
 	int rc;
 
+	json_object_set_new(extra, "timing", collective_record(job, w));
 	samples_file_add(job, way->name, bytes, ns, m->done, from * job->where.node_count + to);
 	stats_sort(pool.ns, pool.count);
 	row = row_of(job, &pool);

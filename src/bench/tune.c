@@ -8,10 +8,10 @@
 #include "bench/tune.h"
 #include "bench/buffers.h"
 #include "bench/describe.h"
-#include "bench/measure.h"
 #include "bench/options.h"
 #include "bench/ranks.h"
 #include "bench/rows.h"
+#include "bench/timing.h"
 #include "bench/ways.h"
 
 #include <errno.h>
@@ -221,7 +221,7 @@ static void size_run(struct tune *t, uint64_t bytes)
 		job->where.way[i].comm = job->where.way[0].comm;
 		job->where.way[i].coll = t->force[i];
 	}
-	measure_size(job, bytes, m);
+	timing_measure(job, bytes, m);
 	for (int i = 0; i < t->count; i++)
 		t->median[i] = rows_median(job, i, bytes, &m[i]);
 	job->where.way_count = 1;
