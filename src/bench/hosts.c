@@ -22,7 +22,7 @@ bool hosts_leads(const struct bench_job *job)
 	return is_first(job, job->b.rank);
 }
 
-/* ---- Collecting -------------------------------------------------------------------------- */
+/* ---- Collecting ----------------------------------------------------------------- */
 
 static void text_send(const struct bench_job *job, json_t *mine)
 {
@@ -66,7 +66,7 @@ json_t *hosts_collect(const struct bench_job *job, json_t *mine)
 	return all;
 }
 
-/* ---- Rails ---------------------------------------------------------------------------------- */
+/* ---- Rails ---------------------------------------------------------------------- */
 
 static json_t *text_or_null(const char *text)
 {
@@ -137,7 +137,7 @@ static json_t *gids_json(const struct bench_job *job)
 	return list;
 }
 
-/* ---- Hosts ------------------------------------------------------------------------------------ */
+/* ---- Hosts ---------------------------------------------------------------------- */
 
 static json_t *libraries_json(void)
 {

@@ -9,8 +9,8 @@ bool hosts_leads(const struct bench_job *job);
 
 /*
  * Collective: rank 0 gets an array of the values of all hosts, in the order of their first ranks,
- * null where the text of a host was damaged; other ranks NULL.  mine: this host's, on its first rank
- * (the reference is taken over); NULL on others.
+ * null where the text of a host was damaged; other ranks NULL.  mine: this host's, on its first
+ * rank (the reference is taken over); NULL on others.
  */
 json_t *hosts_collect(const struct bench_job *job, json_t *mine);
 

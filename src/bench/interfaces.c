@@ -37,7 +37,7 @@ static struct interface {
 static int interface_count;
 static bool reading, in_turn;
 
-/* ---- Counters ------------------------------------------------------------------------- */
+/* ---- Counters ------------------------------------------------------------------- */
 
 /* "lo", "mlx5_0:1" */
 static void name_set(struct interface *f, const char *path)
@@ -101,7 +101,7 @@ static void counters_take(bool add)
 		}
 }
 
-/* ---- Turns --------------------------------------------------------------------------------- */
+/* ---- Turns ---------------------------------------------------------------------- */
 
 static bool has_native(const struct bench_job *job)
 {
@@ -133,7 +133,7 @@ void interfaces_turn(bool native)
 	in_turn = native;
 }
 
-/* ---- The record ------------------------------------------------------------------------------ */
+/* ---- The record ----------------------------------------------------------------- */
 
 static json_t *mine_json(void)
 {

@@ -15,9 +15,9 @@ void interfaces_open(const struct bench_job *job);
 /* The turn of a way begins, native or not. */
 void interfaces_turn(bool native);
 /*
- * End; collective.  Rank 0 gets {"alone": no other way ran, "interfaces": a list by name}, each with
- * hosts, sent_bytes and received_bytes, over all hosts; NULL on other ranks and without the native
- * way.
+ * End; collective.  Rank 0 gets {"alone": no other way ran, "interfaces": a list by name}, each
+ * with hosts, sent_bytes and received_bytes, over all hosts; NULL on other ranks and without the
+ * native way.
  */
 json_t *interfaces_close(const struct bench_job *job);
 

@@ -34,7 +34,8 @@ static int report_begin(struct bench_job *job)
 		.title = job->def->summary, .metric = job->def->metric,
 		.quantity = job->def->quantity, .ways = names, .way_count = job->where.way_count,
 		.validate = job->opt.validate && job->def->expect, .full = job->opt.full,
-		.percentiles = job->opt.percentile, .percentile_count = job->opt.percentile_count, .redact = job->where.redact,
+		.percentiles = job->opt.percentile, .percentile_count = job->opt.percentile_count,
+		.redact = job->where.redact,
 	};
 	static struct report_axis axis;		/* the report keeps it, too */
 	static struct report_matrix matrix;	/* the report keeps it, too */

@@ -58,7 +58,7 @@ static void jobs_free(struct jobs *jobs)
 	free(jobs->file);
 }
 
-/* ---- Tables ------------------------------------------------------------------------------ */
+/* ---- Tables --------------------------------------------------------------------- */
 
 static bool has_matrix(const struct report_file *f)
 {
@@ -71,7 +71,8 @@ static int sheet_show(const struct report_file *const *job, int count, const str
 	int rc;
 
 	if (has_matrix(job[0]) && v->latex) {
-		rg_error("%s: a matrix has no table for LaTeX (accepted: text, --csv)", job[0]->path);
+		rg_error("%s: a matrix has no table for LaTeX (accepted: text, --csv)",
+			 job[0]->path);
 		return -EINVAL;
 	}
 	if (has_matrix(job[0]))
@@ -129,7 +130,7 @@ static int files_show(const struct report_files *files, const struct show_values
 	return rc;
 }
 
-/* ---- The command --------------------------------------------------------------------------- */
+/* ---- The command ---------------------------------------------------------------- */
 
 int cli_show(int argc, char **argv)
 {
@@ -141,9 +142,9 @@ int cli_show(int argc, char **argv)
 		.summary = "Print the medians of result files (--json) as a table.",
 		.tables = &table, .table_count = 1,
 		.notes = "A directory means its *.jsonl.  Files of several launches of one job (the "
-			 "same\nprogram, build, options, ranks and fabric) are merged: medians over "
-			 "launches, from 6\nlaunches on with their 95 % interval.  Other files of one "
-			 "metric are columns of one table.",
+			 "same\nprogram, build, options, ranks and fabric) are merged: medians "
+			 "over launches, from 6\nlaunches on with their 95 % interval.  Other "
+			 "files of one metric are columns of one table.",
 	};
 	struct report_files files;
 	int first, rc = opt_parse(&program, argc, argv, &first);

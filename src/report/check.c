@@ -35,8 +35,8 @@ static const char *schema_check(const json_t *schema, char *why, size_t why_size
 	}
 	if (json_integer_value(schema) <= REPORT_SCHEMA)
 		return NULL;
-	snprintf(why, why_size, "schema %" JSON_INTEGER_FORMAT " of a newer version of Railgauge (%s)",
-		 json_integer_value(schema), accepted);
+	snprintf(why, why_size, "schema %" JSON_INTEGER_FORMAT " of a newer version of Railgauge "
+		 "(%s)", json_integer_value(schema), accepted);
 	return why;
 }
 
@@ -73,7 +73,7 @@ const char *check_run(const json_t *run, struct report_file *f, char *why, size_
 	return wrong ? why : NULL;
 }
 
-/* ---- Rows ---------------------------------------------------------------------------- */
+/* ---- Rows ----------------------------------------------------------------------- */
 
 /* The run record's own text of a way, so that equal ways are equal pointers; NULL: none. */
 static const char *way_of(const json_t *run, const char *name)
@@ -110,8 +110,9 @@ static int node_of(const json_t *record, const char *member)
 
 const char *check_row(const json_t *run, const json_t *record, struct report_row *out)
 {
-	const json_t *bytes = json_object_get(record, "bytes"), *way = json_object_get(record, "way"),
-		     *valid = json_object_get(record, "valid");
+	const json_t *bytes = json_object_get(record, "bytes");
+	const json_t *way = json_object_get(record, "way");
+	const json_t *valid = json_object_get(record, "valid");
 	struct report_row row = {0};
 	const char *wrong;
 

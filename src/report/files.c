@@ -9,7 +9,7 @@
 #include "report/files.h"
 #include "report/merge.h"
 
-/* ---- One more file --------------------------------------------------------------------- */
+/* ---- One more file -------------------------------------------------------------- */
 
 /* The earlier file with the same records at both ends, or NULL. */
 static const struct report_file *twin_of(const struct report_files *f,
@@ -52,7 +52,7 @@ static int file_add(struct report_files *f, const char *path)
 	return 0;
 }
 
-/* ---- Directories -------------------------------------------------------------------------- */
+/* ---- Directories ---------------------------------------------------------------- */
 
 static int is_result(const struct dirent *entry)
 {
@@ -93,7 +93,7 @@ static int directory_add(struct report_files *f, const char *path)
 	return rc;
 }
 
-/* ---- All ------------------------------------------------------------------------------------- */
+/* ---- All ------------------------------------------------------------------------ */
 
 int report_files_read(char *const *path, int count, struct report_files *out)
 {

@@ -5,7 +5,7 @@
 #include "report/report.h"
 
 struct report_files {
-	struct report_file *file;	/* in the order of the paths, those of a directory by name */
+	struct report_file *file;	/* as the paths are, those of a directory by name */
 	int count;
 	int *group;			/* by file: the number of its job (report_group) */
 	int group_count;

@@ -8,7 +8,7 @@
 #include "report/merge.h"
 #include "report/source.h"
 
-/* ---- One job ------------------------------------------------------------------------------ */
+/* ---- One job -------------------------------------------------------------------- */
 
 /* Options that say where the output goes, and how it looks. */
 static bool is_output(const char *option)
@@ -109,7 +109,7 @@ int report_group(const struct report_file *file, int count, int *group)
 	return jobs;
 }
 
-/* ---- Numbers ------------------------------------------------------------------------------- */
+/* ---- Numbers -------------------------------------------------------------------- */
 
 bool report_interval(const double *sorted, int n, double *low, double *high)
 {
@@ -148,7 +148,7 @@ static void stat_set(struct report_row *row, const char *name, double value)
 		row->stat[i] = value;
 }
 
-/* ---- Rows ------------------------------------------------------------------------------------- */
+/* ---- Rows ----------------------------------------------------------------------- */
 
 struct merge_middle {
 	const struct report_file *file;
@@ -214,7 +214,8 @@ static void row_merge(const struct report_file *const *file, int count, size_t i
 	for (int i = 0; i < count; i++) {
 		row = partner(file[i], first, index);
 		if (row && row->stat[STATS_MEDIAN] == median[(n - 1) / 2])
-			*middle = (struct merge_middle){ file[i], row, middle->low, middle->high, n };
+			*middle = (struct merge_middle){ file[i], row, middle->low, middle->high,
+							 n };
 	}
 	out->stat[STATS_MEDIAN] = value;
 	out->stat[STATS_MEAN] = rate ? n / sum : sum / n;
@@ -223,7 +224,7 @@ static void row_merge(const struct report_file *const *file, int count, size_t i
 	stat_set(out, "ci_n", n);
 }
 
-/* ---- Records ---------------------------------------------------------------------------------- */
+/* ---- Records -------------------------------------------------------------------- */
 
 static json_t *number(double value)
 {
@@ -253,7 +254,7 @@ static json_t *merge_record(const struct report_file *f, const struct report_row
 	return record;
 }
 
-/* ---- Files -------------------------------------------------------------------------------------- */
+/* ---- Files ---------------------------------------------------------------------- */
 
 static json_t *run_merge(const struct report_file *first, int count)
 {

@@ -30,8 +30,8 @@ int report_group(const struct report_file *file, int count, int *group);
  * each the median over launches (`median`), its interval (`ci_low`, `ci_high`; NaN below
  * MERGE_LAUNCHES_MIN), the number of launches (`ci_n`), the mean of means (harmonic for rates), the
  * extremes and the sum of n; further statistics are NaN.  out->launches is count, and its run
- * record has `launches` and `ci_of` "launches".  report_file_record gives the record of the launch in
- * the middle, with these values.  0 or -ENOMEM after an error line.
+ * record has `launches` and `ci_of` "launches".  report_file_record gives the record of the launch
+ * in the middle, with these values.  0 or -ENOMEM after an error line.
  */
 int report_merge(const struct report_file *const *file, int count, struct report_file *out);
 

@@ -16,7 +16,7 @@
 
 enum { LINE_BYTES = 16 << 20 };	/* a run record, at most */
 
-/* ---- Replacing ------------------------------------------------------------------------ */
+/* ---- Replacing ------------------------------------------------------------------ */
 
 /* Pipes and devices keep their name, and so do names of open files (/dev/stdout). */
 static bool is_direct(const char *path)
@@ -72,7 +72,7 @@ void output_drop(struct output *o)
 	*o = (struct output){ .fd = -1 };
 }
 
-/* ---- What may be replaced ------------------------------------------------------------------ */
+/* ---- What may be replaced ------------------------------------------------------- */
 
 bool output_is_records(const char *line)
 {
@@ -116,7 +116,7 @@ int output_check(const char *path, const char *option, bool (*ours)(const char *
 	return rc;
 }
 
-/* ---- One file by two names -------------------------------------------------------------------- */
+/* ---- One file by two names ------------------------------------------------------ */
 
 static bool same_inode(const char *a, const char *b)
 {

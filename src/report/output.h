@@ -21,8 +21,8 @@ int output_commit(struct output *o, const char *path);
 void output_drop(struct output *o);
 
 /*
- * May an existing file be replaced?  `ours` judges its first line.  0: it is ours, empty, no regular
- * file, or absent; else -EEXIST after an error line that names `option` and --overwrite.
+ * May an existing file be replaced?  `ours` judges its first line.  0: it is ours, empty, no
+ * regular file, or absent; else -EEXIST after an error line that names `option` and --overwrite.
  */
 int output_check(const char *path, const char *option, bool (*ours)(const char *line));
 /* Lines that begin a file of records, and one of samples. */

@@ -16,7 +16,7 @@
 
 enum { LINE_BYTES_MAX = 16 << 20 };
 
-/* ---- Lines ---------------------------------------------------------------------------- */
+/* ---- Lines ---------------------------------------------------------------------- */
 
 /* Read the next line, without its newline: 1; end of file: 0; -errno. */
 static int line_next(struct report_source *s)
@@ -59,7 +59,7 @@ static json_t *record_parse(const struct report_source *s, const char **type)
 	return NULL;
 }
 
-/* ---- Records ------------------------------------------------------------------------------ */
+/* ---- Records -------------------------------------------------------------------- */
 
 struct reading {
 	struct report_file *f;
@@ -138,7 +138,7 @@ static const char *record_take(struct reading *r, const char *type, json_t *reco
 	return wrong;
 }
 
-/* ---- Files -------------------------------------------------------------------------------- */
+/* ---- Files ---------------------------------------------------------------------- */
 
 /* 0 or -EINVAL after an error line. */
 static int wrong_in(const struct report_file *f, const char *mark, const char *wrong)
@@ -319,7 +319,7 @@ void report_file_free(struct report_file *f)
 	*f = (struct report_file){ .path = NULL };
 }
 
-/* ---- Rows of a file ---------------------------------------------------------------------- */
+/* ---- Rows of a file ------------------------------------------------------------- */
 
 const struct report_row *report_file_row(const struct report_file *f, const char *way, double x)
 {

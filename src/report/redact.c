@@ -38,7 +38,7 @@ void redact_free(struct redact *r)
 	free(r);
 }
 
-/* ---- Names --------------------------------------------------------------------------------- */
+/* ---- Names ---------------------------------------------------------------------- */
 
 static const char *entry_add(struct redact *r, const char *kind, const char *name, size_t length,
 			     const char *placeholder)
@@ -122,7 +122,7 @@ void redact_user(struct redact *r)
 			redact_name(r, "user", names[i]);
 }
 
-/* ---- Text ---------------------------------------------------------------------------------- */
+/* ---- Text ----------------------------------------------------------------------- */
 
 static bool is_word(char c)
 {
@@ -193,7 +193,7 @@ static json_t *text_redact(struct redact *r, const char *text)
 	return string;
 }
 
-/* ---- Records ------------------------------------------------------------------------------- */
+/* ---- Records -------------------------------------------------------------------- */
 
 /* Members whose text is the format's own. */
 static bool is_fixed(const char *member)

@@ -20,8 +20,8 @@ const char *redact_name(struct redact *r, const char *kind, const char *name);
 /* Add this process's user, but for root, whose name is a common word. */
 void redact_user(struct redact *r);
 /*
- * A copy of a record whose texts have placeholders; words of the format, such as names of ways, stay.
- * r NULL: the record itself, with one more reference.
+ * A copy of a record whose texts have placeholders; words of the format, such as names of ways,
+ * stay.  r NULL: the record itself, with one more reference.
  */
 json_t *redact_record(struct redact *r, json_t *record);
 void redact_free(struct redact *r);

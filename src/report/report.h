@@ -159,9 +159,9 @@ struct report_file {
 
 /*
  * Read a file.  0, or -EINVAL (damaged: no run record or an incomplete one, a newer schema, a line
- * in the middle that is no record, fewer or more rows than the end record counts) or another -errno,
- * after one error line that names file and line.  An incomplete last line is dropped with a
- * warning.  A missing end record causes a warning, too.
+ * in the middle that is no record, fewer or more rows than the end record counts) or another
+ * -errno, after one error line that names file and line.  An incomplete last line is dropped with
+ * a warning.  A missing end record causes a warning, too.
  */
 int report_read(const char *path, struct report_file *out);
 

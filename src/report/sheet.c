@@ -12,7 +12,7 @@
 
 enum { NUMBER = 40, WIDTH = 16, NAME = 48 };
 
-/* ---- The table ------------------------------------------------------------------------- */
+/* ---- The table ------------------------------------------------------------------ */
 
 static bool same(const json_t *a, const json_t *b)
 {
@@ -33,7 +33,9 @@ static void base_name(const char *path, char *buf, size_t size)
 	const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
 	const char *dot = strrchr(base, '.');
 
-	snprintf(buf, size, "%.*s", dot && dot > base ? (int)(dot - base) : (int)strlen(base), base);
+	int length = dot && dot > base ? (int)(dot - base) : (int)strlen(base);
+
+	snprintf(buf, size, "%.*s", length, base);
 }
 
 /* The name of a job in a table: that of its file, or its number where files have one name. */
@@ -121,7 +123,7 @@ void sheet_free(struct sheet *s)
 	*s = (struct sheet){0};
 }
 
-/* ---- Values ------------------------------------------------------------------------------ */
+/* ---- Values --------------------------------------------------------------------- */
 
 /* Five digits and no exponent; "-": not known. */
 static const char *number(double value, char buf[NUMBER])
@@ -173,7 +175,7 @@ static const char *interval_of(const struct report_file *f)
 	return "";
 }
 
-/* ---- Text --------------------------------------------------------------------------------- */
+/* ---- Text ----------------------------------------------------------------------- */
 
 static const char *const shown[] = { "median", "ci_low", "ci_high", "mean", "min", "max", "n" };
 static const char *const heads[] = { "Median", "Low", "High", "Mean", "Min", "Max", "N" };
@@ -187,9 +189,13 @@ static void job_line(const struct sheet *s, int job, const char *mark, FILE *out
 	char base[NAME];
 
 	job_name(s, job, base);
-	fprintf(out, "%s %s: %s of %s, %d launch%s%s%s%s\n", mark, base, program, f->path, f->launches,
-		f->launches == 1 ? "" : "es", *of ? "; Low and High: 95 % interval of the median over " :
-		"; no interval", of, f->launches == 1 && *of ? " of this launch" : "");
+	fprintf(out, "%s %s: %s of %s, %d launch%s", mark, base, program, f->path, f->launches,
+		f->launches == 1 ? "" : "es");
+	if (*of)
+		fprintf(out, "; Low and High: 95 %% interval of the median over %s%s\n", of,
+			f->launches == 1 ? " of this launch" : "");
+	else
+		fprintf(out, "; no interval\n");
 	if (json_integer_value(json_object_get(f->end, "status")))
 		fprintf(out, "%s %s: ended with exit code %" JSON_INTEGER_FORMAT "\n", mark, base,
 			json_integer_value(json_object_get(f->end, "status")));
@@ -255,7 +261,8 @@ static void text_medians(const struct sheet *s, double x, FILE *out)
 	for (int c = 0; c < s->column_count; c++) {
 		const struct report_row *row = row_at(&s->column[c], x);
 
-		fprintf(out, "%*s", width_of(&s->column[c]), number(statistic(row, "median"), text));
+		fprintf(out, "%*s", width_of(&s->column[c]),
+			number(statistic(row, "median"), text));
 		cut = cut || (row && row->cut);
 	}
 	fprintf(out, "%s\n", cut ? "  cut" : "");
@@ -274,7 +281,7 @@ void sheet_text(const struct sheet *s, FILE *out, bool full)
 	}
 }
 
-/* ---- CSV ------------------------------------------------------------------------------------- */
+/* ---- CSV ------------------------------------------------------------------------ */
 
 static void csv_text(const char *text, FILE *out)
 {
@@ -323,7 +330,7 @@ void sheet_csv(const struct report_file *job, FILE *out)
 	}
 }
 
-/* ---- LaTeX ------------------------------------------------------------------------------------- */
+/* ---- LaTeX ---------------------------------------------------------------------- */
 
 static void latex_text(const char *text, FILE *out)
 {

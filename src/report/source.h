@@ -1,4 +1,4 @@
-/* source.h - where the records of a report_file come from: a stream, or launches that are merged. */
+/* source.h - the origin of the records of a report_file: a stream, or merged launches. */
 #ifndef REPORT_SOURCE_H
 #define REPORT_SOURCE_H
 

@@ -1,5 +1,5 @@
 /*
- * fuzz_result.c - the reader of result files on files that differ from real ones in their structure:
+ * fuzz_result.c - the reader of result files on files that differ from real ones in structure:
  * records and members that are cut, exchanged, doubled, of another type, huge or deeply nested.
  */
 #include <errno.h>
@@ -19,7 +19,7 @@
 
 const unsigned fuzz_rounds = 40000;
 
-/* ---- Seeds: files of the writer --------------------------------------------------------- */
+/* ---- Seeds: files of the writer ------------------------------------------------- */
 
 enum { PLAIN, AXIS, MATRIX, APP, KINDS };
 static const char *const ways[] = { "native", "stripe" };
@@ -46,7 +46,9 @@ static void rows_write(struct report *r, unsigned kind)
 static void seed_write(const char *path, unsigned kind)
 {
 	static const char *const names[] = { "n0", "n1" };
-	const struct report_matrix matrix = { .names = names, .labels = ways, .count = 2, .slow = 0.9 };
+	const struct report_matrix matrix = {
+		.names = names, .labels = ways, .count = 2, .slow = 0.9,
+	};
 	const struct report_axis axis = { "queue", "messages", "Queue length" };
 	struct report_table t = {
 		.json_path = path, .program = "rg_x", .title = "a test", .metric = REPORT_BANDWIDTH,
@@ -96,7 +98,7 @@ size_t fuzz_seed(unsigned index, unsigned char *to, size_t most)
 	return bytes[index];
 }
 
-/* ---- Mutations of the structure ------------------------------------------------------------ */
+/* ---- Mutations of the structure ------------------------------------------------- */
 
 enum { LINES = 64 };
 
@@ -125,8 +127,8 @@ static struct text split(const unsigned char *data, size_t size)
 static json_t *strange_value(uint64_t *random)
 {
 	static const char *const texts[] = {
-		"9223372036854775807", "-9223372036854775808", "1e308", "-1e308", "4e-324", "-0.0", "-1",
-		"0", "1", "2", "3", "2147483648", "4294967296", "1023", "1024", "null", "true", "false",
+		"9223372036854775807", "-9223372036854775808", "1e308", "-1e308", "4e-324", "-0.0",
+		"-1", "0", "1", "2", "3", "2147483648", "4294967296", "1023", "1024", "null", "true", "false",
 		"\"\"", "\"native\"", "\"run\"", "\"row\"", "\"end\"", "[]", "{}", "[[]]", "[null]",
 		"{\"name\":{}}", "\"\\u0001\\u001b[2J\"", "\"%s%n\"", "[1,2,3]", "{\"value\":1e308}",
 	};
@@ -266,7 +268,7 @@ size_t fuzz_mutate(unsigned char *data, size_t size, size_t most, uint64_t *rand
 	return used;
 }
 
-/* ---- Reading -------------------------------------------------------------------------------- */
+/* ---- Reading -------------------------------------------------------------------- */
 
 static void must(bool holds)
 {
@@ -282,12 +284,14 @@ static void rows_check(const struct report_file *f)
 		json_t *record = report_file_record(f, row);
 
 		must(isfinite(row->x) && found && found <= row && found->x == row->x);
-		must(record && strcmp(json_string_value(json_object_get(record, "way")), row->way) == 0);
+		must(record && strcmp(json_string_value(json_object_get(record, "way")),
+				      row->way) == 0);
 		must(row->from >= 0 && row->from < REPORT_MATRIX_MAX && row->to >= 0);
 		json_decref(record);
 	}
 	if (json_object_get(f->end, "rows"))
-		must(json_integer_value(json_object_get(f->end, "rows")) == (json_int_t)f->row_count);
+		must(json_integer_value(json_object_get(f->end, "rows")) ==
+		     (json_int_t)f->row_count);
 }
 
 static void views_check(const struct report_file *f, FILE *sink)
@@ -329,7 +333,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		sink = fopen("/dev/null", "w");
 		must(sink);
 	}
-	rc = report_read_stream(fmemopen((void *)(uintptr_t)data, size, "r"), "fuzz", NULL, NULL, &f);
+	rc = report_read_stream(fmemopen((void *)(uintptr_t)data, size, "r"), "fuzz", NULL, NULL,
+				&f);
 	must(rc == 0 || rc == -EINVAL);
 	if (rc)
 		return 0;

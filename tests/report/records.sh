@@ -42,6 +42,16 @@ py validate "$schema" "$work/bw.jsonl" "$work/all.jsonl" "$work/pairs.jsonl" $mo
 rc=$?
 expect "records are valid by the schema" [ $rc -eq 0 ]
 
+# ---- Interfaces of native messages: Open MPI's TCP between ranks of one host takes lo ----
+if [ "$RG_MPI_FLAVOR" = openmpi ]; then
+	OMPI_MCA_pml=ob1 OMPI_MCA_btl=tcp,self
+	export OMPI_MCA_pml OMPI_MCA_btl
+	launch 2 pt2pt/rg_bw --over native -m 1K -i 20 --json "$work/tcp.jsonl"
+	unset OMPI_MCA_pml OMPI_MCA_btl
+	[ $rc -ne 0 ] || expect "native messages through lo" \
+		grep -q '"native":{"alone":true,"interfaces":\[.*"name":"lo","kind":"net","hosts":1' "$work/tcp.jsonl"
+fi
+
 # ---- Names ----
 expect "a name is in a file without --redact" grep -q "\"$(uname -n)\"" "$work/bw.jsonl"
 expect "a path is in a file without --redact" grep -qF "$work" "$work/bw.jsonl"

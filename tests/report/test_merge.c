@@ -88,7 +88,7 @@ static void merge_all(enum report_metric metric, struct report_files *files,
 	char *paths[] = { dir };
 
 	for (int i = 0; i < 6; i++) {
-		char name[16];
+		char name[32];
 
 		snprintf(name, sizeof(name), "l%d.jsonl", i);
 		write_launch(name, metric, medians[i], 64, 0);

@@ -155,6 +155,64 @@ static void test_row_count(void **state)
 	}
 }
 
+static void test_damaged(void **state)
+{
+	static const char run[] = "{\"schema\":1,\"type\":\"run\",\"program\":\"p\",\"title\":\"t\","
+		"\"metric\":\"bandwidth\",\"ways\":[\"a\"]}\n";
+	static const char row[] = "{\"schema\":1,\"type\":\"row\",\"way\":\"a\",\"bytes\":8,"
+		"\"mean\":1,\"median\":1,\"min\":1,\"max\":1,\"p99\":null,\"sd\":1,\"n\":5}\n";
+	static const char run_x[] = "{\"schema\":1,\"type\":\"run\",\"program\":\"p\",\"title\":\"t\","
+		"\"metric\":\"bandwidth\",\"ways\":[\"a\"],\"x\":{\"name\":\"queue\",\"unit\":\"m\","
+		"\"title\":\"q\"}}\n";
+	static const char row_x[] = "{\"schema\":1,\"type\":\"row\",\"way\":\"a\",\"bytes\":8,"
+		"\"x\":{\"name\":\"share\",\"value\":1,\"unit\":\"m\"},"
+		"\"mean\":1,\"median\":1,\"min\":1,\"max\":1,\"p99\":null,\"sd\":1,\"n\":5}\n";
+	static const char *const files[][3] = {
+		{ "", "", "empty" },
+		{ "hello\n", "", ":1: damaged: not a Railgauge result file" },
+		{ row, "", ":1: damaged: does not begin with a run record" },
+		{ run, "garbage\n", ":2: damaged: not a record" },
+		{ run, run, ":2: damaged: a second run record" },
+		{ run, "{\"type\":\"dance\"}\n", ":2: damaged: a record of unknown type" },
+		{ run, "{\"type\":\"row\",\"way\":\"a\"}\n", ":2: damaged: a row without" },
+		{ run, "{\"type\":\"row\",\"way\":\"b\",\"bytes\":8,\"mean\":1,\"median\":1,\"min\":1,"
+		  "\"max\":1,\"p99\":null,\"sd\":1,\"n\":5}\n", "does not name" },
+		{ run, "{\"type\":\"row\",\"way\":\"a\",\"bytes\":8,\"n\":5,\"mean\":\"x\"}\n",
+		  "statistics" },
+		{ run, "{\"type\":\"end\",\"status\":0}\n{\"type\":\"end\",\"status\":0}\n",
+		  ":3: damaged: a record after the end" },
+		{ "{\"schema\":3,\"type\":\"run\"}\n", "",
+		  ":1: schema 3 of a newer version of Railgauge (accepted: schema 1 and 2)" },
+		{ "{\"schema\":\"2\",\"type\":\"run\"}\n", "", "lacks its schema" },
+		{ run, "{\"type\":\"end\",\"status\":0,\"rows\":1}\n",
+		  ":2: damaged: 0 rows, and the end record counts 1" },
+		{ run, "{\"type\":\"end\",\"status\":0,\"rows\":\"1\"}\n", "no number" },
+		{ "{\"schema\":1,\"type\":\"run\",\"program\":\"p\",\"title\":\"t\","
+		  "\"metric\":\"speed\",\"ways\":[\"a\"]}\n", "", "metric" },
+		{ "{\"schema\":1,\"type\":\"run\",\"program\":\"p\",\"title\":\"t\","
+		  "\"metric\":\"rate\",\"ways\":[1]}\n", "", "ways" },
+		{ run, row_x, "an x that the run record does not name" },
+		{ run_x, row, "without the x that the run record names" },
+		{ run_x, row_x, "without the x" },
+		{ "{\"schema\":1,\"type\":\"run\",\"program\":\"p\",\"title\":\"t\","
+		  "\"metric\":\"rate\",\"ways\":[\"a\"],\"x\":5}\n", "", "an x without name" },
+	};
+
+	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
+		struct report_file f;
+		const char *said;
+		char text[1024];
+
+		snprintf(text, sizeof(text), "%s%s", files[i][0], files[i][1]);
+		spill("r.jsonl", text);
+		capture_begin(2);
+		assert_int_equal(report_read(path_of("r.jsonl"), &f), -EINVAL);
+		said = capture_end();
+		if (!strstr(said, files[i][2]))
+			fail_msg("case %zu says: %s", i, said);
+	}
+}
+
 /* A NUL, deep nesting, numbers that no type holds: a line that is no record. */
 static void test_hostile(void **state)
 {
@@ -230,7 +288,7 @@ static void test_schema_1(void **state)
 	report_file_free(&f);
 }
 
-/* ---- Files that are written -------------------------------------------------------------- */
+/* ---- Files that are written ----------------------------------------------------- */
 
 static int check(const char *name, bool (*ours)(const char *line))
 {
@@ -307,7 +365,7 @@ static void test_one_step(void **state)
 	assert_int_equal(output_begin(&o, path_of("none/a")), -ENOENT);
 }
 
-/* ---- Names ----------------------------------------------------------------------------------- */
+/* ---- Names ---------------------------------------------------------------------- */
 
 static void test_redact(void **state)
 {
@@ -381,6 +439,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_first_of_equals, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_each, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_row_count, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_damaged, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_hostile, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_pipe, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_schema_1, setup, teardown),

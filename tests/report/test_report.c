@@ -16,7 +16,6 @@
 #include "util/err.h"
 #include "report/report.h"
 #include "scratch.h"
-#include "random.h"
 
 static char dir[SCRATCH_PATH], path[SCRATCH_PATH + 16];
 static const char *const ways[] = { "native", "stripe" };
@@ -393,95 +392,6 @@ static void test_torn(void **state)
 	free(text);
 }
 
-static void test_damaged(void **state)
-{
-	static const char run[] = "{\"schema\":1,\"type\":\"run\",\"program\":\"p\",\"title\":\"t\","
-		"\"metric\":\"bandwidth\",\"ways\":[\"a\"]}\n";
-	static const char row[] = "{\"schema\":1,\"type\":\"row\",\"way\":\"a\",\"bytes\":8,"
-		"\"mean\":1,\"median\":1,\"min\":1,\"max\":1,\"p99\":null,\"sd\":1,\"n\":5}\n";
-	static const char run_x[] = "{\"schema\":1,\"type\":\"run\",\"program\":\"p\",\"title\":\"t\","
-		"\"metric\":\"bandwidth\",\"ways\":[\"a\"],\"x\":{\"name\":\"queue\",\"unit\":\"m\","
-		"\"title\":\"q\"}}\n";
-	static const char row_x[] = "{\"schema\":1,\"type\":\"row\",\"way\":\"a\",\"bytes\":8,"
-		"\"x\":{\"name\":\"share\",\"value\":1,\"unit\":\"m\"},"
-		"\"mean\":1,\"median\":1,\"min\":1,\"max\":1,\"p99\":null,\"sd\":1,\"n\":5}\n";
-	static const char *const files[][3] = {
-		{ "", "", "empty" },
-		{ "hello\n", "", ":1: damaged: not a Railgauge result file" },
-		{ row, "", ":1: damaged: does not begin with a run record" },
-		{ run, "garbage\n", ":2: damaged: not a record" },
-		{ run, run, ":2: damaged: a second run record" },
-		{ run, "{\"type\":\"dance\"}\n", ":2: damaged: a record of unknown type" },
-		{ run, "{\"type\":\"row\",\"way\":\"a\"}\n", ":2: damaged: a row without" },
-		{ run, "{\"type\":\"row\",\"way\":\"b\",\"bytes\":8,\"mean\":1,\"median\":1,\"min\":1,"
-		  "\"max\":1,\"p99\":null,\"sd\":1,\"n\":5}\n", "does not name" },
-		{ run, "{\"type\":\"row\",\"way\":\"a\",\"bytes\":8,\"n\":5,\"mean\":\"x\"}\n",
-		  "statistics" },
-		{ run, "{\"type\":\"end\",\"status\":0}\n{\"type\":\"end\",\"status\":0}\n",
-		  ":3: damaged: a record after the end" },
-		{ "{\"schema\":3,\"type\":\"run\"}\n", "",
-		  ":1: schema 3 of a newer version of Railgauge (accepted: schema 1 and 2)" },
-		{ "{\"schema\":\"2\",\"type\":\"run\"}\n", "", "lacks its schema" },
-		{ run, "{\"type\":\"end\",\"status\":0,\"rows\":1}\n",
-		  ":2: damaged: 0 rows, and the end record counts 1" },
-		{ run, "{\"type\":\"end\",\"status\":0,\"rows\":\"1\"}\n", "no number" },
-		{ "{\"schema\":1,\"type\":\"run\",\"program\":\"p\",\"title\":\"t\","
-		  "\"metric\":\"speed\",\"ways\":[\"a\"]}\n", "", "metric" },
-		{ "{\"schema\":1,\"type\":\"run\",\"program\":\"p\",\"title\":\"t\","
-		  "\"metric\":\"rate\",\"ways\":[1]}\n", "", "ways" },
-		{ run, row_x, "an x that the run record does not name" },
-		{ run_x, row, "without the x that the run record names" },
-		{ run_x, row_x, "without the x" },
-		{ "{\"schema\":1,\"type\":\"run\",\"program\":\"p\",\"title\":\"t\","
-		  "\"metric\":\"rate\",\"ways\":[\"a\"],\"x\":5}\n", "", "an x without name" },
-	};
-
-	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
-		struct report_file f;
-		const char *said;
-		char text[1024];
-
-		snprintf(text, sizeof(text), "%s%s", files[i][0], files[i][1]);
-		spill(text, strlen(text));
-		assert_int_equal(read_file(&f, &said), -EINVAL);
-		if (!strstr(said, files[i][2]))
-			fail_msg("case %zu says: %s", i, said);
-	}
-}
-
-/* Random bytes changed in a good file: read or refused, never a crash. */
-static void test_mutated(void **state)
-{
-	uint64_t seed = 77;
-	size_t length;
-	char *text;
-
-	write_file(2);
-	text = slurp(&length);
-	for (int i = 0; i < 3000; i++) {
-		struct report_file f;
-		const char *said;
-		char saved[4];
-		size_t at[4];
-
-		for (int k = 0; k < 4; k++) {
-			at[k] = (size_t)random_below(&seed, length);
-			saved[k] = text[at[k]];
-			text[at[k]] = "{}[]\",:0\n\\x\xff-"[random_below(&seed, 13)];
-		}
-		spill(text, length);
-		if (read_file(&f, &said) == 0) {
-			capture_begin(1);
-			report_print(&f, stdout, i % 2);
-			capture_end();
-			report_file_free(&f);
-		}
-		for (int k = 3; k >= 0; k--)
-			text[at[k]] = saved[k];
-	}
-	free(text);
-}
-
 static void test_unwritable(void **state)
 {
 	struct report_table t = table_for(NULL, 1, false);
@@ -596,8 +506,6 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_axis, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_killed, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_torn, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_damaged, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_mutated, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_unwritable, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_disk_full, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_plot, setup, teardown),
