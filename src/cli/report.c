@@ -34,11 +34,21 @@ static const char *directory_of(const char *path, char *buf, size_t size)
 	return buf;
 }
 
+/* Draw, and name the files. */
 static int draw(const struct report_file *f, const char *out)
 {
-	char dir[4096];
+	static const char *const suffixes[] = { ".png", ".svg", ".dat", ".gp" };
+	char buf[4096], path[4352];
+	const char *dir = out ? out : directory_of(f->path, buf, sizeof(buf));
+	int rc = report_plot(f, dir);
 
-	return report_plot(f, out ? out : directory_of(f->path, dir, sizeof(dir)));
+	for (int i = 0; !rc && i < (int)(sizeof(suffixes) / sizeof(suffixes[0])); i++) {
+		report_plot_path(f, dir, suffixes[i], path, sizeof(path));
+		printf("%s%s", i ? ", " : "# written: ", path);
+	}
+	if (!rc)
+		putchar('\n');
+	return rc;
 }
 
 static int report_one(const char *path, const struct report_values *v)
@@ -91,7 +101,7 @@ int cli_report(int argc, char **argv)
 			putchar('\n');
 		rc = report_one(argv[i], &values);
 		if (rc)
-			status = rc == -EIO ? RG_EXIT_FAULT : RG_EXIT_USAGE;
+			status = rc == -EIO || rc == -ENOSPC ? RG_EXIT_FAULT : RG_EXIT_USAGE;
 	}
 	return status;
 }

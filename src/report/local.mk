@@ -2,7 +2,12 @@
 noinst_LTLIBRARIES += librg-report.la
 librg_report_la_SOURCES = src/report/app.c src/report/axis.c src/report/check.c src/report/experiment.c \
 	src/report/experiment.h src/report/files.c src/report/lookup.c src/report/matrix.c src/report/merge.c \
-	src/report/metric.c src/report/output.c src/report/plot.c src/report/print.c src/report/provenance.c \
+	src/report/metric.c src/report/output.c src/report/plot.c src/report/plot_bars.c src/report/plot_curve.c src/report/plot_files.c \
+	src/report/plot_matrix.c src/report/plot_rows.c src/report/plot_style.c src/report/plot_svg.c \
+	src/report/plot_text.c src/report/plot_ticks.c \
+	src/report/plot.h src/report/plot_files.h src/report/plot_kind.h src/report/plot_style.h \
+	src/report/plot_svg.h src/report/plot_text.h src/report/plot_ticks.h \
+	src/report/print.c src/report/provenance.c \
 	src/report/reader.c src/report/record.c src/report/redact.c src/report/report.c src/report/report.h \
 	src/report/sheet.c src/report/text.c src/report/versions.c \
 	src/report/app.h src/report/axis.h src/report/check.h src/report/files.h src/report/lookup.h \

@@ -185,10 +185,13 @@ json_t *report_file_record(const struct report_file *f, const struct report_row 
 int report_print(const struct report_file *f, FILE *text, bool full);
 
 /*
- * Draw f into DIR/NAME.{dat,gp,svg,png}, with NAME from the file's own name.  Draws nothing
- * for a matrix or a program that is timed as a whole.  0 or -errno after one error line.
- * Needs gnuplot.
+ * Draw f into DIR/NAME.{dat,gp,svg,png}, with NAME from the file's own name: curves, a heat map of a
+ * matrix, bars of a program that is timed as a whole.  0 or -errno after one error line; then the
+ * files of an earlier figure are unchanged.  Without gnuplot: -EIO, with .dat and .gp in place.
  */
 int report_plot(const struct report_file *f, const char *dir);
+/* "DIR/NAME.svg" */
+void report_plot_path(const struct report_file *f, const char *dir, const char *suffix, char *buf,
+		      size_t size);
 
 #endif
