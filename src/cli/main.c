@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "cli/cite.h"
 #include "cli/exec.h"
 #include "cli/report.h"
 #include "cli/reproduce.h"
@@ -14,6 +15,7 @@
 #include "util/text.h"
 
 static const struct cli_command commands[] = {
+	{ "cite", "print results as text for a paper: sentence, method, BibTeX", cli_cite },
 	{ "exec", "run an MPI program, unmodified, over rails", cli_exec },
 	{ "report", "print results again and draw them", cli_report },
 	{ "reproduce", "repeat experiments of papers and compare the values", cli_reproduce },
