@@ -125,7 +125,7 @@ static void size_write(const struct report_file *f, const struct cite_rows *rows
 	char text[RG_UNIT_TEXT];
 
 	if (app) {
-		fprintf(out, " for class ");
+		fprintf(out, ", for class ");
 		cite_text(out, json_string_value(json_object_get(app, "class")));
 		fprintf(out, " (");
 		cite_text(out, json_string_value(json_object_get(app, "size")));
@@ -133,13 +133,13 @@ static void size_write(const struct report_file *f, const struct cite_rows *rows
 		return;
 	}
 	if (x) {
-		fprintf(out, " at ");
+		fprintf(out, ", at ");
 		cite_text(out, json_string_value(json_object_get(x, "name")));
 		fprintf(out, " = %.15g%s", rows->x, unit && *unit ? " " : "");
 		cite_text(out, unit ? unit : "");
 		return;
 	}
-	fprintf(out, " for messages of %llu bytes", (unsigned long long)rows->row[0].row->bytes);
+	fprintf(out, ", for messages of %llu bytes", (unsigned long long)rows->row[0].row->bytes);
 	rg_format_size(rows->row[0].row->bytes, text, sizeof(text));
 	if (strpbrk(text, "KMGT"))
 		fprintf(out, " (%.*s %ciB)", (int)strlen(text) - 1, text, text[strlen(text) - 1]);
@@ -186,11 +186,14 @@ static void warning_write(const struct report_file *f, FILE *out)
 static void sentence_write(const struct report_file *f, const struct cite_facts *c,
 			   const struct cite_rows *rows, FILE *out)
 {
+	char commit[COMMIT_DIGITS + 1];
+
 	cite_text(out, c->program);
 	fprintf(out, " (Railgauge ");
 	cite_text(out, c->version);
 	fprintf(out, ", commit ");
-	fprintf(out, "%.*s", COMMIT_DIGITS, c->commit);
+	snprintf(commit, sizeof(commit), "%s", c->commit);
+	cite_text(out, commit);
 	fprintf(out, "%s) measured a %s ", c->dirty ? " with local changes" : "",
 		rows->mean ? "mean" : "median");
 	quantity_write(f, out);

@@ -35,13 +35,14 @@ const char *cite_option(const json_t *run, const char *name, bool *given)
 
 static void date_load(struct cite_facts *c, const json_t *provenance)
 {
-	const char *utc = text_at(provenance, "utc");
 	int day;
 
-	snprintf(c->date, sizeof(c->date), "%.10s", utc);
-	if (sscanf(c->date, "%4d-%2d-%2d", &c->year, &c->month, &day) == 3 && c->month >= 1 &&
-	    c->month <= 12)
+	if (sscanf(text_at(provenance, "utc"), "%4d-%2d-%2d", &c->year, &c->month, &day) == 3 &&
+	    c->year > 0 && c->month >= 1 && c->month <= 12 && day >= 1 && day <= 31) {
+		snprintf(c->date, sizeof(c->date), "%04d-%02d-%02d", c->year % 10000, c->month % 100,
+			 day % 100);
 		return;
+	}
 	snprintf(c->date, sizeof(c->date), "%s", CITE_UNKNOWN);
 	c->year = c->month = 0;
 }

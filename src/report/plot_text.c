@@ -33,7 +33,7 @@ static void quote(FILE *out, const char *text, size_t bytes)
 		if (length == 0)
 			fputc('?', out);
 		else if (text[i] == '\'')
-			fputs("''", out);
+			fputs("'.\"'\".'", out);
 		else if (code < ' ' || code == 0x7f)
 			fputc(' ', out);
 		else

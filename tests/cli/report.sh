@@ -22,10 +22,8 @@ if gnuplot --version >/dev/null 2>&1; then
 	for suffix in dat gp svg png; do
 		expect "bw.$suffix" [ -s "$work/figures/bw.$suffix" ]
 	done
-	expect "axis with K" grep -q "'1K' 1024" "$work/figures/bw.gp"
+	expect "they are named" grep -q "^# written: $work/figures/bw.png, .*bw.gp$" "$out"
 	expect "log scale" grep -q 'set logscale x 2' "$work/figures/bw.gp"
-	expect "SVG is SVG" grep -q '</svg>' "$work/figures/bw.svg"
-	expect "PNG is PNG" [ "$(head -c 4 "$work/figures/bw.png" | tail -c 3)" = PNG ]
 fi
 
 report
@@ -73,7 +71,7 @@ rc=$?
 expect "no command: exit code 3" [ $rc -eq 3 ]
 src/cli/railgauge dance >"$out" 2>"$err"
 rc=$?
-expect "an unknown command names the known" grep -q 'accepted: exec, report' "$err"
+expect "an unknown command names the known" grep -q 'accepted: cite, exec, report' "$err"
 src/cli/railgauge --help >"$out"
 rc=$?
 expect "help" grep -q '^  report ' "$out"
