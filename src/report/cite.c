@@ -164,7 +164,7 @@ static void place_write(const struct cite_facts *c, FILE *out)
 static void warning_write(const struct report_file *f, FILE *out)
 {
 	const json_t *citable = json_object_get(f->end, "citable"), *why;
-	const char *between = "WARNING: not citable as it stands: ";
+	const char *between = "WARNING: not citable as it is: ";
 	size_t i;
 
 	if (f->launches > 1 || !json_is_boolean(citable)) {
@@ -180,7 +180,7 @@ static void warning_write(const struct report_file *f, FILE *out)
 			cite_text(out, json_string_value(why));
 			between = "; ";
 		}
-	fprintf(out, *between == ';' ? ".\n" : "WARNING: not citable as it stands.\n");
+	fprintf(out, *between == ';' ? ".\n" : "WARNING: not citable as it is.\n");
 }
 
 static void sentence_write(const struct report_file *f, const struct cite_facts *c,

@@ -58,7 +58,7 @@ says '999.1 MB/s over native (95 % interval 949.2 to 1049.1; another fabric, suc
 says 'with 2 ranks on 2 hosts'
 says 'a model in software, not hardware), on 2026-03-04.'
 expect "not citable: the first line has the reasons" \
-	[ "$(head -n 1 "$out")" = 'WARNING: not citable as it stands: 1 launch, fewer than 6; noise in 2 of 39 rows.' ]
+	[ "$(head -n 1 "$out")" = 'WARNING: not citable as it is: 1 launch, fewer than 6; noise in 2 of 39 rows.' ]
 says 'Method: 1 launch; 100 samples a value in 20 batches; the ways take turns.'
 says 'from order statistics of 20 batches of the launch.'
 says 'Timing: local (each pair of ranks times itself).'
