@@ -12,6 +12,7 @@
 /* Large symbols are drawn first, so that equal curves are both seen. */
 #define SYMBOL_LARGE 1.4
 #define SYMBOL_SMALL 0.9
+#define BAND 0.22	/* a band covers this much of what is below it; less where many overlap */
 
 struct range { double least, most; };
 
@@ -165,7 +166,7 @@ static void curve_axes(const struct plot *p, FILE *out)
 /* Values of the way above the axis, whose curve leaves the graph. */
 static double beyond(const struct plot *p, int way)
 {
-	double most = range_shown(p).most * 1.12, reached = 0;
+	double most = range_shown(p).most * PLOT_TICKS_ABOVE, reached = 0;
 
 	for (size_t i = 0; i < p->row_count; i++)
 		if (p->row[i].way == way && p->row[i].value > most)
@@ -192,7 +193,8 @@ static void draw_band(const struct plot *p, FILE *out, int way)
 	const char *colour = plot_style_of(p->way, way).colour;
 
 	fprintf(out, "'%s.dat' index %d using 2:4:5 with filledcurves fc rgb '%s' fs transparent "
-		"solid 0.22 noborder notitle, \\\n\t", p->name, way, colour);
+		"solid %.2f noborder notitle, \\\n\t", p->name, way, colour,
+		BAND * fmin(1, 4.0 / p->way_count));
 	/* A point without neighbours has no band. */
 	fprintf(out, "'' index %d using 2:3:4:5 with yerrorbars pt 0 lw 0.7 lc rgb '%s' notitle, \\\n\t",
 		way, colour);

@@ -17,7 +17,7 @@ enum {
 	PANELS_ACROSS = 2,
 	NAMES_MAX = 16,			/* more nodes have numbers on the axes */
 	VALUES_MAX = 10,		/* more nodes have no values in the cells */
-	NAME_COLUMNS = 22,
+	NAME_HEAD = 15, NAME_TAIL = 6,	/* characters of a long name; .dat has the names */
 	SMOOTH_MAX = 64,		/* more nodes are an image without vectors */
 };
 #define LINE_PIXELS 16.5		/* of a line of text, at the usual font */
@@ -123,6 +123,30 @@ static void matrix_data(const struct plot *p, FILE *out)
 
 /* ---- Script -------------------------------------------------------------------------- */
 
+static bool inside_character(char c)
+{
+	return (c & 0xc0) == 0x80;
+}
+
+/* "virtual node 12...r.org" */
+static void name_quote(FILE *out, const char *name)
+{
+	size_t length = strlen(name), head = plot_line(name, NAME_HEAD), tail = length;
+	char text[4 * (NAME_HEAD + NAME_TAIL) + 8];
+
+	for (int i = 0; i < NAME_TAIL && tail > 0; i++)
+		do
+			tail--;
+		while (tail > 0 && inside_character(name[tail]));
+	if (head + 3 >= tail)
+		plot_quote(out, name);
+	else {
+		snprintf(text, sizeof(text), "%.*s...%.*s", (int)head, name, 4 * NAME_TAIL,
+			 name + tail);
+		plot_quote(out, text);
+	}
+}
+
 /* Names of nodes at the ticks of both axes. */
 static void node_ticks(const struct plot *p, FILE *out, const char *axis, const char *how)
 {
@@ -140,7 +164,7 @@ static void node_ticks(const struct plot *p, FILE *out, const char *axis, const 
 		if (n > NAMES_MAX)
 			plot_quote(out, number);
 		else
-			plot_quote_lines(out, name, NAME_COLUMNS);
+			name_quote(out, name);
 		fprintf(out, " %d", i);
 	}
 	fprintf(out, ") nomirror noenhanced font ',10'\n");
@@ -180,13 +204,14 @@ static void matrix_axes(const struct plot *p, FILE *out)
 	snprintf(label, sizeof(label), "%s, %s", plot_quantity(p, quantity, sizeof(quantity)),
 		 plot_statistic(p));
 	plot_quote_lines(out, label, 40);
-	fprintf(out, " noenhanced\nset key off\nroom = head * %.6g\n", LINE_PIXELS / canvas_height(p));
+	fprintf(out, " offset 1.2, 0 noenhanced\nset key off\nroom = head * %.6g\n", LINE_PIXELS / canvas_height(p));
 }
 
 static void panel_marks(const struct plot *p, FILE *out, int way)
 {
 	fprintf(out, ", \\\n\t'' index %d using ($7 > 0 ? $2 : NaN):1:(0.47):(0.47) with boxxyerror "
-		"lc rgb '#d55e00' lw 2.5 fs empty border lc rgb '#d55e00'", way);
+		"lc rgb '#d55e00' lw %.1f fs empty border lc rgb '#d55e00'", way,
+		node_count(p) > VALUES_MAX ? 1 : 2.5);
 	fprintf(out, ", \\\n\t'' index %d using ($6 == 1 ? $2 + 0.36 : NaN):($1 - 0.36) with points "
 		"pt 6 ps 0.9 lc rgb '#000000'", way);
 	fprintf(out, ", \\\n\t'' index %d using ($6 == 2 ? $2 : NaN):1 with points pt 2 ps 3 lw 1.5 "

@@ -4,7 +4,7 @@
 #include "report/plot_text.h"
 
 /* Columns of a figure of the usual width at the sizes of the fonts. */
-enum { CAPTION_COLUMNS = 100, TITLE_COLUMNS = 64, USUAL_LINES = 5, LINE_PIXELS = 16 };
+enum { CAPTION_COLUMNS = 108, TITLE_COLUMNS = 64, USUAL_LINES = 5, LINE_PIXELS = 16 };
 
 /* The bytes of the character; 0: not UTF-8. */
 static size_t character(const char *text, unsigned *code)

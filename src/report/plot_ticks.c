@@ -99,6 +99,9 @@ void plot_ticks_x(const struct plot *p, FILE *out)
 	if (is_log(p))
 		fprintf(out, "set logscale x 2\nset xrange [%.6g:%.6g]\n", p->x_min / ROOM,
 			p->x_max * ROOM);
+	else
+		fprintf(out, "set xrange [%.6g:%.6g]\n", (p->x_zero ? 0 : p->x_min) - 0.03 * p->x_max,
+			1.03 * p->x_max);
 	fprintf(out, "set xtics nomirror\nset xlabel ");
 	plot_quote(out, p->axis.title);
 	fprintf(out, ".\"\\n \" noenhanced\n");
@@ -138,6 +141,24 @@ static void decades(FILE *out, double least, double most)
 	fprintf(out, ") nomirror\n");
 }
 
+/* 0, 500k, 1M, 1.5M */
+static void large_numbers(FILE *out, double most)
+{
+	double step = step_beyond(most / TICKS_MAX, true);
+	const char *between = "";
+
+	fprintf(out, "set ytics (");
+	for (int i = 0; i * step <= most; i++) {
+		double value = i * step;
+
+		fprintf(out, "%s'%g%s' %.9g", between, value / (value >= 1e9 ? 1e9 : value >= 1e6 ? 1e6 :
+			value >= 1e3 ? 1e3 : 1), value >= 1e9 ? "G" : value >= 1e6 ? "M" :
+			value >= 1e3 ? "k" : "", value);
+		between = ", ";
+	}
+	fprintf(out, ") nomirror\n");
+}
+
 void plot_ticks_y(const struct plot *p, FILE *out, double least, double most)
 {
 	char label[PLOT_TEXT], text[PLOT_TEXT + 16];
@@ -151,6 +172,9 @@ void plot_ticks_y(const struct plot *p, FILE *out, double least, double most)
 		decades(out, least, most);
 		return;
 	}
-	fprintf(out, "set yrange [0:%.6g]\nset format y '%s'\n", most * 1.12,
-		most < 10 ? "%g" : most < 1e6 ? "%.0f" : "%.1s%c");
+	fprintf(out, "set yrange [0:%.6g]\n", most * PLOT_TICKS_ABOVE);
+	if (most >= 1e5)
+		large_numbers(out, most * PLOT_TICKS_ABOVE);
+	else
+		fprintf(out, "set format y '%s'\n", most < 10 ? "%g" : "%.0f");
 }

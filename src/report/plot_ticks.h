@@ -4,6 +4,8 @@
 
 #include "report/plot.h"
 
+#define PLOT_TICKS_ABOVE 1.12	/* a linear axis ends this far above the largest value */
+
 /* Where a coordinate is drawn: on a logarithmic axis 0 has a place of its own. */
 double plot_ticks_place(const struct plot *p, double x);
 /* Is the point apart from the curve: 0 on a logarithmic axis? */

@@ -69,7 +69,7 @@ expect "another fabric is named, with the value that the axis does not show" \
 
 sed -n "s/^caption[0-9]* = '\(.*\)'$/\1/p" "$fig/bw.gp" | sed "s/'\\.\"'\"\\.'/'/g" >"$work/lines"
 longest=$(while read -r line; do printf %s "$line" | LC_ALL=C.UTF-8 wc -m; done <"$work/lines" | sort -n | tail -n 1)
-expect "a caption's lines have at most 100 characters, not $longest" [ "$longest" -le 100 -a "$longest" -gt 90 ]
+expect "a caption's lines have at most 108 characters, not $longest" [ "$longest" -le 108 -a "$longest" -gt 90 ]
 expect "a caption is whole" [ "$(tr -d ' \n' <"$work/lines")" = "$(printf %s "$caption" | tr -d ' ')" ]
 expect "SVG: role" grep -q 'role="img" aria-labelledby="title desc"' "$fig/bw.svg"
 expect "SVG: title" grep -q '<title id="title">Railgauge rg_bw: Uni-directional bandwidth</title>' "$fig/bw.svg"
