@@ -1,7 +1,7 @@
 #!/bin/sh
 # railgauge cite: sentence, method, BibTeX; CITATION.cff.
 . "$srcdir/tests/run-lib.sh"
-. "$srcdir/tests/cli/records.sh"
+. "$srcdir/tests/cli/known_records.sh"
 
 rc=0 caption=none
 cite() {

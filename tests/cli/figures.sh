@@ -3,7 +3,7 @@
 # of gnuplot.  No test compares pixels.
 . "$srcdir/tests/run-lib.sh"
 gnuplot --version >/dev/null 2>&1 || { echo "SKIP: no gnuplot"; exit 77; }
-. "$srcdir/tests/cli/records.sh"
+. "$srcdir/tests/cli/known_records.sh"
 
 rc=0
 caption="a caption of $(printf 'wörter %.0s' $(seq 40))$(printf 'x%.0s' $(seq 250)) it''s an end"

@@ -1,4 +1,4 @@
-# records.sh - result files of known values, for tests of figures and citations.  Sourced.
+# known_records.sh - result files of known values, for tests of figures and citations.  Sourced.
 #
 #	records FILE			bandwidth of three ways, sizes 0 to 4M, with intervals and marks
 #	records_latency FILE		latency of two of these ways, and of one without a name in any table
