@@ -147,7 +147,13 @@ static void size_write(const struct report_file *f, const struct cite_rows *rows
 
 static void place_write(const struct cite_facts *c, FILE *out)
 {
-	if (c->ranks)
+	char ranks[128];
+
+	if (c->placement) {
+		snprintf(ranks, sizeof(ranks), "%.*s", (int)strcspn(c->placement, ";"), c->placement);
+		fprintf(out, ", with ");
+		cite_text(out, ranks);
+	} else if (c->ranks)
 		fprintf(out, ", with %d rank%s on %d host%s", c->ranks, c->ranks == 1 ? "" : "s",
 			c->hosts, c->hosts == 1 ? "" : "s");
 	else

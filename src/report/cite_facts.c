@@ -64,17 +64,16 @@ static int host_count(const json_t *ranks)
 	return hosts;
 }
 
-/* The text after "fabric: " in the lines above the table; NULL: none. */
-static const char *fabric_note(const json_t *run)
+/* The text after `begin` in the lines above the table; NULL: none. */
+static const char *note_after(const json_t *run, const char *begin)
 {
-	static const char begin[] = "fabric: ";
 	const json_t *note;
 	size_t i;
 
 	json_array_foreach(json_object_get(run, "notes"), i, note)
 		if (json_is_string(note) &&
-		    strncmp(json_string_value(note), begin, sizeof(begin) - 1) == 0)
-			return json_string_value(note) + sizeof(begin) - 1;
+		    strncmp(json_string_value(note), begin, strlen(begin)) == 0)
+			return json_string_value(note) + strlen(begin);
 	return NULL;
 }
 
@@ -82,7 +81,7 @@ static const char *fabric_note(const json_t *run)
 static void fabric_load(struct cite_facts *c, const json_t *run)
 {
 	const json_t *fabric = json_object_get(run, "fabric");
-	const char *note = fabric_note(run);
+	const char *note = note_after(run, "fabric: ");
 
 	if (!json_is_object(fabric))
 		snprintf(c->fabric, sizeof(c->fabric), "%s", CITE_UNKNOWN);
@@ -106,7 +105,7 @@ void cite_facts_load(struct cite_facts *c, const json_t *run)
 		.version = text_at(software, "railgauge"), .commit = text_at(software, "commit"),
 		.dirty = json_is_true(json_object_get(software, "dirty")),
 		.ranks = (int)json_array_size(ranks), .hosts = host_count(ranks),
-		.mpi = text_at(run, "mpi"),
+		.placement = note_after(run, "ranks: "), .mpi = text_at(run, "mpi"),
 		.clock_source = text_at(json_object_get(provenance, "machine"), "clock_source"),
 		.oversubscribed = json_is_true(json_object_get(run, "oversubscribed")),
 	};

@@ -15,6 +15,7 @@ struct cite_facts {
 	char date[16];			/* "2026-11-27" */
 	int year, month;		/* 0: not recorded */
 	int ranks, hosts;		/* 0: not recorded */
+	const char *placement;		/* "4 ranks on one host; 2 pairs at once"; NULL */
 	char fabric[CITE_TEXT];		/* with its label, "- software, not hardware" */
 	const char *mpi, *clock_source;
 	bool oversubscribed;

@@ -165,6 +165,11 @@ void cite_method(const struct report_file *f, const struct cite_facts *c,
 	fprintf(out, "Method: ");
 	counts(f, rows, out);
 	fprintf(out, ". ");
+	if (c->placement) {
+		fprintf(out, "Ranks: ");
+		cite_text(out, c->placement);
+		fprintf(out, ". ");
+	}
 	interval(f, rows, out);
 	timing(rows, out);
 	fprintf(out, "Clock: CLOCK_MONOTONIC, clock source ");

@@ -35,7 +35,8 @@ static void bars_data(const struct plot *p, FILE *out)
 			fprintf(out, " ? ?");
 		else
 			fprintf(out, " %.9g %.9g", row->low, row->high);
-		fprintf(out, " %d # %s\n", (int)row->mark, p->way[row->way]);
+		fprintf(out, " %d # ", (int)row->mark);
+		plot_comment(out, p->way[row->way]);
 	}
 }
 

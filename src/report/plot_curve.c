@@ -52,7 +52,8 @@ static void quoted_data(const struct plot *p, FILE *out, int way)
 	char text[AXIS_TEXT];
 	double x, value;
 
-	fprintf(out, "\n\n# quoted from the paper, %s\n", p->way[way]);
+	fprintf(out, "\n\n# quoted from the paper, ");
+	plot_comment(out, p->way[way]);
 	for (size_t i = 0; i < json_array_size(quoted_of(p)); i++)
 		if (quoted_value(p, i, way, &x, &value))
 			fprintf(out, "%s %.9g %.9g\n", axis_text(x, text, sizeof(text)),
@@ -85,14 +86,16 @@ static void curve_data(const struct plot *p, FILE *out)
 {
 	char quantity[PLOT_TEXT];
 
-	fprintf(out, "# %s, %s\n# %s, its place in the figure, %s, ci_low, ci_high, mark "
-		"(0 good, 1 doubtful, 2 failed validation)\n",
-		plot_quantity(p, quantity, sizeof(quantity)), plot_statistic(p),
-		p->has_axis ? p->axis.title : "message size in bytes", plot_statistic(p));
+	fprintf(out, "# x, its place in the figure, %s, ci_low, ci_high, mark (0 good, 1 doubtful, 2 failed "
+		"validation)\n# x: ", plot_statistic(p));
+	plot_comment(out, p->has_axis ? p->axis.title : "message size in bytes");
+	fprintf(out, "# %s: ", plot_statistic(p));
+	plot_comment(out, plot_quantity(p, quantity, sizeof(quantity)));
 	for (int w = 0; w < p->way_count; w++) {
 		bool apart = false, empty = true;
 
-		fprintf(out, "%s# way %s\n", w ? "\n\n" : "", p->way[w]);
+		fprintf(out, "%s# way ", w ? "\n\n" : "");
+		plot_comment(out, p->way[w]);
 		for (size_t i = 0; i < p->row_count; i++) {
 			if (p->row[i].way != w)
 				continue;

@@ -96,7 +96,8 @@ static void data_way(const struct plot *p, FILE *out, int way, const struct plot
 	for (size_t i = 0; i < p->row_count; i++)
 		if (p->row[i].way == way)
 			cell[p->row[i].from * n + p->row[i].to] = &p->row[i];
-	fprintf(out, "%s# way %s\n", way ? "\n\n" : "", name_of(p, "labels", way));
+	fprintf(out, "%s# way ", way ? "\n\n" : "");
+	plot_comment(out, name_of(p, "labels", way));
 	for (int from = 0; from < n; from++) {
 		if (from)
 			fputc('\n', out);
@@ -111,11 +112,13 @@ static void matrix_data(const struct plot *p, FILE *out)
 	const struct plot_row **cell = calloc(n * n, sizeof(cell[0]));
 	char quantity[PLOT_TEXT];
 
-	fprintf(out, "# %s, %s\n# sender, receiver, %s, ci_low, ci_high, mark (0 good, 1 doubtful, "
-		"2 failed validation), slow\n", plot_quantity(p, quantity, sizeof(quantity)),
-		plot_statistic(p), plot_statistic(p));
-	for (size_t i = 0; i < n; i++)
-		fprintf(out, "# node %zu: %s\n", i, name_of(p, "names", (int)i));
+	fprintf(out, "# sender, receiver, %s, ci_low, ci_high, mark (0 good, 1 doubtful, 2 failed "
+		"validation), slow\n# %s: ", plot_statistic(p), plot_statistic(p));
+	plot_comment(out, plot_quantity(p, quantity, sizeof(quantity)));
+	for (size_t i = 0; i < n; i++) {
+		fprintf(out, "# node %zu: ", i);
+		plot_comment(out, name_of(p, "names", (int)i));
+	}
 	for (int w = 0; cell && w < p->way_count; w++)
 		data_way(p, out, w, cell);
 	free(cell);

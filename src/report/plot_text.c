@@ -22,25 +22,38 @@ static size_t character(const char *text, unsigned *code)
 	return length;
 }
 
-static void quote(FILE *out, const char *text, size_t bytes)
+/* Text of so many bytes; a quote character becomes `apostrophe`. */
+static void plain(FILE *out, const char *text, size_t bytes, const char *apostrophe)
 {
 	unsigned code;
 
-	fputc('\'', out);
 	for (size_t i = 0; i < bytes;) {
 		size_t length = character(text + i, &code);
 
 		if (length == 0)
 			fputc('?', out);
 		else if (text[i] == '\'')
-			fputs("'.\"'\".'", out);
+			fputs(apostrophe, out);
 		else if (code < ' ' || code == 0x7f)
 			fputc(' ', out);
 		else
 			fwrite(text + i, 1, length, out);
 		i += length ? length : 1;
 	}
+}
+
+/* gnuplot misreads two doubled quotes in a row: a quote character is a string of its own. */
+static void quote(FILE *out, const char *text, size_t bytes)
+{
 	fputc('\'', out);
+	plain(out, text, bytes, "'.\"'\".'");
+	fputc('\'', out);
+}
+
+void plot_comment(FILE *out, const char *text)
+{
+	plain(out, text, strlen(text), "'");
+	fputc('\n', out);
 }
 
 void plot_quote(FILE *out, const char *text)

@@ -10,6 +10,9 @@
  */
 void plot_quote(FILE *out, const char *text);
 
+/* Text as the rest of a comment in a script or in data. */
+void plot_comment(FILE *out, const char *text);
+
 /*
  * The bytes of the first line, of at most `columns` columns, at a blank if it has one in its second
  * half.  A character has a column, a wide one two.
