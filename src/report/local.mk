@@ -7,7 +7,7 @@ librg_report_la_SOURCES = src/report/app.c src/report/axis.c src/report/check.c 
 	src/report/plot.c src/report/plot_bars.c src/report/plot_curve.c src/report/plot_files.c \
 	src/report/plot_matrix.c src/report/plot_rows.c src/report/plot_style.c src/report/plot_svg.c \
 	src/report/plot_text.c src/report/plot_ticks.c \
-	src/report/plot.h src/report/plot_files.h src/report/plot_kind.h src/report/plot_style.h \
+	src/report/plot_rows.h src/report/plot_files.h src/report/plot_kind.h src/report/plot_style.h \
 	src/report/plot_svg.h src/report/plot_text.h src/report/plot_ticks.h \
 	src/report/print.c src/report/provenance.c \
 	src/report/reader.c src/report/record.c src/report/redact.c src/report/report.c src/report/report.h \

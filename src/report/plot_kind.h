@@ -2,7 +2,7 @@
 #ifndef REPORT_PLOT_KIND_H
 #define REPORT_PLOT_KIND_H
 
-#include "report/plot.h"
+#include "report/plot_rows.h"
 
 struct plot_kind {
 	int width, height;	/* of the canvas, in SVG's pixels */

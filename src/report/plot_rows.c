@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "util/err.h"
-#include "report/plot.h"
+#include "report/plot_rows.h"
 
 static double number(const json_t *row, const char *name)
 {

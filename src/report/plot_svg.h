@@ -2,7 +2,7 @@
 #ifndef REPORT_PLOT_SVG_H
 #define REPORT_PLOT_SVG_H
 
-#include "report/plot.h"
+#include "report/plot_rows.h"
 #include "report/plot_files.h"
 
 /* Add them to NAME.svg.  0 or -errno after one error line. */

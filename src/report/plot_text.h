@@ -2,7 +2,7 @@
 #ifndef REPORT_PLOT_TEXT_H
 #define REPORT_PLOT_TEXT_H
 
-#include "report/plot.h"
+#include "report/plot_rows.h"
 
 /*
  * Text goes into a script in single quotes, in which gnuplot expands nothing.  Control characters

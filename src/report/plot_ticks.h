@@ -2,7 +2,7 @@
 #ifndef REPORT_PLOT_TICKS_H
 #define REPORT_PLOT_TICKS_H
 
-#include "report/plot.h"
+#include "report/plot_rows.h"
 
 #define PLOT_TICKS_ABOVE 1.12	/* a linear axis ends this far above the largest value */
 

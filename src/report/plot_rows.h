@@ -1,9 +1,9 @@
 /*
- * plot.h - a figure that is being made: rows of a file as values to draw, and the files of a
- * figure.
+ * plot_rows.h - a figure that is being made: the rows of a file as values to draw, and facts that they
+ * have in common.
  */
-#ifndef REPORT_PLOT_H
-#define REPORT_PLOT_H
+#ifndef REPORT_PLOT_ROWS_H
+#define REPORT_PLOT_ROWS_H
 
 #include "report/axis.h"
 #include "report/report.h"
