@@ -179,14 +179,14 @@ static double beyond(const struct plot *p, int way)
 
 static void curve_title(const struct plot *p, FILE *out, int way)
 {
-	char label[PLOT_TEXT];
+	char label[PLOT_TEXT], most[PLOT_NUMBER];
 	double reached = beyond(p, way);
 
 	snprintf(label, sizeof(label), "%.80s%s", p->way[way],
 		 plot_way_foreign(p, way) ? reached > 0 ? " (other fabric, " : " (other fabric)" :
 		 reached > 0 ? " (" : "");
 	if (reached > 0)
-		rg_text_add(label, sizeof(label), "up to %.4g)", reached);
+		rg_text_add(label, sizeof(label), "up to %s)", plot_number(reached, most, sizeof(most)));
 	plot_quote(out, label);
 	fprintf(out, " noenhanced");
 }
