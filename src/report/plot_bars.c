@@ -60,15 +60,17 @@ static void bars_axes(const struct plot *p, FILE *out)
 }
 
 /* "123.4 Mop/s", with its interval and its doubts below. */
-static void bar_label(const struct plot *p, FILE *out, const struct plot_row *row)
+static void bar_label(FILE *out, const struct plot_row *row)
 {
-	char text[PLOT_TEXT];
+	char text[PLOT_TEXT], number[PLOT_NUMBER], high[PLOT_NUMBER];
 
-	snprintf(text, sizeof(text), "%.4g Mop/s", row->value);
+	snprintf(text, sizeof(text), "%s Mop/s", plot_number(row->value, number, sizeof(number)));
 	fprintf(out, "set label %d ", 3000 + row->way);
 	plot_quote(out, text);
 	if (!isnan(row->low)) {
-		snprintf(text, sizeof(text), "(%.4g to %.4g)", row->low, row->high);
+		snprintf(text, sizeof(text), "(%s to %s)",
+			 plot_number(row->low, number, sizeof(number)),
+			 plot_number(row->high, high, sizeof(high)));
 		fprintf(out, ".\"\\n\".");
 		plot_quote(out, text);
 	}
@@ -79,13 +81,12 @@ static void bar_label(const struct plot *p, FILE *out, const struct plot_row *ro
 	fprintf(out, " at %d, %.9g center offset 0, %.1f font ',11' noenhanced\n", row->way,
 		row->total_s,
 		0.7 + (row->mark != PLOT_GOOD) + !isnan(row->low));
-	(void)p;
 }
 
 static void bars_draw(const struct plot *p, FILE *out)
 {
 	for (size_t i = 0; i < p->row_count; i++)
-		bar_label(p, out, &p->row[i]);
+		bar_label(out, &p->row[i]);
 	fprintf(out, "plot ");
 	for (int w = 0; w < p->way_count; w++) {
 		const char *colour = plot_style_of(p->way, w).colour;

@@ -56,8 +56,8 @@ static void quoted_data(const struct plot *p, FILE *out, int way)
 	plot_comment(out, p->way[way]);
 	for (size_t i = 0; i < json_array_size(quoted_of(p)); i++)
 		if (quoted_value(p, i, way, &x, &value))
-			fprintf(out, "%s %.9g %.9g\n", axis_text(x, text, sizeof(text)),
-				plot_ticks_place(p, x), value);
+			fprintf(out, "%s %.9g\n",
+				axis_text(plot_ticks_place(p, x), text, sizeof(text)), value);
 }
 
 /* ---- Data --------------------------------------------------------------------- */
@@ -179,14 +179,14 @@ static double beyond(const struct plot *p, int way)
 
 static void curve_title(const struct plot *p, FILE *out, int way)
 {
-	char label[PLOT_TEXT];
+	char label[PLOT_TEXT], most[PLOT_NUMBER];
 	double reached = beyond(p, way);
 
 	snprintf(label, sizeof(label), "%.80s%s", p->way[way],
 		 plot_way_foreign(p, way) ? reached > 0 ? " (other fabric, " : " (other fabric)" :
 		 reached > 0 ? " (" : "");
 	if (reached > 0)
-		rg_text_add(label, sizeof(label), "up to %.4g)", reached);
+		rg_text_add(label, sizeof(label), "up to %s)", plot_number(reached, most, sizeof(most)));
 	plot_quote(out, label);
 	fprintf(out, " noenhanced");
 }
@@ -239,7 +239,7 @@ static void draw_quoted(const struct plot *p, FILE *out, int way, int index)
 	char label[PLOT_TEXT];
 
 	snprintf(label, sizeof(label), "%.80s, in the paper", p->way[way]);
-	fprintf(out, ", \\\n\t'%s.dat' index %d using 2:3 with points lw 2 ps 2.4 pt 6 lc rgb '%s' "
+	fprintf(out, ", \\\n\t'%s.dat' index %d using 1:2 with points lw 2 ps 2.4 pt 6 lc rgb '%s' "
 		"title ", p->name, index, plot_style_of(p->way, way).colour);
 	plot_quote(out, label);
 	fprintf(out, " noenhanced");

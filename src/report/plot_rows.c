@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "util/err.h"
-#include "report/disturbance.h"
 #include "report/plot_rows.h"
 
 static double number(const json_t *row, const char *name)
@@ -35,9 +34,11 @@ static int way_of(const struct plot *p, const char *name)
 
 static unsigned doubts_of(const json_t *record)
 {
+	const json_t *noise = json_object_get(record, "noise");
+
 	return (json_is_true(json_object_get(record, "cut")) ? PLOT_CUT : 0) |
 	       (json_is_false(json_object_get(record, "converged")) ? PLOT_UNCONVERGED : 0) |
-	       (disturbance_of_row(record) ? PLOT_DISTURBED : 0);
+	       (json_is_true(json_object_get(noise, "disturbed")) ? PLOT_DISTURBED : 0);
 }
 
 static double mean_of(const json_t *list)

@@ -7,6 +7,7 @@
 #include "util/err.h"
 #include "util/text.h"
 #include "report/plot_svg.h"
+#include "report/plot_text.h"
 
 enum { SVG_BYTES_MAX = 256 << 20 };
 
@@ -33,6 +34,7 @@ static void ranges(const struct plot *p, FILE *out)
 {
 	for (int w = 0; w < p->way_count; w++) {
 		double least = INFINITY, most = -INFINITY;
+		char low[PLOT_NUMBER], high[PLOT_NUMBER];
 
 		for (size_t i = 0; i < p->row_count; i++)
 			if (p->row[i].way == w && isfinite(p->row[i].value)) {
@@ -42,7 +44,8 @@ static void ranges(const struct plot *p, FILE *out)
 		fputs(w ? "; " : " ", out);
 		escape(out, p->way[w]);
 		if (most >= least)
-			fprintf(out, " %.4g to %.4g", least, most);
+			fprintf(out, " %s to %s", plot_number(least, low, sizeof(low)),
+				plot_number(most, high, sizeof(high)));
 		else
 			fprintf(out, " without values");
 	}

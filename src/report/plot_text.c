@@ -1,4 +1,5 @@
 /* plot_text.c - text of a file in a script: quoted, and broken into lines by characters. */
+#include <math.h>
 #include <string.h>
 
 #include "report/plot_text.h"
@@ -48,6 +49,12 @@ static void quote(FILE *out, const char *text, size_t bytes)
 	fputc('\'', out);
 	plain(out, text, bytes, "'.\"'\".'");
 	fputc('\'', out);
+}
+
+char *plot_number(double value, char *buf, size_t size)
+{
+	snprintf(buf, size, fabs(value) < 1000 || fabs(value) >= 1e15 ? "%.4g" : "%.0f", value);
+	return buf;
 }
 
 void plot_comment(FILE *out, const char *text)

@@ -10,6 +10,10 @@
  */
 void plot_quote(FILE *out, const char *text);
 
+/* Four digits or more, without an exponent where the value is large: "1.999", "15940". */
+char *plot_number(double value, char *buf, size_t size);
+enum { PLOT_NUMBER = 48 };
+
 /* Text as the rest of a comment in a script or in data. */
 void plot_comment(FILE *out, const char *text);
 
