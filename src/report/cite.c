@@ -163,30 +163,40 @@ static void place_write(const struct cite_facts *c, FILE *out)
 	fprintf(out, "), %s %s.\n", c->year ? "on" : "date", c->date);
 }
 
-/*
- * The verdict is in the end record.  That of one launch says nothing about several, and a killed job
- * has none.
- */
+/* Reasons why not, and the fabric; *yes: the values can be cited.  json_decref the array. */
+static json_t *verdict(const struct report_file *f, bool *yes)
+{
+	const json_t *citable = json_object_get(f->end, "citable");
+	unsigned reasons;
+	json_t *why;
+
+	/* The end record knows one launch; a killed job has none. */
+	if (f->launches == 1 && json_is_boolean(citable)) {
+		*yes = json_is_true(citable);
+		return json_incref(json_object_get(f->end, "why"));
+	}
+	why = citable_why(&f->citable, &reasons);
+	*yes = !reasons;
+	return why;
+}
+
 static void warning_write(const struct report_file *f, FILE *out)
 {
-	const json_t *citable = json_object_get(f->end, "citable"), *why;
 	const char *between = "WARNING: not citable as it is: ";
+	json_t *why, *reason;
+	bool yes;
 	size_t i;
 
-	if (f->launches > 1 || !json_is_boolean(citable)) {
-		fprintf(out, "WARNING: the verdict, whether the values can be cited, is %s%s.\n",
-			CITE_UNKNOWN, f->end ? "" : "; the job did not finish");
-		return;
-	}
-	if (json_is_true(citable))
-		return;
-	json_array_foreach(json_object_get(f->end, "why"), i, why)
-		if (json_is_string(why)) {
+	why = verdict(f, &yes);
+	json_array_foreach(why, i, reason)
+		if (!yes && json_is_string(reason)) {
 			fputs(between, out);
-			cite_text(out, json_string_value(why));
+			cite_text(out, json_string_value(reason));
 			between = "; ";
 		}
-	fprintf(out, *between == ';' ? ".\n" : "WARNING: not citable as it is.\n");
+	if (!yes)
+		fprintf(out, *between == ';' ? ".\n" : "WARNING: not citable as it is.\n");
+	json_decref(why);
 }
 
 static void sentence_write(const struct report_file *f, const struct cite_facts *c,

@@ -316,6 +316,9 @@ int report_merge(const struct report_file *const *file, int count, struct report
 		f.source->record = merge_record;
 		rc = f.source->middle ? 0 : -ENOMEM;
 	}
+	f.citable = file[0]->citable;
+	for (int i = 1; i < count; i++)
+		citable_merge(&f.citable, &file[i]->citable);
 	for (size_t i = 0; i < rows && !rc; i++) {
 		row_merge(file, count, i, median, &f.row[i], &f.source->middle[i]);
 		f.row[i].way = way_in(f.run, f.row[i].way);

@@ -79,7 +79,8 @@ says 'Interval: none is recorded.'
 says 'Timing: not recorded.'
 cite "$work/old.jsonl"
 says 'a mean bandwidth, for messages of 4096 bytes (4 KiB), of 4096 MB/s over single (no interval)'
-expect "no verdict: the first line says so" grep -q '^WARNING: the verdict, .* is not recorded' "$out"
+expect "no verdict: it follows from the records" \
+	[ "$(head -n 1 "$out" | grep -c '^WARNING: not citable as it is: .*1 launch, fewer than 6; not recorded: .*intervals')" -eq 1 ]
 cite "$work/pairs.jsonl"
 says "502.0 MB/s from node 'c' to node a over single:1"
 expect "the numbers of pairs are recorded" numbers "$work/pairs.jsonl" 1048576
@@ -140,6 +141,8 @@ expect "launches: one citation" [ "$(grep -c '^Method' "$out")" -eq 1 ]
 says 'Method: 7 launches, whose medians count as one value each'
 says 'of 24.50 us over stripe (95 % interval 21.50 to 27.50)'
 says 'from order statistics of 7 launches.'
+expect "launches: a verdict of all of them" [ "$(head -n 1 "$out" | grep -c '^WARNING: not citable as it is: .*not recorded: ')" -eq 1 ]
+expect "launches: they are enough" [ "$(grep -c 'launch.*, fewer than' "$out")" -eq 0 ]
 
 # ---- Refusals ----------------------------------------------------------------------------------------
 

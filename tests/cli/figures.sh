@@ -58,9 +58,9 @@ expect "no power of ten at a tick" sh -c "! grep -q '>10<tspan' '$fig/bw.svg'"
 expect "size 0 has a place, left of 1" [ "$(awk '$1 == 0 && $2 == 0.25' "$fig/bw.dat" | wc -l)" -eq 3 ]
 expect "the place is marked" grep -q "set label 1000 '//' at 0.5, graph 0" "$fig/bw.gp"
 curve bw | awk '$6 != 0 { print $1, $2, $6 }' >"$work/b"
-printf 'single 64 1\nsingle 256 1\nstripe 1024 2\n' >"$work/a"
+printf 'single 64 1\nsingle 256 1\nstripe 1024 2\nnative 16384 1\n' >"$work/a"
 same "doubtful rows and failed ones are marked"
-expect "hollow symbols are explained" grep -q "title 'hollow: cut short, not converged'" "$fig/bw.gp"
+expect "hollow symbols are explained" grep -q "title 'hollow: cut short, not converged, disturbed'" "$fig/bw.gp"
 expect "crosses are explained" grep -q "title 'crossed: validation failed'" "$fig/bw.gp"
 expect "another fabric is named, with the value that the axis does not show" \
 	[ -n "$(grep "title 'native (other fabric" "$fig/bw.gp")" ]
