@@ -56,7 +56,7 @@ if [ "$(nproc)" -ge 2 ]; then
 fi
 
 # Clocks that jump: no row is sync's.
-launch 2 tests/bench/rg_shifted --wander --over native -m 8:64 -i 2000 -x 2 --json "$work/t.jsonl"
+launch 2 tests/bench/rg_shifted --wander --over native -m 8:64 -i 1000 -x 2 --json "$work/t.jsonl"
 expect "clocks that jump: 4 rows" [ "$(grep -c '^[0-9]' "$out")" -eq 4 ]
 expect "clocks that jump: barriers" [ "$(grep -c '"timing":{"method":"barrier","asked":"sync","why":"' \
 	"$work/t.jsonl")" -eq 4 ]
