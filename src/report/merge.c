@@ -307,7 +307,8 @@ int report_merge(const struct report_file *const *file, int count, struct report
 		.path = strdup(file[0]->path), .schema = file[0]->schema, .launches = count,
 		.run = run_merge(file[0], count), .metric = file[0]->metric,
 		.row = calloc(rows + 1, sizeof(f.row[0])), .row_count = rows,
-		.end = end_merge(file, count), .citable = file[0]->citable, .source = calloc(1, sizeof(*f.source)),
+		.end = end_merge(file, count), .citable = file[0]->citable,
+		.source = calloc(1, sizeof(*f.source)),
 	};
 	int rc = median && f.path && f.run && f.row && f.source ? 0 : -ENOMEM;
 
@@ -316,9 +317,6 @@ int report_merge(const struct report_file *const *file, int count, struct report
 		f.source->record = merge_record;
 		rc = f.source->middle ? 0 : -ENOMEM;
 	}
-	f.citable = file[0]->citable;
-	for (int i = 1; i < count; i++)
-		citable_merge(&f.citable, &file[i]->citable);
 	for (size_t i = 0; i < rows && !rc; i++) {
 		row_merge(file, count, i, median, &f.row[i], &f.source->middle[i]);
 		f.row[i].way = way_in(f.run, f.row[i].way);
