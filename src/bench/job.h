@@ -61,6 +61,7 @@ struct bench_options {
 	struct opt_list over;
 	const char *percentiles, *json, *samples, *experiment_id;
 	int buffers;			/* enum bench_memory */
+	int layout;			/* enum report_layout */
 
 	const struct experiment *experiment;	/* or NULL */
 	double percentile[REPORT_PERCENTILES_MAX];	/* 99 for P99 */

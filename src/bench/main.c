@@ -30,6 +30,7 @@ static int outputs_open(struct bench_job *job)
 		.title = job->def->summary, .metric = job->def->metric,
 		.quantity = job->def->quantity, .ways = names, .way_count = job->where.way_count,
 		.validate = job->opt.validate && job->def->expect, .full = job->opt.full,
+		.layout = (enum report_layout)job->opt.layout,
 		.percentiles = job->opt.percentile, .percentile_count = job->opt.percentile_count,
 	};
 	static struct report_axis axis;		/* the report keeps it, too */

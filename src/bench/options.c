@@ -34,6 +34,12 @@ static const struct opt_choice buffers[] = {
 	{ NULL },
 };
 
+static const struct opt_choice layouts[] = {
+	{ "standard", REPORT_LAYOUT_STANDARD, "mean, median and its interval; medians of several ways" },
+	{ "osu", REPORT_LAYOUT_OSU, "size and mean, as the OSU benchmarks print" },
+	{ NULL },
+};
+
 /* Rows that options_parse completes from bench_def are marked. */
 static struct opt rows[] = {
 	/* The first row is that of programs that are timed as a whole; all others have the rest. */
@@ -65,7 +71,9 @@ static struct opt rows[] = {
 	{ .name = "validate", .letter = 'c', .type = OPT_FLAG, AT(validate),
 	  .help = "check every received byte, in separate runs before the timed runs" },
 	{ .name = "full", .letter = 'f', .type = OPT_FLAG, AT(full),
-	  .help = "also print all other statistics, such as median, P99 and deviation" },
+	  .help = "also print all other statistics, such as P99, deviation and drift" },
+	{ .name = "layout", .type = OPT_CHOICE, AT(layout), .arg = "LAYOUT", .standard = "standard",
+	  .choices = layouts, .help = "columns of the table" },
 	{ .name = "percentiles", .letter = 'z', .type = OPT_TEXT, AT(percentiles), .arg = "LIST",
 	  .check = check_percentiles,
 	  .help = "also print these percentiles, such as 50,90,99.9" },

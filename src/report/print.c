@@ -16,6 +16,25 @@ static double member(const json_t *row, const char *name)
 	return json_is_number(value) ? json_number_value(value) : NAN;
 }
 
+static enum report_converged converged_from(const json_t *row)
+{
+	const json_t *converged = json_object_get(row, "converged");
+
+	if (!json_is_boolean(converged))
+		return REPORT_COUNTED;
+	return json_is_true(converged) ? REPORT_CONVERGED : REPORT_NOT_CONVERGED;
+}
+
+static void slowest_from(const json_t *row, struct report_row *r)
+{
+	const json_t *pair = json_object_get(row, "slowest_pair");
+	const json_t *ranks = json_object_get(pair, "ranks");
+
+	for (size_t i = 0; i < 2; i++)
+		r->slowest.rank[i] = (int)json_integer_value(json_array_get(ranks, i));
+	r->slowest.median = member(pair, "median");
+}
+
 static struct report_row row_from(const json_t *row)
 {
 	const json_t *valid = json_object_get(row, "valid");
@@ -27,10 +46,12 @@ static struct report_row row_from(const json_t *row)
 		.to = (int)json_integer_value(json_object_get(row, "to")),
 		.valid = json_is_boolean(valid) ? json_is_true(valid) : -1,
 		.cut = json_is_true(json_object_get(row, "cut")),
+		.converged = converged_from(row),
 	};
 
 	for (int i = 0; i < STATS_ROWS; i++)
 		r.stat[i] = member(row, statistics[i].name);
+	slowest_from(row, &r);
 	return r;
 }
 
