@@ -17,6 +17,7 @@
  *	tournament.c	the same for every pair of nodes
  *	rounds.c	the pairs of each round (pure)
  *	rows.c		rows from samples
+ *	samples.c	samples at rank 0; --samples
  *	ledger.c	what each rail carried
  *	rail_baseline.c	each rail alone, in turns with the ways over all rails
  *	bound.c		upper bounds of several rails (pure)
@@ -87,6 +88,7 @@ struct bench_place {
 	char host[64];
 	cpu_set_t cpus;
 	int node;			/* virtual or real, counted from 0 */
+	int first_of_host;		/* the lowest rank of the same host */
 };
 
 struct bench_pair { int rank[2]; };
@@ -94,7 +96,7 @@ struct bench_pair { int rank[2]; };
 /* A batch: consecutive samples of a way. */
 struct bench_batch {
 	uint64_t samples;
-	uint64_t run_ns;	/* wall time of the batch over all ranks / its runs, timed or not */
+	uint64_t span_ns;	/* rank 0, if place_sums: common start to last end of its samples */
 };
 struct bench_batches {
 	struct bench_batch *list;
@@ -125,7 +127,9 @@ struct bench_where {
 struct bench_results {
 	double x;			/* the value of the axis */
 	uint64_t generation;		/* number of the pattern, the same on all ranks */
-	uint64_t *samples[REPORT_WAYS_MAX];	/* ns, on ranks that measure time */
+	/* In ns, on ranks that measure time.  Of collectives rank 0 has all ranks' largest. */
+	uint64_t *samples[REPORT_WAYS_MAX];
+	uint64_t room[REPORT_WAYS_MAX];		/* samples that there is memory for */
 	struct bench_batches batches[REPORT_WAYS_MAX];
 	struct rail_ledger ledger_seen[RAILMPI_LEDGERS];	/* at the last ledger_take */
 	json_t *counters;		/* counters of this node's ports at the start; or NULL */
@@ -138,7 +142,7 @@ struct bench_results {
 	/* Rank 0 only. */
 	struct report *report;
 	FILE *samples_file;
-	double mean[REPORT_WAYS_MAX];	/* if columns are variants */
+	double median[REPORT_WAYS_MAX];	/* if columns are variants */
 };
 
 struct bench_job {
@@ -168,6 +172,13 @@ static inline bool place_times(const struct bench_job *job)
 {
 	return job->def->layout == BENCH_ALL || app_is(job) ||
 	       (job->b.pair >= 0 && job->b.side == 0);
+}
+
+/* Is a sample of a row a batch of all pairs together?  Else it is one run of a pair or of all ranks. */
+static inline bool place_sums(const struct bench_job *job)
+{
+	return job->def->layout == BENCH_PAIRS && job->def->metric != REPORT_LATENCY &&
+	       job->where.pair_count > 1;
 }
 
 #endif

@@ -26,7 +26,7 @@ librg_bench_la_SOURCES = src/bench/app.c src/bench/bench.h src/bench/blocks.c sr
 	src/bench/options.c src/bench/options_use.c src/bench/pattern.c \
 	src/bench/pattern.h src/bench/place.c src/bench/preset.c \
 	src/bench/rail_baseline.c src/bench/ranks.c src/bench/rounds.c \
-	src/bench/rounds.h src/bench/rows.c src/bench/star.c src/bench/tournament.c src/bench/tune.c \
+	src/bench/rounds.h src/bench/rows.c src/bench/samples.c src/bench/samples.h src/bench/star.c src/bench/tournament.c src/bench/tune.c \
 	src/bench/validate.c src/bench/ways.c \
 	src/bench/app.h src/bench/buffers.h src/bench/carrier.h src/bench/describe.h \
 	src/bench/job.h src/bench/ledger.h src/bench/measure.h src/bench/memory.h \

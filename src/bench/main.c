@@ -11,12 +11,12 @@
 #include "bench/rail_baseline.h"
 #include "bench/ranks.h"
 #include "bench/rows.h"
+#include "bench/samples.h"
 #include "bench/tournament.h"
 #include "bench/tune.h"
 #include "bench/validate.h"
 #include "bench/ways.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -48,15 +48,7 @@ static int outputs_open(struct bench_job *job)
 		tournament_matrix(job, &matrix);
 		table.matrix = &matrix;
 	}
-	if (job->b.rank == 0 && job->opt.samples) {
-		job->got.samples_file = fopen(job->opt.samples, "we");
-		if (!job->got.samples_file) {
-			rg_error("%s: cannot be written: %s", job->opt.samples, strerror(errno));
-			rc = -errno;
-		} else {
-			fprintf(job->got.samples_file, "way,bytes,series,iteration,ns\n");
-		}
-	}
+	rc = samples_file_open(job);
 	if (job->b.rank == 0 && !rc)
 		rc = report_open(&table, describe_run(job), &job->got.report);
 	return ranks_max(job, rc != 0) ? RG_EXIT_USAGE : 0;
@@ -68,10 +60,7 @@ static int outputs_close(struct bench_job *job, int status, json_t *end)
 
 	if (job->got.report)
 		failed = report_close(job->got.report, status, end);
-	if (job->got.samples_file && fclose(job->got.samples_file)) {
-		rg_error("%s: cannot be written: %s", job->opt.samples, strerror(errno));
-		failed = 1;
-	}
+	failed = samples_file_close(job) || failed;
 	return ranks_max(job, failed != 0) && !status ? RG_EXIT_FAULT : status;
 }
 
