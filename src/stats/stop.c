@@ -34,14 +34,16 @@ double stop_dependence(const double *values, size_t n)
 
 static bool is_settled(const uint64_t *in_order, size_t n, double half_width, uint64_t *work)
 {
-	double batch[STATS_BATCHES_MAX], median;
+	double batch[STATS_BATCHES_MAX], widest, dependence;
 	size_t count = stats_batch_medians(in_order, n, work, batch), low, high;
 
-	if (!stats_interval_ranks(count, &low, &high) ||
-	    stop_dependence(batch, count) > DEPENDENCE_MAX)
+	if (!stats_interval_ranks(count, &low, &high))
 		return false;
-	median = stats_median_of(batch, count);		/* sorts */
-	return (batch[high - 1] - batch[low - 1]) / 2 <= half_width * median;
+	dependence = stop_dependence(batch, count);
+	widest = 2 * half_width * stats_median_of(batch, count);	/* sorts */
+	if (batch[count - 1] - batch[0] <= widest)
+		return true;
+	return dependence <= DEPENDENCE_MAX && batch[high - 1] - batch[low - 1] <= widest;
 }
 
 bool stop_has_converged(const uint64_t *in_order, size_t n, double half_width, uint64_t *work)

@@ -5,7 +5,8 @@
  *	- the 95 % interval of the median, from the medians of the batches (stats.h), is within
  *	  +- half_width of the median, as a fraction;
  *	- the medians of the batches, in the order of time, do not depend on each other: 1 - R / 2 is
- *	  at most 0.2, with R the ratio of von Neumann on ranks (Bartels, JASA 77, 1982).
+ *	  at most 0.2, with R the ratio of von Neumann on ranks (Bartels, JASA 77, 1982); or all of
+ *	  them are as near the median as that.
  * The caller looks when the number of samples has doubled.  Half-widths that end a measurement:
  * Georges, Buytaert, Eeckhout, OOPSLA 2007; Hoefler and Belli, SC15, rule 5.  Looking until an
  * interval is narrow makes it too narrow (Law, section 9.5.3): hence the test of dependence, the
