@@ -174,7 +174,7 @@ static inline bool place_times(const struct bench_job *job)
 	       (job->b.pair >= 0 && job->b.side == 0);
 }
 
-/* Is a sample of a row a batch of all pairs together?  Else it is one run of a pair or of all ranks. */
+/* Is a row's sample a batch of all pairs together?  Else it is a run of one pair or of all ranks. */
 static inline bool place_sums(const struct bench_job *job)
 {
 	return job->def->layout == BENCH_PAIRS && job->def->metric != REPORT_LATENCY &&

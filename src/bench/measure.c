@@ -106,8 +106,8 @@ static void batch_timed_together(struct bench_job *job, uint64_t count, uint64_t
 struct span { uint64_t begin_ns, end_ns; };
 
 /*
- * From the common start to the last end: rank 0 gets the longest time of all hosts, whose ranks share
- * a clock.  A rank that gets the core late has begun with the others of its host.
+ * From the common start to the last end: rank 0 gets the longest time of all hosts, whose ranks
+ * share a clock.  A rank that gets the core late has begun with the others of its host.
  */
 static uint64_t span_ns(const struct bench_job *job, const struct span *mine)
 {

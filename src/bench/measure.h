@@ -24,8 +24,8 @@ bool measure_adapts(const struct bench_job *job);
 /*
  * Fills m[way], job->got.samples[way] and job->got.batches[way].
  *
- * Each way gets the counts' samples.  While the rows of a size have not converged, all of its ways get
- * twice as many, up to 1 s of each way, or up to --time-cap if that is given.
+ * Each way gets the counts' samples.  While the rows of a size have not converged, all of its ways
+ * get twice as many, up to 1 s of each way, or up to --time-cap if that is given.
  */
 void measure_size(struct bench_job *job, uint64_t bytes, struct measure m[]);
 

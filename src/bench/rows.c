@@ -1,16 +1,16 @@
 /*
  * rows.c - rows from samples.
  *
- * Latency: a sample is divided by its messages.  Of several pairs the row is the one with the median
- * of all pairs' medians, the slower of two in the middle, and the slowest pair is named.
+ * Latency: a sample is divided by its messages.  Of several pairs the row is the pair with the
+ * median of all pairs' medians, the slower of two in the middle, and the slowest pair is named.
  *
  * Bandwidth and rate: a sample is the time of a window.  Statistics are computed on times,
  * then converted to rates: quantity / mean time is the harmonic mean of the rates, the
  * largest time gives the smallest rate, and P99 is the rate that 99 % of the windows reached.
  *
- * Several pairs, bandwidth and rate: a sample is a batch, its time from the common start to the last
- * end of all pairs, by the number of windows that each pair moved in it.  So the rate is that of the
- * bytes moved in the time that passed, also where pairs take turns on a core or a port.
+ * Several pairs, bandwidth and rate: a sample is a batch, its time from the common start to the
+ * last end of all pairs, by the number of windows that each pair moved in it.  So the rate is that
+ * of the bytes moved in the time that passed, also where pairs take turns on a core or a port.
  *
  * A master and its slaves: the samples are the master's.
  *

@@ -107,9 +107,9 @@ struct report;
  *			sent_bytes, of the run with the median time
  * A table's quantity is recorded as `quantity`, its axis as `x` (name, unit, title); its rows have
  * `x` (name, value, unit) and, like all, bytes.  Without `x` the coordinate is the message size.
- * Members of a row besides its statistics: `converged` (true, false; null: counts were given), `ci_of`
- * (the values that the interval comes from: "batches" of the launch), `batches` (their number),
- * `slowest_pair` (ranks, median; latency of several pairs).
+ * Members of a row in addition to its statistics: `converged` (true, false; null: counts were given),
+ * `ci_of` (the values that the interval comes from: "batches" of the launch), `batches` (their
+ * number), `slowest_pair` (ranks, median; latency of several pairs).
  * A matrix is recorded as `matrix` (names, labels, slow); its rows have `from` and `to`.
  * An existing file is replaced in one step, after the run record has been written.
  * 0 or -errno after one error line; *out only on success.

@@ -72,7 +72,7 @@ static int text_value(const struct report_table *table)
 		STATS_MEDIAN;
 }
 
-/* Is there a column of the statistic besides the value? */
+/* Has the statistic a column of its own, next to the value? */
 static bool text_has(const struct report_table *table, int i)
 {
 	if (text_is_osu(table) || i == STATS_MEAN)

@@ -2,6 +2,7 @@
 #include "cmocka_all.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
