@@ -247,7 +247,7 @@ static uint64_t next_batch(const struct bench_job *job, struct measure *m)
 		run_ns = m->spent_ns / m->runs;
 	else if (m->warm_done)
 		run_ns = m->warm_spent_ns / m->warm_done;
-	if (m->done && spent + 2 * run_ns > job->opt.time_cap_ns) {
+	if (m->done && spent + 2 * run_ns > m->limit_ns) {
 		m->cut = m->done < m->counted;
 		m->wanted = m->done;
 		return 0;
@@ -257,7 +257,7 @@ static uint64_t next_batch(const struct bench_job *job, struct measure *m)
 	/* The next batch has an untimed run. */
 	spent += run_ns;
 	return fitting(min_u64(batch_length(job, m, run_ns), m->wanted - m->done),
-		       spent < job->opt.time_cap_ns ? job->opt.time_cap_ns - spent : 0, run_ns);
+		       spent < m->limit_ns ? m->limit_ns - spent : 0, run_ns);
 }
 
 static void batch_note(struct bench_batches *b, uint64_t samples, uint64_t span)
@@ -378,8 +378,10 @@ static bool go_on(struct bench_job *job, struct measure m[])
 		all = all && m[w].converged;
 	}
 	more = all ? 0 : more_samples(job, m);
-	for (int w = 0; w < job->where.way_count; w++)
+	for (int w = 0; w < job->where.way_count; w++) {
 		m[w].wanted = m[w].done + more;
+		m[w].limit_ns = more_ns(job);
+	}
 	return more > 0;
 }
 
@@ -411,7 +413,8 @@ void measure_size(struct bench_job *job, uint64_t bytes, struct measure m[])
 	bench_clock_ns();	/* the first call, outside of batches, measures */
 	for (int w = 0; w < job->where.way_count; w++) {
 		m[w] = (struct measure){ .wanted = counts.iterations, .counted = counts.iterations,
-					 .warm_wanted = counts.warmup };
+					 .warm_wanted = counts.warmup,
+					 .limit_ns = job->opt.time_cap_ns };
 		job->got.batches[w].count = 0;
 		warm_up(job, &job->where.way[w], bytes, &m[w]);
 	}

@@ -10,6 +10,7 @@ struct measure {			/* state of a size and way */
 	uint64_t runs;			/* done, plus an untimed run per batch; no warm-up */
 	uint64_t warm_wanted, warm_done;
 	uint64_t spent_ns, warm_spent_ns;
+	uint64_t limit_ns;		/* of spent_ns */
 	uint64_t length;		/* samples of a batch, if place_sums; 0: not known yet */
 	bool cut;			/* fewer samples than the counts ask for */
 	bool converged;			/* stats/stop.h; the same on all ranks */

@@ -128,17 +128,18 @@ static struct report_row row_of_way(const struct bench_job *job, int w, const st
 static json_t *row_extra(const struct bench_job *job, const struct measure *m,
 			 const struct report_row *row)
 {
-	json_t *extra = json_pack("{s:o, s:s, s:I, s:I, s:I}", "converged",
+	json_t *extra = json_pack("{s:o, s:s, s:I, s:i}", "converged",
 				  measure_adapts(job) ? json_boolean(m->converged) : json_null(),
 				  "ci_of", "batches", "batches",
 				  (json_int_t)stats_batch_count((size_t)row->stat[STATS_N]),
-				  "iterations", (json_int_t)m->done,
-				  "runs", (json_int_t)(m->warm_done + m->runs));
+				  "pairs", job->where.pair_count);
 
 	if (row->slowest.rank[0] != row->slowest.rank[1])
 		json_object_set_new(extra, "slowest_pair",
 				    json_pack("{s:[i, i], s:f}", "ranks", row->slowest.rank[0],
 					      row->slowest.rank[1], "median", row->slowest.median));
+	json_object_set_new(extra, "iterations", json_integer((json_int_t)m->done));
+	json_object_set_new(extra, "runs", json_integer((json_int_t)(m->warm_done + m->runs)));
 	return extra;
 }
 
@@ -183,7 +184,6 @@ static int row_write(struct bench_job *job, int w, uint64_t bytes, const struct 
 	json_t *extra = row_extra(job, m, &row);
 	int rc;
 
-	json_object_set_new(extra, "pairs", json_integer(job->where.pair_count));
 	samples_file_add(job, w, bytes, s);
 	row.way = job->where.way[w].name;
 	row.bytes = bytes;

@@ -127,6 +127,12 @@ int report_print(const struct report_file *f, FILE *text, bool full)
 		table.axis = &axis;
 	json_array_foreach(json_object_get(f->run, "ways"), i, row)
 		ways[table.way_count++] = json_string_value(row);
+	json_array_foreach(f->rows, i, row) {
+		const char *of = json_string_value(json_object_get(row, "ci_of"));
+
+		if (of && strcmp(of, "batches"))
+			table.ci_of = of;
+	}
 	json_array_foreach(f->rows, i, row)
 		table.validate = table.validate || json_is_boolean(json_object_get(row, "valid"));
 	fprintf(text, "# Railgauge %s: %s\n", json_string_value(json_object_get(f->run, "program")),

@@ -57,6 +57,7 @@ struct report_table {
 	bool validate;			/* with a Pass/Fail column */
 	bool full;			/* with all columns of STATISTICS (stats.h) */
 	enum report_layout layout;
+	const char *ci_of;		/* the origin of intervals; NULL: batches of one launch */
 	const double *percentiles;	/* further percentiles, each in (0, 100) */
 	int percentile_count;		/* 0 to REPORT_PERCENTILES_MAX */
 	const struct report_axis *axis;	/* NULL: the message size; must outlive the report */

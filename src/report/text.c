@@ -92,6 +92,9 @@ static void text_title(struct text_table *t)
 			value_name(t, !medians && !by_line, name, sizeof(name)),
 			by_line ? "one line per way" : medians ? "medians, one column per way" :
 			"one column per way");
+	if (text_has(table, STATS_CI_LOW))
+		fprintf(t->out, "# CI-low, CI-high: 95 %% interval of the median, from %s\n",
+			table->ci_of ? table->ci_of : "batches of one launch");
 }
 
 static void text_head(struct text_table *t)

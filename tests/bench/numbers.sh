@@ -87,6 +87,11 @@ expect "... not cut" [ "$(grep -c cut "$out")" -eq 0 ]
 launch 4 tests/bench/rg_clockwork_rate --over native -m 1M -W 4 -f $kept
 expect "batches of two pairs" grep -q '"ci_n":\(2[0-9]\|3[0-9]\),.*"converged":true' "$work/s.jsonl"
 expect "... recompute" recomputes 4 1
+# Both ways go on until both have converged, and have as many samples.
+launch 2 tests/bench/rg_clockwork_rate --over native,single --soft ports=1 -m 1M:4M -W 4 $kept
+expect "ways stop together" [ "$(grep -o '"bytes":[0-9]*\|"n":[0-9]*\|"converged":[a-z]*' "$work/s.jsonl" |
+	paste -d' ' - - - | sort | uniq -c | awk '$1 != 2' | wc -l)" -eq 0 ]
+expect "... recompute" recomputes 4 1
 launch 4 tests/bench/rg_clockwork_rate --over native -m 1M -W 4 -x 2 $kept
 expect "-x turns it off" grep -q '"converged":null.*"iterations":20,' "$work/s.jsonl"
 

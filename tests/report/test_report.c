@@ -199,6 +199,7 @@ static void test_text(void **state)
 	report_close(r, 0, NULL);
 	assert_string_equal(capture_end(),
 		"# Railgauge rg_test: a test\n"
+		"# CI-low, CI-high: 95 % interval of the median, from batches of one launch\n"
 		"# Size         Avg Latency(us)          Median          CI-low         CI-high"
 		"  Validation\n"
 		"8                        12.35         13.3450         12.0000               -"
