@@ -162,11 +162,14 @@ static double mops(const void *user, double ns)
 	return p->operations * 1e3 / (ns < 1 ? 1 : ns);	/* NaN stays NaN */
 }
 
-static struct report_row row_of(const struct bench_problem *p, const uint64_t *sorted, uint64_t n)
+/* A row from the times of all runs, in the order of time; each run is a batch. */
+static struct report_row row_of(const struct bench_problem *p, const uint64_t *in_order,
+				uint64_t *sorted, uint64_t n)
 {
-	const struct stats_samples samples = {sorted, (size_t)n};
+	struct stats_samples samples;
 	struct report_row row = {.bytes = p->bytes};
 
+	stats_order(in_order, (size_t)n, sorted, &samples);
 	stats_summarise(&samples, true, mops, p, row.stat);
 	/*
 	 * The median is an existing run, which is reported in full: the slower of two in the
@@ -194,26 +197,30 @@ static json_t *times_json(const struct bench_job *job, int w, uint64_t run)
 static int row_write(struct bench_job *job, int w, json_t *ledger)
 {
 	uint64_t runs = job->opt.runs, middle = 0;
+	uint64_t *in_order = bench_must(malloc((size_t)runs * sizeof(in_order[0])));
 	uint64_t *sorted = bench_must(malloc((size_t)runs * sizeof(sorted[0])));
 	struct bench_problem p;
 	struct report_row row;
 	int rc;
 
+	/* The first run has the highest number (app_run). */
 	for (uint64_t r = 0; r < runs; r++)
-		sorted[r] = slowest(job, w, r);
-	stats_sort(sorted, (size_t)runs);
+		in_order[r] = slowest(job, w, runs - 1 - r);
+	job->def->app->problem(&p);
+	row = row_of(&p, in_order, sorted, runs);
 	while (slowest(job, w, middle) != sorted[runs / 2])
 		middle++;
-	job->def->app->problem(&p);
-	row = row_of(&p, sorted, runs);
 	row.way = job->where.way[w].name;
 	row.valid = !job->got.way_wrong[w];
-	row.extra = json_pack("{s:o, s:o}", "app", times_json(job, w, middle),
+	row.extra = json_pack("{s:o, s:s, s:I, s:n, s:o}", "app", times_json(job, w, middle),
+			      "ci_of", "batches", "batches",
+			      (json_int_t)stats_batch_count((size_t)runs), "converged",
 			      "noise", noise_record(job, w));
 	if (ledger)
 		json_object_set(row.extra, "ledger", ledger);
 	rc = report_row(job->got.report, &row);
 	json_decref(row.extra);
+	free(in_order);
 	free(sorted);
 	return rc;
 }

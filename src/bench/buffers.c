@@ -129,6 +129,7 @@ static void samples_alloc(struct bench_job *job, bool *failed)
 			most = options_counts(job, s).iterations;
 	for (int w = 0; w < series && times(job); w++) {
 		job->got.samples[w] = malloc(most * sizeof(uint64_t));
+		job->got.room[w] = most;
 		*failed = *failed || !job->got.samples[w];
 	}
 }

@@ -192,17 +192,15 @@ struct collective *collective_open(struct bench_job *job)
 	return job->got.collective;
 }
 
-uint64_t *collective_gather(const struct bench_job *job, const uint64_t *mine, uint64_t n)
+void collective_reduce(const struct bench_job *job, uint64_t *samples, uint64_t n)
 {
 	bool mean = job->got.collective->method == BENCH_OSU;
-	uint64_t *all = NULL, ranks = (uint64_t)job->b.size;
+	uint64_t ranks = (uint64_t)job->b.size;
 
-	if (job->b.rank == 0)
-		all = bench_must(malloc((n + 1) * sizeof(all[0])));
-	MPI_Reduce(mine, all, (int)n, MPI_UINT64_T, mean ? MPI_SUM : MPI_MAX, 0, job->where.comm);
-	for (uint64_t i = 0; all && mean && i < n; i++)
-		all[i] = (all[i] + ranks / 2) / ranks;
-	return all;
+	MPI_Reduce(job->b.rank ? samples : MPI_IN_PLACE, samples, (int)n, MPI_UINT64_T,
+		   mean ? MPI_SUM : MPI_MAX, 0, job->where.comm);
+	for (uint64_t i = 0; !job->b.rank && mean && i < n; i++)
+		samples[i] = (samples[i] + ranks / 2) / ranks;
 }
 
 static json_t *mean_over(double sum, uint64_t n)

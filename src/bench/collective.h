@@ -59,8 +59,8 @@ void collective_synchronise(struct bench_job *job);
 /* Run `count` timed runs of a way (BENCH_ALL).  Called by measure.c.  Collective. */
 void collective_batch(struct bench_job *job, const struct bench_column *way, uint64_t count,
 		      uint64_t *samples);
-/* The samples of a row at rank 0, from all ranks' samples: n of them, allocated; else NULL. */
-uint64_t *collective_gather(const struct bench_job *job, const uint64_t *mine, uint64_t n);
+/* At rank 0 the samples of all ranks, in place of its own; n of them.  Collective. */
+void collective_reduce(const struct bench_job *job, uint64_t *samples, uint64_t n);
 /*
  * The row member `timing`: method ("local": of a rank's or a pair's own clock), and for collectives
  *	asked		--timing

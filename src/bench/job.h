@@ -24,6 +24,7 @@
  *	tournament.c	the same for every pair of nodes
  *	rounds.c	the pairs of each round (pure)
  *	rows.c		rows from samples
+ *	samples.c	samples at rank 0; --samples
  *	ledger.c	what each rail carried
  *	noise.c		what the machine took from ranks
  *	noise_read.c	the kernel's counters of it (pure)
@@ -77,6 +78,7 @@ struct bench_options {
 	const char *percentiles, *json, *samples, *experiment_id;
 	int buffers;			/* enum bench_memory */
 	int timing;			/* BENCH_ALL: enum bench_timing */
+	int layout;			/* enum report_layout */
 
 	const struct experiment *experiment;	/* or NULL */
 	double percentile[REPORT_PERCENTILES_MAX];	/* 99 for P99 */
@@ -103,6 +105,7 @@ struct bench_place {
 	cpu_set_t cpus;
 	cpu_set_t cores;		/* by their lowest CPUs; empty: not known */
 	int node;			/* virtual or real, counted from 0 */
+	int first_of_host;		/* the lowest rank of the same host */
 };
 
 struct bench_pair { int rank[2]; };
@@ -110,7 +113,7 @@ struct bench_pair { int rank[2]; };
 /* A batch: consecutive samples of a way. */
 struct bench_batch {
 	uint64_t samples;
-	uint64_t run_ns;	/* wall time of the batch over all ranks / its runs, timed or not */
+	uint64_t span_ns;	/* rank 0, if place_sums: common start to last end of its samples */
 };
 struct bench_batches {
 	struct bench_batch *list;
@@ -142,7 +145,9 @@ struct bench_where {
 struct bench_results {
 	double x;			/* the value of the axis */
 	uint64_t generation;		/* number of the pattern, the same on all ranks */
-	uint64_t *samples[REPORT_WAYS_MAX];	/* ns, on ranks that measure time */
+	/* In ns, on ranks that measure time.  Of collectives rank 0 has all ranks' largest. */
+	uint64_t *samples[REPORT_WAYS_MAX];
+	uint64_t room[REPORT_WAYS_MAX];		/* samples that there is memory for */
 	struct bench_batches batches[REPORT_WAYS_MAX];
 	struct collective *collective;	/* BENCH_ALL, from the first row on; collective.c's */
 	struct rail_ledger ledger_seen[RAILMPI_LEDGERS];	/* at the last ledger_take */
@@ -157,7 +162,7 @@ struct bench_results {
 	/* Rank 0 only. */
 	struct report *report;
 	FILE *samples_file;
-	double mean[REPORT_WAYS_MAX];	/* if columns are variants */
+	double median[REPORT_WAYS_MAX];	/* if columns are variants */
 };
 
 struct bench_job {
@@ -187,6 +192,13 @@ static inline bool place_times(const struct bench_job *job)
 {
 	return job->def->layout == BENCH_ALL || app_is(job) ||
 	       (job->b.pair >= 0 && job->b.side == 0);
+}
+
+/* Is a row's sample a batch of all pairs together?  Else it is a run of one pair or of all ranks. */
+static inline bool place_sums(const struct bench_job *job)
+{
+	return job->def->layout == BENCH_PAIRS && job->def->metric != REPORT_LATENCY &&
+	       job->where.pair_count > 1;
 }
 
 #endif

@@ -29,7 +29,8 @@ librg_bench_la_SOURCES = src/bench/app.c src/bench/bench.h src/bench/blocks.c sr
 	src/bench/options.c src/bench/options_use.c src/bench/outputs.c src/bench/pattern.c \
 	src/bench/pattern.h src/bench/place.c src/bench/preset.c \
 	src/bench/rail_baseline.c src/bench/ranks.c src/bench/rounds.c src/bench/roundtime.c \
-	src/bench/rounds.h src/bench/rows.c src/bench/star.c src/bench/timing.c src/bench/tournament.c src/bench/tune.c \
+	src/bench/rounds.h src/bench/rows.c src/bench/samples.c src/bench/samples.h src/bench/star.c \
+	src/bench/timing.c src/bench/tournament.c src/bench/tune.c \
 	src/bench/validate.c src/bench/ways.c \
 	src/bench/app.h src/bench/buffers.h src/bench/carrier.h src/bench/clocks.h \
 	src/bench/collective.h src/bench/cores.h src/bench/describe.h \

@@ -14,13 +14,13 @@
 #include "bench/rail_baseline.h"
 #include "bench/ranks.h"
 #include "bench/rows.h"
+#include "bench/samples.h"
 #include "bench/timing.h"
 #include "bench/tournament.h"
 #include "bench/tune.h"
 #include "bench/validate.h"
 #include "bench/ways.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -34,6 +34,7 @@ static int report_begin(struct bench_job *job)
 		.title = job->def->summary, .metric = job->def->metric,
 		.quantity = job->def->quantity, .ways = names, .way_count = job->where.way_count,
 		.validate = job->opt.validate && job->def->expect, .full = job->opt.full,
+		.layout = (enum report_layout)job->opt.layout,
 		.percentiles = job->opt.percentile, .percentile_count = job->opt.percentile_count,
 		.redact = job->where.redact,
 	};
@@ -65,10 +66,7 @@ static int outputs_close(struct bench_job *job, int status, json_t *end)
 
 	if (job->got.report)
 		failed = report_close(job->got.report, status, end);
-	if (job->got.samples_file && fclose(job->got.samples_file)) {
-		rg_error("%s: cannot be written: %s", job->opt.samples, strerror(errno));
-		failed = 1;
-	}
+	failed = samples_file_close(job) || failed;
 	return ranks_max(job, failed != 0) && !status ? RG_EXIT_FAULT : status;
 }
 

@@ -35,6 +35,12 @@ static const struct opt_choice buffers[] = {
 	{ NULL },
 };
 
+static const struct opt_choice layouts[] = {
+	{ "standard", REPORT_LAYOUT_STANDARD, "mean, median and its interval; medians of several ways" },
+	{ "osu", REPORT_LAYOUT_OSU, "size and mean, as the OSU benchmarks print" },
+	{ NULL },
+};
+
 /* Rows that options_parse completes from bench_def are marked. */
 static struct opt rows[] = {
 	/* The first row is that of programs that are timed as a whole; all others have the rest. */
@@ -66,11 +72,14 @@ static struct opt rows[] = {
 	  .help = "pairs of ranks that send at once; auto: all" },
 	{ .name = "time-cap", .type = OPT_TIME, AT(time_cap_ns), .arg = "SECONDS",
 	  .standard = "10s", .min = 1000000, .max = UINT64_C(86400000000000), .bare = "s",
-	  .help = "limit for a row; a row that is cut is marked" },
+	  .help = "limit for a row, which is cut and marked; not given: 1 s for samples beyond the "
+		  "counts" },
 	{ .name = "validate", .letter = 'c', .type = OPT_FLAG, AT(validate),
 	  .help = "check every received byte, in separate runs before the timed runs" },
 	{ .name = "full", .letter = 'f', .type = OPT_FLAG, AT(full),
-	  .help = "also print all other statistics, such as median, P99 and deviation" },
+	  .help = "also print all other statistics, such as P99, deviation and drift" },
+	{ .name = "layout", .type = OPT_CHOICE, AT(layout), .arg = "LAYOUT", .standard = "standard",
+	  .choices = layouts, .help = "columns of the table" },
 	{ .name = "percentiles", .letter = 'z', .type = OPT_TEXT, AT(percentiles), .arg = "LIST",
 	  .check = check_percentiles,
 	  .help = "also print these percentiles, such as 50,90,99.9" },
@@ -221,7 +230,7 @@ static void carrier_complete(const struct bench_carrier *carrier)
 
 static void rows_complete(const struct bench_def *def)
 {
-	static char help[2][96];
+	static char help[2][128];
 	struct bench_counts small = counts_default(def, true), large = counts_default(def, false);
 	bool latency = def->metric == REPORT_LATENCY;
 
@@ -232,7 +241,8 @@ static void rows_complete(const struct bench_def *def)
 	/* An empty message has a latency, but no bandwidth. */
 	row_named("sizes")->min = def->unit ? (uint64_t)def->unit : latency ? 0 : 1;
 	snprintf(help[0], sizeof(help[0]), "timed samples per size; auto: %" PRIu64 ", above 8K %"
-		 PRIu64, small.iterations, large.iterations);
+		 PRIu64 "%s", small.iterations, large.iterations,
+		 def->tune ? "" : ", and more until the interval is narrow");
 	snprintf(help[1], sizeof(help[1]), "untimed samples before them; auto: %" PRIu64 ", above 8K "
 		 "%" PRIu64, small.warmup, large.warmup);
 	row_named("iterations")->help = help[0];

@@ -1,5 +1,6 @@
 /* outputs.c - the files of --json and --samples: the user's other files are not replaced. */
 #include "bench/outputs.h"
+#include "bench/samples.h"
 
 #include <errno.h>
 #include <string.h>
@@ -31,7 +32,7 @@ static int samples_open(struct bench_job *job, struct output *out)
 	if (!rc) {
 		file = fdopen(out->fd, "a");
 		if (file)
-			fputs("way,bytes,series,iteration,ns\n", file);
+			fputs(SAMPLES_HEAD, file);
 		if (!file || fflush(file))
 			rc = -errno;
 	}

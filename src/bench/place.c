@@ -45,7 +45,8 @@ static bool is_oversubscribed(const struct bench_job *job)
 	return false;
 }
 
-static int hosts_count(const struct bench_job *job)
+/* The number of hosts; sets each rank's first_of_host. */
+static int hosts_count(struct bench_job *job)
 {
 	int count = 0;
 
@@ -54,6 +55,7 @@ static int hosts_count(const struct bench_job *job)
 
 		while (!same_host(job, first, i))
 			first++;
+		job->where.place[i].first_of_host = first;
 		count += first == i;
 	}
 	return count;

@@ -94,6 +94,7 @@ static int side_open(const struct bench_job *job, struct bench_job *side)
 
 	*side = *job;
 	side->opt.ledger = false;
+	side->opt.iterations = iterations;	/* given: the rule of stats/stop.h is off */
 	side->got.report = NULL;
 	side->got.samples_file = NULL;
 	side->where.way_count = 0;
@@ -107,6 +108,7 @@ static int side_open(const struct bench_job *job, struct bench_job *side)
 			      RAILMPI_SINGLE_RAIL + r);
 	for (int w = 0; w < side->where.way_count && place_times(job); w++) {
 		side->got.samples[w] = malloc(iterations * sizeof(uint64_t));
+		side->got.room[w] = iterations;
 		if (!side->got.samples[w])
 			MPI_Abort(MPI_COMM_WORLD, RG_EXIT_FAULT);
 	}

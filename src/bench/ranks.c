@@ -52,20 +52,34 @@ bool ranks_failed(const struct bench_job *job, int rc)
 	return first < job->b.size;
 }
 
-uint64_t ranks_max(const struct bench_job *job, uint64_t mine)
+/* A rank without work sleeps, so that ranks with work have the cores. */
+static void wait_for(const struct bench_job *job, MPI_Request *request)
 {
 	const struct timespec nap = { .tv_nsec = 50000 };
-	uint64_t all;
-	MPI_Request request;
 	int done = 0;
 
-	MPI_Iallreduce(&mine, &all, 1, MPI_UINT64_T, MPI_MAX, job->where.comm, &request);
 	if (place_runs(job) && !job->where.oversubscribed) {
-		MPI_Wait(&request, MPI_STATUS_IGNORE);
-		return all;
+		MPI_Wait(request, MPI_STATUS_IGNORE);
+		return;
 	}
-	/* A rank without work sleeps, so that ranks with work have the cores. */
-	while (MPI_Test(&request, &done, MPI_STATUS_IGNORE) == MPI_SUCCESS && !done)
+	while (MPI_Test(request, &done, MPI_STATUS_IGNORE) == MPI_SUCCESS && !done)
 		nanosleep(&nap, NULL);
+}
+
+uint64_t ranks_max(const struct bench_job *job, uint64_t mine)
+{
+	uint64_t all;
+	MPI_Request request;
+
+	MPI_Iallreduce(&mine, &all, 1, MPI_UINT64_T, MPI_MAX, job->where.comm, &request);
+	wait_for(job, &request);
 	return all;
+}
+
+void ranks_meet(const struct bench_job *job)
+{
+	MPI_Request request;
+
+	MPI_Ibarrier(job->where.comm, &request);
+	wait_for(job, &request);
 }

@@ -10,6 +10,8 @@ void *bench_must(void *memory);
 void ranks_guard(MPI_Comm comm);
 /* The largest of all ranks' values, on all ranks; ranks that do not run sleep meanwhile. */
 uint64_t ranks_max(const struct bench_job *job, uint64_t mine);
+/* A barrier, in which ranks that do not run sleep. */
+void ranks_meet(const struct bench_job *job);
 /*
  * End a step that began with rg_errors_hold: the lowest rank that failed prints its error line.
  * Did any rank fail?

@@ -1,17 +1,16 @@
 /*
  * rows.c - rows from samples.
  *
- * Latency: the samples of all pairs are pooled; a sample is divided by its messages.
+ * Latency: a sample is divided by its messages.  Of several pairs the row is the pair with the
+ * median of all pairs' medians, the slower of two in the middle, and the slowest pair is named.
  *
  * Bandwidth and rate: a sample is the time of a window.  Statistics are computed on times,
  * then converted to rates: quantity / mean time is the harmonic mean of the rates, the
  * largest time gives the smallest rate, and P99 is the rate that 99 % of the windows reached.
  *
- * Several pairs, aggregate: a sample is the mean time of the i-th windows of all k pairs, in
- * which k windows were moved.  The sum alone would be wrong where pairs take turns on a core or a
- * port, since each measures only its own turn.  So the samples of a batch are scaled by one
- * factor, such that their mean is the wall time of the batch, over all ranks, divided by its runs.
- * The reported rate therefore never exceeds the bytes moved in the time that passed.
+ * Several pairs, bandwidth and rate: a sample is a batch, its time from the common start to the
+ * last end of all pairs, by the number of windows that each pair moved in it.  So the rate is that
+ * of the bytes moved in the time that passed, also where pairs take turns on a core or a port.
  *
  * A master and its slaves: the samples are the master's.
  *
@@ -24,9 +23,9 @@
 #include "bench/ledger.h"
 #include "bench/measure.h"
 #include "bench/ranks.h"
+#include "bench/samples.h"
 #include "bench/ways.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -35,86 +34,7 @@
 #include "stats/stats.h"
 #include "util/text.h"
 
-/* Samples of one row at rank 0, in nanoseconds. */
-struct pool {
-	uint64_t *ns;
-	size_t count;
-};
-
-/* ---- Gathering --------------------------------------------------------------------- */
-
-enum { SAMPLES_TAG = 3 };
-
-/* Gather at rank 0 the samples of the first `pairs` pairs in sequence, n of each. */
-static uint64_t *gather_pairs(const struct bench_job *job, uint64_t *mine, uint64_t n, int pairs)
-{
-	uint64_t *all;
-
-	if (job->b.rank && place_times(job))
-		MPI_Send(mine, (int)n, MPI_UINT64_T, 0, SAMPLES_TAG, job->where.comm);
-	if (job->b.rank)
-		return NULL;
-	all = bench_must(malloc((size_t)pairs * n * sizeof(all[0])));
-	for (int p = 0; p < pairs; p++) {
-		int from = job->where.pair[p].rank[0];
-
-		if (from == 0)
-			memcpy(all + (size_t)p * n, mine, n * sizeof(all[0]));
-		else
-			MPI_Recv(all + (size_t)p * n, (int)n, MPI_UINT64_T, from, SAMPLES_TAG,
-				 job->where.comm, MPI_STATUS_IGNORE);
-	}
-	return all;
-}
-
-/* The samples of one way at rank 0: `series` of them, n each. */
-static uint64_t *gather(const struct bench_job *job, int way, uint64_t n, int *series)
-{
-	enum bench_layout layout = job->def->layout;
-
-	/* The master's samples cover all its slaves. */
-	*series = layout == BENCH_ALL || layout == BENCH_STAR ? 1 : job->where.pair_count;
-	return layout != BENCH_ALL ? gather_pairs(job, job->got.samples[way], n, *series) :
-		collective_gather(job, job->got.samples[way], n);
-}
-
-/* Write a series: of a pair, of a cell of a matrix (from * nodes + to), or of all ranks. */
-static void samples_file_add(const struct bench_job *job, const char *way, uint64_t bytes,
-			     const uint64_t *ns, uint64_t n, int series)
-{
-	for (uint64_t i = 0; job->got.samples_file && i < n; i++)
-		fprintf(job->got.samples_file, "%s,%" PRIu64 ",%d,%" PRIu64 ",%" PRIu64 "\n", way,
-			bytes, series, i, ns[i]);
-}
-
 /* ---- Statistics ------------------------------------------------------------------------ */
-
-/* The mean time of the i-th samples of all pairs. */
-static double mean_of_pairs(const struct pool *p, size_t n, int pairs, size_t i)
-{
-	double sum = 0;
-
-	for (int k = 0; k < pairs; k++)
-		sum += (double)p->ns[(size_t)k * n + i];
-	return sum / pairs;
-}
-
-static void aggregate(struct pool *p, int pairs, const struct bench_batches *batches)
-{
-	size_t n = p->count / (size_t)pairs, at = 0;
-
-	for (size_t b = 0; b < batches->count && pairs > 1; b++) {
-		size_t end = at + batches->list[b].samples;
-		double sum = 0, stretch;
-
-		for (size_t i = at; i < end; i++)
-			sum += mean_of_pairs(p, n, pairs, i);
-		stretch = (double)batches->list[b].run_ns * (double)(end - at) / fmax(sum, 1);
-		for (; at < end; at++)
-			p->ns[at] = (uint64_t)llround(mean_of_pairs(p, n, pairs, at) * stretch);
-	}
-	p->count = n;
-}
 
 /* The factor of the metric's unit: latency = time / factor, other metrics = factor / time. */
 static double unit_factor(const struct bench_job *job)
@@ -141,28 +61,107 @@ static double value(const void *user, double ns)
 	return unit_factor(job) / (ns < 1 ? 1 : ns);	/* NaN stays NaN */
 }
 
-static struct report_row row_of(const struct bench_job *job, const struct pool *p)
+/* The row of a series in the order of time. */
+static struct report_row row_of(const struct bench_job *job, const uint64_t *ns, size_t n)
 {
-	const struct stats_samples samples = {p->ns, p->count};
+	uint64_t *sorted = bench_must(malloc(n * sizeof(sorted[0]) + 1));
+	struct stats_samples samples;
 	struct report_row row = {0};
 
+	stats_order(ns, n, sorted, &samples);
 	stats_summarise(&samples, job->def->metric != REPORT_LATENCY, value, job, row.stat);
 	for (int i = 0; i < job->opt.percentile_count; i++)
-		row.percentile[i] = value(job, stats_percentile(p->ns, p->count,
+		row.percentile[i] = value(job, stats_percentile(sorted, n,
 								job->opt.percentile[i] / 100));
+	free(sorted);
 	return row;
+}
+
+struct pair_median { double ns; int pair; };
+
+static int compare_pairs(const void *a, const void *b)
+{
+	const struct pair_median *x = a, *y = b;
+
+	return x->ns != y->ns ? (x->ns > y->ns) - (x->ns < y->ns) : x->pair - y->pair;
+}
+
+/* Latency of several pairs: the row of the median pair. */
+static struct report_row row_of_pairs(const struct bench_job *job, const struct samples *s)
+{
+	struct pair_median *by = bench_must(calloc((size_t)s->series, sizeof(by[0])));
+	uint64_t *sorted = bench_must(malloc((size_t)s->n * sizeof(sorted[0])));
+	struct report_row row;
+	int slowest;
+
+	for (int k = 0; k < s->series; k++) {
+		memcpy(sorted, s->ns + (size_t)k * s->n, (size_t)s->n * sizeof(sorted[0]));
+		stats_sort(sorted, (size_t)s->n);
+		by[k] = (struct pair_median){ stats_median(sorted, (size_t)s->n), k };
+	}
+	qsort(by, (size_t)s->series, sizeof(by[0]), compare_pairs);
+	row = row_of(job, s->ns + (size_t)by[s->series / 2].pair * s->n, (size_t)s->n);
+	slowest = by[s->series - 1].pair;
+	memcpy(row.slowest.rank, job->where.pair[slowest].rank, sizeof(row.slowest.rank));
+	row.slowest.median = value(job, by[s->series - 1].ns);
+	free(sorted);
+	free(by);
+	return row;
+}
+
+static struct report_row row_of_sums(const struct bench_job *job, int w)
+{
+	uint64_t *ns = bench_must(malloc(job->got.batches[w].count * sizeof(ns[0]) + 1));
+	struct report_row row = row_of(job, ns, measure_sums(job, w, ns));
+
+	free(ns);
+	return row;
+}
+
+static struct report_row row_of_way(const struct bench_job *job, int w, const struct samples *s)
+{
+	if (place_sums(job))
+		return row_of_sums(job, w);
+	return s->series > 1 ? row_of_pairs(job, s) : row_of(job, s->ns, (size_t)s->n);
+}
+
+/* Members of a row record that say how it was measured. */
+static json_t *row_extra(const struct bench_job *job, int w, const struct measure *m,
+			 const struct report_row *row)
+{
+	json_t *extra = json_pack("{s:o, s:s, s:I, s:i}", "converged",
+				  measure_adapts(job) ? json_boolean(m->converged) : json_null(),
+				  "ci_of", "batches", "batches",
+				  (json_int_t)stats_batch_count((size_t)row->stat[STATS_N]),
+				  "pairs", job->where.pair_count);
+
+	if (row->slowest.rank[0] != row->slowest.rank[1])
+		json_object_set_new(extra, "slowest_pair",
+				    json_pack("{s:[i, i], s:f}", "ranks", row->slowest.rank[0],
+					      row->slowest.rank[1], "median", row->slowest.median));
+	json_object_set_new(extra, "iterations", json_integer((json_int_t)m->done));
+	json_object_set_new(extra, "runs", json_integer((json_int_t)(m->warm_done + m->runs +
+							collective_more_runs(job, w))));
+	return extra;
+}
+
+static enum report_converged converged(const struct bench_job *job, const struct measure *m)
+{
+	if (!measure_adapts(job))
+		return REPORT_COUNTED;
+	return m->converged ? REPORT_CONVERGED : REPORT_NOT_CONVERGED;
 }
 
 /* ---- Rows ------------------------------------------------------------------------------------ */
 
-/* Add to a row the difference of its mean from the first variant's, of the same size. */
+/* Add to a row the difference of its median from the first variant's, of the same size. */
 static void added_record(struct bench_job *job, int w, const struct report_row *row, json_t *extra)
 {
 	if (!job->def->variants || job->def->metric != REPORT_LATENCY)
 		return;
-	job->got.mean[w] = row->stat[STATS_MEAN];
+	job->got.median[w] = row->stat[STATS_MEDIAN];
 	if (w)
-		json_object_set_new(extra, "added", json_real(job->got.mean[w] - job->got.mean[0]));
+		json_object_set_new(extra, "added", json_real(job->got.median[w] - job->got.median[0]));
 }
 
 static void added_tell(struct bench_job *job, uint64_t bytes)
@@ -173,34 +172,27 @@ static void added_tell(struct bench_job *job, uint64_t bytes)
 		return;
 	for (int w = 1; w < job->where.way_count; w++)
 		rg_text_add(text, sizeof(text), "%s%s %.4f us", w > 1 ? ", " : "",
-			    job->where.way[w].name, job->got.mean[w] - job->got.mean[0]);
+			    job->where.way[w].name, job->got.median[w] - job->got.median[0]);
 	report_note(job->got.report, "added to %s, %" PRIu64 " bytes: %s", job->where.way[0].name,
 		    bytes, text);
 }
 
 /* Write a row, at rank 0.  0 or -errno. */
-static int row_write(struct bench_job *job, int w, uint64_t bytes, struct pool *pool, int series,
+static int row_write(struct bench_job *job, int w, uint64_t bytes, const struct samples *s,
 		     const struct measure *m, int valid, json_t *ledger,
 		     const struct bench_arrivals *arrivals)
 {
-	struct report_row row;
-	json_t *extra = json_pack("{s:i, s:I, s:I}", "pairs", job->where.pair_count, "iterations",
-				  (json_int_t)m->done, "runs", (json_int_t)(m->warm_done +
-				  m->runs + collective_more_runs(job, w)));
+	struct report_row row = row_of_way(job, w, s);
+	json_t *extra = row_extra(job, w, m, &row);
 	int rc;
 
-	for (int s = 0; s < series; s++)
-		samples_file_add(job, job->where.way[w].name, bytes, pool->ns + (size_t)s * m->done,
-				 m->done, s);
-	if (job->def->metric != REPORT_LATENCY)
-		aggregate(pool, series, &job->got.batches[w]);
-	stats_sort(pool->ns, pool->count);
-	row = row_of(job, pool);
+	samples_file_add(job, w, bytes, s);
 	row.way = job->where.way[w].name;
 	row.bytes = bytes;
 	row.valid = valid;
 	row.x = job->got.x;
 	row.cut = m->cut;
+	row.converged = converged(job, m);
 	row.extra = extra;
 	if (ledger)
 		json_object_set(extra, "ledger", ledger);
@@ -221,37 +213,32 @@ static int row_write(struct bench_job *job, int w, uint64_t bytes, struct pool *
 }
 
 /* Write the row of a pair in a tournament's round. */
-static int pair_row_write(struct bench_job *job, int w, uint64_t bytes, int p, uint64_t *ns,
+static int pair_row_write(struct bench_job *job, int w, uint64_t bytes, int p, const uint64_t *ns,
 			  const struct measure *m, int valid)
 {
 	const struct bench_column *way = &job->where.way[w];
 	const int *rank = job->where.pair[p].rank;
-	int from = job->where.place[rank[0]].node, to = job->where.place[rank[1]].node;
-	const char *rail = way_rail(job, way);
-	struct pool pool = { .ns = ns, .count = m->done };
-	json_t *extra = json_pack("{s:[i, i], s:[o, o], s:s?, s:I, s:I}",
-				  "ranks", rank[0], rank[1],
-				  "hosts", report_string(job->where.place[rank[0]].host),
-				  report_string(job->where.place[rank[1]].host), "rail", rail,
-				  "iterations", (json_int_t)m->done,
-				  "runs", (json_int_t)(m->warm_done + m->runs));
-	struct report_row row;
+	struct report_row row = row_of(job, ns, (size_t)m->done);
+	json_t *cell = json_pack("{s:[i, i], s:[o, o], s:s?}", "ranks", rank[0], rank[1],
+				 "hosts", report_string(job->where.place[rank[0]].host),
+				 report_string(job->where.place[rank[1]].host),
+				 "rail", way_rail(job, way));
 	int rc;
 
-	json_object_set_new(extra, "timing", collective_record(job, w));
-	samples_file_add(job, way->name, bytes, ns, m->done, from * job->where.node_count + to);
-	stats_sort(pool.ns, pool.count);
-	row = row_of(job, &pool);
 	row.way = way->name;
 	row.bytes = bytes;
-	row.from = from;
-	row.to = to;
+	row.from = job->where.place[rank[0]].node;
+	row.to = job->where.place[rank[1]].node;
 	row.valid = valid;
 	row.cut = m->cut;
-	row.extra = extra;
-	json_object_set_new(extra, "noise", noise_record(job, w));
+	row.converged = converged(job, m);
+	row.extra = row_extra(job, w, m, &row);
+	json_object_update(row.extra, cell);
+	json_object_set_new(row.extra, "noise", noise_record(job, w));
+	json_object_set_new(row.extra, "timing", collective_record(job, w));
 	rc = report_row(job->got.report, &row);
-	json_decref(extra);
+	json_decref(row.extra);
+	json_decref(cell);
 	return rc;
 }
 
@@ -261,36 +248,33 @@ int rows_write_pairs(struct bench_job *job, uint64_t bytes, const struct measure
 	uint64_t failed = 0;
 
 	for (int w = 0; w < job->where.way_count; w++) {
-		uint64_t n = m[w].done, *ns;
-		int pairs;
+		int pairs = job->where.pair_count;
+		struct samples s;
 
 		/* Ledgers do not separate pairs: the call adds to the way's totals. */
 		json_decref(ledger_row(job, &job->where.way[w]));
 		buffers_set(job, &job->where.way[w], bytes, false);
-		ns = gather(job, w, n, &pairs);
+		s = samples_gather(job, w, &m[w]);
+		if (job->b.rank == 0)
+			samples_file_add(job, w, bytes, &s);
 		for (int p = 0; job->b.rank == 0 && p < pairs; p++)
-			failed = pair_row_write(job, w, bytes, p, ns + (size_t)p * n, &m[w],
+			failed = pair_row_write(job, w, bytes, p, s.ns + (size_t)p * s.n, &m[w],
 						valid[w * pairs + p]) || failed;
-		free(ns);
+		samples_free(&s);
 	}
 	return ranks_max(job, failed) ? RG_EXIT_FAULT : 0;
 }
 
 double rows_median(struct bench_job *job, int w, uint64_t bytes, const struct measure *m)
 {
-	struct pool pool;
 	double median = NAN;
-	int series;
+	struct samples s;
 
 	buffers_set(job, &job->where.way[w], bytes, false);
-	pool.ns = gather(job, w, m->done, &series);
-	pool.count = (size_t)series * m->done;
-	if (job->b.rank == 0) {
-		aggregate(&pool, series, &job->got.batches[w]);
-		stats_sort(pool.ns, pool.count);
-		median = row_of(job, &pool).stat[STATS_MEDIAN];
-	}
-	free(pool.ns);
+	s = samples_gather(job, w, m);
+	if (job->b.rank == 0)
+		median = row_of_way(job, w, &s).stat[STATS_MEDIAN];
+	samples_free(&s);
 	return median;
 }
 
@@ -302,22 +286,17 @@ int rows_write(struct bench_job *job, uint64_t bytes, const struct measure m[],
 	for (int w = 0; w < job->where.way_count; w++) {
 		struct bench_arrivals arrivals = carrier_row(job, &job->where.way[w]);
 		json_t *ledger = ledger_row(job, &job->where.way[w]);
-		struct pool pool;
-		int series;
+		struct samples s;
 
 		buffers_set(job, &job->where.way[w], bytes, false);
-		pool.ns = gather(job, w, m[w].done, &series);
-		pool.count = (size_t)series * m[w].done;
+		s = samples_gather(job, w, &m[w]);
 		if (job->b.rank == 0)
-			failed = failed || row_write(job, w, bytes, &pool, series, &m[w], valid[w],
-						     ledger, &arrivals);
-		free(pool.ns);
+			failed = failed || row_write(job, w, bytes, &s, &m[w], valid[w], ledger,
+						     &arrivals);
+		samples_free(&s);
 		json_decref(ledger);
 	}
 	added_tell(job, bytes);
-	if (job->got.samples_file && fflush(job->got.samples_file)) {
-		rg_error("%s: cannot be written: %s", job->opt.samples, strerror(errno));
-		failed = 1;
-	}
+	failed = samples_file_flush(job) || failed;
 	return ranks_max(job, failed) ? RG_EXIT_FAULT : 0;
 }

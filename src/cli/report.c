@@ -19,7 +19,7 @@ static const struct opt rows[] = {
 	{ .name = "out", .letter = 'o', .type = OPT_TEXT, AT(out), .arg = "DIR",
 	  .help = "directory of figures; default: the directory of each file" },
 	{ .name = "full", .letter = 'f', .type = OPT_FLAG, AT(full),
-	  .help = "also print all other statistics, such as median, P99 and deviation" },
+	  .help = "also print all other statistics, such as P99, deviation and drift" },
 	{ .name = "no-plot", .type = OPT_FLAG, AT(no_plot), .help = "print tables only" },
 	{ .name = NULL },
 };

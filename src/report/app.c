@@ -147,6 +147,24 @@ static void rank_line(FILE *out, const char *who, double total, double communica
 		total - communication, bytes);
 }
 
+static double member(const json_t *row, const char *name)
+{
+	return json_number_value(json_object_get(row, name));
+}
+
+static void lines_of_runs(const struct app_table *t, const json_t *row)
+{
+	char interval[96] = "none below 6 runs";
+
+	if (json_is_number(json_object_get(row, "ci_low")))
+		snprintf(interval, sizeof(interval), "%.2f to %.2f", member(row, "ci_low"),
+			 member(row, "ci_high"));
+	fprintf(t->out, "# %d runs, Mop/s: mean %.2f, median %.2f, 95 %% interval %s, min %.2f, max "
+		"%.2f; shown: the one of median time\n", (int)integer_of(row, "n"),
+		member(row, "mean"), member(row, "median"), interval, member(row, "min"),
+		member(row, "max"));
+}
+
 static void lines_of_ranks(const struct app_table *t, const json_t *row)
 {
 	const json_t *times = json_object_get(row, "app");
@@ -168,11 +186,7 @@ static void lines_of_ranks(const struct app_table *t, const json_t *row)
 	if (ranks > shown)
 		fprintf(t->out, "# (of each of %zu ranks: in the file of --json)\n", ranks);
 	if (integer_of(row, "n") > 1)
-		fprintf(t->out, "# %d runs, Mop/s: mean %.2f, min %.2f, max %.2f; shown: the one of "
-			"median time\n", (int)integer_of(row, "n"),
-			json_number_value(json_object_get(row, "mean")),
-			json_number_value(json_object_get(row, "min")),
-			json_number_value(json_object_get(row, "max")));
+		lines_of_runs(t, row);
 }
 
 /* ---- All ways ------------------------------------------------------------------------- */

@@ -1,4 +1,5 @@
 /* check.c - records of a foreign file: types, ranges and names, before other code uses them. */
+#include <limits.h>
 #include <math.h>
 #include <string.h>
 
@@ -108,6 +109,36 @@ static int node_of(const json_t *record, const char *member)
 	return value >= 0 && value < REPORT_MATRIX_MAX ? (int)value : 0;
 }
 
+static enum report_converged converged_of(const json_t *record)
+{
+	const json_t *converged = json_object_get(record, "converged");
+
+	if (!json_is_boolean(converged))
+		return REPORT_COUNTED;
+	return json_is_true(converged) ? REPORT_CONVERGED : REPORT_NOT_CONVERGED;
+}
+
+static const char *slowest_take(const json_t *record, struct report_row *row)
+{
+	const json_t *pair = json_object_get(record, "slowest_pair");
+	const json_t *ranks = json_object_get(pair, "ranks"), *median;
+
+	if (!pair)
+		return NULL;
+	median = json_object_get(pair, "median");
+	for (size_t i = 0; i < 2; i++) {
+		json_int_t rank = json_integer_value(json_array_get(ranks, i));
+
+		if (!json_is_integer(json_array_get(ranks, i)) || rank < 0 || rank > INT_MAX)
+			return "a row with a slowest pair that has no ranks";
+		row->slowest.rank[i] = (int)rank;
+	}
+	if (!json_is_number(median))
+		return "a row with a slowest pair that has no median";
+	row->slowest.median = json_number_value(median);
+	return NULL;
+}
+
 const char *check_row(const json_t *run, const json_t *record, struct report_row *out)
 {
 	const json_t *bytes = json_object_get(record, "bytes");
@@ -130,6 +161,8 @@ const char *check_row(const json_t *run, const json_t *record, struct report_row
 		wrong = matrix_row_check(run, record);
 	if (!wrong)
 		wrong = app_row_check(run, record);
+	if (!wrong)
+		wrong = slowest_take(record, &row);
 	if (wrong)
 		return wrong;
 	row.bytes = (uint64_t)json_integer_value(bytes);
@@ -138,6 +171,7 @@ const char *check_row(const json_t *run, const json_t *record, struct report_row
 	row.to = node_of(record, "to");
 	row.valid = json_is_boolean(valid) ? json_is_true(valid) : -1;
 	row.cut = json_is_true(json_object_get(record, "cut"));
+	row.converged = converged_of(record);
 	*out = row;
 	return NULL;
 }

@@ -83,6 +83,8 @@ int report_print(const struct report_file *f, FILE *text, bool full)
 		table.axis = &axis;
 	json_array_foreach(json_object_get(f->run, "ways"), i, way)
 		ways[table.way_count++] = json_string_value(way);
+	if (f->launches > 1)
+		table.ci_of = "launches";
 	report_each(row, f)
 		table.validate = table.validate || row->valid >= 0;
 	fprintf(text, "# Railgauge %s: %s\n", json_string_value(json_object_get(f->run, "program")),

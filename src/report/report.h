@@ -42,6 +42,11 @@ struct report_axis {
 	const char *title;		/* title in a figure: "Queue length (messages)" */
 };
 
+enum report_layout {
+	REPORT_LAYOUT_STANDARD,		/* mean, median and interval; medians of several ways */
+	REPORT_LAYOUT_OSU,		/* the mean alone */
+};
+
 struct report_table {
 	FILE *text;			/* gets the table; NULL: none */
 	const char *json_path;		/* gets the records; NULL: none */
@@ -53,6 +58,8 @@ struct report_table {
 	int way_count;			/* 1 to REPORT_WAYS_MAX */
 	bool validate;			/* with a Pass/Fail column */
 	bool full;			/* with all columns of STATISTICS (stats.h) */
+	enum report_layout layout;
+	const char *ci_of;		/* the origin of intervals; NULL: batches of one launch */
 	const double *percentiles;	/* further percentiles, each in (0, 100) */
 	int percentile_count;		/* 0 to REPORT_PERCENTILES_MAX */
 	const struct report_axis *axis;	/* NULL: the message size; must outlive the report */
@@ -63,6 +70,9 @@ struct report_table {
 	const struct report_matrix *matrix;	/* must outlive the report */
 	struct redact *redact;		/* placeholders in records (redact.h); NULL: none */
 };
+
+/* The end of a row's measurement: by counts that were given, or by the rule of stats/stop.h. */
+enum report_converged { REPORT_COUNTED, REPORT_CONVERGED, REPORT_NOT_CONVERGED };
 
 struct report_row {
 	const char *way;	/* "stripe" */
@@ -77,6 +87,9 @@ struct report_row {
 	int from, to;		/* nodes, where the table is a matrix */
 	int valid;		/* -1 not checked, 0 Fail, 1 Pass */
 	bool cut;		/* ended early by the time cap */
+	enum report_converged converged;
+	/* Latency of several pairs: the row is the median pair's.  Equal ranks: no such pair. */
+	struct { int rank[2]; double median; } slowest;
 	json_t *extra;		/* further members of the row or NULL; borrowed */
 };
 
@@ -98,6 +111,9 @@ struct report;
  *			sent_bytes, of the run with the median time
  * A table's quantity is recorded as `quantity`, its axis as `x` (name, unit, title); its rows have
  * `x` (name, value, unit) and, like all, bytes.  Without `x` the coordinate is the message size.
+ * Members of a row in addition to its statistics: `converged` (true, false; null: counts were given),
+ * `ci_of` (the values that the interval comes from: "batches" of the launch), `batches` (their
+ * number), `slowest_pair` (ranks, median; latency of several pairs).
  * A matrix is recorded as `matrix` (names, labels, slow); its rows have `from` and `to`.
  * An existing file is replaced in one step, after the run record has been written.
  * 0 or -errno after one error line; *out only on success.

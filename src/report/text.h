@@ -8,6 +8,7 @@ struct text_table {
 	FILE *out;			/* NULL: none */
 	struct report_table table;
 	bool head_printed, cut_seen;
+	int row_count, open_count;	/* rows printed; of these, rows that have not converged */
 	int filled;			/* columns of `row` received */
 	struct report_row row[REPORT_WAYS_MAX];
 };

@@ -77,7 +77,11 @@ for words in "0 0.040000 0.005000 0.035000 100" "1 0.040000 0.010000 0.030000 10
 		"s/^# ${words%% *} /${words%% *} /p" "$out" | tr -s ' ')" = "$words" ]
 done
 expect "4e4 operations" [ "$(value 'Mop/s total')" = 1.00 ]
-expect "of all runs" grep -q '^# 5 runs, Mop/s: mean 0.71, min 0.50, max 1.00; shown: the one of' "$out"
+expect "of all runs" grep -q '^# 5 runs, Mop/s: mean 0.71, median 1.00, 95 % interval none below 6 runs, min 0.50, max 1.00; shown: the one of' "$out"
+
+launch 2 tests/apps/rg_dud --over native --runs 6 --json "$work/d.jsonl"
+expect "six runs have an interval" grep -q ', 95 % interval 0.50 to 1.00, ' "$out"
+expect "... in the record" grep -q '"ci_low":0.5,"ci_high":1.0,"ci_n":6,' "$work/d.jsonl"
 
 # Of two turns the slower one, in the text and in the record.
 launch 2 tests/apps/rg_dud --over native --runs 2 --json "$work/e.jsonl"

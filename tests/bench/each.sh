@@ -60,7 +60,7 @@ for program in $kinds $(more $others); do
 	case $program in ${RG_CASE:-*}) validates "$program" ;; esac
 done
 [ -z "${RG_CASE-}" ] || finish
-launch 2 tests/bench/rg_broken --over native -c --damage flip
+launch 2 tests/bench/rg_broken --over native -c -i 10 -x 1 --damage flip
 expect "what is wrong is found" grep -q '^rg_broken: validation failed: ' "$err"
 refused pt2pt/rg_bw 2 '--window 0: out of range (accepted: 1 to 65536)' -W 0
 killed 4 pt2pt/rg_bw --over stripe --soft ports=2 -m 1M

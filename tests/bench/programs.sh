@@ -17,8 +17,11 @@ done
 expect "rows are in size order" sh -c "grep -v '^#' '$out' | sort -n -c"
 
 # The layout that other suites' users parse, one way.
-launch 2 pt2pt/rg_latency --over native -m 8 -i 10
+launch 2 pt2pt/rg_latency --over native -m 8 -i 10 --layout osu
 expect "OSU layout" grep -Eq '^8 {9} *[0-9]+\.[0-9]{2}$' "$out"
+launch 2 pt2pt/rg_latency --over native -m 8 -i 10
+expect "the same columns first, then median and interval" \
+	grep -Eq '^8 {9} *[0-9]+\.[0-9]{2}( +[0-9]+\.[0-9]{4}){3}$' "$out"
 expect "what native messages go through" grep -q '^# native: .* through shared memory$' "$out"
 launch 2 env UCX_TLS=posix,self pt2pt/rg_latency --over native -m 8 -i 10
 expect "... is not known where the environment tells the library" \

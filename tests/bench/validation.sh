@@ -2,18 +2,18 @@
 # Validation passes what is right and fails what is not, whatever went wrong.
 . "$srcdir/tests/run-lib.sh"
 
-launch 2 tests/bench/rg_broken --over native -c
+launch 2 tests/bench/rg_broken --over native -c -i 10 -x 1
 expect "nothing wrong: Pass" [ $rc -eq 0 ]
 expect "Pass is printed" grep -q '^64 .*Pass' "$out"
 for damage in flip stale swap lose beyond; do
-	launch 2 tests/bench/rg_broken --over native -c --damage $damage --json "$work/b.jsonl"
+	launch 2 tests/bench/rg_broken --over native -c -i 10 -x 1 --damage $damage --json "$work/b.jsonl"
 	expect "$damage: exit code 1" [ $rc -eq 1 ]
 	expect "$damage: Fail" grep -q '^64 .*Fail' "$out"
 	expect "$damage: one line of ours" [ "$(ours rg_broken)" -eq 1 ]
 	expect "$damage: recorded" grep -q '"valid":false' "$work/b.jsonl"
 	expect "$damage: end record" grep -q '"type":"end","status":1,' "$work/b.jsonl"
 done
-launch 4 tests/bench/rg_broken --over native -c --damage flip
+launch 4 tests/bench/rg_broken --over native -c -i 10 -x 1 --damage flip
 expect "the first wrong byte is named" \
 	grep -q '^rg_broken: validation failed: native, 64 bytes: rank 3, block 63, byte 63: got' "$err"
 

@@ -124,7 +124,8 @@ static void full_line(char *line, size_t size, const char *sd)
 	int at = snprintf(line, size, "8         ");
 
 	for (int i = 0; i < STATS_ROWS; i++)
-		at += snprintf(line + at, size - (size_t)at, "%16s", shown[i] ? shown[i] : "0.0000");
+		at += snprintf(line + at, size - (size_t)at, "%16s", shown[i] ? shown[i] :
+			       statistics[i].kind == STATS_COUNT ? "0" : "0.0000");
 	snprintf(line + at, size - (size_t)at, "        Pass  native\n");
 }
 
@@ -187,13 +188,15 @@ static void test_text(void **state)
 {
 	struct report_table t = table_for(stdout, 1, false);
 	struct report_row row = row_for("native", 8, 12.345);
-	char line[512];
+	char line[1024];
 	struct report_file f;
 	const char *said;
 	struct report *r;
 
 	/* A single way: parsers of other suites know this layout. */
 	t.metric = REPORT_LATENCY;
+	row.stat[STATS_CI_LOW] = 12;
+	row.stat[STATS_CI_HIGH] = NAN;
 	capture_begin(1);
 	assert_int_equal(report_open(&t, NULL, &r), 0);
 	report_row(r, &row);
@@ -201,9 +204,30 @@ static void test_text(void **state)
 	report_close(r, 0, NULL);
 	assert_string_equal(capture_table(),
 		"# Railgauge rg_test: a test\n"
-		"# Size         Avg Latency(us)  Validation\n"
-		"8                        12.35        Pass\n"
+		"# CI-low, CI-high: 95 % interval of the median, from batches of one launch\n"
+		"# Size         Avg Latency(us)          Median          CI-low         CI-high"
+		"  Validation\n"
+		"8                        12.35         13.3450         12.0000               -"
+		"        Pass\n"
 		"# ledger 5\n");
+	/* Size and mean alone, for one way and for several. */
+	for (int ways_shown = 1; ways_shown <= 2; ways_shown++) {
+		t = table_for(stdout, ways_shown, true);
+		t.layout = REPORT_LAYOUT_OSU;
+		t.validate = false;
+		capture_begin(1);
+		assert_int_equal(report_open(&t, NULL, &r), 0);
+		for (int w = 0; w < ways_shown; w++) {
+			row = row_for(ways[w], 8, 12.345);
+			report_row(r, &row);
+		}
+		report_close(r, 0, NULL);
+		assert_non_null(strstr(capture_end(), ways_shown == 1 ?
+			"# Size        Bandwidth (MB/s)\n8                        12.35\n" :
+			"# Bandwidth (MB/s), one column per way\n"
+			"# Size              native          stripe\n"
+			"8                  12.3450         12.3450\n"));
+	}
 	/* Several: what the program prints, the records print again. */
 	t = table_for(stdout, 2, false);
 	capture_begin(1);
@@ -214,10 +238,10 @@ static void test_text(void **state)
 	assert_string_equal(said,
 		"# Railgauge rg_test: a test\n"
 		"# a note: of 'this' \"kind\"\n"
-		"# Bandwidth (MB/s), one column per way\n"
+		"# Bandwidth (MB/s), medians, one column per way\n"
 		"# Size              native          stripe  Validation\n"
-		"8                 100.5000        101.5000        Pass\n"
-		"16                101.5000        102.5000        Fail  cut\n"
+		"8                 101.5000        102.5000        Pass\n"
+		"16                102.5000        103.5000        Fail  cut\n"
 		"# cut: fewer iterations than asked for, because of --time-cap\n");
 	assert_int_equal(report_read(path, &f), 0);
 	capture_begin(1);
@@ -231,12 +255,49 @@ static void test_text(void **state)
 	report_file_free(&f);
 }
 
+/* Rows that have not converged are counted; the slowest of several pairs has a line. */
+static void test_open_rows(void **state)
+{
+	struct report_table t = table_for(stdout, 1, false);
+	struct report_file f;
+	const char *said;
+	struct report *r;
+
+	capture_begin(1);
+	assert_int_equal(report_open(&t, NULL, &r), 0);
+	for (int i = 0; i < 3; i++) {
+		struct report_row row = row_for(ways[0], UINT64_C(8) << i, 100);
+
+		row.converged = (enum report_converged)i;
+		row.extra = json_pack("{s:o}", "converged", i ? json_boolean(i == 1) : json_null());
+		if (i == 1) {
+			row.slowest.rank[1] = 2;
+			row.slowest.median = 7.5;
+			json_object_set_new(row.extra, "slowest_pair",
+					    json_pack("{s:[i, i], s:f}", "ranks", 0, 2, "median", 7.5));
+		}
+		assert_int_equal(report_row(r, &row), 0);
+		json_decref(row.extra);
+	}
+	report_close(r, 0, NULL);
+	said = strdup(capture_end());
+	assert_non_null(strstr(said, "\n# slowest pair, 16 bytes over native: ranks 0 and 2, median "
+			       "7.5000\n32 "));
+	assert_non_null(strstr(said, "\n# not converged: 1 of 3 rows, "));
+	assert_int_equal(report_read(path, &f), 0);
+	capture_begin(1);
+	report_print(&f, stdout, false);
+	assert_string_equal(capture_end(), said);
+	report_file_free(&f);
+	free((char *)said);
+}
+
 /* A file of a version that has one statistic less is read; the column says "-". */
 static void test_fewer_statistics(void **state)
 {
 	static char text[65536];
 	struct report_file f;
-	char *at, *end, line[512];
+	char *at, *end, line[1024];
 	const char *said;
 	FILE *file;
 
@@ -296,11 +357,11 @@ static void test_axis(void **state)
 	said = strdup(capture_table());
 	assert_string_equal(said,
 		"# Railgauge rg_test: a test\n"
-		"# Bandwidth (MB/s), one column per way\n"
+		"# Bandwidth (MB/s), medians, one column per way\n"
 		"# queue             native          stripe  Validation\n"
-		"0.5                 0.0000          1.0000        Pass\n"
-		"8                  10.0000         11.0000        Pass\n"
-		"64                 20.0000         21.0000        Pass\n");
+		"0.5                 1.0000          2.0000        Pass\n"
+		"8                  11.0000         12.0000        Pass\n"
+		"64                 21.0000         22.0000        Pass\n");
 	assert_int_equal(report_read(path, &f), 0);
 	record = report_file_record(&f, report_file_row(&f, "stripe", 0.5));
 	x = json_object_get(record, "x");
@@ -502,6 +563,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_percentiles, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_round_trip, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_text, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_open_rows, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_fewer_statistics, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_axis, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_killed, setup, teardown),
