@@ -47,7 +47,7 @@ expect "native beside it is as good as it" grep -q '"foreign_ways":\[\]' "$work/
 expect "no rail is hardware" grep -q '"hardware":false' "$work/m.jsonl"
 
 # Without --over: stripe with two rails, else single.
-launch 2 pt2pt/rg_latency --soft ports=2 -m 8 -i 5 --json "$work/o.jsonl"
+launch 2 pt2pt/rg_latency --soft ports=2 -m 8 -i 5 --layout osu --json "$work/o.jsonl"
 expect "two rails: stripe" grep -q '"ways":\["stripe"\]' "$work/o.jsonl"
 expect "one way: OSU layout" grep -Eq '^8 {9} *[0-9]+\.[0-9]{2}$' "$out"
 launch 2 pt2pt/rg_latency --soft ports=1 -m 8 -i 5 --json "$work/o.jsonl"
