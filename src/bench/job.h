@@ -149,6 +149,8 @@ struct bench_results {
 	uint64_t *samples[REPORT_WAYS_MAX];
 	uint64_t room[REPORT_WAYS_MAX];		/* samples that there is memory for */
 	struct bench_batches batches[REPORT_WAYS_MAX];
+	/* All rows so far, the same on all ranks: time of the counts, and of samples beyond them. */
+	uint64_t counted_ns, added_ns;
 	struct collective *collective;	/* BENCH_ALL, from the first row on; collective.c's */
 	struct rail_ledger ledger_seen[RAILMPI_LEDGERS];	/* at the last ledger_take */
 	struct noise noise;

@@ -28,6 +28,8 @@ enum {
 	BATCH_NS_MIN = 1000000,
 	/* more samples than the counts: at most so long, unless --time-cap is given, and so many */
 	MORE_NS = 1000000000, SAMPLES_MAX = 1 << 20,
+	/* of all rows together, at least: rows of short messages come first, and are short */
+	MORE_ALL_NS = 2000000000,
 	/* further looks at a part of the samples would only be looks */
 	MORE_SHARE = 4,
 	WARMUP_SHARE = 10,
@@ -326,19 +328,38 @@ static bool is_open(const struct bench_job *job, int w, const struct measure *m)
 	return open;
 }
 
-static uint64_t more_ns(const struct bench_job *job)
+static bool is_limit_given(const struct bench_job *job)
 {
 	const struct opt_table *t;
 	const struct opt *row = options_find(job, "time-cap", &t);
-	bool given = t->origin[row - t->rows] != OPT_FROM_DEFAULT;
 
-	return given ? job->opt.time_cap_ns : min_u64(job->opt.time_cap_ns, MORE_NS);
+	return t->origin[row - t->rows] != OPT_FROM_DEFAULT;
+}
+
+static uint64_t more_ns(const struct bench_job *job)
+{
+	return is_limit_given(job) ? job->opt.time_cap_ns :
+		min_u64(job->opt.time_cap_ns, MORE_NS);
+}
+
+/*
+ * Time left for samples beyond the counts, in all ways.  Without a limit of the user, such samples
+ * take at most as long as the counts of the job so far, or MORE_ALL_NS: a run takes at most twice
+ * the time of its counts.
+ */
+static uint64_t budget_ns(const struct bench_job *job)
+{
+	uint64_t all = job->got.counted_ns > MORE_ALL_NS ? job->got.counted_ns : MORE_ALL_NS;
+
+	if (is_limit_given(job))
+		return UINT64_MAX;
+	return job->got.added_ns < all ? all - job->got.added_ns : 0;
 }
 
 /* How many samples more: as many again, or those that there is time for. */
 static uint64_t more_samples(const struct bench_job *job, const struct measure m[])
 {
-	uint64_t more = m[0].done, limit_ns = more_ns(job);
+	uint64_t more = m[0].done, limit_ns = more_ns(job), all_ns = 0;
 
 	for (int w = 0; w < job->where.way_count; w++) {
 		uint64_t run_ns = m[w].spent_ns / m[w].runs + 1;
@@ -347,7 +368,9 @@ static uint64_t more_samples(const struct bench_job *job, const struct measure m
 			return 0;
 		more = min_u64(more, (limit_ns - m[w].spent_ns) / run_ns);
 		more = min_u64(more, SAMPLES_MAX - m[w].done);
+		all_ns += run_ns;
 	}
+	more = min_u64(more, budget_ns(job) / all_ns);
 	return more < m[0].done / MORE_SHARE ? 0 : more;
 }
 
@@ -392,9 +415,20 @@ static void turns(struct bench_job *job, uint64_t bytes, struct measure m[])
 	}
 }
 
+/* In all ways. */
+static uint64_t spent_ns(const struct bench_job *job, const struct measure m[])
+{
+	uint64_t ns = 0;
+
+	for (int w = 0; w < job->where.way_count; w++)
+		ns += m[w].spent_ns + m[w].warm_spent_ns;
+	return ns;
+}
+
 void measure_size(struct bench_job *job, uint64_t bytes, struct measure m[])
 {
 	struct bench_counts counts = options_counts(job, bytes);
+	uint64_t before_ns;
 
 	bench_clock_ns();	/* the first call, outside of batches, measures */
 	for (int w = 0; w < job->where.way_count; w++) {
@@ -405,8 +439,12 @@ void measure_size(struct bench_job *job, uint64_t bytes, struct measure m[])
 		warm_up(job, &job->where.way[w], bytes, &m[w]);
 	}
 	noise_begin(job);
-	do
+	turns(job, bytes, m);
+	before_ns = spent_ns(job, m);
+	job->got.counted_ns += before_ns;
+	for (; go_on(job, m); before_ns = spent_ns(job, m)) {
 		turns(job, bytes, m);
-	while (go_on(job, m));
+		job->got.added_ns += spent_ns(job, m) - before_ns;
+	}
 	noise_end(job);
 }

@@ -26,7 +26,8 @@ bool measure_adapts(const struct bench_job *job);
  * Fills m[way], job->got.samples[way] and job->got.batches[way].
  *
  * Each way gets the counts' samples.  While the rows of a size have not converged, all of its ways
- * get twice as many, up to 1 s of each way, or up to --time-cap if that is given.
+ * get twice as many, up to 1 s of each way, or up to --time-cap if that is given.  Without a given
+ * --time-cap the samples beyond the counts of all rows take at most as long as the counts, or 2 s.
  */
 void measure_size(struct bench_job *job, uint64_t bytes, struct measure m[]);
 

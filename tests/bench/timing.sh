@@ -41,7 +41,7 @@ for timing in barrier osu; do
 		--samples "$work/s.csv"
 	[ $timing = osu ] && us=2000 || us=3000
 	expect "$timing: $us us" [ "$(row 8 | sed 's/ .*//')" = $us.00 ]
-	expect "$timing: 40 samples" [ "$(grep -c ",${us}000\$" "$work/s.csv")" -eq 40 ]
+	expect "$timing: 40 samples" [ "$(grep -c ",${us}000,ns\$" "$work/s.csv")" -eq 40 ]
 done
 
 # Clocks an hour apart: two of them, and no hour in a row.

@@ -91,7 +91,7 @@ refused pt2pt/rg_bw 2 'one file (accepted: two)' --over native -m 8 -i 5 --json 
 expect "none is made" [ ! -e "$work/new" ]
 launch 2 pt2pt/rg_bw --over native -m 8 -i 5 --json "$work/notes" --samples "$work/bw.csv" --overwrite
 expect "--overwrite" [ $rc -eq 0 -a "$(grep -c '"type":"end"' "$work/notes")" -eq 1 ]
-expect "samples are replaced" [ "$(grep -c '^native,8,' "$work/bw.csv")" -eq 5 -a "$(wc -l <"$work/bw.csv")" -eq 6 ]
+expect "samples are replaced" [ "$(grep -c '^0,native,8,' "$work/bw.csv")" -eq 5 -a "$(wc -l <"$work/bw.csv")" -eq 6 ]
 
 # ---- Full disks ----
 if [ -w /dev/full ]; then
