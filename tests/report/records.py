@@ -1,7 +1,7 @@
 """records.py - result files, read without Railgauge.
 
     records.py validate SCHEMA FILE...  every record is valid by the JSON Schema, which names all of
-                                        its members
+                                        its members but numbers of rows, which are statistics
     records.py launches FILE DIR        writes launches of the job of FILE, with other values
     records.py merged CSV FILE...       the CSV of `railgauge show` has the medians over the files
     records.py hosts FILE NAME...       none of the names is in the file
@@ -19,8 +19,8 @@ def records(path):
 
 
 def strict(schema):
-    """The schema of the file's version, without members that it does not name."""
-    for kind in ("run", "row", "end"):
+    """The schema of the file's version, without members that it does not name, statistics apart."""
+    for kind in ("run", "end"):
         schema["definitions"][kind]["additionalProperties"] = False
     return schema
 
