@@ -139,7 +139,8 @@ static void size_write(const struct report_file *f, const struct cite_rows *rows
 		cite_text(out, unit ? unit : "");
 		return;
 	}
-	fprintf(out, ", for messages of %llu bytes", (unsigned long long)rows->row[0].row->bytes);
+	fprintf(out, ", for messages of %llu byte%s", (unsigned long long)rows->row[0].row->bytes,
+		rows->row[0].row->bytes == 1 ? "" : "s");
 	rg_format_size(rows->row[0].row->bytes, text, sizeof(text));
 	if (strpbrk(text, "KMGT"))
 		fprintf(out, " (%.*s %ciB)", (int)strlen(text) - 1, text, text[strlen(text) - 1]);
