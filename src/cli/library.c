@@ -89,16 +89,24 @@ int cli_directory(char *path, size_t size)
 	return 0;
 }
 
+static bool ends_with(const char *text, const char *end)
+{
+	size_t length = strlen(text), bytes = strlen(end);
+
+	return length >= bytes && strcmp(text + length - bytes, end) == 0;
+}
+
 int cli_library_find(const char *name, char *path, size_t size)
 {
 	char self[PATH_MAX], dir[PATH_MAX * 2];
 
 	if (!cli_directory(self, sizeof(self))) {
-		/* The build tree: <build>/src/cli/.libs/railgauge, or without the .libs. */
-		snprintf(dir, sizeof(dir), "%s/../../../.libs", self);
-		if (library_at(dir, name, path, size))
-			return 0;
-		snprintf(dir, sizeof(dir), "%s/../../.libs", self);
+		/*
+		 * The build tree: <build>/src/cli/.libs/railgauge, or without the .libs.  A build may
+		 * be inside of another one.
+		 */
+		snprintf(dir, sizeof(dir), "%s/../../%s.libs", self, ends_with(self, "/.libs") ?
+			 "../" : "");
 		if (library_at(dir, name, path, size))
 			return 0;
 		libdir_from(self, dir, sizeof(dir));

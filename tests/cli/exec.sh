@@ -52,6 +52,14 @@ for over in native single bind stripe weighted pull; do
 	expect "$over: the program ends well" [ $rc -eq 0 ]
 	expect "$over: the layer is there" grep -q '^layer: yes' "$out"
 done
+# A build inside of another one, such as `make coverage`'s, has its own libraries.
+mkdir -p "$work/outer/inner/src/cli" "$work/outer/.libs"
+cp .libs/librailmpi-$RG_MPI_FLAVOR.so.0 .libs/libsofthca.so.0 "$work/outer/.libs"
+cp -r "$work/outer/.libs" "$work/outer/inner"
+cp "$(ls src/cli/.libs/railgauge src/cli/railgauge 2>/dev/null | head -n 1)" "$work/outer/inner/src/cli/railgauge"
+launch 1 "$work/outer/inner/src/cli/railgauge" exec -- /bin/sh -c 'echo "$LD_PRELOAD"'
+expect "a nested build: its libraries" grep -q "/outer/inner/.libs/librailmpi-.*:.*/outer/inner/.libs/libsofthca" "$out"
+
 # Programs that link no MPI library: interpreters, and programs that start others, such as scripts.
 over="src/cli/railgauge exec --over stripe --soft ports=2 --"
 cat >"$work/script" <<-END
