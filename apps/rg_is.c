@@ -161,6 +161,7 @@ static void buckets_exchange(struct bench_turn *t, struct ranking *r)
 	    is_sum(is.total, is.first[is.rank], is.first[is.rank + 1])) {
 		/* Continuing would write outside of the buffer. */
 		rg_error("the numbers of keys that ranks exchanged do not add up");
+		rg_let_launcher_read();
 		MPI_Abort(MPI_COMM_WORLD, RG_EXIT_FAILED);
 	}
 	begun = bench_communication_begin();

@@ -13,6 +13,7 @@ void *bench_must(void *memory)
 {
 	if (!memory) {
 		rg_error("no memory for results (use fewer --iterations or ranks)");
+		rg_let_launcher_read();
 		MPI_Abort(MPI_COMM_WORLD, RG_EXIT_FAULT);
 	}
 	return memory;
@@ -29,6 +30,7 @@ static void on_mpi_error(MPI_Comm *comm, int *code, ...)
 	/* The transport has reported a lost rank. */
 	if (!railmpi_error_is_lost(*code))
 		rg_error("rank %d: MPI: %s", rank, text);
+	rg_let_launcher_read();
 	MPI_Abort(MPI_COMM_WORLD, RG_EXIT_FAULT);
 }
 

@@ -129,6 +129,7 @@ void way_switch(const struct bench_column *way)
 
 	if (way->coll && railmpi_coll(way->coll, why, sizeof(why))) {
 		rg_error("%s", why);
+		rg_let_launcher_read();
 		MPI_Abort(MPI_COMM_WORLD, RG_EXIT_FAULT);
 	}
 	interfaces_turn(way->id == RAILMPI_NATIVE);

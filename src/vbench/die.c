@@ -12,5 +12,6 @@ void vb_die(const char *what, const char *why)
 	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
 	rg_set_quiet(false);
 	rg_error("rank %d: %s: %s", rank, what, why);
+	rg_let_launcher_read();
 	MPI_Abort(MPI_COMM_WORLD, RG_EXIT_FAULT);
 }

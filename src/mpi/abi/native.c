@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "mpi/abi/bypass.h"
 #include "util/err.h"
@@ -58,6 +59,13 @@ __attribute__((constructor)) static void native_resolve(void)
 	bypass_start();
 }
 
+void native_abort(int code)
+{
+	rg_let_launcher_read();
+	native.Abort(MPI_COMM_WORLD, code);
+	_exit(code);
+}
+
 void native_end(const char *fmt, ...)
 {
 	char text[512];
@@ -67,8 +75,7 @@ void native_end(const char *fmt, ...)
 	vsnprintf(text, sizeof(text), fmt, args);
 	va_end(args);
 	rg_error("%s", text);
-	native.Abort(MPI_COMM_WORLD, RG_EXIT_FAULT);
-	abort();
+	native_abort(RG_EXIT_FAULT);
 }
 
 bool native_refuses(int error)

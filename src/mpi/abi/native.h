@@ -142,6 +142,8 @@ extern struct native native;
 #define EACH_COUNT_AND_DISPL(gen) gen(, int, int)
 #endif
 
+/* End the job, after an error's line. */
+_Noreturn void native_abort(int code);
 /*
  * Print one line and end the job.  This rank cannot go on alone, and other ranks may send to it or
  * wait for it already.

@@ -12,7 +12,6 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <unistd.h>
 
 #include "mpi/abi/native.h"
 #include "mpi/job/options.h"
@@ -23,7 +22,6 @@
 enum {
 	LOOKS = 1000,			/* before it sleeps between them */
 	NAP_NS = 500000,
-	TOLD_NS = 200000000,		/* MPI_Abort overtakes a line that the launcher has not read */
 	LATER_NS = 1000000000,		/* a parent's own wait ends first: one rank tells */
 	RANKS_TOLD = 64,
 };
@@ -62,9 +60,7 @@ static void end_without(int rank)
 	rg_error("rank %d did not take part within %" PRIu64 " s (--start-limit) of its start "
 		 "(accepted: every executable of the job under railgauge exec or linked with the "
 		 "layer, with the same --over)", rank, world_settings.start_limit_ns / 1000000000);
-	rg_sleep_ns(TOLD_NS);
-	native.Abort(MPI_COMM_WORLD, RG_EXIT_USAGE);
-	_exit(RG_EXIT_USAGE);
+	native_abort(RG_EXIT_USAGE);
 }
 
 void handshake(void)
