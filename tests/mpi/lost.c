@@ -18,7 +18,7 @@
 
 #include "lost_waits.h"
 
-enum { STOPPED_S = 8, FINALIZE_S = 15 };
+enum { STOPPED_S = 8, FINALIZE_S = 15, LATE_S = 3 };
 
 /* ---- Afterwards --------------------------------------------------------------------------- */
 
@@ -141,12 +141,19 @@ static void left_alone(MPI_Comm comm)
 		free(all);
 		rc = MPI_Ssend(&done, 1, MPI_INT, 1, TAG, comm);
 		CHECK(rc == MPI_SUCCESS, "rc %d", rc);
+		rc = MPI_Recv(&done, 1, MPI_INT, 1, TAG, comm, MPI_STATUS_IGNORE);
+		CHECK(rc == MPI_SUCCESS && done == 2, "rc %d, %d", rc, done);
 	} else if (suite_rank == 1) {
 		rc = MPI_Recv(&done, 1, MPI_INT, 0, TAG, comm, MPI_STATUS_IGNORE);
 		CHECK(rc == MPI_SUCCESS, "rc %d", rc);
 		MPI_Barrier(comm);
 		MPI_Bcast(in, LARGE, MPI_BYTE, 0, comm);
 		MPI_Gather(out, LARGE, MPI_BYTE, NULL, 0, MPI_BYTE, 0, comm);
+		/* Rank 0 looks for late messages while it waits, once a second. */
+		sleep(LATE_S);
+		done = 2;
+		rc = MPI_Send(&done, 1, MPI_INT, 0, TAG, comm);
+		CHECK(rc == MPI_SUCCESS, "rc %d", rc);
 	}
 }
 
