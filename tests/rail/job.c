@@ -50,6 +50,14 @@ void job_count_done(struct rail_op *op, int status)
 	job_seen.status = status;
 }
 
+void job_count_error(void *user, unsigned index, int error)
+{
+	(void)user;
+	job_seen.errors++;
+	job_seen.error = error;
+	job_seen.lost = index;
+}
+
 void job_no_message(void *user, const struct rail_message *msg)
 {
 	(void)user;

@@ -82,14 +82,17 @@ void virtual_found(void);
 /* The barrier of the survivors, after some processes have been killed. */
 void job_lost(struct job *job, int processes);
 
-/* Counts of messages that came and operations that ended: on_message and op.done. */
+/* Messages that came, operations that ended, lost peers: on_message, op.done, on_peer_error. */
 extern struct job_seen {
 	uint64_t handle;		/* the last message's, a rendezvous */
 	int done, status;		/* operations that have ended; status of the last */
+	int errors, error;		/* peers that were lost; error and index of the last */
+	unsigned lost;
 } job_seen;
 
 void job_keep_handle(void *user, const struct rail_message *msg);
 void job_count_done(struct rail_op *op, int status);
+void job_count_error(void *user, unsigned index, int error);
 
 /* on_message of a job that must receive none. */
 void job_no_message(void *user, const struct rail_message *msg);

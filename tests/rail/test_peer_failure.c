@@ -84,20 +84,6 @@ static void test_staged(void **state)
 
 /* ---- Peers that break the rules ----------------------------------------- */
 
-static struct {
-	int errors;
-	unsigned index;
-	int error;
-} failure;
-
-static void on_lost(void *user, unsigned index, int error)
-{
-	(void)user;
-	failure.errors++;
-	failure.index = index;
-	failure.error = error;
-}
-
 enum { FIRST_CONTROL = 23, LAST_RULE = 27 };
 
 static void inject(struct job *job, int what)
@@ -230,7 +216,7 @@ static void rules_body(struct job *job)
 
 	way.completion = what >= FIRST_CONTROL ? RAIL_BY_CONTROL : RAIL_BY_IMMEDIATE;
 	job->rail.on_message = job_keep_handle;
-	job->rail.on_peer_error = on_lost;
+	job->rail.on_peer_error = job_count_error;
 	job_connect(job);
 	data = calloc(1, 65536);
 	if (job->rank == 0) {
@@ -243,7 +229,7 @@ static void rules_body(struct job *job)
 		if (what)
 			rail_peer_fail(job->peer[1], -EPROTO, "to save time");
 		for (uint64_t until = rg_now_ns() + 60000000000u;
-		     !failure.errors && rg_now_ns() < until; )
+		     !job_seen.errors && rg_now_ns() < until; )
 			job_progress(job);
 		text = capture_end();
 		CHECK(strstr(text, "peer 1 is lost") != NULL);
@@ -264,7 +250,7 @@ static void rules_body(struct job *job)
 			job_fail(__FILE__, __LINE__, "not one line: %s", text);
 		job_barrier(job);
 	}
-	CHECK_EQUAL(failure.errors, 1);
+	CHECK_EQUAL(job_seen.errors, 1);
 	CHECK_EQUAL(job_seen.done, 1);
 	CHECK_EQUAL(job_seen.status, -ECONNRESET);
 	CHECK(!rail_busy(job->ctx));
@@ -326,7 +312,7 @@ static void answers_body(struct job *job)
 	unsigned char *data = calloc(1, 65536);
 
 	job->rail.on_message = job_keep_handle;
-	job->rail.on_peer_error = on_lost;
+	job->rail.on_peer_error = job_count_error;
 	job_connect(job);
 	if (a->parts)
 		job->ctx->part_bytes = 16384;
@@ -339,8 +325,8 @@ static void answers_body(struct job *job)
 				    a->units, 0);
 		for (int i = 0; i < 100; i++)
 			rail_progress(job->ctx);
-		CHECK_EQUAL(failure.errors, 1);
-		CHECK_EQUAL(failure.error, -EPROTO);
+		CHECK_EQUAL(job_seen.errors, 1);
+		CHECK_EQUAL(job_seen.error, -EPROTO);
 		CHECK_EQUAL(job_seen.done, 1);
 		CHECK_EQUAL(job_seen.status, -ECONNRESET);
 		CHECK(!rail_busy(job->ctx));
@@ -361,164 +347,6 @@ static void test_answers(void **state)
 		assert_int_equal(job_run(&(struct job_config){
 				.soft = answers[i].soft ? answers[i].soft : "ideal" }, answers_body,
 					 &answers[i], 0), 0);
-}
-
-/* ---- Requests that the device refuses, completions of no lane ------------ */
-
-enum refused {
-	REFUSED_EAGER, REFUSED_SIGNALLED, REFUSED_STAGED, REFUSED_PROBE, REFUSED_CHUNK, REFUSALS
-};
-
-/* A message of process 0 whose lane's queue pair takes no request. */
-static int refused_send(struct job *job, enum refused what, struct rail_op *op, unsigned char *data)
-{
-	const struct rail_header header = { { 1, 2 } };
-	struct rail_lane *lane = job->peer[1]->route[RAIL_SINGLE]->lane;
-	const size_t bytes = what == REFUSED_CHUNK ? 65536 : what == REFUSED_STAGED ? 1000 : 8;
-
-	if (what == REFUSED_CHUNK)
-		lane = &job->peer[1]->bulk[0];
-	if (what == REFUSED_SIGNALLED)
-		lane->sq_signalled -= EAGER_SIGNAL;
-	if (what == REFUSED_STAGED)
-		lane->qp.granted.inline_bytes = 64;
-	CHECK_EQUAL(vrb_qp_reset(&lane->qp, job->ctx->rail[lane->rail].port), 0);
-	if (what == REFUSED_PROBE)
-		return rail_lane_probe(lane);
-	return rail_send(job->peer[1], &traffic_ways[0], &header,
-			 &(struct rail_buf){ data, bytes, RAIL_MEM_HOST }, 0, op);
-}
-
-/* The peer is lost at the first refusal, with the reason in one line; no buffer is lost. */
-static void refused_body(struct job *job)
-{
-	const enum refused what = *(const enum refused *)job->arg;
-	struct rail_op op = { .done = job_count_done };
-	unsigned char *data = calloc(1, 65536);
-	const char *text;
-	int rc;
-
-	job->rail.on_message = job_keep_handle;
-	job->rail.on_peer_error = on_lost;
-	job_connect(job);
-	CHECK_EQUAL(rail_staging_make(job->ctx), 0);
-	job_barrier(job);
-	capture_begin(2);
-	if (job->rank == 0) {
-		rc = refused_send(job, what, &op, data);
-		CHECK_EQUAL(rc, what == REFUSED_CHUNK ? 0 : -ECONNRESET);
-		while (!failure.errors)
-			job_progress(job);
-		CHECK_EQUAL(failure.error, -ECONNRESET);
-		CHECK_EQUAL(job->ctx->staging.free_count, STAGING);
-		CHECK_EQUAL(job_seen.done, what == REFUSED_CHUNK);
-	} else if (what == REFUSED_CHUNK) {
-		while (!job_seen.handle)
-			job_progress(job);
-		CHECK_EQUAL(rail_accept(job->peer[0], job_seen.handle,
-					&(struct rail_buf){ data, 65536, RAIL_MEM_HOST }, &op), 0);
-	}
-	job_barrier(job);
-	if (job->rank == 1) {
-		rail_peer_fail(job->peer[0], -EPROTO, "to save time");
-		while (!failure.errors)
-			job_progress(job);
-	}
-	CHECK_EQUAL(failure.errors, 1);
-	CHECK(!rail_busy(job->ctx));
-	job_barrier(job);
-	text = capture_end();
-	if (strchr(text, '\n') != strrchr(text, '\n') ||
-	    (!job->rank && !strstr(text, "peer 1 is lost: soft0:1 refuses a request: Invalid argument")))
-		job_fail(__FILE__, __LINE__, "case %d: %s", what, text);
-	free(data);
-	job_close(job);
-}
-
-static void test_refused(void **state)
-{
-	(void)state;
-	for (int what = 0; what < REFUSALS; what++)
-		assert_int_equal(job_run(&(struct job_config){
-				.soft = what == REFUSED_STAGED ? "ports=1," MODELLED : "ideal,ports=1" },
-				refused_body, &what, 0), 0);
-}
-
-enum no_lane { NO_SUCH_LANE, RECEIVE_FAILED, NO_QUEUE_PAIR, NO_LANES };
-
-static const char *const no_lane_says[] = {
-	[NO_SUCH_LANE] = "peer 0 is lost: soft0:1: receive request: a message for no lane",
-	[RECEIVE_FAILED] = "peer 0 is lost: soft0:1: receive request: local length error",
-};
-
-static int no_lane_messages;
-
-/* The payload of process 0 has come whole. */
-static void take_seven(void *user, const struct rail_message *msg)
-{
-	uint64_t data;
-
-	(void)user;
-	CHECK_EQUAL(msg->bytes, sizeof(data));
-	memcpy(&data, msg->payload, sizeof(data));
-	CHECK_EQUAL(data, 7);
-	no_lane_messages++;
-}
-
-/* Process 1: a receive completes that belongs to no lane. */
-static void no_lane_body(struct job *job)
-{
-	const enum no_lane what = *(const enum no_lane *)job->arg;
-	const struct rail_header header = { { 1, 2 } };
-	struct rail_op op = { .done = job_count_done };
-	uint64_t data = 7;
-	const char *text;
-
-	job->rail.on_message = take_seven;
-	job->rail.on_peer_error = on_lost;
-	job_connect(job);
-	capture_begin(2);
-	if (job->rank == 0) {
-		if (what == NO_SUCH_LANE)
-			job->peer[1]->route[RAIL_SINGLE]->wr[0].imm_data = htonl(job->ctx->lane_count);
-		if (what != RECEIVE_FAILED)
-			CHECK_EQUAL(rail_send(job->peer[1], &traffic_ways[0], &header,
-					      &(struct rail_buf){ &data, 8, RAIL_MEM_HOST }, 0, &op), 1);
-	} else {
-		const struct rail_lane *lane = job->peer[0]->route[RAIL_SINGLE]->lane;
-		const struct ibv_wc wc = {
-			.wr_id = wr_id(0, WR_RECEIVE, 0, 0), .status = IBV_WC_LOC_LEN_ERR,
-			.qp_num = what == RECEIVE_FAILED ? lane->qp.qp->qp_num : 0xffffff,
-		};
-
-		if (what != NO_SUCH_LANE)
-			rail_pool_arrived(job->ctx, &wc);
-		while (!failure.errors && !no_lane_messages)
-			job_progress(job);
-		CHECK_EQUAL(no_lane_messages, what == NO_QUEUE_PAIR);
-	}
-	job_barrier(job);
-	if (job->rank == 0 && what != NO_QUEUE_PAIR) {
-		rail_peer_fail(job->peer[1], -EPROTO, "to save time");
-		while (!failure.errors)
-			job_progress(job);
-	}
-	CHECK_EQUAL(failure.errors, what != NO_QUEUE_PAIR);
-	CHECK(what == NO_QUEUE_PAIR || failure.error == -EPROTO);
-	job_barrier(job);
-	text = capture_end();
-	if (strchr(text, '\n') != strrchr(text, '\n') || (what == NO_QUEUE_PAIR && *text) ||
-	    (job->rank && what != NO_QUEUE_PAIR && !strstr(text, no_lane_says[what])))
-		job_fail(__FILE__, __LINE__, "case %d: %s", what, text);
-	job_close(job);
-}
-
-static void test_no_lane(void **state)
-{
-	(void)state;
-	for (int what = 0; what < NO_LANES; what++)
-		assert_int_equal(job_run(&(struct job_config){ .soft = "ports=1," MODELLED },
-					 no_lane_body, &what, 0), 0);
 }
 
 /* ---- Peers that die ----------------------------------------------------- */
@@ -628,16 +456,16 @@ static void outlive(struct job *job, enum when when, useconds_t pause)
 		if (when == IN_THE_MIDDLE)
 			rail_progress(job->ctx);
 	}
-	while (!failure.errors && rg_now_ns() - begin < limit) {
+	while (!job_seen.errors && rg_now_ns() - begin < limit) {
 		job_progress(job);
 		if (pause)
 			usleep(pause);
 	}
-	if (failure.errors != 1)
+	if (job_seen.errors != 1)
 		job_fail(__FILE__, __LINE__, "case %d: %d losses told, peer 1 in error %d, %u "
-			 "operations with it, %u ticks", when, failure.errors, job->peer[1]->error,
+			 "operations with it, %u ticks", when, job_seen.errors, job->peer[1]->error,
 			 job->peer[1]->ops, job->ctx->tick);
-	CHECK_EQUAL(failure.index, 1);
+	CHECK_EQUAL(job_seen.lost, 1);
 	CHECK_EQUAL(job_seen.done, death.used);
 	CHECK(!rail_busy(job->ctx));
 	/* A reader may have read all before; an operation with a lost peer does not begin. */
@@ -666,7 +494,7 @@ static void death_body(struct job *job)
 	death.parts = d->parts;
 	job->rail.on_message = accept_all;
 	job->rail.on_part = death_on_part;
-	job->rail.on_peer_error = on_lost;
+	job->rail.on_peer_error = job_count_error;
 	/* Process 1 may have gone before this one has left job_connect. */
 	if (job->rank != 1)
 		capture_begin(2);
@@ -761,7 +589,7 @@ static void leave_body(struct job *job)
 	const char *text;
 
 	job->rail.on_message = job_no_message;
-	job->rail.on_peer_error = on_lost;
+	job->rail.on_peer_error = job_count_error;
 	job_connect(job);
 	if (job->rank == 1) {
 		job_lost(job, 1);
@@ -773,7 +601,7 @@ static void leave_body(struct job *job)
 		job_progress(job);
 	rail_close(job->ctx);
 	text = capture_end();
-	CHECK_EQUAL(failure.errors, 0);
+	CHECK_EQUAL(job_seen.errors, 0);
 	if (*text)
 		job_fail(__FILE__, __LINE__, "said something: %s", text);
 }
@@ -792,8 +620,6 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_staged),
 		cmocka_unit_test(test_rules),
 		cmocka_unit_test(test_answers),
-		cmocka_unit_test(test_refused),
-		cmocka_unit_test(test_no_lane),
 		cmocka_unit_test(test_death),
 		cmocka_unit_test(test_death_in_parts),
 		cmocka_unit_test(test_death_of_other_ways),

@@ -169,7 +169,7 @@ check-threads:
 if HAVE_CMOCKA
 SOFTHCA_UNITS = tests/softhca/test_spec tests/softhca/test_model tests/softhca/test_mailbox \
 	tests/softhca/test_memory tests/softhca/test_remap tests/softhca/test_remap_fork \
-	tests/softhca/test_fabric tests/softhca/test_atomic \
+	tests/softhca/test_fabric tests/softhca/test_loopback tests/softhca/test_atomic \
 	tests/softhca/test_shared tests/softhca/test_mr_table tests/softhca/test_descriptors \
 	tests/softhca/test_fidelity
 check_PROGRAMS += $(SOFTHCA_UNITS)
@@ -188,7 +188,8 @@ tests_softhca_test_fidelity_LDADD = $(SOFTHCA_TEST_LDADD)
 tests_softhca_test_atomic_LDADD = $(SOFTHCA_TEST_LDADD)
 tests_softhca_test_memory_LDADD = $(SOFTHCA_TEST_LDADD)
 tests_softhca_test_fabric_LDADD = $(SOFTHCA_TEST_LDADD)
-tests_softhca_test_fabric_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=hca_proc_link
+tests_softhca_test_loopback_LDADD = $(SOFTHCA_TEST_LDADD)
+tests_softhca_test_loopback_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=hca_proc_link
 TESTS += tests/softhca/conformance.sh
 # rdma-core's own tests, as a distribution carries them.
 EXTRA_DIST += tests/pyverbs/pyverbs.sh tests/pyverbs/run.py tests/pyverbs/rxe.txt \
