@@ -423,6 +423,20 @@ out:
 	buffer_free(s, &b);
 }
 
+/* The queue pair, in the error state, has told its last receive, and completes nothing more. */
+static void last_wqe_await(struct side *s, const struct end *bad)
+{
+	struct ibv_async_event event;
+
+	if (!has_event(s, 3000))
+		skip("the device does not say IBV_EVENT_QP_LAST_WQE_REACHED");
+	require_equal(ibv_get_async_event(s->ctx, &event), 0);
+	require_equal(event.event_type, IBV_EVENT_QP_LAST_WQE_REACHED);
+	require(event.element.qp == bad->qp);
+	ibv_ack_async_event(&event);
+	expect_nothing(bad->cq, 20);
+}
+
 /* In the error state a queue pair takes no more; what is posted stays for the others. */
 static void test_last_wqe(struct side *s)
 {
@@ -431,7 +445,6 @@ static void test_last_wqe(struct side *s)
 	struct end bad = srq_end(s, srq, NULL, IBV_QPT_RC);
 	struct end good = srq_end(s, srq, NULL, IBV_QPT_RC);
 	struct ibv_sge sge = sge_of(&b, 0, 100);
-	struct ibv_async_event event;
 
 	end_connect(s, &bad);
 	end_connect(s, &good);
@@ -441,13 +454,7 @@ static void test_last_wqe(struct side *s)
 		barrier(s);
 		require_equal(wait_ok(bad.cq).wr_id, 0);
 		require_equal(end_to(&bad, IBV_QPS_ERR), 0);
-		if (!has_event(s, 3000))
-			skip("the device does not say IBV_EVENT_QP_LAST_WQE_REACHED");
-		require_equal(ibv_get_async_event(s->ctx, &event), 0);
-		require_equal(event.event_type, IBV_EVENT_QP_LAST_WQE_REACHED);
-		require(event.element.qp == bad.qp);
-		ibv_ack_async_event(&event);
-		expect_nothing(bad.cq, 20);
+		last_wqe_await(s, &bad);
 		barrier(s);
 		require_equal(wait_ok(good.cq).wr_id, 1);
 		check(b.at + SLOT, 4, 100, "received");
@@ -474,7 +481,6 @@ static void test_last_wqe_ud(struct side *s)
 	struct buffer b = buffer_new(s, DEPTH * SLOT, ACCESS_ALL);
 	struct ibv_srq *srq = srq_new(s, s->pd, DEPTH, 1);
 	struct end bad = ud_make(s, NULL, srq), good = ud_make(s, NULL, srq);
-	struct ibv_async_event event;
 	struct peer_address to;
 	struct ibv_sge sge;
 	struct ibv_ah *ah;
@@ -488,13 +494,7 @@ static void test_last_wqe_ud(struct side *s)
 	if (s->me == 1) {
 		post_slot(srq, &b, 0);
 		require_equal(end_to(&bad, IBV_QPS_ERR), 0);
-		if (!has_event(s, 3000))
-			skip("the device does not say IBV_EVENT_QP_LAST_WQE_REACHED");
-		require_equal(ibv_get_async_event(s->ctx, &event), 0);
-		require_equal(event.event_type, IBV_EVENT_QP_LAST_WQE_REACHED);
-		require(event.element.qp == bad.qp);
-		ibv_ack_async_event(&event);
-		expect_nothing(bad.cq, 20);
+		last_wqe_await(s, &bad);
 		barrier(s);
 		require_equal(wait_ok(good.cq).wr_id, 0);
 		check(b.at + GRH, 4, 100, "received");
