@@ -212,9 +212,8 @@ static int row_write(struct bench_job *job, int w, json_t *ledger)
 		middle++;
 	row.way = job->where.way[w].name;
 	row.valid = !job->got.way_wrong[w];
-	row.extra = json_pack("{s:o, s:s, s:I, s:n, s:o}", "app", times_json(job, w, middle),
-			      "ci_of", "batches", "batches",
-			      (json_int_t)stats_batch_count((size_t)runs), "converged",
+	row.extra = json_pack("{s:o, s:s, s:I, s:o}", "app", times_json(job, w, middle), "ci_of",
+			      "batches", "batches", (json_int_t)stats_batch_count((size_t)runs),
 			      "noise", noise_record(job, w));
 	if (ledger)
 		json_object_set(row.extra, "ledger", ledger);

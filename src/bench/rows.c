@@ -129,20 +129,12 @@ static struct report_row row_of_way(const struct bench_job *job, int w, const st
 static json_t *row_extra(const struct bench_job *job, int w, const struct measure *m,
 			 const struct report_row *row)
 {
-	json_t *extra = json_pack("{s:o, s:s, s:I, s:i}", "converged",
-				  measure_adapts(job) ? json_boolean(m->converged) : json_null(),
-				  "ci_of", "batches", "batches",
-				  (json_int_t)stats_batch_count((size_t)row->stat[STATS_N]),
-				  "pairs", job->where.pair_count);
+	uint64_t runs = m->warm_done + m->runs + collective_more_runs(job, w);
 
-	if (row->slowest.rank[0] != row->slowest.rank[1])
-		json_object_set_new(extra, "slowest_pair",
-				    json_pack("{s:[i, i], s:f}", "ranks", row->slowest.rank[0],
-					      row->slowest.rank[1], "median", row->slowest.median));
-	json_object_set_new(extra, "iterations", json_integer((json_int_t)m->done));
-	json_object_set_new(extra, "runs", json_integer((json_int_t)(m->warm_done + m->runs +
-							collective_more_runs(job, w))));
-	return extra;
+	return json_pack("{s:s, s:I, s:i, s:I, s:I}", "ci_of", "batches", "batches",
+			 (json_int_t)stats_batch_count((size_t)row->stat[STATS_N]), "pairs",
+			 job->where.pair_count, "iterations", (json_int_t)m->done, "runs",
+			 (json_int_t)runs);
 }
 
 static enum report_converged converged(const struct bench_job *job, const struct measure *m)

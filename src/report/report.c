@@ -163,6 +163,12 @@ static json_t *row_record(const struct report_table *table, const struct report_
 	json_object_set_new(record, "valid", row->valid < 0 ? json_null() :
 			    json_boolean(row->valid));
 	json_object_set_new(record, "cut", json_boolean(row->cut));
+	json_object_set_new(record, "converged", row->converged == REPORT_COUNTED ? json_null() :
+			    json_boolean(row->converged == REPORT_CONVERGED));
+	if (row->slowest.rank[0] != row->slowest.rank[1])
+		json_object_set_new(record, "slowest_pair",
+				    json_pack("{s:[i, i], s:f}", "ranks", row->slowest.rank[0],
+					      row->slowest.rank[1], "median", row->slowest.median));
 	if (row->extra)
 		json_object_update(record, row->extra);
 	return redacted(table, record);
