@@ -111,19 +111,6 @@ int report_group(const struct report_file *file, int count, int *group)
 
 /* ---- Numbers -------------------------------------------------------------------- */
 
-bool report_interval(const double *sorted, int n, double *low, double *high)
-{
-	/* Of a binomial distribution of n and 1/2: mean and 1.96 deviations, ranks from 1. */
-	double half = 1.959964 * sqrt(n) / 2, middle = n / 2.0;
-
-	*low = *high = NAN;
-	if (n < MERGE_LAUNCHES_MIN)
-		return false;
-	*low = sorted[(int)fmax(floor(middle - half), 1) - 1];
-	*high = sorted[(int)fmin(ceil(1 + middle + half), n) - 1];
-	return true;
-}
-
 static int ascending(const void *a, const void *b)
 {
 	double x = *(const double *)a, y = *(const double *)b;
@@ -131,30 +118,11 @@ static int ascending(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* The row of STATISTICS of this name; -1: this version has none. */
-static int stat_named(const char *name)
-{
-	for (int i = 0; i < STATS_ROWS; i++)
-		if (strcmp(statistics[i].name, name) == 0)
-			return i;
-	return -1;
-}
-
-static void stat_set(struct report_row *row, const char *name, double value)
-{
-	int i = stat_named(name);
-
-	if (i >= 0)
-		row->stat[i] = value;
-}
-
 /* ---- Rows ----------------------------------------------------------------------- */
 
 struct merge_middle {
 	const struct report_file *file;
 	const struct report_row *row;
-	double low, high;
-	int launches;
 };
 
 /* The row of a launch that belongs to row number `index` of the first, or NULL. */
@@ -192,6 +160,7 @@ static void row_merge(const struct report_file *const *file, int count, size_t i
 	const struct report_row *first = &file[0]->row[index], *row;
 	bool rate = file[0]->metric != REPORT_LATENCY;
 	double sum = 0, value;
+	size_t low, high;
 	int n = 0;
 
 	*out = *first;
@@ -205,23 +174,23 @@ static void row_merge(const struct report_file *const *file, int count, size_t i
 		median[n++] = row->stat[STATS_MEDIAN];
 		row_gather(out, row, rate, &sum);
 	}
-	*middle = (struct merge_middle){ .file = file[0], .row = first, .launches = n };
+	*middle = (struct merge_middle){ file[0], first };
 	if (!n)
 		return;
 	qsort(median, (size_t)n, sizeof(median[0]), ascending);
-	report_interval(median, n, &middle->low, &middle->high);
 	value = n % 2 ? median[n / 2] : (median[n / 2 - 1] + median[n / 2]) / 2;
 	for (int i = 0; i < count; i++) {
 		row = partner(file[i], first, index);
 		if (row && row->stat[STATS_MEDIAN] == median[(n - 1) / 2])
-			*middle = (struct merge_middle){ file[i], row, middle->low, middle->high,
-							 n };
+			*middle = (struct merge_middle){ file[i], row };
 	}
 	out->stat[STATS_MEDIAN] = value;
 	out->stat[STATS_MEAN] = rate ? n / sum : sum / n;
-	stat_set(out, "ci_low", middle->low);
-	stat_set(out, "ci_high", middle->high);
-	stat_set(out, "ci_n", n);
+	out->stat[STATS_CI_N] = n;
+	if (!stats_interval_ranks((size_t)n, &low, &high))
+		return;
+	out->stat[STATS_CI_LOW] = median[low - 1];
+	out->stat[STATS_CI_HIGH] = median[high - 1];
 }
 
 /* ---- Records -------------------------------------------------------------------- */
@@ -245,12 +214,8 @@ static json_t *merge_record(const struct report_file *f, const struct report_row
 	for (int i = 0; record && i < STATS_ROWS; i++)
 		json_object_set_new(record, statistics[i].name,
 				    statistic_json(i, row->stat[i]));
-	if (record) {
-		json_object_set_new(record, "ci_low", number(m->low));
-		json_object_set_new(record, "ci_high", number(m->high));
-		json_object_set_new(record, "ci_n", json_integer(m->launches));
+	if (record)
 		json_object_set_new(record, "ci_of", json_string("launches"));
-	}
 	return record;
 }
 

@@ -35,10 +35,4 @@ int report_group(const struct report_file *file, int count, int *group);
  */
 int report_merge(const struct report_file *const *file, int count, struct report_file *out);
 
-/*
- * The 95 % interval of the median of sorted values: those of ranks floor((n - z sqrt n) / 2) and
- * ceil(1 + (n + z sqrt n) / 2), within 1 to n; false, with NaN, below MERGE_LAUNCHES_MIN values.
- */
-bool report_interval(const double *sorted, int n, double *low, double *high);
-
 #endif

@@ -34,12 +34,9 @@ static int way_of(const struct plot *p, const char *name)
 
 static unsigned doubts_of(const json_t *record)
 {
-	struct disturbance noise = { 0 };
-
-	disturbance_add(&noise, record);
 	return (json_is_true(json_object_get(record, "cut")) ? PLOT_CUT : 0) |
 	       (json_is_false(json_object_get(record, "converged")) ? PLOT_UNCONVERGED : 0) |
-	       (noise.disturbed ? PLOT_DISTURBED : 0);
+	       (disturbance_of_row(record) ? PLOT_DISTURBED : 0);
 }
 
 static double mean_of(const json_t *list)

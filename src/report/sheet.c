@@ -138,13 +138,10 @@ static const char *number(double value, char buf[NUMBER])
 	return buf;
 }
 
-/* The statistic of this name; NaN: this version or this file has none. */
-static double statistic(const struct report_row *row, const char *name)
+/* NaN: no row, or a file without the statistic. */
+static double statistic(const struct report_row *row, enum stats_id id)
 {
-	for (int i = 0; row && i < STATS_ROWS; i++)
-		if (strcmp(statistics[i].name, name) == 0)
-			return row->stat[i];
-	return NAN;
+	return row ? row->stat[id] : NAN;
 }
 
 static const struct report_row *row_at(const struct sheet_column *c, double x)
@@ -170,14 +167,16 @@ static const char *interval_of(const struct report_file *f)
 	if (f->launches > 1)
 		return f->launches >= MERGE_LAUNCHES_MIN ? "launches" : "";
 	report_each(row, f)
-		if (isfinite(statistic(row, "ci_low")))
+		if (isfinite(statistic(row, STATS_CI_LOW)))
 			return "batches";
 	return "";
 }
 
 /* ---- Text ----------------------------------------------------------------------- */
 
-static const char *const shown[] = { "median", "ci_low", "ci_high", "mean", "min", "max", "n" };
+static const enum stats_id shown[] = {
+	STATS_MEDIAN, STATS_CI_LOW, STATS_CI_HIGH, STATS_MEAN, STATS_MIN, STATS_MAX, STATS_N
+};
 static const char *const heads[] = { "Median", "Low", "High", "Mean", "Min", "Max", "N" };
 enum { SHOWN_BRIEF = 3, SHOWN_FULL = sizeof(shown) / sizeof(shown[0]) };
 
@@ -243,7 +242,7 @@ static void text_values(const struct sheet *s, int c, double x, FILE *out, int v
 	for (int v = 0; v < values; v++) {
 		double value = statistic(row, shown[v]);
 
-		if (strcmp(shown[v], "n") == 0)
+		if (shown[v] == STATS_N)
 			fprintf(out, "%*.0f", WIDTH, value);
 		else
 			fprintf(out, "%*s", WIDTH, number(value, text));
@@ -262,7 +261,7 @@ static void text_medians(const struct sheet *s, double x, FILE *out)
 		const struct report_row *row = row_at(&s->column[c], x);
 
 		fprintf(out, "%*s", width_of(&s->column[c]),
-			number(statistic(row, "median"), text));
+			number(statistic(row, STATS_MEDIAN), text));
 		cut = cut || (row && row->cut);
 	}
 	fprintf(out, "%s\n", cut ? "  cut" : "");
@@ -348,7 +347,7 @@ static void latex_text(const char *text, FILE *out)
 
 static void latex_cell(const struct report_row *row, FILE *out)
 {
-	double low = statistic(row, "ci_low"), high = statistic(row, "ci_high");
+	double low = statistic(row, STATS_CI_LOW), high = statistic(row, STATS_CI_HIGH);
 	char text[3][NUMBER];
 
 	fprintf(out, " & %s", row ? number(row->stat[STATS_MEDIAN], text[0]) : "--");

@@ -62,25 +62,6 @@ static void write_launch(const char *name, enum report_metric metric, double med
 	assert_int_equal(report_close(r, status, NULL), 0);
 }
 
-/* Ranks of the interval, worked out by hand; of 6 values the formula has the ranks 0 and 7. */
-static void test_interval(void **state)
-{
-	static const struct { int n, low, high; } known[] = {
-		{ 6, 1, 6 }, { 7, 1, 7 }, { 8, 1, 8 }, { 9, 1, 9 }, { 10, 1, 10 }, { 20, 5, 16 },
-		{ 30, 9, 22 }, { 50, 18, 33 }, { 100, 40, 61 },
-	};
-	double sorted[100], low, high;
-
-	for (int i = 0; i < 100; i++)
-		sorted[i] = i + 1;
-	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
-		assert_true(report_interval(sorted, known[i].n, &low, &high));
-		assert_true(low == known[i].low && high == known[i].high);
-	}
-	assert_false(report_interval(sorted, 5, &low, &high));
-	assert_true(isnan(low) && isnan(high));
-}
-
 static void merge_all(enum report_metric metric, struct report_files *files,
 		      struct report_file *merged, const struct report_file **job)
 {
@@ -191,7 +172,6 @@ static void test_nothing(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_interval),
 		cmocka_unit_test_setup_teardown(test_merged, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_merged_rates, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_groups, setup, teardown),

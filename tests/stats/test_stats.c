@@ -174,6 +174,11 @@ static void test_interval(void **state)
 		{ 6, 1, 6 }, { 7, 1, 7 }, { 8, 1, 8 }, { 9, 2, 8 }, { 10, 2, 9 }, { 15, 4, 12 },
 		{ 20, 6, 15 }, { 25, 8, 18 }, { 30, 10, 21 }, { 40, 14, 27 }, { 70, 27, 44 },
 	};
+	/* The formula, worked out by hand; of 6 values it has the ranks 0 and 7. */
+	static const struct { size_t n, low, high; } by_hand[] = {
+		{ 6, 1, 6 }, { 7, 1, 7 }, { 8, 1, 8 }, { 9, 1, 9 }, { 10, 1, 10 }, { 20, 5, 16 },
+		{ 30, 9, 22 }, { 50, 18, 33 }, { 100, 40, 61 },
+	};
 	size_t low, high;
 
 	for (size_t n = 0; n < 6; n++)
@@ -189,6 +194,9 @@ static void test_interval(void **state)
 		assert_true(covered(n, low, high) >= 0.95);
 		assert_true(n < 100 || covered(n, low, high) < 0.98);
 	}
+	for (size_t i = 0; i < sizeof(by_hand) / sizeof(by_hand[0]); i++)
+		assert_true(stats_interval_ranks(by_hand[i].n, &low, &high) &&
+			    low == by_hand[i].low && high == by_hand[i].high);
 	/* By hand: (400 - 1.96 x 20) / 2 = 180.4; 1 + (400 + 39.2) / 2 = 220.6. */
 	assert_true(stats_interval_ranks(400, &low, &high) && low == 180 && high == 221);
 }
