@@ -38,12 +38,12 @@ struct collective {
 	bool synchronised;
 	uint64_t clock_ns;		/* bench_clock_ns() */
 	struct collective_row row[REPORT_WAYS_MAX];
-	/* Of this row; timing.c sets them. */
+	/* timing.c sets these for each row. */
 	enum bench_timing method;
 	char why[160];			/* barrier in place of sync; "" */
 	uint64_t before_ns;		/* cost of clocks, and of a first pass that was given up */
 	bool vain;			/* ranks did not start together; collective_batch sets it */
-	/* timing.c's, of the job. */
+	/* timing.c keeps these for the whole job. */
 	int skip, skipped;		/* rows without a try after vain ones; of these so far */
 	double expected_ns;		/* time of the quickest way, by earlier rows; 0: unknown */
 	bool told;

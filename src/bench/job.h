@@ -62,7 +62,7 @@ enum bench_memory { BENCH_MALLOC, BENCH_ARENA, BENCH_NEAR, BENCH_FAR };
 /* Methods that time collectives; see collective.h. */
 enum bench_timing { BENCH_SYNC, BENCH_BARRIER, BENCH_OSU };
 
-/* What is asked for: the command line, parsed. */
+/* The command line, parsed. */
 struct bench_options {
 	int argc;
 	char **argv;
@@ -141,7 +141,7 @@ struct bench_where {
 	int *player;			/* tournament: by node, the rank that takes part */
 };
 
-/* What is measured: of one size, unless said otherwise. */
+/* Measured values: those of one size, unless a member says otherwise. */
 struct bench_results {
 	double x;			/* the value of the axis */
 	uint64_t generation;		/* number of the pattern, the same on all ranks */

@@ -84,7 +84,7 @@ static bool machine_check(struct citable *c, const json_t *machine)
 	return governor;
 }
 
-/* Of all hosts, where they are recorded, else of rank 0's. */
+/* All hosts are checked where they are recorded, else rank 0's. */
 static void governor_check(struct citable *c, const json_t *run)
 {
 	const json_t *hosts = json_object_get(run, "hosts"), *host;

@@ -9,7 +9,7 @@ struct lookup {
 	size_t mask;
 };
 
-/* Of rows with equal keys the first is kept.  0 or -ENOMEM. */
+/* The first of several rows with equal keys is kept.  0 or -ENOMEM. */
 int lookup_build(struct lookup *l, const struct report_row *row, size_t count);
 /* `way` is the pointer of the rows; NULL: no such row. */
 const struct report_row *lookup_find(const struct lookup *l, const struct report_row *row,

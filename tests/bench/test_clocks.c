@@ -184,7 +184,7 @@ static void operation(struct member *m)
 	}
 }
 
-/* Its time, if all ranks start at the same time. */
+/* The time of a run whose ranks all start at the same time. */
 static uint64_t operation_ns(int n)
 {
 	return (uint64_t)steps_of(n) * (SEND_NS + LATENCY_NS);

@@ -58,7 +58,7 @@ static size_t mutate(unsigned char *data, size_t size)
 	return size;
 }
 
-/* Of targets with a mutation of their own each fourth input has changed bytes, too. */
+/* A target with a mutation of its own gets changed bytes, too, in each fourth input. */
 static size_t change(unsigned char *data, size_t size)
 {
 	if (!fuzz_mutate)
