@@ -29,7 +29,7 @@ enum {
 	/* more samples than the counts: at most so long, unless --time-cap is given, and so many */
 	MORE_NS = 1000000000, SAMPLES_MAX = 1 << 20,
 	/* of all rows together, at least: rows of short messages come first, and are short */
-	MORE_ALL_NS = 2000000000,
+	MORE_ALL_NS = 200000000,
 	/* further looks at a part of the samples would only be looks */
 	MORE_SHARE = 4,
 	WARMUP_SHARE = 10,
@@ -380,8 +380,6 @@ static bool go_on(struct bench_job *job, struct measure m[])
 	bool all = true;
 	uint64_t more;
 
-	if (!measure_adapts(job))
-		return false;
 	for (int w = 0; w < job->where.way_count; w++) {
 		m[w].converged = !m[w].cut && !ranks_max(job, is_open(job, w, &m[w]));
 		all = all && m[w].converged;
@@ -425,10 +423,24 @@ static uint64_t spent_ns(const struct bench_job *job, const struct measure m[])
 	return ns;
 }
 
+/* Samples beyond the counts.  Looks at the samples take their time, too. */
+static void more_turns(struct bench_job *job, uint64_t bytes, struct measure m[])
+{
+	uint64_t begin_ns = rg_now_ns(), before_ns = job->got.added_ns;
+	bool more;
+
+	job->got.counted_ns += spent_ns(job, m);
+	do {
+		more = go_on(job, m);
+		if (more)
+			turns(job, bytes, m);
+		job->got.added_ns = before_ns + ranks_max(job, rg_now_ns() - begin_ns);
+	} while (more);
+}
+
 void measure_size(struct bench_job *job, uint64_t bytes, struct measure m[])
 {
 	struct bench_counts counts = options_counts(job, bytes);
-	uint64_t before_ns;
 
 	bench_clock_ns();	/* the first call, outside of batches, measures */
 	for (int w = 0; w < job->where.way_count; w++) {
@@ -440,11 +452,7 @@ void measure_size(struct bench_job *job, uint64_t bytes, struct measure m[])
 	}
 	noise_begin(job);
 	turns(job, bytes, m);
-	before_ns = spent_ns(job, m);
-	job->got.counted_ns += before_ns;
-	for (; go_on(job, m); before_ns = spent_ns(job, m)) {
-		turns(job, bytes, m);
-		job->got.added_ns += spent_ns(job, m) - before_ns;
-	}
+	if (measure_adapts(job))
+		more_turns(job, bytes, m);
 	noise_end(job);
 }

@@ -85,11 +85,14 @@ expect "not converged" grep -q '"n":20,.*"converged":false' "$work/s.jsonl"
 expect "... below the table" grep -q '^# not converged: 1 of 1 rows' "$out"
 expect "... not cut" [ "$(grep -c cut "$out")" -eq 0 ]
 # Two pairs: 20 batches of two windows take 0.6 s, 40 more than 1 s.
-launch 4 tests/bench/rg_clockwork_rate --over native -m 1M -W 4 -f $kept
+launch 4 tests/bench/rg_clockwork_rate --over native -m 1M -W 4 -f --time-cap 1 $kept
 expect "two pairs: 1 s ends the row" grep -q '"ci_n":2[0-9],.*"converged":false' "$work/s.jsonl"
 expect "... recomputes" recomputes 4 1
-# Both ways go on until both have converged, and have as many samples.
+# Without a given limit, samples beyond the counts take no longer than the counts of the job so far.
 launch 2 tests/bench/rg_clockwork_rate --over native,single --soft ports=1 -m 1M:4M -W 4 $kept
+expect "the time of the counts ends a row" grep -q '"converged":false' "$work/s.jsonl"
+# Both ways go on until both have converged, and have as many samples.
+launch 2 tests/bench/rg_clockwork_rate --over native,single --soft ports=1 -m 1M:4M -W 4 --time-cap 10 $kept
 expect "ways stop together" [ "$(grep -o '"bytes":[0-9]*\|"n":[0-9]*\|"converged":[a-z]*' "$work/s.jsonl" |
 	paste -d' ' - - - | sort | uniq -c | awk '$1 != 2' | wc -l)" -eq 0 ]
 expect "... recompute" recomputes 4 1
