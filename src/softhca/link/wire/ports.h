@@ -1,0 +1,16 @@
+/* ports.h - SOFTHCA_PORTS, the range of TCP ports of all listeners. */
+#ifndef HCA_PORTS_H
+#define HCA_PORTS_H
+
+#include <stdint.h>
+
+/* Below the range that the kernel takes for outgoing connections. */
+#define HCA_PORTS_DEFAULT "18600-18855"
+
+/*
+ * "FIRST-LAST" or "PORT"; NULL or "": HCA_PORTS_DEFAULT.  0, or -EINVAL with the line set
+ * (hca_fail).
+ */
+int hca_ports_parse(const char *text, uint16_t *first, uint16_t *last);
+
+#endif
