@@ -126,6 +126,7 @@ struct softhca_model {
 	char text[256];		/* for people: "2 ports, 1 GB/s per port and direction, 2 us" */
 	char spec[896];			/* canonical spec */
 	uint64_t fabric;	/* a random number: other fabrics, also of this name, have others */
+	bool net;		/* ports are network interfaces: nothing is modelled */
 };
 int softhca_query_model(const struct ibv_device *device, struct softhca_model *model);
 

@@ -5,6 +5,9 @@
  *
  * A profile is a name for such a string; keys given after it override its own.
  * model.h defines the effect of the keys on time.
+ *
+ * With net=eth0+eth1 the ports are network interfaces (base/netif.h), one for each name.  Of the
+ * other keys only rate, as declared speed, and reads have a meaning there; all others are refused.
  */
 #ifndef HCA_SPEC_H
 #define HCA_SPEC_H
@@ -17,7 +20,10 @@
 #include "softhca/model/profile.h"
 #include "softhca/model/schedule.h"
 
-enum { HCA_ALL_PPB = 1000000000 };
+enum {
+	HCA_ALL_PPB = 1000000000,
+	HCA_NET_NAME = 48,		/* interface or subnet, with its NUL */
+};
 
 /* Rates in bytes per second; times in nanoseconds; 0 = no limit, no cost. */
 struct hca_spec {
@@ -39,8 +45,10 @@ struct hca_spec {
 	uint64_t jitter_ns;
 	uint64_t seed;
 	struct hca_schedule schedule;	/* ports go down and up */
+	unsigned nets;			/* 0: ports of a model; else as many as ports */
+	char net[HCA_PORTS_MAX][HCA_NET_NAME];	/* port 1, 2, ...: "eth0", "10.0.1.0/24" */
 	bool timed;			/* any of the above costs time */
-	char text[HCA_SPEC_MAX];	/* canonical: every key, its effective value */
+	char text[HCA_SPEC_MAX];	/* canonical: every key with a meaning, its effective value */
 };
 
 /* 0, or -EINVAL with "spec: key=value: the error (accepted: ...)" in why. */
@@ -49,7 +57,7 @@ int hca_spec_parse(const char *text, struct hca_spec *spec, char *why, size_t wh
 int hca_spec_parse_with(const struct hca_profiles *profiles, const char *text,
 			struct hca_spec *spec, char *why, size_t why_size);
 
-/* The number of virtual nodes of a fabric; whether it has such a port. */
+/* The number of virtual nodes of a fabric, 1 with net=; whether it has such a port. */
 uint32_t hca_spec_nodes(const struct hca_spec *spec);
 bool hca_spec_has_port(const struct hca_spec *spec, const struct hca_port_name *name);
 

@@ -21,6 +21,7 @@
 #include "softhca/base/base.h"
 #include "softhca/base/heap.h"
 #include "softhca/base/layout.h"
+#include "softhca/base/netif.h"
 #include "softhca/model/spec.h"
 #include "softhca/softhca.h"
 
@@ -46,6 +47,11 @@ struct hca_fabric {
 	struct hca_shm_table *table;
 	int table_fd;
 	struct hca_heap heap;		/* self->heap's pieces */
+
+	/* Ports that are network interfaces (net.h): spec.nets of them. */
+	struct hca_netif netif[HCA_PORTS_MAX];	/* index: port - 1 */
+	uint8_t host[16];		/* boot and network namespace, hashed; zero without nets */
+	struct hca_netif_watch net_watch;
 
 	const struct hca_link_operations *link;
 	struct hca_link_state *link_state;	/* private to the link */

@@ -21,7 +21,13 @@ enum {
 	HCA_GID_TABLE = 16,	/* length of the table; the rest is empty */
 };
 
-/* Address of the port that `ah` leads to: 0, or -EHOSTUNREACH. */
+/* The address of a port of another host, which only a wire reaches. */
+enum { HCA_ADDRESS_REMOTE = (int)0x80000000 };
+
+/*
+ * Address of the port that `ah` leads to: 0, or -EHOSTUNREACH.  Of network interfaces only a GID
+ * is an address: without GRH -EHOSTUNREACH; not of this host: HCA_ADDRESS_REMOTE.
+ */
 int hca_route(const struct hca_fabric *f, const struct ibv_ah_attr *ah, uint32_t *address);
 
 #endif

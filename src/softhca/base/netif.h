@@ -1,0 +1,59 @@
+/*
+ * netif.h - the network interfaces that net= names: their addresses, MTU, speed and state.
+ *
+ * An interface is named by itself ("eth0") or by a subnet that holds one of its addresses
+ * ("10.0.1.0/24", "fd00::/64").  Its address is the first permanent one: IPv4 before IPv6, no
+ * secondary, deprecated, temporary, tentative or duplicate one; a link-local one only if a subnet
+ * in its range names it.
+ */
+#ifndef HCA_NETIF_H
+#define HCA_NETIF_H
+
+#include <infiniband/verbs.h>
+#include <net/if.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/socket.h>
+
+struct hca_netif {
+	char name[IFNAMSIZ];
+	unsigned index;
+	union ibv_gid gid;		/* the address; IPv4 mapped into IPv6 */
+	struct sockaddr_storage address;	/* port 0; the scope of a link-local one */
+	uint32_t mtu;			/* bytes of an IP packet */
+	uint64_t rate;			/* bytes per second and direction; 0: unknown */
+	uint8_t mac[6];			/* zero: it has none */
+	bool up;			/* administratively, with carrier */
+};
+
+/*
+ * The interface of a name or subnet: 0, or with hca_fail, which names those that exist: -ENODEV
+ * (no such interface), -ENETDOWN, -EADDRNOTAVAIL (no usable address), -ENOTUNIQ (a subnet of
+ * several interfaces), -EINVAL (text is neither name nor subnet), or another -errno.
+ */
+int hca_netif_find(const char *text, struct hca_netif *out);
+
+/*
+ * "10.0.1.7/24" -> "10.0.1.0/24": the canonical form of a name or subnet.  0 or -EINVAL.
+ */
+int hca_netif_canonical(const char *text, char *buf, size_t size);
+
+/* "10.0.1.1" or "fd00::1"; INET6_ADDRSTRLEN bytes suffice.  Returns buf. */
+char *hca_netif_address(const struct hca_netif *n, char *buf, size_t size);
+
+/* Changes of interfaces, as the kernel reports them by netlink; one per fabric. */
+struct hca_netif_watch {
+	int fd;				/* readable when there is something to read; -1: none */
+};
+
+int hca_netif_watch_open(struct hca_netif_watch *w);	/* 0 or -errno with hca_fail */
+void hca_netif_watch_close(struct hca_netif_watch *w);
+/* Read what was reported: has any interface changed since the last call?  One thread at a time. */
+bool hca_netif_watch_changed(struct hca_netif_watch *w);
+/* Is the interface up, with carrier and with its address?  A system call or two. */
+bool hca_netif_is_up(const struct hca_netif *n);
+
+/* Boot and network namespace of this process, hashed: equal for processes of one host only. */
+int hca_netif_host(uint8_t host[16]);	/* 0 or -errno with hca_fail */
+
+#endif
