@@ -21,7 +21,9 @@ enum {
 	HCA_GID_TABLE = 16,	/* length of the table; the rest is empty */
 };
 
-/* Address of the port that `ah` leads to: 0, or -EHOSTUNREACH. */
+#define HCA_ADDRESS_REMOTE 0x80000000u	/* a port of another host */
+
+/* Address of the port that `ah` leads to, or HCA_ADDRESS_REMOTE: 0, or -EHOSTUNREACH. */
 int hca_route(const struct hca_fabric *f, const struct ibv_ah_attr *ah, uint32_t *address);
 
 #endif
