@@ -28,8 +28,10 @@
 struct hca_device;
 struct hca_link_operations;
 struct hca_link_state;
+struct hca_link_upcalls;
 struct hca_mr;
 struct hca_qp;
+struct hca_wire;
 
 struct hca_fabric {
 	char name[HCA_NAME_MAX + 1];
@@ -55,6 +57,10 @@ struct hca_fabric {
 
 	const struct hca_link_operations *link;
 	struct hca_link_state *link_state;	/* private to the link */
+	const struct hca_link_upcalls *upcalls;	/* the engine's */
+	const struct hca_link_operations *wire;	/* to other hosts; NULL: none */
+	struct hca_wire *wire_state;	/* private to the wire */
+	bool wire_always;		/* also between processes of this host */
 
 	struct hca_lock life;		/* states of queue pairs, mailboxes of their completions */
 	_Atomic uint32_t attention;	/* last value seen in self->attention */

@@ -104,6 +104,7 @@ struct hca_wqe {
 	uint64_t posted_ns;
 	uint32_t bytes;
 	uint32_t inline_bytes;		/* held in the inline ring */
+	bool over;			/* carried out while earlier ones are under way */
 };
 
 enum hca_wait { HCA_NOT_WAITING, HCA_WAITS_RECEIVE, HCA_WAITS_PEER };
@@ -112,7 +113,7 @@ struct hca_sq {
 	uint32_t depth, mask;
 	uint32_t posted;		/* position of the next to be posted */
 	_Atomic uint32_t done;		/* position of the oldest whose slot is not free */
-	uint32_t next;			/* position of the next to be carried out */
+	uint32_t next;			/* position of the next to be carried out or handed over */
 	uint32_t sge_max, inline_max;
 	uint32_t short_max;		/* longest inline RDMA write of one piece; 0: none is allowed */
 	struct hca_wqe *wqe;
@@ -123,7 +124,20 @@ struct hca_sq {
 	enum hca_wait wait;
 	int tries;			/* left */
 	uint64_t deadline_ns;
+
+	/* A wire's. */
+	uint32_t under_way;		/* handed over, not ended: positions [next - under_way, next) */
+	uint32_t answers;		/* READs and atomics among them */
+	uint32_t begun;			/* position after the last one that was ever handed over */
+	bool blocked;			/* HCA_LATER: until the link resumes */
+	uint64_t again_ns;		/* a retry: nothing is handed over before; 0: no limit */
 };
+
+/* Position of the oldest request that is not over. */
+static inline uint32_t hca_sq_oldest(const struct hca_sq *sq)
+{
+	return sq->next - sq->under_way;
+}
 
 struct hca_rq {
 	uint32_t depth, mask, stride, sge_max;
@@ -142,10 +156,12 @@ struct hca_batch;
 struct hca_pace;
 struct hca_peer;
 struct hca_ud;
+struct hca_wire_qp;
 
 struct hca_qp {
 	struct ibv_qp_ex ibv;		/* first */
 	struct hca_fabric *fabric;
+	const struct hca_link_operations *link;	/* chosen when it is connected (link.h) */
 	struct hca_shm_qp *shm;		/* in this process's segment */
 	struct hca_lock lock;
 	bool fast;			/* RTS, untimed, nothing waiting, path clear */
@@ -174,6 +190,7 @@ struct hca_qp {
 	struct hca_pace *pace;		/* NULL: untimed */
 	struct hca_deferred_list *deferred;	/* NULL: untimed */
 	struct hca_ud *ud;		/* NULL: not UD */
+	struct hca_wire_qp *wire;	/* private to the wire; NULL: none */
 	struct hca_batch *batch;	/* NULL: created without send_ops_flags */
 	uint64_t rng;			/* state of its random numbers; 0: none drawn yet */
 	struct ibv_qp_attr attr;

@@ -21,8 +21,7 @@ enum {
 	HCA_GID_TABLE = 16,	/* length of the table; the rest is empty */
 };
 
-/* The address of a port of another host, which only a wire reaches. */
-enum { HCA_ADDRESS_REMOTE = (int)0x80000000 };
+#define HCA_ADDRESS_REMOTE 0x80000000u	/* a port of another host, which only a wire reaches */
 
 /*
  * Address of the port that `ah` leads to: 0, or -EHOSTUNREACH.  Of network interfaces only a GID
