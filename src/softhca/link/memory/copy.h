@@ -10,61 +10,8 @@
 
 #include <string.h>
 
+#include "softhca/base/copy_last.h"
 #include "softhca/object/qp.h"
-#include "util/copy.h"
-
-/* All of a line but its last 8 bytes.  Pollers poll lines most: no call. */
-static inline void hca_copy_line_begin(unsigned char *to, const unsigned char *from)
-{
-	typedef uint64_t words __attribute__((vector_size(16)));
-	words a, b, c;
-	uint64_t d;
-
-	memcpy(&a, from, 16);
-	memcpy(&b, from + 16, 16);
-	memcpy(&c, from + 32, 16);
-	memcpy(&d, from + 48, 8);
-	memcpy(to, &a, 16);
-	memcpy(to + 16, &b, 16);
-	memcpy(to + 32, &c, 16);
-	memcpy(to + 48, &d, 8);
-}
-
-/*
- * Copy n bytes so that a poll that finds the last 8 (or the last byte of fewer)
- * new finds all others in place.  A process that sends to itself may let both
- * overlap: then the result is undefined, but no other memory changes.
- */
-static inline void hca_copy_last_last(unsigned char *to, const unsigned char *from, size_t n)
-{
-	uint64_t tail;
-
-	if (likely(n >= sizeof(tail))) {
-		unsigned char *last = to + n - sizeof(tail);
-
-		memcpy(&tail, from + n - sizeof(tail), sizeof(tail));
-		if (n == HCA_LINE)
-			hca_copy_line_begin(to, from);
-		else if (n > sizeof(tail))
-			rg_copy_blocks(to, from, n - sizeof(tail));
-		if (likely((uintptr_t)last % sizeof(tail) == 0)) {
-			atomic_store_explicit((_Atomic uint64_t *)(void *)last, tail,
-					      memory_order_release);
-			return;
-		}
-		atomic_thread_fence(memory_order_release);
-		memcpy(last, &tail, sizeof(tail));
-	} else if (n == 4 && (uintptr_t)to % 4 == 0) {
-		uint32_t word;
-
-		memcpy(&word, from, sizeof(word));
-		atomic_store_explicit((_Atomic uint32_t *)(void *)to, word, memory_order_release);
-	} else if (n) {
-		memmove(to, from, n - 1);
-		atomic_store_explicit((_Atomic unsigned char *)(to + n - 1), from[n - 1],
-				      memory_order_release);
-	}
-}
 
 enum hca_direction { HCA_TO_REMOTE, HCA_FROM_REMOTE };
 

@@ -1,0 +1,524 @@
+/*
+ * connection.c - the stream of a connected queue pair: made, lost, closed.
+ *
+ * The end with the smaller address (GID, then number) calls the other once it is in RTR.  The
+ * other's queue pair may not have got so far: its process then parks the stream, which has proven
+ * itself, until the queue pair is connected.  A stream that has carried messages is never replaced:
+ * its loss is the loss of the peer.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "softhca/link/wire/wire.h"
+#include "softhca/object/fabric.h"
+#include "util/clock.h"
+
+enum {
+	PARKED_MAX = 256,
+	SOON_NS = 5000000,	/* between calls of a peer that has not got so far: at first ... */
+	LATER_NS = 200000000,	/* ... and at last */
+	TIMER_NS = 20000000,	/* between two looks while something waits */
+	KEEPALIVE_S = 2,	/* an idle connection shows its life so often */
+};
+#define PARKED_NS 60000000000ull
+#define ALIVE_NS 1000000000ull		/* between two looks at an open connection */
+#define PATIENCE_NS 5000000000ull	/* TCP needs so long to overcome losses */
+
+struct hca_wire_parked {
+	struct hca_wire_parked *next;
+	struct hca_hello hello;
+	uint64_t since_ns;
+	int fd;
+};
+
+/* ---- Streams that wait for their queue pair ------------------------------ */
+
+static void unpark(struct hca_wire_parked **at)
+{
+	struct hca_wire_parked *p = *at;
+
+	*at = p->next;
+	free(p);
+}
+
+static void park(struct hca_wire *wire, int fd, const struct hca_hello *h)
+{
+	struct hca_wire_parked *p = calloc(1, sizeof(*p)), **at;
+	unsigned n = 0;
+
+	if (!p) {
+		close(fd);
+		return;
+	}
+	*p = (struct hca_wire_parked){ .next = wire->parked, .hello = *h, .since_ns = rg_now_ns(),
+				       .fd = fd };
+	wire->parked = p;
+	for (at = &wire->parked; *at && n < PARKED_MAX; at = &(*at)->next)
+		n++;
+	while (*at) {			/* the oldest go */
+		close((*at)->fd);
+		unpark(at);
+	}
+}
+
+static bool is_for(const struct hca_hello *h, const struct hca_qp *qp)
+{
+	return h->target_qpn == hca_qpn(qp) && h->source_qpn == qp->attr.dest_qp_num &&
+	       memcmp(&h->source, &qp->attr.ah_attr.grh.dgid, sizeof(h->source)) == 0;
+}
+
+/* The newest stream that is parked for the queue pair, or -1; others to its number are of earlier lives. */
+static int parked_for(struct hca_wire *wire, const struct hca_qp *qp)
+{
+	struct hca_wire_parked **at = &wire->parked;
+	int fd = -1;
+
+	while (*at) {
+		if ((*at)->hello.target_qpn != hca_qpn(qp)) {
+			at = &(*at)->next;
+			continue;
+		}
+		if (fd < 0 && is_for(&(*at)->hello, qp))
+			fd = (*at)->fd;
+		else
+			close((*at)->fd);
+		unpark(at);
+	}
+	return fd;
+}
+
+static void parked_expire(struct hca_wire *wire, uint64_t now_ns)
+{
+	struct hca_wire_parked **at = &wire->parked;
+
+	while (*at) {
+		if (now_ns - (*at)->since_ns < PARKED_NS) {
+			at = &(*at)->next;
+			continue;
+		}
+		close((*at)->fd);
+		unpark(at);
+	}
+}
+
+void hca_wire_parked_free(struct hca_wire *wire)
+{
+	while (wire->parked) {
+		close(wire->parked->fd);
+		unpark(&wire->parked);
+	}
+}
+
+/* ---- Opening ------------------------------------------------------------- */
+
+/* A connection without traffic shows that the peer's host is alive, too. */
+static void keep_alive(int fd)
+{
+	const int on = 1, idle = KEEPALIVE_S, between = 1, count = 127;
+
+	setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
+	setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof(idle));
+	setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &between, sizeof(between));
+	setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &count, sizeof(count));
+}
+
+/* qp->lock and fabric.life held. */
+static void open_stream(struct hca_wire_qp *w, int fd)
+{
+	struct epoll_event e = { .events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET,
+				 .data.ptr = w };
+
+	if (hca_stream_open(&w->stream, fd) || epoll_ctl(w->wire->epoll, EPOLL_CTL_ADD, fd, &e)) {
+		if (w->stream.fd < 0)
+			close(fd);
+		hca_stream_close(&w->stream);
+		w->state = HCA_WIRE_REFUSED;
+		return;
+	}
+	keep_alive(fd);
+	w->state = HCA_WIRE_OPEN;
+	w->deadline_ns = w->again_ns = 0;
+	hca_wire_activate(w);
+	if (!w->refused_one)
+		return;
+	w->refused_one = false;
+	w->qp->fabric->upcalls->resume(w->qp);
+}
+
+static bool this_end_calls(const struct hca_qp *qp)
+{
+	const union ibv_gid *mine = &qp->fabric->netif[qp->attr.port_num - 1].gid;
+	int order = memcmp(mine, &qp->attr.ah_attr.grh.dgid, sizeof(*mine));
+
+	return order ? order < 0 : hca_qpn(qp) < qp->attr.dest_qp_num;
+}
+
+static void socket_address(const struct hca_netif *local, const union ibv_gid *gid,
+			   struct sockaddr_storage *to)
+{
+	static const unsigned char mapped[12] = { [10] = 0xff, [11] = 0xff };
+
+	memset(to, 0, sizeof(*to));
+	if (memcmp(gid->raw, mapped, sizeof(mapped)) == 0) {
+		struct sockaddr_in *in = (struct sockaddr_in *)(void *)to;
+
+		in->sin_family = AF_INET;
+		memcpy(&in->sin_addr, gid->raw + sizeof(mapped), sizeof(in->sin_addr));
+	} else {
+		struct sockaddr_in6 *in6 = (struct sockaddr_in6 *)(void *)to;
+
+		in6->sin6_family = AF_INET6;
+		memcpy(&in6->sin6_addr, gid->raw, sizeof(in6->sin6_addr));
+		if (IN6_IS_ADDR_LINKLOCAL(&in6->sin6_addr))
+			in6->sin6_scope_id = local->index;
+	}
+}
+
+/* A call from a port of this host to a queue pair number. */
+int hca_wire_call(struct hca_wire *wire, unsigned rail, struct hca_hello *h, void *token)
+{
+	const struct hca_fabric *f = wire->fabric;
+	struct sockaddr_storage to;
+
+	h->rail = (uint8_t)rail;
+	h->mtu = f->netif[rail].mtu;
+	h->rails = (uint32_t)f->spec.ports;
+	h->source = f->netif[rail].gid;
+	memcpy(h->host, f->host, sizeof(h->host));
+	socket_address(&f->netif[rail], &h->target, &to);
+	return hca_meet_call(wire->meet, &to, h, token);
+}
+
+static void call(struct hca_wire_qp *w)
+{
+	const struct hca_qp *qp = w->qp;
+	struct hca_hello h = {
+		.kind = HCA_MEET_QP, .source_qpn = hca_qpn(qp), .target_qpn = qp->attr.dest_qp_num,
+		.source_psn = qp->attr.rq_psn, .target = qp->attr.ah_attr.grh.dgid,
+	};
+
+	w->again_ns = 0;
+	if (hca_wire_call(w->wire, qp->attr.port_num - 1u, &h, w))
+		w->again_ns = rg_now_ns() + LATER_NS;
+}
+
+int hca_wire_connect(struct hca_qp *qp)
+{
+	struct hca_fabric *f = qp->fabric;
+	struct hca_wire *wire = f->wire_state;
+	struct hca_wire_qp *w;
+	int fd;
+
+	if (qp->attr.dest_qp_num == hca_qpn(qp) && qp->conn.address != HCA_ADDRESS_REMOTE) {
+		qp->link = f->link;	/* to itself: a stream would have one end too many */
+		return 0;
+	}
+	w = calloc(1, sizeof(*w));
+	if (w)
+		w->answer_room = qp->attr.max_dest_rd_atomic ? qp->attr.max_dest_rd_atomic : 1;
+	if (w)
+		w->answer = calloc(w->answer_room, sizeof(*w->answer));
+	if (!w || !w->answer) {
+		free(w);
+		return ENOMEM;
+	}
+	w->source = HCA_WIRE_QP;
+	w->qp = qp;
+	w->wire = wire;
+	w->stream.fd = -1;
+	w->next = wire->all;
+	w->at = &wire->all;
+	if (w->next)
+		w->next->at = &w->next;
+	wire->all = w;
+	qp->wire = w;
+	w->calls = this_end_calls(qp);
+	w->state = w->calls ? HCA_WIRE_CALLING : HCA_WIRE_EXPECTING;
+	fd = parked_for(wire, qp);
+	if (w->calls)
+		call(w);
+	else if (fd >= 0)
+		open_stream(w, fd);
+	if (w->calls && fd >= 0)
+		close(fd);
+	return 0;
+}
+
+/* ---- Meetings ------------------------------------------------------------ */
+
+static struct hca_qp *own_qp(struct hca_wire *wire, uint32_t qpn)
+{
+	struct hca_fabric *f = wire->fabric;
+	uint32_t slot, index;
+	struct hca_qp *qp;
+
+	if (!f->link->number_owner(f, qpn, &slot, &index) || slot != f->slot)
+		return NULL;
+	qp = atomic_load(&f->qp[index]);
+	return qp && hca_qpn(qp) == qpn ? qp : NULL;
+}
+
+enum hca_meet_answer hca_wire_find(void *arg, const struct hca_hello *h, uint16_t *port)
+{
+	struct hca_wire *wire = arg;
+	struct hca_fabric *f = wire->fabric;
+	uint32_t slot, index;
+
+	if (!f->link->number_owner(f, h->target_qpn, &slot, &index))
+		return HCA_MEET_UNKNOWN;
+	if (slot == f->slot)
+		return h->rail < f->spec.ports && h->mtu != f->netif[h->rail].mtu
+			       ? HCA_MEET_OTHER_MTU : HCA_MEET_MINE;
+	*port = (uint16_t)atomic_load(&f->shm->slot[slot].wire_port);
+	return *port ? HCA_MEET_AT_PORT : HCA_MEET_UNKNOWN;
+}
+
+void hca_wire_arrived(void *arg, int fd, const struct hca_hello *h)
+{
+	struct hca_wire *wire = arg;
+	struct hca_qp *qp;
+	struct hca_wire_qp *w;
+
+	if (h->kind == HCA_MEET_DATAGRAMS) {
+		hca_wire_peer_opened(wire, fd, h);
+		return;
+	}
+	qp = own_qp(wire, h->target_qpn);
+	if (!qp || qp->datagram) {
+		close(fd);
+		return;
+	}
+	hca_lock(&qp->lock);
+	w = qp->wire;
+	if (w && w->state == HCA_WIRE_EXPECTING && is_for(h, qp))
+		open_stream(w, fd);
+	else
+		park(wire, fd, h);
+	hca_unlock(&qp->lock);
+}
+
+void hca_wire_reached(void *arg, void *token, int fd, const struct hca_hello *h)
+{
+	struct hca_wire_qp *w = token;
+
+	(void)arg;
+	if (*(enum hca_wire_source *)token == HCA_WIRE_PEER) {
+		hca_wire_peer_reached(token, fd);
+		return;
+	}
+	(void)h;
+	hca_lock(&w->qp->lock);
+	if (w->state == HCA_WIRE_CALLING)
+		open_stream(w, fd);
+	else
+		close(fd);
+	hca_unlock(&w->qp->lock);
+}
+
+/* Will a later call have another answer? */
+static bool may_change(int error)
+{
+	return error != EACCES && error != EPROTONOSUPPORT && error != EINVAL;
+}
+
+void hca_wire_call_refused(void *arg, void *token, int error, const char *why)
+{
+	struct hca_wire *wire = arg;
+	struct hca_wire_qp *w = token;
+	uint64_t now = rg_now_ns();
+
+	if (*(enum hca_wire_source *)token == HCA_WIRE_PEER) {
+		hca_wire_peer_refused(token, error, why);
+		return;
+	}
+	hca_lock(&w->qp->lock);
+	if (w->state == HCA_WIRE_CALLING && may_change(error)) {
+		w->pause_ns = !w->pause_ns ? SOON_NS : w->pause_ns * 2;
+		if (w->pause_ns > LATER_NS)
+			w->pause_ns = LATER_NS;
+		w->again_ns = now + w->pause_ns;
+		if (wire->look_ns > w->again_ns)
+			wire->look_ns = w->again_ns;
+	} else if (w->state == HCA_WIRE_CALLING) {
+		hca_say("%s", why);
+		w->state = HCA_WIRE_REFUSED;
+		if (w->refused_one)
+			w->qp->fabric->upcalls->resume(w->qp);
+		w->refused_one = false;
+	}
+	hca_unlock(&w->qp->lock);
+}
+
+/* ---- The end ------------------------------------------------------------- */
+
+/* qp->lock held. */
+static void close_stream(struct hca_wire_qp *w, enum hca_wire_state state)
+{
+	hca_wire_request_drop(w);
+	w->answer_count = 0;
+	w->refusal = 0;
+	w->current = NULL;
+	w->left = 0;
+	w->state = state;
+	hca_wire_forgive(w);
+	hca_stream_close(&w->stream);
+}
+
+void hca_wire_lost(struct hca_wire_qp *w, int error)
+{
+	struct hca_qp *qp = w->qp;
+
+	if (error == -EPROTO)
+		hca_say("%s: the peer of queue pair %u has sent bytes that no peer sends",
+			qp->fabric->netif[qp->attr.port_num - 1].name, hca_qpn(qp));
+	close_stream(w, HCA_WIRE_LEFT);
+	if (qp->reliable)
+		qp->fabric->upcalls->lost(qp);
+}
+
+void hca_wire_left(struct hca_wire_qp *w)
+{
+	close_stream(w, HCA_WIRE_LEFT);
+	if (w->qp->reliable && w->qp->sq.under_way)
+		w->qp->fabric->upcalls->rewound(w->qp, HCA_NO_PEER);
+}
+
+void hca_wire_qp_stop(struct hca_qp *qp)
+{
+	struct hca_wire_qp *w = qp->wire;
+
+	if (!w)
+		return;
+	if (hca_qp_state(qp) == IBV_QPS_SQE) {
+		w->current = NULL;	/* the receive side goes on */
+		return;
+	}
+	if (w->state == HCA_WIRE_OPEN)
+		hca_wire_farewell(w);
+	close_stream(w, HCA_WIRE_CLOSED);
+}
+
+void hca_wire_qp_reset(struct hca_qp *qp)
+{
+	struct hca_wire_qp *w = qp->wire;
+
+	if (!w)
+		return;
+	if (w->state == HCA_WIRE_OPEN)
+		hca_wire_farewell(w);
+	close_stream(w, HCA_WIRE_CLOSED);
+	hca_meet_cancel(w->wire->meet, w);
+	hca_wire_deactivate(w);
+	*w->at = w->next;
+	if (w->next)
+		w->next->at = w->at;
+	qp->wire = NULL;
+	free(w->answer);
+	free(w);
+}
+
+void hca_wire_qp_free(struct hca_qp *qp)
+{
+	hca_wire_qp_reset(qp);
+}
+
+/* ---- Timers -------------------------------------------------------------- */
+
+/* How long requests wait for a connection or an answer; 0: for ever. */
+static uint64_t patience_ns(const struct hca_qp *qp)
+{
+	uint64_t ns;
+
+	if (!qp->attr.timeout)
+		return 0;
+	ns = (4096ull << qp->attr.timeout) * (qp->attr.retry_cnt + 1u);
+	return ns > PATIENCE_NS ? ns : PATIENCE_NS;
+}
+
+/* Requests wait for the connection: until when? */
+static void look_at_waiting(struct hca_wire_qp *w, uint64_t now)
+{
+	uint64_t patience = patience_ns(w->qp);
+
+	if (!w->deadline_ns && patience)
+		w->deadline_ns = now + patience;
+	if (!w->deadline_ns || !rg_reached(w->deadline_ns, now))
+		return;
+	w->refused_one = false;
+	w->qp->fabric->upcalls->resume(w->qp);	/* the next try fails */
+}
+
+/* The kernel of the peer answers, even if its process is stopped. */
+static void look_at_life(struct hca_wire_qp *w)
+{
+	const struct hca_qp *qp = w->qp;
+	uint64_t patience = patience_ns(qp);
+	struct tcp_info info = { 0 };
+	socklen_t size = sizeof(info);
+	char host[INET6_ADDRSTRLEN];
+
+	if (!patience || getsockopt(w->stream.fd, IPPROTO_TCP, TCP_INFO, &info, &size) ||
+	    info.tcpi_last_ack_recv * 1000000ull < patience + KEEPALIVE_S * 1000000000ull)
+		return;
+	hca_say("rail %u, %s: host %s has not answered for %u ms", qp->attr.port_num,
+		qp->fabric->netif[qp->attr.port_num - 1].name,
+		hca_gid_text(&qp->attr.ah_attr.grh.dgid, host, sizeof(host)),
+		info.tcpi_last_ack_recv);
+	hca_wire_lost(w, 0);
+}
+
+/* One queue pair; returns when to look again. */
+static uint64_t look_at(struct hca_wire_qp *w, uint64_t now, bool at_life)
+{
+	switch (w->state) {
+	case HCA_WIRE_CALLING:
+		if (w->again_ns && rg_reached(w->again_ns, now))
+			call(w);
+		if (w->refused_one)
+			look_at_waiting(w, now);
+		return w->refused_one ? now + TIMER_NS : w->again_ns ? w->again_ns : UINT64_MAX;
+	case HCA_WIRE_EXPECTING:
+		if (w->refused_one)
+			look_at_waiting(w, now);
+		return w->refused_one ? now + TIMER_NS : UINT64_MAX;
+	case HCA_WIRE_OPEN:
+		if (at_life && (w->qp->sq.under_way || hca_stream_waits(&w->stream)))
+			look_at_life(w);
+		return w->qp->sq.under_way ? now + ALIVE_NS : UINT64_MAX;
+	default:
+		return UINT64_MAX;
+	}
+}
+
+void hca_wire_look(struct hca_wire *wire, uint64_t now)
+{
+	bool at_life = now - wire->life_ns >= ALIVE_NS;
+	struct hca_wire_qp *w, *next;
+	uint64_t again = UINT64_MAX;
+
+	if (at_life)
+		wire->life_ns = now;
+	for (w = wire->all; w; w = next) {
+		struct hca_qp *qp = w->qp;
+		uint64_t at;
+
+		next = w->next;
+		hca_lock(&qp->lock);
+		at = look_at(w, now, at_life);
+		hca_unlock(&qp->lock);
+		if (at < again)
+			again = at;
+	}
+	if (wire->parked) {
+		parked_expire(wire, now);
+		if (again > now + ALIVE_NS)
+			again = now + ALIVE_NS;
+	}
+	wire->look_ns = again;
+}

@@ -1,0 +1,275 @@
+/* link.c - the wire's side of the contract (object/link.h). */
+#include "softhca/link/wire/link.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include "softhca/link/wire/ports.h"
+#include "softhca/link/wire/secret.h"
+#include "softhca/link/wire/wire.h"
+#include "softhca/object/fabric.h"
+#include "util/clock.h"
+
+enum {
+	EVENTS = 64,		/* served in a pass */
+	EPOLL_PASSES = 16,	/* epoll is asked in every such pass while few streams are active */
+};
+
+/* ---- A pass -------------------------------------------------------------- */
+
+static void serve_event(struct hca_wire *wire, const struct epoll_event *e)
+{
+	struct hca_wire_qp *w = e->data.ptr;
+
+	switch (*(enum hca_wire_source *)e->data.ptr) {
+	case HCA_WIRE_MEETINGS:
+		hca_meet_progress(wire->meet);
+		return;
+	case HCA_WIRE_PEER:
+		hca_wire_peer_serve(e->data.ptr);
+		return;
+	case HCA_WIRE_QP:
+		hca_lock(&w->qp->lock);
+		w->stream.drained = false;
+		w->stream.ended |= (e->events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0;
+		hca_wire_serve(w);
+		if (w->state == HCA_WIRE_OPEN)
+			hca_wire_activate(w);
+		hca_unlock(&w->qp->lock);
+	}
+}
+
+static void serve_events(struct hca_wire *wire)
+{
+	struct epoll_event e[EVENTS];
+	int i, n = epoll_wait(wire->epoll, e, EVENTS, 0);
+
+	for (i = 0; i < n; i++)
+		serve_event(wire, &e[i]);
+}
+
+static void progress(struct hca_fabric *f)
+{
+	struct hca_wire *wire = f->wire_state;
+	bool direct;
+	uint64_t now;
+
+	wire->passes++;
+	direct = hca_wire_serve_active(wire);
+	if (!direct || !wire->active || wire->peers || wire->passes % EPOLL_PASSES == 0)
+		serve_events(wire);
+	if (atomic_load_explicit(&wire->peers_new, memory_order_relaxed))
+		hca_wire_peers_call(wire);
+	now = rg_now_ns();
+	if (hca_meet_next_ns(wire->meet) <= now)
+		hca_meet_progress(wire->meet);
+	if (atomic_load_explicit(&wire->look_ns, memory_order_relaxed) <= now)
+		hca_wire_look(wire, now);
+}
+
+static int wait_fd(struct hca_fabric *f)
+{
+	return f->wire_state->epoll;
+}
+
+static uint64_t next_ns(struct hca_fabric *f)
+{
+	struct hca_wire *wire = f->wire_state;
+	uint64_t meet = hca_meet_next_ns(wire->meet), look = atomic_load(&wire->look_ns);
+	struct hca_wire_qp *w;
+
+	if (atomic_load(&wire->owed))
+		return 0;
+	for (w = wire->active; w; w = w->next_active)
+		if (w->unread)
+			return 0;
+	if (atomic_load(&wire->peers_new) && look > rg_now_ns() + 20000000)
+		look = rg_now_ns() + 20000000;
+	return meet < look ? meet : look;
+}
+
+/* ---- What has no queue pair ---------------------------------------------- */
+
+static void look_nothing(struct hca_fabric *f)
+{
+	(void)f;
+}
+
+static bool quiesce(struct hca_fabric *f, struct hca_qp *only)
+{
+	(void)only;
+	hca_landings_quiesce(f);
+	return true;
+}
+
+static bool peer_in_access_section(struct hca_qp *qp)
+{
+	return qp->wire && qp->wire->request.receive.claimed;
+}
+
+static void mr_published(struct hca_fabric *f, const struct hca_mr *mr)
+{
+	(void)f;
+	(void)mr;
+}
+
+static void mr_withdrawn(struct hca_fabric *f)
+{
+	hca_landings_quiesce(f);
+}
+
+static int qp_make(struct hca_qp *qp)
+{
+	(void)qp;
+	return 0;
+}
+
+static bool peer_lost(struct hca_qp *qp)
+{
+	(void)qp;
+	return false;			/* its stream tells (hca_link_upcalls.lost) */
+}
+
+static uint32_t rnr_timer(const struct hca_qp *qp)
+{
+	return qp->wire ? qp->wire->rnr_timer : 0;
+}
+
+static void transfer_drop(struct hca_qp *qp)
+{
+	(void)qp;
+}
+
+const struct hca_link_operations hca_wire_link = {
+	.look = look_nothing,
+	.quiesce = quiesce,
+	.peer_in_access_section = peer_in_access_section,
+	.mr_published = mr_published,
+	.mr_withdrawn = mr_withdrawn,
+	.qp_make = qp_make,
+	.qp_free = hca_wire_qp_free,
+	.qp_connect = hca_wire_connect,
+	.qp_stop = hca_wire_qp_stop,
+	.qp_reset = hca_wire_qp_reset,
+	.peer_lost = peer_lost,
+	.rnr_timer = rnr_timer,
+	.transfer_whole = hca_wire_transfer,
+	.transfer_drop = transfer_drop,
+	.progress = progress,
+	.wait_fd = wait_fd,
+	.next_ns = next_ns,
+};
+
+/* ---- Life ---------------------------------------------------------------- */
+
+static int get_always(bool *always)
+{
+	const char *text = getenv("SOFTHCA_LINK");
+
+	*always = text && strcmp(text, "tcp") == 0;
+	if (!text || !*text || *always || strcmp(text, "auto") == 0)
+		return 0;
+	return hca_fail(EINVAL, "SOFTHCA_LINK: '%.40s' (accepted: auto, tcp)", text);
+}
+
+static int open_meetings(struct hca_wire *wire, const char *secret_hex)
+{
+	struct hca_fabric *f = wire->fabric;
+	struct hca_meet_config c = {
+		.fabric = f->name, .rails = (unsigned)f->spec.ports, .arg = wire,
+		.find = hca_wire_find, .arrived = hca_wire_arrived, .reached = hca_wire_reached,
+		.refused = hca_wire_call_refused,
+	};
+	struct sockaddr_storage local[HCA_PORTS_MAX];
+	const char *interface[HCA_PORTS_MAX];
+	unsigned i;
+	int rc;
+
+	for (i = 0; i < c.rails; i++) {
+		local[i] = f->netif[i].address;
+		interface[i] = f->netif[i].name;
+	}
+	c.local = local;
+	c.interface = interface;
+	rc = hca_secret_load(secret_hex, c.secret);
+	if (!rc)
+		rc = hca_ports_parse(getenv("SOFTHCA_PORTS"), &c.port_first, &c.port_last);
+	if (!rc)
+		rc = hca_meet_open(&wire->meet, &c);
+	explicit_bzero(c.secret, sizeof(c.secret));
+	return rc;
+}
+
+static int watch_meetings(struct hca_wire *wire)
+{
+	struct epoll_event e = { .events = EPOLLIN, .data.ptr = wire };
+
+	wire->epoll = epoll_create1(EPOLL_CLOEXEC);
+	if (wire->epoll < 0 || epoll_ctl(wire->epoll, EPOLL_CTL_ADD, hca_meet_fd(wire->meet), &e))
+		return hca_fail(errno, "epoll: %s", strerror(errno));
+	return 0;
+}
+
+int hca_wire_start(struct hca_fabric *f, const char *secret_hex)
+{
+	struct hca_wire *wire = calloc(1, sizeof(*wire));
+	int rc;
+
+	if (!wire)
+		return hca_fail(ENOMEM, "no memory");
+	wire->meetings = HCA_WIRE_MEETINGS;
+	wire->fabric = f;
+	wire->epoll = -1;
+	atomic_store(&wire->look_ns, UINT64_MAX);
+	rc = get_always(&f->wire_always);
+	if (!rc)
+		rc = open_meetings(wire, secret_hex);
+	if (!rc)
+		rc = watch_meetings(wire);
+	f->wire_state = wire;
+	if (rc) {
+		hca_wire_stop(f);
+		return rc;
+	}
+	atomic_store(&f->shm->slot[f->slot].wire_port, hca_meet_port(wire->meet));
+	f->wire = &hca_wire_link;
+	return 0;
+}
+
+static void close_descriptors(struct hca_wire *wire)
+{
+	hca_wire_parked_free(wire);
+	hca_wire_peers_free(wire);
+	if (wire->meet)
+		hca_meet_close(wire->meet);
+	if (wire->epoll >= 0)
+		close(wire->epoll);
+	wire->meet = NULL;
+	wire->epoll = -1;
+}
+
+void hca_wire_stop(struct hca_fabric *f)
+{
+	if (!f->wire_state)
+		return;
+	if (f->wire)
+		atomic_store(&f->shm->slot[f->slot].wire_port, 0);
+	close_descriptors(f->wire_state);
+	free(f->wire_state);
+	f->wire_state = NULL;
+	f->wire = NULL;
+}
+
+void hca_wire_forget(struct hca_fabric *f)
+{
+	struct hca_wire_qp *w;
+
+	if (!f->wire_state)
+		return;
+	for (w = f->wire_state->all; w; w = w->next)
+		if (w->stream.fd >= 0)
+			close(w->stream.fd);
+	close_descriptors(f->wire_state);
+}

@@ -1,0 +1,318 @@
+/* requester.c - requests of this process: frames that leave, acknowledgements, answers. */
+#include "softhca/link/wire/wire.h"
+
+#include "softhca/object/device.h"
+#include "softhca/object/fabric.h"
+#include "softhca/object/mw.h"
+#include "util/clock.h"
+
+enum {
+	PAUSE_NS = 4000,	/* short frames within this time leave together ... */
+	TOGETHER = 16384,	/* ... or when there are so many bytes of them */
+};
+
+/* ---- The local end ------------------------------------------------------- */
+
+/* The memory of a request, from `skip` on: the number of pieces, or -1. */
+static int gather(const struct hca_qp *qp, const struct ibv_send_wr *wr, uint32_t skip,
+		  uint32_t bytes, struct iovec *out)
+{
+	const unsigned need = hca_is_answered(wr->opcode) ? IBV_ACCESS_LOCAL_WRITE : 0;
+	struct iovec all[HCA_SGE_MAX];
+	int i;
+
+	for (i = 0; i < wr->num_sge; i++) {
+		const struct ibv_sge *s = &wr->sg_list[i];
+
+		all[i] = (struct iovec){ (void *)(uintptr_t)s->addr, s->length };
+		if ((wr->send_flags & IBV_SEND_INLINE) || !s->length)
+			continue;
+		all[i].iov_base = hca_mr_local(qp->fabric, s->lkey, qp->pd, need, s->addr,
+					       s->length);
+		if (!all[i].iov_base)
+			return -1;
+	}
+	return (int)hca_pieces_cut(all, (unsigned)wr->num_sge, skip, bytes, out);
+}
+
+/* ---- Frames that leave --------------------------------------------------- */
+
+static enum hca_frame_kind kind_of(enum ibv_wr_opcode op)
+{
+	switch (op) {
+	case IBV_WR_RDMA_WRITE:
+	case IBV_WR_RDMA_WRITE_WITH_IMM:
+		return HCA_FRAME_WRITE;
+	case IBV_WR_RDMA_READ:
+		return HCA_FRAME_READ;
+	case IBV_WR_ATOMIC_CMP_AND_SWP:
+		return HCA_FRAME_CMP_SWAP;
+	case IBV_WR_ATOMIC_FETCH_AND_ADD:
+		return HCA_FRAME_FETCH_ADD;
+	default:
+		return HCA_FRAME_SEND;
+	}
+}
+
+/* The first frame of a request, without its payload. */
+static struct hca_frame first_frame(const struct hca_wire_qp *w, const struct ibv_send_wr *wr,
+				    uint32_t bytes, uint32_t sequence)
+{
+	const bool atomic = hca_is_atomic(wr->opcode);
+	struct hca_frame f = {
+		.kind = (uint8_t)kind_of(wr->opcode), .total = bytes, .sequence = sequence,
+		.ack = hca_wire_ack(w),
+	};
+
+	if (f.kind != HCA_FRAME_SEND) {
+		f.rkey = atomic ? wr->wr.atomic.rkey : wr->wr.rdma.rkey;
+		f.addr = atomic ? wr->wr.atomic.remote_addr : wr->wr.rdma.remote_addr;
+	}
+	if (wr->opcode == IBV_WR_SEND_WITH_IMM || wr->opcode == IBV_WR_RDMA_WRITE_WITH_IMM) {
+		f.flags |= HCA_FRAME_IMM;
+		f.imm = wr->imm_data;
+	} else if (wr->opcode == IBV_WR_SEND_WITH_INV) {
+		f.flags |= HCA_FRAME_INV;
+		f.imm = wr->invalidate_rkey;
+	}
+	if ((wr->send_flags & IBV_SEND_SOLICITED) &&
+	    (f.kind == HCA_FRAME_SEND || f.flags & HCA_FRAME_IMM))
+		f.flags |= HCA_FRAME_SOLICITED;
+	return f;
+}
+
+/* A request without data of this end: one frame. */
+static void put_question(struct hca_wire_qp *w, const struct ibv_send_wr *wr, uint32_t bytes)
+{
+	struct hca_frame f = first_frame(w, wr, bytes, w->sequence++);
+	struct hca_operands operands = { .compare_add = wr->wr.atomic.compare_add };
+	unsigned char bytes_of[HCA_OPERANDS_BYTES];
+	struct iovec piece = { bytes_of, sizeof(bytes_of) };
+
+	f.flags |= HCA_FRAME_LAST;
+	if (hca_is_atomic(wr->opcode)) {
+		if (f.kind == HCA_FRAME_CMP_SWAP)
+			operands.swap = wr->wr.atomic.swap;
+		hca_operands_write(bytes_of, &operands);
+		f.bytes = f.total = sizeof(bytes_of);
+	}
+	hca_stream_put(&w->stream, &f, &piece, 1);
+	hca_wire_settle(w);
+}
+
+static int put_copied(struct hca_wire_qp *w, const struct ibv_send_wr *wr, uint32_t bytes)
+{
+	struct hca_frame f = first_frame(w, wr, bytes, w->sequence);
+	struct iovec piece[HCA_SGE_MAX];
+	int n = gather(w->qp, wr, 0, bytes, piece);
+
+	if (n < 0)
+		return IBV_WC_LOC_PROT_ERR;
+	w->sequence++;
+	f.flags |= HCA_FRAME_LAST;
+	f.bytes = bytes;
+	hca_stream_put(&w->stream, &f, piece, (unsigned)n);
+	hca_wire_settle(w);
+	return IBV_WC_SUCCESS;
+}
+
+/* The next frame of the current request; false: its memory is not registered any more. */
+static bool put_part(struct hca_wire_qp *w)
+{
+	uint32_t left = w->current_bytes - w->current_done;
+	struct iovec piece[HCA_SGE_MAX];
+	struct hca_frame f = first_frame(w, w->current, w->current_bytes, w->current_sequence);
+	int n;
+
+	f.bytes = left < HCA_STREAM_FRAME ? left : HCA_STREAM_FRAME;
+	n = gather(w->qp, w->current, w->current_done, f.bytes, piece);
+	if (n < 0)
+		return false;
+	if (w->current_done)
+		f = (struct hca_frame){ .kind = HCA_FRAME_CONT, .bytes = f.bytes, .total = f.total,
+					.sequence = f.sequence, .ack = f.ack };
+	if (f.bytes == left)
+		f.flags |= HCA_FRAME_LAST;
+	hca_stream_put_in_place(&w->stream, &f, piece, (unsigned)n);
+	w->current_done += f.bytes;
+	hca_wire_settle(w);
+	return true;
+}
+
+void hca_wire_send_current(struct hca_wire_qp *w)
+{
+	if (!w->current || !hca_stream_has_room(&w->stream, 0))
+		return;
+	if (!put_part(w)) {
+		w->broken = true;	/* the program has withdrawn the memory of a request */
+		return;
+	}
+	if (w->current_done == w->current_bytes)
+		w->current = NULL;
+}
+
+/* An unreliable request is over once it has left. */
+static int put_request(struct hca_wire_qp *w, const struct ibv_send_wr *wr, uint32_t bytes)
+{
+	struct iovec unused[HCA_SGE_MAX];
+
+	if (hca_is_answered(wr->opcode)) {
+		if (gather(w->qp, wr, 0, bytes, unused) < 0)
+			return IBV_WC_LOC_PROT_ERR;
+		put_question(w, wr, bytes);
+		return HCA_UNDERWAY;
+	}
+	if (bytes <= HCA_STREAM_COPIED) {
+		int rc = put_copied(w, wr, bytes);
+
+		return rc ? rc : w->qp->reliable ? HCA_UNDERWAY : IBV_WC_SUCCESS;
+	}
+	if (gather(w->qp, wr, 0, bytes, unused) < 0)
+		return IBV_WC_LOC_PROT_ERR;
+	w->current = wr;
+	w->current_bytes = bytes;
+	w->current_done = 0;
+	w->current_sequence = w->sequence++;
+	hca_wire_send_current(w);
+	return HCA_UNDERWAY;
+}
+
+/* Send now, unless others left a moment ago: then the next pass sends. */
+static void push_soon(struct hca_wire_qp *w)
+{
+	struct hca_stream *s = &w->stream;
+
+	if (s->blocked)
+		return;
+	if (s->piece_left || s->out_end - s->out_at >= TOGETHER ||
+	    rg_now_ns() - s->flushed_ns >= PAUSE_NS)
+		hca_wire_push(w);
+	else
+		hca_wire_owe(w, false);
+}
+
+/* There is no stream.  An unreliable message is lost then. */
+static int not_open(struct hca_wire_qp *w)
+{
+	const bool over = w->state != HCA_WIRE_CALLING && w->state != HCA_WIRE_EXPECTING;
+
+	if (over || (w->deadline_ns && rg_reached(w->deadline_ns, rg_now_ns()))) {
+		if (!w->qp->reliable)
+			return IBV_WC_SUCCESS;
+		return w->state == HCA_WIRE_LEFT ? HCA_NO_PEER : HCA_PEER_DIED;
+	}
+	w->refused_one = true;
+	atomic_store_explicit(&w->wire->look_ns, 0, memory_order_relaxed);
+	return HCA_LATER;
+}
+
+int hca_wire_transfer(struct hca_qp *qp, const struct ibv_send_wr *wr, uint32_t bytes)
+{
+	struct hca_wire_qp *w = qp->wire;
+	int rc;
+
+	if (qp->datagram)
+		return hca_wire_datagram(qp, wr, bytes);
+	if (w->state != HCA_WIRE_OPEN)
+		return not_open(w);
+	if (w->current || !hca_stream_has_room(&w->stream, HCA_STREAM_COPIED)) {
+		w->refused_one = true;
+		return HCA_LATER;
+	}
+	rc = put_request(w, wr, bytes);
+	if (rc <= 0)
+		push_soon(w);
+	return rc;
+}
+
+/* ---- Acknowledgements and refusals --------------------------------------- */
+
+bool hca_wire_acknowledged(struct hca_wire_qp *w, uint32_t ack)
+{
+	uint32_t count = ack - w->acked;
+
+	if (!count)
+		return true;
+	if (count > w->qp->sq.under_way || !w->qp->reliable)
+		return false;
+	w->acked = ack;
+	w->qp->fabric->upcalls->ended(w->qp, count);
+	return true;
+}
+
+/* All from the oldest request on is sent again: nothing of it leaves any more. */
+static void rewind_to_oldest(struct hca_wire_qp *w)
+{
+	w->current = NULL;
+	w->sequence = w->acked;
+}
+
+void hca_wire_refused(struct hca_wire_qp *w, const struct hca_frame *f)
+{
+	struct hca_qp *qp = w->qp;
+
+	if (!qp->sq.under_way || f->sequence != w->acked)
+		return;
+	if (f->kind == HCA_FRAME_NAK) {
+		w->acked++;
+		qp->fabric->upcalls->failed(qp, f->aux);
+		return;
+	}
+	w->rnr_timer = f->aux;
+	rewind_to_oldest(w);
+	qp->fabric->upcalls->rewound(qp, HCA_NO_RECEIVE);
+}
+
+/* ---- Answers ------------------------------------------------------------- */
+
+/* The oldest request under way. */
+static const struct hca_wqe *oldest(const struct hca_qp *qp)
+{
+	return &qp->sq.wqe[(qp->sq.next - qp->sq.under_way) & qp->sq.mask];
+}
+
+bool hca_wire_answer_begins(struct hca_wire_qp *w, const struct hca_frame *f)
+{
+	struct hca_wire_arriving *in = &w->reply;
+	const struct hca_wqe *asked;
+
+	/* The responder is done with all before. */
+	if (!hca_wire_acknowledged(w, f->sequence))
+		return false;
+	if (w->state != HCA_WIRE_OPEN)
+		return true;
+	if (!w->qp->sq.under_way)
+		return false;
+	asked = oldest(w->qp);
+	if (!hca_is_answered(asked->wr.opcode))
+		return false;
+	if (in->first.kind != HCA_FRAME_RESPONSE || in->first.sequence != f->sequence)
+		in->done = 0;
+	in->first = *f;
+	w->left = f->bytes;
+	in->refused = false;
+	return f->bytes <= asked->bytes - in->done;
+}
+
+unsigned hca_wire_answer_place(struct hca_wire_qp *w, struct iovec *piece)
+{
+	const struct hca_wqe *asked = oldest(w->qp);
+	int n = gather(w->qp, &asked->wr, w->reply.done, w->left, piece);
+
+	return n < 0 ? 0 : (unsigned)n;
+}
+
+void hca_wire_answer_ends(struct hca_wire_qp *w, const struct hca_frame *f)
+{
+	struct hca_qp *qp = w->qp;
+
+	if (w->reply.refused) {
+		w->acked++;
+		qp->fabric->upcalls->failed(qp, IBV_WC_LOC_PROT_ERR);
+		return;
+	}
+	if (!(f->flags & HCA_FRAME_LAST))
+		return;
+	w->reply.first.kind = HCA_FRAME_ACK;
+	hca_wire_acknowledged(w, f->sequence + 1);
+}

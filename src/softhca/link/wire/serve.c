@@ -1,0 +1,386 @@
+/* serve.c - the streams of queue pairs: frames that arrive, frames that leave. */
+#include "softhca/link/wire/wire.h"
+
+#include <string.h>
+
+#include "softhca/base/copy_last.h"
+#include "softhca/object/fabric.h"
+
+enum {
+	PASS_BYTES = 1 << 19,	/* read from one stream in a pass: others have their turn */
+	TAIL = 8,		/* the end of a write, which programs poll */
+	IDLE_PASSES = 4096,	/* without a byte, before a queue pair is left to epoll */
+	DIRECT = 4,		/* so many active streams are read without asking epoll */
+};
+
+/* ---- Active queue pairs -------------------------------------------------- */
+
+void hca_wire_activate(struct hca_wire_qp *w)
+{
+	struct hca_wire *wire = w->wire;
+
+	w->idle = 0;
+	if (w->active)
+		return;
+	w->active = true;
+	hca_lock(&wire->active_lock);
+	w->next_active = wire->active;
+	wire->active = w;
+	wire->active_count++;
+	hca_unlock(&wire->active_lock);
+}
+
+void hca_wire_deactivate(struct hca_wire_qp *w)
+{
+	struct hca_wire_qp **at = &w->wire->active;
+
+	if (!w->active)
+		return;
+	hca_lock(&w->wire->active_lock);
+	while (*at != w)
+		at = &(*at)->next_active;
+	*at = w->next_active;
+	w->wire->active_count--;
+	hca_unlock(&w->wire->active_lock);
+	w->active = false;
+}
+
+void hca_wire_owe(struct hca_wire_qp *w, bool with_ack)
+{
+	w->owes_ack |= with_ack;
+	if (w->owes)
+		return;
+	w->owes = true;
+	w->owed_since = w->wire->passes;
+	atomic_fetch_add_explicit(&w->wire->owed, 1, memory_order_relaxed);
+	hca_wire_activate(w);
+}
+
+void hca_wire_forgive(struct hca_wire_qp *w)
+{
+	if (!w->owes)
+		return;
+	w->owes = w->owes_ack = false;
+	atomic_fetch_sub_explicit(&w->wire->owed, 1, memory_order_relaxed);
+}
+
+/* ---- Output -------------------------------------------------------------- */
+
+static void put_plain(struct hca_wire_qp *w, enum hca_frame_kind kind, uint8_t flags, uint16_t aux,
+		      uint32_t sequence)
+{
+	struct hca_frame f = { .kind = (uint8_t)kind, .flags = flags, .aux = aux,
+			       .sequence = sequence, .ack = hca_wire_ack(w) };
+
+	hca_stream_put(&w->stream, &f, NULL, 0);
+	hca_wire_settle(w);
+}
+
+void hca_wire_refuse(struct hca_wire_qp *w, enum hca_frame_kind kind, uint16_t aux,
+		     uint32_t sequence)
+{
+	w->refusal = (uint8_t)kind;
+	w->refusal_aux = aux;
+	w->refusal_sequence = sequence;
+	hca_wire_owe(w, false);
+}
+
+/* Add what can leave now; false: nothing. */
+static bool put_more(struct hca_wire_qp *w)
+{
+	hca_wire_send_answers(w);
+	if (w->refusal && !w->answer_count && hca_stream_has_room(&w->stream, 0)) {
+		put_plain(w, (enum hca_frame_kind)w->refusal, 0, w->refusal_aux,
+			  w->refusal_sequence);
+		w->refusal = 0;
+	}
+	hca_wire_send_current(w);
+	return hca_stream_waits(&w->stream);
+}
+
+void hca_wire_push(struct hca_wire_qp *w)
+{
+	int rc;
+
+	do {
+		rc = hca_stream_flush(&w->stream);
+	} while (!rc && put_more(w));
+	if (rc == -EFAULT)
+		w->broken = true;	/* the memory of a request is gone */
+	else if (rc && rc != -EAGAIN)
+		w->broken = true;
+	if (!rc && !w->owes_ack)
+		hca_wire_forgive(w);
+	if (w->broken)
+		hca_wire_owe(w, false);
+}
+
+void hca_wire_farewell(struct hca_wire_qp *w)
+{
+	if (hca_stream_flush(&w->stream))
+		return;
+	if (w->refusal)
+		put_plain(w, (enum hca_frame_kind)w->refusal, 0, w->refusal_aux,
+			  w->refusal_sequence);
+	put_plain(w, HCA_FRAME_ACK, HCA_FRAME_LAST, 0, 0);
+	hca_stream_flush(&w->stream);
+	hca_wire_forgive(w);
+}
+
+/* What no frame has carried since the pass before leaves by itself. */
+static void pay(struct hca_wire_qp *w)
+{
+	if (w->owes_ack && w->owed_since != w->wire->passes &&
+	    hca_stream_has_room(&w->stream, 0))
+		put_plain(w, HCA_FRAME_ACK, 0, 0, 0);
+	hca_wire_push(w);
+}
+
+/* ---- Input --------------------------------------------------------------- */
+
+static bool is_answer(const struct hca_wire_qp *w)
+{
+	return w->frame.kind == HCA_FRAME_RESPONSE;
+}
+
+static struct hca_wire_arriving *arriving(struct hca_wire_qp *w)
+{
+	return is_answer(w) ? &w->reply : &w->request;
+}
+
+static void frame_ends(struct hca_wire_qp *w)
+{
+	if (is_answer(w))
+		hca_wire_answer_ends(w, &w->frame);
+	else
+		hca_wire_request_ends(w);
+}
+
+/* Bytes at the end of the frame that are stored last, by this process. */
+static uint32_t tail_of(const struct hca_wire_qp *w)
+{
+	const struct hca_frame *f = &w->request.first;
+
+	if (is_answer(w) || f->kind != HCA_FRAME_WRITE || f->flags & HCA_FRAME_IMM ||
+	    !(f->flags & HCA_FRAME_LAST))
+		return 0;
+	return f->total < TAIL ? f->total : TAIL;
+}
+
+/* The last bytes of a write: together, once all have arrived. */
+static int land_tail(struct hca_wire_qp *w, unsigned char *to)
+{
+	struct hca_stream *s = &w->stream;
+	int n;
+
+	while (hca_stream_arrived(s) < w->left) {
+		n = hca_stream_fill(s);
+		if (n <= 0)
+			return n;
+	}
+	hca_copy_last_last(to, s->in + s->in_at, w->left);
+	hca_stream_skip(s, w->left);
+	return (int)w->left;
+}
+
+/* The payload of a refused message. */
+static int pass_over(struct hca_wire_qp *w)
+{
+	struct hca_stream *s = &w->stream;
+	uint32_t have = hca_stream_arrived(s);
+	int n;
+
+	if (!have) {
+		n = hca_stream_fill(s);
+		if (n <= 0)
+			return n;
+		have = hca_stream_arrived(s);
+	}
+	if (have > w->left)
+		have = w->left;
+	hca_stream_skip(s, have);
+	return (int)have;
+}
+
+static int land_in_place(struct hca_wire_qp *w)
+{
+	struct iovec piece[HCA_SGE_MAX];
+	uint32_t tail = tail_of(w);
+	unsigned count = is_answer(w) ? hca_wire_answer_place(w, piece)
+				      : hca_wire_request_place(w, piece);
+
+	if (!count) {
+		arriving(w)->refused = true;
+		return 1;
+	}
+	if (tail && w->left <= tail)
+		return land_tail(w, piece[0].iov_base);
+	return hca_stream_take(&w->stream, piece, count, w->left - tail);
+}
+
+/* Some bytes of a payload: as hca_stream_take. */
+static int land(struct hca_wire_qp *w)
+{
+	struct hca_wire_arriving *in = arriving(w);
+	bool refused = in->refused;
+	int n;
+
+	hca_landing_begin(w->qp->fabric);
+	n = refused ? pass_over(w) : land_in_place(w);
+	hca_landing_end(w->qp->fabric);
+	if (n == -EFAULT) {		/* memory that is registered and not mapped */
+		in->refused = true;
+		if (!is_answer(w))
+			hca_wire_request_broken(w);
+		return 1;
+	}
+	if (n <= 0 || (!refused && in->refused))
+		return n;
+	w->left -= (uint32_t)n;
+	if (!refused)
+		in->done += (uint32_t)n;
+	if (!w->left)
+		frame_ends(w);
+	return n;
+}
+
+/* A frame of the peer; false: a breach of the protocol. */
+static bool frame_begins(struct hca_wire_qp *w)
+{
+	const struct hca_frame *f = &w->frame;
+
+	if (f->kind == HCA_FRAME_RESPONSE)
+		return hca_wire_answer_begins(w, f);
+	if (!hca_wire_acknowledged(w, f->ack))
+		return false;
+	if (w->state != HCA_WIRE_OPEN)
+		return true;
+	switch (f->kind) {
+	case HCA_FRAME_ACK:
+		if (f->flags & HCA_FRAME_LAST)
+			hca_wire_left(w);
+		return true;
+	case HCA_FRAME_NAK:
+	case HCA_FRAME_RNR:
+		hca_wire_refused(w, f);
+		return true;
+	case HCA_FRAME_DATAGRAM:
+		return false;
+	default:
+		return hca_wire_request_begins(w, f);
+	}
+}
+
+/* The next header: 1, or as hca_stream_fill. */
+static int next_frame(struct hca_wire_qp *w)
+{
+	struct hca_stream *s = &w->stream;
+	int n;
+
+	while (hca_stream_arrived(s) < HCA_FRAME_BYTES) {
+		n = hca_stream_fill(s);
+		if (n <= 0)
+			return n;
+	}
+	w->left = 0;
+	if (hca_frame_read(s->in + s->in_at, &w->frame))
+		return -EPROTO;
+	hca_stream_skip(s, HCA_FRAME_BYTES);
+	if (!frame_begins(w))
+		return -EPROTO;
+	if (w->state == HCA_WIRE_OPEN && !w->left && w->frame.kind <= HCA_FRAME_RESPONSE)
+		frame_ends(w);
+	return 1;
+}
+
+/* All that has arrived, up to a bound. */
+static void receive(struct hca_wire_qp *w)
+{
+	uint64_t begin = w->stream.in_total;
+	int n = 1;
+
+	w->unread = false;
+	while (n > 0 && w->state == HCA_WIRE_OPEN) {
+		if (w->stream.in_total - begin > PASS_BYTES) {
+			w->unread = true;
+			return;
+		}
+		n = w->left ? land(w) : next_frame(w);
+	}
+	if (w->state == HCA_WIRE_OPEN && n != -EAGAIN)
+		hca_wire_lost(w, n);
+}
+
+/* ---- A pass -------------------------------------------------------------- */
+
+/* An unreliable message is over once it has left. */
+static void end_unreliable(struct hca_wire_qp *w)
+{
+	if (!w->qp->reliable && w->qp->sq.under_way && !w->current &&
+	    !hca_stream_waits(&w->stream))
+		w->qp->fabric->upcalls->ended(w->qp, w->qp->sq.under_way);
+}
+
+void hca_wire_serve(struct hca_wire_qp *w)
+{
+	uint64_t before = w->stream.in_total + w->stream.out_total;
+
+	if (w->state != HCA_WIRE_OPEN)
+		return;
+	receive(w);
+	if (w->state != HCA_WIRE_OPEN)
+		return;
+	if (w->owes || w->answer_count || w->current || hca_stream_waits(&w->stream))
+		pay(w);
+	if (w->broken) {
+		hca_wire_lost(w, 0);
+		return;
+	}
+	end_unreliable(w);
+	if (w->refused_one && !w->current && hca_stream_has_room(&w->stream, HCA_STREAM_COPIED)) {
+		w->refused_one = false;
+		w->qp->fabric->upcalls->resume(w->qp);
+	}
+	if (w->stream.in_total + w->stream.out_total != before)
+		w->idle = 0;
+}
+
+/* Serve one of the active ones, and decide whether it stays one. */
+static void active_turn(struct hca_wire_qp *w, bool direct)
+{
+	struct hca_wire *wire = w->wire;
+	bool stays;
+
+	hca_lock(&w->qp->lock);
+	w->idle++;
+	if (direct || w->owes || w->unread)
+		hca_wire_serve(w);
+	stays = w->state == HCA_WIRE_OPEN && (w->owes || w->unread || w->idle < IDLE_PASSES);
+	hca_lock(&wire->active_lock);
+	w->active = stays;
+	if (stays) {
+		w->next_active = wire->active;
+		wire->active = w;
+		wire->active_count++;
+	}
+	hca_unlock(&wire->active_lock);
+	hca_unlock(&w->qp->lock);
+}
+
+bool hca_wire_serve_active(struct hca_wire *wire)
+{
+	struct hca_wire_qp *w, *next;
+	bool direct;
+
+	hca_lock(&wire->active_lock);
+	w = wire->active;
+	direct = wire->active_count <= DIRECT;
+	wire->active = NULL;
+	wire->active_count = 0;
+	hca_unlock(&wire->active_lock);
+	for (; w; w = next) {
+		next = w->next_active;
+		active_turn(w, direct);
+	}
+	return direct;
+}

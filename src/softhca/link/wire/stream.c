@@ -1,0 +1,240 @@
+/* stream.c - one TCP connection: see stream.h. */
+#include "softhca/link/wire/stream.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "softhca/base/base.h"
+
+/* Payload from here on is read into its place by the kernel. */
+enum { IN_PLACE = 4096 };
+
+int hca_stream_open(struct hca_stream *s, int fd)
+{
+	unsigned char *bytes = malloc(2 * HCA_STREAM_BYTES);
+
+	if (!bytes)
+		return -ENOMEM;
+	*s = (struct hca_stream){ .fd = fd, .out = bytes, .in = bytes + HCA_STREAM_BYTES };
+	return 0;
+}
+
+void hca_stream_close(struct hca_stream *s)
+{
+	if (s->fd >= 0)
+		close(s->fd);
+	free(s->out);
+	*s = (struct hca_stream){ .fd = -1 };
+}
+
+/* ---- Pieces -------------------------------------------------------------- */
+
+unsigned hca_pieces_cut(const struct iovec *piece, unsigned count, size_t skip, size_t bytes,
+			struct iovec *out)
+{
+	unsigned i, n = 0;
+
+	for (i = 0; i < count && bytes; i++) {
+		size_t length = piece[i].iov_len, part;
+
+		if (skip >= length) {
+			skip -= length;
+			continue;
+		}
+		part = length - skip < bytes ? length - skip : bytes;
+		out[n++] = (struct iovec){ (unsigned char *)piece[i].iov_base + skip, part };
+		bytes -= part;
+		skip = 0;
+	}
+	return n;
+}
+
+/* Copy a buffer into pieces, as far as it and they go. */
+static size_t scatter(const struct iovec *piece, unsigned count, const unsigned char *from,
+		      size_t bytes)
+{
+	size_t done = 0;
+	unsigned i;
+
+	for (i = 0; i < count && done < bytes; i++) {
+		size_t part = piece[i].iov_len < bytes - done ? piece[i].iov_len : bytes - done;
+
+		memcpy(piece[i].iov_base, from + done, part);
+		done += part;
+	}
+	return done;
+}
+
+/* ---- Output -------------------------------------------------------------- */
+
+static void put_header(struct hca_stream *s, const struct hca_frame *f)
+{
+	hca_frame_write(s->out + s->out_end, f);
+	s->out_end += HCA_FRAME_BYTES;
+}
+
+void hca_stream_put(struct hca_stream *s, const struct hca_frame *f, const struct iovec *piece,
+		    unsigned count)
+{
+	uint32_t left = f->bytes;
+	unsigned i;
+
+	put_header(s, f);
+	for (i = 0; i < count && left; i++) {
+		uint32_t part = piece[i].iov_len < left ? (uint32_t)piece[i].iov_len : left;
+
+		memcpy(s->out + s->out_end, piece[i].iov_base, part);
+		s->out_end += part;
+		left -= part;
+	}
+}
+
+void hca_stream_put_in_place(struct hca_stream *s, const struct hca_frame *f,
+			     const struct iovec *piece, unsigned count)
+{
+	put_header(s, f);
+	s->piece_count = hca_pieces_cut(piece, count, 0, f->bytes, s->piece);
+	s->piece_at = 0;
+	s->piece_left = f->bytes;
+}
+
+/* So many bytes have left. */
+static void pass(struct hca_stream *s, size_t bytes)
+{
+	uint32_t head = s->out_end - s->out_at;
+
+	s->out_total += bytes;
+	if (bytes < head) {
+		s->out_at += (uint32_t)bytes;
+		return;
+	}
+	s->out_at = s->out_end = 0;
+	bytes -= head;
+	s->piece_left -= bytes;
+	while (bytes) {
+		struct iovec *p = &s->piece[s->piece_at];
+		size_t part = p->iov_len < bytes ? p->iov_len : bytes;
+
+		p->iov_base = (unsigned char *)p->iov_base + part;
+		p->iov_len -= part;
+		bytes -= part;
+		if (!p->iov_len)
+			s->piece_at++;
+	}
+}
+
+static ssize_t send_some(struct hca_stream *s)
+{
+	struct iovec list[1 + HCA_SGE_MAX];
+	struct msghdr m = { .msg_iov = list };
+	uint32_t head = s->out_end - s->out_at;
+	unsigned n = 0;
+
+	if (head)
+		list[n++] = (struct iovec){ s->out + s->out_at, head };
+	if (s->piece_left) {
+		memcpy(&list[n], &s->piece[s->piece_at],
+		       (s->piece_count - s->piece_at) * sizeof(list[0]));
+		n += s->piece_count - s->piece_at;
+	}
+	m.msg_iovlen = n;
+	return sendmsg(s->fd, &m, MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+int hca_stream_flush(struct hca_stream *s)
+{
+	while (hca_stream_waits(s)) {
+		ssize_t n = send_some(s);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0) {
+			s->blocked = errno == EAGAIN || errno == EWOULDBLOCK;
+			return s->blocked ? -EAGAIN : -errno;
+		}
+		pass(s, (size_t)n);
+	}
+	s->blocked = false;
+	s->flushed_ns = rg_now_ns();
+	return 0;
+}
+
+/* ---- Input --------------------------------------------------------------- */
+
+/* A short read has emptied the socket: the next one would only find so. */
+static int receive(struct hca_stream *s, struct iovec *list, unsigned count, size_t room)
+{
+	struct msghdr m = { .msg_iov = list, .msg_iovlen = count };
+	ssize_t n;
+
+	if (s->drained && !s->ended) {
+		s->drained = false;
+		return -EAGAIN;
+	}
+	do {
+		n = recvmsg(s->fd, &m, MSG_DONTWAIT);
+	} while (n < 0 && errno == EINTR);
+	if (n < 0)
+		return errno == EWOULDBLOCK ? -EAGAIN : -errno;
+	s->drained = (size_t)n < room;
+	s->in_total += (uint64_t)n;
+	return (int)n;
+}
+
+int hca_stream_fill(struct hca_stream *s)
+{
+	struct iovec room;
+	int n;
+
+	if (s->in_at == s->in_end)
+		s->in_at = s->in_end = 0;
+	if (s->in_at && HCA_STREAM_BYTES - s->in_end < IN_PLACE) {
+		memmove(s->in, s->in + s->in_at, s->in_end - s->in_at);
+		s->in_end -= s->in_at;
+		s->in_at = 0;
+	}
+	room = (struct iovec){ s->in + s->in_end, HCA_STREAM_BYTES - s->in_end };
+	if (!room.iov_len)
+		return -EAGAIN;
+	n = receive(s, &room, 1, room.iov_len);
+	if (n > 0)
+		s->in_end += (uint32_t)n;
+	return n;
+}
+
+/* The buffer is empty: bytes beyond the payload, the frames after it, go there. */
+static int receive_in_place(struct hca_stream *s, const struct iovec *piece, unsigned count,
+			    size_t bytes)
+{
+	struct iovec list[HCA_SGE_MAX + 1];
+	unsigned n = hca_pieces_cut(piece, count, 0, bytes, list);
+	int got;
+
+	s->in_at = s->in_end = 0;
+	list[n] = (struct iovec){ s->in, HCA_STREAM_BYTES };
+	got = receive(s, list, n + 1, bytes + HCA_STREAM_BYTES);
+	if (got <= 0 || (size_t)got <= bytes)
+		return got;
+	s->in_end = (uint32_t)((size_t)got - bytes);
+	return (int)bytes;
+}
+
+int hca_stream_take(struct hca_stream *s, const struct iovec *piece, unsigned count, size_t bytes)
+{
+	uint32_t have = hca_stream_arrived(s);
+	int n;
+
+	if (!have && bytes >= IN_PLACE)
+		return receive_in_place(s, piece, count, bytes);
+	if (!have) {
+		n = hca_stream_fill(s);
+		if (n <= 0)
+			return n;
+		have = hca_stream_arrived(s);
+	}
+	n = (int)scatter(piece, count, s->in + s->in_at, have < bytes ? have : bytes);
+	s->in_at += (uint32_t)n;
+	return n;
+}

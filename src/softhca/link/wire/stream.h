@@ -1,0 +1,98 @@
+/*
+ * stream.h - one TCP connection: frames that wait to leave, bytes that have arrived.
+ *
+ * Short frames are copied into the output buffer and leave together.  The payload of a long frame
+ * leaves from the program's memory: the frame is the last one in the buffer until all of it has
+ * left, so that other traffic of the queue pair waits for one frame at most.
+ *
+ * No function blocks.  The caller serializes all calls.
+ */
+#ifndef HCA_WIRE_STREAM_H
+#define HCA_WIRE_STREAM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/uio.h>
+
+#include "softhca/base/layout.h"
+#include "softhca/link/wire/frame.h"
+
+enum {
+	HCA_STREAM_BYTES = 1 << 15,	/* of each buffer */
+	HCA_STREAM_COPIED = 8192,	/* payload: the longest that is copied */
+	HCA_STREAM_FRAME = 1 << 18,	/* payload of one frame, at most */
+};
+
+struct hca_stream {
+	int fd;				/* -1: none */
+	bool blocked;			/* the kernel takes no more: wait for EPOLLOUT */
+	bool ended;			/* the peer sends no more, perhaps: epoll has told */
+	bool drained;			/* the last read found less than there was room for */
+	uint64_t flushed_ns;		/* the last time that bytes left */
+	uint64_t out_total, in_total;	/* bytes so far */
+
+	unsigned char *out;		/* bytes [out_at, out_end) wait */
+	uint32_t out_at, out_end;
+	struct iovec piece[HCA_SGE_MAX];	/* payload that follows them, from memory */
+	unsigned piece_at, piece_count;
+	size_t piece_left;
+
+	unsigned char *in;		/* bytes [in_at, in_end) have arrived */
+	uint32_t in_at, in_end;
+};
+
+/* Take over a connected, non-blocking socket: 0 or -ENOMEM. */
+int hca_stream_open(struct hca_stream *s, int fd);
+/* Close the socket, with what waits; may be called again. */
+void hca_stream_close(struct hca_stream *s);
+
+/* ---- Output -------------------------------------------------------------- */
+
+static inline bool hca_stream_waits(const struct hca_stream *s)
+{
+	return s->out_at != s->out_end || s->piece_left;
+}
+
+/* Is there room for a frame with so many copied bytes of payload? */
+static inline bool hca_stream_has_room(const struct hca_stream *s, uint32_t bytes)
+{
+	return !s->piece_left && HCA_STREAM_BYTES - s->out_end >= HCA_FRAME_BYTES + bytes;
+}
+
+/* Add a frame; its payload is copied: f->bytes of the pieces.  There is room. */
+void hca_stream_put(struct hca_stream *s, const struct hca_frame *f, const struct iovec *piece,
+		    unsigned count);
+/* Add a frame whose payload, f->bytes of the pieces, stays in place until it has left. */
+void hca_stream_put_in_place(struct hca_stream *s, const struct hca_frame *f,
+			     const struct iovec *piece, unsigned count);
+/* Send what waits: 0 when nothing waits any more, -EAGAIN, or another -errno. */
+int hca_stream_flush(struct hca_stream *s);
+
+/* ---- Input --------------------------------------------------------------- */
+
+static inline uint32_t hca_stream_arrived(const struct hca_stream *s)
+{
+	return s->in_end - s->in_at;
+}
+
+/* Read into the buffer: the bytes read, 0 at the end of the stream, -EAGAIN or another -errno. */
+int hca_stream_fill(struct hca_stream *s);
+/*
+ * Move up to `bytes` bytes of payload into the pieces, from the buffer or from the socket, whose
+ * further bytes go into the buffer.  Results as above.
+ */
+int hca_stream_take(struct hca_stream *s, const struct iovec *piece, unsigned count, size_t bytes);
+/* Pass over bytes that have arrived. */
+static inline void hca_stream_skip(struct hca_stream *s, uint32_t bytes)
+{
+	s->in_at += bytes;
+}
+
+/* ---- Pieces -------------------------------------------------------------- */
+
+/* Bytes [skip, skip + bytes) of a list of pieces, as another list: its length. */
+unsigned hca_pieces_cut(const struct iovec *piece, unsigned count, size_t skip, size_t bytes,
+			struct iovec *out);
+
+#endif

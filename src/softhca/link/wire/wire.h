@@ -1,0 +1,208 @@
+/*
+ * wire.h - the state of queue pairs whose peers are on other hosts.
+ *
+ * A connected queue pair has a stream to its peer, which carries both directions: requests of
+ * this queue pair and answers to its peer's.  Messages of a direction are numbered; a sequence
+ * number is acknowledged once its message and all earlier ones are complete at the responder.
+ *
+ * Locks: qp->lock guards the stream and all that is here of its queue pair; fabric.life guards
+ * the lists, meetings and timers.  One thread at a time serves streams (hca_wire_progress).
+ */
+#ifndef HCA_WIRE_H
+#define HCA_WIRE_H
+
+#include "softhca/link/wire/meet.h"
+#include "softhca/link/wire/stream.h"
+#include "softhca/object/qp.h"
+#include "softhca/object/responder.h"
+
+enum hca_wire_state {
+	HCA_WIRE_CLOSED,	/* the queue pair has stopped, or is new */
+	HCA_WIRE_CALLING,	/* this end calls, until the other has got so far */
+	HCA_WIRE_EXPECTING,	/* the other end calls */
+	HCA_WIRE_OPEN,
+	HCA_WIRE_LEFT,		/* the peer's queue pair has stopped */
+	HCA_WIRE_REFUSED,	/* the other end has another secret or version */
+};
+
+/* An answer that this responder owes: data of a READ, or the result of an atomic operation. */
+struct hca_wire_answer {
+	uint32_t sequence, rkey, bytes, done;
+	uint64_t addr;
+	bool atomic;
+	uint64_t value;
+};
+
+/* The message that arrives: a request of the peer or data that this requester asked for. */
+struct hca_wire_arriving {
+	struct hca_frame first;		/* its first frame */
+	uint32_t done;			/* bytes of the message that have landed */
+	bool refused;			/* the rest of the message is passed over */
+	struct hca_arrival receive;
+	unsigned char word[16];		/* operands of an atomic operation, or its result */
+};
+
+/* What epoll reports. */
+enum hca_wire_source { HCA_WIRE_MEETINGS, HCA_WIRE_QP, HCA_WIRE_PEER };
+
+struct hca_wire_qp {
+	enum hca_wire_source source;	/* first */
+	struct hca_qp *qp;
+	struct hca_wire *wire;
+	struct hca_wire_qp *next, **at;	/* all of the fabric; under fabric.life */
+	struct hca_wire_qp *next_active;
+	enum hca_wire_state state;
+	bool calls;			/* this end calls the other */
+	bool active;			/* on wire->active: looked at in every pass */
+	bool watches_room;		/* epoll reports room in the kernel, too */
+	bool broken;			/* the stream cannot go on: the next pass ends it */
+	uint32_t idle;			/* passes without a byte, in a row */
+	uint64_t again_ns;		/* time of the next call; 0: one is in progress */
+	uint64_t pause_ns;		/* before it */
+	uint64_t deadline_ns;		/* requests that wait for the connection fail then; 0: none waits */
+	struct hca_stream stream;
+
+	/* Requester. */
+	uint32_t acked;			/* sequence of the oldest request under way */
+	uint32_t sequence;		/* the next request's */
+	const struct ibv_send_wr *current;	/* a request that leaves in several frames; or NULL */
+	uint32_t current_bytes, current_done, current_sequence;
+	bool refused_one;		/* the engine waits for hca_link_upcalls.resume */
+	uint32_t rnr_timer;		/* of the last RNR answer */
+
+	/* Responder. */
+	uint32_t expected;		/* sequence of the next request */
+	bool discards;			/* until the peer sends `expected` again */
+	bool owes;			/* an acknowledgement, or bytes that were kept back */
+	bool owes_ack;
+	uint64_t owed_since;		/* the pass */
+	uint8_t refusal;		/* NAK or RNR, once all answers before it have left; 0: none */
+	uint16_t refusal_aux;
+	uint32_t refusal_sequence;
+	struct hca_wire_answer *answer;	/* a ring */
+	uint32_t answer_room, answer_first, answer_count;
+	struct hca_wire_arriving request;	/* the peer's message that arrives */
+
+	/* Frames of requests and of answers may alternate. */
+	struct hca_frame frame;		/* whose payload arrives */
+	uint32_t left;			/* bytes of it that have not landed */
+	struct hca_wire_arriving reply;	/* data that this requester asked for */
+	bool unread;			/* the last pass has left bytes in the kernel */
+};
+
+struct hca_wire_peer;
+struct hca_wire_parked;
+
+/* The wire of a fabric. */
+struct hca_wire {
+	enum hca_wire_source meetings;	/* first: HCA_WIRE_MEETINGS */
+	struct hca_fabric *fabric;
+	struct hca_meet *meet;
+	int epoll;
+	uint64_t passes;
+	_Atomic uint64_t look_ns;	/* the next time for hca_wire_look */
+	uint64_t life_ns;		/* open connections were last looked at */
+	struct hca_wire_qp *all;
+	struct hca_lock active_lock;
+	struct hca_wire_qp *active;	/* linked by next_active */
+	unsigned active_count;
+	_Atomic uint32_t owed;		/* queue pairs that owe (hca_wire_qp.owes) */
+	struct hca_wire_parked *parked;
+	struct hca_lock peers_lock;
+	struct hca_wire_peer *peers;	/* datagrams */
+	_Atomic bool peers_new;		/* some are to be called */
+};
+
+/* ---- requester.c --------------------------------------------------------- */
+
+/* hca_link_operations.transfer_whole. */
+int hca_wire_transfer(struct hca_qp *qp, const struct ibv_send_wr *wr, uint32_t bytes);
+/* Send frames of the current request while there is room. */
+void hca_wire_send_current(struct hca_wire_qp *w);
+/* All requests before this sequence have ended; false: no such request is under way. */
+bool hca_wire_acknowledged(struct hca_wire_qp *w, uint32_t ack);
+/* The beginning, a part and the end of an answer's frame; false: a breach of the protocol. */
+bool hca_wire_answer_begins(struct hca_wire_qp *w, const struct hca_frame *f);
+unsigned hca_wire_answer_place(struct hca_wire_qp *w, struct iovec *piece);
+void hca_wire_answer_ends(struct hca_wire_qp *w, const struct hca_frame *f);
+/* NAK and RNR. */
+void hca_wire_refused(struct hca_wire_qp *w, const struct hca_frame *f);
+
+/* ---- responder.c --------------------------------------------------------- */
+
+/* A frame of a request begins; false: a breach of the protocol. */
+bool hca_wire_request_begins(struct hca_wire_qp *w, const struct hca_frame *f);
+/* Places for bytes [request.done, request.done + left); 0: refused, the rest is passed over. */
+unsigned hca_wire_request_place(struct hca_wire_qp *w, struct iovec *piece);
+/* All of a frame has landed. */
+void hca_wire_request_ends(struct hca_wire_qp *w);
+/* Send answers while there is room. */
+void hca_wire_send_answers(struct hca_wire_qp *w);
+/* The memory of the message that arrives is registered and not mapped. */
+void hca_wire_request_broken(struct hca_wire_qp *w);
+/* Abandon the message that arrives. */
+void hca_wire_request_drop(struct hca_wire_qp *w);
+
+/* The acknowledgement that this end's frames carry. */
+static inline uint32_t hca_wire_ack(const struct hca_wire_qp *w)
+{
+	return w->answer_count ? w->answer[w->answer_first].sequence : w->expected;
+}
+
+/* ---- serve.c ------------------------------------------------------------- */
+
+/* Receive and send what can be; qp->lock and fabric.life held. */
+void hca_wire_serve(struct hca_wire_qp *w);
+/* Send what waits, and what can follow; watch for room if the kernel is full.  qp->lock held. */
+void hca_wire_push(struct hca_wire_qp *w);
+/* Answer a request by a NAK or RNR; nothing but answers to earlier requests leaves before. */
+void hca_wire_refuse(struct hca_wire_qp *w, enum hca_frame_kind kind, uint16_t aux,
+		     uint32_t sequence);
+/* The peer learns that this queue pair has stopped, if the kernel takes the frame at once. */
+void hca_wire_farewell(struct hca_wire_qp *w);
+/* A frame has carried the acknowledgement. */
+static inline void hca_wire_settle(struct hca_wire_qp *w)
+{
+	w->owes_ack = false;
+}
+/* The next pass sends what waits; with_ack: an acknowledgement, if no other frame has carried it. */
+void hca_wire_owe(struct hca_wire_qp *w, bool with_ack);
+/* Nothing is owed any more. */
+void hca_wire_forgive(struct hca_wire_qp *w);
+/* Look at all active queue pairs; false: they are many, and epoll tells which have bytes. */
+bool hca_wire_serve_active(struct hca_wire *wire);
+/* The queue pair is looked at in every pass, until it has been idle for a while. */
+void hca_wire_activate(struct hca_wire_qp *w);
+void hca_wire_deactivate(struct hca_wire_qp *w);
+
+/* ---- connection.c -------------------------------------------------------- */
+
+int hca_wire_connect(struct hca_qp *qp);
+void hca_wire_qp_stop(struct hca_qp *qp);
+void hca_wire_qp_reset(struct hca_qp *qp);
+void hca_wire_qp_free(struct hca_qp *qp);
+/* Call a queue pair number of h->target over a rail; fills in the rest of h.  0 or -errno. */
+int hca_wire_call(struct hca_wire *wire, unsigned rail, struct hca_hello *h, void *token);
+/* The stream has ended without a farewell: the peer's process is gone. */
+void hca_wire_lost(struct hca_wire_qp *w, int error);
+/* The peer's queue pair has stopped. */
+void hca_wire_left(struct hca_wire_qp *w);
+void hca_wire_look(struct hca_wire *wire, uint64_t now_ns);
+enum hca_meet_answer hca_wire_find(void *arg, const struct hca_hello *h, uint16_t *port);
+void hca_wire_arrived(void *arg, int fd, const struct hca_hello *h);
+void hca_wire_reached(void *arg, void *token, int fd, const struct hca_hello *h);
+void hca_wire_call_refused(void *arg, void *token, int error, const char *why);
+void hca_wire_parked_free(struct hca_wire *wire);
+
+/* ---- datagram.c ---------------------------------------------------------- */
+
+int hca_wire_datagram(struct hca_qp *qp, const struct ibv_send_wr *wr, uint32_t bytes);
+void hca_wire_peer_serve(struct hca_wire_peer *p);
+void hca_wire_peer_opened(struct hca_wire *wire, int fd, const struct hca_hello *h);
+void hca_wire_peer_reached(struct hca_wire_peer *p, int fd);
+void hca_wire_peer_refused(struct hca_wire_peer *p, int error, const char *why);
+/* Call the peers of datagrams that wait for a stream. */
+void hca_wire_peers_call(struct hca_wire *wire);
+void hca_wire_peers_free(struct hca_wire *wire);
+
+#endif
