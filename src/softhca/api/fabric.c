@@ -73,7 +73,7 @@ static void quiesce_all(void)
 
 	pthread_mutex_lock(&registry_lock);
 	for (m = registry; m; m = m->next)
-		membership_fabric(m)->link->quiesce(membership_fabric(m), NULL);
+		hca_links_quiesce(membership_fabric(m), NULL);
 	pthread_mutex_unlock(&registry_lock);
 }
 

@@ -6,6 +6,7 @@
 #include "softhca/engine/pace.h"
 #include "softhca/engine/port_events.h"
 #include "softhca/engine/post.h"
+#include "softhca/engine/under_way.h"
 #include "softhca/object/event.h"
 #include "softhca/object/loss.h"
 #include "softhca/object/mw.h"
@@ -13,6 +14,8 @@
 
 /* Shortest time between two checks of the peers. */
 enum { LOOK_NS = 10000000 };
+/* All tries of an unreachable peer, at least: a stream needs this long to know. */
+#define WIRE_NS 5000000000u
 
 /* ---- The list ------------------------------------------------------------ */
 
@@ -86,13 +89,19 @@ static uint64_t rnr_ns(unsigned code)
 	return us10[code & 31] * 10000ull;
 }
 
+uint64_t hca_engine_rnr_ns(const struct hca_qp *qp)
+{
+	return rnr_ns(qp->link->rnr_timer(qp));
+}
+
 /* The time until the next try is due; 0: no limit. */
 static uint64_t period_ns(const struct hca_qp *qp, enum hca_wait wait)
 {
+	uint64_t ns = qp->attr.timeout ? 4096ull << qp->attr.timeout : 0;
+
 	if (wait == HCA_WAITS_RECEIVE)
-		return rnr_ns(atomic_load_explicit(&qp->conn.shm->rnr_timer,
-						   memory_order_relaxed));
-	return qp->attr.timeout ? 4096ull << qp->attr.timeout : 0;
+		return hca_engine_rnr_ns(qp);
+	return ns && hca_qp_on_wire(qp) ? hca_later(ns, WIRE_NS / (qp->attr.retry_cnt + 1u)) : ns;
 }
 
 int hca_engine_wait_or_fail(struct hca_qp *qp, int why)
@@ -135,9 +144,8 @@ int hca_engine_wait_or_fail(struct hca_qp *qp, int why)
 
 void hca_engine_finish(struct hca_qp *qp, int status)
 {
-	struct hca_sq *sq = &qp->sq;
-	struct hca_wqe *w = &sq->wqe[sq->next & sq->mask];
-	uint32_t position = sq->next;
+	uint32_t position = hca_sq_oldest(&qp->sq);
+	struct hca_wqe *w = &qp->sq.wqe[position & qp->sq.mask];
 
 	hca_sq_pop(qp);
 	hca_sq_complete(qp, &w->wr, position, w->bytes, status, 0);
@@ -151,7 +159,7 @@ static int engine_transfer(struct hca_qp *qp, const struct hca_wqe *w)
 	if (qp->reliable && qp->sq.wait == HCA_NOT_WAITING && !hca_mw_is_local(w->wr.opcode) &&
 	    hca_loss_exhausts(qp, w->bytes))
 		return IBV_WC_RETRY_EXC_ERR;
-	return qp->fabric->link->transfer_whole(qp, &w->wr, w->bytes);
+	return qp->link->transfer_whole(qp, &w->wr, w->bytes);
 }
 
 /* True while a request waits. */
@@ -164,7 +172,7 @@ static bool progress_untimed(struct hca_qp *qp)
 		int rc = engine_transfer(qp, w);
 
 		if (rc < 0 && !qp->reliable) {
-			if (qp->fabric->link->wait_for_receiver(qp))
+			if (qp->link->wait_for_receiver(qp))
 				return true;
 			continue;
 		}
@@ -198,11 +206,14 @@ enum turn { OVER, WAITS, SERVED };
  */
 static enum turn drain(struct hca_qp *qp)
 {
-	bool remains;
+	bool remains, again = true;
 
 	if (!qp->draining)
 		return OVER;
-	if (qp->pace) {
+	if (hca_qp_on_wire(qp)) {
+		again = hca_under_way_progress(qp);
+		remains = hca_under_way_remains(qp);
+	} else if (qp->pace) {
 		hca_pace_progress(qp);
 		remains = qp->pace->begun || qp->sq.wait || qp->pace->losses ||
 			  qp->deferred->count || !rg_reached(qp->pace->visible_ns, rg_now_ns());
@@ -212,7 +223,7 @@ static enum turn drain(struct hca_qp *qp)
 	if (hca_qp_state(qp) != IBV_QPS_SQD)
 		return OVER;		/* the request failed */
 	if (remains)
-		return WAITS;
+		return again ? WAITS : OVER;
 	qp->draining = false;
 	if (qp->drain_told)
 		hca_event_qp(qp, IBV_EVENT_SQ_DRAINED);
@@ -231,6 +242,8 @@ static enum turn take_turn(struct hca_qp *qp)
 
 	switch (hca_qp_state(qp)) {
 	case IBV_QPS_RTS:
+		if (hca_qp_on_wire(qp))
+			return hca_under_way_progress(qp) ? WAITS : OVER;
 		if (!qp->pace)
 			return progress_untimed(qp) ? WAITS : OVER;
 		served = hca_pace_progress(qp);
@@ -389,7 +402,7 @@ static void check_deaths(struct hca_fabric *f)
 {
 	uint32_t i, top = atomic_load(&f->qp_top);
 
-	f->link->look(f);
+	hca_links_look(f);
 	for (i = 0; i < top; i++) {
 		struct hca_qp *qp = atomic_load(&f->qp[i]);
 
@@ -402,13 +415,8 @@ static void check_deaths(struct hca_fabric *f)
 		    (hca_qp_state(qp) != IBV_QPS_RTS && hca_qp_state(qp) != IBV_QPS_RTR))
 			continue;
 		hca_lock(&qp->lock);
-		if (f->link->peer_lost(qp)) {
-			/* The oldest request fails; without one, an event. */
-			if (qp->sq.next == qp->sq.posted)
-				hca_event_qp(qp, IBV_EVENT_QP_FATAL);
-			hca_sq_died(qp);
-			hca_qp_fail(qp);
-		}
+		if (qp->link->peer_lost(qp))
+			hca_qp_lose_peer(qp);
 		hca_unlock(&qp->lock);
 	}
 }

@@ -52,6 +52,8 @@ void hca_sq_progress(struct hca_qp *qp);
  * used up.
  */
 int hca_engine_wait_or_fail(struct hca_qp *qp, int why);
+/* The time after an RNR answer until the next try. */
+uint64_t hca_engine_rnr_ns(const struct hca_qp *qp);
 /* The oldest request is over: its completion, and the error state if it failed. */
 void hca_engine_finish(struct hca_qp *qp, int status);
 
