@@ -19,9 +19,33 @@ enum { LOOK_NS = 10000000 };
 
 /* ---- The list ------------------------------------------------------------ */
 
-void hca_engine_add(struct hca_qp *qp)
+/* With a wire, turns have times: the list needs one at `at_ns`. */
+static void list_needs(struct hca_engine *e, uint64_t at_ns)
+{
+	uint64_t before = atomic_load(&e->list_ns);
+
+	while (at_ns < before && !atomic_compare_exchange_weak(&e->list_ns, &before, at_ns))
+		;
+}
+
+uint64_t hca_engine_next_ns(const struct hca_fabric *f)
+{
+	const struct hca_engine *e = hca_engine_of(f);
+	uint64_t list_ns = hca_engine_waits(f) ? 0 : UINT64_MAX, wire_ns;
+
+	if (!f->wire)
+		return list_ns;
+	if (!list_ns)
+		list_ns = atomic_load(&e->list_ns);
+	wire_ns = atomic_load(&e->wire_ns);
+	return list_ns < wire_ns ? list_ns : wire_ns;
+}
+
+/* `at_ns`: its next turn, 0: as soon as possible. */
+static void list_add(struct hca_qp *qp, uint64_t at_ns)
 {
 	struct hca_engine *e = hca_engine_of(qp->fabric);
+	const bool wire = qp->fabric->wire;
 	bool first = false;
 
 	hca_lock(&e->list_lock);
@@ -33,11 +57,18 @@ void hca_engine_add(struct hca_qp *qp)
 		else
 			e->first = qp;
 		e->last = qp;
-		first = !atomic_fetch_add(&e->pending, 1);
+		first = atomic_fetch_add(&e->pending, 1) == wire;
 	}
 	hca_unlock(&e->list_lock);
+	if (wire)
+		list_needs(e, at_ns);
 	if (first)
 		hca_progress_thread_wake(qp->fabric);
+}
+
+void hca_engine_add(struct hca_qp *qp)
+{
+	list_add(qp, 0);
 }
 
 static struct hca_qp *take_first(struct hca_engine *e)
@@ -200,6 +231,22 @@ static bool progress_flush(struct hca_qp *qp)
 
 enum turn { OVER, WAITS, SERVED };
 
+/* A wire's system calls would be points of cancellation, under locks. */
+static int hold_cancel(const struct hca_fabric *f)
+{
+	int before = PTHREAD_CANCEL_ENABLE;
+
+	if (f->wire)
+		pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);
+	return before;
+}
+
+static void allow_cancel(const struct hca_fabric *f, int before)
+{
+	if (f->wire)
+		pthread_setcancelstate(before, NULL);
+}
+
 /*
  * SQD: a request that was begun before the state was entered ends, its
  * acknowledgement included; no other begins.
@@ -263,8 +310,11 @@ static enum turn take_turn(struct hca_qp *qp)
 
 void hca_sq_progress(struct hca_qp *qp)
 {
+	int cancel = hold_cancel(qp->fabric);
+
 	if (take_turn(qp) != OVER)
-		hca_engine_add(qp);
+		list_add(qp, qp->sq.again_ns);
+	allow_cancel(qp->fabric, cancel);
 }
 
 /* ---- Errors found by peers or other threads ------------------------------ */
@@ -430,18 +480,24 @@ static void check_deaths(struct hca_fabric *f)
 static void take_turns(struct hca_engine *e)
 {
 	struct hca_qp *qp, *served = NULL, **last = &served;
-	uint32_t turns = atomic_load(&e->pending);
+	uint32_t turns;
 
+	/* Before the list is read: whoever adds to it afterwards says so again. */
+	if (e->fabric.wire)
+		atomic_store(&e->list_ns, UINT64_MAX);
+	turns = atomic_load(&e->pending);
 	atomic_store_explicit(&e->sharing, turns > 1, memory_order_relaxed);
 	atomic_store_explicit(&e->turning, true, memory_order_relaxed);
 	for (; turns && (qp = take_first(e)); turns--) {
+		uint64_t again_ns;
 		enum turn t;
 
 		hca_lock(&qp->lock);
 		t = take_turn(qp);
+		again_ns = qp->sq.again_ns;
 		hca_unlock(&qp->lock);
 		if (t == WAITS)
-			hca_engine_add(qp);
+			list_add(qp, again_ns);
 		if (t != SERVED)
 			continue;
 		qp->served = NULL;
@@ -454,18 +510,46 @@ static void take_turns(struct hca_engine *e)
 	atomic_store_explicit(&e->sharing, false, memory_order_relaxed);
 }
 
+/* fabric.life held. */
+static void run_wire(struct hca_engine *e)
+{
+	struct hca_fabric *f = &e->fabric;
+
+	f->wire->progress(f);
+	look(f);
+	take_turns(e);
+	atomic_store(&e->wire_ns, f->wire->next_ns(f));
+}
+
 void hca_engine_run(struct hca_fabric *f)
 {
 	struct hca_engine *e = hca_engine_of(f);
+	int cancel = hold_cancel(f);
 
-	if (f->spec.timed)
+	if (f->spec.timed) {
 		hca_lock(&f->life);	/* due work must be done now */
-	else if (!hca_trylock(&f->life))
+	} else if (!hca_trylock(&f->life)) {
+		allow_cancel(f, cancel);
 		return;			/* another thread does this */
+	}
 	atomic_fetch_add_explicit(&e->runs, 1, memory_order_relaxed);
-	look(f);
-	take_turns(e);
+	if (f->wire) {
+		run_wire(e);
+	} else {
+		look(f);
+		take_turns(e);
+	}
 	hca_unlock(&f->life);
+	allow_cancel(f, cancel);
+}
+
+int hca_engine_serve_wire(struct hca_fabric *f)
+{
+	struct hca_engine *e = hca_engine_of(f);
+
+	atomic_store(&e->list_ns, UINT64_MAX);
+	atomic_store(&e->wire_ns, 0);
+	return hca_progress_thread_serve(f);
 }
 
 void hca_engine_handle_events(struct hca_fabric *f)
