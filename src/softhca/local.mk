@@ -27,7 +27,8 @@ libsofthca_core_la_SOURCES += src/softhca/object/ah.c src/softhca/object/ah.h \
 	src/softhca/object/cq_resize.c src/softhca/object/deferred.h src/softhca/object/device.c \
 	src/softhca/object/device.h src/softhca/object/dm.c src/softhca/object/dm.h \
 	src/softhca/object/event.c src/softhca/object/event.h src/softhca/object/fabric.c \
-	src/softhca/object/fabric.h src/softhca/object/link.h src/softhca/object/loss.c \
+	src/softhca/object/fabric.h src/softhca/object/link.c src/softhca/object/link.h \
+	src/softhca/object/loss.c \
 	src/softhca/object/loss.h src/softhca/object/mailbox.c src/softhca/object/mcast.c \
 	src/softhca/object/mcast.h src/softhca/object/mr.c src/softhca/object/mw.c \
 	src/softhca/object/mw.h src/softhca/object/pd.c src/softhca/object/qp.c \
@@ -60,6 +61,7 @@ libsofthca_core_la_SOURCES += src/softhca/engine/progress_thread.c src/softhca/e
 	src/softhca/engine/poll.c src/softhca/engine/poll.h src/softhca/engine/port_events.c \
 	src/softhca/engine/port_events.h src/softhca/engine/post.c src/softhca/engine/post.h \
 	src/softhca/engine/qp_states.c src/softhca/engine/qp_states.h src/softhca/engine/recv.c \
+	src/softhca/engine/under_way.c src/softhca/engine/under_way.h \
 	src/softhca/engine/wait.c src/softhca/engine/wait.h src/softhca/engine/wr.c src/softhca/engine/wr.h
 libsofthca_core_la_SOURCES += src/softhca/api/about.c src/softhca/api/fabric.c \
 	src/softhca/api/fabric.h src/softhca/api/inherit.c src/softhca/api/inherit.h src/softhca/api/map.c \

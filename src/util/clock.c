@@ -97,10 +97,15 @@ void rg_wake_word(_Atomic uint32_t *word, bool shared)
 
 int rg_wait_readable(int fd, uint64_t most_ns)
 {
-	struct pollfd p = { .fd = fd, .events = POLLIN };
+	return rg_wait_either(fd, -1, most_ns);
+}
+
+int rg_wait_either(int fd, int other, uint64_t most_ns)
+{
+	struct pollfd p[] = { { .fd = fd, .events = POLLIN }, { .fd = other, .events = POLLIN } };
 	struct timespec t = span(most_ns);
 
-	return ppoll(&p, 1, most_ns == UINT64_MAX ? NULL : &t, NULL) < 0 ? -1 : 0;
+	return ppoll(p, 2, most_ns == UINT64_MAX ? NULL : &t, NULL) < 0 ? -1 : 0;
 }
 
 #ifdef __SANITIZE_ADDRESS__

@@ -44,6 +44,8 @@ void rg_wait_word(_Atomic uint32_t *word, uint32_t value, uint64_t most_ns, bool
 void rg_wake_word(_Atomic uint32_t *word, bool shared);
 /* Wait until fd is readable, at most most_ns.  0, or -1 and errno: EINTR. */
 int rg_wait_readable(int fd, uint64_t most_ns);
+/* The same until either of two is readable; -1: none. */
+int rg_wait_either(int fd, int other, uint64_t most_ns);
 
 /* Start a thread with all signals blocked.  0 or an errno value, as pthread_create. */
 int rg_thread_start(pthread_t *thread, void *(*run)(void *), void *arg);

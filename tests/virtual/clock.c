@@ -51,7 +51,7 @@ struct task {
 	uint64_t until_ns;	/* all states but RUNS and ENDED; UINT64_MAX: no limit */
 	_Atomic uint32_t *word;
 	uint32_t value;
-	int fd;
+	int fd, other_fd;
 	const struct task *other;
 };
 
@@ -272,7 +272,8 @@ int rg_thread_start(pthread_t *thread, void *(*run)(void *), void *arg)
 
 static bool ready(struct task *t)
 {
-	struct pollfd p = { .fd = t->fd, .events = POLLIN };
+	struct pollfd p[] = { { .fd = t->fd, .events = POLLIN },
+			      { .fd = t->other_fd, .events = POLLIN } };
 	bool yes;
 
 	switch (t->state) {
@@ -282,7 +283,7 @@ static bool ready(struct task *t)
 		yes = atomic_load(t->word) != t->value;
 		break;
 	case READABLE:
-		yes = poll(&p, 1, 0) == 1;
+		yes = poll(p, 2, 0) > 0;
 		break;
 	case JOINS:
 		yes = t->other->state == ENDED;
@@ -483,9 +484,15 @@ void rg_wake_word(_Atomic uint32_t *word, bool shared)
 
 int rg_wait_readable(int fd, uint64_t most_ns)
 {
+	return rg_wait_either(fd, -1, most_ns);
+}
+
+int rg_wait_either(int fd, int other, uint64_t most_ns)
+{
 	if (!v.current)
 		return 0;
 	v.current->fd = fd;
+	v.current->other_fd = other;
 	wait_until(READABLE, after(most_ns));
 	return 0;
 }

@@ -5,6 +5,7 @@
 #include "softhca/api/fabric.h"
 #include "softhca/api/inherit.h"
 #include "softhca/engine/engine.h"
+#include "softhca/engine/under_way.h"
 #include "softhca/link/memory/join.h"
 #include "softhca/link/memory/registry.h"
 #include "softhca/object/device.h"
@@ -73,7 +74,7 @@ static void quiesce_all(void)
 
 	pthread_mutex_lock(&registry_lock);
 	for (m = registry; m; m = m->next)
-		membership_fabric(m)->link->quiesce(membership_fabric(m), NULL);
+		hca_links_quiesce(membership_fabric(m), NULL);
 	pthread_mutex_unlock(&registry_lock);
 }
 
@@ -136,6 +137,19 @@ static struct membership *membership_find(const char *name)
 	return NULL;
 }
 
+static int membership_begin(struct hca_fabric *f, enum hca_copy_method copy, uint32_t node)
+{
+	int rc = hca_join(f, copy, node);
+
+	f->upcalls = &hca_engine_upcalls;
+	if (rc || !f->wire)
+		return rc;
+	rc = hca_engine_serve_wire(f);
+	if (rc)
+		hca_leave(f);
+	return rc;
+}
+
 static int membership_join(const char *name, const struct hca_spec *spec, enum softhca_remap remap,
 			   enum hca_copy_method copy, uint32_t node, struct membership **out)
 {
@@ -149,7 +163,7 @@ static int membership_join(const char *name, const struct hca_spec *spec, enum s
 	if (rc)
 		hca_fail(ENOMEM, "no memory");
 	else
-		rc = hca_join(membership_fabric(m), copy, node);
+		rc = membership_begin(membership_fabric(m), copy, node);
 	if (rc) {
 		hca_fabric_destroy(membership_fabric(m));
 		free(m);

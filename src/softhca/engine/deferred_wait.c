@@ -36,7 +36,7 @@ static void release_due(struct hca_qp *qp, uint64_t now_ns, bool alone)
 	const struct hca_deferred_list *l = qp->deferred;
 
 	if (rg_reached(hca_deferred_first_ns(l), now_ns))
-		qp->fabric->link->release_deferred(qp, now_ns);
+		qp->link->release_deferred(qp, now_ns);
 	if (l->count && alone)
 		hca_progress_thread_arm(qp->fabric, atomic_load(&l->held) ?
 				       rg_now_ns() + HCA_HELD_NS : hca_deferred_first_ns(l));

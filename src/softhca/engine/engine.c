@@ -6,6 +6,7 @@
 #include "softhca/engine/pace.h"
 #include "softhca/engine/port_events.h"
 #include "softhca/engine/post.h"
+#include "softhca/engine/under_way.h"
 #include "softhca/object/event.h"
 #include "softhca/object/loss.h"
 #include "softhca/object/mw.h"
@@ -13,12 +14,38 @@
 
 /* Shortest time between two checks of the peers. */
 enum { LOOK_NS = 10000000 };
+/* All tries of an unreachable peer, at least: a stream needs this long to know. */
+#define WIRE_NS 5000000000u
 
 /* ---- The list ------------------------------------------------------------ */
 
-void hca_engine_add(struct hca_qp *qp)
+/* With a wire, turns have times: the list needs one at `at_ns`. */
+static void list_needs(struct hca_engine *e, uint64_t at_ns)
+{
+	uint64_t before = atomic_load(&e->list_ns);
+
+	while (at_ns < before && !atomic_compare_exchange_weak(&e->list_ns, &before, at_ns))
+		;
+}
+
+uint64_t hca_engine_next_ns(const struct hca_fabric *f)
+{
+	const struct hca_engine *e = hca_engine_of(f);
+	uint64_t list_ns = hca_engine_waits(f) ? 0 : UINT64_MAX, wire_ns;
+
+	if (!f->wire)
+		return list_ns;
+	if (!list_ns)
+		list_ns = atomic_load(&e->list_ns);
+	wire_ns = atomic_load(&e->wire_ns);
+	return list_ns < wire_ns ? list_ns : wire_ns;
+}
+
+/* `at_ns`: its next turn, 0: as soon as possible. */
+static void list_add(struct hca_qp *qp, uint64_t at_ns)
 {
 	struct hca_engine *e = hca_engine_of(qp->fabric);
+	const bool wire = qp->fabric->wire;
 	bool first = false;
 
 	hca_lock(&e->list_lock);
@@ -30,11 +57,18 @@ void hca_engine_add(struct hca_qp *qp)
 		else
 			e->first = qp;
 		e->last = qp;
-		first = !atomic_fetch_add(&e->pending, 1);
+		first = atomic_fetch_add(&e->pending, 1) == wire;
 	}
 	hca_unlock(&e->list_lock);
+	if (wire)
+		list_needs(e, at_ns);
 	if (first)
 		hca_progress_thread_wake(qp->fabric);
+}
+
+void hca_engine_add(struct hca_qp *qp)
+{
+	list_add(qp, 0);
 }
 
 static struct hca_qp *take_first(struct hca_engine *e)
@@ -86,13 +120,19 @@ static uint64_t rnr_ns(unsigned code)
 	return us10[code & 31] * 10000ull;
 }
 
+uint64_t hca_engine_rnr_ns(const struct hca_qp *qp)
+{
+	return rnr_ns(qp->link->rnr_timer(qp));
+}
+
 /* The time until the next try is due; 0: no limit. */
 static uint64_t period_ns(const struct hca_qp *qp, enum hca_wait wait)
 {
+	uint64_t ns = qp->attr.timeout ? 4096ull << qp->attr.timeout : 0;
+
 	if (wait == HCA_WAITS_RECEIVE)
-		return rnr_ns(atomic_load_explicit(&qp->conn.shm->rnr_timer,
-						   memory_order_relaxed));
-	return qp->attr.timeout ? 4096ull << qp->attr.timeout : 0;
+		return hca_engine_rnr_ns(qp);
+	return ns && hca_qp_on_wire(qp) ? hca_later(ns, WIRE_NS / (qp->attr.retry_cnt + 1u)) : ns;
 }
 
 int hca_engine_wait_or_fail(struct hca_qp *qp, int why)
@@ -135,9 +175,8 @@ int hca_engine_wait_or_fail(struct hca_qp *qp, int why)
 
 void hca_engine_finish(struct hca_qp *qp, int status)
 {
-	struct hca_sq *sq = &qp->sq;
-	struct hca_wqe *w = &sq->wqe[sq->next & sq->mask];
-	uint32_t position = sq->next;
+	uint32_t position = hca_sq_oldest(&qp->sq);
+	struct hca_wqe *w = &qp->sq.wqe[position & qp->sq.mask];
 
 	hca_sq_pop(qp);
 	hca_sq_complete(qp, &w->wr, position, w->bytes, status, 0);
@@ -151,7 +190,7 @@ static int engine_transfer(struct hca_qp *qp, const struct hca_wqe *w)
 	if (qp->reliable && qp->sq.wait == HCA_NOT_WAITING && !hca_mw_is_local(w->wr.opcode) &&
 	    hca_loss_exhausts(qp, w->bytes))
 		return IBV_WC_RETRY_EXC_ERR;
-	return qp->fabric->link->transfer_whole(qp, &w->wr, w->bytes);
+	return qp->link->transfer_whole(qp, &w->wr, w->bytes);
 }
 
 /* True while a request waits. */
@@ -164,7 +203,7 @@ static bool progress_untimed(struct hca_qp *qp)
 		int rc = engine_transfer(qp, w);
 
 		if (rc < 0 && !qp->reliable) {
-			if (qp->fabric->link->wait_for_receiver(qp))
+			if (qp->link->wait_for_receiver(qp))
 				return true;
 			continue;
 		}
@@ -192,17 +231,36 @@ static bool progress_flush(struct hca_qp *qp)
 
 enum turn { OVER, WAITS, SERVED };
 
+/* A wire's system calls would be points of cancellation, under locks. */
+static int hold_cancel(const struct hca_fabric *f)
+{
+	int before = PTHREAD_CANCEL_ENABLE;
+
+	if (f->wire)
+		pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);
+	return before;
+}
+
+static void allow_cancel(const struct hca_fabric *f, int before)
+{
+	if (f->wire)
+		pthread_setcancelstate(before, NULL);
+}
+
 /*
  * SQD: a request that was begun before the state was entered ends, its
  * acknowledgement included; no other begins.
  */
 static enum turn drain(struct hca_qp *qp)
 {
-	bool remains;
+	bool remains, again = true;
 
 	if (!qp->draining)
 		return OVER;
-	if (qp->pace) {
+	if (hca_qp_on_wire(qp)) {
+		again = hca_under_way_progress(qp);
+		remains = hca_under_way_remains(qp);
+	} else if (qp->pace) {
 		hca_pace_progress(qp);
 		remains = qp->pace->begun || qp->sq.wait || qp->pace->losses ||
 			  qp->deferred->count || !rg_reached(qp->pace->visible_ns, rg_now_ns());
@@ -212,7 +270,7 @@ static enum turn drain(struct hca_qp *qp)
 	if (hca_qp_state(qp) != IBV_QPS_SQD)
 		return OVER;		/* the request failed */
 	if (remains)
-		return WAITS;
+		return again ? WAITS : OVER;
 	qp->draining = false;
 	if (qp->drain_told)
 		hca_event_qp(qp, IBV_EVENT_SQ_DRAINED);
@@ -231,6 +289,8 @@ static enum turn take_turn(struct hca_qp *qp)
 
 	switch (hca_qp_state(qp)) {
 	case IBV_QPS_RTS:
+		if (hca_qp_on_wire(qp))
+			return hca_under_way_progress(qp) ? WAITS : OVER;
 		if (!qp->pace)
 			return progress_untimed(qp) ? WAITS : OVER;
 		served = hca_pace_progress(qp);
@@ -250,8 +310,11 @@ static enum turn take_turn(struct hca_qp *qp)
 
 void hca_sq_progress(struct hca_qp *qp)
 {
+	int cancel = hold_cancel(qp->fabric);
+
 	if (take_turn(qp) != OVER)
-		hca_engine_add(qp);
+		list_add(qp, qp->sq.again_ns);
+	allow_cancel(qp->fabric, cancel);
 }
 
 /* ---- Errors found by peers or other threads ------------------------------ */
@@ -389,7 +452,7 @@ static void check_deaths(struct hca_fabric *f)
 {
 	uint32_t i, top = atomic_load(&f->qp_top);
 
-	f->link->look(f);
+	hca_links_look(f);
 	for (i = 0; i < top; i++) {
 		struct hca_qp *qp = atomic_load(&f->qp[i]);
 
@@ -402,13 +465,8 @@ static void check_deaths(struct hca_fabric *f)
 		    (hca_qp_state(qp) != IBV_QPS_RTS && hca_qp_state(qp) != IBV_QPS_RTR))
 			continue;
 		hca_lock(&qp->lock);
-		if (f->link->peer_lost(qp)) {
-			/* The oldest request fails; without one, an event. */
-			if (qp->sq.next == qp->sq.posted)
-				hca_event_qp(qp, IBV_EVENT_QP_FATAL);
-			hca_sq_died(qp);
-			hca_qp_fail(qp);
-		}
+		if (qp->link->peer_lost(qp))
+			hca_qp_lose_peer(qp);
 		hca_unlock(&qp->lock);
 	}
 }
@@ -422,18 +480,24 @@ static void check_deaths(struct hca_fabric *f)
 static void take_turns(struct hca_engine *e)
 {
 	struct hca_qp *qp, *served = NULL, **last = &served;
-	uint32_t turns = atomic_load(&e->pending);
+	uint32_t turns;
 
+	/* Before the list is read: whoever adds to it afterwards says so again. */
+	if (e->fabric.wire)
+		atomic_store(&e->list_ns, UINT64_MAX);
+	turns = atomic_load(&e->pending);
 	atomic_store_explicit(&e->sharing, turns > 1, memory_order_relaxed);
 	atomic_store_explicit(&e->turning, true, memory_order_relaxed);
 	for (; turns && (qp = take_first(e)); turns--) {
+		uint64_t again_ns;
 		enum turn t;
 
 		hca_lock(&qp->lock);
 		t = take_turn(qp);
+		again_ns = qp->sq.again_ns;
 		hca_unlock(&qp->lock);
 		if (t == WAITS)
-			hca_engine_add(qp);
+			list_add(qp, again_ns);
 		if (t != SERVED)
 			continue;
 		qp->served = NULL;
@@ -446,18 +510,46 @@ static void take_turns(struct hca_engine *e)
 	atomic_store_explicit(&e->sharing, false, memory_order_relaxed);
 }
 
+/* fabric.life held. */
+static void run_wire(struct hca_engine *e)
+{
+	struct hca_fabric *f = &e->fabric;
+
+	f->wire->progress(f);
+	look(f);
+	take_turns(e);
+	atomic_store(&e->wire_ns, f->wire->next_ns(f));
+}
+
 void hca_engine_run(struct hca_fabric *f)
 {
 	struct hca_engine *e = hca_engine_of(f);
+	int cancel = hold_cancel(f);
 
-	if (f->spec.timed)
+	if (f->spec.timed) {
 		hca_lock(&f->life);	/* due work must be done now */
-	else if (!hca_trylock(&f->life))
+	} else if (!hca_trylock(&f->life)) {
+		allow_cancel(f, cancel);
 		return;			/* another thread does this */
+	}
 	atomic_fetch_add_explicit(&e->runs, 1, memory_order_relaxed);
-	look(f);
-	take_turns(e);
+	if (f->wire) {
+		run_wire(e);
+	} else {
+		look(f);
+		take_turns(e);
+	}
 	hca_unlock(&f->life);
+	allow_cancel(f, cancel);
+}
+
+int hca_engine_serve_wire(struct hca_fabric *f)
+{
+	struct hca_engine *e = hca_engine_of(f);
+
+	atomic_store(&e->list_ns, UINT64_MAX);
+	atomic_store(&e->wire_ns, 0);
+	return hca_progress_thread_serve(f);
 }
 
 void hca_engine_handle_events(struct hca_fabric *f)

@@ -18,13 +18,15 @@ struct hca_engine {
 	struct hca_fabric fabric;	/* first */
 	struct hca_lock list_lock;
 	struct hca_qp *first, *last;
-	_Atomic uint32_t pending;	/* length of the list; every verb reads it */
+	_Atomic uint32_t pending;	/* length of the list, and 1 for a wire; every verb reads it */
 	_Atomic bool turning;		/* queue pairs taken off the list are having their turns */
 	_Atomic uint32_t runs;		/* passes over the list so far */
 	_Atomic bool sharing;		/* several queue pairs have their turns now */
 	_Atomic uint64_t looked_ns;	/* when the peers were last checked */
 	_Atomic uint64_t polled_ns;	/* timed: when a queue was last polled */
 	_Atomic uint64_t waited_ns;	/* timed: when a queue was last polled in vain */
+	/* A fabric with a wire: the next times at which the list and the wire need a turn. */
+	_Atomic uint64_t list_ns, wire_ns;
 	struct hca_progress_thread progress_thread;
 };
 
@@ -32,6 +34,13 @@ static inline struct hca_engine *hca_engine_of(const struct hca_fabric *f)
 {
 	return (struct hca_engine *)(uintptr_t)f;
 }
+
+/*
+ * The fabric has a wire now: every verb that polls or posts serves it from here on, and the
+ * progress thread does while there is none: 0 or -errno.  Before the first queue pair;
+ * hca_progress_thread_stop ends it.
+ */
+int hca_engine_serve_wire(struct hca_fabric *f);
 
 /* Put a queue pair on the list, unless it is on it. */
 void hca_engine_add(struct hca_qp *qp);
@@ -52,6 +61,8 @@ void hca_sq_progress(struct hca_qp *qp);
  * used up.
  */
 int hca_engine_wait_or_fail(struct hca_qp *qp, int why);
+/* The time after an RNR answer until the next try. */
+uint64_t hca_engine_rnr_ns(const struct hca_qp *qp);
 /* The oldest request is over: its completion, and the error state if it failed. */
 void hca_engine_finish(struct hca_qp *qp, int status);
 
@@ -79,6 +90,18 @@ static inline bool hca_engine_behind(struct hca_fabric *f)
 	return hca_engine_due(f) ||
 	       atomic_load_explicit(&hca_engine_of(f)->turning, memory_order_acquire);
 }
+
+/* Is any queue pair on the list? */
+static inline bool hca_engine_waits(const struct hca_fabric *f)
+{
+	return atomic_load(&hca_engine_of(f)->pending) != (f->wire != NULL);
+}
+
+/*
+ * When the list and the wire need a turn, at the latest; 0: as soon as possible, UINT64_MAX: not
+ * before something happens.
+ */
+uint64_t hca_engine_next_ns(const struct hca_fabric *f);
 
 /* Check for dead peers and receives that they claimed, once in 10 ms at most. */
 void hca_engine_idle(struct hca_fabric *f);

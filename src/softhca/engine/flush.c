@@ -15,25 +15,30 @@ void hca_sq_flush(struct hca_qp *qp)
 	struct hca_sq *sq = &qp->sq;
 
 	hca_pace_stop(qp);
-	while (sq->next != sq->posted) {
-		struct hca_wqe *w = &sq->wqe[sq->next & sq->mask];
-		uint32_t position = sq->next;
+	sq->blocked = false;
+	sq->again_ns = 0;
+	while (hca_sq_oldest(sq) != sq->posted) {
+		uint32_t position = hca_sq_oldest(sq);
+		struct hca_wqe *w = &sq->wqe[position & sq->mask];
 
 		hca_sq_pop(qp);
 		hca_sq_complete(qp, &w->wr, position, 0, IBV_WC_WR_FLUSH_ERR, 0);
 	}
 }
 
-void hca_sq_died(struct hca_qp *qp)
+void hca_qp_lose_peer(struct hca_qp *qp)
 {
 	struct hca_sq *sq = &qp->sq;
-	struct hca_wqe *w = &sq->wqe[sq->next & sq->mask];
-	uint32_t position = sq->next;
+	uint32_t position = hca_sq_oldest(sq);
+	struct hca_wqe *w = &sq->wqe[position & sq->mask];
 
-	if (position == sq->posted)
-		return;
-	hca_sq_pop(qp);
-	hca_sq_complete(qp, &w->wr, position, 0, IBV_WC_RETRY_EXC_ERR, 0);
+	if (position == sq->posted) {
+		hca_event_qp(qp, IBV_EVENT_QP_FATAL);
+	} else {
+		hca_sq_pop(qp);
+		hca_sq_complete(qp, &w->wr, position, 0, IBV_WC_RETRY_EXC_ERR, 0);
+	}
+	hca_qp_fail(qp);
 }
 
 void hca_sq_fail(struct hca_qp *qp)
@@ -49,6 +54,7 @@ void hca_sq_fail(struct hca_qp *qp)
 	atomic_store(&qp->state, IBV_QPS_SQE);
 	qp->fast = false;
 	ends = qp->pace && hca_release_due(qp, UINT64_MAX);
+	qp->link->qp_stop(qp);
 	hca_sq_flush(qp);
 	if (ends)
 		hca_engine_add(qp);
@@ -111,7 +117,7 @@ static bool flush_srq(struct hca_qp *qp)
 		return false;
 	if (!rg_reached(qp->rq.flush_deadline_ns, rg_now_ns()) &&
 	    ((qp->datagram ? hca_shared_busy(qp->shared) :
-			     qp->fabric->link->peer_in_access_section(qp)) ||
+			     qp->link->peer_in_access_section(qp)) ||
 	     !hca_cq_drain(hca_recv_cq(qp))))
 		return true;
 	qp->last_told = true;
@@ -180,6 +186,7 @@ void hca_qp_fail(struct hca_qp *qp)
 	/* Writes are complete, except for ends whose memory is being moved. */
 	ends = qp->pace && hca_release_due(qp, UINT64_MAX);
 	atomic_store_explicit(&qp->shm->accept, 0, memory_order_release);
+	qp->link->qp_stop(qp);
 	hca_sq_flush(qp);
 	hca_lock(&qp->rq_lock);
 	qp->rq.flush_deadline_ns = rg_now_ns() + CLAIM_NS;

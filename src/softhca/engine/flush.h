@@ -11,8 +11,11 @@ void hca_qp_fail(struct hca_qp *qp);
  * unreliable queue pair, whose receive side goes on.  qp->lock held.
  */
 void hca_sq_fail(struct hca_qp *qp);
-/* The peer has died: its oldest waiting request fails, if there is one.  qp->lock held. */
-void hca_sq_died(struct hca_qp *qp);
+/*
+ * The peer has died: the oldest request fails, or without one IBV_EVENT_QP_FATAL is raised; the
+ * error state.  qp->lock held.
+ */
+void hca_qp_lose_peer(struct hca_qp *qp);
 /* Flush the send queue.  qp->lock held. */
 void hca_sq_flush(struct hca_qp *qp);
 /*

@@ -59,7 +59,7 @@ void hca_pace_stop(struct hca_qp *qp)
 {
 	if (!qp->pace)
 		return;
-	qp->fabric->link->transfer_drop(qp);
+	qp->link->transfer_drop(qp);
 	qp->pace->begun = qp->pace->sent = false;
 	qp->pace->losses = 0;
 	qp->pace->resume_ns = 0;
@@ -179,7 +179,7 @@ static int hold_up(struct hca_qp *qp, int why)
 	if (qp->reliable)
 		rc = hca_engine_wait_or_fail(qp, why);
 	else
-		qp->fabric->link->wait_for_receiver(qp);	/* false: the next try loses it */
+		qp->link->wait_for_receiver(qp);	/* false: the next try loses it */
 	return rc ? rc : WAIT;
 }
 
@@ -201,7 +201,7 @@ static int pace_begin(struct hca_qp *qp, struct hca_wqe *w, uint64_t now)
 	rc = pace_ask(qp, w, now);
 	if (rc)
 		return rc;
-	rc = qp->fabric->link->transfer_begin(qp, &w->wr, w->bytes);
+	rc = qp->link->transfer_begin(qp, &w->wr, w->bytes);
 	if (rc < 0)
 		return hold_up(qp, rc);
 	if (rc)
@@ -240,7 +240,7 @@ static int send(struct hca_qp *qp, struct hca_wqe *w, const struct hca_path *pat
 {
 	const bool reading = hca_is_answered(w->wr.opcode), first = !qp->message.done;
 	struct hca_pace *p = qp->pace;
-	const struct hca_link_operations *link = qp->fabric->link;
+	const struct hca_link_operations *link = qp->link;
 	uint32_t deferred = 0;
 	int rc = link->transfer_copy(qp, &w->wr, bytes, defer ? &deferred : NULL);
 
@@ -329,7 +329,7 @@ static int pace_end(struct hca_qp *qp, struct hca_wqe *w)
 	struct hca_pace *p = qp->pace;
 	/* An unacknowledged message is over when it has left. */
 	uint64_t over = reading ? p->arrival_ns : qp->reliable ? p->ack_ns : p->end_ns;
-	int rc = qp->fabric->link->transfer_end(qp, &w->wr, p->arrival_ns + cqe_ns);
+	int rc = qp->link->transfer_end(qp, &w->wr, p->arrival_ns + cqe_ns);
 
 	if (rc < 0)
 		return hold_up(qp, rc);

@@ -44,7 +44,8 @@ static void check_ports(struct hca_fabric *f)
 static void check_path(struct hca_qp *qp)
 {
 	hca_lock(&qp->lock);
-	if (hca_qp_state(qp) >= IBV_QPS_RTR && !qp->pace && !hca_path_clear(qp)) {
+	if (hca_qp_state(qp) >= IBV_QPS_RTR && !qp->pace && !hca_qp_on_wire(qp) &&
+	    !hca_path_clear(qp)) {
 		qp->fast = false;
 		if (!hca_path_up(qp->fabric, qp->address, qp->conn.address))
 			qp->conn.shm = NULL;

@@ -101,14 +101,19 @@ void hca_sq_complete(struct hca_qp *qp, const struct ibv_send_wr *wr, uint32_t p
 void hca_sq_pop(struct hca_qp *qp)
 {
 	struct hca_sq *sq = &qp->sq;
-	struct hca_wqe *w = &sq->wqe[sq->next & sq->mask];
+	struct hca_wqe *w = &sq->wqe[hca_sq_oldest(sq) & sq->mask];
 
 	if (qp->datagram && w->wr.wr.ud.ah)
 		hca_ah_let_go(w->wr.wr.ud.ah);
 	sq->bytes_used -= w->inline_bytes;
 	if (!sq->bytes_used)
 		sq->bytes_head = 0;
-	sq->next++;
+	if (sq->under_way) {
+		sq->under_way--;
+		sq->answers -= hca_is_answered(w->wr.opcode);
+	} else {
+		sq->next++;
+	}
 	sq->wait = HCA_NOT_WAITING;
 }
 
@@ -176,7 +181,7 @@ static uint32_t slots_free(const struct hca_sq *sq)
 
 static int sq_transfer(struct hca_qp *qp, const struct ibv_send_wr *wr, uint32_t bytes)
 {
-	const struct hca_link_operations *link = qp->fabric->link;
+	const struct hca_link_operations *link = qp->link;
 
 	if (wr->opcode == IBV_WR_RDMA_WRITE && wr->num_sge == 1 && bytes &&
 	    bytes <= HCA_MESSAGE_MAX && link->write_short(qp, wr, bytes))
@@ -297,7 +302,7 @@ static inline bool post_short(struct hca_qp *qp, const struct ibv_send_wr *wr)
 		return false;
 	bytes = wr->sg_list->length;
 	if (bytes - 1 >= sq->short_max || !slots_free(sq) ||
-	    !qp->fabric->link->write_short(qp, wr, bytes))
+	    !qp->link->write_short(qp, wr, bytes))
 		return false;
 	sq->next = ++sq->posted;
 	if (unlikely(qp->signal_all || wr->send_flags & IBV_SEND_SIGNALED))

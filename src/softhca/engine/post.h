@@ -25,7 +25,7 @@ int hca_mw_bind(struct ibv_qp *qp, struct ibv_mw *mw, struct ibv_mw_bind *bind);
 /* The send completion of the work request at `position`. */
 void hca_sq_complete(struct hca_qp *qp, const struct ibv_send_wr *wr, uint32_t position,
 		     uint32_t bytes, int status, uint64_t visible_ns);
-/* Remove the request at the head of the queue, once it is over. */
+/* Remove the oldest request, once it is over. */
 void hca_sq_pop(struct hca_qp *qp);
 
 #endif

@@ -1,7 +1,10 @@
 /* progress_thread.c - see progress_thread.h. */
 #include "softhca/engine/progress_thread.h"
 
+#include <errno.h>
+#include <sys/eventfd.h>
 #include <sys/prctl.h>
+#include <unistd.h>
 
 #include "softhca/object/channel.h"
 #include "util/clock.h"
@@ -12,16 +15,25 @@ enum {
 	TICK_NS = 200000,
 	TICK_MAX_NS = 4000000,	/* while the program runs the engine itself */
 	QUIET_TICKS = 32,	/* with nothing on the list, before the thread sleeps */
+	WIRE_NS = 100000000,	/* longest sleep while the thread serves a wire */
 };
-
-static bool work_waits(const struct hca_fabric *f)
-{
-	return atomic_load(&hca_engine_of(f)->pending) != 0;
-}
 
 static bool needed(const struct hca_fabric *f)
 {
-	return work_waits(f) || atomic_load(&hca_engine_of(f)->progress_thread.alarm_ns);
+	return hca_engine_waits(f) || atomic_load(&hca_engine_of(f)->progress_thread.alarm_ns);
+}
+
+static void serve_alarm(struct hca_fabric *f)
+{
+	struct hca_progress_thread *a = &hca_engine_of(f)->progress_thread;
+	uint64_t at = atomic_load(&a->alarm_ns);
+
+	if (!at || !rg_reached(at, rg_now_ns()) ||
+	    !atomic_compare_exchange_strong(&a->alarm_ns, &at, 0))
+		return;
+	hca_channels_wake(f);
+	if (hca_engine_waits(f))
+		hca_engine_run(f);
 }
 
 /* Sleep for a tick, or until the alarm if that is earlier; then serve the alarm if it is due. */
@@ -35,13 +47,7 @@ static void nap(struct hca_fabric *f, uint64_t tick_ns)
 		tick_ns = at > now ? at - now : 0;
 	if (tick_ns)
 		rg_wait_word(&a->alarm, seen, tick_ns, false);
-	at = atomic_load(&a->alarm_ns);
-	if (!at || !rg_reached(at, rg_now_ns()) ||
-	    !atomic_compare_exchange_strong(&a->alarm_ns, &at, 0))
-		return;
-	hca_channels_wake(f);
-	if (work_waits(f))
-		hca_engine_run(f);
+	serve_alarm(f);
 }
 
 /* Sleep until there is work, for `most_ns` at most. */
@@ -68,7 +74,13 @@ static uint64_t keep_schedule(struct hca_fabric *f)
 	return left_ns;
 }
 
-static void *progress_thread(void *arg)
+/* While the program runs the engine itself. */
+static uint64_t longer(uint64_t tick_ns)
+{
+	return tick_ns * 2 < TICK_MAX_NS ? tick_ns * 2 : TICK_MAX_NS;
+}
+
+static void *memory_thread(void *arg)
 {
 	struct hca_fabric *f = arg;
 	struct hca_progress_thread *a = &hca_engine_of(f)->progress_thread;
@@ -87,10 +99,10 @@ static void *progress_thread(void *arg)
 		}
 		now = atomic_load(&hca_engine_of(f)->runs);
 		if (now != seen) {
-			tick_ns = tick_ns * 2 < TICK_MAX_NS ? tick_ns * 2 : TICK_MAX_NS;
+			tick_ns = longer(tick_ns);
 		} else {
 			tick_ns = TICK_NS;
-			if (work_waits(f)) {
+			if (hca_engine_waits(f)) {
 				hca_engine_run(f);
 				hca_engine_idle(f);	/* work may wait for a dead peer */
 			}
@@ -100,6 +112,155 @@ static void *progress_thread(void *arg)
 	return NULL;
 }
 
+/* ---- A fabric with a wire ------------------------------------------------ */
+
+/* Of two times, as the time from now on; UINT64_MAX: neither. */
+static uint64_t left_ns(uint64_t at, uint64_t alarm)
+{
+	uint64_t now;
+
+	if (alarm && alarm < at)
+		at = alarm;
+	if (at == UINT64_MAX)
+		return at;
+	now = rg_now_ns();
+	return at > now ? at - now : 0;
+}
+
+/* Until the wire, the list or the alarm needs a turn. */
+static uint64_t wire_sleep_ns(const struct hca_fabric *f, uint64_t alarm)
+{
+	uint64_t at = hca_engine_next_ns(f), ns;
+
+	if (!at)
+		return TICK_NS;
+	ns = left_ns(at, alarm);
+	return ns < WIRE_NS ? ns : WIRE_NS;
+}
+
+/* Does a verb that waits serve the wire? */
+static bool stands_by(const struct hca_fabric *f)
+{
+	return atomic_load(&hca_engine_of(f)->progress_thread.waiting) && !hca_engine_waits(f);
+}
+
+/*
+ * Sleep until there is work for this thread.  Whoever makes work reads `asleep` afterwards: one side
+ * sees the other's store.
+ */
+static void wire_sleep(struct hca_fabric *f)
+{
+	struct hca_progress_thread *a = &hca_engine_of(f)->progress_thread;
+	uint64_t alarm, woken;
+	ssize_t n;
+
+	atomic_store(&a->asleep, 1);
+	alarm = atomic_load(&a->alarm_ns);
+	if (atomic_load(&a->stop))
+		;
+	else if (stands_by(f))
+		rg_wait_readable(a->wake_fd, left_ns(UINT64_MAX, alarm));
+	else
+		rg_wait_either(a->wake_fd, f->wire->wait_fd(f), wire_sleep_ns(f, alarm));
+	atomic_store(&a->asleep, 0);
+	n = read(a->wake_fd, &woken, sizeof(woken));
+	(void)n;			/* it does not block, and may be empty */
+	serve_alarm(f);
+}
+
+static void wire_serve(struct hca_fabric *f)
+{
+	uint32_t before = atomic_load(&hca_engine_of(f)->runs);
+
+	hca_engine_run(f);
+	if (atomic_load(&hca_engine_of(f)->runs) == before) {
+		nap(f, TICK_NS);	/* a verb holds the fabric */
+		return;
+	}
+	if (hca_engine_waits(f))
+		hca_engine_idle(f);	/* work may wait for a dead peer */
+	wire_sleep(f);
+}
+
+static void *wire_thread(void *arg)
+{
+	struct hca_fabric *f = arg;
+	struct hca_engine *e = hca_engine_of(f);
+	uint32_t seen = atomic_load(&e->runs), now;
+	uint64_t tick_ns = TICK_NS;
+
+	prctl(PR_SET_TIMERSLACK, 1);
+	while (!atomic_load(&e->progress_thread.stop)) {
+		now = atomic_load(&e->runs);
+		if (now != seen) {
+			seen = now;
+			nap(f, tick_ns);
+			tick_ns = longer(tick_ns);
+			continue;
+		}
+		tick_ns = TICK_NS;
+		if (stands_by(f)) {
+			wire_sleep(f);
+			continue;
+		}
+		wire_serve(f);
+		seen = atomic_load(&e->runs);
+	}
+	return NULL;
+}
+
+int hca_progress_thread_serve(struct hca_fabric *f)
+{
+	struct hca_progress_thread *a = &hca_engine_of(f)->progress_thread;
+
+	a->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (a->wake_fd < 0)
+		return -errno;
+	a->on_wire = true;
+	atomic_fetch_add(&hca_engine_of(f)->pending, 1);
+	hca_progress_thread_wake(f);
+	return 0;
+}
+
+void hca_progress_thread_replace(struct hca_fabric *f)
+{
+	if (f->wire)
+		atomic_fetch_add(&hca_engine_of(f)->progress_thread.waiting, 1);
+}
+
+void hca_progress_thread_return(struct hca_fabric *f)
+{
+	struct hca_progress_thread *a = &hca_engine_of(f)->progress_thread;
+
+	/* While messages come, the thread ticks: it is not woken for each. */
+	if (f->wire && atomic_fetch_sub(&a->waiting, 1) == 1)
+		hca_progress_thread_wake(f);
+}
+
+/* ---- Life of the thread --------------------------------------------------- */
+
+static void *progress_thread(void *arg)
+{
+	struct hca_fabric *f = arg;
+
+	return f->wire ? wire_thread(f) : memory_thread(f);
+}
+
+static void wake(struct hca_progress_thread *a)
+{
+	const uint64_t one = 1;
+	ssize_t n;
+
+	if (!atomic_exchange(&a->asleep, 0))
+		return;
+	if (a->on_wire) {
+		n = write(a->wake_fd, &one, sizeof(one));
+		(void)n;		/* a counter at its limit is readable */
+	} else {
+		rg_wake_word(&a->asleep, false);
+	}
+}
+
 void hca_progress_thread_wake(struct hca_fabric *f)
 {
 	struct hca_progress_thread *a = &hca_engine_of(f)->progress_thread;
@@ -107,10 +268,8 @@ void hca_progress_thread_wake(struct hca_fabric *f)
 	if (unlikely(!atomic_load_explicit(&a->started, memory_order_relaxed)) &&
 	    !atomic_exchange(&a->started, true) && rg_thread_start(&a->thread, progress_thread, f))
 		atomic_store(&a->started, false);	/* no thread now: perhaps next time */
-	if (unlikely(atomic_load(&a->asleep))) {
-		atomic_store(&a->asleep, 0);
-		rg_wake_word(&a->asleep, false);
-	}
+	if (unlikely(atomic_load(&a->asleep)))
+		wake(a);
 }
 
 void hca_progress_thread_arm(struct hca_fabric *f, uint64_t at_ns)
@@ -127,18 +286,31 @@ void hca_progress_thread_arm(struct hca_fabric *f, uint64_t at_ns)
 	hca_progress_thread_wake(f);
 }
 
+static void stop_serving(struct hca_fabric *f)
+{
+	struct hca_progress_thread *a = &hca_engine_of(f)->progress_thread;
+
+	if (!a->on_wire)
+		return;
+	a->on_wire = false;
+	close(a->wake_fd);
+	atomic_fetch_sub(&hca_engine_of(f)->pending, 1);
+}
+
 void hca_progress_thread_stop(struct hca_fabric *f)
 {
 	struct hca_progress_thread *a = &hca_engine_of(f)->progress_thread;
 
-	if (!atomic_load(&a->started))
+	if (!atomic_load(&a->started)) {
+		stop_serving(f);
 		return;
+	}
 	atomic_store(&a->stop, true);
-	atomic_store(&a->asleep, 0);
-	rg_wake_word(&a->asleep, false);
+	wake(a);
 	atomic_fetch_add(&a->alarm, 1);
 	rg_wake_word(&a->alarm, false);
 	rg_thread_join(a->thread);
 	atomic_store(&a->started, false);
 	atomic_store(&a->stop, false);
+	stop_serving(f);
 }

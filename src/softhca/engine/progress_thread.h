@@ -6,6 +6,11 @@
  * since the last tick, the progress thread runs it, five thousand times a second.
  * The thread ticks less often while a program polls, and sleeps when nothing has waited for a
  * while. On a fabric with scheduled faults the thread also carries out the schedule.
+ *
+ * A fabric with a wire has the thread from the beginning.  While the program calls no verb, the
+ * thread sleeps until the wire's descriptor is readable; while verbs run the engine it ticks
+ * without looking at the descriptor, so that messages to a polling program wake nobody; while a
+ * verb waits for an event, and so for the descriptor, the thread waits for the end of that.
  */
 #ifndef HCA_PROGRESS_THREAD_H
 #define HCA_PROGRESS_THREAD_H
@@ -23,6 +28,10 @@ struct hca_progress_thread {
 	_Atomic uint32_t asleep;	/* a futex */
 	_Atomic uint32_t alarm;		/* a futex: changes when alarm_ns does */
 	_Atomic uint64_t alarm_ns;	/* 0: none */
+	/* A fabric with a wire. */
+	bool on_wire;
+	int wake_fd;			/* an eventfd, in place of `asleep` */
+	_Atomic uint32_t waiting;	/* verbs that wait for an event */
 };
 
 /* Start the thread or wake it, when work has been put on the empty list. */
@@ -32,6 +41,11 @@ void hca_progress_thread_wake(struct hca_fabric *f);
  * (channel.h) and run the engine, if work waits.
  */
 void hca_progress_thread_arm(struct hca_fabric *f, uint64_t at_ns);
+/* Serve the wire of a fabric from here on: 0 or -errno. */
+int hca_progress_thread_serve(struct hca_fabric *f);
+/* A verb waits for an event from here on, and serves the wire meanwhile; it waits no longer. */
+void hca_progress_thread_replace(struct hca_fabric *f);
+void hca_progress_thread_return(struct hca_fabric *f);
 /* Stop and join the thread; no queue pair is left. */
 void hca_progress_thread_stop(struct hca_fabric *f);
 

@@ -19,7 +19,7 @@
 
 static void free_qp(struct hca_qp *qp)
 {
-	qp->fabric->link->qp_free(qp);
+	hca_links_qp_free(qp);
 	hca_batch_free(qp);
 	hca_pace_free(qp);
 	hca_qp_free(qp);
@@ -34,7 +34,7 @@ static struct ibv_qp *qp_create(struct ibv_pd *pd, struct ibv_qp_init_attr *init
 		errno = rc;
 		return NULL;
 	}
-	rc = qp->fabric->link->qp_make(qp);
+	rc = hca_links_qp_make(qp);
 	if (!rc && qp->fabric->spec.timed)
 		rc = hca_pace_make(qp);
 	if (!rc && batches)
@@ -97,17 +97,21 @@ static void reset(struct hca_qp *qp)
 	hca_unlock(&qp->lock);
 	hca_engine_remove(qp);
 	/* A peer stopped in its access section may go on: its target is not used again. */
-	if (!qp->fabric->link->quiesce(qp->fabric, qp)) {
+	if (!hca_links_quiesce(qp->fabric, qp)) {
 		qp->unquiet = hca_recv_cq(qp)->unquiet = true;
 		if (qp->shared)
 			qp->shared->unquiet = true;
 	}
 
 	hca_lock(&qp->lock);
-	qp->fabric->link->qp_reset(qp);
-	while (qp->sq.next != qp->sq.posted)
+	hca_links_qp_reset(qp);
+	qp->link = hca_qp_first_link(qp);
+	while (hca_sq_oldest(&qp->sq) != qp->sq.posted)
 		hca_sq_pop(qp);
 	qp->sq.wait = HCA_NOT_WAITING;
+	qp->sq.begun = qp->sq.posted;
+	qp->sq.blocked = false;
+	qp->sq.again_ns = 0;
 	qp->sq.bytes_head = qp->sq.bytes_used = 0;
 	hca_pace_reset(qp);
 	hca_lock(&qp->rq_lock);
@@ -130,40 +134,78 @@ static void reset(struct hca_qp *qp)
 	hca_unlock(&qp->lock);
 }
 
-/* Publish the accept token: from then on the peer may send. */
+/*
+ * Publish the accept token: from then on the peer may send.  A peer of another host does not ask for
+ * it, and one of this host that has its number is another.
+ */
 static void open_to_peer(struct hca_qp *qp)
 {
 	uint32_t opened;
 
-	if (qp->ibv.qp_base.qp_type != IBV_QPT_UD) {
+	if (!qp->datagram) {
 		qp->listening = true;
 		atomic_store(&qp->shm->first, HCA_FIRST_EXPECTED);
 	}
+	if (!qp->datagram && hca_qp_on_wire(qp))
+		return;
 	/* The number is new, so no accept token equals an earlier one of this index. */
 	opened = atomic_fetch_add(&qp->fabric->accept_tokens, 1) + 1;
 	atomic_store_explicit(&qp->shm->accept, (uint64_t)opened << 32 |
 			      (qp->datagram ? HCA_ANY_SENDER : qp->conn.qpn), memory_order_release);
 }
 
-static int change(struct hca_qp *qp, const struct ibv_qp_attr *a, int mask, int from, int to)
+/* The link that leads to an address; NULL: none. */
+static const struct hca_link_operations *link_to(const struct hca_fabric *f, uint32_t address)
 {
+	return address == HCA_ADDRESS_REMOTE || f->wire_always ? f->wire : f->link;
+}
+
+/* The address of the peer; a connected queue pair keeps its link. */
+static int set_address(struct hca_qp *qp, const struct ibv_ah_attr *ah, bool connected)
+{
+	const struct hca_link_operations *link;
 	uint32_t address = 0;
 
-	if (hca_qp_check_values(qp, a, mask))
+	if (ah->port_num > qp->fabric->spec.ports ||
+	    (ah->is_global && ah->grh.sgid_index >= HCA_GIDS))
 		return EINVAL;
-	if (mask & IBV_QP_AV) {
-		if (a->ah_attr.port_num > qp->fabric->spec.ports ||
-		    (a->ah_attr.is_global && a->ah_attr.grh.sgid_index >= HCA_GIDS))
-			return EINVAL;
-		if (hca_route(qp->fabric, &a->ah_attr, &address))
-			return EHOSTUNREACH;
-		qp->conn.address = address;
-	}
+	if (hca_route(qp->fabric, ah, &address))
+		return EHOSTUNREACH;
+	link = link_to(qp->fabric, address);
+	if (!link || (connected && link != qp->link))
+		return EHOSTUNREACH;
+	qp->link = link;
+	qp->conn.address = address;
+	return 0;
+}
+
+/* INIT -> RTR. */
+static int connect_peer(struct hca_qp *qp)
+{
+	int rc = qp->link->qp_connect(qp);
+
+	if (!rc)
+		open_to_peer(qp);
+	else
+		qp->link = hca_qp_first_link(qp);
+	return rc;
+}
+
+static int change(struct hca_qp *qp, const struct ibv_qp_attr *a, int mask, int from, int to)
+{
+	int rc = hca_qp_check_values(qp, a, mask);
+
+	if (!rc && (mask & IBV_QP_AV))
+		rc = set_address(qp, &a->ah_attr, from != IBV_QPS_INIT);
+	if (rc)
+		return rc;
 	hca_qp_apply(qp, a, mask);
 	if (qp->pace && (mask & (IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_PORT)))
 		hca_pace_connect(qp);
 	if (from == IBV_QPS_INIT && to == IBV_QPS_RTR)
-		open_to_peer(qp);
+		rc = connect_peer(qp);
+	if (rc)
+		return rc;
 	if (to == IBV_QPS_RTS)
 		hca_qp_check_first(qp, true);
 	if (from == IBV_QPS_RTS && to == IBV_QPS_SQD) {

@@ -23,11 +23,30 @@ static void spin_until(struct hca_fabric *f, uint64_t due)
 	}
 }
 
+static int wire_fd(struct hca_fabric *f)
+{
+	return f->wire ? f->wire->wait_fd(f) : -1;
+}
+
+/* At most until the list or a wire needs a turn; not shorter than WORK_NS if that is overdue. */
+static uint64_t until_turn(uint64_t now, uint64_t turn_ns, uint64_t timeout)
+{
+	if (turn_ns >= now + timeout)
+		return timeout;
+	return turn_ns > now ? turn_ns - now : WORK_NS;
+}
+
+/* For a verb that does not run the engine but for a wire. */
+static uint64_t wire_timeout(struct hca_fabric *f)
+{
+	return f->wire ? until_turn(rg_now_ns(), hca_engine_next_ns(f), LOOK_NS) : LOOK_NS;
+}
+
 /* Wait for a wake-up, due work, or the time of a check.  0, or -1 and errno. */
 static int wait_for_event(struct hca_channel *ch, uint64_t due)
 {
 	struct hca_fabric *f = ch->fabric;
-	bool work = atomic_load(&hca_engine_of(f)->pending) != 0;
+	uint64_t turn_ns = hca_engine_next_ns(f);
 	uint64_t now = rg_now_ns(), timeout = LOOK_NS;
 
 	if (hca_channel_left(ch))
@@ -38,12 +57,14 @@ static int wait_for_event(struct hca_channel *ch, uint64_t due)
 	}
 	if (timeout > due - now - SPIN_NS)
 		timeout = due - now - SPIN_NS;
-	if (work) {
+	if (!turn_ns) {
 		/* On a timed fabric work must be done when it is due. */
 		timeout = f->spec.timed ? 0 : WORK_NS;
 		rg_yield();
+	} else {
+		timeout = until_turn(now, turn_ns, timeout);
 	}
-	if (hca_wakeup_wait(&ch->wakeup, timeout)) {
+	if (hca_wakeup_wait(&ch->wakeup, wire_fd(f), timeout)) {
 		if (due != UINT64_MAX)
 			hca_wakeup_send(&ch->wakeup);
 		return -1;
@@ -67,9 +88,14 @@ static int postpone(struct hca_channel *ch, uint64_t due)
 	return -1;
 }
 
-int hca_cq_event_get(struct ibv_comp_channel *ibv, struct ibv_cq **out, void **cq_context)
+/* While a verb waits it serves the wire, not the progress thread; it may be cancelled. */
+static void wait_ends(void *f)
 {
-	struct hca_channel *ch = hca_channel_of(ibv);
+	hca_progress_thread_return(f);
+}
+
+static int cq_event_await(struct hca_channel *ch, struct hca_cq **out)
+{
 	struct hca_cq *cq;
 	uint64_t due;
 	bool rung;
@@ -86,12 +112,28 @@ int hca_cq_event_get(struct ibv_comp_channel *ibv, struct ibv_cq **out, void **c
 		if (hca_wakeup_blocks(&ch->wakeup) ? wait_for_event(ch, due) : postpone(ch, due))
 			return -1;
 	}
+	*out = cq;
+	return 0;
+}
+
+int hca_cq_event_get(struct ibv_comp_channel *ibv, struct ibv_cq **out, void **cq_context)
+{
+	struct hca_channel *ch = hca_channel_of(ibv);
+	struct hca_cq *cq;
+	int rc;
+
+	hca_progress_thread_replace(ch->fabric);
+	pthread_cleanup_push(wait_ends, ch->fabric);
+	rc = cq_event_await(ch, &cq);
+	pthread_cleanup_pop(true);
+	if (rc)
+		return rc;
 	*out = (struct ibv_cq *)&cq->ibv;
 	*cq_context = cq->ibv.cq_context;
 	return 0;
 }
 
-int hca_event_get(struct ibv_context *c, struct ibv_async_event *event)
+static int event_await(struct ibv_context *c, struct ibv_async_event *event)
 {
 	struct hca_fabric *f = hca_context_of(c)->fabric;
 	const struct hca_wakeup *wakeup = &hca_context_of(c)->events.wakeup;
@@ -99,6 +141,8 @@ int hca_event_get(struct ibv_context *c, struct ibv_async_event *event)
 	for (;;) {
 		/* In this order: an event after the check sends another wake-up. */
 		hca_wakeup_drain(wakeup);
+		if (f->wire)
+			hca_engine_run(f);
 		hca_engine_handle_events(f);
 		if (hca_events_take(c, event))
 			return 0;
@@ -106,8 +150,20 @@ int hca_event_get(struct ibv_context *c, struct ibv_async_event *event)
 			errno = EAGAIN;
 			return -1;
 		}
-		if (hca_wakeup_wait(wakeup, LOOK_NS))
+		if (hca_wakeup_wait(wakeup, wire_fd(f), wire_timeout(f)))
 			return -1;
 		hca_engine_idle(f);
 	}
+}
+
+int hca_event_get(struct ibv_context *c, struct ibv_async_event *event)
+{
+	struct hca_fabric *f = hca_context_of(c)->fabric;
+	int rc;
+
+	hca_progress_thread_replace(f);
+	pthread_cleanup_push(wait_ends, f);
+	rc = event_await(c, event);
+	pthread_cleanup_pop(true);
+	return rc;
 }

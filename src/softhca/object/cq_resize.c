@@ -105,7 +105,7 @@ static bool resize_publish(struct hca_cq *cq)
 		if (qp && hca_recv_cq(qp) == cq)
 			hca_qp_tell_cq(qp);
 	}
-	return f->link->quiesce(f, NULL);
+	return hca_links_quiesce(f, NULL);
 }
 
 static void finish(struct hca_cq *cq, const struct move *m)

@@ -185,8 +185,9 @@ struct hca_link_operations {
 	/* A descriptor that is readable when progress has work, the same always; -1: none. */
 	int (*wait_fd)(struct hca_fabric *f);
 	/*
-	 * The time of the next need that no descriptor announces, asked right after progress;
-	 * UINT64_MAX: none.  Up to 0.1 s late if a verb has set it and no other verb follows.
+	 * The time of the next need that no descriptor announces; UINT64_MAX: none.  Asked after
+	 * progress and the turns that follow it, fabric.life held.  A need that arises in a verb
+	 * after that may be served 0.1 s late.
 	 */
 	uint64_t (*next_ns)(struct hca_fabric *f);
 };

@@ -119,7 +119,7 @@ void hca_mr_publish(struct hca_mr *mr)
 	} else {
 		write_row(mr);
 	}
-	mr->fabric->link->mr_published(mr->fabric, mr);
+	hca_links_mr_published(mr->fabric, mr);
 }
 
 static void clear_row(const struct hca_mr *mr)
@@ -142,7 +142,7 @@ void hca_mr_hide(struct hca_mr *mr)
 	} else {
 		clear_row(mr);
 	}
-	mr->fabric->link->mr_withdrawn(mr->fabric);
+	hca_links_mr_withdrawn(mr->fabric);
 }
 
 /* A window that its peer has invalidated stays so under a new stamp (hca_mw_invalidate_theirs). */
@@ -180,7 +180,7 @@ void hca_mr_moved(struct hca_moved *m)
 static void mr_withdraw(struct hca_mr *mr)
 {
 	hca_mr_hide(mr);
-	mr->fabric->link->quiesce(mr->fabric, NULL);
+	hca_links_quiesce(mr->fabric, NULL);
 }
 
 /* ---- Memory -------------------------------------------------------------- */

@@ -66,7 +66,7 @@ static void close_window(struct hca_mw *mw, struct hca_qp *qp)
 		unbind(mw);
 	pthread_mutex_unlock(&f->slow);
 	if (bound)
-		f->link->quiesce(f, qp);
+		hca_links_quiesce(f, qp);
 }
 
 /* ---- Creation and destruction -------------------------------------------- */

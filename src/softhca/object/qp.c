@@ -240,6 +240,7 @@ int hca_qp_new(struct ibv_pd *pd, struct ibv_qp_init_attr *init, struct hca_qp *
 	qp->signal_all = init->sq_sig_all;
 	qp->message.to = &qp->conn;
 	qp->datagram = init->qp_type == IBV_QPT_UD;
+	qp->link = hca_qp_first_link(qp);
 	qp->reliable = init->qp_type == IBV_QPT_RC;
 	qp->operations = hca_operations(init->qp_type);
 	grant(qp, &init->cap, init->srq || qp->datagram);

@@ -226,6 +226,18 @@ static inline bool hca_is_held(const struct hca_completion *c)
 	return l && !c->receive && atomic_load_explicit(&l->held, memory_order_acquire);
 }
 
+/* The link before it is connected. */
+static inline const struct hca_link_operations *hca_qp_first_link(const struct hca_qp *qp)
+{
+	return qp->fabric->wire && qp->datagram ? qp->fabric->wire : qp->fabric->link;
+}
+
+/* Requests go by the wire: they end later than they are handed over. */
+static inline bool hca_qp_on_wire(const struct hca_qp *qp)
+{
+	return qp->link != qp->fabric->link;
+}
+
 static inline struct hca_cq *hca_send_cq(const struct hca_qp *qp)
 {
 	return hca_cq_of(qp->ibv.qp_base.send_cq);

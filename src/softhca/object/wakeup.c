@@ -159,7 +159,7 @@ bool hca_wakeup_blocks(const struct hca_wakeup *b)
 	return !(fcntl(b->fd, F_GETFL) & O_NONBLOCK);
 }
 
-int hca_wakeup_wait(const struct hca_wakeup *b, uint64_t timeout_ns)
+int hca_wakeup_wait(const struct hca_wakeup *b, int other, uint64_t timeout_ns)
 {
-	return rg_wait_readable(b->is_socket ? b->fd : b->own, timeout_ns);
+	return rg_wait_either(b->is_socket ? b->fd : b->own, other, timeout_ns);
 }

@@ -48,8 +48,11 @@ void hca_wakeup_send(const struct hca_wakeup *b);
 bool hca_wakeup_drain(const struct hca_wakeup *b);
 /* Does the program's end block (no O_NONBLOCK)? */
 bool hca_wakeup_blocks(const struct hca_wakeup *b);
-/* Wait for a wake-up or the timeout: 0, or -1 and errno (EINTR). */
-int hca_wakeup_wait(const struct hca_wakeup *b, uint64_t timeout_ns);
+/*
+ * Wait for a wake-up, until another descriptor (-1: none) is readable, or for the timeout: 0, or -1
+ * and errno (EINTR).
+ */
+int hca_wakeup_wait(const struct hca_wakeup *b, int other, uint64_t timeout_ns);
 
 /* Write a byte into a pipe, which wakes its readers: 0 or -errno; errno is preserved. */
 int hca_wakeup_write(int fd);

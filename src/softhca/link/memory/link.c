@@ -71,6 +71,24 @@ static bool conn_peer_lost(struct hca_qp *qp)
 	return qp->conn.peer ? conn_died(&qp->conn) : died_unseen(qp);
 }
 
+/* The first message resolves the connection. */
+static int conn_qp_connect(struct hca_qp *qp)
+{
+	(void)qp;
+	return 0;
+}
+
+/* Nothing is under way after an operation. */
+static void conn_qp_stop(struct hca_qp *qp)
+{
+	(void)qp;
+}
+
+static uint32_t conn_rnr_timer(const struct hca_qp *qp)
+{
+	return atomic_load_explicit(&qp->conn.shm->rnr_timer, memory_order_relaxed);
+}
+
 const struct hca_link_operations hca_memory_link = {
 	.slot_fate = hca_slot_fate,
 	.claim_fate = hca_claim_fate,
@@ -84,9 +102,12 @@ const struct hca_link_operations hca_memory_link = {
 	.number_release = hca_number_release,
 	.qp_make = conn_qp_make,
 	.qp_free = qp_free,
+	.qp_connect = conn_qp_connect,
+	.qp_stop = conn_qp_stop,
 	.qp_reset = qp_reset,
 	.qp_look = hca_ud_look,
 	.peer_lost = conn_peer_lost,
+	.rnr_timer = conn_rnr_timer,
 	.write_short = hca_write_short,
 	.transfer_whole = hca_transfer_whole,
 	.transfer_begin = hca_transfer_begin,
