@@ -153,7 +153,7 @@ static int change(struct hca_qp *qp, const struct ibv_qp_attr *a, int mask, int 
 		return EINVAL;
 	if (mask & IBV_QP_AV) {
 		if (a->ah_attr.port_num > qp->fabric->spec.ports ||
-		    (a->ah_attr.is_global && a->ah_attr.grh.sgid_index >= HCA_GIDS))
+		    (a->ah_attr.is_global && a->ah_attr.grh.sgid_index >= hca_gids(qp->fabric)))
 			return EINVAL;
 		if (hca_route(qp->fabric, &a->ah_attr, &address))
 			return EHOSTUNREACH;
