@@ -9,7 +9,7 @@ libsofthca_core_la_SOURCES += src/softhca/base/base.h src/softhca/base/errors.c 
 	src/softhca/base/heap.c src/softhca/base/heap.h src/softhca/base/layout.h src/softhca/base/lock.c \
 	src/softhca/base/maps.c src/softhca/base/maps.h src/softhca/base/place.c \
 	src/softhca/base/place.h src/softhca/base/proc.c src/softhca/base/proc.h src/softhca/base/ranges.c \
-	src/softhca/base/checked.h src/softhca/base/netif.h src/softhca/base/ranges.h src/softhca/base/segment.c \
+	src/softhca/base/checked.h src/softhca/base/netif.c src/softhca/base/netif.h src/softhca/base/ranges.h src/softhca/base/segment.c \
 	src/softhca/base/segment.h \
 	src/softhca/base/sys.h
 libsofthca_core_la_SOURCES += src/softhca/pages/held.c src/softhca/pages/held.h \
@@ -20,7 +20,8 @@ libsofthca_core_la_SOURCES += src/softhca/model/fidelity.c src/softhca/model/fid
 	src/softhca/model/loss.c src/softhca/model/loss.h src/softhca/model/model.c \
 	src/softhca/model/model.h src/softhca/model/profile.c src/softhca/model/profile.h \
 	src/softhca/model/schedule.c src/softhca/model/schedule.h src/softhca/model/spec.c \
-	src/softhca/model/spec.h
+	src/softhca/model/spec.h src/softhca/model/spec_describe.c src/softhca/model/text.h \
+	src/softhca/model/fraction.c src/softhca/model/fraction.h
 libsofthca_core_la_SOURCES += src/softhca/object/ah.c src/softhca/object/ah.h \
 	src/softhca/object/wakeup.c src/softhca/object/wakeup.h src/softhca/object/channel.c \
 	src/softhca/object/channel.h src/softhca/object/cq.c src/softhca/object/cq.h \
@@ -31,7 +32,8 @@ libsofthca_core_la_SOURCES += src/softhca/object/ah.c src/softhca/object/ah.h \
 	src/softhca/object/loss.c \
 	src/softhca/object/loss.h src/softhca/object/mailbox.c src/softhca/object/mcast.c \
 	src/softhca/object/mcast.h src/softhca/object/mr.c src/softhca/object/mw.c \
-	src/softhca/object/mw.h src/softhca/object/pd.c src/softhca/object/qp.c \
+	src/softhca/object/mw.h src/softhca/object/net.c src/softhca/object/net.h \
+	src/softhca/object/pd.c src/softhca/object/qp.c \
 	src/softhca/object/qp.h src/softhca/object/qp_state.c src/softhca/object/query.c \
 	src/softhca/object/query.h src/softhca/object/pd.h src/softhca/object/mr.h \
 	src/softhca/object/shared.c src/softhca/object/shared.h src/softhca/object/srq.c \

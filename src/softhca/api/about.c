@@ -7,6 +7,7 @@
 #include "softhca/object/device.h"
 #include "softhca/object/link.h"
 #include "softhca/object/loss.h"
+#include "softhca/object/net.h"
 #include "softhca/softhca.h"
 
 HCA_EXPORT bool softhca_is_device(const struct ibv_device *device)
@@ -18,6 +19,7 @@ HCA_EXPORT int softhca_query_model(const struct ibv_device *device, struct softh
 {
 	const struct hca_fabric *f;
 	const struct hca_spec *s;
+	unsigned i;
 
 	if (!hca_device_is_ours(device))
 		return hca_fail(ENODEV, "%s is not a software device", device->name);
@@ -26,13 +28,18 @@ HCA_EXPORT int softhca_query_model(const struct ibv_device *device, struct softh
 	memset(model, 0, sizeof(*model));
 	model->timed = s->timed;
 	model->ports = (unsigned)s->ports;
-	memcpy(model->port_rate, s->rate, sizeof(model->port_rate));
+	for (i = 0; i < s->ports; i++)
+		model->port_rate[i] = s->nets && !s->rate[i] ? f->netif[i].rate : s->rate[i];
+	model->net = hca_is_net(f);
 	model->latency_ns = s->latency_ns;
 	model->cap = s->cap;
 	model->bus_read = s->bus_read;
 	model->bus_write = s->bus_write;
 	model->bus_half = s->bus_half;
-	hca_spec_describe(s, model->text, sizeof(model->text));
+	if (model->net)
+		hca_net_describe(f, model->text, sizeof(model->text));
+	else
+		hca_spec_describe(s, model->text, sizeof(model->text));
 	memcpy(model->spec, s->text, sizeof(model->spec));
 	model->fabric = f->shm->id;
 	return 0;

@@ -10,6 +10,7 @@
 #include "softhca/link/memory/registry.h"
 #include "softhca/object/device.h"
 #include "softhca/object/link.h"
+#include "softhca/object/net.h"
 #include "softhca/pages/memory.h"
 #include "softhca/pages/remap.h"
 
@@ -46,6 +47,7 @@ static void forget_in_child(void)
 	pthread_mutex_init(&registry_lock, NULL);
 	for (m = registry; m; m = m->next) {
 		hca_inherit(membership_fabric(m));
+		hca_net_close(membership_fabric(m));
 		hca_forget_in_child(membership_fabric(m));
 	}
 	registry = NULL;
@@ -163,6 +165,8 @@ static int membership_join(const char *name, const struct hca_spec *spec, enum s
 	if (rc)
 		hca_fail(ENOMEM, "no memory");
 	else
+		rc = hca_net_open(membership_fabric(m));
+	if (!rc)
 		rc = membership_begin(membership_fabric(m), copy, node);
 	if (rc) {
 		hca_fabric_destroy(membership_fabric(m));
@@ -172,7 +176,8 @@ static int membership_join(const char *name, const struct hca_spec *spec, enum s
 	m->member = hca_fabric_member;
 	m->next = registry;
 	registry = m;
-	if (spec->schedule.count)
+	hca_net_start(membership_fabric(m));
+	if (spec->schedule.count || spec->nets)
 		hca_progress_thread_wake(membership_fabric(m));	/* ports change without verbs */
 	*out = m;
 	return 0;

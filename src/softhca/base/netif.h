@@ -41,15 +41,13 @@ int hca_netif_canonical(const char *text, char *buf, size_t size);
 /* "10.0.1.1" or "fd00::1"; INET6_ADDRSTRLEN bytes suffice.  Returns buf. */
 char *hca_netif_address(const struct hca_netif *n, char *buf, size_t size);
 
-/* Changes of interfaces, as the kernel reports them by netlink; one per fabric. */
-struct hca_netif_watch {
-	int fd;				/* readable when there is something to read; -1: none */
-};
-
-int hca_netif_watch_open(struct hca_netif_watch *w);	/* 0 or -errno with hca_fail */
-void hca_netif_watch_close(struct hca_netif_watch *w);
-/* Read what was reported: has any interface changed since the last call?  One thread at a time. */
-bool hca_netif_watch_changed(struct hca_netif_watch *w);
+/*
+ * A descriptor that becomes readable when interfaces or their addresses change (netlink); -errno with
+ * hca_fail.  The caller closes it.
+ */
+int hca_netif_watch(void);
+/* Read what the kernel has reported: anything since the last call?  One thread at a time. */
+bool hca_netif_watch_changed(int fd);
 /* Is the interface up, with carrier and with its address?  A system call or two. */
 bool hca_netif_is_up(const struct hca_netif *n);
 

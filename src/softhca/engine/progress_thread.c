@@ -10,10 +10,12 @@
 #include "util/clock.h"
 #include "softhca/engine/engine.h"
 #include "softhca/object/loss.h"
+#include "softhca/object/net.h"
 
 enum {
 	TICK_NS = 200000,
 	TICK_MAX_NS = 4000000,	/* while the program runs the engine itself */
+	NET_LOOK_NS = 100000000,
 	QUIET_TICKS = 32,	/* with nothing on the list, before the thread sleeps */
 	WIRE_NS = 100000000,	/* longest sleep while the thread serves a wire */
 };
@@ -62,11 +64,19 @@ static void rest(struct hca_fabric *f, uint64_t most_ns)
 	atomic_store(&a->asleep, 0);
 }
 
-/* Ports change on schedule even if no verb is called.  Returns the time until the next change. */
-static uint64_t keep_schedule(struct hca_fabric *f)
+/*
+ * Ports change even if no verb is called, on schedule or as the kernel reports of network interfaces.
+ * Returns the time until the next change or look.
+ */
+static uint64_t keep_ports(struct hca_fabric *f)
 {
 	uint64_t left_ns;
 
+	if (hca_is_net(f)) {
+		if (hca_net_changed(f))
+			hca_engine_handle_events(f);
+		return NET_LOOK_NS;
+	}
 	if (!f->spec.schedule.count)
 		return UINT64_MAX;
 	left_ns = hca_loss_advance(f, rg_now_ns());
@@ -90,12 +100,12 @@ static void *memory_thread(void *arg)
 
 	prctl(PR_SET_TIMERSLACK, 1);		/* 50 us would be late */
 	while (!atomic_load(&a->stop)) {
-		left_ns = keep_schedule(f);
+		left_ns = keep_ports(f);
 		nap(f, left_ns < tick_ns ? left_ns : tick_ns);
 		quiet = needed(f) ? 0 : quiet + 1;
 		if (quiet > QUIET_TICKS) {
-			rest(f, keep_schedule(f));
-			quiet = 0;
+			rest(f, keep_ports(f));
+			quiet = needed(f) ? 0 : QUIET_TICKS;	/* a look at the ports is no work */
 		}
 		now = atomic_load(&hca_engine_of(f)->runs);
 		if (now != seen) {

@@ -167,7 +167,7 @@ static int set_address(struct hca_qp *qp, const struct ibv_ah_attr *ah, bool con
 	uint32_t address = 0;
 
 	if (ah->port_num > qp->fabric->spec.ports ||
-	    (ah->is_global && ah->grh.sgid_index >= HCA_GIDS))
+	    (ah->is_global && ah->grh.sgid_index >= hca_gids(qp->fabric)))
 		return EINVAL;
 	if (hca_route(qp->fabric, ah, &address))
 		return EHOSTUNREACH;

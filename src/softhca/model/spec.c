@@ -1,12 +1,13 @@
 /* spec.c - the spec string: one table row per key. */
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "softhca/base/base.h"
+#include "softhca/base/netif.h"
 #include "softhca/softhca.h"
 #include "softhca/model/spec.h"
+#include "softhca/model/text.h"
 #include "util/units.h"
 
 enum kind {
@@ -17,6 +18,7 @@ enum kind {
 	SIZE,
 	BUS,		/* READ/WRITE[:half|full] */
 	FRACTION,	/* parts per billion */
+	NETS,		/* interface or subnet, +... */
 	DOWN, UP,	/* PORT@WHEN+... */
 };
 
@@ -36,7 +38,10 @@ struct key {
 /* In canonical order. */
 static const struct key keys[] = {
 	{ "hcas", COUNT, FIELD(hcas), 1, 1, HCA_HCAS_MAX, false, "1 to 8", "adapters per node" },
-	{ "ports", COUNT, FIELD(ports), 2, 1, HCA_PORTS_MAX, false, "1 to 8", "ports per adapter" },
+	{ "ports", COUNT, FIELD(ports), 0, 1, HCA_PORTS_MAX, false, "1 to 8", "ports per adapter" },
+	{ "net", NETS, FIELD(nets), 0, 0, 0, true,
+	  "1 to 8 interfaces or their subnets, such as eth0+eth1, 10.0.1.0/24+10.0.2.0/24, "
+	  "fd00::/64, or none", "network interfaces that are the ports; TCP reaches other hosts" },
 	{ "rate", RATES, FIELD(rate), 0, 1000, 1000000000000ull, true,
 	  "1kB/s to 1000GB/s, or several such as 750MB/s+250MB/s, or none",
 	  "of each port, per direction; several: of port 1, port 2, ..., the last one also of "
@@ -75,7 +80,14 @@ static const struct key keys[] = {
 	  "PORT@WHEN+PORT@WHEN... such as 1/soft0:2@20ms, or none", "ports come back" },
 };
 
-enum { KEYS = sizeof(keys) / sizeof(*keys), TEXT_MAX = 1024 };
+enum { KEYS = sizeof(keys) / sizeof(*keys), TEXT_MAX = 1024, PORTS = 2 /* if not given */ };
+
+/* Does a key have a meaning with net=? */
+static bool key_is_on_net(const struct key *k)
+{
+	return k->kind == NETS || k->kind == RATES || k->offset == FIELD(ports) ||
+	       k->offset == FIELD(reads);
+}
 
 bool hca_spec_key(unsigned i, const char **name, const char **accepted, const char **meaning)
 {
@@ -84,28 +96,6 @@ bool hca_spec_key(unsigned i, const char **name, const char **accepted, const ch
 	*name = keys[i].name;
 	*accepted = keys[i].accepted;
 	*meaning = keys[i].meaning;
-	return true;
-}
-
-/* A buffer to append to, within its bounds; append returns false if the text did not fit. */
-struct text {
-	char *buf;
-	size_t size, used;
-};
-
-__attribute__((format(printf, 2, 3))) static bool append(struct text *t, const char *fmt, ...)
-{
-	va_list args;
-	int n;
-
-	va_start(args, fmt);
-	n = vsnprintf(t->buf + t->used, t->size - t->used, fmt, args);
-	va_end(args);
-	if (n < 0 || (size_t)n >= t->size - t->used) {
-		t->used = t->size - 1;
-		return false;
-	}
-	t->used += (size_t)n;
 	return true;
 }
 
@@ -123,43 +113,6 @@ static int parse_number(enum kind kind, const char *text, uint64_t *value)
 	default:
 		return rg_parse_rate(text, value);
 	}
-}
-
-int hca_fraction_parse(const char *text, uint32_t *ppb)
-{
-	size_t whole = strspn(text, "0123456789");
-	uint64_t value = 0;
-	int places = -1;
-
-	if (whole != 1 || (text[1] && (text[1] != '.' || !text[2])))
-		return -EINVAL;
-	for (; *text; text++) {
-		if (*text == '.' && places < 0) {
-			places = 0;
-			continue;
-		}
-		if (*text < '0' || *text > '9' || places == 9)
-			return -EINVAL;
-		value = value * 10 + (uint64_t)(*text - '0');
-		places += places >= 0;
-	}
-	for (places = places < 0 ? 0 : places; places < 9; places++)
-		value *= 10;
-	if (value > HCA_ALL_PPB)
-		return -EINVAL;
-	*ppb = (uint32_t)value;
-	return 0;
-}
-
-char *hca_fraction_format(uint32_t ppb, char *buf, size_t size)
-{
-	char *end;
-
-	snprintf(buf, size, "%u.%09u", ppb / HCA_ALL_PPB, ppb % HCA_ALL_PPB);
-	for (end = buf + strlen(buf); end[-1] == '0'; end--)
-		;
-	end[end[-1] == '.' ? -1 : 0] = '\0';
-	return buf;
 }
 
 /* "2GB/s/1GB/s:half": the slash between the rates is the second one. */
@@ -220,6 +173,30 @@ static int parse_rates(const struct key *k, char *text, struct hca_spec *spec)
 	return 0;
 }
 
+/* "eth0+10.0.2.0/24"; -EEXIST: one of them twice. */
+static int parse_nets(char *text, struct hca_spec *spec)
+{
+	char net[HCA_PORTS_MAX][HCA_NET_NAME] = { 0 }, *next;
+	unsigned count = 0, i;
+
+	if (strcmp(text, "none") == 0)
+		text = NULL;
+	for (; text; text = next, count++) {
+		next = strchr(text, '+');
+		if (next)
+			*next++ = '\0';
+		if (count == HCA_PORTS_MAX ||
+		    hca_netif_canonical(text, net[count], sizeof(net[count])))
+			return -EINVAL;
+		for (i = 0; i < count; i++)
+			if (strcmp(net[i], net[count]) == 0)
+				return -EEXIST;
+	}
+	memcpy(spec->net, net, sizeof(spec->net));
+	spec->nets = count;
+	return 0;
+}
+
 /* The changes replace a profile's changes to the same state. */
 static int parse_changes(const char *text, bool up, struct hca_schedule *s)
 {
@@ -242,6 +219,8 @@ static int parse_value(const struct key *k, char *text, struct hca_spec *spec)
 		return parse_changes(text, k->kind == UP, &spec->schedule);
 	if (k->kind == FRACTION)
 		return parse_fraction(text, field);
+	if (k->kind == NETS)
+		return parse_nets(text, spec);
 	if (k->none && strcmp(text, "none") == 0) {
 		*field = 0;
 		if (k->kind == BUS) {
@@ -268,27 +247,50 @@ static int parse_value(const struct key *k, char *text, struct hca_spec *spec)
 
 static void say_keys(char *why, size_t size, const char *what)
 {
-	struct text t = { why, size, 0 };
+	struct hca_text t = { why, size, 0 };
 	unsigned i;
 
-	append(&t, "spec: '%.40s': unknown key (accepted:", what);
+	hca_append(&t, "spec: '%.40s': unknown key (accepted:", what);
 	for (i = 0; i < KEYS; i++)
-		append(&t, " %s%s", keys[i].name, i + 1 < KEYS ? "," : ")");
+		hca_append(&t, " %s%s", keys[i].name, i + 1 < KEYS ? "," : ")");
 }
 
 static void say_profiles(char *why, size_t size, const char *what,
 			 const struct hca_profiles *profiles)
 {
-	struct text t = { why, size, 0 };
+	struct hca_text t = { why, size, 0 };
 	unsigned i;
 
-	append(&t, "spec: '%.40s': unknown profile (accepted:", what);
+	hca_append(&t, "spec: '%.40s': unknown profile (accepted:", what);
 	for (i = 0; i < profiles->count; i++)
-		append(&t, " %s%s", profiles->item[i].name,
+		hca_append(&t, " %s%s", profiles->item[i].name,
 		       i + 1 < profiles->count ? "," : ", then key=value...)");
 }
 
-static int parse_item(char *item, struct hca_spec *spec, uint32_t *given, char *why, size_t size)
+/* A spec being parsed, its profiles included. */
+struct parser {
+	const struct hca_profiles *profiles;
+	struct hca_spec *spec;
+	uint32_t given;			/* keys by index, by any text */
+	char *why;			/* the line of an error */
+	size_t size;
+};
+
+static void say_item(const struct parser *p, const struct key *k, const char *value, int rc)
+{
+	if (rc == -E2BIG)
+		snprintf(p->why, p->size, "spec: %s: too many (accepted: %d of down and up together)",
+			 k->name, HCA_CHANGES_MAX);
+	else if (rc == -EEXIST)
+		snprintf(p->why, p->size, "spec: %s=%s: one is named twice (accepted: each once)",
+			 k->name, value);
+	else
+		snprintf(p->why, p->size, "spec: %s=%s: not accepted (accepted: %s)", k->name, value,
+			 k->accepted);
+}
+
+/* `given` detects a key that this text repeats. */
+static int parse_item(struct parser *p, char *item, uint32_t *given)
 {
 	char *value = strchr(item, '=');
 	char shown[64];
@@ -300,51 +302,45 @@ static int parse_item(char *item, struct hca_spec *spec, uint32_t *given, char *
 	for (i = 0; i < KEYS && strcmp(keys[i].name, item) != 0; i++)
 		;
 	if (i == KEYS) {
-		say_keys(why, size, item);
+		say_keys(p->why, p->size, item);
 		return -EINVAL;
 	}
 	if (*given & 1u << i) {
-		snprintf(why, size, "spec: %s: given twice (accepted: each key once)", item);
+		snprintf(p->why, p->size, "spec: %s: given twice (accepted: each key once)", item);
 		return -EINVAL;
 	}
 	*given |= 1u << i;
+	p->given |= 1u << i;
 	snprintf(shown, sizeof(shown), "%s", value ? value : "");
-	rc = value ? parse_value(&keys[i], value, spec) : -EINVAL;
-	if (rc == -E2BIG)
-		snprintf(why, size, "spec: %s: too many (accepted: %d of down and up together)",
-			 item, HCA_CHANGES_MAX);
-	else if (rc)
-		snprintf(why, size, "spec: %s=%s: not accepted (accepted: %s)", item, shown,
-			 keys[i].accepted);
+	rc = value ? parse_value(&keys[i], value, p->spec) : -EINVAL;
+	if (rc)
+		say_item(p, &keys[i], shown, rc);
 	return rc ? -EINVAL : 0;
 }
 
-static int parse_text(const char *text, const struct hca_profiles *profiles, unsigned known,
-		      struct hca_spec *spec, char *why, size_t size);
+static int parse_text(struct parser *p, const char *text, unsigned known);
 
 /* A profile is one of the first `known` ones, so that definitions cannot be circular. */
-static int parse_profile(const char *name, const struct hca_profiles *profiles, unsigned known,
-			 struct hca_spec *spec, char *why, size_t size)
+static int parse_profile(struct parser *p, const char *name, unsigned known)
 {
-	const struct hca_profile *p = hca_profile_find(profiles, name);
+	const struct hca_profile *profile = hca_profile_find(p->profiles, name);
 
-	if (!p || p >= &profiles->item[known]) {
-		say_profiles(why, size, name, profiles);
+	if (!profile || profile >= &p->profiles->item[known]) {
+		say_profiles(p->why, p->size, name, p->profiles);
 		return -EINVAL;
 	}
-	return parse_text(p->spec, profiles, (unsigned)(p - profiles->item), spec, why, size);
+	return parse_text(p, profile->spec, (unsigned)(profile - p->profiles->item));
 }
 
-/* An empty text, or an empty first item, is skipped; `given` detects a repeated key. */
-static int parse_text(const char *text, const struct hca_profiles *profiles, unsigned known,
-		      struct hca_spec *spec, char *why, size_t size)
+/* An empty text, or an empty first item, is skipped. */
+static int parse_text(struct parser *p, const char *text, unsigned known)
 {
 	char copy[TEXT_MAX], *item, *next;
 	uint32_t given = 0;
 	int rc = 0;
 
 	if (strlen(text) >= sizeof(copy)) {
-		snprintf(why, size, "spec: longer than %zu characters", sizeof(copy) - 1);
+		snprintf(p->why, p->size, "spec: longer than %zu characters", sizeof(copy) - 1);
 		return -EINVAL;
 	}
 	strcpy(copy, text);
@@ -353,52 +349,55 @@ static int parse_text(const char *text, const struct hca_profiles *profiles, uns
 		if (next)
 			*next++ = '\0';
 		if (item != copy || strchr(item, '='))
-			rc = parse_item(item, spec, &given, why, size);
+			rc = parse_item(p, item, &given);
 		else if (*item)
-			rc = parse_profile(item, profiles, known, spec, why, size);
+			rc = parse_profile(p, item, known);
 	}
 	return rc;
 }
 
-/* The number of rates to write: equal ones at the end are written once. */
-static uint64_t rates_to_say(const struct hca_spec *s)
-{
-	uint64_t n = s->ports;
-
-	while (n > 1 && s->rate[n - 2] == s->rate[n - 1])
-		n--;
-	return n;
-}
-
-static bool write_rates(const struct hca_spec *s, struct text *t)
+static bool write_rates(const struct hca_spec *s, struct hca_text *t)
 {
 	char number[32];
 	bool fits = true;
 
-	for (uint64_t i = 0; i < rates_to_say(s); i++)
-		fits &= append(t, "%s%s", i ? "+" : "",
+	for (uint64_t i = 0; i < hca_spec_rates(s); i++)
+		fits &= hca_append(t, "%s%s", i ? "+" : "",
 			       rg_format_rate(s->rate[i], number, sizeof(number)));
 	return fits;
 }
 
-static bool write_value(const struct key *k, const struct hca_spec *spec, struct text *t)
+static bool write_nets(const struct hca_spec *s, struct hca_text *t)
 {
-	uint64_t value = *(const uint64_t *)(const void *)((const char *)spec + k->offset);
+	bool fits = true;
+	unsigned i;
+
+	for (i = 0; i < s->nets; i++)
+		fits &= hca_append(t, "%s%s", i ? "+" : "", s->net[i]);
+	return fits;
+}
+
+static bool write_value(const struct key *k, const struct hca_spec *spec, struct hca_text *t)
+{
 	const bool changes = k->kind == DOWN || k->kind == UP;
+	uint64_t value;
 	char number[32], other[32];
 
+	if (k->kind == NETS)
+		return write_nets(spec, t);
+	value = *(const uint64_t *)(const void *)((const char *)spec + k->offset);
 	if (k->none && !changes && value == 0)
-		return append(t, "none");
+		return hca_append(t, "none");
 	switch (k->kind) {
 	case COUNT:
 	case SIZE:
-		return append(t, "%" PRIu64, value);
+		return hca_append(t, "%" PRIu64, value);
 	case TIME:
-		return append(t, "%s", rg_format_time(value, number, sizeof(number)));
+		return hca_append(t, "%s", rg_format_time(value, number, sizeof(number)));
 	case RATES:
 		return write_rates(spec, t);
 	case FRACTION:
-		return append(t, "%s", hca_fraction_format((uint32_t)value, number,
+		return hca_append(t, "%s", hca_fraction_format((uint32_t)value, number,
 							   sizeof(number)));
 	case DOWN:
 	case UP:
@@ -408,24 +407,53 @@ static bool write_value(const struct key *k, const struct hca_spec *spec, struct
 		t->used += strlen(t->buf + t->used);
 		return true;
 	case BUS:
-		return append(t, "%s/%s:%s", rg_format_rate(value, number, sizeof(number)),
+		return hca_append(t, "%s/%s:%s", rg_format_rate(value, number, sizeof(number)),
 			      rg_format_rate(spec->bus_write, other, sizeof(other)),
 			      spec->bus_half ? "half" : "full");
 	default:
-		return append(t, "%s", rg_format_rate(value, number, sizeof(number)));
+		return hca_append(t, "%s", rg_format_rate(value, number, sizeof(number)));
 	}
 }
 
 static bool write_canonical(struct hca_spec *spec)
 {
-	struct text t = { spec->text, sizeof(spec->text), 0 };
+	struct hca_text t = { spec->text, sizeof(spec->text), 0 };
 	unsigned i;
 
-	for (i = 0; i < KEYS; i++)
-		if (!append(&t, "%s%s=", i ? "," : "", keys[i].name) ||
+	for (i = 0; i < KEYS; i++) {
+		if (spec->nets ? !key_is_on_net(&keys[i]) : keys[i].kind == NETS)
+			continue;
+		if (!hca_append(&t, "%s%s=", t.used ? "," : "", keys[i].name) ||
 		    !write_value(&keys[i], spec, &t))
 			return false;
+	}
 	return true;
+}
+
+/* Called after all keys are parsed: `ports` follows from `net`, model keys exclude it. */
+static int check_nets(struct parser *p)
+{
+	struct hca_spec *s = p->spec;
+	unsigned i;
+
+	for (i = 0; i < KEYS; i++) {
+		struct hca_text t = { p->why, p->size, 0 };
+
+		if (!(p->given & 1u << i) || key_is_on_net(&keys[i]))
+			continue;
+		hca_append(&t, "spec: %s=", keys[i].name);
+		write_value(&keys[i], s, &t);
+		hca_append(&t, ": no meaning with net=, whose ports are network interfaces (accepted: "
+			   "net, ports, rate, reads)");
+		return -EINVAL;
+	}
+	if (s->ports && s->ports != s->nets) {
+		snprintf(p->why, p->size, "spec: ports=%" PRIu64 ": net= names %u (accepted: %u, or "
+			 "no ports=)", s->ports, s->nets, s->nets);
+		return -EINVAL;
+	}
+	s->ports = s->nets;
+	return 0;
 }
 
 /* Called after all keys are parsed, since the ports that exist depend on them. */
@@ -451,7 +479,7 @@ static int check_schedule(const struct hca_spec *s, char *why, size_t size)
 uint32_t hca_spec_nodes(const struct hca_spec *s)
 {
 	/* LIDs end at 0xBFFF. */
-	uint32_t most = 0xbfff / (uint32_t)(s->hcas * s->ports);
+	uint32_t most = s->nets ? 1 : 0xbfff / (uint32_t)(s->hcas * s->ports);
 
 	return most < HCA_NODES_MAX ? most : HCA_NODES_MAX;
 }
@@ -466,13 +494,18 @@ int hca_spec_parse_with(const struct hca_profiles *profiles, const char *text,
 			struct hca_spec *spec, char *why, size_t why_size)
 {
 	struct hca_spec s = { 0 };
+	struct parser p = { .profiles = profiles, .spec = &s, .why = why, .size = why_size };
 	unsigned i;
 	int rc;
 
 	for (i = 0; i < KEYS; i++)
-		if (keys[i].kind != BUS && keys[i].kind != DOWN && keys[i].kind != UP)
+		if (keys[i].standard)
 			*(uint64_t *)(void *)((char *)&s + keys[i].offset) = keys[i].standard;
-	rc = parse_text(text, profiles, profiles->count, &s, why, why_size);
+	rc = parse_text(&p, text, profiles->count);
+	if (!rc && s.nets)
+		rc = check_nets(&p);
+	if (!s.ports)
+		s.ports = PORTS;
 	if (!rc && s.rate_count > s.ports) {
 		snprintf(why, why_size, "spec: rate: %u values for %u port%s (accepted: one for "
 			 "all, or at most one for each)", (unsigned)s.rate_count,
@@ -483,8 +516,8 @@ int hca_spec_parse_with(const struct hca_profiles *profiles, const char *text,
 		rc = check_schedule(&s, why, why_size);
 	if (rc)
 		return rc;
-	s.timed = s.rate[0] || s.latency_ns || s.bus_read || s.cap || s.msg_ns || s.pkt_ns ||
-		  s.cqe_ns || s.jitter_ns;
+	s.timed = !s.nets && (s.rate[0] || s.latency_ns || s.bus_read || s.cap || s.msg_ns ||
+			      s.pkt_ns || s.cqe_ns || s.jitter_ns);
 	if (!write_canonical(&s)) {
 		snprintf(why, why_size, "spec: longer than %d characters when every key is written "
 			 "out (accepted: fewer changes, fewer digits)", HCA_SPEC_MAX - 1);
@@ -510,50 +543,6 @@ int hca_spec_parse(const char *text, struct hca_spec *spec, char *why, size_t wh
 		rc = hca_spec_parse_with(&profiles, text, spec, why, why_size);
 	hca_profiles_free(&profiles);
 	return rc;
-}
-
-/* "1GB/s" -> "1 GB/s" */
-static const char *spaced(const char *text, char *buf, size_t size)
-{
-	int digits = (int)strspn(text, "0123456789.");
-
-	snprintf(buf, size, "%.*s %s", digits, text, text + digits);
-	return buf;
-}
-
-void hca_spec_describe(const struct hca_spec *s, char *buf, size_t size)
-{
-	struct text t = { buf, size, 0 };
-	char number[32], one[40], two[40];
-
-	if (s->hcas > 1)
-		append(&t, "%" PRIu64 " adapters with ", s->hcas);
-	append(&t, "%" PRIu64 " port%s", s->ports, s->ports > 1 ? "s" : "");
-	if (!s->timed)
-		append(&t, ", untimed");
-	for (uint64_t i = 0; s->rate[0] && i < rates_to_say(s); i++)
-		append(&t, "%s%s", i ? " + " : ", ",
-		       spaced(rg_format_rate(s->rate[i], number, sizeof(number)), one,
-			      sizeof(one)));
-	if (s->rate[0])
-		append(&t, " per port and direction");
-	if (s->latency_ns)
-		append(&t, ", %s", spaced(rg_format_time(s->latency_ns, number, sizeof(number)),
-					  one, sizeof(one)));
-	if (s->cap)
-		append(&t, ", adapter %s",
-		       spaced(rg_format_rate(s->cap, number, sizeof(number)), one, sizeof(one)));
-	if (s->bus_read) {
-		spaced(rg_format_rate(s->bus_read, number, sizeof(number)), one, sizeof(one));
-		spaced(rg_format_rate(s->bus_write, number, sizeof(number)), two, sizeof(two));
-		append(&t, ", bus %s read, %s write%s", one, two,
-		       s->bus_half ? ", half duplex" : "");
-	}
-	if (s->loss_ppb)
-		append(&t, ", loss %s", hca_fraction_format((uint32_t)s->loss_ppb, number,
-							     sizeof(number)));
-	if (s->schedule.count)
-		append(&t, ", %u port changes", s->schedule.count);
 }
 
 /* ---- Public -------------------------------------------------------------- */

@@ -17,13 +17,11 @@
 #include <stdint.h>
 
 #include "softhca/base/layout.h"
+#include "softhca/model/fraction.h"
 #include "softhca/model/profile.h"
 #include "softhca/model/schedule.h"
 
-enum {
-	HCA_ALL_PPB = 1000000000,
-	HCA_NET_NAME = 48,		/* interface or subnet, with its NUL */
-};
+enum { HCA_NET_NAME = 48 };		/* interface or subnet, with its NUL */
 
 /* Rates in bytes per second; times in nanoseconds; 0 = no limit, no cost. */
 struct hca_spec {
@@ -61,9 +59,8 @@ int hca_spec_parse_with(const struct hca_profiles *profiles, const char *text,
 uint32_t hca_spec_nodes(const struct hca_spec *spec);
 bool hca_spec_has_port(const struct hca_spec *spec, const struct hca_port_name *name);
 
-/* "0.01" <-> parts per billion; 0 or -EINVAL.  12 bytes suffice. */
-int hca_fraction_parse(const char *text, uint32_t *ppb);
-char *hca_fraction_format(uint32_t ppb, char *buf, size_t size);
+/* The number of rates to show: equal ones at the end are shown once. */
+uint64_t hca_spec_rates(const struct hca_spec *spec);
 
 /* For people: "2 ports, 1 GB/s per port and direction, 2 us". */
 void hca_spec_describe(const struct hca_spec *spec, char *buf, size_t size);

@@ -7,6 +7,8 @@
 #include <string.h>
 
 #include "softhca/object/ah.h"
+#include "softhca/object/net.h"
+#include "softhca/object/mcast.h"
 #include "softhca/object/query.h"
 
 enum {
@@ -18,7 +20,7 @@ enum {
 
 /* ---- GIDs ---------------------------------------------------------------- */
 
-static bool is_ipv4(const union ibv_gid *gid)
+bool hca_gid_is_ipv4(const union ibv_gid *gid)
 {
 	static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
 
@@ -27,7 +29,17 @@ static bool is_ipv4(const union ibv_gid *gid)
 
 bool hca_gid_is_multicast(const union ibv_gid *gid)
 {
-	return gid->raw[0] == 0xff || (is_ipv4(gid) && (gid->raw[12] & 0xf0) == 0xe0);
+	return gid->raw[0] == 0xff || (hca_gid_is_ipv4(gid) && (gid->raw[12] & 0xf0) == 0xe0);
+}
+
+bool hca_gid_is_host(const union ibv_gid *gid)
+{
+	static const union ibv_gid none, loopback = { .raw = { [15] = 1 } };
+
+	if (hca_gid_is_ipv4(gid))
+		return gid->raw[12] != 0 && gid->raw[12] < 0xf0;
+	return memcmp(gid, &none, sizeof(none)) != 0 &&
+	       memcmp(gid, &loopback, sizeof(loopback)) != 0;
 }
 
 static void map_ipv4(uint32_t addr, union ibv_gid *gid)
@@ -54,7 +66,7 @@ static uint16_t checksum(const struct iphdr *ip)
 
 static void make_header(struct hca_ah *ah, const struct ibv_ah_attr *a, const union ibv_gid *sgid)
 {
-	ah->ipv4 = is_ipv4(sgid) && is_ipv4(&a->grh.dgid);
+	ah->ipv4 = hca_gid_is_ipv4(sgid) && hca_gid_is_ipv4(&a->grh.dgid);
 	if (ah->ipv4) {
 		struct iphdr ip = { .version = 4, .ihl = 5, .tos = a->grh.traffic_class,
 				    .frag_off = htons(IP_DF), .ttl = a->grh.hop_limit,
@@ -106,7 +118,7 @@ static int ah_check(const struct ibv_context *c, const struct ibv_ah_attr *a)
 	const struct hca_context *context = hca_context_of((struct ibv_context *)(uintptr_t)c);
 
 	if (a->port_num < 1 || a->port_num > context->fabric->spec.ports || a->sl > 15 ||
-	    (a->is_global && a->grh.sgid_index >= HCA_GIDS))
+	    (a->is_global && a->grh.sgid_index >= hca_gids(context->fabric)))
 		return EINVAL;
 	return 0;
 }
@@ -127,14 +139,15 @@ struct ibv_ah *hca_ah_create(struct ibv_pd *pd, struct ibv_ah_attr *attr)
 	}
 	ah->global = attr->is_global;
 	ah->multicast = ah->global && hca_gid_is_multicast(&attr->grh.dgid);
-	if (!ah->multicast && hca_route(f, attr, &ah->to)) {
+	rc = ah->multicast ? hca_mcast_check(f) : -hca_route(f, attr, &ah->to);
+	if (rc) {
 		free(ah);
-		errno = EHOSTUNREACH;
+		errno = rc;
 		return NULL;
 	}
 	ah->pd = hca_pd_of(pd)->id;
 	ah->from = hca_address(&f->spec, d->node, d->hca, attr->port_num);
-	ah->slid = (uint16_t)(ah->from + 1);
+	ah->slid = hca_is_net(f) ? 0 : (uint16_t)(ah->from + 1);
 	ah->sl = attr->sl;
 	if (ah->global) {
 		ah->dgid = attr->grh.dgid;
@@ -199,12 +212,14 @@ static void read_header(const struct ibv_grh *grh, union ibv_gid *sgid, union ib
 /* Index of the local GID that is dgid; for a multicast dgid, of the same address family. */
 static int own_index(struct ibv_context *c, uint8_t port, const union ibv_gid *dgid)
 {
+	const struct hca_fabric *f = hca_context_of(c)->fabric;
+	const int count = (int)hca_gids(f);
 	union ibv_gid mine;
 	int i;
 
-	if (hca_gid_is_multicast(dgid))
-		return is_ipv4(dgid);
-	for (i = 0; i < HCA_GIDS; i++)
+	if (hca_gid_is_multicast(dgid) && !hca_is_net(f))
+		return hca_gid_is_ipv4(dgid);
+	for (i = 0; i < count; i++)
 		if (hca_query_gid(c, port, i, &mine) == 0 &&
 		    memcmp(&mine, dgid, sizeof(mine)) == 0)
 			return i;
@@ -248,6 +263,7 @@ struct ibv_ah *hca_ah_create_from_wc(struct ibv_pd *pd, struct ibv_wc *wc, struc
 int hca_ah_resolve_l2(struct ibv_context *c, struct ibv_ah_attr *attr, uint8_t mac[6],
 		      uint16_t *vid)
 {
+	const struct hca_fabric *f = hca_context_of(c)->fabric;
 	const uint8_t *raw = attr->grh.dgid.raw;
 	uint32_t to = 0;
 
@@ -255,12 +271,19 @@ int hca_ah_resolve_l2(struct ibv_context *c, struct ibv_ah_attr *attr, uint8_t m
 		return EINVAL;
 	*vid = 0xffff;			/* none */
 	if (!hca_gid_is_multicast(&attr->grh.dgid)) {
-		if (hca_route(hca_context_of(c)->fabric, attr, &to))
+		if (hca_route(f, attr, &to))
 			return EHOSTUNREACH;
+		/* The neighbours of an interface are the kernel's: a stream needs no address of theirs. */
+		if (to == HCA_ADDRESS_REMOTE)
+			return EOPNOTSUPP;
+		if (hca_is_net(f)) {
+			memcpy(mac, f->netif[to].mac, 6);
+			return 0;
+		}
 		/* The address that the link-local GID is made from. */
 		memcpy(mac, (const uint8_t[]){ 0x02, 0x53, 0x48, (uint8_t)(to >> 16),
 					       (uint8_t)(to >> 8), (uint8_t)to }, 6);
-	} else if (is_ipv4(&attr->grh.dgid)) {
+	} else if (hca_gid_is_ipv4(&attr->grh.dgid)) {
 		memcpy(mac, (const uint8_t[]){ 0x01, 0x00, 0x5e, raw[13] & 0x7f, raw[14],
 					       raw[15] }, 6);
 	} else {

@@ -5,11 +5,12 @@
 #include <string.h>
 
 #include "softhca/object/device.h"
+#include "softhca/object/net.h"
 
 int hca_fabric_init(struct hca_fabric *f, const char *name, const struct hca_spec *spec,
 		    enum softhca_remap remap)
 {
-	f->self_fd = f->table_fd = -1;
+	f->self_fd = f->table_fd = f->net_fd = -1;
 	f->spec = *spec;
 	f->remap = remap;
 	strcpy(f->name, name);
@@ -25,7 +26,9 @@ int hca_fabric_init(struct hca_fabric *f, const char *name, const struct hca_spe
 void hca_fabric_destroy(struct hca_fabric *f)
 {
 	hca_devices_free(f);
+	hca_net_close(f);
 	hca_heap_destroy(&f->heap);
+	free(f->netif);
 	free(f->qp);
 	free(f->mr);
 	free(f->mr_generation);

@@ -21,7 +21,6 @@
 #include "softhca/base/base.h"
 #include "softhca/base/heap.h"
 #include "softhca/base/layout.h"
-#include "softhca/base/netif.h"
 #include "softhca/model/spec.h"
 #include "softhca/softhca.h"
 
@@ -30,6 +29,7 @@ struct hca_link_operations;
 struct hca_link_state;
 struct hca_link_upcalls;
 struct hca_mr;
+struct hca_netif;
 struct hca_qp;
 struct hca_wire;
 
@@ -51,9 +51,9 @@ struct hca_fabric {
 	struct hca_heap heap;		/* self->heap's pieces */
 
 	/* Ports that are network interfaces (net.h): spec.nets of them. */
-	struct hca_netif netif[HCA_PORTS_MAX];	/* index: port - 1 */
+	struct hca_netif *netif;	/* index: port - 1; NULL without nets */
 	uint8_t host[16];		/* boot and network namespace, hashed; zero without nets */
-	struct hca_netif_watch net_watch;
+	int net_fd;			/* readable when one changes; -1 */
 
 	const struct hca_link_operations *link;
 	struct hca_link_state *link_state;	/* private to the link */

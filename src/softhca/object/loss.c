@@ -2,7 +2,9 @@
 #include "util/clock.h"
 #include "softhca/object/device.h"
 #include "softhca/object/loss.h"
+#include "softhca/object/net.h"
 #include "softhca/object/qp.h"
+#include "softhca/object/query.h"
 
 /* ---- Ports and time ------------------------------------------------------ */
 
@@ -30,14 +32,23 @@ enum ibv_port_state hca_port_state(struct hca_fabric *f, uint32_t address)
 {
 	if (f->spec.schedule.count)
 		hca_loss_advance(f, rg_now_ns());
+	if (hca_is_net(f))
+		hca_net_look(f, address + 1);
 	return hca_port_up(f->shm, &f->spec, address) ? IBV_PORT_ACTIVE : IBV_PORT_DOWN;
 }
 
 /* ---- Messages ------------------------------------------------------------ */
 
+/* Of a path to another host only this end is known. */
+bool hca_path_up(const struct hca_fabric *f, uint32_t from, uint32_t to)
+{
+	return hca_port_up(f->shm, &f->spec, from) &&
+	       (to == HCA_ADDRESS_REMOTE || hca_port_up(f->shm, &f->spec, to));
+}
+
 static uint32_t loss_to(const struct hca_qp *qp, uint32_t to)
 {
-	return hca_loss_ppb(qp->fabric->shm, &qp->fabric->spec, qp->address, to);
+	return to == HCA_ADDRESS_REMOTE ? 0 : hca_loss_ppb(qp->fabric->shm, &qp->fabric->spec, qp->address, to);
 }
 
 bool hca_path_clear(const struct hca_qp *qp)

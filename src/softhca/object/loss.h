@@ -38,11 +38,8 @@ uint64_t hca_loss_advance(struct hca_fabric *f, uint64_t now_ns);
 /* The state as of now. */
 enum ibv_port_state hca_port_state(struct hca_fabric *f, uint32_t address);
 
-/* Both ports are up. */
-static inline bool hca_path_up(const struct hca_fabric *f, uint32_t from, uint32_t to)
-{
-	return hca_port_up(f->shm, &f->spec, from) && hca_port_up(f->shm, &f->spec, to);
-}
+/* Both ports are up, as far as this host knows. */
+bool hca_path_up(const struct hca_fabric *f, uint32_t from, uint32_t to);
 
 /*
  * No message of this queue pair can be lost: its path is up and without loss.  For UD, which has

@@ -4,6 +4,7 @@
 #include "softhca/object/ah.h"
 #include "softhca/object/mcast.h"
 #include "softhca/object/link.h"
+#include "softhca/object/net.h"
 #include "softhca/object/qp.h"
 
 enum { FREE, FILLING, MEMBER };
@@ -150,6 +151,18 @@ static void raise_top(struct hca_fabric *f, uint32_t top)
 		;
 }
 
+int hca_mcast_check(const struct hca_fabric *f)
+{
+	static atomic_flag said = ATOMIC_FLAG_INIT;
+
+	if (!hca_is_net(f))
+		return 0;
+	if (!atomic_flag_test_and_set(&said))
+		hca_say("fabric %s: multicast is not supported on network interfaces (net=): "
+			"EOPNOTSUPP", f->name);
+	return EOPNOTSUPP;
+}
+
 int hca_mcast_attach(struct ibv_qp *ibv, const union ibv_gid *gid)
 {
 	struct hca_qp *qp = hca_qp_of(ibv);
@@ -160,6 +173,9 @@ int hca_mcast_attach(struct ibv_qp *ibv, const union ibv_gid *gid)
 
 	if (!qp->datagram || !hca_gid_is_multicast(gid))
 		return EINVAL;
+	rc = hca_mcast_check(f);
+	if (rc)
+		return rc;
 	hca_lock(&qp->lock);
 	if (next_of(qp, gid, NULL))
 		goto out;

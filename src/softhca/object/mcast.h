@@ -16,9 +16,12 @@
 
 struct hca_qp;
 
-/* 0, EINVAL, or ENOMEM: HCA_MEMBERS_MAX members exist.  Attaching twice is attaching once. */
+/* 0, EINVAL, EOPNOTSUPP, or ENOMEM: HCA_MEMBERS_MAX members exist.  Attaching twice is attaching once. */
 int hca_mcast_attach(struct ibv_qp *qp, const union ibv_gid *gid);
 int hca_mcast_detach(struct ibv_qp *qp, const union ibv_gid *gid);
+
+/* 0; EOPNOTSUPP, and the first time a line on stderr, on a fabric of network interfaces. */
+int hca_mcast_check(const struct hca_fabric *f);
 
 /* Is the queue pair a member of any group? */
 bool hca_mcast_attached(const struct hca_qp *qp);

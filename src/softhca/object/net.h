@@ -8,12 +8,17 @@
 #ifndef HCA_NET_H
 #define HCA_NET_H
 
+#include "softhca/base/netif.h"
 #include "softhca/object/fabric.h"
 
-/* Find the interfaces and the host's identity; before the fabric is joined.  0 or -errno, hca_fail. */
+/*
+ * Find the interfaces and the host's identity, before the fabric is joined; without nets nothing.
+ * 0 or -errno with hca_fail; hca_net_close in any case.
+ */
 int hca_net_open(struct hca_fabric *f);
 /* The fabric is joined: write the states of its ports. */
 void hca_net_start(struct hca_fabric *f);
+/* The kernel's reports are no longer needed; also in a child of fork. */
 void hca_net_close(struct hca_fabric *f);
 
 static inline bool hca_is_net(const struct hca_fabric *f)
@@ -22,11 +27,14 @@ static inline bool hca_is_net(const struct hca_fabric *f)
 }
 
 /*
- * Has the state of a port changed since the last look?  The words are then up to date, and
- * hca_port_events_handle is to be called.  A system call; one thread at a time.
- * f->net_watch.fd is readable when a look is worth its call.
+ * Has the kernel reported changes since the last call?  The ports' words are then up to date, and
+ * the attention of this process is raised, so that hca_engine_handle_events finds the ports that
+ * changed (engine/port_events.h).  One system call if nothing has changed; one thread at a time.
+ * f->net_fd is readable when the kernel has reported something; -1 without nets.
  */
 bool hca_net_changed(struct hca_fabric *f);
+/* Look at one port now, and bring its word up to date: is it up?  Any thread, some system calls. */
+bool hca_net_look(struct hca_fabric *f, uint32_t port);
 
 /* The port of this host that has this address, 1...; 0: none. */
 uint32_t hca_net_port(const struct hca_fabric *f, const union ibv_gid *gid);

@@ -5,9 +5,11 @@
 #include <string.h>
 
 #include "config.h"
+#include "softhca/object/ah.h"
 #include "softhca/object/device.h"
 #include "softhca/object/dm.h"
 #include "softhca/object/loss.h"
+#include "softhca/object/net.h"
 #include "softhca/object/qp.h"
 #include "softhca/object/query.h"
 #include "softhca/object/srq.h"
@@ -19,9 +21,15 @@ static const struct hca_spec *spec_of(const struct ibv_context *c)
 
 /* ---- The device ---------------------------------------------------------- */
 
-/* A locally administered EUI-64: 02-53-48 node hca. */
+/* A locally administered EUI-64, of a model's adapter 02-53-48 node hca. */
 uint64_t hca_device_guid(const struct hca_device *d)
 {
+	uint64_t host;
+
+	if (hca_is_net(d->fabric)) {
+		memcpy(&host, d->fabric->host, sizeof(host));
+		return (be64toh(host) & ~(UINT64_C(3) << 56)) | UINT64_C(2) << 56;
+	}
 	return 0x025348fffe000000ull | (uint64_t)d->node << 8 | d->hca << 4;
 }
 
@@ -57,9 +65,8 @@ int hca_query_device(struct ibv_context *c, struct ibv_device_attr *attr)
 	attr->max_srq_wr = HCA_WR_MAX;
 	attr->max_srq_sge = HCA_SGE_MAX;
 	attr->max_ah = INT32_MAX;
-	attr->max_mcast_grp = HCA_MEMBERS_MAX;
-	attr->max_mcast_qp_attach = HCA_MEMBERS_MAX;
-	attr->max_total_mcast_qp_attach = HCA_MEMBERS_MAX;
+	attr->max_mcast_grp = s->nets ? 0 : HCA_MEMBERS_MAX;
+	attr->max_mcast_qp_attach = attr->max_total_mcast_qp_attach = attr->max_mcast_grp;
 	attr->max_pkeys = 1;
 	attr->phys_port_cnt = (uint8_t)s->ports;
 	return 0;
@@ -92,15 +99,18 @@ static uint32_t port_address(const struct ibv_context *c, uint32_t port)
 	return hca_address(spec_of(c), d->node, d->hca, port);
 }
 
-/* The encoding of width x speed nearest to a rate; untimed: 4X HDR. */
-static void speed_of(uint64_t rate, struct ibv_port_attr *attr)
+/*
+ * The encoding of width x speed nearest to a rate.  An adapter's model has InfiniBand's data rates;
+ * of Ethernet the codes mean the line rate.
+ */
+static void speed_of(uint64_t rate, bool ethernet, struct ibv_port_attr *attr)
 {
 	static const struct {
-		uint16_t gbit10;	/* per lane, data rate, in 100 Mb/s */
+		uint16_t data, line;	/* per lane, in 100 Mb/s */
 		uint8_t speed;
 	} speeds[] = {
-		{ 20, 1 }, { 40, 2 }, { 80, 4 }, { 136, 16 }, { 250, 32 }, { 500, 64 },
-		{ 1000, 128 },
+		{ 20, 25, 1 }, { 40, 50, 2 }, { 80, 100, 4 }, { 136, 140, 16 }, { 250, 250, 32 },
+		{ 500, 500, 64 }, { 1000, 1000, 128 },
 	};
 	static const struct {
 		uint8_t lanes, width;
@@ -108,11 +118,10 @@ static void speed_of(uint64_t rate, struct ibv_port_attr *attr)
 	uint64_t best = UINT64_MAX, want = rate * 8;
 	unsigned w, s;
 
-	attr->active_width = 2;
-	attr->active_speed = 64;
-	for (w = 0; rate && w < sizeof(widths) / sizeof(*widths); w++)
+	for (w = 0; w < sizeof(widths) / sizeof(*widths); w++)
 		for (s = 0; s < sizeof(speeds) / sizeof(*speeds); s++) {
-			uint64_t have = widths[w].lanes * speeds[s].gbit10 * 100000000ull;
+			uint64_t lane = ethernet ? speeds[s].line : speeds[s].data;
+			uint64_t have = widths[w].lanes * lane * 100000000ull;
 			uint64_t off = have > want ? have - want : want - have;
 
 			if (off < best) {
@@ -123,11 +132,43 @@ static void speed_of(uint64_t rate, struct ibv_port_attr *attr)
 		}
 }
 
+/* A model's port; an untimed one is 4X HDR. */
+static void model_port(struct hca_fabric *f, uint32_t address, struct ibv_port_attr *attr)
+{
+	const struct hca_spec *s = &f->spec;
+	uint64_t rate = s->rate[address % s->ports];
+
+	attr->active_mtu = (enum ibv_mtu)(hca_log2((uint32_t)s->mtu) - 7);
+	attr->lid = (uint16_t)(address + 1);
+	attr->active_width = 2;
+	attr->active_speed = 64;
+	if (rate)
+		speed_of(rate, false, attr);
+}
+
+/* Headers of a RoCE v2 packet, the largest that Linux subtracts for the MTU of an adapter's port. */
+enum { ROCE_HEADERS = 96 };
+
+/* An interface has no LID.  An unknown speed and width are 0, unless the spec declares a rate. */
+static void net_port(const struct hca_fabric *f, uint32_t port, struct ibv_port_attr *attr)
+{
+	const struct hca_netif *n = &f->netif[port - 1];
+	uint64_t rate = f->spec.rate[port - 1] ? f->spec.rate[port - 1] : n->rate;
+	enum ibv_mtu mtu = IBV_MTU_256;
+
+	while (mtu < IBV_MTU_4096 && (256u << mtu) + ROCE_HEADERS <= n->mtu)
+		mtu++;
+	attr->active_mtu = mtu;
+	attr->active_width = attr->active_speed = 0;
+	if (rate)
+		speed_of(rate, true, attr);
+}
+
 enum { PHYS_DISABLED = 3, PHYS_LINK_UP = 5 };	/* IBTA, PortInfo:PortPhysicalState */
 
 int hca_query_port(struct ibv_context *c, uint8_t port, struct ibv_port_attr *attr, size_t size)
 {
-	const struct hca_spec *s = spec_of(c);
+	struct hca_fabric *f = hca_context_of(c)->fabric;
 	struct ibv_port_attr full = {
 		.max_mtu = IBV_MTU_4096,
 		.gid_tbl_len = HCA_GID_TABLE,
@@ -138,13 +179,14 @@ int hca_query_port(struct ibv_context *c, uint8_t port, struct ibv_port_attr *at
 		.link_layer = IBV_LINK_LAYER_ETHERNET,
 	};
 
-	if (port < 1 || port > s->ports)
+	if (port < 1 || port > f->spec.ports)
 		return EINVAL;
-	full.state = hca_port_state(hca_context_of(c)->fabric, port_address(c, port));
+	full.state = hca_port_state(f, port_address(c, port));
 	full.phys_state = full.state == IBV_PORT_ACTIVE ? PHYS_LINK_UP : PHYS_DISABLED;
-	full.active_mtu = (enum ibv_mtu)(hca_log2((uint32_t)s->mtu) - 7);
-	full.lid = (uint16_t)(port_address(c, port) + 1);
-	speed_of(s->rate[port - 1], &full);
+	if (hca_is_net(f))
+		net_port(f, port, &full);
+	else
+		model_port(f, port_address(c, port), &full);
 	memset(attr, 0, size);
 	memcpy(attr, &full, size < sizeof(full) ? size : sizeof(full));
 	return 0;
@@ -163,7 +205,7 @@ int hca_query_pkey(struct ibv_context *c, uint8_t port, int index, __be16 *pkey)
 /* ---- Addresses ----------------------------------------------------------- */
 
 /*
- * 0: link-local, from the port's EUI-64.
+ * A model's.  0: link-local, from the port's EUI-64.
  * 1: IPv4-mapped, 10.<rail>.<host>, one network per rail (hca, port), so that
  *    pairing ports by subnet pairs equal rails.
  */
@@ -189,16 +231,22 @@ static void gid_of(const struct hca_spec *s, uint32_t address, uint32_t index, u
 int hca_query_gid_ex(struct ibv_context *c, uint32_t port, uint32_t index,
 		     struct ibv_gid_entry *entry, uint32_t flags, size_t size)
 {
+	const struct hca_fabric *f = hca_context_of(c)->fabric;
 	struct ibv_gid_entry full = { .gid_index = index, .port_num = port,
 				      .gid_type = IBV_GID_TYPE_ROCE_V2 };
 
 	if (flags)
 		return EOPNOTSUPP;
-	if (port < 1 || port > spec_of(c)->ports || index >= HCA_GID_TABLE)
+	if (port < 1 || port > f->spec.ports || index >= HCA_GID_TABLE)
 		return EINVAL;
-	if (index >= HCA_GIDS)
+	if (index >= hca_gids(f))
 		return ENODATA;
-	gid_of(spec_of(c), port_address(c, port), index, &full.gid);
+	if (hca_is_net(f)) {
+		full.gid = f->netif[port - 1].gid;
+		full.ndev_ifindex = f->netif[port - 1].index;
+	} else {
+		gid_of(&f->spec, port_address(c, port), index, &full.gid);
+	}
 	memset(entry, 0, size);
 	memcpy(entry, &full, size < sizeof(full) ? size : sizeof(full));
 	return 0;
@@ -225,15 +273,16 @@ int hca_query_gid(struct ibv_context *c, uint8_t port, int index, union ibv_gid 
 ssize_t hca_query_gid_table(struct ibv_context *c, struct ibv_gid_entry *entries, size_t max,
 			    uint32_t flags, size_t size)
 {
-	uint32_t ports = (uint32_t)spec_of(c)->ports, port, index;
+	const struct hca_fabric *f = hca_context_of(c)->fabric;
+	uint32_t ports = (uint32_t)f->spec.ports, port, index;
 	size_t n = 0;
 
 	if (flags)
 		return -EOPNOTSUPP;
-	if (max < (size_t)ports * HCA_GIDS)
+	if (max < (size_t)ports * hca_gids(f))
 		return -EINVAL;
 	for (port = 1; port <= ports; port++)
-		for (index = 0; index < HCA_GIDS; index++) {
+		for (index = 0; index < hca_gids(f); index++) {
 			void *entry = (char *)entries + n++ * size;
 
 			hca_query_gid_ex(c, port, index, entry, 0, size);
@@ -243,6 +292,20 @@ ssize_t hca_query_gid_table(struct ibv_context *c, struct ibv_gid_entry *entries
 
 /* ---- Routes -------------------------------------------------------------- */
 
+/* The GIDs of both ends are of one family: the own one is the source of the stream. */
+static int route_net(const struct hca_fabric *f, const struct ibv_ah_attr *ah, uint32_t *address)
+{
+	const union ibv_gid *gid = &ah->grh.dgid;
+	uint32_t port = hca_net_port(f, gid);
+
+	if (!ah->is_global || ah->port_num < 1 || ah->port_num > f->spec.nets ||
+	    hca_gid_is_ipv4(gid) != hca_gid_is_ipv4(&f->netif[ah->port_num - 1].gid) ||
+	    (!port && (hca_gid_is_multicast(gid) || !hca_gid_is_host(gid))))
+		return -EHOSTUNREACH;
+	*address = port ? hca_address(&f->spec, 0, 0, port) : HCA_ADDRESS_REMOTE;
+	return 0;
+}
+
 int hca_route(const struct hca_fabric *f, const struct ibv_ah_attr *ah, uint32_t *address)
 {
 	const struct hca_spec *s = &f->spec;
@@ -250,6 +313,8 @@ int hca_route(const struct hca_fabric *f, const struct ibv_ah_attr *ah, uint32_t
 	uint32_t rails = (uint32_t)(s->hcas * s->ports), at;
 	union ibv_gid same;
 
+	if (hca_is_net(f))
+		return route_net(f, ah, address);
 	if (!ah->is_global)
 		at = (uint32_t)ah->dlid - 1;	/* LID 0 is no port's */
 	else if (raw[0] == 0xfe)

@@ -17,11 +17,18 @@ ssize_t hca_query_gid_table(struct ibv_context *c, struct ibv_gid_entry *entries
 int hca_query_pkey(struct ibv_context *c, uint8_t port, int index, __be16 *pkey);
 
 enum {
-	HCA_GIDS = 2,		/* per port: link-local, IPv4-mapped; both RoCE v2 */
+	HCA_GIDS = 2,		/* per port of a model: link-local, IPv4-mapped; both RoCE v2 */
+	HCA_NET_GIDS = 1,	/* per network interface: its address */
 	HCA_GID_TABLE = 16,	/* length of the table; the rest is empty */
 };
 
-#define HCA_ADDRESS_REMOTE 0x80000000u	/* a port of another host, which only a wire reaches */
+static inline uint32_t hca_gids(const struct hca_fabric *f)
+{
+	return f->spec.nets ? HCA_NET_GIDS : HCA_GIDS;
+}
+
+/* The address of a port of another host, which only a wire reaches. */
+#define HCA_ADDRESS_REMOTE	UINT32_C(0x80000000)
 
 /*
  * Address of the port that `ah` leads to: 0, or -EHOSTUNREACH.  Of network interfaces only a GID

@@ -77,11 +77,12 @@ static void list_port(const struct hca_seen *f, const struct hca_port_name *name
 	uint64_t state = atomic_load(&p->state), now = rg_now_ns();
 	uint32_t loss_ppb = atomic_load(&p->loss_ppb);
 	char text[HCA_PORT_NAME], share[16];
+	const char *net = f->spec.nets ? f->spec.net[name->port - 1] : NULL;
 
 	if (!used && !hca_port_is_down(state) && !loss_ppb)
 		return;
-	printf("  port %s: %s", hca_port_name_format(name, text, sizeof(text)),
-	       hca_port_is_down(state) ? "down" : "active");
+	printf("  port %s%s%s: %s", hca_port_name_format(name, text, sizeof(text)), net ? " " : "",
+	       net ? net : "", hca_port_is_down(state) ? "down" : "active");
 	if (state && now >= state >> 1)
 		printf(" for %.3f s", (double)(now - (state >> 1)) / 1e9);
 	if (loss_ppb)
@@ -180,10 +181,15 @@ static struct hca_seen *choose(struct hca_sight *sight, const char *name)
 	return found;
 }
 
-/* A port of the fabric, by its name. */
+/* A port of the fabric whose faults are a model's, by its name. */
 static struct hca_shm_port *find_port(struct hca_seen *f, const char *text,
 				      struct hca_port_name *name)
 {
+	if (f->spec.nets) {
+		rg_error("%.60s: the ports of fabric %s are network interfaces (accepted: ip link "
+			 "set INTERFACE down, tc qdisc ... netem loss)", text, f->name);
+		return NULL;
+	}
 	if (!hca_port_name_parse(text, name)) {
 		rg_error("'%.60s' is not a port (accepted: NODE/DEVICE:PORT such as 1/soft0:2)",
 			 text);

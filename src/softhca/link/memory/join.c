@@ -396,13 +396,17 @@ static int attach(struct hca_fabric *f, uint32_t node)
 	struct hca_registry r = { .fd = -1 };
 	int rc = -ENOMEM, memory;
 	bool fresh = false;
+	char host[9] = "";
 
 	if (!image)
 		return hca_fail(ENOMEM, "no memory");
+	if (f->spec.nets)
+		snprintf(host, sizeof(host), "%02x%02x%02x%02x", f->host[0], f->host[1], f->host[2],
+			 f->host[3]);
 	memory = hca_memory_fd();		/* decides the kind of all segments */
 	rc = memory < 0 ? memory : make_process_segment(f);
 	if (!rc)
-		rc = hca_registry_open(f->name, &r);
+		rc = hca_registry_open(f->name, host, &r);
 	if (rc == HCA_NO_PLACE)
 		rc = 0;
 	else if (!rc)

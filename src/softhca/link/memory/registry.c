@@ -124,7 +124,7 @@ static bool is_no_place(const struct hca_registry *r, int rc)
 		lstat(r->path, &st) != 0);
 }
 
-int hca_registry_open(const char *name, struct hca_registry *r)
+int hca_registry_open(const char *name, const char *host, struct hca_registry *r)
 {
 	const bool chosen = !hca_place(1);
 	char prefix[32], why[512] = "";
@@ -135,7 +135,8 @@ int hca_registry_open(const char *name, struct hca_registry *r)
 
 	prefix_make(prefix, sizeof(prefix));
 	for (i = 0; (dir = hca_place(i)); i++) {
-		n = snprintf(r->path, sizeof(r->path), "%s/%s%s", dir, prefix, name);
+		n = snprintf(r->path, sizeof(r->path), "%s/%s%s%s%s", dir, prefix, name,
+			     *host ? "@" : "", host);
 		if (n < 0 || (size_t)n >= sizeof(r->path))
 			return hca_fail(ENAMETOOLONG, "%s: too long",
 					chosen ? "SOFTHCA_DIR" : "TMPDIR");
@@ -151,6 +152,15 @@ int hca_registry_open(const char *name, struct hca_registry *r)
 	return HCA_NO_PLACE;
 }
 
+/* The fabric of a file's name without its prefix; false: it is no registry's. */
+static bool fabric_of(const char *file, char name[HCA_NAME_MAX + 1])
+{
+	char text[HCA_NAME_MAX + 2];
+
+	snprintf(text, sizeof(text), "%.*s", (int)strcspn(file, "@"), file);
+	return !hca_registry_name(text, name);
+}
+
 static int each_in(const char *dir, int (*visit)(void *arg, const char *path, const char *name),
 		   void *arg)
 {
@@ -164,7 +174,7 @@ static int each_in(const char *dir, int (*visit)(void *arg, const char *path, co
 		const char *name = e->d_name + strlen(prefix);
 
 		if (strncmp(e->d_name, prefix, strlen(prefix)) == 0 &&
-		    !hca_registry_name(name, valid) &&
+		    fabric_of(name, valid) &&
 		    snprintf(path, sizeof(path), "%s/%s", dir, e->d_name) < (int)sizeof(path))
 			rc = visit(arg, path, valid);
 	}

@@ -1,6 +1,7 @@
 /*
  * registry.h - the member registry, the one file of a fabric:
- * /dev/shm/softhca.<uid>.<name>, or the same name in the next directory of place.h.
+ * /dev/shm/softhca.<uid>.<name>, or the same name in the next directory of place.h.  With net= the
+ * name ends in @<host>, since a directory may be shared by network namespaces, each a host.
  *
  * The registry lists the members of the fabric, so that a new process finds the
  * fabric segment in a living member.  The file is read and written under flock, never mapped, and
@@ -49,11 +50,11 @@ struct hca_registry {
 int hca_registry_name(const char *name, char out[HCA_NAME_MAX + 1]);
 
 /*
- * Open or make, and lock (waiting a minute at most).  0 or -errno with the line set;
+ * Open or make, and lock (waiting a minute at most); host: "" without net=.  0 or -errno with the line set;
  * HCA_NO_PLACE, also with the line set: no directory takes it, and SOFTHCA_DIR names none.
  */
 enum { HCA_NO_PLACE = 1 };
-int hca_registry_open(const char *name, struct hca_registry *r);
+int hca_registry_open(const char *name, const char *host, struct hca_registry *r);
 /* Open and lock the registry at this path; -ENOENT: no file exists. */
 int hca_registry_open_at(const char *path, struct hca_registry *r);
 void hca_registry_close(struct hca_registry *r);
