@@ -64,6 +64,7 @@ struct softhca_config {
 	const char *fabric;	/* NULL: SOFTHCA_FABRIC, else one per user */
 	int node;		/* -1: SOFTHCA_NODE, else 0 */
 	enum softhca_remap remap;	/* the first call on a fabric decides; SOFTHCA_REMAP wins */
+	const char *secret;	/* net=: 64 hexadecimal digits; NULL: SOFTHCA_SECRET_FILE's */
 };
 
 /*

@@ -8,6 +8,7 @@
 #include "softhca/engine/under_way.h"
 #include "softhca/link/memory/join.h"
 #include "softhca/link/memory/registry.h"
+#include "softhca/link/wire/link.h"
 #include "softhca/object/device.h"
 #include "softhca/object/link.h"
 #include "softhca/object/net.h"
@@ -47,6 +48,7 @@ static void forget_in_child(void)
 	pthread_mutex_init(&registry_lock, NULL);
 	for (m = registry; m; m = m->next) {
 		hca_inherit(membership_fabric(m));
+		hca_wire_forget(membership_fabric(m));
 		hca_net_close(membership_fabric(m));
 		hca_forget_in_child(membership_fabric(m));
 	}
@@ -94,6 +96,7 @@ static void leave(struct membership *m)
 	struct hca_fabric *f = membership_fabric(m);
 
 	hca_progress_thread_stop(f);
+	hca_wire_stop(f);
 	hca_leave(f);
 	hca_fabric_destroy(f);
 	free(m);
@@ -139,21 +142,34 @@ static struct membership *membership_find(const char *name)
 	return NULL;
 }
 
-static int membership_begin(struct hca_fabric *f, enum hca_copy_method copy, uint32_t node)
+/* The configuration of a membership. */
+struct terms {
+	const char *name;
+	struct hca_spec spec;
+	enum softhca_remap remap;
+	enum hca_copy_method copy;
+	uint32_t node;
+	const char *secret;		/* NULL: a file's */
+};
+
+static int membership_begin(struct hca_fabric *f, const struct terms *t)
 {
-	int rc = hca_join(f, copy, node);
+	int rc = hca_join(f, t->copy, t->node);
 
 	f->upcalls = &hca_engine_upcalls;
-	if (rc || !f->wire)
+	if (rc || !t->spec.nets)
 		return rc;
-	rc = hca_engine_serve_wire(f);
-	if (rc)
+	rc = hca_wire_start(f, t->secret);
+	if (!rc)
+		rc = hca_engine_serve_wire(f);
+	if (rc) {
+		hca_wire_stop(f);
 		hca_leave(f);
+	}
 	return rc;
 }
 
-static int membership_join(const char *name, const struct hca_spec *spec, enum softhca_remap remap,
-			   enum hca_copy_method copy, uint32_t node, struct membership **out)
+static int membership_join(const struct terms *t, struct membership **out)
 {
 	struct membership *m = calloc(1, sizeof(*m));
 	int rc = -ENOMEM;
@@ -161,13 +177,13 @@ static int membership_join(const char *name, const struct hca_spec *spec, enum s
 	if (!m)
 		return hca_fail(ENOMEM, "no memory");
 	membership_prepare();
-	rc = hca_fabric_init(membership_fabric(m), name, spec, remap);
+	rc = hca_fabric_init(membership_fabric(m), t->name, &t->spec, t->remap);
 	if (rc)
 		hca_fail(ENOMEM, "no memory");
 	else
 		rc = hca_net_open(membership_fabric(m));
 	if (!rc)
-		rc = membership_begin(membership_fabric(m), copy, node);
+		rc = membership_begin(membership_fabric(m), t);
 	if (rc) {
 		hca_fabric_destroy(membership_fabric(m));
 		free(m);
@@ -177,39 +193,43 @@ static int membership_join(const char *name, const struct hca_spec *spec, enum s
 	m->next = registry;
 	registry = m;
 	hca_net_start(membership_fabric(m));
-	if (spec->schedule.count || spec->nets)
+	if (t->spec.schedule.count || t->spec.nets)
 		hca_progress_thread_wake(membership_fabric(m));	/* ports change without verbs */
 	*out = m;
 	return 0;
 }
 
+/* The terms of a configuration; the name is kept in `name`. */
+static int get_terms(const struct softhca_config *cfg, char *name, struct terms *t)
+{
+	int rc = hca_registry_name(cfg ? cfg->fabric : NULL, name);
+
+	t->name = name;
+	t->secret = cfg ? cfg->secret : NULL;
+	if (!rc)
+		rc = get_spec(cfg, &t->spec);
+	if (!rc)
+		rc = hca_fabric_node(cfg, &t->spec, &t->node);
+	if (!rc)
+		rc = get_remap(cfg, &t->remap);
+	return rc ? rc : hca_copy_method(&t->copy);
+}
+
 static int get_locked(const struct softhca_config *cfg, struct hca_fabric **out)
 {
 	char name[HCA_NAME_MAX + 1];
-	enum softhca_remap remap;
-	enum hca_copy_method copy;
 	struct membership *m;
-	struct hca_spec spec;
-	uint32_t node;
-	int rc;
+	struct terms t;
+	int rc = get_terms(cfg, name, &t);
 
-	rc = hca_registry_name(cfg ? cfg->fabric : NULL, name);
-	if (!rc)
-		rc = get_spec(cfg, &spec);
-	if (!rc)
-		rc = hca_fabric_node(cfg, &spec, &node);
-	if (!rc)
-		rc = get_remap(cfg, &remap);
-	if (!rc)
-		rc = hca_copy_method(&copy);
 	if (rc)
 		return rc;
 	m = membership_find(name);
-	if (m && strcmp(membership_fabric(m)->spec.text, spec.text) != 0)
+	if (m && strcmp(membership_fabric(m)->spec.text, t.spec.text) != 0)
 		return hca_fail(EEXIST, "fabric %s exists with spec %s; asked for spec %s", name,
-				membership_fabric(m)->spec.text, spec.text);
+				membership_fabric(m)->spec.text, t.spec.text);
 	if (!m)
-		rc = membership_join(name, &spec, remap, copy, node, &m);
+		rc = membership_join(&t, &m);
 	if (rc)
 		return rc;
 	m->references++;

@@ -30,7 +30,7 @@
 #include <stdint.h>
 
 enum {
-	HCA_ABI = 5,			/* version of this file and of registry.h */
+	HCA_ABI = 6,			/* version of this file and of registry.h */
 	HCA_LINE = 64,
 	HCA_PAGE = 4096,
 	HCA_SPEC_MAX = 896,		/* canonical spec with its NUL */
@@ -86,7 +86,8 @@ struct hca_shm_slot {
 	uint64_t net_ns;		/* the network namespace of the socket */
 	uint32_t address;		/* the socket's: enum hca_address_kind */
 	uint32_t memory_bits;		/* the memory segment has 1 << this bytes */
-	char pad[HCA_LINE - 56];
+	_Atomic uint32_t wire_port;	/* TCP port on which it meets other hosts; 0: none */
+	char pad[HCA_LINE - 60];
 };
 
 /*

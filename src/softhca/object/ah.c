@@ -64,41 +64,43 @@ static uint16_t checksum(const struct iphdr *ip)
 	return (uint16_t)~(sum + (sum >> 16));
 }
 
-static void make_header(struct hca_ah *ah, const struct ibv_ah_attr *a, const union ibv_gid *sgid)
+/* The header without its length and the checksum that covers it; true: an IPv4 header. */
+static bool begin_header(const union ibv_gid *sgid, const struct ibv_global_route *to,
+			 unsigned char *header)
 {
-	ah->ipv4 = hca_gid_is_ipv4(sgid) && hca_gid_is_ipv4(&a->grh.dgid);
-	if (ah->ipv4) {
-		struct iphdr ip = { .version = 4, .ihl = 5, .tos = a->grh.traffic_class,
-				    .frag_off = htons(IP_DF), .ttl = a->grh.hop_limit,
+	bool ipv4 = hca_gid_is_ipv4(sgid) && hca_gid_is_ipv4(&to->dgid);
+
+	memset(header, 0, HCA_GRH_BYTES);
+	if (ipv4) {
+		struct iphdr ip = { .version = 4, .ihl = 5, .tos = to->traffic_class,
+				    .frag_off = htons(IP_DF), .ttl = to->hop_limit,
 				    .protocol = IPPROTO_UDP };
 
 		memcpy(&ip.saddr, sgid->raw + 12, 4);
-		memcpy(&ip.daddr, a->grh.dgid.raw + 12, 4);
-		memcpy(ah->header + IPV4_AT, &ip, sizeof(ip));
+		memcpy(&ip.daddr, to->dgid.raw + 12, 4);
+		memcpy(header + IPV4_AT, &ip, sizeof(ip));
 	} else {
 		struct ibv_grh grh = {
-			.version_tclass_flow = htobe32(6u << 28 |
-						       (uint32_t)a->grh.traffic_class << 20 |
-						       (a->grh.flow_label & 0xfffff)),
-			.next_hdr = IPPROTO_UDP, .hop_limit = a->grh.hop_limit,
-			.sgid = *sgid, .dgid = a->grh.dgid,
+			.version_tclass_flow = htobe32(6u << 28 | (uint32_t)to->traffic_class << 20 |
+						       (to->flow_label & 0xfffff)),
+			.next_hdr = IPPROTO_UDP, .hop_limit = to->hop_limit,
+			.sgid = *sgid, .dgid = to->dgid,
 		};
 
 		static_assert(sizeof(grh) == HCA_GRH_BYTES, "a GRH");
-		memcpy(ah->header, &grh, sizeof(grh));
+		memcpy(header, &grh, sizeof(grh));
 	}
+	return ipv4;
 }
 
-void hca_ah_header(const struct hca_ah *ah, uint32_t bytes, unsigned char header[HCA_GRH_BYTES])
+/* The rest, for a message of so many bytes. */
+static void end_header(bool ipv4, uint32_t bytes, unsigned char *header)
 {
 	/* Bytes of the packet after the IP header, padded as on the wire. */
 	uint32_t packet = UDP_BYTES + BTH_DETH_BYTES + ((bytes + 3) & ~3u) + ICRC_BYTES;
 	uint16_t length;
 
-	memcpy(header, ah->header, HCA_GRH_BYTES);
-	if (!ah->global)
-		return;
-	if (ah->ipv4) {
+	if (ipv4) {
 		struct iphdr ip;
 
 		memcpy(&ip, header + IPV4_AT, sizeof(ip));
@@ -109,6 +111,19 @@ void hca_ah_header(const struct hca_ah *ah, uint32_t bytes, unsigned char header
 		length = htons((uint16_t)packet);
 		memcpy(header + offsetof(struct ibv_grh, paylen), &length, sizeof(length));
 	}
+}
+
+void hca_ah_header(const struct hca_ah *ah, uint32_t bytes, unsigned char header[HCA_GRH_BYTES])
+{
+	memcpy(header, ah->header, HCA_GRH_BYTES);
+	if (ah->global)
+		end_header(ah->ipv4, bytes, header);
+}
+
+void hca_grh_make(const union ibv_gid *sgid, const struct ibv_global_route *to, uint32_t bytes,
+		  unsigned char header[HCA_GRH_BYTES])
+{
+	end_header(begin_header(sgid, to, header), bytes, header);
 }
 
 /* ---- Creation ------------------------------------------------------------ */
@@ -151,8 +166,11 @@ struct ibv_ah *hca_ah_create(struct ibv_pd *pd, struct ibv_ah_attr *attr)
 	ah->sl = attr->sl;
 	if (ah->global) {
 		ah->dgid = attr->grh.dgid;
+		ah->flow_label = attr->grh.flow_label & 0xfffff;
+		ah->traffic_class = attr->grh.traffic_class;
+		ah->hop_limit = attr->grh.hop_limit;
 		hca_query_gid(pd->context, attr->port_num, attr->grh.sgid_index, &sgid);
-		make_header(ah, attr, &sgid);
+		ah->ipv4 = begin_header(&sgid, &attr->grh, ah->header);
 	}
 	atomic_store(&ah->references, 1);
 	ah->ibv.context = pd->context;

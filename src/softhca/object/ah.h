@@ -25,6 +25,8 @@ struct hca_ah {
 	uint16_t slid;
 	bool ipv4;			/* the header is IPv4 */
 	union ibv_gid dgid;
+	uint32_t flow_label;
+	uint8_t traffic_class, hop_limit;
 	/* Header of each message, without its length and the checksum that covers it. */
 	unsigned char header[HCA_GRH_BYTES];
 };
@@ -58,6 +60,10 @@ static inline uint8_t hca_ah_sl(const struct hca_ah *ah)
 
 /* The 40 bytes in front of a received message of so many bytes; zero without a GRH. */
 void hca_ah_header(const struct hca_ah *ah, uint32_t bytes, unsigned char header[HCA_GRH_BYTES]);
+
+/* The same for a message from sgid, which a wire has brought. */
+void hca_grh_make(const union ibv_gid *sgid, const struct ibv_global_route *to, uint32_t bytes,
+		  unsigned char header[HCA_GRH_BYTES]);
 
 /* The Ethernet address of the port or multicast group of attr: 0 or an errno value. */
 int hca_ah_resolve_l2(struct ibv_context *c, struct ibv_ah_attr *attr, uint8_t mac[6],

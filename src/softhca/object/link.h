@@ -112,6 +112,8 @@ struct hca_link_operations {
 	/* Claim a number, unique on the fabric, for an index; 0: the fabric is full.  [memory] */
 	uint32_t (*number_claim)(struct hca_fabric *f, uint32_t index);
 	void (*number_release)(struct hca_fabric *f, uint32_t qpn);	/* [memory] */
+	/* The process of this host that has a number, and the index there; false: none.  [memory] */
+	bool (*number_owner)(struct hca_fabric *f, uint32_t qpn, uint32_t *slot, uint32_t *index);
 	/*
 	 * The link's data of a queue pair, of both links: 0 or ENOMEM.  qp_free also frees a partial
 	 * one, or none.

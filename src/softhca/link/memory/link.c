@@ -55,6 +55,11 @@ static enum hca_fate number_fate(struct hca_fabric *f, uint32_t qpn)
 	return hca_number_find(f, qpn, &slot, &index) ? HCA_FATE_LEFT : hca_slot_fate(f, slot);
 }
 
+static bool number_owner(struct hca_fabric *f, uint32_t qpn, uint32_t *slot, uint32_t *index)
+{
+	return !hca_number_find(f, qpn, slot, index);
+}
+
 /* A peer that was never seen alive: its queue pair's number names its slot. */
 static bool died_unseen(const struct hca_qp *qp)
 {
@@ -100,6 +105,7 @@ const struct hca_link_operations hca_memory_link = {
 	.mr_withdrawn = hca_copy_service_quiesce,
 	.number_claim = hca_number_claim,
 	.number_release = hca_number_release,
+	.number_owner = number_owner,
 	.qp_make = conn_qp_make,
 	.qp_free = qp_free,
 	.qp_connect = conn_qp_connect,

@@ -15,8 +15,11 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "softhca/base/netif.h"
 #include "softhca/link/wire/wire.h"
+#include "softhca/object/ah.h"
 #include "softhca/object/fabric.h"
+#include "softhca/object/query.h"
 #include "util/clock.h"
 
 enum {
@@ -162,14 +165,12 @@ static bool this_end_calls(const struct hca_qp *qp)
 static void socket_address(const struct hca_netif *local, const union ibv_gid *gid,
 			   struct sockaddr_storage *to)
 {
-	static const unsigned char mapped[12] = { [10] = 0xff, [11] = 0xff };
-
 	memset(to, 0, sizeof(*to));
-	if (memcmp(gid->raw, mapped, sizeof(mapped)) == 0) {
+	if (hca_gid_is_ipv4(gid)) {
 		struct sockaddr_in *in = (struct sockaddr_in *)(void *)to;
 
 		in->sin_family = AF_INET;
-		memcpy(&in->sin_addr, gid->raw + sizeof(mapped), sizeof(in->sin_addr));
+		memcpy(&in->sin_addr, gid->raw + 12, sizeof(in->sin_addr));
 	} else {
 		struct sockaddr_in6 *in6 = (struct sockaddr_in6 *)(void *)to;
 
@@ -454,6 +455,13 @@ static void look_at_waiting(struct hca_wire_qp *w, uint64_t now)
 	w->qp->fabric->upcalls->resume(w->qp);	/* the next try fails */
 }
 
+static const char *host_text(const union ibv_gid *gid, char text[INET6_ADDRSTRLEN])
+{
+	if (hca_gid_is_ipv4(gid))
+		return inet_ntop(AF_INET, gid->raw + 12, text, INET6_ADDRSTRLEN);
+	return inet_ntop(AF_INET6, gid->raw, text, INET6_ADDRSTRLEN);
+}
+
 /* The kernel of the peer answers, even if its process is stopped. */
 static void look_at_life(struct hca_wire_qp *w)
 {
@@ -468,7 +476,7 @@ static void look_at_life(struct hca_wire_qp *w)
 		return;
 	hca_say("rail %u, %s: host %s has not answered for %u ms", qp->attr.port_num,
 		qp->fabric->netif[qp->attr.port_num - 1].name,
-		hca_gid_text(&qp->attr.ah_attr.grh.dgid, host, sizeof(host)),
+		host_text(&qp->attr.ah_attr.grh.dgid, host),
 		info.tcpi_last_ack_recv);
 	hca_wire_lost(w, 0);
 }

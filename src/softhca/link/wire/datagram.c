@@ -10,9 +10,11 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
+#include "softhca/base/netif.h"
 #include "softhca/link/wire/wire.h"
 #include "softhca/object/ah.h"
 #include "softhca/object/fabric.h"
+#include "softhca/object/query.h"
 #include "util/clock.h"
 
 #define AGAIN_NS 100000000ull		/* between calls of a process that is not there yet */
@@ -206,12 +208,12 @@ static void put(struct hca_qp *qp, struct hca_wire_peer *p, const struct ibv_sen
 	struct hca_datagram d = {
 		.source_qpn = hca_qpn(qp), .target_qpn = wr->wr.ud.remote_qpn,
 		.qkey = asked & (uint32_t)HCA_QKEY_PRIVILEGED ? qp->attr.qkey : asked,
-		.sl = hca_ah_sl(ah),
+		.flow_label = ah->flow_label, .traffic_class = ah->traffic_class,
+		.hop_limit = ah->hop_limit, .sl = hca_ah_sl(ah),
 	};
 	struct hca_frame f = { .kind = HCA_FRAME_DATAGRAM, .flags = HCA_FRAME_LAST | HCA_FRAME_GRH,
 			       .bytes = sizeof(head) + bytes, .total = bytes };
 
-	hca_ah_route(ah, &d.traffic_class, &d.hop_limit, &d.flow_label);
 	memcpy(d.source, &qp->fabric->netif[p->rail].gid, sizeof(d.source));
 	memcpy(d.target, &ah->dgid, sizeof(d.target));
 	hca_datagram_write(head, &d);
@@ -297,6 +299,17 @@ static void scatter(const struct hca_arrival *a, const unsigned char *header,
 	}
 }
 
+static void grh_of(const struct hca_datagram *d, uint32_t bytes, unsigned char *header)
+{
+	struct ibv_global_route to = { .flow_label = d->flow_label, .hop_limit = d->hop_limit,
+				       .traffic_class = d->traffic_class };
+	union ibv_gid source;
+
+	memcpy(&source, d->source, sizeof(source));
+	memcpy(&to.dgid, d->target, sizeof(to.dgid));
+	hca_grh_make(&source, &to, bytes, header);
+}
+
 /* qp->lock held. */
 static void deliver(struct hca_qp *qp, const struct hca_frame *f, const struct hca_datagram *d,
 		    const unsigned char *data)
@@ -314,9 +327,7 @@ static void deliver(struct hca_qp *qp, const struct hca_frame *f, const struct h
 	hca_landing_begin(qp->fabric);
 	rc = hca_arrival_buffers(qp, &a, wc.bytes, &theirs);
 	if (!rc) {
-		hca_grh_make((const union ibv_gid *)(const void *)d->source,
-			     (const union ibv_gid *)(const void *)d->target, d->traffic_class,
-			     d->hop_limit, d->flow_label, f->total, header);
+		grh_of(d, f->total, header);
 		scatter(&a, header, data, f->total);
 	}
 	hca_landing_end(qp->fabric);

@@ -8,8 +8,10 @@
 
 #include "softhca/link/wire/ports.h"
 #include "softhca/link/wire/secret.h"
+#include "softhca/base/netif.h"
 #include "softhca/link/wire/wire.h"
 #include "softhca/object/fabric.h"
+#include "softhca/object/query.h"
 #include "util/clock.h"
 
 enum {
@@ -74,17 +76,25 @@ static int wait_fd(struct hca_fabric *f)
 	return f->wire_state->epoll;
 }
 
+static bool has_unread(struct hca_wire *wire)
+{
+	struct hca_wire_qp *w;
+	bool found = false;
+
+	hca_lock(&wire->active_lock);
+	for (w = wire->active; w && !found; w = w->next_active)
+		found = w->unread;
+	hca_unlock(&wire->active_lock);
+	return found;
+}
+
 static uint64_t next_ns(struct hca_fabric *f)
 {
 	struct hca_wire *wire = f->wire_state;
 	uint64_t meet = hca_meet_next_ns(wire->meet), look = atomic_load(&wire->look_ns);
-	struct hca_wire_qp *w;
 
-	if (atomic_load(&wire->owed))
+	if (atomic_load(&wire->owed) || has_unread(wire))
 		return 0;
-	for (w = wire->active; w; w = w->next_active)
-		if (w->unread)
-			return 0;
 	if (atomic_load(&wire->peers_new) && look > rg_now_ns() + 20000000)
 		look = rg_now_ns() + 20000000;
 	return meet < look ? meet : look;

@@ -70,7 +70,7 @@ static struct hca_frame first_frame(const struct hca_wire_qp *w, const struct ib
 	}
 	if (wr->opcode == IBV_WR_SEND_WITH_IMM || wr->opcode == IBV_WR_RDMA_WRITE_WITH_IMM) {
 		f.flags |= HCA_FRAME_IMM;
-		f.imm = wr->imm_data;
+		f.imm = be32toh(wr->imm_data);
 	} else if (wr->opcode == IBV_WR_SEND_WITH_INV) {
 		f.flags |= HCA_FRAME_INV;
 		f.imm = wr->invalidate_rkey;

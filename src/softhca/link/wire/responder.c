@@ -218,7 +218,7 @@ static void complete_receive(struct hca_wire_qp *w)
 
 	if (f->flags & (HCA_FRAME_IMM | HCA_FRAME_INV)) {
 		wc.flags = f->flags & HCA_FRAME_IMM ? IBV_WC_WITH_IMM : IBV_WC_WITH_INV;
-		wc.imm = f->imm;
+		wc.imm = f->flags & HCA_FRAME_IMM ? htobe32(f->imm) : f->imm;
 	}
 	if (f->flags & HCA_FRAME_INV)
 		hca_window_invalidate(w->qp, f->imm);
