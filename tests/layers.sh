@@ -18,6 +18,7 @@ programs='pt2pt/|collective/|apps/'
 only 'mpi\.h' "src/mpi/|src/bench/|src/vbench/|src/cli/|$programs"
 only 'infiniband/verbs\.h' 'src/verbs/|src/rail/|src/softhca/'
 only 'jansson\.h' 'src/report/|src/bench/|src/cli/'
+only 'sodium\.h' 'src/softhca/link/wire/'
 only 'popt\.h' 'src/util/cmdline\.c|src/softhca/'
 only 'hwloc\.h|hwloc/[a-z-]*\.h' 'src/topo/'
 only '(topo/)?topo\.h' 'src/topo/|src/rail/|src/cli/|src/bench/buffers\.c|src/bench/hosts\.c'
@@ -71,12 +72,13 @@ below() {
 	model) echo base model ;;
 	object) echo base pages model object ;;
 	link/memory) echo base pages model object link/memory ;;
+	link/wire) echo base pages model object link/wire ;;
 	engine) echo base pages model object engine ;;
-	api) echo base pages model object link/memory engine api ;;
-	tool) echo base pages model object link/memory engine api tool ;;
+	api) echo base pages model object link/memory link/wire engine api ;;
+	tool) echo base pages model object link/memory link/wire engine api tool ;;
 	esac
 }
-rooms='base pages model object link/memory engine api tool'
+rooms='base pages model object link/memory link/wire engine api tool'
 files=0
 for room in $rooms; do
 	allowed=" $(below $room) "
@@ -208,10 +210,10 @@ if [ "${RG_SANITIZE:-no}" = no ] && ! diff "$build/tests/cycles.known" "$build/t
 fi
 
 # Time and waiting are clock.c's, so that tests/virtual may put another in its place.
-word='(clock_)?nanosleep|usleep|sched_yield|ppoll|epoll_p?wait2?|pselect|pthread_create'
+word='(clock_)?nanosleep|usleep|sched_yield|ppoll|epoll_pwait2?|epoll_wait2|pselect|pthread_create'
 word="$word|pthread_cond_(timed|clock)wait|sem_(timed|clock)?wait|gettimeofday|P?MPI_Wtime"
 word="$word|(SYS|__NR)_futex[a-z0-9_]*|FUTEX_[A-Z_]+|clock_gettime\(CLOCK_(MONOTONIC|BOOTTIME)[A-Z_]*"
-call='(sleep|select|pthread_join)\(|poll\(([^,]*,){2} *[^ 0]'
+call='(sleep|select|pthread_join)\(|poll\(([^,]*,){2} *[^ 0]|epoll_wait\(([^,]*,){3} *[^ 0]'
 found=$(grep -rnE "\b($word)\b|\b($call)" src/mpi src/rail src/verbs src/softhca --include='*.[ch]')
 [ -z "$found" ] || { failures=$((failures + 1)); echo "waits without src/util/clock.h:"; echo "$found"; }
 

@@ -3,7 +3,7 @@
 include_HEADERS += src/softhca/softhca.h
 noinst_LTLIBRARIES += libsofthca-core.la
 libsofthca_core_la_CPPFLAGS = $(AM_CPPFLAGS) \
-	-DRG_SYSCONFDIR='"$(sysconfdir)"'
+	-DRG_SYSCONFDIR='"$(sysconfdir)"' $(SODIUM_CFLAGS)
 libsofthca_core_la_SOURCES =
 libsofthca_core_la_SOURCES += src/softhca/base/base.h src/softhca/base/errors.c \
 	src/softhca/base/heap.c src/softhca/base/heap.h src/softhca/base/layout.h src/softhca/base/lock.c \
@@ -56,6 +56,13 @@ libsofthca_core_la_SOURCES += src/softhca/link/memory/ask.c src/softhca/link/mem
 	src/softhca/link/memory/steps.c src/softhca/link/memory/steps.h \
 	src/softhca/link/memory/transfer.c src/softhca/link/memory/transfer.h \
 	src/softhca/link/memory/ud.c src/softhca/link/memory/ud.h
+libsofthca_core_la_SOURCES += src/softhca/link/wire/bytes.h src/softhca/link/wire/call.c \
+	src/softhca/link/wire/frame.c src/softhca/link/wire/frame.h \
+	src/softhca/link/wire/handshake.c src/softhca/link/wire/handshake.h \
+	src/softhca/link/wire/incoming.c src/softhca/link/wire/meet.c src/softhca/link/wire/meet.h \
+	src/softhca/link/wire/meet_state.h src/softhca/link/wire/ports.c \
+	src/softhca/link/wire/ports.h src/softhca/link/wire/secret.c \
+	src/softhca/link/wire/secret.h src/softhca/link/wire/socket.c src/softhca/link/wire/socket.h
 libsofthca_core_la_SOURCES += src/softhca/engine/progress_thread.c src/softhca/engine/progress_thread.h \
 	src/softhca/engine/cq_ex.c src/softhca/engine/engine.c src/softhca/engine/engine.h \
 	src/softhca/engine/flush.c src/softhca/engine/flush.h src/softhca/engine/deferred_wait.c \
@@ -70,7 +77,7 @@ libsofthca_core_la_SOURCES += src/softhca/api/about.c src/softhca/api/fabric.c \
 	src/softhca/api/open.c src/softhca/api/open.h src/softhca/api/real.c \
 	src/softhca/api/real.h src/softhca/api/shim.c src/softhca/api/strings.c \
 	src/softhca/api/verbs_names.h
-libsofthca_core_la_LIBADD = librg-memwatch.la
+libsofthca_core_la_LIBADD = librg-memwatch.la $(SODIUM_LIBS)
 
 # The core under the symbol versions of libibverbs, to be preloaded.
 lib_LTLIBRARIES += libsofthca.la

@@ -1,0 +1,306 @@
+/*
+ * incoming.c - connections that others opened, up to their proof.
+ *
+ * Each costs a descriptor and some hundred bytes, for HCA_MEET_PATIENCE_NS at most.  Of more
+ * than HCA_MEET_UNPROVEN_MAX the oldest goes: a process that knows the secret needs a round trip.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "softhca/link/wire/meet_state.h"
+
+enum {
+	DISCARD_MAX = 4096,		/* bytes read and dropped after a refusal */
+};
+#define PAUSE_NS 100000000u
+
+enum incoming_state {
+	INCOMING_HELLO,
+	INCOMING_PROOF,
+	INCOMING_LEAVES,		/* was refused: its end comes first, or the refusal might be lost */
+};
+
+struct hca_incoming {
+	struct hca_watch watch;
+	struct hca_incoming *next, **at;
+	uint64_t due_ns;
+	enum incoming_state state;
+	size_t have;			/* bytes of the message that this state expects */
+	struct hca_hello h;
+	unsigned char hello[HCA_HELLO_BYTES], reply[HCA_REPLY_BYTES], proof[HCA_PROOF_BYTES];
+};
+
+/* ---- Arrival and end -------------------------------------------------------------------------- */
+
+static void incoming_unlink(struct hca_meet *m, struct hca_incoming *in)
+{
+	*in->at = in->next;
+	if (in->next)
+		in->next->at = in->at;
+	else
+		m->incoming_end = in->at;
+	m->incoming_count--;
+}
+
+static void incoming_drop(struct hca_meet *m, struct hca_incoming *in)
+{
+	incoming_unlink(m, in);
+	hca_watch_close(m->epoll, &in->watch);
+	free(in);
+}
+
+static void incoming_link(struct hca_meet *m, struct hca_incoming *in)
+{
+	if (m->incoming_count == HCA_MEET_UNPROVEN_MAX)
+		incoming_drop(m, m->incoming);
+	in->at = m->incoming_end;
+	*m->incoming_end = in;
+	m->incoming_end = &in->next;
+	m->incoming_count++;
+}
+
+/* A peer on another host is reached over the rail's interface alone. */
+static int incoming_bind(int fd, const struct hca_rail *rail)
+{
+	struct sockaddr_storage peer;
+	socklen_t bytes = sizeof(peer);
+
+	if (!*rail->interface)
+		return 0;
+	if (getpeername(fd, (struct sockaddr *)(void *)&peer, &bytes))
+		return -errno;
+	return hca_address_is_local(&peer) ? 0 : hca_socket_interface(fd, rail->interface);
+}
+
+static void incoming_make(struct hca_meet *m, const struct hca_rail *rail, int fd)
+{
+	struct hca_incoming *in = incoming_bind(fd, rail) ? NULL : calloc(1, sizeof(*in));
+
+	if (!in) {
+		close(fd);
+		return;
+	}
+	in->watch = (struct hca_watch){ HCA_WATCH_INCOMING, fd };
+	in->due_ns = rg_now_ns() + HCA_MEET_PATIENCE_NS;
+	if (hca_watch_add(m->epoll, &in->watch, EPOLLIN)) {
+		close(fd);
+		free(in);
+		return;
+	}
+	incoming_link(m, in);
+	/* The hello is often there. */
+	hca_incoming_serve(m, &in->watch);
+}
+
+/* Without a descriptor the connection stays in the listener's queue, and epoll reports it forever. */
+static void listeners_pause(struct hca_meet *m)
+{
+	m->listen_again_ns = rg_now_ns() + PAUSE_NS;
+	for (unsigned i = 0; i < m->config.rails; i++)
+		hca_watch_change(m->epoll, &m->rail[i].listener, 0);
+}
+
+static void listeners_resume(struct hca_meet *m)
+{
+	m->listen_again_ns = 0;
+	for (unsigned i = 0; i < m->config.rails; i++)
+		hca_watch_change(m->epoll, &m->rail[i].listener, EPOLLIN);
+}
+
+void hca_incoming_accept(struct hca_meet *m, struct hca_rail *rail)
+{
+	int fd = hca_socket_accept(rail->listener.fd);
+
+	if (fd >= 0)
+		incoming_make(m, rail, fd);
+	else if (fd != -EMFILE && fd != -ENFILE && fd != -ENOBUFS && fd != -ENOMEM)
+		return;			/* it has gone already */
+	else if (m->incoming)
+		incoming_drop(m, m->incoming);
+	else
+		listeners_pause(m);
+}
+
+/* ---- Messages --------------------------------------------------------------------------------- */
+
+static bool incoming_called_this_end(const struct hca_incoming *in, const struct hca_endpoint *called)
+{
+	struct sockaddr_storage own;
+	socklen_t bytes = sizeof(own);
+	struct hca_endpoint end;
+
+	if (getsockname(in->watch.fd, (struct sockaddr *)(void *)&own, &bytes))
+		return false;
+	hca_address_endpoint(&own, &end);
+	return end.port == called->port &&
+	       memcmp(end.address, called->address, sizeof(end.address)) == 0;
+}
+
+static enum hca_verdict verdict_of_owner(const struct hca_meet *m, const struct hca_hello *h,
+					 uint16_t *port)
+{
+	switch (m->config.find(m->config.arg, h, port)) {
+	case HCA_MEET_MINE:
+		*port = 0;
+		return HCA_VERDICT_MINE;
+	case HCA_MEET_AT_PORT:
+		return *port ? HCA_VERDICT_AT_PORT : HCA_VERDICT_UNKNOWN;
+	case HCA_MEET_OTHER_MTU:
+		*port = 0;
+		return HCA_VERDICT_OTHER_MTU;
+	default:
+		*port = 0;
+		return HCA_VERDICT_UNKNOWN;
+	}
+}
+
+static enum hca_verdict incoming_judge(const struct hca_meet *m, const struct hca_incoming *in,
+				    const struct hca_endpoint *called, uint16_t *port)
+{
+	*port = 0;
+	if (!incoming_called_this_end(in, called))
+		return HCA_VERDICT_OTHER_ADDRESS;
+	if (!hca_hello_is_of_fabric(in->hello, &m->credentials))
+		return HCA_VERDICT_OTHER_FABRIC;
+	if (in->h.rails != m->config.rails)
+		return HCA_VERDICT_OTHER_RAILS;
+	return verdict_of_owner(m, &in->h, port);
+}
+
+/* False: the connection has gone. */
+static bool incoming_reply(struct hca_meet *m, struct hca_incoming *in, enum hca_verdict verdict,
+			uint16_t port, bool same_version)
+{
+	unsigned char drawn[HCA_RANDOM_BYTES];
+
+	if (getrandom(drawn, sizeof(drawn), GRND_NONBLOCK) != sizeof(drawn)) {
+		incoming_drop(m, in);
+		return false;
+	}
+	hca_reply_write(in->reply, verdict, port, same_version ? in->hello : NULL, &m->credentials,
+			drawn);
+	if (hca_socket_send(in->watch.fd, in->reply, sizeof(in->reply))) {
+		incoming_drop(m, in);
+		return false;
+	}
+	in->have = 0;
+	in->state = same_version && verdict == HCA_VERDICT_MINE ? INCOMING_PROOF : INCOMING_LEAVES;
+	if (in->state == INCOMING_LEAVES)
+		shutdown(in->watch.fd, SHUT_WR);
+	return true;
+}
+
+/* These return whether there may be more to read; false: also if the connection has gone. */
+
+static bool hello_arrives(struct hca_meet *m, struct hca_incoming *in)
+{
+	struct hca_endpoint called;
+	enum hca_verdict verdict;
+	uint16_t port;
+
+	switch (hca_hello_read(in->hello, in->have, &in->h, &called)) {
+	case 0:
+		verdict = incoming_judge(m, in, &called, &port);
+		return incoming_reply(m, in, verdict, port, true);
+	case -EAGAIN:
+		return true;
+	case -EPROTONOSUPPORT:
+		return incoming_reply(m, in, HCA_VERDICT_UNKNOWN, 0, false);
+	default:
+		incoming_drop(m, in);
+		return false;
+	}
+}
+
+static bool proof_arrives(struct hca_meet *m, struct hca_incoming *in)
+{
+	const struct hca_hello h = in->h;
+	int fd;
+
+	if (in->have < sizeof(in->proof))
+		return true;
+	if (!hca_proof_is_valid(in->proof, in->hello, in->reply, &m->credentials)) {
+		incoming_drop(m, in);
+		return false;
+	}
+	incoming_unlink(m, in);
+	fd = hca_watch_release(m->epoll, &in->watch);
+	free(in);
+	m->config.arrived(m->config.arg, fd, &h);
+	return false;
+}
+
+static bool leaver_goes_on(struct hca_meet *m, struct hca_incoming *in)
+{
+	if (in->have < DISCARD_MAX)
+		return true;
+	incoming_drop(m, in);
+	return false;
+}
+
+static ssize_t incoming_read(struct hca_incoming *in)
+{
+	unsigned char nowhere[DISCARD_MAX];
+
+	switch (in->state) {
+	case INCOMING_HELLO:
+		return hca_socket_fill(in->watch.fd, in->hello, sizeof(in->hello), &in->have);
+	case INCOMING_PROOF:
+		return hca_socket_fill(in->watch.fd, in->proof, sizeof(in->proof), &in->have);
+	default:
+		return hca_socket_fill(in->watch.fd, nowhere, sizeof(nowhere), &in->have);
+	}
+}
+
+static bool incoming_step(struct hca_meet *m, struct hca_incoming *in)
+{
+	ssize_t bytes = incoming_read(in);
+
+	if (bytes < 0)
+		incoming_drop(m, in);
+	if (bytes <= 0)
+		return false;
+	switch (in->state) {
+	case INCOMING_HELLO:
+		return hello_arrives(m, in);
+	case INCOMING_PROOF:
+		return proof_arrives(m, in);
+	default:
+		return leaver_goes_on(m, in);
+	}
+}
+
+void hca_incoming_serve(struct hca_meet *m, struct hca_watch *w)
+{
+	struct hca_incoming *in = hca_container(w, struct hca_incoming, watch);
+
+	while (incoming_step(m, in))
+		continue;
+}
+
+/* ---- Time ------------------------------------------------------------------------------------- */
+
+void hca_incoming_progress(struct hca_meet *m, uint64_t now_ns)
+{
+	while (m->incoming && rg_reached(m->incoming->due_ns, now_ns))
+		incoming_drop(m, m->incoming);
+	if (m->listen_again_ns && rg_reached(m->listen_again_ns, now_ns))
+		listeners_resume(m);
+}
+
+uint64_t hca_incoming_next_ns(const struct hca_meet *m)
+{
+	const uint64_t unproven = m->incoming ? m->incoming->due_ns : UINT64_MAX;
+	const uint64_t listener = m->listen_again_ns ? m->listen_again_ns : UINT64_MAX;
+
+	return unproven < listener ? unproven : listener;
+}
+
+void hca_incoming_close(struct hca_meet *m)
+{
+	while (m->incoming)
+		incoming_drop(m, m->incoming);
+}

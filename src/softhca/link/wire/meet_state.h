@@ -1,0 +1,65 @@
+/* meet_state.h - the state of a struct hca_meet, for meet.c, incoming.c and call.c. */
+#ifndef HCA_MEET_STATE_H
+#define HCA_MEET_STATE_H
+
+#include <net/if.h>
+
+#include "softhca/base/base.h"
+#include "softhca/base/layout.h"
+#include "softhca/link/wire/handshake.h"
+#include "softhca/link/wire/meet.h"
+#include "softhca/link/wire/socket.h"
+
+enum { HCA_HINTS = 64 };
+
+struct hca_incoming;
+struct hca_call;
+
+struct hca_rail {
+	struct sockaddr_storage local;
+	char interface[IFNAMSIZ];	/* "": as routed */
+	struct hca_watch listener;
+};
+
+/* The port at which a process of this fabric answered last; port 0: none. */
+struct hca_hint {
+	unsigned char address[16];
+	uint16_t port;
+};
+
+struct hca_meet {
+	struct hca_meet_config config;		/* its pointers are stale but arg and functions */
+	struct hca_credentials credentials;
+	struct hca_rail rail[HCA_PORTS_MAX];
+	int epoll;
+	uint16_t port;
+	uint64_t next_ns;
+	uint64_t listen_again_ns;	/* no descriptor for an arriving connection; 0: it listens */
+
+	/* Connections of others that have proven nothing; the oldest first, by time of arrival. */
+	struct hca_incoming *incoming, **incoming_end;
+	unsigned incoming_count;
+
+	/* Calls of this process. */
+	struct hca_list_node *calls;
+	uint64_t turn;				/* number of the call of hca_calls_progress */
+	struct hca_hint hint[HCA_HINTS];
+};
+
+/* incoming.c: connections that others opened */
+void hca_incoming_accept(struct hca_meet *m, struct hca_rail *rail);
+void hca_incoming_serve(struct hca_meet *m, struct hca_watch *w);
+void hca_incoming_progress(struct hca_meet *m, uint64_t now_ns);
+uint64_t hca_incoming_next_ns(const struct hca_meet *m);
+void hca_incoming_close(struct hca_meet *m);
+
+/* call.c: connections that this process opens */
+int hca_call_start(struct hca_meet *m, const struct sockaddr_storage *to,
+		   const struct hca_hello *h, void *token);
+void hca_call_serve(struct hca_meet *m, struct hca_watch *w);
+void hca_calls_progress(struct hca_meet *m, uint64_t now_ns);
+uint64_t hca_calls_next_ns(const struct hca_meet *m);
+/* All calls with this token; any: all of them. */
+void hca_calls_cancel(struct hca_meet *m, const void *token, bool any);
+
+#endif

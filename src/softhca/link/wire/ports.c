@@ -1,0 +1,42 @@
+/* ports.c - see ports.h. */
+#include "softhca/link/wire/ports.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+
+#include "softhca/base/base.h"
+
+/* A port from 1 on, digits only; NULL: no such number, else what follows it. */
+static const char *port_parse(const char *text, uint16_t *port)
+{
+	char *end;
+	unsigned long value;
+
+	if (!isdigit((unsigned char)*text))
+		return NULL;
+	value = strtoul(text, &end, 10);
+	if (value < 1 || value > UINT16_MAX)
+		return NULL;
+	*port = (uint16_t)value;
+	return end;
+}
+
+int hca_ports_parse(const char *text, uint16_t *first, uint16_t *last)
+{
+	uint16_t from, to;
+	const char *rest;
+
+	if (!text || !*text)
+		text = HCA_PORTS_DEFAULT;
+	rest = port_parse(text, &from);
+	if (rest && *rest == '-')
+		rest = port_parse(rest + 1, &to);
+	else
+		to = from;
+	if (!rest || *rest || to < from)
+		return hca_fail(EINVAL, "SOFTHCA_PORTS=%s: no range of TCP ports "
+				"(accepted: FIRST-LAST, or one port, from 1 to 65535)", text);
+	*first = from;
+	*last = to;
+	return 0;
+}

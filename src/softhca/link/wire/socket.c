@@ -1,0 +1,243 @@
+/* socket.c - see socket.h. */
+#include "softhca/link/wire/socket.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <net/if.h>
+#include <netinet/tcp.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+enum { LOWEST_NUMBER = 1024, BACKLOG = 4096 };
+
+/* ---- Addresses -------------------------------------------------------------------------------- */
+
+static struct sockaddr_in *as_ipv4(const struct sockaddr_storage *a)
+{
+	return a->ss_family == AF_INET ? (struct sockaddr_in *)(void *)(uintptr_t)a : NULL;
+}
+
+static struct sockaddr_in6 *as_ipv6(const struct sockaddr_storage *a)
+{
+	return a->ss_family == AF_INET6 ? (struct sockaddr_in6 *)(void *)(uintptr_t)a : NULL;
+}
+
+static socklen_t address_bytes(const struct sockaddr_storage *a)
+{
+	return as_ipv4(a) ? sizeof(struct sockaddr_in) : sizeof(struct sockaddr_in6);
+}
+
+static const struct sockaddr *sockaddr_of(const struct sockaddr_storage *a)
+{
+	return (const struct sockaddr *)(const void *)a;
+}
+
+void hca_address_port_set(struct sockaddr_storage *a, uint16_t port)
+{
+	if (as_ipv4(a))
+		as_ipv4(a)->sin_port = htons(port);
+	else if (as_ipv6(a))
+		as_ipv6(a)->sin6_port = htons(port);
+}
+
+const char *hca_address_text(const struct sockaddr_storage *a, char text[INET6_ADDRSTRLEN])
+{
+	const void *number = NULL;
+
+	if (as_ipv4(a))
+		number = &as_ipv4(a)->sin_addr;
+	else if (as_ipv6(a))
+		number = &as_ipv6(a)->sin6_addr;
+	if (!number || !inet_ntop(a->ss_family, number, text, INET6_ADDRSTRLEN))
+		strcpy(text, "?");
+	return text;
+}
+
+void hca_address_endpoint(const struct sockaddr_storage *a, struct hca_endpoint *e)
+{
+	memset(e, 0, sizeof(*e));
+	if (as_ipv4(a)) {
+		memset(e->address + 10, 0xff, 2);
+		memcpy(e->address + 12, &as_ipv4(a)->sin_addr, 4);
+		e->port = ntohs(as_ipv4(a)->sin_port);
+	} else if (as_ipv6(a)) {
+		memcpy(e->address, &as_ipv6(a)->sin6_addr, 16);
+		e->port = ntohs(as_ipv6(a)->sin6_port);
+	}
+}
+
+/* The kernel sends to an address of its own from this very address. */
+bool hca_address_is_local(const struct sockaddr_storage *a)
+{
+	struct sockaddr_storage to = *a, from;
+	struct hca_endpoint there, here;
+	socklen_t bytes = sizeof(from);
+	int fd = socket(a->ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	bool known;
+
+	if (fd < 0)
+		return false;
+	hca_address_port_set(&to, 9);		/* any: nothing is sent */
+	known = connect(fd, sockaddr_of(&to), address_bytes(&to)) == 0 &&
+		getsockname(fd, (struct sockaddr *)(void *)&from, &bytes) == 0;
+	close(fd);
+	if (!known)
+		return false;
+	hca_address_endpoint(&to, &there);
+	hca_address_endpoint(&from, &here);
+	return memcmp(there.address, here.address, sizeof(there.address)) == 0;
+}
+
+/* ---- Sockets ---------------------------------------------------------------------------------- */
+
+int hca_socket_raise(int fd)
+{
+	int raised = fd < LOWEST_NUMBER ? fcntl(fd, F_DUPFD_CLOEXEC, LOWEST_NUMBER) : -1;
+
+	if (raised < 0)
+		return fd;
+	close(fd);
+	return raised;
+}
+
+static void option_set(int fd, int level, int name, int value)
+{
+	/* A kernel without the option does without. */
+	if (setsockopt(fd, level, name, &value, sizeof(value)))
+		return;
+}
+
+static int socket_make(int family)
+{
+	int fd = socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_TCP);
+
+	if (fd < 0)
+		return -errno;
+	fd = hca_socket_raise(fd);
+	if (family == AF_INET6)
+		option_set(fd, IPPROTO_IPV6, IPV6_V6ONLY, 1);
+	option_set(fd, IPPROTO_TCP, TCP_NODELAY, 1);
+	return fd;
+}
+
+static int close_with(int fd, int error)
+{
+	close(fd);
+	return -error;
+}
+
+/* The port of connections that have ended lately is free; of two listeners the second is refused. */
+int hca_socket_listen(const struct sockaddr_storage *local, uint16_t port)
+{
+	struct sockaddr_storage at = *local;
+	int fd = socket_make(local->ss_family);
+
+	if (fd < 0)
+		return fd;
+	hca_address_port_set(&at, port);
+	option_set(fd, SOL_SOCKET, SO_REUSEADDR, 1);
+	if (bind(fd, sockaddr_of(&at), address_bytes(&at)) || listen(fd, BACKLOG))
+		return close_with(fd, errno);
+	return fd;
+}
+
+int hca_socket_accept(int listener)
+{
+	int fd = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+
+	if (fd < 0)
+		return -errno;
+	fd = hca_socket_raise(fd);
+	option_set(fd, IPPROTO_TCP, TCP_NODELAY, 1);
+	return fd;
+}
+
+int hca_socket_interface(int fd, const char *interface)
+{
+	char bound[IFNAMSIZ] = "";
+	socklen_t bytes = sizeof(bound);
+
+	if (!getsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, bound, &bytes) &&
+	    strncmp(bound, interface, sizeof(bound)) == 0)
+		return 0;
+	if (!setsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, interface, (socklen_t)strlen(interface)))
+		return 0;
+	return errno == EPERM || errno == ENOPROTOOPT ? 0 : -errno;
+}
+
+int hca_socket_connect(const struct sockaddr_storage *to, const struct sockaddr_storage *local,
+		       const char *interface, int *fd)
+{
+	struct sockaddr_storage from = *local;
+	int rc, s = socket_make(to->ss_family);
+
+	if (s < 0)
+		return s;
+	hca_address_port_set(&from, 0);
+#ifdef IP_BIND_ADDRESS_NO_PORT
+	option_set(s, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, 1);
+#endif
+	rc = interface ? hca_socket_interface(s, interface) : 0;
+	if (rc)
+		return close_with(s, -rc);
+	if (bind(s, sockaddr_of(&from), address_bytes(&from)))
+		return close_with(s, errno);
+	rc = connect(s, sockaddr_of(to), address_bytes(to)) ? -errno : 0;
+	if (rc && rc != -EINPROGRESS)
+		return close_with(s, -rc);
+	*fd = s;
+	return rc;
+}
+
+ssize_t hca_socket_fill(int fd, unsigned char *to, size_t most, size_t *have)
+{
+	ssize_t bytes = recv(fd, to + *have, most - *have, MSG_DONTWAIT);
+
+	if (bytes == 0)
+		return -ECONNRESET;
+	if (bytes < 0)
+		return errno == EAGAIN || errno == EINTR ? 0 : -errno;
+	*have += (size_t)bytes;
+	return bytes;
+}
+
+int hca_socket_send(int fd, const unsigned char *from, size_t bytes)
+{
+	ssize_t sent = send(fd, from, bytes, MSG_DONTWAIT | MSG_NOSIGNAL);
+
+	if (sent < 0)
+		return -errno;
+	return (size_t)sent == bytes ? 0 : -ENOBUFS;
+}
+
+/* ---- Waiting ---------------------------------------------------------------------------------- */
+
+int hca_watch_add(int epoll, struct hca_watch *w, uint32_t events)
+{
+	struct epoll_event e = { .events = events, .data.ptr = w };
+
+	return epoll_ctl(epoll, EPOLL_CTL_ADD, w->fd, &e) ? -errno : 0;
+}
+
+void hca_watch_change(int epoll, struct hca_watch *w, uint32_t events)
+{
+	struct epoll_event e = { .events = events, .data.ptr = w };
+
+	epoll_ctl(epoll, EPOLL_CTL_MOD, w->fd, &e);
+}
+
+int hca_watch_release(int epoll, struct hca_watch *w)
+{
+	const int fd = w->fd;
+
+	epoll_ctl(epoll, EPOLL_CTL_DEL, fd, NULL);
+	w->fd = -1;
+	return fd;
+}
+
+void hca_watch_close(int epoll, struct hca_watch *w)
+{
+	close(hca_watch_release(epoll, w));
+}

@@ -1,0 +1,55 @@
+/* socket.h - TCP sockets of a wire, their addresses, and waiting for them. */
+#ifndef HCA_SOCKET_H
+#define HCA_SOCKET_H
+
+#include <netinet/in.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/socket.h>
+
+#include "softhca/link/wire/handshake.h"
+
+void hca_address_port_set(struct sockaddr_storage *a, uint16_t port);
+/* The address without its port; returns `text`. */
+const char *hca_address_text(const struct sockaddr_storage *a, char text[INET6_ADDRSTRLEN]);
+void hca_address_endpoint(const struct sockaddr_storage *a, struct hca_endpoint *e);
+/* Is it an address of this very host (network namespace)? */
+bool hca_address_is_local(const struct sockaddr_storage *a);
+
+/*
+ * Sockets are non-blocking, close-on-exec, TCP_NODELAY, and have numbers from 1024 on where the
+ * limit allows it: programs that select() keep the low ones.  A descriptor, or -errno (silent).
+ */
+int hca_socket_listen(const struct sockaddr_storage *local, uint16_t port);
+int hca_socket_accept(int listener);
+/*
+ * Begin to connect, from the address `local` (its port is ignored) and over this interface; NULL:
+ * as routed.  *fd; 0: connected, -EINPROGRESS: it becomes writable; else -errno and no *fd.
+ */
+int hca_socket_connect(const struct sockaddr_storage *to, const struct sockaddr_storage *local,
+		       const char *interface, int *fd);
+/* The same descriptor at a number from 1024 on, if the limit allows it. */
+int hca_socket_raise(int fd);
+/* Send and receive over this interface alone: 0 or -errno.  Kernels before 5.7 refuse: 0, too. */
+int hca_socket_interface(int fd, const char *interface);
+
+/* Read up to *have == most bytes: the count, 0: none now; -errno, at the end -ECONNRESET. */
+ssize_t hca_socket_fill(int fd, unsigned char *to, size_t most, size_t *have);
+/* All of it now, as a new connection takes: 0 or -errno. */
+int hca_socket_send(int fd, const unsigned char *from, size_t bytes);
+
+/*
+ * A descriptor in an epoll set.  It leaves the set before it is closed or handed over: a child of
+ * fork has the same open file, which would stay in the set.
+ */
+enum hca_watch_role { HCA_WATCH_LISTENER, HCA_WATCH_INCOMING, HCA_WATCH_ATTEMPT };
+struct hca_watch {
+	enum hca_watch_role role;
+	int fd;
+};
+int hca_watch_add(int epoll, struct hca_watch *w, uint32_t events);
+void hca_watch_change(int epoll, struct hca_watch *w, uint32_t events);
+int hca_watch_release(int epoll, struct hca_watch *w);		/* returns its descriptor */
+void hca_watch_close(int epoll, struct hca_watch *w);
+
+#endif
