@@ -57,6 +57,11 @@ libsofthca_core_la_SOURCES += src/softhca/link/memory/ask.c src/softhca/link/mem
 	src/softhca/link/memory/transfer.c src/softhca/link/memory/transfer.h \
 	src/softhca/link/memory/ud.c src/softhca/link/memory/ud.h
 libsofthca_core_la_SOURCES += src/softhca/link/wire/bytes.h src/softhca/link/wire/call.c \
+	src/softhca/base/copy_last.h src/softhca/link/wire/connection.c \
+	src/softhca/link/wire/datagram.c src/softhca/link/wire/link.c src/softhca/link/wire/link.h \
+	src/softhca/link/wire/requester.c src/softhca/link/wire/responder.c \
+	src/softhca/link/wire/serve.c src/softhca/link/wire/stream.c src/softhca/link/wire/stream.h \
+	src/softhca/link/wire/wire.h \
 	src/softhca/link/wire/frame.c src/softhca/link/wire/frame.h \
 	src/softhca/link/wire/handshake.c src/softhca/link/wire/handshake.h \
 	src/softhca/link/wire/incoming.c src/softhca/link/wire/meet.c src/softhca/link/wire/meet.h \

@@ -14,6 +14,8 @@
 
 /* Shortest time between two checks of the peers. */
 enum { LOOK_NS = 10000000 };
+/* Verbs that post serve a wire when no verb has done so for this time. */
+enum { POSTS_NS = 20000 };
 /* All tries of an unreachable peer, at least: a stream needs this long to know. */
 #define WIRE_NS 5000000000u
 
@@ -516,6 +518,7 @@ static void run_wire(struct hca_engine *e)
 	struct hca_fabric *f = &e->fabric;
 
 	f->wire->progress(f);
+	atomic_store_explicit(&e->ran_ns, rg_now_ns(), memory_order_relaxed);
 	look(f);
 	take_turns(e);
 	atomic_store(&e->wire_ns, f->wire->next_ns(f));
@@ -541,6 +544,17 @@ void hca_engine_run(struct hca_fabric *f)
 	}
 	hca_unlock(&f->life);
 	allow_cancel(f, cancel);
+}
+
+void hca_engine_run_for_post(struct hca_fabric *f)
+{
+	const struct hca_engine *e = hca_engine_of(f);
+
+	/* Requests of a burst leave together: passes between them would part them. */
+	if (f->wire && rg_now_ns() - atomic_load_explicit(&e->ran_ns, memory_order_relaxed) <
+			   POSTS_NS)
+		return;
+	hca_engine_run(f);
 }
 
 int hca_engine_serve_wire(struct hca_fabric *f)

@@ -27,6 +27,7 @@ struct hca_engine {
 	_Atomic uint64_t waited_ns;	/* timed: when a queue was last polled in vain */
 	/* A fabric with a wire: the next times at which the list and the wire need a turn. */
 	_Atomic uint64_t list_ns, wire_ns;
+	_Atomic uint64_t ran_ns;	/* the wire was last served */
 	struct hca_progress_thread progress_thread;
 };
 
@@ -48,6 +49,8 @@ void hca_engine_add(struct hca_qp *qp);
 void hca_engine_remove(struct hca_qp *qp);
 
 void hca_engine_run(struct hca_fabric *f);
+/* The same for a verb that posts, which polls follow. */
+void hca_engine_run_for_post(struct hca_fabric *f);
 
 /* Act now on events that peers have signalled; waits for another thread that does so. */
 void hca_engine_handle_events(struct hca_fabric *f);

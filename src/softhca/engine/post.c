@@ -316,7 +316,7 @@ int hca_post_send(struct ibv_qp *ibv, struct ibv_send_wr *wr, struct ibv_send_wr
 	int rc = 0;
 
 	if (hca_engine_due(qp->fabric))
-		hca_engine_run(qp->fabric);
+		hca_engine_run_for_post(qp->fabric);
 	hca_lock(&qp->lock);
 	if (!likely(wr && !wr->next && qp->fast && post_short(qp, wr)))
 		rc = post_list(qp, wr, bad);

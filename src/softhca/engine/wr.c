@@ -212,7 +212,7 @@ static void batch_start(struct ibv_qp_ex *ibv)
 	struct hca_qp *qp = qp_of(ibv);
 
 	if (hca_engine_due(qp->fabric))
-		hca_engine_run(qp->fabric);
+		hca_engine_run_for_post(qp->fabric);
 	hca_lock(&qp->batch->lock);
 	qp->batch->count = 0;
 	qp->batch->error = 0;

@@ -43,6 +43,7 @@ static unsigned flags_of_kind(uint8_t kind)
 	case HCA_FRAME_FETCH_ADD:
 	case HCA_FRAME_CONT:
 	case HCA_FRAME_RESPONSE:
+	case HCA_FRAME_ACK:
 		return HCA_FRAME_LAST;
 	default:
 		return 0;

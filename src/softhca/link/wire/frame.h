@@ -12,7 +12,8 @@
  * | READ | LAST | 0 | asked |
  * | CMP_SWAP, FETCH_ADD | LAST | HCA_OPERANDS_BYTES | the same |
  * | RESPONSE | LAST | 1 to total; 0 of 0 | of the answer; 8 for an atomic operation |
- * | ACK, NAK, RNR | none | 0 | 0 |
+ * | ACK | LAST: a farewell, the queue pair has stopped | 0 | 0 |
+ * | NAK, RNR | none | 0 | 0 |
  * | DATAGRAM | IMM, SOLICITED, GRH, LAST | HCA_DATAGRAM_BYTES + total | up to HCA_DATAGRAM_MAX |
  *
  * LAST marks the last frame of a message; a frame with bytes == total, a READ, an atomic operation
