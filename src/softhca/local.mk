@@ -13,6 +13,7 @@ libsofthca_core_la_SOURCES += src/softhca/base/base.h src/softhca/base/errors.c 
 	src/softhca/base/segment.h \
 	src/softhca/base/sys.h
 libsofthca_core_la_SOURCES += src/softhca/pages/held.c src/softhca/pages/held.h \
+	src/softhca/pages/landing.c src/softhca/pages/landing.h \
 	src/softhca/pages/memory.c src/softhca/pages/memory.h src/softhca/pages/pinned.c src/softhca/pages/pinned.h \
 	src/softhca/pages/remap.c src/softhca/pages/remap.h \
 	src/softhca/pages/remap_int.h src/softhca/pages/restore.c src/softhca/pages/watch.c
@@ -36,6 +37,8 @@ libsofthca_core_la_SOURCES += src/softhca/object/ah.c src/softhca/object/ah.h \
 	src/softhca/object/pd.c src/softhca/object/qp.c \
 	src/softhca/object/qp.h src/softhca/object/qp_state.c src/softhca/object/query.c \
 	src/softhca/object/query.h src/softhca/object/pd.h src/softhca/object/mr.h \
+	src/softhca/object/atomics.c src/softhca/object/atomics.h \
+	src/softhca/object/responder.c src/softhca/object/responder.h \
 	src/softhca/object/shared.c src/softhca/object/shared.h src/softhca/object/srq.c \
 	src/softhca/object/srq.h
 libsofthca_core_la_SOURCES += src/softhca/link/memory/ask.c src/softhca/link/memory/atomic.c \

@@ -171,7 +171,7 @@ SOFTHCA_UNITS = tests/softhca/test_spec tests/softhca/test_model tests/softhca/t
 	tests/softhca/test_memory tests/softhca/test_remap tests/softhca/test_remap_fork \
 	tests/softhca/test_fabric tests/softhca/test_loopback tests/softhca/test_atomic \
 	tests/softhca/test_shared tests/softhca/test_mr_table tests/softhca/test_descriptors \
-	tests/softhca/test_fidelity
+	tests/softhca/test_fidelity tests/softhca/test_responder tests/softhca/test_landing
 check_PROGRAMS += $(SOFTHCA_UNITS)
 TESTS += $(SOFTHCA_UNITS)
 endif
@@ -186,6 +186,10 @@ tests_softhca_test_remap_LDADD = $(SOFTHCA_TEST_LDADD)
 tests_softhca_test_remap_fork_LDADD = $(SOFTHCA_TEST_LDADD) -lpthread
 tests_softhca_test_fidelity_LDADD = $(SOFTHCA_TEST_LDADD)
 tests_softhca_test_atomic_LDADD = $(SOFTHCA_TEST_LDADD)
+tests_softhca_test_responder_SOURCES = tests/softhca/test_responder.c tests/softhca/responder.h
+tests_softhca_test_responder_LDADD = $(SOFTHCA_TEST_LDADD) -lpthread
+tests_softhca_test_landing_SOURCES = tests/softhca/test_landing.c tests/softhca/responder.h
+tests_softhca_test_landing_LDADD = $(SOFTHCA_TEST_LDADD) -lpthread
 tests_softhca_test_memory_LDADD = $(SOFTHCA_TEST_LDADD)
 tests_softhca_test_fabric_LDADD = $(SOFTHCA_TEST_LDADD)
 tests_softhca_test_loopback_LDADD = $(SOFTHCA_TEST_LDADD)

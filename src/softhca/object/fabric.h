@@ -103,7 +103,7 @@ static inline bool hca_fabric_told(const struct hca_fabric *f)
 /* An error of this process occurred while a lock was held: the next verb handles it. */
 static inline void hca_fabric_fault(struct hca_fabric *f)
 {
-	atomic_store_explicit(&f->faults, 1, memory_order_relaxed);
+	atomic_store_explicit(&f->faults, 1, memory_order_release);
 }
 
 #endif

@@ -4,6 +4,7 @@
 #include "softhca/object/link.h"
 #include "softhca/object/mr.h"
 #include "softhca/object/mw.h"
+#include "softhca/pages/landing.h"
 
 enum { TAG = 0xff };		/* the part of a key that changes with each binding */
 
@@ -53,6 +54,35 @@ int hca_mw_count(struct hca_mr *mr)
 	pthread_mutex_unlock(&f->slow);
 	return atomic_load(&mr->windows);
 }
+
+/* ---- Invalidation by the peer -------------------------------------------- */
+
+bool hca_mw_is_open(const volatile struct hca_shm_mr *row, const _Atomic uint64_t *invalidated,
+		    uint32_t rkey, uint32_t qpn, uint32_t pd)
+{
+	uint64_t stamp = atomic_load(&row->stamp);
+
+	return rkey && (uint32_t)stamp == rkey && row->qpn && row->qpn == qpn && row->pd == pd &&
+	       atomic_load(invalidated) != stamp;
+}
+
+void hca_mw_invalidate_open(const struct hca_shm_mr *row, _Atomic uint64_t *invalidated,
+			    uint32_t rkey)
+{
+	uint64_t stamp = atomic_load(&row->stamp), seen;
+	int tries;
+
+	/* The row may change meanwhile; one of the two processes sees the other's store. */
+	for (tries = 0; tries < HCA_CHANGES && (uint32_t)stamp == rkey; tries++) {
+		atomic_store(invalidated, stamp);
+		seen = stamp;
+		stamp = atomic_load(&row->stamp);
+		if (stamp == seen)
+			return;
+	}
+}
+
+/* ---- Closing ------------------------------------------------------------- */
 
 /* Unbind a window and wait for its users: qp's peer, or all peers (NULL). */
 static void close_window(struct hca_mw *mw, struct hca_qp *qp)
@@ -112,6 +142,8 @@ int hca_mw_dealloc(struct ibv_mw *ibv)
 	pthread_mutex_unlock(&mw->row.fabric->slow);
 	hca_mr_release_key(mw->row.fabric, mw->row.key);
 	atomic_fetch_sub(&hca_pd_of(ibv->pd)->objects, 1);
+	/* The peer may have invalidated it while one of its messages landed here. */
+	hca_landings_wait();
 	free(mw);
 	return 0;
 }

@@ -12,6 +12,7 @@
 #include <infiniband/verbs.h>
 
 #include "softhca/model/model.h"
+#include "softhca/object/atomics.h"
 #include "softhca/object/cq.h"
 #include "softhca/object/deferred.h"
 #include "softhca/object/link.h"
@@ -96,7 +97,7 @@ struct hca_message {
 	struct hca_shared_claim claim;	/* if the queue is shared */
 	uint16_t slid;			/* UD: further fields of the completion */
 	uint8_t sl, flags;
-	uint64_t lock_holder, lock_since_ns;	/* the lock that an atomic operation waits for */
+	struct hca_atomic_wait wait;	/* an atomic operation's, for the lock */
 };
 
 struct hca_wqe {
@@ -196,6 +197,7 @@ struct hca_qp {
 	struct ibv_qp_attr attr;
 	struct ibv_qp_cap cap;
 	struct hca_message message;
+	struct hca_atomic_wait peer_wait;	/* the peer's atomic operation's (responder.h) */
 };
 
 /* The peer sends data back: counted by max_rd_atomic, waited for by fences. */

@@ -11,6 +11,7 @@
 #include "softhca/base/checked.h"
 #include "softhca/base/layout.h"
 #include "softhca/base/maps.h"
+#include "softhca/pages/landing.h"
 #include "softhca/pages/memory.h"
 #include "softhca/pages/remap.h"
 #include "softhca/base/segment.h"
@@ -45,6 +46,7 @@ uint64_t hca_page_bytes(void)
 void hca_memory_after_fork(void)
 {
 	pthread_mutex_init(&hca_memory.lock, NULL);
+	hca_landings_in_child();
 	if (hca_memory.fd < 0)
 		return;
 	hca_remap_in_child();		/* before the heap is touched */

@@ -5,6 +5,7 @@
 #include "softhca/base/layout.h"
 #include "softhca/base/proc.h"
 #include "softhca/pages/held.h"
+#include "softhca/pages/landing.h"
 #include "softhca/pages/memory.h"
 #include "softhca/pages/remap_int.h"
 #include "softhca/base/segment.h"
@@ -21,6 +22,7 @@ static uint64_t moved_since_sweep;
 enum {
 	SWEEP_BYTES = 256 << 20,
 	SLICE = 2 << 20,		/* the most that exists twice while it is moved */
+	TURN = 32 << 20,		/* the most that is moved while landings wait */
 };
 
 void hca_remap_lock(sigset_t *before)
@@ -35,6 +37,24 @@ void hca_remap_lock(sigset_t *before)
 void hca_remap_unlock(const sigset_t *before)
 {
 	pthread_mutex_unlock(&lock);
+	pthread_sigmask(SIG_SETMASK, before, NULL);
+}
+
+/* To move memory: no landing is in progress.  The wait for them comes first (landing.h). */
+static void lock_without_landings(sigset_t *before)
+{
+	sigset_t all;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, before);
+	hca_landings_exclude();
+	pthread_mutex_lock(&lock);
+}
+
+static void unlock_with_landings(const sigset_t *before)
+{
+	pthread_mutex_unlock(&lock);
+	hca_landings_admit();
 	pthread_sigmask(SIG_SETMASK, before, NULL);
 }
 
@@ -335,24 +355,47 @@ static bool has_room(uint64_t end)
 	return hca_memory_fd() >= 0 && hca_memory.inode && end <= hca_memory.bytes;
 }
 
+/* Has a real device pinned pages here?  If they are the segment's already, it has pinned these. */
+static bool is_kept(uint64_t start, uint64_t end)
+{
+	return hca_is_pinned(start, end) && !all_pages(start, end, hca_is_moved);
+}
+
 /* False: a part could not be moved; the rest stays moved. */
-static bool move_all(uint64_t start, uint64_t end)
+static bool move_some(uint64_t start, uint64_t end)
 {
 	struct hca_map map;
 	bool ok = true;
 
-	/* If the pages are the segment's already, a real device has pinned these. */
-	if (hca_is_pinned(start, end) && !all_pages(start, end, hca_is_moved))
-		return false;
-	if (!hca_remap_walk(start, end))
+	if (is_kept(start, end) || !hca_remap_walk(start, end))
 		return false;
 	while (ok && hca_remap_next(start, end, &map))
 		if (!hca_is_moved(&map))
 			ok = remap_move(&map);
 	hca_remap_walked();
+	return ok;
+}
+
+/*
+ * Move much memory in turns: between two of them the lock is free and landings begin.  So the
+ * result is what all pages are at the end.
+ */
+static bool move_all(uint64_t start, uint64_t end, sigset_t *before)
+{
+	bool ok = !is_kept(start, end);
+	uint64_t at, to;
+
+	for (at = start; ok && at < end; at = to) {
+		to = end - at > TURN ? at + TURN : end;
+		if (at > start) {
+			unlock_with_landings(before);
+			lock_without_landings(before);
+		}
+		ok = !hca_remap_state.forking && move_some(at, to);
+	}
 	if (moved_since_sweep > SWEEP_BYTES)
 		sweep();
-	return ok;
+	return ok && (end - start <= TURN || all_pages(start, end, hca_is_moved));
 }
 
 bool hca_remap_again(struct hca_moved *m, void *addr, size_t bytes)
@@ -392,14 +435,13 @@ void hca_remap(struct hca_moved *m, void *addr, size_t bytes, bool edges)
 	if (!bytes || first >= last || rg_memwatch_in_library(first, last - first, &unloads) ||
 	    hca_held_by_stack(first, __builtin_frame_address(0)) || !has_room(last))
 		return;
-	hca_remap_lock(&before);
-	if (!hca_remap_state.forking && all_pages(first, last, is_moved_or_movable) &&
-	    move_all(first, last)) {
+	lock_without_landings(&before);
+	if (all_pages(first, last, is_moved_or_movable) && move_all(first, last, &before)) {
 		m->from = start;
 		m->to = end;
 		set(m, hca_later(first, start), last < end ? last : end);
 	}
-	hca_remap_unlock(&before);
+	unlock_with_landings(&before);
 }
 
 const char *hca_remap_requested(struct hca_moved *m, const void *addr, size_t bytes,
@@ -426,16 +468,16 @@ const char *hca_remap_requested(struct hca_moved *m, const void *addr, size_t by
 		why = hca_held_range(first, last, frame);
 	if (why)
 		return why;
-	hca_remap_lock(&before);
+	lock_without_landings(&before);
 	if (hca_remap_state.forking || hca_is_pinned(first, last))
 		why = "it is kept where it is";
 	else if (!all_pages(first, last, is_moved_or_movable))
 		why = "it is not private anonymous memory";
-	else if (!move_all(first, last))
+	else if (!move_all(first, last, &before))
 		failed = true;
 	else
 		moved_renew(m, first, last);
-	hca_remap_unlock(&before);
+	unlock_with_landings(&before);
 	if (!failed)
 		return why;
 	hca_remap_back(addr, bytes);

@@ -13,6 +13,9 @@
  *
  * Only fork and hca_remap_back wait for peers that are copying to pages that are moved back; other
  * calls do not: there the program removes pages while they are being written to.
+ *
+ * Landings (landing.h) are excluded while pages are moved onto the segment, 32 MiB at a time.  A
+ * fork moves pages atomically, which needs no exclusion.
  */
 #ifndef HCA_REMAP_H
 #define HCA_REMAP_H
@@ -41,7 +44,7 @@ struct hca_moved {
  * only.  *m is the part that peers can map from now on: all of these pages, or nothing.
  * Nothing also when a real device has pinned pages of it, and during a fork.
  *
- * A concurrent write to those pages can be lost.
+ * A concurrent write of the program to those pages can be lost; no landing is.
  */
 void hca_remap(struct hca_moved *m, void *addr, size_t bytes, bool edges);
 

@@ -8,6 +8,7 @@
 #include "softhca/link/memory/peer.h"
 #include "softhca/object/device.h"
 #include "softhca/object/loss.h"
+#include "softhca/object/mw.h"
 
 /* ---- The peer's queue pair ----------------------------------------------- */
 
@@ -248,26 +249,14 @@ const struct hca_remote_mr *hca_conn_mr_look_up(struct hca_conn *c, struct hca_r
 bool hca_mw_is_theirs(const struct hca_conn *c, uint32_t rkey)
 {
 	const uint32_t index = rkey >> HCA_KEY_GEN_BITS;
-	const volatile struct hca_shm_mr *row = &c->peer->table->mr[index];
-	uint64_t stamp = atomic_load(&row->stamp);
 
-	return rkey && (uint32_t)stamp == rkey && row->qpn && row->qpn == c->qpn &&
-	       row->pd == c->pd && atomic_load(&c->peer->shm->invalidated[index]) != stamp;
+	return hca_mw_is_open(&c->peer->table->mr[index], &c->peer->shm->invalidated[index], rkey,
+			      c->qpn, c->pd);
 }
 
 void hca_mw_invalidate_theirs(const struct hca_conn *c, uint32_t rkey)
 {
 	const uint32_t index = rkey >> HCA_KEY_GEN_BITS;
-	const _Atomic uint64_t *live = &c->peer->table->mr[index].stamp;
-	uint64_t stamp = atomic_load(live), seen;
-	int tries;
 
-	/* The row may change meanwhile; one of the two processes sees the other's store. */
-	for (tries = 0; tries < HCA_CHANGES && (uint32_t)stamp == rkey; tries++) {
-		atomic_store(&c->peer->shm->invalidated[index], stamp);
-		seen = stamp;
-		stamp = atomic_load(live);
-		if (stamp == seen)
-			return;
-	}
+	hca_mw_invalidate_open(&c->peer->table->mr[index], &c->peer->shm->invalidated[index], rkey);
 }

@@ -17,6 +17,7 @@
 #include "softhca/link/memory/peer.h"
 #include "softhca/object/qp.h"
 #include "softhca/base/proc.h"
+#include "softhca/pages/landing.h"
 #include "softhca/base/segment.h"
 #include "softhca/link/memory/ask.h"
 
@@ -519,6 +520,7 @@ bool hca_quiesce(struct hca_fabric *f, struct hca_qp *only)
 	uint32_t i, top = atomic_load(&f->qp_top);
 	bool outside = true;
 
+	hca_landings_wait();
 	fence_all(f);
 	if (only) {
 		outside = wait_for_number(f, only->conn.qpn, deadline);
