@@ -145,7 +145,7 @@ static int fake_transfer(struct hca_qp *qp, const struct ibv_send_wr *wr, uint32
 		abort();
 	fake.handed[fake.handed_count++] =
 		(struct fake_handed){ wr->wr_id, wr->opcode, bytes, wr };
-	return fake.answered < fake.answers ? fake.answer[fake.answered++] : HCA_UNDERWAY;
+	return fake.answered < fake.answers ? fake.answer[fake.answered++] : fake.usual;
 }
 
 static void fake_say(const struct saying *s)
@@ -221,6 +221,7 @@ void fake_install(struct hca_fabric *f, bool always)
 {
 	memset(&fake, 0, sizeof(fake));
 	fake.fabric = f;
+	fake.usual = HCA_UNDERWAY;
 	fake.next_ns = UINT64_MAX;
 	fake.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	said.count = 0;

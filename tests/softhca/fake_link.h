@@ -9,7 +9,7 @@
 #include "softhca/object/link.h"
 #include "softhca/object/qp.h"
 
-enum { FAKE_LOG = 4096, FAKE_ANSWERS = 16 };
+enum { FAKE_LOG = 8192, FAKE_ANSWERS = 16 };
 
 enum fake_what { FAKE_ENDED, FAKE_FAILED, FAKE_REWOUND, FAKE_RESUME, FAKE_LOST };
 
@@ -26,8 +26,8 @@ extern struct fake_link {
 	/* Every request that was handed over, whatever the answer. */
 	struct fake_handed handed[FAKE_LOG];
 	unsigned handed_count;
-	/* Results of the next transfers; after them every one is HCA_UNDERWAY. */
-	int answer[FAKE_ANSWERS];
+	/* Results of the next transfers, and of all after them. */
+	int answer[FAKE_ANSWERS], usual;
 	unsigned answers, answered;
 	uint32_t rnr_timer;
 	int connect_error;
