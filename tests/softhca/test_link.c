@@ -728,7 +728,6 @@ static void test_rnr_again(void **state)
 		tell(&o, FAKE_ENDED, 1);
 		expect(&o, i, IBV_WC_SUCCESS);
 	}
-	/* None at all. */
 	end(&o);
 }
 
@@ -812,6 +811,35 @@ static void test_no_peer(void **state)
 		assert_in_range(fake.handed_count, 300, 6100);
 		end(&o);
 	}
+}
+
+/* All go back, answers that were asked for included. */
+static void test_rewound(void **state)
+{
+	unsigned i;
+	struct one o;
+
+	(void)state;
+	begin(&o, IBV_QPT_RC);
+	fake.rnr_timer = RNR_CODE;
+	for (i = 1; i <= 4; i++)
+		post(&o, IBV_WR_RDMA_READ, i, 0);
+	tell(&o, FAKE_REWOUND, HCA_NO_RECEIVE);
+	assert_int_equal(hca(&o)->sq.under_way, 0);
+	rg_sleep_ns(RNR_NS);
+	turn(&o);
+	handed_are(4, 1, 4);
+	assert_int_equal(hca(&o)->sq.answers, 4);
+	tell(&o, FAKE_ENDED, 4);
+	expect_range(&o, 1, 4, IBV_WC_SUCCESS);
+	/* Nothing is under way: nothing has failed to arrive. */
+	fake_answer(1, HCA_LATER);
+	post_sends(&o, 5, 5);
+	tell(&o, FAKE_REWOUND, HCA_NO_PEER);
+	handed_are(9, 5, 5);
+	tell(&o, FAKE_ENDED, 1);
+	expect(&o, 5, IBV_WC_SUCCESS);
+	end(&o);
 }
 
 static void test_later(void **state)
@@ -1037,6 +1065,7 @@ int main(void)
 		cmocka_unit_test(test_rnr_again),
 		cmocka_unit_test(test_rnr_limits),
 		cmocka_unit_test(test_no_peer),
+		cmocka_unit_test(test_rewound),
 		cmocka_unit_test(test_later),
 		cmocka_unit_test(test_drained),
 		cmocka_unit_test(test_drained_after_rnr),
