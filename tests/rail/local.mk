@@ -29,8 +29,7 @@ TESTS += $(VIRTUAL_UNITS)
 endif
 tests_virtual_test_clock_SOURCES = tests/virtual/test_clock.c $(virtual_sources)
 tests_virtual_test_clock_LDADD = $(SOFTHCA_TEST_LDADD)
-tests_virtual_test_link_SOURCES = tests/softhca/test_link.c tests/softhca/fake_link.c \
-	tests/softhca/fake_link.h $(virtual_sources)
+tests_virtual_test_link_SOURCES = tests/softhca/test_link.c $(fake_link) $(virtual_sources)
 tests_virtual_test_link_CPPFLAGS = $(AM_CPPFLAGS) -I$(srcdir)/tests/virtual
 tests_virtual_test_link_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=hca_route
 tests_virtual_test_link_LDADD = $(SOFTHCA_TEST_LDADD)

@@ -140,11 +140,13 @@ static uint32_t fake_rnr_timer(const struct hca_qp *qp)
 
 static int fake_transfer(struct hca_qp *qp, const struct ibv_send_wr *wr, uint32_t bytes)
 {
+	unsigned at = atomic_load(&fake.handed_count);
+
 	(void)qp;
-	if (fake.handed_count == FAKE_LOG)
+	if (at == FAKE_LOG)
 		abort();
-	fake.handed[fake.handed_count++] =
-		(struct fake_handed){ wr->wr_id, wr->opcode, bytes, wr };
+	fake.handed[at] = (struct fake_handed){ wr->wr_id, wr->opcode, bytes, wr };
+	atomic_store(&fake.handed_count, at + 1);
 	return fake.answered < fake.answers ? fake.answer[fake.answered++] : fake.usual;
 }
 
@@ -171,6 +173,7 @@ static void fake_say(const struct saying *s)
 		break;
 	}
 	hca_unlock(&s->qp->lock);
+	atomic_fetch_add(&fake.told, 1);
 }
 
 static void fake_progress(struct hca_fabric *f)
@@ -189,6 +192,7 @@ static void fake_progress(struct hca_fabric *f)
 static int fake_wait_fd(struct hca_fabric *f)
 {
 	(void)f;
+	atomic_fetch_add(&fake.waits, 1);
 	return fake.fd;
 }
 

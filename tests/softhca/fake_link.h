@@ -25,7 +25,7 @@ extern struct fake_link {
 	struct hca_fabric *fabric;
 	/* Every request that was handed over, whatever the answer. */
 	struct fake_handed handed[FAKE_LOG];
-	unsigned handed_count;
+	_Atomic unsigned handed_count;
 	/* Results of the next transfers, and of all after them. */
 	int answer[FAKE_ANSWERS], usual;
 	unsigned answers, answered;
@@ -35,7 +35,7 @@ extern struct fake_link {
 	uint64_t next_ns;
 	/* Calls of the operations. */
 	unsigned made, freed, connected, stopped, reset, quiesced, published, withdrawn, looked;
-	_Atomic unsigned progressed;
+	_Atomic unsigned progressed, told, waits;	/* upcalls; askings for the descriptor */
 } fake;
 
 /* Make it the fabric's wire, before there are queue pairs. */

@@ -168,12 +168,14 @@ static void wire_sleep(struct hca_fabric *f)
 	serve_alarm(f);
 }
 
-static void wire_serve(struct hca_fabric *f)
+/* No verb has run the engine since *seen; one that does so during the sleep shows afterwards. */
+static void wire_serve(struct hca_fabric *f, uint32_t *seen)
 {
-	uint32_t before = atomic_load(&hca_engine_of(f)->runs);
+	uint32_t before = *seen;
 
 	hca_engine_run(f);
-	if (atomic_load(&hca_engine_of(f)->runs) == before) {
+	*seen = atomic_load(&hca_engine_of(f)->runs);
+	if (*seen == before) {
 		nap(f, TICK_NS);	/* a verb holds the fabric */
 		return;
 	}
@@ -203,8 +205,7 @@ static void *wire_thread(void *arg)
 			wire_sleep(f);
 			continue;
 		}
-		wire_serve(f);
-		seen = atomic_load(&e->runs);
+		wire_serve(f, &seen);
 	}
 	return NULL;
 }
