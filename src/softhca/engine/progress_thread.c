@@ -145,7 +145,7 @@ static bool stands_by(const struct hca_fabric *f)
 }
 
 /*
- * Sleep until there is work for this thread.  Whoever makes work reads `asleep` afterwards: one side
+ * Sleep until there is work for this thread.  The maker of work reads `asleep` afterwards: one side
  * sees the other's store.
  */
 static void wire_sleep(struct hca_fabric *f)

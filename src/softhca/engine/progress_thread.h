@@ -8,9 +8,9 @@
  * while. On a fabric with scheduled faults the thread also carries out the schedule.
  *
  * A fabric with a wire has the thread from the beginning.  While the program calls no verb, the
- * thread sleeps until the wire's descriptor is readable; while verbs run the engine it ticks
- * without looking at the descriptor, so that messages to a polling program wake nobody; while a
- * verb waits for an event, and so for the descriptor, the thread waits for the end of that.
+ * thread sleeps until the wire's descriptor is readable.  While verbs run the engine it ticks
+ * without the descriptor: messages to a polling program wake no thread.  While a verb waits for an
+ * event, and so for the descriptor, the thread waits for the end of that.
  */
 #ifndef HCA_PROGRESS_THREAD_H
 #define HCA_PROGRESS_THREAD_H
