@@ -225,8 +225,7 @@ int hca_progress_thread_serve(struct hca_fabric *f)
 
 void hca_progress_thread_replace(struct hca_fabric *f)
 {
-	if (f->wire)
-		atomic_fetch_add(&hca_engine_of(f)->progress_thread.waiting, 1);
+	atomic_fetch_add(&hca_engine_of(f)->progress_thread.waiting, 1);
 }
 
 void hca_progress_thread_return(struct hca_fabric *f)
@@ -234,7 +233,7 @@ void hca_progress_thread_return(struct hca_fabric *f)
 	struct hca_progress_thread *a = &hca_engine_of(f)->progress_thread;
 
 	/* While messages come, the thread ticks: it is not woken for each. */
-	if (f->wire && atomic_fetch_sub(&a->waiting, 1) == 1)
+	if (atomic_fetch_sub(&a->waiting, 1) == 1)
 		hca_progress_thread_wake(f);
 }
 

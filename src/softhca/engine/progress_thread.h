@@ -43,7 +43,7 @@ void hca_progress_thread_wake(struct hca_fabric *f);
 void hca_progress_thread_arm(struct hca_fabric *f, uint64_t at_ns);
 /* Serve the wire of a fabric from here on: 0 or -errno. */
 int hca_progress_thread_serve(struct hca_fabric *f);
-/* A verb waits for an event from here on, and serves the wire meanwhile; it waits no longer. */
+/* With a wire: a verb waits for an event from here on, and serves it meanwhile; it waits no longer. */
 void hca_progress_thread_replace(struct hca_fabric *f);
 void hca_progress_thread_return(struct hca_fabric *f);
 /* Stop and join the thread; no queue pair is left. */
