@@ -484,7 +484,7 @@ static void take_turns(struct hca_engine *e)
 	struct hca_qp *qp, *served = NULL, **last = &served;
 	uint32_t turns;
 
-	/* Before the list is read: whoever adds to it afterwards says so again. */
+	/* Before the list is read: a thread that adds to it afterwards says so again. */
 	if (e->fabric.wire)
 		atomic_store(&e->list_ns, UINT64_MAX);
 	turns = atomic_load(&e->pending);

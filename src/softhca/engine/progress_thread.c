@@ -155,7 +155,7 @@ static bool stands_by(const struct hca_fabric *f)
 }
 
 /*
- * Sleep until there is work for this thread.  Whoever makes work reads `asleep` afterwards: one side
+ * Sleep until there is work for this thread.  The maker of work reads `asleep` afterwards: one side
  * sees the other's store.
  */
 static void wire_sleep(struct hca_fabric *f)
@@ -178,12 +178,14 @@ static void wire_sleep(struct hca_fabric *f)
 	serve_alarm(f);
 }
 
-static void wire_serve(struct hca_fabric *f)
+/* No verb has run the engine since *seen; one that does so during the sleep shows afterwards. */
+static void wire_serve(struct hca_fabric *f, uint32_t *seen)
 {
-	uint32_t before = atomic_load(&hca_engine_of(f)->runs);
+	uint32_t before = *seen;
 
 	hca_engine_run(f);
-	if (atomic_load(&hca_engine_of(f)->runs) == before) {
+	*seen = atomic_load(&hca_engine_of(f)->runs);
+	if (*seen == before) {
 		nap(f, TICK_NS);	/* a verb holds the fabric */
 		return;
 	}
@@ -213,8 +215,7 @@ static void *wire_thread(void *arg)
 			wire_sleep(f);
 			continue;
 		}
-		wire_serve(f);
-		seen = atomic_load(&e->runs);
+		wire_serve(f, &seen);
 	}
 	return NULL;
 }
@@ -234,8 +235,7 @@ int hca_progress_thread_serve(struct hca_fabric *f)
 
 void hca_progress_thread_replace(struct hca_fabric *f)
 {
-	if (f->wire)
-		atomic_fetch_add(&hca_engine_of(f)->progress_thread.waiting, 1);
+	atomic_fetch_add(&hca_engine_of(f)->progress_thread.waiting, 1);
 }
 
 void hca_progress_thread_return(struct hca_fabric *f)
@@ -243,7 +243,7 @@ void hca_progress_thread_return(struct hca_fabric *f)
 	struct hca_progress_thread *a = &hca_engine_of(f)->progress_thread;
 
 	/* While messages come, the thread ticks: it is not woken for each. */
-	if (f->wire && atomic_fetch_sub(&a->waiting, 1) == 1)
+	if (atomic_fetch_sub(&a->waiting, 1) == 1)
 		hca_progress_thread_wake(f);
 }
 

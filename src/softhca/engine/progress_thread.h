@@ -8,9 +8,9 @@
  * while. On a fabric with scheduled faults the thread also carries out the schedule.
  *
  * A fabric with a wire has the thread from the beginning.  While the program calls no verb, the
- * thread sleeps until the wire's descriptor is readable; while verbs run the engine it ticks
- * without looking at the descriptor, so that messages to a polling program wake nobody; while a
- * verb waits for an event, and so for the descriptor, the thread waits for the end of that.
+ * thread sleeps until the wire's descriptor is readable.  While verbs run the engine it ticks
+ * without the descriptor: messages to a polling program wake no thread.  While a verb waits for an
+ * event, and so for the descriptor, the thread waits for the end of that.
  */
 #ifndef HCA_PROGRESS_THREAD_H
 #define HCA_PROGRESS_THREAD_H
@@ -43,7 +43,7 @@ void hca_progress_thread_wake(struct hca_fabric *f);
 void hca_progress_thread_arm(struct hca_fabric *f, uint64_t at_ns);
 /* Serve the wire of a fabric from here on: 0 or -errno. */
 int hca_progress_thread_serve(struct hca_fabric *f);
-/* A verb waits for an event from here on, and serves the wire meanwhile; it waits no longer. */
+/* With a wire: a verb waits for an event from here on, and serves it meanwhile; it waits no longer. */
 void hca_progress_thread_replace(struct hca_fabric *f);
 void hca_progress_thread_return(struct hca_fabric *f);
 /* Stop and join the thread; no queue pair is left. */

@@ -116,16 +116,23 @@ static int cq_event_await(struct hca_channel *ch, struct hca_cq **out)
 	return 0;
 }
 
-int hca_cq_event_get(struct ibv_comp_channel *ibv, struct ibv_cq **out, void **cq_context)
+static int cq_event_serve(struct hca_channel *ch, struct hca_cq **out)
 {
-	struct hca_channel *ch = hca_channel_of(ibv);
-	struct hca_cq *cq;
 	int rc;
 
 	hca_progress_thread_replace(ch->fabric);
 	pthread_cleanup_push(wait_ends, ch->fabric);
-	rc = cq_event_await(ch, &cq);
+	rc = cq_event_await(ch, out);
 	pthread_cleanup_pop(true);
+	return rc;
+}
+
+int hca_cq_event_get(struct ibv_comp_channel *ibv, struct ibv_cq **out, void **cq_context)
+{
+	struct hca_channel *ch = hca_channel_of(ibv);
+	struct hca_cq *cq;
+	int rc = ch->fabric->wire ? cq_event_serve(ch, &cq) : cq_event_await(ch, &cq);
+
 	if (rc)
 		return rc;
 	*out = (struct ibv_cq *)&cq->ibv;
@@ -156,7 +163,7 @@ static int event_await(struct ibv_context *c, struct ibv_async_event *event)
 	}
 }
 
-int hca_event_get(struct ibv_context *c, struct ibv_async_event *event)
+static int event_serve(struct ibv_context *c, struct ibv_async_event *event)
 {
 	struct hca_fabric *f = hca_context_of(c)->fabric;
 	int rc;
@@ -166,4 +173,9 @@ int hca_event_get(struct ibv_context *c, struct ibv_async_event *event)
 	rc = event_await(c, event);
 	pthread_cleanup_pop(true);
 	return rc;
+}
+
+int hca_event_get(struct ibv_context *c, struct ibv_async_event *event)
+{
+	return hca_context_of(c)->fabric->wire ? event_serve(c, event) : event_await(c, event);
 }

@@ -156,7 +156,8 @@ struct hca_link_operations {
 	/*
 	 * The commonest request, carried out at once: an RDMA write of one piece, 1 to
 	 * HCA_MESSAGE_MAX bytes, over a path that loses nothing.  False: the request is another
-	 * one, and nothing was done.  [memory], like all that follow but transfer_drop.
+	 * one, and nothing was done.  [memory], like all that
+	 * follow up to wait_for_receiver.
 	 */
 	bool (*write_short)(struct hca_qp *qp, const struct ibv_send_wr *wr, uint32_t bytes);
 	/* transfer_whole in steps, for messages that take time. */
