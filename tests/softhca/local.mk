@@ -172,7 +172,8 @@ SOFTHCA_UNITS = tests/softhca/test_spec tests/softhca/test_model tests/softhca/t
 	tests/softhca/test_fabric tests/softhca/test_loopback tests/softhca/test_atomic \
 	tests/softhca/test_shared tests/softhca/test_mr_table tests/softhca/test_descriptors \
 	tests/softhca/test_fidelity tests/softhca/test_frame tests/softhca/test_handshake \
-	tests/softhca/test_secret tests/softhca/test_meet
+	tests/softhca/test_secret tests/softhca/test_meet \
+	tests/softhca/test_meet_hostile
 check_PROGRAMS += $(SOFTHCA_UNITS)
 TESTS += $(SOFTHCA_UNITS)
 endif
@@ -185,6 +186,10 @@ tests_softhca_test_meet_SOURCES = tests/softhca/test_meet.c tests/softhca/meet_e
 	tests/softhca/meet_end.h
 tests_softhca_test_meet_LDADD = $(SOFTHCA_TEST_LDADD)
 tests_softhca_test_meet_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=rg_now_ns
+tests_softhca_test_meet_hostile_SOURCES = tests/softhca/test_meet_hostile.c \
+	tests/softhca/meet_end.c tests/softhca/meet_end.h
+tests_softhca_test_meet_hostile_LDADD = $(SOFTHCA_TEST_LDADD)
+tests_softhca_test_meet_hostile_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=rg_now_ns
 tests_softhca_test_model_LDADD = $(SOFTHCA_TEST_LDADD)
 tests_softhca_test_shared_LDADD = $(SOFTHCA_TEST_LDADD)
 tests_softhca_test_mr_table_LDADD = $(SOFTHCA_TEST_LDADD)
