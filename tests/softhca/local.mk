@@ -134,7 +134,8 @@ TESTS += tests/softhca/two_copies tests/softhca/abi.sh
 
 # Fuzz targets: `make check` runs them on mutated seeds, `make fuzz` builds them
 # with clang's libFuzzer, to be run by hand.
-SOFTHCA_FUZZ = tests/fuzz/fuzz_spec tests/fuzz/fuzz_registry tests/fuzz/fuzz_segment
+SOFTHCA_FUZZ = tests/fuzz/fuzz_spec tests/fuzz/fuzz_registry tests/fuzz/fuzz_segment \
+	tests/fuzz/fuzz_frame tests/fuzz/fuzz_handshake
 check_PROGRAMS += $(SOFTHCA_FUZZ)
 TESTS += $(SOFTHCA_FUZZ)
 tests_fuzz_fuzz_spec_SOURCES = tests/fuzz/fuzz_spec.c tests/fuzz/driver.c tests/fuzz/fuzz.h
@@ -144,7 +145,12 @@ tests_fuzz_fuzz_registry_SOURCES = tests/fuzz/fuzz_registry.c tests/fuzz/driver.
 tests_fuzz_fuzz_registry_LDADD = libsofthca-core.la librg-util.la
 tests_fuzz_fuzz_segment_SOURCES = tests/fuzz/fuzz_segment.c tests/fuzz/driver.c tests/fuzz/fuzz.h
 tests_fuzz_fuzz_segment_LDADD = libsofthca-core.la librg-util.la
-FUZZ_CC = clang -g -O1 -std=gnu11 -D_GNU_SOURCE -I. $(AM_CPPFLAGS)
+tests_fuzz_fuzz_frame_SOURCES = tests/fuzz/fuzz_frame.c tests/fuzz/driver.c tests/fuzz/fuzz.h
+tests_fuzz_fuzz_frame_LDADD = libsofthca-core.la librg-util.la
+tests_fuzz_fuzz_handshake_SOURCES = tests/fuzz/fuzz_handshake.c tests/fuzz/driver.c \
+	tests/fuzz/fuzz.h
+tests_fuzz_fuzz_handshake_LDADD = libsofthca-core.la librg-util.la
+FUZZ_CC = clang -g -O1 -std=gnu11 -D_GNU_SOURCE -I. $(AM_CPPFLAGS) $(SODIUM_CFLAGS)
 fuzz: config.h
 	@rm -rf fuzz.o && $(MKDIR_P) fuzz.o
 	@for f in $(filter %.c,$(libsofthca_core_la_SOURCES) $(librg_memwatch_la_SOURCES)) src/util/clock.c src/util/text.c src/util/units.c; do \
@@ -154,9 +160,10 @@ fuzz: config.h
 	@for t in $(SOFTHCA_FUZZ); do \
 		$(FUZZ_CC) -fsanitize=fuzzer,address,undefined $(srcdir)/$$t.c \
 			$(srcdir)/tests/fuzz/libfuzzer.c fuzz.o/*.o \
-			-lpthread -ldl -o `basename $$t`.libfuzzer || exit 1; \
+			-lpthread -ldl $(SODIUM_LIBS) -o `basename $$t`.libfuzzer || exit 1; \
 	done
-CLEANFILES += fuzz_spec.libfuzzer fuzz_registry.libfuzzer fuzz_segment.libfuzzer
+CLEANFILES += fuzz_spec.libfuzzer fuzz_registry.libfuzzer fuzz_segment.libfuzzer \
+	fuzz_frame.libfuzzer fuzz_handshake.libfuzzer
 EXTRA_DIST += tests/fuzz/libfuzzer.c
 # What takes long, and what needs a build of its own; the whole of what CI takes a part of.
 check-long: all $(check_PROGRAMS) $(memory_modules) tests/memory/lifecycle_module.la
@@ -179,12 +186,25 @@ SOFTHCA_UNITS = tests/softhca/test_spec tests/softhca/test_model tests/softhca/t
 	tests/softhca/test_memory tests/softhca/test_remap tests/softhca/test_remap_fork \
 	tests/softhca/test_fabric tests/softhca/test_loopback tests/softhca/test_atomic \
 	tests/softhca/test_shared tests/softhca/test_mr_table tests/softhca/test_descriptors \
-	tests/softhca/test_fidelity tests/softhca/test_responder tests/softhca/test_landing
+	tests/softhca/test_fidelity tests/softhca/test_responder tests/softhca/test_landing \
+	tests/softhca/test_frame tests/softhca/test_handshake tests/softhca/test_secret \
+	tests/softhca/test_meet tests/softhca/test_meet_hostile
 check_PROGRAMS += $(SOFTHCA_UNITS)
 TESTS += $(SOFTHCA_UNITS)
 endif
 SOFTHCA_TEST_LDADD = libsofthca-core.la librg-util.la $(CMOCKA_LIBS)
 tests_softhca_test_spec_LDADD = $(SOFTHCA_TEST_LDADD)
+tests_softhca_test_frame_LDADD = $(SOFTHCA_TEST_LDADD)
+tests_softhca_test_handshake_LDADD = $(SOFTHCA_TEST_LDADD)
+tests_softhca_test_secret_LDADD = $(SOFTHCA_TEST_LDADD)
+tests_softhca_test_meet_SOURCES = tests/softhca/test_meet.c tests/softhca/meet_end.c \
+	tests/softhca/meet_end.h
+tests_softhca_test_meet_LDADD = $(SOFTHCA_TEST_LDADD)
+tests_softhca_test_meet_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=rg_now_ns
+tests_softhca_test_meet_hostile_SOURCES = tests/softhca/test_meet_hostile.c \
+	tests/softhca/meet_end.c tests/softhca/meet_end.h
+tests_softhca_test_meet_hostile_LDADD = $(SOFTHCA_TEST_LDADD)
+tests_softhca_test_meet_hostile_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=rg_now_ns
 tests_softhca_test_model_LDADD = $(SOFTHCA_TEST_LDADD)
 tests_softhca_test_shared_LDADD = $(SOFTHCA_TEST_LDADD)
 tests_softhca_test_mr_table_LDADD = $(SOFTHCA_TEST_LDADD)

@@ -38,8 +38,9 @@ part tests/softhca/paced
 part tests/softhca/scribble "$(some 300 1)"
 
 fuzz_seconds=$(some 300 3)
+targets='fuzz_spec fuzz_registry fuzz_segment fuzz_frame fuzz_handshake'
 if command -v clang >/dev/null && make fuzz >"$work/out" 2>&1; then
-	for target in fuzz_spec fuzz_registry fuzz_segment; do
+	for target in $targets; do
 		mkdir "$work/$target"
 		tests/fuzz/$target --seeds "$work/$target" || failed=1
 		ASAN_OPTIONS=detect_leaks=0 part ./$target.libfuzzer -max_len=65536 -len_control=0 \
@@ -47,11 +48,14 @@ if command -v clang >/dev/null && make fuzz >"$work/out" 2>&1; then
 	done
 else
 	echo "no clang with libFuzzer: mutated seeds only"
-	for target in fuzz_spec fuzz_registry fuzz_segment; do
+	for target in $targets; do
 		part tests/fuzz/$target
 	done
 fi
 
+# Each input has 256 frames: 10^8 in all.
+part tests/fuzz/fuzz_frame --rounds "$(some 400000 0.0001)"
+part tests/fuzz/fuzz_handshake --rounds "$(some 10000000 0.00002)"
 part tests/fuzz/fuzz_result --rounds "$(some 10000000 0.0003)"
 
 # random_spec SEED: a device and a wire like nobody thought of.

@@ -1,8 +1,9 @@
 /*
  * incoming.c - connections that others opened, up to their proof.
  *
- * Each costs a descriptor and some hundred bytes, for HCA_MEET_PATIENCE_NS at most.  Of more
- * than HCA_MEET_UNPROVEN_MAX the oldest goes: a process that knows the secret needs a round trip.
+ * Each costs a descriptor and some hundred bytes, for HCA_MEET_PATIENCE_NS at most.  Beyond
+ * HCA_MEET_UNPROVEN_MAX the oldest goes, after GRACE_NS, in which a process that knows the secret has
+ * proven it; until then further ones stay in the listener's queue.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +16,8 @@
 enum {
 	DISCARD_MAX = 4096,		/* bytes read and dropped after a refusal */
 };
-#define PAUSE_NS 100000000u
+#define PAUSE_NS 100000000u		/* without a descriptor */
+#define GRACE_NS 250000000u
 
 enum incoming_state {
 	INCOMING_HELLO,
@@ -35,6 +37,21 @@ struct hca_incoming {
 
 /* ---- Arrival and end -------------------------------------------------------------------------- */
 
+/* Connections stay in the listener's queue, which epoll would report forever. */
+static void listeners_pause(struct hca_meet *m, uint64_t until_ns)
+{
+	m->listen_again_ns = until_ns;
+	for (unsigned i = 0; i < m->config.rails; i++)
+		hca_watch_change(m->epoll, &m->rail[i].listener, 0);
+}
+
+static void listeners_resume(struct hca_meet *m)
+{
+	m->listen_again_ns = 0;
+	for (unsigned i = 0; i < m->config.rails; i++)
+		hca_watch_change(m->epoll, &m->rail[i].listener, EPOLLIN);
+}
+
 static void incoming_unlink(struct hca_meet *m, struct hca_incoming *in)
 {
 	*in->at = in->next;
@@ -43,6 +60,8 @@ static void incoming_unlink(struct hca_meet *m, struct hca_incoming *in)
 	else
 		m->incoming_end = in->at;
 	m->incoming_count--;
+	if (m->listen_again_ns)
+		listeners_resume(m);
 }
 
 static void incoming_drop(struct hca_meet *m, struct hca_incoming *in)
@@ -54,12 +73,26 @@ static void incoming_drop(struct hca_meet *m, struct hca_incoming *in)
 
 static void incoming_link(struct hca_meet *m, struct hca_incoming *in)
 {
-	if (m->incoming_count == HCA_MEET_UNPROVEN_MAX)
-		incoming_drop(m, m->incoming);
 	in->at = m->incoming_end;
 	*m->incoming_end = in;
 	m->incoming_end = &in->next;
 	m->incoming_count++;
+}
+
+/* Room for one more: the oldest goes, or it is too early and the listeners pause. */
+static bool incoming_has_room(struct hca_meet *m)
+{
+	const uint64_t now_ns = rg_now_ns();
+	uint64_t grace_ns;
+
+	if (m->incoming_count < HCA_MEET_UNPROVEN_MAX)
+		return true;
+	grace_ns = m->incoming->due_ns - HCA_MEET_PATIENCE_NS + GRACE_NS;
+	if (rg_reached(grace_ns, now_ns))
+		incoming_drop(m, m->incoming);
+	else
+		listeners_pause(m, grace_ns);
+	return !m->listen_again_ns;
 }
 
 /* A peer on another host is reached over the rail's interface alone. */
@@ -95,25 +128,13 @@ static void incoming_make(struct hca_meet *m, const struct hca_rail *rail, int f
 	hca_incoming_serve(m, &in->watch);
 }
 
-/* Without a descriptor the connection stays in the listener's queue, and epoll reports it forever. */
-static void listeners_pause(struct hca_meet *m)
-{
-	m->listen_again_ns = rg_now_ns() + PAUSE_NS;
-	for (unsigned i = 0; i < m->config.rails; i++)
-		hca_watch_change(m->epoll, &m->rail[i].listener, 0);
-}
-
-static void listeners_resume(struct hca_meet *m)
-{
-	m->listen_again_ns = 0;
-	for (unsigned i = 0; i < m->config.rails; i++)
-		hca_watch_change(m->epoll, &m->rail[i].listener, EPOLLIN);
-}
-
 void hca_incoming_accept(struct hca_meet *m, struct hca_rail *rail)
 {
-	int fd = hca_socket_accept(rail->listener.fd);
+	int fd;
 
+	if (!incoming_has_room(m))
+		return;
+	fd = hca_socket_accept(rail->listener.fd);
 	if (fd >= 0)
 		incoming_make(m, rail, fd);
 	else if (fd != -EMFILE && fd != -ENFILE && fd != -ENOBUFS && fd != -ENOMEM)
@@ -121,7 +142,7 @@ void hca_incoming_accept(struct hca_meet *m, struct hca_rail *rail)
 	else if (m->incoming)
 		incoming_drop(m, m->incoming);
 	else
-		listeners_pause(m);
+		listeners_pause(m, rg_now_ns() + PAUSE_NS);
 }
 
 /* ---- Messages --------------------------------------------------------------------------------- */

@@ -34,7 +34,7 @@ struct hca_meet {
 	int epoll;
 	uint16_t port;
 	uint64_t next_ns;
-	uint64_t listen_again_ns;	/* no descriptor for an arriving connection; 0: it listens */
+	uint64_t listen_again_ns;	/* the listeners pause; 0: they do not */
 
 	/* Connections of others that have proven nothing; the oldest first, by time of arrival. */
 	struct hca_incoming *incoming, **incoming_end;
