@@ -286,7 +286,7 @@ static void test_refused(void **state)
 		{ "net=eth0,ports=2", "ports=2: net= names 1" },
 		{ "net=eth0,rate=1GB/s+2GB/s", "2 values for 1 port" },
 		{ "hcas=2,net=eth0", "hcas=2: no meaning with net=" },
-		{ "net=eth0,latency=0", "latency=0: no meaning" },
+		{ "net=eth0,latency=1us", "latency=1us: no meaning" },
 		{ "net=eth0,bus=1GB/s/2GB/s:half", "bus=1GB/s/2GB/s:half: no meaning" },
 		{ "cap=1GB/s,net=eth0", "cap=1GB/s: no" }, { "net=eth0,msg=1us", "msg=1us: no" },
 		{ "net=eth0,pkt=1us", "pkt=1us: no" }, { "net=eth0,cqe=1us", "cqe=1us: no" },
