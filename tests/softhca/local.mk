@@ -171,12 +171,15 @@ SOFTHCA_UNITS = tests/softhca/test_spec tests/softhca/test_model tests/softhca/t
 	tests/softhca/test_memory tests/softhca/test_remap tests/softhca/test_remap_fork \
 	tests/softhca/test_fabric tests/softhca/test_loopback tests/softhca/test_atomic \
 	tests/softhca/test_shared tests/softhca/test_mr_table tests/softhca/test_descriptors \
-	tests/softhca/test_fidelity tests/softhca/test_netif
+	tests/softhca/test_fidelity tests/softhca/test_net tests/softhca/test_netif
 check_PROGRAMS += $(SOFTHCA_UNITS)
 TESTS += $(SOFTHCA_UNITS)
 endif
 SOFTHCA_TEST_LDADD = libsofthca-core.la librg-util.la $(CMOCKA_LIBS)
 tests_softhca_test_spec_LDADD = $(SOFTHCA_TEST_LDADD)
+tests_softhca_test_net_SOURCES = tests/softhca/test_net.c tests/softhca/namespace.h
+tests_softhca_test_net_LDADD = $(SOFTHCA_TEST_LDADD)
+tests_softhca_test_netif_SOURCES = tests/softhca/test_netif.c tests/softhca/namespace.h
 tests_softhca_test_netif_LDADD = $(SOFTHCA_TEST_LDADD)
 tests_softhca_test_model_LDADD = $(SOFTHCA_TEST_LDADD)
 tests_softhca_test_shared_LDADD = $(SOFTHCA_TEST_LDADD)

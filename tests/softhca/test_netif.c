@@ -6,14 +6,12 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <poll.h>
-#include <sched.h>
-#include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "cmocka_all.h"
+#include "namespace.h"
 #include "softhca/base/netif.h"
 #include "softhca/softhca.h"
 
@@ -54,51 +52,11 @@ static void test_canonical(void **state)
 
 /* ---- A namespace --------------------------------------------------------- */
 
-__attribute__((format(printf, 1, 2))) static int ip(const char *fmt, ...)
-{
-	char command[256] = "PATH=$PATH:/usr/sbin:/sbin ip ";
-	size_t used = strlen(command);
-	va_list args;
-
-	va_start(args, fmt);
-	vsnprintf(command + used, sizeof(command) - used, fmt, args);
-	va_end(args);
-	return system(command);
-}
-
-static int write_file(const char *path, const char *text)
-{
-	FILE *f = fopen(path, "w");
-	int rc = !f || fputs(text, f) < 0;
-
-	return f ? fclose(f) || rc : -1;
-}
-
-/* Root of a user namespace, where this user is not root. */
-static int enter_namespace(void)
-{
-	const uid_t uid = geteuid();
-	const gid_t gid = getegid();
-	char map[64];
-
-	if (unshare(CLONE_NEWNET) == 0)
-		return 0;
-	if (unshare(CLONE_NEWUSER | CLONE_NEWNET))
-		return -errno;
-	snprintf(map, sizeof(map), "0 %u 1", (unsigned)uid);
-	if (write_file("/proc/self/uid_map", map))
-		return -EPERM;
-	write_file("/proc/self/setgroups", "deny");
-	snprintf(map, sizeof(map), "0 %u 1", (unsigned)gid);
-	return write_file("/proc/self/gid_map", map) ? -EPERM : 0;
-}
-
 /* Two pairs, all four ends here: each end is up while the other is. */
 static int make_interfaces(void)
 {
-	return ip("link set lo up") || ip("link add a0 type veth peer name b0") ||
-	       ip("link add a1 type veth peer name b1") || ip("link set a0 up mtu 9000") ||
-	       ip("link set b0 up") || ip("link set a1 up") || ip("link set b1 up");
+	return ip("link set lo up") || make_pair("a0", "b0") || make_pair("a1", "b1") ||
+	       ip("link set a0 mtu 9000");
 }
 
 static int forget_addresses(void **state)
@@ -108,6 +66,8 @@ static int forget_addresses(void **state)
 
 	for (unsigned i = 0; i < 4; i++)
 		rc |= ip("link set %s up", names[i]) || ip("addr flush dev %s", names[i]);
+	for (unsigned i = 0; i < 4; i++)
+		rc |= await_running(names[i]);
 	return rc;
 }
 
@@ -255,12 +215,15 @@ static void test_two(void **state)
 
 /* ---- Changes ------------------------------------------------------------- */
 
-static void wait_for_report(int fd)
+/* Each change of the state is reported. */
+static void await_state(int fd, const struct hca_netif *n, bool up)
 {
 	struct pollfd p = { .fd = fd, .events = POLLIN };
 
-	assert_int_equal(poll(&p, 1, 60000), 1);
-	assert_true(hca_netif_watch_changed(fd));
+	do {
+		assert_int_equal(poll(&p, 1, 60000), 1);
+		assert_true(hca_netif_watch_changed(fd));
+	} while (hca_netif_is_up(n) != up);
 }
 
 static void test_watch(void **state)
@@ -274,24 +237,21 @@ static void test_watch(void **state)
 	assert_false(hca_netif_watch_changed(fd));
 	assert_int_equal(hca_netif_find("a0", &n), 0);
 	ip("link set a0 down");
-	wait_for_report(fd);
-	assert_false(hca_netif_is_up(&n));
+	await_state(fd, &n, false);
 	ip("link set a0 up");
-	wait_for_report(fd);
-	assert_true(hca_netif_is_up(&n));
+	await_state(fd, &n, true);
 	/* By its index: another name is the same interface. */
 	ip("link set a0 down");
 	ip("link set a0 name c0");
 	ip("link set c0 up");
-	assert_true(hca_netif_is_up(&n));
+	await_state(fd, &n, true);
 	ip("link set c0 down");
 	ip("link set c0 name a0");
 	ip("link set a0 up");
-	assert_true(hca_netif_is_up(&n));
+	await_state(fd, &n, true);
 	/* Its address belongs to it. */
 	ip("addr del 10.0.1.1/24 dev a0");
-	wait_for_report(fd);
-	assert_false(hca_netif_is_up(&n));
+	await_state(fd, &n, false);
 	close(fd);
 	assert_false(hca_netif_watch_changed(-1));
 }
