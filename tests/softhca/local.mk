@@ -195,6 +195,8 @@ tests_softhca_test_fabric_LDADD = $(SOFTHCA_TEST_LDADD)
 tests_softhca_test_loopback_LDADD = $(SOFTHCA_TEST_LDADD)
 tests_softhca_test_loopback_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=hca_proc_link
 TESTS += tests/softhca/conformance.sh
+dist_check_SCRIPTS += tests/net/ports.sh
+TESTS += tests/net/ports.sh
 # rdma-core's own tests, as a distribution carries them.
 EXTRA_DIST += tests/pyverbs/pyverbs.sh tests/pyverbs/run.py tests/pyverbs/rxe.txt \
 	tests/pyverbs/unpack.sh
