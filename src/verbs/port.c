@@ -227,8 +227,10 @@ static int port_query(struct ibv_context *context, const struct ibv_device_attr 
 	port->message_max = attr.max_msg_sz;
 	port->lid = attr.lid;
 	port->rate_bytes_per_s = link_rate(&attr);
-	if (port->kind == VRB_SOFTHCA && softhca_query_model(context->device, &model) == 0)
+	if (port->kind == VRB_SOFTHCA && softhca_query_model(context->device, &model) == 0) {
 		port->rate_bytes_per_s = model.port_rate[number - 1];
+		port->net = model.net;
+	}
 	if (port->kind != VRB_SOFTHCA)
 		device_pci(ibv_get_device_name(context->device), port->pci, sizeof(port->pci));
 	port_gid(context, port, attr.gid_tbl_len);

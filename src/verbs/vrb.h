@@ -34,10 +34,11 @@ struct vrb_port {
 	char name[IBV_SYSFS_NAME_MAX + 8];	/* "mlx5_0:1" */
 	uint8_t number;			/* number of the port, from 1 */
 	enum vrb_kind kind;
+	bool net;			/* of the software HCA: a network interface */
 	bool usable;			/* the transport has RC with immediates */
 	uint8_t link_layer;		/* IBV_LINK_LAYER_... */
 	enum ibv_port_state state;
-	uint64_t rate_bytes_per_s;	/* data, in each direction; 0 = unlimited */
+	uint64_t rate_bytes_per_s;	/* data, in each direction; 0 = unlimited, with net unknown */
 	enum ibv_mtu active_mtu;	/* for datagrams */
 	enum ibv_mtu mtu;		/* for connections: the active one, or less on request */
 	uint32_t message_max;		/* bytes of one request */

@@ -12,6 +12,8 @@ static const char *const seeds[] = {
 	"loss=0.01,jitter=1us,seed=3,down=0/soft0:1@1ms,up=0/soft0:1@2ms", "rate=none,bus=none",
 	"down=1023/soft0:2@1us+0/soft0:1@0.5s+0/soft0:1@0,up=none,cqe=1us", "mt25208-pcie,ports=4",
 	"wan-8600mi,loss=0.999999999,seed=4294967295", "hcas=8,ports=8,up=700/soft7:8@1s",
+	"net=eth0+eth1,rate=1Gb/s+250MB/s", "net=10.0.1.7/24+10.0.2.0/24,reads=4", "net=none",
+	"ports=3,net=fd00::1/64+fe80::1+192.0.2.1", "net=::/0+0.0.0.0/0,seed=1",
 };
 
 const unsigned fuzz_rounds = 20000;
@@ -42,6 +44,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			abort();
 	} else {
 		/* Accepted text is valid, and its canonical form has the same meaning. */
+		if (spec.nets && (spec.nets != spec.ports || spec.hcas != 1 || spec.timed ||
+				  spec.schedule.count || hca_spec_nodes(&spec) != 1))
+			abort();
 		if (spec.ports < 1 || spec.ports > HCA_PORTS_MAX || spec.hcas < 1 ||
 		    spec.hcas > HCA_HCAS_MAX || spec.mtu < 256 || spec.mtu > 4096 ||
 		    !spec.reads || spec.loss_ppb > HCA_ALL_PPB)

@@ -188,7 +188,8 @@ SOFTHCA_UNITS = tests/softhca/test_spec tests/softhca/test_model tests/softhca/t
 	tests/softhca/test_shared tests/softhca/test_mr_table tests/softhca/test_descriptors \
 	tests/softhca/test_fidelity tests/softhca/test_responder tests/softhca/test_landing \
 	tests/softhca/test_frame tests/softhca/test_handshake tests/softhca/test_secret \
-	tests/softhca/test_meet tests/softhca/test_meet_hostile
+	tests/softhca/test_meet tests/softhca/test_meet_hostile \
+	tests/softhca/test_net tests/softhca/test_netif
 check_PROGRAMS += $(SOFTHCA_UNITS)
 TESTS += $(SOFTHCA_UNITS)
 endif
@@ -205,6 +206,10 @@ tests_softhca_test_meet_hostile_SOURCES = tests/softhca/test_meet_hostile.c \
 	tests/softhca/meet_end.c tests/softhca/meet_end.h
 tests_softhca_test_meet_hostile_LDADD = $(SOFTHCA_TEST_LDADD)
 tests_softhca_test_meet_hostile_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=rg_now_ns
+tests_softhca_test_net_SOURCES = tests/softhca/test_net.c tests/softhca/namespace.h
+tests_softhca_test_net_LDADD = $(SOFTHCA_TEST_LDADD)
+tests_softhca_test_netif_SOURCES = tests/softhca/test_netif.c tests/softhca/namespace.h
+tests_softhca_test_netif_LDADD = $(SOFTHCA_TEST_LDADD)
 tests_softhca_test_model_LDADD = $(SOFTHCA_TEST_LDADD)
 tests_softhca_test_shared_LDADD = $(SOFTHCA_TEST_LDADD)
 tests_softhca_test_mr_table_LDADD = $(SOFTHCA_TEST_LDADD)
@@ -223,6 +228,8 @@ tests_softhca_test_fabric_LDADD = $(SOFTHCA_TEST_LDADD)
 tests_softhca_test_loopback_LDADD = $(SOFTHCA_TEST_LDADD)
 tests_softhca_test_loopback_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=hca_proc_link
 TESTS += tests/softhca/conformance.sh
+dist_check_SCRIPTS += tests/net/ports.sh
+TESTS += tests/net/ports.sh
 # rdma-core's own tests, as a distribution carries them.
 EXTRA_DIST += tests/pyverbs/pyverbs.sh tests/pyverbs/run.py tests/pyverbs/rxe.txt \
 	tests/pyverbs/unpack.sh

@@ -165,7 +165,7 @@ static void test_canonical(void **state)
 	static const char *const specs[] = {
 		"", "ideal", "rate=1GB/s,latency=2us", "latency=2us,rate=8Gb/s",
 		"bus=2GB/s/2GB/s", "bus=1GB/s/3GB/s:full,cap=none", "window=7,pkt=1ns,mtu=256",
-		"rate=none,latency=0", "rate=1GB/s+2GB/s", "ports=8,rate=1GB/s+2GB/s+1GB/s", "loss=0.01,jitter=2us,seed=0,cqe=1.5us",
+		"rate=none,latency=0", "net=eth0,rate=1GB/s", "net=fd00::1/64+10.0.0.1/8", "rate=1GB/s+2GB/s", "ports=8,rate=1GB/s+2GB/s+1GB/s", "loss=0.01,jitter=2us,seed=0,cqe=1.5us",
 		"down=1/soft0:2@10ms+0/soft0:1@20ms,up=1/soft0:2@15ms", "up=0/soft0:1@1ns",
 	};
 	unsigned i;
@@ -179,6 +179,60 @@ static void test_canonical(void **state)
 	}
 	assert_string_equal(parse("rate=1GB/s,latency=2us").text,
 			    parse("latency=2000ns,rate=8Gb/s,ports=2").text);
+}
+
+/* Interfaces as ports: as many as names, in canonical form; nothing of a model. */
+static void test_nets(void **state)
+{
+	static const struct {
+		const char *spec, *net;
+		unsigned count;
+	} good[] = {
+		{ "net=eth0", "eth0", 1 }, { "net=eth0+eth1,rate=1Gb/s", "eth0+eth1", 2 },
+		{ "ports=2,net=eth0+eth1", "eth0+eth1", 2 },
+		{ "net=10.0.1.77/24+10.0.2.0/24", "10.0.1.0/24+10.0.2.0/24", 2 },
+		{ "net=10.1.2.3/32,reads=4", "10.1.2.3", 1 }, { "net=10.255.0.0/9", "10.128.0.0/9", 1 },
+		{ "net=FD00:0:0::1/64", "fd00::/64", 1 }, { "net=fe80::1", "fe80::1", 1 },
+		{ "net=::/0", "::/0", 1 }, { "net=0.0.0.0/0", "0.0.0.0/0", 1 },
+		{ "net=a+b+c+d+e+f+g+h", "a+b+c+d+e+f+g+h", 8 },
+		{ "net=0123456789abcde", "0123456789abcde", 1 }, { "rate=none,net=wlp3s0.7", "wlp3s0.7", 1 },
+	};
+	char expected[160];
+	struct hca_spec s;
+
+	for (unsigned i = 0; i < sizeof(good) / sizeof(*good); i++) {
+		s = parse(good[i].spec);
+		assert_int_equal(s.nets, good[i].count);
+		assert_int_equal(s.ports, good[i].count);
+		assert_false(s.timed);
+		assert_int_equal(hca_spec_nodes(&s), 1);
+		snprintf(expected, sizeof(expected), "ports=%u,net=%s,rate=%s,reads=%d",
+			 good[i].count, good[i].net, s.rate[0] ? "125MB/s" : "none", (int)s.reads);
+		assert_string_equal(s.text, expected);
+		assert_string_equal(parse(s.text).text, s.text);
+	}
+	assert_int_equal(parse("net=eth0+eth1,rate=1Gb/s").rate[1], 125000000);
+	assert_string_equal(parse("net=none").text, parse("").text);
+	assert_int_equal(parse("").nets, 0);
+	s = parse("net=eth0+10.0.0.0/8");
+	hca_spec_describe(&s, expected, sizeof(expected));
+	assert_string_equal(expected, "2 ports over TCP: eth0, 10.0.0.0/8");
+}
+
+/* The longest names fit, all eight of them. */
+static void test_long_nets(void **state)
+{
+	char text[1024] = "rate=999999999999B/s,net=", one[64];
+	struct hca_spec s;
+
+	for (int i = 0; i < HCA_PORTS_MAX; i++) {
+		sprintf(one, "%s1234:5678:9abc:def1:2345:6789:abcd:ef0%x/127", i ? "+" : "", 2 * i);
+		strcat(text, one);
+	}
+	s = parse(text);
+	assert_int_equal(s.nets, HCA_PORTS_MAX);
+	assert_string_equal(s.net[7], "1234:5678:9abc:def1:2345:6789:abcd:ef0e/127");
+	assert_string_equal(parse(s.text).text, s.text);
 }
 
 /* Each is refused, and the line names the key. */
@@ -221,6 +275,26 @@ static void test_refused(void **state)
 		{ "up=0/soft1:1@1ms", "up=0/soft1:1: no such port" },
 		{ "up=1024/soft0:1@1ms", "up=1024/soft0:1: no such port" },
 		{ "up=00001/soft0:1@1ms", "up=00001/soft0:1" },
+		{ "net=", "net=: " }, { "ports=1,net", "net=: " }, { "net=eth0+", "net=eth0+: " },
+		{ "net=eth0+none", "net=eth0+none: not" }, { "net=eth0+eth0", "net=eth0+eth0: one is named" },
+		{ "net=10.0.0.1/8+10.1.0.0/8", "named twice" }, { "net=eth0:1", "net=eth0:1: " },
+		{ "net=0123456789abcdef", "net=0123456789abcdef" }, { "net=10.0.0.0/33", "/33" },
+		{ "net=10.0.0.0/", "10.0.0.0/: " }, { "net=fd00::/129", "/129" }, { "net=..", "net=.." },
+		{ "net=10.0.0.0/-1", "/-1" }, { "net=10.0.0/8", "10.0.0/8" }, { "net=e/8", "net=e/8" },
+		{ "net=::ffff:10.0.0.1", "net=::ffff:10.0.0.1" },
+		{ "net=a+b+c+d+e+f+g+h+i", "net=a+b+c+d+e+f+g+h+i" },
+		{ "net=eth0,ports=2", "ports=2: net= names 1" },
+		{ "net=eth0,rate=1GB/s+2GB/s", "2 values for 1 port" },
+		{ "hcas=2,net=eth0", "hcas=2: no meaning with net=" },
+		{ "net=eth0,latency=1us", "latency=1us: no meaning" },
+		{ "net=eth0,bus=1GB/s/2GB/s:half", "bus=1GB/s/2GB/s:half: no meaning" },
+		{ "cap=1GB/s,net=eth0", "cap=1GB/s: no" }, { "net=eth0,msg=1us", "msg=1us: no" },
+		{ "net=eth0,pkt=1us", "pkt=1us: no" }, { "net=eth0,cqe=1us", "cqe=1us: no" },
+		{ "net=eth0,mtu=4096", "mtu=4096: no" }, { "net=eth0,window=none", "window=none: no" },
+		{ "net=eth0,outstanding=9", "outstanding=9: no" }, { "net=eth0,loss=0.5", "loss=0.5: no" },
+		{ "net=eth0,jitter=1us", "jitter=1us: no" }, { "net=eth0,seed=1", "seed=1: no" },
+		{ "net=eth0,down=0/soft0:1@1ms", "down=0/soft0:1@1ms: no" },
+		{ "net=eth0,up=none", "up=none: no" }, { "mt25208-pcie,net=eth0", "no meaning with net=" },
 	};
 	char why[320];
 	unsigned i;
@@ -393,7 +467,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_defaults), cmocka_unit_test(test_every_key),
-		cmocka_unit_test(test_rates),
+		cmocka_unit_test(test_rates), cmocka_unit_test(test_nets),
+		cmocka_unit_test(test_long_nets),
 		cmocka_unit_test(test_canonical), cmocka_unit_test(test_refused),
 		cmocka_unit_test(test_fractions), cmocka_unit_test(test_schedule),
 		cmocka_unit_test(test_many_changes), cmocka_unit_test(test_describe),

@@ -68,7 +68,7 @@ static void rest(struct hca_fabric *f, uint64_t most_ns)
  * Ports change even if no verb is called, on schedule or as the kernel reports of network interfaces.
  * Returns the time until the next change or look.
  */
-static uint64_t keep_ports(struct hca_fabric *f)
+static uint64_t keep_schedule(struct hca_fabric *f)
 {
 	uint64_t left_ns;
 
@@ -100,11 +100,11 @@ static void *memory_thread(void *arg)
 
 	prctl(PR_SET_TIMERSLACK, 1);		/* 50 us would be late */
 	while (!atomic_load(&a->stop)) {
-		left_ns = keep_ports(f);
+		left_ns = keep_schedule(f);
 		nap(f, left_ns < tick_ns ? left_ns : tick_ns);
 		quiet = needed(f) ? 0 : quiet + 1;
 		if (quiet > QUIET_TICKS) {
-			rest(f, keep_ports(f));
+			rest(f, keep_schedule(f));
 			quiet = needed(f) ? 0 : QUIET_TICKS;	/* a look at the ports is no work */
 		}
 		now = atomic_load(&hca_engine_of(f)->runs);

@@ -185,7 +185,7 @@ static int parse_nets(char *text, struct hca_spec *spec)
 		next = strchr(text, '+');
 		if (next)
 			*next++ = '\0';
-		if (count == HCA_PORTS_MAX ||
+		if (count == HCA_PORTS_MAX || strcmp(text, "none") == 0 ||
 		    hca_netif_canonical(text, net[count], sizeof(net[count])))
 			return -EINVAL;
 		for (i = 0; i < count; i++)
