@@ -23,6 +23,7 @@ struct options {
 	int gid_index;		/* -1: the best; -2: none, address by LID */
 	bool arena;		/* buffers from the software HCA's arena */
 	bool apart;		/* each side in a user namespace of its own */
+	const char *peer_host;	/* network namespace of side 1; NULL: the same host */
 };
 
 struct side {

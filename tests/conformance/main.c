@@ -102,15 +102,31 @@ static void be_apart(void)
 	put("/proc/self/gid_map", map);
 }
 
+/* A network namespace, as `ip netns` names it, stands for another host. */
+static void enter_host(const char *name)
+{
+	char path[100];
+	int fd;
+
+	snprintf(path, sizeof(path), "/run/netns/%s", name);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0 || setns(fd, CLONE_NEWNET))
+		fail("%s: %s", path, strerror(errno));
+	close(fd);
+}
+
 void case_side(int me, int sock, const void *test)
 {
 	const struct test *t = test;
 	struct side s = { .me = me, .sock = sock, .options = &options };
+	const char *spec = getenv("SOFTHCA_SPEC");
 	char node[16];
 
-	/* Two hosts, if the device knows virtual ones. */
-	snprintf(node, sizeof(node), "%d", me);
+	/* Two hosts, if the device knows virtual ones; ports that are interfaces have real ones. */
+	snprintf(node, sizeof(node), "%d", spec && strstr(spec, "net=") ? 0 : me);
 	setenv("SOFTHCA_NODE", node, 1);
+	if (me && options.peer_host)
+		enter_host(options.peer_host);
 	s.port_num = me && options.peer_port ? options.peer_port : options.port;
 	if (options.apart)
 		be_apart();
@@ -339,6 +355,8 @@ int main(int argc, char **argv)
 		{ "gid-index", 'g', POPT_ARG_INT, &options.gid_index, 0, "default: the best", "N" },
 		{ "lid", 0, POPT_ARG_NONE, &lid, 0, "address by LID, without GRH", NULL },
 		{ "arena", 0, POPT_ARG_NONE, &arena, 0, "buffers from libsofthca's arena", NULL },
+		{ "peer-host", 0, POPT_ARG_STRING, &options.peer_host, 0,
+		  "the network namespace of side 1 (ip netns)", "NAME" },
 		{ "apart", 0, POPT_ARG_NONE, &apart, 0, "each side in a user namespace of its own", NULL },
 		{ "only", 0, POPT_ARG_STRING, &only, 0, "cases that match", "PATTERN" },
 		{ "except", 0, POPT_ARG_STRING, &except, 0, "cases that are left out", "PATTERN" },

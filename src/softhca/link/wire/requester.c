@@ -231,9 +231,9 @@ bool hca_wire_acknowledged(struct hca_wire_qp *w, uint32_t ack)
 {
 	uint32_t count = ack - w->acked;
 
-	if (!count)
+	if (!count || !w->qp->reliable)
 		return true;
-	if (count > w->qp->sq.under_way || !w->qp->reliable)
+	if (count > w->qp->sq.under_way)
 		return false;
 	w->acked = ack;
 	w->qp->fabric->upcalls->ended(w->qp, count);

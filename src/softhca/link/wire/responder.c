@@ -224,6 +224,7 @@ static void complete_receive(struct hca_wire_qp *w)
 		hca_window_invalidate(w->qp, f->imm);
 	if (!hca_arrival_complete(w->qp, &w->request.receive, &wc))
 		return;
+	hca_wire_request_drop(w);
 	hca_qp_report(w->qp, IBV_EVENT_CQ_ERR + 1);
 	if (w->qp->reliable)
 		hca_wire_refuse(w, HCA_FRAME_NAK, IBV_WC_REM_OP_ERR, f->sequence);
