@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "softhca/base/gid.h"
 #include "softhca/model/loss.h"
 #include "softhca/model/text.h"
 #include "util/clock.h"
@@ -99,5 +100,5 @@ void hca_net_describe(const struct hca_fabric *f, char *buf, size_t size)
 	hca_append(&t, "%u port%s over TCP: ", f->spec.nets, f->spec.nets > 1 ? "s" : "");
 	for (i = 0; i < f->spec.nets; i++)
 		hca_append(&t, "%s%s %s", i ? ", " : "", f->netif[i].name,
-			   hca_netif_address(&f->netif[i], address, sizeof(address)));
+			   hca_gid_format(&f->netif[i].gid, address, sizeof(address)));
 }

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "config.h"
-#include "softhca/object/ah.h"
+#include "softhca/base/gid.h"
 #include "softhca/object/device.h"
 #include "softhca/object/dm.h"
 #include "softhca/object/loss.h"
@@ -300,7 +300,7 @@ static int route_net(const struct hca_fabric *f, const struct ibv_ah_attr *ah, u
 
 	if (!ah->is_global || ah->port_num < 1 || ah->port_num > f->spec.nets ||
 	    hca_gid_is_ipv4(gid) != hca_gid_is_ipv4(&f->netif[ah->port_num - 1].gid) ||
-	    (!port && (hca_gid_is_multicast(gid) || !hca_gid_is_host(gid))))
+	    (!port && !hca_gid_is_host(gid)))
 		return -EHOSTUNREACH;
 	*address = port ? hca_address(&f->spec, 0, 0, port) : HCA_ADDRESS_REMOTE;
 	return 0;
