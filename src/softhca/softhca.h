@@ -15,11 +15,28 @@
  * All processes of a fabric have the same spec; a process with another is
  * refused.
  *
+ * With net= the ports are network interfaces, and a fabric joins hosts over TCP:
+ *
+ *	net=eth0+eth1			interfaces by name,
+ *	net=10.0.1.0/24+fd00:0:0:2::/64	or by a subnet that holds one of their addresses
+ *
+ * Port n is the n-th interface.  Its GID is the interface's address (one, of index 0;
+ * the first permanent IPv4 address, else an IPv6 one), its MTU, speed and state are
+ * the interface's; an unknown speed is 0, unless rate= declares it.  There is no LID:
+ * an address without GRH is refused.  Of the keys of a model only rate and reads are
+ * accepted.  A host is one node: the network namespace of this process.  Names may
+ * differ from host to host, their number may not; processes of one host name the same
+ * interfaces.  Multicast and rdma_cm fail with EOPNOTSUPP.
+ *
  * Environment, where a function takes no configuration: SOFTHCA_SPEC,
  * SOFTHCA_FABRIC, SOFTHCA_NODE; SOFTHCA_REMAP and SOFTHCA_COPY (below).  SOFTHCA_DIR
  * names the directory of files; the default is the first of /dev/shm, TMPDIR and /tmp
  * that takes files.  Files are member registries and, where the system denies
  * memfd_create or with SOFTHCA_MEMORY=file, shared memory as files without a name.
+ * With net=: SOFTHCA_PORTS, the TCP ports to listen on, FIRST-LAST, "18600-18855" unless
+ * set; SOFTHCA_SECRET_FILE, a file that only its user may read, with the secret that
+ * all processes of the fabric prove to each other (~/.softhca/secret, made at first
+ * use); SOFTHCA_LINK=tcp, TCP between processes of one host, too.
  * ibv_get_device_list shows software devices only with SOFTHCA_EXPOSE=1 (the
  * softhca command sets it).
  */
@@ -80,6 +97,8 @@ struct softhca_config {
  *            of a member can be had, although it lives
  *   EMEDIUMTYPE   memfd_create is denied to this process, or to the others alone
  *   EUSERS   more processes than a fabric holds
+ *   ENODEV, ENETDOWN, EADDRNOTAVAIL, ENOTUNIQ   net=: an interface does not exist, is
+ *            down, has no usable address; several interfaces are in the subnet
  */
 struct ibv_device **softhca_get_device_list(const struct softhca_config *cfg, int *count);
 
@@ -118,7 +137,7 @@ bool softhca_is_device(const struct ibv_device *device);
 struct softhca_model {
 	bool timed;
 	unsigned ports;			/* per adapter */
-	uint64_t port_rate[8];		/* port 1, 2, ... */
+	uint64_t port_rate[8];		/* port 1, 2, ...; with net the declared or known one */
 	uint64_t latency_ns;		/* the wire and both adapters, in one direction */
 	/* Limits of an adapter with all its ports: of the adapter; of its host bus. */
 	uint64_t cap;
@@ -127,7 +146,8 @@ struct softhca_model {
 	char text[256];		/* for people: "2 ports, 1 GB/s per port and direction, 2 us" */
 	char spec[896];			/* canonical spec */
 	uint64_t fabric;	/* a random number: other fabrics, also of this name, have others */
-	bool net;		/* ports are network interfaces: nothing is modelled */
+	/* Ports are network interfaces, nothing is modelled; a rate of 0 is unknown. */
+	bool net;		/* text: "2 ports over TCP: eth0 10.0.1.1, eth1 10.0.2.1" */
 };
 int softhca_query_model(const struct ibv_device *device, struct softhca_model *model);
 

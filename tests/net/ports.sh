@@ -174,6 +174,9 @@ refused "both are interface eth1" $softhca --soft net=eth1+10.0.2.0/24 ibv_devin
 refused "net=eth0+eth0: one is named twice" $softhca --soft net=eth0+eth0 ibv_devinfo
 refused "latency=2us: no meaning with net=" $softhca --soft net=eth0,latency=2us ibv_devinfo
 refused "node: .*1 is not a node (accepted: 0 to 0)" $softhca --node 1 --soft net=eth0 ibv_devinfo
+if command -v rping >/dev/null && [ ! -e /dev/infiniband/rdma_cm ]; then
+	refused "rdma_cm is not supported .*EOPNOTSUPP" $softhca --soft net=eth0 rping -s -a 10.0.1.1
+fi
 ip link set eth0 down
 refused "net=eth0: interface eth0 is down" $softhca --soft net=eth0 ibv_devinfo
 ip addr flush dev eth1

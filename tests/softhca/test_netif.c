@@ -12,6 +12,7 @@
 
 #include "cmocka_all.h"
 #include "namespace.h"
+#include "softhca/base/gid.h"
 #include "softhca/base/netif.h"
 #include "softhca/softhca.h"
 
@@ -80,7 +81,7 @@ static void assert_address(const char *text, const char *name, const char *addre
 		fail_msg("%s: %s", text, softhca_last_error());
 	assert_string_equal(n.name, name);
 	assert_int_equal(n.index, if_nametoindex(name));
-	assert_string_equal(hca_netif_address(&n, its, sizeof(its)), address);
+	assert_string_equal(hca_gid_format(&n.gid, its, sizeof(its)), address);
 	assert_true(n.up);
 	assert_true(hca_netif_is_up(&n));
 }

@@ -8,6 +8,7 @@
  *	/sys/class/infiniband/softN/ports/P/gid_attrs/types/I
  *					"RoCE v2" (UCX), for open: without it UCX takes
  *					the port for RoCE v1 and misreads headers
+ *	/dev/infiniband/rdma_cm		for open, where the kernel has none: EOPNOTSUPP, and a line
  *
  * Every other path is passed on unchanged.
  */
@@ -64,6 +65,22 @@ static int attribute(const char *path)
 	return fd;
 }
 
+/* The result of open.  Software devices have no connection manager; the kernel may have one. */
+static int opened(const char *path, int fd)
+{
+	static const char cm[] = "/dev/infiniband/rdma_cm";
+	static const char line[] = "softhca: rdma_cm is not supported on software devices "
+				   "(EOPNOTSUPP): programs exchange addresses themselves\n";
+	static bool said;
+
+	if (fd >= 0 || !path || strcmp(path, cm) != 0 || !exposed())
+		return fd;
+	if (!said && write(STDERR_FILENO, line, sizeof(line) - 1) > 0)
+		said = true;
+	errno = EOPNOTSUPP;
+	return -1;
+}
+
 /* The next definition of the function. */
 #define NEXT(name, params)						\
 	static int (*next)params;					\
@@ -91,7 +108,7 @@ static int attribute(const char *path)
 		va_start(args, flags);					\
 		mode = flags & (O_CREAT | __O_TMPFILE) ? va_arg(args, mode_t) : 0;	\
 		va_end(args);						\
-		return next(path, flags, mode);				\
+		return opened(path, next(path, flags, mode));		\
 	}
 
 OPEN(open)
@@ -103,7 +120,7 @@ OPEN(open64)
 	{								\
 		int fd = attribute(path);				\
 		NEXT(#name, (const char *, int))			\
-		return fd >= 0 ? fd : next(path, flags);		\
+		return fd >= 0 ? fd : opened(path, next(path, flags));	\
 	}
 
 /* The compiler calls these for open when it checks for the mode. */

@@ -15,9 +15,10 @@
 #include <unistd.h>
 
 #include "softhca/base/base.h"
+#include "softhca/base/gid.h"
 #include "softhca/base/proc.h"
 
-enum { MAPPED_BITS = 96, GID_BITS = 128 };
+enum { MAPPED_BITS = 8 * HCA_GID_IPV4_AT, GID_BITS = 128 };
 
 /* ---- Names and subnets --------------------------------------------------- */
 
@@ -26,30 +27,6 @@ struct subnet {
 	union ibv_gid gid;
 	unsigned bits;
 };
-
-static bool gid_is_ipv4(const union ibv_gid *gid)
-{
-	static const uint8_t mapped[MAPPED_BITS / 8] = { [10] = 0xff, [11] = 0xff };
-
-	return memcmp(gid->raw, mapped, sizeof(mapped)) == 0;
-}
-
-static void map_ipv4(const void *address, union ibv_gid *gid)
-{
-	memset(gid, 0, sizeof(*gid));
-	gid->raw[10] = gid->raw[11] = 0xff;
-	memcpy(gid->raw + MAPPED_BITS / 8, address, 4);
-}
-
-static char *gid_format(const union ibv_gid *gid, char *buf, size_t size)
-{
-	const bool ipv4 = gid_is_ipv4(gid);
-
-	if (!inet_ntop(ipv4 ? AF_INET : AF_INET6, gid->raw + (ipv4 ? MAPPED_BITS / 8 : 0), buf,
-		       (socklen_t)size))
-		*buf = '\0';
-	return buf;
-}
 
 /* The first `bits` of a GID; the others are cleared. */
 static void gid_cut(union ibv_gid *gid, unsigned bits)
@@ -91,9 +68,9 @@ static bool subnet_parse(const char *text, struct subnet *s)
 	memcpy(address, text, length);
 	address[length] = '\0';
 	if (inet_pton(AF_INET, address, &ipv4) == 1) {
-		map_ipv4(&ipv4, &s->gid);
+		hca_gid_map_ipv4(&ipv4, &s->gid);
 		mapped = MAPPED_BITS;
-	} else if (inet_pton(AF_INET6, address, &s->gid) != 1 || gid_is_ipv4(&s->gid)) {
+	} else if (inet_pton(AF_INET6, address, &s->gid) != 1 || hca_gid_is_ipv4(&s->gid)) {
 		return false;
 	}
 	bits = text[length] ? parse_bits(text + length + 1, (unsigned)(GID_BITS - mapped))
@@ -122,16 +99,11 @@ int hca_netif_canonical(const char *text, char *buf, size_t size)
 		n = is_name(text) ? snprintf(buf, size, "%s", text) : -1;
 		return n >= 0 && (size_t)n < size ? 0 : -EINVAL;
 	}
-	whole = gid_is_ipv4(&s.gid) && s.bits >= MAPPED_BITS ? MAPPED_BITS : 0;
-	gid_format(&s.gid, address, sizeof(address));
+	whole = hca_gid_is_ipv4(&s.gid) && s.bits >= MAPPED_BITS ? MAPPED_BITS : 0;
+	hca_gid_format(&s.gid, address, sizeof(address));
 	n = s.bits == GID_BITS ? snprintf(buf, size, "%s", address)
 			       : snprintf(buf, size, "%s/%u", address, s.bits - whole);
 	return n >= 0 && (size_t)n < size ? 0 : -EINVAL;
-}
-
-char *hca_netif_address(const struct hca_netif *n, char *buf, size_t size)
-{
-	return gid_format(&n->gid, buf, size);
 }
 
 /* ---- The kernel's addresses ---------------------------------------------- */
@@ -142,14 +114,6 @@ struct address {
 	bool usable;			/* permanent, and no duplicate */
 	bool link_local;
 };
-
-static bool gid_is_link_local(const union ibv_gid *gid)
-{
-	const uint8_t *ipv4 = gid->raw + MAPPED_BITS / 8;
-
-	return gid_is_ipv4(gid) ? ipv4[0] == 169 && ipv4[1] == 254
-				: gid->raw[0] == 0xfe && (gid->raw[1] & 0xc0) == 0x80;
-}
 
 /* IFA_F_SECONDARY is IFA_F_TEMPORARY in IPv6. */
 static bool flags_are_usable(uint32_t flags)
@@ -181,11 +145,11 @@ static bool read_address(struct nlmsghdr *h, struct address *a)
 		return false;
 	a->index = m->ifa_index;
 	if (bytes == 4)
-		map_ipv4(local, &a->gid);
+		hca_gid_map_ipv4(local, &a->gid);
 	else
 		memcpy(&a->gid, local, sizeof(a->gid));
 	a->usable = flags_are_usable(flags);
-	a->link_local = gid_is_link_local(&a->gid);
+	a->link_local = hca_gid_is_link_local(&a->gid);
 	return true;
 }
 
@@ -294,14 +258,14 @@ static void set_address(struct hca_netif *n)
 	struct sockaddr_in6 *six = (struct sockaddr_in6 *)(void *)&n->address;
 	struct sockaddr_in *four = (struct sockaddr_in *)(void *)&n->address;
 
-	if (gid_is_ipv4(&n->gid)) {
+	if (hca_gid_is_ipv4(&n->gid)) {
 		four->sin_family = AF_INET;
-		memcpy(&four->sin_addr, n->gid.raw + MAPPED_BITS / 8, sizeof(four->sin_addr));
+		memcpy(&four->sin_addr, n->gid.raw + HCA_GID_IPV4_AT, sizeof(four->sin_addr));
 		return;
 	}
 	six->sin6_family = AF_INET6;
 	memcpy(&six->sin6_addr, &n->gid, sizeof(six->sin6_addr));
-	six->sin6_scope_id = gid_is_link_local(&n->gid) ? n->index : 0;
+	six->sin6_scope_id = hca_gid_is_link_local(&n->gid) ? n->index : 0;
 }
 
 static int describe(struct hca_netif *n)
@@ -360,7 +324,7 @@ static void note_existing(struct search *s, const struct address *a)
 	if (!if_indextoname(a->index, name) || !flags_are_up(flags_of(name)))
 		return;
 	n = snprintf(s->exist + s->used, sizeof(s->exist) - s->used, "%s%s %s",
-		     s->used ? ", " : "", name, gid_format(&a->gid, address, sizeof(address)));
+		     s->used ? ", " : "", name, hca_gid_format(&a->gid, address, sizeof(address)));
 	if (n > 0 && (size_t)n < sizeof(s->exist) - s->used)
 		s->used += (size_t)n;
 	s->exist[s->used] = '\0';
@@ -393,7 +357,7 @@ static int search_address(void *arg, const struct address *a)
 	if (found && a->index != s->best.index) {
 		s->other = a->index;
 		s->others = a->gid;
-	} else if (!found || (gid_is_ipv4(&a->gid) && !gid_is_ipv4(&s->best.gid))) {
+	} else if (!found || (hca_gid_is_ipv4(&a->gid) && !hca_gid_is_ipv4(&s->best.gid))) {
 		s->best.index = a->index;
 		s->best.gid = a->gid;
 	}
@@ -408,8 +372,8 @@ static int say_two(const struct search *s)
 	if_indextoname(s->other, b);
 	return hca_fail(ENOTUNIQ, "net=%s: %s %s and %s %s are in this subnet (accepted: the name of "
 			"one, or a smaller subnet)", s->text, a,
-			gid_format(&s->best.gid, one, sizeof(one)), b,
-			gid_format(&s->others, two, sizeof(two)));
+			hca_gid_format(&s->best.gid, one, sizeof(one)), b,
+			hca_gid_format(&s->others, two, sizeof(two)));
 }
 
 static int say_none(const struct search *s)

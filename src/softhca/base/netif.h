@@ -38,9 +38,6 @@ int hca_netif_find(const char *text, struct hca_netif *out);
  */
 int hca_netif_canonical(const char *text, char *buf, size_t size);
 
-/* "10.0.1.1" or "fd00::1"; INET6_ADDRSTRLEN bytes suffice.  Returns buf. */
-char *hca_netif_address(const struct hca_netif *n, char *buf, size_t size);
-
 /*
  * A descriptor that becomes readable when interfaces or their addresses change (netlink); -errno with
  * hca_fail.  The caller closes it.

@@ -6,9 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "softhca/base/gid.h"
 #include "softhca/object/ah.h"
-#include "softhca/object/net.h"
 #include "softhca/object/mcast.h"
+#include "softhca/object/net.h"
 #include "softhca/object/query.h"
 
 enum {
@@ -17,37 +18,6 @@ enum {
 	BTH_DETH_BYTES = 12 + 8,
 	ICRC_BYTES = 4,
 };
-
-/* ---- GIDs ---------------------------------------------------------------- */
-
-bool hca_gid_is_ipv4(const union ibv_gid *gid)
-{
-	static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
-
-	return memcmp(gid->raw, mapped, sizeof(mapped)) == 0;
-}
-
-bool hca_gid_is_multicast(const union ibv_gid *gid)
-{
-	return gid->raw[0] == 0xff || (hca_gid_is_ipv4(gid) && (gid->raw[12] & 0xf0) == 0xe0);
-}
-
-bool hca_gid_is_host(const union ibv_gid *gid)
-{
-	static const union ibv_gid none, loopback = { .raw = { [15] = 1 } };
-
-	if (hca_gid_is_ipv4(gid))
-		return gid->raw[12] != 0 && gid->raw[12] < 0xf0;
-	return memcmp(gid, &none, sizeof(none)) != 0 &&
-	       memcmp(gid, &loopback, sizeof(loopback)) != 0;
-}
-
-static void map_ipv4(uint32_t addr, union ibv_gid *gid)
-{
-	memset(gid, 0, sizeof(*gid));
-	gid->raw[10] = gid->raw[11] = 0xff;
-	memcpy(gid->raw + 12, &addr, sizeof(addr));
-}
 
 /* ---- Headers ------------------------------------------------------------- */
 
@@ -217,8 +187,8 @@ static void read_header(const struct ibv_grh *grh, union ibv_gid *sgid, union ib
 
 	memcpy(&ip, (const char *)grh + IPV4_AT, sizeof(ip));
 	if (be32toh(grh->version_tclass_flow) >> 28 != 6 && ip.version == 4 && ip.ihl == 5) {
-		map_ipv4(ip.saddr, sgid);
-		map_ipv4(ip.daddr, dgid);
+		hca_gid_map_ipv4(&ip.saddr, sgid);
+		hca_gid_map_ipv4(&ip.daddr, dgid);
 		*traffic_class = ip.tos;
 		return;
 	}

@@ -69,10 +69,4 @@ void hca_grh_make(const union ibv_gid *sgid, const struct ibv_global_route *to, 
 int hca_ah_resolve_l2(struct ibv_context *c, struct ibv_ah_attr *attr, uint8_t mac[6],
 		      uint16_t *vid);
 
-bool hca_gid_is_ipv4(const union ibv_gid *gid);	/* mapped into IPv6 */
-/* An IPv6 multicast address, or an IPv4 one mapped into IPv6. */
-bool hca_gid_is_multicast(const union ibv_gid *gid);
-/* Can it be another host's: neither unspecified, nor reserved, nor IPv6's loopback? */
-bool hca_gid_is_host(const union ibv_gid *gid);
-
 #endif

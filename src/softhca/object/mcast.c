@@ -1,7 +1,7 @@
 /* mcast.c - multicast groups. */
 #include <string.h>
 
-#include "softhca/object/ah.h"
+#include "softhca/base/gid.h"
 #include "softhca/object/mcast.h"
 #include "softhca/object/link.h"
 #include "softhca/object/net.h"

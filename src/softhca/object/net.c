@@ -6,9 +6,35 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "softhca/base/gid.h"
 #include "softhca/model/loss.h"
 #include "softhca/model/text.h"
 #include "util/clock.h"
+
+/* Headers of a RoCE v2 packet, the largest that Linux subtracts for the MTU of an adapter's port. */
+enum { ROCE_HEADERS = 96 };
+
+enum ibv_mtu hca_net_mtu(const struct hca_netif *n)
+{
+	enum ibv_mtu mtu = IBV_MTU_256;
+
+	while (mtu < IBV_MTU_4096 && (256u << mtu) + ROCE_HEADERS <= n->mtu)
+		mtu++;
+	return mtu;
+}
+
+/* Datagrams and path MTUs fit the port of the smallest MTU. */
+static void limit_mtu(struct hca_fabric *f)
+{
+	unsigned i;
+
+	for (i = 0; i < f->spec.nets; i++) {
+		uint64_t mtu = 128ull << hca_net_mtu(&f->netif[i]);
+
+		if (mtu < f->spec.mtu)
+			f->spec.mtu = mtu;
+	}
+}
 
 int hca_net_open(struct hca_fabric *f)
 {
@@ -33,6 +59,8 @@ int hca_net_open(struct hca_fabric *f)
 					      "each interface once)", f->spec.net[other],
 					      f->spec.net[i], f->netif[i].name);
 	}
+	if (!rc)
+		limit_mtu(f);
 	return rc;
 }
 
@@ -99,5 +127,5 @@ void hca_net_describe(const struct hca_fabric *f, char *buf, size_t size)
 	hca_append(&t, "%u port%s over TCP: ", f->spec.nets, f->spec.nets > 1 ? "s" : "");
 	for (i = 0; i < f->spec.nets; i++)
 		hca_append(&t, "%s%s %s", i ? ", " : "", f->netif[i].name,
-			   hca_netif_address(&f->netif[i], address, sizeof(address)));
+			   hca_gid_format(&f->netif[i].gid, address, sizeof(address)));
 }

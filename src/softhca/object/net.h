@@ -36,6 +36,9 @@ bool hca_net_changed(struct hca_fabric *f);
 /* Look at one port now, and bring its word up to date: is it up?  Any thread, some system calls. */
 bool hca_net_look(struct hca_fabric *f, uint32_t port);
 
+/* The largest IBTA MTU that fits the interface's. */
+enum ibv_mtu hca_net_mtu(const struct hca_netif *n);
+
 /* The port of this host that has this address, 1...; 0: none. */
 uint32_t hca_net_port(const struct hca_fabric *f, const union ibv_gid *gid);
 

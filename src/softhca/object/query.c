@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "config.h"
-#include "softhca/object/ah.h"
+#include "softhca/base/gid.h"
 #include "softhca/object/device.h"
 #include "softhca/object/dm.h"
 #include "softhca/object/loss.h"
@@ -146,19 +146,13 @@ static void model_port(struct hca_fabric *f, uint32_t address, struct ibv_port_a
 		speed_of(rate, false, attr);
 }
 
-/* Headers of a RoCE v2 packet, the largest that Linux subtracts for the MTU of an adapter's port. */
-enum { ROCE_HEADERS = 96 };
-
 /* An interface has no LID.  An unknown speed and width are 0, unless the spec declares a rate. */
 static void net_port(const struct hca_fabric *f, uint32_t port, struct ibv_port_attr *attr)
 {
 	const struct hca_netif *n = &f->netif[port - 1];
 	uint64_t rate = f->spec.rate[port - 1] ? f->spec.rate[port - 1] : n->rate;
-	enum ibv_mtu mtu = IBV_MTU_256;
 
-	while (mtu < IBV_MTU_4096 && (256u << mtu) + ROCE_HEADERS <= n->mtu)
-		mtu++;
-	attr->active_mtu = mtu;
+	attr->active_mtu = hca_net_mtu(n);
 	attr->active_width = attr->active_speed = 0;
 	if (rate)
 		speed_of(rate, true, attr);
@@ -300,7 +294,7 @@ static int route_net(const struct hca_fabric *f, const struct ibv_ah_attr *ah, u
 
 	if (!ah->is_global || ah->port_num < 1 || ah->port_num > f->spec.nets ||
 	    hca_gid_is_ipv4(gid) != hca_gid_is_ipv4(&f->netif[ah->port_num - 1].gid) ||
-	    (!port && (hca_gid_is_multicast(gid) || !hca_gid_is_host(gid))))
+	    (!port && !hca_gid_is_host(gid)))
 		return -EHOSTUNREACH;
 	*address = port ? hca_address(&f->spec, 0, 0, port) : HCA_ADDRESS_REMOTE;
 	return 0;

@@ -15,9 +15,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "softhca/base/gid.h"
 #include "softhca/base/netif.h"
 #include "softhca/link/wire/wire.h"
-#include "softhca/object/ah.h"
 #include "softhca/object/fabric.h"
 #include "softhca/object/query.h"
 #include "util/clock.h"
@@ -118,6 +118,21 @@ void hca_wire_parked_free(struct hca_wire *wire)
 	}
 }
 
+/* ---- Closing ------------------------------------------------------------- */
+
+/* qp->lock held. */
+static void close_stream(struct hca_wire_qp *w, enum hca_wire_state state)
+{
+	hca_wire_request_drop(w);
+	w->answer_count = 0;
+	w->refusal = 0;
+	w->current = NULL;
+	w->left = 0;
+	w->state = state;
+	hca_wire_forgive(w);
+	hca_stream_close(&w->stream);
+}
+
 /* ---- Opening ------------------------------------------------------------- */
 
 /* A connection without traffic shows that the peer's host is alive, too. */
@@ -145,9 +160,19 @@ static void open_stream(struct hca_wire_qp *w, int fd)
 		return;
 	}
 	keep_alive(fd);
-	w->state = HCA_WIRE_OPEN;
-	w->deadline_ns = w->again_ns = 0;
 	hca_wire_activate(w);
+	w->again_ns = 0;
+	w->state = HCA_WIRE_GREETING;
+	if (w->calls)
+		return;
+	hca_wire_greeted(w);
+	hca_wire_greet(w);
+}
+
+void hca_wire_greeted(struct hca_wire_qp *w)
+{
+	w->state = HCA_WIRE_OPEN;
+	w->deadline_ns = 0;
 	if (!w->refused_one)
 		return;
 	w->refused_one = false;
@@ -170,7 +195,7 @@ static void socket_address(const struct hca_netif *local, const union ibv_gid *g
 		struct sockaddr_in *in = (struct sockaddr_in *)(void *)to;
 
 		in->sin_family = AF_INET;
-		memcpy(&in->sin_addr, gid->raw + 12, sizeof(in->sin_addr));
+		memcpy(&in->sin_addr, gid->raw + HCA_GID_IPV4_AT, sizeof(in->sin_addr));
 	} else {
 		struct sockaddr_in6 *in6 = (struct sockaddr_in6 *)(void *)to;
 
@@ -304,6 +329,17 @@ void hca_wire_arrived(void *arg, int fd, const struct hca_hello *h)
 	hca_unlock(&qp->lock);
 }
 
+/* The queue pair has stopped meanwhile: the other end's is left, not lost. */
+static void refuse_stream(int fd)
+{
+	const struct hca_frame f = { .kind = HCA_FRAME_ACK, .flags = HCA_FRAME_LAST };
+	unsigned char bytes[HCA_FRAME_BYTES];
+
+	hca_frame_write(bytes, &f);
+	send(fd, bytes, sizeof(bytes), MSG_DONTWAIT | MSG_NOSIGNAL);
+	close(fd);
+}
+
 void hca_wire_reached(void *arg, void *token, int fd, const struct hca_hello *h)
 {
 	struct hca_wire_qp *w = token;
@@ -318,8 +354,19 @@ void hca_wire_reached(void *arg, void *token, int fd, const struct hca_hello *h)
 	if (w->state == HCA_WIRE_CALLING)
 		open_stream(w, fd);
 	else
-		close(fd);
+		refuse_stream(fd);
 	hca_unlock(&w->qp->lock);
+}
+
+/* The next call comes later than the last one did. */
+static void pause_calls(struct hca_wire_qp *w)
+{
+	w->pause_ns = !w->pause_ns ? SOON_NS : w->pause_ns * 2;
+	if (w->pause_ns > LATER_NS)
+		w->pause_ns = LATER_NS;
+	w->again_ns = rg_now_ns() + w->pause_ns;
+	if (w->wire->look_ns > w->again_ns)
+		w->wire->look_ns = w->again_ns;
 }
 
 /* Will a later call have another answer? */
@@ -330,22 +377,16 @@ static bool may_change(int error)
 
 void hca_wire_call_refused(void *arg, void *token, int error, const char *why)
 {
-	struct hca_wire *wire = arg;
 	struct hca_wire_qp *w = token;
-	uint64_t now = rg_now_ns();
 
+	(void)arg;
 	if (*(enum hca_wire_source *)token == HCA_WIRE_PEER) {
 		hca_wire_peer_refused(token, error, why);
 		return;
 	}
 	hca_lock(&w->qp->lock);
 	if (w->state == HCA_WIRE_CALLING && may_change(error)) {
-		w->pause_ns = !w->pause_ns ? SOON_NS : w->pause_ns * 2;
-		if (w->pause_ns > LATER_NS)
-			w->pause_ns = LATER_NS;
-		w->again_ns = now + w->pause_ns;
-		if (wire->look_ns > w->again_ns)
-			wire->look_ns = w->again_ns;
+		pause_calls(w);
 	} else if (w->state == HCA_WIRE_CALLING) {
 		hca_say("%s", why);
 		w->state = HCA_WIRE_REFUSED;
@@ -358,23 +399,15 @@ void hca_wire_call_refused(void *arg, void *token, int error, const char *why)
 
 /* ---- The end ------------------------------------------------------------- */
 
-/* qp->lock held. */
-static void close_stream(struct hca_wire_qp *w, enum hca_wire_state state)
-{
-	hca_wire_request_drop(w);
-	w->answer_count = 0;
-	w->refusal = 0;
-	w->current = NULL;
-	w->left = 0;
-	w->state = state;
-	hca_wire_forgive(w);
-	hca_stream_close(&w->stream);
-}
-
 void hca_wire_lost(struct hca_wire_qp *w, int error)
 {
 	struct hca_qp *qp = w->qp;
 
+	if (w->state == HCA_WIRE_GREETING) {	/* parked too long, or of an earlier life */
+		close_stream(w, HCA_WIRE_CALLING);
+		pause_calls(w);
+		return;
+	}
 	if (error == -EPROTO)
 		hca_say("%s: the peer of queue pair %u has sent bytes that no peer sends",
 			qp->fabric->netif[qp->attr.port_num - 1].name, hca_qpn(qp));
@@ -455,13 +488,6 @@ static void look_at_waiting(struct hca_wire_qp *w, uint64_t now)
 	w->qp->fabric->upcalls->resume(w->qp);	/* the next try fails */
 }
 
-static const char *host_text(const union ibv_gid *gid, char text[INET6_ADDRSTRLEN])
-{
-	if (hca_gid_is_ipv4(gid))
-		return inet_ntop(AF_INET, gid->raw + 12, text, INET6_ADDRSTRLEN);
-	return inet_ntop(AF_INET6, gid->raw, text, INET6_ADDRSTRLEN);
-}
-
 /* The kernel of the peer answers, even if its process is stopped. */
 static void look_at_life(struct hca_wire_qp *w)
 {
@@ -476,7 +502,7 @@ static void look_at_life(struct hca_wire_qp *w)
 		return;
 	hca_say("rail %u, %s: host %s has not answered for %u ms", qp->attr.port_num,
 		qp->fabric->netif[qp->attr.port_num - 1].name,
-		host_text(&qp->attr.ah_attr.grh.dgid, host),
+		hca_gid_format(&qp->attr.ah_attr.grh.dgid, host, sizeof(host)),
 		info.tcpi_last_ack_recv);
 	hca_wire_lost(w, 0);
 }
@@ -492,6 +518,7 @@ static uint64_t look_at(struct hca_wire_qp *w, uint64_t now, bool at_life)
 			look_at_waiting(w, now);
 		return w->refused_one ? now + TIMER_NS : w->again_ns ? w->again_ns : UINT64_MAX;
 	case HCA_WIRE_EXPECTING:
+	case HCA_WIRE_GREETING:
 		if (w->refused_one)
 			look_at_waiting(w, now);
 		return w->refused_one ? now + TIMER_NS : UINT64_MAX;

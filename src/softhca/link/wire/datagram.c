@@ -144,10 +144,12 @@ void hca_wire_peer_opened(struct hca_wire *wire, int fd, const struct hca_hello 
 		rail++;
 	hca_lock(&wire->peers_lock);
 	p = rail < f->spec.ports ? peer_add(wire, rail, &h->source, h->source_qpn) : NULL;
-	if (!p)
+	if (!p) {
 		close(fd);
-	else if (!peer_watch(p, fd))
+	} else if (!peer_watch(p, fd)) {
 		peer_free(p);
+		p = NULL;
+	}
 	hca_unlock(&wire->peers_lock);
 	if (p)
 		hca_wire_peer_serve(p);
@@ -155,12 +157,14 @@ void hca_wire_peer_opened(struct hca_wire *wire, int fd, const struct hca_hello 
 
 void hca_wire_peer_reached(struct hca_wire_peer *p, int fd)
 {
-	hca_lock(&p->wire->peers_lock);
+	struct hca_wire *wire = p->wire;
+
+	hca_lock(&wire->peers_lock);
 	if (peer_watch(p, fd))
 		hca_stream_flush(&p->stream);
 	else
 		peer_free(p);
-	hca_unlock(&p->wire->peers_lock);
+	hca_unlock(&wire->peers_lock);
 }
 
 void hca_wire_peer_refused(struct hca_wire_peer *p, int error, const char *why)
@@ -241,7 +245,7 @@ int hca_wire_datagram(struct hca_qp *qp, const struct ibv_send_wr *wr, uint32_t 
 	if (ah->pd != qp->pd || ah->from != qp->address || ah->multicast)
 		return IBV_WC_LOC_QP_OP_ERR;
 	/* IBTA C10-93.1.1: no packet and no error. */
-	if (bytes > HCA_DATAGRAM_MAX)
+	if (bytes > qp->fabric->spec.mtu)
 		return IBV_WC_SUCCESS;
 	if (!gather(qp, wr, piece + 1))
 		return IBV_WC_LOC_PROT_ERR;
@@ -381,6 +385,7 @@ static int whole_frame(const struct hca_stream *s, struct hca_frame *f)
 void hca_wire_peer_serve(struct hca_wire_peer *p)
 {
 	struct hca_stream *s = &p->stream;
+	struct hca_wire *wire = p->wire;
 	struct hca_frame f;
 	int n, rc = 0;
 
@@ -390,10 +395,10 @@ void hca_wire_peer_serve(struct hca_wire_peer *p)
 			;
 		n = rc ? -EPROTO : hca_stream_fill(s);
 	} while (n > 0);
-	hca_lock(&p->wire->peers_lock);
+	hca_lock(&wire->peers_lock);
 	if (n != -EAGAIN)
 		peer_free(p);
 	else
 		hca_stream_flush(s);
-	hca_unlock(&p->wire->peers_lock);
+	hca_unlock(&wire->peers_lock);
 }

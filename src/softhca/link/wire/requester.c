@@ -100,20 +100,15 @@ static void put_question(struct hca_wire_qp *w, const struct ibv_send_wr *wr, ui
 	hca_wire_settle(w);
 }
 
-static int put_copied(struct hca_wire_qp *w, const struct ibv_send_wr *wr, uint32_t bytes)
+static void put_copied(struct hca_wire_qp *w, const struct ibv_send_wr *wr, uint32_t bytes,
+		       const struct iovec *piece, unsigned count)
 {
-	struct hca_frame f = first_frame(w, wr, bytes, w->sequence);
-	struct iovec piece[HCA_SGE_MAX];
-	int n = gather(w->qp, wr, 0, bytes, piece);
+	struct hca_frame f = first_frame(w, wr, bytes, w->sequence++);
 
-	if (n < 0)
-		return IBV_WC_LOC_PROT_ERR;
-	w->sequence++;
 	f.flags |= HCA_FRAME_LAST;
 	f.bytes = bytes;
-	hca_stream_put(&w->stream, &f, piece, (unsigned)n);
+	hca_stream_put(&w->stream, &f, piece, count);
 	hca_wire_settle(w);
-	return IBV_WC_SUCCESS;
 }
 
 /* The next frame of the current request; false: its memory is not registered any more. */
@@ -152,23 +147,17 @@ void hca_wire_send_current(struct hca_wire_qp *w)
 }
 
 /* An unreliable request is over once it has left. */
-static int put_request(struct hca_wire_qp *w, const struct ibv_send_wr *wr, uint32_t bytes)
+static int put_request(struct hca_wire_qp *w, const struct ibv_send_wr *wr, uint32_t bytes,
+		       const struct iovec *piece, unsigned count)
 {
-	struct iovec unused[HCA_SGE_MAX];
-
 	if (hca_is_answered(wr->opcode)) {
-		if (gather(w->qp, wr, 0, bytes, unused) < 0)
-			return IBV_WC_LOC_PROT_ERR;
 		put_question(w, wr, bytes);
 		return HCA_UNDERWAY;
 	}
 	if (bytes <= HCA_STREAM_COPIED) {
-		int rc = put_copied(w, wr, bytes);
-
-		return rc ? rc : w->qp->reliable ? HCA_UNDERWAY : IBV_WC_SUCCESS;
+		put_copied(w, wr, bytes, piece, count);
+		return w->qp->reliable ? HCA_UNDERWAY : IBV_WC_SUCCESS;
 	}
-	if (gather(w->qp, wr, 0, bytes, unused) < 0)
-		return IBV_WC_LOC_PROT_ERR;
 	w->current = wr;
 	w->current_bytes = bytes;
 	w->current_done = 0;
@@ -194,7 +183,8 @@ static void push_soon(struct hca_wire_qp *w)
 /* There is no stream.  An unreliable message is lost then. */
 static int not_open(struct hca_wire_qp *w)
 {
-	const bool over = w->state != HCA_WIRE_CALLING && w->state != HCA_WIRE_EXPECTING;
+	const bool over = w->state == HCA_WIRE_CLOSED || w->state == HCA_WIRE_LEFT ||
+			  w->state == HCA_WIRE_REFUSED;
 
 	if (over || (w->deadline_ns && rg_reached(w->deadline_ns, rg_now_ns()))) {
 		if (!w->qp->reliable)
@@ -209,17 +199,21 @@ static int not_open(struct hca_wire_qp *w)
 int hca_wire_transfer(struct hca_qp *qp, const struct ibv_send_wr *wr, uint32_t bytes)
 {
 	struct hca_wire_qp *w = qp->wire;
-	int rc;
+	struct iovec piece[HCA_SGE_MAX];
+	int rc, count;
 
 	if (qp->datagram)
 		return hca_wire_datagram(qp, wr, bytes);
+	count = gather(qp, wr, 0, bytes, piece);
+	if (count < 0)
+		return IBV_WC_LOC_PROT_ERR;
 	if (w->state != HCA_WIRE_OPEN)
 		return not_open(w);
 	if (w->current || !hca_stream_has_room(&w->stream, HCA_STREAM_COPIED)) {
 		w->refused_one = true;
 		return HCA_LATER;
 	}
-	rc = put_request(w, wr, bytes);
+	rc = put_request(w, wr, bytes, piece, (unsigned)count);
 	if (rc <= 0)
 		push_soon(w);
 	return rc;

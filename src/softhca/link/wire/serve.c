@@ -115,6 +115,12 @@ void hca_wire_push(struct hca_wire_qp *w)
 		hca_wire_owe(w, false);
 }
 
+void hca_wire_greet(struct hca_wire_qp *w)
+{
+	put_plain(w, HCA_FRAME_ACK, 0, 0, 0);
+	hca_wire_push(w);
+}
+
 void hca_wire_farewell(struct hca_wire_qp *w)
 {
 	if (hca_stream_flush(&w->stream))
@@ -286,11 +292,18 @@ static int next_frame(struct hca_wire_qp *w)
 	if (hca_frame_read(s->in + s->in_at, &w->frame))
 		return -EPROTO;
 	hca_stream_skip(s, HCA_FRAME_BYTES);
+	if (w->state == HCA_WIRE_GREETING)
+		hca_wire_greeted(w);
 	if (!frame_begins(w))
 		return -EPROTO;
 	if (w->state == HCA_WIRE_OPEN && !w->left && w->frame.kind <= HCA_FRAME_RESPONSE)
 		frame_ends(w);
 	return 1;
+}
+
+static bool has_stream(const struct hca_wire_qp *w)
+{
+	return w->state == HCA_WIRE_OPEN || w->state == HCA_WIRE_GREETING;
 }
 
 /* All that has arrived, up to a bound. */
@@ -300,14 +313,14 @@ static void receive(struct hca_wire_qp *w)
 	int n = 1;
 
 	w->unread = false;
-	while (n > 0 && w->state == HCA_WIRE_OPEN) {
+	while (n > 0 && has_stream(w)) {
 		if (w->stream.in_total - begin > PASS_BYTES) {
 			w->unread = true;
 			return;
 		}
 		n = w->left ? land(w) : next_frame(w);
 	}
-	if (w->state == HCA_WIRE_OPEN && n != -EAGAIN)
+	if (has_stream(w) && n != -EAGAIN)
 		hca_wire_lost(w, n);
 }
 
@@ -325,7 +338,7 @@ void hca_wire_serve(struct hca_wire_qp *w)
 {
 	uint64_t before = w->stream.in_total + w->stream.out_total;
 
-	if (w->state != HCA_WIRE_OPEN)
+	if (!has_stream(w))
 		return;
 	receive(w);
 	if (w->state != HCA_WIRE_OPEN)
@@ -355,7 +368,7 @@ static void active_turn(struct hca_wire_qp *w, bool direct)
 	w->idle++;
 	if (direct || w->owes || w->unread)
 		hca_wire_serve(w);
-	stays = w->state == HCA_WIRE_OPEN && (w->owes || w->unread || w->idle < IDLE_PASSES);
+	stays = has_stream(w) && (w->owes || w->unread || w->idle < IDLE_PASSES);
 	hca_lock(&wire->active_lock);
 	w->active = stays;
 	if (stays) {

@@ -20,6 +20,7 @@ enum hca_wire_state {
 	HCA_WIRE_CLOSED,	/* the queue pair has stopped, or is new */
 	HCA_WIRE_CALLING,	/* this end calls, until the other has got so far */
 	HCA_WIRE_EXPECTING,	/* the other end calls */
+	HCA_WIRE_GREETING,	/* the stream waits for the first frame of the other end */
 	HCA_WIRE_OPEN,
 	HCA_WIRE_LEFT,		/* the peer's queue pair has stopped */
 	HCA_WIRE_REFUSED,	/* the other end has another secret or version */
@@ -158,6 +159,8 @@ void hca_wire_push(struct hca_wire_qp *w);
 /* Answer a request by a NAK or RNR; nothing but answers to earlier requests leaves before. */
 void hca_wire_refuse(struct hca_wire_qp *w, enum hca_frame_kind kind, uint16_t aux,
 		     uint32_t sequence);
+/* The first frame of the end that was called. */
+void hca_wire_greet(struct hca_wire_qp *w);
 /* The peer learns that this queue pair has stopped, if the kernel takes the frame at once. */
 void hca_wire_farewell(struct hca_wire_qp *w);
 /* A frame has carried the acknowledgement. */
@@ -183,6 +186,8 @@ void hca_wire_qp_reset(struct hca_qp *qp);
 void hca_wire_qp_free(struct hca_qp *qp);
 /* Call a queue pair number of h->target over a rail; fills in the rest of h.  0 or -errno. */
 int hca_wire_call(struct hca_wire *wire, unsigned rail, struct hca_hello *h, void *token);
+/* The first frame has come: requests may leave. */
+void hca_wire_greeted(struct hca_wire_qp *w);
 /* The stream has ended without a farewell: the peer's process is gone. */
 void hca_wire_lost(struct hca_wire_qp *w, int error);
 /* The peer's queue pair has stopped. */
