@@ -31,6 +31,7 @@ enum {
 };
 #define PARKED_NS 60000000000ull
 #define ALIVE_NS 1000000000ull		/* between two looks at an open connection */
+#define UNRELIABLE_NS 1000000000ull	/* then messages without a connection are lost */
 #define PATIENCE_NS 5000000000ull	/* TCP needs so long to overcome losses */
 
 struct hca_wire_parked {
@@ -399,6 +400,13 @@ void hca_wire_call_refused(void *arg, void *token, int error, const char *why)
 
 /* ---- The end ------------------------------------------------------------- */
 
+/* Unreliable messages that have not left are lost, which is no error. */
+static void end_lost(struct hca_qp *qp)
+{
+	if (qp->sq.under_way)
+		qp->fabric->upcalls->ended(qp, qp->sq.under_way);
+}
+
 void hca_wire_lost(struct hca_wire_qp *w, int error)
 {
 	struct hca_qp *qp = w->qp;
@@ -414,12 +422,16 @@ void hca_wire_lost(struct hca_wire_qp *w, int error)
 	close_stream(w, HCA_WIRE_LEFT);
 	if (qp->reliable)
 		qp->fabric->upcalls->lost(qp);
+	else
+		end_lost(qp);
 }
 
 void hca_wire_left(struct hca_wire_qp *w)
 {
 	close_stream(w, HCA_WIRE_LEFT);
-	if (w->qp->reliable && w->qp->sq.under_way)
+	if (!w->qp->reliable)
+		end_lost(w->qp);
+	else if (w->qp->sq.under_way)
 		w->qp->fabric->upcalls->rewound(w->qp, HCA_NO_PEER);
 }
 
@@ -433,7 +445,7 @@ void hca_wire_qp_stop(struct hca_qp *qp)
 		w->current = NULL;	/* the receive side goes on */
 		return;
 	}
-	if (w->state == HCA_WIRE_OPEN)
+	if (w->state == HCA_WIRE_OPEN || w->state == HCA_WIRE_GREETING)
 		hca_wire_farewell(w);
 	close_stream(w, HCA_WIRE_CLOSED);
 }
@@ -444,7 +456,7 @@ void hca_wire_qp_reset(struct hca_qp *qp)
 
 	if (!w)
 		return;
-	if (w->state == HCA_WIRE_OPEN)
+	if (w->state == HCA_WIRE_OPEN || w->state == HCA_WIRE_GREETING)
 		hca_wire_farewell(w);
 	close_stream(w, HCA_WIRE_CLOSED);
 	hca_meet_cancel(w->wire->meet, w);
@@ -469,6 +481,8 @@ static uint64_t patience_ns(const struct hca_qp *qp)
 {
 	uint64_t ns;
 
+	if (!qp->reliable)
+		return UNRELIABLE_NS;
 	if (!qp->attr.timeout)
 		return 0;
 	ns = (4096ull << qp->attr.timeout) * (qp->attr.retry_cnt + 1u);
