@@ -23,16 +23,20 @@ endif
 # On a clock of their own, all processes of a job in one.
 if HAVE_CMOCKA
 VIRTUAL_UNITS = tests/virtual/test_rails tests/virtual/test_lost tests/virtual/test_atomic \
-	tests/virtual/test_clock tests/virtual/test_link
+	tests/virtual/test_clock tests/virtual/test_link tests/virtual/test_link_states
 check_PROGRAMS += $(VIRTUAL_UNITS)
 TESTS += $(VIRTUAL_UNITS)
 endif
 tests_virtual_test_clock_SOURCES = tests/virtual/test_clock.c $(virtual_sources)
 tests_virtual_test_clock_LDADD = $(SOFTHCA_TEST_LDADD)
-tests_virtual_test_link_SOURCES = tests/softhca/test_link.c $(fake_link) $(virtual_sources)
+one_qp = tests/softhca/one_qp.c tests/softhca/one_qp.h $(fake_link) $(virtual_sources)
+tests_virtual_test_link_SOURCES = tests/softhca/test_link.c $(one_qp)
 tests_virtual_test_link_CPPFLAGS = $(AM_CPPFLAGS) -I$(srcdir)/tests/virtual
 tests_virtual_test_link_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=hca_route
 tests_virtual_test_link_LDADD = $(SOFTHCA_TEST_LDADD)
+tests_virtual_test_link_states_SOURCES = tests/softhca/test_link_states.c $(one_qp)
+tests_virtual_test_link_states_CPPFLAGS = $(AM_CPPFLAGS) -I$(srcdir)/tests/virtual
+tests_virtual_test_link_states_LDADD = $(SOFTHCA_TEST_LDADD)
 tests_virtual_test_atomic_SOURCES = tests/softhca/test_atomic.c $(virtual_sources)
 tests_virtual_test_atomic_CPPFLAGS = $(AM_CPPFLAGS) -DVIRTUAL_CLOCK
 tests_virtual_test_atomic_LDADD = $(SOFTHCA_TEST_LDADD)

@@ -2,7 +2,7 @@
 # make check-threads: libsofthca and the tests in which several threads, or
 # processes that die, use it, built with a thread sanitizer in tsan/.
 . "$srcdir/tests/tsan-lib.sh"
-build tests/softhca/threads tests/softhca/kill tests/conformance/conformance
+build tests/softhca/threads tests/softhca/kill tests/softhca/served tests/conformance/conformance
 SOFTHCA_EXPOSE=1
 SOFTHCA_FABRIC=tsan.$$
 export SOFTHCA_EXPOSE SOFTHCA_FABRIC
@@ -15,6 +15,7 @@ for spec in ideal rate=1GB/s,latency=5us; do
 done
 unset SOFTHCA_SPEC
 SOFTHCA_REMAP=never SOFTHCA_COPY=bounce check tests/softhca/threads 3000
+check tests/softhca/served
 for mode in mapped copied bounced; do
 	check tests/softhca/kill 5 1 $mode
 done

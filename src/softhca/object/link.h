@@ -127,7 +127,8 @@ struct hca_link_operations {
 	int (*qp_connect)(struct hca_qp *qp);
 	/*
 	 * The queue pair enters ERR or SQE: drop what is under way, release the receives claimed for
-	 * it (ERR).  No upcall follows.  qp->lock held; may come from within an upcall.
+	 * it (ERR).  No upcall follows.  qp->lock held, fabric.life only perhaps; may come from
+	 * within an upcall.
 	 */
 	void (*qp_stop)(struct hca_qp *qp);
 	/*
@@ -147,7 +148,8 @@ struct hca_link_operations {
 	/*
 	 * Carry out a request as far as possible now.  The peer's completion, if any, has then been
 	 * delivered; the local one is the caller's task.
-	 * A wire: `wr` is in its slot of the send queue.  Fences, max_rd_atomic, windows, and of
+	 * A wire: `wr` is in its slot of the send queue.  A verb that posts calls without
+	 * fabric.life, while another thread may be in `progress`.  Fences, max_rd_atomic, windows, and of
 	 * connected queue pairs the operation and length have been checked; keys have not.  A status
 	 * other than success means that nothing was sent: with other requests under way the engine
 	 * calls again when they have ended.
