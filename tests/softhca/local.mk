@@ -180,7 +180,7 @@ SOFTHCA_UNITS = tests/softhca/test_spec tests/softhca/test_model tests/softhca/t
 	tests/softhca/test_shared tests/softhca/test_mr_table tests/softhca/test_descriptors \
 	tests/softhca/test_fidelity tests/softhca/test_frame tests/softhca/test_handshake \
 	tests/softhca/test_secret tests/softhca/test_meet \
-	tests/softhca/test_meet_hostile
+	tests/softhca/test_meet_hostile tests/softhca/test_meet_net
 check_PROGRAMS += $(SOFTHCA_UNITS)
 TESTS += $(SOFTHCA_UNITS)
 endif
@@ -197,6 +197,10 @@ tests_softhca_test_meet_hostile_SOURCES = tests/softhca/test_meet_hostile.c \
 	tests/softhca/meet_end.c tests/softhca/meet_end.h
 tests_softhca_test_meet_hostile_LDADD = $(SOFTHCA_TEST_LDADD)
 tests_softhca_test_meet_hostile_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=rg_now_ns
+tests_softhca_test_meet_net_SOURCES = tests/softhca/test_meet_net.c tests/softhca/meet_end.c \
+	tests/softhca/meet_end.h
+tests_softhca_test_meet_net_LDADD = $(SOFTHCA_TEST_LDADD)
+tests_softhca_test_meet_net_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=rg_now_ns
 tests_softhca_test_model_LDADD = $(SOFTHCA_TEST_LDADD)
 tests_softhca_test_shared_LDADD = $(SOFTHCA_TEST_LDADD)
 tests_softhca_test_mr_table_LDADD = $(SOFTHCA_TEST_LDADD)
