@@ -188,7 +188,7 @@ SOFTHCA_UNITS = tests/softhca/test_spec tests/softhca/test_model tests/softhca/t
 	tests/softhca/test_shared tests/softhca/test_mr_table tests/softhca/test_descriptors \
 	tests/softhca/test_fidelity tests/softhca/test_responder tests/softhca/test_landing \
 	tests/softhca/test_frame tests/softhca/test_handshake tests/softhca/test_secret \
-	tests/softhca/test_meet tests/softhca/test_meet_hostile \
+	tests/softhca/test_meet tests/softhca/test_meet_hostile tests/softhca/test_meet_net \
 	tests/softhca/test_net tests/softhca/test_netif
 check_PROGRAMS += $(SOFTHCA_UNITS)
 TESTS += $(SOFTHCA_UNITS)
@@ -210,6 +210,10 @@ tests_softhca_test_net_SOURCES = tests/softhca/test_net.c tests/softhca/namespac
 tests_softhca_test_net_LDADD = $(SOFTHCA_TEST_LDADD)
 tests_softhca_test_netif_SOURCES = tests/softhca/test_netif.c tests/softhca/namespace.h
 tests_softhca_test_netif_LDADD = $(SOFTHCA_TEST_LDADD)
+tests_softhca_test_meet_net_SOURCES = tests/softhca/test_meet_net.c tests/softhca/meet_end.c \
+	tests/softhca/meet_end.h
+tests_softhca_test_meet_net_LDADD = $(SOFTHCA_TEST_LDADD)
+tests_softhca_test_meet_net_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=rg_now_ns
 tests_softhca_test_model_LDADD = $(SOFTHCA_TEST_LDADD)
 tests_softhca_test_shared_LDADD = $(SOFTHCA_TEST_LDADD)
 tests_softhca_test_mr_table_LDADD = $(SOFTHCA_TEST_LDADD)

@@ -13,7 +13,7 @@
 
 #define LIMIT_NS 60000000000u
 
-/* ---- The clock: the linker's --wrap ------------------------------------------------------------ */
+/* ---- The clock: the linker's --wrap ------------------------------ */
 
 static uint64_t passed_ns;
 
@@ -30,7 +30,7 @@ void meet_time_pass(uint64_t ns)
 	passed_ns += ns;
 }
 
-/* ---- An end ------------------------------------------------------------------------------------ */
+/* ---- An end ------------------------------ */
 
 struct sockaddr_storage meet_host(unsigned host)
 {
@@ -183,7 +183,7 @@ void meet_settle(struct meet_end *const *ends, unsigned ends_count)
 				idle = 0;
 }
 
-/* ---- Others ------------------------------------------------------------------------------------ */
+/* ---- Others ------------------------------ */
 
 static int raw_socket(void)
 {

@@ -309,7 +309,7 @@ static void test_no_port(void **state)
 	assert_non_null(strstr(softhca_last_error(), "192.0.2.1 port 18600"));
 }
 
-/* ---- Listeners that do not accept -------------------------------------------------------------- */
+/* ---- Listeners that do not accept ------------------------------ */
 
 static void test_listener_closed(void **state)
 {
@@ -428,7 +428,7 @@ static void test_host_silent(void **state)
 	meet_end_close(&caller);
 }
 
-/* ---- Several calls ------------------------------------------------------------------------------ */
+/* ---- Several calls ------------------------------ */
 
 static void test_both_at_once(void **state)
 {

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "cmocka_all.h"
@@ -57,7 +58,7 @@ static bool is_closed(int fd)
 	return meet_raw_read(fd, &byte, 1) < 0;
 }
 
-/* ---- Messages ---------------------------------------------------------------------------------- */
+/* ---- Messages ------------------------------ */
 
 static struct hca_credentials credentials_of(const struct meet_end *e)
 {
@@ -221,7 +222,7 @@ static void test_listener_of_other_protocol(void **state)
 	close(listener);
 }
 
-/* ---- A process between both ends --------------------------------------------------------------- */
+/* ---- A process between both ends ------------------------------ */
 
 static void pass_on(int from, int to)
 {
@@ -287,7 +288,7 @@ static void test_reflected_call(void **state)
 	close(listener);
 }
 
-/* ---- Bounds ------------------------------------------------------------------------------------- */
+/* ---- Bounds ------------------------------ */
 
 static void test_five_seconds(void **state)
 {
@@ -409,7 +410,61 @@ static void test_random(void **state)
 	assert_still_meets();
 }
 
-/* ---- Interfaces and families ------------------------------------------------------------------- */
+/* ---- Children of fork: they have copies of all descriptors ------------------------------ */
+
+static int fork_and_close(void)
+{
+	pid_t pid = fork();
+	int status;
+
+	if (pid == 0) {
+		hca_meet_close(a.meet);
+		hca_meet_close(caller.meet);
+		_exit(0);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	return status;
+}
+
+/* A child that closes its copies leaves the parent's connections as they are. */
+static void test_child_closes(void **state)
+{
+	meet_end_call(&caller, THERE, QPN, &token);
+	hca_meet_progress(caller.meet);
+	hca_meet_progress(a.meet);
+	assert_int_equal(fork_and_close(), 0);
+	meet_until(all, 2, &a, 1);
+	assert_int_equal(caller.told[0].error, 0);
+	assert_still_meets();
+}
+
+/* A child that keeps its copies is a listener that never accepts. */
+static void test_child_keeps(void **state)
+{
+	int end[2];
+	pid_t pid;
+
+	assert_int_equal(pipe(end), 0);
+	pid = fork();
+	if (pid == 0) {
+		close(end[1]);
+		_exit(read(end[0], &token, 1) != 0);
+	}
+	close(end[0]);
+	hca_meet_close(a.meet);
+	assert_int_equal(meet_end_open(&a), 0);
+	assert_int_equal(hca_meet_port(a.meet), MEET_FIRST + 1);
+	meet_end_call(&caller, THERE, QPN, &token);
+	meet_settle(all, 2);
+	assert_int_equal(caller.count, 0);
+	meet_time_pass(SECOND_NS);
+	meet_until(all, 2, &a, 1);
+	assert_int_equal(caller.told[0].error, 0);
+	close(end[1]);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+}
+
+/* ---- Interfaces and families ------------------------------ */
 
 /* Loopback is the interface of both ends, where the kernel lets this user bind to it. */
 static void test_interface(void **state)
@@ -484,6 +539,8 @@ int main(void)
 		CASE(test_too_many),
 		CASE(test_no_descriptors),
 		CASE(test_random),
+		CASE(test_child_closes),
+		CASE(test_child_keeps),
 		CASE(test_interface),
 		CASE(test_ipv6),
 	};

@@ -80,7 +80,7 @@ struct hca_call {
 	char why[WHY_BYTES];
 };
 
-/* ---- The ends of calls ------------------------------------------------------------------------- */
+/* ---- The ends of calls ------------------------------ */
 
 static void attempt_free(struct hca_meet *m, struct attempt *a)
 {
@@ -168,7 +168,7 @@ static void attempt_fail(struct hca_meet *m, struct attempt *a, int error)
 	attempt_free(m, a);
 }
 
-/* ---- Attempts ---------------------------------------------------------------------------------- */
+/* ---- Attempts ------------------------------ */
 
 static struct hca_hint *hint_of(struct hca_meet *m, const struct hca_endpoint *e)
 {
@@ -295,7 +295,7 @@ static void call_go_on(struct hca_meet *m, struct hca_call *call)
 		call_refuse(m, call);
 }
 
-/* ---- Replies ----------------------------------------------------------------------------------- */
+/* ---- Replies ------------------------------ */
 
 static void call_succeed(struct hca_meet *m, struct attempt *a)
 {
@@ -431,7 +431,7 @@ void hca_call_serve(struct hca_meet *m, struct hca_watch *w)
 	}
 }
 
-/* ---- Time -------------------------------------------------------------------------------------- */
+/* ---- Time ------------------------------ */
 
 /* The host has answered nothing at all, or this process there has not. */
 static void attempt_expire(struct hca_meet *m, struct attempt *a)
@@ -506,7 +506,7 @@ uint64_t hca_calls_next_ns(const struct hca_meet *m)
 	return next;
 }
 
-/* ---- The caller's side ------------------------------------------------------------------------- */
+/* ---- The caller's side ------------------------------ */
 
 int hca_call_start(struct hca_meet *m, const struct sockaddr_storage *to,
 		   const struct hca_hello *h, void *token)
@@ -518,7 +518,8 @@ int hca_call_start(struct hca_meet *m, const struct sockaddr_storage *to,
 	call->token = token;
 	call->to = *to;
 	call->h = *h;
-	call->to_this_host = hca_address_is_local(to);
+	hca_address_scope_set(&call->to, &m->rail[h->rail].local);
+	call->to_this_host = hca_address_is_local(&call->to);
 	call->first = call->hint = hinted_port(m, to);
 	call->next = m->config.port_first;
 	call->last = m->config.port_last;

@@ -31,7 +31,7 @@ enum hca_frame_kind {
 	HCA_FRAME_CMP_SWAP,		/* payload: struct hca_operands */
 	HCA_FRAME_FETCH_ADD,
 	HCA_FRAME_CONT,			/* of the SEND or WRITE before it */
-	HCA_FRAME_RESPONSE,		/* to a READ or atomic operation, the one with this sequence */
+	HCA_FRAME_RESPONSE,		/* to the READ or atomic operation of this sequence */
 	HCA_FRAME_ACK,
 	HCA_FRAME_NAK,
 	HCA_FRAME_RNR,
@@ -60,7 +60,7 @@ struct hca_frame {
 	uint32_t bytes;			/* payload that follows */
 	uint32_t total;
 	uint32_t sequence;		/* of the message, per queue pair and direction */
-	uint32_t ack;			/* all messages before this sequence are done at the sender of the frame */
+	uint32_t ack;			/* all messages before it are done at the frame's sender */
 	uint32_t rkey;
 	uint64_t addr;
 	uint32_t imm;			/* immediate, or rkey to invalidate */

@@ -49,7 +49,7 @@ static int prefix_read(const unsigned char *in, size_t bytes)
 	return hca_get32(in + VERSION) == HCA_WIRE_VERSION ? 0 : -EPROTONOSUPPORT;
 }
 
-/* ---- hello ------------------------------------------------------------------------------------ */
+/* ---- hello ------------------------------ */
 
 void hca_hello_write(unsigned char out[HCA_HELLO_BYTES], const struct hca_hello *h,
 		     const struct hca_endpoint *called, const struct hca_credentials *c,
@@ -127,7 +127,7 @@ bool hca_hello_prevails(const struct hca_hello *h)
 	return order < 0 || (order == 0 && h->source_qpn <= h->target_qpn);
 }
 
-/* ---- reply and proof --------------------------------------------------------------------------- */
+/* ---- reply and proof ------------------------------ */
 
 static void transcript_hmac(unsigned char out[HCA_HASH_BYTES], const unsigned char *label,
 			    const unsigned char *hello, const unsigned char *reply,

@@ -22,7 +22,7 @@ enum {
 enum incoming_state {
 	INCOMING_HELLO,
 	INCOMING_PROOF,
-	INCOMING_LEAVES,		/* was refused: its end comes first, or the refusal might be lost */
+	INCOMING_LEAVES,		/* refused: a close now might lose the refusal */
 };
 
 struct hca_incoming {
@@ -35,7 +35,7 @@ struct hca_incoming {
 	unsigned char hello[HCA_HELLO_BYTES], reply[HCA_REPLY_BYTES], proof[HCA_PROOF_BYTES];
 };
 
-/* ---- Arrival and end -------------------------------------------------------------------------- */
+/* ---- Arrival and end ------------------------------ */
 
 /* Connections stay in the listener's queue, which epoll would report forever. */
 static void listeners_pause(struct hca_meet *m, uint64_t until_ns)
@@ -145,9 +145,10 @@ void hca_incoming_accept(struct hca_meet *m, struct hca_rail *rail)
 		listeners_pause(m, rg_now_ns() + PAUSE_NS);
 }
 
-/* ---- Messages --------------------------------------------------------------------------------- */
+/* ---- Messages ------------------------------ */
 
-static bool incoming_called_this_end(const struct hca_incoming *in, const struct hca_endpoint *called)
+static bool incoming_called_this_end(const struct hca_incoming *in,
+				     const struct hca_endpoint *called)
 {
 	struct sockaddr_storage own;
 	socklen_t bytes = sizeof(own);
@@ -302,7 +303,7 @@ void hca_incoming_serve(struct hca_meet *m, struct hca_watch *w)
 		continue;
 }
 
-/* ---- Time ------------------------------------------------------------------------------------- */
+/* ---- Time ------------------------------ */
 
 void hca_incoming_progress(struct hca_meet *m, uint64_t now_ns)
 {

@@ -12,7 +12,7 @@
 
 enum { EVENTS_AT_ONCE = 64 };
 
-/* ---- Listeners -------------------------------------------------------------------------------- */
+/* ---- Listeners ------------------------------ */
 
 static void listeners_close(struct hca_meet *m, unsigned count)
 {
@@ -65,12 +65,12 @@ static int listeners_open_any(struct hca_meet *m)
 		rc = listeners_open(m, (uint16_t)port);
 	if (rc != -EADDRINUSE)
 		return rc;
-	return hca_fail(EADDRINUSE, "%s: no free port from %u to %u (SOFTHCA_PORTS names another range)",
-			hca_address_text(&m->rail[0].local, address), (unsigned)m->config.port_first,
-			(unsigned)m->config.port_last);
+	return hca_fail(EADDRINUSE, "%s: no free port from %u to %u (SOFTHCA_PORTS: other ports)",
+			hca_address_text(&m->rail[0].local, address),
+			(unsigned)m->config.port_first, (unsigned)m->config.port_last);
 }
 
-/* ---- Life -------------------------------------------------------------------------------------- */
+/* ---- Life ------------------------------ */
 
 static void meet_configure(struct hca_meet *m, const struct hca_meet_config *c)
 {
@@ -128,8 +128,11 @@ int hca_meet_open(struct hca_meet **out, const struct hca_meet_config *c)
 	return rc;
 }
 
+/* The epoll set is also the parent's, if this is a child of fork: it is left as it is. */
 void hca_meet_close(struct hca_meet *m)
 {
+	close(m->epoll);
+	m->epoll = -1;
 	hca_calls_cancel(m, NULL, true);
 	hca_incoming_close(m);
 	listeners_close(m, m->config.rails);
@@ -146,7 +149,7 @@ int hca_meet_fd(const struct hca_meet *m)
 	return m->epoll;
 }
 
-/* ---- Progress ---------------------------------------------------------------------------------- */
+/* ---- Progress ------------------------------ */
 
 static void next_ns_update(struct hca_meet *m)
 {

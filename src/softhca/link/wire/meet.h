@@ -23,7 +23,7 @@ struct hca_meet;
 
 enum hca_meet_kind {
 	HCA_MEET_QP = 1,	/* one connected queue pair at each end */
-	HCA_MEET_DATAGRAMS,	/* all datagrams of two processes over a rail; numbers: any of theirs */
+	HCA_MEET_DATAGRAMS,	/* all of two processes over a rail; numbers: any of theirs */
 };
 
 /* The claims of a caller; all of them are proven with the secret. */
@@ -38,14 +38,14 @@ struct hca_hello {
 };
 
 enum hca_meet_answer {
-	HCA_MEET_MINE,			/* this process has the number, and expects this connection */
+	HCA_MEET_MINE,			/* this process has it, and expects this connection */
 	HCA_MEET_AT_PORT,		/* another process of this host has it, at *port */
 	HCA_MEET_UNKNOWN,		/* no process of this host has it, now */
 	HCA_MEET_OTHER_MTU,		/* the ends have different MTUs */
 };
 
 enum {
-	HCA_MEET_UNPROVEN_MAX = 256,	/* connections that have not proven the secret; the oldest goes */
+	HCA_MEET_UNPROVEN_MAX = 256,	/* connections of others; beyond, the oldest goes */
 };
 #define HCA_MEET_PATIENCE_NS 5000000000u	/* for a connection to prove it, or to answer */
 
@@ -91,7 +91,10 @@ struct hca_meet_config {
  * -errno with the line set (hca_fail).
  */
 int hca_meet_open(struct hca_meet **m, const struct hca_meet_config *c);
-/* Close all connections that are not proven; without callbacks. */
+/*
+ * Close all connections that are not proven; without callbacks.  Also for a child of fork, which has
+ * copies of the descriptors: its parent goes on.
+ */
 void hca_meet_close(struct hca_meet *m);
 
 uint16_t hca_meet_port(const struct hca_meet *m);

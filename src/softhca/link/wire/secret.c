@@ -29,7 +29,7 @@ static bool digits_parse(const char *text, size_t bytes, unsigned char secret[HC
 	return strspn(text + DIGITS, " \t\r\n") == bytes - DIGITS;
 }
 
-/* ---- A file of the secret ------------------------------------------------------------------- */
+/* ---- A file of the secret ------------------------------ */
 
 static int file_check(const char *path, const struct stat *st)
 {
@@ -76,7 +76,7 @@ static int file_load(const char *path, unsigned char secret[HCA_SECRET_BYTES])
 	return rc;
 }
 
-/* ---- The first use --------------------------------------------------------------------------- */
+/* ---- The first use ------------------------------ */
 
 static int home_directory(char *home, size_t size)
 {

@@ -12,7 +12,7 @@
 
 enum { LOWEST_NUMBER = 1024, BACKLOG = 4096 };
 
-/* ---- Addresses -------------------------------------------------------------------------------- */
+/* ---- Addresses ------------------------------ */
 
 static struct sockaddr_in *as_ipv4(const struct sockaddr_storage *a)
 {
@@ -42,6 +42,15 @@ void hca_address_port_set(struct sockaddr_storage *a, uint16_t port)
 		as_ipv6(a)->sin6_port = htons(port);
 }
 
+void hca_address_scope_set(struct sockaddr_storage *a, const struct sockaddr_storage *local)
+{
+	struct sockaddr_in6 *to = as_ipv6(a);
+	const struct sockaddr_in6 *from = as_ipv6(local);
+
+	if (to && from && !to->sin6_scope_id && IN6_IS_ADDR_LINKLOCAL(&to->sin6_addr))
+		to->sin6_scope_id = from->sin6_scope_id;
+}
+
 const char *hca_address_text(const struct sockaddr_storage *a, char text[INET6_ADDRSTRLEN])
 {
 	const void *number = NULL;
@@ -68,7 +77,10 @@ void hca_address_endpoint(const struct sockaddr_storage *a, struct hca_endpoint 
 	}
 }
 
-/* The kernel sends to an address of its own from this very address. */
+/*
+ * The kernel sends to an address of its own from this very address; to those of 127.0.0.0/8 from
+ * 127.0.0.1.
+ */
 bool hca_address_is_local(const struct sockaddr_storage *a)
 {
 	struct sockaddr_storage to = *a, from;
@@ -90,7 +102,7 @@ bool hca_address_is_local(const struct sockaddr_storage *a)
 	return memcmp(there.address, here.address, sizeof(there.address)) == 0;
 }
 
-/* ---- Sockets ---------------------------------------------------------------------------------- */
+/* ---- Sockets ------------------------------ */
 
 int hca_socket_raise(int fd)
 {
@@ -128,7 +140,7 @@ static int close_with(int fd, int error)
 	return -error;
 }
 
-/* The port of connections that have ended lately is free; of two listeners the second is refused. */
+/* The port of connections that ended lately is free, that of a listener is not. */
 int hca_socket_listen(const struct sockaddr_storage *local, uint16_t port)
 {
 	struct sockaddr_storage at = *local;
@@ -212,7 +224,7 @@ int hca_socket_send(int fd, const unsigned char *from, size_t bytes)
 	return (size_t)sent == bytes ? 0 : -ENOBUFS;
 }
 
-/* ---- Waiting ---------------------------------------------------------------------------------- */
+/* ---- Waiting ------------------------------ */
 
 int hca_watch_add(int epoll, struct hca_watch *w, uint32_t events)
 {

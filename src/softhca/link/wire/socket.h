@@ -10,6 +10,8 @@
 #include "softhca/link/wire/handshake.h"
 
 void hca_address_port_set(struct sockaddr_storage *a, uint16_t port);
+/* A link-local address without a scope is on the link of `local`. */
+void hca_address_scope_set(struct sockaddr_storage *a, const struct sockaddr_storage *local);
 /* The address without its port; returns `text`. */
 const char *hca_address_text(const struct sockaddr_storage *a, char text[INET6_ADDRSTRLEN]);
 void hca_address_endpoint(const struct sockaddr_storage *a, struct hca_endpoint *e);
@@ -18,7 +20,7 @@ bool hca_address_is_local(const struct sockaddr_storage *a);
 
 /*
  * Sockets are non-blocking, close-on-exec, TCP_NODELAY, and have numbers from 1024 on where the
- * limit allows it: programs that select() keep the low ones.  A descriptor, or -errno (silent).
+ * limit allows it: programs that call select keep the low ones.  A descriptor, or -errno (silent).
  */
 int hca_socket_listen(const struct sockaddr_storage *local, uint16_t port);
 int hca_socket_accept(int listener);
