@@ -81,6 +81,21 @@ bool hca_net_changed(struct hca_fabric *f)
 	return true;
 }
 
+/* Headers of a RoCE v2 packet, the largest that Linux subtracts for the MTU of an adapter's port. */
+enum { ROCE_HEADERS = 96 };
+
+uint32_t hca_net_mtu(const struct hca_fabric *f, uint32_t port)
+{
+	uint32_t mtu = 256, least = UINT32_MAX, i;
+
+	for (i = 1; i <= f->spec.nets; i++)
+		if ((!port || i == port) && f->netif[i - 1].mtu < least)
+			least = f->netif[i - 1].mtu;
+	while (mtu < 4096 && 2 * mtu + ROCE_HEADERS <= least)
+		mtu *= 2;
+	return mtu;
+}
+
 uint32_t hca_net_port(const struct hca_fabric *f, const union ibv_gid *gid)
 {
 	uint32_t port;
