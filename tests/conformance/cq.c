@@ -137,7 +137,7 @@ static void test_ex_datagram(struct side *s)
 		require(s->gid_index >= 0 || slid == to.lid);
 		require_equal(ibv_wc_read_dlid_path_bits(cq), 0);
 		if (softhca_is_device(s->ctx->device) && s->gid_index >= 0)
-			require_equal(ibv_wc_read_sl(cq), s->gid.raw[0] == 0xfe ? 1 : 2);
+			require_equal(ibv_wc_read_sl(cq), header_sl(s));
 		ibv_end_poll(cq);
 	}
 	barrier(s);

@@ -16,6 +16,9 @@ struct end ud_new(struct side *s, uint32_t qkey);
 struct peer_address ud_swap(struct side *s, struct end *e);
 struct ibv_ah *ah_to(struct side *s, const struct peer_address *to);
 
+/* A software HCA's wc.sl: 1 of an IPv6 header, 2 of an IPv4 one (src/softhca/object/ah.h). */
+int header_sl(const struct side *s);
+
 /* Post it; the latter also waits for its completion, which is a success in any case. */
 void ud_post(struct end *e, struct ibv_ah *ah, uint32_t qpn, uint32_t qkey,
 	struct ibv_sge *sge, uint64_t wr_id);

@@ -250,9 +250,11 @@ static void to_init(struct node *n, uint8_t port)
 				       IBV_QP_PORT | last), 0);
 }
 
+static enum ibv_mtu path_mtu = IBV_MTU_1024;
+
 static int to_rtr(struct node *n, uint8_t port, const char *address, uint32_t qpn)
 {
-	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RTR, .path_mtu = IBV_MTU_1024,
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RTR, .path_mtu = path_mtu,
 		.dest_qp_num = qpn, .ah_attr = { .port_num = port } };
 
 	if (address) {
@@ -322,6 +324,27 @@ static void test_connected(void **state)
 	}
 	assert_int_equal(ends, 3);
 	assert_string_equal((char *)n.memory + 128, "hello");
+	node_close(&n);
+}
+
+/* Each port has a path MTU of its own; the least one limits the inline data of any datagram. */
+static void test_path_mtu(void **state)
+{
+	struct ibv_qp_init_attr init;
+	struct ibv_qp_attr attr;
+	struct node n;
+
+	node_open(&n, IBV_QPT_RC);
+	to_init(&n, 1);
+	path_mtu = IBV_MTU_2048;
+	assert_int_equal(to_rtr(&n, 1, "192.0.2.99", 7), EINVAL);
+	to_init(&n, 2);
+	assert_int_equal(to_rtr(&n, 2, "192.0.2.99", 7), 0);
+	path_mtu = IBV_MTU_1024;
+	node_close(&n);
+	node_open(&n, IBV_QPT_UD);
+	assert_int_equal(ibv_query_qp(n.qp, &attr, IBV_QP_CAP, &init), 0);
+	assert_int_equal(attr.cap.max_inline_data, 1024);
 	node_close(&n);
 }
 
@@ -454,6 +477,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_attributes), cmocka_unit_test(test_rates),
 		cmocka_unit_test(test_routes), cmocka_unit_test(test_connected),
+		cmocka_unit_test(test_path_mtu),
 		cmocka_unit_test(test_datagram), cmocka_unit_test(test_events),
 		cmocka_unit_test(test_refused),
 	};

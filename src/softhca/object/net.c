@@ -11,31 +11,6 @@
 #include "softhca/model/text.h"
 #include "util/clock.h"
 
-/* Headers of a RoCE v2 packet, the largest that Linux subtracts for the MTU of an adapter's port. */
-enum { ROCE_HEADERS = 96 };
-
-enum ibv_mtu hca_net_mtu(const struct hca_netif *n)
-{
-	enum ibv_mtu mtu = IBV_MTU_256;
-
-	while (mtu < IBV_MTU_4096 && (256u << mtu) + ROCE_HEADERS <= n->mtu)
-		mtu++;
-	return mtu;
-}
-
-/* Datagrams and path MTUs fit the port of the smallest MTU. */
-static void limit_mtu(struct hca_fabric *f)
-{
-	unsigned i;
-
-	for (i = 0; i < f->spec.nets; i++) {
-		uint64_t mtu = 128ull << hca_net_mtu(&f->netif[i]);
-
-		if (mtu < f->spec.mtu)
-			f->spec.mtu = mtu;
-	}
-}
-
 int hca_net_open(struct hca_fabric *f)
 {
 	unsigned i, other;
@@ -59,8 +34,6 @@ int hca_net_open(struct hca_fabric *f)
 					      "each interface once)", f->spec.net[other],
 					      f->spec.net[i], f->netif[i].name);
 	}
-	if (!rc)
-		limit_mtu(f);
 	return rc;
 }
 
@@ -106,6 +79,21 @@ bool hca_net_changed(struct hca_fabric *f)
 	look_at_all(f);
 	atomic_fetch_add(&f->self->attention, 1);
 	return true;
+}
+
+/* Headers of a RoCE v2 packet, the largest that Linux subtracts for the MTU of an adapter's port. */
+enum { ROCE_HEADERS = 96 };
+
+uint32_t hca_net_mtu(const struct hca_fabric *f, uint32_t port)
+{
+	uint32_t mtu = 256, least = UINT32_MAX, i;
+
+	for (i = 1; i <= f->spec.nets; i++)
+		if ((!port || i == port) && f->netif[i - 1].mtu < least)
+			least = f->netif[i - 1].mtu;
+	while (mtu < 4096 && 2 * mtu + ROCE_HEADERS <= least)
+		mtu *= 2;
+	return mtu;
 }
 
 uint32_t hca_net_port(const struct hca_fabric *f, const union ibv_gid *gid)

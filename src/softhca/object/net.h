@@ -36,8 +36,17 @@ bool hca_net_changed(struct hca_fabric *f);
 /* Look at one port now, and bring its word up to date: is it up?  Any thread, some system calls. */
 bool hca_net_look(struct hca_fabric *f, uint32_t port);
 
-/* The largest IBTA MTU that fits the interface's. */
-enum ibv_mtu hca_net_mtu(const struct hca_netif *n);
+/*
+ * Payload of a packet of the interface of a port, as an adapter would have it there: 256, 512, 1024,
+ * 2048 or 4096 bytes.  Port 0: the least of all.
+ */
+uint32_t hca_net_mtu(const struct hca_fabric *f, uint32_t port);
+
+/* The same for ports of any kind. */
+static inline uint32_t hca_port_mtu(const struct hca_fabric *f, uint32_t port)
+{
+	return hca_is_net(f) ? hca_net_mtu(f, port) : (uint32_t)f->spec.mtu;
+}
 
 /* The port of this host that has this address, 1...; 0: none. */
 uint32_t hca_net_port(const struct hca_fabric *f, const union ibv_gid *gid);

@@ -7,6 +7,7 @@
 #include "softhca/object/device.h"
 #include "softhca/object/link.h"
 #include "softhca/object/mcast.h"
+#include "softhca/object/net.h"
 #include "softhca/object/qp.h"
 #include "softhca/object/srq.h"
 
@@ -50,7 +51,7 @@ static void grant(struct hca_qp *qp, const struct ibv_qp_cap *asked, bool shared
 	sq->mask = sq->depth - 1;
 	sq->sge_max = asked->max_send_sge < 4 ? 4 : asked->max_send_sge;
 	/* UCX sends datagrams up to the inline limit: they must fit into a packet. */
-	sq->inline_max = qp->datagram ? (uint32_t)qp->fabric->spec.mtu : HCA_INLINE_GRANT;
+	sq->inline_max = qp->datagram ? hca_port_mtu(qp->fabric, 0) : HCA_INLINE_GRANT;
 	if (sq->inline_max < asked->max_inline_data)
 		sq->inline_max = asked->max_inline_data;
 	sq->short_max = qp->operations & 1u << IBV_WR_RDMA_WRITE ? sq->inline_max : 0;
@@ -261,12 +262,13 @@ int hca_qp_new(struct ibv_pd *pd, struct ibv_qp_init_attr *init, struct hca_qp *
 int hca_qp_check_values(const struct hca_qp *qp, const struct ibv_qp_attr *a, int mask)
 {
 	const struct hca_spec *s = &qp->fabric->spec;
+	const uint32_t mtu = hca_port_mtu(qp->fabric, qp->attr.port_num);
 
 	if (((mask & IBV_QP_PORT) && (a->port_num < 1 || a->port_num > s->ports)) ||
 	    ((mask & IBV_QP_PKEY_INDEX) && a->pkey_index != 0) ||
 	    ((mask & IBV_QP_ACCESS_FLAGS) && (a->qp_access_flags & ~access_all)) ||
 	    ((mask & IBV_QP_PATH_MTU) &&
-	     (a->path_mtu < IBV_MTU_256 || 128ull << a->path_mtu > s->mtu)) ||
+	     (a->path_mtu < IBV_MTU_256 || 128ull << a->path_mtu > mtu)) ||
 	    ((mask & IBV_QP_MAX_QP_RD_ATOMIC) && a->max_rd_atomic > s->reads) ||
 	    ((mask & IBV_QP_MAX_DEST_RD_ATOMIC) && a->max_dest_rd_atomic > s->reads) ||
 	    ((mask & IBV_QP_MIN_RNR_TIMER) && a->min_rnr_timer > 31) ||

@@ -138,7 +138,6 @@ static void model_port(struct hca_fabric *f, uint32_t address, struct ibv_port_a
 	const struct hca_spec *s = &f->spec;
 	uint64_t rate = s->rate[address % s->ports];
 
-	attr->active_mtu = (enum ibv_mtu)(hca_log2((uint32_t)s->mtu) - 7);
 	attr->lid = (uint16_t)(address + 1);
 	attr->active_width = 2;
 	attr->active_speed = 64;
@@ -149,10 +148,10 @@ static void model_port(struct hca_fabric *f, uint32_t address, struct ibv_port_a
 /* An interface has no LID.  An unknown speed and width are 0, unless the spec declares a rate. */
 static void net_port(const struct hca_fabric *f, uint32_t port, struct ibv_port_attr *attr)
 {
-	const struct hca_netif *n = &f->netif[port - 1];
-	uint64_t rate = f->spec.rate[port - 1] ? f->spec.rate[port - 1] : n->rate;
+	uint64_t rate = f->spec.rate[port - 1];
 
-	attr->active_mtu = hca_net_mtu(n);
+	if (!rate)
+		rate = f->netif[port - 1].rate;
 	attr->active_width = attr->active_speed = 0;
 	if (rate)
 		speed_of(rate, true, attr);
@@ -177,6 +176,7 @@ int hca_query_port(struct ibv_context *c, uint8_t port, struct ibv_port_attr *at
 		return EINVAL;
 	full.state = hca_port_state(f, port_address(c, port));
 	full.phys_state = full.state == IBV_PORT_ACTIVE ? PHYS_LINK_UP : PHYS_DISABLED;
+	full.active_mtu = (enum ibv_mtu)(hca_log2(hca_port_mtu(f, port)) - 7);
 	if (hca_is_net(f))
 		net_port(f, port, &full);
 	else

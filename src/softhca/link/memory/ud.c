@@ -9,6 +9,7 @@
 #include "softhca/link/memory/peer.h"
 #include "softhca/object/loss.h"
 #include "softhca/object/mcast.h"
+#include "softhca/object/net.h"
 #include "softhca/link/memory/steps.h"
 #include "softhca/link/memory/ud.h"
 
@@ -177,7 +178,7 @@ int hca_ud_begin(struct hca_qp *qp, const struct ibv_send_wr *wr, uint32_t bytes
 	if (!ah || ah->pd != qp->pd || ah->from != qp->address)
 		return IBV_WC_LOC_QP_OP_ERR;
 	/* IBTA C10-93.1.1: no packet and no error. */
-	m->lost = bytes > qp->fabric->spec.mtu;
+	m->lost = bytes > hca_port_mtu(qp->fabric, qp->attr.port_num);
 	rc = hca_gather_local(qp, wr, 1);
 	if (rc)
 		return rc;

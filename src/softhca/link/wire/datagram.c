@@ -14,6 +14,7 @@
 #include "softhca/link/wire/wire.h"
 #include "softhca/object/ah.h"
 #include "softhca/object/fabric.h"
+#include "softhca/object/net.h"
 #include "softhca/object/query.h"
 #include "util/clock.h"
 
@@ -245,7 +246,7 @@ int hca_wire_datagram(struct hca_qp *qp, const struct ibv_send_wr *wr, uint32_t 
 	if (ah->pd != qp->pd || ah->from != qp->address || ah->multicast)
 		return IBV_WC_LOC_QP_OP_ERR;
 	/* IBTA C10-93.1.1: no packet and no error. */
-	if (bytes > qp->fabric->spec.mtu)
+	if (bytes > hca_port_mtu(qp->fabric, qp->attr.port_num))
 		return IBV_WC_SUCCESS;
 	if (!gather(qp, wr, piece + 1))
 		return IBV_WC_LOC_PROT_ERR;
