@@ -149,6 +149,22 @@ static void test_told_otherwise(struct side *s)
 	buffer_free(s, &b);
 }
 
+/* A message, after which both ends know that there is a connection. */
+static void hear_of_each_other(struct side *s, struct end *e)
+{
+	struct buffer b = buffer_new(s, BYTES, ACCESS_ALL);
+	struct ibv_sge sge = sge_of(&b, 0, 64);
+
+	if (s->me == 1)
+		post_receive(e, 1, &sge, 1);
+	barrier(s);
+	if (s->me == 0)
+		post(e, send_wr(&sge, 1));
+	expect(e->cq, 1, IBV_WC_SUCCESS);
+	barrier(s);
+	buffer_free(s, &b);
+}
+
 /*
  * libsofthca's own: the process of the peer has died, and there is no request that
  * would tell.  (On a wire who only receives never learns it.)
@@ -162,6 +178,8 @@ static void test_peer_dies(struct side *s)
 	if (!softhca_is_device(s->ctx->device))
 		skip("a device that asks whether its peers' processes live");
 	end_connect(s, &e);
+	if (s->options->wire)
+		hear_of_each_other(s, &e);
 	side_dies(s, 1);
 	while (end_state(&e) != IBV_QPS_ERR && goes_on(end))
 		require_equal(ibv_poll_cq(e.cq, 1, &wc), 0);

@@ -24,6 +24,7 @@ struct options {
 	bool arena;		/* buffers from the software HCA's arena */
 	bool apart;		/* each side in a user namespace of its own */
 	const char *peer_host;	/* network namespace of side 1; NULL: the same host */
+	bool wire;		/* a wire joins the sides: nothing is known before a message */
 };
 
 struct side {

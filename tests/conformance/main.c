@@ -393,6 +393,7 @@ int main(int argc, char **argv)
 	options.device = device;
 	options.arena = arena;
 	options.apart = apart;
+	options.wire = options.peer_host || getenv("SOFTHCA_LINK");
 	if (lid)
 		options.gid_index = -2;
 	rc = known ? known_load(known) : 0;
