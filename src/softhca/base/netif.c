@@ -238,9 +238,9 @@ static bool flags_are_up(short flags)
 /* Bytes per second; 0: unknown.  The first call asks for the length of the bit maps. */
 static uint64_t rate_of(const char *name)
 {
-	struct {
+	union {
 		struct ethtool_link_settings s;
-		uint32_t maps[3 * INT8_MAX];
+		char bytes[sizeof(struct ethtool_link_settings) + 3 * INT8_MAX * sizeof(uint32_t)];
 	} link = { .s = { .cmd = ETHTOOL_GLINKSETTINGS } };
 	struct ifreq r = { .ifr_data = (char *)&link };
 
