@@ -11,6 +11,7 @@
 #include "softhca/base/netif.h"
 #include "softhca/link/wire/wire.h"
 #include "softhca/object/fabric.h"
+#include "softhca/object/net.h"
 #include "softhca/object/query.h"
 #include "util/clock.h"
 
@@ -28,6 +29,9 @@ static void serve_event(struct hca_wire *wire, const struct epoll_event *e)
 	switch (*(enum hca_wire_source *)e->data.ptr) {
 	case HCA_WIRE_MEETINGS:
 		hca_meet_progress(wire->meet);
+		return;
+	case HCA_WIRE_PORTS:
+		hca_net_changed(wire->fabric);
 		return;
 	case HCA_WIRE_PEER:
 		hca_wire_peer_serve(e->data.ptr);
@@ -212,12 +216,18 @@ static int open_meetings(struct hca_wire *wire, const char *secret_hex)
 	return rc;
 }
 
-static int watch_meetings(struct hca_wire *wire)
+static int watch(struct hca_wire *wire, int fd, enum hca_wire_source *source)
 {
-	struct epoll_event e = { .events = EPOLLIN, .data.ptr = wire };
+	struct epoll_event e = { .events = EPOLLIN, .data.ptr = source };
 
+	return epoll_ctl(wire->epoll, EPOLL_CTL_ADD, fd, &e);
+}
+
+static int watch_all(struct hca_wire *wire)
+{
 	wire->epoll = epoll_create1(EPOLL_CLOEXEC);
-	if (wire->epoll < 0 || epoll_ctl(wire->epoll, EPOLL_CTL_ADD, hca_meet_fd(wire->meet), &e))
+	if (wire->epoll < 0 || watch(wire, hca_meet_fd(wire->meet), &wire->meetings) ||
+	    watch(wire, wire->fabric->net_fd, &wire->ports))
 		return hca_fail(errno, "epoll: %s", strerror(errno));
 	return 0;
 }
@@ -230,6 +240,7 @@ int hca_wire_start(struct hca_fabric *f, const char *secret_hex)
 	if (!wire)
 		return hca_fail(ENOMEM, "no memory");
 	wire->meetings = HCA_WIRE_MEETINGS;
+	wire->ports = HCA_WIRE_PORTS;
 	wire->fabric = f;
 	wire->epoll = -1;
 	atomic_store(&wire->look_ns, UINT64_MAX);
@@ -237,7 +248,7 @@ int hca_wire_start(struct hca_fabric *f, const char *secret_hex)
 	if (!rc)
 		rc = open_meetings(wire, secret_hex);
 	if (!rc)
-		rc = watch_meetings(wire);
+		rc = watch_all(wire);
 	f->wire_state = wire;
 	if (rc) {
 		hca_wire_stop(f);

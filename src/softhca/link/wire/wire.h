@@ -44,7 +44,7 @@ struct hca_wire_arriving {
 };
 
 /* What epoll reports. */
-enum hca_wire_source { HCA_WIRE_MEETINGS, HCA_WIRE_QP, HCA_WIRE_PEER };
+enum hca_wire_source { HCA_WIRE_MEETINGS, HCA_WIRE_PORTS, HCA_WIRE_QP, HCA_WIRE_PEER };
 
 struct hca_wire_qp {
 	enum hca_wire_source source;	/* first */
@@ -97,6 +97,7 @@ struct hca_wire_parked;
 /* The wire of a fabric. */
 struct hca_wire {
 	enum hca_wire_source meetings;	/* first: HCA_WIRE_MEETINGS */
+	enum hca_wire_source ports;	/* HCA_WIRE_PORTS: the kernel reports changes of interfaces */
 	struct hca_fabric *fabric;
 	struct hca_meet *meet;
 	int epoll;
