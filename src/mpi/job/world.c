@@ -22,7 +22,6 @@
 #include "mpi/comm/lost.h"
 #include "mpi/comm/peers.h"
 #include "mpi/job/calibrate.h"
-#include "mpi/job/find_rails.h"
 #include "mpi/job/handshake.h"
 #include "mpi/job/options.h"
 #include "mpi/job/progress.h"
@@ -192,7 +191,10 @@ static int choose_fabric(const struct hello *all, bool *soft)
 		return -EINVAL;
 	}
 	if (*soft && other_host >= 0) {
-		return find_rails(&world_settings.rail.soft);
+		rg_error("no ACTIVE RDMA port on host %s, and the software HCA joins ranks of one host only "
+			 "(rank %d is on %s); use --over native", all[0].host, other_host,
+			 all[other_host].host);
+		return -ENODEV;
 	}
 	return 0;
 }
