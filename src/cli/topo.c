@@ -80,7 +80,7 @@ static void port_from_verbs(const struct vrb_port *v, struct topo_port *p)
 
 	*p = (struct topo_port){ .number = v->number, .gid_index = v->gid_index, .lid = -1,
 				  .rail = -1 };
-	snprintf(p->kind, sizeof(p->kind), "%s", kinds[v->kind]);
+	snprintf(p->kind, sizeof(p->kind), "%s%s", kinds[v->kind], v->net ? " over TCP" : "");
 	snprintf(p->link_layer, sizeof(p->link_layer), "%s",
 		 infiniband ? "InfiniBand" : "Ethernet");
 	snprintf(p->state, sizeof(p->state), "%s", vrb_port_state_text(v->state));
@@ -94,7 +94,7 @@ static void port_from_verbs(const struct vrb_port *v, struct topo_port *p)
 	p->gid_link_local = v->gid_link_local;
 	p->mtu_bytes = vrb_mtu_bytes(v->mtu);
 	/* A device without a speed has an unknown rate, not an unlimited one. */
-	p->rate_known = v->rate_bytes_per_s || v->kind == VRB_SOFTHCA;
+	p->rate_known = v->rate_bytes_per_s || (v->kind == VRB_SOFTHCA && !v->net);
 	p->rate_bytes_per_s = v->rate_bytes_per_s;
 }
 

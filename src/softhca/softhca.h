@@ -64,6 +64,8 @@ struct softhca_config {
 	const char *fabric;	/* NULL: SOFTHCA_FABRIC, else one per user */
 	int node;		/* -1: SOFTHCA_NODE, else 0 */
 	enum softhca_remap remap;	/* the first call on a fabric decides; SOFTHCA_REMAP wins */
+	/* net=: 64 hex digits, the same for all processes of the fabric; NULL: SOFTHCA_SECRET_FILE. */
+	const char *secret;
 };
 
 /*
@@ -126,6 +128,7 @@ struct softhca_model {
 	char text[256];		/* for people: "2 ports, 1 GB/s per port and direction, 2 us" */
 	char spec[896];			/* canonical spec */
 	uint64_t fabric;	/* a random number: other fabrics, also of this name, have others */
+	bool net;		/* ports are network interfaces: nothing is modelled */
 };
 int softhca_query_model(const struct ibv_device *device, struct softhca_model *model);
 
