@@ -81,7 +81,8 @@ struct softhca_config {
 	const char *fabric;	/* NULL: SOFTHCA_FABRIC, else one per user */
 	int node;		/* -1: SOFTHCA_NODE, else 0 */
 	enum softhca_remap remap;	/* the first call on a fabric decides; SOFTHCA_REMAP wins */
-	const char *secret;	/* net=: 64 hexadecimal digits; NULL: SOFTHCA_SECRET_FILE's */
+	/* net=: 64 hex digits, the same for all processes of the fabric; NULL: SOFTHCA_SECRET_FILE. */
+	const char *secret;
 };
 
 /*

@@ -7,10 +7,13 @@
 #include "verbs/vrb.h"
 
 enum {
-	/* 4.096 us x 2^18 = 1.07 s for each of 1 + 6 tries: congestion is not a dead peer. */
+	/*
+	 * 4.096 us x 2^18 = 1.07 s for each of 1 + 6 tries: congestion is not a dead peer, and TCP
+	 * needs 5 s in all.
+	 */
 	QP_TIMEOUT = 18,
 	/* 0.27 s: nothing is lost by congestion, and the longest modelled wire is 0.16 s. */
-	QP_TIMEOUT_SOFTHCA = 16,
+	QP_TIMEOUT_MEMORY = 16,
 	QP_RETRIES = 6,			/* 7 means for ever on rxe */
 	QP_RNR_RETRIES = 6,		/* 7 means for ever everywhere */
 	QP_RNR_RETRIES_EVER = 7,
@@ -189,15 +192,20 @@ static int qp_to_rtr(struct vrb_adapter *a, struct vrb_qp *qp, const struct vrb_
 	return ibv_modify_qp(qp->qp, &attr, mask);
 }
 
+static bool is_memory(const struct vrb_adapter *a)
+{
+	return a->kind == VRB_SOFTHCA && !a->net;
+}
+
 static int qp_to_rts(struct vrb_adapter *a, struct vrb_qp *qp, const struct vrb_address *theirs)
 {
 	int mask = IBV_QP_STATE | IBV_QP_SQ_PSN;
 	struct ibv_qp_attr attr = {
 		.qp_state = IBV_QPS_RTS,
-		.timeout = a->kind == VRB_SOFTHCA ? QP_TIMEOUT_SOFTHCA : QP_TIMEOUT,
+		.timeout = is_memory(a) ? QP_TIMEOUT_MEMORY : QP_TIMEOUT,
 		.retry_cnt = QP_RETRIES,
 		.rnr_retry = qp->patient ? QP_RNR_RETRIES_EVER :
-			     a->kind == VRB_SOFTHCA ? 0 : QP_RNR_RETRIES,
+			     is_memory(a) ? 0 : QP_RNR_RETRIES,
 		.sq_psn = qp->psn,
 		.max_rd_atomic = reads_agreed(reads_of_device(a->attr.max_qp_init_rd_atom), theirs->reads_in),
 	};

@@ -40,6 +40,8 @@ int rail_port_counters(const struct rail_ctx *ctx, int rail, rail_counter_fn *ea
 	const struct vrb_port *port = ctx->rail[rail].port;
 	char dir[PATH_MAX];
 
+	if (port->net)
+		return *port->netdev ? vrb_netdev_counters_read(port->netdev, each, user) : 0;
 	if (port->kind == VRB_SOFTHCA)
 		return 0;
 	snprintf(dir, sizeof(dir), "/sys/class/infiniband/%s/ports/%u",
