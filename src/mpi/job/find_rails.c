@@ -183,6 +183,9 @@ static int rails_name(const struct finder *f, const char **soft)
 		return -ENODEV;
 	}
 	choice_spec(&f->choice, f->mine, spec);
+	if (layer.world_rank == 0)
+		rg_note("%u rail%s by the software HCA over TCP between %u hosts: %s", f->choice.rails,
+			f->choice.rails > 1 ? "s" : "", f->hosts, spec);
 	*soft = spec;
 	return 0;
 }
