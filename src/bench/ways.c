@@ -32,7 +32,8 @@ static const struct opt_choice *way_choice(int id)
  */
 static bool is_foreign(const struct bench_job *job, int id)
 {
-	bool memory = job->where.fabric.software_hca && !job->where.fabric.modelled;
+	bool memory = job->where.fabric.software_hca && !job->where.fabric.modelled &&
+		      !job->where.fabric.net;
 
 	return id == RAILMPI_NATIVE && job->where.host_count == 1 &&
 	       job->where.fabric.rail_count && !memory;

@@ -91,6 +91,7 @@ struct railmpi_fabric {
 	bool software_hca;		/* true: ports are libsofthca's */
 	bool hardware;			/* numbers may be cited as hardware's */
 	bool modelled;			/* timed by a model, not by the machine */
+	bool net;			/* ports are network interfaces: the software HCA over TCP */
 	const char *text;		/* for people */
 	const char *spec;		/* text of the software HCA's model, or "" */
 	const char *doubt;		/* why this machine cannot keep the model's times, or "" */

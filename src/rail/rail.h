@@ -170,6 +170,7 @@ struct rail_config {
 	const struct rail_settings *settings;
 	bool use_softhca;		/* agreed by all: software devices instead of real ones */
 	const char *fabric;		/* name of the software fabric, the same at all peers */
+	const char *secret;		/* softhca_config.secret, used by rail_open only; or NULL */
 	unsigned node;			/* virtual node (software HCA) */
 	unsigned index;			/* index of this process among its peers: world rank */
 	unsigned local_rank;		/* among the processes of its node: gives its rail */
@@ -236,6 +237,7 @@ struct rail_info {
 	bool local;			/* leads to peers on this node only */
 	enum rail_fabric fabric;
 	uint64_t rate;			/* nominal, bytes per second and direction; 0 = unlimited */
+	bool net;			/* a network interface: a rate of 0 is unknown */
 	uint32_t mtu_bytes;
 	bool polls_memory;		/* eager lane: RDMA-write ring, else SEND */
 	char firmware[64];		/* in the device's words; "": not known */

@@ -25,7 +25,10 @@ static int adapter_ask_order(struct vrb_adapter *a, const struct vrb_port *port)
 	rc = vrb_qp_create(a, port, cq, NULL, &want, &qp);
 	if (rc)
 		goto out;
-	if (a->kind == VRB_SOFTHCA) {
+	if (port->net) {
+		/* Verbs that poll bring what has arrived: memory alone shows nothing. */
+		a->in_order = a->in_order_writes = a->copies = false;
+	} else if (a->kind == VRB_SOFTHCA) {
 		/* The sender's CPU writes it, in program order; a model withholds data. */
 		a->in_order = softhca_query_model(port->device, &model) == 0 && !model.timed;
 		a->in_order_writes = a->copies = a->in_order;
@@ -44,7 +47,7 @@ out:
 int vrb_adapter_open(struct vrb_adapter *adapter, const struct vrb_port *port)
 {
 	const char *name = ibv_get_device_name(port->device);
-	struct vrb_adapter a = { .kind = port->kind };
+	struct vrb_adapter a = { .kind = port->kind, .net = port->net };
 	const char *what = "open";
 	int rc;
 

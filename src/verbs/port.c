@@ -202,6 +202,15 @@ static enum vrb_kind device_kind(struct ibv_device *device, const struct ibv_dev
 	return access(path, R_OK) == 0 ? VRB_KERNEL_SOFTWARE : VRB_HARDWARE;
 }
 
+static void port_netdev(struct ibv_context *context, struct vrb_port *port)
+{
+	struct ibv_gid_entry e;
+
+	if (ibv_query_gid_ex(context, port->number, (uint32_t)port->gid_index, &e, 0) ||
+	    !if_indextoname(e.ndev_ifindex, port->netdev))
+		port->netdev[0] = '\0';
+}
+
 static int port_query(struct ibv_context *context, const struct ibv_device_attr *dev, int number,
 		      struct vrb_port *port)
 {
@@ -234,6 +243,8 @@ static int port_query(struct ibv_context *context, const struct ibv_device_attr 
 	if (port->kind != VRB_SOFTHCA)
 		device_pci(ibv_get_device_name(context->device), port->pci, sizeof(port->pci));
 	port_gid(context, port, attr.gid_tbl_len);
+	if (port->net)
+		port_netdev(context, port);
 	return 0;
 }
 

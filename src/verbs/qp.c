@@ -189,15 +189,21 @@ static int qp_to_rtr(struct vrb_adapter *a, struct vrb_qp *qp, const struct vrb_
 	return ibv_modify_qp(qp->qp, &attr, mask);
 }
 
+/* Peers of a software HCA are memory, unless its ports are network interfaces. */
+static bool is_memory(const struct vrb_adapter *a)
+{
+	return a->kind == VRB_SOFTHCA && !a->net;
+}
+
 static int qp_to_rts(struct vrb_adapter *a, struct vrb_qp *qp, const struct vrb_address *theirs)
 {
 	int mask = IBV_QP_STATE | IBV_QP_SQ_PSN;
 	struct ibv_qp_attr attr = {
 		.qp_state = IBV_QPS_RTS,
-		.timeout = a->kind == VRB_SOFTHCA ? QP_TIMEOUT_SOFTHCA : QP_TIMEOUT,
+		.timeout = is_memory(a) ? QP_TIMEOUT_SOFTHCA : QP_TIMEOUT,
 		.retry_cnt = QP_RETRIES,
 		.rnr_retry = qp->patient ? QP_RNR_RETRIES_EVER :
-			     a->kind == VRB_SOFTHCA ? 0 : QP_RNR_RETRIES,
+			     is_memory(a) ? 0 : QP_RNR_RETRIES,
 		.sq_psn = qp->psn,
 		.max_rd_atomic = reads_agreed(reads_of_device(a->attr.max_qp_init_rd_atom), theirs->reads_in),
 	};

@@ -34,7 +34,8 @@ struct vrb_port {
 	char name[IBV_SYSFS_NAME_MAX + 8];	/* "mlx5_0:1" */
 	uint8_t number;			/* number of the port, from 1 */
 	enum vrb_kind kind;
-	bool net;			/* of the software HCA: a network interface */
+	bool net;			/* of the software HCA: a network interface ... */
+	char netdev[16];		/* ... of this name */
 	bool usable;			/* the transport has RC with immediates */
 	uint8_t link_layer;		/* IBV_LINK_LAYER_... */
 	enum ibv_port_state state;
@@ -145,6 +146,7 @@ struct vrb_adapter {
 	/* Writes on one queue pair appear one after the other, too. */
 	bool in_order_writes;
 	/* The processors at both ends move the data: an untimed software HCA. */
+	bool net;			/* its ports are network interfaces */
 	bool copies;
 	uint32_t inline_bytes;		/* granted to a queue pair that asks for 256 */
 	bool undo_fork;			/* registrations needlessly keep pages out of children */

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <unistd.h>
 
 #include "mpi/abi/bypass.h"
@@ -154,6 +155,14 @@ static bool is_oversubscribed(const struct hello *all)
 
 /* ---- Which fabric ------------------------------------------------------------------------ */
 
+/* Ports that are network interfaces join hosts. */
+static bool is_net(void)
+{
+	const char *soft = world_settings.rail.soft;
+
+	return soft && (!strncmp(soft, "net=", 4) || strstr(soft, ",net="));
+}
+
 static bool names_software(const char *rails)
 {
 	return rails && !strncmp(rails, "soft", 4);
@@ -184,19 +193,18 @@ static int choose_fabric(const struct hello *all, bool *soft)
 			 "--over native", all[without].host, without);
 		return -ENODEV;
 	}
-	if (asked && other_host >= 0) {
-		rg_error("--soft: the software HCA joins ranks of one host only, rank 0 is on %s and rank %d "
-			 "on %s (accepted: --rails all, or --over native)", all[0].host, other_host,
-			 all[other_host].host);
+	if (!*soft || other_host < 0 || is_net())
+		return 0;
+	if (asked) {
+		rg_error("--soft: without net= the software HCA joins ranks of one host only, rank 0 is on %s "
+			 "and rank %d on %s (accepted: --soft net=INTERFACE+..., --rails all, or --over "
+			 "native)", all[0].host, other_host, all[other_host].host);
 		return -EINVAL;
 	}
-	if (*soft && other_host >= 0) {
-		rg_error("no ACTIVE RDMA port on host %s, and the software HCA joins ranks of one host only "
-			 "(rank %d is on %s); use --over native", all[0].host, other_host,
-			 all[other_host].host);
-		return -ENODEV;
-	}
-	return 0;
+	rg_error("no ACTIVE RDMA port on host %s, and rank %d is on %s (accepted: --soft "
+		 "net=INTERFACE+..., or --over native)", all[0].host, other_host,
+		 all[other_host].host);
+	return -ENODEV;
 }
 
 /* The rank among the ranks of its node, and a name for resources that only these share. */
@@ -243,6 +251,26 @@ static void place_on_hosts(const struct hello *all)
 	}
 }
 
+/* ---- The secret of the job ------------------------------------------------------------------- */
+
+enum { SECRET_BYTES = 32, SECRET_DIGITS = 2 * SECRET_BYTES };
+
+/*
+ * Rank 0 draws the secret that the processes of the job have in common, and deals it out by the MPI
+ * library.  NULL: the kernel has no random bytes, so that the user's file has the secret.
+ */
+static const char *deal_secret(char secret[SECRET_DIGITS + 1])
+{
+	unsigned char bytes[SECRET_BYTES];
+
+	if (layer.world_rank == 0 && getrandom(bytes, sizeof(bytes), 0) == (ssize_t)sizeof(bytes))
+		for (int i = 0; i < SECRET_BYTES; i++)
+			snprintf(secret + 2 * i, 3, "%02x", bytes[i]);
+	explicit_bzero(bytes, sizeof(bytes));
+	native.Bcast(secret, SECRET_DIGITS + 1, MPI_CHAR, 0, MPI_COMM_WORLD);
+	return *secret ? secret : NULL;
+}
+
 /* ---- Opening --------------------------------------------------------------------------------- */
 
 static int open_rails(const struct hello *all)
@@ -258,6 +286,7 @@ static int open_rails(const struct hello *all)
 		.on_peer_error = lost_peer,
 		.on_watch = lost_watch,
 	};
+	char secret[SECRET_DIGITS + 1] = "";
 	int rc = choose_fabric(all, &cfg.use_softhca);
 
 	if (rc)
@@ -271,14 +300,17 @@ static int open_rails(const struct hello *all)
 	}
 	for (int i = 0; i < layer.world_size; i++)
 		memcpy(world_host_of[i], all[i].host, sizeof(all[i].host) - 1);
-	if (!cfg.use_softhca)
+	if (!cfg.use_softhca || is_net())
 		place_on_hosts(all);
 	else if ((rc = place_on_virtual_nodes(&cfg)))
 		return rc;
 	place_among_neighbours(&cfg);
+	if (is_net())
+		cfg.secret = deal_secret(secret);
 	rc = trace_open(world_settings.trace, &cfg);
 	if (!rc)
 		rc = rail_open(&cfg, &layer.rails);
+	explicit_bzero(secret, sizeof(secret));
 	if (!rc)
 		trace_begin();
 	return rc;
@@ -551,6 +583,7 @@ void railmpi_fabric(struct railmpi_fabric *out)
 		memcpy(out->rail[i].firmware, info.firmware, sizeof(info.firmware));
 		memcpy(out->rail[i].gid, info.gid, sizeof(info.gid));
 		out->rail[i].counts_retries = rail_ledger(layer.rails, i, &ledger);
-		out->modelled |= info.fabric == RAIL_FABRIC_SOFTHCA && info.rate;
+		out->modelled |= info.fabric == RAIL_FABRIC_SOFTHCA && !info.net && info.rate;
+		out->net |= info.net;
 	}
 }

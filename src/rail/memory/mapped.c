@@ -40,7 +40,8 @@ struct rail_mapped {
 int rail_mapped_open(struct rail_ctx *ctx)
 {
 	ctx->map_from = SIZE_MAX;
-	if (!ctx->settings.map_buffers)
+	/* Peers on other hosts map nothing. */
+	if (!ctx->settings.map_buffers || ctx->rail[0].port->net)
 		return 0;
 	if (!ctx->cfg.use_softhca) {
 		if (!ctx->cfg.index)

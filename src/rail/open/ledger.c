@@ -40,9 +40,12 @@ int rail_port_counters(const struct rail_ctx *ctx, int rail, rail_counter_fn *ea
 	const struct vrb_port *port = ctx->rail[rail].port;
 	char dir[PATH_MAX];
 
-	if (port->kind == VRB_SOFTHCA)
+	if (port->kind == VRB_SOFTHCA && !port->net)
 		return 0;
-	snprintf(dir, sizeof(dir), "/sys/class/infiniband/%s/ports/%u",
+	if (port->net)
+		snprintf(dir, sizeof(dir), "/sys/class/net/%s/statistics", port->netdev);
+	else
+		snprintf(dir, sizeof(dir), "/sys/class/infiniband/%s/ports/%u",
 		 ibv_get_device_name(port->device), (unsigned)port->number);
 	return vrb_counters_read(dir, each, user);
 }

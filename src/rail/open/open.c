@@ -55,6 +55,7 @@ static struct softhca_config softhca_of(const struct rail_ctx *ctx)
 		.spec = ctx->settings.soft,
 		.fabric = ctx->cfg.fabric,
 		.node = (int)ctx->cfg.node,
+		.secret = ctx->cfg.secret,
 	};
 }
 
@@ -107,7 +108,8 @@ static bool wants_local(const struct rail_ctx *ctx)
 	    !has_neighbour(&ctx->cfg))
 		return false;
 	return !on_softhca(ctx) ||
-	       (softhca_query_model(ctx->rail[0].port->device, &model) == 0 && model.timed);
+	       (softhca_query_model(ctx->rail[0].port->device, &model) == 0 &&
+		(model.timed || model.net));
 }
 
 static int local_open(struct rail_ctx *ctx)
@@ -204,7 +206,8 @@ static void describe_rails(struct rail_ctx *ctx)
 	if (on_softhca(ctx)) {
 		if (softhca_query_model(port->device, &model))
 			return;
-		snprintf(ctx->text, sizeof(ctx->text), "software HCA (libsofthca), %s", model.text);
+		snprintf(ctx->text, sizeof(ctx->text), "software HCA%s (libsofthca), %s",
+			 model.net ? " over TCP" : "", model.text);
 		snprintf(ctx->spec, sizeof(ctx->spec), "%s", model.spec);
 		return;
 	}
@@ -348,6 +351,7 @@ int rail_open(const struct rail_config *cfg, struct rail_ctx **out)
 	if (!on_softhca(ctx))
 		vrb_fork_init();
 	rc = ports_find(ctx);
+	ctx->cfg.secret = NULL;
 	if (!rc)
 		rc = rail_select(ctx);
 	if (!rc)
@@ -407,6 +411,7 @@ void rail_info(const struct rail_ctx *ctx, int rail, struct rail_info *out)
 		      port->kind == VRB_SOFTHCA ? RAIL_FABRIC_SOFTHCA :
 						  RAIL_FABRIC_KERNEL_SOFTWARE;
 	out->rate = port->rate_bytes_per_s;
+	out->net = port->net;
 	out->mtu_bytes = vrb_mtu_bytes(port->mtu);
 	out->polls_memory = rail_adapter_polls(&ctx->adapter[ctx->rail[rail].adapter]);
 	snprintf(out->firmware, sizeof(out->firmware), "%s", port->firmware);

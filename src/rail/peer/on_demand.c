@@ -185,8 +185,9 @@ static uint64_t connector_fabric(const struct rail_connector *c)
 {
 	struct softhca_model model;
 
-	return c && c->port->kind == VRB_SOFTHCA && !softhca_query_model(c->port->device, &model) ?
-	       model.fabric : 0;
+	/* Interfaces join the fabrics of hosts. */
+	return c && c->port->kind == VRB_SOFTHCA && !c->port->net &&
+		       !softhca_query_model(c->port->device, &model) ? model.fabric : 0;
 }
 
 int rail_address(struct rail_ctx *ctx, unsigned char bytes[RAIL_ADDRESS_BYTES])

@@ -10,6 +10,7 @@ enum {
 	PASS_BYTES = 1 << 19,	/* read from one stream in a pass: others have their turn */
 	TAIL = 8,		/* the end of a write, which programs poll */
 	IDLE_PASSES = 4096,	/* without a byte, before a queue pair is left to epoll */
+	ACK_PASSES = 2,		/* until an acknowledgement leaves alone: a reply may carry it */
 	DIRECT = 4,		/* so many active streams are read without asking epoll */
 };
 
@@ -136,7 +137,7 @@ void hca_wire_farewell(struct hca_wire_qp *w)
 /* What no frame has carried since the pass before leaves by itself. */
 static void pay(struct hca_wire_qp *w)
 {
-	if (w->owes_ack && w->owed_since != w->wire->passes &&
+	if (w->owes_ack && w->wire->passes - w->owed_since >= ACK_PASSES &&
 	    hca_stream_has_room(&w->stream, 0))
 		put_plain(w, HCA_FRAME_ACK, 0, 0, 0);
 	hca_wire_push(w);
