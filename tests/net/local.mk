@@ -1,0 +1,13 @@
+# ---- the software HCA over TCP, on hosts as namespaces: make check-net -----------------------
+EXTRA_DIST += tests/net/hosts.sh tests/net/mpirun.sh $(net_jobs:=.sh)
+net_jobs = tests/net/hello
+check_PROGRAMS += tests/net/hello tests/net/reach
+tests_net_hello_LDADD = $(MPI_LIBS)
+tests_net_hello_LDFLAGS = $(mpi_program_ldflags) -no-install
+check_LTLIBRARIES += tests/net/mpich_wait.la
+tests_net_mpich_wait_la_SOURCES = tests/net/mpich_wait.c
+tests_net_mpich_wait_la_LDFLAGS = $(AM_LDFLAGS) -module -avoid-version -shared -rpath /nowhere
+CLEANFILES += tests/net/*.log tests/net/*.trs
+check-net: all $(check_PROGRAMS) tests/net/mpich_wait.la
+	$(AM_V_at)$(AM_TESTS_ENVIRONMENT) $(SHELL) $(srcdir)/tests/run-jobs.sh "$(NET_ONLY)" $(net_jobs)
+.PHONY: check-net

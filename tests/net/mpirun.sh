@@ -1,0 +1,29 @@
+#!/bin/sh
+# mpirun.sh N PROGRAM ARG... - mpirun over the hosts of hosts.sh, ranks in blocks: as run-lib.sh calls it.
+#
+# RAILGAUGE_, SOFTHCA_ and SUITE_ variables reach all ranks.  MPI itself uses the interface mgmt alone.
+count=$1
+shift
+each=$(((count + RG_HOSTS_COUNT - 1) / RG_HOSTS_COUNT))
+hosts=$(seq -f host%.0f 0 $(((count + each - 1) / each - 1)) | paste -sd , -)
+read -r login <"$RG_HOSTS/login" || exit 99
+HOME=$RG_HOSTS/home
+export HOME
+case $RG_MPI_FLAVOR in
+openmpi)
+	set -- "$MPIRUN" -np "$count" --host "$(echo "$hosts" | sed "s/\([^,][^,]*\)/\1:$each/g")" \
+		--map-by slot --oversubscribe --bind-to none \
+		--mca plm_rsh_agent "$RG_HOSTS/enter" --mca oob_tcp_if_include mgmt \
+		--mca pml ob1 --mca btl tcp,vader,self --mca btl_tcp_if_include mgmt \
+		$(env | sed -n 's/^\(\(RAILGAUGE\|SOFTHCA\|SUITE\)_[A-Z_]*\)=.*/-x \1/p') "$@"
+	;;
+*)
+	# mpich_wait.c says why.
+	[ ! -e tests/net/.libs/mpich_wait.so ] ||
+		set -- -genv LD_PRELOAD "$PWD/tests/net/.libs/mpich_wait.so" "$@"
+	set -- "$MPIRUN" -launcher ssh -launcher-exec "$RG_HOSTS/enter" -iface mgmt -n "$count" \
+		-ppn "$each" -hosts "$hosts" \
+		-genv UCX_TLS tcp,self -genv UCX_NET_DEVICES mgmt "$@"
+	;;
+esac
+exec nsenter -t "$login" -n -m -u sh -c 'cd "$1" && shift && exec "$@"' sh "$PWD" "$@"
