@@ -38,8 +38,6 @@ struct clocks_link {
 	void (*receive)(void *user, int from, uint64_t *value, int count);
 	/* Collective: the largest value of all ranks, at all ranks; element by element. */
 	void (*most)(void *user, uint64_t *value, int count);
-	/* Collective: the values of rank 0, at all ranks. */
-	void (*spread)(void *user, uint64_t *value, int count);
 };
 
 /* ---- Arithmetic (pure) -------------------------------------------------------------- */

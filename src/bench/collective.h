@@ -36,6 +36,7 @@ struct collective {
 	struct clocks clocks;
 	struct roundtime round;
 	bool synchronised;
+	uint64_t barrier_ns;		/* of MPI_Barrier, if clocks are synchronised */
 	uint64_t clock_ns;		/* bench_clock_ns() */
 	struct collective_row row[REPORT_WAYS_MAX];
 	/* timing.c sets these for each row. */
@@ -75,6 +76,8 @@ void collective_reduce(const struct bench_job *job, uint64_t *samples, uint64_t 
  * Values that the method does not have are null.
  */
 json_t *collective_record(const struct bench_job *job, int way);
+/* Time of the row's synchronised starts so far, on this rank, beyond that of barriers; of all ways. */
+uint64_t collective_extra_ns(const struct bench_job *job);
 /* Runs of a row that measure.c does not count. */
 uint64_t collective_more_runs(const struct bench_job *job, int way);
 /* The '#' line above the table, or NULL. */
