@@ -102,6 +102,11 @@ int clocks_open(struct clocks *c, const struct clocks_link *link, uint64_t key);
  * all ranks: the error that the models had just before.  Collective; free with a single clock.
  */
 uint64_t clocks_check(struct clocks *c);
+/*
+ * Forget all offsets and measure anew, as clocks_open does: after a clock was set, which a model
+ * takes for drift.  Collective.
+ */
+void clocks_renew(struct clocks *c);
 void clocks_close(struct clocks *c);
 
 /* rank 0's time, here. */

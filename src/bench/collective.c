@@ -232,12 +232,12 @@ json_t *collective_record(const struct bench_job *job, int way)
 	sync = c->method == BENCH_SYNC;
 	row = &c->row[way];
 	extra = row->spent_ns > row->runs_ns ? row->spent_ns - row->runs_ns : 0;
-	return json_pack("{s:s, s:s, s:s?, s:I, s:f, s:i, s:o, s:o, s:o, s:o}",
+	return json_pack("{s:s, s:s, s:s?, s:I, s:f, s:i, s:i, s:o, s:o, s:o, s:o}",
 		"method", methods[c->method].name, "asked", methods[job->opt.timing].name,
 		"why", *c->why ? c->why : NULL,
 		"correction_ns", (json_int_t)(c->method == BENCH_OSU ? 0 : c->clock_ns),
 		"cost_s", (double)(c->before_ns + extra) / 1e9,
-		"clocks", c->synchronised ? c->clocks.count : 0,
+		"clocks", c->synchronised ? c->clocks.count : 0, "renewed", c->renewed,
 		"residual_ns", sync ? json_integer((json_int_t)row->residual_ns) : json_null(),
 		"skew_ns", sync ? mean_over(row->skew_ns, row->rounds) : json_null(),
 		"local_ns", sync ? mean_over(row->local_ns, row->rounds) : json_null(),

@@ -26,6 +26,7 @@ enum {
 	 */
 	BOUND_NS = 250,
 	ROUNDS = 200,
+	JUMP_NS = 50000,
 };
 
 struct message { uint64_t arrival, value[VALUES_MAX]; };
@@ -45,7 +46,7 @@ struct member {
 	struct roundtime_sample sample[ROUNDS];
 	uint64_t own[ROUNDS];		/* by barrier */
 	int samples;
-	uint64_t residual[3];
+	uint64_t residual[4];
 };
 
 struct world {
@@ -262,16 +263,18 @@ static void *by_barrier(void *user)
 	return NULL;
 }
 
-/* Offsets once more after a second, after a jump of rank 1's clock, and again. */
+/* Offsets after a second, after a jump of rank 1's clock, again, and with new models. */
 static void *by_jump(void *user)
 {
 	struct member *m = user;
 
 	member_open(m);
-	for (int i = 0; i < 3; i++) {
+	for (int i = 0; i < 4; i++) {
+		if (i == 3)
+			clocks_renew(&m->clocks);
 		m->true_ns += 1000000000;
 		if (i == 1 && m->rank == 1)
-			m->shift_ns += 5000;
+			m->shift_ns += JUMP_NS;
 		m->residual[i] = clocks_check(&m->clocks);
 	}
 	return NULL;
@@ -420,12 +423,13 @@ static void test_residual(void **state)
 		const uint64_t *r = world.m[i].residual;
 
 		/*
-		 * Drift of 100 ms, over a second; the jump; the jump as a drift of 5 us in 2 s, the
-		 * offset being right again.
+		 * Drift of 100 ms, over a second; the jump; the jump as a drift over 2 s, the offset
+		 * being right again; drift of 100 ms anew.
 		 */
 		assert_true(r[0] < 10 * BOUND_NS);
-		assert_in_range(r[1], 5000 - 10 * BOUND_NS, 5000 + 10 * BOUND_NS);
-		assert_true(r[2] < 2500 + 5 * BOUND_NS);
+		assert_in_range(r[1], JUMP_NS - 10 * BOUND_NS, JUMP_NS + 10 * BOUND_NS);
+		assert_in_range(r[2], JUMP_NS / 2 - 5 * BOUND_NS, JUMP_NS / 2 + 5 * BOUND_NS);
+		assert_true(r[3] < 10 * BOUND_NS);
 		assert_memory_equal(r, world.m[0].residual, sizeof(world.m[0].residual));
 	}
 	world_close();
