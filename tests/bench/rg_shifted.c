@@ -1,10 +1,9 @@
 /*
  * shifted - MPI_Allreduce on clocks that differ by rank: the one of rank r is r hours ahead, and 20
  * r us more each second, as on a host of its own.  With --wander it also jumps by r ms at each
- * thousandth reading, with --set it does once, by r * 100 us amid the runs of 16 bytes.  The functions replace src/util/clock.c in the program and in the harness in
- * it.
+ * thousandth reading; with --set it jumps once, by r * 100 us, amid the runs of 16 bytes.  With
+ * clock_waits.c it replaces src/util/clock.c in the program and in the harness in it.
  */
-#include <sched.h>
 #include <time.h>
 
 #include "bench/bench.h"
@@ -35,27 +34,6 @@ uint64_t rg_now_ns(void)
 	readings += values.wander;
 	return ns + ns / 1000000 * 20 * rank + rank * UINT64_C(3600000000000) +
 	       readings / 1000 * 1000000 * rank + set_ns;
-}
-
-void rg_await(uint64_t due_ns)
-{
-	(void)due_ns;
-}
-
-void rg_relax(uint64_t due_ns)
-{
-	(void)due_ns;
-}
-
-void rg_yield(void)
-{
-	sched_yield();
-}
-
-void rg_sleep_ns(uint64_t ns)
-{
-	(void)ns;
-	sched_yield();
 }
 
 static void shifted_run(struct bench *b)

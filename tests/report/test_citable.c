@@ -7,10 +7,9 @@
 #include <unistd.h>
 
 #include "capture.h"
-#include "util/err.h"
 #include "report/citable.h"
 #include "report/report.h"
-#include "scratch.h"
+#include "result_file.h"
 
 /* A run and a row without a reason; cases change members. */
 static const char *const good_run =
@@ -280,21 +279,12 @@ static void test_merge(void **state)
 
 /* ---- Files --------------------------------------------------------------------------------- */
 
-static char dir[SCRATCH_PATH], path[SCRATCH_PATH + 16];
 static const char *const ways[] = { "stripe" };
 
 static int setup(void **state)
 {
-	rg_set_program("test_citable");
-	if (scratch_make(dir))
-		return -1;
-	snprintf(path, sizeof(path), "%s/r.jsonl", dir);
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	return scratch_remove(dir);
+	(void)state;
+	return result_file_make("test_citable");
 }
 
 /* Write a file of one row; the text of the table is captured. */

@@ -13,25 +13,15 @@
 #include <unistd.h>
 
 #include "capture.h"
-#include "util/err.h"
 #include "report/report.h"
-#include "scratch.h"
+#include "result_file.h"
 
-static char dir[SCRATCH_PATH], path[SCRATCH_PATH + 16];
 static const char *const ways[] = { "native", "stripe" };
 
 static int setup(void **state)
 {
-	rg_set_program("test_report");
-	if (scratch_make(dir))
-		return -1;
-	snprintf(path, sizeof(path), "%s/r.jsonl", dir);
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	return scratch_remove(dir);
+	(void)state;
+	return result_file_make("test_report");
 }
 
 static struct report_table table_for(FILE *text, int way_count, bool full)
