@@ -6,6 +6,7 @@
 # RG_ON_HOSTS (run-lib.sh) with RG_SOFT runs the programs on hosts of their own (tests/net/each.sh).
 . "$srcdir/tests/run-lib.sh"
 soft=${RG_SOFT:-ports=2}
+on_hosts=${RG_ON_HOSTS:+--soft $soft}
 
 # A new program is run here by the rule of its kind; a name here has a rule of its own.
 validates() {
@@ -34,7 +35,7 @@ validates() {
 		rows=0
 		;;
 	collective/rg_tune)
-		launch 2 $program --over stripe --collectives bcast,alltoall -m 1K:4K -i 4 -x 1
+		launch 2 $program $on_hosts --over stripe --collectives bcast,alltoall -m 1K:4K -i 4 -x 1
 		expect "$program" grep -q '^alltoall ' "$out"
 		rows=0
 		;;

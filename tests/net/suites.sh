@@ -12,6 +12,6 @@ for suite in p2p_suite type_suite comm_suite thread_suite coll_suite reduce_suit
 	launch 4 tests/mpi/$suite stripe $(long single bind weighted pull)
 	expect "$suite" passes
 done
-launch 2 tests/mpi/p2p_suite stripe,rendezvous=read stripe,completion=control single:2,threshold=1K,eager=1K
+launch 2 tests/mpi/p2p_suite stripe,rendezvous=read stripe,completion=control single:1,threshold=1K,eager=1K
 expect "p2p_suite by reading, with control messages, on a rail that is named" passes
 finish
