@@ -6,7 +6,7 @@
  * number is acknowledged once its message and all earlier ones are complete at the responder.
  *
  * Locks: qp->lock guards the stream and all that is here of its queue pair; fabric.life guards
- * the lists, meetings and timers.  One thread at a time serves streams (hca_wire_progress).
+ * the lists, meetings and timers.  One thread at a time serves streams (link.c).
  */
 #ifndef HCA_WIRE_H
 #define HCA_WIRE_H
