@@ -250,6 +250,7 @@ int hca_wire_datagram(struct hca_qp *qp, const struct ibv_send_wr *wr, uint32_t 
 		return IBV_WC_SUCCESS;
 	if (!gather(qp, wr, piece + 1))
 		return IBV_WC_LOC_PROT_ERR;
+	atomic_store_explicit(&wire->peers_busy, wire->passes, memory_order_relaxed);
 	hca_lock(&wire->peers_lock);
 	p = peer_find(wire, rail, &ah->dgid, wr->wr.ud.remote_qpn);
 	if (!p)
@@ -391,6 +392,7 @@ void hca_wire_peer_serve(struct hca_wire_peer *p)
 	int n, rc = 0;
 
 	s->drained = false;
+	atomic_store_explicit(&wire->peers_busy, wire->passes, memory_order_relaxed);
 	do {
 		while ((rc = whole_frame(s, &f)) > 0 && take(p, &f))
 			;

@@ -17,6 +17,7 @@
 
 enum {
 	EVENTS = 64,		/* served in a pass */
+	DATAGRAM_PASSES = 4096,	/* epoll is asked in each so long after a datagram */
 	EPOLL_PASSES = 16,	/* epoll is asked in every such pass while few streams are active */
 };
 
@@ -56,6 +57,14 @@ static void serve_events(struct hca_wire *wire)
 		serve_event(wire, &e[i]);
 }
 
+/* Are datagrams on their way, perhaps? */
+static bool hears_datagrams(const struct hca_wire *wire)
+{
+	return wire->peers && wire->passes - atomic_load_explicit(&wire->peers_busy,
+								  memory_order_relaxed) <
+				      DATAGRAM_PASSES;
+}
+
 static void progress(struct hca_fabric *f)
 {
 	struct hca_wire *wire = f->wire_state;
@@ -64,7 +73,7 @@ static void progress(struct hca_fabric *f)
 
 	wire->passes++;
 	direct = hca_wire_serve_active(wire);
-	if (!direct || !wire->active || wire->peers || wire->passes % EPOLL_PASSES == 0)
+	if (!direct || !wire->active || hears_datagrams(wire) || wire->passes % EPOLL_PASSES == 0)
 		serve_events(wire);
 	if (atomic_load_explicit(&wire->peers_new, memory_order_relaxed))
 		hca_wire_peers_call(wire);

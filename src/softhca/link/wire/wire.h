@@ -113,6 +113,7 @@ struct hca_wire {
 	struct hca_lock peers_lock;
 	struct hca_wire_peer *peers;	/* datagrams */
 	_Atomic bool peers_new;		/* some are to be called */
+	_Atomic uint64_t peers_busy;	/* the pass in which one was last heard or sent to */
 };
 
 /* ---- requester.c --------------------------------------------------------- */
