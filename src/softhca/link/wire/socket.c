@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <net/if.h>
 #include <netinet/tcp.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <unistd.h>
@@ -104,14 +105,46 @@ bool hca_address_is_local(const struct sockaddr_storage *a)
 
 /* ---- Sockets ------------------------------ */
 
+/* Descriptors of this process alone; beyond, a child of fork keeps its copy until exec. */
+enum { DESCRIPTORS = 1 << 20, WORD = 64 };
+static _Atomic uint64_t own[DESCRIPTORS / WORD];
+
+static int socket_own(int fd)
+{
+	if (fd < DESCRIPTORS)
+		atomic_fetch_or(&own[fd / WORD], UINT64_C(1) << fd % WORD);
+	return fd;
+}
+
+void hca_socket_close(int fd)
+{
+	if (fd < DESCRIPTORS)
+		atomic_fetch_and(&own[fd / WORD], ~(UINT64_C(1) << fd % WORD));
+	close(fd);
+}
+
+void hca_sockets_close_in_child(void)
+{
+	uint64_t left;
+	int i;
+
+	for (i = 0; i < DESCRIPTORS / WORD; i++) {
+		left = atomic_load_explicit(&own[i], memory_order_relaxed);
+		if (left)
+			atomic_store_explicit(&own[i], 0, memory_order_relaxed);
+		for (; left; left &= left - 1)
+			close(i * WORD + __builtin_ctzll(left));
+	}
+}
+
 int hca_socket_raise(int fd)
 {
 	int raised = fd < LOWEST_NUMBER ? fcntl(fd, F_DUPFD_CLOEXEC, LOWEST_NUMBER) : -1;
 
 	if (raised < 0)
-		return fd;
+		return socket_own(fd);
 	close(fd);
-	return raised;
+	return socket_own(raised);
 }
 
 static void option_set(int fd, int level, int name, int value)
@@ -136,7 +169,7 @@ static int socket_make(int family)
 
 static int close_with(int fd, int error)
 {
-	close(fd);
+	hca_socket_close(fd);
 	return -error;
 }
 
@@ -251,5 +284,5 @@ int hca_watch_release(int epoll, struct hca_watch *w)
 
 void hca_watch_close(int epoll, struct hca_watch *w)
 {
-	close(hca_watch_release(epoll, w));
+	hca_socket_close(hca_watch_release(epoll, w));
 }
