@@ -174,9 +174,11 @@ void hca_wire_peer_refused(struct hca_wire_peer *p, int error, const char *why)
 
 	hca_lock(&wire->peers_lock);
 	if (error == EACCES || error == EPROTONOSUPPORT || error == EINVAL) {
-		hca_say("%s", why);
+		hca_wire_say(wire, p->rail, &p->gid, HCA_WIRE_UNCONNECTED, "%s", why);
 		peer_free(p);
 	} else {
+		if (error == ETIMEDOUT)
+			hca_wire_say(wire, p->rail, &p->gid, HCA_WIRE_UNCONNECTED, "%s", why);
 		p->called = false;
 		p->again_ns = rg_now_ns() + AGAIN_NS;
 		atomic_store(&wire->peers_new, true);

@@ -6,6 +6,7 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
+#include "softhca/base/fd.h"
 #include "softhca/link/wire/ports.h"
 #include "softhca/link/wire/secret.h"
 #include "softhca/base/netif.h"
@@ -210,6 +211,8 @@ static int open_meetings(struct hca_wire *wire, const char *secret_hex)
 	rc = hca_secret_load(secret_hex, c.secret);
 	if (!rc)
 		rc = hca_ports_parse(getenv("SOFTHCA_PORTS"), &c.port_first, &c.port_last);
+	wire->port_first = c.port_first;
+	wire->port_last = c.port_last;
 	if (!rc)
 		rc = hca_meet_open(&wire->meet, &c);
 	explicit_bzero(c.secret, sizeof(c.secret));
@@ -225,7 +228,7 @@ static int watch(struct hca_wire *wire, int fd, enum hca_wire_source *source)
 
 static int watch_all(struct hca_wire *wire)
 {
-	wire->epoll = epoll_create1(EPOLL_CLOEXEC);
+	wire->epoll = hca_fd_raise(epoll_create1(EPOLL_CLOEXEC));
 	if (wire->epoll < 0 || watch(wire, hca_meet_fd(wire->meet), &wire->meetings) ||
 	    watch(wire, wire->fabric->net_fd, &wire->ports))
 		return hca_fail(errno, "epoll: %s", strerror(errno));
@@ -289,8 +292,10 @@ void hca_wire_forget(struct hca_fabric *f)
 
 	if (!f->wire_state)
 		return;
-	for (w = f->wire_state->all; w; w = w->next)
+	for (w = f->wire_state->all; w; w = w->next) {
 		if (w->stream.fd >= 0)
 			close(w->stream.fd);
+		hca_wire_life_end(w);
+	}
 	close_descriptors(f->wire_state);
 }

@@ -8,6 +8,7 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
+#include "softhca/base/fd.h"
 #include "softhca/link/wire/meet_state.h"
 
 enum { EVENTS_AT_ONCE = 64 };
@@ -100,7 +101,7 @@ static int epoll_open(struct hca_meet *m)
 	m->epoll = epoll_create1(EPOLL_CLOEXEC);
 	if (m->epoll < 0)
 		return hca_fail(errno, "no descriptor to wait for connections: %s", strerror(errno));
-	m->epoll = hca_socket_raise(m->epoll);
+	m->epoll = hca_fd_raise(m->epoll);
 	return 0;
 }
 

@@ -3,14 +3,15 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <net/if.h>
 #include <netinet/tcp.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <unistd.h>
 
-enum { LOWEST_NUMBER = 1024, BACKLOG = 4096 };
+#include "softhca/base/fd.h"
+
+enum { BACKLOG = 4096 };
 
 /* ---- Addresses ------------------------------ */
 
@@ -104,16 +105,6 @@ bool hca_address_is_local(const struct sockaddr_storage *a)
 
 /* ---- Sockets ------------------------------ */
 
-int hca_socket_raise(int fd)
-{
-	int raised = fd < LOWEST_NUMBER ? fcntl(fd, F_DUPFD_CLOEXEC, LOWEST_NUMBER) : -1;
-
-	if (raised < 0)
-		return fd;
-	close(fd);
-	return raised;
-}
-
 static void option_set(int fd, int level, int name, int value)
 {
 	/* A kernel without the option does without. */
@@ -123,11 +114,14 @@ static void option_set(int fd, int level, int name, int value)
 
 static int socket_make(int family)
 {
-	int fd = socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_TCP);
+	int fd;
 
+	hca_fd_begin();
+	fd = socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_TCP);
+	hca_fd_end();
 	if (fd < 0)
 		return -errno;
-	fd = hca_socket_raise(fd);
+	fd = hca_fd_raise(fd);
 	if (family == AF_INET6)
 		option_set(fd, IPPROTO_IPV6, IPV6_V6ONLY, 1);
 	option_set(fd, IPPROTO_TCP, TCP_NODELAY, 1);
@@ -157,11 +151,14 @@ int hca_socket_listen(const struct sockaddr_storage *local, uint16_t port)
 
 int hca_socket_accept(int listener)
 {
-	int fd = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+	int fd;
 
+	hca_fd_begin();
+	fd = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+	hca_fd_end();
 	if (fd < 0)
 		return -errno;
-	fd = hca_socket_raise(fd);
+	fd = hca_fd_raise(fd);
 	option_set(fd, IPPROTO_TCP, TCP_NODELAY, 1);
 	return fd;
 }

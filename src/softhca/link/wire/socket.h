@@ -30,8 +30,6 @@ int hca_socket_accept(int listener);
  */
 int hca_socket_connect(const struct sockaddr_storage *to, const struct sockaddr_storage *local,
 		       const char *interface, int *fd);
-/* The same descriptor at a number from 1024 on, if the limit allows it. */
-int hca_socket_raise(int fd);
 /* Send and receive over this interface alone: 0 or -errno.  Kernels before 5.7 refuse: 0, too. */
 int hca_socket_interface(int fd, const char *interface);
 
