@@ -365,7 +365,7 @@ static void test_listener_silent_alone(void **state)
 	}
 	meet_time_pass(2 * (uint64_t)SECOND_NS);
 	meet_until(all, 1, &caller, 1);
-	assert_refused(&caller, ETIMEDOUT, "port 18600: the process there does not answer");
+	assert_refused(&caller, EBUSY, "port 18600: the process there does not answer");
 	close(fd);
 	meet_end_close(&caller);
 }

@@ -25,12 +25,11 @@
 enum {
 	SOON_NS = 5000000,	/* between calls of a peer that has not got so far: at first ... */
 	LATER_NS = 200000000,	/* ... and at last */
+	SILENT_CALLS = 12,	/* of 5 s each, to a host that answers */
 	TIMER_NS = 20000000,	/* between two looks while something waits */
-	KEEPALIVE_S = 2,	/* an idle connection shows its life so often */
+	KEEPALIVE_S = 2,	/* an idle connection shows its life so often (life.c) */
 };
 #define ALIVE_NS 1000000000ull		/* between two looks at an open connection */
-#define UNRELIABLE_NS 1000000000ull	/* then messages without a connection are lost */
-#define PATIENCE_NS 5000000000ull	/* TCP needs so long to overcome losses */
 
 /* ---- Closing ------------------------------------------------------------- */
 
@@ -46,6 +45,7 @@ static void close_stream(struct hca_wire_qp *w, enum hca_wire_state state)
 	hca_wire_forgive(w);
 	hca_wire_unwatch(w->wire, &w->stream);
 	hca_stream_close(&w->stream);
+	hca_wire_life_end(w);
 }
 
 /* ---- Opening ------------------------------------------------------------- */
@@ -82,8 +82,10 @@ static void open_stream(struct hca_wire_qp *w, int fd)
 		return;
 	}
 	keep_alive(fd);
+	hca_wire_life_begin(w, rg_now_ns());
 	hca_wire_activate(w);
 	w->again_ns = 0;
+	hca_wire_look_at(&w->wire->look_ns, rg_now_ns() + ALIVE_NS);
 	w->state = HCA_WIRE_GREETING;
 	if (w->calls)
 		return;
@@ -109,8 +111,8 @@ static bool this_end_calls(const struct hca_qp *qp)
 	return order ? order < 0 : hca_qpn(qp) < qp->attr.dest_qp_num;
 }
 
-static void socket_address(const struct hca_netif *local, const union ibv_gid *gid,
-			   struct sockaddr_storage *to)
+void hca_wire_address(const struct hca_netif *local, const union ibv_gid *gid,
+		      struct sockaddr_storage *to)
 {
 	memset(to, 0, sizeof(*to));
 	if (hca_gid_is_ipv4(gid)) {
@@ -139,7 +141,7 @@ int hca_wire_call(struct hca_wire *wire, unsigned rail, struct hca_hello *h, voi
 	h->rails = (uint32_t)f->spec.ports;
 	h->source = f->netif[rail].gid;
 	memcpy(h->host, f->host, sizeof(h->host));
-	socket_address(&f->netif[rail], &h->target, &to);
+	hca_wire_address(&f->netif[rail], &h->target, &to);
 	return hca_meet_call(wire->meet, &to, h, token);
 }
 
@@ -175,7 +177,7 @@ static struct hca_wire_qp *wire_qp_new(struct hca_qp *qp)
 	w->source = HCA_WIRE_QP;
 	w->qp = qp;
 	w->wire = wire;
-	w->stream.fd = -1;
+	w->stream.fd = w->life.ask_fd = -1;
 	w->next = wire->all;
 	w->at = &wire->all;
 	if (w->next)
@@ -320,9 +322,16 @@ void hca_wire_call_refused(void *arg, void *token, int error, const char *why)
 	}
 	hca_lock(&w->qp->lock);
 	if (w->state == HCA_WIRE_CALLING && may_change(error)) {
+		free(w->why);
+		w->why = strdup(why);
+		if (error == ETIMEDOUT)
+			hca_wire_say_unconnected(w);
+		if (error == EBUSY && w->silent_calls++ < SILENT_CALLS)
+			w->deadline_ns = 0;	/* the host answers for a stopped process */
 		pause_calls(w);
 	} else if (w->state == HCA_WIRE_CALLING) {
-		hca_say("%s", why);
+		hca_wire_say(w->wire, w->qp->attr.port_num - 1u, &w->qp->attr.ah_attr.grh.dgid,
+			     HCA_WIRE_UNCONNECTED, "%s", why);
 		give_up(w);
 	}
 	hca_unlock(&w->qp->lock);
@@ -396,6 +405,7 @@ void hca_wire_qp_reset(struct hca_qp *qp)
 		w->next->at = w->at;
 	qp->wire = NULL;
 	free(w->answer);
+	free(w->why);
 	free(w);
 }
 
@@ -406,49 +416,19 @@ void hca_wire_qp_free(struct hca_qp *qp)
 
 /* ---- Timers -------------------------------------------------------------- */
 
-/* How long requests wait for a connection or an answer; 0: for ever. */
-static uint64_t patience_ns(const struct hca_qp *qp)
-{
-	uint64_t ns;
-
-	if (!qp->reliable)
-		return UNRELIABLE_NS;
-	if (!qp->attr.timeout)
-		return 0;
-	ns = (4096ull << qp->attr.timeout) * (qp->attr.retry_cnt + 1u);
-	return ns > PATIENCE_NS ? ns : PATIENCE_NS;
-}
-
 /* Requests wait for the connection: until when? */
 static void look_at_waiting(struct hca_wire_qp *w, uint64_t now)
 {
-	uint64_t patience = patience_ns(w->qp);
+	uint64_t patience = hca_wire_patience_ns(w->qp);
 
 	if (!w->deadline_ns && patience)
 		w->deadline_ns = now + patience;
 	if (!w->deadline_ns || !rg_reached(w->deadline_ns, now))
 		return;
+	if (w->qp->reliable)
+		hca_wire_say_unconnected(w);
 	w->refused_one = false;
 	w->qp->fabric->upcalls->resume(w->qp);	/* the next try fails */
-}
-
-/* The kernel of the peer answers, even if its process is stopped. */
-static void look_at_life(struct hca_wire_qp *w)
-{
-	const struct hca_qp *qp = w->qp;
-	uint64_t patience = patience_ns(qp);
-	struct tcp_info info = { 0 };
-	socklen_t size = sizeof(info);
-	char host[INET6_ADDRSTRLEN];
-
-	if (!patience || getsockopt(w->stream.fd, IPPROTO_TCP, TCP_INFO, &info, &size) ||
-	    info.tcpi_last_ack_recv * 1000000ull < patience + KEEPALIVE_S * 1000000000ull)
-		return;
-	hca_say("rail %u, %s: host %s has not answered for %u ms", qp->attr.port_num,
-		qp->fabric->netif[qp->attr.port_num - 1].name,
-		hca_gid_format(&qp->attr.ah_attr.grh.dgid, host, sizeof(host)),
-		info.tcpi_last_ack_recv);
-	hca_wire_lost(w, 0);
 }
 
 /* One queue pair; returns when to look again. */
@@ -467,9 +447,9 @@ static uint64_t look_at(struct hca_wire_qp *w, uint64_t now, bool at_life)
 			look_at_waiting(w, now);
 		return w->refused_one ? now + TIMER_NS : UINT64_MAX;
 	case HCA_WIRE_OPEN:
-		if (at_life && (w->qp->sq.under_way || hca_stream_waits(&w->stream)))
-			look_at_life(w);
-		return w->qp->sq.under_way ? now + ALIVE_NS : UINT64_MAX;
+		if (at_life)
+			hca_wire_look_at_life(w, now);
+		return now + ALIVE_NS;
 	default:
 		return UINT64_MAX;
 	}

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 
+#include "softhca/base/fd.h"
 #include "softhca/link/wire/ports.h"
 #include "softhca/link/wire/secret.h"
 #include "softhca/link/wire/socket.h"
@@ -259,6 +260,8 @@ static int open_meetings(struct hca_wire *wire, const char *secret_hex)
 	rc = hca_secret_load(secret_hex, c.secret);
 	if (!rc)
 		rc = hca_ports_parse(getenv("SOFTHCA_PORTS"), &c.port_first, &c.port_last);
+	wire->port_first = c.port_first;
+	wire->port_last = c.port_last;
 	if (!rc)
 		rc = hca_meet_open(&wire->meet, &c);
 	explicit_bzero(c.secret, sizeof(c.secret));
@@ -274,9 +277,7 @@ static int watch(struct hca_wire *wire, int fd, enum hca_wire_source *source)
 
 static int watch_all(struct hca_wire *wire)
 {
-	wire->epoll = epoll_create1(EPOLL_CLOEXEC);
-	if (wire->epoll >= 0)
-		wire->epoll = hca_socket_raise(wire->epoll);
+	wire->epoll = hca_socket_raise(epoll_create1(EPOLL_CLOEXEC));
 	if (wire->epoll < 0 || watch(wire, hca_meet_fd(wire->meet), &wire->meetings) ||
 	    watch(wire, wire->fabric->net_fd, &wire->ports))
 		return hca_fail(errno, "epoll: %s", strerror(errno));

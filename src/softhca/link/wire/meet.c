@@ -8,6 +8,7 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
+#include "softhca/base/fd.h"
 #include "softhca/link/wire/meet_state.h"
 
 enum { EVENTS_AT_ONCE = 64 };

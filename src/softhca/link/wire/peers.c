@@ -226,9 +226,11 @@ void hca_wire_peer_refused(struct hca_wire_peer *p, int error, const char *why)
 	hca_lock(&wire->peers.lock);
 	p->called = false;
 	if (error == EACCES || error == EPROTONOSUPPORT || error == EINVAL) {
-		hca_say("%s", why);
+		hca_wire_say(wire, p->rail, &p->gid, HCA_WIRE_UNCONNECTED, "%s", why);
 		hca_wire_peer_remove(p);
 	} else {
+		if (error == ETIMEDOUT)
+			hca_wire_say(wire, p->rail, &p->gid, HCA_WIRE_UNCONNECTED, "%s", why);
 		p->again_ns = rg_now_ns() + AGAIN_NS;
 		hca_wire_look_at(&wire->peers.look_ns, p->again_ns);
 	}

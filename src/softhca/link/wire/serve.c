@@ -57,12 +57,19 @@ void hca_wire_owe(struct hca_wire_qp *w, bool with_ack)
 	hca_wire_activate(w);
 }
 
-void hca_wire_forgive(struct hca_wire_qp *w)
+/* Passes are not what it waits for. */
+static void owe_no_pass(struct hca_wire_qp *w)
 {
 	if (!w->owes)
 		return;
-	w->owes = w->owes_ack = false;
+	w->owes = false;
 	atomic_fetch_sub_explicit(&w->wire->owed, 1, memory_order_relaxed);
+}
+
+void hca_wire_forgive(struct hca_wire_qp *w)
+{
+	owe_no_pass(w);
+	w->owes_ack = false;
 }
 
 /* ---- Output -------------------------------------------------------------- */
@@ -106,8 +113,8 @@ void hca_wire_push(struct hca_wire_qp *w)
 	do {
 		rc = hca_wire_flush(w);
 	} while (!rc && put_more(w));
-	if (!rc && !w->owes_ack)
-		hca_wire_forgive(w);
+	if (rc == -EAGAIN || (!rc && !w->owes_ack))
+		owe_no_pass(w);		/* epoll reports room in the kernel */
 	if (rc && rc != -EAGAIN)
 		w->broken = true;
 	if (!w->broken)

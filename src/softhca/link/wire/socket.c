@@ -3,7 +3,6 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <net/if.h>
 #include <netinet/tcp.h>
 #include <stdatomic.h>
@@ -11,7 +10,9 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-enum { LOWEST_NUMBER = 1024, BACKLOG = 4096 };
+#include "softhca/base/fd.h"
+
+enum { BACKLOG = 4096 };
 
 /* ---- Addresses ------------------------------ */
 
@@ -139,12 +140,8 @@ void hca_sockets_close_in_child(void)
 
 int hca_socket_raise(int fd)
 {
-	int raised = fd < LOWEST_NUMBER ? fcntl(fd, F_DUPFD_CLOEXEC, LOWEST_NUMBER) : -1;
-
-	if (raised < 0)
-		return socket_own(fd);
-	close(fd);
-	return socket_own(raised);
+	fd = hca_fd_raise(fd);
+	return fd < 0 ? fd : socket_own(fd);
 }
 
 static void option_set(int fd, int level, int name, int value)
@@ -156,8 +153,11 @@ static void option_set(int fd, int level, int name, int value)
 
 static int socket_make(int family)
 {
-	int fd = socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_TCP);
+	int fd;
 
+	hca_fd_begin();
+	fd = socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_TCP);
+	hca_fd_end();
 	if (fd < 0)
 		return -errno;
 	fd = hca_socket_raise(fd);
@@ -190,8 +190,11 @@ int hca_socket_listen(const struct sockaddr_storage *local, uint16_t port)
 
 int hca_socket_accept(int listener)
 {
-	int fd = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+	int fd;
 
+	hca_fd_begin();
+	fd = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+	hca_fd_end();
 	if (fd < 0)
 		return -errno;
 	fd = hca_socket_raise(fd);

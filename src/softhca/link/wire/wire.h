@@ -11,6 +11,7 @@
 #ifndef HCA_WIRE_H
 #define HCA_WIRE_H
 
+#include "softhca/base/netif.h"
 #include "softhca/link/wire/meet.h"
 #include "softhca/link/wire/stream.h"
 #include "softhca/object/qp.h"
@@ -44,6 +45,15 @@ struct hca_wire_arriving {
 	unsigned char word[16];		/* operands of an atomic operation, or its result */
 };
 
+/* Does the peer's host answer (life.c)? */
+struct hca_wire_life {
+	uint64_t acked, acked_ns;	/* bytes that its kernel has acknowledged, and since when so many */
+	uint64_t works_ns;		/* requests have waited since then; 0: none do */
+	uint64_t alive_ns;		/* the last answer to a question */
+	uint64_t asked_ns;
+	int ask_fd;			/* the question; -1: none */
+};
+
 /* The peer's READ whose data leaves from its place; of 0 bytes: own requests' data does. */
 struct hca_wire_shown {
 	uint32_t rkey, bytes;
@@ -70,7 +80,10 @@ struct hca_wire_qp {
 	uint64_t again_ns;		/* time of the next call; 0: one is in progress */
 	uint64_t pause_ns;		/* before it */
 	uint64_t deadline_ns;		/* requests that wait for the connection fail then; 0: none waits */
+	char *why;			/* the last call was refused; or NULL */
+	unsigned silent_calls;
 	struct hca_stream stream;
+	struct hca_wire_life life;
 
 	/* Requester. */
 	uint32_t acked;			/* sequence of the oldest request under way */
@@ -117,6 +130,17 @@ struct hca_wire_peers {
 	_Atomic uint64_t busy;		/* the pass in which one was last heard or sent to */
 };
 
+/* Lines for people: one of a kind about a host on a rail, until it has been quiet for a while. */
+enum hca_wire_line { HCA_WIRE_UNCONNECTED, HCA_WIRE_SILENT, HCA_WIRE_TOO_LONG };
+enum { HCA_WIRE_LINES = 64 };
+
+struct hca_wire_said {
+	enum hca_wire_line line;
+	uint8_t rail;
+	union ibv_gid host;
+	uint64_t at_ns;			/* 0: unused */
+};
+
 /* The wire of a fabric. */
 struct hca_wire {
 	enum hca_wire_source meetings;	/* first: HCA_WIRE_MEETINGS */
@@ -134,6 +158,8 @@ struct hca_wire {
 	_Atomic uint32_t owed;		/* queue pairs that owe (hca_wire_qp.owes) */
 	struct hca_wire_parked *parked;
 	struct hca_wire_peers peers;
+	uint16_t port_first, port_last;	/* SOFTHCA_PORTS */
+	struct hca_wire_said said[HCA_WIRE_LINES];
 };
 
 static inline uint64_t hca_wire_pass(const struct hca_wire *wire)
@@ -242,6 +268,26 @@ bool hca_wire_is_for(const struct hca_hello *h, const struct hca_qp *qp);
 int hca_wire_parked_for(struct hca_wire *wire, const struct hca_qp *qp);
 void hca_wire_parked_expire(struct hca_wire *wire, uint64_t now_ns);
 void hca_wire_parked_free(struct hca_wire *wire);
+
+/* The address of a GID, over this interface. */
+void hca_wire_address(const struct hca_netif *local, const union ibv_gid *gid,
+		      struct sockaddr_storage *to);
+
+/* ---- life.c -------------------------------------------------------------- */
+
+/* How long requests wait for a connection or an answer; 0: for ever. */
+uint64_t hca_wire_patience_ns(const struct hca_qp *qp);
+/* The connection is open; it is closed. */
+void hca_wire_life_begin(struct hca_wire_qp *w, uint64_t now_ns);
+void hca_wire_life_end(struct hca_wire_qp *w);
+/* Look at an open connection, once a second; the peer may be lost then. */
+void hca_wire_look_at_life(struct hca_wire_qp *w, uint64_t now_ns);
+/* One line about a host on a rail, from 0.  fabric.life held. */
+void hca_wire_say(struct hca_wire *wire, unsigned rail, const union ibv_gid *host,
+		  enum hca_wire_line line, const char *fmt, ...)
+	__attribute__((format(printf, 5, 6)));
+/* The line about a connection that cannot be made. */
+void hca_wire_say_unconnected(struct hca_wire_qp *w);
 
 /* ---- link.c -------------------------------------------------------------- */
 
