@@ -109,8 +109,11 @@ tests_bench_late_error_la_SOURCES = tests/bench/late_error.c
 # -rpath: else no shared library is made of what is not installed.
 tests_bench_late_error_la_LDFLAGS = $(AM_LDFLAGS) -module -avoid-version -shared -rpath /nowhere
 if HAVE_CMOCKA
-check_PROGRAMS += tests/mpi/test_coll tests/mpi/test_early tests/mpi/test_match
-TESTS += tests/mpi/test_coll tests/mpi/test_early tests/mpi/test_match
+check_PROGRAMS += tests/mpi/test_coll tests/mpi/test_early tests/mpi/test_match tests/mpi/test_places
+TESTS += tests/mpi/test_coll tests/mpi/test_early tests/mpi/test_match tests/mpi/test_places
+tests_mpi_test_places_CPPFLAGS = $(AM_CPPFLAGS)
+tests_mpi_test_places_SOURCES = tests/mpi/test_places.c src/mpi/job/places.c tests/capture.c
+tests_mpi_test_places_LDADD = librg-util.la $(CMOCKA_LIBS)
 tests_mpi_test_match_CPPFLAGS = $(AM_CPPFLAGS)
 tests_mpi_test_match_SOURCES = tests/mpi/test_match.c src/mpi/p2p/match_order.c
 tests_mpi_test_match_LDADD = $(CMOCKA_LIBS)

@@ -53,6 +53,7 @@
 #include "mpi/railmpi.h"
 #include "report/redact.h"
 #include "report/report.h"
+#include "util/host.h"
 
 enum { BENCH_SMALL_BYTES = 8192 };	/* up to here the counts for small messages apply */
 
@@ -101,6 +102,7 @@ struct bench_column {
 
 /* The place of a rank; every rank knows the places of all ranks. */
 struct bench_place {
+	struct rg_host at;
 	char host[64];
 	cpu_set_t cpus;
 	cpu_set_t cores;		/* by their lowest CPUs; empty: not known */

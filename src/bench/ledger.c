@@ -191,12 +191,14 @@ static json_t *retries_of(json_t *counters)
 	return counted ? json_integer(sum) : json_null();
 }
 
-/* Bytes by a counter in units of four bytes. */
-static json_t *bytes_of(const json_t *counters, const char *name)
+/* Bytes by a port's counter in units of four bytes, or by a network interface's. */
+static json_t *bytes_of(const json_t *counters, const char *port, const char *netdev)
 {
-	const json_t *value = json_object_get(counters, name);
+	const json_t *words = json_object_get(counters, port),
+		     *bytes = json_object_get(counters, netdev);
 
-	return json_is_integer(value) ? json_integer(4 * json_integer_value(value)) : json_null();
+	return json_is_integer(words) ? json_integer(4 * json_integer_value(words)) :
+	       json_is_integer(bytes) ? json_integer(json_integer_value(bytes)) : json_null();
 }
 
 static json_t *port_json(const struct bench_job *job, int r, json_t *counters)
@@ -208,8 +210,8 @@ static json_t *port_json(const struct bench_job *job, int r, json_t *counters)
 			 "host", report_string(me->host), "rail", job->where.fabric.rail[r].name,
 			 "state", railmpi_port_state_text(state),
 			 "active", state == RAILMPI_PORT_ACTIVE,
-			 "tx_bytes", bytes_of(counters, "port_xmit_data"),
-			 "rx_bytes", bytes_of(counters, "port_rcv_data"),
+			 "tx_bytes", bytes_of(counters, "port_xmit_data", "tx_bytes"),
+			 "rx_bytes", bytes_of(counters, "port_rcv_data", "rx_bytes"),
 			 "retries", retries_of(counters), "counters", counters);
 }
 

@@ -19,12 +19,18 @@
 
 /* ---- Hosts and CPUs ------------------------------------------------------------- */
 
-static bool same_host(const struct bench_job *job, int a, int b)
+static bool same_machine(const struct bench_job *job, int a, int b)
 {
-	return strcmp(job->where.place[a].host, job->where.place[b].host) == 0;
+	return rg_host_same_machine(&job->where.place[a].at, &job->where.place[b].at);
 }
 
-/* Has any host more ranks than CPUs that they may use? */
+static bool same_host(const struct bench_job *job, int a, int b)
+{
+	return same_machine(job, a, b) &&
+	       strcmp(job->where.place[a].host, job->where.place[b].host) == 0;
+}
+
+/* Has any machine more ranks than CPUs that they may use? */
 static bool is_oversubscribed(const struct bench_job *job)
 {
 	for (int first = 0; first < job->b.size; first++) {
@@ -33,9 +39,9 @@ static bool is_oversubscribed(const struct bench_job *job)
 
 		CPU_ZERO(&all);
 		for (int i = 0; i < job->b.size; i++)
-			if (same_host(job, first, i)) {
+			if (same_machine(job, first, i)) {
 				if (i < first)
-					break;		/* this host has been counted */
+					break;		/* this machine has been counted */
 				CPU_OR(&all, &all, &job->where.place[i].cpus);
 				ranks++;
 			}
@@ -122,6 +128,7 @@ int place_find(struct bench_job *job)
 
 	memset(&mine, 0, sizeof(mine));
 	gethostname(mine.host, sizeof(mine.host) - 1);
+	rg_host_find(&mine.at);
 	sched_getaffinity(0, sizeof(mine.cpus), &mine.cpus);
 	cores_of("/sys/devices/system/cpu", &mine.cpus, &mine.cores);
 	job->where.place = calloc((size_t)job->b.size, sizeof(job->where.place[0]));
@@ -138,6 +145,13 @@ int place_find(struct bench_job *job)
 
 /* ---- Nodes and pairs ---------------------------------------------------------------- */
 
+/* Over TCP the fabric says who shares memory: containers may have other names than their host. */
+static bool same_node(const struct bench_job *job, int a, int b)
+{
+	return job->where.fabric.net ? railmpi_node_of(a) == railmpi_node_of(b) :
+				       same_host(job, a, b);
+}
+
 static void nodes_set(struct bench_job *job)
 {
 	uint64_t nodes = job->where.fabric.nodes;
@@ -152,7 +166,7 @@ static void nodes_set(struct bench_job *job)
 			job->where.place[i].node = (int)((uint64_t)i * nodes / (uint64_t)n);
 			continue;
 		}
-		while (!same_host(job, first, i))
+		while (!same_node(job, first, i))
 			first++;
 		job->where.place[i].node = first == i ? job->where.node_count++ :
 					   job->where.place[first].node;
@@ -190,7 +204,7 @@ static void pairs_across_halves(struct bench_job *job)
 
 	for (int i = 0; i < half; i++) {
 		job->where.pair[job->where.pair_count++] = (struct bench_pair){ { i, i + half } };
-		if (sharing < 0 && same_host(job, i, i + half))
+		if (sharing < 0 && same_node(job, i, i + half))
 			sharing = i;
 	}
 	if (sharing >= 0 && job->where.host_count > 1)

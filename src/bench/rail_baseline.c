@@ -205,8 +205,8 @@ static void bounds_find(const struct bench_job *job, uint64_t bytes, struct boun
 
 	*b = (struct bounds){ .value = { NAN, NAN, NAN }, .least = -1 };
 	bounds_nominal(job, b);
-	/* On the software HCA memory is the wire. */
-	if (job->where.fabric.software_hca)
+	/* On the software HCA memory is the wire, unless it has a wire. */
+	if (job->where.fabric.software_hca && !job->where.fabric.net)
 		memory = memory_measure(job, (size_t)bytes);
 	if (memory > 0) {
 		b->value[MEMORY] = memory / 1e6;

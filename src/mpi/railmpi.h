@@ -84,14 +84,16 @@ struct railmpi_rail {
 	bool counts_retries;		/* rail_ledger.retries is valid */
 	char firmware[64];		/* in the device's words; "": not known */
 	char gid[48];			/* in the format of inet_ntop; "": none */
+	char netdev[16];		/* over TCP: the network interface; "": not known */
 };
 
 struct railmpi_fabric {
-	const char *kind;		/* "hardware", "kernel software", "software HCA" or "none" */
+	/* "hardware", "kernel software", "software HCA", "software HCA over TCP" or "none" */
+	const char *kind;
 	bool software_hca;		/* true: ports are libsofthca's */
+	bool net;			/* ... and network interfaces: over TCP, also between hosts */
 	bool hardware;			/* numbers may be cited as hardware's */
 	bool modelled;			/* timed by a model, not by the machine */
-	bool net;			/* ports are network interfaces: the software HCA over TCP */
 	const char *text;		/* for people */
 	const char *spec;		/* text of the software HCA's model, or "" */
 	const char *doubt;		/* why this machine cannot keep the model's times, or "" */
@@ -100,7 +102,7 @@ struct railmpi_fabric {
 	 * struct that was obtained earlier, with the rails open, shows the result, too.
 	 */
 	const char *threshold;
-	unsigned nodes;			/* virtual nodes, 0 on a real fabric */
+	unsigned nodes;			/* virtual nodes, 0 on a real fabric and over TCP */
 	int rail_count;
 	struct railmpi_rail rail[RAILMPI_RAILS_MAX];
 	/*
@@ -125,6 +127,12 @@ int railmpi_way_check(const char *value, char *why, size_t why_size);
 
 /* The fabric below the rails; kind "none" when no rails are open. */
 void railmpi_fabric(struct railmpi_fabric *out);
+
+/*
+ * A number of the node of a rank of MPI_COMM_WORLD: ranks with equal numbers share memory, or a
+ * virtual node.  -1: no rails are open, or there is no such rank.
+ */
+int railmpi_node_of(int rank);
 
 /*
  * Fill in the known limits that rails of this node share; returns their number.  Sets are nested

@@ -15,6 +15,8 @@ struct vrb_port;
 
 /* The rows (util/opt.h), offsets into struct rail_settings; ends with a NULL name. */
 const struct opt *rail_options(void);
+/* The part of a `soft` that all hosts have in common: net= as the number of its names. */
+void rail_soft_terms(const char *spec, char *terms, size_t size);
 /* The port itself (verbs/vrb.h), for users of verbs in addition to this library. */
 const struct vrb_port *rail_port(const struct rail_ctx *ctx, int rail);
 

@@ -153,6 +153,7 @@ enum rail_fabric {
 	RAIL_FABRIC_HARDWARE,
 	RAIL_FABRIC_KERNEL_SOFTWARE,	/* Soft-RoCE, Soft-iWARP */
 	RAIL_FABRIC_SOFTHCA,
+	RAIL_FABRIC_SOFTHCA_TCP,	/* ports are network interfaces: hosts are joined over TCP */
 };
 
 /*
@@ -162,6 +163,12 @@ enum rail_fabric {
  */
 int rail_probe(const struct rail_settings *set, int *active_ports);
 
+/*
+ * Does the software HCA of these settings (`soft`, else SOFTHCA_SPEC) have network interfaces as
+ * ports, and join hosts?
+ */
+bool rail_soft_is_net(const struct rail_settings *set);
+
 struct rail_message;
 struct rail_op;
 struct rail_header;
@@ -170,8 +177,7 @@ struct rail_config {
 	const struct rail_settings *settings;
 	bool use_softhca;		/* agreed by all: software devices instead of real ones */
 	const char *fabric;		/* name of the software fabric, the same at all peers */
-	const char *secret;		/* softhca_config.secret, used by rail_open only; or NULL */
-	unsigned node;			/* virtual node (software HCA) */
+	unsigned node;			/* virtual node (software HCA in memory) */
 	unsigned index;			/* index of this process among its peers: world rank */
 	unsigned local_rank;		/* among the processes of its node: gives its rail */
 	unsigned peer_count;		/* peers at most, this one included */
@@ -220,6 +226,11 @@ struct rail_config {
 	void (*on_part)(void *user, struct rail_op *op, uint64_t from, void *part, size_t bytes,
 			bool gather);
 	void *user;
+	/*
+	 * Software HCA over TCP: 64 hex digits that all peers have and nobody else knows; NULL: those
+	 * of SOFTHCA_SECRET_FILE.
+	 */
+	const char *secret;
 };
 
 int rail_open(const struct rail_config *cfg, struct rail_ctx **out);
@@ -237,11 +248,11 @@ struct rail_info {
 	bool local;			/* leads to peers on this node only */
 	enum rail_fabric fabric;
 	uint64_t rate;			/* nominal, bytes per second and direction; 0 = unlimited */
-	bool net;			/* a network interface: a rate of 0 is unknown */
 	uint32_t mtu_bytes;
 	bool polls_memory;		/* eager lane: RDMA-write ring, else SEND */
 	char firmware[64];		/* in the device's words; "": not known */
 	char gid[48];			/* in the format of inet_ntop; "": none */
+	char netdev[16];		/* over TCP: the network interface; "": not known */
 };
 
 /*
@@ -256,7 +267,7 @@ int rail_count(const struct rail_ctx *ctx);
 int rail_local(const struct rail_ctx *ctx);
 void rail_info(const struct rail_ctx *ctx, int rail, struct rail_info *out);
 /*
- * Are all rails, the local one included, untimed software HCAs?  The processors of both ends copy
+ * Are all rails, the local one included, untimed software HCAs in memory?  The processors of both ends copy
  * the bytes of these, so several rails are no faster than one.
  */
 bool rail_copied(const struct rail_ctx *ctx);
@@ -276,7 +287,8 @@ const char *rail_port_state_text(int state);
 /*
  * The counters of the port, for all its users, under the kernel's names; value NULL: the
  * counter is at its end and has stopped.  port_xmit_data and port_rcv_data count units
- * of four bytes.  Returns the number of counters (software HCA: 0).
+ * of four bytes.  Over TCP: of the network interface, such as tx_bytes.  Returns the number of
+ * counters (software HCA in memory: 0).
  */
 typedef void rail_counter_fn(void *user, const char *name, const uint64_t *value);
 int rail_port_counters(const struct rail_ctx *ctx, int rail, rail_counter_fn *each, void *user);

@@ -148,6 +148,8 @@ static json_t *environment(void)
 		"OMPI_MCA_orte_", "OMPI_MCA_ess", "OMPI_MCA_pmix", "OMPI_MCA_initial_wdir",
 		"OMPI_MCA_shmem_RUNTIME",
 	};
+	/* A key of other programs, too: not even its place. */
+	static const char *const secrets[] = { "SOFTHCA_SECRET" };
 	json_t *e = json_object();
 
 	for (char **at = environ; *at; at++) {
@@ -156,6 +158,7 @@ static json_t *environment(void)
 
 		if (length >= sizeof(name) || !(*at)[length] ||
 		    !begins_with(*at, prefixes, sizeof(prefixes) / sizeof(prefixes[0])) ||
+		    begins_with(*at, secrets, sizeof(secrets) / sizeof(secrets[0])) ||
 		    begins_with(*at, internals, sizeof(internals) / sizeof(internals[0])))
 			continue;
 		memcpy(name, *at, length);

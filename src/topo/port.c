@@ -116,7 +116,8 @@ static bool parse_word(const char *text, const char *const *words, char *out, si
 
 static bool parse_kind(const char *text, struct topo_port *p)
 {
-	static const char *const words[] = { "hardware", "kernel software", "software HCA", NULL };
+	static const char *const words[] = { "hardware", "kernel software", "software HCA",
+					     "software HCA over TCP", NULL };
 
 	return parse_word(text, words, p->kind, sizeof(p->kind));
 }

@@ -218,7 +218,7 @@ void topo_link_read(const char *dir, struct topo_link *link);
 /* A port.  Empty texts, 0 and -1: unknown, except where stated. */
 struct topo_port {
 	unsigned number;		/* from 1 */
-	char kind[24];			/* "hardware", "kernel software", "software HCA" */
+	char kind[24];			/* "hardware", "kernel software", "software HCA", "software HCA over TCP" */
 	char link_layer[24];		/* "InfiniBand", "Ethernet" */
 	char state[24];			/* "ACTIVE" */
 	char firmware[64];

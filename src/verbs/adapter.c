@@ -6,6 +6,18 @@
 #include "softhca/softhca.h"
 #include "verbs/vrb.h"
 
+/* Promises of a software HCA. */
+static void adapter_ask_model(struct vrb_adapter *a, const struct vrb_port *port)
+{
+	struct softhca_model model;
+	bool known = softhca_query_model(port->device, &model) == 0;
+
+	a->net = known && model.net;
+	/* In memory the sender's CPU writes it, in program order; a model withholds data. */
+	a->in_order = known && !model.timed && !model.net;
+	a->in_order_writes = a->copies = a->in_order;
+}
+
 /* Ask for the order of writes, on which polling relies.  A queue pair answers, so make one. */
 static int adapter_ask_order(struct vrb_adapter *a, const struct vrb_port *port)
 {
@@ -13,7 +25,6 @@ static int adapter_ask_order(struct vrb_adapter *a, const struct vrb_port *port)
 		.send_wr = 1, .recv_wr = 1, .send_sge = 1, .recv_sge = 1, .inline_bytes = 256,
 	};
 	struct ibv_cq *cq = ibv_create_cq(a->context, 2, NULL, NULL, 0);
-	struct softhca_model model;
 	struct vrb_qp qp;
 	int rc;
 
@@ -25,13 +36,8 @@ static int adapter_ask_order(struct vrb_adapter *a, const struct vrb_port *port)
 	rc = vrb_qp_create(a, port, cq, NULL, &want, &qp);
 	if (rc)
 		goto out;
-	if (port->net) {
-		/* Verbs that poll bring what has arrived: memory alone shows nothing. */
-		a->in_order = a->in_order_writes = a->copies = false;
-	} else if (a->kind == VRB_SOFTHCA) {
-		/* The sender's CPU writes it, in program order; a model withholds data. */
-		a->in_order = softhca_query_model(port->device, &model) == 0 && !model.timed;
-		a->in_order_writes = a->copies = a->in_order;
+	if (a->kind == VRB_SOFTHCA) {
+		adapter_ask_model(a, port);
 	} else {
 		/* The manual promises order within a write, not among several. */
 		a->in_order = ibv_query_qp_data_in_order(qp.qp, IBV_WR_RDMA_WRITE, 0) > 0;
@@ -47,7 +53,7 @@ out:
 int vrb_adapter_open(struct vrb_adapter *adapter, const struct vrb_port *port)
 {
 	const char *name = ibv_get_device_name(port->device);
-	struct vrb_adapter a = { .kind = port->kind, .net = port->net };
+	struct vrb_adapter a = { .kind = port->kind };
 	const char *what = "open";
 	int rc;
 

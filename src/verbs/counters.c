@@ -118,3 +118,11 @@ int vrb_counters_read(const char *port, vrb_counter_fn *each, void *user)
 {
 	return directory_read(port, pma, each, user) + directory_read(port, driver, each, user);
 }
+
+int vrb_netdev_counters_read(const char *netdev, vrb_counter_fn *each, void *user)
+{
+	char dir[PATH_MAX];
+
+	snprintf(dir, sizeof(dir), "/sys/class/net/%s", netdev);
+	return directory_read(dir, "statistics", each, user);
+}

@@ -87,6 +87,28 @@ static bool gid_is_ipv4(const union ibv_gid *gid)
 	return memcmp(gid->raw, mapped, sizeof(mapped)) == 0;
 }
 
+/* The interface with that address; "" if there is none. */
+static void netdev_of(const union ibv_gid *gid, char name[16])
+{
+	struct ifaddrs *all, *i;
+
+	if (getifaddrs(&all))
+		return;
+	for (i = all; i && !*name; i = i->ifa_next) {
+		const void *a = i->ifa_addr;
+		bool found = false;
+
+		if (a && i->ifa_addr->sa_family == AF_INET)
+			found = gid_is_ipv4(gid) &&
+				!memcmp(&((const struct sockaddr_in *)a)->sin_addr, gid->raw + 12, 4);
+		else if (a && i->ifa_addr->sa_family == AF_INET6)
+			found = !memcmp(&((const struct sockaddr_in6 *)a)->sin6_addr, gid->raw, 16);
+		if (found)
+			snprintf(name, 16, "%.15s", i->ifa_name);
+	}
+	freeifaddrs(all);
+}
+
 /* The netdev's own network: its address under its mask, as IPv4-mapped bytes. */
 static bool ipv4_network(uint32_t ifindex, const union ibv_gid *gid, unsigned char *subnet)
 {
@@ -121,7 +143,7 @@ static bool ipv4_network(uint32_t ifindex, const union ibv_gid *gid, unsigned ch
 static void port_subnet(struct vrb_port *port, uint32_t ifindex)
 {
 	memset(port->subnet, 0, sizeof(port->subnet));
-	if (port->gid_index < 0)
+	if (port->gid_index < 0 || port->net)
 		return;
 	if (gid_is_ipv4(&port->gid) && ipv4_network(ifindex, &port->gid, port->subnet))
 		return;
@@ -202,15 +224,6 @@ static enum vrb_kind device_kind(struct ibv_device *device, const struct ibv_dev
 	return access(path, R_OK) == 0 ? VRB_KERNEL_SOFTWARE : VRB_HARDWARE;
 }
 
-static void port_netdev(struct ibv_context *context, struct vrb_port *port)
-{
-	struct ibv_gid_entry e;
-
-	if (ibv_query_gid_ex(context, port->number, (uint32_t)port->gid_index, &e, 0) ||
-	    !if_indextoname(e.ndev_ifindex, port->netdev))
-		port->netdev[0] = '\0';
-}
-
 static int port_query(struct ibv_context *context, const struct ibv_device_attr *dev, int number,
 		      struct vrb_port *port)
 {
@@ -243,8 +256,8 @@ static int port_query(struct ibv_context *context, const struct ibv_device_attr 
 	if (port->kind != VRB_SOFTHCA)
 		device_pci(ibv_get_device_name(context->device), port->pci, sizeof(port->pci));
 	port_gid(context, port, attr.gid_tbl_len);
-	if (port->net)
-		port_netdev(context, port);
+	if (port->net && port->gid_index >= 0)
+		netdev_of(&port->gid, port->netdev);
 	return 0;
 }
 

@@ -7,10 +7,13 @@
 #include "verbs/vrb.h"
 
 enum {
-	/* 4.096 us x 2^18 = 1.07 s for each of 1 + 6 tries: congestion is not a dead peer. */
+	/*
+	 * 4.096 us x 2^18 = 1.07 s for each of 1 + 6 tries: congestion is not a dead peer, and TCP
+	 * needs 5 s in all.
+	 */
 	QP_TIMEOUT = 18,
 	/* 0.27 s: nothing is lost by congestion, and the longest modelled wire is 0.16 s. */
-	QP_TIMEOUT_SOFTHCA = 16,
+	QP_TIMEOUT_MEMORY = 16,
 	QP_RETRIES = 6,			/* 7 means for ever on rxe */
 	QP_RNR_RETRIES = 6,		/* 7 means for ever everywhere */
 	QP_RNR_RETRIES_EVER = 7,
@@ -189,7 +192,6 @@ static int qp_to_rtr(struct vrb_adapter *a, struct vrb_qp *qp, const struct vrb_
 	return ibv_modify_qp(qp->qp, &attr, mask);
 }
 
-/* Peers of a software HCA are memory, unless its ports are network interfaces. */
 static bool is_memory(const struct vrb_adapter *a)
 {
 	return a->kind == VRB_SOFTHCA && !a->net;
@@ -200,7 +202,7 @@ static int qp_to_rts(struct vrb_adapter *a, struct vrb_qp *qp, const struct vrb_
 	int mask = IBV_QP_STATE | IBV_QP_SQ_PSN;
 	struct ibv_qp_attr attr = {
 		.qp_state = IBV_QPS_RTS,
-		.timeout = is_memory(a) ? QP_TIMEOUT_SOFTHCA : QP_TIMEOUT,
+		.timeout = is_memory(a) ? QP_TIMEOUT_MEMORY : QP_TIMEOUT,
 		.retry_cnt = QP_RETRIES,
 		.rnr_retry = qp->patient ? QP_RNR_RETRIES_EVER :
 			     is_memory(a) ? 0 : QP_RNR_RETRIES,

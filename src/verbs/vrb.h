@@ -34,8 +34,8 @@ struct vrb_port {
 	char name[IBV_SYSFS_NAME_MAX + 8];	/* "mlx5_0:1" */
 	uint8_t number;			/* number of the port, from 1 */
 	enum vrb_kind kind;
-	bool net;			/* of the software HCA: a network interface ... */
-	char netdev[16];		/* ... of this name */
+	bool net;			/* software HCA: a network interface, reached over TCP */
+	char netdev[16];		/* its name; "": not known, or no such port */
 	bool usable;			/* the transport has RC with immediates */
 	uint8_t link_layer;		/* IBV_LINK_LAYER_... */
 	enum ibv_port_state state;
@@ -50,7 +50,8 @@ struct vrb_port {
 	union ibv_gid gid;
 	/*
 	 * Ports with equal keys reach each other.  InfiniBand: the subnet prefix.
-	 * RoCE: the network of the netdev's IPv4 address, or the prefix of the GID.
+	 * RoCE: the network of the netdev's IPv4 address, or the prefix of the GID.  net: zero,
+	 * since routes decide, and the order of ports is the spec's.
 	 */
 	unsigned char subnet[VRB_GID_BYTES];
 	char pci[32];			/* address on the bus for sorting; "" for virtual devices */
@@ -128,6 +129,9 @@ typedef void vrb_counter_fn(void *user, const char *name, const uint64_t *value)
  */
 int vrb_counters_read(const char *port, vrb_counter_fn *each, void *user);
 
+/* The same of a network interface: the files of its `statistics`, such as tx_bytes. */
+int vrb_netdev_counters_read(const char *netdev, vrb_counter_fn *each, void *user);
+
 /* Does this counter count retransmissions of a requester? */
 bool vrb_counter_is_retry(const char *name);
 
@@ -145,9 +149,9 @@ struct vrb_adapter {
 	bool in_order;
 	/* Writes on one queue pair appear one after the other, too. */
 	bool in_order_writes;
-	/* The processors at both ends move the data: an untimed software HCA. */
-	bool net;			/* its ports are network interfaces */
+	/* The processors at both ends move the data: an untimed software HCA in memory. */
 	bool copies;
+	bool net;			/* software HCA over TCP */
 	uint32_t inline_bytes;		/* granted to a queue pair that asks for 256 */
 	bool undo_fork;			/* registrations needlessly keep pages out of children */
 };
@@ -248,8 +252,8 @@ int vrb_qp_reset(struct vrb_qp *qp, const struct vrb_port *port);
 
 /*
  * Connect to theirs, up to RTS, with the smaller MTU and the fewer RDMA reads of both sides.
- * RC: a peer that has gone is detected after about 8 s, on the software HCA after 2 s.  A
- * receiver that is not ready is an error at once on the software HCA and after six tries
+ * RC: a peer that has gone is detected after about 8 s, on a software HCA in memory after 2 s.
+ * A receiver that is not ready is an error at once on a software HCA in memory and after six tries
  * elsewhere: correct credits prevent it, and endless retries would hide wrong ones.
  */
 int vrb_qp_connect(struct vrb_adapter *adapter, struct vrb_qp *qp, const struct vrb_port *port,

@@ -4,10 +4,7 @@ net_jobs = tests/net/hello tests/net/verbs tests/net/suites tests/net/each
 check_PROGRAMS += tests/net/hello tests/net/reach
 tests_net_hello_LDADD = $(MPI_LIBS)
 tests_net_hello_LDFLAGS = $(mpi_program_ldflags) -no-install
-check_LTLIBRARIES += tests/net/mpich_wait.la
-tests_net_mpich_wait_la_SOURCES = tests/net/mpich_wait.c
-tests_net_mpich_wait_la_LDFLAGS = $(AM_LDFLAGS) -module -avoid-version -shared -rpath /nowhere
 CLEANFILES += tests/net/*.log tests/net/*.trs
-check-net: all $(check_PROGRAMS) tests/net/mpich_wait.la
+check-net: all $(check_PROGRAMS)
 	$(AM_V_at)$(AM_TESTS_ENVIRONMENT) $(SHELL) $(srcdir)/tests/run-jobs.sh "$(NET_ONLY)" $(net_jobs)
 .PHONY: check-net

@@ -20,9 +20,6 @@ openmpi)
 		$(env | sed -n 's/^\(\(RAILGAUGE\|SOFTHCA\|SUITE\)_[A-Z_]*\)=.*/-x \1/p') "$@"
 	;;
 *)
-	# mpich_wait.c says why.
-	[ ! -e tests/net/.libs/mpich_wait.so ] ||
-		set -- -genv LD_PRELOAD "$PWD/tests/net/.libs/mpich_wait.so" "$@"
 	set -- "$MPIRUN" -launcher ssh -launcher-exec "$RG_HOSTS/enter" -iface mgmt -n "$count" \
 		-ppn "$each" -hosts "$hosts" \
 		-genv UCX_TLS tcp,self -genv UCX_NET_DEVICES "${RG_HOSTS_MPI:-mgmt}" "$@"

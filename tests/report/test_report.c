@@ -563,10 +563,14 @@ static void test_provenance(void **state)
 
 	setenv("RAILGAUGE_THRESHOLD", "8K", 1);
 	setenv("AWS_SECRET", "no", 1);
+	setenv("SOFTHCA_PORTS", "19000-19001", 1);
+	setenv("SOFTHCA_SECRET_FILE", "/root/secret", 1);
 	p = report_provenance(3, argv);
 	e = json_object_get(p, "environment");
 	assert_string_equal(json_string_value(json_object_get(e, "RAILGAUGE_THRESHOLD")), "8K");
 	assert_null(json_object_get(e, "AWS_SECRET"));
+	assert_string_equal(json_string_value(json_object_get(e, "SOFTHCA_PORTS")), "19000-19001");
+	assert_null(json_object_get(e, "SOFTHCA_SECRET_FILE"));
 	assert_int_equal(json_array_size(json_object_get(p, "argv")), 3);
 	assert_string_equal(json_string_value(json_array_get(json_object_get(p, "argv"), 2)), "??");
 	json_decref(p);

@@ -2,18 +2,15 @@
  * world.c - the job: agreement on a fabric, rails opened, addresses of all peers.
  *
  * The start is collective over MPI_COMM_WORLD, by a handful of native collectives: an Allgather of
- * hosts and options of all ranks, an Allreduce after each step that can fail, an Allgather of
+ * hosts, options and rank 0's secret, an Allreduce after each step that can fail, an Allgather of
  * addresses.  After a failure all ranks return an error and one of them prints it.
  */
 #include "mpi/job/world.h"
 
 #include <errno.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
-#include <unistd.h>
 
 #include "mpi/abi/bypass.h"
 #include "mpi/abi/native.h"
@@ -24,7 +21,9 @@
 #include "mpi/comm/peers.h"
 #include "mpi/job/calibrate.h"
 #include "mpi/job/handshake.h"
+#include "mpi/job/hello.h"
 #include "mpi/job/options.h"
+#include "mpi/job/places.h"
 #include "mpi/job/progress.h"
 #include "mpi/p2p/match.h"
 #include "mpi/p2p/request.h"
@@ -37,16 +36,6 @@
 #include "util/clock.h"
 #include "util/compiler.h"
 #include "util/err.h"
-#include "util/random.h"
-
-/* A rank's message to all others. */
-struct hello {
-	char host[WORLD_HOST_BYTES];
-	uint64_t option[OPT_ROWS_MAX];	/* opt_digest of each value, by row */
-	uint64_t cpus[16];	/* affinity */
-	uint64_t nonce;
-	int32_t ports;		/* ACTIVE ports, or -errno */
-};
 
 #define MEET_LOST_NS 60000000000u
 #define MEET_PAUSE_NS 1000000u
@@ -70,33 +59,6 @@ static int agree(int rc)
 	return mine[1];
 }
 
-static void options_digest(uint64_t option[OPT_ROWS_MAX])
-{
-	const struct opt *rows = world_table.rows;
-	char text[1024];
-
-	for (int i = 0; rows[i].name; i++)
-		option[i] = rows[i].check == coll_check ? coll_digest() :
-			    opt_digest(opt_text(&world_table, &rows[i], text, sizeof(text)));
-}
-
-static int options_compare(const struct hello *all)
-{
-	int i, row;
-
-	for (i = 0; i < layer.world_size; i++)
-		for (row = 0; world_table.rows[row].name; row++)
-			if (all[i].option[row] != all[0].option[row]) {
-				rg_error("--%s (RAILGAUGE_ variables%s): rank %d has another value than "
-					 "rank 0 (accepted: the same on all ranks)",
-					 world_table.rows[row].name,
-					 world_table.rows[row].check == coll_check ?
-					 ", contents of @FILE" : "", i);
-				return -EINVAL;
-			}
-	return 0;
-}
-
 /* Any rank may be without its file: all learn why, and rank 0, which is never silent, says so. */
 static int coll_agree(void)
 {
@@ -115,96 +77,13 @@ static int coll_agree(void)
 	return -EINVAL;
 }
 
-static void hello_fill(struct hello *h)
+/* ---- Places ------------------------------------------------------------------------------ */
+
+static bool is_soft_asked(void)
 {
-	cpu_set_t set;
-	int cpu;
+	const char *rails = world_settings.rail.rails;
 
-	memset(h, 0, sizeof(*h));
-	gethostname(h->host, sizeof(h->host) - 1);
-	options_digest(h->option);
-	CPU_ZERO(&set);
-	sched_getaffinity(0, sizeof(set), &set);
-	for (cpu = 0; cpu < 1024; cpu++)
-		if (CPU_ISSET(cpu, &set))
-			h->cpus[cpu / 64] |= (uint64_t)1 << (cpu % 64);
-	h->nonce = rg_random();
-	if (rail_probe(&world_settings.rail, &h->ports))
-		h->ports = 0;
-}
-
-/* More ranks on this host than CPUs that any of them may use? */
-static bool is_oversubscribed(const struct hello *all)
-{
-	const struct hello *me = &all[layer.world_rank];
-	unsigned ranks = 0, cpus = 0;
-	uint64_t set[16] = {0};
-	int i, w;
-
-	for (i = 0; i < layer.world_size; i++) {
-		if (strcmp(all[i].host, me->host))
-			continue;
-		ranks++;
-		for (w = 0; w < 16; w++)
-			set[w] |= all[i].cpus[w];
-	}
-	for (w = 0; w < 16; w++)
-		cpus += (unsigned)__builtin_popcountll(set[w]);
-	return ranks > cpus;
-}
-
-/* ---- Which fabric ------------------------------------------------------------------------ */
-
-/* Ports that are network interfaces join hosts. */
-static bool is_net(void)
-{
-	const char *soft = world_settings.rail.soft;
-
-	return soft && (!strncmp(soft, "net=", 4) || strstr(soft, ",net="));
-}
-
-static bool names_software(const char *rails)
-{
-	return rails && !strncmp(rails, "soft", 4);
-}
-
-/*
- * Real devices when every rank has an ACTIVE port; the software HCA when it was
- * asked for, or when no rank has one and all share a host.
- */
-static int choose_fabric(const struct hello *all, bool *soft)
-{
-	bool asked = world_settings.rail.soft || names_software(world_settings.rail.rails);
-	int i, with = 0, without = -1, other_host = -1;
-
-	if (options_compare(all))
-		return -EINVAL;
-	for (i = 0; i < layer.world_size; i++) {
-		if (all[i].ports > 0)
-			with++;
-		else if (without < 0)
-			without = i;
-		if (other_host < 0 && strcmp(all[i].host, all[0].host))
-			other_host = i;
-	}
-	*soft = asked || with == 0;
-	if (!*soft && without >= 0) {
-		rg_error("no ACTIVE RDMA port on host %s (rank %d), others have one; fix the port or use "
-			 "--over native", all[without].host, without);
-		return -ENODEV;
-	}
-	if (!*soft || other_host < 0 || is_net())
-		return 0;
-	if (asked) {
-		rg_error("--soft: without net= the software HCA joins ranks of one host only, rank 0 is on %s "
-			 "and rank %d on %s (accepted: --soft net=INTERFACE+..., --rails all, or --over "
-			 "native)", all[0].host, other_host, all[other_host].host);
-		return -EINVAL;
-	}
-	rg_error("no ACTIVE RDMA port on host %s, and rank %d is on %s (accepted: --soft "
-		 "net=INTERFACE+..., or --over native)", all[0].host, other_host,
-		 all[other_host].host);
-	return -ENODEV;
+	return world_settings.rail.soft || (rails && !strncmp(rails, "soft", 4));
 }
 
 /* The rank among the ranks of its node, and a name for resources that only these share. */
@@ -220,61 +99,70 @@ static void place_among_neighbours(struct rail_config *cfg)
 	cfg->local_fabric = local_name;
 }
 
-static int place_on_virtual_nodes(struct rail_config *cfg)
+/* Only the software HCA of one host has virtual nodes. */
+static int virtual_nodes(enum places_fabric fabric, unsigned *out)
 {
-	int n = layer.world_size, i;
+	unsigned wanted_nodes = (unsigned)world_settings.nodes;
 
-	nodes = (unsigned)world_settings.nodes;
-	if (nodes > (unsigned)n) {
-		if (n > 1) {
-			rg_error("--nodes %u: more virtual nodes than ranks (accepted: 1 to %d)", nodes, n);
-			return -EINVAL;
-		}
-		nodes = 1;
+	*out = 0;
+	if (fabric != PLACES_MEMORY)
+		return 0;
+	if (wanted_nodes > (unsigned)layer.world_size && layer.world_size > 1) {
+		rg_error("--nodes %u: more virtual nodes than ranks (accepted: 1 to %d)", wanted_nodes,
+			 layer.world_size);
+		return -EINVAL;
 	}
-	/* Blocks: rank r is on node r * nodes / n. */
-	for (i = 0; i < n; i++)
-		world_node_of[i] = (unsigned)((uint64_t)i * nodes / (unsigned)n);
-	cfg->node = world_node_of[layer.world_rank];
+	*out = layer.world_size > 1 ? wanted_nodes : 1;
 	return 0;
 }
 
-static void place_on_hosts(const struct hello *all)
+static int tables_make(const struct hello *all)
 {
-	int i, first;
-
-	nodes = 0;
-	for (i = 0; i < layer.world_size; i++) {
-		for (first = 0; strcmp(all[first].host, all[i].host); first++)
-			;
-		world_node_of[i] = (unsigned)first;
+	world_node_of = malloc((size_t)layer.world_size * sizeof(*world_node_of));
+	world_host_of = calloc((size_t)layer.world_size, sizeof(*world_host_of));
+	if (!world_node_of || !world_host_of) {
+		rg_error("no memory for the places of %d ranks", layer.world_size);
+		return -ENOMEM;
 	}
+	for (int i = 0; i < layer.world_size; i++)
+		memcpy(world_host_of[i], all[i].host, sizeof(all[i].host) - 1);
+	return 0;
 }
 
-/* ---- The secret of the job ------------------------------------------------------------------- */
-
-enum { SECRET_BYTES = 32, SECRET_DIGITS = 2 * SECRET_BYTES };
-
-/*
- * Rank 0 draws the secret that the processes of the job have in common, and deals it out by the MPI
- * library.  NULL: the kernel has no random bytes, so that the user's file has the secret.
- */
-static const char *deal_secret(char secret[SECRET_DIGITS + 1])
+/* The fabric, and who is where. */
+static int places_find(const struct hello *all, enum places_fabric *fabric)
 {
-	unsigned char bytes[SECRET_BYTES];
+	int rc = hello_options_compare(all, layer.world_size);
 
-	if (layer.world_rank == 0 && getrandom(bytes, sizeof(bytes), 0) == (ssize_t)sizeof(bytes))
-		for (int i = 0; i < SECRET_BYTES; i++)
-			snprintf(secret + 2 * i, 3, "%02x", bytes[i]);
-	explicit_bzero(bytes, sizeof(bytes));
-	native.Bcast(secret, SECRET_DIGITS + 1, MPI_CHAR, 0, MPI_COMM_WORLD);
-	return *secret ? secret : NULL;
+	if (!rc)
+		rc = places_fabric(all, layer.world_size, is_soft_asked(), fabric);
+	if (!rc)
+		rc = tables_make(all);
+	if (!rc)
+		rc = virtual_nodes(*fabric, &nodes);
+	if (!rc)
+		places_nodes(all, layer.world_size, *fabric, nodes, world_node_of);
+	return rc;
 }
 
 /* ---- Opening --------------------------------------------------------------------------------- */
 
+/* The job's secret in hex digits; NULL: it has none. */
+static const char *secret_text(const struct hello *all, char text[2 * HELLO_SECRET_BYTES + 1])
+{
+	bool some = false;
+
+	for (int i = 0; i < HELLO_SECRET_BYTES; i++) {
+		snprintf(text + 2 * i, 3, "%02x", all[0].secret[i]);
+		some |= all[0].secret[i] != 0;
+	}
+	return some ? text : NULL;
+}
+
 static int open_rails(const struct hello *all)
 {
+	char secret[2 * HELLO_SECRET_BYTES + 1];
+	enum places_fabric fabric;
 	struct rail_config cfg = {
 		.settings = &world_settings.rail,
 		.fabric = fabric_name,
@@ -286,33 +174,22 @@ static int open_rails(const struct hello *all)
 		.on_peer_error = lost_peer,
 		.on_watch = lost_watch,
 	};
-	char secret[SECRET_DIGITS + 1] = "";
-	int rc = choose_fabric(all, &cfg.use_softhca);
+	int rc = places_find(all, &fabric);
 
 	if (rc)
 		return rc;
 	snprintf(fabric_name, sizeof(fabric_name), "job-%016llx", (unsigned long long)all[0].nonce);
-	world_node_of = malloc((size_t)layer.world_size * sizeof(*world_node_of));
-	world_host_of = calloc((size_t)layer.world_size, sizeof(*world_host_of));
-	if (!world_node_of || !world_host_of) {
-		rg_error("no memory for the places of %d ranks", layer.world_size);
-		return -ENOMEM;
-	}
-	for (int i = 0; i < layer.world_size; i++)
-		memcpy(world_host_of[i], all[i].host, sizeof(all[i].host) - 1);
-	if (!cfg.use_softhca || is_net())
-		place_on_hosts(all);
-	else if ((rc = place_on_virtual_nodes(&cfg)))
-		return rc;
+	cfg.use_softhca = fabric != PLACES_DEVICES;
+	/* Over TCP a host is one node. */
+	cfg.node = fabric == PLACES_MEMORY ? world_node_of[layer.world_rank] : 0;
+	cfg.secret = fabric == PLACES_NET ? secret_text(all, secret) : NULL;
 	place_among_neighbours(&cfg);
-	if (is_net())
-		cfg.secret = deal_secret(secret);
 	rc = trace_open(world_settings.trace, &cfg);
 	if (!rc)
 		rc = rail_open(&cfg, &layer.rails);
-	explicit_bzero(secret, sizeof(secret));
 	if (!rc)
 		trace_begin();
+	explicit_bzero(secret, sizeof(secret));
 	return rc;
 }
 
@@ -377,12 +254,15 @@ static int open_world(void)
 		goto out;
 	hello_fill(&mine);
 	native.Allgather(&mine, sizeof(mine), MPI_BYTE, all, sizeof(mine), MPI_BYTE, MPI_COMM_WORLD);
-	layer.oversubscribed = is_oversubscribed(all);
+	layer.oversubscribed = places_oversubscribed(all, layer.world_size, layer.world_rank);
 	rg_errors_hold();
 	rc = agree(open_rails(all));
 	if (!rc)
 		rc = know_peers();
 out:
+	if (all)
+		explicit_bzero(all, (size_t)layer.world_size * sizeof(*all));
+	explicit_bzero(mine.secret, sizeof(mine.secret));
 	free(all);
 	return rc;
 }
@@ -548,12 +428,18 @@ void world_stop(void)
 
 /* ---- railmpi.h --------------------------------------------------------------------------------- */
 
+int railmpi_node_of(int rank)
+{
+	return layer.rails && rank >= 0 && rank < layer.world_size ? (int)world_node_of[rank] : -1;
+}
+
 void railmpi_fabric(struct railmpi_fabric *out)
 {
 	static const char *const kinds[] = {
 		[RAIL_FABRIC_HARDWARE] = "hardware",
 		[RAIL_FABRIC_KERNEL_SOFTWARE] = "kernel software",
 		[RAIL_FABRIC_SOFTHCA] = "software HCA",
+		[RAIL_FABRIC_SOFTHCA_TCP] = "software HCA over TCP",
 	};
 	struct rail_ledger ledger;
 	struct rail_info info;
@@ -565,7 +451,8 @@ void railmpi_fabric(struct railmpi_fabric *out)
 	if (!layer.rails)
 		return;
 	out->kind = kinds[rail_fabric_kind(layer.rails)];
-	out->software_hca = rail_fabric_kind(layer.rails) == RAIL_FABRIC_SOFTHCA;
+	out->software_hca = rail_fabric_kind(layer.rails) >= RAIL_FABRIC_SOFTHCA;
+	out->net = rail_fabric_kind(layer.rails) == RAIL_FABRIC_SOFTHCA_TCP;
 	out->hardware = rail_fabric_kind(layer.rails) == RAIL_FABRIC_HARDWARE;
 	out->text = rail_fabric_text(layer.rails);
 	out->spec = rail_fabric_spec(layer.rails);
@@ -582,8 +469,9 @@ void railmpi_fabric(struct railmpi_fabric *out)
 		out->rail[i].polls_memory = info.polls_memory;
 		memcpy(out->rail[i].firmware, info.firmware, sizeof(info.firmware));
 		memcpy(out->rail[i].gid, info.gid, sizeof(info.gid));
+		memcpy(out->rail[i].netdev, info.netdev, sizeof(info.netdev));
 		out->rail[i].counts_retries = rail_ledger(layer.rails, i, &ledger);
-		out->modelled |= info.fabric == RAIL_FABRIC_SOFTHCA && !info.net && info.rate;
-		out->net |= info.net;
+		/* Over TCP a rate is what the interface says of itself. */
+		out->modelled |= info.fabric == RAIL_FABRIC_SOFTHCA && info.rate;
 	}
 }

@@ -40,13 +40,13 @@ struct rail_mapped {
 int rail_mapped_open(struct rail_ctx *ctx)
 {
 	ctx->map_from = SIZE_MAX;
-	/* Peers on other hosts map nothing. */
-	if (!ctx->settings.map_buffers || ctx->rail[0].port->net)
+	if (!ctx->settings.map_buffers)
 		return 0;
-	if (!ctx->cfg.use_softhca) {
+	if (!ctx->cfg.use_softhca || ctx->rail[0].port->net) {
 		if (!ctx->cfg.index)
-			rg_warn("--map-buffers: receive buffers are not mapped, since adapters know "
-				"them (accepted: with the software HCA)");
+			rg_warn("--map-buffers: receive buffers are not mapped, since %s (accepted: with "
+				"the software HCA in memory)", ctx->cfg.use_softhca ?
+				"their data come over TCP" : "adapters know them");
 		return 0;
 	}
 	ctx->mapped = calloc(1, sizeof(*ctx->mapped));

@@ -40,12 +40,11 @@ int rail_port_counters(const struct rail_ctx *ctx, int rail, rail_counter_fn *ea
 	const struct vrb_port *port = ctx->rail[rail].port;
 	char dir[PATH_MAX];
 
-	if (port->kind == VRB_SOFTHCA && !port->net)
-		return 0;
 	if (port->net)
-		snprintf(dir, sizeof(dir), "/sys/class/net/%s/statistics", port->netdev);
-	else
-		snprintf(dir, sizeof(dir), "/sys/class/infiniband/%s/ports/%u",
+		return *port->netdev ? vrb_netdev_counters_read(port->netdev, each, user) : 0;
+	if (port->kind == VRB_SOFTHCA)
+		return 0;
+	snprintf(dir, sizeof(dir), "/sys/class/infiniband/%s/ports/%u",
 		 ibv_get_device_name(port->device), (unsigned)port->number);
 	return vrb_counters_read(dir, each, user);
 }

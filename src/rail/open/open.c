@@ -99,7 +99,7 @@ static bool has_neighbour(const struct rail_config *cfg)
 	return false;
 }
 
-/* Is the local rail of use?  An untimed software HCA is memory already. */
+/* Is the local rail of use?  An untimed software HCA in memory is that already. */
 static bool wants_local(const struct rail_ctx *ctx)
 {
 	struct softhca_model model;
@@ -180,19 +180,25 @@ static int adapters_open(struct rail_ctx *ctx)
 
 /* ---- Descriptions ------------------------------------------------------- */
 
-enum rail_fabric rail_fabric_kind(const struct rail_ctx *ctx)
+static enum rail_fabric port_fabric(const struct vrb_port *port)
 {
 	static const enum rail_fabric of[] = {
 		[VRB_HARDWARE] = RAIL_FABRIC_HARDWARE,
 		[VRB_KERNEL_SOFTWARE] = RAIL_FABRIC_KERNEL_SOFTWARE,
 		[VRB_SOFTHCA] = RAIL_FABRIC_SOFTHCA,
 	};
+
+	return port->net ? RAIL_FABRIC_SOFTHCA_TCP : of[port->kind];
+}
+
+enum rail_fabric rail_fabric_kind(const struct rail_ctx *ctx)
+{
 	enum rail_fabric kind = RAIL_FABRIC_HARDWARE;
 
 	/* A single rail in software makes all numbers software's. */
 	for (int r = 0; r < ctx->rail_count; r++)
-		if (of[ctx->rail[r].port->kind] > kind)
-			kind = of[ctx->rail[r].port->kind];
+		if (port_fabric(ctx->rail[r].port) > kind)
+			kind = port_fabric(ctx->rail[r].port);
 	return kind;
 }
 
@@ -234,6 +240,14 @@ static void ctx_describe(struct rail_ctx *ctx)
 
 /* ---- Opening and closing ------------------------------------------------ */
 
+/* No copy of it stays in memory that others may get. */
+static void secret_free(const char *secret)
+{
+	if (secret)
+		explicit_bzero((char *)secret, strlen(secret));
+	free((char *)secret);
+}
+
 static void ctx_free(struct rail_ctx *ctx)
 {
 	for (unsigned i = 0; ctx->peer && i < ctx->cfg.peer_count; i++)
@@ -261,6 +275,7 @@ static void ctx_free(struct rail_ctx *ctx)
 	free((char *)ctx->settings.pkey);
 	free((char *)ctx->cfg.fabric);
 	free((char *)ctx->cfg.local_fabric);
+	secret_free(ctx->cfg.secret);
 	free((void *)ctx->cfg.node_of);
 	free(ctx);
 }
@@ -317,6 +332,7 @@ static struct rail_ctx *ctx_make(const struct rail_config *cfg)
 	ok &= copy_text(&ctx->settings.pkey);
 	ok &= copy_text(&ctx->cfg.fabric);
 	ok &= copy_text(&ctx->cfg.local_fabric);
+	ok &= copy_text(&ctx->cfg.secret);
 	ok &= copy_nodes(&ctx->cfg);
 	ctx->peer = calloc(cfg->peer_count ? cfg->peer_count : 1, sizeof(*ctx->peer));
 	if (!ok || !ctx->peer || rail_table_init(&ctx->table)) {
@@ -351,7 +367,6 @@ int rail_open(const struct rail_config *cfg, struct rail_ctx **out)
 	if (!on_softhca(ctx))
 		vrb_fork_init();
 	rc = ports_find(ctx);
-	ctx->cfg.secret = NULL;
 	if (!rc)
 		rc = rail_select(ctx);
 	if (!rc)
@@ -407,11 +422,9 @@ void rail_info(const struct rail_ctx *ctx, int rail, struct rail_info *out)
 	memset(out, 0, sizeof(*out));
 	snprintf(out->name, sizeof(out->name), "%s", port->name);
 	out->local = rail == ctx->local;
-	out->fabric = port->kind == VRB_HARDWARE ? RAIL_FABRIC_HARDWARE :
-		      port->kind == VRB_SOFTHCA ? RAIL_FABRIC_SOFTHCA :
-						  RAIL_FABRIC_KERNEL_SOFTWARE;
+	out->fabric = port_fabric(port);
+	memcpy(out->netdev, port->netdev, sizeof(out->netdev));
 	out->rate = port->rate_bytes_per_s;
-	out->net = port->net;
 	out->mtu_bytes = vrb_mtu_bytes(port->mtu);
 	out->polls_memory = rail_adapter_polls(&ctx->adapter[ctx->rail[rail].adapter]);
 	snprintf(out->firmware, sizeof(out->firmware), "%s", port->firmware);

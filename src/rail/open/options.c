@@ -137,6 +137,41 @@ static int check_soft(const char *text, char *why, size_t why_size)
 	return softhca_spec_check(text, why, why_size);
 }
 
+/* The key net= of a spec: its value, to the next comma; NULL: it has none. */
+static const char *spec_net(const char *spec, size_t *length)
+{
+	while (spec && strncmp(spec, "net=", 4)) {
+		spec = strchr(spec, ',');
+		spec += spec ? 1 : 0;
+	}
+	if (!spec)
+		return NULL;
+	*length = strcspn(spec + 4, ",");
+	return spec + 4;
+}
+
+bool rail_soft_is_net(const struct rail_settings *set)
+{
+	const char *spec = set->soft ? set->soft : getenv("SOFTHCA_SPEC");
+	size_t length;
+
+	return spec_net(spec, &length);
+}
+
+void rail_soft_terms(const char *spec, char *terms, size_t size)
+{
+	size_t length, rails = 1;
+	const char *net = spec_net(spec, &length);
+
+	if (!net) {
+		snprintf(terms, size, "%s", spec);
+		return;
+	}
+	for (size_t i = 0; i < length; i++)
+		rails += net[i] == '+';
+	snprintf(terms, size, "%.*s%zu%s", (int)(net - spec), spec, rails, net + length);
+}
+
 int rail_pkey_parse(const char *text, uint16_t *key)
 {
 	char *end;
@@ -210,7 +245,8 @@ static const struct opt options[] = {
 		  "they meet the peers' ports; ';HOST=LIST' for a host with other names" },
 	{ .name = "soft", .type = OPT_TEXT, .carry = OPT_JOB, AT(soft), .arg = "SPEC",
 	  .check = check_soft,
-	  .help = "use the software HCA, as [PROFILE][,key=value...], even where devices exist" },
+	  .help = "use the software HCA, as [PROFILE][,key=value...], even where devices exist; "
+		  "net=eth0+eth1: over TCP, between hosts" },
 	{ .name = "threshold", .type = OPT_SIZE, .carry = OPT_COMM, AT(threshold), .arg = "BYTES",
 	  .standard = "8K", .special = "auto", .min = 1, .max = (uint64_t)1 << 40,
 	  .help = "messages above this size are striped over all rails; auto measures it" },

@@ -55,9 +55,8 @@ int rail_port_check(const struct rail_peer *peer, int k, uint8_t link_layer, uin
 {
 	const struct vrb_port *port = peer->ctx->rail[peer->rail[k]].port;
 
-	/* Routers join the subnets of interfaces. */
 	if (link_layer == port->link_layer && gid_type == port->gid_type &&
-	    (port->net || !memcmp(subnet, port->subnet, sizeof(port->subnet))))
+	    !memcmp(subnet, port->subnet, sizeof(port->subnet)))
 		return 0;
 	rg_error("rail %d (%s) is on another subnet than rail %d of peer %u: order the ports by "
 		 "--rails so that rail i meets rail i", k, port->name, k, peer->index);

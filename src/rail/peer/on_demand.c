@@ -67,7 +67,7 @@ struct address {
 	uint64_t magic, cookie, chunk, eager, threshold;
 	uint32_t index, rail_count, qps, near;
 	struct vrb_ud_address connector[RAIL_CONNECTORS];
-	uint64_t fabric[RAIL_CONNECTORS];	/* software HCA: the fabric; 0: another device */
+	uint64_t fabric[RAIL_CONNECTORS];	/* software HCA in memory: the fabric; 0: another device */
 	struct address_rail rail[RAIL_MAX];
 };
 
@@ -181,13 +181,13 @@ void rail_on_demand_close(struct rail_ctx *ctx)
 
 /* ---- Addresses ---------------------------------------------------------- */
 
+/* Over TCP each host has a fabric in memory of its own: the name, which connections prove, tells. */
 static uint64_t connector_fabric(const struct rail_connector *c)
 {
 	struct softhca_model model;
 
-	/* Interfaces join the fabrics of hosts. */
-	return c && c->port->kind == VRB_SOFTHCA && !c->port->net &&
-		       !softhca_query_model(c->port->device, &model) ? model.fabric : 0;
+	return c && !c->port->net && c->port->kind == VRB_SOFTHCA && !softhca_query_model(c->port->device, &model) ?
+	       model.fabric : 0;
 }
 
 int rail_address(struct rail_ctx *ctx, unsigned char bytes[RAIL_ADDRESS_BYTES])

@@ -289,12 +289,26 @@ static int rail_lanes_make(struct rail_peer *peer, int k)
 	return rc;
 }
 
+/* An interface whose speed is unknown has one: it is measured, from equal speeds on. */
+static void rates_assume(const struct rail_peer *peer, uint64_t nominal[RAIL_MAX])
+{
+	bool unknown = false;
+
+	for (int k = 0; k < peer->rail_count; k++) {
+		const struct vrb_port *port = peer->ctx->rail[peer->rail[k]].port;
+
+		nominal[k] = port->rate_bytes_per_s;
+		unknown |= port->net && !port->rate_bytes_per_s;
+	}
+	for (int k = 0; unknown && k < peer->rail_count; k++)
+		nominal[k] = 1;
+}
+
 static void estimates_start(struct rail_peer *peer)
 {
 	uint64_t nominal[RAIL_MAX];
 
-	for (int k = 0; k < peer->rail_count; k++)
-		nominal[k] = peer->ctx->rail[peer->rail[k]].port->rate_bytes_per_s;
+	rates_assume(peer, nominal);
 	rail_estimate_init(&peer->writing, peer->rail_count, nominal);
 	rail_estimate_init(&peer->reading, peer->rail_count, nominal);
 }

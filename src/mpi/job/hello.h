@@ -1,0 +1,33 @@
+/* hello.h - a rank's message to all others at the start. */
+#ifndef RAILMPI_HELLO_H
+#define RAILMPI_HELLO_H
+
+#include <stdint.h>
+
+#include "mpi/comm/peers.h"
+#include "util/host.h"
+#include "util/opt.h"
+
+enum { HELLO_SECRET_BYTES = 32 };
+
+struct hello {
+	char host[WORLD_HOST_BYTES];
+	struct rg_host at;
+	uint64_t option[OPT_ROWS_MAX];	/* opt_digest of each value, by row */
+	uint64_t cpus[16];	/* affinity */
+	uint64_t nonce;
+	unsigned char secret[HELLO_SECRET_BYTES];	/* rank 0's is the job's, if net */
+	int32_t ports;		/* ACTIVE ports, or -errno */
+	int32_t net;		/* a software HCA would have network interfaces as ports */
+};
+
+#pragma GCC visibility push(hidden)
+
+void hello_fill(struct hello *h);
+
+/* -EINVAL, after a line, if two ranks have other values of an option. */
+int hello_options_compare(const struct hello *all, int n);
+
+#pragma GCC visibility pop
+
+#endif

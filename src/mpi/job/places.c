@@ -1,0 +1,106 @@
+/* places.c - the hosts of all ranks: the fabric that joins them, and their nodes. */
+#include "mpi/job/places.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "util/err.h"
+
+bool places_oversubscribed(const struct hello *all, int n, int rank)
+{
+	unsigned ranks = 0, cpus = 0;
+	uint64_t set[16] = {0};
+	int i, w;
+
+	for (i = 0; i < n; i++) {
+		if (!rg_host_same_machine(&all[i].at, &all[rank].at))
+			continue;
+		ranks++;
+		for (w = 0; w < 16; w++)
+			set[w] |= all[i].cpus[w];
+	}
+	for (w = 0; w < 16; w++)
+		cpus += (unsigned)__builtin_popcountll(set[w]);
+	return ranks > cpus;
+}
+
+/* Containers of one machine that have its name may have its memory, too. */
+static bool same_name(const struct hello *a, const struct hello *b)
+{
+	return rg_host_same_machine(&a->at, &b->at) && !strcmp(a->host, b->host);
+}
+
+/* ---- Which fabric ------------------------------------------------------------------------ */
+
+static int nets_compare(const struct hello *all, int n)
+{
+	for (int i = 0; i < n; i++)
+		if (all[i].net != all[0].net) {
+			rg_error("SOFTHCA_SPEC: rank %d and rank 0 differ in net= (accepted: the same "
+				 "on all ranks)", i);
+			return -EINVAL;
+		}
+	return 0;
+}
+
+static int memory_check(const struct hello *all, int n, bool asked)
+{
+	int other = 0;
+
+	while (other < n && same_name(&all[other], &all[0]))
+		other++;
+	if (other == n)
+		return 0;
+	if (asked) {
+		rg_error("--soft: this software HCA joins ranks of one host only, rank 0 is on %s and rank %d "
+			 "on %s (accepted: network interfaces of all hosts, such as net=eth0+eth1; --rails "
+			 "all; or --over native)", all[0].host, other, all[other].host);
+		return -EINVAL;
+	}
+	rg_error("no ACTIVE RDMA port on host %s, and rank %d is on %s: name network interfaces that "
+		 "reach each other, such as --soft net=eth0+eth1, or use --over native", all[0].host, other,
+		 all[other].host);
+	return -ENODEV;
+}
+
+int places_fabric(const struct hello *all, int n, bool asked, enum places_fabric *out)
+{
+	int with = 0, without = -1;
+
+	for (int i = 0; i < n; i++)
+		if (all[i].ports > 0)
+			with++;
+		else if (without < 0)
+			without = i;
+	if (!asked && with == n) {
+		*out = PLACES_DEVICES;
+		return 0;
+	}
+	if (!asked && with) {
+		rg_error("no ACTIVE RDMA port on host %s (rank %d), others have one; fix the port or use "
+			 "--over native", all[without].host, without);
+		return -ENODEV;
+	}
+	*out = all[0].net ? PLACES_NET : PLACES_MEMORY;
+	return nets_compare(all, n) ?: all[0].net ? 0 : memory_check(all, n, asked);
+}
+
+/* ---- Nodes ------------------------------------------------------------------------------- */
+
+void places_nodes(const struct hello *all, int n, enum places_fabric fabric, unsigned virtual_nodes,
+		  unsigned node_of[])
+{
+	for (int i = 0; i < n; i++) {
+		int first = 0;
+
+		if (fabric == PLACES_MEMORY) {
+			/* Blocks: rank r is on node r * nodes / n. */
+			node_of[i] = (unsigned)((uint64_t)i * virtual_nodes / (unsigned)n);
+			continue;
+		}
+		while (fabric == PLACES_NET ? !rg_host_same(&all[first].at, &all[i].at) :
+					      !same_name(&all[first], &all[i]))
+			first++;
+		node_of[i] = (unsigned)first;
+	}
+}

@@ -1,0 +1,36 @@
+/* host.c - the host of a process. */
+#include "util/host.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+void rg_host_find(struct rg_host *out)
+{
+	FILE *in = fopen("/proc/sys/kernel/random/boot_id", "re");
+	char line[sizeof(out->boot)] = "";
+	struct stat net;
+
+	memset(out, 0, sizeof(*out));
+	if (!in || !fgets(line, sizeof(line), in))
+		gethostname(line, sizeof(line) - 1);
+	if (in)
+		fclose(in);
+	memcpy(out->boot, line, strcspn(line, "\n"));
+	if (stat("/proc/self/ns/net", &net) == 0) {
+		out->net_device = net.st_dev;
+		out->net_inode = net.st_ino;
+	}
+}
+
+bool rg_host_same_machine(const struct rg_host *a, const struct rg_host *b)
+{
+	return memcmp(a->boot, b->boot, sizeof(a->boot)) == 0;
+}
+
+bool rg_host_same(const struct rg_host *a, const struct rg_host *b)
+{
+	return rg_host_same_machine(a, b) && a->net_device == b->net_device &&
+	       a->net_inode == b->net_inode;
+}

@@ -1,0 +1,27 @@
+/*
+ * host.h - the host of a process: who shares its processors, and who its memory.
+ *
+ * A name proves neither: two machines may be called localhost, and containers of one machine have
+ * names of their own.
+ */
+#ifndef RG_UTIL_HOST_H
+#define RG_UTIL_HOST_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Without pointers or padding: it may be sent to other processes. */
+struct rg_host {
+	unsigned char boot[48];		/* the running kernel, as text; without one, the host's name */
+	uint64_t net_device, net_inode;	/* the network namespace */
+};
+
+/* The host of this process. */
+void rg_host_find(struct rg_host *out);
+
+/* Two processes of one kernel, which share processors. */
+bool rg_host_same_machine(const struct rg_host *a, const struct rg_host *b);
+/* The same with one network namespace: software HCAs of both meet in memory. */
+bool rg_host_same(const struct rg_host *a, const struct rg_host *b);
+
+#endif
