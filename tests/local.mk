@@ -114,6 +114,12 @@ TESTS += tests/mpi/test_coll tests/mpi/test_early tests/mpi/test_match tests/mpi
 tests_mpi_test_places_CPPFLAGS = $(AM_CPPFLAGS)
 tests_mpi_test_places_SOURCES = tests/mpi/test_places.c src/mpi/job/places.c tests/capture.c
 tests_mpi_test_places_LDADD = librg-util.la $(CMOCKA_LIBS)
+check_PROGRAMS += tests/mpi/test_rail_choice
+TESTS += tests/mpi/test_rail_choice
+tests_mpi_test_rail_choice_CPPFLAGS = $(AM_CPPFLAGS)
+tests_mpi_test_rail_choice_SOURCES = tests/mpi/test_rail_choice.c src/mpi/job/rail_choice.c \
+	src/mpi/job/rail_choice_text.c
+tests_mpi_test_rail_choice_LDADD = libsofthca-core.la librg-util.la $(CMOCKA_LIBS)
 tests_mpi_test_match_CPPFLAGS = $(AM_CPPFLAGS)
 tests_mpi_test_match_SOURCES = tests/mpi/test_match.c src/mpi/p2p/match_order.c
 tests_mpi_test_match_LDADD = $(CMOCKA_LIBS)

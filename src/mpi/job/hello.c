@@ -74,7 +74,7 @@ void hello_fill(struct hello *h)
 	h->nonce = rg_random();
 	h->net = rail_soft_is_net(&world_settings.rail);
 	/* A kernel without random numbers leaves zeros, and the ranks with the user's own secret. */
-	if (h->net && !layer.world_rank &&
+	if (!layer.world_rank &&
 	    getrandom(h->secret, sizeof(h->secret), 0) != sizeof(h->secret))
 		memset(h->secret, 0, sizeof(h->secret));
 	if (rail_probe(&world_settings.rail, &h->ports))

@@ -16,7 +16,7 @@ struct hello {
 	uint64_t option[OPT_ROWS_MAX];	/* opt_digest of each value, by row */
 	uint64_t cpus[16];	/* affinity */
 	uint64_t nonce;
-	unsigned char secret[HELLO_SECRET_BYTES];	/* rank 0's is the job's, if net */
+	unsigned char secret[HELLO_SECRET_BYTES];	/* rank 0's is the job's */
 	int32_t ports;		/* ACTIVE ports, or -errno */
 	int32_t net;		/* a software HCA would have network interfaces as ports */
 };

@@ -43,24 +43,24 @@ static int nets_compare(const struct hello *all, int n)
 	return 0;
 }
 
-static int memory_check(const struct hello *all, int n, bool asked)
+/* A rank on another host than rank 0's; 0: none. */
+static int other_host(const struct hello *all, int n)
 {
 	int other = 0;
 
 	while (other < n && same_name(&all[other], &all[0]))
 		other++;
-	if (other == n)
+	return other < n ? other : 0;
+}
+
+static int memory_check(const struct hello *all, int other)
+{
+	if (!other)
 		return 0;
-	if (asked) {
-		rg_error("--soft: this software HCA joins ranks of one host only, rank 0 is on %s and rank %d "
-			 "on %s (accepted: network interfaces of all hosts, such as net=eth0+eth1; --rails "
-			 "all; or --over native)", all[0].host, other, all[other].host);
-		return -EINVAL;
-	}
-	rg_error("no ACTIVE RDMA port on host %s, and rank %d is on %s: name network interfaces that "
-		 "reach each other, such as --soft net=eth0+eth1, or use --over native", all[0].host, other,
-		 all[other].host);
-	return -ENODEV;
+	rg_error("--soft: this software HCA joins ranks of one host only, rank 0 is on %s and rank %d on %s "
+		 "(accepted: network interfaces of all hosts, such as net=eth0+eth1; --rails all; or --over "
+		 "native)", all[0].host, other, all[other].host);
+	return -EINVAL;
 }
 
 int places_fabric(const struct hello *all, int n, bool asked, enum places_fabric *out)
@@ -82,7 +82,12 @@ int places_fabric(const struct hello *all, int n, bool asked, enum places_fabric
 		return -ENODEV;
 	}
 	*out = all[0].net ? PLACES_NET : PLACES_MEMORY;
-	return nets_compare(all, n) ?: all[0].net ? 0 : memory_check(all, n, asked);
+	if (nets_compare(all, n))
+		return -EINVAL;
+	if (all[0].net || asked)
+		return all[0].net ? 0 : memory_check(all, other_host(all, n));
+	*out = other_host(all, n) ? PLACES_NET_FOUND : PLACES_MEMORY;
+	return 0;
 }
 
 /* ---- Nodes ------------------------------------------------------------------------------- */

@@ -10,6 +10,7 @@ enum places_fabric {
 	PLACES_DEVICES,		/* RDMA devices */
 	PLACES_MEMORY,		/* the software HCA of one host, on virtual nodes */
 	PLACES_NET,		/* the software HCA over TCP, between hosts */
+	PLACES_NET_FOUND,	/* the same, and its interfaces are to be found (find_rails.h) */
 };
 
 #pragma GCC visibility push(hidden)
@@ -19,7 +20,7 @@ bool places_oversubscribed(const struct hello *all, int n, int rank);
 
 /*
  * Devices when every rank has an ACTIVE port; the software HCA when it was asked for, or when no
- * rank has one.  The same on all ranks.  0, or -EINVAL or -ENODEV after a line.
+ * rank has one: that of named interfaces, else memory on one host, else found interfaces.  The same on all ranks.  0, or -EINVAL or -ENODEV after a line.
  */
 int places_fabric(const struct hello *all, int n, bool asked, enum places_fabric *out);
 

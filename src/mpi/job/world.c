@@ -20,6 +20,7 @@
 #include "mpi/comm/lost.h"
 #include "mpi/comm/peers.h"
 #include "mpi/job/calibrate.h"
+#include "mpi/job/find_rails.h"
 #include "mpi/job/handshake.h"
 #include "mpi/job/hello.h"
 #include "mpi/job/options.h"
@@ -136,6 +137,10 @@ static int places_find(const struct hello *all, enum places_fabric *fabric)
 
 	if (!rc)
 		rc = places_fabric(all, layer.world_size, is_soft_asked(), fabric);
+	if (!rc && *fabric == PLACES_NET_FOUND) {
+		rc = find_rails(&world_settings.rail.soft);
+		*fabric = PLACES_NET;
+	}
 	if (!rc)
 		rc = tables_make(all);
 	if (!rc)

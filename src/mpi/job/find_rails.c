@@ -1,0 +1,228 @@
+/*
+ * find_rails.c - the interfaces over which all hosts of the job reach each other.
+ *
+ * The first rank of each host is its leader: it lists the host's interfaces and probes.  The native
+ * library gathers the lists, then the results, so that all ranks choose the same (rail_choice.h).
+ */
+#include "mpi/job/find_rails.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "mpi/abi/native.h"
+#include "mpi/job/progress.h"
+#include "mpi/job/rail_choice.h"
+#include "util/clock.h"
+#include "util/err.h"
+#include "util/random.h"
+
+#define PROBING_NAP_NS 100000u
+#define WAITING_NAP_NS 500000u
+
+/* A rank's place. */
+struct whereabouts {
+	uint8_t host[16];		/* zero: unknown */
+	uint64_t job;			/* rank 0's is the job's */
+};
+
+struct finder {
+	struct whereabouts *rank;	/* [ranks] */
+	unsigned hosts, mine;		/* number of hosts, and this rank's host */
+	unsigned *leader;		/* [hosts]: ranks */
+	int *count, *at;		/* [ranks]: bytes of a leader's part, for Allgatherv */
+	struct choice_host *host;	/* [hosts] */
+	struct choice_probes *found;	/* [hosts] */
+	struct choice choice;
+	struct softhca_probe *probe;	/* of leaders */
+};
+
+static bool all_are(bool good)
+{
+	int mine = good, all;
+
+	native.Allreduce(&mine, &all, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+	return all;
+}
+
+static bool is_leader(const struct finder *f)
+{
+	return f->leader[f->mine] == (unsigned)layer.world_rank;
+}
+
+/* ---- Hosts --------------------------------------------------------------- */
+
+static int hosts_meet(struct finder *f)
+{
+	const size_t ranks = (size_t)layer.world_size;
+	struct whereabouts mine = { .job = rg_random() };
+
+	f->rank = calloc(ranks, sizeof(*f->rank));
+	f->leader = calloc(ranks, sizeof(*f->leader));
+	f->count = calloc(ranks, sizeof(*f->count));
+	f->at = calloc(ranks, sizeof(*f->at));
+	if (!all_are(f->rank && f->leader && f->count && f->at))
+		return -ENOMEM;
+	if (softhca_net_host(mine.host))
+		memset(mine.host, 0, sizeof(mine.host));
+	native.Allgather(&mine, sizeof(mine), MPI_BYTE, f->rank, sizeof(mine), MPI_BYTE,
+			 MPI_COMM_WORLD);
+	return 0;
+}
+
+/* The number of this rank's host; a new one, if no lower rank is there. */
+static unsigned host_of(struct finder *f, unsigned rank)
+{
+	for (unsigned h = 0; h < f->hosts; h++)
+		if (memcmp(f->rank[f->leader[h]].host, f->rank[rank].host, 16) == 0)
+			return h;
+	f->leader[f->hosts] = rank;
+	return f->hosts++;
+}
+
+static int hosts_count(struct finder *f)
+{
+	for (unsigned r = 0; r < (unsigned)layer.world_size; r++) {
+		unsigned h = host_of(f, r);
+
+		if (r == (unsigned)layer.world_rank)
+			f->mine = h;
+	}
+	f->host = calloc(f->hosts, sizeof(*f->host));
+	f->found = calloc(f->hosts, sizeof(*f->found));
+	return all_are(f->host && f->found) ? 0 : -ENOMEM;
+}
+
+/* All ranks get the parts of all hosts, of `bytes` each, from the leaders. */
+static void parts_gather(struct finder *f, void *parts, size_t bytes)
+{
+	for (unsigned h = 0; h < f->hosts; h++) {
+		f->count[f->leader[h]] = (int)bytes;
+		f->at[f->leader[h]] = (int)(h * bytes);
+	}
+	native.Allgatherv(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, parts, f->count, f->at, MPI_BYTE,
+			  MPI_COMM_WORLD);
+}
+
+/* ---- Probing ------------------------------------------------------------- */
+
+static void host_fill(struct finder *f)
+{
+	struct choice_host *h = &f->host[f->mine];
+	int count = softhca_net_list(h->net, SOFTHCA_NETS_MAX);
+
+	gethostname(h->name, sizeof(h->name) - 1);
+	memcpy(h->id, f->rank[layer.world_rank].host, sizeof(h->id));
+	if (count >= 0 && softhca_probe_open(&f->probe, h->net, (unsigned)count, f->rank[0].job) == 0)
+		h->count = (uint32_t)count;
+	else
+		snprintf(h->error, sizeof(h->error), "%s", softhca_last_error());
+}
+
+static void calls_begin(struct finder *f, unsigned step)
+{
+	struct choice_probes *found = &f->found[f->mine];
+	const struct choice *c = &f->choice;
+	const struct choice_host *peer = &f->host[choice_peer(c, f->mine, step)];
+	const uint8_t *own_rest = c->rest[f->mine], *its_rest = c->rest[peer - f->host];
+
+	for (unsigned k = 0; k < c->columns; k++)
+		softhca_probe_call(f->probe, c->column[k].at[f->mine],
+				   &peer->net[c->column[k].at[peer - f->host]], peer->id,
+				   &found->column[step][k]);
+	for (unsigned i = 0; c->has_rest && i < CHOICE_REST && own_rest[i] != CHOICE_NONE; i++)
+		for (unsigned k = 0; k < CHOICE_REST && its_rest[k] != CHOICE_NONE; k++)
+			softhca_probe_call(f->probe, own_rest[i], &peer->net[its_rest[k]], peer->id,
+					   &found->rest[step][i][k]);
+}
+
+/* A leader serves the calls of others until all have their results. */
+static void probe_all(struct finder *f)
+{
+	MPI_Request barrier;
+	int done = 0;
+
+	if (f->probe)
+		for (unsigned s = 0; s < f->choice.steps; s++)
+			calls_begin(f, s);
+	while (f->probe && softhca_probe_progress(f->probe))
+		rg_sleep_ns(PROBING_NAP_NS);
+	native.Ibarrier(MPI_COMM_WORLD, &barrier);
+	for (;;) {
+		native.Test(&barrier, &done, MPI_STATUS_IGNORE);
+		if (done)
+			break;
+		if (f->probe)
+			softhca_probe_progress(f->probe);
+		rg_sleep_ns(f->probe ? PROBING_NAP_NS : WAITING_NAP_NS);
+	}
+	softhca_probe_close(f->probe);
+	f->probe = NULL;
+}
+
+/* ---- The choice ---------------------------------------------------------- */
+
+static void say(void *arg, const char *text)
+{
+	(void)arg;
+	rg_note("%s", text);
+}
+
+static int rails_name(const struct finder *f, const char **soft)
+{
+	static char spec[CHOICE_SPEC_BYTES];
+
+	if (layer.world_rank == 0)
+		choice_lines(&f->choice, say, NULL);
+	if (!f->choice.rails) {
+		rg_error("no ACTIVE RDMA port on host %s, and no interfaces over which all %u hosts reach "
+			 "each other (accepted: named ones, such as --soft net=eth0+eth1; or --over native)",
+			 f->host[0].name, f->hosts);
+		return -ENODEV;
+	}
+	choice_spec(&f->choice, f->mine, spec);
+	if (layer.world_rank == 0)
+		rg_note("%u rail%s by the software HCA over TCP between %u hosts: %s", f->choice.rails,
+			f->choice.rails > 1 ? "s" : "", f->hosts, spec);
+	*soft = spec;
+	return 0;
+}
+
+static int finder_run(struct finder *f, const char **soft)
+{
+	int rc = hosts_meet(f);
+
+	if (!rc)
+		rc = hosts_count(f);
+	if (rc)
+		return rc;
+	if (is_leader(f))
+		host_fill(f);
+	parts_gather(f, f->host, sizeof(*f->host));
+	if (!all_are(choice_begin(&f->choice, f->host, f->hosts) == 0))
+		return -ENOMEM;
+	probe_all(f);
+	parts_gather(f, f->found, sizeof(*f->found));
+	choice_finish(&f->choice, f->found);
+	return rails_name(f, soft);
+}
+
+int find_rails(const char **soft)
+{
+	struct finder f = { .hosts = 0 };
+	int rc = finder_run(&f, soft);
+
+	if (rc == -ENOMEM)
+		rg_error("no memory to find rails");
+	softhca_probe_close(f.probe);
+	choice_end(&f.choice);
+	free(f.rank);
+	free(f.leader);
+	free(f.count);
+	free(f.at);
+	free(f.host);
+	free(f.found);
+	return rc;
+}
