@@ -7,6 +7,8 @@ tests_net_hello_LDFLAGS = $(mpi_program_ldflags) -no-install
 check_LTLIBRARIES += tests/net/mpich_wait.la
 tests_net_mpich_wait_la_SOURCES = tests/net/mpich_wait.c
 tests_net_mpich_wait_la_LDFLAGS = $(AM_LDFLAGS) -module -avoid-version -shared -rpath /nowhere
+check_PROGRAMS += tests/net/end
+tests_net_end_LDADD = $(SOFTHCA_KIT)
 CLEANFILES += tests/net/*.log tests/net/*.trs
 check-net: all $(check_PROGRAMS) tests/net/mpich_wait.la
 	$(AM_V_at)$(AM_TESTS_ENVIRONMENT) $(SHELL) $(srcdir)/tests/run-jobs.sh "$(NET_ONLY)" $(net_jobs)
