@@ -88,9 +88,10 @@ tell() {
 	: >"$RG_MEET/$1"
 }
 
-# signal SIGNAL I ME
+# signal SIGNAL I ME.  nsenter stops with its child, and reaps it only when it goes on.
 signal() {
 	on "$2" kill "-$1" "$(cat "$RG_MEET/$3.pid")"
+	[ "$1" = STOP ] || eval "kill -CONT \$pid_$3"
 }
 
 # shows ME PATTERN: its output; says ME PATTERN: one line of libsofthca with it, and no other
@@ -144,7 +145,8 @@ case_served() {
 # A receiver's window is full after some megabytes.
 case_stopped() {
 	hosts 2 1
-	pair rest stopped flood 64 tell flooded read 8 -- tell ready rest flooded flooded rest never
+	pair rest stopped flood 64 tell flooded rest checked -- \
+		tell ready rest flooded flooded tell checked rest never
 	until_file ready
 	signal STOP 1 b
 	tell stopped
@@ -194,7 +196,8 @@ breaks() {
 
 case_cable() {
 	hosts 2 1
-	begin 0 c d event error
+	begin 0 c d tell watches event error
+	until_file watches
 	breaks on login ip link set h0r0 down
 	says a "rail 1, eth0: host 10.0.1.2 has not answered for [0-9]* s (the interface is down here)"
 	end_of c
@@ -225,7 +228,8 @@ case_vanished() {
 
 case_interface() {
 	hosts 2 1
-	begin 0 c d event error event active
+	begin 0 c d tell watches event error event active
+	until_file watches
 	breaks on 0 ip link set eth0 down
 	says a "rail 1, eth0: host 10.0.1.2 has not answered for [0-9]* s (the interface is down here)"
 	on 0 ip link set eth0 up
@@ -341,7 +345,7 @@ case_ports() {
 	hosts 2 1
 	SOFTHCA_PORTS=20000-20001
 	export SOFTHCA_PORTS
-	pair write 8 rest go -- check 8 rest never
+	pair write 8 rest go -- rest never
 	begin 1 d c connect write 8 rest go
 	begin 0 c d connect write 8 rest go
 	for end in a c d; do
@@ -353,7 +357,7 @@ case_ports() {
 	done
 	begin 0 e f connect
 	end_of e
-	shows e "no free port from 20000 to 20001 .*each process .*SOFTHCA_PORTS"
+	shows e "no free TCP port from 20000 to 20001: each process .*SOFTHCA_PORTS"
 	tell go
 }
 
