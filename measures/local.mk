@@ -52,3 +52,11 @@ measures_pairs_LDADD = $(MPI_LIBS)
 measures_pairs_rails_SOURCES = measures/pairs.c
 measures_pairs_rails_LDADD = $(RAILMPI_LIB) $(MPI_LIBS)
 measures_pairs_rails_LDFLAGS = $(mpi_program_ldflags) -no-install
+
+# The software HCA over TCP beside what others have over TCP, between hosts as namespaces.
+EXTRA_DIST += measures/net/run.sh
+check_PROGRAMS += measures/net/stream
+bench-net: all measures/net/stream
+	@$(MKDIR_P) tests
+	@$(AM_TESTS_ENVIRONMENT) $(SHELL) $(srcdir)/measures/net/run.sh
+.PHONY: bench-net

@@ -10,7 +10,9 @@ libsofthca_core_la_SOURCES += src/softhca/base/base.h src/softhca/base/errors.c 
 	src/softhca/base/gid.c src/softhca/base/gid.h src/softhca/base/heap.c src/softhca/base/heap.h src/softhca/base/layout.h src/softhca/base/lock.c \
 	src/softhca/base/maps.c src/softhca/base/maps.h src/softhca/base/place.c \
 	src/softhca/base/place.h src/softhca/base/proc.c src/softhca/base/proc.h src/softhca/base/ranges.c \
-	src/softhca/base/checked.h src/softhca/base/netif.c src/softhca/base/netif.h src/softhca/base/ranges.h src/softhca/base/segment.c \
+	src/softhca/base/checked.h src/softhca/base/netif.c src/softhca/base/netif.h \
+	src/softhca/base/netif_list.c src/softhca/base/netif_list.h src/softhca/base/rtnetlink.c src/softhca/base/rtnetlink.h \
+	src/softhca/base/ranges.h src/softhca/base/segment.c \
 	src/softhca/base/segment.h \
 	src/softhca/base/sys.h
 libsofthca_core_la_SOURCES += src/softhca/pages/held.c src/softhca/pages/held.h \
@@ -63,6 +65,7 @@ libsofthca_core_la_SOURCES += src/softhca/link/memory/ask.c src/softhca/link/mem
 libsofthca_core_la_SOURCES += src/softhca/link/wire/bytes.h src/softhca/link/wire/call.c \
 	src/softhca/base/copy_last.h src/softhca/link/wire/connection.c \
 	src/softhca/link/wire/datagram.c src/softhca/link/wire/life.c src/softhca/link/wire/link.c src/softhca/link/wire/link.h \
+	src/softhca/link/wire/parked.c src/softhca/link/wire/peers.c src/softhca/link/wire/peers.h \
 	src/softhca/link/wire/requester.c src/softhca/link/wire/responder.c \
 	src/softhca/link/wire/serve.c src/softhca/link/wire/stream.c src/softhca/link/wire/stream.h \
 	src/softhca/link/wire/wire.h \
@@ -70,7 +73,7 @@ libsofthca_core_la_SOURCES += src/softhca/link/wire/bytes.h src/softhca/link/wir
 	src/softhca/link/wire/handshake.c src/softhca/link/wire/handshake.h \
 	src/softhca/link/wire/incoming.c src/softhca/link/wire/meet.c src/softhca/link/wire/meet.h \
 	src/softhca/link/wire/meet_state.h src/softhca/link/wire/ports.c \
-	src/softhca/link/wire/ports.h src/softhca/link/wire/secret.c \
+	src/softhca/link/wire/ports.h src/softhca/link/wire/probe.c src/softhca/link/wire/secret.c \
 	src/softhca/link/wire/secret.h src/softhca/link/wire/socket.c src/softhca/link/wire/socket.h
 libsofthca_core_la_SOURCES += src/softhca/engine/progress_thread.c src/softhca/engine/progress_thread.h \
 	src/softhca/engine/cq_ex.c src/softhca/engine/engine.c src/softhca/engine/engine.h \

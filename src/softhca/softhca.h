@@ -223,6 +223,85 @@ void softhca_unmap(struct ibv_mr *mr);
 int softhca_keep(const void *addr, size_t bytes);
 void softhca_unkeep(const void *addr, size_t bytes);	/* 0: the kept memory that begins there */
 
+/* ---- Interfaces that can be ports ---- */
+
+/* Why an interface is left out; softhca_net_why has the words. */
+enum softhca_net_why {
+	SOFTHCA_NET_USABLE,
+	SOFTHCA_NET_LOOPBACK,
+	SOFTHCA_NET_DOWN,	/* or without carrier */
+	SOFTHCA_NET_TUNNEL,	/* VXLAN, WireGuard, tun, GRE, ...: its packets go over another one */
+	SOFTHCA_NET_DUMMY,	/* sends nothing */
+	SOFTHCA_NET_MEMBER,	/* of a bond or a bridge, which has the traffic */
+	SOFTHCA_NET_PUBLIC,	/* a public IPv4 address: only if it is named */
+};
+
+/* An address that a port could have.  Text is NUL-terminated; "": unknown. */
+struct softhca_net {
+	char name[16];		/* of the interface */
+	char kind[16];		/* in the kernel's words: "vlan", "bridge", "veth"; "": an adapter's */
+	char driver[16];
+	union ibv_gid gid;	/* the address, IPv4 mapped into IPv6 */
+	uint64_t rate;		/* bytes per second and direction; 0: unknown */
+	uint32_t index;		/* of the interface */
+	uint32_t wire;		/* equal: over the same adapter, as a VLAN and its lower interface */
+	uint32_t mtu;		/* bytes of an IP packet */
+	uint16_t port;		/* where a probe listens; 0: nowhere */
+	uint8_t prefix;		/* bits of gid that are the subnet's, 96 and more with IPv4 */
+	uint8_t layers;		/* interfaces below it: 1 for a VLAN of an adapter */
+	uint8_t why;		/* enum softhca_net_why */
+	/* Effective settings below net.ipv4.conf. */
+	uint8_t arp_ignore, arp_announce, rp_filter;
+};
+enum { SOFTHCA_NETS_MAX = 32 };		/* of a host; usable ones come first */
+
+/*
+ * The addresses of this host's interfaces in the kernel's order, at most `most`; an interface that
+ * is left out has one.  The count, or -errno with the reason in softhca_last_error().
+ */
+int softhca_net_list(struct softhca_net *list, unsigned most);
+const char *softhca_net_why(enum softhca_net_why why);
+/* Boot and network namespace, hashed: equal for processes of one host only.  0 or -errno. */
+int softhca_net_host(uint8_t host[16]);
+
+/*
+ * A probe: do hosts reach each other over two of their interfaces?  One process a host opens one and
+ * serves it until all hosts have their results.  It listens at the usable addresses of the list, on
+ * ports of SOFTHCA_PORTS, and calls those of other hosts, each call over one interface alone.  Both
+ * ends of a call prove `job`, a number that only processes of the job know, and name their hosts;
+ * then two full packets go each way.  Nothing blocks; one thread at a time.
+ */
+enum softhca_probe_code {
+	SOFTHCA_PROBE_NONE,	/* not called, or under way */
+	SOFTHCA_PROBE_PASSED,
+	SOFTHCA_PROBE_SILENT,	/* no answer within the limit: no path, or a firewall */
+	SOFTHCA_PROBE_REFUSED,	/* the host refuses the connection, or ends it */
+	SOFTHCA_PROBE_NO_ROUTE,	/* this host has no path over this interface, or is told so */
+	SOFTHCA_PROBE_SELF,	/* the address is this host's own, too */
+	SOFTHCA_PROBE_OTHER,	/* another host, or another job, has the address */
+	SOFTHCA_PROBE_CROSSED,	/* packets arrive on another interface: `through` */
+	SOFTHCA_PROBE_MTU,	/* small packets pass, full ones do not */
+	SOFTHCA_PROBE_FAILED,	/* this process lacks descriptors or memory */
+};
+struct softhca_probed {
+	uint8_t code;		/* enum softhca_probe_code */
+	uint8_t through;	/* in the list of the host that was called; UINT8_MAX: unknown */
+};
+struct softhca_probe;
+
+/* Sets `port` of each address that it listens at.  0 or -errno; softhca_last_error(). */
+int softhca_probe_open(struct softhca_probe **p, struct softhca_net *list, unsigned count,
+		       uint64_t job);
+/*
+ * Call `to` of the host `host`, over list[from]; *result is written by softhca_probe_progress, 3 s
+ * later at the latest.  `list` of softhca_probe_open, `result` remain the caller's, until the end.
+ */
+void softhca_probe_call(struct softhca_probe *p, unsigned from, const struct softhca_net *to,
+			const uint8_t host[16], struct softhca_probed *result);
+/* Serve both directions; returns the number of own calls under way. */
+unsigned softhca_probe_progress(struct softhca_probe *p);
+void softhca_probe_close(struct softhca_probe *p);
+
 #ifdef __cplusplus
 }
 #endif

@@ -237,4 +237,5 @@ hosts_end() {
 		sleep 0.05
 	done
 	hosts_holders=
+	rm -rf "$hosts_dir"
 }

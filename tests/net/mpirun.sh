@@ -1,7 +1,9 @@
 #!/bin/sh
 # mpirun.sh N PROGRAM ARG... - mpirun over the hosts of hosts.sh, ranks in blocks: as run-lib.sh calls it.
 #
-# RAILGAUGE_, SOFTHCA_ and SUITE_ variables reach all ranks.  MPI itself uses the interface mgmt alone.
+#	RG_HOSTS_MPI=NAME	the interface that MPI itself uses (mgmt)
+#
+# RAILGAUGE_, SOFTHCA_ and SUITE_ variables reach all ranks.
 count=$1
 shift
 each=$(((count + RG_HOSTS_COUNT - 1) / RG_HOSTS_COUNT))
@@ -14,7 +16,7 @@ openmpi)
 	set -- "$MPIRUN" -np "$count" --host "$(echo "$hosts" | sed "s/\([^,][^,]*\)/\1:$each/g")" \
 		--map-by slot --oversubscribe --bind-to none \
 		--mca plm_rsh_agent "$RG_HOSTS/enter" --mca oob_tcp_if_include mgmt \
-		--mca pml ob1 --mca btl tcp,vader,self --mca btl_tcp_if_include mgmt \
+		--mca pml ob1 --mca btl tcp,vader,self --mca btl_tcp_if_include "${RG_HOSTS_MPI:-mgmt}" \
 		$(env | sed -n 's/^\(\(RAILGAUGE\|SOFTHCA\|SUITE\)_[A-Z_]*\)=.*/-x \1/p') "$@"
 	;;
 *)
@@ -23,7 +25,7 @@ openmpi)
 		set -- -genv LD_PRELOAD "$PWD/tests/net/.libs/mpich_wait.so" "$@"
 	set -- "$MPIRUN" -launcher ssh -launcher-exec "$RG_HOSTS/enter" -iface mgmt -n "$count" \
 		-ppn "$each" -hosts "$hosts" \
-		-genv UCX_TLS tcp,self -genv UCX_NET_DEVICES mgmt "$@"
+		-genv UCX_TLS tcp,self -genv UCX_NET_DEVICES "${RG_HOSTS_MPI:-mgmt}" "$@"
 	;;
 esac
 exec nsenter -t "$login" -n -m -u sh -c 'cd "$1" && shift && exec "$@"' sh "$PWD" "$@"

@@ -48,9 +48,9 @@ static void forget_in_child(void)
 	hca_memory_after_fork();	/* before the heap is touched */
 	hca_fd_after_fork();
 	pthread_mutex_init(&registry_lock, NULL);
+	hca_wire_forget();
 	for (m = registry; m; m = m->next) {
 		hca_inherit(membership_fabric(m));
-		hca_wire_forget(membership_fabric(m));
 		hca_net_close(membership_fabric(m));
 		hca_forget_in_child(membership_fabric(m));
 	}

@@ -44,6 +44,21 @@ void hca_gid_map_ipv4(const void *address, union ibv_gid *gid)
 	memcpy(gid->raw + HCA_GID_IPV4_AT, address, 4);
 }
 
+void hca_gid_address(const union ibv_gid *gid, struct sockaddr_storage *address)
+{
+	struct sockaddr_in6 *six = (struct sockaddr_in6 *)(void *)address;
+	struct sockaddr_in *four = (struct sockaddr_in *)(void *)address;
+
+	memset(address, 0, sizeof(*address));
+	if (hca_gid_is_ipv4(gid)) {
+		four->sin_family = AF_INET;
+		memcpy(&four->sin_addr, gid->raw + HCA_GID_IPV4_AT, sizeof(four->sin_addr));
+		return;
+	}
+	six->sin6_family = AF_INET6;
+	memcpy(&six->sin6_addr, gid, sizeof(six->sin6_addr));
+}
+
 char *hca_gid_format(const union ibv_gid *gid, char *buf, size_t size)
 {
 	const bool ipv4 = hca_gid_is_ipv4(gid);

@@ -4,7 +4,6 @@
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <linux/ethtool.h>
-#include <linux/rtnetlink.h>
 #include <linux/sockios.h>
 #include <net/if_arp.h>
 #include <netinet/in.h>
@@ -17,6 +16,7 @@
 #include "softhca/base/base.h"
 #include "softhca/base/gid.h"
 #include "softhca/base/proc.h"
+#include "softhca/base/rtnetlink.h"
 
 enum { MAPPED_BITS = 8 * HCA_GID_IPV4_AT, GID_BITS = 128 };
 
@@ -108,13 +108,6 @@ int hca_netif_canonical(const char *text, char *buf, size_t size)
 
 /* ---- The kernel's addresses ---------------------------------------------- */
 
-struct address {
-	unsigned index;			/* of the interface */
-	union ibv_gid gid;
-	bool usable;			/* permanent, and no duplicate */
-	bool link_local;
-};
-
 /* IFA_F_SECONDARY is IFA_F_TEMPORARY in IPv6. */
 static bool flags_are_usable(uint32_t flags)
 {
@@ -122,7 +115,7 @@ static bool flags_are_usable(uint32_t flags)
 }
 
 /* On a link to one peer IFA_ADDRESS is the peer's, IFA_LOCAL the own one. */
-static bool read_address(struct nlmsghdr *h, struct address *a)
+static bool read_address(struct nlmsghdr *h, struct hca_netif_address *a)
 {
 	struct ifaddrmsg *m = NLMSG_DATA(h);
 	const size_t bytes = m->ifa_family == AF_INET ? 4 : 16;
@@ -144,73 +137,41 @@ static bool read_address(struct nlmsghdr *h, struct address *a)
 	if (!local)
 		return false;
 	a->index = m->ifa_index;
-	if (bytes == 4)
+	a->prefix = m->ifa_prefixlen;
+	if (bytes == 4) {
 		hca_gid_map_ipv4(local, &a->gid);
-	else
+		a->prefix += MAPPED_BITS;
+	} else {
 		memcpy(&a->gid, local, sizeof(a->gid));
+	}
 	a->usable = flags_are_usable(flags);
 	a->link_local = hca_gid_is_link_local(&a->gid);
 	return true;
 }
 
-static int ask_addresses(int fd)
-{
-	struct {
-		struct nlmsghdr h;
-		struct ifaddrmsg m;
-	} q = { .h = { .nlmsg_len = sizeof(q), .nlmsg_type = RTM_GETADDR,
-		       .nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP } };
+struct address_visit {
+	int (*visit)(void *arg, const struct hca_netif_address *a);
+	void *arg;
+};
 
-	return send(fd, &q, sizeof(q), 0) == (ssize_t)sizeof(q) ? 0 : -errno;
+static int visit_address(void *arg, struct nlmsghdr *h)
+{
+	const struct address_visit *v = arg;
+	struct hca_netif_address a;
+
+	return read_address(h, &a) ? v->visit(v->arg, &a) : 0;
 }
 
-/* The visitor's first result that is not 0, else 0 or -errno. */
-static int read_answers(int fd, int (*visit)(void *arg, const struct address *a), void *arg)
+int hca_netif_each_address(int (*visit)(void *arg, const struct hca_netif_address *a), void *arg)
 {
-	alignas(struct nlmsghdr) char buf[16384];
-	struct address a;
-	int rc;
+	struct address_visit v = { visit, arg };
 
-	for (;;) {
-		ssize_t n = recv(fd, buf, sizeof(buf), 0);
-		struct nlmsghdr *h = (struct nlmsghdr *)(void *)buf;
-		size_t left = n > 0 ? (size_t)n : 0;
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return n ? -errno : -EPIPE;
-		for (; NLMSG_OK(h, left); h = NLMSG_NEXT(h, left)) {
-			if (h->nlmsg_type == NLMSG_DONE)
-				return 0;
-			if (h->nlmsg_type == NLMSG_ERROR)
-				return -EPROTO;
-			rc = read_address(h, &a) ? visit(arg, &a) : 0;
-			if (rc)
-				return rc;
-		}
-	}
-}
-
-/* Visit the addresses of all interfaces, in the kernel's order, until a result is not 0. */
-static int each_address(int (*visit)(void *arg, const struct address *a), void *arg)
-{
-	int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
-	int rc;
-
-	if (fd < 0)
-		return -errno;
-	rc = ask_addresses(fd);
-	if (!rc)
-		rc = read_answers(fd, visit, arg);
-	close(fd);
-	return rc;
+	return hca_rtnetlink_dump(RTM_GETADDR, visit_address, &v);
 }
 
 /* ---- An interface -------------------------------------------------------- */
 
-/* One SIOCGIF... about an interface. */
-static int ask_interface(const char *name, unsigned long request, struct ifreq *r)
+int hca_netif_ask(const char *name, unsigned long request, struct ifreq *r)
 {
 	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0), rc;
 
@@ -227,7 +188,7 @@ static short flags_of(const char *name)
 {
 	struct ifreq r = { 0 };
 
-	return ask_interface(name, SIOCGIFFLAGS, &r) ? 0 : r.ifr_flags;
+	return hca_netif_ask(name, SIOCGIFFLAGS, &r) ? 0 : r.ifr_flags;
 }
 
 static bool flags_are_up(short flags)
@@ -235,8 +196,8 @@ static bool flags_are_up(short flags)
 	return (flags & IFF_UP) && (flags & IFF_RUNNING);
 }
 
-/* Bytes per second; 0: unknown.  The first call asks for the length of the bit maps. */
-static uint64_t rate_of(const char *name)
+/* The first call asks for the length of the bit maps. */
+uint64_t hca_netif_rate(const char *name)
 {
 	union {
 		struct ethtool_link_settings s;
@@ -244,47 +205,39 @@ static uint64_t rate_of(const char *name)
 	} link = { .s = { .cmd = ETHTOOL_GLINKSETTINGS } };
 	struct ifreq r = { .ifr_data = (char *)&link };
 
-	if (ask_interface(name, SIOCETHTOOL, &r) || link.s.link_mode_masks_nwords >= 0)
+	if (hca_netif_ask(name, SIOCETHTOOL, &r) || link.s.link_mode_masks_nwords >= 0)
 		return 0;
 	link.s.cmd = ETHTOOL_GLINKSETTINGS;
 	link.s.link_mode_masks_nwords = (int8_t)-link.s.link_mode_masks_nwords;
-	if (ask_interface(name, SIOCETHTOOL, &r) || link.s.speed == (uint32_t)SPEED_UNKNOWN)
+	if (hca_netif_ask(name, SIOCETHTOOL, &r) || link.s.speed == (uint32_t)SPEED_UNKNOWN)
 		return 0;
 	return (uint64_t)link.s.speed * (1000000 / 8);
 }
 
 static void set_address(struct hca_netif *n)
 {
-	struct sockaddr_in6 *six = (struct sockaddr_in6 *)(void *)&n->address;
-	struct sockaddr_in *four = (struct sockaddr_in *)(void *)&n->address;
-
-	if (hca_gid_is_ipv4(&n->gid)) {
-		four->sin_family = AF_INET;
-		memcpy(&four->sin_addr, n->gid.raw + HCA_GID_IPV4_AT, sizeof(four->sin_addr));
-		return;
-	}
-	six->sin6_family = AF_INET6;
-	memcpy(&six->sin6_addr, &n->gid, sizeof(six->sin6_addr));
-	six->sin6_scope_id = hca_gid_is_link_local(&n->gid) ? n->index : 0;
+	hca_gid_address(&n->gid, &n->address);
+	if (!hca_gid_is_ipv4(&n->gid) && hca_gid_is_link_local(&n->gid))
+		((struct sockaddr_in6 *)(void *)&n->address)->sin6_scope_id = n->index;
 }
 
 static int describe(struct hca_netif *n)
 {
 	struct ifreq r = { 0 };
-	int rc = ask_interface(n->name, SIOCGIFMTU, &r);
+	int rc = hca_netif_ask(n->name, SIOCGIFMTU, &r);
 
 	if (rc)
 		return hca_fail(-rc, "net=%s: %s", n->name, strerror(-rc));
 	n->mtu = (uint32_t)r.ifr_mtu;
-	n->rate = rate_of(n->name);
-	if (ask_interface(n->name, SIOCGIFHWADDR, &r) == 0 &&
+	n->rate = hca_netif_rate(n->name);
+	if (hca_netif_ask(n->name, SIOCGIFHWADDR, &r) == 0 &&
 	    r.ifr_hwaddr.sa_family == ARPHRD_ETHER)
 		memcpy(n->mac, r.ifr_hwaddr.sa_data, sizeof(n->mac));
 	set_address(n);
 	return 0;
 }
 
-static int is_present(void *arg, const struct address *a)
+static int is_present(void *arg, const struct hca_netif_address *a)
 {
 	const struct hca_netif *n = arg;
 
@@ -297,7 +250,7 @@ bool hca_netif_is_up(const struct hca_netif *n)
 	char name[IFNAMSIZ];
 
 	return if_indextoname(n->index, name) && flags_are_up(flags_of(name)) &&
-	       each_address(is_present, &its) > 0;
+	       hca_netif_each_address(is_present, &its) > 0;
 }
 
 /* ---- Finding ------------------------------------------------------------- */
@@ -316,7 +269,7 @@ struct search {
 };
 
 /* Note an interface that would be accepted; what does not fit is left out. */
-static void note_existing(struct search *s, const struct address *a)
+static void note_existing(struct search *s, const struct hca_netif_address *a)
 {
 	char name[IFNAMSIZ], address[INET6_ADDRSTRLEN];
 	int n;
@@ -330,7 +283,7 @@ static void note_existing(struct search *s, const struct address *a)
 	s->exist[s->used] = '\0';
 }
 
-static bool is_wanted(struct search *s, const struct address *a)
+static bool is_wanted(struct search *s, const struct hca_netif_address *a)
 {
 	bool named = s->by_subnet ? subnet_holds(&s->subnet, &a->gid) : a->index == s->best.index;
 
@@ -344,7 +297,7 @@ static bool is_wanted(struct search *s, const struct address *a)
 }
 
 /* A name's address is its first, IPv4 before IPv6; a subnet's is the first of its interface. */
-static int search_address(void *arg, const struct address *a)
+static int search_address(void *arg, const struct hca_netif_address *a)
 {
 	static const union ibv_gid none;
 	struct search *s = arg;
@@ -408,7 +361,7 @@ static int check_up(const struct search *s)
 static int search_all(struct search *s)
 {
 	static const union ibv_gid none;
-	int rc = each_address(search_address, s);
+	int rc = hca_netif_each_address(search_address, s);
 
 	if (rc)
 		return hca_fail(-rc, "net=%s: netlink: %s", s->text, strerror(-rc));

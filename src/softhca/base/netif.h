@@ -48,6 +48,23 @@ bool hca_netif_watch_changed(int fd);
 /* Is the interface up, with carrier and with its address?  A system call or two. */
 bool hca_netif_is_up(const struct hca_netif *n);
 
+/* ---- For lists of interfaces --------------------------------------------- */
+
+struct hca_netif_address {
+	unsigned index;			/* of the interface */
+	union ibv_gid gid;
+	unsigned prefix;		/* bits of gid that are the subnet's */
+	bool usable;			/* permanent, and no duplicate */
+	bool link_local;
+};
+/* Visit the addresses of all interfaces until a result is not 0: that result, else 0 or -errno. */
+int hca_netif_each_address(int (*visit)(void *arg, const struct hca_netif_address *a), void *arg);
+/* One SIOC... about an interface: 0 or -errno, silent. */
+int hca_netif_ask(const char *name, unsigned long request, struct ifreq *r);
+uint64_t hca_netif_rate(const char *name);	/* bytes per second; 0: unknown */
+
+/* ---- The host ------------------------------------------------------------ */
+
 /* Boot and network namespace of this process, hashed: equal for processes of one host only. */
 int hca_netif_host(uint8_t host[16]);	/* 0 or -errno with hca_fail */
 

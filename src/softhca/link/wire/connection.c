@@ -13,110 +13,23 @@
 #include <netinet/tcp.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include "softhca/base/gid.h"
 #include "softhca/base/netif.h"
+#include "softhca/link/wire/socket.h"
 #include "softhca/link/wire/wire.h"
 #include "softhca/object/fabric.h"
 #include "softhca/object/query.h"
 #include "util/clock.h"
 
 enum {
-	PARKED_MAX = 256,
 	SOON_NS = 5000000,	/* between calls of a peer that has not got so far: at first ... */
 	LATER_NS = 200000000,	/* ... and at last */
 	SILENT_CALLS = 12,	/* of 5 s each, to a host that answers */
 	TIMER_NS = 20000000,	/* between two looks while something waits */
 	KEEPALIVE_S = 2,	/* an idle connection shows its life so often (life.c) */
 };
-#define PARKED_NS 60000000000ull
 #define ALIVE_NS 1000000000ull		/* between two looks at an open connection */
-
-struct hca_wire_parked {
-	struct hca_wire_parked *next;
-	struct hca_hello hello;
-	uint64_t since_ns;
-	int fd;
-};
-
-/* ---- Streams that wait for their queue pair ------------------------------ */
-
-static void unpark(struct hca_wire_parked **at)
-{
-	struct hca_wire_parked *p = *at;
-
-	*at = p->next;
-	free(p);
-}
-
-static void park(struct hca_wire *wire, int fd, const struct hca_hello *h)
-{
-	struct hca_wire_parked *p = calloc(1, sizeof(*p)), **at;
-	unsigned n = 0;
-
-	if (!p) {
-		close(fd);
-		return;
-	}
-	*p = (struct hca_wire_parked){ .next = wire->parked, .hello = *h, .since_ns = rg_now_ns(),
-				       .fd = fd };
-	wire->parked = p;
-	for (at = &wire->parked; *at && n < PARKED_MAX; at = &(*at)->next)
-		n++;
-	while (*at) {			/* the oldest go */
-		close((*at)->fd);
-		unpark(at);
-	}
-}
-
-static bool is_for(const struct hca_hello *h, const struct hca_qp *qp)
-{
-	return h->target_qpn == hca_qpn(qp) && h->source_qpn == qp->attr.dest_qp_num &&
-	       memcmp(&h->source, &qp->attr.ah_attr.grh.dgid, sizeof(h->source)) == 0;
-}
-
-/* The newest stream that is parked for the queue pair, or -1; others to its number are of earlier lives. */
-static int parked_for(struct hca_wire *wire, const struct hca_qp *qp)
-{
-	struct hca_wire_parked **at = &wire->parked;
-	int fd = -1;
-
-	while (*at) {
-		if ((*at)->hello.target_qpn != hca_qpn(qp)) {
-			at = &(*at)->next;
-			continue;
-		}
-		if (fd < 0 && is_for(&(*at)->hello, qp))
-			fd = (*at)->fd;
-		else
-			close((*at)->fd);
-		unpark(at);
-	}
-	return fd;
-}
-
-static void parked_expire(struct hca_wire *wire, uint64_t now_ns)
-{
-	struct hca_wire_parked **at = &wire->parked;
-
-	while (*at) {
-		if (now_ns - (*at)->since_ns < PARKED_NS) {
-			at = &(*at)->next;
-			continue;
-		}
-		close((*at)->fd);
-		unpark(at);
-	}
-}
-
-void hca_wire_parked_free(struct hca_wire *wire)
-{
-	while (wire->parked) {
-		close(wire->parked->fd);
-		unpark(&wire->parked);
-	}
-}
 
 /* ---- Closing ------------------------------------------------------------- */
 
@@ -130,17 +43,12 @@ static void close_stream(struct hca_wire_qp *w, enum hca_wire_state state)
 	w->left = 0;
 	w->state = state;
 	hca_wire_forgive(w);
+	hca_wire_unwatch(w->wire, &w->stream);
 	hca_stream_close(&w->stream);
 	hca_wire_life_end(w);
 }
 
 /* ---- Opening ------------------------------------------------------------- */
-
-static void look_before(struct hca_wire *wire, uint64_t at_ns)
-{
-	if (atomic_load(&wire->look_ns) > at_ns)
-		atomic_store(&wire->look_ns, at_ns);
-}
 
 /* A connection without traffic shows that the peer's host is alive, too. */
 static void keep_alive(int fd)
@@ -153,24 +61,31 @@ static void keep_alive(int fd)
 	setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &count, sizeof(count));
 }
 
+/* There will be no connection: requests that wait for one fail. */
+static void give_up(struct hca_wire_qp *w)
+{
+	w->state = HCA_WIRE_REFUSED;
+	if (w->refused_one)
+		w->qp->fabric->upcalls->resume(w->qp);
+	w->refused_one = false;
+}
+
 /* qp->lock and fabric.life held. */
 static void open_stream(struct hca_wire_qp *w, int fd)
 {
-	struct epoll_event e = { .events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET,
-				 .data.ptr = w };
-
-	if (hca_stream_open(&w->stream, fd) || epoll_ctl(w->wire->epoll, EPOLL_CTL_ADD, fd, &e)) {
-		if (w->stream.fd < 0)
-			close(fd);
+	if (hca_stream_open(&w->stream, fd))
+		hca_socket_close(fd);
+	if (w->stream.fd < 0 || !hca_wire_watch(w->wire, fd, w)) {
+		hca_say("queue pair %u: no memory for its connection", hca_qpn(w->qp));
 		hca_stream_close(&w->stream);
-		w->state = HCA_WIRE_REFUSED;
+		give_up(w);
 		return;
 	}
 	keep_alive(fd);
 	hca_wire_life_begin(w, rg_now_ns());
 	hca_wire_activate(w);
 	w->again_ns = 0;
-	look_before(w->wire, rg_now_ns() + ALIVE_NS);
+	hca_wire_look_at(&w->wire->look_ns, rg_now_ns() + ALIVE_NS);
 	w->state = HCA_WIRE_GREETING;
 	if (w->calls)
 		return;
@@ -239,8 +154,37 @@ static void call(struct hca_wire_qp *w)
 	};
 
 	w->again_ns = 0;
-	if (hca_wire_call(w->wire, qp->attr.port_num - 1u, &h, w))
+	if (hca_wire_call(w->wire, qp->attr.port_num - 1u, &h, w)) {
 		w->again_ns = rg_now_ns() + LATER_NS;
+		hca_wire_look_at(&w->wire->look_ns, w->again_ns);
+	}
+}
+
+/* Its answers have room for the most that the queue pair can ever accept. */
+static struct hca_wire_qp *wire_qp_new(struct hca_qp *qp)
+{
+	struct hca_wire *wire = qp->fabric->wire_state;
+	struct hca_wire_qp *w = calloc(1, sizeof(*w));
+
+	if (!w)
+		return NULL;
+	w->answer_room = qp->fabric->spec.reads ? qp->fabric->spec.reads : 1;
+	w->answer = calloc(w->answer_room, sizeof(*w->answer));
+	if (!w->answer) {
+		free(w);
+		return NULL;
+	}
+	w->source = HCA_WIRE_QP;
+	w->qp = qp;
+	w->wire = wire;
+	w->stream.fd = w->life.ask_fd = -1;
+	w->next = wire->all;
+	w->at = &wire->all;
+	if (w->next)
+		w->next->at = &w->next;
+	wire->all = w;
+	qp->wire = w;
+	return w;
 }
 
 int hca_wire_connect(struct hca_qp *qp)
@@ -254,34 +198,18 @@ int hca_wire_connect(struct hca_qp *qp)
 		qp->link = f->link;	/* to itself: a stream would have one end too many */
 		return 0;
 	}
-	w = calloc(1, sizeof(*w));
-	if (w)
-		w->answer_room = qp->attr.max_dest_rd_atomic ? qp->attr.max_dest_rd_atomic : 1;
-	if (w)
-		w->answer = calloc(w->answer_room, sizeof(*w->answer));
-	if (!w || !w->answer) {
-		free(w);
+	w = wire_qp_new(qp);
+	if (!w)
 		return ENOMEM;
-	}
-	w->source = HCA_WIRE_QP;
-	w->qp = qp;
-	w->wire = wire;
-	w->stream.fd = w->life.ask_fd = -1;
-	w->next = wire->all;
-	w->at = &wire->all;
-	if (w->next)
-		w->next->at = &w->next;
-	wire->all = w;
-	qp->wire = w;
 	w->calls = this_end_calls(qp);
 	w->state = w->calls ? HCA_WIRE_CALLING : HCA_WIRE_EXPECTING;
-	fd = parked_for(wire, qp);
+	fd = hca_wire_parked_for(wire, qp);
 	if (w->calls)
 		call(w);
 	else if (fd >= 0)
 		open_stream(w, fd);
 	if (w->calls && fd >= 0)
-		close(fd);
+		hca_socket_close(fd);
 	return 0;
 }
 
@@ -326,15 +254,15 @@ void hca_wire_arrived(void *arg, int fd, const struct hca_hello *h)
 	}
 	qp = own_qp(wire, h->target_qpn);
 	if (!qp || qp->datagram) {
-		close(fd);
+		hca_socket_close(fd);
 		return;
 	}
 	hca_lock(&qp->lock);
 	w = qp->wire;
-	if (w && w->state == HCA_WIRE_EXPECTING && is_for(h, qp))
+	if (w && w->state == HCA_WIRE_EXPECTING && hca_wire_is_for(h, qp))
 		open_stream(w, fd);
 	else
-		park(wire, fd, h);
+		hca_wire_park(wire, fd, h);
 	hca_unlock(&qp->lock);
 }
 
@@ -346,7 +274,7 @@ static void refuse_stream(int fd)
 
 	hca_frame_write(bytes, &f);
 	send(fd, bytes, sizeof(bytes), MSG_DONTWAIT | MSG_NOSIGNAL);
-	close(fd);
+	hca_socket_close(fd);
 }
 
 void hca_wire_reached(void *arg, void *token, int fd, const struct hca_hello *h)
@@ -374,7 +302,7 @@ static void pause_calls(struct hca_wire_qp *w)
 	if (w->pause_ns > LATER_NS)
 		w->pause_ns = LATER_NS;
 	w->again_ns = rg_now_ns() + w->pause_ns;
-	look_before(w->wire, w->again_ns);
+	hca_wire_look_at(&w->wire->look_ns, w->again_ns);
 }
 
 /* Will a later call have another answer? */
@@ -404,10 +332,7 @@ void hca_wire_call_refused(void *arg, void *token, int error, const char *why)
 	} else if (w->state == HCA_WIRE_CALLING) {
 		hca_wire_say(w->wire, w->qp->attr.port_num - 1u, &w->qp->attr.ah_attr.grh.dgid,
 			     HCA_WIRE_UNCONNECTED, "%s", why);
-		w->state = HCA_WIRE_REFUSED;
-		if (w->refused_one)
-			w->qp->fabric->upcalls->resume(w->qp);
-		w->refused_one = false;
+		give_up(w);
 	}
 	hca_unlock(&w->qp->lock);
 }
@@ -538,6 +463,7 @@ void hca_wire_look(struct hca_wire *wire, uint64_t now)
 
 	if (at_life)
 		wire->life_ns = now;
+	atomic_store(&wire->look_ns, UINT64_MAX);	/* a thread that posts may want one earlier */
 	for (w = wire->all; w; w = next) {
 		struct hca_qp *qp = w->qp;
 		uint64_t at;
@@ -550,9 +476,9 @@ void hca_wire_look(struct hca_wire *wire, uint64_t now)
 			again = at;
 	}
 	if (wire->parked) {
-		parked_expire(wire, now);
+		hca_wire_parked_expire(wire, now);
 		if (again > now + ALIVE_NS)
 			again = now + ALIVE_NS;
 	}
-	wire->look_ns = again;
+	hca_wire_look_at(&wire->look_ns, again);
 }

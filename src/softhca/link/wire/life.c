@@ -148,7 +148,7 @@ static void say_too_long(struct hca_wire_qp *w, uint64_t silence_ns)
 static void ask_no_more(struct hca_wire_qp *w)
 {
 	if (w->life.ask_fd >= 0)
-		close(w->life.ask_fd);
+		hca_socket_close(w->life.ask_fd);
 	w->life.ask_fd = -1;
 }
 

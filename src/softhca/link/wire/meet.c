@@ -30,7 +30,7 @@ static int listener_open(struct hca_meet *m, struct hca_rail *rail, uint16_t por
 	rail->listener = (struct hca_watch){ HCA_WATCH_LISTENER, fd };
 	rc = hca_watch_add(m->epoll, &rail->listener, EPOLLIN);
 	if (rc)
-		close(fd);
+		hca_socket_close(fd);
 	return rc;
 }
 
@@ -92,7 +92,7 @@ static void meet_configure(struct hca_meet *m, const struct hca_meet_config *c)
 static void meet_free(struct hca_meet *m)
 {
 	if (m->epoll >= 0)
-		close(m->epoll);
+		hca_socket_close(m->epoll);
 	sodium_memzero(m, sizeof(*m));
 	free(m);
 }
@@ -102,7 +102,7 @@ static int epoll_open(struct hca_meet *m)
 	m->epoll = epoll_create1(EPOLL_CLOEXEC);
 	if (m->epoll < 0)
 		return hca_fail(errno, "no descriptor to wait for connections: %s", strerror(errno));
-	m->epoll = hca_fd_raise(m->epoll);
+	m->epoll = hca_socket_raise(m->epoll);
 	return 0;
 }
 
@@ -133,7 +133,7 @@ int hca_meet_open(struct hca_meet **out, const struct hca_meet_config *c)
 /* The epoll set is also the parent's, if this is a child of fork: it is left as it is. */
 void hca_meet_close(struct hca_meet *m)
 {
-	close(m->epoll);
+	hca_socket_close(m->epoll);
 	m->epoll = -1;
 	hca_calls_cancel(m, NULL, true);
 	hca_incoming_close(m);

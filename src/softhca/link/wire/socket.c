@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <net/if.h>
 #include <netinet/tcp.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <unistd.h>
@@ -105,6 +106,44 @@ bool hca_address_is_local(const struct sockaddr_storage *a)
 
 /* ---- Sockets ------------------------------ */
 
+/* Descriptors of this process alone; beyond, a child of fork keeps its copy until exec. */
+enum { DESCRIPTORS = 1 << 20, WORD = 64 };
+static _Atomic uint64_t own[DESCRIPTORS / WORD];
+
+static int socket_own(int fd)
+{
+	if (fd < DESCRIPTORS)
+		atomic_fetch_or(&own[fd / WORD], UINT64_C(1) << fd % WORD);
+	return fd;
+}
+
+void hca_socket_close(int fd)
+{
+	if (fd < DESCRIPTORS)
+		atomic_fetch_and(&own[fd / WORD], ~(UINT64_C(1) << fd % WORD));
+	close(fd);
+}
+
+void hca_sockets_close_in_child(void)
+{
+	uint64_t left;
+	int i;
+
+	for (i = 0; i < DESCRIPTORS / WORD; i++) {
+		left = atomic_load_explicit(&own[i], memory_order_relaxed);
+		if (left)
+			atomic_store_explicit(&own[i], 0, memory_order_relaxed);
+		for (; left; left &= left - 1)
+			close(i * WORD + __builtin_ctzll(left));
+	}
+}
+
+int hca_socket_raise(int fd)
+{
+	fd = hca_fd_raise(fd);
+	return fd < 0 ? fd : socket_own(fd);
+}
+
 static void option_set(int fd, int level, int name, int value)
 {
 	/* A kernel without the option does without. */
@@ -121,7 +160,7 @@ static int socket_make(int family)
 	hca_fd_end();
 	if (fd < 0)
 		return -errno;
-	fd = hca_fd_raise(fd);
+	fd = hca_socket_raise(fd);
 	if (family == AF_INET6)
 		option_set(fd, IPPROTO_IPV6, IPV6_V6ONLY, 1);
 	option_set(fd, IPPROTO_TCP, TCP_NODELAY, 1);
@@ -130,7 +169,7 @@ static int socket_make(int family)
 
 static int close_with(int fd, int error)
 {
-	close(fd);
+	hca_socket_close(fd);
 	return -error;
 }
 
@@ -158,7 +197,7 @@ int hca_socket_accept(int listener)
 	hca_fd_end();
 	if (fd < 0)
 		return -errno;
-	fd = hca_fd_raise(fd);
+	fd = hca_socket_raise(fd);
 	option_set(fd, IPPROTO_TCP, TCP_NODELAY, 1);
 	return fd;
 }
@@ -248,5 +287,5 @@ int hca_watch_release(int epoll, struct hca_watch *w)
 
 void hca_watch_close(int epoll, struct hca_watch *w)
 {
-	close(hca_watch_release(epoll, w));
+	hca_socket_close(hca_watch_release(epoll, w));
 }

@@ -1,0 +1,215 @@
+/*
+ * stream.c - the least that a TCP connection between two processes costs: one socket, both ends spin, no
+ * header, no protocol.
+ *
+ *	stream --listen PORT			serve one client after the other, for ever
+ *	stream ADDRESS PORT latency BYTES S	S seconds of ping-pongs: half a round trip, in microseconds
+ *	stream ADDRESS PORT bw BYTES S		S seconds of messages, one send each: MB/s (10^6 bytes)
+ *
+ * A bandwidth is that of rounds of at least 32 MiB or 100,000 messages; the receiver answers the last byte of
+ * a round.
+ */
+#include <errno.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { BYTES_MAX = 1 << 26, ROUND_BYTES = 1 << 25, ROUND_MESSAGES = 100000 };
+
+/* What the client wants, as it is sent. */
+struct request {
+	uint64_t is_latency, bytes, round;
+};
+
+static char *buffer;
+
+static void die(const char *what)
+{
+	fprintf(stderr, "stream: %s: %s\n", what, strerror(errno));
+	exit(1);
+}
+
+static double now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec + 1e-9 * t.tv_nsec;
+}
+
+/* 0: the peer has closed. */
+static int receive(int fd, void *to, size_t bytes)
+{
+	for (size_t done = 0; done < bytes;) {
+		ssize_t n = recv(fd, (char *)to + done, bytes - done, MSG_DONTWAIT);
+
+		if (n == 0 || (n < 0 && errno == ECONNRESET))
+			return 0;
+		if (n < 0 && errno != EAGAIN)
+			die("recv");
+		done += n > 0 ? n : 0;
+	}
+	return 1;
+}
+
+static void transmit(int fd, const void *from, size_t bytes)
+{
+	for (size_t done = 0; done < bytes;) {
+		ssize_t n = send(fd, (const char *)from + done, bytes - done, MSG_DONTWAIT | MSG_NOSIGNAL);
+
+		if (n < 0 && errno != EAGAIN)
+			die("send");
+		done += n > 0 ? n : 0;
+	}
+}
+
+/* A round of messages, in reads as large as the socket allows. */
+static int receive_round(int fd, uint64_t bytes)
+{
+	while (bytes > 0) {
+		ssize_t n = recv(fd, buffer, bytes < ROUND_BYTES ? bytes : ROUND_BYTES, MSG_DONTWAIT);
+
+		if (n == 0)
+			return 0;
+		if (n < 0 && errno != EAGAIN)
+			die("recv");
+		bytes -= n > 0 ? n : 0;
+	}
+	return 1;
+}
+
+static void serve(int fd)
+{
+	struct request request;
+
+	if (!receive(fd, &request, sizeof(request)))
+		return;
+	if (request.is_latency)
+		while (receive(fd, buffer, request.bytes))
+			transmit(fd, buffer, request.bytes);
+	else
+		while (receive_round(fd, request.bytes * request.round))
+			transmit(fd, buffer, 1);
+}
+
+static double latency(int fd, uint64_t bytes, double seconds)
+{
+	double began = now(), took;
+	uint64_t count = 0;
+
+	do {
+		for (int k = 0; k < 100; k++) {
+			transmit(fd, buffer, bytes);
+			receive(fd, buffer, bytes);
+		}
+		count += 100;
+		took = now() - began;
+	} while (took < seconds);
+	return took / count / 2 * 1e6;
+}
+
+static double bandwidth(int fd, uint64_t bytes, uint64_t round, double seconds)
+{
+	double began = now(), took;
+	uint64_t rounds = 0;
+	char answer;
+
+	do {
+		for (uint64_t k = 0; k < round; k++)
+			transmit(fd, buffer, bytes);
+		receive(fd, &answer, 1);
+		rounds++;
+		took = now() - began;
+	} while (took < seconds);
+	return rounds * round * bytes / took / 1e6;
+}
+
+static struct addrinfo *look_up(const char *address, const char *port)
+{
+	struct addrinfo hints = { .ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE | AI_NUMERICHOST };
+	struct addrinfo *found;
+	int rc = getaddrinfo(address, port, &hints, &found);
+
+	if (rc) {
+		fprintf(stderr, "stream: %s: %s\n", address ? address : port, gai_strerror(rc));
+		exit(1);
+	}
+	return found;
+}
+
+static void no_delay(int fd)
+{
+	int on = 1;
+
+	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+}
+
+static void listen_for_ever(const char *port)
+{
+	struct addrinfo *here = look_up(NULL, port);
+	int fd = socket(here->ai_family, SOCK_STREAM, 0), on = 1;
+
+	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+	if (bind(fd, here->ai_addr, here->ai_addrlen) || listen(fd, 8))
+		die(port);
+	for (;;) {
+		int client = accept(fd, NULL, NULL);
+
+		if (client < 0)
+			die("accept");
+		no_delay(client);
+		serve(client);
+		close(client);
+	}
+}
+
+static void ask(char **argv)
+{
+	struct addrinfo *to = look_up(argv[1], argv[2]);
+	int fd = socket(to->ai_family, SOCK_STREAM, 0);
+	struct request request = { .is_latency = strcmp(argv[3], "latency") == 0,
+				   .bytes = strtoull(argv[4], NULL, 10) };
+	double seconds = strtod(argv[5], NULL);
+
+	if (request.bytes == 0 || request.bytes > BYTES_MAX) {
+		fprintf(stderr, "stream: %s bytes: accepted: 1 to %d\n", argv[4], BYTES_MAX);
+		exit(3);
+	}
+	request.round = (ROUND_BYTES + request.bytes - 1) / request.bytes;
+	if (request.round > ROUND_MESSAGES)
+		request.round = ROUND_MESSAGES;
+	if (connect(fd, to->ai_addr, to->ai_addrlen))
+		die(argv[1]);
+	no_delay(fd);
+	transmit(fd, &request, sizeof(request));
+	if (request.is_latency) {
+		latency(fd, request.bytes, seconds / 10);
+		printf("%.3f\n", latency(fd, request.bytes, seconds));
+	} else {
+		bandwidth(fd, request.bytes, request.round, seconds / 10);
+		printf("%.3f\n", bandwidth(fd, request.bytes, request.round, seconds));
+	}
+}
+
+int main(int argc, char **argv)
+{
+	buffer = malloc(BYTES_MAX);
+	if (!buffer)
+		die("malloc");
+	memset(buffer, 1, BYTES_MAX);
+	if (argc == 3 && strcmp(argv[1], "--listen") == 0)
+		listen_for_ever(argv[2]);
+	if (argc != 6) {
+		fprintf(stderr, "stream --listen PORT, stream ADDRESS PORT latency|bw BYTES SECONDS\n");
+		return 3;
+	}
+	ask(argv);
+	return 0;
+}

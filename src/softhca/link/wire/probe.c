@@ -1,0 +1,503 @@
+/*
+ * probe.c - do hosts reach each other over two of their interfaces?  See softhca.h.
+ *
+ * Caller and callee exchange a greeting each: magic, job, host, MTU; the callee's has a verdict.
+ * Then each sends two packets as long as the connection carries, and the callee one byte when it has
+ * both.  Full packets that vanish leave the connection without progress until the limit.
+ *
+ * All sockets are tried in each pass: they are few, and live for milliseconds.
+ */
+#include <errno.h>
+#include <net/if.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "softhca/base/base.h"
+#include "softhca/base/gid.h"
+#include "softhca/base/netif.h"
+#include "softhca/link/wire/bytes.h"
+#include "softhca/link/wire/ports.h"
+#include "softhca/link/wire/socket.h"
+#include "softhca/softhca.h"
+
+enum {
+	GREETING_BYTES = 40,
+	PACKETS = 2,
+	INCOMING_MAX = 256,		/* further ones stay in the listener's queue */
+	MTU_MAX = 65536,
+};
+#define PATIENCE_NS 3000000000u		/* two lost SYNs, of the first three */
+
+static const char magic[8] = "softhca?";
+
+enum verdict { VERDICT_NONE, VERDICT_HERE, VERDICT_CROSSED };
+
+struct greeting {
+	uint64_t job;
+	uint8_t host[16];
+	uint32_t mtu;
+	uint8_t verdict, through;
+};
+
+enum stage {
+	STAGE_CONNECT,			/* caller: until the greeting can be sent */
+	STAGE_GREETED,			/* expects the other's greeting */
+	STAGE_PACKETS,
+	STAGE_ENDS,			/* callee: the caller closes first */
+};
+
+struct end {
+	struct end *next;
+	int fd;
+	bool caller;
+	enum stage stage;
+	unsigned net;			/* in the list */
+	uint64_t due_ns;
+	unsigned char in[GREETING_BYTES];
+	size_t have;
+	uint32_t segment, to_send, to_read;
+	/* The caller's. */
+	uint8_t host[16];
+	struct softhca_probed *result;
+};
+
+struct softhca_probe {
+	const struct softhca_net *list;
+	unsigned count;
+	uint64_t job;
+	uint8_t host[16];
+	int listener[SOFTHCA_NETS_MAX];
+	struct end *end;		/* all of both directions */
+	unsigned calls, incoming;
+};
+
+/* ---- Greetings ----------------------------------------------------------- */
+
+static void greeting_write(unsigned char out[GREETING_BYTES], const struct greeting *g)
+{
+	memcpy(out, magic, 8);
+	hca_put64(out + 8, g->job);
+	memcpy(out + 16, g->host, 16);
+	hca_put32(out + 32, g->mtu);
+	out[36] = g->verdict;
+	out[37] = g->through;
+	hca_put16(out + 38, 0);
+}
+
+static bool greeting_read(const unsigned char in[GREETING_BYTES], struct greeting *g)
+{
+	g->job = hca_get64(in + 8);
+	memcpy(g->host, in + 16, 16);
+	g->mtu = hca_get32(in + 32);
+	g->verdict = in[36];
+	g->through = in[37];
+	return memcmp(in, magic, 8) == 0 && g->mtu > 0 && g->mtu <= MTU_MAX;
+}
+
+static uint32_t mtu_of(const struct softhca_probe *p, const struct end *e)
+{
+	return p->list[e->net].mtu < MTU_MAX ? p->list[e->net].mtu : MTU_MAX;
+}
+
+static int greet(const struct softhca_probe *p, const struct end *e, enum verdict verdict,
+		 uint8_t through)
+{
+	struct greeting g = { .job = p->job, .mtu = mtu_of(p, e), .verdict = (uint8_t)verdict,
+			      .through = through };
+	unsigned char out[GREETING_BYTES];
+
+	memcpy(g.host, p->host, sizeof(g.host));
+	greeting_write(out, &g);
+	return hca_socket_send(e->fd, out, sizeof(out));
+}
+
+/* ---- Packets ------------------------------------------------------------- */
+
+/* Each is written by itself, so that no hardware cuts it: it must pass as it is. */
+static void packets_begin(const struct softhca_probe *p, struct end *e, uint32_t peer_mtu)
+{
+	struct tcp_info info = { .tcpi_snd_mss = 0 };
+	socklen_t bytes = sizeof(info);
+
+	e->segment = mtu_of(p, e);
+	if (getsockopt(e->fd, IPPROTO_TCP, TCP_INFO, &info, &bytes) == 0 && info.tcpi_snd_mss)
+		e->segment = info.tcpi_snd_mss;
+	e->to_send = PACKETS * mtu_of(p, e);
+	e->to_read = PACKETS * peer_mtu + (e->caller ? 1 : 0);
+	e->stage = STAGE_PACKETS;
+}
+
+/* 0: as far as possible now; else -errno. */
+static int packets_send(struct end *e)
+{
+	static const unsigned char zeros[MTU_MAX];
+
+	while (e->to_send) {
+		uint32_t some = e->to_send < e->segment ? e->to_send : e->segment;
+		ssize_t n = send(e->fd, zeros, some, MSG_DONTWAIT | MSG_NOSIGNAL);
+
+		if (n < 0)
+			return errno == EAGAIN || errno == EINTR ? 0 : -errno;
+		e->to_send -= (uint32_t)n;
+	}
+	return 0;
+}
+
+static int packets_read(struct end *e)
+{
+	unsigned char nowhere[16384];
+
+	while (e->to_read) {
+		size_t most = e->to_read < sizeof(nowhere) ? e->to_read : sizeof(nowhere);
+		ssize_t n = recv(e->fd, nowhere, most, MSG_DONTWAIT);
+
+		if (n == 0)
+			return -ECONNRESET;
+		if (n < 0)
+			return errno == EAGAIN || errno == EINTR ? 0 : -errno;
+		e->to_read -= (uint32_t)n;
+	}
+	return 0;
+}
+
+/* 1: both directions are done. */
+static int packets_step(struct end *e)
+{
+	int rc = packets_send(e);
+
+	if (!rc)
+		rc = packets_read(e);
+	return rc ? rc : !e->to_send && !e->to_read;
+}
+
+/* ---- The caller's side --------------------------------------------------- */
+
+static enum softhca_probe_code code_of(const struct end *e, int rc)
+{
+	switch (-rc) {
+	case ENETUNREACH:
+	case EHOSTUNREACH:
+	case EADDRNOTAVAIL:
+	case EACCES:
+	case ENODEV:
+		return SOFTHCA_PROBE_NO_ROUTE;
+	case ETIMEDOUT:
+		return e->stage == STAGE_PACKETS ? SOFTHCA_PROBE_MTU : SOFTHCA_PROBE_SILENT;
+	case EMSGSIZE:
+		return SOFTHCA_PROBE_MTU;
+	case EMFILE:
+	case ENFILE:
+	case ENOMEM:
+	case ENOBUFS:
+		return SOFTHCA_PROBE_FAILED;
+	default:
+		return SOFTHCA_PROBE_REFUSED;
+	}
+}
+
+static int call_ends(const struct end *e, enum softhca_probe_code code, uint8_t through)
+{
+	*e->result = (struct softhca_probed){ (uint8_t)code, through };
+	return 1;
+}
+
+static int answer_arrives(const struct softhca_probe *p, struct end *e)
+{
+	struct greeting g;
+
+	if (!greeting_read(e->in, &g) || g.job != p->job)
+		return call_ends(e, SOFTHCA_PROBE_OTHER, UINT8_MAX);
+	if (memcmp(g.host, p->host, sizeof(g.host)) == 0)
+		return call_ends(e, SOFTHCA_PROBE_SELF, UINT8_MAX);
+	if (memcmp(g.host, e->host, sizeof(g.host)) != 0)
+		return call_ends(e, SOFTHCA_PROBE_OTHER, UINT8_MAX);
+	if (g.verdict != VERDICT_HERE)
+		return call_ends(e, SOFTHCA_PROBE_CROSSED, g.through);
+	packets_begin(p, e, g.mtu);
+	return 0;
+}
+
+/* 1: the call has ended; 0: not yet; -errno: it has failed. */
+static int caller_step(const struct softhca_probe *p, struct end *e)
+{
+	ssize_t n;
+	int rc;
+
+	if (e->stage == STAGE_CONNECT) {
+		rc = greet(p, e, VERDICT_NONE, UINT8_MAX);
+		if (rc)
+			return rc == -EAGAIN ? 0 : rc;
+		e->stage = STAGE_GREETED;
+	}
+	if (e->stage == STAGE_GREETED) {
+		n = hca_socket_fill(e->fd, e->in, sizeof(e->in), &e->have);
+		if (n <= 0 || e->have < sizeof(e->in))
+			return n < 0 ? (int)n : 0;
+		rc = answer_arrives(p, e);
+		if (rc)
+			return rc;
+	}
+	rc = packets_step(e);
+	return rc > 0 ? call_ends(e, SOFTHCA_PROBE_PASSED, UINT8_MAX) : rc;
+}
+
+/* ---- The callee's side --------------------------------------------------- */
+
+/* The number of the interface on which the connection's SYN arrived; 0: unknown. */
+static unsigned arrived_on(int fd, bool ipv4)
+{
+	unsigned char control[256];
+	struct msghdr m = { .msg_control = control };
+	socklen_t bytes = sizeof(control);
+	struct cmsghdr *c;
+	struct in_pktinfo four;
+	struct in6_pktinfo six;
+	const int level = ipv4 ? IPPROTO_IP : IPPROTO_IPV6, on = 1;
+
+	if (setsockopt(fd, level, ipv4 ? IP_PKTINFO : IPV6_2292PKTINFO, &on, sizeof(on)) ||
+	    getsockopt(fd, level, ipv4 ? IP_PKTOPTIONS : IPV6_2292PKTOPTIONS, control, &bytes))
+		return 0;
+	m.msg_controllen = bytes;
+	for (c = CMSG_FIRSTHDR(&m); c; c = CMSG_NXTHDR(&m, c)) {
+		if (ipv4 && c->cmsg_level == IPPROTO_IP && c->cmsg_type == IP_PKTINFO) {
+			memcpy(&four, CMSG_DATA(c), sizeof(four));
+			return (unsigned)four.ipi_ifindex;
+		}
+		if (!ipv4 && c->cmsg_level == IPPROTO_IPV6 && c->cmsg_type == IPV6_2292PKTINFO) {
+			memcpy(&six, CMSG_DATA(c), sizeof(six));
+			return six.ipi6_ifindex;
+		}
+	}
+	return 0;
+}
+
+static enum verdict verdict_of(const struct softhca_probe *p, const struct end *e, uint8_t *through)
+{
+	const struct softhca_net *called = &p->list[e->net];
+	unsigned index = arrived_on(e->fd, hca_gid_is_ipv4(&called->gid)), i;
+
+	*through = UINT8_MAX;
+	if (!index || index == called->index)
+		return VERDICT_HERE;
+	for (i = 0; i < p->count && *through == UINT8_MAX; i++)
+		if (p->list[i].index == index)
+			*through = (uint8_t)i;
+	return VERDICT_CROSSED;
+}
+
+/* The verdict goes out as the packet came, whatever interface this is. */
+static int greeting_arrives(const struct softhca_probe *p, struct end *e)
+{
+	enum verdict verdict;
+	struct greeting g;
+	uint8_t through;
+	int rc;
+
+	if (!greeting_read(e->in, &g) || g.job != p->job)
+		return -EPROTO;
+	verdict = verdict_of(p, e, &through);
+	rc = verdict == VERDICT_HERE ? hca_socket_interface(e->fd, p->list[e->net].name) : 0;
+	if (!rc)
+		rc = greet(p, e, verdict, through);
+	if (rc)
+		return rc;
+	if (verdict == VERDICT_HERE)
+		packets_begin(p, e, g.mtu);
+	else
+		e->stage = STAGE_ENDS;
+	return 0;
+}
+
+static int callee_step(const struct softhca_probe *p, struct end *e)
+{
+	ssize_t n;
+	int rc;
+
+	if (e->stage == STAGE_GREETED) {
+		n = hca_socket_fill(e->fd, e->in, sizeof(e->in), &e->have);
+		if (n <= 0 || e->have < sizeof(e->in))
+			return n < 0 ? (int)n : 0;
+		rc = greeting_arrives(p, e);
+		if (rc)
+			return rc;
+	}
+	if (e->stage == STAGE_PACKETS) {
+		rc = packets_step(e);
+		if (rc > 0)
+			rc = hca_socket_send(e->fd, (const unsigned char *)"", 1);
+		else if (!rc)
+			return 0;
+		if (rc)
+			return rc;
+		e->stage = STAGE_ENDS;
+	}
+	e->to_read = 1;
+	return packets_read(e);
+}
+
+/* ---- Ends ---------------------------------------------------------------- */
+
+static struct end *end_add(struct softhca_probe *p, int fd, unsigned net)
+{
+	struct end *e = calloc(1, sizeof(*e));
+
+	if (!e)
+		return NULL;
+	e->fd = fd;
+	e->net = net;
+	e->due_ns = rg_now_ns() + PATIENCE_NS;
+	e->next = p->end;
+	p->end = e;
+	return e;
+}
+
+static void end_free(struct softhca_probe *p, struct end **at)
+{
+	struct end *e = *at;
+
+	*at = e->next;
+	*(e->caller ? &p->calls : &p->incoming) -= 1;
+	close(e->fd);
+	free(e);
+}
+
+static bool end_is_done(const struct softhca_probe *p, struct end *e, uint64_t now_ns)
+{
+	int rc = e->caller ? caller_step(p, e) : callee_step(p, e);
+
+	if (rc == 0 && rg_reached(e->due_ns, now_ns))
+		rc = -ETIMEDOUT;
+	if (rc < 0 && e->caller)
+		call_ends(e, code_of(e, rc), UINT8_MAX);
+	return rc != 0;
+}
+
+static void accept_all(struct softhca_probe *p, unsigned net)
+{
+	while (p->incoming < INCOMING_MAX) {
+		int fd = hca_socket_accept(p->listener[net]);
+		struct end *e;
+
+		if (fd < 0)
+			return;
+		e = end_add(p, fd, net);
+		if (!e) {
+			close(fd);
+			return;
+		}
+		e->stage = STAGE_GREETED;
+		p->incoming++;
+	}
+}
+
+HCA_EXPORT unsigned softhca_probe_progress(struct softhca_probe *p)
+{
+	struct end **at = &p->end;
+	uint64_t now_ns = rg_now_ns();
+	unsigned i;
+
+	for (i = 0; i < p->count; i++)
+		if (p->listener[i] >= 0)
+			accept_all(p, i);
+	while (*at) {
+		if (end_is_done(p, *at, now_ns))
+			end_free(p, at);
+		else
+			at = &(*at)->next;
+	}
+	return p->calls;
+}
+
+HCA_EXPORT void softhca_probe_call(struct softhca_probe *p, unsigned from, const struct softhca_net *to,
+			const uint8_t host[16], struct softhca_probed *result)
+{
+	struct sockaddr_storage there, here;
+	struct end *e;
+	int rc, fd;
+
+	*result = (struct softhca_probed){ SOFTHCA_PROBE_NONE, UINT8_MAX };
+	hca_gid_address(&to->gid, &there);
+	hca_gid_address(&p->list[from].gid, &here);
+	hca_address_port_set(&there, to->port);
+	rc = hca_socket_connect(&there, &here, p->list[from].name, &fd);
+	if (rc && rc != -EINPROGRESS) {
+		result->code = (uint8_t)code_of(&(struct end){ .stage = STAGE_CONNECT }, rc);
+		return;
+	}
+	e = end_add(p, fd, from);
+	if (!e) {
+		close(fd);
+		result->code = SOFTHCA_PROBE_FAILED;
+		return;
+	}
+	e->caller = true;
+	e->result = result;
+	memcpy(e->host, host, sizeof(e->host));
+	p->calls++;
+}
+
+/* ---- Opening ------------------------------------------------------------- */
+
+/* The first port of the range that is free at this address. */
+static int listen_at(struct softhca_probe *p, struct softhca_net *n, unsigned i, uint16_t first,
+		     uint16_t last)
+{
+	struct sockaddr_storage at;
+	unsigned port;
+
+	hca_gid_address(&n->gid, &at);
+	for (port = first; port <= last; port++) {
+		p->listener[i] = hca_socket_listen(&at, (uint16_t)port);
+		if (p->listener[i] != -EADDRINUSE)
+			break;
+	}
+	if (p->listener[i] < 0)
+		return hca_fail(-p->listener[i], "%s ports %u to %u: cannot listen: %s", n->name,
+				first, last, strerror(-p->listener[i]));
+	n->port = (uint16_t)port;
+	return 0;
+}
+
+HCA_EXPORT int softhca_probe_open(struct softhca_probe **out, struct softhca_net *list, unsigned count,
+		       uint64_t job)
+{
+	struct softhca_probe *p;
+	uint16_t first, last;
+	int rc = hca_ports_parse(getenv("SOFTHCA_PORTS"), &first, &last);
+
+	if (rc)
+		return rc;
+	p = calloc(1, sizeof(*p));
+	if (!p)
+		return hca_fail(ENOMEM, "no memory");
+	p->list = list;
+	p->count = count < SOFTHCA_NETS_MAX ? count : SOFTHCA_NETS_MAX;
+	p->job = job;
+	for (unsigned i = 0; i < p->count; i++)
+		p->listener[i] = -1;
+	rc = hca_netif_host(p->host);
+	for (unsigned i = 0; !rc && i < p->count; i++)
+		if (list[i].why == SOFTHCA_NET_USABLE)
+			rc = listen_at(p, &list[i], i, first, last);
+	if (rc)
+		softhca_probe_close(p);
+	else
+		*out = p;
+	return rc;
+}
+
+HCA_EXPORT void softhca_probe_close(struct softhca_probe *p)
+{
+	if (!p)
+		return;
+	while (p->end)
+		end_free(p, &p->end);
+	for (unsigned i = 0; i < p->count; i++)
+		if (p->listener[i] >= 0)
+			close(p->listener[i]);
+	free(p);
+}
