@@ -177,6 +177,7 @@ static bool is_answered(struct hca_wire_qp *w)
 	if (w->life.ask_fd < 0 || poll(&p, 1, 0) != 1)
 		return false;
 	getsockopt(w->life.ask_fd, SOL_SOCKET, SO_ERROR, &error, &size);
+	ask_no_more(w);			/* an error is told once */
 	return !error || error == ECONNREFUSED || error == ECONNRESET;
 }
 
@@ -240,6 +241,7 @@ static bool judge(struct hca_wire_qp *w, bool lossy, uint64_t silence_ns, uint64
 void hca_wire_look_at_life(struct hca_wire_qp *w, uint64_t now_ns)
 {
 	uint64_t patience_ns = works(w) ? hca_wire_patience_ns(w->qp) : PATIENCE_NS, silence_ns;
+	const struct linger dropped = { .l_onoff = 1 };
 	struct tcp_info info = { 0 };
 	socklen_t size = sizeof(info);
 	bool lossy;
@@ -255,6 +257,9 @@ void hca_wire_look_at_life(struct hca_wire_qp *w, uint64_t now_ns)
 		w->life.asked_ns = 0;
 		return;
 	}
-	if (judge(w, lossy, silence_ns, now_ns))
-		hca_wire_lost(w, 0);
+	if (!judge(w, lossy, silence_ns, now_ns))
+		return;
+	/* The peer hears of the end at once, if it hears anything: bytes that do not pass are dropped. */
+	setsockopt(w->stream.fd, SOL_SOCKET, SO_LINGER, &dropped, sizeof(dropped));
+	hca_wire_lost(w, 0);
 }

@@ -66,7 +66,8 @@ static int listeners_open_any(struct hca_meet *m)
 		rc = listeners_open(m, (uint16_t)port);
 	if (rc != -EADDRINUSE)
 		return rc;
-	return hca_fail(EADDRINUSE, "%s: no free port from %u to %u (SOFTHCA_PORTS: other ports)",
+	return hca_fail(EADDRINUSE, "%s: no free TCP port from %u to %u: each process of this host needs one "
+			"(accepted: more ports, by SOFTHCA_PORTS=FIRST-LAST)",
 			hca_address_text(&m->rail[0].local, address),
 			(unsigned)m->config.port_first, (unsigned)m->config.port_last);
 }
