@@ -128,7 +128,8 @@ struct softhca_model {
 	char text[256];		/* for people: "2 ports, 1 GB/s per port and direction, 2 us" */
 	char spec[896];			/* canonical spec */
 	uint64_t fabric;	/* a random number: other fabrics, also of this name, have others */
-	bool net;		/* ports are network interfaces: nothing is modelled */
+	/* Ports are network interfaces, nothing is modelled; a rate of 0 is unknown. */
+	bool net;		/* text: "2 ports over TCP: eth0 10.0.1.1, eth1 10.0.2.1" */
 };
 int softhca_query_model(const struct ibv_device *device, struct softhca_model *model);
 
