@@ -5,7 +5,7 @@
  * connection.  TCP_USER_TIMEOUT would also end one whose peer has stopped with a full window.  With a
  * full window, and after losses, the kernel asks less and less often.  So a host that has been silent
  * for the verbs' timeouts, 5 s at least, is asked by a connection of its own, which any answer
- * proves, a refusal too.  A host that answers while a stream's packets do not arrive is behind a path
+ * proves, a refusal too.  A host that answers while a stream's packets do not arrive has a path
  * with a smaller MTU.
  */
 #include <arpa/inet.h>
