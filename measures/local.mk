@@ -29,7 +29,7 @@ measures_rg_bw_truth_LDFLAGS = $(truth_ldflags)
 measures_rg_bibw_truth_SOURCES = pt2pt/rg_bibw.c $(truth_sources)
 measures_rg_bibw_truth_LDADD = librg-bench.la $(MPI_LIBS)
 measures_rg_bibw_truth_LDFLAGS = $(truth_ldflags)
-EXTRA_DIST += measures/run.sh measures/collectives.sh measures/waits.sh
+EXTRA_DIST += measures/run.sh measures/collectives.sh measures/waits.sh measures/times.sh
 bench: all $(bench_programs) tests/softhca/paced$(EXEEXT) tests/cli/mpi_plain$(EXEEXT)
 	@$(MKDIR_P) tests
 	@$(AM_TESTS_ENVIRONMENT) $(SHELL) $(srcdir)/measures/run.sh

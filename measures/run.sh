@@ -10,7 +10,7 @@
 #	MEASURE_ONLY=WORD	only the groups whose name contains WORD
 #	MEASURE_TRUTH_COUNT=N	samples per size in the group native_truth
 #	RG_MPICH_BUILD=DIR	a build with MPICH, for rows that compare both libraries
-#	RG_BEFORE_BUILD=DIR	another build of Railgauge, for rows of the group memory
+#	RG_BEFORE_BUILD=DIR	another build of Railgauge, for rows of the groups memory and default_time
 #
 # A group is a function below: launch, take ratios, say what is wanted.
 . "$srcdir/tests/run-lib.sh"
@@ -552,6 +552,7 @@ figures() {
 
 . "$srcdir/measures/collectives.sh"
 . "$srcdir/measures/waits.sh"
+. "$srcdir/measures/times.sh"
 
 echo "Railgauge measures: $launches launches each; $(date -u +%Y-%m-%dT%H:%MZ), $(uname -m)," \
 	"$(nproc) CPUs, load $(cut -d' ' -f1 /proc/loadavg), $RG_MPI_FLAVOR"
@@ -576,6 +577,7 @@ group memory "Buffers that come and go, an MPI program under railgauge exec, bes
 group serving "Waits in one transport that serve the other; time / what is allowed (1.5 times the better library's, or 2 ms more):" &&
 	serving
 group native_is_free "The native way, beside launches without the layer:" && native_is_free
+group default_time "The time of default runs, 2 ranks:" && default_time
 group paced "The timing model, each case against its spec (best of a few attempts):" && paced
 group figures "The profiles of old adapters, beside what their papers report:" && figures
 group collectives_ideal "Collectives, 2 ranks, software HCA without a model, beside the libraries':" &&

@@ -73,7 +73,8 @@ check_PROGRAMS += tests/bench/rg_broken tests/bench/rg_clockwork tests/bench/rg_
 tests_cli_mpi_plain_LDADD = $(MPI_LIBS)
 tests_cli_send_then_wait_LDADD = $(MPI_LIBS)
 # Programs of known times: known_clock.h.
-KNOWN_CLOCK = tests/bench/known_clock.c tests/bench/known_clock.h
+KNOWN_CLOCK = tests/bench/known_clock.c tests/bench/known_clock.h tests/bench/clock_waits.c
+tests_bench_rg_shifted_SOURCES = tests/bench/rg_shifted.c tests/bench/clock_waits.c
 tests_bench_rg_clockwork_SOURCES = tests/bench/rg_clockwork.c $(KNOWN_CLOCK)
 tests_bench_rg_clockwork_rate_SOURCES = $(tests_bench_rg_clockwork_SOURCES)
 tests_bench_rg_clockwork_rate_CPPFLAGS = $(AM_CPPFLAGS) -DCLOCKWORK_RATE

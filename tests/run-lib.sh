@@ -22,6 +22,8 @@
 #	drawn N WORD...			the turn of these words: one in N, by RG_SEED; with
 #					RG_LONG=1 always
 #	finish				ends the test
+#
+# RG_ON_HOSTS="2 2": programs run on 2 hosts with 2 rails (tests/net/hosts.sh).
 limit=${limit:-600}
 work=$(mktemp -d "${TMPDIR:-/tmp}/rg-test-XXXXXX") || exit 99
 out=$work/out err=$work/err rc=
@@ -204,3 +206,8 @@ finish() {
 	[ "$failures" -eq 0 ] && [ "$checks" -gt 0 ]
 	exit
 }
+if [ -n "${RG_ON_HOSTS-}" ]; then
+	. "$srcdir/tests/net/hosts.sh"
+	# shellcheck disable=SC2086 # words are meant
+	hosts $RG_ON_HOSTS
+fi

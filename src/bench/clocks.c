@@ -269,6 +269,14 @@ static void synchronise(struct clocks *c)
 	clocks_check(c);
 }
 
+void clocks_renew(struct clocks *c)
+{
+	c->first.trip_ns = UINT64_MAX;
+	c->least_trip_ns = 0;
+	if (c->count > 1)
+		synchronise(c);
+}
+
 int clocks_open(struct clocks *c, const struct clocks_link *link, uint64_t key)
 {
 	size_t size = (size_t)link->size;

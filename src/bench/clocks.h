@@ -38,8 +38,6 @@ struct clocks_link {
 	void (*receive)(void *user, int from, uint64_t *value, int count);
 	/* Collective: the largest value of all ranks, at all ranks; element by element. */
 	void (*most)(void *user, uint64_t *value, int count);
-	/* Collective: the values of rank 0, at all ranks. */
-	void (*spread)(void *user, uint64_t *value, int count);
 };
 
 /* ---- Arithmetic (pure) -------------------------------------------------------------- */
@@ -104,6 +102,11 @@ int clocks_open(struct clocks *c, const struct clocks_link *link, uint64_t key);
  * all ranks: the error that the models had just before.  Collective; free with a single clock.
  */
 uint64_t clocks_check(struct clocks *c);
+/*
+ * Forget all offsets and measure anew, as clocks_open does: after a clock was set, which a model
+ * takes for drift.  Collective.
+ */
+void clocks_renew(struct clocks *c);
 void clocks_close(struct clocks *c);
 
 /* rank 0's time, here. */

@@ -8,6 +8,7 @@
 
 enum {
 	CLOCKS_TAG = 4,
+	BARRIER_LOOPS = 5, BARRIERS = 50,
 	/* A wait as long as this yields its core; a yield may take milliseconds. */
 	YIELD_NS = 10000000,
 };
@@ -62,13 +63,6 @@ static void link_most(void *user, uint64_t *value, int count)
 	MPI_Allreduce(MPI_IN_PLACE, value, count, MPI_UINT64_T, MPI_MAX, job->where.comm);
 }
 
-static void link_spread(void *user, uint64_t *value, int count)
-{
-	const struct bench_job *job = user;
-
-	MPI_Bcast(value, count, MPI_UINT64_T, 0, job->where.comm);
-}
-
 /* This kernel, as a number; 0: unknown.  Hosts and containers may have equal names. */
 static uint64_t kernel_key(void)
 {
@@ -82,6 +76,22 @@ static uint64_t kernel_key(void)
 	return *id ? opt_digest(id) : 0;
 }
 
+/* The time of a barrier, as in a loop that the rest of the machine leaves alone. */
+static uint64_t barrier_ns(const struct bench_job *job)
+{
+	uint64_t least = UINT64_MAX;
+
+	for (int k = 0; k < BARRIER_LOOPS; k++) {
+		uint64_t begin = rg_now_ns(), took;
+
+		for (int i = 0; i < BARRIERS; i++)
+			MPI_Barrier(job->where.comm);
+		took = (rg_now_ns() - begin) / BARRIERS;
+		least = took < least ? took : least;
+	}
+	return least;
+}
+
 void collective_synchronise(struct bench_job *job)
 {
 	struct collective *c = job->got.collective;
@@ -91,11 +101,12 @@ void collective_synchronise(struct bench_job *job)
 	c->link = (struct clocks_link){
 		.rank = job->b.rank, .size = job->b.size, .user = job, .now = link_now,
 		.relax = link_relax, .send = link_send, .receive = link_receive,
-		.most = link_most, .spread = link_spread,
+		.most = link_most,
 	};
 	if (clocks_open(&c->clocks, &c->link, kernel_key()))
 		bench_must(NULL);
 	roundtime_open(&c->round, &c->clocks, c->clock_ns);
+	c->barrier_ns = barrier_ns(job);
 	c->synchronised = true;
 }
 
@@ -143,6 +154,7 @@ static uint64_t loop_sync(struct bench_job *job, struct collective_row *row, uin
 	struct roundtime_sample s;
 	uint64_t runs = 0;
 
+	roundtime_pause(round);
 	for (*done = 0; *done < count && !roundtime_is_vain(round); ) {
 		uint64_t begin = roundtime_start(round), end;
 
@@ -220,16 +232,31 @@ json_t *collective_record(const struct bench_job *job, int way)
 	sync = c->method == BENCH_SYNC;
 	row = &c->row[way];
 	extra = row->spent_ns > row->runs_ns ? row->spent_ns - row->runs_ns : 0;
-	return json_pack("{s:s, s:s, s:s?, s:I, s:f, s:i, s:o, s:o, s:o, s:o}",
+	return json_pack("{s:s, s:s, s:s?, s:I, s:f, s:i, s:i, s:o, s:o, s:o, s:o}",
 		"method", methods[c->method].name, "asked", methods[job->opt.timing].name,
 		"why", *c->why ? c->why : NULL,
 		"correction_ns", (json_int_t)(c->method == BENCH_OSU ? 0 : c->clock_ns),
 		"cost_s", (double)(c->before_ns + extra) / 1e9,
-		"clocks", c->synchronised ? c->clocks.count : 0,
+		"clocks", c->synchronised ? c->clocks.count : 0, "renewed", c->renewed,
 		"residual_ns", sync ? json_integer((json_int_t)row->residual_ns) : json_null(),
 		"skew_ns", sync ? mean_over(row->skew_ns, row->rounds) : json_null(),
 		"local_ns", sync ? mean_over(row->local_ns, row->rounds) : json_null(),
 		"voided", sync ? json_integer((json_int_t)row->voided) : json_null());
+}
+
+uint64_t collective_extra_ns(const struct bench_job *job)
+{
+	const struct collective *c = job->got.collective;
+	uint64_t extra = 0;
+
+	for (int w = 0; c && w < job->where.way_count; w++) {
+		const struct collective_row *row = &c->row[w];
+		uint64_t by_barrier = row->runs_ns + (row->rounds + row->voided) * c->barrier_ns;
+
+		if (row->rounds && row->spent_ns > by_barrier)
+			extra += row->spent_ns - by_barrier;
+	}
+	return extra;
 }
 
 uint64_t collective_more_runs(const struct bench_job *job, int way)

@@ -36,6 +36,7 @@ struct collective {
 	struct clocks clocks;
 	struct roundtime round;
 	bool synchronised;
+	uint64_t barrier_ns;		/* of MPI_Barrier, if clocks are synchronised */
 	uint64_t clock_ns;		/* bench_clock_ns() */
 	struct collective_row row[REPORT_WAYS_MAX];
 	/* timing.c sets these for each row. */
@@ -46,6 +47,9 @@ struct collective {
 	/* timing.c keeps these for the whole job. */
 	int skip, skipped;		/* rows without a try after vain ones; of these so far */
 	double expected_ns;		/* time of the quickest way, by earlier rows; 0: unknown */
+	bool doubted;			/* the last row's clocks were */
+	int renew_skip, renew_skipped;	/* rows without new clocks after vain ones; of these so far */
+	int renewed;			/* how often clocks were synchronised anew */
 	bool told;
 };
 
@@ -69,12 +73,15 @@ void collective_reduce(const struct bench_job *job, uint64_t *samples, uint64_t 
  *	cost_s		time of the method on rank 0 in addition to the runs, with a first pass that
  *			was given up
  *	clocks		different clocks among the ranks; 0: not looked for
+ *	renewed		how often clocks were synchronised anew, up to this row
  *	residual_ns	the clocks' error, the largest of several checks in the row
  *	skew_ns, local_ns  mean over rounds of the arrival skew, and of the largest own time
  *	voided		rounds that were repeated
  * Values that the method does not have are null.
  */
 json_t *collective_record(const struct bench_job *job, int way);
+/* Time of the row's synchronised starts so far, on this rank, beyond that of barriers; of all ways. */
+uint64_t collective_extra_ns(const struct bench_job *job);
 /* Runs of a row that measure.c does not count. */
 uint64_t collective_more_runs(const struct bench_job *job, int way);
 /* The '#' line above the table, or NULL. */

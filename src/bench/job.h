@@ -122,6 +122,12 @@ struct bench_batches {
 	size_t count, room;
 };
 
+/*
+ * Time of all rows so far, the same on all ranks: that of the counts; that of samples beyond them,
+ * with the cost of synchronised starts beyond that of barriers.
+ */
+struct bench_budget { uint64_t counted_ns, added_ns; };
+
 /* BENCH_APP: times of a rank in a turn. */
 struct bench_times { uint64_t total_ns, communication_ns, sent_bytes; };
 
@@ -151,8 +157,7 @@ struct bench_results {
 	uint64_t *samples[REPORT_WAYS_MAX];
 	uint64_t room[REPORT_WAYS_MAX];		/* samples that there is memory for */
 	struct bench_batches batches[REPORT_WAYS_MAX];
-	/* All rows so far, the same on all ranks: time of the counts, and of samples beyond them. */
-	uint64_t counted_ns, added_ns;
+	struct bench_budget budget;
 	struct collective *collective;	/* BENCH_ALL, from the first row on; collective.c's */
 	struct rail_ledger ledger_seen[RAILMPI_LEDGERS];	/* at the last ledger_take */
 	struct noise noise;

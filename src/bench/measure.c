@@ -344,16 +344,17 @@ static uint64_t more_ns(const struct bench_job *job)
 
 /*
  * Time left for samples beyond the counts, in all ways.  Without a limit of the user, such samples
- * take at most as long as the counts of the job so far, or MORE_ALL_NS: a run takes at most twice
- * the time of its counts.
+ * and what synchronised starts cost beyond barriers take at most as long as the counts of the job so
+ * far by barriers, or MORE_ALL_NS: a run takes at most twice the time of its counts.
  */
 static uint64_t budget_ns(const struct bench_job *job)
 {
-	uint64_t all = job->got.counted_ns > MORE_ALL_NS ? job->got.counted_ns : MORE_ALL_NS;
+	const struct bench_budget *b = &job->got.budget;
+	uint64_t all = b->counted_ns > MORE_ALL_NS ? b->counted_ns : MORE_ALL_NS;
 
 	if (is_limit_given(job))
 		return UINT64_MAX;
-	return job->got.added_ns < all ? all - job->got.added_ns : 0;
+	return b->added_ns < all ? all - b->added_ns : 0;
 }
 
 /* How many samples more: as many again, or those that there is time for. */
@@ -426,15 +427,18 @@ static uint64_t spent_ns(const struct bench_job *job, const struct measure m[])
 /* Samples beyond the counts.  Looks at the samples take their time, too. */
 static void more_turns(struct bench_job *job, uint64_t bytes, struct measure m[])
 {
-	uint64_t begin_ns = rg_now_ns(), before_ns = job->got.added_ns;
+	uint64_t begin_ns = rg_now_ns(), counts_ns = spent_ns(job, m),
+		 extra_ns = min_u64(counts_ns, ranks_max(job, collective_extra_ns(job))),
+		 before_ns = job->got.budget.added_ns + extra_ns;
 	bool more;
 
-	job->got.counted_ns += spent_ns(job, m);
+	job->got.budget.counted_ns += counts_ns - extra_ns;
+	job->got.budget.added_ns = before_ns;
 	do {
 		more = go_on(job, m);
 		if (more)
 			turns(job, bytes, m);
-		job->got.added_ns = before_ns + ranks_max(job, rg_now_ns() - begin_ns);
+		job->got.budget.added_ns = before_ns + ranks_max(job, rg_now_ns() - begin_ns);
 	} while (more);
 }
 

@@ -27,7 +27,8 @@ bool measure_adapts(const struct bench_job *job);
  *
  * Each way gets the counts' samples.  While the rows of a size have not converged, all of its ways
  * get twice as many, up to 1 s of each way, or up to --time-cap if that is given.  Without a given
- * --time-cap the samples beyond the counts of all rows take at most as long as the counts, or 0.2 s.
+ * --time-cap the samples beyond the counts of all rows, with the cost of synchronised starts beyond
+ * that of barriers, take at most as long as the counts by barriers, or 0.2 s.
  */
 void measure_size(struct bench_job *job, uint64_t bytes, struct measure m[]);
 

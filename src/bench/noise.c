@@ -50,7 +50,7 @@ void noise_batch_begin(struct bench_job *job)
 
 	if (!place_runs(job))
 		return;
-	n->wait_begun = noise_wait_ns(&n->files);
+	n->waits_begun = noise_waits(&n->files);
 	n->switches_begun = noise_switches();
 	n->wall_begun = noise_now_ns();
 }
@@ -64,12 +64,15 @@ void noise_batch_end(struct bench_job *job, const struct bench_column *way)
 {
 	struct noise *n = &job->got.noise;
 	struct noise_counts *c = &n->mine[way - job->where.way];
+	struct noise_waits waits;
 
 	if (!place_runs(job))
 		return;
 	c->wall_ns += noise_since(n->wall_begun, noise_now_ns());
 	count_add(&c->switches, noise_since(n->switches_begun, noise_switches()));
-	count_add(&c->wait_ns, noise_since(n->wait_begun, noise_wait_ns(&n->files)));
+	waits = noise_waits(&n->files);
+	count_add(&c->wait_ns, noise_since(n->waits_begun.ns, waits.ns));
+	count_add(&c->slices, noise_since(n->waits_begun.slices, waits.slices));
 }
 
 /* ---- All ranks ------------------------------------------------------------------------- */
@@ -77,7 +80,7 @@ void noise_batch_end(struct bench_job *job, const struct bench_column *way)
 static struct noise_sum sum_of(const struct noise_counts *c, int rank)
 {
 	return (struct noise_sum){
-		.wait_ns = c->wait_ns, .switches = c->switches, .steal_ticks = c->steal_ticks,
+		.wait_ns = c->wait_ns, .slices = c->slices, .switches = c->switches, .steal_ticks = c->steal_ticks,
 		.wait_ns_most = c->wait_ns, .rank = (uint64_t)rank,
 		.wall_ns = c->wall_ns, .span_ns = c->span_ns,
 	};
@@ -102,6 +105,7 @@ static void sums_join(void *a, void *b, int *count, MPI_Datatype *type)
 			into[i].rank = from[i].rank;
 		}
 		count_add(&into[i].wait_ns, from[i].wait_ns);
+		count_add(&into[i].slices, from[i].slices);
 		count_add(&into[i].switches, from[i].switches);
 		count_add(&into[i].steal_ticks, from[i].steal_ticks);
 		into[i].wall_ns = more_of(into[i].wall_ns, from[i].wall_ns);
@@ -144,8 +148,9 @@ json_t *noise_record(const struct bench_job *job, int w)
 	json_t *rank = s->wait_ns == NOISE_UNKNOWN ? json_null() :
 		       json_integer((json_int_t)s->rank);
 
-	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "wait_ns", count_json(s->wait_ns),
+	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "wait_ns", count_json(s->wait_ns),
 			 "wait_ns_most", count_json(s->wait_ns_most), "rank", rank,
+			 "slices", count_json(s->slices),
 			 "switches", count_json(s->switches), "steal_ticks",
 			 count_json(s->steal_ticks), "wall_ns", count_json(s->wall_ns),
 			 "span_ns", count_json(s->span_ns));

@@ -49,17 +49,18 @@ static bool file_text(int fd, char *text, size_t size)
 	return true;
 }
 
-uint64_t noise_wait_ns(const struct noise_files *f)
+struct noise_waits noise_waits(const struct noise_files *f)
 {
-	uint64_t run_ns, wait_ns, slices;
+	struct noise_waits w;
+	uint64_t run_ns;
 	char text[128];
 
 	/* A kernel without this accounting says "0 0 0", but a process that runs has a slice. */
 	if (!file_text(f->schedstat, text, sizeof(text)) ||
-	    sscanf(text, "%" SCNu64 " %" SCNu64 " %" SCNu64, &run_ns, &wait_ns, &slices) != 3 ||
-	    slices == 0)
-		return NOISE_UNKNOWN;
-	return wait_ns;
+	    sscanf(text, "%" SCNu64 " %" SCNu64 " %" SCNu64, &run_ns, &w.ns, &w.slices) != 3 ||
+	    w.slices == 0)
+		return (struct noise_waits){ NOISE_UNKNOWN, NOISE_UNKNOWN };
+	return w;
 }
 
 uint64_t noise_switches(void)

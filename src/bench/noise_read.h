@@ -19,10 +19,12 @@ void noise_files_open(struct noise_files *f, const char *root);
 void noise_files_close(struct noise_files *f);
 
 /*
- * Nanoseconds that the main thread, which measures, has waited for a core while it was ready to
- * run.  Other threads of the process, such as the progress thread, are not counted.
+ * Of the main thread, which measures: nanoseconds that it has waited for a core while it was ready to
+ * run, and how often it got one, after a wait or a sleep.  Other threads of the process, such as the
+ * progress thread, are not counted.
  */
-uint64_t noise_wait_ns(const struct noise_files *f);
+struct noise_waits { uint64_t ns, slices; };
+struct noise_waits noise_waits(const struct noise_files *f);
 /* Times that a core was taken from the calling thread. */
 uint64_t noise_switches(void);
 /* Ticks of 10 ms, of all cores of the machine together, that a hypervisor gave to other guests. */

@@ -4,13 +4,14 @@
 #include "util/clock.h"
 
 enum {
-	SPREADS = 21,
+	AGREEMENTS = 41,
 	/*
-	 * Broadcasts between telling and start.  ReproMPI has 3 of mean time.  The least time here
-	 * contains no interruption, so that a loaded machine does not stretch all rounds.
+	 * A start is so much later than the end before it: the least time of an agreement, which
+	 * contains no interruption, a quarter more, and readings of the clock.  A loaded machine
+	 * does not stretch all rounds: only void ones give more.
 	 */
-	AHEAD_SPREADS = 4,
-	AHEAD_LEAST_NS = 1000,
+	AHEAD_SHARE = 4,
+	AHEAD_LEAST_NS = 500,
 	/* Void rounds add up to so much.  A long wait is itself interrupted. */
 	AHEAD_MORE_NS = 500000,
 	/* A start so long after its time is late. */
@@ -19,6 +20,9 @@ enum {
 	/* So much time is lost only to more than a few: one of 20. */
 	VOIDED_MORE_NS = 300000000, FEW_SHARE = 20,
 };
+
+/* Agreed on at the end of a round: the largest of each. */
+enum { LATE, END, START, EARLIEST, LOCAL, WHOLE, VALUES };
 
 static uint64_t now(const struct roundtime *r)
 {
@@ -33,18 +37,17 @@ static uint64_t less_reading(const struct roundtime *r, uint64_t ns)
 void roundtime_open(struct roundtime *r, const struct clocks *clocks, uint64_t reading_ns)
 {
 	const struct clocks_link *link = &clocks->link;
-	uint64_t least = UINT64_MAX, value = 0, took;
+	uint64_t least = UINT64_MAX, value[VALUES] = { 0 }, took;
 
 	*r = (struct roundtime){ .clocks = clocks, .reading_ns = reading_ns };
-	for (int i = 0; i < SPREADS; i++) {
-		link->most(link->user, &value, 1);
+	for (int i = 0; i < AGREEMENTS; i++) {
 		took = now(r);
-		link->spread(link->user, &value, 1);
+		link->most(link->user, value, VALUES);
 		took = now(r) - took;
 		least = took < least ? took : least;
 	}
 	link->most(link->user, &least, 1);
-	r->least_ahead_ns = AHEAD_SPREADS * least + AHEAD_LEAST_NS;
+	r->least_ahead_ns = least + least / AHEAD_SHARE + AHEAD_LEAST_NS;
 	roundtime_begin(r);
 }
 
@@ -53,19 +56,35 @@ void roundtime_begin(struct roundtime *r)
 	r->ahead_ns = r->least_ahead_ns;
 	r->rounds = r->voided = r->voided_in_turn = 0;
 	r->rounds_ns = r->voided_ns = 0;
+	roundtime_pause(r);
+}
+
+void roundtime_pause(struct roundtime *r)
+{
+	r->is_agreed = false;
+}
+
+/* The start of a first round: the latest time of all ranks here, and the time ahead. */
+static void first_agree(struct roundtime *r)
+{
+	const struct clocks_link *link = &r->clocks->link;
+
+	r->start_ns = clocks_now(r->clocks);
+	link->most(link->user, &r->start_ns, 1);
+	r->start_ns += r->ahead_ns;
+	r->is_agreed = true;
 }
 
 uint64_t roundtime_start(struct roundtime *r)
 {
 	const struct clocks_link *link = &r->clocks->link;
 	uint64_t late_ns = LATE_NS + LATE_READINGS * r->reading_ns;
-	uint64_t start, t;
+	uint64_t t;
 
+	if (!r->is_agreed)
+		first_agree(r);
 	r->entered_ns = now(r);
-	/* Rank 0's is used. */
-	start = clocks_to_global(&r->clocks->model, r->entered_ns) + r->ahead_ns;
-	link->spread(link->user, &start, 1);
-	r->due_ns = clocks_to_local(&r->clocks->model, start);
+	r->due_ns = clocks_to_local(&r->clocks->model, r->start_ns);
 	t = now(r);
 	r->late = t >= r->due_ns;
 	while (!rg_reached(r->due_ns, t)) {
@@ -94,13 +113,13 @@ bool roundtime_end(struct roundtime *r, uint64_t begin_ns, uint64_t end_ns,
 	const struct clocks_model *m = &r->clocks->model;
 	const struct clocks_link *link = &r->clocks->link;
 	uint64_t begin = clocks_to_global(m, begin_ns), end = clocks_to_global(m, end_ns);
-	enum { LATE, END, START, EARLIEST, LOCAL, WHOLE, VALUES };
 	/* The earliest is the largest complement. */
 	uint64_t all[VALUES] = { r->late, end, begin, ~begin, end_ns - begin_ns,
 				 end_ns - r->entered_ns };
 
 	link->most(link->user, all, VALUES);
 	ahead_adapt(r, all[LATE]);
+	r->start_ns = all[END] + r->ahead_ns;
 	if (all[LATE]) {
 		r->voided++;
 		r->voided_ns += all[WHOLE];

@@ -2,15 +2,18 @@
  * roundtime.h - collectives by a common start time: from the first rank's start to the last one's
  * end.
  *
- * A round: rank 0 tells a time of the synchronised clocks (clocks.h) a few broadcasts ahead, all
- * ranks wait for it and start, and the latest end less the earliest start is the sample.  A rank
- * that gets the time too late, or that starts long after it, voids the round.  The round is then
- * repeated, with more time ahead.  What a rank does before its start is no part of the sample, so
- * voiding a round selects no samples.
+ * A round: all ranks wait for a time of the synchronised clocks (clocks.h) and start, and the latest
+ * end less the earliest start is the sample.  All ranks agree on both, and with them on the next
+ * start: the latest end, and the time that an agreement takes.  A rank that knows the start too
+ * late, or that starts long after it, voids the round.  The round is then repeated, with more time
+ * ahead.  What a rank does before its start is no part of the sample, so voiding a round selects no
+ * samples.
  *
  * Source: the round-time scheme of Hunold and Carpen-Amarie, Hierarchical Clock Synchronization in
- * MPI, CLUSTER 2018, and of ReproMPI, where a broadcast's time is multiplied by 3 and a round is
- * void if the start has passed at the first look.  The window scheme (NBCBench: Hoefler, Schneider
+ * MPI, CLUSTER 2018, and of ReproMPI, where rank 0 broadcasts each start, 3 mean times of a broadcast
+ * ahead, and a round is void if the start has passed at the first look.  The agreement at the end
+ * takes the place of the broadcast here: it waits for the slowest rank, whose end rank 0 does not
+ * know.  The window scheme (NBCBench: Hoefler, Schneider
  * and Lumsdaine, PMEO 2008; SKaMPI) has start times of fixed distance; there a long round voids the
  * next ones.
  */
@@ -28,6 +31,8 @@ struct roundtime {
 	uint64_t rounds, voided;	/* voided ones are not rounds */
 	uint64_t rounds_ns, voided_ns;	/* their times on the slowest rank */
 	uint64_t voided_in_turn;
+	uint64_t start_ns;		/* of the next round, by rank 0's clock */
+	bool is_agreed;			/* start_ns is */
 	/* The round: this rank's. */
 	uint64_t entered_ns, due_ns;
 	bool late;
@@ -40,11 +45,13 @@ struct roundtime_sample {
 	uint64_t skew_ns;		/* latest start less earliest start */
 };
 
-/* Measure the broadcast of a start time.  Collective. */
+/* Measure the time of an agreement.  Collective. */
 void roundtime_open(struct roundtime *r, const struct clocks *clocks, uint64_t reading_ns);
 /* A new row: its counts begin at 0. */
 void roundtime_begin(struct roundtime *r);
-/* Agree on a start and wait for it; returns it, as read from this rank's clock.  Collective. */
+/* The next round follows after other work: its start is agreed on anew. */
+void roundtime_pause(struct roundtime *r);
+/* Wait for the start of a round, which the first one agrees on; returns it, as read from this rank's clock.  Collective. */
 uint64_t roundtime_start(struct roundtime *r);
 /*
  * End a round that began and ended at these times of this rank's clock.  False: the round is void.

@@ -36,19 +36,24 @@
 
 /* ---- Statistics ------------------------------------------------------------------------ */
 
+/* Of a sample: of one pair, or of a master and all its slaves. */
+static int messages(const struct bench_job *job)
+{
+	return job->def->messages ? job->def->messages(&job->b) : 1;
+}
+
 /* The factor of the metric's unit: latency = time / factor, other metrics = factor / time. */
 static double unit_factor(const struct bench_job *job)
 {
-	int messages = job->def->messages ? job->def->messages(&job->b) : 1;
 	int pairs = job->def->layout == BENCH_PAIRS ? job->where.pair_count : 1;
 
 	switch (job->def->metric) {
 	case REPORT_LATENCY:
-		return messages * 1e3;
+		return messages(job) * 1e3;
 	case REPORT_BANDWIDTH:
-		return (double)messages * pairs * job->b.count * 1e9 / 1e6;
+		return (double)messages(job) * pairs * job->b.count * 1e9 / 1e6;
 	default:
-		return (double)messages * pairs * 1e9;
+		return (double)messages(job) * pairs * 1e9;
 	}
 }
 
@@ -131,9 +136,9 @@ static json_t *row_extra(const struct bench_job *job, int w, const struct measur
 {
 	uint64_t runs = m->warm_done + m->runs + collective_more_runs(job, w);
 
-	return json_pack("{s:s, s:I, s:i, s:I, s:I}", "ci_of", "batches", "batches",
+	return json_pack("{s:s, s:I, s:i, s:i, s:I, s:I}", "ci_of", "batches", "batches",
 			 (json_int_t)stats_batch_count((size_t)row->stat[STATS_N]), "pairs",
-			 job->where.pair_count, "iterations", (json_int_t)m->done, "runs",
+			 job->where.pair_count, "messages", messages(job), "iterations", (json_int_t)m->done, "runs",
 			 (json_int_t)runs);
 }
 

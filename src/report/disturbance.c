@@ -1,5 +1,7 @@
 /* disturbance.c - rows that the machine disturbed. */
+#include <math.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "report/disturbance.h"
 
@@ -46,16 +48,41 @@ struct shares {
 	double waited, stolen;
 };
 
+/* Samples of a launch of the row; false: not known. */
+static bool samples_of(const json_t *row, double *out)
+{
+	const char *of = json_string_value(json_object_get(row, "ci_of"));
+	double launches;
+
+	if (!count_of(row, "n", out))
+		return false;
+	if (of && strcmp(of, "launches") == 0 && count_of(row, "ci_n", &launches) && launches > 1)
+		*out /= launches;
+	return true;
+}
+
+/* Can a wait of this share of the time have moved the median? */
+static bool can_move(const json_t *row, const json_t *noise, double share)
+{
+	double slices, n;
+
+	if (share >= DISTURBANCE_SHARED_SHARE)
+		return true;
+	return !count_of(noise, "slices", &slices) || !samples_of(row, &n) ||
+	       slices > DISTURBANCE_TOUCHED * sqrt(n);
+}
+
 static struct shares shares_of(const json_t *row)
 {
 	const json_t *noise = json_object_get(row, "noise");
 	struct shares s = { .recorded = json_is_object(noise) };
-	double wait_ns, wall_ns, ticks, span_ns;
+	double wait_ns, wall_ns, ticks, span_ns, share;
 
 	s.known = count_of(noise, "wait_ns_most", &wait_ns) && count_of(noise, "wall_ns", &wall_ns);
-	if (s.known && wait_ns >= DISTURBANCE_WAIT_NS_MIN &&
-	    wait_ns >= wall_ns * DISTURBANCE_WAIT_SHARE)
-		s.waited = wall_ns > 0 ? wait_ns / wall_ns : 1;
+	share = s.known && wall_ns > 0 ? wait_ns / wall_ns : 1;
+	if (s.known && wait_ns >= DISTURBANCE_WAIT_NS_MIN && share >= DISTURBANCE_WAIT_SHARE &&
+	    can_move(row, noise, share))
+		s.waited = share;
 	if (count_of(noise, "steal_ticks", &ticks) && count_of(noise, "span_ns", &span_ns) &&
 	    ticks >= DISTURBANCE_STEAL_TICKS_MIN &&
 	    ticks * DISTURBANCE_TICK_NS >= span_ns * DISTURBANCE_STEAL_SHARE)

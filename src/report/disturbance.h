@@ -2,7 +2,8 @@
  * disturbance.h - rows that the machine disturbed: the member `noise` of row records.
  *
  * `noise`: wait_ns (ranks were ready to run and had no core, all ranks), wait_ns_most and rank (the
- * rank that waited most), wall_ns (duration of the row's batches), switches (involuntary),
+ * rank that waited most), slices (times that ranks got a core after a wait or a sleep, all ranks),
+ * wall_ns (duration of the row's batches), switches (involuntary),
  * steal_ticks (of 10 ms, taken by a hypervisor in span_ns).  null: not known.
  */
 #ifndef REPORT_DISTURBANCE_H
@@ -14,16 +15,23 @@
 #include <stdio.h>
 
 /*
- * A row is disturbed if a rank had no core for this share of the time.  On an idle machine with a
- * core for each rank, threads of the kernel and of the MPI library take more of few rows, which are
- * short: of 1 to 4 in the 23 rows of a default rg_bw or rg_latency.
+ * A row is disturbed if waits for a core can have moved its median: a rank had no core for this share
+ * of the time,
  */
 #define DISTURBANCE_WAIT_SHARE 0.02
-/*
- * A shorter wait is such threads' even if the row is as short: another program takes a core for a
- * slice, which is a millisecond or more.
- */
+/* and for as long as another program's slice, a millisecond or more; a wake-up takes less; */
 #define DISTURBANCE_WAIT_NS_MIN 500000
+/*
+ * and the samples that met a wait, as many as `slices` at most, are more than this times sqrt(n), what
+ * the 95 % interval of n independent samples reaches over: k long samples of n move the median by k / 2
+ * ranks.  Threads of the kernel and of the MPI library touch a few samples of a row on an idle machine.
+ */
+#define DISTURBANCE_TOUCHED 1.96
+/*
+ * With this share the core is another program's too, whose data are in the caches: the row is disturbed
+ * however few its samples are.  (Files without `slices`: from DISTURBANCE_WAIT_SHARE on.)
+ */
+#define DISTURBANCE_SHARED_SHARE 0.25
 /* A row is disturbed if a hypervisor took this share of one core. */
 #define DISTURBANCE_STEAL_SHARE 0.02
 /* A single tick may round up any shorter time. */

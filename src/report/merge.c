@@ -151,6 +151,23 @@ static void row_gather(struct report_row *out, const struct report_row *row, boo
 	out->valid = out->valid == 0 || row->valid == 0 ? 0 : row->valid < out->valid ?
 		row->valid : out->valid;
 	out->cut = out->cut || row->cut;
+	if (row->converged == REPORT_NOT_CONVERGED)
+		out->converged = REPORT_NOT_CONVERGED;
+}
+
+/* The spread from launch to launch, of n > 0 medians in ascending order. */
+static void spread_set(struct report_row *out, const double *median, int n)
+{
+	double mean = 0, square = 0;
+
+	for (int i = 0; i < n; i++)
+		mean += median[i] / n;
+	for (int i = 0; i < n; i++)
+		square += (median[i] - mean) * (median[i] - mean);
+	if (n > 1)
+		out->stat[STATS_SD] = sqrt(square / (n - 1));
+	if (n >= MERGE_QUARTILES_MIN)
+		out->stat[STATS_IQR] = median[(3 * n + 3) / 4 - 1] - median[(n + 3) / 4 - 1];
 }
 
 /* Merge the launches' rows of row number `index`; `median` has room for a value of each. */
@@ -187,6 +204,7 @@ static void row_merge(const struct report_file *const *file, int count, size_t i
 	out->stat[STATS_MEDIAN] = value;
 	out->stat[STATS_MEAN] = rate ? n / sum : sum / n;
 	out->stat[STATS_CI_N] = n;
+	spread_set(out, median, n);
 	if (!stats_interval_ranks((size_t)n, &low, &high))
 		return;
 	out->stat[STATS_CI_LOW] = median[low - 1];
@@ -214,8 +232,13 @@ static json_t *merge_record(const struct report_file *f, const struct report_row
 	for (int i = 0; record && i < STATS_ROWS; i++)
 		json_object_set_new(record, statistics[i].name,
 				    statistic_json(i, row->stat[i]));
-	if (record)
-		json_object_set_new(record, "ci_of", json_string("launches"));
+	if (!record)
+		return NULL;
+	json_object_set_new(record, "ci_of", json_string("launches"));
+	json_object_set_new(record, "cut", json_boolean(row->cut));
+	json_object_set_new(record, "valid", row->valid < 0 ? json_null() : json_boolean(row->valid));
+	if (row->converged == REPORT_NOT_CONVERGED)
+		json_object_set_new(record, "converged", json_false());
 	return record;
 }
 

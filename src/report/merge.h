@@ -9,8 +9,8 @@
 
 #include "report/report.h"
 
-/* Launches with fewer values have no 95 % interval of the median. */
-enum { MERGE_LAUNCHES_MIN = 6 };
+/* Launches with fewer values have no 95 % interval of the median, and no quartiles. */
+enum { MERGE_LAUNCHES_MIN = 6, MERGE_QUARTILES_MIN = 4 };
 
 /*
  * Are a and b launches of one job: the same program and build, the same ways and options (but those
@@ -29,9 +29,13 @@ int report_group(const struct report_file *file, int count, int *group);
  * Merge launches of one job; the files must outlive *out.  Rows are those of the first file, at
  * each the median over launches (`median`), its interval (`ci_low`, `ci_high`; NaN below
  * MERGE_LAUNCHES_MIN), the number of launches (`ci_n`), the mean of means (harmonic for rates), the
- * extremes and the sum of n; further statistics are NaN.  out->launches is count, and its run
- * record has `launches` and `ci_of` "launches".  report_file_record gives the record of the launch
- * in the middle, with these values.  0 or -ENOMEM after an error line.
+ * extremes and the sum of n.  `sd` and `iqr` are of the launches' medians: what differs from launch to
+ * launch.  Percentiles and outliers of samples do not follow from those of launches, launches are
+ * too few for percentiles of their own, and they have no order in time: percentiles, outliers,
+ * autocorrelation and drift are NaN.  A row is cut, invalid or not converged if that of a launch is.
+ * out->launches is count, and its run record has `launches` and `ci_of` "launches".
+ * report_file_record gives the record of the launch in the middle, with these values.  0 or -ENOMEM
+ * after an error line.
  */
 int report_merge(const struct report_file *const *file, int count, struct report_file *out);
 

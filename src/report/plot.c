@@ -19,17 +19,21 @@
 #define FONT "DejaVu Sans,13"
 enum { USUAL_WIDTH = 800 };
 
-/* "dir/bw.jsonl" -> "bw", without characters that a shell or gnuplot interprets. */
-static void plot_name(const char *path, char *name, size_t size)
+/*
+ * "dir/bw.jsonl" -> "bw", without characters that a shell or gnuplot interprets; of merged launches
+ * "bw-launches", by the first.
+ */
+static void plot_name(const struct report_file *f, char *name, size_t size)
 {
-	const char *slash = strrchr(path, '/');
-	const char *base = slash ? slash + 1 : path, *dot = strrchr(base, '.');
+	static const char more[] = "-launches";
+	const char *slash = strrchr(f->path, '/');
+	const char *base = slash ? slash + 1 : f->path, *dot = strrchr(base, '.');
 	size_t length = dot && dot > base ? (size_t)(dot - base) : strlen(base), i;
 
-	for (i = 0; i < length && i + 1 < size; i++)
+	for (i = 0; i < length && i + sizeof(more) < size; i++)
 		name[i] = isalnum((unsigned char)base[i]) || strchr("-_.", base[i]) ?
 			base[i] : '_';
-	name[i] = '\0';
+	snprintf(name + i, size - i, "%s", f->launches > 1 ? more : "");
 }
 
 static int plot_data(const struct plot *p, const struct plot_kind *kind,
@@ -118,7 +122,7 @@ int report_plot(const struct report_file *f, const char *dir)
 
 	if (rc)
 		return rc;
-	plot_name(f->path, p.name, sizeof(p.name));
+	plot_name(f, p.name, sizeof(p.name));
 	if (p.value_max > 0) {
 		rc = plot_make(&p, dir);
 	} else {
@@ -134,6 +138,6 @@ void report_plot_path(const struct report_file *f, const char *dir, const char *
 {
 	char name[sizeof(((struct plot *)0)->name)];
 
-	plot_name(f->path, name, sizeof(name));
+	plot_name(f, name, sizeof(name));
 	snprintf(buf, size, "%s/%s%s", dir, name, suffix);
 }

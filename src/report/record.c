@@ -34,7 +34,7 @@ static int write_all(int fd, const char *text, size_t length)
 
 static int record_put(int fd, const json_t *record)
 {
-	char *line = json_dumps(record, JSON_COMPACT | JSON_REAL_PRECISION(9));
+	char *line = json_dumps(record, JSON_COMPACT | JSON_REAL_PRECISION(RECORD_DIGITS));
 	size_t length;
 	int rc;
 
@@ -46,6 +46,14 @@ static int record_put(int fd, const json_t *record)
 	rc = write_all(fd, line, length + 1);
 	free(line);
 	return rc;
+}
+
+double record_number(double value)
+{
+	char text[32];
+
+	snprintf(text, sizeof(text), "%.*g", RECORD_DIGITS, value);
+	return strtod(text, NULL);
 }
 
 int record_open(struct record_file *f, const char *path, const json_t *first)

@@ -18,6 +18,10 @@ int record_open(struct record_file *f, const char *path, const json_t *first);
 int record_write(struct record_file *f, const json_t *record);
 int record_close(struct record_file *f);
 
+/* A number as it is in a record: with RECORD_DIGITS digits. */
+enum { RECORD_DIGITS = 9 };
+double record_number(double value);
+
 /* {"schema": 2, "type": type} */
 json_t *record_new(const char *type);
 

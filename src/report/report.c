@@ -174,8 +174,21 @@ static json_t *row_record(const struct report_table *table, const struct report_
 	return redacted(table, record);
 }
 
+/* The row as its record has it, so that the table can be printed again to the last digit. */
+static struct report_row row_recorded(const struct report_row *row)
+{
+	struct report_row as = *row;
+
+	for (int i = 0; i < STATS_ROWS; i++)
+		as.stat[i] = record_number(row->stat[i]);
+	for (int i = 0; i < REPORT_PERCENTILES_MAX; i++)
+		as.percentile[i] = record_number(row->percentile[i]);
+	return as;
+}
+
 int report_row(struct report *r, const struct report_row *row)
 {
+	const struct report_row as = row_recorded(row);
 	json_t *record = row_record(&r->table, row);
 	int rc = record_write(&r->json, record);
 
@@ -183,9 +196,9 @@ int report_row(struct report *r, const struct report_row *row)
 	citable_row(&r->citable, record);
 	json_decref(record);
 	if (r->table.matrix)
-		matrix_row(&r->matrix, row);
+		matrix_row(&r->matrix, &as);
 	else if (!r->app.problem)
-		text_row(&r->text, row);
+		text_row(&r->text, &as);
 	r->row_count++;
 	if (rc && !r->error)
 		r->error = rc;

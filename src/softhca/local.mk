@@ -6,6 +6,7 @@ libsofthca_core_la_CPPFLAGS = $(AM_CPPFLAGS) \
 	-DRG_SYSCONFDIR='"$(sysconfdir)"' $(SODIUM_CFLAGS)
 libsofthca_core_la_SOURCES =
 libsofthca_core_la_SOURCES += src/softhca/base/base.h src/softhca/base/errors.c \
+	src/softhca/base/fd.c src/softhca/base/fd.h \
 	src/softhca/base/gid.c src/softhca/base/gid.h src/softhca/base/heap.c src/softhca/base/heap.h src/softhca/base/layout.h src/softhca/base/lock.c \
 	src/softhca/base/maps.c src/softhca/base/maps.h src/softhca/base/place.c \
 	src/softhca/base/place.h src/softhca/base/proc.c src/softhca/base/proc.h src/softhca/base/ranges.c \
@@ -63,7 +64,8 @@ libsofthca_core_la_SOURCES += src/softhca/link/memory/ask.c src/softhca/link/mem
 	src/softhca/link/memory/ud.c src/softhca/link/memory/ud.h
 libsofthca_core_la_SOURCES += src/softhca/link/wire/bytes.h src/softhca/link/wire/call.c \
 	src/softhca/base/copy_last.h src/softhca/link/wire/connection.c \
-	src/softhca/link/wire/datagram.c src/softhca/link/wire/link.c src/softhca/link/wire/link.h \
+	src/softhca/link/wire/datagram.c src/softhca/link/wire/life.c src/softhca/link/wire/link.c src/softhca/link/wire/link.h \
+	src/softhca/link/wire/parked.c src/softhca/link/wire/peers.c src/softhca/link/wire/peers.h \
 	src/softhca/link/wire/requester.c src/softhca/link/wire/responder.c \
 	src/softhca/link/wire/serve.c src/softhca/link/wire/stream.c src/softhca/link/wire/stream.h \
 	src/softhca/link/wire/wire.h \

@@ -34,7 +34,7 @@
  * that takes files.  Files are member registries and, where the system denies
  * memfd_create or with SOFTHCA_MEMORY=file, shared memory as files without a name.
  * With net=: SOFTHCA_PORTS, the TCP ports to listen on, FIRST-LAST, "18600-18855" unless
- * set; SOFTHCA_SECRET_FILE, a file that only its user may read, with the secret that
+ * set, one for each process of a host (firewalls must let them pass); SOFTHCA_SECRET_FILE, a file that only its user may read, with the secret that
  * all processes of the fabric prove to each other (~/.softhca/secret, made at first
  * use); SOFTHCA_LINK=tcp, TCP between processes of one host, too.
  * ibv_get_device_list shows software devices only with SOFTHCA_EXPOSE=1 (the
@@ -81,8 +81,7 @@ struct softhca_config {
 	const char *fabric;	/* NULL: SOFTHCA_FABRIC, else one per user */
 	int node;		/* -1: SOFTHCA_NODE, else 0 */
 	enum softhca_remap remap;	/* the first call on a fabric decides; SOFTHCA_REMAP wins */
-	/* net=: 64 hex digits, the same for all processes of the fabric; NULL: SOFTHCA_SECRET_FILE. */
-	const char *secret;
+	const char *secret;	/* net=: 64 hexadecimal digits; NULL: SOFTHCA_SECRET_FILE's */
 };
 
 /*

@@ -2,7 +2,6 @@
 #include "known_clock.h"
 
 #include <mpi.h>
-#include <sched.h>
 
 #include "util/clock.h"
 
@@ -17,28 +16,6 @@ uint64_t rg_now_ns(void)
 void known_clock_look(uint64_t ns)
 {
 	look_ns = ns;
-}
-
-void rg_await(uint64_t due_ns)
-{
-	(void)due_ns;
-}
-
-/* Waits, as the harness knows them, are for other ranks and not for a time. */
-void rg_relax(uint64_t due_ns)
-{
-	(void)due_ns;
-}
-
-void rg_yield(void)
-{
-	sched_yield();
-}
-
-void rg_sleep_ns(uint64_t ns)
-{
-	(void)ns;
-	sched_yield();
 }
 
 void known_clock_pass(uint64_t ns)

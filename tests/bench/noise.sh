@@ -45,6 +45,7 @@ on_one_core 2 pt2pt/rg_latency --over native -m 8:16 -i 20 -x 0
 expect "two ranks on a core" [ $rc -eq 0 ]
 expect "each row has a wait" each 1 wait_ns 2
 expect "... and its duration" each 1 wall_ns 2
+expect "... and slices, one at least" each 1 slices 2
 expect "... and switches, which may be none" each 0 switches 2
 expect "a rank is the one that waited most" each 0 rank 2
 expect "the most is one rank's share" [ "$(noise wait_ns | head -n 1)" -ge "$(noise wait_ns_most | head -n 1)" ]

@@ -25,9 +25,10 @@ row_is() {
 samples() {
 	sed 1d "$1" | cut -d, -f5,9 | sort | uniq -c | awk '{ printf "%s x %s; ", $1, $2 }'
 }
-# recomputes MESSAGES RATE: every value of every row follows from the samples
+# recomputes MESSAGES RATE: every value of every row follows from the samples, of so many messages
 recomputes() {
-	awk -f "$srcdir/tests/bench/recompute.awk" -v messages="$1" -v rate="$2" "$work/s.csv" "$work/s.jsonl"
+	[ "$(grep '"type":"row"' "$work/s.jsonl" | grep -vc "\"messages\":$1,")" -eq 0 ] &&
+		awk -f "$srcdir/tests/bench/recompute.awk" -v rate="$2" "$work/s.csv" "$work/s.jsonl"
 }
 kept="--samples $work/s.csv --json $work/s.jsonl"
 
@@ -57,7 +58,7 @@ expect "aggregate" row_is 1048576 "587.20 699.0507 349.5253 699.0507 - 198.4710 
 expect "aggregate: all 80 samples are kept, and 21 batches" [ "$(samples "$work/s.csv")" = \
 	"4 x 0,12000000; 36 x 0,4000000; 36 x 1,12000000; 4 x 1,36000000; 2 x all,12000000; \
 15 x all,24000000; 4 x all,48000000; " ]
-expect "aggregate: samples make the row" recomputes 4 1
+expect "aggregate: samples make the row" recomputes 4 MB
 
 # Pairs that take turns, as on one port or one core: two windows in 8 ms, no more than one resource
 # gives.
@@ -68,7 +69,7 @@ expect "a shared resource is not counted twice" \
 # A single pair: 4 MiB in (18 x 4 + 2 x 12) / 20 ms.
 launch 2 tests/bench/rg_clockwork_rate --over native -m 1M -W 4 -i 20 -x 0 -f $kept
 expect "one pair" row_is 1048576 "873.81 1048.5760 349.5253 1048.5760 - 448.2568 20"
-expect "one pair: samples make the row" recomputes 4 1
+expect "one pair: samples make the row" recomputes 4 MB
 # A cap of 0.1 s: after the first two runs, 8 ms, 92 ms are left for an untimed one and 22.
 launch 2 tests/bench/rg_clockwork_rate --over native -m 1M -W 4 -i 1000 -x 0 -f --time-cap 0.1
 expect "a cap" row_is 1048576 "893.23 1048.5760 349.5253 1048.5760 - 438.4372 23 cut"
@@ -77,7 +78,7 @@ expect "a cap" row_is 1048576 "893.23 1048.5760 349.5253 1048.5760 - 438.4372 23
 # interval of their median reaches to it; of 20 and of 40 it does not.
 launch 2 tests/bench/rg_clockwork_rate --over native -m 1M -W 4 -f $kept
 expect "converged with twice the counts" grep -q '"n":40,.*"converged":true' "$work/s.jsonl"
-expect "... recomputes" recomputes 4 1
+expect "... recomputes" recomputes 4 MB
 expect "... and nothing is said below the table" [ "$(grep -c '^# not converged' "$out")" -eq 0 ]
 # The counts take 0.11 s, 26 runs and two long ones.
 launch 2 tests/bench/rg_clockwork_rate --over native -m 1M -W 4 --time-cap 0.13 $kept
@@ -87,7 +88,7 @@ expect "... not cut" [ "$(grep -c cut "$out")" -eq 0 ]
 # Two pairs: 20 batches of two windows take 0.6 s, 40 more than 1 s.
 launch 4 tests/bench/rg_clockwork_rate --over native -m 1M -W 4 -f --time-cap 1 $kept
 expect "two pairs: 1 s ends the row" grep -q '"ci_n":2[0-9],.*"converged":false' "$work/s.jsonl"
-expect "... recomputes" recomputes 4 1
+expect "... recomputes" recomputes 4 MB
 # Without a given limit, samples beyond the counts take no longer than the counts of the job so far.
 launch 2 tests/bench/rg_clockwork_rate --over native,single --soft ports=1 -m 1M:4M -W 4 $kept
 expect "the time of the counts ends a row" grep -q '"converged":false' "$work/s.jsonl"
@@ -95,17 +96,35 @@ expect "the time of the counts ends a row" grep -q '"converged":false' "$work/s.
 launch 2 tests/bench/rg_clockwork_rate --over native,single --soft ports=1 -m 1M:4M -W 4 --time-cap 10 $kept
 expect "ways stop together" [ "$(grep -o '"bytes":[0-9]*\|"n":[0-9]*\|"converged":[a-z]*' "$work/s.jsonl" |
 	paste -d' ' - - - | sort | uniq -c | awk '$1 != 2' | wc -l)" -eq 0 ]
-expect "... recompute" recomputes 4 1
+expect "... recompute" recomputes 4 MB
 launch 4 tests/bench/rg_clockwork_rate --over native -m 1M -W 4 -x 2 $kept
 expect "-x turns it off" grep -q '"converged":null.*"iterations":20,' "$work/s.jsonl"
 
-# Real times: every value recomputes, for collectives, for latencies of pairs, for several ways.
-launch 3 collective/rg_bcast --over native -m 8:64 -i 200 -x 1 $kept
+# Real times: every value recomputes, for collectives, for latencies of pairs, for several ways, for
+# rates, along an axis, in a tournament, and with percentiles of choice.
+launch 3 collective/rg_bcast --over native -m 8:64 -i 200 -x 1 -z 10,50,94.5,99.9 $kept
 expect "a collective recomputes" recomputes 1 ""
+expect "... with four percentiles" [ "$(grep -c '"percentiles":{"10":[0-9.]*,"50":[0-9.]*,"94.5":[0-9.]*,"99.9":null}' \
+	"$work/s.jsonl")" -eq 4 ]
 launch 2 pt2pt/rg_latency --over native,single --soft ports=1 -m 8:64 $kept -i 60 -x 1
 expect "latencies of two ways recompute" recomputes 2 ""
 launch 4 pt2pt/rg_bw --over native,single --soft ports=1 -m 8:64 -i 50 -x 1 $kept
-expect "bandwidths of two ways recompute" recomputes 64 1
+expect "bandwidths of two ways recompute" recomputes 64 MB
+launch 2 pt2pt/rg_mr --over native,single --soft ports=1 -m 8:64 -W 16 -i 50 -x 1 -z 80 $kept
+expect "message rates of a pair recompute" recomputes 16 messages
+launch 4 pt2pt/rg_mr --over native -m 8:64 -W 16 -i 50 -x 1 $kept
+expect "message rates of two pairs recompute" recomputes 16 messages
+launch 2 pt2pt/rg_verbs_rate --soft ports=1 -m 8:64 -W 16 -i 50 -x 1 $kept
+expect "message rates of queue pairs recompute" recomputes 64 messages
+launch 2 pt2pt/rg_verbs_bw --soft ports=1 --sweep queue --queue 4 -m 4K -W 16 -i 50 -x 1 $kept
+expect "bandwidths by the length of the queue recompute" recomputes '[12]' MB
+launch 2 pt2pt/rg_verbs_reuse --soft ports=1 --buffer-count 4 -m 4K -W 16 -i 50 -x 1 $kept
+expect "bandwidths by the number of buffers recompute" recomputes 16 MB
+launch 3 pt2pt/rg_verbs_hotspot --soft ports=1 -m 4K -W 16 -i 50 -x 1 $kept
+expect "bandwidths by the number of slaves recompute" recomputes '\(16\|32\)' MB
+launch 4 pt2pt/rg_pairs --nodes 4 --soft ports=2 -m 64K -W 4 -i 20 -x 1 -z 50 $kept
+expect "pairs of nodes recompute" recomputes 4 MB
+expect "... in 24 rows" [ "$(grep -c '"type":"row"' "$work/s.jsonl")" -eq 24 ]
 
 launch 2 tests/bench/rg_clockwork --over native -m 8 -W 4 -i 20 -x 0 --layout osu
 expect "--layout osu: two columns" [ "$(grep '^8 ' "$out" | wc -w)" -eq 2 ]

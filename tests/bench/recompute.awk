@@ -1,10 +1,9 @@
 # recompute.awk - every statistic of every row again, from the file of --samples.
 #
-#	awk -f recompute.awk -v messages=64 -v rate=1 samples.csv rows.jsonl
+#	awk -f recompute.awk -v rate=MB samples.csv rows.jsonl
 #
-# messages: of a sample of one pair; rate: 1 for bandwidths (MB/s), "" for latencies.  Prints the rows
-# and values compared; exits with 1 after a line for each that differs.  doc/measuring.md has the
-# definitions.
+# rate: "MB" or "messages" per second, or "" for latencies.  Prints the rows and values compared; exits
+# with 1 after a line for each that differs.  doc/measuring.md has the definitions.
 
 function sort_up(a, low, high,    i, j, pivot, t) {
 	if (low >= high)
@@ -35,18 +34,27 @@ function ceil(v) { return -floor(-v) }
 function unit(ns) {
 	if (!rate)
 		return ns / messages / 1000
-	return messages * bytes * pairs * 1000 / ns
+	return messages * pairs * (rate == "MB" ? bytes / 1e6 : 1) * 1e9 / ns
 }
 
-function said(name,    from) {
-	if (!match(record, "\"" name "\":[^,}]*"))
+# A member of an object.
+function in_text(text, name,    from) {
+	if (!match(text, "\"" name "\":[^,}]*"))
 		return "absent"
 	from = RSTART + length(name) + 3
-	return substr(record, from, RSTART + RLENGTH - from)
+	return substr(text, from, RSTART + RLENGTH - from)
 }
 
-function check(name, want,    got) {
-	got = said(name)
+function said(name) { return in_text(record, name) }
+
+# The text of a member that is an object of numbers and strings; "": absent.
+function object(name) {
+	return match(record, "\"" name "\":{[^}]*}") ? substr(record, RSTART, RLENGTH) : ""
+}
+
+function check(name, want) { check_value(name, said(name), want) }
+
+function check_value(name, got, want) {
 	values++
 	if (want == "null" ? got == "null" : got != "null" && got != "absent" &&
 	    (got - want) ^ 2 <= (1e-6 * want) ^ 2 + 1e-18)
@@ -94,6 +102,16 @@ function compare(    i, sum, square, product, mean, low, high, reach, q1, q3, ou
 	check("drift", n < 6 ? "null" : rate ? median(key, 1, n) / most - median(key, 1, n) / least : \
 	      (most - least) / median(key, 1, n))
 	interval()
+	wanted()
+}
+
+# Of -z.
+function wanted(    text, list, i, count) {
+	text = object("percentiles")
+	gsub(/.*{|}|"/, "", text)
+	count = split(text, list, ",")
+	for (i = 1; i <= count; i++)
+		check_value("percentile " list[i], substr(list[i], index(list[i], ":") + 1), percentile(list[i] / 100))
 }
 
 # From the medians of the batches that the file names.
@@ -113,17 +131,18 @@ function interval(    b, i, from, m, low, high, root) {
 	check(rate ? "ci_low" : "ci_high", b < 6 ? "null" : unit(m[high]))
 }
 
-# ---- The samples: way, bytes, pair ----
+# ---- The samples: way, bytes, x, pair ----
 
 BEGIN { FS = "," }
 FNR == 1 { file++; next }	# the heading; the run record
 file == 1 {
-	series = $2 "," $3 "," $5
+	series = $2 "," $3 "," $4 "," $5
 	x[series, ++count[series]] = $9
 	batch[series, count[series]] = $7
 	in_turn[series, $6]++
-	if ($5 != "all" && $5 + 1 > pairs_of[$2 "," $3])
-		pairs_of[$2 "," $3] = $5 + 1
+	# Pairs have numbers; the cells of a tournament have names.
+	if ($5 ~ /^[0-9]+$/ && $5 + 1 > pairs_of[$2 "," $3 "," $4])
+		pairs_of[$2 "," $3 "," $4] = $5 + 1
 	if ($10 != "ns" || $1 != 0)
 		wrong = 1
 	next
@@ -134,10 +153,12 @@ file == 1 {
 /"type":"row"/ {
 	record = $0
 	bytes = said("bytes")
+	messages = said("messages")
 	row = said("way"); gsub(/"/, "", row)
-	row = row "," bytes
+	x_value = in_text(object("x"), "value")
+	row = row "," bytes "," (x_value == "absent" ? "" : x_value + 0)
 	pairs = 1
-	key = row "," (pairs_of[row] ? "0" : "all")
+	key = row "," (said("from") != "absent" ? said("from") "-" said("to") : pairs_of[row] ? "0" : "all")
 	if (rate && pairs_of[row] > 1) {
 		pairs = pairs_of[row]
 		key = row ",all"

@@ -47,15 +47,15 @@ static void file_put(const char *name, const char *text)
 
 static void test_wait(void **state)
 {
-	static const struct { const char *text; uint64_t wait_ns; } cases[] = {
-		{ "245168411 370469868 117\n", 370469868 },
-		{ "0 0 1\n", 0 },
-		{ "7 18446744073709551614 3\n", UINT64_MAX - 1 },
-		{ "0 0 0\n", NOISE_UNKNOWN },		/* a kernel without this accounting */
-		{ "245168411 370469868\n", NOISE_UNKNOWN },
-		{ "", NOISE_UNKNOWN },
-		{ "x", NOISE_UNKNOWN },
-		{ NULL, NOISE_UNKNOWN },
+	static const struct { const char *text; uint64_t wait_ns, slices; } cases[] = {
+		{ "245168411 370469868 117\n", 370469868, 117 },
+		{ "0 0 1\n", 0, 1 },
+		{ "7 18446744073709551614 3\n", UINT64_MAX - 1, 3 },
+		{ "0 0 0\n", NOISE_UNKNOWN, NOISE_UNKNOWN },	/* a kernel without this accounting */
+		{ "245168411 370469868\n", NOISE_UNKNOWN, NOISE_UNKNOWN },
+		{ "", NOISE_UNKNOWN, NOISE_UNKNOWN },
+		{ "x", NOISE_UNKNOWN, NOISE_UNKNOWN },
+		{ NULL, NOISE_UNKNOWN, NOISE_UNKNOWN },
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -63,9 +63,10 @@ static void test_wait(void **state)
 
 		file_put("self/schedstat", cases[i].text);
 		noise_files_open(&f, root);
-		assert_true(noise_wait_ns(&f) == cases[i].wait_ns);
+		assert_true(noise_waits(&f).ns == cases[i].wait_ns);
+		assert_true(noise_waits(&f).slices == cases[i].slices);
 		noise_files_close(&f);
-		assert_true(noise_wait_ns(&f) == NOISE_UNKNOWN);
+		assert_true(noise_waits(&f).ns == NOISE_UNKNOWN);
 	}
 }
 
@@ -97,12 +98,12 @@ static void test_again(void **state)
 
 	file_put("self/schedstat", "10 20 30\n");
 	noise_files_open(&f, root);
-	assert_true(noise_wait_ns(&f) == 20);
+	assert_true(noise_waits(&f).ns == 20);
 	snprintf(path, sizeof(path), "%s/self/schedstat", root);
 	out = fopen(path, "r+");
 	fputs("11 29 31\n", out);
 	fclose(out);
-	assert_true(noise_wait_ns(&f) == 29);
+	assert_true(noise_waits(&f).ns == 29);
 	noise_files_close(&f);
 }
 

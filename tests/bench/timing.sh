@@ -61,6 +61,23 @@ expect "clocks that jump: 4 rows" [ "$(grep -c '^[0-9]' "$out")" -eq 4 ]
 expect "clocks that jump: barriers" [ "$(grep -c '"timing":{"method":"barrier","asked":"sync","why":"' \
 	"$work/t.jsonl")" -eq 4 ]
 
+# A clock that is set: the next row has new clocks.  A row whose ranks do not start together tries none.
+launch 2 tests/bench/rg_shifted --set --over native -m 8:128 -i 1000 -x 2 --json "$work/t.jsonl"
+expect "a clock that is set: 5 rows" [ "$(grep -c '^[0-9]' "$out")" -eq 5 ]
+expect "a clock that is set: new clocks after a row of doubt" awk '
+	/"type":"row"/ {
+		match($0, /"renewed":[0-9]+/)
+		renewed = substr($0, RSTART + 10, RLENGTH - 10) + 0
+		tried = $0 !~ /"why":"(ranks|oversub)/
+		if (doubted && tried && renewed <= before) wrong = 1
+		if (tried) { doubted = $0 ~ /"why":"clocks/ && renewed == before; before = renewed }
+		rows++
+	}
+	END { exit wrong || rows != 5 }' "$work/t.jsonl"
+
+launch 4 collective/rg_bcast --experiment p1-fig16-pcie -m 64 -i 4 -x 1 --json "$work/t.jsonl"
+expect "a paper's experiment: a barrier" [ "$(rows barrier barrier null)" -eq 2 ]
+
 launch 2 pt2pt/rg_latency --over native -m 8 -i 10 -x 2 --json "$work/t.jsonl"
 expect "a pair has its own clock" grep -q '"timing":{"method":"local"}' "$work/t.jsonl"
 

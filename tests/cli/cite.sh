@@ -175,14 +175,19 @@ fi
 # ---- CITATION.cff ------------------------------------------------------------------------------------
 
 cff=$srcdir/CITATION.cff
-for key in cff-version message title authors type version date-released license abstract; do
+for key in cff-version message title authors type version license abstract; do
 	expect "CITATION.cff has $key" [ "$(grep -c "^$key:" "$cff")" -eq 1 ]
 done
 expect "CITATION.cff: cff-version" grep -qx 'cff-version: 1\.2\.0' "$cff"
 expect "CITATION.cff: a name of each author" grep -qE '^  - (name|family-names): .' "$cff"
 expect "CITATION.cff: version of configure.ac" \
 	[ "$(sed -n 's/^version: //p' "$cff")" = "$(sed -n 's/^AC_INIT(\[railgauge\], \[\([^]]*\)\].*/\1/p' "$srcdir/configure.ac")" ]
-expect "CITATION.cff: a date" [ "$(grep -cE '^date-released: [0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])$' "$cff")" -eq 1 ]
+# A version has a date when it is released: both files say so, with the same date.
+released=$(sed -n '3s/^[0-9.]* (\(.*\))$/\1/p' "$srcdir/NEWS")
+expect "NEWS: a date, or 'not released'" \
+	sh -c "echo '$released' | grep -qxE 'not released|[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])'"
+expect "CITATION.cff: the date of NEWS, or none" \
+	[ "$(sed -n 's/^date-released: //p' "$cff")" = "$(echo "$released" | sed 's/^not released$//')" ]
 url=$(sed -n 's/^AC_INIT(\[[^]]*\], \[[^]]*\], \[[^]]*\], \[[^]]*\], \[\([^]]*\)\].*/\1/p' "$srcdir/configure.ac")
 expect "CITATION.cff: the address of configure.ac" [ "$(sed -n 's/^repository-code: //p' "$cff" | tr -d '"')" = "$url" ]
 expect "CITATION.cff: no tabs, known keys" sh -c "! grep -vE '^([a-z-]+:|  |#|\$)' '$cff' && ! grep -q '	' '$cff'"

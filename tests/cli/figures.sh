@@ -119,6 +119,42 @@ sed '/"bytes":0,/!{/"type":"row"/d}; s/"rows":9/"rows":3/' "$work/latency.jsonl"
 draw "$work/zero.jsonl"
 expect "size 0 alone" grep -q "set xtics ('0' 0.25)" "$fig/zero.gp"
 
+# ---- Launches of a job ------------------------------------------------------------------------------
+
+# launches DIR FILE: six, with medians of 100 to 105 % of those of the file
+launches() {
+	mkdir "$1"
+	for k in 0 1 2 3 4 5; do
+		sed "s/05:06:07/05:06:0$k/" "$2" | awk -v k=$k '
+			match($0, /"median":[0-9.]+/) {
+				$0 = substr($0, 1, RSTART + 8) sprintf("%.6f", substr($0, RSTART + 9,
+					RLENGTH - 9) * (1 + k / 100)) substr($0, RSTART + RLENGTH)
+			}
+			{ print }' >"$1/l$k.jsonl"
+	done
+}
+launches "$work/launches" "$work/bw.jsonl"
+records_latency "$work/launches/other.jsonl"
+draw "$work/launches"
+expect "a table of the launches, and one of the other job" [ "$(grep -c '^# Railgauge rg_' "$out")" -eq 2 ]
+expect "the launches are said" grep -q '^# launches: 6; a value is the median' "$out"
+expect "their figure has a name of its own" grep -q "^# written: $fig/l0-launches.png, " "$out"
+expect "so has that of the other job" grep -q "^# written: $fig/other.png, " "$out"
+values "$work/bw.jsonl" | awk '{ printf "%s %s %.5g %.5g %.5g\n", $1, $2, $3 * 1.025, $3, $3 * 1.05 }' >"$work/a"
+curve l0-launches | awk '{ printf "%s %s %.5g %.5g %.5g\n", $1, $2, $3, $4, $5 }' >"$work/b"
+same "medians over launches, with their interval"
+expect "the band says so" grep -q "95 % interval, over launches" "$fig/l0-launches.gp"
+curve l0-launches | awk '$6 != 0 { print $1, $2, $6 }' >"$work/a"
+curve bw | awk '$6 != 0 { print $1, $2, $6 }' >"$work/b"
+same "doubts of launches are marked"
+for name in pairs is; do
+	launches "$work/$name" "$work/$name.jsonl"
+	draw "$work/$name"
+	mv "$fig/l0-launches.dat" "$fig/$name-launches.dat"
+done
+expect "maps of launches" [ "$(grep -c ' NaN ' "$fig/pairs-launches.dat")" -eq 6 ]
+expect "bars of launches" grep -q '^1 ' "$fig/is-launches.dat"
+
 # A script is drawn again by hand.
 (cd "$fig" && rm bw.png && gnuplot bw.gp) >"$out" 2>"$err"
 expect "the script is whole" [ -s "$fig/bw.png" ]

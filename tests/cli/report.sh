@@ -31,8 +31,15 @@ expect "no file: exit code 3" [ $rc -eq 3 ]
 report "$work/none.jsonl"
 expect "a missing file: exit code 3" [ $rc -eq 3 ]
 expect "a missing file: one line" [ "$(wc -l <"$err")" -eq 1 ]
-report "$work"
-expect "a directory: exit code 3" [ $rc -eq 3 ]
+mkdir "$work/empty" "$work/some"
+report "$work/empty"
+expect "a directory without results: exit code 3" [ $rc -eq 3 ]
+expect "a directory without results: one line" [ "$(wc -l <"$err")" -eq 1 ]
+cp "$work/bw.jsonl" "$work/some"
+head -c 300 "$work/bw.jsonl" >"$work/some/torn.jsonl"
+report --no-plot "$work/some"
+expect "a directory with a torn file: exit code 3" [ $rc -eq 3 ]
+expect "a directory: the same table" cmp -s "$work/first" "$out"
 head -c 300 "$work/bw.jsonl" >"$work/torn-run.jsonl"
 report --no-plot "$work/torn-run.jsonl" "$work/bw.jsonl"
 expect "a torn run record: exit code 3" [ $rc -eq 3 ]

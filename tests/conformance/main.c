@@ -102,13 +102,14 @@ static void be_apart(void)
 	put("/proc/self/gid_map", map);
 }
 
-/* A network namespace, as `ip netns` names it, stands for another host. */
+/* A network namespace, as `ip netns` names it or with a process, stands for another host. */
 static void enter_host(const char *name)
 {
+	const bool pid = name[strspn(name, "0123456789")] == '\0';
 	char path[100];
 	int fd;
 
-	snprintf(path, sizeof(path), "/run/netns/%s", name);
+	snprintf(path, sizeof(path), pid ? "/proc/%s/ns/net" : "/run/netns/%s", name);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0 || setns(fd, CLONE_NEWNET))
 		fail("%s: %s", path, strerror(errno));
@@ -356,7 +357,7 @@ int main(int argc, char **argv)
 		{ "lid", 0, POPT_ARG_NONE, &lid, 0, "address by LID, without GRH", NULL },
 		{ "arena", 0, POPT_ARG_NONE, &arena, 0, "buffers from libsofthca's arena", NULL },
 		{ "peer-host", 0, POPT_ARG_STRING, &options.peer_host, 0,
-		  "the network namespace of side 1 (ip netns)", "NAME" },
+		  "the network namespace of side 1", "NAME|PID" },
 		{ "apart", 0, POPT_ARG_NONE, &apart, 0, "each side in a user namespace of its own", NULL },
 		{ "only", 0, POPT_ARG_STRING, &only, 0, "cases that match", "PATTERN" },
 		{ "except", 0, POPT_ARG_STRING, &except, 0, "cases that are left out", "PATTERN" },

@@ -8,27 +8,15 @@
 #include <string.h>
 
 #include "capture.h"
-#include "util/err.h"
 #include "report/report.h"
-#include "scratch.h"
+#include "result_file.h"
 
-static char dir[SCRATCH_PATH], path[SCRATCH_PATH + 16];
 static const char *const ways[] = { "native", "stripe" };
 
 static int setup(void **state)
 {
 	(void)state;
-	rg_set_program("test_app");
-	if (scratch_make(dir))
-		return -1;
-	snprintf(path, sizeof(path), "%s/a.jsonl", dir);
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	(void)state;
-	return scratch_remove(dir);
+	return result_file_make("test_app");
 }
 
 static json_t *run_of(int ranks)

@@ -7,10 +7,9 @@
 #include <unistd.h>
 
 #include "capture.h"
-#include "util/err.h"
 #include "report/citable.h"
 #include "report/report.h"
-#include "scratch.h"
+#include "result_file.h"
 
 /* A run and a row without a reason; cases change members. */
 static const char *const good_run =
@@ -27,6 +26,10 @@ static const char *const good_row =
 #define NOISE(waited, ticks) \
 	"{'noise': {'wait_ns': " waited ", 'wait_ns_most': " waited ", 'rank': 3, 'switches': 1," \
 	" 'steal_ticks': " ticks ", 'wall_ns': 1000000000, 'span_ns': 1000000000}}"
+/* A wait of a share of 10 ms, by so many slices, in a row of n samples. */
+#define TOUCHED(waited, slices, n) \
+	"{'n': " n ", 'noise': {'wait_ns': " waited ", 'wait_ns_most': " waited ", 'rank': 0, 'slices': " \
+	slices ", 'switches': 1, 'steal_ticks': 0, 'wall_ns': 10000000, 'span_ns': 10000000}}"
 #define RANKS(a, b) "{'ranks': [{'host': 'a', 'cores': " a "}, {'host': 'a', 'cores': " b "}]}"
 #define FABRIC(members) "{'fabric': {'text': 'two ports', 'rails': [{}], " members "}}"
 
@@ -63,6 +66,16 @@ static const struct {
 	{ "wait below the share", NULL, NOISE("19999999", "0"), 0, 0, "" },
 	{ "wait of a wake-up", NULL, "{'noise': {'wait_ns': 499999, 'wait_ns_most': 499999, 'rank': 0,"
 	  " 'switches': 1, 'steal_ticks': 0, 'wall_ns': 500000, 'span_ns': 500000}}", 0, 0, "" },
+	/* good_row has six launches: 100 samples of each, whose interval reaches over 19.6. */
+	{ "a few long samples", NULL, TOUCHED("2499999", "19", "600"), 0, 0, "" },
+	{ "many long samples", NULL, TOUCHED("2499999", "20", "600"), 0, BIT(NOISE), "noise in 1 of 1 rows" },
+	{ "many short waits", NULL, TOUCHED("199999", "600", "600"), 0, 0, "" },
+	{ "a shared core", NULL, TOUCHED("2500000", "1", "600"), 0, BIT(NOISE), "noise in 1 of 1 rows" },
+	{ "few samples", NULL, TOUCHED("1000000", "5", "24"), 0, BIT(NOISE), "noise in 1 of 1 rows" },
+	{ "slices not known", NULL, TOUCHED("1000000", "null", "600"), 0, BIT(NOISE), "noise in 1 of 1 rows" },
+	{ "samples not known", NULL, TOUCHED("1000000", "1", "null"), 0, BIT(NOISE), "noise in 1 of 1 rows" },
+	{ "one launch", NULL, "{'ci_of': 'batches', 'ci_n': 20, 'n': 100, 'noise': {'wait_ns_most': 1000000, 'rank': 0,"
+	  " 'slices': 19, 'wall_ns': 10000000}}", 0, BIT(LAUNCHES), "1 launch, fewer than 6" },
 	{ "steal", NULL, NOISE("0", "2"), 0, BIT(NOISE), "noise in 1 of 1 rows" },
 	{ "a tick", NULL, "{'noise': {'wait_ns': 0, 'wait_ns_most': 0, 'rank': 0,"
 	  " 'switches': 1, 'steal_ticks': 1, 'wall_ns': 9000000, 'span_ns': 9000000}}", 0, 0, "" },
@@ -280,21 +293,12 @@ static void test_merge(void **state)
 
 /* ---- Files --------------------------------------------------------------------------------- */
 
-static char dir[SCRATCH_PATH], path[SCRATCH_PATH + 16];
 static const char *const ways[] = { "stripe" };
 
 static int setup(void **state)
 {
-	rg_set_program("test_citable");
-	if (scratch_make(dir))
-		return -1;
-	snprintf(path, sizeof(path), "%s/r.jsonl", dir);
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	return scratch_remove(dir);
+	(void)state;
+	return result_file_make("test_citable");
 }
 
 /* Write a file of one row; the text of the table is captured. */

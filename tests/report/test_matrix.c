@@ -9,11 +9,9 @@
 #include <unistd.h>
 
 #include "capture.h"
-#include "util/err.h"
 #include "report/report.h"
-#include "scratch.h"
+#include "result_file.h"
 
-static char dir[SCRATCH_PATH], path[SCRATCH_PATH + 16];
 static const char *const ways[] = { "single:0", "single:1" };
 static const char *const names[] = { "ada", "bob", "cyd", "dan", "eva" };
 static const char *const labels[] = { "single:0 (x:1)", "single:1 (x:2)" };
@@ -21,17 +19,7 @@ static const char *const labels[] = { "single:0 (x:1)", "single:1 (x:2)" };
 static int setup(void **state)
 {
 	(void)state;
-	rg_set_program("test_matrix");
-	if (scratch_make(dir))
-		return -1;
-	snprintf(path, sizeof(path), "%s/m.jsonl", dir);
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	(void)state;
-	return scratch_remove(dir);
+	return result_file_make("test_matrix");
 }
 
 /*

@@ -97,7 +97,11 @@ static void test_merged(void **state)
 	assert_true(row->stat[STATS_MEAN] == 76);
 	assert_true(row->stat[STATS_MIN] == 9 && row->stat[STATS_MAX] == 69);
 	assert_true(row->stat[STATS_N] == 600);
-	assert_true(isnan(row->stat[STATS_SD]));
+	/* Of 13, 23 ... 63: squares of 25, 15, 5, 5, 15, 25; the second and the fifth of six. */
+	assert_true(fabs(row->stat[STATS_SD] - sqrt(350)) < 1e-9);
+	assert_true(row->stat[STATS_IQR] == 30);
+	assert_true(isnan(row->stat[STATS_P25]) && isnan(row->stat[STATS_OUTLIERS]) &&
+		    isnan(row->stat[STATS_AUTOCORRELATION]) && isnan(row->stat[STATS_DRIFT]));
 	record = report_file_record(job, row);
 	assert_true(json_number_value(json_object_get(record, "ci_low")) == 13);
 	assert_true(json_number_value(json_object_get(record, "ci_high")) == 63);

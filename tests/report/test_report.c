@@ -13,25 +13,15 @@
 #include <unistd.h>
 
 #include "capture.h"
-#include "util/err.h"
 #include "report/report.h"
-#include "scratch.h"
+#include "result_file.h"
 
-static char dir[SCRATCH_PATH], path[SCRATCH_PATH + 16];
 static const char *const ways[] = { "native", "stripe" };
 
 static int setup(void **state)
 {
-	rg_set_program("test_report");
-	if (scratch_make(dir))
-		return -1;
-	snprintf(path, sizeof(path), "%s/r.jsonl", dir);
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	return scratch_remove(dir);
+	(void)state;
+	return result_file_make("test_report");
 }
 
 static struct report_table table_for(FILE *text, int way_count, bool full)
@@ -252,6 +242,31 @@ static void test_text(void **state)
 	report_print(&f, stdout, true);
 	assert_non_null(strstr(capture_end(), line));
 	free((char *)said);
+	report_file_free(&f);
+}
+
+/* Of 1137.382852 a record has 1137.38285, whose fourth decimal is rounded down. */
+static void test_last_digit(void **state)
+{
+	struct report_table t = table_for(stdout, 1, false);
+	struct report_row row = row_for(ways[0], 8, 1137.382852);
+	struct report_file f;
+	struct report *r;
+	char *said;
+
+	(void)state;
+	row.stat[STATS_MEDIAN] = 1137.382852;
+	capture_begin(1);
+	assert_int_equal(report_open(&t, run_with_notes(), &r), 0);
+	report_row(r, &row);
+	report_close(r, 0, NULL);
+	said = strdup(capture_table());
+	assert_non_null(strstr(said, " 1137.3828 "));
+	assert_int_equal(report_read(path, &f), 0);
+	capture_begin(1);
+	report_print(&f, stdout, false);
+	assert_string_equal(capture_table(), said);
+	free(said);
 	report_file_free(&f);
 }
 
@@ -567,6 +582,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_percentiles, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_round_trip, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_text, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_last_digit, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_open_rows, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_fewer_statistics, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_axis, setup, teardown),

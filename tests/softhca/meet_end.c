@@ -15,19 +15,20 @@
 
 /* ---- The clock: the linker's --wrap ------------------------------ */
 
-static uint64_t passed_ns;
+/* The time does not depend on the load of this machine. */
+static uint64_t time_ns = 1000000000;
 
 uint64_t __real_rg_now_ns(void);
 uint64_t __wrap_rg_now_ns(void);
 
 uint64_t __wrap_rg_now_ns(void)
 {
-	return __real_rg_now_ns() + passed_ns;
+	return time_ns;
 }
 
 void meet_time_pass(uint64_t ns)
 {
-	passed_ns += ns;
+	time_ns += ns;
 }
 
 /* ---- An end ------------------------------ */
@@ -158,29 +159,42 @@ static bool serve(struct meet_end *e)
 	return true;
 }
 
+uint64_t meet_real_ns(void)
+{
+	return __real_rg_now_ns();
+}
+
+static bool serve_all(struct meet_end *const *ends, unsigned ends_count)
+{
+	bool any = false;
+
+	for (unsigned i = 0; i < ends_count; i++)
+		any |= serve(ends[i]);
+	return any;
+}
+
+void meet_turn(struct meet_end *const *ends, unsigned ends_count, uint64_t begun)
+{
+	assert_true(meet_real_ns() - begun < LIMIT_NS);
+	if (!serve_all(ends, ends_count))
+		poll(NULL, 0, 1);
+}
+
 void meet_until(struct meet_end *const *ends, unsigned ends_count, const struct meet_end *e,
 		unsigned count)
 {
-	const uint64_t begun = __real_rg_now_ns();
-
-	while (e->count < count) {
-		bool any = false;
-
-		assert_true(__real_rg_now_ns() - begun < LIMIT_NS);
-		for (unsigned i = 0; i < ends_count; i++)
-			any |= serve(ends[i]);
-		if (!any)
-			poll(NULL, 0, 1);
-	}
+	meet_wait(ends, ends_count, e->count >= count);
 }
 
-/* Loopback delivers within the system call of the sender. */
 void meet_settle(struct meet_end *const *ends, unsigned ends_count)
 {
-	for (unsigned idle = 0; idle < 20; idle++)
-		for (unsigned i = 0; i < ends_count; i++)
-			if (serve(ends[i]))
-				idle = 0;
+	const uint64_t begun = meet_real_ns();
+
+	for (unsigned idle = 0; idle < 20; idle++) {
+		assert_true(meet_real_ns() - begun < LIMIT_NS);
+		if (serve_all(ends, ends_count))
+			idle = 0;
+	}
 }
 
 /* ---- Others ------------------------------ */
@@ -225,4 +239,30 @@ ssize_t meet_raw_read(int fd, unsigned char *to, size_t most)
 	if (have)
 		return (ssize_t)have;
 	return n < 0 && errno == EAGAIN ? 0 : -1;
+}
+
+void meet_raw_await(int fd, unsigned char *to, size_t bytes)
+{
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+	size_t have = 0;
+	ssize_t n;
+
+	while (have < bytes) {
+		assert_int_equal(poll(&p, 1, 60000), 1);
+		n = recv(fd, to + have, bytes - have, MSG_DONTWAIT);
+		assert_true(n > 0);
+		have += (size_t)n;
+	}
+}
+
+void meet_assert_connected(int x, int y)
+{
+	unsigned char byte = 0;
+
+	assert_int_equal(send(x, "x", 1, 0), 1);
+	meet_raw_await(y, &byte, 1);
+	assert_int_equal(byte, 'x');
+	assert_int_equal(send(y, "y", 1, 0), 1);
+	meet_raw_await(x, &byte, 1);
+	assert_int_equal(byte, 'y');
 }

@@ -45,19 +45,39 @@ struct hca_hello meet_hello(const struct meet_end *from, unsigned to_host, uint3
 /* Call queue pair `qpn` of a host; the token is any address. */
 void meet_end_call(struct meet_end *e, unsigned host, uint32_t qpn, void *token);
 
-/* Progress of these ends until one of them has `count` results in all; a limit of 60 s. */
+/*
+ * A round of progress of these ends, or a moment's sleep; fails 60 s after `begun`, of
+ * meet_real_ns.
+ */
+void meet_turn(struct meet_end *const *ends, unsigned ends_count, uint64_t begun);
+uint64_t meet_real_ns(void);
+/* Progress of these ends until the condition holds. */
+#define meet_wait(ends, ends_count, condition)			\
+	do {							\
+		const uint64_t begun_ = meet_real_ns();		\
+		while (!(condition))				\
+			meet_turn(ends, ends_count, begun_);	\
+	} while (0)
+/* Progress of these ends until one of them has `count` results in all. */
 void meet_until(struct meet_end *const *ends, unsigned ends_count, const struct meet_end *e,
 		unsigned count);
-/* Progress of these ends, so often that nothing is left to do now. */
+/*
+ * Progress of these ends, so often that nothing is left to do now, as a rule: what must have
+ * happened needs meet_wait.
+ */
 void meet_settle(struct meet_end *const *ends, unsigned ends_count);
 
-/* Later than now, for all that reads the clock. */
+/* The clock does not advance by itself; this advances it. */
 void meet_time_pass(uint64_t ns);
 
 /* A listener or a connection that knows nothing of all this, at MEET_FIRST. */
 int meet_raw_listen(unsigned host, int backlog);
 int meet_raw_connect(unsigned host, uint16_t port);
-/* Bytes until the other end closes, or would block; the count, or -1: closed without a byte more. */
+/* Bytes until the other end closes, or would block; the count, or -1: closed without one more. */
 ssize_t meet_raw_read(int fd, unsigned char *to, size_t most);
+/* These bytes, all of which must come. */
+void meet_raw_await(int fd, unsigned char *to, size_t bytes);
+/* The two descriptors are the ends of one connection. */
+void meet_assert_connected(int x, int y);
 
 #endif

@@ -80,7 +80,7 @@ static inline struct own own_make(struct own_config c)
 	const struct softhca_config config = { .fabric = c.fabric, .spec = "ideal", .node = 0,
 					       .remap = c.remap };
 	struct ibv_device **list = softhca_get_device_list(&config, NULL);
-	struct own o = { NULL };
+	struct own o = { .qp = NULL };
 
 	assert_non_null(list);
 	o.ctx = ibv_open_device(list[0]);

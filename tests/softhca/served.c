@@ -235,7 +235,7 @@ static void peer_is_lost(void)
 
 /* ---- A verb is cancelled ------------------------------------------------------------ */
 
-static void *cancelled(void *arg)
+static __attribute__((unused)) void *cancelled(void *arg)
 {
 	(void)arg;
 	take_event();
@@ -244,6 +244,7 @@ static void *cancelled(void *arg)
 
 static void cancels(void)
 {
+#ifndef __SANITIZE_ADDRESS__	/* libasan before GCC 13 fails in threads that are cancelled */
 	pthread_t thread;
 	void *result;
 
@@ -252,6 +253,7 @@ static void cancels(void)
 	require_equal(pthread_cancel(thread), 0);
 	require_equal(pthread_join(thread, &result), 0);
 	require(result == PTHREAD_CANCELED);
+#endif
 	computes();
 }
 

@@ -107,7 +107,7 @@ static void test_flags(void **state)
 			f.flags = (uint8_t)flags;
 			if (f.kind == HCA_FRAME_CONT)	/* a last frame, or one between */
 				assert_int_equal(is_read(&f), !(flags & ~LAST));
-			else if (f.kind == HCA_FRAME_RESPONSE)
+			else if (f.kind == HCA_FRAME_RESPONSE || f.kind == HCA_FRAME_ACK)
 				assert_int_equal(is_read(&f), !(flags & ~LAST));
 			else
 				assert_int_equal(is_read(&f), same_last && !(flags & ~may[i]) &&

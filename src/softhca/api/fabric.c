@@ -4,6 +4,7 @@
 
 #include "softhca/api/fabric.h"
 #include "softhca/api/inherit.h"
+#include "softhca/base/fd.h"
 #include "softhca/engine/engine.h"
 #include "softhca/engine/under_way.h"
 #include "softhca/link/memory/join.h"
@@ -45,10 +46,11 @@ static void forget_in_child(void)
 	struct membership *m;
 
 	hca_memory_after_fork();	/* before the heap is touched */
+	hca_fd_after_fork();
 	pthread_mutex_init(&registry_lock, NULL);
+	hca_wire_forget();
 	for (m = registry; m; m = m->next) {
 		hca_inherit(membership_fabric(m));
-		hca_wire_forget(membership_fabric(m));
 		hca_net_close(membership_fabric(m));
 		hca_forget_in_child(membership_fabric(m));
 	}

@@ -6,6 +6,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include "softhca/base/fd.h"
 #include "softhca/object/channel.h"
 #include "util/clock.h"
 #include "softhca/engine/engine.h"
@@ -137,13 +138,16 @@ static uint64_t left_ns(uint64_t at, uint64_t alarm)
 	return at > now ? at - now : 0;
 }
 
-/* Until the wire, the list or the alarm needs a turn. */
+/*
+ * Until the wire, the list or the alarm needs a turn.  What a wire owes leaves at once; requests that
+ * wait for a peer are tried once a tick.
+ */
 static uint64_t wire_sleep_ns(const struct hca_fabric *f, uint64_t alarm)
 {
 	uint64_t at = hca_engine_next_ns(f), ns;
 
 	if (!at)
-		return TICK_NS;
+		return atomic_load(&hca_engine_of(f)->wire_ns) ? TICK_NS : 0;
 	ns = left_ns(at, alarm);
 	return ns < WIRE_NS ? ns : WIRE_NS;
 }
@@ -224,7 +228,7 @@ int hca_progress_thread_serve(struct hca_fabric *f)
 {
 	struct hca_progress_thread *a = &hca_engine_of(f)->progress_thread;
 
-	a->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	a->wake_fd = hca_fd_raise(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
 	if (a->wake_fd < 0)
 		return -errno;
 	a->on_wire = true;

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "softhca/base/fd.h"
 #include "softhca/base/gid.h"
 #include "softhca/model/loss.h"
 #include "softhca/model/text.h"
@@ -19,7 +20,7 @@ int hca_net_open(struct hca_fabric *f)
 	if (!f->spec.nets)
 		return 0;
 	/* Before the states are read, so that no change is missed. */
-	f->net_fd = hca_netif_watch();
+	f->net_fd = hca_fd_raise(hca_netif_watch());
 	if (f->net_fd < 0)
 		return f->net_fd;
 	f->netif = calloc(f->spec.nets, sizeof(*f->netif));

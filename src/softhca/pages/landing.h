@@ -6,9 +6,9 @@
  * waits.  Memory that is withdrawn (a registration) is not used by any landing after
  * hca_landings_wait.
  *
- * Within a landing a thread takes no lock, does not allocate and does not sleep: those who wait for
- * its end may hold any lock except hca_remap_lock.  A signal handler that interrupts it may take
- * that one, since no thread waits for landings while it holds it.
+ * Within a landing a thread takes no lock, does not allocate and does not sleep, since threads that
+ * wait for its end may hold any lock but hca_remap_lock.  (The lock of atomics.h is waited for 0.2 ms
+ * at most.)  A signal handler that interrupts it may take hca_remap_lock.
  */
 #ifndef HCA_LANDING_H
 #define HCA_LANDING_H

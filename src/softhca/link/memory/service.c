@@ -8,6 +8,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "softhca/base/fd.h"
 #include "softhca/base/proc.h"
 #include "util/clock.h"
 #include "softhca/link/memory/bounce.h"
@@ -184,8 +185,9 @@ static void *service_serve(void *arg)
 int hca_service_listen(struct hca_service *service, enum hca_address_kind kind,
 		       const struct hca_address *a)
 {
-	int s = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), err;
+	int s = hca_fd_raise(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
 	struct stat st;
+	int err;
 
 	if (s < 0)
 		return -errno;

@@ -19,9 +19,10 @@ enum {
 	ATTEMPTS_MAX = 8,		/* of a call, at a time */
 	PORTS_AT_ONCE = 64,		/* that refuse at once, in one turn */
 	HOPS_MAX = 4,			/* from a process to the one that it names */
-	WHY_BYTES = 240,
+	WHY_BYTES = 320,
 };
 #define HEDGE_NS 250000000u
+#define CONNECT_NS 4000000000u		/* for any answer; the kernel has asked three times then */
 
 /* The end of an attempt; of those of a call the highest is reported. */
 enum outcome {
@@ -42,9 +43,11 @@ static const struct {
 	[CLOSED] = { ECONNREFUSED, "no process listens" },
 	[STRANGERS] = { ECONNREFUSED, "no process of this fabric listens, others do" },
 	[ENDED] = { ECONNRESET, "the process there ended the connection" },
-	[SILENT] = { ETIMEDOUT, "the process there does not answer" },
-	[OTHER_VERSION] = { EPROTONOSUPPORT, "the process there has another version of railgauge" },
-	[OTHER_SECRET] = { EACCES, "the process there has another secret (SOFTHCA_SECRET_FILE)" },
+	[SILENT] = { EBUSY, "the process there does not answer" },
+	[OTHER_VERSION] = { EPROTONOSUPPORT, "the process there has another version of railgauge "
+					     "(accepted: one version at both ends)" },
+	[OTHER_SECRET] = { EACCES, "the process there has another secret (accepted: one "
+				   "SOFTHCA_SECRET_FILE at both ends)" },
 };
 
 struct attempt {
@@ -128,18 +131,30 @@ static bool ports_left(const struct hca_call *call)
 	return call->first || call->next <= call->last;
 }
 
+/* Of all ports that were called, not of one. */
+static void call_fail_at_all(const struct hca_meet *m, struct hca_call *call, int error,
+			     const char *text)
+{
+	char address[INET6_ADDRSTRLEN];
+
+	if (m->config.port_first == m->config.port_last) {
+		call_fail(call, m->config.port_first, error, text);
+		return;
+	}
+	call->error = error;
+	snprintf(call->why, sizeof(call->why), "%s ports %u to %u: %s",
+		 hca_address_text(&call->to, address), (unsigned)m->config.port_first,
+		 (unsigned)m->config.port_last, text);
+}
+
 /* All ports were tried. */
 static void call_fail_by_outcome(const struct hca_meet *m, struct hca_call *call)
 {
-	const bool searched = call->outcome <= STRANGERS && !call->hops;
-	char address[INET6_ADDRSTRLEN];
-
-	call_fail(call, call->outcome_port, outcomes[call->outcome].error,
-		  outcomes[call->outcome].text);
-	if (searched && m->config.port_first != m->config.port_last)
-		snprintf(call->why, sizeof(call->why), "%s ports %u to %u: %s",
-			 hca_address_text(&call->to, address), (unsigned)m->config.port_first,
-			 (unsigned)m->config.port_last, outcomes[call->outcome].text);
+	if (call->outcome <= STRANGERS && !call->hops)
+		call_fail_at_all(m, call, outcomes[call->outcome].error, outcomes[call->outcome].text);
+	else
+		call_fail(call, call->outcome_port, outcomes[call->outcome].error,
+			  outcomes[call->outcome].text);
 }
 
 static void attempt_end(struct hca_meet *m, struct attempt *a, enum outcome outcome)
@@ -231,6 +246,7 @@ static int attempt_connected(struct hca_meet *m, struct attempt *a)
 	int rc = attempt_introduce(m, a);
 
 	a->connected = true;
+	a->due_ns = rg_now_ns() + HCA_MEET_PATIENCE_NS;
 	a->call->answered = true;
 	if (!rc)
 		hca_watch_change(m->epoll, &a->watch, EPOLLIN);
@@ -268,7 +284,7 @@ static void attempt_start(struct hca_meet *m, struct hca_call *call, uint64_t no
 	a->watch = (struct hca_watch){ HCA_WATCH_ATTEMPT, -1 };
 	a->call = call;
 	a->port = port;
-	a->due_ns = now_ns + HCA_MEET_PATIENCE_NS;
+	a->due_ns = now_ns + CONNECT_NS;
 	call->attempt[call->attempts++] = a;
 	call->more_ns = now_ns + HEDGE_NS;
 	rc = attempt_connect(m, a);
@@ -352,6 +368,7 @@ static void verdict_apply(struct hca_meet *m, struct attempt *a, enum hca_verdic
 			  uint16_t port)
 {
 	struct hca_call *call = a->call;
+	char text[96];
 
 	switch (verdict) {
 	case HCA_VERDICT_AT_PORT:
@@ -362,10 +379,14 @@ static void verdict_apply(struct hca_meet *m, struct attempt *a, enum hca_verdic
 		verdict_unknown(call, a->port);
 		break;
 	case HCA_VERDICT_OTHER_MTU:
-		call_fail(call, a->port, EINVAL, "the process there has another MTU");
+		snprintf(text, sizeof(text), "the process there has another MTU than this "
+			 "interface (%u)", (unsigned)call->h.mtu);
+		call_fail(call, a->port, EINVAL, text);
 		break;
 	case HCA_VERDICT_OTHER_RAILS:
-		call_fail(call, a->port, EINVAL, "the process there has another number of rails");
+		snprintf(text, sizeof(text), "the process there has another number of rails than "
+			 "this one (%u)", (unsigned)call->h.rails);
+		call_fail(call, a->port, EINVAL, text);
 		break;
 	default:
 		attempt_end(m, a, STRANGERS);
@@ -440,7 +461,10 @@ static void attempt_expire(struct hca_meet *m, struct attempt *a)
 		attempt_end(m, a, SILENT);
 		return;
 	}
-	call_fail(a->call, a->port, ETIMEDOUT, "the host does not answer (a firewall?)");
+	call_fail_at_all(m, a->call, ETIMEDOUT,
+			 "the host does not answer: it is down, or a firewall drops these TCP ports "
+			 "(open them on this interface of both hosts, or name open ones: "
+			 "SOFTHCA_PORTS=FIRST-LAST)");
 	attempt_free(m, a);
 }
 

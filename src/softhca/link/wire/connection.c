@@ -13,111 +13,23 @@
 #include <netinet/tcp.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include "softhca/base/gid.h"
 #include "softhca/base/netif.h"
+#include "softhca/link/wire/socket.h"
 #include "softhca/link/wire/wire.h"
 #include "softhca/object/fabric.h"
 #include "softhca/object/query.h"
 #include "util/clock.h"
 
 enum {
-	PARKED_MAX = 256,
 	SOON_NS = 5000000,	/* between calls of a peer that has not got so far: at first ... */
 	LATER_NS = 200000000,	/* ... and at last */
+	SILENT_CALLS = 12,	/* of 5 s each, to a host that answers */
 	TIMER_NS = 20000000,	/* between two looks while something waits */
-	KEEPALIVE_S = 2,	/* an idle connection shows its life so often */
+	KEEPALIVE_S = 2,	/* an idle connection shows its life so often (life.c) */
 };
-#define PARKED_NS 60000000000ull
 #define ALIVE_NS 1000000000ull		/* between two looks at an open connection */
-#define UNRELIABLE_NS 1000000000ull	/* then messages without a connection are lost */
-#define PATIENCE_NS 5000000000ull	/* TCP needs so long to overcome losses */
-
-struct hca_wire_parked {
-	struct hca_wire_parked *next;
-	struct hca_hello hello;
-	uint64_t since_ns;
-	int fd;
-};
-
-/* ---- Streams that wait for their queue pair ------------------------------ */
-
-static void unpark(struct hca_wire_parked **at)
-{
-	struct hca_wire_parked *p = *at;
-
-	*at = p->next;
-	free(p);
-}
-
-static void park(struct hca_wire *wire, int fd, const struct hca_hello *h)
-{
-	struct hca_wire_parked *p = calloc(1, sizeof(*p)), **at;
-	unsigned n = 0;
-
-	if (!p) {
-		close(fd);
-		return;
-	}
-	*p = (struct hca_wire_parked){ .next = wire->parked, .hello = *h, .since_ns = rg_now_ns(),
-				       .fd = fd };
-	wire->parked = p;
-	for (at = &wire->parked; *at && n < PARKED_MAX; at = &(*at)->next)
-		n++;
-	while (*at) {			/* the oldest go */
-		close((*at)->fd);
-		unpark(at);
-	}
-}
-
-static bool is_for(const struct hca_hello *h, const struct hca_qp *qp)
-{
-	return h->target_qpn == hca_qpn(qp) && h->source_qpn == qp->attr.dest_qp_num &&
-	       memcmp(&h->source, &qp->attr.ah_attr.grh.dgid, sizeof(h->source)) == 0;
-}
-
-/* The newest stream that is parked for the queue pair, or -1; others to its number are of earlier lives. */
-static int parked_for(struct hca_wire *wire, const struct hca_qp *qp)
-{
-	struct hca_wire_parked **at = &wire->parked;
-	int fd = -1;
-
-	while (*at) {
-		if ((*at)->hello.target_qpn != hca_qpn(qp)) {
-			at = &(*at)->next;
-			continue;
-		}
-		if (fd < 0 && is_for(&(*at)->hello, qp))
-			fd = (*at)->fd;
-		else
-			close((*at)->fd);
-		unpark(at);
-	}
-	return fd;
-}
-
-static void parked_expire(struct hca_wire *wire, uint64_t now_ns)
-{
-	struct hca_wire_parked **at = &wire->parked;
-
-	while (*at) {
-		if (now_ns - (*at)->since_ns < PARKED_NS) {
-			at = &(*at)->next;
-			continue;
-		}
-		close((*at)->fd);
-		unpark(at);
-	}
-}
-
-void hca_wire_parked_free(struct hca_wire *wire)
-{
-	while (wire->parked) {
-		close(wire->parked->fd);
-		unpark(&wire->parked);
-	}
-}
 
 /* ---- Closing ------------------------------------------------------------- */
 
@@ -131,7 +43,9 @@ static void close_stream(struct hca_wire_qp *w, enum hca_wire_state state)
 	w->left = 0;
 	w->state = state;
 	hca_wire_forgive(w);
+	hca_wire_unwatch(w->wire, &w->stream);
 	hca_stream_close(&w->stream);
+	hca_wire_life_end(w);
 }
 
 /* ---- Opening ------------------------------------------------------------- */
@@ -147,22 +61,31 @@ static void keep_alive(int fd)
 	setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &count, sizeof(count));
 }
 
+/* There will be no connection: requests that wait for one fail. */
+static void give_up(struct hca_wire_qp *w)
+{
+	w->state = HCA_WIRE_REFUSED;
+	if (w->refused_one)
+		w->qp->fabric->upcalls->resume(w->qp);
+	w->refused_one = false;
+}
+
 /* qp->lock and fabric.life held. */
 static void open_stream(struct hca_wire_qp *w, int fd)
 {
-	struct epoll_event e = { .events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET,
-				 .data.ptr = w };
-
-	if (hca_stream_open(&w->stream, fd) || epoll_ctl(w->wire->epoll, EPOLL_CTL_ADD, fd, &e)) {
-		if (w->stream.fd < 0)
-			close(fd);
+	if (hca_stream_open(&w->stream, fd))
+		hca_socket_close(fd);
+	if (w->stream.fd < 0 || !hca_wire_watch(w->wire, fd, w)) {
+		hca_say("queue pair %u: no memory for its connection", hca_qpn(w->qp));
 		hca_stream_close(&w->stream);
-		w->state = HCA_WIRE_REFUSED;
+		give_up(w);
 		return;
 	}
 	keep_alive(fd);
+	hca_wire_life_begin(w, rg_now_ns());
 	hca_wire_activate(w);
 	w->again_ns = 0;
+	hca_wire_look_at(&w->wire->look_ns, rg_now_ns() + ALIVE_NS);
 	w->state = HCA_WIRE_GREETING;
 	if (w->calls)
 		return;
@@ -188,8 +111,8 @@ static bool this_end_calls(const struct hca_qp *qp)
 	return order ? order < 0 : hca_qpn(qp) < qp->attr.dest_qp_num;
 }
 
-static void socket_address(const struct hca_netif *local, const union ibv_gid *gid,
-			   struct sockaddr_storage *to)
+void hca_wire_address(const struct hca_netif *local, const union ibv_gid *gid,
+		      struct sockaddr_storage *to)
 {
 	memset(to, 0, sizeof(*to));
 	if (hca_gid_is_ipv4(gid)) {
@@ -218,7 +141,7 @@ int hca_wire_call(struct hca_wire *wire, unsigned rail, struct hca_hello *h, voi
 	h->rails = (uint32_t)f->spec.ports;
 	h->source = f->netif[rail].gid;
 	memcpy(h->host, f->host, sizeof(h->host));
-	socket_address(&f->netif[rail], &h->target, &to);
+	hca_wire_address(&f->netif[rail], &h->target, &to);
 	return hca_meet_call(wire->meet, &to, h, token);
 }
 
@@ -231,8 +154,37 @@ static void call(struct hca_wire_qp *w)
 	};
 
 	w->again_ns = 0;
-	if (hca_wire_call(w->wire, qp->attr.port_num - 1u, &h, w))
+	if (hca_wire_call(w->wire, qp->attr.port_num - 1u, &h, w)) {
 		w->again_ns = rg_now_ns() + LATER_NS;
+		hca_wire_look_at(&w->wire->look_ns, w->again_ns);
+	}
+}
+
+/* Its answers have room for the most that the queue pair can ever accept. */
+static struct hca_wire_qp *wire_qp_new(struct hca_qp *qp)
+{
+	struct hca_wire *wire = qp->fabric->wire_state;
+	struct hca_wire_qp *w = calloc(1, sizeof(*w));
+
+	if (!w)
+		return NULL;
+	w->answer_room = qp->fabric->spec.reads ? qp->fabric->spec.reads : 1;
+	w->answer = calloc(w->answer_room, sizeof(*w->answer));
+	if (!w->answer) {
+		free(w);
+		return NULL;
+	}
+	w->source = HCA_WIRE_QP;
+	w->qp = qp;
+	w->wire = wire;
+	w->stream.fd = w->life.ask_fd = -1;
+	w->next = wire->all;
+	w->at = &wire->all;
+	if (w->next)
+		w->next->at = &w->next;
+	wire->all = w;
+	qp->wire = w;
+	return w;
 }
 
 int hca_wire_connect(struct hca_qp *qp)
@@ -246,34 +198,18 @@ int hca_wire_connect(struct hca_qp *qp)
 		qp->link = f->link;	/* to itself: a stream would have one end too many */
 		return 0;
 	}
-	w = calloc(1, sizeof(*w));
-	if (w)
-		w->answer_room = qp->attr.max_dest_rd_atomic ? qp->attr.max_dest_rd_atomic : 1;
-	if (w)
-		w->answer = calloc(w->answer_room, sizeof(*w->answer));
-	if (!w || !w->answer) {
-		free(w);
+	w = wire_qp_new(qp);
+	if (!w)
 		return ENOMEM;
-	}
-	w->source = HCA_WIRE_QP;
-	w->qp = qp;
-	w->wire = wire;
-	w->stream.fd = -1;
-	w->next = wire->all;
-	w->at = &wire->all;
-	if (w->next)
-		w->next->at = &w->next;
-	wire->all = w;
-	qp->wire = w;
 	w->calls = this_end_calls(qp);
 	w->state = w->calls ? HCA_WIRE_CALLING : HCA_WIRE_EXPECTING;
-	fd = parked_for(wire, qp);
+	fd = hca_wire_parked_for(wire, qp);
 	if (w->calls)
 		call(w);
 	else if (fd >= 0)
 		open_stream(w, fd);
 	if (w->calls && fd >= 0)
-		close(fd);
+		hca_socket_close(fd);
 	return 0;
 }
 
@@ -318,15 +254,15 @@ void hca_wire_arrived(void *arg, int fd, const struct hca_hello *h)
 	}
 	qp = own_qp(wire, h->target_qpn);
 	if (!qp || qp->datagram) {
-		close(fd);
+		hca_socket_close(fd);
 		return;
 	}
 	hca_lock(&qp->lock);
 	w = qp->wire;
-	if (w && w->state == HCA_WIRE_EXPECTING && is_for(h, qp))
+	if (w && w->state == HCA_WIRE_EXPECTING && hca_wire_is_for(h, qp))
 		open_stream(w, fd);
 	else
-		park(wire, fd, h);
+		hca_wire_park(wire, fd, h);
 	hca_unlock(&qp->lock);
 }
 
@@ -338,7 +274,7 @@ static void refuse_stream(int fd)
 
 	hca_frame_write(bytes, &f);
 	send(fd, bytes, sizeof(bytes), MSG_DONTWAIT | MSG_NOSIGNAL);
-	close(fd);
+	hca_socket_close(fd);
 }
 
 void hca_wire_reached(void *arg, void *token, int fd, const struct hca_hello *h)
@@ -366,8 +302,7 @@ static void pause_calls(struct hca_wire_qp *w)
 	if (w->pause_ns > LATER_NS)
 		w->pause_ns = LATER_NS;
 	w->again_ns = rg_now_ns() + w->pause_ns;
-	if (w->wire->look_ns > w->again_ns)
-		w->wire->look_ns = w->again_ns;
+	hca_wire_look_at(&w->wire->look_ns, w->again_ns);
 }
 
 /* Will a later call have another answer? */
@@ -387,13 +322,17 @@ void hca_wire_call_refused(void *arg, void *token, int error, const char *why)
 	}
 	hca_lock(&w->qp->lock);
 	if (w->state == HCA_WIRE_CALLING && may_change(error)) {
+		free(w->why);
+		w->why = strdup(why);
+		if (error == ETIMEDOUT)
+			hca_wire_say_unconnected(w);
+		if (error == EBUSY && w->silent_calls++ < SILENT_CALLS)
+			w->deadline_ns = 0;	/* the host answers for a stopped process */
 		pause_calls(w);
 	} else if (w->state == HCA_WIRE_CALLING) {
-		hca_say("%s", why);
-		w->state = HCA_WIRE_REFUSED;
-		if (w->refused_one)
-			w->qp->fabric->upcalls->resume(w->qp);
-		w->refused_one = false;
+		hca_wire_say(w->wire, w->qp->attr.port_num - 1u, &w->qp->attr.ah_attr.grh.dgid,
+			     HCA_WIRE_UNCONNECTED, "%s", why);
+		give_up(w);
 	}
 	hca_unlock(&w->qp->lock);
 }
@@ -466,6 +405,7 @@ void hca_wire_qp_reset(struct hca_qp *qp)
 		w->next->at = w->at;
 	qp->wire = NULL;
 	free(w->answer);
+	free(w->why);
 	free(w);
 }
 
@@ -476,49 +416,19 @@ void hca_wire_qp_free(struct hca_qp *qp)
 
 /* ---- Timers -------------------------------------------------------------- */
 
-/* How long requests wait for a connection or an answer; 0: for ever. */
-static uint64_t patience_ns(const struct hca_qp *qp)
-{
-	uint64_t ns;
-
-	if (!qp->reliable)
-		return UNRELIABLE_NS;
-	if (!qp->attr.timeout)
-		return 0;
-	ns = (4096ull << qp->attr.timeout) * (qp->attr.retry_cnt + 1u);
-	return ns > PATIENCE_NS ? ns : PATIENCE_NS;
-}
-
 /* Requests wait for the connection: until when? */
 static void look_at_waiting(struct hca_wire_qp *w, uint64_t now)
 {
-	uint64_t patience = patience_ns(w->qp);
+	uint64_t patience = hca_wire_patience_ns(w->qp);
 
 	if (!w->deadline_ns && patience)
 		w->deadline_ns = now + patience;
 	if (!w->deadline_ns || !rg_reached(w->deadline_ns, now))
 		return;
+	if (w->qp->reliable)
+		hca_wire_say_unconnected(w);
 	w->refused_one = false;
 	w->qp->fabric->upcalls->resume(w->qp);	/* the next try fails */
-}
-
-/* The kernel of the peer answers, even if its process is stopped. */
-static void look_at_life(struct hca_wire_qp *w)
-{
-	const struct hca_qp *qp = w->qp;
-	uint64_t patience = patience_ns(qp);
-	struct tcp_info info = { 0 };
-	socklen_t size = sizeof(info);
-	char host[INET6_ADDRSTRLEN];
-
-	if (!patience || getsockopt(w->stream.fd, IPPROTO_TCP, TCP_INFO, &info, &size) ||
-	    info.tcpi_last_ack_recv * 1000000ull < patience + KEEPALIVE_S * 1000000000ull)
-		return;
-	hca_say("rail %u, %s: host %s has not answered for %u ms", qp->attr.port_num,
-		qp->fabric->netif[qp->attr.port_num - 1].name,
-		hca_gid_format(&qp->attr.ah_attr.grh.dgid, host, sizeof(host)),
-		info.tcpi_last_ack_recv);
-	hca_wire_lost(w, 0);
 }
 
 /* One queue pair; returns when to look again. */
@@ -537,9 +447,9 @@ static uint64_t look_at(struct hca_wire_qp *w, uint64_t now, bool at_life)
 			look_at_waiting(w, now);
 		return w->refused_one ? now + TIMER_NS : UINT64_MAX;
 	case HCA_WIRE_OPEN:
-		if (at_life && (w->qp->sq.under_way || hca_stream_waits(&w->stream)))
-			look_at_life(w);
-		return w->qp->sq.under_way ? now + ALIVE_NS : UINT64_MAX;
+		if (at_life)
+			hca_wire_look_at_life(w, now);
+		return now + ALIVE_NS;
 	default:
 		return UINT64_MAX;
 	}
@@ -553,6 +463,7 @@ void hca_wire_look(struct hca_wire *wire, uint64_t now)
 
 	if (at_life)
 		wire->life_ns = now;
+	atomic_store(&wire->look_ns, UINT64_MAX);	/* a thread that posts may want one earlier */
 	for (w = wire->all; w; w = next) {
 		struct hca_qp *qp = w->qp;
 		uint64_t at;
@@ -565,9 +476,9 @@ void hca_wire_look(struct hca_wire *wire, uint64_t now)
 			again = at;
 	}
 	if (wire->parked) {
-		parked_expire(wire, now);
+		hca_wire_parked_expire(wire, now);
 		if (again > now + ALIVE_NS)
 			again = now + ALIVE_NS;
 	}
-	wire->look_ns = again;
+	hca_wire_look_at(&wire->look_ns, again);
 }

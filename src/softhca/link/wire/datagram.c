@@ -5,184 +5,16 @@
  * stand still.  While a stream is being made, as many as the output buffer holds are kept.  The
  * stream carries both directions: an answer takes the one on which the question came.
  */
-#include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
-#include <unistd.h>
 
 #include "softhca/base/netif.h"
-#include "softhca/link/wire/wire.h"
+#include "softhca/link/wire/peers.h"
 #include "softhca/object/ah.h"
 #include "softhca/object/fabric.h"
 #include "softhca/object/net.h"
 #include "softhca/object/query.h"
-#include "util/clock.h"
 
-#define AGAIN_NS 100000000ull		/* between calls of a process that is not there yet */
-#define FORGET_NS 10000000000ull	/* a peer that cannot be called */
-
-/* The stream to the process that has a queue pair number. */
-struct hca_wire_peer {
-	enum hca_wire_source source;	/* first */
-	struct hca_wire *wire;
-	struct hca_wire_peer *next;
-	union ibv_gid gid;
-	uint32_t qpn, from;		/* its number; of this end, which the call names */
-	unsigned rail;
-	bool called, open;
-	uint64_t again_ns, since_ns;
-	struct hca_stream stream;
-};
-
-/* ---- Peers; wire->peers_lock held ---------------------------------------- */
-
-static struct hca_wire_peer *peer_find(struct hca_wire *wire, unsigned rail,
-				       const union ibv_gid *gid, uint32_t qpn)
-{
-	struct hca_wire_peer *p = wire->peers;
-
-	while (p && (p->qpn != qpn || p->rail != rail || memcmp(&p->gid, gid, sizeof(*gid)) != 0))
-		p = p->next;
-	return p;
-}
-
-static struct hca_wire_peer *peer_add(struct hca_wire *wire, unsigned rail,
-				      const union ibv_gid *gid, uint32_t qpn)
-{
-	struct hca_wire_peer *p = calloc(1, sizeof(*p));
-
-	if (!p || hca_stream_open(&p->stream, -1)) {
-		free(p);
-		return NULL;
-	}
-	p->source = HCA_WIRE_PEER;
-	p->wire = wire;
-	p->gid = *gid;
-	p->qpn = qpn;
-	p->rail = rail;
-	p->since_ns = rg_now_ns();
-	p->next = wire->peers;
-	wire->peers = p;
-	return p;
-}
-
-static void peer_free(struct hca_wire_peer *p)
-{
-	struct hca_wire_peer **at = &p->wire->peers;
-
-	while (*at != p)
-		at = &(*at)->next;
-	*at = p->next;
-	hca_meet_cancel(p->wire->meet, p);
-	hca_stream_close(&p->stream);
-	free(p);
-}
-
-static bool peer_watch(struct hca_wire_peer *p, int fd)
-{
-	struct epoll_event e = { .events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET,
-				 .data.ptr = p };
-
-	p->stream.fd = fd;
-	p->open = !epoll_ctl(p->wire->epoll, EPOLL_CTL_ADD, fd, &e);
-	return p->open;
-}
-
-void hca_wire_peers_free(struct hca_wire *wire)
-{
-	while (wire->peers)
-		peer_free(wire->peers);
-}
-
-/* ---- Streams; fabric.life held ------------------------------------------- */
-
-static void peer_call(struct hca_wire_peer *p)
-{
-	struct hca_hello h = { .kind = HCA_MEET_DATAGRAMS, .source_qpn = p->from,
-			       .target_qpn = p->qpn, .target = p->gid };
-
-	p->called = true;
-	p->again_ns = 0;
-	if (hca_wire_call(p->wire, p->rail, &h, p)) {
-		p->called = false;
-		p->again_ns = rg_now_ns() + AGAIN_NS;
-	}
-}
-
-void hca_wire_peers_call(struct hca_wire *wire)
-{
-	uint64_t now = rg_now_ns();
-	struct hca_wire_peer *p, *next;
-	bool later = false;
-
-	hca_lock(&wire->peers_lock);
-	atomic_store(&wire->peers_new, false);
-	for (p = wire->peers; p; p = next) {
-		next = p->next;
-		if (p->open || p->called)
-			continue;
-		if (now - p->since_ns > FORGET_NS) {
-			peer_free(p);
-			continue;
-		}
-		if (rg_reached(p->again_ns, now))
-			peer_call(p);
-		later |= !p->called;
-	}
-	if (later)
-		atomic_store(&wire->peers_new, true);
-	hca_unlock(&wire->peers_lock);
-}
-
-void hca_wire_peer_opened(struct hca_wire *wire, int fd, const struct hca_hello *h)
-{
-	struct hca_fabric *f = wire->fabric;
-	struct hca_wire_peer *p;
-	unsigned rail = 0;
-
-	while (rail < f->spec.ports &&
-	       memcmp(&f->netif[rail].gid, &h->target, sizeof(h->target)) != 0)
-		rail++;
-	hca_lock(&wire->peers_lock);
-	p = rail < f->spec.ports ? peer_add(wire, rail, &h->source, h->source_qpn) : NULL;
-	if (!p) {
-		close(fd);
-	} else if (!peer_watch(p, fd)) {
-		peer_free(p);
-		p = NULL;
-	}
-	hca_unlock(&wire->peers_lock);
-	if (p)
-		hca_wire_peer_serve(p);
-}
-
-void hca_wire_peer_reached(struct hca_wire_peer *p, int fd)
-{
-	struct hca_wire *wire = p->wire;
-
-	hca_lock(&wire->peers_lock);
-	if (peer_watch(p, fd))
-		hca_stream_flush(&p->stream);
-	else
-		peer_free(p);
-	hca_unlock(&wire->peers_lock);
-}
-
-void hca_wire_peer_refused(struct hca_wire_peer *p, int error, const char *why)
-{
-	struct hca_wire *wire = p->wire;
-
-	hca_lock(&wire->peers_lock);
-	if (error == EACCES || error == EPROTONOSUPPORT || error == EINVAL) {
-		hca_say("%s", why);
-		peer_free(p);
-	} else {
-		p->called = false;
-		p->again_ns = rg_now_ns() + AGAIN_NS;
-		atomic_store(&wire->peers_new, true);
-	}
-	hca_unlock(&wire->peers_lock);
-}
+enum { PASS_BYTES = 1 << 18 };		/* read from one peer in a pass: others have their turn */
 
 /* ---- Sending; qp->lock held ---------------------------------------------- */
 
@@ -250,20 +82,15 @@ int hca_wire_datagram(struct hca_qp *qp, const struct ibv_send_wr *wr, uint32_t 
 		return IBV_WC_SUCCESS;
 	if (!gather(qp, wr, piece + 1))
 		return IBV_WC_LOC_PROT_ERR;
-	hca_lock(&wire->peers_lock);
-	p = peer_find(wire, rail, &ah->dgid, wr->wr.ud.remote_qpn);
-	if (!p)
-		p = peer_add(wire, rail, &ah->dgid, wr->wr.ud.remote_qpn);
-	if (p && !p->open && !p->called) {
-		p->from = hca_qpn(qp);
-		atomic_store(&wire->peers_new, true);
-	}
+	atomic_store_explicit(&wire->peers.busy, hca_wire_pass(wire), memory_order_relaxed);
+	hca_lock(&wire->peers.lock);
+	p = hca_wire_peer_for(wire, rail, &ah->dgid, wr->wr.ud.remote_qpn, hca_qpn(qp));
 	if (p && hca_stream_has_room(&p->stream, HCA_DATAGRAM_BYTES + bytes)) {
 		put(qp, p, wr, bytes, piece, 1u + (unsigned)wr->num_sge);
 		if (p->open)
 			hca_stream_flush(&p->stream);
 	}
-	hca_unlock(&wire->peers_lock);
+	hca_unlock(&wire->peers.lock);
 	return IBV_WC_SUCCESS;
 }
 
@@ -383,23 +210,40 @@ static int whole_frame(const struct hca_stream *s, struct hca_frame *f)
 	return hca_stream_arrived(s) >= HCA_FRAME_BYTES + f->bytes;
 }
 
-void hca_wire_peer_serve(struct hca_wire_peer *p)
+/* What has arrived: as hca_stream_fill; positive: more may be there. */
+static int receive(struct hca_wire_peer *p)
 {
 	struct hca_stream *s = &p->stream;
-	struct hca_wire *wire = p->wire;
+	const uint64_t begin = s->in_total;
 	struct hca_frame f;
-	int n, rc = 0;
+	int n, rc;
 
 	s->drained = false;
+	atomic_store_explicit(&p->wire->peers.busy, hca_wire_pass(p->wire), memory_order_relaxed);
 	do {
 		while ((rc = whole_frame(s, &f)) > 0 && take(p, &f))
 			;
 		n = rc ? -EPROTO : hca_stream_fill(s);
-	} while (n > 0);
-	hca_lock(&wire->peers_lock);
-	if (n != -EAGAIN)
-		peer_free(p);
+	} while (n > 0 && s->in_total - begin < PASS_BYTES);
+	return n;
+}
+
+void hca_wire_peer_serve(struct hca_wire_peer *p)
+{
+	struct hca_stream *s = &p->stream;
+	struct hca_wire *wire = p->wire;
+	int n = receive(p);
+
+	hca_lock(&wire->peers.lock);
+	hca_wire_peer_used(p);
+	if (n == -EPROTO)
+		hca_say("%s: a peer of datagrams has sent bytes that no peer sends",
+			wire->fabric->netif[p->rail].name);
+	if (n > 0)
+		hca_wire_watch_again(wire, s->fd, p);
+	else if (n != -EAGAIN)
+		hca_wire_peer_remove(p);
 	else
 		hca_stream_flush(s);
-	hca_unlock(&wire->peers_lock);
+	hca_unlock(&wire->peers.lock);
 }

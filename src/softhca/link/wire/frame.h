@@ -22,6 +22,7 @@
 #ifndef HCA_FRAME_H
 #define HCA_FRAME_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 enum hca_frame_kind {
@@ -84,6 +85,13 @@ void hca_frame_write(unsigned char out[HCA_FRAME_BYTES], const struct hca_frame 
  * statuses that a responder causes: IBV_WC_REM_INV_REQ_ERR, REM_ACCESS_ERR, REM_OP_ERR.
  */
 int hca_frame_read(const unsigned char in[HCA_FRAME_BYTES], struct hca_frame *f);
+/* Is it the next frame of a message of `total` bytes, `done` of them in earlier frames? */
+static inline bool hca_frame_follows(const struct hca_frame *f, uint32_t total, uint32_t done)
+{
+	const bool last = f->flags & HCA_FRAME_LAST;
+
+	return f->total == total && f->bytes <= total - done && last == (f->bytes == total - done);
+}
 
 void hca_operands_write(unsigned char out[HCA_OPERANDS_BYTES], const struct hca_operands *o);
 void hca_operands_read(const unsigned char in[HCA_OPERANDS_BYTES], struct hca_operands *o);

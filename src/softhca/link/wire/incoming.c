@@ -113,13 +113,13 @@ static void incoming_make(struct hca_meet *m, const struct hca_rail *rail, int f
 	struct hca_incoming *in = incoming_bind(fd, rail) ? NULL : calloc(1, sizeof(*in));
 
 	if (!in) {
-		close(fd);
+		hca_socket_close(fd);
 		return;
 	}
 	in->watch = (struct hca_watch){ HCA_WATCH_INCOMING, fd };
 	in->due_ns = rg_now_ns() + HCA_MEET_PATIENCE_NS;
 	if (hca_watch_add(m->epoll, &in->watch, EPOLLIN)) {
-		close(fd);
+		hca_socket_close(fd);
 		free(in);
 		return;
 	}

@@ -4,10 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <unistd.h>
 
+#include "softhca/base/fd.h"
 #include "softhca/link/wire/ports.h"
 #include "softhca/link/wire/secret.h"
+#include "softhca/link/wire/socket.h"
 #include "softhca/base/netif.h"
 #include "softhca/link/wire/wire.h"
 #include "softhca/object/fabric.h"
@@ -17,8 +18,43 @@
 
 enum {
 	EVENTS = 64,		/* served in a pass */
+	DATAGRAM_PASSES = 4096,	/* epoll is asked in each so long after a datagram */
 	EPOLL_PASSES = 16,	/* epoll is asked in every such pass while few streams are active */
 };
+
+/* ---- Waiting ------------------------------------------------------------- */
+
+static int control(struct hca_wire *wire, int operation, int fd, void *source)
+{
+	struct epoll_event e = { .events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET,
+				 .data.ptr = source };
+
+	return epoll_ctl(wire->epoll, operation, fd, &e);
+}
+
+bool hca_wire_watch(struct hca_wire *wire, int fd, void *source)
+{
+	return !control(wire, EPOLL_CTL_ADD, fd, source);
+}
+
+void hca_wire_watch_again(struct hca_wire *wire, int fd, void *source)
+{
+	control(wire, EPOLL_CTL_MOD, fd, source);
+}
+
+void hca_wire_unwatch(struct hca_wire *wire, const struct hca_stream *s)
+{
+	if (s->fd >= 0)
+		control(wire, EPOLL_CTL_DEL, s->fd, NULL);
+}
+
+void hca_wire_look_at(_Atomic uint64_t *look_ns, uint64_t at_ns)
+{
+	uint64_t before = atomic_load(look_ns);
+
+	while (at_ns < before && !atomic_compare_exchange_weak(look_ns, &before, at_ns))
+		;
+}
 
 /* ---- A pass -------------------------------------------------------------- */
 
@@ -35,6 +71,8 @@ static void serve_event(struct hca_wire *wire, const struct epoll_event *e)
 		return;
 	case HCA_WIRE_PEER:
 		hca_wire_peer_serve(e->data.ptr);
+		return;
+	case HCA_WIRE_GONE:
 		return;
 	case HCA_WIRE_QP:
 		hca_lock(&w->qp->lock);
@@ -56,23 +94,34 @@ static void serve_events(struct hca_wire *wire)
 		serve_event(wire, &e[i]);
 }
 
+/* Are datagrams on their way, perhaps? */
+static bool hears_datagrams(const struct hca_wire *wire)
+{
+	uint64_t busy = atomic_load_explicit(&wire->peers.busy, memory_order_relaxed);
+
+	return atomic_load_explicit(&wire->peers.count, memory_order_relaxed) &&
+	       hca_wire_pass(wire) - busy < DATAGRAM_PASSES;
+}
+
 static void progress(struct hca_fabric *f)
 {
 	struct hca_wire *wire = f->wire_state;
 	bool direct;
-	uint64_t now;
+	uint64_t passes, now;
 
-	wire->passes++;
+	passes = hca_wire_pass(wire) + 1;
+	atomic_store_explicit(&wire->passes, passes, memory_order_relaxed);
 	direct = hca_wire_serve_active(wire);
-	if (!direct || !wire->active || wire->peers || wire->passes % EPOLL_PASSES == 0)
+	if (!direct || !wire->active || hears_datagrams(wire) || passes % EPOLL_PASSES == 0)
 		serve_events(wire);
-	if (atomic_load_explicit(&wire->peers_new, memory_order_relaxed))
-		hca_wire_peers_call(wire);
 	now = rg_now_ns();
+	if (atomic_load_explicit(&wire->peers.look_ns, memory_order_relaxed) <= now)
+		hca_wire_peers_look(wire, now);
 	if (hca_meet_next_ns(wire->meet) <= now)
 		hca_meet_progress(wire->meet);
 	if (atomic_load_explicit(&wire->look_ns, memory_order_relaxed) <= now)
 		hca_wire_look(wire, now);
+	hca_wire_peers_sweep(wire);
 }
 
 static int wait_fd(struct hca_fabric *f)
@@ -95,13 +144,14 @@ static bool has_unread(struct hca_wire *wire)
 static uint64_t next_ns(struct hca_fabric *f)
 {
 	struct hca_wire *wire = f->wire_state;
-	uint64_t meet = hca_meet_next_ns(wire->meet), look = atomic_load(&wire->look_ns);
+	uint64_t next = hca_meet_next_ns(wire->meet), look = atomic_load(&wire->look_ns),
+		 peers = atomic_load(&wire->peers.look_ns);
 
 	if (atomic_load(&wire->owed) || has_unread(wire))
 		return 0;
-	if (atomic_load(&wire->peers_new) && look > rg_now_ns() + 20000000)
-		look = rg_now_ns() + 20000000;
-	return meet < look ? meet : look;
+	if (look < next)
+		next = look;
+	return peers < next ? peers : next;
 }
 
 /* ---- What has no queue pair ---------------------------------------------- */
@@ -210,6 +260,8 @@ static int open_meetings(struct hca_wire *wire, const char *secret_hex)
 	rc = hca_secret_load(secret_hex, c.secret);
 	if (!rc)
 		rc = hca_ports_parse(getenv("SOFTHCA_PORTS"), &c.port_first, &c.port_last);
+	wire->port_first = c.port_first;
+	wire->port_last = c.port_last;
 	if (!rc)
 		rc = hca_meet_open(&wire->meet, &c);
 	explicit_bzero(c.secret, sizeof(c.secret));
@@ -225,7 +277,7 @@ static int watch(struct hca_wire *wire, int fd, enum hca_wire_source *source)
 
 static int watch_all(struct hca_wire *wire)
 {
-	wire->epoll = epoll_create1(EPOLL_CLOEXEC);
+	wire->epoll = hca_socket_raise(epoll_create1(EPOLL_CLOEXEC));
 	if (wire->epoll < 0 || watch(wire, hca_meet_fd(wire->meet), &wire->meetings) ||
 	    watch(wire, wire->fabric->net_fd, &wire->ports))
 		return hca_fail(errno, "epoll: %s", strerror(errno));
@@ -244,6 +296,7 @@ int hca_wire_start(struct hca_fabric *f, const char *secret_hex)
 	wire->fabric = f;
 	wire->epoll = -1;
 	atomic_store(&wire->look_ns, UINT64_MAX);
+	atomic_store(&wire->peers.look_ns, UINT64_MAX);
 	rc = get_always(&f->wire_always);
 	if (!rc)
 		rc = open_meetings(wire, secret_hex);
@@ -266,7 +319,7 @@ static void close_descriptors(struct hca_wire *wire)
 	if (wire->meet)
 		hca_meet_close(wire->meet);
 	if (wire->epoll >= 0)
-		close(wire->epoll);
+		hca_socket_close(wire->epoll);
 	wire->meet = NULL;
 	wire->epoll = -1;
 }
@@ -283,14 +336,7 @@ void hca_wire_stop(struct hca_fabric *f)
 	f->wire = NULL;
 }
 
-void hca_wire_forget(struct hca_fabric *f)
+void hca_wire_forget(void)
 {
-	struct hca_wire_qp *w;
-
-	if (!f->wire_state)
-		return;
-	for (w = f->wire_state->all; w; w = w->next)
-		if (w->stream.fd >= 0)
-			close(w->stream.fd);
-	close_descriptors(f->wire_state);
+	hca_sockets_close_in_child();
 }

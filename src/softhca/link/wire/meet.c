@@ -8,6 +8,7 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
+#include "softhca/base/fd.h"
 #include "softhca/link/wire/meet_state.h"
 
 enum { EVENTS_AT_ONCE = 64 };
@@ -29,7 +30,7 @@ static int listener_open(struct hca_meet *m, struct hca_rail *rail, uint16_t por
 	rail->listener = (struct hca_watch){ HCA_WATCH_LISTENER, fd };
 	rc = hca_watch_add(m->epoll, &rail->listener, EPOLLIN);
 	if (rc)
-		close(fd);
+		hca_socket_close(fd);
 	return rc;
 }
 
@@ -65,7 +66,8 @@ static int listeners_open_any(struct hca_meet *m)
 		rc = listeners_open(m, (uint16_t)port);
 	if (rc != -EADDRINUSE)
 		return rc;
-	return hca_fail(EADDRINUSE, "%s: no free port from %u to %u (SOFTHCA_PORTS: other ports)",
+	return hca_fail(EADDRINUSE, "%s: no free TCP port from %u to %u: each process of this host needs one "
+			"(accepted: more ports, by SOFTHCA_PORTS=FIRST-LAST)",
 			hca_address_text(&m->rail[0].local, address),
 			(unsigned)m->config.port_first, (unsigned)m->config.port_last);
 }
@@ -90,7 +92,7 @@ static void meet_configure(struct hca_meet *m, const struct hca_meet_config *c)
 static void meet_free(struct hca_meet *m)
 {
 	if (m->epoll >= 0)
-		close(m->epoll);
+		hca_socket_close(m->epoll);
 	sodium_memzero(m, sizeof(*m));
 	free(m);
 }
@@ -131,7 +133,7 @@ int hca_meet_open(struct hca_meet **out, const struct hca_meet_config *c)
 /* The epoll set is also the parent's, if this is a child of fork: it is left as it is. */
 void hca_meet_close(struct hca_meet *m)
 {
-	close(m->epoll);
+	hca_socket_close(m->epoll);
 	m->epoll = -1;
 	hca_calls_cancel(m, NULL, true);
 	hca_incoming_close(m);

@@ -77,7 +77,8 @@ struct hca_meet_config {
 	 *	ENOENT		no process there has the number (yet)
 	 *	ECONNREFUSED	no process of the fabric listens there (yet)
 	 *	ECONNRESET	it ended the connection
-	 *	ETIMEDOUT	the host, or the process, answers nothing within HCA_MEET_PATIENCE_NS
+	 *	ETIMEDOUT	the host answers nothing within 4 s
+	 *	EBUSY		it does, the process does not within HCA_MEET_PATIENCE_NS (stopped?)
 	 *	EACCES		another secret
 	 *	EPROTONOSUPPORT	another version
 	 *	EINVAL		another number of rails, another MTU

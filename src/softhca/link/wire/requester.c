@@ -129,6 +129,7 @@ static bool put_part(struct hca_wire_qp *w)
 	if (f.bytes == left)
 		f.flags |= HCA_FRAME_LAST;
 	hca_stream_put_in_place(&w->stream, &f, piece, (unsigned)n);
+	w->shown.bytes = 0;
 	w->current_done += f.bytes;
 	hca_wire_settle(w);
 	return true;
@@ -221,16 +222,51 @@ int hca_wire_transfer(struct hca_qp *qp, const struct ibv_send_wr *wr, uint32_t 
 
 /* ---- Acknowledgements and refusals --------------------------------------- */
 
+/* The oldest request under way. */
+static const struct hca_wqe *oldest(const struct hca_qp *qp)
+{
+	return &qp->sq.wqe[hca_sq_oldest(&qp->sq) & qp->sq.mask];
+}
+
+/* Requests that the peer can have carried out: all bytes of them have been put. */
+static uint32_t sent(const struct hca_wire_qp *w)
+{
+	const bool leaving = w->current || (w->stream.piece_left && !w->shown.bytes);
+	const uint32_t all = w->sequence - w->acked, before = w->current_sequence - w->acked;
+
+	return leaving && before < all ? before : all;
+}
+
+/* Is a READ or an atomic operation among the oldest `count`?  Its answer ends it. */
+static bool any_is_answered(const struct hca_sq *sq, uint32_t count)
+{
+	uint32_t at = hca_sq_oldest(sq);
+
+	for (; sq->answers && count; at++) {
+		const struct hca_wqe *wqe = &sq->wqe[at & sq->mask];
+
+		if (hca_is_answered(wqe->wr.opcode))
+			return true;
+		count -= !wqe->over;
+	}
+	return false;
+}
+
+static void end_oldest(struct hca_wire_qp *w, uint32_t count)
+{
+	w->acked += count;
+	w->qp->fabric->upcalls->ended(w->qp, count);
+}
+
 bool hca_wire_acknowledged(struct hca_wire_qp *w, uint32_t ack)
 {
 	uint32_t count = ack - w->acked;
 
 	if (!count || !w->qp->reliable)
 		return true;
-	if (count > w->qp->sq.under_way)
+	if (count > sent(w) || any_is_answered(&w->qp->sq, count))
 		return false;
-	w->acked = ack;
-	w->qp->fabric->upcalls->ended(w->qp, count);
+	end_oldest(w, count);
 	return true;
 }
 
@@ -241,51 +277,56 @@ static void rewind_to_oldest(struct hca_wire_qp *w)
 	w->sequence = w->acked;
 }
 
-void hca_wire_refused(struct hca_wire_qp *w, const struct hca_frame *f)
+static bool takes_receive(enum ibv_wr_opcode op)
+{
+	return kind_of(op) == HCA_FRAME_SEND || op == IBV_WR_RDMA_WRITE_WITH_IMM;
+}
+
+/* The frame has acknowledged all before the refused request. */
+bool hca_wire_refused(struct hca_wire_qp *w, const struct hca_frame *f)
 {
 	struct hca_qp *qp = w->qp;
 
-	if (!qp->sq.under_way || f->sequence != w->acked)
-		return;
+	if (!qp->reliable || w->acked == w->sequence || f->sequence != w->acked)
+		return false;
 	if (f->kind == HCA_FRAME_NAK) {
 		w->acked++;
 		qp->fabric->upcalls->failed(qp, f->aux);
-		return;
+		return true;
 	}
+	if (!takes_receive(oldest(qp)->wr.opcode))
+		return false;
 	w->rnr_timer = f->aux;
 	rewind_to_oldest(w);
 	qp->fabric->upcalls->rewound(qp, HCA_NO_RECEIVE);
+	return true;
 }
 
 /* ---- Answers ------------------------------------------------------------- */
 
-/* The oldest request under way. */
-static const struct hca_wqe *oldest(const struct hca_qp *qp)
-{
-	return &qp->sq.wqe[(qp->sq.next - qp->sq.under_way) & qp->sq.mask];
-}
-
+/* The first frame of an answer, or the next one of the answer that arrives. */
 bool hca_wire_answer_begins(struct hca_wire_qp *w, const struct hca_frame *f)
 {
 	struct hca_wire_arriving *in = &w->reply;
 	const struct hca_wqe *asked;
 
 	/* The responder is done with all before. */
-	if (!hca_wire_acknowledged(w, f->sequence))
+	if (!w->qp->reliable || !hca_wire_acknowledged(w, f->sequence))
 		return false;
 	if (w->state != HCA_WIRE_OPEN)
 		return true;
-	if (!w->qp->sq.under_way)
+	if (!sent(w))
 		return false;
 	asked = oldest(w->qp);
-	if (!hca_is_answered(asked->wr.opcode))
-		return false;
-	if (in->first.kind != HCA_FRAME_RESPONSE || in->first.sequence != f->sequence)
+	if (in->first.kind != HCA_FRAME_RESPONSE)
 		in->done = 0;
+	if (!hca_is_answered(asked->wr.opcode) || f->total != asked->bytes ||
+	    !hca_frame_follows(f, f->total, in->done))
+		return false;
 	in->first = *f;
 	w->left = f->bytes;
 	in->refused = false;
-	return f->bytes <= asked->bytes - in->done;
+	return true;
 }
 
 unsigned hca_wire_answer_place(struct hca_wire_qp *w, struct iovec *piece)
@@ -308,5 +349,5 @@ void hca_wire_answer_ends(struct hca_wire_qp *w, const struct hca_frame *f)
 	if (!(f->flags & HCA_FRAME_LAST))
 		return;
 	w->reply.first.kind = HCA_FRAME_ACK;
-	hca_wire_acknowledged(w, f->sequence + 1);
+	end_oldest(w, 1);
 }

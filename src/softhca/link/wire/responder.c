@@ -1,6 +1,7 @@
 /* responder.c - requests of the peer: where they land, what they are answered. */
 #include "softhca/link/wire/wire.h"
 
+#include <errno.h>
 #include <string.h>
 
 #include "softhca/object/fabric.h"
@@ -59,7 +60,7 @@ static void refuse(struct hca_wire_qp *w, int status, int theirs)
 		w->expected++;
 		return;
 	}
-	w->discards = true;
+	w->discards = w->failed = true;
 	if (w->qp->reliable)
 		hca_wire_refuse(w, HCA_FRAME_NAK, (uint16_t)status, w->request.first.sequence);
 	/* An error that a receive completion reports is not also an event (IBTA 11.6.3.2). */
@@ -78,9 +79,9 @@ static void not_ready(struct hca_wire_qp *w)
 	hca_wire_refuse(w, HCA_FRAME_RNR, w->qp->attr.min_rnr_timer, w->request.first.sequence);
 }
 
-void hca_wire_request_broken(struct hca_wire_qp *w)
+void hca_wire_request_refuse(struct hca_wire_qp *w, int status)
 {
-	refuse(w, IBV_WC_REM_OP_ERR, IBV_WC_LOC_PROT_ERR);
+	refuse(w, status, w->request.theirs);
 }
 
 /* ---- A message begins ---------------------------------------------------- */
@@ -120,7 +121,7 @@ static int locate(struct hca_wire_qp *w, int *theirs)
 	}
 	if (is_send(f))
 		return hca_arrival_buffers(w->qp, &w->request.receive, f->total, theirs);
-	if (is_asked(f) && (w->answer_count == w->answer_room || !w->qp->attr.max_dest_rd_atomic))
+	if (is_asked(f) && w->answer_count >= w->qp->attr.max_dest_rd_atomic)
 		return IBV_WC_REM_INV_REQ_ERR;
 	return hca_remote_address(w->qp, f->rkey, f->addr, is_atomic(f) ? 8 : f->total,
 				  access_of(f), &status) ? IBV_WC_SUCCESS : status;
@@ -132,7 +133,6 @@ static void begin(struct hca_wire_qp *w)
 	int rc = IBV_WC_SUCCESS, theirs = IBV_WC_WR_FLUSH_ERR;
 
 	hca_qp_first_arrived(w->qp);
-	w->request.receive.claimed = false;
 	/* A write that may not be done claims no receive. */
 	hca_landing_begin(w->qp->fabric);
 	if (!is_send(f))
@@ -148,26 +148,38 @@ static void begin(struct hca_wire_qp *w)
 		refuse(w, rc, theirs);
 }
 
+/* A part of the message that has begun is to follow. */
+static bool is_incomplete(const struct hca_wire_arriving *in)
+{
+	return in->first.kind && !in->refused && !(in->first.flags & HCA_FRAME_LAST);
+}
+
+/* A further frame of the message that has begun. */
+static bool go_on(struct hca_wire_arriving *in, const struct hca_frame *f)
+{
+	if (in->refused)
+		return true;
+	if (!is_incomplete(in) || in->first.sequence != f->sequence ||
+	    !hca_frame_follows(f, in->first.total, in->done))
+		return false;
+	in->first.flags |= f->flags & HCA_FRAME_LAST;
+	return true;
+}
+
+/* After a refusal frames that had left before it are passed over. */
 bool hca_wire_request_begins(struct hca_wire_qp *w, const struct hca_frame *f)
 {
 	struct hca_wire_arriving *in = &w->request;
 
 	w->left = f->bytes;
-	if (f->kind == HCA_FRAME_CONT) {
-		/* Of a message that was refused, or of the one that has begun. */
-		if (w->discards || f->sequence != w->expected || in->refused) {
-			in->refused = true;
-			return true;
-		}
-		if (in->first.sequence != f->sequence || f->bytes > in->first.total - in->done)
-			return false;
-		in->first.flags |= f->flags & HCA_FRAME_LAST;
+	if (f->kind == HCA_FRAME_CONT)
+		return go_on(in, f);
+	if (w->failed || (w->discards && f->sequence != w->expected)) {
+		in->refused = true;
 		return true;
 	}
-	if (f->sequence != w->expected) {
-		in->refused = true;
-		return w->discards;
-	}
+	if (f->sequence != w->expected || is_incomplete(in))
+		return false;
 	w->discards = false;
 	in->first = *f;
 	in->done = 0;
@@ -178,31 +190,31 @@ bool hca_wire_request_begins(struct hca_wire_qp *w, const struct hca_frame *f)
 
 /* ---- A message lands ----------------------------------------------------- */
 
-unsigned hca_wire_request_place(struct hca_wire_qp *w, struct iovec *piece)
+unsigned hca_wire_request_place(struct hca_wire_qp *w, struct iovec *piece, int *status)
 {
 	struct hca_wire_arriving *in = &w->request;
 	const struct hca_frame *f = &in->first;
-	int status = IBV_WC_SUCCESS, theirs = IBV_WC_WR_FLUSH_ERR;
 	unsigned char *at;
+
+	in->theirs = IBV_WC_WR_FLUSH_ERR;
 
 	if (is_atomic(f)) {
 		piece[0] = (struct iovec){ in->word + (sizeof(in->word) - w->left), w->left };
 		return 1;
 	}
 	if (is_send(f)) {
-		status = hca_arrival_buffers(w->qp, &in->receive, f->total, &theirs);
-		if (!status)
+		*status = hca_arrival_buffers(w->qp, &in->receive, f->total, &in->theirs);
+		if (!*status)
 			return hca_pieces_cut(in->receive.to, in->receive.count, in->done, w->left,
 					      piece);
 	} else {
 		at = hca_remote_address(w->qp, f->rkey, f->addr + in->done, w->left,
-					IBV_ACCESS_REMOTE_WRITE, &status);
+					IBV_ACCESS_REMOTE_WRITE, status);
 		if (at) {
 			piece[0] = (struct iovec){ at, w->left };
 			return 1;
 		}
 	}
-	refuse(w, status, theirs);
 	return 0;
 }
 
@@ -228,7 +240,7 @@ static void complete_receive(struct hca_wire_qp *w)
 	hca_qp_report(w->qp, IBV_EVENT_CQ_ERR + 1);
 	if (w->qp->reliable)
 		hca_wire_refuse(w, HCA_FRAME_NAK, IBV_WC_REM_OP_ERR, f->sequence);
-	w->discards = true;
+	w->discards = w->failed = true;
 }
 
 static struct hca_wire_answer *add_answer(struct hca_wire_qp *w)
@@ -314,36 +326,70 @@ static void send_value(struct hca_wire_qp *w, struct hca_wire_answer *a)
 	answer_over(w);
 }
 
+/* A READ fails after its request was accepted: no later one is acknowledged, either. */
+static void fail_answer(struct hca_wire_qp *w, const struct hca_wire_answer *a, int status)
+{
+	hca_wire_request_drop(w);
+	w->expected = a->sequence;
+	w->answer_count = 0;
+	w->discards = w->failed = true;
+	hca_wire_refuse(w, HCA_FRAME_NAK, (uint16_t)status, a->sequence);
+	hca_qp_report(w->qp, event_of(status));
+}
+
+/* The frame's payload, while its registration lasts: IBV_WC_SUCCESS or a status. */
+static int put_data(struct hca_wire_qp *w, const struct hca_wire_answer *a,
+		    const struct hca_frame *f)
+{
+	struct iovec piece = { .iov_len = f->bytes };
+	int status = IBV_WC_SUCCESS;
+
+	piece.iov_base = hca_remote_address(w->qp, a->rkey, a->addr + a->done, f->bytes,
+					    IBV_ACCESS_REMOTE_READ, &status);
+	if (!piece.iov_base)
+		return status;
+	if (f->bytes <= HCA_STREAM_COPIED) {
+		hca_stream_put(&w->stream, f, &piece, 1);
+		return IBV_WC_SUCCESS;
+	}
+	hca_stream_put_in_place(&w->stream, f, &piece, 1);
+	w->shown = (struct hca_wire_shown){ a->rkey, f->bytes, a->addr + a->done };
+	return IBV_WC_SUCCESS;
+}
+
 static void send_data(struct hca_wire_qp *w, struct hca_wire_answer *a)
 {
 	uint32_t left = a->bytes - a->done;
 	struct hca_frame f = { .kind = HCA_FRAME_RESPONSE, .total = a->bytes,
 			       .sequence = a->sequence, .ack = a->sequence };
-	struct iovec piece = { NULL, 0 };
-	int status = IBV_WC_SUCCESS;
+	int status;
 
 	f.bytes = left < HCA_STREAM_FRAME ? left : HCA_STREAM_FRAME;
 	f.flags = f.bytes == left ? HCA_FRAME_LAST : 0;
 	hca_landing_begin(w->qp->fabric);
-	piece.iov_base = hca_remote_address(w->qp, a->rkey, a->addr + a->done, f.bytes,
-					    IBV_ACCESS_REMOTE_READ, &status);
-	piece.iov_len = f.bytes;
-	if (!piece.iov_base) {
-		hca_wire_refuse(w, HCA_FRAME_NAK, (uint16_t)status, a->sequence);
-		hca_qp_report(w->qp, event_of(status));
-		w->answer_count = 0;
-		w->discards = true;
-	} else if (f.bytes <= HCA_STREAM_COPIED) {
-		hca_stream_put(&w->stream, &f, &piece, 1);
-	} else {
-		hca_stream_put_in_place(&w->stream, &f, &piece, 1);
-	}
+	status = put_data(w, a, &f);
 	hca_landing_end(w->qp->fabric);
-	if (!piece.iov_base)
+	if (status) {
+		fail_answer(w, a, status);
 		return;
+	}
 	a->done += f.bytes;
 	if (f.flags & HCA_FRAME_LAST)
 		answer_over(w);
+}
+
+int hca_wire_flush(struct hca_wire_qp *w)
+{
+	struct hca_wire_shown *s = &w->shown;
+	int rc = -EFAULT, status;
+
+	if (!w->stream.piece_left || !s->bytes)
+		return hca_stream_flush(&w->stream);
+	hca_landing_begin(w->qp->fabric);
+	if (hca_remote_address(w->qp, s->rkey, s->addr, s->bytes, IBV_ACCESS_REMOTE_READ, &status))
+		rc = hca_stream_flush(&w->stream);
+	hca_landing_end(w->qp->fabric);
+	return rc;
 }
 
 void hca_wire_send_answers(struct hca_wire_qp *w)

@@ -10,6 +10,7 @@ enum {
 	PASS_BYTES = 1 << 19,	/* read from one stream in a pass: others have their turn */
 	TAIL = 8,		/* the end of a write, which programs poll */
 	IDLE_PASSES = 4096,	/* without a byte, before a queue pair is left to epoll */
+	ACK_PASSES = 2,		/* until an acknowledgement leaves alone: a reply may carry it */
 	DIRECT = 4,		/* so many active streams are read without asking epoll */
 };
 
@@ -51,17 +52,24 @@ void hca_wire_owe(struct hca_wire_qp *w, bool with_ack)
 	if (w->owes)
 		return;
 	w->owes = true;
-	w->owed_since = w->wire->passes;
+	w->owed_since = hca_wire_pass(w->wire);
 	atomic_fetch_add_explicit(&w->wire->owed, 1, memory_order_relaxed);
 	hca_wire_activate(w);
 }
 
-void hca_wire_forgive(struct hca_wire_qp *w)
+/* Passes are not what it waits for. */
+static void owe_no_pass(struct hca_wire_qp *w)
 {
 	if (!w->owes)
 		return;
-	w->owes = w->owes_ack = false;
+	w->owes = false;
 	atomic_fetch_sub_explicit(&w->wire->owed, 1, memory_order_relaxed);
+}
+
+void hca_wire_forgive(struct hca_wire_qp *w)
+{
+	owe_no_pass(w);
+	w->owes_ack = false;
 }
 
 /* ---- Output -------------------------------------------------------------- */
@@ -103,16 +111,16 @@ void hca_wire_push(struct hca_wire_qp *w)
 	int rc;
 
 	do {
-		rc = hca_stream_flush(&w->stream);
+		rc = hca_wire_flush(w);
 	} while (!rc && put_more(w));
-	if (rc == -EFAULT)
-		w->broken = true;	/* the memory of a request is gone */
-	else if (rc && rc != -EAGAIN)
+	if (rc == -EAGAIN || (!rc && !w->owes_ack))
+		owe_no_pass(w);		/* epoll reports room in the kernel */
+	if (rc && rc != -EAGAIN)
 		w->broken = true;
-	if (!rc && !w->owes_ack)
-		hca_wire_forgive(w);
-	if (w->broken)
-		hca_wire_owe(w, false);
+	if (!w->broken)
+		return;
+	w->stream.ended = true;		/* the peer may have said why: its bytes are read first */
+	hca_wire_owe(w, false);
 }
 
 void hca_wire_greet(struct hca_wire_qp *w)
@@ -121,22 +129,24 @@ void hca_wire_greet(struct hca_wire_qp *w)
 	hca_wire_push(w);
 }
 
+/* A refusal is the reason, and answers to requests before it come first. */
 void hca_wire_farewell(struct hca_wire_qp *w)
 {
-	if (hca_stream_flush(&w->stream))
-		return;
+	w->current = NULL;
 	if (w->refusal)
-		put_plain(w, (enum hca_frame_kind)w->refusal, 0, w->refusal_aux,
-			  w->refusal_sequence);
+		hca_wire_push(w);
+	if (w->broken || w->refusal || hca_wire_flush(w))
+		return;
 	put_plain(w, HCA_FRAME_ACK, HCA_FRAME_LAST, 0, 0);
 	hca_stream_flush(&w->stream);
-	hca_wire_forgive(w);
 }
 
 /* What no frame has carried since the pass before leaves by itself. */
 static void pay(struct hca_wire_qp *w)
 {
-	if (w->owes_ack && w->owed_since != w->wire->passes &&
+	const uint64_t passes = hca_wire_pass(w->wire);
+
+	if (w->owes_ack && passes - w->owed_since >= ACK_PASSES &&
 	    hca_stream_has_room(&w->stream, 0))
 		put_plain(w, HCA_FRAME_ACK, 0, 0, 0);
 	hca_wire_push(w);
@@ -208,43 +218,55 @@ static int pass_over(struct hca_wire_qp *w)
 	return (int)have;
 }
 
-static int land_in_place(struct hca_wire_qp *w)
+/* In a landing.  *status: the payload has no place, or its memory is registered and not mapped. */
+static int land_in_place(struct hca_wire_qp *w, int *status)
 {
 	struct iovec piece[HCA_SGE_MAX];
-	uint32_t tail = tail_of(w);
+	uint32_t tail = tail_of(w), most;
 	unsigned count = is_answer(w) ? hca_wire_answer_place(w, piece)
-				      : hca_wire_request_place(w, piece);
+				      : hca_wire_request_place(w, piece, status);
+	int n;
 
-	if (!count) {
-		arriving(w)->refused = true;
-		return 1;
-	}
+	if (!count)
+		return -EFAULT;
 	if (tail && w->left <= tail)
 		return land_tail(w, piece[0].iov_base);
-	return hca_stream_take(&w->stream, piece, count, w->left - tail);
+	most = w->left - tail;
+	n = hca_stream_take(&w->stream, piece, count,
+			    most < HCA_LANDING_BYTES ? most : HCA_LANDING_BYTES);
+	if (n == -EFAULT) {
+		*status = IBV_WC_REM_OP_ERR;
+		w->request.theirs = IBV_WC_LOC_PROT_ERR;
+	}
+	return n;
+}
+
+static int land_or_refuse(struct hca_wire_qp *w)
+{
+	struct hca_wire_arriving *in = arriving(w);
+	int n, status = IBV_WC_SUCCESS;
+
+	hca_landing_begin(w->qp->fabric);
+	n = land_in_place(w, &status);
+	hca_landing_end(w->qp->fabric);
+	if (n > 0)
+		in->done += (uint32_t)n;
+	if (n != -EFAULT)
+		return n;
+	in->refused = true;
+	if (!is_answer(w))
+		hca_wire_request_refuse(w, status);
+	return pass_over(w);
 }
 
 /* Some bytes of a payload: as hca_stream_take. */
 static int land(struct hca_wire_qp *w)
 {
-	struct hca_wire_arriving *in = arriving(w);
-	bool refused = in->refused;
-	int n;
+	int n = arriving(w)->refused ? pass_over(w) : land_or_refuse(w);
 
-	hca_landing_begin(w->qp->fabric);
-	n = refused ? pass_over(w) : land_in_place(w);
-	hca_landing_end(w->qp->fabric);
-	if (n == -EFAULT) {		/* memory that is registered and not mapped */
-		in->refused = true;
-		if (!is_answer(w))
-			hca_wire_request_broken(w);
-		return 1;
-	}
-	if (n <= 0 || (!refused && in->refused))
+	if (n <= 0)
 		return n;
 	w->left -= (uint32_t)n;
-	if (!refused)
-		in->done += (uint32_t)n;
 	if (!w->left)
 		frame_ends(w);
 	return n;
@@ -268,8 +290,7 @@ static bool frame_begins(struct hca_wire_qp *w)
 		return true;
 	case HCA_FRAME_NAK:
 	case HCA_FRAME_RNR:
-		hca_wire_refused(w, f);
-		return true;
+		return hca_wire_refused(w, f);
 	case HCA_FRAME_DATAGRAM:
 		return false;
 	default:
@@ -345,7 +366,7 @@ void hca_wire_serve(struct hca_wire_qp *w)
 		return;
 	if (w->owes || w->answer_count || w->current || hca_stream_waits(&w->stream))
 		pay(w);
-	if (w->broken) {
+	if (w->broken && !w->unread) {
 		hca_wire_lost(w, 0);
 		return;
 	}
@@ -358,8 +379,8 @@ void hca_wire_serve(struct hca_wire_qp *w)
 		w->idle = 0;
 }
 
-/* Serve one of the active ones, and decide whether it stays one. */
-static void active_turn(struct hca_wire_qp *w, bool direct)
+/* Serve one of the active ones; does it stay one? */
+static bool active_turn(struct hca_wire_qp *w, bool direct)
 {
 	struct hca_wire *wire = w->wire;
 	bool stays;
@@ -378,12 +399,13 @@ static void active_turn(struct hca_wire_qp *w, bool direct)
 	}
 	hca_unlock(&wire->active_lock);
 	hca_unlock(&w->qp->lock);
+	return stays;
 }
 
 bool hca_wire_serve_active(struct hca_wire *wire)
 {
 	struct hca_wire_qp *w, *next;
-	bool direct;
+	bool direct, any = false;
 
 	hca_lock(&wire->active_lock);
 	w = wire->active;
@@ -393,7 +415,7 @@ bool hca_wire_serve_active(struct hca_wire *wire)
 	hca_unlock(&wire->active_lock);
 	for (; w; w = next) {
 		next = w->next_active;
-		active_turn(w, direct);
+		any |= active_turn(w, direct);
 	}
-	return direct;
+	return direct && any;
 }

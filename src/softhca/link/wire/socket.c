@@ -3,14 +3,16 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <net/if.h>
 #include <netinet/tcp.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <unistd.h>
 
-enum { LOWEST_NUMBER = 1024, BACKLOG = 4096 };
+#include "softhca/base/fd.h"
+
+enum { BACKLOG = 4096 };
 
 /* ---- Addresses ------------------------------ */
 
@@ -104,14 +106,42 @@ bool hca_address_is_local(const struct sockaddr_storage *a)
 
 /* ---- Sockets ------------------------------ */
 
+/* Descriptors of this process alone; beyond, a child of fork keeps its copy until exec. */
+enum { DESCRIPTORS = 1 << 20, WORD = 64 };
+static _Atomic uint64_t own[DESCRIPTORS / WORD];
+
+static int socket_own(int fd)
+{
+	if (fd < DESCRIPTORS)
+		atomic_fetch_or(&own[fd / WORD], UINT64_C(1) << fd % WORD);
+	return fd;
+}
+
+void hca_socket_close(int fd)
+{
+	if (fd < DESCRIPTORS)
+		atomic_fetch_and(&own[fd / WORD], ~(UINT64_C(1) << fd % WORD));
+	close(fd);
+}
+
+void hca_sockets_close_in_child(void)
+{
+	uint64_t left;
+	int i;
+
+	for (i = 0; i < DESCRIPTORS / WORD; i++) {
+		left = atomic_load_explicit(&own[i], memory_order_relaxed);
+		if (left)
+			atomic_store_explicit(&own[i], 0, memory_order_relaxed);
+		for (; left; left &= left - 1)
+			close(i * WORD + __builtin_ctzll(left));
+	}
+}
+
 int hca_socket_raise(int fd)
 {
-	int raised = fd < LOWEST_NUMBER ? fcntl(fd, F_DUPFD_CLOEXEC, LOWEST_NUMBER) : -1;
-
-	if (raised < 0)
-		return fd;
-	close(fd);
-	return raised;
+	fd = hca_fd_raise(fd);
+	return fd < 0 ? fd : socket_own(fd);
 }
 
 static void option_set(int fd, int level, int name, int value)
@@ -123,8 +153,11 @@ static void option_set(int fd, int level, int name, int value)
 
 static int socket_make(int family)
 {
-	int fd = socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_TCP);
+	int fd;
 
+	hca_fd_begin();
+	fd = socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_TCP);
+	hca_fd_end();
 	if (fd < 0)
 		return -errno;
 	fd = hca_socket_raise(fd);
@@ -136,7 +169,7 @@ static int socket_make(int family)
 
 static int close_with(int fd, int error)
 {
-	close(fd);
+	hca_socket_close(fd);
 	return -error;
 }
 
@@ -157,8 +190,11 @@ int hca_socket_listen(const struct sockaddr_storage *local, uint16_t port)
 
 int hca_socket_accept(int listener)
 {
-	int fd = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+	int fd;
 
+	hca_fd_begin();
+	fd = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+	hca_fd_end();
 	if (fd < 0)
 		return -errno;
 	fd = hca_socket_raise(fd);
@@ -251,5 +287,5 @@ int hca_watch_release(int epoll, struct hca_watch *w)
 
 void hca_watch_close(int epoll, struct hca_watch *w)
 {
-	close(hca_watch_release(epoll, w));
+	hca_socket_close(hca_watch_release(epoll, w));
 }

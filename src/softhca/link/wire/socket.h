@@ -30,8 +30,14 @@ int hca_socket_accept(int listener);
  */
 int hca_socket_connect(const struct sockaddr_storage *to, const struct sockaddr_storage *local,
 		       const char *interface, int *fd);
-/* The same descriptor at a number from 1024 on, if the limit allows it. */
+/* Take over a descriptor: the same at a number from 1024 on, if the limit allows it. */
 int hca_socket_raise(int fd);
+/*
+ * Descriptors of hca_socket_* are this process's alone: a child of fork closes all of them, whatever
+ * other threads of its parent were doing.
+ */
+void hca_socket_close(int fd);
+void hca_sockets_close_in_child(void);
 /* Send and receive over this interface alone: 0 or -errno.  Kernels before 5.7 refuse: 0, too. */
 int hca_socket_interface(int fd, const char *interface);
 

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "softhca/base/base.h"
+#include "softhca/link/wire/socket.h"
 
 /* Payload from here on is read into its place by the kernel. */
 enum { IN_PLACE = 4096 };
@@ -24,7 +25,7 @@ int hca_stream_open(struct hca_stream *s, int fd)
 void hca_stream_close(struct hca_stream *s)
 {
 	if (s->fd >= 0)
-		close(s->fd);
+		hca_socket_close(s->fd);
 	free(s->out);
 	*s = (struct hca_stream){ .fd = -1 };
 }

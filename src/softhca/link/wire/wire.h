@@ -6,11 +6,12 @@
  * number is acknowledged once its message and all earlier ones are complete at the responder.
  *
  * Locks: qp->lock guards the stream and all that is here of its queue pair; fabric.life guards
- * the lists, meetings and timers.  One thread at a time serves streams (hca_wire_progress).
+ * the lists, meetings and timers.  One thread at a time serves streams (link.c).
  */
 #ifndef HCA_WIRE_H
 #define HCA_WIRE_H
 
+#include "softhca/base/netif.h"
 #include "softhca/link/wire/meet.h"
 #include "softhca/link/wire/stream.h"
 #include "softhca/object/qp.h"
@@ -39,12 +40,30 @@ struct hca_wire_arriving {
 	struct hca_frame first;		/* its first frame */
 	uint32_t done;			/* bytes of the message that have landed */
 	bool refused;			/* the rest of the message is passed over */
+	int theirs;			/* the status of its receive, if it fails */
 	struct hca_arrival receive;
 	unsigned char word[16];		/* operands of an atomic operation, or its result */
 };
 
+/* Does the peer's host answer (life.c)? */
+struct hca_wire_life {
+	uint64_t acked, acked_ns;	/* bytes that its kernel has acknowledged, and since when so many */
+	uint64_t works_ns;		/* requests have waited since then; 0: none do */
+	uint64_t alive_ns;		/* the last answer to a question */
+	uint64_t asked_ns;
+	int ask_fd;			/* the question; -1: none */
+};
+
+/* The peer's READ whose data leaves from its place; of 0 bytes: own requests' data does. */
+struct hca_wire_shown {
+	uint32_t rkey, bytes;
+	uint64_t addr;
+};
+
 /* What epoll reports. */
-enum hca_wire_source { HCA_WIRE_MEETINGS, HCA_WIRE_PORTS, HCA_WIRE_QP, HCA_WIRE_PEER };
+enum hca_wire_source {
+	HCA_WIRE_MEETINGS, HCA_WIRE_PORTS, HCA_WIRE_QP, HCA_WIRE_PEER, HCA_WIRE_GONE
+};
 
 struct hca_wire_qp {
 	enum hca_wire_source source;	/* first */
@@ -61,7 +80,10 @@ struct hca_wire_qp {
 	uint64_t again_ns;		/* time of the next call; 0: one is in progress */
 	uint64_t pause_ns;		/* before it */
 	uint64_t deadline_ns;		/* requests that wait for the connection fail then; 0: none waits */
+	char *why;			/* the last call was refused; or NULL */
+	unsigned silent_calls;
 	struct hca_stream stream;
+	struct hca_wire_life life;
 
 	/* Requester. */
 	uint32_t acked;			/* sequence of the oldest request under way */
@@ -74,6 +96,7 @@ struct hca_wire_qp {
 	/* Responder. */
 	uint32_t expected;		/* sequence of the next request */
 	bool discards;			/* until the peer sends `expected` again */
+	bool failed;			/* for good: the error state follows */
 	bool owes;			/* an acknowledgement, or bytes that were kept back */
 	bool owes_ack;
 	uint64_t owed_since;		/* the pass */
@@ -82,6 +105,7 @@ struct hca_wire_qp {
 	uint32_t refusal_sequence;
 	struct hca_wire_answer *answer;	/* a ring */
 	uint32_t answer_room, answer_first, answer_count;
+	struct hca_wire_shown shown;
 	struct hca_wire_arriving request;	/* the peer's message that arrives */
 
 	/* Frames of requests and of answers may alternate. */
@@ -94,6 +118,29 @@ struct hca_wire_qp {
 struct hca_wire_peer;
 struct hca_wire_parked;
 
+/* Peers of datagrams (peers.h). */
+enum { HCA_WIRE_PEERS_MAX = 4096, HCA_WIRE_BUCKETS = 1024 };
+struct hca_wire_peers {
+	struct hca_lock lock;		/* later than a queue pair's */
+	struct hca_wire_peer *bucket[HCA_WIRE_BUCKETS];
+	struct hca_wire_peer *oldest, *newest;	/* by last use */
+	struct hca_wire_peer *gone;	/* removed in this pass; under fabric.life */
+	_Atomic unsigned count;
+	_Atomic uint64_t look_ns;	/* the next time for hca_wire_peers_look */
+	_Atomic uint64_t busy;		/* the pass in which one was last heard or sent to */
+};
+
+/* Lines for people: one of a kind about a host on a rail, until it has been quiet for a while. */
+enum hca_wire_line { HCA_WIRE_UNCONNECTED, HCA_WIRE_SILENT, HCA_WIRE_TOO_LONG };
+enum { HCA_WIRE_LINES = 64 };
+
+struct hca_wire_said {
+	enum hca_wire_line line;
+	uint8_t rail;
+	union ibv_gid host;
+	uint64_t at_ns;			/* 0: unused */
+};
+
 /* The wire of a fabric. */
 struct hca_wire {
 	enum hca_wire_source meetings;	/* first: HCA_WIRE_MEETINGS */
@@ -101,7 +148,7 @@ struct hca_wire {
 	struct hca_fabric *fabric;
 	struct hca_meet *meet;
 	int epoll;
-	uint64_t passes;
+	_Atomic uint64_t passes;
 	_Atomic uint64_t look_ns;	/* the next time for hca_wire_look */
 	uint64_t life_ns;		/* open connections were last looked at */
 	struct hca_wire_qp *all;
@@ -110,10 +157,15 @@ struct hca_wire {
 	unsigned active_count;
 	_Atomic uint32_t owed;		/* queue pairs that owe (hca_wire_qp.owes) */
 	struct hca_wire_parked *parked;
-	struct hca_lock peers_lock;
-	struct hca_wire_peer *peers;	/* datagrams */
-	_Atomic bool peers_new;		/* some are to be called */
+	struct hca_wire_peers peers;
+	uint16_t port_first, port_last;	/* SOFTHCA_PORTS */
+	struct hca_wire_said said[HCA_WIRE_LINES];
 };
+
+static inline uint64_t hca_wire_pass(const struct hca_wire *wire)
+{
+	return atomic_load_explicit(&wire->passes, memory_order_relaxed);
+}
 
 /* ---- requester.c --------------------------------------------------------- */
 
@@ -121,27 +173,35 @@ struct hca_wire {
 int hca_wire_transfer(struct hca_qp *qp, const struct ibv_send_wr *wr, uint32_t bytes);
 /* Send frames of the current request while there is room. */
 void hca_wire_send_current(struct hca_wire_qp *w);
-/* All requests before this sequence have ended; false: no such request is under way. */
+/*
+ * All requests before this sequence have ended; false: no such request is under way, it has not left,
+ * or an answer is still to come.
+ */
 bool hca_wire_acknowledged(struct hca_wire_qp *w, uint32_t ack);
 /* The beginning, a part and the end of an answer's frame; false: a breach of the protocol. */
 bool hca_wire_answer_begins(struct hca_wire_qp *w, const struct hca_frame *f);
 unsigned hca_wire_answer_place(struct hca_wire_qp *w, struct iovec *piece);
 void hca_wire_answer_ends(struct hca_wire_qp *w, const struct hca_frame *f);
-/* NAK and RNR. */
-void hca_wire_refused(struct hca_wire_qp *w, const struct hca_frame *f);
+/* NAK and RNR; false: a breach of the protocol. */
+bool hca_wire_refused(struct hca_wire_qp *w, const struct hca_frame *f);
 
 /* ---- responder.c --------------------------------------------------------- */
 
 /* A frame of a request begins; false: a breach of the protocol. */
 bool hca_wire_request_begins(struct hca_wire_qp *w, const struct hca_frame *f);
-/* Places for bytes [request.done, request.done + left); 0: refused, the rest is passed over. */
-unsigned hca_wire_request_place(struct hca_wire_qp *w, struct iovec *piece);
+/*
+ * Places for bytes [request.done, request.done + left), in a landing; 0: none, *status is the
+ * requester's.
+ */
+unsigned hca_wire_request_place(struct hca_wire_qp *w, struct iovec *piece, int *status);
+/* The message that arrives has no place: it is refused, and its rest passed over. */
+void hca_wire_request_refuse(struct hca_wire_qp *w, int status);
 /* All of a frame has landed. */
 void hca_wire_request_ends(struct hca_wire_qp *w);
 /* Send answers while there is room. */
 void hca_wire_send_answers(struct hca_wire_qp *w);
-/* The memory of the message that arrives is registered and not mapped. */
-void hca_wire_request_broken(struct hca_wire_qp *w);
+/* hca_stream_flush; -EFAULT also: the peer may not read its data any more. */
+int hca_wire_flush(struct hca_wire_qp *w);
 /* Abandon the message that arrives. */
 void hca_wire_request_drop(struct hca_wire_qp *w);
 
@@ -173,7 +233,7 @@ static inline void hca_wire_settle(struct hca_wire_qp *w)
 void hca_wire_owe(struct hca_wire_qp *w, bool with_ack);
 /* Nothing is owed any more. */
 void hca_wire_forgive(struct hca_wire_qp *w);
-/* Look at all active queue pairs; false: they are many, and epoll tells which have bytes. */
+/* Look at all active queue pairs; false: none is left, or they are many and epoll tells. */
 bool hca_wire_serve_active(struct hca_wire *wire);
 /* The queue pair is looked at in every pass, until it has been idle for a while. */
 void hca_wire_activate(struct hca_wire_qp *w);
@@ -198,9 +258,51 @@ enum hca_meet_answer hca_wire_find(void *arg, const struct hca_hello *h, uint16_
 void hca_wire_arrived(void *arg, int fd, const struct hca_hello *h);
 void hca_wire_reached(void *arg, void *token, int fd, const struct hca_hello *h);
 void hca_wire_call_refused(void *arg, void *token, int error, const char *why);
+
+/* ---- parked.c: streams that wait for their queue pair; fabric.life held --- */
+
+void hca_wire_park(struct hca_wire *wire, int fd, const struct hca_hello *h);
+/* Did the connected peer of the queue pair say so? */
+bool hca_wire_is_for(const struct hca_hello *h, const struct hca_qp *qp);
+/* The newest that is for the queue pair, or -1; others to its number, of earlier lives, are closed. */
+int hca_wire_parked_for(struct hca_wire *wire, const struct hca_qp *qp);
+void hca_wire_parked_expire(struct hca_wire *wire, uint64_t now_ns);
 void hca_wire_parked_free(struct hca_wire *wire);
 
-/* ---- datagram.c ---------------------------------------------------------- */
+/* The address of a GID, over this interface. */
+void hca_wire_address(const struct hca_netif *local, const union ibv_gid *gid,
+		      struct sockaddr_storage *to);
+
+/* ---- life.c -------------------------------------------------------------- */
+
+/* How long requests wait for a connection or an answer; 0: for ever. */
+uint64_t hca_wire_patience_ns(const struct hca_qp *qp);
+/* The connection is open; it is closed. */
+void hca_wire_life_begin(struct hca_wire_qp *w, uint64_t now_ns);
+void hca_wire_life_end(struct hca_wire_qp *w);
+/* Look at an open connection, once a second; the peer may be lost then. */
+void hca_wire_look_at_life(struct hca_wire_qp *w, uint64_t now_ns);
+/* One line about a host on a rail, from 0.  fabric.life held. */
+void hca_wire_say(struct hca_wire *wire, unsigned rail, const union ibv_gid *host,
+		  enum hca_wire_line line, const char *fmt, ...)
+	__attribute__((format(printf, 5, 6)));
+/* The line about a connection that cannot be made. */
+void hca_wire_say_unconnected(struct hca_wire_qp *w);
+
+/* ---- link.c -------------------------------------------------------------- */
+
+/*
+ * Epoll reports what happens to a stream as `source`, which begins with enum hca_wire_source.  A
+ * stream leaves the set before it is closed: a child of fork may have the same open file.
+ */
+bool hca_wire_watch(struct hca_wire *wire, int fd, void *source);
+/* Report once more what is there already. */
+void hca_wire_watch_again(struct hca_wire *wire, int fd, void *source);
+void hca_wire_unwatch(struct hca_wire *wire, const struct hca_stream *s);
+/* A need at `at_ns`, unless an earlier one is noted. */
+void hca_wire_look_at(_Atomic uint64_t *look_ns, uint64_t at_ns);
+
+/* ---- datagram.c, peers.c ------------------------------------------------- */
 
 int hca_wire_datagram(struct hca_qp *qp, const struct ibv_send_wr *wr, uint32_t bytes);
 void hca_wire_peer_serve(struct hca_wire_peer *p);
@@ -208,7 +310,9 @@ void hca_wire_peer_opened(struct hca_wire *wire, int fd, const struct hca_hello 
 void hca_wire_peer_reached(struct hca_wire_peer *p, int fd);
 void hca_wire_peer_refused(struct hca_wire_peer *p, int error, const char *why);
 /* Call the peers of datagrams that wait for a stream. */
-void hca_wire_peers_call(struct hca_wire *wire);
+void hca_wire_peers_look(struct hca_wire *wire, uint64_t now_ns);
+/* The end of a pass: no event names a removed peer any more. */
+void hca_wire_peers_sweep(struct hca_wire *wire);
 void hca_wire_peers_free(struct hca_wire *wire);
 
 #endif

@@ -1,0 +1,265 @@
+/*
+ * life.c - does the host of a peer answer?
+ *
+ * A kernel acknowledges for its processes, also for stopped ones: only silence of the kernel ends a
+ * connection.  TCP_USER_TIMEOUT would also end one whose peer has stopped with a full window.  With a
+ * full window, and after losses, the kernel asks less and less often.  So a host that has been silent
+ * for the verbs' timeouts, 5 s at least, is asked by a connection of its own, which any answer
+ * proves, a refusal too.  A host that answers while a stream's packets do not arrive has a path
+ * with a smaller MTU.
+ */
+#include <arpa/inet.h>
+#include <linux/tcp.h>
+#include <poll.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "softhca/base/gid.h"
+#include "softhca/link/wire/socket.h"
+#include "softhca/link/wire/wire.h"
+#include "softhca/object/fabric.h"
+#include "util/clock.h"
+
+#define PATIENCE_NS 5000000000ull	/* TCP needs so long to overcome losses */
+#define UNRELIABLE_NS 1000000000ull	/* then messages without a connection are lost */
+#define QUESTION_NS 2000000000ull	/* for an answer, with one repetition by the kernel */
+#define QUIET_NS 60000000000ull		/* between equal lines */
+#define MSEC_NS 1000000ull
+#define SEC_NS 1000000000ull
+
+uint64_t hca_wire_patience_ns(const struct hca_qp *qp)
+{
+	uint64_t ns;
+
+	if (!qp->reliable)
+		return UNRELIABLE_NS;
+	if (!qp->attr.timeout)
+		return 0;
+	ns = (4096ull << qp->attr.timeout) * (qp->attr.retry_cnt + 1u);
+	return ns > PATIENCE_NS ? ns : PATIENCE_NS;
+}
+
+/* ---- Lines --------------------------------------------------------------- */
+
+static bool is_said(const struct hca_wire_said *s, unsigned rail, const union ibv_gid *host,
+		    enum hca_wire_line line, uint64_t now_ns)
+{
+	return s->at_ns && now_ns - s->at_ns < QUIET_NS && s->line == line && s->rail == rail &&
+	       memcmp(&s->host, host, sizeof(*host)) == 0;
+}
+
+/* Its entry, or the one to use for it: the oldest. */
+static struct hca_wire_said *said_find(struct hca_wire *wire, unsigned rail,
+				       const union ibv_gid *host, enum hca_wire_line line,
+				       uint64_t now_ns, bool *found)
+{
+	struct hca_wire_said *oldest = wire->said;
+	unsigned i;
+
+	*found = true;
+	for (i = 0; i < HCA_WIRE_LINES; i++) {
+		struct hca_wire_said *s = &wire->said[i];
+
+		if (is_said(s, rail, host, line, now_ns))
+			return s;
+		if (s->at_ns < oldest->at_ns)
+			oldest = s;
+	}
+	*found = false;
+	return oldest;
+}
+
+void hca_wire_say(struct hca_wire *wire, unsigned rail, const union ibv_gid *host,
+		  enum hca_wire_line line, const char *fmt, ...)
+{
+	const uint64_t now_ns = rg_now_ns();
+	char text[480];
+	bool found;
+	struct hca_wire_said *s = said_find(wire, rail, host, line, now_ns, &found);
+	va_list args;
+
+	*s = (struct hca_wire_said){ .line = line, .rail = (uint8_t)rail, .host = *host,
+				     .at_ns = now_ns };
+	if (found)
+		return;
+	va_start(args, fmt);
+	vsnprintf(text, sizeof(text), fmt, args);
+	va_end(args);
+	hca_say("rail %u, %s: %s", rail + 1, wire->fabric->netif[rail].name, text);
+}
+
+static unsigned rail_of(const struct hca_wire_qp *w)
+{
+	return w->qp->attr.port_num - 1u;
+}
+
+static const struct hca_netif *netif_of(const struct hca_wire_qp *w)
+{
+	return &w->qp->fabric->netif[rail_of(w)];
+}
+
+static const union ibv_gid *host_of(const struct hca_wire_qp *w)
+{
+	return &w->qp->attr.ah_attr.grh.dgid;
+}
+
+void hca_wire_say_unconnected(struct hca_wire_qp *w)
+{
+	const struct hca_wire *wire = w->wire;
+	char host[INET6_ADDRSTRLEN];
+
+	if (w->calls && w->why)
+		hca_wire_say(w->wire, rail_of(w), host_of(w), HCA_WIRE_UNCONNECTED, "%s", w->why);
+	else
+		hca_wire_say(w->wire, rail_of(w), host_of(w), HCA_WIRE_UNCONNECTED,
+			     "no connection %s host %s, which would %s TCP ports %u to %u: is its "
+			     "process there, or does a firewall drop these ports (SOFTHCA_PORTS)?",
+			     w->calls ? "to" : "from",
+			     hca_gid_format(host_of(w), host, sizeof(host)),
+			     w->calls ? "listen on" : "call", wire->port_first, wire->port_last);
+}
+
+static void say_silent(struct hca_wire_qp *w, uint64_t silence_ns)
+{
+	char host[INET6_ADDRSTRLEN];
+
+	hca_wire_say(w->wire, rail_of(w), host_of(w), HCA_WIRE_SILENT,
+		     "host %s has not answered for %u s (%s)",
+		     hca_gid_format(host_of(w), host, sizeof(host)), (unsigned)(silence_ns / SEC_NS),
+		     hca_netif_is_up(netif_of(w)) ? "its interface, a cable, a firewall, or the host"
+						  : "the interface is down here");
+}
+
+static void say_too_long(struct hca_wire_qp *w, uint64_t silence_ns)
+{
+	char host[INET6_ADDRSTRLEN];
+
+	hca_wire_say(w->wire, rail_of(w), host_of(w), HCA_WIRE_TOO_LONG,
+		     "host %s answers, but long packets have not reached it for %u s: the path does "
+		     "not pass the MTU of %u (accepted: at both ends the smallest MTU of the path)",
+		     hca_gid_format(host_of(w), host, sizeof(host)), (unsigned)(silence_ns / SEC_NS),
+		     netif_of(w)->mtu);
+}
+
+/* ---- Questions ----------------------------------------------------------- */
+
+static void ask_no_more(struct hca_wire_qp *w)
+{
+	if (w->life.ask_fd >= 0)
+		hca_socket_close(w->life.ask_fd);
+	w->life.ask_fd = -1;
+}
+
+/* A port of the range: firewalls let it pass. */
+static void ask(struct hca_wire_qp *w, uint64_t now_ns)
+{
+	const struct hca_netif *local = netif_of(w);
+	struct sockaddr_storage to;
+	int rc;
+
+	hca_wire_address(local, host_of(w), &to);
+	hca_address_port_set(&to, w->wire->port_first);
+	rc = hca_socket_connect(&to, &local->address,
+				hca_address_is_local(&to) ? NULL : local->name, &w->life.ask_fd);
+	w->life.asked_ns = now_ns;
+	if (rc == -ECONNREFUSED)
+		w->life.alive_ns = now_ns;
+}
+
+static bool is_answered(struct hca_wire_qp *w)
+{
+	struct pollfd p = { .fd = w->life.ask_fd, .events = POLLOUT };
+	int error = 0;
+	socklen_t size = sizeof(error);
+
+	if (w->life.ask_fd < 0 || poll(&p, 1, 0) != 1)
+		return false;
+	getsockopt(w->life.ask_fd, SOL_SOCKET, SO_ERROR, &error, &size);
+	ask_no_more(w);			/* an error is told once */
+	return !error || error == ECONNREFUSED || error == ECONNRESET;
+}
+
+/* ---- A look -------------------------------------------------------------- */
+
+void hca_wire_life_begin(struct hca_wire_qp *w, uint64_t now_ns)
+{
+	w->life = (struct hca_wire_life){ .acked_ns = now_ns, .alive_ns = now_ns, .ask_fd = -1 };
+}
+
+void hca_wire_life_end(struct hca_wire_qp *w)
+{
+	ask_no_more(w);
+}
+
+static bool works(const struct hca_wire_qp *w)
+{
+	return w->qp->sq.under_way || w->current;
+}
+
+/* Since when has the peer's kernel acknowledged nothing that it should have? */
+static uint64_t silent_since(struct hca_wire_qp *w, const struct tcp_info *info, bool lossy,
+			     uint64_t now_ns)
+{
+	struct hca_wire_life *life = &w->life;
+	uint64_t since;
+
+	if (life->acked != info->tcpi_bytes_acked || !info->tcpi_unacked) {
+		life->acked = info->tcpi_bytes_acked;
+		life->acked_ns = now_ns;
+	}
+	life->works_ns = !works(w) ? 0 : life->works_ns ? life->works_ns : now_ns;
+	since = lossy ? life->acked_ns : now_ns - info->tcpi_last_ack_recv * MSEC_NS;
+	if (since < life->works_ns)
+		since = life->works_ns;
+	/* An answer by another connection says nothing of packets that are lost on this one. */
+	return lossy || since > life->alive_ns ? since : life->alive_ns;
+}
+
+/* The silence lasts: a question decides.  True: lost. */
+static bool judge(struct hca_wire_qp *w, bool lossy, uint64_t silence_ns, uint64_t now_ns)
+{
+	struct hca_wire_life *life = &w->life;
+
+	if (is_answered(w))
+		life->alive_ns = now_ns;
+	if (life->asked_ns && life->alive_ns >= life->asked_ns) {
+		ask_no_more(w);
+		life->asked_ns = 0;
+		if (lossy)
+			say_too_long(w, silence_ns);
+		return lossy;
+	}
+	if (!life->asked_ns)
+		ask(w, now_ns);
+	else if (now_ns - life->asked_ns >= QUESTION_NS && works(w))
+		say_silent(w, silence_ns);
+	return life->asked_ns && now_ns - life->asked_ns >= QUESTION_NS && works(w);
+}
+
+void hca_wire_look_at_life(struct hca_wire_qp *w, uint64_t now_ns)
+{
+	uint64_t patience_ns = works(w) ? hca_wire_patience_ns(w->qp) : PATIENCE_NS, silence_ns;
+	const struct linger dropped = { .l_onoff = 1 };
+	struct tcp_info info = { 0 };
+	socklen_t size = sizeof(info);
+	bool lossy;
+
+	if (getsockopt(w->stream.fd, IPPROTO_TCP, TCP_INFO, &info, &size))
+		return;
+	lossy = info.tcpi_unacked && info.tcpi_retransmits;
+	silence_ns = now_ns - silent_since(w, &info, lossy, now_ns);
+	if (patience_ns && patience_ns < PATIENCE_NS)
+		patience_ns = PATIENCE_NS;
+	if (!patience_ns || silence_ns < patience_ns || (!works(w) && !lossy)) {
+		ask_no_more(w);
+		w->life.asked_ns = 0;
+		return;
+	}
+	if (!judge(w, lossy, silence_ns, now_ns))
+		return;
+	/* The peer hears of the end at once, if it hears anything: bytes that do not pass are dropped. */
+	setsockopt(w->stream.fd, SOL_SOCKET, SO_LINGER, &dropped, sizeof(dropped));
+	hca_wire_lost(w, 0);
+}

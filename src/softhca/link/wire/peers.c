@@ -1,0 +1,255 @@
+/* peers.c - see peers.h. */
+#include "softhca/link/wire/peers.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "softhca/base/netif.h"
+#include "softhca/link/wire/socket.h"
+#include "softhca/object/fabric.h"
+#include "util/clock.h"
+
+enum { SPARE = 64 };			/* so many peers go at once when there are too many */
+#define AGAIN_NS 100000000ull		/* between calls of a process that is not there yet */
+#define FORGET_NS 10000000000ull	/* a peer that cannot be called */
+
+/* ---- The table; peers.lock held ------------------------------------------ */
+
+static struct hca_wire_peer **bucket_of(struct hca_wire *wire, unsigned rail,
+					const union ibv_gid *gid, uint32_t qpn)
+{
+	uint64_t words[2], h;
+
+	memcpy(words, gid->raw, sizeof(words));
+	h = (words[0] ^ words[1] ^ qpn ^ (uint64_t)rail << 32) * UINT64_C(0x9e3779b97f4a7c15);
+	return &wire->peers.bucket[h >> 32 & (HCA_WIRE_BUCKETS - 1)];
+}
+
+static bool is_peer(const struct hca_wire_peer *p, unsigned rail, const union ibv_gid *gid,
+		    uint32_t qpn)
+{
+	return p->qpn == qpn && p->rail == rail && memcmp(&p->gid, gid, sizeof(*gid)) == 0;
+}
+
+static void link_newest(struct hca_wire_peer *p)
+{
+	struct hca_wire_peers *all = &p->wire->peers;
+
+	p->newer = NULL;
+	p->older = all->newest;
+	*(p->older ? &p->older->newer : &all->oldest) = p;
+	all->newest = p;
+}
+
+static void unlink_by_use(struct hca_wire_peer *p)
+{
+	struct hca_wire_peers *all = &p->wire->peers;
+
+	*(p->older ? &p->older->newer : &all->oldest) = p->newer;
+	*(p->newer ? &p->newer->older : &all->newest) = p->older;
+}
+
+void hca_wire_peer_used(struct hca_wire_peer *p)
+{
+	if (!p->newer)
+		return;
+	unlink_by_use(p);
+	link_newest(p);
+}
+
+static struct hca_wire_peer *peer_add(struct hca_wire *wire, unsigned rail,
+				      const union ibv_gid *gid, uint32_t qpn)
+{
+	struct hca_wire_peer **bucket = bucket_of(wire, rail, gid, qpn), *p = calloc(1, sizeof(*p));
+
+	if (!p || hca_stream_open(&p->stream, -1)) {
+		free(p);
+		return NULL;
+	}
+	p->source = HCA_WIRE_PEER;
+	p->wire = wire;
+	p->gid = *gid;
+	p->qpn = qpn;
+	p->rail = rail;
+	p->since_ns = rg_now_ns();
+	p->next = *bucket;
+	*bucket = p;
+	link_newest(p);
+	atomic_fetch_add(&wire->peers.count, 1);
+	return p;
+}
+
+void hca_wire_peer_remove(struct hca_wire_peer *p)
+{
+	struct hca_wire *wire = p->wire;
+	struct hca_wire_peer **at = bucket_of(wire, p->rail, &p->gid, p->qpn);
+
+	while (*at != p)
+		at = &(*at)->next;
+	*at = p->next;
+	unlink_by_use(p);
+	atomic_fetch_sub(&wire->peers.count, 1);
+	if (p->called && !p->open)
+		hca_meet_cancel(wire->meet, p);
+	hca_wire_unwatch(wire, &p->stream);
+	hca_stream_close(&p->stream);
+	p->source = HCA_WIRE_GONE;	/* an event that was taken may name it */
+	p->next = wire->peers.gone;
+	wire->peers.gone = p;
+}
+
+/* fabric.life held.  Room for a new one. */
+static void make_room(struct hca_wire *wire, unsigned most)
+{
+	while (atomic_load(&wire->peers.count) > most)
+		hca_wire_peer_remove(wire->peers.oldest);
+}
+
+struct hca_wire_peer *hca_wire_peer_for(struct hca_wire *wire, unsigned rail,
+					const union ibv_gid *gid, uint32_t qpn, uint32_t from)
+{
+	struct hca_wire_peer *p = *bucket_of(wire, rail, gid, qpn);
+
+	while (p && !is_peer(p, rail, gid, qpn))
+		p = p->next;
+	if (p) {
+		hca_wire_peer_used(p);
+		return p;
+	}
+	atomic_store(&wire->peers.look_ns, 0);
+	if (atomic_load(&wire->peers.count) >= HCA_WIRE_PEERS_MAX)
+		return NULL;
+	p = peer_add(wire, rail, gid, qpn);
+	if (p)
+		p->from = from;
+	return p;
+}
+
+/* ---- Streams; fabric.life held ------------------------------------------- */
+
+static bool peer_open(struct hca_wire_peer *p, int fd)
+{
+	p->stream.fd = fd;
+	p->open = hca_wire_watch(p->wire, fd, p);
+	return p->open;
+}
+
+static void peer_call(struct hca_wire_peer *p)
+{
+	struct hca_hello h = { .kind = HCA_MEET_DATAGRAMS, .source_qpn = p->from,
+			       .target_qpn = p->qpn, .target = p->gid };
+
+	p->called = !hca_wire_call(p->wire, p->rail, &h, p);
+	if (!p->called)
+		p->again_ns = rg_now_ns() + AGAIN_NS;
+}
+
+/* A peer without a stream: when to look again, or UINT64_MAX. */
+static uint64_t peer_look(struct hca_wire_peer *p, uint64_t now_ns)
+{
+	if (now_ns - p->since_ns > FORGET_NS) {
+		hca_wire_peer_remove(p);
+		return UINT64_MAX;
+	}
+	if (rg_reached(p->again_ns, now_ns))
+		peer_call(p);
+	return p->called ? UINT64_MAX : p->again_ns;
+}
+
+void hca_wire_peers_look(struct hca_wire *wire, uint64_t now_ns)
+{
+	struct hca_wire_peers *all = &wire->peers;
+	struct hca_wire_peer *p, *older;
+	uint64_t again_ns = UINT64_MAX, at_ns;
+
+	hca_lock(&all->lock);
+	if (atomic_load(&all->count) >= HCA_WIRE_PEERS_MAX)
+		make_room(wire, HCA_WIRE_PEERS_MAX - SPARE);
+	for (p = all->newest; p; p = older) {
+		older = p->older;
+		if (p->open || p->called)
+			continue;
+		at_ns = peer_look(p, now_ns);
+		if (at_ns < again_ns)
+			again_ns = at_ns;
+	}
+	atomic_store(&all->look_ns, again_ns);
+	hca_unlock(&all->lock);
+}
+
+static unsigned rail_of(const struct hca_fabric *f, const union ibv_gid *gid)
+{
+	unsigned rail = 0;
+
+	while (rail < f->spec.ports && memcmp(&f->netif[rail].gid, gid, sizeof(*gid)) != 0)
+		rail++;
+	return rail;
+}
+
+void hca_wire_peer_opened(struct hca_wire *wire, int fd, const struct hca_hello *h)
+{
+	const unsigned rail = rail_of(wire->fabric, &h->target);
+	struct hca_wire_peer *p = NULL;
+
+	hca_lock(&wire->peers.lock);
+	make_room(wire, HCA_WIRE_PEERS_MAX - 1);
+	if (rail < wire->fabric->spec.ports)
+		p = peer_add(wire, rail, &h->source, h->source_qpn);
+	if (!p) {
+		hca_socket_close(fd);
+	} else if (!peer_open(p, fd)) {
+		hca_wire_peer_remove(p);
+		p = NULL;
+	}
+	hca_unlock(&wire->peers.lock);
+	if (p)
+		hca_wire_peer_serve(p);
+}
+
+void hca_wire_peer_reached(struct hca_wire_peer *p, int fd)
+{
+	struct hca_wire *wire = p->wire;
+
+	hca_lock(&wire->peers.lock);
+	p->called = false;
+	if (peer_open(p, fd))
+		hca_stream_flush(&p->stream);
+	else
+		hca_wire_peer_remove(p);
+	hca_unlock(&wire->peers.lock);
+}
+
+void hca_wire_peer_refused(struct hca_wire_peer *p, int error, const char *why)
+{
+	struct hca_wire *wire = p->wire;
+
+	hca_lock(&wire->peers.lock);
+	p->called = false;
+	if (error == EACCES || error == EPROTONOSUPPORT || error == EINVAL) {
+		hca_wire_say(wire, p->rail, &p->gid, HCA_WIRE_UNCONNECTED, "%s", why);
+		hca_wire_peer_remove(p);
+	} else {
+		if (error == ETIMEDOUT)
+			hca_wire_say(wire, p->rail, &p->gid, HCA_WIRE_UNCONNECTED, "%s", why);
+		p->again_ns = rg_now_ns() + AGAIN_NS;
+		hca_wire_look_at(&wire->peers.look_ns, p->again_ns);
+	}
+	hca_unlock(&wire->peers.lock);
+}
+
+void hca_wire_peers_sweep(struct hca_wire *wire)
+{
+	struct hca_wire_peer *p;
+
+	while (wire->peers.gone) {
+		p = wire->peers.gone;
+		wire->peers.gone = p->next;
+		free(p);
+	}
+}
+
+void hca_wire_peers_free(struct hca_wire *wire)
+{
+	make_room(wire, 0);
+	hca_wire_peers_sweep(wire);
+}

@@ -1,0 +1,408 @@
+#!/bin/sh
+# faults.sh - what goes wrong between hosts: stopped and killed processes, cables, interfaces,
+# firewalls, MTUs, secrets, versions, ports; jobs and users at the same time.  Each case has hosts of
+# its own, and all cases wait at the same time.
+#
+#	faults.sh		all cases, as make check-net runs it
+#	faults.sh CASE		one, with the output of its programs where it fails
+cases='served stopped killed cable far_cable vanished interface firewall reject secret rails mtu path_mtu
+	path_mtu_read ports jobs users descriptors'
+build=$PWD
+PATH=$PATH:/usr/sbin:/sbin
+export PATH
+srcdir=${srcdir:-$(dirname "$0")/../..}
+if [ $# -ne 1 ]; then
+	logs=$(mktemp -d "${TMPDIR:-/tmp}/rg-test-XXXXXX") || exit 99
+	trap 'rm -rf "$logs"' EXIT
+	for case in ${RG_CASE:-$cases}; do
+		(
+			sh "$0" "$case" >"$logs/$case" 2>&1
+			echo $? >"$logs/$case.rc"
+		) &
+	done
+	wait
+	failed=0 skipped=0
+	for case in ${RG_CASE:-$cases}; do
+		rc=$(cat "$logs/$case.rc")
+		case $rc in
+		0) echo "passed: $case" ;;
+		77) skipped=77 && sed "s/^/$case: /" "$logs/$case" ;;
+		*) failed=1 && sed "s/^/$case: /" "$logs/$case" && echo "FAILED: $case" ;;
+		esac
+	done
+	[ $failed -eq 0 ] || exit 1
+	exit $skipped
+fi
+
+unset $(env | sed -n 's/^\(RAILGAUGE_[A-Z_]*\|SOFTHCA_[A-Z_]*\)=.*/\1/p')
+# shellcheck source=/dev/null
+. "$srcdir/tests/net/hosts.sh"
+RG_MEET=$work/meet
+SOFTHCA_FABRIC=faults-$1-$$
+SOFTHCA_SPEC=net=eth0
+export RG_MEET SOFTHCA_FABRIC SOFTHCA_SPEC
+mkdir -m 777 "$RG_MEET"
+failures=0
+
+fail() {
+	echo "FAIL: $*"
+	failures=$((failures + 1))
+	for file in "$work"/*.out "$work"/*.err; do
+		sed "s|^|  ${file##*/}: |" "$file"
+	done
+}
+
+expect() {
+	what=$1
+	shift
+	"$@" || fail "$what"
+}
+
+# begin I ME PEER ACTION...: the program end on host I, in the background; $pid_ME
+begin() {
+	begin_host=$1 begin_me=$2
+	shift
+	# shellcheck disable=SC2016,SC2086
+	start "$begin_host" $as sh -c 'echo $$ >"$1" && shift && exec "$@"' sh "$RG_MEET/$begin_me.pid" \
+		$with "$build/tests/net/end" "$@" >"$work/$begin_me.out" 2>"$work/$begin_me.err"
+	eval "pid_$begin_me=\$started"
+}
+as= with=
+
+# end_of ME: it ends; exit code in $rc
+end_of() {
+	eval "wait \$pid_$1"
+	rc=$?
+}
+
+# until_file NAME: an end has told it
+until_file() {
+	for turn in $(seq 600); do
+		[ ! -e "$RG_MEET/$1" ] || return 0
+		sleep 0.1
+	done
+	fail "no $1 within a minute"
+}
+
+tell() {
+	: >"$RG_MEET/$1"
+}
+
+# signal SIGNAL I ME.  nsenter stops with its child, and reaps it only when it goes on.
+signal() {
+	on "$2" kill "-$1" "$(cat "$RG_MEET/$3.pid")"
+	[ "$1" = STOP ] || eval "kill -CONT \$pid_$3"
+}
+
+# shows ME PATTERN: its output; says ME PATTERN: one line of libsofthca with it, and no other
+shows() {
+	grep -q -- "$2" "$work/$1.out" || fail "$1: no '$2'"
+}
+says() {
+	grep -q "^softhca: .*$2" "$work/$1.err" || fail "$1: says no '$2'"
+	[ "$(wc -l <"$work/$1.err")" -eq 1 ] || fail "$1: not one line"
+}
+silent() {
+	[ ! -s "$work/$1.err" ] || fail "$1: says something"
+}
+
+is_over() {
+	[ $failures -eq 0 ]
+	exit
+}
+
+# pair ACTIONS-OF-A -- ACTIONS-OF-B: connected ends on hosts 0 and 1, of which a calls
+pair() {
+	pair_a=
+	while [ "$1" != -- ]; do
+		pair_a="$pair_a $1"
+		shift
+	done
+	shift
+	begin 1 b a connect "$@"
+	# shellcheck disable=SC2086 # words are meant
+	begin 0 a b connect $pair_a
+}
+
+# ---- Always served ------------------------------------------------------------
+
+case_served() {
+	hosts 2 1
+	pair write 8 write 1000000 read 1000000 tell written rest end idle 3 -- \
+		rest written check 1000000 idle 3 tell end rest never
+	end_of a
+	expect "a: exit code $rc" [ $rc -eq 0 ]
+	shows a "^write: success"
+	shows a "^read: success"
+	shows b "^check: right"
+	for side in a b; do
+		awk '$1 == "idle:" { n = $2 } END { exit !(n < 20) }' "$work/$side.out" ||
+			fail "$side wakes too often"
+		silent $side
+	done
+}
+
+# A receiver's window is full after some megabytes.
+case_stopped() {
+	hosts 2 1
+	pair rest stopped flood 64 tell flooded rest checked -- \
+		tell ready rest flooded flooded tell checked rest never
+	until_file ready
+	signal STOP 1 b
+	tell stopped
+	sleep "${RG_LONG:+3}8"
+	[ ! -e "$RG_MEET/flooded" ] || fail "requests to a stopped process end"
+	signal CONT 1 b
+	end_of a
+	expect "a: exit code $rc" [ $rc -eq 0 ]
+	shows a "^flood: success"
+	shows b "^check: right"
+	silent a
+	silent b
+}
+
+case_killed() {
+	hosts 2 1
+	pair write 8 rest go post 8 post 8 done -- tell ready rest never
+	begin 1 d c connect tell ready2 rest never
+	begin 0 c d connect write 8 event catastrophic
+	until_file ready
+	until_file ready2
+	signal STOP 1 b			# so that requests are under way when it is killed
+	tell go
+	until_file ready
+	sleep 0.3
+	signal KILL 1 b
+	signal KILL 1 d
+	end_of a
+	shows a "^done: transport retry counter exceeded"
+	end_of c
+	shows c "^event: .*catastrophic"
+	silent a
+	silent c
+}
+
+# ---- Cables and interfaces ----------------------------------------------------
+
+# breaks COMMAND...: it breaks a connection that has worked; requests end
+breaks() {
+	pair write 8 tell works rest broken post 8 post 8 done -- rest never
+	until_file works
+	"$@"
+	tell broken
+	end_of a
+	shows a "^done: transport retry counter exceeded"
+}
+
+case_cable() {
+	hosts 2 1
+	begin 0 c d tell watches event error
+	until_file watches
+	breaks on login ip link set h0r0 down
+	says a "rail 1, eth0: host 10.0.1.2 has not answered for [0-9]* s (the interface is down here)"
+	end_of c
+	shows c "^event: port error"
+}
+
+case_far_cable() {
+	hosts 2 1
+	breaks on login ip link set h1r0 down
+	says a "rail 1, eth0: host 10.0.1.2 has not answered for [0-9]* s (its interface"
+}
+
+# Nothing comes from there any more; the process is killed when its farewell cannot leave.
+case_vanished() {
+	hosts 2 1
+	vanish() {
+		on 1 nft -f - <<-END || exit 77
+			table inet gone {
+				chain in { type filter hook input priority 0; policy drop; }
+				chain out { type filter hook output priority 0; policy drop; }
+			}
+		END
+		signal KILL 1 b
+	}
+	breaks vanish
+	says a "rail 1, eth0: host 10.0.1.2 has not answered for [0-9]* s"
+}
+
+case_interface() {
+	hosts 2 1
+	begin 0 c d tell watches event error event active
+	until_file watches
+	breaks on 0 ip link set eth0 down
+	says a "rail 1, eth0: host 10.0.1.2 has not answered for [0-9]* s (the interface is down here)"
+	on 0 ip link set eth0 up
+	end_of c
+	shows c "^event: port active"
+}
+
+# ---- Firewalls ----------------------------------------------------------------
+
+# firewall I VERDICT
+firewall() {
+	on "$1" nft -f - <<-END
+		table inet firewall {
+			chain in {
+				type filter hook input priority 0
+				iifname "eth0" tcp dport 1024-65535 $2
+			}
+		}
+	END
+}
+
+case_firewall() {
+	hosts 2 1
+	firewall 1 drop || exit 77
+	pair write 8 -- write 8
+	end_of a
+	end_of b
+	for side in a b; do
+		shows $side "^write: transport retry counter exceeded"
+	done
+	says a "rail 1, eth0: 10.0.1.2 ports 18600 to 18855: .*a firewall drops.*SOFTHCA_PORTS"
+	says b "rail 1, eth0: no connection from host 10.0.1.1.*18600 to 18855.*SOFTHCA_PORTS"
+}
+
+case_reject() {
+	hosts 2 1
+	firewall 1 "reject with tcp reset" || exit 77
+	pair write 8 -- rest never
+	end_of a
+	shows a "^write: transport retry counter exceeded"
+	says a "rail 1, eth0: 10.0.1.2 ports 18600 to 18855: no process listens"
+}
+
+# ---- The other end is another one -----------------------------------------------
+
+# differs ENVIRONMENT WORDS: of b, and a's line
+differs() {
+	with="env $1"
+	begin 1 b a connect write 8
+	with=
+	begin 0 a b connect write 8
+	end_of a
+	end_of b
+	shows a "^write: transport retry counter exceeded"
+	says a "$2"
+	shows b "^write: transport retry counter exceeded"
+}
+
+case_secret() {
+	hosts 2 1
+	head -c 32 /dev/urandom | od -An -tx1 | tr -d ' \n' >"$work/secret"
+	chmod 600 "$work/secret"
+	differs "SOFTHCA_SECRET_FILE=$work/secret" "rail 1, eth0: 10.0.1.2 .*another secret"
+}
+
+case_rails() {
+	hosts 2 2
+	differs "SOFTHCA_SPEC=net=eth0+eth1" "rail 1, eth0: 10.0.1.2 .*another number of rails"
+}
+
+case_mtu() {
+	hosts 2 1
+	on 1 ip link set eth0 mtu 1400
+	differs A=B "rail 1, eth0: 10.0.1.2 .*another MTU than this interface (1500)"
+}
+
+# long_lost I: packets of more than 1500 bytes do not arrive at host I, and no ICMP tells
+long_lost() {
+	on "$1" nft -f - <<-END || exit 77
+		table inet path {
+			chain in {
+				type filter hook prerouting priority -300
+				meta length > 1500 drop
+			}
+		}
+	END
+}
+
+case_path_mtu() {
+	hosts 2 1 mtu=9000
+	long_lost 1
+	pair write 8 write 100000 -- rest never
+	end_of a
+	shows a "^write: success"
+	shows a "^write: transport retry counter exceeded"
+	says a "rail 1, eth0: host 10.0.1.2 answers, but long packets .* MTU of 9000"
+}
+
+# The long packets are answers, of an end that has no requests.
+case_path_mtu_read() {
+	hosts 2 1 mtu=9000
+	long_lost 0
+	pair write 8 read 100000 -- event catastrophic
+	end_of a
+	shows a "^read: transport retry counter exceeded"
+	end_of b
+	says b "rail 1, eth0: host 10.0.1.1 answers, but long packets .* MTU of 9000"
+}
+
+# ---- Ports ----------------------------------------------------------------------
+
+case_ports() {
+	hosts 2 1
+	SOFTHCA_PORTS=20000-20001
+	export SOFTHCA_PORTS
+	pair write 8 rest go -- rest never
+	begin 1 d c connect write 8 rest go
+	begin 0 c d connect write 8 rest go
+	for end in a c d; do
+		for turn in $(seq 600); do
+			! grep -q "^write: success" "$work/$end.out" || break
+			sleep 0.1
+		done
+		shows $end "^write: success"
+	done
+	begin 0 e f connect
+	end_of e
+	shows e "no free TCP port from 20000 to 20001: each process .*SOFTHCA_PORTS"
+	tell go
+}
+
+# ---- At the same time -------------------------------------------------------------
+
+case_jobs() {
+	hosts 2 1
+	pair flood 64 tell one rest two -- rest one flooded rest two
+	SOFTHCA_FABRIC=$SOFTHCA_FABRIC-2
+	begin 1 d c connect rest two flooded
+	begin 0 c d connect flood 64 tell two
+	for end in a b c d; do
+		end_of $end
+		expect "$end: exit code $rc" [ $rc -eq 0 ]
+	done
+}
+
+# Of one name, with a secret each, that the first use makes.
+case_users() {
+	hosts 2 1
+	mkdir -m 777 "$work/theirs"
+	chmod 755 "$work" "$build" 2>/dev/null
+	as="setpriv --reuid 65534 --regid 65534 --clear-groups env HOME=$work/theirs"
+	on 0 $as test -x "$build/tests/net/end" || { echo "skipped: another user cannot run it"; exit 77; }
+	pair flood 64 tell one rest two -- rest one flooded rest two
+	as=
+	begin 1 d c connect rest two flooded
+	begin 0 c d connect flood 64 tell two
+	for end in a b c d; do
+		end_of $end
+		expect "$end: exit code $rc" [ $rc -eq 0 ]
+	done
+	expect "the other user's secret" [ -s "$work/theirs/.softhca/secret" ]
+}
+
+case_descriptors() {
+	hosts 2 1
+	with="prlimit --nofile=1024:4096"
+	pair write 8 descriptors tell seen rest never -- rest seen descriptors
+	end_of b
+	for side in a b; do
+		shows $side "^descriptors: 0 below 1024, some above, limit 1024"
+		shows $side "^descriptors of a child: limit 1024"
+	done
+}
+
+case_"$1"
+is_over
