@@ -102,6 +102,11 @@ int railmpi_node_of(int rank)
 	return -1;
 }
 
+int railmpi_net(int rail, struct railmpi_net *out)
+{
+	return -ENOENT;
+}
+
 int railmpi_shares(struct rail_share out[RAIL_SHARES_MAX])
 {
 	return 0;

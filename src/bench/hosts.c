@@ -96,8 +96,29 @@ static json_t *link_json(const struct topo *t, const struct topo_spot *spot)
 			 "bytes_per_s", (json_int_t)link[best].bytes_per_s);
 }
 
+static json_t *limits_json(const uint64_t limit[3])
+{
+	return limit[2] ? json_pack("[I, I, I]", (json_int_t)limit[0], (json_int_t)limit[1],
+				    (json_int_t)limit[2]) : json_null();
+}
+
+/* The interface of a rail over TCP. */
+static json_t *net_json(int rail)
+{
+	struct railmpi_net net;
+
+	if (railmpi_net(rail, &net))
+		return json_null();
+	return json_pack("{s:s, s:o, s:o, s:s, s:o, s:o, s:o}", "interface", net.interface,
+			 "driver", text_or_null(net.driver), "mtu_bytes", positive(net.mtu_bytes),
+			 "offloads", net.offloads,
+			 "congestion_control", text_or_null(net.congestion_control),
+			 "receive_buffer_bytes", limits_json(net.receive_buffer),
+			 "send_buffer_bytes", limits_json(net.send_buffer));
+}
+
 /* t: NULL on the software HCA, which is in no place. */
-static json_t *rail_json(const struct topo *t, const struct railmpi_rail *rail)
+static json_t *rail_json(const struct topo *t, const struct railmpi_rail *rail, int number)
 {
 	struct topo_spot spot = { .numa = -1 };
 	char device[sizeof(rail->name)];
@@ -105,8 +126,8 @@ static json_t *rail_json(const struct topo *t, const struct railmpi_rail *rail)
 	snprintf(device, sizeof(device), "%.*s", (int)strcspn(rail->name, ":"), rail->name);
 	if (t)
 		topo_find(t, device, &spot);
-	return json_pack("{s:s, s:o, s:o, s:o, s:o}", "name", rail->name,
-			 "firmware", text_or_null(rail->firmware),
+	return json_pack("{s:s, s:o, s:o, s:o, s:o, s:o}", "name", rail->name,
+			 "net", net_json(number), "firmware", text_or_null(rail->firmware),
 			 "pci", text_or_null(spot.pci),
 			 "numa", spot.numa < 0 ? json_null() : json_integer(spot.numa),
 			 "pcie", t ? link_json(t, &spot) : json_null());
@@ -121,7 +142,7 @@ static json_t *rails_json(const struct bench_job *job)
 	if (f->rail_count && !f->software_hca && topo_open(TOPO_RAILS, &t))
 		t = NULL;
 	for (int i = 0; i < f->rail_count; i++)
-		json_array_append_new(list, rail_json(t, &f->rail[i]));
+		json_array_append_new(list, rail_json(t, &f->rail[i], i));
 	topo_close(t);
 	return list;
 }

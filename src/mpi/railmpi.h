@@ -128,6 +128,19 @@ int railmpi_way_check(const char *value, char *why, size_t why_size);
 /* The fabric below the rails; kind "none" when no rails are open. */
 void railmpi_fabric(struct railmpi_fabric *out);
 
+/* How this process's kernel treats the streams of a rail over TCP; "" or 0: unknown. */
+struct railmpi_net {
+	char interface[16];
+	char driver[16];
+	uint32_t mtu_bytes;		/* of an IP packet */
+	char offloads[32];		/* those in use, of "tso gso gro" */
+	char congestion_control[16];
+	/* Bytes of a socket's buffer: least, first, most. */
+	uint64_t receive_buffer[3], send_buffer[3];
+};
+/* 0, or -ENOENT: no such rail, or not over TCP. */
+int railmpi_net(int rail, struct railmpi_net *out);
+
 /*
  * A number of the node of a rank of MPI_COMM_WORLD: ranks with equal numbers share memory, or a
  * virtual node.  -1: no rails are open, or there is no such rank.

@@ -11,7 +11,7 @@ libsofthca_core_la_SOURCES += src/softhca/base/base.h src/softhca/base/errors.c 
 	src/softhca/base/maps.c src/softhca/base/maps.h src/softhca/base/place.c \
 	src/softhca/base/place.h src/softhca/base/proc.c src/softhca/base/proc.h src/softhca/base/ranges.c \
 	src/softhca/base/checked.h src/softhca/base/netif.c src/softhca/base/netif.h \
-	src/softhca/base/netif_list.c src/softhca/base/netif_list.h src/softhca/base/rtnetlink.c src/softhca/base/rtnetlink.h \
+	src/softhca/base/netif_detail.c src/softhca/base/netif_list.c src/softhca/base/netif_list.h src/softhca/base/rtnetlink.c src/softhca/base/rtnetlink.h \
 	src/softhca/base/ranges.h src/softhca/base/segment.c \
 	src/softhca/base/segment.h \
 	src/softhca/base/sys.h

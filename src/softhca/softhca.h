@@ -264,6 +264,18 @@ const char *softhca_net_why(enum softhca_net_why why);
 /* Boot and network namespace, hashed: equal for processes of one host only.  0 or -errno. */
 int softhca_net_host(uint8_t host[16]);
 
+/* How the kernel treats TCP streams over an interface; "" or 0: unknown. */
+struct softhca_net_detail {
+	char driver[16];
+	uint32_t mtu;			/* bytes of an IP packet */
+	char offloads[32];		/* those in use, of "tso gso gro" */
+	char congestion_control[16];
+	/* Bytes of a socket's buffer: least, first, most. */
+	uint64_t receive_buffer[3], send_buffer[3];
+};
+/* 0 or -ENODEV. */
+int softhca_net_detail(const char *interface, struct softhca_net_detail *out);
+
 /*
  * A probe: do hosts reach each other over two of their interfaces?  One process a host opens one and
  * serves it until all hosts have their results.  It listens at the usable addresses of the list, on

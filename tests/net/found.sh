@@ -60,9 +60,20 @@ for host in 0 1; do
 		eval "before_${host}_$name=\$((\$(bytes $host $name)))"
 	done
 done
-launch 2 pt2pt/rg_bw --over stripe --sizes 4M --iterations 8 --validate
+launch 2 pt2pt/rg_bw --over stripe --sizes 4M --iterations 8 --validate --json "$work/bw.jsonl"
 expect "a benchmark names fabric and rails" grep -q "^# fabric: software HCA over TCP .* 4 ports over TCP: \
 mgmt 10.0.0.1, eth0 10.0.1.1, eth1 10.0.2.1, eth3 10.0.4.1" "$out"
+buffers='"receive_buffer_bytes":\[4096,131072,6291456\],"send_buffer_bytes":\[4096,16384,4194304\]'
+offloads='"offloads":"tso gso[ gro]*","congestion_control":"[a-z]*"'
+expect "its record has the interfaces" grep -q \
+	"\"net\":{\"interface\":\"eth0\",\"driver\":\"veth\",\"mtu_bytes\":1500,$offloads,$buffers}" "$work/bw.jsonl"
+for python in python3 /usr/bin/python3; do
+	"$python" -c 'import jsonschema' 2>/dev/null || continue
+	expect "its record is valid" "$python" "$srcdir/tests/report/records.py" validate \
+		"$srcdir/data/railgauge-result.schema.json" "$work/bw.jsonl"
+	break
+done
+expect "its record has those of other names" grep -q '"net":{"interface":"ens9",' "$work/bw.jsonl"
 expect "its data are right" grep -q "^4194304 .*Pass" "$out"
 for host in 0 1; do
 	for name in eth0 eth1; do

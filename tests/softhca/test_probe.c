@@ -201,7 +201,7 @@ static void test_other_host(void **state)
 	host[1].id[3] ^= 1;
 	/* An address of the caller's own. */
 	host[1].list[net_of(1, "rail0")].gid.raw[15] = 1;
-	expect_call(0, "rail0", SOFTHCA_PROBE_NO_ROUTE);
+	expect_call(0, "rail0", SOFTHCA_PROBE_SELF);
 }
 
 static void test_no_route(void **state)

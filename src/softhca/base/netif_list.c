@@ -281,7 +281,7 @@ static uint8_t setting_of(const char *name, const char *key)
 	return (uint8_t)value;
 }
 
-static void driver_of(const char *name, char *driver, size_t size)
+void hca_netif_driver(const char *name, char *driver, size_t size)
 {
 	struct ethtool_drvinfo info = { .cmd = ETHTOOL_GDRVINFO };
 	struct ifreq r = { .ifr_data = (char *)&info };
@@ -296,7 +296,7 @@ static void fill(struct softhca_net *n, const struct hca_interface *i,
 	memset(n, 0, sizeof(*n));
 	memcpy(n->name, i->name, sizeof(n->name));
 	memcpy(n->kind, i->kind, sizeof(n->kind));
-	driver_of(i->name, n->driver, sizeof(n->driver));
+	hca_netif_driver(i->name, n->driver, sizeof(n->driver));
 	n->gid = a->gid;
 	n->rate = hca_netif_rate(i->name);
 	n->index = i->index;

@@ -32,6 +32,9 @@ struct hca_interface {
 /* Fill in the last three fields of all rows; pure. */
 void hca_interfaces_judge(struct hca_interface *all, unsigned count);
 
+/* The name of its driver; left as it is, if the kernel has none. */
+void hca_netif_driver(const char *name, char *driver, size_t size);
+
 /* 10/8, 172.16/12, 192.168/16, 100.64/10, 169.254/16, 127/8. */
 bool hca_gid_is_private_ipv4(const union ibv_gid *gid);
 
