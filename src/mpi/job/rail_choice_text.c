@@ -167,7 +167,7 @@ static void add_probed(const struct choice *c, unsigned column, char line[LINE_B
 {
 	static const char *const words[] = {
 		[SOFTHCA_PROBE_NONE] = "nothing is known of",
-		[SOFTHCA_PROBE_SILENT] = "no answer within 3 s (no path, or a firewall) from",
+		[SOFTHCA_PROBE_SILENT] = "no answer within 3 s from",
 		[SOFTHCA_PROBE_REFUSED] = "a refusal (a firewall?) from",
 		[SOFTHCA_PROBE_NO_ROUTE] = "no route to",
 		[SOFTHCA_PROBE_SELF] = "its own answer instead of that of",
@@ -190,8 +190,9 @@ static void add_probed(const struct choice *c, unsigned column, char line[LINE_B
 		    c->host[left->other].name, address(&to->gid, text));
 	if (code == SOFTHCA_PROBE_MTU)
 		rg_text_add(line, LINE_BYTES, " (MTU %u and %u bytes)", from->mtu, to->mtu);
-	if (code == SOFTHCA_PROBE_SILENT && !add_settings(&c->host[left->other], to, line))
-		add_settings(&c->host[left->host], from, line);
+	if (code == SOFTHCA_PROBE_SILENT && !add_settings(&c->host[left->other], to, line) &&
+	    !add_settings(&c->host[left->host], from, line))
+		rg_text_add(line, LINE_BYTES, ": no path, or a firewall");
 }
 
 static uint64_t least_rate(const struct choice *c, unsigned column)
@@ -218,10 +219,22 @@ static void add_slow(const struct choice *c, unsigned column, char line[LINE_BYT
 		    column_net(c, other, 0)->name);
 }
 
+/* Has another address of the same interfaces a line with this reason? */
+static bool is_repeated(const struct choice *c, unsigned column)
+{
+	for (unsigned k = 0; k < column; k++)
+		if (column_net(c, k, 0)->index == column_net(c, column, 0)->index &&
+		    c->column[k].left.why == c->column[column].left.why)
+			return true;
+	return false;
+}
+
 static bool line_of_column(const struct choice *c, unsigned column, char line[LINE_BYTES])
 {
 	const struct choice_left *left = &c->column[column].left;
 
+	if (is_repeated(c, column))
+		return false;
 	title_column(c, column, line);
 	switch (left->why) {
 	case CHOICE_UNREACHED:

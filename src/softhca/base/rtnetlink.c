@@ -1,10 +1,12 @@
 /* rtnetlink.c - see rtnetlink.h. */
 #include "softhca/base/rtnetlink.h"
 
+#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "softhca/base/base.h"
+#include "softhca/base/gid.h"
 
 enum { ANSWER_MAX = 32768 };		/* the kernel's own limit for a dump's datagram */
 
@@ -57,4 +59,64 @@ int hca_rtnetlink_dump(uint16_t request, int (*visit)(void *arg, struct nlmsghdr
 		rc = read_answers(fd, visit, arg);
 	close(fd);
 	return rc;
+}
+
+/* ---- Routes -------------------------------------------------------------- */
+
+struct route_question {
+	struct nlmsghdr h;
+	struct rtmsg m;
+	struct {
+		struct rtattr a;
+		uint8_t value[4];
+	} to, from, index;
+};
+
+static void attribute_set(struct rtattr *a, uint16_t type, const void *value)
+{
+	a->rta_type = type;
+	a->rta_len = RTA_LENGTH(4);
+	memcpy(RTA_DATA(a), value, 4);
+}
+
+static int route_error(const struct nlmsghdr *h, size_t bytes)
+{
+	const struct nlmsgerr *e = NLMSG_DATA(h);
+
+	if (!NLMSG_OK(h, bytes) || h->nlmsg_type != NLMSG_ERROR)
+		return 0;
+	switch (-e->error) {
+	case ENETUNREACH:
+	case EHOSTUNREACH:
+	case EACCES:
+		return e->error;
+	default:
+		return 0;
+	}
+}
+
+int hca_rtnetlink_route(const union ibv_gid *from, const union ibv_gid *to, unsigned index)
+{
+	struct route_question q = {
+		.h = { .nlmsg_len = sizeof(q), .nlmsg_type = RTM_GETROUTE,
+		       .nlmsg_flags = NLM_F_REQUEST },
+		.m = { .rtm_family = AF_INET, .rtm_dst_len = 32, .rtm_src_len = 32,
+		       .rtm_flags = RTM_F_FIB_MATCH },
+	};
+	alignas(struct nlmsghdr) char buf[4096];
+	ssize_t n = -1;
+	int fd;
+
+	if (!hca_gid_is_ipv4(from) || !hca_gid_is_ipv4(to))
+		return 0;
+	fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
+	if (fd < 0)
+		return 0;
+	attribute_set(&q.to.a, RTA_DST, to->raw + HCA_GID_IPV4_AT);
+	attribute_set(&q.from.a, RTA_SRC, from->raw + HCA_GID_IPV4_AT);
+	attribute_set(&q.index.a, RTA_OIF, &index);
+	if (send(fd, &q, sizeof(q), 0) == (ssize_t)sizeof(q))
+		n = recv(fd, buf, sizeof(buf), 0);
+	close(fd);
+	return n > 0 ? route_error((const struct nlmsghdr *)(const void *)buf, (size_t)n) : 0;
 }

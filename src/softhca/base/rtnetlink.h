@@ -2,6 +2,7 @@
 #ifndef HCA_RTNETLINK_H
 #define HCA_RTNETLINK_H
 
+#include <infiniband/verbs.h>
 #include <linux/rtnetlink.h>
 #include <stdint.h>
 
@@ -10,5 +11,12 @@
  * RTM_GETLINK.  That result, else 0 or -errno (silent).
  */
 int hca_rtnetlink_dump(uint16_t request, int (*visit)(void *arg, struct nlmsghdr *h), void *arg);
+
+/*
+ * Has the table of routes a way over this interface?  A socket that is bound to an interface takes any
+ * IPv4 address without one to be on its link, and learns seconds later that it is not.  0, also if the
+ * kernel does not tell; -ENETUNREACH, -EHOSTUNREACH, -EACCES.
+ */
+int hca_rtnetlink_route(const union ibv_gid *from, const union ibv_gid *to, unsigned index);
 
 #endif

@@ -2,23 +2,26 @@
  * probe.c - do hosts reach each other over two of their interfaces?  See softhca.h.
  *
  * Caller and callee exchange a greeting each: magic, job, host, MTU; the callee's has a verdict.
- * Then each sends two packets as long as the connection carries, and the callee one byte when it has
- * both.  Full packets that vanish leave the connection without progress until the limit.
+ * Then each sends full packets, and the callee at last one byte: are its packets as long as at the
+ * begin?  Full packets that vanish leave the connection without progress until the limit.
  *
  * All sockets are tried in each pass: they are few, and live for milliseconds.
  */
 #include <errno.h>
+#include <linux/sockios.h>
 #include <net/if.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "softhca/base/base.h"
 #include "softhca/base/gid.h"
 #include "softhca/base/netif.h"
+#include "softhca/base/rtnetlink.h"
 #include "softhca/link/wire/bytes.h"
 #include "softhca/link/wire/ports.h"
 #include "softhca/link/wire/socket.h"
@@ -59,7 +62,8 @@ struct end {
 	uint64_t due_ns;
 	unsigned char in[GREETING_BYTES];
 	size_t have;
-	uint32_t segment, to_send, to_read;
+	uint32_t segment, path_mtu, to_send, to_read;
+	unsigned char last;		/* that was read: the callee's shrank */
 	/* The caller's. */
 	uint8_t host[16];
 	struct softhca_probed *result;
@@ -117,26 +121,46 @@ static int greet(const struct softhca_probe *p, const struct end *e, enum verdic
 
 /* ---- Packets ------------------------------------------------------------- */
 
-/* Each is written by itself, so that no hardware cuts it: it must pass as it is. */
+static void info_of(int fd, struct tcp_info *info)
+{
+	socklen_t bytes = sizeof(*info);
+
+	memset(info, 0, sizeof(*info));
+	if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, info, &bytes))
+		memset(info, 0, sizeof(*info));
+}
+
 static void packets_begin(const struct softhca_probe *p, struct end *e, uint32_t peer_mtu)
 {
-	struct tcp_info info = { .tcpi_snd_mss = 0 };
-	socklen_t bytes = sizeof(info);
+	struct tcp_info info;
 
-	e->segment = mtu_of(p, e);
-	if (getsockopt(e->fd, IPPROTO_TCP, TCP_INFO, &info, &bytes) == 0 && info.tcpi_snd_mss)
-		e->segment = info.tcpi_snd_mss;
+	info_of(e->fd, &info);
+	e->segment = info.tcpi_snd_mss ? info.tcpi_snd_mss : mtu_of(p, e);
+	e->path_mtu = info.tcpi_pmtu;
 	e->to_send = PACKETS * mtu_of(p, e);
 	e->to_read = PACKETS * peer_mtu + (e->caller ? 1 : 0);
 	e->stage = STAGE_PACKETS;
 }
 
-/* 0: as far as possible now; else -errno. */
+/* Has nothing but loss (tcp_mtu_probing) made the kernel send less at a time? */
+static bool packets_shrank(const struct end *e)
+{
+	struct tcp_info info;
+
+	info_of(e->fd, &info);
+	return info.tcpi_snd_mss && info.tcpi_snd_mss < e->segment && info.tcpi_pmtu == e->path_mtu;
+}
+
+/*
+ * Each packet leaves when the one before has arrived, so that none is cut by hardware on its way: it
+ * must pass as it is.  0: as far as possible now; else -errno.
+ */
 static int packets_send(struct end *e)
 {
 	static const unsigned char zeros[MTU_MAX];
+	int queued = 0;
 
-	while (e->to_send) {
+	while (e->to_send && ioctl(e->fd, SIOCOUTQ, &queued) == 0 && !queued) {
 		uint32_t some = e->to_send < e->segment ? e->to_send : e->segment;
 		ssize_t n = send(e->fd, zeros, some, MSG_DONTWAIT | MSG_NOSIGNAL);
 
@@ -160,6 +184,7 @@ static int packets_read(struct end *e)
 		if (n < 0)
 			return errno == EAGAIN || errno == EINTR ? 0 : -errno;
 		e->to_read -= (uint32_t)n;
+		e->last = nowhere[n - 1];
 	}
 	return 0;
 }
@@ -183,6 +208,7 @@ static enum softhca_probe_code code_of(const struct end *e, int rc)
 	case EHOSTUNREACH:
 	case EADDRNOTAVAIL:
 	case EACCES:
+	case EINVAL:			/* a blackhole */
 	case ENODEV:
 		return SOFTHCA_PROBE_NO_ROUTE;
 	case ETIMEDOUT:
@@ -242,7 +268,10 @@ static int caller_step(const struct softhca_probe *p, struct end *e)
 			return rc;
 	}
 	rc = packets_step(e);
-	return rc > 0 ? call_ends(e, SOFTHCA_PROBE_PASSED, UINT8_MAX) : rc;
+	if (rc <= 0)
+		return rc;
+	return call_ends(e, e->last || packets_shrank(e) ? SOFTHCA_PROBE_MTU : SOFTHCA_PROBE_PASSED,
+			 UINT8_MAX);
 }
 
 /* ---- The callee's side --------------------------------------------------- */
@@ -314,6 +343,7 @@ static int greeting_arrives(const struct softhca_probe *p, struct end *e)
 
 static int callee_step(const struct softhca_probe *p, struct end *e)
 {
+	unsigned char shrank;
 	ssize_t n;
 	int rc;
 
@@ -327,10 +357,10 @@ static int callee_step(const struct softhca_probe *p, struct end *e)
 	}
 	if (e->stage == STAGE_PACKETS) {
 		rc = packets_step(e);
-		if (rc > 0)
-			rc = hca_socket_send(e->fd, (const unsigned char *)"", 1);
-		else if (!rc)
-			return 0;
+		if (rc <= 0)
+			return rc;
+		shrank = packets_shrank(e);
+		rc = hca_socket_send(e->fd, &shrank, 1);
 		if (rc)
 			return rc;
 		e->stage = STAGE_ENDS;
@@ -423,7 +453,9 @@ HCA_EXPORT void softhca_probe_call(struct softhca_probe *p, unsigned from, const
 	hca_gid_address(&to->gid, &there);
 	hca_gid_address(&p->list[from].gid, &here);
 	hca_address_port_set(&there, to->port);
-	rc = hca_socket_connect(&there, &here, p->list[from].name, &fd);
+	rc = hca_rtnetlink_route(&p->list[from].gid, &to->gid, p->list[from].index);
+	if (!rc)
+		rc = hca_socket_connect(&there, &here, p->list[from].name, &fd);
 	if (rc && rc != -EINPROGRESS) {
 		result->code = (uint8_t)code_of(&(struct end){ .stage = STAGE_CONNECT }, rc);
 		return;
