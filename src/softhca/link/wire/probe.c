@@ -142,7 +142,7 @@ static void packets_begin(const struct softhca_probe *p, struct end *e, uint32_t
 	e->stage = STAGE_PACKETS;
 }
 
-/* Has nothing but loss (tcp_mtu_probing) made the kernel send less at a time? */
+/* Has nothing but loss (its probing of MTUs) made the kernel send less at a time? */
 static bool packets_shrank(const struct end *e)
 {
 	struct tcp_info info;
