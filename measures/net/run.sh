@@ -11,7 +11,7 @@
 #	NET_SECONDS=S	of each measurement of the stream (0.3)
 . "$srcdir/tests/run-lib.sh"
 . "$srcdir/tests/net/hosts.sh"
-measuring=yes
+measuring=yes limit=60
 launches=${NET_LAUNCHES:-7} seconds=${NET_SECONDS:-0.3}
 # rg_ programs compare ways in one launch, which are then alike.
 ways=native,single

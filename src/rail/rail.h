@@ -227,7 +227,7 @@ struct rail_config {
 			bool gather);
 	void *user;
 	/*
-	 * Software HCA over TCP: 64 hex digits that all peers have and nobody else knows; NULL: those
+	 * Software HCA over TCP: 64 hex digits that all peers have and no other process knows; NULL: those
 	 * of SOFTHCA_SECRET_FILE.
 	 */
 	const char *secret;

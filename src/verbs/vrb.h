@@ -34,8 +34,7 @@ struct vrb_port {
 	char name[IBV_SYSFS_NAME_MAX + 8];	/* "mlx5_0:1" */
 	uint8_t number;			/* number of the port, from 1 */
 	enum vrb_kind kind;
-	bool net;			/* software HCA: a network interface, reached over TCP */
-	char netdev[16];		/* its name; "": not known, or no such port */
+	bool net;			/* of the software HCA: a network interface */
 	bool usable;			/* the transport has RC with immediates */
 	uint8_t link_layer;		/* IBV_LINK_LAYER_... */
 	enum ibv_port_state state;
@@ -54,6 +53,7 @@ struct vrb_port {
 	 * since routes decide, and the order of ports is the spec's.
 	 */
 	unsigned char subnet[VRB_GID_BYTES];
+	char netdev[16];		/* net: the interface's name; "": not known */
 	char pci[32];			/* address on the bus for sorting; "" for virtual devices */
 	char firmware[64];		/* version in the device's words; may be empty */
 	/* Set by vrb_port_configure; 0 after a scan. */

@@ -189,7 +189,7 @@ SOFTHCA_UNITS = tests/softhca/test_spec tests/softhca/test_model tests/softhca/t
 	tests/softhca/test_fidelity tests/softhca/test_responder tests/softhca/test_landing \
 	tests/softhca/test_frame tests/softhca/test_handshake tests/softhca/test_secret \
 	tests/softhca/test_meet tests/softhca/test_meet_hostile tests/softhca/test_meet_net \
-	tests/softhca/test_net tests/softhca/test_netif
+	tests/softhca/test_net tests/softhca/test_netif tests/softhca/test_wire
 check_PROGRAMS += $(SOFTHCA_UNITS)
 TESTS += $(SOFTHCA_UNITS)
 endif
@@ -198,6 +198,8 @@ tests_softhca_test_spec_LDADD = $(SOFTHCA_TEST_LDADD)
 tests_softhca_test_frame_LDADD = $(SOFTHCA_TEST_LDADD)
 tests_softhca_test_handshake_LDADD = $(SOFTHCA_TEST_LDADD)
 tests_softhca_test_secret_LDADD = $(SOFTHCA_TEST_LDADD)
+WIRE_KIT = tests/softhca/wire_end.c tests/softhca/wire_end.h tests/softhca/meet_end.c \
+	tests/softhca/meet_end.h tests/capture.c tests/capture.h
 tests_softhca_test_meet_SOURCES = tests/softhca/test_meet.c tests/softhca/meet_end.c \
 	tests/softhca/meet_end.h
 tests_softhca_test_meet_LDADD = $(SOFTHCA_TEST_LDADD)
@@ -206,6 +208,9 @@ tests_softhca_test_meet_hostile_SOURCES = tests/softhca/test_meet_hostile.c \
 	tests/softhca/meet_end.c tests/softhca/meet_end.h
 tests_softhca_test_meet_hostile_LDADD = $(SOFTHCA_TEST_LDADD)
 tests_softhca_test_meet_hostile_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=rg_now_ns
+tests_softhca_test_wire_SOURCES = tests/softhca/test_wire.c $(WIRE_KIT)
+tests_softhca_test_wire_LDADD = $(SOFTHCA_TEST_LDADD)
+tests_softhca_test_wire_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=rg_now_ns
 tests_softhca_test_net_SOURCES = tests/softhca/test_net.c tests/softhca/namespace.h
 tests_softhca_test_net_LDADD = $(SOFTHCA_TEST_LDADD)
 tests_softhca_test_netif_SOURCES = tests/softhca/test_netif.c tests/softhca/namespace.h

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "rail/peer/bound_rail.h"
 #include "util/clock.h"
@@ -59,18 +60,34 @@ static struct softhca_config softhca_of(const struct rail_ctx *ctx)
 	};
 }
 
+/* A spec may be right, and wrong for the interfaces of one host. */
+static int soft_ports_fail(int rc)
+{
+	char host[256] = "";
+
+	switch (rc) {
+	case -ENODEV:
+	case -ENETDOWN:
+	case -EADDRNOTAVAIL:
+	case -ENOTUNIQ:
+		gethostname(host, sizeof(host) - 1);
+		rg_error("--soft, on %s: %s", host, softhca_last_error());
+		break;
+	case -EINVAL:
+	case -EEXIST:
+		rg_error("--soft: %s", softhca_last_error());
+		break;
+	default:
+		rg_error("software HCA: %s", softhca_last_error());
+	}
+	return rc;
+}
+
 static int soft_ports_find(const struct softhca_config *soft, struct vrb_ports *out)
 {
 	struct ibv_device **list = softhca_get_device_list(soft, NULL);
 
-	if (!list) {
-		int rc = errno ? -errno : -ENODEV;
-
-		rg_error("%s: %s", rc == -EINVAL || rc == -EEXIST ? "--soft" : "software HCA",
-			 softhca_last_error());
-		return rc;
-	}
-	return vrb_ports_scan(list, out);
+	return list ? vrb_ports_scan(list, out) : soft_ports_fail(errno ? -errno : -EIO);
 }
 
 static int ports_find(struct rail_ctx *ctx)
