@@ -30,7 +30,7 @@
 enum {
 	GREETING_BYTES = 40,
 	PACKETS = 2,
-	INCOMING_MAX = 256,		/* further ones stay in the listener's queue */
+	INCOMING_MAX = 256,		/* connections of others; beyond, the oldest silent one goes */
 	MTU_MAX = 65536,
 };
 #define PATIENCE_NS 3000000000u		/* two lost SYNs, of the first three */
@@ -142,7 +142,7 @@ static void packets_begin(const struct softhca_probe *p, struct end *e, uint32_t
 	e->stage = STAGE_PACKETS;
 }
 
-/* Has nothing but loss (its probing of MTUs) made the kernel send less at a time? */
+/* Does the kernel send less at a time because of loss alone, as some are set to? */
 static bool packets_shrank(const struct end *e)
 {
 	struct tcp_info info;
@@ -406,14 +406,28 @@ static bool end_is_done(const struct softhca_probe *p, struct end *e, uint64_t n
 	return rc != 0;
 }
 
+/* The oldest connection that has said nothing goes for a new one. */
+static void incoming_drop(struct softhca_probe *p)
+{
+	struct end **at, **oldest = NULL;
+
+	for (at = &p->end; *at; at = &(*at)->next)
+		if (!(*at)->caller && (*at)->stage == STAGE_GREETED)
+			oldest = at;
+	if (oldest)
+		end_free(p, oldest);
+}
+
 static void accept_all(struct softhca_probe *p, unsigned net)
 {
-	while (p->incoming < INCOMING_MAX) {
+	for (unsigned turn = 0; turn < INCOMING_MAX; turn++) {
 		int fd = hca_socket_accept(p->listener[net]);
 		struct end *e;
 
 		if (fd < 0)
 			return;
+		if (p->incoming >= INCOMING_MAX)
+			incoming_drop(p);
 		e = end_add(p, fd, net);
 		if (!e) {
 			close(fd);
