@@ -3,7 +3,8 @@
  *
  *	end ME PEER [NAME=VALUE...] ACTION...
  *
- * The ends meet by files ME.end and PEER.end in $RG_MEET.  Values: timeout, retry (of the queue pair).
+ * The ends meet by files ME.end and PEER.end in $RG_MEET.  Values: timeout, retry (of the queue pair),
+ * unreliable (1: UC).
  * Each action says one line when it is over, and nothing lasts longer than a minute.
  */
 #include <dirent.h>
@@ -30,7 +31,7 @@ struct address {
 
 static struct {
 	const char *me, *peer;
-	unsigned timeout, retry;
+	unsigned timeout, retry, unreliable;
 	struct ibv_context *c;
 	struct ibv_cq *cq;
 	struct ibv_qp *qp;
@@ -106,7 +107,8 @@ static void get_file(const char *name, const char *suffix, void *data, size_t by
 static void open_end(void)
 {
 	struct ibv_device **list = softhca_get_device_list(NULL, NULL);
-	struct ibv_qp_init_attr init = { .qp_type = IBV_QPT_RC, .sq_sig_all = 1,
+	struct ibv_qp_init_attr init = { .qp_type = end.unreliable ? IBV_QPT_UC : IBV_QPT_RC,
+					 .sq_sig_all = 1,
 					 .cap = { DEPTH, DEPTH, 1, 1, 0 } };
 	struct ibv_pd *pd;
 
@@ -141,7 +143,8 @@ static void modify(enum ibv_qp_state state, int mask)
 		.max_rd_atomic = 4, .timeout = (uint8_t)end.timeout, .rnr_retry = 7,
 		.retry_cnt = (uint8_t)end.retry, .min_rnr_timer = 1, .dest_qp_num = end.other.qpn,
 		.rq_psn = end.other.psn, .sq_psn = end.qp->qp_num & 0xffff,
-		.qp_access_flags = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ,
+		.qp_access_flags = IBV_ACCESS_REMOTE_WRITE |
+				   (end.unreliable ? 0 : IBV_ACCESS_REMOTE_READ),
 		.ah_attr = { .is_global = 1, .port_num = 1,
 			     .grh = { .dgid = end.other.gid, .hop_limit = 64 } },
 	};
@@ -155,9 +158,10 @@ static void act_connect(const char *value)
 	introduce();
 	modify(IBV_QPS_INIT, IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
 	modify(IBV_QPS_RTR, IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
-	       IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER);
-	modify(IBV_QPS_RTS, IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
-	       IBV_QP_MAX_QP_RD_ATOMIC);
+	       (end.unreliable ? 0 : IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER));
+	modify(IBV_QPS_RTS, IBV_QP_SQ_PSN |
+	       (end.unreliable ? 0 : IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
+				     IBV_QP_MAX_QP_RD_ATOMIC));
 	printf("connect: done\n");
 }
 
@@ -252,6 +256,52 @@ static void act_flood(const char *value)
 	ended("flood");
 }
 
+static void check(uint32_t bytes, unsigned turn)
+{
+	uint32_t i;
+
+	for (i = 0; i < bytes; i++)
+		if (memory[1][i] != pattern(i, turn))
+			fail("check: byte %u of %u is %02x", i, bytes, memory[1][i]);
+	printf("check: right\n");
+}
+
+/* Write again and again until a file is there; until such a write has arrived. */
+static void act_repeat(const char *value)
+{
+	unsigned turns;
+
+	fill(8, 9);
+	for (turns = 0; access(path_of(value, ""), F_OK); turns++) {
+		if (turns > WAIT_MS / 50)
+			fail("repeat: no %s within a minute", value);
+		post(IBV_WR_RDMA_WRITE, 8);
+		drain(0, "repeat");
+		usleep(50000);
+	}
+	ended("repeat");
+}
+
+static void act_arrive(const char *value)
+{
+	unsigned ms;
+
+	(void)value;
+	for (ms = 0; __atomic_load_n(&memory[1][7], __ATOMIC_ACQUIRE) != pattern(7, 9); ms += 10) {
+		if (ms > WAIT_MS)
+			fail("arrive: nothing within a minute");
+		usleep(10000);
+	}
+	check(8, 9);
+}
+
+static void act_clear(const char *value)
+{
+	(void)value;
+	memset(memory[1], 0, BYTES);
+	printf("clear: done\n");
+}
+
 static void act_done(const char *value)
 {
 	(void)value;
@@ -264,16 +314,6 @@ static void act_poll(const char *value)
 
 	(void)value;
 	printf("poll: %d\n", ibv_poll_cq(end.cq, 1, &wc));
-}
-
-static void check(uint32_t bytes, unsigned turn)
-{
-	uint32_t i;
-
-	for (i = 0; i < bytes; i++)
-		if (memory[1][i] != pattern(i, turn))
-			fail("check: byte %u of %u is %02x", i, bytes, memory[1][i]);
-	printf("check: right\n");
 }
 
 static void act_check(const char *value)
@@ -389,7 +429,8 @@ static const struct action {
 	{ "read", true, act_read }, { "flood", true, act_flood }, { "flooded", false, act_flooded },
 	{ "done", false, act_done }, { "poll", false, act_poll }, { "check", true, act_check },
 	{ "rest", true, act_rest }, { "tell", true, act_tell }, { "event", true, act_event },
-	{ "idle", true, act_idle }, { "descriptors", false, act_descriptors },
+	{ "repeat", true, act_repeat }, { "arrive", false, act_arrive },
+	{ "clear", false, act_clear }, { "idle", true, act_idle }, { "descriptors", false, act_descriptors },
 };
 
 static const struct action *action_of(const char *name)
@@ -413,7 +454,8 @@ int main(int argc, char **argv)
 	end.me = argv[1];
 	end.peer = argv[2];
 	while (i < argc && (sscanf(argv[i], "timeout=%u", &end.timeout) == 1 ||
-			    sscanf(argv[i], "retry=%u", &end.retry) == 1))
+			    sscanf(argv[i], "retry=%u", &end.retry) == 1 ||
+			    sscanf(argv[i], "unreliable=%u", &end.unreliable) == 1))
 		i++;
 	open_end();
 	while (i < argc) {

@@ -5,7 +5,7 @@
 #
 #	faults.sh		all cases, as make check-net runs it
 #	faults.sh CASE		one, with the output of its programs where it fails
-cases='served stopped killed cable far_cable vanished interface firewall reject secret rails mtu path_mtu
+cases='served stopped killed cable far_cable vanished interface unreliable firewall reject secret rails mtu path_mtu
 	path_mtu_read ports jobs users descriptors'
 build=$PWD
 PATH=$PATH:/usr/sbin:/sbin
@@ -235,6 +235,31 @@ case_interface() {
 	on 0 ip link set eth0 up
 	end_of c
 	shows c "^event: port active"
+}
+
+# Messages arrive again once the cable is back, whichever end calls and has lost the connection.
+case_unreliable() {
+	hosts 2 1
+	receives="rest broken clear rest back arrive tell"
+	# shellcheck disable=SC2086 # words are meant
+	{
+		begin 1 b a unreliable=1 connect arrive tell there $receives mended rest never
+		begin 0 d c unreliable=1 connect arrive tell there2 $receives mended2 rest never
+	}
+	begin 0 a b unreliable=1 connect repeat there rest broken repeat mended
+	begin 1 c d unreliable=1 connect repeat there2 rest broken repeat mended2
+	until_file there
+	until_file there2
+	on login ip link set h1r0 down
+	tell broken
+	sleep 12
+	[ ! -e "$RG_MEET/mended" ] || fail "messages arrive without a cable"
+	on login ip link set h1r0 up
+	tell back
+	for end in a c; do
+		end_of $end
+		expect "$end: exit code $rc" [ $rc -eq 0 ]
+	done
 }
 
 # ---- Firewalls ----------------------------------------------------------------

@@ -32,9 +32,19 @@ static void assert_before(uint64_t limit)
 	assert_true(__real_rg_now_ns() < limit);
 }
 
+static struct hca_fabric *wire_fabric(void)
+{
+	return hca_context_of(wire.ctx)->fabric;
+}
+
+struct hca_wire *wire_state(void)
+{
+	return wire_fabric()->wire_state;
+}
+
 void wire_pass(void)
 {
-	hca_engine_run(hca_context_of(wire.ctx)->fabric);
+	hca_engine_run(wire_fabric());
 	hca_meet_progress(wire.peer.meet);
 }
 
@@ -75,7 +85,9 @@ int wire_host_open(void **state)
 	snprintf(wire.name, sizeof(wire.name), "wire.%d", (int)getpid());
 	setenv("SOFTHCA_PORTS", "18600-18631", 1);
 	device_open();
-	meet_end_prepare(&wire.peer, WIRE_PEER);
+	if (!wire.peer_host)
+		wire.peer_host = 2;
+	meet_end_prepare(&wire.peer, wire.peer_host);
 	wire.peer.config.fabric = wire.name;
 	wire.peer.config.port_last = 18631;
 	for (i = 0; i < sizeof(wire.peer.config.secret); i++)
@@ -97,12 +109,13 @@ int wire_host_close(void **state)
 
 /* ---- Queue pairs ------------------------------ */
 
-static union ibv_gid peer_gid(void)
+union ibv_gid wire_gid(bool lower)
 {
-	const struct sockaddr_storage at = meet_host(WIRE_PEER);
-	union ibv_gid gid = { .raw = { [10] = 0xff, 0xff } };
+	const struct sockaddr_storage at = meet_host(wire.peer_host);
+	union ibv_gid gid = { .raw = { [10] = 0xff, 0xff, 126, 0, 0, 1 } };
 
-	memcpy(gid.raw + 12, &((const struct sockaddr_in *)(const void *)&at)->sin_addr, 4);
+	if (!lower)
+		memcpy(gid.raw + 12, &((const struct sockaddr_in *)(const void *)&at)->sin_addr, 4);
 	return gid;
 }
 
@@ -115,13 +128,13 @@ static void to_init(struct ibv_qp *qp, const struct wire_config *c)
 		(qp->qp_type == IBV_QPT_UD ? IBV_QP_QKEY : IBV_QP_ACCESS_FLAGS)), 0);
 }
 
-static void to_rtr(struct ibv_qp *qp, uint32_t peer_qpn)
+static void to_rtr(struct ibv_qp *qp, uint32_t peer_qpn, bool lower)
 {
 	const int connected = IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN;
 	struct ibv_qp_attr a = {
 		.qp_state = IBV_QPS_RTR, .path_mtu = IBV_MTU_1024, .dest_qp_num = peer_qpn,
 		.max_dest_rd_atomic = WIRE_READS, .min_rnr_timer = WIRE_RNR_TIMER,
-		.ah_attr = { .is_global = 1, .port_num = 1, .grh.dgid = peer_gid() },
+		.ah_attr = { .is_global = 1, .port_num = 1, .grh.dgid = wire_gid(lower) },
 	};
 
 	assert_int_equal(ibv_modify_qp(qp, &a, IBV_QP_STATE |
@@ -154,13 +167,23 @@ struct wire_qp wire_qp_open(struct wire_config c)
 	q.qp = ibv_create_qp(wire.pd, &init);
 	assert_non_null(q.qp);
 	to_init(q.qp, &c);
-	to_rtr(q.qp, q.peer_qpn);
-	to_rts(q.qp, &c);
-	if (q.qp->qp_type == IBV_QPT_UD || c.alone)
-		return q;
-	q.fd = wire_peer_accept(q.peer_qpn);
-	wire_put_plain(&q, HCA_FRAME_ACK, 0, 0, 0);
+	if (!c.init)
+		wire_qp_connect(&q, c);
 	return q;
+}
+
+void wire_qp_connect(struct wire_qp *q, struct wire_config c)
+{
+	uint64_t limit;
+
+	to_rtr(q->qp, q->peer_qpn, c.expects);
+	to_rts(q->qp, &c);
+	if (q->qp->qp_type == IBV_QPT_UD || c.alone || c.expects)
+		return;
+	q->fd = wire_peer_accept(q->peer_qpn);
+	wire_put_plain(q, HCA_FRAME_ACK, 0, 0, 0);
+	for (limit = limit_ns(); wire_of(q)->state != HCA_WIRE_OPEN; wire_pass())
+		assert_before(limit);
 }
 
 struct hca_wire_qp *wire_of(const struct wire_qp *q)
@@ -199,17 +222,36 @@ int wire_peer_accept(uint32_t peer_qpn)
 	}
 }
 
+struct hca_hello wire_hello(enum hca_meet_kind kind, bool lower, uint32_t from, uint32_t qpn)
+{
+	const struct hca_netif *own = wire_fabric()->netif;
+
+	return (struct hca_hello){ .kind = (uint8_t)kind, .source_qpn = from, .target_qpn = qpn,
+				   .mtu = own->mtu, .rails = 1, .source = wire_gid(lower),
+				   .target = own->gid };
+}
+
+int wire_inject(const struct hca_hello *h)
+{
+	struct hca_fabric *f = wire_fabric();
+	int fd[2];
+
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, fd), 0);
+	hca_lock(&f->life);
+	hca_wire_arrived(f->wire_state, fd[0], h);
+	hca_unlock(&f->life);
+	return fd[1];
+}
+
 int wire_peer_call(enum hca_meet_kind kind, uint32_t from, uint32_t qpn)
 {
-	const struct hca_fabric *f = hca_context_of(wire.ctx)->fabric;
-	struct hca_hello h = { .kind = (uint8_t)kind, .source_qpn = from, .target_qpn = qpn,
-			       .mtu = f->netif[0].mtu, .rails = 1, .source = peer_gid(),
-			       .target = f->netif[0].gid };
+	const struct hca_hello h = wire_hello(kind, false, from, qpn);
 	const uint64_t limit = limit_ns();
 	static char token;
 	unsigned i;
 
-	assert_int_equal(hca_meet_call(wire.peer.meet, &f->netif[0].address, &h, &token), 0);
+	assert_int_equal(hca_meet_call(wire.peer.meet, &wire_fabric()->netif[0].address, &h,
+				       &token), 0);
 	for (;; wire_pass()) {
 		assert_before(limit);
 		for (i = 0; i < wire.peer.count; i++)
@@ -314,6 +356,13 @@ void wire_expect_ack(struct wire_qp *q, uint32_t sequence)
 
 	while (q->acked != sequence)
 		assert_true(wire_get(q, &f, NULL, 0));
+}
+
+bool wire_has_ended(int fd)
+{
+	struct pollfd p = { .fd = fd, .events = POLLRDHUP };
+
+	return poll(&p, 1, 0) == 1 && (p.revents & (POLLRDHUP | POLLHUP | POLLERR));
 }
 
 void wire_expect_end(struct wire_qp *q)

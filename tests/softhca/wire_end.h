@@ -20,7 +20,6 @@ enum {
 	WIRE_MEMORY = 1 << 20,		/* registered bytes, with all rights */
 	WIRE_READS = 4,			/* max_rd_atomic and max_dest_rd_atomic */
 	WIRE_RNR_TIMER = 12,
-	WIRE_PEER = 2,			/* its host in meet_end.h */
 	WIRE_ACCESS = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
 		      IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_MW_BIND,
 };
@@ -32,6 +31,7 @@ struct wire_host {
 	struct ibv_pd *pd;
 	unsigned char *memory;
 	struct ibv_mr *mr;
+	unsigned peer_host;		/* in meet_end.h; 0: 2 */
 	struct meet_end peer;
 	uint32_t numbers;		/* of peers, drawn so far */
 };
@@ -55,14 +55,17 @@ struct wire_config {
 	int cqe;			/* 0: 64 */
 	uint8_t rnr_retry;		/* 0: 7, for ever */
 	bool alone;			/* the peer does not answer the call */
+	bool expects;			/* the queue pair does not call: WIRE_LOWER is its peer's address */
+	bool init;			/* it stays in INIT */
 };
 
 /* cmocka's setup and teardown of a group: a fabric on lo (or the environment's WIRE_SPEC). */
 int wire_host_open(void **state);
 int wire_host_close(void **state);
 
-/* In RTS, connected to a peer that has sent its first frame (alone: not). */
+/* In RTS, connected to a peer that has sent its first frame (alone, expects: not). */
 struct wire_qp wire_qp_open(struct wire_config c);
+void wire_qp_connect(struct wire_qp *q, struct wire_config c);	/* from INIT on */
 void wire_qp_close(struct wire_qp *q);
 struct hca_wire_qp *wire_of(const struct wire_qp *q);
 
@@ -73,10 +76,16 @@ void wire_settle(void);
 
 /* ---- The peer ------------------------------ */
 
+/* The addresses of peers: of those that accept, of those that call (expects). */
+union ibv_gid wire_gid(bool lower);
+/* A connection without a network, as if this hello had been proven: the peer's end. */
+int wire_inject(const struct hca_hello *h);
+struct hca_hello wire_hello(enum hca_meet_kind kind, bool lower, uint32_t from, uint32_t qpn);
 /* The end of the stream that the queue pair has opened to the peer with this number. */
 int wire_peer_accept(uint32_t peer_qpn);
 /* Call from the peer's process, and prove it: the socket, or -1. */
 int wire_peer_call(enum hca_meet_kind kind, uint32_t from, uint32_t qpn);
+struct hca_wire *wire_state(void);
 
 /* All of these bytes, with passes while the socket is full. */
 void wire_put_bytes(int fd, const void *bytes, size_t count);
@@ -94,6 +103,7 @@ struct hca_frame wire_expect(struct wire_qp *q, enum hca_frame_kind kind, void *
 void wire_expect_ack(struct wire_qp *q, uint32_t sequence);
 /* The stream ends, whatever comes before. */
 void wire_expect_end(struct wire_qp *q);
+bool wire_has_ended(int fd);			/* has it, now? */
 
 /* ---- The queue pair ------------------------------ */
 

@@ -8,7 +8,6 @@
  */
 #include <stdlib.h>
 #include <string.h>
-#include <arpa/inet.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/epoll.h>
@@ -84,7 +83,7 @@ static void open_stream(struct hca_wire_qp *w, int fd)
 	keep_alive(fd);
 	hca_wire_life_begin(w, rg_now_ns());
 	hca_wire_activate(w);
-	w->again_ns = 0;
+	w->again_ns = w->pause_ns = 0;
 	hca_wire_look_at(&w->wire->look_ns, rg_now_ns() + ALIVE_NS);
 	w->state = HCA_WIRE_GREETING;
 	if (w->calls)
@@ -111,25 +110,6 @@ static bool this_end_calls(const struct hca_qp *qp)
 	return order ? order < 0 : hca_qpn(qp) < qp->attr.dest_qp_num;
 }
 
-void hca_wire_address(const struct hca_netif *local, const union ibv_gid *gid,
-		      struct sockaddr_storage *to)
-{
-	memset(to, 0, sizeof(*to));
-	if (hca_gid_is_ipv4(gid)) {
-		struct sockaddr_in *in = (struct sockaddr_in *)(void *)to;
-
-		in->sin_family = AF_INET;
-		memcpy(&in->sin_addr, gid->raw + HCA_GID_IPV4_AT, sizeof(in->sin_addr));
-	} else {
-		struct sockaddr_in6 *in6 = (struct sockaddr_in6 *)(void *)to;
-
-		in6->sin6_family = AF_INET6;
-		memcpy(&in6->sin6_addr, gid->raw, sizeof(in6->sin6_addr));
-		if (IN6_IS_ADDR_LINKLOCAL(&in6->sin6_addr))
-			in6->sin6_scope_id = local->index;
-	}
-}
-
 /* A call from a port of this host to a queue pair number. */
 int hca_wire_call(struct hca_wire *wire, unsigned rail, struct hca_hello *h, void *token)
 {
@@ -141,7 +121,7 @@ int hca_wire_call(struct hca_wire *wire, unsigned rail, struct hca_hello *h, voi
 	h->rails = (uint32_t)f->spec.ports;
 	h->source = f->netif[rail].gid;
 	memcpy(h->host, f->host, sizeof(h->host));
-	hca_wire_address(&f->netif[rail], &h->target, &to);
+	hca_gid_address(&h->target, &to);
 	return hca_meet_call(wire->meet, &to, h, token);
 }
 
@@ -259,6 +239,9 @@ void hca_wire_arrived(void *arg, int fd, const struct hca_hello *h)
 	}
 	hca_lock(&qp->lock);
 	w = qp->wire;
+	/* The other end has lost the stream of unreliable messages, and this one does not know yet. */
+	if (w && w->state == HCA_WIRE_OPEN && !w->calls && !qp->reliable && hca_wire_is_for(h, qp))
+		hca_wire_lost(w, 0);
 	if (w && w->state == HCA_WIRE_EXPECTING && hca_wire_is_for(h, qp))
 		open_stream(w, fd);
 	else
@@ -340,10 +323,27 @@ void hca_wire_call_refused(void *arg, void *token, int error, const char *why)
 /* ---- The end ------------------------------------------------------------- */
 
 /* Unreliable messages that have not left are lost, which is no error. */
-static void end_lost(struct hca_qp *qp)
+static void end_lost(struct hca_wire_qp *w)
 {
+	struct hca_qp *qp = w->qp;
+
 	if (qp->sq.under_way)
 		qp->fabric->upcalls->ended(qp, qp->sq.under_way);
+	if (w->refused_one)
+		qp->fabric->upcalls->resume(qp);
+	w->refused_one = false;
+}
+
+/* Unreliable messages are lost from here on, until there is another connection. */
+static void begin_anew(struct hca_wire_qp *w)
+{
+	close_stream(w, w->calls ? HCA_WIRE_CALLING : HCA_WIRE_EXPECTING);
+	w->sequence = w->acked = w->expected = 0;
+	w->discards = w->broken = false;
+	w->deadline_ns = rg_now_ns();
+	if (w->calls)
+		pause_calls(w);
+	end_lost(w);
 }
 
 void hca_wire_lost(struct hca_wire_qp *w, int error)
@@ -358,18 +358,22 @@ void hca_wire_lost(struct hca_wire_qp *w, int error)
 	if (error == -EPROTO)
 		hca_say("%s: the peer of queue pair %u has sent bytes that no peer sends",
 			qp->fabric->netif[qp->attr.port_num - 1].name, hca_qpn(qp));
+	if (!qp->reliable && error != -EPROTO) {
+		begin_anew(w);
+		return;
+	}
 	close_stream(w, HCA_WIRE_LEFT);
 	if (qp->reliable)
 		qp->fabric->upcalls->lost(qp);
 	else
-		end_lost(qp);
+		end_lost(w);
 }
 
 void hca_wire_left(struct hca_wire_qp *w)
 {
 	close_stream(w, HCA_WIRE_LEFT);
 	if (!w->qp->reliable)
-		end_lost(w->qp);
+		end_lost(w);
 	else if (w->qp->sq.under_way)
 		w->qp->fabric->upcalls->rewound(w->qp, HCA_NO_PEER);
 }
@@ -447,8 +451,8 @@ static uint64_t look_at(struct hca_wire_qp *w, uint64_t now, bool at_life)
 			look_at_waiting(w, now);
 		return w->refused_one ? now + TIMER_NS : UINT64_MAX;
 	case HCA_WIRE_OPEN:
-		if (at_life)
-			hca_wire_look_at_life(w, now);
+		if (at_life && hca_wire_is_silent(w, now))
+			hca_wire_lost(w, 0);
 		return now + ALIVE_NS;
 	default:
 		return UINT64_MAX;

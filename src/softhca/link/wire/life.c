@@ -4,9 +4,9 @@
  * A kernel acknowledges for its processes, also for stopped ones: only silence of the kernel ends a
  * connection.  TCP_USER_TIMEOUT would also end one whose peer has stopped with a full window.  With a
  * full window, and after losses, the kernel asks less and less often.  So a host that has been silent
- * for the verbs' timeouts, 5 s at least, is asked by a connection of its own, which any answer
- * proves, a refusal too.  A host that answers while a stream's packets do not arrive has a path
- * with a smaller MTU.
+ * for the verbs' timeouts, 5 s at least, is asked by a connection of its own: any answer, a refusal
+ * too, proves it alive.  Where a host answers and a stream's packets do not arrive, the path does not
+ * pass their length.
  */
 #include <arpa/inet.h>
 #include <linux/tcp.h>
@@ -145,11 +145,17 @@ static void say_too_long(struct hca_wire_qp *w, uint64_t silence_ns)
 
 /* ---- Questions ----------------------------------------------------------- */
 
-static void ask_no_more(struct hca_wire_qp *w)
+static void question_close(struct hca_wire_qp *w)
 {
 	if (w->life.ask_fd >= 0)
 		hca_socket_close(w->life.ask_fd);
 	w->life.ask_fd = -1;
+}
+
+static void ask_no_more(struct hca_wire_qp *w)
+{
+	question_close(w);
+	w->life.asked_ns = 0;
 }
 
 /* A port of the range: firewalls let it pass. */
@@ -159,7 +165,8 @@ static void ask(struct hca_wire_qp *w, uint64_t now_ns)
 	struct sockaddr_storage to;
 	int rc;
 
-	hca_wire_address(local, host_of(w), &to);
+	hca_gid_address(host_of(w), &to);
+	hca_address_scope_set(&to, &local->address);
 	hca_address_port_set(&to, w->wire->port_first);
 	rc = hca_socket_connect(&to, &local->address,
 				hca_address_is_local(&to) ? NULL : local->name, &w->life.ask_fd);
@@ -177,7 +184,7 @@ static bool is_answered(struct hca_wire_qp *w)
 	if (w->life.ask_fd < 0 || poll(&p, 1, 0) != 1)
 		return false;
 	getsockopt(w->life.ask_fd, SOL_SOCKET, SO_ERROR, &error, &size);
-	ask_no_more(w);			/* an error is told once */
+	question_close(w);		/* an error is told once */
 	return !error || error == ECONNREFUSED || error == ECONNRESET;
 }
 
@@ -222,44 +229,50 @@ static bool judge(struct hca_wire_qp *w, bool lossy, uint64_t silence_ns, uint64
 {
 	struct hca_wire_life *life = &w->life;
 
-	if (is_answered(w))
+	if (!life->asked_ns)
+		ask(w, now_ns);
+	else if (is_answered(w))
 		life->alive_ns = now_ns;
-	if (life->asked_ns && life->alive_ns >= life->asked_ns) {
+	if (life->alive_ns >= life->asked_ns) {
 		ask_no_more(w);
-		life->asked_ns = 0;
 		if (lossy)
 			say_too_long(w, silence_ns);
 		return lossy;
 	}
-	if (!life->asked_ns)
-		ask(w, now_ns);
-	else if (now_ns - life->asked_ns >= QUESTION_NS && works(w))
-		say_silent(w, silence_ns);
-	return life->asked_ns && now_ns - life->asked_ns >= QUESTION_NS && works(w);
+	if (now_ns - life->asked_ns < QUESTION_NS || !works(w))
+		return false;
+	say_silent(w, silence_ns);
+	return true;
 }
 
-void hca_wire_look_at_life(struct hca_wire_qp *w, uint64_t now_ns)
+static bool is_overdue(const struct hca_wire_qp *w, bool lossy, uint64_t silence_ns)
 {
-	uint64_t patience_ns = works(w) ? hca_wire_patience_ns(w->qp) : PATIENCE_NS, silence_ns;
+	uint64_t patience_ns = works(w) ? hca_wire_patience_ns(w->qp) : PATIENCE_NS;
+
+	if (!patience_ns || (!works(w) && !lossy))
+		return false;
+	return silence_ns >= hca_later(patience_ns, PATIENCE_NS);
+}
+
+bool hca_wire_is_silent(struct hca_wire_qp *w, uint64_t now_ns)
+{
 	const struct linger dropped = { .l_onoff = 1 };
 	struct tcp_info info = { 0 };
 	socklen_t size = sizeof(info);
+	uint64_t silence_ns;
 	bool lossy;
 
 	if (getsockopt(w->stream.fd, IPPROTO_TCP, TCP_INFO, &info, &size))
-		return;
+		return false;
 	lossy = info.tcpi_unacked && info.tcpi_retransmits;
 	silence_ns = now_ns - silent_since(w, &info, lossy, now_ns);
-	if (patience_ns && patience_ns < PATIENCE_NS)
-		patience_ns = PATIENCE_NS;
-	if (!patience_ns || silence_ns < patience_ns || (!works(w) && !lossy)) {
+	if (!is_overdue(w, lossy, silence_ns)) {
 		ask_no_more(w);
-		w->life.asked_ns = 0;
-		return;
+		return false;
 	}
 	if (!judge(w, lossy, silence_ns, now_ns))
-		return;
-	/* The peer hears of the end at once, if it hears anything: bytes that do not pass are dropped. */
+		return false;
+	/* A FIN would follow the bytes that do not pass. */
 	setsockopt(w->stream.fd, SOL_SOCKET, SO_LINGER, &dropped, sizeof(dropped));
-	hca_wire_lost(w, 0);
+	return true;
 }

@@ -228,6 +228,8 @@ void hca_wire_peer_refused(struct hca_wire_peer *p, int error, const char *why)
 	if (error == EACCES || error == EPROTONOSUPPORT || error == EINVAL) {
 		hca_wire_say(wire, p->rail, &p->gid, HCA_WIRE_UNCONNECTED, "%s", why);
 		hca_wire_peer_remove(p);
+	} else if (error == ENOENT) {
+		hca_wire_peer_remove(p);	/* no process there has the number: its datagrams are lost */
 	} else {
 		if (error == ETIMEDOUT)
 			hca_wire_say(wire, p->rail, &p->gid, HCA_WIRE_UNCONNECTED, "%s", why);

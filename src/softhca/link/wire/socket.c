@@ -88,9 +88,12 @@ bool hca_address_is_local(const struct sockaddr_storage *a)
 	struct sockaddr_storage to = *a, from;
 	struct hca_endpoint there, here;
 	socklen_t bytes = sizeof(from);
-	int fd = socket(a->ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	bool known;
+	int fd;
 
+	hca_fd_begin();
+	fd = socket(a->ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	hca_fd_end();
 	if (fd < 0)
 		return false;
 	hca_address_port_set(&to, 9);		/* any: nothing is sent */

@@ -269,10 +269,6 @@ int hca_wire_parked_for(struct hca_wire *wire, const struct hca_qp *qp);
 void hca_wire_parked_expire(struct hca_wire *wire, uint64_t now_ns);
 void hca_wire_parked_free(struct hca_wire *wire);
 
-/* The address of a GID, over this interface. */
-void hca_wire_address(const struct hca_netif *local, const union ibv_gid *gid,
-		      struct sockaddr_storage *to);
-
 /* ---- life.c -------------------------------------------------------------- */
 
 /* How long requests wait for a connection or an answer; 0: for ever. */
@@ -280,8 +276,11 @@ uint64_t hca_wire_patience_ns(const struct hca_qp *qp);
 /* The connection is open; it is closed. */
 void hca_wire_life_begin(struct hca_wire_qp *w, uint64_t now_ns);
 void hca_wire_life_end(struct hca_wire_qp *w);
-/* Look at an open connection, once a second; the peer may be lost then. */
-void hca_wire_look_at_life(struct hca_wire_qp *w, uint64_t now_ns);
+/*
+ * Look at an open connection, once a second.  True: its host, or the path there, has been silent too
+ * long; people have been told, and the stream ends by a reset when it is closed.
+ */
+bool hca_wire_is_silent(struct hca_wire_qp *w, uint64_t now_ns);
 /* One line about a host on a rail, from 0.  fabric.life held. */
 void hca_wire_say(struct hca_wire *wire, unsigned rail, const union ibv_gid *host,
 		  enum hca_wire_line line, const char *fmt, ...)
