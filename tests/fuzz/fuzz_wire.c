@@ -26,8 +26,9 @@
 
 enum {
 	HEAD = 4,			/* bytes of the input before the stream */
-	MEMORY = 4096, GUARD = 512,	/* registered bytes; bytes before and after them */
-	PRIVATE = 1024,			/* registered without rights of the peer */
+	MEMORY = 40000, GUARD = 512,	/* registered bytes; bytes before and after them */
+	PRIVATE = 24000,		/* registered without rights of the peer */
+	LONG = 20000,			/* a request that leaves from its place */
 	REQUESTS = 4, RECEIVES = 8, PEER = 0x4711, QKEY = 7, PASSES = 6,
 	ACCESS = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
 		 IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_ZERO_BASED,
@@ -196,6 +197,8 @@ static void post_request(struct ibv_qp *qp, enum type type, unsigned i, unsigned
 				  .opcode = of_rc[type == UC ? which % 2 : which] };
 	struct ibv_send_wr *bad;
 
+	if (i == REQUESTS - 1 && which < 2)
+		sge.length = LONG;
 	check(!ibv_post_send(qp, &wr, &bad));
 }
 
@@ -426,7 +429,7 @@ static void add_datagram(struct writer *o, uint32_t bytes, uint32_t qkey)
 static void add_all_kinds(struct writer *o)
 {
 	static const struct { enum hca_frame_kind kind; uint32_t total; } list[] = {
-		{ HCA_FRAME_SEND, 8 }, { HCA_FRAME_WRITE, 300 }, { HCA_FRAME_READ, 4096 },
+		{ HCA_FRAME_SEND, 8 }, { HCA_FRAME_WRITE, 300 }, { HCA_FRAME_READ, MEMORY },
 		{ HCA_FRAME_CMP_SWAP, 16 }, { HCA_FRAME_SEND, 100 }, { HCA_FRAME_FETCH_ADD, 16 },
 	};
 	unsigned i;
@@ -498,7 +501,7 @@ static void add_message(struct writer *o, uint64_t *random)
 		add_part(o, f, random);
 		return;
 	}
-	o->total = few(random, 3) ? few(random, 120) : few(random, MEMORY + 2);
+	o->total = few(random, 3) ? few(random, 120) : few(random, 4000);
 	o->done = 0;
 	f = request(o, few(random, 2) ? HCA_FRAME_SEND : HCA_FRAME_WRITE, o->total,
 		    few(random, MEMORY));

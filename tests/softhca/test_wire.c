@@ -265,12 +265,16 @@ static void put_read(struct wire_qp *q, size_t at, uint32_t bytes)
 static void test_more_reads_than_agreed(void **state)
 {
 	struct wire_qp q = wire_qp_open((struct wire_config){ 0 });
-	int room = 4096;
+	unsigned char all[(WIRE_READS + 1) * HCA_FRAME_BYTES];
 	uint32_t i;
 
-	assert_int_equal(setsockopt(q.fd, SOL_SOCKET, SO_RCVBUF, &room, sizeof(room)), 0);
-	for (i = 0; i < WIRE_READS + 1; i++)
-		put_read(&q, 0, WIRE_MEMORY);
+	for (i = 0; i < WIRE_READS + 1; i++) {
+		struct hca_frame f = at_address(wire_request(&q, HCA_FRAME_READ, WIRE_MEMORY), 0);
+
+		f.bytes = 0;
+		hca_frame_write(all + i * HCA_FRAME_BYTES, &f);
+	}
+	wire_put_bytes(q.fd, all, sizeof(all));		/* before any answer */
 	wire_expect_event(IBV_EVENT_QP_REQ_ERR);
 	wire_expect_state(&q, IBV_QPS_ERR);
 	wire_expect_end(&q);
