@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <net/if.h>
 #include <sched.h>
+#include <stdbool.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -54,18 +55,25 @@ static inline int enter_namespace(void)
 	return write_file("/proc/self/gid_map", map) ? -EPERM : 0;
 }
 
-/* Wait for IFF_RUNNING, which follows the carrier later: 0, or -1 after a minute. */
-static inline int await_running(const char *name)
+/* Wait until IFF_RUNNING, which follows the carrier later, is as wanted: 0, or -1 after a minute. */
+static inline int await_carrier(const char *name, bool wanted)
 {
 	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	const time_t end = time(NULL) + 60;
 	struct ifreq r = { .ifr_flags = 0 };
+	bool is = !wanted;
 
 	snprintf(r.ifr_name, sizeof(r.ifr_name), "%s", name);
-	while (ioctl(fd, SIOCGIFFLAGS, &r) == 0 && !(r.ifr_flags & IFF_RUNNING) && time(NULL) < end)
+	while (ioctl(fd, SIOCGIFFLAGS, &r) == 0 &&
+	       (is = r.ifr_flags & IFF_RUNNING) != wanted && time(NULL) < end)
 		usleep(1000);
 	close(fd);
-	return r.ifr_flags & IFF_RUNNING ? 0 : -1;
+	return is == wanted ? 0 : -1;
+}
+
+static inline int await_running(const char *name)
+{
+	return await_carrier(name, true);
 }
 
 /* Two ends of a wire, up, without addresses: also none that the kernel makes. */

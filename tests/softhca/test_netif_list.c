@@ -203,6 +203,7 @@ static void test_list(void **state)
 			 ip("addr add fe80::1/64 dev a0 nodad") | ip("addr add 192.0.2.1/24 dev b0") |
 			 ip("addr add 10.2.0.1/24 dev a1") | ip("link set b1 down") |
 			 ip("addr add 10.2.0.2/24 dev b1"), 0);
+	assert_int_equal(await_carrier("a1", false), 0);
 	write_file("/proc/sys/net/ipv4/conf/a0/rp_filter", "2");
 	write_file("/proc/sys/net/ipv4/conf/all/arp_ignore", "1");
 	n = softhca_net_list(list, SOFTHCA_NETS_MAX);
@@ -232,6 +233,7 @@ static void test_list(void **state)
 	if (ip("link add upper link a0 type macvlan") || ip("link set upper up") ||
 	    ip("addr add 10.3.0.1/24 dev upper"))
 		return;
+	assert_int_equal(await_carrier("upper", true), 0);
 	n = softhca_net_list(list, SOFTHCA_NETS_MAX);
 	upper = expect_net(list, n, "10.3.0.1", "upper", SOFTHCA_NET_USABLE);
 	assert_int_equal(upper->layers, 1);
