@@ -12,7 +12,7 @@
 /* Without it, one job of three stays in MPI_Finalize: src/mpi/job/init.c has the reason. */
 static bool ending;
 
-void *ucp_disconnect_nb(void *ep);
+__attribute__((visibility("default"))) void *ucp_disconnect_nb(void *ep);
 
 void *ucp_disconnect_nb(void *ep)
 {
