@@ -46,6 +46,10 @@ struct side side_on(struct ibv_device *device, int me, int sock)
 	require(s.ctx != NULL);
 	require_equal(ibv_query_device(s.ctx, &s.dev), 0);
 	require_equal(ibv_query_port(s.ctx, 1, &s.port), 0);
+	if (!s.port.lid) {		/* an interface: its address */
+		s.gid_index = 0;
+		require_equal(ibv_query_gid(s.ctx, 1, 0, &s.gid), 0);
+	}
 	s.pd = ibv_alloc_pd(s.ctx);
 	require(s.pd != NULL);
 	return s;

@@ -16,7 +16,7 @@
 /* ---- The clock: the linker's --wrap ------------------------------ */
 
 /* The time does not depend on the load of this machine. */
-static uint64_t time_ns = 1000000000;
+static _Atomic uint64_t time_ns = 1000000000;
 
 uint64_t __real_rg_now_ns(void);
 uint64_t __wrap_rg_now_ns(void);

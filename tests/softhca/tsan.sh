@@ -15,6 +15,7 @@ for spec in ideal rate=1GB/s,latency=5us; do
 done
 unset SOFTHCA_SPEC
 SOFTHCA_REMAP=never SOFTHCA_COPY=bounce check tests/softhca/threads 3000
+SOFTHCA_LINK=tcp check tests/softhca/threads 5000 net=lo
 check tests/softhca/served
 for mode in mapped copied bounced; do
 	check tests/softhca/kill 5 1 $mode

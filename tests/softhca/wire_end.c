@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <sched.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -42,9 +43,14 @@ struct hca_wire *wire_state(void)
 	return wire_fabric()->wire_state;
 }
 
+/* The thread of the library may be at it: then another one follows. */
 void wire_pass(void)
 {
-	hca_engine_run(wire_fabric());
+	struct hca_engine *e = hca_engine_of(wire_fabric());
+	const uint32_t before = atomic_load(&e->runs);
+
+	for (hca_engine_run(&e->fabric); atomic_load(&e->runs) == before; hca_engine_run(&e->fabric))
+		sched_yield();
 	hca_meet_progress(wire.peer.meet);
 }
 

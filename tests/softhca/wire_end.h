@@ -2,7 +2,8 @@
  * wire_end.h - queue pairs of this process on a wire (net=lo), whose peers are the test: it proves the
  * secret at another address of 127.0.0.0/8, and then speaks in frames.
  *
- * The clock is the one of meet_end.h (--wrap=rg_now_ns).  All waits have a limit of 60 s.
+ * The clock is the one of meet_end.h (--wrap=rg_now_ns).  All waits have a limit of 60 s of the
+ * machine's.
  */
 #ifndef WIRE_END_H
 #define WIRE_END_H

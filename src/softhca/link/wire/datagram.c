@@ -5,8 +5,10 @@
  * stand still.  While a stream is being made, as many as the output buffer holds are kept.  The
  * stream carries both directions: an answer takes the one on which the question came.
  */
+#include <netinet/in.h>
 #include <string.h>
 
+#include "softhca/base/gid.h"
 #include "softhca/base/netif.h"
 #include "softhca/link/wire/peers.h"
 #include "softhca/object/ah.h"
@@ -228,6 +230,16 @@ static int receive(struct hca_wire_peer *p)
 	return n;
 }
 
+/* Once for a host: it may connect again, as often as it likes. */
+static void say_breach(const struct hca_wire_peer *p)
+{
+	char host[INET6_ADDRSTRLEN];
+
+	hca_wire_say(p->wire, p->rail, &p->gid, HCA_WIRE_BREACH,
+		     "host %s has sent datagrams that no peer sends",
+		     hca_gid_format(&p->gid, host, sizeof(host)));
+}
+
 void hca_wire_peer_serve(struct hca_wire_peer *p)
 {
 	struct hca_stream *s = &p->stream;
@@ -237,8 +249,7 @@ void hca_wire_peer_serve(struct hca_wire_peer *p)
 	hca_lock(&wire->peers.lock);
 	hca_wire_peer_used(p);
 	if (n == -EPROTO)
-		hca_say("%s: a peer of datagrams has sent bytes that no peer sends",
-			wire->fabric->netif[p->rail].name);
+		say_breach(p);
 	if (n > 0)
 		hca_wire_watch_again(wire, s->fd, p);
 	else if (n != -EAGAIN)

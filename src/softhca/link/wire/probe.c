@@ -391,7 +391,7 @@ static void end_free(struct softhca_probe *p, struct end **at)
 
 	*at = e->next;
 	*(e->caller ? &p->calls : &p->incoming) -= 1;
-	close(e->fd);
+	hca_socket_close(e->fd);
 	free(e);
 }
 
@@ -430,7 +430,7 @@ static void accept_all(struct softhca_probe *p, unsigned net)
 			incoming_drop(p);
 		e = end_add(p, fd, net);
 		if (!e) {
-			close(fd);
+			hca_socket_close(fd);
 			return;
 		}
 		e->stage = STAGE_GREETED;
@@ -476,7 +476,7 @@ HCA_EXPORT void softhca_probe_call(struct softhca_probe *p, unsigned from, const
 	}
 	e = end_add(p, fd, from);
 	if (!e) {
-		close(fd);
+		hca_socket_close(fd);
 		result->code = SOFTHCA_PROBE_FAILED;
 		return;
 	}
@@ -544,6 +544,6 @@ HCA_EXPORT void softhca_probe_close(struct softhca_probe *p)
 		end_free(p, &p->end);
 	for (unsigned i = 0; i < p->count; i++)
 		if (p->listener[i] >= 0)
-			close(p->listener[i]);
+			hca_socket_close(p->listener[i]);
 	free(p);
 }

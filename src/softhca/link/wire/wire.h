@@ -131,7 +131,7 @@ struct hca_wire_peers {
 };
 
 /* Lines for people: one of a kind about a host on a rail, until it has been quiet for a while. */
-enum hca_wire_line { HCA_WIRE_UNCONNECTED, HCA_WIRE_SILENT, HCA_WIRE_TOO_LONG };
+enum hca_wire_line { HCA_WIRE_UNCONNECTED, HCA_WIRE_SILENT, HCA_WIRE_TOO_LONG, HCA_WIRE_BREACH };
 enum { HCA_WIRE_LINES = 64 };
 
 struct hca_wire_said {
