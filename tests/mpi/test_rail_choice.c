@@ -238,6 +238,12 @@ static void test_best_rate_is_a_rails(void **state)
 	       "no rail: eth0 10.0.1.1 (all hosts): node0: a refusal (a firewall?) from node1 10.0.1.2\n");
 }
 
+static enum softhca_probe_code vlan_is_cut(unsigned a, const struct softhca_net *from, unsigned b,
+					   const struct softhca_net *to)
+{
+	return strcmp(from->name, "vlan5") ? within_subnets(a, from, b, to) : SOFTHCA_PROBE_CROSSED;
+}
+
 static void test_vlan(void **state)
 {
 	hosts_make(2);
@@ -249,6 +255,9 @@ static void test_vlan(void **state)
 		named(h, "vlan5")->wire = named(h, "eth0")->wire;
 	}
 	expect(within_subnets, "net=10.0.1.0/24+10.0.2.0/24",
+	       "no rail: vlan5 10.0.5.1 (all hosts): its packets go over the same wire as those of "
+	       "eth0\n");
+	expect(vlan_is_cut, "net=10.0.1.0/24+10.0.2.0/24",
 	       "no rail: vlan5 10.0.5.1 (all hosts): its packets go over the same wire as those of "
 	       "eth0\n");
 	/* Where its lower interface is none, a VLAN is a rail. */

@@ -170,12 +170,24 @@ static void say(void *arg, const char *text)
 	rg_note("%s", text);
 }
 
+/* Rank 0 tells what was found, and what is left out. */
+static void rails_tell(const struct finder *f)
+{
+	char spec[CHOICE_SPEC_BYTES];
+
+	choice_spec(&f->choice, f->mine, spec);
+	if (f->choice.rails)
+		rg_note("%u rail%s by the software HCA over TCP between %u hosts: %s", f->choice.rails,
+			f->choice.rails > 1 ? "s" : "", f->hosts, spec);
+	choice_lines(&f->choice, say, NULL);
+}
+
 static int rails_name(const struct finder *f, const char **soft)
 {
 	static char spec[CHOICE_SPEC_BYTES];
 
 	if (layer.world_rank == 0)
-		choice_lines(&f->choice, say, NULL);
+		rails_tell(f);
 	if (!f->choice.rails) {
 		rg_error("no ACTIVE RDMA port on host %s, and no interfaces over which all %u hosts reach "
 			 "each other (accepted: named ones, such as --soft net=eth0+eth1; or --over native)",
@@ -183,9 +195,6 @@ static int rails_name(const struct finder *f, const char **soft)
 		return -ENODEV;
 	}
 	choice_spec(&f->choice, f->mine, spec);
-	if (layer.world_rank == 0)
-		rg_note("%u rail%s by the software HCA over TCP between %u hosts: %s", f->choice.rails,
-			f->choice.rails > 1 ? "s" : "", f->hosts, spec);
 	*soft = spec;
 	return 0;
 }

@@ -439,20 +439,43 @@ static bool share_wire(const struct choice *c, unsigned a, unsigned b, unsigned 
 	return false;
 }
 
+/* A rail that shares a wire with this column; CHOICE_NONE. */
+static unsigned rail_below(const struct choice *c, unsigned column, unsigned *host, bool *same)
+{
+	for (unsigned r = 0; r < c->rails; r++)
+		if (share_wire(c, column, c->rail[r], host, same))
+			return c->rail[r];
+	return CHOICE_NONE;
+}
+
 /* Another address of an interface that is a rail already is no loss: no line. */
 static bool is_stacked(struct choice *c, unsigned column)
 {
-	struct choice_left *left = &c->column[column].left;
-	unsigned host;
+	unsigned host, rail;
 	bool same;
 
-	for (unsigned r = 0; r < c->rails; r++)
-		if (share_wire(c, column, c->rail[r], &host, &same)) {
-			*left = (struct choice_left){ .why = same ? CHOICE_USED : CHOICE_STACKED,
-						      .host = host, .other = c->rail[r] };
-			return true;
-		}
-	return false;
+	rail = rail_below(c, column, &host, &same);
+	if (rail == CHOICE_NONE)
+		return false;
+	c->column[column].left = (struct choice_left){ .why = same ? CHOICE_USED : CHOICE_STACKED,
+						       .host = host, .other = rail };
+	return true;
+}
+
+/* Whatever became of their probes: no setting makes them rails. */
+static void tell_stacked(struct choice *c)
+{
+	unsigned host, rail;
+	bool same;
+
+	for (unsigned k = 0; k < c->columns; k++) {
+		if (c->column[k].left.why != CHOICE_UNREACHED)
+			continue;
+		rail = rail_below(c, k, &host, &same);
+		if (rail != CHOICE_NONE && !same)
+			c->column[k].left = (struct choice_left){ .why = CHOICE_STACKED, .host = host,
+								  .other = rail };
+	}
 }
 
 /* The next one in order that was not looked at; c->columns: none. */
@@ -504,5 +527,6 @@ void choice_finish(struct choice *c, const struct choice_probes *probes)
 		else
 			c->rail[c->rails++] = k;
 	}
+	tell_stacked(c);
 	rails_sort(c);
 }
