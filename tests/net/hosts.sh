@@ -114,10 +114,13 @@ hosts_wire() {
 	on login ip link add "$@" type veth peer name "$wire_name" netns "$(host_pid "$wire_host")"
 }
 
-# hosts_address NAME I RAIL: addresses of an interface; rail -1 is mgmt.
+# hosts_address NAME I RAIL: addresses of an interface; rail -1 is mgmt.  The congestion control is
+# Debian's, too: a namespace has that of its machine, and a route another.
 hosts_address() {
 	on "$2" sh -c '
 		ip link set dev "$1" mtu "$4" up && ip address add "10.0.$3.$2/24" dev "$1" || exit
+		ip route replace "10.0.$3.0/24" dev "$1" proto kernel scope link src "10.0.$3.$2" \
+			congctl cubic 2>/dev/null || :
 		[ ! -e /proc/net/if_inet6 ] || ip address add "fd00:0:0:$3::$2/64" dev "$1" nodad' \
 		sh "$1" $(($2 + 1)) $(($3 + 1)) "$mtu"
 }
