@@ -397,6 +397,43 @@ static void test_acknowledgements_ride(void **state)
 	wire_qp_close(&q);
 }
 
+/* Passes of the library until an acknowledgement leaves, at most `most`. */
+static unsigned passes_until_ack(struct wire_qp *q, uint8_t flags, unsigned most)
+{
+	struct hca_fabric *fabric = hca_context_of(wire.ctx)->fabric;
+	struct hca_frame f = at_address(wire_request(q, HCA_FRAME_WRITE, 8), 0);
+	struct hca_wire_qp *w = wire_of(q);
+	const uint32_t expected = w->expected + 1;
+	const uint64_t sent = w->stream.out_total;
+	unsigned n;
+
+	f.flags |= flags;
+	wire_put(q, &f, pattern);
+	while (w->expected != expected)
+		fabric->wire->progress(fabric);
+	for (n = 0; n < most && w->stream.out_total == sent; n++)
+		fabric->wire->progress(fabric);
+	return n;
+}
+
+/* An acknowledgement that completes nothing waits longer for a frame that carries it. */
+static void test_acknowledgements_that_none_awaits(void **state)
+{
+	struct wire_qp q = wire_qp_open((struct wire_config){ 0 });
+	struct hca_fabric *fabric = hca_context_of(wire.ctx)->fabric;
+
+	wire_settle();
+	hca_lock(&fabric->life);	/* no pass but this test's */
+	assert_in_range(passes_until_ack(&q, HCA_FRAME_AWAITED, 1000), 1, 4);
+	assert_in_range(passes_until_ack(&q, 0, 1000), 32, 128);
+	assert_int_equal(passes_until_ack(&q, 0, 20), 20);
+	/* One that is awaited takes those before it along. */
+	assert_in_range(passes_until_ack(&q, HCA_FRAME_AWAITED, 1000), 1, 4);
+	hca_unlock(&fabric->life);
+	wire_expect_ack(&q, 4);
+	wire_qp_close(&q);
+}
+
 /* ---- Messages that break off ------------------------------ */
 
 static void test_half_a_frame(void **state)
@@ -660,6 +697,7 @@ int main(void)
 		cmocka_unit_test(test_answers_between_frames),
 		cmocka_unit_test(test_key_goes_during_read),
 		cmocka_unit_test(test_acknowledgements_ride),
+		cmocka_unit_test(test_acknowledgements_that_none_awaits),
 		cmocka_unit_test(test_half_a_frame),
 		cmocka_unit_test(test_shared_receive_returns),
 		cmocka_unit_test(test_key_goes_during_message),

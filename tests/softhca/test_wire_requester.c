@@ -46,7 +46,7 @@ static void test_requests(void **state)
 	memcpy(wire.memory, pattern, 100);
 	wire_post(&q, IBV_WR_SEND_WITH_IMM, 1, 0, 100);
 	f = wire_expect(&q, HCA_FRAME_SEND, bytes, sizeof(bytes));
-	assert_int_equal(f.flags, LAST | HCA_FRAME_IMM);
+	assert_int_equal(f.flags, LAST | HCA_FRAME_IMM | HCA_FRAME_AWAITED);
 	assert_int_equal(f.imm, 0x1234);
 	assert_int_equal(f.sequence, 0);
 	assert_memory_equal(bytes, pattern, 100);

@@ -6,8 +6,8 @@
  *
  * | kind | flags | bytes | total |
  * |---|---|---|---|
- * | SEND | IMM or INV, SOLICITED, LAST | up to total | of the message |
- * | WRITE | IMM, SOLICITED, LAST | up to total | of the message |
+ * | SEND | IMM or INV, SOLICITED, AWAITED, LAST | up to total | of the message |
+ * | WRITE | IMM, SOLICITED, AWAITED, LAST | up to total | of the message |
  * | CONT | LAST | 1 to total | of the message |
  * | READ | LAST | 0 | asked |
  * | CMP_SWAP, FETCH_ADD | LAST | HCA_OPERANDS_BYTES | the same |
@@ -45,6 +45,7 @@ enum {
 	HCA_FRAME_SOLICITED = 4,
 	HCA_FRAME_LAST = 8,
 	HCA_FRAME_GRH = 16,
+	HCA_FRAME_AWAITED = 32,		/* a completion waits for the acknowledgement */
 };
 
 enum {

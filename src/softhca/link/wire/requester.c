@@ -75,6 +75,9 @@ static struct hca_frame first_frame(const struct hca_wire_qp *w, const struct ib
 		f.flags |= HCA_FRAME_INV;
 		f.imm = wr->invalidate_rkey;
 	}
+	if ((f.kind == HCA_FRAME_SEND || f.kind == HCA_FRAME_WRITE) &&
+	    (w->qp->signal_all || wr->send_flags & IBV_SEND_SIGNALED))
+		f.flags |= HCA_FRAME_AWAITED;
 	if ((wr->send_flags & IBV_SEND_SOLICITED) &&
 	    (f.kind == HCA_FRAME_SEND || f.flags & HCA_FRAME_IMM))
 		f.flags |= HCA_FRAME_SOLICITED;
@@ -178,7 +181,7 @@ static void push_soon(struct hca_wire_qp *w)
 	    rg_now_ns() - s->flushed_ns >= PAUSE_NS)
 		hca_wire_push(w);
 	else
-		hca_wire_owe(w, false);
+		hca_wire_owe(w);
 }
 
 /* There is no stream.  An unreliable message is lost then. */

@@ -304,7 +304,7 @@ void hca_wire_request_ends(struct hca_wire_qp *w)
 		return;
 	w->expected++;
 	if (w->qp->reliable)
-		hca_wire_owe(w, true);
+		hca_wire_owe_ack(w, in->first.flags & HCA_FRAME_AWAITED);
 }
 
 /* ---- Answers ------------------------------------------------------------- */

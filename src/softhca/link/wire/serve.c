@@ -11,6 +11,7 @@ enum {
 	TAIL = 8,		/* the end of a write, which programs poll */
 	IDLE_PASSES = 4096,	/* without a byte, before a queue pair is left to epoll */
 	ACK_PASSES = 2,		/* until an acknowledgement leaves alone: a reply may carry it */
+	LATE_PASSES = 64,	/* the same, when no completion waits for it */
 	DIRECT = 4,		/* so many active streams are read without asking epoll */
 };
 
@@ -46,15 +47,23 @@ void hca_wire_deactivate(struct hca_wire_qp *w)
 	w->active = false;
 }
 
-void hca_wire_owe(struct hca_wire_qp *w, bool with_ack)
+void hca_wire_owe(struct hca_wire_qp *w)
 {
-	w->owes_ack |= with_ack;
 	if (w->owes)
 		return;
 	w->owes = true;
-	w->owed_since = hca_wire_pass(w->wire);
 	atomic_fetch_add_explicit(&w->wire->owed, 1, memory_order_relaxed);
 	hca_wire_activate(w);
+}
+
+void hca_wire_owe_ack(struct hca_wire_qp *w, bool awaited)
+{
+	const uint64_t at = hca_wire_pass(w->wire) + (awaited ? ACK_PASSES : LATE_PASSES);
+
+	if (!w->owes_ack || at < w->ack_at)
+		w->ack_at = at;
+	w->owes_ack = true;
+	hca_wire_owe(w);
 }
 
 /* Passes are not what it waits for. */
@@ -90,7 +99,7 @@ void hca_wire_refuse(struct hca_wire_qp *w, enum hca_frame_kind kind, uint16_t a
 	w->refusal = (uint8_t)kind;
 	w->refusal_aux = aux;
 	w->refusal_sequence = sequence;
-	hca_wire_owe(w, false);
+	hca_wire_owe(w);
 }
 
 /* Add what can leave now; false: nothing. */
@@ -120,7 +129,7 @@ void hca_wire_push(struct hca_wire_qp *w)
 	if (!w->broken)
 		return;
 	w->stream.ended = true;		/* the peer may have said why: its bytes are read first */
-	hca_wire_owe(w, false);
+	hca_wire_owe(w);
 }
 
 void hca_wire_greet(struct hca_wire_qp *w)
@@ -144,10 +153,7 @@ void hca_wire_farewell(struct hca_wire_qp *w)
 /* What no frame has carried since the pass before leaves by itself. */
 static void pay(struct hca_wire_qp *w)
 {
-	const uint64_t passes = hca_wire_pass(w->wire);
-
-	if (w->owes_ack && passes - w->owed_since >= ACK_PASSES &&
-	    hca_stream_has_room(&w->stream, 0))
+	if (w->owes_ack && hca_wire_pass(w->wire) >= w->ack_at && hca_stream_has_room(&w->stream, 0))
 		put_plain(w, HCA_FRAME_ACK, 0, 0, 0);
 	hca_wire_push(w);
 }

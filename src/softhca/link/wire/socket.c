@@ -154,6 +154,16 @@ static void option_set(int fd, int level, int name, int value)
 		return;
 }
 
+/*
+ * SO_RCVBUF would end the kernel's tuning, at net.core.rmem_max.  SO_RCVLOWAT makes room for its mark
+ * (Linux 4.18), and the room stays when the mark goes.
+ */
+void hca_socket_room(int fd, int bytes)
+{
+	option_set(fd, SOL_SOCKET, SO_RCVLOWAT, bytes);
+	option_set(fd, SOL_SOCKET, SO_RCVLOWAT, 1);
+}
+
 static int socket_make(int family)
 {
 	int fd;

@@ -33,6 +33,11 @@ int hca_socket_connect(const struct sockaddr_storage *to, const struct sockaddr_
 /* Take over a descriptor: the same at a number from 1024 on, if the limit allows it. */
 int hca_socket_raise(int fd);
 /*
+ * Room for so many bytes that the program has not read, more than the kernel begins with; its own
+ * tuning goes on from there (net.ipv4.tcp_rmem has the bounds).
+ */
+void hca_socket_room(int fd, int bytes);
+/*
  * Descriptors of hca_socket_* are this process's alone: a child of fork closes all of them, whatever
  * other threads of its parent were doing.
  */

@@ -11,6 +11,8 @@
 
 /* Payload from here on is read into its place by the kernel. */
 enum { IN_PLACE = 4096 };
+/* A frame arrives without a pause for the kernel to announce room. */
+enum { ROOM = 2 * HCA_STREAM_FRAME };
 
 int hca_stream_open(struct hca_stream *s, int fd)
 {
@@ -19,6 +21,8 @@ int hca_stream_open(struct hca_stream *s, int fd)
 	if (!bytes)
 		return -ENOMEM;
 	*s = (struct hca_stream){ .fd = fd, .out = bytes, .in = bytes + HCA_STREAM_BYTES };
+	if (fd >= 0)
+		hca_socket_room(fd, ROOM);
 	return 0;
 }
 
@@ -133,6 +137,8 @@ static ssize_t send_some(struct hca_stream *s)
 	uint32_t head = s->out_end - s->out_at;
 	unsigned n = 0;
 
+	if (!s->piece_left)
+		return send(s->fd, s->out + s->out_at, head, MSG_DONTWAIT | MSG_NOSIGNAL);
 	if (head)
 		list[n++] = (struct iovec){ s->out + s->out_at, head };
 	if (s->piece_left) {
@@ -146,7 +152,10 @@ static ssize_t send_some(struct hca_stream *s)
 
 int hca_stream_flush(struct hca_stream *s)
 {
-	while (hca_stream_waits(s)) {
+	s->blocked = false;
+	if (!hca_stream_waits(s))
+		return 0;
+	do {
 		ssize_t n = send_some(s);
 
 		if (n < 0 && errno == EINTR)
@@ -156,8 +165,7 @@ int hca_stream_flush(struct hca_stream *s)
 			return s->blocked ? -EAGAIN : -errno;
 		}
 		pass(s, (size_t)n);
-	}
-	s->blocked = false;
+	} while (hca_stream_waits(s));
 	s->flushed_ns = rg_now_ns();
 	return 0;
 }
@@ -175,7 +183,8 @@ static int receive(struct hca_stream *s, struct iovec *list, unsigned count, siz
 		return -EAGAIN;
 	}
 	do {
-		n = recvmsg(s->fd, &m, MSG_DONTWAIT);
+		n = count == 1 ? recv(s->fd, list->iov_base, list->iov_len, MSG_DONTWAIT)
+			       : recvmsg(s->fd, &m, MSG_DONTWAIT);
 	} while (n < 0 && errno == EINTR);
 	if (n < 0)
 		return errno == EWOULDBLOCK ? -EAGAIN : -errno;

@@ -99,7 +99,7 @@ struct hca_wire_qp {
 	bool failed;			/* for good: the error state follows */
 	bool owes;			/* an acknowledgement, or bytes that were kept back */
 	bool owes_ack;
-	uint64_t owed_since;		/* the pass */
+	uint64_t ack_at;		/* the pass in which the acknowledgement leaves alone */
 	uint8_t refusal;		/* NAK or RNR, once all answers before it have left; 0: none */
 	uint16_t refusal_aux;
 	uint32_t refusal_sequence;
@@ -229,8 +229,13 @@ static inline void hca_wire_settle(struct hca_wire_qp *w)
 {
 	w->owes_ack = false;
 }
-/* The next pass sends what waits; with_ack: an acknowledgement, if no other frame has carried it. */
-void hca_wire_owe(struct hca_wire_qp *w, bool with_ack);
+/* The next pass sends what waits. */
+void hca_wire_owe(struct hca_wire_qp *w);
+/*
+ * An acknowledgement leaves, if no other frame has carried it before: after a few passes if the peer
+ * awaits it, else after many.
+ */
+void hca_wire_owe_ack(struct hca_wire_qp *w, bool awaited);
 /* Nothing is owed any more. */
 void hca_wire_forgive(struct hca_wire_qp *w);
 /* Look at all active queue pairs; false: none is left, or they are many and epoll tells. */
