@@ -138,10 +138,7 @@ void way_switch(const struct bench_column *way)
 
 uint64_t ways_eager_limit(const struct bench_job *job)
 {
-	const struct opt_table *table;
-	const struct opt *row = options_find(job, "eager", &table);
-
-	return row ? OPT_VALUE(table, row, uint64_t) : 0;
+	return job->where.fabric.eager_bytes;
 }
 
 void ways_close(struct bench_job *job)

@@ -103,6 +103,7 @@ struct railmpi_fabric {
 	 */
 	const char *threshold;
 	unsigned nodes;			/* virtual nodes, 0 on a real fabric and over TCP */
+	uint64_t eager_bytes;		/* the job's limit of eager messages (--eager) */
 	int rail_count;
 	struct railmpi_rail rail[RAILMPI_RAILS_MAX];
 	/*

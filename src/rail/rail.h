@@ -131,9 +131,9 @@ struct rail_settings {
 	 * Bytes; a message above it goes by rendezvous.  The receive buffers of
 	 * the process have this size, so it bounds the value of a way.
 	 */
-	uint64_t eager;
+	uint64_t eager;		/* RAIL_AUTO: by fabric */
 	int rendezvous, completion;	/* enum rail_rendezvous, rail_completion */
-	uint64_t chunk;		/* bytes of a request of a large message; 0: 64 KiB */
+	uint64_t chunk;		/* bytes of a request of a large message; 0 or RAIL_AUTO: by fabric */
 	uint64_t qps;		/* bulk queue pairs per rail and peer, to RAIL_QPS_MAX; 0: 1 */
 	int bind;		/* enum rail_bind */
 	int intranode;		/* enum rail_intranode */
@@ -416,7 +416,7 @@ enum rail_completion {
 struct rail_way {
 	enum rail_policy policy;
 	uint64_t threshold;
-	uint64_t eager;		/* at most that of the settings: rail_way_check */
+	uint64_t eager;		/* RAIL_AUTO, or at most that of the settings: rail_way_check */
 	uint8_t rail;		/* RAIL_SINGLE: the rail, below rail_count */
 	uint8_t rendezvous;	/* enum rail_rendezvous; some policies exclude RAIL_BY_BOTH and */
 	uint8_t completion;	/* enum rail_completion, RAIL_BY_CONTROL: rail_way_check */

@@ -89,6 +89,25 @@ static void traffic_body(struct job *job)
 	job_close(job);
 }
 
+/* Requests cost system calls: what is sent at once, and chunks, are larger than with other rails. */
+static void limits_body(struct job *job)
+{
+	static const struct rail_way whole = { .policy = RAIL_SINGLE, .eager = RAIL_AUTO },
+		spread = { .policy = RAIL_STRIPE, .threshold = 8192, .eager = RAIL_AUTO },
+		less = { .policy = RAIL_SINGLE, .eager = 100 };
+	char why[256];
+
+	job->rail.on_message = traffic_on_message;
+	job->settings.eager = job->settings.chunk = RAIL_AUTO;
+	job_connect(job);
+	CHECK_EQUAL(rail_way_check(job->ctx, &whole, why, sizeof(why)), 0);
+	CHECK_EQUAL(rail_eager_limit(job->ctx, &whole), net ? 32768 : 8192);
+	CHECK_EQUAL(rail_eager_limit(job->ctx, &spread), 8192);
+	CHECK_EQUAL(rail_eager_limit(job->ctx, &less), 100);
+	CHECK_EQUAL(job->peer[!job->rank]->chunk, net ? 262144 : 65536);
+	job_close(job);
+}
+
 static int run(struct job_config config, void (*body)(struct job *))
 {
 	int rc;
@@ -98,6 +117,14 @@ static int run(struct job_config config, void (*body)(struct job *))
 	rc = job_run(&config, body, NULL, 0);
 	net = false;
 	return rc;
+}
+
+static void test_limits(void **state)
+{
+	(void)state;
+	assert_int_equal(run((struct job_config){ .count = 2 }, limits_body), 0);
+	assert_int_equal(job_run(&(struct job_config){ .count = 2, .soft = "ideal,ports=2" },
+				 limits_body, NULL, 0), 0);
 }
 
 static void test_traffic(void **state)
@@ -223,6 +250,7 @@ int main(void)
 		cmocka_unit_test(test_ports),
 		cmocka_unit_test(test_spec),
 		cmocka_unit_test(test_traffic),
+		cmocka_unit_test(test_limits),
 		cmocka_unit_test(test_local),
 		cmocka_unit_test(test_mapped),
 	};

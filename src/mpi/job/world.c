@@ -446,6 +446,7 @@ void railmpi_fabric(struct railmpi_fabric *out)
 		[RAIL_FABRIC_SOFTHCA] = "software HCA",
 		[RAIL_FABRIC_SOFTHCA_TCP] = "software HCA over TCP",
 	};
+	static const struct rail_way whole = { .policy = RAIL_BIND, .eager = RAIL_AUTO };
 	struct rail_ledger ledger;
 	struct rail_info info;
 	int i;
@@ -465,6 +466,7 @@ void railmpi_fabric(struct railmpi_fabric *out)
 	out->threshold = calibrate_text();
 	out->nodes = nodes;
 	out->rail_count = rail_count(layer.rails);
+	out->eager_bytes = rail_eager_limit(layer.rails, &whole);
 	out->has_local = rail_local(layer.rails) >= 0;
 	for (i = 0; i < out->rail_count; i++) {
 		rail_info(layer.rails, i, &info);

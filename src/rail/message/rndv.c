@@ -82,7 +82,7 @@ static uint64_t even_chunk_bytes(const struct op *op)
 static uint64_t chunk_bytes(const struct rail_peer *peer, uint64_t bytes)
 {
 	uint64_t share = bytes / (uint64_t)(peer->rail_count * peer->qps) + RAIL_STRIPE_ALIGN;
-	uint64_t most = peer->ctx->settings.chunk;
+	uint64_t most = peer->chunk;
 
 	most = most < peer->chunk_most ? most : peer->chunk_most & ~(uint64_t)(RAIL_STRIPE_ALIGN - 1);
 	if (peer->qps == 1 || share > most)

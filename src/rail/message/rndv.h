@@ -48,6 +48,8 @@ struct rail_tx;
  * chunks of 64 KiB.
  */
 #define RAIL_CHUNK_BYTES ((uint64_t)64 << 10)
+/* Over TCP each request costs an acknowledgement, system calls at both ends. */
+#define RAIL_CHUNK_NET_BYTES ((uint64_t)256 << 10)
 /* RNDV_BOTH chunks: each is a copy by the kernel, dear to begin, with no wire to keep busy. */
 #define RNDV_COPY_BYTES ((uint64_t)256 << 10)
 /* Several messages up to this size take turns, each moved by one end: half the calls, records. */

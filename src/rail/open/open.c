@@ -335,8 +335,8 @@ static struct rail_ctx *ctx_make(const struct rail_config *cfg)
 	ctx->eager_max = ctx->settings.eager;
 	ctx->part_bytes = RAIL_PART_BYTES;
 	ctx->settings.qps = ctx->settings.qps ? ctx->settings.qps : 1;
-	if (!ctx->settings.chunk)
-		ctx->settings.chunk = RAIL_CHUNK_BYTES;
+	if (ctx->settings.chunk == RAIL_AUTO)
+		ctx->settings.chunk = 0;
 	ctx->settings.chunk &= ~(uint64_t)(RAIL_STRIPE_ALIGN - 1);
 	ctx->bulk_depth = BULK_DEPTH_MAX;
 	while (ctx->bulk_depth > BULK_DEPTH_MIN && ctx->bulk_depth * cfg->peer_count > 4096)
@@ -367,12 +367,18 @@ bool rail_copied(const struct rail_ctx *ctx)
 	return true;
 }
 
+static void eager_choose(struct rail_ctx *ctx)
+{
+	if (ctx->settings.eager == RAIL_AUTO)
+		ctx->eager_max = ctx->rail[0].port->net ? RAIL_EAGER_NET_BYTES : RAIL_EAGER_BYTES;
+}
+
 int rail_open(const struct rail_config *cfg, struct rail_ctx **out)
 {
 	struct rail_ctx *ctx;
 	int rc;
 
-	if (cfg->settings->eager > RAIL_EAGER_MAX || !cfg->peer_count || !cfg->on_message) {
+	if ((cfg->settings->eager > RAIL_EAGER_MAX && cfg->settings->eager != RAIL_AUTO) || !cfg->peer_count || !cfg->on_message) {
 		rg_error("rail_open: a configuration that makes no sense");
 		return -EINVAL;
 	}
@@ -386,6 +392,8 @@ int rail_open(const struct rail_config *cfg, struct rail_ctx **out)
 	rc = ports_find(ctx);
 	if (!rc)
 		rc = rail_select(ctx);
+	if (!rc)
+		eager_choose(ctx);
 	if (!rc)
 		rc = local_open(ctx);
 	if (!rc)

@@ -251,9 +251,9 @@ static const struct opt options[] = {
 	  .standard = "8K", .special = "auto", .min = 1, .max = (uint64_t)1 << 40,
 	  .help = "messages above this size are striped over all rails; auto measures it" },
 	{ .name = "eager", .type = OPT_SIZE, .carry = OPT_BOTH, AT(eager), .arg = "BYTES",
-	  .standard = "8K", .min = 0, .max = RAIL_EAGER_MAX,
-	  .help = "messages up to this size are sent at once; larger and striped messages go by "
-		  "rendezvous" },
+	  .standard = "auto", .special = "auto", .min = 0, .max = RAIL_EAGER_MAX,
+	  .help = "messages up to this size are sent at once, larger and striped messages go by "
+		  "rendezvous; auto: 8K, over TCP 32K" },
 	{ .name = "rendezvous", .type = OPT_CHOICE, .carry = OPT_COMM, AT(rendezvous),
 	  .arg = "HOW", .standard = "auto", .choices = rendezvous,
 	  .help = "who moves the data of messages above the eager limit" },
@@ -262,9 +262,10 @@ static const struct opt options[] = {
 	  .help = "how a receiver learns that the writes of a message are there; control not with "
 		  "read, both and ways whose chunks take any rail" },
 	{ .name = "chunk", .type = OPT_SIZE, .carry = OPT_JOB, AT(chunk), .arg = "BYTES",
-	  .standard = "64K", .min = RAIL_CHUNK_BYTES_MIN, .max = RAIL_CHUNK_MAX_BYTES,
-	  .help = "largest request of a piece of a large message; pull and both have sizes of "
-		  "their own; long distances need more" },
+	  .standard = "auto", .special = "auto", .min = RAIL_CHUNK_BYTES_MIN,
+	  .max = RAIL_CHUNK_MAX_BYTES,
+	  .help = "largest request of a piece of a large message; auto: 64K, over TCP 256K; pull "
+		  "and both have sizes of their own; long distances need more" },
 	{ .name = "qps", .type = OPT_COUNT, .carry = OPT_JOB, AT(qps), .arg = "N",
 	  .standard = "1", .min = 1, .max = RAIL_QPS_MAX,
 	  .help = "queue pairs per rail and peer that share large messages: for long distances" },

@@ -6,7 +6,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { RAIL_EAGER_MAX = 64 * 1024 };	/* bound of --eager */
+enum {
+	RAIL_EAGER_BYTES = 8 * 1024,	/* --eager auto */
+	RAIL_EAGER_NET_BYTES = 32 * 1024,	/* ... over TCP, where a rendezvous costs system calls */
+	RAIL_EAGER_MAX = 64 * 1024,	/* bound of --eager */
+};
 
 /* The next name of a list of ports; NULL at its end. */
 const char *rail_name_next(const char **list, size_t *length);

@@ -39,7 +39,7 @@ int rail_way_check(const struct rail_ctx *ctx, const struct rail_way *way, char 
 			 last->port->name);
 		return -EINVAL;
 	}
-	if (way->eager > ctx->eager_max) {
+	if (way->eager > ctx->eager_max && way->eager != RAIL_AUTO) {
 		snprintf(why, why_size, "eager=%llu: the rails' buffers are not made for that "
 			 "(accepted: 0 to %llu, the job's --eager)",
 			 (unsigned long long)way->eager, (unsigned long long)ctx->eager_max);

@@ -18,6 +18,7 @@
 #include "rail/peer/peer.h"
 #include "rail/lane/pool.h"
 #include "rail/message/rail_record.h"
+#include "rail/message/rndv.h"
 #include "util/random.h"
 #include "rail/message/rate_estimate.h"
 #include "rail/lane/ring.h"
@@ -327,6 +328,10 @@ static void rails_choose(struct rail_peer *peer)
 	}
 	estimates_start(peer);
 	peer->polled = peer->copies = true;
+	peer->chunk = ctx->settings.chunk;
+	if (!peer->chunk)
+		peer->chunk = ctx->rail[peer->rail[0]].port->net ? RAIL_CHUNK_NET_BYTES
+								 : RAIL_CHUNK_BYTES;
 	peer->chunk_most = RAIL_CHUNK_MAX_BYTES;
 	for (int k = 0; k < peer->rail_count; k++) {
 		const struct vrb_adapter *adapter = &ctx->adapter[peer_adapter(peer, k)];

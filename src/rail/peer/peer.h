@@ -51,6 +51,7 @@ struct rail_peer {
 	 */
 	int rail_count, qps;
 	uint8_t rail[RAIL_MAX];
+	uint64_t chunk;			/* bytes of a request of a large message */
 	uint64_t chunk_most;		/* the longest request that either end's rails carry */
 	uint64_t table_bytes;		/* bytes that one table of chunks moves at most */
 	bool polled;			/* eager lanes: memory polled */

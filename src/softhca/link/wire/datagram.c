@@ -225,7 +225,7 @@ static int receive(struct hca_wire_peer *p)
 	do {
 		while ((rc = whole_frame(s, &f)) > 0 && take(p, &f))
 			;
-		n = rc ? -EPROTO : hca_stream_fill(s);
+		n = rc ? -EPROTO : hca_stream_fill(s, HCA_FRAME_BYTES);
 	} while (n > 0 && s->in_total - begin < PASS_BYTES);
 	return n;
 }

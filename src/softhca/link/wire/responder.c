@@ -181,6 +181,7 @@ bool hca_wire_request_begins(struct hca_wire_qp *w, const struct hca_frame *f)
 	if (f->sequence != w->expected || is_incomplete(in))
 		return false;
 	w->discards = false;
+	in->pause = w->idle;
 	in->first = *f;
 	in->done = 0;
 	in->refused = false;
@@ -304,7 +305,7 @@ void hca_wire_request_ends(struct hca_wire_qp *w)
 		return;
 	w->expected++;
 	if (w->qp->reliable)
-		hca_wire_owe_ack(w, in->first.flags & HCA_FRAME_AWAITED);
+		hca_wire_owe_ack(w, in);
 }
 
 /* ---- Answers ------------------------------------------------------------- */

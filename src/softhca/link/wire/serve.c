@@ -12,6 +12,8 @@ enum {
 	IDLE_PASSES = 4096,	/* without a byte, before a queue pair is left to epoll */
 	ACK_PASSES = 2,		/* until an acknowledgement leaves alone: a reply may carry it */
 	LATE_PASSES = 64,	/* the same, when no completion waits for it */
+	LONG = 16384,		/* compared with which an acknowledgement costs little: it leaves ... */
+	PAUSE = 8,		/* ... at once after so many passes without a byte: none follows */
 	DIRECT = 4,		/* so many active streams are read without asking epoll */
 };
 
@@ -56,9 +58,16 @@ void hca_wire_owe(struct hca_wire_qp *w)
 	hca_wire_activate(w);
 }
 
-void hca_wire_owe_ack(struct hca_wire_qp *w, bool awaited)
+static unsigned ack_passes(const struct hca_wire_arriving *in)
 {
-	const uint64_t at = hca_wire_pass(w->wire) + (awaited ? ACK_PASSES : LATE_PASSES);
+	if (!(in->first.flags & HCA_FRAME_AWAITED))
+		return LATE_PASSES;
+	return in->first.total >= LONG && in->pause >= PAUSE ? 0 : ACK_PASSES;
+}
+
+void hca_wire_owe_ack(struct hca_wire_qp *w, const struct hca_wire_arriving *in)
+{
+	const uint64_t at = hca_wire_pass(w->wire) + ack_passes(in);
 
 	if (!w->owes_ack || at < w->ack_at)
 		w->ack_at = at;
@@ -196,7 +205,7 @@ static int land_tail(struct hca_wire_qp *w, unsigned char *to)
 	int n;
 
 	while (hca_stream_arrived(s) < w->left) {
-		n = hca_stream_fill(s);
+		n = hca_stream_fill(s, w->left);
 		if (n <= 0)
 			return n;
 	}
@@ -213,7 +222,7 @@ static int pass_over(struct hca_wire_qp *w)
 	int n;
 
 	if (!have) {
-		n = hca_stream_fill(s);
+		n = hca_stream_fill(s, w->left < HCA_STREAM_BYTES ? w->left : HCA_STREAM_BYTES);
 		if (n <= 0)
 			return n;
 		have = hca_stream_arrived(s);
@@ -311,7 +320,7 @@ static int next_frame(struct hca_wire_qp *w)
 	int n;
 
 	while (hca_stream_arrived(s) < HCA_FRAME_BYTES) {
-		n = hca_stream_fill(s);
+		n = hca_stream_fill(s, HCA_FRAME_BYTES);
 		if (n <= 0)
 			return n;
 	}
@@ -319,6 +328,7 @@ static int next_frame(struct hca_wire_qp *w)
 	if (hca_frame_read(s->in + s->in_at, &w->frame))
 		return -EPROTO;
 	hca_stream_skip(s, HCA_FRAME_BYTES);
+	hca_stream_expect(s, w->frame.bytes);
 	if (w->state == HCA_WIRE_GREETING)
 		hca_wire_greeted(w);
 	if (!frame_begins(w))

@@ -155,7 +155,7 @@ static void option_set(int fd, int level, int name, int value)
 }
 
 /*
- * SO_RCVBUF would end the kernel's tuning, at net.core.rmem_max.  SO_RCVLOWAT makes room for its mark
+ * SO_RCVBUF would end the tuning of the kernel.  SO_RCVLOWAT makes room for its mark
  * (Linux 4.18), and the room stays when the mark goes.
  */
 void hca_socket_room(int fd, int bytes)

@@ -11,6 +11,10 @@
 
 /* Payload from here on is read into its place by the kernel. */
 enum { IN_PLACE = 4096 };
+/* To copy so much costs more than a system call. */
+enum { LONG = 16384 };
+/* Read beyond a long payload: the end that its reader stores by itself, and the next header. */
+enum { BEYOND = 8 + HCA_FRAME_BYTES };
 /* A frame arrives without a pause for the kernel to announce room. */
 enum { ROOM = 2 * HCA_STREAM_FRAME };
 
@@ -193,7 +197,13 @@ static int receive(struct hca_stream *s, struct iovec *list, unsigned count, siz
 	return (int)n;
 }
 
-int hca_stream_fill(struct hca_stream *s)
+void hca_stream_expect(struct hca_stream *s, uint32_t bytes)
+{
+	if (bytes)
+		s->headers_alone = bytes >= LONG;
+}
+
+int hca_stream_fill(struct hca_stream *s, uint32_t need)
 {
 	struct iovec room;
 	int n;
@@ -208,6 +218,8 @@ int hca_stream_fill(struct hca_stream *s)
 	room = (struct iovec){ s->in + s->in_end, HCA_STREAM_BYTES - s->in_end };
 	if (!room.iov_len)
 		return -EAGAIN;
+	if (s->headers_alone)
+		room.iov_len = need - hca_stream_arrived(s);
 	n = receive(s, &room, 1, room.iov_len);
 	if (n > 0)
 		s->in_end += (uint32_t)n;
@@ -220,11 +232,12 @@ static int receive_in_place(struct hca_stream *s, const struct iovec *piece, uns
 {
 	struct iovec list[HCA_SGE_MAX + 1];
 	unsigned n = hca_pieces_cut(piece, count, 0, bytes, list);
+	const size_t beyond = s->headers_alone ? BEYOND : HCA_STREAM_BYTES;
 	int got;
 
 	s->in_at = s->in_end = 0;
-	list[n] = (struct iovec){ s->in, HCA_STREAM_BYTES };
-	got = receive(s, list, n + 1, bytes + HCA_STREAM_BYTES);
+	list[n] = (struct iovec){ s->in, beyond };
+	got = receive(s, list, n + 1, bytes + beyond);
 	if (got <= 0 || (size_t)got <= bytes)
 		return got;
 	s->in_end = (uint32_t)((size_t)got - bytes);
@@ -239,7 +252,7 @@ int hca_stream_take(struct hca_stream *s, const struct iovec *piece, unsigned co
 	if (!have && bytes >= IN_PLACE)
 		return receive_in_place(s, piece, count, bytes);
 	if (!have) {
-		n = hca_stream_fill(s);
+		n = hca_stream_fill(s, (uint32_t)(bytes < HCA_STREAM_BYTES ? bytes : HCA_STREAM_BYTES));
 		if (n <= 0)
 			return n;
 		have = hca_stream_arrived(s);

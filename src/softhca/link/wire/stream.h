@@ -38,6 +38,11 @@ struct hca_stream {
 	unsigned piece_at, piece_count;
 	size_t piece_left;
 
+	/*
+	 * Payloads are long lately: a read for a header takes nothing else, so that the payload after it
+	 * need not be copied out of the buffer.
+	 */
+	bool headers_alone;
 	unsigned char *in;		/* bytes [in_at, in_end) have arrived */
 	uint32_t in_at, in_end;
 };
@@ -76,8 +81,13 @@ static inline uint32_t hca_stream_arrived(const struct hca_stream *s)
 	return s->in_end - s->in_at;
 }
 
-/* Read into the buffer: the bytes read, 0 at the end of the stream, -EAGAIN or another -errno. */
-int hca_stream_fill(struct hca_stream *s);
+/*
+ * Read into the buffer, so that it has `need` bytes or more, perhaps: the bytes read, 0 at the end of
+ * the stream, -EAGAIN or another -errno.
+ */
+int hca_stream_fill(struct hca_stream *s, uint32_t need);
+/* The payload that follows has so many bytes; 0: none does. */
+void hca_stream_expect(struct hca_stream *s, uint32_t bytes);
 /*
  * Move up to `bytes` bytes of payload into the pieces, from the buffer or from the socket, whose
  * further bytes go into the buffer.  Results as above.

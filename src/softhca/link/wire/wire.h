@@ -39,6 +39,7 @@ struct hca_wire_answer {
 struct hca_wire_arriving {
 	struct hca_frame first;		/* its first frame */
 	uint32_t done;			/* bytes of the message that have landed */
+	uint32_t pause;			/* passes without a byte before it */
 	bool refused;			/* the rest of the message is passed over */
 	int theirs;			/* the status of its receive, if it fails */
 	struct hca_arrival receive;
@@ -231,11 +232,8 @@ static inline void hca_wire_settle(struct hca_wire_qp *w)
 }
 /* The next pass sends what waits. */
 void hca_wire_owe(struct hca_wire_qp *w);
-/*
- * An acknowledgement leaves, if no other frame has carried it before: after a few passes if the peer
- * awaits it, else after many.
- */
-void hca_wire_owe_ack(struct hca_wire_qp *w, bool awaited);
+/* An acknowledgement of this message leaves, if no other frame has carried it before. */
+void hca_wire_owe_ack(struct hca_wire_qp *w, const struct hca_wire_arriving *in);
 /* Nothing is owed any more. */
 void hca_wire_forgive(struct hca_wire_qp *w);
 /* Look at all active queue pairs; false: none is left, or they are many and epoll tells. */
