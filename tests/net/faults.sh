@@ -6,7 +6,7 @@
 #	faults.sh		all cases, as make check-net runs it
 #	faults.sh CASE		one, with the output of its programs where it fails
 cases='served stopped killed cable far_cable vanished interface unreliable firewall reject secret rails mtu path_mtu
-	path_mtu_read ports jobs users descriptors'
+	path_mtu_read datagrams ports jobs users descriptors'
 build=$PWD
 PATH=$PATH:/usr/sbin:/sbin
 export PATH
@@ -91,7 +91,7 @@ tell() {
 # signal SIGNAL I ME.  nsenter stops with its child, and reaps it only when it goes on.
 signal() {
 	on "$2" kill "-$1" "$(cat "$RG_MEET/$3.pid")"
-	[ "$1" = STOP ] || eval "kill -CONT \$pid_$3"
+	[ "$1" = STOP ] || eval "kill -CONT \$pid_$3" 2>/dev/null
 }
 
 # shows ME PATTERN: its output; says ME PATTERN: one line of libsofthca with it, and no other
@@ -362,6 +362,23 @@ case_path_mtu_read() {
 	shows a "^read: transport retry counter exceeded"
 	end_of b
 	says b "rail 1, eth0: host 10.0.1.1 answers, but long packets .* MTU of 9000"
+}
+
+# ---- Datagrams --------------------------------------------------------------------
+
+# Of a number of the other host, its own process, and of no process at all.
+case_datagrams() {
+	hosts 2 1
+	begin 1 c d connect rest never
+	begin 0 d c connect tell works rest never
+	pair reach +reached tell reached reach left tell left reach cut -- rest reached
+	until_file works
+	until_file left
+	signal KILL 1 c
+	end_of a
+	for reach in reached left cut; do
+		shows a "^reach: $reach"
+	done
 }
 
 # ---- Ports ----------------------------------------------------------------------
