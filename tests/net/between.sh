@@ -16,9 +16,9 @@ listens() {
 }
 
 between_once() {
-	start $serving timeout 100 "$softhca" --soft $spec -- "$@" >"$work/server" 2>&1
+	start $serving timeout ${between_limit:-100} "$softhca" --soft $spec -- "$@" >"$work/server" 2>&1
 	listens
-	on $((1 - serving)) timeout 100 "$softhca" --soft $spec -- "$@" "10.0.0.$((serving + 1))" >"$out" 2>"$err"
+	on $((1 - serving)) timeout ${between_limit:-100} "$softhca" --soft $spec -- "$@" "10.0.0.$((serving + 1))" >"$out" 2>"$err"
 	rc=$?
 	wait $started
 	served=$?

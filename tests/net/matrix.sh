@@ -18,7 +18,16 @@ net_options() {
 	esac
 }
 
+# A message without a receive is lost: the server of perftest waits for it for ever.
+loses() {
+	case $* in
+	ib_send_bw*" UC"*" -r 16" | ib_send_bw*" UC"*" -q 4 --use-srq") return 0 ;;
+	esac
+	return 1
+}
+
 draw() {
+	! loses "$@" || return 0
 	command -v "$1" >/dev/null || hosts_lack "no $1"
 	for serving in 0 1; do
 		# shellcheck disable=SC2046 # words are meant
