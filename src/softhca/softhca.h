@@ -165,7 +165,7 @@ int softhca_query_retries(const struct ibv_context *context, unsigned port, uint
  */
 enum softhca_reach {
 	SOFTHCA_REACHED,	/* the process exists, and runs or is stopped */
-	SOFTHCA_CUT,		/* a port at either end is down, or 9 of 10 packets are lost */
+	SOFTHCA_CUT,		/* a port at either end is down, 9 of 10 packets are lost, or TCP finds no process */
 	SOFTHCA_LEFT,		/* the process has left the fabric in good order, or none has this number */
 	SOFTHCA_DEAD,		/* the process has ended without leaving */
 };

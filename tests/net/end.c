@@ -393,6 +393,62 @@ static void act_idle(const char *value)
 	printf("idle: %lu wake-ups a second\n", (switches() - before) / seconds);
 }
 
+static struct ibv_qp *make_datagrams(void)
+{
+	struct ibv_qp_init_attr init = { .qp_type = IBV_QPT_UD, .sq_sig_all = 1,
+					 .cap = { DEPTH, DEPTH, 1, 1, 0 },
+					 .send_cq = end.cq, .recv_cq = end.cq };
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_INIT, .port_num = 1 };
+	struct ibv_qp *qp = ibv_create_qp(end.mr->pd, &init);
+
+	must(qp && !ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY),
+	     "reach");
+	attr.qp_state = IBV_QPS_RTR;
+	must(!ibv_modify_qp(qp, &attr, IBV_QP_STATE), "reach");
+	attr.qp_state = IBV_QPS_RTS;
+	must(!ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_SQ_PSN), "reach");
+	return qp;
+}
+
+static const char *reach_of(const struct ibv_ah *ah)
+{
+	switch (softhca_query_reach(ah, end.other.qpn)) {
+	case SOFTHCA_REACHED:
+		return "reached";
+	case SOFTHCA_CUT:
+		return "cut";
+	case SOFTHCA_LEFT:
+		return "left";
+	default:
+		return "dead";
+	}
+}
+
+/* Datagrams to the peer's number, until softhca_query_reach says so: with +, twenty times in a row. */
+static void act_reach(const char *value)
+{
+	struct ibv_ah_attr path = { .is_global = 1, .port_num = 1, .grh = { .dgid = end.other.gid, .hop_limit = 64 } };
+	struct ibv_qp *qp = make_datagrams();
+	struct ibv_ah *ah = ibv_create_ah(end.mr->pd, &path);
+	struct ibv_send_wr *bad, wr = { .opcode = IBV_WR_SEND, .wr.ud = { .ah = ah, .remote_qpn = end.other.qpn } };
+	const unsigned wanted = *value == '+' ? 20 : 1;
+	unsigned turn, same = 0;
+	struct ibv_wc wc;
+
+	value += *value == '+';
+	must(ah, "reach");
+	for (turn = 0; turn < WAIT_MS / 50 && same < wanted; turn++) {
+		must(!ibv_post_send(qp, &wr, &bad), "reach");
+		usleep(50000);
+		while (ibv_poll_cq(end.cq, 1, &wc) > 0)
+			;
+		same = strcmp(reach_of(ah), value) == 0 ? same + 1 : 0;
+	}
+	printf("reach: %s\n", reach_of(ah));
+	ibv_destroy_qp(qp);
+	ibv_destroy_ah(ah);
+}
+
 /* Sockets, epoll sets and eventfds below 1024; the limit here and of children. */
 static void act_descriptors(const char *value)
 {
@@ -431,6 +487,7 @@ static const struct action {
 	{ "rest", true, act_rest }, { "tell", true, act_tell }, { "event", true, act_event },
 	{ "repeat", true, act_repeat }, { "arrive", false, act_arrive },
 	{ "clear", false, act_clear }, { "idle", true, act_idle }, { "descriptors", false, act_descriptors },
+	{ "reach", true, act_reach },
 };
 
 static const struct action *action_of(const char *name)

@@ -4,9 +4,10 @@
 # its own, and all cases wait at the same time.
 #
 #	faults.sh		all cases, as make check-net runs it
-#	faults.sh CASE		one, with the output of its programs where it fails
+#	faults.sh CASE		one, with the output of its programs where it fails; CASE6: over IPv6
 cases='served stopped killed cable far_cable vanished interface unreliable firewall reject secret rails mtu path_mtu
-	path_mtu_read ports jobs users descriptors'
+	path_mtu_read datagrams ports jobs users descriptors killed6 cable6 unreliable6 firewall6 reject6 path_mtu6
+	datagrams6'
 build=$PWD
 PATH=$PATH:/usr/sbin:/sbin
 export PATH
@@ -39,7 +40,13 @@ unset $(env | sed -n 's/^\(RAILGAUGE_[A-Z_]*\|SOFTHCA_[A-Z_]*\)=.*/\1/p')
 . "$srcdir/tests/net/hosts.sh"
 RG_MEET=$work/meet
 SOFTHCA_FABRIC=faults-$1-$$
-SOFTHCA_SPEC=net=eth0
+SOFTHCA_SPEC=net=eth0 first=10.0.1.1 second=10.0.1.2
+case $1 in
+*6)
+	SOFTHCA_SPEC=net=fd00:0:0:1::/64 first=fd00:0:0:1::1 second=fd00:0:0:1::2
+	[ -e /proc/net/if_inet6 ] || { echo "skipped: no IPv6"; exit 77; }
+	;;
+esac
 export RG_MEET SOFTHCA_FABRIC SOFTHCA_SPEC
 mkdir -m 777 "$RG_MEET"
 failures=0
@@ -91,7 +98,7 @@ tell() {
 # signal SIGNAL I ME.  nsenter stops with its child, and reaps it only when it goes on.
 signal() {
 	on "$2" kill "-$1" "$(cat "$RG_MEET/$3.pid")"
-	[ "$1" = STOP ] || eval "kill -CONT \$pid_$3"
+	[ "$1" = STOP ] || eval "kill -CONT \$pid_$3" 2>/dev/null
 }
 
 # shows ME PATTERN: its output; says ME PATTERN: one line of libsofthca with it, and no other
@@ -199,7 +206,7 @@ case_cable() {
 	begin 0 c d tell watches event error
 	until_file watches
 	breaks on login ip link set h0r0 down
-	says a "rail 1, eth0: host 10.0.1.2 has not answered for [0-9]* s (the interface is down here)"
+	says a "rail 1, eth0: host $second has not answered for [0-9]* s (the interface is down here)"
 	end_of c
 	shows c "^event: port error"
 }
@@ -207,7 +214,7 @@ case_cable() {
 case_far_cable() {
 	hosts 2 1
 	breaks on login ip link set h1r0 down
-	says a "rail 1, eth0: host 10.0.1.2 has not answered for [0-9]* s (its interface"
+	says a "rail 1, eth0: host $second has not answered for [0-9]* s (its interface"
 }
 
 # Nothing comes from there any more; the process is killed when its farewell cannot leave.
@@ -223,7 +230,7 @@ case_vanished() {
 		signal KILL 1 b
 	}
 	breaks vanish
-	says a "rail 1, eth0: host 10.0.1.2 has not answered for [0-9]* s"
+	says a "rail 1, eth0: host $second has not answered for [0-9]* s"
 }
 
 case_interface() {
@@ -231,7 +238,7 @@ case_interface() {
 	begin 0 c d tell watches event error event active
 	until_file watches
 	breaks on 0 ip link set eth0 down
-	says a "rail 1, eth0: host 10.0.1.2 has not answered for [0-9]* s (the interface is down here)"
+	says a "rail 1, eth0: host $second has not answered for [0-9]* s (the interface is down here)"
 	on 0 ip link set eth0 up
 	end_of c
 	shows c "^event: port active"
@@ -285,8 +292,8 @@ case_firewall() {
 	for side in a b; do
 		shows $side "^write: transport retry counter exceeded"
 	done
-	says a "rail 1, eth0: 10.0.1.2 ports 18600 to 18855: .*a firewall drops.*SOFTHCA_PORTS"
-	says b "rail 1, eth0: no connection from host 10.0.1.1.*18600 to 18855.*SOFTHCA_PORTS"
+	says a "rail 1, eth0: $second ports 18600 to 18855: .*a firewall drops.*SOFTHCA_PORTS"
+	says b "rail 1, eth0: no connection from host $first.*18600 to 18855.*SOFTHCA_PORTS"
 }
 
 case_reject() {
@@ -295,7 +302,7 @@ case_reject() {
 	pair write 8 -- rest never
 	end_of a
 	shows a "^write: transport retry counter exceeded"
-	says a "rail 1, eth0: 10.0.1.2 ports 18600 to 18855: no process listens"
+	says a "rail 1, eth0: $second ports 18600 to 18855: no process listens"
 }
 
 # ---- The other end is another one -----------------------------------------------
@@ -317,18 +324,18 @@ case_secret() {
 	hosts 2 1
 	head -c 32 /dev/urandom | od -An -tx1 | tr -d ' \n' >"$work/secret"
 	chmod 600 "$work/secret"
-	differs "SOFTHCA_SECRET_FILE=$work/secret" "rail 1, eth0: 10.0.1.2 .*another secret"
+	differs "SOFTHCA_SECRET_FILE=$work/secret" "rail 1, eth0: $second .*another secret"
 }
 
 case_rails() {
 	hosts 2 2
-	differs "SOFTHCA_SPEC=net=eth0+eth1" "rail 1, eth0: 10.0.1.2 .*another number of rails"
+	differs "SOFTHCA_SPEC=net=eth0+eth1" "rail 1, eth0: $second .*another number of rails"
 }
 
 case_mtu() {
 	hosts 2 1
 	on 1 ip link set eth0 mtu 1400
-	differs A=B "rail 1, eth0: 10.0.1.2 .*another MTU than this interface (1500)"
+	differs A=B "rail 1, eth0: $second .*another MTU than this interface (1500)"
 }
 
 # long_lost I: packets of more than 1500 bytes do not arrive at host I, and no ICMP tells
@@ -350,7 +357,7 @@ case_path_mtu() {
 	end_of a
 	shows a "^write: success"
 	shows a "^write: transport retry counter exceeded"
-	says a "rail 1, eth0: host 10.0.1.2 answers, but long packets .* MTU of 9000"
+	says a "rail 1, eth0: host $second answers, but long packets .* MTU of 9000"
 }
 
 # The long packets are answers, of an end that has no requests.
@@ -361,7 +368,24 @@ case_path_mtu_read() {
 	end_of a
 	shows a "^read: transport retry counter exceeded"
 	end_of b
-	says b "rail 1, eth0: host 10.0.1.1 answers, but long packets .* MTU of 9000"
+	says b "rail 1, eth0: host $first answers, but long packets .* MTU of 9000"
+}
+
+# ---- Datagrams --------------------------------------------------------------------
+
+# Of a number of the other host, its own process, and of no process at all.
+case_datagrams() {
+	hosts 2 1
+	begin 1 c d connect rest never
+	begin 0 d c connect tell works rest never
+	pair reach +reached tell reached reach left tell left reach cut -- rest reached
+	until_file works
+	until_file left
+	signal KILL 1 c
+	end_of a
+	for reach in reached left cut; do
+		shows a "^reach: $reach"
+	done
 }
 
 # ---- Ports ----------------------------------------------------------------------
@@ -429,5 +453,5 @@ case_descriptors() {
 	done
 }
 
-case_"$1"
+case_"${1%6}"
 is_over

@@ -13,10 +13,19 @@ HOME=$RG_HOSTS/home
 export HOME
 case $RG_MPI_FLAVOR in
 openmpi)
+	daemons="--map-by slot --oversubscribe --mca plm_rsh_agent $RG_HOSTS/enter --mca oob_tcp_if_include mgmt"
+	memory=vader
+	case $("$MPIRUN" --version) in
+	*"(Open MPI) "[5-9]*)
+		# PRRTE launches, with options of its own (from its documentation: not tried).
+		daemons="--map-by slot:oversubscribe --prtemca plm_ssh_agent $RG_HOSTS/enter --prtemca prte_if_include mgmt"
+		memory=sm
+		;;
+	esac
+	# shellcheck disable=SC2046,SC2086 # words are meant
 	set -- "$MPIRUN" -np "$count" --host "$(echo "$hosts" | sed "s/\([^,][^,]*\)/\1:$each/g")" \
-		--map-by slot --oversubscribe --bind-to none \
-		--mca plm_rsh_agent "$RG_HOSTS/enter" --mca oob_tcp_if_include mgmt \
-		--mca pml ob1 --mca btl tcp,vader,self --mca btl_tcp_if_include "${RG_HOSTS_MPI:-mgmt}" \
+		$daemons --bind-to none \
+		--mca pml ob1 --mca btl tcp,$memory,self --mca btl_tcp_if_include "${RG_HOSTS_MPI:-mgmt}" \
 		$(env | sed -n 's/^\(\(RAILGAUGE\|SOFTHCA\|SUITE\)_[A-Z_]*\)=.*/-x \1/p') "$@"
 	;;
 *)

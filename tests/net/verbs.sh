@@ -1,30 +1,11 @@
 #!/bin/sh
-# verbs.sh - the conformance list, ping-pongs of rdma-core and perftest between two hosts.
+# verbs.sh - ping-pongs of rdma-core, perftest, UCX, and the conformance list between two hosts; some of it
+# over IPv6.
 . "$srcdir/tests/run-lib.sh"
 . "$srcdir/tests/net/hosts.sh"
 hosts 2 2
-softhca=$PWD/softhca
-export SOFTHCA_FABRIC=verbs.$$
+. "$srcdir/tests/net/between.sh"
 
-# between PROGRAM ARG...: a server on host 1, its client on host 0; true if both succeed.
-between() {
-	# A server listens a moment later.
-	start 1 timeout 60 "$softhca" --soft net=eth0+eth1 -- "$@" >"$work/server" 2>&1
-	tries=0
-	until on 1 ss -Hltn 2>/dev/null | grep -q ":$port "; do
-		tries=$((tries + 1))
-		[ $tries -lt 300 ] || break
-		sleep 0.05
-	done
-	on 0 timeout 60 "$softhca" --soft net=eth0+eth1 -- "$@" 10.0.0.2 >"$out" 2>"$err"
-	client=$?
-	wait $started
-	[ $? -eq 0 ] && [ $client -eq 0 ] || {
-		cat "$work/server" "$out" "$err"
-		return 1
-	}
-}
-port=18515
 for program in rc uc srq ud; do
 	command -v ibv_${program}_pingpong >/dev/null || hosts_lack "no ibv_${program}_pingpong"
 	expect "ibv_${program}_pingpong" between ibv_${program}_pingpong -g 0 -n 200 -s 1000
@@ -38,12 +19,63 @@ done
 expect "ib_send_bw of datagrams" between ib_send_bw -x 0 -F -n 20 -s 1000 -c UD
 expect "ib_write_bw, both ways, several queue pairs" between ib_write_bw -x 0 -F -n 100 -b -q 4
 
+# ---- UCX over its transports for plain verbs.  Built with MPI it takes itself for a rank.
+alone=
+ucx_perftest -h 2>&1 | grep -q -e '-P <0|1>' && alone="-P 0"
+# ucx TLS DEVICES OPTION...
+ucx() {
+	UCX_TLS=$1 UCX_NET_DEVICES=$2
+	export UCX_TLS UCX_NET_DEVICES
+	shift 2
+	# shellcheck disable=SC2086 # two words or none
+	port=13337 expect "ucx_perftest $* over $UCX_TLS, $UCX_NET_DEVICES" between ucx_perftest "$@" $alone
+	unset UCX_TLS UCX_NET_DEVICES
+}
+if command -v ucx_perftest >/dev/null; then
+	for tls in rc_verbs,ud_verbs,self ud_verbs,self; do
+		ucx $tls soft0:1 -t tag_lat -n 500 -s 8
+		ucx $tls soft0:1 -t tag_bw -n 200 -s 65536
+		# shellcheck disable=SC2043 # a share of a loop
+		for test in $(drawn 2 "two rails, $tls" && echo tag_bw); do
+			ucx $tls soft0:1,soft0:2 -t $test -n 50 -s 1048576
+		done
+	done
+	for test in ucp_put_lat ucp_put_bw ucp_get ucp_add ucp_fadd ucp_swap ucp_cswap stream_bw; do
+		! drawn 4 "ucx $test" || ucx rc_verbs,ud_verbs,self soft0:1 -t $test -n 500 -s 8
+	done
+	ucx rc_verbs,ud_verbs,self soft0:1 -t am_lat -n 500 -D short -x rc_verbs -d soft0:1
+else
+	echo "not here: ucx_perftest"
+fi
+
+# ---- IPv6
+if [ -e /proc/net/if_inet6 ]; then
+	ipv4=$spec spec=net=fd00:0:0:1::/64+fd00:0:0:2::/64
+	for program in rc ud; do
+		expect "ibv_${program}_pingpong over IPv6" between ibv_${program}_pingpong -g 0 -n 200 -s 1000
+	done
+	expect "ib_write_bw over IPv6" between ib_write_bw -x 0 -F -n 100 -i 2
+	[ -z "$(command -v ucx_perftest)" ] || ucx rc_verbs,ud_verbs,self soft0:1,soft0:2 -t tag_bw -n 50 -s 1048576
+	spec=$ipv4
+fi
+
+# ---- The conformance list
+# conforms SPEC WORD...: --share and the like
+conforms() {
+	conforms_spec=$1
+	shift
+	# Only the network is another: a process that one side makes is one to the other.
+	nsenter -t "$(host_pid 0)" -n "$softhca" --soft "$conforms_spec" -- tests/conformance/conformance \
+		--peer-host "$(host_pid 1)" "$@" >"$out" 2>"$err"
+	rc=$?
+	grep -v '^ok' "$out"
+	[ $rc -eq 0 ] || cat "$err"
+	return $rc
+}
 # shellcheck disable=SC2046 # words are meant
-# Only the network is another: a process that one side makes is one to the other.
-nsenter -t "$(host_pid 0)" -n "$softhca" --soft net=eth0 -- tests/conformance/conformance \
-	--peer-host "$(host_pid 1)" $([ -n "${RG_LONG-}" ] || echo "--share 4 --seed ${RG_SEED:-1}") >"$out" 2>"$err"
-rc=$?
-grep -v '^ok' "$out"
-[ $rc -eq 0 ] || cat "$err"
-expect "the conformance list" [ $rc -eq 0 ]
+expect "the conformance list" conforms net=eth0 $([ -n "${RG_LONG-}" ] || echo "--share 4 --seed ${RG_SEED:-1}")
+share=20
+[ -z "${RG_LONG-}" ] || share=4
+[ ! -e /proc/net/if_inet6 ] || expect "a share of the conformance list over IPv6" \
+	conforms net=fd00:0:0:1::/64 --share "$share" --seed "${RG_SEED:-1}"
 finish

@@ -27,7 +27,7 @@ conformance_sources = tests/conformance/conformance.h \
 tests_conformance_conformance_SOURCES = $(conformance_sources)
 tests_conformance_conformance_LDADD = $(SOFTHCA_KIT) $(POPT_LIBS)
 EXTRA_DIST += tests/softhca/conformance.sh tests/softhca/bad_input.sh tests/softhca/perftest.sh \
-	tests/softhca/pair-lib.sh tests/softhca/matrix.sh tests/softhca/stacks.sh \
+	tests/softhca/pair-lib.sh tests/softhca/matrix.sh tests/softhca/matrix-list.sh tests/softhca/stacks.sh \
 	tests/conformance/rxe.txt
 TESTS += tests/softhca/bad_input.sh tests/softhca/perftest.sh
 check_PROGRAMS += tests/softhca/confine
@@ -171,6 +171,7 @@ EXTRA_DIST += tests/fuzz/libfuzzer.c
 check-long: all $(check_PROGRAMS) $(memory_modules) tests/memory/lifecycle_module.la
 	@test -n "$$LONG_SECONDS" || RG_LONG=1 $(MAKE) $(AM_MAKEFLAGS) check
 	@test -n "$$LONG_SECONDS" || RG_LONG=1 $(MAKE) $(AM_MAKEFLAGS) check-verbs
+	@test -n "$$LONG_SECONDS" || RG_LONG=1 $(MAKE) $(AM_MAKEFLAGS) check-net
 	@test -n "$$LONG_SECONDS" || RG_LONG=1 $(MAKE) $(AM_MAKEFLAGS) check-cluster
 	@test -n "$$LONG_SECONDS" || $(MAKE) $(AM_MAKEFLAGS) check-threads THREADS_ONLY=mpi
 	@test -n "$$LONG_SECONDS" || $(MAKE) $(AM_MAKEFLAGS) check-clang

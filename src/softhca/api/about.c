@@ -8,6 +8,7 @@
 #include "softhca/object/link.h"
 #include "softhca/object/loss.h"
 #include "softhca/object/net.h"
+#include "softhca/object/query.h"
 #include "softhca/softhca.h"
 
 HCA_EXPORT bool softhca_is_device(const struct ibv_device *device)
@@ -63,25 +64,44 @@ HCA_EXPORT int softhca_query_retries(const struct ibv_context *context, unsigned
 /* A path with this loss carries no connection: all of 7 tries are lost every other time. */
 enum { CUT_PPB = HCA_ALL_PPB / 10 * 9 };
 
+static enum hca_fate fate_of(struct hca_fabric *f, const struct hca_ah *ah, uint32_t qpn)
+{
+	/* Numbers of another host are not those of this one. */
+	if (f->wire && (ah->to == HCA_ADDRESS_REMOTE || f->wire_always))
+		return f->wire->datagram_fate(f, ah->from + 1, &ah->dgid, qpn);
+	return f->link->number_fate(f, qpn);
+}
+
+static enum softhca_reach path_reach(struct hca_fabric *f, const struct hca_ah *ah)
+{
+	if (f->spec.schedule.count)
+		hca_loss_advance(f, rg_now_ns());
+	if (!hca_path_up(f, ah->from, ah->to))
+		return SOFTHCA_CUT;
+	return ah->to != HCA_ADDRESS_REMOTE &&
+	       hca_loss_ppb(f->shm, &f->spec, ah->from, ah->to) >= CUT_PPB ? SOFTHCA_CUT : SOFTHCA_REACHED;
+}
+
 HCA_EXPORT int softhca_query_reach(const struct ibv_ah *ibv, uint32_t qpn)
 {
 	const struct hca_ah *ah = (const struct hca_ah *)(const void *)ibv;
 	struct hca_fabric *f;
-	enum hca_fate fate;
 
 	if (!hca_device_is_ours(ibv->context->device))
 		return hca_fail(ENODEV, "%s is not a software device", ibv->context->device->name);
 	f = hca_context_of(ibv->context)->fabric;
 	if (ah->multicast)
 		return SOFTHCA_REACHED;
-	fate = f->link->number_fate(f, qpn);
-	if (fate != HCA_FATE_ALIVE)
-		return fate == HCA_FATE_DEAD ? SOFTHCA_DEAD : SOFTHCA_LEFT;
-	if (f->spec.schedule.count)
-		hca_loss_advance(f, rg_now_ns());
-	return hca_path_up(f, ah->from, ah->to) &&
-	       hca_loss_ppb(f->shm, &f->spec, ah->from, ah->to) < CUT_PPB ? SOFTHCA_REACHED :
-									     SOFTHCA_CUT;
+	switch (fate_of(f, ah, qpn)) {
+	case HCA_FATE_DEAD:
+		return SOFTHCA_DEAD;
+	case HCA_FATE_LEFT:
+		return SOFTHCA_LEFT;
+	case HCA_FATE_UNREACHED:
+		return SOFTHCA_CUT;
+	default:
+		return path_reach(f, ah);
+	}
 }
 
 static_assert(sizeof(((struct softhca_model *)NULL)->port_rate) ==

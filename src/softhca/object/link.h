@@ -34,6 +34,7 @@ enum hca_fate {
 	HCA_FATE_ALIVE,
 	HCA_FATE_LEFT,		/* left in good order, or its slot has another owner */
 	HCA_FATE_DEAD,		/* ended without leaving */
+	HCA_FATE_UNREACHED,	/* of another host: the last call reached no process of the fabric there */
 };
 
 /*
@@ -181,6 +182,13 @@ struct hca_link_operations {
 	bool (*wait_for_receiver)(struct hca_qp *qp);
 
 	/* ---- Streams; [wire] ---- */
+
+	/*
+	 * The fate of a process of another host that datagrams go to, by the last call of it: ALIVE
+	 * before one has failed, and of a stopped process.  LEFT: its host has no queue pair `qpn`.
+	 */
+	enum hca_fate (*datagram_fate)(struct hca_fabric *f, uint32_t port, const union ibv_gid *gid,
+				       uint32_t qpn);
 
 	/*
 	 * Serve them: receive, send, upcalls.  By one thread at a time, in every verb that polls or

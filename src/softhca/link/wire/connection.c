@@ -218,6 +218,8 @@ enum hca_meet_answer hca_wire_find(void *arg, const struct hca_hello *h, uint16_
 	if (slot == f->slot)
 		return h->rail < f->spec.ports && h->mtu != f->netif[h->rail].mtu
 			       ? HCA_MEET_OTHER_MTU : HCA_MEET_MINE;
+	if (f->link->slot_fate(f, slot) != HCA_FATE_ALIVE)
+		return HCA_MEET_UNKNOWN;	/* its slot and its number outlive it for a while */
 	*port = (uint16_t)atomic_load(&f->shm->slot[slot].wire_port);
 	return *port ? HCA_MEET_AT_PORT : HCA_MEET_UNKNOWN;
 }

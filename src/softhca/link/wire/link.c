@@ -221,6 +221,7 @@ const struct hca_link_operations hca_wire_link = {
 	.rnr_timer = rnr_timer,
 	.transfer_whole = hca_wire_transfer,
 	.transfer_drop = transfer_drop,
+	.datagram_fate = hca_wire_datagram_fate,
 	.progress = progress,
 	.wait_fd = wait_fd,
 	.next_ns = next_ns,

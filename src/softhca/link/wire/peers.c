@@ -15,14 +15,30 @@ enum { SPARE = 64 };			/* so many peers go at once when there are too many */
 
 /* ---- The table; peers.lock held ------------------------------------------ */
 
+static uint64_t hash(unsigned rail, const union ibv_gid *gid, uint32_t qpn)
+{
+	uint64_t words[2];
+
+	memcpy(words, gid->raw, sizeof(words));
+	return (words[0] ^ words[1] ^ qpn ^ (uint64_t)rail << 32) * UINT64_C(0x9e3779b97f4a7c15) >> 32;
+}
+
 static struct hca_wire_peer **bucket_of(struct hca_wire *wire, unsigned rail,
 					const union ibv_gid *gid, uint32_t qpn)
 {
-	uint64_t words[2], h;
+	return &wire->peers.bucket[hash(rail, gid, qpn) & (HCA_WIRE_BUCKETS - 1)];
+}
 
-	memcpy(words, gid->raw, sizeof(words));
-	h = (words[0] ^ words[1] ^ qpn ^ (uint64_t)rail << 32) * UINT64_C(0x9e3779b97f4a7c15);
-	return &wire->peers.bucket[h >> 32 & (HCA_WIRE_BUCKETS - 1)];
+/* Its place, which another peer may have. */
+static struct hca_wire_fate *fate_of(struct hca_wire *wire, unsigned rail, const union ibv_gid *gid,
+				     uint32_t qpn)
+{
+	return &wire->peers.fate[hash(rail, gid, qpn) & (HCA_WIRE_FATES - 1)];
+}
+
+static void fate_keep(const struct hca_wire_peer *p, enum hca_fate fate)
+{
+	*fate_of(p->wire, p->rail, &p->gid, p->qpn) = (struct hca_wire_fate){ p->gid, p->qpn, p->rail, fate };
 }
 
 static bool is_peer(const struct hca_wire_peer *p, unsigned rail, const union ibv_gid *gid,
@@ -201,6 +217,8 @@ void hca_wire_peer_opened(struct hca_wire *wire, int fd, const struct hca_hello 
 		hca_wire_peer_remove(p);
 		p = NULL;
 	}
+	if (p)
+		fate_keep(p, HCA_FATE_ALIVE);
 	hca_unlock(&wire->peers.lock);
 	if (p)
 		hca_wire_peer_serve(p);
@@ -212,11 +230,28 @@ void hca_wire_peer_reached(struct hca_wire_peer *p, int fd)
 
 	hca_lock(&wire->peers.lock);
 	p->called = false;
+	fate_keep(p, HCA_FATE_ALIVE);
 	if (peer_open(p, fd))
 		hca_stream_flush(&p->stream);
 	else
 		hca_wire_peer_remove(p);
 	hca_unlock(&wire->peers.lock);
+}
+
+static enum hca_fate fate_by(int error)
+{
+	switch (error) {
+	case ENOENT:
+		return HCA_FATE_LEFT;
+	case EBUSY:			/* stopped */
+	case ECONNRESET:
+	case EAGAIN:
+	case ENOMEM:
+	case EMFILE:
+		return HCA_FATE_ALIVE;
+	default:
+		return HCA_FATE_UNREACHED;
+	}
 }
 
 void hca_wire_peer_refused(struct hca_wire_peer *p, int error, const char *why)
@@ -225,6 +260,7 @@ void hca_wire_peer_refused(struct hca_wire_peer *p, int error, const char *why)
 
 	hca_lock(&wire->peers.lock);
 	p->called = false;
+	fate_keep(p, fate_by(error));
 	if (error == EACCES || error == EPROTONOSUPPORT || error == EINVAL) {
 		hca_wire_say(wire, p->rail, &p->gid, HCA_WIRE_UNCONNECTED, "%s", why);
 		hca_wire_peer_remove(p);
@@ -237,6 +273,21 @@ void hca_wire_peer_refused(struct hca_wire_peer *p, int error, const char *why)
 		hca_wire_look_at(&wire->peers.look_ns, p->again_ns);
 	}
 	hca_unlock(&wire->peers.lock);
+}
+
+enum hca_fate hca_wire_datagram_fate(struct hca_fabric *f, uint32_t port, const union ibv_gid *gid,
+				     uint32_t qpn)
+{
+	struct hca_wire *wire = f->wire_state;
+	enum hca_fate fate = HCA_FATE_ALIVE;
+	const struct hca_wire_fate *last;
+
+	hca_lock(&wire->peers.lock);
+	last = fate_of(wire, port - 1, gid, qpn);
+	if (last->qpn == qpn && last->rail == port - 1 && memcmp(&last->gid, gid, sizeof(*gid)) == 0)
+		fate = last->fate;
+	hca_unlock(&wire->peers.lock);
+	return fate;
 }
 
 void hca_wire_peers_sweep(struct hca_wire *wire)

@@ -120,7 +120,16 @@ struct hca_wire_peer;
 struct hca_wire_parked;
 
 /* Peers of datagrams (peers.h). */
-enum { HCA_WIRE_PEERS_MAX = 4096, HCA_WIRE_BUCKETS = 1024 };
+enum { HCA_WIRE_PEERS_MAX = 4096, HCA_WIRE_BUCKETS = 1024, HCA_WIRE_FATES = 64 };
+
+/* What the last call of a peer has told, for hca_wire_datagram_fate; a newer one takes its place. */
+struct hca_wire_fate {
+	union ibv_gid gid;
+	uint32_t qpn;
+	unsigned rail;
+	enum hca_fate fate;
+};
+
 struct hca_wire_peers {
 	struct hca_lock lock;		/* later than a queue pair's */
 	struct hca_wire_peer *bucket[HCA_WIRE_BUCKETS];
@@ -129,6 +138,7 @@ struct hca_wire_peers {
 	_Atomic unsigned count;
 	_Atomic uint64_t look_ns;	/* the next time for hca_wire_peers_look */
 	_Atomic uint64_t busy;		/* the pass in which one was last heard or sent to */
+	struct hca_wire_fate fate[HCA_WIRE_FATES];
 };
 
 /* Lines for people: one of a kind about a host on a rail, until it has been quiet for a while. */
@@ -311,6 +321,8 @@ void hca_wire_peer_serve(struct hca_wire_peer *p);
 void hca_wire_peer_opened(struct hca_wire *wire, int fd, const struct hca_hello *h);
 void hca_wire_peer_reached(struct hca_wire_peer *p, int fd);
 void hca_wire_peer_refused(struct hca_wire_peer *p, int error, const char *why);
+enum hca_fate hca_wire_datagram_fate(struct hca_fabric *f, uint32_t port, const union ibv_gid *gid,
+				     uint32_t qpn);
 /* Call the peers of datagrams that wait for a stream. */
 void hca_wire_peers_look(struct hca_wire *wire, uint64_t now_ns);
 /* The end of a pass: no event names a removed peer any more. */
