@@ -1,0 +1,1 @@
+verbs_groups() { :; }
