@@ -92,7 +92,7 @@ verdict() {
 		{ high = $1 }
 		END {
 			match(asked, /[<>]=?/)
-			bar = substr(asked, RSTART + RLENGTH)
+			bar = substr(asked, RSTART + RLENGTH) + 0
 			met = substr(asked, RSTART, 1) == "<" ? x < bar || (RLENGTH == 2 && x == bar) : x >= bar
 			printf "  %-40s %10.4g %10s %8.3f %8.3f..%-7.3f", text, ours,
 				theirs == "" ? "" : sprintf("%.4g", theirs), x, low, high

@@ -6,7 +6,7 @@ rails_sizes="65536 262144 1048576 4194304"
 
 # rails_launches N PROGRAM WAYS ARG...: all launches, a file $work/v.WAY.BYTES each with their values
 rails_launches() {
-	rails_np=$1 program=$2 ways=$3
+	rails_np=$1 program=$2 rails_ways=$3
 	shift 3
 	rm -f "$work"/v.*
 	for k in $(seq "$launches"); do
@@ -16,10 +16,10 @@ rails_launches() {
 			pt2pt/*:1) window="-W 16" ;;
 			esac
 			# shellcheck disable=SC2086 # words are meant
-			rows "$rails_np" "$own" "$program" --over "$ways" --soft net=eth0+eth1 -m "$bytes" $window \
+			rows "$rails_np" "$own" "$program" --over "$rails_ways" --soft net=eth0+eth1 -m "$bytes" $window \
 				-x 1 -i 3 "$@" >"$work/rows"
 			[ "$rc" -eq 0 ] || stop "exit code $rc: $program of $bytes bytes"
-			for way in $(echo "$ways" | tr , ' '); do
+			for way in $(echo "$rails_ways" | tr , ' '); do
 				values "$way" "$bytes" >>"$work/v.$way.$bytes"
 			done
 		done

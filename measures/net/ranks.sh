@@ -1,5 +1,5 @@
 # ranks.sh - jobs: their start, idle ranks, what a peer takes.  Sourced by run.sh; ranks on any core.
-rails="src/cli/railgauge exec --over stripe"
+ours_over="src/cli/railgauge exec --over stripe"
 
 # seconds_of COMMAND...: of a launch of 4 ranks
 seconds_of() {
@@ -15,9 +15,9 @@ start_rows() {
 	for k in $(seq "$launches"); do
 		seconds_of >>"$work/v.native"
 		# shellcheck disable=SC2086 # words are meant
-		seconds_of $rails -- >>"$work/v.found"
+		seconds_of $ours_over -- >>"$work/v.found"
 		# shellcheck disable=SC2086 # words are meant
-		seconds_of $rails --soft net=eth0+eth1 -- >>"$work/v.named"
+		seconds_of $ours_over --soft net=eth0+eth1 -- >>"$work/v.named"
 	done
 	verdict "rails found (s)" 'x<=1.3' "$work/v.found" "$work/v.native"
 	verdict "rails named (s)" - "$work/v.named" "$work/v.native"
@@ -29,7 +29,7 @@ idle_rows() {
 	rm -f "$work"/v.*
 	for k in $(seq "$launches"); do
 		# shellcheck disable=SC2086 # words are meant
-		launch 4 $rails --soft net=eth0+eth1 -- measures/net/ranks idle 5
+		launch 4 $ours_over --soft net=eth0+eth1 -- measures/net/ranks idle 5
 		[ "$rc" -eq 0 ] || stop "exit code $rc of idle ranks"
 		for kind in blocked sleeping; do
 			for column in 2 3; do
@@ -53,7 +53,7 @@ peers_rows() {
 	rm -f "$work"/v.*
 	for k in $(seq "$launches"); do
 		# shellcheck disable=SC2086 # words are meant
-		launch 8 $rails --soft net=eth0+eth1 -- measures/net/ranks peers 65536
+		launch 8 $ours_over --soft net=eth0+eth1 -- measures/net/ranks peers 65536
 		[ "$rc" -eq 0 ] || stop "exit code $rc of 8 ranks"
 		per_peer 2 >>"$work/v.memory"
 		per_peer 3 >>"$work/v.fds"
