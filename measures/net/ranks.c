@@ -17,6 +17,8 @@
 #include <sys/resource.h>
 #include <time.h>
 
+#define STEP_S 0.5		/* for a peer */
+
 static int rank, count;
 
 static void stop(const char *text)
@@ -128,19 +130,17 @@ static void state(int peers)
 	       sum_of("/proc/self/smaps_rollup", "Private_Clean:"), descriptors());
 }
 
-/* Who receives first connects to nobody. */
 static void ask(char *buffer, int bytes, int other)
 {
-	if (rank == 0)
-		MPI_Send(buffer, bytes, MPI_CHAR, other, 1, MPI_COMM_WORLD);
-	MPI_Recv(buffer + bytes, bytes, MPI_CHAR, rank == 0 ? other : 0, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-	if (rank != 0)
-		MPI_Send(buffer, bytes, MPI_CHAR, 0, 1, MPI_COMM_WORLD);
+	for (int m = 0; m < 20; m++)
+		exchange(buffer, bytes, rank == 0 ? other : 0);
 }
 
+/* Whoever waits in a receive, or in MPI_Finalize, is connected: all others sleep meanwhile. */
 static void peers(int bytes)
 {
 	char *buffer = calloc(2, bytes);
+	double end = MPI_Wtime();
 
 	if (!buffer)
 		stop("no memory");
@@ -148,11 +148,11 @@ static void peers(int bytes)
 	if (rank == 0)
 		state(0);
 	for (int k = count / 2; k < count; k++) {
-		if (rank != 0 && rank != k)
-			continue;
-		/* Several, as the first are special. */
-		for (int m = 0; m < 20; m++)
+		end += STEP_S;
+		if (rank == 0 || rank == k)
 			ask(buffer, bytes, k);
+		if (end > MPI_Wtime())
+			pause_for(end - MPI_Wtime());
 		if (rank == 0)
 			state(k - count / 2 + 1);
 	}
