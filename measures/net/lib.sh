@@ -74,7 +74,7 @@ values() {
 }
 
 heading() {
-	printf '  %-40s %10s %10s %8s %17s  %s\n' "$1" "$2" "$3" "x" "" asked
+	printf '  %-40s %10s %10s %8s  %-20s %s\n' "$1" "$2" "$3" x "" asked
 }
 
 verdict() {
@@ -94,10 +94,10 @@ verdict() {
 			match(asked, /[<>]=?/)
 			bar = substr(asked, RSTART + RLENGTH) + 0
 			met = substr(asked, RSTART, 1) == "<" ? x < bar || (RLENGTH == 2 && x == bar) : x >= bar
-			printf "  %-40s %10.4g %10s %8.3f %8.3f..%-7.3f", text, ours,
-				theirs == "" ? "" : sprintf("%.4g", theirs), x, low, high
-			if (asked != "-")
-				printf "  %-8s %s", asked, met ? "met" : "missed"
-			print ""
+			row = sprintf("  %-40s %10.4g %10s %8.4g  %-20s %s", text, ours,
+				theirs == "" ? "" : sprintf("%.4g", theirs), x, sprintf("%.4g..%.4g", low, high),
+				asked == "-" ? "" : sprintf("%-8s %s", asked, met ? "met" : "missed"))
+			sub(/ *$/, "", row)
+			print row
 		}'
 }
