@@ -178,6 +178,15 @@ static void serve(int fd)
 	}
 }
 
+/* The client ends when the server has seen that it is over: no request of the server fails. */
+static void part(int fd)
+{
+	char byte;
+
+	shutdown(fd, SHUT_WR);
+	check(recv(fd, &byte, 1, 0) == 0, "the end");
+}
+
 static void ping_pong(double seconds, double *us, double *rate)
 {
 	double began = now(), took;
@@ -216,5 +225,6 @@ int main(int argc, char **argv)
 	ping_pong(strtod(argv[3], NULL) / 10, &us, &rate);
 	ping_pong(strtod(argv[3], NULL), &us, &rate);
 	printf("%.3f %.3f\n", us, rate);
+	part(fd);
 	return 0;
 }
