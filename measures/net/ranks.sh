@@ -49,7 +49,7 @@ per_peer() {
 	awk -v c="$1" '$1 == 1 { first = $c } { n = $1; last = $c } END { print (last - first) / (n - 1) }' "$out"
 }
 peers_rows() {
-	heading "" "per peer" "the first"
+	heading "" "a peer" ""
 	rm -f "$work"/v.*
 	for k in $(seq "$launches"); do
 		# shellcheck disable=SC2086 # words are meant

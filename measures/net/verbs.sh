@@ -1,9 +1,9 @@
 # verbs.sh - one rail below MPI: perftest, and 8 bytes beside large writes.  Sourced by run.sh.
 
-# perftest COLUMN PROGRAM BYTES ARG...: that column of the client's result
+# perftest WAY COLUMN PROGRAM BYTES ARG...: that column of the client's result, times $scale, in $work/v.WAY
 perftest() {
-	column=$1 program=$2 bytes=$3
-	shift 3
+	way=$1 column=$2 program=$3 bytes=$4
+	shift 4
 	for attempt in 1 2 3 4 5; do
 		server 18515 timeout 60 "$PWD/softhca" --soft net=eth0 -- "$program" -x 0 -F -s "$bytes" "$@"
 		on 0 "$own" timeout 60 "$PWD/softhca" --soft net=eth0 -- "$program" -x 0 -F -s "$bytes" "$@" \
@@ -13,7 +13,8 @@ perftest() {
 		# perftest reads the processor's clock, and gives up where that failed.
 		grep -q "^Can't produce a report" "$work/perftest" "$work/server" || break
 	done
-	awk -v c="$column" -v b="$bytes" '$1 == b { print $c; n++ } END { exit !n }' "$work/perftest" || {
+	awk -v c="$column" -v b="$bytes" -v f="$scale" '$1 == b { print $c * f; n++ } END { exit !n }' \
+		"$work/perftest" >>"$work/v.$way" || {
 		cat "$work/server" "$work/perftest"
 		stop "$program"
 	}
@@ -24,12 +25,13 @@ perftest_rows() {
 	rm -f "$work"/v.*
 	for k in $(seq "$launches"); do
 		stream 0 bw 1048576 >>"$work/v.bw"
-		for way in write read send; do
-			# Its MB are 2^20 bytes.
-			perftest 4 ib_${way}_bw 1048576 -n 2000 | awk '{ print $1 * 1.048576 }' >>"$work/v.$way"
+		scale=1.048576		# its MB are 2^20 bytes
+		for op in write read send; do
+			perftest $op 4 ib_${op}_bw 1048576 -n 2000
 		done
 		stream 0 latency 8 >>"$work/v.latency"
-		perftest 6 ib_write_lat 8 -n 20000 >>"$work/v.write_lat"
+		scale=1
+		perftest write_lat 6 ib_write_lat 8 -n 20000
 	done
 	verdict "ib_write_bw, 1 MiB (MB/s)" 'x>=0.9' "$work/v.write" "$work/v.bw"
 	verdict "ib_read_bw" 'x>=0.85' "$work/v.read" "$work/v.bw"
