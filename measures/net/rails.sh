@@ -1,7 +1,7 @@
 # rails.sh - two rails with a token bucket at each end.  Sourced by run.sh.
 #
 # The ways of a row take turns in one launch.  A window is 16 messages from 1 MiB on, where 64 would
-# last 2 s on one rail.
+# last 2 s on one rail; a row has 10 samples, at the longest size 3.
 rails_sizes="65536 262144 1048576 4194304"
 
 # rails_launches N PROGRAM WAYS ARG...: all launches, a file $work/v.WAY.BYTES each with their values
@@ -11,13 +11,14 @@ rails_launches() {
 	rm -f "$work"/v.*
 	for k in $(seq "$launches"); do
 		for bytes in $rails_sizes; do
-			window=
+			window= samples=10
+			[ "$bytes" -lt 4194304 ] || samples=3
 			case $program:$((bytes >= 1 << 20)) in
 			pt2pt/*:1) window="-W 16" ;;
 			esac
 			# shellcheck disable=SC2086 # words are meant
 			rows "$rails_np" "$own" "$program" --over "$rails_ways" --soft net=eth0+eth1 -m "$bytes" $window \
-				-x 1 -i 3 "$@" >"$work/rows"
+				-x 1 -i $samples "$@" >"$work/rows"
 			[ "$rc" -eq 0 ] || stop "exit code $rc: $program of $bytes bytes"
 			for way in $(echo "$rails_ways" | tr , ' '); do
 				values "$way" "$bytes" >>"$work/v.$way.$bytes"
