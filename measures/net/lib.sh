@@ -6,8 +6,8 @@
 #	$own COMMAND...		words that start it on the core of its host, 0 or 1
 #	server PORT COMMAND...	on host 1, on its core; returns when it listens; process $started
 #	stream RAIL WHAT BYTES	by measures/net/stream, whose server stream_serve starts: microseconds or MB/s
-#	rows N PROGRAM ARG...	lines "WAY BYTES MEAN" of an rg_ program
-#	values WAY BYTES	of those lines in $work/rows, the means
+#	rows N PROGRAM ARG...	lines "WAY BYTES MEAN MEDIAN" of an rg_ program
+#	values WAY BYTES	of those lines in $work/rows, the medians
 #	heading UNIT OURS THEIRS	of the table below
 #	verdict TEXT ASKED OURS [THEIRS]
 #				a row of files with a value per launch: medians; the median, with extremes, of the
@@ -66,15 +66,15 @@ stream() {
 rows() {
 	launch "$@" --json "$work/rows.jsonl" --overwrite
 	[ "$rc" -eq 0 ] || return
-	sed -n 's/.*"type":"row".*"way":"\([^"]*\)".*"bytes":\([0-9]*\).*"mean":\([^,]*\),.*/\1 \2 \3/p' \
+	sed -n 's/.*"type":"row".*"way":"\([^"]*\)".*"bytes":\([0-9]*\).*"mean":\([^,]*\),"median":\([^,]*\),.*/\1 \2 \3 \4/p' \
 		"$work/rows.jsonl"
 }
 values() {
-	awk -v w="$1" -v b="$2" '$1 == w && $2 == b { print $3 }' "$work/rows"
+	awk -v w="$1" -v b="$2" '$1 == w && $2 == b { print $4 }' "$work/rows"
 }
 
 heading() {
-	printf '  %-40s %10s %10s %8s  %-20s %s\n' "$1" "$2" "$3" x "" asked
+	printf '  %-40s %10s %10s %8s  %-20s %s\n' "$1" "$2" "${3-}" x "" asked
 }
 
 verdict() {

@@ -23,9 +23,10 @@ start_rows() {
 	verdict "rails named (s)" - "$work/v.named" "$work/v.native"
 }
 
-# Of several ranks that sleep, the one with most wakes.
+# Of several ranks that sleep, the one with most wakes.  MPI_Recv polls: its row shows how often it gives
+# way to others on its core.
 idle_rows() {
-	heading "voluntary switches of all threads" "a second" ""
+	heading "voluntary switches of all threads" "a second"
 	rm -f "$work"/v.*
 	for k in $(seq "$launches"); do
 		# shellcheck disable=SC2086 # words are meant
@@ -38,10 +39,10 @@ idle_rows() {
 			done
 		done
 	done
-	verdict "a rank blocked in MPI_Recv, 5 s" 'x<20' "$work/v.blocked.2"
-	verdict "a rank that sleeps, 5 s" 'x<20' "$work/v.sleeping.2"
-	verdict "blocked: ms of the processor a second" - "$work/v.blocked.3"
-	verdict "asleep: ms of the processor a second" - "$work/v.sleeping.3"
+	verdict "asleep for 5 s" 'x<20' "$work/v.sleeping.2"
+	verdict "blocked in MPI_Recv" - "$work/v.blocked.2"
+	verdict "asleep: ms of the processor" - "$work/v.sleeping.3"
+	verdict "blocked: ms of the processor" - "$work/v.blocked.3"
 }
 
 # A column of `ranks peers`: growth per peer after the first
@@ -49,7 +50,7 @@ per_peer() {
 	awk -v c="$1" '$1 == 1 { first = $c } { n = $1; last = $c } END { print (last - first) / (n - 1) }' "$out"
 }
 peers_rows() {
-	heading "" "a peer" ""
+	heading "" "a peer"
 	rm -f "$work"/v.*
 	for k in $(seq "$launches"); do
 		# shellcheck disable=SC2086 # words are meant

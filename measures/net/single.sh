@@ -22,7 +22,7 @@ ucx() {
 
 # programs WHAT BYTES: the ways of rg_WHAT, a line each: WAY VALUE
 programs() {
-	RG_HOSTS_MPI=eth0 rows 2 "$own" "pt2pt/rg_$1" --over "$ways" $soft -m "$2" | sed 's/ [0-9]* / /'
+	RG_HOSTS_MPI=eth0 rows 2 "$own" "pt2pt/rg_$1" --over "$ways" $soft -m "$2" | cut -d' ' -f1,3
 }
 
 # Without rails over TCP there is the native way alone.
