@@ -1,5 +1,5 @@
 /*
- * ranks.c - what a job costs beside its messages: an MPI program, started by itself or by `railgauge exec`.
+ * ranks.c - what a job costs apart from its messages: an MPI program, started by itself or by `railgauge exec`.
  *
  *	ranks start		MPI_Init, a barrier, MPI_Finalize
  *	ranks idle SECONDS	rank 1 waits in MPI_Recv, all others in nanosleep, after an exchange of all; a
@@ -136,7 +136,7 @@ static void ask(char *buffer, int bytes, int other)
 		exchange(buffer, bytes, rank == 0 ? other : 0);
 }
 
-/* Whoever waits in a receive, or in MPI_Finalize, is connected: all others sleep meanwhile. */
+/* A rank that waits in a receive, or in MPI_Finalize, connects: all others sleep meanwhile. */
 static void peers(int bytes)
 {
 	char *buffer = calloc(2, bytes);

@@ -14,7 +14,7 @@
 #			one-way both-ways	two rails of 1 Gbit/s (rails.sh)
 #			collectives		their collectives
 #			unequal			rails of 1000 and 250 Mbit/s
-#			perftest beside		below MPI (verbs.sh)
+#			perftest mixed		below MPI (verbs.sh)
 #			start idle peers	of ranks (ranks.sh)
 . "$srcdir/tests/run-lib.sh"
 . "$srcdir/tests/net/hosts.sh"

@@ -5,7 +5,7 @@
  *	stream --listen PORT			serve one client after the other, for ever
  *	stream ADDRESS PORT latency BYTES S	S seconds of ping-pongs: half a round trip, in microseconds
  *	stream ADDRESS PORT bw BYTES S		S seconds of messages, one send each: MB/s (10^6 bytes)
- *	stream ADDRESS PORT beside BYTES S	ping-pongs as above while a second connection carries what it
+ *	stream ADDRESS PORT mixed BYTES S	ping-pongs as above while a second connection carries what it
  *						can, both served by one loop at each end: us, and its MB/s
  *
  * A bandwidth is that of rounds of at least 32 MiB or 100,000 messages; the receiver answers the last byte of
@@ -30,9 +30,9 @@ enum {
 	READ_BYTES = 1 << 17,		/* in one system call; they stay in a core's cache */
 };
 
-enum kind { LATENCY, BW, BESIDE, KINDS };
+enum kind { LATENCY, BW, MIXED, KINDS };
 
-static const char *const kind_names[KINDS] = { "latency", "bw", "beside" };
+static const char *const kind_names[KINDS] = { "latency", "bw", "mixed" };
 
 /* What the client wants, as it is sent. */
 struct request {
@@ -116,7 +116,7 @@ static ssize_t receive_some(int fd, size_t bytes)
 }
 
 /* Answers `bytes` of the first connection, reads what the second brings. */
-static void serve_beside(int fd, int bulk, size_t bytes)
+static void serve_mixed(int fd, int bulk, size_t bytes)
 {
 	size_t have = 0;
 
@@ -160,7 +160,7 @@ static void serve(int fd, int listener)
 	} else {
 		int bulk = accept_client(listener);
 
-		serve_beside(fd, bulk, request.bytes);
+		serve_mixed(fd, bulk, request.bytes);
 		close(bulk);
 	}
 }
@@ -236,7 +236,7 @@ static size_t transmit_some(int fd)
 	return n > 0 ? n : 0;
 }
 
-static void ping_pong_beside(int fd, int bulk, size_t bytes, double seconds, double *us, double *rate)
+static void ping_pong_mixed(int fd, int bulk, size_t bytes, double seconds, double *us, double *rate)
 {
 	double began = now(), took;
 	uint64_t count = 0, sent = 0;
@@ -275,7 +275,7 @@ static int connect_to(char **argv)
 
 static void usage(void)
 {
-	fprintf(stderr, "stream --listen PORT, stream ADDRESS PORT latency|bw|beside BYTES SECONDS, "
+	fprintf(stderr, "stream --listen PORT, stream ADDRESS PORT latency|bw|mixed BYTES SECONDS, "
 			"of 1 to %d bytes\n", BYTES_MAX);
 	exit(3);
 }
@@ -310,8 +310,8 @@ static void ask(char **argv)
 	} else {
 		int bulk = connect_to(argv);
 
-		ping_pong_beside(fd, bulk, request.bytes, seconds / 10, &us, &rate);
-		ping_pong_beside(fd, bulk, request.bytes, seconds, &us, &rate);
+		ping_pong_mixed(fd, bulk, request.bytes, seconds / 10, &us, &rate);
+		ping_pong_mixed(fd, bulk, request.bytes, seconds, &us, &rate);
 		printf("%.3f %.3f\n", us, rate);
 	}
 }

@@ -1,4 +1,4 @@
-# verbs.sh - one rail below MPI: perftest, and 8 bytes beside large writes.  Sourced by run.sh.
+# verbs.sh - one rail below MPI: perftest, and 8 bytes next to large writes.  Sourced by run.sh.
 
 # perftest WAY COLUMN PROGRAM BYTES ARG...: that column of the client's result, times $scale, in $work/v.WAY
 perftest() {
@@ -39,42 +39,42 @@ perftest_rows() {
 	verdict "ib_write_lat, 8 bytes (us)" 'x<=1.2' "$work/v.write_lat" "$work/v.latency"
 }
 
-# beside_once: us and MB/s of measures/net/beside
-beside_once() {
-	verbs="env SOFTHCA_EXPOSE=1 SOFTHCA_SPEC=net=eth0 measures/net/beside 18515"
+# mixed_once: us and MB/s of measures/net/mixed
+mixed_once() {
+	verbs="env SOFTHCA_EXPOSE=1 SOFTHCA_SPEC=net=eth0 measures/net/mixed 18515"
 	# shellcheck disable=SC2086 # words are meant
 	server 18515 timeout 60 $verbs
 	# shellcheck disable=SC2086 # words are meant
-	on 0 "$own" timeout 60 $verbs 10.0.1.2 "$seconds" 2>"$err" || stop "beside"
+	on 0 "$own" timeout 60 $verbs 10.0.1.2 "$seconds" 2>"$err" || stop "mixed"
 	wait $started
 }
 
-beside_rows() {
+mixed_rows() {
 	heading "" verbs sockets
 	rm -f "$work"/v.*
 	for k in $(seq "$launches"); do
-		stream 0 beside 8 >>"$work/v.sockets"
-		beside_once >>"$work/v.verbs"
+		stream 0 mixed 8 >>"$work/v.sockets"
+		mixed_once >>"$work/v.verbs"
 	done
 	for way in sockets verbs; do
 		cut -d' ' -f1 "$work/v.$way" >"$work/v.$way.us"
 		cut -d' ' -f2 "$work/v.$way" >"$work/v.$way.mb"
 	done
-	verdict "8 bytes beside 1 MiB writes (us)" 'x<=2' "$work/v.verbs.us" "$work/v.sockets.us"
+	verdict "8 bytes next to 1 MiB writes (us)" 'x<=2' "$work/v.verbs.us" "$work/v.sockets.us"
 	verdict "the writes meanwhile (MB/s)" - "$work/v.verbs.mb" "$work/v.sockets.mb"
 }
 
 verbs_groups() {
-	wanted perftest beside || return 0
+	wanted perftest mixed || return 0
 	hosts 2 1 wire=direct
 	stream_serve
 	! wanted perftest || {
-		echo "A queue pair of perftest, beside a stream"
+		echo "A queue pair of perftest and a stream"
 		perftest_rows
 	}
-	! wanted beside || {
+	! wanted mixed || {
 		echo "Two queue pairs, or sockets, of one process at each end, served by one loop"
-		beside_rows
+		mixed_rows
 	}
 	hosts_end
 }

@@ -1,11 +1,11 @@
 /*
- * beside.c - 8 bytes beside large writes: two queue pairs of one process at each end.
+ * mixed.c - 8 bytes next to large writes: two queue pairs of one process at each end.
  *
- *	beside PORT			the server; for one client
- *	beside PORT ADDRESS SECONDS	ping-pongs of 8 bytes by SEND while the other queue pair carries
+ *	mixed PORT			the server; for one client
+ *	mixed PORT ADDRESS SECONDS	ping-pongs of 8 bytes by SEND while the other queue pair carries
  *					RDMA WRITEs of 1 MiB, four under way: us of half a round trip, MB/s
  *
- * Each end has one completion queue, which it polls.  stream.c's `beside` is the same with plain sockets.
+ * Each end has one completion queue, which it polls.  stream.c's `mixed` is the same with plain sockets.
  */
 #include <infiniband/verbs.h>
 #include <netdb.h>
@@ -39,7 +39,7 @@ static void check(int good, const char *what)
 {
 	if (good)
 		return;
-	fprintf(stderr, "beside: %s fails\n", what);
+	fprintf(stderr, "mixed: %s fails\n", what);
 	exit(1);
 }
 
@@ -211,7 +211,7 @@ int main(int argc, char **argv)
 	int fd;
 
 	if (argc != 2 && argc != 4) {
-		fprintf(stderr, "beside PORT [ADDRESS SECONDS]\n");
+		fprintf(stderr, "mixed PORT [ADDRESS SECONDS]\n");
 		return 3;
 	}
 	open_device();
