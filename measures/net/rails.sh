@@ -6,20 +6,20 @@ rails_sizes="65536 262144 1048576 4194304"
 
 # rails_launches N PROGRAM WAYS ARG...: all launches, a file $work/v.WAY.BYTES each with their values
 rails_launches() {
-	rails_np=$1 program=$2 rails_ways=$3
+	rails_np=$1 path=$2 rails_ways=$3
 	shift 3
 	rm -f "$work"/v.*
 	for k in $(seq "$launches"); do
 		for bytes in $rails_sizes; do
 			window= samples=10
 			[ "$bytes" -lt 4194304 ] || samples=3
-			case $program:$((bytes >= 1 << 20)) in
+			case $path:$((bytes >= 1 << 20)) in
 			pt2pt/*:1) window="-W 16" ;;
 			esac
 			# shellcheck disable=SC2086 # words are meant
-			rows "$rails_np" "$own" "$program" --over "$rails_ways" --soft net=eth0+eth1 -m "$bytes" $window \
+			rows "$rails_np" "$own" "$path" --over "$rails_ways" --soft net=eth0+eth1 -m "$bytes" $window \
 				-x 1 -i $samples "$@" >"$work/rows"
-			[ "$rc" -eq 0 ] || stop "exit code $rc: $program of $bytes bytes"
+			[ "$rc" -eq 0 ] || stop "exit code $rc: $path of $bytes bytes"
 			for way in $(echo "$rails_ways" | tr , ' '); do
 				values "$way" "$bytes" >>"$work/v.$way.$bytes"
 			done
@@ -43,7 +43,7 @@ rails_collective() {
 	done
 }
 
-# The sum of streams that run one after the other, each alone on its rail.
+# The sum of streams that run one after the other, each alone on its rail; both ways twice that.
 rails_sum() {
 	for k in $(seq "$launches"); do
 		for rail in 0 1; do
@@ -55,20 +55,15 @@ rails_unequal() {
 	stream_serve
 	rails_sum
 	rails_sizes="1048576 4194304"
-	rails_launches 2 pt2pt/rg_bw single,stripe,weighted,pull
-	for bytes in $rails_sizes; do
-		for way in weighted pull; do
-			verdict "rg_bw $way, $bytes bytes" 'x>=0.97' "$work/v.$way.$bytes" "$work/streams"
-		done
-		for way in single stripe; do
-			verdict "rg_bw $way" - "$work/v.$way.$bytes" "$work/streams"
-		done
-	done
-	rails_launches 2 pt2pt/rg_bibw single,weighted,pull
 	awk '{ print 2 * $1 }' "$work/streams" >"$work/both"
-	for bytes in $rails_sizes; do
-		for way in weighted pull single; do
-			verdict "rg_bibw $way, $bytes bytes" - "$work/v.$way.$bytes" "$work/both"
+	for program in rg_bw rg_bibw; do
+		rails_launches 2 pt2pt/$program weighted,pull
+		asked='x>=0.97' sum=$work/streams
+		[ $program = rg_bw ] || asked=- sum=$work/both
+		for bytes in $rails_sizes; do
+			for way in weighted pull; do
+				verdict "$program $way, $bytes bytes" $asked "$work/v.$way.$bytes" "$sum"
+			done
 		done
 	done
 }
