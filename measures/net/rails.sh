@@ -35,7 +35,8 @@ rails_bandwidth() {
 	done
 }
 
-# Times: the ratio is that of speeds.
+# Times: the ratio is that of speeds.  Ranks that share cores take 2 to 4 ms for the shortest messages,
+# over any number of rails.
 rails_collective() {
 	rails_launches 4 "collective/$1" single,stripe
 	for bytes in $rails_sizes; do
@@ -71,12 +72,12 @@ rails_unequal() {
 rails_groups() {
 	if wanted one-way both-ways collectives; then
 		hosts 2 2 wire=direct rate=1000
-		echo "Two rails of 1 Gbit/s (MB/s)"
-		heading "" stripe single
+		echo "Two rails of 1 Gbit/s each, both ways (MB/s)"
+		! wanted one-way both-ways || heading "" stripe single
 		! wanted one-way || rails_bandwidth rg_bw
 		! wanted both-ways || rails_bandwidth rg_bibw
 		if wanted collectives; then
-			heading "(us)" single stripe
+			heading "(us; 2 ranks of a host share a core)" single stripe
 			for program in rg_alltoall rg_allgather; do
 				rails_collective $program
 			done
