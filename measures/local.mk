@@ -54,9 +54,14 @@ measures_pairs_rails_LDADD = $(RAILMPI_LIB) $(MPI_LIBS)
 measures_pairs_rails_LDFLAGS = $(mpi_program_ldflags) -no-install
 
 # The software HCA over TCP beside what others have over TCP, between hosts as namespaces.
-EXTRA_DIST += measures/net/run.sh
-check_PROGRAMS += measures/net/stream
-bench-net: all measures/net/stream
+net_programs = measures/net/stream measures/net/mixed measures/net/ranks
+EXTRA_DIST += measures/net/run.sh measures/net/lib.sh measures/net/single.sh measures/net/rails.sh \
+	measures/net/verbs.sh measures/net/ranks.sh
+check_PROGRAMS += $(net_programs)
+measures_net_mixed_LDADD = libsofthca-core.la librg-util.la
+measures_net_ranks_LDADD = $(MPI_LIBS)
+measures_net_ranks_LDFLAGS = $(mpi_program_ldflags) -no-install
+bench-net: all $(net_programs)
 	@$(MKDIR_P) tests
 	@$(AM_TESTS_ENVIRONMENT) $(SHELL) $(srcdir)/measures/net/run.sh
 .PHONY: bench-net

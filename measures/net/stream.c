@@ -5,6 +5,8 @@
  *	stream --listen PORT			serve one client after the other, for ever
  *	stream ADDRESS PORT latency BYTES S	S seconds of ping-pongs: half a round trip, in microseconds
  *	stream ADDRESS PORT bw BYTES S		S seconds of messages, one send each: MB/s (10^6 bytes)
+ *	stream ADDRESS PORT mixed BYTES S	ping-pongs as above while a second connection carries what it
+ *						can, both served by one loop at each end: us, and its MB/s
  *
  * A bandwidth is that of rounds of at least 32 MiB or 100,000 messages; the receiver answers the last byte of
  * a round.
@@ -28,9 +30,13 @@ enum {
 	READ_BYTES = 1 << 17,		/* in one system call; they stay in a core's cache */
 };
 
+enum kind { LATENCY, BW, MIXED, KINDS };
+
+static const char *const kind_names[KINDS] = { "latency", "bw", "mixed" };
+
 /* What the client wants, as it is sent. */
 struct request {
-	uint64_t is_latency, bytes, round;
+	uint64_t kind, bytes, round;
 };
 
 static char *buffer;
@@ -90,18 +96,73 @@ static int receive_round(int fd, uint64_t bytes)
 	return 1;
 }
 
-static void serve(int fd)
+static void no_delay(int fd)
+{
+	int on = 1;
+
+	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+}
+
+/* What has arrived, up to `bytes`; 0: nothing, -1: the peer has closed. */
+static ssize_t receive_some(int fd, size_t bytes)
+{
+	ssize_t n = recv(fd, buffer, bytes, MSG_DONTWAIT);
+
+	if (n == 0 || (n < 0 && errno == ECONNRESET))
+		return -1;
+	if (n < 0 && errno != EAGAIN)
+		die("recv");
+	return n > 0 ? n : 0;
+}
+
+/* Answers `bytes` of the first connection, reads what the second brings. */
+static void serve_mixed(int fd, int bulk, size_t bytes)
+{
+	size_t have = 0;
+
+	for (;;) {
+		ssize_t n = receive_some(fd, bytes - have);
+
+		if (n < 0)
+			return;
+		have += n;
+		if (have == bytes) {
+			transmit(fd, buffer, bytes);
+			have = 0;
+		}
+		if (receive_some(bulk, READ_BYTES) < 0)
+			return;
+	}
+}
+
+static int accept_client(int listener)
+{
+	int client = accept(listener, NULL, NULL);
+
+	if (client < 0)
+		die("accept");
+	no_delay(client);
+	return client;
+}
+
+static void serve(int fd, int listener)
 {
 	struct request request;
 
 	if (!receive(fd, &request, sizeof(request)))
 		return;
-	if (request.is_latency)
+	if (request.kind == LATENCY) {
 		while (receive(fd, buffer, request.bytes))
 			transmit(fd, buffer, request.bytes);
-	else
+	} else if (request.kind == BW) {
 		while (receive_round(fd, request.bytes * request.round))
 			transmit(fd, buffer, 1);
+	} else {
+		int bulk = accept_client(listener);
+
+		serve_mixed(fd, bulk, request.bytes);
+		close(bulk);
+	}
 }
 
 static double latency(int fd, uint64_t bytes, double seconds)
@@ -149,13 +210,6 @@ static struct addrinfo *look_up(const char *address, const char *port)
 	return found;
 }
 
-static void no_delay(int fd)
-{
-	int on = 1;
-
-	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
-}
-
 static void listen_for_ever(const char *port)
 {
 	struct addrinfo *here = look_up(NULL, port);
@@ -165,41 +219,100 @@ static void listen_for_ever(const char *port)
 	if (bind(fd, here->ai_addr, here->ai_addrlen) || listen(fd, 8))
 		die(port);
 	for (;;) {
-		int client = accept(fd, NULL, NULL);
+		int client = accept_client(fd);
 
-		if (client < 0)
-			die("accept");
-		no_delay(client);
-		serve(client);
+		serve(client, fd);
 		close(client);
 	}
 }
 
-static void ask(char **argv)
+/* Bytes that the connection takes at once. */
+static size_t transmit_some(int fd)
+{
+	ssize_t n = send(fd, buffer, READ_BYTES, MSG_DONTWAIT | MSG_NOSIGNAL);
+
+	if (n < 0 && errno != EAGAIN)
+		die("send");
+	return n > 0 ? n : 0;
+}
+
+static void ping_pong_mixed(int fd, int bulk, size_t bytes, double seconds, double *us, double *rate)
+{
+	double began = now(), took;
+	uint64_t count = 0, sent = 0;
+
+	do {
+		size_t have = 0;
+
+		transmit(fd, buffer, bytes);
+		while (have < bytes) {
+			ssize_t n = receive_some(fd, bytes - have);
+
+			if (n < 0)
+				die("the server has gone");
+			have += n;
+			if (have < bytes)
+				sent += transmit_some(bulk);
+		}
+		count++;
+		took = now() - began;
+	} while (took < seconds);
+	*us = took / count / 2 * 1e6;
+	*rate = sent / took / 1e6;
+}
+
+static int connect_to(char **argv)
 {
 	struct addrinfo *to = look_up(argv[1], argv[2]);
 	int fd = socket(to->ai_family, SOCK_STREAM, 0);
-	struct request request = { .is_latency = strcmp(argv[3], "latency") == 0,
-				   .bytes = strtoull(argv[4], NULL, 10) };
-	double seconds = strtod(argv[5], NULL);
 
-	if (request.bytes == 0 || request.bytes > BYTES_MAX) {
-		fprintf(stderr, "stream: %s bytes: accepted: 1 to %d\n", argv[4], BYTES_MAX);
-		exit(3);
-	}
-	request.round = (ROUND_BYTES + request.bytes - 1) / request.bytes;
-	if (request.round > ROUND_MESSAGES)
-		request.round = ROUND_MESSAGES;
 	if (connect(fd, to->ai_addr, to->ai_addrlen))
 		die(argv[1]);
 	no_delay(fd);
+	freeaddrinfo(to);
+	return fd;
+}
+
+static void usage(void)
+{
+	fprintf(stderr, "stream --listen PORT, stream ADDRESS PORT latency|bw|mixed BYTES SECONDS, "
+			"of 1 to %d bytes\n", BYTES_MAX);
+	exit(3);
+}
+
+static struct request request_of(char **argv)
+{
+	struct request r = { .bytes = strtoull(argv[4], NULL, 10) };
+
+	while (r.kind < KINDS && strcmp(argv[3], kind_names[r.kind]))
+		r.kind++;
+	if (r.kind == KINDS || r.bytes == 0 || r.bytes > BYTES_MAX)
+		usage();
+	r.round = (ROUND_BYTES + r.bytes - 1) / r.bytes;
+	if (r.round > ROUND_MESSAGES)
+		r.round = ROUND_MESSAGES;
+	return r;
+}
+
+static void ask(char **argv)
+{
+	struct request request = request_of(argv);
+	double seconds = strtod(argv[5], NULL), us, rate;
+	int fd = connect_to(argv);
+
 	transmit(fd, &request, sizeof(request));
-	if (request.is_latency) {
+	if (request.kind == LATENCY) {
 		latency(fd, request.bytes, seconds / 10);
 		printf("%.3f\n", latency(fd, request.bytes, seconds));
-	} else {
+	} else if (request.kind == BW) {
 		bandwidth(fd, request.bytes, request.round, seconds / 10);
 		printf("%.3f\n", bandwidth(fd, request.bytes, request.round, seconds));
+	} else {
+		int bulk = connect_to(argv);
+
+		ping_pong_mixed(fd, bulk, request.bytes, seconds / 10, &us, &rate);
+		ping_pong_mixed(fd, bulk, request.bytes, seconds, &us, &rate);
+		printf("%.3f %.3f\n", us, rate);
 	}
 }
 
@@ -211,10 +324,8 @@ int main(int argc, char **argv)
 	memset(buffer, 1, BYTES_MAX);
 	if (argc == 3 && strcmp(argv[1], "--listen") == 0)
 		listen_for_ever(argv[2]);
-	if (argc != 6) {
-		fprintf(stderr, "stream --listen PORT, stream ADDRESS PORT latency|bw BYTES SECONDS\n");
-		return 3;
-	}
+	if (argc != 6)
+		usage();
 	ask(argv);
 	return 0;
 }

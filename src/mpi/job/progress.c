@@ -34,7 +34,7 @@ enum {
 	TICK_NS = 500000,
 	TICK_MAX_NS = 4000000,		/* while the program polls by itself */
 	QUIET_TICKS = 16,		/* without anything in flight, before it sleeps */
-	LOOK_NS = 100000000,		/* between looks of a progress thread that sleeps */
+	LOOK_NS = 200000000,		/* between looks of a progress thread that sleeps */
 	SERVE_NS = 2000000,		/* ... of a thread that serves a waiting program */
 	SERVE_SHARE = 150,		/* ... at most one part in so many of the time */
 	SERVE_SAVED_NS = 5000000,	/* ... and so much is kept for a burst */
