@@ -6,7 +6,7 @@
 #	faults.sh		all cases, as make check-net runs it
 #	faults.sh CASE		one, with the output of its programs where it fails
 cases='served stopped killed cable far_cable vanished interface unreliable firewall reject secret rails mtu path_mtu
-	path_mtu_read ports jobs users descriptors'
+	path_mtu_read path_mtu_for_ever ports jobs users descriptors'
 build=$PWD
 PATH=$PATH:/usr/sbin:/sbin
 export PATH
@@ -362,6 +362,18 @@ case_path_mtu_read() {
 	shows a "^read: transport retry counter exceeded"
 	end_of b
 	says b "rail 1, eth0: host 10.0.1.1 answers, but long packets .* MTU of 9000"
+}
+
+# Of requests that wait for ever for a host that does not answer.
+case_path_mtu_for_ever() {
+	hosts 2 1 mtu=9000
+	long_lost 1
+	begin 1 b a timeout=0 connect rest never
+	begin 0 a b timeout=0 connect write 8 write 100000
+	end_of a
+	shows a "^write: success"
+	shows a "^write: transport retry counter exceeded"
+	says a "rail 1, eth0: host 10.0.1.2 answers, but long packets .* MTU of 9000"
 }
 
 # ---- Ports ----------------------------------------------------------------------

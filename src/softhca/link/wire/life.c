@@ -239,17 +239,22 @@ static bool judge(struct hca_wire_qp *w, bool lossy, uint64_t silence_ns, uint64
 			say_too_long(w, silence_ns);
 		return lossy;
 	}
-	if (now_ns - life->asked_ns < QUESTION_NS || !works(w))
+	if (now_ns - life->asked_ns < QUESTION_NS)
 		return false;
+	if (!works(w) || !hca_wire_patience_ns(w->qp)) {
+		ask_no_more(w);		/* and later once more */
+		return false;
+	}
 	say_silent(w, silence_ns);
 	return true;
 }
 
+/* Also for requests that wait for ever, a path that does not pass their packets is no path. */
 static bool is_overdue(const struct hca_wire_qp *w, bool lossy, uint64_t silence_ns)
 {
-	uint64_t patience_ns = works(w) ? hca_wire_patience_ns(w->qp) : PATIENCE_NS;
+	uint64_t patience_ns = works(w) ? hca_wire_patience_ns(w->qp) : 0;
 
-	if (!patience_ns || (!works(w) && !lossy))
+	if (!patience_ns && !lossy)
 		return false;
 	return silence_ns >= hca_later(patience_ns, PATIENCE_NS);
 }
