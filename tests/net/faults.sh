@@ -5,7 +5,7 @@
 #
 #	faults.sh		all cases, as make check-net runs it
 #	faults.sh CASE		one, with the output of its programs where it fails
-cases='served stopped killed cable far_cable vanished interface unreliable firewall reject secret rails mtu path_mtu
+cases='served stopped killed cable far_cable for_ever vanished interface unreliable firewall reject secret rails mtu path_mtu
 	path_mtu_read path_mtu_for_ever ports jobs users descriptors'
 build=$PWD
 PATH=$PATH:/usr/sbin:/sbin
@@ -208,6 +208,23 @@ case_far_cable() {
 	hosts 2 1
 	breaks on login ip link set h1r0 down
 	says a "rail 1, eth0: host 10.0.1.2 has not answered for [0-9]* s (its interface"
+}
+
+# Without a limit, requests wait as long as it takes.
+case_for_ever() {
+	hosts 2 1
+	begin 1 b a timeout=0 connect rest never
+	begin 0 a b timeout=0 connect write 8 tell works rest broken post 8 post 1000000 tell posted done
+	until_file works
+	on login ip link set h1r0 down
+	tell broken
+	until_file posted
+	sleep 12
+	on login ip link set h1r0 up
+	end_of a
+	expect "a: exit code $rc" [ $rc -eq 0 ]
+	shows a "^done: success"
+	silent a
 }
 
 # Nothing comes from there any more; the process is killed when its farewell cannot leave.
