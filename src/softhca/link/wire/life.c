@@ -264,13 +264,14 @@ bool hca_wire_is_silent(struct hca_wire_qp *w, uint64_t now_ns)
 	const struct linger dropped = { .l_onoff = 1 };
 	struct tcp_info info = { 0 };
 	socklen_t size = sizeof(info);
-	uint64_t silence_ns;
+	uint64_t since_ns, silence_ns;
 	bool lossy;
 
 	if (getsockopt(w->stream.fd, IPPROTO_TCP, TCP_INFO, &info, &size))
 		return false;
 	lossy = info.tcpi_unacked && info.tcpi_retransmits;
-	silence_ns = now_ns - silent_since(w, &info, lossy, now_ns);
+	since_ns = silent_since(w, &info, lossy, now_ns);
+	silence_ns = since_ns < now_ns ? now_ns - since_ns : 0;
 	if (!is_overdue(w, lossy, silence_ns)) {
 		ask_no_more(w);
 		return false;
