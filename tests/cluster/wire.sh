@@ -33,11 +33,7 @@ apart_well() {
 # between PROGRAM ARG...: a server on node 1, its client here; true if both succeed.
 between() {
 	apart "'$softhca' --soft net=eth0+eth1 -- $*"
-	tries=0
-	until ssh node1 ss -Hltn | grep -q ":$port "; do
-		tries=$((tries + 1))
-		[ $tries -lt 60 ] || break
-	done
+	ssh node1 "timeout 60 sh -c 'until ss -Hltn | grep -q \":$port \"; do sleep 0.1; done'"
 	SOFTHCA_FABRIC=wire timeout 100 "$softhca" --soft net=eth0+eth1 -- "$@" node1 >"$out" 2>"$err"
 	near=$?
 	apart_well && [ $near -eq 0 ]
@@ -45,8 +41,11 @@ between() {
 
 launch 2 pt2pt/rg_bw --soft net=eth0 -m 4K:32K $few
 expect "rg_bw over one rail" well 1
-launch 2 pt2pt/rg_bw --soft net=10.0.1.0/24+10.0.2.0/24 --over stripe -m 64K:256K $few
-expect "rg_bw over two rails" well 2
+# Two, as those that are found below.
+for soft in $(long net=10.0.1.0/24+10.0.2.0/24); do
+	launch 2 pt2pt/rg_bw --soft "$soft" --over stripe -m 64K:256K $few
+	expect "rg_bw over two rails" well 2
+done
 
 expect "ibv_rc_pingpong" between ibv_rc_pingpong -g 0 -n 50 -s 10000 -e
 for program in "ib_write_bw -b" "ib_read_lat" "ib_send_bw -c UD -s 1000"; do
@@ -68,13 +67,12 @@ expect "... on the other machine" apart_well
 # ---- Without RDMA devices ----------------------------------------------------------------------
 # devices COMMAND...: for both devices of both nodes, $rail
 devices() {
-	for node in 0 1; do
-		ssh node$node "for rail in 0 1; do $*; done"
-	done
+	sh -c "for rail in 0 1; do $*; done"
+	ssh node1 "for rail in 0 1; do $*; done"
 }
 # shellcheck disable=SC2016 # the nodes' shells expand it
 devices 'rdma link delete rxe$rail'
-launch 2 pt2pt/rg_bw --over stripe -m 64K $few
+launch 2 pt2pt/rg_bw --over stripe -m 16K:64K $few
 expect "rails are found" well 2
 expect "... and named" grep -q "^rg_bw: 2 rails by the software HCA over TCP between 2 hosts: \
 net=10.0.1.0/24+10.0.2.0/24\$" "$err"

@@ -448,7 +448,7 @@ static void let_call(struct wire_qp *q, unsigned steps, uint64_t step_ns)
 	}
 }
 
-/* Whoever is gone is called less and less often, and reached when there again. */
+/* A peer that is gone is called less and less often, and reached when it is there again. */
 static void test_unreliable_peer_gone(void **state)
 {
 	struct wire_qp q = wire_qp_open((struct wire_config){ .type = IBV_QPT_UC });
