@@ -14,7 +14,7 @@ mkdir -p $here tests/hw
 jobs=
 for job in cluster/yama hw/conformance cluster/pyverbs cluster/beside cluster/topo \
 	hw/loopback hw/programs hw/memory cluster/shaped cluster/wan hw/suites hw/collectives \
-	hw/bad-input cluster/down cluster/four; do
+	hw/bad-input cluster/down cluster/wire cluster/four; do
 	jobs="$jobs tests/$job"
 done
 [ -z "${RG_MPICH_BUILD-}" ] || for job in hw/programs hw/memory hw/suites; do

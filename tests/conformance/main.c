@@ -15,6 +15,7 @@
 
 #include "conformance.h"
 #include "known.h"
+#include "machines.h"
 
 static struct options options = { .port = 1, .gid_index = -1 };
 static int patience = 60, share = 1;
@@ -153,11 +154,26 @@ pid_t case_fork(int log)
 	return pid;
 }
 
+static int start_joined(const struct test *t, int log, pid_t pid[2])
+{
+	int sock = machines_case(t->name), me = machines_side();
+
+	pid[me] = case_fork(log);
+	if (pid[me] == 0) {
+		case_side(me, sock, t);
+		exit(0);
+	}
+	close(sock);
+	return 1;
+}
+
 /* Weak: tests/virtual/conformance.c has both sides in one process. */
 __attribute__((weak)) int case_start(const struct test *t, int log, pid_t pid[2])
 {
 	int pair[2], me;
 
+	if (machines_joined())
+		return start_joined(t, log, pid);
 	if (socketpair(AF_UNIX, SOCK_STREAM, 0, pair))
 		return 0;
 	for (me = 0; me < 2; me++) {
@@ -188,7 +204,8 @@ static char *read_log(int log)
  */
 static int run_case(const struct test *t, const struct known *known, int log)
 {
-	int me, left, status, failed = 0, skipped = 0, alone = 0;
+	struct ends ends = { .failed = 0 };
+	int me, left, status;
 	pid_t pid[2] = { -1, -1 }, ended;
 
 	left = case_start(t, log, pid);
@@ -203,16 +220,18 @@ static int run_case(const struct test *t, const struct known *known, int log)
 			kill(pid[!me], SIGKILL);
 		if (WIFSIGNALED(status)) {
 			dprintf(log, "  side %d: %s\n", me, strsignal(WTERMSIG(status)));
-			failed++;
+			ends.failed++;
 			continue;
 		}
-		skipped += WEXITSTATUS(status) == 77;
-		alone += WEXITSTATUS(status) == EXIT_ALONE;
-		failed += WEXITSTATUS(status) && WEXITSTATUS(status) != 77 &&
-			  WEXITSTATUS(status) != EXIT_ALONE;
+		ends.skipped += WEXITSTATUS(status) == 77;
+		ends.alone += WEXITSTATUS(status) == EXIT_ALONE;
+		ends.failed += WEXITSTATUS(status) && WEXITSTATUS(status) != 77 &&
+			       WEXITSTATUS(status) != EXIT_ALONE;
 	}
+	if (machines_joined())
+		machines_add(&ends);
 	/* Alone because the other one skipped: both have. */
-	return failed ? 1 : skipped ? 77 : alone ? 1 : 0;
+	return ends.failed ? 1 : ends.skipped ? 77 : ends.alone ? 1 : 0;
 }
 
 /* Without a device there is nothing to run; in a child, since each case opens it anew. */
@@ -348,6 +367,7 @@ static int run_all(const char *only, const char *except, bool list)
 int main(int argc, char **argv)
 {
 	char *only = NULL, *except = NULL, *device = NULL, *known = NULL, *text = NULL;
+	char *join = NULL;
 	int list = 0, lid = 0, arena = 0, apart = 0, rc;
 	const struct poptOption rows[] = {
 		{ "device", 'd', POPT_ARG_STRING, &device, 0, "default: the first", "NAME" },
@@ -358,6 +378,8 @@ int main(int argc, char **argv)
 		{ "arena", 0, POPT_ARG_NONE, &arena, 0, "buffers from libsofthca's arena", NULL },
 		{ "peer-host", 0, POPT_ARG_STRING, &options.peer_host, 0,
 		  "the network namespace of side 1", "NAME|PID" },
+		{ "join", 0, POPT_ARG_STRING, &join, 0,
+		  "another machine has side 1, or, at HOST, side 0: the same list in step", "[HOST]:PORT" },
 		{ "apart", 0, POPT_ARG_NONE, &apart, 0, "each side in a user namespace of its own", NULL },
 		{ "only", 0, POPT_ARG_STRING, &only, 0, "cases that match", "PATTERN" },
 		{ "except", 0, POPT_ARG_STRING, &except, 0, "cases that are left out", "PATTERN" },
@@ -394,7 +416,7 @@ int main(int argc, char **argv)
 	options.device = device;
 	options.arena = arena;
 	options.apart = apart;
-	options.wire = options.peer_host || getenv("SOFTHCA_LINK");
+	options.wire = options.peer_host || join || getenv("SOFTHCA_LINK");
 	if (lid)
 		options.gid_index = -2;
 	rc = known ? known_load(known) : 0;
@@ -403,11 +425,14 @@ int main(int argc, char **argv)
 		return 3;
 	}
 	rc = list ? 0 : probe();
+	if (!rc && !list && join)
+		machines_join(join);
 	if (!rc)
 		rc = run_all(only, except, list);
 	poptFreeContext(p);
 	known_free();
 	free(known);
+	free(join);
 	free(only);
 	free(except);
 	free(text);

@@ -4,10 +4,16 @@
 # its own, and all cases wait at the same time.
 #
 #	faults.sh		all cases, as make check-net runs it
+<<<<<<< HEAD
 #	faults.sh CASE		one, with the output of its programs where it fails; CASE6: over IPv6
-cases='served stopped killed cable far_cable vanished interface unreliable firewall reject secret rails mtu path_mtu
-	path_mtu_read datagrams ports jobs users descriptors killed6 cable6 unreliable6 firewall6 reject6 path_mtu6
+cases='served stopped killed cable far_cable for_ever vanished interface unreliable firewall reject secret rails mtu path_mtu
+	path_mtu_read path_mtu_for_ever datagrams ports jobs users descriptors killed6 cable6 unreliable6 firewall6 reject6 path_mtu6
 	datagrams6'
+=======
+#	faults.sh CASE		one, with the output of its programs where it fails
+cases='served stopped killed cable far_cable for_ever vanished interface unreliable firewall reject secret rails mtu path_mtu
+	path_mtu_read path_mtu_for_ever ports jobs users descriptors'
+>>>>>>> n4
 build=$PWD
 PATH=$PATH:/usr/sbin:/sbin
 export PATH
@@ -217,6 +223,23 @@ case_far_cable() {
 	says a "rail 1, eth0: host $second has not answered for [0-9]* s (its interface"
 }
 
+# Without a limit, requests wait as long as it takes.
+case_for_ever() {
+	hosts 2 1
+	begin 1 b a timeout=0 connect rest never
+	begin 0 a b timeout=0 connect write 8 tell works rest broken post 8 post 1000000 tell posted done
+	until_file works
+	on login ip link set h1r0 down
+	tell broken
+	until_file posted
+	sleep 12
+	on login ip link set h1r0 up
+	end_of a
+	expect "a: exit code $rc" [ $rc -eq 0 ]
+	shows a "^done: success"
+	silent a
+}
+
 # Nothing comes from there any more; the process is killed when its farewell cannot leave.
 case_vanished() {
 	hosts 2 1
@@ -386,6 +409,18 @@ case_datagrams() {
 	for reach in reached left cut; do
 		shows a "^reach: $reach"
 	done
+}
+
+# Of requests that wait for ever for a host that does not answer.
+case_path_mtu_for_ever() {
+	hosts 2 1 mtu=9000
+	long_lost 1
+	begin 1 b a timeout=0 connect rest never
+	begin 0 a b timeout=0 connect write 8 write 100000
+	end_of a
+	shows a "^write: success"
+	shows a "^write: transport retry counter exceeded"
+	says a "rail 1, eth0: host 10.0.1.2 answers, but long packets .* MTU of 9000"
 }
 
 # ---- Ports ----------------------------------------------------------------------

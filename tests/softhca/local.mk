@@ -8,6 +8,7 @@ SOFTHCA_KIT = tests/softhca/libkit.la libsofthca-core.la librg-util.la
 check_PROGRAMS += tests/conformance/conformance
 conformance_sources = tests/conformance/conformance.h \
 	tests/conformance/main.c tests/conformance/known.c tests/conformance/known.h \
+	tests/conformance/machines.c tests/conformance/machines.h \
 	tests/conformance/data.c tests/conformance/queues.c \
 	tests/conformance/errors.c \
 	tests/conformance/states.c \

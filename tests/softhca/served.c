@@ -244,7 +244,8 @@ static __attribute__((unused)) void *cancelled(void *arg)
 
 static void cancels(void)
 {
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)	/* both fail in threads that are cancelled */
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+	/* Both fail in threads that are cancelled. */
 	pthread_t thread;
 	void *result;
 

@@ -14,6 +14,7 @@
 #include "../capture.h"
 #include "softhca/link/wire/peers.h"
 #include "softhca/object/query.h"
+#include "util/clock.h"
 #include "wire_end.h"
 
 enum { PARKED = 256, QKEY = 7, GRH = 40 };
@@ -56,8 +57,9 @@ static void test_parked(void **state)
 	const struct wire_config c = { .init = true, .expects = true };
 	struct wire_qp q = wire_qp_open(c);
 	const struct hca_hello h = wire_hello(HCA_MEET_QP, true, q.peer_qpn, q.qp->qp_num);
+	struct hca_fabric *f = hca_context_of(wire.ctx)->fabric;
 	int fd[PARKED + 44];
-	struct hca_frame f;
+	struct hca_frame frame;
 	unsigned i;
 
 	for (i = 0; i < PARKED + 44; i++)
@@ -67,8 +69,8 @@ static void test_parked(void **state)
 	wire_qp_connect(&q, c);
 	assert_int_equal(count_ended(fd, PARKED + 44), PARKED + 43);
 	q.fd = fd[PARKED + 43];
-	f = wire_expect(&q, HCA_FRAME_ACK, NULL, 0);
-	assert_int_equal(f.flags, 0);
+	frame = wire_expect(&q, HCA_FRAME_ACK, NULL, 0);
+	assert_int_equal(frame.flags, 0);
 	wire_post(&q, IBV_WR_SEND, 1, 0, 0);
 	wire_expect(&q, HCA_FRAME_SEND, NULL, 0);
 	/* Another connection of the peer does not replace it. */
@@ -77,7 +79,11 @@ static void test_parked(void **state)
 	wire_put_plain(&q, HCA_FRAME_ACK, 0, 0, 0);
 	wire_completion(&q, 1, IBV_WC_SUCCESS);
 	assert_false(wire_has_ended((int)i));
-	/* No queue pair has come for that one. */
+	/* No queue pair has come for that one.  A look that began before it came says nothing of it. */
+	hca_lock(&f->life);
+	hca_wire_parked_expire(wire_state(), rg_now_ns() - 1);
+	hca_unlock(&f->life);
+	assert_false(wire_has_ended((int)i));
 	meet_time_pass(61 * SECOND_NS);
 	while (!wire_has_ended((int)i))
 		wire_pass();
@@ -273,7 +279,7 @@ static struct ibv_ah *ah_to_peer(void)
 	return ah;
 }
 
-static void post_datagram(struct wire_qp *q, struct ibv_ah *ah, uint32_t qpn, uint64_t id)
+static void begin_datagram(struct wire_qp *q, struct ibv_ah *ah, uint32_t qpn, uint64_t id)
 {
 	struct ibv_sge sge = { (uintptr_t)wire.memory, 5, wire.mr->lkey };
 	struct ibv_send_wr wr = { .wr_id = id, .sg_list = &sge, .num_sge = 1,
@@ -281,6 +287,11 @@ static void post_datagram(struct wire_qp *q, struct ibv_ah *ah, uint32_t qpn, ui
 		.wr.ud = { ah, qpn, QKEY } }, *bad;
 
 	assert_int_equal(ibv_post_send(q->qp, &wr, &bad), 0);
+}
+
+static void post_datagram(struct wire_qp *q, struct ibv_ah *ah, uint32_t qpn, uint64_t id)
+{
+	begin_datagram(q, ah, qpn, id);
 	wire_completion(q, id, IBV_WC_SUCCESS);
 }
 
@@ -341,6 +352,30 @@ static void test_peers_that_are_not_there(void **state)
 	assert_int_equal(peers(), 50);
 	await_peers(0);
 	wire.peer.answer = HCA_MEET_MINE;
+	assert_int_equal(ibv_destroy_ah(ah), 0);
+	wire_qp_close(&q);
+}
+
+/* A look at the peers that has begun before one came. */
+static void test_peer_younger_than_look(void **state)
+{
+	struct wire_qp q = wire_qp_open((struct wire_config){ .type = IBV_QPT_UD });
+	struct ibv_ah *ah = ah_to_peer();
+	struct hca_fabric *f = hca_context_of(wire.ctx)->fabric;
+	unsigned char data[64];
+	struct hca_frame frame;
+
+	hca_lock(&f->life);
+	begin_datagram(&q, ah, 0x6000, 1);
+	hca_wire_peers_look(wire_state(), rg_now_ns() - 1);
+	hca_unlock(&f->life);
+	assert_int_equal(peers(), 1);
+	wire_completion(&q, 1, IBV_WC_SUCCESS);
+	q.fd = wire_peer_accept(0x6000);
+	assert_true(wire_get(&q, &frame, data, sizeof(data)));
+	close(q.fd);
+	q.fd = -1;
+	await_peers(0);
 	assert_int_equal(ibv_destroy_ah(ah), 0);
 	wire_qp_close(&q);
 }
@@ -451,6 +486,7 @@ int main(void)
 		cmocka_unit_test(test_flood),
 		cmocka_unit_test(test_peers_come_and_go),
 		cmocka_unit_test(test_peers_that_are_not_there),
+		cmocka_unit_test(test_peer_younger_than_look),
 		cmocka_unit_test(test_fork),
 	};
 

@@ -435,6 +435,48 @@ static void test_breach_while_leaving(void **state)
 	wire_qp_close(&q);
 }
 
+/* ---- Calls ------------------------------ */
+
+/* The time passes in steps; each call that is due ends. */
+static void let_call(struct wire_qp *q, unsigned steps, uint64_t step_ns)
+{
+	while (steps--) {
+		meet_time_pass(step_ns);
+		wire_pass();
+		while (wire_of(q)->state == HCA_WIRE_CALLING && !wire_of(q)->again_ns)
+			wire_pass();
+	}
+}
+
+/* A peer that is gone is called less and less often, and reached when it is there again. */
+static void test_unreliable_peer_gone(void **state)
+{
+	struct wire_qp q = wire_qp_open((struct wire_config){ .type = IBV_QPT_UC });
+	unsigned before, calls;
+	unsigned char byte;
+
+	wire.peer.answer = HCA_MEET_UNKNOWN;
+	close(q.fd);
+	while (wire_of(&q)->state == HCA_WIRE_OPEN)
+		wire_pass();
+	before = wire.peer.asked;
+	let_call(&q, 600, SECOND_NS / 10);
+	calls = wire.peer.asked - before;
+	assert_in_range(calls, 10, 30);
+	wire_post(&q, IBV_WR_SEND, 1, 0, 1);
+	wire_completion(&q, 1, IBV_WC_SUCCESS);		/* lost */
+	wire.peer.answer = HCA_MEET_MINE;
+	meet_time_pass(5 * SECOND_NS);
+	q.fd = wire_peer_accept(q.peer_qpn);
+	wire_put_plain(&q, HCA_FRAME_ACK, 0, 0, 0);
+	while (wire_of(&q)->state != HCA_WIRE_OPEN)
+		wire_pass();
+	wire_post(&q, IBV_WR_SEND, 2, 0, 1);
+	wire_expect(&q, HCA_FRAME_SEND, &byte, 1);
+	wire_completion(&q, 2, IBV_WC_SUCCESS);
+	wire_qp_close(&q);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -452,6 +494,7 @@ int main(void)
 		cmocka_unit_test(test_own_farewell),
 		cmocka_unit_test(test_breaches),
 		cmocka_unit_test(test_breach_while_leaving),
+		cmocka_unit_test(test_unreliable_peer_gone),
 	};
 
 	return cmocka_run_group_tests(tests, prepare, wire_host_close);

@@ -23,12 +23,13 @@
 
 enum {
 	SOON_NS = 5000000,	/* between calls of a peer that has not got so far: at first ... */
-	LATER_NS = 200000000,	/* ... and at last */
+	LATER_NS = 200000000,	/* ... and at last, while requests may wait */
 	SILENT_CALLS = 12,	/* of 5 s each, to a host that answers */
 	TIMER_NS = 20000000,	/* between two looks while something waits */
 	KEEPALIVE_S = 2,	/* an idle connection shows its life so often (life.c) */
 };
 #define ALIVE_NS 1000000000ull		/* between two looks at an open connection */
+#define SELDOM_NS 5000000000ull		/* between calls of an unreliable peer that is gone, at last */
 
 /* ---- Closing ------------------------------------------------------------- */
 
@@ -280,12 +281,14 @@ void hca_wire_reached(void *arg, void *token, int fd, const struct hca_hello *h)
 	hca_unlock(&w->qp->lock);
 }
 
-/* The next call comes later than the last one did. */
+/* The next call comes later than the last one did.  Nothing fails that would end calls of UC. */
 static void pause_calls(struct hca_wire_qp *w)
 {
+	const uint64_t most_ns = w->qp->reliable ? LATER_NS : SELDOM_NS;
+
 	w->pause_ns = !w->pause_ns ? SOON_NS : w->pause_ns * 2;
-	if (w->pause_ns > LATER_NS)
-		w->pause_ns = LATER_NS;
+	if (w->pause_ns > most_ns)
+		w->pause_ns = most_ns;
 	w->again_ns = rg_now_ns() + w->pause_ns;
 	hca_wire_look_at(&w->wire->look_ns, w->again_ns);
 }

@@ -239,17 +239,22 @@ static bool judge(struct hca_wire_qp *w, bool lossy, uint64_t silence_ns, uint64
 			say_too_long(w, silence_ns);
 		return lossy;
 	}
-	if (now_ns - life->asked_ns < QUESTION_NS || !works(w))
+	if (now_ns - life->asked_ns < QUESTION_NS)
 		return false;
+	if (!works(w) || !hca_wire_patience_ns(w->qp)) {
+		ask_no_more(w);		/* and later once more */
+		return false;
+	}
 	say_silent(w, silence_ns);
 	return true;
 }
 
+/* Also for requests that wait for ever, a path that does not pass their packets is no path. */
 static bool is_overdue(const struct hca_wire_qp *w, bool lossy, uint64_t silence_ns)
 {
-	uint64_t patience_ns = works(w) ? hca_wire_patience_ns(w->qp) : PATIENCE_NS;
+	uint64_t patience_ns = works(w) ? hca_wire_patience_ns(w->qp) : 0;
 
-	if (!patience_ns || (!works(w) && !lossy))
+	if (!patience_ns && !lossy)
 		return false;
 	return silence_ns >= hca_later(patience_ns, PATIENCE_NS);
 }
@@ -259,13 +264,14 @@ bool hca_wire_is_silent(struct hca_wire_qp *w, uint64_t now_ns)
 	const struct linger dropped = { .l_onoff = 1 };
 	struct tcp_info info = { 0 };
 	socklen_t size = sizeof(info);
-	uint64_t silence_ns;
+	uint64_t since_ns, silence_ns;
 	bool lossy;
 
 	if (getsockopt(w->stream.fd, IPPROTO_TCP, TCP_INFO, &info, &size))
 		return false;
 	lossy = info.tcpi_unacked && info.tcpi_retransmits;
-	silence_ns = now_ns - silent_since(w, &info, lossy, now_ns);
+	since_ns = silent_since(w, &info, lossy, now_ns);
+	silence_ns = since_ns < now_ns ? now_ns - since_ns : 0;
 	if (!is_overdue(w, lossy, silence_ns)) {
 		ask_no_more(w);
 		return false;

@@ -75,7 +75,7 @@ void hca_wire_parked_expire(struct hca_wire *wire, uint64_t now_ns)
 	struct hca_wire_parked **at = &wire->parked;
 
 	while (*at) {
-		if (now_ns - (*at)->since_ns < PARKED_NS) {
+		if (!rg_reached((*at)->since_ns + PARKED_NS, now_ns)) {
 			at = &(*at)->next;
 			continue;
 		}

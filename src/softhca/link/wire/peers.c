@@ -160,10 +160,10 @@ static void peer_call(struct hca_wire_peer *p)
 		p->again_ns = rg_now_ns() + AGAIN_NS;
 }
 
-/* A peer without a stream: when to look again, or UINT64_MAX. */
+/* A peer without a stream, perhaps younger than the time: when to look again, or UINT64_MAX. */
 static uint64_t peer_look(struct hca_wire_peer *p, uint64_t now_ns)
 {
-	if (now_ns - p->since_ns > FORGET_NS) {
+	if (rg_reached(p->since_ns + FORGET_NS, now_ns)) {
 		hca_wire_peer_remove(p);
 		return UINT64_MAX;
 	}
