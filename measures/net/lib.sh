@@ -66,7 +66,8 @@ stream() {
 rows() {
 	launch "$@" --json "$work/rows.jsonl" --overwrite
 	[ "$rc" -eq 0 ] || return
-	sed -n 's/.*"type":"row".*"way":"\([^"]*\)".*"bytes":\([0-9]*\).*"mean":\([^,]*\),"median":\([^,]*\),.*/\1 \2 \3 \4/p' \
+	mean='"mean":\([^,]*\),"median":\([^,]*\),'
+	sed -n 's/.*"type":"row".*"way":"\([^"]*\)".*"bytes":\([0-9]*\).*'"$mean"'.*/\1 \2 \3 \4/p' \
 		"$work/rows.jsonl"
 }
 values() {

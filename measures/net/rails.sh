@@ -11,7 +11,7 @@ rails_launches() {
 	rm -f "$work"/v.*
 	for k in $(seq "$launches"); do
 		for bytes in $rails_sizes; do
-			window= samples=10
+			window='' samples=10
 			[ "$bytes" -lt 4194304 ] || samples=3
 			case $path:$((bytes >= 1 << 20)) in
 			pt2pt/*:1) window="-W 16" ;;
@@ -46,11 +46,13 @@ rails_collective() {
 
 # The sum of streams that run one after the other, each alone on its rail; both ways twice that.
 rails_sum() {
+	rm -f "$work/streams"
 	for k in $(seq "$launches"); do
 		for rail in 0 1; do
-			stream $rail bw 1048576
-		done | awk '{ s += $1 } END { print s }'
-	done >"$work/streams"
+			stream $rail bw 1048576 >"$work/rail$rail"
+		done
+		cat "$work/rail0" "$work/rail1" | awk '{ s += $1 } END { print s }' >>"$work/streams"
+	done
 }
 rails_unequal() {
 	stream_serve

@@ -4,16 +4,10 @@
 # its own, and all cases wait at the same time.
 #
 #	faults.sh		all cases, as make check-net runs it
-<<<<<<< HEAD
 #	faults.sh CASE		one, with the output of its programs where it fails; CASE6: over IPv6
 cases='served stopped killed cable far_cable for_ever vanished interface unreliable firewall reject secret rails mtu path_mtu
 	path_mtu_read path_mtu_for_ever datagrams ports jobs users descriptors killed6 cable6 unreliable6 firewall6 reject6 path_mtu6
 	datagrams6'
-=======
-#	faults.sh CASE		one, with the output of its programs where it fails
-cases='served stopped killed cable far_cable for_ever vanished interface unreliable firewall reject secret rails mtu path_mtu
-	path_mtu_read path_mtu_for_ever ports jobs users descriptors'
->>>>>>> n4
 build=$PWD
 PATH=$PATH:/usr/sbin:/sbin
 export PATH
