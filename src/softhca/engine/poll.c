@@ -14,6 +14,8 @@
  * poller's own, or of peers other than the dead ones.
  */
 enum { LOOK_POLLS = 64, BUSY_POLLS = 1024, IDLE_POLLS = 2048 };
+/* A wire that was served so lately may wait until completions are taken. */
+enum { SERVED_NS = 20000 };
 
 static void completion_deliver(const struct hca_completion *c, struct ibv_wc *wc)
 {
@@ -79,6 +81,22 @@ static int poll_timed(struct hca_cq *cq, uint64_t now, int max, struct ibv_wc *w
 	return n;
 }
 
+/* A pass over a wire carries the bytes of others: completions that are there do not wait for it. */
+static int poll_before_pass(struct hca_cq *cq, int max, struct ibv_wc *wc)
+{
+	const struct hca_engine *e = hca_engine_of(cq->fabric);
+	int n;
+
+	if (rg_now_ns() - atomic_load_explicit(&e->ran_ns, memory_order_relaxed) >= SERVED_NS)
+		return 0;
+	hca_lock(&cq->lock);
+	n = poll_untimed(cq, max, wc);
+	if (n)
+		cq->idle = 0;
+	hca_unlock(&cq->lock);
+	return n;
+}
+
 static inline int cq_poll(struct hca_cq *cq, int max, struct ibv_wc *wc, uint64_t *stamp_ns)
 {
 	uint32_t idle, polls;
@@ -89,6 +107,11 @@ static inline int cq_poll(struct hca_cq *cq, int max, struct ibv_wc *wc, uint64_
 	 * The clock before the engine: the engine has written every byte of
 	 * messages that are complete by then.
 	 */
+	if (cq->fabric->wire && !cq->timed) {
+		n = poll_before_pass(cq, max, wc);
+		if (n)
+			return n;
+	}
 	if (cq->timed) {
 		now = rg_now_ns();
 		atomic_store_explicit(&hca_engine_of(cq->fabric)->polled_ns, now,

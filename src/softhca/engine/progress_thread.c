@@ -18,7 +18,7 @@ enum {
 	TICK_MAX_NS = 4000000,	/* while the program runs the engine itself */
 	NET_LOOK_NS = 100000000,
 	QUIET_TICKS = 32,	/* with nothing on the list, before the thread sleeps */
-	WIRE_NS = 100000000,	/* longest sleep while the thread serves a wire */
+	WIRE_NS = 1000000000,	/* longest sleep while the thread serves a wire */
 };
 
 static bool needed(const struct hca_fabric *f)

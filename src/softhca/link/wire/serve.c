@@ -8,6 +8,7 @@
 
 enum {
 	PASS_BYTES = 1 << 19,	/* read from one stream in a pass: others have their turn */
+	TURN_BYTES = 1 << 17,	/* read and sent while other queue pairs are active, about */
 	TAIL = 8,		/* the end of a write, which programs poll */
 	IDLE_PASSES = 4096,	/* without a byte, before a queue pair is left to epoll */
 	ACK_PASSES = 2,		/* until an acknowledgement leaves alone: a reply may carry it */
@@ -124,14 +125,24 @@ static bool put_more(struct hca_wire_qp *w)
 	return hca_stream_waits(&w->stream);
 }
 
+static uint64_t turn_bytes(const struct hca_wire_qp *w, uint64_t alone)
+{
+	return atomic_load_explicit(&w->wire->shared, memory_order_relaxed) ? TURN_BYTES : alone;
+}
+
 void hca_wire_push(struct hca_wire_qp *w)
 {
+	const uint64_t end = w->stream.out_total + turn_bytes(w, UINT32_MAX);
+	bool more;
 	int rc;
 
 	do {
 		rc = hca_wire_flush(w);
-	} while (!rc && put_more(w));
-	if (rc == -EAGAIN || (!rc && !w->owes_ack))
+		more = !rc && put_more(w);
+	} while (more && w->stream.out_total < end);
+	if (more)
+		hca_wire_owe(w);
+	else if (rc == -EAGAIN || (!rc && !w->owes_ack))
 		owe_no_pass(w);		/* epoll reports room in the kernel */
 	if (rc && rc != -EAGAIN)
 		w->broken = true;
@@ -346,12 +357,12 @@ static bool has_stream(const struct hca_wire_qp *w)
 /* All that has arrived, up to a bound. */
 static void receive(struct hca_wire_qp *w)
 {
-	uint64_t begin = w->stream.in_total;
+	const uint64_t end = w->stream.in_total + turn_bytes(w, PASS_BYTES);
 	int n = 1;
 
 	w->unread = false;
 	while (n > 0 && has_stream(w)) {
-		if (w->stream.in_total - begin > PASS_BYTES) {
+		if (w->stream.in_total > end) {
 			w->unread = true;
 			return;
 		}
@@ -426,6 +437,7 @@ bool hca_wire_serve_active(struct hca_wire *wire)
 	hca_lock(&wire->active_lock);
 	w = wire->active;
 	direct = wire->active_count <= DIRECT;
+	atomic_store_explicit(&wire->shared, wire->active_count > 1, memory_order_relaxed);
 	wire->active = NULL;
 	wire->active_count = 0;
 	hca_unlock(&wire->active_lock);

@@ -166,6 +166,7 @@ struct hca_wire {
 	struct hca_lock active_lock;
 	struct hca_wire_qp *active;	/* linked by next_active */
 	unsigned active_count;
+	_Atomic bool shared;		/* several were active in the last pass: each has short turns */
 	_Atomic uint32_t owed;		/* queue pairs that owe (hca_wire_qp.owes) */
 	struct hca_wire_parked *parked;
 	struct hca_wire_peers peers;
