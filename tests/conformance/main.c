@@ -336,6 +336,18 @@ static bool is_drawn(const struct test *t)
 	return (hash ^ hash >> 16) % (unsigned)share == 0;
 }
 
+/* One of the patterns, which commas separate. */
+static bool matches(const char *patterns, const char *name)
+{
+	char one[64];
+	int n;
+
+	for (; sscanf(patterns, "%63[^,]%n", one, &n) == 1; patterns += n + (patterns[n] == ','))
+		if (!fnmatch(one, name, 0))
+			return true;
+	return false;
+}
+
 static int run_all(const char *only, const char *except, bool list)
 {
 	struct sums sums = { 0 };
@@ -344,8 +356,8 @@ static int run_all(const char *only, const char *except, bool list)
 
 	for (i = 0; i < sizeof(lists) / sizeof(*lists); i++)
 		for (t = lists[i]; t->name; t++) {
-			if ((only && fnmatch(only, t->name, 0)) ||
-			    (except && !fnmatch(except, t->name, 0)) || !is_drawn(t))
+			if ((only && !matches(only, t->name)) ||
+			    (except && matches(except, t->name)) || !is_drawn(t))
 				continue;
 			if (list)
 				puts(t->name);
@@ -381,8 +393,8 @@ int main(int argc, char **argv)
 		{ "join", 0, POPT_ARG_STRING, &join, 0,
 		  "another machine has side 1, or, at HOST, side 0: the same list in step", "[HOST]:PORT" },
 		{ "apart", 0, POPT_ARG_NONE, &apart, 0, "each side in a user namespace of its own", NULL },
-		{ "only", 0, POPT_ARG_STRING, &only, 0, "cases that match", "PATTERN" },
-		{ "except", 0, POPT_ARG_STRING, &except, 0, "cases that are left out", "PATTERN" },
+		{ "only", 0, POPT_ARG_STRING, &only, 0, "cases that match", "PATTERN[,...]" },
+		{ "except", 0, POPT_ARG_STRING, &except, 0, "cases that are left out", "PATTERN[,...]" },
 		{ "share", 0, POPT_ARG_INT, &share, 0, "one case of N, drawn", "N" },
 		{ "seed", 0, POPT_ARG_STRING, &text, 0, "of what is drawn; default: RG_SEED", "SEED" },
 		{ "known", 0, POPT_ARG_STRING, &known, 0, "how the device differs (known.h)",
