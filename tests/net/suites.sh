@@ -33,9 +33,9 @@ for suite in $suites; do
 	passes 4 $suite stripe $(long single bind weighted pull)
 done
 passes 2 p2p_suite stripe,rendezvous=read stripe,completion=control single:1,threshold=1K,eager=1K
-programs 2 20 stripe pull,rendezvous=read weighted,completion=control
+programs 2 10 stripe pull,rendezvous=read weighted,completion=control
 # Two ranks of three share memory.
-programs 3 10 bind stripe,threshold=2K
+programs 3 6 bind stripe,threshold=2K
 
 # A rank on each of four hosts; five on three of them.
 hosts_end
@@ -52,9 +52,8 @@ programs 5 4 stripe,rendezvous=read
 export RAILGAUGE_SOFT=net=eth1
 for suite in $suites; do
 	drawn 4 "$suite over one interface, $RG_MPI_FLAVOR" || continue
-	passes 2 $suite stripe
-	passes 4 $suite $(drawn 2 "the four of $suite" && echo single || echo bind)
+	passes "$(drawn 2 "two of $suite" && echo 2 || echo 4)" $suite $(drawn 2 "the way of $suite" && echo single || echo bind)
 done
-programs 2 10 single stripe,rendezvous=read
+programs 2 6 single stripe,rendezvous=read
 programs 4 5 bind
 finish

@@ -11,8 +11,10 @@ for program in rc uc srq ud; do
 	expect "ibv_${program}_pingpong" between ibv_${program}_pingpong -g 0 -n 200 -s 1000
 done
 expect "ibv_rc_pingpong with events and long messages" between ibv_rc_pingpong -g 0 -n 100 -e -s 1000000
+# More of perftest: matrix.sh.
 for program in ib_write_bw ib_read_bw ib_send_bw ib_write_lat ib_send_lat ib_read_lat ib_atomic_bw; do
 	command -v $program >/dev/null || hosts_lack "no $program"
+	drawn 3 "one of perftest, $program" || continue
 	expect "$program" between $program -x 0 -F -n 100 $(drawn 2 "$program" && echo -i 2)
 done
 # So many as the sender keeps until there is a connection.
@@ -33,17 +35,14 @@ ucx() {
 }
 if command -v ucx_perftest >/dev/null; then
 	for tls in rc_verbs,ud_verbs,self ud_verbs,self; do
-		ucx $tls soft0:1 -t tag_lat -n 500 -s 8
-		ucx $tls soft0:1 -t tag_bw -n 200 -s 65536
-		# shellcheck disable=SC2043 # a share of a loop
-		for test in $(drawn 2 "two rails, $tls" && echo tag_bw); do
-			ucx $tls soft0:1,soft0:2 -t $test -n 50 -s 1048576
-		done
+		ucx $tls soft0:1 -t tag_lat -n 200 -s 8
+		! drawn 2 "long, $tls" || ucx $tls soft0:1 -t tag_bw -n 100 -s 65536
+		! drawn 2 "two rails, $tls" || ucx $tls soft0:1,soft0:2 -t tag_bw -n 50 -s 1048576
 	done
 	for test in ucp_put_lat ucp_put_bw ucp_get ucp_add ucp_fadd ucp_swap ucp_cswap stream_bw; do
-		! drawn 4 "ucx $test" || ucx rc_verbs,ud_verbs,self soft0:1 -t $test -n 500 -s 8
+		! drawn 8 "ucx $test" || ucx rc_verbs,ud_verbs,self soft0:1 -t $test -n 100 -s 8
 	done
-	ucx rc_verbs,ud_verbs,self soft0:1 -t am_lat -n 500 -D short -x rc_verbs -d soft0:1
+	ucx rc_verbs,ud_verbs,self soft0:1 -t am_lat -n 100 -D short -x rc_verbs -d soft0:1
 else
 	echo "not here: ucx_perftest"
 fi
