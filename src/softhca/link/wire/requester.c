@@ -122,7 +122,7 @@ static bool put_part(struct hca_wire_qp *w)
 	struct hca_frame f = first_frame(w, w->current, w->current_bytes, w->current_sequence);
 	int n;
 
-	f.bytes = left < HCA_STREAM_FRAME ? left : HCA_STREAM_FRAME;
+	f.bytes = hca_wire_frame_bytes(w, left);
 	n = gather(w->qp, w->current, w->current_done, f.bytes, piece);
 	if (n < 0)
 		return false;

@@ -365,7 +365,7 @@ static void send_data(struct hca_wire_qp *w, struct hca_wire_answer *a)
 			       .sequence = a->sequence, .ack = a->sequence };
 	int status;
 
-	f.bytes = left < HCA_STREAM_FRAME ? left : HCA_STREAM_FRAME;
+	f.bytes = hca_wire_frame_bytes(w, left);
 	f.flags = f.bytes == left ? HCA_FRAME_LAST : 0;
 	hca_landing_begin(w->qp->fabric);
 	status = put_data(w, a, &f);

@@ -8,7 +8,6 @@
 
 enum {
 	PASS_BYTES = 1 << 19,	/* read from one stream in a pass: others have their turn */
-	TURN_BYTES = 1 << 17,	/* read and sent while other queue pairs are active, about */
 	TAIL = 8,		/* the end of a write, which programs poll */
 	IDLE_PASSES = 4096,	/* without a byte, before a queue pair is left to epoll */
 	ACK_PASSES = 2,		/* until an acknowledgement leaves alone: a reply may carry it */
@@ -16,6 +15,7 @@ enum {
 	LONG = 16384,		/* compared with which an acknowledgement costs little: it leaves ... */
 	PAUSE = 8,		/* ... at once after so many passes without a byte: none follows */
 	DIRECT = 4,		/* so many active streams are read without asking epoll */
+	BUSY_PASSES = 3,	/* without a byte, before others need not make room for it */
 };
 
 /* ---- Active queue pairs -------------------------------------------------- */
@@ -125,14 +125,9 @@ static bool put_more(struct hca_wire_qp *w)
 	return hca_stream_waits(&w->stream);
 }
 
-static uint64_t turn_bytes(const struct hca_wire_qp *w, uint64_t alone)
-{
-	return atomic_load_explicit(&w->wire->shared, memory_order_relaxed) ? TURN_BYTES : alone;
-}
-
 void hca_wire_push(struct hca_wire_qp *w)
 {
-	const uint64_t end = w->stream.out_total + turn_bytes(w, UINT32_MAX);
+	const uint64_t end = w->stream.out_total + hca_wire_turn_bytes(w, UINT32_MAX);
 	bool more;
 	int rc;
 
@@ -357,7 +352,7 @@ static bool has_stream(const struct hca_wire_qp *w)
 /* All that has arrived, up to a bound. */
 static void receive(struct hca_wire_qp *w)
 {
-	const uint64_t end = w->stream.in_total + turn_bytes(w, PASS_BYTES);
+	const uint64_t end = w->stream.in_total + hca_wire_turn_bytes(w, PASS_BYTES);
 	int n = 1;
 
 	w->unread = false;
@@ -406,8 +401,8 @@ void hca_wire_serve(struct hca_wire_qp *w)
 		w->idle = 0;
 }
 
-/* Serve one of the active ones; does it stay one? */
-static bool active_turn(struct hca_wire_qp *w, bool direct)
+/* Serve one of the active ones; does it stay one?  Adds to *busy if bytes have moved lately. */
+static bool active_turn(struct hca_wire_qp *w, bool direct, unsigned *busy)
 {
 	struct hca_wire *wire = w->wire;
 	bool stays;
@@ -417,6 +412,7 @@ static bool active_turn(struct hca_wire_qp *w, bool direct)
 	if (direct || w->owes || w->unread)
 		hca_wire_serve(w);
 	stays = has_stream(w) && (w->owes || w->unread || w->idle < IDLE_PASSES);
+	*busy += stays && w->idle < BUSY_PASSES;
 	hca_lock(&wire->active_lock);
 	w->active = stays;
 	if (stays) {
@@ -433,17 +429,18 @@ bool hca_wire_serve_active(struct hca_wire *wire)
 {
 	struct hca_wire_qp *w, *next;
 	bool direct, any = false;
+	unsigned busy = 0;
 
 	hca_lock(&wire->active_lock);
 	w = wire->active;
 	direct = wire->active_count <= DIRECT;
-	atomic_store_explicit(&wire->shared, wire->active_count > 1, memory_order_relaxed);
 	wire->active = NULL;
 	wire->active_count = 0;
 	hca_unlock(&wire->active_lock);
 	for (; w; w = next) {
 		next = w->next_active;
-		any |= active_turn(w, direct);
+		any |= active_turn(w, direct, &busy);
 	}
+	atomic_store_explicit(&wire->shared, busy > 1, memory_order_relaxed);
 	return direct && any;
 }

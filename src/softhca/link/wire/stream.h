@@ -21,7 +21,7 @@
 enum {
 	HCA_STREAM_BYTES = 1 << 15,	/* of each buffer */
 	HCA_STREAM_COPIED = 8192,	/* payload: the longest that is copied */
-	HCA_STREAM_FRAME = 1 << 17,	/* payload of one frame, at most */
+	HCA_STREAM_FRAME = 1 << 18,	/* payload of one frame, at most */
 };
 
 struct hca_stream {

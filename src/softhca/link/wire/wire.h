@@ -152,6 +152,9 @@ struct hca_wire_said {
 	uint64_t at_ns;			/* 0: unused */
 };
 
+/* With its header a frame fills the largest packet of Ethernet that segmentation divides. */
+enum { HCA_WIRE_TURN = 45 * 1448 - HCA_FRAME_BYTES };
+
 /* The wire of a fabric. */
 struct hca_wire {
 	enum hca_wire_source meetings;	/* first: HCA_WIRE_MEETINGS */
@@ -166,7 +169,7 @@ struct hca_wire {
 	struct hca_lock active_lock;
 	struct hca_wire_qp *active;	/* linked by next_active */
 	unsigned active_count;
-	_Atomic bool shared;		/* several were active in the last pass: each has short turns */
+	_Atomic bool shared;		/* several are busy: each has short turns */
 	_Atomic uint32_t owed;		/* queue pairs that owe (hca_wire_qp.owes) */
 	struct hca_wire_parked *parked;
 	struct hca_wire_peers peers;
@@ -177,6 +180,19 @@ struct hca_wire {
 static inline uint64_t hca_wire_pass(const struct hca_wire *wire)
 {
 	return atomic_load_explicit(&wire->passes, memory_order_relaxed);
+}
+
+/* Bytes to read or send in a pass, about: fewer where other queue pairs are active, too. */
+static inline uint32_t hca_wire_turn_bytes(const struct hca_wire_qp *w, uint32_t alone)
+{
+	return atomic_load_explicit(&w->wire->shared, memory_order_relaxed) ? HCA_WIRE_TURN : alone;
+}
+/* Payload of the next frame of a long message, of which `left` bytes have not left. */
+static inline uint32_t hca_wire_frame_bytes(const struct hca_wire_qp *w, uint32_t left)
+{
+	const uint32_t most = hca_wire_turn_bytes(w, HCA_STREAM_FRAME);
+
+	return left < most ? left : most;
 }
 
 /* ---- requester.c --------------------------------------------------------- */
