@@ -26,7 +26,7 @@ net_options() {
 # A message without a receive is lost: the server of perftest waits for it for ever.
 loses() {
 	case $* in
-	ib_send_bw*" UC"*" -r 16" | ib_send_bw*" U[CD]"*" -q 4 --use-srq") return 0 ;;
+	ib_send_bw*" UC"*" -r 16" | ib_send_bw*" U"[CD]*" -q 4 --use-srq") return 0 ;;
 	esac
 	return 1
 }
