@@ -281,10 +281,17 @@ static void test_channel_many_queues(struct side *s)
 			require_equal(ibv_get_cq_event(channel, &cq, &context), 0);
 			which = context;
 			require(which >= e && which < e + QUEUES && which->cq == cq);
-			require(!seen[which - e]);
-			seen[which - e] = true;
 			ibv_ack_cq_events(cq, 1);
 			require_equal(ibv_req_notify_cq(cq, 0), 0);
+			/*
+			 * The queue was armed before its entry was taken: adapters raise another event
+			 * then, and so does a peer that is slow between the entry and the event.
+			 */
+			if (seen[which - e]) {
+				i--;
+				continue;
+			}
+			seen[which - e] = true;
 			require_equal(wait_ok(cq).wr_id, which - e);
 		}
 	}
