@@ -1,6 +1,6 @@
 #!/bin/sh
 # matrix.sh - every program of perftest with its options and every ibv_*_pingpong between two hosts,
-# either of which serves.  One of 24, drawn by RG_SEED, and fewer messages, unless RG_LONG=1 wants all.
+# either of which serves.  One of 48, drawn by RG_SEED, and fewer messages, unless RG_LONG=1 wants all.
 . "$srcdir/tests/run-lib.sh"
 . "$srcdir/tests/net/hosts.sh"
 . "$srcdir/tests/softhca/matrix-list.sh"
@@ -36,7 +36,7 @@ draw() {
 	command -v "$1" >/dev/null || hosts_lack "no $1"
 	for serving in 0 1; do
 		# shellcheck disable=SC2046 # words are meant
-		! drawn 24 "$* $serving" || expect "$*, host $serving serves" between "$@" $(net_options "$@")
+		! drawn 48 "$* $serving" || expect "$*, host $serving serves" between "$@" $(net_options "$@")
 	done
 }
 each_program

@@ -28,7 +28,7 @@ END
 	TSAN_OPTIONS=$TSAN_OPTIONS:history_size=7:suppressions=$PWD/suppressions
 	# shellcheck disable=SC2046 # words are meant
 	SOFTHCA_LINK=tcp SOFTHCA_SPEC=net=lo check tests/conformance/conformance --except longest \
-		$([ -n "${RG_LONG-}" ] || echo "--share 3 --seed ${RG_SEED:-1}")
+		$([ -n "${RG_LONG-}" ] || echo "--share 6 --seed ${RG_SEED:-1}")
 	exit $failed
 ) || failed=1
 for mode in mapped copied bounced; do
