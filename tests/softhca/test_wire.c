@@ -94,6 +94,34 @@ static void test_messages_in_order(void **state)
 	wire_qp_close(&q);
 }
 
+/* A program that sleeps with entries left is woken (hca_channel_left): all its polls are counted. */
+static void test_polls_are_counted(void **state)
+{
+	struct wire_qp q = wire_qp_open((struct wire_config){ 0 });
+	const struct hca_cq *cq = hca_cq_of(q.cq);
+	struct hca_frame f;
+	struct ibv_wc wc;
+	uint32_t before;
+	int i;
+
+	for (i = 0; i < 2; i++)
+		wire_post_recv(&q, (uint64_t)i, 0, 8);
+	for (i = 0; i < 2; i++) {
+		f = wire_request(&q, HCA_FRAME_SEND, 8);
+		wire_put(&q, &f, pattern);
+	}
+	while (cq->count < 2)
+		wire_pass();
+	for (i = 0; i < 2; i++) {
+		before = cq->polls;
+		assert_int_equal(ibv_poll_cq(q.cq, 1, &wc), 1);
+		assert_int_equal(wc.wr_id, i);
+		assert_int_equal(cq->polls, before + 1);
+	}
+	wire_expect_ack(&q, 2);
+	wire_qp_close(&q);
+}
+
 /* Bytes arrive one by one, each of them after the queue pair has looked. */
 static void test_one_byte_at_a_time(void **state)
 {
@@ -688,6 +716,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_messages_in_order),
+		cmocka_unit_test(test_polls_are_counted),
 		cmocka_unit_test(test_one_byte_at_a_time),
 		cmocka_unit_test(test_last_bytes_last),
 		cmocka_unit_test(test_receiver_not_ready),

@@ -91,8 +91,10 @@ static int poll_before_pass(struct hca_cq *cq, int max, struct ibv_wc *wc)
 		return 0;
 	hca_lock(&cq->lock);
 	n = poll_untimed(cq, max, wc);
-	if (n)
+	if (n) {
 		cq->idle = 0;
+		cq->polls++;
+	}
 	hca_unlock(&cq->lock);
 	return n;
 }
