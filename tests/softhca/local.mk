@@ -194,7 +194,7 @@ SOFTHCA_UNITS = tests/softhca/test_spec tests/softhca/test_model tests/softhca/t
 	tests/softhca/test_frame tests/softhca/test_handshake tests/softhca/test_secret \
 	tests/softhca/test_meet tests/softhca/test_meet_hostile tests/softhca/test_meet_net \
 	tests/softhca/test_net tests/softhca/test_netif tests/softhca/test_wire \
-	tests/softhca/test_wire_requester tests/softhca/test_wire_bounds
+	tests/softhca/test_wire_requester tests/softhca/test_wire_bounds tests/softhca/test_wire_breaches
 SOFTHCA_UNITS += tests/softhca/test_netif_list tests/softhca/test_probe
 check_PROGRAMS += $(SOFTHCA_UNITS)
 TESTS += $(SOFTHCA_UNITS)
@@ -220,6 +220,9 @@ tests_softhca_test_wire_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=rg_now_ns
 tests_softhca_test_wire_requester_SOURCES = tests/softhca/test_wire_requester.c $(WIRE_KIT)
 tests_softhca_test_wire_requester_LDADD = $(SOFTHCA_TEST_LDADD)
 tests_softhca_test_wire_requester_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=rg_now_ns
+tests_softhca_test_wire_breaches_SOURCES = tests/softhca/test_wire_breaches.c $(WIRE_KIT)
+tests_softhca_test_wire_breaches_LDADD = $(SOFTHCA_TEST_LDADD)
+tests_softhca_test_wire_breaches_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=rg_now_ns
 tests_softhca_test_wire_bounds_SOURCES = tests/softhca/test_wire_bounds.c $(WIRE_KIT)
 tests_softhca_test_wire_bounds_LDADD = $(SOFTHCA_TEST_LDADD)
 tests_softhca_test_wire_bounds_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=rg_now_ns
