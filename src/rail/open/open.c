@@ -367,6 +367,11 @@ bool rail_copied(const struct rail_ctx *ctx)
 	return true;
 }
 
+static bool eager_is_valid(const struct rail_settings *set)
+{
+	return set->eager <= RAIL_EAGER_MAX || set->eager == RAIL_AUTO;
+}
+
 static void eager_choose(struct rail_ctx *ctx)
 {
 	if (ctx->settings.eager == RAIL_AUTO)
@@ -378,7 +383,7 @@ int rail_open(const struct rail_config *cfg, struct rail_ctx **out)
 	struct rail_ctx *ctx;
 	int rc;
 
-	if ((cfg->settings->eager > RAIL_EAGER_MAX && cfg->settings->eager != RAIL_AUTO) || !cfg->peer_count || !cfg->on_message) {
+	if (!eager_is_valid(cfg->settings) || !cfg->peer_count || !cfg->on_message) {
 		rg_error("rail_open: a configuration that makes no sense");
 		return -EINVAL;
 	}

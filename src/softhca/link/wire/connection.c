@@ -27,6 +27,7 @@ enum {
 	SILENT_CALLS = 12,	/* of 5 s each, to a host that answers */
 	TIMER_NS = 20000000,	/* between two looks while something waits */
 	KEEPALIVE_S = 2,	/* an idle connection shows its life so often (life.c) */
+	ROOM = 2 * HCA_STREAM_FRAME,	/* a frame arrives without a pause for the kernel to announce room */
 };
 #define ALIVE_NS 1000000000ull		/* between two looks at an open connection */
 #define SELDOM_NS 5000000000ull		/* between calls of an unreliable peer that is gone, at last */
@@ -82,6 +83,7 @@ static void open_stream(struct hca_wire_qp *w, int fd)
 		return;
 	}
 	keep_alive(fd);
+	hca_socket_room(fd, ROOM);
 	hca_wire_life_begin(w, rg_now_ns());
 	hca_wire_activate(w);
 	w->again_ns = w->pause_ns = 0;

@@ -29,7 +29,7 @@ static struct hca_wire_peer **bucket_of(struct hca_wire *wire, unsigned rail,
 	return &wire->peers.bucket[hash(rail, gid, qpn) & (HCA_WIRE_BUCKETS - 1)];
 }
 
-/* Its place, which another peer may have. */
+/* Peers with the same hash share a place: the last one called has it. */
 static struct hca_wire_fate *fate_of(struct hca_wire *wire, unsigned rail, const union ibv_gid *gid,
 				     uint32_t qpn)
 {

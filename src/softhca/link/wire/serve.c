@@ -8,7 +8,6 @@
 
 enum {
 	PASS_BYTES = 1 << 19,	/* read from one stream in a pass: others have their turn */
-	TAIL = 8,		/* the end of a write, which programs poll */
 	IDLE_PASSES = 4096,	/* without a byte, before a queue pair is left to epoll */
 	ACK_PASSES = 2,		/* until an acknowledgement leaves alone: a reply may carry it */
 	LATE_PASSES = 64,	/* the same, when no completion waits for it */
@@ -201,7 +200,7 @@ static uint32_t tail_of(const struct hca_wire_qp *w)
 	if (is_answer(w) || f->kind != HCA_FRAME_WRITE || f->flags & HCA_FRAME_IMM ||
 	    !(f->flags & HCA_FRAME_LAST))
 		return 0;
-	return f->total < TAIL ? f->total : TAIL;
+	return f->total < HCA_STREAM_TAIL ? f->total : HCA_STREAM_TAIL;
 }
 
 /* The last bytes of a write: together, once all have arrived. */
@@ -228,7 +227,7 @@ static int pass_over(struct hca_wire_qp *w)
 	int n;
 
 	if (!have) {
-		n = hca_stream_fill(s, w->left < HCA_STREAM_BYTES ? w->left : HCA_STREAM_BYTES);
+		n = hca_stream_fill(s, w->left);
 		if (n <= 0)
 			return n;
 		have = hca_stream_arrived(s);

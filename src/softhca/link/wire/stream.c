@@ -13,10 +13,8 @@
 enum { IN_PLACE = 4096 };
 /* To copy so much costs more than a system call. */
 enum { LONG = 16384 };
-/* Read beyond a long payload: the end that its reader stores by itself, and the next header. */
-enum { BEYOND = 8 + HCA_FRAME_BYTES };
-/* A frame arrives without a pause for the kernel to announce room. */
-enum { ROOM = 2 * HCA_STREAM_FRAME };
+/* A read goes so far beyond a long payload: over its tail and the next header. */
+enum { BEYOND = HCA_STREAM_TAIL + HCA_FRAME_BYTES };
 
 int hca_stream_open(struct hca_stream *s, int fd)
 {
@@ -25,8 +23,6 @@ int hca_stream_open(struct hca_stream *s, int fd)
 	if (!bytes)
 		return -ENOMEM;
 	*s = (struct hca_stream){ .fd = fd, .out = bytes, .in = bytes + HCA_STREAM_BYTES };
-	if (fd >= 0)
-		hca_socket_room(fd, ROOM);
 	return 0;
 }
 
@@ -203,7 +199,7 @@ void hca_stream_expect(struct hca_stream *s, uint32_t bytes)
 		s->headers_alone = bytes >= LONG;
 }
 
-int hca_stream_fill(struct hca_stream *s, uint32_t need)
+int hca_stream_fill(struct hca_stream *s, size_t need)
 {
 	struct iovec room;
 	int n;
@@ -218,8 +214,9 @@ int hca_stream_fill(struct hca_stream *s, uint32_t need)
 	room = (struct iovec){ s->in + s->in_end, HCA_STREAM_BYTES - s->in_end };
 	if (!room.iov_len)
 		return -EAGAIN;
-	if (s->headers_alone)
-		room.iov_len = need - hca_stream_arrived(s);
+	need -= hca_stream_arrived(s);
+	if (s->headers_alone && need < room.iov_len)
+		room.iov_len = need;
 	n = receive(s, &room, 1, room.iov_len);
 	if (n > 0)
 		s->in_end += (uint32_t)n;
@@ -252,7 +249,7 @@ int hca_stream_take(struct hca_stream *s, const struct iovec *piece, unsigned co
 	if (!have && bytes >= IN_PLACE)
 		return receive_in_place(s, piece, count, bytes);
 	if (!have) {
-		n = hca_stream_fill(s, (uint32_t)(bytes < HCA_STREAM_BYTES ? bytes : HCA_STREAM_BYTES));
+		n = hca_stream_fill(s, bytes);
 		if (n <= 0)
 			return n;
 		have = hca_stream_arrived(s);

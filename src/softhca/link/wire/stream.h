@@ -22,6 +22,7 @@ enum {
 	HCA_STREAM_BYTES = 1 << 15,	/* of each buffer */
 	HCA_STREAM_COPIED = 8192,	/* payload: the longest that is copied */
 	HCA_STREAM_FRAME = 1 << 18,	/* payload of one frame, at most */
+	HCA_STREAM_TAIL = 8,		/* the end of a write, which programs poll: its reader stores it */
 };
 
 struct hca_stream {
@@ -82,10 +83,10 @@ static inline uint32_t hca_stream_arrived(const struct hca_stream *s)
 }
 
 /*
- * Read into the buffer, so that it has `need` bytes or more, perhaps: the bytes read, 0 at the end of
- * the stream, -EAGAIN or another -errno.
+ * Read into the buffer, which has fewer than the `need` bytes that the caller waits for: the bytes
+ * read, 0 at the end of the stream, -EAGAIN or another -errno.
  */
-int hca_stream_fill(struct hca_stream *s, uint32_t need);
+int hca_stream_fill(struct hca_stream *s, size_t need);
 /* The payload that follows has so many bytes; 0: none does. */
 void hca_stream_expect(struct hca_stream *s, uint32_t bytes);
 /*

@@ -122,7 +122,7 @@ struct hca_wire_parked;
 /* Peers of datagrams (peers.h). */
 enum { HCA_WIRE_PEERS_MAX = 4096, HCA_WIRE_BUCKETS = 1024, HCA_WIRE_FATES = 64 };
 
-/* What the last call of a peer has told, for hca_wire_datagram_fate; a newer one takes its place. */
+/* The result of the last call of a peer (hca_wire_datagram_fate). */
 struct hca_wire_fate {
 	union ibv_gid gid;
 	uint32_t qpn;
