@@ -23,15 +23,22 @@ start_rows() {
 	verdict "rails named (s)" - "$work/v.named" "$work/v.native"
 }
 
+# ranks COUNT WORD...: `measures/net/ranks WORD...` over both rails, its output in $out
+ranks() {
+	count=$1
+	shift
+	# shellcheck disable=SC2086 # words are meant
+	launch "$count" $ours_over --soft net=eth0+eth1 -- measures/net/ranks "$@"
+	[ "$rc" -eq 0 ] || stop "exit code $rc of $count ranks: $*"
+}
+
 # Of several ranks that sleep, the one with most wakes.  MPI_Recv polls: its row shows how often it gives
 # way to others on its core.
 idle_rows() {
 	heading "voluntary switches of all threads" "a second"
 	rm -f "$work"/v.*
 	for k in $(seq "$launches"); do
-		# shellcheck disable=SC2086 # words are meant
-		launch 4 $ours_over --soft net=eth0+eth1 -- measures/net/ranks idle 5
-		[ "$rc" -eq 0 ] || stop "exit code $rc of idle ranks"
+		ranks 4 idle 5
 		for kind in blocked sleeping; do
 			for column in 2 3; do
 				awk -v k=$kind -v c=$column '$1 == k { print $c }' "$out" | sort -g | tail -n 1 \
@@ -53,9 +60,7 @@ peers_rows() {
 	heading "" "a peer"
 	rm -f "$work"/v.*
 	for k in $(seq "$launches"); do
-		# shellcheck disable=SC2086 # words are meant
-		launch 8 $ours_over --soft net=eth0+eth1 -- measures/net/ranks peers 65536
-		[ "$rc" -eq 0 ] || stop "exit code $rc of 8 ranks"
+		ranks 8 peers 65536
 		per_peer 2 >>"$work/v.memory"
 		per_peer 3 >>"$work/v.fds"
 	done
