@@ -20,7 +20,7 @@
 
 enum { PING, BULK, QPS, SHORT = 8, LONG = 1 << 20, UNDER_WAY = 4 };
 
-/* What one end tells the other. */
+/* One end sends it to the other. */
 struct end {
 	union ibv_gid gid;
 	uint32_t qpn[QPS], rkey;

@@ -103,7 +103,7 @@ static void no_delay(int fd)
 	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
 }
 
-/* What has arrived, up to `bytes`; 0: nothing, -1: the peer has closed. */
+/* Read up to `bytes` without waiting: the number read; 0: none has arrived, -1: the peer has closed. */
 static ssize_t receive_some(int fd, size_t bytes)
 {
 	ssize_t n = recv(fd, buffer, bytes, MSG_DONTWAIT);

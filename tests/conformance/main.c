@@ -336,7 +336,7 @@ static bool is_drawn(const struct test *t)
 	return (hash ^ hash >> 16) % (unsigned)share == 0;
 }
 
-/* One of the patterns, which commas separate. */
+/* Does the name match a pattern of the list, whose separator is a comma? */
 static bool matches(const char *patterns, const char *name)
 {
 	char one[64];
