@@ -7,8 +7,9 @@
 hosts 2 2
 . "$srcdir/tests/net/between.sh"
 
-# Both ends poll, and take each other's processor where there are too few.
-few="-n 100"
+# Both ends poll, and take each other's processor where there are too few.  Counts are multiples of the
+# lists that a program posts at once (-l).
+few="-n 128"
 [ -z "${RG_LONG-}" ] || few=
 
 # An interface has one GID.  Datagrams: so many as wait for a connection, since their sender does not, and
@@ -16,8 +17,8 @@ few="-n 100"
 net_options() {
 	case $* in
 	ibv_*) echo -g 0 $few ;;
-	ib_send_bw*" UD"*" -q 4"*) echo -x 0 -F -n 5 -s 1000 ;;
-	ib_send_bw*" UD"*) echo -x 0 -F -n 20 -s 1000 ;;
+	ib_send_bw*" UD"*" -q 4"*) echo -x 0 -F -n 8 -s 500 ;;
+	ib_send_bw*" UD"*) echo -x 0 -F -n 24 -s 1000 ;;
 	*" -a "*) echo -x 0 -F ;;
 	*) echo -x 0 -F $few ;;
 	esac
