@@ -146,6 +146,8 @@ static const struct {
 	{ "tmpfile", SYS_openat, 2, 020000000, 020000000, EOPNOTSUPP },
 	/* MADV_POPULATE_WRITE */
 	{ "populate", SYS_madvise, 2, ~0u, 23, EINVAL },
+	/* qemu-user has no such call. */
+	{ "robust", SYS_get_robust_list, 0, 0, 0, ENOSYS },
 };
 
 static void take_away(const char *name)

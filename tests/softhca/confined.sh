@@ -66,6 +66,13 @@ confined "old=tmpfile deny=memfd_create" $conformance --only loopback
 unset SOFTHCA_DIR
 [ ! -x tests/softhca/test_remap_fork ] || confined old=populate ./tests/softhca/test_remap_fork
 
+# A program stands in for the kernel: a line, instead of waiting for a peer that looks dead.
+if "$confine" old=robust -- true >"$work/out" 2>&1; then
+	"$confine" old=robust -- $conformance --only loopback >"$work/out" 2>&1 && fail "under an emulation"
+	[ "$(grep -c 'emulation of system calls' "$work/out")" -eq 1 ] ||
+		fail "no line, or several, about an emulation: $(cat "$work/out")"
+fi
+
 # A command of the host reaches a member whose files /proc does not show.
 if "$confine" user pid proc -- true >"$work/out" 2>&1; then
 	hold "user pid proc" event

@@ -5,6 +5,7 @@
 #include "softhca/api/fabric.h"
 #include "softhca/api/inherit.h"
 #include "softhca/base/fd.h"
+#include "softhca/base/proc.h"
 #include "softhca/engine/engine.h"
 #include "softhca/engine/under_way.h"
 #include "softhca/link/memory/join.h"
@@ -243,6 +244,10 @@ int hca_fabric_get(const struct softhca_config *cfg, struct hca_fabric **out)
 {
 	int rc;
 
+	if (hca_proc_emulated())
+		return hca_fail(ENOTSUP, "this process runs under an emulation of system calls "
+				"(qemu-user?), without get_robust_list; the software HCA needs the kernel "
+				"itself (accepted: an emulation of the whole machine, as qemu-system)");
 	pthread_mutex_lock(&registry_lock);
 	rc = get_locked(cfg, out);
 	pthread_mutex_unlock(&registry_lock);

@@ -29,6 +29,15 @@ void hca_proc_keep(void)
 		close(fd);
 }
 
+/* Emulators have no robust mutexes: the kernel would not know the list of their threads. */
+bool hca_proc_emulated(void)
+{
+	void *head;
+	size_t bytes;
+
+	return syscall(SYS_get_robust_list, 0, &head, &bytes) && errno == ENOSYS;
+}
+
 /* Absent by its path, as after chroot; *at: the directory where it may be all the same. */
 static bool elsewhere(int *at)
 {

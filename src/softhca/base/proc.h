@@ -15,6 +15,12 @@
 
 void hca_proc_keep(void);
 
+/*
+ * Does another program stand in for the kernel (qemu-user)?  It shows a process another /proc of
+ * itself than others see, and reserves large address spaces page by page.
+ */
+bool hca_proc_emulated(void);
+
 /* Like open, readlink and stat. */
 int hca_proc_open(const char *path, int flags);
 ssize_t hca_proc_link(const char *path, char *text, size_t size);
