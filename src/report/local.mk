@@ -12,7 +12,7 @@ librg_report_la_SOURCES = src/report/app.c src/report/axis.c src/report/campaign
 	src/report/plot_svg.h src/report/plot_text.h src/report/plot_ticks.h \
 	src/report/print.c src/report/provenance.c \
 	src/report/reader.c src/report/record.c src/report/redact.c src/report/report.c src/report/report.h \
-	src/report/sheet.c src/report/text.c src/report/versions.c \
+	src/report/sheet.c src/report/text.c src/report/unlike.c src/report/unlike.h src/report/versions.c \
 	src/report/app.h src/report/axis.h src/report/check.h src/report/citable.h \
 	src/report/disturbance.h src/report/files.h src/report/lookup.h \
 	src/report/matrix.h src/report/merge.h src/report/metric.h src/report/output.h src/report/print.h \
