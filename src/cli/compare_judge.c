@@ -29,26 +29,35 @@ static bool is_known(const struct comparison *c, const char *what, const char *a
 	return false;
 }
 
+static void unlike_free(struct compare_unlike *u)
+{
+	free(u->program);
+	free(u->what);
+	free(u->value[0]);
+	free(u->value[1]);
+}
+
 /* Most differences are those of all programs: the first names it. */
 static void unlike_add(void *user, enum unlike_kind kind, const char *what, const char *a,
 		       const char *b)
 {
 	struct differences *d = user;
 	struct comparison *c = d->c;
-	struct compare_unlike *u;
+	struct compare_unlike *more, new;
 
 	if (is_known(c, what, a, b))
 		return;
-	u = reallocarray(c->unlike, (size_t)c->unlike_count + 1, sizeof(c->unlike[0]));
-	if (!u) {
+	new = (struct compare_unlike){ kind, strdup(d->program), strdup(what),
+				       { strdup(a), strdup(b) } };
+	more = reallocarray(c->unlike, (size_t)c->unlike_count + 1, sizeof(c->unlike[0]));
+	if (more)
+		c->unlike = more;
+	if (!more || !new.program || !new.what || !new.value[0] || !new.value[1]) {
+		unlike_free(&new);
 		d->no_memory = true;
 		return;
 	}
-	c->unlike = u;
-	u += c->unlike_count++;
-	*u = (struct compare_unlike){ kind, strdup(d->program), strdup(what),
-				      { strdup(a), strdup(b) } };
-	d->no_memory = d->no_memory || !u->program || !u->what || !u->value[0] || !u->value[1];
+	c->unlike[c->unlike_count++] = new;
 }
 
 /* ---- Rows of both ----------------------------------------------------------------- */
@@ -347,12 +356,8 @@ void comparison_free(struct comparison *c)
 {
 	for (int i = 0; i < c->program_count; i++)
 		free(c->program[i].row);
-	for (int i = 0; i < c->unlike_count; i++) {
-		free(c->unlike[i].program);
-		free(c->unlike[i].what);
-		free(c->unlike[i].value[0]);
-		free(c->unlike[i].value[1]);
-	}
+	for (int i = 0; i < c->unlike_count; i++)
+		unlike_free(&c->unlike[i]);
 	free(c->program);
 	free(c->unlike);
 	*c = (struct comparison){ .side = { NULL, NULL } };

@@ -2,9 +2,9 @@
 #ifndef CLI_COMPARE_JUDGE_H
 #define CLI_COMPARE_JUDGE_H
 
-#include "cli/cli.h"
 #include <stdio.h>
 
+#include "cli/cli.h"
 #include "report/launches.h"
 #include "report/unlike.h"
 #include "stats/shift.h"
