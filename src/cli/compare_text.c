@@ -62,18 +62,32 @@ static const char *coordinate(const struct compare_program *p, const struct comp
 	return buf;
 }
 
+static void count_text(int launches, char *buf, size_t size)
+{
+	if (launches < SHIFT_NEEDED_MAX)
+		snprintf(buf, size, "%d", launches);
+	else
+		snprintf(buf, size, "more than %d", SHIFT_NEEDED_MAX - 1);
+}
+
 static void row_print(const struct compare_program *p, const struct compare_row *row, FILE *out)
 {
 	char text[ROW_TEXT];
 
 	fprintf(out, "%-12s %-16s %12.6g %12.6g", coordinate(p, row, text, sizeof(text)),
 		row->row->way, row->median[0], row->median[1]);
-	if (isnan(row->shift.shift))
-		fprintf(out, " %9s %9s %9s", "-", "-", "-");
-	else
-		fprintf(out, " %+9.2f %+9.2f %+9.2f", percent(row->shift.shift),
-			percent(row->shift.low), percent(row->shift.high));
-	fprintf(out, "  %s\n", comparison_verdict(row->verdict));
+	if (isnan(row->shift.shift)) {
+		fprintf(out, " %9s %9s %9s  %s\n", "-", "-", "-",
+			comparison_verdict(row->verdict));
+		return;
+	}
+	fprintf(out, " %+9.2f %+9.2f %+9.2f  %s", percent(row->shift.shift),
+		percent(row->shift.low), percent(row->shift.high),
+		comparison_verdict(row->verdict));
+	count_text(row->needed, text, sizeof(text));
+	if (row->verdict == SHIFT_UNDECIDED)
+		fprintf(out, ", about %s launches", text);
+	fputc('\n', out);
 }
 
 static void program_print(const struct compare_program *p, FILE *out)
@@ -133,14 +147,6 @@ static void few_print(const struct comparison *c, FILE *out)
 					SHIFT_LAUNCHES_MIN);
 }
 
-static void count_text(int launches, char *buf, size_t size)
-{
-	if (launches < SHIFT_NEEDED_MAX)
-		snprintf(buf, size, "%d", launches);
-	else
-		snprintf(buf, size, "more than %d", SHIFT_NEEDED_MAX - 1);
-}
-
 static void decide_print(const struct comparison *c, FILE *out)
 {
 	struct choice most = largest(c, needed, true);
@@ -151,17 +157,6 @@ static void decide_print(const struct comparison *c, FILE *out)
 	count_text(most.row->needed, count, sizeof(count));
 	fprintf(out, "# to decide all: about %s launches a side; most for %s, %s\n", count,
 		most.p->side[0]->name, comparison_row_text(most.p, most.row, row, sizeof(row)));
-	for (int i = 0; i < c->program_count; i++)
-		for (int r = 0; r < c->program[i].row_count; r++) {
-			const struct compare_row *at = &c->program[i].row[r];
-
-			if (at->verdict != SHIFT_UNDECIDED || isnan(at->shift.shift))
-				continue;
-			count_text(at->needed, count, sizeof(count));
-			fprintf(out, "# undecided: %s, %s: about %s launches a side\n",
-				c->program[i].side[0]->name,
-				comparison_row_text(&c->program[i], at, row, sizeof(row)), count);
-		}
 }
 
 static void found_print(const struct comparison *c, FILE *out)

@@ -126,13 +126,28 @@ static int launch_add(struct launches_program *p, const struct report_file *f, l
 	return 0;
 }
 
+/* The same values, too: launches of one second may have equal run records. */
+static bool is_copy(const struct launches_program *p, int launch, const struct report_file *f)
+{
+	if (!json_equal(p->run[launch], f->run))
+		return false;
+	for (size_t i = 0; i < f->row_count; i++) {
+		const struct launches_row *row = row_find(p, &f->row[i], i);
+		double value = f->row[i].stat[STATS_MEDIAN];
+
+		if (!row || (is_value(value) && row->median[launch] != value))
+			return false;
+	}
+	return true;
+}
+
 /* Is it a launch of the same job as the first, and no copy of an earlier one? */
 static int launch_check(const struct launches_program *p, const struct report_file *f)
 {
 	const char *why;
 
 	for (int i = 0; i < p->count; i++)
-		if (json_equal(p->run[i], f->run)) {
+		if (is_copy(p, i, f)) {
 			rg_error("%s: the same launch twice", f->path);
 			return -EINVAL;
 		}
