@@ -41,7 +41,7 @@ dist-hook:
 
 if HAVE_CMOCKA
 REPORT_UNITS = tests/report/test_app tests/report/test_campaign tests/report/test_citable tests/report/test_experiment tests/report/test_report \
-	tests/report/test_matrix tests/report/test_merge tests/report/test_reader
+	tests/report/test_matrix tests/report/test_merge tests/report/test_reader tests/stats/test_pilot
 check_PROGRAMS += $(REPORT_UNITS)
 TESTS += $(REPORT_UNITS)
 endif
@@ -61,6 +61,7 @@ tests_report_test_reader_SOURCES = tests/report/test_reader.c tests/capture.c
 tests_report_test_reader_LDADD = librg-report.la $(CMOCKA_LIBS) -lm
 tests_report_test_merge_SOURCES = tests/report/test_merge.c tests/capture.c
 tests_report_test_merge_LDADD = librg-report.la $(CMOCKA_LIBS) -lm
+tests_stats_test_pilot_LDADD = librg-report.la $(CMOCKA_LIBS) -lm
 check_PROGRAMS += tests/fuzz/fuzz_result
 TESTS += tests/fuzz/fuzz_result
 tests_fuzz_fuzz_result_SOURCES = tests/fuzz/fuzz_result.c tests/fuzz/driver.c tests/fuzz/fuzz.h

@@ -12,9 +12,11 @@ enum { VALUE_TEXT = 80 };
 
 struct unlike { unlike_fn *each; void *user; };
 
-/* Files of older versions lack members: absent equals absent. */
+/* Files of older versions lack members: absent equals absent, and what is not known. */
 static bool same(const json_t *a, const json_t *b)
 {
+	a = json_is_null(a) ? NULL : a;
+	b = json_is_null(b) ? NULL : b;
 	return a && b ? json_equal(a, b) : a == b;
 }
 
