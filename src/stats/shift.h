@@ -31,7 +31,7 @@ enum {
 	SHIFT_LAUNCHES_MAX = 4096,
 	SHIFT_NEEDED_MAX = 1000000,
 	SHIFT_TRIM = 8,
-	SHIFT_DRAWS = 1999,
+	SHIFT_DRAWS = 999,
 };
 
 /* A program: the values of its rows in the launches of both groups. */

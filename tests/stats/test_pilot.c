@@ -15,7 +15,7 @@
 #include "stats/shift.h"
 #include "util/err.h"
 
-enum { TRIES = 1000, TRIES_FEW = 200, ROWS = 400, LAUNCHES = 256, BLOCKS = 16, DRAWN = 400 };
+enum { TRIES = 1000, TRIES_FEW = 100, ROWS = 400, LAUNCHES = 256, BLOCKS = 16, DRAWN = 400 };
 #define SHIFT 0.03
 
 struct pilot_row {
@@ -312,7 +312,7 @@ static void test_needed(void **state)
 	struct shares equal = { .count = 0 }, one = { .count = 0 };
 	double launches = 0;
 
-	for (int i = 0; middle.rows && i < tries() / 5; i++) {
+	for (int i = 0; middle.rows && i < tries() / 4; i++) {
 		struct try t = { { 20, 20 }, NO_ROW, 1 + SHIFT };
 		struct outcome o;
 

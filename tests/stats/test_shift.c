@@ -1,6 +1,6 @@
 /*
  * test_shift.c - shifts and their intervals: against values worked out by hand, and on campaigns of
- * known distributions, as often as they should hold.  A share of the tries; RG_LONG=1: all 2,000.
+ * known distributions, as often as they should hold.  A share of the tries; RG_LONG=1: all 1,000.
  */
 #include "cmocka_all.h"
 
@@ -11,7 +11,7 @@
 #include "random.h"
 #include "stats/shift.h"
 
-enum { TRIES = 2000, TRIES_FEW = 100, ROWS = 12, LAUNCHES = 40, BLOCKS = 2 };
+enum { TRIES = 1000, TRIES_FEW = 30, ROWS = 12, LAUNCHES = 40, BLOCKS = 2 };
 
 static struct shift_cell work[2 * BLOCKS * ROWS * LAUNCHES + 1];
 
