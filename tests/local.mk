@@ -15,13 +15,13 @@ bench_test_scripts = tests/layers.sh tests/words.sh tests/guides.sh tests/instal
 	tests/bench/collectives.sh tests/bench/each.sh \
 	tests/bench/ledger.sh tests/bench/noise.sh tests/bench/numbers.sh tests/bench/pairs.sh tests/bench/programs.sh \
 	tests/bench/rails.sh tests/bench/timing.sh tests/bench/validation.sh tests/bench/verbs.sh \
-	tests/cli/cite.sh tests/cli/exec.sh tests/cli/figures.sh tests/cli/liveness.sh tests/cli/report.sh tests/cli/reproduce.sh \
+	tests/cli/cite.sh tests/cli/compare.sh tests/cli/exec.sh tests/cli/figures.sh tests/cli/liveness.sh tests/cli/report.sh tests/cli/reproduce.sh \
 	tests/report/records.sh
 mpi_test_scripts = tests/memory/memory.sh tests/mpi/assumptions.sh tests/mpi/suites.sh tests/mpi/random.sh \
 	tests/mpi/collectives.sh tests/mpi/confined.sh tests/mpi/everybody.sh tests/mpi/tune.sh tests/mpi/calls.sh \
 	tests/mpi/fortran.sh tests/mpi/ledger.sh tests/mpi/loading.sh tests/mpi/lost.sh tests/mpi/mapping.sh \
 	tests/mpi/memcheck.sh tests/mpi/no_memory.sh
-EXTRA_DIST += tests/mpi/fortran.F90
+EXTRA_DIST += tests/mpi/fortran.F90 tests/stats/pilot.txt
 dist_check_SCRIPTS += $(bench_test_scripts) $(mpi_test_scripts)
 TESTS += $(bench_test_scripts) $(mpi_test_scripts)
 # What depends on the MPI library: for a second one.  `make check` has the rest.
@@ -33,7 +33,7 @@ check-mpi:
 # What sanitizers may find: not again what programs print and refuse; and no memory can be watched
 # beside them, so none is mapped.  `make check` has the rest.
 unsanitized = tests/virtual/test_rails tests/virtual/conformance.sh tests/virtual/paced \
-	tests/virtual/stops $(filter-out tests/bench/each.sh tests/cli/cite.sh tests/cli/figures.sh tests/cli/report.sh,$(bench_test_scripts)) \
+	tests/virtual/stops $(filter-out tests/bench/each.sh tests/cli/cite.sh tests/cli/compare.sh tests/cli/figures.sh tests/cli/report.sh,$(bench_test_scripts)) \
 	tests/apps/apps.sh tests/mpi/assumptions.sh tests/mpi/confined.sh tests/mpi/everybody.sh tests/mpi/fortran.sh \
 	tests/mpi/loading.sh tests/mpi/mapping.sh tests/mpi/memcheck.sh tests/mpi/tune.sh
 check-sanitize:
@@ -59,7 +59,7 @@ check-clang: $(BUILT_SOURCES) config.h
 in_lanes = $(foreach pair,$(join $(addsuffix :|,$(wordlist $(words x $(2)),999,$(1))),$(wordlist 1, \
 	$(words $(wordlist $(words x $(2)),999,$(1))),$(1))),$(eval $(subst :|,: | ,$(pair))))
 launching = $(addsuffix .log,tests/apps/apps.sh $(mpi_test_scripts) \
-	$(filter-out tests/layers.sh tests/words.sh tests/guides.sh tests/install.sh tests/cli/cite.sh tests/cli/figures.sh,$(bench_test_scripts)))
+	$(filter-out tests/layers.sh tests/words.sh tests/guides.sh tests/install.sh tests/cli/cite.sh tests/cli/compare.sh tests/cli/figures.sh,$(bench_test_scripts)))
 lanes: $(call in_lanes,$(filter $(launching),$(TEST_LOGS)),$(if $(filter openmpi,$(RG_MPI_FLAVOR)),x x,x)) \
 	$(call in_lanes,$(filter-out $(launching),$(TEST_LOGS)),$(shell seq `nproc`))
 .PHONY: lanes

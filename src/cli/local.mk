@@ -1,6 +1,8 @@
 # ---- src/cli: the railgauge command --------------------------------------------------
 bin_PROGRAMS += src/cli/railgauge
-src_cli_railgauge_SOURCES = src/cli/cli.h src/cli/cite.c src/cli/exec.c src/cli/launch.c src/cli/library.c src/cli/main.c \
+src_cli_railgauge_SOURCES = src/cli/cli.h src/cli/cite.c \
+	src/cli/compare.c src/cli/compare.h src/cli/compare_json.c src/cli/compare_judge.c src/cli/compare_judge.h src/cli/compare_text.c \
+	src/cli/exec.c src/cli/launch.c src/cli/library.c src/cli/main.c \
 	src/cli/program.c src/cli/report.c src/cli/reproduce.c src/cli/reproduce_run.c src/cli/show.c \
 	src/cli/topo.c src/cli/topo_json.c src/cli/topo_path.c src/cli/topo_report.h src/cli/topo_text.c \
 	src/cli/topo_warn.c src/cli/watch.c \

@@ -6,6 +6,7 @@
 
 #include "cli/cli.h"
 #include "cli/cite.h"
+#include "cli/compare.h"
 #include "cli/exec.h"
 #include "cli/report.h"
 #include "cli/reproduce.h"
@@ -16,6 +17,7 @@
 
 static const struct cli_command commands[] = {
 	{ "cite", "print results as text for a paper: sentence, method, BibTeX", cli_cite },
+	{ "compare", "compare two campaigns and judge each row", cli_compare },
 	{ "exec", "run an MPI program, unmodified, over rails", cli_exec },
 	{ "report", "print results again and draw them", cli_report },
 	{ "reproduce", "repeat experiments of papers and compare the values", cli_reproduce },
@@ -35,7 +37,7 @@ static void help(void)
 	       "(railgauge COMMAND --help: options of the command)\n"
 	       "  --version    print the version and exit\n\n"
 	       "The benchmarks are programs of their own: rg_latency, rg_bw, rg_bcast, rg_is, ...\n\n"
-	       "Exit status: 0 well, 1 a check failed, 3 wrong use or damaged input, 4 a fault.\n");
+	       "Exit status: 0 well, 1 a check failed, 2 undecided (compare), 3 wrong use or damaged input, 4 a fault.\n");
 }
 
 static void unknown(const char *name)

@@ -10,8 +10,7 @@
 
 /* ---- One job -------------------------------------------------------------------- */
 
-/* Options that say where the output goes, and how it looks. */
-static bool is_output(const char *option)
+bool report_is_output(const char *option)
 {
 	static const char *const names[] = { "json", "samples", "overwrite", "redact", "full",
 					     "layout", "percentiles", "ledger" };
@@ -40,7 +39,7 @@ static const char *option_differs(const json_t *a, const json_t *b)
 	json_t *row;
 
 	json_object_foreach(json_object_get(a, "options"), name, row)
-		if (!is_output(name) && !same(option_value(a, name), option_value(b, name)))
+		if (!report_is_output(name) && !same(option_value(a, name), option_value(b, name)))
 			return name;
 	return NULL;
 }

@@ -19,6 +19,9 @@ enum { MERGE_LAUNCHES_MIN = 6, MERGE_QUARTILES_MIN = 4 };
  */
 bool report_same_job(const struct report_file *a, const struct report_file *b, const char **why);
 
+/* Is it an option that says where the output goes, or how it looks? */
+bool report_is_output(const char *option);
+
 /*
  * Divide files into jobs: group[i] is the number of file i's job, counted from 0 in the order of
  * first files.  Returns the number of jobs.

@@ -57,6 +57,7 @@ fi
 part tests/fuzz/fuzz_frame --rounds "$(some 400000 0.0001)"
 part tests/fuzz/fuzz_handshake --rounds "$(some 10000000 0.00002)"
 part tests/fuzz/fuzz_wire --rounds "$(some 10000000 0.0001)"
+part tests/fuzz/fuzz_campaign --rounds "$(some 10000000 0.0003)"
 part tests/fuzz/fuzz_result --rounds "$(some 10000000 0.0003)"
 
 # random_spec SEED: a device and a wire like nobody thought of.
