@@ -94,7 +94,7 @@ static const struct opt rows[] = {
 	{ .name = NULL },
 };
 
-/* Where users call it: in the build tree beside the directory of what libtool links. */
+/* Where users call it: in the build tree one directory above what libtool links. */
 static int own_path(char *path, size_t size)
 {
 	char dir[PATH_MAX], *end;
