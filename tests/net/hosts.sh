@@ -204,6 +204,10 @@ host_boot() {
 		while on login ip link show "h${1}r$rail" >/dev/null 2>&1; do sleep 0.05; done
 		hosts_plug "$1" "$rail"
 	done
+	# Others still know its addresses by those of the interfaces that are gone.
+	for host in login $(seq 0 $((hosts_count - 1))); do
+		on "$host" ip neigh flush all
+	done
 }
 
 # The way of launchers to a host, instead of ssh: enter HOST COMMAND-LINE.

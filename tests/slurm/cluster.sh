@@ -56,7 +56,7 @@ cluster_munge() {
 	done
 }
 
-# cred_expire: a job that is requeued waits so long.  SlurmdTimeout: a crowded machine answers late.
+# cred_expire: a job that is requeued waits so long, at least 5 s.  SlurmdTimeout: a crowded machine answers late.
 cluster_conf() {
 	cat >"$slurm_dir/etc/slurm.conf" <<-END
 		ClusterName=railgauge
@@ -64,7 +64,7 @@ cluster_conf() {
 		SlurmUser=root
 		SlurmdUser=root
 		AuthType=auth/munge
-		AuthInfo=socket=$slurm_dir/munge/socket,cred_expire=3
+		AuthInfo=socket=$slurm_dir/munge/socket,cred_expire=5
 		StateSaveLocation=$slurm_dir/state
 		SlurmdSpoolDir=$slurm_dir/spool/%n
 		SlurmctldPidFile=$slurm_dir/slurmctld.pid
@@ -97,6 +97,8 @@ cluster_conf() {
 	*" "2[4-9].*) echo CgroupPlugin=disabled ;;
 	*) echo CgroupPlugin=cgroup/v1 ;;
 	esac >"$slurm_dir/etc/cgroup.conf"
+	# PMIx has directories there, which nodes do not share.
+	echo PMIxCliTmpDirBase=/dev/shm >"$slurm_dir/etc/mpi.conf"
 	SLURM_CONF=$slurm_dir/etc/slurm.conf
 	export SLURM_CONF
 }
@@ -219,5 +221,5 @@ campaign_script() {
 }
 
 launches() {
-	grep -c '"type": *"launch"' "$jobs/$1/campaign.jsonl" 2>/dev/null
+	cat "$jobs/$1/campaign.jsonl" 2>/dev/null | grep -c '"type": *"launch"'
 }

@@ -33,7 +33,7 @@ submit -o job.out job.sh
 crashes 1 0
 crashes 0 "$kept"
 comes_to "the job ends" is_state $job COMPLETED FAILED
-cp "$jobs/job.out" "$out"
+cat "$jobs/job.out" "$jobs/campaign"/*.log "$jobs/campaign/summary.txt" >"$out" 2>/dev/null
 expect "... well" is_state $job COMPLETED
 expect "rows are kept" eval 'head -c "$(wc -c <"$work/kept.jsonl")" "$journal" | cmp - "$work/kept.jsonl"'
 expect "records are kept" eval 'records "$work/kept.jsonl" | cmp - "$work/kept.sums"'

@@ -16,14 +16,15 @@ started() {
 }
 # told BUILD WORDS-OF-SRUN TEXT: a benchmark and a program under exec, each with one line
 told() {
+	text=$3
 	for command in pt2pt/rg_bw "src/cli/railgauge exec -- tests/cli/mpi_plain"; do
 		name=${command##*/}
 		# shellcheck disable=SC2086 # words are meant
 		(cd "$1" && started "$2" $command; exit $rc)
 		rc=$?
 		expect "srun $2, $command: exit code 3" [ $rc -eq 3 ]
-		expect "srun $2, $command: one line, $3" eval \
-			'[ "$(ours "$name")" -eq 1 ] && grep -qF "$name: started by $3: 2 jobs of 1 rank (accepted: " "$err"'
+		expect "srun $2, $command: one line, $text" eval \
+			'[ "$(ours "$name")" -eq 1 ] && grep -qF "$name: started by $text: 2 jobs of 1 rank (accepted: " "$err"'
 	done
 }
 # campaign BUILD NAME
