@@ -10,5 +10,8 @@ src_cli_railgauge_SOURCES = src/cli/cli.h src/cli/cite.c \
 	src/cli/reproduce.h src/cli/reproduce_run.h src/cli/show.h src/cli/topo.h src/cli/topo_json.h src/cli/topo_path.h \
 	src/cli/topo_text.h src/cli/topo_warn.h src/cli/watch.h
 src_cli_railgauge_CPPFLAGS = $(AM_CPPFLAGS) -DRG_LIBDIR='"$(libdir)"' \
-	-DRG_BINDIR='"$(bindir)"'
+	-DRG_BINDIR='"$(bindir)"' -DRG_MPIRUN='"$(MPIRUN)"'
 src_cli_railgauge_LDADD = librg-topo.la librg-report.la librg-cmdline.la librg-railmpi-rows.la
+# railgauge sbatch
+src_cli_railgauge_SOURCES += src/cli/batch_launcher.c src/cli/batch_launcher.h src/cli/batch_script.c \
+	src/cli/batch_script.h src/cli/sbatch.c src/cli/sbatch.h

@@ -14,6 +14,8 @@
 #	start I COMMAND...	the same in the background: process $started, whose end ends COMMAND by
 #				SIGTERM
 #	host_pid I		the first process of host I; all of its others end with it
+#	host_crash I		host I and all its processes end at once, as by a cut of power
+#	host_boot I		it is there again, with its interfaces (not with wire=direct)
 #	hosts_end		all hosts end; so they do with the script, however it ends
 #
 # A host has namespaces of its own for network, processes, mounts (/proc, /sys, /dev/shm), System V
@@ -145,6 +147,15 @@ hosts_quality() {
 		hosts_lack "no token bucket (sch_tbf) in this kernel"
 }
 
+# hosts_plug I RAIL: host I gets its interface.
+hosts_plug() {
+	[ "$wire" = direct ] || {
+		hosts_wire "eth$2" "$1" "h${1}r$2" mtu "$mtu" master "rail$2" &&
+			on login ip link set "h${1}r$2" up
+	} || hosts_lack "no veth in this kernel"
+	hosts_address "eth$2" "$1" "$2" && hosts_quality "$1" "$2" || exit 99
+}
+
 hosts_rail() {
 	if [ "$wire" = direct ]; then
 		ip link add "eth$1" netns "$(host_pid 0)" type veth \
@@ -153,20 +164,49 @@ hosts_rail() {
 		hosts_bridge "rail$1"
 	fi
 	for host in $(seq 0 $((hosts_count - 1))); do
-		[ "$wire" = direct ] || {
-			hosts_wire "eth$1" "$host" "h${host}r$1" mtu "$mtu" master "rail$1" &&
-				on login ip link set "h${host}r$1" up
-		} || hosts_lack "no veth in this kernel"
-		hosts_address "eth$1" "$host" "$1" && hosts_quality "$host" "$1" || exit 99
+		hosts_plug "$host" "$1"
 	done
 }
 
+# hosts_plug_management I: of Ethernet's usual MTU
+hosts_plug_management() {
+	rail_mtu=$mtu mtu=1500
+	hosts_wire mgmt "$1" "h${1}m" master mgmt && on login ip link set "h${1}m" up &&
+		hosts_address mgmt "$1" -1 || hosts_lack "no veth in this kernel"
+	mtu=$rail_mtu
+}
+
 hosts_management() {
+	rail_mtu=$mtu mtu=1500
 	hosts_bridge mgmt
+	mtu=$rail_mtu
 	on login ip address add 10.0.0.254/24 dev mgmt
 	for host in $(seq 0 $((hosts_count - 1))); do
-		hosts_wire mgmt "$host" "h${host}m" master mgmt && on login ip link set "h${host}m" up &&
-			hosts_address mgmt "$host" -1 || hosts_lack "no veth in this kernel"
+		hosts_plug_management "$host"
+	done
+}
+
+hosts_hold_host() {
+	hosts_hold "host$1" "10.0.0.$(($1 + 1))" -i -p --fork --kill-child
+}
+
+host_crash() {
+	kill -KILL "$(host_pid "$1")"
+	rm "$hosts_dir/$(hosts_name "$1")"
+}
+
+# The kernel takes the interfaces of the crashed host away in its own time.
+host_boot() {
+	while on login ip link show "h${1}m" >/dev/null 2>&1; do sleep 0.05; done
+	hosts_hold_host "$1"
+	hosts_plug_management "$1"
+	for rail in $(seq 0 $((rails - 1))); do
+		while on login ip link show "h${1}r$rail" >/dev/null 2>&1; do sleep 0.05; done
+		hosts_plug "$1" "$rail"
+	done
+	# Others still know its addresses by those of the interfaces that are gone.
+	for host in login $(seq 0 $((hosts_count - 1))); do
+		on "$host" ip neigh flush all
 	done
 }
 
@@ -204,11 +244,9 @@ hosts() {
 	mkfifo "$hosts_dir/never"
 	hosts_hold login 10.0.0.254
 	for host in $(seq 0 $((hosts_count - 1))); do
-		hosts_hold "host$host" "10.0.0.$((host + 1))" -i -p --fork --kill-child
+		hosts_hold_host "$host"
 	done
-	rail_mtu=$mtu mtu=1500
 	hosts_management
-	mtu=$rail_mtu
 	for rail in $(seq 0 $((rails - 1))); do
 		hosts_rail "$rail"
 	done
@@ -221,7 +259,8 @@ hosts() {
 # A host's other processes end with its first; those of the login are found by its network.
 hosts_end() {
 	[ -n "$hosts_holders" ] || return 0
-	read -r pid <"$hosts_dir/login" && login=$(readlink "/proc/$pid/ns/net") || login=
+	# "net:[4026531840]", as a pattern
+	read -r pid <"$hosts_dir/login" && login=$(readlink "/proc/$pid/ns/net" | sed 's/[][]/\\&/g') || login=
 	# The first process goes when all others have gone, and then its holder.
 	for name in $(sed -n 's/^10[.0-9]* //p' "$hosts_dir/names"); do
 		[ ! -e "$hosts_dir/$name" ] || kill -KILL "$(cat "$hosts_dir/$name")"

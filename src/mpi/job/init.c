@@ -12,6 +12,7 @@
 #include "mpi/abi/native.h"
 #include "mpi/comm/comm.h"
 #include "mpi/comm/comm_table.h"
+#include "mpi/job/launched.h"
 #include "mpi/job/options.h"
 #include "mpi/job/progress.h"
 #include "mpi/job/world.h"
@@ -95,15 +96,23 @@ static void end_with_self(void)
 	native.Comm_free_keyval(&keyval);
 }
 
-/* Rails that were asked for and cannot be had end the program: on every rank, with one line. */
+/*
+ * Rails that were asked for and cannot be had end the program: on every rank, with one line.  So does
+ * a launcher that has made a job of each rank.
+ */
 static void start_or_exit(void)
 {
-	bypass_seen();
-	if (!world_start()) {
+	const bool alone = launched_alone();
+
+	if (!alone)
+		bypass_seen();
+	if (!alone && !world_start()) {
 		end_with_self();
 		return;
 	}
 	native.Finalize();
+	if (alone)
+		rg_let_rank_0_speak();
 	exit(RG_EXIT_USAGE);
 }
 
@@ -112,6 +121,7 @@ int MPI_Init(int *argc, char ***argv)
 	int rc;
 
 	bypass_check();
+	launched_check();
 	rc = native.Init(argc, argv);
 	if (rc == MPI_SUCCESS)
 		start_or_exit();
@@ -124,6 +134,7 @@ int MPI_Init_thread(int *argc, char ***argv, int required, int *provided)
 	int rc;
 
 	bypass_check();
+	launched_check();
 	rc = native.Init_thread(argc, argv, required, provided);
 	if (rc == MPI_SUCCESS)
 		start_or_exit();
