@@ -13,7 +13,7 @@
 /* Options that say where the output goes, and how it looks. */
 static bool is_output(const char *option)
 {
-	static const char *const names[] = { "json", "samples", "overwrite", "redact", "full",
+	static const char *const names[] = { "json", "samples", "launch", "overwrite", "redact", "full",
 					     "layout", "percentiles", "ledger" };
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
