@@ -1,6 +1,6 @@
 # ---- src/report: jansson, gnuplot ---------------------------------------------
 noinst_LTLIBRARIES += librg-report.la
-librg_report_la_SOURCES = src/report/app.c src/report/axis.c src/report/check.c src/report/citable.c \
+librg_report_la_SOURCES = src/report/app.c src/report/axis.c src/report/campaign.c src/report/campaign.h src/report/check.c src/report/citable.c \
 	src/report/disturbance.c src/report/experiment.c \
 	src/report/experiment.h src/report/files.c src/report/lookup.c src/report/matrix.c src/report/merge.c \
 	src/report/metric.c src/report/output.c src/report/cite.c src/report/cite_bibtex.c src/report/cite_facts.c src/report/cite_method.c \
@@ -40,13 +40,15 @@ dist-hook:
 	sed -n 's/^#define RG_BUILD_COMMIT "\(.*\)"/\1/p' build-info.h > $(distdir)/COMMIT
 
 if HAVE_CMOCKA
-REPORT_UNITS = tests/report/test_app tests/report/test_citable tests/report/test_experiment tests/report/test_report \
+REPORT_UNITS = tests/report/test_app tests/report/test_campaign tests/report/test_citable tests/report/test_experiment tests/report/test_report \
 	tests/report/test_matrix tests/report/test_merge tests/report/test_reader
 check_PROGRAMS += $(REPORT_UNITS)
 TESTS += $(REPORT_UNITS)
 endif
 tests_report_test_app_SOURCES = tests/report/test_app.c tests/capture.c
 tests_report_test_app_LDADD = librg-report.la $(CMOCKA_LIBS)
+tests_report_test_campaign_SOURCES = tests/report/test_campaign.c tests/capture.c
+tests_report_test_campaign_LDADD = librg-report.la $(CMOCKA_LIBS)
 tests_report_test_citable_SOURCES = tests/report/test_citable.c tests/capture.c
 tests_report_test_citable_LDADD = librg-report.la $(CMOCKA_LIBS)
 tests_report_test_experiment_SOURCES = tests/report/test_experiment.c tests/capture.c
