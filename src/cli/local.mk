@@ -1,11 +1,15 @@
 # ---- src/cli: the railgauge command --------------------------------------------------
 bin_PROGRAMS += src/cli/railgauge
 src_cli_railgauge_SOURCES = src/cli/cli.h src/cli/cite.c src/cli/exec.c src/cli/launch.c src/cli/library.c src/cli/main.c \
-	src/cli/program.c src/cli/report.c src/cli/reproduce.c src/cli/reproduce_run.c src/cli/show.c \
+	src/cli/program.c src/cli/report.c src/cli/reproduce.c src/cli/reproduce_run.c src/cli/run.c src/cli/run_answer.c \
+	src/cli/run_command.c src/cli/run_journal.c src/cli/run_launches.c src/cli/run_ledger.c src/cli/run_plan.c src/cli/run_record.c \
+	src/cli/run_settings.c src/cli/run_summary.c src/cli/run_why.c src/cli/show.c \
 	src/cli/topo.c src/cli/topo_json.c src/cli/topo_path.c src/cli/topo_report.h src/cli/topo_text.c \
 	src/cli/topo_warn.c src/cli/watch.c \
 	src/cli/cite.h src/cli/exec.h src/cli/launch.h src/cli/library.h src/cli/program.h src/cli/report.h \
-	src/cli/reproduce.h src/cli/reproduce_run.h src/cli/show.h src/cli/topo.h src/cli/topo_json.h src/cli/topo_path.h \
+	src/cli/reproduce.h src/cli/reproduce_run.h src/cli/run.h src/cli/run_answer.h \
+	src/cli/run_command.h src/cli/run_journal.h src/cli/run_launches.h src/cli/run_ledger.h src/cli/run_plan.h src/cli/run_record.h \
+	src/cli/run_settings.h src/cli/run_summary.h src/cli/run_why.h src/cli/show.h src/cli/topo.h src/cli/topo_json.h src/cli/topo_path.h \
 	src/cli/topo_text.h src/cli/topo_warn.h src/cli/watch.h
 src_cli_railgauge_CPPFLAGS = $(AM_CPPFLAGS) -DRG_LIBDIR='"$(libdir)"' \
 	-DRG_BINDIR='"$(bindir)"'

@@ -9,6 +9,7 @@
 #include "cli/exec.h"
 #include "cli/report.h"
 #include "cli/reproduce.h"
+#include "cli/run.h"
 #include "cli/show.h"
 #include "cli/topo.h"
 #include "util/err.h"
@@ -19,6 +20,7 @@ static const struct cli_command commands[] = {
 	{ "exec", "run an MPI program, unmodified, over rails", cli_exec },
 	{ "report", "print results again and draw them", cli_report },
 	{ "reproduce", "repeat experiments of papers and compare the values", cli_reproduce },
+	{ "run", "run a campaign of launches, or tell whether rails speed up a program", cli_run },
 	{ "show", "print the medians of result files as a table, CSV or LaTeX", cli_show },
 	{ "topo", "show this machine's rails, the devices near them and their limits", cli_topo },
 	{ NULL },

@@ -121,31 +121,38 @@ static json_t *unknown_program(char *const *argv)
 	return json_pack("[{s:s, s:o, s:i}]", "name", argv[0], "options", options, "rows", 1);
 }
 
+static json_t *build_record(const char *name, const char *dir, const char *member, const char *text)
+{
+	json_t *build = json_pack("{s:s, s:s}", "name", name, "dir", dir);
+
+	if (*text)
+		json_object_set_new(build, member, json_string(text));
+	return build;
+}
+
 static json_t *builds(const struct run_settings *s)
 {
 	json_t *list = json_array();
 
-	for (int i = 0; i < s->builds; i++) {
-		json_t *build = json_pack("{s:s, s:s}", "name", s->build[i].name, "dir",
-					  s->build[i].dir);
-
-		if (*s->build[i].settings)
-			json_object_set_new(build, "settings", json_string(s->build[i].settings));
-		json_array_append_new(list, build);
-	}
+	for (int i = 0; i < s->builds; i++)
+		json_array_append_new(list, build_record(s->build[i].name, s->build[i].dir, "settings",
+							 s->build[i].settings));
 	if (!s->builds)
-		json_array_append_new(list, json_pack("{s:s, s:s}", "name", "", "dir", ""));
+		json_array_append_new(list, build_record("", "", "settings", ""));
 	return list;
 }
 
+/* The ways of an unknown program, as its builds. */
 static json_t *ways(const char *text)
 {
 	json_t *list = json_array();
+	char way[64];
 
 	while (*text) {
 		size_t length = strcspn(text, ",");
 
-		json_array_append_new(list, json_stringn(text, length));
+		snprintf(way, sizeof(way), "%.*s", (int)length, text);
+		json_array_append_new(list, build_record(way, "", "over", way));
 		text += length + (text[length] == ',');
 	}
 	return list;
@@ -163,11 +170,15 @@ json_t *run_header(const struct run_settings *s)
 		      "preset", s->argv ? "program" : s->preset, "launches", s->launches, "seed",
 		      (json_int_t)s->seed, "launcher", s->launcher, "ranks", s->ranks, "cap_ns",
 		      s->argv ? (json_int_t)0 : (json_int_t)s->cap_ns);
-	json_object_set_new(h, "builds", builds(s));
+	json_object_set_new(h, "builds", s->argv ? ways(s->ways) : builds(s));
 	json_object_set_new(h, "programs", s->argv ? unknown_program(s->argv) : preset_programs(s));
-	if (s->argv)
-		json_object_set_new(h, "ways", ways(s->ways));
-	json_object_set_new(h, "interleaved", json_boolean(s->builds > 1));
+	json_object_set_new(h, "over", json_string(s->ways));
+	if (s->sizes)
+		json_object_set_new(h, "sizes", json_string(s->sizes));
+	if (s->options)
+		json_object_set_new(h, "options", json_string(s->options));
+	json_object_set_new(h, "interleaved",
+			    json_boolean(json_array_size(json_object_get(h, "builds")) > 1));
 	if (!h)
 		rg_error("no memory for a campaign");
 	return h;
@@ -185,10 +196,12 @@ static int builds_read(const json_t *list, struct run_plan *p)
 	json_array_foreach(list, i, b) {
 		struct run_build *build = &p->build[p->builds++];
 		const char *settings = json_string_value(json_object_get(b, "settings"));
+		const char *over = json_string_value(json_object_get(b, "over"));
 
 		build->name = json_string_value(json_object_get(b, "name"));
 		build->dir = json_string_value(json_object_get(b, "dir"));
 		build->settings = settings ? settings : "";
+		build->over = over ? over : "";
 		if (!build->name || !build->dir || strpbrk(build->name, "/\n"))
 			return -EINVAL;
 	}
@@ -214,26 +227,6 @@ static int programs_read(const json_t *list, struct run_plan *p)
 			if (!json_is_string(word))
 				return -EINVAL;
 	}
-	return 0;
-}
-
-static int ways_read(const json_t *list, struct run_plan *p)
-{
-	const json_t *way;
-	size_t i;
-
-	p->way[0] = "";
-	p->ways = 1;
-	if (!list)
-		return 0;
-	if (!json_array_size(list) || json_array_size(list) > RUN_WAYS_MAX)
-		return -EINVAL;
-	json_array_foreach(list, i, way) {
-		p->way[i] = json_string_value(way);
-		if (!p->way[i] || strpbrk(p->way[i], "/\n"))
-			return -EINVAL;
-	}
-	p->ways = (int)json_array_size(list);
 	return 0;
 }
 
@@ -279,8 +272,6 @@ static int header_read(struct run_plan *p, const char **why)
 	rc = builds_read(json_object_get(p->header, *why = "builds"), p);
 	if (!rc)
 		rc = programs_read(json_object_get(p->header, *why = "programs"), p);
-	if (!rc)
-		rc = ways_read(json_object_get(p->header, *why = "ways"), p);
 	return rc;
 }
 
@@ -313,13 +304,12 @@ static void round_make(const struct run_plan *p, int launch, struct run_item *it
 
 	for (int program = 0; program < p->programs; program++)
 		for (int build = 0; build < p->builds; build++)
-			for (int way = 0; way < p->ways; way++)
-				item[n++] = (struct run_item){ program, build, way, launch };
+			item[n++] = (struct run_item){ program, build, launch };
 }
 
 static int order(struct run_plan *p)
 {
-	const int round = p->programs * p->builds * p->ways;
+	const int round = p->programs * p->builds;
 	uint64_t state = p->seed;
 
 	p->count = round * p->launches;
@@ -355,6 +345,11 @@ void run_plan_free(struct run_plan *plan)
 	*plan = (struct run_plan){ .header = NULL };
 }
 
+bool run_plan_is_unknown(const struct run_plan *plan)
+{
+	return *plan->build[0].over;
+}
+
 /* ---- Items ------------------------------------------------------------------------------- */
 
 const char *run_base_name(const char *path)
@@ -367,11 +362,10 @@ const char *run_base_name(const char *path)
 const char *run_item_name(const struct run_plan *plan, const struct run_item *item,
 			  char buf[RUN_NAME_BYTES])
 {
-	const char *build = plan->build[item->build].name, *way = plan->way[item->way];
+	const char *build = plan->build[item->build].name;
 
-	snprintf(buf, RUN_NAME_BYTES, "%.40s%s%.40s%s%.20s.%03d", build, *build ? "." : "",
-		 run_base_name(plan->program[item->program].name), *way ? "." : "", way,
-		 item->launch);
+	snprintf(buf, RUN_NAME_BYTES, "%.40s%s%.60s.%03d", build, *build ? "." : "",
+		 run_base_name(plan->program[item->program].name), item->launch);
 	return buf;
 }
 

@@ -2,8 +2,8 @@
  * run_plan.h - the plan of a campaign: settings, and its launches in their order.  Pure, but for
  * memory.
  *
- * Launches come in rounds: a round has one launch of every program with every build and way, in an
- * order that is drawn anew.  So a drift of the machine falls on all alike, and a campaign that ends
+ * Launches come in rounds: a round has one launch of every program with every build, in an order
+ * that is drawn anew.  So a drift of the machine falls on all alike, and a campaign that ends
  * early has the same number of launches of each.
  */
 #ifndef CLI_RUN_PLAN_H
@@ -13,13 +13,14 @@
 
 #include "cli/cli.h"
 
-enum { RUN_PROGRAMS_MAX = 32, RUN_BUILDS_MAX = 16, RUN_WAYS_MAX = 16, RUN_NAME_BYTES = 128 };
+enum { RUN_PROGRAMS_MAX = 32, RUN_BUILDS_MAX = 16, RUN_NAME_BYTES = 128 };
 
-/* A build, or the own one with other settings. */
+/* A build, this one with other settings, or a way of an unknown program. */
 struct run_build {
 	const char *name;		/* "": the only one */
 	const char *dir;		/* "": that of this command */
 	const char *settings;		/* "UCX_TLS=tcp --qps 4", blanks between; may be "" */
+	const char *over;		/* the way of an unknown program; else "" */
 };
 
 struct run_program {
@@ -29,19 +30,18 @@ struct run_program {
 };
 
 struct run_item {
-	int program, build, way;
+	int program, build;
 	int launch;			/* from 0 */
 };
 
 struct run_plan {
 	json_t *header;			/* the journal's first record; all texts below are its */
 	const char *preset, *launcher;
-	int launches, ranks;		/* launches of each program with each build and way */
+	int launches, ranks;		/* launches of each program with each build */
 	uint64_t seed, cap_ns;		/* cap: of a row; 0: the programs have no rows */
 	struct run_build build[RUN_BUILDS_MAX];
 	struct run_program program[RUN_PROGRAMS_MAX];
-	const char *way[RUN_WAYS_MAX];	/* of an unknown program; else one, "" */
-	int builds, programs, ways;
+	int builds, programs;
 	struct run_item *item;		/* in the order of launches */
 	int count;
 };
@@ -53,7 +53,7 @@ struct run_settings {
 	uint64_t seed, cap_ns;
 	struct run_build build[RUN_BUILDS_MAX];
 	int builds;			/* 0: this command's alone, without a name */
-	const char *ways;		/* "native,single,stripe" */
+	const char *ways;		/* "native,single,stripe": an unknown program's builds */
 	const char *options;		/* further words of every program, or NULL */
 	char *const *argv;		/* an unknown program with its arguments; NULL: the preset's */
 	const char *sizes;		/* of every program; NULL: the preset's */
@@ -80,6 +80,8 @@ json_t *run_header(const struct run_settings *s);
  */
 int run_plan_make(json_t *header, struct run_plan *out, const char **why);
 void run_plan_free(struct run_plan *plan);
+/* Is it a plan of an unknown program? */
+bool run_plan_is_unknown(const struct run_plan *plan);
 
 /* "old.rg_bw.007", the name of an item's files without their suffix. */
 const char *run_item_name(const struct run_plan *plan, const struct run_item *item,
