@@ -14,3 +14,13 @@ src_cli_railgauge_SOURCES = src/cli/cli.h src/cli/cite.c src/cli/exec.c src/cli/
 src_cli_railgauge_CPPFLAGS = $(AM_CPPFLAGS) -DRG_LIBDIR='"$(libdir)"' \
 	-DRG_BINDIR='"$(bindir)"'
 src_cli_railgauge_LDADD = librg-topo.la librg-report.la librg-cmdline.la librg-railmpi-rows.la
+if HAVE_CMOCKA
+check_PROGRAMS += tests/cli/test_run_plan tests/cli/test_run_why
+TESTS += tests/cli/test_run_plan tests/cli/test_run_why
+endif
+tests_cli_test_run_plan_CPPFLAGS = $(AM_CPPFLAGS)
+tests_cli_test_run_plan_SOURCES = tests/cli/test_run_plan.c src/cli/run_plan.c tests/capture.c
+tests_cli_test_run_plan_LDADD = librg-util.la $(JANSSON_LIBS) $(CMOCKA_LIBS)
+tests_cli_test_run_why_CPPFLAGS = $(AM_CPPFLAGS)
+tests_cli_test_run_why_SOURCES = tests/cli/test_run_why.c src/cli/run_ledger.c src/cli/run_why.c
+tests_cli_test_run_why_LDADD = librg-topo.la librg-railmpi-rows.la librg-util.la $(CMOCKA_LIBS)

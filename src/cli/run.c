@@ -78,6 +78,8 @@ static int launches_run(const struct run_plan *p, const struct run_paths *paths,
 	}
 	estimate_print(p, run_launches_left_s(&r), r.finished, j->dir);
 	rc = run_launches_all(&r);
+	if (!rc && !r.interrupted && run_plan_is_unknown(p))
+		run_launches_ledger(&r);
 	summary = run_summary(&r);
 	if (r.interrupted)
 		rg_error("interrupted: %d of %d launches are finished; railgauge run --out %s goes on",

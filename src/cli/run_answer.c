@@ -14,8 +14,6 @@
 #include "util/err.h"
 #include "util/text.h"
 
-enum { LOG_BYTES = 64 << 20 };
-
 /* ---- Values ------------------------------------------------------------------------------ */
 
 struct value { double median, low, high; int n; };	/* low, high: NaN below 6 values */
@@ -65,7 +63,7 @@ static double *times_of(const struct run_launches *r, int way)
 }
 
 /* Drop what is not finished; the number of values left. */
-static int finite(double *x, int n)
+static int known_only(double *x, int n)
 {
 	int kept = 0;
 
@@ -84,7 +82,7 @@ static struct value saving(const struct run_launches *r, int way, int than)
 	if (a && b) {
 		for (int i = 0; i < r->plan->launches; i++)
 			a[i] = 100 * (1 - a[i] / b[i]);
-		v = value_of(a, finite(a, r->plan->launches));
+		v = value_of(a, known_only(a, r->plan->launches));
 	}
 	free(a);
 	free(b);
@@ -99,7 +97,7 @@ static void way_print(const struct run_launches *r, int way, FILE *out)
 	struct value v = { NAN, NAN, NAN, 0 };
 
 	if (x)
-		v = value_of(x, finite(x, r->plan->launches));
+		v = value_of(x, known_only(x, r->plan->launches));
 	free(x);
 	fprintf(out, "%-10s %8d", r->plan->build[way].over, v.n);
 	if (v.n)
@@ -128,11 +126,9 @@ static void answer_print(const struct run_launches *r, FILE *out)
 	v = saving(r, stripe, single);
 	if (isnan(v.low))
 		fprintf(out, "striping: not known from %d launches (6 or more have an interval)\n", v.n);
-	else if (v.low > 0)
-		fprintf(out, "striping helps: %s less time than over one rail\n",
-			saving_text(&v, text, sizeof(text)));
 	else
-		fprintf(out, "striping does not help: %s less time than over one rail\n",
+		fprintf(out, "striping %s: %s less time than over one rail\n",
+			v.low > 0 ? "helps" : v.high < 0 ? "harms" : "does not help",
 			saving_text(&v, text, sizeof(text)));
 }
 
@@ -154,7 +150,7 @@ static char *ledger_path(const struct run_launches *r)
 {
 	char *path;
 
-	return asprintf(&path, "%s/records/ledger.txt", r->journal->dir) < 0 ? NULL : path;
+	return asprintf(&path, "%s/" RUN_LEDGER_FILE, r->journal->dir) < 0 ? NULL : path;
 }
 
 static void traffic_print(const struct run_ledger *l, FILE *out)
@@ -174,7 +170,7 @@ static void traffic_print(const struct run_ledger *l, FILE *out)
 static void why_print(const struct run_launches *r, FILE *out)
 {
 	char why[RUN_WHY_TEXT], threshold[32], *path = ledger_path(r);
-	char *text = path ? rg_file_read(path, LOG_BYTES, NULL) : NULL;
+	char *text = path ? rg_file_read(path, RUN_LEDGER_BYTES, NULL) : NULL;
 	struct run_ledger l;
 
 	if (text && run_ledger_read(text, &l)) {

@@ -154,7 +154,7 @@ static void add_outputs(struct words *w, const struct run_plan *plan, const stru
 	add(w, "--overwrite");
 }
 
-static void add_exec(struct words *w, const char *way)
+static void add_exec(struct words *w, const char *way, bool ledger)
 {
 	char self[PATH_MAX];
 	ssize_t length = readlink("/proc/self/exe", self, sizeof(self) - 1);
@@ -163,7 +163,18 @@ static void add_exec(struct words *w, const char *way)
 	add(w, "exec");
 	add(w, "--over");
 	add(w, "%s", way);
+	if (ledger)
+		add(w, "--ledger");
 	add(w, "--");
+}
+
+static char **words_end(struct words *w, const char *program)
+{
+	if (!w->failed)
+		return w->word;
+	rg_error("%s: no memory for its words, or more than %d", program, WORDS_MAX);
+	run_command_free(w->word);
+	return NULL;
 }
 
 char **run_command(const struct run_plan *plan, const struct run_paths *paths,
@@ -175,18 +186,24 @@ char **run_command(const struct run_plan *plan, const struct run_paths *paths,
 	w.failed = !w.word;
 	add_settings(&w, b->settings, true);
 	if (*b->over)
-		add_exec(&w, b->over);
+		add_exec(&w, b->over, false);
 	add(&w, "%s", paths->path[item->build][item->program]);
 	add_options(&w, &plan->program[item->program]);
 	add_settings(&w, b->settings, false);
 	if (!*b->over)
 		add_outputs(&w, plan, item, dir);
-	if (!w.failed)
-		return w.word;
-	rg_error("%s: no memory for its words, or more than %d", plan->program[item->program].name,
-		 WORDS_MAX);
-	run_command_free(w.word);
-	return NULL;
+	return words_end(&w, plan->program[item->program].name);
+}
+
+char **run_command_ledger(const struct run_plan *plan, const struct run_paths *paths)
+{
+	struct words w = { .word = calloc(WORDS_MAX + 1, sizeof(char *)) };
+
+	w.failed = !w.word;
+	add_exec(&w, "stripe", true);
+	add(&w, "%s", paths->path[0][0]);
+	add_options(&w, &plan->program[0]);
+	return words_end(&w, plan->program[0].name);
 }
 
 void run_command_free(char **words)

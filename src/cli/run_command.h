@@ -24,6 +24,8 @@ void run_paths_free(struct run_paths *paths);
  */
 char **run_command(const struct run_plan *plan, const struct run_paths *paths,
 		   const struct run_item *item, const char *dir);
+/* The same of the unknown program over all rails, with its ledger on stderr. */
+char **run_command_ledger(const struct run_plan *plan, const struct run_paths *paths);
 void run_command_free(char **words);
 /* The launcher's words and these as a line; NULL: no memory; free() it. */
 char *run_command_text(const struct run_plan *plan, char *const *words);

@@ -11,9 +11,11 @@
 
 #include "cli/launch.h"
 #include "cli/run_launches.h"
+#include "cli/run_ledger.h"
 #include "cli/run_record.h"
 #include "util/clock.h"
 #include "util/err.h"
+#include "util/text.h"
 
 enum {
 	HANGS_AFTER = 3,		/* limit: so many times the longest time, plus a minute */
@@ -54,6 +56,18 @@ static json_t *launch_record(const struct run_launches *r, size_t i, int code, d
 			 "launch", item->launch, "record", record, "exit", code, "seconds", seconds);
 }
 
+/* The time of a launch that the journal lacks: in its record, or the longest. */
+static double unnoted_s(const struct run_launches *r, const struct run_item *item)
+{
+	char *path = file_of(r, item, ".jsonl");
+	double seconds = (double)run_item_ns(r->plan, item) / 1e9;
+
+	if (path && run_plan_is_unknown(r->plan))
+		seconds = run_record_seconds(path);
+	free(path);
+	return seconds;
+}
+
 static int finished_find(struct run_launches *r, size_t i)
 {
 	const struct run_item *item = &r->plan->item[i];
@@ -65,7 +79,7 @@ static int finished_find(struct run_launches *r, size_t i)
 	r->seconds[i] = -1;
 	if (!is_whole(r, item))
 		return 0;
-	r->seconds[i] = noted ? known->seconds : (double)run_item_ns(r->plan, item) / 1e9;
+	r->seconds[i] = noted ? known->seconds : unnoted_s(r, item);
 	r->finished++;
 	return noted ? 0 : run_journal_add(r->journal, launch_record(r, i, 0, r->seconds[i]));
 }
@@ -167,18 +181,24 @@ static int record_write(const struct run_launches *r, const struct run_item *ite
 	return rc;
 }
 
+static int words_launch(const struct run_launches *r, char *const *words, const char *log,
+			unsigned limit)
+{
+	const struct cli_launch l = {
+		.launcher = r->plan->launcher, .ranks = r->plan->ranks,
+		.argv = (const char *const *)words, .log = log, .limit_s = limit, .stop = &stop,
+	};
+
+	return words && log ? cli_launch(&l) : -ENOMEM;
+}
+
 /* Its exit code or -errno; *seconds: how long it took. */
 static int launch(const struct run_launches *r, const struct run_item *item, double *seconds)
 {
 	char **words = run_command(r->plan, r->paths, item, r->journal->dir);
 	char *log = file_of(r, item, ".txt");
-	const struct cli_launch l = {
-		.launcher = r->plan->launcher, .ranks = r->plan->ranks,
-		.argv = (const char *const *)words, .log = log, .limit_s = limit_s(r, item),
-		.stop = &stop,
-	};
 	uint64_t began = rg_now_ns();
-	int rc = words && log ? cli_launch(&l) : -ENOMEM;
+	int rc = words_launch(r, words, log, limit_s(r, item));
 
 	*seconds = (double)(rg_now_ns() - began) / 1e9;
 	if (rc == 0 && run_plan_is_unknown(r->plan))
@@ -266,4 +286,34 @@ int run_launches_all(struct run_launches *r)
 	}
 	r->interrupted = rc == -EINTR;
 	return r->interrupted ? 0 : rc;
+}
+
+/* ---- The ledger -------------------------------------------------------------------------- */
+
+static bool has_ledger(const char *path)
+{
+	char *text = rg_file_read(path, RUN_LEDGER_BYTES, NULL);
+	struct run_ledger l;
+	bool has = text && run_ledger_read(text, &l);
+
+	free(text);
+	return has;
+}
+
+int run_launches_ledger(struct run_launches *r)
+{
+	char **words, *path;
+	int rc = 0;
+
+	if (asprintf(&path, "%s/" RUN_LEDGER_FILE, r->journal->dir) < 0)
+		return -ENOMEM;
+	if (!has_ledger(path)) {
+		rg_note("one more launch, for the ledger");
+		words = run_command_ledger(r->plan, r->paths);
+		rc = words_launch(r, words, path, PROGRAM_LIMIT_S);
+		run_command_free(words);
+	}
+	free(path);
+	r->interrupted = rc == -EINTR;
+	return rc;
 }

@@ -27,6 +27,11 @@ int run_launches_open(struct run_launches *r, const struct run_plan *plan,
  * work.
  */
 int run_launches_all(struct run_launches *r);
+/*
+ * A further launch of an unknown program over all rails, whose ledger goes into the directory, unless
+ * it is there.  0, or its exit code or -errno: there is none.
+ */
+int run_launches_ledger(struct run_launches *r);
 /* The time that the unfinished launches take, by those that are finished. */
 double run_launches_left_s(const struct run_launches *r);
 void run_launches_free(struct run_launches *r);

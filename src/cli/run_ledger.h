@@ -4,7 +4,8 @@
 
 #include "cli/cli.h"
 
-enum { RUN_LEDGER_RAILS_MAX = 16 };
+enum { RUN_LEDGER_RAILS_MAX = 16, RUN_LEDGER_BYTES = 64 << 20 };
+#define RUN_LEDGER_FILE "records/ledger.txt"	/* text of the launch that has it */
 
 struct run_ledger {
 	uint64_t routed, native;	/* calls of all ranks */

@@ -27,6 +27,18 @@ bool run_record_is_whole(const char *path, const char *program)
 	return whole;
 }
 
+double run_record_seconds(const char *path)
+{
+	struct report_file f;
+	double seconds;
+
+	if (report_read(path, &f))
+		return 0;
+	seconds = f.row[0].stat[STATS_MEDIAN] / 1e6;
+	report_file_free(&f);
+	return seconds;
+}
+
 static void row_fill(struct report_row *row, double us)
 {
 	for (int i = 0; i < STATS_ROWS; i++)

@@ -14,5 +14,7 @@ bool run_record_is_whole(const char *path, const char *program);
  * 0 or -errno after one error line.
  */
 int run_record_write(const char *path, const char *program, char *const *words, double seconds);
+/* The time in such a record, which is whole. */
+double run_record_seconds(const char *path);
 
 #endif

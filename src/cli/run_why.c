@@ -12,12 +12,11 @@
 #include "util/err.h"
 #include "util/opt.h"
 #include "util/text.h"
-#include "util/units.h"
 
 const char *run_why_threshold(char *buf, size_t size)
 {
 	const char *name = "threshold", *const only[] = { name, NULL };
-	struct opt_table t = { .rows = railmpi_program_options(), .only = only };
+	struct opt_table t = { .rows = railmpi_options(), .only = only };
 
 	*buf = '\0';
 	t.values = opt_values_alloc(t.rows);
@@ -63,7 +62,7 @@ static void slot_check(const struct topo *t, const struct run_ledger *l, char *b
 	struct topo_spot spot[RUN_LEDGER_RAILS_MAX];
 	const struct topo_spot *spots[RUN_LEDGER_RAILS_MAX];
 	struct topo_share share[TOPO_SHARES_MAX];
-	char rate[RG_UNIT_TEXT] = "an unknown rate";
+	char rate[32] = "an unknown rate";
 	int shares;
 
 	if (!spots_find(t, l, spot))
@@ -77,7 +76,7 @@ static void slot_check(const struct topo *t, const struct run_ledger *l, char *b
 		if (share[i].rails != (1u << l->rails) - 1)
 			continue;
 		if (link->bytes_per_s)
-			rg_format_rate(link->bytes_per_s / 1000000 * 1000000, rate, sizeof(rate));
+			snprintf(rate, sizeof(rate), "%.3g GB/s", (double)link->bytes_per_s / 1e9);
 		reason(buf, "one PCIe slot: all rails share %s, %s", link->at, rate);
 		break;
 	}
