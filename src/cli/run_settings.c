@@ -72,9 +72,9 @@ const struct opt *run_rows(void)
 
 static bool is_variable(const char *word)
 {
-	const size_t length = strspn(word, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_");
+	const size_t length = strcspn(word, "=/ ");
 
-	return length && word[length] == '=';
+	return *word >= 'A' && *word <= 'Z' && word[length] == '=';
 }
 
 static bool is_settings(const char *text)
