@@ -88,6 +88,8 @@ static bool child_prepare(const struct cli_launch *l)
 	int nothing = open("/dev/null", O_RDONLY);
 
 	prctl(PR_SET_PDEATHSIG, SIGTERM);
+	if (l->held)
+		fcntl(l->held, F_SETFD, 0);
 	return log >= 0 && nothing >= 0 && dup2(nothing, 0) == 0 && dup2(log, 1) == 1 &&
 	       dup2(log, 2) == 2;
 }

@@ -16,6 +16,7 @@ struct cli_launch {
 	const char *const *argv;	/* the program and its arguments; ends with NULL */
 	const char *log;		/* a file that gets all printed text */
 	unsigned limit_s;
+	int held;			/* a descriptor that the launcher keeps open; 0: none */
 	const volatile sig_atomic_t *stop;	/* a signal's handler sets it; NULL: no such end */
 };
 

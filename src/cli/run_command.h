@@ -19,8 +19,8 @@ int run_paths_find(const struct run_plan *plan, struct run_paths *out);
 void run_paths_free(struct run_paths *paths);
 
 /*
- * The program's words of an item, which writes its record and samples into the directory, a NULL
- * behind them.  NULL: no memory; run_command_free.
+ * The program's words of an item, which writes its record and samples into the directory; then a
+ * NULL.  NULL: no memory; run_command_free.
  */
 char **run_command(const struct run_plan *plan, const struct run_paths *paths,
 		   const struct run_item *item, const char *dir);

@@ -13,7 +13,11 @@
 #include <unistd.h>
 
 #include "cli/run_journal.h"
+#include "util/clock.h"
 #include "util/err.h"
+
+#define WAIT_NS UINT64_C(100000000)
+enum { WAITS_MAX = 200 };
 
 static char *path_in(const struct run_journal *j, const char *name)
 {
@@ -31,7 +35,7 @@ static char *path_in(const struct run_journal *j, const char *name)
 static bool is_ours(const char *name)
 {
 	return strcmp(name, ".") == 0 || strcmp(name, "..") == 0 || strcmp(name, "lock") == 0 ||
-	       strcmp(name, "records") == 0 ||
+	       strcmp(name, "launch.lock") == 0 || strcmp(name, "records") == 0 ||
 	       strncmp(name, CAMPAIGN_JOURNAL, strlen(CAMPAIGN_JOURNAL)) == 0;
 }
 
@@ -119,6 +123,29 @@ static int lock_take(struct run_journal *j)
 	return rc;
 }
 
+/* A launcher ends soon after its parent; what goes on for longer only disturbs. */
+static int launch_wait(struct run_journal *j)
+{
+	char *path = path_in(j, "launch.lock");
+	int rc = path ? 0 : -ENOMEM, waits = 0;
+
+	if (!rc) {
+		j->launch_lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+		rc = j->launch_lock < 0 ? cannot_write(path, -errno) : 0;
+	}
+	free(path);
+	while (!rc && flock(j->launch_lock, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK) {
+		if (!waits)
+			rg_note("waiting for the launch that a killed run has left");
+		if (waits++ == WAITS_MAX) {
+			rg_warn("that launch has not ended, and goes on");
+			break;
+		}
+		rg_sleep_ns(WAIT_NS);
+	}
+	return rc;
+}
+
 /* ---- The journal ------------------------------------------------------------------------- */
 
 /* A new name is on the disk as soon as its directory is. */
@@ -152,11 +179,13 @@ static int journal_append_open(struct run_journal *j)
 
 int run_journal_open(const char *dir, struct run_journal *out)
 {
-	struct run_journal j = { .lock = -1, .fd = -1 };
+	struct run_journal j = { .lock = -1, .fd = -1, .launch_lock = -1 };
 	int rc = directory_make(&j, dir);
 
 	if (!rc)
 		rc = lock_take(&j);
+	if (!rc)
+		rc = launch_wait(&j);
 	if (!rc && campaign_exists(j.dir)) {
 		rc = campaign_read(j.dir, &j.campaign);
 		if (!rc)
@@ -228,8 +257,10 @@ void run_journal_close(struct run_journal *j)
 	campaign_free(&j->campaign);
 	if (j->fd >= 0)
 		close(j->fd);
+	if (j->launch_lock >= 0)
+		close(j->launch_lock);
 	if (j->lock >= 0)
 		close(j->lock);
 	free(j->dir);
-	*j = (struct run_journal){ .lock = -1, .fd = -1 };
+	*j = (struct run_journal){ .lock = -1, .fd = -1, .launch_lock = -1 };
 }

@@ -16,12 +16,15 @@
 struct run_journal {
 	char *dir;			/* absolute */
 	int lock, fd;			/* -1: none */
+	/* A lock that each launcher has, too: until it ends, although this process may be killed. */
+	int launch_lock;
 	struct campaign campaign;	/* as found; dir NULL: there was none */
 };
 
 /*
  * Make the directory, or use one that has a campaign or nothing; take it, and read its journal.  A
- * torn last line is cut off after a warning.  0 or -errno after one error line: -EBUSY: another
+ * torn last line is cut off after a warning.  A launch that a killed run has left is waited for, some
+ * seconds at most.  0 or -errno after one error line: -EBUSY: another
  * process has it.
  */
 int run_journal_open(const char *dir, struct run_journal *out);

@@ -106,21 +106,31 @@ void run_launches_free(struct run_launches *r)
 
 /* ---- Time -------------------------------------------------------------------------------- */
 
-/* The mean of finished launches of this program and build, or the longest time. */
-static double expected_s(const struct run_launches *r, const struct run_item *item)
+/* The ratio of times taken to the longest times, of finished launches of a program and build; 0: none. */
+static double ratio(const struct run_launches *r, int program, int build)
 {
-	double sum = 0;
-	int n = 0;
+	double taken = 0, longest = 0;
 
 	for (int i = 0; i < r->plan->count; i++) {
-		const struct run_item *other = &r->plan->item[i];
+		const struct run_item *item = &r->plan->item[i];
 
-		if (r->seconds[i] < 0 || other->program != item->program || other->build != item->build)
+		if (r->seconds[i] < 0 || (program >= 0 && item->program != program) ||
+		    (build >= 0 && item->build != build))
 			continue;
-		sum += r->seconds[i];
-		n++;
+		taken += r->seconds[i];
+		longest += (double)run_item_ns(r->plan, item) / 1e9;
 	}
-	return n ? sum / n : (double)run_item_ns(r->plan, item) / 1e9;
+	return longest > 0 ? taken / longest : 0;
+}
+
+/* By launches of this program and build, else by all, else the longest time. */
+static double expected_s(const struct run_launches *r, const struct run_item *item)
+{
+	double part = ratio(r, item->program, item->build);
+
+	if (!part)
+		part = ratio(r, -1, -1);
+	return (part ? part : 1) * (double)run_item_ns(r->plan, item) / 1e9;
 }
 
 double run_launches_left_s(const struct run_launches *r)
@@ -187,6 +197,7 @@ static int words_launch(const struct run_launches *r, char *const *words, const 
 	const struct cli_launch l = {
 		.launcher = r->plan->launcher, .ranks = r->plan->ranks,
 		.argv = (const char *const *)words, .log = log, .limit_s = limit, .stop = &stop,
+		.held = r->journal->launch_lock,
 	};
 
 	return words && log ? cli_launch(&l) : -ENOMEM;

@@ -10,7 +10,7 @@
 /* Has the file the end of a launch of this program that ended well?  Prints nothing. */
 bool run_record_is_whole(const char *path, const char *program);
 /*
- * Write a record with one row, the wall time of a launch in us.  words: its command, a NULL behind.
+ * Write a record with one row, the wall time of a launch in us.  words: its command, then a NULL.
  * 0 or -errno after one error line.
  */
 int run_record_write(const char *path, const char *program, char *const *words, double seconds);

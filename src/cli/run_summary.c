@@ -157,7 +157,7 @@ static int summary_save(const struct run_launches *r, const char *text, size_t l
 	char *path;
 	int rc;
 
-	if (asprintf(&path, "%s/summary.txt", r->journal->dir) < 0)
+	if (asprintf(&path, "%s/" RUN_SUMMARY_FILE, r->journal->dir) < 0)
 		return -ENOMEM;
 	rc = output_begin(&o, path);
 	if (!rc) {

@@ -6,8 +6,10 @@
 
 #include "cli/run_launches.h"
 
+#define RUN_SUMMARY_FILE "summary.txt"
+
 /*
- * Print the summary, and write it into summary.txt of the directory, which is replaced in one step.
+ * Print the summary, and write it into that file of the directory, which is replaced in one step.
  * 0 or -errno after one error line.
  */
 int run_summary(const struct run_launches *r);

@@ -44,6 +44,7 @@ does=\$(cat "\$this" 2>/dev/null)
 rm -f "\$this"
 [ -z "\$ledger" ] || cat "$work/ledger" 2>/dev/null
 case \$does in
+stay) trap "" TERM; echo \$\$ >"$work/hangs"; sleep 3; exit 1 ;;
 hang) echo \$\$ >"$work/hangs"; exec sleep 600 ;;
 fail) echo "it failed"; exit 137 ;;
 wrong) exit 3 ;;
@@ -146,11 +147,12 @@ rm -f "$work"/rg_*.0
 
 # ---- Kills and signals ------------------------------------------------------------------------
 
-# begun NAME: a campaign of 4 launches each, in the background, that hangs in its sixth launch
+# begun NAME [hang|stay]: a campaign of 4 launches each, in the background, that hangs in its sixth launch
 begun() {
+	does=${2-hang}
 	: >"$work/order"
 	sed -n 6p "$work/order-a" | while read -r program launch; do
-		echo hang >"$work/$program.$launch"
+		echo "$does" >"$work/$program.$launch"
 	done
 	rm -f "$work/hangs"
 	src/cli/railgauge run --launcher "$work/mpirun" --out "$work/$1" --seed 5 --launches 4 --over single \
@@ -212,6 +214,13 @@ expect "... a finished launch that the journal lacked is not repeated" \
 sums kill >"$work/sums-now"
 expect "... and records stay" [ "$(grep -cxFf "$work/sums" "$work/sums-now")" -eq 5 ]
 expect "... the journal is whole" [ "$(launches kill)" -eq 12 ]
+begun stay stay
+kill -9 $begun
+wait $begun 2>/dev/null
+run --out "$work/stay"
+expect "a launch that a killed run has left" [ $rc -eq 0 ]
+expect "... is waited for" grep -q '^railgauge: waiting for the launch that a killed run has left$' "$err"
+expect "... until it ends" [ "$(kill -0 "$hangs" 2>&1 | wc -l)" -eq 1 -a "$(grep -c 'goes on' "$err")" -eq 0 ]
 sed -i '$d' "$work/kill/records/rg_bw.002.jsonl"
 again kill
 expect "a record that is torn later: its launch is repeated" [ "$(cat "$work/order")" = 'rg_bw 2' ]
