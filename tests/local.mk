@@ -15,7 +15,7 @@ bench_test_scripts = tests/layers.sh tests/words.sh tests/guides.sh tests/instal
 	tests/bench/collectives.sh tests/bench/each.sh \
 	tests/bench/ledger.sh tests/bench/noise.sh tests/bench/numbers.sh tests/bench/pairs.sh tests/bench/programs.sh \
 	tests/bench/rails.sh tests/bench/timing.sh tests/bench/validation.sh tests/bench/verbs.sh \
-	tests/cli/cite.sh tests/cli/compare.sh tests/cli/exec.sh tests/cli/figures.sh tests/cli/launchers.sh tests/cli/liveness.sh tests/cli/report.sh tests/cli/reproduce.sh tests/cli/sbatch.sh \
+	tests/cli/cite.sh tests/cli/compare.sh tests/cli/exec.sh tests/cli/figures.sh tests/cli/launchers.sh tests/cli/liveness.sh tests/cli/report.sh tests/cli/reproduce.sh tests/cli/sbatch.sh tests/cli/run.sh \
 	tests/report/records.sh
 mpi_test_scripts = tests/memory/memory.sh tests/mpi/assumptions.sh tests/mpi/suites.sh tests/mpi/random.sh \
 	tests/mpi/collectives.sh tests/mpi/confined.sh tests/mpi/everybody.sh tests/mpi/tune.sh tests/mpi/calls.sh \

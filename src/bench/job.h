@@ -75,6 +75,7 @@ struct bench_options {
 	uint64_t window, pairs, time_cap_ns;
 	bool validate, full, ledger, overwrite, redact;
 	uint64_t runs;			/* BENCH_APP */
+	uint64_t launch;		/* of several */
 	struct opt_list over;
 	const char *percentiles, *json, *samples, *experiment_id;
 	int buffers;			/* enum bench_memory */

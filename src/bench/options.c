@@ -87,6 +87,8 @@ static struct opt rows[] = {
 	  .help = "write the result as JSON Lines, one record per size and way" },
 	{ .name = "samples", .type = OPT_TEXT, AT(samples), .arg = "FILE", .check = bench_check_path,
 	  .help = "write each sample as CSV" },
+	{ .name = "launch", .type = OPT_COUNT, AT(launch), .arg = "N", .standard = "0",
+	  .max = 1000000, .help = "number of this launch of several, for records and samples" },
 	{ .name = "overwrite", .type = OPT_FLAG, AT(overwrite),
 	  .help = "let --json and --samples replace files of other origin, too" },
 	{ .name = "redact", .type = OPT_FLAG, AT(redact),
@@ -102,7 +104,7 @@ static struct opt rows[] = {
 
 /* Programs that are timed as a whole have no sizes, windows and samples. */
 static const char *const app_rows[] = {
-	"runs", "over", "json", "overwrite", "redact", "ledger", "experiment", NULL,
+	"runs", "over", "json", "launch", "overwrite", "redact", "ledger", "experiment", NULL,
 };
 /* Calibration has a way of its own and no rows of samples. */
 static const char *const tune_rows[] = {

@@ -111,7 +111,8 @@ void samples_file_add(struct bench_job *job, int way, uint64_t bytes, const stru
 		return;
 	if (job->opt.axis)
 		snprintf(x, sizeof(x), "%g", job->got.x);
-	snprintf(head, sizeof(head), "0,%s,%" PRIu64 ",%s,", job->where.way[way].name, bytes, x);
+	snprintf(head, sizeof(head), "%" PRIu64 ",%s,%" PRIu64 ",%s,", job->opt.launch,
+		 job->where.way[way].name, bytes, x);
 	for (int k = 0; k < s->series; k++) {
 		size_t turn = 0, left = turns->list[0].samples, batch = 0;
 

@@ -18,6 +18,7 @@ void samples_free(struct samples *s);
 
 /*
  * The file, which outputs.c opens: SAMPLES_HEAD, then a line per sample.
+ *	launch	number of the launch (--launch)
  *	x	value of the axis, if the table has one
  *	pair	its number; FROM-TO of a matrix; `all`: of all ranks (collectives: the largest time; a
  *		master: all its slaves)

@@ -20,26 +20,17 @@
 #include "cli/library.h"
 #include "util/clock.h"
 
-enum { WORDS_MAX = 64, GRACE_S = 10 };
+enum { WORDS_MAX = 256, GRACE_S = 10 };
 
 /* ---- Where programs are ------------------------------------------------------------- */
 
-int cli_suite_find(const char *name, char *path, size_t size)
+static int find_at(const char *dir, const char *const places[], const char *name, char *path,
+		   size_t size)
 {
-	/*
-	 * The directory of this command, if installed; or seen from <build>/src/cli/.libs, or from
-	 * <build>/src/cli.
-	 */
-	static const char *const places[] = {
-		"", "../../pt2pt/", "../../collective/", "../../apps/", "../../../pt2pt/",
-		"../../../collective/", "../../../apps/",
-	};
-	char self[PATH_MAX], there[PATH_MAX * 2], *real;
+	char there[PATH_MAX * 2], *real;
 
-	if (cli_directory(self, sizeof(self)))
-		return -ENOENT;
-	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
-		snprintf(there, sizeof(there), "%s/%s%s", self, places[i], name);
+	for (int i = 0; places[i]; i++) {
+		snprintf(there, sizeof(there), "%s/%s%s", dir, places[i], name);
 		real = access(there, X_OK) ? NULL : realpath(there, NULL);
 		if (!real)
 			continue;
@@ -50,27 +41,71 @@ int cli_suite_find(const char *name, char *path, size_t size)
 	return -ENOENT;
 }
 
+int cli_suite_find(const char *name, char *path, size_t size)
+{
+	/*
+	 * The directory of this command, if installed; or seen from <build>/src/cli/.libs, or from
+	 * <build>/src/cli.
+	 */
+	static const char *const places[] = {
+		"", "../../pt2pt/", "../../collective/", "../../apps/", "../../../pt2pt/",
+		"../../../collective/", "../../../apps/", NULL,
+	};
+	char self[PATH_MAX];
+
+	return cli_directory(self, sizeof(self)) ? -ENOENT : find_at(self, places, name, path, size);
+}
+
+int cli_suite_find_in(const char *dir, const char *name, char *path, size_t size)
+{
+	static const char *const places[] = {
+		"bin/", "pt2pt/", "collective/", "apps/", "", NULL,
+	};
+
+	return find_at(dir, places, name, path, size);
+}
+
 /* ---- A launch ------------------------------------------------------------------------- */
 
-/* Replace the child by the launcher: its words, -np N, the program's words. */
-static void become(const struct cli_launch *l)
+char *cli_launcher_text(const char *launcher, int ranks)
 {
-	char *words = strdup(l->launcher), *rest = words, *word, ranks[16];
-	const char *argv[WORDS_MAX + 1];
-	int count = 0, log;
+	const char *place = strstr(launcher, "{n}");
+	char *text = NULL;
+	int length;
+
+	if (place)
+		length = asprintf(&text, "%.*s%d%s", (int)(place - launcher), launcher, ranks,
+				  place + strlen("{n}"));
+	else
+		length = asprintf(&text, "%s -np %d", launcher, ranks);
+	return length < 0 ? NULL : text;
+}
+
+/* The child reads nothing and prints into the log.  Its parent's death ends it. */
+static bool child_prepare(const struct cli_launch *l)
+{
+	int log = open(l->log, O_WRONLY | O_CREAT | O_TRUNC, 0666);
+	int nothing = open("/dev/null", O_RDONLY);
 
 	prctl(PR_SET_PDEATHSIG, SIGTERM);
-	log = open(l->log, O_WRONLY | O_CREAT | O_TRUNC, 0666);
-	if (!words || log < 0)
+	if (l->held)
+		fcntl(l->held, F_SETFD, 0);
+	return log >= 0 && nothing >= 0 && dup2(nothing, 0) == 0 && dup2(log, 1) == 1 &&
+	       dup2(log, 2) == 2;
+}
+
+/* Replace the child by the launcher: its words, then the program's words. */
+static void become(const struct cli_launch *l)
+{
+	char *words = cli_launcher_text(l->launcher, l->ranks), *rest = words, *word;
+	const char *argv[WORDS_MAX + 1];
+	int count = 0;
+
+	if (!words || !child_prepare(l))
 		_exit(126);
-	dup2(log, 1);
-	dup2(log, 2);
 	while ((word = strsep(&rest, " ")) && count < WORDS_MAX / 2)
 		if (*word)
 			argv[count++] = word;
-	snprintf(ranks, sizeof(ranks), "%d", l->ranks);
-	argv[count++] = "-np";
-	argv[count++] = ranks;
 	for (int i = 0; l->argv[i] && count < WORDS_MAX; i++)
 		argv[count++] = l->argv[i];
 	argv[count] = NULL;
@@ -83,8 +118,14 @@ static void become(const struct cli_launch *l)
 	_exit(127);
 }
 
-/* Has it ended within the time? */
-static bool ended(pid_t child, unsigned seconds, int *status)
+static bool is_stopped(const struct cli_launch *l)
+{
+	return l->stop && *l->stop;
+}
+
+/* Has it ended, within the time and (stops) before a stop? */
+static bool ended(const struct cli_launch *l, pid_t child, unsigned seconds, bool stops,
+		  int *status)
 {
 	const uint64_t end_ns = rg_now_ns() + seconds * UINT64_C(1000000000);
 	const struct timespec look = { .tv_sec = 1 };
@@ -93,7 +134,7 @@ static bool ended(pid_t child, unsigned seconds, int *status)
 	sigemptyset(&children);
 	sigaddset(&children, SIGCHLD);
 	while (waitpid(child, status, WNOHANG) != child) {
-		if (rg_now_ns() >= end_ns)
+		if (rg_now_ns() >= end_ns || (stops && is_stopped(l)))
 			return false;
 		sigtimedwait(&children, NULL, &look);
 	}
@@ -116,10 +157,10 @@ int cli_launch(const struct cli_launch *l)
 		become(l);
 	}
 	rc = child < 0 ? -errno : 0;
-	if (!rc && !ended(child, l->limit_s, &status)) {
-		rc = -ETIMEDOUT;
+	if (!rc && !ended(l, child, l->limit_s, true, &status)) {
+		rc = is_stopped(l) ? -EINTR : -ETIMEDOUT;
 		kill(child, SIGTERM);
-		if (!ended(child, GRACE_S, &status)) {
+		if (!ended(l, child, GRACE_S, false, &status)) {
 			kill(child, SIGKILL);
 			waitpid(child, &status, 0);
 		}

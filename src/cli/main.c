@@ -11,6 +11,7 @@
 #include "cli/report.h"
 #include "cli/reproduce.h"
 #include "cli/sbatch.h"
+#include "cli/run.h"
 #include "cli/show.h"
 #include "cli/topo.h"
 #include "util/err.h"
@@ -23,6 +24,7 @@ static const struct cli_command commands[] = {
 	{ "report", "print results again and draw them", cli_report },
 	{ "reproduce", "repeat experiments of papers and compare the values", cli_reproduce },
 	{ "sbatch", "print a batch script for Slurm that runs a campaign", cli_sbatch },
+	{ "run", "run a campaign of launches, or tell whether rails speed up a program", cli_run },
 	{ "show", "print the medians of result files as a table, CSV or LaTeX", cli_show },
 	{ "topo", "show this machine's rails, the devices near them and their limits", cli_topo },
 	{ NULL },

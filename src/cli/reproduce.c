@@ -31,7 +31,7 @@ static const struct opt rows[] = {
 	{ .name = "out", .letter = 'o', .type = OPT_TEXT, AT(out), .arg = "DIR",
 	  .help = "directory of records (ID.jsonl) and tables (ID.txt); default: reproduce-PAPER" },
 	{ .name = "launcher", .type = OPT_TEXT, AT(launcher), .arg = "COMMAND",
-	  .standard = "mpirun", .help = "command that starts a job; it gets -np N" },
+	  .standard = "mpirun", .help = "command that starts a job; it gets -np N, or N in place of {n}" },
 	{ .name = NULL },
 };
 

@@ -116,7 +116,7 @@ static void timing(const struct cite_rows *rows, FILE *out)
 /* Options that say where the output goes. */
 static bool is_output(const char *name)
 {
-	static const char *const names[] = { "json", "samples", "overwrite", "redact", "full", "layout",
+	static const char *const names[] = { "json", "samples", "launch", "overwrite", "redact", "full", "layout",
 					     "percentiles" };
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)

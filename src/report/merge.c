@@ -12,7 +12,7 @@
 
 bool report_is_output(const char *option)
 {
-	static const char *const names[] = { "json", "samples", "overwrite", "redact", "full",
+	static const char *const names[] = { "json", "samples", "launch", "overwrite", "redact", "full",
 					     "layout", "percentiles", "ledger" };
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)

@@ -171,6 +171,16 @@ static const char *set_choices(const struct opt *row, const char *text, void *va
 	return NULL;
 }
 
+static const char *set_texts(const char *text, void *value)
+{
+	struct opt_texts *texts = value;
+
+	if (texts->count == OPT_LIST_MAX)
+		return "one too many";
+	texts->item[texts->count++] = text;
+	return NULL;
+}
+
 static const char *set_value(const struct opt *row, const char *text, void *value)
 {
 	switch (row->type) {
@@ -185,6 +195,8 @@ static const char *set_value(const struct opt *row, const char *text, void *valu
 	case OPT_TEXT:
 		*(const char **)value = text;
 		return NULL;
+	case OPT_TEXTS:
+		return set_texts(text, value);
 	default:
 		return set_number(row, text, value);
 	}
@@ -216,11 +228,13 @@ static int row_set(const struct opt_table *t, const struct opt *row, const char 
 	char accepted[OPT_WHY_BYTES / 2] = "", reason[OPT_WHY_BYTES / 2] = "";
 	const char *wrong = NULL;
 
-	if (row->type == OPT_TEXT && row->check &&
+	if ((row->type == OPT_TEXT || row->type == OPT_TEXTS) && row->check &&
 	    row->check(text, reason, sizeof(reason)) != 0) {
 		snprintf(why, why_size, "%s: %s", label, reason);
 		return -EINVAL;
 	}
+	if (row->type == OPT_TEXTS && t->origin && t->origin[row - t->rows] != origin)
+		OPT_VALUE(t, row, struct opt_texts).count = 0;
 	wrong = set_value(row, text, (char *)t->values + row->offset);
 	if (wrong) {
 		opt_accepted(row, accepted, sizeof(accepted));
@@ -237,7 +251,7 @@ static const size_t value_bytes[] = {
 	[OPT_SIZE] = sizeof(uint64_t), [OPT_SIZES] = sizeof(struct opt_range),
 	[OPT_TIME] = sizeof(uint64_t), [OPT_RATE] = sizeof(uint64_t),
 	[OPT_CHOICE] = sizeof(int), [OPT_CHOICES] = sizeof(struct opt_list),
-	[OPT_TEXT] = sizeof(const char *),
+	[OPT_TEXT] = sizeof(const char *), [OPT_TEXTS] = sizeof(struct opt_texts),
 };
 
 void *opt_values_alloc(const struct opt *rows)
@@ -353,6 +367,7 @@ char *opt_text(const struct opt_table *t, const struct opt *row, char *buf, size
 {
 	const void *value = (const char *)t->values + row->offset;
 	const struct opt_list *list = value;
+	const struct opt_texts *texts = value;
 
 	*buf = '\0';
 	switch (row->type) {
@@ -372,6 +387,10 @@ char *opt_text(const struct opt_table *t, const struct opt *row, char *buf, size
 	case OPT_TEXT:
 		if (*(const char *const *)value)
 			rg_text_add(buf, size, "%s", *(const char *const *)value);
+		break;
+	case OPT_TEXTS:
+		for (int i = 0; i < texts->count; i++)
+			rg_text_add(buf, size, "%s%s", i ? " " : "", texts->item[i]);
 		break;
 	default:
 		if (row->special && *(const uint64_t *)value == OPT_SPECIAL)
@@ -446,6 +465,9 @@ char *opt_accepted(const struct opt *row, char *buf, size_t size)
 		accepted_choices(row, ", ", buf, size);
 		break;
 	case OPT_TEXT:
+		break;
+	case OPT_TEXTS:
+		rg_text_add(buf, size, "up to %d times", OPT_LIST_MAX);
 		break;
 	default:
 		accepted_number(row, buf, size);

@@ -36,12 +36,18 @@ enum opt_type {
 	 * is kept, not a copy: the text must stay valid after opt_set.
 	 */
 	OPT_TEXT,
+	/*
+	 * struct opt_texts: the same for each time that the option is given; those of the command
+	 * line replace the environment's one.
+	 */
+	OPT_TEXTS,
 };
 
 struct opt_range { uint64_t min, max; };
 
 enum { OPT_LIST_MAX = 16 };
 struct opt_list { int count; int item[OPT_LIST_MAX]; };
+struct opt_texts { int count; const char *item[OPT_LIST_MAX]; };
 
 struct opt_choice {
 	const char *name;
@@ -76,7 +82,7 @@ struct opt {
 	const char *bare;		/* unit of a number without one: "s"; NULL: none assumed */
 	const struct opt_choice *choices;	/* ends with a NULL name */
 	/*
-	 * Further check of the text of an OPT_TEXT; 0, or -errno after writing
+	 * Further check of the text of an OPT_TEXT or of one of OPT_TEXTS; 0, or -errno after writing
 	 * "why, accepted: ..." (no newline) into why.
 	 */
 	int (*check)(const char *text, char *why, size_t why_size);
