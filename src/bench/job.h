@@ -22,7 +22,6 @@
  *	clocks.c	synchronised clocks (without MPI)
  *	roundtime.c	rounds that begin at a common time (without MPI)
  *	tournament.c	the same for every pair of nodes
- *	rounds.c	the pairs of each round (pure)
  *	rows.c		rows from samples
  *	samples.c	samples at rank 0; --samples
  *	ledger.c	what each rail carried

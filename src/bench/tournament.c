@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bench/rounds.h"
+#include "accept/rounds.h"
 
 /* A cell below this share of its rail's median suggests a bad cable. */
 #define SLOW 0.9
