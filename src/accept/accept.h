@@ -27,7 +27,7 @@ enum {
 	ACCEPT_TOURNAMENT_MAX = 32,	/* nodes up to which every pair meets */
 	ACCEPT_FAILS = 3,		/* rounds with failed cells, after which a (node, rail) leaves */
 	ACCEPT_REPEATS = 8,		/* cells of a pair that is measured alone, in each direction */
-	ACCEPT_PATIENCE = 4,		/* median pairs that a round waits for the slowest */
+	ACCEPT_PATIENCE = 4,		/* median pairs that a round waits, unless asked otherwise */
 };
 
 enum accept_state {
@@ -81,10 +81,10 @@ int accept_add(struct accept *a, const struct accept_cell *cell);	/* 0 or -ENOME
 int accept_rounds(const struct accept_shape *shape);
 
 /*
- * The time that a round waits: ACCEPT_PATIENCE times the median of its pairs.  took_ns: times of the
+ * The time that a round waits: `patience` times the median of its pairs.  took_ns: times of the
  * pairs that are done, in ascending order.  0: not known yet, as fewer than half are done.
  */
-uint64_t accept_limit_ns(const uint64_t *took_ns, int done, int pairs);
+uint64_t accept_limit_ns(const uint64_t *took_ns, int done, int pairs, unsigned patience);
 
 struct accept_costs {
 	uint64_t cell_ns;		/* a good cell, with its queue pairs */

@@ -276,9 +276,9 @@ int accept_run(struct accept *a, const struct accept_ops *ops, void *user)
 
 /* ---- Time ----------------------------------------------------------------------------------- */
 
-uint64_t accept_limit_ns(const uint64_t *took_ns, int done, int pairs)
+uint64_t accept_limit_ns(const uint64_t *took_ns, int done, int pairs, unsigned patience)
 {
-	return 2 * done < pairs || !done ? 0 : ACCEPT_PATIENCE * took_ns[(pairs - 1) / 2];
+	return 2 * done < pairs || !done ? 0 : patience * took_ns[(pairs - 1) / 2];
 }
 
 static uint64_t least(uint64_t x, uint64_t y)

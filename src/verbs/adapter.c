@@ -130,3 +130,8 @@ void vrb_mr_deregister(struct ibv_mr *mr)
 	if (mr)
 		ibv_dereg_mr(mr);
 }
+
+int vrb_port_retries(struct ibv_context *context, const struct vrb_port *port, uint64_t *retries)
+{
+	return softhca_query_retries(context, port->number, retries);
+}

@@ -165,7 +165,7 @@ static int model_round(void *user, int round, const struct accept_pair *pair, in
 			took[p] += cell[p][i].ns;
 	}
 	qsort(took, (size_t)count, sizeof(took[0]), compare_ns);
-	limit = accept_limit_ns(took, count, count);
+	limit = accept_limit_ns(took, count, count, ACCEPT_PATIENCE);
 	for (int p = 0; p < count; p++) {
 		uint64_t ns = pair_add(m, cell[p], cells[p], limit);
 
@@ -544,12 +544,12 @@ static void test_limit(void **state)
 	const uint64_t took[] = { 10, 20, 30, 40 };
 
 	(void)state;
-	assert_int_equal(accept_limit_ns(took, 0, 4), 0);
-	assert_int_equal(accept_limit_ns(took, 1, 4), 0);
-	assert_int_equal(accept_limit_ns(took, 2, 4), 80);
-	assert_int_equal(accept_limit_ns(took, 4, 4), 80);
-	assert_int_equal(accept_limit_ns(took, 1, 1), 40);
-	assert_int_equal(accept_limit_ns(took, 2, 3), 80);
+	assert_int_equal(accept_limit_ns(took, 0, 4, ACCEPT_PATIENCE), 0);
+	assert_int_equal(accept_limit_ns(took, 1, 4, ACCEPT_PATIENCE), 0);
+	assert_int_equal(accept_limit_ns(took, 2, 4, ACCEPT_PATIENCE), 80);
+	assert_int_equal(accept_limit_ns(took, 4, 4, ACCEPT_PATIENCE), 80);
+	assert_int_equal(accept_limit_ns(took, 1, 1, ACCEPT_PATIENCE), 40);
+	assert_int_equal(accept_limit_ns(took, 2, 3, ACCEPT_PATIENCE), 80);
 }
 
 /* ---- Time -------------------------------------------------------------------------------------------------- */
