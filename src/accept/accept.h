@@ -67,7 +67,7 @@ struct accept_ops {
 	/*
 	 * Measure the cells of all pairs at once, in both directions, over each rail that both
 	 * nodes have in the rounds (accept_takes), and add them.  0, or -errno, which ends
-	 * accept_run.
+	 * accept_run.  A round that is measured again has a number above all others.
 	 */
 	int (*round)(void *user, int round, const struct accept_pair *pair, int count);
 	/* Measure one cell alone and add it. */

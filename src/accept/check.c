@@ -14,6 +14,7 @@
 enum {
 	CHECKS_MAX = 64,		/* suspects that are measured alone; the worst of them */
 	PER_LEAF = 2,			/* nodes that stand for their leaf */
+	PATHS_MAX = 8,			/* pairs that did not fail: some machines make many */
 };
 /* The share of the effect in company that must be seen alone. */
 #define CONFIRMED 0.5
@@ -173,12 +174,11 @@ static void check_judge(const struct accept *a, struct accept_check *c)
 	c->alone[OUT] = good - middle(a, c, SENDS);
 	c->alone[IN] = good - middle(a, c, RECEIVES);
 	c->alone_both = (or_zero(c->alone[OUT]) + or_zero(c->alone[IN])) / 2;
-	seen = c->direction == ACCEPT_OUT ? c->alone[OUT] :
-	       c->direction == ACCEPT_IN ? c->alone[IN] :
-	       c->failed || c->kind == CHECK_PATH ? fmax(c->alone[OUT], c->alone[IN]) :
-	       c->alone_both;
+	seen = c->failed || c->kind == CHECK_PATH ? fmax(c->alone[OUT], c->alone[IN]) :
+	       c->direction == ACCEPT_OUT ? c->alone[OUT] :
+	       c->direction == ACCEPT_IN ? c->alone[IN] : c->alone_both;
 	c->confirmed = c->done && seen >= ACCEPT_LEAST && seen >= CONFIRMED * c->low;
-	if (c->kind == CHECK_PATH || c->failed)
+	if (c->failed || (c->kind == CHECK_PATH && c->confirmed))
 		c->direction = worse_direction(or_zero(c->alone[OUT]), or_zero(c->alone[IN]));
 	dead_judge(a, c);
 }
@@ -247,9 +247,15 @@ static int compare_checks(const void *x, const void *y)
 	       c->node != d->node ? c->node - d->node : c->rail - d->rail;
 }
 
+/* Is this one of the slow pairs that are left out? */
+static bool is_beyond(const struct accept_check *c, int *paths)
+{
+	return c->kind == CHECK_PATH && !c->failed && ++*paths > PATHS_MAX;
+}
+
 int accept_checks(struct accept *a, const struct accept_ops *ops, void *user)
 {
-	int rc = 0;
+	int rc = 0, paths = 0;
 
 	suspects_add(a);
 	if (a->check_count)
@@ -257,6 +263,10 @@ int accept_checks(struct accept *a, const struct accept_ops *ops, void *user)
 	for (int i = 0; i < a->check_count && !rc; i++) {
 		struct accept_check *c = &a->check[i];
 
+		if (is_beyond(c, &paths)) {
+			c->z = 0;
+			continue;
+		}
 		if (i >= CHECKS_MAX) {
 			c->confirmed = true;
 			continue;

@@ -258,10 +258,9 @@ double accept_level(const struct accept *a, int rail)
 	return exp(a->rail[rail].level);
 }
 
-/* Most of the cells decide: a dead partner makes no dead node. */
 static double value_of(int cells, int dead, double effect)
 {
-	return cells > dead ? exp(effect) : dead ? 0 : NAN;
+	return cells ? exp(effect) : dead ? 0 : NAN;
 }
 
 double accept_relative(const struct accept *a, int node, int rail, enum accept_direction direction)
@@ -269,7 +268,7 @@ double accept_relative(const struct accept *a, int node, int rail, enum accept_d
 	const struct accept_port *p = port_of(a, node, rail);
 	int d = direction == ACCEPT_IN ? IN : OUT;
 
-	if (p->missing)
+	if (p->missing || (p->down[d] && (direction != ACCEPT_BOTH || p->down[IN])))
 		return 0;
 	if (direction == ACCEPT_BOTH)
 		return value_of(p->cells[OUT] + p->cells[IN], p->dead[OUT] + p->dead[IN], p->both);

@@ -52,10 +52,13 @@ struct accept *accept_new(const struct accept_shape *shape)
 	a->rail = calloc((size_t)shape->rails + 1, sizeof(a->rail[0]));
 	a->pair = calloc(nodes + 1, sizeof(a->pair[0]));
 	a->order = calloc(nodes + 1, sizeof(a->order[0]));
+	a->past = calloc((size_t)accept_rounds(shape) * (nodes / 2) + 1, sizeof(a->past[0]));
+	a->past_count = calloc((size_t)accept_rounds(shape) + 1, sizeof(a->past_count[0]));
 	a->met = calloc(nodes * nodes + 1, 1);
 	if (shape->leaf)
 		a->leaf = copy_of(shape->leaf, nodes * sizeof(a->leaf[0]));
-	if (!a->port || !a->rail || !a->pair || !a->order || !a->met || (shape->leaf && !a->leaf)) {
+	if (!a->port || !a->rail || !a->pair || !a->past || !a->past_count || !a->order || !a->met ||
+	    (shape->leaf && !a->leaf)) {
 		accept_free(a);
 		return NULL;
 	}
@@ -77,6 +80,8 @@ void accept_free(struct accept *a)
 	free(a->met);
 	free(a->order);
 	free(a->pair);
+	free(a->past);
+	free(a->past_count);
 	free(a->leaf);
 	free(a->rail);
 	free(a->port);
@@ -251,6 +256,9 @@ static int rounds_run(struct accept *a, const struct accept_ops *ops, void *user
 	for (int round = 0; round < accept_rounds(&a->shape) && !rc; round++) {
 		int pairs = a->shape.rounds ? round_draw(a) : round_of_tournament(a, round);
 
+		memcpy(a->past + (size_t)round * (size_t)(a->shape.nodes / 2), a->pair,
+		       (size_t)pairs * sizeof(a->pair[0]));
+		a->past_count[round] = pairs;
 		if (pairs)
 			rc = ops->round(user, round, a->pair, pairs);
 		leave(a);
@@ -268,6 +276,8 @@ int accept_run(struct accept *a, const struct accept_ops *ops, void *user)
 	accept_suspects(a);
 	accept_leaves(a);
 	rc = accept_checks(a, ops, user);
+	if (!rc)
+		rc = accept_again(a, ops, user);
 	if (rc)
 		return rc;
 	accept_verdict(a);

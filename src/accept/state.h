@@ -7,6 +7,7 @@
  *	suspect.c	what is slow or failed in company
  *	leaf.c		suspects of one leaf switch
  *	check.c		suspects measured alone
+ *	again.c		pairs that are well alone, in company again
  *	verdict.c	accusations
  *	words.c		accusations as text
  *	hostlist.c	names of hosts as a list
@@ -24,6 +25,7 @@ enum { OUT, IN, DIRECTIONS };
 /* A (node, rail). */
 struct accept_port {
 	bool missing, left, suspect;
+	bool down[DIRECTIONS];		/* by the verdict */
 	int fails;			/* rounds */
 	int failed_in;			/* the last of them */
 	int cells[DIRECTIONS];		/* with a rate, in company */
@@ -51,6 +53,8 @@ struct accept_check {
 	double low, z;			/* in company */
 	enum accept_direction direction;
 	int partner[2];			/* -1: none */
+	int round;			/* of a pair: the last one that it met in */
+	bool again;			/* slow in company whenever that round was measured again */
 	/* Alone. */
 	int first_cell, end_cell;	/* in the list of cells */
 	bool done, down, confirmed;
@@ -69,6 +73,8 @@ struct accept {
 	double *rest;			/* residuals of cells in company, by cell; NaN: none */
 	int cell_count, cell_room;
 	struct accept_pair *pair;	/* of the round */
+	struct accept_pair *past;	/* round * (nodes / 2): those of all rounds */
+	int *past_count;		/* by round */
 	int *order;			/* work of the matchings */
 	unsigned char *met;		/* node * nodes + node: have they met? */
 	uint64_t random;
@@ -96,6 +102,9 @@ void accept_suspects(struct accept *a);
 void accept_leaves(struct accept *a);
 int accept_check_add(struct accept *a, const struct accept_check *check);
 int accept_checks(struct accept *a, const struct accept_ops *ops, void *user);
+/* Is a suspect so clear that it is named even if it is well alone? */
+bool accept_is_clear(const struct accept_check *c);
+int accept_again(struct accept *a, const struct accept_ops *ops, void *user);
 void accept_verdict(struct accept *a);
 
 #endif

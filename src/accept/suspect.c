@@ -69,6 +69,7 @@ static void ports_find(struct accept *a)
 struct path {
 	int a, b, rail;
 	int cells, failed;
+	int round;			/* the last */
 	int by[DIRECTIONS];		/* cells from a, to a */
 	double sum[DIRECTIONS];
 };
@@ -84,7 +85,7 @@ static struct path path_of(const struct accept *a, int i)
 {
 	const struct accept_cell *c = &a->cell[i];
 	struct path p = { .a = c->from, .b = c->to, .rail = c->rail, .cells = 1,
-			  .failed = c->state != ACCEPT_OK };
+			  .failed = c->state != ACCEPT_OK, .round = c->round };
 	int d = c->from < c->to ? OUT : IN;
 
 	if (d == IN) {
@@ -125,6 +126,7 @@ static int paths_list(const struct accept *a, struct path *list)
 			list[paths++] = list[i];
 			continue;
 		}
+		p->round = list[i].round > p->round ? list[i].round : p->round;
 		p->cells += list[i].cells;
 		p->failed += list[i].failed;
 		for (int d = 0; d < DIRECTIONS; d++) {
@@ -174,7 +176,9 @@ static void path_judge(struct accept *a, const struct path *p, int paths)
 	accept_check_add(a, &(struct accept_check){
 		.kind = CHECK_PATH, .node = p->a, .other = p->b, .rail = p->rail, .group = -1,
 		.failed = p->failed > 0, .low = -fmin(mean, both < -clear_both ? mean : worst),
-		.z = fmin(both, fmin(out, in)),
+		.z = fmin(both, fmin(out, in)), .round = p->round,
+		.direction = in > ONE_SIDED * out ? ACCEPT_OUT :
+			     out > ONE_SIDED * in ? ACCEPT_IN : ACCEPT_BOTH,
 	});
 }
 

@@ -53,6 +53,10 @@ static void missing_accuse(struct accept *a, int node, int rail)
 
 static void port_accuse(struct accept *a, const struct accept_check *c)
 {
+	struct accept_port *p = port_of(a, c->node, c->rail);
+
+	p->down[OUT] = c->down && c->direction != ACCEPT_IN;
+	p->down[IN] = c->down && c->direction != ACCEPT_OUT;
 	accuse(a, &(struct accept_fault){
 		.kind = c->down ? ACCEPT_PORT_DOWN : ACCEPT_PORT_SLOW, .node = c->node, .other = -1,
 		.rail = c->rail, .direction = c->direction, .low = c->down ? 1 : share(loss_of(c)),
@@ -72,6 +76,8 @@ static bool node_accuse(struct accept *a, int node)
 			return false;
 		low += share(loss_of(c)) / a->shape.rails;
 	}
+	for (int r = 0; r < a->shape.rails && down; r++)
+		port_of(a, node, r)->down[OUT] = port_of(a, node, r)->down[IN] = true;
 	if (a->shape.rails > 1)
 		accuse(a, &(struct accept_fault){
 			.kind = down ? ACCEPT_NODE_DOWN : ACCEPT_NODE_SLOW, .node = node,
@@ -80,7 +86,7 @@ static bool node_accuse(struct accept *a, int node)
 	return a->shape.rails > 1;
 }
 
-static bool is_clear(const struct accept_check *c)
+bool accept_is_clear(const struct accept_check *c)
 {
 	if (c->kind == CHECK_PATH)
 		return c->z < -CLEAR_PATH && c->low > 2 * ACCEPT_LEAST && !c->failed;
@@ -134,7 +140,7 @@ static void nodes_routing(struct accept *a)
 		const struct accept_check *c = &a->check[i];
 		bool by_path = c->failed && !port_of(a, c->node, c->rail)->left;
 
-		if (c->kind == CHECK_NODE && !c->confirmed && is_clear(c) && !by_path &&
+		if (c->kind == CHECK_NODE && !c->confirmed && accept_is_clear(c) && !by_path &&
 		    !(c->failed && partner_is_bad(a, c)))
 			routing_accuse(a, c);
 	}
@@ -158,7 +164,7 @@ static void paths_judge(struct accept *a)
 		    is_accused(a, c->other, c->rail))
 			continue;
 		if (!c->confirmed) {
-			if (is_clear(c))
+			if (c->again)
 				routing_accuse(a, c);
 			continue;
 		}

@@ -32,6 +32,7 @@ struct model {
 	int leaf_rail, leaf;		/* rail -1: no slow leaf */
 	double leaf_share;
 	bool in_company_only;
+	bool hiccups;			/* one cell in 100 is half as fast, for no reason */
 	bool missing[NODES_MAX * RAILS];
 	int leaf_of[NODES_MAX];
 	bool leaves_known;
@@ -100,6 +101,8 @@ static uint64_t cell_make(struct model *m, int from, int to, int rail, int round
 
 	*out = (struct accept_cell){ .from = from, .to = to, .rail = rail, .round = round };
 	out->state = share <= 0 ? ACCEPT_DOWN : share < 0.1 ? ACCEPT_CUT : ACCEPT_OK;
+	if (m->hiccups && uniform(m) < 0.01)
+		share /= 2;
 	out->rate = share * LEVEL * exp(NOISE * normal(m));
 	return out->state == ACCEPT_OK ? CELL_NS : DEAD_NS;
 }
@@ -156,7 +159,7 @@ static int model_round(void *user, int round, const struct accept_pair *pair, in
 	struct model *m = user;
 
 	m->round = round;
-	if (round == 0 && m->pair_rail >= 0)
+	if (round == 0 && m->pair_rail >= 0)	/* the first time */
 		m->pair = pair[count / 3];
 	for (int p = 0; p < count; p++) {
 		cells[p] = pair_cells(m, round, &pair[p], cell[p]);
@@ -272,6 +275,17 @@ static void test_nothing(void **state)
 {
 	(void)state;
 	named(model_of(NODES), NULL, 0);
+}
+
+static void test_hiccups(void **state)
+{
+	struct model m = model_of(NODES);
+
+	(void)state;
+	m.hiccups = true;
+	named(m, NULL, 0);
+	both_set(&m, 14, 1, 0.88);
+	port_named(m, ACCEPT_PORT_SLOW, 14, 1, ACCEPT_BOTH, 0.12);
 }
 
 static void test_missing(void **state)
@@ -409,6 +423,11 @@ static void test_routing(void **state)
 	m.in_company_only = true;
 	port_named(m, ACCEPT_ROUTING, 14, 1, ACCEPT_BOTH, 0.12);
 	both_set(&m, 14, 1, 1);
+	m.pair_rail = 1;
+	m.pair_share = 0.7;
+	named(m, &(struct accept_fault){ .kind = ACCEPT_ROUTING, .other = 0, .rail = 1,
+					 .low = 0.3 }, 1);
+	m.pair_rail = -1;
 	m.leaf_rail = 0;
 	m.leaf = 2;
 	m.leaf_share = 0.8;
@@ -638,6 +657,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_nothing),
+		cmocka_unit_test(test_hiccups),
 		cmocka_unit_test(test_missing),
 		cmocka_unit_test(test_down_before),
 		cmocka_unit_test(test_down_during),
