@@ -126,6 +126,9 @@ struct accept_fault {
 	int member_count;
 };
 
+/* After accept_run: this port is down by now; accuses it unless it is accused already. */
+void accept_port_down(struct accept *a, int node, int rail);
+
 int accept_fault_count(const struct accept *a);
 const struct accept_fault *accept_fault(const struct accept *a, int i);
 /* Should the fault's node take no more jobs?  The reason is then at the node itself. */

@@ -18,6 +18,9 @@ enum {
 };
 /* The share of the effect in company that must be seen alone. */
 #define CONFIRMED 0.5
+/* ... and must be clear of the noise alone, in standard errors. */
+#define CLEAR_ALONE 3.0
+#define MAD 1.4826
 /* The loss that stands for failures in company, as a logarithm. */
 #define FAILED_LOW 0.08
 /* A port whose one direction alone has less than this share of the other's loss is one-sided. */
@@ -144,6 +147,41 @@ static int dead_of(const struct accept *a, const struct accept_check *c, enum ro
 	return dead;
 }
 
+static int cells_of(const struct accept *a, const struct accept_check *c, enum role role)
+{
+	int cells = 0;
+
+	for (int i = c->first_cell; i < c->end_cell; i++)
+		cells += role_of(c, &a->cell[i]) == role && a->cell[i].state != ACCEPT_DOWN;
+	return cells;
+}
+
+/* Deviation of the cells alone about the middles of their roles. */
+static double sigma_alone(const struct accept *a, const struct accept_check *c,
+			  const double middles[3])
+{
+	double far[3 * 2 * 2 * ACCEPT_REPEATS];
+	int count = 0;
+
+	for (int i = c->first_cell; i < c->end_cell; i++)
+		if (a->cell[i].state != ACCEPT_DOWN)
+			far[count++] = fabs(log(a->cell[i].rate) - middles[role_of(c, &a->cell[i])]);
+	return fmax(a->rail[c->rail].sigma, count ? MAD * stats_median_of(far, (size_t)count) : 0);
+}
+
+/* The loss that noise alone may show. */
+static double doubt(const struct accept *a, const struct accept_check *c, const double middles[3])
+{
+	int sends = cells_of(a, c, SENDS), receives = cells_of(a, c, RECEIVES);
+	int suspect = c->failed || c->kind == CHECK_PATH || c->direction != ACCEPT_BOTH ?
+		      (sends > receives ? sends : receives) : sends + receives;
+	int reference = cells_of(a, c, REFERENCE);
+
+	/* A cell that was cut is one for many: its loss is far beyond noise. */
+	return CLEAR_ALONE * sigma_alone(a, c, middles) *
+	       sqrt(1.0 / fmax(suspect, 1) + 1.0 / fmax(reference, 1));
+}
+
 static double or_zero(double x)
 {
 	return isfinite(x) ? x : 0;
@@ -167,17 +205,19 @@ static void dead_judge(const struct accept *a, struct accept_check *c)
 
 static void check_judge(const struct accept *a, struct accept_check *c)
 {
-	double good = middle(a, c, REFERENCE), seen;
+	const double middles[] = { middle(a, c, REFERENCE), middle(a, c, SENDS),
+				   middle(a, c, RECEIVES) };
+	double good = isfinite(middles[REFERENCE]) ? middles[REFERENCE] :
+		      a->rail[c->rail].level, seen;
 
-	if (!isfinite(good))
-		good = a->rail[c->rail].level;
-	c->alone[OUT] = good - middle(a, c, SENDS);
-	c->alone[IN] = good - middle(a, c, RECEIVES);
+	c->alone[OUT] = good - middles[SENDS];
+	c->alone[IN] = good - middles[RECEIVES];
 	c->alone_both = (or_zero(c->alone[OUT]) + or_zero(c->alone[IN])) / 2;
 	seen = c->failed || c->kind == CHECK_PATH ? fmax(c->alone[OUT], c->alone[IN]) :
 	       c->direction == ACCEPT_OUT ? c->alone[OUT] :
 	       c->direction == ACCEPT_IN ? c->alone[IN] : c->alone_both;
-	c->confirmed = c->done && seen >= ACCEPT_LEAST && seen >= CONFIRMED * c->low;
+	c->confirmed = c->done && seen >= ACCEPT_LEAST && seen >= CONFIRMED * c->low &&
+		       seen >= doubt(a, c, middles);
 	if (c->failed || (c->kind == CHECK_PATH && c->confirmed))
 		c->direction = worse_direction(or_zero(c->alone[OUT]), or_zero(c->alone[IN]));
 	dead_judge(a, c);
@@ -231,7 +271,7 @@ static void ends_add(struct accept *a, int check)
 	const struct accept_check c = a->check[check];
 	const int end[] = { c.node, c.other };
 
-	for (int i = 0; c.kind == CHECK_PATH && c.confirmed && c.failed && i < 2; i++)
+	for (int i = 0; c.kind == CHECK_PATH && c.confirmed && (c.failed || c.down) && i < 2; i++)
 		if (!is_checked(a, end[i], c.rail))
 			port_check_add(a, end[i], c.rail, CHECK_NODE);
 }

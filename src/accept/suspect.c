@@ -15,7 +15,7 @@
  * number of nodes: cleared alone, too.
  */
 #define PATHS_BY_NOISE 0.5
-#define PATH_LEAST 0.04
+#define PATH_LEAST 0.08
 /* Few cells: no deviation is known well. */
 enum { SPARE_FEW = 10 };
 #define FEW_LEAST 0.1
@@ -29,15 +29,21 @@ static double least_effect(const struct accept_rail *r)
 	return r->spare < SPARE_FEW ? FEW_LEAST : ACCEPT_LEAST;
 }
 
-static bool direction_is_slow(const struct accept_port *p, int d, double least)
+/* The spread of a few nodes' effects is not known well. */
+static double strictness(int nodes)
 {
-	return p->cells[d] && p->z[d] < -PORT_ONE && p->effect[d] < -least;
+	return 1 + 4.0 / nodes;
 }
 
-static bool is_slow(const struct accept_port *p, double least)
+static bool direction_is_slow(const struct accept_port *p, int d, double strict, double least)
 {
-	return direction_is_slow(p, OUT, least) || direction_is_slow(p, IN, least) ||
-	       (p->z_both < -PORT_BOTH && p->both < -least);
+	return p->cells[d] && p->z[d] < -PORT_ONE * strict && p->effect[d] < -least;
+}
+
+static bool is_slow(const struct accept_port *p, double strict, double least)
+{
+	return direction_is_slow(p, OUT, strict, least) || direction_is_slow(p, IN, strict, least) ||
+	       (p->z_both < -PORT_BOTH * strict && p->both < -least);
 }
 
 static enum accept_direction slow_direction(const struct accept_port *p)
@@ -56,7 +62,7 @@ static void ports_find(struct accept *a)
 			struct accept_port *p = port_of(a, n, r);
 
 			if (p->missing || p->left || !a->rail[r].fitted ||
-			    !is_slow(p, least_effect(&a->rail[r])))
+			    !is_slow(p, strictness(a->shape.nodes), least_effect(&a->rail[r])))
 				continue;
 			p->suspect = true;
 			p->direction = slow_direction(p);

@@ -225,6 +225,17 @@ void accept_verdict(struct accept *a)
 	nodes_routing(a);
 }
 
+void accept_port_down(struct accept *a, int node, int rail)
+{
+	struct accept_port *p = port_of(a, node, rail);
+
+	if (p->missing || p->down[OUT] || p->down[IN])
+		return;
+	p->down[OUT] = p->down[IN] = true;
+	accuse(a, &(struct accept_fault){ .kind = ACCEPT_PORT_DOWN, .node = node, .other = -1,
+					  .rail = rail, .low = 1 });
+}
+
 /* ---- Results ------------------------------------------------------------------------------------------ */
 
 int accept_fault_count(const struct accept *a)

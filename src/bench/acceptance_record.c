@@ -71,6 +71,16 @@ static struct tally *tallies_gather(const struct bench_job *job)
 	return all;
 }
 
+/* A port that is down now is accused, whenever that happened. */
+static void downs_accuse(const struct bench_job *job, const struct tally *tally)
+{
+	const struct acceptance *acc = job->got.acceptance;
+
+	for (int i = 0; i < job->where.node_count * acc->rails; i++)
+		if (!tally[i].active)
+			accept_port_down(acc->a, i / acc->rails, i % acc->rails);
+}
+
 /* ---- Names --------------------------------------------------------------------------------- */
 
 struct names {
@@ -264,6 +274,7 @@ json_t *acceptance_record(struct bench_job *job)
 
 	if (!tally)
 		return NULL;
+	downs_accuse(job, tally);
 	names_make(job, tally, &names);
 	record = json_pack("{s:i, s:s, s:{s:f, s:f, s:f}, s:f, s:o, s:o, s:o, s:o}",
 			   "random_rounds", acceptance_rounds(job), "estimate", acc->estimate,
