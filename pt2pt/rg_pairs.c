@@ -2,7 +2,7 @@
 #include "bench/bench.h"
 #include "vbench/vbench.h"
 
-static struct { uint64_t rounds, patience, leaf_nodes, cell_ns; bool tournament; } values;
+static struct { uint64_t rounds, patience, leaf_nodes, cell_ns, slow; bool tournament; } values;
 
 #define AT(member) .offset = offsetof(__typeof__(values), member)
 
@@ -20,12 +20,17 @@ static const struct opt rows[] = {
 	{ .name = "cell-time", .type = OPT_TIME, AT(cell_ns), .arg = "TIME", .standard = "50ms",
 	  .min = 1000000, .max = UINT64_C(10000000000), .bare = "s",
 	  .help = "time of a cell's samples, without --iterations; at least one, 20 at most" },
+	{ .name = "slow", .type = OPT_COUNT, AT(slow), .arg = "PERCENT", .standard = "auto",
+	  .special = "auto", .min = 1, .max = 100,
+	  .help = "percentage below the others from which a port is slow; 100: only what is down is "
+		  "accused; auto: 2.5 on adapters, 100 in software, where processors set the pace" },
 	{ .name = NULL },
 };
 
 static const struct bench_acceptance acceptance = {
 	.cells = &vbench_cells, .rounds = &values.rounds, .tournament = &values.tournament,
 	.patience = &values.patience, .leaf_nodes = &values.leaf_nodes, .cell_ns = &values.cell_ns,
+	.slow_percent = &values.slow,
 };
 
 const struct bench_def bench_def = {

@@ -51,6 +51,8 @@ struct accept_shape {
 	int rounds;			/* random matchings; 0: every pair meets once */
 	uint64_t seed;			/* of the matchings */
 	bool alike;			/* rails should be equal: a slow one is named */
+	/* The least share that is called slow; 0: 0.025; 1: nothing is slow, only down. */
+	double least;
 	/* By node: number of its leaf switch, -1 if not known.  NULL: none is known.  Copied. */
 	const int *leaf;
 	/* By node * rails + rail: its port was missing or down at the start.  NULL: none.  Copied. */

@@ -62,7 +62,7 @@ int accept_again(struct accept *a, const struct accept_ops *ops, void *user)
 	for (int i = 0; i < a->check_count && pairs < PAIRS_MAX && !rc; i++) {
 		struct accept_check *c = &a->check[i];
 
-		if (c->kind != CHECK_PATH || c->confirmed || !accept_is_clear(c))
+		if (c->kind != CHECK_PATH || c->confirmed || !accept_is_clear(a, c))
 			continue;
 		rc = repeat(a, c, number + TIMES * pairs, ops, user);
 		pairs++;

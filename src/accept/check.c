@@ -216,7 +216,7 @@ static void check_judge(const struct accept *a, struct accept_check *c)
 	seen = c->failed || c->kind == CHECK_PATH ? fmax(c->alone[OUT], c->alone[IN]) :
 	       c->direction == ACCEPT_OUT ? c->alone[OUT] :
 	       c->direction == ACCEPT_IN ? c->alone[IN] : c->alone_both;
-	c->confirmed = c->done && seen >= ACCEPT_LEAST && seen >= CONFIRMED * c->low &&
+	c->confirmed = c->done && seen >= a->least && seen >= CONFIRMED * c->low &&
 		       seen >= doubt(a, c, middles);
 	if (c->failed || (c->kind == CHECK_PATH && c->confirmed))
 		c->direction = worse_direction(or_zero(c->alone[OUT]), or_zero(c->alone[IN]));

@@ -47,6 +47,7 @@ struct accept *accept_new(const struct accept_shape *shape)
 	if (!a)
 		return NULL;
 	a->shape = *shape;
+	a->least = -log1p(-(shape->least > 0 ? fmin(shape->least, 1) : ACCEPT_LEAST));
 	a->random = shape->seed;
 	a->port = calloc(ports + 1, sizeof(a->port[0]));
 	a->rail = calloc((size_t)shape->rails + 1, sizeof(a->rail[0]));

@@ -19,7 +19,7 @@
 
 enum { OUT, IN, DIRECTIONS };
 
-/* A share of the level below which nothing is accused, as a logarithm. */
+/* The share of the level below which nothing is accused, unless asked otherwise. */
 #define ACCEPT_LEAST 0.025
 
 /* A (node, rail). */
@@ -66,6 +66,7 @@ struct accept_group { int rail, *member, count; double low; };
 
 struct accept {
 	struct accept_shape shape;
+	double least;			/* as a logarithm; infinite: nothing is slow */
 	int *leaf;
 	struct accept_port *port;	/* node * rails + rail */
 	struct accept_rail *rail;
@@ -103,7 +104,7 @@ void accept_leaves(struct accept *a);
 int accept_check_add(struct accept *a, const struct accept_check *check);
 int accept_checks(struct accept *a, const struct accept_ops *ops, void *user);
 /* Is a suspect so clear that it is named even if it is well alone? */
-bool accept_is_clear(const struct accept_check *c);
+bool accept_is_clear(const struct accept *a, const struct accept_check *c);
 int accept_again(struct accept *a, const struct accept_ops *ops, void *user);
 void accept_verdict(struct accept *a);
 

@@ -24,9 +24,9 @@ enum { SPARE_FEW = 10 };
 
 /* ---- Ports ------------------------------------------------------------------------------- */
 
-static double least_effect(const struct accept_rail *r)
+static double least_effect(const struct accept *a, const struct accept_rail *r)
 {
-	return r->spare < SPARE_FEW ? FEW_LEAST : ACCEPT_LEAST;
+	return r->spare < SPARE_FEW ? fmax(FEW_LEAST, a->least) : a->least;
 }
 
 /* The spread of a few nodes' effects is not known well. */
@@ -62,7 +62,7 @@ static void ports_find(struct accept *a)
 			struct accept_port *p = port_of(a, n, r);
 
 			if (p->missing || p->left || !a->rail[r].fitted ||
-			    !is_slow(p, strictness(a->shape.nodes), least_effect(&a->rail[r])))
+			    !is_slow(p, strictness(a->shape.nodes), least_effect(a, &a->rail[r])))
 				continue;
 			p->suspect = true;
 			p->direction = slow_direction(p);
@@ -173,9 +173,10 @@ static void path_judge(struct accept *a, const struct path *p, int paths)
 	double mean = cells ? (p->sum[OUT] + p->sum[IN]) / cells : 0;
 	double worst = fmin(p->by[OUT] ? p->sum[OUT] / p->by[OUT] : 0,
 			    p->by[IN] ? p->sum[IN] / p->by[IN] : 0);
+	double least = fmax(PATH_LEAST, a->least);
 	bool slow = r->fitted && r->spare >= SPARE_FEW &&
-		    ((both < -clear_both && mean < -PATH_LEAST) ||
-		     (fmin(out, in) < -clear_one && worst < -PATH_LEAST));
+		    ((both < -clear_both && mean < -least) ||
+		     (fmin(out, in) < -clear_one && worst < -least));
 
 	if (!slow && !p->failed)
 		return;

@@ -86,11 +86,19 @@ static bool node_accuse(struct accept *a, int node)
 	return a->shape.rails > 1;
 }
 
-bool accept_is_clear(const struct accept_check *c)
+/* Did whole rounds fail, by cells that moved nothing?  Where nothing is slow, only these count. */
+static bool has_failed(const struct accept *a, const struct accept_check *c)
+{
+	const struct accept_port *p = port_of(a, c->node, c->rail);
+
+	return c->failed && (isfinite(a->least) || p->dead[OUT] + p->dead[IN] >= ACCEPT_FAILS);
+}
+
+bool accept_is_clear(const struct accept *a, const struct accept_check *c)
 {
 	if (c->kind == CHECK_PATH)
-		return c->z < -CLEAR_PATH && c->low > 2 * ACCEPT_LEAST && !c->failed;
-	return c->failed || (c->z < -CLEAR_PORT && c->low > 2 * ACCEPT_LEAST);
+		return c->z < -CLEAR_PATH && c->low > 2 * a->least && !c->failed;
+	return has_failed(a, c) || (c->z < -CLEAR_PORT && c->low > 2 * a->least);
 }
 
 static void routing_accuse(struct accept *a, const struct accept_check *c)
@@ -140,7 +148,7 @@ static void nodes_routing(struct accept *a)
 		const struct accept_check *c = &a->check[i];
 		bool by_path = c->failed && !port_of(a, c->node, c->rail)->left;
 
-		if (c->kind == CHECK_NODE && !c->confirmed && accept_is_clear(c) && !by_path &&
+		if (c->kind == CHECK_NODE && !c->confirmed && accept_is_clear(a, c) && !by_path &&
 		    !(c->failed && partner_is_bad(a, c)))
 			routing_accuse(a, c);
 	}
@@ -209,7 +217,7 @@ static void rails_judge(struct accept *a)
 	for (int r = 0; r < a->shape.rails; r++)
 		best = fmax(best, a->rail[r].level);
 	for (int r = 0; r < a->shape.rails && a->shape.alike; r++)
-		if (share(best - a->rail[r].level) > RAIL_LOW)
+		if (share(best - a->rail[r].level) > fmax(RAIL_LOW, share(a->least)))
 			accuse(a, &(struct accept_fault){
 				.kind = ACCEPT_RAIL_SLOW, .node = -1, .other = -1, .rail = r,
 				.low = share(best - a->rail[r].level),

@@ -208,6 +208,13 @@ static void estimate_tell(struct bench_job *job, const struct accept_shape *shap
 	fflush(stdout);
 }
 
+static double least_slow(const struct bench_job *job)
+{
+	if (*asked(job)->slow_percent != OPT_SPECIAL)
+		return (double)*asked(job)->slow_percent / 100;
+	return job->where.fabric.hardware ? 0 : 1;
+}
+
 /* Rank 0's part. */
 static int lead(struct bench_job *job)
 {
@@ -216,7 +223,7 @@ static int lead(struct bench_job *job)
 	const struct accept_shape shape = {
 		.nodes = job->where.node_count, .rails = acc->rails,
 		.rounds = acceptance_rounds(job), .seed = UINT64_C(0x5261696c),
-		.alike = true, .leaf = leaf, .missing = acc->missing,
+		.alike = true, .least = least_slow(job), .leaf = leaf, .missing = acc->missing,
 	};
 
 	acc->a = bench_must(accept_new(&shape));

@@ -249,6 +249,7 @@ struct bench_acceptance {
 	const uint64_t *patience;	/* median pairs that a round waits */
 	const uint64_t *leaf_nodes;	/* nodes of a leaf switch, in the order of ranks; 0: not known */
 	const uint64_t *cell_ns;	/* time of a cell's samples */
+	const uint64_t *slow_percent;	/* least share that is slow; OPT_SPECIAL: by the fabric */
 };
 
 /* ---- Coordinates other than the message size ---------------------------------- */
