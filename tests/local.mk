@@ -13,7 +13,7 @@ CLEANFILES += tests/.mpi-lock tests/.mpi-lock-2 tests/softhca/matrix.log tests/s
 
 bench_test_scripts = tests/layers.sh tests/words.sh tests/guides.sh tests/install.sh tests/bench/bad-input.sh \
 	tests/bench/collectives.sh tests/bench/each.sh \
-	tests/bench/ledger.sh tests/bench/noise.sh tests/bench/numbers.sh tests/bench/pairs.sh tests/bench/programs.sh \
+	tests/bench/ledger.sh tests/bench/noise.sh tests/bench/numbers.sh tests/bench/accept.sh tests/bench/pairs.sh tests/bench/programs.sh \
 	tests/bench/rails.sh tests/bench/timing.sh tests/bench/validation.sh tests/bench/verbs.sh \
 	tests/cli/cite.sh tests/cli/exec.sh tests/cli/figures.sh tests/cli/liveness.sh tests/cli/report.sh tests/cli/reproduce.sh \
 	tests/report/records.sh

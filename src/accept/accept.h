@@ -124,6 +124,7 @@ struct accept_fault {
 	int rail;			/* -1: all */
 	enum accept_direction direction;	/* as node sees it */
 	double low;			/* share below the level of the rail: 0.22; 1: down */
+	int failed_rounds;		/* ACCEPT_ROUTING of failures: their number; else 0 */
 	const int *member;		/* a leaf's nodes; they belong to the struct accept */
 	int member_count;
 };

@@ -51,12 +51,23 @@ static void missing_accuse(struct accept *a, int node, int rail)
 					  .rail = rail, .low = 1 });
 }
 
-static void port_accuse(struct accept *a, const struct accept_check *c)
+/* The heat map shows what was seen alone: a port that failed has few cells in company. */
+static void port_mark(struct accept *a, const struct accept_check *c)
 {
 	struct accept_port *p = port_of(a, c->node, c->rail);
 
 	p->down[OUT] = c->down && c->direction != ACCEPT_IN;
 	p->down[IN] = c->down && c->direction != ACCEPT_OUT;
+	for (int d = 0; d < DIRECTIONS && c->done; d++)
+		if (isfinite(c->alone[d]))
+			p->effect[d] = -c->alone[d];
+	if (c->done)
+		p->both = -c->alone_both;
+}
+
+static void port_accuse(struct accept *a, const struct accept_check *c)
+{
+	port_mark(a, c);
 	accuse(a, &(struct accept_fault){
 		.kind = c->down ? ACCEPT_PORT_DOWN : ACCEPT_PORT_SLOW, .node = c->node, .other = -1,
 		.rail = c->rail, .direction = c->direction, .low = c->down ? 1 : share(loss_of(c)),
@@ -76,8 +87,8 @@ static bool node_accuse(struct accept *a, int node)
 			return false;
 		low += share(loss_of(c)) / a->shape.rails;
 	}
-	for (int r = 0; r < a->shape.rails && down; r++)
-		port_of(a, node, r)->down[OUT] = port_of(a, node, r)->down[IN] = true;
+	for (int r = 0; r < a->shape.rails; r++)
+		port_mark(a, check_of(a, node, r));
 	if (a->shape.rails > 1)
 		accuse(a, &(struct accept_fault){
 			.kind = down ? ACCEPT_NODE_DOWN : ACCEPT_NODE_SLOW, .node = node,
@@ -106,6 +117,7 @@ static void routing_accuse(struct accept *a, const struct accept_check *c)
 	accuse(a, &(struct accept_fault){
 		.kind = ACCEPT_ROUTING, .node = c->node, .other = c->other, .rail = c->rail,
 		.direction = c->direction, .low = share(c->low),
+		.failed_rounds = c->failed ? port_of(a, c->node, c->rail)->fails : 0,
 	});
 }
 

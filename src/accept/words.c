@@ -13,7 +13,9 @@ static void low_add(const struct accept_fault *f, char *text, size_t size)
 		[ACCEPT_OUT] = " sending", [ACCEPT_IN] = " receiving",
 	};
 
-	if (f->low >= 1)
+	if (f->failed_rounds)
+		rg_text_add(text, size, ", failed in %d rounds", f->failed_rounds);
+	else if (f->low >= 1)
 		rg_text_add(text, size, ", down");
 	else
 		rg_text_add(text, size, ", %.0f %% low", f->low * 100);
@@ -87,5 +89,5 @@ void accept_text(const struct accept_fault *f, const struct accept_names *names,
 		rg_text_add(text, size, f->node >= 0 ? " on all rails" : " as a whole");
 	}
 	if (f->kind == ACCEPT_ROUTING)
-		rg_text_add(text, size, ", in company only");
+		rg_text_add(text, size, f->failed_rounds ? ", well alone" : ", in company only");
 }

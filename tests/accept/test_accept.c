@@ -631,26 +631,28 @@ static void test_words(void **state)
 	static const int members[] = { 0, 1, 2 };
 
 	(void)state;
-	is_text(&(struct accept_fault){ ACCEPT_PORT_SLOW, 1, -1, 1, ACCEPT_BOTH, 0.22, NULL, 0 },
+	is_text(&(struct accept_fault){ ACCEPT_PORT_SLOW, 1, -1, 1, ACCEPT_BOTH, 0.22, 0, NULL, 0 },
 		"cable or port: n14 mlx5_1:1, 22 % low, 1287 retries");
-	is_text(&(struct accept_fault){ ACCEPT_PORT_SLOW, 2, -1, 0, ACCEPT_IN, 0.123, NULL, 0 },
+	is_text(&(struct accept_fault){ ACCEPT_PORT_SLOW, 2, -1, 0, ACCEPT_IN, 0.123, 0, NULL, 0 },
 		"cable or port: n15 mlx5_0:1, 12 % low receiving");
-	is_text(&(struct accept_fault){ ACCEPT_PORT_DOWN, 2, -1, 1, ACCEPT_BOTH, 1, NULL, 0 },
+	is_text(&(struct accept_fault){ ACCEPT_PORT_DOWN, 2, -1, 1, ACCEPT_BOTH, 1, 0, NULL, 0 },
 		"cable or port: n15 mlx5_1:1, down, 5 retries");
-	is_text(&(struct accept_fault){ ACCEPT_PORT_MISSING, 2, -1, 1, ACCEPT_BOTH, 1, NULL, 0 },
+	is_text(&(struct accept_fault){ ACCEPT_PORT_MISSING, 2, -1, 1, ACCEPT_BOTH, 1, 0, NULL, 0 },
 		"cable or port: n15 mlx5_1:1, missing or down at the start");
-	is_text(&(struct accept_fault){ ACCEPT_NODE_SLOW, 0, -1, -1, ACCEPT_BOTH, 0.3, NULL, 0 },
+	is_text(&(struct accept_fault){ ACCEPT_NODE_SLOW, 0, -1, -1, ACCEPT_BOTH, 0.3, 0, NULL, 0 },
 		"node: n13, 30 % low on all rails");
-	is_text(&(struct accept_fault){ ACCEPT_PATH_DOWN, 0, 2, 1, ACCEPT_BOTH, 1, NULL, 0 },
+	is_text(&(struct accept_fault){ ACCEPT_PATH_DOWN, 0, 2, 1, ACCEPT_BOTH, 1, 0, NULL, 0 },
 		"path: n13 - n15, mlx5_1:1, down");
-	is_text(&(struct accept_fault){ ACCEPT_PATH_SLOW, 0, 2, 1, ACCEPT_IN, 0.5, NULL, 0 },
+	is_text(&(struct accept_fault){ ACCEPT_PATH_SLOW, 0, 2, 1, ACCEPT_IN, 0.5, 0, NULL, 0 },
 		"path: n13 <- n15, mlx5_1:1, 50 % low");
-	is_text(&(struct accept_fault){ ACCEPT_LEAF_SLOW, -1, -1, 0, ACCEPT_BOTH, 0.2, members, 3 },
+	is_text(&(struct accept_fault){ ACCEPT_LEAF_SLOW, -1, -1, 0, ACCEPT_BOTH, 0.2, 0, members, 3 },
 		"leaf switch: n[13-15], mlx5_0:1, 20 % low");
-	is_text(&(struct accept_fault){ ACCEPT_RAIL_SLOW, -1, -1, 1, ACCEPT_BOTH, 0.2, NULL, 0 },
+	is_text(&(struct accept_fault){ ACCEPT_RAIL_SLOW, -1, -1, 1, ACCEPT_BOTH, 0.2, 0, NULL, 0 },
 		"rail: mlx5_1:1, 20 % low as a whole");
-	is_text(&(struct accept_fault){ ACCEPT_ROUTING, 0, -1, 0, ACCEPT_OUT, 0.2, NULL, 0 },
+	is_text(&(struct accept_fault){ ACCEPT_ROUTING, 0, -1, 0, ACCEPT_OUT, 0.2, 0, NULL, 0 },
 		"routing: n13 mlx5_0:1, 20 % low sending, 0 retries, in company only");
+	is_text(&(struct accept_fault){ ACCEPT_ROUTING, 0, -1, 0, ACCEPT_BOTH, 0.2, 3, NULL, 0 },
+		"routing: n13 mlx5_0:1, failed in 3 rounds, 0 retries, well alone");
 }
 
 int main(void)
