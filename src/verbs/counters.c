@@ -126,16 +126,3 @@ int vrb_netdev_counters_read(const char *netdev, vrb_counter_fn *each, void *use
 	snprintf(dir, sizeof(dir), "/sys/class/net/%s", netdev);
 	return directory_read(dir, "statistics", each, user);
 }
-
-int vrb_port_counters_read(const struct vrb_port *port, vrb_counter_fn *each, void *user)
-{
-	char dir[PATH_MAX];
-
-	if (port->net)
-		return *port->netdev ? vrb_netdev_counters_read(port->netdev, each, user) : 0;
-	if (port->kind == VRB_SOFTHCA)
-		return 0;
-	snprintf(dir, sizeof(dir), "/sys/class/infiniband/%s/ports/%u",
-		 ibv_get_device_name(port->device), (unsigned)port->number);
-	return vrb_counters_read(dir, each, user);
-}
