@@ -13,7 +13,7 @@ CLEANFILES += tests/.mpi-lock tests/.mpi-lock-2 tests/softhca/matrix.log tests/s
 
 bench_test_scripts = tests/layers.sh tests/words.sh tests/guides.sh tests/install.sh tests/bench/bad-input.sh \
 	tests/bench/collectives.sh tests/bench/each.sh \
-	tests/bench/ledger.sh tests/bench/noise.sh tests/bench/numbers.sh tests/bench/pairs.sh tests/bench/programs.sh \
+	tests/bench/ledger.sh tests/bench/noise.sh tests/bench/numbers.sh tests/bench/accept.sh tests/bench/pairs.sh tests/bench/programs.sh \
 	tests/bench/rails.sh tests/bench/timing.sh tests/bench/validation.sh tests/bench/verbs.sh \
 	tests/cli/cite.sh tests/cli/compare.sh tests/cli/exec.sh tests/cli/figures.sh tests/cli/launchers.sh tests/cli/liveness.sh tests/cli/report.sh tests/cli/reproduce.sh tests/cli/sbatch.sh tests/cli/run.sh \
 	tests/report/records.sh
@@ -123,8 +123,8 @@ tests_mpi_test_rail_choice_LDADD = libsofthca-core.la librg-util.la $(CMOCKA_LIB
 tests_mpi_test_match_CPPFLAGS = $(AM_CPPFLAGS)
 tests_mpi_test_match_SOURCES = tests/mpi/test_match.c src/mpi/p2p/match_order.c
 tests_mpi_test_match_LDADD = $(CMOCKA_LIBS)
-check_PROGRAMS += tests/bench/test_bound tests/bench/test_clocks tests/bench/test_noise tests/bench/test_pattern tests/bench/test_rounds
-TESTS += tests/bench/test_bound tests/bench/test_clocks tests/bench/test_noise tests/bench/test_pattern tests/bench/test_rounds
+check_PROGRAMS += tests/bench/test_bound tests/bench/test_clocks tests/bench/test_noise tests/bench/test_pattern
+TESTS += tests/bench/test_bound tests/bench/test_clocks tests/bench/test_noise tests/bench/test_pattern
 endif
 tests_mpi_test_coll_SOURCES = tests/mpi/test_coll.c
 tests_mpi_test_coll_LDADD = librg-railmpi-rows.la $(CMOCKA_LIBS)
@@ -144,6 +144,3 @@ tests_bench_test_clocks_CPPFLAGS = $(AM_CPPFLAGS)
 tests_bench_test_clocks_SOURCES = tests/bench/test_clocks.c src/bench/clocks.c \
 	src/bench/roundtime.c src/util/clock.c
 tests_bench_test_clocks_LDADD = $(CMOCKA_LIBS)
-tests_bench_test_rounds_CPPFLAGS = $(AM_CPPFLAGS)
-tests_bench_test_rounds_SOURCES = tests/bench/test_rounds.c src/bench/rounds.c
-tests_bench_test_rounds_LDADD = $(CMOCKA_LIBS)

@@ -186,6 +186,72 @@ struct bench_carrier {
 	void (*describe)(char *text, size_t size);
 };
 
+/* ---- Cells: pairs of nodes on queue pairs of their own ----------------------------- */
+
+/* A port of this node, whether or not it is a rail. */
+struct bench_port {
+	char name[72];			/* "mlx5_1:1" */
+	bool active;			/* now */
+	bool counts_retries;
+	uint64_t retries;		/* since open; 0 unless counts_retries */
+};
+
+/* One end of a cell. */
+struct bench_cell {
+	int peer;			/* rank of the other end in MPI_COMM_WORLD */
+	int port;			/* of this node, by the order of ports() */
+	bool sends;
+	uint64_t serial;		/* the same at both ends, and no other cell's */
+	int window;			/* messages of a sample */
+	uint64_t samples, warmup;	/* at most; warmup: untimed ones before them */
+	uint64_t time_ns;		/* no sample begins after it, but the first; 0: no limit */
+	uint64_t limit_ns;		/* the cell is cut after it; 0: no limit */
+	bool validate;
+	/* Is the cell to end now?  Called while it waits. */
+	bool (*stopped)(void *user);
+	void *user;
+	uint64_t *ns;			/* room for `samples` of them */
+};
+
+/* The end that sends knows more. */
+struct bench_cell_result {
+	bool whole;			/* all samples were measured */
+	uint64_t moved_bytes;		/* of messages that are complete; 0: the cell is dead */
+	uint64_t took_ns;		/* the time that this took */
+	uint64_t samples;		/* in ns[] */
+	uint64_t latency_ns;		/* median of 8-byte writes, from post to completion; 0: none */
+	int valid;			/* -1: not checked */
+};
+
+/*
+ * Cells are measured by RDMA writes of a queue pair that is made for the cell and destroyed after
+ * it, so that no failure outlives a cell.  MPI only exchanges addresses and results, and every wait
+ * has a limit.
+ */
+struct bench_cells {
+	/* Ports of this node, and memory for messages of so many bytes.  0 or -errno after a line. */
+	int (*open)(uint64_t bytes);
+	int (*ports)(struct bench_port *out, int most);	/* the number of all, in the node's order */
+	/* Counters of a port that count errors, as they are now. */
+	int (*errors)(int port, void (*each)(void *user, const char *name, uint64_t value),
+		      void *user);
+	void (*measure)(const struct bench_cell *cell, struct bench_cell_result *out);
+	void (*close)(void);
+};
+
+enum { BENCH_PORTS_MAX = 64 };
+
+/* An acceptance (acceptance.h): BENCH_TOURNAMENT, where no ways are asked for. */
+struct bench_acceptance {
+	const struct bench_cells *cells;
+	const uint64_t *rounds;		/* random matchings; OPT_SPECIAL: by the number of nodes */
+	const bool *tournament;		/* every pair, also of many nodes */
+	const uint64_t *patience;	/* median pairs that a round waits */
+	const uint64_t *leaf_nodes;	/* nodes of a leaf switch, in the order of ranks; 0: not known */
+	const uint64_t *cell_ns;	/* time of a cell's samples */
+	const uint64_t *slow_percent;	/* least share that is slow; OPT_SPECIAL: by the fabric */
+};
+
 /* ---- Coordinates other than the message size ---------------------------------- */
 
 /* An axis: rows at several values of another coordinate, all of one message size. */
@@ -268,6 +334,7 @@ struct bench_def {
 	const struct opt_choice *(*variants)(void);
 	/* The coordinate that the options ask for; NULL, or returns NULL: the message size. */
 	const struct bench_axis *(*axis)(void);
+	const struct bench_acceptance *acceptance;
 	/* Calibration: set this; run is replaced by that of each collective in its turn. */
 	const struct bench_tune *tune;
 };

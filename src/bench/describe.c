@@ -1,17 +1,19 @@
 /* describe.c - the run record and the '#' lines: measurement, fabric and caveats. */
 #include "bench/describe.h"
+#include "bench/acceptance.h"
 #include "bench/app.h"
 #include "bench/buffers.h"
 #include "bench/collective.h"
 #include "bench/options_use.h"
 #include "bench/preset.h"
+#include "bench/ways.h"
 
 #include <ctype.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "bench/rounds.h"
+#include "accept/rounds.h"
 #include "util/text.h"
 #include "util/units.h"
 
@@ -123,6 +125,9 @@ static void way_line(const struct bench_job *job, const struct bench_column *way
 			 job->where.host_count == 1 ? ", through " : "",
 			 job->where.host_count == 1 ? native_medium() : "",
 			 way->foreign ? ": not this fabric" : "");
+	else if (job->got.acceptance)
+		add_line(lines, "%s: RDMA writes on %s, a queue pair for each cell", way->name,
+			 way_rail(job, way));
 	else if (job->def->carrier)
 		add_line(lines, "%s: %s", way->name, c->help);
 	else {
@@ -181,7 +186,10 @@ static json_t *notes(const struct bench_job *job)
 	if (job->def->layout == BENCH_STAR)
 		snprintf(pairs, sizeof(pairs), "rank 0 is the master of 1 to %d slaves",
 			 job->where.pair_count);
-	if (job->def->layout == BENCH_TOURNAMENT)
+	if (acceptance_is(job) && acceptance_rounds(job))
+		snprintf(pairs, sizeof(pairs), "%d random pairings of %d nodes, both ways, %d at once",
+			 acceptance_rounds(job), job->where.node_count, job->where.node_count / 2);
+	else if (job->def->layout == BENCH_TOURNAMENT)
 		snprintf(pairs, sizeof(pairs), "every pair of %d nodes once, both ways, in %d "
 			 "round%s, %d at once", job->where.node_count,
 			 rounds_count(job->where.node_count),

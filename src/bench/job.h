@@ -22,7 +22,8 @@
  *	clocks.c	synchronised clocks (without MPI)
  *	roundtime.c	rounds that begin at a common time (without MPI)
  *	tournament.c	the same for every pair of nodes
- *	rounds.c	the pairs of each round (pure)
+ *	acceptance.c	the same, or random pairs, on queue pairs of their own; acceptance_round.c,
+ *			acceptance_record.c
  *	rows.c		rows from samples
  *	samples.c	samples at rank 0; --samples
  *	ledger.c	what each rail carried
@@ -168,6 +169,8 @@ struct bench_results {
 	bool way_wrong[REPORT_WAYS_MAX];	/* BENCH_APP: in any run; the same on all ranks */
 	bool validation_failed;		/* on any rank, in any row; the same on all ranks */
 	bool wrong;			/* this rank found wrong bytes in the last validate_way */
+
+	struct acceptance *acceptance;	/* acceptance.c's; NULL: MPI carries messages */
 
 	/* Rank 0 only. */
 	struct report *report;

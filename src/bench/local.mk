@@ -20,7 +20,8 @@ bin_PROGRAMS += \
 	pt2pt/rg_pairs
 
 noinst_LTLIBRARIES += librg-bench.la
-librg_bench_la_SOURCES = src/bench/app.c src/bench/bench.h src/bench/blocks.c src/bench/bound.c \
+librg_bench_la_SOURCES = src/bench/acceptance.c src/bench/acceptance.h \
+	src/bench/acceptance_record.c src/bench/acceptance_round.c src/bench/app.c src/bench/bench.h src/bench/blocks.c src/bench/bound.c \
 	src/bench/bound.h src/bench/buffers.c src/bench/carrier.c src/bench/clocks.c \
 	src/bench/collective.c src/bench/cores.c src/bench/describe.c \
 	src/bench/hosts.c src/bench/interfaces.c \
@@ -28,8 +29,8 @@ librg_bench_la_SOURCES = src/bench/app.c src/bench/bench.h src/bench/blocks.c sr
 	src/bench/noise.c src/bench/noise_read.c \
 	src/bench/options.c src/bench/options_use.c src/bench/outputs.c src/bench/pattern.c \
 	src/bench/pattern.h src/bench/place.c src/bench/preset.c \
-	src/bench/rail_baseline.c src/bench/ranks.c src/bench/rounds.c src/bench/roundtime.c \
-	src/bench/rounds.h src/bench/rows.c src/bench/samples.c src/bench/samples.h src/bench/star.c \
+	src/bench/rail_baseline.c src/bench/ranks.c src/bench/roundtime.c \
+	src/bench/rows.c src/bench/samples.c src/bench/samples.h src/bench/star.c \
 	src/bench/timing.c src/bench/tournament.c src/bench/tune.c \
 	src/bench/validate.c src/bench/ways.c \
 	src/bench/app.h src/bench/buffers.h src/bench/carrier.h src/bench/clocks.h \
@@ -41,7 +42,7 @@ librg_bench_la_SOURCES = src/bench/app.c src/bench/bench.h src/bench/blocks.c sr
 	src/bench/ranks.h src/bench/roundtime.h src/bench/rows.h src/bench/star.h \
 	src/bench/timing.h src/bench/tournament.h src/bench/tune.h src/bench/validate.h \
 	src/bench/ways.h
-librg_bench_la_LIBADD = librg-report.la librg-cmdline.la librg-topo.la
+librg_bench_la_LIBADD = librg-accept.la librg-report.la librg-cmdline.la librg-topo.la
 # Libraries of programs without a line of their own: the layer precedes the MPI library.
 # Only programs that name the carrier of src/vbench take parts of it.
 LDADD = librg-vbench.la librg-bench.la $(RAILMPI_LIB) $(MPI_LIBS)

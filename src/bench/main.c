@@ -1,4 +1,5 @@
 /* main.c - main(): the order of events, the same in every program. */
+#include "bench/acceptance.h"
 #include "bench/app.h"
 #include "bench/buffers.h"
 #include "bench/carrier.h"
@@ -130,6 +131,18 @@ static int job_measure(struct bench_job *job)
 	return outputs_close(job, rc, end);
 }
 
+/* Cells of pairs on queue pairs of their own: no ledger, since the transport carries nothing. */
+static int job_accept(struct bench_job *job)
+{
+	json_t *end = NULL;
+	int rc = report_begin(job);
+
+	if (rc)
+		return rc;
+	rc = acceptance_run(job, job->opt.sizes.max, &end);
+	return outputs_close(job, rc, end);
+}
+
 /* Between MPI_Init and MPI_Finalize. */
 static int job_run(struct bench_job *job)
 {
@@ -157,11 +170,12 @@ static int job_run(struct bench_job *job)
 		rc = carrier_memory(job);
 	if (!rc) {
 		noise_open(job);
-		rc = job_measure(job);
+		rc = acceptance_is(job) ? job_accept(job) : job_measure(job);
 		noise_close(job);
 	}
 	app_close(job);
 	carrier_close(job);
+	acceptance_close(job);
 	collective_close(job);
 	buffers_close(job);
 	ways_close(job);

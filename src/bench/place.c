@@ -7,6 +7,7 @@
  * node if ranks are placed in blocks.
  */
 #include "bench/place.h"
+#include "bench/acceptance.h"
 #include "bench/cores.h"
 #include "bench/options_use.h"
 #include "bench/ranks.h"
@@ -279,7 +280,7 @@ static int players_join(struct bench_job *job)
 			 REPORT_MATRIX_MAX);
 		return RG_EXIT_USAGE;
 	}
-	if (takes_small(job))
+	if (!acceptance_is(job) && takes_small(job))
 		return RG_EXIT_USAGE;
 	players_find(job);
 	job->where.pair = bench_must(calloc((size_t)job->where.node_count,

@@ -144,7 +144,7 @@ static json_t *row_extra(const struct bench_job *job, int w, const struct measur
 
 static enum report_converged converged(const struct bench_job *job, const struct measure *m)
 {
-	if (!measure_adapts(job))
+	if (job->got.acceptance || !measure_adapts(job))
 		return REPORT_COUNTED;
 	return m->converged ? REPORT_CONVERGED : REPORT_NOT_CONVERGED;
 }
@@ -211,7 +211,7 @@ static int row_write(struct bench_job *job, int w, uint64_t bytes, const struct 
 
 /* Write the row of a pair in a tournament's round. */
 static int pair_row_write(struct bench_job *job, int w, uint64_t bytes, int p, const uint64_t *ns,
-			  const struct measure *m, int valid)
+			  const struct measure *m, int valid, json_t *more)
 {
 	const struct bench_column *way = &job->where.way[w];
 	const int *rank = job->where.pair[p].rank;
@@ -231,6 +231,8 @@ static int pair_row_write(struct bench_job *job, int w, uint64_t bytes, int p, c
 	row.converged = converged(job, m);
 	row.extra = row_extra(job, w, m, &row);
 	json_object_update(row.extra, cell);
+	if (more)
+		json_object_update(row.extra, more);
 	json_object_set_new(row.extra, "noise", noise_record(job, w));
 	json_object_set_new(row.extra, "timing", collective_record(job, w));
 	rc = report_row(job->got.report, &row);
@@ -256,10 +258,29 @@ int rows_write_pairs(struct bench_job *job, uint64_t bytes, const struct measure
 			samples_file_add(job, w, bytes, &s);
 		for (int p = 0; job->b.rank == 0 && p < pairs; p++)
 			failed = pair_row_write(job, w, bytes, p, s.ns + (size_t)p * s.n, &m[w],
-						valid[w * pairs + p]) || failed;
+						valid[w * pairs + p], NULL) || failed;
 		samples_free(&s);
 	}
 	return ranks_max(job, failed) ? RG_EXIT_FAULT : 0;
+}
+
+int rows_write_cell(struct bench_job *job, int w, const int rank[2], const struct measure *m,
+		    const uint64_t *ns, int valid, json_t *more)
+{
+	struct bench_batches *turns = &job->got.batches[w];
+	const struct samples s = { .ns = (uint64_t *)(uintptr_t)ns, .n = m->done, .series = 1 };
+	uint64_t bytes = (uint64_t)job->b.count;
+
+	if (!turns->list) {
+		turns->list = bench_must(calloc(1, sizeof(turns->list[0])));
+		turns->count = turns->room = 1;
+	}
+	turns->list[0].samples = m->done;
+	job->where.pair[0] = (struct bench_pair){ { rank[0], rank[1] } };
+	job->where.pair_count = 1;
+	buffers_set(job, &job->where.way[w], bytes, false);
+	samples_file_add(job, w, bytes, &s);
+	return pair_row_write(job, w, bytes, 0, ns, m, valid, more);
 }
 
 double rows_median(struct bench_job *job, int w, uint64_t bytes, const struct measure *m)

@@ -6,6 +6,7 @@
  * samples of its pair.  The traffic of other pairs at the same time is part of the conditions.
  */
 #include "bench/tournament.h"
+#include "bench/acceptance.h"
 #include "bench/measure.h"
 #include "bench/ranks.h"
 #include "bench/rows.h"
@@ -16,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bench/rounds.h"
+#include "accept/rounds.h"
 
 /* A cell below this share of its rail's median suggests a bad cable. */
 #define SLOW 0.9
@@ -48,7 +49,8 @@ void tournament_matrix(const struct bench_job *job, struct report_matrix *out)
 		labels[w] = bench_must(text);
 	}
 	*out = (struct report_matrix){ .names = names, .labels = labels, .slow = SLOW,
-				       .count = job->where.node_count, .alike = true };
+				       .count = job->where.node_count, .alike = true,
+				       .sparse = acceptance_is(job) && acceptance_rounds(job) };
 	for (int w = 0; w < job->where.way_count; w++)
 		out->alike = out->alike && way_rail(job, &job->where.way[w]);
 }

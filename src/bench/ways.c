@@ -1,5 +1,6 @@
 /* ways.c - ways: a communicator for each, its rail and its algorithm. */
 #include "bench/ways.h"
+#include "bench/acceptance.h"
 #include "bench/interfaces.h"
 #include "bench/options_use.h"
 #include "bench/ranks.h"
@@ -99,6 +100,8 @@ int ways_open(struct bench_job *job)
 	railmpi_fabric(&job->where.fabric);
 	MPI_Allreduce(&job->where.fabric.rail_count, &job->where.common_rails, 1, MPI_INT, MPI_MIN,
 		      job->where.comm);
+	if (acceptance_is(job))
+		return acceptance_open(job);
 	if (over.count == 0 && job->def->layout == BENCH_TOURNAMENT) {
 		over.count = job->where.common_rails;
 		for (int r = 0; r < over.count; r++)
@@ -120,6 +123,8 @@ const char *way_rail(const struct bench_job *job, const struct bench_column *way
 {
 	int rail = (int)way->id - RAILMPI_SINGLE_RAIL;
 
+	if (job->got.acceptance)
+		return job->got.acceptance->rail[rail];
 	return rail >= 0 && rail < job->where.fabric.rail_count ?
 		job->where.fabric.rail[rail].name : NULL;
 }

@@ -161,6 +161,9 @@ int railmpi_shares(struct rail_share out[RAIL_SHARES_MAX]);
  */
 struct vrb_port;
 const struct vrb_port *railmpi_port(int rail);
+/* All ports of this node's adapters, those that are no rails, too; NULL: no rails are open. */
+struct vrb_ports;
+const struct vrb_ports *railmpi_ports(void);
 
 /*
  * Counts of this process's messages over a rail since it was opened.  retries: 0 unless

@@ -12,6 +12,7 @@
 
 struct opt;
 struct vrb_port;
+struct vrb_ports;
 
 /* The rows (util/opt.h), offsets into struct rail_settings; ends with a NULL name. */
 const struct opt *rail_options(void);
@@ -19,6 +20,8 @@ const struct opt *rail_options(void);
 void rail_soft_terms(const char *spec, char *terms, size_t size);
 /* The port itself (verbs/vrb.h), for users of verbs in addition to this library. */
 const struct vrb_port *rail_port(const struct rail_ctx *ctx, int rail);
+/* All ports that were found, those that are no rails, too. */
+const struct vrb_ports *rail_ports(const struct rail_ctx *ctx);
 
 #pragma GCC visibility pop
 

@@ -1,6 +1,6 @@
 # ---- src/report: jansson, gnuplot ---------------------------------------------
 noinst_LTLIBRARIES += librg-report.la
-librg_report_la_SOURCES = src/report/app.c src/report/axis.c src/report/campaign.c src/report/campaign.h src/report/check.c src/report/citable.c \
+librg_report_la_SOURCES = src/report/acceptance.c src/report/acceptance.h src/report/app.c src/report/axis.c src/report/campaign.c src/report/campaign.h src/report/check.c src/report/citable.c \
 	src/report/disturbance.c src/report/experiment.c \
 	src/report/experiment.h src/report/files.c src/report/launches.c src/report/launches.h src/report/lookup.c src/report/matrix.c src/report/merge.c \
 	src/report/metric.c src/report/output.c src/report/cite.c src/report/cite_bibtex.c src/report/cite_facts.c src/report/cite_method.c \

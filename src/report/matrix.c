@@ -64,7 +64,7 @@ void matrix_row(struct matrix *m, const struct report_row *row)
 	if (way == m->table->way_count || row->from < 0 || row->to < 0 ||
 	    row->from >= m->matrix->count || row->to >= m->matrix->count)
 		return;
-	*cell_at(m, way, row->from, row->to) = row->stat[STATS_MEDIAN];
+	*cell_at(m, way, row->from, row->to) = row->stat[STATS_N] > 0 ? row->stat[STATS_MEDIAN] : 0;
 	m->bytes = row->bytes;
 	m->checked += row->valid >= 0;
 	m->cut += row->cut;
@@ -87,7 +87,7 @@ static double median_of(const struct matrix *m, int way)
 	for (int i = 0; values && i < n * n; i++) {
 		double value = *cell_at(m, way, i / n, i % n);
 
-		if (isfinite(value) && !m->slow[i / n] && !m->slow[i % n])
+		if (isfinite(value) && value > 0 && !m->slow[i / n] && !m->slow[i % n])
 			values[count++] = value;
 	}
 	median = stats_median_of(values, (size_t)count);
@@ -97,7 +97,7 @@ static double median_of(const struct matrix *m, int way)
 
 static bool is_slow(const struct matrix *m, double value, double reference)
 {
-	return isfinite(value) && value < m->matrix->slow * reference;
+	return isfinite(value) && value > 0 && value < m->matrix->slow * reference;
 }
 
 /* Are all cells of the node, two or more, slow on this way? */
@@ -189,10 +189,10 @@ static void print_way(const struct matrix *m, int way, FILE *out)
 		for (int to = 0; to < n; to++) {
 			double value = *cell_at(m, way, from, to);
 
-			if (isfinite(value))
+			if (isfinite(value) && value > 0)
 				fprintf(out, "%12.2f", value);
 			else
-				fprintf(out, "%12s", "-");
+				fprintf(out, "%12s", value <= 0 ? "DOWN" : "-");
 		}
 		fputc('\n', out);
 	}
@@ -201,7 +201,7 @@ static void print_way(const struct matrix *m, int way, FILE *out)
 void matrix_close(struct matrix *m)
 {
 	double median[REPORT_WAYS_MAX];
-	FILE *out = m->cell ? m->table->text : NULL;
+	FILE *out = m->cell && (!m->matrix->sparse || m->table->full) ? m->table->text : NULL;
 
 	for (int i = 0; out && i < m->matrix->count; i++)
 		fprintf(out, "# %d: %s\n", i, m->matrix->names[i]);
@@ -285,6 +285,7 @@ int matrix_load(struct report_matrix *out, const json_t *run)
 		.count = (int)json_array_size(json_object_get(matrix, "names")),
 		.slow = json_number_value(json_object_get(matrix, "slow")),
 		.alike = json_is_true(json_object_get(matrix, "alike")),
+		.sparse = json_is_true(json_object_get(matrix, "sparse")),
 	};
 	if (out->names && out->labels)
 		return 0;

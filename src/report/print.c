@@ -2,6 +2,7 @@
 #include <math.h>
 
 #include "report/print.h"
+#include "report/acceptance.h"
 #include "report/app.h"
 #include "report/axis.h"
 #include "report/matrix.h"
@@ -64,7 +65,9 @@ static void print_app(const struct report_file *f, FILE *text)
 
 static int verdict_print(const struct report_file *f, FILE *text)
 {
+	acceptance_print_map(f->end, text);
 	citable_print(&f->citable, text);
+	acceptance_print_faults(f->end, text);
 	return ferror(text) ? -1 : 0;
 }
 
@@ -90,6 +93,7 @@ int report_print(const struct report_file *f, FILE *text, bool full)
 	fprintf(text, "# Railgauge %s: %s\n", json_string_value(json_object_get(f->run, "program")),
 		json_string_value(json_object_get(f->run, "title")));
 	report_print_notes(text, f->run);
+	acceptance_print_estimate(f->end, text);
 	if (json_object_get(f->run, "matrix")) {
 		if (print_matrix(f, &table))
 			return -1;

@@ -7,6 +7,7 @@
 
 #include "util/clock.h"
 #include "util/err.h"
+#include "report/acceptance.h"
 #include "report/app.h"
 #include "report/axis.h"
 #include "report/matrix.h"
@@ -52,8 +53,9 @@ static json_t *matrix_record(const struct report_table *t)
 		json_array_append_new(names, report_string(t->matrix->names[i]));
 	for (int i = 0; i < t->way_count; i++)
 		json_array_append_new(labels, report_string(t->matrix->labels[i]));
-	return json_pack("{s:o, s:o, s:f, s:b}", "names", names, "labels", labels, "slow",
-			 t->matrix->slow, "alike", (int)t->matrix->alike);
+	return json_pack("{s:o, s:o, s:f, s:b, s:b}", "names", names, "labels", labels, "slow",
+			 t->matrix->slow, "alike", (int)t->matrix->alike, "sparse",
+			 (int)t->matrix->sparse);
 }
 
 /* The record as it is written; takes the reference over. */
@@ -241,13 +243,16 @@ int report_close(struct report *r, int status, json_t *extra)
 		json_object_update(record, extra);
 	record = redacted(&r->table, record);
 	record_write(&r->json, record);
-	json_decref(record);
 	json_decref(extra);
 	matrix_close(&r->matrix);
 	app_table_close(&r->app);
 	text_close(&r->text);
-	if (r->text.out)
+	if (r->text.out) {
+		acceptance_print_map(record, r->text.out);
 		citable_print(&r->citable, r->text.out);
+		acceptance_print_faults(record, r->text.out);
+	}
+	json_decref(record);
 	rc = record_close(&r->json);
 	/* A table that cannot be written (full disk, closed pipe) is a failure. */
 	if (r->text.out && (fflush(r->text.out) || ferror(r->text.out)) && !rc) {

@@ -33,6 +33,7 @@ struct report_matrix {
 	int count;			/* nodes, to REPORT_MATRIX_MAX */
 	double slow;			/* fraction of a way's median; cells below are named */
 	bool alike;			/* the ways should be equal: slow ones are named, too */
+	bool sparse;			/* most cells are not measured: printed with `full` only */
 };
 
 /* The coordinate of a table's rows. */
@@ -114,7 +115,8 @@ struct report;
  * Members of a row in addition to its statistics: `converged` (true, false; null: counts were given),
  * `ci_of` (the values that the interval comes from: "batches" of the launch), `batches` (their
  * number), `slowest_pair` (ranks, median; latency of several pairs).
- * A matrix is recorded as `matrix` (names, labels, slow); its rows have `from` and `to`.
+ * A matrix is recorded as `matrix` (names, labels, slow); its rows have `from` and `to`.  The end
+ * record of an acceptance has `acceptance`, which is printed as heat map and accusations.
  * An existing file is replaced in one step, after the run record has been written.
  * 0 or -errno after one error line; *out only on success.
  */

@@ -145,6 +145,7 @@ extern const struct opt_choice vbench_ops[], vbench_ops_moving[], vbench_ops_sen
 	.options = options, .values = &vbench
 
 extern const struct bench_carrier vbench_carrier;
+extern const struct bench_cells vbench_cells;	/* for bench_acceptance */
 const struct bench_axis *vbench_axis(void);	/* for bench_def.axis: the axis of --sweep */
 
 /* Is the operation one in which only the initiator takes part? */

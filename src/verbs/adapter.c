@@ -1,5 +1,7 @@
-/* adapter.c - opening a device: one PD, its promises about order, registrations. */
+/* adapter.c - opening a device: one PD, its promises about order, registrations; its counters. */
 #include <errno.h>
+#include <limits.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "util/err.h"
@@ -129,4 +131,22 @@ void vrb_mr_deregister(struct ibv_mr *mr)
 {
 	if (mr)
 		ibv_dereg_mr(mr);
+}
+
+int vrb_port_counters_read(const struct vrb_port *port, vrb_counter_fn *each, void *user)
+{
+	char dir[PATH_MAX];
+
+	if (port->net)
+		return *port->netdev ? vrb_netdev_counters_read(port->netdev, each, user) : 0;
+	if (port->kind == VRB_SOFTHCA)
+		return 0;
+	snprintf(dir, sizeof(dir), "/sys/class/infiniband/%s/ports/%u",
+		 ibv_get_device_name(port->device), (unsigned)port->number);
+	return vrb_counters_read(dir, each, user);
+}
+
+int vrb_port_retries(struct ibv_context *context, const struct vrb_port *port, uint64_t *retries)
+{
+	return softhca_query_retries(context, port->number, retries);
 }

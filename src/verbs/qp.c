@@ -14,6 +14,7 @@ enum {
 	QP_TIMEOUT = 18,
 	/* 0.27 s: nothing is lost by congestion, and the longest modelled wire is 0.16 s. */
 	QP_TIMEOUT_MEMORY = 16,
+	QP_TIMEOUT_BRIEF = 15,		/* 0.13 s: 0.9 s in all */
 	QP_RETRIES = 6,			/* 7 means for ever on rxe */
 	QP_RNR_RETRIES = 6,		/* 7 means for ever everywhere */
 	QP_RNR_RETRIES_EVER = 7,
@@ -94,6 +95,7 @@ int vrb_qp_create_of(struct vrb_adapter *adapter, const struct vrb_port *port,
 		.qp = qp,
 		.psn = rg_random() & 0xffffff,		/* has 24 bits */
 		.patient = service->patient,
+		.brief = service->brief,
 		.atomics = service->atomics,
 		.granted = {
 			.send_wr = init.cap.max_send_wr,
@@ -202,7 +204,8 @@ static int qp_to_rts(struct vrb_adapter *a, struct vrb_qp *qp, const struct vrb_
 	int mask = IBV_QP_STATE | IBV_QP_SQ_PSN;
 	struct ibv_qp_attr attr = {
 		.qp_state = IBV_QPS_RTS,
-		.timeout = is_memory(a) ? QP_TIMEOUT_MEMORY : QP_TIMEOUT,
+		.timeout = qp->brief ? QP_TIMEOUT_BRIEF :
+			   is_memory(a) ? QP_TIMEOUT_MEMORY : QP_TIMEOUT,
 		.retry_cnt = QP_RETRIES,
 		.rnr_retry = qp->patient ? QP_RNR_RETRIES_EVER :
 			     is_memory(a) ? 0 : QP_RNR_RETRIES,

@@ -132,8 +132,14 @@ int vrb_counters_read(const char *port, vrb_counter_fn *each, void *user);
 /* The same of a network interface: the files of its `statistics`, such as tx_bytes. */
 int vrb_netdev_counters_read(const char *netdev, vrb_counter_fn *each, void *user);
 
+/* The counters of a port, or of its interface; none of a software HCA in memory. */
+int vrb_port_counters_read(const struct vrb_port *port, vrb_counter_fn *each, void *user);
+
 /* Does this counter count retransmissions of a requester? */
 bool vrb_counter_is_retry(const char *name);
+
+/* Retries by queue pairs of this context on a software HCA's port; 0 or -errno. */
+int vrb_port_retries(struct ibv_context *context, const struct vrb_port *port, uint64_t *retries);
 
 /* ---- Adapters ----------------------------------------------------------- */
 
@@ -201,13 +207,14 @@ struct vrb_service {
 	struct ibv_srq *srq;		/* RC; or NULL */
 	bool atomics;			/* RC: the peer may use atomic operations */
 	bool patient;			/* RC: wait for a receiver that is not ready as long as it takes */
+	bool brief;			/* RC: detect a peer that has gone after about 1 s */
 };
 
 struct vrb_qp {
 	struct ibv_qp *qp;
 	uint32_t psn;			/* first packet number that this side sends */
 	bool stopped;
-	bool patient, atomics;		/* from the service */
+	bool patient, brief, atomics;	/* from the service */
 	struct vrb_qp_limits granted;
 	/* UD, once connected: the addressee of a send request. */
 	struct ibv_ah *ah;
@@ -252,7 +259,8 @@ int vrb_qp_reset(struct vrb_qp *qp, const struct vrb_port *port);
 
 /*
  * Connect to theirs, up to RTS, with the smaller MTU and the fewer RDMA reads of both sides.
- * RC: a peer that has gone is detected after about 8 s, on a software HCA in memory after 2 s.
+ * RC: a peer that has gone is detected after about 8 s, on a software HCA in memory after 2 s, with
+ * `brief` after 1 s.
  * A receiver that is not ready is an error at once on a software HCA in memory and after six tries
  * elsewhere: correct credits prevent it, and endless retries would hide wrong ones.
  */

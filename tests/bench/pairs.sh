@@ -1,6 +1,6 @@
 #!/bin/sh
-# rg_pairs: every pair of nodes once on each rail and in both directions, every byte
-# right, and what is slow is named.
+# rg_pairs: every pair of nodes once on each rail and in both directions, on queue pairs and by MPI,
+# every byte right, and what is slow is named.  (What is accused: tests/bench/accept.sh.)
 . "$srcdir/tests/run-lib.sh"
 
 # cells FILE: "way from to" of every row
@@ -15,8 +15,11 @@ complete() {
 		END { exit bad || NR != ways * n * (n - 1) }'
 }
 
+# No pair is cut, however long it waits for a core.
+patient="--patience 1000000"
+
 for nodes in 2 4 5; do
-	launch $nodes pt2pt/rg_pairs --soft ports=2 --nodes $nodes -m 256K -W 8 -i 4 -x 1 -c --ledger \
+	launch $nodes pt2pt/rg_pairs --soft ports=2 --nodes $nodes -m 256K -W 8 -i 4 -x 1 -c $patient \
 		--json "$work/p.jsonl"
 	expect "$nodes nodes: ends well" [ $rc -eq 0 ]
 	expect "$nodes nodes: each pair once, over each rail, both ways" complete "$work/p.jsonl" $nodes 2
@@ -24,10 +27,14 @@ for nodes in 2 4 5; do
 	expect "$nodes nodes: validated" grep -q "^# validation: Pass, $cells cells" "$out"
 	expect "$nodes nodes: a line of the matrix for each, twice" \
 		[ "$(grep -c "^ *[0-9]* .*[0-9]\.[0-9][0-9]" "$out")" -eq $((2 * nodes)) ]
-	expect "$nodes nodes: alone is alone" \
-		grep -q '^# ledger single:1 soft0:2: [0-9]* bytes (100.0 %), 0 eager messages' "$out"
 done
-launch 5 pt2pt/rg_pairs --soft ports=1 --nodes 2 -m 64K -W 4 -i 3 -c --time-cap 60 \
+launch 4 pt2pt/rg_pairs --over single:0,single:1 --soft ports=2 --nodes 4 -m 256K -W 8 -i 4 -x 1 -c \
+	--ledger --json "$work/p.jsonl"
+expect "by MPI: each pair once, over each rail, both ways" complete "$work/p.jsonl" 4 2
+expect "by MPI: validated" grep -q "^# validation: Pass, 24 cells" "$out"
+expect "by MPI: alone is alone" \
+	grep -q '^# ledger single:1 soft0:2: [0-9]* bytes (100.0 %), 0 eager messages' "$out"
+launch 5 pt2pt/rg_pairs --soft ports=1 --nodes 2 -m 64K -W 4 -i 3 -c $patient \
 	--json "$work/q.jsonl" --samples "$work/q.csv"
 expect "two nodes of several ranks: the first ones play" grep -q '"ranks":\[0,3\]' "$work/q.jsonl"
 expect "samples are those of cells" [ "$(sed 1d "$work/q.csv" | cut -d, -f2,3,5 | sort | uniq -c |
@@ -65,8 +72,11 @@ bad() {
 	refused pt2pt/rg_pairs "$@"
 }
 bad 2 '--sizes: a matrix is of one message size' --soft ports=2 -m 64K:1M
-bad 2 '--sizes 4096: rails carry only messages above --eager alone' --soft ports=2 -m 4K
+bad 2 '--sizes 4096: rails carry only messages above --eager alone' --over single:0 --soft ports=2 -m 4K
 bad 4 '--pairs 2: each round joins all nodes' --soft ports=2 --pairs 2
 bad 2 '1 node: a matrix needs 2 to' --soft ports=2 --nodes 1
 bad 1 '1 rank: too few' --soft ports=2
+bad 2 '--rounds 0' --soft ports=2 --rounds 0
+bad 2 '--slow 101' --soft ports=2 --slow 101
+bad 2 '--patience 1:' --soft ports=2 --patience 1
 finish

@@ -48,6 +48,11 @@ const struct vrb_port *railmpi_port(int rail)
 	return rail < 0 ? NULL : rail_port(layer.rails, rail);
 }
 
+const struct vrb_ports *railmpi_ports(void)
+{
+	return layer.rails ? rail_ports(layer.rails) : NULL;
+}
+
 bool railmpi_counter_is_retry(const char *name)
 {
 	return rail_counter_is_retry(name);

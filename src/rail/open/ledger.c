@@ -1,7 +1,4 @@
 /* ledger.c - the use of each rail; state and counters of its port. */
-#include <limits.h>
-#include <stdio.h>
-
 #include "rail/programs.h"
 #include "rail/rail.h"
 #include "rail/open/rail_ctx.h"
@@ -30,6 +27,11 @@ const struct vrb_port *rail_port(const struct rail_ctx *ctx, int rail)
 	return ctx->rail[rail].port;
 }
 
+const struct vrb_ports *rail_ports(const struct rail_ctx *ctx)
+{
+	return &ctx->ports;
+}
+
 const char *rail_port_state_text(int state)
 {
 	return vrb_port_state_text((enum ibv_port_state)state);
@@ -37,16 +39,7 @@ const char *rail_port_state_text(int state)
 
 int rail_port_counters(const struct rail_ctx *ctx, int rail, rail_counter_fn *each, void *user)
 {
-	const struct vrb_port *port = ctx->rail[rail].port;
-	char dir[PATH_MAX];
-
-	if (port->net)
-		return *port->netdev ? vrb_netdev_counters_read(port->netdev, each, user) : 0;
-	if (port->kind == VRB_SOFTHCA)
-		return 0;
-	snprintf(dir, sizeof(dir), "/sys/class/infiniband/%s/ports/%u",
-		 ibv_get_device_name(port->device), (unsigned)port->number);
-	return vrb_counters_read(dir, each, user);
+	return vrb_port_counters_read(ctx->rail[rail].port, each, user);
 }
 
 bool rail_counter_is_retry(const char *name)

@@ -1,5 +1,5 @@
 /* rounds.c - the circle method (rounds.h). */
-#include "bench/rounds.h"
+#include "accept/rounds.h"
 
 static int even(int players)
 {

@@ -4,7 +4,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "bench/rounds.h"
+#include "accept/rounds.h"
 
 enum { PLAYERS_MAX = 70 };
 

@@ -6,8 +6,8 @@
  * the player for which i = j meets the last one.  So each pair meets once, and in each round all
  * players take part, of an odd number all but one.
  */
-#ifndef BENCH_ROUNDS_H
-#define BENCH_ROUNDS_H
+#ifndef ACCEPT_ROUNDS_H
+#define ACCEPT_ROUNDS_H
 
 /* 0 below two players. */
 int rounds_count(int players);
