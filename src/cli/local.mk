@@ -2,11 +2,25 @@
 bin_PROGRAMS += src/cli/railgauge
 src_cli_railgauge_SOURCES = src/cli/cli.h src/cli/cite.c src/cli/exec.c src/cli/launch.c src/cli/library.c src/cli/main.c \
 	src/cli/program.c src/cli/report.c src/cli/reproduce.c src/cli/reproduce_run.c src/cli/show.c \
-	src/cli/topo.c src/cli/topo_json.c src/cli/topo_path.c src/cli/topo_report.h src/cli/topo_text.c \
+	src/cli/gather.c src/cli/topo.c src/cli/topo_diff.c src/cli/topo_errors.c src/cli/topo_json.c src/cli/topo_nodes.c src/cli/topo_path.c src/cli/topo_read.c src/cli/topo_report.h src/cli/topo_text.c \
 	src/cli/topo_warn.c src/cli/watch.c \
 	src/cli/cite.h src/cli/exec.h src/cli/launch.h src/cli/library.h src/cli/program.h src/cli/report.h \
 	src/cli/reproduce.h src/cli/reproduce_run.h src/cli/show.h src/cli/topo.h src/cli/topo_json.h src/cli/topo_path.h \
-	src/cli/topo_text.h src/cli/topo_warn.h src/cli/watch.h
+	src/cli/gather.h src/cli/gather_mpi.h src/cli/topo_diff.h src/cli/topo_errors.h src/cli/topo_nodes.h \
+	src/cli/topo_read.h src/cli/topo_text.h src/cli/topo_warn.h src/cli/watch.h
 src_cli_railgauge_CPPFLAGS = $(AM_CPPFLAGS) -DRG_LIBDIR='"$(libdir)"' \
-	-DRG_BINDIR='"$(bindir)"'
+	-DRG_BINDIR='"$(bindir)"' \
+	-DRG_PKGLIBEXECDIR='"$(pkglibexecdir)"'
 src_cli_railgauge_LDADD = librg-topo.la librg-report.la librg-cmdline.la librg-railmpi-rows.la
+# The MPI program of a command without an MPI library: one for each library.
+pkglibexec_PROGRAMS =
+if MPI_OPENMPI
+pkglibexec_PROGRAMS += src/cli/railgauge-gather-openmpi
+src_cli_railgauge_gather_openmpi_SOURCES = src/cli/gather_mpi.c src/cli/gather_mpi.h
+src_cli_railgauge_gather_openmpi_LDADD = $(MPI_LIBS)
+endif
+if MPI_MPICH
+pkglibexec_PROGRAMS += src/cli/railgauge-gather-mpich
+src_cli_railgauge_gather_mpich_SOURCES = src/cli/gather_mpi.c src/cli/gather_mpi.h
+src_cli_railgauge_gather_mpich_LDADD = $(MPI_LIBS)
+endif

@@ -1,0 +1,31 @@
+/* topo_nodes.h - the nodes of a job: identical ones as one, and where the others differ. */
+#ifndef CLI_TOPO_NODES_H
+#define CLI_TOPO_NODES_H
+
+#include <jansson.h>
+#include <stdio.h>
+
+#include "cli/topo_read.h"
+
+/*
+ * Collective over the ranks of a job: read this node, on its first rank, and bring all together.  Rank 0
+ * gets an array of {"topo": object, "text": the tables}, one for each node, others NULL.  A process
+ * that no launcher has started is alone.  text: also the tables.  0 or -errno after one line.
+ */
+int topo_nodes_read(const struct topo_request *q, bool text, json_t **nodes);
+
+/*
+ * Groups of identical nodes, the largest first, of equal ones that of the first node: an array of
+ * {"nodes": "n[1-6,9]", "names": [], "topo": of the first, "text", "differs": from the first group}.
+ * A new reference; NULL after one line.
+ */
+json_t *topo_nodes_group(const json_t *nodes);
+
+/* 0 or -EIO after one line. */
+int topo_nodes_print_text(const json_t *nodes, FILE *out);
+int topo_nodes_print_json(const json_t *nodes, FILE *out);
+
+/* "n[1-6,9]" of an array of strings; free() it. */
+char *topo_names_text(const json_t *names);
+
+#endif
