@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "cli/check.h"
 #include "cli/cite.h"
 #include "cli/exec.h"
 #include "cli/report.h"
@@ -15,12 +16,13 @@
 #include "util/text.h"
 
 static const struct cli_command commands[] = {
+	{ "check", "check nodes, a node's health, or records, by rules", cli_check },
 	{ "cite", "print results as text for a paper: sentence, method, BibTeX", cli_cite },
 	{ "exec", "run an MPI program, unmodified, over rails", cli_exec },
 	{ "report", "print results again and draw them", cli_report },
 	{ "reproduce", "repeat experiments of papers and compare the values", cli_reproduce },
 	{ "show", "print the medians of result files as a table, CSV or LaTeX", cli_show },
-	{ "topo", "show this machine's rails, the devices near them and their limits", cli_topo },
+	{ "topo", "show rails, the devices near them and their limits, of one node or a job's", cli_topo },
 	{ NULL },
 };
 

@@ -12,7 +12,6 @@
 #include "cli/topo.h"
 #include "util/err.h"
 #include "util/opt.h"
-#include "mpi/railmpi.h"
 #include "cli/topo_nodes.h"
 #include "cli/topo_read.h"
 
@@ -40,26 +39,9 @@ static struct opt rows[] = {
 		  "read)" },
 	{ .name = "sysfs", .type = OPT_TEXT, AT(sysfs), .arg = "DIR",
 	  .help = "read error counters of ports below this directory instead of /sys" },
-	{ .name = "soft", .type = OPT_TEXT, AT(soft) },		/* completed by soft_row */
+	{ .name = "soft", .type = OPT_TEXT, AT(soft) },		/* completed by topo_soft_option */
 	{ .name = NULL },
 };
-
-/* Copy the transport's option with its check; the offset of its value is this table's. */
-static void soft_row(void)
-{
-	struct opt *mine = rows;
-
-	while (strcmp(mine->name, "soft"))
-		mine++;
-	for (const struct opt *row = railmpi_options(); row->name; row++)
-		if (!strcmp(row->name, "soft")) {
-			size_t offset = mine->offset;
-
-			*mine = *row;
-			mine->offset = offset;
-			mine->help = "show the software HCA's ports, as [PROFILE][,key=value...]";
-		}
-}
 
 /* ---- All of it ---------------------------------------------------------- */
 
@@ -147,7 +129,7 @@ int cli_topo(int argc, char **argv)
 	rg_set_quiet(rg_launch_rank() > 0);
 	/* RAILGAUGE_JSON names a file of the benchmarks, and may be set for them. */
 	unsetenv("RAILGAUGE_JSON");
-	soft_row();
+	topo_soft_option(rows);
 	rc = opt_parse(&program, argc, argv, &first);
 	if (rc)
 		return rc == 1 ? RG_EXIT_OK : RG_EXIT_USAGE;

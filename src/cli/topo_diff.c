@@ -35,6 +35,20 @@ static void paths_trim(json_t *paths, const json_t *cores)
 		}
 }
 
+/* A link's rate follows from its speed and width, where both are known. */
+static void pcie_trim(json_t *pcie)
+{
+	static const char *const each[][3] = {
+		{ "gt_per_s", "lanes", "bytes_per_s" },
+		{ "max_gt_per_s", "max_lanes", "max_bytes_per_s" },
+	};
+
+	for (int i = 0; i < 2; i++)
+		if (json_is_number(json_object_get(pcie, each[i][0])) &&
+		    json_is_number(json_object_get(pcie, each[i][1])))
+			json_object_del(pcie, each[i][2]);
+}
+
 json_t *topo_alike(const json_t *topo)
 {
 	static const char *const own[] = { "type", "file", "host", "order_assumed", "cores",
@@ -47,8 +61,10 @@ json_t *topo_alike(const json_t *topo)
 		return NULL;
 	paths_trim(json_object_get(alike, "paths"), json_object_get(topo, "cores"));
 	members_drop(alike, own);
-	json_array_foreach(json_object_get(alike, "rails"), i, rail)
+	json_array_foreach(json_object_get(alike, "rails"), i, rail) {
 		members_drop(rail, of_rail);
+		pcie_trim(json_object_get(rail, "pcie"));
+	}
 	return alike;
 }
 

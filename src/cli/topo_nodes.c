@@ -58,6 +58,16 @@ static int node_read(const struct topo_request *q, bool text, json_t **node)
 	return rc;
 }
 
+int topo_node_read(const struct topo_request *q, json_t **nodes)
+{
+	json_t *node = NULL;
+	int rc = node_read(q, false, &node);
+
+	if (!rc)
+		*nodes = json_pack("[o]", node);
+	return rc;
+}
+
 /* Ranks of one node have the same value, where the launcher does not tell which is the first. */
 static json_t *without_repetitions(json_t *all)
 {
@@ -206,6 +216,8 @@ int topo_nodes_print_text(const json_t *nodes, FILE *out)
 		fprintf(out, "%zu nodes, ", json_array_size(nodes));
 		if (json_array_size(groups) == 1)
 			fprintf(out, "all alike: %s\n\n", text_of(most, "nodes"));
+		else if (group_size(most) == 1)
+			fprintf(out, "no two alike; first %s\n\n", text_of(most, "nodes"));
 		else
 			fprintf(out, "%zu alike: %s\n\n", group_size(most), text_of(most, "nodes"));
 	}

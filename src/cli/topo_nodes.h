@@ -14,6 +14,9 @@
  */
 int topo_nodes_read(const struct topo_request *q, bool text, json_t **nodes);
 
+/* This node alone, without tables: an array of one. */
+int topo_node_read(const struct topo_request *q, json_t **nodes);
+
 /*
  * Groups of identical nodes, the largest first, of equal ones that of the first node: an array of
  * {"nodes": "n[1-6,9]", "names": [], "topo": of the first, "text", "differs": from the first group}.

@@ -315,6 +315,20 @@ out:
 	return rc;
 }
 
+void topo_soft_option(struct opt *mine)
+{
+	while (strcmp(mine->name, "soft"))
+		mine++;
+	for (const struct opt *row = railmpi_options(); row->name; row++)
+		if (!strcmp(row->name, "soft")) {
+			size_t offset = mine->offset;
+
+			*mine = *row;
+			mine->offset = offset;
+			mine->help = "show the software HCA's ports, as [PROFILE][,key=value...]";
+		}
+}
+
 int topo_exit_code(int rc)
 {
 	switch (rc) {

@@ -3,6 +3,7 @@
 #define CLI_TOPO_READ_H
 
 #include "cli/topo_report.h"
+#include "util/opt.h"
 
 enum { TOPO_RANKS_AUTO = -1 };
 
@@ -21,6 +22,9 @@ struct topo_request {
 /* 0 or -errno after one line.  topo_report_free in any case; *r is zero before. */
 int topo_report_make(struct topo_report *r, const struct topo_request *q);
 void topo_report_free(struct topo_report *r);
+
+/* Complete the row "soft" of a table by the transport's option, with its check. */
+void topo_soft_option(struct opt *rows);
 
 /* The exit code of -errno: an error in the user's input, or a fault of the machine. */
 int topo_exit_code(int rc);
