@@ -249,10 +249,12 @@ static int check(const struct check_values *v, char **path, int count)
 
 	if (!rc)
 		rc = sources_check(&rules, v, count > 0);
+	if (rc && !v->node)
+		rg_let_rank_0_speak();
 	if (!rc)
 		rc = material_read(v, &rules, path, count, &m);
 	status = topo_exit_code(rc);
-	if (!rc && (m.nodes || !rules_need_nodes(&rules)) && rg_launch_rank() <= 0)
+	if (!rc && (v->node || rg_launch_rank() <= 0))
 		status = judge(v, &rules, &m);
 	if (!rc && v->node && m.nodes) {
 		json_t *counters = check_counters(m.nodes);
@@ -303,9 +305,14 @@ int cli_check(int argc, char **argv)
 		 "Slurm's HealthCheckProgram: railgauge check --node >/run/railgauge || scontrol update \\\n"
 		 "  nodename=$(hostname -s) state=drain reason=\"$(tail -n 1 /run/railgauge)\"");
 	rc = opt_parse(&program, argc, argv, &first);
-	if (rc)
-		return rc == 1 ? RG_EXIT_OK : RG_EXIT_USAGE;
-	if (options_check(&values, first < argc))
+	if (rc == 1)
+		return RG_EXIT_OK;
+	if (rc || options_check(&values, first < argc)) {
+		rg_let_rank_0_speak();
 		return RG_EXIT_USAGE;
+	}
+	/* Each node has a result of its own. */
+	if (values.node)
+		rg_set_quiet(false);
 	return check(&values, argv + first, argc - first);
 }

@@ -10,7 +10,7 @@
 
 #include "cli/check_judge.h"
 #include "cli/topo_diff.h"
-#include "cli/topo_nodes.h"
+#include "cli/topo_group.h"
 #include "util/units.h"
 
 /* A rule that is being judged. */
@@ -354,7 +354,7 @@ static void differences_find(struct trial *t, const char *node, const json_t *di
 
 static void judge_nodes_equal(struct trial *t)
 {
-	json_t *groups = topo_nodes_group(t->facts->nodes), *group;
+	json_t *groups = topo_group(t->facts->nodes), *group;
 	size_t i;
 
 	t->judged = (int)json_array_size(t->facts->nodes);
@@ -491,7 +491,7 @@ static json_t *names_of(const json_t *nodes)
 
 	json_array_foreach(nodes, i, node)
 		json_array_append_new(names, json_string(host_of(node)));
-	text = topo_names_text(names);
+	text = topo_group_names(names);
 	value = json_string(text ? text : "");
 	free(text);
 	json_decref(names);

@@ -2,9 +2,12 @@
 #include "config.h"
 
 #include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli/check_print.h"
+#include "cli/topo_group.h"
 
 static const char *text_of(const json_t *object, const char *name)
 {
@@ -18,21 +21,50 @@ static int count_of(const json_t *object, const char *name)
 	return (int)json_integer_value(json_object_get(object, name));
 }
 
-/* "n7 mlx5_1:1: is DOWN" */
-static void finding_print(const json_t *finding, FILE *out)
+/* "n7 mlx5_1:1: is DOWN"; without the node where that is said already. */
+static void finding_print(const char *node, const json_t *finding, FILE *out)
 {
-	const char *node = text_of(finding, "node"), *port = text_of(finding, "port");
+	const char *port = text_of(finding, "port");
 
 	fprintf(out, "%s%s%s%s%s", node, *node && *port ? " " : "", port, *node || *port ? ": " : "",
 		text_of(finding, "text"));
+}
+
+static bool is_like(const json_t *a, const json_t *b)
+{
+	return !strcmp(text_of(a, "port"), text_of(b, "port")) &&
+	       !strcmp(text_of(a, "text"), text_of(b, "text"));
+}
+
+/* Findings that are the same on several nodes are one line; none for the second of them. */
+static void findings_print(const json_t *findings, size_t at, FILE *out)
+{
+	const json_t *finding = json_array_get(findings, at);
+	json_t *names = json_array(), *other;
+	char *nodes = NULL;
+	size_t i, before = 0;
+
+	json_array_foreach(findings, i, other)
+		if (is_like(other, finding)) {
+			before += i < at;
+			if (json_is_string(json_object_get(other, "node")))
+				json_array_append(names, json_object_get(other, "node"));
+		}
+	if (!before) {
+		nodes = json_array_size(names) > 1 ? topo_group_names(names) : NULL;
+		fprintf(out, "           ");
+		finding_print(nodes ? nodes : text_of(finding, "node"), finding, out);
+		fputc('\n', out);
+	}
+	free(nodes);
+	json_decref(names);
 }
 
 static void rule_print(const json_t *rule, FILE *out)
 {
 	const char *verdict = text_of(rule, "verdict");
 	const int judged = count_of(rule, "judged"), unknown = count_of(rule, "unknown");
-	json_t *finding;
-	size_t i;
+	const json_t *findings = json_object_get(rule, "findings");
 
 	fprintf(out, "%-8s %s", strcmp(verdict, "fail") ? verdict : "FAIL", text_of(rule, "rule"));
 	if (strcmp(verdict, "unknown"))
@@ -42,11 +74,8 @@ static void rule_print(const json_t *rule, FILE *out)
 	if (unknown)
 		fprintf(out, ", %d not known", unknown);
 	fprintf(out, ")\n");
-	json_array_foreach(json_object_get(rule, "findings"), i, finding) {
-		fprintf(out, "           ");
-		finding_print(finding, out);
-		fputc('\n', out);
-	}
+	for (size_t i = 0; i < json_array_size(findings); i++)
+		findings_print(findings, i, out);
 }
 
 /* The last line: one is enough for a reason. */
@@ -66,7 +95,8 @@ static void verdict_print(const json_t *result, FILE *out)
 	fprintf(out, "%s%s%s", nodes, *nodes ? ": " : "", text_of(result, "verdict"));
 	if (first) {
 		fprintf(out, ": ");
-		finding_print(first, out);
+		finding_print(strcmp(nodes, text_of(first, "node")) ? text_of(first, "node") : "",
+			      first, out);
 	}
 	if (more > 1)
 		fprintf(out, ", and %zu more", more - 1);

@@ -9,10 +9,12 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -99,6 +101,8 @@ static _Noreturn void become(const char *path, int in, int out)
 {
 	char ranks[16];
 
+	/* A launcher that ends the rank knows no child. */
+	prctl(PR_SET_PDEATHSIG, SIGTERM);
 	snprintf(ranks, sizeof(ranks), "%d", gather_ranks());
 	if (dup2(in, STDIN_FILENO) >= 0 && dup2(out, STDOUT_FILENO) >= 0)
 		execl(path, path, ranks, (char *)NULL);

@@ -3,12 +3,12 @@ bin_PROGRAMS += src/cli/railgauge
 src_cli_railgauge_SOURCES = src/cli/cli.h src/cli/check.c src/cli/check_judge.c src/cli/check_print.c \
 	src/cli/check_records.c src/cli/check_rules.c src/cli/check_state.c src/cli/cite.c src/cli/exec.c src/cli/launch.c src/cli/library.c src/cli/main.c \
 	src/cli/program.c src/cli/report.c src/cli/reproduce.c src/cli/reproduce_run.c src/cli/show.c \
-	src/cli/gather.c src/cli/topo.c src/cli/topo_diff.c src/cli/topo_errors.c src/cli/topo_json.c src/cli/topo_nodes.c src/cli/topo_path.c src/cli/topo_read.c src/cli/topo_report.h src/cli/topo_text.c \
+	src/cli/gather.c src/cli/topo.c src/cli/topo_diff.c src/cli/topo_errors.c src/cli/topo_group.c src/cli/topo_json.c src/cli/topo_nodes.c src/cli/topo_path.c src/cli/topo_read.c src/cli/topo_report.h src/cli/topo_text.c \
 	src/cli/topo_warn.c src/cli/watch.c \
 	src/cli/check.h src/cli/check_judge.h src/cli/check_print.h src/cli/check_records.h \
 	src/cli/check_rules.h src/cli/check_state.h src/cli/cite.h src/cli/exec.h src/cli/launch.h src/cli/library.h src/cli/program.h src/cli/report.h \
 	src/cli/reproduce.h src/cli/reproduce_run.h src/cli/show.h src/cli/topo.h src/cli/topo_json.h src/cli/topo_path.h \
-	src/cli/gather.h src/cli/gather_mpi.h src/cli/topo_diff.h src/cli/topo_errors.h src/cli/topo_nodes.h \
+	src/cli/gather.h src/cli/gather_mpi.h src/cli/topo_diff.h src/cli/topo_errors.h src/cli/topo_group.h src/cli/topo_nodes.h \
 	src/cli/topo_read.h src/cli/topo_text.h src/cli/topo_warn.h src/cli/watch.h
 src_cli_railgauge_CPPFLAGS = $(AM_CPPFLAGS) -DRG_LIBDIR='"$(libdir)"' \
 	-DRG_BINDIR='"$(bindir)"' \
@@ -26,3 +26,11 @@ pkglibexec_PROGRAMS += src/cli/railgauge-gather-mpich
 src_cli_railgauge_gather_mpich_SOURCES = src/cli/gather_mpi.c src/cli/gather_mpi.h
 src_cli_railgauge_gather_mpich_LDADD = $(MPI_LIBS)
 endif
+if HAVE_CMOCKA
+check_PROGRAMS += tests/cli/test_check
+TESTS += tests/cli/test_check
+endif
+tests_cli_test_check_CPPFLAGS = $(AM_CPPFLAGS)
+tests_cli_test_check_SOURCES = tests/cli/test_check.c tests/capture.c src/cli/check_judge.c src/cli/check_rules.c \
+	src/cli/topo_diff.c src/cli/topo_group.c
+tests_cli_test_check_LDADD = librg-util.la $(JANSSON_LIBS) $(CMOCKA_LIBS)

@@ -131,11 +131,12 @@ int cli_topo(int argc, char **argv)
 	unsetenv("RAILGAUGE_JSON");
 	topo_soft_option(rows);
 	rc = opt_parse(&program, argc, argv, &first);
-	if (rc)
-		return rc == 1 ? RG_EXIT_OK : RG_EXIT_USAGE;
-	rc = options_check(&table, &values);
-	if (rc)
-		return topo_exit_code(rc);
+	if (rc == 1)
+		return RG_EXIT_OK;
+	if (rc || options_check(&table, &values)) {
+		rg_let_rank_0_speak();
+		return RG_EXIT_USAGE;
+	}
 	request.xml = values.xml;
 	request.soft = values.soft;
 	request.sysfs = values.sysfs;

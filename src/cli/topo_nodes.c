@@ -15,11 +15,11 @@
 
 #include "cli/gather.h"
 #include "cli/topo_diff.h"
+#include "cli/topo_group.h"
 #include "cli/topo_json.h"
 #include "cli/topo_nodes.h"
 #include "cli/topo_text.h"
 #include "util/err.h"
-#include "util/host_list.h"
 
 /* ---- Reading --------------------------------------------------------------------------- */
 
@@ -91,8 +91,12 @@ int topo_nodes_read(const struct topo_request *q, bool text, json_t **nodes)
 	int rc = 0;
 
 	/* A saved machine is the caller's: ranks of one node may name several. */
-	if (q->xml || gather_leads())
+	if (q->xml || gather_leads()) {
+		/* Each node has errors of its own. */
+		rg_set_quiet(false);
 		rc = node_read(q, text, &mine);
+		rg_set_quiet(rg_launch_rank() > 0);
+	}
 	if (!rc && gather_ranks() > 1)
 		rc = gather(mine, &all);
 	else if (!rc)
@@ -103,90 +107,6 @@ int topo_nodes_read(const struct topo_request *q, bool text, json_t **nodes)
 	return rc;
 }
 
-/* ---- Grouping --------------------------------------------------------------------------- */
-
-static json_t *group_find(const json_t *groups, const json_t *alike)
-{
-	json_t *group;
-	size_t i;
-
-	json_array_foreach(groups, i, group)
-		if (json_equal(json_object_get(group, "alike"), alike))
-			return group;
-	return NULL;
-}
-
-static void group_add(json_t *groups, json_t *node)
-{
-	json_t *topo = json_object_get(node, "topo"), *alike = topo_alike(topo);
-	json_t *host = json_object_get(topo, "host"), *group = group_find(groups, alike);
-
-	if (!group) {
-		group = json_pack("{s:O, s:[], s:O, s:O*}", "alike", alike, "names", "topo", topo,
-				  "text", json_object_get(node, "text"));
-		json_array_append_new(groups, group);
-	}
-	json_array_append_new(json_object_get(group, "names"),
-			      json_is_string(host) ? json_incref(host) : json_string("a machine"));
-	json_decref(alike);
-}
-
-static size_t group_size(const json_t *group)
-{
-	return json_array_size(json_object_get(group, "names"));
-}
-
-/* The largest group first; others keep their order. */
-static void largest_first(json_t *groups)
-{
-	size_t best = 0;
-	json_t *group;
-
-	for (size_t i = 1; i < json_array_size(groups); i++)
-		if (group_size(json_array_get(groups, i)) > group_size(json_array_get(groups, best)))
-			best = i;
-	group = json_incref(json_array_get(groups, best));
-	json_array_remove(groups, best);
-	json_array_insert_new(groups, 0, group);
-}
-
-char *topo_names_text(const json_t *names)
-{
-	const size_t count = json_array_size(names);
-	const char **name = calloc(count ? count : 1, sizeof(*name));
-	char *text;
-
-	for (size_t i = 0; name && i < count; i++)
-		name[i] = json_string_value(json_array_get(names, i));
-	text = name ? rg_host_list(name, (int)count) : NULL;
-	free(name);
-	return text;
-}
-
-json_t *topo_nodes_group(const json_t *nodes)
-{
-	json_t *groups = json_array(), *node, *group, *most;
-	size_t i;
-
-	json_array_foreach(nodes, i, node)
-		group_add(groups, node);
-	if (!json_array_size(groups))
-		return groups;
-	largest_first(groups);
-	most = json_object_get(json_array_get(groups, 0), "alike");
-	json_array_foreach(groups, i, group) {
-		char *text = topo_names_text(json_object_get(group, "names"));
-
-		json_object_set_new(group, "nodes", json_string(text ? text : ""));
-		json_object_set_new(group, "differs",
-				    topo_diff(most, json_object_get(group, "alike")));
-		free(text);
-	}
-	json_array_foreach(groups, i, group)
-		json_object_del(group, "alike");
-	return groups;
-}
-
 /* ---- Printing ---------------------------------------------------------------------------- */
 
 static const char *text_of(const json_t *object, const char *name)
@@ -194,6 +114,11 @@ static const char *text_of(const json_t *object, const char *name)
 	const char *text = json_string_value(json_object_get(object, name));
 
 	return text ? text : "";
+}
+
+static size_t group_size(const json_t *group)
+{
+	return json_array_size(json_object_get(group, "names"));
 }
 
 static void group_print(const json_t *group, const json_t *most, FILE *out)
@@ -209,7 +134,7 @@ static void group_print(const json_t *group, const json_t *most, FILE *out)
 
 int topo_nodes_print_text(const json_t *nodes, FILE *out)
 {
-	json_t *groups = topo_nodes_group(nodes), *most = json_array_get(groups, 0), *group;
+	json_t *groups = topo_group(nodes), *most = json_array_get(groups, 0), *group;
 	size_t i;
 
 	if (json_array_size(nodes) > 1) {
@@ -231,7 +156,7 @@ int topo_nodes_print_text(const json_t *nodes, FILE *out)
 
 int topo_nodes_print_json(const json_t *nodes, FILE *out)
 {
-	json_t *groups = topo_nodes_group(nodes), *topos = json_array(), *object, *value;
+	json_t *groups = topo_group(nodes), *topos = json_array(), *object, *value;
 	int rc;
 	size_t i;
 

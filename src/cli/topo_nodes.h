@@ -17,18 +17,8 @@ int topo_nodes_read(const struct topo_request *q, bool text, json_t **nodes);
 /* This node alone, without tables: an array of one. */
 int topo_node_read(const struct topo_request *q, json_t **nodes);
 
-/*
- * Groups of identical nodes, the largest first, of equal ones that of the first node: an array of
- * {"nodes": "n[1-6,9]", "names": [], "topo": of the first, "text", "differs": from the first group}.
- * A new reference; NULL after one line.
- */
-json_t *topo_nodes_group(const json_t *nodes);
-
 /* 0 or -EIO after one line. */
 int topo_nodes_print_text(const json_t *nodes, FILE *out);
 int topo_nodes_print_json(const json_t *nodes, FILE *out);
-
-/* "n[1-6,9]" of an array of strings; free() it. */
-char *topo_names_text(const json_t *names);
 
 #endif
