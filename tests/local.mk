@@ -16,7 +16,7 @@ bench_test_scripts = tests/layers.sh tests/words.sh tests/guides.sh tests/instal
 	tests/bench/ledger.sh tests/bench/noise.sh tests/bench/numbers.sh tests/bench/pairs.sh tests/bench/programs.sh \
 	tests/bench/rails.sh tests/bench/timing.sh tests/bench/validation.sh tests/bench/verbs.sh \
 	tests/cli/cite.sh tests/cli/exec.sh tests/cli/figures.sh tests/cli/liveness.sh tests/cli/report.sh tests/cli/reproduce.sh \
-	tests/report/records.sh
+	tests/cli/check.sh tests/report/records.sh tests/topo/nodes.sh
 mpi_test_scripts = tests/memory/memory.sh tests/mpi/assumptions.sh tests/mpi/suites.sh tests/mpi/random.sh \
 	tests/mpi/collectives.sh tests/mpi/confined.sh tests/mpi/everybody.sh tests/mpi/tune.sh tests/mpi/calls.sh \
 	tests/mpi/fortran.sh tests/mpi/ledger.sh tests/mpi/loading.sh tests/mpi/lost.sh tests/mpi/mapping.sh \
@@ -27,7 +27,7 @@ TESTS += $(bench_test_scripts) $(mpi_test_scripts)
 # What depends on the MPI library: for a second one.  `make check` has the rest.
 check-mpi:
 	$(MAKE) $(AM_MAKEFLAGS) check TESTS="$(filter-out tests/mpi/tune.sh,$(mpi_test_scripts)) \
-		tests/cli/exec.sh tests/cli/liveness.sh tests/bench/each.sh" \
+		tests/cli/exec.sh tests/cli/liveness.sh tests/bench/each.sh tests/topo/nodes.sh" \
 		check_PROGRAMS="$(mpi_suites) $(memory_programs) tests/mpi/assumptions tests/softhca/confine \
 		tests/cli/mpi_plain tests/cli/send_then_wait tests/bench/rg_broken"
 # What sanitizers may find: not again what programs print and refuse; and no memory can be watched

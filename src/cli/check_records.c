@@ -31,7 +31,7 @@ static void row_name(const struct report_file *f, const char *way, double x, cha
 	const json_t *axis = json_object_get(f->run, "x");
 	const char *unit = json_string_value(json_object_get(axis, "unit"));
 
-	snprintf(of, OF_BYTES, "%s%s%s, %g %s", run_text(f, "program"), *way ? ", " : "", way, x,
+	snprintf(of, OF_BYTES, "%s%s%s, %.12g %s", run_text(f, "program"), *way ? ", " : "", way, x,
 		 !json_is_object(axis) ? "bytes" : unit ? unit : "");
 }
 
