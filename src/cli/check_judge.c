@@ -122,6 +122,10 @@ static void ports_missing(struct trial *t, const json_t *node)
 	json_t *rail;
 	size_t i;
 
+	if (json_object_get(topo_of(node), "failed")) {
+		find(t, host_of(node), NULL, "cannot be read");
+		return;
+	}
 	if (!t->rules->only_count && !json_array_size(rails))
 		find(t, host_of(node), NULL, "has no port");
 	for (int k = 0; k < t->rules->only_count; k++) {

@@ -83,17 +83,18 @@ static int options_check(const struct opt_table *t, const struct topo_values *v)
 	return -EINVAL;
 }
 
-/* Print this machine, or in a job all of its nodes, at rank 0. */
+/* Print this machine, or in a job all of its nodes, at rank 0.  The exit code. */
 static int show(const struct topo_values *v, const struct topo_request *q)
 {
 	json_t *nodes = NULL;
-	int rc = topo_nodes_read(q, !v->json, &nodes);
+	int rc = topo_nodes_read(q, !v->json, &nodes), code;
 
 	if (!rc && nodes)
 		rc = v->json ? topo_nodes_print_json(nodes, stdout) :
 			       topo_nodes_print_text(nodes, stdout);
+	code = rc ? topo_exit_code(rc) : topo_nodes_failed(nodes);
 	json_decref(nodes);
-	return rc;
+	return code;
 }
 
 static int save(const struct topo_values *v, const struct topo_request *q)
@@ -142,7 +143,5 @@ int cli_topo(int argc, char **argv)
 	request.sysfs = values.sysfs;
 	request.ranks = values.ranks == OPT_SPECIAL ? TOPO_RANKS_AUTO : (int)values.ranks;
 	rc = show(&values, &request);
-	if (!rc && values.save)
-		rc = save(&values, &request);
-	return topo_exit_code(rc);
+	return rc || !values.save ? rc : topo_exit_code(save(&values, &request));
 }

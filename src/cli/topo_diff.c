@@ -171,8 +171,15 @@ static void paths_compare(json_t *list, json_t *was, json_t *is)
 json_t *topo_diff(const json_t *was, const json_t *is)
 {
 	static const char *const apart[] = { "rails", "gpus", "paths", NULL };
-	json_t *list = json_array(), *a = json_copy((json_t *)was), *b = json_copy((json_t *)is);
+	json_t *list = json_array(), *a, *b;
 
+	/* Nothing of the node is known. */
+	if (json_object_get(is, "failed") && !json_object_get(was, "failed")) {
+		note(list, "topology", json_true(), NULL);
+		return list;
+	}
+	a = json_copy((json_t *)was);
+	b = json_copy((json_t *)is);
 	members_drop(a, apart);
 	members_drop(b, apart);
 	objects_compare(list, "", a, b);

@@ -10,8 +10,10 @@
 #include "config.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/utsname.h>
 
 #include "cli/gather.h"
 #include "cli/topo_diff.h"
@@ -68,6 +70,29 @@ int topo_node_read(const struct topo_request *q, json_t **nodes)
 	return rc;
 }
 
+/*
+ * Read a node of several: one that cannot be read says why, in a line with its name, and is told to the
+ * others: {"topo": {"type", "host", "failed": exit code}}.
+ */
+static int node_of_job(const struct topo_request *q, bool text, json_t **node)
+{
+	static char name[80];
+	struct utsname host;
+	int rc;
+
+	uname(&host);
+	snprintf(name, sizeof(name), "railgauge: %.64s", host.nodename);
+	rg_set_program(name);
+	rg_set_quiet(false);
+	rc = node_read(q, text, node);
+	rg_set_quiet(rg_launch_rank() > 0);
+	rg_set_program("railgauge");
+	if (rc)
+		*node = json_pack("{s:{s:s, s:s, s:i}}", "topo", "type", "topo", "host", host.nodename,
+				  "failed", topo_exit_code(rc));
+	return *node ? 0 : -ENOMEM;
+}
+
 /* Ranks of one node have the same value, where the launcher does not tell which is the first. */
 static json_t *without_repetitions(json_t *all)
 {
@@ -90,21 +115,36 @@ int topo_nodes_read(const struct topo_request *q, bool text, json_t **nodes)
 	json_t *mine = NULL, *all = NULL;
 	int rc = 0;
 
-	/* A saved machine is the caller's: ranks of one node may name several. */
-	if (q->xml || gather_leads()) {
-		/* Each node has errors of its own. */
-		rg_set_quiet(false);
+	if (gather_ranks() == 1) {
 		rc = node_read(q, text, &mine);
-		rg_set_quiet(rg_launch_rank() > 0);
+		if (!rc)
+			*nodes = json_pack("[o]", mine);
+		return rc;
 	}
-	if (!rc && gather_ranks() > 1)
+	/* A saved machine is the caller's: ranks of one node may name several. */
+	if (q->xml || gather_leads())
+		rc = node_of_job(q, text, &mine);
+	if (!rc)
 		rc = gather(mine, &all);
-	else if (!rc)
-		all = json_pack("[O]", mine);
 	json_decref(mine);
 	if (!rc)
 		*nodes = all ? without_repetitions(all) : NULL;
 	return rc;
+}
+
+int topo_nodes_failed(const json_t *nodes)
+{
+	json_t *node;
+	int worst = 0;
+	size_t i;
+
+	json_array_foreach(nodes, i, node) {
+		const json_t *failed = json_object_get(json_object_get(node, "topo"), "failed");
+		const int code = (int)json_integer_value(failed);
+
+		worst = code > worst ? code : worst;
+	}
+	return worst;
 }
 
 /* ---- Printing ---------------------------------------------------------------------------- */

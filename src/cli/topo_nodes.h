@@ -10,9 +10,13 @@
 /*
  * Collective over the ranks of a job: read this node, on its first rank, and bring all together.  Rank 0
  * gets an array of {"topo": object, "text": the tables}, one for each node, others NULL.  A process
- * that no launcher has started is alone.  text: also the tables.  0 or -errno after one line.
+ * that no launcher has started is alone.  text: also the tables.  A node of several that cannot be read
+ * is one of them, {"topo": {"type", "host", "failed": its exit code}}.  0 or -errno after one line.
  */
 int topo_nodes_read(const struct topo_request *q, bool text, json_t **nodes);
+
+/* The largest exit code of nodes that could not be read; 0: all were. */
+int topo_nodes_failed(const json_t *nodes);
 
 /* This node alone, without tables: an array of one. */
 int topo_node_read(const struct topo_request *q, json_t **nodes);

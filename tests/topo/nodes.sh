@@ -96,10 +96,17 @@ expect "a job of one rank: the same" is_output
 launch 2 "$railgauge" topo --ranks 0
 expect "a wrong option: exit code 3" [ $rc -eq 3 ]
 expect "a wrong option: one line" [ "$(ours railgauge)" -eq 1 ]
-topo_of "n1 n0"
+alone --xml n1.xml
+{
+	printf '3 nodes, 2 alike: n[1-2]\n\n'
+	cat "$work/alone"
+	printf '\n%s: unlike n[1-2] in\n  topology: absent\n' "$(uname -n)"
+} >"$work/expected"
+topo_of "n0 n1 n2"
 expect "a node that cannot be read: exit code 3" [ $rc -eq 3 ]
-expect "a node that cannot be read: it says so itself" grep -q '^railgauge: n0.xml: No such file' "$err"
-expect "a node that cannot be read: nothing is shown" [ ! -s "$out" ]
+expect "a node that cannot be read: it says so itself, with its name" \
+	grep -q "^railgauge: $(uname -n): n0.xml: No such file" "$err"
+expect "a node that cannot be read: the others are shown" is_output
 # Ranks that the launcher of another MPI library has started are alone.
 case $RG_MPI_FLAVOR in
 openmpi)
