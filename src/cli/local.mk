@@ -34,3 +34,6 @@ tests_cli_test_check_CPPFLAGS = $(AM_CPPFLAGS)
 tests_cli_test_check_SOURCES = tests/cli/test_check.c tests/capture.c src/cli/check_judge.c src/cli/check_rules.c \
 	src/cli/topo_diff.c src/cli/topo_group.c
 tests_cli_test_check_LDADD = librg-util.la $(JANSSON_LIBS) $(CMOCKA_LIBS)
+# Test classes for ReFrame.
+reframedir = $(pkgdatadir)/reframe
+dist_reframe_DATA = data/reframe/railgauge.py
