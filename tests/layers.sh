@@ -22,7 +22,7 @@ only 'sodium\.h' 'src/softhca/link/wire/'
 only 'popt\.h' 'src/util/cmdline\.c|src/softhca/'
 only 'hwloc\.h|hwloc/[a-z-]*\.h' 'src/topo/'
 only '(topo/)?topo\.h' 'src/topo/|src/rail/|src/cli/|src/bench/buffers\.c|src/bench/hosts\.c'
-only '(verbs/)?vrb\.h' 'src/verbs/|src/rail/|src/vbench/|src/cli/topo\.c'
+only '(verbs/)?vrb\.h' 'src/verbs/|src/rail/|src/vbench/|src/cli/topo_(read|errors)\.c'
 only '(vbench/)?vbench\.h' 'src/vbench/|pt2pt/rg_verbs_|pt2pt/rg_pairs\.c'
 
 # ---- Rooms of src: headers of other rooms that the files of a room may include ----

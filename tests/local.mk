@@ -4,7 +4,7 @@ AM_TESTS_ENVIRONMENT = srcdir='$(srcdir)'; MPIRUN='$(MPIRUN)'; \
 	CC='$(CC)'; MPIFC='$(MPIFC)'; export srcdir MPIRUN RG_MPI_FLAVOR RG_SANITIZE CC MPIFC;
 noinst_HEADERS += tests/random.h tests/virtual/counted.h
 EXTRA_DIST += tests/chroot.sh tests/chroots.sh tests/run-lib.sh tests/listens.sh tests/results.sh tests/clang.sh tests/coverage.sh tests/house.sh tests/comments.awk tests/split.awk tests/names.txt tests/rooms.txt tests/cycles.txt tests/run-jobs.sh tests/tsan-lib.sh tests/timed.sh \
-	tests/bench/die.sh tests/bench/ledger-lib.sh tests/cli/bibtex.awk tests/cli/known_records.sh
+	tests/bench/die.sh tests/bench/ledger-lib.sh tests/cli/bibtex.awk tests/cli/known_records.sh tests/cli/reframe.py
 LOG_COMPILER = $(SHELL) $(top_srcdir)/tests/timed.sh
 CLEANFILES += tests/symbols.found tests/cycles.found tests/cycles.known
 CLEANFILES += tests/.mpi-lock tests/.mpi-lock-2 tests/softhca/matrix.log tests/softhca/matrix.trs \
@@ -16,7 +16,7 @@ bench_test_scripts = tests/layers.sh tests/words.sh tests/guides.sh tests/instal
 	tests/bench/ledger.sh tests/bench/noise.sh tests/bench/numbers.sh tests/bench/accept.sh tests/bench/pairs.sh tests/bench/programs.sh \
 	tests/bench/rails.sh tests/bench/timing.sh tests/bench/validation.sh tests/bench/verbs.sh \
 	tests/cli/cite.sh tests/cli/compare.sh tests/cli/exec.sh tests/cli/figures.sh tests/cli/launchers.sh tests/cli/liveness.sh tests/cli/report.sh tests/cli/reproduce.sh tests/cli/sbatch.sh tests/cli/run.sh \
-	tests/report/records.sh
+	tests/cli/check.sh tests/cli/reframe.sh tests/report/records.sh tests/topo/nodes.sh
 mpi_test_scripts = tests/memory/memory.sh tests/mpi/assumptions.sh tests/mpi/suites.sh tests/mpi/random.sh \
 	tests/mpi/collectives.sh tests/mpi/confined.sh tests/mpi/everybody.sh tests/mpi/tune.sh tests/mpi/calls.sh \
 	tests/mpi/fortran.sh tests/mpi/ledger.sh tests/mpi/loading.sh tests/mpi/lost.sh tests/mpi/mapping.sh \
@@ -27,7 +27,7 @@ TESTS += $(bench_test_scripts) $(mpi_test_scripts)
 # What depends on the MPI library: for a second one.  `make check` has the rest.
 check-mpi:
 	$(MAKE) $(AM_MAKEFLAGS) check TESTS="$(filter-out tests/mpi/tune.sh,$(mpi_test_scripts)) \
-		tests/cli/exec.sh tests/cli/launchers.sh tests/cli/sbatch.sh tests/cli/liveness.sh tests/bench/each.sh" \
+		tests/cli/exec.sh tests/cli/launchers.sh tests/cli/sbatch.sh tests/cli/liveness.sh tests/bench/each.sh tests/topo/nodes.sh" \
 		check_PROGRAMS="$(mpi_suites) $(memory_programs) tests/mpi/assumptions tests/softhca/confine \
 		tests/cli/mpi_plain tests/cli/send_then_wait tests/bench/rg_broken"
 # What sanitizers may find: not again what programs print and refuse; and no memory can be watched

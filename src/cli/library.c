@@ -1,7 +1,7 @@
 /*
  * library.c - paths of Railgauge's shared libraries.
  *
- * The libraries are found from the path of this command, as /proc has it, or as the command was
+ * Libraries and helpers are found from the path of this command, as /proc has it, or as the command was
  * called.  In the build tree both are in neighbouring directories.  Installed libraries are in
  * libdir as seen from bindir, so that the installation may be moved as a whole.
  */
@@ -37,9 +37,9 @@ static bool library_at(const char *dir, const char *name, char *path, size_t siz
 }
 
 /* "/usr/local/lib/x" as seen from "/usr/local/bin": "../lib/x". */
-static void libdir_from(const char *bindir, char *path, size_t size)
+static void seen_from(const char *bindir, const char *lib, char *path, size_t size)
 {
-	const char *lib = RG_LIBDIR, *bin = RG_BINDIR;
+	const char *bin = RG_BINDIR;
 	size_t same = 0, length = 0;
 
 	for (size_t i = 0; ; i++) {
@@ -109,9 +109,26 @@ int cli_library_find(const char *name, char *path, size_t size)
 			 "../" : "");
 		if (library_at(dir, name, path, size))
 			return 0;
-		libdir_from(self, dir, sizeof(dir));
+		seen_from(self, RG_LIBDIR, dir, sizeof(dir));
 		if (library_at(dir, name, path, size))
 			return 0;
 	}
 	return library_at(RG_LIBDIR, name, path, size) ? 0 : -ENOENT;
+}
+
+int cli_helper_find(const char *name, char *path, size_t size)
+{
+	char self[PATH_MAX], dir[3][PATH_MAX * 2] = { "", "", RG_PKGLIBEXECDIR };
+
+	if (!cli_directory(self, sizeof(self))) {
+		snprintf(dir[0], sizeof(dir[0]), "%s%s", self, ends_with(self, "/.libs") ? "/.." : "");
+		seen_from(self, RG_PKGLIBEXECDIR, dir[1], sizeof(dir[1]));
+	}
+	for (size_t i = 0; i < sizeof(dir) / sizeof(dir[0]); i++) {
+		const int length = snprintf(path, size, "%s/%s", dir[i], name);
+
+		if (*dir[i] && length > 0 && (size_t)length < size && access(path, X_OK) == 0)
+			return 0;
+	}
+	return -ENOENT;
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "cli/check.h"
 #include "cli/cite.h"
 #include "cli/compare.h"
 #include "cli/exec.h"
@@ -18,6 +19,7 @@
 #include "util/text.h"
 
 static const struct cli_command commands[] = {
+	{ "check", "check nodes, a node's health, or records, by rules", cli_check },
 	{ "cite", "print results as text for a paper: sentence, method, BibTeX", cli_cite },
 	{ "compare", "compare two campaigns and judge each row", cli_compare },
 	{ "exec", "run an MPI program, unmodified, over rails", cli_exec },
@@ -26,7 +28,7 @@ static const struct cli_command commands[] = {
 	{ "sbatch", "print a batch script for Slurm that runs a campaign", cli_sbatch },
 	{ "run", "run a campaign of launches, or tell whether rails speed up a program", cli_run },
 	{ "show", "print the medians of result files as a table, CSV or LaTeX", cli_show },
-	{ "topo", "show this machine's rails, the devices near them and their limits", cli_topo },
+	{ "topo", "show rails, the devices near them and their limits, of one node or a job's", cli_topo },
 	{ NULL },
 };
 

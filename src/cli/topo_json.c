@@ -7,7 +7,8 @@
  *		    "rate_bytes_per_s" (0: unlimited), "mtu_bytes", "gid", "gid_type",
  *		    "gid_index", "lid", "firmware", "numa_node", "package", "pci",
  *		    "pcie": {"bytes_per_s", "gt_per_s", "lanes", "max_bytes_per_s",
- *			     "max_gt_per_s", "max_lanes"}}],
+ *			     "max_gt_per_s", "max_lanes"},
+ *		    "errors": {counter: value, null at its end}}],
  *	 "gpus": [{"name", "pci", "numa_node", "package"}],
  *	 "cores": [{"name", "cores", "cpus", "numa_node", "package"}],
  *	 "paths": {RAIL: {RAIL or GPU or CORES: "PIX"}},
@@ -19,12 +20,9 @@
  */
 #include "config.h"
 
-#include <errno.h>
 #include <jansson.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "util/err.h"
 #include "report/report.h"
 #include "cli/topo_path.h"
 #include "cli/topo_json.h"
@@ -76,6 +74,17 @@ static json_t *spot(const struct topo_spot *s)
 			 "package", signed_or_null(s->package));
 }
 
+/* A counter that has stopped at its end counts nothing more. */
+static json_t *errors(const struct topo_rail *rail)
+{
+	json_t *object = json_object();
+
+	for (int i = 0; i < rail->error_count; i++)
+		json_object_set_new(object, rail->error[i].name,
+				    number_if(!rail->error[i].at_end, rail->error[i].value));
+	return object;
+}
+
 static json_t *rail(const struct topo_rail *r)
 {
 	const struct topo_port *p = &r->port;
@@ -97,6 +106,7 @@ static json_t *rail(const struct topo_rail *r)
 	json_object_set_new(object, "lid", signed_or_null(p->lid));
 	json_object_set_new(object, "firmware", text_or_null(p->firmware));
 	json_object_set_new(object, "pcie", pcie(r));
+	json_object_set_new(object, "errors", errors(r));
 	return object;
 }
 
@@ -169,7 +179,7 @@ static json_t *links(const struct topo_report *r)
 	return list;
 }
 
-static json_t *report_object(const struct topo_report *r)
+json_t *topo_json(const struct topo_report *r)
 {
 	const struct topo *t = r->topo;
 	json_t *rails = json_array(), *gpus = json_array(), *groups = json_array();
@@ -196,18 +206,4 @@ static json_t *report_object(const struct topo_report *r)
 			 "usable_core_count", t->usable_count,
 			 "rails", rails, "gpus", gpus, "cores", groups, "paths", paths,
 			 "links", links(r), "ranks", ranks, "warnings", warnings);
-}
-
-int topo_print_json(const struct topo_report *r, FILE *out)
-{
-	json_t *object = report_object(r);
-	int rc;
-
-	if (!object) {
-		rg_error("topo: no memory");
-		return -ENOMEM;
-	}
-	rc = json_dumpf(object, out, JSON_INDENT(1)) || putc('\n', out) == EOF || fflush(out);
-	json_decref(object);
-	return rc ? -EIO : 0;
 }

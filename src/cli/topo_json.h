@@ -2,11 +2,11 @@
 #ifndef CLI_TOPO_JSON_H
 #define CLI_TOPO_JSON_H
 
-#include <stdio.h>
+#include <jansson.h>
 
 #include "cli/topo_report.h"
 
-/* 0 or -EIO after one line. */
-int topo_print_json(const struct topo_report *r, FILE *out);
+/* A new reference; NULL: no memory. */
+json_t *topo_json(const struct topo_report *r);
 
 #endif

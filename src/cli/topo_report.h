@@ -11,6 +11,14 @@
 
 #include "topo/topo.h"
 
+/* An error counter since it was last cleared. */
+enum { TOPO_ERRORS_MAX = 16 };
+struct topo_error {
+	const char *name;		/* "symbol_error" */
+	uint64_t value;
+	bool at_end;			/* it has stopped at its largest value */
+};
+
 /* A port of an adapter; the rails among them are numbered. */
 struct topo_rail {
 	int rail;			/* -1: not a rail, since it cannot carry messages now */
@@ -20,6 +28,9 @@ struct topo_rail {
 	bool unusable;			/* true: no RDMA immediates */
 	int link_count;
 	struct topo_link link[TOPO_LINKS_MAX];	/* [0]: its slot */
+	char netdev[16];		/* its network interface; "": none, or not known */
+	int error_count;
+	struct topo_error error[TOPO_ERRORS_MAX];
 };
 
 /* Per kind of binding, an index into rails; -1: no rail. */

@@ -1,0 +1,344 @@
+/*
+ * topo_read.c - what railgauge topo and railgauge check know of a machine: ports, links, error
+ * counters, the rail that each rank would use, warnings.
+ */
+#include "config.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/topo_errors.h"
+#include "cli/topo_read.h"
+#include "cli/topo_warn.h"
+#include "mpi/railmpi.h"
+#include "util/err.h"
+#include "verbs/vrb.h"
+
+enum { RANKS_STANDARD_MAX = 8 };
+
+/* ---- Ports: of this machine --------------------------------------------- */
+
+static const char *gid_type_text(unsigned type)
+{
+	return type == IBV_GID_TYPE_ROCE_V2 ? "RoCE v2" :
+	       type == IBV_GID_TYPE_ROCE_V1 ? "RoCE v1" : "IB";
+}
+
+static void port_from_verbs(const struct vrb_port *v, struct topo_port *p)
+{
+	static const char *const kinds[] = {
+		[VRB_HARDWARE] = "hardware", [VRB_KERNEL_SOFTWARE] = "kernel software",
+		[VRB_SOFTHCA] = "software HCA",
+	};
+	bool infiniband = v->link_layer == IBV_LINK_LAYER_INFINIBAND;
+
+	*p = (struct topo_port){ .number = v->number, .gid_index = v->gid_index, .lid = -1,
+				  .rail = -1 };
+	snprintf(p->kind, sizeof(p->kind), "%s%s", kinds[v->kind], v->net ? " over TCP" : "");
+	snprintf(p->link_layer, sizeof(p->link_layer), "%s",
+		 infiniband ? "InfiniBand" : "Ethernet");
+	snprintf(p->state, sizeof(p->state), "%s", vrb_port_state_text(v->state));
+	snprintf(p->firmware, sizeof(p->firmware), "%s", v->firmware);
+	if (infiniband && v->lid)
+		p->lid = v->lid;
+	if (v->gid_index >= 0) {
+		inet_ntop(AF_INET6, v->gid.raw, p->gid, sizeof(p->gid));
+		snprintf(p->gid_type, sizeof(p->gid_type), "%s", gid_type_text(v->gid_type));
+	}
+	p->gid_link_local = v->gid_link_local;
+	p->mtu_bytes = vrb_mtu_bytes(v->mtu);
+	/* A device without a speed has an unknown rate, not an unlimited one. */
+	p->rate_known = v->rate_bytes_per_s || (v->kind == VRB_SOFTHCA && !v->net);
+	p->rate_bytes_per_s = v->rate_bytes_per_s;
+}
+
+/* Number the rails as --rails all does. */
+static void rails_choose(struct topo_report *r, const struct vrb_ports *ports)
+{
+	int chosen[RAILMPI_RAILS_MAX];
+	int count = vrb_ports_choose(ports, RAILMPI_RAILS_MAX, chosen, NULL);
+
+	for (int i = 0; i < count; i++) {
+		int before = 0;
+
+		for (int j = 0; j < count; j++)
+			before += vrb_port_order(&ports->port[chosen[j]],
+						 &ports->port[chosen[i]]) < 0;
+		r->rail[chosen[i]].port.rail = before;
+	}
+}
+
+static int rails_from_verbs(struct topo_report *r, const char *soft)
+{
+	struct vrb_ports ports;
+	int rc = vrb_ports_look(soft, &ports);
+
+	if (rc)
+		return rc;
+	r->rail = calloc(ports.count ? (size_t)ports.count : 1, sizeof(*r->rail));
+	if (!r->rail)
+		rc = -ENOMEM;
+	for (int i = 0; i < ports.count && !rc; i++) {
+		struct topo_rail *rail = &r->rail[r->rail_count++];
+		char device[TOPO_NAME_BYTES];
+
+		port_from_verbs(&ports.port[i], &rail->port);
+		rail->unusable = !ports.port[i].usable;
+		snprintf(rail->netdev, sizeof(rail->netdev), "%s", ports.port[i].netdev);
+		snprintf(rail->name, sizeof(rail->name), "%s", ports.port[i].name);
+		snprintf(device, sizeof(device), "%.*s", (int)strcspn(rail->name, ":"), rail->name);
+		topo_find(r->topo, device, &rail->spot);
+	}
+	if (!rc)
+		rails_choose(r, &ports);
+	vrb_ports_free(&ports);
+	return rc;
+}
+
+/* ---- Ports: of a file --------------------------------------------------- */
+
+static int rails_from_file(struct topo_report *r)
+{
+	struct topo *t = r->topo;
+
+	r->rail = calloc((size_t)t->adapter_count * TOPO_PORTS_MAX + 1, sizeof(*r->rail));
+	if (!r->rail)
+		return -ENOMEM;
+	for (int a = 0; a < t->adapter_count; a++) {
+		struct topo_port port[TOPO_PORTS_MAX] = { { .gid_index = -1, .lid = -1,
+							      .rail = -1 } };
+		int count = topo_ports(t, a, port);
+
+		/* An adapter without ports in the file has at least one. */
+		for (int p = 0; p < (count ? count : 1); p++) {
+			struct topo_rail *rail = &r->rail[r->rail_count++];
+
+			rail->spot = t->adapter[a];
+			rail->port = port[p];
+			if (count)
+				snprintf(rail->name, sizeof(rail->name), "%s:%u", rail->spot.name,
+					 port[p].number);
+			else
+				snprintf(rail->name, sizeof(rail->name), "%s", rail->spot.name);
+		}
+	}
+	return 0;
+}
+
+/* ---- Rails and ranks ---------------------------------------------------- */
+
+static bool could_be_rail(const struct topo_rail *rail)
+{
+	return !rail->unusable && (!*rail->port.state || !strcmp(rail->port.state, "ACTIVE"));
+}
+
+/*
+ * Does the file have rail numbers?  A file of --save numbers ports that are up: 0, 1, ..., each
+ * once.
+ */
+static bool rails_are_numbered(const struct topo_report *r)
+{
+	unsigned seen = 0;
+
+	for (int i = 0; i < r->rail_count; i++) {
+		const struct topo_rail *rail = &r->rail[i];
+
+		if (rail->port.rail < 0)
+			continue;
+		if (!could_be_rail(rail) || rail->port.rail >= RAILMPI_RAILS_MAX ||
+		    seen & 1u << rail->port.rail)
+			return false;
+		seen |= 1u << rail->port.rail;
+	}
+	return seen && !(seen & (seen + 1));
+}
+
+/* The number of ports of the same adapter before this port. */
+static int adapter_ports_before(const struct topo_report *r, int which)
+{
+	int n = 0;
+
+	for (int i = 0; i < which; i++)
+		n += !strcmp(r->rail[i].spot.name, r->rail[which].spot.name);
+	return n;
+}
+
+/*
+ * Number the rails of a file without numbers: all possible rails, first ports of adapters before
+ * second ones, in the order of their addresses.  librail sorts by subnet first, and the file lacks
+ * subnets.
+ */
+static void rails_assume(struct topo_report *r)
+{
+	int left = RAILMPI_RAILS_MAX, count = 0;
+
+	for (int turn = 0; turn < TOPO_PORTS_MAX; turn++)
+		for (int i = 0; i < r->rail_count && left; i++)
+			if (could_be_rail(&r->rail[i]) && adapter_ports_before(r, i) == turn) {
+				r->rail[i].rail = 0;
+				left--;
+			}
+	for (int i = 0; i < r->rail_count; i++)
+		if (!r->rail[i].rail)
+			r->rail[i].rail = count++;
+}
+
+static void rails_number(struct topo_report *r)
+{
+	r->assumed = r->file && !rails_are_numbered(r);
+	for (int i = 0; i < r->rail_count; i++) {
+		struct topo_rail *rail = &r->rail[i];
+
+		rail->rail = r->assumed ? -1 : rail->port.rail;
+		rail->link_count = topo_links(r->topo, &rail->spot, rail->link);
+	}
+	if (r->assumed)
+		rails_assume(r);
+}
+
+/* Devices of rails by number, and their indices in r->rail. */
+static int rails_used(const struct topo_report *r, const char *device[], int index[])
+{
+	int count = 0;
+
+	for (int i = 0; i < r->rail_count; i++)
+		if (r->rail[i].rail >= 0) {
+			device[r->rail[i].rail] = r->rail[i].spot.name;
+			index[r->rail[i].rail] = i;
+			count++;
+		}
+	return count;
+}
+
+static int rank_paths(const struct topo_report *r, struct topo_rank *rank)
+{
+	int rc = 0;
+
+	for (int b = 0; b < TOPO_BINDS && !rc; b++) {
+		rank->path[b] = TOPO_UNKNOWN;
+		if (rank->uses[b] >= 0)
+			rc = topo_path_cpus(r->topo, &r->rail[rank->uses[b]].spot,
+					    rank->block.cpus, &rank->path[b]);
+	}
+	return rc;
+}
+
+static int ranks_place(struct topo_report *r, unsigned ranks)
+{
+	const char *device[RAILMPI_RAILS_MAX];
+	int index[RAILMPI_RAILS_MAX], rails = rails_used(r, device, index), rc = 0;
+	uint32_t *mask = calloc(ranks, sizeof(*mask));
+	int *near = calloc(ranks, sizeof(*near));
+
+	r->rank = calloc(ranks, sizeof(*r->rank));
+	if (!mask || !near || !r->rank)
+		rc = -ENOMEM;
+	for (unsigned i = 0; i < ranks && !rc; i++) {
+		rc = topo_block(r->topo, i, ranks, &r->rank[i].block);
+		if (rc)
+			break;
+		r->rank_count++;
+		if (rails)
+			rc = topo_near(r->topo, device, rails, r->rank[i].block.cpus, &mask[i]);
+	}
+	if (!rc)
+		topo_spread(mask, (int)ranks, near);
+	for (unsigned i = 0; i < ranks && !rc; i++) {
+		r->rank[i].uses[TOPO_BIND_RANK] = rails ? index[i % (unsigned)rails] : -1;
+		r->rank[i].uses[TOPO_BIND_NEAR] = near[i] >= 0 ? index[near[i]] : -1;
+		rc = rank_paths(r, &r->rank[i]);
+	}
+	free(mask);
+	free(near);
+	return rc;
+}
+
+/* ---- All of it ---------------------------------------------------------- */
+
+void topo_report_free(struct topo_report *r)
+{
+	for (unsigned i = 0; i < r->rank_count; i++) {
+		free(r->rank[i].block.cores);
+		free(r->rank[i].block.cpus);
+	}
+	for (int i = 0; i < r->warning_count; i++)
+		free(r->warning[i].text);
+	free(r->rail);
+	free(r->rank);
+	free(r->warning);
+	topo_close(r->topo);
+}
+
+/* Local ranks that are shown. */
+static unsigned ranks_of(const struct topo_report *r, const struct topo_request *q)
+{
+	if (q->ranks != TOPO_RANKS_AUTO)
+		return (unsigned)q->ranks;
+	return r->topo->usable_count < RANKS_STANDARD_MAX ? (unsigned)r->topo->usable_count :
+		RANKS_STANDARD_MAX;
+}
+
+static void errors_read(struct topo_report *r, const struct topo_request *q)
+{
+	if (r->file && !q->sysfs)
+		return;
+	for (int i = 0; i < r->rail_count; i++)
+		topo_errors_read(q->sysfs ? q->sysfs : "/sys", &r->rail[i]);
+}
+
+int topo_report_make(struct topo_report *r, const struct topo_request *q)
+{
+	unsigned ranks;
+	int rc;
+
+	r->file = q->xml;
+	rc = q->xml ? topo_open_xml(q->xml, &r->topo) :
+	     topo_open(q->gpus ? TOPO_ALL : TOPO_RAILS, &r->topo);
+	if (rc)
+		return rc;
+	rc = q->xml ? rails_from_file(r) : rails_from_verbs(r, q->soft);
+	if (rc)
+		goto out;
+	rails_number(r);
+	errors_read(r, q);
+	ranks = ranks_of(r, q);
+	if (ranks)
+		rc = ranks_place(r, ranks);
+	if (!rc)
+		rc = topo_warn(r);
+out:
+	if (rc == -ENOMEM)
+		rg_error("topo: no memory");
+	return rc;
+}
+
+void topo_soft_option(struct opt *mine)
+{
+	while (strcmp(mine->name, "soft"))
+		mine++;
+	for (const struct opt *row = railmpi_options(); row->name; row++)
+		if (!strcmp(row->name, "soft")) {
+			size_t offset = mine->offset;
+
+			*mine = *row;
+			mine->offset = offset;
+			mine->help = "show the software HCA's ports, as [PROFILE][,key=value...]";
+		}
+}
+
+int topo_exit_code(int rc)
+{
+	switch (rc) {
+	case 0:
+		return RG_EXIT_OK;
+	case -ENOMEM:
+	case -EIO:
+	case -ENOSPC:
+		return RG_EXIT_FAULT;
+	default:
+		return RG_EXIT_USAGE;
+	}
+}
