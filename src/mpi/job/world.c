@@ -17,6 +17,7 @@
 #include "mpi/coll/coll.h"
 #include "mpi/coll/coll_data.h"
 #include "mpi/comm/comm.h"
+#include "mpi/comm/comm_table.h"
 #include "mpi/comm/lost.h"
 #include "mpi/comm/peers.h"
 #include "mpi/job/calibrate.h"
@@ -32,6 +33,7 @@
 #include "mpi/railmpi.h"
 #include "mpi/type/dtype.h"
 #include "mpi/watch/call_count.h"
+#include "mpi/watch/tell.h"
 #include "mpi/watch/trace.h"
 #include "rail/rail.h"
 #include "util/clock.h"
@@ -264,6 +266,8 @@ static int open_world(void)
 	rc = agree(open_rails(all));
 	if (!rc)
 		rc = know_peers();
+	if (!rc)
+		tell_open(all[0].quiet);
 out:
 	if (all)
 		explicit_bzero(all, (size_t)layer.world_size * sizeof(*all));
@@ -336,8 +340,10 @@ int world_start(void)
 	rg_errors_hold();
 	rc = world_options();
 	rg_errors_release(false);
-	if (!rc && world_settings.over == RAILMPI_NATIVE)
+	if (!rc && world_settings.over == RAILMPI_NATIVE) {
+		tell_native();
 		return 0;
+	}
 	rc = railmpi_open();
 	if (rc)
 		return rc;
@@ -352,6 +358,8 @@ int world_start(void)
 	if (!rc && layer.world_rank == 0 && rail_unwatched(layer.rails))
 		rg_warn("memory that goes away cannot be seen (%s), so buffers are registered for each "
 			"message: --registration each", rail_unwatched(layer.rails));
+	if (!rc)
+		tell_start(way, &comm_lookup(MPI_COMM_WORLD)->way);
 	return rc;
 }
 
@@ -418,6 +426,7 @@ void world_stop(void)
 	together = meet();
 	layer_leave();
 	calls_end(together);
+	tell_end(together);
 	layer_stop_progress();
 	comm_stop();
 	dtype_stop();
