@@ -33,6 +33,8 @@
 #include "mpi/railmpi.h"
 #include "mpi/type/dtype.h"
 #include "mpi/watch/call_count.h"
+#include "mpi/watch/call_table.h"
+#include "mpi/watch/sizes.h"
 #include "mpi/watch/tell.h"
 #include "mpi/watch/trace.h"
 #include "rail/rail.h"
@@ -192,6 +194,8 @@ static int open_rails(const struct hello *all)
 	cfg.secret = fabric == PLACES_NET ? secret_text(all, secret) : NULL;
 	place_among_neighbours(&cfg);
 	rc = trace_open(world_settings.trace, &cfg);
+	if (!rc && world_settings.ledger)
+		sizes_open(&cfg);
 	if (!rc)
 		rc = rail_open(&cfg, &layer.rails);
 	if (!rc)
@@ -281,6 +285,7 @@ static void close_rails(void)
 	if (layer.rails)
 		rail_close(layer.rails);
 	layer.rails = NULL;
+	sizes_close();
 	trace_close();
 	free(world_peer);
 	world_peer = NULL;
@@ -331,6 +336,16 @@ int railmpi_open(void)
 
 /* ---- MPI_COMM_WORLD ---------------------------------------------------------------------------- */
 
+static void start_told(int way)
+{
+	struct railmpi_fabric fabric;
+
+	if (!tell_is_wanted())
+		return;
+	railmpi_fabric(&fabric);
+	tell_start(&fabric, way, &comm_lookup(MPI_COMM_WORLD)->way);
+}
+
 int world_start(void)
 {
 	struct rail_way w;
@@ -359,7 +374,7 @@ int world_start(void)
 		rg_warn("memory that goes away cannot be seen (%s), so buffers are registered for each "
 			"message: --registration each", rail_unwatched(layer.rails));
 	if (!rc)
-		tell_start(way, &comm_lookup(MPI_COMM_WORLD)->way);
+		start_told(way);
 	return rc;
 }
 
@@ -425,7 +440,7 @@ void world_stop(void)
 		layer_poll(&idle);
 	together = meet();
 	layer_leave();
-	calls_end(together);
+	call_table_end(together);
 	tell_end(together);
 	layer_stop_progress();
 	comm_stop();

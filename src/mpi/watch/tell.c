@@ -23,6 +23,11 @@ void tell_open(bool quiet)
 	is_quiet = quiet;
 }
 
+bool tell_is_wanted(void)
+{
+	return !is_quiet;
+}
+
 /* Lines begin with the command that prints them, not with the program's name. */
 static const char *speaker_set(void)
 {
@@ -107,27 +112,23 @@ static void told_since(struct told *t)
 
 /* ---- The start ------------------------------------------------------------------------- */
 
-void tell_start(int way, const struct rail_way *w)
+void tell_start(const struct railmpi_fabric *f, int way, const struct rail_way *w)
 {
 	int mine = layer.oversubscribed, any = 0;
-	struct railmpi_fabric f;
 	char text[TEXT_BYTES] = "";
 	const char *program;
 
-	if (is_quiet)
-		return;
 	told_fill(&before);
 	native.Reduce(&mine, &any, 1, MPI_INT, MPI_MAX, 0, MPI_COMM_WORLD);
 	if (layer.world_rank)
 		return;
-	railmpi_fabric(&f);
-	rails_add(text, &f);
+	rails_add(text, f);
 	way_add(text, way, w);
 	program = speaker_set();
-	rg_note("%d rank%s, %s; %s%s", layer.world_size, plural(layer.world_size), text, f.text,
-		f.hardware ? "" : f.modelled ? " - a model in software, not hardware" :
+	rg_note("%d rank%s, %s; %s%s", layer.world_size, plural(layer.world_size), text, f->text,
+		f->hardware ? "" : f->modelled ? " - a model in software, not hardware" :
 					       " - software, not hardware");
-	warn_all(&f, any);
+	warn_all(f, any);
 	rg_set_program(program);
 }
 

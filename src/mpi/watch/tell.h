@@ -12,16 +12,20 @@
 
 #include "rail/rail.h"
 
+struct railmpi_fabric;
+
 #pragma GCC visibility push(hidden)
 
 /* The rails are open.  quiet: rank 0's, the same on all ranks. */
 void tell_open(bool quiet);
-/* Collective over MPI_COMM_WORLD: fabric, rails, the way of MPI_COMM_WORLD; warnings. */
-void tell_start(int way, const struct rail_way *w);
+/* After tell_open: are lines wanted?  The same on all ranks. */
+bool tell_is_wanted(void);
+/* Wanted, and collective over MPI_COMM_WORLD: fabric, rails, the way of MPI_COMM_WORLD; warnings. */
+void tell_start(const struct railmpi_fabric *f, int way, const struct rail_way *w);
 /* MPI_COMM_WORLD is native. */
 void tell_native(void);
 /*
- * Collective over MPI_COMM_WORLD, all messages being sent.  Not together: some ranks are lost, and
+ * If wanted, collective over MPI_COMM_WORLD, all messages being sent.  Not together: some ranks are lost, and
  * rank 0 tells of its own messages.
  */
 void tell_end(bool together);
