@@ -48,6 +48,19 @@ static int table_export(const struct opt_table *t)
 	return 0;
 }
 
+/* The program's rank 0 tells of the job, unless the user wants it quiet. */
+static int speak(const struct opt_table *t)
+{
+	char name[64];
+
+	opt_each(row, t)
+		if (opt_is_named(row, "quiet") &&
+		    t->origin[row - t->rows] == OPT_FROM_DEFAULT &&
+		    setenv(opt_variable(row, name, sizeof(name)), "no", 1))
+			return -errno;
+	return 0;
+}
+
 /* ---- Is it a program for us? ---------------------------------------------------------- */
 
 static const char *flavor_name(const char *flavor)
@@ -194,6 +207,8 @@ int cli_exec(int argc, char **argv)
 	rc = program_check(argv[first], path, values.force, &flavor);
 	for (int t = 1; t < 3 && !rc; t++)
 		rc = table_export(&tables[t]);
+	if (!rc)
+		rc = speak(&tables[1]);
 	if (!rc)
 		rc = preload_set(flavor);
 	if (rc)

@@ -31,13 +31,15 @@ railmpi_sources = \
 	src/mpi/type/contents.c src/mpi/type/contents.h src/mpi/type/dtype.c \
 	src/mpi/type/dtype.h src/mpi/type/strides.c src/mpi/type/strides.h \
 	src/mpi/type/strides_copy.c src/mpi/type/strides_copy.h \
-	src/mpi/watch/call_count.c src/mpi/watch/call_count.h src/mpi/watch/dump.c \
-	src/mpi/watch/dump.h src/mpi/watch/ledger.c src/mpi/watch/trace.c src/mpi/watch/trace.h
+	src/mpi/watch/call_count.c src/mpi/watch/call_count.h src/mpi/watch/call_table.c \
+	src/mpi/watch/call_table.h src/mpi/watch/dump.c \
+	src/mpi/watch/dump.h src/mpi/watch/ledger.c \
+	src/mpi/watch/sizes.c src/mpi/watch/sizes.h src/mpi/watch/tell.c src/mpi/watch/tell.h src/mpi/watch/trace.c src/mpi/watch/trace.h
 # What stays native, from the list that the tests hold against the libraries' functions.
 BUILT_SOURCES += src/mpi/abi/calls_list.h
 CLEANFILES += src/mpi/abi/calls_list.h
 EXTRA_DIST += src/mpi/abi/calls.txt src/mpi/abi/calls.awk
-src/mpi/watch/call_count.lo: src/mpi/abi/calls_list.h
+src/mpi/watch/call_table.lo: src/mpi/abi/calls_list.h
 src/mpi/abi/calls_list.h: src/mpi/abi/calls.txt src/mpi/abi/calls.awk
 	$(AM_V_GEN)$(MKDIR_P) src/mpi/abi && $(AWK) -f $(srcdir)/src/mpi/abi/calls.awk \
 		$(srcdir)/src/mpi/abi/calls.txt >$@.tmp && mv $@.tmp $@

@@ -279,6 +279,12 @@ bool rail_copied(const struct rail_ctx *ctx);
 bool rail_ledger(const struct rail_ctx *ctx, int rail, struct rail_ledger *out);
 
 /*
+ * Bytes of this process's messages that were cut over several rails, of a message when the receiver
+ * has answered.
+ */
+uint64_t rail_striped_bytes(const struct rail_ctx *ctx);
+
+/*
  * The state of the port now: enum ibv_port_state, IBV_PORT_ACTIVE is 4; 0: it cannot be read.
  * Makes system calls: not between two messages.
  */

@@ -60,6 +60,57 @@ cp "$(ls src/cli/.libs/railgauge src/cli/railgauge 2>/dev/null | head -n 1)" "$w
 launch 1 "$work/outer/inner/src/cli/railgauge" exec -- /bin/sh -c 'echo "$LD_PRELOAD"'
 expect "a nested build: its libraries" grep -q "/outer/inner/.libs/librailmpi-.*:.*/outer/inner/.libs/libsofthca" "$out"
 
+# What it says of a job: a line at the start, one at the end, of rank 0; the program's output stays.
+# said WORDS: such a line, once
+said() {
+	[ "$(grep -c "^railgauge exec: $1" "$err")" -eq 1 ]
+}
+# lines N: in all, of rank 0
+lines() {
+	[ "$(grep -c '^railgauge exec: ' "$err")" -eq "$1" ]
+}
+launch 2 tests/mpi/known_calls
+cp "$out" "$work/alone"
+launch 2 src/cli/railgauge exec --over stripe --soft ports=2 -- tests/mpi/known_calls
+expect "the start: rails, way, fabric" \
+	said '2 ranks, 2 rails (soft0:1, soft0:2), stripe above [0-9]*K; software HCA .* - software, not hardware$'
+expect "the end: bytes by rail" said '2\.10 MB over 2 rails 50/50, 100 % striped$'
+expect "the program's output is untouched" cmp "$out" "$work/alone"
+launch 2 src/cli/railgauge exec --over single:1 --soft ports=2 -- tests/mpi/known_calls
+expect "one rail: the start" said '.* single:1; '
+expect "one rail: the end" said '2\.10 MB over 2 rails 0/100, 0 % striped$'
+expect "one rail: two lines" lines 2
+launch 4 src/cli/railgauge exec --soft ports=2,rate=1GB/s --threshold auto -- tests/cli/mpi_plain
+expect "a model: said" said '4 ranks, .* - a model in software, not hardware$'
+expect "measured at the start: not the program's" said '600 kB over 2 rails 50/50, [0-9]* % striped$'
+[ "$(nproc)" -ge 4 ] || expect "more ranks than cores: a warning" said 'warning: oversubscribed: '
+launch 4 src/cli/railgauge exec --soft ports=2,rate=1GB/s --nodes 1 -- tests/cli/mpi_plain
+expect "within a node" said '0 B over 2 rails; 600 kB within nodes$'
+launch 2 src/cli/railgauge exec --over native -- tests/cli/mpi_plain
+expect "native: so it says" said '2 ranks, native: no rails; every message is the MPI library'
+expect "native: no more" lines 1
+launch 2 src/cli/railgauge exec --over stripe --soft ports=2 -- tests/mpi/known_calls abort
+expect "aborted: it ends so" [ "$rc" -ne 0 -a "$rc" -ne 124 ]
+expect "aborted: the start alone" lines 1
+launch 2 src/cli/railgauge exec --quiet --over stripe --soft ports=2 -- tests/cli/mpi_plain
+expect "--quiet: ends well" [ "$rc" -eq 0 ]
+expect "--quiet: nothing" lines 0
+launch 2 src/cli/railgauge exec --quiet --over native -- tests/cli/mpi_plain
+expect "--quiet, native: nothing" lines 0
+RAILGAUGE_QUIET=1 launch 2 src/cli/railgauge exec -- tests/cli/mpi_plain
+expect "RAILGAUGE_QUIET=1: nothing" lines 0
+# Rank 0 speaks for all, whatever the others want.
+launch 2 sh "$srcdir/tests/hw/rank1.sh" RAILGAUGE_QUIET=1 src/cli/railgauge exec --soft ports=2 -- tests/cli/mpi_plain
+expect "--quiet on rank 1: rank 0 speaks" lines 2
+# A linked program is silent, unless it asks; a benchmark has lines of its own.
+launch 2 tests/mpi/known_calls
+expect "linked: nothing" lines 0
+RAILGAUGE_QUIET=0 RAILGAUGE_SOFT=ports=2 launch 2 tests/mpi/known_calls
+expect "linked, RAILGAUGE_QUIET=0: both lines" lines 2
+launch 2 src/cli/railgauge exec -- pt2pt/rg_latency -m 8 -i 10 -x 1
+expect "a benchmark: ends well" [ "$rc" -eq 0 ]
+expect "a benchmark: nothing" lines 0
+
 # Programs that link no MPI library: interpreters, and programs that start others, such as scripts.
 over="src/cli/railgauge exec --over stripe --soft ports=2 --"
 cat >"$work/script" <<-END

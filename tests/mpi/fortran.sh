@@ -47,6 +47,7 @@ for way in "include 'mpif.h'" 'use mpi' 'use mpi_f08'; do
 		launch 2 src/cli/railgauge exec --over $over -- "$work/program"
 		expect "$way: over $over" passes
 		expect "$way: rails carried it" grep -q '^layer: yes, [1-9]' "$out"
+		expect "$way: told at both ends" [ "$(grep -c '^railgauge exec: [1-9].* rails' "$err")" -eq 2 ]
 	done
 done
 if [ $checks -eq 0 ]; then

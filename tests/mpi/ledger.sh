@@ -27,6 +27,14 @@ rail_chunks() {
 	awk -v rail="$1" '$1 == rail { c += $3 } END { print c + 0 }' "$err"
 }
 
+# sized: messages of the program by size, and their bytes with those of collectives, which differ by algorithm.
+sized() {
+	awk '/^  messages of/ { on = 1; next }
+	     !on || /^  progress/ { on = 0; next }
+	     { size = $(NF - 3); bytes += $NF; if ($(NF - 2)) text = text size ":" $(NF - 2) " " }
+	     END { print text bytes }' "$err"
+}
+
 known_ledger() {
 	expect "$1: ends well" [ "$rc" -eq 0 ]
 	expect "$1: one table" [ "$(grep -c 'ledger of 2 ranks together' "$err")" -eq 1 ]
@@ -46,6 +54,7 @@ known_ledger() {
 	expect "$1: MPI_Bcast" told Bcast 2 1000 0
 	expect "$1: no other function" [ "$(grep -c '^  MPI_' "$err")" -eq "$2" ]
 	expect "$1: what is not counted" grep -q 'nonblocking, persistent and neighbourhood coll' "$err"
+	expect "$1: sizes: $(sized)" [ "$(sized)" = "8:1 32:5 64:3 128:3 1M:2 2098756" ]
 	# By both ends, 2 x 4 chunks of 1 MiB over two rails; the synchronous message has one.
 	expect "$1: functions, rails and both ends have the same sums: $(sums)" \
 		[ "$(sums)" = "2098756 2098756 2098756 9 $3" ]

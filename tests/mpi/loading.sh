@@ -43,6 +43,8 @@ comm.Sendrecv(bytearray([comm.rank + 1]) * 300000, other, 3, got, other, 3)
 assert got == bytearray([other + 1]) * 300000'
 	expect "mpi4py: ends well" [ "$rc" -eq 0 ]
 	expect "mpi4py: over rails" calls_are MPI_Sendrecv 2
+	expect "mpi4py: told at both ends" [ "$(grep -c '^railgauge exec: 2 ranks, \|^railgauge exec: .* over 2 rails' \
+		"$err")" -eq 2 ]
 fi
 
 # ---- What goes past the layer is told ----

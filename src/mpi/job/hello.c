@@ -32,6 +32,7 @@ static void options_digest(uint64_t option[OPT_ROWS_MAX])
 	for (int i = 0; rows[i].name; i++) {
 		opt_text(&world_table, &rows[i], text, sizeof(text));
 		option[i] = rows[i].check == coll_check ? coll_digest() :
+			    !strcmp(rows[i].name, "quiet") ? 0 :	/* rank 0's counts */
 			    !strcmp(rows[i].name, "soft") ? soft_digest(text) : opt_digest(text);
 	}
 }
@@ -72,6 +73,7 @@ void hello_fill(struct hello *h)
 	options_digest(h->option);
 	cpus_fill(h->cpus);
 	h->nonce = rg_random();
+	h->quiet = world_settings.quiet;
 	h->net = rail_soft_is_net(&world_settings.rail);
 	/* A kernel without random numbers leaves zeros, and the ranks with the user's own secret. */
 	if (!layer.world_rank &&

@@ -18,6 +18,7 @@ struct hello {
 	uint64_t nonce;
 	unsigned char secret[HELLO_SECRET_BYTES];	/* rank 0's is the job's */
 	int32_t ports;		/* ACTIVE ports, or -errno */
+	int32_t quiet;		/* rank 0's is the job's */
 	int32_t net;		/* a software HCA would have network interfaces as ports */
 };
 

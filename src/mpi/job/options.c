@@ -123,6 +123,14 @@ static const struct opt ledger_row = {
 		"the calls that stayed native",
 };
 
+/* `railgauge exec` sets it to no for its programs, unless it is given. */
+static const struct opt quiet_row = {
+	.name = "quiet", .type = OPT_FLAG, .carry = OPT_LOCAL, .standard = "yes",
+	.offset = offsetof(struct world_settings, quiet),
+	.help = "print no line at the start (fabric, rails, way, warnings) and none at the end "
+		"(bytes by rail)",
+};
+
 static const struct opt start_limit_row = {
 	.name = "start-limit", .type = OPT_TIME, .carry = OPT_LOCAL,
 	.offset = offsetof(struct world_settings, start_limit_ns), .arg = "SECONDS",
@@ -154,7 +162,8 @@ static void rows_build(void)
 	public_rows = n;
 	ways_build();
 	rows[n++] = over_row;
-	rows[n] = ledger_row;
+	rows[n++] = ledger_row;
+	rows[n] = quiet_row;
 }
 
 /* The rows that a program offers in its own tables, without the rows for other programs. */

@@ -18,6 +18,7 @@ struct world_settings {
 	int dump_signal;	/* see dump.h; 0: none */
 	uint64_t start_limit_ns;	/* see handshake.c */
 	bool ledger;		/* printed at the end; see call_count.h */
+	bool quiet;		/* no lines at the start and at the end; see tell.h */
 };
 enum { WORLD_OVER_AUTO = -1 };
 

@@ -17,6 +17,7 @@
 #include "mpi/coll/coll.h"
 #include "mpi/coll/coll_data.h"
 #include "mpi/comm/comm.h"
+#include "mpi/comm/comm_table.h"
 #include "mpi/comm/lost.h"
 #include "mpi/comm/peers.h"
 #include "mpi/job/calibrate.h"
@@ -32,6 +33,9 @@
 #include "mpi/railmpi.h"
 #include "mpi/type/dtype.h"
 #include "mpi/watch/call_count.h"
+#include "mpi/watch/call_table.h"
+#include "mpi/watch/sizes.h"
+#include "mpi/watch/tell.h"
 #include "mpi/watch/trace.h"
 #include "rail/rail.h"
 #include "util/clock.h"
@@ -190,6 +194,8 @@ static int open_rails(const struct hello *all)
 	cfg.secret = fabric == PLACES_NET ? secret_text(all, secret) : NULL;
 	place_among_neighbours(&cfg);
 	rc = trace_open(world_settings.trace, &cfg);
+	if (!rc && world_settings.ledger)
+		sizes_open(&cfg);
 	if (!rc)
 		rc = rail_open(&cfg, &layer.rails);
 	if (!rc)
@@ -264,6 +270,8 @@ static int open_world(void)
 	rc = agree(open_rails(all));
 	if (!rc)
 		rc = know_peers();
+	if (!rc)
+		tell_open(all[0].quiet);
 out:
 	if (all)
 		explicit_bzero(all, (size_t)layer.world_size * sizeof(*all));
@@ -277,6 +285,7 @@ static void close_rails(void)
 	if (layer.rails)
 		rail_close(layer.rails);
 	layer.rails = NULL;
+	sizes_close();
 	trace_close();
 	free(world_peer);
 	world_peer = NULL;
@@ -327,6 +336,16 @@ int railmpi_open(void)
 
 /* ---- MPI_COMM_WORLD ---------------------------------------------------------------------------- */
 
+static void start_told(int way)
+{
+	struct railmpi_fabric fabric;
+
+	if (!tell_is_wanted())
+		return;
+	railmpi_fabric(&fabric);
+	tell_start(&fabric, way, &comm_lookup(MPI_COMM_WORLD)->way);
+}
+
 int world_start(void)
 {
 	struct rail_way w;
@@ -336,8 +355,10 @@ int world_start(void)
 	rg_errors_hold();
 	rc = world_options();
 	rg_errors_release(false);
-	if (!rc && world_settings.over == RAILMPI_NATIVE)
+	if (!rc && world_settings.over == RAILMPI_NATIVE) {
+		tell_native();
 		return 0;
+	}
 	rc = railmpi_open();
 	if (rc)
 		return rc;
@@ -352,6 +373,8 @@ int world_start(void)
 	if (!rc && layer.world_rank == 0 && rail_unwatched(layer.rails))
 		rg_warn("memory that goes away cannot be seen (%s), so buffers are registered for each "
 			"message: --registration each", rail_unwatched(layer.rails));
+	if (!rc)
+		start_told(way);
 	return rc;
 }
 
@@ -417,7 +440,8 @@ void world_stop(void)
 		layer_poll(&idle);
 	together = meet();
 	layer_leave();
-	calls_end(together);
+	call_table_end(together);
+	tell_end(together);
 	layer_stop_progress();
 	comm_stop();
 	dtype_stop();

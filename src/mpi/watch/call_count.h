@@ -61,10 +61,5 @@ void calls_resume(void);
 
 /* From now on calls are counted. */
 void calls_start(void);
-/*
- * Collective over MPI_COMM_WORLD, all messages being sent: rank 0 prints the sums on stderr.  Not
- * together: some ranks are lost, and no other calls it.
- */
-void calls_end(bool together);
 
 #endif

@@ -169,6 +169,13 @@ static bool write_alone(struct op *op)
 	return true;
 }
 
+/* The receiver has answered for so many bytes of a message. */
+static void striped_add(const struct op *op, uint64_t bytes)
+{
+	if (op->peer->rail_count > 1 && rail_policy_cuts(op->policy, bytes, op->threshold))
+		op->peer->ctx->striped_bytes += bytes;
+}
+
 void rail_cts_arrived(struct rail_peer *peer, const struct rail_record *record,
 		      const void *payload)
 {
@@ -187,6 +194,7 @@ void rail_cts_arrived(struct rail_peer *peer, const struct rail_record *record,
 	if (unlikely(op->parts) && !rail_parts_cleared(op, bytes))
 		return;
 	op->bytes = bytes;
+	striped_add(op, bytes);
 	if (likely(!(record->word & CTS_EDGES))) {
 		rndv_chunks_start(op);
 		return;
@@ -231,6 +239,7 @@ void rail_fin_arrived(struct rail_peer *peer, const struct rail_record *record,
 			rndv_finish(op, 0);
 		return;
 	}
+	striped_add(op, bytes);
 	if (op->rndv_flags & RNDV_BOTH)	/* the receiver has read everything */
 		op->rndv_flags = (uint8_t)((op->rndv_flags & ~RNDV_BOTH) | RNDV_READ);
 	memcpy(op->cursor, chunks, sizeof(chunks));

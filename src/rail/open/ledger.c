@@ -15,6 +15,11 @@ bool rail_ledger(const struct rail_ctx *ctx, int rail, struct rail_ledger *out)
 				     &out->retries) == 0;
 }
 
+uint64_t rail_striped_bytes(const struct rail_ctx *ctx)
+{
+	return ctx->striped_bytes;
+}
+
 int rail_port_state(const struct rail_ctx *ctx, int rail)
 {
 	const struct rail *r = &ctx->rail[rail];

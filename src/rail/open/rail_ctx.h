@@ -46,6 +46,7 @@ struct rail_ctx {
 	uint64_t looked_ns, completed_ns;
 	uint64_t eager_max;
 	size_t part_bytes;		/* RAIL_PART_BYTES, but for tests */
+	uint64_t striped_bytes;		/* rail_striped_bytes */
 	uint32_t bulk_depth;
 	struct rail_cq *cq[RAIL_CQ_MAX];
 	int cq_count;
