@@ -52,6 +52,10 @@ enum {
 	HCA_MRS_MAX = 1 << HCA_KEY_INDEX_BITS,
 
 	HCA_SGE_MAX = 32,
+	HCA_WR_MAX = 1 << 15,		/* per queue */
+	HCA_INLINE_MAX = 65536,
+	HCA_CQE_MAX = 1 << 22,
+	HCA_SRQS_MAX = 1 << 16,
 	HCA_MEMBERS_MAX = 4096,		/* all multicast groups of a fabric together */
 
 	HCA_WAKEUPS_MAX = 4096,		/* per process: open adapters and completion channels */

@@ -164,13 +164,16 @@ static const struct hca_link_operations *link_to(const struct hca_fabric *f, uin
 static int set_address(struct hca_qp *qp, const struct ibv_ah_attr *ah, bool connected)
 {
 	const struct hca_link_operations *link;
+	const struct ibv_context *c = qp->ibv.qp_base.context;
 	uint32_t address = 0;
+	int rc;
 
-	if (ah->port_num > qp->fabric->spec.ports ||
-	    (ah->is_global && ah->grh.sgid_index >= hca_gids(qp->fabric)))
+	if (ah->port_num < 1 || ah->port_num > qp->fabric->spec.ports ||
+	    (ah->is_global && !hca_gid_exists(c, ah->port_num, ah->grh.sgid_index)))
 		return EINVAL;
-	if (hca_route(qp->fabric, ah, &address))
-		return EHOSTUNREACH;
+	rc = hca_route(c, ah, &address);
+	if (rc)
+		return -rc;
 	link = link_to(qp->fabric, address);
 	if (!link || (connected && link != qp->link))
 		return EHOSTUNREACH;

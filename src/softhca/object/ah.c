@@ -17,6 +17,7 @@ enum {
 	UDP_BYTES = 8,
 	BTH_DETH_BYTES = 12 + 8,
 	ICRC_BYTES = 4,
+	IBA_BTH = 0x1b,			/* after a GRH that is no IP header: InfiniBand, RoCE v1 */
 };
 
 /* ---- Headers ------------------------------------------------------------- */
@@ -36,9 +37,9 @@ static uint16_t checksum(const struct iphdr *ip)
 
 /* The header without its length and the checksum that covers it; true: an IPv4 header. */
 static bool begin_header(const union ibv_gid *sgid, const struct ibv_global_route *to,
-			 unsigned char *header)
+			 bool routable, unsigned char *header)
 {
-	bool ipv4 = hca_gid_is_ipv4(sgid) && hca_gid_is_ipv4(&to->dgid);
+	bool ipv4 = routable && hca_gid_is_ipv4(sgid) && hca_gid_is_ipv4(&to->dgid);
 
 	memset(header, 0, HCA_GRH_BYTES);
 	if (ipv4) {
@@ -53,7 +54,7 @@ static bool begin_header(const union ibv_gid *sgid, const struct ibv_global_rout
 		struct ibv_grh grh = {
 			.version_tclass_flow = htobe32(6u << 28 | (uint32_t)to->traffic_class << 20 |
 						       (to->flow_label & 0xfffff)),
-			.next_hdr = IPPROTO_UDP, .hop_limit = to->hop_limit,
+			.next_hdr = routable ? IPPROTO_UDP : IBA_BTH, .hop_limit = to->hop_limit,
 			.sgid = *sgid, .dgid = to->dgid,
 		};
 
@@ -93,7 +94,7 @@ void hca_ah_header(const struct hca_ah *ah, uint32_t bytes, unsigned char header
 void hca_grh_make(const union ibv_gid *sgid, const struct ibv_global_route *to, uint32_t bytes,
 		  unsigned char header[HCA_GRH_BYTES])
 {
-	end_header(begin_header(sgid, to, header), bytes, header);
+	end_header(begin_header(sgid, to, true, header), bytes, header);
 }
 
 /* ---- Creation ------------------------------------------------------------ */
@@ -103,7 +104,7 @@ static int ah_check(const struct ibv_context *c, const struct ibv_ah_attr *a)
 	const struct hca_context *context = hca_context_of((struct ibv_context *)(uintptr_t)c);
 
 	if (a->port_num < 1 || a->port_num > context->fabric->spec.ports || a->sl > 15 ||
-	    (a->is_global && a->grh.sgid_index >= hca_gids(context->fabric)))
+	    (a->is_global && !hca_gid_exists(c, a->port_num, a->grh.sgid_index)))
 		return EINVAL;
 	return 0;
 }
@@ -124,7 +125,7 @@ struct ibv_ah *hca_ah_create(struct ibv_pd *pd, struct ibv_ah_attr *attr)
 	}
 	ah->global = attr->is_global;
 	ah->multicast = ah->global && hca_gid_is_multicast(&attr->grh.dgid);
-	rc = ah->multicast ? hca_mcast_check(f) : -hca_route(f, attr, &ah->to);
+	rc = ah->multicast ? hca_mcast_check(f) : -hca_route(pd->context, attr, &ah->to);
 	if (rc) {
 		free(ah);
 		errno = rc;
@@ -132,7 +133,7 @@ struct ibv_ah *hca_ah_create(struct ibv_pd *pd, struct ibv_ah_attr *attr)
 	}
 	ah->pd = hca_pd_of(pd)->id;
 	ah->from = hca_address(&f->spec, d->node, d->hca, attr->port_num);
-	ah->slid = hca_is_net(f) ? 0 : (uint16_t)(ah->from + 1);
+	ah->slid = hca_is_net(f) ? 0 : hca_lid_of(&f->spec, ah->from);
 	ah->sl = attr->sl;
 	if (ah->global) {
 		ah->dgid = attr->grh.dgid;
@@ -140,7 +141,9 @@ struct ibv_ah *hca_ah_create(struct ibv_pd *pd, struct ibv_ah_attr *attr)
 		ah->traffic_class = attr->grh.traffic_class;
 		ah->hop_limit = attr->grh.hop_limit;
 		hca_query_gid(pd->context, attr->port_num, attr->grh.sgid_index, &sgid);
-		ah->ipv4 = begin_header(&sgid, &attr->grh, ah->header);
+		ah->ipv4 = begin_header(&sgid, &attr->grh,
+					hca_gid_is_routable(pd->context, attr->port_num,
+							    attr->grh.sgid_index), ah->header);
 	}
 	atomic_store(&ah->references, 1);
 	ah->ibv.context = pd->context;
@@ -201,15 +204,14 @@ static void read_header(const struct ibv_grh *grh, union ibv_gid *sgid, union ib
 static int own_index(struct ibv_context *c, uint8_t port, const union ibv_gid *dgid)
 {
 	const struct hca_fabric *f = hca_context_of(c)->fabric;
-	const int count = (int)hca_gids(f);
+	const bool group = hca_gid_is_multicast(dgid) && !hca_is_net(f);
 	union ibv_gid mine;
 	int i;
 
-	if (hca_gid_is_multicast(dgid) && !hca_is_net(f))
-		return hca_gid_is_ipv4(dgid);
-	for (i = 0; i < count; i++)
-		if (hca_query_gid(c, port, i, &mine) == 0 &&
-		    memcmp(&mine, dgid, sizeof(mine)) == 0)
+	for (i = 0; i < HCA_GIDS_MAX; i++)
+		if (hca_gid_exists(c, port, (uint32_t)i) && hca_query_gid(c, port, i, &mine) == 0 &&
+		    (group ? hca_gid_is_ipv4(&mine) == hca_gid_is_ipv4(dgid)
+			   : memcmp(&mine, dgid, sizeof(mine)) == 0))
 			return i;
 	return -1;
 }
@@ -259,7 +261,7 @@ int hca_ah_resolve_l2(struct ibv_context *c, struct ibv_ah_attr *attr, uint8_t m
 		return EINVAL;
 	*vid = 0xffff;			/* none */
 	if (!hca_gid_is_multicast(&attr->grh.dgid)) {
-		if (hca_route(f, attr, &to))
+		if (hca_route(c, attr, &to))
 			return EHOSTUNREACH;
 		/* The neighbours of an interface are the kernel's: a stream needs no address of theirs. */
 		if (to == HCA_ADDRESS_REMOTE)

@@ -105,8 +105,6 @@ static inline uint32_t hca_cq_wakeup(const struct hca_cq *cq)
 	return cq->mailbox.wakeup ? cq->mailbox.wakeup->number : 0;
 }
 
-enum { HCA_CQE_MAX = 1 << 22 };
-
 struct hca_cq_config {
 	int entries, vector;
 	void *cq_context;

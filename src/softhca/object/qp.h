@@ -19,9 +19,7 @@
 #include "softhca/object/shared.h"
 
 enum {
-	HCA_WR_MAX = 1 << 15,		/* per queue */
 	HCA_INLINE_GRANT = 8192 + 256,	/* at least, whatever was requested */
-	HCA_INLINE_MAX = 65536,
 	HCA_MESSAGE_MAX = 1 << 30,
 	HCA_KEYS = 16,			/* cached registrations of the peer */
 	HCA_CHANGES = 100,		/* tolerated in a registration during one lookup */
