@@ -30,7 +30,7 @@
 #include <stdint.h>
 
 enum {
-	HCA_ABI = 6,			/* version of this file and of registry.h */
+	HCA_ABI = 7,			/* version of this file and of registry.h */
 	HCA_LINE = 64,
 	HCA_PAGE = 4096,
 	HCA_SPEC_MAX = 896,		/* canonical spec with its NUL */
@@ -392,7 +392,8 @@ struct hca_shm_qp {
 	uint32_t reads;			/* limit of RDMA reads that it answers at a time */
 	uint32_t wakeup[3];		/* they announce errors: its context's, its queues' */
 					/* channels'; index + 1; 0: none */
-	char pad1[HCA_LINE - 48];
+	uint32_t pkey;
+	char pad1[HCA_LINE - 52];
 
 	/* Written by the peer. */
 	_Atomic uint32_t rq_head;	/* position of the next receive to claim */

@@ -67,7 +67,10 @@ struct ibv_qp *hca_qp_create_ex(struct ibv_context *c, struct ibv_qp_init_attr_e
 	const uint32_t known = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_CREATE_FLAGS |
 			       IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
 	bool batches = init->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
-	uint64_t missing = batches ? init->send_ops_flags & ~hca_batch_ops(init->qp_type) : 0;
+	const uint64_t atomics = IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP | IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD;
+	uint64_t lacks = hca_context_personality(c)->no_atomics ? atomics : 0;
+	uint64_t missing = batches ? init->send_ops_flags &
+				     (~hca_batch_ops(init->qp_type) | lacks) : 0;
 
 	if (!(init->comp_mask & IBV_QP_INIT_ATTR_PD)) {
 		errno = EINVAL;
@@ -302,6 +305,7 @@ int hca_qp_destroy(struct ibv_qp *ibv)
 	f->link->number_release(f, hca_qpn(qp));
 	pthread_mutex_lock(&f->slow);
 	atomic_store(&f->qp[qp->index], NULL);
+	hca_context_of(ibv->context)->device->qps--;
 	pthread_mutex_unlock(&f->slow);
 	/* A poller may still hold the pointer: it does so under the queue's lock. */
 	hca_cq_purge(hca_recv_cq(qp), qp);

@@ -368,7 +368,7 @@ HCA_EXPORT int softhca_spec_check(const char *text, char *why, size_t why_size)
 
 HCA_EXPORT int softhca_spec_canonical(const char *text, char *buf, size_t size)
 {
-	char why[256];
+	char why[HCA_WHY_MAX];
 	struct hca_spec spec;
 	int rc = hca_spec_parse(text, &spec, why, sizeof(why));
 

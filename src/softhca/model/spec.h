@@ -27,6 +27,7 @@
 enum {
 	HCA_NET_NAME = 48,		/* interface or subnet, with its NUL */
 	HCA_PAIRS_MAX = 16,
+	HCA_WHY_MAX = 640,		/* bytes for the longest line of an error: all keys */
 };
 
 struct hca_port_pair {

@@ -83,6 +83,7 @@ struct hca_cq {
 	struct hca_completion *list;
 	uint32_t first, count, size, room;
 	uint64_t order;
+	uint64_t locked_bytes;		/* counted in fabric.cq_bytes */
 
 	/* Extended completion queues: cq_ex.c */
 	struct hca_lock poll_lock;	/* from start_poll to end_poll; before all others */
@@ -113,6 +114,9 @@ struct hca_cq_config {
 };
 
 struct ibv_cq *hca_cq_make(struct ibv_context *c, const struct hca_cq_config *config);
+/* Count memory that an adapter would lock for so many entries; false: beyond the limit (cqmem). */
+bool hca_cq_lock_memory(struct hca_cq *cq, uint32_t entries);
+void hca_cq_unlock_memory(struct hca_cq *cq, uint64_t bytes);
 struct ibv_cq *hca_cq_create(struct ibv_context *c, int entries, void *cq_context,
 			     struct ibv_comp_channel *channel, int vector);
 int hca_cq_destroy(struct ibv_cq *cq);
