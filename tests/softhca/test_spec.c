@@ -261,7 +261,7 @@ static void test_traits(void **state)
 		{ "order=rts/never/rts", NULL }, { "srq=0/65536", NULL }, { "srq=1/2/3/4", NULL },
 		{ "fatal=0/soft0:1@1ms", NULL }, { "event=sm:0/soft0:1@2ms+gid:3/soft0:2@5s", NULL },
 		{ "event=lid:0/soft0:1@0s+pkey:0/soft0:1@1ns+client:0/soft0:2@1us",
-		  "event=lid:0/soft0:1@0+pkey:0/soft0:1@1ns+client:0/soft0:2@1us" },
+		  "event=lid:0/soft0:1@0ns+pkey:0/soft0:1@1ns+client:0/soft0:2@1us" },
 		{ "reach=0/soft0:1-1/soft0:2", NULL },
 		{ "reach=0/soft0:1-0/soft0:2+7/soft0:1-9/soft0:1", NULL },
 	};
