@@ -248,6 +248,7 @@ static int port_query(struct ibv_context *context, const struct ibv_device_attr 
 	port->mtu = port->active_mtu = attr.active_mtu;
 	port->message_max = attr.max_msg_sz;
 	port->lid = attr.lid;
+	port->grh = attr.flags & IBV_QPF_GRH_REQUIRED;
 	port->rate_bytes_per_s = link_rate(&attr);
 	if (port->kind == VRB_SOFTHCA && softhca_query_model(context->device, &model) == 0) {
 		port->rate_bytes_per_s = model.port_rate[number - 1];

@@ -81,13 +81,14 @@ void vrb_ud_address(const struct vrb_ud *ud, const struct vrb_port *port,
 	memset(out, 0, sizeof(*out));
 	out->qpn = ud->qp->qp_num;
 	out->lid = port->lid;
+	out->grh = port->grh;
 	memcpy(out->gid, port->gid.raw, sizeof(out->gid));
 }
 
 int vrb_ud_way(struct vrb_adapter *adapter, const struct vrb_port *port,
 	       const struct vrb_ud_address *theirs, struct ibv_ah **out)
 {
-	struct ibv_ah_attr path = vrb_path(port, theirs->lid, theirs->gid);
+	struct ibv_ah_attr path = vrb_path(port, theirs->lid, theirs->gid, theirs->grh);
 	struct ibv_ah *ah;
 
 	errno = 0;

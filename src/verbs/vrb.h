@@ -43,6 +43,7 @@ struct vrb_port {
 	enum ibv_mtu mtu;		/* for connections: the active one, or less on request */
 	uint32_t message_max;		/* bytes of one request */
 	uint16_t lid;
+	bool grh;			/* InfiniBand: every path to or from it has a GRH */
 	int gid_index;			/* -1: the port has no usable GID */
 	uint8_t gid_type;		/* enum ibv_gid_type; both ends must use the same */
 	bool gid_link_local;		/* Ethernet: every GID is a link-local one */
@@ -223,13 +224,17 @@ struct vrb_address {
 	uint8_t mtu;			/* enum ibv_mtu */
 	uint8_t link_layer;
 	uint8_t reads_in, reads_out;	/* RDMA reads at once: as responder, as requester */
-	uint8_t pad[2];
+	uint8_t grh;			/* the port needs a GRH */
+	uint8_t pad;
 	unsigned char gid[VRB_GID_BYTES];
 };
 
-/* Ethernet has no other address than a GID; InfiniBand needs a GRH only between subnets. */
+/*
+ * Ethernet has no other address than a GID; InfiniBand needs a GRH between subnets, and where the
+ * port of either end requires it (virtual functions that share a LID): grh is the peer's.
+ */
 struct ibv_ah_attr vrb_path(const struct vrb_port *port, uint16_t lid,
-			    const unsigned char gid[VRB_GID_BYTES]);
+			    const unsigned char gid[VRB_GID_BYTES], bool grh);
 
 /*
  * Create an RC queue pair on a port, in state INIT: receives may be posted.  If srq is not
@@ -304,7 +309,8 @@ struct vrb_ud {
 struct vrb_ud_address {
 	uint32_t qpn;
 	uint16_t lid;
-	uint8_t pad[2];
+	uint8_t grh;			/* the port needs a GRH */
+	uint8_t pad;
 	unsigned char gid[VRB_GID_BYTES];
 };
 

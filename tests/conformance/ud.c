@@ -265,7 +265,7 @@ static void test_pieces(struct side *s)
 
 	c.type = IBV_QPT_UD;
 	c.send_sge = c.recv_sge = 3;
-	c.inline_bytes = 100;
+	c.inline_bytes = 91;
 	e = end_new(s, &c);
 	ud_init(s, &e, QKEY);
 	ud_ready(&e);

@@ -36,7 +36,7 @@ static void completion_failed(struct rail_lane *lane, const struct ibv_wc *wc)
 {
 	struct rail_peer *peer = lane->peer;
 	const struct vrb_port *port = lane->ctx->rail[lane->rail].port;
-	bool receive = wr_kind(wc->wr_id) == WR_LANDING;
+	bool receive = wr_kind(wc->wr_id) == WR_LANDING || wr_kind(wc->wr_id) == WR_RECEIVE;
 
 	const char *why = "";
 	bool cut;
@@ -76,7 +76,9 @@ static void completion_handle(struct rail_ctx *ctx, const struct ibv_wc *wc)
 		return;
 	}
 	if (wr_kind(wc->wr_id) == WR_RECEIVE) {
-		rail_pool_arrived(ctx, wc);
+		lane = rail_pool_arrived(ctx, wc);
+		if (unlikely(lane))
+			completion_failed(lane, wc);
 		return;
 	}
 	if (!lane)

@@ -141,9 +141,8 @@ struct ibv_ah *hca_ah_create(struct ibv_pd *pd, struct ibv_ah_attr *attr)
 		ah->traffic_class = attr->grh.traffic_class;
 		ah->hop_limit = attr->grh.hop_limit;
 		hca_query_gid(pd->context, attr->port_num, attr->grh.sgid_index, &sgid);
-		ah->ipv4 = begin_header(&sgid, &attr->grh,
-					hca_gid_is_routable(pd->context, attr->port_num,
-							    attr->grh.sgid_index), ah->header);
+		ah->routable = hca_gid_is_routable(pd->context, attr->port_num, attr->grh.sgid_index);
+		ah->ipv4 = begin_header(&sgid, &attr->grh, ah->routable, ah->header);
 	}
 	atomic_store(&ah->references, 1);
 	ah->ibv.context = pd->context;
@@ -182,8 +181,8 @@ int hca_ah_destroy(struct ibv_ah *ibv)
 
 /* ---- Handles from completions -------------------------------------------- */
 
-/* Both GIDs of a received datagram, from the 40 bytes in front of it. */
-static void read_header(const struct ibv_grh *grh, union ibv_gid *sgid, union ibv_gid *dgid,
+/* Both GIDs of a received datagram, from the 40 bytes in front of it; true: it is of RoCE v2. */
+static bool read_header(const struct ibv_grh *grh, union ibv_gid *sgid, union ibv_gid *dgid,
 			uint8_t *traffic_class)
 {
 	struct iphdr ip;
@@ -193,15 +192,16 @@ static void read_header(const struct ibv_grh *grh, union ibv_gid *sgid, union ib
 		hca_gid_map_ipv4(&ip.saddr, sgid);
 		hca_gid_map_ipv4(&ip.daddr, dgid);
 		*traffic_class = ip.tos;
-		return;
+		return true;
 	}
 	*sgid = grh->sgid;
 	*dgid = grh->dgid;
 	*traffic_class = (uint8_t)(be32toh(grh->version_tclass_flow) >> 20);
+	return grh->next_hdr != IBA_BTH;
 }
 
-/* Index of the local GID that is dgid; for a multicast dgid, of the same address family. */
-static int own_index(struct ibv_context *c, uint8_t port, const union ibv_gid *dgid)
+/* Index of the local GID of that type that is dgid; for a multicast dgid, of the same family. */
+static int own_index(struct ibv_context *c, uint8_t port, const union ibv_gid *dgid, bool routable)
 {
 	const struct hca_fabric *f = hca_context_of(c)->fabric;
 	const bool group = hca_gid_is_multicast(dgid) && !hca_is_net(f);
@@ -210,6 +210,7 @@ static int own_index(struct ibv_context *c, uint8_t port, const union ibv_gid *d
 
 	for (i = 0; i < HCA_GIDS_MAX; i++)
 		if (hca_gid_exists(c, port, (uint32_t)i) && hca_query_gid(c, port, i, &mine) == 0 &&
+		    hca_gid_is_routable(c, port, (uint32_t)i) == routable &&
 		    (group ? hca_gid_is_ipv4(&mine) == hca_gid_is_ipv4(dgid)
 			   : memcmp(&mine, dgid, sizeof(mine)) == 0))
 			return i;
@@ -220,15 +221,17 @@ int hca_ah_init_from_wc(struct ibv_context *c, uint8_t port, struct ibv_wc *wc,
 			struct ibv_grh *grh, struct ibv_ah_attr *attr)
 {
 	union ibv_gid sgid, dgid;
+	bool routable;
 	int index;
 
 	*attr = (struct ibv_ah_attr){ .dlid = wc->slid, .sl = wc->sl, .port_num = port,
 				      .src_path_bits = wc->dlid_path_bits };
 	if (!(wc->wc_flags & IBV_WC_GRH))
 		return 0;
-	attr->sl = 0;			/* hca_ah_sl() */
-	read_header(grh, &sgid, &dgid, &attr->grh.traffic_class);
-	index = own_index(c, port, &dgid);
+	routable = read_header(grh, &sgid, &dgid, &attr->grh.traffic_class);
+	if (routable)
+		attr->sl = 0;		/* hca_ah_sl() */
+	index = own_index(c, port, &dgid, routable);
 	if (index < 0) {
 		errno = EINVAL;
 		return -1;
