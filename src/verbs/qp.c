@@ -75,12 +75,14 @@ int vrb_qp_create_of(struct vrb_adapter *adapter, const struct vrb_port *port,
 {
 	struct ibv_qp_init_attr init;
 	struct ibv_qp *qp = qp_make_inline(adapter, service, want, &init);
+	char why[160];
 	int rc;
 
 	if (!qp) {
 		rc = errno ? -errno : -EIO;
-		rg_error("%s: cannot make a queue pair (%u send, %u receive requests): %s",
-			 port->name, want->send_wr, want->recv_wr, strerror(-rc));
+		rg_error("%s: cannot make a queue pair (%u send, %u receive requests): %s", port->name,
+			 want->send_wr, want->recv_wr,
+			 vrb_qp_refused(adapter, service->type, want, rc, why, sizeof(why)));
 		return rc;
 	}
 	rc = qp_to_init(qp, port, service->atomics);

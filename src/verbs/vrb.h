@@ -57,9 +57,9 @@ struct vrb_port {
 	char netdev[16];		/* net: the interface's name; "": not known */
 	char pci[32];			/* address on the bus for sorting; "" for virtual devices */
 	char firmware[64];		/* version in the device's words; may be empty */
+	uint16_t pkey_index;		/* the first key of a full member, if there is one */
 	/* Set by vrb_port_configure; 0 after a scan. */
 	uint8_t sl, tclass;
-	uint16_t pkey_index;
 };
 
 struct vrb_ports {
@@ -102,7 +102,7 @@ struct vrb_port_wish {
 	int gid_index;			/* -1: chosen by type */
 	uint32_t mtu_bytes;		/* 0: the active one; else at most this */
 	uint8_t sl, tclass;
-	uint16_t pkey;			/* 0: the port's first; else the key, full or limited */
+	uint16_t pkey;			/* 0: as scanned; else the key, full or limited */
 };
 
 /*
@@ -276,6 +276,15 @@ void vrb_qp_stop(struct vrb_qp *qp);
  */
 int vrb_qp_stop_marked(struct vrb_qp *qp, uint64_t wr_id);
 void vrb_qp_destroy(struct vrb_qp *qp);
+
+/*
+ * Why the device refuses a queue pair with these limits, or a completion queue: the number that is
+ * beyond its own, or the words of the error, with what memory it takes.  Returns buf.
+ */
+const char *vrb_qp_refused(const struct vrb_adapter *adapter, enum ibv_qp_type type,
+			   const struct vrb_qp_limits *want, int rc, char *buf, size_t size);
+const char *vrb_cq_refused(const struct vrb_adapter *adapter, uint32_t entries, int rc, char *buf,
+			   size_t size);
 
 /* ---- Completion queues with events ------------------------------------------ */
 

@@ -146,6 +146,7 @@ static int cq_make(struct rail_ctx *ctx, int adapter, uint32_t entries, struct r
 	uint64_t size = entries * lanes * (peers < CQ_PEERS ? peers : CQ_PEERS);
 	uint32_t most = (uint32_t)a->attr.max_cqe;
 	struct rail_cq *cq;
+	char why[160];
 	int rc;
 
 	if (ctx->cq_count == RAIL_CQ_MAX || entries > most) {
@@ -163,7 +164,8 @@ static int cq_make(struct rail_ctx *ctx, int adapter, uint32_t entries, struct r
 	if (!cq->cq) {
 		rc = errno ? -errno : -EIO;
 		rg_error("%s: cannot make a completion queue of %u entries: %s",
-			 ibv_get_device_name(a->context->device), cq->room, strerror(-rc));
+			 ibv_get_device_name(a->context->device), cq->room,
+			 vrb_cq_refused(a, cq->room, rc, why, sizeof(why)));
 		free(cq);
 		return rc;
 	}
